@@ -1,0 +1,455 @@
+/*
+ * sked: schedules computation graphs.
+ *
+ * The one public header of libsked. Conventions that hold for every call:
+ *
+ * - A function that can fail returns a sked_status and takes a `sked_error *err` last. err may be
+ *   NULL. On failure err holds the status and one sentence that names place and rule; the first
+ *   cause wins, and outputs are left untouched.
+ * - `X **out` hands ownership to the caller, who ends it with `sked_X_destroy`. destroy(NULL) is fine.
+ * - The library never prints, exits, reads the environment, or takes a seed from the clock.
+ * - Graphs are immutable once built and may be shared between threads.
+ *
+ * Time, size and amount are doubles. Where all values of a problem are integers below 2^53, all
+ * arithmetic and every comparison is exact.
+ */
+#ifndef SKED_SKED_H
+#define SKED_SKED_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define SKED_MUST_CHECK   __attribute__((warn_unused_result))
+#define SKED_PRINTF(a, b) __attribute__((format(printf, a, b)))
+#define SKED_API          __attribute__((visibility("default")))
+#else
+#define SKED_MUST_CHECK
+#define SKED_PRINTF(a, b)
+#define SKED_API
+#endif
+
+#define SKED_VERSION "0.1.0"
+
+/* ------------------------------------------------------------------ status and errors */
+
+/* One list: C name, exit code of the command, meaning. The manual and the tests expand it too. */
+#define SKED_STATUS_LIST(X)                                         \
+    X(OK, 0, "ok")                                                  \
+    X(ERR_ARGUMENT, 2, "bad arguments")                             \
+    X(ERR_MEMORY, 3, "out of memory")                               \
+    X(ERR_IO, 4, "input/output failure")                            \
+    X(ERR_FORMAT, 5, "malformed input")                             \
+    X(ERR_UNSUPPORTED, 6, "unsupported")                            \
+    X(ERR_INFEASIBLE, 7, "no feasible schedule")                    \
+    X(ERR_INVALID, 8, "invalid schedule")                           \
+    X(ERR_DEVICE, 9, "device failure")                              \
+    X(ERR_STOPPED, 10, "stopped by limit or signal with no result") \
+    X(ERR_BUG, 11, "a bug in sked")
+
+typedef enum sked_status {
+#define SKED_X(name, code, text) SKED_##name = code,
+    SKED_STATUS_LIST(SKED_X)
+#undef SKED_X
+} sked_status;
+
+typedef struct sked_error {
+    sked_status status;
+    char message[1000];
+} sked_error;
+
+/* The meaning of a status as a short phrase; never NULL. */
+SKED_API const char *sked_status_text(sked_status status);
+SKED_API const char *sked_version(void);
+
+/* ------------------------------------------------------------------ graphs */
+
+typedef struct sked_graph sked_graph;
+typedef struct sked_builder sked_builder;
+
+typedef struct sked_edge {
+    int32_t from, to;
+    double lag;       /* start to start; NAN in sked_builder_add_edge = duration of `from` */
+    double bytes;     /* >= 0 */
+    int32_t distance; /* >= 0; k > 0 marks a loop-carried edge */
+} sked_edge;
+
+/* Builds a graph op by op. A builder that has failed stays failed and finish repeats the cause. */
+SKED_API SKED_MUST_CHECK sked_status sked_builder_create(sked_builder **out, sked_error *err);
+SKED_API void sked_builder_destroy(sked_builder *b);
+SKED_API SKED_MUST_CHECK sked_status sked_builder_set_name(sked_builder *b, const char *name,
+                                                           sked_error *err);
+/* capacity: >= 0, or INFINITY for unlimited. Names are unique. */
+SKED_API SKED_MUST_CHECK sked_status sked_builder_add_resource(sked_builder *b, const char *name,
+                                                               double capacity, int32_t *id, sked_error *err);
+/* name NULL: the op's index is its name. type NULL: untyped. memory 0, weight 1 until set. */
+SKED_API SKED_MUST_CHECK sked_status sked_builder_add_op(sked_builder *b, const char *name, const char *type,
+                                                         double duration, int32_t *id, sked_error *err);
+SKED_API SKED_MUST_CHECK sked_status sked_builder_set_memory(sked_builder *b, int32_t op, double memory,
+                                                             sked_error *err);
+SKED_API SKED_MUST_CHECK sked_status sked_builder_set_weight(sked_builder *b, int32_t op, double weight,
+                                                             sked_error *err);
+SKED_API SKED_MUST_CHECK sked_status sked_builder_set_duration(sked_builder *b, int32_t op, double duration,
+                                                               sked_error *err);
+/* Amounts for the same (op, resource) may be given once. op must be the last op added. */
+SKED_API SKED_MUST_CHECK sked_status sked_builder_add_demand(sked_builder *b, int32_t op, int32_t resource,
+                                                             double amount, sked_error *err);
+/* Ops may be added after edges that name them (forward references): ids are checked in finish. */
+SKED_API SKED_MUST_CHECK sked_status sked_builder_add_edge(sked_builder *b, const sked_edge *edge,
+                                                           sked_error *err);
+/* Index of a named op or resource, or -1. Expected O(1). */
+SKED_API int32_t sked_builder_find_op(sked_builder *b, const char *name);
+SKED_API int32_t sked_builder_find_resource(sked_builder *b, const char *name);
+SKED_API int32_t sked_builder_op_count(const sked_builder *b);
+/*
+ * Checks the whole graph (unique names, edge ends, no cycle of distance 0) and hands it over; the
+ * builder is empty afterwards and still has to be destroyed. O(ops + edges).
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_builder_finish(sked_builder *b, sked_graph **out, sked_error *err);
+
+SKED_API void sked_graph_destroy(sked_graph *g);
+SKED_API const char *sked_graph_name(const sked_graph *g); /* "" when unnamed */
+SKED_API int32_t sked_graph_op_count(const sked_graph *g);
+SKED_API int64_t sked_graph_edge_count(const sked_graph *g);
+SKED_API int32_t sked_graph_resource_count(const sked_graph *g);
+/* Writes the op's name into buf (the index where it has none) and returns buf. */
+SKED_API const char *sked_graph_op_name(const sked_graph *g, int32_t op, char *buf, size_t size);
+SKED_API int32_t sked_graph_find_op(const sked_graph *g, const char *name); /* -1: none. O(1) */
+SKED_API const char *sked_graph_op_type(const sked_graph *g, int32_t op);   /* NULL when untyped */
+SKED_API double sked_graph_duration(const sked_graph *g, int32_t op);
+SKED_API double sked_graph_memory(const sked_graph *g, int32_t op);
+SKED_API double sked_graph_weight(const sked_graph *g, int32_t op);
+SKED_API double sked_graph_demand(const sked_graph *g, int32_t op, int32_t resource);
+SKED_API const char *sked_graph_resource_name(const sked_graph *g, int32_t resource);
+SKED_API double sked_graph_capacity(const sked_graph *g, int32_t resource);       /* INFINITY: no limit */
+SKED_API int32_t sked_graph_find_resource(const sked_graph *g, const char *name); /* -1: none */
+/* Edges are numbered by `from`, then in the order they were added. */
+SKED_API void sked_graph_edge(const sked_graph *g, int64_t edge, sked_edge *out);
+/* True when both have the same ops (names, types, all numbers), resources and edges. */
+SKED_API bool sked_graph_equal(const sked_graph *a, const sked_graph *b);
+
+typedef struct sked_graph_info {
+    int32_t ops, sources, sinks, types, resources, isolated;
+    int64_t edges, carried_edges,
+        redundant_edges;  /* redundant: not in the transitive reduction; -1 unknown */
+    int32_t depth;        /* ops on the longest chain */
+    int32_t width;        /* largest level by depth: a lower bound of the true width */
+    double work;          /* sum of durations */
+    double critical_path; /* longest path by lag plus last duration */
+    double memory, bytes, weight;
+    bool integral; /* every number is an integer below 2^53 */
+} sked_graph_info;
+/* O(ops + edges), and the reduction where its bitset rows fit the memory limit. */
+SKED_API SKED_MUST_CHECK sked_status sked_graph_describe(const sked_graph *g, sked_graph_info *out,
+                                                         sked_error *err);
+
+/* ------------------------------------------------------------------ files */
+
+typedef struct sked_format {
+    const char *name;       /* "stg" */
+    const char *summary;    /* one line */
+    const char *extensions; /* ".stg .xyz", in order of preference; "" where the content decides */
+    bool reads, writes;
+} sked_format;
+SKED_API int sked_format_count(void);
+SKED_API const sked_format *sked_format_at(int i);
+
+typedef struct sked_read_options {
+    const char *format; /* NULL: by extension, then by content */
+    const char
+        *resources;      /* resource model XML for GraphML; NULL: `<stem>RM.xml`/`<stem>_RM.xml` beside it */
+    const char *library; /* op library JSON; NULL: none */
+    const char *profile; /* durations by op name, JSON {"name": seconds}; NULL: none */
+    int64_t max_bytes;   /* input limit; 0 = 8 GiB */
+} sked_read_options;
+/* Reads a graph; path "-" is standard input. opt may be NULL. Errors: IO, FORMAT, UNSUPPORTED, MEMORY. */
+SKED_API SKED_MUST_CHECK sked_status sked_graph_read(const char *path, const sked_read_options *opt,
+                                                     sked_graph **out, sked_error *err);
+/* The same from memory; `name` stands for the file in messages and decides the format with opt NULL. */
+SKED_API SKED_MUST_CHECK sked_status sked_graph_parse(const char *name, const char *text, size_t size,
+                                                      const sked_read_options *opt, sked_graph **out,
+                                                      sked_error *err);
+/* format NULL: by extension. Written under a temporary name and renamed. path "-" is standard output. */
+SKED_API SKED_MUST_CHECK sked_status sked_graph_write(const sked_graph *g, const char *path,
+                                                      const char *format, sked_error *err);
+
+/* ------------------------------------------------------------------ generators */
+
+typedef struct sked_family {
+    const char *name;    /* "erdos-renyi" */
+    const char *summary; /* one line, with the meaning of its parameters */
+} sked_family;
+SKED_API int sked_family_count(void);
+SKED_API const sked_family *sked_family_at(int i);
+
+typedef struct sked_generate_options {
+    int32_t nodes;
+    uint64_t seed;
+    const char *duration; /* distribution "uniform:1,10", "const:1", ... NULL: family's default */
+    const char *bytes, *memory, *weight;
+    const char *demand;          /* "RES:capacity:distribution[;...]"; NULL: none */
+    const char *const *settings; /* "key=value" family parameters (p=0.1, width=0.3) */
+    int n_settings;
+} sked_generate_options;
+SKED_API SKED_MUST_CHECK sked_status sked_graph_generate(const char *family, const sked_generate_options *opt,
+                                                         sked_graph **out, sked_error *err);
+/* One line per named distribution: "uniform:LO,HI  real numbers ...". NULL past the end. */
+SKED_API const char *sked_distribution_help(int i);
+
+/* ------------------------------------------------------------------ problems */
+
+#define SKED_OBJECTIVE_LIST(X)                                              \
+    X(MAKESPAN, "makespan", "latest finish")                                \
+    X(RESOURCE, "resource", "sum over resources of the peak weighted load") \
+    X(MEMORY, "memory", "peak memory of live values")                       \
+    X(COST, "cost", "resource + alpha * communication")                     \
+    X(II, "ii", "initiation interval, then schedule length")
+
+typedef enum sked_objective {
+#define SKED_X(name, text, help) SKED_OBJECTIVE_##name,
+    SKED_OBJECTIVE_LIST(SKED_X)
+#undef SKED_X
+} sked_objective;
+
+#define SKED_II_AUTO (-1.0)
+
+/* A graph on a machine. Plain data: fill with sked_problem_init, then change what differs. */
+typedef struct sked_problem {
+    const sked_graph *graph;
+    int32_t devices;        /* 0: no devices; m: m identical ones, one op at a time each */
+    double latency;         /* added to the lag of an edge between different devices */
+    double bandwidth;       /* bytes per time unit there; INFINITY: free */
+    const double *capacity; /* one per resource; NULL: the graph's own */
+    double horizon;         /* latest finish allowed; INFINITY: none */
+    double ii;              /* initiation interval; 0: not pipelined; SKED_II_AUTO: search for it */
+    sked_objective objective;
+    double alpha;              /* weight of communication in SKED_OBJECTIVE_COST */
+    const int32_t *fix_device; /* one per op, -1 = free; NULL: none fixed */
+    const double *fix_start;   /* one per op, NAN = free; NULL: none fixed */
+} sked_problem;
+SKED_API void sked_problem_init(sked_problem *p, const sked_graph *g);
+/*
+ * Ranges (ARGUMENT) and what can be refuted at once (INFEASIBLE, with the path, recurrence or resource
+ * that proves it and the smallest relaxation that would help). O(ops + edges), recurrences O(ops * edges) at
+ * worst.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_problem_check(const sked_problem *p, sked_error *err);
+SKED_API const char *sked_objective_name(sked_objective o);
+
+/* ------------------------------------------------------------------ schedules */
+
+typedef struct sked_schedule {
+    int32_t ops;     /* number of ops */
+    int32_t devices; /* 0: none, device is then NULL */
+    double ii;       /* 0: not pipelined */
+    double *start;   /* [ops] */
+    int32_t *device; /* [ops] or NULL */
+} sked_schedule;
+SKED_API SKED_MUST_CHECK sked_status sked_schedule_create(int32_t ops, int32_t devices, sked_schedule **out,
+                                                          sked_error *err);
+SKED_API SKED_MUST_CHECK sked_status sked_schedule_clone(const sked_schedule *s, sked_schedule **out,
+                                                         sked_error *err);
+SKED_API void sked_schedule_destroy(sked_schedule *s);
+/*
+ * The independent judge, written from the definition alone. OK, or INVALID with the first broken rule
+ * (op names, times, amounts). Exact where all numbers are integers, else to 1e-9 of the time scale.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_schedule_validate(const sked_problem *p, const sked_schedule *s,
+                                                            sked_error *err);
+/*
+ * Reads a schedule of p's graph and checks what the file itself claims (every op once, finish, makespan).
+ * FORMAT: not a schedule file. INVALID: ops missing, twice or unknown, claims that do not hold.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_schedule_read(const char *path, const sked_graph *g,
+                                                        sked_schedule **out, sked_error *err);
+SKED_API SKED_MUST_CHECK sked_status sked_schedule_parse(const char *name, const char *text, size_t size,
+                                                         const sked_graph *g, sked_schedule **out,
+                                                         sked_error *err);
+
+typedef struct sked_metrics {
+    double makespan;      /* latest finish */
+    double speedup;       /* work / makespan; 1 for an empty schedule */
+    double idle;          /* share of device time without work before the makespan; 0 without devices */
+    double resource;      /* sum over resources of the peak weighted load; no demands: one pool, demand 1 */
+    double peak_memory;   /* values live from their op's start to the start of the last consumer */
+    double communication; /* steps spanned by edges with bytes > 0 */
+    double transfer;      /* time added by edges between devices */
+    double value;         /* of p's objective */
+} sked_metrics;
+/* O((ops + edges) log ops). */
+SKED_API SKED_MUST_CHECK sked_status sked_schedule_measure(const sked_problem *p, const sked_schedule *s,
+                                                           sked_metrics *out, sked_error *err);
+/*
+ * Lower bound of p's objective over all valid schedules (critical path, area with heads and tails per
+ * resource and device set, ResMII/RecMII). `why` (may be NULL) gets the name of the bound that decides.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_problem_bound(const sked_problem *p, double *bound,
+                                                        const char **why, sked_error *err);
+/* Mean over pairs of schedules: GED in percent, d_inv, d_sen (docs/metrics.md). O(k^2 ops). */
+typedef struct sked_diversity {
+    double ged, d_inv, d_sen;
+} sked_diversity;
+SKED_API SKED_MUST_CHECK sked_status sked_schedules_diversity(const sked_problem *p,
+                                                              const sked_schedule *const *s, int32_t count,
+                                                              sked_diversity *out, sked_error *err);
+
+/*
+ * The proxy: start times from device orders. A simulator holds all working memory for one problem;
+ * run allocates nothing. Not thread-safe: one per thread.
+ */
+typedef struct sked_simulator sked_simulator;
+SKED_API SKED_MUST_CHECK sked_status sked_simulator_create(const sked_problem *p, sked_simulator **out,
+                                                           sked_error *err);
+SKED_API void sked_simulator_destroy(sked_simulator *sim);
+/*
+ * For each of `count` schedules b: device[b*ops + i] and order[b*ops + k], where order lists all ops so
+ * that those of one device stand in the order they run on it and (with the graph's edges) no cycle
+ * arises; a topological order always qualifies. makespan[b] gets the result, INFINITY where order and
+ * graph contradict. start may be NULL, else start[b*ops + i]. transfers: count transfer costs or not.
+ */
+SKED_API void sked_simulator_run(sked_simulator *sim, int32_t count, const int32_t *device,
+                                 const int32_t *order, bool transfers, double *makespan, double *start);
+
+/* ------------------------------------------------------------------ methods */
+
+typedef enum sked_option_kind {
+    SKED_OPTION_INT,
+    SKED_OPTION_REAL,
+    SKED_OPTION_BOOL,
+    SKED_OPTION_ENUM
+} sked_option_kind;
+
+typedef struct sked_option {
+    const char *name;
+    sked_option_kind kind;
+    const char *preset;  /* default, as it would be typed */
+    double min, max;     /* INT and REAL */
+    const char *choices; /* ENUM: "a|b|c" */
+    const char *help;
+} sked_option;
+
+/* What a method can take. A problem that needs a missing one is refused as UNSUPPORTED. */
+#define SKED_FEATURE_LIST(X)                                     \
+    X(DEVICES, 0, "devices")                                     \
+    X(TRANSFERS, 1, "transfer cost between devices")             \
+    X(RESOURCES, 2, "resource pools")                            \
+    X(LOOPS, 3, "loop-carried edges and an initiation interval") \
+    X(HORIZON, 4, "a latest finish")                             \
+    X(START, 5, "a schedule to start from")                      \
+    X(FIX, 6, "fixed starts and devices")                        \
+    X(CANDIDATES, 7, "several different schedules")              \
+    X(ANYTIME, 8, "improves until the time limit")               \
+    X(EXACT, 9, "proves optimality")                             \
+    X(MAKESPAN, 16, "objective makespan")                        \
+    X(RESOURCE, 17, "objective resource")                        \
+    X(MEMORY, 18, "objective memory")                            \
+    X(COST, 19, "objective cost")                                \
+    X(II, 20, "objective ii")
+enum {
+#define SKED_X(name, bit, text) SKED_CAN_##name = 1 << (bit),
+    SKED_FEATURE_LIST(SKED_X)
+#undef SKED_X
+};
+
+typedef struct sked_method_info {
+    const char *name, *summary;
+    uint32_t features; /* SKED_CAN_* */
+    const sked_option *options;
+    int n_options;
+} sked_method_info;
+SKED_API int sked_method_count(void);
+SKED_API const sked_method_info *sked_method_at(int i);
+SKED_API const sked_method_info *sked_method_find(const char *name); /* NULL: none */
+
+/* value: best so far (NAN: none yet). bound: best proven so far. share: 0..1 of the limit used, NAN unknown.
+ */
+typedef void (*sked_progress_fn)(void *data, const char *phase, double share, double value, double bound);
+
+typedef struct sked_run_options {
+    uint64_t seed;
+    int threads;                 /* >= 1 */
+    double time_limit;           /* seconds; INFINITY: none */
+    int64_t iterations;          /* method's own unit; 0: no limit but time */
+    const char *const *settings; /* "key=value", options of the method */
+    int n_settings;
+    const sked_schedule *start;        /* warm start or NULL */
+    int32_t candidates;                /* schedules to produce; 0 or 1: one */
+    int32_t top;                       /* of these, keep the best and sufficiently different; 0: all */
+    double min_distance;               /* smallest GED in percent between two kept ones; 0: merely distinct */
+    const volatile sig_atomic_t *stop; /* when it becomes non-zero: return the best so far */
+    sked_progress_fn progress;
+    void *progress_data;
+} sked_run_options;
+SKED_API void sked_run_options_init(sked_run_options *opt);
+
+typedef struct sked_result {
+    char method[64];          /* the method that made the best schedule (auto: the member) */
+    sked_schedule **schedule; /* best first, all valid, all different */
+    int32_t count;
+    double value, lower_bound; /* of the objective */
+    bool optimal;              /* value meets the bound, or the search space was exhausted */
+    int64_t evaluations;       /* complete schedules built or evaluated */
+    double seconds;
+    char note[200]; /* what a user may want to know; "" */
+} sked_result;
+/*
+ * Runs a method. Every schedule in the result has passed sked_schedule_validate. opt may be NULL.
+ * INFEASIBLE: proven, or (message says so) none found. STOPPED: limit or signal before a first schedule.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_method_run(const char *method, const sked_problem *p,
+                                                     const sked_run_options *opt, sked_result *out,
+                                                     sked_error *err);
+SKED_API void sked_result_clear(sked_result *r);
+
+/* ------------------------------------------------------------------ targets */
+
+typedef struct sked_target {
+    const char *name, *summary;
+} sked_target;
+SKED_API int sked_target_count(void);
+SKED_API const sked_target *sked_target_at(int i);
+
+/* ------------------------------------------------------------------ reports */
+
+typedef struct sked_report {
+    const char *name;      /* "svg" */
+    const char *extension; /* ".svg"; the longest match decides (".trace.json" before ".json") */
+    const char *summary;
+} sked_report;
+SKED_API int sked_report_count(void);
+SKED_API const sked_report *sked_report_at(int i);
+/* What a report says beside the schedule itself. */
+typedef struct sked_report_data {
+    const sked_problem *problem;
+    const sked_schedule *schedule;
+    const char *method;
+    double lower_bound; /* NAN: unknown */
+    bool optimal;
+    double seconds;
+    uint64_t seed;
+} sked_report_data;
+/* Validates first, then writes under a temporary name and renames. path "-" with format: stdout. */
+SKED_API SKED_MUST_CHECK sked_status sked_report_write(const sked_report_data *data, const char *path,
+                                                       const char *format, sked_error *err);
+
+/* ------------------------------------------------------------------ helpers the command shares */
+
+/* Nearest of `count` names to `word`, as "did you mean 'x'?" or ""; buf is returned. */
+SKED_API const char *sked_suggest(const char *word, const char *const *names, int count, char *buf,
+                                  size_t size);
+/* Strict: the whole string is one finite decimal number. */
+SKED_API bool sked_parse_number(const char *text, double *out);
+/* Shortest text that reads back as the same double; integers without a point. */
+SKED_API const char *sked_format_number(double x, char *buf, size_t size);
+SKED_API double sked_clock(void); /* seconds, monotonic */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

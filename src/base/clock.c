@@ -1,0 +1,34 @@
+#define _POSIX_C_SOURCE 200809L
+#include "base/clock.h"
+
+#include <math.h>
+#include <time.h>
+
+double sked_clock(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void sked_i_limit_init(sked_i_limit *limit, const sked_run_options *opt)
+{
+    limit->begin = sked_clock();
+    limit->deadline = limit->begin + opt->time_limit;
+    limit->stop = opt->stop;
+}
+
+bool sked_i_limit_reached(const sked_i_limit *limit)
+{
+    if (limit->stop != NULL && *limit->stop)
+        return true;
+    return limit->deadline < INFINITY && sked_clock() >= limit->deadline;
+}
+
+double sked_i_limit_share(const sked_i_limit *limit)
+{
+    if (!(limit->deadline < INFINITY))
+        return NAN;
+    const double share = (sked_clock() - limit->begin) / (limit->deadline - limit->begin);
+    return share > 1 ? 1 : share;
+}

@@ -1,0 +1,16 @@
+/* Time limits. The clock only ever ends work; it never seeds anything. */
+#ifndef SKED_BASE_CLOCK_H
+#define SKED_BASE_CLOCK_H
+#include "sked/sked.h"
+
+/* Says when a run must end: time limit, iteration limit, signal. Threads may share it. */
+typedef struct sked_i_limit {
+    double begin, deadline; /* seconds of sked_clock */
+    const volatile sig_atomic_t *stop;
+} sked_i_limit;
+void sked_i_limit_init(sked_i_limit *limit, const sked_run_options *opt);
+/* True when the time is up or a stop was asked for. About 25 ns: call it once per evaluation or rarer. */
+bool sked_i_limit_reached(const sked_i_limit *limit);
+/* Share of the time limit used, NAN without one. */
+double sked_i_limit_share(const sked_i_limit *limit);
+#endif

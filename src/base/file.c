@@ -1,0 +1,140 @@
+#define _GNU_SOURCE
+#include "base/file.h"
+
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static sked_status io_error(const char *path, const char *what, sked_error *err)
+{
+    return sked_i_fail(err, errno == ENOMEM ? SKED_ERR_MEMORY : SKED_ERR_IO, "%s: %s: %s", path, what,
+                       strerror(errno));
+}
+
+/* Reads fd to its end. Regular files start with the right capacity. */
+static sked_status read_all(int fd, const char *path, int64_t max, sked_i_buffer *b, sked_error *err)
+{
+    struct stat info;
+    int64_t hint = 1 << 16;
+    if (fstat(fd, &info) == 0 && S_ISDIR(info.st_mode))
+        return sked_i_fail(err, SKED_ERR_IO, "%s: is a directory", path);
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
+        if (info.st_size > max)
+            return sked_i_fail(err, SKED_ERR_FORMAT, "%s: %lld bytes, the limit is %lld", path,
+                               (long long)info.st_size, (long long)max);
+        hint = info.st_size + 1;
+    }
+    for (;;) {
+        if (!SKED_GROW(b->data, b->cap, b->size + hint + 1))
+            return sked_i_no_memory(err);
+        const ssize_t n = read(fd, b->data + b->size, (size_t)(b->cap - b->size - 1));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return io_error(path, "cannot read", err);
+        b->size += n;
+        b->data[b->size] = 0;
+        if (b->size > max)
+            return sked_i_fail(err, SKED_ERR_FORMAT, "%s: more than the limit of %lld bytes", path,
+                               (long long)max);
+        if (n == 0)
+            return SKED_OK;
+        hint = b->cap - b->size > 2 ? 1 : 1 << 16;
+    }
+}
+
+sked_status sked_i_file_read(const char *path, int64_t max, char **data, int64_t *size, sked_error *err)
+{
+    const bool standard = strcmp(path, "-") == 0;
+    const int fd = standard ? 0 : open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return io_error(path, "cannot open", err);
+    sked_i_buffer b = {0};
+    const sked_status st = read_all(fd, standard ? "standard input" : path, max, &b, err);
+    if (!standard)
+        close(fd);
+    if (st != SKED_OK) {
+        sked_i_buffer_free(&b);
+        return st;
+    }
+    *data = b.data;
+    *size = b.size;
+    return SKED_OK;
+}
+
+static bool write_all(int fd, const char *data, int64_t size)
+{
+    while (size > 0) {
+        const ssize_t n = write(fd, data, (size_t)(size > 1 << 30 ? 1 << 30 : size));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return false;
+        data += n;
+        size -= n;
+    }
+    return true;
+}
+
+/* Devices and pipes (/dev/stdout, a FIFO) cannot be renamed over: they are written directly. */
+static bool is_special(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
+}
+
+static sked_status write_direct(int fd, const char *path, const char *data, int64_t size, sked_error *err)
+{
+    if (!write_all(fd, data, size))
+        return io_error(path, "cannot write", err);
+    return SKED_OK;
+}
+
+sked_status sked_i_file_write(const char *path, const char *data, int64_t size, sked_error *err)
+{
+    if (strcmp(path, "-") == 0)
+        return write_direct(1, "standard output", data, size, err);
+    if (is_special(path)) {
+        const int fd = open(path, O_WRONLY | O_CLOEXEC);
+        if (fd < 0)
+            return io_error(path, "cannot write", err);
+        const sked_status st = write_direct(fd, path, data, size, err);
+        close(fd);
+        return st;
+    }
+    char *temporary = sked_i_alloc((int64_t)strlen(path) + 16, 1);
+    if (temporary == NULL)
+        return sked_i_no_memory(err);
+    sprintf(temporary, "%s.tmpXXXXXX", path);
+    const int fd = mkostemp(temporary, O_CLOEXEC);
+    sked_status st = SKED_OK;
+    if (fd < 0) {
+        st = io_error(path, "cannot create", err);
+        free(temporary);
+        return st;
+    }
+    const mode_t mask = umask(0);
+    umask(mask);
+    const bool written = write_all(fd, data, size) && fchmod(fd, 0666 & ~mask) == 0;
+    if (!written)
+        st = io_error(path, "cannot write", err);
+    if (close(fd) != 0 && st == SKED_OK)
+        st = io_error(path, "cannot write", err);
+    if (st == SKED_OK && rename(temporary, path) != 0)
+        st = io_error(path, "cannot write", err);
+    if (st != SKED_OK)
+        unlink(temporary);
+    free(temporary);
+    return st;
+}
+
+bool sked_i_file_exists(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}

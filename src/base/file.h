@@ -1,0 +1,13 @@
+/* Files: whole-file reads with a limit, and writes that appear complete or not at all. */
+#ifndef SKED_BASE_FILE_H
+#define SKED_BASE_FILE_H
+#include "base/text.h"
+
+/* Reads all of path ("-": standard input), 0-terminated, at most max bytes. Free *data. */
+SKED_MUST_CHECK sked_status sked_i_file_read(const char *path, int64_t max, char **data, int64_t *size,
+                                             sked_error *err);
+/* Writes under a temporary name beside path, syncs and renames. "-": standard output. */
+SKED_MUST_CHECK sked_status sked_i_file_write(const char *path, const char *data, int64_t size,
+                                              sked_error *err);
+bool sked_i_file_exists(const char *path);
+#endif

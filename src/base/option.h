@@ -1,0 +1,14 @@
+/* Typed options: one table line gives name, type, range, default and help. */
+#ifndef SKED_BASE_OPTION_H
+#define SKED_BASE_OPTION_H
+#include "base/status.h"
+
+/*
+ * Fills values[i] for every option of the table: its preset, or what "name=value" in settings says.
+ * INT, REAL: the number. BOOL: 0 or 1 (true/false, yes/no, on/off, 1/0). ENUM: index of the choice.
+ * `owner` names the method in messages. Unknown names and values out of range: ARGUMENT.
+ */
+SKED_MUST_CHECK sked_status sked_i_options_parse(const char *owner, const sked_option *table, int count,
+                                                 const char *const *settings, int n_settings, double *values,
+                                                 sked_error *err);
+#endif

@@ -1,0 +1,38 @@
+#include "base/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+const char *sked_status_text(sked_status status)
+{
+    switch (status) {
+#define SKED_X(name, code, text) \
+    case SKED_##name:            \
+        return text;
+        SKED_STATUS_LIST(SKED_X)
+#undef SKED_X
+    }
+    return "unknown status";
+}
+
+const char *sked_version(void)
+{
+    return SKED_VERSION;
+}
+
+sked_status sked_i_fail(sked_error *err, sked_status status, const char *format, ...)
+{
+    if (err == NULL || err->status != SKED_OK)
+        return status;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(err->message, sizeof err->message, format, args);
+    va_end(args);
+    err->status = status;
+    return status;
+}
+
+sked_status sked_i_no_memory(sked_error *err)
+{
+    return sked_i_fail(err, SKED_ERR_MEMORY, "out of memory");
+}

@@ -1,0 +1,321 @@
+#include "base/text.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Powers of ten that a double holds exactly: digits * 10^e is then correctly rounded. */
+static const double exact_power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                     1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+/* Reads [sign]digits[.digits][e[sign]digits]; false where the text is anything else. */
+static bool scan_decimal(const char *s, const char *end, uint64_t *digits, int *count, int *exponent)
+{
+    bool any = false;
+    *digits = 0;
+    *count = 0;
+    *exponent = 0;
+    for (int after_point = 0;; s++) {
+        if (s < end && *s >= '0' && *s <= '9') {
+            any = true;
+            if (*count < 19) {
+                *digits = *digits * 10 + (uint64_t)(*s - '0');
+                *count += *digits != 0;
+                *exponent -= after_point;
+            } else {
+                *count = 20; /* more than fits: strtod decides */
+            }
+        } else if (s < end && *s == '.' && !after_point) {
+            after_point = 1;
+        } else {
+            break;
+        }
+    }
+    if (!any)
+        return false;
+    if (s < end && (*s == 'e' || *s == 'E')) {
+        int sign = 1, e = 0;
+        if (++s < end && (*s == '+' || *s == '-'))
+            sign = *s++ == '-' ? -1 : 1;
+        if (s == end)
+            return false;
+        for (; s < end && *s >= '0' && *s <= '9'; s++)
+            e = e < 100000 ? e * 10 + (*s - '0') : e;
+        *exponent += sign * e;
+    }
+    return s == end;
+}
+
+bool sked_i_parse_double(const char *text, size_t size, double *out)
+{
+    const char *s = text, *end = text + size;
+    bool negative = false;
+    if (s < end && (*s == '-' || *s == '+'))
+        negative = *s++ == '-';
+    uint64_t digits;
+    int count, exponent;
+    if (!scan_decimal(s, end, &digits, &count, &exponent))
+        return false;
+    double x;
+    if (count < 20 && digits < (1ull << 53) && exponent >= -22 && exponent <= 22) {
+        x = exponent < 0 ? (double)digits / exact_power[-exponent] : (double)digits * exact_power[exponent];
+    } else {
+        char copy[400];
+        const size_t n = (size_t)(end - s);
+        if (n >= sizeof copy)
+            return false;
+        memcpy(copy, s, n);
+        copy[n] = 0;
+        x = strtod(copy, NULL);
+    }
+    if (!isfinite(x))
+        return false;
+    *out = negative ? -x : x;
+    return true;
+}
+
+bool sked_i_parse_int(const char *text, size_t size, int64_t lo, int64_t hi, int64_t *out)
+{
+    size_t i = 0;
+    bool negative = false;
+    if (i < size && (text[i] == '-' || text[i] == '+'))
+        negative = text[i++] == '-';
+    if (i == size || size - i > 18)
+        return false;
+    int64_t x = 0;
+    for (; i < size; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return false;
+        x = x * 10 + (text[i] - '0');
+    }
+    if (negative)
+        x = -x;
+    if (x < lo || x > hi)
+        return false;
+    *out = x;
+    return true;
+}
+
+bool sked_parse_number(const char *text, double *out)
+{
+    return sked_i_parse_double(text, strlen(text), out);
+}
+
+const char *sked_format_number(double x, char *buf, size_t size)
+{
+    if (x == floor(x) && fabs(x) < 0x1p53) {
+        snprintf(buf, size, "%lld", (long long)x);
+        return buf;
+    }
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(buf, size, "%.*g", digits, x);
+        if (digits == 17 || strtod(buf, NULL) == x)
+            break;
+    }
+    return buf;
+}
+
+void sked_i_buffer_add(sked_i_buffer *b, const char *bytes, size_t size)
+{
+    if (b->failed)
+        return;
+    if (!SKED_GROW(b->data, b->cap, b->size + (int64_t)size + 1)) {
+        b->failed = true;
+        return;
+    }
+    memcpy(b->data + b->size, bytes, size);
+    b->size += (int64_t)size;
+    b->data[b->size] = 0;
+}
+
+void sked_i_buffer_text(sked_i_buffer *b, const char *text)
+{
+    sked_i_buffer_add(b, text, strlen(text));
+}
+
+void sked_i_buffer_char(sked_i_buffer *b, char c)
+{
+    sked_i_buffer_add(b, &c, 1);
+}
+
+void sked_i_buffer_number(sked_i_buffer *b, double x)
+{
+    char text[40];
+    sked_i_buffer_text(b, sked_format_number(x, text, sizeof text));
+}
+
+void sked_i_buffer_int(sked_i_buffer *b, int64_t x)
+{
+    char text[24], *s = text + sizeof text;
+    uint64_t u = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
+    do {
+        *--s = (char)('0' + u % 10);
+        u /= 10;
+    } while (u);
+    if (x < 0)
+        *--s = '-';
+    sked_i_buffer_add(b, s, (size_t)(text + sizeof text - s));
+}
+
+void sked_i_buffer_format(sked_i_buffer *b, const char *format, ...)
+{
+    char text[2000];
+    va_list args;
+    va_start(args, format);
+    const int n = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (n < 0 || (size_t)n >= sizeof text)
+        b->failed = true; /* callers format short pieces only */
+    else
+        sked_i_buffer_add(b, text, (size_t)n);
+}
+
+/* Length of the valid UTF-8 sequence at s, 0 where there is none. */
+static int utf8_length(const unsigned char *s)
+{
+    const int n = s[0] < 0x80                   ? 1
+                  : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
+                  : (s[0] & 0xf0) == 0xe0       ? 3
+                  : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+                                                : 0;
+    for (int i = 1; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    if (n == 3 && ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] >= 0xa0)))
+        return 0;
+    if (n == 4 && ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] >= 0x90)))
+        return 0;
+    return n;
+}
+
+static void json_char(sked_i_buffer *b, unsigned char c)
+{
+    switch (c) {
+    case '"':
+        sked_i_buffer_add(b, "\\\"", 2);
+        break;
+    case '\\':
+        sked_i_buffer_add(b, "\\\\", 2);
+        break;
+    case '\n':
+        sked_i_buffer_add(b, "\\n", 2);
+        break;
+    case '\t':
+        sked_i_buffer_add(b, "\\t", 2);
+        break;
+    case '\r':
+        sked_i_buffer_add(b, "\\r", 2);
+        break;
+    default:
+        sked_i_buffer_format(b, "\\u%04x", c);
+    }
+}
+
+void sked_i_buffer_json(sked_i_buffer *b, const char *text)
+{
+    sked_i_buffer_char(b, '"');
+    const unsigned char *s = (const unsigned char *)text, *run = s;
+    while (*s) {
+        const int n = utf8_length(s);
+        if (n >= 1 && *s >= 0x20 && *s != '"' && *s != '\\' && *s != 0x7f) {
+            s += n;
+            continue;
+        }
+        sked_i_buffer_add(b, (const char *)run, (size_t)(s - run));
+        if (n == 0)
+            sked_i_buffer_add(b, "\xef\xbf\xbd", 3);
+        else
+            json_char(b, *s);
+        run = ++s;
+    }
+    sked_i_buffer_add(b, (const char *)run, (size_t)(s - run));
+    sked_i_buffer_char(b, '"');
+}
+
+void sked_i_buffer_xml(sked_i_buffer *b, const char *text)
+{
+    for (const unsigned char *s = (const unsigned char *)text; *s;) {
+        const int n = utf8_length(s);
+        if (n == 0)
+            sked_i_buffer_add(b, "\xef\xbf\xbd", 3);
+        else if (*s == '&')
+            sked_i_buffer_text(b, "&amp;");
+        else if (*s == '<')
+            sked_i_buffer_text(b, "&lt;");
+        else if (*s == '>')
+            sked_i_buffer_text(b, "&gt;");
+        else if (*s == '"')
+            sked_i_buffer_text(b, "&quot;");
+        else if (*s == '\'')
+            sked_i_buffer_text(b, "&#39;");
+        else if (*s == '\n' || *s == '\t' || *s == '\r')
+            sked_i_buffer_format(b, "&#%d;", *s);
+        else if (*s >= 0x20 && *s != 0x7f)
+            sked_i_buffer_add(b, (const char *)s, (size_t)n);
+        s += n ? n : 1;
+    }
+}
+
+void sked_i_buffer_free(sked_i_buffer *b)
+{
+    free(b->data);
+    *b = (sked_i_buffer){0};
+}
+
+/* Edit distance with a cap on the lengths looked at; names are short. */
+static int edit_distance(const char *a, const char *b)
+{
+    int row[64];
+    const int n = (int)strlen(a) < 60 ? (int)strlen(a) : 60, m = (int)strlen(b) < 60 ? (int)strlen(b) : 60;
+    for (int j = 0; j <= m; j++)
+        row[j] = j;
+    for (int i = 1; i <= n; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= m; j++) {
+            const int swap = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            int best = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
+            row[j] = swap < best ? swap : best;
+        }
+    }
+    return row[m];
+}
+
+const char *sked_i_suggest(const char *word, const char *const *names, int count, char *buf, size_t size)
+{
+    int best = 1000, which = -1;
+    for (int i = 0; i < count; i++) {
+        const int d = edit_distance(word, names[i]);
+        if (d < best) {
+            best = d;
+            which = i;
+        }
+    }
+    buf[0] = 0;
+    const int length = (int)strlen(word);
+    if (which >= 0 && best <= 1 + length / 3)
+        snprintf(buf, size, " (did you mean '%s'?)", names[which]);
+    return buf;
+}
+
+const char *sked_suggest(const char *word, const char *const *names, int count, char *buf, size_t size)
+{
+    return sked_i_suggest(word, names, count, buf, size);
+}
+
+const char *sked_i_quote(const char *s, size_t size, char *buf, size_t buf_size)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < size && n + 4 < buf_size && n < 60; i++)
+        buf[n++] = (unsigned char)s[i] < 0x20 || s[i] == 0x7f ? '?' : s[i];
+    if (n < size && n + 4 < buf_size) {
+        memcpy(buf + n, "...", 3);
+        n += 3;
+    }
+    buf[n] = 0;
+    return buf;
+}

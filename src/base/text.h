@@ -1,0 +1,36 @@
+/* Numbers and text: strict parsing, shortest printing, growing buffers, nearest names. */
+#ifndef SKED_BASE_TEXT_H
+#define SKED_BASE_TEXT_H
+#include "base/status.h"
+
+/*
+ * One decimal number in text[0..size), all of it: digits, sign, point, exponent; no hex, no NaN, no
+ * infinity, no spaces. false otherwise or where it overflows.
+ */
+bool sked_i_parse_double(const char *text, size_t size, double *out);
+/* The same for integers in lo..hi. */
+bool sked_i_parse_int(const char *text, size_t size, int64_t lo, int64_t hi, int64_t *out);
+
+/* A growing byte buffer that remembers its first failure: append freely, check `failed` once. */
+typedef struct sked_i_buffer {
+    char *data; /* always 0-terminated once something was appended */
+    int64_t size, cap;
+    bool failed;
+} sked_i_buffer;
+void sked_i_buffer_add(sked_i_buffer *b, const char *bytes, size_t size);
+void sked_i_buffer_text(sked_i_buffer *b, const char *text);
+void sked_i_buffer_char(sked_i_buffer *b, char c);
+void sked_i_buffer_number(sked_i_buffer *b, double x);
+void sked_i_buffer_int(sked_i_buffer *b, int64_t x);
+void sked_i_buffer_format(sked_i_buffer *b, const char *format, ...) SKED_PRINTF(2, 3);
+/* A JSON string with its quotes; invalid UTF-8 becomes U+FFFD. */
+void sked_i_buffer_json(sked_i_buffer *b, const char *text);
+/* XML/HTML text: & < > " ' escaped, control characters dropped. */
+void sked_i_buffer_xml(sked_i_buffer *b, const char *text);
+void sked_i_buffer_free(sked_i_buffer *b);
+
+/* " (did you mean 'x'?)" or "". */
+const char *sked_i_suggest(const char *word, const char *const *names, int count, char *buf, size_t size);
+/* Copies s for a message: at most 60 bytes, unprintable bytes as '?'. Returns buf. */
+const char *sked_i_quote(const char *s, size_t size, char *buf, size_t buf_size);
+#endif

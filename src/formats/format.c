@@ -1,0 +1,215 @@
+/* The table of formats, how a file finds its format, and what all readers share. */
+#include "formats/format.h"
+
+#include "base/memory.h"
+#include "formats/table.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define SKED_X(name) extern const sked_i_format sked_i_format_##name;
+SKED_FORMAT_LIST(SKED_X)
+#undef SKED_X
+
+static const sked_i_format *const formats[] = {
+#define SKED_X(name) &sked_i_format_##name,
+    SKED_FORMAT_LIST(SKED_X)
+#undef SKED_X
+};
+enum { n_formats = sizeof formats / sizeof *formats };
+
+static const int64_t default_max_bytes = (int64_t)8 << 30;
+static const size_t sniff_bytes = 4096;
+
+int sked_format_count(void)
+{
+    return n_formats;
+}
+
+const sked_format *sked_format_at(int i)
+{
+    return i >= 0 && i < n_formats ? &formats[i]->info : NULL;
+}
+
+const sked_i_format *sked_i_format_find(const char *name)
+{
+    for (int i = 0; i < n_formats; i++)
+        if (strcmp(formats[i]->info.name, name) == 0)
+            return formats[i];
+    return NULL;
+}
+
+static sked_status unknown_format(const char *name, sked_error *err)
+{
+    const char *names[n_formats + 1];
+    char hint[120];
+    for (int i = 0; i < n_formats; i++)
+        names[i] = formats[i]->info.name;
+    return sked_i_fail(err, SKED_ERR_ARGUMENT, "no format is called '%s'%s; see `sked formats`", name,
+                       sked_i_suggest(name, names, n_formats, hint, sizeof hint));
+}
+
+/* Does path end in one of the format's extensions? */
+static bool has_extension(const sked_i_format *f, const char *path)
+{
+    const size_t length = strlen(path);
+    for (const char *s = f->info.extensions; *s;) {
+        const size_t n = strcspn(s, " ");
+        if (n > 0 && n < length && strncasecmp(path + length - n, s, n) == 0)
+            return true;
+        s += n;
+        s += strspn(s, " ");
+    }
+    return false;
+}
+
+/* By extension where the content does not object; several formats may share one (.json). */
+static sked_status choose(const char *path, const char *text, size_t size, const char *wanted,
+                          const sked_i_format **out, sked_error *err)
+{
+    if (wanted != NULL) {
+        *out = sked_i_format_find(wanted);
+        if (*out == NULL)
+            return unknown_format(wanted, err);
+        if ((*out)->read == NULL)
+            return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "format '%s' can be written but not read", wanted);
+        return SKED_OK;
+    }
+    const size_t seen = size < sniff_bytes ? size : sniff_bytes;
+    const sked_i_format *first = NULL;
+    for (int i = 0; i < n_formats; i++) {
+        const sked_i_format *f = formats[i];
+        if (f->read == NULL || !has_extension(f, path))
+            continue;
+        if (first == NULL)
+            first = f;
+        if (f->sniff == NULL || f->sniff(text, seen))
+            return *out = f, SKED_OK;
+    }
+    for (int i = 0; i < n_formats; i++)
+        if (formats[i]->read != NULL && formats[i]->sniff != NULL && formats[i]->sniff(text, seen))
+            return *out = formats[i], SKED_OK;
+    if (first != NULL)
+        return *out = first, SKED_OK; /* let that reader say what is wrong */
+    return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                       "%s: neither extension nor content tells the format; name it (see `sked formats`)",
+                       path);
+}
+
+/* Library and profile come after the reader, whatever the format. */
+static sked_status adapt(const sked_read_options *opt, sked_graph **g, sked_error *err)
+{
+    sked_graph *changed = NULL;
+    if (opt->library != NULL) {
+        const sked_status st = sked_i_library_apply(opt->library, *g, &changed, err);
+        if (st != SKED_OK)
+            return st;
+        sked_graph_destroy(*g);
+        *g = changed;
+    }
+    if (opt->profile != NULL) {
+        const sked_status st = sked_i_profile_apply(opt->profile, *g, &changed, err);
+        if (st != SKED_OK)
+            return st;
+        sked_graph_destroy(*g);
+        *g = changed;
+    }
+    return SKED_OK;
+}
+
+sked_status sked_graph_parse(const char *name, const char *text, size_t size, const sked_read_options *opt,
+                             sked_graph **out, sked_error *err)
+{
+    const sked_read_options none = {0};
+    const sked_i_source source = {name, text, size, opt ? opt : &none};
+    const sked_i_format *format = NULL;
+    sked_graph *g = NULL;
+    sked_status st = choose(name, text, size, source.options->format, &format, err);
+    if (st == SKED_OK)
+        st = format->read(&source, &g, err);
+    if (st == SKED_OK)
+        st = adapt(source.options, &g, err);
+    if (st == SKED_OK)
+        *out = g;
+    else
+        sked_graph_destroy(g);
+    return st;
+}
+
+sked_status sked_graph_read(const char *path, const sked_read_options *opt, sked_graph **out, sked_error *err)
+{
+    char *text = NULL;
+    int64_t size = 0;
+    const int64_t max = opt && opt->max_bytes > 0 ? opt->max_bytes : default_max_bytes;
+    sked_status st = sked_i_file_read(path, max, &text, &size, err);
+    if (st == SKED_OK)
+        st = sked_graph_parse(strcmp(path, "-") == 0 ? "standard input" : path, text, (size_t)size, opt, out,
+                              err);
+    free(text);
+    return st;
+}
+
+sked_status sked_graph_write(const sked_graph *g, const char *path, const char *format, sked_error *err)
+{
+    const sked_i_format *f = format ? sked_i_format_find(format) : NULL;
+    if (format != NULL && f == NULL)
+        return unknown_format(format, err);
+    for (int i = 0; f == NULL && i < n_formats; i++)
+        if (formats[i]->write != NULL && has_extension(formats[i], path))
+            f = formats[i];
+    if (f == NULL || f->write == NULL)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "%s: no writer for %s; see `sked formats`", path,
+                           format ? format : "this extension");
+    sked_i_buffer text = {0};
+    sked_status st = f->write(g, &text, err);
+    if (st == SKED_OK && text.failed)
+        st = sked_i_no_memory(err);
+    if (st == SKED_OK)
+        st = sked_i_file_write(path, text.data, text.size, err);
+    sked_i_buffer_free(&text);
+    return st;
+}
+
+int64_t sked_i_source_line(const sked_i_source *source, const char *position)
+{
+    int64_t line = 1;
+    for (const char *s = source->text; s < position; s++)
+        line += *s == '\n';
+    return line;
+}
+
+sked_status sked_i_source_fail(const sked_i_source *source, const char *position, sked_error *err,
+                               const char *format, ...)
+{
+    char message[800];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    if (position == NULL)
+        return sked_i_fail(err, SKED_ERR_FORMAT, "%s: %s", source->name, message);
+    return sked_i_fail(err, SKED_ERR_FORMAT, "%s:%lld: %s", source->name,
+                       (long long)sked_i_source_line(source, position), message);
+}
+
+sked_status sked_i_source_pass(const sked_i_source *source, const char *position, const sked_error *cause,
+                               sked_error *err)
+{
+    if (cause->status == SKED_ERR_MEMORY)
+        return sked_i_no_memory(err);
+    if (position == NULL)
+        return sked_i_fail(err, cause->status, "%s: %s", source->name, cause->message);
+    return sked_i_fail(err, cause->status, "%s:%lld: %s", source->name,
+                       (long long)sked_i_source_line(source, position), cause->message);
+}
+
+const char *sked_i_source_stem(const sked_i_source *source, char *buf, size_t size)
+{
+    const char *slash = strrchr(source->name, '/'), *base = slash ? slash + 1 : source->name;
+    const char *dot = strrchr(base, '.');
+    const size_t n = dot && dot != base ? (size_t)(dot - base) : strlen(base);
+    snprintf(buf, size, "%.*s", (int)n, base);
+    return buf;
+}

@@ -1,0 +1,50 @@
+/*
+ * A file format: one file here, one line in table.h. Readers get the whole text in memory (0-terminated)
+ * and hand over a graph; writers fill a buffer. Messages start with the source's name and a line or byte.
+ */
+#ifndef SKED_FORMATS_FORMAT_H
+#define SKED_FORMATS_FORMAT_H
+#include "base/file.h"
+#include "graph/graph.h"
+
+typedef struct sked_i_source {
+    const char *name; /* for messages */
+    const char *text; /* [size], text[size] == 0 */
+    size_t size;
+    const sked_read_options *options; /* never NULL */
+} sked_i_source;
+
+typedef struct sked_i_format {
+    sked_format info;
+    /* Looks like this format? Sees the first bytes only; NULL: the extension alone decides. */
+    bool (*sniff)(const char *text, size_t size);
+    sked_status (*read)(const sked_i_source *source, sked_graph **out, sked_error *err);
+    sked_status (*write)(const sked_graph *g, sked_i_buffer *out, sked_error *err);
+} sked_i_format;
+
+/* The format of this name, or NULL. */
+const sked_i_format *sked_i_format_find(const char *name);
+/* Line number (from 1) of a position in the text. */
+int64_t sked_i_source_line(const sked_i_source *source, const char *position);
+/* "name:line: " + message as a FORMAT error. */
+sked_status sked_i_source_fail(const sked_i_source *source, const char *position, sked_error *err,
+                               const char *format, ...) SKED_PRINTF(4, 5);
+/*
+ * For errors that come out of the builder (which knows no file): puts "name: " or "name:line: " before
+ * the message of a local error and passes it on. Memory errors pass unchanged.
+ */
+sked_status sked_i_source_pass(const sked_i_source *source, const char *position, const sked_error *cause,
+                               sked_error *err);
+/* File name without folder and extension, in buf: the default graph name. */
+const char *sked_i_source_stem(const sked_i_source *source, char *buf, size_t size);
+
+/* Op library (library.c): durations, demands, resources by op type. */
+SKED_MUST_CHECK sked_status sked_i_library_apply(const char *path, const sked_graph *g, sked_graph **out,
+                                                 sked_error *err);
+/* Measured durations by op name (library.c): {"op": duration, ...}; ops it does not name keep theirs. */
+SKED_MUST_CHECK sked_status sked_i_profile_apply(const char *path, const sked_graph *g, sked_graph **out,
+                                                 sked_error *err);
+/* Writes a schedule (schedule_json.c). */
+SKED_MUST_CHECK sked_status sked_i_schedule_write(const sked_graph *g, const sked_schedule *s,
+                                                  sked_i_buffer *out, sked_error *err);
+#endif

@@ -1,0 +1,208 @@
+#include "graph/graph.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void sked_graph_destroy(sked_graph *g)
+{
+    if (g == NULL)
+        return;
+    void *const owned[] = {g->name,          g->duration,   g->memory,        g->weight,
+                           g->type,          g->capacity,   g->demand_ptr,    g->demand_resource,
+                           g->demand_amount, g->succ_ptr,   g->edge_from,     g->edge_to,
+                           g->edge_lag,      g->edge_bytes, g->edge_distance, g->edge_lag_given,
+                           g->pred_ptr,      g->pred_edge,  g->pred_op,       g->topo};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        free(owned[i]);
+    sked_i_names_free(&g->op_names);
+    sked_i_names_free(&g->type_names);
+    sked_i_names_free(&g->resource_names);
+    free(g);
+}
+
+const char *sked_graph_name(const sked_graph *g)
+{
+    return g->name ? g->name : "";
+}
+
+int32_t sked_graph_op_count(const sked_graph *g)
+{
+    return g->n_ops;
+}
+
+int64_t sked_graph_edge_count(const sked_graph *g)
+{
+    return g->n_edges;
+}
+
+int32_t sked_graph_resource_count(const sked_graph *g)
+{
+    return g->n_resources;
+}
+
+const char *sked_graph_op_name(const sked_graph *g, int32_t op, char *buf, size_t size)
+{
+    if (g->op_names.count > 0)
+        snprintf(buf, size, "%s", sked_i_names_at(&g->op_names, op));
+    else
+        snprintf(buf, size, "%d", (int)op);
+    return buf;
+}
+
+const char *sked_i_op_label(const sked_graph *g, int32_t op, char *buf, size_t size)
+{
+    if (g->op_names.count == 0)
+        return sked_graph_op_name(g, op, buf, size);
+    const char *name = sked_i_names_at(&g->op_names, op);
+    return sked_i_quote(name, strlen(name), buf, size);
+}
+
+int32_t sked_graph_find_op(const sked_graph *g, const char *name)
+{
+    const size_t size = strlen(name);
+    if (g->op_names.count > 0)
+        return sked_i_names_find(&g->op_names, name, size);
+    int64_t index;
+    const bool canonical = strcmp(name, "0") == 0 || (name[0] >= '1' && name[0] <= '9');
+    return canonical && sked_i_parse_int(name, size, 0, (int64_t)g->n_ops - 1, &index) ? (int32_t)index : -1;
+}
+
+const char *sked_graph_op_type(const sked_graph *g, int32_t op)
+{
+    return g->type[op] < 0 ? NULL : sked_i_names_at(&g->type_names, g->type[op]);
+}
+
+double sked_graph_duration(const sked_graph *g, int32_t op)
+{
+    return g->duration[op];
+}
+
+double sked_graph_memory(const sked_graph *g, int32_t op)
+{
+    return g->memory[op];
+}
+
+double sked_graph_weight(const sked_graph *g, int32_t op)
+{
+    return g->weight[op];
+}
+
+double sked_graph_demand(const sked_graph *g, int32_t op, int32_t resource)
+{
+    for (int64_t k = g->demand_ptr[op]; k < g->demand_ptr[op + 1]; k++)
+        if (g->demand_resource[k] == resource)
+            return g->demand_amount[k];
+    return 0;
+}
+
+const char *sked_graph_resource_name(const sked_graph *g, int32_t resource)
+{
+    return sked_i_names_at(&g->resource_names, resource);
+}
+
+double sked_graph_capacity(const sked_graph *g, int32_t resource)
+{
+    return g->capacity[resource];
+}
+
+int32_t sked_graph_find_resource(const sked_graph *g, const char *name)
+{
+    return sked_i_names_find(&g->resource_names, name, strlen(name));
+}
+
+void sked_graph_edge(const sked_graph *g, int64_t edge, sked_edge *out)
+{
+    *out = (sked_edge){g->edge_from[edge], g->edge_to[edge], g->edge_lag[edge], g->edge_bytes[edge],
+                       g->edge_distance[edge]};
+}
+
+static bool same_names(const sked_graph *a, const sked_graph *b)
+{
+    char x[24], y[24];
+    if (a->op_names.count == 0 && b->op_names.count == 0)
+        return true;
+    for (int32_t i = 0; i < a->n_ops; i++) {
+        const char *s =
+            a->op_names.count ? sked_i_names_at(&a->op_names, i) : sked_graph_op_name(a, i, x, sizeof x);
+        const char *t =
+            b->op_names.count ? sked_i_names_at(&b->op_names, i) : sked_graph_op_name(b, i, y, sizeof y);
+        if (strcmp(s, t) != 0)
+            return false;
+    }
+    return true;
+}
+
+static bool same_ops(const sked_graph *a, const sked_graph *b)
+{
+    for (int32_t i = 0; i < a->n_ops; i++) {
+        const char *s = sked_graph_op_type(a, i), *t = sked_graph_op_type(b, i);
+        if ((s == NULL) != (t == NULL) || (s && strcmp(s, t) != 0))
+            return false;
+        if (a->duration[i] != b->duration[i] || a->memory[i] != b->memory[i] ||
+            a->weight[i] != b->weight[i] || a->demand_ptr[i + 1] != b->demand_ptr[i + 1])
+            return false;
+    }
+    for (int64_t k = 0; k < a->demand_ptr[a->n_ops]; k++)
+        if (a->demand_resource[k] != b->demand_resource[k] || a->demand_amount[k] != b->demand_amount[k])
+            return false;
+    return true;
+}
+
+bool sked_graph_equal(const sked_graph *a, const sked_graph *b)
+{
+    if (a->n_ops != b->n_ops || a->n_edges != b->n_edges || a->n_resources != b->n_resources ||
+        strcmp(sked_graph_name(a), sked_graph_name(b)) != 0 || !same_names(a, b) || !same_ops(a, b))
+        return false;
+    for (int32_t r = 0; r < a->n_resources; r++)
+        if (a->capacity[r] != b->capacity[r] ||
+            strcmp(sked_graph_resource_name(a, r), sked_graph_resource_name(b, r)) != 0)
+            return false;
+    for (int64_t e = 0; e < a->n_edges; e++)
+        if (a->edge_from[e] != b->edge_from[e] || a->edge_to[e] != b->edge_to[e] ||
+            a->edge_lag[e] != b->edge_lag[e] || a->edge_bytes[e] != b->edge_bytes[e] ||
+            a->edge_distance[e] != b->edge_distance[e])
+            return false;
+    return true;
+}
+
+/* Adds g's ops with the given durations and all else unchanged to an empty builder. */
+static sked_status copy_ops(const sked_graph *g, const double *duration, sked_builder *b, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    for (int32_t r = 0; r < g->n_resources; r++)
+        SKED_TRY(sked_builder_add_resource(b, sked_graph_resource_name(g, r), g->capacity[r], NULL, err));
+    for (int32_t i = 0; i < g->n_ops; i++) {
+        const char *name = g->op_names.count ? sked_i_names_at(&g->op_names, i) : NULL;
+        SKED_TRY(sked_builder_add_op(b, name, sked_graph_op_type(g, i), duration[i], NULL, err));
+        SKED_TRY(sked_builder_set_memory(b, i, g->memory[i], err));
+        SKED_TRY(sked_builder_set_weight(b, i, g->weight[i], err));
+        for (int64_t k = g->demand_ptr[i]; k < g->demand_ptr[i + 1]; k++)
+            SKED_TRY(sked_builder_add_demand(b, i, g->demand_resource[k], g->demand_amount[k], err));
+    }
+cleanup:
+    return st;
+}
+
+sked_status sked_i_graph_with_durations(const sked_graph *g, const double *duration, sked_graph **out,
+                                        sked_error *err)
+{
+    sked_builder *b = NULL;
+    sked_status st = SKED_OK;
+    SKED_TRY(sked_builder_create(&b, err));
+    SKED_TRY(sked_builder_set_name(b, sked_graph_name(g), err));
+    SKED_TRY(copy_ops(g, duration, b, err));
+    for (int64_t e = 0; e < g->n_edges; e++) {
+        sked_edge edge;
+        sked_graph_edge(g, e, &edge);
+        if (!g->edge_lag_given[e])
+            edge.lag = NAN;
+        SKED_TRY(sked_builder_add_edge(b, &edge, err));
+    }
+    SKED_TRY(sked_builder_finish(b, out, err));
+cleanup:
+    sked_builder_destroy(b);
+    return st;
+}

@@ -1,0 +1,83 @@
+/*
+ * The graph as the library sees it: columns, compressed rows both ways. Read-only after finish.
+ *
+ * Edges are stored sorted by `from`: the out-edges of op i are e = succ_ptr[i] .. succ_ptr[i+1]-1, and
+ * edge_to[e], edge_lag[e], ... are theirs. The in-edges of i are pred_edge[pred_ptr[i] .. pred_ptr[i+1]-1],
+ * edge numbers in ascending order; pred_op holds their `from` beside them.
+ */
+#ifndef SKED_GRAPH_GRAPH_H
+#define SKED_GRAPH_GRAPH_H
+#include "base/status.h"
+
+#include <math.h>
+
+/* Open addressing table from names to indices; names live in a pool owned by someone else. */
+typedef struct sked_i_names {
+    char *pool; /* 0-terminated strings */
+    int64_t pool_size, pool_cap;
+    int64_t *offset; /* [count] into pool */
+    int64_t offset_cap;
+    int32_t count;
+    int32_t *slot; /* [slots], index or -1 */
+    int64_t slots; /* power of two, 0: no table yet */
+} sked_i_names;
+
+struct sked_graph {
+    char *name;
+    int32_t n_ops, n_resources, n_types;
+    int64_t n_edges, n_carried; /* carried: edges of distance > 0 */
+
+    double *duration, *memory, *weight; /* [n_ops] */
+    int32_t *type;                      /* [n_ops], -1: untyped */
+    sked_i_names op_names;              /* count 0: every op is called by its index */
+    sked_i_names type_names, resource_names;
+    double *capacity; /* [n_resources], INFINITY: unlimited */
+
+    int64_t *demand_ptr;      /* [n_ops + 1] */
+    int32_t *demand_resource; /* ascending within an op */
+    double *demand_amount;    /* > 0 */
+
+    int64_t *succ_ptr;            /* [n_ops + 1] */
+    int32_t *edge_from, *edge_to; /* [n_edges] */
+    double *edge_lag, *edge_bytes;
+    int32_t *edge_distance;
+    uint8_t *edge_lag_given; /* 0: the lag is the duration of `from` and follows it */
+    int64_t *pred_ptr;       /* [n_ops + 1] */
+    int64_t *pred_edge;      /* [n_edges] */
+    int32_t *pred_op;        /* [n_edges] */
+
+    int32_t *topo; /* [n_ops] topological order of the edges of distance 0;
+                      smallest index first among the ready (Kahn, queue order) */
+    bool integral; /* durations, lags, demands, capacities, bytes, memory, weight: integers */
+};
+
+/* Names: add returns the index (existing one with *fresh false), or -1 without memory. */
+int32_t sked_i_names_add(sked_i_names *t, const char *name, size_t size, bool *fresh);
+int32_t sked_i_names_find(const sked_i_names *t, const char *name, size_t size); /* -1: none */
+void sked_i_names_free(sked_i_names *t);
+static inline const char *sked_i_names_at(const sked_i_names *t, int32_t i)
+{
+    return t->pool + t->offset[i];
+}
+
+/* Name of an op for messages: its name or index, quoted safely, in buf. */
+const char *sked_i_op_label(const sked_graph *g, int32_t op, char *buf, size_t size);
+
+/*
+ * A copy of g with other durations and, where given is NULL or 0 for an edge, lags that follow them.
+ * Used by op libraries and noise models. duration: [n_ops].
+ */
+SKED_MUST_CHECK sked_status sked_i_graph_with_durations(const sked_graph *g, const double *duration,
+                                                        sked_graph **out, sked_error *err);
+
+/*
+ * Longest paths over the edges of distance 0 (order.c), O(ops + edges):
+ * head[i]: earliest start. tail[i]: from the start of i to the end of everything that must follow it,
+ * at least its duration. The critical path is max(head[i] + tail[i]). Either may be NULL.
+ */
+void sked_i_heads(const sked_graph *g, double *head);
+void sked_i_tails(const sked_graph *g, double *tail);
+double sked_i_critical_path(const sked_graph *g, const double *head);
+/* level[i]: ops on the longest chain that ends before i (sources 0). Returns the depth. */
+int32_t sked_i_levels(const sked_graph *g, int32_t *level);
+#endif

@@ -1,0 +1,83 @@
+/* Name tables. Written here: the library links no general container library, and 10 M names must fit. */
+#include "base/memory.h"
+#include "graph/graph.h"
+
+#include <string.h>
+
+static uint64_t hash(const char *s, size_t n)
+{
+    uint64_t h = 0xcbf29ce484222325u ^ n;
+    for (; n >= 8; s += 8, n -= 8) {
+        uint64_t word;
+        memcpy(&word, s, 8);
+        h = (h ^ word) * 0x9e3779b97f4a7c15u;
+        h ^= h >> 29;
+    }
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ (unsigned char)s[i]) * 0x100000001b3u;
+    h ^= h >> 32;
+    return h * 0xbf58476d1ce4e5b9u ^ (h >> 17);
+}
+
+static int64_t locate(const sked_i_names *t, const char *name, size_t size)
+{
+    const int64_t mask = t->slots - 1;
+    int64_t k = (int64_t)(hash(name, size) & (uint64_t)mask);
+    for (; t->slot[k] >= 0; k = (k + 1) & mask) {
+        const char *other = sked_i_names_at(t, t->slot[k]);
+        if (strncmp(other, name, size) == 0 && other[size] == 0)
+            break;
+    }
+    return k;
+}
+
+static bool rehash(sked_i_names *t)
+{
+    const int64_t slots = t->slots ? 2 * t->slots : 64;
+    int32_t *slot = sked_i_alloc(slots, sizeof *slot);
+    if (slot == NULL)
+        return false;
+    memset(slot, 0xff, (size_t)slots * sizeof *slot);
+    free(t->slot);
+    t->slot = slot;
+    t->slots = slots;
+    for (int32_t i = 0; i < t->count; i++) {
+        const char *name = sked_i_names_at(t, i);
+        t->slot[locate(t, name, strlen(name))] = i;
+    }
+    return true;
+}
+
+int32_t sked_i_names_find(const sked_i_names *t, const char *name, size_t size)
+{
+    if (t->slots == 0 || memchr(name, 0, size) != NULL)
+        return -1;
+    return t->slot[locate(t, name, size)];
+}
+
+int32_t sked_i_names_add(sked_i_names *t, const char *name, size_t size, bool *fresh)
+{
+    if (3 * ((int64_t)t->count + 1) > 2 * t->slots && !rehash(t))
+        return -1;
+    const int64_t k = locate(t, name, size);
+    *fresh = t->slot[k] < 0;
+    if (!*fresh)
+        return t->slot[k];
+    if (t->count == INT32_MAX || !SKED_GROW(t->pool, t->pool_cap, t->pool_size + (int64_t)size + 1) ||
+        !SKED_GROW(t->offset, t->offset_cap, t->count + 1))
+        return -1;
+    memcpy(t->pool + t->pool_size, name, size);
+    t->pool[t->pool_size + (int64_t)size] = 0;
+    t->offset[t->count] = t->pool_size;
+    t->pool_size += (int64_t)size + 1;
+    t->slot[k] = t->count;
+    return t->count++;
+}
+
+void sked_i_names_free(sked_i_names *t)
+{
+    free(t->pool);
+    free(t->offset);
+    free(t->slot);
+    *t = (sked_i_names){0};
+}

@@ -1,0 +1,317 @@
+/* The table of methods and the driver that runs, judges and ranks. */
+#include "method/method.h"
+
+#include "base/text.h"
+#include "method/table.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SKED_X(name) extern const sked_i_method sked_i_method_##name;
+SKED_METHOD_LIST(SKED_X)
+#undef SKED_X
+
+static const sked_i_method *const methods[] = {
+#define SKED_X(name) &sked_i_method_##name,
+    SKED_METHOD_LIST(SKED_X)
+#undef SKED_X
+};
+enum { n_methods = sizeof methods / sizeof *methods, max_settings = 64 };
+
+int sked_method_count(void)
+{
+    return n_methods;
+}
+
+const sked_method_info *sked_method_at(int i)
+{
+    return i >= 0 && i < n_methods ? &methods[i]->info : NULL;
+}
+
+static const sked_i_method *find(const char *name)
+{
+    for (int i = 0; i < n_methods; i++)
+        if (strcmp(methods[i]->info.name, name) == 0)
+            return methods[i];
+    return NULL;
+}
+
+const sked_method_info *sked_method_find(const char *name)
+{
+    const sked_i_method *m = find(name);
+    return m ? &m->info : NULL;
+}
+
+void sked_run_options_init(sked_run_options *opt)
+{
+    *opt = (sked_run_options){.threads = 1, .time_limit = 5};
+}
+
+static sked_status unknown_method(const char *name, sked_error *err)
+{
+    const char *names[n_methods + 1];
+    char hint[120];
+    for (int i = 0; i < n_methods; i++)
+        names[i] = methods[i]->info.name;
+    return sked_i_fail(err, SKED_ERR_ARGUMENT, "no method is called '%s'%s; see `sked methods`", name,
+                       sked_i_suggest(name, names, n_methods, hint, sizeof hint));
+}
+
+/* What the problem and the options ask of a method. */
+static uint32_t needed_features(const sked_problem *p, const sked_run_options *opt)
+{
+    static const uint32_t objective[] = {
+#define SKED_X(name, text, help) SKED_CAN_##name,
+        SKED_OBJECTIVE_LIST(SKED_X)
+#undef SKED_X
+    };
+    uint32_t need = objective[p->objective];
+    need |= p->devices > 0 ? SKED_CAN_DEVICES : 0;
+    need |= sked_i_has_transfers(p) ? SKED_CAN_TRANSFERS : 0;
+    need |= p->ii != 0 || p->objective == SKED_OBJECTIVE_II ? SKED_CAN_LOOPS : 0;
+    need |= p->horizon < INFINITY ? SKED_CAN_HORIZON : 0;
+    need |= opt->start != NULL ? SKED_CAN_START : 0;
+    need |= p->fix_device != NULL || p->fix_start != NULL ? SKED_CAN_FIX : 0;
+    need |= opt->candidates > 1 ? SKED_CAN_CANDIDATES : 0;
+    for (int32_t r = 0; r < p->graph->n_resources; r++)
+        need |= sked_i_capacity(p, r) < INFINITY ? SKED_CAN_RESOURCES : 0;
+    return need;
+}
+
+static sked_status check_features(const sked_i_method *m, const sked_problem *p, const sked_run_options *opt,
+                                  sked_error *err)
+{
+    const uint32_t missing = needed_features(p, opt) & ~m->info.features;
+#define SKED_X(id, bit, text)                                                                          \
+    if (missing & SKED_CAN_##id)                                                                       \
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,                                                  \
+                           "method '%s' does not take %s; `sked methods` says which do", m->info.name, \
+                           text);
+    SKED_FEATURE_LIST(SKED_X)
+#undef SKED_X
+    return SKED_OK;
+}
+
+double sked_i_run_best(const sked_i_run *run)
+{
+    return run->n_kept > 0 ? run->key[0][0] : INFINITY;
+}
+
+void sked_i_run_raise_bound(sked_i_run *run, double bound)
+{
+    if (bound > run->bound)
+        run->bound = bound;
+}
+
+static bool meets_bound(const sked_i_run *run)
+{
+    if (run->n_kept == 0)
+        return false;
+    const double value = run->key[0][0], slack = run->problem->graph->integral ? 0 : 1e-9 * fabs(value);
+    if (!(value <= run->bound + slack))
+        return false;
+    return run->problem->objective != SKED_OBJECTIVE_II || run->key[0][1] <= run->second_bound;
+}
+
+bool sked_i_run_over(const sked_i_run *run)
+{
+    if (sked_i_limit_reached(&run->limit))
+        return true;
+    return run->max_kept == 1 && meets_bound(run);
+}
+
+void sked_i_run_progress(sked_i_run *run, const char *phase)
+{
+    if (run->options->progress != NULL)
+        run->options->progress(run->options->progress_data, phase, sked_i_limit_share(&run->limit),
+                               run->n_kept ? run->key[0][0] : NAN, run->bound);
+}
+
+/* Same schedule up to the names of identical devices? */
+static bool same_schedule(const sked_schedule *a, const sked_schedule *b)
+{
+    for (int32_t i = 0; i < a->ops; i++)
+        if (a->start[i] != b->start[i])
+            return false;
+    if (a->device == NULL)
+        return a->ii == b->ii;
+    int32_t image[256];
+    if (a->devices > 256)
+        return memcmp(a->device, b->device, (size_t)a->ops * sizeof *a->device) == 0;
+    for (int k = 0; k < a->devices; k++)
+        image[k] = -1;
+    for (int32_t i = 0; i < a->ops; i++) {
+        if (image[a->device[i]] < 0)
+            image[a->device[i]] = b->device[i];
+        if (image[a->device[i]] != b->device[i])
+            return false;
+    }
+    return a->ii == b->ii;
+}
+
+sked_status sked_i_run_offer(sked_i_run *run, const sked_schedule *s, sked_error *err)
+{
+    sked_error why = {0};
+    if (sked_schedule_validate(run->problem, s, &why) != SKED_OK)
+        return sked_i_fail(err, why.status == SKED_ERR_MEMORY ? SKED_ERR_MEMORY : SKED_ERR_BUG,
+                           "a method made an invalid schedule: %s", why.message);
+    sked_metrics m;
+    sked_status st = sked_schedule_measure(run->problem, s, &m, err);
+    if (st != SKED_OK)
+        return st;
+    const double key[2] = {m.value, m.makespan};
+    int32_t k = run->n_kept;
+    while (k > 0 &&
+           (key[0] < run->key[k - 1][0] || (key[0] == run->key[k - 1][0] && key[1] < run->key[k - 1][1])))
+        k--;
+    if (k == run->max_kept)
+        return SKED_OK;
+    for (int32_t j = k - 1; j >= 0 && run->key[j][0] == key[0] && run->key[j][1] == key[1]; j--)
+        if (same_schedule(run->kept[j], s))
+            return SKED_OK;
+    sked_schedule *copy = NULL;
+    if ((st = sked_schedule_clone(s, &copy, err)) != SKED_OK)
+        return st;
+    if (run->n_kept == run->max_kept)
+        sked_schedule_destroy(run->kept[--run->n_kept]);
+    memmove(run->kept + k + 1, run->kept + k, (size_t)(run->n_kept - k) * sizeof *run->kept);
+    memmove(run->key + k + 1, run->key + k, (size_t)(run->n_kept - k) * sizeof *run->key);
+    run->kept[k] = copy;
+    run->key[k][0] = key[0];
+    run->key[k][1] = key[1];
+    run->n_kept++;
+    return SKED_OK;
+}
+
+static sked_status run_method(const sked_i_method *m, sked_i_run *run, const char *const *settings,
+                              int n_settings, sked_error *err)
+{
+    double values[max_settings];
+    sked_status st = sked_i_options_parse(m->info.name, m->info.options, m->info.n_options, settings,
+                                          n_settings, values, err);
+    if (st != SKED_OK)
+        return st;
+    run->setting = values;
+    const double before = sked_i_run_best(run), second = run->n_kept ? run->key[0][1] : INFINITY;
+    st = m->run(run, err);
+    if (run->n_kept && (run->key[0][0] < before || (run->key[0][0] == before && run->key[0][1] < second)) &&
+        (run->winner[0] == 0 || st == SKED_OK))
+        snprintf(run->winner, sizeof run->winner, "%s", m->info.name);
+    return st;
+}
+
+sked_status sked_i_run_member(sked_i_run *run, const char *method, const char *const *settings,
+                              int n_settings, double seconds, sked_error *err)
+{
+    const sked_i_method *m = find(method);
+    if (m == NULL)
+        return unknown_method(method, err);
+    const double *outer = run->setting;
+    const sked_i_limit limit = run->limit;
+    const double until = sked_clock() + seconds;
+    if (until < run->limit.deadline)
+        run->limit.deadline = until;
+    const sked_status st = run_method(m, run, settings, n_settings, err);
+    run->limit = limit;
+    run->setting = outer;
+    return st;
+}
+
+/* Moves what the run kept into the result, at least min_distance apart, at most `top`. */
+static sked_status deliver(sked_i_run *run, sked_result *out, sked_error *err)
+{
+    const sked_run_options *opt = run->options;
+    const int32_t top = opt->top > 0 && opt->top < run->n_kept ? opt->top : run->n_kept;
+    sked_schedule **chosen = sked_i_alloc(top, sizeof *chosen);
+    if (chosen == NULL)
+        return sked_i_no_memory(err);
+    int32_t count = 0;
+    for (int32_t i = 0; i < run->n_kept && count < top; i++) {
+        bool apart = true;
+        for (int32_t j = 0; apart && opt->min_distance > 0 && j < count; j++) {
+            const sked_schedule *pair[2] = {chosen[j], run->kept[i]};
+            sked_diversity d;
+            const sked_status st = sked_schedules_diversity(run->problem, pair, 2, &d, err);
+            if (st != SKED_OK) {
+                free(chosen);
+                return st;
+            }
+            apart = d.ged >= opt->min_distance;
+        }
+        if (apart)
+            chosen[count++] = run->kept[i];
+    }
+    for (int32_t i = 0, j = 0; i < run->n_kept; i++) {
+        if (j < count && run->kept[i] == chosen[j])
+            j++;
+        else
+            sked_schedule_destroy(run->kept[i]);
+    }
+    run->n_kept = 0;
+    out->schedule = chosen;
+    out->count = count;
+    return SKED_OK;
+}
+
+static sked_status finish(const sked_i_method *m, sked_i_run *run, double begin, sked_result *out,
+                          sked_error *err)
+{
+    if (run->n_kept == 0) {
+        if (sked_i_limit_reached(&run->limit))
+            return sked_i_fail(err, SKED_ERR_STOPPED, "stopped before '%s' had a first schedule",
+                               m->info.name);
+        return sked_i_fail(err, SKED_ERR_INFEASIBLE,
+                           "method '%s' found no schedule that keeps all limits (not a proof)", m->info.name);
+    }
+    sked_result r = {.value = run->key[0][0], .lower_bound = run->bound, .evaluations = run->evaluations};
+    r.optimal = run->exhausted || meets_bound(run);
+    if (run->exhausted && run->problem->objective != SKED_OBJECTIVE_II)
+        r.lower_bound = r.value;
+    snprintf(r.method, sizeof r.method, "%s", run->winner[0] ? run->winner : m->info.name);
+    snprintf(r.note, sizeof r.note, "%s", run->note);
+    const sked_status st = deliver(run, &r, err);
+    if (st != SKED_OK)
+        return st;
+    r.seconds = sked_clock() - begin;
+    *out = r;
+    return SKED_OK;
+}
+
+sked_status sked_method_run(const char *method, const sked_problem *p, const sked_run_options *opt,
+                            sked_result *out, sked_error *err)
+{
+    sked_run_options preset;
+    sked_run_options_init(&preset);
+    if (opt == NULL)
+        opt = &preset;
+    const sked_i_method *m = find(method);
+    if (m == NULL)
+        return unknown_method(method, err);
+    const double begin = sked_clock();
+    sked_i_run run = {.problem = p, .options = opt, .second_bound = -INFINITY};
+    sked_i_limit_init(&run.limit, opt);
+    run.max_kept = opt->candidates > 1 ? opt->candidates : 1;
+    sked_status st = SKED_OK;
+    SKED_TRY(sked_problem_check(p, err));
+    SKED_TRY(check_features(m, p, opt, err));
+    SKED_NEW(run.kept, run.max_kept + 1);
+    SKED_NEW(run.key, run.max_kept + 1);
+    SKED_TRY(sked_problem_bound(p, &run.bound, NULL, err));
+    st = run_method(m, &run, opt->settings, opt->n_settings, err);
+    if (st == SKED_OK || (st == SKED_ERR_STOPPED && run.n_kept > 0))
+        st = finish(m, &run, begin, out, err);
+cleanup:
+    for (int32_t i = 0; i < run.n_kept; i++)
+        sked_schedule_destroy(run.kept[i]);
+    free(run.kept);
+    free(run.key);
+    return st;
+}
+
+void sked_result_clear(sked_result *r)
+{
+    for (int32_t i = 0; i < r->count; i++)
+        sked_schedule_destroy(r->schedule[i]);
+    free(r->schedule);
+    *r = (sked_result){0};
+}

@@ -1,0 +1,84 @@
+/* The table of reports and the one way they reach a file. */
+#include "report/report.h"
+
+#include "report/table.h"
+
+#include <string.h>
+#include <strings.h>
+
+#define SKED_X(name) extern const sked_i_report sked_i_report_##name;
+SKED_REPORT_LIST(SKED_X)
+#undef SKED_X
+
+static const sked_i_report *const reports[] = {
+#define SKED_X(name) &sked_i_report_##name,
+    SKED_REPORT_LIST(SKED_X)
+#undef SKED_X
+};
+enum { n_reports = sizeof reports / sizeof *reports };
+
+int sked_report_count(void)
+{
+    return n_reports;
+}
+
+const sked_report *sked_report_at(int i)
+{
+    return i >= 0 && i < n_reports ? &reports[i]->info : NULL;
+}
+
+static const sked_i_report *by_name(const char *name)
+{
+    for (int i = 0; i < n_reports; i++)
+        if (strcmp(reports[i]->info.name, name) == 0)
+            return reports[i];
+    return NULL;
+}
+
+/* The longest extension that matches decides: x.trace.json is a trace. */
+static const sked_i_report *by_extension(const char *path)
+{
+    const sked_i_report *best = NULL;
+    const size_t length = strlen(path);
+    for (int i = 0; i < n_reports; i++) {
+        const size_t n = strlen(reports[i]->info.extension);
+        if (n <= length && strcasecmp(path + length - n, reports[i]->info.extension) == 0 &&
+            (best == NULL || n > strlen(best->info.extension)))
+            best = reports[i];
+    }
+    return best;
+}
+
+static sked_status no_report(const char *path, const char *format, sked_error *err)
+{
+    sked_i_buffer list = {0};
+    for (int i = 0; i < n_reports; i++)
+        sked_i_buffer_format(&list, "%s%s", i ? " " : "",
+                             format ? reports[i]->info.name : reports[i]->info.extension);
+    const sked_status st =
+        list.failed
+            ? sked_i_no_memory(err)
+            : sked_i_fail(err, SKED_ERR_ARGUMENT, "%s: no report %s; known are: %s", path,
+                          format ? "of that name" : "for this extension", list.data ? list.data : "none");
+    sked_i_buffer_free(&list);
+    return st;
+}
+
+sked_status sked_report_write(const sked_report_data *data, const char *path, const char *format,
+                              sked_error *err)
+{
+    const sked_i_report *r = format ? by_name(format) : by_extension(path);
+    if (r == NULL)
+        return no_report(path, format, err);
+    sked_status st = sked_schedule_validate(data->problem, data->schedule, err);
+    if (st != SKED_OK)
+        return st;
+    sked_i_buffer text = {0};
+    st = r->write(data, &text, err);
+    if (st == SKED_OK && text.failed)
+        st = sked_i_no_memory(err);
+    if (st == SKED_OK)
+        st = sked_i_file_write(path, text.data, text.size, err);
+    sked_i_buffer_free(&text);
+    return st;
+}

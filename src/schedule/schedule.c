@@ -1,0 +1,89 @@
+/* Schedules and problems as plain data. */
+#include "schedule/schedule.h"
+
+#include "base/memory.h"
+
+#include <string.h>
+
+void sked_problem_init(sked_problem *p, const sked_graph *g)
+{
+    *p = (sked_problem){.graph = g, .bandwidth = INFINITY, .horizon = INFINITY, .alpha = 1};
+}
+
+const char *sked_objective_name(sked_objective o)
+{
+    static const char *const names[] = {
+#define SKED_X(name, text, help) text,
+        SKED_OBJECTIVE_LIST(SKED_X)
+#undef SKED_X
+    };
+    return (size_t)o < sizeof names / sizeof *names ? names[o] : "unknown";
+}
+
+sked_status sked_schedule_create(int32_t ops, int32_t devices, sked_schedule **out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_schedule *s = sked_i_alloc_zero(1, sizeof *s);
+    if (s == NULL)
+        return sked_i_no_memory(err);
+    s->ops = ops;
+    s->devices = devices;
+    SKED_NEW0(s->start, ops);
+    if (devices > 0)
+        SKED_NEW0(s->device, ops);
+    *out = s;
+    return SKED_OK;
+cleanup:
+    sked_schedule_destroy(s);
+    return st;
+}
+
+sked_status sked_schedule_clone(const sked_schedule *s, sked_schedule **out, sked_error *err)
+{
+    sked_schedule *copy = NULL;
+    const sked_status st = sked_schedule_create(s->ops, s->devices, &copy, err);
+    if (st != SKED_OK)
+        return st;
+    copy->ii = s->ii;
+    memcpy(copy->start, s->start, (size_t)s->ops * sizeof *s->start);
+    if (s->device != NULL)
+        memcpy(copy->device, s->device, (size_t)s->ops * sizeof *s->device);
+    *out = copy;
+    return SKED_OK;
+}
+
+void sked_schedule_destroy(sked_schedule *s)
+{
+    if (s == NULL)
+        return;
+    free(s->start);
+    free(s->device);
+    free(s);
+}
+
+double sked_i_makespan(const sked_graph *g, const sked_schedule *s)
+{
+    double latest = 0;
+    for (int32_t i = 0; i < g->n_ops; i++)
+        if (s->start[i] + g->duration[i] > latest)
+            latest = s->start[i] + g->duration[i];
+    return latest;
+}
+
+static bool whole(double x)
+{
+    return x == floor(x) && fabs(x) < 0x1p53;
+}
+
+bool sked_i_problem_integral(const sked_problem *p)
+{
+    const sked_graph *g = p->graph;
+    for (int32_t i = 0; i < g->n_ops; i++)
+        if (!whole(g->duration[i]) || (p->fix_start && !isnan(p->fix_start[i]) && !whole(p->fix_start[i])))
+            return false;
+    const bool transfers = sked_i_has_transfers(p);
+    for (int64_t e = 0; e < g->n_edges; e++)
+        if (!whole(g->edge_lag[e]) || (transfers && !whole(sked_i_transfer(p, e))))
+            return false;
+    return p->ii == SKED_II_AUTO || whole(p->ii);
+}

@@ -1,0 +1,35 @@
+/*
+ * What the parts of src/schedule offer to methods. validate.c includes none of this: it is written from
+ * the definition in docs and the graph's columns alone.
+ */
+#ifndef SKED_SCHEDULE_SCHEDULE_H
+#define SKED_SCHEDULE_SCHEDULE_H
+#include "graph/graph.h"
+
+/* Capacity of a resource on p's machine. */
+static inline double sked_i_capacity(const sked_problem *p, int32_t resource)
+{
+    return p->capacity ? p->capacity[resource] : p->graph->capacity[resource];
+}
+/* Time an edge adds between different devices. */
+static inline double sked_i_transfer(const sked_problem *p, int64_t edge)
+{
+    return p->latency + p->graph->edge_bytes[edge] / p->bandwidth;
+}
+/* Do transfers cost anything on this machine? */
+static inline bool sked_i_has_transfers(const sked_problem *p)
+{
+    return p->devices > 1 && (p->latency > 0 || p->bandwidth < INFINITY);
+}
+/* Every time of the problem is an integer: starts may be kept on integers, comparisons are exact. */
+bool sked_i_problem_integral(const sked_problem *p);
+/* Latest finish. O(ops). */
+double sked_i_makespan(const sked_graph *g, const sked_schedule *s);
+
+/* RecMII with the ops of a deciding recurrence; ResMII with the deciding resource (bounds.c). */
+typedef struct sked_i_min_ii {
+    double recurrence, resource;
+    int32_t deciding_resource; /* -1: none */
+} sked_i_min_ii;
+SKED_MUST_CHECK sked_status sked_i_problem_min_ii(const sked_problem *p, sked_i_min_ii *out, sked_error *err);
+#endif

@@ -1,0 +1,62 @@
+/* What every test program includes: cmocka, the public header, and a few checks with clear messages. */
+#ifndef SKED_TESTS_TEST_H
+#define SKED_TESTS_TEST_H
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sked/sked.h"
+
+/* The call must succeed; otherwise its message is the failure. */
+#define OK(call)                                                  \
+    do {                                                          \
+        sked_error e_ = {0};                                      \
+        sked_error *err = &e_;                                    \
+        const sked_status st_ = (call);                           \
+        if (st_ != SKED_OK)                                       \
+            fail_msg("%s: %s (%d)", #call, e_.message, (int)st_); \
+        (void)err;                                                \
+    } while (0)
+
+/* The call must fail with this status and a message that contains `part`. */
+#define FAILS(want, part, call)                                                              \
+    do {                                                                                     \
+        sked_error e_ = {0};                                                                 \
+        sked_error *err = &e_;                                                               \
+        const sked_status st_ = (call);                                                      \
+        (void)err;                                                                           \
+        if (st_ != (want))                                                                   \
+            fail_msg("%s: status %d, not %d: %s", #call, (int)st_, (int)(want), e_.message); \
+        if (strstr(e_.message, (part)) == NULL)                                              \
+            fail_msg("%s: message '%s' does not say '%s'", #call, e_.message, (part));       \
+    } while (0)
+
+/* Path of the shared benchmark data, or NULL: then the test skips with a message. */
+static inline const char *shared_data(void)
+{
+    static char path[600];
+    const char *given = getenv("SKED_DATA");
+    snprintf(path, sizeof path, "%s", given ? given : SKED_SOURCE_DIR "/../shared/data");
+    char probe[700];
+    snprintf(probe, sizeof probe, "%s/SOURCES.md", path);
+    FILE *f = fopen(probe, "r");
+    if (f == NULL)
+        return NULL;
+    fclose(f);
+    return path;
+}
+
+#define NEED_SHARED_DATA()                                                        \
+    do {                                                                          \
+        if (shared_data() == NULL) {                                              \
+            print_message("skipped: benchmark data is not beside the project\n"); \
+            skip();                                                               \
+        }                                                                         \
+    } while (0)
+#endif
