@@ -202,8 +202,8 @@ typedef struct sked_option {
 /* ------------------------------------------------------------------ generators */
 
 typedef struct sked_family {
-    const char *name;    /* "erdos-renyi" */
-    const char *summary; /* one line */
+    const char *name;           /* "erdos-renyi" */
+    const char *summary;        /* one line */
     const sked_option *options; /* its parameters, given as "name=value" in settings */
     int n_options;
     const char *duration; /* default distribution; NULL: by op type */
