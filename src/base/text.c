@@ -173,9 +173,9 @@ void sked_i_buffer_format(sked_i_buffer *b, const char *format, ...)
         sked_i_buffer_add(b, text, (size_t)n);
 }
 
-/* Length of the valid UTF-8 sequence at s, 0 where there is none. */
-static int utf8_length(const unsigned char *s)
+int sked_i_utf8_length(const char *text)
 {
+    const unsigned char *s = (const unsigned char *)text;
     const int n = s[0] < 0x80                   ? 1
                   : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
                   : (s[0] & 0xf0) == 0xe0       ? 3
@@ -189,6 +189,17 @@ static int utf8_length(const unsigned char *s)
     if (n == 4 && ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] >= 0x90)))
         return 0;
     return n;
+}
+
+bool sked_i_utf8_valid(const char *text)
+{
+    while (*text) {
+        const int n = sked_i_utf8_length(text);
+        if (n == 0)
+            return false;
+        text += n;
+    }
+    return true;
 }
 
 static void json_char(sked_i_buffer *b, unsigned char c)
@@ -219,7 +230,7 @@ void sked_i_buffer_json(sked_i_buffer *b, const char *text)
     sked_i_buffer_char(b, '"');
     const unsigned char *s = (const unsigned char *)text, *run = s;
     while (*s) {
-        const int n = utf8_length(s);
+        const int n = sked_i_utf8_length((const char *)s);
         if (n >= 1 && *s >= 0x20 && *s != '"' && *s != '\\' && *s != 0x7f) {
             s += n;
             continue;
@@ -238,7 +249,7 @@ void sked_i_buffer_json(sked_i_buffer *b, const char *text)
 void sked_i_buffer_xml(sked_i_buffer *b, const char *text)
 {
     for (const unsigned char *s = (const unsigned char *)text; *s;) {
-        const int n = utf8_length(s);
+        const int n = sked_i_utf8_length((const char *)s);
         if (n == 0)
             sked_i_buffer_add(b, "\xef\xbf\xbd", 3);
         else if (*s == '&')

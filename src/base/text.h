@@ -11,6 +11,10 @@ bool sked_i_parse_double(const char *text, size_t size, double *out);
 /* The same for integers in lo..hi. */
 bool sked_i_parse_int(const char *text, size_t size, int64_t lo, int64_t hi, int64_t *out);
 
+/* Length of the valid UTF-8 sequence at the 0-terminated s (1 to 4; 1 at its end), 0 where there is none. */
+int sked_i_utf8_length(const char *s);
+bool sked_i_utf8_valid(const char *text);
+
 /* A growing byte buffer that remembers its first failure: append freely, check `failed` once. */
 typedef struct sked_i_buffer {
     char *data; /* always 0-terminated once something was appended */
