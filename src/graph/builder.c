@@ -32,10 +32,10 @@ struct sked_builder {
     (sked_i_fail(&(b)->failed, __VA_ARGS__), sked_i_fail(err, (b)->failed.status, "%s", (b)->failed.message))
 #define NO_MEMORY(b) BUILDER_FAIL(b, SKED_ERR_MEMORY, "out of memory")
 /* After a failure the columns may disagree in length, so nothing more is taken. */
-#define REFUSE_FAILED(b)                                                                      \
-    do {                                                                                      \
-        if ((b)->failed.status != SKED_OK)                                                    \
-            return sked_i_fail(err, (b)->failed.status, "%s", (b)->failed.message);           \
+#define REFUSE_FAILED(b)                                                            \
+    do {                                                                            \
+        if ((b)->failed.status != SKED_OK)                                          \
+            return sked_i_fail(err, (b)->failed.status, "%s", (b)->failed.message); \
     } while (0)
 
 sked_status sked_builder_create(sked_builder **out, sked_error *err)

@@ -149,7 +149,7 @@ static bool same_schedule(const sked_schedule *a, const sked_schedule *b)
     return a->ii == b->ii;
 }
 
-sked_status sked_i_run_offer(sked_i_run *run, const sked_schedule *s, sked_error *err)
+static sked_status judge(sked_i_run *run, const sked_schedule *s, sked_error *err)
 {
     sked_error why = {0};
     if (sked_schedule_validate(run->problem, s, &why) != SKED_OK)
@@ -181,6 +181,14 @@ sked_status sked_i_run_offer(sked_i_run *run, const sked_schedule *s, sked_error
     run->key[k][1] = key[1];
     run->n_kept++;
     return SKED_OK;
+}
+
+sked_status sked_i_run_offer(sked_i_run *run, const sked_schedule *s, sked_error *err)
+{
+    const double begin = sked_clock();
+    const sked_status st = judge(run, s, err);
+    run->judging += sked_clock() - begin;
+    return st;
 }
 
 static sked_status run_method(const sked_i_method *m, sked_i_run *run, const char *const *settings,
@@ -273,6 +281,7 @@ static sked_status finish(const sked_i_method *m, sked_i_run *run, double begin,
     if (st != SKED_OK)
         return st;
     r.seconds = sked_clock() - begin;
+    r.build_seconds = run->build_seconds;
     *out = r;
     return SKED_OK;
 }
@@ -297,7 +306,9 @@ sked_status sked_method_run(const char *method, const sked_problem *p, const ske
     SKED_NEW(run.kept, run.max_kept + 1);
     SKED_NEW(run.key, run.max_kept + 1);
     SKED_TRY(sked_problem_bound(p, &run.bound, NULL, err));
+    const double called = sked_clock();
     st = run_method(m, &run, opt->settings, opt->n_settings, err);
+    run.build_seconds = sked_clock() - called - run.judging;
     if (st == SKED_OK || (st == SKED_ERR_STOPPED && run.n_kept > 0))
         st = finish(m, &run, begin, out, err);
 cleanup:
