@@ -379,7 +379,6 @@ static void take_edges(sked_builder *b, sked_graph *g)
     b->from = b->to = b->distance = NULL;
     b->lag = b->bytes = NULL;
     b->from_cap = b->to_cap = b->distance_cap = b->lag_cap = b->bytes_cap = 0;
-    b->n_edges = 0;
 }
 
 /* Lags that were not given follow the duration of `from`. */
@@ -515,8 +514,6 @@ static bool is_integral(const sked_graph *g)
 static void hand_over(sked_builder *b, sked_graph *g)
 {
     g->name = b->name;
-    g->n_ops = b->n_ops;
-    g->n_edges = b->n_edges;
     g->n_types = b->type_names.count;
     g->n_resources = b->resource_names.count;
     g->duration = b->duration;
