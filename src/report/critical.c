@@ -194,6 +194,20 @@ static int32_t freed_by(const sked_i_view *v, const sweep *w, int32_t group, int
     return -1;
 }
 
+/* The group of a resource that is in use: groups stand in the order of resources. */
+static int32_t group_of(const sked_i_view *v, int32_t resource)
+{
+    int32_t lo = 0, hi = v->n_groups - 1;
+    while (lo < hi) {
+        const int32_t mid = lo + (hi - lo) / 2, at = v->group[mid].resource;
+        if (at >= 0 && at < resource)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
 static bool ends_at(const sked_i_view *v, double time, int32_t op)
 {
     return fabs(time - v->schedule->start[op]) <= v->tolerance;
@@ -217,10 +231,9 @@ static bool find_cause(const sked_i_view *v, const sweep *w, int32_t op, sked_i_
             return false;
         return *cause = (sked_i_chain_op){v->bar[b - 1].op, SKED_I_LINK_DEVICE, -1}, true;
     }
-    for (int32_t k = 0; k < v->n_groups; k++) {
-        const int32_t resource = v->group[k].resource;
-        const double demand = resource < 0 ? 0 : sked_graph_demand(g, op, resource);
-        const int32_t from = demand > 0 && rows_bind(v, &v->group[k]) ? freed_by(v, w, k, op, demand) : -1;
+    for (int64_t d = g->demand_ptr[op]; d < g->demand_ptr[op + 1]; d++) {
+        const int32_t k = group_of(v, g->demand_resource[d]);
+        const int32_t from = rows_bind(v, &v->group[k]) ? freed_by(v, w, k, op, g->demand_amount[d]) : -1;
         if (from >= 0)
             return *cause = (sked_i_chain_op){from, SKED_I_LINK_RESOURCE, -1}, true;
     }

@@ -1,6 +1,7 @@
 #include "report/label.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,6 +28,22 @@ void sked_i_label_px(sked_i_buffer *b, double x)
     const double limit = 1e9;
     const double kept = x > limit ? limit : x > -limit ? x : -limit; /* NAN: the lower limit */
     add_fixed(b, llround(kept * 100), 2);
+}
+
+void sked_i_label_draw(sked_i_buffer *b, const char *pattern, ...)
+{
+    va_list args;
+    va_start(args, pattern);
+    for (const char *s = pattern; *s;) {
+        const size_t plain = strcspn(s, "~");
+        sked_i_buffer_add(b, s, plain);
+        s += plain;
+        if (*s == '~') {
+            sked_i_label_px(b, va_arg(args, double));
+            s++;
+        }
+    }
+    va_end(args);
 }
 
 /* printf follows the locale of the program around us; reports do not. */

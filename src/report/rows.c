@@ -288,6 +288,10 @@ sked_status sked_i_view_rows(sked_i_view *v, sked_error *err)
     qsort(v->bar, (size_t)v->n_bars, sizeof *v->bar, by_row);
     SKED_NEW0(v->row_ptr, (int64_t)v->n_rows + 1);
     SKED_NEW(v->op_bar, v->graph->n_ops);
+    SKED_NEW(v->row_group, v->n_rows);
+    for (int32_t k = 0; k < v->n_groups; k++)
+        for (int32_t r = 0; r < v->group[k].n_rows; r++)
+            v->row_group[v->group[k].first_row + r] = k;
     for (int64_t b = v->n_bars - 1; b >= 0; b--) {
         v->row_ptr[v->bar[b].row + 1]++;
         v->op_bar[v->bar[b].op] = b;
@@ -309,9 +313,7 @@ const char *sked_i_view_group_name(const sked_i_view *v, const sked_i_view_group
 
 const char *sked_i_view_row_name(const sked_i_view *v, int32_t row, char *buf, size_t size)
 {
-    const sked_i_view_group *group = v->group;
-    while (row >= group->first_row + group->n_rows)
-        group++;
+    const sked_i_view_group *group = &v->group[v->row_group[row]];
     if (group->resource == SKED_I_DEVICE_ROWS) {
         snprintf(buf, size, "device %d", (int)v->row_device[row]);
         return buf;

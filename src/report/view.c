@@ -28,7 +28,7 @@ cleanup:
 
 void sked_i_view_free(sked_i_view *v)
 {
-    void *const owned[] = {v->group, v->row_device, v->bar, v->row_ptr, v->op_bar, v->color, v->slack, v->chain, v->critical};
+    void *const owned[] = {v->group, v->row_group, v->row_device, v->bar, v->row_ptr, v->op_bar, v->color, v->slack, v->chain, v->critical};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     *v = (sked_i_view){0};

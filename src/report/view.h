@@ -61,6 +61,7 @@ typedef struct sked_i_view {
 
     sked_i_view_group *group;
     int32_t n_groups, n_rows;
+    int32_t *row_group;  /* [n_rows] */
     int32_t *row_device; /* [n_rows] with devices: the device of a row; idle ones among very many have none */
     sked_i_bar *bar;     /* by row, then start */
     int64_t n_bars;
