@@ -67,6 +67,8 @@ typedef struct sked_error {
 /* The meaning of a status as a short phrase; never NULL. */
 SKED_API const char *sked_status_text(sked_status status);
 SKED_API const char *sked_version(void);
+/* Frees what a call handed over as a plain array. NULL is fine. */
+SKED_API void sked_free(void *p);
 
 /* ------------------------------------------------------------------ graphs */
 
@@ -139,13 +141,14 @@ typedef struct sked_graph_info {
     int64_t edges, carried_edges,
         redundant_edges;  /* redundant: not in the transitive reduction; -1 unknown */
     int32_t depth;        /* ops on the longest chain */
-    int32_t width;        /* largest level by depth: a lower bound of the true width */
+    int32_t width;        /* most ops that can run at once, or a lower bound: the largest level by depth */
+    bool width_exact;     /* true: width is exact */
     double work;          /* sum of durations */
     double critical_path; /* longest path by lag plus last duration */
     double memory, bytes, weight;
     bool integral; /* every number is an integer below 2^53 */
 } sked_graph_info;
-/* O(ops + edges), and the reduction where its bitset rows fit the memory limit. */
+/* O(ops + edges), and reduction and exact width where they stay within a second or so (docs/graph.md). */
 SKED_API SKED_MUST_CHECK sked_status sked_graph_describe(const sked_graph *g, sked_graph_info *out,
                                                          sked_error *err);
 
@@ -179,21 +182,48 @@ SKED_API SKED_MUST_CHECK sked_status sked_graph_parse(const char *name, const ch
 SKED_API SKED_MUST_CHECK sked_status sked_graph_write(const sked_graph *g, const char *path,
                                                       const char *format, sked_error *err);
 
+/* ------------------------------------------------------------------ options */
+
+/* Of methods and generators: one table line gives name, type, range, default and help. */
+typedef enum sked_option_kind {
+    SKED_OPTION_INT,
+    SKED_OPTION_REAL,
+    SKED_OPTION_BOOL,
+    SKED_OPTION_ENUM
+} sked_option_kind;
+
+typedef struct sked_option {
+    const char *name;
+    sked_option_kind kind;
+    const char *preset;  /* default, as it would be typed */
+    double min, max;     /* INT and REAL */
+    const char *choices; /* ENUM: "a|b|c" */
+    const char *help;
+} sked_option;
+
 /* ------------------------------------------------------------------ generators */
 
 typedef struct sked_family {
     const char *name;    /* "erdos-renyi" */
-    const char *summary; /* one line, with the meaning of its parameters */
+    const char *summary; /* one line */
+    const sked_option *options; /* its parameters, given as "name=value" in settings */
+    int n_options;
+    const char *duration; /* default distribution; NULL: by op type */
 } sked_family;
 SKED_API int sked_family_count(void);
 SKED_API const sked_family *sked_family_at(int i);
 
+/*
+ * nodes: ops of the graph; families that exist only in certain sizes (fft, cholesky, lu) give the largest
+ * instance with at most that many. Same options and seed: the same graph on every machine. Each column has
+ * random numbers of its own: another duration does not change the edges.
+ */
 typedef struct sked_generate_options {
     int32_t nodes;
     uint64_t seed;
     const char *duration; /* distribution "uniform:1,10", "const:1", ... NULL: family's default */
     const char *bytes, *memory, *weight;
-    const char *demand;          /* "RES:capacity:distribution[;...]"; NULL: none */
+    const char *demand;          /* "RES:capacity:distribution[;...]"; NULL: family's default */
     const char *const *settings; /* "key=value" family parameters (p=0.1, width=0.3) */
     int n_settings;
 } sked_generate_options;
@@ -272,6 +302,17 @@ SKED_API SKED_MUST_CHECK sked_status sked_schedule_parse(const char *name, const
                                                          const sked_graph *g, sked_schedule **out,
                                                          sked_error *err);
 
+/*
+ * Reads fixed decisions (docs/formats/fix.md) for the problem's fix_device and fix_start: one entry per op
+ * of g, -1 and NAN where the file leaves it free.
+ * Both are the caller's and end with sked_free. FORMAT: malformed, or an op unknown or named twice.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_fix_read(const char *path, const sked_graph *g,
+                                                   int32_t **fix_device, double **fix_start, sked_error *err);
+SKED_API SKED_MUST_CHECK sked_status sked_fix_parse(const char *name, const char *text, size_t size,
+                                                    const sked_graph *g, int32_t **fix_device,
+                                                    double **fix_start, sked_error *err);
+
 typedef struct sked_metrics {
     double makespan;      /* latest finish */
     double speedup;       /* work / makespan; 1 for an empty schedule */
@@ -317,22 +358,6 @@ SKED_API void sked_simulator_run(sked_simulator *sim, int32_t count, const int32
                                  const int32_t *order, bool transfers, double *makespan, double *start);
 
 /* ------------------------------------------------------------------ methods */
-
-typedef enum sked_option_kind {
-    SKED_OPTION_INT,
-    SKED_OPTION_REAL,
-    SKED_OPTION_BOOL,
-    SKED_OPTION_ENUM
-} sked_option_kind;
-
-typedef struct sked_option {
-    const char *name;
-    sked_option_kind kind;
-    const char *preset;  /* default, as it would be typed */
-    double min, max;     /* INT and REAL */
-    const char *choices; /* ENUM: "a|b|c" */
-    const char *help;
-} sked_option;
 
 /* What a method can take. A problem that needs a missing one is refused as UNSUPPORTED. */
 #define SKED_FEATURE_LIST(X)                                     \

@@ -49,7 +49,7 @@ void sked_run_options_init(sked_run_options *opt)
 
 static sked_status unknown_method(const char *name, sked_error *err)
 {
-    const char *names[n_methods + 1];
+    const char *names[n_methods + 1] = {NULL};
     char hint[120];
     for (int i = 0; i < n_methods; i++)
         names[i] = methods[i]->info.name;

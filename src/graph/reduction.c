@@ -1,0 +1,210 @@
+/*
+ * Transitive reduction, one block of target columns at a time.
+ *
+ * Rows are filled from the last position to the first. A row visits its successors in topological order: a
+ * successor already reached through an earlier one is redundant and adds nothing, so the work is that of the
+ * reduced graph. Blocks run in ascending order; an edge into an earlier block is already decided.
+ */
+#include "base/memory.h"
+#include "graph/sweep.h"
+
+#include <string.h>
+
+sked_status sked_i_dag_create(const sked_graph *g, sked_i_dag *out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int32_t n = g->n_ops;
+    sked_i_dag d = {.n = n};
+    SKED_NEW(d.position, n);
+    SKED_NEW0(d.ptr, (int64_t)n + 1);
+    SKED_NEW(d.to, g->n_edges - g->n_carried);
+    SKED_NEW(d.edge, g->n_edges - g->n_carried);
+    for (int32_t p = 0; p < n; p++)
+        d.position[g->topo[p]] = p;
+    for (int64_t e = 0; e < g->n_edges; e++)
+        d.ptr[d.position[g->edge_from[e]] + 1] += g->edge_distance[e] == 0;
+    for (int32_t p = 0; p < n; p++)
+        d.ptr[p + 1] += d.ptr[p];
+    for (int32_t q = 0; q < n; q++) { /* targets in ascending order: every row comes out sorted */
+        const int32_t op = g->topo[q];
+        for (int64_t k = g->pred_ptr[op]; k < g->pred_ptr[op + 1]; k++) {
+            if (g->edge_distance[g->pred_edge[k]] > 0)
+                continue;
+            const int64_t slot = d.ptr[d.position[g->pred_op[k]]]++;
+            d.to[slot] = q;
+            d.edge[slot] = g->pred_edge[k];
+        }
+    }
+    memmove(d.ptr + 1, d.ptr, (size_t)n * sizeof *d.ptr);
+    d.ptr[0] = 0;
+    *out = d;
+    return SKED_OK;
+cleanup:
+    sked_i_dag_clear(&d);
+    return st;
+}
+
+void sked_i_dag_clear(sked_i_dag *d)
+{
+    free(d->position);
+    free(d->ptr);
+    free(d->to);
+    free(d->edge);
+    *d = (sked_i_dag){0};
+}
+
+void sked_i_sweep_bits(const sked_i_sweep *s, uint64_t *rows)
+{
+    const sked_i_dag *d = s->dag;
+    for (int32_t p = s->end - 1; p >= s->begin; p--) {
+        uint64_t *row = rows + (int64_t)(p - s->begin) * SWEEP_WORDS, sum[SWEEP_WORDS] = {0};
+        for (int64_t k = d->ptr[p]; k < d->ptr[p + 1] && d->to[k] < s->end; k++) {
+            const int32_t q = d->to[k], column = q - s->column;
+            if (s->redundant[d->edge[k]])
+                continue;
+            if (column >= 0) {
+                if (sum[column >> 6] >> (column & 63) & 1) {
+                    s->redundant[d->edge[k]] = 1;
+                    continue;
+                }
+                sum[column >> 6] |= (uint64_t)1 << (column & 63);
+            }
+            const uint64_t *other = rows + (int64_t)(q - s->begin) * SWEEP_WORDS;
+            for (int w = 0; w < SWEEP_WORDS; w++)
+                sum[w] |= other[w];
+        }
+        memcpy(row, sum, sizeof sum);
+    }
+}
+
+/* Decides the parallel edges k..last-1 into one target: `longest` is the best other way there. */
+static double decide_lags(const sked_i_sweep *s, const double *lag, int64_t k, int64_t last, double longest)
+{
+    const int64_t *edge = s->dag->edge;
+    int64_t best = -1;
+    for (int64_t i = k; i < last; i++)
+        if (lag[edge[i]] > longest && (best < 0 || lag[edge[i]] > lag[edge[best]]))
+            best = i;
+    for (int64_t i = k; i < last; i++)
+        s->redundant[edge[i]] = i != best;
+    return best < 0 ? longest : lag[edge[best]];
+}
+
+/* The same for lags: a cell is the longest path to its column, -INFINITY for none. */
+static void sweep_lags(const sked_i_sweep *s, const double *lag, double *rows)
+{
+    const sked_i_dag *d = s->dag;
+    for (int32_t p = s->end - 1; p >= s->begin; p--) {
+        double *row = rows + (int64_t)(p - s->begin) * SWEEP_WORDS;
+        for (int w = 0; w < SWEEP_WORDS; w++)
+            row[w] = -INFINITY;
+        for (int64_t k = d->ptr[p], next; k < d->ptr[p + 1] && d->to[k] < s->end; k = next) {
+            const int32_t q = d->to[k], column = q - s->column;
+            for (next = k + 1; next < d->ptr[p + 1] && d->to[next] == q; next++)
+                ;
+            if (column >= 0)
+                row[column] = decide_lags(s, lag, k, next, row[column]);
+            const double *other = rows + (int64_t)(q - s->begin) * SWEEP_WORDS;
+            for (int64_t i = k; i < next; i++)
+                for (int w = 0; w < SWEEP_WORDS && !s->redundant[d->edge[i]]; w++)
+                    if (lag[d->edge[i]] + other[w] > row[w])
+                        row[w] = lag[d->edge[i]] + other[w];
+        }
+    }
+}
+
+/*
+ * first[b]: the smallest position with an edge into block b that might be redundant, n for none. Only an
+ * edge that skips a level can be (another path makes the gap 2 at least), or one of two parallel edges.
+ */
+static void find_candidates(const sked_graph *g, const sked_i_dag *d, const int32_t *level, int columns,
+                            int32_t *first)
+{
+    const int64_t blocks = ((int64_t)d->n + columns - 1) / columns;
+    for (int64_t b = 0; b < blocks; b++)
+        first[b] = d->n;
+    for (int32_t p = d->n - 1; p >= 0; p--)
+        for (int64_t k = d->ptr[p]; k < d->ptr[p + 1]; k++) {
+            const bool twin = k > d->ptr[p] && d->to[k] == d->to[k - 1];
+            if (twin || level[g->topo[d->to[k]]] > level[g->topo[p]] + 1)
+                first[d->to[k] / columns] = p;
+        }
+}
+
+/* Row operations ahead, and the longest range of rows that a block needs. */
+static double count_work(const sked_i_dag *d, int columns, const int32_t *first, int64_t *rows)
+{
+    double work = 0;
+    *rows = 0;
+    for (int64_t b = 0; b * columns < d->n; b++) {
+        const int64_t end = (b + 1) * columns < d->n ? (b + 1) * columns : d->n;
+        if (first[b] == d->n)
+            continue;
+        work += (double)(d->ptr[end] - d->ptr[first[b]] + end - first[b]);
+        *rows = end - first[b] > *rows ? end - first[b] : *rows;
+    }
+    return work;
+}
+
+static sked_status run_blocks(const sked_graph *g, const sked_i_dag *d, sked_i_reduction kind,
+                              const int32_t *first, int64_t n_rows, uint8_t *redundant, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int columns = kind == SKED_I_REDUCE_PATHS ? 64 * SWEEP_WORDS : SWEEP_WORDS;
+    union {
+        uint64_t bits;
+        double lag;
+    } *rows = NULL;
+    SKED_NEW(rows, n_rows * SWEEP_WORDS);
+    for (int32_t b = 0; (int64_t)b * columns < d->n; b++) {
+        if (first[b] == d->n)
+            continue;
+        const sked_i_sweep s = {.dag = d,
+                                .redundant = redundant,
+                                .begin = first[b],
+                                .column = b * columns,
+                                .end = d->n - b * columns < columns ? d->n : (b + 1) * columns};
+        if (kind == SKED_I_REDUCE_PATHS)
+            sked_i_sweep_bits(&s, &rows->bits);
+        else
+            sweep_lags(&s, g->edge_lag, &rows->lag);
+    }
+cleanup:
+    free(rows);
+    return st;
+}
+
+sked_status sked_i_graph_reduce(const sked_graph *g, sked_i_reduction kind, double max_work,
+                                uint8_t *redundant, int64_t *count, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int columns = kind == SKED_I_REDUCE_PATHS ? 64 * SWEEP_WORDS : SWEEP_WORDS;
+    sked_i_dag d = {0};
+    int32_t *level = NULL, *first = NULL;
+    int64_t n_rows, found = 0;
+    if (max_work == 0)
+        max_work = SKED_I_REDUCTION_LIMIT;
+    SKED_NEW(level, g->n_ops);
+    SKED_NEW(first, (int64_t)g->n_ops / columns + 1);
+    SKED_TRY(sked_i_dag_create(g, &d, err));
+    sked_i_levels(g, level);
+    find_candidates(g, &d, level, columns, first);
+    const double work = count_work(&d, columns, first, &n_rows);
+    if (work > max_work) {
+        st = sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                         "the transitive reduction of %d ops and %lld edges takes %.3g row operations, the "
+                         "limit is %.3g",
+                         (int)g->n_ops, (long long)g->n_edges, work, max_work);
+        goto cleanup;
+    }
+    memset(redundant, 0, (size_t)g->n_edges);
+    SKED_TRY(run_blocks(g, &d, kind, first, n_rows, redundant, err));
+    for (int64_t e = 0; e < g->n_edges; e++)
+        found += redundant[e];
+    *count = found;
+cleanup:
+    sked_i_dag_clear(&d);
+    free(level);
+    free(first);
+    return st;
+}
