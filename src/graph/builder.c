@@ -516,7 +516,6 @@ static void hand_over(sked_builder *b, sked_graph *g)
 {
     g->name = b->name;
     g->n_ops = b->n_ops;
-    g->n_edges = b->n_edges;
     g->n_types = b->type_names.count;
     g->n_resources = b->resource_names.count;
     g->duration = b->duration;

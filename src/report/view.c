@@ -3,6 +3,18 @@
 
 #include "base/memory.h"
 
+/* Exact comparisons need integer times in the problem and in the schedule. */
+static double time_tolerance(const sked_i_view *v)
+{
+    const double relative = 1e-9 * (v->makespan > 1 ? v->makespan : 1);
+    if (!sked_i_problem_integral(v->problem) || v->schedule->ii != floor(v->schedule->ii))
+        return relative;
+    for (int32_t i = 0; i < v->schedule->ops; i++)
+        if (v->schedule->start[i] != floor(v->schedule->start[i]))
+            return relative;
+    return 0;
+}
+
 sked_status sked_i_view_init(sked_i_view *v, const sked_report_data *data, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -11,7 +23,7 @@ sked_status sked_i_view_init(sked_i_view *v, const sked_report_data *data, sked_
                        .problem = data->problem,
                        .schedule = data->schedule};
     v->makespan = sked_i_makespan(v->graph, v->schedule);
-    v->tolerance = sked_i_problem_integral(v->problem) ? 0 : 1e-9 * v->makespan;
+    v->tolerance = time_tolerance(v);
     if (v->schedule->ii > 0) {
         const double overlapped = ceil(v->makespan / v->schedule->ii);
         v->copies = overlapped < SKED_I_MAX_COPIES ? (int32_t)overlapped : SKED_I_MAX_COPIES;
