@@ -58,10 +58,10 @@ typedef struct datafile {
     int32_t reader;   /* last task counted as reading it */
 } datafile;
 
-typedef struct link {
+typedef struct dependency {
     int32_t from, to;
     double bytes;
-} link;
+} dependency;
 
 typedef struct reader {
     sked_i_json j;
@@ -72,11 +72,11 @@ typedef struct reader {
     task *task;        /* [ids.count + 1] */
     datafile *file;    /* [files.count] */
     int32_t *input;    /* files read, task by task */
-    link *link;
+    dependency *link;
     int64_t task_cap, file_cap, n_inputs, input_cap, n_links, link_cap;
     int32_t current; /* the task being read */
     sked_i_buffer text, name, title;
-    const char *specification, *execution, *tasks, *files, *executed; /* sections, NULL: not there */
+    const char *specification, *execution, *tasks, *file_list, *executed; /* sections, NULL: not there */
 } reader;
 
 static void no_memory(reader *r)
@@ -180,7 +180,7 @@ static void read_file(reader *r)
 {
     sked_i_json *j = &r->j;
     uint32_t seen = 0;
-    double size = 0;
+    double size = NAN;
     bool reads = false;
     sked_i_json_enter(j, '{', "a file");
     for (int k; (k = sked_i_json_field(j, &file_fields, &seen)) >= 0;) {
@@ -202,7 +202,8 @@ static void read_file(reader *r)
     const int32_t file = j->status == SKED_OK ? find_file(r, &r->text) : -1;
     if (file < 0)
         return;
-    r->file[file].size = size;
+    if (!isnan(size))
+        r->file[file].size = size;
     if (SKED_I_JSON_HAS(seen, FILE_LINK))
         use_file(r, file, reads);
 }
@@ -239,7 +240,8 @@ static void read_neighbours(reader *r, bool parents)
         } else if (!SKED_GROW(r->link, r->link_cap, r->n_links + 1)) {
             no_memory(r);
         } else {
-            r->link[r->n_links++] = (link){parents ? other : r->current, parents ? r->current : other, 0};
+            r->link[r->n_links++] =
+                (dependency){parents ? other : r->current, parents ? r->current : other, 0};
         }
     }
 }
@@ -310,14 +312,16 @@ static void read_executed(reader *r)
                          sked_i_quote(r->text.data, (size_t)r->text.size, quoted, sizeof quoted));
         return;
     }
-    t.first_input = r->task[i].first_input;
-    t.type = r->task[i].type;
-    r->task[i] = t;
+    const double *const found[] = {&t.runtime, &t.memory, &t.cores};
+    double *const kept[] = {&r->task[i].runtime, &r->task[i].memory, &r->task[i].cores};
+    for (int k = 0; k < 3; k++)
+        if (!isnan(*found[k]))
+            *kept[k] = *found[k];
 }
 
 static int by_target(const void *a, const void *b)
 {
-    const link *x = a, *y = b;
+    const dependency *x = a, *y = b;
     if (x->to != y->to)
         return x->to < y->to ? -1 : 1;
     return (x->from > y->from) - (x->from < y->from);
@@ -429,7 +433,7 @@ static void read_top(reader *r)
     }
     sked_i_json_end(j);
     const char **const flow[] = {&r->specification, &r->execution, &flat};
-    const char **const specification[] = {&r->tasks, &r->files};
+    const char **const specification[] = {&r->tasks, &r->file_list};
     const char **const execution[] = {&r->executed, NULL};
     locate(r, workflow, "\"workflow\"", &flow_fields, flow);
     locate(r, r->specification, "\"specification\"", &part_fields, specification);
@@ -446,7 +450,7 @@ static sked_status wfformat_read(const sked_i_source *source, sked_graph **out, 
     sked_i_json_begin(&r.j, source, err);
     read_top(&r);
     read_list(&r, r.tasks, "task", read_identity);
-    read_list(&r, r.files, "file", read_file);
+    read_list(&r, r.file_list, "file", read_file);
     read_list(&r, r.tasks, "task", read_task);
     if (r.ids.count > 0)
         r.task[r.ids.count].first_input = r.n_inputs;
