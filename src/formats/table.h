@@ -3,4 +3,5 @@
     X(stg)                  \
     X(psplib)               \
     X(rcp)                  \
-    X(jobshop)
+    X(jobshop)              \
+    X(dot)
