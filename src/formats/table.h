@@ -7,4 +7,5 @@
     X(jobshop)              \
     X(node_link)            \
     X(dnn_partitioning)     \
-    X(wfformat)
+    X(wfformat)             \
+    X(dot)
