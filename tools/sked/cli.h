@@ -96,19 +96,19 @@ enum {
     X(completion, FLAG, "completion", "", 0, 0, ON(help), "print the bash completion script")
 
 enum { MAX_LIST = 256 };
-typedef struct value {
+typedef struct option_value {
     bool given;
     const char *text;           /* TEXT */
     double number;              /* REAL, INT */
     const char *list[MAX_LIST]; /* LIST */
     int n_list;
-} value;
+} option_value;
 
 typedef struct arguments {
     int command;
     const char *operand[2];
     int n_operands;
-#define X(field, kind, name, v, least, most, commands, help) value field;
+#define X(field, kind, name, v, least, most, commands, help) option_value field;
     OPTION_LIST(X)
 #undef X
 } arguments;

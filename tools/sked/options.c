@@ -66,7 +66,7 @@ static sked_status find_option(const char *word, size_t size, int command, const
 
 static sked_status store(const option_line *o, const char *text, arguments *a, sked_error *err)
 {
-    value *v = (value *)((char *)a + o->offset);
+    option_value *v = (option_value *)((char *)a + o->offset);
     if (o->kind == KIND_LIST) {
         if (v->n_list == MAX_LIST)
             return fail(err, SKED_ERR_ARGUMENT, "--%s is given more than %d times", o->name, MAX_LIST);
