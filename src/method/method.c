@@ -200,10 +200,13 @@ static sked_status run_method(const sked_i_method *m, sked_i_run *run, const cha
     if (st != SKED_OK)
         return st;
     run->setting = values;
-    const double before = sked_i_run_best(run), second = run->n_kept ? run->key[0][1] : INFINITY;
+    const double first = sked_i_run_best(run), second = run->n_kept ? run->key[0][1] : INFINITY;
+    char before[sizeof run->winner];
+    memcpy(before, run->winner, sizeof before);
     st = m->run(run, err);
-    if (run->n_kept && (run->key[0][0] < before || (run->key[0][0] == before && run->key[0][1] < second)) &&
-        (run->winner[0] == 0 || st == SKED_OK))
+    const bool better =
+        run->n_kept && (run->key[0][0] < first || (run->key[0][0] == first && run->key[0][1] < second));
+    if (better && strcmp(before, run->winner) == 0) /* a member inside has named itself already */
         snprintf(run->winner, sizeof run->winner, "%s", m->info.name);
     return st;
 }
@@ -214,12 +217,15 @@ sked_status sked_i_run_member(sked_i_run *run, const char *method, const char *c
     const sked_i_method *m = find(method);
     if (m == NULL)
         return unknown_method(method, err);
+    sked_status st = check_features(m, run->problem, run->options, err);
+    if (st != SKED_OK)
+        return st;
     const double *outer = run->setting;
     const sked_i_limit limit = run->limit;
     const double until = sked_clock() + seconds;
     if (until < run->limit.deadline)
         run->limit.deadline = until;
-    const sked_status st = run_method(m, run, settings, n_settings, err);
+    st = run_method(m, run, settings, n_settings, err);
     run->limit = limit;
     run->setting = outer;
     return st;

@@ -59,12 +59,19 @@ void print_usage(FILE *out)
     fprintf(out, "\n`sked help COMMAND` explains one. Try: sked schedule GRAPH --devices 4\n");
 }
 
+static void print_family(FILE *out, const sked_family *f)
+{
+    fprintf(out, "  %-18s %s\n", f->name, f->summary);
+    for (int i = 0; i < f->n_options; i++)
+        fprintf(out, "    --set %-12s %s (default %s)\n", f->options[i].name, f->options[i].help, f->options[i].preset);
+}
+
 static void print_tables(FILE *out, int command)
 {
     if (command == COMMAND_generate) {
         fprintf(out, "\nfamilies\n");
         for (int i = 0; i < sked_family_count(); i++)
-            fprintf(out, "  %-18s %s\n", sked_family_at(i)->name, sked_family_at(i)->summary);
+            print_family(out, sked_family_at(i));
         fprintf(out, "\ndistributions (DIST)\n");
         for (int i = 0; sked_distribution_help(i) != NULL; i++)
             fprintf(out, "  %s\n", sked_distribution_help(i));
