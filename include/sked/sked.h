@@ -16,6 +16,7 @@
 #ifndef SKED_SKED_H
 #define SKED_SKED_H
 
+#include <math.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -75,9 +76,12 @@ SKED_API void sked_free(void *p);
 typedef struct sked_graph sked_graph;
 typedef struct sked_builder sked_builder;
 
+/* In sked_builder_add_edge: the lag is the duration of `from`, and follows it. */
+#define SKED_LAG_DEFAULT ((double)NAN)
+
 typedef struct sked_edge {
     int32_t from, to;
-    double lag;       /* start to start; NAN in sked_builder_add_edge = duration of `from` */
+    double lag;       /* start to start; or SKED_LAG_DEFAULT */
     double bytes;     /* >= 0 */
     int32_t distance; /* >= 0; k > 0 marks a loop-carried edge */
 } sked_edge;
