@@ -16,6 +16,7 @@
 #ifndef SKED_SKED_H
 #define SKED_SKED_H
 
+#include <math.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,15 +68,20 @@ typedef struct sked_error {
 /* The meaning of a status as a short phrase; never NULL. */
 SKED_API const char *sked_status_text(sked_status status);
 SKED_API const char *sked_version(void);
+/* Frees what a call handed over as a plain array. NULL is fine. */
+SKED_API void sked_free(void *p);
 
 /* ------------------------------------------------------------------ graphs */
 
 typedef struct sked_graph sked_graph;
 typedef struct sked_builder sked_builder;
 
+/* In sked_builder_add_edge: the lag is the duration of `from`, and follows it. */
+#define SKED_LAG_DEFAULT ((double)NAN)
+
 typedef struct sked_edge {
     int32_t from, to;
-    double lag;       /* start to start; NAN in sked_builder_add_edge = duration of `from` */
+    double lag;       /* start to start; or SKED_LAG_DEFAULT */
     double bytes;     /* >= 0 */
     int32_t distance; /* >= 0; k > 0 marks a loop-carried edge */
 } sked_edge;
@@ -131,6 +137,8 @@ SKED_API double sked_graph_capacity(const sked_graph *g, int32_t resource);     
 SKED_API int32_t sked_graph_find_resource(const sked_graph *g, const char *name); /* -1: none */
 /* Edges are numbered by `from`, then in the order they were added. */
 SKED_API void sked_graph_edge(const sked_graph *g, int64_t edge, sked_edge *out);
+/* A topological order of the edges of distance 0 into order[ops]. O(ops). */
+SKED_API void sked_graph_topological(const sked_graph *g, int32_t *order);
 /* True when both have the same ops (names, types, all numbers), resources and edges. */
 SKED_API bool sked_graph_equal(const sked_graph *a, const sked_graph *b);
 
@@ -300,6 +308,17 @@ SKED_API SKED_MUST_CHECK sked_status sked_schedule_parse(const char *name, const
                                                          const sked_graph *g, sked_schedule **out,
                                                          sked_error *err);
 
+/*
+ * Reads fixed decisions (docs/formats/fix.md) for the problem's fix_device and fix_start: one entry per op
+ * of g, -1 and NAN where the file leaves it free.
+ * Both are the caller's and end with sked_free. FORMAT: malformed, or an op unknown or named twice.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_fix_read(const char *path, const sked_graph *g,
+                                                   int32_t **fix_device, double **fix_start, sked_error *err);
+SKED_API SKED_MUST_CHECK sked_status sked_fix_parse(const char *name, const char *text, size_t size,
+                                                    const sked_graph *g, int32_t **fix_device,
+                                                    double **fix_start, sked_error *err);
+
 typedef struct sked_metrics {
     double makespan;      /* latest finish */
     double speedup;       /* work / makespan; 1 for an empty schedule */
@@ -407,8 +426,9 @@ typedef struct sked_result {
     double value, lower_bound; /* of the objective */
     bool optimal;              /* value meets the bound, or the search space was exhausted */
     int64_t evaluations;       /* complete schedules built or evaluated */
-    double seconds;
-    char note[200]; /* what a user may want to know; "" */
+    double seconds;            /* whole run: bounds, method, validation */
+    double build_seconds;      /* the method alone, without judging what it offered */
+    char note[200];            /* what a user may want to know; "" */
 } sked_result;
 /*
  * Runs a method. Every schedule in the result has passed sked_schedule_validate. opt may be NULL.
@@ -449,6 +469,11 @@ typedef struct sked_report_data {
 /* Validates first, then writes under a temporary name and renames. path "-" with format: stdout. */
 SKED_API SKED_MUST_CHECK sked_status sked_report_write(const sked_report_data *data, const char *path,
                                                        const char *format, sked_error *err);
+
+/* Writes several schedules, one JSON object a line (.jsonl), all validated first. */
+SKED_API SKED_MUST_CHECK sked_status sked_schedules_write(const sked_problem *p,
+                                                          const sked_schedule *const *s, int32_t count,
+                                                          const char *path, sked_error *err);
 
 /* ------------------------------------------------------------------ helpers the command shares */
 

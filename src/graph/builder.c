@@ -68,9 +68,22 @@ void sked_builder_destroy(sked_builder *b)
     free(b);
 }
 
+/* Names go into JSON, XML and SVG: what is no UTF-8 would not come back the same. */
+static sked_status check_text(sked_builder *b, const char *what, const char *text, sked_error *err)
+{
+    char quoted[80];
+    if (text == NULL || sked_i_utf8_valid(text))
+        return SKED_OK;
+    return BUILDER_FAIL(b, SKED_ERR_FORMAT, "the %s '%s' is not valid UTF-8", what,
+                        sked_i_quote(text, strlen(text), quoted, sizeof quoted));
+}
+
 sked_status sked_builder_set_name(sked_builder *b, const char *name, sked_error *err)
 {
     REFUSE_FAILED(b);
+    const sked_status st = check_text(b, "graph name", name, err);
+    if (st != SKED_OK)
+        return st;
     char *copy = sked_i_strdup(name);
     if (copy == NULL)
         return NO_MEMORY(b);
@@ -84,6 +97,9 @@ sked_status sked_builder_add_resource(sked_builder *b, const char *name, double 
 {
     REFUSE_FAILED(b);
     char quoted[80];
+    const sked_status st = check_text(b, "resource name", name, err);
+    if (st != SKED_OK)
+        return st;
     if (!(capacity >= 0))
         return BUILDER_FAIL(b, SKED_ERR_FORMAT, "resource '%s': capacity must be 0 or more",
                             sked_i_quote(name, strlen(name), quoted, sizeof quoted));
@@ -169,7 +185,11 @@ sked_status sked_builder_add_op(sked_builder *b, const char *name, const char *t
         return BUILDER_FAIL(b, SKED_ERR_UNSUPPORTED, "more than %d ops", INT32_MAX - 1);
     if (!grow_ops(b, (int64_t)op + 1))
         return NO_MEMORY(b);
-    sked_status st = name_op(b, name, err);
+    sked_status st = check_text(b, "op name", name, err);
+    if (st == SKED_OK)
+        st = check_text(b, "op type", type, err);
+    if (st == SKED_OK)
+        st = name_op(b, name, err);
     if (st == SKED_OK)
         st = check_amount(b, op, "duration", duration, err);
     if (st != SKED_OK)

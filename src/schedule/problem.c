@@ -1,0 +1,164 @@
+/* Is this a problem at all, and can it be refuted at once? Each refusal says what proves it. */
+#include "base/memory.h"
+#include "base/text.h"
+#include "schedule/schedule.h"
+
+static sked_status check_ranges(const sked_problem *p, sked_error *err)
+{
+    if (p->devices < 0)
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "devices must be 0 or more");
+    if (!(p->latency >= 0 && p->latency < INFINITY))
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "latency must be a finite number, 0 or more");
+    if (!(p->bandwidth > 0))
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "bandwidth must be above 0");
+    if (!(p->horizon >= 0))
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "the horizon must be 0 or more");
+    if (!(p->ii >= 0 && p->ii < INFINITY) && p->ii != SKED_II_AUTO)
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "the initiation interval must be above 0, or auto");
+    if (!(p->alpha >= 0 && p->alpha < INFINITY))
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "alpha must be a finite number, 0 or more");
+    for (int32_t r = 0; r < p->graph->n_resources; r++)
+        if (!(sked_i_capacity(p, r) >= 0))
+            return sked_i_fail(err, SKED_ERR_ARGUMENT, "capacity of '%s' must be 0 or more",
+                               sked_graph_resource_name(p->graph, r));
+    return SKED_OK;
+}
+
+static sked_status check_demands(const sked_problem *p, sked_error *err)
+{
+    const sked_graph *g = p->graph;
+    char name[80];
+    for (int32_t i = 0; i < g->n_ops; i++)
+        for (int64_t k = g->demand_ptr[i]; k < g->demand_ptr[i + 1]; k++) {
+            const int32_t r = g->demand_resource[k];
+            if (g->duration[i] > 0 && g->demand_amount[k] > sked_i_capacity(p, r))
+                return sked_i_fail(
+                    err, SKED_ERR_INFEASIBLE,
+                    "op '%s' needs %g of resource '%s', its capacity is %g; a capacity of %g would do",
+                    sked_i_op_label(g, i, name, sizeof name), g->demand_amount[k],
+                    sked_graph_resource_name(g, r), sked_i_capacity(p, r), g->demand_amount[k]);
+        }
+    return SKED_OK;
+}
+
+/* "a -> b -> ... -> z": the longest path, at most ten names. */
+static void name_path(const sked_graph *g, const double *head, sked_i_buffer *text)
+{
+    int32_t op = 0, shown = 0;
+    int32_t path[8];
+    char name[80];
+    for (int32_t i = 0; i < g->n_ops; i++)
+        if (head[i] + g->duration[i] > head[op] + g->duration[op])
+            op = i;
+    int32_t length = 0;
+    for (bool more = true; more; length++) {
+        path[length % 8] = op;
+        more = false;
+        for (int64_t k = g->pred_ptr[op]; k < g->pred_ptr[op + 1] && !more; k++) {
+            const int64_t e = g->pred_edge[k];
+            if (g->edge_distance[e] == 0 && head[g->pred_op[k]] + g->edge_lag[e] == head[op]) {
+                op = g->pred_op[k];
+                more = true;
+            }
+        }
+    }
+    for (int32_t k = length - 1; k >= 0 && shown < 8 && k > length - 9; k--, shown++)
+        sked_i_buffer_format(text, "%s%s", shown ? " -> " : "",
+                             sked_i_op_label(g, path[k % 8], name, sizeof name));
+    if (length > 8)
+        sked_i_buffer_format(text, " -> ... (%d more)", (int)(length - 8));
+}
+
+static sked_status check_horizon(const sked_problem *p, sked_error *err)
+{
+    const sked_graph *g = p->graph;
+    if (isinf(p->horizon) || g->n_ops == 0)
+        return SKED_OK;
+    double *head = sked_i_alloc(g->n_ops, sizeof *head);
+    if (head == NULL)
+        return sked_i_no_memory(err);
+    sked_i_heads(g, head);
+    const double path = sked_i_critical_path(g, head);
+    sked_status st = SKED_OK;
+    if (path > p->horizon * (1 + 1e-12)) {
+        sked_i_buffer text = {0};
+        name_path(g, head, &text);
+        st = text.failed
+                 ? sked_i_no_memory(err)
+                 : sked_i_fail(err, SKED_ERR_INFEASIBLE,
+                               "the horizon is %g, but the path %s takes %g; a horizon of %g would admit it",
+                               p->horizon, text.data, path, path);
+        sked_i_buffer_free(&text);
+    }
+    free(head);
+    if (st != SKED_OK || p->objective == SKED_OBJECTIVE_MAKESPAN || p->objective == SKED_OBJECTIVE_II)
+        return st;
+    sked_problem span = *p;
+    double least;
+    const char *why;
+    span.objective = SKED_OBJECTIVE_MAKESPAN;
+    st = sked_problem_bound(&span, &least, &why, err);
+    if (st == SKED_OK && least > p->horizon * (1 + 1e-12))
+        st = sked_i_fail(err, SKED_ERR_INFEASIBLE, "the horizon is %g, but the %s proves at least %g",
+                         p->horizon, why, least);
+    return st;
+}
+
+static sked_status check_interval(const sked_problem *p, sked_error *err)
+{
+    if (!(p->ii > 0))
+        return SKED_OK;
+    sked_i_min_ii least;
+    const sked_status st = sked_i_problem_min_ii(p, &least, err);
+    if (st != SKED_OK)
+        return st;
+    if (p->ii < least.recurrence * (1 - 1e-12))
+        return sked_i_fail(err, SKED_ERR_INFEASIBLE,
+                           "the initiation interval is %g, but a recurrence of the loop needs %g (RecMII)",
+                           p->ii, least.recurrence);
+    if (p->ii < least.resource * (1 - 1e-12))
+        return sked_i_fail(
+            err, SKED_ERR_INFEASIBLE, "the initiation interval is %g, but %s%s%s needs %g (ResMII)", p->ii,
+            least.deciding_resource < 0 ? "the work on all devices" : "resource '",
+            least.deciding_resource < 0 ? "" : sked_graph_resource_name(p->graph, least.deciding_resource),
+            least.deciding_resource < 0 ? "" : "'", least.resource);
+    return SKED_OK;
+}
+
+static sked_status check_fixed(const sked_problem *p, sked_error *err)
+{
+    const sked_graph *g = p->graph;
+    char name[80];
+    for (int32_t i = 0; i < g->n_ops; i++) {
+        if (p->fix_device && p->fix_device[i] >= 0 && p->fix_device[i] >= p->devices)
+            return sked_i_fail(
+                err, SKED_ERR_ARGUMENT, "op '%s' is fixed on device %d, but there are %d devices",
+                sked_i_op_label(g, i, name, sizeof name), (int)p->fix_device[i], (int)p->devices);
+        if (p->fix_start && !isnan(p->fix_start[i]) && !(p->fix_start[i] >= 0 && p->fix_start[i] < INFINITY))
+            return sked_i_fail(err, SKED_ERR_ARGUMENT, "op '%s' is fixed at a start that is not 0 or more",
+                               sked_i_op_label(g, i, name, sizeof name));
+    }
+    for (int64_t e = 0; p->fix_start && e < g->n_edges; e++) {
+        const double from = p->fix_start[g->edge_from[e]], to = p->fix_start[g->edge_to[e]];
+        if (g->edge_distance[e] == 0 && to < from + g->edge_lag[e] - 1e-9 * fmax(1, fabs(to))) {
+            char other[80];
+            return sked_i_fail(
+                err, SKED_ERR_INFEASIBLE, "ops '%s' and '%s' are fixed %g apart, their edge needs %g",
+                sked_i_op_label(g, g->edge_from[e], name, sizeof name),
+                sked_i_op_label(g, g->edge_to[e], other, sizeof other), to - from, g->edge_lag[e]);
+        }
+    }
+    return SKED_OK;
+}
+
+sked_status sked_problem_check(const sked_problem *p, sked_error *err)
+{
+    sked_status (*const checks[])(const sked_problem *, sked_error *) = {
+        check_ranges, check_fixed, check_demands, check_horizon, check_interval};
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
+        const sked_status st = checks[i](p, err);
+        if (st != SKED_OK)
+            return st;
+    }
+    return SKED_OK;
+}
