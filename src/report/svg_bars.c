@@ -208,7 +208,8 @@ static void write_title(const sked_i_panel *p, const segment *s)
         sked_i_buffer_char(p->out, ')');
     }
     const double shift = p->folded ? 0 : s->iteration * v->schedule->ii;
-    sked_i_buffer_format(p->out, "&#10;%s to ", sked_i_label_number(s->bar->start + shift, name, sizeof name));
+    sked_i_buffer_format(p->out, "&#10;%s to ",
+                         sked_i_label_number(s->bar->start + shift, name, sizeof name));
     sked_i_buffer_text(p->out, sked_i_label_number(s->bar->finish + shift, name, sizeof name));
     sked_i_buffer_text(p->out, ", ");
     sked_i_buffer_xml(p->out, sked_i_view_row_name(v, s->row, row, sizeof row));
@@ -229,7 +230,8 @@ static void write_label(const sked_i_panel *p, const segment *s, double y)
         return;
     sked_graph_op_name(p->view->graph, s->bar->op, name, sizeof name);
     if (s->bar->demand != 1)
-        snprintf(extra, sizeof extra, " \xc3\x97%s", sked_i_label_number(s->bar->demand, number, sizeof number));
+        snprintf(extra, sizeof extra, " \xc3\x97%s",
+                 sked_i_label_number(s->bar->demand, number, sizeof number));
     if (p->folded && s->iteration > 0)
         snprintf(extra + strlen(extra), sizeof extra - strlen(extra), " \xc2\xb7s%d", (int)s->iteration);
     const char *shown = sked_i_label_fit(name, font_size, room - sked_i_label_width(extra, font_size));
@@ -323,7 +325,8 @@ void sked_i_panel_chain(const sked_i_panel *p)
     for (int32_t k = 1; k < v->n_chain && drawn < max_links; k++) {
         const sked_i_chain_op *to = &v->chain[k], *from = &v->chain[k - 1];
         const sked_i_bar *a = &v->bar[v->op_bar[from->op]], *b = &v->bar[v->op_bar[to->op]];
-        const double leave = to->link == SKED_I_LINK_EDGE ? a->start + v->graph->edge_lag[to->edge] : a->finish;
+        const double leave =
+            to->link == SKED_I_LINK_EDGE ? a->start + v->graph->edge_lag[to->edge] : a->finish;
         const double x0 = sked_i_panel_x(p, fmax(0, leave)), x1 = sked_i_panel_x(p, b->start);
         const double y0 = sked_i_panel_y(p, a->row) + p->row_height / 2;
         const double y1 = sked_i_panel_y(p, b->row) + p->row_height / 2;
