@@ -3,4 +3,5 @@
     X(native)               \
     X(node_link)            \
     X(dnn_partitioning)     \
-    X(wfformat)
+    X(wfformat)             \
+    X(graphml)
