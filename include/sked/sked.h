@@ -133,6 +133,8 @@ SKED_API double sked_graph_capacity(const sked_graph *g, int32_t resource);     
 SKED_API int32_t sked_graph_find_resource(const sked_graph *g, const char *name); /* -1: none */
 /* Edges are numbered by `from`, then in the order they were added. */
 SKED_API void sked_graph_edge(const sked_graph *g, int64_t edge, sked_edge *out);
+/* A topological order of the edges of distance 0 into order[ops]. O(ops). */
+SKED_API void sked_graph_topological(const sked_graph *g, int32_t *order);
 /* True when both have the same ops (names, types, all numbers), resources and edges. */
 SKED_API bool sked_graph_equal(const sked_graph *a, const sked_graph *b);
 
@@ -204,8 +206,8 @@ typedef struct sked_option {
 /* ------------------------------------------------------------------ generators */
 
 typedef struct sked_family {
-    const char *name;    /* "erdos-renyi" */
-    const char *summary; /* one line */
+    const char *name;           /* "erdos-renyi" */
+    const char *summary;        /* one line */
     const sked_option *options; /* its parameters, given as "name=value" in settings */
     int n_options;
     const char *duration; /* default distribution; NULL: by op type */
@@ -420,8 +422,9 @@ typedef struct sked_result {
     double value, lower_bound; /* of the objective */
     bool optimal;              /* value meets the bound, or the search space was exhausted */
     int64_t evaluations;       /* complete schedules built or evaluated */
-    double seconds;
-    char note[200]; /* what a user may want to know; "" */
+    double seconds;            /* whole run: bounds, method, validation */
+    double build_seconds;      /* the method alone, without judging what it offered */
+    char note[200];            /* what a user may want to know; "" */
 } sked_result;
 /*
  * Runs a method. Every schedule in the result has passed sked_schedule_validate. opt may be NULL.
@@ -462,6 +465,11 @@ typedef struct sked_report_data {
 /* Validates first, then writes under a temporary name and renames. path "-" with format: stdout. */
 SKED_API SKED_MUST_CHECK sked_status sked_report_write(const sked_report_data *data, const char *path,
                                                        const char *format, sked_error *err);
+
+/* Writes several schedules, one JSON object a line (.jsonl), all validated first. */
+SKED_API SKED_MUST_CHECK sked_status sked_schedules_write(const sked_problem *p,
+                                                          const sked_schedule *const *s, int32_t count,
+                                                          const char *path, sked_error *err);
 
 /* ------------------------------------------------------------------ helpers the command shares */
 

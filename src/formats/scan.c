@@ -92,15 +92,37 @@ static sked_status missing(const sked_i_scan *s, const char *what, sked_error *e
                               s->at < s->end ? "line" : "file", what);
 }
 
-sked_status sked_i_word_amount(const sked_i_source *source, sked_i_word w, const char *what, double *out,
-                               sked_error *err)
+sked_status sked_i_word_amount(const sked_i_source *source, const char *at, sked_i_word w, const char *what,
+                               double *out, sked_error *err)
 {
     char quoted[80];
     double x;
     if (!sked_i_parse_double(w.text, w.size, &x) || x < 0)
-        return sked_i_source_fail(source, w.text, err, "%s must be a finite number, 0 or more, not '%s'",
-                                  what, sked_i_word_quote(w, quoted, sizeof quoted));
+        return sked_i_source_fail(source, at, err, "%s must be a finite number, 0 or more, not '%s'", what,
+                                  sked_i_word_quote(w, quoted, sizeof quoted));
     *out = x;
+    return SKED_OK;
+}
+
+sked_status sked_i_word_real(const sked_i_source *source, const char *at, sked_i_word w, const char *what,
+                             double *out, sked_error *err)
+{
+    char quoted[80];
+    if (!sked_i_parse_double(w.text, w.size, out))
+        return sked_i_source_fail(source, at, err, "%s must be a finite number, not '%s'", what,
+                                  sked_i_word_quote(w, quoted, sizeof quoted));
+    return SKED_OK;
+}
+
+sked_status sked_i_word_int(const sked_i_source *source, const char *at, sked_i_word w, const char *what,
+                            int32_t lo, int32_t hi, int32_t *out, sked_error *err)
+{
+    char quoted[80];
+    int64_t x;
+    if (!sked_i_parse_int(w.text, w.size, lo, hi, &x))
+        return sked_i_source_fail(source, at, err, "%s must be an integer from %d to %d, not '%s'", what,
+                                  (int)lo, (int)hi, sked_i_word_quote(w, quoted, sizeof quoted));
+    *out = (int32_t)x;
     return SKED_OK;
 }
 
@@ -109,22 +131,16 @@ sked_status sked_i_scan_number(sked_i_scan *s, const char *what, double *out, sk
     sked_i_word w;
     if (!sked_i_scan_word(s, &w))
         return missing(s, what, err);
-    return sked_i_word_amount(s->source, w, what, out, err);
+    return sked_i_word_amount(s->source, w.text, w, what, out, err);
 }
 
 sked_status sked_i_scan_int(sked_i_scan *s, const char *what, int32_t lo, int32_t hi, int32_t *out,
                             sked_error *err)
 {
     sked_i_word w;
-    char quoted[80];
-    int64_t x;
     if (!sked_i_scan_word(s, &w))
         return missing(s, what, err);
-    if (!sked_i_parse_int(w.text, w.size, lo, hi, &x))
-        return sked_i_source_fail(s->source, w.text, err, "%s must be an integer from %d to %d, not '%s'",
-                                  what, (int)lo, (int)hi, sked_i_word_quote(w, quoted, sizeof quoted));
-    *out = (int32_t)x;
-    return SKED_OK;
+    return sked_i_word_int(s->source, w.text, w, what, lo, hi, out, err);
 }
 
 bool sked_i_word_is(sked_i_word w, const char *text)

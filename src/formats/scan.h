@@ -46,9 +46,15 @@ bool sked_i_word_is(sked_i_word w, const char *text);                 /* the sam
 bool sked_i_word_starts(sked_i_word w, const char *prefix);           /* begins so, letters of either case */
 const char *sked_i_word_quote(sked_i_word w, char *buf, size_t size); /* for messages */
 
-/* A number, 0 or more, in a word that came from anywhere; `what` names it. */
-SKED_MUST_CHECK sked_status sked_i_word_amount(const sked_i_source *source, sked_i_word w, const char *what,
-                                               double *out, sked_error *err);
+/* w is a finite number, 0 or more; `what` names it, `at` is where the message points. */
+SKED_MUST_CHECK sked_status sked_i_word_amount(const sked_i_source *source, const char *at, sked_i_word w,
+                                               const char *what, double *out, sked_error *err);
+/* The same for a finite number of either sign, and for an integer in lo..hi. */
+SKED_MUST_CHECK sked_status sked_i_word_real(const sked_i_source *source, const char *at, sked_i_word w,
+                                             const char *what, double *out, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_word_int(const sked_i_source *source, const char *at, sked_i_word w,
+                                            const char *what, int32_t lo, int32_t hi, int32_t *out,
+                                            sked_error *err);
 
 /* Runs a builder call that reports into `&cause`; a failure leaves through cleanup as "name:line: cause". */
 #define SKED_BUILD(source, position, call)                              \

@@ -4,4 +4,8 @@
     X(stg)                  \
     X(psplib)               \
     X(rcp)                  \
-    X(jobshop)
+    X(jobshop)              \
+    X(node_link)            \
+    X(dnn_partitioning)     \
+    X(wfformat)             \
+    X(dot)

@@ -32,10 +32,10 @@ struct sked_builder {
     (sked_i_fail(&(b)->failed, __VA_ARGS__), sked_i_fail(err, (b)->failed.status, "%s", (b)->failed.message))
 #define NO_MEMORY(b) BUILDER_FAIL(b, SKED_ERR_MEMORY, "out of memory")
 /* After a failure the columns may disagree in length, so nothing more is taken. */
-#define REFUSE_FAILED(b)                                                                      \
-    do {                                                                                      \
-        if ((b)->failed.status != SKED_OK)                                                    \
-            return sked_i_fail(err, (b)->failed.status, "%s", (b)->failed.message);           \
+#define REFUSE_FAILED(b)                                                            \
+    do {                                                                            \
+        if ((b)->failed.status != SKED_OK)                                          \
+            return sked_i_fail(err, (b)->failed.status, "%s", (b)->failed.message); \
     } while (0)
 
 sked_status sked_builder_create(sked_builder **out, sked_error *err)
@@ -379,7 +379,6 @@ static void take_edges(sked_builder *b, sked_graph *g)
     b->from = b->to = b->distance = NULL;
     b->lag = b->bytes = NULL;
     b->from_cap = b->to_cap = b->distance_cap = b->lag_cap = b->bytes_cap = 0;
-    b->n_edges = 0;
 }
 
 /* Lags that were not given follow the duration of `from`. */
@@ -515,7 +514,6 @@ static bool is_integral(const sked_graph *g)
 static void hand_over(sked_builder *b, sked_graph *g)
 {
     g->name = b->name;
-    g->n_ops = b->n_ops;
     g->n_types = b->type_names.count;
     g->n_resources = b->resource_names.count;
     g->duration = b->duration;

@@ -113,63 +113,108 @@ static void sweep_lags(const sked_i_sweep *s, const double *lag, double *rows)
     }
 }
 
+/* Which blocks have work, found before anything large is allocated. */
+typedef struct block_plan {
+    int columns;    /* of a block */
+    int32_t *first; /* [blocks] smallest position with an edge into it that might be redundant, n: none */
+    int64_t rows;   /* longest range of rows that a block needs */
+    double work;    /* row operations ahead */
+} block_plan;
+
 /*
- * first[b]: the smallest position with an edge into block b that might be redundant, n for none. Only an
- * edge that skips a level can be (another path makes the gap 2 at least), or one of two parallel edges.
+ * Only an edge that skips a level can be redundant (another path makes the gap 2 at least), or one of two
+ * parallel edges; seen[i]: the last op found with an edge to i.
  */
-static void find_candidates(const sked_graph *g, const sked_i_dag *d, const int32_t *level, int columns,
-                            int32_t *first)
+static void find_candidates(const sked_graph *g, const int32_t *position, const int32_t *level, int32_t *seen,
+                            block_plan *plan)
 {
-    const int64_t blocks = ((int64_t)d->n + columns - 1) / columns;
-    for (int64_t b = 0; b < blocks; b++)
-        first[b] = d->n;
-    for (int32_t p = d->n - 1; p >= 0; p--)
-        for (int64_t k = d->ptr[p]; k < d->ptr[p + 1]; k++) {
-            const bool twin = k > d->ptr[p] && d->to[k] == d->to[k - 1];
-            if (twin || level[g->topo[d->to[k]]] > level[g->topo[p]] + 1)
-                first[d->to[k] / columns] = p;
-        }
-}
-
-/* Row operations ahead, and the longest range of rows that a block needs. */
-static double count_work(const sked_i_dag *d, int columns, const int32_t *first, int64_t *rows)
-{
-    double work = 0;
-    *rows = 0;
-    for (int64_t b = 0; b * columns < d->n; b++) {
-        const int64_t end = (b + 1) * columns < d->n ? (b + 1) * columns : d->n;
-        if (first[b] == d->n)
+    for (int32_t i = 0; i < g->n_ops; i++)
+        seen[i] = -1;
+    for (int64_t b = 0; b * plan->columns < g->n_ops; b++)
+        plan->first[b] = g->n_ops;
+    for (int64_t e = 0; e < g->n_edges; e++) {
+        const int32_t from = g->edge_from[e], to = g->edge_to[e];
+        int32_t *first = &plan->first[position[to] / plan->columns];
+        if (g->edge_distance[e] > 0)
             continue;
-        work += (double)(d->ptr[end] - d->ptr[first[b]] + end - first[b]);
-        *rows = end - first[b] > *rows ? end - first[b] : *rows;
+        if ((level[to] > level[from] + 1 || seen[to] == from) && position[from] < *first)
+            *first = position[from];
+        seen[to] = from;
     }
-    return work;
 }
 
-static sked_status run_blocks(const sked_graph *g, const sked_i_dag *d, sked_i_reduction kind,
-                              const int32_t *first, int64_t n_rows, uint8_t *redundant, sked_error *err)
+/* before[p]: edges that leave positions below p. */
+static void count_work(const sked_graph *g, const int64_t *before, block_plan *plan)
+{
+    plan->work = 0;
+    plan->rows = 0;
+    for (int64_t b = 0; b * plan->columns < g->n_ops; b++) {
+        const int64_t next = (b + 1) * plan->columns, end = next < g->n_ops ? next : g->n_ops;
+        const int64_t first = plan->first[b];
+        if (first == g->n_ops)
+            continue;
+        plan->work += (double)(before[end] - before[first] + end - first);
+        plan->rows = end - first > plan->rows ? end - first : plan->rows;
+    }
+}
+
+static sked_status make_plan(const sked_graph *g, block_plan *plan, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const int columns = kind == SKED_I_REDUCE_PATHS ? 64 * SWEEP_WORDS : SWEEP_WORDS;
+    const int64_t n = g->n_ops;
+    int32_t *position = NULL, *level = NULL, *seen = NULL;
+    int64_t *before = NULL;
+    SKED_NEW(plan->first, n / plan->columns + 1);
+    SKED_NEW(position, n);
+    SKED_NEW(level, n);
+    SKED_NEW(seen, n);
+    for (int32_t p = 0; p < n; p++)
+        position[g->topo[p]] = p;
+    sked_i_levels(g, level);
+    find_candidates(g, position, level, seen, plan);
+    free(seen);
+    seen = NULL;
+    SKED_NEW(before, n + 1);
+    before[0] = 0;
+    for (int64_t p = 0; p < n; p++)
+        before[p + 1] = before[p] + g->succ_ptr[g->topo[p] + 1] - g->succ_ptr[g->topo[p]];
+    count_work(g, before, plan);
+cleanup:
+    free(position);
+    free(level);
+    free(seen);
+    free(before);
+    return st;
+}
+
+static sked_status run_blocks(const sked_graph *g, sked_i_reduction kind, const block_plan *plan,
+                              uint8_t *redundant, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int32_t n = g->n_ops;
+    sked_i_dag d = {0};
     union {
         uint64_t bits;
         double lag;
     } *rows = NULL;
-    SKED_NEW(rows, n_rows * SWEEP_WORDS);
-    for (int32_t b = 0; (int64_t)b * columns < d->n; b++) {
-        if (first[b] == d->n)
+    SKED_NEW(rows, plan->rows * SWEEP_WORDS);
+    SKED_TRY(sked_i_dag_create(g, &d, err));
+    for (int32_t b = 0; (int64_t)b * plan->columns < n; b++) {
+        if (plan->first[b] == n)
             continue;
-        const sked_i_sweep s = {.dag = d,
+        const int32_t column = b * plan->columns;
+        const sked_i_sweep s = {.dag = &d,
                                 .redundant = redundant,
-                                .begin = first[b],
-                                .column = b * columns,
-                                .end = d->n - b * columns < columns ? d->n : (b + 1) * columns};
+                                .begin = plan->first[b],
+                                .column = column,
+                                .end = n - column < plan->columns ? n : column + plan->columns};
         if (kind == SKED_I_REDUCE_PATHS)
             sked_i_sweep_bits(&s, &rows->bits);
         else
             sweep_lags(&s, g->edge_lag, &rows->lag);
     }
 cleanup:
+    sked_i_dag_clear(&d);
     free(rows);
     return st;
 }
@@ -178,33 +223,25 @@ sked_status sked_i_graph_reduce(const sked_graph *g, sked_i_reduction kind, doub
                                 uint8_t *redundant, int64_t *count, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const int columns = kind == SKED_I_REDUCE_PATHS ? 64 * SWEEP_WORDS : SWEEP_WORDS;
-    sked_i_dag d = {0};
-    int32_t *level = NULL, *first = NULL;
-    int64_t n_rows, found = 0;
-    if (max_work == 0)
-        max_work = SKED_I_REDUCTION_LIMIT;
-    SKED_NEW(level, g->n_ops);
-    SKED_NEW(first, (int64_t)g->n_ops / columns + 1);
-    SKED_TRY(sked_i_dag_create(g, &d, err));
-    sked_i_levels(g, level);
-    find_candidates(g, &d, level, columns, first);
-    const double work = count_work(&d, columns, first, &n_rows);
-    if (work > max_work) {
+    const double limit = max_work > 0 ? max_work : SKED_I_REDUCTION_LIMIT;
+    block_plan plan = {.columns = kind == SKED_I_REDUCE_PATHS ? 64 * SWEEP_WORDS : SWEEP_WORDS};
+    int64_t found = 0;
+    SKED_TRY(make_plan(g, &plan, err));
+    if (plan.work > limit) {
         st = sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                          "the transitive reduction of %d ops and %lld edges takes %.3g row operations, the "
                          "limit is %.3g",
-                         (int)g->n_ops, (long long)g->n_edges, work, max_work);
+                         (int)g->n_ops, (long long)g->n_edges, plan.work, limit);
         goto cleanup;
     }
-    memset(redundant, 0, (size_t)g->n_edges);
-    SKED_TRY(run_blocks(g, &d, kind, first, n_rows, redundant, err));
+    if (g->n_edges > 0)
+        memset(redundant, 0, (size_t)g->n_edges);
+    if (plan.work > 0)
+        SKED_TRY(run_blocks(g, kind, &plan, redundant, err));
     for (int64_t e = 0; e < g->n_edges; e++)
         found += redundant[e];
     *count = found;
 cleanup:
-    sked_i_dag_clear(&d);
-    free(level);
-    free(first);
+    free(plan.first);
     return st;
 }

@@ -28,11 +28,11 @@ void sked_i_dag_clear(sked_i_dag *d);
 /* Who reaches whom. Bit k of an op's row is set when a path leads from it to op order[k]. */
 typedef struct sked_i_closure {
     int32_t n;
-    int64_t words;       /* 64-bit words of a row */
-    uint64_t *bits;      /* row of the op at position p: bits + p * words */
-    int32_t *position;   /* [n] */
-    int32_t *order;      /* [n] */
-    uint8_t *redundant;  /* [edges of the graph] 1: of distance 0 and implied by a longer path or a twin */
+    int64_t words;      /* 64-bit words of a row */
+    uint64_t *bits;     /* row of the op at position p: bits + p * words */
+    int32_t *position;  /* [n] */
+    int32_t *order;     /* [n] */
+    uint8_t *redundant; /* [edges of the graph] 1: of distance 0 and implied by a longer path or a twin */
 } sked_i_closure;
 
 /*
@@ -57,14 +57,14 @@ int64_t sked_i_closure_pairs(const sked_i_closure *c);
  * What op j is to op i. Every pair of different ops has exactly one of the seven relations; the reverse
  * of a relation is what i is to j.
  */
-#define SKED_I_RELATION_LIST(X)                                         \
-    X(SELF, "the same op")                                              \
-    X(REDUCTION, "edge of the transitive reduction i -> j")             \
-    X(REDUCTION_REVERSE, "edge of the transitive reduction j -> i")     \
-    X(EDGE, "edge i -> j that a longer path implies")                   \
-    X(EDGE_REVERSE, "edge j -> i that a longer path implies")           \
-    X(PATH, "a path from i to j, but no edge")                          \
-    X(PATH_REVERSE, "a path from j to i, but no edge")                  \
+#define SKED_I_RELATION_LIST(X)                                     \
+    X(SELF, "the same op")                                          \
+    X(REDUCTION, "edge of the transitive reduction i -> j")         \
+    X(REDUCTION_REVERSE, "edge of the transitive reduction j -> i") \
+    X(EDGE, "edge i -> j that a longer path implies")               \
+    X(EDGE_REVERSE, "edge j -> i that a longer path implies")       \
+    X(PATH, "a path from i to j, but no edge")                      \
+    X(PATH_REVERSE, "a path from j to i, but no edge")              \
     X(INCOMPARABLE, "no path either way")
 typedef enum sked_i_relation {
 #define SKED_X(name, text) SKED_I_RELATION_##name,
@@ -81,9 +81,9 @@ typedef enum sked_i_reduction {
 /*
  * Marks redundant edges of distance 0 (redundant[e] = 1, else 0; carried edges always 0) and counts them;
  * all marked edges may be left out together. Of equal parallel edges one stays. Memory 64 bytes per op and
- * 1 per edge beside the dag. max_work 0: SKED_I_REDUCTION_LIMIT; UNSUPPORTED with the numbers above it. Work is at
- * most n * edges / 1024 row operations for paths and 64 times that for lags; it is far less where edges span few
- * positions, and nothing at all where no edge skips a level.
+ * 1 per edge beside the dag. max_work 0: SKED_I_REDUCTION_LIMIT; UNSUPPORTED with the numbers above it. Work
+ * is at most n * edges / 1024 row operations for paths and 64 times that for lags; it is far less where edges
+ * span few positions, and nothing at all where no edge skips a level.
  */
 SKED_MUST_CHECK sked_status sked_i_graph_reduce(const sked_graph *g, sked_i_reduction kind, double max_work,
                                                 uint8_t *redundant, int64_t *count, sked_error *err);

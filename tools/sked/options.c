@@ -7,7 +7,7 @@
 #include <string.h>
 
 const option_line option_lines[] = {
-#define X(field, kind, name, v, least, most, commands, help)                                                 \
+#define X(field, kind, name, v, least, most, commands, help) \
     {name, v, help, KIND_##kind, least, most, commands, offsetof(arguments, field)},
     OPTION_LIST(X)
 #undef X
@@ -44,7 +44,8 @@ static sked_status find_command(const char *word, int *command, sked_error *err)
                 sked_suggest(word, names, COMMAND_COUNT, hint, sizeof hint));
 }
 
-static sked_status find_option(const char *word, size_t size, int command, const option_line **out, sked_error *err)
+static sked_status find_option(const char *word, size_t size, int command, const option_line **out,
+                               sked_error *err)
 {
     const char *names[128];
     char copy[64], hint[120];
@@ -58,13 +59,14 @@ static sked_status find_option(const char *word, size_t size, int command, const
         names[n++] = o->name;
     }
     snprintf(copy, sizeof copy, "%.*s", (int)size, word);
-    return fail(err, SKED_ERR_ARGUMENT, "`sked %s` has no option --%s%s; see `sked help %s`", command_lines[command].name,
-                copy, sked_suggest(copy, names, n, hint, sizeof hint), command_lines[command].name);
+    return fail(err, SKED_ERR_ARGUMENT, "`sked %s` has no option --%s%s; see `sked help %s`",
+                command_lines[command].name, copy, sked_suggest(copy, names, n, hint, sizeof hint),
+                command_lines[command].name);
 }
 
 static sked_status store(const option_line *o, const char *text, arguments *a, sked_error *err)
 {
-    value *v = (value *)((char *)a + o->offset);
+    option_value *v = (option_value *)((char *)a + o->offset);
     if (o->kind == KIND_LIST) {
         if (v->n_list == MAX_LIST)
             return fail(err, SKED_ERR_ARGUMENT, "--%s is given more than %d times", o->name, MAX_LIST);
@@ -106,7 +108,8 @@ static sked_status take_option(int argc, char **argv, int *i, arguments *a, sked
         if (word[2 + size] == '=')
             text = word + 3 + size;
     } else {
-        return fail(err, SKED_ERR_ARGUMENT, "no option is called '%s'; options are --long, and -o FILE", word);
+        return fail(err, SKED_ERR_ARGUMENT, "no option is called '%s'; options are --long, and -o FILE",
+                    word);
     }
     if (st != SKED_OK)
         return st;
@@ -137,10 +140,11 @@ sked_status parse_arguments(int argc, char **argv, arguments *a, bool *help, ske
         else if (a->n_operands < c->most)
             a->operand[a->n_operands++] = argv[i];
         else
-            st = fail(err, SKED_ERR_ARGUMENT, "`sked %s` does not take '%.80s'; usage: sked %s %s", c->name, argv[i],
-                      c->name, c->operands);
+            st = fail(err, SKED_ERR_ARGUMENT, "`sked %s` does not take '%.80s'; usage: sked %s %s", c->name,
+                      argv[i], c->name, c->operands);
     }
     if (st == SKED_OK && a->n_operands < c->least)
-        st = fail(err, SKED_ERR_ARGUMENT, "`sked %s` wants %s; see `sked help %s`", c->name, c->operands, c->name);
+        st = fail(err, SKED_ERR_ARGUMENT, "`sked %s` wants %s; see `sked help %s`", c->name, c->operands,
+                  c->name);
     return st;
 }

@@ -42,7 +42,8 @@ void show_progress(void *data, const char *phase, double share, double value, do
     bar[30] = 0;
     fprintf(stderr, "\r\033[K[%s] %s", bar, phase);
     if (isfinite(value))
-        fprintf(stderr, "  best %s  bound %s", human(value, best, sizeof best), human(bound, least, sizeof least));
+        fprintf(stderr, "  best %s  bound %s", human(value, best, sizeof best),
+                human(bound, least, sizeof least));
     if (isfinite(value) && value > 0 && bound > 0)
         fprintf(stderr, "  gap %.2f %%", 100 * (value - bound) / bound);
     fflush(stderr);

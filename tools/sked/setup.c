@@ -36,8 +36,8 @@ static sked_status set_capacity(const char *text, setup *s, sked_error *err)
     if (strcmp(equals + 1, "unlimited") == 0)
         s->capacity[r] = INFINITY;
     else if (!sked_parse_number(equals + 1, &s->capacity[r]) || s->capacity[r] < 0)
-        return fail(err, SKED_ERR_ARGUMENT, "--capacity %s wants a number, 0 or more, or unlimited, not '%.60s'", name,
-                    equals + 1);
+        return fail(err, SKED_ERR_ARGUMENT,
+                    "--capacity %s wants a number, 0 or more, or unlimited, not '%.60s'", name, equals + 1);
     return SKED_OK;
 }
 
@@ -72,7 +72,8 @@ static sked_status set_objective(const char *word, sked_problem *p, sked_error *
     for (int i = 0; i < n; i++)
         if (strcmp(names[i], word) == 0)
             return p->objective = (sked_objective)i, SKED_OK;
-    return fail(err, SKED_ERR_ARGUMENT, "--objective is one of makespan, resource, memory, cost, ii, not '%.60s'%s", word,
+    return fail(err, SKED_ERR_ARGUMENT,
+                "--objective is one of makespan, resource, memory, cost, ii, not '%.60s'%s", word,
                 sked_suggest(word, names, n, hint, sizeof hint));
 }
 
