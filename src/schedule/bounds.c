@@ -155,6 +155,17 @@ static double recurrence_ii(const sked_problem *p, double *at)
     return whole ? high : low;
 }
 
+/*
+ * Least II at which op i alone fits pool r of this capacity: ceil(duration / II) copies of it are busy at
+ * once, at most one on a device, at most floor(capacity / demand) in a pool.
+ */
+static double lone_ii(const sked_graph *g, int32_t i, int32_t r, double capacity)
+{
+    const double demand = r < 0 ? capacity : sked_graph_demand(g, i, r);
+    const double copies = demand > 0 ? floor(capacity / demand * (1 + 1e-12)) : INFINITY;
+    return copies >= 1 ? g->duration[i] / copies : 0;
+}
+
 sked_status sked_i_problem_min_ii(const sked_problem *p, sked_i_min_ii *out, sked_error *err)
 {
     const sked_graph *g = p->graph;
@@ -165,10 +176,14 @@ sked_status sked_i_problem_min_ii(const sked_problem *p, sked_i_min_ii *out, ske
     free(at);
     for (int32_t r = p->devices > 0 ? -1 : 0; r < g->n_resources; r++) {
         const double capacity = r < 0 ? p->devices : sked_i_capacity(p, r);
-        double area = 0;
-        for (int32_t i = 0; i < g->n_ops; i++)
+        if (isinf(capacity) || capacity <= 0)
+            continue;
+        double area = 0, lone = 0;
+        for (int32_t i = 0; i < g->n_ops; i++) {
             area += pool_area(g, i, r);
-        const double ii = isinf(capacity) || capacity <= 0 ? 0 : settle(p, area / capacity);
+            lone = fmax(lone, lone_ii(g, i, r, capacity));
+        }
+        const double ii = settle(p, fmax(lone, area / capacity));
         if (ii > out->resource) {
             out->resource = ii;
             out->deciding_resource = r;
