@@ -67,6 +67,8 @@ typedef struct sked_error {
 /* The meaning of a status as a short phrase; never NULL. */
 SKED_API const char *sked_status_text(sked_status status);
 SKED_API const char *sked_version(void);
+/* Frees what a call handed over as a plain array. NULL is fine. */
+SKED_API void sked_free(void *p);
 
 /* ------------------------------------------------------------------ graphs */
 
@@ -271,6 +273,17 @@ SKED_API SKED_MUST_CHECK sked_status sked_schedule_read(const char *path, const 
 SKED_API SKED_MUST_CHECK sked_status sked_schedule_parse(const char *name, const char *text, size_t size,
                                                          const sked_graph *g, sked_schedule **out,
                                                          sked_error *err);
+
+/*
+ * Reads fixed decisions (docs/formats/fix.md) for the problem's fix_device and fix_start: one entry per op
+ * of g, -1 and NAN where the file leaves it free.
+ * Both are the caller's and end with sked_free. FORMAT: malformed, or an op unknown or named twice.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_fix_read(const char *path, const sked_graph *g,
+                                                   int32_t **fix_device, double **fix_start, sked_error *err);
+SKED_API SKED_MUST_CHECK sked_status sked_fix_parse(const char *name, const char *text, size_t size,
+                                                    const sked_graph *g, int32_t **fix_device,
+                                                    double **fix_start, sked_error *err);
 
 typedef struct sked_metrics {
     double makespan;      /* latest finish */

@@ -144,7 +144,10 @@ void sked_i_buffer_char(sked_i_buffer *b, char c)
 void sked_i_buffer_number(sked_i_buffer *b, double x)
 {
     char text[40];
-    sked_i_buffer_text(b, sked_format_number(x, text, sizeof text));
+    if (x == floor(x) && fabs(x) < 0x1p53)
+        sked_i_buffer_int(b, (int64_t)x);
+    else
+        sked_i_buffer_text(b, sked_format_number(x, text, sizeof text));
 }
 
 void sked_i_buffer_int(sked_i_buffer *b, int64_t x)
@@ -173,14 +176,16 @@ void sked_i_buffer_format(sked_i_buffer *b, const char *format, ...)
         sked_i_buffer_add(b, text, (size_t)n);
 }
 
-/* Length of the valid UTF-8 sequence at s, 0 where there is none. */
-static int utf8_length(const unsigned char *s)
+int sked_i_utf8_length(const char *text, size_t size)
 {
+    const unsigned char *s = (const unsigned char *)text;
     const int n = s[0] < 0x80                   ? 1
                   : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
                   : (s[0] & 0xf0) == 0xe0       ? 3
                   : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
                                                 : 0;
+    if ((size_t)n > size)
+        return 0;
     for (int i = 1; i < n; i++)
         if ((s[i] & 0xc0) != 0x80)
             return 0;
@@ -189,6 +194,14 @@ static int utf8_length(const unsigned char *s)
     if (n == 4 && ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] >= 0x90)))
         return 0;
     return n;
+}
+
+bool sked_i_utf8_valid(const char *text)
+{
+    for (int n; *text; text += n)
+        if ((n = sked_i_utf8_length(text, SIZE_MAX)) == 0) /* the terminator ends a cut sequence */
+            return false;
+    return true;
 }
 
 static void json_char(sked_i_buffer *b, unsigned char c)
@@ -219,7 +232,7 @@ void sked_i_buffer_json(sked_i_buffer *b, const char *text)
     sked_i_buffer_char(b, '"');
     const unsigned char *s = (const unsigned char *)text, *run = s;
     while (*s) {
-        const int n = utf8_length(s);
+        const int n = sked_i_utf8_length((const char *)s, SIZE_MAX);
         if (n >= 1 && *s >= 0x20 && *s != '"' && *s != '\\' && *s != 0x7f) {
             s += n;
             continue;
@@ -238,7 +251,7 @@ void sked_i_buffer_json(sked_i_buffer *b, const char *text)
 void sked_i_buffer_xml(sked_i_buffer *b, const char *text)
 {
     for (const unsigned char *s = (const unsigned char *)text; *s;) {
-        const int n = utf8_length(s);
+        const int n = sked_i_utf8_length((const char *)s, SIZE_MAX);
         if (n == 0)
             sked_i_buffer_add(b, "\xef\xbf\xbd", 3);
         else if (*s == '&')

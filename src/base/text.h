@@ -29,6 +29,11 @@ void sked_i_buffer_json(sked_i_buffer *b, const char *text);
 void sked_i_buffer_xml(sked_i_buffer *b, const char *text);
 void sked_i_buffer_free(sked_i_buffer *b);
 
+/* Length of the valid UTF-8 sequence at s, which has `size` >= 1 bytes; 0 where there is none. */
+int sked_i_utf8_length(const char *s, size_t size);
+/* True when all of the 0-terminated text is valid UTF-8. */
+bool sked_i_utf8_valid(const char *text);
+
 /* " (did you mean 'x'?)" or "". */
 const char *sked_i_suggest(const char *word, const char *const *names, int count, char *buf, size_t size);
 /* Copies s for a message: at most 60 bytes, unprintable bytes as '?'. Returns buf. */

@@ -70,6 +70,9 @@ const char *sked_i_op_label(const sked_graph *g, int32_t op, char *buf, size_t s
 SKED_MUST_CHECK sked_status sked_i_graph_with_durations(const sked_graph *g, const double *duration,
                                                         sked_graph **out, sked_error *err);
 
+/* Adds g's edges to a builder that has its ops; lags that were not given follow the new durations. */
+SKED_MUST_CHECK sked_status sked_i_graph_copy_edges(const sked_graph *g, sked_builder *b, sked_error *err);
+
 /*
  * Longest paths over the edges of distance 0 (order.c), O(ops + edges):
  * head[i]: earliest start. tail[i]: from the start of i to the end of everything that must follow it,
