@@ -3,20 +3,14 @@
 
 #include "base/memory.h"
 
-/* Does the order in this group's rows bind? It does on devices and where the pool has a limit. */
-static bool rows_bind(const sked_i_view *v, const sked_i_view_group *group)
-{
-    return group->resource == SKED_I_DEVICE_ROWS ||
-           (group->resource >= 0 && sked_i_capacity(v->problem, group->resource) < INFINITY);
-}
-
 /* Start-to-start distance an edge asks for on this machine with these devices. */
 static double edge_lag(const sked_i_view *v, int64_t edge)
 {
     const sked_graph *g = v->graph;
     const int32_t *device = v->schedule->device;
     const bool apart = device != NULL && device[g->edge_from[edge]] != device[g->edge_to[edge]];
-    return g->edge_lag[edge] + (apart && sked_i_has_transfers(v->problem) ? sked_i_transfer(v->problem, edge) : 0);
+    return g->edge_lag[edge] +
+           (apart && sked_i_has_transfers(v->problem) ? sked_i_transfer(v->problem, edge) : 0);
 }
 
 /* ------------------------------------------------------------------ slack */
@@ -35,7 +29,7 @@ static void collect_pairs(const sked_i_view *v, row_order *o)
 {
     for (int32_t k = 0; k < v->n_groups; k++) {
         const sked_i_view_group *group = &v->group[k];
-        if (!rows_bind(v, group))
+        if (!sked_i_view_limited(v, group))
             continue;
         const int64_t end = v->row_ptr[group->first_row + group->n_rows];
         for (int64_t b = v->row_ptr[group->first_row]; b + 1 < end; b++) {
@@ -213,17 +207,30 @@ static bool ends_at(const sked_i_view *v, double time, int32_t op)
     return fabs(time - v->schedule->start[op]) <= v->tolerance;
 }
 
+/* The edge of this iteration that lets op start last. Pipelined schedules may start it later still. */
+static bool latest_edge(const sked_i_view *v, int32_t op, sked_i_chain_op *cause)
+{
+    const sked_graph *g = v->graph;
+    double latest = -INFINITY;
+    for (int64_t p = g->pred_ptr[op]; p < g->pred_ptr[op + 1]; p++) {
+        const int64_t e = g->pred_edge[p];
+        const int32_t from = g->pred_op[p];
+        const double arrival = v->schedule->start[from] + edge_lag(v, e);
+        if (g->edge_distance[e] == 0 && !v->critical[from] && arrival > latest) {
+            latest = arrival;
+            *cause = (sked_i_chain_op){from, SKED_I_LINK_EDGE, e};
+        }
+    }
+    return latest > -INFINITY && (v->schedule->ii > 0 || ends_at(v, latest, op));
+}
+
 /* What `op` waited for: an edge first, then its device, then a resource. */
 static bool find_cause(const sked_i_view *v, const sweep *w, int32_t op, sked_i_chain_op *cause)
 {
     const sked_graph *g = v->graph;
-    for (int64_t p = g->pred_ptr[op]; p < g->pred_ptr[op + 1]; p++) {
-        const int64_t e = g->pred_edge[p];
-        const int32_t from = g->pred_op[p];
-        if (g->edge_distance[e] == 0 && !v->critical[from] &&
-            ends_at(v, v->schedule->start[from] + edge_lag(v, e), op))
-            return *cause = (sked_i_chain_op){from, SKED_I_LINK_EDGE, e}, true;
-    }
+    if (latest_edge(v, op, cause))
+        return true;
+    *cause = (sked_i_chain_op){-1, SKED_I_LINK_NONE, -1};
     const int64_t b = v->op_bar[op];
     if (v->schedule->devices > 0) {
         if (b == v->row_ptr[v->bar[b].row] || !ends_at(v, v->bar[b - 1].finish, op) ||
@@ -233,7 +240,7 @@ static bool find_cause(const sked_i_view *v, const sweep *w, int32_t op, sked_i_
     }
     for (int64_t d = g->demand_ptr[op]; d < g->demand_ptr[op + 1]; d++) {
         const int32_t k = group_of(v, g->demand_resource[d]);
-        const int32_t from = rows_bind(v, &v->group[k]) ? freed_by(v, w, k, op, g->demand_amount[d]) : -1;
+        const int32_t from = sked_i_view_limited(v, &v->group[k]) ? freed_by(v, w, k, op, g->demand_amount[d]) : -1;
         if (from >= 0)
             return *cause = (sked_i_chain_op){from, SKED_I_LINK_RESOURCE, -1}, true;
     }

@@ -63,7 +63,7 @@ static void add_machine(const sked_i_view *v, sked_i_buffer *b)
     if (v->graph->n_resources > 0)
         sked_i_buffer_format(b, " \xc2\xb7 %d resource%s", (int)v->graph->n_resources,
                              v->graph->n_resources == 1 ? "" : "s");
-    if (v->schedule->ii > 0)
+    if (v->schedule->ii > 0 && v->problem->objective != SKED_OBJECTIVE_II)
         sked_i_buffer_format(b, " \xc2\xb7 II %s", sked_i_label_number(v->schedule->ii, number, sizeof number));
 }
 
@@ -74,7 +74,10 @@ static void add_value(const sked_i_view *v, const sked_metrics *m, sked_i_buffer
     const sked_report_data *d = v->data;
     sked_i_buffer_format(b, "makespan %s", sked_i_label_number(m->makespan, number, sizeof number));
     if (v->problem->objective != SKED_OBJECTIVE_MAKESPAN)
-        sked_i_buffer_format(b, " \xc2\xb7 %s %s", sked_objective_name(v->problem->objective),
+        sked_i_buffer_format(b, " \xc2\xb7 %s %s",
+                             v->problem->objective == SKED_OBJECTIVE_II
+                                 ? "II"
+                                 : sked_objective_name(v->problem->objective),
                              sked_i_label_number(m->value, number, sizeof number));
     if (isnan(d->lower_bound))
         return;
@@ -157,16 +160,20 @@ static void write_row_names(const sked_i_panel *p)
 static void write_idle(const sked_i_panel *p)
 {
     const sked_i_view *v = p->view;
-    const double end = p->folded ? p->end : v->makespan > 0 ? v->makespan : p->end;
+    const bool ramp = v->copies > 0 && !p->folded; /* filling and emptying the pipeline is not idleness */
+    const double end = v->copies == 0 && v->makespan > 0 ? v->makespan : p->end;
     const double width = sked_i_panel_x(p, end) - p->left;
-    if (p->row_height < 8) {
-        sked_i_label_draw(p->out, "<rect class=\"r\" x=\"~\" y=\"~\" width=\"~\" height=\"~\"/>\n", p->left,
-                          p->top, width, p->height);
-        return;
+    const double pad = p->row_height < 8 ? 0 : 1;
+    for (int32_t r = 0; r < v->n_rows;) {
+        const sked_i_view_group *group = &v->group[v->row_group[r]];
+        const int32_t next = pad > 0 ? r + 1 : group->first_row + group->n_rows;
+        if (sked_i_view_limited(v, group))
+            sked_i_label_draw(p->out,
+                              ramp ? "<rect class=\"h0\" x=\"~\" y=\"~\" width=\"~\" height=\"~\"/>\n"
+                                   : "<rect class=\"r\" x=\"~\" y=\"~\" width=\"~\" height=\"~\"/>\n",
+                              p->left, sked_i_panel_y(p, r) + pad, width, (next - r) * p->row_height - 2 * pad);
+        r = next;
     }
-    for (int32_t r = 0; r < v->n_rows; r++)
-        sked_i_label_draw(p->out, "<rect class=\"r\" x=\"~\" y=\"~\" width=\"~\" height=\"~\"/>\n", p->left,
-                          sked_i_panel_y(p, r) + 1, width, p->row_height - 2);
 }
 
 static void write_axis(const sked_i_panel *p)
@@ -199,11 +206,8 @@ static sked_status write_panel(sked_i_panel *p, sked_error *err)
     write_idle(p);
     write_axis(p);
     write_row_names(p);
-    const sked_status st = sked_i_panel_bars(p, err);
     write_intervals(p);
-    if (!p->folded)
-        sked_i_panel_chain(p);
-    return st;
+    return sked_i_panel_bars(p, err);
 }
 
 /* ------------------------------------------------------------------ legend */
@@ -239,7 +243,11 @@ static double write_legend(const sked_i_view *v, double y, sked_i_buffer *out)
     }
     if (v->n_chain > 0)
         legend_item(&pen, "bg k", "critical chain");
-    legend_item(&pen, "r", "idle");
+    for (int32_t k = 0; k < v->n_groups; k++)
+        if (sked_i_view_limited(v, &v->group[k])) {
+            legend_item(&pen, "r", "idle");
+            break;
+        }
     if (v->copies > 0)
         legend_item(&pen, "c0 f", "next iterations");
     return pen.y - y;
@@ -263,9 +271,11 @@ static sked_status write_body(const sked_i_view *v, const sked_metrics *m, sked_
         folded.end = v->schedule->ii;
         folded.top = y + 56;
         folded.width = fmin(p.width, fmax(260, 130 * v->schedule->ii));
-        write_text(out, "b", margin, y + 24, "Steady state: every iteration folded into one interval");
-        write_text(out, "m", margin + sked_i_label_width("Steady state: every iteration folded into one interval", 13) + 8,
-                   y + 24, "(\xc2\xb7sN: the op belongs to the iteration begun N intervals before)");
+        sked_i_label_draw(out,
+                          "<text x=\"~\" y=\"~\"><tspan class=\"b\">Steady state</tspan><tspan class=\"m\">"
+                          " \xc2\xb7 every iteration folded into one interval; \xc2\xb7sN: of the iteration begun "
+                          "N intervals before</tspan></text>\n",
+                          margin, y + 24);
         st = write_panel(&folded, err);
         y = folded.top + folded.height + 8;
     }

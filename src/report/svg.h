@@ -28,8 +28,6 @@ static inline double sked_i_panel_x(const sked_i_panel *p, double time)
     return p->left + p->width * (time / p->end);
 }
 double sked_i_panel_y(const sked_i_panel *p, int32_t row);
-/* Draws every op of the view (svg_bars.c). */
+/* Draws every op of the view and the line through the critical chain (svg_bars.c). */
 SKED_MUST_CHECK sked_status sked_i_panel_bars(sked_i_panel *p, sked_error *err);
-/* The line through the critical chain. */
-void sked_i_panel_chain(const sked_i_panel *p);
 #endif

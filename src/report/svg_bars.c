@@ -9,6 +9,7 @@
 enum { max_rects = 5000, max_cells = 24000, max_links = 1500, shades = 4 };
 static const int64_t few_segments = 2500; /* up to here everything is drawn one by one */
 static const double least_cell = 2, cell_row = 4, font_size = 11;
+static const double least_outline = 9; /* narrower critical ops are underlined */
 
 /* ------------------------------------------------------------------ segments */
 
@@ -208,7 +209,8 @@ static void write_title(const sked_i_panel *p, const segment *s)
         sked_i_buffer_char(p->out, ')');
     }
     const double shift = p->folded ? 0 : s->iteration * v->schedule->ii;
-    sked_i_buffer_format(p->out, "&#10;%s to ", sked_i_label_number(s->bar->start + shift, name, sizeof name));
+    sked_i_buffer_format(p->out, "&#10;%s to ",
+                         sked_i_label_number(s->bar->start + shift, name, sizeof name));
     sked_i_buffer_text(p->out, sked_i_label_number(s->bar->finish + shift, name, sizeof name));
     sked_i_buffer_text(p->out, ", ");
     sked_i_buffer_xml(p->out, sked_i_view_row_name(v, s->row, row, sizeof row));
@@ -221,15 +223,17 @@ static void write_title(const sked_i_panel *p, const segment *s)
 }
 
 /* The name, its demand where it is not 1, its stage in the folded view: as much as fits. */
-static void write_label(const sked_i_panel *p, const segment *s, double y)
+static void write_label(void *context, const sked_i_panel *p, const segment *s)
 {
+    (void)context;
     char name[300], extra[60] = "", number[40];
     const double room = s->x1 - s->x0 - 8;
-    if (p->row_height < 13 || room < 5)
+    if (p->row_height < 13 || room < 5 || s->x1 - s->x0 < p->narrowest || (!p->folded && s->iteration > 0))
         return;
     sked_graph_op_name(p->view->graph, s->bar->op, name, sizeof name);
     if (s->bar->demand != 1)
-        snprintf(extra, sizeof extra, " \xc3\x97%s", sked_i_label_number(s->bar->demand, number, sizeof number));
+        snprintf(extra, sizeof extra, " \xc3\x97%s",
+                 sked_i_label_number(s->bar->demand, number, sizeof number));
     if (p->folded && s->iteration > 0)
         snprintf(extra + strlen(extra), sizeof extra - strlen(extra), " \xc2\xb7s%d", (int)s->iteration);
     const char *shown = sked_i_label_fit(name, font_size, room - sked_i_label_width(extra, font_size));
@@ -240,7 +244,7 @@ static void write_label(const sked_i_panel *p, const segment *s, double y)
     if (shown == NULL)
         return;
     sked_i_label_draw(p->out, "<text class=\"n\" x=\"~\" y=\"~\">", (s->x0 + s->x1) / 2,
-                      y + p->row_height / 2 + 4);
+                      sked_i_panel_y(p, s->row) + p->row_height / 2 + 4);
     sked_i_buffer_xml(p->out, shown);
     sked_i_buffer_text(p->out, extra);
     sked_i_buffer_text(p->out, "</text>\n");
@@ -249,34 +253,36 @@ static void write_label(const sked_i_panel *p, const segment *s, double y)
 static void draw_segment(void *context, const sked_i_panel *p, const segment *s)
 {
     (void)context;
-    if (s->x1 - s->x0 < p->narrowest)
+    const double width = s->x1 - s->x0;
+    if (width < p->narrowest)
         return;
     const sked_i_view *v = p->view;
-    const double pad = p->row_height > 8 ? 1 : 0, width = s->x1 - s->x0;
-    const double y = sked_i_panel_y(p, s->row), shown = width > 4 ? width - 0.6 : fmax(width, 1.6);
     const bool first = p->folded || s->iteration == 0;
-    sked_i_buffer_format(p->out, "<rect class=\"c%d%s%s\"", (int)v->color[s->bar->op],
-                         v->critical[s->bar->op] && first ? " k" : "", first ? "" : " f");
-    sked_i_label_draw(p->out, " x=\"~\" y=\"~\" width=\"~\" height=\"~\"", s->x0, y + pad, shown,
-                      p->row_height - 2 * pad);
+    const bool outlined = v->critical[s->bar->op] && first && width >= least_outline;
+    const double pad = p->row_height > 8 ? 1 : 0, inset = outlined ? 0.8 : 0;
+    const double shown = width > 4 ? width - 0.6 : fmax(width, 1.6);
+    sked_i_buffer_format(p->out, "<rect class=\"c%d%s%s\"", (int)v->color[s->bar->op], outlined ? " k" : "",
+                         first ? "" : " f");
+    sked_i_label_draw(p->out, " x=\"~\" y=\"~\" width=\"~\" height=\"~\"", s->x0 + inset,
+                      sked_i_panel_y(p, s->row) + pad + inset, shown - 2 * inset,
+                      p->row_height - 2 * (pad + inset));
     sked_i_buffer_text(p->out, width > 8 && p->row_height > 8 ? " rx=\"2\">" : ">");
     write_title(p, s);
     sked_i_buffer_text(p->out, "</rect>\n");
-    if (first)
-        write_label(p, s, y);
 }
 
-/* A line under critical ops that are inside cells; neighbours closer than a pixel become one. */
+/* A line under critical ops too narrow for an outline; neighbours closer than a pixel become one. */
 static void underline_critical(const sked_i_panel *p)
 {
     const sked_i_view *v = p->view;
+    const double least = fmax(p->narrowest, least_outline);
     double from = 0, to = -1;
     int32_t row = -1, drawn = 0;
     sked_i_buffer_text(p->out, "<path class=\"kl\" d=\"M0 0");
     for (int64_t i = 0; i <= v->n_bars && drawn < max_cells; i++) {
         const sked_i_bar *b = i < v->n_bars ? &v->bar[i] : NULL;
         const bool mark = b && v->critical[b->op] &&
-                          sked_i_panel_x(p, b->finish) - sked_i_panel_x(p, b->start) < p->narrowest;
+                          sked_i_panel_x(p, b->finish) - sked_i_panel_x(p, b->start) < least;
         if (b != NULL && !mark)
             continue;
         if (mark && b->row == row && sked_i_panel_x(p, b->start) <= to + 1) {
@@ -297,24 +303,9 @@ static void underline_critical(const sked_i_panel *p)
     sked_i_buffer_text(p->out, "\"/>\n");
 }
 
-sked_status sked_i_panel_bars(sked_i_panel *p, sked_error *err)
-{
-    p->narrowest = choose_narrowest(p);
-    if (p->narrowest > 0) {
-        const sked_status st = draw_cells(p, err);
-        if (st != SKED_OK)
-            return st;
-    }
-    if (p->narrowest < INFINITY)
-        each_segment(p, draw_segment, NULL);
-    if (p->narrowest > 0 && !p->folded)
-        underline_critical(p);
-    return SKED_OK;
-}
-
 /* ------------------------------------------------------------------ the critical chain */
 
-void sked_i_panel_chain(const sked_i_panel *p)
+static void draw_chain(const sked_i_panel *p)
 {
     const sked_i_view *v = p->view;
     int drawn = 0;
@@ -323,7 +314,8 @@ void sked_i_panel_chain(const sked_i_panel *p)
     for (int32_t k = 1; k < v->n_chain && drawn < max_links; k++) {
         const sked_i_chain_op *to = &v->chain[k], *from = &v->chain[k - 1];
         const sked_i_bar *a = &v->bar[v->op_bar[from->op]], *b = &v->bar[v->op_bar[to->op]];
-        const double leave = to->link == SKED_I_LINK_EDGE ? a->start + v->graph->edge_lag[to->edge] : a->finish;
+        const double leave =
+            to->link == SKED_I_LINK_EDGE ? a->start + v->graph->edge_lag[to->edge] : a->finish;
         const double x0 = sked_i_panel_x(p, fmax(0, leave)), x1 = sked_i_panel_x(p, b->start);
         const double y0 = sked_i_panel_y(p, a->row) + p->row_height / 2;
         const double y1 = sked_i_panel_y(p, b->row) + p->row_height / 2;
@@ -335,4 +327,24 @@ void sked_i_panel_chain(const sked_i_panel *p)
         drawn++;
     }
     sked_i_buffer_text(p->out, drawn ? "\"/>\n" : "M0 0\"/>\n");
+}
+
+/* Lines lie over the bars, names over the lines. */
+sked_status sked_i_panel_bars(sked_i_panel *p, sked_error *err)
+{
+    p->narrowest = choose_narrowest(p);
+    if (p->narrowest > 0) {
+        const sked_status st = draw_cells(p, err);
+        if (st != SKED_OK)
+            return st;
+    }
+    if (p->narrowest < INFINITY)
+        each_segment(p, draw_segment, NULL);
+    if (!p->folded) {
+        underline_critical(p);
+        draw_chain(p);
+    }
+    if (p->narrowest < INFINITY)
+        each_segment(p, write_label, NULL);
+    return SKED_OK;
 }

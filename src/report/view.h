@@ -57,7 +57,7 @@ typedef struct sked_i_view {
     const sked_schedule *schedule;
     double makespan;
     double tolerance; /* two times this close are equal: 0 where all times are integers */
-    int32_t copies; /* iterations shown after the first; 0: not pipelined */
+    int32_t copies;   /* iterations shown after the first; 0: not pipelined */
 
     sked_i_view_group *group;
     int32_t n_groups, n_rows;
@@ -84,8 +84,14 @@ void sked_i_view_free(sked_i_view *v);
 
 /* "device 3", "mul 2/4" or "free 1", at most 40 characters of a resource's name. Returns buf. */
 const char *sked_i_view_row_name(const sked_i_view *v, int32_t row, char *buf, size_t size);
-/* "devices", the resource's name, or "no resource". */
+/* "devices", the resource's name, "no resource", or "lane" where the graph has no resources at all. */
 const char *sked_i_view_group_name(const sked_i_view *v, const sked_i_view_group *group);
+/* Devices and pools with a limit: the order in their rows binds, and unused time there is idle. */
+static inline bool sked_i_view_limited(const sked_i_view *v, const sked_i_view_group *group)
+{
+    return group->resource == SKED_I_DEVICE_ROWS ||
+           (group->resource >= 0 && sked_i_capacity(v->problem, group->resource) < INFINITY);
+}
 /* The row of bar b in iteration k. */
 static inline int32_t sked_i_bar_row(const sked_i_bar *b, int32_t iteration)
 {
@@ -107,6 +113,10 @@ SKED_MUST_CHECK sked_status sked_i_view_colors(sked_i_view *v, sked_error *err);
  * limit are kept (critical.c).
  */
 SKED_MUST_CHECK sked_status sked_i_view_slack(sked_i_view *v, sked_error *err);
-/* The chain of ops that explains the makespan, from the op that finishes last backwards (critical.c). */
+/*
+ * The chain of ops that explains the makespan, from the op that finishes last backwards (critical.c). It
+ * ends at an op that waited for nothing. Pipelined: an op that waited for a slot of the interval is linked
+ * to its latest predecessor.
+ */
 SKED_MUST_CHECK sked_status sked_i_view_chain(sked_i_view *v, sked_error *err);
 #endif
