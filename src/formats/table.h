@@ -4,4 +4,5 @@
     X(node_link)            \
     X(dnn_partitioning)     \
     X(wfformat)             \
-    X(graphml)
+    X(graphml)              \
+    X(onnx)
