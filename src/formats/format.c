@@ -211,6 +211,12 @@ const char *sked_i_source_stem(const sked_i_source *source, char *buf, size_t si
     const char *dot = strrchr(base, '.');
     const size_t n = dot && dot != base ? (size_t)(dot - base) : strlen(base);
     snprintf(buf, size, "%.*s", (int)n, base);
+    for (char *c = buf; *c;) { /* file names may hold any bytes, graph names only UTF-8 */
+        const int length = sked_i_utf8_length(c, strlen(c));
+        if (length == 0)
+            *c = '_';
+        c += length ? length : 1;
+    }
     return buf;
 }
 
