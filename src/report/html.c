@@ -194,12 +194,12 @@ static void add_machine(const sked_i_view *v, const sked_metrics *m, sked_i_buff
     char text[60];
     if (v->schedule->devices > 0) {
         add_number_figure(b, "Devices", v->schedule->devices, "");
-        add_number_figure(b, "Speedup", m->speedup, "over one device");
+        add_number_figure(b, "Speedup", round(m->speedup * 1e3) / 1e3, "over one device");
         add_figure(b, "Idle", sked_i_label_percent(m->idle, text, sizeof text), "of all device time");
         if (sked_i_has_transfers(v->problem))
             add_number_figure(b, "Transfer time", m->transfer, "");
     } else {
-        add_number_figure(b, "Ops at once", m->speedup, "on average");
+        add_number_figure(b, "Ops at once", round(m->speedup * 1e3) / 1e3, "on average");
     }
     if (v->graph->n_resources > 0)
         add_number_figure(b, "Resource peaks", m->resource, "sum, weighted");

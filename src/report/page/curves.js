@@ -1,12 +1,11 @@
 "use strict";
 /* Step curves under the Gantt: load of devices and resources, memory. They share its window of time. */
 Sked.Curve = class extends Sked.Chart {
-    constructor(curve, model, timeline, state, color) {
+    constructor(curve, model, timeline, state) {
         super(timeline, `${curve.name} over time, peak ${Sked.number(curve.peak)}`);
         this.curve = curve;
         this.model = model;
         this.state = state;
-        this.color = color;
         this.height = 74;
         this.time = Float64Array.from(curve.time);
         this.value = Float64Array.from(curve.value);
@@ -44,7 +43,7 @@ Sked.Curve = class extends Sked.Chart {
         context.fillRect(timeline.gutter, this.y(this.top), timeline.width, this.y(0) - this.y(this.top));
         this.drawArea(context, right);
         if (limit !== null) {
-            context.strokeStyle = Sked.cssColor("critical");
+            context.strokeStyle = Sked.cssColor("muted");
             context.setLineDash([5, 4]);
             context.lineWidth = 1;
             context.beginPath();
@@ -59,7 +58,7 @@ Sked.Curve = class extends Sked.Chart {
     /* One rectangle per pixel column at most, as high as the curve is anywhere in it. */
     drawArea(context, right) {
         const { ii } = this.model.data, { timeline } = this, base = this.y(0);
-        context.fillStyle = this.color;
+        context.fillStyle = Sked.cssColor("curve");
         const periods = ii > 0 ? Math.min(1000, Math.ceil(timeline.to / ii)) : 1;
         for (let p = ii > 0 ? Math.max(0, Math.floor(timeline.from / ii)) : 0; p < periods; p++) {
             const shift = p * (ii || 0), stop = ii > 0 ? ii : Infinity;
@@ -71,7 +70,8 @@ Sked.Curve = class extends Sked.Chart {
                 const edge = x0 + 1;
                 while (next < this.time.length && timeline.x(this.time[next] + shift) <= edge) value = Math.max(value, this.value[next++]);
                 const x1 = timeline.x(Math.min(next < this.time.length ? this.time[next] : stop, stop) + shift);
-                if (value > 0) context.fillRect(x0, this.y(value), Math.min(Math.max(x1, edge), right) - x0, base - this.y(value));
+                const left = Math.round(x0), end = Math.max(Math.round(Math.min(x1, right)), left + 1); /* no seams */
+                if (value > 0) context.fillRect(left, this.y(value), end - left, base - this.y(value));
                 index = next;
             }
         }

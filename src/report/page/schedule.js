@@ -20,8 +20,7 @@ Sked.section("schedule", (section, data) => {
 
     const gantt = new Sked.Gantt(model, timeline, state);
     gantt.box.id = "gantt";
-    const colors = ["#77aadd", "#44bb99", "#ee8866", "#bbcc33", "#ffaabb", "#99ddff"];
-    const curves = data.curves.map((curve, k) => new Sked.Curve(curve, model, timeline, state, colors[k % colors.length]));
+    const curves = data.curves.map((curve) => new Sked.Curve(curve, model, timeline, state));
     state.cursor = (time) => {
         state.time = time;
         for (const curve of curves) curve.drawOver();
