@@ -142,6 +142,10 @@ typedef struct sked_i_gaus_tuning {
     int32_t restarts;  /* times it goes back to the best legal schedule within the iterations */
     int32_t every;     /* iterations between legalisations */
     int threads;       /* of one evaluation */
+    double share;      /* of kappa and sigma_most: below 1 for restarts near a good schedule */
+    /* Called with the means at every legalisation; true: the goal is met, stop. NULL: legalise only. */
+    bool (*visit)(void *data, const double *mu, const double *sigma);
+    void *data;
 } sked_i_gaus_tuning;
 
 /*
@@ -160,13 +164,36 @@ SKED_MUST_CHECK sked_status sked_i_gaus_polish(sked_i_gaus_state *s, double swee
 
 enum {
     SKED_I_GAUS_LIST,
-    SKED_I_GAUS_FILL,
     SKED_I_GAUS_ALAP,
     SKED_I_GAUS_MIDPOINT,
+    SKED_I_GAUS_FILL,
     SKED_I_GAUS_ASAP,
     SKED_I_GAUS_RANDOM
 };
-/* Means of one start. list: a schedule, or NULL (then filled). rng: for random only. */
+/* Means of one start. list: a schedule, or NULL: filled, or ASAP where no loads count. rng: for random. */
 void sked_i_gaus_start(const sked_i_gaus_model *m, int kind, const sked_schedule *list, sked_i_rng *rng,
                        double *mu);
+
+/* ------------------------------------------------------------------ the method */
+
+enum {
+    SKED_I_GAUS_OPTION_STARTS,
+    SKED_I_GAUS_OPTION_STEPS,
+    SKED_I_GAUS_OPTION_RESTARTS,
+    SKED_I_GAUS_OPTION_EVERY,
+    SKED_I_GAUS_OPTION_RATE,
+    SKED_I_GAUS_OPTION_KAPPA,
+    SKED_I_GAUS_OPTION_SIGMA,
+    SKED_I_GAUS_OPTION_FIXED,
+    SKED_I_GAUS_OPTION_DEPENDENCY,
+    SKED_I_GAUS_OPTION_POLISH,
+    SKED_I_GAUS_OPTION_SWEEPS,
+    SKED_I_GAUS_OPTION_HEAT,
+    SKED_I_GAUS_OPTION_PATIENCE
+};
+sked_i_gaus_tuning sked_i_gaus_tuning_of(const sked_i_run *run);
+/* rounds.c: starts, then rounds from the best until the time, the patience or the bound ends them. */
+SKED_MUST_CHECK sked_status sked_i_gaus_rounds(sked_i_run *run, const sked_i_gaus_model *m, sked_error *err);
+/* makespan.c: shorter and shorter horizons. */
+SKED_MUST_CHECK sked_status sked_i_gaus_makespan(sked_i_run *run, sked_error *err);
 #endif

@@ -66,8 +66,8 @@ static void reset_sigma(descent *d, double share)
     for (int32_t i = 0; i < d->m->n; i++) {
         const double window = d->m->hi[i] - d->m->lo[i];
         const double least = window > 0 ? 0.5 * share : sigma_least;
-        d->sigma[i] =
-            fmin(d->tuning->sigma_most * share, fmax(fmax(sigma_least, least), share * d->tuning->kappa * window));
+        d->sigma[i] = fmin(fmax(sigma_least, d->tuning->sigma_most * share),
+                           fmax(fmax(sigma_least, least), share * d->tuning->kappa * window));
     }
     memset(d->momentum, 0, 2 * (size_t)d->m->n * sizeof *d->momentum);
     memset(d->variance, 0, 2 * (size_t)d->m->n * sizeof *d->variance);
@@ -201,7 +201,7 @@ static void prepare(descent *d)
                                    .tau = d->tau,
                                    .alpha = m->alpha,
                                    .exact_dependency = d->tuning->exact};
-    reset_sigma(d, 1);
+    reset_sigma(d, d->tuning->share);
     set_tau(d, 0);
 }
 
@@ -221,7 +221,7 @@ static sked_status descend(descent *d, const sked_i_limit *limit, sked_i_gaus_be
             break;
         }
         if (k % stretch == 0 && k > 0 && best->value < INFINITY)
-            return_to(d, best, pow(0.5, k / stretch));
+            return_to(d, best, t->share * pow(0.5, k / stretch));
         d->widest = t->sigma_most * (1 - 0.8 * way);
         set_tau(d, way);
         st = evaluate(d, &value, err);
@@ -234,6 +234,10 @@ static sked_status descend(descent *d, const sked_i_limit *limit, sked_i_gaus_be
         stale++;
         if (sked_i_gaus_legalise(d->l, d->mu, limit) && sked_i_gaus_keep(best, d->l->state))
             stale = 0;
+        if (t->visit != NULL && t->visit(t->data, d->mu, d->sigma)) {
+            *why = "goal";
+            break;
+        }
         if (stale * t->every > 2 * stretch) {
             *why = "no progress";
             break;

@@ -25,7 +25,10 @@ static void fill(const sked_i_gaus_model *m, double *mu)
 void sked_i_gaus_start(const sked_i_gaus_model *m, int kind, const sked_schedule *list, sked_i_rng *rng,
                        double *mu)
 {
-    if (kind == SKED_I_GAUS_FILL || (kind == SKED_I_GAUS_LIST && list == NULL)) {
+    const bool loads = m->use_ptr[m->n] > 0;
+    if (kind == SKED_I_GAUS_LIST && list == NULL)
+        kind = loads ? SKED_I_GAUS_FILL : SKED_I_GAUS_ASAP;
+    if (kind == SKED_I_GAUS_FILL && loads) {
         fill(m, mu);
         return;
     }

@@ -19,8 +19,7 @@ static void destroy(sked_i_gaus_engine *s)
         return;
     for (int t = 0; s->part != NULL && t < s->threads; t++) {
         sked_i_gaus_part *part = &s->part[t];
-        void *const owned[] = {part->change, part->dmu,    part->dsigma,
-                               part->active, part->offset, part->before};
+        void *const owned[] = {part->change, part->dmu, part->dsigma, part->factor};
         for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
             free(owned[k]);
     }
@@ -65,9 +64,7 @@ static sked_status create_parts(sked_i_gaus_engine *s, int64_t degree, sked_erro
         SKED_NEW(part->change, rows * s->length);
         SKED_NEW(part->dmu, n);
         SKED_NEW(part->dsigma, n);
-        SKED_NEW(part->active, degree + 1);
-        SKED_NEW(part->offset, degree + 1);
-        SKED_NEW(part->before, degree + 2);
+        SKED_NEW(part->factor, degree + 1);
     }
 cleanup:
     return st;
@@ -212,6 +209,7 @@ static void sum_value(sked_i_gaus_engine *s, sked_i_gaus_value *value)
 static void price_cells(sked_i_gaus_engine *s)
 {
     const sked_i_gaus_terms *t = s->terms;
+    s->least_price = 1e-12 * t->weight[s->view->profiles];
     memset(s->adjoint, 0, (size_t)(s->view->profiles + 1) * (size_t)s->cells * sizeof *s->adjoint);
     for (int32_t p = 0; p <= s->view->profiles; p++) {
         const double *row = s->profile + (int64_t)p * s->cells;

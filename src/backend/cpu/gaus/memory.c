@@ -26,11 +26,16 @@ static void widen(const sked_i_gaus_engine *s, int32_t op, int32_t shift, stretc
 static void activate(const sked_i_gaus_engine *s, sked_i_gaus_part *part, int32_t op, int32_t shift,
                      stretch *g)
 {
-    const int32_t high = s->low[op] + shift + (int32_t)(s->first[op + 1] - s->first[op]);
-    if (high <= g->low)
+    const sked_i_window w = sked_i_window_of(s, op);
+    if (w.low + shift + w.len <= g->low)
         return;
-    part->active[g->active] = op;
-    part->offset[g->active++] = shift;
+    part->factor[g->active++] = (sked_i_gaus_factor){.op = op,
+                                                     .low = w.low + shift,
+                                                     .len = w.len,
+                                                     .cdf = w.cdf,
+                                                     .slope = w.slope,
+                                                     .inverse = 1 / w.sigma,
+                                                     .z0 = sked_i_window_z(&w, w.low)};
 }
 
 /* false: nobody uses the value, it is never alive. */
@@ -54,10 +59,10 @@ static bool find_stretch(const sked_i_gaus_engine *s, sked_i_gaus_part *part, in
     return true;
 }
 
-static double factor(const sked_i_gaus_engine *s, const sked_i_gaus_part *part, int32_t k, int32_t d)
+static inline double value_of(const sked_i_gaus_factor *f, int32_t d)
 {
-    const sked_i_window w = sked_i_window_of(s, part->active[k]);
-    return sked_i_window_cdf(&w, d - part->offset[k]);
+    const int32_t k = d - f->low;
+    return k < 0 ? 0 : k < f->len ? f->cdf[k] : 1;
 }
 
 static void add_change(const sked_i_gaus_engine *s, double *row, int32_t d, double mass)
@@ -85,21 +90,31 @@ void sked_i_gaus_memory(const sked_i_gaus_engine *s, sked_i_gaus_part *part, int
     for (int32_t d = g.low; d <= g.high; d++) {
         double now = 1;
         for (int32_t k = 0; d < g.high && k < g.active; k++)
-            now *= factor(s, part, k, d);
+            now *= value_of(&part->factor[k], d);
         add_change(s, row, d, -size * (now - before));
         before = now;
     }
 }
 
-/* Adds what moving factor k does to G at step d, priced; others: the product of the other factors. */
-static void add_factor(const sked_i_gaus_engine *s, sked_i_gaus_part *part, int32_t k, int32_t d,
-                       double priced)
+/* What moving each factor does to G at step d, priced: the product of the others times its slope. */
+static void gather(sked_i_gaus_factor *f, int32_t active, int32_t d, double priced)
 {
-    const int32_t op = part->active[k];
-    const sked_i_window w = sked_i_window_of(s, op);
-    const double slope = priced * sked_i_window_slope(&w, d - part->offset[k]);
-    part->dmu[op] += slope;
-    part->dsigma[op] += slope * sked_i_window_z(&w, d - part->offset[k]);
+    double product = priced;
+    for (int32_t k = 0; k < active; k++) {
+        f[k].before = product;
+        f[k].now = value_of(&f[k], d);
+        product *= f[k].now;
+    }
+    double after = 1;
+    for (int32_t k = active; k-- > 0;) {
+        const int32_t x = d - f[k].low;
+        if (x >= 0 && x < f[k].len) {
+            const double slope = f[k].before * after * f[k].slope[x];
+            f[k].dmu += slope;
+            f[k].dsigma += slope * (f[k].z0 + x * f[k].inverse);
+        }
+        after *= f[k].now;
+    }
 }
 
 void sked_i_gaus_memory_back(const sked_i_gaus_engine *s, sked_i_gaus_part *part, int32_t i)
@@ -116,16 +131,12 @@ void sked_i_gaus_memory_back(const sked_i_gaus_engine *s, sked_i_gaus_part *part
         part->dsigma[i] -= slope * sked_i_window_z(&w, w.low + k);
     }
     for (int32_t d = g.low; d < g.high; d++) {
-        const double priced = size * sked_i_gaus_price(s, row, d);
-        if (priced == 0)
-            continue;
-        part->before[0] = 1;
-        for (int32_t k = 0; k < g.active; k++)
-            part->before[k + 1] = part->before[k] * factor(s, part, k, d);
-        double after = 1;
-        for (int32_t k = g.active; k-- > 0;) {
-            add_factor(s, part, k, d, priced * part->before[k] * after);
-            after *= factor(s, part, k, d);
-        }
+        const double price = sked_i_gaus_price(s, row, d);
+        if (price > s->least_price)
+            gather(part->factor, g.active, d, size * price);
+    }
+    for (int32_t k = 0; k < g.active; k++) {
+        part->dmu[part->factor[k].op] += part->factor[k].dmu;
+        part->dsigma[part->factor[k].op] += part->factor[k].dsigma;
     }
 }

@@ -17,15 +17,22 @@ typedef struct sked_i_window {
     double mu, sigma;
 } sked_i_window;
 
+/* A consumer whose F moves where a value ends, in the time of the value; what it gathers on the way back. */
+typedef struct sked_i_gaus_factor {
+    int32_t op, low, len;
+    const double *cdf, *slope;
+    double inverse, z0; /* z at step d is (d - low) * inverse + z0 */
+    double now, before; /* F at this step; product of the factors before it */
+    double dmu, dsigma;
+} sked_i_gaus_factor;
+
 /* What one thread works with. */
 typedef struct sked_i_gaus_part {
     int32_t begin, end;   /* its ops */
     double *change;       /* [(profiles + 1) * length] what begins minus what ends, before summation */
     double *dmu, *dsigma; /* [ops] */
     double communication, violation[SKED_I_GAUS_FAMILIES];
-    int32_t *active; /* [largest out-degree + 1] consumers whose F moves in the window of the end */
-    int32_t *offset; /* [the same] */
-    double *before;  /* [the same + 1] products of the F before each */
+    sked_i_gaus_factor *factor; /* [largest out-degree + 1] */
 } sked_i_gaus_part;
 
 struct sked_i_gaus_engine {
@@ -43,6 +50,7 @@ struct sked_i_gaus_engine {
     /* of the evaluation in progress: */
     const sked_i_gaus_terms *terms;
     const double *mu, *sigma;
+    double least_price; /* cells priced below this do not move anything */
     double coefficient[SKED_I_GAUS_FAMILIES]; /* multiplier + penalty * V */
 };
 
