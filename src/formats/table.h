@@ -4,4 +4,7 @@
     X(psplib)               \
     X(rcp)                  \
     X(jobshop)              \
-    X(dot)
+    X(dot)                  \
+    X(gml)                  \
+    X(blif)                 \
+    X(regal)
