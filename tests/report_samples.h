@@ -246,6 +246,34 @@ static inline void sample_free_ops(sample *s, int32_t n, int32_t chains)
     sample_schedule(s, "asap");
 }
 
+/* No op at all. */
+static inline void sample_empty(sample *s)
+{
+    sked_builder *b = NULL;
+    OK(sked_builder_create(&b, err));
+    OK(sked_builder_finish(b, &s->graph, err));
+    sked_builder_destroy(b);
+    sked_problem_init(&s->problem, s->graph);
+    sample_schedule(s, NULL);
+}
+
+/* A chain of ops that take no time, and one that takes some, on one device. */
+static inline void sample_instant(sample *s)
+{
+    sked_builder *b = NULL;
+    OK(sked_builder_create(&b, err));
+    for (int i = 0; i < 6; i++) {
+        OK(sked_builder_add_op(b, NULL, i % 2 ? "mark" : NULL, i == 3 ? 0.001 : 0, NULL, err));
+        if (i > 0)
+            add_edge(b, i - 1, i, 0, 0);
+    }
+    OK(sked_builder_finish(b, &s->graph, err));
+    sked_builder_destroy(b);
+    sked_problem_init(&s->problem, s->graph);
+    s->problem.devices = 1;
+    sample_schedule(s, "greedy");
+}
+
 /* Names that need every kind of escaping. */
 static inline void sample_hostile(sample *s)
 {
@@ -274,4 +302,25 @@ static inline void sample_hostile(sample *s)
     s->problem.devices = 3;
     sample_schedule(s, "<method>");
 }
+
+static inline void sample_thousand(sample *s)
+{
+    sample_layered(s, 1000, 40, 8);
+}
+static inline void sample_large(sample *s)
+{
+    sample_layered(s, 100000, 400, 16);
+}
+static inline void sample_chains(sample *s)
+{
+    sample_free_ops(s, 1500, 30);
+}
+
+static const struct sample_kind {
+    const char *name;
+    void (*make)(sample *s);
+} sample_kinds[] = {{"small", sample_small},         {"resources", sample_resources}, {"pipelined", sample_pipelined},
+                    {"layered", sample_thousand},    {"free", sample_chains},         {"hostile", sample_hostile},
+                    {"instant", sample_instant},     {"empty", sample_empty},         {"large", sample_large}};
+enum { n_sample_kinds = sizeof sample_kinds / sizeof *sample_kinds, n_small_kinds = n_sample_kinds - 1 };
 #endif

@@ -229,7 +229,7 @@ static void add_figures(const sked_i_view *v, const sked_metrics *m, sked_i_buff
     sked_i_label_number(v->data->seconds, note, 40);
     snprintf(text, sizeof text, "%.40s s", note);
     add_figure(b, "Time to schedule", text, "");
-    add_figure(b, "sked", SKED_VERSION, "");
+    add_figure(b, "sked version", SKED_VERSION, "");
     sked_i_buffer_char(b, ']');
 }
 
