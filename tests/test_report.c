@@ -76,7 +76,8 @@ static void test_ticks(void **state)
     assert_int_equal(t.exponent, 1);
     assert_string_equal(sked_i_ticks_label(&t, 7, text, sizeof text), "70");
     t = sked_i_ticks_choose(0.7, 8);
-    assert_string_equal(sked_i_ticks_label(&t, 3, text, sizeof text), "0.3"); /* 3 * 0.1 is not 0.3 in binary */
+    assert_string_equal(sked_i_ticks_label(&t, 3, text, sizeof text),
+                        "0.3"); /* 3 * 0.1 is not 0.3 in binary */
     t = sked_i_ticks_choose(3e9, 10);
     assert_string_equal(sked_i_ticks_label(&t, 2, text, sizeof text), "10e8");
     assert_string_equal(sked_i_ticks_label(&t, 0, text, sizeof text), "0");
@@ -139,8 +140,8 @@ static void check_rows(const sked_i_view *v)
     }
     for (int64_t i = 0; ii > 0 && i < v->n_bars; i++)
         for (int64_t j = i + 1; j < v->n_bars && v->bar[j].row == v->bar[i].row; j++)
-            assert_true(folded_overlap(v->bar[i].start, v->bar[i].finish, v->bar[j].start, v->bar[j].finish, ii) <=
-                        slop);
+            assert_true(folded_overlap(v->bar[i].start, v->bar[i].finish, v->bar[j].start, v->bar[j].finish,
+                                       ii) <= slop);
     for (int32_t op = 0; op < v->graph->n_ops; op++)
         assert_int_equal(v->bar[v->op_bar[op]].op, op);
     for (int32_t k = 0, row = 0; k < v->n_groups; row += v->group[k++].n_rows)
@@ -220,7 +221,8 @@ static void test_slack_by_hand(void **state)
     sample s = {0};
     sample_small(&s);
     sked_i_view v = view_of(&s);
-    static const char *const chain[] = {"input", "conv1", "relu1", "conv2a", "pool", "project", "add", "softmax"};
+    static const char *const chain[] = {"input", "conv1",   "relu1", "conv2a",
+                                        "pool",  "project", "add",   "softmax"};
     assert_int_equal(v.n_chain, 8);
     for (int k = 0; k < 8; k++)
         assert_int_equal(v.chain[k].op, sked_graph_find_op(s.graph, chain[k]));
@@ -341,8 +343,12 @@ static void test_svg_says(void **state)
     /* page, pattern, two rows, ten ops, seven types, the keys of chain and idle */
     assert_int_equal(count_elements(xmlDocGetRootElement(doc), "rect"), 1 + 1 + 2 + 10 + 7 + 2);
     static const char *const parts[] = {
-        ">small network<", "greedy \xc2\xb7 makespan 19 \xc2\xb7 lower bound 15 (gap 26.67 %) \xc2\xb7 2 devices",
-        "prefers-color-scheme:dark", ">conv2a<", ">Conv (4)<", "12.5 to 13.5, device 1&#10;slack 2.5"};
+        ">small network<",
+        "greedy \xc2\xb7 makespan 19 \xc2\xb7 lower bound 15 (gap 26.67 %) \xc2\xb7 2 devices",
+        "prefers-color-scheme:dark",
+        ">conv2a<",
+        ">Conv (4)<",
+        "12.5 to 13.5, device 1&#10;slack 2.5"};
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
         if (strstr(text, parts[k]) == NULL)
             fail_msg("the picture does not say %s", parts[k]);
@@ -385,7 +391,8 @@ static int phase_count(const json_t *events, const char *phase)
     int n = 0;
     size_t i;
     json_t *event;
-    json_array_foreach(events, i, event) n += strcmp(json_string_value(json_object_get(event, "ph")), phase) == 0;
+    json_array_foreach(events, i, event) n +=
+        strcmp(json_string_value(json_object_get(event, "ph")), phase) == 0;
     return n;
 }
 
@@ -407,7 +414,8 @@ static void check_slices(const json_t *events)
             continue;
         const double ts = round(number_of(event, "ts") * 1000), dur = round(number_of(event, "dur") * 1000);
         assert_true(dur >= 0);
-        list[n++] = (slice){ts, ts + dur, (int)number_of(event, "pid") * 100000 + (int)number_of(event, "tid")};
+        list[n++] =
+            (slice){ts, ts + dur, (int)number_of(event, "pid") * 100000 + (int)number_of(event, "tid")};
     }
     qsort(list, (size_t)n, sizeof *list, by_place);
     for (int k = 1; k < n; k++)
@@ -445,7 +453,8 @@ static void test_trace_times(void **state)
     size_t size;
     sample_small(&s);
     char *text = report_text(&s, ".trace.json", &size);
-    assert_non_null(strstr(text, "{\"name\":\"concat\",\"ph\":\"X\",\"cat\":\"Concat\",\"ts\":12.500,\"dur\":1,"));
+    assert_non_null(
+        strstr(text, "{\"name\":\"concat\",\"ph\":\"X\",\"cat\":\"Concat\",\"ts\":12.500,\"dur\":1,"));
     assert_non_null(strstr(text, "\"args\":{\"name\":\"device 1\"}"));
     free(text);
     sample_free(&s);
@@ -523,7 +532,8 @@ static void test_html(void **state)
         const size_t n = (size_t)s.graph->n_ops;
         assert_int_equal(json_array_size(json_object_get(data, "start")), n);
         assert_int_equal(json_array_size(json_object_get(data, "slack")), n);
-        assert_int_equal(json_array_size(json_object_get(json_object_get(data, "edges"), "to")), s.graph->n_edges);
+        assert_int_equal(json_array_size(json_object_get(json_object_get(data, "edges"), "to")),
+                         s.graph->n_edges);
         assert_int_equal(count_of(text, "</script>"), 2); /* the data and the program: no name ends one */
         assert_int_equal(count_of(text, "http"), 1);      /* http-equiv: nothing is fetched */
         for (size_t i = 0; i < n; i++)
@@ -597,7 +607,8 @@ static void test_choice_of_report(void **state)
     FAILS(SKED_ERR_ARGUMENT, "html", sked_report_write(&s.data, "x.svg", "pdf", err));
     s.schedule->start[9] = 0; /* before its predecessor: nothing is written */
     for (int r = 0; r < sked_report_count(); r++)
-        FAILS(SKED_ERR_INVALID, "", sked_report_write(&s.data, "never_written", sked_report_at(r)->name, err));
+        FAILS(SKED_ERR_INVALID, "",
+              sked_report_write(&s.data, "never_written", sked_report_at(r)->name, err));
     assert_null(fopen("never_written", "r"));
     sample_free(&s);
 }
@@ -610,7 +621,8 @@ static int write_samples(const char *folder)
         sample_kinds[k].make(&s);
         for (int r = 0; r < sked_report_count(); r++) {
             const double begin = sked_clock();
-            snprintf(path, sizeof path, "%s/%s%s", folder, sample_kinds[k].name, sked_report_at(r)->extension);
+            snprintf(path, sizeof path, "%s/%s%s", folder, sample_kinds[k].name,
+                     sked_report_at(r)->extension);
             OK(sked_report_write(&s.data, path, NULL, err));
             printf("%s: %.3f s\n", path, sked_clock() - begin);
         }

@@ -16,6 +16,7 @@
 #ifndef SKED_SKED_H
 #define SKED_SKED_H
 
+#include <math.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -75,9 +76,12 @@ SKED_API void sked_free(void *p);
 typedef struct sked_graph sked_graph;
 typedef struct sked_builder sked_builder;
 
+/* In sked_builder_add_edge: the lag is the duration of `from`, and follows it. */
+#define SKED_LAG_DEFAULT ((double)NAN)
+
 typedef struct sked_edge {
     int32_t from, to;
-    double lag;       /* start to start; NAN in sked_builder_add_edge = duration of `from` */
+    double lag;       /* start to start; or SKED_LAG_DEFAULT */
     double bytes;     /* >= 0 */
     int32_t distance; /* >= 0; k > 0 marks a loop-carried edge */
 } sked_edge;
@@ -359,6 +363,15 @@ SKED_API void sked_simulator_destroy(sked_simulator *sim);
 SKED_API void sked_simulator_run(sked_simulator *sim, int32_t count, const int32_t *device,
                                  const int32_t *order, bool transfers, double *makespan, double *start);
 
+/*
+ * The same for large batches on a backend, "cpu" or "cuda", makespans only. Every order must be a
+ * topological order of the graph; NAN where one is not. UNSUPPORTED or DEVICE where the backend is missing.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_simulator_batch(const sked_simulator *sim, const char *backend,
+                                                          int64_t count, const int32_t *device,
+                                                          const int32_t *order, bool transfers,
+                                                          double *makespan, sked_error *err);
+
 /* ------------------------------------------------------------------ methods */
 
 /* What a method can take. A problem that needs a missing one is refused as UNSUPPORTED. */
@@ -470,6 +483,27 @@ SKED_API SKED_MUST_CHECK sked_status sked_report_write(const sked_report_data *d
 SKED_API SKED_MUST_CHECK sked_status sked_schedules_write(const sked_problem *p,
                                                           const sked_schedule *const *s, int32_t count,
                                                           const char *path, sked_error *err);
+
+/* ------------------------------------------------------------------ several processes */
+
+/*
+ * A build with MPI (preset mpi) lets `mpirun -n K` run K processes on one problem: each takes a seed of
+ * its own (sked_dist_seed) and the best result of all reaches rank 0. Without MPI there is one process
+ * and every call does nothing. begin comes first in main, end last; begin may take arguments away.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_dist_begin(int *argc, char ***argv, sked_error *err);
+SKED_API void sked_dist_end(sked_status status);
+SKED_API int sked_dist_rank(void);
+SKED_API int sked_dist_size(void);
+/* The seed of this rank: rank 0 keeps `seed`, so one process gives the same result as a plain build. */
+SKED_API uint64_t sked_dist_seed(uint64_t seed);
+/*
+ * Call on every rank with its own outcome: rank 0 ends with the best result (value, then makespan, then
+ * lowest rank) and the best proven bound of all; evaluations are summed. If only some ranks found a schedule,
+ * that is enough. The other ranks' results are left as they are.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_dist_best(const sked_problem *p, sked_status outcome,
+                                                    sked_result *result, sked_error *err);
 
 /* ------------------------------------------------------------------ helpers the command shares */
 

@@ -12,7 +12,7 @@ typedef struct reader {
     sked_builder *b;
     sked_error cause; /* of the builder, which knows no file */
     sked_i_buffer name, type, key;
-    sked_i_json_demand *demand; /* of the op being read */
+    sked_i_demand *demand; /* of the op being read */
     int64_t n_demands, demand_cap;
     const char *resources, *ops, *edges; /* where the sections start, NULL: not there */
 } reader;
@@ -84,13 +84,13 @@ static void read_demand(reader *r)
                              sked_i_quote(r->key.data, (size_t)r->key.size, quoted, sizeof quoted));
             return;
         }
-        r->demand[r->n_demands++] = (sked_i_json_demand){resource, sked_i_json_number(j, "a demand")};
+        r->demand[r->n_demands++] = (sked_i_demand){resource, sked_i_json_number(j, "a demand")};
     }
 }
 
 static void add_demands(reader *r, int32_t op)
 {
-    if (!sked_i_json_sort_demands(r->demand, r->n_demands))
+    if (!sked_i_demands_sort(r->demand, r->n_demands))
         sked_i_json_fail(&r->j, "two demands on the same resource");
     for (int64_t k = 0; k < r->n_demands && r->j.status == SKED_OK; k++)
         check(r, sked_builder_add_demand(r->b, op, r->demand[k].resource, r->demand[k].amount, &r->cause));

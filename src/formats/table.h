@@ -8,4 +8,6 @@
     X(node_link)            \
     X(dnn_partitioning)     \
     X(wfformat)             \
-    X(dot)
+    X(dot)                  \
+    X(graphml)              \
+    X(onnx)

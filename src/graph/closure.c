@@ -37,14 +37,12 @@ sked_status sked_i_closure_create(const sked_graph *g, int64_t max_bytes, sked_i
     c->words = words;
     SKED_NEW0(c->bits, n * words);
     SKED_NEW0(c->redundant, g->n_edges);
-    SKED_NEW(c->order, n);
     SKED_NEW(rows, n * SWEEP_WORDS);
     SKED_TRY(sked_i_dag_create(g, &d, err));
-    if (n > 0)
-        memcpy(c->order, g->topo, (size_t)n * sizeof *c->order);
     fill_blocks(&d, c, rows);
     c->position = d.position;
-    d.position = NULL;
+    c->order = d.order;
+    d.position = d.order = NULL;
     *out = c;
     c = NULL;
 cleanup:

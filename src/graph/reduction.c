@@ -10,23 +10,34 @@
 
 #include <string.h>
 
+void sked_i_positions(const sked_graph *g, int32_t *position, int32_t *order)
+{
+    bool sorted = true;
+    for (int64_t e = 0; e < g->n_edges && sorted; e++)
+        sorted = g->edge_from[e] < g->edge_to[e] || g->edge_distance[e] > 0;
+    for (int32_t p = 0; p < g->n_ops; p++) {
+        order[p] = sorted ? p : g->topo[p];
+        position[order[p]] = p;
+    }
+}
+
 sked_status sked_i_dag_create(const sked_graph *g, sked_i_dag *out, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int32_t n = g->n_ops;
     sked_i_dag d = {.n = n};
     SKED_NEW(d.position, n);
+    SKED_NEW(d.order, n);
     SKED_NEW0(d.ptr, (int64_t)n + 1);
     SKED_NEW(d.to, g->n_edges - g->n_carried);
     SKED_NEW(d.edge, g->n_edges - g->n_carried);
-    for (int32_t p = 0; p < n; p++)
-        d.position[g->topo[p]] = p;
+    sked_i_positions(g, d.position, d.order);
     for (int64_t e = 0; e < g->n_edges; e++)
         d.ptr[d.position[g->edge_from[e]] + 1] += g->edge_distance[e] == 0;
     for (int32_t p = 0; p < n; p++)
         d.ptr[p + 1] += d.ptr[p];
     for (int32_t q = 0; q < n; q++) { /* targets in ascending order: every row comes out sorted */
-        const int32_t op = g->topo[q];
+        const int32_t op = d.order[q];
         for (int64_t k = g->pred_ptr[op]; k < g->pred_ptr[op + 1]; k++) {
             if (g->edge_distance[g->pred_edge[k]] > 0)
                 continue;
@@ -47,6 +58,7 @@ cleanup:
 void sked_i_dag_clear(sked_i_dag *d)
 {
     free(d->position);
+    free(d->order);
     free(d->ptr);
     free(d->to);
     free(d->edge);
@@ -162,14 +174,14 @@ static sked_status make_plan(const sked_graph *g, block_plan *plan, sked_error *
 {
     sked_status st = SKED_OK;
     const int64_t n = g->n_ops;
-    int32_t *position = NULL, *level = NULL, *seen = NULL;
+    int32_t *position = NULL, *order = NULL, *level = NULL, *seen = NULL;
     int64_t *before = NULL;
     SKED_NEW(plan->first, n / plan->columns + 1);
     SKED_NEW(position, n);
+    SKED_NEW(order, n);
     SKED_NEW(level, n);
     SKED_NEW(seen, n);
-    for (int32_t p = 0; p < n; p++)
-        position[g->topo[p]] = p;
+    sked_i_positions(g, position, order);
     sked_i_levels(g, level);
     find_candidates(g, position, level, seen, plan);
     free(seen);
@@ -177,10 +189,11 @@ static sked_status make_plan(const sked_graph *g, block_plan *plan, sked_error *
     SKED_NEW(before, n + 1);
     before[0] = 0;
     for (int64_t p = 0; p < n; p++)
-        before[p + 1] = before[p] + g->succ_ptr[g->topo[p] + 1] - g->succ_ptr[g->topo[p]];
+        before[p + 1] = before[p] + g->succ_ptr[order[p] + 1] - g->succ_ptr[order[p]];
     count_work(g, before, plan);
 cleanup:
     free(position);
+    free(order);
     free(level);
     free(seen);
     free(before);

@@ -19,8 +19,8 @@ static void wheel(double position, int rgb[3])
     const int sector = (int)sixth % 6;
     const int up = (int)(low + (high - low) * (sixth - floor(sixth)));
     const int down = (int)(high - (high - low) * (sixth - floor(sixth)));
-    const int table[6][3] = {{235, up, 120}, {down, 235, 120}, {120, 235, up},
-                             {120, down, 235}, {up, 120, 235}, {235, 120, down}};
+    const int table[6][3] = {{235, up, 120},   {down, 235, 120}, {120, 235, up},
+                             {120, down, 235}, {up, 120, 235},   {235, 120, down}};
     for (int k = 0; k < 3; k++)
         rgb[k] = table[sector][k];
 }

@@ -53,8 +53,8 @@ static int32_t heap_pop(heap *h)
 /* ------------------------------------------------------------------ packing one group */
 
 typedef struct packer {
-    heap busy, free;  /* rows by the time they are free again; free rows by number */
-    double *limit;    /* [rows] pipelined: the row is taken again from here on */
+    heap busy, free; /* rows by the time they are free again; free rows by number */
+    double *limit;   /* [rows] pipelined: the row is taken again from here on */
     int32_t rows;
     double tolerance, ii;
 } packer;
@@ -137,7 +137,8 @@ static void pack_modulo(packer *k, sked_i_bar *bar, int64_t n, phase_item *item,
 }
 
 /* Places n bars (by start) into rows 0, 1, ...; returns the number of rows in *rows. */
-static sked_status pack_group(const sked_i_view *v, sked_i_bar *bar, int64_t n, int32_t *rows, sked_error *err)
+static sked_status pack_group(const sked_i_view *v, sked_i_bar *bar, int64_t n, int32_t *rows,
+                              sked_error *err)
 {
     sked_status st = SKED_OK;
     packer k = {.tolerance = v->tolerance, .ii = v->schedule->ii};
@@ -177,8 +178,7 @@ static int by_row(const void *x, const void *y)
 
 static void add_bar(sked_i_view *v, int32_t op, int32_t row, double demand)
 {
-    v->bar[v->n_bars++] =
-        (sked_i_bar){v->schedule->start[op], sked_i_view_finish(v, op), demand, op, row, 1};
+    v->bar[v->n_bars++] = (sked_i_bar){v->schedule->start[op], sked_i_view_finish(v, op), demand, op, row, 1};
 }
 
 static int by_number(const void *x, const void *y)
@@ -308,7 +308,9 @@ const char *sked_i_view_group_name(const sked_i_view *v, const sked_i_view_group
 {
     if (group->resource >= 0)
         return sked_graph_resource_name(v->graph, group->resource);
-    return group->resource == SKED_I_DEVICE_ROWS ? "devices" : v->graph->n_resources > 0 ? "no resource" : "lane";
+    return group->resource == SKED_I_DEVICE_ROWS ? "devices"
+           : v->graph->n_resources > 0           ? "no resource"
+                                                 : "lane";
 }
 
 const char *sked_i_view_row_name(const sked_i_view *v, int32_t row, char *buf, size_t size)

@@ -209,7 +209,8 @@ static void write_title(const sked_i_panel *p, const segment *s)
         sked_i_buffer_char(p->out, ')');
     }
     const double shift = p->folded ? 0 : s->iteration * v->schedule->ii;
-    sked_i_buffer_format(p->out, "&#10;%s to ", sked_i_label_number(s->bar->start + shift, name, sizeof name));
+    sked_i_buffer_format(p->out, "&#10;%s to ",
+                         sked_i_label_number(s->bar->start + shift, name, sizeof name));
     sked_i_buffer_text(p->out, sked_i_label_number(s->bar->finish + shift, name, sizeof name));
     sked_i_buffer_text(p->out, ", ");
     sked_i_buffer_xml(p->out, sked_i_view_row_name(v, s->row, row, sizeof row));
@@ -231,7 +232,8 @@ static void write_label(void *context, const sked_i_panel *p, const segment *s)
         return;
     sked_graph_op_name(p->view->graph, s->bar->op, name, sizeof name);
     if (s->bar->demand != 1)
-        snprintf(extra, sizeof extra, " \xc3\x97%s", sked_i_label_number(s->bar->demand, number, sizeof number));
+        snprintf(extra, sizeof extra, " \xc3\x97%s",
+                 sked_i_label_number(s->bar->demand, number, sizeof number));
     if (p->folded && s->iteration > 0)
         snprintf(extra + strlen(extra), sizeof extra - strlen(extra), " \xc2\xb7s%d", (int)s->iteration);
     const char *shown = sked_i_label_fit(name, font_size, room - sked_i_label_width(extra, font_size));
@@ -279,8 +281,8 @@ static void underline_critical(const sked_i_panel *p)
     sked_i_buffer_text(p->out, "<path class=\"kl\" d=\"M0 0");
     for (int64_t i = 0; i <= v->n_bars && drawn < max_cells; i++) {
         const sked_i_bar *b = i < v->n_bars ? &v->bar[i] : NULL;
-        const bool mark = b && v->critical[b->op] &&
-                          sked_i_panel_x(p, b->finish) - sked_i_panel_x(p, b->start) < least;
+        const bool mark =
+            b && v->critical[b->op] && sked_i_panel_x(p, b->finish) - sked_i_panel_x(p, b->start) < least;
         if (b != NULL && !mark)
             continue;
         if (mark && b->row == row && sked_i_panel_x(p, b->start) <= to + 1) {
@@ -312,7 +314,8 @@ static void draw_chain(const sked_i_panel *p)
     for (int32_t k = 1; k < v->n_chain && drawn < max_links; k++) {
         const sked_i_chain_op *to = &v->chain[k], *from = &v->chain[k - 1];
         const sked_i_bar *a = &v->bar[v->op_bar[from->op]], *b = &v->bar[v->op_bar[to->op]];
-        const double leave = to->link == SKED_I_LINK_EDGE ? a->start + v->graph->edge_lag[to->edge] : a->finish;
+        const double leave =
+            to->link == SKED_I_LINK_EDGE ? a->start + v->graph->edge_lag[to->edge] : a->finish;
         const double x0 = sked_i_panel_x(p, fmax(0, leave)), x1 = sked_i_panel_x(p, b->start);
         const double y0 = sked_i_panel_y(p, a->row) + p->row_height / 2;
         const double y1 = sked_i_panel_y(p, b->row) + p->row_height / 2;

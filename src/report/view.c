@@ -18,10 +18,8 @@ static double time_tolerance(const sked_i_view *v)
 sked_status sked_i_view_init(sked_i_view *v, const sked_report_data *data, sked_error *err)
 {
     sked_status st = SKED_OK;
-    *v = (sked_i_view){.data = data,
-                       .graph = data->problem->graph,
-                       .problem = data->problem,
-                       .schedule = data->schedule};
+    *v = (sked_i_view){
+        .data = data, .graph = data->problem->graph, .problem = data->problem, .schedule = data->schedule};
     v->makespan = sked_i_makespan(v->graph, v->schedule);
     v->tolerance = time_tolerance(v);
     if (v->schedule->ii > 0) {
@@ -40,7 +38,8 @@ cleanup:
 
 void sked_i_view_free(sked_i_view *v)
 {
-    void *const owned[] = {v->group, v->row_group, v->row_device, v->bar, v->row_ptr, v->op_bar, v->color, v->slack, v->chain, v->critical};
+    void *const owned[] = {v->group,  v->row_group, v->row_device, v->bar,   v->row_ptr,
+                           v->op_bar, v->color,     v->slack,      v->chain, v->critical};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     *v = (sked_i_view){0};

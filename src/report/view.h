@@ -57,7 +57,7 @@ typedef struct sked_i_view {
     const sked_schedule *schedule;
     double makespan;
     double tolerance; /* two times this close are equal: 0 where all times are integers */
-    int32_t copies; /* iterations shown after the first; 0: not pipelined */
+    int32_t copies;   /* iterations shown after the first; 0: not pipelined */
 
     sked_i_view_group *group;
     int32_t n_groups, n_rows;

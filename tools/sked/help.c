@@ -63,7 +63,8 @@ static void print_family(FILE *out, const sked_family *f)
 {
     fprintf(out, "  %-18s %s\n", f->name, f->summary);
     for (int i = 0; i < f->n_options; i++)
-        fprintf(out, "    --set %-12s %s (default %s)\n", f->options[i].name, f->options[i].help, f->options[i].preset);
+        fprintf(out, "    --set %-12s %s (default %s)\n", f->options[i].name, f->options[i].help,
+                f->options[i].preset);
 }
 
 static void print_tables(FILE *out, int command)

@@ -59,7 +59,7 @@ void end_progress(void)
 
 void warn(const arguments *a, const char *format, ...)
 {
-    if (a->quiet.given)
+    if (a->quiet.given || sked_dist_rank() > 0)
         return;
     va_list args;
     va_start(args, format);

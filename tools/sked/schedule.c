@@ -8,7 +8,7 @@
 static void fill_options(const arguments *a, sked_run_options *opt)
 {
     sked_run_options_init(opt);
-    opt->seed = a->seed.given ? (uint64_t)a->seed.number : 0;
+    opt->seed = sked_dist_seed(a->seed.given ? (uint64_t)a->seed.number : 0);
     opt->threads = a->threads.given ? (int)a->threads.number : 1;
     opt->time_limit = a->time_limit.given ? a->time_limit.number : 5;
     opt->iterations = a->iterations.given ? (int64_t)a->iterations.number : 0;
@@ -18,7 +18,7 @@ static void fill_options(const arguments *a, sked_run_options *opt)
     opt->top = a->top.given ? (int32_t)a->top.number : 0;
     opt->min_distance = a->min_distance.given ? a->min_distance.number : 0;
     opt->stop = &stop_requested;
-    opt->progress = a->quiet.given ? NULL : show_progress;
+    opt->progress = a->quiet.given || sked_dist_rank() > 0 ? NULL : show_progress;
 }
 
 static sked_status check_arguments(const arguments *a, sked_error *err)
@@ -220,7 +220,9 @@ sked_status run_schedule(arguments *a, sked_error *err)
     if (st == SKED_OK)
         st = sked_method_run(a->method.given ? a->method.text : "auto", &s.problem, &opt, &r, err);
     end_progress();
-    if (st == SKED_OK)
+    if (s.graph != NULL)
+        st = sked_dist_best(&s.problem, st, &r, err);
+    if (st == SKED_OK && sked_dist_rank() == 0)
         st = report(a, &s, &r, err);
     sked_result_clear(&r);
     sked_schedule_destroy(start);
