@@ -139,6 +139,28 @@ static sked_status check_horizon(const sked_problem *p, sked_error *err)
     return st;
 }
 
+/* "a -> b -> a": the recurrence that decides, at most eight names. */
+static sked_status refuse_recurrence(const sked_problem *p, const sked_i_min_ii *least, sked_error *err)
+{
+    sked_i_buffer text = {0};
+    char name[80];
+    const int32_t shown = least->cycle_length < SKED_I_CYCLE_SHOWN ? least->cycle_length : SKED_I_CYCLE_SHOWN;
+    for (int32_t k = 0; k < shown; k++)
+        sked_i_buffer_format(&text, "%s -> ", sked_i_op_label(p->graph, least->cycle[k], name, sizeof name));
+    if (least->cycle_length > shown)
+        sked_i_buffer_format(&text, "... (%d more) -> ", (int)(least->cycle_length - shown));
+    sked_i_buffer_text(&text, sked_i_op_label(p->graph, least->cycle[0], name, sizeof name));
+    const sked_status st =
+        text.failed ? sked_i_no_memory(err)
+                    : sked_i_fail(err, SKED_ERR_INFEASIBLE,
+                                  "the initiation interval is %g, but the recurrence %s takes %g over %g "
+                                  "iteration%s (RecMII); an interval of %g would admit it",
+                                  p->ii, text.data, least->cycle_lag, least->cycle_distance,
+                                  least->cycle_distance == 1 ? "" : "s", least->recurrence);
+    sked_i_buffer_free(&text);
+    return st;
+}
+
 static sked_status check_interval(const sked_problem *p, sked_error *err)
 {
     if (!(p->ii > 0))
@@ -148,16 +170,21 @@ static sked_status check_interval(const sked_problem *p, sked_error *err)
     if (st != SKED_OK)
         return st;
     if (p->ii < least.recurrence * (1 - 1e-12))
-        return sked_i_fail(err, SKED_ERR_INFEASIBLE,
-                           "the initiation interval is %g, but a recurrence of the loop needs %g (RecMII)",
-                           p->ii, least.recurrence);
-    if (p->ii < least.resource * (1 - 1e-12))
+        return refuse_recurrence(p, &least, err);
+    if (!(p->ii < least.resource * (1 - 1e-12)))
+        return SKED_OK;
+    const int32_t r = least.deciding_resource;
+    if (r < 0)
         return sked_i_fail(
-            err, SKED_ERR_INFEASIBLE, "the initiation interval is %g, but %s%s%s needs %g (ResMII)", p->ii,
-            least.deciding_resource < 0 ? "the work on all devices" : "resource '",
-            least.deciding_resource < 0 ? "" : sked_graph_resource_name(p->graph, least.deciding_resource),
-            least.deciding_resource < 0 ? "" : "'", least.resource);
-    return SKED_OK;
+            err, SKED_ERR_INFEASIBLE,
+            "the initiation interval is %g, but the work of one iteration on %d device%s needs "
+            "%g (ResMII); an interval of %g would admit it",
+            p->ii, (int)p->devices, p->devices == 1 ? "" : "s", least.resource, least.resource);
+    return sked_i_fail(
+        err, SKED_ERR_INFEASIBLE,
+        "the initiation interval is %g, but resource '%s' of capacity %g needs %g (ResMII); an "
+        "interval of %g would admit it",
+        p->ii, sked_graph_resource_name(p->graph, r), sked_i_capacity(p, r), least.resource, least.resource);
 }
 
 static sked_status check_fixed(const sked_problem *p, sked_error *err)
