@@ -31,7 +31,7 @@ typedef struct config {
 typedef struct lister {
     sked_i_run *run;
     const sked_problem *p;
-    sked_i_view view[2];   /* forward, mirrored; made when first needed */
+    sked_i_dag view[2];    /* forward, mirrored; made when first needed */
     sked_i_pools pools[2]; /* without and with the devices as a pool */
     bool have_view[2], have_pools[2];
     int32_t *rank;
@@ -52,7 +52,7 @@ static sked_status get_view(lister *x, bool mirrored, sked_error *err)
     if (x->have_view[mirrored])
         return SKED_OK;
     const sked_status st =
-        sked_i_view_make(x->p, mirrored, sked_i_has_transfers(x->p), &x->view[mirrored], err);
+        sked_i_dag_make(x->p, mirrored, sked_i_has_transfers(x->p), &x->view[mirrored], err);
     x->have_view[mirrored] = st == SKED_OK;
     return st;
 }
@@ -199,7 +199,7 @@ static sked_status list_run(sked_i_run *run, sked_error *err)
     SKED_TRY(run_makespan(run, &x, err));
 cleanup:
     for (int k = 0; k < 2; k++) {
-        sked_i_view_free(&x.view[k]);
+        sked_i_dag_free(&x.view[k]);
         sked_i_pools_free(&x.pools[k]);
     }
     sked_schedule_destroy(x.s);

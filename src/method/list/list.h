@@ -2,7 +2,7 @@
  * Building one schedule from an order of preference. The pieces that `list` is made of; other methods that
  * need a quick schedule (heft, portfolios) use them too.
  *
- *   view.c      the graph's edges as rows, forwards or mirrored in time
+ *   dag.c       the graph's edges as rows, forwards or mirrored in time
  *   pools.c     everything of which there is a limited amount, devices included
  *   priority.c  orders of preference
  *   parallel.c  parallel generation: goes through time, starts the best ready op that fits
@@ -22,22 +22,22 @@ typedef struct sked_i_rows {
     const double *lag, *transfer;
 } sked_i_rows;
 
-typedef struct sked_i_view {
+typedef struct sked_i_dag {
     int32_t n;
     const double *duration;
     const int32_t *order; /* topological in the direction of the view */
     sked_i_rows out, in;  /* in.ptr NULL unless asked for */
     void *owned[12];
     int n_owned;
-} sked_i_view;
+} sked_i_dag;
 
 /*
  * Mirrored: time runs backwards. With start' = T - (start + duration), an edge a -> b of lag l becomes
  * b -> a of lag l + duration(b) - duration(a). O(ops + edges).
  */
-SKED_MUST_CHECK sked_status sked_i_view_make(const sked_problem *p, bool mirrored, bool with_in,
-                                             sked_i_view *out, sked_error *err);
-void sked_i_view_free(sked_i_view *v);
+SKED_MUST_CHECK sked_status sked_i_dag_make(const sked_problem *p, bool mirrored, bool with_in,
+                                            sked_i_dag *out, sked_error *err);
+void sked_i_dag_free(sked_i_dag *v);
 
 /* What op i holds while it runs: demands k = ptr[i] .. ptr[i + 1] - 1, none for ops of duration 0. */
 typedef struct sked_i_pools {
@@ -73,18 +73,18 @@ typedef enum sked_i_priority {
  * noise. Ties: critical path by number of successors, the others by critical path, then topological order.
  * O(ops + edges).
  */
-SKED_MUST_CHECK sked_status sked_i_priority_rank(const sked_problem *p, const sked_i_view *v,
+SKED_MUST_CHECK sked_status sked_i_priority_rank(const sked_problem *p, const sked_i_dag *v,
                                                  sked_i_priority kind, double noise, sked_i_rng *rng,
                                                  int32_t *rank, sked_error *err);
 /* rank by key, smallest first; equal keys in the view's order. */
-SKED_MUST_CHECK sked_status sked_i_rank_by_key(const sked_i_view *v, const double *key, int32_t *rank,
+SKED_MUST_CHECK sked_status sked_i_rank_by_key(const sked_i_dag *v, const double *key, int32_t *rank,
                                                sked_error *err);
 /* Latest starts that keep this horizon (INFINITY: none) and the fixed starts. O(ops + edges). */
 void sked_i_latest_starts(const sked_problem *p, double horizon, double *latest);
 
 /* What a generation scheme starts from. Arrays are the caller's; NULL where nothing is asked for. */
 typedef struct sked_i_plan {
-    const sked_i_view *view;
+    const sked_i_dag *view;
     const sked_i_pools *pools;
     const int32_t *rank;
     int32_t devices;
@@ -116,7 +116,7 @@ SKED_MUST_CHECK sked_status sked_i_list_place(const sked_i_plan *plan, const ske
                                               int32_t *device, bool *fits, sked_error *err);
 
 /* Tells devices apart for starts that never need more than m at once. O(n log n). */
-SKED_MUST_CHECK sked_status sked_i_assign_devices(const sked_i_view *v, int32_t m, const double *start,
+SKED_MUST_CHECK sked_status sked_i_assign_devices(const sked_i_dag *v, int32_t m, const double *start,
                                                   int32_t *device, sked_error *err);
 
 /* Time limits of an objective under a horizon (fill.c, memory.c). */

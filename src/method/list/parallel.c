@@ -149,7 +149,7 @@ cleanup:
 
 static sked_status prepare(engine *x, sked_error *err)
 {
-    const sked_i_view *v = x->plan->view;
+    const sked_i_dag *v = x->plan->view;
     const sked_i_pools *q = x->plan->pools;
     sked_status st = SKED_OK;
     SKED_NEW0(x->state, v->n);
@@ -237,7 +237,7 @@ static inline int32_t choose(const engine *x)
 
 static inline void begin_op(engine *x, int32_t i, double now)
 {
-    const sked_i_view *v = x->plan->view;
+    const sked_i_dag *v = x->plan->view;
     const sked_i_pools *q = x->plan->pools;
     const bool holds = q->ptr[i + 1] > q->ptr[i];
     const double t = holds ? now : x->state[i].arrival; /* what needs nothing need not wait for events */
@@ -286,7 +286,7 @@ static inline void catch_up(engine *x, double now)
 
 static void go(engine *x)
 {
-    const sked_i_view *v = x->plan->view;
+    const sked_i_dag *v = x->plan->view;
     for (int32_t i = 0; i < v->n; i++)
         if (x->state[i].waiting == 0)
             sked_i_heap_push(&x->pending, x->state[i].arrival, i);

@@ -78,7 +78,7 @@ cleanup:
 
 static sked_status prepare(placer *x, sked_error *err)
 {
-    const sked_i_view *v = x->plan->view;
+    const sked_i_dag *v = x->plan->view;
     sked_status st = SKED_OK;
     x->shortest = INFINITY;
     SKED_NEW0(x->arrival, v->n);
@@ -315,7 +315,7 @@ static sked_status place_all(placer *x, bool *fits, sked_error *err)
     return SKED_OK;
 }
 
-sked_status sked_i_assign_devices(const sked_i_view *v, int32_t m, const double *start, int32_t *device,
+sked_status sked_i_assign_devices(const sked_i_dag *v, int32_t m, const double *start, int32_t *device,
                                   sked_error *err)
 {
     sked_status st = SKED_OK;

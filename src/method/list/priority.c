@@ -10,7 +10,7 @@ enum {
     sketches = 16       /* numbers kept per op to estimate them beyond: standard error 27 % */
 };
 
-static void longest_tails(const sked_i_view *v, double *tail)
+static void longest_tails(const sked_i_dag *v, double *tail)
 {
     for (int32_t k = v->n - 1; k >= 0; k--) {
         const int32_t i = v->order[k];
@@ -39,7 +39,7 @@ void sked_i_latest_starts(const sked_problem *p, double horizon, double *latest)
 }
 
 /* Rows of bits, one bit per descendant. O(ops * edges / 64), for small graphs. */
-static sked_status count_descendants(const sked_i_view *v, double *count, sked_error *err)
+static sked_status count_descendants(const sked_i_dag *v, double *count, sked_error *err)
 {
     const int64_t words = ((int64_t)v->n + 63) / 64;
     uint64_t *bits = sked_i_alloc_zero((int64_t)v->n * words, sizeof *bits);
@@ -69,7 +69,7 @@ static sked_status count_descendants(const sked_i_view *v, double *count, sked_e
  * numbers; the least number among an op and its descendants has a mean of one over their count. O((ops +
  * edges) * sketches).
  */
-static sked_status estimate_descendants(const sked_i_view *v, double *count, sked_error *err)
+static sked_status estimate_descendants(const sked_i_dag *v, double *count, sked_error *err)
 {
     float(*least)[sketches] = sked_i_alloc(v->n, sizeof *least);
     if (least == NULL)
@@ -94,13 +94,13 @@ static sked_status estimate_descendants(const sked_i_view *v, double *count, ske
 }
 
 /* With fixed starts the critical path ends at them: least latest start first, then the longest tail. */
-static bool by_deadline(const sked_problem *p, const sked_i_view *v, sked_i_priority kind)
+static bool by_deadline(const sked_problem *p, const sked_i_dag *v, sked_i_priority kind)
 {
     return kind == SKED_I_CRITICAL_PATH && p->fix_start != NULL && v->order == p->graph->topo;
 }
 
 /* key[i]: larger is better. `tail` holds the longest tails. */
-static sked_status fill_keys(const sked_problem *p, const sked_i_view *v, sked_i_priority kind,
+static sked_status fill_keys(const sked_problem *p, const sked_i_dag *v, sked_i_priority kind,
                              const double *tail, sked_i_rng *rng, double *key, sked_error *err)
 {
     if (kind == SKED_I_MOST_OPS)
@@ -134,7 +134,7 @@ static sked_status fill_keys(const sked_problem *p, const sked_i_view *v, sked_i
 }
 
 /* Sorts ops by -key, then by -second, then in the view's order. */
-static sked_status rank_by(const sked_i_view *v, const double *key, const double *second, int32_t *rank,
+static sked_status rank_by(const sked_i_dag *v, const double *key, const double *second, int32_t *rank,
                            sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -156,7 +156,7 @@ cleanup:
     return st;
 }
 
-sked_status sked_i_rank_by_key(const sked_i_view *v, const double *key, int32_t *rank, sked_error *err)
+sked_status sked_i_rank_by_key(const sked_i_dag *v, const double *key, int32_t *rank, sked_error *err)
 {
     sked_status st = SKED_OK;
     double *down = NULL;
@@ -169,7 +169,7 @@ cleanup:
     return st;
 }
 
-sked_status sked_i_priority_rank(const sked_problem *p, const sked_i_view *v, sked_i_priority kind,
+sked_status sked_i_priority_rank(const sked_problem *p, const sked_i_dag *v, sked_i_priority kind,
                                  double noise, sked_i_rng *rng, int32_t *rank, sked_error *err)
 {
     sked_status st = SKED_OK;

@@ -2,18 +2,18 @@
 #include "method/list/list.h"
 
 /* Remembers memory to free with the view; NULL passes through as failure. */
-static void *own(sked_i_view *v, void *memory)
+static void *own(sked_i_dag *v, void *memory)
 {
     if (memory != NULL)
         v->owned[v->n_owned++] = memory;
     return memory;
 }
 
-void sked_i_view_free(sked_i_view *v)
+void sked_i_dag_free(sked_i_dag *v)
 {
     for (int i = 0; i < v->n_owned; i++)
         free(v->owned[i]);
-    *v = (sked_i_view){0};
+    *v = (sked_i_dag){0};
 }
 
 /* Number of the edge that stands at position k of the successor or predecessor rows. */
@@ -22,8 +22,7 @@ static inline int64_t edge_at(const sked_graph *g, bool successors, int64_t k)
     return successors ? k : g->pred_edge[k];
 }
 
-static bool copy_lags(const sked_problem *p, bool successors, bool mirrored, sked_i_view *v,
-                      sked_i_rows *rows)
+static bool copy_lags(const sked_problem *p, bool successors, bool mirrored, sked_i_dag *v, sked_i_rows *rows)
 {
     const sked_graph *g = p->graph;
     double *lag = own(v, sked_i_alloc(g->n_edges, sizeof *lag)), *transfer = NULL;
@@ -48,7 +47,7 @@ static bool copy_lags(const sked_problem *p, bool successors, bool mirrored, ske
 }
 
 /* Rows without the loop-carried edges. */
-static bool copy_ends(const sked_graph *g, bool successors, sked_i_view *v, sked_i_rows *rows)
+static bool copy_ends(const sked_graph *g, bool successors, sked_i_dag *v, sked_i_rows *rows)
 {
     const int64_t *from = successors ? g->succ_ptr : g->pred_ptr;
     int64_t *ptr = own(v, sked_i_alloc((int64_t)g->n_ops + 1, sizeof *ptr));
@@ -71,8 +70,7 @@ static bool copy_ends(const sked_graph *g, bool successors, sked_i_view *v, sked
 }
 
 /* Uses the graph's own columns where they already say the same. */
-static bool make_rows(const sked_problem *p, bool successors, bool mirrored, sked_i_view *v,
-                      sked_i_rows *rows)
+static bool make_rows(const sked_problem *p, bool successors, bool mirrored, sked_i_dag *v, sked_i_rows *rows)
 {
     const sked_graph *g = p->graph;
     rows->ptr = successors ? g->succ_ptr : g->pred_ptr;
@@ -84,11 +82,11 @@ static bool make_rows(const sked_problem *p, bool successors, bool mirrored, ske
     return as_stored || copy_lags(p, successors, mirrored, v, rows);
 }
 
-sked_status sked_i_view_make(const sked_problem *p, bool mirrored, bool with_in, sked_i_view *out,
-                             sked_error *err)
+sked_status sked_i_dag_make(const sked_problem *p, bool mirrored, bool with_in, sked_i_dag *out,
+                            sked_error *err)
 {
     const sked_graph *g = p->graph;
-    sked_i_view v = {.n = g->n_ops, .duration = g->duration, .order = g->topo};
+    sked_i_dag v = {.n = g->n_ops, .duration = g->duration, .order = g->topo};
     bool ok = make_rows(p, !mirrored, mirrored, &v, &v.out);
     if (ok && with_in)
         ok = make_rows(p, mirrored, mirrored, &v, &v.in);
@@ -100,7 +98,7 @@ sked_status sked_i_view_make(const sked_problem *p, bool mirrored, bool with_in,
         v.order = order;
     }
     if (!ok) {
-        sked_i_view_free(&v);
+        sked_i_dag_free(&v);
         return sked_i_no_memory(err);
     }
     *out = v;
