@@ -9,4 +9,5 @@
     X(dnn_partitioning)     \
     X(wfformat)             \
     X(dot)                  \
-    X(graphml)
+    X(graphml)              \
+    X(onnx)
