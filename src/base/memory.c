@@ -43,3 +43,8 @@ bool sked_i_grow(void **array, int64_t *cap, int64_t need, size_t size)
     *cap = wanted;
     return true;
 }
+
+void sked_free(void *p)
+{
+    free(p);
+}

@@ -1,7 +1,7 @@
 /*
  * Lower bounds that hold for every valid schedule. Makespan: the longest path; per pool the work of a
  * set of ops that all start after some head and leave some tail (area with heads and tails). Transfers
- * only ever delay, so bounds without them stay valid with them. Loops: ResMII and RecMII.
+ * only ever delay, so bounds without them stay valid with them. Loops: ResMII and RecMII (recurrence.c).
  */
 #include "base/memory.h"
 #include "schedule/schedule.h"
@@ -99,82 +99,6 @@ cleanup:
     free(tail);
     free(items);
     return st;
-}
-
-/* Longest paths with every edge at lag - distance * ii; false where a cycle has positive length. */
-static bool recurrence_fits(const sked_graph *g, double ii, double limit, double *at)
-{
-    for (int32_t i = 0; i < g->n_ops; i++)
-        at[i] = 0;
-    for (int64_t sweep = 0; sweep <= g->n_carried + 1; sweep++) {
-        bool changed = false;
-        for (int32_t k = 0; k < g->n_ops; k++) {
-            const int32_t i = g->topo[k];
-            for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
-                const double t = at[i] + g->edge_lag[e] - g->edge_distance[e] * ii;
-                if (t <= at[g->edge_to[e]] + 1e-12 * limit)
-                    continue;
-                at[g->edge_to[e]] = t;
-                changed = changed || g->edge_distance[e] > 0;
-                if (t > limit)
-                    return false;
-            }
-        }
-        if (!changed)
-            return true;
-    }
-    return false;
-}
-
-static double sum_of_lags(const sked_graph *g)
-{
-    double sum = 1;
-    for (int64_t e = 0; e < g->n_edges; e++)
-        sum += g->edge_lag[e] > 0 ? g->edge_lag[e] : 0;
-    return sum;
-}
-
-/* Smallest II at which no recurrence has positive length: bisection, to an integer where times are. */
-static double recurrence_ii(const sked_problem *p, double *at)
-{
-    const sked_graph *g = p->graph;
-    const double limit = sum_of_lags(g);
-    const bool whole = sked_i_problem_integral(p);
-    if (g->n_carried == 0 || recurrence_fits(g, 0, limit, at))
-        return 0;
-    double low = 0, high = 1; /* low does not fit */
-    while (!recurrence_fits(g, high, limit, at) && high < limit)
-        low = high, high *= 2;
-    for (int k = 0; k < 100 && high - low > (whole ? 1 : 1e-12 * high); k++) {
-        const double middle = whole ? floor((low + high) / 2) : (low + high) / 2;
-        if (recurrence_fits(g, middle, limit, at))
-            high = middle;
-        else
-            low = middle;
-    }
-    return whole ? high : low;
-}
-
-sked_status sked_i_problem_min_ii(const sked_problem *p, sked_i_min_ii *out, sked_error *err)
-{
-    const sked_graph *g = p->graph;
-    double *at = sked_i_alloc(g->n_ops, sizeof *at);
-    if (at == NULL)
-        return sked_i_no_memory(err);
-    *out = (sked_i_min_ii){.recurrence = recurrence_ii(p, at), .deciding_resource = -1};
-    free(at);
-    for (int32_t r = p->devices > 0 ? -1 : 0; r < g->n_resources; r++) {
-        const double capacity = r < 0 ? p->devices : sked_i_capacity(p, r);
-        double area = 0;
-        for (int32_t i = 0; i < g->n_ops; i++)
-            area += pool_area(g, i, r);
-        const double ii = isinf(capacity) || capacity <= 0 ? 0 : settle(p, area / capacity);
-        if (ii > out->resource) {
-            out->resource = ii;
-            out->deciding_resource = r;
-        }
-    }
-    return SKED_OK;
 }
 
 static sked_status ii_bound(const sked_problem *p, double *bound, const char **why, sked_error *err)
