@@ -1,3 +1,5 @@
 /* The only list of methods. Each name x is a `const sked_i_method sked_i_method_x`; underscores print as '-'.
  */
-#define SKED_METHOD_LIST(X) X(modulo_list)
+#define SKED_METHOD_LIST(X) \
+    X(modulo_list)          \
+    X(modulo_search)
