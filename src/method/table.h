@@ -3,4 +3,5 @@
 #define SKED_METHOD_LIST(X) \
     X(list)                 \
     X(modulo_list)          \
-    X(search)
+    X(search)               \
+    X(modulo_search)
