@@ -520,7 +520,7 @@ static void write_string(sked_i_buffer *out, const char *key, const char *text)
 {
     sked_i_buffer_format(out, "%s \"", key);
     for (const unsigned char *s = (const unsigned char *)text; *s;) {
-        const int n = sked_i_utf8_length((const char *)s);
+        const int n = sked_i_utf8_length((const char *)s, SIZE_MAX);
         uint32_t code = n <= 1 ? *s : *s & (0x7fu >> n);
         for (int k = 1; k < n; k++)
             code = code << 6 | (s[k] & 0x3f);

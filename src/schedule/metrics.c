@@ -1,0 +1,162 @@
+/* What a schedule is worth, and how different several are. */
+#include "base/memory.h"
+#include "schedule/profile.h"
+
+static sked_status resource_peak(const sked_problem *p, const sked_schedule *s, double *out, sked_error *err)
+{
+    const sked_graph *g = p->graph;
+    sked_i_profile profile;
+    const bool pooled = g->demand_ptr[g->n_ops] > 0;
+    double sum = 0;
+    for (int32_t r = pooled ? 0 : -1; r < (pooled ? g->n_resources : 0); r++) {
+        const sked_status st = sked_i_profile_resource(p, s, r, true, &profile, err);
+        if (st != SKED_OK)
+            return st;
+        sum += profile.peak;
+        sked_i_profile_free(&profile);
+    }
+    *out = sum;
+    return SKED_OK;
+}
+
+static void measure_edges(const sked_problem *p, const sked_schedule *s, sked_metrics *m)
+{
+    const sked_graph *g = p->graph;
+    for (int64_t e = 0; e < g->n_edges; e++) {
+        const int32_t from = g->edge_from[e], to = g->edge_to[e];
+        if (g->edge_distance[e] > 0 && s->ii == 0)
+            continue;
+        if (g->edge_bytes[e] > 0)
+            m->communication += s->start[to] - s->start[from] + g->edge_distance[e] * s->ii;
+        if (s->device != NULL && s->device[from] != s->device[to])
+            m->transfer += sked_i_transfer(p, e);
+    }
+}
+
+sked_status sked_schedule_measure(const sked_problem *p, const sked_schedule *s, sked_metrics *out,
+                                  sked_error *err)
+{
+    const sked_graph *g = p->graph;
+    sked_metrics m = {0};
+    sked_i_profile memory;
+    double work = 0;
+    for (int32_t i = 0; i < g->n_ops; i++)
+        work += g->duration[i];
+    m.makespan = sked_i_makespan(g, s);
+    m.speedup = m.makespan > 0 ? work / m.makespan : 1;
+    m.idle = s->devices > 0 && m.makespan > 0 ? 1 - work / (s->devices * m.makespan) : 0;
+    measure_edges(p, s, &m);
+    sked_status st = resource_peak(p, s, &m.resource, err);
+    if (st == SKED_OK)
+        st = sked_i_profile_memory(p, s, &memory, err);
+    if (st != SKED_OK)
+        return st;
+    m.peak_memory = memory.peak;
+    sked_i_profile_free(&memory);
+    const double values[] = {m.makespan, m.resource, m.peak_memory, m.resource + p->alpha * m.communication,
+                             s->ii};
+    m.value = values[p->objective];
+    *out = m;
+    return SKED_OK;
+}
+
+/* next[i]: the op that follows i on its device, or -1. */
+typedef struct chain {
+    int32_t *next;
+    int32_t *device; /* canonical: numbered by first appearance in op order */
+    int64_t edges;
+} chain;
+
+typedef struct sort_item {
+    double start, finish;
+    int32_t device, op;
+} sort_item;
+
+static int by_device_and_start(const void *x, const void *y)
+{
+    const sort_item *a = x, *b = y;
+    if (a->device != b->device)
+        return a->device < b->device ? -1 : 1;
+    if (a->start != b->start)
+        return a->start < b->start ? -1 : 1;
+    if (a->finish != b->finish)
+        return a->finish < b->finish ? -1 : 1;
+    return (a->op > b->op) - (a->op < b->op);
+}
+
+static void build_chain(const sked_graph *g, const sked_schedule *s, sort_item *items, int32_t *rename,
+                        chain *c)
+{
+    int32_t used = 0;
+    for (int32_t d = 0; d < s->devices; d++)
+        rename[d] = -1;
+    for (int32_t i = 0; i < s->ops; i++) {
+        const int32_t d = s->device ? s->device[i] : 0;
+        if (s->device && rename[d] < 0)
+            rename[d] = used++;
+        c->device[i] = s->device ? rename[d] : 0;
+        items[i] = (sort_item){s->start[i], s->start[i] + g->duration[i], d, i};
+    }
+    qsort(items, (size_t)s->ops, sizeof *items, by_device_and_start);
+    c->edges = 0;
+    for (int32_t k = 0; k < s->ops; k++) {
+        const bool linked = k + 1 < s->ops && items[k].device == items[k + 1].device;
+        c->next[items[k].op] = linked ? items[k + 1].op : -1;
+        c->edges += linked;
+    }
+}
+
+static void add_pair(const sked_schedule *a, const sked_schedule *b, const chain *x, const chain *y,
+                     sked_diversity *sum)
+{
+    int64_t shared = 0;
+    double starts = 0, devices = 0;
+    for (int32_t i = 0; i < a->ops; i++) {
+        shared += x->next[i] >= 0 && x->next[i] == y->next[i];
+        const double dt = a->start[i] - b->start[i], dd = (double)x->device[i] - (double)y->device[i];
+        starts += dt * dt;
+        devices += dd * dd;
+    }
+    const int64_t edges = x->edges + y->edges;
+    sum->ged += edges > 0 ? 100.0 * (double)(edges - 2 * shared) / (double)edges : 0;
+    sum->d_inv += sqrt(starts);
+    sum->d_sen += sqrt(starts + devices);
+}
+
+sked_status sked_schedules_diversity(const sked_problem *p, const sked_schedule *const *s, int32_t count,
+                                     sked_diversity *out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int32_t n = p->graph->n_ops;
+    sort_item *items = NULL;
+    int32_t *rename = NULL;
+    chain *chains = NULL;
+    sked_diversity sum = {0};
+    SKED_NEW(items, n);
+    SKED_NEW(rename, (int64_t)p->devices + 1);
+    SKED_NEW0(chains, count);
+    for (int32_t k = 0; k < count; k++) {
+        SKED_NEW(chains[k].next, n);
+        SKED_NEW(chains[k].device, n);
+        build_chain(p->graph, s[k], items, rename, &chains[k]);
+    }
+    for (int32_t a = 0; a < count; a++)
+        for (int32_t b = a + 1; b < count; b++)
+            add_pair(s[a], s[b], &chains[a], &chains[b], &sum);
+    const double pairs = 0.5 * count * (count - 1.0);
+    if (pairs > 0) {
+        sum.ged /= pairs;
+        sum.d_inv /= pairs;
+        sum.d_sen /= pairs;
+    }
+    *out = sum;
+cleanup:
+    for (int32_t k = 0; chains != NULL && k < count; k++) {
+        free(chains[k].next);
+        free(chains[k].device);
+    }
+    free(chains);
+    free(rename);
+    free(items);
+    return st;
+}

@@ -1,0 +1,143 @@
+#include "schedule/profile.h"
+
+#include "base/memory.h"
+
+typedef struct change {
+    double time, amount;
+} change;
+
+static int by_time(const void *x, const void *y)
+{
+    const change *a = x, *b = y;
+    return a->time != b->time ? (a->time < b->time ? -1 : 1)
+                              : (a->amount > b->amount) - (a->amount < b->amount);
+}
+
+void sked_i_profile_free(sked_i_profile *profile)
+{
+    free(profile->time);
+    free(profile->value);
+    *profile = (sked_i_profile){0};
+}
+
+static int64_t emit(change *out, double begin, double end, double amount)
+{
+    out[0] = (change){begin, amount};
+    out[1] = (change){end, -amount};
+    return 2;
+}
+
+/* Changes of one interval, folded when there is a period; full turns go into *base. */
+static int64_t changes_of(const sked_i_interval *v, double period, double tolerance, change *out,
+                          double *base)
+{
+    double length = v->end - v->begin - tolerance;
+    if (!(length > 0) || v->amount == 0)
+        return 0;
+    if (!(period > 0))
+        return emit(out, v->begin, v->begin + length, v->amount);
+    const double rest = fmod(length, period), begin = fmod(v->begin, period); /* fmod is exact */
+    *base += round((length - rest) / period) * v->amount;
+    length = rest;
+    if (!(length > 0))
+        return 0;
+    if (begin + length <= period)
+        return emit(out, begin, begin + length, v->amount);
+    const int64_t n = emit(out, begin, period, v->amount);
+    return n + emit(out + n, 0, begin + length - period, v->amount);
+}
+
+/* Merges sorted changes into steps; equal times become one step. */
+static void integrate(const change *c, int64_t n, double base, double period, sked_i_profile *out)
+{
+    double now = base;
+    if (period > 0 && (n == 0 || c[0].time > 0)) {
+        out->time[out->count] = 0;
+        out->value[out->count++] = base;
+    }
+    out->peak = base;
+    for (int64_t k = 0; k < n;) {
+        const double time = c[k].time;
+        for (; k < n && c[k].time == time; k++)
+            now += c[k].amount;
+        out->time[out->count] = time;
+        out->value[out->count++] = k == n && !(period > 0) ? 0 : now;
+        if (now > out->peak)
+            out->peak = now;
+    }
+}
+
+sked_status sked_i_profile_build(const sked_i_interval *intervals, int64_t count, double period,
+                                 double tolerance, sked_i_profile *out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_profile result = {0};
+    change *changes = NULL;
+    int64_t n = 0;
+    double base = 0;
+    SKED_NEW(changes, 4 * count);
+    for (int64_t k = 0; k < count; k++)
+        n += changes_of(&intervals[k], period, tolerance, changes + n, &base);
+    qsort(changes, (size_t)n, sizeof *changes, by_time);
+    SKED_NEW(result.time, n + 1);
+    SKED_NEW(result.value, n + 1);
+    integrate(changes, n, base, period, &result);
+    *out = result;
+    result = (sked_i_profile){0};
+cleanup:
+    free(changes);
+    sked_i_profile_free(&result);
+    return st;
+}
+
+/* Rounding of real times: relative to the makespan, none for integers. */
+static double time_tolerance(const sked_problem *p, const sked_schedule *s)
+{
+    return sked_i_problem_integral(p) ? 0 : 1e-9 * fmax(1, sked_i_makespan(p->graph, s));
+}
+
+sked_status sked_i_profile_resource(const sked_problem *p, const sked_schedule *s, int32_t resource,
+                                    bool weighted, sked_i_profile *out, sked_error *err)
+{
+    const sked_graph *g = p->graph;
+    sked_status st = SKED_OK;
+    sked_i_interval *v = NULL;
+    int64_t n = 0;
+    SKED_NEW(v, g->n_ops);
+    for (int32_t i = 0; i < g->n_ops; i++) {
+        double amount = resource < 0 ? 1 : sked_graph_demand(g, i, resource);
+        if (weighted || resource < 0)
+            amount *= g->weight[i];
+        if (amount > 0)
+            v[n++] = (sked_i_interval){s->start[i], s->start[i] + g->duration[i], amount};
+    }
+    SKED_TRY(sked_i_profile_build(v, n, s->ii, time_tolerance(p, s), out, err));
+cleanup:
+    free(v);
+    return st;
+}
+
+sked_status sked_i_profile_memory(const sked_problem *p, const sked_schedule *s, sked_i_profile *out,
+                                  sked_error *err)
+{
+    const sked_graph *g = p->graph;
+    sked_status st = SKED_OK;
+    sked_i_interval *v = NULL;
+    int64_t n = 0;
+    SKED_NEW(v, g->n_ops);
+    for (int32_t i = 0; i < g->n_ops; i++) {
+        double last = s->start[i];
+        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
+            if (g->edge_distance[e] > 0 && s->ii == 0)
+                continue;
+            const double use = s->start[g->edge_to[e]] + g->edge_distance[e] * s->ii;
+            last = use > last ? use : last;
+        }
+        if (g->memory[i] > 0 && last > s->start[i])
+            v[n++] = (sked_i_interval){s->start[i], last, g->memory[i]};
+    }
+    SKED_TRY(sked_i_profile_build(v, n, s->ii, time_tolerance(p, s), out, err));
+cleanup:
+    free(v);
+    return st;
+}

@@ -1,0 +1,33 @@
+/* Amounts held over time as step functions: resource loads, memory. Used by metrics and reports. */
+#ifndef SKED_SCHEDULE_PROFILE_H
+#define SKED_SCHEDULE_PROFILE_H
+#include "schedule/schedule.h"
+
+/* value[k] holds on [time[k], time[k+1]); the last value is 0. count may be 0. */
+typedef struct sked_i_profile {
+    int64_t count;
+    double *time, *value;
+    double peak;
+} sked_i_profile;
+
+typedef struct sked_i_interval {
+    double begin, end, amount;
+} sked_i_interval;
+
+/*
+ * Sum of the intervals' amounts. period > 0 folds time into [0, period) (pipelined schedules).
+ * tolerance: overlaps shorter than this do not count (rounding of real times). O(n log n).
+ */
+SKED_MUST_CHECK sked_status sked_i_profile_build(const sked_i_interval *intervals, int64_t count,
+                                                 double period, double tolerance, sked_i_profile *out,
+                                                 sked_error *err);
+void sked_i_profile_free(sked_i_profile *profile);
+
+/* Demand held of one resource; resource -1: the sum of weights of running ops; weighted: times weight. */
+SKED_MUST_CHECK sked_status sked_i_profile_resource(const sked_problem *p, const sked_schedule *s,
+                                                    int32_t resource, bool weighted, sked_i_profile *out,
+                                                    sked_error *err);
+/* Memory of live values: from the start of an op to the start of its last consumer. */
+SKED_MUST_CHECK sked_status sked_i_profile_memory(const sked_problem *p, const sked_schedule *s,
+                                                  sked_i_profile *out, sked_error *err);
+#endif
