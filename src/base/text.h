@@ -5,7 +5,7 @@
 
 /*
  * One decimal number in text[0..size), all of it: digits, sign, point, exponent; no hex, no NaN, no
- * infinity, no spaces. false otherwise or where it overflows.
+ * infinity, no spaces, at most 1000 bytes; never the locale. false otherwise or where it overflows.
  */
 bool sked_i_parse_double(const char *text, size_t size, double *out);
 /* The same for integers in lo..hi. */
@@ -28,6 +28,11 @@ void sked_i_buffer_json(sked_i_buffer *b, const char *text);
 /* XML/HTML text: & < > " ' escaped, control characters dropped. */
 void sked_i_buffer_xml(sked_i_buffer *b, const char *text);
 void sked_i_buffer_free(sked_i_buffer *b);
+
+/* Length of the valid UTF-8 sequence at s, which has `size` >= 1 bytes; 0 where there is none. */
+int sked_i_utf8_length(const char *s, size_t size);
+/* True when all of the 0-terminated text is valid UTF-8. */
+bool sked_i_utf8_valid(const char *text);
 
 /* " (did you mean 'x'?)" or "". */
 const char *sked_i_suggest(const char *word, const char *const *names, int count, char *buf, size_t size);

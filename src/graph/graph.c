@@ -119,6 +119,11 @@ void sked_graph_edge(const sked_graph *g, int64_t edge, sked_edge *out)
                        g->edge_distance[edge]};
 }
 
+void sked_graph_topological(const sked_graph *g, int32_t *order)
+{
+    memcpy(order, g->topo, (size_t)g->n_ops * sizeof *order);
+}
+
 static bool same_names(const sked_graph *a, const sked_graph *b)
 {
     char x[24], y[24];
@@ -186,6 +191,19 @@ cleanup:
     return st;
 }
 
+sked_status sked_i_graph_copy_edges(const sked_graph *g, sked_builder *b, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    for (int64_t e = 0; e < g->n_edges && st == SKED_OK; e++) {
+        sked_edge edge;
+        sked_graph_edge(g, e, &edge);
+        if (!g->edge_lag_given[e])
+            edge.lag = NAN;
+        st = sked_builder_add_edge(b, &edge, err);
+    }
+    return st;
+}
+
 sked_status sked_i_graph_with_durations(const sked_graph *g, const double *duration, sked_graph **out,
                                         sked_error *err)
 {
@@ -194,13 +212,7 @@ sked_status sked_i_graph_with_durations(const sked_graph *g, const double *durat
     SKED_TRY(sked_builder_create(&b, err));
     SKED_TRY(sked_builder_set_name(b, sked_graph_name(g), err));
     SKED_TRY(copy_ops(g, duration, b, err));
-    for (int64_t e = 0; e < g->n_edges; e++) {
-        sked_edge edge;
-        sked_graph_edge(g, e, &edge);
-        if (!g->edge_lag_given[e])
-            edge.lag = NAN;
-        SKED_TRY(sked_builder_add_edge(b, &edge, err));
-    }
+    SKED_TRY(sked_i_graph_copy_edges(g, b, err));
     SKED_TRY(sked_builder_finish(b, out, err));
 cleanup:
     sked_builder_destroy(b);

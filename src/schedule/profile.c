@@ -36,12 +36,11 @@ static int64_t changes_of(const sked_i_interval *v, double period, double tolera
         return 0;
     if (!(period > 0))
         return emit(out, v->begin, v->begin + length, v->amount);
-    const double turns = floor(length / period);
-    *base += turns * v->amount;
-    length -= turns * period;
+    const double rest = fmod(length, period), begin = fmod(v->begin, period); /* fmod is exact */
+    *base += round((length - rest) / period) * v->amount;
+    length = rest;
     if (!(length > 0))
         return 0;
-    const double begin = v->begin - floor(v->begin / period) * period;
     if (begin + length <= period)
         return emit(out, begin, begin + length, v->amount);
     const int64_t n = emit(out, begin, period, v->amount);

@@ -143,13 +143,10 @@ static int by_time(const void *x, const void *y)
 static int64_t fold(double start, double busy, double ii, int32_t op, double amount, event *out,
                     double *whole)
 {
-    *whole = floor(busy / ii);
-    const double rest = busy - *whole * ii;
+    const double rest = fmod(busy, ii), begin = fmod(start, ii); /* fmod is exact */
+    *whole = round((busy - rest) / ii);
     if (!(rest > 0))
         return 0;
-    double begin = start - floor(start / ii) * ii;
-    if (begin >= ii)
-        begin = 0;
     const double end = begin + rest;
     out[0] = (event){begin, amount, op};
     out[1] = (event){end > ii ? ii : end, -amount, op};

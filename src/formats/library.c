@@ -1,0 +1,353 @@
+/* Op libraries (durations and units by op type) and profiles (durations by op name): docs/formats/library.md.
+ */
+#include "base/memory.h"
+#include "formats/json.h"
+
+#include <string.h>
+
+static const sked_read_options no_options;
+
+/* What the library says about one type. NAN: nothing, the op keeps its own. */
+typedef struct entry {
+    double duration, memory, weight;
+    bool has_demand;
+    int64_t first_unit, n_units;
+} entry;
+
+typedef struct library {
+    sked_i_json j;
+    const sked_graph *graph;
+    sked_i_names types;     /* lower case */
+    entry *entry;           /* [types.count] */
+    sked_i_names resources; /* the graph's, then the library's */
+    double *capacity;       /* [resources.count] */
+    bool declares;          /* the file has "resources" */
+    sked_i_names declared;  /* resources of the file, to find repetitions */
+    sked_i_demand *unit;
+    int64_t n_units, unit_cap, entry_cap, capacity_cap;
+    sked_i_buffer text;
+} library;
+
+enum { TOP_TYPES, TOP_RESOURCES };
+static const char *const top_keys[] = {"types", "resources"};
+static const sked_i_json_fields top_fields = {"an op library", top_keys, 2, true};
+
+enum { TYPE_DURATION, TYPE_MEMORY, TYPE_WEIGHT, TYPE_DEMAND };
+static const char *const type_keys[] = {"duration", "memory", "weight", "demand"};
+static const sked_i_json_fields type_fields = {"a type", type_keys, 4, true};
+
+static void no_memory(library *lib)
+{
+    sked_i_json_fail_as(&lib->j, SKED_ERR_MEMORY, "out of memory");
+}
+
+static const char *lower_case(sked_i_buffer *out, const char *s, size_t size)
+{
+    out->size = 0;
+    sked_i_buffer_add(out, s, size);
+    for (int64_t i = 0; !out->failed && i < out->size; i++)
+        if (out->data[i] >= 'A' && out->data[i] <= 'Z')
+            out->data[i] = (char)(out->data[i] - 'A' + 'a');
+    return out->failed ? NULL : out->data;
+}
+
+/* Index of a resource, added with `capacity` where it is new; -1 without memory. */
+static int32_t add_resource(library *lib, const char *name, size_t size, double capacity, bool *fresh)
+{
+    if (!SKED_GROW(lib->capacity, lib->capacity_cap, lib->resources.count + 1))
+        return -1;
+    const int32_t i = sked_i_names_add(&lib->resources, name, size, fresh);
+    if (i >= 0 && *fresh)
+        lib->capacity[i] = capacity;
+    return i;
+}
+
+/* {"MUL": 2, "ALU": null} */
+static void read_resources(library *lib, const char *place)
+{
+    sked_i_json *j = &lib->j;
+    bool fresh;
+    lib->declares = place != NULL;
+    if (place == NULL || j->status != SKED_OK)
+        return;
+    sked_i_json_seek(j, place);
+    sked_i_json_enter(j, '{', "\"resources\"");
+    while (sked_i_json_key(j)) {
+        const int32_t i = add_resource(lib, j->key, j->key_size, INFINITY, &fresh);
+        if (i < 0 || sked_i_names_add(&lib->declared, j->key, j->key_size, &fresh) < 0) {
+            no_memory(lib);
+            return;
+        }
+        if (!fresh)
+            sked_i_json_fail(j, "the resource '%s' comes twice", sked_i_names_at(&lib->resources, i));
+        lib->capacity[i] = sked_i_json_null(j) ? INFINITY : sked_i_json_number(j, "a capacity");
+        if (lib->capacity[i] < 0)
+            sked_i_json_fail(j, "a capacity must be 0 or more, or null for no limit");
+    }
+}
+
+static void read_units(library *lib, entry *e)
+{
+    sked_i_json *j = &lib->j;
+    char quoted[80];
+    e->has_demand = true;
+    e->first_unit = lib->n_units;
+    sked_i_json_enter(j, '{', "a type's demand");
+    while (sked_i_json_key(j)) {
+        bool fresh = false;
+        int32_t r = sked_i_names_find(&lib->resources, j->key, j->key_size);
+        if (r < 0 && lib->declares) {
+            sked_i_json_fail(j, "a demand on '%s', which \"resources\" does not declare",
+                             sked_i_quote(j->key, j->key_size, quoted, sizeof quoted));
+            return;
+        }
+        if (r < 0)
+            r = add_resource(lib, j->key, j->key_size, INFINITY, &fresh);
+        if (r < 0 || !SKED_GROW(lib->unit, lib->unit_cap, lib->n_units + 1)) {
+            no_memory(lib);
+            return;
+        }
+        const double amount = sked_i_json_number(j, "a demand");
+        if (amount < 0)
+            sked_i_json_fail(j, "a demand must be 0 or more");
+        lib->unit[lib->n_units++] = (sked_i_demand){r, amount};
+    }
+    e->n_units = lib->n_units - e->first_unit;
+    if (!sked_i_demands_sort(lib->unit + e->first_unit, e->n_units))
+        sked_i_json_fail(j, "two demands on the same resource");
+}
+
+static void read_type(library *lib, entry *e)
+{
+    sked_i_json *j = &lib->j;
+    uint32_t seen = 0;
+    *e = (entry){.duration = NAN, .memory = NAN, .weight = NAN};
+    sked_i_json_enter(j, '{', "a type");
+    for (int k; (k = sked_i_json_field(j, &type_fields, &seen)) >= 0;) {
+        if (k == TYPE_DEMAND) {
+            read_units(lib, e);
+            continue;
+        }
+        const double x = sked_i_json_number(j, type_keys[k]);
+        if (x < 0)
+            sked_i_json_fail(j, "\"%s\" must be 0 or more", type_keys[k]);
+        *(k == TYPE_DURATION ? &e->duration : k == TYPE_MEMORY ? &e->memory : &e->weight) = x;
+    }
+}
+
+static void read_types(library *lib, const char *place)
+{
+    sked_i_json *j = &lib->j;
+    bool fresh;
+    if (j->status != SKED_OK)
+        return;
+    sked_i_json_seek(j, place);
+    sked_i_json_enter(j, '{', "\"types\"");
+    while (sked_i_json_key(j)) {
+        const char *name = lower_case(&lib->text, j->key, j->key_size);
+        const int32_t i = name ? sked_i_names_add(&lib->types, name, j->key_size, &fresh) : -1;
+        if (i < 0 || !SKED_GROW(lib->entry, lib->entry_cap, lib->types.count)) {
+            no_memory(lib);
+            return;
+        }
+        if (!fresh)
+            sked_i_json_fail(j, "the type '%s' comes twice (case does not count)",
+                             sked_i_names_at(&lib->types, i));
+        read_type(lib, &lib->entry[i]);
+    }
+}
+
+static sked_status read_library(library *lib, const sked_i_source *source, sked_error *err)
+{
+    sked_i_json *j = &lib->j;
+    const char *types = NULL, *resources = NULL;
+    uint32_t seen = 0;
+    bool fresh;
+    sked_i_json_begin(j, source, err);
+    for (int32_t r = 0; r < lib->graph->n_resources; r++) {
+        const char *name = sked_graph_resource_name(lib->graph, r);
+        if (add_resource(lib, name, strlen(name), lib->graph->capacity[r], &fresh) < 0)
+            no_memory(lib);
+    }
+    sked_i_json_enter(j, '{', "an op library");
+    for (int k; (k = sked_i_json_field(j, &top_fields, &seen)) >= 0;)
+        *(k == TOP_TYPES ? &types : &resources) = sked_i_json_defer(j);
+    sked_i_json_end(j);
+    if (types == NULL)
+        sked_i_json_fail(j, "an op library needs \"types\"");
+    read_resources(lib, resources);
+    read_types(lib, types);
+    return j->status;
+}
+
+static sked_status missing_type(const library *lib, int32_t op, sked_error *err)
+{
+    char label[80], quoted[80], hint[120] = "";
+    const char *file = lib->j.source->name, *type = sked_graph_op_type(lib->graph, op);
+    sked_i_op_label(lib->graph, op, label, sizeof label);
+    if (type == NULL)
+        return sked_i_fail(err, SKED_ERR_FORMAT, "%s: op '%s' has no type, and the library has no \"*\"",
+                           file, label);
+    const int32_t count = lib->types.count < 1000 ? lib->types.count : 1000;
+    const char **names = sked_i_alloc(count, sizeof *names);
+    for (int32_t i = 0; names != NULL && i < count; i++)
+        names[i] = sked_i_names_at(&lib->types, i);
+    if (names != NULL)
+        sked_i_suggest(type, names, count, hint, sizeof hint);
+    free(names);
+    return sked_i_fail(err, SKED_ERR_FORMAT, "%s: no type '%s' (of op '%s') and no \"*\"%s", file,
+                       sked_i_quote(type, strlen(type), quoted, sizeof quoted), label, hint);
+}
+
+/* For every type of the graph (and, last, for untyped ops) its entry, or the entry of "*", or -1. */
+static sked_status match_types(library *lib, int32_t *match, sked_error *err)
+{
+    const int32_t other = sked_i_names_find(&lib->types, "*", 1);
+    for (int32_t t = 0; t < lib->graph->n_types; t++) {
+        const char *type = sked_i_names_at(&lib->graph->type_names, t);
+        const char *name = lower_case(&lib->text, type, strlen(type));
+        if (name == NULL)
+            return sked_i_no_memory(err);
+        match[t] = sked_i_names_find(&lib->types, name, (size_t)lib->text.size);
+        if (match[t] < 0)
+            match[t] = other;
+    }
+    match[lib->graph->n_types] = other;
+    return SKED_OK;
+}
+
+static sked_status add_units(const library *lib, const entry *e, sked_builder *b, int32_t op, sked_error *err)
+{
+    const sked_graph *g = lib->graph;
+    sked_status st = SKED_OK;
+    if (e->has_demand)
+        for (int64_t k = e->first_unit; k < e->first_unit + e->n_units && st == SKED_OK; k++)
+            st = sked_builder_add_demand(b, op, lib->unit[k].resource, lib->unit[k].amount, err);
+    else
+        for (int64_t k = g->demand_ptr[op]; k < g->demand_ptr[op + 1] && st == SKED_OK; k++)
+            st = sked_builder_add_demand(b, op, g->demand_resource[k], g->demand_amount[k], err);
+    return st;
+}
+
+static double either(double a, double otherwise)
+{
+    return isnan(a) ? otherwise : a;
+}
+
+static sked_status add_ops(const library *lib, const int32_t *match, sked_builder *b, sked_error *err)
+{
+    const sked_graph *g = lib->graph;
+    sked_status st = SKED_OK;
+    for (int32_t i = 0; i < g->n_ops; i++) {
+        const int32_t which = match[g->type[i] >= 0 ? g->type[i] : g->n_types];
+        const char *name = g->op_names.count ? sked_i_names_at(&g->op_names, i) : NULL;
+        if (which < 0)
+            return missing_type(lib, i, err);
+        const entry *e = &lib->entry[which];
+        SKED_TRY(sked_builder_add_op(b, name, sked_graph_op_type(g, i), either(e->duration, g->duration[i]),
+                                     NULL, err));
+        SKED_TRY(sked_builder_set_memory(b, i, either(e->memory, g->memory[i]), err));
+        SKED_TRY(sked_builder_set_weight(b, i, either(e->weight, g->weight[i]), err));
+        SKED_TRY(add_units(lib, e, b, i, err));
+    }
+cleanup:
+    return st;
+}
+
+static sked_status rebuild(library *lib, sked_graph **out, sked_error *err)
+{
+    const sked_graph *g = lib->graph;
+    sked_status st = SKED_OK;
+    sked_builder *b = NULL;
+    int32_t *match = NULL;
+    SKED_NEW(match, (int64_t)g->n_types + 1);
+    SKED_TRY(match_types(lib, match, err));
+    SKED_TRY(sked_builder_create(&b, err));
+    SKED_TRY(sked_builder_set_name(b, sked_graph_name(g), err));
+    for (int32_t r = 0; r < lib->resources.count; r++)
+        SKED_TRY(
+            sked_builder_add_resource(b, sked_i_names_at(&lib->resources, r), lib->capacity[r], NULL, err));
+    SKED_TRY(add_ops(lib, match, b, err));
+    SKED_TRY(sked_i_graph_copy_edges(g, b, err));
+    SKED_TRY(sked_builder_finish(b, out, err));
+cleanup:
+    sked_builder_destroy(b);
+    free(match);
+    return st;
+}
+
+sked_status sked_i_library_apply(const char *path, const sked_graph *g, sked_graph **out, sked_error *err)
+{
+    library lib = {.graph = g};
+    sked_i_json_file file;
+    sked_status st = sked_i_json_load(path, &file, err);
+    const sked_i_source source = {file.name, file.text, file.size, &no_options};
+    if (st == SKED_OK)
+        st = read_library(&lib, &source, err);
+    if (st == SKED_OK)
+        st = rebuild(&lib, out, err);
+    free(file.text);
+    sked_i_json_free(&lib.j);
+    sked_i_names_free(&lib.types);
+    sked_i_names_free(&lib.declared);
+    sked_i_names_free(&lib.resources);
+    sked_i_buffer_free(&lib.text);
+    free(lib.entry);
+    free(lib.capacity);
+    free(lib.unit);
+    return st;
+}
+
+/* {"op": duration, ...} into duration[], which already holds the graph's own. */
+static void read_profile(sked_i_json *j, const sked_graph *g, double *duration, uint8_t *seen,
+                         sked_i_buffer *name)
+{
+    char label[80];
+    sked_i_json_enter(j, '{', "a profile");
+    while (sked_i_json_key(j)) {
+        name->size = 0;
+        sked_i_buffer_add(name, j->key, j->key_size);
+        if (name->failed) {
+            sked_i_json_fail_as(j, SKED_ERR_MEMORY, "out of memory");
+            return;
+        }
+        const int32_t op = sked_graph_find_op(g, name->data);
+        sked_i_quote(name->data, (size_t)name->size, label, sizeof label);
+        if (op < 0 || seen[op]) {
+            sked_i_json_fail(j, op < 0 ? "the graph has no op called '%s'" : "op '%s' comes twice", label);
+            return;
+        }
+        seen[op] = 1;
+        duration[op] = sked_i_json_number(j, "a duration");
+        if (duration[op] < 0)
+            sked_i_json_fail(j, "the duration of op '%s' must be 0 or more", label);
+    }
+    sked_i_json_end(j);
+}
+
+sked_status sked_i_profile_apply(const char *path, const sked_graph *g, sked_graph **out, sked_error *err)
+{
+    sked_i_json j = {0};
+    sked_i_json_file file;
+    sked_i_buffer name = {0};
+    double *duration = NULL;
+    uint8_t *seen = NULL;
+    sked_status st = sked_i_json_load(path, &file, err);
+    const sked_i_source source = {file.name, file.text, file.size, &no_options};
+    if (st != SKED_OK)
+        goto cleanup;
+    SKED_NEW(duration, g->n_ops);
+    SKED_NEW0(seen, g->n_ops);
+    memcpy(duration, g->duration, (size_t)g->n_ops * sizeof *duration);
+    sked_i_json_begin(&j, &source, err);
+    read_profile(&j, g, duration, seen, &name);
+    SKED_TRY(j.status);
+    SKED_TRY(sked_i_graph_with_durations(g, duration, out, err));
+cleanup:
+    free(file.text);
+    free(duration);
+    free(seen);
+    sked_i_buffer_free(&name);
+    sked_i_json_free(&j);
+    return st;
+}

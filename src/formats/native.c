@@ -1,0 +1,388 @@
+/* sked's own graph format, sked-graph-1: docs/formats/native.md and docs/sked-graph-1.schema.json. */
+#include "base/memory.h"
+#include "formats/json.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char format_id[] = "sked-graph-1";
+
+typedef struct reader {
+    sked_i_json j;
+    sked_builder *b;
+    sked_error cause; /* of the builder, which knows no file */
+    sked_i_buffer name, type, key;
+    sked_i_demand *demand; /* of the op being read */
+    int64_t n_demands, demand_cap;
+    const char *resources, *ops, *edges; /* where the sections start, NULL: not there */
+} reader;
+
+enum { TOP_FORMAT, TOP_NAME, TOP_RESOURCES, TOP_OPS, TOP_EDGES };
+static const char *const top_keys[] = {"format", "name", "resources", "ops", "edges"};
+static const sked_i_json_fields top_fields = {"a sked-graph-1 file", top_keys, 5, true};
+
+enum { RESOURCE_NAME, RESOURCE_CAPACITY };
+static const char *const resource_keys[] = {"name", "capacity"};
+static const sked_i_json_fields resource_fields = {"a resource", resource_keys, 2, true};
+
+enum { OP_NAME, OP_TYPE, OP_DURATION, OP_DEMAND, OP_MEMORY, OP_WEIGHT };
+static const char *const op_keys[] = {"name", "type", "duration", "demand", "memory", "weight"};
+static const sked_i_json_fields op_fields = {"an op", op_keys, 6, true};
+
+enum { EDGE_FROM, EDGE_TO, EDGE_LAG, EDGE_BYTES, EDGE_DISTANCE };
+static const char *const edge_keys[] = {"from", "to", "lag", "bytes", "distance"};
+static const sked_i_json_fields edge_fields = {"an edge", edge_keys, 5, true};
+
+static bool sniff(const char *text, size_t size)
+{
+    return sked_i_json_mentions(text, size, format_id);
+}
+
+/* Passes a builder call's failure on with the place in the file. */
+static void check(reader *r, sked_status st)
+{
+    if (st != SKED_OK)
+        sked_i_json_pass(&r->j, &r->cause);
+}
+
+static void read_resource(reader *r)
+{
+    sked_i_json *j = &r->j;
+    uint32_t seen = 0;
+    double capacity = INFINITY;
+    char index[24];
+    sked_i_json_enter(j, '{', "a resource");
+    for (int k; (k = sked_i_json_field(j, &resource_fields, &seen)) >= 0;) {
+        if (k == RESOURCE_NAME)
+            sked_i_json_text(j, "a resource's name", &r->name);
+        else if (!sked_i_json_null(j))
+            capacity = sked_i_json_number(j, "a resource's capacity");
+    }
+    if (j->status != SKED_OK)
+        return;
+    snprintf(index, sizeof index, "%lld", (long long)j->number);
+    const char *name = SKED_I_JSON_HAS(seen, RESOURCE_NAME) ? r->name.data : index;
+    check(r, sked_builder_add_resource(r->b, name, capacity, NULL, &r->cause));
+}
+
+/* {"mul": 1}: collected, since the op itself is added when all of it has been read. */
+static void read_demand(reader *r)
+{
+    sked_i_json *j = &r->j;
+    char quoted[80];
+    sked_i_json_enter(j, '{', "an op's demand");
+    while (sked_i_json_key(j)) {
+        r->key.size = 0;
+        sked_i_buffer_add(&r->key, j->key, j->key_size);
+        if (r->key.failed || !SKED_GROW(r->demand, r->demand_cap, r->n_demands + 1)) {
+            sked_i_json_fail_as(j, SKED_ERR_MEMORY, "out of memory");
+            return;
+        }
+        const int32_t resource = sked_builder_find_resource(r->b, r->key.data);
+        if (resource < 0) {
+            sked_i_json_fail(j, "a demand on resource '%s', which is not declared in \"resources\"",
+                             sked_i_quote(r->key.data, (size_t)r->key.size, quoted, sizeof quoted));
+            return;
+        }
+        r->demand[r->n_demands++] = (sked_i_demand){resource, sked_i_json_number(j, "a demand")};
+    }
+}
+
+static void add_demands(reader *r, int32_t op)
+{
+    if (!sked_i_demands_sort(r->demand, r->n_demands))
+        sked_i_json_fail(&r->j, "two demands on the same resource");
+    for (int64_t k = 0; k < r->n_demands && r->j.status == SKED_OK; k++)
+        check(r, sked_builder_add_demand(r->b, op, r->demand[k].resource, r->demand[k].amount, &r->cause));
+}
+
+static void read_op(reader *r)
+{
+    sked_i_json *j = &r->j;
+    uint32_t seen = 0;
+    double value[OP_WEIGHT + 1] = {0};
+    int32_t op = 0;
+    r->n_demands = 0;
+    sked_i_json_enter(j, '{', "an op");
+    const char *begin = j->token;
+    for (int k; (k = sked_i_json_field(j, &op_fields, &seen)) >= 0;) {
+        if (k == OP_NAME)
+            sked_i_json_text(j, "an op's name", &r->name);
+        else if (k == OP_TYPE)
+            sked_i_json_text(j, "an op's type", &r->type);
+        else if (k == OP_DEMAND)
+            read_demand(r);
+        else
+            value[k] = sked_i_json_number(j, op_keys[k]);
+    }
+    j->token = j->status == SKED_OK ? begin : j->token;
+    if (!SKED_I_JSON_HAS(seen, OP_DURATION))
+        sked_i_json_fail(j, "an op without \"duration\"");
+    if (j->status != SKED_OK)
+        return;
+    check(r, sked_builder_add_op(r->b, SKED_I_JSON_HAS(seen, OP_NAME) ? r->name.data : NULL,
+                                 SKED_I_JSON_HAS(seen, OP_TYPE) ? r->type.data : NULL, value[OP_DURATION],
+                                 &op, &r->cause));
+    if (SKED_I_JSON_HAS(seen, OP_MEMORY) && j->status == SKED_OK)
+        check(r, sked_builder_set_memory(r->b, op, value[OP_MEMORY], &r->cause));
+    if (SKED_I_JSON_HAS(seen, OP_WEIGHT) && j->status == SKED_OK)
+        check(r, sked_builder_set_weight(r->b, op, value[OP_WEIGHT], &r->cause));
+    if (r->n_demands > 0)
+        add_demands(r, op);
+}
+
+/* A name (string) or an index (number). */
+static int32_t read_end(reader *r)
+{
+    sked_i_json *j = &r->j;
+    char quoted[80];
+    if (sked_i_json_peek(j) == '"') {
+        sked_i_json_text(j, "an edge's end", &r->name);
+        const int32_t op = j->status == SKED_OK ? sked_builder_find_op(r->b, r->name.data) : 0;
+        if (op < 0)
+            sked_i_json_fail(j, "no op is called '%s'",
+                             sked_i_quote(r->name.data, (size_t)r->name.size, quoted, sizeof quoted));
+        return op;
+    }
+    const int32_t count = sked_builder_op_count(r->b);
+    const double index = sked_i_json_number(j, "an edge's end");
+    if (j->status == SKED_OK && (!(index >= 0 && index < count) || index != floor(index)))
+        sked_i_json_fail(j, "no op has the index %.17g; there are %d, counted from 0", index, (int)count);
+    return j->status == SKED_OK ? (int32_t)index : 0;
+}
+
+static void read_edge_pair(reader *r, sked_edge *edge)
+{
+    sked_i_json *j = &r->j;
+    int count = 0;
+    sked_i_json_enter(j, '[', "an edge");
+    while (sked_i_json_more(j) && count < 2)
+        *(count++ ? &edge->to : &edge->from) = read_end(r);
+    if (j->status == SKED_OK && (count < 2 || j->at[-1] != ']'))
+        sked_i_json_fail(j, "an edge written as an array has two elements, [from, to]");
+}
+
+static void read_edge_object(reader *r, sked_edge *edge)
+{
+    sked_i_json *j = &r->j;
+    uint32_t seen = 0;
+    sked_i_json_enter(j, '{', "an edge");
+    for (int k; (k = sked_i_json_field(j, &edge_fields, &seen)) >= 0;) {
+        if (k == EDGE_FROM)
+            edge->from = read_end(r);
+        else if (k == EDGE_TO)
+            edge->to = read_end(r);
+        else if (k == EDGE_BYTES)
+            edge->bytes = sked_i_json_number(j, "bytes");
+        else if (k == EDGE_DISTANCE)
+            edge->distance = (int32_t)sked_i_json_integer(j, "distance", 0, INT32_MAX);
+        else if (!sked_i_json_null(j))
+            edge->lag = sked_i_json_number(j, "lag");
+    }
+    if (j->status == SKED_OK && (!SKED_I_JSON_HAS(seen, EDGE_FROM) || !SKED_I_JSON_HAS(seen, EDGE_TO)))
+        sked_i_json_fail(j, "an edge needs both \"from\" and \"to\"");
+}
+
+static void read_edge(reader *r)
+{
+    sked_edge edge = {.lag = NAN};
+    if (sked_i_json_peek(&r->j) == '[')
+        read_edge_pair(r, &edge);
+    else
+        read_edge_object(r, &edge);
+    if (r->j.status == SKED_OK)
+        check(r, sked_builder_add_edge(r->b, &edge, &r->cause));
+}
+
+static void read_section(reader *r, const char *place, const char *what, const char *item,
+                         void (*read_item)(reader *r))
+{
+    if (place == NULL || r->j.status != SKED_OK)
+        return;
+    sked_i_json_seek(&r->j, place);
+    sked_i_json_enter(&r->j, '[', what);
+    r->j.item = item;
+    for (r->j.number = 0; sked_i_json_more(&r->j); r->j.number++)
+        read_item(r);
+    r->j.item = r->j.status == SKED_OK ? NULL : item;
+}
+
+/* The whole object once: format and name are read, the sections only located. */
+static void read_top(reader *r)
+{
+    sked_i_json *j = &r->j;
+    uint32_t seen = 0;
+    char quoted[80];
+    sked_i_json_enter(j, '{', "a graph");
+    for (int k; (k = sked_i_json_field(j, &top_fields, &seen)) >= 0;) {
+        if (k == TOP_FORMAT) {
+            sked_i_json_text(j, "\"format\"", &r->name);
+            if (j->status == SKED_OK && strcmp(r->name.data, format_id) != 0)
+                sked_i_json_fail(j, "the format is '%s', not '%s'",
+                                 sked_i_quote(r->name.data, (size_t)r->name.size, quoted, sizeof quoted),
+                                 format_id);
+        } else if (k == TOP_NAME) {
+            sked_i_json_text(j, "the graph's name", &r->name);
+            if (j->status == SKED_OK)
+                check(r, sked_builder_set_name(r->b, r->name.data, &r->cause));
+        } else {
+            *(k == TOP_RESOURCES ? &r->resources : k == TOP_OPS ? &r->ops : &r->edges) = sked_i_json_defer(j);
+        }
+    }
+    sked_i_json_end(j);
+    if (r->ops == NULL || r->edges == NULL)
+        sked_i_json_fail(j, "a graph needs both \"ops\" and \"edges\"");
+}
+
+static sked_status native_read(const sked_i_source *source, sked_graph **out, sked_error *err)
+{
+    reader r = {0};
+    sked_status st = SKED_OK;
+    sked_i_json_begin(&r.j, source, err);
+    SKED_TRY(sked_builder_create(&r.b, err));
+    read_top(&r);
+    read_section(&r, r.resources, "\"resources\"", "resource", read_resource);
+    read_section(&r, r.ops, "\"ops\"", "op", read_op);
+    read_section(&r, r.edges, "\"edges\"", "edge", read_edge);
+    SKED_TRY(r.j.status);
+    st = sked_builder_finish(r.b, out, &r.cause);
+    if (st != SKED_OK)
+        sked_i_source_pass(source, NULL, &r.cause, err);
+cleanup:
+    sked_builder_destroy(r.b);
+    sked_i_json_free(&r.j);
+    sked_i_buffer_free(&r.name);
+    sked_i_buffer_free(&r.type);
+    sked_i_buffer_free(&r.key);
+    free(r.demand);
+    return st;
+}
+
+static void write_field(sked_i_buffer *out, const char *key, double value)
+{
+    sked_i_buffer_text(out, key);
+    sked_i_buffer_number(out, value);
+}
+
+static void write_resources(const sked_graph *g, sked_i_buffer *out)
+{
+    if (g->n_resources == 0)
+        return;
+    sked_i_buffer_text(out, ",\n\"resources\":[");
+    for (int32_t i = 0; i < g->n_resources; i++) {
+        sked_i_buffer_text(out, i ? ",\n{\"name\":" : "\n{\"name\":");
+        sked_i_buffer_json(out, sked_graph_resource_name(g, i));
+        if (isfinite(g->capacity[i]))
+            write_field(out, ",\"capacity\":", g->capacity[i]);
+        else
+            sked_i_buffer_text(out, ",\"capacity\":null");
+        sked_i_buffer_char(out, '}');
+    }
+    sked_i_buffer_text(out, "\n]");
+}
+
+static void write_demand(const sked_graph *g, int32_t op, sked_i_buffer *out)
+{
+    for (int64_t k = g->demand_ptr[op]; k < g->demand_ptr[op + 1]; k++) {
+        sked_i_buffer_text(out, k == g->demand_ptr[op] ? ",\"demand\":{" : ",");
+        sked_i_buffer_json(out, sked_graph_resource_name(g, g->demand_resource[k]));
+        write_field(out, ":", g->demand_amount[k]);
+    }
+    if (g->demand_ptr[op] < g->demand_ptr[op + 1])
+        sked_i_buffer_char(out, '}');
+}
+
+static void write_op(const sked_graph *g, int32_t op, sked_i_buffer *out)
+{
+    sked_i_buffer_char(out, '{');
+    if (g->op_names.count > 0) {
+        sked_i_buffer_text(out, "\"name\":");
+        sked_i_buffer_json(out, sked_i_names_at(&g->op_names, op));
+        sked_i_buffer_char(out, ',');
+    }
+    if (g->type[op] >= 0) {
+        sked_i_buffer_text(out, "\"type\":");
+        sked_i_buffer_json(out, sked_graph_op_type(g, op));
+        sked_i_buffer_char(out, ',');
+    }
+    write_field(out, "\"duration\":", g->duration[op]);
+    write_demand(g, op, out);
+    if (g->memory[op] != 0)
+        write_field(out, ",\"memory\":", g->memory[op]);
+    if (g->weight[op] != 1)
+        write_field(out, ",\"weight\":", g->weight[op]);
+    sked_i_buffer_char(out, '}');
+}
+
+static void write_end(const sked_graph *g, int32_t op, sked_i_buffer *out)
+{
+    if (g->op_names.count > 0)
+        sked_i_buffer_json(out, sked_i_names_at(&g->op_names, op));
+    else
+        sked_i_buffer_int(out, op);
+}
+
+static void write_edge(const sked_graph *g, int64_t e, sked_i_buffer *out)
+{
+    const bool plain = !g->edge_lag_given[e] && g->edge_bytes[e] == 0 && g->edge_distance[e] == 0;
+    sked_i_buffer_text(out, plain ? "[" : "{\"from\":");
+    write_end(g, g->edge_from[e], out);
+    sked_i_buffer_text(out, plain ? "," : ",\"to\":");
+    write_end(g, g->edge_to[e], out);
+    if (g->edge_lag_given[e])
+        write_field(out, ",\"lag\":", g->edge_lag[e]);
+    if (g->edge_bytes[e] != 0)
+        write_field(out, ",\"bytes\":", g->edge_bytes[e]);
+    if (g->edge_distance[e] != 0)
+        write_field(out, ",\"distance\":", g->edge_distance[e]);
+    sked_i_buffer_char(out, plain ? ']' : '}');
+}
+
+/* JSON is UTF-8: a name that is not would come back as another one. */
+static sked_status check_names(const sked_graph *g, sked_error *err)
+{
+    if (!sked_i_utf8_valid(sked_graph_name(g)))
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "the graph's name is not valid UTF-8, which JSON needs");
+    const sked_i_names *const tables[] = {&g->op_names, &g->type_names, &g->resource_names};
+    static const char *const what[] = {"op", "op type", "resource"};
+    for (int t = 0; t < 3; t++)
+        for (int32_t i = 0; i < tables[t]->count; i++)
+            if (!sked_i_utf8_valid(sked_i_names_at(tables[t], i)))
+                return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                                   "%s number %d: its name is not valid UTF-8, which JSON needs", what[t],
+                                   (int)i);
+    return SKED_OK;
+}
+
+static sked_status native_write(const sked_graph *g, sked_i_buffer *out, sked_error *err)
+{
+    const sked_status st = check_names(g, err);
+    if (st != SKED_OK)
+        return st;
+    sked_i_buffer_format(out, "{\"format\":\"%s\"", format_id);
+    if (sked_graph_name(g)[0] != 0) {
+        sked_i_buffer_text(out, ",\"name\":");
+        sked_i_buffer_json(out, sked_graph_name(g));
+    }
+    write_resources(g, out);
+    sked_i_buffer_text(out, ",\n\"ops\":[");
+    for (int32_t i = 0; i < g->n_ops; i++) {
+        sked_i_buffer_text(out, i ? ",\n" : "\n");
+        write_op(g, i, out);
+    }
+    sked_i_buffer_text(out, "\n],\n\"edges\":[");
+    for (int64_t e = 0; e < g->n_edges; e++) {
+        sked_i_buffer_text(out, e ? ",\n" : "\n");
+        write_edge(g, e, out);
+    }
+    sked_i_buffer_text(out, "\n]}\n");
+    return out->failed ? sked_i_no_memory(err) : SKED_OK;
+}
+
+const sked_i_format sked_i_format_native = {
+    .info = {"native", "sked's own JSON graph (sked-graph-1)", ".json", true, true},
+    .sniff = sniff,
+    .read = native_read,
+    .write = native_write,
+};

@@ -1,0 +1,370 @@
+/* Schedules (sked-schedule-1) and fixed decisions (sked-fix-1): docs/formats/schedule.md and fix.md. */
+#include "base/memory.h"
+#include "formats/json.h"
+#include "schedule/schedule.h"
+
+#include <string.h>
+
+static const char schedule_id[] = "sked-schedule-1";
+static const char fix_id[] = "sked-fix-1";
+
+/* What reading either file shares: the graph its op names belong to, and which ops have come. */
+typedef struct reader {
+    sked_i_json j;
+    const sked_graph *graph;
+    sked_i_buffer text;
+    uint8_t *seen; /* [ops] */
+    sked_schedule *schedule;
+    double latest; /* finish so far */
+    int32_t *fix_device;
+    double *fix_start;
+} reader;
+
+enum { TOP_FORMAT, TOP_DEVICES, TOP_MAKESPAN, TOP_II, TOP_OPS };
+static const char *const top_keys[] = {"format", "devices", "makespan", "ii", "ops"};
+static const sked_i_json_fields top_fields = {"a schedule", top_keys, 5, false};
+
+enum { OP_NAME, OP_DEVICE, OP_START, OP_FINISH };
+static const char *const op_keys[] = {"name", "device", "start", "finish"};
+static const sked_i_json_fields op_fields = {"a scheduled op", op_keys, 4, false};
+static const sked_i_json_fields fixed_fields = {"a fixed op", op_keys, 3, true};
+
+enum { FIX_FORMAT, FIX_OPS };
+static const char *const fix_keys[] = {"format", "ops"};
+static const sked_i_json_fields fix_fields = {"a sked-fix-1 file", fix_keys, 2, true};
+
+/* One op entry as it stands in the file. */
+typedef struct entry {
+    int32_t op;
+    uint32_t has;
+    double device, start, finish;
+} entry;
+
+static void read_format(reader *r, const char *wanted)
+{
+    char quoted[80];
+    sked_i_json_text(&r->j, "\"format\"", &r->text);
+    if (r->j.status == SKED_OK && strcmp(r->text.data, wanted) != 0)
+        sked_i_json_fail(&r->j, "the format is '%s', not '%s'",
+                         sked_i_quote(r->text.data, (size_t)r->text.size, quoted, sizeof quoted), wanted);
+}
+
+static bool is_index(double x, int32_t count)
+{
+    return x >= 0 && x < count && x == floor(x);
+}
+
+/* The op that a name (or, as a number, an index) stands for; `unknown` is the status where it is none. */
+static int32_t read_op_name(reader *r, sked_status unknown)
+{
+    sked_i_json *j = &r->j;
+    char quoted[80];
+    if (sked_i_json_peek(j) == '0') {
+        const double index = sked_i_json_number(j, "an op's name");
+        if (!is_index(index, r->graph->n_ops))
+            sked_i_json_fail_as(j, unknown, "the graph has no op number %.17g", index);
+        return j->status == SKED_OK ? (int32_t)index : -1;
+    }
+    sked_i_json_text(j, "an op's name", &r->text);
+    if (j->status != SKED_OK)
+        return -1;
+    const int32_t op = sked_graph_find_op(r->graph, r->text.data);
+    if (op < 0)
+        sked_i_json_fail_as(j, unknown, "the graph has no op called '%s'",
+                            sked_i_quote(r->text.data, (size_t)r->text.size, quoted, sizeof quoted));
+    return op;
+}
+
+/* Reads one element of "ops" and marks its op as seen. false: failed. */
+static bool read_entry(reader *r, const sked_i_json_fields *fields, sked_status broken, entry *e)
+{
+    sked_i_json *j = &r->j;
+    char label[80];
+    *e = (entry){.op = -1};
+    sked_i_json_enter(j, '{', fields->owner);
+    const char *begin = j->token;
+    for (int k; (k = sked_i_json_field(j, fields, &e->has)) >= 0;) {
+        if (k == OP_NAME)
+            e->op = read_op_name(r, broken);
+        else if (sked_i_json_null(j))
+            e->has &= ~(1u << k); /* null: as if the key were not there */
+        else
+            *(k == OP_DEVICE  ? &e->device
+              : k == OP_START ? &e->start
+                              : &e->finish) = sked_i_json_number(j, op_keys[k]);
+    }
+    if (j->status != SKED_OK)
+        return false;
+    j->token = begin;
+    if (!SKED_I_JSON_HAS(e->has, OP_NAME))
+        return sked_i_json_fail(j, "%s without \"name\"", fields->owner), false;
+    if (r->seen[e->op])
+        return sked_i_json_fail_as(j, broken, "op '%s' comes twice",
+                                   sked_i_op_label(r->graph, e->op, label, sizeof label)),
+               false;
+    r->seen[e->op] = 1;
+    return true;
+}
+
+/* Exact between whole numbers, else to 1e-9 of the larger. */
+static bool same_time(double a, double b)
+{
+    if (a == b)
+        return true;
+    if (a == floor(a) && b == floor(b))
+        return false;
+    return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b));
+}
+
+static void take_device(reader *r, const entry *e, const char *label)
+{
+    sked_schedule *s = r->schedule;
+    if (s->devices == 0 && SKED_I_JSON_HAS(e->has, OP_DEVICE))
+        sked_i_json_fail_as(&r->j, SKED_ERR_INVALID, "op '%s' has a device, but the schedule has none",
+                            label);
+    if (s->devices == 0)
+        return;
+    if (!SKED_I_JSON_HAS(e->has, OP_DEVICE))
+        sked_i_json_fail_as(&r->j, SKED_ERR_INVALID, "op '%s' has no device", label);
+    else if (!is_index(e->device, s->devices))
+        sked_i_json_fail_as(&r->j, SKED_ERR_INVALID, "op '%s' is on device %.17g; the devices are 0 to %d",
+                            label, e->device, (int)s->devices - 1);
+    else
+        s->device[e->op] = (int32_t)e->device;
+}
+
+static void read_scheduled_op(reader *r)
+{
+    entry e;
+    char label[80];
+    if (!read_entry(r, &op_fields, SKED_ERR_INVALID, &e))
+        return;
+    sked_i_op_label(r->graph, e.op, label, sizeof label);
+    if (!SKED_I_JSON_HAS(e.has, OP_START)) {
+        sked_i_json_fail(&r->j, "op '%s' has no start", label);
+        return;
+    }
+    const double duration = r->graph->duration[e.op], finish = e.start + duration;
+    if (SKED_I_JSON_HAS(e.has, OP_FINISH) && !same_time(e.finish, finish))
+        sked_i_json_fail_as(&r->j, SKED_ERR_INVALID,
+                            "op '%s' starts at %.17g and takes %.17g, so it cannot finish at %.17g", label,
+                            e.start, duration, e.finish);
+    r->schedule->start[e.op] = e.start;
+    if (finish > r->latest)
+        r->latest = finish;
+    take_device(r, &e, label);
+}
+
+static void read_items(reader *r, const char *place, void (*read_item)(reader *r))
+{
+    sked_i_json_seek(&r->j, place);
+    sked_i_json_enter(&r->j, '[', "\"ops\"");
+    r->j.item = "entry of \"ops\"";
+    for (r->j.number = 0; sked_i_json_more(&r->j); r->j.number++)
+        read_item(r);
+}
+
+static void check_complete(reader *r)
+{
+    char label[80];
+    for (int32_t i = 0; i < r->graph->n_ops && r->j.status == SKED_OK; i++)
+        if (!r->seen[i]) {
+            r->j.item = NULL;
+            sked_i_json_fail_as(&r->j, SKED_ERR_INVALID, "op '%s' is not in the schedule",
+                                sked_i_op_label(r->graph, i, label, sizeof label));
+        }
+}
+
+typedef struct claims {
+    const char *ops;
+    double devices, makespan, ii;
+} claims;
+
+static void read_claims(reader *r, claims *c)
+{
+    sked_i_json *j = &r->j;
+    uint32_t seen = 0;
+    *c = (claims){.makespan = NAN};
+    sked_i_json_enter(j, '{', "a schedule");
+    for (int k; (k = sked_i_json_field(j, &top_fields, &seen)) >= 0;) {
+        if (k == TOP_FORMAT)
+            read_format(r, schedule_id);
+        else if (k == TOP_OPS)
+            c->ops = sked_i_json_defer(j);
+        else if (sked_i_json_null(j))
+            continue;
+        else if (k == TOP_DEVICES)
+            c->devices = (double)sked_i_json_integer(j, "\"devices\"", 0, INT32_MAX);
+        else
+            *(k == TOP_II ? &c->ii : &c->makespan) = sked_i_json_number(j, top_keys[k]);
+        if (c->ii < 0)
+            sked_i_json_fail(j, "\"ii\" must be null, 0 or more");
+    }
+    sked_i_json_end(j);
+    if (!SKED_I_JSON_HAS(seen, TOP_FORMAT) || c->ops == NULL)
+        sked_i_json_fail(j, "a schedule needs \"format\": \"%s\" and \"ops\"", schedule_id);
+}
+
+static sked_status read_schedule(reader *r, sked_error *err)
+{
+    claims c;
+    sked_status st = SKED_OK;
+    read_claims(r, &c);
+    SKED_TRY(r->j.status);
+    SKED_TRY(sked_schedule_create(r->graph->n_ops, (int32_t)c.devices, &r->schedule, err));
+    r->schedule->ii = c.ii;
+    read_items(r, c.ops, read_scheduled_op);
+    check_complete(r);
+    if (!isnan(c.makespan) && !same_time(c.makespan, r->latest))
+        sked_i_json_fail_as(&r->j, SKED_ERR_INVALID,
+                            "the makespan is said to be %.17g, but the latest finish is %.17g", c.makespan,
+                            r->latest);
+    st = r->j.status;
+cleanup:
+    return st;
+}
+
+static void release(reader *r)
+{
+    sked_i_json_free(&r->j);
+    sked_i_buffer_free(&r->text);
+    free(r->seen);
+    sked_schedule_destroy(r->schedule);
+    free(r->fix_device);
+    free(r->fix_start);
+}
+
+sked_status sked_schedule_parse(const char *name, const char *text, size_t size, const sked_graph *g,
+                                sked_schedule **out, sked_error *err)
+{
+    static const sked_read_options none;
+    const sked_i_source source = {name, text, size, &none};
+    reader r = {.graph = g};
+    sked_status st = SKED_OK;
+    sked_i_json_begin(&r.j, &source, err);
+    SKED_NEW0(r.seen, g->n_ops);
+    SKED_TRY(read_schedule(&r, err));
+    *out = r.schedule;
+    r.schedule = NULL;
+cleanup:
+    release(&r);
+    return st;
+}
+
+sked_status sked_schedule_read(const char *path, const sked_graph *g, sked_schedule **out, sked_error *err)
+{
+    sked_i_json_file file;
+    sked_status st = sked_i_json_load(path, &file, err);
+    if (st == SKED_OK)
+        st = sked_schedule_parse(file.name, file.text, file.size, g, out, err);
+    free(file.text);
+    return st;
+}
+
+sked_status sked_i_schedule_write(const sked_graph *g, const sked_schedule *s, sked_i_buffer *out,
+                                  sked_error *err)
+{
+    char index[24];
+    sked_i_buffer_format(out, "{\"format\":\"%s\",\"graph\":", schedule_id);
+    sked_i_buffer_json(out, sked_graph_name(g));
+    sked_i_buffer_format(out, ",\"devices\":%d,\"makespan\":", (int)s->devices);
+    sked_i_buffer_number(out, sked_i_makespan(g, s));
+    sked_i_buffer_text(out, ",\"ii\":");
+    if (s->ii > 0)
+        sked_i_buffer_number(out, s->ii);
+    else
+        sked_i_buffer_text(out, "null");
+    sked_i_buffer_text(out, ",\n\"ops\":[");
+    for (int32_t i = 0; i < s->ops; i++) {
+        sked_i_buffer_text(out, i ? ",\n{\"name\":" : "\n{\"name\":");
+        sked_i_buffer_json(out, g->op_names.count ? sked_i_names_at(&g->op_names, i)
+                                                  : sked_graph_op_name(g, i, index, sizeof index));
+        sked_i_buffer_text(out, ",\"start\":");
+        sked_i_buffer_number(out, s->start[i]);
+        sked_i_buffer_text(out, ",\"finish\":");
+        sked_i_buffer_number(out, s->start[i] + g->duration[i]);
+        if (s->device != NULL) {
+            sked_i_buffer_text(out, ",\"device\":");
+            sked_i_buffer_int(out, s->device[i]);
+        }
+        sked_i_buffer_char(out, '}');
+    }
+    sked_i_buffer_text(out, "\n]}\n");
+    return out->failed ? sked_i_no_memory(err) : SKED_OK;
+}
+
+static void read_fixed_op(reader *r)
+{
+    entry e;
+    char label[80];
+    if (!read_entry(r, &fixed_fields, SKED_ERR_FORMAT, &e))
+        return;
+    if (SKED_I_JSON_HAS(e.has, OP_START))
+        r->fix_start[e.op] = e.start;
+    if (!SKED_I_JSON_HAS(e.has, OP_DEVICE))
+        return;
+    if (!is_index(e.device, INT32_MAX))
+        sked_i_json_fail(&r->j, "op '%s': a device is a whole number, 0 or more, not %.17g",
+                         sked_i_op_label(r->graph, e.op, label, sizeof label), e.device);
+    else
+        r->fix_device[e.op] = (int32_t)e.device;
+}
+
+static sked_status read_fix(reader *r, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int32_t n = r->graph->n_ops;
+    const char *ops = NULL;
+    uint32_t seen = 0;
+    sked_i_json_enter(&r->j, '{', "a fix file");
+    for (int k; (k = sked_i_json_field(&r->j, &fix_fields, &seen)) >= 0;) {
+        if (k == FIX_FORMAT)
+            read_format(r, fix_id);
+        else
+            ops = sked_i_json_defer(&r->j);
+    }
+    sked_i_json_end(&r->j);
+    if (!SKED_I_JSON_HAS(seen, FIX_FORMAT) || ops == NULL)
+        sked_i_json_fail(&r->j, "fixed decisions need \"format\": \"%s\" and \"ops\"", fix_id);
+    SKED_TRY(r->j.status);
+    SKED_NEW(r->fix_device, n);
+    SKED_NEW(r->fix_start, n);
+    for (int32_t i = 0; i < n; i++) {
+        r->fix_device[i] = -1;
+        r->fix_start[i] = NAN;
+    }
+    read_items(r, ops, read_fixed_op);
+    st = r->j.status;
+cleanup:
+    return st;
+}
+
+sked_status sked_fix_parse(const char *name, const char *text, size_t size, const sked_graph *g,
+                           int32_t **fix_device, double **fix_start, sked_error *err)
+{
+    static const sked_read_options none;
+    const sked_i_source source = {name, text, size, &none};
+    reader r = {.graph = g};
+    sked_status st = SKED_OK;
+    sked_i_json_begin(&r.j, &source, err);
+    SKED_NEW0(r.seen, g->n_ops);
+    SKED_TRY(read_fix(&r, err));
+    *fix_device = r.fix_device;
+    *fix_start = r.fix_start;
+    r.fix_device = NULL;
+    r.fix_start = NULL;
+cleanup:
+    release(&r);
+    return st;
+}
+
+sked_status sked_fix_read(const char *path, const sked_graph *g, int32_t **fix_device, double **fix_start,
+                          sked_error *err)
+{
+    sked_i_json_file file;
+    sked_status st = sked_i_json_load(path, &file, err);
+    if (st == SKED_OK)
+        st = sked_fix_parse(file.name, file.text, file.size, g, fix_device, fix_start, err);
+    free(file.text);
+    return st;
+}

@@ -1,0 +1,275 @@
+/* The method `search`: table entry, problem analysis, workers. */
+#include "method/search/search.h"
+
+#include "base/thread.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------ what a worker has seen */
+
+uint64_t sked_i_hash(const int32_t *start, int32_t n)
+{
+    uint64_t h = 0x243f6a8885a308d3u;
+    for (int32_t i = 0; i < n; i++) {
+        h = (h ^ (uint32_t)start[i]) * 0x9e3779b97f4a7c15u;
+        h ^= h >> 29;
+    }
+    return h;
+}
+
+int32_t sked_i_worker_cost(const sked_i_worker *w, int32_t makespan)
+{
+    if (w->forward->fixed == NULL || w->forward->late == 0)
+        return makespan;
+    const int64_t cost = w->forward->steps + makespan + w->forward->late;
+    return cost < INT32_MAX - 1 ? (int32_t)cost : INT32_MAX - 1;
+}
+
+static void fail_worker(sked_i_worker *w, sked_status status)
+{
+    if (w->status == SKED_OK)
+        w->status = status;
+}
+
+/* Keeps the schedule in the place of the worst kept one, once. */
+static void keep_elite(sked_i_worker *w, int32_t cost, const int32_t *start)
+{
+    sked_i_elite *e = &w->elite;
+    const int32_t n = w->problem->n;
+    int32_t worst = 0;
+    for (int32_t k = 1; k < e->count; k++)
+        worst = e->cost[k] > e->cost[worst] ? k : worst;
+    if (e->count == e->capacity && cost >= e->cost[worst])
+        return;
+    const uint64_t hash = sked_i_hash(start, n);
+    for (int32_t k = 0; k < e->count; k++)
+        if (e->hash[k] == hash && e->cost[k] == cost)
+            return;
+    if (e->count < e->capacity) {
+        worst = e->count;
+        if ((e->start[worst] = sked_i_alloc(n, sizeof **e->start)) == NULL) {
+            fail_worker(w, sked_i_no_memory(&w->error));
+            return;
+        }
+        e->count++;
+    }
+    e->cost[worst] = cost;
+    e->hash[worst] = hash;
+    memcpy(e->start[worst], start, (size_t)n * sizeof *start);
+}
+
+void sked_i_worker_see(sked_i_worker *w, int32_t cost, const int32_t *start)
+{
+    w->least_cost = cost < w->least_cost ? cost : w->least_cost;
+    if (cost > w->problem->horizon || (w->forward->fixed != NULL && w->forward->late > 0))
+        return;
+    if (w->elite.capacity > 0)
+        keep_elite(w, cost, start);
+    if (cost >= w->best)
+        return;
+    w->best = cost;
+    memcpy(w->best_start, start, (size_t)w->problem->n * sizeof *start);
+    if (cost <= w->goal && w->halt != NULL)
+        atomic_store_explicit(w->halt, 1, memory_order_relaxed);
+}
+
+/* ------------------------------------------------------------------ offering */
+
+static sked_status offer(sked_i_run *run, const sked_i_cumulative *c, const int32_t *start, sked_error *err)
+{
+    sked_schedule *s = NULL;
+    sked_status st = sked_i_cumulative_schedule(c, start, &s, err);
+    if (st == SKED_OK)
+        st = sked_i_run_offer(run, s, err);
+    sked_schedule_destroy(s);
+    return st;
+}
+
+/* Offers the best if it is news. What it cost is set aside for the offer at the end. */
+static void publish(sked_i_worker *w, double now)
+{
+    if (w->best >= w->published || w->status != SKED_OK)
+        return;
+    fail_worker(w, offer(w->run, w->problem, w->best_start, &w->error));
+    w->published = w->best;
+    sked_i_run_progress(w->run, "search");
+    const double cost = sked_clock() - now;
+    w->next_publish = now + 0.05 + 20 * cost;
+    w->limit.deadline = w->run->limit.deadline - 1.5 * cost;
+}
+
+bool sked_i_worker_over(sked_i_worker *w)
+{
+    if (w->evaluations >= w->max_evaluations || w->best <= w->goal || w->status != SKED_OK)
+        return true;
+    if (w->halt != NULL && atomic_load_explicit(w->halt, memory_order_relaxed))
+        return true;
+    if (w->limit.stop != NULL && *w->limit.stop)
+        return true;
+    const double now = sked_clock();
+    if (w->leads && now >= w->next_publish)
+        publish(w, now);
+    return now >= w->limit.deadline;
+}
+
+/* ------------------------------------------------------------------ workers */
+
+static void close_worker(sked_i_worker *w)
+{
+    sked_i_sgs_destroy(w->forward);
+    sked_i_sgs_destroy(w->mirror);
+    for (int32_t k = 0; k < w->elite.count; k++)
+        free(w->elite.start[k]);
+    void *const owned[] = {w->best_start, w->list,        w->start,     w->key,
+                           w->elite.cost, w->elite.start, w->elite.hash};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        free(owned[i]);
+}
+
+/* A makespan that no schedule can beat: the proven bound, or what the grid allows. */
+static int32_t goal_of(const sked_i_run *run, const sked_i_cumulative *c)
+{
+    if (run->max_kept > 1)
+        return -1; /* the search goes on for more candidates */
+    const double goal = run->bound * c->scale + (c->exact ? 0.001 : 1);
+    const int32_t bound = goal < INT32_MAX / 2 ? (int32_t)goal : INT32_MAX / 2;
+    return c->forward.longest > bound ? c->forward.longest : bound;
+}
+
+static sked_status open_worker(sked_i_worker *w, sked_i_run *run, const sked_i_cumulative *c, int index,
+                               sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int threads = run->options->threads;
+    const int64_t iterations = run->options->iterations;
+    *w = (sked_i_worker){.run = run, .problem = c, .limit = run->limit, .goal = goal_of(run, c)};
+    w->best = w->least_cost = w->published = INT32_MAX;
+    w->leads = index == 0;
+    w->max_evaluations = INT64_MAX;
+    if (iterations > 0)
+        w->max_evaluations = iterations / threads + (index < iterations % threads);
+    sked_i_rng_seed(&w->rng, run->options->seed, (uint64_t)index);
+    SKED_TRY(sked_i_sgs_create(&c->forward, &w->limit, c->fixed, &w->forward, err));
+    SKED_TRY(sked_i_sgs_create(&c->mirror, &w->limit, NULL, &w->mirror, err));
+    SKED_NEW(w->best_start, c->n);
+    SKED_NEW(w->list, c->n);
+    SKED_NEW(w->start, c->n);
+    SKED_NEW(w->key, c->n);
+    if (run->max_kept > 1) {
+        SKED_NEW(w->elite.start, run->max_kept);
+        SKED_NEW(w->elite.cost, run->max_kept);
+        SKED_NEW(w->elite.hash, run->max_kept);
+        w->elite.capacity = run->max_kept;
+    }
+cleanup:
+    return st;
+}
+
+static void work(void *data, int index)
+{
+    sked_i_worker *w = (sked_i_worker *)data + index;
+    if (!sked_i_population_search(w))
+        fail_worker(w, sked_i_no_memory(&w->error));
+}
+
+/* ------------------------------------------------------------------ the run */
+
+static sked_status none_found(const sked_i_cumulative *c, int32_t least, sked_error *err)
+{
+    if (least == INT32_MAX)
+        return SKED_OK; /* stopped before a first schedule: the driver says so */
+    if (c->fixed != NULL)
+        return sked_i_fail(err, SKED_ERR_INFEASIBLE,
+                           "none found: no schedule met all fixed starts%s (not a proof)",
+                           c->horizon < INT32_MAX ? " and the horizon" : "");
+    return sked_i_fail(err, SKED_ERR_INFEASIBLE,
+                       "none found: the horizon is %g, the shortest schedule seen takes %g (not a proof)",
+                       c->problem->horizon, least / c->scale);
+}
+
+/* Takes what the workers found, first worker first, so that ties do not depend on timing. */
+static sked_status merge(sked_i_run *run, const sked_i_cumulative *c, sked_i_worker *workers, int count,
+                         sked_error *err)
+{
+    sked_status st = SKED_OK;
+    int32_t least = INT32_MAX;
+    for (int k = 0; k < count; k++) {
+        sked_i_worker *w = &workers[k];
+        run->evaluations += w->evaluations;
+        least = w->least_cost < least ? w->least_cost : least;
+        if (w->status != SKED_OK)
+            return sked_i_fail(err, w->status, "%s", w->error.message);
+        if (w->best < INT32_MAX && w->best < w->published)
+            SKED_TRY(offer(run, c, w->best_start, err));
+        for (int32_t e = 0; e < w->elite.count; e++)
+            SKED_TRY(offer(run, c, w->elite.start[e], err));
+    }
+    if (run->n_kept == 0)
+        return none_found(c, least, err);
+cleanup:
+    return st;
+}
+
+/* A schedule to start from must be valid; it is offered as it is and seeds the search. */
+static sked_status take_start(sked_i_run *run, sked_error *err)
+{
+    sked_error why = {0};
+    if (sked_schedule_validate(run->problem, run->options->start, &why) != SKED_OK)
+        return sked_i_fail(err, why.status, "the schedule to start from is not valid: %s", why.message);
+    return sked_i_run_offer(run, run->options->start, err);
+}
+
+static sked_status run_cumulative(sked_i_run *run, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int threads = run->options->threads;
+    atomic_int halt = 0;
+    int32_t *seed = NULL;
+    int opened = 0;
+    sked_i_cumulative *c = NULL;
+    sked_i_worker *workers = NULL;
+    SKED_TRY(sked_i_cumulative_create(run->problem, &c, err));
+    if (run->options->start != NULL) {
+        SKED_NEW(seed, c->n);
+        sked_i_cumulative_keys(c, run->options->start, seed);
+    }
+    SKED_NEW(workers, threads);
+    for (; opened < threads; opened++) {
+        st = open_worker(&workers[opened], run, c, opened, err);
+        workers[opened].seed = seed;
+        workers[opened].halt = run->options->iterations > 0 || threads == 1 ? NULL : &halt;
+        if (st != SKED_OK) {
+            close_worker(&workers[opened]);
+            goto cleanup;
+        }
+    }
+    SKED_TRY(sked_i_parallel(threads, work, workers, err));
+    SKED_TRY(merge(run, c, workers, threads, err));
+cleanup:
+    for (int k = 0; k < opened; k++)
+        close_worker(&workers[k]);
+    free(workers);
+    free(seed);
+    sked_i_cumulative_destroy(c);
+    return st;
+}
+
+static sked_status run_search(sked_i_run *run, sked_error *err)
+{
+    if (run->options->start != NULL) {
+        const sked_status st = take_start(run, err);
+        if (st != SKED_OK || sked_i_run_over(run))
+            return st;
+    }
+    return run_cumulative(run, err);
+}
+
+const sked_i_method sked_i_method_search = {
+    .info = {.name = "search",
+             .summary = "improvement search: the best schedule in the time given",
+             .features = SKED_CAN_DEVICES | SKED_CAN_RESOURCES | SKED_CAN_HORIZON | SKED_CAN_START |
+                         SKED_CAN_FIX | SKED_CAN_CANDIDATES | SKED_CAN_ANYTIME | SKED_CAN_MAKESPAN,
+             .options = NULL,
+             .n_options = 0},
+    .run = run_search,
+};

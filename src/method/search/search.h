@@ -1,0 +1,61 @@
+/*
+ * What the techniques of the method `search` share: one worker per thread with its decoders, its random
+ * numbers and the best it has seen. Techniques are functions that improve a worker's best until they run
+ * dry or their share of evaluations is used.
+ */
+#ifndef SKED_METHOD_SEARCH_SEARCH_H
+#define SKED_METHOD_SEARCH_SEARCH_H
+#include "method/search/sgs.h"
+
+#include <stdatomic.h>
+
+/* Good schedules found on the way, for --candidates. Rows are allocated as they are needed. */
+typedef struct sked_i_elite {
+    int32_t count, capacity; /* capacity 0: not wanted */
+    int32_t **start;         /* [capacity] rows of n */
+    int32_t *cost;
+    uint64_t *hash;
+} sked_i_elite;
+
+typedef struct sked_i_worker {
+    sked_i_run *run;
+    const sked_i_cumulative *problem;
+    sked_i_limit limit; /* a little earlier than the run's: the last offer takes time too */
+    sked_i_sgs *forward, *mirror;
+    sked_i_rng rng;
+    int64_t evaluations, max_evaluations; /* complete decodes */
+    int32_t goal;                         /* makespans at or below this are optimal */
+    atomic_int *halt;                     /* set by the worker that met the goal; NULL: never */
+    int32_t best;                         /* INT32_MAX: none */
+    int32_t *best_start;                  /* [n] */
+    int32_t least_cost;                   /* of anything seen, valid or not */
+    const int32_t *seed;                  /* [n] starts to begin with, NULL: none */
+    sked_i_elite elite;
+    int32_t *list, *start, *key; /* [n] scratch of the decoding helpers below */
+    /* The first worker runs on the caller's thread and offers as it goes. */
+    bool leads;
+    int32_t published;    /* makespan last offered */
+    double next_publish;  /* clock */
+    sked_status status;   /* first failure */
+    sked_error error;
+} sked_i_worker;
+
+/* True when the worker must return what it has. Offers news now and then; call it once per evaluation. */
+bool sked_i_worker_over(sked_i_worker *w);
+/* Takes note of a schedule: cost is its makespan, or more than any makespan where it is not valid. */
+void sked_i_worker_see(sked_i_worker *w, int32_t cost, const int32_t *start);
+uint64_t sked_i_hash(const int32_t *start, int32_t n);
+
+/* Cost of what the forward decoder just made: the makespan, worse than any valid one where starts are missed. */
+int32_t sked_i_worker_cost(const sked_i_worker *w, int32_t makespan);
+
+/*
+ * Forward-backward improvement (double justification; Valls, Ballestin, Quintanilla 2005): push everything
+ * to the right in order of finish, then to the left in order of start. Never lengthens the schedule.
+ * start is changed in place; returns the makespan. Costs two evaluations.
+ */
+int32_t sked_i_justify(sked_i_worker *w, int32_t makespan, int32_t *start);
+
+/* Genetic search on activity lists (population.c). False: no memory. */
+bool sked_i_population_search(sked_i_worker *w);
+#endif
