@@ -67,6 +67,11 @@ bool sked_i_frame_set(const sked_i_loop *loop, sked_i_frame *f, int64_t ii, int6
 /* Only hi anew. */
 bool sked_i_frame_limit(const sked_i_loop *loop, sked_i_frame *f, int64_t length);
 
+/* Lower bound of the length at the frame's II: longest path, and work of each pool between heads and rests.
+ */
+SKED_MUST_CHECK sked_status sked_i_frame_length(const sked_i_loop *loop, const sked_i_frame *f,
+                                                int64_t *bound, sked_error *err);
+
 /* ------------------------------------------------------------------ modulo reservation table */
 
 /*
