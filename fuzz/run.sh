@@ -22,6 +22,9 @@ if [ $# -eq 0 ]; then
     echo "no fuzz targets in $targets; build them: cmake --preset fuzz && cmake --build build/fuzz" >&2
     exit 2
 fi
+# Undefined behaviour counts as a crash.
+UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1${UBSAN_OPTIONS:+:$UBSAN_OPTIONS}
+export UBSAN_OPTIONS
 failed=
 for name in "$@"; do
     corpus=fuzz/corpus/$name
