@@ -1,6 +1,7 @@
 /* The only list of methods. Each name x is a `const sked_i_method sked_i_method_x`; underscores print as '-'.
  */
 #define SKED_METHOD_LIST(X) \
+    X(heft)                 \
     X(list)                 \
     X(modulo_list)          \
     X(search)
