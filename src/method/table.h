@@ -3,6 +3,7 @@
 #define SKED_METHOD_LIST(X) \
     X(auto)                 \
     X(list)                 \
+    X(heft)                 \
     X(modulo_list)          \
     X(search)               \
     X(modulo_search)

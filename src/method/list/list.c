@@ -115,10 +115,11 @@ cleanup:
     return st;
 }
 
-/* To rounding; integers exactly. */
-static bool within_horizon(const sked_problem *p, const sked_schedule *s)
+bool sked_i_within_horizon(const sked_problem *p, const double *start)
 {
-    const double late = sked_i_makespan(p->graph, s) - p->horizon;
+    double late = -INFINITY;
+    for (int32_t i = 0; i < p->graph->n_ops; i++)
+        late = fmax(late, start[i] + p->graph->duration[i] - p->horizon);
     return late <= 0 || (late < 0.5 && late <= 0.5e-9 * fmax(1, p->horizon));
 }
 
@@ -133,7 +134,7 @@ static sked_status build(lister *x, const config *c, sked_error *err)
         SKED_TRY(sked_i_priority_rank(x->p, &x->view[0], c->priority, c->noise, &x->rng, x->rank, err));
         SKED_TRY(generate(x, false, c->serial, NULL, x->s->start, x->s->device, &fits, err));
     }
-    if (fits && within_horizon(x->p, x->s))
+    if (fits && sked_i_within_horizon(x->p, x->s->start))
         SKED_TRY(sked_i_run_offer(x->run, x->s, err));
     sked_i_run_progress(x->run, "list");
 cleanup:
