@@ -135,15 +135,18 @@ static bool same_schedule(const sked_schedule *a, const sked_schedule *b)
             return false;
     if (a->device == NULL)
         return a->ii == b->ii;
-    int32_t image[256];
+    int32_t there[256], back[256];
     if (a->devices > 256)
         return memcmp(a->device, b->device, (size_t)a->ops * sizeof *a->device) == 0;
     for (int k = 0; k < a->devices; k++)
-        image[k] = -1;
+        there[k] = back[k] = -1;
     for (int32_t i = 0; i < a->ops; i++) {
-        if (image[a->device[i]] < 0)
-            image[a->device[i]] = b->device[i];
-        if (image[a->device[i]] != b->device[i])
+        const int32_t x = a->device[i], y = b->device[i];
+        if (there[x] < 0 && back[y] < 0) {
+            there[x] = y;
+            back[y] = x;
+        }
+        if (there[x] != y || back[y] != x)
             return false;
     }
     return a->ii == b->ii;

@@ -362,3 +362,46 @@ void sked_i_ims_compact(sked_i_ims *m, bool both)
         move_right(m, length);
     }
 }
+
+void sked_i_ims_load(sked_i_ims *m, const sked_i_frame *f, const int64_t *start, const int32_t *device)
+{
+    m->frame = f;
+    sked_i_table_clear(m->table, f->ii);
+    for (int32_t i = 0; i < m->loop->n; i++)
+        put(m, i, device != NULL ? device[i] : 0, start[i]);
+}
+
+/* Do the edges hold with the devices chosen? Only transfers can break them here. */
+static bool edges_hold(const sked_i_ims *m)
+{
+    const sked_graph *g = m->loop->g;
+    for (int64_t e = 0; e < g->n_edges; e++) {
+        const int32_t i = g->edge_from[e], j = g->edge_to[e];
+        if (m->start[j] < m->start[i] + m->frame->weight[e] + crossing(m, e, m->device[i], m->device[j]))
+            return false;
+    }
+    return true;
+}
+
+bool sked_i_ims_assign(sked_i_ims *m, const sked_i_frame *f, const int64_t *start)
+{
+    m->frame = f;
+    sked_i_table_clear(m->table, f->ii);
+    for (int32_t i = 0; i < m->loop->n; i++) { /* fixed devices first, then by folded start */
+        int32_t first;
+        const bool fixed = device_range(m, i, &first) == 1;
+        m->sort[i] = (sked_i_keyed){fixed ? 1 : -(double)(start[i] % f->ii), i};
+    }
+    qsort(m->sort, (size_t)m->loop->n, sizeof *m->sort, by_key);
+    for (int32_t k = 0; k < m->loop->n; k++) {
+        const int32_t i = m->sort[k].op;
+        int32_t d;
+        const int32_t count = device_range(m, i, &d), last = d + count;
+        while (d < last && sked_i_table_fit(m->table, i, d, start[i]) != 0)
+            d++;
+        if (d == last || m->table->failed)
+            return false;
+        put(m, i, d, start[i]);
+    }
+    return edges_hold(m);
+}

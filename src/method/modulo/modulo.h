@@ -67,6 +67,11 @@ bool sked_i_frame_set(const sked_i_loop *loop, sked_i_frame *f, int64_t ii, int6
 /* Only hi anew. */
 bool sked_i_frame_limit(const sked_i_loop *loop, sked_i_frame *f, int64_t length);
 
+/* Lower bound of the length at the frame's II: longest path, and work of each pool between heads and rests.
+ */
+SKED_MUST_CHECK sked_status sked_i_frame_length(const sked_i_loop *loop, const sked_i_frame *f,
+                                                int64_t *bound, sked_error *err);
+
 /* ------------------------------------------------------------------ modulo reservation table */
 
 /*
@@ -146,6 +151,37 @@ bool sked_i_ims_run(sked_i_ims *m, const sked_i_frame *f, int64_t budget, sked_i
                     const sked_i_limit *limit);
 /* Moves ops earlier (and, with `both`, to and fro) while that shortens or leaves the length. */
 void sked_i_ims_compact(sked_i_ims *m, bool both);
+/* Takes over a complete schedule of the frame's II. devices NULL: all on 0. */
+void sked_i_ims_load(sked_i_ims *m, const sked_i_frame *f, const int64_t *start, const int32_t *device);
+/* The same without devices: gives every op one by first fit; false: that does not work out. */
+bool sked_i_ims_assign(sked_i_ims *m, const sked_i_frame *f, const int64_t *start);
 /* Latest finish of the schedule made. */
 int64_t sked_i_ims_length(const sked_i_ims *m);
+
+/* ------------------------------------------------------------------ exact decision */
+
+typedef enum sked_i_verdict { SKED_I_FOUND, SKED_I_NONE, SKED_I_UNKNOWN } sked_i_verdict;
+
+/*
+ * Are there starts within the windows that keep all edges and pools at this II? Devices count as one pool
+ * of as many units, without transfers: NONE is a proof for every machine, FOUND may not split over devices.
+ */
+typedef struct sked_i_question {
+    int64_t ii;
+    const int64_t *lo, *hi; /* [ops] */
+    const int64_t *weight;  /* [edges] */
+    bool inside;            /* only edges inside a strongly connected component count */
+    const int64_t *hint;    /* [ops] starts to try first, or NULL */
+    int64_t conflicts;      /* give up after as many dead ends */
+    uint64_t seed;
+} sked_i_question;
+
+/*
+ * Clause learning over bounds and modulo slots (exact.c). start: [ops], written when FOUND. conflicts (may
+ * be NULL) gets the dead ends met. UNKNOWN: conflicts or time spent, or too large (memory grows with the
+ * widths of the windows).
+ */
+SKED_MUST_CHECK sked_status sked_i_exact_solve(const sked_i_loop *loop, const sked_i_question *q,
+                                               const sked_i_limit *limit, sked_i_verdict *verdict,
+                                               int64_t *start, int64_t *conflicts, sked_error *err);
 #endif
