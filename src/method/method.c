@@ -220,7 +220,9 @@ sked_status sked_i_run_member(sked_i_run *run, const char *method, const char *c
     const sked_i_method *m = find(method);
     if (m == NULL)
         return unknown_method(method, err);
-    sked_status st = check_features(m, run->problem, run->options, err);
+    /* one schedule more is welcome, and a start has been offered already: only the problem itself must fit */
+    const sked_run_options plain = {0};
+    sked_status st = check_features(m, run->problem, &plain, err);
     if (st != SKED_OK)
         return st;
     const double *outer = run->setting;
