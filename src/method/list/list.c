@@ -189,6 +189,23 @@ cleanup:
     return st;
 }
 
+/* Objectives that look at the whole span of time, under a horizon. */
+static sked_status run_shape(sked_i_run *run, lister *x, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_windows w = {0};
+    SKED_TRY(sked_i_windows_make(x->p, &w, err));
+    if (x->p->objective == SKED_OBJECTIVE_MEMORY)
+        SKED_TRY(sked_i_list_memory(run, &w, err));
+    else
+        SKED_TRY(sked_i_list_fill(run, &w, err));
+    if (w.limited && !sked_i_run_over(run))
+        SKED_TRY(run_makespan(run, x, err));
+cleanup:
+    sked_i_windows_free(&w);
+    return st;
+}
+
 static sked_status list_run(sked_i_run *run, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -197,7 +214,8 @@ static sked_status list_run(sked_i_run *run, sked_error *err)
     sked_i_rng_seed(&x.rng, run->options->seed, 0);
     SKED_NEW(x.rank, n);
     SKED_TRY(sked_schedule_create(n, x.p->devices, &x.s, err));
-    SKED_TRY(run_makespan(run, &x, err));
+    SKED_TRY(x.p->objective == SKED_OBJECTIVE_MAKESPAN ? run_makespan(run, &x, err)
+                                                       : run_shape(run, &x, err));
 cleanup:
     for (int k = 0; k < 2; k++) {
         sked_i_dag_free(&x.view[k]);
@@ -214,7 +232,8 @@ const sked_i_method sked_i_method_list = {
     .info = {.name = "list",
              .summary = "list scheduling: one quick schedule from an order of preference",
              .features = SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_HORIZON |
-                         SKED_CAN_FIX | SKED_CAN_CANDIDATES | SKED_CAN_MAKESPAN,
+                         SKED_CAN_FIX | SKED_CAN_CANDIDATES | SKED_CAN_MAKESPAN | SKED_CAN_RESOURCE |
+                         SKED_CAN_MEMORY | SKED_CAN_COST,
              .options = options,
              .n_options = n_options},
     .run = list_run,
