@@ -158,6 +158,20 @@ bool sked_i_ims_assign(sked_i_ims *m, const sked_i_frame *f, const int64_t *star
 /* Latest finish of the schedule made. */
 int64_t sked_i_ims_length(const sked_i_ims *m);
 
+typedef struct sked_i_list_settings {
+    int priority;  /* SKED_I_BY_* of the first try */
+    double budget; /* placements per op */
+    int tries;     /* per interval */
+    bool compact;
+} sked_i_list_settings;
+/*
+ * The list method (list.c): offers the schedule of the least interval that takes all ops; at a given
+ * interval, or without one, tries with growing budgets. Nothing is offered where nothing was found.
+ */
+SKED_MUST_CHECK sked_status sked_i_list_upward(sked_i_run *run, const sked_i_loop *loop, sked_i_frame *frame,
+                                               sked_i_ims *ims, const sked_i_list_settings *set,
+                                               sked_error *err);
+
 /* ------------------------------------------------------------------ exact decision */
 
 typedef enum sked_i_verdict { SKED_I_FOUND, SKED_I_NONE, SKED_I_UNKNOWN } sked_i_verdict;
