@@ -27,7 +27,7 @@ typedef struct reader {
     signal_info *signal; /* [names.count] */
     use *use;
     int64_t signal_cap, uses, use_cap;
-    bool named, ended, in_cover; /* .model seen; .end seen; rows of a table may follow */
+    bool named, ended, has_outputs, in_cover; /* .model, .end, .outputs seen; rows of a table may follow */
 } reader;
 
 /* ------------------------------------------------------------------ words */
@@ -152,6 +152,7 @@ static sked_status read_outputs(reader *r, const char *at)
     sked_i_word w;
     sked_status st = SKED_OK;
     (void)at;
+    r->has_outputs = true;
     while (st == SKED_OK && next_word(r, &w))
         st = use_signal(r, w, -1, 0);
     return st;
@@ -333,6 +334,8 @@ static sked_status read_lines(reader *r)
         r->at = sked_i_line_end(r->at, r->end);
         r->at += r->at < r->end;
     }
+    if (!r->ended && !r->has_outputs) /* .end may be missing, but then the outputs show what is */
+        return sked_i_source_fail(r->source, r->at, r->err, "the file ends without .outputs or .end");
     for (; r->at < r->end; r->at++) { /* after .end (or in don't cares) only another model matters */
         if (next_word(r, &w) && sked_i_word_is(w, ".model"))
             return read_model(r, w.text);

@@ -701,10 +701,15 @@ static void write_pair(sked_i_buffer *out, const char *name, double amount)
         sked_i_buffer_text(out, "inf");
 }
 
+/* key and number; a numeral of the language has no exponent, so that one needs quotes. */
 static void write_field(sked_i_buffer *out, const char *key, double value)
 {
+    char text[40];
+    const bool plain = strchr(sked_format_number(value, text, sizeof text), 'e') == NULL;
     sked_i_buffer_text(out, key);
-    sked_i_buffer_number(out, value);
+    sked_i_buffer_text(out, plain ? "" : "\"");
+    sked_i_buffer_text(out, text);
+    sked_i_buffer_text(out, plain ? "" : "\"");
 }
 
 static void write_name(const sked_graph *g, int32_t op, sked_i_buffer *out)

@@ -5,6 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { max_depth = 256 };
+
+#if LIBXML_VERSION >= 21200
+typedef const xmlError *error_pointer;
+#else
+typedef xmlErrorPtr error_pointer;
+#endif
+
 int32_t sked_i_xml_line(const sked_i_xml *x)
 {
     const xmlParserCtxtPtr parser = x->parser;
@@ -91,6 +99,10 @@ static void on_start(void *user, const xmlChar *name, const xmlChar *prefix, con
     (void)prefix, (void)uri, (void)n_namespaces, (void)namespaces, (void)n_defaulted;
     if (x->status != SKED_OK)
         return;
+    if (x->depth == max_depth) { /* libxml2 counts only where it builds a tree */
+        sked_i_xml_fail(x, "nested deeper than %d levels", max_depth);
+        return;
+    }
     if (x->depth++ == 0)
         snprintf(x->root, sizeof x->root, "%s", (const char *)name);
     clear_text(x);
@@ -139,7 +151,7 @@ static bool stray_end(const sked_i_xml *x, const xmlError *error)
            memcmp(end - (sizeof tag - 1), tag, sizeof tag - 1) == 0;
 }
 
-static void on_error(void *user, xmlErrorPtr error)
+static void on_error(void *user, error_pointer error)
 {
     sked_i_xml *x = user;
     char message[300];
@@ -159,6 +171,8 @@ static void feed(sked_i_xml *x)
 {
     enum { piece = 1 << 16 };
     const char *s = x->source->text;
+    if (x->source->size == 0)
+        sked_i_xml_fail(x, "the file is empty");
     for (size_t left = x->source->size; left > 0 && x->status == SKED_OK;) {
         const size_t n = left < piece ? left : piece;
         if (xmlParseChunk(x->parser, s, (int)n, 0) == XML_ERR_NO_MEMORY)
@@ -169,7 +183,7 @@ static void feed(sked_i_xml *x)
     if (x->status == SKED_OK && xmlParseChunk(x->parser, "", 0, 1) == XML_ERR_NO_MEMORY)
         fail_with(x, SKED_ERR_MEMORY, "");
     if (!x->root_closed)
-        sked_i_xml_fail(x, x->source->size == 0 ? "the file is empty" : "the document is not complete");
+        sked_i_xml_fail(x, "the document is not complete");
 }
 
 sked_status sked_i_xml_parse(const sked_i_source *source, const sked_i_xml_handler *handler, void *data,
@@ -188,12 +202,18 @@ sked_status sked_i_xml_parse(const sked_i_source *source, const sked_i_xml_handl
     if (parser == NULL)
         return sked_i_no_memory(err);
     x.parser = parser;
+    /* Some errors (encodings, memory) know no parser and would be printed: for this thread they come to us.
+     */
+    const xmlStructuredErrorFunc old_handler = xmlStructuredError;
+    void *const old_context = xmlStructuredErrorContext;
+    xmlSetStructuredErrorFunc(&x, on_error);
     /* NOENT only turns "&amp;" into "&": without a document type there is nothing else to expand. */
     xmlCtxtUseOptions(parser, XML_PARSE_NONET | XML_PARSE_NOENT);
     feed(&x);
     if (parser->myDoc != NULL)
         xmlFreeDoc(parser->myDoc);
     xmlFreeParserCtxt(parser);
+    xmlSetStructuredErrorFunc(old_context, old_handler);
     sked_i_buffer_free(&x.text);
     return x.status;
 }
