@@ -36,6 +36,7 @@ static bool try_interval(lister *l, int64_t ii)
     for (int k = 0; k < l->set.tries; k++) {
         const int kind = (l->set.priority + k) % 4;
         const double noise = k < 4 && l->growth == 1 ? 0 : 0.3;
+        l->ims->aligned = k % 2 == 1;
         sked_i_ims_order(l->ims, l->frame, kind, noise, &l->rng);
         if (sked_i_ims_run(l->ims, l->frame, budget, noise > 0 ? &l->rng : NULL, &l->run->limit))
             return true;

@@ -132,6 +132,7 @@ typedef struct sked_i_ims {
     int32_t *order;        /* [ops] by priority */
     int32_t *rank;         /* [ops] its inverse */
     int32_t *heap, heaped; /* unplaced ops by rank */
+    bool aligned;          /* place ops on multiples of their duration where possible */
     sked_i_keyed *sort;    /* [ops] scratch */
 } sked_i_ims;
 SKED_MUST_CHECK sked_status sked_i_ims_create(const sked_i_loop *loop, sked_i_ims **out, sked_error *err);

@@ -83,6 +83,7 @@ static sked_status try_orders(searcher *s, bool *found, sked_error *err)
         const int kind = (int)sked_i_rng_below(&s->rng, 4);
         s->left--;
         s->run->evaluations++;
+        s->ims->aligned = sked_i_rng_below(&s->rng, 2) == 1;
         sked_i_ims_order(s->ims, s->frame, kind, setting[OPTION_NOISE] * sked_i_rng_uniform(&s->rng),
                          &s->rng);
         *found = sked_i_ims_run(s->ims, s->frame, budget, k % 2 ? &s->rng : NULL, &s->run->limit);
