@@ -2,4 +2,5 @@
  */
 #define SKED_METHOD_LIST(X) \
     X(modulo_list)          \
-    X(search)
+    X(search)               \
+    X(exact)
