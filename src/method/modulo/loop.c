@@ -347,3 +347,87 @@ bool sked_i_frame_set(const sked_i_loop *loop, sked_i_frame *f, int64_t ii, int6
             f->path = f->lo[i] + f->tail[i];
     return sked_i_frame_limit(loop, f, length);
 }
+
+/* ------------------------------------------------------------------ a bound on the length */
+
+typedef struct span {
+    int64_t head, rest; /* before its start, after its finish */
+    double area;
+} span;
+
+static int by_rest(const void *x, const void *y)
+{
+    const span *a = x, *b = y;
+    return (a->rest < b->rest) - (a->rest > b->rest);
+}
+
+/*
+ * What overlaps in one iteration overlaps folded, too: ops of a pool that start at h or later and leave q
+ * or more behind them need h + area / room + q. All pairs of h and q where they are few, else all q for the
+ * least h and all h for the least q. items are sorted by falling rest.
+ */
+static int64_t pool_length(const span *items, int64_t n, double room, int64_t *heads)
+{
+    enum { all_pairs = 1000 };
+    int64_t best = 0;
+    const int64_t stride = n > all_pairs ? n / 64 : 1;
+    for (int64_t k = 0; k < n; k += stride) {
+        double area = 0;
+        for (int64_t j = 0; j < n; j++) {
+            if (items[j].head < heads[k])
+                continue;
+            area += items[j].area;
+            const int64_t need = (int64_t)ceil(area / room - 1e-9 * fmax(1, area / room));
+            if (heads[k] + need + items[j].rest > best)
+                best = heads[k] + need + items[j].rest;
+        }
+    }
+    return best;
+}
+
+static int by_value(const void *x, const void *y)
+{
+    const int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
+    return (a > b) - (a < b);
+}
+
+/* Items of a pool (number n_resources: the devices together). */
+static int64_t collect_spans(const sked_i_loop *loop, const sked_i_frame *f, int32_t pool, span *items,
+                             int64_t *heads)
+{
+    int64_t n = 0;
+    for (int32_t i = 0; i < loop->n; i++) {
+        int64_t amount = pool == loop->n_resources && loop->duration[i] > 0;
+        for (int64_t u = loop->use_ptr[i]; u < loop->use_ptr[i + 1]; u++)
+            amount = loop->use[u].pool == pool ? loop->use[u].amount : amount;
+        if (amount == 0)
+            continue;
+        heads[n] = f->lo[i];
+        items[n++] =
+            (span){f->lo[i], f->tail[i] - loop->duration[i], (double)amount * (double)loop->duration[i]};
+    }
+    qsort(items, (size_t)n, sizeof *items, by_rest);
+    qsort(heads, (size_t)n, sizeof *heads, by_value);
+    return n;
+}
+
+sked_status sked_i_frame_length(const sked_i_loop *loop, const sked_i_frame *f, int64_t *bound,
+                                sked_error *err)
+{
+    sked_status st = SKED_OK;
+    span *items = NULL;
+    int64_t *heads = NULL, best = f->path;
+    SKED_NEW(items, loop->n);
+    SKED_NEW(heads, loop->n);
+    for (int32_t k = 0; k < loop->n_resources + (loop->devices > 0); k++) {
+        const double room = k < loop->n_resources ? (double)loop->room[k] : loop->devices;
+        const int64_t n = collect_spans(loop, f, k, items, heads);
+        const int64_t length = room > 0 ? pool_length(items, n, room, heads) : 0;
+        best = length > best ? length : best;
+    }
+    *bound = best;
+cleanup:
+    free(items);
+    free(heads);
+    return st;
+}

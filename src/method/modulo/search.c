@@ -29,7 +29,7 @@ typedef struct searcher {
     int64_t ii, length;       /* of the best schedule; SKED_I_FAR: none */
     int64_t left;             /* iterations */
     double effort;            /* grows by rounds */
-    bool splits;              /* what the exact search finds always splits over the devices */
+    bool bounded;             /* a horizon or fixed starts narrow the windows */
 } searcher;
 
 static bool is_over(const searcher *s)
@@ -83,6 +83,7 @@ static sked_status try_orders(searcher *s, bool *found, sked_error *err)
         const int kind = (int)sked_i_rng_below(&s->rng, 4);
         s->left--;
         s->run->evaluations++;
+        s->ims->aligned = sked_i_rng_below(&s->rng, 2) == 1;
         sked_i_ims_order(s->ims, s->frame, kind, setting[OPTION_NOISE] * sked_i_rng_uniform(&s->rng),
                          &s->rng);
         *found = sked_i_ims_run(s->ims, s->frame, budget, k % 2 ? &s->rng : NULL, &s->run->limit);
@@ -211,7 +212,26 @@ cleanup:
     return st;
 }
 
-/* One look at one interval. *done: it is the least possible one, or as good as known. */
+/* Asks for starts within the frame's windows. FOUND: the engine holds them. */
+static sked_status ask_windows(searcher *s, sked_i_verdict *verdict, sked_error *err)
+{
+    int64_t met = 0;
+    const sked_i_question q = {.ii = s->frame->ii,
+                               .lo = s->frame->lo,
+                               .hi = s->frame->hi,
+                               .weight = s->frame->weight,
+                               .hint = s->length < SKED_I_FAR && s->ii == s->frame->ii ? s->hint : NULL,
+                               .conflicts = (int64_t)(s->run->setting[OPTION_CONFLICTS] * s->effort),
+                               .seed = sked_i_rng_next(&s->rng)};
+    s->left--;
+    const sked_status st = sked_i_exact_solve(s->loop, &q, &s->run->limit, verdict, s->start, &met, err);
+    s->run->evaluations += met;
+    if (st == SKED_OK && *verdict == SKED_I_FOUND && !sked_i_ims_assign(s->ims, s->frame, s->start))
+        *verdict = SKED_I_UNKNOWN;
+    return st;
+}
+
+/* One look at one interval. FOUND: the engine holds a schedule. NONE: proven. */
 static sked_status look_at(searcher *s, int64_t ii, sked_i_verdict *verdict, sked_error *err)
 {
     bool found = false;
@@ -228,9 +248,89 @@ static sked_status look_at(searcher *s, int64_t ii, sked_i_verdict *verdict, ske
         *verdict = SKED_I_FOUND;
     else if (s->run->setting[OPTION_CONFLICTS] > 0 && !sked_i_limit_reached(&s->run->limit))
         st = ask_interval(s, verdict, err);
-    if (st == SKED_OK && *verdict == SKED_I_FOUND)
-        st = offer(s, err);
+    if (st == SKED_OK && s->bounded && *verdict == SKED_I_UNKNOWN && !sked_i_limit_reached(&s->run->limit))
+        st = ask_windows(s, verdict, err);
     return st;
+}
+
+/* The same, and offers what it finds. */
+static sked_status try_interval(searcher *s, int64_t ii, sked_i_verdict *verdict, sked_error *err)
+{
+    const sked_status st = look_at(s, ii, verdict, err);
+    return st == SKED_OK && *verdict == SKED_I_FOUND ? offer(s, err) : st;
+}
+
+/*
+ * A given interval is refuted: looks for the least one above it that works, for the message. Only those
+ * right above are tried; the first that is not refuted is worth naming only if it has a schedule.
+ */
+static sked_status refuse_interval(searcher *s, sked_error *err)
+{
+    enum { above = 16 };
+    const int64_t given = given_ii(s);
+    char hint[80] = "";
+    for (int64_t ii = given + 1; ii <= given + above && !sked_i_limit_reached(&s->run->limit); ii++) {
+        sked_i_verdict verdict;
+        const sked_status st = look_at(s, ii, &verdict, err);
+        if (st != SKED_OK)
+            return st;
+        if (verdict == SKED_I_FOUND)
+            snprintf(hint, sizeof hint, "; an interval of %lld would do", (long long)ii);
+        if (verdict == SKED_I_FOUND)
+            break;
+    }
+    return sked_i_fail(err, SKED_ERR_INFEASIBLE,
+                       "the search proved that no schedule has an initiation interval of %lld%s%s",
+                       (long long)given, s->bounded ? " within the horizon and the fixed starts" : "", hint);
+}
+
+static sked_status refuse_horizon(const searcher *s, sked_error *err)
+{
+    return sked_i_fail(err, SKED_ERR_INFEASIBLE,
+                       "the search proved that no schedule finishes by the horizon of %g%s, at whatever "
+                       "interval; a later horizon may help",
+                       s->run->problem->horizon,
+                       s->run->problem->fix_start ? " with these fixed starts" : "");
+}
+
+/* A first schedule at the one interval there is, with growing effort until it is found or refuted. */
+static sked_status find_first(searcher *s, int64_t ii, sked_error *err)
+{
+    for (s->effort = 1; s->length == SKED_I_FAR && !is_over(s); s->effort *= 2) {
+        sked_i_verdict verdict;
+        const sked_status st = try_interval(s, ii, &verdict, err);
+        if (st != SKED_OK)
+            return st;
+        if (verdict == SKED_I_NONE)
+            return s->loop->pipelined && s->run->problem->ii > 0 ? refuse_interval(s, err)
+                                                                 : refuse_horizon(s, err);
+        sked_i_run_progress(s->run, "first schedule");
+    }
+    return SKED_OK;
+}
+
+/*
+ * No interval given, and the list method found nothing, so a horizon or fixed starts are in the way. At an
+ * interval that no schedule outlasts nothing is folded and carried edges bind least: if any interval works,
+ * this one does.
+ */
+static sked_status find_any(searcher *s, sked_error *err)
+{
+    const double horizon = s->run->problem->horizon;
+    int64_t top = s->loop->max_ii;
+    if (s->length < SKED_I_FAR)
+        return SKED_OK;
+    if (horizon < 0x1p50 && (int64_t)horizon > top)
+        top = (int64_t)horizon;
+    return find_first(s, top, err);
+}
+
+/* Half of the time or of the iterations is gone; without either limit, effort has grown far. */
+static bool half_spent(const searcher *s)
+{
+    const int64_t all = s->run->options->iterations;
+    const double share = sked_i_limit_share(&s->run->limit);
+    return all > 0 && s->left < all / 2 ? true : isnan(share) ? s->effort >= 256 : share > 0.5;
 }
 
 /* Intervals below the best, in rounds of growing effort, until all are refuted or half the time is gone. */
@@ -242,7 +342,7 @@ static sked_status search_interval(searcher *s, sked_error *err)
         bool all_refuted = true;
         for (int64_t ii = bound; ii < s->ii && ii < bound + at_once && !is_over(s); ii++) {
             sked_i_verdict verdict;
-            const sked_status st = look_at(s, ii, &verdict, err);
+            const sked_status st = try_interval(s, ii, &verdict, err);
             if (st != SKED_OK)
                 return st;
             all_refuted = all_refuted && verdict == SKED_I_NONE;
@@ -254,35 +354,13 @@ static sked_status search_interval(searcher *s, sked_error *err)
         if (s->run->problem->objective == SKED_OBJECTIVE_II)
             sked_i_run_raise_bound(s->run, (double)bound);
         sked_i_run_progress(s->run, "initiation interval");
-        if (s->run->n_kept > 0 && sked_i_limit_share(&s->run->limit) > 0.5)
+        if (s->run->n_kept > 0 && half_spent(s))
             break;
     }
     return SKED_OK;
 }
 
 /* ------------------------------------------------------------------ the shortest schedule at one interval */
-
-/* Asks for a schedule no longer than `length` at the frame's interval. FOUND: the engine holds it. */
-static sked_status ask_length(searcher *s, int64_t length, sked_i_verdict *verdict, sked_error *err)
-{
-    int64_t met = 0;
-    *verdict = SKED_I_NONE;
-    if (!sked_i_frame_limit(s->loop, s->frame, length))
-        return SKED_OK;
-    const sked_i_question q = {.ii = s->frame->ii,
-                               .lo = s->frame->lo,
-                               .hi = s->frame->hi,
-                               .weight = s->frame->weight,
-                               .hint = s->length < SKED_I_FAR && s->ii == s->frame->ii ? s->hint : NULL,
-                               .conflicts = (int64_t)(s->run->setting[OPTION_CONFLICTS] * s->effort),
-                               .seed = sked_i_rng_next(&s->rng)};
-    s->left--;
-    const sked_status st = sked_i_exact_solve(s->loop, &q, &s->run->limit, verdict, s->start, &met, err);
-    s->run->evaluations += met;
-    if (st == SKED_OK && *verdict == SKED_I_FOUND && !sked_i_ims_assign(s->ims, s->frame, s->start))
-        *verdict = SKED_I_UNKNOWN;
-    return st;
-}
 
 /* Notes that no schedule at this interval is shorter than `bound`. */
 static void note_length_bound(searcher *s, int64_t bound)
@@ -301,8 +379,7 @@ static void note_length_bound(searcher *s, int64_t bound)
 static sked_status shorten(searcher *s, sked_error *err)
 {
     bool found = false;
-    const int64_t length = s->length < SKED_I_FAR ? s->length - 1 : SKED_I_FAR;
-    if (!sked_i_frame_limit(s->loop, s->frame, length))
+    if (!sked_i_frame_limit(s->loop, s->frame, s->length - 1))
         return SKED_OK;
     const sked_status st = try_orders(s, &found, err);
     return st == SKED_OK && found ? offer(s, err) : st;
@@ -311,8 +388,10 @@ static sked_status shorten(searcher *s, sked_error *err)
 /* Asks one length and takes in the answer; *bound rises with a refutation. */
 static sked_status settle_length(searcher *s, int64_t length, int64_t *bound, sked_error *err)
 {
-    sked_i_verdict verdict;
-    sked_status st = ask_length(s, length, &verdict, err);
+    sked_i_verdict verdict = SKED_I_NONE;
+    sked_status st = SKED_OK;
+    if (sked_i_frame_limit(s->loop, s->frame, length))
+        st = ask_windows(s, &verdict, err);
     if (st == SKED_OK && verdict == SKED_I_FOUND)
         st = offer(s, err);
     if (st == SKED_OK && verdict == SKED_I_NONE) {
@@ -328,7 +407,10 @@ static sked_status search_length(searcher *s, int64_t ii, sked_error *err)
     sked_status st = SKED_OK;
     if (!sked_i_frame_set(s->loop, s->frame, ii, SKED_I_FAR))
         return SKED_OK;
-    int64_t bound = s->frame->path;
+    int64_t bound;
+    st = sked_i_frame_length(s->loop, s->frame, &bound, err);
+    if (st != SKED_OK)
+        return st;
     note_length_bound(s, bound);
     for (s->effort = 1; st == SKED_OK && bound < s->length && !is_over(s); s->effort *= 1.5) {
         st = shorten(s, err);
@@ -336,9 +418,9 @@ static sked_status search_length(searcher *s, int64_t ii, sked_error *err)
             continue;
         if (st == SKED_OK && bound < s->length && !is_over(s))
             st = settle_length(s, bound, &bound, err);
-        if (st == SKED_OK && bound + 1 < s->length && s->length < SKED_I_FAR && !is_over(s))
+        if (st == SKED_OK && bound + 1 < s->length && !is_over(s))
             st = settle_length(s, s->length - 1, &bound, err);
-        if (st == SKED_OK && bound + 1 < s->length && s->length < SKED_I_FAR && !is_over(s))
+        if (st == SKED_OK && bound + 1 < s->length && !is_over(s))
             st = settle_length(s, bound + (s->length - bound) / 2, &bound, err);
         sked_i_run_progress(s->run, "schedule length");
     }
@@ -390,14 +472,19 @@ static sked_status search_all(searcher *s, sked_error *err)
     const int64_t given = given_ii(s);
     if (s->loop->pipelined && given > 0 && s->run->problem->objective == SKED_OBJECTIVE_II)
         sked_i_run_raise_bound(s->run, (double)given);
+    if (st == SKED_OK && given > 0)
+        st = find_first(s, given, err);
     if (st == SKED_OK && given == 0) {
-        st = sked_i_run_member(s->run, "modulo-list", NULL, 0, INFINITY, err);
+        const sked_i_list_settings set = {SKED_I_BY_HEIGHT, 8, 4, true};
+        st = sked_i_list_upward(s->run, s->loop, s->frame, s->ims, &set, err);
         recall(s);
+        if (st == SKED_OK)
+            st = find_any(s, err);
         if (st == SKED_OK)
             st = search_interval(s, err);
     }
-    if (st == SKED_OK && (given > 0 || s->ii < SKED_I_FAR))
-        st = search_length(s, given > 0 ? given : s->ii, err);
+    if (st == SKED_OK && s->length < SKED_I_FAR)
+        st = search_length(s, s->ii, err);
     if (st == SKED_OK && s->run->max_kept > 1)
         st = collect(s, err);
     return st;
@@ -408,6 +495,7 @@ static sked_status run_search(sked_i_run *run, sked_error *err)
     sked_status st = SKED_OK;
     searcher s = {.run = run, .ii = SKED_I_FAR, .length = SKED_I_FAR};
     const int32_t n = run->problem->graph->n_ops;
+    s.bounded = run->problem->horizon < INFINITY || run->problem->fix_start != NULL;
     s.left = run->options->iterations > 0 ? run->options->iterations : INT64_MAX;
     sked_i_rng_seed(&s.rng, run->options->seed, 0);
     SKED_TRY(sked_i_loop_create(run->problem, &s.loop, err));
