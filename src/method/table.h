@@ -6,4 +6,5 @@
     X(heft)                 \
     X(modulo_list)          \
     X(search)               \
-    X(modulo_search)
+    X(modulo_search)        \
+    X(exact)

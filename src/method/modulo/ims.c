@@ -186,6 +186,53 @@ static int32_t device_range(const sked_i_ims *m, int32_t i, int32_t *first)
     return loop->duration[i] > 0 || loop->transfer != NULL ? loop->devices : 1;
 }
 
+/* How many ops like i the tightest of its pools takes at once. */
+static int64_t lanes_of(const sked_i_loop *loop, int32_t i)
+{
+    int64_t lanes = sked_i_loop_on_device(loop, i) ? 1 : SKED_I_FAR;
+    for (int64_t u = loop->use_ptr[i]; u < loop->use_ptr[i + 1]; u++) {
+        const int64_t fits = loop->room[loop->use[u].pool] / loop->use[u].amount;
+        lanes = fits < lanes ? fits : lanes;
+    }
+    return lanes;
+}
+
+/*
+ * A pool of `lanes` is full without gaps when ops of one length stand end to end through all its turns:
+ * at the multiples of the length, folded. From folded time `at`, the wait for the next of them.
+ */
+static int64_t wait_for_multiple(int64_t at, int64_t length, int64_t lanes, int64_t ii)
+{
+    int64_t best = ii - at;
+    for (int64_t k = 0; k < lanes && k < length && k < 64; k++) {
+        const int64_t over = (at + k * ii) % length, wait = over > 0 ? length - over : 0;
+        if (at + wait + k * ii + length <= lanes * ii && wait < best)
+            best = wait;
+    }
+    return best;
+}
+
+/* Like sked_i_table_fit; when aligned, on those multiples where one is free. */
+static int64_t fit(const sked_i_ims *m, int32_t i, int32_t device, int64_t early)
+{
+    const int64_t length = m->loop->duration[i], ii = m->frame->ii;
+    const int64_t first = sked_i_table_fit(m->table, i, device, early);
+    if (!m->aligned || length < 2 || first < 0 || length > ii)
+        return first;
+    const int64_t lanes = lanes_of(m->loop, i);
+    for (int64_t delay = first; delay < ii && lanes < length;) {
+        const int64_t wait = wait_for_multiple((early + delay) % ii, length, lanes, ii);
+        if (wait == 0)
+            return delay;
+        const int64_t more =
+            delay + wait < ii ? sked_i_table_fit(m->table, i, device, early + delay + wait) : -1;
+        if (more < 0)
+            break;
+        delay += wait + more;
+    }
+    return first;
+}
+
 /* First free slot over all devices within one interval and the window; false: none. */
 static bool find_slot(const sked_i_ims *m, int32_t i, int32_t *device, int64_t *start)
 {
@@ -196,7 +243,7 @@ static bool find_slot(const sked_i_ims *m, int32_t i, int32_t *device, int64_t *
         const int64_t early = earliest(m, i, d);
         if (early > m->frame->hi[i] || (found && early >= *start))
             continue;
-        const int64_t delay = sked_i_table_fit(m->table, i, d, early);
+        const int64_t delay = fit(m, i, d, early);
         if (delay < 0 || early + delay > m->frame->hi[i] || (found && early + delay >= *start))
             continue;
         *start = early + delay;

@@ -132,6 +132,7 @@ typedef struct sked_i_ims {
     int32_t *order;        /* [ops] by priority */
     int32_t *rank;         /* [ops] its inverse */
     int32_t *heap, heaped; /* unplaced ops by rank */
+    bool aligned;          /* place ops on multiples of their duration where possible */
     sked_i_keyed *sort;    /* [ops] scratch */
 } sked_i_ims;
 SKED_MUST_CHECK sked_status sked_i_ims_create(const sked_i_loop *loop, sked_i_ims **out, sked_error *err);
@@ -157,6 +158,20 @@ void sked_i_ims_load(sked_i_ims *m, const sked_i_frame *f, const int64_t *start,
 bool sked_i_ims_assign(sked_i_ims *m, const sked_i_frame *f, const int64_t *start);
 /* Latest finish of the schedule made. */
 int64_t sked_i_ims_length(const sked_i_ims *m);
+
+typedef struct sked_i_list_settings {
+    int priority;  /* SKED_I_BY_* of the first try */
+    double budget; /* placements per op */
+    int tries;     /* per interval */
+    bool compact;
+} sked_i_list_settings;
+/*
+ * The list method (list.c): offers the schedule of the least interval that takes all ops; at a given
+ * interval, or without one, tries with growing budgets. Nothing is offered where nothing was found.
+ */
+SKED_MUST_CHECK sked_status sked_i_list_upward(sked_i_run *run, const sked_i_loop *loop, sked_i_frame *frame,
+                                               sked_i_ims *ims, const sked_i_list_settings *set,
+                                               sked_error *err);
 
 /* ------------------------------------------------------------------ exact decision */
 

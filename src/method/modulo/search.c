@@ -83,6 +83,7 @@ static sked_status try_orders(searcher *s, bool *found, sked_error *err)
         const int kind = (int)sked_i_rng_below(&s->rng, 4);
         s->left--;
         s->run->evaluations++;
+        s->ims->aligned = sked_i_rng_below(&s->rng, 2) == 1;
         sked_i_ims_order(s->ims, s->frame, kind, setting[OPTION_NOISE] * sked_i_rng_uniform(&s->rng),
                          &s->rng);
         *found = sked_i_ims_run(s->ims, s->frame, budget, k % 2 ? &s->rng : NULL, &s->run->limit);
@@ -474,7 +475,8 @@ static sked_status search_all(searcher *s, sked_error *err)
     if (st == SKED_OK && given > 0)
         st = find_first(s, given, err);
     if (st == SKED_OK && given == 0) {
-        st = sked_i_run_member(s->run, "modulo-list", NULL, 0, INFINITY, err);
+        const sked_i_list_settings set = {SKED_I_BY_HEIGHT, 8, 4, true};
+        st = sked_i_list_upward(s->run, s->loop, s->frame, s->ims, &set, err);
         recall(s);
         if (st == SKED_OK)
             st = find_any(s, err);
