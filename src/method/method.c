@@ -157,7 +157,7 @@ static sked_status judge(sked_i_run *run, const sked_schedule *s, sked_error *er
     sked_error why = {0};
     if (sked_schedule_validate(run->problem, s, &why) != SKED_OK)
         return sked_i_fail(err, why.status == SKED_ERR_MEMORY ? SKED_ERR_MEMORY : SKED_ERR_BUG,
-                           "a method made an invalid schedule: %s", why.message);
+                           "method '%s' made an invalid schedule: %s", run->current, why.message);
     sked_metrics m;
     sked_status st = sked_schedule_measure(run->problem, s, &m, err);
     if (st != SKED_OK)
@@ -202,11 +202,14 @@ static sked_status run_method(const sked_i_method *m, sked_i_run *run, const cha
                                           n_settings, values, err);
     if (st != SKED_OK)
         return st;
+    const char *outer = run->current;
+    run->current = m->info.name;
     run->setting = values;
     const double first = sked_i_run_best(run), second = run->n_kept ? run->key[0][1] : INFINITY;
     char before[sizeof run->winner];
     memcpy(before, run->winner, sizeof before);
     st = m->run(run, err);
+    run->current = outer;
     const bool better =
         run->n_kept && (run->key[0][0] < first || (run->key[0][0] == first && run->key[0][1] < second));
     if (better && strcmp(before, run->winner) == 0) /* a member inside has named itself already */
