@@ -70,7 +70,7 @@ typedef struct parser {
  * Two subgraphs of n nodes joined by one arrow are n * n edges, and a default demand on n pools holds for
  * every node: a small file can stand for a huge graph. More than this beyond its size is not meant.
  */
-static const int64_t max_expansion = 1 << 24;
+static const int64_t max_expansion = 1 << 20;
 
 static bool expands_too_far(const parser *p, int64_t made)
 {

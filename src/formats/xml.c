@@ -28,8 +28,10 @@ static void fail_with(sked_i_xml *x, sked_status status, const char *message)
         sked_i_no_memory(x->err);
     else
         sked_i_fail(x->err, status, "%s:%d: %s", x->source->name, (int)sked_i_xml_line(x), message);
+    /* No more callbacks. Not xmlStopParser: it frees the buffer that the attributes of this tag point into.
+     */
     if (x->parser != NULL)
-        xmlStopParser(x->parser);
+        ((xmlParserCtxtPtr)x->parser)->disableSAX = 1;
 }
 
 void sked_i_xml_fail(sked_i_xml *x, const char *format, ...)
@@ -59,7 +61,7 @@ void sked_i_xml_pass(sked_i_xml *x, const sked_error *cause)
 
 bool sked_i_xml_attribute(sked_i_xml *x, const char *name, sked_i_buffer *out)
 {
-    for (int i = 0; i < x->n_attributes; i++) {
+    for (int i = 0; i < x->n_attributes && x->status == SKED_OK; i++) {
         const void **a = x->attributes + 5 * i; /* local name, prefix, URI, value, its end */
         if (strcmp(a[0], name) != 0)
             continue;
@@ -198,22 +200,26 @@ sked_status sked_i_xml_parse(const sked_i_source *source, const sked_i_xml_handl
                          .internalSubset = on_document_type,
                          .serror = on_error};
     sked_i_xml x = {.source = source, .handler = handler, .data = data, .err = err};
-    xmlParserCtxtPtr parser = xmlCreatePushParserCtxt(&sax, &x, NULL, 0, NULL);
-    if (parser == NULL)
-        return sked_i_no_memory(err);
-    x.parser = parser;
     /* Some errors (encodings, memory) know no parser and would be printed: for this thread they come to us.
      */
     const xmlStructuredErrorFunc old_handler = xmlStructuredError;
     void *const old_context = xmlStructuredErrorContext;
     xmlSetStructuredErrorFunc(&x, on_error);
-    /* NOENT only turns "&amp;" into "&": without a document type there is nothing else to expand. */
-    xmlCtxtUseOptions(parser, XML_PARSE_NONET | XML_PARSE_NOENT);
-    feed(&x);
-    if (parser->myDoc != NULL)
-        xmlFreeDoc(parser->myDoc);
-    xmlFreeParserCtxt(parser);
+    xmlParserCtxtPtr parser = xmlCreatePushParserCtxt(&sax, &x, NULL, 0, NULL);
+    x.parser = parser;
+    if (parser == NULL) {
+        fail_with(&x, SKED_ERR_MEMORY, "");
+    } else {
+        /* NOENT only turns "&amp;" into "&": without a document type there is nothing else to expand. */
+        xmlCtxtUseOptions(parser, XML_PARSE_NONET | XML_PARSE_NOENT);
+        feed(&x);
+        if (parser->myDoc != NULL)
+            xmlFreeDoc(parser->myDoc);
+        xmlFreeParserCtxt(parser);
+    }
     xmlSetStructuredErrorFunc(old_context, old_handler);
+    if (x.status != SKED_OK)
+        xmlResetLastError(); /* this thread's copy of what err says already */
     sked_i_buffer_free(&x.text);
     return x.status;
 }

@@ -16,8 +16,15 @@ typedef struct sked_i_arc {
  * guard bit above it: free amounts carry their guard bits set, and a demand fits exactly when
  * (free - demand) still has all of them.
  */
+/* Where one pool lies in the words. */
+typedef struct sked_i_field {
+    int32_t word, shift;
+    uint64_t mask, capacity;
+} sked_i_field;
+
 typedef struct sked_i_core {
-    int32_t n, words;
+    int32_t n, words, fields;
+    sked_i_field *field;      /* [fields] */
     int32_t *duration;        /* [n] */
     uint64_t *demand;         /* [n * words] */
     uint64_t *full, *guard;   /* [words] everything free; the guard bits */
@@ -58,6 +65,12 @@ SKED_MUST_CHECK sked_status sked_i_cumulative_schedule(const sked_i_cumulative *
                                                        sked_schedule **out, sked_error *err);
 /* A schedule's starts as core times (rounded up): keys for a decoder, not a valid core schedule. */
 void sked_i_cumulative_keys(const sked_i_cumulative *c, const sked_schedule *s, int32_t *key);
+
+/* Amount of one pool in an op's demand. */
+static inline uint64_t sked_i_amount(const sked_i_core *core, const sked_i_field *f, int32_t op)
+{
+    return core->demand[(int64_t)op * core->words + f->word] >> f->shift & f->mask;
+}
 
 static inline bool sked_i_fits(uint64_t free_amount, uint64_t demand, uint64_t guard)
 {

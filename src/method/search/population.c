@@ -6,6 +6,8 @@
 #include "method/search/search.h"
 
 #include <string.h>
+#include <stdio.h>
+#include "method/search/learn.h"
 
 typedef struct member {
     int32_t cost;
@@ -217,11 +219,28 @@ static void evolve(population *p, int32_t capacity, int64_t patience)
 bool sked_i_population_search(sked_i_worker *w)
 {
     population p;
-    const int32_t capacity = 60;
+    const int32_t capacity = 120;
     if (!open_population(&p, w, capacity))
         return false;
     for (int32_t poor = 0; poor < 20 && !sked_i_worker_over(w);) {
-        evolve(&p, capacity, 4000);
+        evolve(&p, capacity, 10000);
+        if (getenv("LEARN") && !sked_i_worker_over(w) && sked_i_learner_fits(w, w->best)) {
+            sked_i_learner *l = sked_i_learner_create(w, w->best);
+            int32_t *s = malloc(sizeof *s * (size_t)w->problem->n);
+            for (;;) {
+                sked_i_verdict v = sked_i_learner_solve(l, w->best - 1, NULL, 0, w->best_start, 100000000, s);
+                if (getenv("LEARN")[0] == 'v') fprintf(stderr, "verdict %d best %d ev %ld t %.2f\n", v, w->best, (long)w->evaluations, sked_i_limit_share(&w->limit));
+                if (v == SKED_I_FOUND) {
+                    int32_t ms = 0;
+                    for (int32_t i = 0; i < w->problem->n; i++) { int32_t f = s[i] + w->problem->forward.duration[i]; ms = f > ms ? f : ms; }
+                    ms = sked_i_justify(w, ms, s);
+                    sked_i_worker_see(w, ms, s);
+                } else if (v == SKED_I_REFUTED) { w->goal = w->best; break; }
+                else break;
+            }
+            free(s);
+            sked_i_learner_destroy(l);
+        }
         poor = p.size < capacity / 4 ? poor + 1 : 0; /* hardly any different schedules exist */
     }
     close_population(&p);
