@@ -54,6 +54,7 @@ static sked_status deliver(lister *l, sked_error *err)
     if (l->ims->table->failed)
         return sked_i_no_memory(err);
     l->run->evaluations++;
+    sked_i_frame_note(l->loop, l->frame, l->run, l->frame->path);
     return sked_i_loop_offer(l->loop, l->run, l->frame->ii, l->ims->start, l->ims->device, err);
 }
 
