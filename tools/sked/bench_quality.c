@@ -14,7 +14,7 @@
 /* One instance: where it is, on which machine, and what is known of it. */
 typedef struct instance {
     char path[512];
-    char library[400]; /* op library as JSON text; "" = none */
+    char library[2600]; /* op library as JSON text; "" = none */
     int32_t devices;
     sked_objective objective;
     double reference;  /* best known; NAN: the lower bound is the reference */
@@ -166,7 +166,7 @@ static sked_status list_jobshop(const arguments *a, const char *name, instance *
 /* "MUL:2 ALU:1" and the kind of library into an op library: MUL and DIV take two steps, all else one. */
 static void write_library(const char *kind, const char *limits, char *out, size_t size)
 {
-    char types[300] = "", units[100] = "";
+    char types[2000] = "", units[400] = "";
     size_t used = 0, unit_used = 0;
     const bool pooled = strcmp(kind, "MUL_ALU") == 0;
     for (const char *s = limits; *s;) {
