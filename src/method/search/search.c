@@ -168,7 +168,7 @@ cleanup:
 static void work(void *data, int index)
 {
     sked_i_worker *w = (sked_i_worker *)data + index;
-    if (!sked_i_population_search(w))
+    if (!sked_i_portfolio_run(w))
         fail_worker(w, sked_i_no_memory(&w->error));
 }
 
@@ -196,6 +196,7 @@ static sked_status merge(sked_i_run *run, const sked_i_cumulative *c, sked_i_wor
     for (int k = 0; k < count; k++) {
         sked_i_worker *w = &workers[k];
         run->evaluations += w->evaluations;
+        run->exhausted = run->exhausted || (w->proved && c->exact);
         least = w->least_cost < least ? w->least_cost : least;
         if (w->status != SKED_OK)
             return sked_i_fail(err, w->status, "%s", w->error.message);
