@@ -21,8 +21,8 @@ struct sked_i_population {
     int32_t best;            /* cost within this life */
     int64_t stale, patience; /* children since it improved; the life ends at patience */
     int32_t lives, poor;     /* poor: lives in a row with hardly any different schedules */
-    member *member; /* [size] */
-    int32_t *pool;  /* [size * n] */
+    member *member;          /* [size] */
+    int32_t *pool;           /* [size * n] */
     int32_t *child, *start, *position;
     uint8_t *used;
 };
@@ -134,7 +134,8 @@ static void fill_from(population *p, const int32_t *list, int32_t from, int32_t 
 static void cross(population *p, const member *a, const member *b)
 {
     sked_i_rng *r = &p->w->rng;
-    int32_t x = (int32_t)sked_i_rng_below(r, (uint64_t)p->n + 1), y = (int32_t)sked_i_rng_below(r, (uint64_t)p->n + 1);
+    int32_t x = (int32_t)sked_i_rng_below(r, (uint64_t)p->n + 1),
+            y = (int32_t)sked_i_rng_below(r, (uint64_t)p->n + 1);
     if (x > y) {
         const int32_t t = x;
         x = y;

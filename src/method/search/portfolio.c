@@ -13,13 +13,13 @@ typedef struct portfolio {
     sked_i_worker *w;
     sked_i_population *population;
     sked_i_learner *learner;
-    bool learns;   /* the learner can help with this problem */
-    bool breeds;   /* so can the population */
+    bool learns; /* the learner can help with this problem */
+    bool breeds; /* so can the population */
     double effort[techniques], weight[techniques];
     int64_t slice; /* effort of one turn */
     int32_t *guide, *found;
     sked_i_bound *assume;
-    double width;  /* ops left free in a window */
+    double width; /* ops left free in a window */
 } portfolio;
 
 static void close_portfolio(portfolio *p)
@@ -148,7 +148,8 @@ static int choose(const portfolio *p)
     if (!p->learns || p->w->best == INT32_MAX)
         return genetic;
     for (int t = p->breeds ? genetic : complete; t < techniques; t++)
-        if (!(p->breeds || best != genetic) || p->effort[t] / p->weight[t] < p->effort[best] / p->weight[best])
+        if (!(p->breeds || best != genetic) ||
+            p->effort[t] / p->weight[t] < p->effort[best] / p->weight[best])
             best = t;
     return best;
 }
@@ -171,7 +172,8 @@ bool sked_i_portfolio_run(sked_i_worker *w)
 {
     portfolio p;
     bool ok = open_portfolio(&p, w);
-    if (getenv("WEIGHTS")) sscanf(getenv("WEIGHTS"), "%lf,%lf,%lf", p.weight, p.weight+1, p.weight+2);
+    if (getenv("WEIGHTS"))
+        sscanf(getenv("WEIGHTS"), "%lf,%lf,%lf", p.weight, p.weight + 1, p.weight + 2);
     while (ok && !sked_i_worker_over(w) && (p.breeds || p.learns)) {
         const int t = choose(&p);
         const int64_t before = w->evaluations;
@@ -179,9 +181,12 @@ bool sked_i_portfolio_run(sked_i_worker *w)
         ok = run_technique(&p, t);
         p.effort[t] += (double)(w->evaluations - before) * (t == genetic ? 1 : conflict_effort);
         p.learns = p.learns && (w->best == INT32_MAX || sked_i_learner_fits(w, w->best));
-        if (w->best < best && getenv("VERB")) fprintf(stderr, "  %d: %d -> %d at %.2f width %.0f\n", t, best, w->best, sked_i_limit_share(&w->limit), p.width);
+        if (w->best < best && getenv("VERB"))
+            fprintf(stderr, "  %d: %d -> %d at %.2f width %.0f\n", t, best, w->best,
+                    sked_i_limit_share(&w->limit), p.width);
         p.slice += p.slice / 4;
-        if (p.slice > 60000) p.slice = 60000;
+        if (p.slice > 60000)
+            p.slice = 60000;
     }
     close_portfolio(&p);
     return ok;

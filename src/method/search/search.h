@@ -35,9 +35,9 @@ typedef struct sked_i_worker {
     int32_t *list, *start, *key; /* [n] scratch of the decoding helpers below */
     /* The first worker runs on the caller's thread and offers as it goes. */
     bool leads;
-    int32_t published;    /* makespan last offered */
-    double next_publish;  /* clock */
-    sked_status status;   /* first failure */
+    int32_t published;   /* makespan last offered */
+    double next_publish; /* clock */
+    sked_status status;  /* first failure */
     sked_error error;
 } sked_i_worker;
 
@@ -47,7 +47,8 @@ bool sked_i_worker_over(sked_i_worker *w);
 void sked_i_worker_see(sked_i_worker *w, int32_t cost, const int32_t *start);
 uint64_t sked_i_hash(const int32_t *start, int32_t n);
 
-/* Cost of what the forward decoder just made: the makespan, worse than any valid one where starts are missed. */
+/* Cost of what the forward decoder just made: the makespan, worse than any valid one where starts are missed.
+ */
 int32_t sked_i_worker_cost(const sked_i_worker *w, int32_t makespan);
 
 /*
