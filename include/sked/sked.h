@@ -16,6 +16,7 @@
 #ifndef SKED_SKED_H
 #define SKED_SKED_H
 
+#include <math.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -75,9 +76,12 @@ SKED_API void sked_free(void *p);
 typedef struct sked_graph sked_graph;
 typedef struct sked_builder sked_builder;
 
+/* In sked_builder_add_edge: the lag is the duration of `from`, and follows it. */
+#define SKED_LAG_DEFAULT ((double)NAN)
+
 typedef struct sked_edge {
     int32_t from, to;
-    double lag;       /* start to start; NAN in sked_builder_add_edge = duration of `from` */
+    double lag;       /* start to start; or SKED_LAG_DEFAULT */
     double bytes;     /* >= 0 */
     int32_t distance; /* >= 0; k > 0 marks a loop-carried edge */
 } sked_edge;
@@ -133,6 +137,8 @@ SKED_API double sked_graph_capacity(const sked_graph *g, int32_t resource);     
 SKED_API int32_t sked_graph_find_resource(const sked_graph *g, const char *name); /* -1: none */
 /* Edges are numbered by `from`, then in the order they were added. */
 SKED_API void sked_graph_edge(const sked_graph *g, int64_t edge, sked_edge *out);
+/* A topological order of the edges of distance 0 into order[ops]. O(ops). */
+SKED_API void sked_graph_topological(const sked_graph *g, int32_t *order);
 /* True when both have the same ops (names, types, all numbers), resources and edges. */
 SKED_API bool sked_graph_equal(const sked_graph *a, const sked_graph *b);
 
@@ -141,13 +147,14 @@ typedef struct sked_graph_info {
     int64_t edges, carried_edges,
         redundant_edges;  /* redundant: not in the transitive reduction; -1 unknown */
     int32_t depth;        /* ops on the longest chain */
-    int32_t width;        /* largest level by depth: a lower bound of the true width */
+    int32_t width;        /* most ops that can run at once, or a lower bound: the largest level by depth */
+    bool width_exact;     /* true: width is exact */
     double work;          /* sum of durations */
     double critical_path; /* longest path by lag plus last duration */
     double memory, bytes, weight;
     bool integral; /* every number is an integer below 2^53 */
 } sked_graph_info;
-/* O(ops + edges), and the reduction where its bitset rows fit the memory limit. */
+/* O(ops + edges), and reduction and exact width where they stay within a second or so (docs/graph.md). */
 SKED_API SKED_MUST_CHECK sked_status sked_graph_describe(const sked_graph *g, sked_graph_info *out,
                                                          sked_error *err);
 
@@ -181,21 +188,48 @@ SKED_API SKED_MUST_CHECK sked_status sked_graph_parse(const char *name, const ch
 SKED_API SKED_MUST_CHECK sked_status sked_graph_write(const sked_graph *g, const char *path,
                                                       const char *format, sked_error *err);
 
+/* ------------------------------------------------------------------ options */
+
+/* Of methods and generators: one table line gives name, type, range, default and help. */
+typedef enum sked_option_kind {
+    SKED_OPTION_INT,
+    SKED_OPTION_REAL,
+    SKED_OPTION_BOOL,
+    SKED_OPTION_ENUM
+} sked_option_kind;
+
+typedef struct sked_option {
+    const char *name;
+    sked_option_kind kind;
+    const char *preset;  /* default, as it would be typed */
+    double min, max;     /* INT and REAL */
+    const char *choices; /* ENUM: "a|b|c" */
+    const char *help;
+} sked_option;
+
 /* ------------------------------------------------------------------ generators */
 
 typedef struct sked_family {
-    const char *name;    /* "erdos-renyi" */
-    const char *summary; /* one line, with the meaning of its parameters */
+    const char *name;           /* "erdos-renyi" */
+    const char *summary;        /* one line */
+    const sked_option *options; /* its parameters, given as "name=value" in settings */
+    int n_options;
+    const char *duration; /* default distribution; NULL: by op type */
 } sked_family;
 SKED_API int sked_family_count(void);
 SKED_API const sked_family *sked_family_at(int i);
 
+/*
+ * nodes: ops of the graph; families that exist only in certain sizes (fft, cholesky, lu) give the largest
+ * instance with at most that many. Same options and seed: the same graph on every machine. Each column has
+ * random numbers of its own: another duration does not change the edges.
+ */
 typedef struct sked_generate_options {
     int32_t nodes;
     uint64_t seed;
     const char *duration; /* distribution "uniform:1,10", "const:1", ... NULL: family's default */
     const char *bytes, *memory, *weight;
-    const char *demand;          /* "RES:capacity:distribution[;...]"; NULL: none */
+    const char *demand;          /* "RES:capacity:distribution[;...]"; NULL: family's default */
     const char *const *settings; /* "key=value" family parameters (p=0.1, width=0.3) */
     int n_settings;
 } sked_generate_options;
@@ -329,23 +363,16 @@ SKED_API void sked_simulator_destroy(sked_simulator *sim);
 SKED_API void sked_simulator_run(sked_simulator *sim, int32_t count, const int32_t *device,
                                  const int32_t *order, bool transfers, double *makespan, double *start);
 
+/*
+ * The same for large batches on a backend, "cpu" or "cuda", makespans only. Every order must be a
+ * topological order of the graph; NAN where one is not. UNSUPPORTED or DEVICE where the backend is missing.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_simulator_batch(const sked_simulator *sim, const char *backend,
+                                                          int64_t count, const int32_t *device,
+                                                          const int32_t *order, bool transfers,
+                                                          double *makespan, sked_error *err);
+
 /* ------------------------------------------------------------------ methods */
-
-typedef enum sked_option_kind {
-    SKED_OPTION_INT,
-    SKED_OPTION_REAL,
-    SKED_OPTION_BOOL,
-    SKED_OPTION_ENUM
-} sked_option_kind;
-
-typedef struct sked_option {
-    const char *name;
-    sked_option_kind kind;
-    const char *preset;  /* default, as it would be typed */
-    double min, max;     /* INT and REAL */
-    const char *choices; /* ENUM: "a|b|c" */
-    const char *help;
-} sked_option;
 
 /* What a method can take. A problem that needs a missing one is refused as UNSUPPORTED. */
 #define SKED_FEATURE_LIST(X)                                     \
@@ -408,8 +435,9 @@ typedef struct sked_result {
     double value, lower_bound; /* of the objective */
     bool optimal;              /* value meets the bound, or the search space was exhausted */
     int64_t evaluations;       /* complete schedules built or evaluated */
-    double seconds;
-    char note[200]; /* what a user may want to know; "" */
+    double seconds;            /* whole run: bounds, method, validation */
+    double build_seconds;      /* the method alone, without judging what it offered */
+    char note[200];            /* what a user may want to know; "" */
 } sked_result;
 /*
  * Runs a method. Every schedule in the result has passed sked_schedule_validate. opt may be NULL.
@@ -424,9 +452,28 @@ SKED_API void sked_result_clear(sked_result *r);
 
 typedef struct sked_target {
     const char *name, *summary;
+    const sked_option *options; /* "name:key=value,key=value" in a spec */
+    int n_options;
 } sked_target;
 SKED_API int sked_target_count(void);
 SKED_API const sked_target *sked_target_at(int i);
+
+/*
+ * A target made ready for one problem with devices. spec: a name with options ("noisy:model=type,strength=0.3"), or
+ * "command:PROGRAM ARGS". The schedule's devices and the order on each are kept; times are the target's own.
+ */
+typedef struct sked_target_run sked_target_run;
+SKED_API SKED_MUST_CHECK sked_status sked_target_open(const char *spec, const sked_problem *p, uint64_t seed,
+                                                      sked_target_run **out, sked_error *err);
+/*
+ * Time the schedule takes on the target. command: DEVICE where the program fails, is too slow or prints no
+ * number, after its retries; other schedules can still be measured.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_target_measure(sked_target_run *t, const sked_schedule *s, double *time,
+                                                         sked_error *err);
+/* Sum of the durations on the target: work / time is the speedup there. */
+SKED_API double sked_target_work(const sked_target_run *t);
+SKED_API void sked_target_close(sked_target_run *t);
 
 /* ------------------------------------------------------------------ reports */
 
@@ -450,6 +497,32 @@ typedef struct sked_report_data {
 /* Validates first, then writes under a temporary name and renames. path "-" with format: stdout. */
 SKED_API SKED_MUST_CHECK sked_status sked_report_write(const sked_report_data *data, const char *path,
                                                        const char *format, sked_error *err);
+
+/* Writes several schedules, one JSON object a line (.jsonl), all validated first. */
+SKED_API SKED_MUST_CHECK sked_status sked_schedules_write(const sked_problem *p,
+                                                          const sked_schedule *const *s, int32_t count,
+                                                          const char *path, sked_error *err);
+
+/* ------------------------------------------------------------------ several processes */
+
+/*
+ * A build with MPI (preset mpi) lets `mpirun -n K` run K processes on one problem: each takes a seed of
+ * its own (sked_dist_seed) and the best result of all reaches rank 0. Without MPI there is one process
+ * and every call does nothing. begin comes first in main, end last; begin may take arguments away.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_dist_begin(int *argc, char ***argv, sked_error *err);
+SKED_API void sked_dist_end(sked_status status);
+SKED_API int sked_dist_rank(void);
+SKED_API int sked_dist_size(void);
+/* The seed of this rank: rank 0 keeps `seed`, so one process gives the same result as a plain build. */
+SKED_API uint64_t sked_dist_seed(uint64_t seed);
+/*
+ * Call on every rank with its own outcome: rank 0 ends with the best result (value, then makespan, then
+ * lowest rank) and the best proven bound of all; evaluations are summed. If only some ranks found a schedule,
+ * that is enough. The other ranks' results are left as they are.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_dist_best(const sked_problem *p, sked_status outcome,
+                                                    sked_result *result, sked_error *err);
 
 /* ------------------------------------------------------------------ helpers the command shares */
 

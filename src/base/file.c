@@ -1,4 +1,4 @@
-#define _GNU_SOURCE
+#define _POSIX_C_SOURCE 200809L
 #include "base/file.h"
 
 #include "base/memory.h"
@@ -95,6 +95,44 @@ static sked_status write_direct(int fd, const char *path, const char *data, int6
     return SKED_OK;
 }
 
+/* A fresh file beside path. Not mkstemp: its mode 0600 can only be undone by touching the process's umask. */
+static int create_beside(const char *path, char *temporary, size_t size)
+{
+    int fd = -1;
+    for (int attempt = 0; fd < 0 && attempt < 1000; attempt++) {
+        snprintf(temporary, size, "%s.tmp%ld-%d", path, (long)getpid(), attempt);
+        fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd < 0 && errno != EEXIST)
+            break;
+    }
+    return fd;
+}
+
+static sked_status write_and_rename(const char *path, const char *data, int64_t size, sked_error *err)
+{
+    const size_t length = strlen(path) + 40;
+    char *temporary = sked_i_alloc((int64_t)length, 1);
+    if (temporary == NULL)
+        return sked_i_no_memory(err);
+    sked_status st = SKED_OK;
+    const int fd = create_beside(path, temporary, length);
+    if (fd < 0) {
+        st = io_error(path, "cannot create", err);
+        free(temporary);
+        return st;
+    }
+    if (!write_all(fd, data, size))
+        st = io_error(path, "cannot write", err);
+    if (close(fd) != 0 && st == SKED_OK)
+        st = io_error(path, "cannot write", err);
+    if (st == SKED_OK && rename(temporary, path) != 0)
+        st = io_error(path, "cannot write", err);
+    if (st != SKED_OK)
+        unlink(temporary);
+    free(temporary);
+    return st;
+}
+
 sked_status sked_i_file_write(const char *path, const char *data, int64_t size, sked_error *err)
 {
     if (strcmp(path, "-") == 0)
@@ -107,30 +145,7 @@ sked_status sked_i_file_write(const char *path, const char *data, int64_t size, 
         close(fd);
         return st;
     }
-    char *temporary = sked_i_alloc((int64_t)strlen(path) + 16, 1);
-    if (temporary == NULL)
-        return sked_i_no_memory(err);
-    sprintf(temporary, "%s.tmpXXXXXX", path);
-    const int fd = mkostemp(temporary, O_CLOEXEC);
-    sked_status st = SKED_OK;
-    if (fd < 0) {
-        st = io_error(path, "cannot create", err);
-        free(temporary);
-        return st;
-    }
-    const mode_t mask = umask(0);
-    umask(mask);
-    const bool written = write_all(fd, data, size) && fchmod(fd, 0666 & ~mask) == 0;
-    if (!written)
-        st = io_error(path, "cannot write", err);
-    if (close(fd) != 0 && st == SKED_OK)
-        st = io_error(path, "cannot write", err);
-    if (st == SKED_OK && rename(temporary, path) != 0)
-        st = io_error(path, "cannot write", err);
-    if (st != SKED_OK)
-        unlink(temporary);
-    free(temporary);
-    return st;
+    return write_and_rename(path, data, size, err);
 }
 
 bool sked_i_file_exists(const char *path)

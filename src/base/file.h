@@ -6,7 +6,7 @@
 /* Reads all of path ("-": standard input), 0-terminated, at most max bytes. Free *data. */
 SKED_MUST_CHECK sked_status sked_i_file_read(const char *path, int64_t max, char **data, int64_t *size,
                                              sked_error *err);
-/* Writes under a temporary name beside path, syncs and renames. "-": standard output. */
+/* Writes under a temporary name beside path and renames. "-": standard output. */
 SKED_MUST_CHECK sked_status sked_i_file_write(const char *path, const char *data, int64_t size,
                                               sked_error *err);
 bool sked_i_file_exists(const char *path);

@@ -12,9 +12,10 @@ void *sked_i_alloc(int64_t count, size_t size)
 
 void *sked_i_alloc_zero(int64_t count, size_t size)
 {
-    if (count < 0)
+    size_t bytes;
+    if (count < 0 || __builtin_mul_overflow((size_t)count, size, &bytes) || bytes > PTRDIFF_MAX)
         return NULL;
-    return calloc(count ? (size_t)count : 1, size);
+    return calloc(bytes ? bytes : 1, 1);
 }
 
 char *sked_i_strdup(const char *s)

@@ -22,6 +22,31 @@ void sked_i_rng_seed(sked_i_rng *r, uint64_t seed, uint64_t stream)
         (void)sked_i_rng_next(r);
 }
 
+double sked_i_log(double x)
+{
+    int e;
+    double m = frexp(x, &e);
+    if (m < 0.70710678118654757) {
+        m *= 2;
+        e--;
+    }
+    const double s = (m - 1) / (m + 1), z = s * s; /* log m = 2 atanh s, |s| < 0.172 */
+    double sum = 0;
+    for (int k = 23; k >= 3; k -= 2)
+        sum = (sum + 1.0 / k) * z;
+    return e * 0.69314718036912382 + (2 * s + (2 * s * sum + e * 1.9082149292705877e-10));
+}
+
+double sked_i_exp(double x)
+{
+    const double k = floor(x * 1.4426950408889634 + 0.5);
+    const double r = (x - k * 0.69314718036912382) - k * 1.9082149292705877e-10;
+    double sum = 1;
+    for (int i = 14; i >= 1; i--)
+        sum = 1 + sum * r / i;
+    return ldexp(sum, (int)k);
+}
+
 double sked_i_rng_normal(sked_i_rng *r)
 {
     if (r->has_spare) {
@@ -34,7 +59,7 @@ double sked_i_rng_normal(sked_i_rng *r)
         v = 2 * sked_i_rng_uniform(r) - 1;
         s = u * u + v * v;
     } while (s >= 1 || s == 0);
-    const double scale = sqrt(-2 * log(s) / s);
+    const double scale = sqrt(-2 * sked_i_log(s) / s);
     r->spare = v * scale;
     r->has_spare = 1;
     return u * scale;
@@ -42,7 +67,7 @@ double sked_i_rng_normal(sked_i_rng *r)
 
 double sked_i_rng_exponential(sked_i_rng *r)
 {
-    return -log1p(-sked_i_rng_uniform(r));
+    return -sked_i_log(1 - sked_i_rng_uniform(r)); /* 1 - u is exact */
 }
 
 void sked_i_rng_shuffle(sked_i_rng *r, int32_t *a, int64_t n)

@@ -11,13 +11,16 @@
 static const double exact_power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                      1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-/* Reads [sign]digits[.digits][e[sign]digits]; false where the text is anything else. */
-static bool scan_decimal(const char *s, const char *end, uint64_t *digits, int *count, int *exponent)
+/*
+ * Reads digits[.digits][e[sign]digits]; false where the text is anything else. The value is
+ * digits * 10^exponent while count < 20; power is the exponent as written.
+ */
+static bool scan_decimal(const char *s, const char *end, uint64_t *digits, int *count, int *exponent,
+                         int *power)
 {
     bool any = false;
     *digits = 0;
-    *count = 0;
-    *exponent = 0;
+    *count = *exponent = *power = 0;
     for (int after_point = 0;; s++) {
         if (s < end && *s >= '0' && *s <= '9') {
             any = true;
@@ -44,33 +47,49 @@ static bool scan_decimal(const char *s, const char *end, uint64_t *digits, int *
             return false;
         for (; s < end && *s >= '0' && *s <= '9'; s++)
             e = e < 100000 ? e * 10 + (*s - '0') : e;
-        *exponent += sign * e;
+        *power = sign * e;
+        *exponent += *power;
     }
     return s == end;
+}
+
+enum { LONGEST_NUMBER = 1000 };
+
+/* Beyond the exact cases: the digits without their point, so that no locale can change their meaning. */
+static double slow_decimal(const char *s, const char *end, int power)
+{
+    char copy[LONGEST_NUMBER + 16];
+    size_t n = 0;
+    bool after_point = false;
+    for (; s < end && *s != 'e' && *s != 'E'; s++) {
+        if (*s == '.') {
+            after_point = true;
+        } else {
+            copy[n++] = *s;
+            power -= after_point;
+        }
+    }
+    snprintf(copy + n, sizeof copy - n, "e%d", power);
+    return strtod(copy, NULL);
 }
 
 bool sked_i_parse_double(const char *text, size_t size, double *out)
 {
     const char *s = text, *end = text + size;
     bool negative = false;
+    if (size > LONGEST_NUMBER)
+        return false;
     if (s < end && (*s == '-' || *s == '+'))
         negative = *s++ == '-';
     uint64_t digits;
-    int count, exponent;
-    if (!scan_decimal(s, end, &digits, &count, &exponent))
+    int count, exponent, power;
+    if (!scan_decimal(s, end, &digits, &count, &exponent, &power))
         return false;
     double x;
-    if (count < 20 && digits < (1ull << 53) && exponent >= -22 && exponent <= 22) {
+    if (count < 20 && digits < (1ull << 53) && exponent >= -22 && exponent <= 22)
         x = exponent < 0 ? (double)digits / exact_power[-exponent] : (double)digits * exact_power[exponent];
-    } else {
-        char copy[400];
-        const size_t n = (size_t)(end - s);
-        if (n >= sizeof copy)
-            return false;
-        memcpy(copy, s, n);
-        copy[n] = 0;
-        x = strtod(copy, NULL);
-    }
+    else
+        x = slow_decimal(s, end, power);
     if (!isfinite(x))
         return false;
     *out = negative ? -x : x;
@@ -83,16 +102,16 @@ bool sked_i_parse_int(const char *text, size_t size, int64_t lo, int64_t hi, int
     bool negative = false;
     if (i < size && (text[i] == '-' || text[i] == '+'))
         negative = text[i++] == '-';
-    if (i == size || size - i > 18)
+    if (i == size)
         return false;
     int64_t x = 0;
     for (; i < size; i++) {
         if (text[i] < '0' || text[i] > '9')
             return false;
-        x = x * 10 + (text[i] - '0');
+        const int digit = negative ? '0' - text[i] : text[i] - '0';
+        if (__builtin_mul_overflow(x, 10, &x) || __builtin_add_overflow(x, digit, &x))
+            return false;
     }
-    if (negative)
-        x = -x;
     if (x < lo || x > hi)
         return false;
     *out = x;
@@ -104,17 +123,66 @@ bool sked_parse_number(const char *text, double *out)
     return sked_i_parse_double(text, strlen(text), out);
 }
 
+/* Digits d1 d2 ... and the exponent of d1 as text: plain where short, else with an exponent. */
+static void assemble(char *out, bool negative, const char *digits, int n, int exponent)
+{
+    if (negative)
+        *out++ = '-';
+    if (exponent < -5 || exponent > 16) {
+        *out++ = digits[0];
+        if (n > 1)
+            *out++ = '.';
+        memcpy(out, digits + 1, (size_t)n - 1);
+        sprintf(out + n - 1, "e%+03d", exponent);
+        return;
+    }
+    if (exponent < 0) {
+        *out++ = '0';
+        *out++ = '.';
+    }
+    for (int i = exponent + 1; i < 0; i++)
+        *out++ = '0';
+    for (int i = 0; i < n || i <= exponent; i++) {
+        if (i == exponent + 1 && exponent >= 0)
+            *out++ = '.';
+        *out++ = i < n ? digits[i] : '0';
+    }
+    *out = 0;
+}
+
+/* x to `precision` significant digits; built from the bare digits, so no locale changes the point. */
+static void print_digits(double x, int precision, char out[40])
+{
+    char text[40], digits[20];
+    snprintf(text, sizeof text, "%.*e", precision - 1, fabs(x));
+    const char *s = text;
+    int n = 0;
+    for (; *s != 'e'; s++)
+        if (*s >= '0' && *s <= '9')
+            digits[n++] = *s;
+    while (n > 1 && digits[n - 1] == '0')
+        n--;
+    assemble(out, signbit(x), digits, n, atoi(s + 1));
+}
+
 const char *sked_format_number(double x, char *buf, size_t size)
 {
+    char text[40];
+    if (!isfinite(x)) {
+        snprintf(buf, size, "%s", isnan(x) ? "nan" : x < 0 ? "-inf" : "inf");
+        return buf;
+    }
     if (x == floor(x) && fabs(x) < 0x1p53) {
         snprintf(buf, size, "%lld", (long long)x);
         return buf;
     }
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(buf, size, "%.*g", digits, x);
-        if (digits == 17 || strtod(buf, NULL) == x)
+    for (int precision = 15; precision <= 17; precision++) {
+        double back;
+        print_digits(x, precision, text);
+        if (sked_i_parse_double(text, strlen(text), &back) && back == x)
             break;
     }
+    snprintf(buf, size, "%s", text);
     return buf;
 }
 
@@ -325,6 +393,8 @@ const char *sked_i_quote(const char *s, size_t size, char *buf, size_t buf_size)
     size_t n = 0;
     for (size_t i = 0; i < size && n + 4 < buf_size && n < 60; i++)
         buf[n++] = (unsigned char)s[i] < 0x20 || s[i] == 0x7f ? '?' : s[i];
+    while (n > 0 && n < size && ((unsigned char)s[n] & 0xc0) == 0x80)
+        n--; /* not in the middle of a character */
     if (n < size && n + 4 < buf_size) {
         memcpy(buf + n, "...", 3);
         n += 3;

@@ -5,7 +5,7 @@
 
 /*
  * One decimal number in text[0..size), all of it: digits, sign, point, exponent; no hex, no NaN, no
- * infinity, no spaces. false otherwise or where it overflows.
+ * infinity, no spaces, at most 1000 bytes; never the locale. false otherwise or where it overflows.
  */
 bool sked_i_parse_double(const char *text, size_t size, double *out);
 /* The same for integers in lo..hi. */

@@ -211,5 +211,28 @@ const char *sked_i_source_stem(const sked_i_source *source, char *buf, size_t si
     const char *dot = strrchr(base, '.');
     const size_t n = dot && dot != base ? (size_t)(dot - base) : strlen(base);
     snprintf(buf, size, "%.*s", (int)n, base);
+    for (char *c = buf; *c;) { /* file names may hold any bytes, graph names only UTF-8 */
+        const int length = sked_i_utf8_length(c, strlen(c));
+        if (length == 0)
+            *c = '_';
+        c += length ? length : 1;
+    }
     return buf;
+}
+
+static int by_resource(const void *a, const void *b)
+{
+    const int32_t x = ((const sked_i_demand *)a)->resource, y = ((const sked_i_demand *)b)->resource;
+    return (x > y) - (x < y);
+}
+
+bool sked_i_demands_sort(sked_i_demand *list, int64_t count)
+{
+    if (count < 2)
+        return true;
+    qsort(list, (size_t)count, sizeof *list, by_resource);
+    for (int64_t k = 1; k < count; k++)
+        if (list[k].resource == list[k - 1].resource)
+            return false;
+    return true;
 }

@@ -16,24 +16,6 @@ sked_status sked_i_json_load(const char *path, sked_i_json_file *file, sked_erro
     return st;
 }
 
-static int by_resource(const void *a, const void *b)
-{
-    const int32_t x = ((const sked_i_json_demand *)a)->resource,
-                  y = ((const sked_i_json_demand *)b)->resource;
-    return (x > y) - (x < y);
-}
-
-bool sked_i_json_sort_demands(sked_i_json_demand *list, int64_t count)
-{
-    if (count < 2)
-        return true;
-    qsort(list, (size_t)count, sizeof *list, by_resource);
-    for (int64_t k = 1; k < count; k++)
-        if (list[k].resource == list[k - 1].resource)
-            return false;
-    return true;
-}
-
 void sked_i_json_begin(sked_i_json *j, const sked_i_source *source, sked_error *err)
 {
     *j = (sked_i_json){.source = source,

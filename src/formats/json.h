@@ -39,14 +39,6 @@ typedef struct sked_i_json_fields {
 /* Was field number `field` among the bits that sked_i_json_field collected? */
 #define SKED_I_JSON_HAS(seen, field) ((seen) >> (field)&1u)
 
-/* One member of a "demand" object, collected while its owner is read. */
-typedef struct sked_i_json_demand {
-    int32_t resource;
-    double amount;
-} sked_i_json_demand;
-/* Sorts by resource, the order in which the builder takes demands fast. false: a resource comes twice. */
-bool sked_i_json_sort_demands(sked_i_json_demand *list, int64_t count);
-
 /* A whole file beside the graph (schedule, library, ...); "-" is standard input. Free text in any case. */
 typedef struct sked_i_json_file {
     const char *name; /* for messages */

@@ -23,7 +23,7 @@ typedef struct library {
     double *capacity;       /* [resources.count] */
     bool declares;          /* the file has "resources" */
     sked_i_names declared;  /* resources of the file, to find repetitions */
-    sked_i_json_demand *unit;
+    sked_i_demand *unit;
     int64_t n_units, unit_cap, entry_cap, capacity_cap;
     sked_i_buffer text;
 } library;
@@ -110,10 +110,10 @@ static void read_units(library *lib, entry *e)
         const double amount = sked_i_json_number(j, "a demand");
         if (amount < 0)
             sked_i_json_fail(j, "a demand must be 0 or more");
-        lib->unit[lib->n_units++] = (sked_i_json_demand){r, amount};
+        lib->unit[lib->n_units++] = (sked_i_demand){r, amount};
     }
     e->n_units = lib->n_units - e->first_unit;
-    if (!sked_i_json_sort_demands(lib->unit + e->first_unit, e->n_units))
+    if (!sked_i_demands_sort(lib->unit + e->first_unit, e->n_units))
         sked_i_json_fail(j, "two demands on the same resource");
 }
 

@@ -12,7 +12,7 @@ typedef struct reader {
     sked_builder *b;
     sked_error cause; /* of the builder, which knows no file */
     sked_i_buffer name, type, key;
-    sked_i_json_demand *demand; /* of the op being read */
+    sked_i_demand *demand; /* of the op being read */
     int64_t n_demands, demand_cap;
     const char *resources, *ops, *edges; /* where the sections start, NULL: not there */
 } reader;
@@ -84,13 +84,13 @@ static void read_demand(reader *r)
                              sked_i_quote(r->key.data, (size_t)r->key.size, quoted, sizeof quoted));
             return;
         }
-        r->demand[r->n_demands++] = (sked_i_json_demand){resource, sked_i_json_number(j, "a demand")};
+        r->demand[r->n_demands++] = (sked_i_demand){resource, sked_i_json_number(j, "a demand")};
     }
 }
 
 static void add_demands(reader *r, int32_t op)
 {
-    if (!sked_i_json_sort_demands(r->demand, r->n_demands))
+    if (!sked_i_demands_sort(r->demand, r->n_demands))
         sked_i_json_fail(&r->j, "two demands on the same resource");
     for (int64_t k = 0; k < r->n_demands && r->j.status == SKED_OK; k++)
         check(r, sked_builder_add_demand(r->b, op, r->demand[k].resource, r->demand[k].amount, &r->cause));
@@ -338,28 +338,8 @@ static void write_edge(const sked_graph *g, int64_t e, sked_i_buffer *out)
     sked_i_buffer_char(out, plain ? ']' : '}');
 }
 
-/* JSON is UTF-8: a name that is not would come back as another one. */
-static sked_status check_names(const sked_graph *g, sked_error *err)
-{
-    if (!sked_i_utf8_valid(sked_graph_name(g)))
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                           "the graph's name is not valid UTF-8, which JSON needs");
-    const sked_i_names *const tables[] = {&g->op_names, &g->type_names, &g->resource_names};
-    static const char *const what[] = {"op", "op type", "resource"};
-    for (int t = 0; t < 3; t++)
-        for (int32_t i = 0; i < tables[t]->count; i++)
-            if (!sked_i_utf8_valid(sked_i_names_at(tables[t], i)))
-                return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                                   "%s number %d: its name is not valid UTF-8, which JSON needs", what[t],
-                                   (int)i);
-    return SKED_OK;
-}
-
 static sked_status native_write(const sked_graph *g, sked_i_buffer *out, sked_error *err)
 {
-    const sked_status st = check_names(g, err);
-    if (st != SKED_OK)
-        return st;
     sked_i_buffer_format(out, "{\"format\":\"%s\"", format_id);
     if (sked_graph_name(g)[0] != 0) {
         sked_i_buffer_text(out, ",\"name\":");

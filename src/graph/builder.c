@@ -18,7 +18,7 @@ struct sked_builder {
     double *demand_amount;
     int64_t demand_resource_cap, demand_amount_cap;
     sked_i_names op_names, type_names, resource_names;
-    bool all_named, any_named;
+    bool any_named;
     double *capacity;
     int64_t capacity_cap;
     int32_t *from, *to, *distance;
@@ -31,6 +31,12 @@ struct sked_builder {
 #define BUILDER_FAIL(b, ...) \
     (sked_i_fail(&(b)->failed, __VA_ARGS__), sked_i_fail(err, (b)->failed.status, "%s", (b)->failed.message))
 #define NO_MEMORY(b) BUILDER_FAIL(b, SKED_ERR_MEMORY, "out of memory")
+/* After a failure the columns may disagree in length, so nothing more is taken. */
+#define REFUSE_FAILED(b)                                                            \
+    do {                                                                            \
+        if ((b)->failed.status != SKED_OK)                                          \
+            return sked_i_fail(err, (b)->failed.status, "%s", (b)->failed.message); \
+    } while (0)
 
 sked_status sked_builder_create(sked_builder **out, sked_error *err)
 {
@@ -62,8 +68,22 @@ void sked_builder_destroy(sked_builder *b)
     free(b);
 }
 
+/* Names go into JSON, XML and SVG: what is no UTF-8 would not come back the same. */
+static sked_status check_text(sked_builder *b, const char *what, const char *text, sked_error *err)
+{
+    char quoted[80];
+    if (text == NULL || sked_i_utf8_valid(text))
+        return SKED_OK;
+    return BUILDER_FAIL(b, SKED_ERR_FORMAT, "the %s '%s' is not valid UTF-8", what,
+                        sked_i_quote(text, strlen(text), quoted, sizeof quoted));
+}
+
 sked_status sked_builder_set_name(sked_builder *b, const char *name, sked_error *err)
 {
+    REFUSE_FAILED(b);
+    const sked_status st = check_text(b, "graph name", name, err);
+    if (st != SKED_OK)
+        return st;
     char *copy = sked_i_strdup(name);
     if (copy == NULL)
         return NO_MEMORY(b);
@@ -75,7 +95,11 @@ sked_status sked_builder_set_name(sked_builder *b, const char *name, sked_error 
 sked_status sked_builder_add_resource(sked_builder *b, const char *name, double capacity, int32_t *id,
                                       sked_error *err)
 {
+    REFUSE_FAILED(b);
     char quoted[80];
+    const sked_status st = check_text(b, "resource name", name, err);
+    if (st != SKED_OK)
+        return st;
     if (!(capacity >= 0))
         return BUILDER_FAIL(b, SKED_ERR_FORMAT, "resource '%s': capacity must be 0 or more",
                             sked_i_quote(name, strlen(name), quoted, sizeof quoted));
@@ -123,12 +147,18 @@ static sked_status name_op(sked_builder *b, const char *name, sked_error *err)
     return SKED_OK;
 }
 
-static bool grow_ops(sked_builder *b)
+static bool grow_ops(sked_builder *b, int64_t need)
 {
-    const int64_t need = (int64_t)b->n_ops + 1;
     return SKED_GROW(b->duration, b->duration_cap, need) && SKED_GROW(b->memory, b->memory_cap, need) &&
            SKED_GROW(b->weight, b->weight_cap, need) && SKED_GROW(b->type, b->type_cap, need) &&
            SKED_GROW(b->demand_ptr, b->demand_ptr_cap, need + 1);
+}
+
+static bool grow_edges(sked_builder *b, int64_t need)
+{
+    return SKED_GROW(b->from, b->from_cap, need) && SKED_GROW(b->to, b->to_cap, need) &&
+           SKED_GROW(b->lag, b->lag_cap, need) && SKED_GROW(b->bytes, b->bytes_cap, need) &&
+           SKED_GROW(b->distance, b->distance_cap, need);
 }
 
 /* Shared by the three numbers of an op. */
@@ -149,12 +179,17 @@ static sked_status check_amount(sked_builder *b, int32_t op, const char *what, d
 sked_status sked_builder_add_op(sked_builder *b, const char *name, const char *type, double duration,
                                 int32_t *id, sked_error *err)
 {
+    REFUSE_FAILED(b);
     const int32_t op = b->n_ops;
     if (op == INT32_MAX - 1)
         return BUILDER_FAIL(b, SKED_ERR_UNSUPPORTED, "more than %d ops", INT32_MAX - 1);
-    if (!grow_ops(b))
+    if (!grow_ops(b, (int64_t)op + 1))
         return NO_MEMORY(b);
-    sked_status st = name_op(b, name, err);
+    sked_status st = check_text(b, "op name", name, err);
+    if (st == SKED_OK)
+        st = check_text(b, "op type", type, err);
+    if (st == SKED_OK)
+        st = name_op(b, name, err);
     if (st == SKED_OK)
         st = check_amount(b, op, "duration", duration, err);
     if (st != SKED_OK)
@@ -179,6 +214,7 @@ sked_status sked_builder_add_op(sked_builder *b, const char *name, const char *t
 static sked_status set_amount(sked_builder *b, int32_t op, const char *what, double *column, double x,
                               sked_error *err)
 {
+    REFUSE_FAILED(b);
     if (op < 0 || op >= b->n_ops)
         return BUILDER_FAIL(b, SKED_ERR_ARGUMENT, "no op %d", (int)op);
     const sked_status st = check_amount(b, op, what, x, err);
@@ -205,6 +241,7 @@ sked_status sked_builder_set_duration(sked_builder *b, int32_t op, double durati
 sked_status sked_builder_add_demand(sked_builder *b, int32_t op, int32_t resource, double amount,
                                     sked_error *err)
 {
+    REFUSE_FAILED(b);
     if (op < 0 || op != b->n_ops - 1)
         return BUILDER_FAIL(b, SKED_ERR_ARGUMENT, "demands belong to the last op added");
     if (resource < 0 || resource >= b->resource_names.count)
@@ -233,14 +270,12 @@ sked_status sked_builder_add_demand(sked_builder *b, int32_t op, int32_t resourc
 
 sked_status sked_builder_add_edge(sked_builder *b, const sked_edge *edge, sked_error *err)
 {
+    REFUSE_FAILED(b);
     if (isinf(edge->lag) || !(edge->bytes >= 0 && edge->bytes < INFINITY) || edge->distance < 0)
         return BUILDER_FAIL(b, SKED_ERR_FORMAT,
                             "edge %d -> %d: lag must be finite, bytes and distance 0 or more",
                             (int)edge->from, (int)edge->to);
-    const int64_t need = b->n_edges + 1;
-    if (!SKED_GROW(b->from, b->from_cap, need) || !SKED_GROW(b->to, b->to_cap, need) ||
-        !SKED_GROW(b->lag, b->lag_cap, need) || !SKED_GROW(b->bytes, b->bytes_cap, need) ||
-        !SKED_GROW(b->distance, b->distance_cap, need))
+    if (!grow_edges(b, b->n_edges + 1))
         return NO_MEMORY(b);
     const int64_t e = b->n_edges++;
     b->from[e] = edge->from;
@@ -249,6 +284,15 @@ sked_status sked_builder_add_edge(sked_builder *b, const sked_edge *edge, sked_e
     b->bytes[e] = edge->bytes;
     b->distance[e] = edge->distance;
     return SKED_OK;
+}
+
+sked_status sked_i_builder_reserve(sked_builder *b, int32_t ops, int64_t edges, sked_error *err)
+{
+    REFUSE_FAILED(b);
+    const bool fits = grow_ops(b, ops) && grow_edges(b, edges);
+    if (fits && b->n_ops == 0)
+        b->demand_ptr[0] = 0; /* finish on an empty builder reads it */
+    return fits ? SKED_OK : NO_MEMORY(b);
 }
 
 int32_t sked_builder_find_op(sked_builder *b, const char *name)
@@ -272,40 +316,82 @@ int32_t sked_builder_op_count(const sked_builder *b)
     return b->n_ops;
 }
 
-/* Counting sort of the edges by `from`, keeping their order; O(ops + edges). */
-static sked_status sort_edges(sked_builder *b, sked_graph *g, sked_error *err)
+/* Checks the ends of all edges and makes succ_ptr; *sorted says whether they already stand by `from`. */
+static sked_status count_edges(const sked_builder *b, sked_graph *g, bool *sorted, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int32_t n = g->n_ops;
-    const int64_t m = g->n_edges;
+    *sorted = true;
     SKED_NEW0(g->succ_ptr, (int64_t)n + 1);
-    for (int64_t e = 0; e < m; e++) {
+    for (int64_t e = 0; e < g->n_edges; e++) {
         if (b->from[e] < 0 || b->from[e] >= n || b->to[e] < 0 || b->to[e] >= n)
             return sked_i_fail(err, SKED_ERR_FORMAT, "edge number %lld joins ops %d and %d, but there are %d",
                                (long long)e, (int)b->from[e], (int)b->to[e], (int)n);
         g->succ_ptr[b->from[e] + 1]++;
+        *sorted = *sorted && (e == 0 || b->from[e] >= b->from[e - 1]);
     }
     for (int32_t i = 0; i < n; i++)
         g->succ_ptr[i + 1] += g->succ_ptr[i];
+cleanup:
+    return st;
+}
+
+/* Counting sort of the edges by `from`, keeping their order; O(ops + edges). */
+static sked_status sort_edges(const sked_builder *b, sked_graph *g, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int64_t m = g->n_edges;
     SKED_NEW(g->edge_from, m);
     SKED_NEW(g->edge_to, m);
     SKED_NEW(g->edge_lag, m);
     SKED_NEW(g->edge_bytes, m);
     SKED_NEW(g->edge_distance, m);
-    SKED_NEW(g->edge_lag_given, m);
     for (int64_t e = 0; e < m; e++) { /* succ_ptr[i] runs to the end of row i, then is shifted back */
-        const int32_t from = b->from[e];
-        const int64_t k = g->succ_ptr[from]++;
-        g->edge_from[k] = from;
+        const int64_t k = g->succ_ptr[b->from[e]]++;
+        g->edge_from[k] = b->from[e];
         g->edge_to[k] = b->to[e];
-        g->edge_lag_given[k] = isnan(b->lag[e]) ? 0 : 1;
-        g->edge_lag[k] = isnan(b->lag[e]) ? b->duration[from] : b->lag[e];
+        g->edge_lag[k] = b->lag[e];
         g->edge_bytes[k] = b->bytes[e];
         g->edge_distance[k] = b->distance[e];
-        g->n_carried += b->distance[e] > 0;
     }
-    memmove(g->succ_ptr + 1, g->succ_ptr, (size_t)n * sizeof *g->succ_ptr);
+    memmove(g->succ_ptr + 1, g->succ_ptr, (size_t)g->n_ops * sizeof *g->succ_ptr);
     g->succ_ptr[0] = 0;
+cleanup:
+    return st;
+}
+
+/* Gives back what growing left over; a realloc that cannot shrink changes nothing. */
+static void *shrunk(void *array, int64_t count, size_t size)
+{
+    void *smaller = count > 0 ? realloc(array, (size_t)count * size) : NULL;
+    return smaller ? smaller : array;
+}
+
+/* Edges that came in order become the graph's own: no second copy of the largest arrays. */
+static void take_edges(sked_builder *b, sked_graph *g)
+{
+    const int64_t m = g->n_edges;
+    g->edge_from = shrunk(b->from, m, sizeof *b->from);
+    g->edge_to = shrunk(b->to, m, sizeof *b->to);
+    g->edge_lag = shrunk(b->lag, m, sizeof *b->lag);
+    g->edge_bytes = shrunk(b->bytes, m, sizeof *b->bytes);
+    g->edge_distance = shrunk(b->distance, m, sizeof *b->distance);
+    b->from = b->to = b->distance = NULL;
+    b->lag = b->bytes = NULL;
+    b->from_cap = b->to_cap = b->distance_cap = b->lag_cap = b->bytes_cap = 0;
+}
+
+/* Lags that were not given follow the duration of `from`. */
+static sked_status settle_lags(sked_graph *g, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    SKED_NEW(g->edge_lag_given, g->n_edges);
+    for (int64_t e = 0; e < g->n_edges; e++) {
+        g->edge_lag_given[e] = isnan(g->edge_lag[e]) ? 0 : 1;
+        if (!g->edge_lag_given[e])
+            g->edge_lag[e] = g->duration[g->edge_from[e]];
+        g->n_carried += g->edge_distance[e] > 0;
+    }
 cleanup:
     return st;
 }
@@ -428,8 +514,6 @@ static bool is_integral(const sked_graph *g)
 static void hand_over(sked_builder *b, sked_graph *g)
 {
     g->name = b->name;
-    g->n_ops = b->n_ops;
-    g->n_edges = b->n_edges;
     g->n_types = b->type_names.count;
     g->n_resources = b->resource_names.count;
     g->duration = b->duration;
@@ -452,19 +536,24 @@ static void hand_over(sked_builder *b, sked_graph *g)
 
 sked_status sked_builder_finish(sked_builder *b, sked_graph **out, sked_error *err)
 {
-    if (b->failed.status != SKED_OK)
-        return sked_i_fail(err, b->failed.status, "%s", b->failed.message);
+    REFUSE_FAILED(b);
     sked_graph *g = sked_i_alloc_zero(1, sizeof *g);
     if (g == NULL)
         return sked_i_no_memory(err);
     sked_status st = SKED_OK;
-    if (b->n_ops == 0)
+    if (b->demand_ptr == NULL)
         SKED_NEW0(b->demand_ptr, 1);
     g->n_ops = b->n_ops;
     g->n_edges = b->n_edges;
-    SKED_TRY(sort_edges(b, g, err));
+    bool sorted;
+    SKED_TRY(count_edges(b, g, &sorted, err));
+    if (sorted)
+        take_edges(b, g);
+    else
+        SKED_TRY(sort_edges(b, g, err));
     hand_over(b, g);
     release(b);
+    SKED_TRY(settle_lags(g, err));
     SKED_TRY(build_preds(g, err));
     SKED_TRY(sort_topologically(g, err));
     g->integral = is_integral(g);

@@ -119,6 +119,11 @@ void sked_graph_edge(const sked_graph *g, int64_t edge, sked_edge *out)
                        g->edge_distance[edge]};
 }
 
+void sked_graph_topological(const sked_graph *g, int32_t *order)
+{
+    memcpy(order, g->topo, (size_t)g->n_ops * sizeof *order);
+}
+
 static bool same_names(const sked_graph *a, const sked_graph *b)
 {
     char x[24], y[24];

@@ -63,6 +63,10 @@ static inline const char *sked_i_names_at(const sked_i_names *t, int32_t i)
 /* Name of an op for messages: its name or index, quoted safely, in buf. */
 const char *sked_i_op_label(const sked_graph *g, int32_t op, char *buf, size_t size);
 
+/* Room for this many ops and edges in all, so that adding them wastes and copies nothing. */
+SKED_MUST_CHECK sked_status sked_i_builder_reserve(sked_builder *b, int32_t ops, int64_t edges,
+                                                   sked_error *err);
+
 /*
  * A copy of g with other durations and, where given is NULL or 0 for an edge, lags that follow them.
  * Used by op libraries and noise models. duration: [n_ops].

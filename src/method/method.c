@@ -49,7 +49,7 @@ void sked_run_options_init(sked_run_options *opt)
 
 static sked_status unknown_method(const char *name, sked_error *err)
 {
-    const char *names[n_methods + 1];
+    const char *names[n_methods + 1] = {NULL};
     char hint[120];
     for (int i = 0; i < n_methods; i++)
         names[i] = methods[i]->info.name;
@@ -135,26 +135,29 @@ static bool same_schedule(const sked_schedule *a, const sked_schedule *b)
             return false;
     if (a->device == NULL)
         return a->ii == b->ii;
-    int32_t image[256];
+    int32_t there[256], back[256];
     if (a->devices > 256)
         return memcmp(a->device, b->device, (size_t)a->ops * sizeof *a->device) == 0;
     for (int k = 0; k < a->devices; k++)
-        image[k] = -1;
+        there[k] = back[k] = -1;
     for (int32_t i = 0; i < a->ops; i++) {
-        if (image[a->device[i]] < 0)
-            image[a->device[i]] = b->device[i];
-        if (image[a->device[i]] != b->device[i])
+        const int32_t x = a->device[i], y = b->device[i];
+        if (there[x] < 0 && back[y] < 0) {
+            there[x] = y;
+            back[y] = x;
+        }
+        if (there[x] != y || back[y] != x)
             return false;
     }
     return a->ii == b->ii;
 }
 
-sked_status sked_i_run_offer(sked_i_run *run, const sked_schedule *s, sked_error *err)
+static sked_status judge(sked_i_run *run, const sked_schedule *s, sked_error *err)
 {
     sked_error why = {0};
     if (sked_schedule_validate(run->problem, s, &why) != SKED_OK)
         return sked_i_fail(err, why.status == SKED_ERR_MEMORY ? SKED_ERR_MEMORY : SKED_ERR_BUG,
-                           "a method made an invalid schedule: %s", why.message);
+                           "method '%s' made an invalid schedule: %s", run->current, why.message);
     sked_metrics m;
     sked_status st = sked_schedule_measure(run->problem, s, &m, err);
     if (st != SKED_OK)
@@ -183,6 +186,14 @@ sked_status sked_i_run_offer(sked_i_run *run, const sked_schedule *s, sked_error
     return SKED_OK;
 }
 
+sked_status sked_i_run_offer(sked_i_run *run, const sked_schedule *s, sked_error *err)
+{
+    const double begin = sked_clock();
+    const sked_status st = judge(run, s, err);
+    run->judging += sked_clock() - begin;
+    return st;
+}
+
 static sked_status run_method(const sked_i_method *m, sked_i_run *run, const char *const *settings,
                               int n_settings, sked_error *err)
 {
@@ -191,11 +202,17 @@ static sked_status run_method(const sked_i_method *m, sked_i_run *run, const cha
                                           n_settings, values, err);
     if (st != SKED_OK)
         return st;
+    const char *outer = run->current;
+    run->current = m->info.name;
     run->setting = values;
-    const double before = sked_i_run_best(run), second = run->n_kept ? run->key[0][1] : INFINITY;
+    const double first = sked_i_run_best(run), second = run->n_kept ? run->key[0][1] : INFINITY;
+    char before[sizeof run->winner];
+    memcpy(before, run->winner, sizeof before);
     st = m->run(run, err);
-    if (run->n_kept && (run->key[0][0] < before || (run->key[0][0] == before && run->key[0][1] < second)) &&
-        (run->winner[0] == 0 || st == SKED_OK))
+    run->current = outer;
+    const bool better =
+        run->n_kept && (run->key[0][0] < first || (run->key[0][0] == first && run->key[0][1] < second));
+    if (better && strcmp(before, run->winner) == 0) /* a member inside has named itself already */
         snprintf(run->winner, sizeof run->winner, "%s", m->info.name);
     return st;
 }
@@ -206,12 +223,17 @@ sked_status sked_i_run_member(sked_i_run *run, const char *method, const char *c
     const sked_i_method *m = find(method);
     if (m == NULL)
         return unknown_method(method, err);
+    /* one schedule more is welcome, and a start has been offered already: only the problem itself must fit */
+    const sked_run_options plain = {0};
+    sked_status st = check_features(m, run->problem, &plain, err);
+    if (st != SKED_OK)
+        return st;
     const double *outer = run->setting;
     const sked_i_limit limit = run->limit;
     const double until = sked_clock() + seconds;
     if (until < run->limit.deadline)
         run->limit.deadline = until;
-    const sked_status st = run_method(m, run, settings, n_settings, err);
+    st = run_method(m, run, settings, n_settings, err);
     run->limit = limit;
     run->setting = outer;
     return st;
@@ -273,6 +295,7 @@ static sked_status finish(const sked_i_method *m, sked_i_run *run, double begin,
     if (st != SKED_OK)
         return st;
     r.seconds = sked_clock() - begin;
+    r.build_seconds = run->build_seconds;
     *out = r;
     return SKED_OK;
 }
@@ -297,7 +320,9 @@ sked_status sked_method_run(const char *method, const sked_problem *p, const ske
     SKED_NEW(run.kept, run.max_kept + 1);
     SKED_NEW(run.key, run.max_kept + 1);
     SKED_TRY(sked_problem_bound(p, &run.bound, NULL, err));
+    const double called = sked_clock();
     st = run_method(m, &run, opt->settings, opt->n_settings, err);
+    run.build_seconds = sked_clock() - called - run.judging;
     if (st == SKED_OK || (st == SKED_ERR_STOPPED && run.n_kept > 0))
         st = finish(m, &run, begin, out, err);
 cleanup:

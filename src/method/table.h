@@ -1,3 +1,10 @@
 /* The only list of methods. Each name x is a `const sked_i_method sked_i_method_x`; underscores print as '-'.
  */
-#define SKED_METHOD_LIST(X) X(search)
+#define SKED_METHOD_LIST(X) \
+    X(auto)                 \
+    X(list)                 \
+    X(heft)                 \
+    X(modulo_list)          \
+    X(search)               \
+    X(modulo_search)        \
+    X(exact)

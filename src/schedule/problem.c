@@ -69,38 +69,95 @@ static void name_path(const sked_graph *g, const double *head, sked_i_buffer *te
         sked_i_buffer_format(text, " -> ... (%d more)", (int)(length - 8));
 }
 
-static sked_status check_horizon(const sked_problem *p, sked_error *err)
+/* Earliest starts by the edges of distance 0, never before a fixed start. O(ops + edges). */
+static void heads_with_fixed(const sked_problem *p, double *head)
 {
     const sked_graph *g = p->graph;
-    if (isinf(p->horizon) || g->n_ops == 0)
+    for (int32_t i = 0; i < g->n_ops; i++)
+        head[i] = p->fix_start && p->fix_start[i] > 0 ? p->fix_start[i] : 0;
+    for (int32_t k = 0; k < g->n_ops; k++) {
+        const int32_t i = g->topo[k];
+        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
+            const double t = head[i] + g->edge_lag[e];
+            if (g->edge_distance[e] == 0 && t > head[g->edge_to[e]])
+                head[g->edge_to[e]] = t;
+        }
+    }
+}
+
+static sked_status path_too_long(const sked_problem *p, const double *head, double path, sked_error *err)
+{
+    sked_i_buffer text = {0};
+    name_path(p->graph, head, &text);
+    const sked_status st =
+        text.failed ? sked_i_no_memory(err)
+                    : sked_i_fail(err, SKED_ERR_INFEASIBLE,
+                                  "the horizon is %g, but the path %s %s %g; a horizon of %g would admit it",
+                                  p->horizon, text.data,
+                                  p->fix_start ? "ends, with its fixed starts, at" : "takes", path, path);
+    sked_i_buffer_free(&text);
+    return st;
+}
+
+/* Is every fixed start late enough for what precedes it, and every path short enough for the horizon? */
+static sked_status check_paths(const sked_problem *p, sked_error *err)
+{
+    const sked_graph *g = p->graph;
+    sked_status st = SKED_OK;
+    char name[80];
+    if ((isinf(p->horizon) && p->fix_start == NULL) || g->n_ops == 0)
         return SKED_OK;
     double *head = sked_i_alloc(g->n_ops, sizeof *head);
     if (head == NULL)
         return sked_i_no_memory(err);
-    sked_i_heads(g, head);
+    heads_with_fixed(p, head);
     const double path = sked_i_critical_path(g, head);
-    sked_status st = SKED_OK;
-    if (path > p->horizon * (1 + 1e-12)) {
-        sked_i_buffer text = {0};
-        name_path(g, head, &text);
-        st = text.failed
-                 ? sked_i_no_memory(err)
-                 : sked_i_fail(err, SKED_ERR_INFEASIBLE,
-                               "the horizon is %g, but the path %s takes %g; a horizon of %g would admit it",
-                               p->horizon, text.data, path, path);
-        sked_i_buffer_free(&text);
-    }
+    for (int32_t i = 0; p->fix_start && i < g->n_ops && st == SKED_OK; i++)
+        if (head[i] > p->fix_start[i] + 1e-9 * fmax(1, head[i]))
+            st = sked_i_fail(err, SKED_ERR_INFEASIBLE,
+                             "op '%s' is fixed at %g, but what precedes it takes until %g",
+                             sked_i_op_label(g, i, name, sizeof name), p->fix_start[i], head[i]);
+    if (st == SKED_OK && path > p->horizon + 1e-9 * fmax(1, path))
+        st = path_too_long(p, head, path, err);
     free(head);
-    if (st != SKED_OK || p->objective == SKED_OBJECTIVE_MAKESPAN || p->objective == SKED_OBJECTIVE_II)
-        return st;
+    return st;
+}
+
+/* The makespan bound of the machine against the horizon. */
+static sked_status check_horizon(const sked_problem *p, sked_error *err)
+{
+    if (isinf(p->horizon))
+        return SKED_OK;
     sked_problem span = *p;
     double least;
     const char *why;
     span.objective = SKED_OBJECTIVE_MAKESPAN;
-    st = sked_problem_bound(&span, &least, &why, err);
-    if (st == SKED_OK && least > p->horizon * (1 + 1e-12))
+    sked_status st = sked_problem_bound(&span, &least, &why, err);
+    if (st == SKED_OK && least > p->horizon + 1e-9 * fmax(1, least))
         st = sked_i_fail(err, SKED_ERR_INFEASIBLE, "the horizon is %g, but the %s proves at least %g",
                          p->horizon, why, least);
+    return st;
+}
+
+/* "a -> b -> a": the recurrence that decides, at most eight names. */
+static sked_status refuse_recurrence(const sked_problem *p, const sked_i_min_ii *least, sked_error *err)
+{
+    sked_i_buffer text = {0};
+    char name[80];
+    const int32_t shown = least->cycle_length < SKED_I_CYCLE_SHOWN ? least->cycle_length : SKED_I_CYCLE_SHOWN;
+    for (int32_t k = 0; k < shown; k++)
+        sked_i_buffer_format(&text, "%s -> ", sked_i_op_label(p->graph, least->cycle[k], name, sizeof name));
+    if (least->cycle_length > shown)
+        sked_i_buffer_format(&text, "... (%d more) -> ", (int)(least->cycle_length - shown));
+    sked_i_buffer_text(&text, sked_i_op_label(p->graph, least->cycle[0], name, sizeof name));
+    const sked_status st =
+        text.failed ? sked_i_no_memory(err)
+                    : sked_i_fail(err, SKED_ERR_INFEASIBLE,
+                                  "the initiation interval is %g, but the recurrence %s takes %g over %g "
+                                  "iteration%s (RecMII); an interval of %g would admit it",
+                                  p->ii, text.data, least->cycle_lag, least->cycle_distance,
+                                  least->cycle_distance == 1 ? "" : "s", least->recurrence);
+    sked_i_buffer_free(&text);
     return st;
 }
 
@@ -113,16 +170,21 @@ static sked_status check_interval(const sked_problem *p, sked_error *err)
     if (st != SKED_OK)
         return st;
     if (p->ii < least.recurrence * (1 - 1e-12))
-        return sked_i_fail(err, SKED_ERR_INFEASIBLE,
-                           "the initiation interval is %g, but a recurrence of the loop needs %g (RecMII)",
-                           p->ii, least.recurrence);
-    if (p->ii < least.resource * (1 - 1e-12))
+        return refuse_recurrence(p, &least, err);
+    if (!(p->ii < least.resource * (1 - 1e-12)))
+        return SKED_OK;
+    const int32_t r = least.deciding_resource;
+    if (r < 0)
         return sked_i_fail(
-            err, SKED_ERR_INFEASIBLE, "the initiation interval is %g, but %s%s%s needs %g (ResMII)", p->ii,
-            least.deciding_resource < 0 ? "the work on all devices" : "resource '",
-            least.deciding_resource < 0 ? "" : sked_graph_resource_name(p->graph, least.deciding_resource),
-            least.deciding_resource < 0 ? "" : "'", least.resource);
-    return SKED_OK;
+            err, SKED_ERR_INFEASIBLE,
+            "the initiation interval is %g, but the work of one iteration on %d device%s needs "
+            "%g (ResMII); an interval of %g would admit it",
+            p->ii, (int)p->devices, p->devices == 1 ? "" : "s", least.resource, least.resource);
+    return sked_i_fail(
+        err, SKED_ERR_INFEASIBLE,
+        "the initiation interval is %g, but resource '%s' of capacity %g needs %g (ResMII); an "
+        "interval of %g would admit it",
+        p->ii, sked_graph_resource_name(p->graph, r), sked_i_capacity(p, r), least.resource, least.resource);
 }
 
 static sked_status check_fixed(const sked_problem *p, sked_error *err)
@@ -154,7 +216,7 @@ static sked_status check_fixed(const sked_problem *p, sked_error *err)
 sked_status sked_problem_check(const sked_problem *p, sked_error *err)
 {
     sked_status (*const checks[])(const sked_problem *, sked_error *) = {
-        check_ranges, check_fixed, check_demands, check_horizon, check_interval};
+        check_ranges, check_fixed, check_demands, check_paths, check_horizon, check_interval};
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
         const sked_status st = checks[i](p, err);
         if (st != SKED_OK)

@@ -26,10 +26,24 @@ bool sked_i_problem_integral(const sked_problem *p);
 /* Latest finish. O(ops). */
 double sked_i_makespan(const sked_graph *g, const sked_schedule *s);
 
-/* RecMII with the ops of a deciding recurrence; ResMII with the deciding resource (bounds.c). */
+/*
+ * Strongly connected components over all edges, carried ones too (recurrence.c): component[i] in
+ * 0..count-1, numbered so that edges between components go from higher to lower numbers. size (may be
+ * NULL): [ops], ops per component. Returns the count, or -1 without memory. O(ops + edges).
+ */
+int32_t sked_i_components(const sked_graph *g, int32_t *component, int32_t *size);
+
+enum { SKED_I_CYCLE_SHOWN = 8 };
+
+/* The least initiation intervals that recurrences and resources allow, and what proves them. */
 typedef struct sked_i_min_ii {
-    double recurrence, resource;
-    int32_t deciding_resource; /* -1: none */
+    double recurrence;                 /* RecMII; 0: no recurrence needs time */
+    int32_t cycle[SKED_I_CYCLE_SHOWN]; /* first ops of a recurrence that decides, in its order */
+    int32_t cycle_length;              /* ops on it; 0: none */
+    double cycle_lag, cycle_distance;  /* its sums: recurrence = lag / distance, rounded up for integers */
+    double resource;                   /* ResMII */
+    int32_t deciding_resource;         /* -1: the devices, or none */
 } sked_i_min_ii;
+/* O(ops + edges) without carried edges; else a few longest-path passes over the recurrences. */
 SKED_MUST_CHECK sked_status sked_i_problem_min_ii(const sked_problem *p, sked_i_min_ii *out, sked_error *err);
 #endif

@@ -2,10 +2,9 @@
  * The proxy: start times from device orders. In-edges are copied into rows that are read front to back,
  * so one evaluation is one pass over ops and edges: about 12 bytes read per edge and 20 per op.
  */
+#include "backend/backend.h"
 #include "base/memory.h"
 #include "schedule/schedule.h"
-
-#include <string.h>
 
 struct sked_simulator {
     int32_t ops, devices;
@@ -86,7 +85,8 @@ sked_status sked_simulator_create(const sked_problem *p, sked_simulator **out, s
     SKED_NEW(sim->queue, n);
     SKED_NEW(sim->next, n);
     SKED_NEW(sim->last, d);
-    memcpy(sim->duration, g->duration, (size_t)n * sizeof *sim->duration);
+    for (int64_t i = 0; i < n; i++)
+        sim->duration[i] = g->duration[i];
     copy_rows(p, sim);
     *out = sim;
     return SKED_OK;
@@ -203,4 +203,23 @@ void sked_simulator_run(sked_simulator *sim, int32_t count, const int32_t *devic
         if (!run_in_order(sim, dev, order + offset, transfer, into, &makespan[b]))
             makespan[b] = run_any_order(sim, dev, order + offset, transfer, into);
     }
+}
+
+sked_status sked_simulator_batch(const sked_simulator *sim, const char *backend, int64_t count,
+                                 const int32_t *device, const int32_t *order, bool transfers,
+                                 double *makespan, sked_error *err)
+{
+    const sked_i_backend *b = NULL;
+    const sked_i_batch_graph g = {.ops = sim->ops,
+                                  .devices = sim->devices,
+                                  .edges = sim->row[sim->ops],
+                                  .duration = sim->duration,
+                                  .row = sim->row,
+                                  .pred = sim->pred,
+                                  .lag = sim->lag,
+                                  .transfer = transfers ? sim->transfer : NULL};
+    if (sim->devices == 0)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "batched simulation needs devices");
+    const sked_status st = sked_i_backend_find(backend, &b, err);
+    return st == SKED_OK ? b->simulate(&g, count, device, order, makespan, err) : st;
 }

@@ -1,0 +1,35 @@
+# make install: command, libraries, header, pkg-config file, CMake package, manual pages, completion.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+install(TARGETS sked_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS sked_shared EXPORT sked-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS sked_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY include/sked DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT sked-targets NAMESPACE sked:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sked)
+set_target_properties(sked_shared PROPERTIES EXPORT_NAME sked)
+
+configure_file(cmake/sked.pc.in sked.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/sked.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+configure_file(cmake/sked-config.cmake.in sked-config.cmake @ONLY)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/sked-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/sked-config.cmake ${CMAKE_BINARY_DIR}/sked-config-version.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sked)
+
+# The command prints its own manual and completion, so they cannot disagree with it.
+set(SKED_COMMANDS schedule robust check generate convert info bench methods formats targets help)
+set(SKED_MAN ${CMAKE_BINARY_DIR}/man/sked.1)
+add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/man/sked.1
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/man
+  COMMAND sked_tool help --man > ${CMAKE_BINARY_DIR}/man/sked.1 DEPENDS sked_tool)
+foreach(command ${SKED_COMMANDS})
+  set(page ${CMAKE_BINARY_DIR}/man/sked-${command}.1)
+  list(APPEND SKED_MAN ${page})
+  add_custom_command(OUTPUT ${page} COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/man
+    COMMAND sked_tool help ${command} --man > ${page} DEPENDS sked_tool)
+endforeach()
+add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/sked.bash
+  COMMAND sked_tool help --completion > ${CMAKE_BINARY_DIR}/sked.bash DEPENDS sked_tool)
+add_custom_target(manual ALL DEPENDS ${SKED_MAN} ${CMAKE_BINARY_DIR}/sked.bash)
+install(FILES ${SKED_MAN} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${CMAKE_BINARY_DIR}/sked.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME sked)

@@ -1,0 +1,30 @@
+/* The table of backends. */
+#include "backend/backend.h"
+
+#include "base/text.h"
+
+#include <string.h>
+
+static const sked_i_backend *const backends[] = {
+    &sked_i_backend_cpu,
+#ifdef SKED_WITH_CUDA
+    &sked_i_backend_cuda,
+#endif
+};
+enum { n_backends = sizeof backends / sizeof *backends };
+
+sked_status sked_i_backend_find(const char *name, const sked_i_backend **out, sked_error *err)
+{
+    for (int i = 0; i < n_backends; i++) {
+        if (strcmp(backends[i]->name, name) != 0)
+            continue;
+        const sked_status st = backends[i]->available(err);
+        if (st == SKED_OK)
+            *out = backends[i];
+        return st;
+    }
+    if (strcmp(name, "cuda") == 0)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "this build has no CUDA (see the preset cuda); use the cpu backend");
+    return sked_i_fail(err, SKED_ERR_ARGUMENT, "no backend is called '%.60s'; there are cpu and cuda", name);
+}

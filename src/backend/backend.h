@@ -1,0 +1,39 @@
+/*
+ * Where heavy loops run: one plain C table per backend, chosen at run time by name. Nothing outside
+ * src/backend/cuda sees a CUDA type. The cpu version is kept plain: it judges the others in the tests.
+ */
+#ifndef SKED_BACKEND_BACKEND_H
+#define SKED_BACKEND_BACKEND_H
+#include "base/status.h"
+
+/* A graph as the batched simulator reads it: rows of in-edges of distance 0, ops in topological order. */
+typedef struct sked_i_batch_graph {
+    int32_t ops, devices;
+    int64_t edges;
+    const double *duration; /* [ops] */
+    const int64_t *row;     /* [ops + 1] */
+    const int32_t *pred;    /* [edges] */
+    const double *lag;      /* [edges] */
+    const double *transfer; /* [edges] or NULL */
+} sked_i_batch_graph;
+
+typedef struct sked_i_backend {
+    const char *name;
+    /* OK, or UNSUPPORTED/DEVICE with the reason it cannot be used on this machine. */
+    sked_status (*available)(sked_error *err);
+    /*
+     * makespan[b] for each of count schedules given by device[b * ops + i] and order[b * ops + k] (a
+     * topological order of the ops); NAN where an order is not topological. Host memory everywhere.
+     */
+    sked_status (*simulate)(const sked_i_batch_graph *g, int64_t count, const int32_t *device,
+                            const int32_t *order, double *makespan, sked_error *err);
+} sked_i_backend;
+
+/* The backend of that name, available on this machine; ARGUMENT, UNSUPPORTED or DEVICE otherwise. */
+SKED_MUST_CHECK sked_status sked_i_backend_find(const char *name, const sked_i_backend **out,
+                                                sked_error *err);
+extern const sked_i_backend sked_i_backend_cpu;
+#ifdef SKED_WITH_CUDA
+extern const sked_i_backend sked_i_backend_cuda;
+#endif
+#endif

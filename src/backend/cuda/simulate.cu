@@ -1,0 +1,184 @@
+/*
+ * The batched simulator on a GPU: one thread per schedule. Starts and orders are kept [op][schedule], so that
+ * the threads of a warp read neighbouring words; the graph's rows are the same for all and stay in cache.
+ * Floor: each op of each schedule moves its start once out and once per out-edge in, order and device once
+ * in.
+ */
+extern "C" {
+#include "backend/backend.h"
+}
+
+#include <cuda_runtime.h>
+#include <stdio.h>
+
+static sked_status cuda_fail(cudaError_t code, const char *what, sked_error *err)
+{
+    const sked_status status = code == cudaErrorMemoryAllocation ? SKED_ERR_MEMORY : SKED_ERR_DEVICE;
+    return sked_i_fail(err, status, "CUDA: %s: %s", what, cudaGetErrorString(code));
+}
+
+#define CUDA_TRY(call)                         \
+    do {                                       \
+        const cudaError_t code_ = (call);      \
+        if (code_ != cudaSuccess) {            \
+            st = cuda_fail(code_, #call, err); \
+            goto cleanup;                      \
+        }                                      \
+    } while (0)
+
+extern "C" {
+
+static sked_status available(sked_error *err)
+{
+    int devices = 0;
+    const cudaError_t code = cudaGetDeviceCount(&devices);
+    if (code != cudaSuccess)
+        return cuda_fail(code, "no usable GPU", err);
+    return devices > 0 ? SKED_OK : sked_i_fail(err, SKED_ERR_DEVICE, "CUDA: this machine has no GPU");
+}
+}
+
+/* [schedule][op] to [op][schedule] through shared memory, so that both sides are read and written in rows. */
+__global__ static void transpose(const int32_t *in, int32_t *out, int64_t rows, int64_t columns)
+{
+    __shared__ int32_t tile[32][33];
+    const int64_t x = (int64_t)blockIdx.x * 32 + threadIdx.x, y0 = (int64_t)blockIdx.y * 32;
+    for (int k = threadIdx.y; k < 32; k += blockDim.y)
+        if (x < columns && y0 + k < rows)
+            tile[k][threadIdx.x] = in[(y0 + k) * columns + x];
+    __syncthreads();
+    const int64_t row = y0 + threadIdx.x, c0 = (int64_t)blockIdx.x * 32;
+    for (int k = threadIdx.y; k < 32; k += blockDim.y)
+        if (row < rows && c0 + k < columns)
+            out[(c0 + k) * rows + row] = tile[threadIdx.x][k];
+}
+
+struct device_graph {
+    int32_t ops, devices;
+    const double *duration, *lag, *transfer;
+    const int64_t *row;
+    const int32_t *pred;
+};
+
+__global__ static void simulate_kernel(device_graph g, int64_t count, const int32_t *device,
+                                       const int32_t *order, double *start, double *free_at, double *makespan)
+{
+    const int64_t b = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (b >= count)
+        return;
+    double latest = 0;
+    for (int32_t i = 0; i < g.ops; i++)
+        start[i * count + b] = -1;
+    for (int32_t d = 0; d < g.devices; d++)
+        free_at[d * count + b] = 0;
+    for (int32_t k = 0; k < g.ops; k++) {
+        const int32_t i = order[k * count + b], mine = device[i * count + b];
+        double t = free_at[mine * count + b];
+        for (int64_t e = g.row[i]; e < g.row[i + 1]; e++) {
+            const int32_t q = g.pred[e];
+            const double s = start[q * count + b];
+            if (s < 0) {
+                makespan[b] = nan("");
+                return;
+            }
+            double arrives = s + g.lag[e];
+            if (g.transfer != NULL && device[q * count + b] != mine)
+                arrives += g.transfer[e];
+            t = arrives > t ? arrives : t;
+        }
+        start[i * count + b] = t;
+        t += g.duration[i];
+        free_at[mine * count + b] = t;
+        latest = t > latest ? t : latest;
+    }
+    makespan[b] = latest;
+}
+
+/* Everything on the device for one call. */
+struct buffers {
+    void *duration, *row, *pred, *lag, *transfer, *device, *order, *raw, *start, *free_at, *makespan;
+};
+
+static sked_status upload(const void *from, size_t bytes, void **to, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    CUDA_TRY(cudaMalloc(to, bytes ? bytes : 1));
+    if (from != NULL)
+        CUDA_TRY(cudaMemcpy(*to, from, bytes, cudaMemcpyHostToDevice));
+cleanup:
+    return st;
+}
+
+static sked_status upload_graph(const sked_i_batch_graph *g, buffers *b, sked_error *err)
+{
+    const size_t n = (size_t)g->ops, m = (size_t)g->edges;
+    sked_status st = upload(g->duration, n * sizeof(double), &b->duration, err);
+    if (st == SKED_OK)
+        st = upload(g->row, (n + 1) * sizeof(int64_t), &b->row, err);
+    if (st == SKED_OK)
+        st = upload(g->pred, m * sizeof(int32_t), &b->pred, err);
+    if (st == SKED_OK)
+        st = upload(g->lag, m * sizeof(double), &b->lag, err);
+    if (st == SKED_OK && g->transfer != NULL)
+        st = upload(g->transfer, m * sizeof(double), &b->transfer, err);
+    return st;
+}
+
+static sked_status run_part(const sked_i_batch_graph *g, const buffers *b, int64_t count,
+                            const int32_t *device, const int32_t *order, double *makespan, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const size_t cells = (size_t)count * (size_t)g->ops;
+    const dim3 grid((unsigned)((g->ops + 31) / 32), (unsigned)((count + 31) / 32)), block(32, 8);
+    const device_graph d = {g->ops,
+                            g->devices,
+                            (const double *)b->duration,
+                            (const double *)b->lag,
+                            (const double *)b->transfer,
+                            (const int64_t *)b->row,
+                            (const int32_t *)b->pred};
+    CUDA_TRY(cudaMemcpy(b->raw, device, cells * sizeof *device, cudaMemcpyHostToDevice));
+    transpose<<<grid, block>>>((const int32_t *)b->raw, (int32_t *)b->device, count, g->ops);
+    CUDA_TRY(cudaMemcpy(b->raw, order, cells * sizeof *order, cudaMemcpyHostToDevice));
+    transpose<<<grid, block>>>((const int32_t *)b->raw, (int32_t *)b->order, count, g->ops);
+    simulate_kernel<<<(unsigned)((count + 127) / 128), 128>>>(d, count, (const int32_t *)b->device,
+                                                              (const int32_t *)b->order, (double *)b->start,
+                                                              (double *)b->free_at, (double *)b->makespan);
+    CUDA_TRY(cudaGetLastError());
+    CUDA_TRY(cudaMemcpy(makespan, b->makespan, (size_t)count * sizeof *makespan, cudaMemcpyDeviceToHost));
+cleanup:
+    return st;
+}
+
+extern "C" {
+
+/* Batches are cut so that the work space stays below 2 GiB. */
+static sked_status simulate(const sked_i_batch_graph *g, int64_t count, const int32_t *device,
+                            const int32_t *order, double *makespan, sked_error *err)
+{
+    buffers b = {};
+    const int64_t bytes = (int64_t)g->ops * 20 + (int64_t)g->devices * 8 + 8;
+    int64_t part = ((int64_t)2 << 30) / bytes;
+    part = part < 1 ? 1 : part > 2000000 ? 2000000 : part;
+    part = part < count ? part : count;
+    const size_t cells = (size_t)part * (size_t)g->ops;
+    sked_status st = upload_graph(g, &b, err);
+    void **const space[] = {&b.device, &b.order, &b.raw, &b.start, &b.free_at, &b.makespan};
+    const size_t sizes[] = {
+        cells * 4, cells * 4, cells * 4, cells * 8, (size_t)part * (size_t)g->devices * 8, (size_t)part * 8};
+    for (int k = 0; st == SKED_OK && k < 6; k++)
+        st = upload(NULL, sizes[k], space[k], err);
+    for (int64_t done = 0; st == SKED_OK && done < count; done += part) {
+        const int64_t now = part < count - done ? part : count - done;
+        st = run_part(g, &b, now, device + done * g->ops, order + done * g->ops, makespan + done, err);
+    }
+    void *const owned[] = {b.duration, b.row, b.pred,  b.lag,     b.transfer, b.device,
+                           b.order,    b.raw, b.start, b.free_at, b.makespan};
+    for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
+        cudaFree(owned[k]);
+    return st;
+}
+
+extern const sked_i_backend sked_i_backend_cuda;
+const sked_i_backend sked_i_backend_cuda = {"cuda", available, simulate};
+}

@@ -1,0 +1,793 @@
+/*
+ * DOT, the language of Graphviz. Written here, not on cgraph: that library keeps its state in globals,
+ * exits the process when memory runs out, and is slower (figures in docs/formats/dot.md).
+ *
+ * Every string is interned as an atom; a node is an atom with a number. Ops are the nodes in the order they
+ * are first named. Defaults (`node [...]`) hold for what is named after them, to the end of the subgraph.
+ */
+#include "formats/dot.h"
+
+#include "base/memory.h"
+
+#include <string.h>
+
+typedef struct node_values {
+    int32_t label, type, demand; /* atoms, -1: none */
+    double duration, memory, weight;
+    const char *demand_at;
+} node_values;
+
+enum { LAG = 1, BYTES = 2, DISTANCE = 4 };
+
+typedef struct edge_values {
+    double lag, bytes; /* lag NAN: the duration of `from` */
+    int32_t distance;
+    int given; /* LAG, BYTES, DISTANCE: which the statement itself sets */
+} edge_values;
+
+typedef struct node {
+    node_values is;
+    int32_t atom;
+    const char *at;
+} node;
+
+typedef struct edge {
+    int32_t from, to; /* from -1: merged into another one */
+    edge_values is;
+    const char *at;
+} edge;
+
+typedef struct scope {
+    node_values node;
+    edge_values edge;
+} scope;
+
+typedef struct atom_use {
+    int32_t node;     /* number of the node of this name, -1 */
+    bool is_subgraph; /* a subgraph of this name was opened */
+} atom_use;
+
+typedef struct parser {
+    sked_i_dot_lexer lexer;
+    sked_error *err;
+    scope now;
+    int depth;
+    bool strict;
+    int32_t name, resources; /* atoms, -1 */
+    const char *resources_at;
+    sked_i_names atoms;
+    atom_use *use; /* [atoms.count] */
+    node *node;
+    edge *edge;
+    int32_t *member; /* nodes named so far in the open subgraphs and the current statement */
+    int64_t *end;    /* where the operands of the open chains end in `member` */
+    int64_t ends, end_cap, use_cap, nodes, node_cap, edges, edge_cap, members, member_cap;
+    int64_t group_edges; /* made by subgraphs that stand for several nodes */
+    int64_t demands;
+} parser;
+
+/*
+ * Two subgraphs of n nodes joined by one arrow are n * n edges, and a default demand on n pools holds for
+ * every node: a small file can stand for a huge graph. More than this beyond its size is not meant.
+ */
+static const int64_t max_expansion = 1 << 20;
+
+static bool expands_too_far(const parser *p, int64_t made)
+{
+    return made > max_expansion + (int64_t)p->lexer.source->size;
+}
+
+static sked_status fail_here(parser *p, const char *expected)
+{
+    const sked_i_dot_lexer *l = &p->lexer;
+    char quoted[80];
+    const size_t size = l->kind == SKED_I_DOT_END ? 0 : (size_t)(l->next - l->at);
+    if (size == 0)
+        return sked_i_source_fail(l->source, l->at, p->err, "the file ends where %s is expected", expected);
+    return sked_i_source_fail(l->source, l->at, p->err, "'%s' where %s is expected",
+                              sked_i_quote(l->at, size, quoted, sizeof quoted), expected);
+}
+
+static sked_status advance(parser *p)
+{
+    return sked_i_dot_next(&p->lexer, p->err);
+}
+
+static sked_status expect(parser *p, int kind, const char *what)
+{
+    return p->lexer.kind == kind ? advance(p) : fail_here(p, what);
+}
+
+/* The atom of the current ID; does not move on. */
+static sked_status intern(parser *p, int32_t *atom)
+{
+    bool fresh;
+    if (!SKED_GROW(p->use, p->use_cap, (int64_t)p->atoms.count + 1))
+        return sked_i_no_memory(p->err);
+    *atom = sked_i_names_add(&p->atoms, p->lexer.text.text, p->lexer.text.size, &fresh);
+    if (*atom < 0)
+        return sked_i_no_memory(p->err);
+    if (fresh)
+        p->use[*atom] = (atom_use){.node = -1};
+    return SKED_OK;
+}
+
+/* ------------------------------------------------------------------ attributes */
+
+static sked_status node_attribute(parser *p, sked_i_word key, node_values *v)
+{
+    const sked_i_dot_lexer *l = &p->lexer;
+    if (sked_i_word_is(key, "label"))
+        return intern(p, &v->label);
+    if (sked_i_word_is(key, "type"))
+        return intern(p, &v->type);
+    if (sked_i_word_is(key, "demand"))
+        return v->demand_at = l->at, intern(p, &v->demand);
+    double *const column = sked_i_word_is(key, "duration") ? &v->duration
+                           : sked_i_word_is(key, "memory") ? &v->memory
+                           : sked_i_word_is(key, "weight") ? &v->weight
+                                                           : NULL;
+    if (column == NULL)
+        return SKED_OK;
+    char what[16] = {0};
+    memcpy(what, key.text, key.size);
+    return sked_i_word_amount(l->source, l->at, l->text, what, column, p->err);
+}
+
+static sked_status edge_attribute(parser *p, sked_i_word key, edge_values *v)
+{
+    const sked_i_dot_lexer *l = &p->lexer;
+    if (sked_i_word_is(key, "lag"))
+        return v->given |= LAG, sked_i_word_real(l->source, l->at, l->text, "lag", &v->lag, p->err);
+    if (sked_i_word_is(key, "bytes"))
+        return v->given |= BYTES, sked_i_word_amount(l->source, l->at, l->text, "bytes", &v->bytes, p->err);
+    if (sked_i_word_is(key, "distance"))
+        return v->given |= DISTANCE,
+               sked_i_word_int(l->source, l->at, l->text, "distance", 0, INT32_MAX, &v->distance, p->err);
+    return SKED_OK;
+}
+
+/* Graph attributes count in the outermost braces only; those of subgraphs are for drawing. */
+static sked_status graph_attribute(parser *p, sked_i_word key)
+{
+    if (p->depth > 0 || !sked_i_word_is(key, "resources"))
+        return SKED_OK;
+    p->resources_at = p->lexer.at;
+    return intern(p, &p->resources);
+}
+
+/* [key = value, ...] [...]: into v or w, or (both NULL) the graph's. */
+static sked_status attributes(parser *p, node_values *v, edge_values *w)
+{
+    sked_status st = SKED_OK;
+    while (p->lexer.kind == '[') {
+        SKED_TRY(advance(p));
+        while (p->lexer.kind != ']') {
+            char name[16];
+            sked_i_word key = p->lexer.text;
+            if (p->lexer.kind != SKED_I_DOT_ID)
+                return fail_here(p, "an attribute name or ']'");
+            key.size = key.size < sizeof name ? key.size : 0; /* longer ones are none of ours */
+            memcpy(name, key.text, key.size);
+            key.text = name;
+            SKED_TRY(advance(p));
+            SKED_TRY(expect(p, '=', "'=' after an attribute name"));
+            if (p->lexer.kind != SKED_I_DOT_ID)
+                return fail_here(p, "the value of an attribute");
+            SKED_TRY(v ? node_attribute(p, key, v) : w ? edge_attribute(p, key, w) : graph_attribute(p, key));
+            SKED_TRY(advance(p));
+            if (p->lexer.kind == ',' || p->lexer.kind == ';')
+                SKED_TRY(advance(p));
+        }
+        SKED_TRY(advance(p));
+    }
+cleanup:
+    return st;
+}
+
+/* ------------------------------------------------------------------ statements */
+
+static sked_status add_member(parser *p, int32_t n)
+{
+    if (!SKED_GROW(p->member, p->member_cap, p->members + 1))
+        return sked_i_no_memory(p->err);
+    p->member[p->members++] = n;
+    return SKED_OK;
+}
+
+/* Names a node, for the first time or again. */
+static sked_status mention(parser *p, int32_t atom, const char *at)
+{
+    if (p->use[atom].node < 0) {
+        if (p->nodes == INT32_MAX - 1 || !SKED_GROW(p->node, p->node_cap, p->nodes + 1))
+            return sked_i_no_memory(p->err);
+        p->node[p->nodes] = (node){p->now.node, atom, at};
+        p->use[atom].node = (int32_t)p->nodes++;
+    }
+    return add_member(p, p->use[atom].node);
+}
+
+/* A port and a compass point after a node: where an edge is drawn. */
+static sked_status skip_ports(parser *p)
+{
+    sked_status st = SKED_OK;
+    for (int i = 0; i < 2 && p->lexer.kind == ':'; i++) {
+        SKED_TRY(advance(p));
+        if (p->lexer.kind != SKED_I_DOT_ID)
+            return fail_here(p, "a port");
+        SKED_TRY(advance(p));
+    }
+cleanup:
+    return st;
+}
+
+static sked_status statements(parser *p);
+
+/* [subgraph [ID]] { ... }: its nodes stay in p->member. *again: a subgraph of that name was open before. */
+static sked_status subgraph(parser *p, bool *again)
+{
+    sked_status st = SKED_OK;
+    const scope outer = p->now;
+    int32_t atom;
+    *again = false;
+    if (p->lexer.kind == SKED_I_DOT_SUBGRAPH) {
+        SKED_TRY(advance(p));
+        if (p->lexer.kind == SKED_I_DOT_ID) {
+            SKED_TRY(intern(p, &atom));
+            *again = p->use[atom].is_subgraph;
+            p->use[atom].is_subgraph = true;
+            SKED_TRY(advance(p));
+        }
+    }
+    if (p->depth == SKED_I_MAX_DEPTH)
+        return sked_i_source_fail(p->lexer.source, p->lexer.at, p->err, "subgraphs nested deeper than %d",
+                                  SKED_I_MAX_DEPTH);
+    p->depth++;
+    SKED_TRY(expect(p, '{', "'{'"));
+    SKED_TRY(statements(p));
+    SKED_TRY(expect(p, '}', "'}'"));
+    p->depth--;
+    p->now = outer;
+cleanup:
+    return st;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sorts the members from `begin` on and drops repeats: the nodes a subgraph stands for. */
+static void make_set(parser *p, int64_t begin)
+{
+    const int64_t n = p->members - begin;
+    if (n < 2)
+        return;
+    int32_t *set = p->member + begin;
+    qsort(set, (size_t)n, sizeof *set, by_number);
+    int64_t kept = 1;
+    for (int64_t i = 1; i < n; i++)
+        if (set[i] != set[kept - 1])
+            set[kept++] = set[i];
+    p->members = begin + kept;
+}
+
+/* One end of an edge, or a lone node or subgraph. `later`: an arrow stands before it. */
+static sked_status operand(parser *p, bool later, bool *is_node)
+{
+    sked_status st = SKED_OK;
+    const int64_t begin = p->members;
+    const char *at = p->lexer.at;
+    int32_t atom;
+    bool again;
+    *is_node = p->lexer.kind == SKED_I_DOT_ID;
+    if (*is_node) {
+        SKED_TRY(intern(p, &atom));
+        SKED_TRY(mention(p, atom, at));
+        SKED_TRY(advance(p));
+        SKED_TRY(skip_ports(p));
+    } else if (p->lexer.kind == '{' || p->lexer.kind == SKED_I_DOT_SUBGRAPH) {
+        SKED_TRY(subgraph(p, &again));
+        if (!later && p->lexer.kind != SKED_I_DOT_ARROW)
+            return SKED_OK;
+        if (again)
+            return sked_i_source_refuse(p->lexer.source, at, SKED_ERR_UNSUPPORTED, p->err,
+                                        "a subgraph that was opened before as the end of an edge");
+        make_set(p, begin);
+    } else {
+        return fail_here(p, later ? "a node or subgraph after '->'" : "a statement or '}'");
+    }
+cleanup:
+    return st;
+}
+
+/* Edges from every node in member[a..b) to every one in member[b..c). */
+static sked_status join(parser *p, int64_t a, int64_t b, int64_t c, const edge_values *is, const char *at)
+{
+    const int64_t product = (b - a) * (c - b);
+    if (b - a > 1 || c - b > 1)
+        p->group_edges += product;
+    if (expands_too_far(p, p->group_edges))
+        return sked_i_source_refuse(p->lexer.source, at, SKED_ERR_UNSUPPORTED, p->err,
+                                    "edges between subgraphs stand for more than %lld edges",
+                                    (long long)max_expansion);
+    if (!SKED_GROW(p->edge, p->edge_cap, p->edges + product))
+        return sked_i_no_memory(p->err);
+    for (int64_t i = a; i < b; i++)
+        for (int64_t j = b; j < c; j++)
+            p->edge[p->edges++] = (edge){p->member[i], p->member[j], *is, at};
+    return SKED_OK;
+}
+
+/* Notes that the operand just read ends here in p->member. */
+static sked_status end_operand(parser *p)
+{
+    if (!SKED_GROW(p->end, p->end_cap, p->ends + 1))
+        return sked_i_no_memory(p->err);
+    p->end[p->ends++] = p->members;
+    return SKED_OK;
+}
+
+/*
+ * a -> {b c} -> d [...]: attributes come last and hold for every edge of the chain (not for those inside
+ * its subgraphs), so the ends are kept until then.
+ */
+static sked_status chain(parser *p)
+{
+    sked_status st;
+    const int64_t begin = p->members, base = p->ends;
+    const char *at = p->lexer.at;
+    bool first_is_node, is_node;
+    SKED_TRY(operand(p, false, &first_is_node));
+    SKED_TRY(end_operand(p));
+    while (p->lexer.kind == SKED_I_DOT_ARROW) {
+        SKED_TRY(advance(p));
+        SKED_TRY(operand(p, true, &is_node));
+        SKED_TRY(end_operand(p));
+    }
+    if (p->lexer.kind == SKED_I_DOT_LINE)
+        return fail_here(p, "'->' (the graph is directed)");
+    if (p->ends - base > 1) {
+        edge_values is = p->now.edge;
+        is.given = 0; /* defaults are for new edges: they change none that a strict graph has already */
+        SKED_TRY(attributes(p, NULL, &is));
+        for (int64_t k = base; k + 1 < p->ends; k++)
+            SKED_TRY(join(p, k == base ? begin : p->end[k - 1], p->end[k], p->end[k + 1], &is, at));
+    } else if (first_is_node) {
+        SKED_TRY(attributes(p, &p->node[p->member[begin]].is, NULL));
+    }
+    p->ends = base;
+    if (p->depth == 0)
+        p->members = begin; /* nobody asks what the whole graph contains */
+cleanup:
+    return st;
+}
+
+/* ID = ID sets a graph attribute; told from a node only by the '=' behind the first ID. */
+static sked_status assignment_or_chain(parser *p)
+{
+    sked_status st;
+    sked_i_dot_lexer ahead = p->lexer;
+    ahead.joined = (sked_i_buffer){0};
+    st = p->lexer.kind == SKED_I_DOT_ID ? sked_i_dot_next(&ahead, p->err) : SKED_OK;
+    const bool assigns = st == SKED_OK && p->lexer.kind == SKED_I_DOT_ID && ahead.kind == '=';
+    sked_i_buffer_free(&ahead.joined);
+    if (st != SKED_OK || !assigns)
+        return st == SKED_OK ? chain(p) : st;
+    const bool ours = sked_i_word_is(p->lexer.text, "resources");
+    SKED_TRY(advance(p));
+    SKED_TRY(advance(p));
+    if (p->lexer.kind != SKED_I_DOT_ID)
+        return fail_here(p, "the value of an attribute");
+    if (ours)
+        SKED_TRY(graph_attribute(p, (sked_i_word){"resources", strlen("resources")}));
+    SKED_TRY(advance(p));
+cleanup:
+    return st;
+}
+
+static sked_status defaults(parser *p)
+{
+    const int kind = p->lexer.kind;
+    const sked_status st = advance(p);
+    if (st != SKED_OK)
+        return st;
+    if (p->lexer.kind != '[')
+        return fail_here(p, "'[' after 'graph', 'node' or 'edge'");
+    return attributes(p, kind == SKED_I_DOT_NODE ? &p->now.node : NULL,
+                      kind == SKED_I_DOT_EDGE ? &p->now.edge : NULL);
+}
+
+static sked_status statements(parser *p)
+{
+    sked_status st = SKED_OK;
+    while (p->lexer.kind != '}') {
+        const int kind = p->lexer.kind;
+        if (kind == SKED_I_DOT_GRAPH || kind == SKED_I_DOT_NODE || kind == SKED_I_DOT_EDGE)
+            SKED_TRY(defaults(p));
+        else
+            SKED_TRY(assignment_or_chain(p));
+        if (p->lexer.kind == ';')
+            SKED_TRY(advance(p));
+    }
+cleanup:
+    return st;
+}
+
+static sked_status parse(parser *p)
+{
+    sked_status st;
+    SKED_TRY(advance(p));
+    p->strict = p->lexer.kind == SKED_I_DOT_STRICT;
+    if (p->strict)
+        SKED_TRY(advance(p));
+    if (p->lexer.kind == SKED_I_DOT_GRAPH)
+        return sked_i_source_refuse(p->lexer.source, p->lexer.at, SKED_ERR_UNSUPPORTED, p->err,
+                                    "the graph is undirected ('graph'); a 'digraph' is needed");
+    SKED_TRY(expect(p, SKED_I_DOT_DIGRAPH, "'digraph'"));
+    if (p->lexer.kind == SKED_I_DOT_ID) {
+        SKED_TRY(intern(p, &p->name));
+        SKED_TRY(advance(p));
+    }
+    SKED_TRY(expect(p, '{', "'{'"));
+    SKED_TRY(statements(p));
+    SKED_TRY(expect(p, '}', "'}'"));
+    if (p->lexer.kind != SKED_I_DOT_END)
+        return fail_here(p, "the end of the file (one graph per file)");
+cleanup:
+    return st;
+}
+
+/* ------------------------------------------------------------------ from nodes to ops */
+
+static const char *atom_text(const parser *p, int32_t atom)
+{
+    return atom < 0 ? NULL : sked_i_names_at(&p->atoms, atom);
+}
+
+/* The op's type: `type`, or a label that is not just the node's name ("\N") or nothing. */
+static const char *type_of(const parser *p, const node_values *v)
+{
+    if (v->type >= 0)
+        return atom_text(p, v->type);
+    const char *label = atom_text(p, v->label);
+    return label == NULL || label[0] == 0 || strcmp(label, "\\N") == 0 ? NULL : label;
+}
+
+static int hex(char c)
+{
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+/* Takes "name=amount" off the front of a comma list; the name, with %XX decoded, goes to `name`. */
+static sked_status next_pair(parser *p, const char **list, const char *at, sked_i_buffer *name,
+                             sked_i_word *amount)
+{
+    char quoted[80];
+    const char *s = *list;
+    const char *end = s + strcspn(s, ","), *equals = memchr(s, '=', (size_t)(end - s));
+    *list = *end ? end + 1 : end;
+    if (equals == NULL)
+        return sked_i_source_fail(p->lexer.source, at, p->err, "'%s' is not of the form NAME=AMOUNT",
+                                  sked_i_quote(s, (size_t)(end - s), quoted, sizeof quoted));
+    amount->text = equals + 1 + strspn(equals + 1, " ");
+    while (end > amount->text && end[-1] == ' ')
+        end--;
+    amount->size = (size_t)(end - amount->text);
+    while (equals > s && equals[-1] == ' ')
+        equals--;
+    name->size = 0;
+    for (s += strspn(s, " "); s < equals; s++) {
+        const bool coded =
+            *s == '%' && equals - s > 2 && hex(s[1]) >= 0 && hex(s[2]) >= 0 && (s[1] != '0' || s[2] != '0');
+        sked_i_buffer_char(name, coded ? (char)(16 * hex(s[1]) + hex(s[2])) : *s);
+        s += coded ? 2 : 0;
+    }
+    sked_i_buffer_add(name, "", 0); /* 0-terminates an empty one */
+    return name->failed ? sked_i_no_memory(p->err) : SKED_OK;
+}
+
+/* resources="A=2,B=inf" */
+static sked_status build_resources(parser *p, sked_builder *b)
+{
+    sked_status st = SKED_OK;
+    sked_error *err = p->err;
+    sked_i_buffer name = {0};
+    sked_i_word amount;
+    double capacity;
+    const char *list = p->resources < 0 ? "" : atom_text(p, p->resources);
+    while (*list) {
+        SKED_TRY(next_pair(p, &list, p->resources_at, &name, &amount));
+        capacity = INFINITY;
+        if (!sked_i_word_is(amount, "inf"))
+            SKED_TRY(
+                sked_i_word_amount(p->lexer.source, p->resources_at, amount, "a capacity", &capacity, err));
+        SKED_BUILD(p->lexer.source, p->resources_at,
+                   sked_builder_add_resource(b, name.data, capacity, NULL, &cause));
+    }
+cleanup:
+    sked_i_buffer_free(&name);
+    return st;
+}
+
+/* demand="A=1,B=2". Without a list of resources, pools appear as they are named, without limit. */
+static sked_status build_demand(parser *p, sked_builder *b, int32_t op, const node_values *v)
+{
+    sked_status st = SKED_OK;
+    sked_error *err = p->err;
+    sked_i_buffer name = {0};
+    sked_i_word amount;
+    double x;
+    char quoted[80];
+    const char *list = v->demand < 0 ? "" : atom_text(p, v->demand);
+    while (*list) {
+        SKED_TRY(next_pair(p, &list, v->demand_at, &name, &amount));
+        SKED_TRY(sked_i_word_amount(p->lexer.source, v->demand_at, amount, "a demand", &x, err));
+        if (expands_too_far(p, ++p->demands))
+            SKED_TRY(sked_i_source_refuse(p->lexer.source, v->demand_at, SKED_ERR_UNSUPPORTED, err,
+                                          "default demands stand for more than %lld demands",
+                                          (long long)max_expansion));
+        int32_t r = sked_builder_find_resource(b, name.data);
+        if (r < 0 && p->resources >= 0)
+            SKED_TRY(sked_i_source_fail(p->lexer.source, v->demand_at, err,
+                                        "resource '%s' is not in the graph's list of resources",
+                                        sked_i_quote(name.data, (size_t)name.size, quoted, sizeof quoted)));
+        if (r < 0)
+            SKED_BUILD(p->lexer.source, v->demand_at,
+                       sked_builder_add_resource(b, name.data, INFINITY, &r, &cause));
+        SKED_BUILD(p->lexer.source, v->demand_at, sked_builder_add_demand(b, op, r, x, &cause));
+    }
+cleanup:
+    sked_i_buffer_free(&name);
+    return st;
+}
+
+static sked_status build_ops(parser *p, sked_builder *b)
+{
+    sked_status st = SKED_OK;
+    sked_error *err = p->err;
+    for (int32_t i = 0; i < p->nodes; i++) {
+        const node *n = &p->node[i];
+        SKED_BUILD(
+            p->lexer.source, n->at,
+            sked_builder_add_op(b, atom_text(p, n->atom), type_of(p, &n->is), n->is.duration, NULL, &cause));
+        SKED_BUILD(p->lexer.source, n->at, sked_builder_set_memory(b, i, n->is.memory, &cause));
+        SKED_BUILD(p->lexer.source, n->at, sked_builder_set_weight(b, i, n->is.weight, &cause));
+        SKED_TRY(build_demand(p, b, i, &n->is));
+    }
+cleanup:
+    return st;
+}
+
+static void merge(edge *into, edge *other)
+{
+    const edge_values *v = &other->is;
+    if (v->given & LAG)
+        into->is.lag = v->lag;
+    if (v->given & BYTES)
+        into->is.bytes = v->bytes;
+    if (v->given & DISTANCE)
+        into->is.distance = v->distance;
+    other->from = -1;
+}
+
+/* strict: the second edge between two nodes is the first one again, with more attributes. O(nodes + edges) */
+static sked_status merge_parallel(parser *p)
+{
+    sked_status st = SKED_OK;
+    sked_error *err = p->err;
+    int64_t *first = NULL, *next = NULL, *seen = NULL; /* chains of edges by `from`; last edge to a node */
+    SKED_NEW(first, p->nodes);
+    SKED_NEW(seen, p->nodes);
+    SKED_NEW(next, p->edges);
+    for (int64_t i = 0; i < p->nodes; i++)
+        first[i] = seen[i] = -1;
+    for (int64_t e = p->edges - 1; e >= 0; e--) {
+        next[e] = first[p->edge[e].from];
+        first[p->edge[e].from] = e;
+    }
+    for (int32_t i = 0; i < p->nodes; i++)
+        for (int64_t e = first[i]; e >= 0; e = next[e]) {
+            const int64_t same = seen[p->edge[e].to];
+            if (same >= 0 && p->edge[same].from == i)
+                merge(&p->edge[same], &p->edge[e]);
+            else
+                seen[p->edge[e].to] = e;
+        }
+cleanup:
+    free(first);
+    free(next);
+    free(seen);
+    return st;
+}
+
+static sked_status build(parser *p, sked_graph **out)
+{
+    sked_status st;
+    sked_error *err = p->err;
+    sked_builder *b = NULL;
+    SKED_TRY(sked_builder_create(&b, err));
+    if (p->name >= 0)
+        SKED_BUILD(p->lexer.source, p->lexer.source->text,
+                   sked_builder_set_name(b, atom_text(p, p->name), &cause));
+    else
+        SKED_TRY(sked_i_name_after_file(p->lexer.source, b, err));
+    SKED_TRY(build_resources(p, b));
+    SKED_TRY(build_ops(p, b));
+    if (p->strict)
+        SKED_TRY(merge_parallel(p));
+    for (int64_t e = 0; e < p->edges; e++) {
+        const edge *x = &p->edge[e];
+        const sked_edge made = {x->from, x->to, x->is.lag, x->is.bytes, x->is.distance};
+        if (x->from >= 0)
+            SKED_BUILD(p->lexer.source, x->at, sked_builder_add_edge(b, &made, &cause));
+    }
+    SKED_BUILD(p->lexer.source, NULL, sked_builder_finish(b, out, &cause));
+cleanup:
+    sked_builder_destroy(b);
+    return st;
+}
+
+static sked_status read_dot(const sked_i_source *source, sked_graph **out, sked_error *err)
+{
+    const sked_i_scan text = sked_i_scan_source(source);
+    parser p = {.lexer = {.source = source, .next = text.at, .end = text.end}, .err = err};
+    p.name = p.resources = -1;
+    p.now.node = (node_values){.label = -1, .type = -1, .demand = -1, .duration = 1, .weight = 1};
+    p.now.edge.lag = NAN;
+    sked_status st = sked_i_text_check(source, "a DOT file", err);
+    if (st == SKED_OK)
+        st = parse(&p);
+    if (st == SKED_OK)
+        st = build(&p, out);
+    sked_i_buffer_free(&p.lexer.joined);
+    sked_i_names_free(&p.atoms);
+    free(p.use);
+    free(p.node);
+    free(p.edge);
+    free(p.member);
+    free(p.end);
+    return st;
+}
+
+/* [strict] (graph | digraph) and then a name or '{'. GML starts with "graph [". */
+static bool sniff_dot(const char *text, size_t size)
+{
+    const sked_i_source source = {"", text, size, NULL};
+    sked_i_dot_lexer l = {.source = &source, .next = text, .end = text + size};
+    bool found = false;
+    if (sked_i_dot_next(&l, NULL) == SKED_OK && l.kind == SKED_I_DOT_STRICT &&
+        sked_i_dot_next(&l, NULL) != SKED_OK)
+        l.kind = SKED_I_DOT_END;
+    if (l.kind == SKED_I_DOT_DIGRAPH || l.kind == SKED_I_DOT_GRAPH)
+        found = sked_i_dot_next(&l, NULL) == SKED_OK && (l.kind == SKED_I_DOT_ID || l.kind == '{');
+    sked_i_buffer_free(&l.joined);
+    return found;
+}
+
+/* ------------------------------------------------------------------ writing */
+
+static void write_quoted(sked_i_buffer *out, const char *text)
+{
+    sked_i_buffer_char(out, '"');
+    for (const char *s = text;;) {
+        const size_t n = strcspn(s, "\"\\");
+        sked_i_buffer_add(out, s, n);
+        s += n;
+        if (*s == 0)
+            break;
+        sked_i_buffer_char(out, '\\');
+        sked_i_buffer_char(out, *s++);
+    }
+    sked_i_buffer_char(out, '"');
+}
+
+/* One NAME=AMOUNT of a list, as it stands inside a quoted string. */
+static void write_pair(sked_i_buffer *out, const char *name, double amount)
+{
+    for (const char *s = name; *s; s++)
+        if ((unsigned char)*s <= ' ' || strchr("%,=\"\\", *s) != NULL)
+            sked_i_buffer_format(out, "%%%02X", (unsigned char)*s);
+        else
+            sked_i_buffer_char(out, *s);
+    sked_i_buffer_char(out, '=');
+    if (isfinite(amount))
+        sked_i_buffer_number(out, amount);
+    else
+        sked_i_buffer_text(out, "inf");
+}
+
+/* key and number; a numeral of the language has no exponent, so that one needs quotes. */
+static void write_field(sked_i_buffer *out, const char *key, double value)
+{
+    char text[40];
+    const bool plain = strchr(sked_format_number(value, text, sizeof text), 'e') == NULL;
+    sked_i_buffer_text(out, key);
+    sked_i_buffer_text(out, plain ? "" : "\"");
+    sked_i_buffer_text(out, text);
+    sked_i_buffer_text(out, plain ? "" : "\"");
+}
+
+static void write_name(const sked_graph *g, int32_t op, sked_i_buffer *out)
+{
+    if (g->op_names.count > 0)
+        write_quoted(out, sked_i_names_at(&g->op_names, op));
+    else
+        sked_i_buffer_int(out, op);
+}
+
+static void write_op(const sked_graph *g, int32_t i, sked_i_buffer *out)
+{
+    const char *type = sked_graph_op_type(g, i);
+    sked_i_buffer_text(out, "    ");
+    write_name(g, i, out);
+    write_field(out, " [duration=", g->duration[i]);
+    if (type != NULL) {
+        const bool as_label =
+            type[0] != 0 && strcmp(type, "\\N") != 0; /* a label that says nothing is none */
+        sked_i_buffer_text(out, as_label ? ", label=" : ", type=");
+        write_quoted(out, type);
+    }
+    if (g->memory[i] != 0)
+        write_field(out, ", memory=", g->memory[i]);
+    if (g->weight[i] != 1)
+        write_field(out, ", weight=", g->weight[i]);
+    for (int64_t k = g->demand_ptr[i]; k < g->demand_ptr[i + 1]; k++) {
+        sked_i_buffer_text(out, k == g->demand_ptr[i] ? ", demand=\"" : ",");
+        write_pair(out, sked_graph_resource_name(g, g->demand_resource[k]), g->demand_amount[k]);
+    }
+    sked_i_buffer_text(out, g->demand_ptr[i] < g->demand_ptr[i + 1] ? "\"];\n" : "];\n");
+}
+
+static void write_edge(const sked_graph *g, int64_t e, sked_i_buffer *out)
+{
+    const char *before = " [";
+    sked_i_buffer_text(out, "    ");
+    write_name(g, g->edge_from[e], out);
+    sked_i_buffer_text(out, " -> ");
+    write_name(g, g->edge_to[e], out);
+    const struct {
+        bool say;
+        const char *key;
+        double value;
+    } field[] = {{g->edge_lag_given[e] != 0, "lag=", g->edge_lag[e]},
+                 {g->edge_bytes[e] != 0, "bytes=", g->edge_bytes[e]},
+                 {g->edge_distance[e] != 0, "distance=", g->edge_distance[e]}};
+    for (int k = 0; k < 3; k++)
+        if (field[k].say) {
+            sked_i_buffer_text(out, before);
+            write_field(out, field[k].key, field[k].value);
+            before = ", ";
+        }
+    sked_i_buffer_text(out, *before == ',' ? "];\n" : ";\n");
+}
+
+static sked_status write_dot(const sked_graph *g, sked_i_buffer *out, sked_error *err)
+{
+    (void)err;
+    sked_i_buffer_text(out, "digraph ");
+    write_quoted(out, sked_graph_name(g));
+    sked_i_buffer_text(out, " {\n");
+    for (int32_t r = 0; r < g->n_resources; r++) {
+        sked_i_buffer_text(out, r == 0 ? "    graph [resources=\"" : ",");
+        write_pair(out, sked_graph_resource_name(g, r), g->capacity[r]);
+    }
+    sked_i_buffer_text(out, g->n_resources ? "\"];\n" : "");
+    for (int32_t i = 0; i < g->n_ops; i++)
+        write_op(g, i, out);
+    for (int64_t e = 0; e < g->n_edges; e++)
+        write_edge(g, e, out);
+    sked_i_buffer_text(out, "}\n");
+    return SKED_OK;
+}
+
+const sked_i_format sked_i_format_dot = {
+    .info = {"dot", "Graphviz DOT: labels as op types", ".dot .gv", true, true},
+    .sniff = sniff_dot,
+    .read = read_dot,
+    .write = write_dot,
+};

@@ -1,0 +1,227 @@
+#include "formats/scan.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\v' || c == '\f';
+}
+
+sked_status sked_i_text_check(const sked_i_source *source, const char *kind, sked_error *err)
+{
+    const char *zero = memchr(source->text, 0, source->size);
+    if (zero != NULL)
+        return sked_i_source_fail(source, zero, err, "a zero byte (byte %lld): %s is plain text",
+                                  (long long)(zero - source->text), kind);
+    const sked_i_scan s = sked_i_scan_text(source->text, source->size);
+    for (const char *at = s.at; at < s.end; at++)
+        if (!is_blank(*at))
+            return SKED_OK;
+    return sked_i_source_fail(source, source->text, err, "the file is empty, not %s", kind);
+}
+
+sked_status sked_i_source_refuse(const sked_i_source *source, const char *position, sked_status status,
+                                 sked_error *err, const char *format, ...)
+{
+    sked_error cause = {.status = status};
+    va_list args;
+    va_start(args, format);
+    vsnprintf(cause.message, sizeof cause.message, format, args);
+    va_end(args);
+    return sked_i_source_pass(source, position, &cause, err);
+}
+
+sked_i_scan sked_i_scan_text(const char *text, size_t size)
+{
+    const size_t mark = size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    return (sked_i_scan){.at = text + mark, .end = text + size};
+}
+
+sked_i_scan sked_i_scan_source(const sked_i_source *source)
+{
+    sked_i_scan s = sked_i_scan_text(source->text, source->size);
+    s.source = source;
+    return s;
+}
+
+bool sked_i_scan_word(sked_i_scan *s, sked_i_word *w)
+{
+    for (;; s->at++) {
+        if (s->at < s->end && *s->at == '#')
+            s->at = sked_i_line_end(s->at, s->end);
+        if (s->at == s->end || (*s->at == '\n' && s->one_line))
+            return false;
+        if (!is_blank(*s->at))
+            break;
+    }
+    w->text = s->at;
+    while (s->at < s->end && !is_blank(*s->at))
+        s->at++;
+    w->size = (size_t)(s->at - w->text);
+    return true;
+}
+
+const char *sked_i_line_end(const char *at, const char *end)
+{
+    const char *newline = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
+    return newline ? newline : end;
+}
+
+bool sked_i_scan_next_line(sked_i_scan *s)
+{
+    s->at = sked_i_line_end(s->at, s->end);
+    s->at += s->at < s->end;
+    return s->at < s->end;
+}
+
+sked_status sked_i_scan_line_end(sked_i_scan *s, const char *after, sked_error *err)
+{
+    sked_i_word w;
+    char quoted[80];
+    const bool one_line = s->one_line;
+    s->one_line = true;
+    const bool more = sked_i_scan_word(s, &w);
+    s->one_line = one_line;
+    if (!more)
+        return SKED_OK;
+    return sked_i_source_fail(s->source, w.text, err, "'%s' follows %s; the line must end there",
+                              sked_i_word_quote(w, quoted, sizeof quoted), after);
+}
+
+static sked_status missing(const sked_i_scan *s, const char *what, sked_error *err)
+{
+    return sked_i_source_fail(s->source, s->at, err, "the %s ends where %s is expected",
+                              s->at < s->end ? "line" : "file", what);
+}
+
+sked_status sked_i_word_amount(const sked_i_source *source, const char *at, sked_i_word w, const char *what,
+                               double *out, sked_error *err)
+{
+    char quoted[80];
+    double x;
+    if (!sked_i_parse_double(w.text, w.size, &x) || x < 0)
+        return sked_i_source_fail(source, at, err, "%s must be a finite number, 0 or more, not '%s'", what,
+                                  sked_i_word_quote(w, quoted, sizeof quoted));
+    *out = x;
+    return SKED_OK;
+}
+
+sked_status sked_i_word_real(const sked_i_source *source, const char *at, sked_i_word w, const char *what,
+                             double *out, sked_error *err)
+{
+    char quoted[80];
+    if (!sked_i_parse_double(w.text, w.size, out))
+        return sked_i_source_fail(source, at, err, "%s must be a finite number, not '%s'", what,
+                                  sked_i_word_quote(w, quoted, sizeof quoted));
+    return SKED_OK;
+}
+
+sked_status sked_i_word_int(const sked_i_source *source, const char *at, sked_i_word w, const char *what,
+                            int32_t lo, int32_t hi, int32_t *out, sked_error *err)
+{
+    char quoted[80];
+    int64_t x;
+    if (!sked_i_parse_int(w.text, w.size, lo, hi, &x))
+        return sked_i_source_fail(source, at, err, "%s must be an integer from %d to %d, not '%s'", what,
+                                  (int)lo, (int)hi, sked_i_word_quote(w, quoted, sizeof quoted));
+    *out = (int32_t)x;
+    return SKED_OK;
+}
+
+sked_status sked_i_scan_number(sked_i_scan *s, const char *what, double *out, sked_error *err)
+{
+    sked_i_word w;
+    if (!sked_i_scan_word(s, &w))
+        return missing(s, what, err);
+    return sked_i_word_amount(s->source, w.text, w, what, out, err);
+}
+
+sked_status sked_i_scan_int(sked_i_scan *s, const char *what, int32_t lo, int32_t hi, int32_t *out,
+                            sked_error *err)
+{
+    sked_i_word w;
+    if (!sked_i_scan_word(s, &w))
+        return missing(s, what, err);
+    return sked_i_word_int(s->source, w.text, w, what, lo, hi, out, err);
+}
+
+bool sked_i_word_is(sked_i_word w, const char *text)
+{
+    return strlen(text) == w.size && memcmp(w.text, text, w.size) == 0;
+}
+
+bool sked_i_word_starts(sked_i_word w, const char *prefix)
+{
+    const size_t n = strlen(prefix);
+    return w.size >= n && strncasecmp(w.text, prefix, n) == 0;
+}
+
+const char *sked_i_word_quote(sked_i_word w, char *buf, size_t size)
+{
+    return sked_i_quote(w.text, w.size, buf, size);
+}
+
+/* Digits of x at the end of buf. */
+static sked_i_word decimal(int64_t x, char *buf, size_t size)
+{
+    char *s = buf + size;
+    uint64_t u = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
+    do
+        *--s = (char)('0' + u % 10);
+    while (u /= 10);
+    if (x < 0)
+        *--s = '-';
+    return (sked_i_word){s, (size_t)(buf + size - s)};
+}
+
+int32_t sked_i_id_add(sked_i_names *ids, int64_t id, bool *fresh)
+{
+    char buf[24];
+    const sked_i_word w = decimal(id, buf, sizeof buf);
+    return sked_i_names_add(ids, w.text, w.size, fresh);
+}
+
+int32_t sked_i_id_find(const sked_i_names *ids, int64_t id)
+{
+    char buf[24];
+    const sked_i_word w = decimal(id, buf, sizeof buf);
+    return sked_i_names_find(ids, w.text, w.size);
+}
+
+bool sked_i_buffer_utf8(sked_i_buffer *b, uint32_t code)
+{
+    if (code == 0 || (code >= 0xd800 && code < 0xe000) || code > 0x10ffff)
+        return false;
+    const int tail = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+    static const unsigned char lead[] = {0, 0xc0, 0xe0, 0xf0};
+    sked_i_buffer_char(b, (char)(lead[tail] | code >> (6 * tail)));
+    for (int k = tail - 1; k >= 0; k--)
+        sked_i_buffer_char(b, (char)(0x80 | (code >> (6 * k) & 0x3f)));
+    return true;
+}
+
+sked_status sked_i_name_after_file(const sked_i_source *source, sked_builder *b, sked_error *err)
+{
+    char stem[300];
+    return sked_builder_set_name(b, sked_i_source_stem(source, stem, sizeof stem), err);
+}
+
+sked_status sked_i_plain_check(const sked_graph *g, const char *kind, bool resources, sked_error *err)
+{
+    char from[80], to[80];
+    for (int64_t e = 0; e < g->n_edges; e++) {
+        const bool carried = g->edge_distance[e] > 0;
+        if (!carried && g->edge_lag[e] == g->duration[g->edge_from[e]])
+            continue;
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "%s cannot hold the %s of edge %s -> %s", kind,
+                           carried ? "distance" : "lag",
+                           sked_i_op_label(g, g->edge_from[e], from, sizeof from),
+                           sked_i_op_label(g, g->edge_to[e], to, sizeof to));
+    }
+    if (!resources && g->n_ops > 0 && g->demand_ptr[g->n_ops] > 0)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "%s cannot hold resource demands", kind);
+    return SKED_OK;
+}

@@ -1,0 +1,487 @@
+/*
+ * WfFormat 1.5 of WfCommons (and the flat layout of 1.4 and before): docs/formats/wfformat.md.
+ *
+ * The file is walked several times in memory: who the tasks are, then how they hang together (they name
+ * each other in any order), then what their execution cost.
+ */
+#include "base/memory.h"
+#include "formats/json.h"
+
+#include <string.h>
+
+enum { TOP_NAME, TOP_WORKFLOW };
+static const char *const top_keys[] = {"name", "workflow"};
+static const sked_i_json_fields top_fields = {"a WfFormat file", top_keys, 2, false};
+
+enum { FLOW_SPECIFICATION, FLOW_EXECUTION, FLOW_TASKS };
+static const char *const flow_keys[] = {"specification", "execution", "tasks"};
+static const sked_i_json_fields flow_fields = {"\"workflow\"", flow_keys, 3, false};
+
+enum { PART_TASKS, PART_FILES };
+static const char *const part_keys[] = {"tasks", "files"};
+static const sked_i_json_fields part_fields = {"\"specification\"", part_keys, 2, false};
+
+enum {
+    TASK_ID,
+    TASK_NAME,
+    TASK_PARENTS,
+    TASK_CHILDREN,
+    TASK_INPUTS,
+    TASK_OUTPUTS,
+    TASK_FILES,
+    TASK_RUNTIME,
+    TASK_RUNTIME_OLD,
+    TASK_MEMORY,
+    TASK_CORES,
+    TASK_CORES_OLD,
+    N_TASK_KEYS
+};
+static const char *const task_keys[N_TASK_KEYS] = {
+    "id",         "name",          "parents",   "children",
+    "inputFiles", "outputFiles",   "files",     "runtimeInSeconds",
+    "runtime",    "memoryInBytes", "coreCount", "cores"};
+static const sked_i_json_fields task_fields = {"a task", task_keys, N_TASK_KEYS, false};
+
+enum { FILE_ID, FILE_NAME, FILE_SIZE, FILE_SIZE_OLD, FILE_LINK };
+static const char *const file_keys[] = {"id", "name", "sizeInBytes", "size", "link"};
+static const sked_i_json_fields file_fields = {"a file", file_keys, 5, false};
+
+typedef struct task {
+    double runtime, memory, cores; /* NAN: not given */
+    int64_t first_input;           /* in reader.input; those of the next task follow */
+    int32_t type;                  /* in reader.types, -1: none */
+} task;
+
+typedef struct datafile {
+    double size;
+    int32_t producer; /* task that writes it, -1: none */
+    int32_t reader;   /* last task counted as reading it */
+} datafile;
+
+typedef struct dependency {
+    int32_t from, to;
+    double bytes;
+} dependency;
+
+typedef struct reader {
+    sked_i_json j;
+    sked_builder *b;
+    sked_error cause;
+    sked_i_names ids, names, types, files;
+    bool unique_names; /* parents and children may be given by name */
+    task *task;        /* [ids.count + 1] */
+    datafile *file;    /* [files.count] */
+    int32_t *input;    /* files read, task by task */
+    dependency *link;
+    int64_t task_cap, file_cap, n_inputs, input_cap, n_links, link_cap;
+    int32_t current; /* the task being read */
+    sked_i_buffer text, name, title;
+    const char *specification, *execution, *tasks, *file_list, *executed; /* sections, NULL: not there */
+} reader;
+
+static void no_memory(reader *r)
+{
+    sked_i_json_fail_as(&r->j, SKED_ERR_MEMORY, "out of memory");
+}
+
+static void read_list(reader *r, const char *place, const char *what, void (*read_item)(reader *r))
+{
+    sked_i_json *j = &r->j;
+    if (place == NULL || j->status != SKED_OK)
+        return;
+    sked_i_json_seek(j, place);
+    sked_i_json_enter(j, '[', what);
+    j->item = what;
+    for (j->number = 0; sked_i_json_more(j); j->number++)
+        read_item(r);
+    j->item = j->status == SKED_OK ? NULL : what;
+}
+
+/* "mProject_ID0000001" and "mProject_1" are of type "mProject". */
+static size_t type_size(const char *name, size_t size)
+{
+    size_t n = size;
+    while (n > 0 && name[n - 1] >= '0' && name[n - 1] <= '9')
+        n--;
+    const bool digits = n < size;
+    if (digits && n >= 2 && memcmp(name + n - 2, "ID", 2) == 0)
+        n -= 2;
+    return digits && n >= 2 && name[n - 1] == '_' ? n - 1 : size;
+}
+
+static void read_identity(reader *r)
+{
+    sked_i_json *j = &r->j;
+    uint32_t seen = 0;
+    bool fresh = true;
+    char quoted[80];
+    sked_i_json_enter(j, '{', "a task");
+    const char *begin = j->token;
+    for (int k; (k = sked_i_json_field(j, &task_fields, &seen)) >= 0;) {
+        if (k == TASK_ID || k == TASK_NAME)
+            sked_i_json_text(j, task_keys[k], k == TASK_ID ? &r->text : &r->name);
+        else
+            sked_i_json_skip(j);
+    }
+    j->token = j->status == SKED_OK ? begin : j->token;
+    const bool has_id = SKED_I_JSON_HAS(seen, TASK_ID), has_name = SKED_I_JSON_HAS(seen, TASK_NAME);
+    if (!has_id && !has_name)
+        sked_i_json_fail(j, "a task without \"id\"");
+    if (j->status != SKED_OK)
+        return;
+    const sked_i_buffer *id = has_id ? &r->text : &r->name, *name = has_name ? &r->name : &r->text;
+    const int32_t i = sked_i_names_add(&r->ids, id->data, (size_t)id->size, &fresh);
+    if (i >= 0 && !fresh) {
+        sked_i_json_fail(j, "two tasks have the id '%s'",
+                         sked_i_quote(id->data, (size_t)id->size, quoted, sizeof quoted));
+        return;
+    }
+    if (i < 0 || !SKED_GROW(r->task, r->task_cap, (int64_t)i + 2)) {
+        no_memory(r);
+        return;
+    }
+    r->task[i] = (task){.runtime = NAN, .memory = NAN, .cores = NAN};
+    r->task[i].type =
+        sked_i_names_add(&r->types, name->data, type_size(name->data, (size_t)name->size), &fresh);
+    if (r->task[i].type < 0 ||
+        (r->unique_names && sked_i_names_add(&r->names, name->data, (size_t)name->size, &fresh) < 0))
+        no_memory(r);
+    r->unique_names = r->unique_names && fresh;
+}
+
+/* The file of this name, added where it is new; -1 after a failure. */
+static int32_t find_file(reader *r, const sked_i_buffer *name)
+{
+    bool fresh = false;
+    const int32_t i = sked_i_names_add(&r->files, name->data, (size_t)name->size, &fresh);
+    if (i < 0 || !SKED_GROW(r->file, r->file_cap, r->files.count)) {
+        no_memory(r);
+        return -1;
+    }
+    if (fresh)
+        r->file[i] = (datafile){.producer = -1, .reader = -1};
+    return i;
+}
+
+static void use_file(reader *r, int32_t file, bool reads)
+{
+    if (!reads) {
+        if (r->file[file].producer < 0)
+            r->file[file].producer = r->current;
+    } else if (SKED_GROW(r->input, r->input_cap, r->n_inputs + 1)) {
+        r->input[r->n_inputs++] = file;
+    } else {
+        no_memory(r);
+    }
+}
+
+/* An element of specification.files, or (1.4) of a task's files, which also says how it is used. */
+static void read_file(reader *r)
+{
+    sked_i_json *j = &r->j;
+    uint32_t seen = 0;
+    double size = NAN;
+    bool reads = false;
+    sked_i_json_enter(j, '{', "a file");
+    for (int k; (k = sked_i_json_field(j, &file_fields, &seen)) >= 0;) {
+        if (k == FILE_SIZE || k == FILE_SIZE_OLD) {
+            size = sked_i_json_number(j, "a file's size");
+            if (size < 0)
+                sked_i_json_fail(j, "a file's size must be 0 or more");
+        } else if (k == FILE_LINK) {
+            sked_i_json_text(j, "a file's link", &r->name);
+            reads = j->status == SKED_OK && strcmp(r->name.data, "input") == 0;
+        } else if (k == FILE_ID || !SKED_I_JSON_HAS(seen, FILE_ID)) {
+            sked_i_json_text(j, "a file's id", &r->text);
+        } else {
+            sked_i_json_skip(j);
+        }
+    }
+    if (!SKED_I_JSON_HAS(seen, FILE_ID) && !SKED_I_JSON_HAS(seen, FILE_NAME))
+        sked_i_json_fail(j, "a file without \"id\"");
+    const int32_t file = j->status == SKED_OK ? find_file(r, &r->text) : -1;
+    if (file < 0)
+        return;
+    if (!isnan(size))
+        r->file[file].size = size;
+    if (SKED_I_JSON_HAS(seen, FILE_LINK))
+        use_file(r, file, reads);
+}
+
+/* ["a", "b"]: the files that a task reads or writes. */
+static void read_file_names(reader *r, bool reads)
+{
+    sked_i_json *j = &r->j;
+    sked_i_json_enter(j, '[', reads ? "inputFiles" : "outputFiles");
+    while (sked_i_json_more(j)) {
+        sked_i_json_text(j, "a file's id", &r->text);
+        const int32_t file = j->status == SKED_OK ? find_file(r, &r->text) : -1;
+        if (file >= 0)
+            use_file(r, file, reads);
+    }
+}
+
+/* ["a", "b"]: tasks before or after the current one, by id or (where those are unique) by name. */
+static void read_neighbours(reader *r, bool parents)
+{
+    sked_i_json *j = &r->j;
+    char quoted[80];
+    sked_i_json_enter(j, '[', parents ? "parents" : "children");
+    while (sked_i_json_more(j)) {
+        sked_i_json_text(j, "a task's id", &r->text);
+        if (j->status != SKED_OK)
+            return;
+        int32_t other = sked_i_names_find(&r->ids, r->text.data, (size_t)r->text.size);
+        if (other < 0 && r->unique_names)
+            other = sked_i_names_find(&r->names, r->text.data, (size_t)r->text.size);
+        if (other < 0) {
+            sked_i_json_fail(j, "no task has the id '%s'",
+                             sked_i_quote(r->text.data, (size_t)r->text.size, quoted, sizeof quoted));
+        } else if (!SKED_GROW(r->link, r->link_cap, r->n_links + 1)) {
+            no_memory(r);
+        } else {
+            r->link[r->n_links++] =
+                (dependency){parents ? other : r->current, parents ? r->current : other, 0};
+        }
+    }
+}
+
+/* Numbers of a task, in the specification (1.4) or in the execution (1.5). */
+static void read_cost(reader *r, int key, task *t)
+{
+    double *slot = key == TASK_MEMORY                               ? &t->memory
+                   : key == TASK_RUNTIME || key == TASK_RUNTIME_OLD ? &t->runtime
+                                                                    : &t->cores;
+    if (sked_i_json_null(&r->j))
+        return;
+    *slot = sked_i_json_number(&r->j, task_keys[key]);
+    if (*slot < 0)
+        sked_i_json_fail(&r->j, "\"%s\" must be 0 or more", task_keys[key]);
+}
+
+static void read_task(reader *r)
+{
+    sked_i_json *j = &r->j;
+    uint32_t seen = 0;
+    r->current = (int32_t)j->number;
+    task *t = &r->task[r->current];
+    t->first_input = r->n_inputs;
+    sked_i_json_enter(j, '{', "a task");
+    for (int k; (k = sked_i_json_field(j, &task_fields, &seen)) >= 0;) {
+        if (k == TASK_PARENTS || k == TASK_CHILDREN) {
+            read_neighbours(r, k == TASK_PARENTS);
+        } else if (k == TASK_INPUTS || k == TASK_OUTPUTS) {
+            read_file_names(r, k == TASK_INPUTS);
+        } else if (k == TASK_FILES) {
+            sked_i_json_enter(j, '[', "files");
+            while (sked_i_json_more(j))
+                read_file(r);
+        } else if (k >= TASK_RUNTIME) {
+            read_cost(r, k, t);
+        } else {
+            sked_i_json_skip(j);
+        }
+    }
+}
+
+/* An element of execution.tasks: its id may come after its numbers. */
+static void read_executed(reader *r)
+{
+    sked_i_json *j = &r->j;
+    uint32_t seen = 0;
+    char quoted[80];
+    task t = {.runtime = NAN, .memory = NAN, .cores = NAN};
+    sked_i_json_enter(j, '{', "an executed task");
+    const char *begin = j->token;
+    for (int k; (k = sked_i_json_field(j, &task_fields, &seen)) >= 0;) {
+        if (k == TASK_ID)
+            sked_i_json_text(j, "an executed task's id", &r->text);
+        else if (k >= TASK_RUNTIME)
+            read_cost(r, k, &t);
+        else
+            sked_i_json_skip(j);
+    }
+    j->token = j->status == SKED_OK ? begin : j->token;
+    if (!SKED_I_JSON_HAS(seen, TASK_ID))
+        sked_i_json_fail(j, "an executed task without \"id\"");
+    if (j->status != SKED_OK)
+        return;
+    const int32_t i = sked_i_names_find(&r->ids, r->text.data, (size_t)r->text.size);
+    if (i < 0) {
+        sked_i_json_fail(j, "no task of the specification has the id '%s'",
+                         sked_i_quote(r->text.data, (size_t)r->text.size, quoted, sizeof quoted));
+        return;
+    }
+    const double *const found[] = {&t.runtime, &t.memory, &t.cores};
+    double *const kept[] = {&r->task[i].runtime, &r->task[i].memory, &r->task[i].cores};
+    for (int k = 0; k < 3; k++)
+        if (!isnan(*found[k]))
+            *kept[k] = *found[k];
+}
+
+static int by_target(const void *a, const void *b)
+{
+    const dependency *x = a, *y = b;
+    if (x->to != y->to)
+        return x->to < y->to ? -1 : 1;
+    return (x->from > y->from) - (x->from < y->from);
+}
+
+/*
+ * Parents and children say everything twice: sorted, repetitions fall together. Then the bytes of a link
+ * are what its target reads of what its source writes; bytes_from[] is zero between targets.
+ */
+static void settle_links(reader *r, double *bytes_from)
+{
+    int64_t kept = 0;
+    if (r->n_links > 0)
+        qsort(r->link, (size_t)r->n_links, sizeof *r->link, by_target);
+    for (int64_t k = 0; k < r->n_links; k++)
+        if (kept == 0 || by_target(&r->link[kept - 1], &r->link[k]) != 0)
+            r->link[kept++] = r->link[k];
+    r->n_links = kept;
+    int64_t k = 0;
+    for (int32_t i = 0; i < r->ids.count; i++) {
+        for (int64_t f = r->task[i].first_input; f < r->task[i + 1].first_input; f++) {
+            datafile *file = &r->file[r->input[f]];
+            if (file->producer >= 0 && file->reader != i)
+                bytes_from[file->producer] += file->size;
+            file->reader = i;
+        }
+        for (; k < kept && r->link[k].to == i; k++)
+            r->link[k].bytes = bytes_from[r->link[k].from];
+        for (int64_t f = r->task[i].first_input; f < r->task[i + 1].first_input; f++)
+            if (r->file[r->input[f]].producer >= 0)
+                bytes_from[r->file[r->input[f]].producer] = 0;
+    }
+}
+
+static sked_status add_tasks(reader *r, sked_error *err)
+{
+    bool any = false;
+    char quoted[80];
+    sked_status st = SKED_OK;
+    for (int32_t i = 0; i < r->ids.count; i++)
+        any = any || !isnan(r->task[i].runtime);
+    for (int32_t i = 0; i < r->ids.count; i++) {
+        const task *t = &r->task[i];
+        const char *id = sked_i_names_at(&r->ids, i);
+        if (any && isnan(t->runtime))
+            return sked_i_source_fail(r->j.source, NULL, err, "task '%s' has no runtime, but others have",
+                                      sked_i_quote(id, strlen(id), quoted, sizeof quoted));
+        SKED_TRY(sked_builder_add_op(r->b, id, sked_i_names_at(&r->types, t->type), any ? t->runtime : 1,
+                                     NULL, err));
+        SKED_TRY(sked_builder_set_memory(r->b, i, isnan(t->memory) ? 0 : t->memory, err));
+        SKED_TRY(sked_builder_set_weight(r->b, i, isnan(t->cores) ? 1 : t->cores, err));
+    }
+    for (int64_t k = 0; k < r->n_links; k++) {
+        const sked_edge edge = {r->link[k].from, r->link[k].to, NAN, r->link[k].bytes, 0};
+        SKED_TRY(sked_builder_add_edge(r->b, &edge, err));
+    }
+cleanup:
+    return st;
+}
+
+static sked_status build(reader *r, sked_graph **out, sked_error *err)
+{
+    char stem[256];
+    double *bytes_from = NULL;
+    sked_status st = SKED_OK;
+    if (r->title.size == 0)
+        sked_i_buffer_text(&r->title, sked_i_source_stem(r->j.source, stem, sizeof stem));
+    SKED_NEW0(bytes_from, r->ids.count);
+    settle_links(r, bytes_from);
+    SKED_TRY(sked_builder_create(&r->b, err));
+    SKED_TRY(sked_builder_set_name(r->b, r->title.data ? r->title.data : "", err));
+    SKED_TRY(add_tasks(r, err));
+    st = sked_builder_finish(r->b, out, &r->cause);
+    if (st != SKED_OK)
+        sked_i_source_pass(r->j.source, NULL, &r->cause, err);
+cleanup:
+    free(bytes_from);
+    return st;
+}
+
+/* The places of members of the object at `place`; members that are not wanted have a NULL slot. */
+static void locate(reader *r, const char *place, const char *what, const sked_i_json_fields *fields,
+                   const char **const *slots)
+{
+    uint32_t seen = 0;
+    if (place == NULL || r->j.status != SKED_OK)
+        return;
+    sked_i_json_seek(&r->j, place);
+    sked_i_json_enter(&r->j, '{', what);
+    for (int k; (k = sked_i_json_field(&r->j, fields, &seen)) >= 0;) {
+        if (slots[k] != NULL)
+            *slots[k] = sked_i_json_defer(&r->j);
+        else
+            sked_i_json_skip(&r->j);
+    }
+}
+
+static void read_top(reader *r)
+{
+    sked_i_json *j = &r->j;
+    const char *workflow = NULL, *flat = NULL;
+    uint32_t seen = 0;
+    sked_i_json_enter(j, '{', "a WfFormat file");
+    for (int k; (k = sked_i_json_field(j, &top_fields, &seen)) >= 0;) {
+        if (k == TOP_NAME)
+            sked_i_json_text(j, "the workflow's name", &r->title);
+        else
+            workflow = sked_i_json_defer(j);
+    }
+    sked_i_json_end(j);
+    const char **const flow[] = {&r->specification, &r->execution, &flat};
+    const char **const specification[] = {&r->tasks, &r->file_list};
+    const char **const execution[] = {&r->executed, NULL};
+    locate(r, workflow, "\"workflow\"", &flow_fields, flow);
+    locate(r, r->specification, "\"specification\"", &part_fields, specification);
+    locate(r, r->execution, "\"execution\"", &part_fields, execution);
+    if (r->tasks == NULL)
+        r->tasks = flat;
+    if (r->tasks == NULL)
+        sked_i_json_fail(j, "no workflow.specification.tasks (WfFormat 1.5) and no workflow.tasks (1.4)");
+}
+
+static sked_status wfformat_read(const sked_i_source *source, sked_graph **out, sked_error *err)
+{
+    reader r = {.unique_names = true};
+    sked_i_json_begin(&r.j, source, err);
+    read_top(&r);
+    read_list(&r, r.tasks, "task", read_identity);
+    read_list(&r, r.file_list, "file", read_file);
+    read_list(&r, r.tasks, "task", read_task);
+    if (r.j.status == SKED_OK && r.ids.count > 0)
+        r.task[r.ids.count].first_input = r.n_inputs;
+    read_list(&r, r.executed, "executed task", read_executed);
+    sked_status st = r.j.status;
+    if (st == SKED_OK)
+        st = build(&r, out, err);
+    sked_builder_destroy(r.b);
+    sked_i_json_free(&r.j);
+    sked_i_names *const tables[] = {&r.ids, &r.names, &r.types, &r.files};
+    for (int i = 0; i < 4; i++)
+        sked_i_names_free(tables[i]);
+    sked_i_buffer_free(&r.text);
+    sked_i_buffer_free(&r.name);
+    sked_i_buffer_free(&r.title);
+    free(r.task);
+    free(r.file);
+    free(r.input);
+    free(r.link);
+    return st;
+}
+
+static bool sniff(const char *text, size_t size)
+{
+    return sked_i_json_mentions(text, size, "workflow") &&
+           (sked_i_json_mentions(text, size, "schemaVersion") ||
+            sked_i_json_mentions(text, size, "specification") || sked_i_json_mentions(text, size, "tasks"));
+}
+
+const sked_i_format sked_i_format_wfformat = {
+    .info = {"wfformat", "WfCommons workflows (WfFormat 1.5, 1.4), JSON", ".json", true, false},
+    .sniff = sniff,
+    .read = wfformat_read,
+};

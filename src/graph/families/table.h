@@ -1,0 +1,13 @@
+/* Every family of generated graphs, one line each, in the order of `sked generate --help`. */
+SKED_FAMILY(erdos_renyi)
+SKED_FAMILY(layered)
+SKED_FAMILY(stochastic_block)
+SKED_FAMILY(watts_strogatz)
+SKED_FAMILY(barabasi_albert)
+SKED_FAMILY(chain)
+SKED_FAMILY(fork_join)
+SKED_FAMILY(tree)
+SKED_FAMILY(fft)
+SKED_FAMILY(cholesky)
+SKED_FAMILY(lu)
+SKED_FAMILY(loop)

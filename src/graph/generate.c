@@ -1,0 +1,382 @@
+#include "graph/generate.h"
+
+#include "base/memory.h"
+#include "base/option.h"
+#include "base/text.h"
+#include "graph/distribution.h"
+#include "graph/families/family.h"
+#include "graph/graph.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_OPTIONS = 16, MOST_DEMANDS = 16 };
+
+static const sked_i_family *const families[] = {
+#define SKED_FAMILY(name) &sked_i_family_##name,
+#include "graph/families/table.h"
+#undef SKED_FAMILY
+};
+
+int sked_family_count(void)
+{
+    return COUNT_OF(families);
+}
+
+const sked_family *sked_family_at(int i)
+{
+    return i >= 0 && i < COUNT_OF(families) ? &families[i]->info : NULL;
+}
+
+/* ------------------------------------------------------------------ plans */
+
+void sked_i_plan_edge(sked_i_plan *p, int32_t from, int32_t to)
+{
+    if (p->failed || !SKED_GROW(p->from, p->from_cap, p->n_edges + 1) ||
+        !SKED_GROW(p->to, p->to_cap, p->n_edges + 1)) {
+        p->failed = true;
+        return;
+    }
+    p->from[p->n_edges] = from;
+    p->to[p->n_edges++] = to;
+}
+
+void sked_i_plan_carried(sked_i_plan *p, int32_t from, int32_t to, int32_t distance)
+{
+    if (p->failed || !SKED_GROW(p->distance, p->distance_cap, p->n_edges + 1)) {
+        p->failed = true;
+        return;
+    }
+    p->distance[p->n_edges] = distance;
+    sked_i_plan_edge(p, from, to);
+}
+
+sked_status sked_i_plan_reserve(sked_i_plan *p, double edges, const char *cause, sked_error *err)
+{
+    if (edges > SKED_I_MOST_EDGES)
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "%s gives about %.3g edges, the limit is %.3g", cause,
+                           edges, SKED_I_MOST_EDGES);
+    const int64_t n = (int64_t)edges;
+    return SKED_GROW(p->from, p->from_cap, n) && SKED_GROW(p->to, p->to_cap, n) ? SKED_OK
+                                                                                : sked_i_no_memory(err);
+}
+
+static void clear_plan(sked_i_plan *p)
+{
+    free(p->kind);
+    free(p->from);
+    free(p->to);
+    free(p->distance);
+}
+
+/*
+ * Sorts the edges by `from` (counting sort, stable) into ptr and new to and distance columns; `from` is
+ * implied and freed, because at 10 million ops every column counts.
+ */
+static sked_status sort_plan(sked_i_plan *p, int64_t **rows, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    int64_t *ptr = NULL;
+    int32_t *to = NULL, *distance = NULL;
+    SKED_NEW0(ptr, (int64_t)p->n + 1);
+    SKED_NEW(to, p->n_edges);
+    if (p->distance != NULL)
+        SKED_NEW(distance, p->n_edges);
+    for (int64_t e = 0; e < p->n_edges; e++)
+        ptr[p->from[e] + 1]++;
+    for (int32_t i = 0; i < p->n; i++)
+        ptr[i + 1] += ptr[i];
+    for (int64_t e = 0; e < p->n_edges; e++) {
+        const int64_t k = ptr[p->from[e]]++;
+        to[k] = p->to[e];
+        if (distance != NULL)
+            distance[k] = p->distance[e];
+    }
+    memmove(ptr + 1, ptr, (size_t)p->n * sizeof *ptr);
+    ptr[0] = 0;
+    free(p->from);
+    free(p->to);
+    free(p->distance);
+    p->from = NULL;
+    p->to = to;
+    p->distance = distance;
+    *rows = ptr;
+    return SKED_OK;
+cleanup:
+    free(ptr);
+    free(to);
+    free(distance);
+    return st;
+}
+
+/* Drops the second of two edges between the same ops with the same distance. seen: [n], the last row. */
+static void drop_twins(sked_i_plan *p, int64_t *ptr, int32_t *seen)
+{
+    int64_t kept = 0;
+    memset(seen, 0xff, (size_t)p->n * sizeof *seen);
+    for (int32_t i = 0; i < p->n; i++) {
+        const int64_t begin = ptr[i], end = ptr[i + 1];
+        ptr[i] = kept;
+        for (int64_t k = begin; k < end; k++) {
+            if (seen[p->to[k]] == i && (p->distance == NULL || p->distance[k] == 0))
+                continue;
+            if (p->distance == NULL || p->distance[k] == 0)
+                seen[p->to[k]] = i;
+            if (p->distance != NULL)
+                p->distance[kept] = p->distance[k];
+            p->to[kept++] = p->to[k];
+        }
+    }
+    ptr[p->n] = p->n_edges = kept;
+}
+
+/* ------------------------------------------------------------------ columns */
+
+/* Each column draws from a stream of its own, so that changing one leaves the others as they are. */
+enum { STREAM_EDGES = 1, STREAM_DURATION, STREAM_BYTES, STREAM_MEMORY, STREAM_WEIGHT, STREAM_DEMAND };
+
+typedef struct column {
+    bool used;
+    sked_i_distribution d;
+    sked_i_rng rng;
+} column;
+
+typedef struct demand {
+    char name[64];
+    double capacity;
+    column amount;
+} demand;
+
+typedef struct columns {
+    column duration, bytes, memory, weight;
+    demand demand[MOST_DEMANDS];
+    int n_demands;
+} columns;
+
+static sked_status open_column(const char *what, const char *text, const char *preset, uint64_t seed,
+                               uint64_t stream, column *out, sked_error *err)
+{
+    if (text == NULL)
+        text = preset;
+    out->used = text != NULL;
+    if (text == NULL)
+        return SKED_OK;
+    sked_i_rng_seed(&out->rng, seed, stream);
+    return sked_i_distribution_parse(what, text, &out->d, err);
+}
+
+static double draw(column *c)
+{
+    return sked_i_distribution_draw(&c->d, &c->rng);
+}
+
+/* One "RES:capacity:distribution". */
+static sked_status parse_demand(const char *text, size_t size, uint64_t seed, int index, demand *out,
+                                sked_error *err)
+{
+    char quoted[80], word[200], what[100];
+    const char *colon = memchr(text, ':', size);
+    const char *second = colon ? memchr(colon + 1, ':', size - (size_t)(colon + 1 - text)) : NULL;
+    const size_t n = colon ? (size_t)(colon - text) : 0;
+    if (second == NULL || n == 0 || n >= sizeof out->name || size >= sizeof word)
+        return sked_i_fail(err, SKED_ERR_ARGUMENT,
+                           "demand: '%s' is not of the form RESOURCE:capacity:distribution",
+                           sked_i_quote(text, size, quoted, sizeof quoted));
+    memcpy(out->name, text, n);
+    out->name[n] = 0;
+    const size_t digits = (size_t)(second - colon - 1);
+    if (digits == 3 && memcmp(colon + 1, "inf", 3) == 0)
+        out->capacity = INFINITY;
+    else if (!sked_i_parse_double(colon + 1, digits, &out->capacity) || out->capacity < 0)
+        return sked_i_fail(err, SKED_ERR_ARGUMENT,
+                           "demand: the capacity of '%s' must be a number, 0 or more, or inf", out->name);
+    memcpy(word, second + 1, size - (size_t)(second + 1 - text));
+    word[size - (size_t)(second + 1 - text)] = 0;
+    snprintf(what, sizeof what, "demand %s", out->name);
+    return open_column(what, word, NULL, seed, STREAM_DEMAND + (uint64_t)index, &out->amount, err);
+}
+
+static sked_status parse_demands(const char *text, uint64_t seed, columns *c, sked_error *err)
+{
+    while (text != NULL && *text) {
+        const size_t n = strcspn(text, ";");
+        if (c->n_demands == MOST_DEMANDS)
+            return sked_i_fail(err, SKED_ERR_ARGUMENT, "demand: more than %d resources", MOST_DEMANDS);
+        const sked_status st = parse_demand(text, n, seed, c->n_demands, &c->demand[c->n_demands], err);
+        if (st != SKED_OK)
+            return st;
+        c->n_demands++;
+        text += n + (text[n] == ';');
+    }
+    return SKED_OK;
+}
+
+static sked_status open_columns(const sked_i_family *f, const sked_generate_options *o, columns *c,
+                                sked_error *err)
+{
+    sked_status st = SKED_OK;
+    SKED_TRY(
+        open_column("duration", o->duration, f->info.duration, o->seed, STREAM_DURATION, &c->duration, err));
+    SKED_TRY(open_column("bytes", o->bytes, f->bytes, o->seed, STREAM_BYTES, &c->bytes, err));
+    SKED_TRY(open_column("memory", o->memory, f->memory, o->seed, STREAM_MEMORY, &c->memory, err));
+    SKED_TRY(open_column("weight", o->weight, NULL, o->seed, STREAM_WEIGHT, &c->weight, err));
+    SKED_TRY(parse_demands(o->demand, o->seed, c, err));
+cleanup:
+    return st;
+}
+
+/* ------------------------------------------------------------------ the graph */
+
+static sked_status add_resources(const sked_i_plan *p, const columns *c, sked_builder *b, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    for (int r = 0; r < c->n_demands; r++) {
+        if (sked_builder_find_resource(b, c->demand[r].name) >= 0)
+            return sked_i_fail(err, SKED_ERR_ARGUMENT, "demand: resource '%s' is given twice",
+                               c->demand[r].name);
+        SKED_TRY(sked_builder_add_resource(b, c->demand[r].name, c->demand[r].capacity, NULL, err));
+    }
+    for (int r = 0; r < p->n_pools && c->n_demands == 0; r++)
+        SKED_TRY(sked_builder_add_resource(b, p->pool[r].name, p->pool[r].capacity, NULL, err));
+cleanup:
+    return st;
+}
+
+/* What one op takes: as asked for (never more than there is, so every op can run), else by its kind. */
+static sked_status add_demands(const sked_i_plan *p, const sked_i_kind *kind, columns *c, sked_builder *b,
+                               int32_t op, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    for (int r = 0; r < c->n_demands; r++) {
+        const double amount = draw(&c->demand[r].amount);
+        SKED_TRY(sked_builder_add_demand(b, op, r, fmin(amount, c->demand[r].capacity), err));
+    }
+    if (c->n_demands == 0 && p->n_pools > 0 && kind->pool >= 0)
+        SKED_TRY(sked_builder_add_demand(b, op, kind->pool, 1, err));
+cleanup:
+    return st;
+}
+
+static sked_status add_ops(const sked_i_plan *p, columns *c, sked_builder *b, sked_error *err)
+{
+    static const sked_i_kind plain = {NULL, 1, -1};
+    sked_status st = SKED_OK;
+    SKED_TRY(add_resources(p, c, b, err));
+    for (int32_t i = 0; i < p->n; i++) {
+        const sked_i_kind *kind = p->kinds ? &p->kinds[p->kind ? p->kind[i] : 0] : &plain;
+        const double duration = c->duration.used ? draw(&c->duration) : kind->duration;
+        SKED_TRY(sked_builder_add_op(b, NULL, kind->type, duration, NULL, err));
+        if (c->memory.used)
+            SKED_TRY(sked_builder_set_memory(b, i, draw(&c->memory), err));
+        if (c->weight.used)
+            SKED_TRY(sked_builder_set_weight(b, i, draw(&c->weight), err));
+        SKED_TRY(add_demands(p, kind, c, b, i, err));
+    }
+cleanup:
+    return st;
+}
+
+static sked_status add_edges(sked_i_plan *p, const int64_t *ptr, columns *c, sked_builder *b, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    for (int32_t i = 0; i < p->n; i++)
+        for (int64_t k = ptr[i]; k < ptr[i + 1]; k++) {
+            const sked_edge e = {.from = i,
+                                 .to = p->to[k],
+                                 .lag = NAN,
+                                 .bytes = c->bytes.used ? draw(&c->bytes) : 0,
+                                 .distance = p->distance ? p->distance[k] : 0};
+            SKED_TRY(sked_builder_add_edge(b, &e, err));
+        }
+cleanup:
+    return st;
+}
+
+static sked_status build(sked_i_plan *p, columns *c, const char *name, sked_graph **out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_builder *b = NULL;
+    int64_t *ptr = NULL;
+    int32_t *seen = NULL;
+    SKED_TRY(sort_plan(p, &ptr, err));
+    SKED_NEW(seen, p->n);
+    drop_twins(p, ptr, seen);
+    free(seen);
+    seen = NULL;
+    SKED_TRY(sked_builder_create(&b, err));
+    SKED_TRY(sked_builder_set_name(b, name, err));
+    SKED_TRY(sked_i_builder_reserve(b, p->n, p->n_edges, err));
+    SKED_TRY(add_ops(p, c, b, err));
+    SKED_TRY(add_edges(p, ptr, c, b, err));
+    clear_plan(p); /* before finish, which needs the room */
+    p->kind = NULL;
+    p->from = p->to = p->distance = NULL;
+    free(ptr);
+    ptr = NULL;
+    SKED_TRY(sked_builder_finish(b, out, err));
+cleanup:
+    free(ptr);
+    free(seen);
+    sked_builder_destroy(b);
+    return st;
+}
+
+static const sked_i_family *find_family(const char *name, sked_error *err)
+{
+    const char *names[COUNT_OF(families)];
+    char quoted[80], hint[120];
+    for (int i = 0; i < COUNT_OF(families); i++) {
+        if (strcmp(families[i]->info.name, name) == 0)
+            return families[i];
+        names[i] = families[i]->info.name;
+    }
+    sked_i_quote(name, strlen(name), quoted, sizeof quoted);
+    sked_i_fail(err, SKED_ERR_ARGUMENT, "no family of graphs is called '%s'%s", quoted,
+                sked_i_suggest(quoted, names, COUNT_OF(families), hint, sizeof hint));
+    return NULL;
+}
+
+/* The options that settings name; called after they have been parsed, so every name is known. */
+static void find_given(const sked_family *f, const sked_generate_options *o, bool *given)
+{
+    for (int i = 0; i < f->n_options; i++) {
+        const size_t n = strlen(f->options[i].name);
+        given[i] = false;
+        for (int k = 0; k < o->n_settings; k++)
+            given[i] =
+                given[i] || (strncmp(o->settings[k], f->options[i].name, n) == 0 && o->settings[k][n] == '=');
+    }
+}
+
+sked_status sked_graph_generate(const char *family, const sked_generate_options *opt, sked_graph **out,
+                                sked_error *err)
+{
+    sked_status st = SKED_OK;
+    double value[MOST_OPTIONS];
+    bool given[MOST_OPTIONS];
+    char name[80];
+    columns c = {0};
+    sked_i_plan plan = {.nodes = opt->nodes, .value = value, .given = given};
+    const sked_i_family *f = find_family(family, err);
+    if (f == NULL)
+        return SKED_ERR_ARGUMENT;
+    if (opt->nodes < 0)
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "%s: nodes must be 0 or more, not %d", family,
+                           (int)opt->nodes);
+    SKED_TRY(sked_i_options_parse(family, f->info.options, f->info.n_options, opt->settings, opt->n_settings,
+                                  value, err));
+    find_given(&f->info, opt, given);
+    SKED_TRY(open_columns(f, opt, &c, err));
+    sked_i_rng_seed(&plan.rng, opt->seed, STREAM_EDGES);
+    if (opt->nodes > 0)
+        SKED_TRY(f->lay_out(&plan, err));
+    if (plan.failed) {
+        st = sked_i_no_memory(err);
+        goto cleanup;
+    }
+    snprintf(name, sizeof name, "%s-%d-%llu", family, (int)plan.n, (unsigned long long)opt->seed);
+    SKED_TRY(build(&plan, &c, name, out, err));
+cleanup:
+    clear_plan(&plan);
+    return st;
+}

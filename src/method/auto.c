@@ -1,0 +1,95 @@
+/*
+ * The default: a portfolio. Quick methods first, then the improving ones share what is left of the time.
+ * All members offer into one pool, so the answer is never worse than any single member's.
+ */
+#include "method/method.h"
+
+#include <string.h>
+
+typedef struct member {
+    const char *method;
+    const char *setting; /* NULL: presets */
+    double share;        /* of the round's time; 0: quick, runs once, in the first round */
+} member;
+
+static const member for_makespan[] = {
+    {"list", NULL, 0},   {"list", "scheme=serial", 0}, {"list", "direction=backward", 0},
+    {"heft", NULL, 0},   {"search", NULL, 0.7},        {"exact", NULL, 1},
+    {"search", NULL, 1},
+};
+static const member for_shape[] = {{"list", NULL, 0}, {"exact", NULL, 1}};
+static const member for_loops[] = {
+    {"modulo-list", NULL, 0}, {"modulo-search", NULL, 0.7}, {"exact", NULL, 1}};
+
+typedef struct plan {
+    const member *members;
+    int count;
+} plan;
+
+#define PLAN(list) ((plan){list, (int)(sizeof(list) / sizeof *(list))})
+
+static plan choose(const sked_problem *p)
+{
+    if (p->ii != 0 || p->objective == SKED_OBJECTIVE_II)
+        return PLAN(for_loops);
+    return p->objective == SKED_OBJECTIVE_MAKESPAN ? PLAN(for_makespan) : PLAN(for_shape);
+}
+
+/* A member that does not take the problem, or found nothing, leaves the others their turn. */
+static bool may_go_on(sked_status st)
+{
+    return st == SKED_OK || st == SKED_ERR_UNSUPPORTED || st == SKED_ERR_INFEASIBLE || st == SKED_ERR_STOPPED;
+}
+
+static sked_status run_round(sked_i_run *run, plan todo, int round, double seconds, bool *any,
+                             sked_error *refusal, sked_error *err)
+{
+    const double end = sked_clock() + seconds;
+    *any = false;
+    for (int i = 0; i < todo.count && !sked_i_run_over(run) && !run->exhausted; i++) {
+        const member *m = &todo.members[i];
+        sked_error why = {0};
+        const char *settings[] = {m->setting};
+        if (m->share == 0 && round > 0)
+            continue;
+        const double left = end - sked_clock(), budget = m->share > 0 ? left * m->share : left;
+        if (!(budget > 0))
+            break;
+        const sked_status st = sked_i_run_member(run, m->method, settings, m->setting != NULL, budget, &why);
+        if (!may_go_on(st))
+            return sked_i_fail(err, st, "%s", why.message);
+        *any = *any || (st == SKED_OK && m->share > 0);
+        if (st == SKED_ERR_INFEASIBLE && (refusal->status == SKED_OK || strcmp(m->method, "exact") == 0))
+            *refusal = why;
+    }
+    return SKED_OK;
+}
+
+static sked_status run_auto(sked_i_run *run, sked_error *err)
+{
+    const plan todo = choose(run->problem);
+    const bool endless = isinf(run->limit.deadline);
+    sked_error refusal = {0};
+    sked_status st = SKED_OK;
+    bool any = true;
+    if (run->options->start != NULL)
+        st = sked_i_run_offer(run, run->options->start, err);
+    for (int round = 0; st == SKED_OK && any && !sked_i_run_over(run) && !run->exhausted; round++) {
+        const double seconds = endless ? 10 * pow(2, round) : run->limit.deadline - sked_clock();
+        st = run_round(run, todo, round, seconds, &any, &refusal, err);
+        if (run->options->iterations > 0 || (refusal.status != SKED_OK && run->n_kept == 0))
+            break; /* every member has had its iterations */
+    }
+    if (st == SKED_OK && run->n_kept == 0 && refusal.status != SKED_OK)
+        st = sked_i_fail(err, refusal.status, "%s", refusal.message);
+    return st;
+}
+
+const sked_i_method sked_i_method_auto = {
+    .info = {.name = "auto",
+             .summary = "portfolio of all fitting methods under the time limit; never worse than any of them",
+             .features = SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_LOOPS |
+                         SKED_CAN_HORIZON | SKED_CAN_START | SKED_CAN_FIX | SKED_CAN_CANDIDATES |
+                         SKED_CAN_ANYTIME | SKED_CAN_EXACT | SKED_CAN_MAKESPAN | SKED_CAN_RESOURCE |
+                         SKED_CAN_MEMORY | SKED_CAN_COST | SKED_CAN_II},
+    .run = run_auto};

@@ -1,0 +1,39 @@
+/* Several schedules in one file, one object a line. */
+#include "formats/format.h"
+#include "report/report.h"
+
+/* Line breaks only ever stand between values (inside strings they are escaped): they become spaces. */
+static void flatten(char *text, int64_t size)
+{
+    for (int64_t i = 0; i < size; i++)
+        if (text[i] == '\n')
+            text[i] = ' ';
+}
+
+sked_status sked_schedules_write(const sked_problem *p, const sked_schedule *const *s, int32_t count,
+                                 const char *path, sked_error *err)
+{
+    sked_i_buffer all = {0};
+    sked_status st = SKED_OK;
+    for (int32_t k = 0; st == SKED_OK && k < count; k++) {
+        sked_i_buffer one = {0};
+        st = sked_schedule_validate(p, s[k], err);
+        if (st == SKED_OK)
+            st = sked_i_schedule_write(p->graph, s[k], &one, err);
+        while (st == SKED_OK && one.size > 0 && one.data[one.size - 1] == '\n')
+            one.size--;
+        if (st == SKED_OK && one.size > 0) {
+            flatten(one.data, one.size);
+            sked_i_buffer_add(&all, one.data, (size_t)one.size);
+            sked_i_buffer_char(&all, '\n');
+        }
+        all.failed = all.failed || one.failed;
+        sked_i_buffer_free(&one);
+    }
+    if (st == SKED_OK && all.failed)
+        st = sked_i_no_memory(err);
+    if (st == SKED_OK)
+        st = sked_i_file_write(path, all.data ? all.data : "", all.size, err);
+    sked_i_buffer_free(&all);
+    return st;
+}

@@ -1,0 +1,100 @@
+#include "report/profiles.h"
+
+#include "base/memory.h"
+
+static sked_status add_curve(sked_i_curves *c, const sked_i_view *v, const char *name, double capacity,
+                             const sked_i_interval *interval, int64_t n, sked_error *err)
+{
+    sked_i_curve *curve = &c->curve[c->count];
+    const sked_status st =
+        sked_i_profile_build(interval, n, v->schedule->ii, v->tolerance, &curve->profile, err);
+    if (st != SKED_OK)
+        return st;
+    curve->name = name;
+    curve->capacity = capacity;
+    c->count++;
+    return SKED_OK;
+}
+
+/* Ops running at once: on devices, or anywhere where there is no machine. */
+static sked_status add_running(sked_i_curves *c, const sked_i_view *v, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_interval *interval = NULL;
+    const bool devices = v->schedule->devices > 0;
+    SKED_NEW(interval, v->graph->n_ops);
+    for (int32_t i = 0; i < v->graph->n_ops; i++)
+        interval[i] = (sked_i_interval){v->schedule->start[i], sked_i_view_finish(v, i), 1};
+    SKED_TRY(add_curve(c, v, devices ? "busy devices" : "running ops",
+                       devices ? v->schedule->devices : INFINITY, interval, v->graph->n_ops, err));
+cleanup:
+    free(interval);
+    return st;
+}
+
+/* One pass over the demands, sorted by resource, and one profile for each resource in use. */
+static sked_status add_resources(sked_i_curves *c, const sked_i_view *v, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const sked_graph *g = v->graph;
+    int64_t *first = NULL;
+    sked_i_interval *interval = NULL;
+    SKED_NEW0(first, (int64_t)g->n_resources + 2);
+    SKED_NEW(interval, g->demand_ptr[g->n_ops]);
+    for (int64_t d = 0; d < g->demand_ptr[g->n_ops]; d++)
+        first[g->demand_resource[d] + 2]++;
+    for (int32_t r = 0; r < g->n_resources; r++)
+        first[r + 2] += first[r + 1];
+    for (int32_t i = 0; i < g->n_ops; i++)
+        for (int64_t d = g->demand_ptr[i]; d < g->demand_ptr[i + 1]; d++)
+            interval[first[g->demand_resource[d] + 1]++] =
+                (sked_i_interval){v->schedule->start[i], sked_i_view_finish(v, i), g->demand_amount[d]};
+    for (int32_t r = 0; r < g->n_resources; r++)
+        if (first[r + 1] > first[r])
+            SKED_TRY(add_curve(c, v, sked_graph_resource_name(g, r), sked_i_capacity(v->problem, r),
+                               interval + first[r], first[r + 1] - first[r], err));
+cleanup:
+    free(first);
+    free(interval);
+    return st;
+}
+
+static sked_status add_memory(sked_i_curves *c, const sked_i_view *v, sked_error *err)
+{
+    sked_i_curve *curve = &c->curve[c->count];
+    const sked_status st = sked_i_profile_memory(v->problem, v->schedule, &curve->profile, err);
+    if (st != SKED_OK)
+        return st;
+    curve->name = "memory";
+    curve->capacity = INFINITY;
+    if (curve->profile.peak > 0)
+        c->count++;
+    else
+        sked_i_profile_free(&curve->profile);
+    return SKED_OK;
+}
+
+sked_status sked_i_curves_init(sked_i_curves *c, const sked_i_view *v, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const sked_graph *g = v->graph;
+    const bool pooled = g->demand_ptr[g->n_ops] > 0;
+    *c = (sked_i_curves){0};
+    SKED_NEW0(c->curve, (int64_t)g->n_resources + 2);
+    if (v->schedule->devices > 0 || !pooled)
+        SKED_TRY(add_running(c, v, err));
+    SKED_TRY(add_resources(c, v, err));
+    SKED_TRY(add_memory(c, v, err));
+    return SKED_OK;
+cleanup:
+    sked_i_curves_free(c);
+    return st;
+}
+
+void sked_i_curves_free(sked_i_curves *c)
+{
+    for (int32_t k = 0; k < c->count; k++)
+        sked_i_profile_free(&c->curve[k].profile);
+    free(c->curve);
+    *c = (sked_i_curves){0};
+}

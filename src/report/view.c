@@ -1,0 +1,52 @@
+/* Puts the parts of a view together. */
+#include "report/view.h"
+
+#include "base/memory.h"
+
+/* Exact comparisons need integer times in the problem and in the schedule. */
+static double time_tolerance(const sked_i_view *v)
+{
+    const double relative = 1e-9 * (v->makespan > 1 ? v->makespan : 1);
+    if (!sked_i_problem_integral(v->problem) || v->schedule->ii != floor(v->schedule->ii))
+        return relative;
+    for (int32_t i = 0; i < v->schedule->ops; i++)
+        if (v->schedule->start[i] != floor(v->schedule->start[i]))
+            return relative;
+    return 0;
+}
+
+sked_status sked_i_view_init(sked_i_view *v, const sked_report_data *data, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    *v = (sked_i_view){
+        .data = data, .graph = data->problem->graph, .problem = data->problem, .schedule = data->schedule};
+    v->makespan = sked_i_makespan(v->graph, v->schedule);
+    v->tolerance = time_tolerance(v);
+    if (v->schedule->ii > 0) {
+        const double overlapped = ceil(v->makespan / v->schedule->ii);
+        v->copies = overlapped < SKED_I_MAX_COPIES ? (int32_t)overlapped : SKED_I_MAX_COPIES;
+    }
+    SKED_TRY(sked_i_view_rows(v, err));
+    SKED_TRY(sked_i_view_colors(v, err));
+    SKED_TRY(sked_i_view_slack(v, err));
+    SKED_TRY(sked_i_view_chain(v, err));
+    return SKED_OK;
+cleanup:
+    sked_i_view_free(v);
+    return st;
+}
+
+void sked_i_view_free(sked_i_view *v)
+{
+    void *const owned[] = {v->group,  v->row_group, v->row_device, v->bar,   v->row_ptr,
+                           v->op_bar, v->color,     v->slack,      v->chain, v->critical};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        free(owned[i]);
+    *v = (sked_i_view){0};
+}
+
+double sked_i_view_end(const sked_i_view *v)
+{
+    const double end = v->makespan + v->copies * v->schedule->ii;
+    return end > 0 ? end : 1;
+}

@@ -1,0 +1,290 @@
+#!/usr/bin/env python3
+"""Tests of the command: results, exit codes, files, documentation. Usage: cli.py SKED SOURCE_FOLDER"""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import xml.dom.minidom
+
+SKED, SOURCE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+EXAMPLES = os.path.join(SOURCE, "examples")
+passed, failed, skipped = 0, 0, 0
+
+
+def run(*args, text=None, cwd=None):
+    return subprocess.run([SKED, *map(str, args)], input=text, capture_output=True, text=True, timeout=120, cwd=cwd)
+
+
+def test(function):
+    """Runs the function at once in a folder of its own and counts it."""
+    global passed, failed
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            function(folder)
+            passed += 1
+        except Exception as problem:  # any failure is reported and counted
+            failed += 1
+            print(f"FAILED {function.__name__}: {problem!r}")
+    return function
+
+
+def expect(result, code, part=None):
+    assert result.returncode == code, (result.args[1:], result.returncode, result.stderr[-300:])
+    if part is not None:
+        assert part in result.stderr, (result.args[1:], result.stderr[-300:])
+        assert result.stderr.count("\n") == 1, ("one sentence", result.stderr)
+    return result
+
+
+def path(name):
+    return os.path.join(EXAMPLES, name)
+
+
+@test
+def json_summary_has_the_documented_keys(folder):
+    out = json.loads(expect(run("schedule", path("cholesky.json"), "--devices", 4, "--time-limit", 0.5, "--json"), 0).stdout)
+    for key in "method objective value makespan lower_bound gap valid seconds seed devices".split():
+        assert key in out, key
+    assert out["valid"] is True and out["devices"] == 4 and out["value"] >= out["lower_bound"]
+
+
+@test
+def every_writer_writes_and_check_agrees(folder):
+    names = ["s.json", "s.trace.json", "s.svg", "s.html", "s.dot", "s.jsonl"]
+    args = [x for n in names for x in ("-o", os.path.join(folder, n))]
+    expect(run("schedule", path("cholesky.json"), "--devices", 3, "--time-limit", 0.3, *args), 0)
+    assert sorted(os.listdir(folder)) == sorted(names), os.listdir(folder)
+    expect(run("check", path("cholesky.json"), os.path.join(folder, "s.json")), 0)
+    json.load(open(os.path.join(folder, "s.trace.json")))
+    xml.dom.minidom.parse(os.path.join(folder, "s.svg"))
+    plan = json.load(open(os.path.join(folder, "s.json")))
+    assert plan["format"] == "sked-schedule-1" and plan["devices"] == 3 and plan["ii"] is None
+    for op in plan["ops"]:
+        assert set(op) == {"name", "start", "finish", "device"}, op
+
+
+@test
+def check_finds_a_broken_rule(folder):
+    file = os.path.join(folder, "s.json")
+    expect(run("schedule", path("cholesky.json"), "--devices", 2, "--method", "list", "-o", file), 0)
+    plan = json.load(open(file))
+    last = max(plan["ops"], key=lambda op: op["start"])
+    duration = last["finish"] - last["start"]
+    last["start"], last["finish"] = 0, duration
+    plan["makespan"] = max(op["finish"] for op in plan["ops"])
+    json.dump(plan, open(file, "w"))
+    expect(run("check", path("cholesky.json"), file), 8, last["name"])
+    plan["ops"].pop()
+    json.dump(plan, open(file, "w"))
+    expect(run("check", path("cholesky.json"), file), 8)
+    open(file, "w").write("{")
+    expect(run("check", path("cholesky.json"), file), 5)
+
+
+@test
+def same_seed_same_bytes(folder):
+    files = [os.path.join(folder, n) for n in ("a.json", "b.json")]
+    for file in files:
+        expect(run("schedule", path("cholesky.json"), "--devices", 4, "--method", "list", "--seed", 7, "--set", "priority=random",
+                   "-o", file), 0)
+    assert open(files[0]).read() == open(files[1]).read()
+
+
+@test
+def standard_input_and_output(folder):
+    text = open(path("cholesky.json")).read()
+    plan = json.loads(expect(run("schedule", "-", "--devices", 2, "--method", "list", "-o", "-", text=text), 0).stdout)
+    assert plan["format"] == "sked-schedule-1"
+    dot = expect(run("convert", "-", "-", "--to", "dot", text=text), 0).stdout
+    assert dot.startswith("digraph") or "digraph" in dot[:200]
+
+
+@test
+def op_library_and_resources(folder):
+    out = json.loads(expect(run("schedule", path("fir.dot"), "--library", path("units.json"), "--json", "--time-limit", 2), 0).stdout)
+    assert out["value"] == out["lower_bound"] == 12 or out["optimal"], out
+    more = json.loads(expect(run("schedule", path("fir.dot"), "--library", path("units.json"), "--capacity", "MUL=8",
+                                 "--capacity", "ALU=4", "--json"), 0).stdout)
+    assert more["value"] == 5, more
+
+
+@test
+def loops_are_pipelined(folder):
+    file = os.path.join(folder, "s.json")
+    out = json.loads(expect(run("schedule", path("dot_product_loop.json"), "--objective", "ii", "--json", "-o", file), 0).stdout)
+    assert out["ii"] == out["value"] == 2, out
+    assert json.load(open(file))["ii"] == 2
+    expect(run("check", path("dot_product_loop.json"), file), 0)
+    expect(run("schedule", path("dot_product_loop.json"), "--ii", 1), 7)
+
+
+@test
+def infeasible_problems_say_why(folder):
+    expect(run("schedule", path("cholesky.json"), "--devices", 2, "--horizon", 1), 7, "path")
+    expect(run("schedule", path("fir.dot"), "--library", path("units.json"), "--capacity", "MUL=0"), 7, "MUL")
+
+
+@test
+def bad_arguments_exit_2_with_one_sentence(folder):
+    graph = path("cholesky.json")
+    for args, part in (
+        (["shedule", graph], "schedule"), (["schedule"], "GRAPH"), (["schedule", graph, "--devises", 2], "devices"),
+        (["schedule", graph, "--devices", 0], "devices"), (["schedule", graph, "--devices", "x"], "devices"),
+        (["schedule", graph, "--devices", "1e999"], "devices"), (["schedule", graph, "--method", "lst"], "list"),
+        (["schedule", graph, "--objective", "speed"], "objective"), (["schedule", graph, "--devices"], "value"),
+        (["schedule", graph, "--method", "list", "--set", "prioritty=random"], "priority"), (["schedule", graph, "--ii", "-3"], "ii"),
+        (["schedule", graph, "-o", "x.xyz"], ".svg"), (["schedule", graph, "--devices", 2, "--devices", 3], "twice"),
+        (["schedule", graph, "--top", 2], "candidates"), (["generate", "layred", "--nodes", 5, "-o", "x.json"], "layered"),
+        (["generate", "layered", "-o", "x.json"], "nodes"), (["generate", "layered", "--nodes", -1, "-o", "x.json"], "nodes"),
+        (["convert", graph, "-", "--to", "doot"], "dot"), (["bench", "scala"], "scale"), (["methods", "lst"], "list"),
+        (["schedule", graph, "extra"], "extra"), (["schedule", graph, "--capacity", "MUL"], "NAME=K"),
+    ):
+        expect(run(*args, cwd=folder), 2, part)
+    assert os.listdir(folder) == []
+
+
+@test
+def bad_input_has_the_documented_codes(folder):
+    expect(run("info", os.path.join(folder, "none.json")), 4, "none.json")
+    expect(run("info", folder), 4)
+    cases = {"a.json": '{"format":"sked-graph-1","ops":[{"duration":1}],"edges":[[0,1]]}',
+             "b.json": '{"format":"sked-graph-1","ops":[{"name":"x","duration":1},{"name":"y","duration":1}],'
+                       '"edges":[["x","y"],["y","x"]]}',
+             "c.json": '{"format":"sked-graph-1","ops":[{"duration":-1}],"edges":[]}',
+             "d.json": '{"format":"sked-graph-1","ops":[{"duration":1e999}],"edges":[]}',
+             "e.json": "[" * 100000, "f.stg": "banana", "g.dot": "digraph {", "h.json": "", "i.sm": "\0\1\2\3"}
+    for name, text in cases.items():
+        file = os.path.join(folder, name)
+        open(file, "w").write(text)
+        expect(run("schedule", file, "--devices", 2, "-o", os.path.join(folder, "out.json")), 5, name)
+    cyclic = expect(run("info", os.path.join(folder, "b.json")), 5, "x -> y")
+    assert "cycle" in cyclic.stderr
+    assert not os.path.exists(os.path.join(folder, "out.json"))
+
+
+@test
+def unwritable_output_leaves_nothing(folder):
+    target = os.path.join(folder, "missing", "s.json")
+    expect(run("schedule", path("cholesky.json"), "--devices", 2, "--method", "list", "-o", target), 4)
+    assert os.listdir(folder) == []
+
+
+@test
+def conversion_round_trips(folder):
+    native = os.path.join(folder, "g.json")
+    for extension in ("dot", "gml", "graphml"):
+        middle, back = os.path.join(folder, "g." + extension), os.path.join(folder, extension + ".json")
+        expect(run("convert", path("dot_product_loop.json"), native), 0)
+        expect(run("convert", native, middle), 0)
+        expect(run("convert", middle, back), 0)
+        assert open(native).read() == open(back).read(), extension
+
+
+@test
+def generators_are_reproducible(folder):
+    families = re.findall(r"^  ([a-z-]+) +\S", expect(run("help", "generate"), 0).stdout.split("families\n")[1].split("\ndist")[0],
+                          flags=re.M)
+    assert len(families) == 12, families
+    for family in families:
+        out = [expect(run("generate", family, "--nodes", 60, "--seed", seed, "-o", "-"), 0).stdout for seed in (1, 1, 2)]
+        assert out[0] == out[1], family
+        json.loads(out[0])
+    expect(run("generate", "layered", "--nodes", 20, "--count", 3, "-o", os.path.join(folder, "many")), 0)
+    assert len(os.listdir(os.path.join(folder, "many"))) == 3
+
+
+@test
+def interrupt_gives_the_best_so_far(folder):
+    graph, file = os.path.join(folder, "g.json"), os.path.join(folder, "s.json")
+    expect(run("generate", "layered", "--nodes", 400, "--duration", "int:1,50", "-o", graph), 0)
+    process = subprocess.Popen([SKED, "schedule", graph, "--devices", "7", "--time-limit", "60", "--method", "search", "-o", file],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(1.0)
+    begin = time.time()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+    assert process.returncode == 0 and time.time() - begin < 10, process.returncode
+    expect(run("check", graph, file), 0)
+
+
+@test
+def time_limit_is_kept(folder):
+    graph = os.path.join(folder, "g.json")
+    expect(run("generate", "erdos-renyi", "--nodes", 300, "--duration", "int:1,50", "-o", graph), 0)
+    for method in ("search", "auto"):
+        out = json.loads(expect(run("schedule", graph, "--devices", 5, "--time-limit", 1, "--method", method, "--json"), 0).stdout)
+        assert out["optimal"] or out["seconds"] < 3, out  # generous: machines under test are busy
+
+
+@test
+def candidates_are_many_and_different(folder):
+    file = os.path.join(folder, "s.jsonl")
+    out = json.loads(expect(run("schedule", path("cholesky.json"), "--devices", 4, "--method", "list", "--set", "priority=random",
+                                "--candidates", 20, "--top", 5, "--json", "-o", file), 0).stdout)
+    lines = [json.loads(line) for line in open(file)]
+    assert out["candidates"] == len(lines) == 5 and out["ged"] > 0
+    spans = [line["makespan"] for line in lines]
+    assert spans == sorted(spans)
+
+
+@test
+def warm_start_and_fixed_decisions(folder):
+    first, second, fix = (os.path.join(folder, n) for n in ("a.json", "b.json", "fix.json"))
+    expect(run("schedule", path("cholesky.json"), "--devices", 3, "--time-limit", 0.5, "-o", first), 0)
+    expect(run("schedule", path("cholesky.json"), "--devices", 3, "--time-limit", 0.3, "--start", first, "-o", second), 0)
+    assert json.load(open(second))["makespan"] <= json.load(open(first))["makespan"]
+    name = json.load(open(first))["ops"][0]["name"]
+    json.dump({"format": "sked-fix-1", "ops": [{"name": name, "device": 2}]}, open(fix, "w"))
+    expect(run("schedule", path("cholesky.json"), "--devices", 3, "--time-limit", 0.3, "--fix", fix, "-o", second), 0)
+    assert [op["device"] for op in json.load(open(second))["ops"] if op["name"] == name] == [2]
+
+
+@test
+def help_manual_and_tables_agree(folder):
+    usage = expect(run("help"), 0).stdout
+    commands = re.findall(r"^  ([a-z]+) ", usage, flags=re.M)
+    assert "schedule" in commands and "bench" in commands
+    for command in commands:
+        text = expect(run("help", command), 0).stdout
+        assert text == expect(run(command, "--help"), 0).stdout
+        manual = expect(run("help", command, "--man"), 0).stdout.replace("\\-", "-")
+        for option in re.findall(r"^  --([a-z-]+) ", text, flags=re.M):
+            assert option in manual, (command, option)
+    codes = dict(re.findall(r"^\.TP\n(\d+)\n(.+)$", expect(run("help", "--man"), 0).stdout, flags=re.M))
+    assert sorted(map(int, codes)) == [0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11], codes
+
+
+@test
+def every_method_and_format_is_documented(folder):
+    for method in json.loads(expect(run("methods", "--json"), 0).stdout):
+        page = os.path.join(SOURCE, "docs", "methods", method["name"] + ".md")
+        assert os.path.exists(page), page
+        text = open(page).read()
+        for option in method["options"]:
+            assert option["name"] in text, (method["name"], option["name"])
+    for form in json.loads(expect(run("formats", "--json"), 0).stdout):
+        assert os.path.exists(os.path.join(SOURCE, "docs", "formats", form["name"] + ".md")), form["name"]
+    readme = open(os.path.join(SOURCE, "README.md")).read()
+    for link in re.findall(r"\]\(([^)#:]+)\)", readme):
+        assert os.path.exists(os.path.join(SOURCE, link)), link
+
+
+@test
+def completion_is_valid_bash(folder):
+    script = expect(run("help", "--completion"), 0).stdout
+    assert subprocess.run(["bash", "-n"], input=script, text=True).returncode == 0
+    assert "_sked" in script
+
+
+@test
+def unsupported_requests_exit_6(folder):
+    expect(run("schedule", path("cholesky.json"), "--devices", 2, "--backend", "cuda"), 6, "CUDA")
+    expect(run("schedule", path("cholesky.json"), "--devices", 2, "--method", "heft", "--objective", "memory"), 6, "heft")
+
+
+print(f"{passed} passed, {failed} failed, {skipped} skipped")
+sys.exit(1 if failed else 0)

@@ -1,0 +1,333 @@
+/* Small problems of every kind and a plain greedy scheduler, for the tests of reports. */
+#ifndef SKED_TESTS_REPORT_SAMPLES_H
+#define SKED_TESTS_REPORT_SAMPLES_H
+#include "test.h"
+
+#include "base/rng.h"
+#include "graph/graph.h"
+
+#include <math.h>
+
+typedef struct sample {
+    sked_graph *graph;
+    sked_problem problem;
+    sked_schedule *schedule;
+    sked_report_data data;
+} sample;
+
+static inline void sample_free(sample *s)
+{
+    sked_graph_destroy(s->graph);
+    sked_schedule_destroy(s->schedule);
+}
+
+/* Earliest start of op after its predecessors; device < 0: without transfers. */
+static inline double ready_time(const sked_problem *p, const sked_schedule *s, int32_t op, int32_t device)
+{
+    const sked_graph *g = p->graph;
+    double t = 0;
+    for (int64_t k = g->pred_ptr[op]; k < g->pred_ptr[op + 1]; k++) {
+        const int64_t e = g->pred_edge[k];
+        if (g->edge_distance[e] > 0)
+            continue;
+        const bool apart = device >= 0 && s->device[g->pred_op[k]] != device;
+        const double extra = apart ? p->latency + g->edge_bytes[e] / p->bandwidth : 0;
+        t = fmax(t, s->start[g->pred_op[k]] + g->edge_lag[e] + extra);
+    }
+    return t;
+}
+
+/* Devices: each op goes where it can start first, after what is already there. */
+static inline void greedy_devices(const sked_problem *p, sked_schedule *s)
+{
+    double *free_at = calloc((size_t)p->devices, sizeof *free_at);
+    for (int32_t k = 0; k < s->ops; k++) {
+        const int32_t i = p->graph->topo[k];
+        double best = INFINITY;
+        for (int32_t d = 0; d < p->devices; d++) {
+            const double t = fmax(free_at[d], ready_time(p, s, i, d));
+            if (t < best) {
+                best = t;
+                s->device[i] = d;
+            }
+        }
+        s->start[i] = best;
+        free_at[s->device[i]] = best + p->graph->duration[i];
+    }
+    free(free_at);
+}
+
+/* Integer times only: a table of load per resource and step, folded by II where there is one. */
+static inline void greedy_resources(const sked_problem *p, sked_schedule *s)
+{
+    const sked_graph *g = p->graph;
+    const int32_t steps = p->ii > 0 ? (int32_t)p->ii : 100000;
+    double *load = calloc((size_t)(g->n_resources + 1) * (size_t)steps, sizeof *load);
+    for (int32_t k = 0; k < s->ops; k++) {
+        const int32_t i = g->topo[k];
+        for (int32_t t = (int32_t)ready_time(p, s, i, -1);; t++) {
+            bool fits = true;
+            for (int64_t d = g->demand_ptr[i]; d < g->demand_ptr[i + 1]; d++)
+                for (int32_t u = t; u < t + (int32_t)g->duration[i]; u++)
+                    fits = fits && load[g->demand_resource[d] * steps + u % steps] + g->demand_amount[d] <=
+                                       g->capacity[g->demand_resource[d]];
+            if (!fits)
+                continue;
+            for (int64_t d = g->demand_ptr[i]; d < g->demand_ptr[i + 1]; d++)
+                for (int32_t u = t; u < t + (int32_t)g->duration[i]; u++)
+                    load[g->demand_resource[d] * steps + u % steps] += g->demand_amount[d];
+            s->start[i] = t;
+            break;
+        }
+    }
+    free(load);
+}
+
+static inline void sample_schedule(sample *s, const char *method)
+{
+    OK(sked_schedule_create(s->graph->n_ops, s->problem.devices, &s->schedule, err));
+    s->schedule->ii = s->problem.ii;
+    if (s->problem.devices > 0)
+        greedy_devices(&s->problem, s->schedule);
+    else
+        greedy_resources(&s->problem, s->schedule);
+    OK(sked_schedule_validate(&s->problem, s->schedule, err));
+    s->data = (sked_report_data){&s->problem, s->schedule, method, NAN, false, 0.012, 7};
+    OK(sked_problem_bound(&s->problem, &s->data.lower_bound, NULL, err));
+}
+
+static inline void add_edge(sked_builder *b, int32_t from, int32_t to, double bytes, int32_t distance)
+{
+    const sked_edge e = {from, to, NAN, bytes, distance};
+    assert_int_equal(sked_builder_add_edge(b, &e, NULL), SKED_OK);
+}
+
+/* Ten ops of a small network on two devices with transfers. */
+static inline void sample_small(sample *s)
+{
+    static const struct {
+        const char *name, *type;
+        double duration, memory;
+        int from[2];
+    } ops[] = {{"input", "Load", 1, 64, {-1, -1}},   {"conv1", "Conv", 4, 128, {0, -1}},
+               {"relu1", "Relu", 1, 128, {1, -1}},   {"conv2a", "Conv", 5, 96, {2, -1}},
+               {"conv2b", "Conv", 3, 96, {2, -1}},   {"pool", "MaxPool", 2, 32, {2, -1}},
+               {"concat", "Concat", 1, 192, {3, 4}}, {"project", "Conv", 2, 64, {5, -1}},
+               {"add", "Add", 1, 64, {6, 7}},        {"softmax", "Softmax", 2, 16, {8, -1}}};
+    sked_builder *b = NULL;
+    OK(sked_builder_create(&b, err));
+    OK(sked_builder_set_name(b, "small network", err));
+    for (int i = 0; i < 10; i++) {
+        OK(sked_builder_add_op(b, ops[i].name, ops[i].type, ops[i].duration, NULL, err));
+        OK(sked_builder_set_memory(b, i, ops[i].memory, err));
+        for (int k = 0; k < 2; k++)
+            if (ops[i].from[k] >= 0)
+                add_edge(b, ops[i].from[k], i, ops[ops[i].from[k]].memory, 0);
+    }
+    OK(sked_builder_finish(b, &s->graph, err));
+    sked_builder_destroy(b);
+    sked_problem_init(&s->problem, s->graph);
+    s->problem.devices = 2;
+    s->problem.bandwidth = 64;
+    sample_schedule(s, "greedy");
+}
+
+/* n ops in layers of `width`, with ten types and real durations, on m devices. */
+static inline void sample_layered(sample *s, int32_t n, int32_t width, int32_t devices)
+{
+    static const char *const types[] = {"MatMul", "Add",    "Conv",    "Relu",      "LayerNorm", "Gelu",
+                                        "Concat", "Gather", "Softmax", "Transpose", "Reshape"};
+    sked_builder *b = NULL;
+    sked_i_rng rng;
+    char name[64];
+    sked_i_rng_seed(&rng, 1, 0);
+    OK(sked_builder_create(&b, err));
+    snprintf(name, sizeof name, "layered-%d", n);
+    OK(sked_builder_set_name(b, name, err));
+    for (int32_t i = 0; i < n; i++) {
+        const double u = sked_i_rng_uniform(&rng);
+        const char *type = types[(int)(u * u * 11)];
+        snprintf(name, sizeof name, "layer%d/%s_%d", i / width, type, i % width);
+        const double duration = 0.5 + 10 * sked_i_rng_uniform(&rng),
+                     memory = floor(100 * sked_i_rng_uniform(&rng));
+        assert_int_equal(sked_builder_add_op(b, name, type, duration, NULL, NULL), SKED_OK);
+        assert_int_equal(sked_builder_set_memory(b, i, memory, NULL), SKED_OK);
+        for (int k = 0; k < 2 && i >= width; k++) {
+            const int32_t from = (i / width - 1) * width + (int32_t)sked_i_rng_below(&rng, (uint64_t)width);
+            add_edge(b, from, i, 10 * sked_i_rng_uniform(&rng), 0);
+        }
+    }
+    OK(sked_builder_finish(b, &s->graph, err));
+    sked_builder_destroy(b);
+    sked_problem_init(&s->problem, s->graph);
+    s->problem.devices = devices;
+    sample_schedule(s, "greedy");
+}
+
+/* An elliptic-filter-like data flow on multipliers, adders and a memory bus of several lanes. */
+static inline void sample_resources(sample *s)
+{
+    sked_builder *b = NULL;
+    sked_i_rng rng;
+    char name[64];
+    sked_i_rng_seed(&rng, 3, 0);
+    OK(sked_builder_create(&b, err));
+    OK(sked_builder_set_name(b, "filter", err));
+    OK(sked_builder_add_resource(b, "multiplier", 2, NULL, err));
+    OK(sked_builder_add_resource(b, "adder", 2, NULL, err));
+    OK(sked_builder_add_resource(b, "bus", 4, NULL, err));
+    for (int32_t i = 0; i < 44; i++) {
+        const uint64_t kind = i < 4 ? 2 : sked_i_rng_below(&rng, 8);
+        const char *type = kind == 2 ? "load" : kind < 2 ? "mul" : kind == 7 ? "const" : "add";
+        snprintf(name, sizeof name, "%s%d", type, i);
+        OK(sked_builder_add_op(b, name, type, kind < 2 ? 3 : kind == 2 ? 2 : 1, NULL, err));
+        OK(sked_builder_set_memory(b, i, 4, err));
+        if (kind != 7)
+            OK(sked_builder_add_demand(b, i,
+                                       kind < 2    ? 0
+                                       : kind == 2 ? 2
+                                                   : 1,
+                                       kind == 2 ? 1 + i % 3 : 1, err));
+        for (int k = 0; k < 2 && i >= 4 && kind != 7; k++)
+            add_edge(b, i - 1 - (int32_t)sked_i_rng_below(&rng, (uint64_t)(i < 9 ? i : 9)), i, 4, 0);
+    }
+    OK(sked_builder_finish(b, &s->graph, err));
+    sked_builder_destroy(b);
+    sked_problem_init(&s->problem, s->graph);
+    sample_schedule(s, "greedy");
+}
+
+/* A complex multiply-accumulate loop with a recurrence, pipelined at II = 4. */
+static inline void sample_pipelined(sample *s)
+{
+    static const struct {
+        const char *name, *type;
+        double duration;
+        int resource, from[2];
+    } ops[] = {{"ld_ar", "load", 1, 2, {-1, -1}}, {"ld_ai", "load", 1, 2, {-1, -1}},
+               {"ld_br", "load", 1, 2, {-1, -1}}, {"ld_bi", "load", 1, 2, {-1, -1}},
+               {"m_rr", "mul", 2, 0, {0, 2}},     {"m_ii", "mul", 2, 0, {1, 3}},
+               {"m_ri", "mul", 2, 0, {0, 3}},     {"m_ir", "mul", 2, 0, {1, 2}},
+               {"sub", "add", 1, 1, {4, 5}},      {"sum", "add", 1, 1, {6, 7}},
+               {"acc_r", "add", 1, 1, {8, -1}},   {"acc_i", "add", 1, 1, {9, -1}},
+               {"norm", "div", 6, 3, {10, 11}},   {"st", "store", 1, 2, {12, -1}}};
+    static const char *const resources[] = {"MUL", "ALU", "PORT", "DIV"};
+    static const double capacity[] = {2, 1, 2, 2};
+    sked_builder *b = NULL;
+    OK(sked_builder_create(&b, err));
+    OK(sked_builder_set_name(b, "complex mac loop", err));
+    for (int r = 0; r < 4; r++)
+        OK(sked_builder_add_resource(b, resources[r], capacity[r], NULL, err));
+    for (int i = 0; i < 14; i++) {
+        OK(sked_builder_add_op(b, ops[i].name, ops[i].type, ops[i].duration, NULL, err));
+        OK(sked_builder_set_memory(b, i, 4, err));
+        OK(sked_builder_add_demand(b, i, ops[i].resource, 1, err));
+        for (int k = 0; k < 2; k++)
+            if (ops[i].from[k] >= 0)
+                add_edge(b, ops[i].from[k], i, 4, 0);
+    }
+    add_edge(b, 10, 10, 4, 1);
+    add_edge(b, 11, 11, 4, 1);
+    OK(sked_builder_finish(b, &s->graph, err));
+    sked_builder_destroy(b);
+    sked_problem_init(&s->problem, s->graph);
+    s->problem.ii = 4;
+    s->problem.objective = SKED_OBJECTIVE_II;
+    sample_schedule(s, "modulo greedy");
+}
+
+/* n ops that hold nothing, in `chains` chains. */
+static inline void sample_free_ops(sample *s, int32_t n, int32_t chains)
+{
+    sked_builder *b = NULL;
+    OK(sked_builder_create(&b, err));
+    for (int32_t i = 0; i < n; i++) {
+        assert_int_equal(sked_builder_add_op(b, NULL, NULL, 1 + i % 7, NULL, NULL), SKED_OK);
+        if (i >= chains)
+            add_edge(b, i - chains, i, 0, 0);
+    }
+    OK(sked_builder_finish(b, &s->graph, err));
+    sked_builder_destroy(b);
+    sked_problem_init(&s->problem, s->graph);
+    sample_schedule(s, "asap");
+}
+
+/* No op at all. */
+static inline void sample_empty(sample *s)
+{
+    sked_builder *b = NULL;
+    OK(sked_builder_create(&b, err));
+    OK(sked_builder_finish(b, &s->graph, err));
+    sked_builder_destroy(b);
+    sked_problem_init(&s->problem, s->graph);
+    sample_schedule(s, NULL);
+}
+
+/* A chain of ops that take no time, and one that takes some, on one device. */
+static inline void sample_instant(sample *s)
+{
+    sked_builder *b = NULL;
+    OK(sked_builder_create(&b, err));
+    for (int i = 0; i < 6; i++) {
+        OK(sked_builder_add_op(b, NULL, i % 2 ? "mark" : NULL, i == 3 ? 0.001 : 0, NULL, err));
+        if (i > 0)
+            add_edge(b, i - 1, i, 0, 0);
+    }
+    OK(sked_builder_finish(b, &s->graph, err));
+    sked_builder_destroy(b);
+    sked_problem_init(&s->problem, s->graph);
+    s->problem.devices = 1;
+    sample_schedule(s, "greedy");
+}
+
+/* Names that need every kind of escaping. */
+static inline void sample_hostile(sample *s)
+{
+    static const char *const names[] = {"</script><script>alert(1)</script>",
+                                        "a & b < c > d \" e ' f",
+                                        "back\\slash\nnew\tline",
+                                        "caf\xc3\xa9 \xe2\x80\xa8 line separator",
+                                        "\xe7\x9f\xa9\xe9\x98\xb5\xe4\xb9\x98",
+                                        "]]>--><!--",
+                                        "\x01\x02"};
+    char *lengthy = malloc(5001);
+    memset(lengthy, 'x', 5000);
+    lengthy[5000] = 0;
+    sked_builder *b = NULL;
+    OK(sked_builder_create(&b, err));
+    OK(sked_builder_set_name(b, "</title></script><b>&\"'", err));
+    for (int i = 0; i < 8; i++) {
+        OK(sked_builder_add_op(b, i < 7 ? names[i] : lengthy, i < 7 ? names[6 - i] : "t", 50, NULL, err));
+        if (i > 0)
+            add_edge(b, i - 1, i, 1, 0);
+    }
+    free(lengthy);
+    OK(sked_builder_finish(b, &s->graph, err));
+    sked_builder_destroy(b);
+    sked_problem_init(&s->problem, s->graph);
+    s->problem.devices = 3;
+    sample_schedule(s, "<method>");
+}
+
+static inline void sample_thousand(sample *s)
+{
+    sample_layered(s, 1000, 40, 8);
+}
+static inline void sample_large(sample *s)
+{
+    sample_layered(s, 100000, 400, 16);
+}
+static inline void sample_chains(sample *s)
+{
+    sample_free_ops(s, 1500, 30);
+}
+
+static const struct sample_kind {
+    const char *name;
+    void (*make)(sample *s);
+} sample_kinds[] = {
+    {"small", sample_small},      {"resources", sample_resources}, {"pipelined", sample_pipelined},
+    {"layered", sample_thousand}, {"free", sample_chains},         {"hostile", sample_hostile},
+    {"instant", sample_instant},  {"empty", sample_empty},         {"large", sample_large}};
+enum { n_sample_kinds = sizeof sample_kinds / sizeof *sample_kinds, n_small_kinds = n_sample_kinds - 1 };
+#endif

@@ -1,0 +1,27 @@
+/* What the benchmark suites share. */
+#ifndef SKED_TOOLS_BENCH_H
+#define SKED_TOOLS_BENCH_H
+#include "cli.h"
+
+/* One line that says where the figures come from: version, processor, seed, threads. */
+void print_machine(const arguments *a);
+const char *data_folder(const arguments *a);
+/* Is the folder of benchmark instances there? Says so on standard output where not. */
+bool have_data(const arguments *a);
+/* data/part, in buf. */
+const char *data_path(const arguments *a, const char *part, char *buf, size_t size);
+
+/* Comma-separated rows with a header; fields may not contain commas or quotes. */
+typedef struct csv {
+    char *text;
+    char **field; /* [rows * columns], row-major, the header is row 0 */
+    int rows, columns;
+} csv;
+sked_status csv_read(const char *path, csv *out, sked_error *err);
+void csv_free(csv *c);
+const char *csv_get(const csv *c, int row, const char *column); /* "" where there is none */
+double csv_number(const csv *c, int row, const char *column);   /* NAN where it is none */
+
+sked_status bench_scale(arguments *a, sked_error *err);
+sked_status bench_quality(arguments *a, sked_error *err);
+#endif

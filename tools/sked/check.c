@@ -1,0 +1,61 @@
+/* sked check: the independent validator on a file. */
+#include "cli.h"
+
+static void print_verdict(const arguments *a, const setup *s, const sked_schedule *schedule,
+                          const sked_metrics *m)
+{
+    char x[40];
+    if (!a->json.given) {
+        printf("valid: %d ops, makespan %s", (int)schedule->ops, human(m->makespan, x, sizeof x));
+        if (schedule->devices > 0)
+            printf(", %d devices", (int)schedule->devices);
+        if (schedule->ii > 0)
+            printf(", II %s", human(schedule->ii, x, sizeof x));
+        printf("\n");
+        return;
+    }
+    json_out j = {.file = stdout};
+    json_open(&j, NULL, '{');
+    json_bool(&j, "valid", true);
+    json_text(&j, "graph", sked_graph_name(s->graph));
+    json_number(&j, "makespan", m->makespan);
+    json_number(&j, "devices", schedule->devices);
+    if (schedule->ii > 0)
+        json_number(&j, "ii", schedule->ii);
+    else
+        json_null(&j, "ii");
+    json_number(&j, "speedup", m->speedup);
+    json_number(&j, "peak_memory", m->peak_memory);
+    json_number(&j, "resource", m->resource);
+    json_number(&j, "communication", m->communication);
+    json_close(&j, '}');
+}
+
+sked_status run_check(arguments *a, sked_error *err)
+{
+    setup s = {0};
+    sked_schedule *schedule = NULL;
+    sked_metrics m;
+    sked_status st = load_problem(a, a->operand[0], &s, err);
+    if (st == SKED_OK)
+        st = sked_schedule_read(a->operand[1], s.graph, &schedule, err);
+    if (st == SKED_OK) {
+        s.problem.devices = schedule->devices;
+        s.problem.ii = schedule->ii;
+        st = sked_schedule_validate(&s.problem, schedule, err);
+    }
+    if (st == SKED_OK)
+        st = sked_schedule_measure(&s.problem, schedule, &m, err);
+    if (st == SKED_OK)
+        print_verdict(a, &s, schedule, &m);
+    if (st == SKED_ERR_INVALID && a->json.given) {
+        json_out j = {.file = stdout};
+        json_open(&j, NULL, '{');
+        json_bool(&j, "valid", false);
+        json_text(&j, "rule", err->message);
+        json_close(&j, '}');
+    }
+    sked_schedule_destroy(schedule);
+    clear_setup(&s);
+    return st;
+}

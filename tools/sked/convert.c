@@ -1,0 +1,17 @@
+/* sked convert: graph files into other formats; with .lp .mps .mzn the whole problem as a model. */
+#include "cli.h"
+
+#include <string.h>
+
+sked_status run_convert(arguments *a, sked_error *err)
+{
+    setup s = {0};
+    sked_status st = load_problem(a, a->operand[0], &s, err);
+    const char *to = a->to.text, *path = a->operand[1];
+    if (st == SKED_OK && to == NULL && strcmp(path, "-") == 0)
+        to = "native";
+    if (st == SKED_OK)
+        st = sked_graph_write(s.graph, path, to, err);
+    clear_setup(&s);
+    return st;
+}

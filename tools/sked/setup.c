@@ -1,0 +1,137 @@
+/* A graph and a problem from the options that several commands share. */
+#include "cli.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+sked_status load_graph(const arguments *a, const char *path, sked_graph **out, sked_error *err)
+{
+    const sked_read_options opt = {.format = a->from.text,
+                                   .resources = a->resources.text,
+                                   .library = a->library.text,
+                                   .profile = a->profile.text};
+    return sked_graph_read(path, &opt, out, err);
+}
+
+/* --capacity NAME=K; K may be "unlimited". */
+static sked_status set_capacity(const char *text, setup *s, sked_error *err)
+{
+    char name[256], hint[160] = "";
+    const char *equals = strrchr(text, '=');
+    if (equals == NULL || equals == text || (size_t)(equals - text) >= sizeof name)
+        return fail(err, SKED_ERR_ARGUMENT, "--capacity wants NAME=K, not '%.80s'", text);
+    snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
+    const int32_t r = sked_graph_find_resource(s->graph, name);
+    if (r < 0) {
+        const int32_t n = sked_graph_resource_count(s->graph);
+        const char **names = malloc(((size_t)n + 1) * sizeof *names);
+        for (int32_t i = 0; names && i < n; i++)
+            names[i] = sked_graph_resource_name(s->graph, i);
+        if (names)
+            sked_suggest(name, names, n, hint, sizeof hint);
+        free(names);
+        return fail(err, SKED_ERR_ARGUMENT, "--capacity: the graph has no resource '%s'%s", name, hint);
+    }
+    if (strcmp(equals + 1, "unlimited") == 0)
+        s->capacity[r] = INFINITY;
+    else if (!sked_parse_number(equals + 1, &s->capacity[r]) || s->capacity[r] < 0)
+        return fail(err, SKED_ERR_ARGUMENT,
+                    "--capacity %s wants a number, 0 or more, or unlimited, not '%.60s'", name, equals + 1);
+    return SKED_OK;
+}
+
+static sked_status set_capacities(const arguments *a, setup *s, sked_error *err)
+{
+    const int32_t n = sked_graph_resource_count(s->graph);
+    if (!a->capacity.given)
+        return SKED_OK;
+    s->capacity = malloc(((size_t)n + 1) * sizeof *s->capacity);
+    if (s->capacity == NULL)
+        return fail(err, SKED_ERR_MEMORY, "out of memory");
+    for (int32_t r = 0; r < n; r++)
+        s->capacity[r] = sked_graph_capacity(s->graph, r);
+    for (int i = 0; i < a->capacity.n_list; i++) {
+        const sked_status st = set_capacity(a->capacity.list[i], s, err);
+        if (st != SKED_OK)
+            return st;
+    }
+    s->problem.capacity = s->capacity;
+    return SKED_OK;
+}
+
+static sked_status set_objective(const char *word, sked_problem *p, sked_error *err)
+{
+    static const char *const names[] = {
+#define SKED_X(name, text, help) text,
+        SKED_OBJECTIVE_LIST(SKED_X)
+#undef SKED_X
+    };
+    const int n = sizeof names / sizeof *names;
+    char hint[120];
+    for (int i = 0; i < n; i++)
+        if (strcmp(names[i], word) == 0)
+            return p->objective = (sked_objective)i, SKED_OK;
+    return fail(err, SKED_ERR_ARGUMENT,
+                "--objective is one of makespan, resource, memory, cost, ii, not '%.60s'%s", word,
+                sked_suggest(word, names, n, hint, sizeof hint));
+}
+
+static sked_status set_interval(const arguments *a, sked_problem *p, sked_error *err)
+{
+    if (p->objective == SKED_OBJECTIVE_II && !a->ii.given)
+        p->ii = SKED_II_AUTO;
+    if (!a->ii.given)
+        return SKED_OK;
+    if (strcmp(a->ii.text, "auto") == 0) {
+        p->ii = SKED_II_AUTO;
+        if (!a->objective.given)
+            p->objective = SKED_OBJECTIVE_II;
+        return SKED_OK;
+    }
+    if (!sked_parse_number(a->ii.text, &p->ii) || p->ii <= 0)
+        return fail(err, SKED_ERR_ARGUMENT, "--ii wants a number above 0, or auto, not '%.60s'", a->ii.text);
+    return SKED_OK;
+}
+
+sked_status load_problem(const arguments *a, const char *path, setup *s, sked_error *err)
+{
+    *s = (setup){0};
+    sked_status st = load_graph(a, path, &s->graph, err);
+    if (st != SKED_OK)
+        return st;
+    sked_problem *p = &s->problem;
+    sked_problem_init(p, s->graph);
+    if (a->devices.given)
+        p->devices = (int32_t)a->devices.number;
+    if (a->latency.given)
+        p->latency = a->latency.number;
+    if (a->bandwidth.given)
+        p->bandwidth = a->bandwidth.number;
+    if (a->horizon.given)
+        p->horizon = a->horizon.number;
+    if (a->alpha.given)
+        p->alpha = a->alpha.number;
+    if (a->objective.given)
+        st = set_objective(a->objective.text, p, err);
+    if (st == SKED_OK)
+        st = set_interval(a, p, err);
+    if (st == SKED_OK)
+        st = set_capacities(a, s, err);
+    if (st == SKED_OK && a->fix.given)
+        st = sked_fix_read(a->fix.text, s->graph, &s->fix_device, &s->fix_start, err);
+    p->fix_device = s->fix_device;
+    p->fix_start = s->fix_start;
+    if (st != SKED_OK)
+        clear_setup(s);
+    return st;
+}
+
+void clear_setup(setup *s)
+{
+    sked_graph_destroy(s->graph);
+    free(s->capacity);
+    sked_free(s->fix_device);
+    sked_free(s->fix_start);
+    *s = (setup){0};
+}
