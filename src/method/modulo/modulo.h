@@ -45,6 +45,8 @@ static inline bool sked_i_loop_on_device(const sked_i_loop *loop, int32_t i)
 {
     return loop->devices > 0 && loop->duration[i] > 0;
 }
+/* The least interval at which these starts, resource-feasible without folding, need none: no overlap. */
+int64_t sked_i_loop_plain_ii(const sked_i_loop *loop, const int64_t *start, const int32_t *device);
 /* True where the serial schedule keeps horizon and fixed decisions. */
 bool sked_i_loop_serial_fits(const sked_i_loop *loop);
 /* Offers starts (and devices, NULL: all on 0) at ii to the run. */
