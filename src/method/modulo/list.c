@@ -50,7 +50,7 @@ static bool try_interval(lister *l, int64_t ii)
 static sked_status deliver(lister *l, sked_error *err)
 {
     if (l->set.compact)
-        sked_i_ims_compact(l->ims, true);
+        sked_i_ims_compact(l->ims, true, &l->run->limit);
     if (l->ims->table->failed)
         return sked_i_no_memory(err);
     l->run->evaluations++;

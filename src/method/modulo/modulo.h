@@ -162,8 +162,8 @@ void sked_i_ims_order(sked_i_ims *m, const sked_i_frame *f, int kind, double noi
  */
 bool sked_i_ims_run(sked_i_ims *m, const sked_i_frame *f, int64_t budget, sked_i_rng *rng,
                     const sked_i_limit *limit);
-/* Moves ops earlier (and, with `both`, to and fro) while that shortens or leaves the length. */
-void sked_i_ims_compact(sked_i_ims *m, bool both);
+/* Moves ops earlier (and, with `both`, to and fro) while that shortens the schedule, until the limit. */
+void sked_i_ims_compact(sked_i_ims *m, bool both, const sked_i_limit *limit);
 /* Takes over a complete schedule of the frame's II. devices NULL: all on 0. */
 void sked_i_ims_load(sked_i_ims *m, const sked_i_frame *f, const int64_t *start, const int32_t *device);
 /* The same without devices: gives every op one by first fit; false: that does not work out. */
