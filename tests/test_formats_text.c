@@ -648,7 +648,7 @@ static void test_dot_expansion(void **state)
     for (int i = 0; i < 5000; i++)
         sked_i_buffer_format(&b, "b%d ", i);
     sked_i_buffer_text(&b, "}}");
-    FAILS(SKED_ERR_UNSUPPORTED, "file:2: edges between subgraphs stand for more than 16777216 edges",
+    FAILS(SKED_ERR_UNSUPPORTED, "file:2: edges between subgraphs stand for more than 1048576 edges",
           parse("dot", "file", b.data, (size_t)b.size, &g, err));
     b.size = 0;
     sked_i_buffer_text(&b, "digraph {\nnode [demand=\"");
@@ -658,7 +658,7 @@ static void test_dot_expansion(void **state)
     for (int i = 0; i < 5000; i++)
         sked_i_buffer_format(&b, "a%d ", i);
     sked_i_buffer_text(&b, "}");
-    FAILS(SKED_ERR_UNSUPPORTED, "file:2: default demands stand for more than 16777216 demands",
+    FAILS(SKED_ERR_UNSUPPORTED, "file:2: default demands stand for more than 1048576 demands",
           parse("dot", "file", b.data, (size_t)b.size, &g, err));
     sked_i_buffer_free(&b);
 }
@@ -681,8 +681,6 @@ static sked_graph *write_and_read(const sked_graph *g, const char *format)
 
 static void check_round_trip(const sked_graph *g, const char *format, const char *what)
 {
-    if (sked_i_format_find(format) == NULL)
-        return;
     sked_graph *again = write_and_read(g, format);
     if (!sked_graph_equal(g, again))
         fail_msg("%s changes when it is written as %s and read again", what, format);
@@ -696,7 +694,7 @@ static void test_round_trips(void **state)
         sked_graph *g = read_data(samples[i].file);
         check_round_trip(g, "dot", samples[i].file);
         check_round_trip(g, "gml", samples[i].file);
-        check_round_trip(g, "json", samples[i].file);
+        check_round_trip(g, "native", samples[i].file);
         if (strcmp(samples[i].format, "stg") == 0)
             check_round_trip(g, "stg", samples[i].file);
         if (strcmp(samples[i].format, "rcp") == 0 || strcmp(samples[i].format, "psplib") == 0)
@@ -746,7 +744,7 @@ static void test_awkward_round_trips(void **state)
     sked_graph *g = awkward_graph();
     check_round_trip(g, "dot", "the awkward graph");
     check_round_trip(g, "gml", "the awkward graph");
-    check_round_trip(g, "json", "the awkward graph");
+    check_round_trip(g, "native", "the awkward graph");
     sked_graph_destroy(g);
     sked_builder *b = NULL;
     OK(sked_builder_create(&b, err)); /* no ops at all */
@@ -835,7 +833,7 @@ static int check_folder(const char *folder, const char *extension, const char *a
         OK(sked_graph_read(path, NULL, &g, err));
         assert_true(sked_graph_op_count(g) > 0);
         check_round_trip(g, also, path);
-        check_round_trip(g, "json", path);
+        check_round_trip(g, "native", path);
         sked_graph_destroy(g);
         count++;
     }

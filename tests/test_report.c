@@ -4,6 +4,7 @@
  */
 #include "report_samples.h"
 
+#include "base/file.h"
 #include "report/label.h"
 #include "report/page.h"
 #include "report/palette.h"
@@ -633,6 +634,11 @@ static int write_samples(const char *folder)
         }
         sample_free(&s);
     }
+    sked_i_buffer page = {0};
+    sked_i_page_write(&page, "sections", &(sked_i_page_section){"unheard-of", "{}", 2}, 1);
+    snprintf(path, sizeof path, "%s/sections.html", folder);
+    OK(page.failed ? SKED_ERR_MEMORY : sked_i_file_write(path, page.data, page.size, err));
+    sked_i_buffer_free(&page);
     return 0;
 }
 

@@ -3,6 +3,8 @@
 #define SKED_METHOD_LIST(X) \
     X(auto)                 \
     X(list)                 \
+    X(heft)                 \
     X(modulo_list)          \
     X(search)               \
-    X(modulo_search)
+    X(modulo_search)        \
+    X(exact)

@@ -228,7 +228,7 @@ static void add_figures(const sked_i_view *v, const sked_metrics *m, sked_i_buff
     add_machine(v, m, b);
     snprintf(text, sizeof text, "%llu", (unsigned long long)v->data->seed);
     add_figure(b, "Seed", text, "");
-    sked_i_label_number(v->data->seconds, note, 40);
+    sked_i_label_number(round(v->data->seconds * 1e3) / 1e3, note, 40);
     snprintf(text, sizeof text, "%.40s s", note);
     add_figure(b, "Time to schedule", text, "");
     add_figure(b, "sked version", SKED_VERSION, "");

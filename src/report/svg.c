@@ -22,6 +22,7 @@ double sked_i_panel_y(const sked_i_panel *p, int32_t row)
 static void write_style(sked_i_buffer *out)
 {
     sked_i_buffer_text(out, "<style>\n"
+                            "svg{background:#fff;max-width:100%;height:auto}\n"
                             "text{font:12px -apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,"
                             "'DejaVu Sans',sans-serif;fill:#1f2328}\n"
                             ".ti{font-size:18px;font-weight:600}.m{fill:#59636e}.e{text-anchor:end}"
@@ -31,19 +32,19 @@ static void write_style(sked_i_buffer *out)
                             ".n{font-size:11px;text-anchor:middle;fill:#15181c;pointer-events:none}\n");
     for (int k = 0; k < SKED_I_COLORS; k++)
         sked_i_buffer_format(out, ".c%d{fill:#%s}", k, sked_i_palette_hex(k));
-    sked_i_buffer_text(out,
-                       "\n.d0{opacity:.3}.d1{opacity:.55}.d2{opacity:.78}.f{opacity:.32}\n"
-                       ".k,.kc,.kl{stroke:#" SKED_I_CRITICAL_LIGHT ";stroke-width:2}"
-                       ".kc{fill:none;stroke-width:1.5;stroke-linecap:round}\n"
-                       ".ii{stroke:#59636e;stroke-dasharray:4 3;fill:none}\n"
-                       "@media (prefers-color-scheme:dark){text{fill:#e6e9ed}.m{fill:#a3adb8}"
-                       ".bg{fill:#14171c}.g{stroke:#353b44}.h0{fill:#1c2027}.h1{stroke:#2a3039}"
-                       ".n{fill:#15181c}.k,.kc,.kl{stroke:#" SKED_I_CRITICAL_DARK "}.ii{stroke:#a3adb8}}\n"
-                       "</style>\n"
-                       "<defs><pattern id=\"idle\" width=\"7\" height=\"7\" "
-                       "patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
-                       "<rect class=\"h0\" width=\"7\" height=\"7\"/><path class=\"h1\" d=\"M0 0V7\"/>"
-                       "</pattern></defs>\n");
+    sked_i_buffer_text(
+        out, "\n.d0{opacity:.3}.d1{opacity:.55}.d2{opacity:.78}.f{opacity:.32}\n"
+             ".k,.kc,.kl{stroke:#" SKED_I_CRITICAL_LIGHT ";stroke-width:2}"
+             ".kc{fill:none;stroke-width:1.5;stroke-linecap:round}\n"
+             ".ii{stroke:#59636e;stroke-dasharray:4 3;fill:none}\n"
+             "@media (prefers-color-scheme:dark){svg{background:#14171c}text{fill:#e6e9ed}.m{fill:#a3adb8}"
+             ".bg{fill:#14171c}.g{stroke:#353b44}.h0{fill:#1c2027}.h1{stroke:#2a3039}"
+             ".n{fill:#15181c}.k,.kc,.kl{stroke:#" SKED_I_CRITICAL_DARK "}.ii{stroke:#a3adb8}}\n"
+             "</style>\n"
+             "<defs><pattern id=\"idle\" width=\"7\" height=\"7\" "
+             "patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
+             "<rect class=\"h0\" width=\"7\" height=\"7\"/><path class=\"h1\" d=\"M0 0V7\"/>"
+             "</pattern></defs>\n");
 }
 
 /* ------------------------------------------------------------------ text */

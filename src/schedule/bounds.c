@@ -4,33 +4,8 @@
  * only ever delay, so bounds without them stay valid with them. Loops: ResMII and RecMII (recurrence.c).
  */
 #include "base/memory.h"
+#include "base/sort.h"
 #include "schedule/schedule.h"
-
-typedef struct item {
-    double key;   /* what the set is cut by: head or rest */
-    double other; /* the one whose minimum over the set counts */
-    double area;
-} item;
-
-static int by_key_descending(const void *x, const void *y)
-{
-    const item *a = x, *b = y;
-    return (a->key < b->key) - (a->key > b->key);
-}
-
-/* max over sets {key >= k} of k + area / capacity + min other. O(n log n). */
-static double area_sweep(item *items, int32_t n, double capacity)
-{
-    double best = 0, area = 0, other = INFINITY;
-    qsort(items, (size_t)n, sizeof *items, by_key_descending);
-    for (int32_t k = 0; k < n; k++) {
-        area += items[k].area;
-        other = items[k].other < other ? items[k].other : other;
-        const double bound = items[k].key + area / capacity + other;
-        best = bound > best ? bound : best;
-    }
-    return best;
-}
 
 /* Work of op i in pool r (r == -1: the devices). */
 static double pool_area(const sked_graph *g, int32_t i, int32_t r)
@@ -38,21 +13,71 @@ static double pool_area(const sked_graph *g, int32_t i, int32_t r)
     return r < 0 ? g->duration[i] : g->duration[i] * sked_graph_demand(g, i, r);
 }
 
-static double pool_bound(const sked_graph *g, int32_t r, double capacity, const double *head,
-                         const double *tail, item *items)
+/* Earliest starts, what must follow each op, and the ops by either, largest first. */
+typedef struct sides {
+    double *head, *rest;
+    sked_i_keyed *by_head, *by_rest, *spare;
+} sides;
+
+static void sides_free(sides *s)
 {
-    double best = 0;
-    for (int side = 0; side < 2; side++) {
-        int32_t n = 0;
-        for (int32_t i = 0; i < g->n_ops; i++) {
-            const double area = pool_area(g, i, r), rest = tail[i] - g->duration[i];
-            if (area > 0)
-                items[n++] = side ? (item){rest, head[i], area} : (item){head[i], rest, area};
-        }
-        const double bound = area_sweep(items, n, capacity);
+    free(s->head);
+    free(s->rest);
+    free(s->by_head);
+    free(s->by_rest);
+    free(s->spare);
+}
+
+static void sort_down(const double *key, int32_t n, sked_i_keyed *order, sked_i_keyed *spare)
+{
+    for (int32_t i = 0; i < n; i++)
+        order[i] = (sked_i_keyed){sked_i_sort_key(-key[i]), i};
+    sked_i_sort_keyed(order, spare, n);
+}
+
+static sked_status sides_make(const sked_graph *g, sides *out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    *out = (sides){0};
+    SKED_NEW(out->head, g->n_ops);
+    SKED_NEW(out->rest, g->n_ops);
+    SKED_NEW(out->by_head, g->n_ops);
+    SKED_NEW(out->by_rest, g->n_ops);
+    SKED_NEW(out->spare, g->n_ops);
+    sked_i_heads(g, out->head);
+    sked_i_tails(g, out->rest);
+    for (int32_t i = 0; i < g->n_ops; i++)
+        out->rest[i] -= g->duration[i];
+    sort_down(out->head, g->n_ops, out->by_head, out->spare);
+    sort_down(out->rest, g->n_ops, out->by_rest, out->spare);
+    return SKED_OK;
+cleanup:
+    sides_free(out);
+    return st;
+}
+
+/* max over sets {key >= k} of k + area / capacity + min other. O(n). */
+static double area_sweep(const sked_graph *g, int32_t r, double capacity, const sked_i_keyed *order,
+                         const double *key, const double *other)
+{
+    double best = 0, area = 0, least = INFINITY;
+    for (int32_t k = 0; k < g->n_ops; k++) {
+        const int32_t i = (int32_t)order[k].value;
+        const double more = pool_area(g, i, r);
+        if (!(more > 0))
+            continue;
+        area += more;
+        least = other[i] < least ? other[i] : least;
+        const double bound = key[i] + area / capacity + least;
         best = bound > best ? bound : best;
     }
     return best;
+}
+
+static double pool_bound(const sked_graph *g, int32_t r, double capacity, const sides *s)
+{
+    return fmax(area_sweep(g, r, capacity, s->by_head, s->head, s->rest),
+                area_sweep(g, r, capacity, s->by_rest, s->rest, s->head));
 }
 
 static void keep(double bound, const char *name, double *best, const char **why)
@@ -73,32 +98,24 @@ static double settle(const sked_problem *p, double bound)
 static sked_status makespan_bound(const sked_problem *p, double *bound, const char **why, sked_error *err)
 {
     const sked_graph *g = p->graph;
-    sked_status st = SKED_OK;
-    double *head = NULL, *tail = NULL;
-    item *items = NULL;
+    sides s;
     const char *name = "critical path";
-    SKED_NEW(head, g->n_ops);
-    SKED_NEW(tail, g->n_ops);
-    SKED_NEW(items, g->n_ops);
-    sked_i_heads(g, head);
-    sked_i_tails(g, tail);
-    const double path = sked_i_critical_path(g, head);
-    double best = path;
+    const sked_status st = sides_make(g, &s, err);
+    if (st != SKED_OK)
+        return st;
+    double best = sked_i_critical_path(g, s.head);
     for (int32_t r = p->devices > 0 ? -1 : 0; r < g->n_resources; r++) {
         const double capacity = r < 0 ? p->devices : sked_i_capacity(p, r);
         if (isinf(capacity) || capacity <= 0)
             continue;
-        const double area = settle(p, pool_bound(g, r, capacity, head, tail, items));
+        const double area = settle(p, pool_bound(g, r, capacity, &s));
         keep(area, r < 0 ? "device area with heads and tails" : "resource area with heads and tails", &best,
              &name);
     }
     *bound = best;
     *why = name;
-cleanup:
-    free(head);
-    free(tail);
-    free(items);
-    return st;
+    sides_free(&s);
+    return SKED_OK;
 }
 
 static sked_status ii_bound(const sked_problem *p, double *bound, const char **why, sked_error *err)

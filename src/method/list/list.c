@@ -115,10 +115,11 @@ cleanup:
     return st;
 }
 
-/* To rounding; integers exactly. */
-static bool within_horizon(const sked_problem *p, const sked_schedule *s)
+bool sked_i_within_horizon(const sked_problem *p, const double *start)
 {
-    const double late = sked_i_makespan(p->graph, s) - p->horizon;
+    double late = -INFINITY;
+    for (int32_t i = 0; i < p->graph->n_ops; i++)
+        late = fmax(late, start[i] + p->graph->duration[i] - p->horizon);
     return late <= 0 || (late < 0.5 && late <= 0.5e-9 * fmax(1, p->horizon));
 }
 
@@ -133,7 +134,7 @@ static sked_status build(lister *x, const config *c, sked_error *err)
         SKED_TRY(sked_i_priority_rank(x->p, &x->view[0], c->priority, c->noise, &x->rng, x->rank, err));
         SKED_TRY(generate(x, false, c->serial, NULL, x->s->start, x->s->device, &fits, err));
     }
-    if (fits && within_horizon(x->p, x->s))
+    if (fits && sked_i_within_horizon(x->p, x->s->start))
         SKED_TRY(sked_i_run_offer(x->run, x->s, err));
     sked_i_run_progress(x->run, "list");
 cleanup:
@@ -188,6 +189,23 @@ cleanup:
     return st;
 }
 
+/* Objectives that look at the whole span of time, under a horizon. */
+static sked_status run_shape(sked_i_run *run, lister *x, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_windows w = {0};
+    SKED_TRY(sked_i_windows_make(x->p, &w, err));
+    if (x->p->objective == SKED_OBJECTIVE_MEMORY)
+        SKED_TRY(sked_i_list_memory(run, &w, err));
+    else
+        SKED_TRY(sked_i_list_fill(run, &w, err));
+    if (w.limited && !sked_i_run_over(run))
+        SKED_TRY(run_makespan(run, x, err));
+cleanup:
+    sked_i_windows_free(&w);
+    return st;
+}
+
 static sked_status list_run(sked_i_run *run, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -196,7 +214,8 @@ static sked_status list_run(sked_i_run *run, sked_error *err)
     sked_i_rng_seed(&x.rng, run->options->seed, 0);
     SKED_NEW(x.rank, n);
     SKED_TRY(sked_schedule_create(n, x.p->devices, &x.s, err));
-    SKED_TRY(run_makespan(run, &x, err));
+    SKED_TRY(x.p->objective == SKED_OBJECTIVE_MAKESPAN ? run_makespan(run, &x, err)
+                                                       : run_shape(run, &x, err));
 cleanup:
     for (int k = 0; k < 2; k++) {
         sked_i_dag_free(&x.view[k]);
@@ -213,7 +232,8 @@ const sked_i_method sked_i_method_list = {
     .info = {.name = "list",
              .summary = "list scheduling: one quick schedule from an order of preference",
              .features = SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_HORIZON |
-                         SKED_CAN_FIX | SKED_CAN_CANDIDATES | SKED_CAN_MAKESPAN,
+                         SKED_CAN_FIX | SKED_CAN_CANDIDATES | SKED_CAN_MAKESPAN | SKED_CAN_RESOURCE |
+                         SKED_CAN_MEMORY | SKED_CAN_COST,
              .options = options,
              .n_options = n_options},
     .run = list_run,

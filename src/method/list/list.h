@@ -115,6 +115,9 @@ typedef struct sked_i_place {
 SKED_MUST_CHECK sked_status sked_i_list_place(const sked_i_plan *plan, const sked_i_place *how, double *start,
                                               int32_t *device, bool *fits, sked_error *err);
 
+/* Does the schedule end by p's horizon? To rounding; integers exactly. */
+bool sked_i_within_horizon(const sked_problem *p, const double *start);
+
 /* Tells devices apart for starts that never need more than m at once. O(n log n). */
 SKED_MUST_CHECK sked_status sked_i_assign_devices(const sked_i_dag *v, int32_t m, const double *start,
                                                   int32_t *device, sked_error *err);

@@ -15,10 +15,12 @@ typedef struct op_state {
 } op_state;
 
 typedef struct op_class {
-    sked_i_set ready; /* of positions */
-    int64_t first;    /* members[first + position] */
-    int32_t best;     /* rank of the best ready op */
-    int32_t active;   /* index in `active`, -1: no op is ready */
+    sked_i_set ready;    /* of positions */
+    int64_t first;       /* members[first + position] */
+    int64_t demand, end; /* what every member holds: demands of the plan's pools */
+    int32_t best;        /* position of the best ready op */
+    int32_t rank;        /* its rank, -1: not looked up yet */
+    int32_t active;      /* index in `active`, -1: no op is ready */
 } op_class;
 
 typedef struct engine {
@@ -76,37 +78,65 @@ static uint64_t hash_demands(const sked_i_pools *q, int32_t i)
     return h;
 }
 
+/* Open addressing from demands to classes; sample[c] is an op of class c. */
+typedef struct class_table {
+    int32_t *slot, *sample;
+    int64_t slots, sample_cap;
+} class_table;
+
+static int64_t find_slot(const class_table *t, const sked_i_pools *q, int32_t i)
+{
+    int64_t s = (int64_t)(hash_demands(q, i) & (uint64_t)(t->slots - 1));
+    while (t->slot[s] >= 0 && !same_demands(q, t->sample[t->slot[s]], i))
+        s = (s + 1) & (t->slots - 1);
+    return s;
+}
+
+/* Keeps the table at most half full with one class more. false: no memory. */
+static bool grow_table(class_table *t, const sked_i_pools *q, int32_t classes)
+{
+    if (!SKED_GROW(t->sample, t->sample_cap, (int64_t)classes + 1))
+        return false;
+    if (2 * ((int64_t)classes + 1) <= t->slots)
+        return true;
+    const int64_t slots = t->slots ? 2 * t->slots : 64;
+    int32_t *slot = sked_i_alloc(slots, sizeof *slot);
+    if (slot == NULL)
+        return false;
+    free(t->slot);
+    t->slot = slot;
+    t->slots = slots;
+    for (int64_t s = 0; s < slots; s++)
+        slot[s] = -1;
+    for (int32_t c = 0; c < classes; c++)
+        slot[find_slot(t, q, t->sample[c])] = c;
+    return true;
+}
+
 /* Numbers the classes; O(demands) expected. */
 static sked_status find_classes(engine *x, sked_error *err)
 {
     const sked_i_pools *q = x->plan->pools;
-    const int32_t n = x->plan->view->n;
     sked_status st = SKED_OK;
-    int32_t *slot = NULL, *sample = NULL;
-    int64_t slots = 16;
-    while (slots < 2 * (int64_t)n && slots < 2 * (q->ptr[n] + 1))
-        slots *= 2;
-    SKED_NEW(slot, slots);
-    SKED_NEW(sample, n);
-    for (int64_t s = 0; s < slots; s++)
-        slot[s] = -1;
-    for (int32_t i = 0; i < n; i++) {
+    class_table t = {0};
+    for (int32_t i = 0; i < x->plan->view->n; i++) {
         if (i > 0 && same_demands(q, i, i - 1)) {
             x->class_of[i] = x->class_of[i - 1];
             continue;
         }
-        int64_t s = (int64_t)(hash_demands(q, i) & (uint64_t)(slots - 1));
-        while (slot[s] >= 0 && !same_demands(q, sample[slot[s]], i))
-            s = (s + 1) & (slots - 1);
-        if (slot[s] < 0) {
-            sample[x->n_classes] = i;
-            slot[s] = x->n_classes++;
+        if (!grow_table(&t, q, x->n_classes)) {
+            st = sked_i_no_memory(err);
+            break;
         }
-        x->class_of[i] = slot[s];
+        const int64_t s = find_slot(&t, q, i);
+        if (t.slot[s] < 0) {
+            t.sample[x->n_classes] = i;
+            t.slot[s] = x->n_classes++;
+        }
+        x->class_of[i] = t.slot[s];
     }
-cleanup:
-    free(slot);
-    free(sample);
+    free(t.slot);
+    free(t.sample);
     return st;
 }
 
@@ -121,7 +151,10 @@ static sked_status fill_classes(engine *x, sked_error *err)
     SKED_NEW(x->active, x->n_classes);
     SKED_NEW(by_rank, n);
     for (int32_t i = 0; i < n; i++) {
-        x->classes[x->class_of[i]].best++; /* holds the size for now */
+        op_class *const c = &x->classes[x->class_of[i]];
+        c->best++; /* holds the size for now */
+        c->demand = x->plan->pools->ptr[i];
+        c->end = x->plan->pools->ptr[i + 1];
         by_rank[x->plan->rank[i]] = i;
     }
     for (int32_t c = 0; c < x->n_classes; c++)
@@ -178,71 +211,68 @@ cleanup:
 
 /* ------------------------------------------------------------------ time */
 
-static inline void set_best(engine *x, op_class *c)
-{
-    c->best = x->plan->rank[x->members[c->first + sked_i_set_first(&c->ready)]];
-}
-
 static inline void make_ready(engine *x, int32_t i)
 {
-    op_class *const c = &x->classes[x->class_of[i]];
-    sked_i_set_add(&c->ready, (uint32_t)x->state[i].position);
-    const int32_t rank = x->plan->rank[i];
+    const int32_t number = x->n_classes > 1 ? x->class_of[i] : 0, position = x->state[i].position;
+    op_class *const c = &x->classes[number];
+    sked_i_set_add(&c->ready, (uint32_t)position);
     if (c->active < 0) {
         c->active = x->n_active;
-        x->active[x->n_active++] = x->class_of[i];
-        c->best = rank;
-    } else if (rank < c->best)
-        c->best = rank;
+        x->active[x->n_active++] = number;
+    } else if (position > c->best)
+        return;
+    c->best = position;
+    c->rank = -1;
 }
 
-static inline void take_from_class(engine *x, op_class *c, int32_t i)
+/* Takes the best ready op out of its class. */
+static inline int32_t take_best(engine *x, op_class *c)
 {
-    sked_i_set_remove(&c->ready, (uint32_t)x->state[i].position);
+    const int32_t i = x->members[c->first + c->best];
+    sked_i_set_remove(&c->ready, (uint32_t)c->best);
+    c->rank = -1;
     if (!sked_i_set_empty(&c->ready)) {
-        set_best(x, c);
-        return;
+        c->best = (int32_t)sked_i_set_first(&c->ready);
+        return i;
     }
     const int32_t last = x->active[--x->n_active];
     x->active[c->active] = last;
     x->classes[last].active = c->active;
     c->active = -1;
+    return i;
 }
 
-static inline bool has_room(const engine *x, int32_t i)
+static inline bool has_room(const engine *x, const op_class *c)
 {
     const sked_i_pools *q = x->plan->pools;
-    for (int64_t k = q->ptr[i]; k < q->ptr[i + 1]; k++)
+    for (int64_t k = c->demand; k < c->end; k++)
         if (q->amount[k] > x->free[q->pool[k]] + q->slack[q->pool[k]])
             return false;
     return true;
 }
 
-/* The best ready op that fits now, or -1. */
-static inline int32_t choose(const engine *x)
+/* The class whose best ready op is the best of all that fit now, or NULL. */
+static inline op_class *choose(engine *x)
 {
-    int32_t best_rank = INT32_MAX, chosen = -1;
+    op_class *chosen = NULL;
     for (int32_t a = 0; a < x->n_active; a++) {
-        const op_class *const c = &x->classes[x->active[a]];
-        if (c->best >= best_rank)
-            continue;
-        const int32_t i = x->members[c->first + sked_i_set_first(&c->ready)];
-        if (has_room(x, i)) {
-            best_rank = c->best;
-            chosen = i;
-        }
+        op_class *const c = &x->classes[x->active[a]];
+        if (x->n_active > 1 && c->rank < 0)
+            c->rank = x->plan->rank[x->members[c->first + c->best]];
+        if ((chosen == NULL || c->rank < chosen->rank) && has_room(x, c))
+            chosen = c;
     }
     return chosen;
 }
 
-static inline void begin_op(engine *x, int32_t i, double now)
+static inline void begin_op(engine *x, int32_t i, const op_class *c, double now)
 {
     const sked_i_dag *v = x->plan->view;
     const sked_i_pools *q = x->plan->pools;
-    const bool holds = q->ptr[i + 1] > q->ptr[i];
+    const bool holds = c->end > c->demand;
     const double t = holds ? now : x->state[i].arrival; /* what needs nothing need not wait for events */
     x->start[i] = t;
-    for (int64_t k = q->ptr[i]; k < q->ptr[i + 1]; k++) {
+    for (int64_t k = c->demand; k < c->end; k++) {
         x->free[q->pool[k]] -= q->amount[k];
         x->users[q->pool[k]]++;
     }
@@ -267,7 +297,8 @@ static inline void begin_op(engine *x, int32_t i, double now)
 static inline void end_op(engine *x, int32_t i)
 {
     const sked_i_pools *q = x->plan->pools;
-    for (int64_t k = q->ptr[i]; k < q->ptr[i + 1]; k++) {
+    const op_class *const c = &x->classes[x->class_of[i]];
+    for (int64_t k = c->demand; k < c->end; k++) {
         const int32_t r = q->pool[k];
         x->free[r] = --x->users[r] == 0 ? q->capacity[r] : x->free[r] + q->amount[k];
     }
@@ -293,14 +324,12 @@ static void go(engine *x)
     double now = 0;
     for (;;) {
         catch_up(x, now);
-        for (int32_t i; (i = choose(x)) >= 0;) {
-            take_from_class(x, &x->classes[x->class_of[i]], i);
-            begin_op(x, i, now);
-        }
+        for (op_class *c; (c = choose(x)) != NULL;)
+            begin_op(x, take_best(x, c), c, now);
         const double next_end = x->running.count > 0 ? x->running.at[0].time : INFINITY;
         const double next_data = x->pending.count > 0 ? x->pending.at[0].time : INFINITY;
         if (isinf(next_end) && isinf(next_data))
-            return;
+            return; /* all done: whatever is ready fits an empty machine */
         now = next_end < next_data ? next_end : next_data;
     }
 }

@@ -2,6 +2,7 @@
 #include "method/search/search.h"
 
 #include "base/thread.h"
+#include "method/search/transfer.h"
 
 #include <string.h>
 
@@ -168,7 +169,7 @@ cleanup:
 static void work(void *data, int index)
 {
     sked_i_worker *w = (sked_i_worker *)data + index;
-    if (!sked_i_population_search(w))
+    if (!sked_i_portfolio_run(w))
         fail_worker(w, sked_i_no_memory(&w->error));
 }
 
@@ -196,6 +197,7 @@ static sked_status merge(sked_i_run *run, const sked_i_cumulative *c, sked_i_wor
     for (int k = 0; k < count; k++) {
         sked_i_worker *w = &workers[k];
         run->evaluations += w->evaluations;
+        run->exhausted = run->exhausted || (w->proved && c->exact);
         least = w->least_cost < least ? w->least_cost : least;
         if (w->status != SKED_OK)
             return sked_i_fail(err, w->status, "%s", w->error.message);
@@ -254,6 +256,17 @@ cleanup:
     return st;
 }
 
+/* Device numbers matter: transfers cost, or the user has fixed some. */
+static bool needs_devices(const sked_problem *p)
+{
+    if (sked_i_has_transfers(p))
+        return true;
+    for (int32_t i = 0; p->devices > 0 && p->fix_device != NULL && i < p->graph->n_ops; i++)
+        if (p->fix_device[i] >= 0)
+            return true;
+    return false;
+}
+
 static sked_status run_search(sked_i_run *run, sked_error *err)
 {
     if (run->options->start != NULL) {
@@ -261,14 +274,15 @@ static sked_status run_search(sked_i_run *run, sked_error *err)
         if (st != SKED_OK || sked_i_run_over(run))
             return st;
     }
-    return run_cumulative(run, err);
+    return needs_devices(run->problem) ? sked_i_transfer_search(run, err) : run_cumulative(run, err);
 }
 
 const sked_i_method sked_i_method_search = {
     .info = {.name = "search",
              .summary = "improvement search: the best schedule in the time given",
-             .features = SKED_CAN_DEVICES | SKED_CAN_RESOURCES | SKED_CAN_HORIZON | SKED_CAN_START |
-                         SKED_CAN_FIX | SKED_CAN_CANDIDATES | SKED_CAN_ANYTIME | SKED_CAN_MAKESPAN,
+             .features = SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_HORIZON |
+                         SKED_CAN_START | SKED_CAN_FIX | SKED_CAN_CANDIDATES | SKED_CAN_ANYTIME |
+                         SKED_CAN_MAKESPAN,
              .options = NULL,
              .n_options = 0},
     .run = run_search,
