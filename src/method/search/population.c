@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+enum { max_genes = 1 << 24, large = 5000 }; /* ops in all lists; a decode may take the time there is */
+
 typedef struct member {
     int32_t cost;
     bool parallel; /* decoder it was made with */
@@ -40,7 +42,7 @@ void sked_i_population_destroy(sked_i_population *p)
 
 sked_i_population *sked_i_population_create(sked_i_worker *w)
 {
-    const int64_t n = w->problem->n, size = 120;
+    const int64_t n = w->problem->n, fit = max_genes / (n + 1), size = fit < 8 ? 8 : fit < 120 ? fit : 120;
     population *p = sked_i_alloc_zero(1, sizeof *p);
     if (p == NULL)
         return NULL;
@@ -73,6 +75,8 @@ static int32_t decode(population *p, bool parallel)
     w->evaluations++;
     if (makespan == SKED_I_ABORTED)
         return SKED_I_ABORTED;
+    if (p->n > large)
+        sked_i_worker_see(w, sked_i_worker_cost(w, makespan), p->start);
     makespan = sked_i_justify(w, makespan, p->start);
     const int32_t cost = sked_i_worker_cost(w, makespan);
     sked_i_worker_see(w, cost, p->start);
@@ -195,8 +199,9 @@ static bool found_one(population *p)
 {
     sked_i_worker *w = p->w;
     const int32_t k = p->founded++;
-    const bool parallel = w->forward->fixed == NULL && (k & 1);
-    if (k == 0 && w->seed != NULL && p->lives == 0)
+    const bool given = k == 0 && w->seed != NULL && p->lives == 0;
+    const bool parallel = w->forward->fixed == NULL && !given && !(k & 1);
+    if (given)
         sked_i_sgs_sort(w->forward, w->seed, false, p->child);
     else
         sample_list(p, k < 3 ? 0 : 0.1 + 0.6 * sked_i_rng_uniform(&w->rng));

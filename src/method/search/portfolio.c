@@ -4,10 +4,13 @@
  */
 #include "method/search/learn.h"
 
-#include <stdio.h>
 #include <string.h>
 
-enum { genetic, complete, windows, techniques, conflict_effort = 30 };
+enum { genetic, complete, windows, techniques };
+enum { conflict_effort = 30, first_slice = 600, last_slice = 60000, window_conflicts = 150 };
+
+/* Shares of the effort to begin with; a technique that improves the best gains up to four times its share. */
+static const double shares[techniques] = {1, 0.4, 0.3};
 
 typedef struct portfolio {
     sked_i_worker *w;
@@ -34,9 +37,8 @@ static void close_portfolio(portfolio *p)
 static bool open_portfolio(portfolio *p, sked_i_worker *w)
 {
     const int64_t n = w->problem->n;
-    *p = (portfolio){.w = w, .learns = true, .breeds = true, .slice = 2000, .width = 20};
-    for (int t = 0; t < techniques; t++)
-        p->weight[t] = t == genetic ? 1 : t == complete ? 0.4 : 0.3;
+    *p = (portfolio){.w = w, .learns = true, .breeds = true, .slice = first_slice, .width = 20};
+    memcpy(p->weight, shares, sizeof shares);
     p->population = sked_i_population_create(w);
     p->guide = sked_i_alloc(n, sizeof *p->guide);
     p->found = sked_i_alloc(n, sizeof *p->found);
@@ -74,9 +76,11 @@ static bool settle(portfolio *p, sked_i_verdict v)
 {
     if (v == SKED_I_FOUND)
         take_found(p);
-    if (v == SKED_I_REFUTED) {
-        p->w->goal = p->w->best;
+    if (v == SKED_I_REFUTED) { /* nothing is shorter; the population goes on where candidates are wanted */
         p->w->proved = true;
+        p->learns = false;
+        if (p->w->elite.capacity == 0)
+            p->w->goal = p->w->best;
     }
     return !sked_i_learner_failed(p->learner);
 }
@@ -85,7 +89,7 @@ static bool run_complete(portfolio *p)
 {
     sked_i_worker *w = p->w;
     const int64_t until = w->evaluations + p->slice / conflict_effort;
-    while (w->evaluations < until && !sked_i_worker_over(w)) {
+    while (p->learns && w->evaluations < until && !sked_i_worker_over(w)) {
         choose_guide(p);
         const sked_i_verdict v = sked_i_learner_solve(p->learner, w->best - 1, NULL, 0, p->guide,
                                                       until - w->evaluations, p->found);
@@ -125,12 +129,12 @@ static bool run_windows(portfolio *p)
     sked_i_worker *w = p->w;
     const int32_t n = w->problem->n;
     const int64_t until = w->evaluations + p->slice / conflict_effort;
-    while (w->evaluations < until && !sked_i_worker_over(w)) {
+    while (p->learns && w->evaluations < until && !sked_i_worker_over(w)) {
         choose_guide(p);
         const int32_t count = open_window(p);
         w->evaluations++;
-        const sked_i_verdict v =
-            sked_i_learner_solve(p->learner, w->best - 1, p->assume, count, p->guide, 150, p->found);
+        const sked_i_verdict v = sked_i_learner_solve(p->learner, w->best - 1, p->assume, count, p->guide,
+                                                      window_conflicts, p->found);
         if (v == SKED_I_NARROW)
             p->width = p->width * 1.02 < n ? p->width * 1.02 : n;
         else if (v == SKED_I_UNDECIDED)
@@ -141,15 +145,17 @@ static bool run_windows(portfolio *p)
     return true;
 }
 
-/* The technique that is furthest behind its share. */
+static bool may_run(const portfolio *p, int t)
+{
+    return t == genetic ? p->breeds : p->learns && p->w->best < INT32_MAX;
+}
+
+/* The technique that is furthest behind its share; -1: none can help. */
 static int choose(const portfolio *p)
 {
-    int best = genetic;
-    if (!p->learns || p->w->best == INT32_MAX)
-        return genetic;
-    for (int t = p->breeds ? genetic : complete; t < techniques; t++)
-        if (!(p->breeds || best != genetic) ||
-            p->effort[t] / p->weight[t] < p->effort[best] / p->weight[best])
+    int best = -1;
+    for (int t = 0; t < techniques; t++)
+        if (may_run(p, t) && (best < 0 || p->effort[t] / p->weight[t] < p->effort[best] / p->weight[best]))
             best = t;
     return best;
 }
@@ -172,21 +178,18 @@ bool sked_i_portfolio_run(sked_i_worker *w)
 {
     portfolio p;
     bool ok = open_portfolio(&p, w);
-    if (getenv("WEIGHTS"))
-        sscanf(getenv("WEIGHTS"), "%lf,%lf,%lf", p.weight, p.weight + 1, p.weight + 2);
-    while (ok && !sked_i_worker_over(w) && (p.breeds || p.learns)) {
+    while (ok && !sked_i_worker_over(w)) {
         const int t = choose(&p);
+        if (t < 0)
+            break;
         const int64_t before = w->evaluations;
         const int32_t best = w->best;
         ok = run_technique(&p, t);
         p.effort[t] += (double)(w->evaluations - before) * (t == genetic ? 1 : conflict_effort);
+        if (w->best < best && best < INT32_MAX && p.weight[t] < 4 * shares[t])
+            p.weight[t] *= 1.3;
         p.learns = p.learns && (w->best == INT32_MAX || sked_i_learner_fits(w, w->best));
-        if (w->best < best && getenv("VERB"))
-            fprintf(stderr, "  %d: %d -> %d at %.2f width %.0f\n", t, best, w->best,
-                    sked_i_limit_share(&w->limit), p.width);
-        p.slice += p.slice / 4;
-        if (p.slice > 60000)
-            p.slice = 60000;
+        p.slice = p.slice < last_slice ? p.slice + p.slice / 4 : p.slice;
     }
     close_portfolio(&p);
     return ok;

@@ -29,6 +29,7 @@ typedef struct model {
     double *capacity; /* [pools] with half of the judge's slack */
     const int32_t *fix_device;
     const double *fix_start;
+    double grain;    /* mean duration and transfer */
     double lateness; /* cost of being late at all: above every makespan */
 } model;
 
@@ -117,7 +118,10 @@ static sked_status open_model(model *m, const sked_problem *p, sked_error *err)
         m->lateness += m->duration[i];
         if (m->fix_start != NULL && !isnan(m->fix_start[i]))
             m->lateness += m->fix_start[i];
+        m->grain += m->duration[i] / (double)n;
     }
+    for (int64_t k = 0; k < m->pred_ptr[n]; k++)
+        m->grain += m->pred[k].transfer / (double)m->pred_ptr[n];
 cleanup:
     return st;
 }
@@ -537,10 +541,9 @@ static void accept(walker *w)
     trace_critical(w);
 }
 
-/* One annealing from the current plan, cooling over so many moves. */
-static void anneal(walker *w, int64_t moves)
+/* One annealing from the current plan, cooling from `hot` over so many moves. */
+static void anneal(walker *w, double hot, int64_t moves)
 {
-    const double hot = 0.02 * (w->now.cost < w->m->lateness ? w->now.cost : w->m->tail[w->now.list[0]] + 1);
     w->now.cost = simulate(w, &w->now, false, INFINITY);
     index_list(w);
     trace_critical(w);
@@ -671,12 +674,14 @@ static void first_plans(walker *w)
 static void walk(void *data, int index)
 {
     walker *w = (walker *)data + index;
+    static const double heats[] = {0.3, 1, 0.1}; /* of a mean duration or transfer */
+    int turn = 0;
     first_plans(w);
-    for (int64_t moves = 5000; !over(w) && w->m->n > 0; moves += moves / 2) {
+    for (int64_t moves = 3000; !over(w) && w->m->n > 0; moves += moves / 2) {
         if (w->leads && w->halt == NULL && sked_i_run_over(w->run))
             break;
         copy_plan(w, &w->now, &w->best);
-        anneal(w, moves);
+        anneal(w, heats[turn++ % 3] * w->m->grain, moves);
     }
 }
 
