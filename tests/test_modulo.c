@@ -701,7 +701,7 @@ static bool read_reference(FILE *f, reference *r)
         if ((next = strchr(field, ',')) != NULL)
             *next++ = 0;
         if (column == 0)
-            snprintf(r->path, sizeof r->path, "%s/modulo/%s", shared_data(), field);
+            snprintf(r->path, sizeof r->path, "%.300s/modulo/%.300s", shared_data(), field);
         else if (column == 7)
             r->ii = atoi(field);
         else if (column == 9)

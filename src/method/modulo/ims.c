@@ -206,7 +206,7 @@ static int64_t lanes_of(const sked_i_loop *loop, int32_t i)
 static int64_t wait_for_multiple(int64_t at, int64_t length, int64_t lanes, int64_t ii)
 {
     int64_t best = ii - at;
-    for (int64_t k = 0; k < lanes && k < length && k < 64; k++) {
+    for (int64_t k = 0; k < lanes && k < length; k++) {
         const int64_t over = (at + k * ii) % length, wait = over > 0 ? length - over : 0;
         if (at + wait + k * ii + length <= lanes * ii && wait < best)
             best = wait;
@@ -222,7 +222,7 @@ static int64_t fit(const sked_i_ims *m, int32_t i, int32_t device, int64_t early
     if (!m->aligned || length < 2 || first < 0 || length > ii)
         return first;
     const int64_t lanes = lanes_of(m->loop, i);
-    for (int64_t delay = first; delay < ii && lanes < length;) {
+    for (int64_t delay = first; delay < ii && lanes < length && lanes < 64;) {
         const int64_t wait = wait_for_multiple((early + delay) % ii, length, lanes, ii);
         if (wait == 0)
             return delay;
