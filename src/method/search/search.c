@@ -2,6 +2,7 @@
 #include "method/search/search.h"
 
 #include "base/thread.h"
+#include "method/search/transfer.h"
 
 #include <string.h>
 
@@ -261,13 +262,15 @@ static sked_status run_search(sked_i_run *run, sked_error *err)
         if (st != SKED_OK || sked_i_run_over(run))
             return st;
     }
+    if (sked_i_needs_lines(run->problem))
+        return sked_i_transfer_search(run, err);
     return run_cumulative(run, err);
 }
 
 const sked_i_method sked_i_method_search = {
     .info = {.name = "search",
              .summary = "improvement search: the best schedule in the time given",
-             .features = SKED_CAN_DEVICES | SKED_CAN_RESOURCES | SKED_CAN_HORIZON | SKED_CAN_START |
+             .features = SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_HORIZON | SKED_CAN_START |
                          SKED_CAN_FIX | SKED_CAN_CANDIDATES | SKED_CAN_ANYTIME | SKED_CAN_MAKESPAN,
              .options = NULL,
              .n_options = 0},
