@@ -32,7 +32,7 @@ struct sked_i_placer {
     int32_t *seen;    /* [devices] op for which local holds, -1 */
     double remote[2]; /* latest data from elsewhere: of all devices, and of all but remote_device */
     int32_t remote_device;
-    double late;      /* what fixed starts are missed by in sum */
+    double late; /* what fixed starts are missed by in sum */
 };
 
 typedef sked_i_placer placer;

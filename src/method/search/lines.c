@@ -19,8 +19,8 @@ void sked_i_lines_destroy(sked_i_lines *l)
 static void pack_links(const sked_i_rows *rows, int64_t count, sked_i_link *link)
 {
     for (int64_t k = 0; k < count; k++)
-        link[k] = (sked_i_link){rows->lag[k], rows->lag[k] + (rows->transfer ? rows->transfer[k] : 0),
-                                rows->op[k]};
+        link[k] =
+            (sked_i_link){rows->lag[k], rows->lag[k] + (rows->transfer ? rows->transfer[k] : 0), rows->op[k]};
 }
 
 /* Sums over the problem that steer the search. */
@@ -80,9 +80,10 @@ void sked_i_sequence_destroy(sked_i_sequence *s)
     if (s == NULL)
         return;
     sked_i_placer_destroy(s->placer);
-    void *const owned[] = {s->list,    s->place,   s->device,        s->start,  s->before, s->after,
-                           s->old_end, s->new_end, s->dirty,         s->touched, s->journal, s->journal_start,
-                           s->ops_on,  s->last_on, s->previous, s->trial,         s->trial_device, s->sorter, s};
+    void *const owned[] = {s->list,    s->place,         s->device,  s->start,   s->before,
+                           s->after,   s->old_end,       s->new_end, s->dirty,   s->touched,
+                           s->journal, s->journal_start, s->ops_on,  s->last_on, s->previous,
+                           s->trial,   s->trial_device,  s->sorter,  s};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
 }
@@ -203,10 +204,8 @@ static void time_all(sked_i_sequence *s)
 static double time_trial(sked_i_sequence *s)
 {
     const sked_i_lines *l = s->lines;
-    const sked_i_place how = {.fix_device = s->device,
-                              .fix_start = l->problem->fix_start,
-                              .by_device = true,
-                              .insertion = true};
+    const sked_i_place how = {
+        .fix_device = s->device, .fix_start = l->problem->fix_start, .by_device = true, .insertion = true};
     sked_error err = {0};
     double latest = 0;
     if (sked_i_placer_run(s->placer, s->place, NULL, &how, s->trial, s->trial_device, &s->late, &err) !=
@@ -332,8 +331,7 @@ static int32_t mark_dirty(sked_i_sequence *s)
  * behind `reach` is touched yet. Returns the place at which everything was as before again, or -1 where the
  * limit is exceeded.
  */
-static int32_t retime(sked_i_sequence *s, int32_t lo, int32_t hi, int32_t reach, double limit,
-                      double *latest)
+static int32_t retime(sked_i_sequence *s, int32_t lo, int32_t hi, int32_t reach, double limit, double *latest)
 {
     const sked_i_lines *l = s->lines;
     const double *duration = l->dag.duration;

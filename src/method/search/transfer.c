@@ -10,7 +10,13 @@
 #include <string.h>
 
 static double hot_share = 0.5, cold_share = 0.02;
-__attribute__((constructor)) static void tune(void){ if(getenv("HOT")) hot_share=atof(getenv("HOT")); if(getenv("COLD")) cold_share=atof(getenv("COLD")); }
+__attribute__((constructor)) static void tune(void)
+{
+    if (getenv("HOT"))
+        hot_share = atof(getenv("HOT"));
+    if (getenv("COLD"))
+        cold_share = atof(getenv("COLD"));
+}
 enum { n_shares = 3, max_starts = n_shares + 2 };
 
 /* Schedules to begin with: order by key, and devices. */
@@ -123,8 +129,7 @@ static void see(worker *w)
 
 static sked_status offer(const worker *w, double *start, int32_t *device, sked_error *err)
 {
-    const sked_schedule s = {
-        .ops = w->lines->n, .devices = w->lines->m, .start = start, .device = device};
+    const sked_schedule s = {.ops = w->lines->n, .devices = w->lines->m, .start = start, .device = device};
     return sked_i_run_offer(w->run, &s, err);
 }
 
