@@ -6,5 +6,6 @@
     X(heft)                 \
     X(modulo_list)          \
     X(search)               \
+    X(brkga)                \
     X(modulo_search)        \
     X(exact)

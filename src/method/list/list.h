@@ -79,6 +79,8 @@ SKED_MUST_CHECK sked_status sked_i_priority_rank(const sked_problem *p, const sk
 /* rank by key, smallest first; equal keys in the view's order. */
 SKED_MUST_CHECK sked_status sked_i_rank_by_key(const sked_i_dag *v, const double *key, int32_t *rank,
                                                sked_error *err);
+/* up[i]: longest way from the start of i to the end; `share` of every transfer on it counts (heft.c). */
+void sked_i_upward_ranks(const sked_i_dag *v, double share, double *up);
 /* Latest starts that keep this horizon (INFINITY: none) and the fixed starts. O(ops + edges). */
 void sked_i_latest_starts(const sked_problem *p, double horizon, double *latest);
 
@@ -114,6 +116,20 @@ typedef struct sked_i_place {
  */
 SKED_MUST_CHECK sked_status sked_i_list_place(const sked_i_plan *plan, const sked_i_place *how, double *start,
                                               int32_t *device, bool *fits, sked_error *err);
+
+/*
+ * The same many times over: the working memory is kept between runs. by_device as in sked_i_place; view and
+ * pools are the caller's and stay. Devices that are a pool are not told apart. late: what fixed starts are
+ * missed by in sum; the result is a schedule only where it is 0. One placer per thread.
+ */
+typedef struct sked_i_placer sked_i_placer;
+SKED_MUST_CHECK sked_status sked_i_placer_create(const sked_i_dag *v, const sked_i_pools *pools,
+                                                 int32_t devices, bool by_device, sked_i_placer **out,
+                                                 sked_error *err);
+void sked_i_placer_destroy(sked_i_placer *x);
+SKED_MUST_CHECK sked_status sked_i_placer_run(sked_i_placer *x, const int32_t *rank, const double *release,
+                                              const sked_i_place *how, double *start, int32_t *device,
+                                              double *late, sked_error *err);
 
 /* Does the schedule end by p's horizon? To rounding; integers exactly. */
 bool sked_i_within_horizon(const sked_problem *p, const double *start);
