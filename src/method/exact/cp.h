@@ -75,15 +75,19 @@ typedef struct sked_i_cp {
     sked_i_cp_entry *trail;
     int64_t trail_count, trail_cap, queue;
     int64_t *level_begin, *level_list; /* trail and list sizes at the start of each level */
-    int64_t level_cap, level_cap2;
+    int64_t *level_stamp;              /* last conflict whose clause had a literal of the level */
+    int64_t level_cap, level_cap2, level_cap3;
     int32_t level;
     sked_i_lit *list; /* explanations of pools */
     int64_t list_count, list_cap;
-    int32_t *arena; /* clauses: size, then literals as pairs */
+    int32_t *arena; /* clauses: size, glue, then literals as pairs */
     int64_t arena_count, arena_cap;
     int64_t *learnt; /* offsets */
     int64_t learnt_count, learnt_cap, learnt_limit;
-    sked_i_cp_list *watch; /* [views] */
+    /* Watches of a view lie in buckets by threshold, so that a rise visits only what it makes false. */
+    sked_i_cp_list *watch;            /* [watch_at[views]] sked_i_cp_watch */
+    int64_t *watch_at;                /* [views + 1] first bucket */
+    int32_t *watch_low, *watch_shift; /* [views] bucket of threshold t: (t - low) >> shift */
     sked_i_cp_arc *arc;
     int64_t arc_count, arc_cap;
     sked_i_cp_list *arcs_of; /* [views] int64_t: arcs to look at when this view rises */

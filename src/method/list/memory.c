@@ -270,7 +270,7 @@ static double run_sweep(sweep *x, double budget)
         x->peak = fmax(x->peak, x->memory);
     }
     for (int32_t i = 0; x->backward && i < x->v->n; i++)
-        x->start[i] = -x->start[i];
+        x->start[i] = fmax(-x->start[i], -x->late[i]); /* rounding may not pass the window */
     return x->peak;
 }
 
