@@ -273,8 +273,20 @@ static bool needs_devices(const sked_problem *p)
     return false;
 }
 
+static sked_status offer_empty(sked_i_run *run, sked_error *err)
+{
+    sked_schedule *s = NULL;
+    sked_status st = sked_schedule_create(0, run->problem->devices, &s, err);
+    if (st == SKED_OK)
+        st = sked_i_run_offer(run, s, err);
+    sked_schedule_destroy(s);
+    return st;
+}
+
 static sked_status run_search(sked_i_run *run, sked_error *err)
 {
+    if (run->problem->graph->n_ops == 0)
+        return offer_empty(run, err);
     if (run->options->start != NULL) {
         const sked_status st = take_start(run, err);
         if (st != SKED_OK)
