@@ -159,11 +159,16 @@ class Suite:
         assert not found, f"{where}: console says {found}"
 
     def test_every_page_loads(self):
-        for name in ("small", "layered", "resources", "pipelined", "free", "hostile"):
+        for name in ("small", "layered", "resources", "pipelined", "free", "hostile", "instant"):
             self.load(name)
             assert self.browser.run(PIXELS) > 3, name + ": the Gantt is empty"
             self.no_errors(name)
             self.keep("page-" + name)
+
+    def test_empty(self):
+        self.load("empty")
+        assert "Schedule of 0 ops" in self.browser.run("return document.body.innerText")
+        self.no_errors("empty")
 
     def test_nothing_is_fetched(self):
         self.load("small")
@@ -305,8 +310,13 @@ class Suite:
         self.browser.wait("return / found/.test(document.getElementById('count').textContent)", "search in the large page")
         self.no_errors("large")
 
+    def test_unknown_section(self):
+        self.load("sections")
+        assert "unheard-of" in self.browser.run("return document.querySelector('.error').textContent")
+        self.no_errors("sections")
+
     def test_svg(self):
-        for name in ("small", "layered", "resources", "pipelined", "free", "hostile", "large"):
+        for name in ("small", "layered", "resources", "pipelined", "free", "hostile", "instant", "large"):
             self.browser.open(self.path(name + ".svg"))
             assert self.browser.run("return document.documentElement.localName") == "svg", name
             assert self.browser.run("return document.querySelectorAll('rect,path').length") > 5, name

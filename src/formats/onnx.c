@@ -146,6 +146,7 @@ typedef struct reader {
     sked_i_onnx_tensor *tensor;
     int64_t tensor_cap;
     sked_builder *b;
+    sked_error cause; /* of the builder, which knows no file */
     sked_i_buffer text;
 
     /* of the node being read */
@@ -309,7 +310,6 @@ static sked_status add_op(reader *r, size_t i, sked_i_buffer *name)
 {
     const Onnx__NodeProto *node = r->graph->node[i];
     sked_status st = SKED_OK;
-    char label[120];
     double memory = 0;
     SKED_TRY(bind(r, i));
     sked_i_onnx_infer(node, r->in, r->out);
@@ -318,12 +318,11 @@ static sked_status add_op(reader *r, size_t i, sked_i_buffer *name)
     const char *type = type_of(r, node);
     if (type == NULL || !name_node(r, i, name))
         return sked_i_no_memory(r->err);
-    if (!sked_i_utf8_valid(type) || !sked_i_utf8_valid(name->data))
-        return sked_i_source_fail(r->source, NULL, r->err, "%s: its name or type is not valid UTF-8",
-                                  node_label(r, i, label, sizeof label));
-    SKED_TRY(
-        sked_builder_add_op(r->b, name->data, type, sked_i_onnx_cost(node, r->in, r->out), NULL, r->err));
-    SKED_TRY(sked_builder_set_memory(r->b, (int32_t)i, memory, r->err));
+    st = sked_builder_add_op(r->b, name->data, type, sked_i_onnx_cost(node, r->in, r->out), NULL, &r->cause);
+    if (st == SKED_OK)
+        st = sked_builder_set_memory(r->b, (int32_t)i, memory, &r->cause);
+    if (st != SKED_OK)
+        sked_i_source_pass(r->source, NULL, &r->cause, r->err);
 cleanup:
     return st;
 }
@@ -412,7 +411,6 @@ cleanup:
 static sked_status build(reader *r, sked_graph **out)
 {
     sked_status st = SKED_OK;
-    sked_error cause = {0};
     char stem[256];
     const char *name = r->graph->name && r->graph->name[0] && sked_i_utf8_valid(r->graph->name)
                            ? r->graph->name
@@ -422,9 +420,9 @@ static sked_status build(reader *r, sked_graph **out)
     SKED_TRY(add_tensors(r));
     SKED_TRY(add_ops(r));
     SKED_TRY(add_edges(r));
-    st = sked_builder_finish(r->b, out, &cause);
+    st = sked_builder_finish(r->b, out, &r->cause);
     if (st != SKED_OK)
-        sked_i_source_pass(r->source, NULL, &cause, r->err);
+        sked_i_source_pass(r->source, NULL, &r->cause, r->err);
 cleanup:
     return st;
 }

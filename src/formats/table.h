@@ -10,4 +10,7 @@
     X(wfformat)             \
     X(dot)                  \
     X(graphml)              \
-    X(onnx)
+    X(onnx)                 \
+    X(gml)                  \
+    X(blif)                 \
+    X(regal)

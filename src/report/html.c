@@ -32,15 +32,15 @@ static void begin_column(sked_i_buffer *b, const char *name)
     sked_i_buffer_format(b, ",\n\"%s\":[", name);
 }
 
-#define COLUMN(b, name, count, write)               \
-    do {                                            \
-        begin_column(b, name);                      \
-        for (int64_t i = 0; i < (count); i++) {     \
-            if (i > 0)                              \
-                sked_i_buffer_char(b, ',');         \
-            write;                                  \
-        }                                           \
-        sked_i_buffer_char(b, ']');                 \
+#define COLUMN(b, name, count, write)           \
+    do {                                        \
+        begin_column(b, name);                  \
+        for (int64_t i = 0; i < (count); i++) { \
+            if (i > 0)                          \
+                sked_i_buffer_char(b, ',');     \
+            write;                              \
+        }                                       \
+        sked_i_buffer_char(b, ']');             \
     } while (0)
 
 static bool any_above(const double *column, int64_t n, double least)
@@ -74,8 +74,8 @@ static void add_edges(const sked_i_view *v, sked_i_buffer *b)
 {
     const sked_graph *g = v->graph;
     const int64_t n = g->n_edges <= max_edges ? g->n_edges : 0;
-    sked_i_buffer_format(b, ",\n\"edgesKept\":%s,\"edges\":{\"count\":%lld", n == g->n_edges ? "true" : "false",
-                         (long long)g->n_edges);
+    sked_i_buffer_format(b, ",\n\"edgesKept\":%s,\"edges\":{\"count\":%lld",
+                         n == g->n_edges ? "true" : "false", (long long)g->n_edges);
     COLUMN(b, "from", n, sked_i_buffer_int(b, g->edge_from[i]));
     COLUMN(b, "to", n, sked_i_buffer_int(b, g->edge_to[i]));
     if (g->n_carried > 0)
@@ -100,14 +100,16 @@ static void add_rows(const sked_i_view *v, sked_i_buffer *b)
         lanes = lanes || v->bar[k].lanes > 1;
         demand = demand || v->bar[k].demand != 1;
     }
-    COLUMN(b, "rows", v->n_rows, sked_i_buffer_json(b, sked_i_view_row_name(v, (int32_t)i, name, sizeof name)));
+    COLUMN(b, "rows", v->n_rows,
+           sked_i_buffer_json(b, sked_i_view_row_name(v, (int32_t)i, name, sizeof name)));
     begin_column(b, "groups");
     for (int32_t k = 0; k < v->n_groups; k++) {
         const sked_i_view_group *group = &v->group[k];
         sked_i_buffer_text(b, k > 0 ? ",{\"name\":" : "{\"name\":");
         sked_i_buffer_json(b, sked_i_view_group_name(v, group));
-        sked_i_buffer_format(b, ",\"first\":%d,\"rows\":%d,\"devices\":%s,\"limited\":%s}", (int)group->first_row,
-                             (int)group->n_rows, group->resource == SKED_I_DEVICE_ROWS ? "true" : "false",
+        sked_i_buffer_format(b, ",\"first\":%d,\"rows\":%d,\"devices\":%s,\"limited\":%s}",
+                             (int)group->first_row, (int)group->n_rows,
+                             group->resource == SKED_I_DEVICE_ROWS ? "true" : "false",
                              sked_i_view_limited(v, group) ? "true" : "false");
     }
     sked_i_buffer_text(b, "],\n\"bars\":{\"count\":");
@@ -226,10 +228,10 @@ static void add_figures(const sked_i_view *v, const sked_metrics *m, sked_i_buff
     add_machine(v, m, b);
     snprintf(text, sizeof text, "%llu", (unsigned long long)v->data->seed);
     add_figure(b, "Seed", text, "");
-    sked_i_label_number(v->data->seconds, note, 40);
+    sked_i_label_number(round(v->data->seconds * 1e3) / 1e3, note, 40);
     snprintf(text, sizeof text, "%.40s s", note);
     add_figure(b, "Time to schedule", text, "");
-    add_figure(b, "sked", SKED_VERSION, "");
+    add_figure(b, "sked version", SKED_VERSION, "");
     sked_i_buffer_char(b, ']');
 }
 
@@ -249,7 +251,8 @@ static void add_head(const sked_i_view *v, const sked_metrics *m, sked_i_buffer 
     sked_i_buffer_number(b, sked_i_view_end(v));
     sked_i_buffer_text(b, ",\"ii\":");
     sked_i_buffer_number(b, v->schedule->ii);
-    sked_i_buffer_format(b, ",\"copies\":%d,\"integral\":%s", (int)v->copies, v->tolerance == 0 ? "true" : "false");
+    sked_i_buffer_format(b, ",\"copies\":%d,\"integral\":%s", (int)v->copies,
+                         v->tolerance == 0 ? "true" : "false");
 }
 
 static sked_status html_write(const sked_report_data *data, sked_i_buffer *out, sked_error *err)

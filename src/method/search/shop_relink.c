@@ -7,7 +7,7 @@ sked_status sked_i_shop_stream_init(sked_i_shop_stream *s, const sked_i_shop_mod
                                     uint64_t stream, sked_error *err)
 {
     sked_status st = SKED_OK;
-    *s = (sked_i_shop_stream){.best_value = INFINITY, .size = 10, .patience = 8000};
+    *s = (sked_i_shop_stream){.best_value = INFINITY, .size = 10, .patience = 4000};
     SKED_TRY(sked_i_shop_tabu_init(&s->tabu, m, seed, stream, err));
     for (int k = 0; k < s->size; k++)
         SKED_NEW(s->elite[k], m->n_members);
@@ -35,14 +35,36 @@ static void find_places(const sked_i_shop_model *m, const int32_t *sequence, int
         place[sequence[k]] = k;
 }
 
-/* Pairs of one machine that stand in different order. O(sum of squares), shops are small where it counts. */
-static int64_t distance(const sked_i_shop_model *m, const int32_t *sequence, const int32_t *place)
+/* Pairs i < j of x[0..n) with x[i] > x[j]; sorts x. Bottom-up merge sort, O(n log n). */
+static int64_t count_inversions(int32_t *x, int32_t *buffer, int32_t n)
 {
     int64_t count = 0;
-    for (int32_t k = 0; k < m->n_machines; k++)
-        for (int32_t i = m->member_ptr[k]; i < m->member_ptr[k + 1]; i++)
-            for (int32_t j = i + 1; j < m->member_ptr[k + 1]; j++)
-                count += place[sequence[i]] > place[sequence[j]];
+    for (int32_t width = 1; width < n; width *= 2)
+        for (int32_t begin = 0; begin + width < n; begin += 2 * width) {
+            const int32_t middle = begin + width, end = n - middle < width ? n : middle + width;
+            int32_t i = begin, j = middle, k = 0;
+            while (i < middle && j < end) {
+                count += x[j] < x[i] ? middle - i : 0;
+                buffer[k++] = x[j] < x[i] ? x[j++] : x[i++];
+            }
+            while (i < middle)
+                buffer[k++] = x[i++];
+            memcpy(x + begin, buffer, (size_t)k * sizeof *x);
+        }
+    return count;
+}
+
+/* Pairs of one machine that stand in different order; place: of the other solution. scratch: [2 n]. */
+static int64_t distance(const sked_i_shop_model *m, const int32_t *sequence, const int32_t *place,
+                        int32_t *scratch)
+{
+    int64_t count = 0;
+    for (int32_t k = 0; k < m->n_machines; k++) {
+        const int32_t *row = sequence + m->member_ptr[k], n = m->member_ptr[k + 1] - m->member_ptr[k];
+        for (int32_t i = 0; i < n; i++)
+            scratch[i] = place[row[i]];
+        count += count_inversions(scratch, scratch + n, n);
+    }
     return count;
 }
 
@@ -50,13 +72,13 @@ static int64_t distance(const sked_i_shop_model *m, const int32_t *sequence, con
  * Walks from the shop's present solution towards `goal` by turning round neighbours on a machine, random
  * ones that stand the other way there, `turns` times. A turn that would close a cycle is left for later.
  */
-static void relink(sked_i_shop_stream *s, const int32_t *goal, int64_t turns)
+static void relink(sked_i_shop_stream *s, const int32_t *goal, int64_t turns, const sked_i_limit *limit)
 {
     sked_i_shop *shop = s->tabu.shop;
     const sked_i_shop_model *m = shop->model;
     int32_t *place = s->scratch, *candidate = s->scratch + m->n;
     find_places(m, goal, place);
-    while (turns > 0) {
+    for (bool turned = true; turned && turns > 0 && !sked_i_limit_reached(limit);) {
         int32_t count = 0;
         for (int32_t k = 0; k < m->n_members; k++) {
             const int32_t u = m->member[k], v = shop->after[u];
@@ -64,7 +86,7 @@ static void relink(sked_i_shop_stream *s, const int32_t *goal, int64_t turns)
                 candidate[count++] = u;
         }
         sked_i_rng_shuffle(&s->tabu.rng, candidate, count);
-        bool turned = false;
+        turned = false;
         for (int32_t k = 0; k < count && turns > 0; k++) {
             const int32_t u = candidate[k], v = shop->after[u];
             if (v == m->n || place[u] < place[v] ||
@@ -73,13 +95,11 @@ static void relink(sked_i_shop_stream *s, const int32_t *goal, int64_t turns)
             turned = true;
             turns--;
         }
-        if (!turned)
-            break;
     }
     sked_i_shop_times(shop, 0, m->n - 1);
 }
 
-static void begin_walk(sked_i_shop_stream *s)
+static void begin_walk(sked_i_shop_stream *s, const sked_i_limit *limit)
 {
     sked_i_shop *shop = s->tabu.shop;
     const sked_i_shop_model *m = shop->model;
@@ -93,9 +113,9 @@ static void begin_walk(sked_i_shop_stream *s)
         int32_t b = (int32_t)sked_i_rng_below(rng, (uint64_t)s->size - 1);
         b += b >= a;
         find_places(m, s->elite[b], s->scratch);
-        const int64_t apart = distance(m, s->elite[a], s->scratch);
+        const int64_t apart = distance(m, s->elite[a], s->scratch, s->scratch + m->n);
         (void)sked_i_shop_load(shop, s->elite[a]);
-        relink(s, s->elite[b], (int64_t)((double)apart * (0.3 + 0.4 * sked_i_rng_uniform(rng))));
+        relink(s, s->elite[b], (int64_t)((double)apart * (0.3 + 0.4 * sked_i_rng_uniform(rng))), limit);
     }
     sked_i_shop_tabu_begin(&s->tabu);
     s->walking = true;
@@ -115,7 +135,7 @@ static void end_walk(sked_i_shop_stream *s)
             where = s->value[k] > s->value[where] ? k : where;
         find_places(m, t->best_sequence, s->scratch);
         for (int32_t k = 0; k < s->size; k++)
-            if (distance(m, s->elite[k], s->scratch) <= m->n_members / 20)
+            if (distance(m, s->elite[k], s->scratch, s->scratch + m->n) <= m->n_members / 20)
                 where = k;
         if (t->best >= s->value[where]) {
             s->idle++;
@@ -154,7 +174,7 @@ void sked_i_shop_stream_advance(sked_i_shop_stream *s, int64_t steps, const sked
         steps = s->steps_allowed - s->steps_done;
     while (steps > 0 && s->best_value > t->target && !sked_i_limit_reached(limit)) {
         if (!s->walking)
-            begin_walk(s);
+            begin_walk(s, limit);
         const int64_t left = t->improved_at + s->patience - t->step, chunk = left < steps ? left : steps;
         const int64_t before = t->step;
         const bool more = sked_i_shop_tabu_walk(t, chunk, limit);

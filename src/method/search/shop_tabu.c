@@ -92,24 +92,20 @@ static void consider(sked_i_shop_tabu *t, choice *c, int32_t u, int32_t v, bool 
 
 /*
  * Moves within a block b[0..k]. Ops go behind its end or before its front (N6); its first and last op also
- * go to places inside (N7). At the front of the first block and the end of the last nothing can be gained.
+ * go to places inside (N7). Moves at the front of the first block and the end of the last cannot shorten
+ * this path, but leaving them out searched worse.
  */
-static void scan_block(sked_i_shop_tabu *t, choice *c, const int32_t *b, int32_t k, bool first, bool last)
+static void scan_block(sked_i_shop_tabu *t, choice *c, const int32_t *b, int32_t k)
 {
-    if (k == 1) {
-        if (!(first && last))
-            consider(t, c, b[0], b[1], true);
+    consider(t, c, b[0], b[k], true);
+    if (k == 1)
         return;
-    }
-    for (int32_t i = 0; i < k && !last; i++)
-        consider(t, c, b[i], b[k], true);
-    for (int32_t i = last ? 1 : k == 1 ? 1 : 1; i <= k && !first; i++)
-        consider(t, c, b[0], b[i], false);
+    consider(t, c, b[0], b[k], false);
     for (int32_t i = 1; i < k; i++) {
-        if (!first)
-            consider(t, c, b[0], b[i], true);
-        if (!last)
-            consider(t, c, b[i], b[k], false);
+        consider(t, c, b[i], b[k], true);
+        consider(t, c, b[0], b[i], false);
+        consider(t, c, b[0], b[i], true);
+        consider(t, c, b[i], b[k], false);
     }
 }
 
@@ -120,7 +116,7 @@ static void scan_path(sked_i_shop_tabu *t, choice *c, int32_t length)
         for (j = i; j + 1 < length && s->after[t->path[j]] == t->path[j + 1]; j++)
             continue;
         if (j > i)
-            scan_block(t, c, t->path + i, j - i, i == 0, j == length - 1);
+            scan_block(t, c, t->path + i, j - i);
     }
 }
 

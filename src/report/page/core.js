@@ -23,7 +23,7 @@ const Sked = (() => {
     function number(x) {
         if (x === null || x === undefined || Number.isNaN(x)) return "–";
         if (Number.isInteger(x) && Math.abs(x) < 2 ** 53) return String(x);
-        return String(Number(x.toPrecision(6)));
+        return Math.abs(x) >= 1e6 && Math.abs(x) < 2 ** 53 ? String(Math.round(x)) : String(Number(x.toPrecision(6)));
     }
 
     /* Round axis steps: 1, 2 or 5 times a power of ten, at most `most` over the span. */

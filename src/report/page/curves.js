@@ -65,7 +65,7 @@ Sked.Curve = class extends Sked.Chart {
             let index = Math.max(0, Sked.after(this.time, 0, this.time.length, timeline.from - shift) - 1);
             while (index < this.time.length) {
                 const x0 = Math.max(timeline.x(this.time[index] + shift), timeline.gutter);
-                if (x0 > right) break;
+                if (x0 >= right) break;
                 let value = this.value[index], next = index + 1;
                 const edge = x0 + 1;
                 while (next < this.time.length && timeline.x(this.time[next] + shift) <= edge) value = Math.max(value, this.value[next++]);
@@ -83,7 +83,7 @@ Sked.Curve = class extends Sked.Chart {
         const x = timeline.x(time), text = Sked.number(this.at(time));
         context.fillStyle = Sked.cssColor("text");
         context.fillRect(Math.round(x), 4, 1, this.height - 10);
-        const left = x > timeline.gutter + timeline.width - 70;
+        const left = x > timeline.gutter + 70; /* the tip of the Gantt is on the right */
         context.textAlign = left ? "right" : "left";
         context.lineWidth = 4;
         context.lineJoin = "round";

@@ -243,6 +243,7 @@ Sked.Gantt = class extends Sked.Chart {
         const middle = this.y(row) + this.rowHeight / 2;
         context.strokeStyle = this.palette.text;
         context.lineWidth = 1.2;
+        context.globalAlpha = 0.6;
         const link = (x0, y0, x1, y1) => {
             const bend = Math.max(18, Math.abs(x1 - x0) / 2);
             context.beginPath();
@@ -258,6 +259,7 @@ Sked.Gantt = class extends Sked.Chart {
             const [r, s] = this.place(to);
             link(this.timeline.x(end), middle, this.timeline.x(s), this.y(r) + this.rowHeight / 2);
         }
+        context.globalAlpha = 1;
         this.frame(context, op, this.palette.text, 3);
     }
 

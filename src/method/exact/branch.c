@@ -1,0 +1,483 @@
+/* Makespan problems as constraints on integer start times, solved by the learning solver in cp.c. */
+#include "graph/relations.h"
+#include "method/exact/cp.h"
+#include "method/exact/exact.h"
+
+#include <string.h>
+
+enum { max_ops_for_pairs = 4000, max_pairs = 60000, max_dominance = 60000, first_conflicts = 128 };
+
+typedef struct branch {
+    sked_i_run *run;
+    const sked_problem *p;
+    sked_i_cp *cp;
+    double scale;
+    int32_t n, end; /* end: the makespan's variable */
+    sked_schedule *schedule;
+} branch;
+
+/* ------------------------------------------------------------------ whole numbers */
+
+static bool whole(double x, double scale, double *sum)
+{
+    const double y = x * scale, r = nearbyint(y);
+    *sum += fabs(y);
+    return fabs(y - r) <= 1e-9 * fmax(1, fabs(y)) * (scale > 1);
+}
+
+static bool scale_fits(const sked_problem *p, double scale)
+{
+    const sked_graph *g = p->graph;
+    const bool transfers = sked_i_has_transfers(p);
+    double sum = 0, ignored = 0;
+    bool fits = true;
+    for (int32_t i = 0; fits && i < g->n_ops; i++) {
+        fits = whole(g->duration[i], scale, &sum);
+        if (p->fix_start && !isnan(p->fix_start[i]))
+            fits = fits && whole(p->fix_start[i], scale, &sum);
+    }
+    for (int64_t e = 0; fits && e < g->n_edges; e++)
+        if (g->edge_distance[e] == 0)
+            fits = whole(g->edge_lag[e] + (transfers ? sked_i_transfer(p, e) : 0), scale, &sum) &&
+                   whole(g->edge_lag[e], scale, &ignored);
+    return fits && sum < (1 << 29);
+}
+
+double sked_i_exact_scale(const sked_problem *p)
+{
+    for (double scale = 1; scale <= 1e6; scale *= 10)
+        if (scale_fits(p, scale))
+            return scale;
+    return 0;
+}
+
+static int32_t units(const branch *b, double time)
+{
+    return (int32_t)nearbyint(time * b->scale);
+}
+
+/* 0: no op is fixed on a device, 1: all are, 2: some. */
+static int fixed_devices(const sked_problem *p)
+{
+    int32_t fixed = 0;
+    for (int32_t i = 0; p->fix_device && i < p->graph->n_ops; i++)
+        fixed += p->fix_device[i] >= 0;
+    return fixed == 0 ? 0 : fixed == p->graph->n_ops ? 1 : 2;
+}
+
+bool sked_i_exact_branch_fits(const sked_problem *p)
+{
+    const int fixed = p->devices > 0 ? fixed_devices(p) : 0;
+    if (fixed == 2 || (fixed == 0 && sked_i_has_transfers(p)))
+        return false;
+    return sked_i_exact_scale(p) > 0;
+}
+
+/* ------------------------------------------------------------------ devices */
+
+typedef struct placed {
+    double start;
+    int32_t op;
+} placed;
+
+static int by_start(const void *x, const void *y)
+{
+    const placed *a = x, *b = y;
+    if (a->start != b->start)
+        return a->start < b->start ? -1 : 1;
+    return (a->op > b->op) - (a->op < b->op);
+}
+
+sked_status sked_i_exact_devices(const sked_problem *p, sked_schedule *s, sked_error *err)
+{
+    const sked_graph *g = p->graph;
+    sked_status st = SKED_OK;
+    placed *order = NULL;
+    double *free_at = NULL;
+    SKED_NEW(order, g->n_ops);
+    SKED_NEW0(free_at, p->devices);
+    for (int32_t i = 0; i < g->n_ops; i++)
+        order[i] = (placed){s->start[i], i};
+    qsort(order, (size_t)g->n_ops, sizeof *order, by_start);
+    for (int32_t k = 0; k < g->n_ops; k++) {
+        const int32_t i = order[k].op;
+        int32_t d = 0;
+        if (p->fix_device && p->fix_device[i] >= 0)
+            d = p->fix_device[i];
+        else if (g->duration[i] > 0)
+            for (int32_t j = 1; j < p->devices; j++) /* the one that is free first */
+                d = free_at[j] < free_at[d] ? j : d;
+        s->device[i] = d;
+        if (g->duration[i] > 0)
+            free_at[d] = s->start[i] + g->duration[i];
+    }
+cleanup:
+    free(order);
+    free(free_at);
+    return st;
+}
+
+/* ------------------------------------------------------------------ the model */
+
+static bool add_edges(branch *b)
+{
+    const sked_graph *g = b->p->graph;
+    const bool transfers = sked_i_has_transfers(b->p); /* then all devices are fixed */
+    for (int64_t e = 0; e < g->n_edges; e++) {
+        const int32_t from = g->edge_from[e], to = g->edge_to[e];
+        if (g->edge_distance[e] > 0)
+            continue;
+        const bool crosses = transfers && b->p->fix_device[from] != b->p->fix_device[to];
+        const double lag = g->edge_lag[e] + (crosses ? sked_i_transfer(b->p, e) : 0);
+        if (!sked_i_cp_add_arc(b->cp, from, to, units(b, lag), SKED_I_LIT_NONE))
+            return false;
+    }
+    for (int32_t i = 0; i < b->n; i++)
+        if (!sked_i_cp_add_arc(b->cp, i, b->end, units(b, g->duration[i]), SKED_I_LIT_NONE))
+            return false;
+    return true;
+}
+
+/* Demand of op i on pool r; r < 0: device -r - 1 of fixed ones, or all devices where none is fixed. */
+static double demand_of(const sked_problem *p, int32_t i, int32_t r, bool fixed)
+{
+    if (!(p->graph->duration[i] > 0))
+        return 0;
+    if (r >= 0)
+        return sked_graph_demand(p->graph, i, r);
+    return !fixed || p->fix_device[i] == -r - 1 ? 1 : 0;
+}
+
+typedef struct pool_walk {
+    int32_t r;
+    bool fixed;
+    double capacity;
+} pool_walk;
+
+/* All pools one after the other: devices first (r < 0), then resources. */
+static bool next_pool(const sked_problem *p, pool_walk *w)
+{
+    w->r++;
+    if (w->r >= p->graph->n_resources)
+        return false;
+    const double slack = p->graph->integral ? 0 : 1e-9;
+    w->capacity = w->r >= 0 ? sked_i_capacity(p, w->r) : w->fixed ? 1 : p->devices;
+    w->capacity += slack * fmax(1, w->capacity);
+    return true;
+}
+
+static pool_walk first_pool(const sked_problem *p)
+{
+    pool_walk w = {.fixed = p->devices > 0 && fixed_devices(p) == 1};
+    w.r = p->devices == 0 ? -1 : w.fixed ? -p->devices - 1 : -2;
+    return w;
+}
+
+static bool add_pools(branch *b)
+{
+    const sked_problem *p = b->p;
+    for (pool_walk w = first_pool(p); next_pool(p, &w);) {
+        sked_i_cp_task *task = sked_i_alloc(b->n, sizeof *task);
+        int32_t count = 0;
+        double total = 0;
+        if (task == NULL)
+            return false;
+        for (int32_t i = 0; i < b->n; i++) {
+            const double demand = demand_of(p, i, w.r, w.fixed);
+            total += demand;
+            if (demand > 0)
+                task[count++] = (sked_i_cp_task){i, units(b, p->graph->duration[i]), demand};
+        }
+        if (total <= w.capacity)
+            free(task); /* never binds */
+        else if (!sked_i_cp_add_pool(b->cp, w.capacity, task, count))
+            return false;
+    }
+    return true;
+}
+
+typedef struct pair_list {
+    int32_t (*pair)[2];
+    int64_t count, cap;
+    uint64_t *known; /* bit i * n + j */
+    sked_i_closure *closure;
+} pair_list;
+
+static bool collect_pairs(const sked_problem *p, const pool_walk *w, int32_t *user, pair_list *out)
+{
+    const int32_t n = p->graph->n_ops;
+    int32_t count = 0;
+    for (int32_t i = 0; i < n; i++)
+        if (demand_of(p, i, w->r, w->fixed) > w->capacity / 4)
+            user[count++] = i;
+    for (int32_t x = 0; x < count; x++)
+        for (int32_t y = x + 1; y < count; y++) {
+            const int32_t i = user[x], j = user[y];
+            const int64_t bit = (int64_t)i * n + j;
+            if (demand_of(p, i, w->r, w->fixed) + demand_of(p, j, w->r, w->fixed) <= w->capacity ||
+                sked_i_closure_has(out->closure, i, j) || sked_i_closure_has(out->closure, j, i) ||
+                (out->known[bit >> 6] >> (bit & 63) & 1) || out->count >= max_pairs)
+                continue;
+            out->known[bit >> 6] |= (uint64_t)1 << (bit & 63);
+            if (!SKED_GROW(out->pair, out->cap, out->count + 1))
+                return false;
+            out->pair[out->count][0] = i;
+            out->pair[out->count++][1] = j;
+        }
+    return true;
+}
+
+/* Pairs of ops that can never run together and that no path orders. */
+static sked_status find_pairs(const sked_problem *p, pair_list *out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int64_t n = p->graph->n_ops;
+    int32_t *user = NULL;
+    if (n > max_ops_for_pairs)
+        return SKED_OK;
+    SKED_NEW(user, n);
+    SKED_NEW0(out->known, n * n / 64 + 1);
+    SKED_TRY(sked_i_closure_create(p->graph, 0, &out->closure, err));
+    for (pool_walk w = first_pool(p); next_pool(p, &w);)
+        if (isfinite(w.capacity) && !collect_pairs(p, &w, user, out)) {
+            st = sked_i_no_memory(err);
+            goto cleanup;
+        }
+cleanup:
+    free(user);
+    return st;
+}
+
+static void free_pairs(pair_list *l)
+{
+    free(l->pair);
+    free(l->known);
+    sked_i_closure_destroy(l->closure);
+}
+
+/* Either i before j or j before i: a 0/1 variable each, so that orders can be learned as such. */
+static bool add_pairs(branch *b, const pair_list *l)
+{
+    const double *duration = b->p->graph->duration;
+    for (int64_t k = 0; k < l->count; k++) {
+        const int32_t x = b->end + 1 + (int32_t)k, i = l->pair[k][0], j = l->pair[k][1];
+        if (!sked_i_cp_root_bound(b->cp, (sked_i_lit){2 * x, 0}) ||
+            !sked_i_cp_root_bound(b->cp, (sked_i_lit){2 * x + 1, -1}) ||
+            !sked_i_cp_add_arc(b->cp, i, j, units(b, duration[i]), (sked_i_lit){2 * x, 1}) ||
+            !sked_i_cp_add_arc(b->cp, j, i, units(b, duration[j]), (sked_i_lit){2 * x + 1, 0}))
+            return false;
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------ dominance */
+
+static bool lags_are_durations(const sked_graph *g)
+{
+    for (int64_t e = 0; e < g->n_edges; e++)
+        if (g->edge_distance[e] == 0 && g->edge_lag[e] != g->duration[g->edge_from[e]])
+            return false;
+    return true;
+}
+
+static bool same_needs(const sked_problem *p, int32_t i, int32_t j)
+{
+    const sked_graph *g = p->graph;
+    const int64_t count = g->demand_ptr[i + 1] - g->demand_ptr[i];
+    bool same = g->duration[i] == g->duration[j] && g->demand_ptr[j + 1] - g->demand_ptr[j] == count;
+    for (int64_t k = 0; same && k < count; k++)
+        same = g->demand_resource[g->demand_ptr[i] + k] == g->demand_resource[g->demand_ptr[j] + k] &&
+               g->demand_amount[g->demand_ptr[i] + k] == g->demand_amount[g->demand_ptr[j] + k];
+    if (p->fix_device && p->devices > 0)
+        same = same && p->fix_device[i] == p->fix_device[j];
+    if (p->fix_start)
+        same = same && isnan(p->fix_start[i]) && isnan(p->fix_start[j]);
+    return same;
+}
+
+/* What i waits for j waits for too, and what waits for j waits for i: i may as well come first. */
+static bool may_come_first(const sked_graph *g, const sked_i_closure *c, int32_t i, int32_t j)
+{
+    bool may = true;
+    for (int64_t k = g->pred_ptr[i]; may && k < g->pred_ptr[i + 1]; k++)
+        may = g->edge_distance[g->pred_edge[k]] > 0 || sked_i_closure_has(c, g->pred_op[k], j);
+    for (int64_t e = g->succ_ptr[j]; may && e < g->succ_ptr[j + 1]; e++)
+        may = g->edge_distance[e] > 0 || sked_i_closure_has(c, i, g->edge_to[e]);
+    return may;
+}
+
+/*
+ * Ops of the same needs, one of which can take the other's place and give it its own: some optimal schedule
+ * has them in that order (exchanging a pair in the wrong order makes nothing late). Of twins the first
+ * comes first.
+ */
+static bool add_dominance(branch *b, const sked_i_closure *c)
+{
+    const sked_graph *g = b->p->graph;
+    int32_t added = 0;
+    if (c == NULL || sked_i_has_transfers(b->p) || !lags_are_durations(g))
+        return true;
+    for (int32_t i = 0; i < b->n; i++)
+        for (int32_t j = 0; j < b->n && added < max_dominance; j++) {
+            if (i == j || !same_needs(b->p, i, j) || sked_i_closure_has(c, i, j) ||
+                sked_i_closure_has(c, j, i) || !may_come_first(g, c, i, j) ||
+                (j < i && may_come_first(g, c, j, i)))
+                continue;
+            if (!sked_i_cp_add_arc(b->cp, i, j, 0, SKED_I_LIT_NONE))
+                return false;
+            added++;
+        }
+    return true;
+}
+
+/* One op after the other, each with its longest lag: no optimum is later. */
+static double serial_length(const sked_problem *p)
+{
+    const sked_graph *g = p->graph;
+    const bool transfers = sked_i_has_transfers(p);
+    double sum = 0, fixed = 0;
+    for (int32_t i = 0; i < g->n_ops; i++) {
+        double longest = g->duration[i];
+        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
+            if (g->edge_distance[e] == 0)
+                longest = fmax(longest, g->edge_lag[e] + (transfers ? sked_i_transfer(p, e) : 0));
+        sum += longest;
+        if (p->fix_start && !isnan(p->fix_start[i]))
+            fixed = fmax(fixed, p->fix_start[i]);
+    }
+    return sum + fixed;
+}
+
+/* Starts in [0, latest], fixed ones fixed, the makespan in [bound, latest]. false: nothing is left. */
+static bool bound_variables(branch *b)
+{
+    const sked_problem *p = b->p;
+    double latest = nearbyint(serial_length(p) * b->scale);
+    if (isfinite(p->horizon))
+        latest = fmin(latest, floor(p->horizon * b->scale + 1e-6));
+    if (isfinite(sked_i_run_best(b->run)))
+        latest = fmin(latest, nearbyint(sked_i_run_best(b->run) * b->scale) - 1);
+    const double bound = fmin(fmax(0, ceil(b->run->bound * b->scale - 1e-6)), latest + 1);
+    bool fine = sked_i_cp_root_bound(b->cp, (sked_i_lit){2 * b->end, (int32_t)bound}) &&
+                sked_i_cp_root_bound(b->cp, (sked_i_lit){2 * b->end + 1, -(int32_t)latest});
+    for (int32_t i = 0; fine && i < b->n; i++) {
+        const int32_t last = (int32_t)latest - units(b, p->graph->duration[i]);
+        fine = sked_i_cp_root_bound(b->cp, (sked_i_lit){2 * i, 0}) &&
+               sked_i_cp_root_bound(b->cp, (sked_i_lit){2 * i + 1, -last});
+        if (fine && p->fix_start && !isnan(p->fix_start[i]))
+            fine = sked_i_cp_root_bound(b->cp, (sked_i_lit){2 * i, units(b, p->fix_start[i])}) &&
+                   sked_i_cp_root_bound(b->cp, (sked_i_lit){2 * i + 1, -units(b, p->fix_start[i])});
+    }
+    return fine;
+}
+
+/* *empty: the bounds alone leave no solution. */
+static sked_status build(branch *b, bool *empty, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    pair_list pairs = {0};
+    b->n = b->p->graph->n_ops;
+    b->end = b->n;
+    SKED_TRY(find_pairs(b->p, &pairs, err));
+    SKED_TRY(sked_i_cp_create(b->n + 1 + (int32_t)pairs.count, b->n, b->run->options->seed, &b->cp, err));
+    b->cp->objective = b->end;
+    *empty = !bound_variables(b);
+    if (!*empty &&
+        (!add_edges(b) || !add_pools(b) || !add_pairs(b, &pairs) || !add_dominance(b, pairs.closure)))
+        st = sked_i_no_memory(err);
+    if (b->cp->failed)
+        st = sked_i_no_memory(err);
+cleanup:
+    free_pairs(&pairs);
+    return st;
+}
+
+/* ------------------------------------------------------------------ the search */
+
+static sked_status take_solution(branch *b, sked_error *err)
+{
+    for (int32_t i = 0; i < b->n; i++)
+        b->schedule->start[i] = b->cp->low[2 * i] / b->scale;
+    if (b->p->devices > 0) {
+        const sked_status st = sked_i_exact_devices(b->p, b->schedule, err);
+        if (st != SKED_OK)
+            return st;
+    }
+    b->run->evaluations++;
+    return sked_i_run_offer(b->run, b->schedule, err);
+}
+
+static sked_status conclude(branch *b, sked_error *err)
+{
+    if (b->run->n_kept > 0) {
+        b->run->exhausted = true;
+        return SKED_OK;
+    }
+    return sked_i_fail(err, SKED_ERR_INFEASIBLE,
+                       isfinite(b->p->horizon)
+                           ? "proved by exhaustive search: no schedule keeps the horizon %g"
+                           : "proved by exhaustive search: no schedule keeps all fixed starts",
+                       b->p->horizon);
+}
+
+/* 1 1 2 1 1 2 4 ...: Luby's sequence, k from 0. */
+static int64_t luby(int64_t k)
+{
+    int64_t size = 1, power = 0;
+    while (size < k + 1)
+        size = 2 * size + 1, power++;
+    while (size - 1 != k) {
+        size = (size - 1) / 2;
+        power--;
+        k %= size;
+    }
+    return (int64_t)1 << power;
+}
+
+static sked_status search(branch *b, sked_error *err)
+{
+    sked_i_cp *cp = b->cp;
+    sked_status st = SKED_OK;
+    const int64_t allowed = b->run->options->iterations;
+    for (int64_t k = 0; !sked_i_run_over(b->run); k++) {
+        const int32_t low = cp->root[2 * b->end];
+        const sked_i_lit at_bound = {2 * b->end + 1, -low};
+        const bool bottom_up = k % 2 == 1;
+        int64_t budget = first_conflicts * luby(k / 2);
+        if (allowed > 0 && allowed - cp->conflicts < budget)
+            budget = allowed - cp->conflicts;
+        if (budget <= 0)
+            break;
+        const sked_i_cp_answer answer =
+            sked_i_cp_solve(cp, bottom_up ? at_bound : SKED_I_LIT_NONE, k == 0, budget, &b->run->limit);
+        if (cp->failed)
+            return sked_i_no_memory(err);
+        bool more = answer != SKED_I_CP_UNSAT;
+        if (answer == SKED_I_CP_SAT) {
+            const int32_t value = cp->low[2 * b->end];
+            SKED_TRY(take_solution(b, err));
+            sked_i_cp_restart(cp);
+            more = sked_i_cp_root_bound(cp, (sked_i_lit){2 * b->end + 1, 1 - value});
+        }
+        if (!more)
+            return conclude(b, err);
+        sked_i_run_raise_bound(b->run, cp->root[2 * b->end] / b->scale);
+        sked_i_run_progress(b->run, "branch and learn");
+    }
+cleanup:
+    return st;
+}
+
+sked_status sked_i_exact_branch(sked_i_run *run, sked_error *err)
+{
+    branch b = {.run = run, .p = run->problem, .scale = sked_i_exact_scale(run->problem)};
+    sked_status st = SKED_OK;
+    bool empty = false;
+    SKED_TRY(sked_schedule_create(b.p->graph->n_ops, b.p->devices, &b.schedule, err));
+    SKED_TRY(build(&b, &empty, err));
+    st = empty ? conclude(&b, err) : search(&b, err);
+cleanup:
+    sked_schedule_destroy(b.schedule);
+    sked_i_cp_destroy(b.cp);
+    return st;
+}

@@ -1,0 +1,24 @@
+/* The method `exact`: what its engines share. */
+#ifndef SKED_METHOD_EXACT_EXACT_H
+#define SKED_METHOD_EXACT_EXACT_H
+#include "method/method.h"
+
+/*
+ * Makespan by learning constraint search. True where it takes the problem: times that a power of ten makes
+ * whole numbers of moderate size, and devices that are interchangeable or all fixed.
+ */
+bool sked_i_exact_branch_fits(const sked_problem *p);
+SKED_MUST_CHECK sked_status sked_i_exact_branch(sked_i_run *run, sked_error *err);
+
+/*
+ * Makespan by enumeration of orders and devices: real times, transfers, partly fixed devices. Lags must be 0
+ * or more. Proves small problems only (about a dozen ops), and says nothing it has not proved.
+ */
+bool sked_i_exact_enumerate_fits(const sked_problem *p);
+SKED_MUST_CHECK sked_status sked_i_exact_enumerate(sked_i_run *run, sked_error *err);
+
+/* 10^k that makes every time of the problem whole, and their sum stay below 2^29; 0: none. */
+double sked_i_exact_scale(const sked_problem *p);
+/* Devices for ops on interchangeable devices, from their starts; starts must fit. */
+SKED_MUST_CHECK sked_status sked_i_exact_devices(const sked_problem *p, sked_schedule *s, sked_error *err);
+#endif

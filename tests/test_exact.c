@@ -1,0 +1,112 @@
+/* The exact method against brute force, its proofs of infeasibility, refusals, determinism. */
+#include "brute_force.h"
+#include "random_problem.h"
+#include "test.h"
+
+typedef struct settings {
+    const char *list[4];
+    int count;
+} settings;
+
+/* warm-start=0: the engine itself has to find the optimum. */
+static sked_status run_exact(const sked_problem *p, settings s, sked_result *r, sked_error *err)
+{
+    sked_run_options opt;
+    sked_run_options_init(&opt);
+    opt.time_limit = 20;
+    opt.settings = s.list;
+    opt.n_settings = s.count;
+    return sked_method_run("exact", p, &opt, r, err);
+}
+
+static void compare(unsigned kind, int low, int high, int count, settings s)
+{
+    for (int k = 0; k < count; k++) {
+        random_problem r;
+        random_problem_make((uint64_t)k, kind, low, high, &r);
+        const bool orders =
+            !(kind & (RANDOM_NEGATIVE | RANDOM_FIX_DEVICE | RANDOM_FIX_START | RANDOM_HORIZON));
+        const double best = orders ? brute_force_orders(&r.problem) : brute_force_times(&r.problem, 40);
+        sked_result result;
+        sked_error e = {0};
+        const sked_status st = run_exact(&r.problem, s, &result, &e);
+        if (isinf(best)) {
+            if (st != SKED_ERR_INFEASIBLE)
+                fail_msg("kind %u seed %d: status %d for an infeasible problem", kind, k, (int)st);
+        } else {
+            if (st != SKED_OK)
+                fail_msg("kind %u seed %d: %s", kind, k, e.message);
+            if (!result.optimal || fabs(result.value - best) > 1e-7)
+                fail_msg("kind %u seed %d: value %.12g (optimal %d), brute force %.12g", kind, k,
+                         result.value, result.optimal, best);
+            sked_result_clear(&result);
+        }
+        random_problem_free(&r);
+    }
+}
+
+static const settings alone = {{"warm-start=0"}, 1};
+static const settings alone_enumerate = {{"warm-start=0", "engine=enumerate"}, 2};
+static const settings with_search = {{NULL}, 0};
+
+static void branch_meets_brute_force(void **state)
+{
+    (void)state;
+    const unsigned kinds[] = {RANDOM_DEVICES, RANDOM_RESOURCES, RANDOM_RESOURCES | RANDOM_LAGS,
+                              RANDOM_DEVICES | RANDOM_RESOURCES | RANDOM_LAGS | RANDOM_ZERO,
+                              RANDOM_DEVICES | RANDOM_LAGS};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        compare(kinds[i], 2, 7, 60, alone);
+    compare(RANDOM_RESOURCES | RANDOM_NEGATIVE | RANDOM_LAGS, 2, 5, 30, alone);
+    compare(RANDOM_RESOURCES | RANDOM_FIX_START, 2, 5, 30, alone);
+}
+
+static void enumeration_meets_brute_force(void **state)
+{
+    (void)state;
+    const unsigned kinds[] = {RANDOM_DEVICES | RANDOM_RESOURCES | RANDOM_LAGS | RANDOM_ZERO, RANDOM_TRANSFERS,
+                              RANDOM_TRANSFERS | RANDOM_RESOURCES | RANDOM_LAGS,
+                              RANDOM_TRANSFERS | RANDOM_REAL, RANDOM_RESOURCES | RANDOM_REAL | RANDOM_LAGS};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        compare(kinds[i], 2, 6, 60, alone_enumerate);
+    compare(RANDOM_DEVICES | RANDOM_FIX_DEVICE, 2, 4, 30, alone);
+    compare(RANDOM_TRANSFERS | RANDOM_FIX_DEVICE | RANDOM_FIX_START, 2, 4, 30, alone);
+    compare(RANDOM_TRANSFERS | RANDOM_HORIZON, 2, 4, 30, alone);
+}
+
+static void warm_start_changes_nothing(void **state)
+{
+    (void)state;
+    compare(RANDOM_DEVICES | RANDOM_RESOURCES, 2, 7, 60, with_search);
+    compare(RANDOM_TRANSFERS, 2, 6, 40, with_search);
+}
+
+/* Both engines on problems brute force cannot reach: they share no code but must agree. */
+static void engines_agree(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 40; k++) {
+        random_problem r;
+        sked_result a, b;
+        random_problem_make((uint64_t)k, RANDOM_RESOURCES | RANDOM_LAGS, 8, 10, &r);
+        OK(run_exact(&r.problem, alone, &a, err));
+        OK(run_exact(&r.problem, (settings){{"engine=enumerate"}, 1}, &b, err));
+        assert_true(a.optimal);
+        if (b.optimal && a.value != b.value)
+            fail_msg("seed %d: branch proves %g, enumeration %g", k, a.value, b.value);
+        sked_result_clear(&a);
+        sked_result_clear(&b);
+        random_problem_free(&r);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(branch_meets_brute_force),
+        cmocka_unit_test(enumeration_meets_brute_force),
+        cmocka_unit_test(warm_start_changes_nothing),
+        cmocka_unit_test(engines_agree),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
