@@ -8,7 +8,8 @@
 #include "method/gaus/gaus.h"
 #include "random_problem.h"
 
-/* ------------------------------------------------------------------ a small problem with every kind of term */
+/* ------------------------------------------------------------------ a small problem with every kind of term
+ */
 
 enum { OPS = 7, STEPS = 14, PERIOD = 8, MAX_ROWS = 4, MAX_CELLS = 64 };
 
@@ -459,7 +460,8 @@ static void test_against_exhaustive_search(void **state)
 {
     static const sked_objective objectives[] = {SKED_OBJECTIVE_MEMORY, SKED_OBJECTIVE_COST,
                                                 SKED_OBJECTIVE_RESOURCE, SKED_OBJECTIVE_MAKESPAN};
-    static const unsigned kinds[] = {RANDOM_LAGS, RANDOM_RESOURCES, RANDOM_ZERO, RANDOM_NEGATIVE, RANDOM_FIX_START};
+    static const unsigned kinds[] = {RANDOM_LAGS, RANDOM_RESOURCES, RANDOM_ZERO, RANDOM_NEGATIVE,
+                                     RANDOM_FIX_START};
     int met = 0, all = 0;
     (void)state;
     for (uint64_t seed = 0; seed < 100; seed++) {
@@ -666,8 +668,8 @@ static void test_disconnected(void **state)
 
 /* ------------------------------------------------------------------ benchmark data */
 
-static double shared_value(const char *part, sked_objective objective, double horizon, double alpha, double seconds,
-                           double *bound)
+static double shared_value(const char *part, sked_objective objective, double horizon, double alpha,
+                           double seconds, double *bound)
 {
     char path[700];
     sked_graph *g = NULL;
