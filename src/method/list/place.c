@@ -81,8 +81,8 @@ static sked_status prepare(placer *x, sked_error *err)
     const sked_i_dag *v = x->plan->view;
     sked_status st = SKED_OK;
     x->shortest = INFINITY;
-    SKED_NEW0(x->arrival, v->n);
-    SKED_NEW0(x->waiting, v->n);
+    SKED_NEW(x->arrival, v->n);
+    SKED_NEW(x->waiting, v->n);
     SKED_NEW(x->by_rank, v->n);
     SKED_NEW0(x->words, sked_i_set_words(v->n));
     SKED_NEW(x->pending.at, v->n);
@@ -95,8 +95,7 @@ static sked_status prepare(placer *x, sked_error *err)
         x->arrival[i] = x->plan->release ? x->plan->release[i] : 0;
         if (v->duration[i] > 0 && v->duration[i] < x->shortest)
             x->shortest = v->duration[i];
-        for (int64_t e = v->out.ptr[i]; e < v->out.ptr[i + 1]; e++)
-            x->waiting[v->out.op[e]]++;
+        x->waiting[i] = (int32_t)(v->in_ptr[i + 1] - v->in_ptr[i]);
     }
 cleanup:
     return st;
