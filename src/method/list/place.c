@@ -122,12 +122,10 @@ static void reset(placer *x)
     x->late = x->now = 0;
     x->pending.count = 0;
     memset(x->words, 0, (size_t)sked_i_set_words(v->n) * sizeof *x->words);
-    memset(x->waiting, 0, (size_t)v->n * sizeof *x->waiting);
     for (int32_t i = 0; i < v->n; i++) {
         x->by_rank[x->plan.rank[i]] = i;
         x->arrival[i] = x->plan.release ? x->plan.release[i] : 0;
-        for (int64_t e = v->out.ptr[i]; e < v->out.ptr[i + 1]; e++)
-            x->waiting[v->out.op[e]]++;
+        x->waiting[i] = (int32_t)(v->in_ptr[i + 1] - v->in_ptr[i]);
     }
 }
 
