@@ -8,4 +8,5 @@
     X(search)               \
     X(brkga)                \
     X(modulo_search)        \
-    X(exact)
+    X(exact)                \
+    X(gaus)
