@@ -9,14 +9,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-static double hot_share = 0.5, cold_share = 0.02;
-__attribute__((constructor)) static void tune(void)
-{
-    if (getenv("HOT"))
-        hot_share = atof(getenv("HOT"));
-    if (getenv("COLD"))
-        cold_share = atof(getenv("COLD"));
-}
+/* Coolings in turn: from the best, from the best, from a new schedule. */
+static const double heats[] = {0.2, 0.05, 0.3};
+enum { n_heats = sizeof heats / sizeof *heats };
 enum { n_shares = 3, max_starts = n_shares + 2 };
 
 /* Schedules to begin with: order by key, and devices. */
@@ -48,6 +43,7 @@ typedef struct worker {
     double best, least_cost;
     double *best_start;
     int32_t *best_device;
+    double *key;                 /* [n] scratch */
     int32_t *chain, chain_count; /* critical ops of the sequence as it was a while ago */
     int64_t chain_age, accepted;
     elite elite;
@@ -286,6 +282,19 @@ static void load_start(worker *w, int32_t k)
     see(w);
 }
 
+/* Earliest finish in a blurred order of the longest way to the end. */
+static void build_start(worker *w)
+{
+    const sked_i_lines *l = w->lines;
+    sked_i_upward_ranks(&l->dag, sked_i_rng_uniform(&w->rng), w->key);
+    for (int32_t i = 0; i < l->n; i++)
+        w->key[i] *= -1 + 0.3 * sked_i_rng_uniform(&w->rng);
+    sked_i_sequence_build(w->seq, w->key);
+    w->evaluations++;
+    w->chain_count = 0;
+    see(w);
+}
+
 static void load_best(worker *w)
 {
     if (w->best == INFINITY)
@@ -336,10 +345,13 @@ static void work(void *data, int index)
         load_start(w, best);
     int64_t length = 2000 + 100 * (int64_t)w->lines->n;
     for (int cycle = 0; w->lines->n > 1 && !over(w); cycle++) {
-        anneal(w, length, hot_share * w->lines->scale, cold_share * w->lines->scale);
-        if (cycle % 2 == 1)
+        anneal(w, length, heats[cycle % n_heats] * w->lines->scale, 0.01 * w->lines->scale);
+        if (cycle % n_heats == n_heats - 1)
             length *= 2;
-        load_best(w);
+        if (cycle % n_heats == n_heats - 2)
+            build_start(w);
+        else
+            load_best(w);
     }
 }
 
@@ -411,8 +423,8 @@ static void close_worker(worker *w)
         free(w->elite.start[k]);
         free(w->elite.device[k]);
     }
-    void *const owned[] = {w->best_start, w->best_device, w->chain,       w->elite.cost,
-                           w->elite.hash, w->elite.start, w->elite.device};
+    void *const owned[] = {w->best_start, w->best_device, w->chain,       w->key,
+                           w->elite.cost, w->elite.hash,  w->elite.start, w->elite.device};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
 }
@@ -436,6 +448,7 @@ static sked_status open_worker(worker *w, sked_i_run *run, const sked_i_lines *l
     SKED_NEW(w->best_start, l->n);
     SKED_NEW(w->best_device, l->n);
     SKED_NEW(w->chain, l->n);
+    SKED_NEW(w->key, l->n);
     if (run->max_kept > 1) {
         SKED_NEW(w->elite.cost, run->max_kept);
         SKED_NEW(w->elite.hash, run->max_kept);
