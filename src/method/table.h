@@ -7,5 +7,6 @@
     X(modulo_list)          \
     X(search)               \
     X(brkga)                \
+    X(fds)                  \
     X(modulo_search)        \
     X(exact)
