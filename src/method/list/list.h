@@ -9,6 +9,7 @@
  *   place.c     serial generation: goes through ops, puts each where it fits first
  *   timeline.c  amount used over time, for place.c
  *   line.c      free gaps of one device, for place.c
+ *   uses.c      values and their readers
  *   fill.c, memory.c  other objectives under a horizon
  */
 #ifndef SKED_METHOD_LIST_LIST_H
@@ -155,6 +156,16 @@ void sked_i_windows_free(sked_i_windows *w);
  */
 SKED_MUST_CHECK sked_status sked_i_offer_starts(sked_i_run *run, const sked_i_windows *w, const double *start,
                                                 sked_error *err);
+/* Values and who reads them, each reader once. */
+typedef struct sked_i_uses {
+    int64_t *reader_ptr, *input_ptr; /* [n + 1] */
+    int32_t *reader, *input;
+    double *size; /* [n] of the value; 0 where nobody reads it */
+} sked_i_uses;
+/* O(ops + edges). On failure what was made is freed by sked_i_uses_free all the same. */
+SKED_MUST_CHECK sked_status sked_i_uses_make(const sked_graph *g, const sked_i_dag *v, sked_i_uses *u,
+                                             sked_error *err);
+void sked_i_uses_free(sked_i_uses *u);
 /* Objectives resource and cost; objective memory. Every variant is offered. */
 SKED_MUST_CHECK sked_status sked_i_list_fill(sked_i_run *run, const sked_i_windows *w, sked_error *err);
 SKED_MUST_CHECK sked_status sked_i_list_memory(sked_i_run *run, const sked_i_windows *w, sked_error *err);
