@@ -261,10 +261,10 @@ static int by_number(const void *a, const void *b)
 /* Sorts the members from `begin` on and drops repeats: the nodes a subgraph stands for. */
 static void make_set(parser *p, int64_t begin)
 {
-    int32_t *set = p->member + begin;
     const int64_t n = p->members - begin;
     if (n < 2)
         return;
+    int32_t *set = p->member + begin;
     qsort(set, (size_t)n, sizeof *set, by_number);
     int64_t kept = 1;
     for (int64_t i = 1; i < n; i++)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { header = 1, in_clause = 1, seen = 2 }; /* bits of `needed` */
+enum { header = 2, in_clause = 1, seen = 2 }; /* bits of `needed` */
 
 static bool is_true(const sked_i_cp *cp, sked_i_lit l)
 {
@@ -67,7 +67,7 @@ static void mark_pools(sked_i_cp *cp, int32_t var)
 {
     const int32_t *of = cp->pools_of[var].data;
     for (int64_t k = 0; k < cp->pools_of[var].count; k++)
-        cp->pool[of[k]].dirty = true;
+        cp->pool[of[k]].dirty = cp->pool[of[k]].unchecked = true;
 }
 
 bool sked_i_cp_raise(sked_i_cp *cp, int32_t view, int32_t value, sked_i_cp_reason reason)
@@ -95,14 +95,12 @@ bool sked_i_cp_root_bound(sked_i_cp *cp, sked_i_lit l)
         return true;
     if (cp->low[l.view ^ 1] >= 1 - l.value)
         return false;
+    const int32_t old = cp->low[l.view];
     cp->low[l.view] = l.value;
     if (cp->level == 0 && SKED_GROW(cp->trail, cp->trail_cap, cp->trail_count + 1)) {
         /* an entry of its own, so that propagation sees it; the next restart forgets it */
-        cp->trail[cp->trail_count++] = (sked_i_cp_entry){.view = l.view,
-                                                         .value = l.value,
-                                                         .old = l.value,
-                                                         .prev = -1,
-                                                         .reason = {.kind = SKED_I_CP_DECISION}};
+        cp->trail[cp->trail_count++] = (sked_i_cp_entry){
+            .view = l.view, .value = l.value, .old = old, .prev = -1, .reason = {.kind = SKED_I_CP_DECISION}};
         cp->root[l.view] = l.value;
         mark_pools(cp, l.view / 2);
         return true;
@@ -113,9 +111,39 @@ bool sked_i_cp_root_bound(sked_i_cp *cp, sked_i_lit l)
 
 /* ------------------------------------------------------------------ clauses */
 
+static int64_t bucket_of(const sked_i_cp *cp, int32_t view, int32_t threshold)
+{
+    const int64_t first = cp->watch_at[view], last = cp->watch_at[view + 1] - 1;
+    const int64_t k = first + ((threshold - cp->watch_low[view]) >> cp->watch_shift[view]);
+    return k < first ? first : k > last ? last : k;
+}
+
+/* Lays out the buckets for the root bounds there are now; called once, before the first clause. */
+static bool layout_watches(sked_i_cp *cp)
+{
+    enum { most = 64 };
+    const int32_t views = 2 * cp->n_vars;
+    cp->watch_at = sked_i_alloc((int64_t)views + 1, sizeof *cp->watch_at);
+    cp->watch_low = sked_i_alloc(views, sizeof *cp->watch_low);
+    cp->watch_shift = sked_i_alloc(views, sizeof *cp->watch_shift);
+    if (cp->watch_at == NULL || cp->watch_low == NULL || cp->watch_shift == NULL)
+        return cp->failed = true, false;
+    cp->watch_at[0] = 0;
+    for (int32_t v = 0; v < views; v++) {
+        const int64_t span = -(int64_t)cp->low[v ^ 1] - cp->low[v];
+        cp->watch_low[v] = cp->low[v] + 1;
+        cp->watch_shift[v] = 0;
+        while (span >> cp->watch_shift[v] > most)
+            cp->watch_shift[v]++;
+        cp->watch_at[v + 1] = cp->watch_at[v] + (span >> cp->watch_shift[v]) + 1;
+    }
+    cp->watch = sked_i_alloc_zero(cp->watch_at[views], sizeof *cp->watch);
+    return cp->watch != NULL || (cp->failed = true, false);
+}
+
 static bool push_watch(sked_i_cp *cp, sked_i_lit watched, sked_i_lit blocker, int64_t clause)
 {
-    sked_i_cp_list *w = &cp->watch[watched.view ^ 1];
+    sked_i_cp_list *w = &cp->watch[bucket_of(cp, watched.view ^ 1, 1 - watched.value)];
     if (!sked_i_grow(&w->data, &w->cap, w->count + 1, sizeof(sked_i_cp_watch)))
         return cp->failed = true, false;
     ((sked_i_cp_watch *)w->data)[w->count++] =
@@ -143,49 +171,58 @@ static void clause_conflict(sked_i_cp *cp, const sked_i_lit *l, int32_t size)
         sked_i_cp_conflict_add(cp, l[k].view ^ 1, 1 - l[k].value);
 }
 
-/*
- * `view` has risen: clauses that watch a literal this makes false find another, or propagate. A clause never
- * moves its new watch into this very list (a literal of the same view would be false as well, or is kept by
- * its own threshold), except by literals of a higher threshold, which the loop then meets and keeps.
- */
-static bool propagate_clauses(sked_i_cp *cp, int32_t view)
+/* What a clause does when a watched literal of it has become false. *keep: it stays in this watch list. */
+static bool visit_clause(sked_i_cp *cp, int32_t view, sked_i_cp_watch *w, bool *keep)
 {
-    sked_i_cp_list *list = &cp->watch[view];
+    const int64_t clause = w->clause;
+    sked_i_lit *l = literals(cp, clause);
+    const sked_i_lit self = {view ^ 1, 1 - w->threshold};
+    if (l[0].view == self.view && l[0].value == self.value) {
+        l[0] = l[1];
+        l[1] = self;
+    }
+    *keep = is_true(cp, l[0]) || !find_watch(cp, l, cp->arena[clause], clause);
+    if (!*keep || cp->failed)
+        return !cp->failed;
+    w->blocker_view = l[0].view;
+    w->blocker_value = l[0].value;
+    if (is_true(cp, l[0]))
+        return true;
+    if (!is_false(cp, l[0]))
+        return sked_i_cp_raise(cp, l[0].view, l[0].value,
+                               (sked_i_cp_reason){.kind = SKED_I_CP_CLAUSE, .ref = clause});
+    clause_conflict(cp, l, cp->arena[clause]);
+    return false;
+}
+
+/* One bucket: literals whose threshold lies in (old, value] are false now. */
+static bool visit_bucket(sked_i_cp *cp, sked_i_cp_list *list, int32_t view, int32_t old, int32_t value)
+{
     int64_t kept = 0, k = 0;
     bool fine = true;
-    for (; fine && k < list->count; k++) {
-        sked_i_cp_watch *w = (sked_i_cp_watch *)list->data + k;
-        const sked_i_cp_watch entry = *w;
-        if (entry.threshold > cp->low[view] || cp->low[entry.blocker_view] >= entry.blocker_value) {
-            ((sked_i_cp_watch *)list->data)[kept++] = entry;
-            continue;
-        }
-        sked_i_lit *l = literals(cp, entry.clause);
-        const sked_i_lit self = {view ^ 1, 1 - entry.threshold};
-        if (l[0].view == self.view && l[0].value == self.value) {
-            l[0] = l[1];
-            l[1] = self;
-        }
-        if (!is_true(cp, l[0]) && find_watch(cp, l, cp->arena[entry.clause], entry.clause))
-            continue;
-        if (cp->failed)
-            return false;
-        ((sked_i_cp_watch *)list->data)[kept++] =
-            (sked_i_cp_watch){entry.threshold, l[0].view, l[0].value, entry.clause};
-        if (is_true(cp, l[0]))
-            continue;
-        fine = !is_false(cp, l[0]);
-        if (fine)
-            fine = sked_i_cp_raise(cp, l[0].view, l[0].value,
-                                   (sked_i_cp_reason){.kind = SKED_I_CP_CLAUSE, .ref = entry.clause});
-        else
-            clause_conflict(cp, l, cp->arena[entry.clause]);
+    for (; fine && k < list->count; k++) { /* a visit may append to this list, and so move it */
+        sked_i_cp_watch w = ((sked_i_cp_watch *)list->data)[k];
+        bool keep = true;
+        if (w.threshold > old && w.threshold <= value && cp->low[w.blocker_view] < w.blocker_value)
+            fine = visit_clause(cp, view, &w, &keep);
+        if (keep)
+            ((sked_i_cp_watch *)list->data)[kept++] = w;
     }
     sked_i_cp_watch *w = list->data;
     if (kept != k)
         memmove(w + kept, w + k, (size_t)(list->count - k) * sizeof *w);
     list->count -= k - kept;
     return fine;
+}
+
+static bool propagate_clauses(sked_i_cp *cp, const sked_i_cp_entry *e)
+{
+    const int32_t view = e->view, old = e->old, value = e->value; /* the trail may move */
+    const int64_t last = bucket_of(cp, view, value);
+    for (int64_t k = bucket_of(cp, view, old + 1); k <= last; k++)
+        if (cp->watch[k].count > 0 && !visit_bucket(cp, &cp->watch[k], view, old, value))
+            return false;
+    return true;
 }
 
 /* ------------------------------------------------------------------ arcs */
@@ -247,19 +284,32 @@ static bool propagate_arcs(sked_i_cp *cp, int32_t view)
     return true;
 }
 
+static bool check_energy(sked_i_cp *cp)
+{
+    for (int32_t k = 0; k < cp->n_pools; k++) {
+        if (!cp->pool[k].unchecked)
+            continue;
+        cp->pool[k].unchecked = false;
+        if (!sked_i_cp_pool_energy(cp, &cp->pool[k]))
+            return false;
+    }
+    return true;
+}
+
 static bool propagate(sked_i_cp *cp)
 {
     while (!cp->failed) {
         while (cp->queue < cp->trail_count) {
-            const int32_t view = cp->trail[cp->queue++].view;
-            if (!propagate_clauses(cp, view) || !propagate_arcs(cp, view))
+            const sked_i_cp_entry *e = &cp->trail[cp->queue++];
+            const int32_t view = e->view;
+            if (!propagate_clauses(cp, e) || !propagate_arcs(cp, view))
                 return false;
         }
         int32_t k = 0;
         while (k < cp->n_pools && !cp->pool[k].dirty)
             k++;
         if (k == cp->n_pools)
-            return true;
+            return check_energy(cp);
         cp->pool[k].dirty = false;
         if (!sked_i_cp_pool_propagate(cp, &cp->pool[k]))
             return false;
@@ -272,9 +322,11 @@ static bool propagate(sked_i_cp *cp)
 static bool open_level(sked_i_cp *cp)
 {
     if (!SKED_GROW(cp->level_begin, cp->level_cap, cp->level + 2) ||
-        !SKED_GROW(cp->level_list, cp->level_cap2, cp->level + 2))
+        !SKED_GROW(cp->level_list, cp->level_cap2, cp->level + 2) ||
+        !SKED_GROW(cp->level_stamp, cp->level_cap3, cp->level + 2))
         return cp->failed = true, false;
     cp->level++;
+    cp->level_stamp[cp->level] = -1;
     cp->level_begin[cp->level] = cp->trail_count;
     cp->level_list[cp->level] = cp->list_count;
     return true;
@@ -308,7 +360,7 @@ static void back_to(sked_i_cp *cp, int32_t level)
     cp->list_count = cp->level_list[level + 1];
     cp->level = level;
     for (int32_t k = 0; k < cp->n_pools; k++)
-        cp->pool[k].dirty = false; /* propagated before the level was opened */
+        cp->pool[k].dirty = cp->pool[k].unchecked = false; /* done before the level was opened */
 }
 
 void sked_i_cp_restart(sked_i_cp *cp)
@@ -433,9 +485,8 @@ static bool redundant(sked_i_cp *cp, int32_t view)
     add_reason(cp, cp->trail[k].reason, cp->need[view]);
     for (int64_t j = 0; j < cp->conflict_count; j++) {
         const sked_i_lit l = cp->conflict[j];
-        if (cp->root[l.view] < l.value &&
-            !((cp->needed[l.view] & in_clause) && cp->need[l.view] >= l.value &&
-              entry_of(cp, l.view, cp->need[l.view]) < k))
+        if (cp->root[l.view] < l.value && !((cp->needed[l.view] & in_clause) && cp->need[l.view] >= l.value &&
+                                            entry_of(cp, l.view, cp->need[l.view]) < k))
             return false;
     }
     return true;
@@ -462,11 +513,13 @@ static sked_i_lit find_uip(sked_i_cp *cp)
     }
 }
 
-/* Fills cp->clause: the negated implication point first, then one of the highest other level. */
-static int32_t build_clause(sked_i_cp *cp, sked_i_lit uip, int32_t *back)
+/* Fills cp->clause: the negated implication point first, then one of the highest other level. glue: levels.
+ */
+static int32_t build_clause(sked_i_cp *cp, sked_i_lit uip, int32_t *back, int32_t *glue)
 {
     int32_t size = 1, best = 0;
     *back = 0;
+    *glue = 1;
     cp->clause[0] = sked_i_lit_not(uip);
     for (int32_t k = 0; k < cp->touched_count; k++) {
         const int32_t view = cp->touched[k];
@@ -474,6 +527,8 @@ static int32_t build_clause(sked_i_cp *cp, sked_i_lit uip, int32_t *back)
             continue;
         const sked_i_lit l = {view, cp->need[view]};
         const int32_t level = level_of(cp, l);
+        *glue += cp->level_stamp[level] != cp->conflicts;
+        cp->level_stamp[level] = cp->conflicts;
         if (level > *back) {
             *back = level;
             best = size;
@@ -491,7 +546,7 @@ static int32_t build_clause(sked_i_cp *cp, sked_i_lit uip, int32_t *back)
     return size;
 }
 
-static bool store_clause(sked_i_cp *cp, int32_t size, int64_t *ref)
+static bool store_clause(sked_i_cp *cp, int32_t size, int32_t glue, int64_t *ref)
 {
     const int64_t need = cp->arena_count + header + 2 * (int64_t)size;
     if (!SKED_GROW(cp->arena, cp->arena_cap, need) ||
@@ -499,6 +554,7 @@ static bool store_clause(sked_i_cp *cp, int32_t size, int64_t *ref)
         return cp->failed = true, false;
     *ref = cp->arena_count;
     cp->arena[*ref] = size;
+    cp->arena[*ref + 1] = glue;
     memcpy(literals(cp, *ref), cp->clause, (size_t)size * sizeof *cp->clause);
     cp->arena_count = need;
     cp->learnt[cp->learnt_count++] = *ref;
@@ -517,14 +573,14 @@ static bool learn(sked_i_cp *cp)
     if (top == 0 || cp->failed)
         return false;
     back_to(cp, top);
-    int32_t back;
+    int32_t back, glue;
     const sked_i_lit uip = find_uip(cp);
-    const int32_t size = build_clause(cp, uip, &back);
+    const int32_t size = build_clause(cp, uip, &back, &glue);
     int64_t ref = -1;
     back_to(cp, back);
     sked_i_cp_reason reason = {.kind = SKED_I_CP_DECISION};
     if (size > 1) {
-        if (!store_clause(cp, size, &ref))
+        if (!store_clause(cp, size, glue, &ref))
             return false;
         reason = (sked_i_cp_reason){.kind = SKED_I_CP_CLAUSE, .ref = ref};
     }
@@ -536,18 +592,19 @@ static bool learn(sked_i_cp *cp)
 
 typedef struct ranked {
     int64_t ref;
-    int32_t size;
+    int32_t glue;
 } ranked;
 
-static int by_size(const void *x, const void *y)
+static int by_glue(const void *x, const void *y)
 {
     const ranked *a = x, *b = y;
-    if (a->size != b->size)
-        return (a->size > b->size) - (a->size < b->size);
+    if (a->glue != b->glue)
+        return (a->glue > b->glue) - (a->glue < b->glue);
     return (a->ref < b->ref) - (a->ref > b->ref); /* younger first */
 }
 
-/* At the root: keeps the short half of the learned clauses and the youngest quarter, rebuilds the watches. */
+/* At the root: keeps the youngest quarter of the learned clauses and, up to half, those of few levels,
+ * rebuilds the watches. */
 static bool forget(sked_i_cp *cp)
 {
     ranked *rank = sked_i_alloc(cp->learnt_count, sizeof *rank);
@@ -560,13 +617,13 @@ static bool forget(sked_i_cp *cp)
     const int64_t young = cp->learnt_count - cp->learnt_count / 4;
     int64_t write = 0, kept = 0;
     for (int64_t k = 0; k < cp->learnt_count; k++)
-        rank[k] = (ranked){cp->learnt[k], k >= young ? 0 : cp->arena[cp->learnt[k]]};
-    qsort(rank, (size_t)cp->learnt_count, sizeof *rank, by_size);
+        rank[k] = (ranked){cp->learnt[k], k >= young ? 0 : cp->arena[cp->learnt[k] + 1]};
+    qsort(rank, (size_t)cp->learnt_count, sizeof *rank, by_glue);
     const int64_t keep = cp->learnt_count / 2;
     for (int64_t k = keep; k < cp->learnt_count; k++)
         cp->arena[rank[k].ref] = -cp->arena[rank[k].ref];
-    for (int32_t v = 0; v < 2 * cp->n_vars; v++)
-        cp->watch[v].count = 0;
+    for (int64_t k = 0; k < cp->watch_at[2 * cp->n_vars]; k++)
+        cp->watch[k].count = 0;
     for (int64_t k = 0; k < cp->learnt_count && !cp->failed; k++) {
         const int64_t from = cp->learnt[k];
         if (cp->arena[from] < 0)
@@ -663,6 +720,8 @@ sked_i_cp_answer sked_i_cp_solve(sked_i_cp *cp, sked_i_lit assume, bool by_time,
                                  const sked_i_limit *limit)
 {
     const int64_t end = cp->conflicts + conflicts;
+    if (cp->watch == NULL && !layout_watches(cp))
+        return SKED_I_CP_UNKNOWN;
     refill_heap(cp);
     for (;;) {
         if (!propagate(cp)) {
@@ -709,12 +768,11 @@ sked_status sked_i_cp_create(int32_t n_vars, int32_t n_starts, uint64_t seed, sk
     cp->n_starts = n_starts;
     cp->bump = 1;
     cp->objective = -1;
-    cp->learnt_limit = 4000;
+    cp->learnt_limit = 3000;
     sked_i_rng_seed(&cp->rng, seed, 0);
     SKED_NEW0(cp->low, views);
     SKED_NEW0(cp->root, views);
     SKED_NEW(cp->latest, views);
-    SKED_NEW0(cp->watch, views);
     SKED_NEW0(cp->arcs_of, views);
     SKED_NEW0(cp->pools_of, n_vars);
     SKED_NEW0(cp->need, views);
@@ -743,23 +801,26 @@ void sked_i_cp_destroy(sked_i_cp *cp)
     if (cp == NULL)
         return;
     for (int64_t v = 0; v < 2 * (int64_t)cp->n_vars; v++) {
-        if (cp->watch)
-            free(cp->watch[v].data);
         if (cp->arcs_of)
             free(cp->arcs_of[v].data);
         if (cp->pools_of && v % 2 == 0)
             free(cp->pools_of[v / 2].data);
     }
+    for (int64_t k = 0; cp->watch && k < cp->watch_at[2 * (int64_t)cp->n_vars]; k++)
+        free(cp->watch[k].data);
     for (int32_t k = 0; k < cp->n_pools; k++) {
         free(cp->pool[k].task);
         free(cp->pool[k].by_begin);
         free(cp->pool[k].by_end);
+        free(cp->pool[k].by_last);
+        free(cp->pool[k].by_mixed);
     }
-    void *const arrays[] = {cp->low,        cp->root,    cp->latest, cp->trail,    cp->level_begin,
-                            cp->level_list, cp->list,    cp->arena,  cp->learnt,   cp->watch,
-                            cp->arc,        cp->arcs_of, cp->pool,   cp->pools_of, cp->need,
-                            cp->needed,     cp->touched, cp->clause, cp->conflict, cp->activity,
-                            cp->heap,       cp->heap_at, cp->phase,  cp->block,    cp};
+    void *const arrays[] = {
+        cp->low,     cp->root,   cp->latest,  cp->trail,    cp->level_begin, cp->level_list,  cp->list,
+        cp->arena,   cp->learnt, cp->watch,   cp->arc,      cp->arcs_of,     cp->pool,        cp->pools_of,
+        cp->need,    cp->needed, cp->touched, cp->clause,   cp->conflict,    cp->activity,    cp->heap,
+        cp->heap_at, cp->phase,  cp->block,   cp->watch_at, cp->watch_low,   cp->watch_shift, cp->level_stamp,
+        cp};
     for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++)
         free(arrays[k]);
 }

@@ -63,9 +63,11 @@ typedef struct sked_i_cp_task {
 typedef struct sked_i_cp_pool {
     double capacity;
     int32_t count;
-    sked_i_cp_task *task; /* largest demand first */
-    int32_t *by_begin, *by_end;
-    bool dirty;
+    sked_i_cp_task *task;        /* largest demand first */
+    int32_t *by_begin, *by_end;  /* orders by latest start, earliest finish; kept nearly sorted */
+    int32_t *by_last, *by_mixed; /* by latest finish, and by latest plus earliest finish */
+    bool dirty, unchecked;       /* time-table, energy */
+    int64_t asked, found;        /* energy checks, and overloads they found */
 } sked_i_cp_pool;
 
 typedef struct sked_i_cp {
@@ -75,15 +77,19 @@ typedef struct sked_i_cp {
     sked_i_cp_entry *trail;
     int64_t trail_count, trail_cap, queue;
     int64_t *level_begin, *level_list; /* trail and list sizes at the start of each level */
-    int64_t level_cap, level_cap2;
+    int64_t *level_stamp;              /* last conflict whose clause had a literal of the level */
+    int64_t level_cap, level_cap2, level_cap3;
     int32_t level;
     sked_i_lit *list; /* explanations of pools */
     int64_t list_count, list_cap;
-    int32_t *arena; /* clauses: size, then literals as pairs */
+    int32_t *arena; /* clauses: size, glue, then literals as pairs */
     int64_t arena_count, arena_cap;
     int64_t *learnt; /* offsets */
     int64_t learnt_count, learnt_cap, learnt_limit;
-    sked_i_cp_list *watch; /* [views] */
+    /* Watches of a view lie in buckets by threshold, so that a rise visits only what it makes false. */
+    sked_i_cp_list *watch;            /* [watch_at[views]] sked_i_cp_watch */
+    int64_t *watch_at;                /* [views + 1] first bucket */
+    int32_t *watch_low, *watch_shift; /* [views] bucket of threshold t: (t - low) >> shift */
     sked_i_cp_arc *arc;
     int64_t arc_count, arc_cap;
     sked_i_cp_list *arcs_of; /* [views] int64_t: arcs to look at when this view rises */
@@ -134,6 +140,8 @@ void sked_i_cp_restart(sked_i_cp *cp);
 /* Inside (cp.c and cp_pool.c). raise: false on conflict, which is then in cp->conflict. */
 bool sked_i_cp_raise(sked_i_cp *cp, int32_t view, int32_t value, sked_i_cp_reason reason);
 bool sked_i_cp_pool_propagate(sked_i_cp *cp, sked_i_cp_pool *pool);
+/* False: some interval is overfull. Needs the orders of a finished pool_propagate. */
+bool sked_i_cp_pool_energy(sked_i_cp *cp, sked_i_cp_pool *pool);
 /* Starts an explanation; literals are then pushed; take gives the reason. */
 void sked_i_cp_explain(sked_i_cp *cp, int32_t view, int32_t value);
 void sked_i_cp_conflict_begin(sked_i_cp *cp);

@@ -13,7 +13,7 @@ enum { OPTION_NOISE, OPTION_TRIES, OPTION_CONFLICTS };
 static const sked_option options[] = {
     {"noise", SKED_OPTION_REAL, "0.3", 0, 10, NULL,
      "how far priorities are shaken, as a share of their range"},
-    {"tries", SKED_OPTION_INT, "20", 0, 1e6, NULL, "heuristic attempts per round"},
+    {"tries", SKED_OPTION_INT, "8", 0, 1e6, NULL, "heuristic attempts per round"},
     {"conflicts", SKED_OPTION_INT, "1000", 0, 1e9, NULL,
      "dead ends the exact search may meet in the first round (doubles every round; 0: no exact search)"},
 };
@@ -60,7 +60,7 @@ static void recall(searcher *s)
 /* Shortens and offers what the engine holds. */
 static sked_status offer(searcher *s, sked_error *err)
 {
-    sked_i_ims_compact(s->ims, true);
+    sked_i_ims_compact(s->ims, true, &s->run->limit);
     if (s->ims->table->failed)
         return sked_i_no_memory(err);
     s->run->evaluations++;
@@ -77,13 +77,13 @@ static sked_status offer(searcher *s, sked_error *err)
 static sked_status try_orders(searcher *s, bool *found, sked_error *err)
 {
     const double *setting = s->run->setting;
-    const int64_t budget = (int64_t)fmin(1e15, (20 + 10 * s->effort) * (s->loop->n + 1.0));
+    const int64_t budget = (int64_t)fmin(1e15, (2 + 4 * s->effort) * (s->loop->n + 1.0));
     *found = false;
     for (int k = 0; k < (int)setting[OPTION_TRIES] && !is_over(s) && !*found; k++) {
-        const int kind = (int)sked_i_rng_below(&s->rng, 4);
+        const int kind = k < 4 ? k : (int)sked_i_rng_below(&s->rng, 4);
         s->left--;
         s->run->evaluations++;
-        s->ims->aligned = sked_i_rng_below(&s->rng, 2) == 1;
+        s->ims->aligned = k < 2 || sked_i_rng_below(&s->rng, 2) == 1;
         sked_i_ims_order(s->ims, s->frame, kind, setting[OPTION_NOISE] * sked_i_rng_uniform(&s->rng),
                          &s->rng);
         *found = sked_i_ims_run(s->ims, s->frame, budget, k % 2 ? &s->rng : NULL, &s->run->limit);
@@ -362,27 +362,22 @@ static sked_status search_interval(searcher *s, sked_error *err)
 
 /* ------------------------------------------------------------------ the shortest schedule at one interval */
 
-/* Notes that no schedule at this interval is shorter than `bound`. */
-static void note_length_bound(searcher *s, int64_t bound)
+/* Heuristic attempts at something shorter than the best: halves the gap to the bound until that fails. */
+static sked_status shorten(searcher *s, int64_t bound, sked_error *err)
 {
-    sked_i_run *run = s->run;
-    const double b = (double)bound;
-    if (run->problem->objective == SKED_OBJECTIVE_II) {
-        if ((double)s->frame->ii == run->bound && b > run->second_bound)
-            run->second_bound = b;
-    } else if (given_ii(s) > 0) {
-        sked_i_run_raise_bound(run, b);
+    sked_status st = SKED_OK;
+    int64_t hope = bound; /* nothing below it is tried */
+    while (st == SKED_OK && hope < s->length && !is_over(s)) {
+        const int64_t target = hope + (s->length - 1 - hope) / 2;
+        bool found = false;
+        if (sked_i_frame_limit(s->loop, s->frame, target))
+            st = try_orders(s, &found, err);
+        if (st == SKED_OK && found)
+            st = offer(s, err);
+        if (!found)
+            hope = target + 1;
     }
-}
-
-/* Heuristic attempts at something shorter than the best. */
-static sked_status shorten(searcher *s, sked_error *err)
-{
-    bool found = false;
-    if (!sked_i_frame_limit(s->loop, s->frame, s->length - 1))
-        return SKED_OK;
-    const sked_status st = try_orders(s, &found, err);
-    return st == SKED_OK && found ? offer(s, err) : st;
+    return st;
 }
 
 /* Asks one length and takes in the answer; *bound rises with a refutation. */
@@ -396,7 +391,7 @@ static sked_status settle_length(searcher *s, int64_t length, int64_t *bound, sk
         st = offer(s, err);
     if (st == SKED_OK && verdict == SKED_I_NONE) {
         *bound = length + 1;
-        note_length_bound(s, *bound);
+        sked_i_frame_note(s->loop, s->frame, s->run, *bound);
     }
     return st;
 }
@@ -411,9 +406,9 @@ static sked_status search_length(searcher *s, int64_t ii, sked_error *err)
     st = sked_i_frame_length(s->loop, s->frame, &bound, err);
     if (st != SKED_OK)
         return st;
-    note_length_bound(s, bound);
+    sked_i_frame_note(s->loop, s->frame, s->run, bound);
     for (s->effort = 1; st == SKED_OK && bound < s->length && !is_over(s); s->effort *= 1.5) {
-        st = shorten(s, err);
+        st = shorten(s, bound, err);
         if (s->run->setting[OPTION_CONFLICTS] <= 0)
             continue;
         if (st == SKED_OK && bound < s->length && !is_over(s))

@@ -107,9 +107,9 @@ cleanup:
 
 static void free_core(sked_i_core *core)
 {
-    void *const owned[] = {core->duration, core->demand, core->full, core->guard, core->pred_ptr,
-                           core->succ_ptr, core->pred,   core->succ, core->head,  core->tail,
-                           core->kind,     core->field};
+    void *const owned[] = {core->duration, core->demand,   core->full, core->guard,
+                           core->pred_ptr, core->succ_ptr, core->pred, core->succ,
+                           core->head,     core->tail,     core->kind, core->field};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
 }
@@ -399,8 +399,7 @@ static sked_status build_mirror(sked_i_cumulative *c, sked_error *err)
         m->pred_ptr[i] = k;
         for (int32_t q = f->succ_ptr[j]; q < f->succ_ptr[j + 1]; q++) {
             const sked_i_arc *arc = &f->succ[q];
-            m->pred[k++] =
-                (sked_i_arc){n - 1 - arc->op, f->duration[arc->op] + arc->lag - f->duration[j]};
+            m->pred[k++] = (sked_i_arc){n - 1 - arc->op, f->duration[arc->op] + arc->lag - f->duration[j]};
         }
     }
     m->pred_ptr[n] = k;
@@ -551,8 +550,8 @@ static void number_devices(const sked_i_cumulative *c, const moment *moments, in
     }
 }
 
-sked_status sked_i_cumulative_schedule(const sked_i_cumulative *c, const int32_t *start,
-                                       sked_schedule **out, sked_error *err)
+sked_status sked_i_cumulative_schedule(const sked_i_cumulative *c, const int32_t *start, sked_schedule **out,
+                                       sked_error *err)
 {
     sked_status st = SKED_OK;
     moment *moments = NULL;

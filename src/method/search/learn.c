@@ -76,7 +76,7 @@ void sked_i_learner_destroy(sked_i_learner *l)
         return;
     for (int32_t s = 0; l->watch != NULL && s < 2 * l->n; s++)
         free(l->watch[s].item);
-    void *const owned[] = {l->bound,    l->root,   l->last,    l->trail,   l->level,  l->watch,
+    void *const owned[] = {l->bound,    l->root,   l->last,    l->trail,   l->level,   l->watch,
                            l->arena,    l->need,   l->touched, l->learnt,  l->members, l->free_at,
                            l->conflict, l->active, l->score,   l->clauses, l->listed};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
@@ -99,8 +99,8 @@ static bool allocate(sked_i_learner *l)
     l->active = sked_i_alloc(l->n, sizeof *l->active);
     l->score = sked_i_alloc_zero(l->n, sizeof *l->score);
     l->free_at = sked_i_alloc((int64_t)l->horizon * l->core->words, sizeof *l->free_at);
-    return l->bound && l->root && l->last && l->watch && l->need && l->touched && l->listed && l->learnt && l->members &&
-           l->active && l->score && l->free_at;
+    return l->bound && l->root && l->last && l->watch && l->need && l->touched && l->listed && l->learnt &&
+           l->members && l->active && l->score && l->free_at;
 }
 
 sked_i_learner *sked_i_learner_create(sked_i_worker *w, int32_t makespan)
@@ -406,7 +406,8 @@ static const sked_i_field *lacking(const sked_i_learner *l, int32_t t, int32_t i
  * Bounds that make the pool overfull at time t, with op i (or without, i < 0): enough of the ops that must
  * run then. Ops whose part is proven at the root cost nothing and stay; others go while the rest suffices.
  */
-static void explain_time(sked_i_learner *l, int32_t t, int32_t i, void (*add)(sked_i_learner *, int32_t, int32_t))
+static void explain_time(sked_i_learner *l, int32_t t, int32_t i,
+                         void (*add)(sked_i_learner *, int32_t, int32_t))
 {
     const sked_i_core *core = l->core;
     const sked_i_field *f = lacking(l, t, i);
@@ -751,8 +752,7 @@ static int64_t luby(int64_t k)
 }
 
 sked_i_verdict sked_i_learner_solve(sked_i_learner *l, int32_t makespan, const sked_i_bound *assume,
-                                    int32_t n_assume, const int32_t *guide, int64_t conflicts,
-                                    int32_t *start)
+                                    int32_t n_assume, const int32_t *guide, int64_t conflicts, int32_t *start)
 {
     int64_t used = 0, until = 0;
     for (int64_t round = 0; !l->refuted && !l->failed && used < conflicts; round++) {

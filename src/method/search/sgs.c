@@ -55,9 +55,8 @@ void sked_i_sgs_destroy(sked_i_sgs *s)
 {
     if (s == NULL)
         return;
-    void *const owned[] = {s->free_at, s->change, s->hint, s->rank,   s->waiting,
-                           s->ready,   s->eligible, s->summary,  s->heap, s->bucket, s->sorted,
-                           s->free_now};
+    void *const owned[] = {s->free_at,  s->change,  s->hint, s->rank,   s->waiting, s->ready,
+                           s->eligible, s->summary, s->heap, s->bucket, s->sorted,  s->free_now};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     free(s);
@@ -297,7 +296,8 @@ static inline int32_t serial_steps(sked_i_sgs *s, const int32_t *list, int32_t c
     return makespan;
 }
 
-static inline int32_t serial_changes(sked_i_sgs *s, const int32_t *list, int32_t cutoff, int32_t *start, int w)
+static inline int32_t serial_changes(sked_i_sgs *s, const int32_t *list, int32_t cutoff, int32_t *start,
+                                     int w)
 {
     const sked_i_core *core = s->core;
     int32_t makespan = 0;

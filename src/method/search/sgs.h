@@ -16,20 +16,20 @@ typedef struct sked_i_sgs {
     bool stepwise;             /* the timeline is one entry per time unit, else a list of changes */
     uint64_t *free_at;         /* stepwise: [steps * words]; else [(2 n + 3) * words] */
     int64_t steps;
-    int32_t used;              /* stepwise: entries below this may differ from `full` */
-    int32_t *change;           /* [2 n + 3] times at which free amounts change */
+    int32_t used;    /* stepwise: entries below this may differ from `full` */
+    int32_t *change; /* [2 n + 3] times at which free amounts change */
     int32_t changes;
-    bool hinted;               /* few kinds of demand: hint[kind] is where room can first be */
-    int32_t *hint;             /* [kinds] step or entry */
+    bool hinted;   /* few kinds of demand: hint[kind] is where room can first be */
+    int32_t *hint; /* [kinds] step or entry */
     /* parallel */
     int32_t *rank, *waiting, *ready;
     uint64_t *eligible, *summary;
     uint64_t *heap;
     int32_t heap_size;
-    uint64_t *free_now;        /* [words] */
+    uint64_t *free_now; /* [words] */
     bool again;
-    int64_t late;              /* after a serial decode: what fixed starts are missed by in sum */
-    int32_t *bucket;           /* sorting */
+    int64_t late;    /* after a serial decode: what fixed starts are missed by in sum */
+    int32_t *bucket; /* sorting */
     int32_t *sorted;
 } sked_i_sgs;
 
