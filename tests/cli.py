@@ -283,7 +283,7 @@ def completion_is_valid_bash(folder):
 @test
 def unsupported_requests_exit_6(folder):
     expect(run("schedule", path("cholesky.json"), "--devices", 2, "--backend", "cuda"), 6, "CUDA")
-    expect(run("schedule", path("cholesky.json"), "--devices", 2, "--method", "modulo-list"), 6, "modulo-list")
+    expect(run("schedule", path("cholesky.json"), "--devices", 2, "--method", "heft", "--objective", "memory"), 6, "heft")
 
 
 print(f"{passed} passed, {failed} failed, {skipped} skipped")

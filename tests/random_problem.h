@@ -59,7 +59,7 @@ static inline void random_ops(sked_i_rng *rng, unsigned kind, int n, sked_builde
     int pools = 0;
     if (kind & RANDOM_RESOURCES)
         for (pools = 0; pools < 1 + random_int(rng, 0, 2); pools++) {
-            char name[8];
+            char name[16];
             snprintf(name, sizeof name, "R%d", pools);
             capacity[pools] = random_int(rng, 1, 4);
             OK(sked_builder_add_resource(b, name, capacity[pools], NULL, err));

@@ -99,7 +99,7 @@ static inline void sample_schedule(sample *s, const char *method)
 static inline void add_edge(sked_builder *b, int32_t from, int32_t to, double bytes, int32_t distance)
 {
     const sked_edge e = {from, to, NAN, bytes, distance};
-    OK(sked_builder_add_edge(b, &e, err));
+    assert_int_equal(sked_builder_add_edge(b, &e, NULL), SKED_OK);
 }
 
 /* Ten ops of a small network on two devices with transfers. */
@@ -109,11 +109,11 @@ static inline void sample_small(sample *s)
         const char *name, *type;
         double duration, memory;
         int from[2];
-    } ops[] = {{"input", "Load", 1, 64, {-1, -1}},     {"conv1", "Conv", 4, 128, {0, -1}},
-               {"relu1", "Relu", 1, 128, {1, -1}},     {"conv2a", "Conv", 5, 96, {2, -1}},
-               {"conv2b", "Conv", 3, 96, {2, -1}},     {"pool", "MaxPool", 2, 32, {2, -1}},
-               {"concat", "Concat", 1, 192, {3, 4}},   {"project", "Conv", 2, 64, {5, -1}},
-               {"add", "Add", 1, 64, {6, 7}},          {"softmax", "Softmax", 2, 16, {8, -1}}};
+    } ops[] = {{"input", "Load", 1, 64, {-1, -1}},   {"conv1", "Conv", 4, 128, {0, -1}},
+               {"relu1", "Relu", 1, 128, {1, -1}},   {"conv2a", "Conv", 5, 96, {2, -1}},
+               {"conv2b", "Conv", 3, 96, {2, -1}},   {"pool", "MaxPool", 2, 32, {2, -1}},
+               {"concat", "Concat", 1, 192, {3, 4}}, {"project", "Conv", 2, 64, {5, -1}},
+               {"add", "Add", 1, 64, {6, 7}},        {"softmax", "Softmax", 2, 16, {8, -1}}};
     sked_builder *b = NULL;
     OK(sked_builder_create(&b, err));
     OK(sked_builder_set_name(b, "small network", err));
@@ -148,8 +148,10 @@ static inline void sample_layered(sample *s, int32_t n, int32_t width, int32_t d
         const double u = sked_i_rng_uniform(&rng);
         const char *type = types[(int)(u * u * 11)];
         snprintf(name, sizeof name, "layer%d/%s_%d", i / width, type, i % width);
-        OK(sked_builder_add_op(b, name, type, 0.5 + 10 * sked_i_rng_uniform(&rng), NULL, err));
-        OK(sked_builder_set_memory(b, i, floor(100 * sked_i_rng_uniform(&rng)), err));
+        const double duration = 0.5 + 10 * sked_i_rng_uniform(&rng),
+                     memory = floor(100 * sked_i_rng_uniform(&rng));
+        assert_int_equal(sked_builder_add_op(b, name, type, duration, NULL, NULL), SKED_OK);
+        assert_int_equal(sked_builder_set_memory(b, i, memory, NULL), SKED_OK);
         for (int k = 0; k < 2 && i >= width; k++) {
             const int32_t from = (i / width - 1) * width + (int32_t)sked_i_rng_below(&rng, (uint64_t)width);
             add_edge(b, from, i, 10 * sked_i_rng_uniform(&rng), 0);
@@ -181,7 +183,11 @@ static inline void sample_resources(sample *s)
         OK(sked_builder_add_op(b, name, type, kind < 2 ? 3 : kind == 2 ? 2 : 1, NULL, err));
         OK(sked_builder_set_memory(b, i, 4, err));
         if (kind != 7)
-            OK(sked_builder_add_demand(b, i, kind < 2 ? 0 : kind == 2 ? 2 : 1, kind == 2 ? 1 + i % 3 : 1, err));
+            OK(sked_builder_add_demand(b, i,
+                                       kind < 2    ? 0
+                                       : kind == 2 ? 2
+                                                   : 1,
+                                       kind == 2 ? 1 + i % 3 : 1, err));
         for (int k = 0; k < 2 && i >= 4 && kind != 7; k++)
             add_edge(b, i - 1 - (int32_t)sked_i_rng_below(&rng, (uint64_t)(i < 9 ? i : 9)), i, 4, 0);
     }
@@ -236,7 +242,7 @@ static inline void sample_free_ops(sample *s, int32_t n, int32_t chains)
     sked_builder *b = NULL;
     OK(sked_builder_create(&b, err));
     for (int32_t i = 0; i < n; i++) {
-        OK(sked_builder_add_op(b, NULL, NULL, 1 + i % 7, NULL, err));
+        assert_int_equal(sked_builder_add_op(b, NULL, NULL, 1 + i % 7, NULL, NULL), SKED_OK);
         if (i >= chains)
             add_edge(b, i - chains, i, 0, 0);
     }
@@ -244,6 +250,34 @@ static inline void sample_free_ops(sample *s, int32_t n, int32_t chains)
     sked_builder_destroy(b);
     sked_problem_init(&s->problem, s->graph);
     sample_schedule(s, "asap");
+}
+
+/* No op at all. */
+static inline void sample_empty(sample *s)
+{
+    sked_builder *b = NULL;
+    OK(sked_builder_create(&b, err));
+    OK(sked_builder_finish(b, &s->graph, err));
+    sked_builder_destroy(b);
+    sked_problem_init(&s->problem, s->graph);
+    sample_schedule(s, NULL);
+}
+
+/* A chain of ops that take no time, and one that takes some, on one device. */
+static inline void sample_instant(sample *s)
+{
+    sked_builder *b = NULL;
+    OK(sked_builder_create(&b, err));
+    for (int i = 0; i < 6; i++) {
+        OK(sked_builder_add_op(b, NULL, i % 2 ? "mark" : NULL, i == 3 ? 0.001 : 0, NULL, err));
+        if (i > 0)
+            add_edge(b, i - 1, i, 0, 0);
+    }
+    OK(sked_builder_finish(b, &s->graph, err));
+    sked_builder_destroy(b);
+    sked_problem_init(&s->problem, s->graph);
+    s->problem.devices = 1;
+    sample_schedule(s, "greedy");
 }
 
 /* Names that need every kind of escaping. */
@@ -274,4 +308,26 @@ static inline void sample_hostile(sample *s)
     s->problem.devices = 3;
     sample_schedule(s, "<method>");
 }
+
+static inline void sample_thousand(sample *s)
+{
+    sample_layered(s, 1000, 40, 8);
+}
+static inline void sample_large(sample *s)
+{
+    sample_layered(s, 100000, 400, 16);
+}
+static inline void sample_chains(sample *s)
+{
+    sample_free_ops(s, 1500, 30);
+}
+
+static const struct sample_kind {
+    const char *name;
+    void (*make)(sample *s);
+} sample_kinds[] = {
+    {"small", sample_small},      {"resources", sample_resources}, {"pipelined", sample_pipelined},
+    {"layered", sample_thousand}, {"free", sample_chains},         {"hostile", sample_hostile},
+    {"instant", sample_instant},  {"empty", sample_empty},         {"large", sample_large}};
+enum { n_sample_kinds = sizeof sample_kinds / sizeof *sample_kinds, n_small_kinds = n_sample_kinds - 1 };
 #endif

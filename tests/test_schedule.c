@@ -786,7 +786,8 @@ static void check_refutes(void **state)
     p.horizon = 12;
     OK(sked_problem_check(&p, err));
     p.ii = 5; /* recurrence 3 + 4 + 4 = 11 over distance 2 */
-    FAILS(SKED_ERR_INFEASIBLE, "needs 6 (RecMII)", sked_problem_check(&p, err));
+    FAILS(SKED_ERR_INFEASIBLE, "takes 11 over 2 iterations (RecMII); an interval of 6",
+          sked_problem_check(&p, err));
     p.ii = 6;
     OK(sked_problem_check(&p, err));
     p.devices = 1;

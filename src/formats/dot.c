@@ -70,7 +70,7 @@ typedef struct parser {
  * Two subgraphs of n nodes joined by one arrow are n * n edges, and a default demand on n pools holds for
  * every node: a small file can stand for a huge graph. More than this beyond its size is not meant.
  */
-static const int64_t max_expansion = 1 << 24;
+static const int64_t max_expansion = 1 << 20;
 
 static bool expands_too_far(const parser *p, int64_t made)
 {
@@ -261,10 +261,10 @@ static int by_number(const void *a, const void *b)
 /* Sorts the members from `begin` on and drops repeats: the nodes a subgraph stands for. */
 static void make_set(parser *p, int64_t begin)
 {
-    int32_t *set = p->member + begin;
     const int64_t n = p->members - begin;
     if (n < 2)
         return;
+    int32_t *set = p->member + begin;
     qsort(set, (size_t)n, sizeof *set, by_number);
     int64_t kept = 1;
     for (int64_t i = 1; i < n; i++)
@@ -701,10 +701,15 @@ static void write_pair(sked_i_buffer *out, const char *name, double amount)
         sked_i_buffer_text(out, "inf");
 }
 
+/* key and number; a numeral of the language has no exponent, so that one needs quotes. */
 static void write_field(sked_i_buffer *out, const char *key, double value)
 {
+    char text[40];
+    const bool plain = strchr(sked_format_number(value, text, sizeof text), 'e') == NULL;
     sked_i_buffer_text(out, key);
-    sked_i_buffer_number(out, value);
+    sked_i_buffer_text(out, plain ? "" : "\"");
+    sked_i_buffer_text(out, text);
+    sked_i_buffer_text(out, plain ? "" : "\"");
 }
 
 static void write_name(const sked_graph *g, int32_t op, sked_i_buffer *out)

@@ -24,8 +24,7 @@ static sked_status skip(sked_i_dot_lexer *l, sked_error *err)
         if (s < l->end && (*s == ' ' || (*s >= '\t' && *s <= '\r'))) {
             s++;
         } else if (s < l->end && (*s == '#' || (two && s[0] == '/' && s[1] == '/'))) {
-            while (s < l->end && *s != '\n')
-                s++;
+            s = sked_i_line_end(s, l->end);
         } else if (two && s[0] == '/' && s[1] == '*') {
             const char *start = s;
             for (s += 2; l->end - s >= 2 && !(s[0] == '*' && s[1] == '/'); s++)

@@ -787,14 +787,14 @@ static void write_edge(const sked_graph *g, int64_t e, sked_i_buffer *out)
     sked_i_buffer_text(out, "</edge>\n");
 }
 
-/* XML 1.0 has no way to write most control characters, nor bytes that are not UTF-8. */
+/* XML 1.0 has no way to write most control characters. */
 static bool writable(const char *text)
 {
     for (const char *s = text; *s; s++)
         if (((unsigned char)*s < 0x20 && strchr("\t\n\r", *s) == NULL) || *s == 0x7f ||
             strncmp(s, "\xef\xbf\xbe", 3) == 0 || strncmp(s, "\xef\xbf\xbf", 3) == 0)
             return false;
-    return sked_i_utf8_valid(text);
+    return true;
 }
 
 static sked_status check_names(const sked_graph *g, sked_error *err)

@@ -338,28 +338,8 @@ static void write_edge(const sked_graph *g, int64_t e, sked_i_buffer *out)
     sked_i_buffer_char(out, plain ? ']' : '}');
 }
 
-/* JSON is UTF-8: a name that is not would come back as another one. */
-static sked_status check_names(const sked_graph *g, sked_error *err)
-{
-    if (!sked_i_utf8_valid(sked_graph_name(g)))
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                           "the graph's name is not valid UTF-8, which JSON needs");
-    const sked_i_names *const tables[] = {&g->op_names, &g->type_names, &g->resource_names};
-    static const char *const what[] = {"op", "op type", "resource"};
-    for (int t = 0; t < 3; t++)
-        for (int32_t i = 0; i < tables[t]->count; i++)
-            if (!sked_i_utf8_valid(sked_i_names_at(tables[t], i)))
-                return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                                   "%s number %d: its name is not valid UTF-8, which JSON needs", what[t],
-                                   (int)i);
-    return SKED_OK;
-}
-
 static sked_status native_write(const sked_graph *g, sked_i_buffer *out, sked_error *err)
 {
-    const sked_status st = check_names(g, err);
-    if (st != SKED_OK)
-        return st;
     sked_i_buffer_format(out, "{\"format\":\"%s\"", format_id);
     if (sked_graph_name(g)[0] != 0) {
         sked_i_buffer_text(out, ",\"name\":");

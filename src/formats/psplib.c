@@ -16,9 +16,7 @@ typedef struct reader {
 /* The line the scanner stands on, without blanks around it. */
 static sked_i_word this_line(const sked_i_scan *s)
 {
-    const char *from = s->at, *to = memchr(s->at, '\n', (size_t)(s->end - s->at));
-    if (to == NULL)
-        to = s->end;
+    const char *from = s->at, *to = sked_i_line_end(s->at, s->end);
     while (from < to && (*from == ' ' || *from == '\t'))
         from++;
     while (to > from && (to[-1] == ' ' || to[-1] == '\t' || to[-1] == '\r'))

@@ -51,8 +51,7 @@ bool sked_i_scan_word(sked_i_scan *s, sked_i_word *w)
 {
     for (;; s->at++) {
         if (s->at < s->end && *s->at == '#')
-            while (s->at < s->end && *s->at != '\n')
-                s->at++;
+            s->at = sked_i_line_end(s->at, s->end);
         if (s->at == s->end || (*s->at == '\n' && s->one_line))
             return false;
         if (!is_blank(*s->at))
@@ -65,10 +64,16 @@ bool sked_i_scan_word(sked_i_scan *s, sked_i_word *w)
     return true;
 }
 
+const char *sked_i_line_end(const char *at, const char *end)
+{
+    const char *newline = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
+    return newline ? newline : end;
+}
+
 bool sked_i_scan_next_line(sked_i_scan *s)
 {
-    const char *newline = s->at < s->end ? memchr(s->at, '\n', (size_t)(s->end - s->at)) : NULL;
-    s->at = newline ? newline + 1 : s->end;
+    s->at = sked_i_line_end(s->at, s->end);
+    s->at += s->at < s->end;
     return s->at < s->end;
 }
 
@@ -157,6 +162,45 @@ bool sked_i_word_starts(sked_i_word w, const char *prefix)
 const char *sked_i_word_quote(sked_i_word w, char *buf, size_t size)
 {
     return sked_i_quote(w.text, w.size, buf, size);
+}
+
+/* Digits of x at the end of buf. */
+static sked_i_word decimal(int64_t x, char *buf, size_t size)
+{
+    char *s = buf + size;
+    uint64_t u = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
+    do
+        *--s = (char)('0' + u % 10);
+    while (u /= 10);
+    if (x < 0)
+        *--s = '-';
+    return (sked_i_word){s, (size_t)(buf + size - s)};
+}
+
+int32_t sked_i_id_add(sked_i_names *ids, int64_t id, bool *fresh)
+{
+    char buf[24];
+    const sked_i_word w = decimal(id, buf, sizeof buf);
+    return sked_i_names_add(ids, w.text, w.size, fresh);
+}
+
+int32_t sked_i_id_find(const sked_i_names *ids, int64_t id)
+{
+    char buf[24];
+    const sked_i_word w = decimal(id, buf, sizeof buf);
+    return sked_i_names_find(ids, w.text, w.size);
+}
+
+bool sked_i_buffer_utf8(sked_i_buffer *b, uint32_t code)
+{
+    if (code == 0 || (code >= 0xd800 && code < 0xe000) || code > 0x10ffff)
+        return false;
+    const int tail = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+    static const unsigned char lead[] = {0, 0xc0, 0xe0, 0xf0};
+    sked_i_buffer_char(b, (char)(lead[tail] | code >> (6 * tail)));
+    for (int k = tail - 1; k >= 0; k--)
+        sked_i_buffer_char(b, (char)(0x80 | (code >> (6 * k) & 0x3f)));
+    return true;
 }
 
 sked_status sked_i_name_after_file(const sked_i_source *source, sked_builder *b, sked_error *err)

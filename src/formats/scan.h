@@ -31,6 +31,8 @@ sked_i_scan sked_i_scan_text(const char *text, size_t size);
 sked_i_scan sked_i_scan_source(const sked_i_source *source);
 /* Next run of non-blank bytes; '#' at the start of a word hides the rest of its line. false: none left. */
 bool sked_i_scan_word(sked_i_scan *s, sked_i_word *w);
+/* The next '\n' from `at` on, or end. */
+const char *sked_i_line_end(const char *at, const char *end);
 /* Moves to the start of the next line; false at the end of the text. */
 bool sked_i_scan_next_line(sked_i_scan *s);
 /* The rest of the line holds no word. */
@@ -55,6 +57,13 @@ SKED_MUST_CHECK sked_status sked_i_word_real(const sked_i_source *source, const 
 SKED_MUST_CHECK sked_status sked_i_word_int(const sked_i_source *source, const char *at, sked_i_word w,
                                             const char *what, int32_t lo, int32_t hi, int32_t *out,
                                             sked_error *err);
+
+/* Number of an integer id in a table of ids in decimal: added (-1: no memory), or looked up (-1: none). */
+int32_t sked_i_id_add(sked_i_names *ids, int64_t id, bool *fresh);
+int32_t sked_i_id_find(const sked_i_names *ids, int64_t id);
+
+/* Appends a code point as UTF-8; false (and nothing appended) for 0, surrogates and what is past U+10FFFF. */
+bool sked_i_buffer_utf8(sked_i_buffer *b, uint32_t code);
 
 /* Runs a builder call that reports into `&cause`; a failure leaves through cleanup as "name:line: cause". */
 #define SKED_BUILD(source, position, call)                              \

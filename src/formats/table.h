@@ -9,4 +9,8 @@
     X(dnn_partitioning)     \
     X(wfformat)             \
     X(dot)                  \
-    X(graphml)
+    X(graphml)              \
+    X(onnx)                 \
+    X(gml)                  \
+    X(blif)                 \
+    X(regal)

@@ -452,7 +452,7 @@ static sked_status wfformat_read(const sked_i_source *source, sked_graph **out, 
     read_list(&r, r.tasks, "task", read_identity);
     read_list(&r, r.file_list, "file", read_file);
     read_list(&r, r.tasks, "task", read_task);
-    if (r.ids.count > 0)
+    if (r.j.status == SKED_OK && r.ids.count > 0)
         r.task[r.ids.count].first_input = r.n_inputs;
     read_list(&r, r.executed, "executed task", read_executed);
     sked_status st = r.j.status;

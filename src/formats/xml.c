@@ -5,6 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { max_depth = 256 };
+
+#if LIBXML_VERSION >= 21200
+typedef const xmlError *error_pointer;
+#else
+typedef xmlErrorPtr error_pointer;
+#endif
+
 int32_t sked_i_xml_line(const sked_i_xml *x)
 {
     const xmlParserCtxtPtr parser = x->parser;
@@ -20,8 +28,10 @@ static void fail_with(sked_i_xml *x, sked_status status, const char *message)
         sked_i_no_memory(x->err);
     else
         sked_i_fail(x->err, status, "%s:%d: %s", x->source->name, (int)sked_i_xml_line(x), message);
+    /* No more callbacks. Not xmlStopParser: it frees the buffer that the attributes of this tag point into.
+     */
     if (x->parser != NULL)
-        xmlStopParser(x->parser);
+        ((xmlParserCtxtPtr)x->parser)->disableSAX = 1;
 }
 
 void sked_i_xml_fail(sked_i_xml *x, const char *format, ...)
@@ -51,7 +61,7 @@ void sked_i_xml_pass(sked_i_xml *x, const sked_error *cause)
 
 bool sked_i_xml_attribute(sked_i_xml *x, const char *name, sked_i_buffer *out)
 {
-    for (int i = 0; i < x->n_attributes; i++) {
+    for (int i = 0; i < x->n_attributes && x->status == SKED_OK; i++) {
         const void **a = x->attributes + 5 * i; /* local name, prefix, URI, value, its end */
         if (strcmp(a[0], name) != 0)
             continue;
@@ -91,6 +101,10 @@ static void on_start(void *user, const xmlChar *name, const xmlChar *prefix, con
     (void)prefix, (void)uri, (void)n_namespaces, (void)namespaces, (void)n_defaulted;
     if (x->status != SKED_OK)
         return;
+    if (x->depth == max_depth) { /* libxml2 counts only where it builds a tree */
+        sked_i_xml_fail(x, "nested deeper than %d levels", max_depth);
+        return;
+    }
     if (x->depth++ == 0)
         snprintf(x->root, sizeof x->root, "%s", (const char *)name);
     clear_text(x);
@@ -139,7 +153,7 @@ static bool stray_end(const sked_i_xml *x, const xmlError *error)
            memcmp(end - (sizeof tag - 1), tag, sizeof tag - 1) == 0;
 }
 
-static void on_error(void *user, xmlErrorPtr error)
+static void on_error(void *user, error_pointer error)
 {
     sked_i_xml *x = user;
     char message[300];
@@ -159,6 +173,8 @@ static void feed(sked_i_xml *x)
 {
     enum { piece = 1 << 16 };
     const char *s = x->source->text;
+    if (x->source->size == 0)
+        sked_i_xml_fail(x, "the file is empty");
     for (size_t left = x->source->size; left > 0 && x->status == SKED_OK;) {
         const size_t n = left < piece ? left : piece;
         if (xmlParseChunk(x->parser, s, (int)n, 0) == XML_ERR_NO_MEMORY)
@@ -169,7 +185,7 @@ static void feed(sked_i_xml *x)
     if (x->status == SKED_OK && xmlParseChunk(x->parser, "", 0, 1) == XML_ERR_NO_MEMORY)
         fail_with(x, SKED_ERR_MEMORY, "");
     if (!x->root_closed)
-        sked_i_xml_fail(x, x->source->size == 0 ? "the file is empty" : "the document is not complete");
+        sked_i_xml_fail(x, "the document is not complete");
 }
 
 sked_status sked_i_xml_parse(const sked_i_source *source, const sked_i_xml_handler *handler, void *data,
@@ -184,16 +200,26 @@ sked_status sked_i_xml_parse(const sked_i_source *source, const sked_i_xml_handl
                          .internalSubset = on_document_type,
                          .serror = on_error};
     sked_i_xml x = {.source = source, .handler = handler, .data = data, .err = err};
+    /* Some errors (encodings, memory) know no parser and would be printed: for this thread they come to us.
+     */
+    const xmlStructuredErrorFunc old_handler = xmlStructuredError;
+    void *const old_context = xmlStructuredErrorContext;
+    xmlSetStructuredErrorFunc(&x, on_error);
     xmlParserCtxtPtr parser = xmlCreatePushParserCtxt(&sax, &x, NULL, 0, NULL);
-    if (parser == NULL)
-        return sked_i_no_memory(err);
     x.parser = parser;
-    /* NOENT only turns "&amp;" into "&": without a document type there is nothing else to expand. */
-    xmlCtxtUseOptions(parser, XML_PARSE_NONET | XML_PARSE_NOENT);
-    feed(&x);
-    if (parser->myDoc != NULL)
-        xmlFreeDoc(parser->myDoc);
-    xmlFreeParserCtxt(parser);
+    if (parser == NULL) {
+        fail_with(&x, SKED_ERR_MEMORY, "");
+    } else {
+        /* NOENT only turns "&amp;" into "&": without a document type there is nothing else to expand. */
+        xmlCtxtUseOptions(parser, XML_PARSE_NONET | XML_PARSE_NOENT);
+        feed(&x);
+        if (parser->myDoc != NULL)
+            xmlFreeDoc(parser->myDoc);
+        xmlFreeParserCtxt(parser);
+    }
+    xmlSetStructuredErrorFunc(old_context, old_handler);
+    if (x.status != SKED_OK)
+        xmlResetLastError(); /* this thread's copy of what err says already */
     sked_i_buffer_free(&x.text);
     return x.status;
 }

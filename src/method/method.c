@@ -135,15 +135,18 @@ static bool same_schedule(const sked_schedule *a, const sked_schedule *b)
             return false;
     if (a->device == NULL)
         return a->ii == b->ii;
-    int32_t image[256];
+    int32_t there[256], back[256];
     if (a->devices > 256)
         return memcmp(a->device, b->device, (size_t)a->ops * sizeof *a->device) == 0;
     for (int k = 0; k < a->devices; k++)
-        image[k] = -1;
+        there[k] = back[k] = -1;
     for (int32_t i = 0; i < a->ops; i++) {
-        if (image[a->device[i]] < 0)
-            image[a->device[i]] = b->device[i];
-        if (image[a->device[i]] != b->device[i])
+        const int32_t x = a->device[i], y = b->device[i];
+        if (there[x] < 0 && back[y] < 0) {
+            there[x] = y;
+            back[y] = x;
+        }
+        if (there[x] != y || back[y] != x)
             return false;
     }
     return a->ii == b->ii;
@@ -154,7 +157,7 @@ static sked_status judge(sked_i_run *run, const sked_schedule *s, sked_error *er
     sked_error why = {0};
     if (sked_schedule_validate(run->problem, s, &why) != SKED_OK)
         return sked_i_fail(err, why.status == SKED_ERR_MEMORY ? SKED_ERR_MEMORY : SKED_ERR_BUG,
-                           "a method made an invalid schedule: %s", why.message);
+                           "method '%s' made an invalid schedule: %s", run->current, why.message);
     sked_metrics m;
     sked_status st = sked_schedule_measure(run->problem, s, &m, err);
     if (st != SKED_OK)
@@ -199,11 +202,14 @@ static sked_status run_method(const sked_i_method *m, sked_i_run *run, const cha
                                           n_settings, values, err);
     if (st != SKED_OK)
         return st;
+    const char *outer = run->current;
+    run->current = m->info.name;
     run->setting = values;
     const double first = sked_i_run_best(run), second = run->n_kept ? run->key[0][1] : INFINITY;
     char before[sizeof run->winner];
     memcpy(before, run->winner, sizeof before);
     st = m->run(run, err);
+    run->current = outer;
     const bool better =
         run->n_kept && (run->key[0][0] < first || (run->key[0][0] == first && run->key[0][1] < second));
     if (better && strcmp(before, run->winner) == 0) /* a member inside has named itself already */
@@ -217,7 +223,9 @@ sked_status sked_i_run_member(sked_i_run *run, const char *method, const char *c
     const sked_i_method *m = find(method);
     if (m == NULL)
         return unknown_method(method, err);
-    sked_status st = check_features(m, run->problem, run->options, err);
+    /* one schedule more is welcome, and a start has been offered already: only the problem itself must fit */
+    const sked_run_options plain = {0};
+    sked_status st = check_features(m, run->problem, &plain, err);
     if (st != SKED_OK)
         return st;
     const double *outer = run->setting;

@@ -26,6 +26,7 @@ typedef struct sked_i_run {
     double (*key)[2];     /* objective, then tie-break (length for ii, else makespan) */
     int32_t n_kept, max_kept;
     char winner[64];
+    const char *current; /* name of the method that runs now */
     double build_seconds;
     double judging; /* seconds spent on validating and ranking offers */
 } sked_i_run;

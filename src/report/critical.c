@@ -240,7 +240,8 @@ static bool find_cause(const sked_i_view *v, const sweep *w, int32_t op, sked_i_
     }
     for (int64_t d = g->demand_ptr[op]; d < g->demand_ptr[op + 1]; d++) {
         const int32_t k = group_of(v, g->demand_resource[d]);
-        const int32_t from = sked_i_view_limited(v, &v->group[k]) ? freed_by(v, w, k, op, g->demand_amount[d]) : -1;
+        const int32_t from =
+            sked_i_view_limited(v, &v->group[k]) ? freed_by(v, w, k, op, g->demand_amount[d]) : -1;
         if (from >= 0)
             return *cause = (sked_i_chain_op){from, SKED_I_LINK_RESOURCE, -1}, true;
     }

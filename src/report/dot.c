@@ -29,7 +29,8 @@ static void add_neighbours(const sked_graph *g, uint8_t *shown, int32_t *queue, 
         const int32_t i = queue[k];
         const int64_t out = g->succ_ptr[i + 1] - g->succ_ptr[i], in = g->pred_ptr[i + 1] - g->pred_ptr[i];
         for (int64_t j = 0; j < out + in && count < max_nodes; j++) {
-            const int32_t other = j < out ? g->edge_to[g->succ_ptr[i] + j] : g->pred_op[g->pred_ptr[i] + j - out];
+            const int32_t other =
+                j < out ? g->edge_to[g->succ_ptr[i] + j] : g->pred_op[g->pred_ptr[i] + j - out];
             if (!shown[other]) {
                 shown[other] = 1;
                 queue[count++] = other;
@@ -87,7 +88,8 @@ static void write_edge(const sked_graph *g, int64_t e, bool critical, sked_i_buf
     if (critical)
         sked_i_buffer_text(out, " [color=\"#" SKED_I_CRITICAL_LIGHT "\", penwidth=3]");
     if (g->edge_distance[e] > 0)
-        sked_i_buffer_format(out, " [style=dashed, constraint=false, label=\"%d\"]", (int)g->edge_distance[e]);
+        sked_i_buffer_format(out, " [style=dashed, constraint=false, label=\"%d\"]",
+                             (int)g->edge_distance[e]);
     sked_i_buffer_text(out, ";\n");
 }
 
@@ -120,9 +122,10 @@ static void write_graph_label(const sked_i_view *v, int32_t shown, sked_i_buffer
     if (shown < v->graph->n_ops)
         sked_i_buffer_format(out, "\\n%d of %d ops: the critical chain and its neighbours", (int)shown,
                              (int)v->graph->n_ops);
-    sked_i_buffer_text(out, "\";\n  labelloc=t;\n  fontname=\"Helvetica\";\n"
-                            "  node [shape=box, style=\"rounded,filled\", fontname=\"Helvetica\", fontsize=10];\n"
-                            "  edge [color=\"#59636e\", arrowsize=0.7];\n");
+    sked_i_buffer_text(out,
+                       "\";\n  labelloc=t;\n  fontname=\"Helvetica\";\n"
+                       "  node [shape=box, style=\"rounded,filled\", fontname=\"Helvetica\", fontsize=10];\n"
+                       "  edge [color=\"#59636e\", arrowsize=0.7];\n");
 }
 
 static sked_status write_graph(const sked_i_view *v, sked_i_buffer *out, sked_error *err)

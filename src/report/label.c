@@ -61,6 +61,8 @@ const char *sked_i_label_number(double x, char *buf, size_t size)
         snprintf(buf, size, "-");
     else if (x == floor(x) && fabs(x) < 0x1p53)
         snprintf(buf, size, "%lld", (long long)x);
+    else if (fabs(x) >= 1e6 && fabs(x) < 0x1p53)
+        snprintf(buf, size, "%lld", llround(x));
     else
         snprintf(buf, size, "%.6g", x);
     return with_point(buf);

@@ -7,7 +7,8 @@
 void sked_i_label_px(sked_i_buffer *b, double x);
 /* Copies pattern with every '~' replaced by the next argument, a double, as a coordinate. */
 void sked_i_label_draw(sked_i_buffer *b, const char *pattern, ...);
-/* At most six significant digits; integers below 2^53 in full. "-" for NAN. Returns buf. */
+/* Six significant digits or the nearest integer, whichever says more; integers below 2^53 in full. "-" for
+ * NAN. Returns buf. */
 const char *sked_i_label_number(double x, char *buf, size_t size);
 /* A share 0..1 as percent with at most two decimals: "2.5 %". */
 const char *sked_i_label_percent(double share, char *buf, size_t size);

@@ -10,7 +10,7 @@
 const char *sked_i_palette_hex(int color);
 /* Ops on the critical chain: on a light and on a dark page. */
 #define SKED_I_CRITICAL_LIGHT "c2185b"
-#define SKED_I_CRITICAL_DARK  "ff5c93"
+#define SKED_I_CRITICAL_DARK  "f0267a"
 /* A colour for any number of devices: the palette first, then evenly spread hues. Returns buf, "#rrggbb". */
 const char *sked_i_palette_device(int32_t device, char buf[8]);
 #endif

@@ -25,8 +25,8 @@ static sked_status add_running(sked_i_curves *c, const sked_i_view *v, sked_erro
     SKED_NEW(interval, v->graph->n_ops);
     for (int32_t i = 0; i < v->graph->n_ops; i++)
         interval[i] = (sked_i_interval){v->schedule->start[i], sked_i_view_finish(v, i), 1};
-    SKED_TRY(add_curve(c, v, devices ? "busy devices" : "running ops", devices ? v->schedule->devices : INFINITY,
-                       interval, v->graph->n_ops, err));
+    SKED_TRY(add_curve(c, v, devices ? "busy devices" : "running ops",
+                       devices ? v->schedule->devices : INFINITY, interval, v->graph->n_ops, err));
 cleanup:
     free(interval);
     return st;

@@ -6,7 +6,7 @@
 
 typedef struct sked_i_curve {
     const char *name;
-    double capacity; /* INFINITY: none to show */
+    double capacity;        /* INFINITY: none to show */
     sked_i_profile profile; /* pipelined: of the steady state, on [0, II) */
 } sked_i_curve;
 

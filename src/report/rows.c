@@ -308,7 +308,9 @@ const char *sked_i_view_group_name(const sked_i_view *v, const sked_i_view_group
 {
     if (group->resource >= 0)
         return sked_graph_resource_name(v->graph, group->resource);
-    return group->resource == SKED_I_DEVICE_ROWS ? "devices" : v->graph->n_resources > 0 ? "no resource" : "lane";
+    return group->resource == SKED_I_DEVICE_ROWS ? "devices"
+           : v->graph->n_resources > 0           ? "no resource"
+                                                 : "lane";
 }
 
 const char *sked_i_view_row_name(const sked_i_view *v, int32_t row, char *buf, size_t size)

@@ -17,10 +17,12 @@ double sked_i_panel_y(const sked_i_panel *p, int32_t row)
 
 /* ------------------------------------------------------------------ style */
 
-/* Classes: bg page, t text, m muted text, g grid, r row, h hatch, n op names, k critical, f later iterations. */
+/* Classes: bg page, t text, m muted text, g grid, r row, h hatch, n op names, k critical, f later iterations.
+ */
 static void write_style(sked_i_buffer *out)
 {
     sked_i_buffer_text(out, "<style>\n"
+                            "svg{background:#fff;max-width:100%;height:auto}\n"
                             "text{font:12px -apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,"
                             "'DejaVu Sans',sans-serif;fill:#1f2328}\n"
                             ".ti{font-size:18px;font-weight:600}.m{fill:#59636e}.e{text-anchor:end}"
@@ -30,18 +32,19 @@ static void write_style(sked_i_buffer *out)
                             ".n{font-size:11px;text-anchor:middle;fill:#15181c;pointer-events:none}\n");
     for (int k = 0; k < SKED_I_COLORS; k++)
         sked_i_buffer_format(out, ".c%d{fill:#%s}", k, sked_i_palette_hex(k));
-    sked_i_buffer_text(out, "\n.d0{opacity:.3}.d1{opacity:.55}.d2{opacity:.78}.f{opacity:.32}\n"
-                            ".k,.kc,.kl{stroke:#" SKED_I_CRITICAL_LIGHT ";stroke-width:2}"
-                            ".kc{fill:none;stroke-width:1.5;stroke-linecap:round}\n"
-                            ".ii{stroke:#59636e;stroke-dasharray:4 3;fill:none}\n"
-                            "@media (prefers-color-scheme:dark){text{fill:#e6e9ed}.m{fill:#a3adb8}"
-                            ".bg{fill:#14171c}.g{stroke:#353b44}.h0{fill:#1c2027}.h1{stroke:#2a3039}"
-                            ".n{fill:#15181c}.k,.kc,.kl{stroke:#" SKED_I_CRITICAL_DARK "}.ii{stroke:#a3adb8}}\n"
-                            "</style>\n"
-                            "<defs><pattern id=\"idle\" width=\"7\" height=\"7\" "
-                            "patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
-                            "<rect class=\"h0\" width=\"7\" height=\"7\"/><path class=\"h1\" d=\"M0 0V7\"/>"
-                            "</pattern></defs>\n");
+    sked_i_buffer_text(
+        out, "\n.d0{opacity:.3}.d1{opacity:.55}.d2{opacity:.78}.f{opacity:.32}\n"
+             ".k,.kc,.kl{stroke:#" SKED_I_CRITICAL_LIGHT ";stroke-width:2}"
+             ".kc{fill:none;stroke-width:1.5;stroke-linecap:round}\n"
+             ".ii{stroke:#59636e;stroke-dasharray:4 3;fill:none}\n"
+             "@media (prefers-color-scheme:dark){svg{background:#14171c}text{fill:#e6e9ed}.m{fill:#a3adb8}"
+             ".bg{fill:#14171c}.g{stroke:#353b44}.h0{fill:#1c2027}.h1{stroke:#2a3039}"
+             ".n{fill:#15181c}.k,.kc,.kl{stroke:#" SKED_I_CRITICAL_DARK "}.ii{stroke:#a3adb8}}\n"
+             "</style>\n"
+             "<defs><pattern id=\"idle\" width=\"7\" height=\"7\" "
+             "patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
+             "<rect class=\"h0\" width=\"7\" height=\"7\"/><path class=\"h1\" d=\"M0 0V7\"/>"
+             "</pattern></defs>\n");
 }
 
 /* ------------------------------------------------------------------ text */
@@ -64,7 +67,8 @@ static void add_machine(const sked_i_view *v, sked_i_buffer *b)
         sked_i_buffer_format(b, " \xc2\xb7 %d resource%s", (int)v->graph->n_resources,
                              v->graph->n_resources == 1 ? "" : "s");
     if (v->schedule->ii > 0 && v->problem->objective != SKED_OBJECTIVE_II)
-        sked_i_buffer_format(b, " \xc2\xb7 II %s", sked_i_label_number(v->schedule->ii, number, sizeof number));
+        sked_i_buffer_format(b, " \xc2\xb7 II %s",
+                             sked_i_label_number(v->schedule->ii, number, sizeof number));
 }
 
 /* "makespan 12 · lower bound 10 (gap 20 %)" and the like, for the objective at hand. */
@@ -74,11 +78,10 @@ static void add_value(const sked_i_view *v, const sked_metrics *m, sked_i_buffer
     const sked_report_data *d = v->data;
     sked_i_buffer_format(b, "makespan %s", sked_i_label_number(m->makespan, number, sizeof number));
     if (v->problem->objective != SKED_OBJECTIVE_MAKESPAN)
-        sked_i_buffer_format(b, " \xc2\xb7 %s %s",
-                             v->problem->objective == SKED_OBJECTIVE_II
-                                 ? "II"
-                                 : sked_objective_name(v->problem->objective),
-                             sked_i_label_number(m->value, number, sizeof number));
+        sked_i_buffer_format(
+            b, " \xc2\xb7 %s %s",
+            v->problem->objective == SKED_OBJECTIVE_II ? "II" : sked_objective_name(v->problem->objective),
+            sked_i_label_number(m->value, number, sizeof number));
     if (isnan(d->lower_bound))
         return;
     sked_i_buffer_format(b, " \xc2\xb7 lower bound %s",
@@ -102,7 +105,8 @@ static void write_heading(const sked_i_view *v, const sked_metrics *m, sked_i_bu
     add_machine(v, &line);
     sked_i_buffer_format(&line, " \xc2\xb7 %d ops", (int)v->graph->n_ops);
     if (v->schedule->devices > 0)
-        sked_i_buffer_format(&line, " \xc2\xb7 idle %s", sked_i_label_percent(m->idle, number, sizeof number));
+        sked_i_buffer_format(&line, " \xc2\xb7 idle %s",
+                             sked_i_label_percent(m->idle, number, sizeof number));
     write_text(out, "m", margin, 58, line.failed ? "" : line.data);
     out->failed = out->failed || line.failed;
     sked_i_buffer_free(&line);
@@ -142,7 +146,8 @@ static void write_row_names(const sked_i_panel *p)
     const bool each = p->row_height >= 12;
     for (int32_t r = 0; r < v->n_rows;) {
         const sked_i_view_group *group = &v->group[v->row_group[r]];
-        const int32_t next = each || group->resource == SKED_I_DEVICE_ROWS ? r + 1 : group->first_row + group->n_rows;
+        const int32_t next =
+            each || group->resource == SKED_I_DEVICE_ROWS ? r + 1 : group->first_row + group->n_rows;
         const double middle = (sked_i_panel_y(p, r) + sked_i_panel_y(p, next - 1) + p->row_height) / 2 + 4;
         if (middle >= free_from + text_size) {
             if (next > r + 1)
@@ -171,7 +176,8 @@ static void write_idle(const sked_i_panel *p)
             sked_i_label_draw(p->out,
                               ramp ? "<rect class=\"h0\" x=\"~\" y=\"~\" width=\"~\" height=\"~\"/>\n"
                                    : "<rect class=\"r\" x=\"~\" y=\"~\" width=\"~\" height=\"~\"/>\n",
-                              p->left, sked_i_panel_y(p, r) + pad, width, (next - r) * p->row_height - 2 * pad);
+                              p->left, sked_i_panel_y(p, r) + pad, width,
+                              (next - r) * p->row_height - 2 * pad);
         r = next;
     }
 }
@@ -225,7 +231,8 @@ static void legend_item(legend_pen *pen, const char *classes, const char *text)
         pen->y += 22;
     }
     sked_i_buffer_format(pen->out, "<rect class=\"%s\"", classes);
-    sked_i_label_draw(pen->out, " x=\"~\" y=\"~\" width=\"14\" height=\"14\" rx=\"2\"/>\n", pen->x, pen->y - 11);
+    sked_i_label_draw(pen->out, " x=\"~\" y=\"~\" width=\"14\" height=\"14\" rx=\"2\"/>\n", pen->x,
+                      pen->y - 11);
     write_text(pen->out, "t", pen->x + 20, pen->y, text);
     pen->x += width;
 }
@@ -271,11 +278,12 @@ static sked_status write_body(const sked_i_view *v, const sked_metrics *m, sked_
         folded.end = v->schedule->ii;
         folded.top = y + 56;
         folded.width = fmin(p.width, fmax(260, 130 * v->schedule->ii));
-        sked_i_label_draw(out,
-                          "<text x=\"~\" y=\"~\"><tspan class=\"b\">Steady state</tspan><tspan class=\"m\">"
-                          " \xc2\xb7 every iteration folded into one interval; \xc2\xb7sN: of the iteration begun "
-                          "N intervals before</tspan></text>\n",
-                          margin, y + 24);
+        sked_i_label_draw(
+            out,
+            "<text x=\"~\" y=\"~\"><tspan class=\"b\">Steady state</tspan><tspan class=\"m\">"
+            " \xc2\xb7 every iteration folded into one interval; \xc2\xb7sN: of the iteration begun "
+            "N intervals before</tspan></text>\n",
+            margin, y + 24);
         st = write_panel(&folded, err);
         y = folded.top + folded.height + 8;
     }

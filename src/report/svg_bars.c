@@ -281,8 +281,8 @@ static void underline_critical(const sked_i_panel *p)
     sked_i_buffer_text(p->out, "<path class=\"kl\" d=\"M0 0");
     for (int64_t i = 0; i <= v->n_bars && drawn < max_cells; i++) {
         const sked_i_bar *b = i < v->n_bars ? &v->bar[i] : NULL;
-        const bool mark = b && v->critical[b->op] &&
-                          sked_i_panel_x(p, b->finish) - sked_i_panel_x(p, b->start) < least;
+        const bool mark =
+            b && v->critical[b->op] && sked_i_panel_x(p, b->finish) - sked_i_panel_x(p, b->start) < least;
         if (b != NULL && !mark)
             continue;
         if (mark && b->row == row && sked_i_panel_x(p, b->start) <= to + 1) {

@@ -210,7 +210,8 @@ static void write_curve(trace *t, const sked_i_curve *c)
     const double periods = ii > 0 ? ceil(end / ii) : 1, nanosecond = 1 / t->scale;
     const double coarse = (ii > 0 ? ii : end) / max_points;
     for (int p = 0; p < max_periods && p < periods; p++)
-        write_points(t, c, p * ii, c->profile.count > max_points && coarse > nanosecond ? coarse : nanosecond);
+        write_points(t, c, p * ii,
+                     c->profile.count > max_points && coarse > nanosecond ? coarse : nanosecond);
 }
 
 static void write_summary(const trace *t)

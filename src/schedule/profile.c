@@ -1,17 +1,11 @@
 #include "schedule/profile.h"
 
 #include "base/memory.h"
+#include "base/sort.h"
 
 typedef struct change {
     double time, amount;
 } change;
-
-static int by_time(const void *x, const void *y)
-{
-    const change *a = x, *b = y;
-    return a->time != b->time ? (a->time < b->time ? -1 : 1)
-                              : (a->amount > b->amount) - (a->amount < b->amount);
-}
 
 void sked_i_profile_free(sked_i_profile *profile)
 {
@@ -48,18 +42,19 @@ static int64_t changes_of(const sked_i_interval *v, double period, double tolera
 }
 
 /* Merges sorted changes into steps; equal times become one step. */
-static void integrate(const change *c, int64_t n, double base, double period, sked_i_profile *out)
+static void integrate(const change *c, const sked_i_keyed *order, int64_t n, double base, double period,
+                      sked_i_profile *out)
 {
     double now = base;
-    if (period > 0 && (n == 0 || c[0].time > 0)) {
+    if (period > 0 && (n == 0 || c[order[0].value].time > 0)) {
         out->time[out->count] = 0;
         out->value[out->count++] = base;
     }
     out->peak = base;
     for (int64_t k = 0; k < n;) {
-        const double time = c[k].time;
-        for (; k < n && c[k].time == time; k++)
-            now += c[k].amount;
+        const double time = c[order[k].value].time;
+        for (; k < n && c[order[k].value].time == time; k++)
+            now += c[order[k].value].amount;
         out->time[out->count] = time;
         out->value[out->count++] = k == n && !(period > 0) ? 0 : now;
         if (now > out->peak)
@@ -73,19 +68,26 @@ sked_status sked_i_profile_build(const sked_i_interval *intervals, int64_t count
     sked_status st = SKED_OK;
     sked_i_profile result = {0};
     change *changes = NULL;
+    sked_i_keyed *order = NULL, *spare = NULL;
     int64_t n = 0;
     double base = 0;
-    SKED_NEW(changes, 4 * count);
+    SKED_NEW(changes, (period > 0 ? 4 : 2) * count);
     for (int64_t k = 0; k < count; k++)
         n += changes_of(&intervals[k], period, tolerance, changes + n, &base);
-    qsort(changes, (size_t)n, sizeof *changes, by_time);
+    SKED_NEW(order, n);
+    SKED_NEW(spare, n);
+    for (int64_t k = 0; k < n; k++)
+        order[k] = (sked_i_keyed){sked_i_sort_key(changes[k].time), k};
+    sked_i_sort_keyed(order, spare, n);
     SKED_NEW(result.time, n + 1);
     SKED_NEW(result.value, n + 1);
-    integrate(changes, n, base, period, &result);
+    integrate(changes, order, n, base, period, &result);
     *out = result;
     result = (sked_i_profile){0};
 cleanup:
     free(changes);
+    free(order);
+    free(spare);
     sked_i_profile_free(&result);
     return st;
 }

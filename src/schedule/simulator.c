@@ -6,8 +6,6 @@
 #include "base/memory.h"
 #include "schedule/schedule.h"
 
-#include <string.h>
-
 struct sked_simulator {
     int32_t ops, devices;
     double *duration;
@@ -87,7 +85,8 @@ sked_status sked_simulator_create(const sked_problem *p, sked_simulator **out, s
     SKED_NEW(sim->queue, n);
     SKED_NEW(sim->next, n);
     SKED_NEW(sim->last, d);
-    memcpy(sim->duration, g->duration, (size_t)n * sizeof *sim->duration);
+    for (int64_t i = 0; i < n; i++)
+        sim->duration[i] = g->duration[i];
     copy_rows(p, sim);
     *out = sim;
     return SKED_OK;

@@ -13,6 +13,7 @@
  *   8 fixed starts and devices are kept
  */
 #include "base/memory.h"
+#include "base/sort.h"
 #include "graph/graph.h"
 
 #include <stdio.h>
@@ -30,6 +31,12 @@ typedef struct event {
     double amount; /* > 0: taken, < 0: given back */
     int32_t op;
 } event;
+
+/* Room for the events of one pool, and for sorting them. */
+typedef struct events {
+    event *at;
+    sked_i_keyed *order, *spare;
+} events;
 
 static sked_status broken(const judge *j, const char *rule)
 {
@@ -128,17 +135,6 @@ static sked_status check_edge(const judge *j, int64_t e)
     return broken(j, text);
 }
 
-/* Ends before starts at the same time; then by op for a stable message. */
-static int by_time(const void *x, const void *y)
-{
-    const event *a = x, *b = y;
-    if (a->time != b->time)
-        return a->time < b->time ? -1 : 1;
-    if ((a->amount > 0) != (b->amount > 0))
-        return a->amount > 0 ? 1 : -1;
-    return (a->op > b->op) - (a->op < b->op);
-}
-
 /* The pieces of [start, start + busy) folded into [0, ii): at most two, and `whole` full turns. */
 static int64_t fold(double start, double busy, double ii, int32_t op, double amount, event *out,
                     double *whole)
@@ -174,22 +170,34 @@ static int64_t add_events(const judge *j, int32_t op, double amount, event *out,
     return n;
 }
 
-/* Largest load over the events on top of `base`, with the op and time at which it first exceeds limit. */
-static bool exceeds(event *events, int64_t n, double base, double limit, double *when, double *load,
+/* By time; at the same time what is given back before what is taken. The sort is stable. */
+static void sort_events(const events *ev, int64_t n)
+{
+    int64_t filled = 0;
+    for (int taken = 0; taken < 2; taken++)
+        for (int64_t k = 0; k < n; k++)
+            if ((ev->at[k].amount > 0) == taken)
+                ev->order[filled++] = (sked_i_keyed){sked_i_sort_key(ev->at[k].time), k};
+    sked_i_sort_keyed(ev->order, ev->spare, n);
+}
+
+/* Does the load of the events on top of `base` exceed limit? Then where, by how much, with which op. */
+static bool exceeds(const events *ev, int64_t n, double base, double limit, double *when, double *load,
                     int32_t *op)
 {
-    qsort(events, (size_t)n, sizeof *events, by_time);
     double now = base;
     *when = 0;
-    *op = n > 0 ? events[0].op : -1;
+    *op = n > 0 ? ev->at[0].op : -1;
     *load = now;
     if (now > limit)
         return true;
+    sort_events(ev, n);
     for (int64_t k = 0; k < n; k++) {
-        now += events[k].amount;
+        const event *const e = &ev->at[ev->order[k].value];
+        now += e->amount;
         if (now > limit) {
-            *when = events[k].time;
-            *op = events[k].op;
+            *when = e->time;
+            *op = e->op;
             *load = now;
             return true;
         }
@@ -197,7 +205,7 @@ static bool exceeds(event *events, int64_t n, double base, double limit, double 
     return false;
 }
 
-static sked_status check_resource(const judge *j, int32_t r, event *events)
+static sked_status check_resource(const judge *j, int32_t r, const events *ev)
 {
     const sked_graph *g = j->p->graph;
     const double capacity = j->p->capacity ? j->p->capacity[r] : g->capacity[r];
@@ -209,9 +217,9 @@ static sked_status check_resource(const judge *j, int32_t r, event *events)
     for (int32_t i = 0; i < g->n_ops; i++)
         for (int64_t k = g->demand_ptr[i]; k < g->demand_ptr[i + 1]; k++)
             if (g->demand_resource[k] == r)
-                n += add_events(j, i, g->demand_amount[k], events + n, &base);
+                n += add_events(j, i, g->demand_amount[k], ev->at + n, &base);
     const double slack = g->integral ? 0 : 1e-9 * fmax(1, capacity);
-    if (!exceeds(events, n, base, capacity + slack, &when, &load, &op))
+    if (!exceeds(ev, n, base, capacity + slack, &when, &load, &op))
         return SKED_OK;
     char name[80], text[400];
     snprintf(text, sizeof text,
@@ -222,7 +230,7 @@ static sked_status check_resource(const judge *j, int32_t r, event *events)
 }
 
 /* One op at a time: every device is a pool of one. Ops are bucketed by device first. */
-static sked_status check_devices(const judge *j, event *events, int64_t *first, int32_t *member)
+static sked_status check_devices(const judge *j, const events *ev, int64_t *first, int32_t *member)
 {
     const sked_graph *g = j->p->graph;
     const int32_t m = j->p->devices;
@@ -238,8 +246,8 @@ static sked_status check_devices(const judge *j, event *events, int64_t *first, 
         double base = 0, when, load;
         int32_t op;
         for (int64_t k = d ? first[d - 1] : 0; k < first[d]; k++)
-            n += add_events(j, member[k], 1, events + n, &base);
-        if (!exceeds(events, n, base, 1, &when, &load, &op))
+            n += add_events(j, member[k], 1, ev->at + n, &base);
+        if (!exceeds(ev, n, base, 1, &when, &load, &op))
             continue;
         char name[80], text[300];
         snprintf(text, sizeof text, "device %d runs more than one op at time %.12g%s, one of them is '%s'",
@@ -253,22 +261,27 @@ static sked_status check_pools(const judge *j)
 {
     sked_status st = SKED_OK;
     sked_error *err = j->err;
-    event *events = NULL;
+    events ev = {0};
     int64_t *first = NULL;
     int32_t *member = NULL;
     const sked_graph *g = j->p->graph;
     if (j->p->devices == 0 && g->n_resources == 0)
         return SKED_OK;
-    SKED_NEW(events, 4 * (int64_t)g->n_ops);
+    const int64_t most = (j->s->ii > 0 ? 4 : 2) * (int64_t)g->n_ops;
+    SKED_NEW(ev.at, most);
+    SKED_NEW(ev.order, most);
+    SKED_NEW(ev.spare, most);
     if (j->p->devices > 0) {
         SKED_NEW(first, (int64_t)j->p->devices + 1);
         SKED_NEW(member, g->n_ops);
-        SKED_TRY(check_devices(j, events, first, member));
+        SKED_TRY(check_devices(j, &ev, first, member));
     }
     for (int32_t r = 0; r < g->n_resources; r++)
-        SKED_TRY(check_resource(j, r, events));
+        SKED_TRY(check_resource(j, r, &ev));
 cleanup:
-    free(events);
+    free(ev.at);
+    free(ev.order);
+    free(ev.spare);
     free(first);
     free(member);
     return st;

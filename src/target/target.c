@@ -1,9 +1,20 @@
-/* The table of targets: what measures a schedule. */
-#include "sked/sked.h"
+/* The table of targets, specs, and the replay that all models share. */
+#include "target/target.h"
 
-static const sked_target targets[] = {
-    {"proxy", "the simulator itself: start times from the schedule's device orders, transfers as the problem "
-              "has them"},
+#include "base/text.h"
+#include "target/table.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SKED_X(name) extern const sked_i_target sked_i_target_##name;
+SKED_TARGET_LIST(SKED_X)
+#undef SKED_X
+
+static const sked_i_target *const targets[] = {
+#define SKED_X(name) &sked_i_target_##name,
+    SKED_TARGET_LIST(SKED_X)
+#undef SKED_X
 };
 enum { n_targets = sizeof targets / sizeof *targets };
 
@@ -14,5 +25,154 @@ int sked_target_count(void)
 
 const sked_target *sked_target_at(int i)
 {
-    return i >= 0 && i < n_targets ? &targets[i] : NULL;
+    return i >= 0 && i < n_targets ? &targets[i]->info : NULL;
 }
+
+static sked_status find(const char *name, const sked_i_target **out, sked_error *err)
+{
+    const char *names[n_targets];
+    char hint[120];
+    for (int i = 0; i < n_targets; i++) {
+        names[i] = targets[i]->info.name;
+        if (strcmp(names[i], name) == 0)
+            return *out = targets[i], SKED_OK;
+    }
+    return sked_i_fail(err, SKED_ERR_ARGUMENT, "no target is called '%s'%s; see `sked targets`", name,
+                       sked_i_suggest(name, names, n_targets, hint, sizeof hint));
+}
+
+/* "key=value,key=value" into the target's settings. */
+static sked_status parse_settings(sked_target_run *t, const char *text, sked_error *err)
+{
+    const sked_target *info = &t->target->info;
+    char *copy = sked_i_strdup(text);
+    const char *list[SKED_I_TARGET_OPTIONS];
+    int n = 0;
+    if (copy == NULL)
+        return sked_i_no_memory(err);
+    for (char *s = copy; *s && n < SKED_I_TARGET_OPTIONS;) {
+        list[n++] = s;
+        s += strcspn(s, ",");
+        if (*s == ',')
+            *s++ = 0;
+    }
+    const sked_status st =
+        sked_i_options_parse(info->name, info->options, info->n_options, list, n, t->setting, err);
+    free(copy);
+    return st;
+}
+
+/* Work space, the sum of durations and a simulator of what the target runs. */
+static sked_status prepare(sked_target_run *t, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const sked_graph *g = t->problem.graph;
+    for (int32_t i = 0; i < g->n_ops; i++)
+        t->work += g->duration[i];
+    SKED_NEW(t->order, g->n_ops);
+    SKED_NEW(t->start, g->n_ops);
+    SKED_TRY(sked_simulator_create(&t->problem, &t->simulator, err));
+cleanup:
+    return st;
+}
+
+sked_status sked_target_open(const char *spec, const sked_problem *p, uint64_t seed, sked_target_run **out,
+                             sked_error *err)
+{
+    char name[64];
+    const size_t n = strcspn(spec, ":");
+    sked_status st = SKED_OK;
+    sked_target_run *t = sked_i_alloc_zero(1, sizeof *t);
+    if (t == NULL)
+        return sked_i_no_memory(err);
+    snprintf(name, sizeof name, "%.*s", (int)n, spec);
+    t->asked = p;
+    t->problem = *p;
+    if (p->devices <= 0) {
+        st = sked_i_fail(err, SKED_ERR_ARGUMENT, "a target measures schedules on devices: give their number");
+        goto cleanup;
+    }
+    SKED_TRY(find(name, &t->target, err));
+    const char *rest = spec[n] == ':' ? spec + n + 1 : "";
+    if (t->target->free_text && (t->argument = sked_i_strdup(rest)) == NULL) {
+        st = sked_i_no_memory(err);
+        goto cleanup;
+    }
+    SKED_TRY(parse_settings(t, t->target->free_text ? "" : rest, err));
+    if (t->target->open != NULL)
+        SKED_TRY(t->target->open(t, seed, err));
+    SKED_TRY(prepare(t, err));
+    *out = t;
+    return SKED_OK;
+cleanup:
+    sked_target_close(t);
+    return st;
+}
+
+void sked_target_close(sked_target_run *t)
+{
+    if (t == NULL)
+        return;
+    sked_simulator_destroy(t->simulator);
+    sked_graph_destroy(t->graph);
+    free(t->argument);
+    free(t->order);
+    free(t->start);
+    free(t);
+}
+
+double sked_target_work(const sked_target_run *t)
+{
+    return t->work;
+}
+
+typedef struct place {
+    double start;
+    int32_t rank, op;
+} place;
+
+static int by_start(const void *x, const void *y)
+{
+    const place *a = x, *b = y;
+    if (a->start != b->start)
+        return a->start < b->start ? -1 : 1;
+    return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+/* Ops by start; equal starts (zero durations) in the graph's topological order, so no cycle arises. */
+static sked_status order_by_start(const sked_graph *g, const sked_schedule *s, int32_t *order,
+                                  sked_error *err)
+{
+    place *places = sked_i_alloc(g->n_ops, sizeof *places);
+    if (places == NULL)
+        return sked_i_no_memory(err);
+    for (int32_t k = 0; k < g->n_ops; k++)
+        places[k] = (place){s->start[g->topo[k]], k, g->topo[k]};
+    qsort(places, (size_t)g->n_ops, sizeof *places, by_start);
+    for (int32_t k = 0; k < g->n_ops; k++)
+        order[k] = places[k].op;
+    free(places);
+    return SKED_OK;
+}
+
+sked_status sked_target_measure(sked_target_run *t, const sked_schedule *s, double *time, sked_error *err)
+{
+    const sked_graph *g = t->problem.graph;
+    if (s->ops != g->n_ops || s->devices != t->problem.devices || s->device == NULL)
+        return sked_i_fail(err, SKED_ERR_INVALID, "the schedule is for another graph or number of devices");
+    if (t->target->measure != NULL)
+        return t->target->measure(t, s, time, err);
+    const sked_status st = order_by_start(g, s, t->order, err);
+    if (st != SKED_OK)
+        return st;
+    double makespan;
+    sked_simulator_run(t->simulator, 1, s->device, t->order, true, &makespan, t->start);
+    if (isinf(makespan))
+        return sked_i_fail(err, SKED_ERR_INVALID, "the schedule's device orders contradict the graph");
+    *time = makespan;
+    return SKED_OK;
+}
+
+const sked_i_target sked_i_target_proxy = {
+    .info = {.name = "proxy",
+             .summary = "the simulator itself, with the durations and transfers the problem has"}};

@@ -14,7 +14,7 @@
 /* One instance: where it is, on which machine, and what is known of it. */
 typedef struct instance {
     char path[512];
-    char library[400]; /* op library as JSON text; "" = none */
+    char library[2600]; /* op library as JSON text; "" = none */
     int32_t devices;
     sked_objective objective;
     double reference;  /* best known; NAN: the lower bound is the reference */
@@ -166,27 +166,28 @@ static sked_status list_jobshop(const arguments *a, const char *name, instance *
 /* "MUL:2 ALU:1" and the kind of library into an op library: MUL and DIV take two steps, all else one. */
 static void write_library(const char *kind, const char *limits, char *out, size_t size)
 {
-    char types[300] = "", units[100] = "";
+    char types[2000] = "", units[400] = "";
     size_t used = 0, unit_used = 0;
     const bool pooled = strcmp(kind, "MUL_ALU") == 0;
+    bool divides = false; /* a library that names DIV itself */
     for (const char *s = limits; *s;) {
         const int name = (int)strcspn(s, ":"), all = (int)strcspn(s, " ");
-        const bool slow = name == 3 && (strncasecmp(s, "mul", 3) == 0 || strncasecmp(s, "div", 3) == 0);
+        const bool mul = name == 3 && strncasecmp(s, "mul", 3) == 0,
+                   div = name == 3 && strncasecmp(s, "div", 3) == 0;
         unit_used += (size_t)snprintf(units + unit_used, sizeof units - unit_used, "%s\"%.*s\":%.*s",
                                       unit_used ? "," : "", name, s, all - name - 1, s + name + 1);
-        if (!pooled || strncasecmp(s, "mul", 3) == 0)
+        if (!pooled || mul)
             used += (size_t)snprintf(types + used, sizeof types - used,
                                      "\"%.*s\":{\"duration\":%d,\"demand\":{\"%.*s\":1}},", name, s,
-                                     slow ? 2 : 1, name, s);
+                                     mul || div ? 2 : 1, name, s);
+        divides = divides || div;
         s += all;
         s += *s == ' ';
     }
-    snprintf(
-        out, size, "{\"types\":{%s%s},\"resources\":{%s}}", types,
-        pooled
-            ? "\"div\":{\"duration\":2,\"demand\":{\"ALU\":1}},\"*\":{\"duration\":1,\"demand\":{\"ALU\":1}}"
-            : "\"*\":{\"duration\":1}",
-        units);
+    const char *alu = pooled ? ",\"demand\":{\"ALU\":1}" : "";
+    if (!divides)
+        snprintf(types + used, sizeof types - used, "\"div\":{\"duration\":2%s},", alu);
+    snprintf(out, size, "{\"types\":{%s\"*\":{\"duration\":1%s}},\"resources\":{%s}}", types, alu, units);
 }
 
 static sked_status list_express(const arguments *a, const char *name, instance **out, int *count,

@@ -130,8 +130,17 @@ static sked_status bench_simulator(uint64_t seed, sked_error *err)
     return SKED_OK;
 }
 
-/* Loads a file in a child process: seconds, and its peak memory without what an empty child needs. */
-static sked_status time_load(const char *path, double *seconds, double *peak, sked_error *err)
+/* What a child process reports about its one task. */
+typedef struct outcome {
+    double status, seconds, peak; /* peak: memory it took beyond what it was born with */
+} outcome;
+
+/*
+ * Runs work in a child process, so that its memory is its own and this process stays small. Children are made
+ * before anything large is built here.
+ */
+static sked_status in_child(sked_status (*work)(void *data, sked_error *err), void *data, outcome *out,
+                            sked_error *err)
 {
     int channel[2];
     if (pipe(channel) != 0)
@@ -139,49 +148,71 @@ static sked_status time_load(const char *path, double *seconds, double *peak, sk
     fflush(stdout);
     const pid_t child = fork();
     if (child == 0) {
-        sked_graph *g = NULL;
         sked_error why = {0};
         struct rusage before, after;
         getrusage(RUSAGE_SELF, &before);
         const double begin = sked_clock();
-        const sked_status st = sked_graph_read(path, NULL, &g, &why);
-        double result[3] = {st, sked_clock() - begin, 0};
+        outcome mine = {.status = work(data, &why)};
+        mine.seconds = sked_clock() - begin;
         getrusage(RUSAGE_SELF, &after);
-        result[2] = 1024.0 * (double)(after.ru_maxrss - before.ru_maxrss);
-        const bool sent = write(channel[1], result, sizeof result) == sizeof result;
-        _exit(sent ? 0 : 1);
+        mine.peak = 1024.0 * (double)(after.ru_maxrss - before.ru_maxrss);
+        _exit(write(channel[1], &mine, sizeof mine) == sizeof mine ? 0 : 1);
     }
-    double result[3] = {SKED_ERR_IO, 0, 0};
     close(channel[1]);
-    const bool arrived = child > 0 && read(channel[0], result, sizeof result) == sizeof result;
+    const bool arrived = child > 0 && read(channel[0], out, sizeof *out) == sizeof *out;
     close(channel[0]);
     if (child > 0)
         waitpid(child, NULL, 0);
-    if (!arrived || result[0] != SKED_OK)
-        return fail(err, arrived ? (sked_status)result[0] : SKED_ERR_IO, "%s: cannot be loaded", path);
-    *seconds = result[1];
-    *peak = result[2];
+    if (!arrived || out->status != SKED_OK)
+        return fail(err, arrived ? (sked_status)out->status : SKED_ERR_IO,
+                    "a file of the suite cannot be written or read");
     return SKED_OK;
+}
+
+typedef struct sample {
+    char path[512];
+    int32_t nodes;
+    uint64_t seed;
+} sample;
+
+static sked_status write_sample(void *data, sked_error *err)
+{
+    const sample *s = data;
+    sked_graph *g = NULL;
+    sked_status st = make_layered(s->nodes, s->seed, &g, err);
+    if (st == SKED_OK)
+        st = sked_graph_write(g, s->path, NULL, err);
+    sked_graph_destroy(g);
+    return st;
+}
+
+static sked_status read_sample(void *data, sked_error *err)
+{
+    const sample *s = data;
+    sked_graph *g = NULL;
+    return sked_graph_read(s->path, NULL, &g,
+                           err); /* the process ends: nothing is freed, nothing timed for it */
 }
 
 static sked_status bench_format(const char *folder, const char *extension, int32_t nodes, uint64_t seed,
                                 sked_error *err)
 {
-    char path[512];
+    sample s = {.nodes = nodes, .seed = seed};
     struct stat info = {0};
-    sked_graph *g = NULL;
-    double seconds = 0, peak = 0;
-    snprintf(path, sizeof path, "%s/graph%s", folder, extension);
-    sked_status st = make_layered(nodes, seed, &g, err);
+    outcome best = {.seconds = INFINITY}, once;
+    snprintf(s.path, sizeof s.path, "%s/graph%s", folder, extension);
+    sked_status st = in_child(write_sample, &s, &once, err);
+    if (st == SKED_OK && stat(s.path, &info) != 0)
+        st = fail(err, SKED_ERR_IO, "%s: cannot be found", s.path);
+    for (int k = 0; st == SKED_OK && k < 3; k++) {
+        st = in_child(read_sample, &s, &once, err);
+        best = once.seconds < best.seconds ? once : best;
+    }
+    const double size = (double)info.st_size;
     if (st == SKED_OK)
-        st = sked_graph_write(g, path, NULL, err);
-    sked_graph_destroy(g);
-    if (st == SKED_OK && stat(path, &info) == 0)
-        st = time_load(path, &seconds, &peak, err);
-    if (st == SKED_OK)
-        printf("%10s %10d %10.2f %10.4f %10.1f %16.2f\n", extension, (int)nodes, 1e-6 * (double)info.st_size,
-               seconds, 1e-6 * (double)info.st_size / seconds, peak / (double)info.st_size);
-    unlink(path);
+        printf("%10s %10d %10.2f %10.4f %10.1f %16.2f\n", extension, (int)nodes, 1e-6 * size, best.seconds,
+               1e-6 * size / best.seconds, best.peak / size);
+    unlink(s.path);
     return st;
 }
 
@@ -190,7 +221,8 @@ static sked_status bench_formats(uint64_t seed, sked_error *err)
     char folder[] = "/tmp/sked-bench-XXXXXX";
     if (mkdtemp(folder) == NULL)
         return fail(err, SKED_ERR_IO, "cannot create a temporary folder");
-    printf("\nloading (must: native 1 M ops at 50 MB/s in less than 8 x the file; 10,000 ops well under a "
+    printf("\nloading, best of 3 (must: native 1 M ops at 50 MB/s in less than 8 x the file; 10,000 ops well "
+           "under a "
            "second)\n");
     printf("%10s %10s %10s %10s %10s %16s\n", "format", "ops", "MB", "seconds", "MB/s", "memory / file");
     static const struct {
@@ -279,11 +311,11 @@ sked_status bench_scale(arguments *a, sked_error *err)
 {
     const uint64_t seed = a->seed.given ? (uint64_t)a->seed.number : 0;
     print_machine(a);
-    sked_status st = bench_list(seed, err);
+    sked_status st = bench_formats(seed, err);
+    if (st == SKED_OK)
+        st = bench_list(seed, err);
     if (st == SKED_OK)
         st = bench_simulator(seed, err);
-    if (st == SKED_OK)
-        st = bench_formats(seed, err);
     if (st == SKED_OK)
         st = bench_gaps(a, err);
     return st;

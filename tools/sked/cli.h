@@ -11,6 +11,7 @@
 /* ---------------------------------------------------------------- commands: the only list */
 #define COMMAND_LIST(X)                                                                                     \
     X(schedule, "GRAPH", 1, 1, "find a good schedule of a graph on a machine")                              \
+    X(robust, "GRAPH", 1, 1, "many candidates, the proxy keeps the best, a target picks the winner")        \
     X(check, "GRAPH SCHEDULE", 2, 2, "validate a schedule independently: exit 0, or 8 and the broken rule") \
     X(generate, "FAMILY", 1, 1, "make graphs of a named family")                                            \
     X(convert, "IN OUT", 2, 2, "turn a graph file into another format")                                     \
@@ -31,15 +32,16 @@ enum {
 
 /* ---------------------------------------------------------------- options: the only list */
 /* Groups of commands that share options. */
-#define ON_GRAPH   (ON(schedule) | ON(check) | ON(info) | ON(convert))
+#define ON_GRAPH   (ON(schedule) | ON(robust) | ON(check) | ON(info) | ON(convert))
 #define ON_MACHINE (ON(schedule) | ON(check) | ON(info) | ON(convert))
-#define ON_SHOW    (ON(schedule) | ON(check) | ON(info) | ON(bench) | ON(methods) | ON(formats) | ON(targets))
+#define ON_SHOW \
+    (ON(schedule) | ON(robust) | ON(check) | ON(info) | ON(bench) | ON(methods) | ON(formats) | ON(targets))
 
 /* field, kind, long name, value, least, most, commands, help */
 #define OPTION_LIST(X)                                                                                       \
-    X(devices, INT, "devices", "N", 1, 1000000, ON(schedule) | ON(info) | ON(convert),                       \
+    X(devices, INT, "devices", "N", 1, 1000000, ON(schedule) | ON(robust) | ON(info) | ON(convert),          \
       "run on N identical devices, one op at a time each")                                                   \
-    X(method, TEXT, "method", "M", 0, 0, ON(schedule) | ON(bench),                                           \
+    X(method, TEXT, "method", "M", 0, 0, ON(schedule) | ON(robust) | ON(bench),                              \
       "scheduling method (default auto; see `sked methods`)")                                                \
     X(objective, TEXT, "objective", "O", 0, 0, ON(schedule) | ON(info) | ON(convert),                        \
       "what to minimise: makespan, resource, memory, cost or ii (default makespan)")                         \
@@ -48,9 +50,9 @@ enum {
       "initiation interval of a pipelined loop; auto searches the smallest")                                 \
     X(alpha, REAL, "alpha", "A", 0, 1e300, ON(schedule) | ON(info) | ON(convert),                            \
       "weight of communication in objective cost (default 1)")                                               \
-    X(latency, REAL, "latency", "L", 0, 1e300, ON_MACHINE,                                                   \
+    X(latency, REAL, "latency", "L", 0, 1e300, ON_MACHINE | ON(robust),                                      \
       "time added to an edge between different devices")                                                     \
-    X(bandwidth, REAL, "bandwidth", "B", 1e-300, 1e300, ON_MACHINE,                                          \
+    X(bandwidth, REAL, "bandwidth", "B", 1e-300, 1e300, ON_MACHINE | ON(robust),                             \
       "bytes per time unit between different devices (default: free)")                                       \
     X(capacity, LIST, "capacity", "NAME=K", 0, 0, ON_MACHINE, "capacity of a resource (repeat for several)") \
     X(resources, TEXT, "resources", "MODEL.xml", 0, 0, ON_GRAPH, "resource model of a GraphML loop")         \
@@ -62,19 +64,23 @@ enum {
     X(start, TEXT, "start", "SCHEDULE", 0, 0, ON(schedule), "schedule file to start from")                   \
     X(fix, TEXT, "fix", "FILE", 0, 0, ON(schedule) | ON(check),                                              \
       "devices and starts that must be kept, by op")                                                         \
-    X(candidates, INT, "candidates", "K", 1, 1000000, ON(schedule),                                          \
+    X(candidates, INT, "candidates", "K", 1, 1000000, ON(schedule) | ON(robust),                             \
       "number of different schedules to produce")                                                            \
-    X(top, INT, "top", "k", 1, 1000000, ON(schedule), "keep the best k of the candidates")                   \
-    X(min_distance, REAL, "min-distance", "P", 0, 100, ON(schedule),                                         \
+    X(top, INT, "top", "k", 1, 1000000, ON(schedule) | ON(robust), "keep the best k of the candidates")      \
+    X(min_distance, REAL, "min-distance", "P", 0, 100, ON(schedule) | ON(robust),                            \
       "least distance (GED, percent) between two kept candidates")                                           \
-    X(time_limit, REAL, "time-limit", "S", 0, 1e9, ON(schedule) | ON(bench), "seconds to spend (default 5)") \
+    X(time_limit, REAL, "time-limit", "S", 0, 1e9, ON(schedule) | ON(robust) | ON(bench),                    \
+      "seconds to spend (default 5)")                                                                        \
     X(iterations, INT, "iterations", "N", 1, 9e15, ON(schedule),                                             \
       "limit in the method's own unit, beside the time")                                                     \
-    X(seed, INT, "seed", "N", 0, 9e15, ON(schedule) | ON(generate) | ON(bench), "random seed (default 0)")   \
-    X(threads, INT, "threads", "N", 1, 1024, ON(schedule) | ON(bench), "threads to use (default 1)")         \
+    X(seed, INT, "seed", "N", 0, 9e15, ON(schedule) | ON(robust) | ON(generate) | ON(bench),                 \
+      "random seed (default 0)")                                                                             \
+    X(threads, INT, "threads", "N", 1, 1024, ON(schedule) | ON(robust) | ON(bench),                          \
+      "threads to use (default 1)")                                                                          \
     X(backend, TEXT, "backend", "cpu|cuda", 0, 0, ON(schedule), "where to compute (default cpu)")            \
-    X(set, LIST, "set", "KEY=VALUE", 0, 0, ON(schedule) | ON(generate),                                      \
+    X(set, LIST, "set", "KEY=VALUE", 0, 0, ON(schedule) | ON(robust) | ON(generate),                         \
       "option of the method or family (repeat for several; see `sked methods M`)")                           \
+    X(target, TEXT, "target", "T", 0, 0, ON(robust), "what measures the candidates (see `sked targets`)")    \
     X(nodes, INT, "nodes", "N", 0, 100000000, ON(generate), "number of ops")                                 \
     X(count, INT, "count", "K", 1, 10000000, ON(generate), "number of graphs; seeds count up from --seed")   \
     X(duration, TEXT, "duration", "DIST", 0, 0, ON(generate), "distribution of durations")                   \
@@ -88,10 +94,11 @@ enum {
     X(sample, INT, "sample", "N", 1, 1000000, ON(bench), "take every N-th instance only")                    \
     X(only, TEXT, "only", "SET", 0, 0, ON(bench), "run one set of the suite only")                           \
     X(list, FLAG, "list", "", 0, 0, ON(bench), "print every instance, not only the row of its set")          \
-    X(output, LIST, "output", "FILE", 0, 0, ON(schedule) | ON(generate),                                     \
+    X(output, LIST, "output", "FILE", 0, 0, ON(schedule) | ON(robust) | ON(generate),                        \
       "write a file (-o; repeat for several): the extension picks the writer, - is standard output")         \
     X(json, FLAG, "json", "", 0, 0, ON_SHOW, "print one JSON object instead of text")                        \
-    X(quiet, FLAG, "quiet", "", 0, 0, ON(schedule) | ON(bench) | ON(generate), "no progress, no warnings")   \
+    X(quiet, FLAG, "quiet", "", 0, 0, ON(schedule) | ON(robust) | ON(bench) | ON(generate),                  \
+      "no progress, no warnings")                                                                            \
     X(man, FLAG, "man", "", 0, 0, ON(help), "print the manual page (troff)")                                 \
     X(completion, FLAG, "completion", "", 0, 0, ON(help), "print the bash completion script")
 

@@ -17,6 +17,12 @@ static const struct {
          "sked schedule graph.stg --devices 8 --time-limit 1 -o plan.json -o plan.svg -o plan.html\n"
          "sked schedule hal.dot --library lib.json --json\n"
          "sked schedule loop.graphml --objective ii"},
+    [COMMAND_robust] =
+        {"Gathers --candidates schedules, keeps the --top best by the proxy, lets the target measure those "
+         "and returns the "
+         "best one there. Without --method a table compares all methods that give candidates.",
+         "sked robust net.json --devices 4 --target bandwidth\n"
+         "sked robust net.json --devices 4 --method brkga --target 'command:./measure.sh' -o best.json"},
     [COMMAND_check] =
         {"Judges SCHEDULE against GRAPH from the problem's definition alone. Give the machine's transfer "
          "costs and "

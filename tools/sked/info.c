@@ -18,6 +18,7 @@ static void print_json(const setup *s, const sked_graph_info *g, double bound, c
     json_number(&j, "types", g->types);
     json_number(&j, "depth", g->depth);
     json_number(&j, "width", g->width);
+    json_bool(&j, "width_exact", g->width_exact);
     json_number(&j, "work", g->work);
     json_number(&j, "critical_path", g->critical_path);
     json_number(&j, "memory", g->memory);
@@ -50,7 +51,8 @@ static void print_text(const setup *s, const sked_graph_info *g, double bound, c
         printf(", %lld loop-carried", (long long)g->carried_edges);
     if (g->redundant_edges >= 0)
         printf(", %lld implied by others", (long long)g->redundant_edges);
-    printf("\n  depth          %d\n  width          %d or more\n", (int)g->depth, (int)g->width);
+    printf("\n  depth          %d\n  width          %d%s\n", (int)g->depth, (int)g->width,
+           g->width_exact ? "" : " or more");
     printf("  work           %s\n", human(g->work, x, sizeof x));
     printf("  critical path  %s", human(g->critical_path, x, sizeof x));
     if (g->critical_path > 0)

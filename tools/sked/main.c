@@ -29,7 +29,7 @@ static sked_status run_command(int argc, char **argv, sked_error *err)
     }
     if (st == SKED_OK)
         st = finish_output(err);
-    if (st != SKED_OK)
+    if (st != SKED_OK && sked_dist_rank() == 0)
         fprintf(stderr, "sked: %s\n", err->message[0] ? err->message : sked_status_text(st));
     return st;
 }

@@ -212,14 +212,14 @@ sked_status run_schedule(arguments *a, sked_error *err)
         st = check_outputs(a, err);
     if (st == SKED_OK)
         st = load_problem(a, a->operand[0], &s, err);
-    if (st == SKED_OK)
-        warn_about(a, &s);
     if (st == SKED_OK && a->start.given)
         st = sked_schedule_read(a->start.text, s.graph, &start, err);
     opt.start = start;
     if (st == SKED_OK)
         st = sked_method_run(a->method.given ? a->method.text : "auto", &s.problem, &opt, &r, err);
     end_progress();
+    if (st == SKED_OK)
+        warn_about(a, &s);
     if (s.graph != NULL)
         st = sked_dist_best(&s.problem, st, &r, err);
     if (st == SKED_OK && sked_dist_rank() == 0)

@@ -128,6 +128,9 @@ sked_status run_targets(arguments *a, sked_error *err)
         const sked_target *t = sked_target_at(i);
         if (!a->json.given) {
             printf("%-12s %s\n", t->name, t->summary);
+            for (int k = 0; k < t->n_options; k++)
+                printf("  %-16s %s (default %s)\n", t->options[k].name, t->options[k].help,
+                       t->options[k].preset);
             continue;
         }
         json_open(&j, NULL, '{');

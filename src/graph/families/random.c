@@ -75,7 +75,7 @@ cleanup:
 enum { ER_P };
 static const sked_option er_options[] = {
     {"p", SKED_OPTION_REAL, "0.05", 0, 1, NULL,
-     "probability of each edge; not given and over 1000 ops: 8/nodes where that is less"},
+     "probability of each edge; not given and over 1000 ops: 8/(nodes - 1) where that is less"},
 };
 
 static sked_status lay_out_er(sked_i_plan *p, sked_error *err)

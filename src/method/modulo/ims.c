@@ -20,6 +20,7 @@ sked_status sked_i_ims_create(const sked_i_loop *loop, sked_i_ims **out, sked_er
     SKED_NEW0(m->device, loop->n);
     SKED_NEW(m->order, loop->n);
     SKED_NEW(m->rank, loop->n);
+    SKED_NEW(m->toll, loop->n);
     SKED_NEW(m->heap, loop->n);
     SKED_NEW(m->sort, loop->n);
     *out = m;
@@ -39,6 +40,7 @@ void sked_i_ims_destroy(sked_i_ims *m)
     free(m->device);
     free(m->order);
     free(m->rank);
+    free(m->toll);
     free(m->heap);
     free(m->sort);
     free(m);
@@ -186,6 +188,53 @@ static int32_t device_range(const sked_i_ims *m, int32_t i, int32_t *first)
     return loop->duration[i] > 0 || loop->transfer != NULL ? loop->devices : 1;
 }
 
+/* How many ops like i the tightest of its pools takes at once. */
+static int64_t lanes_of(const sked_i_loop *loop, int32_t i)
+{
+    int64_t lanes = sked_i_loop_on_device(loop, i) ? 1 : SKED_I_FAR;
+    for (int64_t u = loop->use_ptr[i]; u < loop->use_ptr[i + 1]; u++) {
+        const int64_t fits = loop->room[loop->use[u].pool] / loop->use[u].amount;
+        lanes = fits < lanes ? fits : lanes;
+    }
+    return lanes;
+}
+
+/*
+ * A pool of `lanes` is full without gaps when ops of one length stand end to end through all its turns:
+ * at the multiples of the length, folded. From folded time `at`, the wait for the next of them.
+ */
+static int64_t wait_for_multiple(int64_t at, int64_t length, int64_t lanes, int64_t ii)
+{
+    int64_t best = ii - at;
+    for (int64_t k = 0; k < lanes && k < length; k++) {
+        const int64_t over = (at + k * ii) % length, wait = over > 0 ? length - over : 0;
+        if (at + wait + k * ii + length <= lanes * ii && wait < best)
+            best = wait;
+    }
+    return best;
+}
+
+/* Like sked_i_table_fit; when aligned, on those multiples where one is free. */
+static int64_t fit(const sked_i_ims *m, int32_t i, int32_t device, int64_t early)
+{
+    const int64_t length = m->loop->duration[i], ii = m->frame->ii;
+    const int64_t first = sked_i_table_fit(m->table, i, device, early);
+    if (!m->aligned || length < 2 || first < 0 || length > ii)
+        return first;
+    const int64_t lanes = lanes_of(m->loop, i);
+    for (int64_t delay = first; delay < ii && lanes < length && lanes < 64;) {
+        const int64_t wait = wait_for_multiple((early + delay) % ii, length, lanes, ii);
+        if (wait == 0)
+            return delay;
+        const int64_t more =
+            delay + wait < ii ? sked_i_table_fit(m->table, i, device, early + delay + wait) : -1;
+        if (more < 0)
+            break;
+        delay += wait + more;
+    }
+    return first;
+}
+
 /* First free slot over all devices within one interval and the window; false: none. */
 static bool find_slot(const sked_i_ims *m, int32_t i, int32_t *device, int64_t *start)
 {
@@ -196,7 +245,7 @@ static bool find_slot(const sked_i_ims *m, int32_t i, int32_t *device, int64_t *
         const int64_t early = earliest(m, i, d);
         if (early > m->frame->hi[i] || (found && early >= *start))
             continue;
-        const int64_t delay = sked_i_table_fit(m->table, i, d, early);
+        const int64_t delay = fit(m, i, d, early);
         if (delay < 0 || early + delay > m->frame->hi[i] || (found && early + delay >= *start))
             continue;
         *start = early + delay;
@@ -209,14 +258,10 @@ static bool find_slot(const sked_i_ims *m, int32_t i, int32_t *device, int64_t *
 }
 
 /* Where to go by force: the earliest time, or one past the last try; wraps in a bounded window. */
-static int64_t forced_start(const sked_i_ims *m, int32_t i, int64_t early, sked_i_rng *rng)
+static int64_t forced_start(const sked_i_ims *m, int32_t i, int64_t early)
 {
     const int64_t lo = m->frame->lo[i], hi = m->frame->hi[i];
     const int64_t from = early <= hi ? early : lo;
-    if (rng != NULL && sked_i_rng_below(rng, 4) == 0) {
-        const int64_t width = hi - from + 1 < m->frame->ii ? hi - from + 1 : m->frame->ii;
-        return from + (int64_t)sked_i_rng_below(rng, (uint64_t)width);
-    }
     const int64_t t = m->last[i] < from ? from : m->last[i] + 1;
     return t <= hi ? t : from;
 }
@@ -260,18 +305,67 @@ static void eject_broken(sked_i_ims *m, int32_t i)
     }
 }
 
+/* Tolls of placed neighbours whose edges i at `start` would break. */
+static double broken_toll(const sked_i_ims *m, int32_t i, int32_t device, int64_t start)
+{
+    const sked_graph *g = m->loop->g;
+    double sum = 0;
+    for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
+        const int32_t to = g->edge_to[e];
+        if (to != i && m->start[to] >= 0 &&
+            m->start[to] < start + m->frame->weight[e] + crossing(m, e, device, m->device[to]))
+            sum += m->toll[to];
+    }
+    for (int64_t k = g->pred_ptr[i]; k < g->pred_ptr[i + 1]; k++) {
+        const int32_t from = g->pred_op[k];
+        const int64_t e = g->pred_edge[k];
+        if (from != i && m->start[from] >= 0 &&
+            start < m->start[from] + m->frame->weight[e] + crossing(m, e, m->device[from], device))
+            sum += m->toll[from];
+    }
+    return sum;
+}
+
+/* The cheapest of a number of random places in the window, one interval from the earliest at most. */
+static void cheapest_place(sked_i_ims *m, int32_t i, sked_i_rng *rng, int32_t *device, int64_t *start)
+{
+    enum { places = 16 };
+    int32_t first;
+    const int32_t count = device_range(m, i, &first);
+    const int64_t early = earliest(m, i, first), lo = m->frame->lo[i], hi = m->frame->hi[i];
+    const int64_t from = early <= hi ? early : lo;
+    const int64_t to = hi - lo < from - lo + m->frame->ii ? hi : from + m->frame->ii - 1;
+    double best = INFINITY;
+    m->toll[i] += m->toll[i] < 1000000;
+    for (int k = 0; k < places; k++) {
+        /* half of them keep the edges of the ops before it */
+        const int64_t begin = k % 2 ? from : lo;
+        const int64_t t = k == 0 ? from : begin + (int64_t)sked_i_rng_below(rng, (uint64_t)(to - begin + 1));
+        const int32_t d = first + (int32_t)sked_i_rng_below(rng, (uint64_t)count);
+        const double toll = broken_toll(m, i, d, t) + sked_i_table_toll(m->table, i, d, t, m->start, m->toll);
+        if (toll < best) {
+            best = toll;
+            *start = t;
+            *device = d;
+        }
+    }
+}
+
 static bool place(sked_i_ims *m, int32_t i, sked_i_rng *rng)
 {
     int32_t device = 0;
-    int64_t start = 0;
+    int64_t start = 0, early;
     if (!find_slot(m, i, &device, &start)) {
-        int64_t early;
-        device = forced_device(m, i, &early);
-        start = forced_start(m, i, early, rng);
+        if (rng != NULL) {
+            cheapest_place(m, i, rng, &device, &start);
+        } else {
+            device = forced_device(m, i, &early);
+            start = forced_start(m, i, early);
+            m->last[i] = start;
+        }
         if (start > latest_start)
             return false;
-        m->last[i] = start;
-        for (int32_t b; (b = sked_i_table_blocker(m->table, i, device, start, m->start, m->rank)) >= 0;)
+        for (int32_t b; (b = sked_i_table_blocker(m->table, i, device, start, m->start, m->toll)) >= 0;)
             eject(m, b);
     }
     put(m, i, device, start);
@@ -287,6 +381,7 @@ bool sked_i_ims_run(sked_i_ims *m, const sked_i_frame *f, int64_t budget, sked_i
     sked_i_table_clear(m->table, f->ii);
     for (int32_t i = 0; i < m->loop->n; i++) {
         m->start[i] = m->last[i] = -1;
+        m->toll[i] = rng != NULL ? 1 : m->loop->n - m->rank[i];
         m->heap[m->heaped++] = i; /* ranks in order are a heap */
     }
     for (int64_t step = 0; m->heaped > 0; step++)
@@ -316,13 +411,15 @@ static void sort_ops(sked_i_ims *m, bool backward)
 }
 
 /* Moves every op to its earliest slot on its device; true when something moved. */
-static bool move_left(sked_i_ims *m)
+static bool move_left(sked_i_ims *m, const sked_i_limit *limit)
 {
     bool moved = false;
     sort_ops(m, false);
     for (int32_t k = 0; k < m->loop->n; k++) {
         const int32_t i = m->sort[k].op;
         const int64_t was = m->start[i];
+        if ((k & 255) == 255 && sked_i_limit_reached(limit))
+            return false;
         take(m, i);
         const int64_t early = earliest(m, i, m->device[i]);
         const int64_t delay = sked_i_table_fit(m->table, i, m->device[i], early);
@@ -334,12 +431,14 @@ static bool move_left(sked_i_ims *m)
 }
 
 /* Moves every op to its latest slot that ends by `length`. */
-static void move_right(sked_i_ims *m, int64_t length)
+static void move_right(sked_i_ims *m, int64_t length, const sked_i_limit *limit)
 {
     sort_ops(m, true);
     for (int32_t k = 0; k < m->loop->n; k++) {
         const int32_t i = m->sort[k].op;
         const int64_t was = m->start[i];
+        if ((k & 255) == 255 && sked_i_limit_reached(limit))
+            return;
         take(m, i);
         int64_t late = latest(m, i);
         late = length - m->loop->duration[i] < late ? length - m->loop->duration[i] : late;
@@ -348,17 +447,60 @@ static void move_right(sked_i_ims *m, int64_t length)
     }
 }
 
-void sked_i_ims_compact(sked_i_ims *m, bool both)
+void sked_i_ims_compact(sked_i_ims *m, bool both, const sked_i_limit *limit)
 {
     enum { rounds = 8 };
     int64_t length = SKED_I_FAR;
     for (int round = 0; round < rounds && !m->table->failed; round++) {
-        for (int pass = 0; pass < rounds && move_left(m); pass++)
+        for (int pass = 0; pass < rounds && move_left(m, limit); pass++)
             continue;
         const int64_t now = sked_i_ims_length(m);
         if (now >= length || !both || now == m->frame->path || round + 1 == rounds)
             break;
         length = now;
-        move_right(m, length);
+        move_right(m, length, limit);
     }
+}
+
+void sked_i_ims_load(sked_i_ims *m, const sked_i_frame *f, const int64_t *start, const int32_t *device)
+{
+    m->frame = f;
+    sked_i_table_clear(m->table, f->ii);
+    for (int32_t i = 0; i < m->loop->n; i++)
+        put(m, i, device != NULL ? device[i] : 0, start[i]);
+}
+
+/* Do the edges hold with the devices chosen? Only transfers can break them here. */
+static bool edges_hold(const sked_i_ims *m)
+{
+    const sked_graph *g = m->loop->g;
+    for (int64_t e = 0; e < g->n_edges; e++) {
+        const int32_t i = g->edge_from[e], j = g->edge_to[e];
+        if (m->start[j] < m->start[i] + m->frame->weight[e] + crossing(m, e, m->device[i], m->device[j]))
+            return false;
+    }
+    return true;
+}
+
+bool sked_i_ims_assign(sked_i_ims *m, const sked_i_frame *f, const int64_t *start)
+{
+    m->frame = f;
+    sked_i_table_clear(m->table, f->ii);
+    for (int32_t i = 0; i < m->loop->n; i++) { /* fixed devices first, then by folded start */
+        int32_t first;
+        const bool fixed = device_range(m, i, &first) == 1;
+        m->sort[i] = (sked_i_keyed){fixed ? 1 : -(double)(start[i] % f->ii), i};
+    }
+    qsort(m->sort, (size_t)m->loop->n, sizeof *m->sort, by_key);
+    for (int32_t k = 0; k < m->loop->n; k++) {
+        const int32_t i = m->sort[k].op;
+        int32_t d;
+        const int32_t count = device_range(m, i, &d), last = d + count;
+        while (d < last && sked_i_table_fit(m->table, i, d, start[i]) != 0)
+            d++;
+        if (d == last || m->table->failed)
+            return false;
+        put(m, i, d, start[i]);
+    }
+    return edges_hold(m);
 }

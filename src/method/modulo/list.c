@@ -5,8 +5,6 @@
  */
 #include "method/modulo/modulo.h"
 
-#include <stdio.h>
-
 enum { OPTION_PRIORITY, OPTION_BUDGET, OPTION_TRIES, OPTION_COMPACT };
 
 static const sked_option options[] = {
@@ -21,9 +19,10 @@ static const sked_option options[] = {
 
 typedef struct lister {
     sked_i_run *run;
-    sked_i_loop *loop;
+    const sked_i_loop *loop;
     sked_i_frame *frame;
     sked_i_ims *ims;
+    sked_i_list_settings set;
     sked_i_rng rng;
     double growth; /* of the budget, for intervals that are tried again */
 } lister;
@@ -31,14 +30,13 @@ typedef struct lister {
 /* All tries at one interval; true when the engine holds a schedule. */
 static bool try_interval(lister *l, int64_t ii)
 {
-    const double *setting = l->run->setting;
-    const int tries = (int)setting[OPTION_TRIES];
-    const int64_t budget = (int64_t)fmin(1e15, ceil(l->growth * setting[OPTION_BUDGET] * (l->loop->n + 1.0)));
+    const int64_t budget = (int64_t)fmin(1e15, ceil(l->growth * l->set.budget * (l->loop->n + 1.0)));
     if (!sked_i_frame_set(l->loop, l->frame, ii, SKED_I_FAR))
         return false;
-    for (int k = 0; k < tries; k++) {
-        const int kind = ((int)setting[OPTION_PRIORITY] + k) % 4;
+    for (int k = 0; k < l->set.tries; k++) {
+        const int kind = (l->set.priority + k) % 4;
         const double noise = k < 4 && l->growth == 1 ? 0 : 0.3;
+        l->ims->aligned = k % 2 == 1;
         sked_i_ims_order(l->ims, l->frame, kind, noise, &l->rng);
         if (sked_i_ims_run(l->ims, l->frame, budget, noise > 0 ? &l->rng : NULL, &l->run->limit))
             return true;
@@ -51,11 +49,12 @@ static bool try_interval(lister *l, int64_t ii)
 /* Hands over what the engine holds. */
 static sked_status deliver(lister *l, sked_error *err)
 {
-    if (l->run->setting[OPTION_COMPACT] != 0)
-        sked_i_ims_compact(l->ims, true);
+    if (l->set.compact)
+        sked_i_ims_compact(l->ims, true, &l->run->limit);
     if (l->ims->table->failed)
         return sked_i_no_memory(err);
     l->run->evaluations++;
+    sked_i_frame_note(l->loop, l->frame, l->run, l->frame->path);
     return sked_i_loop_offer(l->loop, l->run, l->frame->ii, l->ims->start, l->ims->device, err);
 }
 
@@ -85,6 +84,25 @@ static sked_status run_given(lister *l, int64_t ii, sked_error *err)
 }
 
 /*
+ * One iteration after the other, each as short as list scheduling makes it: no folding, so no ejections, and
+ * close to the bound where resources decide and the loop is large.
+ */
+static sked_status offer_plain(lister *l, int64_t *ii, sked_error *err)
+{
+    if (!sked_i_frame_set(l->loop, l->frame, l->loop->max_ii, SKED_I_FAR))
+        return SKED_OK;
+    sked_i_ims_order(l->ims, l->frame, l->set.priority, 0, NULL);
+    if (!sked_i_ims_run(l->ims, l->frame, 2 * (int64_t)l->loop->n + 1, NULL, &l->run->limit))
+        return l->ims->table->failed ? sked_i_no_memory(err) : SKED_OK;
+    const int64_t plain = sked_i_loop_plain_ii(l->loop, l->ims->start, l->ims->device);
+    if (plain >= *ii)
+        return SKED_OK;
+    l->run->evaluations++;
+    *ii = plain;
+    return sked_i_loop_offer(l->loop, l->run, plain, l->ims->start, l->ims->device, err);
+}
+
+/*
  * Upward from the bound: one by one at first, then in growing steps, then back by halves into the last
  * step, so that a far away interval takes few tries.
  */
@@ -93,6 +111,8 @@ static sked_status run_upward(lister *l, sked_error *err)
     enum { one_by_one = 64 };
     int64_t ii = l->loop->min_ii, failed = ii - 1, best = l->loop->max_ii;
     sked_status st = offer_serial(l, err);
+    if (st == SKED_OK)
+        st = offer_plain(l, &best, err);
     while (st == SKED_OK && failed + 1 < best + (l->run->n_kept == 0)) {
         sked_i_run_progress(l->run, "modulo scheduling");
         if (try_interval(l, ii)) {
@@ -112,24 +132,36 @@ static sked_status run_upward(lister *l, sked_error *err)
     return st;
 }
 
+sked_status sked_i_list_upward(sked_i_run *run, const sked_i_loop *loop, sked_i_frame *frame, sked_i_ims *ims,
+                               const sked_i_list_settings *set, sked_error *err)
+{
+    lister l = {.run = run, .loop = loop, .frame = frame, .ims = ims, .set = *set, .growth = 1};
+    sked_i_rng_seed(&l.rng, run->options->seed, 0);
+    if (!loop->pipelined)
+        return run_given(&l, loop->max_ii, err);
+    return run->problem->ii > 0 ? run_given(&l, (int64_t)run->problem->ii, err) : run_upward(&l, err);
+}
+
 static sked_status run_list(sked_i_run *run, sked_error *err)
 {
     sked_status st = SKED_OK;
-    lister l = {.run = run, .growth = 1};
-    sked_i_rng_seed(&l.rng, run->options->seed, 0);
-    SKED_TRY(sked_i_loop_create(run->problem, &l.loop, err));
-    SKED_TRY(sked_i_frame_create(l.loop, &l.frame, err));
-    SKED_TRY(sked_i_ims_create(l.loop, &l.ims, err));
-    if (!l.loop->pipelined)
-        SKED_TRY(run_given(&l, l.loop->max_ii, err));
-    else if (run->problem->ii > 0)
-        SKED_TRY(run_given(&l, (int64_t)run->problem->ii, err));
-    else
-        SKED_TRY(run_upward(&l, err));
+    sked_i_loop *loop = NULL;
+    sked_i_frame *frame = NULL;
+    sked_i_ims *ims = NULL;
+    const sked_i_list_settings set = {
+        .priority = (int)run->setting[OPTION_PRIORITY],
+        .budget = run->setting[OPTION_BUDGET],
+        .tries = (int)run->setting[OPTION_TRIES],
+        .compact = run->setting[OPTION_COMPACT] != 0,
+    };
+    SKED_TRY(sked_i_loop_create(run->problem, &loop, err));
+    SKED_TRY(sked_i_frame_create(loop, &frame, err));
+    SKED_TRY(sked_i_ims_create(loop, &ims, err));
+    SKED_TRY(sked_i_list_upward(run, loop, frame, ims, &set, err));
 cleanup:
-    sked_i_ims_destroy(l.ims);
-    sked_i_frame_destroy(l.frame);
-    sked_i_loop_destroy(l.loop);
+    sked_i_ims_destroy(ims);
+    sked_i_frame_destroy(frame);
+    sked_i_loop_destroy(loop);
     return st;
 }
 

@@ -113,6 +113,25 @@ cleanup:
     return st;
 }
 
+int64_t sked_i_loop_plain_ii(const sked_i_loop *loop, const int64_t *start, const int32_t *device)
+{
+    const sked_graph *g = loop->g;
+    int64_t ii = loop->min_ii;
+    for (int32_t i = 0; i < loop->n; i++)
+        if (start[i] + loop->duration[i] > ii)
+            ii = start[i] + loop->duration[i];
+    for (int64_t e = 0; loop->pipelined && e < g->n_edges; e++) {
+        const int32_t from = g->edge_from[e], to = g->edge_to[e];
+        if (g->edge_distance[e] == 0)
+            continue;
+        const bool crosses = device != NULL && loop->transfer != NULL && device[from] != device[to];
+        const int64_t late = start[from] + loop->lag[e] + (crosses ? loop->transfer[e] : 0) - start[to];
+        const int64_t need = late > 0 ? (late - 1) / g->edge_distance[e] + 1 : 0;
+        ii = need > ii ? need : ii;
+    }
+    return ii;
+}
+
 /* One op after the other; its length is an interval that always works where each op fits alone. */
 static sked_status make_serial(sked_i_loop *loop, sked_error *err)
 {
@@ -120,7 +139,7 @@ static sked_status make_serial(sked_i_loop *loop, sked_error *err)
     loop->serial = sked_i_alloc(loop->n, sizeof *loop->serial);
     if (loop->serial == NULL)
         return sked_i_no_memory(err);
-    int64_t time = 0, longest = 1;
+    int64_t time = 0;
     for (int32_t k = 0; k < loop->n; k++) {
         const int32_t i = g->topo[k];
         int64_t at = time > loop->release[i] ? time : loop->release[i];
@@ -131,15 +150,8 @@ static sked_status make_serial(sked_i_loop *loop, sked_error *err)
         }
         loop->serial[i] = at;
         time = at + loop->duration[i];
-        longest = time > longest ? time : longest;
     }
-    for (int64_t e = 0; loop->pipelined && e < g->n_edges; e++)
-        if (g->edge_distance[e] > 0) {
-            const int64_t late = loop->serial[g->edge_from[e]] + loop->lag[e] - loop->serial[g->edge_to[e]];
-            const int64_t need = late > 0 ? (late - 1) / g->edge_distance[e] + 1 : 0;
-            longest = need > longest ? need : longest;
-        }
-    loop->max_ii = longest > loop->min_ii ? longest : loop->min_ii;
+    loop->max_ii = sked_i_loop_plain_ii(loop, loop->serial, NULL);
     return SKED_OK;
 }
 
@@ -346,4 +358,97 @@ bool sked_i_frame_set(const sked_i_loop *loop, sked_i_frame *f, int64_t ii, int6
         if (f->lo[i] + f->tail[i] > f->path)
             f->path = f->lo[i] + f->tail[i];
     return sked_i_frame_limit(loop, f, length);
+}
+
+/* ------------------------------------------------------------------ a bound on the length */
+
+typedef struct span {
+    int64_t head, rest; /* before its start, after its finish */
+    double area;
+} span;
+
+static int by_rest(const void *x, const void *y)
+{
+    const span *a = x, *b = y;
+    return (a->rest < b->rest) - (a->rest > b->rest);
+}
+
+/*
+ * What overlaps in one iteration overlaps folded, too: ops of a pool that start at h or later and leave q
+ * or more behind them need h + area / room + q. All pairs of h and q where they are few, else all q for the
+ * least h and all h for the least q. items are sorted by falling rest.
+ */
+static int64_t pool_length(const span *items, int64_t n, double room, int64_t *heads)
+{
+    enum { all_pairs = 1000 };
+    int64_t best = 0;
+    const int64_t stride = n > all_pairs ? n / 64 : 1;
+    for (int64_t k = 0; k < n; k += stride) {
+        double area = 0;
+        for (int64_t j = 0; j < n; j++) {
+            if (items[j].head < heads[k])
+                continue;
+            area += items[j].area;
+            const int64_t need = (int64_t)ceil(area / room - 1e-9 * fmax(1, area / room));
+            if (heads[k] + need + items[j].rest > best)
+                best = heads[k] + need + items[j].rest;
+        }
+    }
+    return best;
+}
+
+static int by_value(const void *x, const void *y)
+{
+    const int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
+    return (a > b) - (a < b);
+}
+
+/* Items of a pool (number n_resources: the devices together). */
+static int64_t collect_spans(const sked_i_loop *loop, const sked_i_frame *f, int32_t pool, span *items,
+                             int64_t *heads)
+{
+    int64_t n = 0;
+    for (int32_t i = 0; i < loop->n; i++) {
+        int64_t amount = pool == loop->n_resources && loop->duration[i] > 0;
+        for (int64_t u = loop->use_ptr[i]; u < loop->use_ptr[i + 1]; u++)
+            amount = loop->use[u].pool == pool ? loop->use[u].amount : amount;
+        if (amount == 0)
+            continue;
+        heads[n] = f->lo[i];
+        items[n++] =
+            (span){f->lo[i], f->tail[i] - loop->duration[i], (double)amount * (double)loop->duration[i]};
+    }
+    qsort(items, (size_t)n, sizeof *items, by_rest);
+    qsort(heads, (size_t)n, sizeof *heads, by_value);
+    return n;
+}
+
+sked_status sked_i_frame_length(const sked_i_loop *loop, const sked_i_frame *f, int64_t *bound,
+                                sked_error *err)
+{
+    sked_status st = SKED_OK;
+    span *items = NULL;
+    int64_t *heads = NULL, best = f->path;
+    SKED_NEW(items, loop->n);
+    SKED_NEW(heads, loop->n);
+    for (int32_t k = 0; k < loop->n_resources + (loop->devices > 0); k++) {
+        const double room = k < loop->n_resources ? (double)loop->room[k] : loop->devices;
+        const int64_t n = collect_spans(loop, f, k, items, heads);
+        const int64_t length = room > 0 ? pool_length(items, n, room, heads) : 0;
+        best = length > best ? length : best;
+    }
+    *bound = best;
+cleanup:
+    free(items);
+    free(heads);
+    return st;
+}
+
+void sked_i_frame_note(const sked_i_loop *loop, const sked_i_frame *f, sked_i_run *run, int64_t bound)
+{
+    const sked_problem *p = run->problem;
+    if (p->objective == SKED_OBJECTIVE_II && (double)f->ii == run->bound)
+        run->second_bound = fmax(run->second_bound, (double)bound);
+    if (p->objective == SKED_OBJECTIVE_MAKESPAN && (!loop->pipelined || p->ii > 0))
+        sked_i_run_raise_bound(run, (double)bound);
 }

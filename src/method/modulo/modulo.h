@@ -45,6 +45,8 @@ static inline bool sked_i_loop_on_device(const sked_i_loop *loop, int32_t i)
 {
     return loop->devices > 0 && loop->duration[i] > 0;
 }
+/* The least interval at which these starts, resource-feasible without folding, need none: no overlap. */
+int64_t sked_i_loop_plain_ii(const sked_i_loop *loop, const int64_t *start, const int32_t *device);
 /* True where the serial schedule keeps horizon and fixed decisions. */
 bool sked_i_loop_serial_fits(const sked_i_loop *loop);
 /* Offers starts (and devices, NULL: all on 0) at ii to the run. */
@@ -66,6 +68,15 @@ void sked_i_frame_destroy(sked_i_frame *f);
 bool sked_i_frame_set(const sked_i_loop *loop, sked_i_frame *f, int64_t ii, int64_t length);
 /* Only hi anew. */
 bool sked_i_frame_limit(const sked_i_loop *loop, sked_i_frame *f, int64_t length);
+
+/* Lower bound of the length at the frame's II: longest path, and work of each pool between heads and rests.
+ */
+SKED_MUST_CHECK sked_status sked_i_frame_length(const sked_i_loop *loop, const sked_i_frame *f,
+                                                int64_t *bound, sked_error *err);
+
+/* Tells the run that no schedule at the frame's II is shorter than bound, where its objective makes use of
+ * it. */
+void sked_i_frame_note(const sked_i_loop *loop, const sked_i_frame *f, sked_i_run *run, int64_t bound);
 
 /* ------------------------------------------------------------------ modulo reservation table */
 
@@ -104,10 +115,13 @@ void sked_i_table_add(sked_i_table *t, int32_t i, int32_t device, int64_t start)
 void sked_i_table_remove(sked_i_table *t, int32_t i, int32_t device, int64_t start);
 /*
  * An op to move away before i fits at `start`: of those that hold a pool where it is too full, the one of
- * the largest rank. -1: i fits. starts: of all ops placed.
+ * the least toll. -1: i fits. starts: of all ops placed.
  */
 int32_t sked_i_table_blocker(const sked_i_table *t, int32_t i, int32_t device, int64_t start,
-                             const int64_t *starts, const int32_t *rank);
+                             const int64_t *starts, const int32_t *toll);
+/* About the sum of tolls of the ops that have to go before i fits at `start`; 0: it fits. */
+double sked_i_table_toll(const sked_i_table *t, int32_t i, int32_t device, int64_t start,
+                         const int64_t *starts, const int32_t *toll);
 
 /* ------------------------------------------------------------------ iterative modulo scheduling */
 
@@ -126,7 +140,9 @@ typedef struct sked_i_ims {
     int64_t *last;         /* [ops] where it was forced before, -1: never */
     int32_t *order;        /* [ops] by priority */
     int32_t *rank;         /* [ops] its inverse */
+    int32_t *toll;         /* [ops] price of ejecting it */
     int32_t *heap, heaped; /* unplaced ops by rank */
+    bool aligned;          /* place ops on multiples of their duration where possible */
     sked_i_keyed *sort;    /* [ops] scratch */
 } sked_i_ims;
 SKED_MUST_CHECK sked_status sked_i_ims_create(const sked_i_loop *loop, sked_i_ims **out, sked_error *err);
@@ -140,12 +156,59 @@ enum { SKED_I_BY_HEIGHT, SKED_I_BY_SLACK, SKED_I_BY_START, SKED_I_BY_SIZE };
 void sked_i_ims_order(sked_i_ims *m, const sked_i_frame *f, int kind, double noise, sked_i_rng *rng);
 /*
  * Places all ops within frame's windows in `budget` placements at most; false: budget spent (or no memory:
- * table->failed). rng NULL: forced placements as Rau has them, else shaken.
+ * table->failed). rng NULL: ops without a free slot go where Rau sends them, and eject by rank. Else they
+ * look around for the place whose ops are cheapest to eject, and every op without a slot grows dearer (as in
+ * the ejection pools of Nagata and Braysy 2009).
  */
 bool sked_i_ims_run(sked_i_ims *m, const sked_i_frame *f, int64_t budget, sked_i_rng *rng,
                     const sked_i_limit *limit);
-/* Moves ops earlier (and, with `both`, to and fro) while that shortens or leaves the length. */
-void sked_i_ims_compact(sked_i_ims *m, bool both);
+/* Moves ops earlier (and, with `both`, to and fro) while that shortens the schedule, until the limit. */
+void sked_i_ims_compact(sked_i_ims *m, bool both, const sked_i_limit *limit);
+/* Takes over a complete schedule of the frame's II. devices NULL: all on 0. */
+void sked_i_ims_load(sked_i_ims *m, const sked_i_frame *f, const int64_t *start, const int32_t *device);
+/* The same without devices: gives every op one by first fit; false: that does not work out. */
+bool sked_i_ims_assign(sked_i_ims *m, const sked_i_frame *f, const int64_t *start);
 /* Latest finish of the schedule made. */
 int64_t sked_i_ims_length(const sked_i_ims *m);
+
+typedef struct sked_i_list_settings {
+    int priority;  /* SKED_I_BY_* of the first try */
+    double budget; /* placements per op */
+    int tries;     /* per interval */
+    bool compact;
+} sked_i_list_settings;
+/*
+ * The list method (list.c): offers the schedule of the least interval that takes all ops; at a given
+ * interval, or without one, tries with growing budgets. Nothing is offered where nothing was found.
+ */
+SKED_MUST_CHECK sked_status sked_i_list_upward(sked_i_run *run, const sked_i_loop *loop, sked_i_frame *frame,
+                                               sked_i_ims *ims, const sked_i_list_settings *set,
+                                               sked_error *err);
+
+/* ------------------------------------------------------------------ exact decision */
+
+typedef enum sked_i_verdict { SKED_I_FOUND, SKED_I_NONE, SKED_I_UNKNOWN } sked_i_verdict;
+
+/*
+ * Are there starts within the windows that keep all edges and pools at this II? Devices count as one pool
+ * of as many units, without transfers: NONE is a proof for every machine, FOUND may not split over devices.
+ */
+typedef struct sked_i_question {
+    int64_t ii;
+    const int64_t *lo, *hi; /* [ops] */
+    const int64_t *weight;  /* [edges] */
+    bool inside;            /* only edges inside a strongly connected component count */
+    const int64_t *hint;    /* [ops] starts to try first, or NULL */
+    int64_t conflicts;      /* give up after as many dead ends */
+    uint64_t seed;
+} sked_i_question;
+
+/*
+ * Clause learning over bounds and modulo slots (exact.c). start: [ops], written when FOUND. conflicts (may
+ * be NULL) gets the dead ends met. UNKNOWN: conflicts or time spent, or too large (memory grows with the
+ * widths of the windows).
+ */
+SKED_MUST_CHECK sked_status sked_i_exact_solve(const sked_i_loop *loop, const sked_i_question *q,
+                                               const sked_i_limit *limit, sked_i_verdict *verdict,
+                                               int64_t *start, int64_t *conflicts, sked_error *err);
 #endif

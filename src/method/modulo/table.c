@@ -298,8 +298,15 @@ static int64_t full_at(const sked_i_table *t, const hold *h, int64_t start)
     return -1;
 }
 
+/* Time since an op's start at folded time `when`, less than ii. */
+static int64_t since(const sked_i_table *t, int64_t when, int64_t start)
+{
+    const int64_t x = when - start % t->ii;
+    return x < 0 ? x + t->ii : x;
+}
+
 int32_t sked_i_table_blocker(const sked_i_table *t, int32_t i, int32_t device, int64_t start,
-                             const int64_t *starts, const int32_t *rank)
+                             const int64_t *starts, const int32_t *toll)
 {
     hold h;
     for (int64_t k = 0; hold_at(t, i, device, k, &h); k++) {
@@ -309,13 +316,50 @@ int32_t sked_i_table_blocker(const sked_i_table *t, int32_t i, int32_t device, i
         int32_t worst = -1;
         for (int32_t s = t->pool[h.pool].first; s >= 0; s = t->next[s]) {
             const int32_t other = t->slot_op[s];
-            const int64_t length = t->loop->duration[other];
-            int64_t since = when - starts[other] % t->ii; /* time since its start, folded */
-            since += since < 0 ? t->ii : 0;
-            if (since < length && (worst < 0 || rank[other] > rank[worst]))
+            if (since(t, when, starts[other]) < t->loop->duration[other] &&
+                (worst < 0 || toll[other] < toll[worst]))
                 worst = other;
         }
         return worst;
     }
     return -1;
+}
+
+/* Largest load on [start, start + rest) folded. */
+static int64_t peak(const sked_i_table *t, const hold *h, int64_t start)
+{
+    const sked_i_pool *pool = &t->pool[h->pool];
+    const int64_t x = start % t->ii, end = x + (h->rest > 0 ? h->rest : 1);
+    int64_t most = 0;
+    for (int32_t k = step_of(pool, x); k < pool->count && pool->step[k].at < end; k++)
+        most = pool->step[k].load > most ? pool->step[k].load : most;
+    for (int32_t k = 0; k < pool->count && pool->step[k].at + t->ii < end; k++)
+        most = pool->step[k].load > most ? pool->step[k].load : most;
+    return most;
+}
+
+double sked_i_table_toll(const sked_i_table *t, int32_t i, int32_t device, int64_t start,
+                         const int64_t *starts, const int32_t *toll)
+{
+    hold h;
+    double sum = 0;
+    for (int64_t k = 0; hold_at(t, i, device, k, &h); k++) {
+        const int64_t excess = peak(t, &h, start) + (h.turns + (h.rest > 0)) * h.amount - h.room;
+        double tolls = 0, amounts = 0;
+        if (excess <= 0)
+            continue;
+        for (int32_t s = t->pool[h.pool].first; s >= 0; s = t->next[s]) {
+            const int32_t other = t->slot_op[s];
+            const int64_t length = t->loop->duration[other];
+            if (since(t, start % t->ii, starts[other]) >= length &&
+                since(t, starts[other] % t->ii, start) >= t->loop->duration[i])
+                continue;
+            const int64_t uses = t->loop->use_ptr[t->loop->n];
+            amounts += s < uses ? (double)t->loop->use[s].amount : 1;
+            tolls += toll[other];
+        }
+        /* only part of those in the way need to go */
+        sum += amounts > 0 ? tolls * fmin(1, (double)excess / amounts) : 0;
+    }
+    return sum;
 }

@@ -107,9 +107,9 @@ cleanup:
 
 static void free_core(sked_i_core *core)
 {
-    void *const owned[] = {core->duration, core->demand, core->full, core->guard, core->pred_ptr,
-                           core->succ_ptr, core->pred,   core->succ, core->head,  core->tail,
-                           core->kind};
+    void *const owned[] = {core->duration, core->demand,   core->full, core->guard,
+                           core->pred_ptr, core->succ_ptr, core->pred, core->succ,
+                           core->head,     core->tail,     core->kind, core->field};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
 }
@@ -315,12 +315,15 @@ static sked_status pack_demands(sked_i_cumulative *c, sked_i_core *core, sked_er
     SKED_NEW(pools, (int64_t)c->problem->graph->n_resources + 1);
     const int32_t count = collect_pools(c->problem, pools);
     core->words = place_pools(pools, count);
+    core->fields = count;
+    SKED_NEW(core->field, count);
     SKED_NEW0(core->full, core->words);
     SKED_NEW0(core->guard, core->words);
     SKED_NEW0(core->demand, (int64_t)c->n * core->words);
     for (int32_t k = 0; k < count; k++) {
         const pool *q = &pools[k];
         const uint64_t guard = (uint64_t)1 << (q->shift + bits_of(q->capacity));
+        core->field[k] = (sked_i_field){q->word, q->shift, (guard >> q->shift) - 1, q->capacity};
         core->guard[q->word] |= guard;
         core->full[q->word] |= guard | q->capacity << q->shift;
         for (int32_t i = 0; i < c->n; i++) {
@@ -383,6 +386,9 @@ static sked_status build_mirror(sked_i_cumulative *c, sked_error *err)
     memcpy(m->full, f->full, (size_t)f->words * sizeof *m->full);
     memcpy(m->guard, f->guard, (size_t)f->words * sizeof *m->guard);
     m->kinds = f->kinds;
+    m->fields = f->fields;
+    SKED_NEW(m->field, f->fields);
+    memcpy(m->field, f->field, (size_t)f->fields * sizeof *m->field);
     int32_t k = 0;
     for (int32_t i = 0; i < n; i++) { /* predecessors here are the successors there */
         const int32_t j = n - 1 - i;
@@ -393,8 +399,7 @@ static sked_status build_mirror(sked_i_cumulative *c, sked_error *err)
         m->pred_ptr[i] = k;
         for (int32_t q = f->succ_ptr[j]; q < f->succ_ptr[j + 1]; q++) {
             const sked_i_arc *arc = &f->succ[q];
-            m->pred[k++] =
-                (sked_i_arc){n - 1 - arc->op, f->duration[arc->op] + arc->lag - f->duration[j]};
+            m->pred[k++] = (sked_i_arc){n - 1 - arc->op, f->duration[arc->op] + arc->lag - f->duration[j]};
         }
     }
     m->pred_ptr[n] = k;
@@ -545,8 +550,8 @@ static void number_devices(const sked_i_cumulative *c, const moment *moments, in
     }
 }
 
-sked_status sked_i_cumulative_schedule(const sked_i_cumulative *c, const int32_t *start,
-                                       sked_schedule **out, sked_error *err)
+sked_status sked_i_cumulative_schedule(const sked_i_cumulative *c, const int32_t *start, sked_schedule **out,
+                                       sked_error *err)
 {
     sked_status st = SKED_OK;
     moment *moments = NULL;

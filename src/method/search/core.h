@@ -16,34 +16,41 @@ typedef struct sked_i_arc {
  * guard bit above it: free amounts carry their guard bits set, and a demand fits exactly when
  * (free - demand) still has all of them.
  */
+/* Where one pool lies in the words. */
+typedef struct sked_i_field {
+    int32_t word, shift;
+    uint64_t mask, capacity;
+} sked_i_field;
+
 typedef struct sked_i_core {
-    int32_t n, words;
-    int32_t *duration;        /* [n] */
-    uint64_t *demand;         /* [n * words] */
-    uint64_t *full, *guard;   /* [words] everything free; the guard bits */
-    int32_t *pred_ptr;        /* [n + 1] into pred, rows in ascending order */
-    int32_t *succ_ptr;        /* [n + 1] */
+    int32_t n, words, fields;
+    sked_i_field *field;    /* [fields] */
+    int32_t *duration;      /* [n] */
+    uint64_t *demand;       /* [n * words] */
+    uint64_t *full, *guard; /* [words] everything free; the guard bits */
+    int32_t *pred_ptr;      /* [n + 1] into pred, rows in ascending order */
+    int32_t *succ_ptr;      /* [n + 1] */
     sked_i_arc *pred, *succ;
-    int32_t *head, *tail;     /* [n] longest path to the start; from the start to the end of everything */
-    int32_t *kind;            /* [n] ops with equal demand share a number */
+    int32_t *head, *tail; /* [n] longest path to the start; from the start to the end of everything */
+    int32_t *kind;        /* [n] ops with equal demand share a number */
     int32_t kinds;
-    int64_t work;             /* sum of durations */
-    int32_t longest;          /* path */
-    int32_t span;             /* no generation scheme ends later */
-    bool standard;            /* every lag is the duration of its source */
-    bool orderly;             /* no lag is negative: order of starts is topological */
+    int64_t work;    /* sum of durations */
+    int32_t longest; /* path */
+    int32_t span;    /* no generation scheme ends later */
+    bool standard;   /* every lag is the duration of its source */
+    bool orderly;    /* no lag is negative: order of starts is topological */
 } sked_i_core;
 
 typedef struct sked_i_cumulative {
     const sked_problem *problem;
     int32_t n;
-    double scale;             /* core time = real time * scale */
-    bool exact;               /* core times are the real ones up to the scale */
-    int32_t *op;              /* [n] core number -> op of the graph */
+    double scale; /* core time = real time * scale */
+    bool exact;   /* core times are the real ones up to the scale */
+    int32_t *op;  /* [n] core number -> op of the graph */
     sked_i_core forward;
-    sked_i_core mirror;       /* time reversed; op i of forward is n - 1 - i here */
-    int32_t *fixed;           /* [n] core start or -1; NULL: none */
-    int32_t horizon;          /* core time, INT32_MAX: none */
+    sked_i_core mirror; /* time reversed; op i of forward is n - 1 - i here */
+    int32_t *fixed;     /* [n] core start or -1; NULL: none */
+    int32_t horizon;    /* core time, INT32_MAX: none */
 } sked_i_cumulative;
 
 /*
@@ -58,6 +65,12 @@ SKED_MUST_CHECK sked_status sked_i_cumulative_schedule(const sked_i_cumulative *
                                                        sked_schedule **out, sked_error *err);
 /* A schedule's starts as core times (rounded up): keys for a decoder, not a valid core schedule. */
 void sked_i_cumulative_keys(const sked_i_cumulative *c, const sked_schedule *s, int32_t *key);
+
+/* Amount of one pool in an op's demand. */
+static inline uint64_t sked_i_amount(const sked_i_core *core, const sked_i_field *f, int32_t op)
+{
+    return core->demand[(int64_t)op * core->words + f->word] >> f->shift & f->mask;
+}
 
 static inline bool sked_i_fits(uint64_t free_amount, uint64_t demand, uint64_t guard)
 {

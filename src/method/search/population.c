@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+enum { max_genes = 1 << 24, large = 5000 }; /* ops in all lists; a decode may take the time there is */
+
 typedef struct member {
     int32_t cost;
     bool parallel; /* decoder it was made with */
@@ -14,26 +16,41 @@ typedef struct member {
     int32_t *list; /* [n] topological */
 } member;
 
-typedef struct population {
+struct sked_i_population {
     sked_i_worker *w;
-    int32_t n, size;
-    member *member; /* [size] */
-    int32_t *pool;  /* [size * n] */
+    int32_t n, size, capacity;
+    int32_t founded;         /* lists sampled for this population so far */
+    int32_t best;            /* cost within this life */
+    int64_t stale, patience; /* children since it improved; the life ends at patience */
+    int32_t lives, poor;     /* poor: lives in a row with hardly any different schedules */
+    member *member;          /* [size] */
+    int32_t *pool;           /* [size * n] */
     int32_t *child, *start, *position;
     uint8_t *used;
-} population;
+};
+typedef sked_i_population population;
 
-static void close_population(population *p)
+void sked_i_population_destroy(sked_i_population *p)
 {
+    if (p == NULL)
+        return;
     void *const owned[] = {p->member, p->pool, p->child, p->start, p->position, p->used};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
+    free(p);
 }
 
-static bool open_population(population *p, sked_i_worker *w, int32_t size)
+sked_i_population *sked_i_population_create(sked_i_worker *w)
 {
-    const int64_t n = w->problem->n;
-    *p = (population){.w = w, .n = w->problem->n};
+    const int64_t n = w->problem->n, fit = max_genes / (n + 1), size = fit < 8 ? 8 : fit < 120 ? fit : 120;
+    population *p = sked_i_alloc_zero(1, sizeof *p);
+    if (p == NULL)
+        return NULL;
+    p->w = w;
+    p->n = w->problem->n;
+    p->capacity = (int32_t)size;
+    p->patience = 10000;
+    p->best = INT32_MAX;
     p->member = sked_i_alloc_zero(size, sizeof *p->member);
     p->pool = sked_i_alloc(size * n, sizeof *p->pool);
     p->child = sked_i_alloc(n, sizeof *p->child);
@@ -41,12 +58,12 @@ static bool open_population(population *p, sked_i_worker *w, int32_t size)
     p->position = sked_i_alloc(n, sizeof *p->position);
     p->used = sked_i_alloc_zero(n, sizeof *p->used);
     if (!p->member || !p->pool || !p->child || !p->start || !p->position || !p->used) {
-        close_population(p);
-        return false;
+        sked_i_population_destroy(p);
+        return NULL;
     }
     for (int32_t k = 0; k < size; k++)
         p->member[k].list = p->pool + k * n;
-    return true;
+    return p;
 }
 
 /* Decodes p->child into p->start and justifies it. */
@@ -58,6 +75,8 @@ static int32_t decode(population *p, bool parallel)
     w->evaluations++;
     if (makespan == SKED_I_ABORTED)
         return SKED_I_ABORTED;
+    if (p->n > large)
+        sked_i_worker_see(w, sked_i_worker_cost(w, makespan), p->start);
     makespan = sked_i_justify(w, makespan, p->start);
     const int32_t cost = sked_i_worker_cost(w, makespan);
     sked_i_worker_see(w, cost, p->start);
@@ -65,7 +84,7 @@ static int32_t decode(population *p, bool parallel)
 }
 
 /* Keeps the child in place of the worst unless it is worse or already there. */
-static void insert(population *p, int32_t cost, bool parallel, int32_t capacity)
+static void insert(population *p, int32_t cost, bool parallel)
 {
     const uint64_t hash = sked_i_hash(p->start, p->n);
     int32_t worst = 0;
@@ -75,7 +94,7 @@ static void insert(population *p, int32_t cost, bool parallel, int32_t capacity)
         if (p->member[k].cost > p->member[worst].cost)
             worst = k;
     }
-    if (p->size < capacity)
+    if (p->size < p->capacity)
         worst = p->size++;
     else if (cost > p->member[worst].cost)
         return;
@@ -119,7 +138,8 @@ static void fill_from(population *p, const int32_t *list, int32_t from, int32_t 
 static void cross(population *p, const member *a, const member *b)
 {
     sked_i_rng *r = &p->w->rng;
-    int32_t x = (int32_t)sked_i_rng_below(r, (uint64_t)p->n + 1), y = (int32_t)sked_i_rng_below(r, (uint64_t)p->n + 1);
+    int32_t x = (int32_t)sked_i_rng_below(r, (uint64_t)p->n + 1),
+            y = (int32_t)sked_i_rng_below(r, (uint64_t)p->n + 1);
     if (x > y) {
         const int32_t t = x;
         x = y;
@@ -174,56 +194,82 @@ static bool flip(sked_i_rng *r, double chance)
     return sked_i_rng_uniform(r) < chance;
 }
 
-/* The first members: the schedule given, the priority rule itself, blurred forms of it. */
-static void found(population *p, int32_t capacity)
+/* The next first member: the schedule given, the priority rule itself, blurred forms of it. */
+static bool found_one(population *p)
 {
     sked_i_worker *w = p->w;
-    p->size = 0;
-    for (int32_t k = 0; k < 3 * capacity && p->size < capacity && !sked_i_worker_over(w); k++) {
-        const bool parallel = w->forward->fixed == NULL && (k & 1);
-        if (k == 0 && w->seed != NULL)
-            sked_i_sgs_sort(w->forward, w->seed, false, p->child);
-        else
-            sample_list(p, k < 3 ? 0 : 0.1 + 0.6 * sked_i_rng_uniform(&w->rng));
-        const int32_t cost = decode(p, parallel);
-        if (cost != SKED_I_ABORTED)
-            insert(p, cost, parallel, capacity);
-    }
-}
-
-/* One life of a population: until nothing has improved for a long while. */
-static void evolve(population *p, int32_t capacity, int64_t patience)
-{
-    sked_i_worker *w = p->w;
-    int32_t best = INT32_MAX;
-    int64_t stale = 0;
-    found(p, capacity);
-    while (p->size > 1 && stale < patience && !sked_i_worker_over(w)) {
-        const member *a = &p->member[pick(p)], *b = &p->member[pick(p)];
-        bool parallel = a->parallel;
-        cross(p, a, b);
-        if (flip(&w->rng, 0.05))
-            parallel = w->forward->fixed == NULL && !parallel;
-        mutate(p, (int32_t)sked_i_rng_below(&w->rng, 3));
-        const int32_t cost = decode(p, parallel);
-        if (cost == SKED_I_ABORTED)
-            break;
-        stale = cost < best ? 0 : stale + 1;
-        best = cost < best ? cost : best;
-        insert(p, cost, parallel, capacity);
-    }
-}
-
-bool sked_i_population_search(sked_i_worker *w)
-{
-    population p;
-    const int32_t capacity = 60;
-    if (!open_population(&p, w, capacity))
+    const int32_t k = p->founded++;
+    const bool given = k == 0 && w->seed != NULL && p->lives == 0;
+    const bool parallel = w->forward->fixed == NULL && !given && !(k & 1);
+    if (given)
+        sked_i_sgs_sort(w->forward, w->seed, false, p->child);
+    else
+        sample_list(p, k < 3 ? 0 : 0.1 + 0.6 * sked_i_rng_uniform(&w->rng));
+    const int32_t cost = decode(p, parallel);
+    if (cost == SKED_I_ABORTED)
         return false;
-    for (int32_t poor = 0; poor < 20 && !sked_i_worker_over(w);) {
-        evolve(&p, capacity, 4000);
-        poor = p.size < capacity / 4 ? poor + 1 : 0; /* hardly any different schedules exist */
-    }
-    close_population(&p);
+    insert(p, cost, parallel);
     return true;
+}
+
+static bool breed(population *p)
+{
+    sked_i_worker *w = p->w;
+    const member *a = &p->member[pick(p)], *b = &p->member[pick(p)];
+    bool parallel = a->parallel;
+    cross(p, a, b);
+    if (flip(&w->rng, 0.05))
+        parallel = w->forward->fixed == NULL && !parallel;
+    mutate(p, (int32_t)sked_i_rng_below(&w->rng, 3));
+    const int32_t cost = decode(p, parallel);
+    if (cost == SKED_I_ABORTED)
+        return false;
+    p->stale = cost < p->best ? 0 : p->stale + 1;
+    p->best = cost < p->best ? cost : p->best;
+    insert(p, cost, parallel);
+    return true;
+}
+
+static void begin_life(population *p)
+{
+    p->poor = p->size < p->capacity / 4 ? p->poor + 1 : 0;
+    p->size = p->founded = 0;
+    p->stale = 0;
+    p->best = INT32_MAX;
+    p->lives++;
+}
+
+bool sked_i_population_run(sked_i_population *p, int64_t evaluations)
+{
+    const int64_t until = p->w->evaluations + evaluations;
+    while (p->w->evaluations < until && !sked_i_worker_over(p->w)) {
+        if (p->size < p->capacity && p->founded < 3 * p->capacity) {
+            if (!found_one(p))
+                return true;
+        } else if (p->size < 2 || p->stale >= p->patience) {
+            begin_life(p);
+        } else if (!breed(p)) {
+            return true;
+        }
+    }
+    return p->poor < 20;
+}
+
+void sked_i_population_add(sked_i_population *p, int32_t cost, const int32_t *start)
+{
+    memcpy(p->start, start, (size_t)p->n * sizeof *start);
+    insert(p, cost, false);
+}
+
+bool sked_i_population_draw(sked_i_population *p, int32_t cost, int32_t *start)
+{
+    if (p->size == 0)
+        return false;
+    const int32_t first = (int32_t)sked_i_rng_below(&p->w->rng, (uint64_t)p->size);
+    for (int32_t k = 0; k < p->size; k++) {
+        const member *m = &p->member[(first + k) % p->size];
+        if (m->cost == cost)
+            return sked_i_sgs_serial(p->w->forward, m->list, INT32_MAX, start) <= cost;
+    }
+    return false;
 }

@@ -2,8 +2,12 @@
 #include "method/search/search.h"
 
 #include "base/thread.h"
+#include "method/search/disjunctive.h"
+#include "method/search/transfer.h"
 
 #include <string.h>
+
+enum { small = 40 }; /* ops: up to here learning proves the optimum of shop problems too */
 
 /* ------------------------------------------------------------------ what a worker has seen */
 
@@ -148,6 +152,9 @@ static sked_status open_worker(sked_i_worker *w, sked_i_run *run, const sked_i_c
     w->max_evaluations = INT64_MAX;
     if (iterations > 0)
         w->max_evaluations = iterations / threads + (index < iterations % threads);
+    /* Validating a schedule takes time as well: some is set aside until the first offer tells how much. */
+    const double reserve = 2e-6 * c->n, limit = run->limit.deadline - sked_clock();
+    w->limit.deadline -= reserve < 0.4 * limit ? reserve : 0.4 * limit > 0 ? 0.4 * limit : 0;
     sked_i_rng_seed(&w->rng, run->options->seed, (uint64_t)index);
     SKED_TRY(sked_i_sgs_create(&c->forward, &w->limit, c->fixed, &w->forward, err));
     SKED_TRY(sked_i_sgs_create(&c->mirror, &w->limit, NULL, &w->mirror, err));
@@ -168,7 +175,7 @@ cleanup:
 static void work(void *data, int index)
 {
     sked_i_worker *w = (sked_i_worker *)data + index;
-    if (!sked_i_population_search(w))
+    if (!sked_i_portfolio_run(w))
         fail_worker(w, sked_i_no_memory(&w->error));
 }
 
@@ -196,6 +203,7 @@ static sked_status merge(sked_i_run *run, const sked_i_cumulative *c, sked_i_wor
     for (int k = 0; k < count; k++) {
         sked_i_worker *w = &workers[k];
         run->evaluations += w->evaluations;
+        run->exhausted = run->exhausted || (w->proved && c->exact);
         least = w->least_cost < least ? w->least_cost : least;
         if (w->status != SKED_OK)
             return sked_i_fail(err, w->status, "%s", w->error.message);
@@ -229,9 +237,9 @@ static sked_status run_cumulative(sked_i_run *run, sked_error *err)
     sked_i_cumulative *c = NULL;
     sked_i_worker *workers = NULL;
     SKED_TRY(sked_i_cumulative_create(run->problem, &c, err));
-    if (run->options->start != NULL) {
+    if (run->n_kept > 0) {
         SKED_NEW(seed, c->n);
-        sked_i_cumulative_keys(c, run->options->start, seed);
+        sked_i_cumulative_keys(c, run->kept[0], seed);
     }
     SKED_NEW(workers, threads);
     for (; opened < threads; opened++) {
@@ -254,21 +262,49 @@ cleanup:
     return st;
 }
 
+/* Device numbers matter: transfers cost, or the user has fixed some. */
+static bool needs_devices(const sked_problem *p)
+{
+    if (sked_i_has_transfers(p))
+        return true;
+    for (int32_t i = 0; p->devices > 0 && p->fix_device != NULL && i < p->graph->n_ops; i++)
+        if (p->fix_device[i] >= 0)
+            return true;
+    return false;
+}
+
+static sked_status offer_empty(sked_i_run *run, sked_error *err)
+{
+    sked_schedule *s = NULL;
+    sked_status st = sked_schedule_create(0, run->problem->devices, &s, err);
+    if (st == SKED_OK)
+        st = sked_i_run_offer(run, s, err);
+    sked_schedule_destroy(s);
+    return st;
+}
+
 static sked_status run_search(sked_i_run *run, sked_error *err)
 {
+    if (run->problem->graph->n_ops == 0)
+        return offer_empty(run, err);
     if (run->options->start != NULL) {
         const sked_status st = take_start(run, err);
-        if (st != SKED_OK || sked_i_run_over(run))
+        if (st != SKED_OK)
             return st;
     }
-    return run_cumulative(run, err);
+    if (sked_i_run_over(run) && run->n_kept > 0)
+        return SKED_OK;
+    if (run->problem->graph->n_ops > small && sked_i_disjunctive_fits(run->problem))
+        return sked_i_disjunctive_search(run, err);
+    return needs_devices(run->problem) ? sked_i_transfer_search(run, err) : run_cumulative(run, err);
 }
 
 const sked_i_method sked_i_method_search = {
     .info = {.name = "search",
              .summary = "improvement search: the best schedule in the time given",
-             .features = SKED_CAN_DEVICES | SKED_CAN_RESOURCES | SKED_CAN_HORIZON | SKED_CAN_START |
-                         SKED_CAN_FIX | SKED_CAN_CANDIDATES | SKED_CAN_ANYTIME | SKED_CAN_MAKESPAN,
+             .features = SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_HORIZON |
+                         SKED_CAN_START | SKED_CAN_FIX | SKED_CAN_CANDIDATES | SKED_CAN_ANYTIME |
+                         SKED_CAN_MAKESPAN,
              .options = NULL,
              .n_options = 0},
     .run = run_search,

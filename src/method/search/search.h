@@ -26,6 +26,7 @@ typedef struct sked_i_worker {
     int64_t evaluations, max_evaluations; /* complete decodes */
     int32_t goal;                         /* makespans at or below this are optimal */
     atomic_int *halt;                     /* set by the worker that met the goal; NULL: never */
+    bool proved;                          /* nothing is shorter than the best: by exhaustion */
     int32_t best;                         /* INT32_MAX: none */
     int32_t *best_start;                  /* [n] */
     int32_t least_cost;                   /* of anything seen, valid or not */
@@ -34,9 +35,9 @@ typedef struct sked_i_worker {
     int32_t *list, *start, *key; /* [n] scratch of the decoding helpers below */
     /* The first worker runs on the caller's thread and offers as it goes. */
     bool leads;
-    int32_t published;    /* makespan last offered */
-    double next_publish;  /* clock */
-    sked_status status;   /* first failure */
+    int32_t published;   /* makespan last offered */
+    double next_publish; /* clock */
+    sked_status status;  /* first failure */
     sked_error error;
 } sked_i_worker;
 
@@ -46,7 +47,8 @@ bool sked_i_worker_over(sked_i_worker *w);
 void sked_i_worker_see(sked_i_worker *w, int32_t cost, const int32_t *start);
 uint64_t sked_i_hash(const int32_t *start, int32_t n);
 
-/* Cost of what the forward decoder just made: the makespan, worse than any valid one where starts are missed. */
+/* Cost of what the forward decoder just made: the makespan, worse than any valid one where starts are missed.
+ */
 int32_t sked_i_worker_cost(const sked_i_worker *w, int32_t makespan);
 
 /*
@@ -56,6 +58,20 @@ int32_t sked_i_worker_cost(const sked_i_worker *w, int32_t makespan);
  */
 int32_t sked_i_justify(sked_i_worker *w, int32_t makespan, int32_t *start);
 
-/* Genetic search on activity lists (population.c). False: no memory. */
-bool sked_i_population_search(sked_i_worker *w);
+/* Genetic search on activity lists (population.c). NULL: no memory. */
+typedef struct sked_i_population sked_i_population;
+sked_i_population *sked_i_population_create(sked_i_worker *w);
+void sked_i_population_destroy(sked_i_population *p);
+/* Goes on for about so many evaluations. False: hardly any different schedules exist, more is useless. */
+bool sked_i_population_run(sked_i_population *p, int64_t evaluations);
+/* Adds a schedule found elsewhere. */
+void sked_i_population_add(sked_i_population *p, int32_t cost, const int32_t *start);
+/* Starts of a random member of this cost. False: there is none. */
+bool sked_i_population_draw(sked_i_population *p, int32_t cost, int32_t *start);
+
+/*
+ * The techniques in turn (portfolio.c), each with a share of the effort that grows with its success, until
+ * the worker is over or nothing is left to find. False: no memory.
+ */
+bool sked_i_portfolio_run(sked_i_worker *w);
 #endif

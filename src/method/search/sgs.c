@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { poll_mask = 4095, max_steps = 1 << 22, max_mean_duration = 48 };
+enum { poll_mask = 4095, max_steps = 1 << 22, max_mean_duration = 48, max_hints = 64 };
 
 /* ------------------------------------------------------------------ work space */
 
@@ -26,13 +26,13 @@ sked_status sked_i_sgs_create(const sked_i_core *core, const sked_i_limit *limit
         last = fixed[i] > last ? fixed[i] : last;
     s->steps = (int64_t)core->span + last + 1;
     s->stepwise = s->steps * w <= max_steps && core->work <= max_mean_duration * n;
+    s->hinted = core->kinds <= max_hints && core->kinds * 4 <= core->n;
     if (s->stepwise) {
         SKED_NEW(s->free_at, s->steps * w);
         s->used = (int32_t)s->steps;
     } else {
         SKED_NEW(s->free_at, (2 * n + 3) * w);
-        SKED_NEW(s->node, 2 * n + 3);
-        SKED_NEW(s->end_node, n);
+        SKED_NEW(s->change, 2 * n + 3);
     }
     SKED_NEW(s->free_now, w);
     SKED_NEW(s->hint, core->kinds + 1);
@@ -55,9 +55,8 @@ void sked_i_sgs_destroy(sked_i_sgs *s)
 {
     if (s == NULL)
         return;
-    void *const owned[] = {s->free_at, s->node,     s->end_node, s->hint, s->rank,   s->waiting,
-                           s->ready,   s->eligible, s->summary,  s->heap, s->bucket, s->sorted,
-                           s->free_now};
+    void *const owned[] = {s->free_at,  s->change,  s->hint, s->rank,   s->waiting, s->ready,
+                           s->eligible, s->summary, s->heap, s->bucket, s->sorted,  s->free_now};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     free(s);
@@ -96,6 +95,8 @@ static inline void clear_steps(sked_i_sgs *s, int w)
         for (int k = 0; k < w; k++)
             s->free_at[t * w + k] = full[k];
     s->used = 0;
+    if (s->hinted)
+        memset(s->hint, 0, (size_t)s->core->kinds * sizeof *s->hint);
 }
 
 /*
@@ -126,62 +127,93 @@ static inline void take_steps(sked_i_sgs *s, int32_t t, int32_t d, const uint64_
 
 /* ------------------------------------------------------------------ timeline as a list of changes */
 
-static inline void clear_nodes(sked_i_sgs *s, int w)
+/*
+ * change[k] is a time from which free_at[k] holds until change[k + 1]; the last entry is a sentinel. Lists
+ * come nearly in order of start, so insertions are near the end and move little.
+ */
+static inline void clear_changes(sked_i_sgs *s, int w)
 {
-    s->node[0] = (sked_i_sgs_node){0, 1};
-    s->node[1] = (sked_i_sgs_node){INT32_MAX, -1};
+    s->change[0] = 0;
+    s->change[1] = INT32_MAX;
     memcpy(s->free_at, s->core->full, (size_t)w * sizeof *s->free_at);
-    s->nodes = 2;
+    s->changes = 1;
+    if (s->hinted)
+        memset(s->hint, 0, (size_t)s->core->kinds * sizeof *s->hint);
 }
 
-/* First node of the window found; *time its start. `from` lies at or before *time. */
-static inline int32_t find_nodes(const sked_i_sgs *s, int32_t from, int32_t *time, int32_t d,
-                                 const uint64_t *demand, int w)
+/* Last entry at or before t. */
+static inline int32_t entry_at(const sked_i_sgs *s, int32_t t)
 {
-    const sked_i_sgs_node *node = s->node;
-    const uint64_t *guard = s->core->guard;
-    int32_t t = *time, a = from;
-    while (node[node[a].next].time <= t)
-        a = node[a].next;
-    for (int32_t b = a;;) {
-        const int32_t next = node[b].next;
-        if (!fits(s->free_at + (int64_t)b * w, demand, guard, w)) {
-            t = node[next].time;
-            a = next;
-        } else if (node[next].time - t >= d) {
-            break;
+    const int32_t *base = s->change;
+    int32_t length = s->changes;
+    while (length > 1) {
+        const int32_t half = length / 2;
+        base += base[half] <= t ? half : 0;
+        length -= half;
+    }
+    return (int32_t)(base - s->change);
+}
+
+typedef struct window {
+    int32_t time, first, last; /* start; entries that hold in [time, time + d) */
+} window;
+
+/*
+ * Earliest window from t on. Passes over entries without room first, then looks from the far end of the
+ * window as find_steps does.
+ */
+static inline window find_window(const sked_i_sgs *s, int32_t t, int32_t d, const uint64_t *demand, int w)
+{
+    const int32_t *change = s->change;
+    const uint64_t *guard = s->core->guard, *free_at = s->free_at;
+    int32_t first = entry_at(s, t), last = first, unseen = first;
+    for (;;) {
+        if (first >= unseen && !fits(free_at + (int64_t)first * w, demand, guard, w)) {
+            do
+                first++;
+            while (!fits(free_at + (int64_t)first * w, demand, guard, w));
+            t = change[first];
+            last = unseen = first;
         }
-        b = next;
+        const int32_t end = t + d;
+        while (change[last + 1] < end)
+            last++;
+        int32_t u = last;
+        while (u >= unseen && fits(free_at + (int64_t)u * w, demand, guard, w))
+            u--;
+        if (u < unseen)
+            return (window){t, first, last};
+        first = u + 1;
+        unseen = last + 1;
+        last = first > last ? first : last;
+        t = change[first];
     }
-    *time = t;
-    return a;
 }
 
-/* A node at exactly t, at or after a. */
-static inline int32_t split(sked_i_sgs *s, int32_t a, int32_t t, int w)
+/* A copy of entry k becomes entry k + 1, from time t on. */
+static inline void insert_change(sked_i_sgs *s, int32_t k, int32_t t, int w)
 {
-    if (s->node[a].time == t)
-        return a;
-    const int32_t b = s->nodes++;
-    s->node[b] = (sked_i_sgs_node){t, s->node[a].next};
-    s->node[a].next = b;
-    memcpy(s->free_at + (int64_t)b * w, s->free_at + (int64_t)a * w, (size_t)w * sizeof *s->free_at);
-    return b;
+    const size_t after = (size_t)(s->changes - k);
+    memmove(s->change + k + 2, s->change + k + 1, after * sizeof *s->change);
+    memmove(s->free_at + (int64_t)(k + 1) * w, s->free_at + (int64_t)k * w,
+            after * (size_t)w * sizeof *s->free_at);
+    s->change[k + 1] = t;
+    s->changes++;
+    for (int32_t q = 0; s->hinted && q < s->core->kinds; q++)
+        s->hint[q] += s->hint[q] > k;
 }
 
-/* Takes the demand in [t, t + d); returns the node of the finish. */
-static inline int32_t take_nodes(sked_i_sgs *s, int32_t a, int32_t t, int32_t d, const uint64_t *demand,
-                                 int w)
+static inline void take_window(sked_i_sgs *s, window at, int32_t d, const uint64_t *demand, int w)
 {
-    int32_t b = split(s, a, t, w);
-    while (s->node[b].time < t + d) {
-        int32_t next = s->node[b].next;
-        if (s->node[next].time > t + d)
-            next = split(s, b, t + d, w);
-        take(s->free_at + (int64_t)b * w, demand, w);
-        b = next;
+    if (s->change[at.last + 1] != at.time + d)
+        insert_change(s, at.last, at.time + d, w);
+    if (s->change[at.first] != at.time) {
+        insert_change(s, at.first, at.time, w);
+        at.first++;
+        at.last++;
     }
-    return b;
+    for (int32_t k = at.first; k <= at.last; k++)
+        take(s->free_at + (int64_t)k * w, demand, w);
 }
 
 /* ------------------------------------------------------------------ serial scheme */
@@ -217,25 +249,20 @@ static inline void place_fixed(sked_i_sgs *s, int32_t *start, int w)
     s->late = 0;
     for (int32_t i = 0; s->fixed != NULL && i < core->n; i++) {
         const uint64_t *demand = core->demand + (int64_t)i * w;
-        const int32_t d = core->duration[i];
-        int32_t t = s->fixed[i], node = 0;
+        const int32_t d = core->duration[i], t = s->fixed[i];
         if (t < 0)
             continue;
         start[i] = t;
-        if (!s->stepwise)
-            s->end_node[i] = 0;
         if (d == 0 || is_nothing(demand, w))
             continue;
-        if (s->stepwise)
-            t = find_steps(s, t, d, demand, w);
-        else
-            node = find_nodes(s, 0, &t, d, demand, w);
-        if (t != s->fixed[i])
+        const window at =
+            s->stepwise ? (window){find_steps(s, t, d, demand, w), 0, 0} : find_window(s, t, d, demand, w);
+        if (at.time != t)
             s->late += d;
         else if (s->stepwise)
             take_steps(s, t, d, demand, w);
         else
-            s->end_node[i] = take_nodes(s, node, t, d, demand, w);
+            take_window(s, at, d, demand, w);
     }
 }
 
@@ -243,11 +270,8 @@ static inline int32_t serial_steps(sked_i_sgs *s, const int32_t *list, int32_t c
 {
     const sked_i_core *core = s->core;
     int32_t makespan = 0;
-    const bool hints = core->kinds * 4 <= core->n;
     clear_steps(s, w);
     place_fixed(s, start, w);
-    if (hints)
-        memset(s->hint, 0, (size_t)core->kinds * sizeof *s->hint);
     for (int32_t k = 0; k < core->n; k++) {
         const int32_t i = list[k], d = core->duration[i];
         const uint64_t *demand = core->demand + (int64_t)i * w;
@@ -255,7 +279,7 @@ static inline int32_t serial_steps(sked_i_sgs *s, const int32_t *list, int32_t c
         if (is_fixed(s, i, t))
             t = s->fixed[i];
         else if (d > 0 && !is_nothing(demand, w)) {
-            if (hints) {
+            if (s->hinted) {
                 int32_t *hint = &s->hint[core->kind[i]];
                 while (!fits(s->free_at + (int64_t)*hint * w, demand, core->guard, w))
                     ++*hint;
@@ -272,45 +296,30 @@ static inline int32_t serial_steps(sked_i_sgs *s, const int32_t *list, int32_t c
     return makespan;
 }
 
-/* The node to look from: the latest known one at or before t. */
-static inline int32_t nearest_node(const sked_i_sgs *s, int32_t i, int32_t t)
-{
-    const sked_i_core *core = s->core;
-    int32_t best = 0;
-    for (int32_t k = core->pred_ptr[i]; k < core->pred_ptr[i + 1]; k++) {
-        const int32_t node = s->end_node[core->pred[k].op];
-        if (s->node[node].time <= t && s->node[node].time > s->node[best].time)
-            best = node;
-    }
-    return best;
-}
-
-static inline int32_t serial_nodes(sked_i_sgs *s, const int32_t *list, int32_t cutoff, int32_t *start, int w)
+static inline int32_t serial_changes(sked_i_sgs *s, const int32_t *list, int32_t cutoff, int32_t *start,
+                                     int w)
 {
     const sked_i_core *core = s->core;
     int32_t makespan = 0;
-    clear_nodes(s, w);
+    clear_changes(s, w);
     place_fixed(s, start, w);
-    memset(s->hint, 0, (size_t)core->kinds * sizeof *s->hint);
     for (int32_t k = 0; k < core->n; k++) {
         const int32_t i = list[k], d = core->duration[i];
         const uint64_t *demand = core->demand + (int64_t)i * w;
-        int32_t t = earliest(core, i, start), from = nearest_node(s, i, t);
+        int32_t t = earliest(core, i, start);
         if (is_fixed(s, i, t)) {
             t = s->fixed[i];
-            from = s->end_node[i];
         } else if (d > 0 && !is_nothing(demand, w)) {
-            int32_t *hint = &s->hint[core->kind[i]];
-            while (!fits(s->free_at + (int64_t)*hint * w, demand, core->guard, w))
-                *hint = s->node[*hint].next;
-            if (s->node[*hint].time > s->node[from].time)
-                from = *hint;
-            if (s->node[from].time > t)
-                t = s->node[from].time;
-            from = find_nodes(s, from, &t, d, demand, w);
-            from = take_nodes(s, from, t, d, demand, w);
+            if (s->hinted) {
+                int32_t *hint = &s->hint[core->kind[i]];
+                while (!fits(s->free_at + (int64_t)*hint * w, demand, core->guard, w))
+                    ++*hint;
+                t = s->change[*hint] > t ? s->change[*hint] : t;
+            }
+            const window at = find_window(s, t, d, demand, w);
+            t = at.time;
+            take_window(s, at, d, demand, w);
         }
-        s->end_node[i] = from;
         start[i] = t;
         if (t + core->tail[i] > cutoff || poll(s, k))
             return SKED_I_ABORTED;
@@ -324,8 +333,8 @@ int32_t sked_i_sgs_serial(sked_i_sgs *s, const int32_t *list, int32_t cutoff, in
     if (s->stepwise)
         return s->core->words == 1 ? serial_steps(s, list, cutoff, start, 1)
                                    : serial_steps(s, list, cutoff, start, s->core->words);
-    return s->core->words == 1 ? serial_nodes(s, list, cutoff, start, 1)
-                               : serial_nodes(s, list, cutoff, start, s->core->words);
+    return s->core->words == 1 ? serial_changes(s, list, cutoff, start, 1)
+                               : serial_changes(s, list, cutoff, start, s->core->words);
 }
 
 /* ------------------------------------------------------------------ parallel scheme */

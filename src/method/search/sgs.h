@@ -8,32 +8,28 @@
 
 #define SKED_I_ABORTED INT32_MAX
 
-typedef struct sked_i_sgs_node {
-    int32_t time, next;
-} sked_i_sgs_node;
-
 /* Work space for one core and one thread. */
 typedef struct sked_i_sgs {
     const sked_i_core *core;
     const sked_i_limit *limit; /* polled during long decodes */
     const int32_t *fixed;      /* [n] start or -1; NULL: none */
     bool stepwise;             /* the timeline is one entry per time unit, else a list of changes */
-    uint64_t *free_at;         /* stepwise: [steps * words]; else [nodes * words] */
+    uint64_t *free_at;         /* stepwise: [steps * words]; else [(2 n + 3) * words] */
     int64_t steps;
-    int32_t used;              /* stepwise: entries below this may differ from `full` */
-    sked_i_sgs_node *node;     /* [2 n + 3] */
-    int32_t nodes;
-    int32_t *end_node;         /* [n] a node at or before the op's finish and after its start */
-    int32_t *hint;             /* [kinds] no earlier room for this kind (time, or node) */
+    int32_t used;    /* stepwise: entries below this may differ from `full` */
+    int32_t *change; /* [2 n + 3] times at which free amounts change */
+    int32_t changes;
+    bool hinted;   /* few kinds of demand: hint[kind] is where room can first be */
+    int32_t *hint; /* [kinds] step or entry */
     /* parallel */
     int32_t *rank, *waiting, *ready;
     uint64_t *eligible, *summary;
     uint64_t *heap;
     int32_t heap_size;
-    uint64_t *free_now;        /* [words] */
+    uint64_t *free_now; /* [words] */
     bool again;
-    int64_t late;              /* after a serial decode: what fixed starts are missed by in sum */
-    int32_t *bucket;           /* sorting */
+    int64_t late;    /* after a serial decode: what fixed starts are missed by in sum */
+    int32_t *bucket; /* sorting */
     int32_t *sorted;
 } sked_i_sgs;
 

@@ -1,0 +1,50 @@
+#!/bin/sh
+# fuzz/run.sh SECONDS [FORMAT ...]: runs the fuzz targets (all, or those named) one after another.
+#
+# Build them first: cmake --preset fuzz && cmake --build build/fuzz
+# What libFuzzer learns stays in fuzz/corpus/FORMAT (not under version control). An input that breaks a
+# reader is left as fuzz/corpus/FORMAT.crash-*; once fixed, it belongs into fuzz/regressions/FORMAT/.
+set -u
+if [ $# -lt 1 ]; then
+    echo "usage: fuzz/run.sh SECONDS [FORMAT ...]" >&2
+    exit 2
+fi
+seconds=$1
+shift
+cd "$(dirname "$0")/.." || exit 2
+targets=${SKED_FUZZ_BUILD:-build/fuzz}/fuzz
+if [ $# -eq 0 ]; then
+    for program in "$targets"/fuzz_*; do
+        [ -f "$program" ] && [ -x "$program" ] && set -- "$@" "${program##*/fuzz_}"
+    done
+fi
+if [ $# -eq 0 ]; then
+    echo "no fuzz targets in $targets; build them: cmake --preset fuzz && cmake --build build/fuzz" >&2
+    exit 2
+fi
+# Undefined behaviour counts as a crash.
+UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1${UBSAN_OPTIONS:+:$UBSAN_OPTIONS}
+export UBSAN_OPTIONS
+failed=
+for name in "$@"; do
+    corpus=fuzz/corpus/$name
+    mkdir -p "$corpus"
+    set -- "$corpus"
+    for known in "fuzz/seeds/$name" "fuzz/regressions/$name"; do
+        [ -d "$known" ] && set -- "$@" "$known"
+    done
+    [ -f "fuzz/dict/$name.dict" ] && set -- "-dict=fuzz/dict/$name.dict" "$@"
+    echo "fuzz $name: $seconds s"
+    if ! "$targets/fuzz_$name" -max_total_time="$seconds" -max_len=16384 -timeout=20 -rss_limit_mb=2048 \
+        -artifact_prefix="$corpus." -print_final_stats=1 "$@" >"$corpus.log" 2>&1; then
+        failed="$failed $name"
+        tail -n 40 "$corpus.log"
+    else
+        grep -E "stat::number_of_executed_units|stat::peak_rss_mb" "$corpus.log"
+    fi
+done
+if [ -n "$failed" ]; then
+    echo "failed:$failed"
+    exit 1
+fi
+echo "all clean"

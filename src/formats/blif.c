@@ -1,0 +1,401 @@
+/*
+ * BLIF netlists. Ops are the primary inputs and whatever drives a signal (.names, .gate, .latch), named
+ * after that signal; edges run from the driver of a signal to its users. docs/formats/blif.md
+ */
+#include "base/memory.h"
+#include "formats/scan.h"
+
+#include <string.h>
+
+typedef struct signal {
+    int32_t driver; /* op, -1: none yet */
+    int32_t user;   /* op that was last seen to use it, so that a gate gets one edge per signal */
+} signal_info;
+
+typedef struct use {
+    int32_t signal, op; /* op -1: a primary output */
+    int32_t distance;
+    const char *at;
+} use;
+
+typedef struct reader {
+    const sked_i_source *source;
+    sked_error *err;
+    const char *at, *end;
+    sked_builder *builder;
+    sked_i_names names;
+    signal_info *signal; /* [names.count] */
+    use *use;
+    int64_t signal_cap, uses, use_cap;
+    bool named, ended, has_outputs, in_cover; /* .model, .end, .outputs seen; rows of a table may follow */
+} reader;
+
+/* ------------------------------------------------------------------ words */
+
+/* Length of a backslash before a line end, which joins two lines; 0: none. */
+static size_t continuation(const reader *r)
+{
+    const char *s = r->at;
+    if (*s != '\\')
+        return 0;
+    return r->end - s >= 2 && s[1] == '\n' ? 2 : r->end - s >= 3 && s[1] == '\r' && s[2] == '\n' ? 3 : 0;
+}
+
+/* Next word of the (continued) line; false at its end. */
+static bool next_word(reader *r, sked_i_word *w)
+{
+    for (size_t skip = 1; r->at < r->end && skip > 0; r->at += skip) {
+        if (*r->at == '#')
+            r->at = sked_i_line_end(r->at, r->end);
+        if (r->at == r->end || *r->at == '\n')
+            return false;
+        skip = *r->at == ' ' || *r->at == '\t' || *r->at == '\r' ? 1 : continuation(r);
+    }
+    w->text = r->at;
+    while (r->at < r->end && (unsigned char)*r->at > ' ' && *r->at != '#' && continuation(r) == 0)
+        r->at++;
+    w->size = (size_t)(r->at - w->text);
+    return w->size > 0;
+}
+
+static sked_status need_word(reader *r, const char *what, sked_i_word *w)
+{
+    if (next_word(r, w))
+        return SKED_OK;
+    return sked_i_source_fail(r->source, r->at, r->err, "the line ends where %s is expected", what);
+}
+
+/* ------------------------------------------------------------------ signals */
+
+static sked_status find_signal(reader *r, sked_i_word w, int32_t *out)
+{
+    bool fresh;
+    if (!SKED_GROW(r->signal, r->signal_cap, (int64_t)r->names.count + 1))
+        return sked_i_no_memory(r->err);
+    *out = sked_i_names_add(&r->names, w.text, w.size, &fresh);
+    if (*out < 0)
+        return sked_i_no_memory(r->err);
+    if (fresh)
+        r->signal[*out] = (signal_info){-1, -1};
+    return SKED_OK;
+}
+
+/* The op that drives signal w: it is named after it. All numbers 1. */
+static sked_status drive(reader *r, sked_i_word w, const char *type)
+{
+    sked_status st;
+    sked_error *err = r->err;
+    int32_t s = -1, op;
+    char quoted[80];
+    SKED_TRY(find_signal(r, w, &s));
+    if (r->signal[s].driver >= 0)
+        return sked_i_source_fail(r->source, w.text, err, "signal '%s' is driven twice",
+                                  sked_i_word_quote(w, quoted, sizeof quoted));
+    SKED_BUILD(r->source, w.text,
+               sked_builder_add_op(r->builder, sked_i_names_at(&r->names, s), type, 1, &op, &cause));
+    SKED_BUILD(r->source, w.text, sked_builder_set_memory(r->builder, op, 1, &cause));
+    r->signal[s].driver = op;
+cleanup:
+    return st;
+}
+
+/* Notes that op (-1: the world outside) uses signal w; who drives it may come later. */
+static sked_status use_signal(reader *r, sked_i_word w, int32_t op, int32_t distance)
+{
+    int32_t s = -1;
+    const sked_status st = find_signal(r, w, &s);
+    if (st != SKED_OK || (op >= 0 && r->signal[s].user == op))
+        return st;
+    r->signal[s].user = op;
+    if (!SKED_GROW(r->use, r->use_cap, r->uses + 1))
+        return sked_i_no_memory(r->err);
+    r->use[r->uses++] = (use){s, op, distance, w.text};
+    return SKED_OK;
+}
+
+/* ------------------------------------------------------------------ commands */
+
+static sked_status read_model(reader *r, const char *at)
+{
+    sked_status st = SKED_OK;
+    sked_error *err = r->err;
+    sked_i_word w;
+    bool fresh;
+    if (r->named || sked_builder_op_count(r->builder) > 0)
+        return sked_i_source_refuse(r->source, at, SKED_ERR_UNSUPPORTED, err,
+                                    "a second .model: sked reads flat netlists of one model");
+    r->named = true;
+    if (!next_word(r, &w))
+        return SKED_OK;
+    sked_i_names copy = {0}; /* 0-terminates it */
+    if (sked_i_names_add(&copy, w.text, w.size, &fresh) < 0)
+        st = sked_i_no_memory(err);
+    else
+        SKED_BUILD(r->source, at, sked_builder_set_name(r->builder, sked_i_names_at(&copy, 0), &cause));
+cleanup:
+    sked_i_names_free(&copy);
+    return st;
+}
+
+static sked_status read_inputs(reader *r, const char *at)
+{
+    sked_i_word w;
+    sked_status st = SKED_OK;
+    (void)at;
+    while (st == SKED_OK && next_word(r, &w))
+        st = drive(r, w, "input");
+    return st;
+}
+
+static sked_status read_outputs(reader *r, const char *at)
+{
+    sked_i_word w;
+    sked_status st = SKED_OK;
+    (void)at;
+    r->has_outputs = true;
+    while (st == SKED_OK && next_word(r, &w))
+        st = use_signal(r, w, -1, 0);
+    return st;
+}
+
+/* All words but the last are inputs of the op that drives the last. */
+static sked_status read_names(reader *r, const char *at)
+{
+    sked_status st = SKED_OK;
+    const int32_t op = sked_builder_op_count(r->builder);
+    sked_i_word output, w;
+    (void)at;
+    SKED_TRY(need_word(r, "the output of .names", &output));
+    while (next_word(r, &w)) {
+        SKED_TRY(use_signal(r, output, op, 0));
+        output = w;
+    }
+    SKED_TRY(drive(r, output, "names"));
+    r->in_cover = true;
+cleanup:
+    return st;
+}
+
+/* "formal=actual" leaves the actual. */
+static sked_status take_actual(reader *r, sked_i_word *w)
+{
+    char quoted[80];
+    const char *equals = memchr(w->text, '=', w->size);
+    if (equals == NULL || equals + 1 == w->text + w->size)
+        return sked_i_source_fail(r->source, w->text, r->err, "'%s' is not of the form pin=signal",
+                                  sked_i_word_quote(*w, quoted, sizeof quoted));
+    w->size -= (size_t)(equals + 1 - w->text);
+    w->text = equals + 1;
+    return SKED_OK;
+}
+
+/* A library cell with one output, which mapped netlists list last; its type is the cell's name. */
+static sked_status read_gate(reader *r, const char *at)
+{
+    sked_status st = SKED_OK;
+    sked_error *err = r->err;
+    const int32_t op = sked_builder_op_count(r->builder);
+    sked_i_word cell, output, w;
+    sked_i_buffer type = {0};
+    SKED_TRY(need_word(r, "the name of a cell", &cell));
+    SKED_TRY(need_word(r, "pin=signal", &output));
+    SKED_TRY(take_actual(r, &output));
+    while (next_word(r, &w)) {
+        SKED_TRY(take_actual(r, &w));
+        SKED_TRY(use_signal(r, output, op, 0));
+        output = w;
+    }
+    sked_i_buffer_add(&type, cell.text, cell.size);
+    if (type.failed)
+        st = sked_i_no_memory(err);
+    else if (!sked_i_utf8_valid(type.data))
+        st = sked_i_source_fail(r->source, at, err, "the name of the cell is not valid UTF-8");
+    else
+        st = drive(r, output, type.data);
+cleanup:
+    sked_i_buffer_free(&type);
+    return st;
+}
+
+/* A register hands on what its input was one round earlier: a loop-carried edge. */
+static sked_status read_latch(reader *r, const char *at)
+{
+    sked_status st = SKED_OK;
+    const int32_t op = sked_builder_op_count(r->builder);
+    sked_i_word input, output, w;
+    int more = 0;
+    SKED_TRY(need_word(r, "the input of .latch", &input));
+    SKED_TRY(need_word(r, "the output of .latch", &output));
+    SKED_TRY(use_signal(r, input, op, 1));
+    SKED_TRY(drive(r, output, "latch"));
+    while (next_word(r, &w)) /* type, clock and initial value carry no data */
+        more++;
+    if (more > 3)
+        return sked_i_source_fail(r->source, at, r->err, "a .latch has at most five fields, not %d",
+                                  more + 2);
+cleanup:
+    return st;
+}
+
+static sked_status read_end(reader *r, const char *at)
+{
+    (void)at;
+    r->ended = true;
+    return SKED_OK;
+}
+
+/* Timing, drive and annotation commands say nothing about the graph; the rest of the line is skipped. */
+static sked_status read_nothing(reader *r, const char *at)
+{
+    sked_i_word w;
+    (void)at;
+    while (next_word(r, &w))
+        ;
+    return SKED_OK;
+}
+
+static const struct command {
+    const char *name;
+    sked_status (*read)(reader *r, const char *at);
+} commands[] = {
+    {".names", read_names},
+    {".inputs", read_inputs},
+    {".outputs", read_outputs},
+    {".gate", read_gate},
+    {".latch", read_latch},
+    {".model", read_model},
+    {".end", read_end},
+    {".exdc", read_end}, /* don't cares: a second network that is never built */
+    {".clock", read_nothing},
+    {".area", read_nothing},
+    {".delay", read_nothing},
+    {".wire", read_nothing},
+    {".wire_load_slope", read_nothing},
+    {".input_arrival", read_nothing},
+    {".default_input_arrival", read_nothing},
+    {".output_required", read_nothing},
+    {".default_output_required", read_nothing},
+    {".input_drive", read_nothing},
+    {".default_input_drive", read_nothing},
+    {".output_load", read_nothing},
+    {".default_output_load", read_nothing},
+    {".max_input_load", read_nothing},
+    {".default_max_input_load", read_nothing},
+    {".cycle", read_nothing},
+    {".clock_event", read_nothing},
+    {".attr", read_nothing},
+    {".param", read_nothing},
+    {".cname", read_nothing},
+};
+
+static const struct command *find_command(sked_i_word w)
+{
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (sked_i_word_is(w, commands[i].name))
+            return &commands[i];
+    return NULL;
+}
+
+/* A row of the truth table after .names: what the gate computes does not matter here. */
+static sked_status skip_row(reader *r, sked_i_word w)
+{
+    char quoted[80];
+    do
+        if (!r->in_cover || strspn(w.text, "01-") < w.size)
+            return sked_i_source_fail(r->source, w.text, r->err, "'%s' is neither a command nor a table row",
+                                      sked_i_word_quote(w, quoted, sizeof quoted));
+    while (next_word(r, &w));
+    return SKED_OK;
+}
+
+static sked_status read_line(reader *r)
+{
+    sked_i_word w;
+    char quoted[80];
+    if (!next_word(r, &w))
+        return SKED_OK;
+    if (w.text[0] != '.')
+        return skip_row(r, w);
+    const struct command *c = find_command(w);
+    r->in_cover = false;
+    if (c != NULL)
+        return c->read(r, w.text);
+    return sked_i_source_refuse(r->source, w.text, SKED_ERR_UNSUPPORTED, r->err,
+                                "'%s' has no reading as a graph here; flatten the netlist to .names first",
+                                sked_i_word_quote(w, quoted, sizeof quoted));
+}
+
+static sked_status read_lines(reader *r)
+{
+    sked_status st = SKED_OK;
+    sked_i_word w;
+    while (r->at < r->end && !r->ended) {
+        SKED_TRY(read_line(r));
+        r->at = sked_i_line_end(r->at, r->end);
+        r->at += r->at < r->end;
+    }
+    if (!r->ended && !r->has_outputs) /* .end may be missing, but then the outputs show what is */
+        return sked_i_source_fail(r->source, r->at, r->err, "the file ends without .outputs or .end");
+    for (; r->at < r->end; r->at++) { /* after .end (or in don't cares) only another model matters */
+        if (next_word(r, &w) && sked_i_word_is(w, ".model"))
+            return read_model(r, w.text);
+        r->at = sked_i_line_end(r->at, r->end);
+        if (r->at == r->end)
+            break;
+    }
+cleanup:
+    return st;
+}
+
+/* ------------------------------------------------------------------ the graph */
+
+static sked_status build(reader *r, sked_graph **out)
+{
+    sked_status st;
+    sked_error *err = r->err;
+    char quoted[80];
+    for (int64_t k = 0; k < r->uses; k++) {
+        const use *u = &r->use[k];
+        const sked_edge edge = {r->signal[u->signal].driver, u->op, NAN, 1, u->distance};
+        const char *name = sked_i_names_at(&r->names, u->signal);
+        if (edge.from < 0)
+            return sked_i_source_fail(r->source, u->at, err, "signal '%s' is used but never driven",
+                                      sked_i_quote(name, strlen(name), quoted, sizeof quoted));
+        if (u->op >= 0)
+            SKED_BUILD(r->source, u->at, sked_builder_add_edge(r->builder, &edge, &cause));
+    }
+    SKED_BUILD(r->source, NULL, sked_builder_finish(r->builder, out, &cause));
+cleanup:
+    return st;
+}
+
+static sked_status read_blif(const sked_i_source *source, sked_graph **out, sked_error *err)
+{
+    const sked_i_scan text = sked_i_scan_source(source);
+    reader r = {.source = source, .err = err, .at = text.at, .end = text.end};
+    sked_status st;
+    SKED_TRY(sked_i_text_check(source, "a BLIF file", err));
+    SKED_TRY(sked_builder_create(&r.builder, err));
+    SKED_TRY(sked_i_name_after_file(source, r.builder, err));
+    SKED_TRY(read_lines(&r));
+    SKED_TRY(build(&r, out));
+cleanup:
+    sked_builder_destroy(r.builder);
+    sked_i_names_free(&r.names);
+    free(r.signal);
+    free(r.use);
+    return st;
+}
+
+static bool sniff_blif(const char *text, size_t size)
+{
+    sked_i_scan s = sked_i_scan_text(text, size);
+    sked_i_word w;
+    return sked_i_scan_word(&s, &w) && w.text[0] == '.' && find_command(w) != NULL;
+}
+
+const sked_i_format sked_i_format_blif = {
+    .info = {"blif", "Berkeley Logic Interchange Format: netlists", ".blif", true, false},
+    .sniff = sniff_blif,
+    .read = read_blif,
+};

@@ -1,0 +1,458 @@
+/*
+ * ONNX models (protobuf): docs/formats/onnx.md.
+ *
+ * protobuf-c unpacks without a limit on nesting, copies whole arrays each time a single field is repeated,
+ * and spends a hundred bytes on an empty message, so the bytes are walked once before it sees them.
+ */
+#include "base/memory.h"
+#include "formats/format.h"
+#include "formats/onnx_shapes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ before unpacking */
+
+enum { max_depth = 64 }; /* an If inside a Loop inside an If takes nine levels */
+
+typedef struct scan {
+    const sked_i_source *source;
+    const uint8_t *begin;
+    double memory; /* what unpacking will take, about */
+    sked_error *err;
+} scan;
+
+static sked_status broken(const scan *s, const uint8_t *at, const char *what)
+{
+    return sked_i_fail(s->err, SKED_ERR_FORMAT, "%s: byte %lld: not an ONNX model: %s", s->source->name,
+                       (long long)(at - s->begin), what);
+}
+
+/* Reads a varint; NULL: it does not end. */
+static const uint8_t *varint(const uint8_t *at, const uint8_t *end, uint64_t *out)
+{
+    *out = 0;
+    for (int shift = 0; shift < 64 && at < end; shift += 7) {
+        *out |= (uint64_t)(*at & 0x7f) << shift;
+        if (!(*at++ & 0x80))
+            return at;
+    }
+    return NULL;
+}
+
+/* The place after a field's value; *length is that of a length-delimited one. NULL: cut off or unknown. */
+static const uint8_t *skip_value(const uint8_t *at, const uint8_t *end, int wire, uint64_t *length)
+{
+    uint64_t ignored;
+    *length = 0;
+    if (wire == 0)
+        return varint(at, end, &ignored);
+    if (wire == 1 || wire == 5)
+        return (size_t)(end - at) >= (wire == 1 ? 8u : 4u) ? at + (wire == 1 ? 8 : 4) : NULL;
+    if (wire != 2)
+        return NULL; /* groups are not used by ONNX */
+    at = varint(at, end, length);
+    return at && *length <= (uint64_t)(end - at) ? at + *length : NULL;
+}
+
+/* About what protobuf-c will allocate for one field, messages inside it not counted. */
+static double field_memory(const ProtobufCFieldDescriptor *field, double length)
+{
+    if (field == NULL)
+        return sizeof(ProtobufCMessageUnknownField) + length;
+    if (field->type == PROTOBUF_C_TYPE_MESSAGE)
+        return 0;
+    const bool bytes = field->type == PROTOBUF_C_TYPE_STRING || field->type == PROTOBUF_C_TYPE_BYTES;
+    return 16 + (bytes ? length : 8 * length); /* packed numbers grow from one byte to eight */
+}
+
+/* Checks one message and those inside it; the depth of the recursion is limited. */
+static sked_status walk(scan *s, const ProtobufCMessageDescriptor *type, const uint8_t *at,
+                        const uint8_t *end, int depth)
+{
+    uint64_t seen = 0; /* single messages, by field number */
+    if (depth > max_depth)
+        return broken(s, at, "nested too deep");
+    s->memory += (double)type->sizeof_message + 2 * sizeof(void *);
+    while (at < end) {
+        const uint8_t *start = at;
+        uint64_t tag = 0, length = 0;
+        at = varint(at, end, &tag);
+        const uint8_t *next = at ? skip_value(at, end, (int)(tag & 7), &length) : NULL;
+        if (next == NULL)
+            return broken(s, start, "a field is cut off or of an unknown kind");
+        const uint64_t number = tag >> 3;
+        const ProtobufCFieldDescriptor *field =
+            number <= 1000 ? protobuf_c_message_descriptor_get_field(type, (unsigned)number) : NULL;
+        s->memory += field_memory(field, (double)length);
+        if (field != NULL && field->type == PROTOBUF_C_TYPE_MESSAGE && (tag & 7) == 2) {
+            const uint64_t bit =
+                field->label != PROTOBUF_C_LABEL_REPEATED && number < 64 ? 1ull << number : 0;
+            if (seen & bit)
+                return broken(s, start, "a field that may come once comes twice");
+            seen |= bit;
+            const sked_status st = walk(s, field->descriptor, next - length, next, depth + 1);
+            if (st != SKED_OK)
+                return st;
+        }
+        at = next;
+    }
+    return SKED_OK;
+}
+
+/* Remembers that an allocation failed: protobuf-c answers NULL for that as for malformed bytes. */
+static void *pb_alloc(void *failed, size_t size)
+{
+    void *p = malloc(size ? size : 1);
+    if (p == NULL)
+        *(bool *)failed = true;
+    return p;
+}
+
+static void pb_free(void *failed, void *p)
+{
+    (void)failed;
+    free(p);
+}
+
+static sked_status unpack(const sked_i_source *source, ProtobufCAllocator *allocator, Onnx__ModelProto **out,
+                          sked_error *err)
+{
+    const uint8_t *bytes = (const uint8_t *)source->text;
+    scan s = {.source = source, .begin = bytes, .err = err};
+    sked_status st = walk(&s, &onnx__model_proto__descriptor, bytes, bytes + source->size, 0);
+    if (st != SKED_OK)
+        return st;
+    if (s.memory > 32 * (double)source->size + 64 * 0x1p20)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "%s: unpacking these %lld bytes would take %.0f MiB, which no real model does",
+                           source->name, (long long)source->size, s.memory / 0x1p20);
+    *out = onnx__model_proto__unpack(allocator, source->size, bytes);
+    if (*out != NULL)
+        return SKED_OK;
+    return *(bool *)allocator->allocator_data ? sked_i_no_memory(err)
+                                              : broken(&s, bytes, "it does not unpack");
+}
+
+/* ------------------------------------------------------------------ tensors */
+
+enum { GIVEN = -2, UNMADE = -1 }; /* producers that are no node: inputs and weights; nobody */
+
+typedef struct reader {
+    const sked_i_source *source;
+    sked_error *err;
+    const Onnx__GraphProto *graph;
+    sked_i_names names; /* of tensors */
+    sked_i_onnx_tensor *tensor;
+    int64_t tensor_cap;
+    sked_builder *b;
+    sked_error cause; /* of the builder, which knows no file */
+    sked_i_buffer text;
+
+    /* of the node being read */
+    const sked_i_onnx_tensor **in;
+    sked_i_onnx_tensor **out;
+    int64_t in_cap, out_cap;
+
+    /* edges into op i: its sources, what comes from each, and who was counted last */
+    int32_t *sources, *tensor_mark, *op_mark;
+    double *bytes_from;
+    int64_t n_sources;
+} reader;
+
+/* The tensor of this name, added where it is new; -1: out of memory. */
+static int32_t add_tensor(reader *r, const char *name)
+{
+    bool fresh = false;
+    const int32_t i = sked_i_names_add(&r->names, name, strlen(name), &fresh);
+    if (i < 0 || !SKED_GROW(r->tensor, r->tensor_cap, r->names.count)) {
+        sked_i_no_memory(r->err);
+        return -1;
+    }
+    if (fresh)
+        r->tensor[i] = (sked_i_onnx_tensor){.rank = -1, .producer = UNMADE};
+    return i;
+}
+
+static int32_t find_tensor(const reader *r, const char *name)
+{
+    return name[0] ? sked_i_names_find(&r->names, name, strlen(name)) : -1;
+}
+
+static sked_status add_stated(reader *r, Onnx__ValueInfoProto *const *list, size_t count, bool given)
+{
+    for (size_t i = 0; i < count; i++) {
+        const int32_t t = add_tensor(r, list[i]->name ? list[i]->name : "");
+        if (t < 0)
+            return SKED_ERR_MEMORY;
+        sked_i_onnx_from_type(list[i]->type, &r->tensor[t]);
+        if (given)
+            r->tensor[t].producer = GIVEN;
+    }
+    return SKED_OK;
+}
+
+static sked_status add_weight(reader *r, const Onnx__TensorProto *weight)
+{
+    const int32_t t = add_tensor(r, weight->name ? weight->name : "");
+    if (t < 0)
+        return SKED_ERR_MEMORY;
+    sked_i_onnx_from_constant(weight, &r->tensor[t]);
+    r->tensor[t].producer = GIVEN;
+    return SKED_OK;
+}
+
+static const char *node_label(const reader *r, size_t i, char *buf, size_t size)
+{
+    const Onnx__NodeProto *node = r->graph->node[i];
+    const char *name = node->name && node->name[0] ? node->name : node->op_type ? node->op_type : "";
+    char quoted[80];
+    snprintf(buf, size, "node %zu ('%s')", i, sked_i_quote(name, strlen(name), quoted, sizeof quoted));
+    return buf;
+}
+
+static sked_status add_outputs(reader *r, size_t i)
+{
+    const Onnx__NodeProto *node = r->graph->node[i];
+    char label[120], quoted[80];
+    for (size_t k = 0; k < node->n_output; k++) {
+        const char *name = node->output[k];
+        if (name[0] == 0)
+            continue; /* an optional output that nobody wants */
+        const int32_t t = add_tensor(r, name);
+        if (t < 0)
+            return SKED_ERR_MEMORY;
+        if (r->tensor[t].producer != UNMADE)
+            return sked_i_source_fail(r->source, NULL, r->err,
+                                      "%s makes the tensor '%s', which exists already",
+                                      node_label(r, i, label, sizeof label),
+                                      sked_i_quote(name, strlen(name), quoted, sizeof quoted));
+        r->tensor[t].producer = (int32_t)i;
+    }
+    return SKED_OK;
+}
+
+/* Every tensor that the main graph names, in one table. */
+static sked_status add_tensors(reader *r)
+{
+    const Onnx__GraphProto *g = r->graph;
+    sked_status st = SKED_OK;
+    SKED_TRY(add_stated(r, g->input, g->n_input, true));
+    SKED_TRY(add_stated(r, g->value_info, g->n_value_info, false));
+    SKED_TRY(add_stated(r, g->output, g->n_output, false));
+    for (size_t i = 0; i < g->n_initializer; i++)
+        SKED_TRY(add_weight(r, g->initializer[i]));
+    for (size_t i = 0; i < g->n_sparse_initializer; i++)
+        if (g->sparse_initializer[i]->values != NULL)
+            SKED_TRY(add_weight(r, g->sparse_initializer[i]->values));
+    for (size_t i = 0; i < g->n_node; i++)
+        SKED_TRY(add_outputs(r, i));
+cleanup:
+    return st;
+}
+
+/* ------------------------------------------------------------------ ops */
+
+/* "Conv", or "com.example.Fused" for operators that are not ONNX's own. */
+static const char *type_of(reader *r, const Onnx__NodeProto *node)
+{
+    r->text.size = 0;
+    if (node->domain && node->domain[0] && strcmp(node->domain, "ai.onnx") != 0) {
+        sked_i_buffer_text(&r->text, node->domain);
+        sked_i_buffer_char(&r->text, '.');
+    }
+    sked_i_buffer_text(&r->text, node->op_type ? node->op_type : "");
+    return r->text.failed ? NULL : r->text.data;
+}
+
+/*
+ * The node's name, else that of its first output, else its type; in `name`. Where another op has it already,
+ * "_" and the node's number follow, as often as it takes.
+ */
+static bool name_node(reader *r, size_t i, sked_i_buffer *name)
+{
+    const Onnx__NodeProto *node = r->graph->node[i];
+    name->size = 0;
+    sked_i_buffer_text(name, node->name && node->name[0]                ? node->name
+                             : node->n_output > 0 && node->output[0][0] ? node->output[0]
+                             : node->op_type                            ? node->op_type
+                                                                        : "node");
+    while (!name->failed && sked_builder_find_op(r->b, name->data) >= 0)
+        sked_i_buffer_format(name, "_%zu", i);
+    return !name->failed;
+}
+
+/* Points in[] and out[] at the node's tensors; unknown and left-out ones are NULL. */
+static sked_status bind(reader *r, size_t i)
+{
+    const Onnx__NodeProto *node = r->graph->node[i];
+    char label[120], quoted[80];
+    if (!SKED_GROW(r->in, r->in_cap, (int64_t)node->n_input) ||
+        !SKED_GROW(r->out, r->out_cap, (int64_t)node->n_output))
+        return sked_i_no_memory(r->err);
+    for (size_t k = 0; k < node->n_input; k++) {
+        const int32_t t = find_tensor(r, node->input[k]);
+        if (node->input[k][0] && (t < 0 || r->tensor[t].producer == UNMADE))
+            return sked_i_source_fail(
+                r->source, NULL, r->err, "%s reads the tensor '%s', which nothing makes",
+                node_label(r, i, label, sizeof label),
+                sked_i_quote(node->input[k], strlen(node->input[k]), quoted, sizeof quoted));
+        r->in[k] = t >= 0 ? &r->tensor[t] : NULL;
+    }
+    for (size_t k = 0; k < node->n_output; k++) {
+        const int32_t t = find_tensor(r, node->output[k]);
+        r->out[k] = t >= 0 ? &r->tensor[t] : NULL;
+    }
+    return SKED_OK;
+}
+
+static sked_status add_op(reader *r, size_t i, sked_i_buffer *name)
+{
+    const Onnx__NodeProto *node = r->graph->node[i];
+    sked_status st = SKED_OK;
+    double memory = 0;
+    SKED_TRY(bind(r, i));
+    sked_i_onnx_infer(node, r->in, r->out);
+    for (size_t k = 0; k < node->n_output; k++)
+        memory += r->out[k] ? sked_i_onnx_bytes(r->out[k]) : 0;
+    const char *type = type_of(r, node);
+    if (type == NULL || !name_node(r, i, name))
+        return sked_i_no_memory(r->err);
+    st = sked_builder_add_op(r->b, name->data, type, sked_i_onnx_cost(node, r->in, r->out), NULL, &r->cause);
+    if (st == SKED_OK)
+        st = sked_builder_set_memory(r->b, (int32_t)i, memory, &r->cause);
+    if (st != SKED_OK)
+        sked_i_source_pass(r->source, NULL, &r->cause, r->err);
+cleanup:
+    return st;
+}
+
+static sked_status add_ops(reader *r)
+{
+    sked_i_buffer name = {0};
+    sked_status st = SKED_OK;
+    for (size_t i = 0; i < r->graph->n_node && st == SKED_OK; i++)
+        st = add_op(r, i, &name);
+    sked_i_buffer_free(&name);
+    return st;
+}
+
+/* ------------------------------------------------------------------ edges */
+
+/* Op `op` reads this tensor: a source more, or more bytes from one it has. */
+static void note_input(reader *r, int32_t op, const char *name)
+{
+    const int32_t t = find_tensor(r, name);
+    const int32_t from = t >= 0 ? r->tensor[t].producer : -1;
+    if (from < 0 || r->tensor_mark[t] == op)
+        return;
+    r->tensor_mark[t] = op;
+    if (r->op_mark[from] != op) {
+        r->op_mark[from] = op;
+        r->bytes_from[from] = 0;
+        r->sources[r->n_sources++] = from;
+    }
+    r->bytes_from[from] += sked_i_onnx_bytes(&r->tensor[t]);
+}
+
+static void note_captured(reader *r, int32_t op, const Onnx__GraphProto *inner);
+
+static void note_inner(reader *r, int32_t op, const Onnx__NodeProto *node)
+{
+    for (size_t a = 0; a < node->n_attribute; a++) {
+        if (node->attribute[a]->g != NULL)
+            note_captured(r, op, node->attribute[a]->g);
+        for (size_t k = 0; k < node->attribute[a]->n_graphs; k++)
+            note_captured(r, op, node->attribute[a]->graphs[k]);
+    }
+}
+
+/* Bodies of If and Loop may read tensors of the main graph; walk() has bounded the nesting. */
+static void note_captured(reader *r, int32_t op, const Onnx__GraphProto *inner)
+{
+    for (size_t i = 0; i < inner->n_node; i++) {
+        for (size_t k = 0; k < inner->node[i]->n_input; k++)
+            note_input(r, op, inner->node[i]->input[k]);
+        note_inner(r, op, inner->node[i]);
+    }
+    for (size_t i = 0; i < inner->n_output; i++)
+        if (inner->output[i]->name != NULL)
+            note_input(r, op, inner->output[i]->name);
+}
+
+static sked_status add_edges(reader *r)
+{
+    sked_status st = SKED_OK;
+    sked_error *err = r->err;
+    const int64_t n = (int64_t)r->graph->n_node;
+    SKED_NEW(r->sources, n);
+    SKED_NEW(r->bytes_from, n);
+    SKED_NEW(r->op_mark, n);
+    SKED_NEW(r->tensor_mark, r->names.count);
+    memset(r->op_mark, 0xff, (size_t)n * sizeof *r->op_mark);
+    memset(r->tensor_mark, 0xff, (size_t)r->names.count * sizeof *r->tensor_mark);
+    for (int32_t i = 0; i < n; i++) {
+        const Onnx__NodeProto *node = r->graph->node[i];
+        r->n_sources = 0;
+        for (size_t k = 0; k < node->n_input; k++)
+            note_input(r, i, node->input[k]);
+        note_inner(r, i, node);
+        for (int64_t k = 0; k < r->n_sources; k++) {
+            const sked_edge edge = {r->sources[k], i, NAN, r->bytes_from[r->sources[k]], 0};
+            SKED_TRY(sked_builder_add_edge(r->b, &edge, err));
+        }
+    }
+cleanup:
+    return st;
+}
+
+/* ------------------------------------------------------------------ the whole */
+
+static sked_status build(reader *r, sked_graph **out)
+{
+    sked_status st = SKED_OK;
+    char stem[256];
+    const char *name = r->graph->name && r->graph->name[0] && sked_i_utf8_valid(r->graph->name)
+                           ? r->graph->name
+                           : sked_i_source_stem(r->source, stem, sizeof stem);
+    SKED_TRY(sked_builder_create(&r->b, r->err));
+    SKED_TRY(sked_builder_set_name(r->b, name, r->err));
+    SKED_TRY(add_tensors(r));
+    SKED_TRY(add_ops(r));
+    SKED_TRY(add_edges(r));
+    st = sked_builder_finish(r->b, out, &r->cause);
+    if (st != SKED_OK)
+        sked_i_source_pass(r->source, NULL, &r->cause, r->err);
+cleanup:
+    return st;
+}
+
+static sked_status onnx_read(const sked_i_source *source, sked_graph **out, sked_error *err)
+{
+    bool failed = false;
+    ProtobufCAllocator allocator = {pb_alloc, pb_free, &failed};
+    Onnx__ModelProto *model = NULL;
+    reader r = {.source = source, .err = err};
+    sked_status st = SKED_OK;
+    SKED_TRY(unpack(source, &allocator, &model, err));
+    r.graph = model->graph;
+    if (r.graph == NULL)
+        st = sked_i_source_fail(source, NULL, err, "not an ONNX model: it has no graph");
+    else
+        st = build(&r, out);
+cleanup:
+    if (model != NULL)
+        onnx__model_proto__free_unpacked(model, &allocator);
+    sked_builder_destroy(r.b);
+    sked_i_names_free(&r.names);
+    sked_i_buffer_free(&r.text);
+    void *const arrays[] = {r.tensor, r.in, r.out, r.sources, r.tensor_mark, r.op_mark, r.bytes_from};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        free(arrays[i]);
+    return st;
+}
+
+const sked_i_format sked_i_format_onnx = {
+    .info = {"onnx", "ONNX models, with estimated durations", ".onnx", true, false},
+    .read = onnx_read,
+};

@@ -1,0 +1,240 @@
+/*
+ * `list`: list scheduling. Builds one schedule from an order of preference, in time linear in the graph but
+ * for a logarithm; more with random orders.
+ */
+#include "method/list/list.h"
+
+#include <string.h>
+
+enum { opt_priority, opt_scheme, opt_direction, opt_tries, n_options };
+
+static const sked_option options[n_options] = {
+    {"priority", SKED_OPTION_ENUM, "critical-path", 0, 0,
+     "critical-path|most-ops|shortest|longest|most-successors|random",
+     "which ready op goes first: longest path to the end, most ops that depend on it, shortest or longest "
+     "duration, most direct successors, or by lot"},
+    {"scheme", SKED_OPTION_ENUM, "parallel", 0, 0, "serial|parallel",
+     "serial: op by op, each where it fits first; parallel: through time, starting the best op that fits"},
+    {"direction", SKED_OPTION_ENUM, "forward", 0, 0, "forward|backward",
+     "backward: plan from the end, then move everything as early as it goes in that order"},
+    {"tries", SKED_OPTION_INT, "1", 1, 1e9, NULL,
+     "schedules to build with priority=random (fewer when the time limit or the bound is met)"},
+};
+
+typedef struct config {
+    sked_i_priority priority;
+    bool serial, backward;
+    double noise;
+} config;
+
+/* Working memory of a run: views are made once. */
+typedef struct lister {
+    sked_i_run *run;
+    const sked_problem *p;
+    sked_i_dag view[2];    /* forward, mirrored; made when first needed */
+    sked_i_pools pools[2]; /* without and with the devices as a pool */
+    bool have_view[2], have_pools[2];
+    int32_t *rank;
+    double *mirrored; /* starts of a backward pass */
+    int32_t *mirrored_device;
+    sked_schedule *s;
+    sked_i_rng rng;
+} lister;
+
+/* Do devices differ to an op? Then each has its own line. */
+static bool by_device(const sked_problem *p)
+{
+    return p->devices > 0 && (sked_i_has_transfers(p) || p->fix_device != NULL);
+}
+
+static sked_status get_view(lister *x, bool mirrored, sked_error *err)
+{
+    if (x->have_view[mirrored])
+        return SKED_OK;
+    const sked_status st =
+        sked_i_dag_make(x->p, mirrored, sked_i_has_transfers(x->p), &x->view[mirrored], err);
+    x->have_view[mirrored] = st == SKED_OK;
+    return st;
+}
+
+static sked_status get_pools(lister *x, bool with_devices, sked_error *err)
+{
+    if (x->have_pools[with_devices])
+        return SKED_OK;
+    const sked_status st = sked_i_pools_make(x->p, with_devices, &x->pools[with_devices], err);
+    x->have_pools[with_devices] = st == SKED_OK;
+    return st;
+}
+
+/* One pass in the direction of the view, into start and device. Fixed starts: forward views only. */
+static sked_status generate(lister *x, bool mirrored, bool serial, const int32_t *fix_device, double *start,
+                            int32_t *device, bool *fits, sked_error *err)
+{
+    const bool lines = by_device(x->p) || fix_device != NULL;
+    sked_status st = get_pools(x, !lines, err);
+    if (st != SKED_OK)
+        return st;
+    const sked_i_plan plan = {&x->view[mirrored], &x->pools[!lines], x->rank, x->p->devices, NULL};
+    const double *fix_start = mirrored ? NULL : x->p->fix_start;
+    *fits = true;
+    x->run->evaluations++;
+    if (!serial && !lines && fix_start == NULL)
+        return sked_i_list_parallel(&plan, start, device, err);
+    const bool stepped = !serial && lines && fix_start == NULL;
+    const sked_i_place how = {.fix_device = fix_device ? fix_device : x->p->fix_device,
+                              .fix_start = fix_start,
+                              .by_device = lines,
+                              .insertion = !stepped,
+                              .stepped = stepped};
+    return sked_i_list_place(&plan, &how, start, device, fits, err);
+}
+
+/*
+ * Backward: a mirrored pass gives an order of starts; a forward pass in that order re-times it, so that no
+ * start is computed by subtraction. Where devices differ, each op keeps the device it was given.
+ */
+static sked_status generate_backward(lister *x, const config *c, bool *fits, sked_error *err)
+{
+    const sked_problem *p = x->p;
+    const int32_t n = p->graph->n_ops;
+    sked_status st = SKED_OK;
+    if (x->mirrored == NULL)
+        SKED_NEW(x->mirrored, n);
+    if (p->devices > 0 && x->mirrored_device == NULL)
+        SKED_NEW(x->mirrored_device, n);
+    SKED_TRY(get_view(x, true, err));
+    SKED_TRY(sked_i_priority_rank(p, &x->view[1], c->priority, c->noise, &x->rng, x->rank, err));
+    SKED_TRY(generate(x, true, c->serial, NULL, x->mirrored, x->mirrored_device, fits, err));
+    for (int32_t i = 0; i < n; i++)
+        x->mirrored[i] = -(x->mirrored[i] + p->graph->duration[i]); /* start, but for a constant */
+    SKED_TRY(get_view(x, false, err));
+    SKED_TRY(sked_i_rank_by_key(&x->view[0], x->mirrored, x->rank, err));
+    SKED_TRY(generate(x, false, true, by_device(p) ? x->mirrored_device : NULL, x->s->start, x->s->device,
+                      fits, err));
+cleanup:
+    return st;
+}
+
+bool sked_i_within_horizon(const sked_problem *p, const double *start)
+{
+    double late = -INFINITY;
+    for (int32_t i = 0; i < p->graph->n_ops; i++)
+        late = fmax(late, start[i] + p->graph->duration[i] - p->horizon);
+    return late <= 0 || (late < 0.5 && late <= 0.5e-9 * fmax(1, p->horizon));
+}
+
+static sked_status build(lister *x, const config *c, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    bool fits = true;
+    if (c->backward && x->p->fix_start == NULL)
+        SKED_TRY(generate_backward(x, c, &fits, err));
+    else {
+        SKED_TRY(get_view(x, false, err));
+        SKED_TRY(sked_i_priority_rank(x->p, &x->view[0], c->priority, c->noise, &x->rng, x->rank, err));
+        SKED_TRY(generate(x, false, c->serial, NULL, x->s->start, x->s->device, &fits, err));
+    }
+    if (fits && sked_i_within_horizon(x->p, x->s->start))
+        SKED_TRY(sked_i_run_offer(x->run, x->s, err));
+    sked_i_run_progress(x->run, "list");
+cleanup:
+    return st;
+}
+
+/* Nothing kept the horizon or the fixed starts yet: every scheme and direction, other priorities, then lots.
+ */
+static sked_status search_feasible(lister *x, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    for (int k = 0; k < 5 * 4 + 64 && x->run->n_kept == 0 && !sked_i_limit_reached(&x->run->limit); k++) {
+        const bool noisy = k >= 5 * 4;
+        const config c = {.priority = noisy ? SKED_I_CRITICAL_PATH : (sked_i_priority)(k / 4),
+                          .serial = k % 2 == 0,
+                          .backward = k / 2 % 2 == 1,
+                          .noise = noisy ? 0.02 * (k - 20) : 0};
+        SKED_TRY(build(x, &c, err));
+    }
+cleanup:
+    return st;
+}
+
+/* Further schedules by lot: for priority=random as many as asked, and until there are enough candidates. */
+static sked_status build_more(lister *x, config c, int64_t tries, sked_error *err)
+{
+    const sked_run_options *opt = x->run->options;
+    sked_status st = SKED_OK;
+    const int64_t wanted = x->run->max_kept > 1 ? 8 * (int64_t)x->run->max_kept : 0;
+    for (int64_t k = 1; k < tries || k < wanted; k++) {
+        const bool enough = k >= tries && x->run->n_kept == x->run->max_kept;
+        if (enough || sked_i_run_over(x->run) || (opt->iterations > 0 && k >= opt->iterations))
+            break;
+        c.noise = c.priority == SKED_I_RANDOM ? 0 : k < wanted / 2 ? 0.1 : 0.5;
+        SKED_TRY(build(x, &c, err));
+    }
+cleanup:
+    return st;
+}
+
+static sked_status run_makespan(sked_i_run *run, lister *x, sked_error *err)
+{
+    const config c = {.priority = (sked_i_priority)run->setting[opt_priority],
+                      .serial = run->setting[opt_scheme] == 0,
+                      .backward = run->setting[opt_direction] == 1};
+    sked_status st = SKED_OK;
+    SKED_TRY(build(x, &c, err));
+    SKED_TRY(build_more(x, c, c.priority == SKED_I_RANDOM ? (int64_t)run->setting[opt_tries] : 1, err));
+    if (run->n_kept == 0)
+        SKED_TRY(search_feasible(x, err));
+cleanup:
+    return st;
+}
+
+/* Objectives that look at the whole span of time, under a horizon. */
+static sked_status run_shape(sked_i_run *run, lister *x, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_windows w = {0};
+    SKED_TRY(sked_i_windows_make(x->p, &w, err));
+    if (x->p->objective == SKED_OBJECTIVE_MEMORY)
+        SKED_TRY(sked_i_list_memory(run, &w, err));
+    else
+        SKED_TRY(sked_i_list_fill(run, &w, err));
+    if (w.limited && !sked_i_run_over(run))
+        SKED_TRY(run_makespan(run, x, err));
+cleanup:
+    sked_i_windows_free(&w);
+    return st;
+}
+
+static sked_status list_run(sked_i_run *run, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    lister x = {.run = run, .p = run->problem};
+    const int32_t n = x.p->graph->n_ops;
+    sked_i_rng_seed(&x.rng, run->options->seed, 0);
+    SKED_NEW(x.rank, n);
+    SKED_TRY(sked_schedule_create(n, x.p->devices, &x.s, err));
+    SKED_TRY(x.p->objective == SKED_OBJECTIVE_MAKESPAN ? run_makespan(run, &x, err)
+                                                       : run_shape(run, &x, err));
+cleanup:
+    for (int k = 0; k < 2; k++) {
+        sked_i_dag_free(&x.view[k]);
+        sked_i_pools_free(&x.pools[k]);
+    }
+    sked_schedule_destroy(x.s);
+    free(x.rank);
+    free(x.mirrored);
+    free(x.mirrored_device);
+    return st;
+}
+
+const sked_i_method sked_i_method_list = {
+    .info = {.name = "list",
+             .summary = "list scheduling: one quick schedule from an order of preference",
+             .features = SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_HORIZON |
+                         SKED_CAN_FIX | SKED_CAN_CANDIDATES | SKED_CAN_MAKESPAN | SKED_CAN_RESOURCE |
+                         SKED_CAN_MEMORY | SKED_CAN_COST,
+             .options = options,
+             .n_options = n_options},
+    .run = list_run,
+};

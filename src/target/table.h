@@ -1,0 +1,8 @@
+/* The only list of targets. Each name x is a `const sked_i_target sked_i_target_x`. */
+#define SKED_TARGET_LIST(X) \
+    X(proxy)                \
+    X(noisy)                \
+    X(bandwidth)            \
+    X(latency)              \
+    X(linear)               \
+    X(command)

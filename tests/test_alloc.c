@@ -1,0 +1,468 @@
+/*
+ * Makes the n-th allocation fail, for every n, over what builds, reads and schedules: the status is MEMORY
+ * (or OK where a library falls back), nothing leaks, nothing crashes, outputs stay untouched. The allocator
+ * is replaced inside this program, so that it also sees what libraries allocate.
+ */
+#include "test.h"
+
+#include "schedule/schedule.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define HAVE_ADDRESS_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HAVE_ADDRESS_SANITIZER 1
+#endif
+#endif
+
+#if defined(HAVE_ADDRESS_SANITIZER) || !defined(__GLIBC__)
+
+static void skipped(void **state)
+{
+    (void)state;
+    print_message("skipped: the allocator belongs to the sanitizer here\n");
+    skip();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(skipped)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#else
+
+#include <errno.h>
+#include <malloc.h>
+
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+extern void *__libc_realloc(void *old, size_t size);
+extern void *__libc_memalign(size_t alignment, size_t size);
+extern void __libc_free(void *p);
+
+/* Armed: allocations are counted, and number `fail_at` (from 1) fails; 0: none does. */
+static bool armed;
+static long calls, fail_at, balance;
+static bool failed;
+
+static bool refused(void)
+{
+    if (!armed)
+        return false;
+    if (++calls != fail_at)
+        return false;
+    failed = true;
+    errno = ENOMEM;
+    return true;
+}
+
+static void *counted(void *p)
+{
+    balance += armed && p != NULL;
+    return p;
+}
+
+void *malloc(size_t size)
+{
+    return refused() ? NULL : counted(__libc_malloc(size));
+}
+
+void *calloc(size_t count, size_t size)
+{
+    return refused() ? NULL : counted(__libc_calloc(count, size));
+}
+
+void *realloc(void *old, size_t size)
+{
+    if (refused())
+        return NULL;
+    void *const p = __libc_realloc(old, size);
+    balance += armed && old == NULL && p != NULL;
+    return p;
+}
+
+void *memalign(size_t alignment, size_t size)
+{
+    return refused() ? NULL : counted(__libc_memalign(alignment, size));
+}
+
+void *aligned_alloc(size_t alignment, size_t size)
+{
+    return memalign(alignment, size);
+}
+
+int posix_memalign(void **out, size_t alignment, size_t size)
+{
+    void *const p = memalign(alignment, size);
+    if (p == NULL)
+        return ENOMEM;
+    *out = p;
+    return 0;
+}
+
+void free(void *p)
+{
+    balance -= armed && p != NULL;
+    __libc_free(p);
+}
+
+/* ------------------------------------------------------------------ the loop over n */
+
+typedef sked_status (*action)(const void *data, sked_error *err);
+
+/* Runs the action with each allocation in turn failing, until it gets by without reaching the n-th. */
+static void fail_everywhere(const char *what, action act, const void *data)
+{
+    sked_error err = {0};
+    if (act(data, &err) != SKED_OK) /* also lets libraries set themselves up once */
+        fail_msg("%s: %s", what, err.message);
+    for (long n = 1;; n++) {
+        err = (sked_error){0};
+        calls = balance = 0;
+        failed = false;
+        fail_at = n;
+        armed = true;
+        const sked_status st = act(data, &err);
+        armed = false;
+        if (balance != 0)
+            fail_msg("%s: allocation %ld failed, %ld blocks leaked (status %d)", what, n, balance, (int)st);
+        if (!failed) {
+            assert_int_equal(st, SKED_OK);
+            assert_true(n > 1);
+            return;
+        }
+        if (st != SKED_OK && st != SKED_ERR_MEMORY)
+            fail_msg("%s: allocation %ld failed: status %d, %s", what, n, (int)st, err.message);
+        if (st == SKED_ERR_MEMORY && strstr(err.message, "memory") == NULL)
+            fail_msg("%s: allocation %ld failed: message '%s'", what, n, err.message);
+    }
+}
+
+/* ------------------------------------------------------------------ actions */
+
+static sked_status build(int32_t ops, sked_graph **out, sked_error *err)
+{
+    sked_builder *b = NULL;
+    int32_t id;
+    sked_status st = sked_builder_create(&b, err);
+    if (st == SKED_OK)
+        st = sked_builder_set_name(b, "g", err);
+    if (st == SKED_OK)
+        st = sked_builder_add_resource(b, "alu", 2, &id, err);
+    for (int32_t i = 0; st == SKED_OK && i < ops; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "op%d", (int)i);
+        st = sked_builder_add_op(b, name, i % 2 ? "mul" : "add", 1 + i % 3, NULL, err);
+        if (st == SKED_OK)
+            st = sked_builder_set_memory(b, i, 1, err);
+        if (st == SKED_OK)
+            st = sked_builder_add_demand(b, i, 0, 1 + i % 2, err);
+        const sked_edge edge = {i / 2, i, SKED_LAG_DEFAULT, 1, 0};
+        if (st == SKED_OK && i > 0)
+            st = sked_builder_add_edge(b, &edge, err);
+    }
+    if (st == SKED_OK)
+        st = sked_builder_finish(b, out, err);
+    sked_builder_destroy(b);
+    return st;
+}
+
+static sked_status act_build(const void *data, sked_error *err)
+{
+    sked_graph *g = NULL;
+    const sked_status st = build(*(const int32_t *)data, &g, err);
+    assert_true((st == SKED_OK) == (g != NULL));
+    sked_graph_destroy(g);
+    return st;
+}
+
+/* A cycle: the refusal itself allocates. */
+static sked_status act_cycle(const void *data, sked_error *err)
+{
+    sked_builder *b = NULL;
+    sked_graph *g = NULL;
+    sked_status st = sked_builder_create(&b, err);
+    for (int32_t i = 0; st == SKED_OK && i < *(const int32_t *)data; i++) {
+        const sked_edge edge = {i, (i + 1) % *(const int32_t *)data, 1, 0, 0};
+        st = sked_builder_add_op(b, NULL, NULL, 1, NULL, err);
+        if (st == SKED_OK)
+            st = sked_builder_add_edge(b, &edge, err);
+    }
+    if (st == SKED_OK)
+        st = sked_builder_finish(b, &g, err);
+    sked_builder_destroy(b);
+    assert_null(g);
+    return st == SKED_ERR_FORMAT ? SKED_OK : st;
+}
+
+typedef struct method_case {
+    const char *method, *settings[4];
+    sked_problem problem;
+    int32_t candidates;
+} method_case;
+
+static sked_status act_method(const void *data, sked_error *err)
+{
+    const method_case *c = data;
+    sked_run_options opt;
+    sked_result r = {.count = -7};
+    sked_run_options_init(&opt);
+    opt.settings = c->settings;
+    while (opt.n_settings < 4 && c->settings[opt.n_settings])
+        opt.n_settings++;
+    opt.candidates = c->candidates;
+    opt.iterations = 3;
+    opt.time_limit = INFINITY;
+    const sked_status st = sked_method_run(c->method, &c->problem, &opt, &r, err);
+    if (st == SKED_OK)
+        sked_result_clear(&r);
+    else
+        assert_int_equal(r.count, -7);
+    return st;
+}
+
+static sked_status act_simulator(const void *data, sked_error *err)
+{
+    const sked_problem *p = data;
+    const sked_graph *g = p->graph;
+    sked_simulator *sim = NULL;
+    const sked_status st = sked_simulator_create(p, &sim, err);
+    assert_true((st == SKED_OK) == (sim != NULL));
+    if (st == SKED_OK) {
+        int32_t device[64] = {0};
+        double makespan;
+        const long before = calls;
+        sked_simulator_run(sim, 1, device, g->topo, true, &makespan, NULL);
+        assert_int_equal(calls, before); /* running allocates nothing */
+        assert_true(isfinite(makespan));
+    }
+    sked_simulator_destroy(sim);
+    return st;
+}
+
+static sked_status act_problem(const void *data, sked_error *err)
+{
+    const sked_problem *p = data;
+    double bound = -7;
+    sked_status st = sked_problem_check(p, err);
+    if (st == SKED_OK)
+        st = sked_problem_bound(p, &bound, NULL, err);
+    if (st != SKED_OK)
+        assert_true(bound == -7);
+    return st;
+}
+
+typedef struct file_case {
+    char path[600];
+    const char *format;
+} file_case;
+
+static sked_status act_read(const void *data, sked_error *err)
+{
+    const file_case *c = data;
+    const sked_read_options opt = {.format = c->format};
+    sked_graph *g = NULL;
+    const sked_status st = sked_graph_read(c->path, &opt, &g, err);
+    assert_true((st == SKED_OK) == (g != NULL));
+    sked_graph_destroy(g);
+    return st;
+}
+
+typedef struct text_case {
+    const char *name, *text;
+    size_t size;
+    const sked_graph *graph; /* of a schedule or of fixed decisions */
+} text_case;
+
+static sked_status act_parse(const void *data, sked_error *err)
+{
+    const text_case *c = data;
+    sked_graph *g = NULL;
+    const sked_status st = sked_graph_parse(c->name, c->text, c->size, NULL, &g, err);
+    assert_true((st == SKED_OK) == (g != NULL));
+    sked_graph_destroy(g);
+    return st;
+}
+
+static sked_status act_parse_schedule(const void *data, sked_error *err)
+{
+    const text_case *c = data;
+    sked_schedule *s = NULL;
+    const sked_status st = sked_schedule_parse(c->name, c->text, c->size, c->graph, &s, err);
+    assert_true((st == SKED_OK) == (s != NULL));
+    sked_schedule_destroy(s);
+    return st;
+}
+
+/* ------------------------------------------------------------------ tests */
+
+static void graphs(void **state)
+{
+    (void)state;
+    const int32_t few = 3, some = 40;
+    fail_everywhere("small graph", act_build, &few);
+    fail_everywhere("larger graph", act_build, &some);
+    fail_everywhere("cycle", act_cycle, &some);
+}
+
+static sked_graph *shared_graph(void)
+{
+    sked_graph *g = NULL;
+    OK(build(24, &g, err));
+    return g;
+}
+
+static void problems(void **state)
+{
+    (void)state;
+    sked_graph *g = shared_graph();
+    sked_problem p;
+    sked_problem_init(&p, g);
+    p.devices = 2;
+    fail_everywhere("simulator", act_simulator, &p);
+    p.latency = 1;
+    fail_everywhere("simulator with transfers", act_simulator, &p);
+    for (int o = 0; o <= SKED_OBJECTIVE_COST; o++) {
+        p.objective = (sked_objective)o;
+        p.horizon = 100;
+        fail_everywhere("problem", act_problem, &p);
+    }
+    sked_graph_destroy(g);
+}
+
+/* Every method that takes plain devices, and list and heft on all kinds of machine. */
+static void methods(void **state)
+{
+    (void)state;
+    sked_graph *g = shared_graph();
+    const double unlimited = INFINITY;
+    int32_t pinned[24];
+    double fixed[24];
+    method_case c = {.method = "list"};
+    sked_problem_init(&c.problem, g);
+    fail_everywhere("list on resources", act_method, &c);
+    c.settings[0] = "scheme=serial";
+    fail_everywhere("list, serial, on resources", act_method, &c);
+    c.problem.devices = 2;
+    fail_everywhere("list, serial, on devices and resources", act_method, &c);
+    c.settings[1] = "direction=backward";
+    c.settings[2] = "priority=most-ops";
+    fail_everywhere("list, backward", act_method, &c);
+    c.problem.capacity = &unlimited;
+    c.settings[0] = "scheme=parallel";
+    c.candidates = 4;
+    fail_everywhere("list, candidates on devices", act_method, &c);
+    c.problem.latency = 1;
+    fail_everywhere("list with transfers", act_method, &c);
+    for (int i = 0; i < 24; i++) {
+        pinned[i] = i % 3 - 1;
+        fixed[i] = i == 5 ? 20 : NAN;
+    }
+    c.problem.fix_device = pinned;
+    c.problem.fix_start = fixed;
+    fail_everywhere("list with fixed decisions", act_method, &c);
+    c = (method_case){.method = "heft"};
+    sked_problem_init(&c.problem, g);
+    c.problem.devices = 2;
+    c.problem.latency = 1;
+    fail_everywhere("heft", act_method, &c);
+    c = (method_case){.method = "list"};
+    for (int o = SKED_OBJECTIVE_RESOURCE; o <= SKED_OBJECTIVE_COST; o++) {
+        sked_problem_init(&c.problem, g);
+        c.problem.capacity = &unlimited;
+        c.problem.objective = (sked_objective)o;
+        c.problem.horizon = 20;
+        fail_everywhere("list, other objectives", act_method, &c);
+    }
+    sked_graph_destroy(g);
+}
+
+static void every_method(void **state)
+{
+    (void)state;
+    const double unlimited = INFINITY;
+    sked_graph *g = NULL;
+    OK(build(9, &g, err));
+    for (int m = 0; m < sked_method_count(); m++) {
+        const sked_method_info *info = sked_method_at(m);
+        method_case c = {.method = info->name};
+        sked_problem_init(&c.problem, g);
+        c.problem.devices = 2;
+        c.problem.capacity = &unlimited;
+        if ((info->features & (SKED_CAN_DEVICES | SKED_CAN_MAKESPAN)) ==
+            (SKED_CAN_DEVICES | SKED_CAN_MAKESPAN))
+            fail_everywhere(info->name, act_method, &c);
+    }
+    sked_graph_destroy(g);
+}
+
+static void readers(void **state)
+{
+    (void)state;
+    static const char *const files[] = {
+        "cost.pbtxt",
+        "small.stg",
+        "full_adder.blif",
+        "dfg.dot",
+        "json_dnn.json",
+        "json_layered.json",
+        "json_node_link.json",
+        "json_small.json",
+        "own.gml",
+        "json_wfformat.json",
+        "rw.gml",
+        "shop.txt",
+        "small.rcp",
+        "small.sm",
+        "xml_loop.graphml",
+        "counter.blif",
+        "xml_plain.graphml",
+        "language.dot",
+        "counted.stg",
+        "json_wfformat14.json",
+    };
+    for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
+        file_case c = {.format = NULL};
+        snprintf(c.path, sizeof c.path, "%s/tests/data/%s", SKED_SOURCE_DIR, files[k]);
+        fail_everywhere(files[k], act_read, &c);
+    }
+}
+
+/* x -> Relu -> y -> Relu -> z with the shape of x, as bytes of a ModelProto. */
+static void onnx_reader(void **state)
+{
+    (void)state;
+    static const char model[] = "\x08\x08\x3a\x30"
+                                "\x0a\x0c\x0a\x01x\x12\x01y\x22\x04Relu"
+                                "\x0a\x0c\x0a\x01y\x12\x01z\x22\x04Relu"
+                                "\x12\x01g"
+                                "\x5a\x0f\x0a\x01x\x12\x0a\x0a\x08\x08\x01\x12\x04\x0a\x02\x08\x03";
+    const text_case c = {"relu.onnx", model, sizeof model - 1, NULL};
+    fail_everywhere("onnx", act_parse, &c);
+}
+
+static void schedule_reader(void **state)
+{
+    (void)state;
+    sked_graph *g = NULL;
+    OK(build(2, &g, err));
+    static const char text[] =
+        "{\"format\": \"sked-schedule-1\", \"graph\": \"g\", \"devices\": 2, \"makespan\": 3, \"ii\": null,"
+        " \"ops\": [{\"name\": \"op0\", \"start\": 0, \"finish\": 1, \"device\": 0},"
+        "         {\"name\": \"op1\", \"start\": 1, \"finish\": 3, \"device\": 1}]}";
+    const text_case c = {"s.json", text, sizeof text - 1, g};
+    fail_everywhere("schedule", act_parse_schedule, &c);
+    sked_graph_destroy(g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(graphs),          cmocka_unit_test(problems), cmocka_unit_test(methods),
+        cmocka_unit_test(every_method),    cmocka_unit_test(readers),  cmocka_unit_test(onnx_reader),
+        cmocka_unit_test(schedule_reader),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+#endif

@@ -1,0 +1,477 @@
+/*
+ * Every method of the table on every kind of problem that its features claim: what it returns is valid,
+ * not below a proven optimum, and the same for the same seed. A new method is tested the day its table line
+ * is added.
+ */
+#include "brute_force.h"
+#include "random_problem.h"
+
+#include "schedule/schedule.h"
+
+/* One kind of problem: what random_problem_make gets, and the feature that asks for it. */
+typedef struct kind {
+    const char *name;
+    unsigned flags;
+    uint32_t needs;
+} kind;
+
+static const kind kinds[] = {
+    {"free", RANDOM_LAGS, 0},
+    {"negative lags", RANDOM_LAGS | RANDOM_NEGATIVE, 0},
+    {"devices", RANDOM_DEVICES, SKED_CAN_DEVICES},
+    {"devices, real", RANDOM_DEVICES | RANDOM_REAL | RANDOM_LAGS, SKED_CAN_DEVICES},
+    {"devices, negative lags", RANDOM_DEVICES | RANDOM_NEGATIVE | RANDOM_ZERO, SKED_CAN_DEVICES},
+    {"resources", RANDOM_RESOURCES, SKED_CAN_RESOURCES},
+    {"resources, real", RANDOM_RESOURCES | RANDOM_REAL | RANDOM_LAGS, SKED_CAN_RESOURCES},
+    {"resources, zero", RANDOM_RESOURCES | RANDOM_ZERO | RANDOM_NEGATIVE, SKED_CAN_RESOURCES},
+    {"devices and resources", RANDOM_DEVICES | RANDOM_RESOURCES | RANDOM_LAGS,
+     SKED_CAN_DEVICES | SKED_CAN_RESOURCES},
+    {"transfers", RANDOM_TRANSFERS, SKED_CAN_DEVICES | SKED_CAN_TRANSFERS},
+    {"transfers, real", RANDOM_TRANSFERS | RANDOM_REAL | RANDOM_ZERO | RANDOM_LAGS,
+     SKED_CAN_DEVICES | SKED_CAN_TRANSFERS},
+    {"transfers and resources", RANDOM_TRANSFERS | RANDOM_RESOURCES,
+     SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES},
+    {"carried edges, not pipelined", RANDOM_LOOPS | RANDOM_DEVICES, SKED_CAN_DEVICES},
+    {"horizon", RANDOM_HORIZON, SKED_CAN_HORIZON},
+    {"horizon, real", RANDOM_HORIZON | RANDOM_REAL | RANDOM_LAGS, SKED_CAN_HORIZON},
+    {"horizon and devices", RANDOM_HORIZON | RANDOM_DEVICES, SKED_CAN_HORIZON | SKED_CAN_DEVICES},
+    {"horizon and transfers", RANDOM_HORIZON | RANDOM_TRANSFERS,
+     SKED_CAN_HORIZON | SKED_CAN_DEVICES | SKED_CAN_TRANSFERS},
+    {"horizon and resources", RANDOM_HORIZON | RANDOM_RESOURCES | RANDOM_ZERO,
+     SKED_CAN_HORIZON | SKED_CAN_RESOURCES},
+    {"fixed devices", RANDOM_DEVICES | RANDOM_FIX_DEVICE, SKED_CAN_DEVICES | SKED_CAN_FIX},
+    {"fixed devices and transfers", RANDOM_TRANSFERS | RANDOM_FIX_DEVICE,
+     SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_FIX},
+    {"fixed starts", RANDOM_FIX_START, SKED_CAN_FIX},
+    {"fixed starts and resources", RANDOM_RESOURCES | RANDOM_FIX_START, SKED_CAN_RESOURCES | SKED_CAN_FIX},
+    {"fixed starts and devices", RANDOM_DEVICES | RANDOM_FIX_START | RANDOM_FIX_DEVICE,
+     SKED_CAN_DEVICES | SKED_CAN_FIX},
+    {"fixed starts, real", RANDOM_DEVICES | RANDOM_FIX_START | RANDOM_REAL | RANDOM_LAGS,
+     SKED_CAN_DEVICES | SKED_CAN_FIX},
+};
+enum { n_kinds = sizeof kinds / sizeof *kinds };
+
+static bool takes(const sked_method_info *m, uint32_t needs)
+{
+    return (m->features & needs) == needs;
+}
+
+static void short_run(sked_run_options *opt, uint64_t seed)
+{
+    sked_run_options_init(opt);
+    opt->seed = seed;
+    opt->time_limit = INFINITY; /* a clock would make results differ: iterations end the run */
+    opt->iterations = 30;
+}
+
+static bool exists(const sked_problem *p)
+{
+    sked_problem any = *p;
+    any.objective = SKED_OBJECTIVE_MAKESPAN;
+    return isfinite(brute_force_times(&any, 40));
+}
+
+static void assert_same(const sked_result *a, const sked_result *b)
+{
+    assert_int_equal(a->count, b->count);
+    assert_true(a->value == b->value);
+    for (int32_t k = 0; k < a->count; k++)
+        for (int32_t i = 0; i < a->schedule[k]->ops; i++) {
+            assert_true(a->schedule[k]->start[i] == b->schedule[k]->start[i]);
+            if (a->schedule[k]->device)
+                assert_int_equal(a->schedule[k]->device[i], b->schedule[k]->device[i]);
+        }
+}
+
+static void check_result(const char *method, const char *name, uint64_t seed, const sked_problem *p,
+                         const sked_result *r)
+{
+    assert_true(r->count >= 1);
+    for (int32_t k = 0; k < r->count; k++) {
+        sked_error why = {0};
+        sked_metrics m;
+        if (sked_schedule_validate(p, r->schedule[k], &why) != SKED_OK)
+            fail_msg("%s, %s, seed %d: %s", method, name, (int)seed, why.message);
+        OK(sked_schedule_measure(p, r->schedule[k], &m, err));
+        assert_true(k > 0 ? m.value >= r->value : m.value == r->value);
+    }
+    assert_true(r->lower_bound <= r->value + 1e-9 * fmax(1, fabs(r->value)));
+    assert_true(r->evaluations >= 0 && r->seconds >= 0);
+}
+
+/* Methods on a grid of whole times may refuse real ones, by name. */
+static bool refuses_reals(const sked_problem *p, sked_status st, const sked_error *why)
+{
+    return st == SKED_ERR_UNSUPPORTED && !sked_i_problem_integral(p) && strstr(why->message, "whole times");
+}
+
+/* Runs twice; the second run must repeat the first. Returns whether there was a schedule (or a refusal). */
+static bool run_twice(const char *method, const char *name, uint64_t seed, const sked_problem *p)
+{
+    sked_run_options opt;
+    sked_result first = {0}, second = {0};
+    sked_error why = {0};
+    short_run(&opt, seed);
+    const sked_status st = sked_method_run(method, p, &opt, &first, &why);
+    if (st == SKED_ERR_INFEASIBLE)
+        return false;
+    if (refuses_reals(p, st, &why))
+        return true;
+    if (st != SKED_OK)
+        fail_msg("%s, %s, seed %d: %s", method, name, (int)seed, why.message);
+    check_result(method, name, seed, p, &first);
+    OK(sked_method_run(method, p, &opt, &second, err));
+    assert_same(&first, &second);
+    sked_result_clear(&first);
+    sked_result_clear(&second);
+    return true;
+}
+
+static void makespan_everywhere(void **state)
+{
+    (void)state;
+    for (int m = 0; m < sked_method_count(); m++) {
+        const sked_method_info *info = sked_method_at(m);
+        for (int k = 0; k < n_kinds; k++) {
+            int runs = 0, found = 0;
+            if (!takes(info, kinds[k].needs | SKED_CAN_MAKESPAN))
+                continue;
+            for (uint64_t seed = 0; seed < 12; seed++, runs++) {
+                random_problem r;
+                random_problem_make(seed, kinds[k].flags, 1, 9, &r);
+                found += run_twice(info->name, kinds[k].name, seed, &r.problem);
+                random_problem_free(&r);
+            }
+            /* horizons are loose; fixed starts can lead a heuristic astray now and then */
+            const bool tight = kinds[k].flags & (RANDOM_FIX_START | RANDOM_HORIZON);
+            if (tight ? 4 * found < 3 * runs : found < runs)
+                fail_msg("%s, %s: a schedule for %d of %d", info->name, kinds[k].name, found, runs);
+        }
+    }
+}
+
+/* The other objectives, with and without a horizon, and where claimed on limited machines. */
+static void other_objectives(void **state)
+{
+    (void)state;
+    static const struct {
+        sked_objective objective;
+        uint32_t need;
+    } objectives[] = {{SKED_OBJECTIVE_RESOURCE, SKED_CAN_RESOURCE},
+                      {SKED_OBJECTIVE_MEMORY, SKED_CAN_MEMORY},
+                      {SKED_OBJECTIVE_COST, SKED_CAN_COST}};
+    for (int m = 0; m < sked_method_count(); m++)
+        for (int o = 0; o < 3; o++)
+            for (int k = 0; k < n_kinds; k++) {
+                const sked_method_info *info = sked_method_at(m);
+                if (!takes(info, kinds[k].needs | objectives[o].need))
+                    continue;
+                for (uint64_t seed = 0; seed < 8; seed++) {
+                    random_problem r;
+                    random_problem_make(seed, kinds[k].flags, 1, 9, &r);
+                    r.problem.objective = objectives[o].objective;
+                    if (!run_twice(info->name, kinds[k].name, seed, &r.problem) &&
+                        !(kinds[k].flags & (RANDOM_FIX_START | RANDOM_HORIZON)))
+                        fail_msg("%s, %s, %s, seed %d: no schedule", info->name, kinds[k].name,
+                                 sked_objective_name(r.problem.objective), (int)seed);
+                    random_problem_free(&r);
+                }
+            }
+}
+
+/* Loops: II to find, II given, with devices or resources. */
+static void pipelined(void **state)
+{
+    (void)state;
+    for (int m = 0; m < sked_method_count(); m++) {
+        const sked_method_info *info = sked_method_at(m);
+        for (uint64_t seed = 0; seed < 40; seed++) {
+            const unsigned machine = seed % 2 ? RANDOM_DEVICES : RANDOM_RESOURCES;
+            if (!takes(info,
+                       SKED_CAN_LOOPS | SKED_CAN_II | (seed % 2 ? SKED_CAN_DEVICES : SKED_CAN_RESOURCES)))
+                continue;
+            random_problem r;
+            random_problem_make(seed, RANDOM_LOOPS | RANDOM_LAGS | machine, 1, 8, &r);
+            r.problem.objective = SKED_OBJECTIVE_II;
+            r.problem.ii = SKED_II_AUTO;
+            if (!run_twice(info->name, "loop", seed, &r.problem))
+                fail_msg("%s, loop, seed %d: no schedule", info->name, (int)seed);
+            random_problem_free(&r);
+        }
+    }
+}
+
+/* No method beats an optimum found by enumeration, and "optimal" is true when a method says so. */
+static void never_below_the_optimum(void **state)
+{
+    (void)state;
+    const unsigned flags[] = {RANDOM_DEVICES, RANDOM_RESOURCES, RANDOM_TRANSFERS,
+                              RANDOM_DEVICES | RANDOM_RESOURCES | RANDOM_LAGS,
+                              RANDOM_TRANSFERS | RANDOM_REAL};
+    const uint32_t needs[] = {SKED_CAN_DEVICES, SKED_CAN_RESOURCES, SKED_CAN_DEVICES | SKED_CAN_TRANSFERS,
+                              SKED_CAN_DEVICES | SKED_CAN_RESOURCES, SKED_CAN_DEVICES | SKED_CAN_TRANSFERS};
+    for (uint64_t seed = 0; seed < 100; seed++) {
+        random_problem r;
+        random_problem_make(seed, flags[seed % 5], 1, 6, &r);
+        const double optimum = brute_force_orders(&r.problem);
+        for (int m = 0; m < sked_method_count(); m++) {
+            const sked_method_info *info = sked_method_at(m);
+            sked_run_options opt;
+            sked_result result = {0};
+            if (!takes(info, needs[seed % 5] | SKED_CAN_MAKESPAN))
+                continue;
+            short_run(&opt, seed);
+            sked_error why = {0};
+            const sked_status st = sked_method_run(info->name, &r.problem, &opt, &result, &why);
+            if (refuses_reals(&r.problem, st, &why))
+                continue;
+            if (st != SKED_OK)
+                fail_msg("%s, seed %d: %s", info->name, (int)seed, why.message);
+            if (result.value < optimum - 1e-9 || result.lower_bound > optimum + 1e-9 ||
+                (result.optimal && result.value > optimum + 1e-9))
+                fail_msg("%s, seed %d: value %g, bound %g, optimum %g", info->name, (int)seed, result.value,
+                         result.lower_bound, optimum);
+            sked_result_clear(&result);
+        }
+        random_problem_free(&r);
+    }
+}
+
+/* A horizon that nothing keeps is never "kept", and one that exists is found often. */
+static void tight_horizons(void **state)
+{
+    (void)state;
+    for (int m = 0; m < sked_method_count(); m++) {
+        const sked_method_info *info = sked_method_at(m);
+        int possible = 0, found = 0;
+        if (!takes(info, SKED_CAN_HORIZON | SKED_CAN_DEVICES | SKED_CAN_MAKESPAN))
+            continue;
+        for (uint64_t seed = 0; seed < 60; seed++) {
+            random_problem r;
+            random_problem_make(seed, RANDOM_DEVICES | RANDOM_LAGS, 2, 5, &r);
+            const double optimum = brute_force_orders(&r.problem);
+            r.problem.horizon = optimum - (double)(seed % 2);
+            const bool got = run_twice(info->name, "tight horizon", seed, &r.problem);
+            if (got)
+                assert_true(seed % 2 == 0);
+            possible += seed % 2 == 0;
+            found += got;
+            random_problem_free(&r);
+        }
+        if (10 * found < 8 * possible)
+            fail_msg("%s kept %d of %d horizons that can be kept", info->name, found, possible);
+    }
+}
+
+/* Every value of every option of every method gives a valid schedule; nonsense is refused. */
+static void all_options(void **state)
+{
+    (void)state;
+    random_problem r;
+    random_problem_make(3, RANDOM_DEVICES, 6, 9, &r);
+    sked_problem loop = r.problem;
+    loop.objective = SKED_OBJECTIVE_II;
+    loop.ii = SKED_II_AUTO;
+    for (int m = 0; m < sked_method_count(); m++) {
+        const sked_method_info *info = sked_method_at(m);
+        const sked_problem *p = takes(info, SKED_CAN_MAKESPAN | SKED_CAN_DEVICES) ? &r.problem : &loop;
+        for (int o = 0; o < info->n_options; o++) {
+            const sked_option *option = &info->options[o];
+            char text[8][100];
+            int count = 0;
+            if (option->kind == SKED_OPTION_ENUM)
+                for (const char *c = option->choices; *c; count++) {
+                    const int n = (int)strcspn(c, "|");
+                    snprintf(text[count], sizeof *text, "%s=%.*s", option->name, n, c);
+                    c += n + (c[n] == '|');
+                }
+            else if (option->kind == SKED_OPTION_BOOL)
+                for (; count < 2; count++)
+                    snprintf(text[count], sizeof *text, "%s=%s", option->name, count ? "yes" : "no");
+            else
+                snprintf(text[count++], sizeof *text, "%s=%s", option->name, option->preset);
+            for (int k = 0; k < count; k++) {
+                sked_run_options opt;
+                sked_result result = {0};
+                const char *settings[] = {text[k]};
+                short_run(&opt, 1);
+                opt.settings = settings;
+                opt.n_settings = 1;
+                OK(sked_method_run(info->name, p, &opt, &result, err));
+                check_result(info->name, text[k], 1, p, &result);
+                sked_result_clear(&result);
+                snprintf(text[k], sizeof *text, "%s=?", option->name);
+                FAILS(SKED_ERR_ARGUMENT, option->name, sked_method_run(info->name, p, &opt, &result, err));
+            }
+        }
+    }
+    random_problem_free(&r);
+}
+
+/* Every combination of list's options on every kind of problem. */
+static void list_combinations(void **state)
+{
+    (void)state;
+    static const char *const priority[] = {"priority=critical-path",   "priority=most-ops",
+                                           "priority=shortest",        "priority=longest",
+                                           "priority=most-successors", "priority=random"};
+    static const char *const scheme[] = {"scheme=serial", "scheme=parallel"};
+    static const char *const direction[] = {"direction=forward", "direction=backward"};
+    for (int k = 0; k < n_kinds; k++)
+        for (int c = 0; c < 24; c++)
+            for (uint64_t seed = 100; seed < 110; seed++) {
+                const char *settings[] = {priority[c / 4], scheme[c % 2], direction[c / 2 % 2], "tries=3"};
+                random_problem r;
+                sked_run_options opt;
+                sked_result result = {0};
+                random_problem_make(seed, kinds[k].flags, 1, 24, &r);
+                short_run(&opt, seed);
+                opt.settings = settings;
+                opt.n_settings = 4;
+                sked_error why = {0};
+                const sked_status st = sked_method_run("list", &r.problem, &opt, &result, &why);
+                if (st == SKED_OK)
+                    check_result("list", kinds[k].name, seed, &r.problem, &result);
+                else if (st != SKED_ERR_INFEASIBLE || !(kinds[k].flags & (RANDOM_FIX_START | RANDOM_HORIZON)))
+                    fail_msg("list %s %s %s, %s, seed %d: %s", settings[0], settings[1], settings[2],
+                             kinds[k].name, (int)seed, why.message);
+                sked_result_clear(&result);
+                random_problem_free(&r);
+            }
+}
+
+/* k candidates: different, valid, best first, at the asked distance. */
+static void candidates(void **state)
+{
+    (void)state;
+    for (int m = 0; m < sked_method_count(); m++) {
+        const sked_method_info *info = sked_method_at(m);
+        if (!takes(info, SKED_CAN_CANDIDATES | SKED_CAN_DEVICES | SKED_CAN_MAKESPAN))
+            continue;
+        random_problem r;
+        sked_run_options opt;
+        sked_result result = {0};
+        random_problem_make(7, RANDOM_DEVICES, 20, 30, &r);
+        r.problem.devices = 3;
+        short_run(&opt, 5);
+        opt.iterations = 2000;
+        opt.candidates = 20;
+        opt.top = 5;
+        opt.min_distance = 1;
+        OK(sked_method_run(info->name, &r.problem, &opt, &result, err));
+        check_result(info->name, "candidates", 7, &r.problem, &result);
+        if (result.count < 2 || result.count > 5)
+            fail_msg("%s: %d candidates", info->name, (int)result.count);
+        for (int32_t a = 0; a < result.count; a++)
+            for (int32_t b = 0; b < a; b++) {
+                const sked_schedule *pair[] = {result.schedule[a], result.schedule[b]};
+                sked_diversity d;
+                OK(sked_schedules_diversity(&r.problem, pair, 2, &d, err));
+                assert_true(d.ged >= 1);
+            }
+        sked_result_clear(&result);
+        random_problem_free(&r);
+    }
+}
+
+/* What a method does not claim is refused by name; what nobody is called is refused with a hint. */
+static void refusals(void **state)
+{
+    (void)state;
+    random_problem r;
+    sked_result result = {0};
+    random_problem_make(1, RANDOM_DEVICES | RANDOM_TRANSFERS | RANDOM_RESOURCES, 3, 5, &r);
+    for (int m = 0; m < sked_method_count(); m++) {
+        const sked_method_info *info = sked_method_at(m);
+        assert_non_null(sked_method_find(info->name));
+        assert_true(info->summary != NULL && info->summary[0] != 0);
+        if (!takes(info, SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_MAKESPAN))
+            FAILS(SKED_ERR_UNSUPPORTED, "does not take",
+                  sked_method_run(info->name, &r.problem, NULL, &result, err));
+    }
+    FAILS(SKED_ERR_ARGUMENT, "did you mean 'list'?",
+          sked_method_run("lisst", &r.problem, NULL, &result, err));
+    FAILS(SKED_ERR_ARGUMENT, "no method", sked_method_run("", &r.problem, NULL, &result, err));
+    random_problem_free(&r);
+}
+
+/* An infeasible problem is refuted before any method runs, and outputs stay untouched. */
+static void infeasible(void **state)
+{
+    (void)state;
+    random_problem r;
+    random_problem_make(2, RANDOM_DEVICES | RANDOM_HORIZON, 4, 6, &r);
+    r.problem.horizon = 0.5;
+    for (int m = 0; m < sked_method_count(); m++) {
+        const sked_method_info *info = sked_method_at(m);
+        sked_result result = {.count = -7};
+        if (!takes(info, SKED_CAN_DEVICES | SKED_CAN_HORIZON | SKED_CAN_MAKESPAN))
+            continue;
+        FAILS(SKED_ERR_INFEASIBLE, "horizon", sked_method_run(info->name, &r.problem, NULL, &result, err));
+        assert_int_equal(result.count, -7);
+    }
+    random_problem_free(&r);
+}
+
+/* No ops, one op. */
+static void smallest_graphs(void **state)
+{
+    (void)state;
+    for (int n = 0; n < 2; n++) {
+        sked_builder *b = NULL;
+        sked_graph *g = NULL;
+        OK(sked_builder_create(&b, err));
+        if (n)
+            OK(sked_builder_add_op(b, "only", NULL, 3, NULL, err));
+        OK(sked_builder_finish(b, &g, err));
+        sked_builder_destroy(b);
+        for (int m = 0; m < sked_method_count(); m++) {
+            const sked_method_info *info = sked_method_at(m);
+            sked_problem p;
+            sked_run_options opt;
+            sked_result result = {0};
+            if (!takes(info, SKED_CAN_DEVICES | SKED_CAN_MAKESPAN))
+                continue;
+            sked_problem_init(&p, g);
+            p.devices = 2;
+            short_run(&opt, 0);
+            OK(sked_method_run(info->name, &p, &opt, &result, err));
+            assert_true(result.value == 3 * n && result.optimal);
+            sked_result_clear(&result);
+        }
+        sked_graph_destroy(g);
+    }
+}
+
+/* The random horizons and fixed starts of this file can be kept: the tests above rest on it. */
+static void random_limits_can_be_kept(void **state)
+{
+    (void)state;
+    const unsigned flags[] = {RANDOM_DEVICES | RANDOM_FIX_START, RANDOM_RESOURCES | RANDOM_HORIZON,
+                              RANDOM_DEVICES | RANDOM_FIX_START | RANDOM_FIX_DEVICE};
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        random_problem r;
+        random_problem_make(seed, flags[seed % 3], 1, 3, &r);
+        assert_true(exists(&r.problem));
+        random_problem_free(&r);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_limits_can_be_kept),
+        cmocka_unit_test(makespan_everywhere),
+        cmocka_unit_test(other_objectives),
+        cmocka_unit_test(pipelined),
+        cmocka_unit_test(never_below_the_optimum),
+        cmocka_unit_test(tight_horizons),
+        cmocka_unit_test(all_options),
+        cmocka_unit_test(list_combinations),
+        cmocka_unit_test(candidates),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(infeasible),
+        cmocka_unit_test(smallest_graphs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,282 @@
+/* The method `search`: against enumeration on small problems of every kind it takes, and its contracts. */
+#include "brute_force.h"
+#include "random_problem.h"
+
+typedef struct setup {
+    int64_t iterations;
+    int threads;
+    uint64_t seed;
+    const sked_schedule *start;
+    int32_t candidates;
+} setup;
+
+static sked_status run(const sked_problem *p, setup s, sked_result *out, sked_error *err)
+{
+    sked_run_options opt;
+    sked_run_options_init(&opt);
+    opt.iterations = s.iterations;
+    opt.threads = s.threads ? s.threads : 1;
+    opt.seed = s.seed;
+    opt.start = s.start;
+    opt.candidates = s.candidates;
+    opt.time_limit = 60;
+    return sked_method_run("search", p, &opt, out, err);
+}
+
+/* ------------------------------------------------------------------ optimal on small problems */
+
+typedef struct kind {
+    unsigned flags;
+    int low, high, count;
+    int64_t iterations;
+    bool times; /* judge by start times (integers, fixed decisions, negative lags), else by orders */
+} kind;
+
+static void check_kind(kind k)
+{
+    for (int seed = 0; seed < k.count; seed++) {
+        random_problem r;
+        sked_result got = {0};
+        random_problem_make((uint64_t)seed, k.flags, k.low, k.high, &r);
+        const double want = k.times ? brute_force_times(&r.problem, 20) : brute_force_orders(&r.problem);
+        if (isinf(want)) { /* the enumeration has a shorter horizon */
+            random_problem_free(&r);
+            continue;
+        }
+        OK(run(&r.problem, (setup){.iterations = k.iterations}, &got, err));
+        if (fabs(got.value - want) > 1e-6 * want)
+            fail_msg("kind %u seed %d: %.9g, optimal is %.9g", k.flags, seed, got.value, want);
+        if (got.lower_bound > want * (1 + 1e-9))
+            fail_msg("kind %u seed %d: bound %.9g above the optimum %.9g", k.flags, seed, got.lower_bound,
+                     want);
+        sked_result_clear(&got);
+        random_problem_free(&r);
+    }
+}
+
+static void test_optimal_pools(void **state)
+{
+    (void)state;
+    check_kind((kind){RANDOM_RESOURCES, 4, 7, 60, 3000, false});
+    check_kind((kind){RANDOM_RESOURCES | RANDOM_LAGS | RANDOM_ZERO, 4, 7, 60, 3000, false});
+    check_kind((kind){RANDOM_RESOURCES | RANDOM_REAL, 4, 7, 60, 3000, false});
+    check_kind((kind){RANDOM_RESOURCES | RANDOM_REAL | RANDOM_LAGS | RANDOM_ZERO, 4, 7, 40, 3000, false});
+}
+
+static void test_optimal_devices(void **state)
+{
+    (void)state;
+    check_kind((kind){RANDOM_DEVICES, 4, 7, 40, 3000, false});
+    check_kind((kind){RANDOM_DEVICES | RANDOM_RESOURCES | RANDOM_LAGS, 4, 7, 40, 3000, false});
+    check_kind((kind){RANDOM_DEVICES | RANDOM_REAL | RANDOM_ZERO, 4, 7, 40, 3000, false});
+}
+
+static void test_optimal_transfers(void **state)
+{
+    (void)state;
+    check_kind((kind){RANDOM_TRANSFERS, 4, 6, 40, 20000, false});
+    check_kind((kind){RANDOM_TRANSFERS | RANDOM_RESOURCES | RANDOM_LAGS, 4, 6, 40, 20000, false});
+    check_kind((kind){RANDOM_TRANSFERS | RANDOM_REAL | RANDOM_ZERO, 4, 6, 40, 20000, false});
+}
+
+static void test_optimal_fixed(void **state)
+{
+    (void)state;
+    check_kind((kind){RANDOM_RESOURCES | RANDOM_FIX_START, 4, 5, 40, 5000, true});
+    check_kind((kind){RANDOM_RESOURCES | RANDOM_NEGATIVE | RANDOM_HORIZON, 4, 5, 40, 5000, true});
+    check_kind((kind){RANDOM_DEVICES | RANDOM_FIX_DEVICE, 4, 5, 40, 20000, true});
+    check_kind((kind){RANDOM_TRANSFERS | RANDOM_FIX_DEVICE | RANDOM_FIX_START, 4, 5, 40, 20000, true});
+}
+
+/* Search proves its optimum where times are integers and the problem is small. */
+static void test_proves(void **state)
+{
+    (void)state;
+    for (int seed = 0; seed < 30; seed++) {
+        random_problem r;
+        sked_result got = {0};
+        random_problem_make((uint64_t)seed, RANDOM_RESOURCES, 12, 18, &r);
+        OK(run(&r.problem, (setup){.iterations = 100000}, &got, err));
+        if (!got.optimal)
+            fail_msg("seed %d: %g is not proved, bound %g", seed, got.value, got.lower_bound);
+        sked_result again = {0};
+        r.problem.horizon = got.value - 1;
+        sked_error e = {0};
+        assert_int_equal(run(&r.problem, (setup){.iterations = 5000, .seed = 9}, &again, &e),
+                         SKED_ERR_INFEASIBLE);
+        sked_result_clear(&got);
+        random_problem_free(&r);
+    }
+}
+
+/* ------------------------------------------------------------------ contracts */
+
+static bool same(const sked_result *a, const sked_result *b)
+{
+    if (a->count != b->count || a->value != b->value || a->evaluations != b->evaluations)
+        return false;
+    for (int32_t k = 0; k < a->count; k++) {
+        const sked_schedule *x = a->schedule[k], *y = b->schedule[k];
+        if (memcmp(x->start, y->start, (size_t)x->ops * sizeof *x->start) != 0)
+            return false;
+        if (x->device && memcmp(x->device, y->device, (size_t)x->ops * sizeof *x->device) != 0)
+            return false;
+    }
+    return true;
+}
+
+static void test_deterministic(void **state)
+{
+    (void)state;
+    static const unsigned kinds[] = {RANDOM_RESOURCES, RANDOM_DEVICES | RANDOM_REAL, RANDOM_TRANSFERS};
+    for (int k = 0; k < 3; k++)
+        for (int threads = 1; threads <= 3; threads++) {
+            random_problem r;
+            sked_result a = {0}, b = {0};
+            random_problem_make(7, kinds[k], 40, 50, &r);
+            const setup s = {.iterations = 4000, .threads = threads, .seed = 3, .candidates = 5};
+            OK(run(&r.problem, s, &a, err));
+            OK(run(&r.problem, s, &b, err));
+            assert_true(same(&a, &b));
+            sked_result_clear(&a);
+            sked_result_clear(&b);
+            random_problem_free(&r);
+        }
+}
+
+static void test_time_limit(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        random_problem r;
+        sked_result got = {0};
+        sked_run_options opt;
+        random_problem_make(5, k ? RANDOM_TRANSFERS : RANDOM_RESOURCES, 60, 64, &r);
+        sked_run_options_init(&opt);
+        opt.time_limit = 0.3;
+        opt.candidates = 20; /* keeps it running past the bound */
+        const double begin = sked_clock();
+        OK(sked_method_run("search", &r.problem, &opt, &got, err));
+        assert_true(sked_clock() - begin < 0.8); /* 0.05 on a machine of its own */
+        sked_result_clear(&got);
+        random_problem_free(&r);
+    }
+}
+
+/* However short the search, the schedule given comes back or a better one. */
+static void test_warm_start(void **state)
+{
+    (void)state;
+    static const unsigned kinds[] = {RANDOM_RESOURCES, RANDOM_DEVICES | RANDOM_REAL, RANDOM_TRANSFERS};
+    for (int k = 0; k < 3; k++)
+        for (int seed = 0; seed < 20; seed++) {
+            random_problem r;
+            sked_result good = {0}, got = {0};
+            random_problem_make((uint64_t)seed, kinds[k], 20, 40, &r);
+            OK(run(&r.problem, (setup){.iterations = 3000}, &good, err));
+            OK(run(&r.problem, (setup){.iterations = 1, .seed = 5, .start = good.schedule[0]}, &got, err));
+            assert_true(got.value <= good.value);
+            sked_result_clear(&got);
+            good.schedule[0]->start[0] += 0.25; /* and an impossible one is refused */
+            good.schedule[0]->start[r.problem.graph ? sked_graph_op_count(r.graph) - 1 : 0] = -1;
+            FAILS(SKED_ERR_INVALID, "the schedule to start from is not valid",
+                  run(&r.problem, (setup){.iterations = 1, .start = good.schedule[0]}, &got, err));
+            sked_result_clear(&good);
+            random_problem_free(&r);
+        }
+}
+
+static void test_candidates(void **state)
+{
+    (void)state;
+    static const unsigned kinds[] = {RANDOM_RESOURCES, RANDOM_TRANSFERS};
+    for (int k = 0; k < 2; k++) {
+        random_problem r;
+        sked_result got = {0};
+        random_problem_make(11, kinds[k], 30, 40, &r);
+        OK(run(&r.problem, (setup){.iterations = 20000, .candidates = 25}, &got, err));
+        assert_int_equal(got.count, 25);
+        for (int32_t a = 0; a < got.count; a++)
+            for (int32_t b = 0; b < a; b++)
+                assert_true(memcmp(got.schedule[a]->start, got.schedule[b]->start,
+                                   (size_t)got.schedule[a]->ops * sizeof(double)) != 0 ||
+                            (got.schedule[a]->device != NULL &&
+                             memcmp(got.schedule[a]->device, got.schedule[b]->device,
+                                    (size_t)got.schedule[a]->ops * sizeof(int32_t)) != 0));
+        sked_result_clear(&got);
+        random_problem_free(&r);
+    }
+}
+
+static void test_horizon(void **state)
+{
+    (void)state;
+    sked_builder *b = NULL;
+    sked_graph *g = NULL;
+    OK(sked_builder_create(&b, err));
+    OK(sked_builder_add_resource(b, "R", 3, NULL, err));
+    for (int i = 0; i < 3; i++) { /* pairs never fit together, so 6 is the least; the area bound says 4 */
+        int32_t op;
+        OK(sked_builder_add_op(b, NULL, NULL, 2, &op, err));
+        OK(sked_builder_add_demand(b, op, 0, 2, err));
+    }
+    OK(sked_builder_finish(b, &g, err));
+    sked_builder_destroy(b);
+    sked_problem p;
+    sked_result got = {0};
+    sked_problem_init(&p, g);
+    p.horizon = 5;
+    sked_error e = {0};
+    assert_int_equal(run(&p, (setup){.iterations = 5000}, &got, &e), SKED_ERR_INFEASIBLE);
+    p.horizon = 6;
+    OK(run(&p, (setup){.iterations = 5000}, &got, err));
+    assert_true(got.value == 6 && got.optimal);
+    sked_result_clear(&got);
+    sked_graph_destroy(g);
+}
+
+/* No ops, one op, ops that need nothing. */
+static void test_trivial(void **state)
+{
+    (void)state;
+    for (int n = 0; n < 3; n++)
+        for (int devices = 0; devices < 3; devices++) {
+            sked_builder *b = NULL;
+            sked_graph *g = NULL;
+            OK(sked_builder_create(&b, err));
+            for (int i = 0; i < n; i++)
+                OK(sked_builder_add_op(b, NULL, NULL, i, NULL, err));
+            OK(sked_builder_finish(b, &g, err));
+            sked_builder_destroy(b);
+            sked_problem p;
+            sked_result got = {0};
+            sked_problem_init(&p, g);
+            p.devices = devices;
+            OK(run(&p, (setup){.iterations = 100, .candidates = 3}, &got, err));
+            assert_true(got.value == (n > 1 ? 1 : 0));
+            sked_result_clear(&got);
+            p.latency = devices > 1 ? 1 : 0;
+            OK(run(&p, (setup){.iterations = 100}, &got, err));
+            assert_true(got.value == (n > 1 ? 1 : 0));
+            sked_result_clear(&got);
+            sked_graph_destroy(g);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_optimal_pools),
+        cmocka_unit_test(test_optimal_devices),
+        cmocka_unit_test(test_optimal_transfers),
+        cmocka_unit_test(test_optimal_fixed),
+        cmocka_unit_test(test_proves),
+        cmocka_unit_test(test_deterministic),
+        cmocka_unit_test(test_time_limit),
+        cmocka_unit_test(test_warm_start),
+        cmocka_unit_test(test_candidates),
+        cmocka_unit_test(test_horizon),
+        cmocka_unit_test(test_trivial),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

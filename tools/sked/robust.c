@@ -1,0 +1,227 @@
+/*
+ * sked robust: many candidates, the proxy keeps the best k, the target measures those, the best there wins.
+ * Without --method every method that gives candidates takes part and a table compares them.
+ */
+#include "cli.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct contender {
+    const char *label, *method, *setting; /* setting NULL: presets */
+    bool many;                            /* false: one schedule, for comparison */
+} contender;
+
+static const contender contenders[] = {
+    {"list", "list", NULL, false},        {"random list", "list", "priority=random", true},
+    {"brkga", "brkga", NULL, true},       {"search", "search", NULL, true},
+    {"gflownet", "gflownet", NULL, true},
+};
+enum { n_contenders = sizeof contenders / sizeof *contenders };
+
+/* What one contender reached. */
+typedef struct standing {
+    const contender *who;
+    sked_result result;
+    double *measured; /* [result.count], NAN where the target failed */
+    int32_t winner;   /* index of the best on the target; -1: none */
+    int32_t failures;
+    double proxy_speedup, target_speedup, seconds;
+    sked_diversity diversity;
+} standing;
+
+static void clear_standing(standing *s)
+{
+    sked_result_clear(&s->result);
+    free(s->measured);
+}
+
+static sked_status gather(const arguments *a, const sked_problem *p, standing *s, sked_error *err)
+{
+    sked_run_options opt;
+    const char *settings[MAX_LIST + 1];
+    int n = 0;
+    sked_run_options_init(&opt);
+    if (s->who->setting != NULL)
+        settings[n++] = s->who->setting;
+    for (int i = 0; i < a->set.n_list; i++)
+        settings[n++] = a->set.list[i];
+    opt.settings = settings;
+    opt.n_settings = n;
+    opt.seed = a->seed.given ? (uint64_t)a->seed.number : 0;
+    opt.threads = a->threads.given ? (int)a->threads.number : 1;
+    opt.time_limit = a->time_limit.given ? a->time_limit.number : 5;
+    if (s->who->many) {
+        opt.candidates = a->candidates.given ? (int32_t)a->candidates.number : 1000;
+        opt.top = a->top.given ? (int32_t)a->top.number : 100;
+    }
+    opt.min_distance = a->min_distance.given ? a->min_distance.number : 0;
+    opt.stop = &stop_requested;
+    opt.progress = a->quiet.given ? NULL : show_progress;
+    return sked_method_run(s->who->method, p, &opt, &s->result, err);
+}
+
+/* The target's word on every kept candidate; one that fails is reported and left out, never lost. */
+static sked_status measure_all(const arguments *a, sked_target_run *target, standing *s, sked_error *err)
+{
+    const sked_result *r = &s->result;
+    s->winner = -1;
+    s->measured = malloc(((size_t)r->count + 1) * sizeof *s->measured);
+    if (s->measured == NULL)
+        return fail(err, SKED_ERR_MEMORY, "out of memory");
+    for (int32_t k = 0; k < r->count; k++) {
+        sked_error why = {0};
+        s->measured[k] = NAN;
+        const sked_status st = sked_target_measure(target, r->schedule[k], &s->measured[k], &why);
+        if (st == SKED_ERR_DEVICE) {
+            warn(a, "candidate %d of %s was not measured: %s", (int)k, s->who->label, why.message);
+            s->failures++;
+            s->measured[k] = NAN;
+        } else if (st != SKED_OK) {
+            return fail(err, st, "%s", why.message);
+        } else if (s->winner < 0 || s->measured[k] < s->measured[s->winner]) {
+            s->winner = k;
+        }
+        show_progress(NULL, "measuring", (double)(k + 1) / r->count, NAN, NAN);
+    }
+    if (s->winner < 0)
+        return fail(err, SKED_ERR_DEVICE, "the target measured none of the %d candidates of %s",
+                    (int)r->count, s->who->label);
+    return SKED_OK;
+}
+
+static sked_status run_contender(const arguments *a, const sked_problem *p, sked_target_run *target,
+                                 standing *s, sked_error *err)
+{
+    sked_metrics m;
+    const double begin = sked_clock();
+    sked_status st = gather(a, p, s, err);
+    if (st == SKED_OK)
+        st = measure_all(a, target, s, err);
+    if (st == SKED_OK)
+        st = sked_schedules_diversity(p, (const sked_schedule *const *)s->result.schedule, s->result.count,
+                                      &s->diversity, err);
+    if (st == SKED_OK)
+        st = sked_schedule_measure(p, s->result.schedule[0], &m, err);
+    if (st != SKED_OK)
+        return st;
+    s->proxy_speedup = m.speedup;
+    s->target_speedup = s->measured[s->winner] > 0 ? sked_target_work(target) / s->measured[s->winner] : 1;
+    s->seconds = sked_clock() - begin;
+    return SKED_OK;
+}
+
+static void print_table(const arguments *a, const standing *all, int count, const standing *best)
+{
+    char x[40];
+    printf("target %s\n%-12s %11s %8s %9s %8s %8s %8s %9s\n", a->target.text, "method", "candidates", "proxy",
+           "target", "GED [%]", "d_inv", "d_sen", "seconds");
+    for (int i = 0; i < count; i++) {
+        const standing *s = &all[i];
+        printf("%-12s %11d %8.3f %9.3f %8.2f %8.4g %8.4g %9.3f%s\n", s->who->label, (int)s->result.count,
+               s->proxy_speedup, s->target_speedup, s->diversity.ged, s->diversity.d_inv, s->diversity.d_sen,
+               s->seconds, s == best ? "  <- winner" : "");
+    }
+    printf("proxy: speedup of the best candidate there; target: of the best one measured. Winner: time %s\n",
+           human(best->measured[best->winner], x, sizeof x));
+}
+
+static void print_json(const arguments *a, const sked_problem *p, const standing *s, double proxy_makespan)
+{
+    json_out j = {.file = stdout};
+    json_open(&j, NULL, '{');
+    json_text(&j, "method", s->who->label);
+    json_text(&j, "target", a->target.text);
+    json_number(&j, "candidates", a->candidates.given ? a->candidates.number : 1000);
+    json_number(&j, "top", s->result.count);
+    json_number(&j, "proxy_speedup", s->proxy_speedup);
+    json_number(&j, "target_speedup", s->target_speedup);
+    json_number(&j, "ged", s->diversity.ged);
+    json_number(&j, "d_inv", s->diversity.d_inv);
+    json_number(&j, "d_sen", s->diversity.d_sen);
+    json_number(&j, "seconds", s->seconds);
+    json_number(&j, "seed", a->seed.given ? a->seed.number : 0);
+    json_number(&j, "failures", s->failures);
+    json_open(&j, "winner", '{');
+    json_number(&j, "rank", s->winner);
+    json_number(&j, "makespan", proxy_makespan);
+    json_number(&j, "target_time", s->measured[s->winner]);
+    json_number(&j, "lower_bound", s->result.lower_bound);
+    json_bool(&j, "valid", true);
+    json_number(&j, "devices", p->devices);
+    json_close(&j, '}');
+    json_close(&j, '}');
+}
+
+static sked_status deliver(const arguments *a, const sked_problem *p, const standing *all, int count,
+                           sked_error *err)
+{
+    const standing *best = &all[0];
+    sked_metrics m;
+    for (int i = 1; i < count; i++)
+        best = all[i].measured[all[i].winner] < best->measured[best->winner] ? &all[i] : best;
+    const sked_report_data data = {.problem = p,
+                                   .schedule = best->result.schedule[best->winner],
+                                   .method = best->who->label,
+                                   .lower_bound = best->result.lower_bound,
+                                   .seconds = best->seconds,
+                                   .seed = a->seed.given ? (uint64_t)a->seed.number : 0};
+    sked_status st = sked_schedule_measure(p, data.schedule, &m, err);
+    for (int i = 0; st == SKED_OK && i < a->output.n_list; i++)
+        st = sked_report_write(&data, a->output.list[i], strcmp(a->output.list[i], "-") == 0 ? "json" : NULL,
+                               err);
+    if (st != SKED_OK)
+        return st;
+    if (a->json.given)
+        print_json(a, p, best, m.makespan);
+    else
+        print_table(a, all, count, best);
+    return SKED_OK;
+}
+
+/* The contenders this build has, or the one asked for. */
+static int choose(const arguments *a, const contender **out)
+{
+    static contender own;
+    int n = 0;
+    for (int i = 0; i < n_contenders; i++)
+        if (sked_method_find(contenders[i].method) != NULL)
+            out[n++] = &contenders[i];
+    if (!a->method.given)
+        return n;
+    for (int i = 0; i < n; i++)
+        if (out[i]->many && strcmp(out[i]->method, a->method.text) == 0)
+            return out[0] = out[i], 1;
+    own = (contender){a->method.text, a->method.text, NULL, true};
+    out[0] = &own;
+    return 1;
+}
+
+sked_status run_robust(arguments *a, sked_error *err)
+{
+    setup s = {0};
+    sked_target_run *target = NULL;
+    standing all[n_contenders] = {0};
+    const contender *who[n_contenders];
+    const int count = choose(a, who);
+    if (!a->target.given || !a->devices.given)
+        return fail(err, SKED_ERR_ARGUMENT,
+                    "`sked robust` wants --devices N and --target T (see `sked targets`)");
+    sked_status st = load_problem(a, a->operand[0], &s, err);
+    if (st == SKED_OK)
+        st = sked_target_open(a->target.text, &s.problem, a->seed.given ? (uint64_t)a->seed.number : 0,
+                              &target, err);
+    for (int i = 0; st == SKED_OK && i < count; i++) {
+        all[i].who = who[i];
+        st = run_contender(a, &s.problem, target, &all[i], err);
+    }
+    end_progress();
+    if (st == SKED_OK)
+        st = deliver(a, &s.problem, all, count, err);
+    for (int i = 0; i < count; i++)
+        clear_standing(&all[i]);
+    sked_target_close(target);
+    clear_setup(&s);
+    return st;
+}
