@@ -7,6 +7,7 @@
     X(modulo_list)          \
     X(search)               \
     X(brkga)                \
+    X(fds)                  \
     X(modulo_search)        \
     X(exact)                \
     X(gaus)

@@ -113,8 +113,7 @@ sked_status sked_i_sequence_create(const sked_i_lines *l, sked_i_sequence **out,
     SKED_NEW(s->trial, n);
     SKED_NEW(s->trial_device, n);
     SKED_NEW(s->sorter, 2 * n);
-    if (!l->plain)
-        SKED_TRY(sked_i_placer_create(&l->dag, &l->pools, l->m, true, &s->placer, err));
+    SKED_TRY(sked_i_placer_create(&l->dag, &l->pools, l->m, true, &s->placer, err));
     *out = s;
     return SKED_OK;
 cleanup:
@@ -200,19 +199,25 @@ static void time_all(sked_i_sequence *s)
     s->cost = s->before[n];
 }
 
+/* Places ops in order of rank on given devices, or where they finish first, into the trial arrays. */
+static bool place_trial(sked_i_sequence *s, const int32_t *rank, const int32_t *device)
+{
+    const sked_i_place how = {.fix_device = device,
+                              .fix_start = s->lines->problem->fix_start,
+                              .by_device = true,
+                              .insertion = true};
+    sked_error err = {0};
+    s->status = sked_i_placer_run(s->placer, rank, NULL, &how, s->trial, s->trial_device, &s->late, &err);
+    return s->status == SKED_OK;
+}
+
 /* Times everything with pools or fixed starts, into the trial arrays. Returns the cost. */
 static double time_trial(sked_i_sequence *s)
 {
     const sked_i_lines *l = s->lines;
-    const sked_i_place how = {
-        .fix_device = s->device, .fix_start = l->problem->fix_start, .by_device = true, .insertion = true};
-    sked_error err = {0};
     double latest = 0;
-    if (sked_i_placer_run(s->placer, s->place, NULL, &how, s->trial, s->trial_device, &s->late, &err) !=
-        SKED_OK) {
-        s->status = err.status;
+    if (!place_trial(s, s->place, s->device))
         return INFINITY;
-    }
     for (int32_t i = 0; i < l->n; i++)
         latest = fmax(latest, s->trial[i] + l->dag.duration[i]);
     return s->late > 0 ? latest + l->span + s->late : latest;
@@ -263,6 +268,17 @@ void sked_i_sequence_load(sked_i_sequence *s, const double *start, const int32_t
         time_all(s);
     else
         take_trial(s, time_trial(s));
+}
+
+void sked_i_sequence_build(sked_i_sequence *s, const double *key)
+{
+    const sked_i_lines *l = s->lines;
+    memcpy(s->list, l->dag.order, (size_t)l->n * sizeof *s->list);
+    sort_list(s, key);
+    if (place_trial(s, s->place, l->problem->fix_device)) {
+        memcpy(s->start, s->trial, (size_t)l->n * sizeof *s->start);
+        sked_i_sequence_load(s, s->start, s->trial_device);
+    }
 }
 
 /* ------------------------------------------------------------------ moves */
