@@ -271,9 +271,9 @@ static void draw_points(FILE *o, const frame *f, const sweep *w, const point **f
         else
             fprintf(o, "H%.1fV%.1f", place_x(f, front[i]->x), place_y(f, front[i]->y));
     fprintf(o, "\"/>\n");
-    for (int i = 0; i < w->count; i++) {
-        const point *p = &w->points[i];
-        if (p->found)
+    for (int i = 2 * w->count; i-- > 0;) { /* those worth choosing last, on top */
+        const point *p = &w->points[i % w->count];
+        if (p->found && p->pareto == (i < w->count))
             fprintf(o,
                     "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"><title>%s %s: %s %s, %s "
                     "%s</title></circle>\n",
@@ -305,15 +305,15 @@ static sked_status write_svg(FILE *o, const sweep *w, sked_error *err)
 static void write_html_table(FILE *o, const sweep *w)
 {
     char x[40];
-    fprintf(o, "<table><tr><th>%s<th>%s<th>%s<th>peak memory<th>resource<th>makespan<th></tr>\n",
-            sweep_names[w->what], axis_x[w->what], w->axis_y);
+    fprintf(o, "<table><tr><th>%s<th>%s<th>%s<th>peak memory<th>load<th></tr>\n", sweep_names[w->what],
+            axis_x[w->what], w->axis_y);
     for (int i = 0; i < w->count; i++) {
         const point *p = &w->points[i];
-        const double cells[] = {p->at, p->x, p->y, p->m.peak_memory, p->m.resource, p->m.makespan};
+        const double cells[] = {p->at, p->x, p->y, p->m.peak_memory, p->m.resource};
         fprintf(o, "<tr>");
-        for (int k = 0; k < (p->found ? 6 : 1); k++)
+        for (int k = 0; k < (p->found ? 5 : 1); k++)
             fprintf(o, "<td>%s", human(cells[k], x, sizeof x));
-        fprintf(o, "%s</tr>\n", !p->found ? "<td colspan=6>no schedule" : p->pareto ? "<td>pareto" : "<td>");
+        fprintf(o, "%s</tr>\n", !p->found ? "<td colspan=5>no schedule" : p->pareto ? "<td>pareto" : "<td>");
     }
     fprintf(o, "</table>\n");
 }

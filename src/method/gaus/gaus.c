@@ -190,6 +190,8 @@ static sked_status run_steps(sked_i_run *run, interval *found, sked_error *err)
                              (long long)found->ii, (long long)steps));
     if (found->length > 0 && found->length <= steps)
         SKED_TRY(sked_i_gaus_offer(run, m, found->at, err));
+    if (sked_i_run_over(run))
+        goto cleanup; /* the first schedule meets the bound, or the time is up */
     if (p->objective == SKED_OBJECTIVE_MAKESPAN)
         SKED_TRY(shorten_pipelined(run, found, err));
     else
