@@ -275,6 +275,7 @@ static void all_options(void **state)
     sked_problem shape = r.problem;
     shape.objective = SKED_OBJECTIVE_RESOURCE;
     shape.horizon = 60;
+    shape.devices = 0;
     for (int m = 0; m < sked_method_count(); m++) {
         const sked_method_info *info = sked_method_at(m);
         const sked_problem *p = takes(info, SKED_CAN_MAKESPAN | SKED_CAN_DEVICES) ? &r.problem
