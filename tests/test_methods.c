@@ -61,7 +61,7 @@ static void short_run(sked_run_options *opt, uint64_t seed)
     sked_run_options_init(opt);
     opt->seed = seed;
     opt->time_limit = INFINITY; /* a clock would make results differ: iterations end the run */
-    opt->iterations = 30;
+    opt->iterations = 10;
 }
 
 static bool exists(const sked_problem *p)
@@ -140,7 +140,7 @@ static void makespan_everywhere(void **state)
             int runs = 0, found = 0;
             if (!takes(info, kinds[k].needs | SKED_CAN_MAKESPAN))
                 continue;
-            for (uint64_t seed = 0; seed < 12; seed++, runs++) {
+            for (uint64_t seed = 0; seed < 8; seed++, runs++) {
                 random_problem r;
                 random_problem_make(seed, kinds[k].flags, 1, 9, &r);
                 found += run_twice(info->name, kinds[k].name, seed, &r.problem) != NOT_FOUND;
@@ -170,7 +170,7 @@ static void other_objectives(void **state)
                 const sked_method_info *info = sked_method_at(m);
                 if (!takes(info, kinds[k].needs | objectives[o].need))
                     continue;
-                for (uint64_t seed = 0; seed < 8; seed++) {
+                for (uint64_t seed = 0; seed < 4; seed++) {
                     random_problem r;
                     random_problem_make(seed, kinds[k].flags, 1, 9, &r);
                     r.problem.objective = objectives[o].objective;
