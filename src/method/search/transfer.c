@@ -9,10 +9,10 @@
 
 /* ------------------------------------------------------------------ the problem in rows */
 
-typedef struct link {
+typedef struct wire {
     int32_t op;
     double lag, transfer;
-} link;
+} wire;
 
 typedef struct need {
     int32_t pool;
@@ -24,7 +24,7 @@ typedef struct model {
     int32_t n, devices, pools;
     double *duration, *tail; /* [n]; tail: from start to the end of everything, without transfers */
     int64_t *pred_ptr, *succ_ptr, *need_ptr;
-    link *pred, *succ;
+    wire *pred, *succ;
     need *needs;
     double *capacity; /* [pools] with half of the judge's slack */
     const int32_t *fix_device;
@@ -53,12 +53,12 @@ static void copy_links(model *m)
             const int64_t e = g->pred_edge[q];
             if (g->edge_distance[e] == 0)
                 m->pred[in++] =
-                    (link){g->pred_op[q], g->edge_lag[e], costly ? sked_i_transfer(m->problem, e) : 0};
+                    (wire){g->pred_op[q], g->edge_lag[e], costly ? sked_i_transfer(m->problem, e) : 0};
         }
         for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
             if (g->edge_distance[e] == 0)
                 m->succ[out++] =
-                    (link){g->edge_to[e], g->edge_lag[e], costly ? sked_i_transfer(m->problem, e) : 0};
+                    (wire){g->edge_to[e], g->edge_lag[e], costly ? sked_i_transfer(m->problem, e) : 0};
     }
     m->pred_ptr[m->n] = in;
     m->succ_ptr[m->n] = out;
@@ -287,7 +287,7 @@ static inline double arrival(const walker *w, const int32_t *device, int32_t i, 
     double t = 0;
     *cause = -1;
     for (int64_t k = m->pred_ptr[i]; k < m->pred_ptr[i + 1]; k++) {
-        const link *l = &m->pred[k];
+        const wire *l = &m->pred[k];
         const double at = w->start[l->op] + l->lag + (device[l->op] != d ? l->transfer : 0);
         if (at > t) {
             t = at;
