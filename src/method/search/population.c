@@ -294,8 +294,10 @@ bool sked_i_population_draw(sked_i_population *p, int32_t cost, int32_t *start)
     const int32_t first = (int32_t)sked_i_rng_below(&p->w->rng, (uint64_t)p->size);
     for (int32_t k = 0; k < p->size; k++) {
         const member *m = &p->member[(first + k) % p->size];
-        if (m->cost == cost)
-            return sked_i_sgs_serial(p->w->forward, m->list, INT32_MAX, start) <= cost;
+        if (m->cost != cost)
+            continue;
+        p->w->evaluations++;
+        return sked_i_sgs_serial(p->w->forward, m->list, INT32_MAX, start) <= cost;
     }
     return false;
 }
