@@ -406,6 +406,39 @@ void sked_i_mip_destroy(sked_i_mip *mip)
         free(arrays[k]);
 }
 
+sked_status sked_i_mip_transpose(const sked_i_mip *mip, sked_i_mip_columns *out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_mip_columns t = {0};
+    if (mip->n_entries > INT32_MAX - 1 || mip->n_cols > INT32_MAX - 2 || mip->n_rows > INT32_MAX - 1)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "the model has too many entries");
+    SKED_NEW0(t.begin, mip->n_cols + 2);
+    SKED_NEW(t.row, mip->n_entries);
+    SKED_NEW(t.value, mip->n_entries);
+    for (int64_t k = 0; k < mip->n_entries; k++)
+        t.begin[mip->entry_col[k] + 2]++;
+    for (int64_t c = 0; c < mip->n_cols; c++)
+        t.begin[c + 2] += t.begin[c + 1];
+    for (int64_t r = 0; r < mip->n_rows; r++)
+        for (int64_t k = mip->row_begin[r]; k < mip->row_begin[r + 1]; k++) {
+            const int32_t at = t.begin[mip->entry_col[k] + 1]++;
+            t.row[at] = (int32_t)r;
+            t.value[at] = mip->entry_value[k];
+        }
+    *out = t;
+    t = (sked_i_mip_columns){0};
+cleanup:
+    sked_i_mip_columns_free(&t);
+    return st;
+}
+
+void sked_i_mip_columns_free(sked_i_mip_columns *c)
+{
+    free(c->begin);
+    free(c->row);
+    free(c->value);
+}
+
 const char *sked_i_mip_column_name(const sked_i_mip *mip, int64_t col, char buf[48])
 {
     const struct sked_i_mip_name *n = &mip->name[col];
