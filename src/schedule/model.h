@@ -74,7 +74,7 @@ typedef struct sked_i_mip {
     int32_t *stage_col; /* [n] or NULL */
 } sked_i_mip;
 
-/* UNSUPPORTED above max_columns columns. */
+/* UNSUPPORTED above max_columns columns, or 40 times as many entries. */
 SKED_MUST_CHECK sked_status sked_i_mip_create(const sked_i_model *m, int64_t max_columns, sked_i_mip **out,
                                               sked_error *err);
 void sked_i_mip_destroy(sked_i_mip *mip);
