@@ -14,6 +14,7 @@ typedef struct refiner {
     sked_i_steps *x;
     sked_i_rng rng;
     int squarings; /* p = 2^squarings */
+    double thrift; /* what communication counts times alpha: by lot, for loads are counted by powers */
     int32_t pools;
     double *level; /* [pools * steps] loads, or memory */
     double *peak;  /* [pools] */
@@ -142,7 +143,7 @@ static void price_communication(refiner *r, int32_t i, int32_t a, int32_t b)
     for (int64_t k = x->dag.out.ptr[i]; k < x->dag.out.ptr[i + 1]; k++)
         slope -= x->out_sent[k];
     for (int32_t t = a; t <= b; t++)
-        r->price[t - a] += x->alpha * (double)slope * (t - a);
+        r->price[t - a] += r->thrift * x->alpha * (double)slope * (t - a);
 }
 
 static bool move_load(refiner *r, int32_t i, int32_t a, int32_t b)
@@ -245,13 +246,14 @@ static void kick(refiner *r)
         if (a < b)
             x->start[i] = a + (int32_t)sked_i_rng_below(&r->rng, (uint64_t)(b - a) + 1);
     }
+    r->thrift = ldexp(1, (int)sked_i_rng_below(&r->rng, 6) - 3);
     r->squarings = 1 + (int)sked_i_rng_below(&r->rng, most_squarings - 1);
 }
 
 sked_status sked_i_fds_refine(sked_i_steps *x, int64_t passes, sked_error *err)
 {
     sked_status st = SKED_OK;
-    refiner r = {.x = x, .squarings = 1, .pools = x->memory ? 1 : x->loads.count};
+    refiner r = {.x = x, .squarings = 1, .thrift = 1, .pools = x->memory ? 1 : x->loads.count};
     int dry = 0;
     if (x->n == 0 || !refinable(x))
         return SKED_OK;
