@@ -19,11 +19,11 @@ typedef struct sked_i_gaus_view {
     const int64_t *use_ptr; /* [ops + 1] what an op adds to which profile while it runs */
     const int32_t *use_profile;
     const double *use_amount;
-    const double *memory;                   /* [ops], NULL: memory does not matter */
-    const int64_t *succ_ptr;                /* [ops + 1] */
-    const int32_t *edge_to, *gap, *shift;   /* [edges] start(to) >= start(from) + gap; gap = lag - shift */
-    const uint8_t *edge_kind;               /* [edges] SKED_I_GAUS_EDGE_* */
-    const double *edge_bytes;               /* [edges] weight in communication */
+    const double *memory;                 /* [ops], NULL: memory does not matter */
+    const int64_t *succ_ptr;              /* [ops + 1] */
+    const int32_t *edge_to, *gap, *shift; /* [edges] start(to) >= start(from) + gap; gap = lag - shift */
+    const uint8_t *edge_kind;             /* [edges] SKED_I_GAUS_EDGE_* */
+    const double *edge_bytes;             /* [edges] weight in communication */
 } sked_i_gaus_view;
 
 enum { SKED_I_GAUS_EDGE_FORWARD, SKED_I_GAUS_EDGE_CARRIED, SKED_I_GAUS_EDGE_IGNORED };

@@ -31,10 +31,12 @@ sked_i_gaus_tuning sked_i_gaus_tuning_of(const sked_i_run *run)
                                 .restarts = (int32_t)set[SKED_I_GAUS_OPTION_RESTARTS],
                                 .every = (int32_t)set[SKED_I_GAUS_OPTION_EVERY],
                                 .threads = 1,
+                                .goal = run->bound,
                                 .share = 1};
 }
 
-/* A quick method's schedule to start from; one that does not take the problem or finds nothing is no error. */
+/* A quick method's schedule to start from; one that does not take the problem or finds nothing is no error.
+ */
 static sked_status quick_start(sked_i_run *run, const char *method, sked_error *err)
 {
     sked_error why = {0};
@@ -122,12 +124,14 @@ cleanup:
 static sked_status check(const sked_problem *p, sked_error *err)
 {
     if (!sked_i_problem_integral(p))
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                           "gaus schedules in whole steps, but some duration, lag, interval or fixed start is not "
-                           "whole: scale all times");
+        return sked_i_fail(
+            err, SKED_ERR_UNSUPPORTED,
+            "gaus schedules in whole steps, but some duration, lag, interval or fixed start is not "
+            "whole: scale all times");
     if (p->devices > 0 && p->objective != SKED_OBJECTIVE_MAKESPAN)
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                           "gaus takes devices for the objective makespan only; a resource pool says the same");
+        return sked_i_fail(
+            err, SKED_ERR_UNSUPPORTED,
+            "gaus takes devices for the objective makespan only; a resource pool says the same");
     if (p->fix_device != NULL)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "gaus does not take ops fixed on devices");
     return SKED_OK;

@@ -28,9 +28,9 @@ typedef struct sked_i_gaus_model {
     int32_t *duration;
     int32_t *gap, *shift; /* [edges] */
     uint8_t *kind;
-    double *bytes;    /* 1: counts as communication */
-    double *memory;   /* [n] of the value; 0 where nobody uses it */
-    uint8_t *multi;   /* [n] has parallel edges to one consumer */
+    double *bytes;  /* 1: counts as communication */
+    double *memory; /* [n] of the value; 0 where nobody uses it */
+    uint8_t *multi; /* [n] has parallel edges to one consumer */
     int64_t *use_ptr;
     int32_t *use_profile;
     double *use_amount;
@@ -69,11 +69,11 @@ typedef struct sked_i_gaus_state {
     double *level;    /* [(profiles + 1) * cells] */
     double communication;
     /* of the smoothed objective: */
-    double *tau, *top; /* [profiles + 1] */
-    double *mass;      /* [(profiles + 1) * cells] exp((level - top) / tau) */
-    double *sum;       /* [profiles + 1] of mass */
-    double *cost;      /* [2 * SKED_I_GAUS_FARTHEST + 1] what scan found */
-    double *room;      /* scratch of scans: [cells] */
+    double *tau, *top;            /* [profiles + 1] */
+    double *mass;                 /* [(profiles + 1) * cells] exp((level - top) / tau) */
+    double *sum;                  /* [profiles + 1] of mass */
+    double *cost;                 /* [2 * SKED_I_GAUS_FARTHEST + 1] what scan found */
+    double *room;                 /* scratch of scans: [cells] */
     struct sked_i_gaus_end *ends; /* [largest in-degree] scratch of scans */
 } sked_i_gaus_state;
 SKED_MUST_CHECK sked_status sked_i_gaus_state_create(const sked_i_gaus_model *m, sked_i_gaus_state **out,
@@ -139,10 +139,11 @@ typedef struct sked_i_gaus_tuning {
     bool fixed_sigma;  /* keep sigma as it starts */
     bool exact;        /* exact form of the dependency violation */
     int32_t iterations;
-    int32_t restarts;  /* times it goes back to the best legal schedule within the iterations */
-    int32_t every;     /* iterations between legalisations */
-    int threads;       /* of one evaluation */
-    double share;      /* of kappa and sigma_most: below 1 for restarts near a good schedule */
+    int32_t restarts; /* times it goes back to the best legal schedule within the iterations */
+    int32_t every;    /* iterations between legalisations */
+    int threads;      /* of one evaluation */
+    double goal;      /* stop at this value */
+    double share;     /* of kappa and sigma_most: below 1 for restarts near a good schedule */
     /* Called with the means at every legalisation; true: the goal is met, stop. NULL: legalise only. */
     bool (*visit)(void *data, const double *mu, const double *sigma);
     void *data;

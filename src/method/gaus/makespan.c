@@ -13,12 +13,12 @@
 typedef struct shortener {
     sked_i_run *run;
     sked_i_cumulative *core;
-    sked_i_worker w;     /* decoders and scratch of forward-backward improvement */
-    int32_t *key, *made; /* [n] in core numbers */
-    int32_t *starts;     /* [n] of the best, core numbers */
-    int32_t best;        /* core makespan, INT32_MAX: none */
-    int32_t goal;        /* stop below this */
-    int32_t samples;     /* drawn per visit */
+    sked_i_worker w;      /* decoders and scratch of forward-backward improvement */
+    int32_t *key, *made;  /* [n] in core numbers */
+    int32_t *starts;      /* [n] of the best, core numbers */
+    sked_i_gaus_best fit; /* what the legaliser found within a horizon; by ops of the graph */
+    int32_t best;         /* core makespan, INT32_MAX: none */
+    int32_t samples;      /* drawn per visit */
     sked_i_rng rng;
     int64_t decodes;
 } shortener;
@@ -37,6 +37,7 @@ static sked_status open_shortener(shortener *s, sked_error *err)
     SKED_NEW(s->key, s->core->n);
     SKED_NEW(s->made, s->core->n);
     SKED_NEW(s->starts, s->core->n);
+    SKED_NEW(s->fit.at, s->core->n);
 cleanup:
     return st;
 }
@@ -51,7 +52,16 @@ static void close_shortener(shortener *s)
     free(s->key);
     free(s->made);
     free(s->starts);
+    free(s->fit.at);
     sked_i_cumulative_destroy(s->core);
+}
+
+static void keep(shortener *s, int32_t length)
+{
+    if (length >= s->best || length > s->core->horizon)
+        return;
+    s->best = length;
+    memcpy(s->starts, s->made, (size_t)s->core->n * sizeof *s->made);
 }
 
 /* The keys' schedule, improved; kept where it is the shortest so far. */
@@ -68,10 +78,7 @@ static void decode(shortener *s, bool parallel)
         length = sked_i_justify(&s->w, length, s->made);
     else if (s->w.forward->late > 0)
         return;
-    if (length >= s->best || length > s->core->horizon)
-        return;
-    s->best = length;
-    memcpy(s->starts, s->made, (size_t)s->core->n * sizeof *s->made);
+    keep(s, length);
 }
 
 /* Means (plus noise of their own sigmas) as keys: eighths of a step, so that fractions still order. */
@@ -126,6 +133,18 @@ static sked_status first_schedules(shortener *s, const sked_i_gaus_model *m, dou
     return offer(s, err);
 }
 
+/* The legaliser met the horizon itself: its schedule, improved. */
+static void take_fit(shortener *s)
+{
+    int32_t length = 0;
+    for (int32_t k = 0; k < s->core->n; k++) {
+        s->made[k] = (int32_t)(s->fit.at[s->core->op[k]] * s->core->scale);
+        if (s->made[k] + s->core->forward.duration[k] > length)
+            length = s->made[k] + s->core->forward.duration[k];
+    }
+    keep(s, sked_i_justify(&s->w, length, s->made));
+}
+
 /* One descent at one horizon; true in *shorter when it found a schedule that fits. */
 static sked_status descend_once(shortener *s, sked_i_gaus_legaliser *l, sked_i_gaus_tuning *t, int try,
                                 double *mu, bool *shorter, sked_error *err)
@@ -133,8 +152,8 @@ static sked_status descend_once(shortener *s, sked_i_gaus_legaliser *l, sked_i_g
     const sked_i_gaus_model *m = l->m;
     const int kinds[] = {SKED_I_GAUS_MIDPOINT, SKED_I_GAUS_ALAP, SKED_I_GAUS_RANDOM};
     const int32_t before = s->best;
-    sked_i_gaus_best none = {.value = -INFINITY};
     const char *why;
+    s->fit.value = INFINITY;
     if (try % 4 == 0)
         for (int32_t k = 0; k < m->n; k++) {
             const int32_t i = s->core->op[k];
@@ -143,18 +162,22 @@ static sked_status descend_once(shortener *s, sked_i_gaus_legaliser *l, sked_i_g
     else
         sked_i_gaus_start(m, kinds[try % 4 - 1], NULL, &s->rng, mu);
     const sked_status st =
-        sked_i_gaus_optimise(l, t, &s->run->limit, mu, &none, &s->run->evaluations, &why, err);
+        sked_i_gaus_optimise(l, t, &s->run->limit, mu, &s->fit, &s->run->evaluations, &why, err);
+    if (s->fit.value < INFINITY)
+        take_fit(s);
     *shorter = s->best < before;
     return st;
 }
 
-static sked_status shorten(shortener *s, const sked_i_gaus_model *m, double *mu, bool *shorter, sked_error *err)
+static sked_status shorten(shortener *s, const sked_i_gaus_model *m, double *mu, bool *shorter,
+                           sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_i_gaus_legaliser *l = NULL;
     sked_i_gaus_tuning t = sked_i_gaus_tuning_of(s->run);
     const int tries = (int)s->run->setting[SKED_I_GAUS_OPTION_STARTS];
     const int patience = 1 + (int)s->run->setting[SKED_I_GAUS_OPTION_PATIENCE];
+    t.goal = 0; /* any schedule within the horizon */
     t.visit = visit;
     t.data = s;
     SKED_TRY(sked_i_gaus_legaliser_create(m, &l, err));
@@ -209,8 +232,9 @@ sked_status sked_i_gaus_makespan(sked_i_run *run, sked_error *err)
         goto cleanup;
     const double first = sked_i_run_best(run);
     SKED_TRY(shorten_all(&s, mu, err));
-    snprintf(run->note, sizeof run->note, "order of starts %g, with the gradient %g; %lld schedules generated",
-             first, sked_i_run_best(run), (long long)s.decodes);
+    snprintf(run->note, sizeof run->note,
+             "order of starts %g, with the gradient %g; %lld schedules generated", first,
+             sked_i_run_best(run), (long long)s.decodes);
 cleanup:
     sked_i_gaus_model_destroy(m);
     close_shortener(&s);

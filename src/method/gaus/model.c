@@ -25,7 +25,8 @@ cleanup:
     return st;
 }
 
-/* An edge is a rule where it can bind; carried edges of an unpipelined problem are none, and no use either. */
+/* An edge is a rule where it can bind; carried edges of an unpipelined problem are none, and no use either.
+ */
 static sked_status copy_edges(sked_i_gaus_model *m, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -37,10 +38,11 @@ static sked_status copy_edges(sked_i_gaus_model *m, sked_error *err)
     for (int64_t e = 0; e < g->n_edges; e++) {
         const int64_t shift = m->period > 0 ? (int64_t)g->edge_distance[e] * m->period : 0;
         if (shift > most_steps)
-            SKED_TRY(sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                                 "gaus takes values that live for up to %lld steps; distance %d at an interval "
-                                 "of %d is more",
-                                 (long long)most_steps, (int)g->edge_distance[e], (int)m->period));
+            SKED_TRY(
+                sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                            "gaus takes values that live for up to %lld steps; distance %d at an interval "
+                            "of %d is more",
+                            (long long)most_steps, (int)g->edge_distance[e], (int)m->period));
         m->shift[e] = (int32_t)shift;
         m->gap[e] = clip(m->loop->lag[e] - shift);
         m->bytes[e] = g->edge_bytes[e] > 0 ? 1 : 0;
@@ -261,8 +263,8 @@ void sked_i_gaus_model_destroy(sked_i_gaus_model *m)
 {
     if (m == NULL)
         return;
-    void *const owned[] = {m->lo,          m->hi,         m->duration, m->gap,      m->shift,   m->kind,
-                           m->bytes,       m->memory,     m->multi,    m->use_ptr,  m->typical, m->largest,
+    void *const owned[] = {m->lo,          m->hi,         m->duration, m->gap,     m->shift,   m->kind,
+                           m->bytes,       m->memory,     m->multi,    m->use_ptr, m->typical, m->largest,
                            m->use_profile, m->use_amount, m->weight,   m->capacity};
     for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
         free(owned[k]);

@@ -99,13 +99,13 @@ static sked_status evaluate(descent *d, sked_i_gaus_value *value, sked_error *er
     sked_status st =
         d->backend->evaluate(d->engine, &d->terms, d->mu, d->sigma, d->dmu, d->dsigma, value, err);
     if (st == SKED_OK && !isfinite(value->total))
-        st = sked_i_fail(err, SKED_ERR_BUG,
-                         "the differentiable scheduler met a number that is not finite: total %g, peak %g, "
-                         "communication %g, violations %g %g %g %g, multipliers %g %g %g %g",
-                         value->total, value->peak, value->communication, value->violation[0],
-                         value->violation[1], value->violation[2], value->violation[3],
-                         d->terms.multiplier[0], d->terms.multiplier[1], d->terms.multiplier[2],
-                         d->terms.multiplier[3]);
+        st =
+            sked_i_fail(err, SKED_ERR_BUG,
+                        "the differentiable scheduler met a number that is not finite: total %g, peak %g, "
+                        "communication %g, violations %g %g %g %g, multipliers %g %g %g %g",
+                        value->total, value->peak, value->communication, value->violation[0],
+                        value->violation[1], value->violation[2], value->violation[3], d->terms.multiplier[0],
+                        d->terms.multiplier[1], d->terms.multiplier[2], d->terms.multiplier[3]);
     return st;
 }
 
@@ -205,8 +205,8 @@ static void prepare(descent *d)
     set_tau(d, 0);
 }
 
-static sked_status descend(descent *d, const sked_i_limit *limit, sked_i_gaus_best *best, int64_t *evaluations,
-                           const char **why, sked_error *err)
+static sked_status descend(descent *d, const sked_i_limit *limit, sked_i_gaus_best *best,
+                           int64_t *evaluations, const char **why, sked_error *err)
 {
     const sked_i_gaus_tuning *t = d->tuning;
     const int32_t stretch = t->iterations / (t->restarts + 1) + 1;
@@ -234,6 +234,10 @@ static sked_status descend(descent *d, const sked_i_limit *limit, sked_i_gaus_be
         stale++;
         if (sked_i_gaus_legalise(d->l, d->mu, limit) && sked_i_gaus_keep(best, d->l->state))
             stale = 0;
+        if (best->value <= t->goal) {
+            *why = "goal";
+            break;
+        }
         if (t->visit != NULL && t->visit(t->data, d->mu, d->sigma)) {
             *why = "goal";
             break;

@@ -12,13 +12,22 @@ typedef struct annealer {
     sked_i_rng *rng;
     const sked_i_limit *limit;
     int32_t *movable, count;
-    double unit; /* running mean of what a move costs: the scale of the temperature */
+    double *unit; /* [profiles + 1] running mean of what a move costs there: the scale of the temperature */
     double temperature;
     int32_t reach;
 } annealer;
 
+/* The profile that prices op i: units of a dear resource must not set the temperature of a cheap one. */
+static int32_t profile_of(const sked_i_gaus_model *m, int32_t i)
+{
+    for (int64_t u = m->use_ptr[i]; u < m->use_ptr[i + 1]; u++)
+        if (m->weight[m->use_profile[u]] > 0)
+            return m->use_profile[u];
+    return m->profiles;
+}
+
 /* Draws a place among lo..hi by their costs. */
-static int32_t draw(annealer *a, int32_t lo, int32_t hi)
+static int32_t draw(annealer *a, double *unit, int32_t lo, int32_t hi)
 {
     const double *cost = a->s->cost;
     double least = INFINITY, sum = 0, size = 0;
@@ -27,8 +36,8 @@ static int32_t draw(annealer *a, int32_t lo, int32_t hi)
         if (cost[k] < INFINITY)
             size += fabs(cost[k]);
     }
-    a->unit += 0.001 * (size / (hi - lo) - a->unit);
-    const double scale = 1 / (a->temperature * a->unit + 1e-300);
+    *unit += *unit > 0 ? 0.001 * (size / (hi - lo) - *unit) : size / (hi - lo);
+    const double scale = 1 / (a->temperature * *unit + 1e-300);
     double pick = INFINITY;
     int32_t at = lo;
     for (int round = 0; round < 2; round++) {
@@ -53,7 +62,7 @@ static void try_op(annealer *a, int32_t i)
     if (lo >= hi)
         return;
     sked_i_gaus_state_scan(a->s, i, lo, hi);
-    const int32_t to = draw(a, lo, hi);
+    const int32_t to = draw(a, &a->unit[profile_of(a->s->m, i)], lo, hi);
     if (to != a->s->at[i])
         sked_i_gaus_state_move(a->s, i, to);
 }
@@ -62,7 +71,8 @@ static sked_status find_movable(annealer *a, sked_error *err)
 {
     const sked_i_gaus_model *m = a->s->m;
     a->movable = sked_i_alloc(m->n, sizeof *a->movable);
-    if (a->movable == NULL)
+    a->unit = sked_i_alloc_zero(m->profiles + 1, sizeof *a->unit);
+    if (a->movable == NULL || a->unit == NULL)
         return sked_i_no_memory(err);
     for (int32_t i = 0; i < m->n; i++)
         if (m->hi[i] > m->lo[i])
@@ -79,7 +89,8 @@ static double progress_of(double done, double all, double begin, const sked_i_li
 }
 
 sked_status sked_i_gaus_polish(sked_i_gaus_state *s, double sweeps, double heat, sked_i_rng *rng,
-                               const sked_i_limit *limit, double goal, sked_i_gaus_best *best, sked_error *err)
+                               const sked_i_limit *limit, double goal, sked_i_gaus_best *best,
+                               sked_error *err)
 {
     enum { pieces = 8 };
     const int32_t period = s->m->period;
@@ -106,5 +117,6 @@ sked_status sked_i_gaus_polish(sked_i_gaus_state *s, double sweeps, double heat,
     }
 cleanup:
     free(a.movable);
+    free(a.unit);
     return st;
 }

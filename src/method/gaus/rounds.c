@@ -11,8 +11,8 @@
 #include <string.h>
 
 typedef struct item {
-    int kind;           /* of start, or one of: */
-    bool from_best;     /* means are the best schedule */
+    int kind;       /* of start, or one of: */
+    bool from_best; /* means are the best schedule */
     bool descend;
     double sweeps, heat;
     /* results */
@@ -89,7 +89,8 @@ static sked_status run_item(rounds *r, worker *w, int index, sked_error *err)
     }
     if (it->descend) {
         const sked_i_limit limit = share_of(r, index, it->sweeps > 0 ? 0.6 : 1);
-        SKED_TRY(sked_i_gaus_optimise(w->l, &tuning, &limit, w->mu, &it->best, &w->evaluations, &w->why, err));
+        SKED_TRY(
+            sked_i_gaus_optimise(w->l, &tuning, &limit, w->mu, &it->best, &w->evaluations, &w->why, err));
     }
     it->gradient = it->best.value;
     if (it->sweeps > 0 && it->best.value < INFINITY) {
@@ -172,7 +173,8 @@ static sked_status run_round(rounds *r, bool *better, sked_error *err)
     for (int k = 0; k < r->count; k++) {
         if (!r->items[k].from_best)
             r->gradient = fmin(r->gradient, r->items[k].gradient);
-        if (r->items[k].best.value < r->best.value && (found < 0 || r->items[k].best.value < r->items[found].best.value))
+        if (r->items[k].best.value < r->best.value &&
+            (found < 0 || r->items[k].best.value < r->items[found].best.value))
             found = k;
     }
     *better = found >= 0;
@@ -217,8 +219,8 @@ static double round_end(const rounds *r)
 static void explain(rounds *r, const char *why)
 {
     snprintf(r->run->note, sizeof r->run->note,
-             "gradient %g, with polish %g, best start %s; %d rounds, stopped by %s", r->gradient, r->best.value,
-             kind_names[r->best_kind], r->round, why);
+             "gradient %g, with polish %g, best start %s; %d rounds, stopped by %s", r->gradient,
+             r->best.value, kind_names[r->best_kind], r->round, why);
 }
 
 sked_status sked_i_gaus_rounds(sked_i_run *run, const sked_i_gaus_model *m, sked_error *err)

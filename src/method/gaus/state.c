@@ -25,8 +25,9 @@ sked_status sked_i_gaus_state_create(const sked_i_gaus_model *m, sked_i_gaus_sta
     if (s == NULL)
         return sked_i_no_memory(err);
     for (int32_t i = 0; i < m->n; i++)
-        degree = m->g->pred_ptr[i + 1] - m->g->pred_ptr[i] > degree ? m->g->pred_ptr[i + 1] - m->g->pred_ptr[i]
-                                                                    : degree;
+        degree = m->g->pred_ptr[i + 1] - m->g->pred_ptr[i] > degree
+                     ? m->g->pred_ptr[i + 1] - m->g->pred_ptr[i]
+                     : degree;
     s->m = m;
     SKED_NEW(s->at, m->n);
     SKED_NEW(s->last, m->n);
@@ -327,7 +328,8 @@ static void sort_ends(struct sked_i_gaus_end *ends, int32_t count)
         }
 }
 
-/* The values that may end with i, by the step from which on it alone keeps them. Parallel edges count once. */
+/* The values that may end with i, by the step from which on it alone keeps them. Parallel edges count once.
+ */
 static int32_t collect_ends(sked_i_gaus_state *s, int32_t i)
 {
     const sked_i_gaus_model *m = s->m;
@@ -430,7 +432,8 @@ static void move_value_end(sked_i_gaus_state *s, int32_t q, int32_t last_before)
 {
     const sked_i_gaus_model *m = s->m;
     const int32_t begin = s->at[q];
-    const int32_t was = last_before > begin ? last_before : begin, is = s->last[q] > begin ? s->last[q] : begin;
+    const int32_t was = last_before > begin ? last_before : begin,
+                  is = s->last[q] > begin ? s->last[q] : begin;
     if (is > was)
         add(s, m->profiles, was, is - was, m->memory[q]);
     else

@@ -42,15 +42,24 @@ SKED_MUST_CHECK sked_status sked_i_dag_make(const sked_problem *p, bool mirrored
                                             sked_i_dag *out, sked_error *err);
 void sked_i_dag_free(sked_i_dag *v);
 
-/* What op i holds while it runs: demands k = ptr[i] .. ptr[i + 1] - 1, none for ops of duration 0. */
+/*
+ * What ops hold while they run. Ops with equal demands form a class: those of class c hold the demands
+ * k = ptr[c] .. ptr[c + 1] - 1. Ops of duration 0 hold nothing.
+ */
 typedef struct sked_i_pools {
-    int32_t count;
-    double *capacity; /* [count], finite */
-    double *slack;    /* [count] rounding allowed in sums of real amounts; 0 for integers */
-    int64_t *ptr;     /* [ops + 1] */
+    int32_t count, n_classes;
+    double *capacity;  /* [count], finite */
+    double *slack;     /* [count] rounding allowed in sums of real amounts; 0 for integers */
+    int32_t *class_of; /* [ops]; NULL: all of class 0 */
+    int64_t *ptr;      /* [n_classes + 1] */
     int32_t *pool;
     double *amount;
 } sked_i_pools;
+
+static inline int32_t sked_i_pools_class(const sked_i_pools *q, int32_t op)
+{
+    return q->class_of ? q->class_of[op] : 0;
+}
 
 /* Pools with a finite capacity; with_devices: the devices as the last pool, demand 1. */
 SKED_MUST_CHECK sked_status sked_i_pools_make(const sked_problem *p, bool with_devices, sked_i_pools *out,

@@ -155,25 +155,36 @@ cleanup:
 }
 
 /*
- * By -key, then by number of successors, in one sort: their number takes the place of the last 16 bits of
- * the key, which tell numbers apart that differ by less than 1e-11 of themselves.
+ * By length of tail, largest first, then by number of successors, in words that hold both and the place of
+ * the op: 36 bits of the tail with a million ops, exact for integers below 2^36. Half the memory of rank_by.
  */
-static sked_status rank_by_path(const sked_i_dag *v, const double *key, int32_t *rank, sked_error *err)
+static sked_status rank_by_path(const sked_i_dag *v, const double *tail, int32_t *rank, sked_error *err)
 {
+    enum { few_bits = 8, most = (1 << few_bits) - 1 };
     sked_status st = SKED_OK;
-    const int64_t most = 0xffff;
-    sked_i_keyed *items = NULL, *spare = NULL;
+    uint64_t *items = NULL, *spare = NULL;
+    double longest = 0;
+    int place_bits = 1;
     SKED_NEW(items, v->n);
     SKED_NEW(spare, v->n);
+    while (v->n >> place_bits > 0)
+        place_bits++;
+    for (int32_t i = 0; i < v->n; i++)
+        longest = tail[i] > longest ? tail[i] : longest;
+    const double steps = (double)((UINT64_C(1) << (64 - few_bits - place_bits)) - 1);
+    const bool whole = longest < steps; /* then one step may be 1, which keeps integers apart */
+    const double scale = whole && longest > 1 ? floor(steps / longest) : steps / longest;
     for (int32_t k = 0; k < v->n; k++) {
         const int32_t i = v->order[k];
         const int64_t successors = v->out.ptr[i + 1] - v->out.ptr[i];
         const uint64_t few = (uint64_t)(most - (successors < most ? successors : most));
-        items[k] = (sked_i_keyed){(sked_i_sort_key(-key[i]) & ~(uint64_t)most) | few, i};
+        const double below = (longest - tail[i]) * scale;
+        const uint64_t step = below > 0 ? below < steps ? (uint64_t)below : (uint64_t)steps : 0;
+        items[k] = (step << few_bits | few) << place_bits | (uint64_t)k;
     }
-    sked_i_sort_keyed(items, spare, v->n);
+    sked_i_sort_words(items, spare, v->n, place_bits);
     for (int32_t k = 0; k < v->n; k++)
-        rank[items[k].value] = k;
+        rank[v->order[items[k] & ((UINT64_C(1) << place_bits) - 1)]] = k;
 cleanup:
     free(items);
     free(spare);

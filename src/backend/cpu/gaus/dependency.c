@@ -49,8 +49,8 @@ static void chance_back(sked_i_gaus_part *part, int32_t i, int32_t j, const sked
         const int32_t d = from->low + k, e = d + gap - 1;
         const double now = k < from->len ? from->cdf[k] : 1;
         /* F_from(d) appears in P(d) and, negated, in P(d + 1). */
-        const double slope = sked_i_window_slope(from, d) * weight *
-                             (sked_i_window_cdf(to, e) - sked_i_window_cdf(to, e + 1));
+        const double slope =
+            sked_i_window_slope(from, d) * weight * (sked_i_window_cdf(to, e) - sked_i_window_cdf(to, e + 1));
         part->dmu[i] -= slope;
         part->dsigma[i] -= slope * sked_i_window_z(from, d);
         const double other = (now - before) * weight * sked_i_window_slope(to, e);
@@ -68,9 +68,9 @@ void sked_i_gaus_dependency_back(const sked_i_gaus_engine *s, sked_i_gaus_part *
         const int32_t to = v->edge_to[e];
         if (v->edge_kind[e] == SKED_I_GAUS_EDGE_IGNORED || to == i)
             continue;
-        const double weight = s->coefficient[v->edge_kind[e] == SKED_I_GAUS_EDGE_CARRIED
-                                                 ? SKED_I_GAUS_RECURRENCE
-                                                 : SKED_I_GAUS_DEPENDENCY];
+        const double weight =
+            s->coefficient[v->edge_kind[e] == SKED_I_GAUS_EDGE_CARRIED ? SKED_I_GAUS_RECURRENCE
+                                                                       : SKED_I_GAUS_DEPENDENCY];
         if (s->terms->exact_dependency) {
             const sked_i_window w = sked_i_window_of(s, to);
             chance_back(part, i, to, &from, &w, v->gap[e], weight);

@@ -107,8 +107,8 @@ static sked_status lay_windows(sked_i_gaus_engine *s, sked_error *err)
         sum += high - low + 1;
         if (!(sum < widest) || !(fabs(low) < 0x1p30) || !(s->sigma[i] > 0))
             return sked_i_fail(err, SKED_ERR_BUG,
-                               "the differentiable scheduler lost its numbers at op %d: mu %g, sigma %g", (int)i,
-                               s->mu[i], s->sigma[i]);
+                               "the differentiable scheduler lost its numbers at op %d: mu %g, sigma %g",
+                               (int)i, s->mu[i], s->sigma[i]);
         s->low[i] = (int32_t)low;
         s->first[i + 1] = s->first[i] + (high >= low ? (int64_t)(high - low) + 1 : 0);
     }

@@ -31,8 +31,7 @@ void sked_i_gaus_resource_back(const sked_i_gaus_engine *s, sked_i_gaus_part *pa
         const double *row = s->adjoint + (int64_t)v->use_profile[u] * s->cells;
         for (int32_t k = 0; k < w.len; k++) {
             const int32_t d = w.low + k;
-            const double price =
-                sked_i_gaus_price(s, row, d) - sked_i_gaus_price(s, row, d + v->duration[i]);
+            const double price = sked_i_gaus_price(s, row, d) - sked_i_gaus_price(s, row, d + v->duration[i]);
             const double slope = v->use_amount[u] * price * w.slope[k];
             dmu -= slope;
             dsigma -= slope * sked_i_window_z(&w, d);

@@ -50,7 +50,7 @@ struct sked_i_gaus_engine {
     /* of the evaluation in progress: */
     const sked_i_gaus_terms *terms;
     const double *mu, *sigma;
-    double least_price; /* cells priced below this do not move anything */
+    double least_price;                       /* cells priced below this do not move anything */
     double coefficient[SKED_I_GAUS_FAMILIES]; /* multiplier + penalty * V */
 };
 
