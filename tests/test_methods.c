@@ -272,9 +272,14 @@ static void all_options(void **state)
     sked_problem loop = r.problem;
     loop.objective = SKED_OBJECTIVE_II;
     loop.ii = SKED_II_AUTO;
+    sked_problem shape = r.problem;
+    shape.objective = SKED_OBJECTIVE_RESOURCE;
+    shape.horizon = 60;
     for (int m = 0; m < sked_method_count(); m++) {
         const sked_method_info *info = sked_method_at(m);
-        const sked_problem *p = takes(info, SKED_CAN_MAKESPAN | SKED_CAN_DEVICES) ? &r.problem : &loop;
+        const sked_problem *p = takes(info, SKED_CAN_MAKESPAN | SKED_CAN_DEVICES) ? &r.problem
+                                : takes(info, SKED_CAN_II)                        ? &loop
+                                                                                  : &shape;
         for (int o = 0; o < info->n_options; o++) {
             const sked_option *option = &info->options[o];
             char text[8][100];

@@ -657,6 +657,100 @@ static void test_large_loop(void **state)
     sked_builder_destroy(b);
 }
 
+/* Every loop the generator makes gets a schedule, and the search is not behind the list method. */
+static void test_generated_loops(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 60; k++) {
+        const sked_generate_options how = {.nodes = 3 + 4 * k, .seed = (uint64_t)k};
+        sked_graph *g = NULL;
+        sked_problem p;
+        sked_result listed, found;
+        sked_run_options o = quick();
+        OK(sked_graph_generate("loop", &how, &g, err));
+        sked_problem_init(&p, g);
+        p.objective = SKED_OBJECTIVE_II;
+        o.time_limit = INFINITY;
+        o.iterations = 20;
+        OK(sked_method_run("modulo-list", &p, &o, &listed, err));
+        OK(sked_method_run("modulo-search", &p, &o, &found, err));
+        assert_true(listed.value <= 1.1 * listed.lower_bound + 1);
+        assert_true(found.value <= listed.value);
+        sked_result_clear(&listed);
+        sked_result_clear(&found);
+        sked_graph_destroy(g);
+    }
+}
+
+typedef struct reference {
+    char path[700];
+    int ii, length; /* length 0: unknown */
+} reference;
+
+/* One line of ref_II.csv; its lengths count the latency of the last op, ours its duration, so ours is less.
+ */
+static bool read_reference(FILE *f, reference *r)
+{
+    char line[1000], *field = line;
+    int column = 0;
+    if (fgets(line, sizeof line, f) == NULL)
+        return false;
+    *r = (reference){0};
+    for (char *next = line; next != NULL; column++) {
+        field = next;
+        if ((next = strchr(field, ',')) != NULL)
+            *next++ = 0;
+        if (column == 0)
+            snprintf(r->path, sizeof r->path, "%.300s/modulo/%.300s", shared_data(), field);
+        else if (column == 7)
+            r->ii = atoi(field);
+        else if (column == 9)
+            r->length = atoi(field);
+    }
+    return column > 9;
+}
+
+static void test_known_loops(void **state)
+{
+    (void)state;
+    NEED_SHARED_DATA();
+    char path[700];
+    reference r;
+    int loops = 0, best = 0, shortest = 0, lengths = 0;
+    double gap = 0;
+    snprintf(path, sizeof path, "%s/modulo/ref_II.csv", shared_data());
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    assert_true(read_reference(f, &r)); /* titles */
+    while (read_reference(f, &r)) {
+        sked_graph *g = NULL;
+        sked_problem p;
+        sked_result found, listed;
+        sked_run_options o = quick();
+        o.time_limit = 1;
+        OK(sked_graph_read(r.path, NULL, &g, err));
+        sked_problem_init(&p, g);
+        p.objective = SKED_OBJECTIVE_II;
+        OK(sked_method_run("modulo-search", &p, &o, &found, err));
+        OK(sked_method_run("modulo-list", &p, &o, &listed, err));
+        assert_true(found.lower_bound <= r.ii);
+        loops++;
+        best += found.value <= r.ii;
+        gap += (listed.value - r.ii) / r.ii;
+        if (r.length > 0) {
+            lengths++;
+            shortest += found.value <= r.ii && sked_i_makespan(g, found.schedule[0]) <= r.length;
+        }
+        sked_result_clear(&found);
+        sked_result_clear(&listed);
+        sked_graph_destroy(g);
+    }
+    fclose(f);
+    print_message("modulo: best known II on %d of %d, length on %d of %d; modulo-list %.3f %% above\n", best,
+                  loops, shortest, lengths, 100 * gap / loops);
+    assert_true(loops > 0 && best >= 0.97 * loops && shortest >= 0.97 * lengths);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -676,6 +770,8 @@ int main(void)
         cmocka_unit_test(test_same_result),
         cmocka_unit_test(test_candidates),
         cmocka_unit_test(test_large_loop),
+        cmocka_unit_test(test_generated_loops),
+        cmocka_unit_test(test_known_loops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

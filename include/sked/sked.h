@@ -459,8 +459,9 @@ SKED_API int sked_target_count(void);
 SKED_API const sked_target *sked_target_at(int i);
 
 /*
- * A target made ready for one problem with devices. spec: a name with options ("noisy:model=type,strength=0.3"), or
- * "command:PROGRAM ARGS". The schedule's devices and the order on each are kept; times are the target's own.
+ * A target made ready for one problem with devices. spec: a name with options
+ * ("noisy:model=type,strength=0.3"), or "command:PROGRAM ARGS". The schedule's devices and the order on each
+ * are kept; times are the target's own.
  */
 typedef struct sked_target_run sked_target_run;
 SKED_API SKED_MUST_CHECK sked_status sked_target_open(const char *spec, const sked_problem *p, uint64_t seed,
@@ -469,8 +470,8 @@ SKED_API SKED_MUST_CHECK sked_status sked_target_open(const char *spec, const sk
  * Time the schedule takes on the target. command: DEVICE where the program fails, is too slow or prints no
  * number, after its retries; other schedules can still be measured.
  */
-SKED_API SKED_MUST_CHECK sked_status sked_target_measure(sked_target_run *t, const sked_schedule *s, double *time,
-                                                         sked_error *err);
+SKED_API SKED_MUST_CHECK sked_status sked_target_measure(sked_target_run *t, const sked_schedule *s,
+                                                         double *time, sked_error *err);
 /* Sum of the durations on the target: work / time is the speedup there. */
 SKED_API double sked_target_work(const sked_target_run *t);
 SKED_API void sked_target_close(sked_target_run *t);

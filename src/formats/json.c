@@ -409,13 +409,29 @@ static void skip_number(sked_i_json *j)
         j->at = s;
 }
 
+/* Up to 15 digits and nothing else that belongs to a number: most numbers of large files. */
+static bool small_integer(sked_i_json *j, double *out)
+{
+    const char *s = j->at, *stop = j->end - s > 16 ? s + 16 : j->end;
+    int64_t x = 0;
+    while (s < stop && *s >= '0' && *s <= '9')
+        x = 10 * x + (*s++ - '0');
+    if (s == j->at || s == stop || *s == '.' || *s == 'e' || *s == 'E' || (*j->at == '0' && s - j->at > 1))
+        return false;
+    j->at = s;
+    *out = (double)x;
+    return true;
+}
+
 double sked_i_json_number(sked_i_json *j, const char *what)
 {
+    double x = 0;
     if (sked_i_json_peek(j) != '0') {
         wrong_kind(j, what, "a number");
         return 0;
     }
-    double x = 0;
+    if (small_integer(j, &x))
+        return x;
     char quoted[80];
     skip_number(j);
     const size_t size = (size_t)(j->at - j->token);
@@ -511,10 +527,42 @@ void sked_i_json_end(sked_i_json *j)
         sked_i_json_fail(j, "text after the end of the JSON value");
 }
 
+/* The closing quote of the string whose first byte is s; `end` where there is none. */
+static const char *string_end(const char *s, const char *end)
+{
+    for (; s < end && *s != '"'; s++)
+        if (*s == '\\')
+            s++;
+    return s < end ? s : end;
+}
+
+/*
+ * Counts brackets only, for speed: whoever defers an object or array reads it later,
+ * and then every byte is judged.
+ */
 const char *sked_i_json_defer(sked_i_json *j)
 {
-    const char *place = j->at;
-    sked_i_json_skip(j);
+    const char c = sked_i_json_peek(j), *place = j->at, *s = j->at;
+    int64_t depth = 0;
+    if (c != '{' && c != '[') {
+        sked_i_json_skip(j);
+        return place;
+    }
+    do {
+        if (*s == '"')
+            s = string_end(s + 1, j->end);
+        else
+            depth += (*s == '{' || *s == '[') - (*s == '}' || *s == ']');
+        s++;
+    } while (depth > 0 && s < j->end);
+    if (depth > 0) {
+        j->token = j->end;
+        sked_i_json_fail(j, "the file ends too early: the bracket opened at byte %lld is not closed",
+                         (long long)(place - j->source->text));
+        return place;
+    }
+    j->at = s;
+    j->first = false;
     return place;
 }
 

@@ -83,8 +83,8 @@ void sked_i_json_skip(sked_i_json *j);
 /* Nothing but white space may follow. */
 void sked_i_json_end(sked_i_json *j);
 /*
- * Where the next value starts, then skips it: sections of a file may come in any order, and are read in
- * the order they are needed. sked_i_json_seek goes (back) to such a place.
+ * Where the next value starts, then moves past it without judging it: sections of a file may come in any
+ * order, and are read in the order they are needed. sked_i_json_seek goes (back) to such a place.
  */
 const char *sked_i_json_defer(sked_i_json *j);
 void sked_i_json_seek(sked_i_json *j, const char *place);

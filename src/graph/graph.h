@@ -18,8 +18,8 @@ typedef struct sked_i_names {
     int64_t *offset; /* [count] into pool */
     int64_t offset_cap;
     int32_t count;
-    int32_t *slot; /* [slots], index or -1 */
-    int64_t slots; /* power of two, 0: no table yet */
+    uint64_t *slot; /* [slots], hash in the upper half, index + 1 in the lower, 0: free */
+    int64_t slots;  /* power of two, 0: no table yet */
 } sked_i_names;
 
 struct sked_graph {

@@ -19,12 +19,26 @@ static uint64_t hash(const char *s, size_t n)
     return h * 0xbf58476d1ce4e5b9u ^ (h >> 17);
 }
 
-static int64_t locate(const sked_i_names *t, const char *name, size_t size)
+/* The hash beside the index spares looking at names that differ: with 10 M of them each look is a cache miss.
+ */
+static uint64_t entry(uint64_t h, int32_t index)
+{
+    return (h & ~(uint64_t)UINT32_MAX) | ((uint64_t)index + 1);
+}
+
+static int32_t entry_index(uint64_t e)
+{
+    return (int32_t)((e & UINT32_MAX) - 1);
+}
+
+static int64_t locate(const sked_i_names *t, const char *name, size_t size, uint64_t h)
 {
     const int64_t mask = t->slots - 1;
-    int64_t k = (int64_t)(hash(name, size) & (uint64_t)mask);
-    for (; t->slot[k] >= 0; k = (k + 1) & mask) {
-        const char *other = sked_i_names_at(t, t->slot[k]);
+    int64_t k = (int64_t)(h >> 32) & mask;
+    for (; t->slot[k] != 0; k = (k + 1) & mask) {
+        if (t->slot[k] >> 32 != h >> 32)
+            continue;
+        const char *other = sked_i_names_at(t, entry_index(t->slot[k]));
         if (strncmp(other, name, size) == 0 && other[size] == 0)
             break;
     }
@@ -34,17 +48,20 @@ static int64_t locate(const sked_i_names *t, const char *name, size_t size)
 static bool rehash(sked_i_names *t)
 {
     const int64_t slots = t->slots ? 2 * t->slots : 64;
-    int32_t *slot = sked_i_alloc(slots, sizeof *slot);
+    uint64_t *slot = sked_i_alloc_zero(slots, sizeof *slot);
     if (slot == NULL)
         return false;
-    memset(slot, 0xff, (size_t)slots * sizeof *slot);
+    for (int64_t i = 0; i < t->slots; i++) {
+        if (t->slot[i] == 0)
+            continue;
+        int64_t k = (int64_t)(t->slot[i] >> 32) & (slots - 1);
+        while (slot[k] != 0)
+            k = (k + 1) & (slots - 1);
+        slot[k] = t->slot[i];
+    }
     free(t->slot);
     t->slot = slot;
     t->slots = slots;
-    for (int32_t i = 0; i < t->count; i++) {
-        const char *name = sked_i_names_at(t, i);
-        t->slot[locate(t, name, strlen(name))] = i;
-    }
     return true;
 }
 
@@ -52,17 +69,18 @@ int32_t sked_i_names_find(const sked_i_names *t, const char *name, size_t size)
 {
     if (t->slots == 0 || memchr(name, 0, size) != NULL)
         return -1;
-    return t->slot[locate(t, name, size)];
+    return entry_index(t->slot[locate(t, name, size, hash(name, size))]);
 }
 
 int32_t sked_i_names_add(sked_i_names *t, const char *name, size_t size, bool *fresh)
 {
     if (3 * ((int64_t)t->count + 1) > 2 * t->slots && !rehash(t))
         return -1;
-    const int64_t k = locate(t, name, size);
-    *fresh = t->slot[k] < 0;
+    const uint64_t h = hash(name, size);
+    const int64_t k = locate(t, name, size, h);
+    *fresh = t->slot[k] == 0;
     if (!*fresh)
-        return t->slot[k];
+        return entry_index(t->slot[k]);
     if (t->count == INT32_MAX || !SKED_GROW(t->pool, t->pool_cap, t->pool_size + (int64_t)size + 1) ||
         !SKED_GROW(t->offset, t->offset_cap, t->count + 1))
         return -1;
@@ -70,7 +88,7 @@ int32_t sked_i_names_add(sked_i_names *t, const char *name, size_t size, bool *f
     t->pool[t->pool_size + (int64_t)size] = 0;
     t->offset[t->count] = t->pool_size;
     t->pool_size += (int64_t)size + 1;
-    t->slot[k] = t->count;
+    t->slot[k] = entry(h, t->count);
     return t->count++;
 }
 

@@ -17,7 +17,7 @@ static const member for_makespan[] = {
     {"heft", NULL, 0},   {"search", NULL, 0.7},        {"exact", NULL, 1},
     {"search", NULL, 1},
 };
-static const member for_shape[] = {{"list", NULL, 0}, {"exact", NULL, 1}};
+static const member for_shape[] = {{"list", NULL, 0}, {"fds", NULL, 0.2}, {"gaus", NULL, 0.7}, {"exact", NULL, 1}};
 static const member for_loops[] = {
     {"modulo-list", NULL, 0}, {"modulo-search", NULL, 0.7}, {"exact", NULL, 1}};
 

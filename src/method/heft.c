@@ -23,7 +23,7 @@ static double transfer_share(const sked_problem *p, double rank)
     return rank == rank_worst ? 1 : (p->devices - 1.0) / p->devices;
 }
 
-static void upward_ranks(const sked_i_dag *v, double share, double *up)
+void sked_i_upward_ranks(const sked_i_dag *v, double share, double *up)
 {
     for (int32_t k = v->n - 1; k >= 0; k--) {
         const int32_t i = v->order[k];
@@ -41,7 +41,7 @@ static sked_status rank_ops(const sked_i_run *run, const sked_i_dag *v, int32_t 
     sked_status st = SKED_OK;
     double *up = NULL;
     SKED_NEW(up, v->n);
-    upward_ranks(v, transfer_share(run->problem, run->setting[opt_rank]), up);
+    sked_i_upward_ranks(v, transfer_share(run->problem, run->setting[opt_rank]), up);
     for (int32_t i = 0; i < v->n; i++)
         up[i] = -up[i];
     SKED_TRY(sked_i_rank_by_key(v, up, rank, err));

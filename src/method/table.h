@@ -6,5 +6,8 @@
     X(heft)                 \
     X(modulo_list)          \
     X(search)               \
+    X(brkga)                \
+    X(fds)                  \
     X(modulo_search)        \
-    X(exact)
+    X(exact)                \
+    X(gaus)

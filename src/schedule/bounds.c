@@ -1,84 +1,15 @@
 /*
- * Lower bounds that hold for every valid schedule. Makespan: the longest path; per pool the work of a
- * set of ops that all start after some head and leave some tail (area with heads and tails). Transfers
- * only ever delay, so bounds without them stay valid with them. Loops: ResMII and RecMII (recurrence.c).
+ * Lower bounds that hold for every valid schedule. Makespan: bound_makespan.c. Loops: ResMII and RecMII
+ * (recurrence.c). Resource and memory: the work that certainly falls into some interval, spread evenly.
  */
+#include "schedule/bounds.h"
+
 #include "base/memory.h"
-#include "base/sort.h"
-#include "schedule/schedule.h"
+#include "schedule/energy.h"
 
-/* Work of op i in pool r (r == -1: the devices). */
-static double pool_area(const sked_graph *g, int32_t i, int32_t r)
-{
-    return r < 0 ? g->duration[i] : g->duration[i] * sked_graph_demand(g, i, r);
-}
-
-/* Earliest starts, what must follow each op, and the ops by either, largest first. */
-typedef struct sides {
-    double *head, *rest;
-    sked_i_keyed *by_head, *by_rest, *spare;
-} sides;
-
-static void sides_free(sides *s)
-{
-    free(s->head);
-    free(s->rest);
-    free(s->by_head);
-    free(s->by_rest);
-    free(s->spare);
-}
-
-static void sort_down(const double *key, int32_t n, sked_i_keyed *order, sked_i_keyed *spare)
-{
-    for (int32_t i = 0; i < n; i++)
-        order[i] = (sked_i_keyed){sked_i_sort_key(-key[i]), i};
-    sked_i_sort_keyed(order, spare, n);
-}
-
-static sked_status sides_make(const sked_graph *g, sides *out, sked_error *err)
-{
-    sked_status st = SKED_OK;
-    *out = (sides){0};
-    SKED_NEW(out->head, g->n_ops);
-    SKED_NEW(out->rest, g->n_ops);
-    SKED_NEW(out->by_head, g->n_ops);
-    SKED_NEW(out->by_rest, g->n_ops);
-    SKED_NEW(out->spare, g->n_ops);
-    sked_i_heads(g, out->head);
-    sked_i_tails(g, out->rest);
-    for (int32_t i = 0; i < g->n_ops; i++)
-        out->rest[i] -= g->duration[i];
-    sort_down(out->head, g->n_ops, out->by_head, out->spare);
-    sort_down(out->rest, g->n_ops, out->by_rest, out->spare);
-    return SKED_OK;
-cleanup:
-    sides_free(out);
-    return st;
-}
-
-/* max over sets {key >= k} of k + area / capacity + min other. O(n). */
-static double area_sweep(const sked_graph *g, int32_t r, double capacity, const sked_i_keyed *order,
-                         const double *key, const double *other)
-{
-    double best = 0, area = 0, least = INFINITY;
-    for (int32_t k = 0; k < g->n_ops; k++) {
-        const int32_t i = (int32_t)order[k].value;
-        const double more = pool_area(g, i, r);
-        if (!(more > 0))
-            continue;
-        area += more;
-        least = other[i] < least ? other[i] : least;
-        const double bound = key[i] + area / capacity + least;
-        best = bound > best ? bound : best;
-    }
-    return best;
-}
-
-static double pool_bound(const sked_graph *g, int32_t r, double capacity, const sides *s)
-{
-    return fmax(area_sweep(g, r, capacity, s->by_head, s->head, s->rest),
-                area_sweep(g, r, capacity, s->by_rest, s->rest, s->head));
-}
+/* Intervals are tried one by one up to this many ops, and within this many steps. */
+enum { max_ops_for_energy = 20000 };
+static const double energy_budget = 4e6;
 
 static void keep(double bound, const char *name, double *best, const char **why)
 {
@@ -86,36 +17,6 @@ static void keep(double bound, const char *name, double *best, const char **why)
         *best = bound;
         *why = name;
     }
-}
-
-/* Sums of reals may round up past the true bound: give that back, and round integer problems up. */
-static double settle(const sked_problem *p, double bound)
-{
-    const double safe = bound * (1 - 1e-12);
-    return sked_i_problem_integral(p) ? ceil(bound - 1e-9 * fmax(1, bound)) : safe;
-}
-
-static sked_status makespan_bound(const sked_problem *p, double *bound, const char **why, sked_error *err)
-{
-    const sked_graph *g = p->graph;
-    sides s;
-    const char *name = "critical path";
-    const sked_status st = sides_make(g, &s, err);
-    if (st != SKED_OK)
-        return st;
-    double best = sked_i_critical_path(g, s.head);
-    for (int32_t r = p->devices > 0 ? -1 : 0; r < g->n_resources; r++) {
-        const double capacity = r < 0 ? p->devices : sked_i_capacity(p, r);
-        if (isinf(capacity) || capacity <= 0)
-            continue;
-        const double area = settle(p, pool_bound(g, r, capacity, &s));
-        keep(area, r < 0 ? "device area with heads and tails" : "resource area with heads and tails", &best,
-             &name);
-    }
-    *bound = best;
-    *why = name;
-    sides_free(&s);
-    return SKED_OK;
 }
 
 static sked_status ii_bound(const sked_problem *p, double *bound, const char **why, sked_error *err)
@@ -132,29 +33,104 @@ static sked_status ii_bound(const sked_problem *p, double *bound, const char **w
     return SKED_OK;
 }
 
-/* Per pool: all work spread evenly over the time there is, and the largest single op. */
-static double resource_bound(const sked_problem *p)
+/* Amounts are whole in integral graphs, and so are peaks. Sums of reals may round up: give that back. */
+static double settle_amount(const sked_graph *g, double amount)
+{
+    return g->integral ? ceil(amount - 1e-9 * fmax(1, amount)) : amount * (1 - 1e-12);
+}
+
+/* What the bounds of one problem share: windows by the horizon, and room for items. */
+typedef struct windows {
+    const sked_problem *p;
+    double *head, *tail;
+    sked_i_energy_item *item;
+    bool timed; /* there is a horizon and no folding: starts have windows */
+} windows;
+
+static sked_status windows_init(windows *w, const sked_problem *p, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    *w = (windows){.p = p, .timed = p->horizon < INFINITY && p->ii == 0};
+    SKED_NEW(w->head, p->graph->n_ops);
+    SKED_NEW(w->tail, p->graph->n_ops);
+    SKED_NEW(w->item, p->graph->n_ops);
+    sked_i_heads(p->graph, w->head);
+    sked_i_tails(p->graph, w->tail);
+cleanup:
+    return st;
+}
+
+static void windows_free(windows *w)
+{
+    free(w->head);
+    free(w->tail);
+    free(w->item);
+}
+
+/* The least peak of items of this length and amount per op: over all time there is, and over intervals. */
+static sked_status least_peak(windows *w, double (*length)(const sked_graph *, int32_t),
+                              double (*amount)(const sked_graph *, int32_t, int32_t), int32_t r, double *out,
+                              sked_error *err)
+{
+    const sked_graph *g = w->p->graph;
+    const double time = w->p->ii > 0 ? w->p->ii : w->p->horizon;
+    int32_t n = 0;
+    double area = 0, best = 0;
+    for (int32_t i = 0; i < g->n_ops; i++) {
+        const double l = length(g, i), a = amount(g, i, r), early = w->head[i];
+        if (!(l > 0) || !(a > 0))
+            continue;
+        area += l * a;
+        best = fmax(best, a);
+        w->item[n++] = (sked_i_energy_item){early, fmax(early, w->p->horizon - w->tail[i]), l, a};
+    }
+    if (time > 0 && time < INFINITY)
+        best = fmax(best, settle_amount(g, area / time));
+    sked_status st = SKED_OK;
+    if (w->timed && n > 0 && n <= max_ops_for_energy) {
+        sked_i_energy e;
+        st = sked_i_energy_init(&e, w->item, n, energy_budget, err);
+        if (st == SKED_OK) {
+            best = fmax(best, settle_amount(g, sked_i_energy_peak(&e)));
+            sked_i_energy_free(&e);
+        }
+    }
+    *out = best;
+    return st;
+}
+
+static double run_length(const sked_graph *g, int32_t i)
+{
+    return g->duration[i];
+}
+
+static double load_of(const sked_graph *g, int32_t i, int32_t r)
+{
+    return g->weight[i] * (r < 0 ? 1 : sked_graph_demand(g, i, r));
+}
+
+/* Per pool: the largest single op, all work spread over the time there is, and over every interval. */
+static sked_status resource_bound(const sked_problem *p, double *out, sked_error *err)
 {
     const sked_graph *g = p->graph;
-    const double time = p->ii > 0 ? p->ii : p->horizon;
     const bool pooled = g->demand_ptr[g->n_ops] > 0;
+    windows w;
     double sum = 0;
+    sked_status st;
+    SKED_TRY(windows_init(&w, p, err));
     for (int32_t r = pooled ? 0 : -1; r < (pooled ? g->n_resources : 0); r++) {
-        double area = 0, largest = 0;
-        for (int32_t i = 0; i < g->n_ops; i++) {
-            const double load = g->weight[i] * (r < 0 ? 1 : sked_graph_demand(g, i, r));
-            area += load * g->duration[i];
-            largest = g->duration[i] > 0 && load > largest ? load : largest;
-        }
-        double least = time > 0 && time < INFINITY ? area / time : 0;
-        least = g->integral ? ceil(least - 1e-9 * fmax(1, least)) : least * (1 - 1e-12);
-        sum += least > largest ? least : largest;
+        double least;
+        SKED_TRY(least_peak(&w, run_length, load_of, r, &least, err));
+        sum += least;
     }
-    return sum;
+    *out = sum;
+cleanup:
+    windows_free(&w);
+    return st;
 }
 
 /* Just before an op starts, every value it reads over an edge of positive lag is alive. */
-static double memory_bound(const sked_problem *p)
+static double inputs_of_one_op(const sked_problem *p)
 {
     const sked_graph *g = p->graph;
     double best = 0;
@@ -173,6 +149,38 @@ static double memory_bound(const sked_problem *p)
     return g->integral ? best : best * (1 - 1e-12);
 }
 
+/* A value lives at least as long as the longest lag to a consumer. */
+static double life_length(const sked_graph *g, int32_t i)
+{
+    double longest = 0;
+    for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
+        if (g->edge_distance[e] == 0)
+            longest = fmax(longest, g->edge_lag[e]);
+    return longest;
+}
+
+static double memory_of(const sked_graph *g, int32_t i, int32_t r)
+{
+    (void)r;
+    return g->memory[i];
+}
+
+static sked_status memory_bound(const sked_problem *p, double *bound, const char **why, sked_error *err)
+{
+    windows w;
+    double spread;
+    sked_status st;
+    SKED_TRY(windows_init(&w, p, err));
+    SKED_TRY(least_peak(&w, life_length, memory_of, -1, &spread, err));
+    double best = inputs_of_one_op(p);
+    *why = "inputs of one op";
+    keep(spread, "lives of all values spread over the time they must fall in", &best, why);
+    *bound = best;
+cleanup:
+    windows_free(&w);
+    return st;
+}
+
 /* Every edge spans at least its lag. */
 static double communication_bound(const sked_problem *p)
 {
@@ -188,22 +196,26 @@ sked_status sked_problem_bound(const sked_problem *p, double *bound, const char 
 {
     const char *ignored;
     const char **reason = why ? why : &ignored;
+    double load;
+    sked_status st;
     switch (p->objective) {
     case SKED_OBJECTIVE_MAKESPAN:
-        return makespan_bound(p, bound, reason, err);
+        return sked_i_makespan_bound(p, bound, reason, err);
     case SKED_OBJECTIVE_II:
         return ii_bound(p, bound, reason, err);
-    case SKED_OBJECTIVE_RESOURCE:
-        *bound = resource_bound(p);
-        *reason = "work spread over the horizon";
-        return SKED_OK;
     case SKED_OBJECTIVE_MEMORY:
-        *bound = memory_bound(p);
-        *reason = "inputs of one op";
-        return SKED_OK;
+        return memory_bound(p, bound, reason, err);
+    case SKED_OBJECTIVE_RESOURCE:
     case SKED_OBJECTIVE_COST:
-        *bound = resource_bound(p) + p->alpha * communication_bound(p);
-        *reason = "work spread over the horizon and least communication";
+        st = resource_bound(p, &load, err);
+        if (st != SKED_OK)
+            return st;
+        *bound = load;
+        *reason = "work spread over the time it must fall in";
+        if (p->objective == SKED_OBJECTIVE_COST) {
+            *bound += p->alpha * communication_bound(p);
+            *reason = "work spread over the time it must fall in, and least communication";
+        }
         return SKED_OK;
     }
     return sked_i_fail(err, SKED_ERR_ARGUMENT, "unknown objective %d", (int)p->objective);

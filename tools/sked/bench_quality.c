@@ -14,7 +14,7 @@
 /* One instance: where it is, on which machine, and what is known of it. */
 typedef struct instance {
     char path[512];
-    char library[400]; /* op library as JSON text; "" = none */
+    char library[2600]; /* op library as JSON text; "" = none */
     int32_t devices;
     sked_objective objective;
     double reference;  /* best known; NAN: the lower bound is the reference */
@@ -163,30 +163,30 @@ static sked_status list_jobshop(const arguments *a, const char *name, instance *
     return st;
 }
 
-/* "MUL:2 ALU:1" and the kind of library into an op library: MUL and DIV take two steps, all else one. */
-static void write_library(const char *kind, const char *limits, char *out, size_t size)
+void express_library(const char *kind, const char *limits, char *out, size_t size)
 {
-    char types[300] = "", units[100] = "";
+    char types[2000] = "", units[400] = "";
     size_t used = 0, unit_used = 0;
     const bool pooled = strcmp(kind, "MUL_ALU") == 0;
+    bool divides = false; /* a library that names DIV itself */
     for (const char *s = limits; *s;) {
         const int name = (int)strcspn(s, ":"), all = (int)strcspn(s, " ");
-        const bool slow = name == 3 && (strncasecmp(s, "mul", 3) == 0 || strncasecmp(s, "div", 3) == 0);
+        const bool mul = name == 3 && strncasecmp(s, "mul", 3) == 0,
+                   div = name == 3 && strncasecmp(s, "div", 3) == 0;
         unit_used += (size_t)snprintf(units + unit_used, sizeof units - unit_used, "%s\"%.*s\":%.*s",
                                       unit_used ? "," : "", name, s, all - name - 1, s + name + 1);
-        if (!pooled || strncasecmp(s, "mul", 3) == 0)
+        if (!pooled || mul)
             used += (size_t)snprintf(types + used, sizeof types - used,
                                      "\"%.*s\":{\"duration\":%d,\"demand\":{\"%.*s\":1}},", name, s,
-                                     slow ? 2 : 1, name, s);
+                                     mul || div ? 2 : 1, name, s);
+        divides = divides || div;
         s += all;
         s += *s == ' ';
     }
-    snprintf(
-        out, size, "{\"types\":{%s%s},\"resources\":{%s}}", types,
-        pooled
-            ? "\"div\":{\"duration\":2,\"demand\":{\"ALU\":1}},\"*\":{\"duration\":1,\"demand\":{\"ALU\":1}}"
-            : "\"*\":{\"duration\":1}",
-        units);
+    const char *alu = pooled ? ",\"demand\":{\"ALU\":1}" : "";
+    if (!divides)
+        snprintf(types + used, sizeof types - used, "\"div\":{\"duration\":2%s},", alu);
+    snprintf(out, size, "{\"types\":{%s\"*\":{\"duration\":1%s}},\"resources\":{%s}}", types, alu, units);
 }
 
 static sked_status list_express(const arguments *a, const char *name, instance **out, int *count,
@@ -200,8 +200,8 @@ static sked_status list_express(const arguments *a, const char *name, instance *
         instance one = {.reference = csv_number(&c, i, "best_latency"),
                         .reference2 = NAN,
                         .proven = csv_number(&c, i, "proven") == 1};
-        write_library(csv_get(&c, i, "library"), csv_get(&c, i, "resource_limits"), one.library,
-                      sizeof one.library);
+        express_library(csv_get(&c, i, "library"), csv_get(&c, i, "resource_limits"), one.library,
+                        sizeof one.library);
         snprintf(part, sizeof part, "express_dfg/%s.dot", csv_get(&c, i, "dfg"));
         data_path(a, part, one.path, sizeof one.path);
         st = add(out, count, &one, err);
@@ -247,21 +247,21 @@ static const set sets[] = {
 };
 enum { n_sets = sizeof sets / sizeof *sets };
 
-static sked_status load(const instance *one, sked_graph **g, sked_error *err)
+sked_status read_with_library(const char *file, const char *library, sked_graph **g, sked_error *err)
 {
     char path[] = "/tmp/sked-library-XXXXXX";
     sked_read_options opt = {0};
-    if (one->library[0] == 0)
-        return sked_graph_read(one->path, NULL, g, err);
+    if (library[0] == 0)
+        return sked_graph_read(file, NULL, g, err);
     const int fd = mkstemp(path);
     if (fd < 0)
         return fail(err, SKED_ERR_IO, "cannot create a temporary file");
-    const size_t size = strlen(one->library);
-    const bool written = write(fd, one->library, size) == (ssize_t)size;
+    const size_t size = strlen(library);
+    const bool written = write(fd, library, size) == (ssize_t)size;
     close(fd);
     opt.library = path;
     const sked_status st =
-        written ? sked_graph_read(one->path, &opt, g, err) : fail(err, SKED_ERR_IO, "cannot write");
+        written ? sked_graph_read(file, &opt, g, err) : fail(err, SKED_ERR_IO, "cannot write");
     unlink(path);
     return st;
 }
@@ -290,7 +290,7 @@ static sked_status run_instance(const arguments *a, const set *s, const instance
     sked_problem p;
     sked_run_options opt;
     sked_metrics m = {0};
-    sked_status st = load(one, &g, err);
+    sked_status st = read_with_library(one->path, one->library, &g, err);
     if (st != SKED_OK)
         return st;
     sked_problem_init(&p, g);

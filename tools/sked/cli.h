@@ -94,6 +94,7 @@ enum {
     X(sample, INT, "sample", "N", 1, 1000000, ON(bench), "take every N-th instance only")                    \
     X(only, TEXT, "only", "SET", 0, 0, ON(bench), "run one set of the suite only")                           \
     X(list, FLAG, "list", "", 0, 0, ON(bench), "print every instance, not only the row of its set")          \
+    X(exact, FLAG, "exact", "", 0, 0, ON(bench), "gaus: also run the method exact, 60 s per small instance") \
     X(output, LIST, "output", "FILE", 0, 0, ON(schedule) | ON(robust) | ON(generate),                        \
       "write a file (-o; repeat for several): the extension picks the writer, - is standard output")         \
     X(json, FLAG, "json", "", 0, 0, ON_SHOW, "print one JSON object instead of text")                        \

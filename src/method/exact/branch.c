@@ -2,10 +2,11 @@
 #include "graph/relations.h"
 #include "method/exact/cp.h"
 #include "method/exact/exact.h"
+#include "schedule/model.h"
 
 #include <string.h>
 
-enum { max_ops_for_pairs = 4000, max_pairs = 60000, first_conflicts = 128 };
+enum { max_ops_for_pairs = 4000, max_pairs = 60000, max_dominance = 60000, first_conflicts = 128 };
 
 typedef struct branch {
     sked_i_run *run;
@@ -270,29 +271,71 @@ static bool add_pairs(branch *b, const pair_list *l)
     return true;
 }
 
-/* One op after the other, each with its longest lag: no optimum is later. */
-static double serial_length(const sked_problem *p)
+/* ------------------------------------------------------------------ dominance */
+
+static bool lags_are_durations(const sked_graph *g)
+{
+    for (int64_t e = 0; e < g->n_edges; e++)
+        if (g->edge_distance[e] == 0 && g->edge_lag[e] != g->duration[g->edge_from[e]])
+            return false;
+    return true;
+}
+
+static bool same_needs(const sked_problem *p, int32_t i, int32_t j)
 {
     const sked_graph *g = p->graph;
-    const bool transfers = sked_i_has_transfers(p);
-    double sum = 0, fixed = 0;
-    for (int32_t i = 0; i < g->n_ops; i++) {
-        double longest = g->duration[i];
-        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
-            if (g->edge_distance[e] == 0)
-                longest = fmax(longest, g->edge_lag[e] + (transfers ? sked_i_transfer(p, e) : 0));
-        sum += longest;
-        if (p->fix_start && !isnan(p->fix_start[i]))
-            fixed = fmax(fixed, p->fix_start[i]);
-    }
-    return sum + fixed;
+    const int64_t count = g->demand_ptr[i + 1] - g->demand_ptr[i];
+    bool same = g->duration[i] == g->duration[j] && g->demand_ptr[j + 1] - g->demand_ptr[j] == count;
+    for (int64_t k = 0; same && k < count; k++)
+        same = g->demand_resource[g->demand_ptr[i] + k] == g->demand_resource[g->demand_ptr[j] + k] &&
+               g->demand_amount[g->demand_ptr[i] + k] == g->demand_amount[g->demand_ptr[j] + k];
+    if (p->fix_device && p->devices > 0)
+        same = same && p->fix_device[i] == p->fix_device[j];
+    if (p->fix_start)
+        same = same && isnan(p->fix_start[i]) && isnan(p->fix_start[j]);
+    return same;
+}
+
+/* What i waits for j waits for too, and what waits for j waits for i: i may as well come first. */
+static bool may_come_first(const sked_graph *g, const sked_i_closure *c, int32_t i, int32_t j)
+{
+    bool may = true;
+    for (int64_t k = g->pred_ptr[i]; may && k < g->pred_ptr[i + 1]; k++)
+        may = g->edge_distance[g->pred_edge[k]] > 0 || sked_i_closure_has(c, g->pred_op[k], j);
+    for (int64_t e = g->succ_ptr[j]; may && e < g->succ_ptr[j + 1]; e++)
+        may = g->edge_distance[e] > 0 || sked_i_closure_has(c, i, g->edge_to[e]);
+    return may;
+}
+
+/*
+ * Ops of the same needs, one of which can take the other's place and give it its own: some optimal schedule
+ * has them in that order (exchanging a pair in the wrong order makes nothing late). Of twins the first
+ * comes first.
+ */
+static bool add_dominance(branch *b, const sked_i_closure *c)
+{
+    const sked_graph *g = b->p->graph;
+    int32_t added = 0;
+    if (c == NULL || sked_i_has_transfers(b->p) || !lags_are_durations(g))
+        return true;
+    for (int32_t i = 0; i < b->n; i++)
+        for (int32_t j = 0; j < b->n && added < max_dominance; j++) {
+            if (i == j || !same_needs(b->p, i, j) || sked_i_closure_has(c, i, j) ||
+                sked_i_closure_has(c, j, i) || !may_come_first(g, c, i, j) ||
+                (j < i && may_come_first(g, c, j, i)))
+                continue;
+            if (!sked_i_cp_add_arc(b->cp, i, j, 0, SKED_I_LIT_NONE))
+                return false;
+            added++;
+        }
+    return true;
 }
 
 /* Starts in [0, latest], fixed ones fixed, the makespan in [bound, latest]. false: nothing is left. */
 static bool bound_variables(branch *b)
 {
     const sked_problem *p = b->p;
-    double latest = nearbyint(serial_length(p) * b->scale);
+    double latest = nearbyint(sked_i_serial_length(p) * b->scale);
     if (isfinite(p->horizon))
         latest = fmin(latest, floor(p->horizon * b->scale + 1e-6));
     if (isfinite(sked_i_run_best(b->run)))
@@ -322,7 +365,8 @@ static sked_status build(branch *b, bool *empty, sked_error *err)
     SKED_TRY(sked_i_cp_create(b->n + 1 + (int32_t)pairs.count, b->n, b->run->options->seed, &b->cp, err));
     b->cp->objective = b->end;
     *empty = !bound_variables(b);
-    if (!*empty && (!add_edges(b) || !add_pools(b) || !add_pairs(b, &pairs)))
+    if (!*empty &&
+        (!add_edges(b) || !add_pools(b) || !add_pairs(b, &pairs) || !add_dominance(b, pairs.closure)))
         st = sked_i_no_memory(err);
     if (b->cp->failed)
         st = sked_i_no_memory(err);

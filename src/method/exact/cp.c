@@ -67,7 +67,7 @@ static void mark_pools(sked_i_cp *cp, int32_t var)
 {
     const int32_t *of = cp->pools_of[var].data;
     for (int64_t k = 0; k < cp->pools_of[var].count; k++)
-        cp->pool[of[k]].dirty = true;
+        cp->pool[of[k]].dirty = cp->pool[of[k]].unchecked = true;
 }
 
 bool sked_i_cp_raise(sked_i_cp *cp, int32_t view, int32_t value, sked_i_cp_reason reason)
@@ -284,6 +284,18 @@ static bool propagate_arcs(sked_i_cp *cp, int32_t view)
     return true;
 }
 
+static bool check_energy(sked_i_cp *cp)
+{
+    for (int32_t k = 0; k < cp->n_pools; k++) {
+        if (!cp->pool[k].unchecked)
+            continue;
+        cp->pool[k].unchecked = false;
+        if (!sked_i_cp_pool_energy(cp, &cp->pool[k]))
+            return false;
+    }
+    return true;
+}
+
 static bool propagate(sked_i_cp *cp)
 {
     while (!cp->failed) {
@@ -297,7 +309,7 @@ static bool propagate(sked_i_cp *cp)
         while (k < cp->n_pools && !cp->pool[k].dirty)
             k++;
         if (k == cp->n_pools)
-            return true;
+            return check_energy(cp);
         cp->pool[k].dirty = false;
         if (!sked_i_cp_pool_propagate(cp, &cp->pool[k]))
             return false;
@@ -348,7 +360,7 @@ static void back_to(sked_i_cp *cp, int32_t level)
     cp->list_count = cp->level_list[level + 1];
     cp->level = level;
     for (int32_t k = 0; k < cp->n_pools; k++)
-        cp->pool[k].dirty = false; /* propagated before the level was opened */
+        cp->pool[k].dirty = cp->pool[k].unchecked = false; /* done before the level was opened */
 }
 
 void sked_i_cp_restart(sked_i_cp *cp)
@@ -800,6 +812,8 @@ void sked_i_cp_destroy(sked_i_cp *cp)
         free(cp->pool[k].task);
         free(cp->pool[k].by_begin);
         free(cp->pool[k].by_end);
+        free(cp->pool[k].by_last);
+        free(cp->pool[k].by_mixed);
     }
     void *const arrays[] = {
         cp->low,     cp->root,   cp->latest,  cp->trail,    cp->level_begin, cp->level_list,  cp->list,

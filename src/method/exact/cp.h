@@ -63,9 +63,11 @@ typedef struct sked_i_cp_task {
 typedef struct sked_i_cp_pool {
     double capacity;
     int32_t count;
-    sked_i_cp_task *task; /* largest demand first */
-    int32_t *by_begin, *by_end;
-    bool dirty;
+    sked_i_cp_task *task;        /* largest demand first */
+    int32_t *by_begin, *by_end;  /* orders by latest start, earliest finish; kept nearly sorted */
+    int32_t *by_last, *by_mixed; /* by latest finish, and by latest plus earliest finish */
+    bool dirty, unchecked;       /* time-table, energy */
+    int64_t asked, found;        /* energy checks, and overloads they found */
 } sked_i_cp_pool;
 
 typedef struct sked_i_cp {
@@ -138,6 +140,8 @@ void sked_i_cp_restart(sked_i_cp *cp);
 /* Inside (cp.c and cp_pool.c). raise: false on conflict, which is then in cp->conflict. */
 bool sked_i_cp_raise(sked_i_cp *cp, int32_t view, int32_t value, sked_i_cp_reason reason);
 bool sked_i_cp_pool_propagate(sked_i_cp *cp, sked_i_cp_pool *pool);
+/* False: some interval is overfull. Needs the orders of a finished pool_propagate. */
+bool sked_i_cp_pool_energy(sked_i_cp *cp, sked_i_cp_pool *pool);
 /* Starts an explanation; literals are then pushed; take gives the reason. */
 void sked_i_cp_explain(sked_i_cp *cp, int32_t view, int32_t value);
 void sked_i_cp_conflict_begin(sked_i_cp *cp);

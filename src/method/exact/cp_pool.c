@@ -205,7 +205,7 @@ static bool tell_tasks(sked_i_cp *cp, int32_t pool)
         if (!sked_i_grow(&list->data, &list->cap, list->count + 1, sizeof pool))
             return false;
         ((int32_t *)list->data)[list->count++] = pool;
-        p->by_begin[k] = p->by_end[k] = k;
+        p->by_begin[k] = p->by_end[k] = p->by_last[k] = p->by_mixed[k] = k;
     }
     return true;
 }
@@ -213,20 +213,23 @@ static bool tell_tasks(sked_i_cp *cp, int32_t pool)
 bool sked_i_cp_add_pool(sked_i_cp *cp, double capacity, sked_i_cp_task *task, int32_t count)
 {
     int64_t cap = cp->n_pools;
-    int32_t *by_begin = sked_i_alloc(count, sizeof *by_begin), *by_end = sked_i_alloc(count, sizeof *by_end);
+    sked_i_cp_pool p = {.capacity = capacity, .count = count, .task = task, .dirty = true, .unchecked = true};
     block *b = sked_i_alloc(2 * (int64_t)cp->n_vars + 2, sizeof *b);
-    if (by_begin == NULL || by_end == NULL || b == NULL ||
+    p.by_begin = sked_i_alloc(count, sizeof *p.by_begin);
+    p.by_end = sked_i_alloc(count, sizeof *p.by_end);
+    p.by_last = sked_i_alloc(count, sizeof *p.by_last);
+    p.by_mixed = sked_i_alloc(count, sizeof *p.by_mixed);
+    if (p.by_begin == NULL || p.by_end == NULL || p.by_last == NULL || p.by_mixed == NULL || b == NULL ||
         !SKED_GROW(cp->pool, cap, (int64_t)cp->n_pools + 1)) {
-        free(by_begin);
-        free(by_end);
-        free(b);
-        free(task);
+        void *const arrays[] = {p.by_begin, p.by_end, p.by_last, p.by_mixed, b, task};
+        for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++)
+            free(arrays[k]);
         return cp->failed = true, false;
     }
     free(cp->block);
     cp->block = b;
     qsort(task, (size_t)count, sizeof *task, by_demand);
-    cp->pool[cp->n_pools] = (sked_i_cp_pool){capacity, count, task, by_begin, by_end, true};
+    cp->pool[cp->n_pools] = p;
     cp->failed = cp->failed || !tell_tasks(cp, cp->n_pools++);
     return !cp->failed;
 }

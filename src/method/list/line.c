@@ -10,8 +10,7 @@ bool sked_i_line_init(sked_i_line *line)
     *line = (sked_i_line){0};
     if (!SKED_GROW(line->gap, line->cap, 2))
         return false;
-    line->gap[0] = (sked_i_gap){0, INFINITY};
-    line->count = 1;
+    sked_i_line_reset(line);
     return true;
 }
 

@@ -3,6 +3,8 @@
 #define SKED_METHOD_LIST_LINE_H
 #include "base/status.h"
 
+#include <math.h>
+
 typedef struct sked_i_gap {
     double begin, end;
 } sked_i_gap;
@@ -14,6 +16,12 @@ typedef struct sked_i_line {
 
 SKED_MUST_CHECK bool sked_i_line_init(sked_i_line *line); /* false: no memory */
 void sked_i_line_free(sked_i_line *line);
+/* All of it is free again. */
+static inline void sked_i_line_reset(sked_i_line *line)
+{
+    line->gap[0] = (sked_i_gap){0, INFINITY};
+    line->count = 1;
+}
 /*
  * Earliest time from `from` with `length` > 0 free. *begin: where the gap begins that has it. Finds the first
  * gap that ends late enough in O(log gaps), then passes the gaps that are too short.

@@ -30,8 +30,14 @@ sked_status sked_i_timeline_init(sked_i_timeline *line, int64_t uses, sked_error
     line->node = sked_i_alloc(2 * uses + 1, sizeof *line->node);
     if (line->node == NULL)
         return sked_i_no_memory(err);
-    line->root = new_node(line, 0, 0);
+    sked_i_timeline_reset(line);
     return SKED_OK;
+}
+
+void sked_i_timeline_reset(sked_i_timeline *line)
+{
+    line->count = 0;
+    line->root = new_node(line, 0, 0);
 }
 
 void sked_i_timeline_free(sked_i_timeline *line)

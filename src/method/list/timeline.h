@@ -22,6 +22,8 @@ typedef struct sked_i_timeline {
 
 /* Room for `uses` calls of use. Nothing is used. */
 SKED_MUST_CHECK sked_status sked_i_timeline_init(sked_i_timeline *line, int64_t uses, sked_error *err);
+/* Nothing is used any more. */
+void sked_i_timeline_reset(sked_i_timeline *line);
 void sked_i_timeline_free(sked_i_timeline *line);
 /* Earliest time from `from` at which at most `limit` (>= 0) is used for `length` > 0. */
 double sked_i_timeline_fit(const sked_i_timeline *line, double from, double length, double limit);

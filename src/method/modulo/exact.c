@@ -420,13 +420,13 @@ static sked_i_verdict search(sked_i_exact *x, const sked_i_limit *limit, int64_t
         if (!propagate(x)) {
             if (!recover(x))
                 return SKED_I_NONE;
-            if (++*conflicts >= x->q->conflicts || (*conflicts % 64 == 0 && sked_i_limit_reached(limit)))
+            if (++*conflicts >= x->q->conflicts || (*conflicts % 8 == 0 && sked_i_limit_reached(limit)))
                 return SKED_I_UNKNOWN;
             continue;
         }
         if (x->n_open == 0)
             return SKED_I_FOUND;
-        if (++steps % 1024 == 0 && sked_i_limit_reached(limit))
+        if (++steps % 128 == 0 && sked_i_limit_reached(limit))
             return SKED_I_UNKNOWN;
         if (*conflicts >= until) {
             undo_to(x, 0);

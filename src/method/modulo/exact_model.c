@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { max_vars = 4000000, max_cells = 40000000 };
+enum { max_vars = 400000, max_cells = 10000000 }; /* some 100 MB; larger questions go unanswered anyway */
 
 /* ------------------------------------------------------------------ building */
 

@@ -206,7 +206,7 @@ static int64_t lanes_of(const sked_i_loop *loop, int32_t i)
 static int64_t wait_for_multiple(int64_t at, int64_t length, int64_t lanes, int64_t ii)
 {
     int64_t best = ii - at;
-    for (int64_t k = 0; k < lanes && k < length && k < 64; k++) {
+    for (int64_t k = 0; k < lanes && k < length; k++) {
         const int64_t over = (at + k * ii) % length, wait = over > 0 ? length - over : 0;
         if (at + wait + k * ii + length <= lanes * ii && wait < best)
             best = wait;
@@ -222,7 +222,7 @@ static int64_t fit(const sked_i_ims *m, int32_t i, int32_t device, int64_t early
     if (!m->aligned || length < 2 || first < 0 || length > ii)
         return first;
     const int64_t lanes = lanes_of(m->loop, i);
-    for (int64_t delay = first; delay < ii && lanes < length;) {
+    for (int64_t delay = first; delay < ii && lanes < length && lanes < 64;) {
         const int64_t wait = wait_for_multiple((early + delay) % ii, length, lanes, ii);
         if (wait == 0)
             return delay;
@@ -411,13 +411,15 @@ static void sort_ops(sked_i_ims *m, bool backward)
 }
 
 /* Moves every op to its earliest slot on its device; true when something moved. */
-static bool move_left(sked_i_ims *m)
+static bool move_left(sked_i_ims *m, const sked_i_limit *limit)
 {
     bool moved = false;
     sort_ops(m, false);
     for (int32_t k = 0; k < m->loop->n; k++) {
         const int32_t i = m->sort[k].op;
         const int64_t was = m->start[i];
+        if ((k & 255) == 255 && sked_i_limit_reached(limit))
+            return false;
         take(m, i);
         const int64_t early = earliest(m, i, m->device[i]);
         const int64_t delay = sked_i_table_fit(m->table, i, m->device[i], early);
@@ -429,12 +431,14 @@ static bool move_left(sked_i_ims *m)
 }
 
 /* Moves every op to its latest slot that ends by `length`. */
-static void move_right(sked_i_ims *m, int64_t length)
+static void move_right(sked_i_ims *m, int64_t length, const sked_i_limit *limit)
 {
     sort_ops(m, true);
     for (int32_t k = 0; k < m->loop->n; k++) {
         const int32_t i = m->sort[k].op;
         const int64_t was = m->start[i];
+        if ((k & 255) == 255 && sked_i_limit_reached(limit))
+            return;
         take(m, i);
         int64_t late = latest(m, i);
         late = length - m->loop->duration[i] < late ? length - m->loop->duration[i] : late;
@@ -443,18 +447,18 @@ static void move_right(sked_i_ims *m, int64_t length)
     }
 }
 
-void sked_i_ims_compact(sked_i_ims *m, bool both)
+void sked_i_ims_compact(sked_i_ims *m, bool both, const sked_i_limit *limit)
 {
     enum { rounds = 8 };
     int64_t length = SKED_I_FAR;
     for (int round = 0; round < rounds && !m->table->failed; round++) {
-        for (int pass = 0; pass < rounds && move_left(m); pass++)
+        for (int pass = 0; pass < rounds && move_left(m, limit); pass++)
             continue;
         const int64_t now = sked_i_ims_length(m);
         if (now >= length || !both || now == m->frame->path || round + 1 == rounds)
             break;
         length = now;
-        move_right(m, length);
+        move_right(m, length, limit);
     }
 }
 

@@ -50,7 +50,7 @@ static bool try_interval(lister *l, int64_t ii)
 static sked_status deliver(lister *l, sked_error *err)
 {
     if (l->set.compact)
-        sked_i_ims_compact(l->ims, true);
+        sked_i_ims_compact(l->ims, true, &l->run->limit);
     if (l->ims->table->failed)
         return sked_i_no_memory(err);
     l->run->evaluations++;
@@ -84,6 +84,25 @@ static sked_status run_given(lister *l, int64_t ii, sked_error *err)
 }
 
 /*
+ * One iteration after the other, each as short as list scheduling makes it: no folding, so no ejections, and
+ * close to the bound where resources decide and the loop is large.
+ */
+static sked_status offer_plain(lister *l, int64_t *ii, sked_error *err)
+{
+    if (!sked_i_frame_set(l->loop, l->frame, l->loop->max_ii, SKED_I_FAR))
+        return SKED_OK;
+    sked_i_ims_order(l->ims, l->frame, l->set.priority, 0, NULL);
+    if (!sked_i_ims_run(l->ims, l->frame, 2 * (int64_t)l->loop->n + 1, NULL, &l->run->limit))
+        return l->ims->table->failed ? sked_i_no_memory(err) : SKED_OK;
+    const int64_t plain = sked_i_loop_plain_ii(l->loop, l->ims->start, l->ims->device);
+    if (plain >= *ii)
+        return SKED_OK;
+    l->run->evaluations++;
+    *ii = plain;
+    return sked_i_loop_offer(l->loop, l->run, plain, l->ims->start, l->ims->device, err);
+}
+
+/*
  * Upward from the bound: one by one at first, then in growing steps, then back by halves into the last
  * step, so that a far away interval takes few tries.
  */
@@ -92,6 +111,8 @@ static sked_status run_upward(lister *l, sked_error *err)
     enum { one_by_one = 64 };
     int64_t ii = l->loop->min_ii, failed = ii - 1, best = l->loop->max_ii;
     sked_status st = offer_serial(l, err);
+    if (st == SKED_OK)
+        st = offer_plain(l, &best, err);
     while (st == SKED_OK && failed + 1 < best + (l->run->n_kept == 0)) {
         sked_i_run_progress(l->run, "modulo scheduling");
         if (try_interval(l, ii)) {

@@ -113,6 +113,25 @@ cleanup:
     return st;
 }
 
+int64_t sked_i_loop_plain_ii(const sked_i_loop *loop, const int64_t *start, const int32_t *device)
+{
+    const sked_graph *g = loop->g;
+    int64_t ii = loop->min_ii;
+    for (int32_t i = 0; i < loop->n; i++)
+        if (start[i] + loop->duration[i] > ii)
+            ii = start[i] + loop->duration[i];
+    for (int64_t e = 0; loop->pipelined && e < g->n_edges; e++) {
+        const int32_t from = g->edge_from[e], to = g->edge_to[e];
+        if (g->edge_distance[e] == 0)
+            continue;
+        const bool crosses = device != NULL && loop->transfer != NULL && device[from] != device[to];
+        const int64_t late = start[from] + loop->lag[e] + (crosses ? loop->transfer[e] : 0) - start[to];
+        const int64_t need = late > 0 ? (late - 1) / g->edge_distance[e] + 1 : 0;
+        ii = need > ii ? need : ii;
+    }
+    return ii;
+}
+
 /* One op after the other; its length is an interval that always works where each op fits alone. */
 static sked_status make_serial(sked_i_loop *loop, sked_error *err)
 {
@@ -120,7 +139,7 @@ static sked_status make_serial(sked_i_loop *loop, sked_error *err)
     loop->serial = sked_i_alloc(loop->n, sizeof *loop->serial);
     if (loop->serial == NULL)
         return sked_i_no_memory(err);
-    int64_t time = 0, longest = 1;
+    int64_t time = 0;
     for (int32_t k = 0; k < loop->n; k++) {
         const int32_t i = g->topo[k];
         int64_t at = time > loop->release[i] ? time : loop->release[i];
@@ -131,15 +150,8 @@ static sked_status make_serial(sked_i_loop *loop, sked_error *err)
         }
         loop->serial[i] = at;
         time = at + loop->duration[i];
-        longest = time > longest ? time : longest;
     }
-    for (int64_t e = 0; loop->pipelined && e < g->n_edges; e++)
-        if (g->edge_distance[e] > 0) {
-            const int64_t late = loop->serial[g->edge_from[e]] + loop->lag[e] - loop->serial[g->edge_to[e]];
-            const int64_t need = late > 0 ? (late - 1) / g->edge_distance[e] + 1 : 0;
-            longest = need > longest ? need : longest;
-        }
-    loop->max_ii = longest > loop->min_ii ? longest : loop->min_ii;
+    loop->max_ii = sked_i_loop_plain_ii(loop, loop->serial, NULL);
     return SKED_OK;
 }
 

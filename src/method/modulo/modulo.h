@@ -45,6 +45,8 @@ static inline bool sked_i_loop_on_device(const sked_i_loop *loop, int32_t i)
 {
     return loop->devices > 0 && loop->duration[i] > 0;
 }
+/* The least interval at which these starts, resource-feasible without folding, need none: no overlap. */
+int64_t sked_i_loop_plain_ii(const sked_i_loop *loop, const int64_t *start, const int32_t *device);
 /* True where the serial schedule keeps horizon and fixed decisions. */
 bool sked_i_loop_serial_fits(const sked_i_loop *loop);
 /* Offers starts (and devices, NULL: all on 0) at ii to the run. */
@@ -160,8 +162,8 @@ void sked_i_ims_order(sked_i_ims *m, const sked_i_frame *f, int kind, double noi
  */
 bool sked_i_ims_run(sked_i_ims *m, const sked_i_frame *f, int64_t budget, sked_i_rng *rng,
                     const sked_i_limit *limit);
-/* Moves ops earlier (and, with `both`, to and fro) while that shortens or leaves the length. */
-void sked_i_ims_compact(sked_i_ims *m, bool both);
+/* Moves ops earlier (and, with `both`, to and fro) while that shortens the schedule, until the limit. */
+void sked_i_ims_compact(sked_i_ims *m, bool both, const sked_i_limit *limit);
 /* Takes over a complete schedule of the frame's II. devices NULL: all on 0. */
 void sked_i_ims_load(sked_i_ims *m, const sked_i_frame *f, const int64_t *start, const int32_t *device);
 /* The same without devices: gives every op one by first fit; false: that does not work out. */

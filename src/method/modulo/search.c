@@ -60,7 +60,7 @@ static void recall(searcher *s)
 /* Shortens and offers what the engine holds. */
 static sked_status offer(searcher *s, sked_error *err)
 {
-    sked_i_ims_compact(s->ims, true);
+    sked_i_ims_compact(s->ims, true, &s->run->limit);
     if (s->ims->table->failed)
         return sked_i_no_memory(err);
     s->run->evaluations++;

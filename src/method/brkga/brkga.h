@@ -1,0 +1,60 @@
+/*
+ * `brkga`: biased random-key genetic algorithm (Goncalves and Resende, Journal of Heuristics 17, 2011).
+ *
+ *   brkga.c   populations, islands, the method
+ *   reader.c  from random keys to a schedule
+ */
+#ifndef SKED_METHOD_BRKGA_BRKGA_H
+#define SKED_METHOD_BRKGA_BRKGA_H
+#include "method/search/lines.h"
+#include "method/search/search.h"
+
+/* In the order of the options' choices. */
+enum { SKED_I_DECODE_MIXED, SKED_I_DECODE_SERIAL, SKED_I_DECODE_PARALLEL, SKED_I_DECODE_INSERTION };
+enum { SKED_I_WEIGH_MIXED, SKED_I_WEIGH_PATH, SKED_I_WEIGH_KEY };
+
+/*
+ * The problem as keys in 0..1: one per op for its priority, where devices differ one more per op for its
+ * device, then one that chooses the decoder and one that says what a priority key means. Shared by threads.
+ */
+typedef struct sked_i_keyspace {
+    const sked_problem *problem;
+    int32_t n, keys;
+    int decoder, weigh; /* options */
+    bool justify;
+    sked_i_cumulative *c; /* devices all alike; else NULL and */
+    sked_i_lines *l;
+    double *way; /* [n] longest way to the end as a share of the longest; numbered as c or l */
+} sked_i_keyspace;
+
+SKED_MUST_CHECK sked_status sked_i_keyspace_create(const sked_problem *p, sked_i_keyspace **out,
+                                                   sked_error *err);
+void sked_i_keyspace_destroy(sked_i_keyspace *k);
+/* Keys that read as a schedule like s, up to rounding of ties. */
+void sked_i_keyspace_express(const sked_i_keyspace *k, const sked_schedule *s, float *key);
+/* Keys of the plain rule: longest way to the end first, devices by earliest finish. which: 0..2 decoder. */
+void sked_i_keyspace_rule(const sked_i_keyspace *k, int which, float *key);
+
+/* Reads keys; one per thread. What was read last can be offered. */
+typedef struct sked_i_reader {
+    const sked_i_keyspace *space;
+    sked_i_worker tools; /* devices alike: decoders and their scratch */
+    sked_i_placer *placer;
+    int32_t *rank, *wish, *core_key, *core_start;
+    sked_i_keyed *sorter; /* [2 n] */
+    double *start;
+    int32_t *device;
+    int64_t evaluations;
+    double late; /* what fixed starts are missed by */
+    uint64_t hash;
+    sked_status status;
+} sked_i_reader;
+
+SKED_MUST_CHECK sked_status sked_i_reader_open(sked_i_reader *r, const sked_i_keyspace *space,
+                                               const sked_i_limit *limit, sked_error *err);
+void sked_i_reader_close(sked_i_reader *r);
+/* Makespan; more where fixed starts are missed; INFINITY where the limit was reached meanwhile. */
+double sked_i_reader_cost(sked_i_reader *r, const float *key);
+/* Offers the schedule read last if it keeps horizon and fixed starts. */
+SKED_MUST_CHECK sked_status sked_i_reader_offer(const sked_i_reader *r, sked_i_run *run, sked_error *err);
+#endif

@@ -1,0 +1,142 @@
+/* Bounds never exceed the optimum, and are worth something. */
+#include "brute_force.h"
+#include "random_problem.h"
+#include "schedule/energy.h"
+#include "test.h"
+
+typedef struct tally {
+    int count, met;
+} tally;
+
+static void check(const sked_problem *p, double optimum, unsigned kind, int seed, tally *t)
+{
+    double bound;
+    const char *why = NULL;
+    OK(sked_problem_bound(p, &bound, &why, err));
+    assert_non_null(why);
+    if (isinf(optimum))
+        return;
+    if (!(bound <= optimum + 1e-9 * fmax(1, optimum)))
+        fail_msg("kind %u seed %d %s: bound %.12g (%s) above the optimum %.12g", kind, seed,
+                 sked_objective_name(p->objective), bound, why, optimum);
+    t->count++;
+    t->met += bound >= optimum - 1e-9 * fmax(1, optimum);
+}
+
+static void makespan_bounds_hold(void **state)
+{
+    (void)state;
+    const unsigned machines[] = {RANDOM_DEVICES, RANDOM_RESOURCES, RANDOM_DEVICES | RANDOM_RESOURCES,
+                                 RANDOM_TRANSFERS};
+    const unsigned extras[] = {
+        0, RANDOM_LAGS, RANDOM_ZERO, RANDOM_REAL, RANDOM_LAGS | RANDOM_ZERO, RANDOM_LAGS | RANDOM_REAL};
+    tally t = {0};
+    for (size_t m = 0; m < 4; m++)
+        for (size_t x = 0; x < 6; x++)
+            for (int seed = 0; seed < 60; seed++) {
+                random_problem r;
+                random_problem_make((uint64_t)seed, machines[m] | extras[x], 3,
+                                    machines[m] & RANDOM_TRANSFERS ? 5 : 7, &r);
+                check(&r.problem, brute_force_orders(&r.problem), machines[m] | extras[x], seed, &t);
+                random_problem_free(&r);
+            }
+    print_message("makespan: %d of %d bounds are met\n", t.met, t.count);
+    assert_true(t.met * 10 > t.count * 7);
+}
+
+static void makespan_bounds_hold_with_fixed_decisions(void **state)
+{
+    (void)state;
+    const unsigned kinds[] = {RANDOM_RESOURCES | RANDOM_FIX_START, RANDOM_RESOURCES | RANDOM_NEGATIVE,
+                              RANDOM_DEVICES | RANDOM_FIX_DEVICE,
+                              RANDOM_DEVICES | RANDOM_FIX_DEVICE | RANDOM_FIX_START | RANDOM_LAGS,
+                              RANDOM_TRANSFERS | RANDOM_FIX_DEVICE};
+    tally t = {0};
+    for (size_t k = 0; k < 5; k++)
+        for (int seed = 0; seed < 40; seed++) {
+            random_problem r;
+            random_problem_make((uint64_t)seed, kinds[k], 2, 4, &r);
+            check(&r.problem, brute_force_times(&r.problem, 30), kinds[k], seed, &t);
+            random_problem_free(&r);
+        }
+    assert_true(t.met * 10 > t.count * 7);
+}
+
+static void other_bounds_hold(void **state)
+{
+    (void)state;
+    const sked_objective objectives[] = {SKED_OBJECTIVE_RESOURCE, SKED_OBJECTIVE_MEMORY, SKED_OBJECTIVE_COST};
+    const unsigned kinds[] = {0, RANDOM_LAGS, RANDOM_ZERO | RANDOM_LAGS, RANDOM_RESOURCES};
+    tally t = {0};
+    for (size_t o = 0; o < 3; o++)
+        for (size_t k = 0; k < 4; k++)
+            for (int seed = 0; seed < 40; seed++) {
+                random_problem r;
+                double shortest;
+                random_problem_make((uint64_t)seed, kinds[k], 2, 5, &r);
+                OK(sked_problem_bound(&r.problem, &shortest, NULL, err));
+                r.problem.horizon = shortest + seed % 4;
+                r.problem.objective = objectives[o];
+                r.problem.alpha = 0.5;
+                check(&r.problem, brute_force_times(&r.problem, (int)r.problem.horizon), kinds[k], seed, &t);
+                random_problem_free(&r);
+            }
+    print_message("resource, memory, cost: %d of %d bounds are met\n", t.met, t.count);
+    assert_true(t.met * 10 > t.count * 3);
+}
+
+/* The merged sweep against the definition of certain work. */
+static double work_in(const sked_i_energy_item *item, int n, double t1, double t2)
+{
+    double sum = 0;
+    for (int k = 0; k < n; k++) {
+        const double a = fmin(item[k].length, t2 - t1), b = item[k].early + item[k].length - t1,
+                     c = t2 - item[k].late;
+        sum += item[k].amount * fmax(0, fmin(a, fmin(b, c)));
+    }
+    return sum;
+}
+
+static void energy_agrees_with_its_definition(void **state)
+{
+    (void)state;
+    sked_i_rng rng;
+    sked_i_rng_seed(&rng, 1, 1);
+    for (int round = 0; round < 300; round++) {
+        sked_i_energy_item item[6];
+        const int n = random_int(&rng, 1, 6);
+        for (int k = 0; k < n; k++) {
+            item[k].early = random_int(&rng, 0, 8);
+            item[k].late = item[k].early + random_int(&rng, 0, 4);
+            item[k].length = random_int(&rng, 1, 5);
+            item[k].amount = random_int(&rng, 1, 3);
+        }
+        double peak = 0, excess = 0;
+        for (int k = 0; k < 2 * n; k++)
+            for (int t2 = 0; t2 <= 20; t2++) {
+                const double t1 = k % 2 ? item[k / 2].late : item[k / 2].early;
+                if (t2 <= t1)
+                    continue;
+                const double work = work_in(item, n, t1, t2);
+                peak = fmax(peak, work / (t2 - t1));
+                excess = fmax(excess, work / 2 - (t2 - t1));
+            }
+        sked_i_energy e;
+        OK(sked_i_energy_init(&e, item, n, 1e6, err));
+        assert_true(fabs(sked_i_energy_peak(&e) - peak) < 1e-9);
+        assert_true(fabs(sked_i_energy_excess(&e, 2) - excess) < 1e-9);
+        assert_true(excess < 1e-9 || sked_i_energy_overfull(&e, 2, 0));
+        sked_i_energy_free(&e);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(makespan_bounds_hold),
+        cmocka_unit_test(makespan_bounds_hold_with_fixed_decisions),
+        cmocka_unit_test(other_bounds_hold),
+        cmocka_unit_test(energy_agrees_with_its_definition),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
