@@ -5,10 +5,15 @@
 
 #include <stdio.h>
 
+/* Entries allowed per column allowed; windows (from times to) up to which an arc has a row per step. */
+enum { entries_per_column = 40, max_step_entries = 40000 };
+
 typedef struct lowering {
     const sked_i_model *m;
     sked_i_mip *mip;
-    bool failed; /* out of memory */
+    bool failed;    /* out of memory */
+    bool too_large; /* more entries than allowed: nothing more is added */
+    int64_t max_entries;
     int32_t makespan, memory;
 } lowering;
 
@@ -54,7 +59,8 @@ static void begin_row(lowering *w, double low, double high)
 static void add_entry(lowering *w, int64_t col, double value)
 {
     sked_i_mip *mip = w->mip;
-    if (value == 0)
+    w->too_large = w->too_large || mip->n_entries >= w->max_entries;
+    if (value == 0 || w->too_large)
         return;
     if (w->failed || !SKED_GROW(mip->entry_col, mip->entry_cap[0], mip->n_entries + 1) ||
         !SKED_GROW(mip->entry_value, mip->entry_cap[1], mip->n_entries + 1)) {
@@ -350,7 +356,8 @@ static void lower(lowering *w)
     add_starts(w);
     add_pipelined_windows(w);
     for (int64_t k = 0; k < m->n_arcs; k++)
-        if (m->interval > 0)
+        if (m->interval > 0 ||
+            (int64_t)time_count(m, m->arc[k].from) * time_count(m, m->arc[k].to) > max_step_entries)
             add_arc_by_sums(w, &m->arc[k]);
         else
             add_arc_by_steps(w, &m->arc[k]);
@@ -368,7 +375,7 @@ static void lower(lowering *w)
 sked_status sked_i_mip_create(const sked_i_model *m, int64_t max_columns, sked_i_mip **out, sked_error *err)
 {
     sked_status st = SKED_OK;
-    lowering w = {.m = m};
+    lowering w = {.m = m, .max_entries = max_columns * entries_per_column};
     SKED_TRY(check_size(m, max_columns, err));
     SKED_NEW0(w.mip, 1);
     SKED_NEW(w.mip->first_col, (int64_t)m->n + 1);
@@ -376,6 +383,11 @@ sked_status sked_i_mip_create(const sked_i_model *m, int64_t max_columns, sked_i
     lower(&w);
     if (w.failed) {
         st = sked_i_no_memory(err);
+        goto cleanup;
+    }
+    if (w.too_large) {
+        st = sked_i_fail(err, SKED_ERR_UNSUPPORTED, "the model would have more than %.0f entries",
+                         (double)w.max_entries);
         goto cleanup;
     }
     *out = w.mip;
@@ -404,6 +416,39 @@ void sked_i_mip_destroy(sked_i_mip *mip)
                             mip};
     for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++)
         free(arrays[k]);
+}
+
+sked_status sked_i_mip_transpose(const sked_i_mip *mip, sked_i_mip_columns *out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_mip_columns t = {0};
+    if (mip->n_entries > INT32_MAX - 1 || mip->n_cols > INT32_MAX - 2 || mip->n_rows > INT32_MAX - 1)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "the model has too many entries");
+    SKED_NEW0(t.begin, mip->n_cols + 2);
+    SKED_NEW(t.row, mip->n_entries);
+    SKED_NEW(t.value, mip->n_entries);
+    for (int64_t k = 0; k < mip->n_entries; k++)
+        t.begin[mip->entry_col[k] + 2]++;
+    for (int64_t c = 0; c < mip->n_cols; c++)
+        t.begin[c + 2] += t.begin[c + 1];
+    for (int64_t r = 0; r < mip->n_rows; r++)
+        for (int64_t k = mip->row_begin[r]; k < mip->row_begin[r + 1]; k++) {
+            const int32_t at = t.begin[mip->entry_col[k] + 1]++;
+            t.row[at] = (int32_t)r;
+            t.value[at] = mip->entry_value[k];
+        }
+    *out = t;
+    t = (sked_i_mip_columns){0};
+cleanup:
+    sked_i_mip_columns_free(&t);
+    return st;
+}
+
+void sked_i_mip_columns_free(sked_i_mip_columns *c)
+{
+    free(c->begin);
+    free(c->row);
+    free(c->value);
 }
 
 const char *sked_i_mip_column_name(const sked_i_mip *mip, int64_t col, char buf[48])

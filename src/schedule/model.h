@@ -74,10 +74,19 @@ typedef struct sked_i_mip {
     int32_t *stage_col; /* [n] or NULL */
 } sked_i_mip;
 
-/* UNSUPPORTED above max_columns columns. */
+/* UNSUPPORTED above max_columns columns, or 40 times as many entries. */
 SKED_MUST_CHECK sked_status sked_i_mip_create(const sked_i_model *m, int64_t max_columns, sked_i_mip **out,
                                               sked_error *err);
 void sked_i_mip_destroy(sked_i_mip *mip);
+/* The rows column by column. UNSUPPORTED above 2^31 entries. */
+typedef struct sked_i_mip_columns {
+    int32_t *begin; /* [n_cols + 1] */
+    int32_t *row;
+    double *value;
+} sked_i_mip_columns;
+SKED_MUST_CHECK sked_status sked_i_mip_transpose(const sked_i_mip *mip, sked_i_mip_columns *out,
+                                                 sked_error *err);
+void sked_i_mip_columns_free(sked_i_mip_columns *c);
 /* Name of a column: x_3_17, x_3_17_0, k_3, v_3_17, makespan, peak_0, memory. */
 const char *sked_i_mip_column_name(const sked_i_mip *mip, int64_t col, char buf[48]);
 /* Starts and places from column values. s has the problem's shape; devices without places stay untouched. */

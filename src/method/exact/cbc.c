@@ -5,48 +5,14 @@
 #include <coin/Cbc_C_Interface.h>
 #include <stdio.h>
 
+_Static_assert(sizeof(CoinBigIndex) == sizeof(int32_t), "CBC counts entries with int");
+
 typedef enum answer { PROVED, REFUTED, STOPPED } answer;
-
-/* Column-wise copy of the rows, as CBC wants it. */
-typedef struct columns {
-    CoinBigIndex *begin;
-    int *row;
-    double *value;
-} columns;
-
-static sked_status transpose(const sked_i_mip *mip, columns *out, sked_error *err)
-{
-    sked_status st = SKED_OK;
-    if (mip->n_entries > INT32_MAX - 1 || mip->n_cols > INT32_MAX - 1 || mip->n_rows > INT32_MAX - 1)
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "the model has too many entries for CBC");
-    SKED_NEW0(out->begin, mip->n_cols + 2);
-    SKED_NEW(out->row, mip->n_entries);
-    SKED_NEW(out->value, mip->n_entries);
-    for (int64_t k = 0; k < mip->n_entries; k++)
-        out->begin[mip->entry_col[k] + 2]++;
-    for (int64_t c = 0; c < mip->n_cols; c++)
-        out->begin[c + 2] += out->begin[c + 1];
-    for (int64_t r = 0; r < mip->n_rows; r++)
-        for (int64_t k = mip->row_begin[r]; k < mip->row_begin[r + 1]; k++) {
-            const CoinBigIndex at = out->begin[mip->entry_col[k] + 1]++;
-            out->row[at] = (int)r;
-            out->value[at] = mip->entry_value[k];
-        }
-cleanup:
-    return st;
-}
-
-static void columns_free(columns *c)
-{
-    free(c->begin);
-    free(c->row);
-    free(c->value);
-}
 
 static sked_status load(Cbc_Model *cbc, const sked_i_mip *mip, sked_error *err)
 {
-    columns c = {0};
-    const sked_status st = transpose(mip, &c, err);
+    sked_i_mip_columns c = {0};
+    const sked_status st = sked_i_mip_transpose(mip, &c, err);
     if (st == SKED_OK) {
         Cbc_loadProblem(cbc, (int)mip->n_cols, (int)mip->n_rows, c.begin, c.row, c.value, mip->col_low,
                         mip->col_high, mip->col_cost, mip->row_low, mip->row_high);
@@ -54,7 +20,7 @@ static sked_status load(Cbc_Model *cbc, const sked_i_mip *mip, sked_error *err)
             if (mip->integer[k])
                 Cbc_setInteger(cbc, (int)k);
     }
-    columns_free(&c);
+    sked_i_mip_columns_free(&c);
     return st;
 }
 

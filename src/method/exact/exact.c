@@ -5,10 +5,10 @@
     X(ENGINE, "engine", SKED_OPTION_ENUM, "auto", 0, 0, "auto|branch|enumerate|cbc",                      \
       "how to prove: branch (constraint search that learns), enumerate (all orders), cbc (linear model)") \
     X(MAX_OPS, "max-ops", SKED_OPTION_INT, "2000", 1, 1e6, NULL, "refuse larger problems")                \
-    X(MAX_COLUMNS, "max-columns", SKED_OPTION_INT, "200000", 1, 1e8, NULL,                                \
+    X(MAX_COLUMNS, "max-columns", SKED_OPTION_INT, "50000", 1, 1e8, NULL,                                 \
       "refuse linear models with more columns")                                                           \
     X(WARM, "warm-start", SKED_OPTION_REAL, "0.2", 0, 1, NULL,                                            \
-      "share of the time for a first schedule from search, modulo-list or list")
+      "share of the time for a first schedule from search, modulo-search or list")
 
 enum {
 #define SKED_X(id, ...) OPTION_##id,
@@ -25,7 +25,7 @@ enum { ENGINE_AUTO, ENGINE_BRANCH, ENGINE_ENUMERATE, ENGINE_CBC };
 /* A first schedule, so that the proof starts from a good value. Its failure is no failure of the proof. */
 static void warm_start(sked_i_run *run, double share)
 {
-    const char *const members[] = {"search", "modulo-list", "list"};
+    const char *const members[] = {"search", "modulo-search", "list"};
     const sked_run_options *outer = run->options;
     sked_run_options few = *outer;
     few.iterations = 2000;

@@ -34,9 +34,8 @@ typedef struct force {
 static void spread(force *f, int32_t i, double sign)
 {
     const sked_i_pools *q = &f->x->loads;
-    const int32_t c = sked_i_pools_class(q, i);
     const int32_t e = f->early[i], l = f->late[i], d = f->x->length[i];
-    for (int64_t k = q->ptr[c]; k < q->ptr[c + 1]; k++) {
+    for (int64_t k = sked_i_pools_first(q, i); k < sked_i_pools_end(q, i); k++) {
         double *bend = f->bend + q->pool[k] * f->row;
         const double share = sign * q->amount[k] / (l - e + 1);
         bend[e] += share;
@@ -118,10 +117,9 @@ static void set_window(force *f, int32_t i, int32_t e, int32_t l)
 static inline double mean_load(const force *f, int32_t i, int32_t e, int32_t l)
 {
     const sked_i_pools *q = &f->x->loads;
-    const int32_t c = sked_i_pools_class(q, i);
     const int32_t d = f->x->length[i];
     double total = 0;
-    for (int64_t k = q->ptr[c]; k < q->ptr[c + 1]; k++) {
+    for (int64_t k = sked_i_pools_first(q, i); k < sked_i_pools_end(q, i); k++) {
         const double *sums = f->sums + q->pool[k] * f->row;
         total +=
             q->amount[k] * f->scale[q->pool[k]] * (sums[l + d + 1] - sums[e + d] - sums[l + 1] + sums[e]);

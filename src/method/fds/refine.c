@@ -33,8 +33,7 @@ static inline double power(double x, int squarings)
 static void hold(refiner *r, int32_t i, double sign)
 {
     const sked_i_pools *q = &r->x->loads;
-    const int32_t c = sked_i_pools_class(q, i);
-    for (int64_t k = q->ptr[c]; k < q->ptr[c + 1]; k++) {
+    for (int64_t k = sked_i_pools_first(q, i); k < sked_i_pools_end(q, i); k++) {
         double *level = r->level + (int64_t)q->pool[k] * r->x->steps + r->x->start[i];
         for (int32_t s = 0; s < r->x->length[i]; s++)
             level[s] += sign * q->amount[k];
@@ -151,12 +150,11 @@ static bool move_load(refiner *r, int32_t i, int32_t a, int32_t b)
 {
     sked_i_steps *x = r->x;
     const sked_i_pools *q = &x->loads;
-    const int32_t c = sked_i_pools_class(q, i);
     const int32_t before = x->start[i];
     hold(r, i, -1);
     for (int32_t t = a; t <= b; t++)
         r->price[t - a] = 0;
-    for (int64_t k = q->ptr[c]; k < q->ptr[c + 1]; k++)
+    for (int64_t k = sked_i_pools_first(q, i); k < sked_i_pools_end(q, i); k++)
         price_pool(r, i, q->pool[k], q->amount[k], a, b);
     if (x->alpha > 0)
         price_communication(r, i, a, b);

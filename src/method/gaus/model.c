@@ -245,6 +245,8 @@ sked_status sked_i_gaus_model_create(const sked_problem *p, int64_t ii, int64_t 
     m->with_memory = p->objective == SKED_OBJECTIVE_MEMORY;
     SKED_TRY(sked_i_loop_create(p, &m->loop, err));
     SKED_TRY(sked_i_frame_create(m->loop, &m->frame, err));
+    if (ii > 0 && ii < m->loop->min_ii)
+        goto cleanup; /* windows would grow for ever */
     if (!sked_i_frame_set(m->loop, m->frame, ii > 0 ? ii : steps + 1, steps))
         goto cleanup;
     SKED_TRY(copy_ops(m, err));

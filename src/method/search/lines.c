@@ -64,7 +64,7 @@ sked_status sked_i_lines_create(const sked_problem *p, sked_i_lines **out, sked_
     pack_links(&l->dag.in, edges, l->in);
     pack_links(&l->dag.out, edges, l->out);
     sked_i_tails(p->graph, l->tail);
-    l->plain = p->fix_start == NULL && l->pools.ptr[l->pools.n_classes] == 0;
+    l->plain = p->fix_start == NULL && l->pools.class_ptr[l->pools.n_classes] == 0;
     measure(l);
     *out = l;
     return SKED_OK;
