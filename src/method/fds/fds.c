@@ -9,7 +9,7 @@ enum { max_cells = 1 << 26 };
 static const sked_option options[n_options] = {
     {"neighbourhood", SKED_OPTION_INT, "0", 0, 1e9, NULL,
      "open ops whose forces are compared for each placement; 0: all, or as many as take a few seconds"},
-    {"refine", SKED_OPTION_INT, "40", 0, 1e9, NULL,
+    {"refine", SKED_OPTION_INT, "1000", 0, 1e9, NULL,
      "passes that move placed ops afterwards, each to where the highest steps gain; 0: none"},
 };
 

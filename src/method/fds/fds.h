@@ -30,7 +30,7 @@ typedef struct sked_i_steps {
 
 /* Places all ops into x->start; when the time is up, the rest as early as the placed ones allow. */
 SKED_MUST_CHECK sked_status sked_i_fds_place(sked_i_steps *x, int32_t neighbourhood, sked_error *err);
-/* Moves ops of x->start until `passes` are done, nothing moves, or the time is up; offers on the way. */
+/* Moves ops of x->start until `passes` are done or the time is up; offers on the way. */
 SKED_MUST_CHECK sked_status sked_i_fds_refine(sked_i_steps *x, int64_t passes, sked_error *err);
 /* Offers x->start. */
 SKED_MUST_CHECK sked_status sked_i_fds_offer(sked_i_steps *x, sked_error *err);

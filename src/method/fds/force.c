@@ -35,7 +35,7 @@ static void spread(force *f, int32_t i, double sign)
 {
     const sked_i_pools *q = &f->x->loads;
     const int32_t e = f->early[i], l = f->late[i], d = f->x->length[i];
-    for (int64_t k = q->ptr[i]; k < q->ptr[i + 1]; k++) {
+    for (int64_t k = sked_i_pools_first(q, i); k < sked_i_pools_end(q, i); k++) {
         double *bend = f->bend + q->pool[k] * f->row;
         const double share = sign * q->amount[k] / (l - e + 1);
         bend[e] += share;
@@ -119,7 +119,7 @@ static inline double mean_load(const force *f, int32_t i, int32_t e, int32_t l)
     const sked_i_pools *q = &f->x->loads;
     const int32_t d = f->x->length[i];
     double total = 0;
-    for (int64_t k = q->ptr[i]; k < q->ptr[i + 1]; k++) {
+    for (int64_t k = sked_i_pools_first(q, i); k < sked_i_pools_end(q, i); k++) {
         const double *sums = f->sums + q->pool[k] * f->row;
         total +=
             q->amount[k] * f->scale[q->pool[k]] * (sums[l + d + 1] - sums[e + d] - sums[l + 1] + sums[e]);

@@ -1,18 +1,20 @@
 /*
  * Refinement: ops are taken in a random order, and each goes to the start, between its neighbours, that makes
  * the sum over steps of (load / highest load)^p least. p grows from pass to pass up to where only the
- * highest steps count; equal starts are drawn by lot, so that ops move along plateaus.
+ * highest steps count; equal starts are drawn by lot, so that ops move along plateaus. When that gains
+ * nothing any more, it begins again at the best schedule with some ops moved by lot.
  */
 #include "method/fds/fds.h"
 
 #include <string.h>
 
-enum { most_squarings = 5, dry_passes = 6 };
+enum { most_squarings = 5, dry_passes = 4 };
 
 typedef struct refiner {
     sked_i_steps *x;
     sked_i_rng rng;
     int squarings; /* p = 2^squarings */
+    double thrift; /* what communication counts times alpha: by lot, for loads are counted by powers */
     int32_t pools;
     double *level; /* [pools * steps] loads, or memory */
     double *peak;  /* [pools] */
@@ -31,7 +33,7 @@ static inline double power(double x, int squarings)
 static void hold(refiner *r, int32_t i, double sign)
 {
     const sked_i_pools *q = &r->x->loads;
-    for (int64_t k = q->ptr[i]; k < q->ptr[i + 1]; k++) {
+    for (int64_t k = sked_i_pools_first(q, i); k < sked_i_pools_end(q, i); k++) {
         double *level = r->level + (int64_t)q->pool[k] * r->x->steps + r->x->start[i];
         for (int32_t s = 0; s < r->x->length[i]; s++)
             level[s] += sign * q->amount[k];
@@ -141,7 +143,7 @@ static void price_communication(refiner *r, int32_t i, int32_t a, int32_t b)
     for (int64_t k = x->dag.out.ptr[i]; k < x->dag.out.ptr[i + 1]; k++)
         slope -= x->out_sent[k];
     for (int32_t t = a; t <= b; t++)
-        r->price[t - a] += x->alpha * (double)slope * (t - a);
+        r->price[t - a] += r->thrift * x->alpha * (double)slope * (t - a);
 }
 
 static bool move_load(refiner *r, int32_t i, int32_t a, int32_t b)
@@ -152,7 +154,7 @@ static bool move_load(refiner *r, int32_t i, int32_t a, int32_t b)
     hold(r, i, -1);
     for (int32_t t = a; t <= b; t++)
         r->price[t - a] = 0;
-    for (int64_t k = q->ptr[i]; k < q->ptr[i + 1]; k++)
+    for (int64_t k = sked_i_pools_first(q, i); k < sked_i_pools_end(q, i); k++)
         price_pool(r, i, q->pool[k], q->amount[k], a, b);
     if (x->alpha > 0)
         price_communication(r, i, a, b);
@@ -230,12 +232,42 @@ static bool refinable(const sked_i_steps *x)
     return x->steps > 0;
 }
 
+/* Goes back to the best schedule, unless another method made it and it lies outside these steps. */
+static void return_to_best(sked_i_steps *x)
+{
+    if (x->run->n_kept == 0)
+        return;
+    const double *start = x->run->kept[0]->start;
+    for (int32_t i = 0; i < x->n; i++)
+        if (!(floor(start[i] / x->unit) + x->length[i] <= x->steps) || fmod(start[i], x->unit) != 0)
+            return;
+    for (int32_t i = 0; i < x->n; i++)
+        x->start[i] = (int32_t)floor(start[i] / x->unit);
+}
+
+/* From the best schedule: some ops go anywhere they may. */
+static void kick(refiner *r)
+{
+    sked_i_steps *x = r->x;
+    const uint64_t n = (uint64_t)x->n;
+    return_to_best(x);
+    for (uint64_t k = 1 + sked_i_rng_below(&r->rng, 2 + n / 8); k > 0; k--) {
+        const int32_t i = (int32_t)sked_i_rng_below(&r->rng, n);
+        int32_t a, b;
+        range(x, i, &a, &b);
+        if (a < b)
+            x->start[i] = a + (int32_t)sked_i_rng_below(&r->rng, (uint64_t)(b - a) + 1);
+    }
+    r->thrift = ldexp(1, (int)sked_i_rng_below(&r->rng, 6) - 3);
+    r->squarings = 1 + (int)sked_i_rng_below(&r->rng, most_squarings - 1);
+}
+
 sked_status sked_i_fds_refine(sked_i_steps *x, int64_t passes, sked_error *err)
 {
     sked_status st = SKED_OK;
-    refiner r = {.x = x, .squarings = 1, .pools = x->memory ? 1 : x->loads.count};
-    int64_t dry = 0;
-    if (!refinable(x))
+    refiner r = {.x = x, .squarings = 1, .thrift = 1, .pools = x->memory ? 1 : x->loads.count};
+    int dry = 0;
+    if (x->n == 0 || !refinable(x))
         return SKED_OK;
     sked_i_rng_seed(&r.rng, x->run->options->seed, 0);
     SKED_NEW(r.level, (int64_t)r.pools * x->steps);
@@ -245,15 +277,18 @@ sked_status sked_i_fds_refine(sked_i_steps *x, int64_t passes, sked_error *err)
     SKED_NEW(r.order, x->n);
     for (int32_t i = 0; i < x->n; i++)
         r.order[i] = i;
-    for (int64_t k = 0; k < passes && dry < dry_passes && !sked_i_run_over(x->run); k++) {
+    for (int64_t k = 0; k < passes && !sked_i_run_over(x->run); k++) {
         const double best = sked_i_run_best(x->run);
         build_levels(&r);
         find_peaks(&r);
-        if (run_pass(&r) == 0 && r.squarings == most_squarings)
-            break;
+        const bool still = run_pass(&r) == 0 && r.squarings == most_squarings;
         SKED_TRY(sked_i_fds_offer(x, err));
         dry = sked_i_run_best(x->run) < best || r.squarings < most_squarings ? 0 : dry + 1;
         r.squarings += r.squarings < most_squarings;
+        if (still || dry >= dry_passes) {
+            kick(&r);
+            dry = 0;
+        }
     }
 cleanup:
     free(r.level);

@@ -195,6 +195,11 @@ enum {
 sked_i_gaus_tuning sked_i_gaus_tuning_of(const sked_i_run *run);
 /* rounds.c: starts, then rounds from the best until the time, the patience or the bound ends them. */
 SKED_MUST_CHECK sked_status sked_i_gaus_rounds(sked_i_run *run, const sked_i_gaus_model *m, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_gaus_offer(sked_i_run *run, const sked_i_gaus_model *m, const int32_t *at,
+                                              sked_error *err);
+/* Any schedule within the model, from `at` (changed where *found) and the starts. */
+SKED_MUST_CHECK sked_status sked_i_gaus_fit(sked_i_run *run, const sked_i_gaus_model *m, int32_t *at,
+                                            bool *found, sked_error *err);
 /* makespan.c: shorter and shorter horizons. */
 SKED_MUST_CHECK sked_status sked_i_gaus_makespan(sked_i_run *run, sked_error *err);
 #endif

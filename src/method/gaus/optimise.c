@@ -205,16 +205,31 @@ static void prepare(descent *d)
     set_tau(d, 0);
 }
 
+/* Steps that the time still allows, by the pace so far: a descent that is cut short would end hot. */
+static int32_t affordable(double begin, int32_t done, int32_t all, const sked_i_limit *limit)
+{
+    const double now = sked_clock(), left = limit->deadline - now;
+    if (isinf(left) || (now - begin) * (all - done) <= left * done)
+        return all;
+    const double more = left / fmax(1e-9, now - begin) * done;
+    return done + (int32_t)fmax(8, fmin(all - done, more));
+}
+
 static sked_status descend(descent *d, const sked_i_limit *limit, sked_i_gaus_best *best,
                            int64_t *evaluations, const char **why, sked_error *err)
 {
     const sked_i_gaus_tuning *t = d->tuning;
-    const int32_t stretch = t->iterations / (t->restarts + 1) + 1;
+    int32_t all = t->iterations, stretch = all / (t->restarts + 1) + 1;
+    const double begin = sked_clock();
     sked_status st = SKED_OK;
     sked_i_gaus_value value;
     int32_t stale = 0;
     *why = "iterations";
-    for (int32_t k = 0; st == SKED_OK && k < t->iterations; k++) {
+    for (int32_t k = 0; st == SKED_OK && k < all; k++) {
+        if (k == 6) {
+            all = affordable(begin, k, all, limit);
+            stretch = all / (t->restarts + 1) + 1;
+        }
         const double way = (double)(k % stretch) / stretch;
         if (sked_i_limit_reached(limit)) {
             *why = "time";

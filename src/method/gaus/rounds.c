@@ -144,7 +144,7 @@ static void close_rounds(rounds *r, int count)
     free(r->best.at);
 }
 
-static sked_status offer(sked_i_run *run, const sked_i_gaus_model *m, const int32_t *at, sked_error *err)
+sked_status sked_i_gaus_offer(sked_i_run *run, const sked_i_gaus_model *m, const int32_t *at, sked_error *err)
 {
     sked_schedule *s = NULL;
     sked_status st = sked_schedule_create(m->n, 0, &s, err);
@@ -183,7 +183,7 @@ static sked_status run_round(rounds *r, bool *better, sked_error *err)
     r->best.value = r->items[found].best.value;
     r->best_kind = r->items[found].from_best ? r->best_kind : r->items[found].kind;
     memcpy(r->best.at, r->items[found].best.at, (size_t)r->m->n * sizeof *r->best.at);
-    return offer(r->run, r->m, r->best.at, err);
+    return sked_i_gaus_offer(r->run, r->m, r->best.at, err);
 }
 
 /* What a round does. Longer and longer polish, descents from the best, and something new. */
@@ -203,7 +203,7 @@ static void plan_round(rounds *r, int starts)
         it->from_best = r->round > 0 && turn % 4 != 3;
         if (it->from_best && polish && (turn % 2 == 1 || starts == 0)) {
             it->descend = false;
-            it->sweeps = sweeps * pow(2, fmin(20, r->round));
+            it->sweeps = sweeps * pow(2, fmin(5, r->round));
             it->heat = heat * (turn % 4 == 1 ? 1 : 0.3);
         }
     }
@@ -253,5 +253,42 @@ sked_status sked_i_gaus_rounds(sked_i_run *run, const sked_i_gaus_model *m, sked
     if (st == SKED_OK)
         explain(&r, why);
     close_rounds(&r, most);
+    return st;
+}
+
+sked_status sked_i_gaus_fit(sked_i_run *run, const sked_i_gaus_model *m, int32_t *at, bool *found,
+                            sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_gaus_legaliser *l = NULL;
+    sked_i_gaus_tuning tuning = sked_i_gaus_tuning_of(run);
+    sked_i_gaus_best best = {.value = INFINITY};
+    sked_i_rng rng;
+    double *mu = NULL;
+    const char *why;
+    const int tries = (int)run->setting[SKED_I_GAUS_OPTION_STARTS] + 1;
+    tuning.goal = 0;
+    *found = false;
+    sked_i_rng_seed(&rng, run->options->seed, (uint64_t)m->steps);
+    SKED_NEW(mu, m->n);
+    SKED_NEW(best.at, m->n);
+    SKED_TRY(sked_i_gaus_legaliser_create(m, &l, err));
+    for (int k = 0; k < tries && !*found && !sked_i_limit_reached(&run->limit); k++) {
+        for (int32_t i = 0; k == 0 && i < m->n; i++)
+            mu[i] = fmin(m->hi[i], fmax(m->lo[i], at[i]));
+        if (k > 0)
+            sked_i_gaus_start(m, k, NULL, &rng, mu);
+        if (sked_i_gaus_legalise(l, mu, &run->limit))
+            sked_i_gaus_keep(&best, l->state);
+        else
+            SKED_TRY(sked_i_gaus_optimise(l, &tuning, &run->limit, mu, &best, &run->evaluations, &why, err));
+        *found = best.value < INFINITY;
+    }
+    if (*found)
+        memcpy(at, best.at, (size_t)m->n * sizeof *at);
+cleanup:
+    sked_i_gaus_legaliser_destroy(l);
+    free(mu);
+    free(best.at);
     return st;
 }

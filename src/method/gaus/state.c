@@ -468,7 +468,8 @@ void sked_i_gaus_state_move(sked_i_gaus_state *s, int32_t i, int32_t to)
         const int32_t q = g->pred_op[k];
         if (!sked_i_gaus_counts(m, e))
             continue;
-        s->communication += m->bytes[e] * (to - from);
+        if (m->alpha > 0)
+            s->communication += m->bytes[e] * (to - from);
         if (m->memory[q] == 0)
             continue;
         const int32_t before = s->last[q], was = from + m->shift[e], is = to + m->shift[e];
@@ -484,7 +485,7 @@ void sked_i_gaus_state_move(sked_i_gaus_state *s, int32_t i, int32_t to)
         }
         move_value_end(s, q, before);
     }
-    for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
+    for (int64_t e = g->succ_ptr[i]; m->alpha > 0 && e < g->succ_ptr[i + 1]; e++)
         if (sked_i_gaus_counts(m, e))
             s->communication -= m->bytes[e] * (to - from);
 }

@@ -128,7 +128,7 @@ static void sum_loads(const sked_graph *g, const sked_i_pools *loads, double *ar
 {
     for (int32_t i = 0; i < g->n_ops; i++) {
         const int32_t c = sked_i_pools_class(loads, i);
-        for (int64_t k = loads->ptr[c]; k < loads->ptr[c + 1]; k++) {
+        for (int64_t k = loads->class_ptr[c]; k < loads->class_ptr[c + 1]; k++) {
             area[loads->pool[k]] += loads->amount[k] * g->duration[i];
             largest[loads->pool[k]] = fmax(largest[loads->pool[k]], loads->amount[k]);
         }

@@ -44,14 +44,14 @@ void sked_i_dag_free(sked_i_dag *v);
 
 /*
  * What ops hold while they run. Ops with equal demands form a class: those of class c hold the demands
- * k = ptr[c] .. ptr[c + 1] - 1. Ops of duration 0 hold nothing.
+ * k = class_ptr[c] .. class_ptr[c + 1] - 1. Ops of duration 0 hold nothing.
  */
 typedef struct sked_i_pools {
     int32_t count, n_classes;
-    double *capacity;  /* [count], finite */
-    double *slack;     /* [count] rounding allowed in sums of real amounts; 0 for integers */
-    int32_t *class_of; /* [ops]; NULL: all of class 0 */
-    int64_t *ptr;      /* [n_classes + 1] */
+    double *capacity;   /* [count], finite */
+    double *slack;      /* [count] rounding allowed in sums of real amounts; 0 for integers */
+    int32_t *class_of;  /* [ops]; NULL: all of class 0 */
+    int64_t *class_ptr; /* [n_classes + 1] */
     int32_t *pool;
     double *amount;
 } sked_i_pools;
@@ -59,6 +59,15 @@ typedef struct sked_i_pools {
 static inline int32_t sked_i_pools_class(const sked_i_pools *q, int32_t op)
 {
     return q->class_of ? q->class_of[op] : 0;
+}
+/* The demands of one op: first .. end - 1. */
+static inline int64_t sked_i_pools_first(const sked_i_pools *q, int32_t op)
+{
+    return q->class_ptr[sked_i_pools_class(q, op)];
+}
+static inline int64_t sked_i_pools_end(const sked_i_pools *q, int32_t op)
+{
+    return q->class_ptr[sked_i_pools_class(q, op) + 1];
 }
 
 /* Pools with a finite capacity; with_devices: the devices as the last pool, demand 1. */

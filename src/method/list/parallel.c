@@ -97,8 +97,8 @@ static sked_status fill_classes(engine *x, sked_error *err)
         op_class *const k = &x->classes[c];
         used += sked_i_set_place(&k->ready, k->best, x->words + used);
         k->first = first;
-        k->demand = x->plan->pools->ptr[c];
-        k->end = x->plan->pools->ptr[c + 1];
+        k->demand = x->plan->pools->class_ptr[c];
+        k->end = x->plan->pools->class_ptr[c + 1];
         first += k->best;
         k->best = 0;
         k->active = -1;

@@ -58,11 +58,9 @@ static sked_status create_pools(placer *x, sked_error *err)
     int64_t *uses = NULL;
     SKED_NEW0(uses, q->count);
     SKED_NEW0(x->pool, q->count);
-    for (int32_t i = 0; i < x->plan.view->n; i++) {
-        const int32_t c = sked_i_pools_class(q, i);
-        for (int64_t k = q->ptr[c]; k < q->ptr[c + 1]; k++)
+    for (int32_t i = 0; i < x->plan.view->n; i++)
+        for (int64_t k = sked_i_pools_first(q, i); k < sked_i_pools_end(q, i); k++)
             uses[q->pool[k]]++;
-    }
     for (int32_t r = 0; r < q->count; r++)
         SKED_TRY(sked_i_timeline_init(&x->pool[r], uses[r], err));
 cleanup:
@@ -191,14 +189,14 @@ static double first_room(const placer *x, int32_t i, int32_t d, double t, double
     const sked_i_pools *q = x->plan.pools;
     const double length = x->plan.view->duration[i];
     const int32_t c = sked_i_pools_class(q, i);
-    const int64_t limits = q->ptr[c + 1] - q->ptr[c] + (d >= 0);
+    const int64_t limits = q->class_ptr[c + 1] - q->class_ptr[c] + (d >= 0);
     if (!(length > 0))
         return t;
     for (double before = -1; t != before;) {
         before = t;
         if (d >= 0)
             t = sked_i_line_fit(&x->line[d], t, length, gap);
-        for (int64_t k = q->ptr[c]; k < q->ptr[c + 1]; k++) {
+        for (int64_t k = q->class_ptr[c]; k < q->class_ptr[c + 1]; k++) {
             const int32_t r = q->pool[k];
             t = sked_i_timeline_fit(&x->pool[r], t, length, q->capacity[r] - q->amount[k] + q->slack[r]);
         }
@@ -216,7 +214,7 @@ static bool book(placer *x, int32_t i)
     const int32_t c = sked_i_pools_class(q, i);
     if (!(length > 0))
         return true;
-    for (int64_t k = q->ptr[c]; k < q->ptr[c + 1]; k++)
+    for (int64_t k = q->class_ptr[c]; k < q->class_ptr[c + 1]; k++)
         sked_i_timeline_use(&x->pool[q->pool[k]], begin, begin + length, q->amount[k]);
     return !x->lines ||
            sked_i_line_take(&x->line[x->device[i]], begin, length, x->shortest, !x->how->insertion);

@@ -11,7 +11,7 @@ void sked_i_pools_free(sked_i_pools *pools)
     free(pools->capacity);
     free(pools->slack);
     free(pools->class_of);
-    free(pools->ptr);
+    free(pools->class_ptr);
     free(pools->pool);
     free(pools->amount);
     *pools = (sked_i_pools){0};
@@ -46,9 +46,9 @@ static sked_status sorter_make(int32_t count, int32_t ops, sked_i_pools *pools, 
     SKED_NEW0(pools->slack, count);
     SKED_NEW(s->pool, count);
     SKED_NEW(s->amount, count);
-    if (!SKED_GROW(pools->ptr, s->ptr_cap, 1))
+    if (!SKED_GROW(pools->class_ptr, s->ptr_cap, 1))
         return sked_i_no_memory(err);
-    pools->ptr[0] = 0;
+    pools->class_ptr[0] = 0;
 cleanup:
     return st;
 }
@@ -56,8 +56,8 @@ cleanup:
 static bool is_class(const sorter *s, int32_t c)
 {
     const sked_i_pools *q = s->pools;
-    const int64_t first = q->ptr[c];
-    if (q->ptr[c + 1] - first != s->n)
+    const int64_t first = q->class_ptr[c];
+    if (q->class_ptr[c + 1] - first != s->n)
         return false;
     for (int64_t k = 0; k < s->n; k++)
         if (q->pool[first + k] != s->pool[k] || q->amount[first + k] != s->amount[k])
@@ -93,8 +93,8 @@ static bool grow_table(sorter *s)
     for (int64_t k = 0; k < slots; k++)
         slot[k] = -1;
     for (int32_t c = 0; c < q->n_classes; c++) {
-        const int64_t first = q->ptr[c];
-        uint64_t k = hash(q->pool + first, q->amount + first, q->ptr[c + 1] - first);
+        const int64_t first = q->class_ptr[c];
+        uint64_t k = hash(q->pool + first, q->amount + first, q->class_ptr[c + 1] - first);
         while (slot[k & (uint64_t)(slots - 1)] >= 0)
             k++;
         slot[k & (uint64_t)(slots - 1)] = c;
@@ -105,15 +105,15 @@ static bool grow_table(sorter *s)
 static bool add_class(sorter *s)
 {
     sked_i_pools *q = s->pools;
-    const int64_t end = q->ptr[q->n_classes] + s->n;
-    if (!SKED_GROW(q->ptr, s->ptr_cap, (int64_t)q->n_classes + 2) || !SKED_GROW(q->pool, s->pool_cap, end) ||
-        !SKED_GROW(q->amount, s->amount_cap, end))
+    const int64_t end = q->class_ptr[q->n_classes] + s->n;
+    if (!SKED_GROW(q->class_ptr, s->ptr_cap, (int64_t)q->n_classes + 2) ||
+        !SKED_GROW(q->pool, s->pool_cap, end) || !SKED_GROW(q->amount, s->amount_cap, end))
         return false;
     for (int64_t k = 0; k < s->n; k++) {
         q->pool[end - s->n + k] = s->pool[k];
         q->amount[end - s->n + k] = s->amount[k];
     }
-    q->ptr[++q->n_classes] = end;
+    q->class_ptr[++q->n_classes] = end;
     return true;
 }
 

@@ -64,13 +64,30 @@ sked_status sked_i_lines_create(const sked_problem *p, sked_i_lines **out, sked_
     pack_links(&l->dag.in, edges, l->in);
     pack_links(&l->dag.out, edges, l->out);
     sked_i_tails(p->graph, l->tail);
-    l->plain = p->fix_start == NULL && l->pools.ptr[l->n] == 0;
+    l->plain = p->fix_start == NULL && l->pools.class_ptr[l->pools.n_classes] == 0;
     measure(l);
     *out = l;
     return SKED_OK;
 cleanup:
     sked_i_lines_destroy(l);
     return st;
+}
+
+uint64_t sked_i_lines_hash(const sked_i_lines *l, const double *start, const int32_t *device, int32_t *label)
+{
+    uint64_t h = 0x243f6a8885a308d3u;
+    int32_t labels = 0;
+    for (int32_t d = 0; d < l->m; d++)
+        label[d] = -1;
+    for (int32_t i = 0; i < l->n; i++) {
+        uint64_t bits;
+        memcpy(&bits, &start[i], sizeof bits);
+        if (label[device[i]] < 0)
+            label[device[i]] = labels++;
+        h = (h ^ bits ^ (uint64_t)label[device[i]]) * 0x9e3779b97f4a7c15u;
+        h ^= h >> 29;
+    }
+    return h;
 }
 
 /* ------------------------------------------------------------------ a solution */

@@ -36,6 +36,9 @@ static inline bool sked_i_needs_lines(const sked_problem *p)
     return p->devices > 0 && (sked_i_has_transfers(p) || p->fix_device != NULL);
 }
 
+/* Of starts and devices, the same whatever the devices are called. label: scratch [m]. */
+uint64_t sked_i_lines_hash(const sked_i_lines *l, const double *start, const int32_t *device, int32_t *label);
+
 enum { SKED_I_MOVE_OPS = 6 };
 
 /* Takes the op at place `from` of the list to place `to`, and gives some ops other devices. */

@@ -44,6 +44,7 @@ typedef struct worker {
     double *best_start;
     int32_t *best_device;
     double *key;                 /* [n] scratch */
+    int32_t *label;              /* [devices] scratch */
     int32_t *chain, chain_count; /* critical ops of the sequence as it was a while ago */
     int64_t chain_age, accepted;
     elite elite;
@@ -54,18 +55,6 @@ typedef struct worker {
 } worker;
 
 /* ------------------------------------------------------------------ what was seen */
-
-static uint64_t hash_of(const sked_i_sequence *s)
-{
-    uint64_t h = 0x243f6a8885a308d3u;
-    for (int32_t i = 0; i < s->lines->n; i++) {
-        uint64_t bits;
-        memcpy(&bits, &s->start[i], sizeof bits);
-        h = (h ^ bits ^ (uint64_t)s->device[i]) * 0x9e3779b97f4a7c15u;
-        h ^= h >> 29;
-    }
-    return h;
-}
 
 static void fail_worker(worker *w, sked_status status)
 {
@@ -83,7 +72,7 @@ static void keep_elite(worker *w)
         worst = e->cost[k] > e->cost[worst] ? k : worst;
     if (e->count == e->capacity && s->cost >= e->cost[worst])
         return;
-    const uint64_t hash = hash_of(s);
+    const uint64_t hash = sked_i_lines_hash(w->lines, s->start, s->device, w->label);
     for (int32_t k = 0; k < e->count; k++)
         if (e->hash[k] == hash && e->cost[k] == s->cost)
             return;
@@ -423,7 +412,7 @@ static void close_worker(worker *w)
         free(w->elite.start[k]);
         free(w->elite.device[k]);
     }
-    void *const owned[] = {w->best_start, w->best_device, w->chain,       w->key,
+    void *const owned[] = {w->best_start, w->best_device, w->chain,       w->key,         w->label,
                            w->elite.cost, w->elite.hash,  w->elite.start, w->elite.device};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
@@ -449,6 +438,7 @@ static sked_status open_worker(worker *w, sked_i_run *run, const sked_i_lines *l
     SKED_NEW(w->best_device, l->n);
     SKED_NEW(w->chain, l->n);
     SKED_NEW(w->key, l->n);
+    SKED_NEW(w->label, l->m);
     if (run->max_kept > 1) {
         SKED_NEW(w->elite.cost, run->max_kept);
         SKED_NEW(w->elite.hash, run->max_kept);
