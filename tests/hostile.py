@@ -112,16 +112,14 @@ HUGE = [b"99999999999999999999999", b"1e308", b"-1", b"1e999", b"nan", b"0", b"2
 
 def damaged(data):
     """The data cut, flipped, doubled, and with its numbers made absurd; always the same list."""
-    cuts = range(len(data)) if DEEP and len(data) < 400 else [len(data) * k // 8 for k in range(8)]
-    yield from (data[:cut] for cut in cuts)
-    steps = 64 if DEEP else 6
-    for k in range(steps):
-        where = (2 * k + 1) * len(data) // (2 * steps)
-        for flip in (0x01, 0x80, 0xff) if DEEP else (0x01 if k % 2 else 0xff,):
-            if where < len(data):
-                yield data[:where] + bytes([data[where] ^ flip]) + data[where + 1:]
+    cuts, flips, most = (40, 40, 12) if DEEP else (6, 5, 4)
+    yield from (data[: len(data) * k // cuts] for k in range(cuts))
+    for k in range(flips):
+        where = (2 * k + 1) * len(data) // (2 * flips)
+        if where < len(data):
+            yield data[:where] + bytes([data[where] ^ (0x01, 0xff, 0x80)[k % 3]]) + data[where + 1:]
     numbers = list(re.finditer(rb"-?\d+(\.\d+)?", data))
-    chosen = numbers if DEEP and len(numbers) < 30 else numbers[:: max(1, len(numbers) // 4)]
+    chosen = numbers[:: max(1, len(numbers) // most)]
     for k, number in enumerate(chosen):
         for word in HUGE if DEEP else [HUGE[k % len(HUGE)], HUGE[(k + 3) % len(HUGE)]]:
             yield data[: number.start()] + word + data[number.end():]
@@ -130,14 +128,13 @@ def damaged(data):
     yield b"\xef\xbb\xbf" + data
 
 
-def commands_on(path, given, k):
-    """Commands that read a graph; a fast run takes one of them in turn."""
+def command_on(path, given, k):
+    """Commands that read a graph, one of them in turn."""
     options = ["--from", given] if given else []
-    every = [["info", path, *options, "--json"],
+    return [["info", path, *options, "--json"],
              ["schedule", path, *options, "--devices", 2, "--method", "list", "--json", "--quiet"],
              ["convert", path, "-", *options, "--to", "native"],
-             ["schedule", path, *options, "--method", "auto", "--time-limit", 0.01, "--quiet", "--json"]]
-    return every if DEEP else [every[k % 3]]
+             ["schedule", path, *options, "--method", "auto", "--time-limit", 0.01, "--quiet", "--json"]][k % 4]
 
 
 @test
@@ -149,7 +146,7 @@ def damaged_graphs(folder):
             name = os.path.join(folder, f"{i}-{k}{os.path.splitext(path)[1]}")
             with open(name, "wb") as out:
                 out.write(bad)
-            list_of_cases += [(args,) for args in commands_on(name, format_of(path), i + k)]
+            list_of_cases.append((command_on(name, format_of(path), i + k),))
     return run_all(list_of_cases)
 
 
@@ -337,8 +334,8 @@ def methods_on_awkward_problems(folder):
     lists = [list(awkward_graphs().items()), methods, machines(), objectives()]
     list_of_cases = []
     for k, places in enumerate(itertools.product(*(range(len(x)) for x in lists))):
-        if not DEEP and sum(place * weight for place, weight in zip(places, (1, 2, 3, 1))) % 7 != 0:
-            continue  # a seventh of them, spread evenly
+        if sum(place * weight for place, weight in zip(places, (1, 2, 3, 1))) % (3 if DEEP else 11) != 0:
+            continue  # a share of them, spread evenly
         (name, problem), method, machine, objective = (x[place] for x, place in zip(lists, places))
         file = os.path.join(folder, name + ".json")
         if not os.path.exists(file):

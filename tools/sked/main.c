@@ -1,4 +1,4 @@
-#define _POSIX_C_SOURCE 200809L
+#define _XOPEN_SOURCE 700
 #include "cli.h"
 
 #include <fcntl.h>
@@ -58,6 +58,7 @@ int main(int argc, char **argv)
 {
     sked_error err = {0};
     occupy_streams();
+    signal(SIGXFSZ, SIG_IGN); /* a file past the limit is a failed write like any other, and is cleaned up */
     sked_status st = sked_dist_begin(&argc, &argv, &err);
     if (st != SKED_OK) {
         complain(st, &err);

@@ -54,7 +54,7 @@ static sked_i_limit share_of(const rounds *r, int index, double part)
     sked_i_limit limit = r->run->limit;
     const double now = sked_clock();
     const int left = (r->count - index + r->threads - 1) / r->threads;
-    if (isfinite(r->deadline))
+    if (isfinite(r->deadline) && limit.paced)
         limit.deadline = fmin(limit.deadline, now + fmax(0, r->deadline - now) / left * part);
     return limit;
 }
@@ -203,7 +203,7 @@ static void plan_round(rounds *r, int starts)
         it->from_best = r->round > 0 && turn % 4 != 3;
         if (it->from_best && polish && (turn % 2 == 1 || starts == 0)) {
             it->descend = false;
-            it->sweeps = sweeps * pow(2, fmin(20, r->round));
+            it->sweeps = sweeps * pow(2, fmin(5, r->round));
             it->heat = heat * (turn % 4 == 1 ? 1 : 0.3);
         }
     }
