@@ -80,15 +80,13 @@ static sked_status find_movable(annealer *a, sked_error *err)
     return SKED_OK;
 }
 
-/*
- * The share of the way from hot to cold: by passes, or by time where that runs out first. The clock has no
- * say before a tenth of the time is gone, so that runs with time to spare are the same every time.
- */
+/* The share of the way from hot to cold: by passes, or by time where that runs out first. */
 static double progress_of(double done, double all, double begin, const sked_i_limit *limit)
 {
     const double now = sked_clock(), passes = done / all;
-    const double time = isinf(limit->deadline) ? 0 : (now - begin) / fmax(1e-9, limit->deadline - begin);
-    return fmin(1, time > 0.1 ? fmax(passes, time) : passes);
+    const double time =
+        isinf(limit->deadline) || !limit->paced ? 0 : (now - begin) / fmax(1e-9, limit->deadline - begin);
+    return fmin(1, fmax(passes, time));
 }
 
 sked_status sked_i_gaus_polish(sked_i_gaus_state *s, double sweeps, double heat, sked_i_rng *rng,

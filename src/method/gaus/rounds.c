@@ -54,7 +54,7 @@ static sked_i_limit share_of(const rounds *r, int index, double part)
     sked_i_limit limit = r->run->limit;
     const double now = sked_clock();
     const int left = (r->count - index + r->threads - 1) / r->threads;
-    if (isfinite(r->deadline))
+    if (isfinite(r->deadline) && limit.paced)
         limit.deadline = fmin(limit.deadline, now + fmax(0, r->deadline - now) / left * part);
     return limit;
 }
