@@ -303,6 +303,10 @@ static sked_status offer_members(sked_i_run *run, island *islands, int count, sk
 {
     sked_status st = SKED_OK;
     int32_t most = 0;
+    /* a population that was paid for is not thrown away for a few milliseconds: that much more is allowed */
+    const double now = sked_clock(), limit = run->limit.deadline - run->limit.begin;
+    const double end =
+        fmax(now, fmin(run->limit.deadline, now + 1)) + fmax(0.05, isinf(limit) ? 0 : 0.05 * limit);
     for (int q = 0; q < count; q++)
         most = islands[q].size > most ? islands[q].size : most;
     for (int32_t k = 0; k < most && run->max_kept > 1; k++)
@@ -310,9 +314,10 @@ static sked_status offer_members(sked_i_run *run, island *islands, int count, sk
             island *x = &islands[q];
             if (k >= x->size || x->now[k].repeated)
                 continue;
-            if (run->n_kept > 0 && sked_i_limit_reached(&run->limit))
+            if (run->n_kept > 0 && sked_clock() > end)
                 return SKED_OK;
             x->limit.deadline = INFINITY;
+            x->limit.stop = NULL;
             if (sked_i_reader_cost(&x->reader, row(x, x->now[k].row)) < INFINITY)
                 SKED_TRY(sked_i_reader_offer(&x->reader, run, err));
         }
