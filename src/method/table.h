@@ -8,4 +8,5 @@
     X(search)               \
     X(brkga)                \
     X(modulo_search)        \
+    X(gflownet)             \
     X(exact)
