@@ -100,13 +100,106 @@ static void engines_agree(void **state)
     }
 }
 
+/* ------------------------------------------------------------------ linear models */
+
+static void compare_model(const sked_problem *p, double best, settings s, unsigned kind, int seed)
+{
+    sked_result result;
+    sked_error e = {0};
+    const sked_status st = run_exact(p, s, &result, &e);
+    if (isinf(best)) {
+        if (st != SKED_ERR_INFEASIBLE)
+            fail_msg("kind %u seed %d: status %d for an infeasible problem: %s", kind, seed, (int)st,
+                     e.message);
+        return;
+    }
+    if (st != SKED_OK)
+        fail_msg("kind %u seed %d: %s", kind, seed, e.message);
+    if (!result.optimal || fabs(result.value - best) > 1e-6)
+        fail_msg("kind %u seed %d %s: value %.12g (optimal %d), brute force %.12g", kind, seed,
+                 sked_objective_name(p->objective), result.value, result.optimal, best);
+    sked_result_clear(&result);
+}
+
+static const settings cbc_alone = {{"warm-start=0", "engine=cbc"}, 2};
+
+static void models_meet_brute_force(void **state)
+{
+    (void)state;
+    const sked_objective objectives[] = {SKED_OBJECTIVE_RESOURCE, SKED_OBJECTIVE_MEMORY, SKED_OBJECTIVE_COST,
+                                         SKED_OBJECTIVE_MAKESPAN};
+    const unsigned kinds[] = {RANDOM_LAGS, RANDOM_RESOURCES | RANDOM_ZERO, RANDOM_TRANSFERS,
+                              RANDOM_RESOURCES | RANDOM_NEGATIVE};
+    for (size_t k = 0; k < 4; k++)
+        for (int seed = 0; seed < 12; seed++) {
+            random_problem r;
+            double shortest;
+            random_problem_make((uint64_t)seed, kinds[k], 2, 4, &r);
+            OK(sked_problem_bound(&r.problem, &shortest, NULL, err));
+            r.problem.horizon = shortest + seed % 3;
+            r.problem.objective = objectives[(seed + (int)k) % 4];
+            r.problem.alpha = 0.5;
+            const double best = brute_force_times(&r.problem, (int)r.problem.horizon);
+            compare_model(&r.problem, best, cbc_alone, kinds[k], seed);
+            random_problem_free(&r);
+        }
+}
+
+/* Given interval: least length; interval sought: brute force over intervals. */
+static void loops_meet_brute_force(void **state)
+{
+    (void)state;
+    for (int seed = 0; seed < 15; seed++) {
+        random_problem r;
+        double least;
+        random_problem_make((uint64_t)seed, RANDOM_RESOURCES | RANDOM_LOOPS, 2, 4, &r);
+        r.problem.objective = SKED_OBJECTIVE_II;
+        r.problem.ii = SKED_II_AUTO;
+        OK(sked_problem_bound(&r.problem, &least, NULL, err));
+        sked_problem fixed = r.problem;
+        fixed.objective = SKED_OBJECTIVE_MAKESPAN;
+        double length = INFINITY;
+        for (fixed.ii = least; isinf(length); fixed.ii++)
+            length = brute_force_times(&fixed, 16);
+        fixed.ii--;
+        sked_result result;
+        OK(run_exact(&r.problem, cbc_alone, &result, err));
+        assert_true(result.optimal);
+        assert_true(result.value == fixed.ii);
+        sked_metrics m;
+        OK(sked_schedule_measure(&r.problem, result.schedule[0], &m, err));
+        if (m.makespan != length)
+            fail_msg("seed %d: length %g at interval %g, brute force %g", seed, m.makespan, fixed.ii, length);
+        sked_result_clear(&result);
+        compare_model(&fixed, length, cbc_alone, RANDOM_LOOPS, seed);
+        random_problem_free(&r);
+    }
+}
+
+static void refuses_what_is_too_large(void **state)
+{
+    (void)state;
+    random_problem r;
+    sked_result result;
+    random_problem_make(1, RANDOM_RESOURCES, 8, 8, &r);
+    FAILS(SKED_ERR_UNSUPPORTED, "max-ops=4",
+          run_exact(&r.problem, (settings){{"max-ops=4"}, 1}, &result, err));
+    r.problem.objective = SKED_OBJECTIVE_MEMORY;
+    r.problem.horizon = 60;
+    FAILS(SKED_ERR_UNSUPPORTED, "columns",
+          run_exact(&r.problem, (settings){{"max-columns=10", "warm-start=0"}, 2}, &result, err));
+    FAILS(SKED_ERR_UNSUPPORTED, "engine branch",
+          run_exact(&r.problem, (settings){{"engine=branch"}, 1}, &result, err));
+    random_problem_free(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(branch_meets_brute_force),
-        cmocka_unit_test(enumeration_meets_brute_force),
-        cmocka_unit_test(warm_start_changes_nothing),
-        cmocka_unit_test(engines_agree),
+        cmocka_unit_test(branch_meets_brute_force),   cmocka_unit_test(enumeration_meets_brute_force),
+        cmocka_unit_test(warm_start_changes_nothing), cmocka_unit_test(engines_agree),
+        cmocka_unit_test(models_meet_brute_force),    cmocka_unit_test(loops_meet_brute_force),
+        cmocka_unit_test(refuses_what_is_too_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -494,9 +494,40 @@ static void integral_means_all_integers(void **state)
     }
 }
 
+/* Many demands of one op in any order: sorted once, two on the same resource refused. */
+static void test_many_demands(void **state)
+{
+    (void)state;
+    enum { n = 3000 };
+    for (int twice = 0; twice < 2; twice++) {
+        sked_builder *b = NULL;
+        sked_graph *g = NULL;
+        char name[16];
+        OK(sked_builder_create(&b, err));
+        for (int r = 0; r < n; r++) {
+            snprintf(name, sizeof name, "r%d", r);
+            OK(sked_builder_add_resource(b, name, 1e9, NULL, err));
+        }
+        OK(sked_builder_add_op(b, NULL, NULL, 1, NULL, err));
+        for (int r = n - 1; r >= 0; r--)
+            OK(sked_builder_add_demand(b, 0, (r * 7) % n, 1 + (r * 7) % n, err));
+        if (twice) {
+            OK(sked_builder_add_demand(b, 0, 5, 1, err));
+            FAILS(SKED_ERR_FORMAT, "two demands on resource 'r5'", sked_builder_finish(b, &g, err));
+        } else {
+            OK(sked_builder_finish(b, &g, err));
+            for (int r = 0; r < n; r += 97)
+                assert_true(sked_graph_demand(g, 0, r) == 1 + r);
+        }
+        sked_graph_destroy(g);
+        sked_builder_destroy(b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_many_demands),
         cmocka_unit_test(empty_graph),
         cmocka_unit_test(everything_comes_back),
         cmocka_unit_test(rows_keep_the_order),

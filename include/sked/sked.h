@@ -278,6 +278,16 @@ SKED_API void sked_problem_init(sked_problem *p, const sked_graph *g);
 SKED_API SKED_MUST_CHECK sked_status sked_problem_check(const sked_problem *p, sked_error *err);
 SKED_API const char *sked_objective_name(sked_objective o);
 
+/*
+ * Writes the whole problem as a model for other solvers: "lp", "mps" (linear, by time steps) or "minizinc".
+ * format NULL: by extension (.lp, .mps, .mzn). path "-": standard output. UNSUPPORTED: times that are not
+ * whole numbers, a pipelined problem without an interval, models of more than five million columns.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_model_write(const sked_problem *p, const char *path,
+                                                      const char *format, sked_error *err);
+/* Would sked_model_write know this format (or, with format NULL, this path's extension)? */
+SKED_API bool sked_model_format(const char *path, const char *format);
+
 /* ------------------------------------------------------------------ schedules */
 
 typedef struct sked_schedule {

@@ -46,3 +46,27 @@ void sked_i_sort_keyed(sked_i_keyed *items, sked_i_keyed *spare, int64_t n)
     if (from != items)
         memcpy(items, from, (size_t)n * sizeof *items);
 }
+
+void sked_i_sort_words(uint64_t *items, uint64_t *spare, int64_t n, int low)
+{
+    uint64_t *from = items, *to = spare;
+    for (int shift = low; shift < 64; shift += 8) {
+        int64_t next[values] = {0}, sum = 0;
+        for (int64_t i = 0; i < n; i++)
+            next[from[i] >> shift & (values - 1)]++;
+        if (n == 0 || next[from[0] >> shift & (values - 1)] == n)
+            continue;
+        for (int v = 0; v < values; v++) {
+            const int64_t count = next[v];
+            next[v] = sum;
+            sum += count;
+        }
+        for (int64_t i = 0; i < n; i++)
+            to[next[from[i] >> shift & (values - 1)]++] = from[i];
+        uint64_t *const swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != items)
+        memcpy(items, from, (size_t)n * sizeof *items);
+}

@@ -23,4 +23,6 @@ static inline uint64_t sked_i_sort_key(double x)
 
 /* Ascending by key, stable, O(n). spare: room for n more; the result is in items. */
 void sked_i_sort_keyed(sked_i_keyed *items, sked_i_keyed *spare, int64_t n);
+/* Plain words by their bits from `low` on, stable: half the memory where key and value fit one word. */
+void sked_i_sort_words(uint64_t *items, uint64_t *spare, int64_t n, int low);
 #endif

@@ -19,6 +19,7 @@ struct sked_builder {
     int64_t demand_resource_cap, demand_amount_cap;
     sked_i_names op_names, type_names, resource_names;
     bool any_named;
+    bool demands_mixed; /* those of the last op wait to be sorted */
     double *capacity;
     int64_t capacity_cap;
     int32_t *from, *to, *distance;
@@ -176,11 +177,55 @@ static sked_status check_amount(sked_builder *b, int32_t op, const char *what, d
                         what, x);
 }
 
+static sked_status two_demands(sked_builder *b, int32_t op, int32_t resource, sked_error *err)
+{
+    return BUILDER_FAIL(b, SKED_ERR_FORMAT, "op %d: two demands on resource '%s'", (int)op,
+                        sked_i_names_at(&b->resource_names, resource));
+}
+
+typedef struct demand {
+    int32_t resource;
+    double amount;
+} demand;
+
+static int by_resource(const void *x, const void *y)
+{
+    const demand *a = x, *b = y;
+    return (a->resource > b->resource) - (a->resource < b->resource);
+}
+
+/* Sorts the demands of the last op where they came in large numbers and any order. */
+static sked_status sort_demands(sked_builder *b, sked_error *err)
+{
+    const int64_t first = b->n_ops > 0 ? b->demand_ptr[b->n_ops - 1] : 0, n = b->n_demands - first;
+    sked_status st = SKED_OK;
+    demand *list = NULL;
+    if (!b->demands_mixed)
+        return SKED_OK;
+    if ((list = sked_i_alloc(n, sizeof *list)) == NULL)
+        return NO_MEMORY(b);
+    for (int64_t k = 0; k < n; k++)
+        list[k] = (demand){b->demand_resource[first + k], b->demand_amount[first + k]};
+    qsort(list, (size_t)n, sizeof *list, by_resource);
+    for (int64_t k = 0; k < n; k++) {
+        if (k > 0 && list[k].resource == list[k - 1].resource)
+            st = two_demands(b, b->n_ops - 1, list[k].resource, err);
+        b->demand_resource[first + k] = list[k].resource;
+        b->demand_amount[first + k] = list[k].amount;
+    }
+    b->demands_mixed = false;
+    free(list);
+    return st;
+}
+
 sked_status sked_builder_add_op(sked_builder *b, const char *name, const char *type, double duration,
                                 int32_t *id, sked_error *err)
 {
     REFUSE_FAILED(b);
     const int32_t op = b->n_ops;
+    const sked_status sorted = sort_demands(b, err);
+    if (sorted != SKED_OK)
+        return sorted;
     if (op == INT32_MAX - 1)
         return BUILDER_FAIL(b, SKED_ERR_UNSUPPORTED, "more than %d ops", INT32_MAX - 1);
     if (!grow_ops(b, (int64_t)op + 1))
@@ -252,12 +297,13 @@ sked_status sked_builder_add_demand(sked_builder *b, int32_t op, int32_t resourc
     if (!SKED_GROW(b->demand_resource, b->demand_resource_cap, b->n_demands + 1) ||
         !SKED_GROW(b->demand_amount, b->demand_amount_cap, b->n_demands + 1))
         return NO_MEMORY(b);
-    int64_t k = b->n_demands; /* keep the op's demands sorted by resource */
-    while (k > b->demand_ptr[op] && b->demand_resource[k - 1] > resource)
+    const int64_t first = b->demand_ptr[op];
+    int64_t k = b->n_demands; /* a few demands are kept sorted by resource; many are sorted once, later */
+    b->demands_mixed = b->demands_mixed || (k - first >= 32 && b->demand_resource[k - 1] >= resource);
+    while (!b->demands_mixed && k > first && b->demand_resource[k - 1] > resource)
         k--;
-    if (k > b->demand_ptr[op] && b->demand_resource[k - 1] == resource)
-        return BUILDER_FAIL(b, SKED_ERR_FORMAT, "op %d: two demands on resource '%s'", (int)op,
-                            sked_i_names_at(&b->resource_names, resource));
+    if (!b->demands_mixed && k > first && b->demand_resource[k - 1] == resource)
+        return two_demands(b, op, resource, err);
     for (int64_t j = b->n_demands; j > k; j--) {
         b->demand_resource[j] = b->demand_resource[j - 1];
         b->demand_amount[j] = b->demand_amount[j - 1];
@@ -537,10 +583,12 @@ static void hand_over(sked_builder *b, sked_graph *g)
 sked_status sked_builder_finish(sked_builder *b, sked_graph **out, sked_error *err)
 {
     REFUSE_FAILED(b);
+    sked_status st = sort_demands(b, err);
+    if (st != SKED_OK)
+        return st;
     sked_graph *g = sked_i_alloc_zero(1, sizeof *g);
     if (g == NULL)
         return sked_i_no_memory(err);
-    sked_status st = SKED_OK;
     if (b->demand_ptr == NULL)
         SKED_NEW0(b->demand_ptr, 1);
     g->n_ops = b->n_ops;

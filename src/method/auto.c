@@ -17,9 +17,12 @@ static const member for_makespan[] = {
     {"heft", NULL, 0},   {"search", NULL, 0.7},        {"exact", NULL, 1},
     {"search", NULL, 1},
 };
-static const member for_shape[] = {{"list", NULL, 0}, {"exact", NULL, 1}};
+static const member for_shape[] = {
+    {"list", NULL, 0}, {"fds", NULL, 0.2}, {"gaus", NULL, 0.7}, {"exact", NULL, 1}};
 static const member for_loops[] = {
     {"modulo-list", NULL, 0}, {"modulo-search", NULL, 0.7}, {"exact", NULL, 1}};
+/* Pipelined at a given interval for another objective than the interval and the length. */
+static const member for_shaped_loops[] = {{"modulo-list", NULL, 0}, {"gaus", NULL, 0.8}, {"exact", NULL, 1}};
 
 typedef struct plan {
     const member *members;
@@ -30,6 +33,8 @@ typedef struct plan {
 
 static plan choose(const sked_problem *p)
 {
+    if (p->ii > 0 && p->objective != SKED_OBJECTIVE_II && p->objective != SKED_OBJECTIVE_MAKESPAN)
+        return PLAN(for_shaped_loops);
     if (p->ii != 0 || p->objective == SKED_OBJECTIVE_II)
         return PLAN(for_loops);
     return p->objective == SKED_OBJECTIVE_MAKESPAN ? PLAN(for_makespan) : PLAN(for_shape);

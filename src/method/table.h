@@ -7,6 +7,8 @@
     X(modulo_list)          \
     X(search)               \
     X(brkga)                \
+    X(fds)                  \
     X(modulo_search)        \
+    X(exact)                \
     X(gflownet)             \
-    X(exact)
+    X(gaus)

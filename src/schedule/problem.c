@@ -24,6 +24,37 @@ static sked_status check_ranges(const sked_problem *p, sked_error *err)
     return SKED_OK;
 }
 
+/*
+ * Any sum of times or amounts, and a product of two or three such sums (an area, a weighted load), stays
+ * inside the range of a double: beyond it comparisons with infinity would make nonsense of results.
+ */
+static const double most = 1e100;
+
+static sked_status check_sums(const sked_problem *p, sked_error *err)
+{
+    const sked_graph *g = p->graph;
+    double time = p->ii > 0 ? p->ii : 0, amount = p->alpha;
+    for (int32_t i = 0; i < g->n_ops; i++) {
+        time += g->duration[i];
+        amount += g->memory[i] + g->weight[i];
+        for (int64_t k = g->demand_ptr[i]; k < g->demand_ptr[i + 1]; k++)
+            amount += g->demand_amount[k];
+    }
+    for (int64_t e = 0; e < g->n_edges; e++) {
+        time += fabs(g->edge_lag[e]);
+        if (p->devices > 1)
+            time += sked_i_transfer(p, e);
+        amount += g->edge_bytes[e];
+    }
+    if (!(time < most))
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "durations, lags, transfers and the interval add up to more than %g", most);
+    if (!(amount < most))
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "demands, memory, bytes, weights and alpha add up to more than %g", most);
+    return SKED_OK;
+}
+
 static sked_status check_demands(const sked_problem *p, sked_error *err)
 {
     const sked_graph *g = p->graph;
@@ -216,7 +247,7 @@ static sked_status check_fixed(const sked_problem *p, sked_error *err)
 sked_status sked_problem_check(const sked_problem *p, sked_error *err)
 {
     sked_status (*const checks[])(const sked_problem *, sked_error *) = {
-        check_ranges, check_fixed, check_demands, check_paths, check_horizon, check_interval};
+        check_ranges, check_sums, check_fixed, check_demands, check_paths, check_horizon, check_interval};
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
         const sked_status st = checks[i](p, err);
         if (st != SKED_OK)

@@ -22,6 +22,12 @@ void csv_free(csv *c);
 const char *csv_get(const csv *c, int row, const char *column); /* "" where there is none */
 double csv_number(const csv *c, int row, const char *column);   /* NAN where it is none */
 
+/* bench_quality.c: reads a graph with an op library given as JSON text ("": none). */
+sked_status read_with_library(const char *file, const char *library, sked_graph **g, sked_error *err);
+/* "MUL:2 ALU:1" and the kind of library into an op library: MUL and DIV take two steps, all else one. */
+void express_library(const char *kind, const char *limits, char *out, size_t size);
+
 sked_status bench_scale(arguments *a, sked_error *err);
 sked_status bench_quality(arguments *a, sked_error *err);
+sked_status bench_gaus(arguments *a, sked_error *err);
 #endif

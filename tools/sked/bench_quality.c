@@ -163,8 +163,7 @@ static sked_status list_jobshop(const arguments *a, const char *name, instance *
     return st;
 }
 
-/* "MUL:2 ALU:1" and the kind of library into an op library: MUL and DIV take two steps, all else one. */
-static void write_library(const char *kind, const char *limits, char *out, size_t size)
+void express_library(const char *kind, const char *limits, char *out, size_t size)
 {
     char types[2000] = "", units[400] = "";
     size_t used = 0, unit_used = 0;
@@ -201,8 +200,8 @@ static sked_status list_express(const arguments *a, const char *name, instance *
         instance one = {.reference = csv_number(&c, i, "best_latency"),
                         .reference2 = NAN,
                         .proven = csv_number(&c, i, "proven") == 1};
-        write_library(csv_get(&c, i, "library"), csv_get(&c, i, "resource_limits"), one.library,
-                      sizeof one.library);
+        express_library(csv_get(&c, i, "library"), csv_get(&c, i, "resource_limits"), one.library,
+                        sizeof one.library);
         snprintf(part, sizeof part, "express_dfg/%s.dot", csv_get(&c, i, "dfg"));
         data_path(a, part, one.path, sizeof one.path);
         st = add(out, count, &one, err);
@@ -248,21 +247,21 @@ static const set sets[] = {
 };
 enum { n_sets = sizeof sets / sizeof *sets };
 
-static sked_status load(const instance *one, sked_graph **g, sked_error *err)
+sked_status read_with_library(const char *file, const char *library, sked_graph **g, sked_error *err)
 {
     char path[] = "/tmp/sked-library-XXXXXX";
     sked_read_options opt = {0};
-    if (one->library[0] == 0)
-        return sked_graph_read(one->path, NULL, g, err);
+    if (library[0] == 0)
+        return sked_graph_read(file, NULL, g, err);
     const int fd = mkstemp(path);
     if (fd < 0)
         return fail(err, SKED_ERR_IO, "cannot create a temporary file");
-    const size_t size = strlen(one->library);
-    const bool written = write(fd, one->library, size) == (ssize_t)size;
+    const size_t size = strlen(library);
+    const bool written = write(fd, library, size) == (ssize_t)size;
     close(fd);
     opt.library = path;
     const sked_status st =
-        written ? sked_graph_read(one->path, &opt, g, err) : fail(err, SKED_ERR_IO, "cannot write");
+        written ? sked_graph_read(file, &opt, g, err) : fail(err, SKED_ERR_IO, "cannot write");
     unlink(path);
     return st;
 }
@@ -291,7 +290,7 @@ static sked_status run_instance(const arguments *a, const set *s, const instance
     sked_problem p;
     sked_run_options opt;
     sked_metrics m = {0};
-    sked_status st = load(one, &g, err);
+    sked_status st = read_with_library(one->path, one->library, &g, err);
     if (st != SKED_OK)
         return st;
     sked_problem_init(&p, g);

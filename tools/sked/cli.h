@@ -53,6 +53,9 @@ enum {
       "initiation interval of a pipelined loop; auto searches the smallest")                                 \
     X(alpha, REAL, "alpha", "A", 0, 1e300, ON(schedule) | ON(info) | ON(convert),                            \
       "weight of communication in objective cost (default 1)")                                               \
+    X(sweep, TEXT, "sweep", "NAME=FROM:TO:STEP", 0, 0, ON(schedule),                                         \
+      "schedule at many horizons, ii or alpha (horizon=10:40:5) and show the trade-off; each takes "         \
+      "--time-limit")                                                                                        \
     X(latency, REAL, "latency", "L", 0, 1e300, ON_MACHINE | ON(robust),                                      \
       "time added to an edge between different devices")                                                     \
     X(bandwidth, REAL, "bandwidth", "B", 1e-300, 1e300, ON_MACHINE | ON(robust),                             \
@@ -111,6 +114,7 @@ enum {
     X(sample, INT, "sample", "N", 1, 1000000, ON(bench), "take every N-th instance only")                    \
     X(only, TEXT, "only", "SET", 0, 0, ON(bench), "run one set of the suite only")                           \
     X(list, FLAG, "list", "", 0, 0, ON(bench), "print every instance, not only the row of its set")          \
+    X(exact, FLAG, "exact", "", 0, 0, ON(bench), "gaus: also run the method exact, 60 s per small instance") \
     X(output, LIST, "output", "FILE", 0, 0,                                                                  \
       ON(sample) | ON(train) | ON(schedule) | ON(robust) | ON(generate),                                     \
       "write a file (-o; repeat for several): the extension picks the writer, - is standard output")         \
@@ -201,6 +205,7 @@ void json_bool(json_out *j, const char *key, bool b);
 void json_null(json_out *j, const char *key);
 /* A number for people: six digits, integers plain. */
 const char *human(double x, char *buf, size_t size);
+bool ends_with(const char *text, const char *end);
 /* Everything printed has arrived, or an IO error. */
 sked_status finish_output(sked_error *err);
 

@@ -10,7 +10,9 @@ sked_status run_convert(arguments *a, sked_error *err)
     const char *to = a->to.text, *path = a->operand[1];
     if (st == SKED_OK && to == NULL && strcmp(path, "-") == 0)
         to = "native";
-    if (st == SKED_OK)
+    if (st == SKED_OK && sked_model_format(path, to))
+        st = sked_model_write(&s.problem, path, to, err);
+    else if (st == SKED_OK)
         st = sked_graph_write(s.graph, path, to, err);
     clear_setup(&s);
     return st;

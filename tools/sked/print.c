@@ -93,3 +93,9 @@ sked_status finish_output(sked_error *err)
         return fail(err, SKED_ERR_IO, "standard output: %s", strerror(errno));
     return SKED_OK;
 }
+
+bool ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), k = strlen(end);
+    return n >= k && strcmp(text + n - k, end) == 0;
+}

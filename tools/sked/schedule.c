@@ -1,5 +1,5 @@
 /* sked schedule: a problem in, the best schedule out. */
-#include "cli.h"
+#include "sweep.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -26,6 +26,8 @@ static sked_status check_arguments(const arguments *a, sked_error *err)
     if ((a->top.given || a->min_distance.given) && !a->candidates.given)
         return fail(err, SKED_ERR_ARGUMENT,
                     "--top and --min-distance choose among candidates: add --candidates K");
+    if (a->sweep.given && a->candidates.given)
+        return fail(err, SKED_ERR_ARGUMENT, "--sweep gives one schedule per point: leave --candidates out");
     if (a->backend.given && strcmp(a->backend.text, "cpu") != 0) {
         if (strcmp(a->backend.text, "cuda") != 0)
             return fail(err, SKED_ERR_ARGUMENT, "--backend is cpu or cuda, not '%.60s'", a->backend.text);
@@ -120,12 +122,6 @@ static void print_text(const arguments *a, const setup *s, const sked_result *r,
         printf("  note           %s\n", r->note);
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t n = strlen(text), k = strlen(end);
-    return n >= k && strcmp(text + n - k, end) == 0;
-}
-
 static sked_status write_outputs(const arguments *a, const setup *s, const sked_result *r, sked_error *err)
 {
     for (int i = 0; i < a->output.n_list; i++) {
@@ -208,13 +204,19 @@ sked_status run_schedule(arguments *a, sked_error *err)
     sked_run_options opt;
     fill_options(a, &opt);
     sked_status st = check_arguments(a, err);
-    if (st == SKED_OK)
+    if (st == SKED_OK && !a->sweep.given)
         st = check_outputs(a, err);
     if (st == SKED_OK)
         st = load_problem(a, a->operand[0], &s, err);
     if (st == SKED_OK && a->start.given)
         st = sked_schedule_read(a->start.text, s.graph, &start, err);
     opt.start = start;
+    if (st == SKED_OK && a->sweep.given) {
+        st = run_sweep(a, &s, &opt, err);
+        sked_schedule_destroy(start);
+        clear_setup(&s);
+        return st;
+    }
     if (st == SKED_OK)
         st = sked_method_run(a->method.given ? a->method.text : "auto", &s.problem, &opt, &r, err);
     end_progress();

@@ -52,4 +52,5 @@ cleanup:
     return st;
 }
 
-const sked_i_backend sked_i_backend_cpu = {.name = "cpu", .available = available, .simulate = simulate};
+const sked_i_backend sked_i_backend_cpu = {
+    .name = "cpu", .available = available, .simulate = simulate, .gaus = &sked_i_gaus_cpu};

@@ -141,11 +141,13 @@ static void found(island *x)
     const bool again = x->founded;
     x->best = INFINITY;
     x->stale = 0;
-    x->founded = true;
-    for (int32_t k = 0; k < x->size; k++)
-        x->now[k] = (member){.cost = INFINITY, .row = k};
-    for (int32_t k = 0; k < x->size && !(x->best_ever < INFINITY && over(x)); k++) {
+    for (int32_t k = 0; k < x->size; k++) {
         const float *from = again ? x->best_key : x->given;
+        if (x->best_ever < INFINITY && over(x)) {
+            x->size = k; /* all there will be */
+            break;
+        }
+        x->now[k] = (member){.row = k};
         if (k == 3 && from != NULL)
             memcpy(row(x, k), from, (size_t)x->space->keys * sizeof *from);
         else if (k < 3)
@@ -154,6 +156,7 @@ static void found(island *x)
             draw(x, k);
         judge(x, &x->now[k]);
     }
+    x->founded = true;
     rank_members(x);
 }
 
@@ -285,21 +288,27 @@ static sked_status publish(sked_i_run *run, island *islands, int count, double *
     const sked_status st =
         cost < INFINITY ? sked_i_reader_offer(&best->reader, run, err) : best->reader.status;
     const double took = sked_clock() - begin, members = fmin(run->max_kept, (double)count * best->size);
-    const double spare = fmin(1.3 * took * members, 0.4 * (run->limit.deadline - run->limit.begin));
+    const double spare = fmin(2 * took * members, 0.4 * (run->limit.deadline - run->limit.begin));
     for (int k = 0; k < count; k++)
         islands[k].limit.deadline = run->limit.deadline - spare;
     sked_i_run_progress(run, "brkga");
     return st;
 }
 
-/* With candidates: all members, the best of every island first, as far as the time goes. */
+/*
+ * With candidates: all members, the best of every island first, as far as the time goes. Those that the time
+ * limit left unread are read now.
+ */
 static sked_status offer_members(sked_i_run *run, island *islands, int count, sked_error *err)
 {
     sked_status st = SKED_OK;
-    for (int32_t k = 0; k < islands[0].size && run->max_kept > 1; k++)
+    int32_t most = 0;
+    for (int q = 0; q < count; q++)
+        most = islands[q].size > most ? islands[q].size : most;
+    for (int32_t k = 0; k < most && run->max_kept > 1; k++)
         for (int q = 0; q < count; q++) {
             island *x = &islands[q];
-            if (!(x->now[k].cost < INFINITY) || x->now[k].repeated)
+            if (k >= x->size || x->now[k].repeated)
                 continue;
             if (run->n_kept > 0 && sked_i_limit_reached(&run->limit))
                 return SKED_OK;

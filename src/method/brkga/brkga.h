@@ -43,7 +43,7 @@ typedef struct sked_i_reader {
     int32_t *rank, *wish, *core_key, *core_start;
     sked_i_keyed *sorter; /* [2 n] */
     double *start;
-    int32_t *device;
+    int32_t *device, *label;
     int64_t evaluations;
     double late; /* what fixed starts are missed by */
     uint64_t hash;

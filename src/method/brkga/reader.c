@@ -1,8 +1,6 @@
 /* From random keys to schedules. */
 #include "method/brkga/brkga.h"
 
-#include <string.h>
-
 enum { key_steps = 1 << 20 };
 
 /* ------------------------------------------------------------------ the space of keys */
@@ -101,8 +99,8 @@ void sked_i_reader_close(sked_i_reader *r)
     sked_i_sgs_destroy(r->tools.forward);
     sked_i_sgs_destroy(r->tools.mirror);
     sked_i_placer_destroy(r->placer);
-    void *const owned[] = {r->tools.list, r->tools.start, r->tools.key, r->rank,  r->wish,
-                           r->core_key,   r->core_start,  r->sorter,    r->start, r->device};
+    void *const owned[] = {r->tools.list, r->tools.start, r->tools.key, r->rank,   r->wish, r->core_key,
+                           r->core_start, r->sorter,      r->start,     r->device, r->label};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
 }
@@ -134,6 +132,7 @@ static sked_status open_lines(sked_i_reader *r, sked_error *err)
     SKED_NEW(r->sorter, 2 * (int64_t)l->n);
     SKED_NEW(r->start, l->n);
     SKED_NEW(r->device, l->n);
+    SKED_NEW(r->label, l->m);
 cleanup:
     return st;
 }
@@ -200,18 +199,6 @@ static void rank_ops(sked_i_reader *r, const float *key)
         r->rank[r->sorter[q].value] = q;
 }
 
-static void hash_lines(sked_i_reader *r)
-{
-    uint64_t h = 0x243f6a8885a308d3u;
-    for (int32_t i = 0; i < r->space->n; i++) {
-        uint64_t bits;
-        memcpy(&bits, &r->start[i], sizeof bits);
-        h = (h ^ bits ^ (uint64_t)r->device[i]) * 0x9e3779b97f4a7c15u;
-        h ^= h >> 29;
-    }
-    r->hash = h;
-}
-
 /* serial: each op where its key wishes; parallel: through time; insertion: where it finishes first. */
 static double cost_lines(sked_i_reader *r, const float *key)
 {
@@ -238,7 +225,7 @@ static double cost_lines(sked_i_reader *r, const float *key)
         return INFINITY;
     for (int32_t i = 0; i < k->n; i++)
         latest = fmax(latest, r->start[i] + l->dag.duration[i]);
-    hash_lines(r);
+    r->hash = sked_i_lines_hash(l, r->start, r->device, r->label);
     return r->late > 0 ? latest + l->span + r->late : latest;
 }
 

@@ -2,6 +2,7 @@
 #include "graph/relations.h"
 #include "method/exact/cp.h"
 #include "method/exact/exact.h"
+#include "schedule/model.h"
 
 #include <string.h>
 
@@ -330,29 +331,11 @@ static bool add_dominance(branch *b, const sked_i_closure *c)
     return true;
 }
 
-/* One op after the other, each with its longest lag: no optimum is later. */
-static double serial_length(const sked_problem *p)
-{
-    const sked_graph *g = p->graph;
-    const bool transfers = sked_i_has_transfers(p);
-    double sum = 0, fixed = 0;
-    for (int32_t i = 0; i < g->n_ops; i++) {
-        double longest = g->duration[i];
-        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
-            if (g->edge_distance[e] == 0)
-                longest = fmax(longest, g->edge_lag[e] + (transfers ? sked_i_transfer(p, e) : 0));
-        sum += longest;
-        if (p->fix_start && !isnan(p->fix_start[i]))
-            fixed = fmax(fixed, p->fix_start[i]);
-    }
-    return sum + fixed;
-}
-
 /* Starts in [0, latest], fixed ones fixed, the makespan in [bound, latest]. false: nothing is left. */
 static bool bound_variables(branch *b)
 {
     const sked_problem *p = b->p;
-    double latest = nearbyint(serial_length(p) * b->scale);
+    double latest = nearbyint(sked_i_serial_length(p) * b->scale);
     if (isfinite(p->horizon))
         latest = fmin(latest, floor(p->horizon * b->scale + 1e-6));
     if (isfinite(sked_i_run_best(b->run)))

@@ -137,13 +137,46 @@ sked_i_cp_answer sked_i_cp_solve(sked_i_cp *cp, sked_i_lit assume, bool by_time,
                                  const sked_i_limit *limit);
 void sked_i_cp_restart(sked_i_cp *cp);
 
-/* Inside (cp.c and cp_pool.c). raise: false on conflict, which is then in cp->conflict. */
-bool sked_i_cp_raise(sked_i_cp *cp, int32_t view, int32_t value, sked_i_cp_reason reason);
-bool sked_i_cp_pool_propagate(sked_i_cp *cp, sked_i_cp_pool *pool);
-/* False: some interval is overfull. Needs the orders of a finished pool_propagate. */
-bool sked_i_cp_pool_energy(sked_i_cp *cp, sked_i_cp_pool *pool);
-/* Starts an explanation; literals are then pushed; take gives the reason. */
-void sked_i_cp_explain(sked_i_cp *cp, int32_t view, int32_t value);
+/* ------------------------------------------------------------------ inside: what the cp*.c files share */
+
+enum { sked_i_cp_header = 2 }; /* words before the literals of a clause */
+
+static inline bool sked_i_cp_true(const sked_i_cp *cp, sked_i_lit l)
+{
+    return cp->low[l.view] >= l.value;
+}
+static inline bool sked_i_cp_false(const sked_i_cp *cp, sked_i_lit l)
+{
+    return cp->low[l.view ^ 1] >= 1 - l.value;
+}
+static inline sked_i_lit *sked_i_cp_literals(sked_i_cp *cp, int64_t clause)
+{
+    return (sked_i_lit *)(void *)(cp->arena + clause + sked_i_cp_header);
+}
+
+/* A conflict is a list of literals that hold and cannot hold together. */
 void sked_i_cp_conflict_begin(sked_i_cp *cp);
 void sked_i_cp_conflict_add(sked_i_cp *cp, int32_t view, int32_t value);
+/* Adds what implies view >= value through this reason to the conflict list. */
+void sked_i_cp_add_reason(sked_i_cp *cp, sked_i_cp_reason reason, int32_t value);
+/* One more literal of an explanation; a LIST reason then names where they begin and how many they are. */
+void sked_i_cp_explain(sked_i_cp *cp, int32_t view, int32_t value);
+/* A new lower bound of a view; false on conflict. */
+bool sked_i_cp_raise(sked_i_cp *cp, int32_t view, int32_t value, sked_i_cp_reason reason);
+/* Everything that follows; false on conflict. */
+bool sked_i_cp_propagate(sked_i_cp *cp);
+/* Time-table (cp_pool.c); false on conflict. */
+bool sked_i_cp_pool_propagate(sked_i_cp *cp, sked_i_cp_pool *pool);
+/* False: some interval is overfull (cp_energy.c). Needs the orders of a finished pool_propagate. */
+bool sked_i_cp_pool_energy(sked_i_cp *cp, sked_i_cp_pool *pool);
+
+/* Watch buckets for the root bounds there are now; once, before the first clause. */
+bool sked_i_cp_layout(sked_i_cp *cp);
+bool sked_i_cp_push_watch(sked_i_cp *cp, sked_i_lit watched, sked_i_lit blocker, int64_t clause);
+bool sked_i_cp_open_level(sked_i_cp *cp);
+void sked_i_cp_back_to(sked_i_cp *cp, int32_t level);
+/* What holds with no decisions holds for ever: it leaves the trail. */
+void sked_i_cp_settle(sked_i_cp *cp);
+/* The variable may be decided again (cp_search.c). */
+void sked_i_cp_wake(sked_i_cp *cp, int32_t var);
 #endif

@@ -204,7 +204,9 @@ static void try_op(enumeration *x, int32_t op, int32_t last, double now)
 
 static void descend(enumeration *x, int32_t last, double now)
 {
-    if ((++x->nodes & 63) == 0 && sked_i_run_over(x->run))
+    const int64_t allowed = x->run->options->iterations;
+    x->nodes++;
+    if (((x->nodes & 63) == 0 && sked_i_run_over(x->run)) || (allowed > 0 && x->nodes > allowed))
         x->stopped = true;
     if (x->stopped || hopeless(x, now))
         return;

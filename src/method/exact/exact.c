@@ -1,14 +1,14 @@
 /* The method `exact`: proves optimality on small problems. */
 #include "method/exact/exact.h"
 
-#include <stdio.h>
-
-#define EXACT_OPTIONS(X)                                                                   \
-    X(ENGINE, "engine", SKED_OPTION_ENUM, "auto", 0, 0, "auto|branch|enumerate",           \
-      "how to prove: branch (constraint search that learns), enumerate (all orders)")      \
-    X(MAX_OPS, "max-ops", SKED_OPTION_INT, "2000", 1, 1e6, NULL, "refuse larger problems") \
-    X(WARM, "warm-start", SKED_OPTION_REAL, "0.2", 0, 1, NULL,                             \
-      "share of the time for a first schedule from method search")
+#define EXACT_OPTIONS(X)                                                                                  \
+    X(ENGINE, "engine", SKED_OPTION_ENUM, "auto", 0, 0, "auto|branch|enumerate|cbc",                      \
+      "how to prove: branch (constraint search that learns), enumerate (all orders), cbc (linear model)") \
+    X(MAX_OPS, "max-ops", SKED_OPTION_INT, "2000", 1, 1e6, NULL, "refuse larger problems")                \
+    X(MAX_COLUMNS, "max-columns", SKED_OPTION_INT, "50000", 1, 1e8, NULL,                                 \
+      "refuse linear models with more columns")                                                           \
+    X(WARM, "warm-start", SKED_OPTION_REAL, "0.2", 0, 1, NULL,                                            \
+      "share of the time for a first schedule from search, modulo-search or list")
 
 enum {
 #define SKED_X(id, ...) OPTION_##id,
@@ -20,48 +20,73 @@ static const sked_option options[] = {
     EXACT_OPTIONS(SKED_X)
 #undef SKED_X
 };
-enum { ENGINE_AUTO, ENGINE_BRANCH, ENGINE_ENUMERATE };
+enum { ENGINE_AUTO, ENGINE_BRANCH, ENGINE_ENUMERATE, ENGINE_CBC };
 
 /* A first schedule, so that the proof starts from a good value. Its failure is no failure of the proof. */
 static void warm_start(sked_i_run *run, double share)
 {
-    sked_error ignored = {0};
-    if (run->n_kept > 0 || share == 0 || sked_method_find("search") == NULL)
-        return;
-    const double left = run->limit.deadline - sked_clock();
+    const char *const members[] = {"search", "modulo-search", "list"};
     const sked_run_options *outer = run->options;
     sked_run_options few = *outer;
     few.iterations = 2000;
-    run->options = &few;
-    (void)!sked_i_run_member(run, "search", NULL, 0, isfinite(left) ? share * left : 1, &ignored);
-    run->options = outer;
+    for (size_t k = 0; share > 0 && run->n_kept == 0 && k < sizeof members / sizeof *members; k++) {
+        sked_error ignored = {0};
+        const double left = run->limit.deadline - sked_clock();
+        if (sked_method_find(members[k]) == NULL)
+            continue;
+        run->options = &few;
+        (void)!sked_i_run_member(run, members[k], NULL, 0, isfinite(left) ? share * left : 1, &ignored);
+        run->options = outer;
+    }
+}
+
+/* The engine for this problem, or why there is none. */
+static sked_status choose_engine(const sked_problem *p, int wanted, int *engine, sked_error *err)
+{
+    const bool plain = p->objective == SKED_OBJECTIVE_MAKESPAN && p->ii == 0;
+    const bool branch = plain && sked_i_exact_branch_fits(p);
+    const bool enumerate = plain && sked_i_exact_enumerate_fits(p);
+    *engine = wanted != ENGINE_AUTO ? wanted
+              : branch              ? ENGINE_BRANCH
+              : enumerate           ? ENGINE_ENUMERATE
+                                    : ENGINE_CBC;
+    if (*engine == ENGINE_BRANCH && !branch)
+        return sked_i_fail(
+            err, SKED_ERR_UNSUPPORTED,
+            "engine branch takes objective makespan without an interval, times of few decimals, "
+            "and devices that are all alike or all fixed");
+    if (*engine == ENGINE_ENUMERATE && !enumerate)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "engine enumerate takes objective makespan without an interval or negative lags");
+    return SKED_OK;
+}
+
+static sked_status run_engine(sked_i_run *run, int engine, sked_error *err)
+{
+    if (engine == ENGINE_BRANCH)
+        return sked_i_exact_branch(run, err);
+    if (engine == ENGINE_ENUMERATE)
+        return sked_i_exact_enumerate(run, err);
+    return sked_i_exact_cbc(run, (int64_t)run->setting[OPTION_MAX_COLUMNS], err);
 }
 
 static sked_status run_exact(sked_i_run *run, sked_error *err)
 {
     const sked_problem *p = run->problem;
-    const int engine = (int)run->setting[OPTION_ENGINE];
+    int engine;
+    sked_status st = SKED_OK;
     if (p->graph->n_ops > run->setting[OPTION_MAX_OPS])
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "exact proves small problems: %d ops are more than max-ops=%g",
                            (int)p->graph->n_ops, run->setting[OPTION_MAX_OPS]);
-    const bool branch = sked_i_exact_branch_fits(p);
-    if (engine == ENGINE_BRANCH && !branch)
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                           "engine branch needs times of few decimals and devices that are all alike or all "
-                           "fixed; engine=enumerate takes the rest");
-    if (!(engine == ENGINE_BRANCH || (engine == ENGINE_AUTO && branch)) && !sked_i_exact_enumerate_fits(p))
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "engine enumerate does not take negative lags");
-    if (run->options->start != NULL) {
-        const sked_status st = sked_i_run_offer(run, run->options->start, err);
-        if (st != SKED_OK)
-            return st;
-    }
+    SKED_TRY(choose_engine(p, (int)run->setting[OPTION_ENGINE], &engine, err));
+    if (run->options->start != NULL)
+        SKED_TRY(sked_i_run_offer(run, run->options->start, err));
     warm_start(run, run->setting[OPTION_WARM]);
-    if (sked_i_run_over(run))
-        return SKED_OK;
-    return engine != ENGINE_ENUMERATE && branch ? sked_i_exact_branch(run, err)
-                                                : sked_i_exact_enumerate(run, err);
+    if (!sked_i_run_over(run))
+        st = run_engine(run, engine, err);
+cleanup:
+    return st;
 }
 
 const sked_i_method sked_i_method_exact = {
@@ -69,7 +94,8 @@ const sked_i_method sked_i_method_exact = {
              .summary = "proves optimality on small problems",
              .features = SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_HORIZON |
                          SKED_CAN_START | SKED_CAN_FIX | SKED_CAN_ANYTIME | SKED_CAN_EXACT |
-                         SKED_CAN_MAKESPAN,
+                         SKED_CAN_MAKESPAN | SKED_CAN_RESOURCE | SKED_CAN_MEMORY | SKED_CAN_COST |
+                         SKED_CAN_II | SKED_CAN_LOOPS,
              .options = options,
              .n_options = sizeof options / sizeof *options},
     .run = run_exact};

@@ -17,6 +17,12 @@ SKED_MUST_CHECK sked_status sked_i_exact_branch(sked_i_run *run, sked_error *err
 bool sked_i_exact_enumerate_fits(const sked_problem *p);
 SKED_MUST_CHECK sked_status sked_i_exact_enumerate(sked_i_run *run, sked_error *err);
 
+/*
+ * Any objective, whole times: a linear model by time steps (schedule/model.h) solved by CBC. For `ii` without
+ * a given interval: one model per interval from the bound upwards. max_columns: refuse larger models.
+ */
+SKED_MUST_CHECK sked_status sked_i_exact_cbc(sked_i_run *run, int64_t max_columns, sked_error *err);
+
 /* 10^k that makes every time of the problem whole, and their sum stay below 2^29; 0: none. */
 double sked_i_exact_scale(const sked_problem *p);
 /* Devices for ops on interchangeable devices, from their starts; starts must fit. */

@@ -1,6 +1,8 @@
 /* The graph's edges of distance 0 as rows, forwards or mirrored in time. */
 #include "method/list/list.h"
 
+#include <string.h>
+
 /* Remembers memory to free with the view; NULL passes through as failure. */
 static void *own(sked_i_dag *v, void *memory)
 {
@@ -69,6 +71,20 @@ static bool copy_ends(const sked_graph *g, bool successors, sked_i_dag *v, sked_
     return true;
 }
 
+/* Numbers of predecessors by view, as a running sum, without the loop-carried edges. */
+static bool count_in(sked_i_dag *v)
+{
+    int64_t *ptr = own(v, sked_i_alloc_zero((int64_t)v->n + 1, sizeof *ptr));
+    if (ptr == NULL)
+        return false;
+    for (int64_t e = 0; e < v->out.ptr[v->n]; e++)
+        ptr[v->out.op[e] + 1]++;
+    for (int32_t i = 0; i < v->n; i++)
+        ptr[i + 1] += ptr[i];
+    v->in_ptr = ptr;
+    return true;
+}
+
 /* Uses the graph's own columns where they already say the same. */
 static bool make_rows(const sked_problem *p, bool successors, bool mirrored, sked_i_dag *v, sked_i_rows *rows)
 {
@@ -87,7 +103,9 @@ sked_status sked_i_dag_make(const sked_problem *p, bool mirrored, bool with_in, 
 {
     const sked_graph *g = p->graph;
     sked_i_dag v = {.n = g->n_ops, .duration = g->duration, .order = g->topo};
-    bool ok = make_rows(p, !mirrored, mirrored, &v, &v.out);
+    v.plain = memchr(g->edge_lag_given, 1, (size_t)g->n_edges) == NULL;
+    v.in_ptr = mirrored ? g->succ_ptr : g->pred_ptr;
+    bool ok = make_rows(p, !mirrored, mirrored, &v, &v.out) && (g->n_carried == 0 || count_in(&v));
     if (ok && with_in)
         ok = make_rows(p, mirrored, mirrored, &v, &v.in);
     if (ok && mirrored) {

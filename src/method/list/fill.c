@@ -126,11 +126,13 @@ static void set_capacities(const filler *x, const double *area, const double *la
 
 static void sum_loads(const sked_graph *g, const sked_i_pools *loads, double *area, double *largest)
 {
-    for (int32_t i = 0; i < g->n_ops; i++)
-        for (int64_t k = loads->ptr[i]; k < loads->ptr[i + 1]; k++) {
+    for (int32_t i = 0; i < g->n_ops; i++) {
+        const int32_t c = sked_i_pools_class(loads, i);
+        for (int64_t k = loads->class_ptr[c]; k < loads->class_ptr[c + 1]; k++) {
             area[loads->pool[k]] += loads->amount[k] * g->duration[i];
             largest[loads->pool[k]] = fmax(largest[loads->pool[k]], loads->amount[k]);
         }
+    }
 }
 
 static bool keeps_windows(const filler *x)

@@ -9,6 +9,7 @@
  *   place.c     serial generation: goes through ops, puts each where it fits first
  *   timeline.c  amount used over time, for place.c
  *   line.c      free gaps of one device, for place.c
+ *   uses.c      values and their readers
  *   fill.c, memory.c  other objectives under a horizon
  */
 #ifndef SKED_METHOD_LIST_LIST_H
@@ -25,8 +26,10 @@ typedef struct sked_i_rows {
 typedef struct sked_i_dag {
     int32_t n;
     const double *duration;
-    const int32_t *order; /* topological in the direction of the view */
-    sked_i_rows out, in;  /* in.ptr NULL unless asked for */
+    const int32_t *order;  /* topological in the direction of the view */
+    sked_i_rows out, in;   /* in.ptr NULL unless asked for */
+    const int64_t *in_ptr; /* [n + 1] op i has in_ptr[i + 1] - in_ptr[i] predecessors */
+    bool plain;            /* every lag is the duration of the op at the beginning of its edge */
     void *owned[12];
     int n_owned;
 } sked_i_dag;
@@ -39,15 +42,33 @@ SKED_MUST_CHECK sked_status sked_i_dag_make(const sked_problem *p, bool mirrored
                                             sked_i_dag *out, sked_error *err);
 void sked_i_dag_free(sked_i_dag *v);
 
-/* What op i holds while it runs: demands k = ptr[i] .. ptr[i + 1] - 1, none for ops of duration 0. */
+/*
+ * What ops hold while they run. Ops with equal demands form a class: those of class c hold the demands
+ * k = class_ptr[c] .. class_ptr[c + 1] - 1. Ops of duration 0 hold nothing.
+ */
 typedef struct sked_i_pools {
-    int32_t count;
-    double *capacity; /* [count], finite */
-    double *slack;    /* [count] rounding allowed in sums of real amounts; 0 for integers */
-    int64_t *ptr;     /* [ops + 1] */
+    int32_t count, n_classes;
+    double *capacity;   /* [count], finite */
+    double *slack;      /* [count] rounding allowed in sums of real amounts; 0 for integers */
+    int32_t *class_of;  /* [ops]; NULL: all of class 0 */
+    int64_t *class_ptr; /* [n_classes + 1] */
     int32_t *pool;
     double *amount;
 } sked_i_pools;
+
+static inline int32_t sked_i_pools_class(const sked_i_pools *q, int32_t op)
+{
+    return q->class_of ? q->class_of[op] : 0;
+}
+/* The demands of one op: first .. end - 1. */
+static inline int64_t sked_i_pools_first(const sked_i_pools *q, int32_t op)
+{
+    return q->class_ptr[sked_i_pools_class(q, op)];
+}
+static inline int64_t sked_i_pools_end(const sked_i_pools *q, int32_t op)
+{
+    return q->class_ptr[sked_i_pools_class(q, op) + 1];
+}
 
 /* Pools with a finite capacity; with_devices: the devices as the last pool, demand 1. */
 SKED_MUST_CHECK sked_status sked_i_pools_make(const sked_problem *p, bool with_devices, sked_i_pools *out,
@@ -153,6 +174,16 @@ void sked_i_windows_free(sked_i_windows *w);
  */
 SKED_MUST_CHECK sked_status sked_i_offer_starts(sked_i_run *run, const sked_i_windows *w, const double *start,
                                                 sked_error *err);
+/* Values and who reads them, each reader once. */
+typedef struct sked_i_uses {
+    int64_t *reader_ptr, *input_ptr; /* [n + 1] */
+    int32_t *reader, *input;
+    double *size; /* [n] of the value; 0 where nobody reads it */
+} sked_i_uses;
+/* O(ops + edges). On failure what was made is freed by sked_i_uses_free all the same. */
+SKED_MUST_CHECK sked_status sked_i_uses_make(const sked_graph *g, const sked_i_dag *v, sked_i_uses *u,
+                                             sked_error *err);
+void sked_i_uses_free(sked_i_uses *u);
 /* Objectives resource and cost; objective memory. Every variant is offered. */
 SKED_MUST_CHECK sked_status sked_i_list_fill(sked_i_run *run, const sked_i_windows *w, sked_error *err);
 SKED_MUST_CHECK sked_status sked_i_list_memory(sked_i_run *run, const sked_i_windows *w, sked_error *err);

@@ -15,16 +15,9 @@
 
 enum { budgets = 10, looks = 16 };
 
-/* Values and who reads them, each reader once. O(ops + edges). */
-typedef struct uses {
-    int64_t *reader_ptr, *input_ptr; /* [n + 1] */
-    int32_t *reader, *input;
-    double *size; /* [n] of the value; 0 where nobody reads it */
-} uses;
-
 typedef struct sweep {
     const sked_i_dag *v;
-    const uses *u;
+    const sked_i_uses *u;
     sked_i_rows next; /* edges in the direction of time */
     bool backward;
     const double *early, *late; /* windows in the direction of time */
@@ -46,55 +39,6 @@ typedef struct sweep {
 } sweep;
 
 enum { not_ready, on_its_way, other, eager, started };
-
-/* ------------------------------------------------------------------ uses */
-
-static void uses_free(uses *u)
-{
-    free(u->reader_ptr);
-    free(u->input_ptr);
-    free(u->reader);
-    free(u->input);
-    free(u->size);
-}
-
-static sked_status uses_make(const sked_graph *g, const sked_i_dag *v, uses *u, sked_error *err)
-{
-    const int32_t n = v->n;
-    sked_status st = SKED_OK;
-    int32_t *seen = NULL;
-    *u = (uses){0};
-    SKED_NEW(seen, n);
-    SKED_NEW(u->reader_ptr, (int64_t)n + 1);
-    SKED_NEW0(u->input_ptr, (int64_t)n + 1);
-    SKED_NEW(u->reader, v->out.ptr[n]);
-    SKED_NEW(u->input, v->out.ptr[n]);
-    SKED_NEW(u->size, n);
-    for (int32_t i = 0; i < n; i++)
-        seen[i] = -1;
-    int64_t k = 0;
-    for (int32_t i = 0; i < n; i++) {
-        u->reader_ptr[i] = k;
-        for (int64_t e = v->out.ptr[i]; e < v->out.ptr[i + 1]; e++)
-            if (seen[v->out.op[e]] != i) {
-                seen[v->out.op[e]] = i;
-                u->reader[k++] = v->out.op[e];
-                u->input_ptr[v->out.op[e] + 1]++;
-            }
-        u->size[i] = k > u->reader_ptr[i] ? g->memory[i] : 0;
-    }
-    u->reader_ptr[n] = k;
-    for (int32_t i = 0; i < n; i++)
-        u->input_ptr[i + 1] += u->input_ptr[i];
-    for (int32_t i = 0; i < n; i++) /* input_ptr[i] runs to the end of row i, then is shifted back */
-        for (int64_t r = u->reader_ptr[i]; r < u->reader_ptr[i + 1]; r++)
-            u->input[u->input_ptr[u->reader[r]]++] = i;
-    memmove(u->input_ptr + 1, u->input_ptr, (size_t)n * sizeof *u->input_ptr);
-    u->input_ptr[0] = 0;
-cleanup:
-    free(seen);
-    return st;
-}
 
 /* ------------------------------------------------------------------ one sweep */
 
@@ -126,7 +70,7 @@ static void relieve(sweep *x, int32_t i, double size)
 /* Forward: the value is born. Its inputs lose a reader, and die with the last. */
 static void change_forward(sweep *x, int32_t i)
 {
-    const uses *u = x->u;
+    const sked_i_uses *u = x->u;
     x->memory += u->size[i];
     for (int64_t k = u->input_ptr[i]; k < u->input_ptr[i + 1]; k++) {
         const int32_t q = u->input[k];
@@ -141,7 +85,7 @@ static void change_forward(sweep *x, int32_t i)
 /* Backward: the value ends. Its inputs are alive from here down, those that were not already. */
 static void change_backward(sweep *x, int32_t i)
 {
-    const uses *u = x->u;
+    const sked_i_uses *u = x->u;
     x->memory -= u->size[i];
     for (int64_t k = u->input_ptr[i]; k < u->input_ptr[i + 1]; k++) {
         const int32_t q = u->input[k];
@@ -225,7 +169,7 @@ static double next_event(sweep *x)
 static void reset(sweep *x)
 {
     const int32_t n = x->v->n;
-    const uses *u = x->u;
+    const sked_i_uses *u = x->u;
     x->memory = x->peak = 0;
     x->depth = x->first_open = x->pending.count = 0;
     memset(x->words, 0, (size_t)sked_i_set_words(n) * sizeof *x->words);
@@ -284,7 +228,7 @@ static void sweep_free(sweep *x)
         free(owned[k]);
 }
 
-static sked_status sweep_make(const sked_i_dag *v, const uses *u, sweep *x, sked_error *err)
+static sked_status sweep_make(const sked_i_dag *v, const sked_i_uses *u, sweep *x, sked_error *err)
 {
     const int32_t n = v->n;
     sked_status st = SKED_OK;
@@ -341,11 +285,11 @@ static sked_status sweep_both_ways(sked_i_run *run, const sked_i_windows *w, ske
 {
     const int32_t n = v->n;
     sked_status st = SKED_OK;
-    uses u = {0};
+    sked_i_uses u = {0};
     sweep x = {0};
     int32_t *urgent = NULL, *urgency = NULL, *reversed = NULL;
     double *down = NULL;
-    SKED_TRY(uses_make(run->problem->graph, v, &u, err));
+    SKED_TRY(sked_i_uses_make(run->problem->graph, v, &u, err));
     SKED_TRY(sweep_make(v, &u, &x, err));
     SKED_NEW(urgent, n);
     SKED_NEW(urgency, n);
@@ -372,7 +316,7 @@ static sked_status sweep_both_ways(sked_i_run *run, const sked_i_windows *w, ske
     x.next = v->in;
     SKED_TRY(offer_budgets(run, w, &x, err));
 cleanup:
-    uses_free(&u);
+    sked_i_uses_free(&u);
     sweep_free(&x);
     free(urgent);
     free(urgency);

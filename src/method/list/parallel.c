@@ -8,10 +8,10 @@
 #include "method/list/list.h"
 #include "method/list/set.h"
 
+/* Where lags differ from durations: what is known of an op's predecessors. */
 typedef struct op_state {
-    double arrival;   /* when all data is there, as far as known */
-    int32_t waiting;  /* predecessors not started */
-    int32_t position; /* place of the op in its class, by rank */
+    double arrival;  /* when all data is there, as far as known */
+    int32_t waiting; /* predecessors not started */
 } op_state;
 
 typedef struct op_class {
@@ -25,11 +25,13 @@ typedef struct op_class {
 
 typedef struct engine {
     const sked_i_plan *plan;
-    op_state *state;
-    int32_t *class_of; /* [n] */
-    int32_t *members;  /* [n] ops by class, then rank */
+    bool plain;              /* successors follow the end of an op: nothing to remember but their number */
+    op_state *state;         /* [n] unless plain */
+    int32_t *waiting;        /* [n] plain: predecessors not ended */
+    const int32_t *position; /* [n] place of the op in its class, by rank */
+    int32_t *positions;      /* the same, where there are several classes */
+    int32_t *members;        /* [n] ops by class, then rank */
     op_class *classes;
-    int32_t n_classes;
     int32_t *active; /* classes with ready ops */
     int32_t n_active;
     uint64_t *words;
@@ -44,140 +46,78 @@ typedef struct engine {
 
 static void release(engine *x)
 {
-    void *const owned[] = {x->state, x->class_of, x->members,    x->classes,    x->active, x->words,
-                           x->free,  x->users,    x->pending.at, x->running.at, x->idle};
+    void *const owned[] = {x->state, x->waiting, x->positions, x->members,    x->classes,    x->active,
+                           x->words, x->free,    x->users,     x->pending.at, x->running.at, x->idle};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
 }
 
-/* ------------------------------------------------------------------ classes */
-
-static bool same_demands(const sked_i_pools *q, int32_t a, int32_t b)
-{
-    const int64_t n = q->ptr[a + 1] - q->ptr[a];
-    if (n != q->ptr[b + 1] - q->ptr[b])
-        return false;
-    for (int64_t k = 0; k < n; k++)
-        if (q->pool[q->ptr[a] + k] != q->pool[q->ptr[b] + k] ||
-            q->amount[q->ptr[a] + k] != q->amount[q->ptr[b] + k])
-            return false;
-    return true;
-}
-
-static uint64_t hash_demands(const sked_i_pools *q, int32_t i)
-{
-    uint64_t h = UINT64_C(0x9e3779b97f4a7c15);
-    for (int64_t k = q->ptr[i]; k < q->ptr[i + 1]; k++) {
-        union {
-            double x;
-            uint64_t bits;
-        } amount = {q->amount[k]};
-        h = (h ^ amount.bits ^ (uint64_t)q->pool[k] << 1) * UINT64_C(0xff51afd7ed558ccd);
-        h ^= h >> 32;
-    }
-    return h;
-}
-
-/* Open addressing from demands to classes; sample[c] is an op of class c. */
-typedef struct class_table {
-    int32_t *slot, *sample;
-    int64_t slots, sample_cap;
-} class_table;
-
-static int64_t find_slot(const class_table *t, const sked_i_pools *q, int32_t i)
-{
-    int64_t s = (int64_t)(hash_demands(q, i) & (uint64_t)(t->slots - 1));
-    while (t->slot[s] >= 0 && !same_demands(q, t->sample[t->slot[s]], i))
-        s = (s + 1) & (t->slots - 1);
-    return s;
-}
-
-/* Keeps the table at most half full with one class more. false: no memory. */
-static bool grow_table(class_table *t, const sked_i_pools *q, int32_t classes)
-{
-    if (!SKED_GROW(t->sample, t->sample_cap, (int64_t)classes + 1))
-        return false;
-    if (2 * ((int64_t)classes + 1) <= t->slots)
-        return true;
-    const int64_t slots = t->slots ? 2 * t->slots : 64;
-    int32_t *slot = sked_i_alloc(slots, sizeof *slot);
-    if (slot == NULL)
-        return false;
-    free(t->slot);
-    t->slot = slot;
-    t->slots = slots;
-    for (int64_t s = 0; s < slots; s++)
-        slot[s] = -1;
-    for (int32_t c = 0; c < classes; c++)
-        slot[find_slot(t, q, t->sample[c])] = c;
-    return true;
-}
-
-/* Numbers the classes; O(demands) expected. */
-static sked_status find_classes(engine *x, sked_error *err)
-{
-    const sked_i_pools *q = x->plan->pools;
-    sked_status st = SKED_OK;
-    class_table t = {0};
-    for (int32_t i = 0; i < x->plan->view->n; i++) {
-        if (i > 0 && same_demands(q, i, i - 1)) {
-            x->class_of[i] = x->class_of[i - 1];
-            continue;
-        }
-        if (!grow_table(&t, q, x->n_classes)) {
-            st = sked_i_no_memory(err);
-            break;
-        }
-        const int64_t s = find_slot(&t, q, i);
-        if (t.slot[s] < 0) {
-            t.sample[x->n_classes] = i;
-            t.slot[s] = x->n_classes++;
-        }
-        x->class_of[i] = t.slot[s];
-    }
-    free(t.slot);
-    free(t.sample);
-    return st;
-}
-
-/* Members of every class in order of rank, and their sets. */
-static sked_status fill_classes(engine *x, sked_error *err)
+/* Members of every class in order of rank. */
+static sked_status number_members(engine *x, sked_error *err)
 {
     const int32_t n = x->plan->view->n;
     sked_status st = SKED_OK;
     int32_t *by_rank = NULL;
-    int64_t words = 0;
-    SKED_NEW0(x->classes, x->n_classes);
-    SKED_NEW(x->active, x->n_classes);
+    x->position = x->plan->rank;
+    for (int32_t i = 0; x->plan->pools->n_classes == 1 && i < n; i++)
+        x->members[x->plan->rank[i]] = i;
+    if (x->plan->pools->n_classes == 1)
+        return SKED_OK;
     SKED_NEW(by_rank, n);
-    for (int32_t i = 0; i < n; i++) {
-        op_class *const c = &x->classes[x->class_of[i]];
-        c->best++; /* holds the size for now */
-        c->demand = x->plan->pools->ptr[i];
-        c->end = x->plan->pools->ptr[i + 1];
+    SKED_NEW(x->positions, n);
+    x->position = x->positions;
+    for (int32_t i = 0; i < n; i++)
         by_rank[x->plan->rank[i]] = i;
-    }
-    for (int32_t c = 0; c < x->n_classes; c++)
-        words += sked_i_set_words(x->classes[c].best);
-    SKED_NEW0(x->words, words);
-    int64_t first = 0, used = 0;
-    for (int32_t c = 0; c < x->n_classes; c++) {
-        op_class *const k = &x->classes[c];
-        used += sked_i_set_place(&k->ready, k->best, x->words + used);
-        k->first = first;
-        first += k->best;
-        k->best = 0;
-        k->active = -1;
-    }
     for (int32_t r = 0; r < n; r++) {
-        const int32_t i = by_rank[r];
-        op_class *const c = &x->classes[x->class_of[i]];
-        x->state[i].position = c->best;
-        x->members[c->first + c->best++] = i;
+        op_class *const c = &x->classes[x->plan->pools->class_of[by_rank[r]]];
+        x->positions[by_rank[r]] = c->best;
+        x->members[c->first + c->best++] = by_rank[r];
     }
 cleanup:
     free(by_rank);
     return st;
+}
+
+/* The classes' sizes, demands and sets. */
+static sked_status fill_classes(engine *x, sked_error *err)
+{
+    const int32_t n = x->plan->view->n;
+    sked_status st = SKED_OK;
+    int64_t words = 0;
+    SKED_NEW0(x->classes, x->plan->pools->n_classes);
+    SKED_NEW(x->active, x->plan->pools->n_classes);
+    for (int32_t i = 0; i < n; i++) {
+        x->classes[sked_i_pools_class(x->plan->pools, i)].best++; /* holds the size for now */
+    }
+    for (int32_t c = 0; c < x->plan->pools->n_classes; c++)
+        words += sked_i_set_words(x->classes[c].best);
+    SKED_NEW0(x->words, words);
+    int64_t first = 0, used = 0;
+    for (int32_t c = 0; c < x->plan->pools->n_classes; c++) {
+        op_class *const k = &x->classes[c];
+        used += sked_i_set_place(&k->ready, k->best, x->words + used);
+        k->first = first;
+        k->demand = x->plan->pools->class_ptr[c];
+        k->end = x->plan->pools->class_ptr[c + 1];
+        first += k->best;
+        k->best = 0;
+        k->active = -1;
+    }
+    SKED_TRY(number_members(x, err));
+cleanup:
+    return st;
+}
+
+static void count_predecessors(engine *x)
+{
+    const sked_i_dag *v = x->plan->view;
+    for (int32_t i = 0; i < v->n; i++) {
+        const int32_t count = (int32_t)(v->in_ptr[i + 1] - v->in_ptr[i]);
+        if (x->plain)
+            x->waiting[i] = count;
+        else
+            x->state[i] = (op_state){x->plan->release ? x->plan->release[i] : 0, count};
+    }
 }
 
 static sked_status prepare(engine *x, sked_error *err)
@@ -185,26 +125,23 @@ static sked_status prepare(engine *x, sked_error *err)
     const sked_i_dag *v = x->plan->view;
     const sked_i_pools *q = x->plan->pools;
     sked_status st = SKED_OK;
-    SKED_NEW0(x->state, v->n);
-    SKED_NEW(x->class_of, v->n);
+    x->plain = v->plain && x->plan->release == NULL;
+    if (x->plain)
+        SKED_NEW(x->waiting, v->n);
+    else
+        SKED_NEW(x->state, v->n);
     SKED_NEW(x->members, v->n);
     SKED_NEW(x->free, q->count);
     SKED_NEW0(x->users, q->count);
-    SKED_NEW(x->pending.at, v->n);
+    SKED_NEW(x->pending.at, x->plain ? 0 : v->n);
     SKED_NEW(x->running.at, v->n);
     SKED_NEW(x->idle, x->plan->devices);
-    SKED_TRY(find_classes(x, err));
     SKED_TRY(fill_classes(x, err));
     for (int32_t r = 0; r < q->count; r++)
         x->free[r] = q->capacity[r];
     for (int32_t d = x->plan->devices - 1; d >= 0; d--)
         x->idle[x->n_idle++] = d;
-    for (int32_t i = 0; i < v->n; i++) {
-        if (x->plan->release)
-            x->state[i].arrival = x->plan->release[i];
-        for (int64_t e = v->out.ptr[i]; e < v->out.ptr[i + 1]; e++)
-            x->state[v->out.op[e]].waiting++;
-    }
+    count_predecessors(x);
 cleanup:
     return st;
 }
@@ -213,7 +150,7 @@ cleanup:
 
 static inline void make_ready(engine *x, int32_t i)
 {
-    const int32_t number = x->n_classes > 1 ? x->class_of[i] : 0, position = x->state[i].position;
+    const int32_t number = sked_i_pools_class(x->plan->pools, i), position = x->position[i];
     op_class *const c = &x->classes[number];
     sked_i_set_add(&c->ready, (uint32_t)position);
     if (c->active < 0) {
@@ -265,21 +202,10 @@ static inline op_class *choose(engine *x)
     return chosen;
 }
 
-static inline void begin_op(engine *x, int32_t i, const op_class *c, double now)
+/* Tells the successors when the data of op i, started at t, is there. */
+static inline void send_data(engine *x, int32_t i, double t, double now)
 {
     const sked_i_dag *v = x->plan->view;
-    const sked_i_pools *q = x->plan->pools;
-    const bool holds = c->end > c->demand;
-    const double t = holds ? now : x->state[i].arrival; /* what needs nothing need not wait for events */
-    x->start[i] = t;
-    for (int64_t k = c->demand; k < c->end; k++) {
-        x->free[q->pool[k]] -= q->amount[k];
-        x->users[q->pool[k]]++;
-    }
-    if (x->device != NULL)
-        x->device[i] = holds ? x->idle[--x->n_idle] : x->n_idle > 0 ? x->idle[x->n_idle - 1] : 0;
-    if (holds)
-        sked_i_heap_push(&x->running, t + v->duration[i], i);
     for (int64_t e = v->out.ptr[i]; e < v->out.ptr[i + 1]; e++) {
         const int32_t to = v->out.op[e];
         op_state *const s = &x->state[to];
@@ -294,16 +220,50 @@ static inline void begin_op(engine *x, int32_t i, const op_class *c, double now)
     }
 }
 
+/* Plain lags: op i has ended now. */
+static inline void send_end(engine *x, int32_t i)
+{
+    const sked_i_dag *v = x->plan->view;
+    for (int64_t e = v->out.ptr[i]; e < v->out.ptr[i + 1]; e++)
+        if (--x->waiting[v->out.op[e]] == 0)
+            make_ready(x, v->out.op[e]);
+}
+
+static inline void begin_op(engine *x, int32_t i, const op_class *c, double now)
+{
+    const sked_i_dag *v = x->plan->view;
+    const sked_i_pools *q = x->plan->pools;
+    const bool holds = c->end > c->demand;
+    /* what needs nothing need not wait for events */
+    const double t = holds || x->plain ? now : x->state[i].arrival;
+    x->start[i] = t;
+    for (int64_t k = c->demand; k < c->end; k++) {
+        x->free[q->pool[k]] -= q->amount[k];
+        x->users[q->pool[k]]++;
+    }
+    if (x->device != NULL)
+        x->device[i] = holds ? x->idle[--x->n_idle] : x->n_idle > 0 ? x->idle[x->n_idle - 1] : 0;
+    if (holds || (x->plain && v->duration[i] > 0)) {
+        sked_i_heap_push(&x->running, t + v->duration[i], i);
+        __builtin_prefetch(&v->out.op[v->out.ptr[i]]);
+    } else if (x->plain)
+        send_end(x, i);
+    if (!x->plain)
+        send_data(x, i, t, now);
+}
+
 static inline void end_op(engine *x, int32_t i)
 {
     const sked_i_pools *q = x->plan->pools;
-    const op_class *const c = &x->classes[x->class_of[i]];
+    const op_class *const c = &x->classes[sked_i_pools_class(q, i)];
     for (int64_t k = c->demand; k < c->end; k++) {
         const int32_t r = q->pool[k];
         x->free[r] = --x->users[r] == 0 ? q->capacity[r] : x->free[r] + q->amount[k];
     }
-    if (x->device != NULL)
+    if (x->device != NULL && c->end > c->demand)
         x->idle[x->n_idle++] = x->device[i];
+    if (x->plain)
+        send_end(x, i);
 }
 
 /* Ends and arrivals up to now. */
@@ -319,7 +279,9 @@ static void go(engine *x)
 {
     const sked_i_dag *v = x->plan->view;
     for (int32_t i = 0; i < v->n; i++)
-        if (x->state[i].waiting == 0)
+        if (x->plain && x->waiting[i] == 0)
+            make_ready(x, i);
+        else if (!x->plain && x->state[i].waiting == 0)
             sked_i_heap_push(&x->pending, x->state[i].arrival, i);
     double now = 0;
     for (;;) {

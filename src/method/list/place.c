@@ -58,8 +58,9 @@ static sked_status create_pools(placer *x, sked_error *err)
     int64_t *uses = NULL;
     SKED_NEW0(uses, q->count);
     SKED_NEW0(x->pool, q->count);
-    for (int64_t k = 0; k < q->ptr[x->plan.view->n]; k++)
-        uses[q->pool[k]]++;
+    for (int32_t i = 0; i < x->plan.view->n; i++)
+        for (int64_t k = sked_i_pools_first(q, i); k < sked_i_pools_end(q, i); k++)
+            uses[q->pool[k]]++;
     for (int32_t r = 0; r < q->count; r++)
         SKED_TRY(sked_i_timeline_init(&x->pool[r], uses[r], err));
 cleanup:
@@ -122,12 +123,10 @@ static void reset(placer *x)
     x->late = x->now = 0;
     x->pending.count = 0;
     memset(x->words, 0, (size_t)sked_i_set_words(v->n) * sizeof *x->words);
-    memset(x->waiting, 0, (size_t)v->n * sizeof *x->waiting);
     for (int32_t i = 0; i < v->n; i++) {
         x->by_rank[x->plan.rank[i]] = i;
         x->arrival[i] = x->plan.release ? x->plan.release[i] : 0;
-        for (int64_t e = v->out.ptr[i]; e < v->out.ptr[i + 1]; e++)
-            x->waiting[v->out.op[e]]++;
+        x->waiting[i] = (int32_t)(v->in_ptr[i + 1] - v->in_ptr[i]);
     }
 }
 
@@ -189,14 +188,15 @@ static double first_room(const placer *x, int32_t i, int32_t d, double t, double
 {
     const sked_i_pools *q = x->plan.pools;
     const double length = x->plan.view->duration[i];
-    const int64_t limits = q->ptr[i + 1] - q->ptr[i] + (d >= 0);
+    const int32_t c = sked_i_pools_class(q, i);
+    const int64_t limits = q->class_ptr[c + 1] - q->class_ptr[c] + (d >= 0);
     if (!(length > 0))
         return t;
     for (double before = -1; t != before;) {
         before = t;
         if (d >= 0)
             t = sked_i_line_fit(&x->line[d], t, length, gap);
-        for (int64_t k = q->ptr[i]; k < q->ptr[i + 1]; k++) {
+        for (int64_t k = q->class_ptr[c]; k < q->class_ptr[c + 1]; k++) {
             const int32_t r = q->pool[k];
             t = sked_i_timeline_fit(&x->pool[r], t, length, q->capacity[r] - q->amount[k] + q->slack[r]);
         }
@@ -211,9 +211,10 @@ static bool book(placer *x, int32_t i)
 {
     const sked_i_pools *q = x->plan.pools;
     const double length = x->plan.view->duration[i], begin = x->start[i];
+    const int32_t c = sked_i_pools_class(q, i);
     if (!(length > 0))
         return true;
-    for (int64_t k = q->ptr[i]; k < q->ptr[i + 1]; k++)
+    for (int64_t k = q->class_ptr[c]; k < q->class_ptr[c + 1]; k++)
         sked_i_timeline_use(&x->pool[q->pool[k]], begin, begin + length, q->amount[k]);
     return !x->lines ||
            sked_i_line_take(&x->line[x->device[i]], begin, length, x->shortest, !x->how->insertion);

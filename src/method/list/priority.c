@@ -16,7 +16,7 @@ static void longest_tails(const sked_i_dag *v, double *tail)
         const int32_t i = v->order[k];
         double longest = v->duration[i];
         for (int64_t e = v->out.ptr[i]; e < v->out.ptr[i + 1]; e++) {
-            const double t = v->out.lag[e] + tail[v->out.op[e]];
+            const double t = (v->plain ? v->duration[i] : v->out.lag[e]) + tail[v->out.op[e]];
             longest = t > longest ? t : longest;
         }
         tail[i] = longest;
@@ -99,9 +99,9 @@ static bool by_deadline(const sked_problem *p, const sked_i_dag *v, sked_i_prior
     return kind == SKED_I_CRITICAL_PATH && p->fix_start != NULL && v->order == p->graph->topo;
 }
 
-/* key[i]: larger is better. `tail` holds the longest tails. */
+/* key[i]: larger is better. */
 static sked_status fill_keys(const sked_problem *p, const sked_i_dag *v, sked_i_priority kind,
-                             const double *tail, sked_i_rng *rng, double *key, sked_error *err)
+                             sked_i_rng *rng, double *key, sked_error *err)
 {
     if (kind == SKED_I_MOST_OPS)
         return v->n <= exact_limit ? count_descendants(v, key, err) : estimate_descendants(v, key, err);
@@ -113,9 +113,6 @@ static sked_status fill_keys(const sked_problem *p, const sked_i_dag *v, sked_i_
     }
     for (int32_t i = 0; i < v->n; i++)
         switch (kind) {
-        case SKED_I_CRITICAL_PATH:
-            key[i] = tail[i];
-            break;
         case SKED_I_SHORTEST:
             key[i] = -v->duration[i];
             break;
@@ -125,6 +122,7 @@ static sked_status fill_keys(const sked_problem *p, const sked_i_dag *v, sked_i_
         case SKED_I_MOST_SUCCESSORS:
             key[i] = (double)(v->out.ptr[i + 1] - v->out.ptr[i]);
             break;
+        case SKED_I_CRITICAL_PATH:
         case SKED_I_MOST_OPS:
         case SKED_I_RANDOM:
             key[i] = sked_i_rng_uniform(rng);
@@ -133,7 +131,7 @@ static sked_status fill_keys(const sked_problem *p, const sked_i_dag *v, sked_i_
     return SKED_OK;
 }
 
-/* Sorts ops by -key, then by -second, then in the view's order. */
+/* Sorts ops by -key, then by -second (NULL: not), then in the view's order. */
 static sked_status rank_by(const sked_i_dag *v, const double *key, const double *second, int32_t *rank,
                            sked_error *err)
 {
@@ -156,6 +154,43 @@ cleanup:
     return st;
 }
 
+/*
+ * By length of tail, largest first, then by number of successors, in words that hold both and the place of
+ * the op: 36 bits of the tail with a million ops, exact for integers below 2^36. Half the memory of rank_by.
+ */
+static sked_status rank_by_path(const sked_i_dag *v, const double *tail, int32_t *rank, sked_error *err)
+{
+    enum { few_bits = 8, most = (1 << few_bits) - 1 };
+    sked_status st = SKED_OK;
+    uint64_t *items = NULL, *spare = NULL;
+    double longest = 0;
+    int place_bits = 1;
+    SKED_NEW(items, v->n);
+    SKED_NEW(spare, v->n);
+    while (v->n >> place_bits > 0)
+        place_bits++;
+    for (int32_t i = 0; i < v->n; i++)
+        longest = tail[i] > longest ? tail[i] : longest;
+    const double steps = (double)((UINT64_C(1) << (64 - few_bits - place_bits)) - 1);
+    const bool whole = longest < steps; /* then one step may be 1, which keeps integers apart */
+    const double scale = whole && longest > 1 ? floor(steps / longest) : steps / longest;
+    for (int32_t k = 0; k < v->n; k++) {
+        const int32_t i = v->order[k];
+        const int64_t successors = v->out.ptr[i + 1] - v->out.ptr[i];
+        const uint64_t few = (uint64_t)(most - (successors < most ? successors : most));
+        const double below = (longest - tail[i]) * scale;
+        const uint64_t step = below > 0 ? below < steps ? (uint64_t)below : (uint64_t)steps : 0;
+        items[k] = (step << few_bits | few) << place_bits | (uint64_t)k;
+    }
+    sked_i_sort_words(items, spare, v->n, place_bits);
+    for (int32_t k = 0; k < v->n; k++)
+        rank[v->order[items[k] & ((UINT64_C(1) << place_bits) - 1)]] = k;
+cleanup:
+    free(items);
+    free(spare);
+    return st;
+}
+
 sked_status sked_i_rank_by_key(const sked_i_dag *v, const double *key, int32_t *rank, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -169,21 +204,28 @@ cleanup:
     return st;
 }
 
+static void add_noise(double *key, int32_t n, double noise, sked_i_rng *rng)
+{
+    for (int32_t i = 0; noise > 0 && i < n; i++)
+        key[i] *= 1 + noise * (2 * sked_i_rng_uniform(rng) - 1);
+}
+
 sked_status sked_i_priority_rank(const sked_problem *p, const sked_i_dag *v, sked_i_priority kind,
                                  double noise, sked_i_rng *rng, int32_t *rank, sked_error *err)
 {
     sked_status st = SKED_OK;
     double *tail = NULL, *key = NULL;
     SKED_NEW(tail, v->n);
-    SKED_NEW(key, v->n);
     longest_tails(v, tail);
-    SKED_TRY(fill_keys(p, v, kind, tail, rng, key, err));
-    if (kind == SKED_I_CRITICAL_PATH && !by_deadline(p, v, kind))
-        for (int32_t i = 0; i < v->n; i++)
-            tail[i] = (double)(v->out.ptr[i + 1] - v->out.ptr[i]);
-    for (int32_t i = 0; noise > 0 && i < v->n; i++)
-        key[i] *= 1 + noise * (2 * sked_i_rng_uniform(rng) - 1);
-    SKED_TRY(rank_by(v, key, kind == SKED_I_RANDOM ? NULL : tail, rank, err));
+    if (kind == SKED_I_CRITICAL_PATH && !by_deadline(p, v, kind)) {
+        add_noise(tail, v->n, noise, rng);
+        SKED_TRY(rank_by_path(v, tail, rank, err));
+    } else {
+        SKED_NEW(key, v->n);
+        SKED_TRY(fill_keys(p, v, kind, rng, key, err));
+        add_noise(key, v->n, noise, rng);
+        SKED_TRY(rank_by(v, key, kind == SKED_I_RANDOM ? NULL : tail, rank, err));
+    }
 cleanup:
     free(tail);
     free(key);

@@ -9,7 +9,8 @@ enum { max_time = 1 << 29 };
 /* ------------------------------------------------------------------ time scale */
 
 typedef struct scan {
-    double total; /* no generation scheme ends later */
+    double factor; /* times are looked at multiplied by this */
+    double total;  /* no generation scheme ends later */
     bool whole;
     uint64_t divisor;
 } scan;
@@ -26,16 +27,17 @@ static uint64_t gcd(uint64_t a, uint64_t b)
 
 static void see(scan *s, double v)
 {
-    if (v != floor(v) || fabs(v) >= 0x1p53)
+    const double x = fabs(v) * s->factor, nearest = rint(x), slack = s->factor == 1 ? 0 : 1e-12 * x;
+    if (fabs(x - nearest) > slack || x >= 0x1p53)
         s->whole = false;
     else
-        s->divisor = gcd(s->divisor, (uint64_t)fabs(v));
+        s->divisor = gcd(s->divisor, (uint64_t)nearest);
 }
 
-static scan scan_times(const sked_problem *p)
+static scan scan_times(const sked_problem *p, double factor)
 {
     const sked_graph *g = p->graph;
-    scan s = {0, true, 0};
+    scan s = {factor, 0, true, 0};
     double latest = 0;
     for (int32_t i = 0; i < g->n_ops; i++) {
         double longest = g->duration[i];
@@ -56,23 +58,33 @@ static scan scan_times(const sked_problem *p)
     return s;
 }
 
+/*
+ * Whole times are divided by their common divisor, decimal fractions multiplied first; the core is then the
+ * problem itself. All others are rounded up to a grid of powers of two.
+ */
 static void choose_scale(sked_i_cumulative *c)
 {
-    const scan s = scan_times(c->problem);
-    c->scale = 1;
-    c->exact = s.whole;
-    if (s.whole && s.divisor > 1)
-        c->scale = 1 / (double)s.divisor;
-    if (s.total * c->scale > max_time || !s.whole) {
-        c->exact = false;
-        c->scale = s.total > 0 ? exp2(floor(log2(max_time / s.total))) : 1;
+    double total = 0;
+    for (double factor = 1; factor <= 1e6; factor *= 10) {
+        const scan s = scan_times(c->problem, factor);
+        const double scale = s.divisor > 1 ? factor / (double)s.divisor : factor;
+        total = s.total;
+        if (!s.whole)
+            continue;
+        if (total * scale > max_time)
+            break;
+        c->scale = scale;
+        c->faithful = true;
+        c->exact = factor == 1;
+        return;
     }
+    c->scale = total > 0 ? exp2(floor(log2(max_time / total))) : 1;
 }
 
 /* Rounded up, so that what holds on the grid holds in real time. */
 static int32_t to_core(const sked_i_cumulative *c, double t)
 {
-    const double x = c->exact ? rint(t * c->scale) : ceil(t * c->scale - 1e-6);
+    const double x = c->faithful ? rint(t * c->scale) : ceil(t * c->scale - 1e-6);
     return x > INT32_MAX / 2 ? INT32_MAX / 2 : (int32_t)x;
 }
 

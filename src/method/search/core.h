@@ -44,9 +44,10 @@ typedef struct sked_i_core {
 typedef struct sked_i_cumulative {
     const sked_problem *problem;
     int32_t n;
-    double scale; /* core time = real time * scale */
-    bool exact;   /* core times are the real ones up to the scale */
-    int32_t *op;  /* [n] core number -> op of the graph */
+    double scale;  /* core time = real time * scale */
+    bool faithful; /* nothing was rounded: the core is the problem itself */
+    bool exact;    /* and its times are integers */
+    int32_t *op;   /* [n] core number -> op of the graph */
     sked_i_core forward;
     sked_i_core mirror; /* time reversed; op i of forward is n - 1 - i here */
     int32_t *fixed;     /* [n] core start or -1; NULL: none */

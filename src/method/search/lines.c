@@ -64,13 +64,30 @@ sked_status sked_i_lines_create(const sked_problem *p, sked_i_lines **out, sked_
     pack_links(&l->dag.in, edges, l->in);
     pack_links(&l->dag.out, edges, l->out);
     sked_i_tails(p->graph, l->tail);
-    l->plain = p->fix_start == NULL && l->pools.ptr[l->n] == 0;
+    l->plain = p->fix_start == NULL && l->pools.class_ptr[l->pools.n_classes] == 0;
     measure(l);
     *out = l;
     return SKED_OK;
 cleanup:
     sked_i_lines_destroy(l);
     return st;
+}
+
+uint64_t sked_i_lines_hash(const sked_i_lines *l, const double *start, const int32_t *device, int32_t *label)
+{
+    uint64_t h = 0x243f6a8885a308d3u;
+    int32_t labels = 0;
+    for (int32_t d = 0; d < l->m; d++)
+        label[d] = -1;
+    for (int32_t i = 0; i < l->n; i++) {
+        uint64_t bits;
+        memcpy(&bits, &start[i], sizeof bits);
+        if (label[device[i]] < 0)
+            label[device[i]] = labels++;
+        h = (h ^ bits ^ (uint64_t)label[device[i]]) * 0x9e3779b97f4a7c15u;
+        h ^= h >> 29;
+    }
+    return h;
 }
 
 /* ------------------------------------------------------------------ a solution */
@@ -113,8 +130,7 @@ sked_status sked_i_sequence_create(const sked_i_lines *l, sked_i_sequence **out,
     SKED_NEW(s->trial, n);
     SKED_NEW(s->trial_device, n);
     SKED_NEW(s->sorter, 2 * n);
-    if (!l->plain)
-        SKED_TRY(sked_i_placer_create(&l->dag, &l->pools, l->m, true, &s->placer, err));
+    SKED_TRY(sked_i_placer_create(&l->dag, &l->pools, l->m, true, &s->placer, err));
     *out = s;
     return SKED_OK;
 cleanup:
@@ -200,19 +216,25 @@ static void time_all(sked_i_sequence *s)
     s->cost = s->before[n];
 }
 
+/* Places ops in order of rank on given devices, or where they finish first, into the trial arrays. */
+static bool place_trial(sked_i_sequence *s, const int32_t *rank, const int32_t *device)
+{
+    const sked_i_place how = {.fix_device = device,
+                              .fix_start = s->lines->problem->fix_start,
+                              .by_device = true,
+                              .insertion = true};
+    sked_error err = {0};
+    s->status = sked_i_placer_run(s->placer, rank, NULL, &how, s->trial, s->trial_device, &s->late, &err);
+    return s->status == SKED_OK;
+}
+
 /* Times everything with pools or fixed starts, into the trial arrays. Returns the cost. */
 static double time_trial(sked_i_sequence *s)
 {
     const sked_i_lines *l = s->lines;
-    const sked_i_place how = {
-        .fix_device = s->device, .fix_start = l->problem->fix_start, .by_device = true, .insertion = true};
-    sked_error err = {0};
     double latest = 0;
-    if (sked_i_placer_run(s->placer, s->place, NULL, &how, s->trial, s->trial_device, &s->late, &err) !=
-        SKED_OK) {
-        s->status = err.status;
+    if (!place_trial(s, s->place, s->device))
         return INFINITY;
-    }
     for (int32_t i = 0; i < l->n; i++)
         latest = fmax(latest, s->trial[i] + l->dag.duration[i]);
     return s->late > 0 ? latest + l->span + s->late : latest;
@@ -263,6 +285,17 @@ void sked_i_sequence_load(sked_i_sequence *s, const double *start, const int32_t
         time_all(s);
     else
         take_trial(s, time_trial(s));
+}
+
+void sked_i_sequence_build(sked_i_sequence *s, const double *key)
+{
+    const sked_i_lines *l = s->lines;
+    memcpy(s->list, l->dag.order, (size_t)l->n * sizeof *s->list);
+    sort_list(s, key);
+    if (place_trial(s, s->place, l->problem->fix_device)) {
+        memcpy(s->start, s->trial, (size_t)l->n * sizeof *s->start);
+        sked_i_sequence_load(s, s->start, s->trial_device);
+    }
 }
 
 /* ------------------------------------------------------------------ moves */

@@ -36,6 +36,9 @@ static inline bool sked_i_needs_lines(const sked_problem *p)
     return p->devices > 0 && (sked_i_has_transfers(p) || p->fix_device != NULL);
 }
 
+/* Of starts and devices, the same whatever the devices are called. label: scratch [m]. */
+uint64_t sked_i_lines_hash(const sked_i_lines *l, const double *start, const int32_t *device, int32_t *label);
+
 enum { SKED_I_MOVE_OPS = 6 };
 
 /* Takes the op at place `from` of the list to place `to`, and gives some ops other devices. */
@@ -62,9 +65,9 @@ typedef struct sked_i_sequence {
     int32_t *last_on, *previous;     /* [m], [n] */
     double *trial;                   /* [n] starts of a try; not plain */
     int32_t *trial_device;           /* [n] */
-    sked_i_placer *placer;           /* not plain */
-    sked_status status;              /* first failure */
-    sked_i_keyed *sorter;            /* [2 n] */
+    sked_i_placer *placer;
+    sked_status status;   /* first failure */
+    sked_i_keyed *sorter; /* [2 n] */
 } sked_i_sequence;
 
 SKED_MUST_CHECK sked_status sked_i_sequence_create(const sked_i_lines *l, sked_i_sequence **out,
@@ -72,6 +75,8 @@ SKED_MUST_CHECK sked_status sked_i_sequence_create(const sked_i_lines *l, sked_i
 void sked_i_sequence_destroy(sked_i_sequence *s);
 /* Takes on a schedule: its devices, and the order of its starts (ties by rank). Times it. O(n + edges). */
 void sked_i_sequence_load(sked_i_sequence *s, const double *start, const int32_t *device);
+/* Takes on what placing ops in order of key, each where it finishes first, gives. */
+void sked_i_sequence_build(sked_i_sequence *s, const double *key);
 /*
  * Makes the move if the cost is then at most `limit`, or else leaves all as it was. Returns whether. The list
  * must stay topological: `to` within sked_i_sequence_range. Plain: O(what changes + ops that run

@@ -11,6 +11,7 @@ enum { max_genes = 1 << 24, large = 5000 }; /* ops in all lists; a decode may ta
 
 typedef struct member {
     int32_t cost;
+    int64_t crowd; /* breaks ties: how much of it finishes near its end */
     bool parallel; /* decoder it was made with */
     uint64_t hash; /* of its starts */
     int32_t *list; /* [n] topological */
@@ -40,9 +41,17 @@ void sked_i_population_destroy(sked_i_population *p)
     free(p);
 }
 
+/* Smaller where evaluations are dear, and so that all lists fit into memory. */
+static int64_t size_for(int64_t n)
+{
+    const int64_t fit = max_genes / (n + 1), wanted = 72000 / (n + 1);
+    const int64_t usual = wanted < 60 ? 60 : wanted > 120 ? 120 : wanted;
+    return fit < 8 ? 8 : fit < usual ? fit : usual;
+}
+
 sked_i_population *sked_i_population_create(sked_i_worker *w)
 {
-    const int64_t n = w->problem->n, fit = max_genes / (n + 1), size = fit < 8 ? 8 : fit < 120 ? fit : 120;
+    const int64_t n = w->problem->n, size = size_for(n);
     population *p = sked_i_alloc_zero(1, sizeof *p);
     if (p == NULL)
         return NULL;
@@ -83,26 +92,43 @@ static int32_t decode(population *p, bool parallel)
     return cost;
 }
 
+/* Makespans form plateaus; of two equal ones the one with less to do near its end is closer to a shorter. */
+static int64_t crowd_of(const population *p, int32_t cost)
+{
+    const sked_i_core *core = p->w->forward->core;
+    const int32_t late = cost - cost / 8 - 2;
+    int64_t sum = 0;
+    for (int32_t i = 0; i < p->n; i++) {
+        const int32_t past = p->start[i] + core->duration[i] - late;
+        sum += past > 0 ? past : 0;
+    }
+    return sum;
+}
+
+static bool is_worse(const member *a, const member *b)
+{
+    return a->cost > b->cost || (a->cost == b->cost && a->crowd > b->crowd);
+}
+
 /* Keeps the child in place of the worst unless it is worse or already there. */
 static void insert(population *p, int32_t cost, bool parallel)
 {
     const uint64_t hash = sked_i_hash(p->start, p->n);
+    member child = {.cost = cost, .crowd = crowd_of(p, cost), .parallel = parallel, .hash = hash};
     int32_t worst = 0;
     for (int32_t k = 0; k < p->size; k++) {
         if (p->member[k].cost == cost && p->member[k].hash == hash)
             return;
-        if (p->member[k].cost > p->member[worst].cost)
+        if (is_worse(&p->member[k], &p->member[worst]))
             worst = k;
     }
     if (p->size < p->capacity)
         worst = p->size++;
-    else if (cost > p->member[worst].cost)
+    else if (is_worse(&child, &p->member[worst]))
         return;
-    member *m = &p->member[worst];
-    m->cost = cost;
-    m->parallel = parallel;
-    m->hash = hash;
-    sked_i_sgs_sort(p->w->forward, p->start, p->w->forward->core->orderly, m->list);
+    child.list = p->member[worst].list;
+    p->member[worst] = child;
+    sked_i_sgs_sort(p->w->forward, p->start, p->w->forward->core->orderly, child.list);
 }
 
 /* Latest start by longest path, blurred by up to `noise`. */
@@ -186,7 +212,7 @@ static int32_t pick(population *p)
 {
     const int32_t a = (int32_t)sked_i_rng_below(&p->w->rng, (uint64_t)p->size);
     const int32_t b = (int32_t)sked_i_rng_below(&p->w->rng, (uint64_t)p->size);
-    return p->member[a].cost <= p->member[b].cost ? a : b;
+    return is_worse(&p->member[a], &p->member[b]) ? b : a;
 }
 
 static bool flip(sked_i_rng *r, double chance)
@@ -268,8 +294,10 @@ bool sked_i_population_draw(sked_i_population *p, int32_t cost, int32_t *start)
     const int32_t first = (int32_t)sked_i_rng_below(&p->w->rng, (uint64_t)p->size);
     for (int32_t k = 0; k < p->size; k++) {
         const member *m = &p->member[(first + k) % p->size];
-        if (m->cost == cost)
-            return sked_i_sgs_serial(p->w->forward, m->list, INT32_MAX, start) <= cost;
+        if (m->cost != cost)
+            continue;
+        p->w->evaluations++;
+        return sked_i_sgs_serial(p->w->forward, m->list, INT32_MAX, start) <= cost;
     }
     return false;
 }

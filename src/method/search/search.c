@@ -111,8 +111,8 @@ bool sked_i_worker_over(sked_i_worker *w)
     if (w->limit.stop != NULL && *w->limit.stop)
         return true;
     const double now = sked_clock();
-    if (w->leads && now >= w->next_publish)
-        publish(w, now);
+    if (w->leads && w->elite.capacity == 0 && now >= w->next_publish)
+        publish(w, now); /* where candidates are wanted, what is kept must not depend on when it is offered */
     return now >= w->limit.deadline;
 }
 
@@ -135,7 +135,7 @@ static int32_t goal_of(const sked_i_run *run, const sked_i_cumulative *c)
 {
     if (run->max_kept > 1)
         return -1; /* the search goes on for more candidates */
-    const double goal = run->bound * c->scale + (c->exact ? 0.001 : 1);
+    const double goal = run->bound * c->scale + (c->faithful ? 0.001 : 1);
     const int32_t bound = goal < INT32_MAX / 2 ? (int32_t)goal : INT32_MAX / 2;
     return c->forward.longest > bound ? c->forward.longest : bound;
 }
@@ -203,7 +203,7 @@ static sked_status merge(sked_i_run *run, const sked_i_cumulative *c, sked_i_wor
     for (int k = 0; k < count; k++) {
         sked_i_worker *w = &workers[k];
         run->evaluations += w->evaluations;
-        run->exhausted = run->exhausted || (w->proved && c->exact);
+        run->exhausted = run->exhausted || (w->proved && c->faithful);
         least = w->least_cost < least ? w->least_cost : least;
         if (w->status != SKED_OK)
             return sked_i_fail(err, w->status, "%s", w->error.message);

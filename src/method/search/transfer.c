@@ -1,721 +1,488 @@
-/* See transfer.h. */
+/*
+ * Annealing on lists and devices. The acceptance threshold is drawn before a move is timed, so that most
+ * moves end as soon as some op shows that they exceed it.
+ */
 #include "method/search/transfer.h"
 
 #include "base/thread.h"
 
-#include <math.h>
 #include <stdatomic.h>
 #include <string.h>
 
-/* ------------------------------------------------------------------ the problem in rows */
+/* Coolings in turn: from the best, from the best, from a new schedule. */
+static const double heats[] = {0.2, 0.05, 0.3};
+enum { n_heats = sizeof heats / sizeof *heats };
+enum { n_shares = 3, max_starts = n_shares + 2 };
 
-typedef struct link {
-    int32_t op;
-    double lag, transfer;
-} link;
-
-typedef struct need {
-    int32_t pool;
-    double amount;
-} need;
-
-typedef struct model {
-    const sked_problem *problem;
-    int32_t n, devices, pools;
-    double *duration, *tail; /* [n]; tail: from start to the end of everything, without transfers */
-    int64_t *pred_ptr, *succ_ptr, *need_ptr;
-    link *pred, *succ;
-    need *needs;
-    double *capacity; /* [pools] with half of the judge's slack */
-    const int32_t *fix_device;
-    const double *fix_start;
-    double grain;    /* mean duration and transfer */
-    double lateness; /* cost of being late at all: above every makespan */
-} model;
-
-static void close_model(model *m)
-{
-    void *const owned[] = {m->duration, m->tail, m->pred_ptr, m->succ_ptr, m->need_ptr,
-                           m->pred,     m->succ, m->needs,    m->capacity};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free(owned[i]);
-}
-
-static void copy_links(model *m)
-{
-    const sked_graph *g = m->problem->graph;
-    const bool costly = sked_i_has_transfers(m->problem);
-    int64_t in = 0, out = 0;
-    for (int32_t i = 0; i < m->n; i++) {
-        m->pred_ptr[i] = in;
-        m->succ_ptr[i] = out;
-        for (int64_t q = g->pred_ptr[i]; q < g->pred_ptr[i + 1]; q++) {
-            const int64_t e = g->pred_edge[q];
-            if (g->edge_distance[e] == 0)
-                m->pred[in++] =
-                    (link){g->pred_op[q], g->edge_lag[e], costly ? sked_i_transfer(m->problem, e) : 0};
-        }
-        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
-            if (g->edge_distance[e] == 0)
-                m->succ[out++] =
-                    (link){g->edge_to[e], g->edge_lag[e], costly ? sked_i_transfer(m->problem, e) : 0};
-    }
-    m->pred_ptr[m->n] = in;
-    m->succ_ptr[m->n] = out;
-}
-
-/* Only pools that can run short. */
-static sked_status copy_needs(model *m, sked_error *err)
-{
-    sked_status st = SKED_OK;
-    const sked_graph *g = m->problem->graph;
-    int32_t *pool = NULL;
-    SKED_NEW(pool, g->n_resources);
-    SKED_NEW(m->capacity, g->n_resources);
-    for (int32_t r = 0; r < g->n_resources; r++) {
-        const double capacity = sked_i_capacity(m->problem, r);
-        pool[r] = isinf(capacity) ? -1 : m->pools;
-        if (pool[r] >= 0)
-            m->capacity[m->pools++] = capacity + (g->integral ? 0 : 0.5e-9 * fmax(1, capacity));
-    }
-    int64_t count = 0;
-    for (int32_t i = 0; i < m->n; i++) {
-        m->need_ptr[i] = count;
-        for (int64_t k = g->demand_ptr[i]; k < g->demand_ptr[i + 1] && g->duration[i] > 0; k++)
-            if (pool[g->demand_resource[k]] >= 0)
-                m->needs[count++] = (need){pool[g->demand_resource[k]], g->demand_amount[k]};
-    }
-    m->need_ptr[m->n] = count;
-cleanup:
-    free(pool);
-    return st;
-}
-
-static sked_status open_model(model *m, const sked_problem *p, sked_error *err)
-{
-    sked_status st = SKED_OK;
-    const sked_graph *g = p->graph;
-    const int64_t n = g->n_ops;
-    *m = (model){.problem = p, .n = g->n_ops, .devices = p->devices > 0 ? p->devices : 1};
-    m->fix_device = p->fix_device;
-    m->fix_start = p->fix_start;
-    SKED_NEW(m->duration, n);
-    SKED_NEW(m->tail, n);
-    SKED_NEW(m->pred_ptr, n + 1);
-    SKED_NEW(m->succ_ptr, n + 1);
-    SKED_NEW(m->need_ptr, n + 1);
-    SKED_NEW(m->pred, g->n_edges);
-    SKED_NEW(m->succ, g->n_edges);
-    SKED_NEW(m->needs, g->demand_ptr[n]);
-    memcpy(m->duration, g->duration, (size_t)n * sizeof *m->duration);
-    copy_links(m);
-    SKED_TRY(copy_needs(m, err));
-    sked_i_tails(g, m->tail);
-    m->lateness = 1;
-    for (int64_t k = 0; k < m->pred_ptr[n]; k++)
-        m->lateness += fmax(0, m->pred[k].lag) + m->pred[k].transfer;
-    for (int32_t i = 0; i < n; i++) {
-        m->lateness += m->duration[i];
-        if (m->fix_start != NULL && !isnan(m->fix_start[i]))
-            m->lateness += m->fix_start[i];
-        m->grain += m->duration[i] / (double)n;
-    }
-    for (int64_t k = 0; k < m->pred_ptr[n]; k++)
-        m->grain += m->pred[k].transfer / (double)m->pred_ptr[n];
-cleanup:
-    return st;
-}
-
-/* ------------------------------------------------------------------ pools over time */
-
-/* Free amounts from change[k] to change[k + 1], rows of `pools`. Times are real, so entries are as well. */
-typedef struct table {
-    double *change, *free_at;
+/* Schedules to begin with: order by key, and devices. */
+typedef struct starts {
     int32_t count;
-} table;
+    double *key[max_starts];     /* [n] */
+    int32_t *device[max_starts]; /* [n] */
+} starts;
 
-static void clear_table(const model *m, table *t)
-{
-    t->change[0] = 0;
-    t->change[1] = INFINITY;
-    memcpy(t->free_at, m->capacity, (size_t)m->pools * sizeof *t->free_at);
-    t->count = 1;
-}
+/* Good schedules met on the way, for --candidates. */
+typedef struct elite {
+    int32_t count, capacity;
+    double *cost;
+    uint64_t *hash;
+    double **start;
+    int32_t **device;
+} elite;
 
-static bool has_room(const model *m, const table *t, int32_t entry, int32_t op)
-{
-    const double *row = t->free_at + (int64_t)entry * m->pools;
-    for (int64_t k = m->need_ptr[op]; k < m->need_ptr[op + 1]; k++)
-        if (m->needs[k].amount > row[m->needs[k].pool])
-            return false;
-    return true;
-}
-
-/* Earliest start from `time` on at which the pools have room; *entry holds it. */
-static double find_room(const model *m, const table *t, int32_t op, double time, int32_t *entry)
-{
-    int32_t low = 0, high = t->count - 1;
-    while (low < high) {
-        const int32_t middle = (low + high + 1) / 2;
-        if (t->change[middle] <= time)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    int32_t first = low;
-    for (int32_t k = first; k < t->count && t->change[k] < time + m->duration[op]; k++)
-        if (!has_room(m, t, k, op)) {
-            first = k + 1;
-            time = t->change[first];
-        }
-    *entry = first;
-    return time;
-}
-
-static void split_table(const model *m, table *t, int32_t entry, double time)
-{
-    const size_t after = (size_t)(t->count - entry);
-    const int64_t p = m->pools;
-    memmove(t->change + entry + 2, t->change + entry + 1, after * sizeof *t->change);
-    memmove(t->free_at + (entry + 1) * p, t->free_at + entry * p, after * (size_t)p * sizeof *t->free_at);
-    t->change[entry + 1] = time;
-    t->count++;
-}
-
-static void hold(const model *m, table *t, int32_t op, double time, int32_t entry)
-{
-    const double end = time + m->duration[op];
-    if (t->change[entry] < time)
-        split_table(m, t, entry++, time);
-    for (int32_t k = entry; t->change[k] < end; k++) {
-        if (t->change[k + 1] > end)
-            split_table(m, t, k, end);
-        for (int64_t q = m->need_ptr[op]; q < m->need_ptr[op + 1]; q++)
-            t->free_at[(int64_t)k * m->pools + m->needs[q].pool] -= m->needs[q].amount;
-    }
-}
-
-/* ------------------------------------------------------------------ walkers */
-
-typedef struct plan {
-    int32_t *list, *device; /* [n] */
-    double cost;
-} plan;
-
-typedef struct walker {
-    const model *m;
+typedef struct worker {
     sked_i_run *run;
+    const sked_i_lines *lines;
+    const starts *starts;
+    sked_i_limit limit; /* a little earlier than the run's: the last offer takes time too */
+    sked_i_sequence *seq;
     sked_i_rng rng;
-    bool leads;
-    atomic_int *halt;
     int64_t evaluations, max_evaluations;
-    plan now, next, best;
-    double *start;     /* [n] of the last simulation */
-    int32_t *cause;    /* [n] op that decided the start, -1 */
-    double *available; /* [devices] */
-    int32_t *latest;   /* [devices] last op, -1 */
-    int32_t *position; /* [n] in now.list */
-    int32_t *critical; /* [n] */
-    int32_t n_critical;
-    table pools;
-    double shortest; /* cost of the best valid plan published */
-    sked_schedule **elite;
-    double *elite_cost;
-    int32_t n_elite, max_elite;
+    double goal;      /* costs at or below this are optimal */
+    atomic_int *halt; /* NULL: never */
+    double best, least_cost;
+    double *best_start;
+    int32_t *best_device;
+    double *key;                 /* [n] scratch */
+    int32_t *label;              /* [devices] scratch */
+    int32_t *chain, chain_count; /* critical ops of the sequence as it was a while ago */
+    int64_t chain_age, accepted;
+    elite elite;
+    bool leads;
+    double published, next_publish;
     sked_status status;
     sked_error error;
-} walker;
+} worker;
 
-static void close_walker(walker *w)
+/* ------------------------------------------------------------------ what was seen */
+
+static void fail_worker(worker *w, sked_status status)
 {
-    for (int32_t k = 0; k < w->n_elite; k++)
-        sked_schedule_destroy(w->elite[k]);
-    void *const owned[] = {w->now.list,     w->now.device,    w->next.list, w->next.device,
-                           w->best.list,    w->best.device,   w->start,     w->cause,
-                           w->available,    w->latest,        w->position,  w->critical,
-                           w->pools.change, w->pools.free_at, w->elite,     w->elite_cost};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free(owned[i]);
+    if (w->status == SKED_OK)
+        w->status = status;
 }
 
-static sked_status open_walker(walker *w, sked_i_run *run, const model *m, int index, sked_error *err)
+static void keep_elite(worker *w)
 {
-    sked_status st = SKED_OK;
-    const int64_t n = m->n, iterations = run->options->iterations, threads = run->options->threads;
-    *w = (walker){.m = m, .run = run, .leads = index == 0, .max_evaluations = INT64_MAX};
-    w->now.cost = w->next.cost = w->best.cost = w->shortest = INFINITY;
-    if (iterations > 0)
-        w->max_evaluations = iterations / threads + (index < iterations % threads);
-    sked_i_rng_seed(&w->rng, run->options->seed, (uint64_t)index);
-    plan *const plans[] = {&w->now, &w->next, &w->best};
-    for (int k = 0; k < 3; k++) {
-        SKED_NEW(plans[k]->list, n);
-        SKED_NEW(plans[k]->device, n);
+    elite *e = &w->elite;
+    const sked_i_sequence *s = w->seq;
+    const int32_t n = w->lines->n;
+    int32_t worst = 0;
+    for (int32_t k = 1; k < e->count; k++)
+        worst = e->cost[k] > e->cost[worst] ? k : worst;
+    if (e->count == e->capacity && s->cost >= e->cost[worst])
+        return;
+    const uint64_t hash = sked_i_lines_hash(w->lines, s->start, s->device, w->label);
+    for (int32_t k = 0; k < e->count; k++)
+        if (e->hash[k] == hash && e->cost[k] == s->cost)
+            return;
+    if (e->count < e->capacity) {
+        worst = e->count;
+        e->start[worst] = sked_i_alloc(n, sizeof **e->start);
+        e->device[worst] = sked_i_alloc(n, sizeof **e->device);
+        e->count++;
+        if (e->start[worst] == NULL || e->device[worst] == NULL) {
+            fail_worker(w, sked_i_no_memory(&w->error));
+            return;
+        }
     }
-    SKED_NEW(w->start, n);
-    SKED_NEW(w->cause, n);
-    SKED_NEW(w->available, m->devices);
-    SKED_NEW(w->latest, m->devices);
-    SKED_NEW(w->position, n);
-    SKED_NEW(w->critical, n);
-    SKED_NEW(w->pools.change, 2 * n + 3);
-    SKED_NEW(w->pools.free_at, (2 * n + 3) * m->pools);
-    if (run->max_kept > 1) {
-        SKED_NEW(w->elite, run->max_kept);
-        SKED_NEW(w->elite_cost, run->max_kept);
-        w->max_elite = run->max_kept;
-    }
-cleanup:
-    return st;
+    e->cost[worst] = s->cost;
+    e->hash[worst] = hash;
+    memcpy(e->start[worst], s->start, (size_t)n * sizeof *s->start);
+    memcpy(e->device[worst], s->device, (size_t)n * sizeof *s->device);
 }
 
-static bool over(const walker *w)
+/* Takes note of the sequence as it is. */
+static void see(worker *w)
 {
-    if (w->evaluations >= w->max_evaluations || w->status != SKED_OK)
+    const sked_i_sequence *s = w->seq;
+    const int32_t n = w->lines->n;
+    w->least_cost = s->cost < w->least_cost ? s->cost : w->least_cost;
+    if (s->late > 0 || (w->best == INFINITY && !sked_i_within_horizon(w->lines->problem, s->start)) ||
+        (s->cost > w->lines->problem->horizon && w->best < INFINITY))
+        return;
+    if (w->elite.capacity > 0)
+        keep_elite(w);
+    if (s->cost >= w->best)
+        return;
+    w->best = s->cost;
+    memcpy(w->best_start, s->start, (size_t)n * sizeof *s->start);
+    memcpy(w->best_device, s->device, (size_t)n * sizeof *s->device);
+    if (w->best <= w->goal && w->halt != NULL)
+        atomic_store_explicit(w->halt, 1, memory_order_relaxed);
+}
+
+static sked_status offer(const worker *w, double *start, int32_t *device, sked_error *err)
+{
+    const sked_schedule s = {.ops = w->lines->n, .devices = w->lines->m, .start = start, .device = device};
+    return sked_i_run_offer(w->run, &s, err);
+}
+
+/* Offers the best if it is news. What it cost is set aside for the offer at the end. */
+static void publish(worker *w, double now)
+{
+    if (w->best >= w->published || w->status != SKED_OK)
+        return;
+    fail_worker(w, offer(w, w->best_start, w->best_device, &w->error));
+    w->published = w->best;
+    sked_i_run_progress(w->run, "search");
+    const double cost = sked_clock() - now;
+    w->next_publish = now + 0.05 + 20 * cost;
+    w->limit.deadline = w->run->limit.deadline - 1.5 * cost;
+}
+
+static bool over(worker *w)
+{
+    if (w->evaluations >= w->max_evaluations || w->best <= w->goal || w->status != SKED_OK)
         return true;
     if (w->halt != NULL && atomic_load_explicit(w->halt, memory_order_relaxed))
         return true;
-    return sked_i_limit_reached(&w->run->limit);
-}
-
-/* ------------------------------------------------------------------ simulation */
-
-/* When everything op i reads has arrived on device d; *cause: what came last. */
-static inline double arrival(const walker *w, const int32_t *device, int32_t i, int32_t d, int32_t *cause)
-{
-    const model *m = w->m;
-    double t = 0;
-    *cause = -1;
-    for (int64_t k = m->pred_ptr[i]; k < m->pred_ptr[i + 1]; k++) {
-        const link *l = &m->pred[k];
-        const double at = w->start[l->op] + l->lag + (device[l->op] != d ? l->transfer : 0);
-        if (at > t) {
-            t = at;
-            *cause = l->op;
-        }
-    }
-    return t;
-}
-
-static inline double earliest_on(const walker *w, const int32_t *device, int32_t i, int32_t d, int32_t *cause)
-{
-    double t = arrival(w, device, i, d, cause);
-    if (w->m->duration[i] > 0 && w->available[d] > t) {
-        t = w->available[d];
-        *cause = w->latest[d];
-    }
-    return t;
-}
-
-/* The device on which op i starts first; ties go to the lowest number. */
-static int32_t choose_device(const walker *w, const int32_t *device, int32_t i)
-{
-    int32_t best = 0, cause;
-    double first = INFINITY;
-    for (int32_t d = 0; d < w->m->devices; d++) {
-        const double t = earliest_on(w, device, i, d, &cause);
-        if (t < first) {
-            first = t;
-            best = d;
-        }
-    }
-    return best;
-}
-
-/* Fixed ops take their share of the pools before the others. */
-static void hold_fixed(walker *w)
-{
-    const model *m = w->m;
-    if (m->pools == 0)
-        return;
-    clear_table(m, &w->pools);
-    for (int32_t i = 0; m->fix_start != NULL && i < m->n; i++) {
-        int32_t entry;
-        if (!isnan(m->fix_start[i]) && m->need_ptr[i] < m->need_ptr[i + 1] &&
-            find_room(m, &w->pools, i, m->fix_start[i], &entry) == m->fix_start[i])
-            hold(m, &w->pools, i, m->fix_start[i], entry);
-    }
-}
-
-/* Start of op i on device d; what a fixed start is missed by is added to *late. */
-static double place(walker *w, const int32_t *device, int32_t i, int32_t d, double *late)
-{
-    const model *m = w->m;
-    double t = earliest_on(w, device, i, d, &w->cause[i]);
-    if (m->fix_start != NULL && !isnan(m->fix_start[i])) {
-        *late += fmax(0, t - m->fix_start[i]);
-        return fmax(t, m->fix_start[i]);
-    }
-    if (m->need_ptr[i] < m->need_ptr[i + 1]) {
-        int32_t entry;
-        t = find_room(m, &w->pools, i, t, &entry);
-        hold(m, &w->pools, i, t, entry);
-    }
-    return t;
-}
-
-/*
- * Simulates the plan's list in order (choose: picks devices on the way). Returns its cost; INFINITY once it
- * is sure to exceed cutoff.
- */
-static double simulate(walker *w, plan *p, bool choose, double cutoff)
-{
-    const model *m = w->m;
-    double makespan = 0, late = 0;
-    w->evaluations++;
-    for (int32_t d = 0; d < m->devices; d++) {
-        w->available[d] = 0;
-        w->latest[d] = -1;
-    }
-    hold_fixed(w);
-    for (int32_t k = 0; k < m->n; k++) {
-        const int32_t i = p->list[k];
-        if (choose && !(m->fix_device != NULL && m->fix_device[i] >= 0))
-            p->device[i] = choose_device(w, p->device, i);
-        const int32_t d = p->device[i];
-        const double t = place(w, p->device, i, d, &late);
-        w->start[i] = t;
-        if (t + m->tail[i] > cutoff)
-            return INFINITY;
-        const double finish = t + m->duration[i];
-        if (m->duration[i] > 0) {
-            w->available[d] = finish;
-            w->latest[d] = i;
-        }
-        makespan = finish > makespan ? finish : makespan;
-    }
-    if (late > 1e-9 * makespan)
-        return m->lateness + late;
-    return makespan;
-}
-
-/* ------------------------------------------------------------------ keeping */
-
-static void copy_plan(const walker *w, plan *to, const plan *from)
-{
-    const size_t bytes = (size_t)w->m->n * sizeof *to->list;
-    memcpy(to->list, from->list, bytes);
-    memcpy(to->device, from->device, bytes);
-    to->cost = from->cost;
-}
-
-static sked_status to_schedule(const walker *w, const plan *p, sked_schedule **out, sked_error *err)
-{
-    const model *m = w->m;
-    const sked_status st = sked_schedule_create(m->n, m->problem->devices, out, err);
-    if (st != SKED_OK)
-        return st;
-    memcpy((*out)->start, w->start, (size_t)m->n * sizeof *w->start);
-    if ((*out)->device != NULL)
-        memcpy((*out)->device, p->device, (size_t)m->n * sizeof *p->device);
-    for (int32_t i = 0; m->fix_start != NULL && i < m->n; i++)
-        if (!isnan(m->fix_start[i]))
-            (*out)->start[i] = m->fix_start[i];
-    return SKED_OK;
-}
-
-/* Keeps the schedule just simulated among the elite when it beats the worst there. */
-static void keep_elite(walker *w, const plan *p)
-{
-    int32_t worst = 0;
-    for (int32_t k = 1; k < w->n_elite; k++)
-        worst = w->elite_cost[k] > w->elite_cost[worst] ? k : worst;
-    if (w->n_elite == w->max_elite && p->cost >= w->elite_cost[worst])
-        return;
-    for (int32_t k = 0; k < w->n_elite; k++)
-        if (w->elite_cost[k] == p->cost &&
-            memcmp(w->elite[k]->start, w->start, (size_t)w->m->n * sizeof *w->start) == 0)
-            return;
-    sked_schedule *s = NULL;
-    if ((w->status = to_schedule(w, p, &s, &w->error)) != SKED_OK)
-        return;
-    if (w->n_elite < w->max_elite)
-        worst = w->n_elite++;
-    else
-        sked_schedule_destroy(w->elite[worst]);
-    w->elite[worst] = s;
-    w->elite_cost[worst] = p->cost;
-}
-
-/* Takes note of a plan that has just been simulated to the end. */
-static void see(walker *w, const plan *p)
-{
-    const double horizon = w->m->problem->horizon;
-    const bool valid = p->cost < w->m->lateness && p->cost <= horizon * (1 + 1e-12);
-    if (valid && w->max_elite > 0)
-        keep_elite(w, p);
-    if (p->cost >= w->best.cost)
-        return;
-    copy_plan(w, &w->best, p);
-    if (!valid || !w->leads)
-        return;
-    sked_schedule *s = NULL;
-    w->status = to_schedule(w, p, &s, &w->error);
-    if (w->status == SKED_OK)
-        w->status = sked_i_run_offer(w->run, s, &w->error);
-    sked_schedule_destroy(s);
-    w->shortest = p->cost;
-    sked_i_run_progress(w->run, "search");
-    if (w->halt != NULL && sked_i_run_over(w->run))
-        atomic_store_explicit(w->halt, 1, memory_order_relaxed);
+    if (w->limit.stop != NULL && *w->limit.stop)
+        return true;
+    if (w->evaluations % 16 != 0 && w->lines->n < 2000)
+        return false;
+    const double now = sked_clock();
+    if (w->leads && now >= w->next_publish)
+        publish(w, now);
+    return now >= w->limit.deadline;
 }
 
 /* ------------------------------------------------------------------ moves */
 
-static void index_list(walker *w)
+static int32_t below(worker *w, int32_t n)
 {
-    for (int32_t k = 0; k < w->m->n; k++)
-        w->position[w->now.list[k]] = k;
+    return (int32_t)sked_i_rng_below(&w->rng, (uint64_t)n);
 }
 
-/* Ops that decide the makespan of the last simulation, last first. */
-static void trace_critical(walker *w)
+static bool pinned(const worker *w, int32_t i)
 {
-    const model *m = w->m;
-    int32_t at = -1;
-    w->n_critical = 0;
-    for (int32_t i = 0; i < m->n; i++)
-        if (at < 0 || w->start[i] + m->duration[i] > w->start[at] + m->duration[at])
-            at = i;
-    for (; at >= 0 && w->n_critical < m->n; at = w->cause[at])
-        w->critical[w->n_critical++] = at;
+    const int32_t *fix = w->lines->problem->fix_device;
+    return fix != NULL && fix[i] >= 0;
 }
 
-/* Moves list[from] to another place its neighbours in the graph allow; w->position belongs to now.list. */
-static void shift(walker *w, int32_t from, bool earlier)
+static int32_t pick_op(worker *w)
 {
-    const model *m = w->m;
-    int32_t *list = w->next.list;
-    const int32_t i = list[from];
-    int32_t low = 0, high = m->n - 1;
-    for (int64_t k = m->pred_ptr[i]; k < m->pred_ptr[i + 1]; k++)
-        low = w->position[m->pred[k].op] >= low ? w->position[m->pred[k].op] + 1 : low;
-    for (int64_t k = m->succ_ptr[i]; k < m->succ_ptr[i + 1]; k++)
-        high = w->position[m->succ[k].op] <= high ? w->position[m->succ[k].op] - 1 : high;
-    if (earlier)
-        high = from;
-    const int32_t to = low + (int32_t)sked_i_rng_below(&w->rng, (uint64_t)(high - low) + 1);
-    if (to < from)
-        memmove(list + to + 1, list + to, (size_t)(from - to) * sizeof *list);
-    else
-        memmove(list + from, list + from + 1, (size_t)(to - from) * sizeof *list);
-    list[to] = i;
+    if (w->chain_count == 0 || (w->accepted > 0 && w->chain_age > 16 + w->lines->n / 8)) {
+        w->chain_count = sked_i_sequence_critical(w->seq, &w->rng, w->chain);
+        w->chain_age = w->accepted = 0;
+    }
+    w->chain_age++;
+    return below(w, 10) < 6 ? w->chain[below(w, w->chain_count)] : below(w, w->lines->n);
 }
 
-/* Another device: one that a neighbour in the graph runs on, or any. */
-static void reassign(walker *w, int32_t i)
+/* A device for op i: that of a neighbour in the graph, or any. */
+static int32_t pick_device(worker *w, int32_t i)
 {
-    const model *m = w->m;
-    sked_i_rng *r = &w->rng;
-    if (m->devices < 2 || (m->fix_device != NULL && m->fix_device[i] >= 0))
+    const sked_i_lines *l = w->lines;
+    const int64_t *in = l->dag.in.ptr + i, *out = l->dag.out.ptr + i;
+    const int64_t before = in[1] - in[0], degree = before + out[1] - out[0];
+    if (degree > 0 && below(w, 2) == 0) {
+        const int64_t k = (int64_t)sked_i_rng_below(&w->rng, (uint64_t)degree);
+        return w->seq->device[k < before ? l->in[in[0] + k].op : l->out[out[0] + k - before].op];
+    }
+    return below(w, l->m);
+}
+
+/* Moves the place past one to a few ops of device d, either way. */
+static void pick_place(worker *w, sked_i_move *move, int32_t d, int32_t least)
+{
+    const sked_i_sequence *s = w->seq;
+    int32_t low, high, passed = least + (below(w, 2) ? 0 : below(w, 4)), at = move->from;
+    const int32_t step = below(w, 2) ? 1 : -1;
+    sked_i_sequence_range(s, move->from, &low, &high);
+    for (int32_t k = move->from + step; passed > 0 && k >= low && k <= high; k += step)
+        if (s->device[s->list[k]] == d) {
+            at = k;
+            passed--;
+        }
+    move->to = at;
+}
+
+/* Brings op i and some of its neighbours in the graph onto device d. */
+static void gather_neighbours(worker *w, sked_i_move *move, int32_t i, int32_t d)
+{
+    const sked_i_lines *l = w->lines;
+    for (int32_t tries = 1 + below(w, SKED_I_MOVE_OPS - 1); tries > 0; tries--) {
+        const int64_t *in = l->dag.in.ptr + i, *out = l->dag.out.ptr + i;
+        const int64_t before = in[1] - in[0], degree = before + out[1] - out[0];
+        if (degree == 0)
+            return;
+        const int64_t k = (int64_t)sked_i_rng_below(&w->rng, (uint64_t)degree);
+        const int32_t j = k < before ? l->in[in[0] + k].op : l->out[out[0] + k - before].op;
+        bool taken = pinned(w, j) || w->seq->device[j] == d;
+        for (int32_t q = 0; q < move->count; q++)
+            taken = taken || move->op[q] == j;
+        if (!taken) {
+            move->op[move->count] = j;
+            move->device[move->count++] = d;
+        }
+        if (below(w, 2))
+            i = j;
+    }
+}
+
+/* Exchanges the devices of the op and another that stands near it in the list. */
+static void swap_devices(worker *w, sked_i_move *move, int32_t i)
+{
+    const sked_i_sequence *s = w->seq;
+    const int32_t reach = 2 * w->lines->m, at = s->place[i] - reach + below(w, 2 * reach + 1);
+    if (at < 0 || at >= w->lines->n)
         return;
-    const int64_t ins = m->pred_ptr[i + 1] - m->pred_ptr[i], outs = m->succ_ptr[i + 1] - m->succ_ptr[i];
-    if (ins + outs > 0 && sked_i_rng_below(r, 2) == 0) {
-        const int64_t k = (int64_t)sked_i_rng_below(r, (uint64_t)(ins + outs));
-        const int32_t other = k < ins ? m->pred[m->pred_ptr[i] + k].op : m->succ[m->succ_ptr[i] + k - ins].op;
-        w->next.device[i] = w->now.device[other];
+    const int32_t j = s->list[at];
+    if (s->device[i] == s->device[j] || pinned(w, i) || pinned(w, j))
+        return;
+    move->count = 2;
+    move->op[0] = i;
+    move->op[1] = j;
+    move->device[0] = s->device[j];
+    move->device[1] = s->device[i];
+}
+
+/* Puts a move together; false where it would change nothing. */
+static bool pick_move(worker *w, sked_i_move *move)
+{
+    const int32_t i = pick_op(w), own = w->seq->device[i], kind = below(w, 100);
+    *move = (sked_i_move){.from = w->seq->place[i], .to = w->seq->place[i]};
+    if (kind < 35 || w->lines->m == 1 || pinned(w, i)) {
+        pick_place(w, move, own, 1);
+    } else if (kind < 85) {
+        const int32_t d = pick_device(w, i);
+        pick_place(w, move, d, 0);
+        if (d != own) {
+            move->count = 1;
+            move->op[0] = i;
+            move->device[0] = d;
+            if (kind >= 75)
+                gather_neighbours(w, move, i, d);
+        }
     } else {
-        w->next.device[i] = (int32_t)sked_i_rng_below(r, (uint64_t)m->devices);
+        swap_devices(w, move, i);
     }
+    return move->from != move->to || move->count > 0;
 }
 
-static void make_move(walker *w)
+/* ------------------------------------------------------------------ annealing */
+
+static void load_start(worker *w, int32_t k)
 {
-    sked_i_rng *r = &w->rng;
-    const bool critical = w->n_critical > 0 && sked_i_rng_below(r, 2) == 0;
-    const int32_t i = critical ? w->critical[sked_i_rng_below(r, (uint64_t)w->n_critical)]
-                               : (int32_t)sked_i_rng_below(r, (uint64_t)w->m->n);
-    const uint64_t kind = sked_i_rng_below(r, 3);
-    if (kind != 0)
-        reassign(w, i);
-    if (kind != 1)
-        shift(w, w->position[i], critical);
+    sked_i_sequence_load(w->seq, w->starts->key[k], w->starts->device[k]);
+    w->evaluations++;
+    w->chain_count = 0;
+    see(w);
 }
 
-static void accept(walker *w)
+/* Earliest finish in a blurred order of the longest way to the end. */
+static void build_start(worker *w)
 {
-    const plan t = w->now;
-    w->now = w->next;
-    w->next = t;
-    index_list(w);
-    trace_critical(w);
+    const sked_i_lines *l = w->lines;
+    sked_i_upward_ranks(&l->dag, sked_i_rng_uniform(&w->rng), w->key);
+    for (int32_t i = 0; i < l->n; i++)
+        w->key[i] *= -1 + 0.3 * sked_i_rng_uniform(&w->rng);
+    sked_i_sequence_build(w->seq, w->key);
+    w->evaluations++;
+    w->chain_count = 0;
+    see(w);
 }
 
-/* One annealing from the current plan, cooling from `hot` over so many moves. */
-static void anneal(walker *w, double hot, int64_t moves)
+static void load_best(worker *w)
 {
-    w->now.cost = simulate(w, &w->now, false, INFINITY);
-    index_list(w);
-    trace_critical(w);
-    for (int64_t k = 0; k < moves && !over(w); k++) {
-        const double cool = 1 - (double)k / (double)moves, heat = hot * cool * cool;
-        const double cutoff = w->now.cost + heat * sked_i_rng_exponential(&w->rng);
-        copy_plan(w, &w->next, &w->now);
-        make_move(w);
-        w->next.cost = simulate(w, &w->next, false, cutoff < w->m->lateness ? cutoff : INFINITY);
-        if (w->next.cost > cutoff)
-            continue;
-        see(w, &w->next);
-        accept(w);
-    }
-}
-
-/* ------------------------------------------------------------------ first plans */
-
-typedef struct keyed {
-    double key;
-    int32_t op, rank; /* rank: topological position, for ties */
-} keyed;
-
-static int by_key(const void *x, const void *y)
-{
-    const keyed *a = x, *b = y;
-    if (a->key != b->key)
-        return a->key < b->key ? -1 : 1;
-    return (a->rank > b->rank) - (a->rank < b->rank);
-}
-
-/* Ops in order of key, then made topological by depth-first insertion of missing predecessors' order. */
-static bool list_by_key(walker *w, const double *key)
-{
-    const model *m = w->m;
-    const sked_graph *g = m->problem->graph;
-    keyed *order = sked_i_alloc(m->n, sizeof *order);
-    if (order == NULL) {
-        w->status = sked_i_no_memory(&w->error);
-        return false;
-    }
-    for (int32_t k = 0; k < m->n; k++)
-        order[k] = (keyed){key[g->topo[k]], g->topo[k], k};
-    qsort(order, (size_t)m->n, sizeof *order, by_key);
-    for (int32_t k = 0; k < m->n; k++)
-        w->now.list[k] = order[k].op;
-    free(order);
-    return true;
-}
-
-/* Keys that never decrease along an edge: what sorts by them is topological. */
-static void make_monotone(const walker *w, double *key)
-{
-    const model *m = w->m;
-    const sked_graph *g = m->problem->graph;
-    for (int32_t k = 0; k < m->n; k++) {
-        const int32_t i = g->topo[k];
-        for (int64_t q = m->pred_ptr[i]; q < m->pred_ptr[i + 1]; q++)
-            key[i] = fmax(key[i], key[m->pred[q].op]);
-    }
-}
-
-/* Minus the longest way to the end, counting a share of each transfer (upward rank of HEFT). */
-static void rank_ops(const walker *w, double share, double *key)
-{
-    const model *m = w->m;
-    const sked_graph *g = m->problem->graph;
-    for (int32_t k = m->n - 1; k >= 0; k--) {
-        const int32_t i = g->topo[k];
-        double longest = m->duration[i];
-        for (int64_t q = m->succ_ptr[i]; q < m->succ_ptr[i + 1]; q++)
-            longest = fmax(longest, m->succ[q].lag + share * m->succ[q].transfer - key[m->succ[q].op]);
-        key[i] = -longest;
-    }
-    for (int32_t i = 0; m->fix_start != NULL && i < m->n; i++)
-        if (!isnan(m->fix_start[i]))
-            key[i] = fmax(key[i], m->fix_start[i] - m->tail[i]);
-}
-
-static void set_devices(walker *w, int32_t device)
-{
-    for (int32_t i = 0; i < w->m->n; i++) {
-        const bool fixed = w->m->fix_device != NULL && w->m->fix_device[i] >= 0;
-        w->now.device[i] = fixed ? w->m->fix_device[i] : device;
-    }
-}
-
-/* Tries a list with devices chosen on the way, and all on one device. */
-static void try_list(walker *w, bool single)
-{
-    set_devices(w, 0);
-    w->now.cost = simulate(w, &w->now, !single, INFINITY);
-    see(w, &w->now);
-}
-
-static void first_plans(walker *w)
-{
-    static const double shares[] = {0, 0.5, 1};
-    const sked_schedule *s = w->run->options->start;
-    double *key = sked_i_alloc(w->m->n, sizeof *key);
-    if (key == NULL) {
-        w->status = sked_i_no_memory(&w->error);
+    if (w->best == INFINITY)
         return;
+    sked_i_sequence_load(w->seq, w->best_start, w->best_device);
+    w->chain_count = 0;
+}
+
+/* One cooling, from `hot` to `cold` in `length` evaluations. */
+static void anneal(worker *w, int64_t length, double hot, double cold)
+{
+    const double step = log(cold / hot) / (double)length;
+    int64_t accepted = 0;
+    double heat = hot;
+    for (int64_t k = 0; k < length && !over(w); k++) {
+        sked_i_move move;
+        if (k % 64 == 0)
+            heat = hot * sked_i_exp(step * (double)k);
+        w->evaluations++;
+        if (!pick_move(w, &move))
+            continue;
+        const double limit = w->seq->cost + heat * sked_i_rng_exponential(&w->rng), before = w->seq->cost;
+        if (!sked_i_sequence_try(w->seq, &move, limit))
+            continue;
+        w->accepted++;
+        if (++accepted % (16 + w->lines->n / 4) == 0)
+            sked_i_sequence_sort(w->seq);
+        if (w->seq->cost < before || w->elite.capacity > 0)
+            see(w);
+        if (w->seq->status != SKED_OK)
+            fail_worker(w, sked_i_no_memory(&w->error));
     }
-    for (int k = 0; k < 3 && w->status == SKED_OK; k++) {
-        rank_ops(w, shares[k], key);
-        make_monotone(w, key);
-        if (list_by_key(w, key))
-            try_list(w, false);
-    }
-    if (w->status == SKED_OK)
-        try_list(w, true);
-    if (w->status == SKED_OK && s != NULL) {
-        memcpy(key, s->start, (size_t)w->m->n * sizeof *key);
-        make_monotone(w, key);
-        if (list_by_key(w, key)) {
-            for (int32_t i = 0; i < w->m->n; i++)
-                w->now.device[i] = s->device != NULL ? s->device[i] : 0;
-            w->now.cost = simulate(w, &w->now, false, INFINITY);
-            see(w, &w->now);
+}
+
+static void work(void *data, int index)
+{
+    worker *w = (worker *)data + index;
+    int32_t best = 0;
+    double cost = INFINITY;
+    for (int32_t k = 0; k < w->starts->count && !(k > 0 && over(w)); k++) {
+        load_start(w, k);
+        if (w->seq->cost < cost) {
+            cost = w->seq->cost;
+            best = k;
         }
     }
-    free(key);
+    if (!over(w))
+        load_start(w, best);
+    int64_t length = 2000 + 100 * (int64_t)w->lines->n;
+    for (int cycle = 0; w->lines->n > 1 && !over(w); cycle++) {
+        anneal(w, length, heats[cycle % n_heats] * w->lines->scale, 0.01 * w->lines->scale);
+        if (cycle % n_heats == n_heats - 1)
+            length *= 2;
+        if (cycle % n_heats == n_heats - 2)
+            build_start(w);
+        else
+            load_best(w);
+    }
+}
+
+/* ------------------------------------------------------------------ starts */
+
+static sked_status add_start(const sked_i_lines *l, starts *s, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int32_t k = s->count++;
+    SKED_NEW(s->key[k], l->n);
+    SKED_NEW(s->device[k], l->n);
+cleanup:
+    return st;
+}
+
+static void free_starts(starts *s)
+{
+    for (int32_t k = 0; k < s->count; k++) {
+        free(s->key[k]);
+        free(s->device[k]);
+    }
+}
+
+/* Earliest finish in order of the longest way to the end, transfers counted in several ways; one device. */
+static sked_status make_starts(const sked_i_run *run, const sked_i_lines *l, starts *s, sked_error *err)
+{
+    const sked_problem *p = l->problem;
+    const double share[n_shares] = {(l->m - 1.0) / l->m, 1, 0};
+    const sked_i_place how = {
+        .fix_device = p->fix_device, .fix_start = p->fix_start, .by_device = true, .insertion = true};
+    sked_status st = SKED_OK;
+    sked_i_placer *placer = NULL;
+    double *up = NULL, late;
+    int32_t *rank = NULL;
+    SKED_NEW(up, l->n);
+    SKED_NEW(rank, l->n);
+    SKED_TRY(sked_i_placer_create(&l->dag, &l->pools, l->m, true, &placer, err));
+    for (int k = 0; k < n_shares; k++) {
+        SKED_TRY(add_start(l, s, err));
+        sked_i_upward_ranks(&l->dag, share[k], up);
+        for (int32_t i = 0; i < l->n; i++)
+            up[i] = -up[i];
+        SKED_TRY(sked_i_rank_by_key(&l->dag, up, rank, err));
+        SKED_TRY(sked_i_placer_run(placer, rank, NULL, &how, s->key[k], s->device[k], &late, err));
+    }
+    SKED_TRY(add_start(l, s, err));
+    for (int32_t i = 0; i < l->n; i++) {
+        s->key[n_shares][i] = up[i];
+        s->device[n_shares][i] = p->fix_device && p->fix_device[i] >= 0 ? p->fix_device[i] : 0;
+    }
+    if (run->options->start != NULL) {
+        SKED_TRY(add_start(l, s, err));
+        memcpy(s->key[n_shares + 1], run->options->start->start, (size_t)l->n * sizeof *up);
+        memcpy(s->device[n_shares + 1], run->options->start->device, (size_t)l->n * sizeof *rank);
+    }
+cleanup:
+    sked_i_placer_destroy(placer);
+    free(up);
+    free(rank);
+    return st;
 }
 
 /* ------------------------------------------------------------------ the run */
 
-static void walk(void *data, int index)
+static void close_worker(worker *w)
 {
-    walker *w = (walker *)data + index;
-    static const double heats[] = {0.3, 1, 0.1}; /* of a mean duration or transfer */
-    int turn = 0;
-    first_plans(w);
-    for (int64_t moves = 3000; !over(w) && w->m->n > 0; moves += moves / 2) {
-        if (w->leads && w->halt == NULL && sked_i_run_over(w->run))
-            break;
-        copy_plan(w, &w->now, &w->best);
-        anneal(w, heats[turn++ % 3] * w->m->grain, moves);
+    sked_i_sequence_destroy(w->seq);
+    for (int32_t k = 0; k < w->elite.count; k++) {
+        free(w->elite.start[k]);
+        free(w->elite.device[k]);
     }
+    void *const owned[] = {w->best_start, w->best_device, w->chain,       w->key,         w->label,
+                           w->elite.cost, w->elite.hash,  w->elite.start, w->elite.device};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        free(owned[i]);
 }
 
-static sked_status merge(sked_i_run *run, walker *walkers, int count, sked_error *err)
+static sked_status open_worker(worker *w, sked_i_run *run, const sked_i_lines *l, const starts *s, int index,
+                               sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int threads = run->options->threads;
+    const int64_t iterations = run->options->iterations;
+    *w = (worker){.run = run, .lines = l, .starts = s, .limit = run->limit, .leads = index == 0};
+    w->best = w->least_cost = w->published = INFINITY;
+    w->max_evaluations = INT64_MAX;
+    if (iterations > 0)
+        w->max_evaluations = iterations / threads + (index < iterations % threads);
+    w->goal = -1;
+    if (run->max_kept == 1)
+        w->goal = run->bound + (sked_i_problem_integral(l->problem) ? 0 : 1e-9 * fabs(run->bound));
+    sked_i_rng_seed(&w->rng, run->options->seed, (uint64_t)index);
+    SKED_TRY(sked_i_sequence_create(l, &w->seq, err));
+    SKED_NEW(w->best_start, l->n);
+    SKED_NEW(w->best_device, l->n);
+    SKED_NEW(w->chain, l->n);
+    SKED_NEW(w->key, l->n);
+    SKED_NEW(w->label, l->m);
+    if (run->max_kept > 1) {
+        SKED_NEW(w->elite.cost, run->max_kept);
+        SKED_NEW(w->elite.hash, run->max_kept);
+        SKED_NEW0(w->elite.start, run->max_kept);
+        SKED_NEW0(w->elite.device, run->max_kept);
+        w->elite.capacity = run->max_kept;
+    }
+cleanup:
+    return st;
+}
+
+static sked_status none_found(const sked_i_lines *l, double least, sked_error *err)
+{
+    if (least == INFINITY)
+        return SKED_OK; /* stopped before a first schedule: the driver says so */
+    if (l->problem->fix_start != NULL)
+        return sked_i_fail(err, SKED_ERR_INFEASIBLE,
+                           "none found: no schedule met all fixed starts%s (not a proof)",
+                           l->problem->horizon < INFINITY ? " and the horizon" : "");
+    return sked_i_fail(err, SKED_ERR_INFEASIBLE,
+                       "none found: the horizon is %g, the shortest schedule seen takes %g (not a proof)",
+                       l->problem->horizon, least);
+}
+
+/* Takes what the workers found, first worker first, so that ties do not depend on timing. */
+static sked_status merge(sked_i_run *run, const sked_i_lines *l, worker *workers, int count, sked_error *err)
 {
     sked_status st = SKED_OK;
     double least = INFINITY;
     for (int k = 0; k < count; k++) {
-        walker *w = &walkers[k];
-        const double horizon = w->m->problem->horizon * (1 + 1e-12);
+        worker *w = &workers[k];
         run->evaluations += w->evaluations;
+        least = fmin(least, w->least_cost);
         if (w->status != SKED_OK)
             return sked_i_fail(err, w->status, "%s", w->error.message);
-        least = fmin(least, w->best.cost);
-        if (w->best.cost < w->m->lateness && w->best.cost <= horizon && w->best.cost < w->shortest) {
-            sked_schedule *s = NULL;
-            (void)simulate(w, &w->best, false, INFINITY);
-            if ((st = to_schedule(w, &w->best, &s, err)) == SKED_OK)
-                st = sked_i_run_offer(run, s, err);
-            sked_schedule_destroy(s);
-        }
-        for (int32_t e = 0; e < w->n_elite && st == SKED_OK; e++)
-            st = sked_i_run_offer(run, w->elite[e], err);
-        if (st != SKED_OK)
-            return st;
+        if (w->best < w->published)
+            SKED_TRY(offer(w, w->best_start, w->best_device, err));
+        for (int32_t e = 0; e < w->elite.count; e++)
+            SKED_TRY(offer(w, w->elite.start[e], w->elite.device[e], err));
     }
-    if (run->n_kept > 0 || isinf(least))
-        return SKED_OK;
-    if (least >= walkers[0].m->lateness)
-        return sked_i_fail(err, SKED_ERR_INFEASIBLE,
-                           "none found: no schedule met all fixed starts and devices (not a proof)");
-    return sked_i_fail(err, SKED_ERR_INFEASIBLE,
-                       "none found: the horizon is %g, the shortest schedule seen takes %g (not a proof)",
-                       run->problem->horizon, least);
+    if (run->n_kept == 0)
+        return none_found(l, least, err);
+cleanup:
+    return st;
 }
 
 sked_status sked_i_transfer_search(sked_i_run *run, sked_error *err)
@@ -724,20 +491,26 @@ sked_status sked_i_transfer_search(sked_i_run *run, sked_error *err)
     const int threads = run->options->threads;
     atomic_int halt = 0;
     int opened = 0;
-    model m = {0};
-    walker *walkers = NULL;
-    SKED_TRY(open_model(&m, run->problem, err));
-    SKED_NEW0(walkers, threads);
-    for (; opened < threads; opened++) {
-        SKED_TRY(open_walker(&walkers[opened], run, &m, opened, err));
-        walkers[opened].halt = run->options->iterations > 0 || threads == 1 ? NULL : &halt;
+    sked_i_lines *l = NULL;
+    starts first = {0};
+    worker *workers = NULL;
+    SKED_TRY(sked_i_lines_create(run->problem, &l, err));
+    SKED_TRY(make_starts(run, l, &first, err));
+    SKED_NEW(workers, threads);
+    while (opened < threads) {
+        st = open_worker(&workers[opened], run, l, &first, opened, err);
+        workers[opened].halt = run->options->iterations > 0 || threads == 1 ? NULL : &halt;
+        opened++;
+        if (st != SKED_OK)
+            goto cleanup;
     }
-    SKED_TRY(sked_i_parallel(threads, walk, walkers, err));
-    SKED_TRY(merge(run, walkers, threads, err));
+    SKED_TRY(sked_i_parallel(threads, work, workers, err));
+    SKED_TRY(merge(run, l, workers, threads, err));
 cleanup:
-    for (int k = 0; walkers != NULL && k < threads; k++)
-        close_walker(&walkers[k]);
-    free(walkers);
-    close_model(&m);
+    for (int k = 0; k < opened; k++)
+        close_worker(&workers[k]);
+    free(workers);
+    free_starts(&first);
+    sked_i_lines_destroy(l);
     return st;
 }

@@ -1,11 +1,12 @@
-/*
- * Search over orders and devices together, for machines where transfers between devices cost time or the
- * user has fixed devices. Annealing on (list, device per op): the list is simulated in order, every op on
- * its device after what the device already runs.
- */
+/* Search where devices differ to an op: transfers cost time, or ops are fixed on devices. */
 #ifndef SKED_METHOD_SEARCH_TRANSFER_H
 #define SKED_METHOD_SEARCH_TRANSFER_H
-#include "method/method.h"
+#include "method/search/lines.h"
 
+/*
+ * Annealing on lists and devices, with moves around the critical path, from earliest-finish starts (one
+ * sequence per thread). Offers its best, and with candidates the best different schedules it met. A given
+ * start must have been validated and offered before.
+ */
 SKED_MUST_CHECK sked_status sked_i_transfer_search(sked_i_run *run, sked_error *err);
 #endif

@@ -1,0 +1,74 @@
+/*
+ * The Gaussian relaxation as a backend sees it. Op i starts at step round(X_i), X_i ~ N(mu_i, sigma_i^2),
+ * all independent, so P(start <= d) = F_i(d) = Phi((d + 0.5 - mu_i) / sigma_i). One call gives the value
+ * and the gradient of the whole augmented Lagrangian; docs/methods/gaus.md has every formula.
+ */
+#ifndef SKED_BACKEND_GAUS_H
+#define SKED_BACKEND_GAUS_H
+#include "base/status.h"
+
+/* F is taken as 0 or 1 further than this many sigmas from mu (2.9e-7 is left outside). */
+#define SKED_I_GAUS_REACH 5.0
+
+/* The problem in whole steps. All arrays belong to the caller and outlive the engine. */
+typedef struct sked_i_gaus_view {
+    int32_t ops, profiles; /* profiles: of pools; memory is a further one */
+    int32_t steps;         /* starts and finishes lie in 0..steps */
+    int32_t period;        /* 0: not pipelined; else profiles are folded over this many cells */
+    const int32_t *duration;
+    const int64_t *use_ptr; /* [ops + 1] what an op adds to which profile while it runs */
+    const int32_t *use_profile;
+    const double *use_amount;
+    const double *memory;                 /* [ops], NULL: memory does not matter */
+    const int64_t *succ_ptr;              /* [ops + 1] */
+    const int32_t *edge_to, *gap, *shift; /* [edges] start(to) >= start(from) + gap; gap = lag - shift */
+    const uint8_t *edge_kind;             /* [edges] SKED_I_GAUS_EDGE_* */
+    const double *edge_bytes;             /* [edges] weight in communication */
+} sked_i_gaus_view;
+
+enum { SKED_I_GAUS_EDGE_FORWARD, SKED_I_GAUS_EDGE_CARRIED, SKED_I_GAUS_EDGE_IGNORED };
+
+/* Constraint families, each with one multiplier and one penalty. */
+enum {
+    SKED_I_GAUS_DEPENDENCY, /* edges of distance 0 */
+    SKED_I_GAUS_RECURRENCE, /* loop-carried edges */
+    SKED_I_GAUS_LATENCY,    /* finish within the steps */
+    SKED_I_GAUS_CAPACITY,   /* load within capacity */
+    SKED_I_GAUS_FAMILIES
+};
+
+/* L = sum weight_p * peak_p + alpha * communication + sum_f (multiplier_f V_f + penalty_f V_f^2 / 2). */
+typedef struct sked_i_gaus_terms {
+    const double *weight;   /* [profiles + 1] of the peak; the last is memory */
+    const double *capacity; /* [profiles + 1] INFINITY: none */
+    const double *tau;      /* [profiles + 1] > 0, smoothing of the peak */
+    double alpha;
+    double multiplier[SKED_I_GAUS_FAMILIES], penalty[SKED_I_GAUS_FAMILIES];
+    bool exact_dependency; /* expected number of broken edges instead of the expected shortfall */
+} sked_i_gaus_terms;
+
+typedef struct sked_i_gaus_value {
+    double total, peak, communication;
+    double violation[SKED_I_GAUS_FAMILIES];
+} sked_i_gaus_value;
+
+typedef struct sked_i_gaus_engine sked_i_gaus_engine;
+
+/* The part of a backend's table that evaluates the relaxation. */
+typedef struct sked_i_gaus_backend {
+    sked_status (*create)(const sked_i_gaus_view *view, int threads, sked_i_gaus_engine **out,
+                          sked_error *err);
+    void (*destroy)(sked_i_gaus_engine *engine);
+    /*
+     * Value and gradient (dmu, dsigma: [ops], overwritten) at mu, sigma: [ops]. O(windows of ops and
+     * edges + profiles * steps); memory O(windows + profiles * steps). Same threads: same bits.
+     */
+    sked_status (*evaluate)(sked_i_gaus_engine *engine, const sked_i_gaus_terms *terms, const double *mu,
+                            const double *sigma, double *dmu, double *dsigma, sked_i_gaus_value *value,
+                            sked_error *err);
+    /* Expected profile of the last evaluation: [cells], cells = period or steps + 1. */
+    const double *(*profile)(const sked_i_gaus_engine *engine, int32_t profile);
+} sked_i_gaus_backend;
+
+extern const sked_i_gaus_backend sked_i_gaus_cpu;
+#endif

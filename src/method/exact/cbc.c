@@ -1,0 +1,160 @@
+/* Models by time steps, solved by CBC through its C interface. */
+#include "method/exact/exact.h"
+#include "schedule/model.h"
+
+#include <coin/Cbc_C_Interface.h>
+#include <stdio.h>
+
+_Static_assert(sizeof(CoinBigIndex) == sizeof(int32_t), "CBC counts entries with int");
+
+typedef enum answer { PROVED, REFUTED, STOPPED } answer;
+
+static sked_status load(Cbc_Model *cbc, const sked_i_mip *mip, sked_error *err)
+{
+    sked_i_mip_columns c = {0};
+    const sked_status st = sked_i_mip_transpose(mip, &c, err);
+    if (st == SKED_OK) {
+        Cbc_loadProblem(cbc, (int)mip->n_cols, (int)mip->n_rows, c.begin, c.row, c.value, mip->col_low,
+                        mip->col_high, mip->col_cost, mip->row_low, mip->row_high);
+        for (int64_t k = 0; k < mip->n_cols; k++)
+            if (mip->integer[k])
+                Cbc_setInteger(cbc, (int)k);
+    }
+    sked_i_mip_columns_free(&c);
+    return st;
+}
+
+static void configure(Cbc_Model *cbc, const sked_i_run *run)
+{
+    char text[40];
+    Cbc_setLogLevel(cbc, 0);
+    Cbc_setParameter(cbc, "timeMode", "elapsed");
+    Cbc_setAllowableGap(cbc, 0);
+    Cbc_setAllowableFractionGap(cbc, 0);
+    snprintf(text, sizeof text, "%d", (int)(run->options->seed % 1000000000) + 1);
+    Cbc_setParameter(cbc, "randomCbcSeed", text);
+    if (isfinite(run->limit.deadline))
+        Cbc_setMaximumSeconds(cbc, fmax(0.01, run->limit.deadline - sked_clock()));
+    if (run->options->iterations > 0 && run->options->iterations < INT32_MAX)
+        Cbc_setMaximumNodes(cbc, (int)run->options->iterations);
+}
+
+static sked_status offer(sked_i_run *run, const sked_i_model *m, const sked_i_mip *mip, const double *value,
+                         sked_error *err)
+{
+    sked_schedule *s = NULL;
+    sked_status st = sked_schedule_create(m->n, m->p->devices, &s, err);
+    if (st != SKED_OK)
+        return st;
+    sked_i_mip_decode(m, mip, value, s);
+    if (m->p->devices > 0 && m->places == 1)
+        st = sked_i_exact_devices(m->p, s, err);
+    if (st == SKED_OK)
+        st = sked_i_run_offer(run, s, err);
+    run->evaluations++;
+    sked_schedule_destroy(s);
+    return st;
+}
+
+/* cutoff: only better objective values count; INFINITY: any. */
+static sked_status solve(sked_i_run *run, const sked_i_model *m, const sked_i_mip *mip, double cutoff,
+                         answer *out, sked_error *err)
+{
+    Cbc_Model *cbc = Cbc_newModel();
+    if (cbc == NULL)
+        return sked_i_no_memory(err);
+    sked_status st = load(cbc, mip, err);
+    if (st == SKED_OK) {
+        configure(cbc, run);
+        if (isfinite(cutoff))
+            Cbc_setCutoff(cbc, cutoff - mip->offset);
+        (void)Cbc_solve(cbc);
+        const bool found = Cbc_numberSavedSolutions(cbc) > 0 || Cbc_isProvenOptimal(cbc);
+        *out = Cbc_isProvenOptimal(cbc)                                       ? PROVED
+               : Cbc_isProvenInfeasible(cbc) && Cbc_secondaryStatus(cbc) != 4 ? REFUTED
+                                                                              : STOPPED;
+        if (found && Cbc_getColSolution(cbc) != NULL)
+            st = offer(run, m, mip, Cbc_getColSolution(cbc), err);
+        if (st == SKED_OK && *out == STOPPED && run->problem->objective != SKED_OBJECTIVE_II)
+            sked_i_run_raise_bound(run, Cbc_getBestPossibleObjValue(cbc) + mip->offset - 1e-6);
+    }
+    Cbc_deleteModel(cbc);
+    return st;
+}
+
+/* The smallest step between two values of the objective: with whole numbers 1, else nearly nothing. */
+static double value_step(const sked_problem *p)
+{
+    const bool whole_cost = p->objective != SKED_OBJECTIVE_COST || p->alpha == floor(p->alpha);
+    return p->graph->integral && whole_cost ? 1 : 1e-6;
+}
+
+/* One model: proves the best, or that there is none. */
+static sked_status solve_problem(sked_i_run *run, const sked_problem *p, double latest, double cutoff,
+                                 int64_t max_columns, answer *out, sked_error *err)
+{
+    sked_i_model *m = NULL;
+    sked_i_mip *mip = NULL;
+    sked_error why = {0};
+    sked_status st = sked_i_model_create(p, latest, &m, &why);
+    if (st == SKED_ERR_INFEASIBLE) {
+        *out = REFUTED;
+        return SKED_OK;
+    }
+    if (st != SKED_OK)
+        return sked_i_fail(err, st, "%s", why.message);
+    SKED_TRY(sked_i_mip_create(m, max_columns, &mip, err));
+    sked_i_run_progress(run, "CBC");
+    SKED_TRY(solve(run, m, mip, cutoff, out, err));
+cleanup:
+    sked_i_model_destroy(m);
+    sked_i_mip_destroy(mip);
+    return st;
+}
+
+static sked_status conclude(sked_i_run *run, answer a, sked_error *err)
+{
+    if (a == STOPPED)
+        return SKED_OK;
+    if (run->n_kept == 0)
+        return sked_i_fail(err, SKED_ERR_INFEASIBLE, "proved by CBC: no schedule keeps all limits");
+    run->exhausted = true;
+    return SKED_OK;
+}
+
+/* Smallest interval first; at it, the shortest schedule. */
+static sked_status solve_intervals(sked_i_run *run, int64_t max_columns, sked_error *err)
+{
+    const double most = fmax(1, sked_i_serial_length(run->problem));
+    answer a = REFUTED;
+    for (double ii = fmax(1, run->bound); a == REFUTED && ii <= most && !sked_i_run_over(run); ii++) {
+        const bool known = run->n_kept > 0 && sked_i_run_best(run) <= ii;
+        sked_problem p = *run->problem;
+        p.ii = ii;
+        const double length = known ? run->key[0][1] : INFINITY;
+        const sked_status st = solve_problem(run, &p, length - 1, INFINITY, max_columns, &a, err);
+        if (st != SKED_OK)
+            return st;
+        if (a == REFUTED && known)
+            a = PROVED; /* nothing shorter at the interval of the best schedule */
+        if (a == REFUTED)
+            sked_i_run_raise_bound(run, ii + 1);
+    }
+    return conclude(run, a, err);
+}
+
+sked_status sked_i_exact_cbc(sked_i_run *run, int64_t max_columns, sked_error *err)
+{
+    const sked_problem *p = run->problem;
+    if (p->objective == SKED_OBJECTIVE_II && !(p->ii > 0))
+        return solve_intervals(run, max_columns, err);
+    const double best = sked_i_run_best(run);
+    const bool length = p->objective == SKED_OBJECTIVE_MAKESPAN;
+    const double latest = length                                                 ? best - 1
+                          : p->objective == SKED_OBJECTIVE_II && run->n_kept > 0 ? run->key[0][1] - 1
+                                                                                 : INFINITY;
+    const double cutoff = length || p->objective == SKED_OBJECTIVE_II ? INFINITY : best - 0.5 * value_step(p);
+    answer a = STOPPED;
+    const sked_status st = solve_problem(run, p, latest, cutoff, max_columns, &a, err);
+    return st == SKED_OK ? conclude(run, a, err) : st;
+}

@@ -1,0 +1,178 @@
+/* From means to schedules that keep windows, edges and capacities. */
+#include "method/gaus/gaus.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------ rounding */
+
+static int32_t rounded(const sked_i_gaus_model *m, const double *mu, int32_t i)
+{
+    const double t = floor(mu[i] + 0.5);
+    return t < m->lo[i] ? m->lo[i] : t > m->hi[i] ? m->hi[i] : (int32_t)t;
+}
+
+/* Pushes ops later until every edge holds; one pass without loops, at most n with them. */
+static void push_later(const sked_i_gaus_model *m, int32_t *at)
+{
+    const sked_graph *g = m->g;
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (int32_t k = 0; k < m->n; k++) {
+            const int32_t i = g->topo[k];
+            for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
+                const int32_t t = at[i] + m->gap[e];
+                if (!sked_i_gaus_counts(m, e) || t <= at[g->edge_to[e]])
+                    continue;
+                at[g->edge_to[e]] = t;
+                moved = moved || m->kind[e] == SKED_I_GAUS_EDGE_CARRIED;
+            }
+        }
+    }
+}
+
+static void push_earlier(const sked_i_gaus_model *m, int32_t *at)
+{
+    const sked_graph *g = m->g;
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (int32_t k = m->n; k-- > 0;) {
+            const int32_t i = g->topo[k];
+            for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
+                const int32_t t = at[g->edge_to[e]] - m->gap[e];
+                if (!sked_i_gaus_counts(m, e) || t >= at[i])
+                    continue;
+                at[i] = t;
+                moved = moved || m->period > 0;
+            }
+        }
+    }
+}
+
+void sked_i_gaus_round(const sked_i_gaus_model *m, const double *mu, int way, int32_t *at, int32_t *scratch)
+{
+    for (int32_t i = 0; i < m->n; i++)
+        at[i] = scratch[i] = rounded(m, mu, i);
+    if (way != 1)
+        push_later(m, at);
+    if (way == 0)
+        return;
+    push_earlier(m, way == 1 ? at : scratch);
+    for (int32_t i = 0; way == 2 && i < m->n; i++)
+        at[i] = (int32_t)floor(((double)at[i] + scratch[i]) / 2);
+}
+
+/* ------------------------------------------------------------------ capacities */
+
+sked_status sked_i_gaus_legaliser_create(const sked_i_gaus_model *m, sked_i_gaus_legaliser **out,
+                                         sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_gaus_legaliser *l = sked_i_alloc_zero(1, sizeof *l);
+    if (l == NULL)
+        return sked_i_no_memory(err);
+    l->m = m;
+    SKED_TRY(sked_i_gaus_state_create(m, &l->state, err));
+    SKED_NEW(l->at, m->n);
+    SKED_NEW(l->scratch, m->n);
+    if (m->capped) {
+        SKED_TRY(sked_i_ims_create(m->loop, &l->ims, err));
+        SKED_TRY(sked_i_frame_create(m->loop, &l->near, err));
+        l->near->ii = m->frame->ii;
+        l->near->path = m->frame->path;
+        memcpy(l->near->weight, m->frame->weight, (size_t)m->g->n_edges * sizeof *l->near->weight);
+        memcpy(l->near->hi, m->frame->hi, (size_t)m->n * sizeof *l->near->hi);
+        memcpy(l->near->tail, m->frame->tail, (size_t)m->n * sizeof *l->near->tail);
+    }
+    *out = l;
+    return SKED_OK;
+cleanup:
+    sked_i_gaus_legaliser_destroy(l);
+    return st;
+}
+
+void sked_i_gaus_legaliser_destroy(sked_i_gaus_legaliser *l)
+{
+    if (l == NULL)
+        return;
+    sked_i_gaus_state_destroy(l->state);
+    sked_i_ims_destroy(l->ims);
+    sked_i_frame_destroy(l->near);
+    free(l->at);
+    free(l->scratch);
+    free(l);
+}
+
+static int by_key(const void *x, const void *y)
+{
+    const sked_i_keyed *a = x, *b = y;
+    if (a->key != b->key)
+        return a->key < b->key ? -1 : 1;
+    return (a->op > b->op) - (a->op < b->op);
+}
+
+/* Places ops in the order of their means; `back` steps before the rounded one are the earliest. */
+static bool place_near(sked_i_gaus_legaliser *l, const double *mu, int32_t back, const sked_i_limit *limit)
+{
+    const sked_i_gaus_model *m = l->m;
+    sked_i_ims *ims = l->ims;
+    for (int32_t i = 0; i < m->n; i++) {
+        const int64_t t = (int64_t)l->at[i] - back;
+        l->near->lo[i] = t > m->lo[i] ? t : m->lo[i];
+        ims->sort[i] = (sked_i_keyed){mu[i], i};
+    }
+    qsort(ims->sort, (size_t)m->n, sizeof *ims->sort, by_key);
+    for (int32_t k = 0; k < m->n; k++) {
+        ims->order[k] = ims->sort[k].op;
+        ims->rank[ims->order[k]] = k;
+    }
+    if (!sked_i_ims_run(ims, l->near, 6 * (int64_t)m->n + 16, NULL, limit))
+        return false;
+    for (int32_t i = 0; i < m->n; i++)
+        l->at[i] = (int32_t)ims->start[i];
+    return true;
+}
+
+static bool legalise_capped(sked_i_gaus_legaliser *l, const double *mu, const sked_i_limit *limit)
+{
+    const int32_t backs[] = {0, 2, l->m->steps};
+    for (int k = 0; k < 3; k++) {
+        sked_i_gaus_round(l->m, mu, 1, l->at, l->scratch);
+        if (!place_near(l, mu, backs[k], limit))
+            continue;
+        sked_i_gaus_state_set(l->state, l->at);
+        return sked_i_gaus_state_legal(l->state);
+    }
+    return false;
+}
+
+bool sked_i_gaus_legalise(sked_i_gaus_legaliser *l, const double *mu, const sked_i_limit *limit)
+{
+    double best = INFINITY;
+    int chosen = 0;
+    if (l->m->capped)
+        return legalise_capped(l, mu, limit);
+    for (int way = 0; way < 3; way++) {
+        sked_i_gaus_round(l->m, mu, way, l->at, l->scratch);
+        sked_i_gaus_state_set(l->state, l->at);
+        const double value = sked_i_gaus_state_value(l->state);
+        if (value < best) {
+            best = value;
+            chosen = way;
+        }
+    }
+    if (chosen != 2) {
+        sked_i_gaus_round(l->m, mu, chosen, l->at, l->scratch);
+        sked_i_gaus_state_set(l->state, l->at);
+    }
+    return true;
+}
+
+bool sked_i_gaus_keep(sked_i_gaus_best *best, const sked_i_gaus_state *s)
+{
+    const double value = sked_i_gaus_state_value(s);
+    if (!(value < best->value))
+        return false;
+    best->value = value;
+    memcpy(best->at, s->at, (size_t)s->m->n * sizeof *best->at);
+    return true;
+}

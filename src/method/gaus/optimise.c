@@ -1,0 +1,282 @@
+/*
+ * Adam on (mu, log sigma) under an augmented Lagrangian. mu stays in its window by projection. Every few
+ * iterations the means are legalised and the best schedule kept (good values come on the way, not at the
+ * end); a few times the search goes back to the best schedule with sharper sigmas.
+ */
+#include "base/rng.h"
+#include "method/gaus/gaus.h"
+
+#include <string.h>
+
+typedef struct descent {
+    sked_i_gaus_legaliser *l;
+    const sked_i_gaus_model *m;
+    const sked_i_gaus_tuning *tuning;
+    const sked_i_gaus_backend *backend;
+    sked_i_gaus_engine *engine;
+    double *mu, *sigma; /* [n] */
+    double *dmu, *dsigma;
+    double *momentum, *variance; /* [2 n] of Adam: mu, then log sigma */
+    double *tau;                 /* [profiles + 1] */
+    double *capacity, *weight;   /* [profiles + 1] */
+    double decay1, decay2;       /* powers of Adam's rates, for its bias correction */
+    double widest;               /* upper limit of sigma by now */
+    double peak;                 /* of the start: the scale of tau */
+    double before[SKED_I_GAUS_FAMILIES];
+    sked_i_gaus_terms terms;
+} descent;
+
+static const double sigma_least = 0.15;
+
+static sked_status open_descent(descent *d, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int64_t n = d->m->n, rows = d->m->profiles + 1;
+    const sked_i_backend *backend;
+    SKED_TRY(sked_i_backend_find("cpu", &backend, err));
+    d->backend = backend->gaus;
+    SKED_TRY(d->backend->create(&d->m->view, d->tuning->threads, &d->engine, err));
+    SKED_NEW(d->sigma, n);
+    SKED_NEW(d->dmu, n);
+    SKED_NEW(d->dsigma, n);
+    SKED_NEW0(d->momentum, 2 * n);
+    SKED_NEW0(d->variance, 2 * n);
+    SKED_NEW(d->tau, rows);
+    SKED_NEW(d->weight, rows);
+cleanup:
+    return st;
+}
+
+static void close_descent(descent *d)
+{
+    if (d->engine != NULL)
+        d->backend->destroy(d->engine);
+    free(d->sigma);
+    free(d->dmu);
+    free(d->dsigma);
+    free(d->momentum);
+    free(d->variance);
+    free(d->tau);
+    free(d->weight);
+}
+
+/* sigma as a share of the window; wide enough to feel a neighbour step where there is a choice at all. */
+static void reset_sigma(descent *d, double share)
+{
+    for (int32_t i = 0; i < d->m->n; i++) {
+        const double window = d->m->hi[i] - d->m->lo[i];
+        const double least = window > 0 ? 0.5 * share : sigma_least;
+        d->sigma[i] = fmin(fmax(sigma_least, d->tuning->sigma_most * share),
+                           fmax(fmax(sigma_least, least), share * d->tuning->kappa * window));
+    }
+    memset(d->momentum, 0, 2 * (size_t)d->m->n * sizeof *d->momentum);
+    memset(d->variance, 0, 2 * (size_t)d->m->n * sizeof *d->variance);
+    d->decay1 = d->decay2 = 1;
+}
+
+/* tau falls from a tenth of the peak to the size of one op. */
+static void set_tau(descent *d, double way)
+{
+    for (int32_t p = 0; p <= d->m->profiles; p++) {
+        const double fine = d->m->typical[p], coarse = fmax(2 * fine, 0.1 * d->peak);
+        d->tau[p] = fmax(coarse * pow(fine / coarse, way), d->m->largest[p] / 600);
+    }
+}
+
+static double mean_pull(const descent *d)
+{
+    double sum = 0;
+    int64_t count = 0;
+    for (int32_t i = 0; i < d->m->n; i++) {
+        sum += fabs(d->dmu[i]);
+        count += d->dmu[i] != 0;
+    }
+    return count > 0 ? sum / (double)count : 1;
+}
+
+static sked_status evaluate(descent *d, sked_i_gaus_value *value, sked_error *err)
+{
+    sked_status st =
+        d->backend->evaluate(d->engine, &d->terms, d->mu, d->sigma, d->dmu, d->dsigma, value, err);
+    if (st == SKED_OK && !isfinite(value->total))
+        st =
+            sked_i_fail(err, SKED_ERR_BUG,
+                        "the differentiable scheduler met a number that is not finite: total %g, peak %g, "
+                        "communication %g, violations %g %g %g %g, multipliers %g %g %g %g",
+                        value->total, value->peak, value->communication, value->violation[0],
+                        value->violation[1], value->violation[2], value->violation[3], d->terms.multiplier[0],
+                        d->terms.multiplier[1], d->terms.multiplier[2], d->terms.multiplier[3]);
+    return st;
+}
+
+/*
+ * Multipliers begin where breaking a rule by a step pulls as hard as the objective pulls a mean op, measured
+ * at the start; penalties where the violation of the start doubles that.
+ */
+static sked_status set_multipliers(descent *d, sked_error *err)
+{
+    sked_i_gaus_value value;
+    memset(d->terms.multiplier, 0, sizeof d->terms.multiplier);
+    memset(d->terms.penalty, 0, sizeof d->terms.penalty);
+    sked_status st = evaluate(d, &value, err);
+    const double pull = mean_pull(d);
+    for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++)
+        d->terms.multiplier[f] = f == SKED_I_GAUS_CAPACITY && !d->m->capped ? 0 : pull;
+    if (st == SKED_OK)
+        st = evaluate(d, &value, err);
+    for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++) {
+        d->terms.penalty[f] = d->terms.multiplier[f] / (1 + value.violation[f]);
+        d->before[f] = value.violation[f];
+    }
+    return st;
+}
+
+/* A violation that does not fall makes its multiplier grow. */
+static void raise_multipliers(descent *d, const sked_i_gaus_value *value)
+{
+    for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++) {
+        if (value->violation[f] > 0.99 * d->before[f] && value->violation[f] > 1e-6)
+            d->terms.multiplier[f] *= 1.03;
+        d->before[f] = value->violation[f];
+    }
+}
+
+/* One Adam step of one number; returns the step in units of the rate. */
+static double adam(descent *d, int64_t k, double gradient)
+{
+    d->momentum[k] = 0.9 * d->momentum[k] + 0.1 * gradient;
+    d->variance[k] = 0.99 * d->variance[k] + 0.01 * gradient * gradient;
+    const double m = d->momentum[k] / (1 - d->decay1), v = d->variance[k] / (1 - d->decay2);
+    return m / (sqrt(v) + 1e-30);
+}
+
+static sked_status step(descent *d, double way, sked_error *err)
+{
+    const sked_i_gaus_model *m = d->m;
+    const double cooling = 1 - 0.8 * way;
+    d->decay1 *= 0.9;
+    d->decay2 *= 0.99;
+    for (int32_t i = 0; i < m->n; i++) {
+        const double window = m->hi[i] - m->lo[i];
+        if (!isfinite(d->dmu[i]) || !isfinite(d->dsigma[i]))
+            return sked_i_fail(err, SKED_ERR_BUG,
+                               "the differentiable scheduler's gradient is not finite at op %d: mu %g (%g), "
+                               "sigma %g (%g), window %d..%d",
+                               (int)i, d->mu[i], d->dmu[i], d->sigma[i], d->dsigma[i], (int)m->lo[i],
+                               (int)m->hi[i]);
+        if (window == 0)
+            continue;
+        const double rate = d->tuning->rate * cooling * fmin(2, fmax(0.1, 0.02 * window));
+        const double mu = d->mu[i] - 10 * rate * adam(d, i, d->dmu[i]);
+        d->mu[i] = fmin(m->hi[i], fmax(m->lo[i], mu));
+        if (d->tuning->fixed_sigma)
+            continue;
+        const double turn = adam(d, (int64_t)m->n + i, d->dsigma[i] * d->sigma[i]);
+        const double sigma = d->sigma[i] * sked_i_exp(-0.05 * turn);
+        d->sigma[i] = fmax(sigma_least, fmin(sigma, d->widest));
+    }
+    return SKED_OK;
+}
+
+static void return_to(descent *d, const sked_i_gaus_best *best, double share)
+{
+    for (int32_t i = 0; i < d->m->n; i++)
+        d->mu[i] = best->at[i];
+    reset_sigma(d, share);
+}
+
+static void prepare(descent *d)
+{
+    const sked_i_gaus_model *m = d->m;
+    d->peak = 0;
+    for (int32_t p = 0; p <= m->profiles; p++)
+        d->weight[p] = m->weight[p];
+    sked_i_gaus_round(m, d->mu, 0, d->l->at, d->l->scratch);
+    sked_i_gaus_state_set(d->l->state, d->l->at);
+    for (int32_t p = 0; p <= m->profiles; p++)
+        for (int32_t c = 0; m->weight[p] > 0 && c < m->cells; c++)
+            d->peak = fmax(d->peak, d->l->state->level[(int64_t)p * m->cells + c]);
+    d->terms = (sked_i_gaus_terms){.weight = d->weight,
+                                   .capacity = m->capacity,
+                                   .tau = d->tau,
+                                   .alpha = m->alpha,
+                                   .exact_dependency = d->tuning->exact};
+    reset_sigma(d, d->tuning->share);
+    set_tau(d, 0);
+}
+
+/* Steps that the time still allows, by the pace so far: a descent that is cut short would end hot. */
+static int32_t affordable(double begin, int32_t done, int32_t all, const sked_i_limit *limit)
+{
+    const double now = sked_clock(), left = limit->deadline - now;
+    if (isinf(left) || (now - begin) * (all - done) <= left * done)
+        return all;
+    const double more = left / fmax(1e-9, now - begin) * done;
+    return done + (int32_t)fmax(8, fmin(all - done, more));
+}
+
+static sked_status descend(descent *d, const sked_i_limit *limit, sked_i_gaus_best *best,
+                           int64_t *evaluations, const char **why, sked_error *err)
+{
+    const sked_i_gaus_tuning *t = d->tuning;
+    int32_t all = t->iterations, stretch = all / (t->restarts + 1) + 1;
+    const double begin = sked_clock();
+    sked_status st = SKED_OK;
+    sked_i_gaus_value value;
+    int32_t stale = 0;
+    *why = "iterations";
+    for (int32_t k = 0; st == SKED_OK && k < all; k++) {
+        if (k == 6) {
+            all = affordable(begin, k, all, limit);
+            stretch = all / (t->restarts + 1) + 1;
+        }
+        const double way = (double)(k % stretch) / stretch;
+        if (sked_i_limit_reached(limit)) {
+            *why = "time";
+            break;
+        }
+        if (k % stretch == 0 && k > 0 && best->value < INFINITY)
+            return_to(d, best, t->share * pow(0.5, k / stretch));
+        d->widest = t->sigma_most * (1 - 0.8 * way);
+        set_tau(d, way);
+        st = evaluate(d, &value, err);
+        if (st == SKED_OK)
+            st = step(d, way, err);
+        raise_multipliers(d, &value);
+        if (st != SKED_OK || (k + 1) % t->every != 0)
+            continue;
+        (*evaluations)++;
+        stale++;
+        if (sked_i_gaus_legalise(d->l, d->mu, limit) && sked_i_gaus_keep(best, d->l->state))
+            stale = 0;
+        if (best->value <= t->goal) {
+            *why = "goal";
+            break;
+        }
+        if (t->visit != NULL && t->visit(t->data, d->mu, d->sigma)) {
+            *why = "goal";
+            break;
+        }
+        if (stale * t->every > 2 * stretch) {
+            *why = "no progress";
+            break;
+        }
+    }
+    return st;
+}
+
+sked_status sked_i_gaus_optimise(sked_i_gaus_legaliser *l, const sked_i_gaus_tuning *tuning,
+                                 const sked_i_limit *limit, double *mu, sked_i_gaus_best *best,
+                                 int64_t *evaluations, const char **why, sked_error *err)
+{
+    descent d = {.l = l, .m = l->m, .tuning = tuning, .mu = mu};
+    sked_status st = open_descent(&d, err);
+    if (st == SKED_OK) {
+        prepare(&d);
+        st = set_multipliers(&d, err);
+    }
+    if (st == SKED_OK)
+        st = descend(&d, limit, best, evaluations, why, err);
+    close_descent(&d);
+    return st;
+}

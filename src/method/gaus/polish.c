@@ -1,0 +1,122 @@
+/*
+ * Single-op moves within slack. Every place an op may take is priced at once under the smoothed objective,
+ * and one is drawn with probability exp(-cost / temperature) (heat bath): temperature and smoothing fall
+ * together, as sigma and tau do in the relaxation.
+ */
+#include "method/gaus/gaus.h"
+
+#include <string.h>
+
+typedef struct annealer {
+    sked_i_gaus_state *s;
+    sked_i_rng *rng;
+    const sked_i_limit *limit;
+    int32_t *movable, count;
+    double *unit; /* [profiles + 1] running mean of what a move costs there: the scale of the temperature */
+    double temperature;
+    int32_t reach;
+} annealer;
+
+/* The profile that prices op i: units of a dear resource must not set the temperature of a cheap one. */
+static int32_t profile_of(const sked_i_gaus_model *m, int32_t i)
+{
+    for (int64_t u = m->use_ptr[i]; u < m->use_ptr[i + 1]; u++)
+        if (m->weight[m->use_profile[u]] > 0)
+            return m->use_profile[u];
+    return m->profiles;
+}
+
+/* Draws a place among lo..hi by their costs. */
+static int32_t draw(annealer *a, double *unit, int32_t lo, int32_t hi)
+{
+    const double *cost = a->s->cost;
+    double least = INFINITY, sum = 0, size = 0;
+    for (int32_t k = 0; k <= hi - lo; k++) {
+        least = cost[k] < least ? cost[k] : least;
+        if (cost[k] < INFINITY)
+            size += fabs(cost[k]);
+    }
+    *unit += *unit > 0 ? 0.001 * (size / (hi - lo) - *unit) : size / (hi - lo);
+    const double scale = 1 / (a->temperature * *unit + 1e-300);
+    double pick = INFINITY;
+    int32_t at = lo;
+    for (int round = 0; round < 2; round++) {
+        double seen = 0;
+        for (int32_t k = 0; k <= hi - lo; k++) {
+            const double x = (cost[k] - least) * scale;
+            seen += x < 40 ? sked_i_exp(-x) : 0;
+            if (round == 1 && seen > pick)
+                return lo + k;
+            at = x < 40 ? lo + k : at;
+        }
+        sum = seen;
+        pick = sum * sked_i_rng_uniform(a->rng);
+    }
+    return at;
+}
+
+static void try_op(annealer *a, int32_t i)
+{
+    int32_t lo, hi;
+    sked_i_gaus_state_slack(a->s, i, a->reach, &lo, &hi);
+    if (lo >= hi)
+        return;
+    sked_i_gaus_state_scan(a->s, i, lo, hi);
+    const int32_t to = draw(a, &a->unit[profile_of(a->s->m, i)], lo, hi);
+    if (to != a->s->at[i])
+        sked_i_gaus_state_move(a->s, i, to);
+}
+
+static sked_status find_movable(annealer *a, sked_error *err)
+{
+    const sked_i_gaus_model *m = a->s->m;
+    a->movable = sked_i_alloc(m->n, sizeof *a->movable);
+    a->unit = sked_i_alloc_zero(m->profiles + 1, sizeof *a->unit);
+    if (a->movable == NULL || a->unit == NULL)
+        return sked_i_no_memory(err);
+    for (int32_t i = 0; i < m->n; i++)
+        if (m->hi[i] > m->lo[i])
+            a->movable[a->count++] = i;
+    return SKED_OK;
+}
+
+/* The share of the way from hot to cold: by passes, or by time where that runs out first. */
+static double progress_of(double done, double all, double begin, const sked_i_limit *limit)
+{
+    const double now = sked_clock(), passes = done / all;
+    const double time = isinf(limit->deadline) ? 0 : (now - begin) / fmax(1e-9, limit->deadline - begin);
+    return fmin(1, fmax(passes, time));
+}
+
+sked_status sked_i_gaus_polish(sked_i_gaus_state *s, double sweeps, double heat, sked_i_rng *rng,
+                               const sked_i_limit *limit, double goal, sked_i_gaus_best *best,
+                               sked_error *err)
+{
+    enum { pieces = 8 };
+    const int32_t period = s->m->period;
+    annealer a = {.s = s, .rng = rng, .limit = limit};
+    const double begin = sked_clock();
+    sked_status st = find_movable(&a, err);
+    if (st != SKED_OK || a.count == 0)
+        goto cleanup;
+    a.reach = period > 0 && period < SKED_I_GAUS_FARTHEST ? period : SKED_I_GAUS_FARTHEST;
+    a.reach = a.reach < 24 ? a.reach : 24;
+    sked_i_gaus_state_set(s, best->at);
+    for (double piece = 0; piece < sweeps * pieces && best->value > goal; piece++) {
+        const double way = progress_of(piece, sweeps * pieces, begin, limit);
+        if (sked_i_limit_reached(limit))
+            break;
+        a.temperature = heat * pow(0.002, way);
+        sked_i_gaus_state_smooth(s, 4 * pow(0.05, way));
+        for (int32_t k = 0; k <= a.count / pieces; k++) {
+            try_op(&a, a.movable[sked_i_rng_below(rng, (uint64_t)a.count)]);
+            if ((k & 255) == 255 && sked_i_limit_reached(limit))
+                break;
+        }
+        sked_i_gaus_keep(best, s);
+    }
+cleanup:
+    free(a.movable);
+    free(a.unit);
+    return st;
+}

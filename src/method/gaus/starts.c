@@ -1,0 +1,54 @@
+/* Where the means begin. */
+#include "method/gaus/gaus.h"
+
+#include <string.h>
+
+/*
+ * Stage filling: ops in the order of their windows' middle (ties: topological) go where an even share of
+ * the work before them ends. Symmetric starts are useless where lags are 0: all ops would stand together.
+ */
+static void fill(const sked_i_gaus_model *m, double *mu)
+{
+    double total = 0, done = 0;
+    for (int32_t i = 0; i < m->n; i++)
+        total += m->use_ptr[i + 1] > m->use_ptr[i] ? m->use_amount[m->use_ptr[i]] * m->duration[i] : 0;
+    for (int32_t k = 0; k < m->n; k++) {
+        const int32_t i = m->g->topo[k];
+        const bool used = m->use_ptr[i + 1] > m->use_ptr[i];
+        const double share = used ? m->use_amount[m->use_ptr[i]] * m->duration[i] : 0;
+        const double t = total > 0 ? m->steps * (done + 0.5 * share) / total - 0.5 : 0;
+        mu[i] = t < m->lo[i] ? m->lo[i] : t > m->hi[i] ? m->hi[i] : t;
+        done += share;
+    }
+}
+
+void sked_i_gaus_start(const sked_i_gaus_model *m, int kind, const sked_schedule *list, sked_i_rng *rng,
+                       double *mu)
+{
+    const bool loads = m->use_ptr[m->n] > 0;
+    if (kind == SKED_I_GAUS_LIST && list == NULL)
+        kind = loads ? SKED_I_GAUS_FILL : SKED_I_GAUS_ASAP;
+    if (kind == SKED_I_GAUS_FILL && loads) {
+        fill(m, mu);
+        return;
+    }
+    for (int32_t i = 0; i < m->n; i++) {
+        const double lo = m->lo[i], hi = m->hi[i];
+        switch (kind) {
+        case SKED_I_GAUS_LIST:
+            mu[i] = fmin(hi, fmax(lo, list->start[i]));
+            break;
+        case SKED_I_GAUS_ASAP:
+            mu[i] = lo;
+            break;
+        case SKED_I_GAUS_ALAP:
+            mu[i] = hi;
+            break;
+        case SKED_I_GAUS_MIDPOINT:
+            mu[i] = 0.5 * (lo + hi);
+            break;
+        default:
+            mu[i] = lo + (hi - lo) * sked_i_rng_uniform(rng);
+        }
+    }
+}

@@ -1,0 +1,491 @@
+/*
+ * A schedule with its profiles, moved op by op. The smoothed objective is the one of the relaxation with
+ * every sigma at 0: sum over profiles of weight * tau * log sum exp(level / tau), plus alpha * communication.
+ * A scan prices all places of one op at once: the cost of a place differs from its neighbour's by one cell.
+ */
+#include "base/rng.h"
+#include "method/gaus/gaus.h"
+
+#include <string.h>
+
+/* A value that op i is a consumer of: from `from` on (in the time of i) i alone keeps it alive. */
+struct sked_i_gaus_end {
+    int32_t from;
+    double size;
+};
+
+/* ------------------------------------------------------------------ creating */
+
+sked_status sked_i_gaus_state_create(const sked_i_gaus_model *m, sked_i_gaus_state **out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int64_t rows = m->profiles + 1;
+    int64_t degree = 0;
+    sked_i_gaus_state *s = sked_i_alloc_zero(1, sizeof *s);
+    if (s == NULL)
+        return sked_i_no_memory(err);
+    for (int32_t i = 0; i < m->n; i++)
+        degree = m->g->pred_ptr[i + 1] - m->g->pred_ptr[i] > degree
+                     ? m->g->pred_ptr[i + 1] - m->g->pred_ptr[i]
+                     : degree;
+    s->m = m;
+    SKED_NEW(s->at, m->n);
+    SKED_NEW(s->last, m->n);
+    SKED_NEW(s->holders, m->n);
+    SKED_NEW(s->level, rows * m->cells);
+    SKED_NEW(s->mass, rows * m->cells);
+    SKED_NEW(s->tau, rows);
+    SKED_NEW(s->top, rows);
+    SKED_NEW(s->sum, rows);
+    SKED_NEW(s->cost, 2 * SKED_I_GAUS_FARTHEST + 1);
+    SKED_NEW(s->ends, degree);
+    *out = s;
+    return SKED_OK;
+cleanup:
+    sked_i_gaus_state_destroy(s);
+    return st;
+}
+
+void sked_i_gaus_state_destroy(sked_i_gaus_state *s)
+{
+    if (s == NULL)
+        return;
+    void *const owned[] = {s->at,  s->last, s->holders, s->level, s->mass,
+                           s->tau, s->top,  s->sum,     s->cost,  s->ends};
+    for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
+        free(owned[k]);
+    free(s);
+}
+
+/* ------------------------------------------------------------------ cells */
+
+/* The cell of step d >= -FARTHEST. */
+static inline int32_t cell_of(const sked_i_gaus_model *m, int32_t d)
+{
+    if (m->period == 0)
+        return d;
+    const int32_t c = d % m->period;
+    return c < 0 ? c + m->period : c;
+}
+static inline int32_t next_cell(const sked_i_gaus_model *m, int32_t c)
+{
+    return c + 1 == m->period ? 0 : c + 1;
+}
+/* Cells an op holds beside the full turns, which are the same wherever it starts. */
+static inline int32_t span_of(const sked_i_gaus_model *m, int32_t i)
+{
+    return m->period > 0 ? m->duration[i] % m->period : m->duration[i];
+}
+
+static inline double mass_of(const sked_i_gaus_state *s, int32_t p, double level)
+{
+    const double x = (level - s->top[p]) / s->tau[p];
+    return x < -700 ? 0 : sked_i_exp(x < 700 ? x : 700);
+}
+
+/* Adds amount to `length` cells from step d on; full turns go to every cell. */
+static void add_plain(const sked_i_gaus_model *m, double *row, int32_t d, int64_t length, double amount)
+{
+    if (m->period > 0) {
+        const int64_t turns = length / m->period;
+        for (int32_t c = 0; turns > 0 && c < m->period; c++)
+            row[c] += (double)turns * amount;
+        length %= m->period;
+    }
+    for (int32_t c = cell_of(m, d); length > 0; length--, c = next_cell(m, c))
+        row[c] += amount;
+}
+
+/* The same with the smoothed sums kept. */
+static void add(sked_i_gaus_state *s, int32_t p, int32_t d, int32_t length, double amount)
+{
+    const sked_i_gaus_model *m = s->m;
+    double *level = s->level + (int64_t)p * m->cells, *mass = s->mass + (int64_t)p * m->cells;
+    const bool priced = m->weight[p] > 0;
+    for (int32_t c = cell_of(m, d); length > 0; length--, c = next_cell(m, c)) {
+        level[c] += amount;
+        if (!priced)
+            continue;
+        const double now = mass_of(s, p, level[c]);
+        s->sum[p] += now - mass[c];
+        mass[c] = now;
+    }
+}
+
+/* ------------------------------------------------------------------ whole schedules */
+
+static void find_last(sked_i_gaus_state *s, int32_t i)
+{
+    const sked_i_gaus_model *m = s->m;
+    int32_t last = INT32_MIN, holders = 0;
+    for (int64_t e = m->g->succ_ptr[i]; e < m->g->succ_ptr[i + 1]; e++) {
+        if (!sked_i_gaus_counts(m, e))
+            continue;
+        const int32_t use = s->at[m->g->edge_to[e]] + m->shift[e];
+        if (use > last) {
+            last = use;
+            holders = 0;
+        }
+        holders += use == last;
+    }
+    s->last[i] = last;
+    s->holders[i] = holders;
+}
+
+void sked_i_gaus_state_set(sked_i_gaus_state *s, const int32_t *at)
+{
+    const sked_i_gaus_model *m = s->m;
+    memmove(s->at, at, (size_t)m->n * sizeof *at);
+    memset(s->level, 0, (size_t)(m->profiles + 1) * (size_t)m->cells * sizeof *s->level);
+    s->communication = 0;
+    for (int32_t i = 0; i < m->n; i++) {
+        for (int64_t u = m->use_ptr[i]; u < m->use_ptr[i + 1]; u++)
+            add_plain(m, s->level + (int64_t)m->use_profile[u] * m->cells, s->at[i], m->duration[i],
+                      m->use_amount[u]);
+        if (m->memory[i] > 0) {
+            find_last(s, i);
+            if (s->last[i] > s->at[i])
+                add_plain(m, s->level + (int64_t)m->profiles * m->cells, s->at[i],
+                          (int64_t)s->last[i] - s->at[i], m->memory[i]);
+        }
+        for (int64_t e = m->g->succ_ptr[i]; m->alpha > 0 && e < m->g->succ_ptr[i + 1]; e++)
+            if (sked_i_gaus_counts(m, e))
+                s->communication += m->bytes[e] * (s->at[m->g->edge_to[e]] - s->at[i] + m->shift[e]);
+    }
+}
+
+bool sked_i_gaus_state_legal(const sked_i_gaus_state *s)
+{
+    const sked_i_gaus_model *m = s->m;
+    for (int32_t i = 0; i < m->n; i++) {
+        if (s->at[i] < m->lo[i] || s->at[i] > m->hi[i])
+            return false;
+        for (int64_t e = m->g->succ_ptr[i]; e < m->g->succ_ptr[i + 1]; e++)
+            if (sked_i_gaus_counts(m, e) && s->at[m->g->edge_to[e]] < s->at[i] + m->gap[e])
+                return false;
+    }
+    for (int32_t p = 0; p < m->profiles; p++)
+        for (int32_t c = 0; isfinite(m->capacity[p]) && c < m->cells; c++)
+            if (s->level[(int64_t)p * m->cells + c] > m->capacity[p] * (1 + 1e-12))
+                return false;
+    return true;
+}
+
+double sked_i_gaus_state_value(const sked_i_gaus_state *s)
+{
+    const sked_i_gaus_model *m = s->m;
+    double value = m->alpha * s->communication;
+    for (int32_t p = 0; p <= m->profiles; p++) {
+        const double *row = s->level + (int64_t)p * m->cells;
+        double most = 0;
+        for (int32_t c = 0; m->weight[p] > 0 && c < m->cells; c++)
+            most = row[c] > most ? row[c] : most;
+        value += m->weight[p] * most;
+    }
+    return value;
+}
+
+void sked_i_gaus_state_smooth(sked_i_gaus_state *s, double relative_tau)
+{
+    const sked_i_gaus_model *m = s->m;
+    for (int32_t p = 0; p <= m->profiles; p++) {
+        const double *row = s->level + (int64_t)p * m->cells;
+        double most = 0;
+        if (!(m->weight[p] > 0))
+            continue;
+        for (int32_t c = 0; c < m->cells; c++)
+            most = row[c] > most ? row[c] : most;
+        s->top[p] = most;
+        s->tau[p] = fmax(relative_tau * m->typical[p], m->largest[p] / 600);
+        s->sum[p] = 0;
+        for (int32_t c = 0; c < m->cells; c++)
+            s->sum[p] += s->mass[(int64_t)p * m->cells + c] = mass_of(s, p, row[c]);
+    }
+}
+
+/* ------------------------------------------------------------------ slack */
+
+void sked_i_gaus_state_slack(const sked_i_gaus_state *s, int32_t i, int32_t reach, int32_t *lo, int32_t *hi)
+{
+    const sked_i_gaus_model *m = s->m;
+    const sked_graph *g = m->g;
+    int32_t low = m->lo[i] > s->at[i] - reach ? m->lo[i] : s->at[i] - reach;
+    int32_t high = m->hi[i] < s->at[i] + reach ? m->hi[i] : s->at[i] + reach;
+    for (int64_t k = g->pred_ptr[i]; k < g->pred_ptr[i + 1]; k++) {
+        const int64_t e = g->pred_edge[k];
+        if (!sked_i_gaus_counts(m, e) || g->pred_op[k] == i)
+            continue;
+        const int32_t t = s->at[g->pred_op[k]] + m->gap[e];
+        low = t > low ? t : low;
+    }
+    for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
+        if (!sked_i_gaus_counts(m, e) || g->edge_to[e] == i)
+            continue;
+        const int32_t t = s->at[g->edge_to[e]] - m->gap[e];
+        high = t < high ? t : high;
+    }
+    *lo = low;
+    *hi = high;
+}
+
+/* ------------------------------------------------------------------ pricing places */
+
+static void scan_communication(sked_i_gaus_state *s, int32_t i, int32_t lo, int32_t hi)
+{
+    const sked_i_gaus_model *m = s->m;
+    const sked_graph *g = m->g;
+    double slope = 0;
+    if (m->alpha > 0) {
+        for (int64_t k = g->pred_ptr[i]; k < g->pred_ptr[i + 1]; k++)
+            slope += sked_i_gaus_counts(m, g->pred_edge[k]) ? m->bytes[g->pred_edge[k]] : 0;
+        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
+            slope -= sked_i_gaus_counts(m, e) ? m->bytes[e] : 0;
+    }
+    for (int32_t t = lo; t <= hi; t++)
+        s->cost[t - lo] = m->alpha * slope * (t - s->at[i]);
+}
+
+/* Is step d within the cells that op i holds now? Works folded: distances are taken in turns. */
+static inline bool holds(const sked_i_gaus_model *m, int32_t d, int32_t start, int32_t span)
+{
+    const int32_t x = m->period > 0 ? cell_of(m, d - start) : d - start;
+    return x >= 0 && x < span;
+}
+
+/* One use: the price of its cells without the op itself, summed over its span as the place slides. */
+static void scan_load(sked_i_gaus_state *s, int32_t i, int64_t u, int32_t lo, int32_t hi)
+{
+    const sked_i_gaus_model *m = s->m;
+    const int32_t p = m->use_profile[u], span = span_of(m, i), at = s->at[i];
+    const double *mass = s->mass + (int64_t)p * m->cells;
+    const double grow = sked_i_exp(m->use_amount[u] / s->tau[p]);
+    const double unit = m->weight[p] * s->tau[p] * (grow - 1) / s->sum[p];
+    double here = 0, sum = 0;
+    for (int32_t d = at; d < at + span; d++)
+        here += mass[cell_of(m, d)] / grow;
+    for (int32_t d = lo; d < hi + span; d++) {
+        const double x = mass[cell_of(m, d)];
+        sum += holds(m, d, at, span) ? x / grow : x;
+        if (d - span >= lo) {
+            const double y = mass[cell_of(m, d - span)];
+            sum -= holds(m, d - span, at, span) ? y / grow : y;
+        }
+        if (d - span + 1 >= lo)
+            s->cost[d - span + 1 - lo] += unit * (sum - here);
+    }
+}
+
+/* Places where a capacity would be exceeded cost INFINITY. */
+static void scan_capacity(sked_i_gaus_state *s, int32_t i, int64_t u, int32_t lo, int32_t hi)
+{
+    const sked_i_gaus_model *m = s->m;
+    const int32_t p = m->use_profile[u], span = span_of(m, i), at = s->at[i];
+    const double *level = s->level + (int64_t)p * m->cells;
+    const double amount = m->use_amount[u], room = m->capacity[p] * (1 + 1e-13) - amount;
+    int32_t blocked = lo - 1; /* the last step seen that has no room */
+    for (int32_t d = lo; d < hi + span; d++) {
+        const double x = level[cell_of(m, d)] - (holds(m, d, at, span) ? amount : 0);
+        if (x > room)
+            blocked = d;
+        if (d - span + 1 >= lo && blocked > d - span && d - span + 1 != at)
+            s->cost[d - span + 1 - lo] = INFINITY;
+    }
+}
+
+/* When the value of q ends but for its consumer i: latest other use, INT32_MIN without one. */
+static int32_t end_without(const sked_i_gaus_state *s, int32_t q, int32_t i, int32_t shift)
+{
+    const sked_i_gaus_model *m = s->m;
+    int32_t last = INT32_MIN;
+    if (s->at[i] + shift < s->last[q] || (s->holders[q] > 1 && !m->multi[q]))
+        return s->last[q];
+    for (int64_t e = m->g->succ_ptr[q]; e < m->g->succ_ptr[q + 1]; e++) {
+        if (!sked_i_gaus_counts(m, e) || m->g->edge_to[e] == i)
+            continue;
+        const int32_t use = s->at[m->g->edge_to[e]] + m->shift[e];
+        last = use > last ? use : last;
+    }
+    return last;
+}
+
+static int by_from(const void *x, const void *y)
+{
+    const struct sked_i_gaus_end *a = x, *b = y;
+    return (a->from > b->from) - (a->from < b->from);
+}
+
+static void sort_ends(struct sked_i_gaus_end *ends, int32_t count)
+{
+    if (count > 24) {
+        qsort(ends, (size_t)count, sizeof *ends, by_from);
+        return;
+    }
+    for (int32_t k = 1; k < count; k++)
+        for (int32_t j = k; j > 0 && ends[j].from < ends[j - 1].from; j--) {
+            const struct sked_i_gaus_end x = ends[j];
+            ends[j] = ends[j - 1];
+            ends[j - 1] = x;
+        }
+}
+
+/* The values that may end with i, by the step from which on it alone keeps them. Parallel edges count once.
+ */
+static int32_t collect_ends(sked_i_gaus_state *s, int32_t i)
+{
+    const sked_i_gaus_model *m = s->m;
+    const sked_graph *g = m->g;
+    int32_t count = 0;
+    for (int64_t k = g->pred_ptr[i]; k < g->pred_ptr[i + 1];) {
+        const int32_t q = g->pred_op[k];
+        int32_t shift = -1;
+        for (; k < g->pred_ptr[i + 1] && g->pred_op[k] == q; k++)
+            if (sked_i_gaus_counts(m, g->pred_edge[k]) && m->shift[g->pred_edge[k]] > shift)
+                shift = m->shift[g->pred_edge[k]];
+        if (shift < 0 || m->memory[q] == 0)
+            continue;
+        int32_t end = end_without(s, q, i, shift);
+        if (q != i && end < s->at[q])
+            end = s->at[q];
+        s->ends[count++] = (struct sked_i_gaus_end){end == INT32_MIN ? end : end - shift, m->memory[q]};
+    }
+    sort_ends(s->ends, count);
+    return count;
+}
+
+static double factor_of(const sked_i_gaus_state *s, double amount)
+{
+    const double x = amount / s->tau[s->m->profiles];
+    return sked_i_exp(x < -700 ? -700 : x > 700 ? 700 : x) - 1;
+}
+
+/* Later: each step passed frees the op's own value and keeps those alone that end with it. */
+static void scan_later(sked_i_gaus_state *s, int32_t i, int32_t lo, int32_t hi, int32_t count, double unit)
+{
+    const sked_i_gaus_model *m = s->m;
+    const double *mass = s->mass + (int64_t)m->profiles * m->cells;
+    double net = -m->memory[i], sum = 0;
+    int32_t k = 0;
+    bool own = true;
+    double factor = factor_of(s, net);
+    for (int32_t d = s->at[i]; d < hi; d++) {
+        bool changed = false;
+        for (; k < count && s->ends[k].from <= d; k++, changed = true)
+            net += s->ends[k].size;
+        if (own && d >= s->last[i] && m->memory[i] > 0) {
+            net += m->memory[i];
+            own = false;
+            changed = true;
+        }
+        if (changed)
+            factor = factor_of(s, net);
+        sum += mass[cell_of(m, d)] * factor;
+        s->cost[d + 1 - lo] += unit * sum;
+    }
+}
+
+static void scan_earlier(sked_i_gaus_state *s, int32_t i, int32_t lo, int32_t count, double unit)
+{
+    const sked_i_gaus_model *m = s->m;
+    const double *mass = s->mass + (int64_t)m->profiles * m->cells;
+    double net = 0, sum = 0, factor = 0;
+    int32_t k = 0;
+    bool own = false, changed = true;
+    for (; k < count && s->ends[k].from < s->at[i]; k++)
+        net -= s->ends[k].size;
+    for (int32_t d = s->at[i] - 1; d >= lo; d--) {
+        for (; k > 0 && s->ends[k - 1].from > d; k--, changed = true)
+            net += s->ends[k - 1].size;
+        if (!own && d < s->last[i] && m->memory[i] > 0) {
+            net += m->memory[i];
+            own = true;
+            changed = true;
+        }
+        if (changed)
+            factor = factor_of(s, net);
+        changed = false;
+        sum += mass[cell_of(m, d)] * factor;
+        s->cost[d - lo] += unit * sum;
+    }
+}
+
+void sked_i_gaus_state_scan(sked_i_gaus_state *s, int32_t i, int32_t lo, int32_t hi)
+{
+    const sked_i_gaus_model *m = s->m;
+    scan_communication(s, i, lo, hi);
+    if (m->weight[m->profiles] > 0) {
+        const double unit = m->weight[m->profiles] * s->tau[m->profiles] / s->sum[m->profiles];
+        const int32_t count = collect_ends(s, i);
+        scan_later(s, i, lo, hi, count, unit);
+        scan_earlier(s, i, lo, count, unit);
+    }
+    for (int64_t u = m->use_ptr[i]; u < m->use_ptr[i + 1]; u++) {
+        if (m->weight[m->use_profile[u]] > 0)
+            scan_load(s, i, u, lo, hi);
+        if (isfinite(m->capacity[m->use_profile[u]]))
+            scan_capacity(s, i, u, lo, hi);
+    }
+}
+
+/* ------------------------------------------------------------------ moving */
+
+static void move_value_end(sked_i_gaus_state *s, int32_t q, int32_t last_before)
+{
+    const sked_i_gaus_model *m = s->m;
+    const int32_t begin = s->at[q];
+    const int32_t was = last_before > begin ? last_before : begin,
+                  is = s->last[q] > begin ? s->last[q] : begin;
+    if (is > was)
+        add(s, m->profiles, was, is - was, m->memory[q]);
+    else
+        add(s, m->profiles, is, was - is, -m->memory[q]);
+}
+
+/* Own life: begins elsewhere. */
+static void move_value_begin(sked_i_gaus_state *s, int32_t i, int32_t from, int32_t to)
+{
+    const sked_i_gaus_model *m = s->m;
+    const int32_t last = s->last[i], was = from < last ? from : last, is = to < last ? to : last;
+    if (is < was)
+        add(s, m->profiles, is, was - is, m->memory[i]);
+    else
+        add(s, m->profiles, was, is - was, -m->memory[i]);
+}
+
+void sked_i_gaus_state_move(sked_i_gaus_state *s, int32_t i, int32_t to)
+{
+    const sked_i_gaus_model *m = s->m;
+    const sked_graph *g = m->g;
+    const int32_t from = s->at[i];
+    if (m->memory[i] > 0)
+        move_value_begin(s, i, from, to);
+    s->at[i] = to;
+    for (int64_t u = m->use_ptr[i]; u < m->use_ptr[i + 1]; u++) {
+        add(s, m->use_profile[u], from, span_of(m, i), -m->use_amount[u]);
+        add(s, m->use_profile[u], to, span_of(m, i), m->use_amount[u]);
+    }
+    for (int64_t k = g->pred_ptr[i]; k < g->pred_ptr[i + 1]; k++) {
+        const int64_t e = g->pred_edge[k];
+        const int32_t q = g->pred_op[k];
+        if (!sked_i_gaus_counts(m, e))
+            continue;
+        if (m->alpha > 0)
+            s->communication += m->bytes[e] * (to - from);
+        if (m->memory[q] == 0)
+            continue;
+        const int32_t before = s->last[q], was = from + m->shift[e], is = to + m->shift[e];
+        if (is > before) {
+            s->last[q] = is;
+            s->holders[q] = 1;
+        } else if (was < before) {
+            s->holders[q] += is == before;
+        } else if (s->holders[q] > 1 && !m->multi[q]) {
+            s->holders[q] -= is < before;
+        } else {
+            find_last(s, q);
+        }
+        move_value_end(s, q, before);
+    }
+    for (int64_t e = g->succ_ptr[i]; m->alpha > 0 && e < g->succ_ptr[i + 1]; e++)
+        if (sked_i_gaus_counts(m, e))
+            s->communication -= m->bytes[e] * (to - from);
+}

@@ -1,0 +1,444 @@
+#!/usr/bin/env python3
+"""Hostile input and awkward surroundings: whatever happens, sked answers with a documented exit code and one sentence.
+
+Usage: hostile.py SKED SOURCE_FOLDER [--deep] [PART]
+Every case is fixed: no clock, no randomness. --deep runs many more of them; PART runs only tests with it in their name.
+"""
+import concurrent.futures
+import itertools
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+
+DEEP = "--deep" in sys.argv
+WORDS = [word for word in sys.argv[1:] if word != "--deep"]
+SKED, SOURCE = os.path.abspath(WORDS[0]), os.path.abspath(WORDS[1])
+ONLY = WORDS[2] if len(WORDS) > 2 else ""
+CODES = {0, 2, 3, 4, 5, 6, 7, 8, 10}
+EXAMPLE = os.path.join(SOURCE, "examples", "cholesky.json")
+passed, failed, cases = 0, 0, 0
+
+
+def test(function):
+    """Runs the function at once in a folder of its own and counts it."""
+    global passed, failed
+    begin = time.time()
+    if ONLY not in function.__name__:
+        return function
+    with tempfile.TemporaryDirectory() as folder:
+        problems = []
+        try:
+            problems = function(folder) or []
+        except Exception as problem:  # any failure is reported and counted
+            problems = [repr(problem)]
+    for problem in problems[:30]:
+        print(f"FAILED {function.__name__}: {problem}")
+    print(f"{function.__name__}: {'FAILED' if problems else 'passed'}, {time.time() - begin:.1f} s", flush=True)
+    if problems:
+        failed += 1
+    else:
+        passed += 1
+    return function
+
+
+def no_constant(word):
+    raise ValueError(f"{word} is not JSON")
+
+
+def complaint(args, done, codes=CODES):
+    """What is wrong with the way a command ended, or None."""
+    said, command = done.stderr.decode(errors="replace"), " ".join(map(str, args))[:400]
+    if "Sanitizer" in said or "runtime error" in said:
+        return f"{command}: {said[:1500]}"
+    if done.returncode not in codes:
+        return f"{command}: exit {done.returncode}, expected {sorted(codes)}: {said[-300:]}"
+    if done.returncode != 0 and (said.count("\n") != 1 or not said.startswith("sked: ")):
+        return f"{command}: not one sentence: {said[:600]!r}"
+    if any(ord(c) < 32 and c != "\n" for c in said):
+        return f"{command}: control characters in {said[:600]!r}"
+    if "--json" in args and done.returncode == 0:
+        try:
+            json.loads(done.stdout.decode(), parse_constant=no_constant)
+        except ValueError as problem:
+            return f"{command}: --json printed no JSON ({problem})"
+    return None
+
+
+def run_case(case):
+    args, options = case[0], dict(case[1]) if len(case) > 1 else {}
+    codes, files = options.pop("codes", CODES), options.pop("files", None)
+    try:
+        done = subprocess.run([SKED, *map(str, args)], **{"capture_output": True, "timeout": 120, **options})
+    except subprocess.TimeoutExpired:
+        return f"{' '.join(map(str, args))[:400]}: still running after 120 s"
+    wrong = complaint(args, done, codes)
+    if wrong is None and done.returncode != 0 and files is not None and os.path.lexists(files):
+        wrong = f"{' '.join(map(str, args))[:400]}: failed, but left {files}"
+    return wrong
+
+
+def run_all(list_of_cases):
+    """All cases, two at a time; the complaints."""
+    global cases
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(run_case, list_of_cases))
+    cases += len(results)
+    return [wrong for wrong in results if wrong]
+
+
+def samples():
+    """Every small file of every format that the project ships."""
+    found = []
+    for top in ("fuzz/seeds", "fuzz/regressions", "tests/data", "examples"):
+        for folder, _, names in sorted(os.walk(os.path.join(SOURCE, top))):
+            found += [os.path.join(folder, name) for name in sorted(names)]
+    return [path for path in found if os.path.getsize(path) < 1 << 20]
+
+
+def format_of(path):
+    """The format whose folder of seeds or regressions holds the file, else None: by extension."""
+    parent = os.path.basename(os.path.dirname(path))
+    top = os.path.basename(os.path.dirname(os.path.dirname(path)))
+    return parent.replace("_", "-") if top in ("seeds", "regressions") else None
+
+
+HUGE = [b"99999999999999999999999", b"1e308", b"-1", b"1e999", b"nan", b"0", b"2147483648"]
+
+
+def damaged(data):
+    """The data cut, flipped, doubled, and with its numbers made absurd; always the same list."""
+    cuts, flips, most = (40, 40, 12) if DEEP else (6, 5, 4)
+    yield from (data[: len(data) * k // cuts] for k in range(cuts))
+    for k in range(flips):
+        where = (2 * k + 1) * len(data) // (2 * flips)
+        if where < len(data):
+            yield data[:where] + bytes([data[where] ^ (0x01, 0xff, 0x80)[k % 3]]) + data[where + 1:]
+    numbers = list(re.finditer(rb"-?\d+(\.\d+)?", data))
+    chosen = numbers[:: max(1, len(numbers) // most)]
+    for k, number in enumerate(chosen):
+        for word in HUGE if DEEP else [HUGE[k % len(HUGE)], HUGE[(k + 3) % len(HUGE)]]:
+            yield data[: number.start()] + word + data[number.end():]
+    yield data + data
+    yield data + b"\0"
+    yield b"\xef\xbb\xbf" + data
+
+
+def command_on(path, given, k):
+    """Commands that read a graph, one of them in turn."""
+    options = ["--from", given] if given else []
+    return [["info", path, *options, "--json"],
+             ["schedule", path, *options, "--devices", 2, "--method", "list", "--json", "--quiet"],
+             ["convert", path, "-", *options, "--to", "native"],
+             ["schedule", path, *options, "--method", "auto", "--time-limit", 0.01, "--quiet", "--json"]][k % 4]
+
+
+@test
+def damaged_graphs(folder):
+    list_of_cases = []
+    for i, path in enumerate(samples()):
+        data = open(path, "rb").read()
+        for k, bad in enumerate(damaged(data)):
+            name = os.path.join(folder, f"{i}-{k}{os.path.splitext(path)[1]}")
+            with open(name, "wb") as out:
+                out.write(bad)
+            list_of_cases.append((command_on(name, format_of(path), i + k),))
+    return run_all(list_of_cases)
+
+
+@test
+def wrong_format_and_standard_input(folder):
+    formats = [f["name"] for f in json.loads(subprocess.run([SKED, "formats", "--json"], capture_output=True).stdout)]
+    list_of_cases, seen = [], set()
+    for path in samples():
+        kind = format_of(path) or os.path.splitext(path)[1]
+        with_input = {"input": open(path, "rb").read()}
+        list_of_cases += [(["info", "-", "--json"], with_input), (["check", "-", path], with_input)]
+        if kind in seen and not DEEP:
+            continue
+        seen.add(kind)
+        list_of_cases += [(["info", "-", "--from", name], with_input) for name in formats]
+        list_of_cases += [(["schedule", EXAMPLE, option, path, "--method", "list"], {})
+                          for option in ("--library", "--resources", "--profile", "--start", "--fix")]
+    return run_all(list_of_cases)
+
+
+@test
+def damaged_companions(folder):
+    """Schedules, libraries, profiles and fixed decisions as broken as graphs."""
+    plan = os.path.join(folder, "plan.json")
+    subprocess.run([SKED, "schedule", EXAMPLE, "--devices", "2", "--method", "list", "-o", plan], capture_output=True, check=True)
+    name = json.load(open(plan))["ops"][0]["name"]
+    texts = {"--start": open(plan, "rb").read(), "check": open(plan, "rb").read(),
+             "--library": open(os.path.join(SOURCE, "examples", "units.json"), "rb").read(),
+             "--profile": json.dumps({name: 3, "nobody": 4}).encode(),
+             "--fix": json.dumps({"format": "sked-fix-1", "ops": [{"name": name, "device": 1, "start": 0}]}).encode()}
+    list_of_cases = []
+    for option, data in texts.items():
+        for k, bad in enumerate(damaged(data)):
+            file = os.path.join(folder, f"{option.strip('-')}-{k}.json")
+            open(file, "wb").write(bad)
+            args = ["check", EXAMPLE, file, "--json"] if option == "check" else \
+                ["schedule", EXAMPLE, "--devices", 2, "--method", "list", option, file, "--quiet"]
+            list_of_cases.append((args,))
+    return run_all(list_of_cases)
+
+
+@test
+def unreadable_input(folder):
+    plain = os.path.join(folder, "file.json")
+    open(plain, "w").write("{}")
+    loop = os.path.join(folder, "loop.json")
+    os.symlink(loop, loop)
+    places = [folder, "/", os.path.join(folder, "none.json"), os.path.join(plain, "x.json"), loop, "x" * 5000 + ".json",
+              os.path.join("y" * 300 + ".json"), "", "/proc/self/mem", "/dev/null"]
+    list_of_cases = []
+    for place in places:
+        codes = {4, 5, 6} if place == "/dev/null" else {4}
+        list_of_cases += [(args, {"codes": codes | {2} if place == "" else codes}) for args in (
+            ["info", place], ["check", place, EXAMPLE], ["check", EXAMPLE, place], ["convert", place, "-"],
+            ["schedule", place], ["schedule", EXAMPLE, "--start", place], ["schedule", EXAMPLE, "--fix", place],
+            ["schedule", EXAMPLE, "--library", place], ["schedule", EXAMPLE, "--profile", place])]
+    return run_all(list_of_cases)
+
+
+@test
+def unwritable_output(folder):
+    plain = os.path.join(folder, "file.json")
+    open(plain, "w").write("kept")
+    os.mkdir(os.path.join(folder, "folder.json"))
+    problems, before = [], sorted(os.listdir(folder))
+    for extension in (".json", ".jsonl", ".svg", ".html", ".dot", ".trace.json"):
+        for place in (os.path.join(folder, "missing", "x" + extension), os.path.join(plain, "x" + extension),
+                      os.path.join(folder, "z" * 300 + extension), os.path.join(folder, "z" * 5000 + extension)):
+            problems += run_all([(["schedule", EXAMPLE, "--devices", 2, "--method", "list", "-o", place], {"codes": {4}})])
+    problems += run_all([(["convert", EXAMPLE, os.path.join(folder, "missing", "x.dot")], {"codes": {4}}),
+                         (["convert", EXAMPLE, os.path.join(folder, "folder.json")], {"codes": {4}}),
+                         (["convert", EXAMPLE, "/dev/full", "--to", "native"], {"codes": {4}}),
+                         (["schedule", EXAMPLE, "--devices", 2, "--method", "list", "-o", os.path.join(folder, "folder.json")],
+                          {"codes": {4}}),
+                         (["generate", "chain", "--nodes", 3, "-o", os.path.join(plain, "x.json")], {"codes": {4}}),
+                         (["generate", "chain", "--nodes", 3, "--count", 2, "-o", plain], {"codes": {2, 4}})])
+    if sorted(os.listdir(folder)) != before or open(plain).read() != "kept":
+        problems.append(f"files were left or changed: {os.listdir(folder)}")
+    return problems
+
+
+PRINTING = [["info", EXAMPLE], ["info", EXAMPLE, "--json"], ["methods"], ["formats", "--json"], ["targets"], ["help"], ["--version"],
+            ["help", "--man"], ["schedule", EXAMPLE, "--method", "list", "--quiet"],
+            ["schedule", EXAMPLE, "--method", "list", "--quiet", "-o", "-"],
+            ["convert", EXAMPLE, "-", "--to", "dot"], ["generate", "chain", "--nodes", "100000", "-o", "-"]]
+
+
+@test
+def full_or_closed_standard_output(folder):
+    problems = []
+    for args in PRINTING:
+        for redirect in (">&-", ">/dev/full"):
+            done = subprocess.run(["sh", "-c", f'"$@" {redirect}', "sh", SKED, *args], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+            problems.append(complaint([*args, redirect], done, {4}))
+    return [p for p in problems if p]
+
+
+@test
+def closed_streams_do_not_reach_files(folder):
+    """With streams closed a file may be opened in their place; what belongs to them must not end up in it."""
+    problems, file = [], os.path.join(folder, "s.json")
+    for closed in ("2>&-", ">&- 2>&-", "<&- >&- 2>&-", "<&-"):
+        done = subprocess.run(["sh", "-c", f'"$@" {closed}', "sh", SKED, "schedule", EXAMPLE, "--method", "list", "-o", file],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if done.returncode not in (0, 4):
+            problems.append(f"{closed}: exit {done.returncode}")
+        if subprocess.run([SKED, "check", EXAMPLE, file], capture_output=True).returncode != 0:
+            problems.append(f"{closed}: the file is broken")
+        os.unlink(file)
+    return problems
+
+
+@test
+def outputs_replace_files_in_one_step(folder):
+    """A failing run leaves an older file alone; a good one replaces it and keeps no temporary file."""
+    problems, file = [], os.path.join(folder, "s.json")
+    open(file, "w").write("old")
+    problems += run_all([(["schedule", EXAMPLE, "--devices", 2, "--horizon", 0.001, "-o", file], {"codes": {7}})])
+    if open(file).read() != "old":
+        problems.append("the older file was lost")
+    problems += run_all([(["schedule", EXAMPLE, "--devices", 2, "--method", "list", "-o", file], {"codes": {0}})])
+    os.symlink(file, os.path.join(folder, "link.json"))
+    problems += run_all([(["convert", EXAMPLE, os.path.join(folder, "link.json")], {"codes": {0}})])
+    if sorted(os.listdir(folder)) != ["link.json", "s.json"]:
+        problems.append(f"left behind: {os.listdir(folder)}")
+    mode = stat.S_IMODE(os.stat(file).st_mode)
+    if mode & 0o111:
+        problems.append(f"mode {mode:o}")
+    return problems
+
+
+def graph(durations, edges, **more):
+    ops = [{"duration": d, **more.get("op", {})} for d in durations]
+    return {"format": "sked-graph-1", "ops": ops, "edges": edges, **{k: v for k, v in more.items() if k != "op"}}
+
+
+def awkward_graphs():
+    """Small problems at the edges of the model."""
+    edge = lambda i, k, **more: {"from": i, "to": k, **more}
+    pool = {"resources": [{"name": "r", "capacity": 2}], "op": {"demand": {"r": 1}}}
+    return {
+        "none": graph([], []), "one": graph([3], []), "one-zero": graph([0], []),
+        "all-zero": graph([0] * 5, [[0, 1], [1, 2], [0, 3]]), "some-zero": graph([0, 2, 0, 3, 0], [[0, 1], [1, 2], [2, 3], [3, 4]]),
+        "disconnected": graph([1, 2, 3, 4, 5, 6], []), "huge": graph([1e15, 3, 1e15, 7], [[0, 1], [1, 2]]),
+        "tiny": graph([1e-15, 1e-15, 2e-15, 1], [[0, 1], [0, 2]]), "largest": graph([1e308, 1e308, 1e308], [[0, 1], [1, 2]]),
+        "beyond-integers": graph([9e15, 9007199254740991, 3, 5], [[0, 1], [1, 2]]),
+        "area": graph([1e200, 1e200], [], resources=[{"name": "r", "capacity": 1e200}], op={"demand": {"r": 1e200}}),
+        "memory-largest": graph([1, 1, 1], [[0, 1]], op={"memory": 1e308, "weight": 1e308}),
+        "mixed": graph([1e15, 1e-15, 1e15, 1e-15], [[0, 1], [1, 2], [2, 3]]),
+        "lag-zero": graph([2, 3, 4], [edge(0, 1, lag=0), edge(1, 2, lag=0)]),
+        "lag-negative": graph([2, 3, 4, 5], [edge(0, 1, lag=-5), edge(1, 2, lag=-1), edge(0, 3, lag=-100)]),
+        "lag-long": graph([1, 1, 1], [edge(0, 1, lag=1000), edge(1, 2, lag=1e12)]),
+        "twice": graph([1, 2], [[0, 1], [0, 1], edge(0, 1, lag=9)]),
+        "bytes": graph([1, 2, 3], [edge(0, 1, bytes=1e18), edge(0, 2, bytes=1e-18)], op={"memory": 1e18, "weight": 0}),
+        "loop": graph([1, 2, 1], [[0, 1], [1, 2], edge(2, 0, distance=1)]),
+        "loop-self": graph([3], [edge(0, 0, distance=1)]), "loop-zero": graph([0, 0], [[0, 1], edge(1, 0, distance=1)]),
+        "loop-far": graph([1, 1], [[0, 1], edge(1, 0, lag=5, distance=1000000)]),
+        "loop-real": graph([0.3, 0.7], [[0, 1], edge(1, 0, distance=3)], **pool),
+        "pool": graph([1, 2, 3, 4], [[0, 1]], **pool), "pool-zero-time": graph([0, 0, 5], [[0, 1]], **pool),
+        "pool-none": graph([1, 2], [], resources=[{"name": "r", "capacity": 0}]),
+        "pool-short": graph([1, 2], [], resources=[{"name": "r", "capacity": 0.5}], op={"demand": {"r": 1}}),
+        "pool-open": graph([1, 2], [], resources=[{"name": "r", "capacity": None}], op={"demand": {"r": 1e300}}),
+        "pool-tenths": graph([0.1] * 6, [], resources=[{"name": "r", "capacity": 0.3}], op={"demand": {"r": 0.1}}),
+        "memory": graph([1, 1, 1, 1], [[0, 1], [0, 2], [1, 3], [2, 3]], op={"memory": 5}),
+        "same": graph([1] * 12, [[i, j] for i in range(4) for j in range(4, 8)]),
+    }
+
+
+def machines():
+    every = [[], ["--devices", 1], ["--devices", 3], ["--devices", 1000], ["--devices", 2, "--latency", 1e300],
+             ["--devices", 2, "--latency", 0.5, "--bandwidth", 1e-300]]
+    return every if DEEP else [[], ["--devices", 1], ["--devices", 40, "--latency", 1, "--bandwidth", 0.5]]
+
+
+def objectives():
+    every = [["--objective", name] for name in ("makespan", "resource", "memory", "cost", "ii")]
+    with_limits = [[*o, *limit] for o in every for limit in ([], ["--horizon", 20], ["--ii", 2], ["--horizon", 0], ["--ii", 1e300])]
+    return with_limits if DEEP else [*every[:1], ["--objective", "resource", "--horizon", 20], ["--objective", "memory"],
+                                     ["--objective", "cost", "--horizon", 1e300], ["--objective", "ii"], ["--ii", 2]]
+
+
+@test
+def methods_on_awkward_problems(folder):
+    methods = [m["name"] for m in json.loads(subprocess.run([SKED, "methods", "--json"], capture_output=True).stdout)]
+    lists = [list(awkward_graphs().items()), methods, machines(), objectives()]
+    list_of_cases = []
+    for k, places in enumerate(itertools.product(*(range(len(x)) for x in lists))):
+        if sum(place * weight for place, weight in zip(places, (1, 2, 3, 1))) % (3 if DEEP else 11) != 0:
+            continue  # a share of them, spread evenly
+        (name, problem), method, machine, objective = (x[place] for x, place in zip(lists, places))
+        file = os.path.join(folder, name + ".json")
+        if not os.path.exists(file):
+            json.dump(problem, open(file, "w"))
+        out = os.path.join(folder, f"{k}.json")
+        limit = [["--time-limit", 0], ["--time-limit", 0.02], ["--time-limit", 0.2, "--iterations", 3]][k % 3]
+        list_of_cases.append((["schedule", file, "--method", method, *machine, *objective, *limit, "--json", "--quiet", "-o", out],
+                              {"codes": {0, 6, 7, 10}, "files": out}))
+    problems = run_all(list_of_cases)
+    checks = [(["check", args[1], args[-1], *(w for i, w in enumerate(args) if w in ("--latency", "--bandwidth", "--horizon")
+                                              or args[i - 1] in ("--latency", "--bandwidth", "--horizon"))], {"codes": {0}})
+              for args, _ in list_of_cases if os.path.exists(args[-1])]
+    return problems + run_all(checks if DEEP else checks[::7])
+
+
+@test
+def other_commands_on_awkward_problems(folder):
+    list_of_cases = []
+    for name, problem in awkward_graphs().items():
+        file = os.path.join(folder, name + ".json")
+        json.dump(problem, open(file, "w"))
+        list_of_cases += [(["info", file, "--json"], {"codes": {0, 6, 7}}), (["info", file, "--devices", 3, "--ii", "auto"],)]
+        list_of_cases += [(["convert", file, os.path.join(folder, f"{name}-{k}"), "--to", kind],)
+                          for k, kind in enumerate(("native", "stg", "rcp", "dot", "graphml", "gml"))]
+        list_of_cases += [(["schedule", file, "--devices", 2, "--method", "list", "--quiet", "-o", os.path.join(folder, name + end)],
+                           {"codes": {0, 6, 7}}) for end in (".svg", ".html", ".dot", ".trace.json", ".jsonl")]
+        list_of_cases += [(["schedule", file, "--devices", 2, "--candidates", 5, "--top", 2, "--time-limit", 0.02, "--json", "--quiet"],),
+                          (["robust", file, "--devices", 2, "--method", "list", "--candidates", 5, "--target", "noisy", "--json"],)]
+    return run_all(list_of_cases)
+
+
+@test
+def hostile_names(folder):
+    long, odd = "n" * 100000, "a\n\x1b[31m\"<&\\'\u202e%s%n"
+    list_of_cases = []
+    for k, name in enumerate((long, odd, "", "\ud7ff", "-o", "--json", "/", "x" * 255)):
+        file = os.path.join(folder, f"{k}.json")
+        ops = [{"name": name, "type": name, "duration": 1, "demand": {name: 1}}, {"name": name + "2", "duration": 1}]
+        text = {"format": "sked-graph-1", "name": name, "resources": [{"name": name, "capacity": 1}], "ops": ops}
+        ends = [[name, name + "2"]]
+        for edges, codes in ((ends, {0, 5}), (ends + [[name + "2", name]], {5}), ([[name, "nobody" + name]], {5})):
+            file = os.path.join(folder, f"{k}-{len(list_of_cases)}.json")
+            json.dump({**text, "edges": edges}, open(file, "w"))
+            list_of_cases += [(["info", file, "--json"], {"codes": codes}),
+                              (["schedule", file, "--devices", 2, "--time-limit", 0, "--json", "--quiet"], {"codes": {*codes, 10}}),
+                              (["schedule", file, "--horizon", 0.5, "--capacity", name + "=0"], {"codes": {2, 5, 7}})]
+            list_of_cases += [(["convert", file, "-", "--to", kind], {"codes": {*codes, 6}})
+                              for kind in ("native", "dot", "graphml", "gml", "stg", "rcp")]
+            list_of_cases += [(["schedule", file, "--method", "list", "--quiet", "-o", os.path.join(folder, f"{k}{end}")],
+                               {"codes": codes}) for end in (".svg", ".html", ".dot", ".trace.json", ".jsonl")]
+        for args in (["schedule", EXAMPLE, "--method", name], ["schedule", EXAMPLE, "--objective", name], ["info", EXAMPLE, "--from", name],
+                     ["schedule", EXAMPLE, "--set", name], ["schedule", EXAMPLE, "--capacity", name], [name],
+                     ["schedule", EXAMPLE, "--" + name], ["methods", name], ["help", name], ["bench", name],
+                     ["generate", name, "--nodes", 3], ["schedule", EXAMPLE, "--devices", name], ["convert", EXAMPLE, "-", "--to", name],
+                     ["robust", EXAMPLE, "--target", name], ["schedule", EXAMPLE, "--set", "priority=" + name, "--method", "list"]):
+            if "\0" not in name and args not in (["--json"], ["-o"]):
+                list_of_cases.append((args, {"codes": {0, 2, 4, 5, 6}, "stdin": subprocess.DEVNULL}))
+    return run_all(list_of_cases)
+
+
+@test
+def numbers_out_of_range(folder):
+    numbers = ["-1", "0", "1e999", "nan", "inf", "-inf", "0x10", "1.5", " 1", "1 ", "", "1e15", "99999999999999999999", "1,5", "+1", "-0"]
+    options = {"--devices": {0, 2}, "--horizon": {0, 2, 7}, "--ii": {2, 6}, "--alpha": {0, 2}, "--latency": {0, 2, 6},
+               "--bandwidth": {0, 2, 6}, "--time-limit": {0, 2}, "--iterations": {0, 2}, "--seed": {0, 2}, "--threads": {0, 2},
+               "--candidates": {0, 2}, "--top": {2}, "--min-distance": {2}}
+    tiny = os.path.join(folder, "tiny.json")
+    json.dump(graph([1, 2, 3], [[0, 1]]), open(tiny, "w"))
+    list_of_cases = []
+    for option, codes in options.items():
+        for number in numbers:
+            if not (option in ("--candidates", "--threads") and number == "1e15"):
+                list_of_cases.append((["schedule", tiny, "--method", "list", "--quiet", option, number], {"codes": codes}))
+    for method in json.loads(subprocess.run([SKED, "methods", "--json"], capture_output=True).stdout):
+        for setting in method["options"]:
+            list_of_cases += [(["schedule", tiny, "--method", method["name"], "--quiet", "--time-limit", 0.02, "--devices", 2, "--set",
+                                f"{setting['name']}={number}"], {"codes": {0, 2, 6, 7, 10}}) for number in numbers[:8]]
+    families = re.findall(r"^  ([a-z-]+) +\S", subprocess.run([SKED, "help", "generate"], capture_output=True, text=True).stdout
+                          .split("families\n")[1].split("\ndist")[0], flags=re.M)
+    for family in families:
+        list_of_cases += [(["generate", family, "--nodes", nodes, "-o", "-"], {"codes": {0, 2}}) for nodes in (0, 1, 2, 3, -1, "1e99")]
+    return run_all(list_of_cases)
+
+
+@test
+def large_and_plain_graphs(folder):
+    """Depth without recursion: a chain; width: no edges at all; both at once; many edges on few ops."""
+    n = 100000
+    shapes = {"chain": graph([1] * n, [[i, i + 1] for i in range(n - 1)]), "wide": graph([1] * n, []),
+              "fan": graph([1] * n, [[0, i] for i in range(1, n)]),
+              "dense": graph([1] * 400, [[i, j] for i in range(400) for j in range(i + 1, 400)])}
+    methods = [m["name"] for m in json.loads(subprocess.run([SKED, "methods", "--json"], capture_output=True).stdout)]
+    list_of_cases = []
+    for name, shape in shapes.items():
+        file = os.path.join(folder, name + ".json")
+        json.dump(shape, open(file, "w"))
+        list_of_cases += [(["info", file], {"codes": {0}}), (["convert", file, os.path.join(folder, name + ".graphml")], {"codes": {0}}),
+                          (["convert", file, os.path.join(folder, name + ".dot")], {"codes": {0}})]
+        for method in methods if DEEP else ["list", "heft", "auto"]:
+            list_of_cases.append((["schedule", file, "--devices", 3, "--method", method, "--time-limit", 0.2, "--quiet"],
+                                  {"codes": {0, 6, 10}}))
+    return run_all(list_of_cases)
+
+
+print(f"{passed} passed, {failed} failed, {cases} cases")
+sys.exit(1 if failed or passed == 0 else 0)

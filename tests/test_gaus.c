@@ -1,0 +1,725 @@
+/*
+ * The differentiable scheduler: every expectation against sampling, every gradient against central
+ * differences, the moves of the polish against recomputation, results against exhaustive search.
+ */
+#include "backend/cpu/gaus/normal.h"
+#include "base/rng.h"
+#include "brute_force.h"
+#include "method/gaus/gaus.h"
+#include "random_problem.h"
+
+/* ------------------------------------------------------------------ a small problem with every kind of term
+ */
+
+enum { OPS = 7, STEPS = 14, PERIOD = 8, MAX_ROWS = 4, MAX_CELLS = 64 };
+
+typedef struct fixture {
+    sked_graph *graph;
+    sked_problem problem;
+    sked_i_gaus_model *m;
+    const sked_i_gaus_backend *backend;
+    sked_i_gaus_engine *engine;
+    double weight[MAX_ROWS], capacity[MAX_ROWS], tau[MAX_ROWS];
+    sked_i_gaus_terms terms;
+    double mu[OPS], sigma[OPS], dmu[OPS], dsigma[OPS];
+} fixture;
+
+static void make_graph(sked_graph **out)
+{
+    sked_builder *b = NULL;
+    static const sked_edge edges[] = {{0, 2, 2, 1, 0}, {1, 2, 1, 0, 0}, {2, 3, 0, 2, 0}, {2, 4, 3, 1, 0},
+                                      {0, 4, 1, 0, 0}, {4, 5, 2, 1, 0}, {5, 1, 1, 1, 1}, {3, 0, 2, 0, 2}};
+    OK(sked_builder_create(&b, err));
+    OK(sked_builder_add_resource(b, "A", 3, NULL, err));
+    OK(sked_builder_add_resource(b, "B", 2, NULL, err));
+    for (int i = 0; i < OPS; i++) {
+        int32_t op;
+        OK(sked_builder_add_op(b, NULL, NULL, 1 + i % 3, &op, err));
+        OK(sked_builder_set_memory(b, op, 1 + i % 4, err));
+        OK(sked_builder_add_demand(b, op, i % 2, 1 + i % 2, err));
+        if (i % 3 == 0)
+            OK(sked_builder_add_demand(b, op, 1 - i % 2, 1, err));
+    }
+    for (size_t k = 0; k < sizeof edges / sizeof *edges; k++)
+        OK(sked_builder_add_edge(b, &edges[k], err));
+    OK(sked_builder_finish(b, out, err));
+    sked_builder_destroy(b);
+}
+
+/* period 0: not pipelined. All terms are off. */
+static void open_fixture(fixture *f, int period, int threads)
+{
+    const sked_i_backend *backend;
+    sked_i_rng rng;
+    *f = (fixture){0};
+    make_graph(&f->graph);
+    sked_problem_init(&f->problem, f->graph);
+    f->problem.objective = SKED_OBJECTIVE_MEMORY;
+    f->problem.horizon = STEPS;
+    f->problem.ii = period;
+    OK(sked_i_gaus_model_create(&f->problem, period, STEPS, &f->m, err));
+    assert_non_null(f->m);
+    OK(sked_i_backend_find("cpu", &backend, err));
+    f->backend = backend->gaus;
+    OK(f->backend->create(&f->m->view, threads, &f->engine, err));
+    assert_int_equal(f->m->profiles, 2);
+    for (int p = 0; p <= f->m->profiles; p++) {
+        f->capacity[p] = INFINITY;
+        f->tau[p] = 0.7;
+    }
+    f->terms = (sked_i_gaus_terms){.weight = f->weight, .capacity = f->capacity, .tau = f->tau};
+    sked_i_rng_seed(&rng, 5, (uint64_t)period);
+    for (int i = 0; i < OPS; i++) {
+        f->mu[i] = 1 + 10 * sked_i_rng_uniform(&rng);
+        f->sigma[i] = 0.3 + 1.2 * sked_i_rng_uniform(&rng);
+    }
+}
+
+static void close_fixture(fixture *f)
+{
+    f->backend->destroy(f->engine);
+    sked_i_gaus_model_destroy(f->m);
+    sked_graph_destroy(f->graph);
+}
+
+static double value_of(fixture *f)
+{
+    sked_i_gaus_value value;
+    double dmu[OPS], dsigma[OPS];
+    OK(f->backend->evaluate(f->engine, &f->terms, f->mu, f->sigma, dmu, dsigma, &value, err));
+    return value.total;
+}
+
+static double difference(fixture *f, double *x)
+{
+    const double was = *x, h = 1e-5;
+    *x = was + h;
+    const double up = value_of(f);
+    *x = was - h;
+    const double down = value_of(f);
+    *x = was;
+    return (up - down) / (2 * h);
+}
+
+/* Every partial derivative; *seen: the largest, so that a term that does nothing is noticed. */
+static void check_gradient(fixture *f, const char *what)
+{
+    sked_i_gaus_value value;
+    double largest = 0;
+    OK(f->backend->evaluate(f->engine, &f->terms, f->mu, f->sigma, f->dmu, f->dsigma, &value, err));
+    for (int i = 0; i < OPS; i++) {
+        const double mu = difference(f, &f->mu[i]), sigma = difference(f, &f->sigma[i]);
+        largest = fmax(largest, fabs(f->dmu[i]));
+        if (fabs(mu - f->dmu[i]) > 2e-5 * (1 + fabs(mu)))
+            fail_msg("%s: dmu[%d] is %.9g, differences say %.9g", what, i, f->dmu[i], mu);
+        if (fabs(sigma - f->dsigma[i]) > 2e-5 * (1 + fabs(sigma)))
+            fail_msg("%s: dsigma[%d] is %.9g, differences say %.9g", what, i, f->dsigma[i], sigma);
+    }
+    if (!(largest > 1e-3))
+        fail_msg("%s: no gradient at all", what);
+}
+
+static void family(fixture *f, int which, const char *what)
+{
+    f->terms.multiplier[which] = 0.8;
+    f->terms.penalty[which] = 0.3;
+    check_gradient(f, what);
+    f->terms.multiplier[which] = f->terms.penalty[which] = 0;
+}
+
+static void test_gradients(void **state)
+{
+    (void)state;
+    for (int period = 0; period <= PERIOD; period += PERIOD) {
+        fixture f;
+        open_fixture(&f, period, 1);
+        f.weight[0] = 1.5;
+        check_gradient(&f, "resource and peak");
+        f.weight[0] = 0;
+        f.weight[2] = 0.9;
+        check_gradient(&f, "memory");
+        f.weight[2] = 0;
+        f.terms.alpha = 0.6;
+        check_gradient(&f, "communication");
+        f.terms.alpha = 0;
+        f.capacity[0] = 0.6;
+        f.capacity[1] = 0.4;
+        family(&f, SKED_I_GAUS_CAPACITY, "capacity");
+        f.capacity[0] = f.capacity[1] = INFINITY;
+        family(&f, SKED_I_GAUS_DEPENDENCY, "dependency, shortfall");
+        f.mu[3] = 13.4;
+        f.mu[1] = 1.2;
+        f.mu[5] = 9.3;
+        family(&f, SKED_I_GAUS_LATENCY, "latency");
+        if (period > 0)
+            family(&f, SKED_I_GAUS_RECURRENCE, "recurrence, shortfall");
+        f.terms.exact_dependency = true;
+        family(&f, SKED_I_GAUS_DEPENDENCY, "dependency, exact");
+        if (period > 0)
+            family(&f, SKED_I_GAUS_RECURRENCE, "recurrence, exact");
+        close_fixture(&f);
+    }
+}
+
+static void switch_all_on(fixture *f)
+{
+    f->weight[0] = 1;
+    f->weight[1] = 0.5;
+    f->weight[2] = 0.8;
+    f->capacity[0] = 1;
+    f->capacity[1] = 0.5;
+    f->terms.alpha = 0.3;
+    for (int k = 0; k < SKED_I_GAUS_FAMILIES; k++) {
+        f->terms.multiplier[k] = 0.5 + 0.1 * k;
+        f->terms.penalty[k] = 0.2;
+    }
+}
+
+static void test_whole_gradient(void **state)
+{
+    (void)state;
+    for (int period = 0; period <= PERIOD; period += PERIOD)
+        for (int exact = 0; exact < 2; exact++) {
+            fixture f;
+            open_fixture(&f, period, 1);
+            switch_all_on(&f);
+            f.terms.exact_dependency = exact;
+            check_gradient(&f, "Lagrangian");
+            close_fixture(&f);
+        }
+}
+
+/* ------------------------------------------------------------------ expectations by sampling */
+
+typedef struct sample_sums {
+    double level[MAX_ROWS][MAX_CELLS];
+    double communication, shortfall[2], broken[2], late;
+} sample_sums;
+
+static void add_interval(const sked_i_gaus_model *m, double *row, int begin, int end, double amount)
+{
+    for (int d = begin; d < end; d++) {
+        if (m->period > 0)
+            row[((d % m->period) + m->period) % m->period] += amount;
+        else if (d >= 0 && d < m->cells)
+            row[d] += amount;
+    }
+}
+
+static void add_sample(const sked_i_gaus_model *m, const double *x, sample_sums *sums)
+{
+    int s[OPS];
+    for (int i = 0; i < OPS; i++)
+        s[i] = (int)floor(x[i] + 0.5);
+    for (int i = 0; i < OPS; i++) {
+        int last = s[i];
+        for (int64_t u = m->use_ptr[i]; u < m->use_ptr[i + 1]; u++)
+            add_interval(m, sums->level[m->use_profile[u]], s[i], s[i] + m->duration[i], m->use_amount[u]);
+        sums->late += fmax(0, x[i] + m->duration[i] - m->steps - 0.5);
+        for (int64_t e = m->g->succ_ptr[i]; e < m->g->succ_ptr[i + 1]; e++) {
+            const int j = m->g->edge_to[e], carried = m->kind[e] == SKED_I_GAUS_EDGE_CARRIED;
+            if (m->kind[e] == SKED_I_GAUS_EDGE_IGNORED)
+                continue;
+            last = s[j] + m->shift[e] > last ? s[j] + m->shift[e] : last;
+            sums->communication += m->bytes[e] * (x[j] - x[i] + m->shift[e]);
+            sums->shortfall[carried] += fmax(0, m->gap[e] - 0.5 - (x[j] - x[i]));
+            sums->broken[carried] += s[j] < s[i] + m->gap[e];
+        }
+        add_interval(m, sums->level[m->profiles], s[i], last, m->memory[i]);
+    }
+}
+
+static void near(const char *what, double sampled, double expected, double tolerance)
+{
+    if (!(fabs(sampled - expected) <= tolerance))
+        fail_msg("%s: sampled %.6g, expectation %.6g", what, sampled, expected);
+}
+
+static void compare_levels(const fixture *f, const sample_sums *sums, int samples)
+{
+    for (int p = 0; p <= f->m->profiles; p++)
+        for (int c = 0; c < f->m->cells; c++)
+            near(p == f->m->profiles ? "memory" : "load", sums->level[p][c] / samples,
+                 f->backend->profile(f->engine, p)[c], 0.03);
+}
+
+static void test_expectations(void **state)
+{
+    enum { samples = 100000 };
+    static sample_sums sums;
+    (void)state;
+    for (int period = 0; period <= PERIOD; period += PERIOD) {
+        fixture f;
+        sked_i_gaus_value value;
+        sked_i_rng rng;
+        sked_i_rng_seed(&rng, 9, 1);
+        open_fixture(&f, period, 1);
+        switch_all_on(&f);
+        sums = (sample_sums){0};
+        for (int k = 0; k < samples; k++) {
+            double x[OPS];
+            for (int i = 0; i < OPS; i++)
+                x[i] = f.mu[i] + f.sigma[i] * sked_i_rng_normal(&rng);
+            add_sample(f.m, x, &sums);
+        }
+        OK(f.backend->evaluate(f.engine, &f.terms, f.mu, f.sigma, f.dmu, f.dsigma, &value, err));
+        compare_levels(&f, &sums, samples);
+        near("communication", sums.communication / samples, value.communication, 0.05);
+        near("latency", sums.late / samples, value.violation[SKED_I_GAUS_LATENCY], 0.02);
+        for (int carried = 0; carried < 2; carried++)
+            near("shortfall", sums.shortfall[carried] / samples, value.violation[carried], 0.05);
+        f.terms.exact_dependency = true;
+        OK(f.backend->evaluate(f.engine, &f.terms, f.mu, f.sigma, f.dmu, f.dsigma, &value, err));
+        for (int carried = 0; carried < 2; carried++)
+            near("broken edges", sums.broken[carried] / samples, value.violation[carried], 0.02);
+        close_fixture(&f);
+    }
+}
+
+static double start_chance(const fixture *f, int i, int d)
+{
+    const double high = (d + 0.5 - f->mu[i]) / f->sigma[i], low = (d - 0.5 - f->mu[i]) / f->sigma[i];
+    return 0.5 * (erfc(-high / sqrt(2)) - erfc(-low / sqrt(2)));
+}
+
+/* All pairs of starts of every edge, counted one by one. */
+static void test_dependency_by_enumeration(void **state)
+{
+    fixture f;
+    sked_i_gaus_value value;
+    double broken = 0;
+    (void)state;
+    open_fixture(&f, 0, 1);
+    f.terms.exact_dependency = true;
+    f.terms.multiplier[SKED_I_GAUS_DEPENDENCY] = 1;
+    for (int i = 0; i < OPS; i++)
+        for (int64_t e = f.m->g->succ_ptr[i]; e < f.m->g->succ_ptr[i + 1]; e++)
+            for (int a = -30; a < 50 && f.m->g->edge_distance[e] == 0; a++)
+                for (int b = -30; b < a + f.m->gap[e]; b++)
+                    broken += start_chance(&f, i, a) * start_chance(&f, f.m->g->edge_to[e], b);
+    OK(f.backend->evaluate(f.engine, &f.terms, f.mu, f.sigma, f.dmu, f.dsigma, &value, err));
+    near("broken edges", broken, value.violation[SKED_I_GAUS_DEPENDENCY], 1e-5);
+    close_fixture(&f);
+}
+
+static void test_normal_table(void **state)
+{
+    static sked_i_normal t;
+    (void)state;
+    sked_i_normal_init(&t);
+    for (double z = -9; z <= 9; z += 0.00037) {
+        double pdf;
+        const double cdf = sked_i_normal_at(&t, z, &pdf);
+        assert_true(fabs(cdf - 0.5 * erfc(-z / sqrt(2))) < 1e-14);
+        assert_true(fabs(pdf - exp(-0.5 * z * z) / sqrt(2 * acos(-1))) < 1e-13);
+    }
+}
+
+static void test_threads_of_engine(void **state)
+{
+    (void)state;
+    fixture one, two;
+    open_fixture(&one, PERIOD, 1);
+    open_fixture(&two, PERIOD, 3);
+    switch_all_on(&one);
+    switch_all_on(&two);
+    const double a = value_of(&one), b = value_of(&two), again = value_of(&two);
+    near("value with three threads", b, a, 1e-9);
+    assert_true(b == again);
+    check_gradient(&two, "three threads");
+    close_fixture(&one);
+    close_fixture(&two);
+}
+
+static void test_lost_numbers(void **state)
+{
+    fixture f;
+    sked_i_gaus_value value;
+    (void)state;
+    open_fixture(&f, 0, 1);
+    f.mu[4] = NAN;
+    FAILS(SKED_ERR_BUG, "op 4: mu nan",
+          f.backend->evaluate(f.engine, &f.terms, f.mu, f.sigma, f.dmu, f.dsigma, &value, err));
+    f.mu[4] = 3;
+    f.sigma[2] = INFINITY;
+    FAILS(SKED_ERR_BUG, "op 2",
+          f.backend->evaluate(f.engine, &f.terms, f.mu, f.sigma, f.dmu, f.dsigma, &value, err));
+    close_fixture(&f);
+}
+
+/* ------------------------------------------------------------------ the schedule in motion */
+
+static double smoothed(const sked_i_gaus_state *s)
+{
+    double value = s->m->alpha * s->communication;
+    for (int32_t p = 0; p <= s->m->profiles; p++) {
+        double sum = 0;
+        for (int32_t c = 0; s->m->weight[p] > 0 && c < s->m->cells; c++)
+            sum += exp((s->level[(int64_t)p * s->m->cells + c] - s->top[p]) / s->tau[p]);
+        value += s->m->weight[p] > 0 ? s->m->weight[p] * s->tau[p] * sum / s->sum[p] : 0;
+    }
+    return value;
+}
+
+static void compare_states(const sked_i_gaus_state *a, const sked_i_gaus_state *b)
+{
+    const int64_t cells = (int64_t)(a->m->profiles + 1) * a->m->cells;
+    for (int64_t c = 0; c < cells; c++)
+        assert_true(fabs(a->level[c] - b->level[c]) < 1e-9);
+    assert_true(fabs(a->communication - b->communication) < 1e-9);
+}
+
+/* Random moves: prices against recomputation, levels against a fresh schedule. */
+static void wander(const sked_i_gaus_model *m, uint64_t seed, int *moves)
+{
+    sked_i_gaus_state *s = NULL, *fresh = NULL;
+    sked_i_rng rng;
+    int32_t at[64], scratch[64];
+    double mu[64];
+    sked_i_rng_seed(&rng, seed, 3);
+    OK(sked_i_gaus_state_create(m, &s, err));
+    OK(sked_i_gaus_state_create(m, &fresh, err));
+    for (int32_t i = 0; i < m->n; i++)
+        mu[i] = m->lo[i] + (m->hi[i] - m->lo[i]) * sked_i_rng_uniform(&rng);
+    sked_i_gaus_round(m, mu, (int)(seed % 3), at, scratch);
+    sked_i_gaus_state_set(s, at);
+    for (int k = 0; k < 200; k++) {
+        const int32_t i = (int32_t)sked_i_rng_below(&rng, (uint64_t)m->n);
+        const int32_t reach = m->period > 0 ? m->period : 20;
+        int32_t lo, hi;
+        sked_i_gaus_state_slack(s, i, reach, &lo, &hi);
+        if (lo >= hi)
+            continue;
+        sked_i_gaus_state_smooth(s, 1);
+        const double before = smoothed(s);
+        sked_i_gaus_state_scan(s, i, lo, hi);
+        const int32_t to = lo + (int32_t)sked_i_rng_below(&rng, (uint64_t)(hi - lo + 1));
+        const double cost = s->cost[to - lo];
+        memcpy(at, s->at, (size_t)m->n * sizeof *at);
+        at[i] = to;
+        sked_i_gaus_state_set(fresh, at);
+        if (!(cost < INFINITY)) {
+            assert_false(sked_i_gaus_state_legal(fresh));
+            continue;
+        }
+        memcpy(fresh->top, s->top, (size_t)(m->profiles + 1) * sizeof *s->top);
+        memcpy(fresh->tau, s->tau, (size_t)(m->profiles + 1) * sizeof *s->tau);
+        memcpy(fresh->sum, s->sum, (size_t)(m->profiles + 1) * sizeof *s->sum);
+        near("price of a move", cost, smoothed(fresh) - before, 1e-7 * (1 + fabs(cost)));
+        if (to != s->at[i])
+            sked_i_gaus_state_move(s, i, to);
+        compare_states(s, fresh);
+        (*moves)++;
+    }
+    sked_i_gaus_state_destroy(s);
+    sked_i_gaus_state_destroy(fresh);
+}
+
+static void test_moves(void **state)
+{
+    static const sked_objective objectives[] = {SKED_OBJECTIVE_MEMORY, SKED_OBJECTIVE_COST,
+                                                SKED_OBJECTIVE_RESOURCE};
+    static const unsigned kinds[] = {0, RANDOM_LAGS | RANDOM_NEGATIVE, RANDOM_RESOURCES | RANDOM_ZERO,
+                                     RANDOM_LOOPS | RANDOM_LAGS, RANDOM_LOOPS | RANDOM_RESOURCES};
+    int moves = 0;
+    (void)state;
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        random_problem r;
+        sked_i_gaus_model *m = NULL;
+        const unsigned kind = kinds[seed % 5];
+        random_problem_make(seed, kind | RANDOM_HORIZON, 3, 20, &r);
+        r.problem.objective = objectives[seed % 3];
+        r.problem.alpha = 0.7;
+        r.problem.horizon += 4;
+        const int period = kind & RANDOM_LOOPS ? 8 : 0;
+        r.problem.ii = period;
+        OK(sked_i_gaus_model_create(&r.problem, period, (int64_t)r.problem.horizon, &m, err));
+        if (m != NULL)
+            wander(m, seed, &moves);
+        sked_i_gaus_model_destroy(m);
+        random_problem_free(&r);
+    }
+    assert_true(moves > 1500);
+}
+
+/* ------------------------------------------------------------------ the method */
+
+static sked_status run(const sked_problem *p, double seconds, int threads, sked_result *out, sked_error *err)
+{
+    static const char *const settings[] = {"steps=100", "sweeps=100"};
+    sked_run_options opt;
+    sked_run_options_init(&opt);
+    opt.time_limit = seconds;
+    opt.threads = threads;
+    opt.settings = settings;
+    opt.n_settings = 2;
+    return sked_method_run("gaus", p, &opt, out, err);
+}
+
+static void test_against_exhaustive_search(void **state)
+{
+    static const sked_objective objectives[] = {SKED_OBJECTIVE_MEMORY, SKED_OBJECTIVE_COST,
+                                                SKED_OBJECTIVE_RESOURCE, SKED_OBJECTIVE_MAKESPAN};
+    static const unsigned kinds[] = {RANDOM_LAGS, RANDOM_RESOURCES, RANDOM_ZERO, RANDOM_NEGATIVE,
+                                     RANDOM_FIX_START};
+    int met = 0, all = 0;
+    (void)state;
+    for (uint64_t seed = 0; seed < 100; seed++) {
+        random_problem r;
+        sked_result result = {0};
+        random_problem_make(seed, kinds[seed % 5], 3, 5, &r);
+        sked_problem *p = &r.problem;
+        double path = 0;
+        p->objective = objectives[seed % 4];
+        OK(sked_problem_bound(p, &path, NULL, err));
+        p->horizon = 12;
+        const double exact = brute_force_times(p, 12);
+        sked_error why = {0};
+        const sked_status st = run(p, 2, 1, &result, &why);
+        if (exact == INFINITY) {
+            assert_int_equal(st, SKED_ERR_INFEASIBLE);
+        } else if (st == SKED_ERR_INFEASIBLE && (kinds[seed % 5] & (RANDOM_RESOURCES | RANDOM_FIX_START))) {
+            all++; /* tight capacities: none found, and it says so */
+        } else {
+            if (st != SKED_OK)
+                fail_msg("seed %d: %s", (int)seed, why.message);
+            if (result.value < exact - 1e-9)
+                fail_msg("seed %d: %g is below the optimum %g", (int)seed, result.value, exact);
+            all++;
+            met += result.value <= exact + 1e-9;
+        }
+        sked_result_clear(&result);
+        random_problem_free(&r);
+    }
+    if (met < all * 9 / 10)
+        fail_msg("only %d of %d optima met", met, all);
+}
+
+static void test_pipelined(void **state)
+{
+    int met = 0, all = 0;
+    (void)state;
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        random_problem r;
+        sked_result result = {0};
+        sked_error why = {0};
+        random_problem_make(seed, RANDOM_LOOPS | (seed % 2 ? RANDOM_RESOURCES : 0), 3, 4, &r);
+        r.problem.objective = SKED_OBJECTIVE_MEMORY;
+        r.problem.ii = 7;
+        r.problem.horizon = 12;
+        const double exact = brute_force_times(&r.problem, 12);
+        const sked_status st = run(&r.problem, 2, 1, &result, &why);
+        if (exact < INFINITY) {
+            if (st != SKED_OK)
+                fail_msg("seed %d: %s", (int)seed, why.message);
+            assert_true(result.value >= exact - 1e-9);
+            met += result.value <= exact + 1e-9;
+            all++;
+        } else {
+            assert_int_equal(st, SKED_ERR_INFEASIBLE);
+        }
+        sked_result_clear(&result);
+        random_problem_free(&r);
+    }
+    if (all < 15 || met < all * 9 / 10)
+        fail_msg("only %d of %d optima met", met, all);
+}
+
+static void test_interval_search(void **state)
+{
+    (void)state;
+    sked_graph *g = NULL;
+    sked_problem p;
+    sked_result r = {0};
+    make_graph(&g);
+    sked_problem_init(&p, g);
+    p.ii = SKED_II_AUTO;
+    p.objective = SKED_OBJECTIVE_MEMORY;
+    OK(run(&p, 5, 1, &r, err));
+    const double least = r.schedule[0]->ii;
+    assert_true(least > 0);
+    p.ii = least - 1; /* one less is refuted, or nothing is found */
+    sked_result none = {0};
+    sked_error why = {0};
+    assert_int_not_equal(run(&p, 1, 1, &none, &why), SKED_OK);
+    sked_result_clear(&r);
+    sked_graph_destroy(g);
+}
+
+static void test_same_bytes(void **state)
+{
+    (void)state;
+    random_problem r;
+    random_problem_make(3, RANDOM_LAGS | RANDOM_HORIZON, 40, 60, &r);
+    r.problem.objective = SKED_OBJECTIVE_MEMORY;
+    for (int threads = 1; threads <= 3; threads += 2) {
+        sked_result a = {0}, b = {0};
+        OK(run(&r.problem, INFINITY, threads, &a, err));
+        OK(run(&r.problem, INFINITY, threads, &b, err));
+        assert_true(a.value == b.value);
+        for (int32_t i = 0; i < a.schedule[0]->ops; i++)
+            assert_true(a.schedule[0]->start[i] == b.schedule[0]->start[i]);
+        sked_result_clear(&a);
+        sked_result_clear(&b);
+    }
+    random_problem_free(&r);
+}
+
+/* ------------------------------------------------------------------ bad and strange input */
+
+static sked_graph *chain(int n, double duration, double demand)
+{
+    sked_builder *b = NULL;
+    sked_graph *g = NULL;
+    OK(sked_builder_create(&b, err));
+    OK(sked_builder_add_resource(b, "R", 2, NULL, err));
+    for (int i = 0; i < n; i++) {
+        const sked_edge edge = {i - 1, i, SKED_LAG_DEFAULT, 1, 0};
+        int32_t op;
+        OK(sked_builder_add_op(b, NULL, NULL, duration, &op, err));
+        OK(sked_builder_set_memory(b, op, 1, err));
+        if (demand > 0)
+            OK(sked_builder_add_demand(b, op, 0, demand, err));
+        if (i > 0)
+            OK(sked_builder_add_edge(b, &edge, err));
+    }
+    OK(sked_builder_finish(b, &g, err));
+    sked_builder_destroy(b);
+    return g;
+}
+
+static void test_refusals(void **state)
+{
+    sked_problem p;
+    sked_result r = {0};
+    (void)state;
+    sked_graph *g = chain(5, 1, 0);
+    sked_problem_init(&p, g);
+    p.objective = SKED_OBJECTIVE_MEMORY;
+    p.horizon = 4;
+    FAILS(SKED_ERR_INFEASIBLE, "a horizon of 5 would admit it", run(&p, 1, 1, &r, err));
+    sked_graph_destroy(g);
+    g = chain(2, 1, 3);
+    sked_problem_init(&p, g);
+    p.objective = SKED_OBJECTIVE_MEMORY;
+    FAILS(SKED_ERR_INFEASIBLE, "capacity", run(&p, 1, 1, &r, err));
+    sked_graph_destroy(g);
+    g = chain(2, 1.5, 1);
+    sked_problem_init(&p, g);
+    p.objective = SKED_OBJECTIVE_MEMORY;
+    FAILS(SKED_ERR_UNSUPPORTED, "whole steps", run(&p, 1, 1, &r, err));
+    sked_graph_destroy(g);
+    make_graph(&g);
+    sked_problem_init(&p, g);
+    p.objective = SKED_OBJECTIVE_MEMORY;
+    p.ii = 1;
+    FAILS(SKED_ERR_INFEASIBLE, "interval", run(&p, 1, 1, &r, err));
+    sked_graph_destroy(g);
+    g = chain(2, 1e9, 1);
+    sked_problem_init(&p, g);
+    p.objective = SKED_OBJECTIVE_MEMORY;
+    FAILS(SKED_ERR_UNSUPPORTED, "scale the times", run(&p, 1, 1, &r, err));
+    sked_graph_destroy(g);
+}
+
+/* No op, one op, ops without edges, ops that take no time, nothing to gain: answers, no NaN. */
+static void test_strange_graphs(void **state)
+{
+    static const sked_objective objectives[] = {SKED_OBJECTIVE_MEMORY, SKED_OBJECTIVE_COST,
+                                                SKED_OBJECTIVE_RESOURCE, SKED_OBJECTIVE_MAKESPAN};
+    (void)state;
+    for (int ops = 0; ops <= 3; ops++)
+        for (int duration = 0; duration <= 1; duration++)
+            for (int demand = 0; demand <= 1; demand++)
+                for (int k = 0; k < 8; k++) {
+                    sked_problem p;
+                    sked_result r = {0};
+                    sked_graph *g = chain(ops, duration, demand);
+                    sked_problem_init(&p, g);
+                    p.objective = objectives[k % 4];
+                    p.horizon = k < 4 ? INFINITY : 5;
+                    OK(run(&p, 1, 1, &r, err));
+                    assert_true(isfinite(r.value));
+                    sked_result_clear(&r);
+                    sked_graph_destroy(g);
+                }
+}
+
+static void test_disconnected(void **state)
+{
+    sked_builder *b = NULL;
+    sked_graph *g = NULL;
+    sked_problem p;
+    sked_result r = {0};
+    (void)state;
+    OK(sked_builder_create(&b, err));
+    for (int i = 0; i < 40; i++)
+        OK(sked_builder_add_op(b, NULL, NULL, 1, NULL, err));
+    OK(sked_builder_finish(b, &g, err));
+    sked_builder_destroy(b);
+    sked_problem_init(&p, g);
+    p.objective = SKED_OBJECTIVE_RESOURCE;
+    p.horizon = 8;
+    OK(run(&p, 5, 1, &r, err));
+    assert_true(r.value == 5 && r.optimal);
+    sked_result_clear(&r);
+    sked_graph_destroy(g);
+}
+
+/* ------------------------------------------------------------------ benchmark data */
+
+static double shared_value(const char *part, sked_objective objective, double horizon, double alpha,
+                           double seconds, double *bound)
+{
+    char path[700];
+    sked_graph *g = NULL;
+    sked_problem p;
+    sked_result r = {0};
+    snprintf(path, sizeof path, "%s/%s", shared_data(), part);
+    OK(sked_graph_read(path, NULL, &g, err));
+    sked_problem_init(&p, g);
+    p.objective = objective;
+    p.horizon = horizon;
+    p.alpha = alpha;
+    OK(run(&p, seconds, 1, &r, err));
+    const double value = r.value;
+    *bound = r.lower_bound;
+    sked_result_clear(&r);
+    sked_graph_destroy(g);
+    return value;
+}
+
+static void test_shared_data(void **state)
+{
+    double bound;
+    (void)state;
+    NEED_SHARED_DATA();
+    const double load = shared_value("rw/rand_graph_1000_1.gml", SKED_OBJECTIVE_COST, 10, 0.01, 2, &bound);
+    assert_true(load <= bound * 1.006);
+    /* ASAP needs 68 and 240 */
+    assert_true(shared_value("epfl/router.blif", SKED_OBJECTIVE_MEMORY, 66, 0, 2, &bound) <= 63);
+    assert_true(shared_value("epfl/priority.blif", SKED_OBJECTIVE_MEMORY, 301, 0, 4, &bound) <= 120);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_normal_table),
+        cmocka_unit_test(test_gradients),
+        cmocka_unit_test(test_whole_gradient),
+        cmocka_unit_test(test_expectations),
+        cmocka_unit_test(test_dependency_by_enumeration),
+        cmocka_unit_test(test_threads_of_engine),
+        cmocka_unit_test(test_lost_numbers),
+        cmocka_unit_test(test_moves),
+        cmocka_unit_test(test_against_exhaustive_search),
+        cmocka_unit_test(test_pipelined),
+        cmocka_unit_test(test_interval_search),
+        cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_strange_graphs),
+        cmocka_unit_test(test_disconnected),
+        cmocka_unit_test(test_shared_data),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
