@@ -4,7 +4,7 @@
 #include "base/rng.h"
 #include "method/gflownet/batch.h"
 #include "method/gflownet/source.h"
-#include "nn/model.h"
+#include "nn/sampler.h"
 
 #include <math.h>
 
@@ -151,7 +151,7 @@ static sked_graph *tiny_graph(const tiny *t)
 static const double temperatures[] = {1, 0.3, 0.1};
 enum { n_temperatures = sizeof temperatures / sizeof *temperatures };
 
-static void train(sked_model *m, sked_i_policy_f32 *p, int updates, int batch)
+static void train(sked_sampler *m, sked_i_policy_f32 *p, int updates, int batch)
 {
     sked_i_batch_f32 *b = NULL;
     float *gradient = malloc((size_t)m->layout.total * sizeof *gradient);
@@ -163,7 +163,7 @@ static void train(sked_model *m, sked_i_policy_f32 *p, int updates, int batch)
         OK(sked_i_batch_sample_f32(b, batch / 8, false, 9, (uint64_t)u * 1000, err));
         OK(sked_i_batch_grad_f32(b, gradient, err));
         m->rate = 4e-3 * (1 - (double)u / updates);
-        sked_i_model_update(m, gradient, 1);
+        sked_i_sampler_update(m, gradient, 1);
     }
     sked_i_batch_destroy_f32(b);
     free(gradient);
@@ -204,15 +204,15 @@ static void check_tiny(const tiny *t, int updates)
     sked_graph *g = tiny_graph(t);
     sked_i_instance *x = NULL;
     sked_i_policy_f32 *p = NULL;
-    sked_model *m = NULL;
+    sked_sampler *m = NULL;
     listing l = {.graph = g, .n = t->ops, .devices = t->devices};
     l.row = malloc(MAX_CLASSES * sizeof *l.row);
     assert_non_null(l.row);
     for (int32_t i = 0; i < t->ops; i++)
         l.work += t->duration[i];
     OK(sked_i_instance_create(g, t->devices, &x, err));
-    OK(sked_i_model_create(&sizes, &m, err));
-    sked_i_model_start(m, 1);
+    OK(sked_i_sampler_create(&sizes, &m, err));
+    sked_i_sampler_start(m, 1);
     OK(sked_i_policy_create_f32(x, &m->layout, &sked_i_kernels_cpu_f32, &p, err));
     train(m, p, updates, 32);
     for (int k = 0; k < n_temperatures; k++) {
@@ -224,7 +224,7 @@ static void check_tiny(const tiny *t, int updates)
     }
     sked_i_policy_destroy_f32(p);
     sked_i_instance_destroy(x);
-    sked_model_destroy(m);
+    sked_sampler_destroy(m);
     sked_graph_destroy(g);
     free(l.row);
 }
@@ -252,12 +252,12 @@ static sked_graph *generated(const char *family, int32_t nodes, uint64_t seed)
     return g;
 }
 
-static sked_model *trained(int64_t steps, int threads, const char *resume, const char *output)
+static sked_sampler *trained(int64_t steps, int threads, const char *resume, const char *output)
 {
     static const char *const settings[] = {"dim=16",   "layers=2", "head=8",     "mlp=16",
                                            "width=16", "batch=10", "validate=2", "held-out=2"};
     sked_train_options opt;
-    sked_model *m = NULL;
+    sked_sampler *m = NULL;
     sked_train_options_init(&opt);
     opt.graphs = "layered:6-12,erdos-renyi:5";
     opt.devices = 3;
@@ -269,11 +269,11 @@ static sked_model *trained(int64_t steps, int threads, const char *resume, const
     opt.resume = resume;
     opt.output = output;
     OK(sked_train(&opt, &m, err));
-    assert_int_equal(sked_model_steps(m), steps);
+    assert_int_equal(sked_sampler_steps(m), steps);
     return m;
 }
 
-static void assert_same_model(const sked_model *a, const sked_model *b, bool moments)
+static void assert_same_model(const sked_sampler *a, const sked_sampler *b, bool moments)
 {
     const size_t bytes = (size_t)a->layout.total * sizeof(float);
     assert_int_equal(a->layout.total, b->layout.total);
@@ -294,18 +294,18 @@ static const char *scratch_file(void)
 static void test_resume_is_bit_identical(void **state)
 {
     (void)state;
-    sked_model *through = trained(6, 1, NULL, NULL);
-    sked_model *half = trained(3, 2, NULL, scratch_file()); /* threads do not matter either */
-    sked_model *rest = trained(6, 1, scratch_file(), NULL), *fresh = NULL;
+    sked_sampler *through = trained(6, 1, NULL, NULL);
+    sked_sampler *half = trained(3, 2, NULL, scratch_file()); /* threads do not matter either */
+    sked_sampler *rest = trained(6, 1, scratch_file(), NULL), *fresh = NULL;
     assert_same_model(through, rest, true);
     assert_true(memcmp(through->parameter, half->parameter, (size_t)half->layout.total * sizeof(float)) != 0);
-    OK(sked_model_write(through, scratch_file(), false, err));
-    OK(sked_model_read(scratch_file(), &fresh, err));
+    OK(sked_sampler_write(through, scratch_file(), false, err));
+    OK(sked_sampler_read(scratch_file(), &fresh, err));
     assert_same_model(through, fresh, false);
-    sked_model_destroy(through);
-    sked_model_destroy(half);
-    sked_model_destroy(rest);
-    sked_model_destroy(fresh);
+    sked_sampler_destroy(through);
+    sked_sampler_destroy(half);
+    sked_sampler_destroy(rest);
+    sked_sampler_destroy(fresh);
 }
 
 static void put_file(const char *bytes, size_t size)
@@ -319,8 +319,8 @@ static void put_file(const char *bytes, size_t size)
 static void test_damaged_models_are_refused(void **state)
 {
     (void)state;
-    sked_model *m = trained(1, 1, NULL, NULL), *other = NULL;
-    OK(sked_model_write(m, scratch_file(), true, err));
+    sked_sampler *m = trained(1, 1, NULL, NULL), *other = NULL;
+    OK(sked_sampler_write(m, scratch_file(), true, err));
     FILE *f = fopen(scratch_file(), "rb");
     static char bytes[4000000];
     assert_non_null(f);
@@ -328,32 +328,32 @@ static void test_damaged_models_are_refused(void **state)
     fclose(f);
     assert_true(size > 1000 && size < sizeof bytes);
     put_file(bytes, 5);
-    FAILS(SKED_ERR_FORMAT, "not a safetensors file", sked_model_read(scratch_file(), &other, err));
+    FAILS(SKED_ERR_FORMAT, "not a safetensors file", sked_sampler_read(scratch_file(), &other, err));
     put_file(bytes, size - 4);
-    FAILS(SKED_ERR_FORMAT, "inside the file", sked_model_read(scratch_file(), &other, err));
+    FAILS(SKED_ERR_FORMAT, "inside the file", sked_sampler_read(scratch_file(), &other, err));
     put_file("\x02\0\0\0\0\0\0\0{}", 10);
-    FAILS(SKED_ERR_FORMAT, "not a model of sked", sked_model_read(scratch_file(), &other, err));
+    FAILS(SKED_ERR_FORMAT, "not a model of sked", sked_sampler_read(scratch_file(), &other, err));
     memset(bytes + size - 4, 0xff, 4); /* a NaN */
     put_file(bytes, size);
-    FAILS(SKED_ERR_FORMAT, "not finite", sked_model_read(scratch_file(), &other, err));
+    FAILS(SKED_ERR_FORMAT, "not finite", sked_sampler_read(scratch_file(), &other, err));
     for (size_t cut = 8; cut < 600;
          cut += 7) { /* any header byte may be wrong: an error or a model, no crash */
         const char keep = bytes[cut];
         bytes[cut] = (char)(keep ^ 5);
         put_file(bytes, size);
         sked_error why = {0};
-        assert_true(sked_model_read(scratch_file(), &other, &why) != SKED_OK);
+        assert_true(sked_sampler_read(scratch_file(), &other, &why) != SKED_OK);
         bytes[cut] = keep;
     }
-    FAILS(SKED_ERR_IO, "", sked_model_read("no/such/file", &other, err));
-    sked_model_destroy(m);
+    FAILS(SKED_ERR_IO, "", sked_sampler_read("no/such/file", &other, err));
+    sked_sampler_destroy(m);
 }
 
 static void test_training_refuses_nonsense(void **state)
 {
     (void)state;
     sked_train_options opt;
-    sked_model *m = NULL;
+    sked_sampler *m = NULL;
     sked_train_options_init(&opt);
     opt.steps = 1;
     FAILS(SKED_ERR_ARGUMENT, "graphs", sked_train(&opt, &m, err));
@@ -374,13 +374,13 @@ static void test_training_refuses_nonsense(void **state)
 static void test_log_probabilities(void **state)
 {
     (void)state;
-    sked_model *m = NULL;
+    sked_sampler *m = NULL;
     sked_graph *g = generated("layered", 30, 4);
     sked_i_instance *x = NULL;
     sked_i_policy_f32 *p = NULL, *again = NULL;
     sked_i_batch_f32 *b = NULL;
     sked_i_walker_f32 *walker = NULL;
-    OK(sked_model_read(NULL, &m, err));
+    OK(sked_sampler_read(NULL, &m, err));
     OK(sked_i_instance_create(g, 3, &x, err));
     OK(sked_i_policy_create_f32(x, &m->layout, &sked_i_kernels_cpu_f32, &p, err));
     OK(sked_i_policy_create_f32(x, &m->layout, &sked_i_kernels_cpu_f32, &again, err));
@@ -406,13 +406,13 @@ static void test_log_probabilities(void **state)
     sked_i_policy_destroy_f32(again);
     sked_i_instance_destroy(x);
     sked_graph_destroy(g);
-    sked_model_destroy(m);
+    sked_sampler_destroy(m);
 }
 
 static void test_samples(void **state)
 {
     (void)state;
-    sked_model *m = NULL;
+    sked_sampler *m = NULL;
     sked_graph *g = generated("erdos-renyi", 4, 6);
     sked_problem p;
     sked_sample_options opt;
@@ -422,12 +422,12 @@ static void test_samples(void **state)
     sked_sample_options_init(&opt);
     opt.count = 600;
     opt.temperature = 0.3;
-    OK(sked_model_read(NULL, &m, err));
-    OK(sked_model_sample(m, &p, &opt, &one, err));
+    OK(sked_sampler_read(NULL, &m, err));
+    OK(sked_sampler_sample(m, &p, &opt, &one, err));
     opt.threads = 3;
-    OK(sked_model_sample(m, &p, &opt, &two, err));
+    OK(sked_sampler_sample(m, &p, &opt, &two, err));
     opt.raw = true;
-    OK(sked_model_sample(m, &p, &opt, &raw, err));
+    OK(sked_sampler_sample(m, &p, &opt, &raw, err));
     assert_int_equal(raw.count, 600);
     assert_int_equal(one.count, two.count);
     assert_true(one.count < 600);
@@ -438,12 +438,12 @@ static void test_samples(void **state)
         assert_true(one.log_prob[k] == two.log_prob[k]);
     }
     p.latency = 1;
-    FAILS(SKED_ERR_UNSUPPORTED, "transfer", sked_model_sample(m, &p, &opt, &two, err));
+    FAILS(SKED_ERR_UNSUPPORTED, "transfer", sked_sampler_sample(m, &p, &opt, &two, err));
     sked_samples_clear(&one);
     sked_samples_clear(&two);
     sked_samples_clear(&raw);
     sked_graph_destroy(g);
-    sked_model_destroy(m);
+    sked_sampler_destroy(m);
 }
 
 /* Colder: better on average and less diverse. */
@@ -451,9 +451,9 @@ static void test_temperature_does_what_it_says(void **state)
 {
     (void)state;
     static const double heat[] = {1, 0.1, 0.03, 0.01};
-    sked_model *m = NULL;
+    sked_sampler *m = NULL;
     double speedup[4] = {0}, ged[4] = {0};
-    OK(sked_model_read(NULL, &m, err));
+    OK(sked_sampler_read(NULL, &m, err));
     for (uint64_t seed = 100; seed < 104; seed++) {
         sked_graph *g = generated(seed % 2 ? "layered" : "erdos-renyi", 40, seed);
         sked_problem p;
@@ -467,7 +467,7 @@ static void test_temperature_does_what_it_says(void **state)
             sked_samples s = {0};
             sked_diversity d;
             opt.temperature = heat[k];
-            OK(sked_model_sample(m, &p, &opt, &s, err));
+            OK(sked_sampler_sample(m, &p, &opt, &s, err));
             for (int32_t i = 0; i < s.count; i++) {
                 sked_metrics metrics;
                 OK(sked_schedule_measure(&p, s.schedule[i], &metrics, err));
@@ -484,7 +484,7 @@ static void test_temperature_does_what_it_says(void **state)
         assert_true(k == 0 || speedup[k] > speedup[k - 1]);
         assert_true(k == 0 || ged[k] < ged[k - 1]);
     }
-    sked_model_destroy(m);
+    sked_sampler_destroy(m);
 }
 
 static void test_parts_are_connected(void **state)

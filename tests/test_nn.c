@@ -4,7 +4,7 @@
 
 #include "base/rng.h"
 #include "method/gflownet/batch.h"
-#include "nn/model.h"
+#include "nn/sampler.h"
 
 #include <math.h>
 

@@ -463,15 +463,15 @@ SKED_API void sked_result_clear(sked_result *r);
 /*
  * A policy that samples schedules (docs/methods/gflownet.md). Read-only once made: threads may share it.
  */
-typedef struct sked_model sked_model;
+typedef struct sked_sampler sked_sampler;
 /* path NULL: the model that comes with sked. IO, FORMAT (not a model of ours, or damaged). */
-SKED_API SKED_MUST_CHECK sked_status sked_model_read(const char *path, sked_model **out, sked_error *err);
+SKED_API SKED_MUST_CHECK sked_status sked_sampler_read(const char *path, sked_sampler **out, sked_error *err);
 /* Written under a temporary name and renamed. optimiser: with what training needs to go on. */
-SKED_API SKED_MUST_CHECK sked_status sked_model_write(const sked_model *m, const char *path, bool optimiser,
-                                                      sked_error *err);
-SKED_API void sked_model_destroy(sked_model *m);
-SKED_API int64_t sked_model_parameter_count(const sked_model *m);
-SKED_API int64_t sked_model_steps(const sked_model *m); /* updates it has seen */
+SKED_API SKED_MUST_CHECK sked_status sked_sampler_write(const sked_sampler *m, const char *path,
+                                                        bool optimiser, sked_error *err);
+SKED_API void sked_sampler_destroy(sked_sampler *m);
+SKED_API int64_t sked_sampler_parameter_count(const sked_sampler *m);
+SKED_API int64_t sked_sampler_steps(const sked_sampler *m); /* updates it has seen */
 
 typedef struct sked_sample_options {
     int32_t count;      /* draws */
@@ -494,9 +494,9 @@ typedef struct sked_samples {
  * p: devices, objective makespan; transfers, pools and loops are UNSUPPORTED. opt may be NULL. Repeats are
  * found up to the names of the devices. Same seed: the same schedules on any number of threads.
  */
-SKED_API SKED_MUST_CHECK sked_status sked_model_sample(const sked_model *m, const sked_problem *p,
-                                                       const sked_sample_options *opt, sked_samples *out,
-                                                       sked_error *err);
+SKED_API SKED_MUST_CHECK sked_status sked_sampler_sample(const sked_sampler *m, const sked_problem *p,
+                                                         const sked_sample_options *opt, sked_samples *out,
+                                                         sked_error *err);
 SKED_API void sked_samples_clear(sked_samples *s);
 /* One line of JSON a schedule: as sked_schedules_write, with log_prob, proxy_makespan, temperature. */
 SKED_API SKED_MUST_CHECK sked_status sked_samples_write(const sked_samples *s, const sked_problem *p,
@@ -542,7 +542,7 @@ SKED_API void sked_train_options_init(sked_train_options *opt);
  * Trains and hands the model over. Stopping (limit, signal) is a normal end. Same options and seed: the same
  * model, and stopping and resuming gives the same bits as going through.
  */
-SKED_API SKED_MUST_CHECK sked_status sked_train(const sked_train_options *opt, sked_model **out,
+SKED_API SKED_MUST_CHECK sked_status sked_train(const sked_train_options *opt, sked_sampler **out,
                                                 sked_error *err);
 
 /* ------------------------------------------------------------------ targets */

@@ -50,7 +50,7 @@ static sked_status check_outputs(const arguments *a, sked_error *err)
 sked_status run_sample(arguments *a, sked_error *err)
 {
     setup s = {0};
-    sked_model *m = NULL;
+    sked_sampler *m = NULL;
     sked_samples out = {0};
     sked_sample_options opt;
     sked_sample_options_init(&opt);
@@ -64,9 +64,9 @@ sked_status run_sample(arguments *a, sked_error *err)
     if (st == SKED_OK)
         st = load_problem(a, a->operand[0], &s, err);
     if (st == SKED_OK)
-        st = sked_model_read(a->model.text, &m, err);
+        st = sked_sampler_read(a->model.text, &m, err);
     if (st == SKED_OK)
-        st = sked_model_sample(m, &s.problem, &opt, &out, err);
+        st = sked_sampler_sample(m, &s.problem, &opt, &out, err);
     if (st == SKED_OK && a->top.given)
         cut(&out, (int32_t)a->top.number);
     for (int i = 0; st == SKED_OK && i < (a->output.given ? a->output.n_list : 1); i++)
@@ -75,7 +75,7 @@ sked_status run_sample(arguments *a, sked_error *err)
     if (st == SKED_OK && !a->quiet.given && out.count > 0)
         st = describe(&s, &out, &opt, err);
     sked_samples_clear(&out);
-    sked_model_destroy(m);
+    sked_sampler_destroy(m);
     clear_setup(&s);
     return st;
 }

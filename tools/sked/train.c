@@ -20,12 +20,6 @@ typedef struct session {
     bool no_memory;
 } session;
 
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
-
 static sked_status pick_outputs(session *s, sked_error *err)
 {
     for (int i = 0; i < s->a->output.n_list; i++) {
@@ -195,7 +189,7 @@ sked_status run_train(arguments *a, sked_error *err)
 {
     session s = {.a = a};
     sked_train_options opt;
-    sked_model *m = NULL;
+    sked_sampler *m = NULL;
     sked_status st =
         a->graphs.given ? pick_outputs(&s, err) : fail(err, SKED_ERR_ARGUMENT, "train needs --graphs SPEC");
     if (st == SKED_OK && s.log_path && (s.log = fopen(s.log_path, a->resume.given ? "a" : "w")) == NULL)
@@ -214,11 +208,11 @@ sked_status run_train(arguments *a, sked_error *err)
     if (st == SKED_OK && s.curve)
         st = write_curve(&s, err);
     if (st == SKED_OK && a->weights_only.given)
-        st = sked_model_write(m, s.model, false, err);
+        st = sked_sampler_write(m, s.model, false, err);
     if (st == SKED_OK)
-        printf("%s: %lld parameters after %lld updates\n", s.model, (long long)sked_model_parameter_count(m),
-               (long long)sked_model_steps(m));
-    sked_model_destroy(m);
+        printf("%s: %lld parameters after %lld updates\n", s.model,
+               (long long)sked_sampler_parameter_count(m), (long long)sked_sampler_steps(m));
+    sked_sampler_destroy(m);
     free(s.points);
     return st;
 }

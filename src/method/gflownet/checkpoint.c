@@ -4,7 +4,7 @@
  */
 #include "base/memory.h"
 #include "formats/json.h"
-#include "nn/model.h"
+#include "nn/sampler.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ enum { max_model_bytes = 1 << 30 };
 /* ------------------------------------------------------------------ writing */
 
 /* The blocks of a file in order; prefix before the parameters' names. */
-static int blocks_of(const sked_model *m, bool optimiser, const char *prefix[3], float *block[3])
+static int blocks_of(const sked_sampler *m, bool optimiser, const char *prefix[3], float *block[3])
 {
     prefix[0] = "";
     prefix[1] = "moment1.";
@@ -30,7 +30,7 @@ static int blocks_of(const sked_model *m, bool optimiser, const char *prefix[3],
     return optimiser ? 3 : 1;
 }
 
-static void write_header(const sked_model *m, bool optimiser, sked_i_buffer *out)
+static void write_header(const sked_sampler *m, bool optimiser, sked_i_buffer *out)
 {
     const char *prefix[3];
     float *block[3];
@@ -59,7 +59,7 @@ static void write_header(const sked_model *m, bool optimiser, sked_i_buffer *out
         sked_i_buffer_char(out, ' ');
 }
 
-sked_status sked_model_write(const sked_model *m, const char *path, bool optimiser, sked_error *err)
+sked_status sked_sampler_write(const sked_sampler *m, const char *path, bool optimiser, sked_error *err)
 {
     const char *prefix[3];
     float *block[3];
@@ -85,7 +85,7 @@ typedef struct reader {
     sked_i_json json;
     const char *data; /* the numbers */
     int64_t data_size;
-    sked_model *model;
+    sked_sampler *model;
     sked_i_sizes sizes;
     int64_t steps;
     uint64_t seed;
@@ -265,7 +265,7 @@ static sked_status read_header(reader *r, const sked_i_source *source, sked_erro
     sked_i_json_free(&r->json);
     if (r->sizes.dim == 0)
         return sked_i_fail(err, SKED_ERR_FORMAT, "%s: this is not a model of sked", source->name);
-    SKED_TRY(sked_i_model_create(&r->sizes, &r->model, err));
+    SKED_TRY(sked_i_sampler_create(&r->sizes, &r->model, err));
     r->model->steps = r->steps;
     r->model->seed = r->seed;
     r->model->rate = r->rate;
@@ -278,7 +278,8 @@ cleanup:
     return st;
 }
 
-static sked_status parse(const char *name, const char *bytes, int64_t size, sked_model **out, sked_error *err)
+static sked_status parse(const char *name, const char *bytes, int64_t size, sked_sampler **out,
+                         sked_error *err)
 {
     static const sked_read_options none;
     uint64_t length = 0;
@@ -301,7 +302,7 @@ static sked_status parse(const char *name, const char *bytes, int64_t size, sked
     r->model = NULL;
 cleanup:
     if (r)
-        sked_model_destroy(r->model);
+        sked_sampler_destroy(r->model);
     free(r);
     free(header);
     return st;
@@ -311,7 +312,7 @@ cleanup:
 extern const char sked_i_embed_model[];
 extern const unsigned long sked_i_embed_model_size;
 
-sked_status sked_model_read(const char *path, sked_model **out, sked_error *err)
+sked_status sked_sampler_read(const char *path, sked_sampler **out, sked_error *err)
 {
     if (path == NULL)
         return parse("the built-in model", sked_i_embed_model, (int64_t)sked_i_embed_model_size, out, err);

@@ -1,6 +1,6 @@
 /* The method: candidates drawn from the model that comes with sked. */
 #include "method/method.h"
-#include "nn/model.h"
+#include "nn/sampler.h"
 
 #define OPTION_LIST(X)                                                                                \
     X(temperature, REAL, "temperature", "0.005", 1e-6, 1e6, "small: greedy and fast, large: diverse") \
@@ -39,7 +39,7 @@ static sked_status run_free(sked_i_run *run, sked_error *err)
 static sked_status gflownet_run(sked_i_run *run, sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_model *m = NULL;
+    sked_sampler *m = NULL;
     sked_samples s = {0};
     sked_sample_options how;
     const int32_t asked = run->options->candidates > 100 ? run->options->candidates : 100;
@@ -49,12 +49,12 @@ static sked_status gflownet_run(sked_i_run *run, sked_error *err)
     sked_sample_options_init(&how);
     how.temperature = run->setting[opt_temperature];
     how.threads = run->options->threads;
-    SKED_TRY(sked_model_read(NULL, &m, err));
+    SKED_TRY(sked_sampler_read(NULL, &m, err));
     for (int32_t done = 0; done < draws && !(done > 0 && sked_i_limit_reached(&run->limit));
          done += round_draws) {
         how.count = draws - done < round_draws ? draws - done : round_draws;
         how.seed = run->options->seed * UINT64_C(1000003) + (uint64_t)(done / round_draws);
-        SKED_TRY(sked_model_sample(m, run->problem, &how, &s, err));
+        SKED_TRY(sked_sampler_sample(m, run->problem, &how, &s, err));
         run->evaluations += how.count;
         for (int32_t k = 0; k < s.count; k++)
             SKED_TRY(sked_i_run_offer(run, s.schedule[k], err));
@@ -63,7 +63,7 @@ static sked_status gflownet_run(sked_i_run *run, sked_error *err)
     }
 cleanup:
     sked_samples_clear(&s);
-    sked_model_destroy(m);
+    sked_sampler_destroy(m);
     return st;
 }
 

@@ -3,7 +3,7 @@
 #include "base/sort.h"
 #include "formats/format.h"
 #include "method/gflownet/batch.h"
-#include "nn/model.h"
+#include "nn/sampler.h"
 #include "schedule/schedule.h"
 
 #include <string.h>
@@ -209,8 +209,8 @@ cleanup:
     return st;
 }
 
-sked_status sked_model_sample(const sked_model *m, const sked_problem *p, const sked_sample_options *opt,
-                              sked_samples *out, sked_error *err)
+sked_status sked_sampler_sample(const sked_sampler *m, const sked_problem *p, const sked_sample_options *opt,
+                                sked_samples *out, sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_sample_options preset;
@@ -235,12 +235,12 @@ cleanup:
     return st;
 }
 
-int64_t sked_model_parameter_count(const sked_model *m)
+int64_t sked_sampler_parameter_count(const sked_sampler *m)
 {
     return m->layout.total;
 }
 
-int64_t sked_model_steps(const sked_model *m)
+int64_t sked_sampler_steps(const sked_sampler *m)
 {
     return m->steps;
 }

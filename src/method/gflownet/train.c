@@ -7,7 +7,7 @@
 #include "base/option.h"
 #include "method/gflownet/batch.h"
 #include "method/gflownet/source.h"
-#include "nn/model.h"
+#include "nn/sampler.h"
 
 #include <string.h>
 
@@ -62,7 +62,7 @@ typedef struct trainer {
     double set[n_settings];
     sked_i_limit limit;
     sked_i_graph_source *source;
-    sked_model *model;
+    sked_sampler *model;
     float *gradient;
     held_out *held;
     int32_t n_held;
@@ -122,7 +122,7 @@ static sked_status look(const trainer *t, const held_out *h, sked_train_progress
     how.count = 300;
     how.threads = t->opt->threads;
     how.seed = t->opt->seed;
-    sked_status st = sked_model_sample(t->model, &problem, &how, &s, err);
+    sked_status st = sked_sampler_sample(t->model, &problem, &how, &s, err);
     if (st != SKED_OK)
         return st;
     for (int32_t i = 0; i < h->graph->n_ops; i++)
@@ -152,7 +152,7 @@ static sked_status validate(trainer *t, sked_train_progress *p, sked_error *err)
     for (int32_t k = 0; k < t->n_held; k++)
         SKED_TRY(look(t, &t->held[k], p, err));
     if (t->opt->output)
-        SKED_TRY(sked_model_write(t->model, t->opt->output, true, err));
+        SKED_TRY(sked_sampler_write(t->model, t->opt->output, true, err));
 cleanup:
     return st;
 }
@@ -172,7 +172,7 @@ static sked_status learn(trainer *t, const sked_graph *g, int32_t devices, sked_
     sked_i_instance *x = NULL;
     sked_i_policy_f32 *policy = NULL;
     sked_i_batch_f32 *b = NULL;
-    sked_model *m = t->model;
+    sked_sampler *m = t->model;
     const int32_t batch = (int32_t)t->set[at_batch];
     SKED_TRY(sked_i_instance_create(g, devices, &x, err));
     SKED_TRY(sked_i_policy_create_f32(x, &m->layout, &sked_i_kernels_cpu_f32, &policy, err));
@@ -183,8 +183,8 @@ static sked_status learn(trainer *t, const sked_graph *g, int32_t devices, sked_
     p->loss = sked_i_batch_loss_f32(b, &p->log_z);
     memset(t->gradient, 0, (size_t)m->layout.total * sizeof *t->gradient);
     SKED_TRY(sked_i_batch_grad_f32(b, t->gradient, err));
-    p->rate = sked_i_model_rate(m);
-    p->norm = sked_i_model_update(m, t->gradient, t->set[at_clip]);
+    p->rate = sked_i_sampler_rate(m);
+    p->norm = sked_i_sampler_update(m, t->gradient, t->set[at_clip]);
     if (!isfinite(p->norm))
         st = sked_i_fail(err, SKED_ERR_BUG, "the gradient of update %lld is not finite; lower the rate",
                          (long long)m->steps + 1);
@@ -231,7 +231,7 @@ static sked_status loop(trainer *t, sked_error *err)
             t->opt->progress(t->opt->progress_data, &p);
     }
     if (t->opt->output)
-        SKED_TRY(sked_model_write(t->model, t->opt->output, true, err));
+        SKED_TRY(sked_sampler_write(t->model, t->opt->output, true, err));
 cleanup:
     return st;
 }
@@ -245,10 +245,10 @@ static sked_status open_model(trainer *t, sked_error *err)
     SKED_I_SIZE_LIST(SKED_X)
 #undef SKED_X
     if (t->opt->resume) {
-        SKED_TRY(sked_model_read(t->opt->resume, &t->model, err));
+        SKED_TRY(sked_sampler_read(t->opt->resume, &t->model, err));
     } else {
-        SKED_TRY(sked_i_model_create(&sizes, &t->model, err));
-        sked_i_model_start(t->model, t->opt->seed);
+        SKED_TRY(sked_i_sampler_create(&sizes, &t->model, err));
+        sked_i_sampler_start(t->model, t->opt->seed);
     }
     t->model->rate = t->set[at_rate];
     SKED_NEW(t->gradient, t->model->layout.total);
@@ -265,7 +265,7 @@ static sked_status check(const trainer *t, sked_error *err)
     return SKED_OK;
 }
 
-sked_status sked_train(const sked_train_options *opt, sked_model **out, sked_error *err)
+sked_status sked_train(const sked_train_options *opt, sked_sampler **out, sked_error *err)
 {
     sked_status st = SKED_OK;
     trainer t = {.opt = opt};
@@ -287,7 +287,7 @@ cleanup:
         sked_graph_destroy(t.held[k].graph);
     free(t.held);
     free(t.gradient);
-    sked_model_destroy(t.model);
+    sked_sampler_destroy(t.model);
     sked_i_source_close(t.source);
     return st;
 }

@@ -1,12 +1,12 @@
-#include "nn/model.h"
+#include "nn/sampler.h"
 
 #include "base/memory.h"
 #include "base/rng.h"
 
-sked_status sked_i_model_create(const sked_i_sizes *sizes, sked_model **out, sked_error *err)
+sked_status sked_i_sampler_create(const sked_i_sizes *sizes, sked_sampler **out, sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_model *m = NULL;
+    sked_sampler *m = NULL;
     SKED_NEW0(m, 1);
     SKED_TRY(sked_i_layout_init(&m->layout, sizes, err));
     SKED_NEW0(m->parameter, m->layout.total);
@@ -16,11 +16,11 @@ sked_status sked_i_model_create(const sked_i_sizes *sizes, sked_model **out, ske
     *out = m;
     m = NULL;
 cleanup:
-    sked_model_destroy(m);
+    sked_sampler_destroy(m);
     return st;
 }
 
-void sked_model_destroy(sked_model *m)
+void sked_sampler_destroy(sked_sampler *m)
 {
     if (m == NULL)
         return;
@@ -30,7 +30,7 @@ void sked_model_destroy(sked_model *m)
     free(m);
 }
 
-void sked_i_model_start(sked_model *m, uint64_t seed)
+void sked_i_sampler_start(sked_sampler *m, uint64_t seed)
 {
     m->seed = seed;
     for (int k = 0; k < m->layout.n_table; k++) {
@@ -46,13 +46,13 @@ void sked_i_model_start(sked_model *m, uint64_t seed)
     }
 }
 
-double sked_i_model_rate(const sked_model *m)
+double sked_i_sampler_rate(const sked_sampler *m)
 {
     const double warm = m->steps < 100 ? (double)(m->steps + 1) / 100 : 1;
     return m->rate * warm / sqrt(1 + (double)m->steps / 4000);
 }
 
-double sked_i_model_update(sked_model *m, float *gradient, double clip)
+double sked_i_sampler_update(sked_sampler *m, float *gradient, double clip)
 {
     const double b1 = 0.9, b2 = 0.999;
     double square = 0;
@@ -61,7 +61,7 @@ double sked_i_model_update(sked_model *m, float *gradient, double clip)
     const double norm = sqrt(square), cut = norm > clip ? clip / norm : 1;
     if (!isfinite(norm))
         return norm;
-    const double rate = sked_i_model_rate(m);
+    const double rate = sked_i_sampler_rate(m);
     m->steps++;
     /* b^t through exp and log of our own: pow differs between C libraries. */
     const double t = (double)m->steps;
