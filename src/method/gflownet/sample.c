@@ -1,4 +1,5 @@
 /* Schedules from a model: draws, ranked and without repeats. */
+#include "backend/backend.h"
 #include "base/memory.h"
 #include "base/sort.h"
 #include "formats/format.h"
@@ -221,7 +222,7 @@ sked_status sked_sampler_sample(const sked_sampler *m, const sked_problem *p, co
     opt = opt ? opt : &preset;
     SKED_TRY(check(p, opt, err));
     SKED_TRY(sked_i_instance_create(p->graph, p->devices, &x, err));
-    SKED_TRY(sked_i_policy_create_f32(x, &m->layout, &sked_i_kernels_cpu_f32, &policy, err));
+    SKED_TRY(sked_i_policy_create_f32(x, &m->layout, sked_i_backend_cpu.nn, &policy, err));
     sked_i_policy_prepare_f32(policy, m->parameter, opt->temperature);
     SKED_TRY(draw_all(policy, p, opt, &s, err));
     if (!opt->raw)

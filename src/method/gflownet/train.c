@@ -2,6 +2,7 @@
  * Training: one update = one graph, one temperature, a mini-batch of trajectories, one Adam step. Everything
  * random in update t comes from (seed, t), so that a resumed run goes on as if it had never stopped.
  */
+#include "backend/backend.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/option.h"
@@ -175,7 +176,7 @@ static sked_status learn(trainer *t, const sked_graph *g, int32_t devices, sked_
     sked_sampler *m = t->model;
     const int32_t batch = (int32_t)t->set[at_batch];
     SKED_TRY(sked_i_instance_create(g, devices, &x, err));
-    SKED_TRY(sked_i_policy_create_f32(x, &m->layout, &sked_i_kernels_cpu_f32, &policy, err));
+    SKED_TRY(sked_i_policy_create_f32(x, &m->layout, sked_i_backend_cpu.nn, &policy, err));
     SKED_TRY(sked_i_batch_create_f32(policy, batch, t->opt->threads, true, &b, err));
     sked_i_policy_prepare_f32(policy, m->parameter, p->temperature);
     SKED_TRY(sked_i_batch_sample_f32(b, (int32_t)(t->set[at_listed] * batch), false, t->opt->seed,
