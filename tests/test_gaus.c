@@ -607,7 +607,7 @@ static void test_refusals(void **state)
     g = chain(2, 1.5, 1);
     sked_problem_init(&p, g);
     p.objective = SKED_OBJECTIVE_MEMORY;
-    FAILS(SKED_ERR_UNSUPPORTED, "whole steps", run(&p, 1, 1, &r, err));
+    FAILS(SKED_ERR_UNSUPPORTED, "whole times", run(&p, 1, 1, &r, err));
     sked_graph_destroy(g);
     make_graph(&g);
     sked_problem_init(&p, g);

@@ -294,7 +294,8 @@ static void all_options(void **state)
     sked_problem loop = r.problem, shape = r.problem;
     loop.objective = SKED_OBJECTIVE_II;
     loop.ii = SKED_II_AUTO;
-    shape.objective = SKED_OBJECTIVE_MEMORY;
+    shape.objective = SKED_OBJECTIVE_RESOURCE;
+    shape.horizon = 60;
     shape.devices = 0;
     for (int m = 0; m < sked_method_count(); m++) {
         const sked_method_info *info = sked_method_at(m);

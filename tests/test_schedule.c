@@ -773,6 +773,34 @@ static void check_refuses_ranges(void **state)
     sked_graph_destroy(g);
 }
 
+/* Sums that leave the range of a double, or squares of them that would, are refused before any method runs.
+ */
+static void check_refuses_sums(void **state)
+{
+    (void)state;
+    const edge_text edges[] = {{0, 1, NAN, 8, 0}};
+    sked_graph *huge = make_graph((double[]){1e308, 1e308}, 2, edges, 1);
+    sked_graph *g = make_graph((double[]){1e15, 1e-15}, 2, edges, 1);
+    sked_problem p;
+    sked_problem_init(&p, huge);
+    FAILS(SKED_ERR_UNSUPPORTED, "add up to more than 1e+100", sked_problem_check(&p, err));
+    sked_problem_init(&p, g);
+    OK(sked_problem_check(&p, err));
+    p.bandwidth = 1e-300;
+    OK(sked_problem_check(&p, err)); /* nothing to transfer between */
+    p.devices = 2;
+    FAILS(SKED_ERR_UNSUPPORTED, "transfers", sked_problem_check(&p, err));
+    p.bandwidth = INFINITY;
+    p.alpha = 1e300;
+    FAILS(SKED_ERR_UNSUPPORTED, "alpha", sked_problem_check(&p, err));
+    p.alpha = 1;
+    const double late[2] = {1e300, NAN};
+    p.fix_start = late;
+    FAILS(SKED_ERR_UNSUPPORTED, "durations", sked_problem_check(&p, err));
+    sked_graph_destroy(huge);
+    sked_graph_destroy(g);
+}
+
 static void check_refutes(void **state)
 {
     (void)state;
@@ -897,6 +925,7 @@ int main(void)
         cmocka_unit_test(other_bounds_hold),
         cmocka_unit_test(interval_bounds_hold),
         cmocka_unit_test(check_refuses_ranges),
+        cmocka_unit_test(check_refuses_sums),
         cmocka_unit_test(check_refutes),
         cmocka_unit_test(check_never_refutes_wrongly),
         cmocka_unit_test(empty_graph),

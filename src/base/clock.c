@@ -16,6 +16,7 @@ void sked_i_limit_init(sked_i_limit *limit, const sked_run_options *opt)
     limit->begin = sked_clock();
     limit->deadline = limit->begin + opt->time_limit;
     limit->stop = opt->stop;
+    limit->paced = opt->iterations == 0;
 }
 
 bool sked_i_limit_reached(const sked_i_limit *limit)

@@ -7,6 +7,9 @@
 typedef struct sked_i_limit {
     double begin, deadline; /* seconds of sked_clock */
     const volatile sig_atomic_t *stop;
+    /* The time left may shape the work (cooling, shares). false with an iteration limit: then results must
+     * repeat. */
+    bool paced;
 } sked_i_limit;
 void sked_i_limit_init(sked_i_limit *limit, const sked_run_options *opt);
 /* True when the time is up or a stop was asked for. About 25 ns: call it once per evaluation or rarer. */

@@ -194,7 +194,7 @@ static double communication_bound(const sked_problem *p)
 
 sked_status sked_problem_bound(const sked_problem *p, double *bound, const char **why, sked_error *err)
 {
-    const char *ignored;
+    const char *ignored = NULL;
     const char **reason = why ? why : &ignored;
     double load;
     sked_status st;

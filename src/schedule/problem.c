@@ -35,7 +35,7 @@ static sked_status check_sums(const sked_problem *p, sked_error *err)
     const sked_graph *g = p->graph;
     double time = p->ii > 0 ? p->ii : 0, amount = p->alpha;
     for (int32_t i = 0; i < g->n_ops; i++) {
-        time += g->duration[i];
+        time += g->duration[i] + (p->fix_start && p->fix_start[i] > 0 ? p->fix_start[i] : 0);
         amount += g->memory[i] + g->weight[i];
         for (int64_t k = g->demand_ptr[i]; k < g->demand_ptr[i + 1]; k++)
             amount += g->demand_amount[k];
@@ -247,7 +247,7 @@ static sked_status check_fixed(const sked_problem *p, sked_error *err)
 sked_status sked_problem_check(const sked_problem *p, sked_error *err)
 {
     sked_status (*const checks[])(const sked_problem *, sked_error *) = {
-        check_ranges, check_sums, check_fixed, check_demands, check_paths, check_horizon, check_interval};
+        check_ranges, check_fixed, check_sums, check_demands, check_paths, check_horizon, check_interval};
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
         const sked_status st = checks[i](p, err);
         if (st != SKED_OK)

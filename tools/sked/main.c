@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 
 /*

@@ -232,13 +232,25 @@ static bool refinable(const sked_i_steps *x)
     return x->steps > 0;
 }
 
-/* Goes back to the best schedule there is, whoever made it, and moves some ops of it anywhere they may go. */
+/* Goes back to the best schedule, unless another method made it and it lies outside these steps. */
+static void return_to_best(sked_i_steps *x)
+{
+    if (x->run->n_kept == 0)
+        return;
+    const double *start = x->run->kept[0]->start;
+    for (int32_t i = 0; i < x->n; i++)
+        if (!(floor(start[i] / x->unit) + x->length[i] <= x->steps) || fmod(start[i], x->unit) != 0)
+            return;
+    for (int32_t i = 0; i < x->n; i++)
+        x->start[i] = (int32_t)floor(start[i] / x->unit);
+}
+
+/* From the best schedule: some ops go anywhere they may. */
 static void kick(refiner *r)
 {
     sked_i_steps *x = r->x;
     const uint64_t n = (uint64_t)x->n;
-    for (int32_t i = 0; x->run->n_kept > 0 && i < x->n; i++)
-        x->start[i] = (int32_t)floor(x->run->kept[0]->start[i] / x->unit);
+    return_to_best(x);
     for (uint64_t k = 1 + sked_i_rng_below(&r->rng, 2 + n / 8); k > 0; k--) {
         const int32_t i = (int32_t)sked_i_rng_below(&r->rng, n);
         int32_t a, b;

@@ -136,18 +136,12 @@ cleanup:
 
 static sked_status check(const sked_problem *p, sked_error *err)
 {
-    if (!sked_i_problem_integral(p))
-        return sked_i_fail(
-            err, SKED_ERR_UNSUPPORTED,
-            "gaus schedules in whole steps, but some duration, lag, interval or fixed start is not "
-            "whole: scale all times");
-    if (p->devices > 0 && p->objective != SKED_OBJECTIVE_MAKESPAN)
-        return sked_i_fail(
-            err, SKED_ERR_UNSUPPORTED,
-            "gaus takes devices for the objective makespan only; a resource pool says the same");
-    if (p->fix_device != NULL)
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "gaus does not take ops fixed on devices");
-    return SKED_OK;
+    if (sked_i_problem_integral(p))
+        return SKED_OK;
+    return sked_i_fail(
+        err, SKED_ERR_UNSUPPORTED,
+        "gaus schedules in steps and needs whole times, but some duration, lag, interval or fixed "
+        "start is not whole: scale all times");
 }
 
 /* Pipelined latency: fits at one step less, again and again, from the schedule found. */
@@ -222,9 +216,8 @@ static sked_status run_gaus(sked_i_run *run, sked_error *err)
 
 const sked_i_method sked_i_method_gaus = {
     .info = {"gaus", "differentiable scheduling: Gaussian start times, descent, legaliser, polish",
-             SKED_CAN_DEVICES | SKED_CAN_RESOURCES | SKED_CAN_LOOPS | SKED_CAN_HORIZON | SKED_CAN_START |
-                 SKED_CAN_FIX | SKED_CAN_ANYTIME | SKED_CAN_MAKESPAN | SKED_CAN_RESOURCE | SKED_CAN_MEMORY |
-                 SKED_CAN_COST,
+             SKED_CAN_RESOURCES | SKED_CAN_LOOPS | SKED_CAN_HORIZON | SKED_CAN_START | SKED_CAN_FIX |
+                 SKED_CAN_ANYTIME | SKED_CAN_MAKESPAN | SKED_CAN_RESOURCE | SKED_CAN_MEMORY | SKED_CAN_COST,
              options, sizeof options / sizeof *options},
     .run = run_gaus,
 };

@@ -73,7 +73,6 @@ typedef struct sked_i_gaus_state {
     double *mass;                 /* [(profiles + 1) * cells] exp((level - top) / tau) */
     double *sum;                  /* [profiles + 1] of mass */
     double *cost;                 /* [2 * SKED_I_GAUS_FARTHEST + 1] what scan found */
-    double *room;                 /* scratch of scans: [cells] */
     struct sked_i_gaus_end *ends; /* [largest in-degree] scratch of scans */
 } sked_i_gaus_state;
 SKED_MUST_CHECK sked_status sked_i_gaus_state_create(const sked_i_gaus_model *m, sked_i_gaus_state **out,

@@ -224,7 +224,9 @@ sked_status sked_i_gaus_makespan(sked_i_run *run, sked_error *err)
     sked_i_rng_seed(&s.rng, run->options->seed, 0);
     SKED_NEW(mu, run->problem->graph->n_ops);
     SKED_TRY(open_shortener(&s, err));
-    const double loose = fmin(run->problem->horizon, ceil(s.core->forward.longest / s.core->scale));
+    /* Windows for the first orders; fixed starts may lie past the longest path. */
+    const int32_t room = s.core->fixed != NULL ? s.core->forward.span : s.core->forward.longest;
+    const double loose = fmin(run->problem->horizon, ceil(room / s.core->scale));
     SKED_TRY(sked_i_gaus_model_create(run->problem, 0, (int64_t)loose, &m, err));
     if (m != NULL)
         SKED_TRY(first_schedules(&s, m, mu, err));

@@ -95,8 +95,6 @@ static void plan_profiles(sked_i_gaus_model *m, profile_plan *plan)
         plan->loaded[r] = load && pooled ? m->profiles++ : -1;
     }
     plan->single = load && !pooled ? m->profiles++ : -1;
-    if (m->p->devices > 0)
-        m->profiles++; /* the devices, last */
 }
 
 static void add_use(sked_i_gaus_model *m, int64_t *count, int32_t profile, double amount)
@@ -120,8 +118,6 @@ static void add_uses(sked_i_gaus_model *m, const profile_plan *plan, int32_t i, 
     }
     if (plan->single >= 0 && g->weight[i] > 0)
         add_use(m, count, plan->single, g->weight[i]);
-    if (m->p->devices > 0)
-        add_use(m, count, m->profiles - 1, 1);
 }
 
 static void set_weights(sked_i_gaus_model *m, const profile_plan *plan)
@@ -140,9 +136,6 @@ static void set_weights(sked_i_gaus_model *m, const profile_plan *plan)
     }
     if (plan->single >= 0)
         m->weight[plan->single] = 1;
-    if (m->p->devices > 0)
-        m->capacity[m->profiles - 1] = m->p->devices;
-    m->capped = m->capped || m->p->devices > 0;
     m->weight[m->profiles] = m->with_memory ? 1 : 0;
 }
 
@@ -181,8 +174,8 @@ static sked_status make_profiles(sked_i_gaus_model *m, sked_error *err)
     SKED_NEW(plan.loaded, g->n_resources);
     plan_profiles(m, &plan);
     SKED_NEW(m->use_ptr, (int64_t)m->n + 1);
-    SKED_NEW(m->use_profile, 2 * g->demand_ptr[m->n] + 2 * (int64_t)m->n);
-    SKED_NEW(m->use_amount, 2 * g->demand_ptr[m->n] + 2 * (int64_t)m->n);
+    SKED_NEW(m->use_profile, 2 * g->demand_ptr[m->n] + m->n);
+    SKED_NEW(m->use_amount, 2 * g->demand_ptr[m->n] + m->n);
     SKED_NEW(m->weight, m->profiles + 1);
     SKED_NEW(m->capacity, m->profiles + 1);
     for (int32_t i = 0; i < m->n; i++)

@@ -209,7 +209,7 @@ static void prepare(descent *d)
 static int32_t affordable(double begin, int32_t done, int32_t all, const sked_i_limit *limit)
 {
     const double now = sked_clock(), left = limit->deadline - now;
-    if (isinf(left) || (now - begin) * (all - done) <= left * done)
+    if (isinf(left) || !limit->paced || (now - begin) * (all - done) <= left * done)
         return all;
     const double more = left / fmax(1e-9, now - begin) * done;
     return done + (int32_t)fmax(8, fmin(all - done, more));

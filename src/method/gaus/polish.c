@@ -84,7 +84,8 @@ static sked_status find_movable(annealer *a, sked_error *err)
 static double progress_of(double done, double all, double begin, const sked_i_limit *limit)
 {
     const double now = sked_clock(), passes = done / all;
-    const double time = isinf(limit->deadline) ? 0 : (now - begin) / fmax(1e-9, limit->deadline - begin);
+    const double time =
+        isinf(limit->deadline) || !limit->paced ? 0 : (now - begin) / fmax(1e-9, limit->deadline - begin);
     return fmin(1, fmax(passes, time));
 }
 

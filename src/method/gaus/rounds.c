@@ -54,7 +54,7 @@ static sked_i_limit share_of(const rounds *r, int index, double part)
     sked_i_limit limit = r->run->limit;
     const double now = sked_clock();
     const int left = (r->count - index + r->threads - 1) / r->threads;
-    if (isfinite(r->deadline))
+    if (isfinite(r->deadline) && limit.paced)
         limit.deadline = fmin(limit.deadline, now + fmax(0, r->deadline - now) / left * part);
     return limit;
 }
@@ -153,7 +153,10 @@ sked_status sked_i_gaus_offer(sked_i_run *run, const sked_i_gaus_model *m, const
     s->ii = m->period;
     for (int32_t i = 0; i < m->n; i++)
         s->start[i] = at[i];
+    const double before = sked_i_run_best(run);
     st = sked_i_run_offer(run, s, err);
+    if (sked_i_run_best(run) < before) /* a quick method's first schedule has named itself the winner */
+        snprintf(run->winner, sizeof run->winner, "gaus");
     sked_schedule_destroy(s);
     return st;
 }
@@ -186,6 +189,41 @@ static sked_status run_round(rounds *r, bool *better, sked_error *err)
     return sked_i_gaus_offer(r->run, r->m, r->best.at, err);
 }
 
+/* Kinds of start, the most promising first: where loads count, symmetric starts are of little use. */
+static int kind_of(const sked_i_gaus_model *m, int k)
+{
+    static const int for_loads[] = {SKED_I_GAUS_LIST, SKED_I_GAUS_FILL, SKED_I_GAUS_ALAP,
+                                    SKED_I_GAUS_MIDPOINT, SKED_I_GAUS_ASAP};
+    static const int for_memory[] = {SKED_I_GAUS_MIDPOINT, SKED_I_GAUS_ALAP, SKED_I_GAUS_LIST,
+                                     SKED_I_GAUS_ASAP, SKED_I_GAUS_RANDOM};
+    if (k >= SKED_I_GAUS_RANDOM)
+        return SKED_I_GAUS_RANDOM;
+    return m->with_memory ? for_memory[k] : for_loads[k];
+}
+
+/*
+ * Starts that the time allows: a descent of fewer than some 120 steps is worth less than none, so rather
+ * fewer of them. Measured by two steps from the middle. Without a time limit: all.
+ */
+static sked_status afford_starts(rounds *r, int *starts, sked_error *err)
+{
+    worker *w = &r->workers[0];
+    sked_i_gaus_tuning tuning = r->tuning;
+    sked_i_gaus_best *scratch = &r->items[0].best;
+    const double begin = sked_clock(), left = r->run->limit.deadline - begin;
+    if (isinf(left) || *starts <= 1)
+        return SKED_OK;
+    tuning.iterations = 2;
+    scratch->value = INFINITY;
+    sked_i_gaus_start(r->m, SKED_I_GAUS_MIDPOINT, NULL, NULL, w->mu);
+    const sked_status st =
+        sked_i_gaus_optimise(w->l, &tuning, &r->run->limit, w->mu, scratch, &w->evaluations, &w->why, err);
+    const double step = (sked_clock() - begin) / 4; /* two more for the multipliers */
+    const double count = floor(r->threads * 0.3 * left / (120 * fmax(1e-7, step)));
+    *starts = count < *starts ? (int)fmax(count, 1) : *starts;
+    return st;
+}
+
 /* What a round does. Longer and longer polish, descents from the best, and something new. */
 static void plan_round(rounds *r, int starts)
 {
@@ -196,14 +234,14 @@ static void plan_round(rounds *r, int starts)
     for (int k = 0; k < r->count; k++) {
         item *it = &r->items[k];
         const int turn = r->round + k;
-        it->kind = r->round == 0 && k < SKED_I_GAUS_RANDOM ? k : SKED_I_GAUS_RANDOM;
+        it->kind = r->round == 0 ? kind_of(r->m, k) : SKED_I_GAUS_RANDOM;
         it->descend = starts > 0;
         it->sweeps = sweeps;
         it->heat = heat;
         it->from_best = r->round > 0 && turn % 4 != 3;
         if (it->from_best && polish && (turn % 2 == 1 || starts == 0)) {
             it->descend = false;
-            it->sweeps = sweeps * pow(2, fmin(20, r->round));
+            it->sweeps = sweeps * pow(2, fmin(5, r->round));
             it->heat = heat * (turn % 4 == 1 ? 1 : 0.3);
         }
     }
@@ -225,7 +263,7 @@ static void explain(rounds *r, const char *why)
 
 sked_status sked_i_gaus_rounds(sked_i_run *run, const sked_i_gaus_model *m, sked_error *err)
 {
-    const int starts = (int)run->setting[SKED_I_GAUS_OPTION_STARTS];
+    int starts = (int)run->setting[SKED_I_GAUS_OPTION_STARTS];
     const int threads = run->options->threads, most = starts > 2 * threads ? starts : 2 * threads;
     const int64_t limit = run->options->iterations;
     rounds r = {.run = run, .m = m, .tuning = sked_i_gaus_tuning_of(run), .threads = threads};
@@ -234,6 +272,8 @@ sked_status sked_i_gaus_rounds(sked_i_run *run, const sked_i_gaus_model *m, sked
     const char *why = NULL;
     sked_status st = open_rounds(&r, most, err);
     int stale = 0;
+    if (st == SKED_OK)
+        st = afford_starts(&r, &starts, err);
     while (st == SKED_OK && why == NULL) {
         bool better;
         plan_round(&r, starts);

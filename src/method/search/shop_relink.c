@@ -7,7 +7,7 @@ sked_status sked_i_shop_stream_init(sked_i_shop_stream *s, const sked_i_shop_mod
                                     uint64_t stream, sked_error *err)
 {
     sked_status st = SKED_OK;
-    *s = (sked_i_shop_stream){.best_value = INFINITY, .size = 10, .patience = 4000};
+    *s = (sked_i_shop_stream){.best_value = INFINITY, .size = 10, .patience = 2000};
     SKED_TRY(sked_i_shop_tabu_init(&s->tabu, m, seed, stream, err));
     for (int k = 0; k < s->size; k++)
         SKED_NEW(s->elite[k], m->n_members);
