@@ -4,7 +4,6 @@
  */
 #include "method/method.h"
 
-#include <stdio.h>
 #include <string.h>
 
 typedef struct member {
@@ -13,20 +12,17 @@ typedef struct member {
     double share;        /* of the round's time; 0: quick, runs once, in the first round */
 } member;
 
-static const char proving[] = "max-columns"; /* its value goes by the time there is */
-
 static const member for_makespan[] = {
     {"list", NULL, 0},   {"list", "scheme=serial", 0}, {"list", "direction=backward", 0},
-    {"heft", NULL, 0},   {"search", NULL, 0.7},        {"exact", proving, 1},
+    {"heft", NULL, 0},   {"search", NULL, 0.7},        {"exact", "max-ops=200", 1},
     {"search", NULL, 1},
 };
 static const member for_shape[] = {
-    {"list", NULL, 0}, {"fds", NULL, 0.2}, {"gaus", NULL, 0.7}, {"exact", proving, 1}};
+    {"list", NULL, 0}, {"fds", NULL, 0.2}, {"gaus", NULL, 0.7}, {"exact", NULL, 1}};
 static const member for_loops[] = {
-    {"modulo-list", NULL, 0}, {"modulo-search", NULL, 0.7}, {"exact", proving, 1}};
+    {"modulo-list", NULL, 0}, {"modulo-search", NULL, 0.7}, {"exact", NULL, 1}};
 /* Pipelined at a given interval for another objective than the interval and the length. */
-static const member for_shaped_loops[] = {
-    {"modulo-list", NULL, 0}, {"gaus", NULL, 0.8}, {"exact", proving, 1}};
+static const member for_shaped_loops[] = {{"modulo-list", NULL, 0}, {"gaus", NULL, 0.8}, {"exact", NULL, 1}};
 
 typedef struct plan {
     const member *members;
@@ -44,16 +40,6 @@ static plan choose(const sked_problem *p)
     return p->objective == SKED_OBJECTIVE_MAKESPAN ? PLAN(for_makespan) : PLAN(for_shape);
 }
 
-/*
- * A linear solver cannot be stopped within its first relaxation, so models too large for the time are not
- * begun: measured, 1,000 columns a second leave it room.
- */
-static const char *fitting_columns(double seconds, char *buf, size_t size)
-{
-    snprintf(buf, size, "max-columns=%d", (int)fmin(50000, fmax(500, 1000 * seconds)));
-    return buf;
-}
-
 /* A member that does not take the problem, or found nothing, leaves the others their turn. */
 static bool may_go_on(sked_status st)
 {
@@ -68,15 +54,12 @@ static sked_status run_round(sked_i_run *run, plan todo, int round, double secon
     for (int i = 0; i < todo.count && !sked_i_run_over(run) && !run->exhausted; i++) {
         const member *m = &todo.members[i];
         sked_error why = {0};
-        char columns[48];
         const char *settings[] = {m->setting};
         if (m->share == 0 && round > 0)
             continue;
         const double left = end - sked_clock(), budget = m->share > 0 ? left * m->share : left;
         if (!(budget > 0))
             break;
-        if (m->setting == proving)
-            settings[0] = fitting_columns(budget, columns, sizeof columns);
         const sked_status st = sked_i_run_member(run, m->method, settings, m->setting != NULL, budget, &why);
         if (!may_go_on(st))
             return sked_i_fail(err, st, "%s", why.message);

@@ -17,7 +17,7 @@ static const sked_option options[] = {
      "violation of an edge: expected shortfall, or the chance that it is broken"},
     {"polish", SKED_OPTION_BOOL, "true", 0, 0, NULL, "moves of single ops after legalising"},
     {"sweeps", SKED_OPTION_REAL, "300", 1, 1e9, NULL, "passes over the ops in a first polish"},
-    {"heat", SKED_OPTION_REAL, "0.3", 0, 100, NULL, "temperature at which the polish begins"},
+    {"heat", SKED_OPTION_REAL, "1", 0, 100, NULL, "temperature at which the polish begins"},
     {"patience", SKED_OPTION_INT, "4", 0, 1e6, NULL, "rounds without progress before it stops"},
 };
 

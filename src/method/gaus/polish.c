@@ -108,7 +108,7 @@ sked_status sked_i_gaus_polish(sked_i_gaus_state *s, double sweeps, double heat,
         if (sked_i_limit_reached(limit))
             break;
         a.temperature = heat * pow(0.002, way);
-        sked_i_gaus_state_smooth(s, 4 * pow(0.05, way));
+        sked_i_gaus_state_smooth(s, 4 * pow(0.02, way));
         for (int32_t k = 0; k <= a.count / pieces; k++) {
             try_op(&a, a.movable[sked_i_rng_below(rng, (uint64_t)a.count)]);
             if ((k & 255) == 255 && sked_i_limit_reached(limit))

@@ -237,7 +237,7 @@ static void plan_round(rounds *r, int starts)
         it->kind = r->round == 0 ? kind_of(r->m, k) : SKED_I_GAUS_RANDOM;
         it->descend = starts > 0;
         it->sweeps = sweeps;
-        it->heat = heat;
+        it->heat = heat * (k % 2 == 0 ? 1 : 0.3); /* hot moves whole regions, mild balances loads */
         it->from_best = r->round > 0 && turn % 4 != 3;
         if (it->from_best && polish && (turn % 2 == 1 || starts == 0)) {
             it->descend = false;
@@ -261,6 +261,24 @@ static void explain(rounds *r, const char *why)
              r->best.value, kind_names[r->best_kind], r->round, why);
 }
 
+/* The schedule to start from is the best so far, where it is one of this model. */
+static void take_list(rounds *r)
+{
+    sked_i_gaus_state *s = r->workers[0].l->state;
+    int32_t *at = r->workers[0].l->at;
+    if (r->list == NULL || r->list->ii != r->m->period)
+        return;
+    for (int32_t i = 0; i < r->m->n; i++) {
+        const double t = r->list->start[i];
+        if (!(t >= r->m->lo[i] && t <= r->m->hi[i]))
+            return;
+        at[i] = (int32_t)t;
+    }
+    sked_i_gaus_state_set(s, at);
+    if (sked_i_gaus_state_legal(s))
+        sked_i_gaus_keep(&r->best, s);
+}
+
 sked_status sked_i_gaus_rounds(sked_i_run *run, const sked_i_gaus_model *m, sked_error *err)
 {
     int starts = (int)run->setting[SKED_I_GAUS_OPTION_STARTS];
@@ -272,6 +290,11 @@ sked_status sked_i_gaus_rounds(sked_i_run *run, const sked_i_gaus_model *m, sked
     const char *why = NULL;
     sked_status st = open_rounds(&r, most, err);
     int stale = 0;
+    if (st == SKED_OK) {
+        take_list(&r);
+        if (run->options->start != NULL && r.best.value < INFINITY)
+            st = sked_i_gaus_offer(run, m, r.best.at, err);
+    }
     if (st == SKED_OK)
         st = afford_starts(&r, &starts, err);
     while (st == SKED_OK && why == NULL) {
