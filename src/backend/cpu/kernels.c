@@ -38,10 +38,7 @@ typedef int32_t mask __attribute__((vector_size(LANES * sizeof(real)), aligned(s
 #define KEEP(x, wanted) ((vec)((mask)(x) & (wanted)))
 
 /* The one order in which eight lanes are added. */
-INLINE real add_lanes(const real *a)
-{
-    return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
-}
+#define ADD_LANES(v) ((((v)[0] + (v)[4]) + ((v)[2] + (v)[6])) + (((v)[1] + (v)[5]) + ((v)[3] + (v)[7])))
 
 INLINE void add_scaled(int32_t n, real a, const real *x, real *y)
 {
@@ -61,7 +58,7 @@ INLINE real dot(int32_t n, const real *x, const real *y)
         lanes += CVEC(x + i) * CVEC(y + i);
     for (; i < n; i++)
         rest += x[i] * y[i];
-    return add_lanes((const real *)&lanes) + rest;
+    return ADD_LANES(lanes) + rest;
 }
 
 /* ------------------------------------------------------------------ linear */
@@ -258,7 +255,7 @@ CLONES static void score(const RN(pairs) * s, real *logit)
                 const vec h = HIDDEN(w, CVEC(op + c), CVEC(device + c), f);
                 sum += KEEP(h, POSITIVE(h)) * CVEC(s->out + c);
             }
-            logit[i * devices + d] = add_lanes((const real *)&sum);
+            logit[i * devices + d] = ADD_LANES(sum);
         }
     }
 }
