@@ -14,6 +14,8 @@ if(CMAKE_SCRIPT_MODE_FILE)
 extern const char sked_i_embed_${SKED_EMBED_NAME}[];
 const char sked_i_embed_${SKED_EMBED_NAME}[] = {
 ${bytes}0};
+extern const unsigned long sked_i_embed_${SKED_EMBED_NAME}_size; /* without the 0 */
+const unsigned long sked_i_embed_${SKED_EMBED_NAME}_size = sizeof sked_i_embed_${SKED_EMBED_NAME} - 1;
 ")
   return()
 endif()
@@ -35,3 +37,7 @@ foreach(part "page;page.html" "style;style.css" "script;core.js;model.js;timelin
   sked_embed(${CMAKE_BINARY_DIR}/generated/embed_${name}.c ${name} ${part})
   list(APPEND SKED_EMBED_SOURCES ${CMAKE_BINARY_DIR}/generated/embed_${name}.c)
 endforeach()
+
+# The model in the box.
+sked_embed(${CMAKE_BINARY_DIR}/generated/embed_model.c model ${CMAKE_SOURCE_DIR}/models/gflownet.safetensors)
+list(APPEND SKED_EMBED_SOURCES ${CMAKE_BINARY_DIR}/generated/embed_model.c)

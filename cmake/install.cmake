@@ -17,7 +17,7 @@ install(FILES ${CMAKE_BINARY_DIR}/sked-config.cmake ${CMAKE_BINARY_DIR}/sked-con
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sked)
 
 # The command prints its own manual and completion, so they cannot disagree with it.
-set(SKED_COMMANDS schedule robust check generate convert info bench methods formats targets help)
+set(SKED_COMMANDS schedule robust sample train check generate convert info bench methods formats targets help)
 set(SKED_MAN ${CMAKE_BINARY_DIR}/man/sked.1)
 add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/man/sked.1
   COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/man

@@ -458,6 +458,93 @@ SKED_API SKED_MUST_CHECK sked_status sked_method_run(const char *method, const s
                                                      sked_error *err);
 SKED_API void sked_result_clear(sked_result *r);
 
+/* ------------------------------------------------------------------ learned models */
+
+/*
+ * A policy that samples schedules (docs/methods/gflownet.md). Read-only once made: threads may share it.
+ */
+typedef struct sked_sampler sked_sampler;
+/* path NULL: the model that comes with sked. IO, FORMAT (not a model of ours, or damaged). */
+SKED_API SKED_MUST_CHECK sked_status sked_sampler_read(const char *path, sked_sampler **out, sked_error *err);
+/* Written under a temporary name and renamed. optimiser: with what training needs to go on. */
+SKED_API SKED_MUST_CHECK sked_status sked_sampler_write(const sked_sampler *m, const char *path,
+                                                        bool optimiser, sked_error *err);
+SKED_API void sked_sampler_destroy(sked_sampler *m);
+SKED_API int64_t sked_sampler_parameter_count(const sked_sampler *m);
+SKED_API int64_t sked_sampler_steps(const sked_sampler *m); /* updates it has seen */
+
+typedef struct sked_sample_options {
+    int32_t count;      /* draws */
+    double temperature; /* > 0: small is greedy, large is diverse */
+    bool raw;           /* every draw in the order it was made; false: best first and without repeats */
+    bool greedy;        /* one schedule, the likeliest action at every step */
+    uint64_t seed;
+    int threads;
+} sked_sample_options;
+SKED_API void sked_sample_options_init(sked_sample_options *opt); /* 1000 draws at 0.005 */
+typedef struct sked_samples {
+    int32_t count;
+    sked_schedule **schedule; /* all valid */
+    double *log_prob;         /* of the trajectory that made it, actions on labelled devices */
+    double *makespan;
+    double log_z;  /* mean zeta: estimate of log Z at this temperature */
+    double spread; /* standard deviation of zeta; 0 for a perfect sampler */
+} sked_samples;
+/*
+ * p: devices, objective makespan; transfers, pools and loops are UNSUPPORTED. opt may be NULL. Repeats are
+ * found up to the names of the devices. Same seed: the same schedules on any number of threads.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_sampler_sample(const sked_sampler *m, const sked_problem *p,
+                                                         const sked_sample_options *opt, sked_samples *out,
+                                                         sked_error *err);
+SKED_API void sked_samples_clear(sked_samples *s);
+/* One line of JSON a schedule: as sked_schedules_write, with log_prob, proxy_makespan, temperature. */
+SKED_API SKED_MUST_CHECK sked_status sked_samples_write(const sked_samples *s, const sked_problem *p,
+                                                        double temperature, const char *path,
+                                                        sked_error *err);
+
+/* What training says after an update, and at times after a look at graphs it does not train on. */
+typedef struct sked_train_progress {
+    int64_t step;
+    double loss, log_z, norm, rate; /* of the update; norm: of the gradient */
+    double seconds;
+    int32_t ops;                            /* of the update's graph */
+    double temperature;                     /* of the update */
+    bool validated;                         /* what follows is filled in */
+    double top1, top100, mean, ged, spread; /* speedups, diversity of the top 100, spread of zeta at 0.005 */
+    double list, brkga;                     /* speedups of these methods on the same graphs */
+} sked_train_progress;
+typedef void (*sked_train_fn)(void *data, const sked_train_progress *p);
+
+/*
+ * graphs: items joined by commas, each a file, a folder (every file in it that reads as a graph), or
+ * FAMILY:LEAST-MOST (a fresh generated graph of that many ops for every update).
+ */
+typedef struct sked_train_options {
+    const char *graphs;
+    int32_t devices;
+    int64_t steps;  /* updates in all, those of a resumed model counted; 0: no limit */
+    double minutes; /* INFINITY: no limit */
+    uint64_t seed;
+    int threads;
+    const char *const *settings; /* "batch=100", ...: sked_train_setting_at */
+    int n_settings;
+    const char *resume; /* model to go on with, or NULL */
+    const char *output; /* written at every validation and at the end; NULL: nowhere */
+    const volatile sig_atomic_t *stop;
+    sked_train_fn progress; /* after every update; may be NULL */
+    void *progress_data;
+} sked_train_options;
+/* Sizes of a new model, batch, temperatures, ...; NULL past the end. */
+SKED_API const sked_option *sked_train_setting_at(int i);
+SKED_API void sked_train_options_init(sked_train_options *opt);
+/*
+ * Trains and hands the model over. Stopping (limit, signal) is a normal end. Same options and seed: the same
+ * model, and stopping and resuming gives the same bits as going through.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_train(const sked_train_options *opt, sked_sampler **out,
+                                                sked_error *err);
+
 /* ------------------------------------------------------------------ targets */
 
 typedef struct sked_target {

@@ -5,6 +5,7 @@
 #ifndef SKED_BACKEND_BACKEND_H
 #define SKED_BACKEND_BACKEND_H
 #include "backend/gaus.h"
+#include "backend/kernels.h"
 
 /* A graph as the batched simulator reads it: rows of in-edges of distance 0, ops in topological order. */
 typedef struct sked_i_batch_graph {
@@ -28,6 +29,7 @@ typedef struct sked_i_backend {
     sked_status (*simulate)(const sked_i_batch_graph *g, int64_t count, const int32_t *device,
                             const int32_t *order, double *makespan, sked_error *err);
     const sked_i_gaus_backend *gaus; /* the Gaussian relaxation; NULL: this backend has none */
+    const sked_i_kernels_f32 *nn;    /* operators of the neural network; NULL: this backend has none */
 } sked_i_backend;
 
 /* The backend of that name, available on this machine; ARGUMENT, UNSUPPORTED or DEVICE otherwise. */

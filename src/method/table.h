@@ -10,4 +10,5 @@
     X(fds)                  \
     X(modulo_search)        \
     X(exact)                \
+    X(gflownet)             \
     X(gaus)

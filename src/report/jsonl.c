@@ -10,30 +10,61 @@ static void flatten(char *text, int64_t size)
             text[i] = ' ';
 }
 
+/* One schedule as one line; `more` (",\"key\":value" or "") goes before the closing brace. */
+static sked_status add_line(const sked_problem *p, const sked_schedule *s, const char *more,
+                            sked_i_buffer *all, sked_error *err)
+{
+    sked_i_buffer one = {0};
+    sked_status st = sked_schedule_validate(p, s, err);
+    if (st == SKED_OK)
+        st = sked_i_schedule_write(p->graph, s, &one, err);
+    while (st == SKED_OK && one.size > 0 && one.data[one.size - 1] != '}')
+        one.size--;
+    if (st == SKED_OK && one.size > 0) {
+        flatten(one.data, one.size);
+        sked_i_buffer_add(all, one.data, (size_t)one.size - 1);
+        sked_i_buffer_text(all, more);
+        sked_i_buffer_text(all, "}\n");
+    }
+    sked_i_buffer_free(&one);
+    return st;
+}
+
+static sked_status write_lines(sked_i_buffer *all, sked_status st, const char *path, sked_error *err)
+{
+    if (st == SKED_OK && all->failed)
+        st = sked_i_no_memory(err);
+    if (st == SKED_OK)
+        st = sked_i_file_write(path, all->data ? all->data : "", all->size, err);
+    sked_i_buffer_free(all);
+    return st;
+}
+
 sked_status sked_schedules_write(const sked_problem *p, const sked_schedule *const *s, int32_t count,
                                  const char *path, sked_error *err)
 {
     sked_i_buffer all = {0};
     sked_status st = SKED_OK;
-    for (int32_t k = 0; st == SKED_OK && k < count; k++) {
-        sked_i_buffer one = {0};
-        st = sked_schedule_validate(p, s[k], err);
-        if (st == SKED_OK)
-            st = sked_i_schedule_write(p->graph, s[k], &one, err);
-        while (st == SKED_OK && one.size > 0 && one.data[one.size - 1] == '\n')
-            one.size--;
-        if (st == SKED_OK && one.size > 0) {
-            flatten(one.data, one.size);
-            sked_i_buffer_add(&all, one.data, (size_t)one.size);
-            sked_i_buffer_char(&all, '\n');
-        }
-        all.failed = all.failed || one.failed;
-        sked_i_buffer_free(&one);
+    for (int32_t k = 0; st == SKED_OK && k < count; k++)
+        st = add_line(p, s[k], "", &all, err);
+    return write_lines(&all, st, path, err);
+}
+
+sked_status sked_samples_write(const sked_samples *s, const sked_problem *p, double temperature,
+                               const char *path, sked_error *err)
+{
+    sked_i_buffer all = {0}, more = {0};
+    sked_status st = SKED_OK;
+    for (int32_t k = 0; st == SKED_OK && k < s->count; k++) {
+        more.size = 0;
+        sked_i_buffer_text(&more, ",\"log_prob\":");
+        sked_i_buffer_number(&more, s->log_prob[k]);
+        sked_i_buffer_text(&more, ",\"proxy_makespan\":");
+        sked_i_buffer_number(&more, s->makespan[k]);
+        sked_i_buffer_text(&more, ",\"temperature\":");
+        sked_i_buffer_number(&more, temperature);
+        st = more.failed ? sked_i_no_memory(err) : add_line(p, s->schedule[k], more.data, &all, err);
     }
-    if (st == SKED_OK && all.failed)
-        st = sked_i_no_memory(err);
-    if (st == SKED_OK)
-        st = sked_i_file_write(path, all.data ? all.data : "", all.size, err);
-    sked_i_buffer_free(&all);
-    return st;
+    sked_i_buffer_free(&more);
+    return write_lines(&all, st, path, err);
 }

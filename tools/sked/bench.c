@@ -11,7 +11,8 @@
 static const struct suite {
     const char *name;
     sked_status (*run)(arguments *a, sked_error *err);
-} suites[] = {{"scale", bench_scale}, {"quality", bench_quality}, {"gaus", bench_gaus}};
+} suites[] = {
+    {"scale", bench_scale}, {"quality", bench_quality}, {"gaus", bench_gaus}, {"gflownet", bench_gflownet}};
 enum { n_suites = sizeof suites / sizeof *suites };
 
 static void processor_name(char *buf, size_t size)

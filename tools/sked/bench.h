@@ -30,4 +30,5 @@ void express_library(const char *kind, const char *limits, char *out, size_t siz
 sked_status bench_scale(arguments *a, sked_error *err);
 sked_status bench_quality(arguments *a, sked_error *err);
 sked_status bench_gaus(arguments *a, sked_error *err);
+sked_status bench_gflownet(arguments *a, sked_error *err);
 #endif

@@ -12,6 +12,8 @@
 #define COMMAND_LIST(X)                                                                                     \
     X(schedule, "GRAPH", 1, 1, "find a good schedule of a graph on a machine")                              \
     X(robust, "GRAPH", 1, 1, "many candidates, the proxy keeps the best, a target picks the winner")        \
+    X(sample, "GRAPH", 1, 1, "many different good schedules from a learned model, as JSON lines")           \
+    X(train, "", 0, 0, "teach a model to sample schedules")                                                 \
     X(check, "GRAPH SCHEDULE", 2, 2, "validate a schedule independently: exit 0, or 8 and the broken rule") \
     X(generate, "FAMILY", 1, 1, "make graphs of a named family")                                            \
     X(convert, "IN OUT", 2, 2, "turn a graph file into another format")                                     \
@@ -32,14 +34,15 @@ enum {
 
 /* ---------------------------------------------------------------- options: the only list */
 /* Groups of commands that share options. */
-#define ON_GRAPH   (ON(schedule) | ON(robust) | ON(check) | ON(info) | ON(convert))
+#define ON_GRAPH   (ON(schedule) | ON(robust) | ON(sample) | ON(check) | ON(info) | ON(convert))
 #define ON_MACHINE (ON(schedule) | ON(check) | ON(info) | ON(convert))
 #define ON_SHOW \
     (ON(schedule) | ON(robust) | ON(check) | ON(info) | ON(bench) | ON(methods) | ON(formats) | ON(targets))
 
 /* field, kind, long name, value, least, most, commands, help */
 #define OPTION_LIST(X)                                                                                       \
-    X(devices, INT, "devices", "N", 1, 1000000, ON(schedule) | ON(robust) | ON(info) | ON(convert),          \
+    X(devices, INT, "devices", "N", 1, 1000000,                                                              \
+      ON(sample) | ON(train) | ON(schedule) | ON(robust) | ON(info) | ON(convert),                           \
       "run on N identical devices, one op at a time each")                                                   \
     X(method, TEXT, "method", "M", 0, 0, ON(schedule) | ON(robust) | ON(bench),                              \
       "scheduling method (default auto; see `sked methods`)")                                                \
@@ -67,23 +70,37 @@ enum {
     X(start, TEXT, "start", "SCHEDULE", 0, 0, ON(schedule), "schedule file to start from")                   \
     X(fix, TEXT, "fix", "FILE", 0, 0, ON(schedule) | ON(check),                                              \
       "devices and starts that must be kept, by op")                                                         \
-    X(candidates, INT, "candidates", "K", 1, 1000000, ON(schedule) | ON(robust),                             \
+    X(candidates, INT, "candidates", "K", 1, 1000000, ON(sample) | ON(schedule) | ON(robust),                \
       "number of different schedules to produce")                                                            \
-    X(top, INT, "top", "k", 1, 1000000, ON(schedule) | ON(robust), "keep the best k of the candidates")      \
+    X(top, INT, "top", "k", 1, 1000000, ON(sample) | ON(schedule) | ON(robust),                              \
+      "keep the best k of the candidates")                                                                   \
     X(min_distance, REAL, "min-distance", "P", 0, 100, ON(schedule) | ON(robust),                            \
       "least distance (GED, percent) between two kept candidates")                                           \
     X(time_limit, REAL, "time-limit", "S", 0, 1e9, ON(schedule) | ON(robust) | ON(bench),                    \
       "seconds to spend (default 5)")                                                                        \
     X(iterations, INT, "iterations", "N", 1, 9e15, ON(schedule),                                             \
       "limit in the method's own unit, beside the time")                                                     \
-    X(seed, INT, "seed", "N", 0, 9e15, ON(schedule) | ON(robust) | ON(generate) | ON(bench),                 \
+    X(seed, INT, "seed", "N", 0, 9e15,                                                                       \
+      ON(sample) | ON(train) | ON(schedule) | ON(robust) | ON(generate) | ON(bench),                         \
       "random seed (default 0)")                                                                             \
-    X(threads, INT, "threads", "N", 1, 1024, ON(schedule) | ON(robust) | ON(bench),                          \
+    X(threads, INT, "threads", "N", 1, 1024, ON(sample) | ON(train) | ON(schedule) | ON(robust) | ON(bench), \
       "threads to use (default 1)")                                                                          \
     X(backend, TEXT, "backend", "cpu|cuda", 0, 0, ON(schedule), "where to compute (default cpu)")            \
-    X(set, LIST, "set", "KEY=VALUE", 0, 0, ON(schedule) | ON(robust) | ON(generate),                         \
+    X(set, LIST, "set", "KEY=VALUE", 0, 0, ON(train) | ON(schedule) | ON(robust) | ON(generate),             \
       "option of the method or family (repeat for several; see `sked methods M`)")                           \
     X(target, TEXT, "target", "T", 0, 0, ON(robust), "what measures the candidates (see `sked targets`)")    \
+    X(model, TEXT, "model", "FILE", 0, 0, ON(sample), "model to sample from (default: the one in sked)")     \
+    X(temperature, REAL, "temperature", "T", 1e-6, 1e6, ON(sample),                                          \
+      "small: greedy, large: diverse (default 0.005)")                                                       \
+    X(raw, FLAG, "raw", "", 0, 0, ON(sample), "every draw in the order it was made, repeats too")            \
+    X(greedy, FLAG, "greedy", "", 0, 0, ON(sample), "one schedule: the likeliest action at every step")      \
+    X(graphs, TEXT, "graphs", "SPEC", 0, 0, ON(train),                                                       \
+      "files, folders and FAMILY:LEAST-MOST, joined by commas")                                              \
+    X(steps, INT, "steps", "K", 1, 9e15, ON(train), "updates in all, those before a resume counted")         \
+    X(minutes, REAL, "minutes", "M", 0, 1e6, ON(train), "minutes to train")                                  \
+    X(resume, TEXT, "resume", "FILE", 0, 0, ON(train), "model to go on with")                                \
+    X(weights_only, FLAG, "weights-only", "", 0, 0, ON(train),                                               \
+      "write the model without what resuming needs: a third of the size")                                    \
     X(nodes, INT, "nodes", "N", 0, 100000000, ON(generate), "number of ops")                                 \
     X(count, INT, "count", "K", 1, 10000000, ON(generate), "number of graphs; seeds count up from --seed")   \
     X(duration, TEXT, "duration", "DIST", 0, 0, ON(generate), "distribution of durations")                   \
@@ -98,10 +115,12 @@ enum {
     X(only, TEXT, "only", "SET", 0, 0, ON(bench), "run one set of the suite only")                           \
     X(list, FLAG, "list", "", 0, 0, ON(bench), "print every instance, not only the row of its set")          \
     X(exact, FLAG, "exact", "", 0, 0, ON(bench), "gaus: also run the method exact, 60 s per small instance") \
-    X(output, LIST, "output", "FILE", 0, 0, ON(schedule) | ON(robust) | ON(generate),                        \
+    X(output, LIST, "output", "FILE", 0, 0,                                                                  \
+      ON(sample) | ON(train) | ON(schedule) | ON(robust) | ON(generate),                                     \
       "write a file (-o; repeat for several): the extension picks the writer, - is standard output")         \
     X(json, FLAG, "json", "", 0, 0, ON_SHOW, "print one JSON object instead of text")                        \
-    X(quiet, FLAG, "quiet", "", 0, 0, ON(schedule) | ON(robust) | ON(bench) | ON(generate),                  \
+    X(quiet, FLAG, "quiet", "", 0, 0,                                                                        \
+      ON(sample) | ON(train) | ON(schedule) | ON(robust) | ON(bench) | ON(generate),                         \
       "no progress, no warnings")                                                                            \
     X(man, FLAG, "man", "", 0, 0, ON(help), "print the manual page (troff)")                                 \
     X(completion, FLAG, "completion", "", 0, 0, ON(help), "print the bash completion script")

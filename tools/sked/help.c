@@ -23,6 +23,19 @@ static const struct {
          "best one there. Without --method a table compares all methods that give candidates.",
          "sked robust net.json --devices 4 --target bandwidth\n"
          "sked robust net.json --devices 4 --method brkga --target 'command:./measure.sh' -o best.json"},
+    [COMMAND_sample] =
+        {"Draws schedules from a learned model (a GFlowNet) at a temperature: small ones give schedules that "
+         "are good, large ones schedules that differ. One JSON object a line with log_prob, proxy_makespan "
+         "and temperature, best first and without repeats (the names of equal devices do not count).",
+         "sked sample net.json --devices 4 -o candidates.jsonl\n"
+         "sked sample net.json --devices 4 --candidates 5000 --temperature 0.05 --raw -o -"},
+    [COMMAND_train] =
+        {"Teaches a model to sample schedules of the graphs given: files, folders and generator families. "
+         "Prints how it does on unseen graphs as it goes. Ctrl-C saves the model; --resume goes on from one. "
+         "--set changes batch, temperatures, sizes (docs/training.md).",
+         "sked train --graphs erdos-renyi:20-50,layered:20-50 --devices 4 --minutes 60 -o model.safetensors\n"
+         "sked train --graphs nets/ --devices 8 --steps 5000 --resume model.safetensors -o tuned.safetensors "
+         "-o log.jsonl -o curve.svg"},
     [COMMAND_check] =
         {"Judges SCHEDULE against GRAPH from the problem's definition alone. Give the machine's transfer "
          "costs and "
@@ -42,11 +55,13 @@ static const struct {
                          "sked convert hal.dot hal.lp --library lib.json --horizon 12"},
     [COMMAND_info] = {"Describes a graph, and with machine options the lower bound no schedule can beat.",
                       "sked info graph.stg --devices 4"},
-    [COMMAND_bench] = {"Suites: scale (speed and memory on generated graphs, gaps of the quick methods), "
-                       "quality (every family of "
-                       "benchmark instances within its time limit). Instances are read from --data.",
-                       "sked bench scale\n"
-                       "sked bench quality --only stg --sample 4"},
+    [COMMAND_bench] =
+        {"Suites: scale (speed and memory on generated graphs, gaps of the quick methods), "
+         "quality (every family of "
+         "benchmark instances within its time limit), gflownet (speed of training and sampling, "
+         "candidates on unseen graphs). Instances are read from --data.",
+         "sked bench scale\n"
+         "sked bench quality --only stg --sample 4"},
     [COMMAND_methods] = {"Lists the methods, or explains one of them with all its options.",
                          "sked methods\nsked methods search"},
     [COMMAND_formats] = {"Lists the file formats: r reads, w writes.", "sked formats"},

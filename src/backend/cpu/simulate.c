@@ -52,5 +52,8 @@ cleanup:
     return st;
 }
 
-const sked_i_backend sked_i_backend_cpu = {
-    .name = "cpu", .available = available, .simulate = simulate, .gaus = &sked_i_gaus_cpu};
+const sked_i_backend sked_i_backend_cpu = {.name = "cpu",
+                                           .available = available,
+                                           .simulate = simulate,
+                                           .gaus = &sked_i_gaus_cpu,
+                                           .nn = &sked_i_kernels_cpu_f32};

@@ -1,0 +1,74 @@
+/*
+ * The operators of the neural network, each a forward function and its gradient, as one table a backend
+ * fills in. Matrices are row-major with the shape beside the pointer; dx is the gradient of the loss by x and
+ * is added to (+=). A gradient that is not wanted is NULL where the comment says so.
+ *
+ * Row lengths of score, score_grad and of every matrix that linear multiplies by are multiples of
+ * SKED_I_LANES. Sums run in a fixed order, so results are the same bits whatever vector unit does the work.
+ */
+#ifndef SKED_BACKEND_KERNELS_H
+#define SKED_BACKEND_KERNELS_H
+#include "backend/real.h"
+
+#include <stdbool.h>
+
+enum { SKED_I_LANES = 8, SKED_I_HEADS = 7, SKED_I_PAIR_FEATURES = 8 };
+
+/* Who may attend to whom: bit j of row i of head h. Every op sees itself in every head. */
+typedef struct sked_i_masks {
+    int32_t n;
+    int64_t words;  /* 64-bit words of a row */
+    uint64_t *bits; /* row i of head h: bits + (h * n + i) * words */
+} sked_i_masks;
+
+/* The (op, device) pairs of one decision. Pair p = i * devices + d has op row[i] and device row d. */
+typedef struct RN(pairs) {
+    int32_t ops, devices, width;
+    const int32_t *row;  /* [ops] rows of op_part */
+    const real *op_part; /* [n, width] */
+    const real *device;  /* [devices, width] device part plus the state's part */
+    const real *feature; /* [ops * devices, SKED_I_PAIR_FEATURES] */
+    const real *weight;  /* [SKED_I_PAIR_FEATURES, width] */
+    const real *out;     /* [width] */
+} RN(pairs);
+
+typedef struct RN(kernels) {
+    /* y[n,q] = x[n,p] w[p,q] + b[q]; b may be NULL. */
+    void (*linear)(int32_t n, int32_t p, int32_t q, const real *x, const real *w, const real *b, real *y);
+    /* dx and db may be NULL. */
+    void (*linear_grad)(int32_t n, int32_t p, int32_t q, const real *x, const real *w, const real *dy,
+                        real *dx, real *dw, real *db);
+    /* Layer normalisation: y[n,p]; mean[n] and rstd[n] are kept for the gradient. */
+    void (*norm)(int32_t n, int32_t p, const real *x, const real *gain, const real *bias, real *y, real *mean,
+                 real *rstd);
+    void (*norm_grad)(int32_t n, int32_t p, const real *x, const real *gain, const real *mean,
+                      const real *rstd, const real *dy, real *dx, real *dgain, real *dbias);
+    /* y[n,p] = max(0, scale[p] * x[n,p] + shift[p]). */
+    void (*film)(int32_t n, int32_t p, const real *x, const real *scale, const real *shift, real *y);
+    void (*film_grad)(int32_t n, int32_t p, const real *x, const real *scale, const real *y, const real *dy,
+                      real *dx, real *dscale, real *dshift);
+    /*
+     * Masked attention, one relation a head: qkv[n, 3 * heads * size], y[n, heads * size], lse[n * heads]
+     * log of each softmax's sum, from which the gradient gets the weights back. Time follows the allowed
+     * pairs, memory the ops.
+     */
+    void (*attention)(const sked_i_masks *m, int32_t size, const real *qkv, real *y, real *lse);
+    void (*attention_grad)(const sked_i_masks *m, int32_t size, const real *qkv, const real *y,
+                           const real *lse, const real *dy, real *dqkv);
+    /*
+     * Logit of every pair: out . max(0, op + device + feature . weight). score_grad takes dlogit and adds
+     * to dop [n, width], ddevice [devices, width], dweight, dout.
+     */
+    void (*score)(const RN(pairs) * s, real *logit);
+    void (*score_grad)(const RN(pairs) * s, const real *dlogit, real *dop, real *ddevice, real *dweight,
+                       real *dout);
+    /*
+     * logp[i] = x[i] - log(sum_j count[j] exp(x[j])): count[j] equal choices hide behind entry j, and 0
+     * masks it (logp -infinity). false, logp untouched, where every entry is masked.
+     */
+    bool (*log_softmax)(int32_t n, const real *x, const int32_t *count, real *logp);
+    void (*log_softmax_grad)(int32_t n, const real *logp, const int32_t *count, const real *dlogp, real *dx);
+} RN(kernels);
+
+extern const RN(kernels) RN(kernels_cpu);
+#endif

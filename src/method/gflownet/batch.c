@@ -1,0 +1,141 @@
+#include "method/gflownet/batch.h"
+
+#include "base/memory.h"
+#include "base/thread.h"
+
+sked_status RN(batch_create)(const RN(policy) * p, int32_t size, int threads, bool gradients,
+                             RN(batch) * *out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    RN(batch) *b = NULL;
+    const int64_t n = p->instance->n;
+    SKED_NEW0(b, 1);
+    b->policy = p;
+    b->size = size;
+    b->parts = size < SKED_I_BATCH_PARTS ? size : SKED_I_BATCH_PARTS;
+    b->threads = threads < b->parts ? threads : b->parts;
+    SKED_NEW0(b->trajectory, size);
+    SKED_NEW(b->steps, 2 * size * n);
+    for (int64_t k = 0; k < size; k++)
+        b->trajectory[k] =
+            (sked_i_trajectory){.op = b->steps + 2 * k * n, .device = b->steps + (2 * k + 1) * n};
+    for (int32_t k = 0; k < b->parts; k++) {
+        SKED_TRY(RN(walker_create)(p, &b->walker[k], err));
+        if (gradients)
+            SKED_TRY(RN(gradient_create)(p, &b->gradient[k], err));
+    }
+    *out = b;
+    b = NULL;
+cleanup:
+    RN(batch_destroy)(b);
+    return st;
+}
+
+void RN(batch_destroy)(RN(batch) * b)
+{
+    if (b == NULL)
+        return;
+    for (int32_t k = 0; k < b->parts; k++) {
+        RN(walker_destroy)(b->walker[k]);
+        RN(gradient_clear)(&b->gradient[k]);
+    }
+    free(b->trajectory);
+    free(b->steps);
+    free(b);
+}
+
+/* One pass over all trajectories, part by part. */
+typedef struct pass {
+    RN(batch) * batch;
+    bool replay, greedy;
+    int32_t listed;
+    uint64_t seed, first;
+    const real *slope; /* [size]: add gradients; NULL: none */
+    sked_error error[SKED_I_BATCH_PARTS];
+    sked_status status[SKED_I_BATCH_PARTS];
+} pass;
+
+static void run_part(pass *p, int32_t part)
+{
+    RN(batch) *b = p->batch;
+    const int32_t from = (int32_t)((int64_t)b->size * part / b->parts);
+    const int32_t to = (int32_t)((int64_t)b->size * (part + 1) / b->parts);
+    for (int32_t k = from; k < to && p->status[part] == SKED_OK; k++) {
+        const sked_i_walk_kind kind = p->replay       ? SKED_I_WALK_REPLAY
+                                      : k < p->listed ? SKED_I_WALK_LIST
+                                      : p->greedy     ? SKED_I_WALK_GREEDY
+                                                      : SKED_I_WALK_SAMPLE;
+        sked_i_rng rng;
+        sked_i_rng_seed(&rng, p->seed, p->first + (uint64_t)k);
+        p->status[part] = RN(walk)(b->walker[part], kind, &rng, p->slope ? p->slope[k] : 0,
+                                   p->slope ? &b->gradient[part] : NULL, &b->trajectory[k], &p->error[part]);
+    }
+}
+
+static void run_thread(void *data, int thread)
+{
+    pass *p = data;
+    for (int32_t part = thread; part < p->batch->parts; part += p->batch->threads)
+        run_part(p, part);
+}
+
+static sked_status run_pass(pass *p, sked_error *err)
+{
+    sked_status st = sked_i_parallel(p->batch->threads, run_thread, p, err);
+    for (int32_t k = 0; k < p->batch->parts && st == SKED_OK; k++)
+        if (p->status[k] != SKED_OK)
+            st = sked_i_fail(err, p->status[k], "%s", p->error[k].message);
+    return st;
+}
+
+sked_status RN(batch_sample)(RN(batch) * b, int32_t listed, bool greedy, uint64_t seed, uint64_t first,
+                             sked_error *err)
+{
+    pass p = {.batch = b, .greedy = greedy, .listed = listed, .seed = seed, .first = first};
+    return run_pass(&p, err);
+}
+
+sked_status RN(batch_replay)(RN(batch) * b, sked_error *err)
+{
+    pass p = {.batch = b, .replay = true};
+    return run_pass(&p, err);
+}
+
+static double zeta_of(const RN(batch) * b, int32_t k)
+{
+    return sked_i_trajectory_zeta(b->policy->instance, b->policy->temperature, &b->trajectory[k]);
+}
+
+double RN(batch_loss)(const RN(batch) * b, double *mean)
+{
+    double sum = 0, square = 0;
+    for (int32_t k = 0; k < b->size; k++)
+        sum += zeta_of(b, k);
+    *mean = sum / b->size;
+    for (int32_t k = 0; k < b->size; k++)
+        square += (zeta_of(b, k) - *mean) * (zeta_of(b, k) - *mean);
+    return square / b->size;
+}
+
+sked_status RN(batch_grad)(RN(batch) * b, real *dparameter, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    real *slope = NULL;
+    double mean;
+    SKED_NEW(slope, b->size);
+    RN(batch_loss)(b, &mean);
+    for (int32_t k = 0; k < b->size; k++)
+        slope[k] = (real)(-2 * (zeta_of(b, k) - mean) / b->size);
+    for (int32_t k = 0; k < b->parts; k++)
+        for (int64_t i = 0; i < b->gradient[k].size; i++)
+            b->gradient[k].block[i] = 0;
+    pass p = {.batch = b, .replay = true, .slope = slope};
+    SKED_TRY(run_pass(&p, err));
+    for (int32_t k = 1; k < b->parts; k++)
+        for (int64_t i = 0; i < b->gradient[0].size; i++)
+            b->gradient[0].block[i] += b->gradient[k].block[i];
+    SKED_TRY(RN(policy_grad)(b->policy, &b->gradient[0], dparameter, err));
+cleanup:
+    free(slope);
+    return st;
+}

@@ -1,0 +1,42 @@
+/*
+ * A mini-batch: trajectories of one graph at one temperature, and their log-partition variance loss
+ *
+ *     L = mean over s of (zeta(s) - mean zeta)^2
+ *
+ * Trajectories are split into a fixed number of parts whatever the number of threads, each with random
+ * numbers and a gradient of its own, and parts are added in order: results do not depend on threads.
+ */
+#ifndef SKED_METHOD_GFLOWNET_BATCH_H
+#define SKED_METHOD_GFLOWNET_BATCH_H
+#include "method/gflownet/walk.h"
+
+enum { SKED_I_BATCH_PARTS = 16 };
+
+typedef struct RN(batch) {
+    const RN(policy) * policy;
+    int32_t size, parts;
+    int threads;
+    sked_i_trajectory *trajectory; /* [size] */
+    int32_t *steps;                /* ops and devices of all of them */
+    RN(walker) * walker[SKED_I_BATCH_PARTS];
+    RN(gradient) gradient[SKED_I_BATCH_PARTS];
+} RN(batch);
+
+/* gradients: batch_grad will be called. */
+SKED_MUST_CHECK sked_status RN(batch_create)(const RN(policy) * p, int32_t size, int threads, bool gradients,
+                                             RN(batch) * *out, sked_error *err);
+void RN(batch_destroy)(RN(batch) * b);
+/*
+ * New trajectories for the prepared policy: the first `listed` from randomised list scheduling, the others
+ * drawn from it (or, with greedy, its likeliest). Trajectory k takes its random numbers from stream
+ * first + k of the seed.
+ */
+SKED_MUST_CHECK sked_status RN(batch_sample)(RN(batch) * b, int32_t listed, bool greedy, uint64_t seed,
+                                             uint64_t first, sked_error *err);
+/* The same trajectories again: log-probabilities under the parameters of now. */
+SKED_MUST_CHECK sked_status RN(batch_replay)(RN(batch) * b, sked_error *err);
+/* Loss of the trajectories as last walked; *mean gets mean zeta, the estimate of log Z. */
+double RN(batch_loss)(const RN(batch) * b, double *mean);
+/* Adds the gradient of batch_loss to dparameter. */
+SKED_MUST_CHECK sked_status RN(batch_grad)(RN(batch) * b, real *dparameter, sked_error *err);
+#endif

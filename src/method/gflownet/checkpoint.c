@@ -1,0 +1,327 @@
+/*
+ * Models as safetensors files: 8 bytes length of the header, the header (JSON: name, type, shape, place of
+ * every tensor), then the numbers, little-endian float32. Sizes, seed and step stand in __metadata__.
+ */
+#include "base/memory.h"
+#include "formats/json.h"
+#include "nn/sampler.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "tensors are copied as they lie in memory: little-endian only"
+#endif
+
+static const char format_id[] = "sked-gflownet-1";
+enum { max_model_bytes = 1 << 30 };
+
+/* ------------------------------------------------------------------ writing */
+
+/* The blocks of a file in order; prefix before the parameters' names. */
+static int blocks_of(const sked_sampler *m, bool optimiser, const char *prefix[3], float *block[3])
+{
+    prefix[0] = "";
+    prefix[1] = "moment1.";
+    prefix[2] = "moment2.";
+    block[0] = m->parameter;
+    block[1] = m->moment1;
+    block[2] = m->moment2;
+    return optimiser ? 3 : 1;
+}
+
+static void write_header(const sked_sampler *m, bool optimiser, sked_i_buffer *out)
+{
+    const char *prefix[3];
+    float *block[3];
+    const int blocks = blocks_of(m, optimiser, prefix, block);
+    sked_i_buffer_format(out, "{\"__metadata__\":{\"format\":\"%s\",\"sked\":\"%s\"", format_id,
+                         SKED_VERSION);
+    sked_i_buffer_format(out, ",\"steps\":\"%lld\",\"seed\":\"%llu\",\"rate\":\"", (long long)m->steps,
+                         (unsigned long long)m->seed);
+    sked_i_buffer_number(out, m->rate);
+    sked_i_buffer_char(out, '"');
+#define SKED_X(name, preset, least, most, help) \
+    sked_i_buffer_format(out, ",\"" #name "\":\"%d\"", (int)m->layout.sizes.name);
+    SKED_I_SIZE_LIST(SKED_X)
+#undef SKED_X
+    sked_i_buffer_char(out, '}');
+    for (int b = 0; b < blocks; b++)
+        for (int i = 0; i < m->layout.n_table; i++) {
+            const sked_i_parameter *p = &m->layout.table[i];
+            const long long from = 4 * ((long long)b * m->layout.total + p->offset);
+            sked_i_buffer_format(
+                out, ",\"%s%s\":{\"dtype\":\"F32\",\"shape\":[%d,%d],\"data_offsets\":[%lld,%lld]}",
+                prefix[b], p->name, (int)p->rows, (int)p->columns, from, from + 4LL * p->rows * p->columns);
+        }
+    sked_i_buffer_char(out, '}');
+    while (out->size % 8 != 0 && !out->failed)
+        sked_i_buffer_char(out, ' ');
+}
+
+sked_status sked_sampler_write(const sked_sampler *m, const char *path, bool optimiser, sked_error *err)
+{
+    const char *prefix[3];
+    float *block[3];
+    const int blocks = blocks_of(m, optimiser, prefix, block);
+    sked_i_buffer header = {0}, all = {0};
+    write_header(m, optimiser, &header);
+    const uint64_t length = (uint64_t)header.size;
+    sked_i_buffer_add(&all, (const char *)&length, sizeof length);
+    if (!header.failed)
+        sked_i_buffer_add(&all, header.data, (size_t)header.size);
+    for (int b = 0; b < blocks; b++)
+        sked_i_buffer_add(&all, (const char *)block[b], (size_t)m->layout.total * sizeof(float));
+    const sked_status st = header.failed || all.failed ? sked_i_no_memory(err)
+                                                       : sked_i_file_write(path, all.data, all.size, err);
+    sked_i_buffer_free(&header);
+    sked_i_buffer_free(&all);
+    return st;
+}
+
+/* ------------------------------------------------------------------ reading */
+
+typedef struct reader {
+    sked_i_json json;
+    const char *data; /* the numbers */
+    int64_t data_size;
+    sked_sampler *model;
+    sked_i_sizes sizes;
+    int64_t steps;
+    uint64_t seed;
+    double rate;
+    uint8_t seen[3][SKED_I_MAX_PARAMETERS];
+} reader;
+
+static const char *const meta_keys[] = {"format", "steps", "seed", "rate",
+#define SKED_X(name, preset, least, most, help) #name,
+                                        SKED_I_SIZE_LIST(SKED_X)
+#undef SKED_X
+};
+enum { n_meta = sizeof meta_keys / sizeof *meta_keys };
+static const sked_i_json_fields meta_fields = {"__metadata__", meta_keys, n_meta, false};
+
+static void take_meta(reader *r, int field, const sked_i_buffer *text)
+{
+    int32_t *const size[] = {
+#define SKED_X(name, preset, least, most, help) &r->sizes.name,
+        SKED_I_SIZE_LIST(SKED_X)
+#undef SKED_X
+    };
+    const char *s = text->data ? text->data : "";
+    const size_t length = (size_t)text->size;
+    int64_t whole = 0;
+    bool good = true;
+    if (field == 0)
+        good = strcmp(s, format_id) == 0;
+    else if (field == 3)
+        good = sked_i_parse_double(s, length, &r->rate) && r->rate > 0;
+    else
+        good = sked_i_parse_int(s, length, 0, field >= 4 ? INT32_MAX : INT64_MAX, &whole);
+    if (field == 1)
+        r->steps = whole;
+    if (field == 2)
+        r->seed = (uint64_t)whole;
+    if (field >= 4)
+        *size[field - 4] = (int32_t)whole;
+    if (!good)
+        sked_i_json_fail(&r->json, "'%s' of the model is not understood", meta_keys[field]);
+}
+
+static void read_meta(reader *r)
+{
+    sked_i_buffer text = {0};
+    uint32_t seen = 0;
+    int field;
+    sked_i_json_enter(&r->json, '{', "__metadata__");
+    while ((field = sked_i_json_field(&r->json, &meta_fields, &seen)) >= 0) {
+        text.size = 0;
+        sked_i_json_text(&r->json, meta_keys[field], &text);
+        if (r->json.status == SKED_OK)
+            take_meta(r, field, &text);
+    }
+    if (r->json.status == SKED_OK && seen != (1u << n_meta) - 1)
+        sked_i_json_fail(&r->json, "this is not a model of sked: __metadata__ is incomplete");
+    sked_i_buffer_free(&text);
+}
+
+/* "moment1.layer.0.qkv_weight" to block 1 and its index; false: no such parameter. */
+static bool find_parameter(const reader *r, int *block, int *index)
+{
+    const char *key = r->json.key;
+    size_t size = r->json.key_size;
+    *block = 0;
+    if (size > 8 && (memcmp(key, "moment1.", 8) == 0 || memcmp(key, "moment2.", 8) == 0)) {
+        *block = key[6] - '0';
+        key += 8;
+        size -= 8;
+    }
+    for (*index = 0; *index < r->model->layout.n_table; ++*index) {
+        const char *name = r->model->layout.table[*index].name;
+        if (strlen(name) == size && memcmp(name, key, size) == 0)
+            return true;
+    }
+    return false;
+}
+
+static const char *const tensor_keys[] = {"dtype", "shape", "data_offsets"};
+static const sked_i_json_fields tensor_fields = {"a tensor", tensor_keys, 3, false};
+
+static void read_pair(reader *r, const char *what, int64_t out[2])
+{
+    int count = 0;
+    sked_i_json_enter(&r->json, '[', what);
+    while (sked_i_json_more(&r->json)) {
+        const int64_t x = sked_i_json_integer(&r->json, what, 0, max_model_bytes);
+        if (count < 2)
+            out[count] = x;
+        count++;
+    }
+    if (r->json.status == SKED_OK && count != 2)
+        sked_i_json_fail(&r->json, "%s has %d numbers, not 2", what, count);
+}
+
+static void copy_tensor(reader *r, int block, const sked_i_parameter *p, const int64_t shape[2],
+                        const int64_t place[2])
+{
+    float *const target[3] = {r->model->parameter, r->model->moment1, r->model->moment2};
+    const int64_t count = (int64_t)p->rows * p->columns;
+    if (shape[0] != p->rows || shape[1] != p->columns)
+        sked_i_json_fail(&r->json, "tensor %s has the shape [%lld, %lld], not [%d, %d]", p->name,
+                         (long long)shape[0], (long long)shape[1], (int)p->rows, (int)p->columns);
+    else if (place[1] - place[0] != 4 * count || place[1] > r->data_size)
+        sked_i_json_fail(&r->json, "tensor %s does not lie inside the file", p->name);
+    if (r->json.status != SKED_OK)
+        return;
+    float *to = target[block] + p->offset;
+    memcpy(to, r->data + place[0], (size_t)count * sizeof *to);
+    for (int64_t i = 0; i < count; i++)
+        if (!isfinite(to[i])) {
+            sked_i_json_fail(&r->json, "tensor %s holds a number that is not finite", p->name);
+            return;
+        }
+}
+
+static void read_tensor(reader *r)
+{
+    sked_i_buffer text = {0};
+    int block, index, field;
+    uint32_t seen = 0;
+    int64_t shape[2] = {0, 0}, place[2] = {0, 0};
+    if (!find_parameter(r, &block, &index)) {
+        sked_i_json_fail(&r->json, "the model has a tensor sked does not know");
+        return;
+    }
+    sked_i_json_enter(&r->json, '{', "a tensor");
+    while ((field = sked_i_json_field(&r->json, &tensor_fields, &seen)) >= 0) {
+        if (field == 0) {
+            text.size = 0;
+            sked_i_json_text(&r->json, "dtype", &text);
+            if (r->json.status == SKED_OK && strcmp(text.data ? text.data : "", "F32") != 0)
+                sked_i_json_fail(&r->json, "tensors are F32 in a model of sked");
+        } else {
+            read_pair(r, tensor_keys[field], field == 1 ? shape : place);
+        }
+    }
+    if (r->json.status == SKED_OK && seen != 7)
+        sked_i_json_fail(&r->json, "a tensor lacks its type, shape or place");
+    if (r->json.status == SKED_OK)
+        copy_tensor(r, block, &r->model->layout.table[index], shape, place);
+    r->seen[block][index]++;
+    sked_i_buffer_free(&text);
+}
+
+/* First pass: the metadata, wherever it stands. Second: the tensors. */
+static void read_members(reader *r, bool metadata)
+{
+    sked_i_json_enter(&r->json, '{', "the header");
+    while (sked_i_json_key(&r->json)) {
+        const bool meta = r->json.key_size == 12 && memcmp(r->json.key, "__metadata__", 12) == 0;
+        if (meta == metadata && meta)
+            read_meta(r);
+        else if (meta == metadata)
+            read_tensor(r);
+        else
+            sked_i_json_skip(&r->json);
+    }
+    sked_i_json_end(&r->json);
+}
+
+static void check_complete(reader *r)
+{
+    for (int b = 0; b < 3; b++)
+        for (int i = 0; i < r->model->layout.n_table && r->json.status == SKED_OK; i++)
+            if (r->seen[b][i] != r->seen[b][0] || (b == 0 && r->seen[b][i] != 1) || r->seen[b][i] > 1)
+                sked_i_json_fail(&r->json, "tensor %s of the model is missing or stands twice",
+                                 r->model->layout.table[i].name);
+}
+
+static sked_status read_header(reader *r, const sked_i_source *source, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_json_begin(&r->json, source, err);
+    read_members(r, true);
+    SKED_TRY(r->json.status);
+    sked_i_json_free(&r->json);
+    if (r->sizes.dim == 0)
+        return sked_i_fail(err, SKED_ERR_FORMAT, "%s: this is not a model of sked", source->name);
+    SKED_TRY(sked_i_sampler_create(&r->sizes, &r->model, err));
+    r->model->steps = r->steps;
+    r->model->seed = r->seed;
+    r->model->rate = r->rate;
+    sked_i_json_begin(&r->json, source, err);
+    read_members(r, false);
+    check_complete(r);
+    st = r->json.status;
+cleanup:
+    sked_i_json_free(&r->json);
+    return st;
+}
+
+static sked_status parse(const char *name, const char *bytes, int64_t size, sked_sampler **out,
+                         sked_error *err)
+{
+    static const sked_read_options none;
+    uint64_t length = 0;
+    sked_status st = SKED_OK;
+    char *header = NULL;
+    reader *r = NULL;
+    if (size >= 8)
+        memcpy(&length, bytes, sizeof length);
+    if (length == 0 || length > (uint64_t)size - 8)
+        return sked_i_fail(err, SKED_ERR_FORMAT, "%s: this is not a safetensors file", name);
+    SKED_NEW0(r, 1);
+    SKED_NEW(header, (int64_t)length + 1);
+    memcpy(header, bytes + 8, length);
+    header[length] = 0;
+    r->data = bytes + 8 + length;
+    r->data_size = size - 8 - (int64_t)length;
+    const sked_i_source source = {name, header, length, &none};
+    SKED_TRY(read_header(r, &source, err));
+    *out = r->model;
+    r->model = NULL;
+cleanup:
+    if (r)
+        sked_sampler_destroy(r->model);
+    free(r);
+    free(header);
+    return st;
+}
+
+/* models/gflownet.safetensors, put in by cmake/embed.cmake. */
+extern const char sked_i_embed_model[];
+extern const unsigned long sked_i_embed_model_size;
+
+sked_status sked_sampler_read(const char *path, sked_sampler **out, sked_error *err)
+{
+    if (path == NULL)
+        return parse("the built-in model", sked_i_embed_model, (int64_t)sked_i_embed_model_size, out, err);
+    char *bytes = NULL;
+    int64_t size = 0;
+    sked_status st = SKED_OK;
+    SKED_TRY(sked_i_file_read(path, max_model_bytes, &bytes, &size, err));
+    SKED_TRY(parse(path, bytes, size, out, err));
+cleanup:
+    free(bytes);
+    return st;
+}

@@ -1,0 +1,247 @@
+/* Schedules from a model: draws, ranked and without repeats. */
+#include "backend/backend.h"
+#include "base/memory.h"
+#include "base/sort.h"
+#include "formats/format.h"
+#include "method/gflownet/batch.h"
+#include "nn/sampler.h"
+#include "schedule/schedule.h"
+
+#include <string.h>
+
+/* Draws at a time: memory follows this, not the number of draws. */
+enum { draws_at_once = 4096 };
+
+void sked_sample_options_init(sked_sample_options *opt)
+{
+    *opt = (sked_sample_options){.count = 1000, .temperature = 0.005, .threads = 1};
+}
+
+void sked_samples_clear(sked_samples *s)
+{
+    for (int32_t k = 0; k < s->count; k++)
+        sked_schedule_destroy(s->schedule[k]);
+    free(s->schedule);
+    free(s->log_prob);
+    free(s->makespan);
+    *s = (sked_samples){0};
+}
+
+static sked_status check(const sked_problem *p, const sked_sample_options *opt, sked_error *err)
+{
+    bool pools = false;
+    for (int32_t r = 0; r < p->graph->n_resources; r++)
+        pools |= sked_i_capacity(p, r) < INFINITY;
+    if (p->devices < 1)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "sampling needs devices (see --devices)");
+    if (!(opt->temperature > 0 && opt->temperature < INFINITY) || opt->count < 1 || opt->threads < 1)
+        return sked_i_fail(err, SKED_ERR_ARGUMENT,
+                           "sampling needs a temperature above 0, a draw and a thread at least");
+    if (sked_i_has_transfers(p) || pools || p->ii != 0 || p->horizon < INFINITY || p->fix_device ||
+        p->fix_start || p->objective != SKED_OBJECTIVE_MAKESPAN)
+        return sked_i_fail(
+            err, SKED_ERR_UNSUPPORTED,
+            "sampling takes devices without transfer cost, pools, loops, horizon or fixed ops");
+    return sked_problem_check(p, err);
+}
+
+/* Starts again in the problem's own units, so that integers stay exact; devices named by their least op. */
+static void fill_schedule(const sked_graph *g, const sked_i_trajectory *t, int32_t *name, double *free_at,
+                          sked_schedule *s)
+{
+    int32_t names = 0;
+    for (int32_t i = 0; i < g->n_ops; i++) {
+        s->start[i] = 0;
+        s->device[t->op[i]] = t->device[i];
+        name[i] = -1;
+        free_at[i] = 0;
+    }
+    for (int32_t k = 0; k < g->n_ops; k++) {
+        const int32_t op = t->op[k];
+        double start = free_at[t->device[k]];
+        for (int64_t j = g->pred_ptr[op]; j < g->pred_ptr[op + 1]; j++)
+            if (g->edge_distance[g->pred_edge[j]] == 0)
+                start = fmax(start, s->start[g->pred_op[j]] + g->edge_lag[g->pred_edge[j]]);
+        s->start[op] = start;
+        free_at[t->device[k]] = start + g->duration[op];
+    }
+    for (int32_t i = 0; i < g->n_ops; i++) {
+        if (name[s->device[i]] < 0)
+            name[s->device[i]] = names++;
+        s->device[i] = name[s->device[i]];
+    }
+}
+
+static uint64_t hash_of(const sked_schedule *s)
+{
+    uint64_t h = UINT64_C(0x9e3779b97f4a7c15);
+    for (int32_t i = 0; i < s->ops; i++) {
+        uint64_t bits;
+        memcpy(&bits, &s->start[i], sizeof bits);
+        h = (h ^ bits ^ (uint64_t)s->device[i] << 1) * UINT64_C(0xff51afd7ed558ccd);
+        h ^= h >> 29;
+    }
+    return h;
+}
+
+static bool same(const sked_schedule *a, const sked_schedule *b)
+{
+    return memcmp(a->device, b->device, (size_t)a->ops * sizeof *a->device) == 0 &&
+           memcmp(a->start, b->start, (size_t)a->ops * sizeof *a->start) == 0;
+}
+
+/* Puts the samples into the order given by `at` and destroys those with at = -1 (gone). */
+static sked_status reorder(sked_samples *s, const sked_i_keyed *order, int32_t kept, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_samples next = {0};
+    uint8_t *used = NULL;
+    SKED_NEW(next.schedule, kept);
+    SKED_NEW(next.log_prob, kept);
+    SKED_NEW(next.makespan, kept);
+    SKED_NEW0(used, s->count);
+    for (int32_t k = 0; k < kept; k++) {
+        const int64_t from = order[k].value;
+        next.schedule[k] = s->schedule[from];
+        next.log_prob[k] = s->log_prob[from];
+        next.makespan[k] = s->makespan[from];
+        used[from] = 1;
+    }
+    for (int32_t k = 0; k < s->count; k++) {
+        if (!used[k])
+            sked_schedule_destroy(s->schedule[k]);
+        s->schedule[k] = NULL;
+    }
+    next.log_z = s->log_z;
+    next.spread = s->spread;
+    sked_samples_clear(s);
+    *s = next;
+    s->count = kept;
+    next = (sked_samples){0};
+cleanup:
+    free(used);
+    sked_samples_clear(&next);
+    return st;
+}
+
+/* Without repeats (sort by hash, compare within equal ones), then best first, earlier draw first. */
+static sked_status rank(sked_samples *s, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    int32_t kept = 0;
+    sked_i_keyed *order = NULL, *spare = NULL;
+    SKED_NEW(order, s->count);
+    SKED_NEW(spare, s->count);
+    for (int32_t k = 0; k < s->count; k++)
+        order[k] = (sked_i_keyed){hash_of(s->schedule[k]), k};
+    sked_i_sort_keyed(order, spare, s->count);
+    for (int32_t k = 0; k < s->count; k++) {
+        bool fresh = true;
+        for (int32_t j = kept - 1; j >= 0 && fresh && order[j].key == order[k].key; j--)
+            fresh = !same(s->schedule[order[j].value], s->schedule[order[k].value]);
+        if (fresh)
+            order[kept++] = order[k];
+    }
+    for (int32_t k = 0; k < kept; k++)
+        order[k].key = (uint64_t)order[k].value;
+    sked_i_sort_keyed(order, spare, kept);
+    for (int32_t k = 0; k < kept; k++)
+        order[k].key = sked_i_sort_key(s->makespan[order[k].value]);
+    sked_i_sort_keyed(order, spare, kept);
+    SKED_TRY(reorder(s, order, kept, err));
+cleanup:
+    free(order);
+    free(spare);
+    return st;
+}
+
+typedef struct sums {
+    double zeta, square;
+} sums;
+
+static sked_status take(const sked_problem *p, const sked_i_batch_f32 *b, int32_t count, sked_samples *out,
+                        sums *z, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const sked_i_instance *x = b->policy->instance;
+    int32_t *name = NULL;
+    double *free_at = NULL;
+    SKED_NEW(name, x->n);
+    SKED_NEW(free_at, x->n);
+    for (int32_t k = 0; k < count; k++) {
+        const double zeta = sked_i_trajectory_zeta(x, b->policy->temperature, &b->trajectory[k]);
+        sked_schedule *s = NULL;
+        SKED_TRY(sked_schedule_create(x->n, p->devices, &s, err));
+        fill_schedule(p->graph, &b->trajectory[k], name, free_at, s);
+        out->schedule[out->count] = s;
+        out->log_prob[out->count] = b->trajectory[k].log_forward;
+        out->makespan[out->count++] = sked_i_makespan(p->graph, s);
+        z->zeta += zeta;
+        z->square += zeta * zeta;
+    }
+cleanup:
+    free(name);
+    free(free_at);
+    return st;
+}
+
+static sked_status draw_all(sked_i_policy_f32 *policy, const sked_problem *p, const sked_sample_options *opt,
+                            sked_samples *out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int32_t total = opt->greedy ? 1 : opt->count;
+    sked_i_batch_f32 *b = NULL;
+    sums z = {0, 0};
+    SKED_NEW0(out->schedule, total);
+    SKED_NEW(out->log_prob, total);
+    SKED_NEW(out->makespan, total);
+    for (int32_t done = 0; done < total; done += draws_at_once) {
+        const int32_t now = total - done < draws_at_once ? total - done : draws_at_once;
+        SKED_TRY(sked_i_batch_create_f32(policy, now, opt->threads, false, &b, err));
+        SKED_TRY(sked_i_batch_sample_f32(b, 0, opt->greedy, opt->seed, (uint64_t)done, err));
+        SKED_TRY(take(p, b, now, out, &z, err));
+        sked_i_batch_destroy_f32(b);
+        b = NULL;
+    }
+    out->log_z = z.zeta / total;
+    out->spread = sqrt(fmax(0, z.square / total - out->log_z * out->log_z));
+cleanup:
+    sked_i_batch_destroy_f32(b);
+    return st;
+}
+
+sked_status sked_sampler_sample(const sked_sampler *m, const sked_problem *p, const sked_sample_options *opt,
+                                sked_samples *out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_sample_options preset;
+    sked_samples s = {0};
+    sked_i_instance *x = NULL;
+    sked_i_policy_f32 *policy = NULL;
+    sked_sample_options_init(&preset);
+    opt = opt ? opt : &preset;
+    SKED_TRY(check(p, opt, err));
+    SKED_TRY(sked_i_instance_create(p->graph, p->devices, &x, err));
+    SKED_TRY(sked_i_policy_create_f32(x, &m->layout, sked_i_backend_cpu.nn, &policy, err));
+    sked_i_policy_prepare_f32(policy, m->parameter, opt->temperature);
+    SKED_TRY(draw_all(policy, p, opt, &s, err));
+    if (!opt->raw)
+        SKED_TRY(rank(&s, err));
+    *out = s;
+    s = (sked_samples){0};
+cleanup:
+    sked_samples_clear(&s);
+    sked_i_policy_destroy_f32(policy);
+    sked_i_instance_destroy(x);
+    return st;
+}
+
+int64_t sked_sampler_parameter_count(const sked_sampler *m)
+{
+    return m->layout.total;
+}
+
+int64_t sked_sampler_steps(const sked_sampler *m)
+{
+    return m->steps;
+}

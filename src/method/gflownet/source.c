@@ -1,0 +1,269 @@
+#define _POSIX_C_SOURCE 200809L
+#include "method/gflownet/source.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* One item of the spec: graphs that were read, or a family and a range of sizes. */
+typedef struct item {
+    sked_graph **graph;
+    int64_t count, cap;
+    const char *family;
+    int64_t least, most;
+} item;
+
+struct sked_i_graph_source {
+    item *items;
+    int count;
+};
+
+static void clear_item(item *it)
+{
+    for (int64_t k = 0; k < it->count; k++)
+        sked_graph_destroy(it->graph[k]);
+    free(it->graph);
+}
+
+void sked_i_source_close(sked_i_graph_source *s)
+{
+    if (s == NULL)
+        return;
+    for (int k = 0; k < s->count; k++)
+        clear_item(&s->items[k]);
+    free(s->items);
+    free(s);
+}
+
+static sked_status add_file(item *it, const char *path, sked_error *err)
+{
+    sked_graph *g = NULL;
+    sked_status st = sked_graph_read(path, NULL, &g, err);
+    if (st == SKED_OK && sked_graph_op_count(g) == 0)
+        st = sked_i_fail(err, SKED_ERR_ARGUMENT, "%s: an empty graph teaches nothing", path);
+    if (st == SKED_OK && !SKED_GROW(it->graph, it->cap, it->count + 1))
+        st = sked_i_no_memory(err);
+    if (st == SKED_OK)
+        it->graph[it->count++] = g;
+    else
+        sked_graph_destroy(g);
+    return st;
+}
+
+/* Every file that reads as a graph, in the order of their names. */
+static sked_status add_folder(item *it, const char *path, sked_error *err)
+{
+    struct dirent **entry = NULL;
+    sked_status st = SKED_OK;
+    const int count = scandir(path, &entry, NULL, alphasort);
+    if (count < 0)
+        return sked_i_fail(err, SKED_ERR_IO, "%s: the folder cannot be read", path);
+    for (int k = 0; k < count; k++) {
+        char name[4096];
+        struct stat info;
+        sked_error why = {0};
+        const int length = snprintf(name, sizeof name, "%s/%s", path, entry[k]->d_name);
+        if (st == SKED_OK && length > 0 && length < (int)sizeof name && stat(name, &info) == 0 &&
+            S_ISREG(info.st_mode)) {
+            const sked_status one = add_file(it, name, &why);
+            if (one == SKED_ERR_MEMORY || one == SKED_ERR_IO)
+                st = sked_i_fail(err, one, "%s", why.message);
+        }
+        free(entry[k]);
+    }
+    free(entry);
+    if (st == SKED_OK && it->count == 0)
+        st = sked_i_fail(err, SKED_ERR_ARGUMENT, "%s: no file in this folder reads as a graph", path);
+    return st;
+}
+
+static const char *family_name(const char *text, size_t size)
+{
+    for (int i = 0; i < sked_family_count(); i++) {
+        const char *name = sked_family_at(i)->name;
+        if (strlen(name) == size && memcmp(name, text, size) == 0)
+            return name;
+    }
+    return NULL;
+}
+
+/* FAMILY:LEAST-MOST or FAMILY:OPS. false: no known family stands before a colon. */
+static bool parse_family(item *it, const char *text, bool *good)
+{
+    const char *colon = strchr(text, ':');
+    if (colon == NULL || (it->family = family_name(text, (size_t)(colon - text))) == NULL)
+        return false;
+    const char *range = colon + 1, *dash = strchr(range, '-'), *end = range + strlen(range);
+    const size_t first = (size_t)((dash ? dash : end) - range);
+    *good = sked_i_parse_int(range, first, 2, 1000000, &it->least);
+    it->most = it->least;
+    if (*good && dash)
+        *good = sked_i_parse_int(dash + 1, (size_t)(end - dash - 1), it->least, 1000000, &it->most);
+    return true;
+}
+
+static sked_status open_item(item *it, const char *text, sked_error *err)
+{
+    struct stat info;
+    bool good = true;
+    char shown[80];
+    if (parse_family(it, text, &good))
+        return good ? SKED_OK
+                    : sked_i_fail(err, SKED_ERR_ARGUMENT, "'%s': sizes are LEAST-MOST, 2 to 1000000 ops",
+                                  sked_i_quote(text, strlen(text), shown, sizeof shown));
+    if (stat(text, &info) == 0 && S_ISDIR(info.st_mode))
+        return add_folder(it, text, err);
+    return add_file(it, text, err);
+}
+
+sked_status sked_i_source_open(const char *spec, sked_i_graph_source **out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    char *copy = NULL;
+    int items = 1;
+    sked_i_graph_source *s = NULL;
+    SKED_NEW0(s, 1);
+    if ((copy = sked_i_strdup(spec)) == NULL) {
+        st = sked_i_no_memory(err);
+        goto cleanup;
+    }
+    for (const char *c = spec; *c; c++)
+        items += *c == ',';
+    SKED_NEW0(s->items, items);
+    for (char *at = copy, *next; at != NULL; at = next) {
+        next = strchr(at, ',');
+        if (next != NULL)
+            *next++ = 0;
+        SKED_TRY(open_item(&s->items[s->count++], at, err));
+    }
+    *out = s;
+    s = NULL;
+cleanup:
+    free(copy);
+    sked_i_source_close(s);
+    return st;
+}
+
+static sked_status draw_family(const item *it, sked_i_rng *rng, sked_graph **out, sked_error *err)
+{
+    const uint64_t span = (uint64_t)(it->most - it->least + 1);
+    sked_generate_options how = {0};
+    how.nodes = (int32_t)(it->least + (int64_t)sked_i_rng_below(rng, span));
+    how.seed = sked_i_rng_next(rng) >> 12;
+    return sked_graph_generate(it->family, &how, out, err);
+}
+
+sked_status sked_i_source_draw(const sked_i_graph_source *s, int32_t largest, sked_i_rng *rng,
+                               sked_graph **out, sked_error *err)
+{
+    const item *it = &s->items[sked_i_rng_below(rng, (uint64_t)s->count)];
+    sked_graph *g = NULL;
+    const sked_graph *whole = NULL;
+    sked_status st = SKED_OK;
+    if (it->family != NULL) {
+        SKED_TRY(draw_family(it, rng, &g, err));
+        whole = g;
+    } else {
+        whole = it->graph[sked_i_rng_below(rng, (uint64_t)it->count)];
+    }
+    if (whole == g && g->n_ops <= largest) {
+        *out = g;
+        return SKED_OK;
+    }
+    const int32_t least = largest / 3 > 1 ? largest / 3 : 1;
+    const int32_t drawn = least + (int32_t)sked_i_rng_below(rng, (uint64_t)(largest - least + 1));
+    SKED_TRY(sked_i_graph_part(whole, whole->n_ops <= largest ? whole->n_ops : drawn, rng, out, err));
+cleanup:
+    sked_graph_destroy(g);
+    return st;
+}
+
+/* ------------------------------------------------------------------ parts */
+
+typedef struct growth {
+    const sked_graph *g;
+    int32_t *inside;   /* [n] new number, -1: outside */
+    uint8_t *waiting;  /* [n] on the frontier already, or inside */
+    int32_t *frontier; /* neighbours of what is inside */
+    int32_t *chosen;   /* ops in the order they came in */
+    int32_t n_frontier, count;
+} growth;
+
+static void reach(growth *w, int32_t op)
+{
+    if (!w->waiting[op])
+        w->frontier[w->n_frontier++] = op;
+    w->waiting[op] = 1;
+}
+
+static void take_in(growth *w, int32_t op)
+{
+    const sked_graph *g = w->g;
+    w->inside[op] = w->count;
+    w->chosen[w->count++] = op;
+    for (int64_t e = g->succ_ptr[op]; e < g->succ_ptr[op + 1]; e++)
+        reach(w, g->edge_to[e]);
+    for (int64_t k = g->pred_ptr[op]; k < g->pred_ptr[op + 1]; k++)
+        reach(w, g->pred_op[k]);
+}
+
+static void grow(growth *w, int32_t ops, sked_i_rng *rng)
+{
+    while (w->count < ops) {
+        if (w->n_frontier == 0) { /* the component is used up: begin another */
+            int32_t op = (int32_t)sked_i_rng_below(rng, (uint64_t)w->g->n_ops);
+            while (w->waiting[op])
+                op = (op + 1) % w->g->n_ops;
+            reach(w, op);
+        }
+        const int32_t at = (int32_t)sked_i_rng_below(rng, (uint64_t)w->n_frontier);
+        const int32_t op = w->frontier[at];
+        w->frontier[at] = w->frontier[--w->n_frontier];
+        take_in(w, op);
+    }
+}
+
+static sked_status build_part(const growth *w, sked_graph **out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const sked_graph *g = w->g;
+    sked_builder *b = NULL;
+    SKED_TRY(sked_builder_create(&b, err));
+    for (int32_t k = 0; k < w->count; k++)
+        SKED_TRY(sked_builder_add_op(b, NULL, NULL, g->duration[w->chosen[k]], NULL, err));
+    for (int32_t k = 0; k < w->count; k++)
+        for (int64_t e = g->succ_ptr[w->chosen[k]]; e < g->succ_ptr[w->chosen[k] + 1]; e++) {
+            const sked_edge edge = {k, w->inside[g->edge_to[e]], g->edge_lag[e], 0, 0};
+            if (edge.to >= 0 && g->edge_distance[e] == 0)
+                SKED_TRY(sked_builder_add_edge(b, &edge, err));
+        }
+    SKED_TRY(sked_builder_finish(b, out, err));
+cleanup:
+    sked_builder_destroy(b);
+    return st;
+}
+
+sked_status sked_i_graph_part(const sked_graph *g, int32_t ops, sked_i_rng *rng, sked_graph **out,
+                              sked_error *err)
+{
+    sked_status st = SKED_OK;
+    growth w = {.g = g};
+    SKED_NEW(w.inside, g->n_ops);
+    SKED_NEW0(w.waiting, g->n_ops);
+    SKED_NEW(w.frontier, g->n_ops);
+    SKED_NEW(w.chosen, ops);
+    for (int32_t i = 0; i < g->n_ops; i++)
+        w.inside[i] = -1;
+    grow(&w, ops, rng);
+    SKED_TRY(build_part(&w, out, err));
+cleanup:
+    free(w.inside);
+    free(w.waiting);
+    free(w.frontier);
+    free(w.chosen);
+    return st;
+}

@@ -1,0 +1,294 @@
+/*
+ * Training: one update = one graph, one temperature, a mini-batch of trajectories, one Adam step. Everything
+ * random in update t comes from (seed, t), so that a resumed run goes on as if it had never stopped.
+ */
+#include "backend/backend.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/option.h"
+#include "method/gflownet/batch.h"
+#include "method/gflownet/source.h"
+#include "nn/sampler.h"
+
+#include <string.h>
+
+/* field, kind, name, preset, least, most, help */
+#define SETTING_LIST(X)                                                                                     \
+    X(batch, INT, "batch", "100", 2, 100000, "trajectories of an update")                                   \
+    X(listed, REAL, "listed", "0.2", 0, 1, "share of them from randomised list scheduling")                 \
+    X(coldest, REAL, "coldest", "0.01", 1e-6, 1e6, "lowest temperature, drawn log-uniformly")               \
+    X(hottest, REAL, "hottest", "1", 1e-6, 1e6, "highest temperature")                                      \
+    X(rate, REAL, "rate", "0.001", 1e-9, 1, "learning rate after warm-up, before decay")                    \
+    X(clip, REAL, "clip", "1", 1e-9, 1e9, "largest norm of a gradient")                                     \
+    X(least_devices, INT, "least-devices", "0", 0, 1000000, "draw 2 or more up to --devices; 0: --devices") \
+    X(largest, INT, "largest", "75", 2, 10000, "train on random parts of graphs with more ops than this")   \
+    X(validate, INT, "validate", "500", 0, 1e9, "updates between two looks at unseen graphs; 0: never")     \
+    X(held_out, INT, "held-out", "8", 1, 1000, "number of those graphs")
+
+static const sked_option settings[] = {
+#define SKED_X(field, kind, name, preset, least, most, help) \
+    {name, SKED_OPTION_##kind, preset, least, most, NULL, help},
+    SETTING_LIST(SKED_X)
+#undef SKED_X
+#define SKED_X(name, preset, least, most, help) {#name, SKED_OPTION_INT, #preset, least, most, NULL, help},
+        SKED_I_SIZE_LIST(SKED_X)
+#undef SKED_X
+};
+enum {
+#define SKED_X(field, kind, name, preset, least, most, help) at_##field,
+    SETTING_LIST(SKED_X)
+#undef SKED_X
+        at_sizes,
+    n_settings = sizeof settings / sizeof *settings
+};
+
+const sked_option *sked_train_setting_at(int i)
+{
+    return i >= 0 && i < n_settings ? &settings[i] : NULL;
+}
+
+void sked_train_options_init(sked_train_options *opt)
+{
+    *opt = (sked_train_options){.devices = 4, .minutes = INFINITY, .threads = 1};
+}
+
+/* A graph that is looked at but not trained on, and what others reach there. */
+typedef struct held_out {
+    sked_graph *graph;
+    double list, brkga; /* speedups */
+} held_out;
+
+typedef struct trainer {
+    const sked_train_options *opt;
+    double set[n_settings];
+    sked_i_limit limit;
+    sked_i_graph_source *source;
+    sked_sampler *model;
+    float *gradient;
+    held_out *held;
+    int32_t n_held;
+} trainer;
+
+static sked_status baseline(const trainer *t, const sked_graph *g, const char *method, double *speedup,
+                            sked_error *err)
+{
+    sked_problem p;
+    sked_run_options run;
+    sked_result result = {0};
+    sked_metrics m;
+    sked_problem_init(&p, g);
+    p.devices = t->opt->devices;
+    sked_run_options_init(&run);
+    run.time_limit = INFINITY;
+    run.iterations = 50;
+    run.stop = t->opt->stop;
+    sked_status st = sked_method_run(method, &p, &run, &result, err);
+    if (st == SKED_OK)
+        st = sked_schedule_measure(&p, result.schedule[0], &m, err);
+    if (st == SKED_OK)
+        *speedup = m.speedup;
+    sked_result_clear(&result);
+    return st;
+}
+
+/* Random streams: below 2^62 trajectories, then held-out graphs, from 2^63 the updates. */
+static sked_status hold_out(trainer *t, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int32_t count = t->set[at_validate] > 0 ? (int32_t)t->set[at_held_out] : 0;
+    SKED_NEW0(t->held, count);
+    for (int32_t k = 0; k < count; k++) {
+        held_out *h = &t->held[t->n_held++];
+        sked_i_rng rng;
+        sked_i_rng_seed(&rng, t->opt->seed, (UINT64_C(1) << 62) + (uint64_t)k);
+        SKED_TRY(sked_i_source_draw(t->source, (int32_t)t->set[at_largest], &rng, &h->graph, err));
+        SKED_TRY(baseline(t, h->graph, "list", &h->list, err));
+        SKED_TRY(baseline(t, h->graph, "brkga", &h->brkga, err));
+    }
+cleanup:
+    return st;
+}
+
+/* Adds what the model reaches on one held-out graph to the sums in p. */
+static sked_status look(const trainer *t, const held_out *h, sked_train_progress *p, sked_error *err)
+{
+    sked_problem problem;
+    sked_sample_options how;
+    sked_samples s = {0};
+    sked_diversity diversity = {0};
+    double work = 0, top = 0, all = 0;
+    sked_problem_init(&problem, h->graph);
+    problem.devices = t->opt->devices;
+    sked_sample_options_init(&how);
+    how.count = 300;
+    how.threads = t->opt->threads;
+    how.seed = t->opt->seed;
+    sked_status st = sked_sampler_sample(t->model, &problem, &how, &s, err);
+    if (st != SKED_OK)
+        return st;
+    for (int32_t i = 0; i < h->graph->n_ops; i++)
+        work += h->graph->duration[i];
+    const int32_t kept = s.count < 100 ? s.count : 100;
+    for (int32_t k = 0; k < s.count; k++) {
+        const double speedup = s.makespan[k] > 0 ? work / s.makespan[k] : 1;
+        all += speedup / s.count;
+        top += k < kept ? speedup / kept : 0;
+        p->top1 += k == 0 ? speedup / t->n_held : 0;
+    }
+    st = sked_schedules_diversity(&problem, (const sked_schedule *const *)s.schedule, kept, &diversity, err);
+    p->top100 += top / t->n_held;
+    p->mean += all / t->n_held;
+    p->ged += diversity.ged / t->n_held;
+    p->spread += s.spread / t->n_held;
+    p->list += h->list / t->n_held;
+    p->brkga += h->brkga / t->n_held;
+    sked_samples_clear(&s);
+    return st;
+}
+
+static sked_status validate(trainer *t, sked_train_progress *p, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    p->validated = t->n_held > 0;
+    for (int32_t k = 0; k < t->n_held; k++)
+        SKED_TRY(look(t, &t->held[k], p, err));
+    if (t->opt->output)
+        SKED_TRY(sked_sampler_write(t->model, t->opt->output, true, err));
+cleanup:
+    return st;
+}
+
+static int32_t draw_devices(const trainer *t, sked_i_rng *rng)
+{
+    const int32_t most = t->opt->devices, given = (int32_t)t->set[at_least_devices];
+    const int32_t least = given == 0 || given > most ? most : given;
+    return least + (int32_t)sked_i_rng_below(rng, (uint64_t)(most - least + 1));
+}
+
+/* Loss and gradient of one mini-batch, then the step. */
+static sked_status learn(trainer *t, const sked_graph *g, int32_t devices, sked_train_progress *p,
+                         sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_instance *x = NULL;
+    sked_i_policy_f32 *policy = NULL;
+    sked_i_batch_f32 *b = NULL;
+    sked_sampler *m = t->model;
+    const int32_t batch = (int32_t)t->set[at_batch];
+    SKED_TRY(sked_i_instance_create(g, devices, &x, err));
+    SKED_TRY(sked_i_policy_create_f32(x, &m->layout, sked_i_backend_cpu.nn, &policy, err));
+    SKED_TRY(sked_i_batch_create_f32(policy, batch, t->opt->threads, true, &b, err));
+    sked_i_policy_prepare_f32(policy, m->parameter, p->temperature);
+    SKED_TRY(sked_i_batch_sample_f32(b, (int32_t)(t->set[at_listed] * batch), false, t->opt->seed,
+                                     ((uint64_t)m->steps + 1) << 20, err));
+    p->loss = sked_i_batch_loss_f32(b, &p->log_z);
+    memset(t->gradient, 0, (size_t)m->layout.total * sizeof *t->gradient);
+    SKED_TRY(sked_i_batch_grad_f32(b, t->gradient, err));
+    p->rate = sked_i_sampler_rate(m);
+    p->norm = sked_i_sampler_update(m, t->gradient, t->set[at_clip]);
+    if (!isfinite(p->norm))
+        st = sked_i_fail(err, SKED_ERR_BUG, "the gradient of update %lld is not finite; lower the rate",
+                         (long long)m->steps + 1);
+cleanup:
+    sked_i_batch_destroy_f32(b);
+    sked_i_policy_destroy_f32(policy);
+    sked_i_instance_destroy(x);
+    return st;
+}
+
+static sked_status update(trainer *t, sked_train_progress *p, sked_error *err)
+{
+    sked_i_rng rng;
+    sked_graph *g = NULL;
+    const double cold = sked_i_log(t->set[at_coldest]), hot = sked_i_log(t->set[at_hottest]);
+    sked_i_rng_seed(&rng, t->opt->seed, (UINT64_C(1) << 63) + (uint64_t)t->model->steps);
+    sked_status st = sked_i_source_draw(t->source, (int32_t)t->set[at_largest], &rng, &g, err);
+    if (st != SKED_OK)
+        return st;
+    p->temperature = sked_i_exp(cold + (hot - cold) * sked_i_rng_uniform(&rng));
+    p->ops = g->n_ops;
+    st = learn(t, g, draw_devices(t, &rng), p, err);
+    p->step = t->model->steps;
+    sked_graph_destroy(g);
+    return st;
+}
+
+static bool over(const trainer *t)
+{
+    return sked_i_limit_reached(&t->limit) || (t->opt->steps > 0 && t->model->steps >= t->opt->steps);
+}
+
+static sked_status loop(trainer *t, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int64_t every = (int64_t)t->set[at_validate];
+    while (!over(t)) {
+        sked_train_progress p = {0};
+        SKED_TRY(update(t, &p, err));
+        if (every > 0 && t->model->steps % every == 0)
+            SKED_TRY(validate(t, &p, err));
+        p.seconds = sked_clock() - t->limit.begin;
+        if (t->opt->progress)
+            t->opt->progress(t->opt->progress_data, &p);
+    }
+    if (t->opt->output)
+        SKED_TRY(sked_sampler_write(t->model, t->opt->output, true, err));
+cleanup:
+    return st;
+}
+
+static sked_status open_model(trainer *t, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_sizes sizes;
+    int at = at_sizes;
+#define SKED_X(name, preset, least, most, help) sizes.name = (int32_t)t->set[at++];
+    SKED_I_SIZE_LIST(SKED_X)
+#undef SKED_X
+    if (t->opt->resume) {
+        SKED_TRY(sked_sampler_read(t->opt->resume, &t->model, err));
+    } else {
+        SKED_TRY(sked_i_sampler_create(&sizes, &t->model, err));
+        sked_i_sampler_start(t->model, t->opt->seed);
+    }
+    t->model->rate = t->set[at_rate];
+    SKED_NEW(t->gradient, t->model->layout.total);
+cleanup:
+    return st;
+}
+
+static sked_status check(const trainer *t, sked_error *err)
+{
+    if (t->opt->graphs == NULL || t->opt->devices < 1 || t->opt->threads < 1 || !(t->opt->minutes >= 0))
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "training needs graphs, a device and a thread at least");
+    if (t->set[at_coldest] > t->set[at_hottest])
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "coldest is above hottest");
+    return SKED_OK;
+}
+
+sked_status sked_train(const sked_train_options *opt, sked_sampler **out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    trainer t = {.opt = opt};
+    sked_run_options clock;
+    SKED_TRY(sked_i_options_parse("train", settings, n_settings, opt->settings, opt->n_settings, t.set, err));
+    SKED_TRY(check(&t, err));
+    sked_run_options_init(&clock);
+    clock.time_limit = opt->minutes * 60;
+    clock.stop = opt->stop;
+    SKED_TRY(sked_i_source_open(opt->graphs, &t.source, err));
+    SKED_TRY(open_model(&t, err));
+    SKED_TRY(hold_out(&t, err));
+    sked_i_limit_init(&t.limit, &clock);
+    SKED_TRY(loop(&t, err));
+    *out = t.model;
+    t.model = NULL;
+cleanup:
+    for (int32_t k = 0; k < t.n_held; k++)
+        sked_graph_destroy(t.held[k].graph);
+    free(t.held);
+    free(t.gradient);
+    sked_sampler_destroy(t.model);
+    sked_i_source_close(t.source);
+    return st;
+}

@@ -1,0 +1,516 @@
+/* The sampler against the truth: tiny problems where every schedule can be listed. */
+#include "test.h"
+
+#include "base/rng.h"
+#include "method/gflownet/batch.h"
+#include "method/gflownet/source.h"
+#include "nn/sampler.h"
+
+#include <math.h>
+
+enum { MAX_OPS = 5, MAX_CLASSES = 20000 };
+
+/* A schedule up to the names of equal devices. */
+typedef struct class_row {
+    uint64_t key;
+    double truth, sampled; /* unnormalised reward of all its labelled forms; probability of the sampler */
+    int orders;            /* trajectories that lead to it */
+} class_row;
+
+typedef struct listing {
+    const sked_graph *graph;
+    int32_t n, devices;
+    double temperature, work;
+    class_row *row;
+    int count, trajectories;
+    sked_i_walker_f32 *walker;
+    /* The partial schedule. */
+    int32_t op[MAX_OPS], device[MAX_OPS];
+    double forms; /* ways to name the devices used so far */
+} listing;
+
+/* Starts by definition: data of the predecessors, then the end of the op before on the device. */
+static double makespan_of(const listing *l, int32_t steps)
+{
+    double finish[MAX_OPS] = {0}, free_at[MAX_OPS] = {0}, most = 0;
+    for (int32_t k = 0; k < steps; k++) {
+        const int32_t i = l->op[k];
+        double start = free_at[l->device[k]];
+        for (int64_t e = 0; e < sked_graph_edge_count(l->graph); e++) {
+            sked_edge edge;
+            sked_graph_edge(l->graph, e, &edge);
+            if (edge.to == i)
+                start = fmax(start, finish[edge.from]);
+        }
+        finish[i] = start + sked_graph_duration(l->graph, i);
+        free_at[l->device[k]] = finish[i];
+        most = fmax(most, finish[i]);
+    }
+    return most;
+}
+
+/* Devices named by their least op; for each op: device and position there. */
+static uint64_t key_of(const listing *l)
+{
+    int32_t position[MAX_OPS], device[MAX_OPS], length[MAX_OPS] = {0}, name[MAX_OPS], names = 0;
+    uint64_t key = 0;
+    for (int32_t k = 0; k < l->n; k++) {
+        device[l->op[k]] = l->device[k];
+        position[l->op[k]] = length[l->device[k]]++;
+        name[k] = -1;
+    }
+    for (int32_t i = 0; i < l->n; i++) {
+        if (name[device[i]] < 0)
+            name[device[i]] = names++;
+        key = key * 64 + (uint64_t)(name[device[i]] * 8 + position[i]);
+    }
+    return key;
+}
+
+static class_row *row_of(listing *l, uint64_t key)
+{
+    for (int i = 0; i < l->count; i++)
+        if (l->row[i].key == key)
+            return &l->row[i];
+    assert_true(l->count < MAX_CLASSES);
+    l->row[l->count] = (class_row){.key = key};
+    return &l->row[l->count++];
+}
+
+static void complete(listing *l)
+{
+    class_row *row = row_of(l, key_of(l));
+    sked_i_trajectory t = {.op = l->op, .device = l->device};
+    const double makespan = makespan_of(l, l->n);
+    l->trajectories++;
+    row->orders++;
+    row->truth = l->forms * exp((l->work / makespan - l->devices) / l->temperature);
+    if (l->walker) {
+        OK(sked_i_walk_f32(l->walker, SKED_I_WALK_REPLAY, NULL, 0, NULL, &t, err));
+        row->sampled += l->forms * exp(t.log_forward);
+    }
+}
+
+static bool legal(const listing *l, int32_t op, int32_t steps)
+{
+    int32_t missing = 0;
+    for (int32_t k = 0; k < steps; k++)
+        if (l->op[k] == op)
+            return false;
+    for (int64_t e = 0; e < sked_graph_edge_count(l->graph); e++) {
+        sked_edge edge;
+        sked_graph_edge(l->graph, e, &edge);
+        missing += edge.to == op;
+        for (int32_t k = 0; k < steps && edge.to == op; k++)
+            missing -= l->op[k] == edge.from;
+    }
+    return missing == 0;
+}
+
+static void enumerate(listing *l, int32_t step, int32_t used)
+{
+    if (step == l->n || step == MAX_OPS) {
+        complete(l);
+        return;
+    }
+    for (int32_t op = 0; op < l->n; op++)
+        for (int32_t d = 0; d <= used && d < l->devices && legal(l, op, step); d++) {
+            const double forms = l->forms;
+            l->op[step] = op;
+            l->device[step] = d;
+            l->forms *= d == used ? l->devices - used : 1;
+            enumerate(l, step + 1, used + (d == used));
+            l->forms = forms;
+        }
+}
+
+typedef struct tiny {
+    const char *name;
+    int32_t ops, devices;
+    double duration[MAX_OPS];
+    int32_t edges[8][2];
+    int n_edges;
+} tiny;
+
+static sked_graph *tiny_graph(const tiny *t)
+{
+    sked_builder *b = NULL;
+    sked_graph *g = NULL;
+    OK(sked_builder_create(&b, err));
+    for (int32_t i = 0; i < t->ops; i++)
+        OK(sked_builder_add_op(b, NULL, NULL, t->duration[i], NULL, err));
+    for (int e = 0; e < t->n_edges; e++) {
+        const sked_edge edge = {t->edges[e][0], t->edges[e][1], SKED_LAG_DEFAULT, 0, 0};
+        OK(sked_builder_add_edge(b, &edge, err));
+    }
+    OK(sked_builder_finish(b, &g, err));
+    sked_builder_destroy(b);
+    return g;
+}
+
+static const double temperatures[] = {1, 0.3, 0.1};
+enum { n_temperatures = sizeof temperatures / sizeof *temperatures };
+
+static void train(sked_sampler *m, sked_i_policy_f32 *p, int updates, int batch)
+{
+    sked_i_batch_f32 *b = NULL;
+    float *gradient = malloc((size_t)m->layout.total * sizeof *gradient);
+    assert_non_null(gradient);
+    OK(sked_i_batch_create_f32(p, batch, 1, true, &b, err));
+    for (int u = 0; u < updates; u++) {
+        memset(gradient, 0, (size_t)m->layout.total * sizeof *gradient);
+        sked_i_policy_prepare_f32(p, m->parameter, temperatures[u % n_temperatures]);
+        OK(sked_i_batch_sample_f32(b, batch / 8, false, 9, (uint64_t)u * 1000, err));
+        OK(sked_i_batch_grad_f32(b, gradient, err));
+        m->rate = 4e-3 * (1 - (double)u / updates);
+        sked_i_sampler_update(m, gradient, 1);
+    }
+    sked_i_batch_destroy_f32(b);
+    free(gradient);
+}
+
+/* Total variation to R/Z over all schedules, and mean zeta against log Z. */
+static void compare(const tiny *t, sked_i_policy_f32 *p, listing *l)
+{
+    sked_i_batch_f32 *b = NULL;
+    double z = 0, mass = 0, distance = 0, mean;
+    int most = 0;
+    OK(sked_i_walker_create_f32(p, &l->walker, err));
+    enumerate(l, 0, 0);
+    sked_i_walker_destroy_f32(l->walker);
+    for (int i = 0; i < l->count; i++) {
+        z += l->row[i].truth;
+        mass += l->row[i].sampled;
+        most = l->row[i].orders > most ? l->row[i].orders : most;
+    }
+    for (int i = 0; i < l->count; i++)
+        distance += fabs(l->row[i].truth / z - l->row[i].sampled) / 2;
+    OK(sked_i_batch_create_f32(p, 2000, 2, false, &b, err));
+    OK(sked_i_batch_sample_f32(b, 0, false, 77, 0, err));
+    const double loss = sked_i_batch_loss_f32(b, &mean);
+    sked_i_batch_destroy_f32(b);
+    print_message(
+        "%s at %g: %d schedules, %d trajectories (up to %d for one), TV %.4f, log Z %.4f, mean zeta "
+        "%.4f, loss %.4f\n",
+        t->name, l->temperature, l->count, l->trajectories, most, distance, log(z), mean, loss);
+    assert_true(fabs(mass - 1) < 1e-4); /* the listing has every action of the policy */
+    assert_true(distance <= 0.05);
+    assert_true(fabs(mean - log(z)) <= 0.1);
+}
+
+static void check_tiny(const tiny *t, int updates)
+{
+    const sked_i_sizes sizes = {16, 1, 8, 32, 16, 32, 64};
+    sked_graph *g = tiny_graph(t);
+    sked_i_instance *x = NULL;
+    sked_i_policy_f32 *p = NULL;
+    sked_sampler *m = NULL;
+    listing l = {.graph = g, .n = t->ops, .devices = t->devices};
+    l.row = malloc(MAX_CLASSES * sizeof *l.row);
+    assert_non_null(l.row);
+    for (int32_t i = 0; i < t->ops; i++)
+        l.work += t->duration[i];
+    OK(sked_i_instance_create(g, t->devices, &x, err));
+    OK(sked_i_sampler_create(&sizes, &m, err));
+    sked_i_sampler_start(m, 1);
+    OK(sked_i_policy_create_f32(x, &m->layout, &sked_i_kernels_cpu_f32, &p, err));
+    train(m, p, updates, 32);
+    for (int k = 0; k < n_temperatures; k++) {
+        l.temperature = temperatures[k];
+        l.count = l.trajectories = 0;
+        l.forms = 1;
+        sked_i_policy_prepare_f32(p, m->parameter, l.temperature);
+        compare(t, p, &l);
+    }
+    sked_i_policy_destroy_f32(p);
+    sked_i_instance_destroy(x);
+    sked_sampler_destroy(m);
+    sked_graph_destroy(g);
+    free(l.row);
+}
+
+static void test_tiny_problems(void **state)
+{
+    (void)state;
+    const tiny problems[] = {
+        {"independent ops", 4, 2, {1, 2, 3, 1}, {{0}}, 0},
+        {"diamond and one", 5, 2, {1, 3, 2, 1, 2}, {{0, 1}, {0, 2}, {1, 3}, {2, 3}}, 4},
+        {"two chains", 5, 2, {2, 1, 1, 3, 1}, {{0, 1}, {1, 2}, {3, 4}}, 3},
+        {"three devices", 4, 3, {2, 1, 1, 2}, {{0, 2}}, 1},
+    };
+    for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)
+        check_tiny(&problems[i], 1800);
+}
+
+/* ------------------------------------------------------------------ models, training, sampling */
+
+static sked_graph *generated(const char *family, int32_t nodes, uint64_t seed)
+{
+    const sked_generate_options how = {.nodes = nodes, .seed = seed};
+    sked_graph *g = NULL;
+    OK(sked_graph_generate(family, &how, &g, err));
+    return g;
+}
+
+static sked_sampler *trained(int64_t steps, int threads, const char *resume, const char *output)
+{
+    static const char *const settings[] = {"dim=16",   "layers=2", "head=8",     "mlp=16",
+                                           "width=16", "batch=10", "validate=2", "held-out=2"};
+    sked_train_options opt;
+    sked_sampler *m = NULL;
+    sked_train_options_init(&opt);
+    opt.graphs = "layered:6-12,erdos-renyi:5";
+    opt.devices = 3;
+    opt.steps = steps;
+    opt.seed = 5;
+    opt.threads = threads;
+    opt.settings = settings;
+    opt.n_settings = 8;
+    opt.resume = resume;
+    opt.output = output;
+    OK(sked_train(&opt, &m, err));
+    assert_int_equal(sked_sampler_steps(m), steps);
+    return m;
+}
+
+static void assert_same_model(const sked_sampler *a, const sked_sampler *b, bool moments)
+{
+    const size_t bytes = (size_t)a->layout.total * sizeof(float);
+    assert_int_equal(a->layout.total, b->layout.total);
+    assert_int_equal(a->steps, b->steps);
+    assert_true(a->seed == b->seed);
+    assert_memory_equal(a->parameter, b->parameter, bytes);
+    if (moments) {
+        assert_memory_equal(a->moment1, b->moment1, bytes);
+        assert_memory_equal(a->moment2, b->moment2, bytes);
+    }
+}
+
+static const char *scratch_file(void)
+{
+    return SKED_BINARY_DIR "/test_gflownet.safetensors";
+}
+
+static void test_resume_is_bit_identical(void **state)
+{
+    (void)state;
+    sked_sampler *through = trained(6, 1, NULL, NULL);
+    sked_sampler *half = trained(3, 2, NULL, scratch_file()); /* threads do not matter either */
+    sked_sampler *rest = trained(6, 1, scratch_file(), NULL), *fresh = NULL;
+    assert_same_model(through, rest, true);
+    assert_true(memcmp(through->parameter, half->parameter, (size_t)half->layout.total * sizeof(float)) != 0);
+    OK(sked_sampler_write(through, scratch_file(), false, err));
+    OK(sked_sampler_read(scratch_file(), &fresh, err));
+    assert_same_model(through, fresh, false);
+    sked_sampler_destroy(through);
+    sked_sampler_destroy(half);
+    sked_sampler_destroy(rest);
+    sked_sampler_destroy(fresh);
+}
+
+static void put_file(const char *bytes, size_t size)
+{
+    FILE *f = fopen(scratch_file(), "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, size, f), size);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void test_damaged_models_are_refused(void **state)
+{
+    (void)state;
+    sked_sampler *m = trained(1, 1, NULL, NULL), *other = NULL;
+    OK(sked_sampler_write(m, scratch_file(), true, err));
+    FILE *f = fopen(scratch_file(), "rb");
+    static char bytes[4000000];
+    assert_non_null(f);
+    const size_t size = fread(bytes, 1, sizeof bytes, f);
+    fclose(f);
+    assert_true(size > 1000 && size < sizeof bytes);
+    put_file(bytes, 5);
+    FAILS(SKED_ERR_FORMAT, "not a safetensors file", sked_sampler_read(scratch_file(), &other, err));
+    put_file(bytes, size - 4);
+    FAILS(SKED_ERR_FORMAT, "inside the file", sked_sampler_read(scratch_file(), &other, err));
+    put_file("\x02\0\0\0\0\0\0\0{}", 10);
+    FAILS(SKED_ERR_FORMAT, "not a model of sked", sked_sampler_read(scratch_file(), &other, err));
+    memset(bytes + size - 4, 0xff, 4); /* a NaN */
+    put_file(bytes, size);
+    FAILS(SKED_ERR_FORMAT, "not finite", sked_sampler_read(scratch_file(), &other, err));
+    for (size_t cut = 8; cut < 600;
+         cut += 7) { /* any header byte may be wrong: an error or a model, no crash */
+        const char keep = bytes[cut];
+        bytes[cut] = (char)(keep ^ 5);
+        put_file(bytes, size);
+        sked_error why = {0};
+        assert_true(sked_sampler_read(scratch_file(), &other, &why) != SKED_OK);
+        bytes[cut] = keep;
+    }
+    FAILS(SKED_ERR_IO, "", sked_sampler_read("no/such/file", &other, err));
+    sked_sampler_destroy(m);
+}
+
+static void test_training_refuses_nonsense(void **state)
+{
+    (void)state;
+    sked_train_options opt;
+    sked_sampler *m = NULL;
+    sked_train_options_init(&opt);
+    opt.steps = 1;
+    FAILS(SKED_ERR_ARGUMENT, "graphs", sked_train(&opt, &m, err));
+    opt.graphs = "layered:9-5";
+    FAILS(SKED_ERR_ARGUMENT, "LEAST-MOST", sked_train(&opt, &m, err));
+    opt.graphs = "no-such-file.json";
+    FAILS(SKED_ERR_IO, "no-such-file", sked_train(&opt, &m, err));
+    opt.graphs = "layered:5-9";
+    const char *wrong[] = {"batch=1"}, *odd[] = {"dim=12"};
+    opt.settings = wrong;
+    opt.n_settings = 1;
+    FAILS(SKED_ERR_ARGUMENT, "batch", sked_train(&opt, &m, err));
+    opt.settings = odd;
+    FAILS(SKED_ERR_ARGUMENT, "multiple of 8", sked_train(&opt, &m, err));
+}
+
+/* Log-probabilities by a walker that knows nothing of the draw. */
+static void test_log_probabilities(void **state)
+{
+    (void)state;
+    sked_sampler *m = NULL;
+    sked_graph *g = generated("layered", 30, 4);
+    sked_i_instance *x = NULL;
+    sked_i_policy_f32 *p = NULL, *again = NULL;
+    sked_i_batch_f32 *b = NULL;
+    sked_i_walker_f32 *walker = NULL;
+    OK(sked_sampler_read(NULL, &m, err));
+    OK(sked_i_instance_create(g, 3, &x, err));
+    OK(sked_i_policy_create_f32(x, &m->layout, &sked_i_kernels_cpu_f32, &p, err));
+    OK(sked_i_policy_create_f32(x, &m->layout, &sked_i_kernels_cpu_f32, &again, err));
+    OK(sked_i_batch_create_f32(p, 20, 2, false, &b, err));
+    sked_i_policy_prepare_f32(p, m->parameter, 0.05);
+    OK(sked_i_batch_sample_f32(b, 5, false, 1, 0, err));
+    sked_i_policy_prepare_f32(again, m->parameter, 0.05);
+    OK(sked_i_walker_create_f32(again, &walker, err));
+    for (int k = 0; k < 20; k++) {
+        sked_i_trajectory t = b->trajectory[k];
+        OK(sked_i_walk_f32(walker, SKED_I_WALK_REPLAY, NULL, 0, NULL, &t, err));
+        assert_true(t.log_forward == b->trajectory[k].log_forward && t.log_forward < 0);
+        assert_true(t.log_backward == b->trajectory[k].log_backward);
+        assert_true(t.makespan == b->trajectory[k].makespan);
+    }
+    b->trajectory[0].op[0] = b->trajectory[0].op[29]; /* not legal: the op waits for others */
+    sked_i_trajectory broken = b->trajectory[0];
+    FAILS(SKED_ERR_BUG, "not legal",
+          sked_i_walk_f32(walker, SKED_I_WALK_REPLAY, NULL, 0, NULL, &broken, err));
+    sked_i_walker_destroy_f32(walker);
+    sked_i_batch_destroy_f32(b);
+    sked_i_policy_destroy_f32(p);
+    sked_i_policy_destroy_f32(again);
+    sked_i_instance_destroy(x);
+    sked_graph_destroy(g);
+    sked_sampler_destroy(m);
+}
+
+static void test_samples(void **state)
+{
+    (void)state;
+    sked_sampler *m = NULL;
+    sked_graph *g = generated("erdos-renyi", 4, 6);
+    sked_problem p;
+    sked_sample_options opt;
+    sked_samples one = {0}, two = {0}, raw = {0};
+    sked_problem_init(&p, g);
+    p.devices = 3;
+    sked_sample_options_init(&opt);
+    opt.count = 600;
+    opt.temperature = 0.3;
+    OK(sked_sampler_read(NULL, &m, err));
+    OK(sked_sampler_sample(m, &p, &opt, &one, err));
+    opt.threads = 3;
+    OK(sked_sampler_sample(m, &p, &opt, &two, err));
+    opt.raw = true;
+    OK(sked_sampler_sample(m, &p, &opt, &raw, err));
+    assert_int_equal(raw.count, 600);
+    assert_int_equal(one.count, two.count);
+    assert_true(one.count < 600);
+    for (int32_t k = 0; k < one.count; k++) {
+        OK(sked_schedule_validate(&p, one.schedule[k], err));
+        assert_memory_equal(one.schedule[k]->start, two.schedule[k]->start, 4 * sizeof(double));
+        assert_true(k == 0 || one.makespan[k - 1] <= one.makespan[k]);
+        assert_true(one.log_prob[k] == two.log_prob[k]);
+    }
+    p.latency = 1;
+    FAILS(SKED_ERR_UNSUPPORTED, "transfer", sked_sampler_sample(m, &p, &opt, &two, err));
+    sked_samples_clear(&one);
+    sked_samples_clear(&two);
+    sked_samples_clear(&raw);
+    sked_graph_destroy(g);
+    sked_sampler_destroy(m);
+}
+
+/* Colder: better on average and less diverse. */
+static void test_temperature_does_what_it_says(void **state)
+{
+    (void)state;
+    static const double heat[] = {1, 0.1, 0.03, 0.01};
+    sked_sampler *m = NULL;
+    double speedup[4] = {0}, ged[4] = {0};
+    OK(sked_sampler_read(NULL, &m, err));
+    for (uint64_t seed = 100; seed < 104; seed++) {
+        sked_graph *g = generated(seed % 2 ? "layered" : "erdos-renyi", 40, seed);
+        sked_problem p;
+        sked_sample_options opt;
+        sked_problem_init(&p, g);
+        p.devices = 4;
+        sked_sample_options_init(&opt);
+        opt.count = 200;
+        opt.raw = true;
+        for (int k = 0; k < 4; k++) {
+            sked_samples s = {0};
+            sked_diversity d;
+            opt.temperature = heat[k];
+            OK(sked_sampler_sample(m, &p, &opt, &s, err));
+            for (int32_t i = 0; i < s.count; i++) {
+                sked_metrics metrics;
+                OK(sked_schedule_measure(&p, s.schedule[i], &metrics, err));
+                speedup[k] += metrics.speedup / s.count / 4;
+            }
+            OK(sked_schedules_diversity(&p, (const sked_schedule *const *)s.schedule, s.count, &d, err));
+            ged[k] += d.ged / 4;
+            sked_samples_clear(&s);
+        }
+        sked_graph_destroy(g);
+    }
+    for (int k = 0; k < 4; k++) {
+        print_message("temperature %g: mean speedup %.3f, GED %.2f\n", heat[k], speedup[k], ged[k]);
+        assert_true(k == 0 || speedup[k] > speedup[k - 1]);
+        assert_true(k == 0 || ged[k] < ged[k - 1]);
+    }
+    sked_sampler_destroy(m);
+}
+
+static void test_parts_are_connected(void **state)
+{
+    (void)state;
+    sked_graph *g = generated("layered", 300, 2), *part = NULL;
+    sked_i_rng rng;
+    sked_i_rng_seed(&rng, 1, 1);
+    OK(sked_i_graph_part(g, 40, &rng, &part, err));
+    assert_int_equal(sked_graph_op_count(part), 40);
+    assert_true(sked_graph_edge_count(part) >= 39);
+    sked_graph_destroy(part);
+    sked_graph_destroy(g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tiny_problems),
+        cmocka_unit_test(test_resume_is_bit_identical),
+        cmocka_unit_test(test_damaged_models_are_refused),
+        cmocka_unit_test(test_training_refuses_nonsense),
+        cmocka_unit_test(test_log_probabilities),
+        cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_temperature_does_what_it_says),
+        cmocka_unit_test(test_parts_are_connected),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,239 @@
+/* The neural network in double precision: every gradient against central differences. */
+#define SKED_REAL_DOUBLE
+#include "test.h"
+
+#include "base/rng.h"
+#include "method/gflownet/batch.h"
+#include "nn/sampler.h"
+
+#include <math.h>
+
+/* ------------------------------------------------------------------ a scalar function and its gradient */
+
+/* Fills y (a scalar) from x; with dx not NULL adds the gradient. */
+typedef double (*scalar_fn)(void *data, const double *x, double *dx);
+
+static void check_gradient(const char *what, scalar_fn f, void *data, double *x, int64_t n)
+{
+    double *dx = calloc((size_t)n, sizeof *dx);
+    double largest = 0;
+    assert_non_null(dx);
+    f(data, x, dx);
+    for (int64_t i = 0; i < n; i++)
+        largest = fmax(largest, fabs(dx[i]));
+    assert_true(largest > 1e-6); /* a gradient of zeros would agree with a function that ignores x */
+    for (int64_t i = 0; i < n; i++) {
+        const double keep = x[i], h = 1e-6 * fmax(1, fabs(keep));
+        x[i] = keep + h;
+        const double above = f(data, x, NULL);
+        x[i] = keep - h;
+        const double below = f(data, x, NULL);
+        x[i] = keep;
+        const double slope = (above - below) / (2 * h);
+        if (!(fabs(slope - dx[i]) <= 2e-6 * fmax(largest, 1)))
+            fail_msg("%s: gradient %lld is %.12g, differences say %.12g", what, (long long)i, dx[i], slope);
+    }
+    free(dx);
+}
+
+static void fill(double *x, int64_t n, uint64_t seed)
+{
+    sked_i_rng rng;
+    sked_i_rng_seed(&rng, seed, 7);
+    for (int64_t i = 0; i < n; i++)
+        x[i] = sked_i_rng_normal(&rng);
+}
+
+/* A fixed linear form of the outputs makes them one number. */
+static double weigh(const double *y, int64_t n, double *dy)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const double w = sin(1.0 + 1.7 * (double)i);
+        sum += w * y[i];
+        dy[i] = w;
+    }
+    return sum;
+}
+
+static const sked_i_kernels_f64 *const k = &sked_i_kernels_cpu_f64;
+enum { N = 5, P = 11, Q = 16 };
+
+static double linear_fn(void *data, const double *x, double *dx)
+{
+    (void)data;
+    const double *in = x, *w = in + N * P, *b = w + P * Q;
+    double y[N * Q], dy[N * Q];
+    k->linear(N, P, Q, in, w, b, y);
+    const double sum = weigh(y, N * Q, dy);
+    if (dx)
+        k->linear_grad(N, P, Q, in, w, dy, dx, dx + N * P, dx + N * P + P * Q);
+    return sum;
+}
+
+static double norm_fn(void *data, const double *x, double *dx)
+{
+    (void)data;
+    const double *gain = x + N * P, *bias = gain + P;
+    double y[N * P], dy[N * P], mean[N], rstd[N];
+    k->norm(N, P, x, gain, bias, y, mean, rstd);
+    const double sum = weigh(y, N * P, dy);
+    if (dx)
+        k->norm_grad(N, P, x, gain, mean, rstd, dy, dx, dx + N * P, dx + N * P + P);
+    return sum;
+}
+
+static double film_fn(void *data, const double *x, double *dx)
+{
+    (void)data;
+    const double *scale = x + N * P, *shift = scale + P;
+    double y[N * P], dy[N * P];
+    k->film(N, P, x, scale, shift, y);
+    const double sum = weigh(y, N * P, dy);
+    if (dx)
+        k->film_grad(N, P, x, scale, y, dy, dx, dx + N * P, dx + N * P + P);
+    return sum;
+}
+
+enum { HEAD = 8, INNER = SKED_I_HEADS * HEAD };
+
+static double attention_fn(void *data, const double *x, double *dx)
+{
+    const sked_i_masks *m = data;
+    double y[N * INNER], dy[N * INNER], lse[N * SKED_I_HEADS];
+    k->attention(m, HEAD, x, y, lse);
+    const double sum = weigh(y, N * INNER, dy);
+    if (dx)
+        k->attention_grad(m, HEAD, x, y, lse, dy, dx);
+    return sum;
+}
+
+enum { DEVICES = 3, ROWS = 7, F = SKED_I_PAIR_FEATURES };
+
+static double score_fn(void *data, const double *x, double *dx)
+{
+    static const int32_t row[N] = {4, 0, 6, 1, 2};
+    const double *op = x, *device = op + ROWS * Q, *weight = device + DEVICES * Q, *out = weight + F * Q;
+    const sked_i_pairs_f64 s = {N, DEVICES, Q, row, op, device, data, weight, out};
+    double y[N * DEVICES], dy[N * DEVICES];
+    k->score(&s, y);
+    const double sum = weigh(y, N * DEVICES, dy);
+    if (dx)
+        k->score_grad(&s, dy, dx, dx + (device - x), dx + (weight - x), dx + (out - x));
+    return sum;
+}
+
+static double softmax_fn(void *data, const double *x, double *dx)
+{
+    const int32_t *count = data;
+    double y[P], dy[P];
+    assert_true(k->log_softmax(P, x, count, y));
+    for (int i = 0; i < P; i++)
+        if (count[i] == 0) {
+            assert_true(y[i] == -INFINITY);
+            y[i] = 0;
+        }
+    const double sum = weigh(y, P, dy);
+    for (int i = 0; i < P; i++)
+        y[i] = count[i] == 0 ? -INFINITY : y[i];
+    if (dx)
+        k->log_softmax_grad(P, y, count, dy, dx);
+    return sum;
+}
+
+static void test_operators(void **state)
+{
+    (void)state;
+    double x[2000], feature[N * DEVICES * F];
+    const int32_t count[P] = {1, 0, 3, 1, 1, 0, 2, 1, 1, 1, 4};
+    uint64_t bits[SKED_I_HEADS * N];
+    const sked_i_masks masks = {N, 1, bits};
+    for (int h = 0; h < SKED_I_HEADS; h++)
+        for (int i = 0; i < N; i++)
+            bits[h * N + i] = (UINT64_C(1) << i) | (UINT64_C(0x9d3a7f51) >> (h + 2 * i) & 31);
+    fill(x, 2000, 1);
+    fill(feature, N * DEVICES * F, 2);
+    check_gradient("linear", linear_fn, NULL, x, N * P + P * Q + Q);
+    check_gradient("norm", norm_fn, NULL, x, N * P + 2 * P);
+    check_gradient("film", film_fn, NULL, x, N * P + 2 * P);
+    check_gradient("attention", attention_fn, (void *)&masks, x, 3 * N * INNER);
+    check_gradient("score", score_fn, feature, x, (ROWS + DEVICES + F + 1) * Q);
+    check_gradient("log-softmax", softmax_fn, (void *)count, x, P);
+}
+
+static void test_masked_row_is_refused(void **state)
+{
+    (void)state;
+    const double x[3] = {1, 2, 3};
+    const int32_t none[3] = {0, 0, 0};
+    double y[3] = {7, 7, 7};
+    assert_false(k->log_softmax(3, x, none, y));
+    assert_false(k->log_softmax(0, x, none, y));
+    assert_true(y[0] == 7 && y[1] == 7 && y[2] == 7);
+}
+
+/* ------------------------------------------------------------------ the whole loss */
+
+typedef struct whole {
+    sked_i_policy_f64 *policy;
+    sked_i_batch_f64 *batch;
+    double temperature;
+} whole;
+
+static double loss_fn(void *data, const double *x, double *dx)
+{
+    whole *w = data;
+    double mean;
+    sked_i_policy_prepare_f64(w->policy, x, w->temperature);
+    OK(sked_i_batch_replay_f64(w->batch, err));
+    const double loss = sked_i_batch_loss_f64(w->batch, &mean);
+    if (dx)
+        OK(sked_i_batch_grad_f64(w->batch, dx, err));
+    return loss;
+}
+
+static void check_whole(const char *family, int32_t nodes, int32_t devices, double temperature)
+{
+    const sked_i_sizes sizes = {8, 2, 8, 16, 8, 8, 16};
+    const sked_generate_options how = {.nodes = nodes, .seed = 3};
+    sked_graph *g = NULL;
+    sked_i_instance *x = NULL;
+    sked_i_layout layout;
+    whole w = {.temperature = temperature};
+    OK(sked_graph_generate(family, &how, &g, err));
+    OK(sked_i_instance_create(g, devices, &x, err));
+    OK(sked_i_layout_init(&layout, &sizes, err));
+    double *parameter = malloc((size_t)layout.total * sizeof *parameter);
+    assert_non_null(parameter);
+    fill(parameter, layout.total, 5);
+    for (int64_t i = 0; i < layout.total; i++)
+        parameter[i] *= 0.4;
+    OK(sked_i_policy_create_f64(x, &layout, k, &w.policy, err));
+    OK(sked_i_batch_create_f64(w.policy, 9, 1, true, &w.batch, err));
+    sked_i_policy_prepare_f64(w.policy, parameter, temperature);
+    OK(sked_i_batch_sample_f64(w.batch, 2, false, 1, 0, err));
+    check_gradient(family, loss_fn, &w, parameter, layout.total);
+    sked_i_batch_destroy_f64(w.batch);
+    sked_i_policy_destroy_f64(w.policy);
+    sked_i_instance_destroy(x);
+    sked_graph_destroy(g);
+    free(parameter);
+}
+
+static void test_whole_loss(void **state)
+{
+    (void)state;
+    check_whole("layered", 7, 2, 0.5);
+    check_whole("erdos-renyi", 6, 9, 0.1); /* more devices than ops */
+    check_whole("tree", 5, 2, 0.2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_operators),
+        cmocka_unit_test(test_masked_row_is_refused),
+        cmocka_unit_test(test_whole_loss),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,81 @@
+/* sked sample: many different schedules from a model, one JSON object a line. */
+#include "cli.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Keeps the first `top` of the ranked samples. */
+static void cut(sked_samples *s, int32_t top)
+{
+    while (s->count > top)
+        sked_schedule_destroy(s->schedule[--s->count]);
+}
+
+static sked_status describe(const setup *s, const sked_samples *out, const sked_sample_options *opt,
+                            sked_error *err)
+{
+    sked_diversity d = {0};
+    sked_metrics m;
+    char x[40];
+    double best = INFINITY;
+    int32_t winner = 0;
+    const int32_t kept = out->count < 100 ? out->count : 100;
+    for (int32_t k = 0; k < out->count; k++)
+        if (out->makespan[k] < best) {
+            best = out->makespan[k];
+            winner = k;
+        }
+    sked_status st =
+        sked_schedules_diversity(&s->problem, (const sked_schedule *const *)out->schedule, kept, &d, err);
+    if (st == SKED_OK)
+        st = sked_schedule_measure(&s->problem, out->schedule[winner], &m, err);
+    if (st == SKED_OK)
+        fprintf(stderr,
+                "%d schedules at temperature %g: best makespan %s (speedup %.3f), GED %.1f of the "
+                "first %d, log Z %.4g, spread %.3g\n",
+                (int)out->count, opt->temperature, human(best, x, sizeof x), m.speedup, d.ged, (int)kept,
+                out->log_z, out->spread);
+    return st;
+}
+
+static sked_status check_outputs(const arguments *a, sked_error *err)
+{
+    if (!a->devices.given)
+        return fail(err, SKED_ERR_ARGUMENT, "sample needs --devices N");
+    if (a->raw.given && a->top.given)
+        return fail(err, SKED_ERR_ARGUMENT, "--raw keeps every draw; it cannot go with --top");
+    return SKED_OK;
+}
+
+sked_status run_sample(arguments *a, sked_error *err)
+{
+    setup s = {0};
+    sked_sampler *m = NULL;
+    sked_samples out = {0};
+    sked_sample_options opt;
+    sked_sample_options_init(&opt);
+    opt.count = a->candidates.given ? (int32_t)a->candidates.number : opt.count;
+    opt.temperature = a->temperature.given ? a->temperature.number : opt.temperature;
+    opt.raw = a->raw.given;
+    opt.greedy = a->greedy.given;
+    opt.seed = a->seed.given ? (uint64_t)a->seed.number : 0;
+    opt.threads = a->threads.given ? (int)a->threads.number : 1;
+    sked_status st = check_outputs(a, err);
+    if (st == SKED_OK)
+        st = load_problem(a, a->operand[0], &s, err);
+    if (st == SKED_OK)
+        st = sked_sampler_read(a->model.text, &m, err);
+    if (st == SKED_OK)
+        st = sked_sampler_sample(m, &s.problem, &opt, &out, err);
+    if (st == SKED_OK && a->top.given)
+        cut(&out, (int32_t)a->top.number);
+    for (int i = 0; st == SKED_OK && i < (a->output.given ? a->output.n_list : 1); i++)
+        st = sked_samples_write(&out, &s.problem, opt.temperature, a->output.given ? a->output.list[i] : "-",
+                                err);
+    if (st == SKED_OK && !a->quiet.given && out.count > 0)
+        st = describe(&s, &out, &opt, err);
+    sked_samples_clear(&out);
+    sked_sampler_destroy(m);
+    clear_setup(&s);
+    return st;
+}

@@ -1,0 +1,218 @@
+/* sked train: teaches a GFlowNet. -o takes the model (.safetensors), a log (.jsonl) and a curve (.svg). */
+#include "cli.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct point {
+    double step, top1, top100, mean, list;
+} point;
+
+typedef struct session {
+    const arguments *a;
+    const char *model, *log_path, *curve;
+    FILE *log;
+    point *points;
+    size_t n_points, cap;
+    double smooth; /* running mean of the loss */
+    double shown;  /* when the last line was printed */
+    bool no_memory;
+} session;
+
+static sked_status pick_outputs(session *s, sked_error *err)
+{
+    for (int i = 0; i < s->a->output.n_list; i++) {
+        const char *path = s->a->output.list[i];
+        const char **slot = ends_with(path, ".safetensors") ? &s->model
+                            : ends_with(path, ".jsonl")     ? &s->log_path
+                            : ends_with(path, ".svg")       ? &s->curve
+                                                            : NULL;
+        if (slot == NULL)
+            return fail(err, SKED_ERR_ARGUMENT,
+                        "train writes .safetensors (model), .jsonl (log) and .svg (curve), not '%.200s'",
+                        path);
+        *slot = path;
+    }
+    if (s->model == NULL)
+        return fail(err, SKED_ERR_ARGUMENT, "train needs -o MODEL.safetensors");
+    if (!s->a->steps.given && !s->a->minutes.given)
+        return fail(err, SKED_ERR_ARGUMENT, "train needs --steps or --minutes");
+    return SKED_OK;
+}
+
+static void keep_point(session *s, const sked_train_progress *p)
+{
+    if (s->n_points == s->cap) {
+        const size_t cap = s->cap ? 2 * s->cap : 64;
+        point *more = realloc(s->points, cap * sizeof *more);
+        if (more == NULL) {
+            s->no_memory = true;
+            return;
+        }
+        s->points = more;
+        s->cap = cap;
+    }
+    s->points[s->n_points++] = (point){(double)p->step, p->top1, p->top100, p->mean, p->list};
+}
+
+static void log_line(FILE *f, const sked_train_progress *p)
+{
+    fprintf(f,
+            "{\"step\":%lld,\"seconds\":%.3f,\"loss\":%.6g,\"log_z\":%.6g,\"norm\":%.6g,\"rate\":%.6g,"
+            "\"ops\":%d,\"temperature\":%.6g",
+            (long long)p->step, p->seconds, p->loss, p->log_z, p->norm, p->rate, (int)p->ops, p->temperature);
+    if (p->validated)
+        fprintf(f,
+                ",\"top1\":%.6g,\"top100\":%.6g,\"mean\":%.6g,\"ged\":%.6g,\"spread\":%.6g,\"list\":%.6g,"
+                "\"brkga\":%.6g",
+                p->top1, p->top100, p->mean, p->ged, p->spread, p->list, p->brkga);
+    fputs("}\n", f);
+}
+
+static void on_update(void *data, const sked_train_progress *p)
+{
+    session *s = data;
+    s->smooth = p->step > 1 && s->smooth > 0 ? 0.98 * s->smooth + 0.02 * p->loss : p->loss;
+    if (s->log)
+        log_line(s->log, p);
+    if (p->validated)
+        keep_point(s, p);
+    if (s->a->quiet.given)
+        return;
+    if (p->validated)
+        fprintf(
+            stderr,
+            "step %lld  %.0f s  loss %.4g  top 1 %.3f  top 100 %.3f  mean %.3f  GED %.1f  log Z spread %.3g  "
+            "(list %.3f, brkga %.3f)\n",
+            (long long)p->step, p->seconds, s->smooth, p->top1, p->top100, p->mean, p->ged, p->spread,
+            p->list, p->brkga);
+    else if (p->seconds - s->shown >= 10)
+        fprintf(stderr, "step %lld  %.0f s  loss %.4g  log Z %.4g\n", (long long)p->step, p->seconds,
+                s->smooth, p->log_z);
+    else
+        return;
+    s->shown = p->seconds;
+}
+
+/* ---------------------------------------------------------------- the curve */
+
+enum { width = 640, height = 360, margin = 50 };
+
+typedef struct axes {
+    double most_step, low, high;
+} axes;
+
+static axes axes_of(const session *s)
+{
+    axes x = {1, INFINITY, -INFINITY};
+    for (size_t i = 0; i < s->n_points; i++) {
+        const point *p = &s->points[i];
+        x.most_step = fmax(x.most_step, p->step);
+        x.low = fmin(x.low, fmin(p->mean, fmin(p->top100, p->list)));
+        x.high = fmax(x.high, fmax(p->top1, p->list));
+    }
+    if (!(x.high > x.low)) {
+        x.low = isfinite(x.low) ? x.low - 0.5 : 0;
+        x.high = x.low + 1;
+    }
+    return x;
+}
+
+static void draw_line(FILE *f, const session *s, const axes *x, size_t offset, const char *name,
+                      const char *color, int rank)
+{
+    fprintf(f, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"2\" points=\"", color);
+    for (size_t i = 0; i < s->n_points; i++) {
+        double y;
+        memcpy(&y, (const char *)&s->points[i] + offset, sizeof y);
+        fprintf(f, "%.1f,%.1f ", margin + s->points[i].step / x->most_step * (width - 2 * margin),
+                height - margin - (y - x->low) / (x->high - x->low) * (height - 2 * margin));
+    }
+    fprintf(f, "\"/>\n<text x=\"%d\" y=\"%d\" fill=\"%s\">%s</text>\n", margin + 10 + 110 * rank, margin - 15,
+            color, name);
+}
+
+static sked_status write_curve(const session *s, sked_error *err)
+{
+    FILE *f = fopen(s->curve, "w");
+    const axes x = axes_of(s);
+    if (f == NULL)
+        return fail(err, SKED_ERR_IO, "%s: cannot be written", s->curve);
+    fprintf(f,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" "
+            "font-size=\"12\">\n<rect width=\"%d\" height=\"%d\" fill=\"white\"/>\n"
+            "<path d=\"M%d %dV%dH%d\" fill=\"none\" stroke=\"black\"/>\n",
+            width, height, width, height, margin, margin, height - margin, width - margin);
+    fprintf(f,
+            "<text x=\"5\" y=\"%d\">%.3f</text>\n<text x=\"5\" y=\"%d\">%.3f</text>\n"
+            "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%.0f updates; speedup on held-out graphs</text>\n",
+            height - margin, x.low, margin + 5, x.high, width - margin, height - 20, x.most_step);
+    draw_line(f, s, &x, offsetof(point, top1), "top 1", "#1f77b4", 0);
+    draw_line(f, s, &x, offsetof(point, top100), "top 100", "#2ca02c", 1);
+    draw_line(f, s, &x, offsetof(point, mean), "all draws", "#9467bd", 2);
+    draw_line(f, s, &x, offsetof(point, list), "list", "#7f7f7f", 3);
+    fputs("</svg>\n", f);
+    const bool failed = ferror(f) != 0;
+    return fclose(f) != 0 || failed ? fail(err, SKED_ERR_IO, "%s: cannot be written", s->curve) : SKED_OK;
+}
+
+/* ---------------------------------------------------------------- the command */
+
+static void fill_train_options(const arguments *a, const session *s, sked_train_options *opt)
+{
+    sked_train_options_init(opt);
+    opt->graphs = a->graphs.text;
+    opt->devices = a->devices.given ? (int32_t)a->devices.number : 4;
+    opt->steps = a->steps.given ? (int64_t)a->steps.number : 0;
+    opt->minutes = a->minutes.given ? a->minutes.number : INFINITY;
+    opt->seed = a->seed.given ? (uint64_t)a->seed.number : 0;
+    opt->threads = a->threads.given ? (int)a->threads.number : 1;
+    opt->settings = a->set.list;
+    opt->n_settings = a->set.n_list;
+    opt->resume = a->resume.text;
+    opt->output = s->model;
+    opt->stop = &stop_requested;
+}
+
+static void print_configuration(const arguments *a, const sked_train_options *opt)
+{
+    fprintf(stderr, "train: graphs %s, devices %d, seed %llu, threads %d%s%s", opt->graphs, (int)opt->devices,
+            (unsigned long long)opt->seed, opt->threads, opt->resume ? ", resume " : "",
+            opt->resume ? opt->resume : "");
+    for (int i = 0; i < a->set.n_list; i++)
+        fprintf(stderr, ", %s", a->set.list[i]);
+    fputc('\n', stderr);
+}
+
+sked_status run_train(arguments *a, sked_error *err)
+{
+    session s = {.a = a};
+    sked_train_options opt;
+    sked_sampler *m = NULL;
+    sked_status st =
+        a->graphs.given ? pick_outputs(&s, err) : fail(err, SKED_ERR_ARGUMENT, "train needs --graphs SPEC");
+    if (st == SKED_OK && s.log_path && (s.log = fopen(s.log_path, a->resume.given ? "a" : "w")) == NULL)
+        st = fail(err, SKED_ERR_IO, "%s: cannot be written", s.log_path);
+    fill_train_options(a, &s, &opt);
+    opt.progress = on_update;
+    opt.progress_data = &s;
+    if (st == SKED_OK && !a->quiet.given)
+        print_configuration(a, &opt);
+    if (st == SKED_OK)
+        st = sked_train(&opt, &m, err);
+    if (s.log && fclose(s.log) != 0 && st == SKED_OK)
+        st = fail(err, SKED_ERR_IO, "%s: cannot be written", s.log_path);
+    if (st == SKED_OK && s.no_memory)
+        st = fail(err, SKED_ERR_MEMORY, "out of memory");
+    if (st == SKED_OK && s.curve)
+        st = write_curve(&s, err);
+    if (st == SKED_OK && a->weights_only.given)
+        st = sked_sampler_write(m, s.model, false, err);
+    if (st == SKED_OK)
+        printf("%s: %lld parameters after %lld updates\n", s.model,
+               (long long)sked_sampler_parameter_count(m), (long long)sked_sampler_steps(m));
+    sked_sampler_destroy(m);
+    free(s.points);
+    return st;
+}
