@@ -4,7 +4,7 @@ DESTDIR ?=
 JOBS ?= $(shell nproc)
 SECONDS_PER_TARGET ?= 60
 
-.PHONY: all test demo install bench fuzz asan debug format check-format lint clean
+.PHONY: all test demo install bench fuzz fuzz-short asan debug format check-format lint clean
 
 all: build/build.ninja
 	@cmake --build build -j $(JOBS)
@@ -14,8 +14,14 @@ build/build.ninja: CMakeLists.txt CMakePresets.json scripts/packages-build.txt s
 	@cmake --preset release >/dev/null
 	@touch $@
 
-test: all
+# Every reader is fuzzed shortly, then every test runs; the last line counts them.
+test: all fuzz-short
 	@scripts/test.sh build
+
+fuzz-short:
+	@cmake --preset fuzz >/dev/null
+	@cmake --build build/fuzz -j $(JOBS)
+	@fuzz/run.sh 2
 
 demo: all
 	@scripts/demo.sh
