@@ -149,6 +149,6 @@ sked_status run_bench(arguments *a, sked_error *err)
         if (strcmp(a->operand[0], names[i]) == 0)
             return suites[i].run(a, err);
     }
-    return fail(err, SKED_ERR_ARGUMENT, "no suite is called '%.60s'%s; there are scale and quality",
-                a->operand[0], sked_suggest(a->operand[0], names, n_suites, hint, sizeof hint));
+    return fail(err, SKED_ERR_ARGUMENT, "no suite is called '%.60s'%s; see `sked help bench`", a->operand[0],
+                sked_suggest(a->operand[0], names, n_suites, hint, sizeof hint));
 }
