@@ -19,10 +19,8 @@ static const member for_makespan[] = {
 };
 /* Transfers between devices, many ops: the relaxation moves all ops at once, search goes on from there. */
 static const member for_transfers[] = {
-    {"list", NULL, 0},
-    {"heft", NULL, 0},
-    {"gaus", NULL, 0.5},
-    {"search", NULL, 1},
+    {"list", NULL, 0}, {"list", "scheme=serial", 0}, {"list", "direction=backward", 0},
+    {"heft", NULL, 0}, {"gaus", NULL, 0.8},          {"search", NULL, 1},
 };
 static const member for_shape[] = {
     {"list", NULL, 0}, {"fds", NULL, 0.2}, {"gaus", NULL, 0.7}, {"exact", NULL, 1}};
@@ -39,7 +37,7 @@ typedef struct plan {
 #define PLAN(list) ((plan){list, (int)(sizeof(list) / sizeof *(list))})
 
 /* From here on gaus gains more than it takes from search (docs/methods/auto.md). */
-static const int32_t relaxed_from = 500;
+static const int32_t relaxed_from = 1000;
 
 static plan choose(const sked_problem *p)
 {
