@@ -4,6 +4,7 @@
 #include "report/palette.h"
 #include "report/profiles.h"
 #include "report/report.h"
+#include "report/tradeoff.h"
 
 #include <stdio.h>
 
@@ -259,7 +260,7 @@ static sked_status html_write(const sked_report_data *data, sked_i_buffer *out, 
 {
     sked_i_view v = {0};
     sked_i_curves curves = {0};
-    sked_i_buffer b = {0};
+    sked_i_buffer b = {0}, curve = {0};
     sked_metrics m;
     sked_status st = SKED_OK;
     if (data->schedule->ops > max_ops)
@@ -277,11 +278,19 @@ static sked_status html_write(const sked_report_data *data, sked_i_buffer *out, 
     add_edges(&v, &b);
     add_curves(&curves, &b);
     sked_i_buffer_char(&b, '}');
-    if (b.failed)
+    if (data->tradeoff != NULL)
+        sked_i_tradeoff_json(data->tradeoff, &curve);
+    if (b.failed || curve.failed)
         SKED_TRY(sked_i_no_memory(err));
     const char *name = sked_graph_name(v.graph);
-    sked_i_page_write(out, *name ? name : "Schedule", &(sked_i_page_section){"schedule", b.data, b.size}, 1);
+    sked_i_page_section sections[2];
+    int count = 0;
+    if (data->tradeoff != NULL)
+        sections[count++] = (sked_i_page_section){"tradeoff", curve.data, curve.size};
+    sections[count++] = (sked_i_page_section){"schedule", b.data, b.size};
+    sked_i_page_write(out, *name ? name : "Schedule", sections, count);
 cleanup:
+    sked_i_buffer_free(&curve);
     sked_i_buffer_free(&b);
     sked_i_curves_free(&curves);
     sked_i_view_free(&v);

@@ -15,6 +15,7 @@ typedef struct lines_descent {
     sked_i_gaus_lines_point at, gradient;
     double *logit;               /* [n * m] */
     double *momentum, *variance; /* [2 n + n m] of Adam: mu, log sigma, logits */
+    double *mean, *spread;       /* [n] in units of time, for a recording; NULL: nobody listens */
     double decay1, decay2, widest, before[SKED_I_GAUS_FAMILIES];
     sked_i_gaus_lines_terms terms;
 } lines_descent;
@@ -39,6 +40,10 @@ static sked_status open_descent(lines_descent *d, sked_error *err)
     SKED_NEW0(d->momentum, 2 * n + shares);
     SKED_NEW0(d->variance, 2 * n + shares);
     d->decay1 = d->decay2 = 1;
+    if (d->tuning->record != NULL && d->tuning->record->record != NULL) {
+        SKED_NEW(d->mean, n);
+        SKED_NEW(d->spread, n);
+    }
 cleanup:
     return st;
 }
@@ -115,7 +120,10 @@ static sked_status evaluate(lines_descent *d, sked_i_gaus_value *value, sked_err
     return st;
 }
 
-/* Dependencies and capacities pull alike at the start: multipliers are the inverse of their mean pull. */
+/*
+ * Multipliers are the inverse of the mean pull at the start; capacities a tenth of that, for they are met
+ * soon and dependencies late (measured).
+ */
 static sked_status set_multipliers(lines_descent *d, sked_error *err)
 {
     static const int families[] = {SKED_I_GAUS_DEPENDENCY, SKED_I_GAUS_CAPACITY};
@@ -133,7 +141,7 @@ static sked_status set_multipliers(lines_descent *d, sked_error *err)
     }
     d->terms = (sked_i_gaus_lines_terms){0};
     d->terms.multiplier[SKED_I_GAUS_DEPENDENCY] = d->terms.multiplier[SKED_I_GAUS_LATENCY] = found[0];
-    d->terms.multiplier[SKED_I_GAUS_CAPACITY] = found[1];
+    d->terms.multiplier[SKED_I_GAUS_CAPACITY] = 0.1 * found[1];
     return st;
 }
 
@@ -207,6 +215,22 @@ static int32_t affordable(double begin, int32_t done, int32_t all, const sked_i_
     return done + (int32_t)fmax(4, fmin(all - done, left / fmax(1e-9, now - begin) * done));
 }
 
+static void record(lines_descent *d, int32_t k, const sked_i_gaus_value *value, double best)
+{
+    const sked_run_options *to = d->tuning->record;
+    const int32_t n = d->grid->base->n;
+    if (d->mean == NULL)
+        return;
+    for (int32_t i = 0; i < n; i++) {
+        d->mean[i] = d->at.mu[i] * d->grid->width;
+        d->spread[i] = d->at.sigma[i] * d->grid->width;
+    }
+    sked_descent_step step = {
+        .step = k, .objective = NAN, .best = best, .ops = n, .mean = d->mean, .spread = d->spread};
+    memcpy(step.violation, value->violation, sizeof step.violation);
+    to->record(to->record_data, &step);
+}
+
 static sked_status descend(lines_descent *d, sked_i_gaus_decoder *dec, sked_i_rng *rng,
                            const sked_i_limit *limit, sked_i_gaus_plan *best, sked_error *err)
 {
@@ -222,6 +246,7 @@ static sked_status descend(lines_descent *d, sked_i_gaus_decoder *dec, sked_i_rn
         d->widest = t->sigma_most * pow(0.05, way);
         set_shares(d, 1 - 0.8 * way);
         SKED_TRY(evaluate(d, &value, err));
+        record(d, k, &value, best->value);
         SKED_TRY(step(d, way, err));
         raise_multipliers(d, &value);
         if ((k + 1) % t->every != 0)
