@@ -21,7 +21,10 @@ static const sked_option options[] = {
     {"patience", SKED_OPTION_INT, "4", 0, 1e6, NULL, "rounds without progress before it stops"},
 };
 
-enum { forced = 20000 }; /* ops up to which fds is worth its time as a start */
+enum {
+    forced = 20000,      /* ops up to which fds is worth its time as a start */
+    worth_forking = 2000 /* ops from which an evaluation takes longer than starting threads */
+};
 
 sked_i_gaus_tuning sked_i_gaus_tuning_of(const sked_i_run *run)
 {
@@ -37,6 +40,12 @@ sked_i_gaus_tuning sked_i_gaus_tuning_of(const sked_i_run *run)
                                 .threads = 1,
                                 .goal = run->bound,
                                 .share = 1};
+}
+
+int sked_i_gaus_threads(const sked_i_run *run, int jobs)
+{
+    const int threads = run->options->threads;
+    return run->problem->graph->n_ops < worth_forking || jobs >= threads ? 1 : threads / jobs;
 }
 
 /* A quick method's schedule to start from; one that does not take the problem or finds nothing is no error.

@@ -38,6 +38,8 @@ typedef struct sked_i_gaus_tuning {
     const sked_run_options *record; /* who listens to this descent; NULL: nobody */
 } sked_i_gaus_tuning;
 sked_i_gaus_tuning sked_i_gaus_tuning_of(const sked_i_run *run);
+/* Threads of one evaluation where `jobs` descents run at a time: those left over, on graphs worth forking. */
+int sked_i_gaus_threads(const sked_i_run *run, int jobs);
 
 /* lines.c: objective makespan with devices, or with times that are not whole. */
 SKED_MUST_CHECK sked_status sked_i_gaus_lines_run(sked_i_run *run, sked_error *err);
