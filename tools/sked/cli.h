@@ -95,7 +95,7 @@ enum {
     X(raw, FLAG, "raw", "", 0, 0, ON(sample), "every draw in the order it was made, repeats too")            \
     X(greedy, FLAG, "greedy", "", 0, 0, ON(sample), "one schedule: the likeliest action at every step")      \
     X(graphs, TEXT, "graphs", "SPEC", 0, 0, ON(train),                                                       \
-      "files, folders and FAMILY:LEAST-MOST, joined by commas")                                              \
+      "files, folders and FAMILY:LEAST-MOST[:DIST], joined by commas")                                       \
     X(steps, INT, "steps", "K", 1, 9e15, ON(train), "updates in all, those before a resume counted")         \
     X(minutes, REAL, "minutes", "M", 0, 1e6, ON(train), "minutes to train")                                  \
     X(resume, TEXT, "resume", "FILE", 0, 0, ON(train), "model to go on with")                                \
