@@ -95,6 +95,8 @@ enum {
       "small: greedy, large: diverse (default 0.005)")                                                       \
     X(raw, FLAG, "raw", "", 0, 0, ON(sample), "every draw in the order it was made, repeats too")            \
     X(greedy, FLAG, "greedy", "", 0, 0, ON(sample), "one schedule: the likeliest action at every step")      \
+    X(improve, INT, "improve", "N", 0, 1000000, ON(sample),                                                  \
+      "rounds of local search on each schedule drawn (default 0: none)")                                     \
     X(graphs, TEXT, "graphs", "SPEC", 0, 0, ON(train),                                                       \
       "files, folders and FAMILY:LEAST-MOST, joined by commas")                                              \
     X(steps, INT, "steps", "K", 1, 9e15, ON(train), "updates in all, those before a resume counted")         \
