@@ -478,6 +478,7 @@ typedef struct sked_sample_options {
     double temperature; /* > 0: small is greedy, large is diverse */
     bool raw;           /* every draw in the order it was made; false: best first and without repeats */
     bool greedy;        /* one schedule, the likeliest action at every step */
+    int64_t improve;    /* rounds of local search on each schedule drawn; 0: none. Not with raw */
     uint64_t seed;
     int threads;
 } sked_sample_options;
@@ -485,7 +486,7 @@ SKED_API void sked_sample_options_init(sked_sample_options *opt); /* 1000 draws 
 typedef struct sked_samples {
     int32_t count;
     sked_schedule **schedule; /* all valid */
-    double *log_prob;         /* of the trajectory that made it, actions on labelled devices */
+    double *log_prob;         /* of the trajectory drawn (before any improvement), on labelled devices */
     double *makespan;
     double log_z;  /* mean zeta: estimate of log Z at this temperature */
     double spread; /* standard deviation of zeta; 0 for a perfect sampler */
@@ -498,7 +499,10 @@ SKED_API SKED_MUST_CHECK sked_status sked_sampler_sample(const sked_sampler *m, 
                                                          const sked_sample_options *opt, sked_samples *out,
                                                          sked_error *err);
 SKED_API void sked_samples_clear(sked_samples *s);
-/* One line of JSON a schedule: as sked_schedules_write, with log_prob, proxy_makespan, temperature. */
+/*
+ * One line of JSON a schedule: as sked_schedules_write, with log_prob, proxy_makespan, temperature, and its
+ * distances ged, d_inv, d_sen to the best of them (docs/formats/schedule.md).
+ */
 SKED_API SKED_MUST_CHECK sked_status sked_samples_write(const sked_samples *s, const sked_problem *p,
                                                         double temperature, const char *path,
                                                         sked_error *err);
@@ -557,8 +561,8 @@ SKED_API const sked_target *sked_target_at(int i);
 
 /*
  * A target made ready for one problem with devices. spec: a name with options
- * ("noisy:model=type,strength=0.3"), or "command:PROGRAM ARGS". The schedule's devices and the order on each
- * are kept; times are the target's own.
+ * ("noisy:model=type,strength=0.3"), or "command,timeout=5,retries=2:PROGRAM ARGS". The schedule's devices
+ * and the order on each are kept; times are the target's own.
  */
 typedef struct sked_target_run sked_target_run;
 SKED_API SKED_MUST_CHECK sked_status sked_target_open(const char *spec, const sked_problem *p, uint64_t seed,

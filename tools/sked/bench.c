@@ -11,8 +11,11 @@
 static const struct suite {
     const char *name;
     sked_status (*run)(arguments *a, sked_error *err);
-} suites[] = {
-    {"scale", bench_scale}, {"quality", bench_quality}, {"gaus", bench_gaus}, {"gflownet", bench_gflownet}};
+} suites[] = {{"scale", bench_scale},
+              {"quality", bench_quality},
+              {"gaus", bench_gaus},
+              {"gflownet", bench_gflownet},
+              {"paper", bench_paper}};
 enum { n_suites = sizeof suites / sizeof *suites };
 
 static void processor_name(char *buf, size_t size)

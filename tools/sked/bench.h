@@ -31,4 +31,5 @@ sked_status bench_scale(arguments *a, sked_error *err);
 sked_status bench_quality(arguments *a, sked_error *err);
 sked_status bench_gaus(arguments *a, sked_error *err);
 sked_status bench_gflownet(arguments *a, sked_error *err);
+sked_status bench_paper(arguments *a, sked_error *err);
 #endif

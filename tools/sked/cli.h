@@ -89,11 +89,14 @@ enum {
     X(set, LIST, "set", "KEY=VALUE", 0, 0, ON(train) | ON(schedule) | ON(robust) | ON(generate),             \
       "option of the method or family (repeat for several; see `sked methods M`)")                           \
     X(target, TEXT, "target", "T", 0, 0, ON(robust), "what measures the candidates (see `sked targets`)")    \
-    X(model, TEXT, "model", "FILE", 0, 0, ON(sample), "model to sample from (default: the one in sked)")     \
+    X(model, TEXT, "model", "FILE", 0, 0, ON(sample) | ON(robust) | ON(bench),                               \
+      "model of gflownet to sample from (default: the one in sked)")                                         \
     X(temperature, REAL, "temperature", "T", 1e-6, 1e6, ON(sample),                                          \
       "small: greedy, large: diverse (default 0.005)")                                                       \
     X(raw, FLAG, "raw", "", 0, 0, ON(sample), "every draw in the order it was made, repeats too")            \
     X(greedy, FLAG, "greedy", "", 0, 0, ON(sample), "one schedule: the likeliest action at every step")      \
+    X(improve, INT, "improve", "N", 0, 1000000, ON(sample),                                                  \
+      "rounds of local search on each schedule drawn (default 0: none)")                                     \
     X(graphs, TEXT, "graphs", "SPEC", 0, 0, ON(train),                                                       \
       "files, folders and FAMILY:LEAST-MOST[:DIST], joined by commas")                                       \
     X(steps, INT, "steps", "K", 1, 9e15, ON(train), "updates in all, those before a resume counted")         \

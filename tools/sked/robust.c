@@ -2,7 +2,7 @@
  * sked robust: many candidates, the proxy keeps the best k, the target measures those, the best there wins.
  * Without --method every method that gives candidates takes part and a table compares them.
  */
-#include "cli.h"
+#include "candidates.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -37,8 +37,36 @@ static void clear_standing(standing *s)
     free(s->measured);
 }
 
+static int32_t draws_of(const arguments *a)
+{
+    return a->candidates.given ? (int32_t)a->candidates.number : 1000;
+}
+
+static int32_t top_of(const arguments *a)
+{
+    return a->top.given ? (int32_t)a->top.number : 100;
+}
+
+/* Candidates of a model of the user's. */
+static sked_status gather_from_model(const arguments *a, const sked_problem *p, standing *s, sked_error *err)
+{
+    sked_sampler *m = NULL;
+    sked_sample_options how;
+    sked_sample_options_init(&how);
+    how.count = draws_of(a);
+    how.seed = a->seed.given ? (uint64_t)a->seed.number : 0;
+    how.threads = a->threads.given ? (int)a->threads.number : 1;
+    sked_status st = sked_sampler_read(a->model.text, &m, err);
+    if (st == SKED_OK)
+        st = draw_candidates(m, p, &how, top_of(a), &s->result, err);
+    sked_sampler_destroy(m);
+    return st;
+}
+
 static sked_status gather(const arguments *a, const sked_problem *p, standing *s, sked_error *err)
 {
+    if (a->model.given && strcmp(s->who->method, "gflownet") == 0)
+        return gather_from_model(a, p, s, err);
     sked_run_options opt;
     const char *settings[MAX_LIST + 1];
     int n = 0;
@@ -53,8 +81,8 @@ static sked_status gather(const arguments *a, const sked_problem *p, standing *s
     opt.threads = a->threads.given ? (int)a->threads.number : 1;
     opt.time_limit = a->time_limit.given ? a->time_limit.number : 5;
     if (s->who->many) {
-        opt.candidates = a->candidates.given ? (int32_t)a->candidates.number : 1000;
-        opt.top = a->top.given ? (int32_t)a->top.number : 100;
+        opt.candidates = draws_of(a);
+        opt.top = top_of(a);
     }
     opt.min_distance = a->min_distance.given ? a->min_distance.number : 0;
     opt.stop = &stop_requested;
