@@ -53,8 +53,8 @@ static void fill_schedule(const sked_graph *g, const sked_i_trajectory *t, int32
     for (int32_t i = 0; i < g->n_ops; i++) {
         s->start[i] = 0;
         s->device[t->op[i]] = t->device[i];
-        name[i] = -1;
-        free_at[i] = 0;
+        name[t->device[i]] = -1;
+        free_at[t->device[i]] = 0;
     }
     for (int32_t k = 0; k < g->n_ops; k++) {
         const int32_t op = t->op[k];
@@ -166,8 +166,8 @@ static sked_status take(const sked_problem *p, const sked_i_batch_f32 *b, int32_
     const sked_i_instance *x = b->policy->instance;
     int32_t *name = NULL;
     double *free_at = NULL;
-    SKED_NEW(name, x->n);
-    SKED_NEW(free_at, x->n);
+    SKED_NEW(name, x->devices);
+    SKED_NEW(free_at, x->devices);
     for (int32_t k = 0; k < count; k++) {
         const double zeta = sked_i_trajectory_zeta(x, b->policy->temperature, &b->trajectory[k]);
         sked_schedule *s = NULL;
