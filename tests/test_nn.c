@@ -13,16 +13,11 @@
 /* Fills y (a scalar) from x; with dx not NULL adds the gradient. */
 typedef double (*scalar_fn)(void *data, const double *x, double *dx);
 
-static void check_gradient(const char *what, scalar_fn f, void *data, double *x, int64_t n)
+/* dx [n]: compares entries from, from + step, ... before to. */
+static void compare_entries(const char *what, scalar_fn f, void *data, double *x, const double *dx,
+                            double largest, int64_t from, int64_t to, int64_t step)
 {
-    double *dx = calloc((size_t)n, sizeof *dx);
-    double largest = 0;
-    assert_non_null(dx);
-    f(data, x, dx);
-    for (int64_t i = 0; i < n; i++)
-        largest = fmax(largest, fabs(dx[i]));
-    assert_true(largest > 1e-6); /* a gradient of zeros would agree with a function that ignores x */
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = from; i < to; i += step) {
         const double keep = x[i], h = 1e-6 * fmax(1, fabs(keep));
         x[i] = keep + h;
         const double above = f(data, x, NULL);
@@ -33,6 +28,24 @@ static void check_gradient(const char *what, scalar_fn f, void *data, double *x,
         if (!(fabs(slope - dx[i]) <= 2e-6 * fmax(largest, 1)))
             fail_msg("%s: gradient %lld is %.12g, differences say %.12g", what, (long long)i, dx[i], slope);
     }
+}
+
+static double largest_of(const double *x, int64_t n)
+{
+    double largest = 0;
+    for (int64_t i = 0; i < n; i++)
+        largest = fmax(largest, fabs(x[i]));
+    return largest;
+}
+
+static void check_gradient(const char *what, scalar_fn f, void *data, double *x, int64_t n)
+{
+    double *dx = calloc((size_t)n, sizeof *dx);
+    assert_non_null(dx);
+    f(data, x, dx);
+    const double largest = largest_of(dx, n);
+    assert_true(largest > 1e-6); /* a gradient of zeros would agree with a function that ignores x */
+    compare_entries(what, f, data, x, dx, largest, 0, n, 1);
     free(dx);
 }
 
@@ -192,9 +205,33 @@ static double loss_fn(void *data, const double *x, double *dx)
     return loss;
 }
 
-static void check_whole(const char *family, int32_t nodes, int32_t devices, double temperature)
+static sked_i_sizes small_sizes(sked_i_policy_id policy, sked_i_backward_id backward)
 {
-    const sked_i_sizes sizes = {8, 2, 8, 16, 8, 8, 16};
+    return (sked_i_sizes){8, 2, 8, 16, 8, 8, 16, 16, policy, backward};
+}
+
+/* Every parameter of the table, up to 30 entries or so of each. */
+static void check_parameters(const char *what, const sked_i_layout *layout, whole *w, double *x, bool *moved)
+{
+    double *dx = calloc((size_t)layout->total, sizeof *dx);
+    assert_non_null(dx);
+    loss_fn(w, x, dx);
+    const double largest = largest_of(dx, layout->total);
+    for (int i = 0; i < layout->n_table; i++) {
+        const sked_i_parameter *p = &layout->table[i];
+        const int64_t count = (int64_t)p->rows * p->columns, step = count / 30 + 1;
+        char name[80];
+        snprintf(name, sizeof name, "%s, %s", what, p->name);
+        moved[i] |= largest_of(dx + p->offset, count) > 1e-9;
+        compare_entries(name, loss_fn, w, x, dx, largest, p->offset + i % step, p->offset + count, step);
+    }
+    free(dx);
+}
+
+static void check_whole(const char *family, int32_t nodes, int32_t devices, double temperature,
+                        sked_i_policy_id policy, sked_i_backward_id backward, bool *moved)
+{
+    const sked_i_sizes sizes = small_sizes(policy, backward);
     const sked_generate_options how = {.nodes = nodes, .seed = 3};
     sked_graph *g = NULL;
     sked_i_instance *x = NULL;
@@ -212,7 +249,7 @@ static void check_whole(const char *family, int32_t nodes, int32_t devices, doub
     OK(sked_i_batch_create_f64(w.policy, 9, 1, true, &w.batch, err));
     sked_i_policy_prepare_f64(w.policy, parameter, temperature);
     OK(sked_i_batch_sample_f64(w.batch, 2, false, 1, 0, err));
-    check_gradient(family, loss_fn, &w, parameter, layout.total);
+    check_parameters(family, &layout, &w, parameter, moved);
     sked_i_batch_destroy_f64(w.batch);
     sked_i_policy_destroy_f64(w.policy);
     sked_i_instance_destroy(x);
@@ -223,9 +260,19 @@ static void check_whole(const char *family, int32_t nodes, int32_t devices, doub
 static void test_whole_loss(void **state)
 {
     (void)state;
-    check_whole("layered", 7, 2, 0.5);
-    check_whole("erdos-renyi", 6, 9, 0.1); /* more devices than ops */
-    check_whole("tree", 5, 2, 0.2);
+    for (int policy = 0; policy < 2; policy++)
+        for (int backward = 0; backward < 2; backward++) {
+            bool moved[SKED_I_MAX_PARAMETERS] = {false};
+            sked_i_layout layout;
+            const sked_i_sizes sizes = small_sizes(policy, backward);
+            check_whole("layered", 7, 2, 0.5, policy, backward, moved);
+            check_whole("erdos-renyi", 6, 9, 0.1, policy, backward, moved); /* more devices than ops */
+            check_whole("tree", 5, 2, 0.2, policy, backward, moved);
+            OK(sked_i_layout_init(&layout, &sizes, err));
+            for (int i = 0; i < layout.n_table; i++)
+                if (!moved[i])
+                    fail_msg("%s has no gradient in any problem", layout.table[i].name);
+        }
 }
 
 int main(void)
