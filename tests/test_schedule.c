@@ -901,7 +901,7 @@ static void localise_untangles(void **state)
     }
     s->device[6] = 0;
     assert_int_equal(crossings(g, s), 5);
-    OK(sked_i_schedule_localise(&p, s, err));
+    OK(sked_i_schedule_localise(&p, s, NULL, err));
     OK(sked_schedule_validate(&p, s, err));
     assert_int_equal(crossings(g, s), 0);
     assert_int_equal(s->device[0], 0);
@@ -928,7 +928,7 @@ static void localise_keeps_starts(void **state)
         OK(sked_method_run("list", &r.problem, NULL, &result, err));
         sked_schedule *s = result.schedule[0];
         OK(sked_schedule_clone(s, &was, err));
-        OK(sked_i_schedule_localise(&r.problem, s, err));
+        OK(sked_i_schedule_localise(&r.problem, s, NULL, err));
         OK(sked_schedule_validate(&r.problem, s, err));
         assert_memory_equal(s->start, was->start, (size_t)s->ops * sizeof *s->start);
         fewer += crossings(r.graph, s) < crossings(r.graph, was);

@@ -133,7 +133,7 @@ static bool sweep(localiser *x, bool again)
     return true;
 }
 
-static double parted(const localiser *x, const int32_t *device)
+static double parted_by(const localiser *x, const int32_t *device)
 {
     double sum = 0;
     for (int64_t e = 0; e < x->g->n_edges; e++)
@@ -155,12 +155,14 @@ static void rename_devices(sked_schedule *s, int32_t m, int32_t *name)
     }
 }
 
-sked_status sked_i_schedule_localise(const sked_problem *p, sked_schedule *s, sked_error *err)
+sked_status sked_i_schedule_localise(const sked_problem *p, sked_schedule *s, double *parted, sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_graph *g = p->graph;
     localiser x = {.g = g, .s = s, .m = s->devices < g->n_ops ? s->devices : g->n_ops};
     sked_i_keyed *spare = NULL;
+    if (parted != NULL)
+        *parted = 0;
     if (s->ii != 0 || sked_i_has_transfers(p) || p->fix_device != NULL || x.m < 2)
         return SKED_OK;
     SKED_NEW(x.weight, g->n_edges);
@@ -174,9 +176,9 @@ sked_status sked_i_schedule_localise(const sked_problem *p, sked_schedule *s, sk
     SKED_NEW(x.last, g->n_ops);
     weigh_edges(&x);
     order_moments(&x, spare);
-    double least = parted(&x, s->device);
+    double least = parted_by(&x, s->device);
     for (int pass = 0; pass < PASSES && sweep(&x, pass > 0); pass++) {
-        const double now = parted(&x, x.device);
+        const double now = parted_by(&x, x.device);
         if (now < least)
             memcpy(s->device, x.device, (size_t)g->n_ops * sizeof *s->device);
         least = fmin(least, now);
@@ -185,6 +187,8 @@ sked_status sked_i_schedule_localise(const sked_problem *p, sked_schedule *s, sk
         x.device = swap;
     }
     rename_devices(s, x.m, x.newer);
+    if (parted != NULL)
+        *parted = least;
 cleanup:
     free(x.weight);
     free(x.moment);
