@@ -586,6 +586,24 @@ typedef struct sked_report {
 } sked_report;
 SKED_API int sked_report_count(void);
 SKED_API const sked_report *sked_report_at(int i);
+/* Candidates of one method, measured on a target. */
+typedef struct sked_standing {
+    const char *method;
+    int32_t count;
+    const double *proxy;  /* [count] speedups there */
+    const double *target; /* [count] speedups there; NAN: not measured */
+    int32_t best;         /* the best of them on the target; -1: none was measured */
+    sked_diversity diversity;
+    double seconds;
+} sked_standing;
+/* Several methods on one target. */
+typedef struct sked_comparison {
+    const char *target; /* its spec */
+    const sked_standing *standing;
+    int count;
+    int winner; /* the standing with the best candidate of all */
+} sked_comparison;
+
 /* What a report says beside the schedule itself. */
 typedef struct sked_report_data {
     const sked_problem *problem;
@@ -595,6 +613,7 @@ typedef struct sked_report_data {
     bool optimal;
     double seconds;
     uint64_t seed;
+    const sked_comparison *comparison; /* what the schedule is the winner of, or NULL */
 } sked_report_data;
 /* Validates first, then writes under a temporary name and renames. path "-" with format: stdout. */
 SKED_API SKED_MUST_CHECK sked_status sked_report_write(const sked_report_data *data, const char *path,
