@@ -478,7 +478,8 @@ typedef struct sked_sample_options {
     double temperature; /* > 0: small is greedy, large is diverse */
     bool raw;           /* every draw in the order it was made; false: best first and without repeats */
     bool greedy;        /* one schedule, the likeliest action at every step */
-    int64_t improve;    /* rounds of local search on each schedule drawn; 0: none. Not with raw */
+    bool local;         /* devices chosen anew for the starts drawn, so that data stays near. Not with raw */
+    int64_t improve;    /* rounds of local search on each schedule drawn, and local; 0: none. Not with raw */
     uint64_t seed;
     int threads;
 } sked_sample_options;

@@ -49,13 +49,14 @@ static int32_t top_of(const arguments *a)
     return a->top.given ? (int32_t)a->top.number : 100;
 }
 
-/* Candidates of a model of the user's. */
+/* Candidates of a model of the user's, as the method gflownet draws them. */
 static sked_status gather_from_model(const arguments *a, const sked_problem *p, standing *s, sked_error *err)
 {
     sked_sampler *m = NULL;
     sked_sample_options how;
     sked_sample_options_init(&how);
     how.count = draws_of(a);
+    how.local = true;
     how.seed = a->seed.given ? (uint64_t)a->seed.number : 0;
     how.threads = a->threads.given ? (int)a->threads.number : 1;
     sked_status st = sked_sampler_read(a->model.text, &m, err);
