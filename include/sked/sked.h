@@ -478,7 +478,8 @@ typedef struct sked_sample_options {
     double temperature; /* > 0: small is greedy, large is diverse */
     bool raw;           /* every draw in the order it was made; false: best first and without repeats */
     bool greedy;        /* one schedule, the likeliest action at every step */
-    int64_t improve;    /* rounds of local search on each schedule drawn; 0: none. Not with raw */
+    bool local;         /* devices chosen anew for the starts drawn, so that data stays near. Not with raw */
+    int64_t improve;    /* rounds of local search on each schedule drawn, and local; 0: none. Not with raw */
     uint64_t seed;
     int threads;
 } sked_sample_options;
@@ -586,6 +587,24 @@ typedef struct sked_report {
 } sked_report;
 SKED_API int sked_report_count(void);
 SKED_API const sked_report *sked_report_at(int i);
+/* Candidates of one method, measured on a target. */
+typedef struct sked_standing {
+    const char *method;
+    int32_t count;
+    const double *proxy;  /* [count] speedups there */
+    const double *target; /* [count] speedups there; NAN: not measured */
+    int32_t best;         /* the best of them on the target; -1: none was measured */
+    sked_diversity diversity;
+    double seconds;
+} sked_standing;
+/* Several methods on one target. */
+typedef struct sked_comparison {
+    const char *target; /* its spec */
+    const sked_standing *standing;
+    int count;
+    int winner; /* the standing with the best candidate of all */
+} sked_comparison;
+
 /* What a report says beside the schedule itself. */
 typedef struct sked_report_data {
     const sked_problem *problem;
@@ -595,6 +614,7 @@ typedef struct sked_report_data {
     bool optimal;
     double seconds;
     uint64_t seed;
+    const sked_comparison *comparison; /* what the schedule is the winner of, or NULL */
 } sked_report_data;
 /* Validates first, then writes under a temporary name and renames. path "-" with format: stdout. */
 SKED_API SKED_MUST_CHECK sked_status sked_report_write(const sked_report_data *data, const char *path,

@@ -1,4 +1,5 @@
 /* The HTML report: the schedule as data for the page's section "schedule". */
+#include "report/comparison.h"
 #include "report/label.h"
 #include "report/page.h"
 #include "report/palette.h"
@@ -259,7 +260,7 @@ static sked_status html_write(const sked_report_data *data, sked_i_buffer *out, 
 {
     sked_i_view v = {0};
     sked_i_curves curves = {0};
-    sked_i_buffer b = {0};
+    sked_i_buffer b = {0}, robust = {0};
     sked_metrics m;
     sked_status st = SKED_OK;
     if (data->schedule->ops > max_ops)
@@ -277,11 +278,17 @@ static sked_status html_write(const sked_report_data *data, sked_i_buffer *out, 
     add_edges(&v, &b);
     add_curves(&curves, &b);
     sked_i_buffer_char(&b, '}');
-    if (b.failed)
+    if (data->comparison != NULL)
+        sked_i_comparison_json(data->comparison, &robust);
+    if (b.failed || robust.failed)
         SKED_TRY(sked_i_no_memory(err));
     const char *name = sked_graph_name(v.graph);
-    sked_i_page_write(out, *name ? name : "Schedule", &(sked_i_page_section){"schedule", b.data, b.size}, 1);
+    const sked_i_page_section sections[] = {{"robust", robust.data, robust.size},
+                                            {"schedule", b.data, b.size}};
+    const int first = data->comparison == NULL; /* without a comparison the schedule stands alone */
+    sked_i_page_write(out, *name ? name : "Schedule", sections + first, 2 - first);
 cleanup:
+    sked_i_buffer_free(&robust);
     sked_i_buffer_free(&b);
     sked_i_curves_free(&curves);
     sked_i_view_free(&v);

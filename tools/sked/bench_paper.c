@@ -3,11 +3,10 @@
  * its figures. Candidates of list (one), brkga and gflownet; the proxy keeps the top 100; three targets
  * measure them. At the end it says where gflownet is below list or brkga.
  */
-#define _DEFAULT_SOURCE
-#include "bench.h"
+#include "bench_graphs.h"
 #include "candidates.h"
+#include "chart.h"
 
-#include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,15 +16,12 @@ enum {
     DRAWS = 1000,
     TOP = 100,
     NOISES = 5,        /* noisy: the mean over this many sets of true durations */
-    PER_FAMILY = 5,    /* random graphs of each family */
-    MOST_OPS = 1000,   /* real graphs: larger ones are left out */
     POPULATION = 1000, /* of brkga, and */
     GENERATIONS = 75,  /* as many on graphs of up to EVALUATED_OPS ops, fewer on larger ones */
     EVALUATED_OPS = 100,
     IMPROVE = 5, /* rounds of local search on each draw, for the row "improved" */
 };
 static const double temperature = 0.005;
-static const double least_parallelism = 1.05; /* work / critical path; below, one device is as good as four */
 
 /* ---------------------------------------------------------------- figures */
 
@@ -61,21 +57,21 @@ typedef struct row {
     double candidates, seconds;
 } row;
 
-enum { LIST, BRKGA, GFLOWNET, IMPROVED, N_METHODS };
-static const char *const method_names[] = {"list", "brkga", "gflownet", "improved"};
+enum { LIST, BRKGA, GFLOWNET, LOCAL, IMPROVED, N_METHODS };
+static const char *const method_names[] = {"list", "brkga", "gflownet", "local", "improved"};
 
 #define NONE (double)NAN
-static const row paper_random[IMPROVED] = {
+static const row paper_random[LOCAL] = {
     {{3.44, 3.44, NONE, NONE, NONE, 0, 0, 0}, 1, 0},
     {{3.46, 3.45, NONE, NONE, NONE, 46.59, 12.75, 40.11}, 100, 0},
     {{3.46, 3.41, NONE, NONE, NONE, 92.02, 24.27, 90.17}, 100, 0},
 };
-static const row paper_one[IMPROVED] = {
+static const row paper_one[LOCAL] = {
     {{3.23, NONE, 2.75, 1.02, 1.74, 0, 0, 0}, 1, 0},
     {{3.22, NONE, 2.86, 1.29, 1.80, 55.92, 22.83, 56.21}, 100, 0},
     {{3.21, NONE, 3.05, 1.78, 2.11, 94.79, 42.08, 115.98}, 100, 0},
 };
-static const row paper_real[IMPROVED] = {
+static const row paper_real[LOCAL] = {
     {{2.74, 2.74, 2.51, 0.89, 1.43, 0, NONE, NONE}, 1, 0},
     {{2.59, 2.58, 2.46, 1.55, 1.80, 52.32, NONE, NONE}, 100, 0},
     {{2.71, 2.66, 2.71, 1.73, 1.95, 87.95, NONE, NONE}, 100, 0},
@@ -105,6 +101,7 @@ static sked_status gather(const arguments *a, const sked_sampler *m, const sked_
         how.temperature = temperature;
         how.seed = seed_of(a);
         how.threads = threads_of(a);
+        how.local = method == LOCAL;
         how.improve = method == IMPROVED ? IMPROVE : 0;
         return draw_candidates(m, p, &how, TOP, out, err);
     }
@@ -249,12 +246,12 @@ static void print_means(table *t)
                  r->seconds / t->graphs);
         print_row(label, method_names[k], r, note);
     }
-    for (int k = 0; k < IMPROVED; k++)
+    for (int k = 0; k < LOCAL; k++)
         print_row("paper, other graphs", method_names[k], &t->paper[k], "");
     fflush(stdout);
 }
 
-/* Where gflownet, or what local search made of its draws, is below another method, in so many words. */
+/* Where gflownet, or what was made of its draws, is below another method, in so many words. */
 static void print_verdict(const table *t, int who)
 {
     int below = 0;
@@ -281,64 +278,17 @@ static bool skipped(const arguments *a, int index)
 
 static sked_status run_random(const arguments *a, const sked_sampler *m, table *t, sked_error *err)
 {
-    static const char *const families[] = {"erdos-renyi", "layered", "stochastic-block", "watts-strogatz",
-                                           "barabasi-albert"};
-    enum { n_families = sizeof families / sizeof *families };
     sked_status st = SKED_OK;
-    for (int i = 0; st == SKED_OK && i < n_families * PER_FAMILY && !stop_requested; i++) {
-        /* the families take turns, so that every N-th graph still shows all of them */
-        const sked_generate_options how = {.nodes = 50, .seed = 70000 + (uint64_t)(i / n_families)};
-        const char *family = families[(i + i / n_families) % n_families];
+    for (int i = 0; st == SKED_OK && i < RANDOM_GRAPHS && !stop_requested; i++) {
         sked_graph *g = NULL;
         if (skipped(a, i))
             continue;
-        st = sked_graph_generate(family, &how, &g, err);
+        st = random_graph(i, &g, err);
         if (st == SKED_OK)
-            st = run_graph(a, m, g, family, t, err);
+            st = run_graph(a, m, g, random_family(i), t, err);
         sked_graph_destroy(g);
-        show_progress(NULL, t->name, (i + 1.0) / (n_families * PER_FAMILY), NAN, NAN);
+        show_progress(NULL, t->name, (i + 1.0) / RANDOM_GRAPHS, NAN, NAN);
     }
-    return st;
-}
-
-/* Every real graph, by folder and name; throughput inputs that repeat a latency input are not listed. */
-static const char *const real_graphs[] = {
-    "onnx_light/light_squeezenet.onnx", /* the nearest to 78 ops that has parallel branches */
-    "compgraphs_moccasin/MobileNet__MLSys__512__224__224__3__test_nx.json",
-    "compgraphs_moccasin/ResNet50__MLSys__256__224__224__3__test_nx.json",
-    "compgraphs_moccasin/VGG16__MLSys__256__224__224__3__test_nx.json",
-    "compgraphs_moccasin/VGG19__MLSys__256__224__224__3__test_nx.json",
-    "compgraphs_moccasin/fcn_8_vgg__MLSys__32__416__608__3__test_nx.json",
-    "compgraphs_moccasin/segnet__MLSys__32__416__608__3__test_nx.json",
-    "compgraphs_moccasin/vgg_unet__MLSys__32__416__608__3__test_nx.json",
-    "dnn_partitioning/latency-inputs/LayerGraphs/bert24_inference.json",
-    "dnn_partitioning/latency-inputs/LayerGraphs/inceptionv3_inference.json",
-    "dnn_partitioning/latency-inputs/OperatorGraphs/bert_l-12_inference.json",
-    "dnn_partitioning/latency-inputs/OperatorGraphs/bert_l-6_inference.json",
-    "dnn_partitioning/throughput-inputs/LayerGraphs/gnmt_inference.json",
-    "dnn_partitioning/throughput-inputs/LayerGraphs/resnet50_inference.json",
-    "dnn_partitioning/throughput-inputs/OperatorGraphs/bert_L-12_training.json",
-    "dnn_partitioning/throughput-inputs/OperatorGraphs/bert_l-3_inference.json",
-    "dnn_partitioning/throughput-inputs/OperatorGraphs/resnet50_inference.json",
-    "onnx_light/light_bvlc_alexnet.onnx",
-    "onnx_light/light_inception_v1.onnx",
-    "onnx_light/light_resnet50.onnx",
-    "onnx_light/light_shufflenet.onnx",
-};
-enum { n_real = sizeof real_graphs / sizeof *real_graphs };
-
-/* Is there anything to schedule, and is it small enough? Says why not with --list. */
-static sked_status suits(const arguments *a, const sked_graph *g, const char *label, bool *out,
-                         sked_error *err)
-{
-    sked_graph_info info;
-    const sked_status st = sked_graph_describe(g, &info, err);
-    if (st != SKED_OK)
-        return st;
-    const double parallelism = info.critical_path > 0 ? info.work / info.critical_path : 1;
-    *out = parallelism >= least_parallelism && info.ops <= MOST_OPS;
-    if (!*out && a->list.given)
-        printf("%-26.26s left out: %d ops, work / critical path %.2f\n", label, (int)info.ops, parallelism);
     return st;
 }
 
@@ -347,15 +297,10 @@ static sked_status run_real(const arguments *a, const sked_sampler *m, table *t,
 {
     sked_status st = SKED_OK;
     for (int i = first, taken = 0; st == SKED_OK && i < first + count && !stop_requested; i++) {
-        char path[600];
-        const char *label = strrchr(real_graphs[i], '/') + 1;
         sked_graph *g = NULL;
-        bool good = false;
-        st = sked_graph_read(data_path(a, real_graphs[i], path, sizeof path), NULL, &g, err);
-        if (st == SKED_OK)
-            st = suits(a, g, label, &good, err);
-        if (st == SKED_OK && good && !skipped(a, taken++))
-            st = run_graph(a, m, g, label, t, err);
+        st = real_graph(a, i, &g, err);
+        if (st == SKED_OK && g != NULL && !skipped(a, taken++))
+            st = run_graph(a, m, g, real_graph_name(i), t, err);
         sked_graph_destroy(g);
         show_progress(NULL, t->name, (i - first + 1.0) / count, NAN, NAN);
     }
@@ -369,12 +314,99 @@ static sked_status run_table(const arguments *a, const sked_sampler *m, table *t
     print_header(t);
     const sked_status st = which == 0   ? run_random(a, m, t, err)
                            : which == 1 ? run_real(a, m, t, 0, 1, err)
-                                        : run_real(a, m, t, 1, n_real - 1, err);
+                                        : run_real(a, m, t, 1, real_graph_count() - 1, err);
     end_progress();
     if (st == SKED_OK && t->graphs > 0)
         print_means(t);
     return st;
 }
+
+/* ---------------------------------------------------------------- temperatures */
+
+static const double temperatures[] = {0.005, 0.01, 0.03, 0.1, 0.3, 1};
+enum { N_TEMPERATURES = sizeof temperatures / sizeof *temperatures };
+enum { T_TOP1, T_TOP100, T_MEAN, T_GED, T_DIFFERENT, T_COLUMNS };
+
+/* What draws at one temperature give on one graph, added to sum. */
+static sked_status try_temperature(const arguments *a, const sked_sampler *m, const sked_problem *p,
+                                   double at, double *sum, sked_error *err)
+{
+    sked_sample_options how;
+    sked_samples s = {0};
+    sked_graph_info info;
+    sked_diversity d = {0};
+    sked_sample_options_init(&how);
+    how.count = DRAWS;
+    how.temperature = at;
+    how.seed = seed_of(a);
+    how.threads = threads_of(a);
+    sked_status st = sked_sampler_sample(m, p, &how, &s, err);
+    const int32_t kept = s.count < TOP ? s.count : TOP;
+    if (st == SKED_OK)
+        st = sked_graph_describe(p->graph, &info, err);
+    if (st == SKED_OK)
+        st = sked_schedules_diversity(p, (const sked_schedule *const *)s.schedule, kept, &d, err);
+    for (int32_t k = 0; st == SKED_OK && k < s.count; k++) {
+        const double speedup = info.work / s.makespan[k];
+        sum[T_TOP1] += k == 0 ? speedup : 0;
+        sum[T_TOP100] += k < kept ? speedup / kept : 0;
+        sum[T_MEAN] += speedup / s.count;
+    }
+    sum[T_GED] += d.ged;
+    sum[T_DIFFERENT] += s.count;
+    sked_samples_clear(&s);
+    return st;
+}
+
+static sked_status draw_temperatures(const char *path, double (*mean)[N_TEMPERATURES], sked_error *err)
+{
+    const chart_line speedups[] = {{"top 1", "#4393c3", false, mean[T_TOP1]},
+                                   {"top 100", "#1b9e77", false, mean[T_TOP100]},
+                                   {"mean", "#9970ab", false, mean[T_MEAN]}};
+    const chart_line ged[] = {{"GED of the top 100 [%]", "#e08214", false, mean[T_GED]}};
+    const chart_panel panels[] = {
+        {"Speedup of 1000 draws", "temperature", true, true, temperatures, N_TEMPERATURES, speedups, 3},
+        {"Diversity", "temperature", true, true, temperatures, N_TEMPERATURES, ged, 1}};
+    return write_chart(path, panels, 2, err);
+}
+
+/* Set "temperature": what each gives, mean over random graphs; -o FILE.svg draws it. */
+static sked_status run_temperatures(const arguments *a, const sked_sampler *m, sked_error *err)
+{
+    double mean[T_COLUMNS][N_TEMPERATURES] = {{0}};
+    sked_status st = SKED_OK;
+    int graphs = 0;
+    for (int i = 0; st == SKED_OK && i < RANDOM_GRAPHS && !stop_requested; i++) {
+        sked_graph *g = NULL;
+        sked_problem p;
+        if (skipped(a, i))
+            continue;
+        st = random_graph(i, &g, err);
+        sked_problem_init(&p, g);
+        p.devices = DEVICES;
+        for (int t = 0; st == SKED_OK && t < N_TEMPERATURES; t++) {
+            double sum[T_COLUMNS] = {0};
+            st = try_temperature(a, m, &p, temperatures[t], sum, err);
+            for (int c = 0; c < T_COLUMNS; c++)
+                mean[c][t] += sum[c];
+        }
+        graphs++;
+        sked_graph_destroy(g);
+    }
+    printf("\ntemperature: mean of %d random graphs\n%-12s %9s %9s %9s %9s %10s\n", graphs, "temperature",
+           "top 1", "top 100", "mean", "GED [%]", "different");
+    for (int t = 0; st == SKED_OK && t < N_TEMPERATURES; t++) {
+        for (int c = 0; c < T_COLUMNS; c++)
+            mean[c][t] /= graphs;
+        printf("%-12g %9.3f %9.3f %9.3f %9.2f %10.0f\n", temperatures[t], mean[T_TOP1][t], mean[T_TOP100][t],
+               mean[T_MEAN][t], mean[T_GED][t], mean[T_DIFFERENT][t]);
+    }
+    for (int i = 0; st == SKED_OK && i < a->output.n_list; i++)
+        st = draw_temperatures(a->output.list[i], mean, err);
+    return st;
+}
+
+/* ---------------------------------------------------------------- the suite */
 
 static void print_setting(const arguments *a, const sked_sampler *m)
 {
@@ -389,8 +421,34 @@ static void print_setting(const arguments *a, const sked_sampler *m)
         NOISES, TOP);
     printf(
         "list: one schedule; brkga: population %d a thread, %d generations (fewer above %d ops), top %d of "
-        "the last;\nimproved: the draws of gflownet after %d rounds of local search each\n",
+        "the last;\ngflownet: as drawn; local: devices chosen anew for the starts drawn; improved: after %d "
+        "rounds of local search\n",
         POPULATION, GENERATIONS, EVALUATED_OPS, TOP, IMPROVE);
+}
+
+static bool wanted(const arguments *a, const char *set)
+{
+    return !a->only.given || strcmp(a->only.text, set) == 0;
+}
+
+static sked_status run_sets(const arguments *a, const sked_sampler *m, table *tables, int count,
+                            sked_error *err)
+{
+    sked_status st = SKED_OK;
+    bool judged = false;
+    for (int i = 0; st == SKED_OK && i < count; i++)
+        if (wanted(a, tables[i].name))
+            st = run_table(a, m, &tables[i], i, err);
+    for (int i = 0; st == SKED_OK && i < count; i++)
+        for (int k = GFLOWNET; tables[i].graphs > 0 && k < N_METHODS; k++) {
+            if (!judged)
+                printf("\ngflownet beside list and brkga, in the mean:\n");
+            judged = true;
+            print_verdict(&tables[i], k);
+        }
+    if (st == SKED_OK && wanted(a, "temperature"))
+        st = run_temperatures(a, m, err);
+    return st;
 }
 
 sked_status bench_paper(arguments *a, sked_error *err)
@@ -403,22 +461,18 @@ sked_status bench_paper(arguments *a, sked_error *err)
     enum { n_tables = sizeof tables / sizeof *tables };
     sked_sampler *m = NULL;
     const double begin = sked_clock();
-    bool any = false;
+    bool any = wanted(a, "temperature");
     for (int i = 0; i < n_tables; i++)
-        any |= !a->only.given || strcmp(a->only.text, tables[i].name) == 0;
+        any |= wanted(a, tables[i].name);
     if (!any)
-        return fail(err, SKED_ERR_ARGUMENT, "the sets of this suite are random, one and real");
+        return fail(err, SKED_ERR_ARGUMENT, "the sets of this suite are random, one, real and temperature");
+    if (a->output.given && !wanted(a, "temperature"))
+        return fail(err, SKED_ERR_ARGUMENT, "-o draws the set temperature of this suite");
     sked_status st = sked_sampler_read(a->model.text, &m, err);
     if (st != SKED_OK)
         return st;
     print_setting(a, m);
-    for (int i = 0; st == SKED_OK && i < n_tables; i++)
-        if (!a->only.given || strcmp(a->only.text, tables[i].name) == 0)
-            st = run_table(a, m, &tables[i], i, err);
-    printf("\ngflownet beside list and brkga, in the mean:\n");
-    for (int i = 0; st == SKED_OK && i < n_tables; i++)
-        for (int k = GFLOWNET; tables[i].graphs > 0 && k < N_METHODS; k++)
-            print_verdict(&tables[i], k);
+    st = run_sets(a, m, tables, n_tables, err);
     printf("%.1f s in all\n", sked_clock() - begin);
     sked_sampler_destroy(m);
     return st;

@@ -95,6 +95,8 @@ enum {
       "small: greedy, large: diverse (default 0.005)")                                                       \
     X(raw, FLAG, "raw", "", 0, 0, ON(sample), "every draw in the order it was made, repeats too")            \
     X(greedy, FLAG, "greedy", "", 0, 0, ON(sample), "one schedule: the likeliest action at every step")      \
+    X(local, FLAG, "local", "", 0, 0, ON(sample),                                                            \
+      "keep the starts drawn, choose devices so that data stays near")                                       \
     X(improve, INT, "improve", "N", 0, 1000000, ON(sample),                                                  \
       "rounds of local search on each schedule drawn (default 0: none)")                                     \
     X(graphs, TEXT, "graphs", "SPEC", 0, 0, ON(train),                                                       \
@@ -119,7 +121,7 @@ enum {
     X(list, FLAG, "list", "", 0, 0, ON(bench), "print every instance, not only the row of its set")          \
     X(exact, FLAG, "exact", "", 0, 0, ON(bench), "gaus: also run the method exact, 60 s per small instance") \
     X(output, LIST, "output", "FILE", 0, 0,                                                                  \
-      ON(sample) | ON(train) | ON(schedule) | ON(robust) | ON(generate),                                     \
+      ON(sample) | ON(train) | ON(schedule) | ON(robust) | ON(generate) | ON(bench),                         \
       "write a file (-o; repeat for several): the extension picks the writer, - is standard output")         \
     X(json, FLAG, "json", "", 0, 0, ON_SHOW, "print one JSON object instead of text")                        \
     X(quiet, FLAG, "quiet", "", 0, 0,                                                                        \

@@ -61,7 +61,8 @@ static const struct {
                        "beside list and fds), "
                        "gflownet (speed of training and sampling, "
                        "candidates on unseen graphs), paper (list, brkga and gflownet beside the three "
-                       "tables of the GFlowNet paper). Instances are read from --data.",
+                       "tables of the GFlowNet paper), targets (how they relate to the proxy). Instances are "
+                       "read from --data.",
                        "sked bench scale\n"
                        "sked bench quality --only stg --sample 4\n"
                        "sked bench paper --threads 2 --model model.safetensors"},

@@ -43,6 +43,8 @@ static sked_status open_improver(improver *x, const job *j, sked_error *err)
     sked_status st = SKED_OK;
     const sked_i_cumulative *c = j->core;
     *x = (improver){.job = j, .tools = {.problem = c}};
+    if (c == NULL)
+        return SKED_OK; /* devices only */
     SKED_TRY(sked_i_sgs_create(&c->forward, &j->limit, NULL, &x->tools.forward, err));
     SKED_TRY(sked_i_sgs_create(&c->mirror, &j->limit, NULL, &x->tools.mirror, err));
     SKED_NEW(x->tools.list, c->n);
@@ -113,7 +115,7 @@ static sked_status improve_one(improver *x, int32_t k, sked_error *err)
     sked_schedule *s = j->schedule[k], *better = NULL;
     sked_i_rng r;
     sked_i_rng_seed(&r, j->seed, (uint64_t)k);
-    if (climb(x, s, &r) != SKED_I_ABORTED) {
+    if (j->rounds > 0 && climb(x, s, &r) != SKED_I_ABORTED) {
         SKED_TRY(sked_i_cumulative_schedule(j->core, x->start, &better, err));
         const double makespan = sked_i_makespan(j->problem->graph, better);
         if (makespan <= j->makespan[k]) {
@@ -154,8 +156,10 @@ sked_status sked_i_improve(const sked_problem *p, sked_schedule *const *s, doubl
     j.seed = seed;
     j.threads = threads;
     sked_i_limit_init(&j.limit, &none);
-    SKED_TRY(sked_i_cumulative_create(p, &j.core, err));
-    j.goal = goal_of(j.core, p->devices);
+    if (rounds > 0) {
+        SKED_TRY(sked_i_cumulative_create(p, &j.core, err));
+        j.goal = goal_of(j.core, p->devices);
+    }
     SKED_NEW0(x, threads);
     for (; opened < threads && st == SKED_OK; opened++)
         st = open_improver(&x[opened], &j, err);

@@ -35,9 +35,9 @@ static sked_status check(const sked_problem *p, const sked_sample_options *opt, 
         pools |= sked_i_capacity(p, r) < INFINITY;
     if (p->devices < 1)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "sampling needs devices (see --devices)");
-    if (opt->improve < 0 || (opt->improve > 0 && opt->raw))
+    if (opt->improve < 0 || ((opt->improve > 0 || opt->local) && opt->raw))
         return sked_i_fail(err, SKED_ERR_ARGUMENT,
-                           "rounds of improvement are 0 or more, and raw draws are not improved");
+                           "rounds of improvement are 0 or more, and raw draws stay as they are");
     if (!(opt->temperature > 0 && opt->temperature < INFINITY) || opt->count < 1 || opt->threads < 1)
         return sked_i_fail(err, SKED_ERR_ARGUMENT,
                            "sampling needs a temperature above 0, a draw and a thread at least");
@@ -256,7 +256,7 @@ sked_status sked_sampler_sample(const sked_sampler *m, const sked_problem *p, co
     SKED_TRY(draw_all(policy, p, opt, &s, err));
     if (!opt->raw)
         SKED_TRY(rank(&s, err));
-    if (opt->improve > 0)
+    if (opt->improve > 0 || opt->local)
         SKED_TRY(improve(p, opt, &s, err));
     *out = s;
     s = (sked_samples){0};
