@@ -70,7 +70,7 @@ static double weigh(const double *y, int64_t n, double *dy)
 }
 
 static const sked_i_kernels_f64 *const k = &sked_i_kernels_cpu_f64;
-enum { N = 5, P = 11, Q = 16 };
+enum { N = 7, P = 11, Q = 24 };
 
 static double linear_fn(void *data, const double *x, double *dx)
 {
@@ -84,13 +84,16 @@ static double linear_fn(void *data, const double *x, double *dx)
     return sum;
 }
 
-static double linear_add_fn(void *data, const double *x, double *dx)
+static double packed_fn(void *data, const double *x, double *dx)
 {
     (void)data;
     const double *in = x, *w = in + N * P, *start = w + P * Q;
-    double y[N * Q], dy[N * Q];
+    double y[N * Q], dy[N * Q], packed[P * Q], again[N * Q];
+    k->pack(P, Q, w, packed);
     memcpy(y, start, sizeof y);
-    k->linear_add(N, P, Q, in, w, y);
+    k->linear_packed(N, P, Q, in, packed, NULL, y);
+    k->linear_packed(N, P, Q, in, packed, start, again); /* the first row as a bias */
+    assert_memory_equal(y, again, Q * sizeof *y);
     const double sum = weigh(y, N * Q, dy);
     if (dx) {
         k->linear_grad(N, P, Q, in, w, dy, dx, dx + N * P, NULL);
@@ -166,7 +169,7 @@ static double attend_fn(void *data, const double *x, double *dx)
 /* The two forms of attention on the same relations. */
 static void check_same_attention(const sked_i_views *v, const sked_i_masks *m, const double *qkv)
 {
-    static const int32_t all[N] = {0, 1, 2, 3, 4};
+    static const int32_t all[N] = {0, 1, 2, 3, 4, 5, 6};
     double y[N * INNER], lse[N * SKED_I_HEADS], q[N * INNER], kv[2 * N * INNER], z[N * INNER];
     double weight[N * STRIDE];
     k->attention(m, HEAD, qkv, y, lse);
@@ -252,7 +255,7 @@ static void test_operators(void **state)
     fill(x, 2000, 1);
     fill(feature, N * DEVICES * F, 2);
     check_gradient("linear", linear_fn, NULL, x, N * P + P * Q + Q);
-    check_gradient("linear_add", linear_add_fn, NULL, x, N * P + P * Q + N * Q);
+    check_gradient("linear_packed", packed_fn, NULL, x, N * P + P * Q + N * Q);
     check_gradient("unit", unit_fn, NULL, x, N * Q);
     check_gradient("norm", norm_fn, NULL, x, N * P + 2 * P);
     check_gradient("film", film_fn, NULL, x, N * P + 2 * P);
