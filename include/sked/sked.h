@@ -195,7 +195,8 @@ typedef enum sked_option_kind {
     SKED_OPTION_INT,
     SKED_OPTION_REAL,
     SKED_OPTION_BOOL,
-    SKED_OPTION_ENUM
+    SKED_OPTION_ENUM,
+    SKED_OPTION_TEXT
 } sked_option_kind;
 
 typedef struct sked_option {

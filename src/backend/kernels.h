@@ -49,8 +49,13 @@ typedef struct RN(kernels) {
     /* dx and db may be NULL; w is not read where dx is NULL. */
     void (*linear_grad)(int32_t n, int32_t p, int32_t q, const real *x, const real *w, const real *dy,
                         real *dx, real *dw, real *db);
-    /* y[n,q] += x[n,p] w[p,q]. */
-    void (*linear_add)(int32_t n, int32_t p, int32_t q, const real *x, const real *w, real *y);
+    /*
+     * For a matrix that is used often: pack copies w[p,q] into an order of the backend's own, p * q numbers,
+     * and linear_packed takes that. y[n,q] = x[n,p] w + b, or where b is NULL y += x w.
+     */
+    void (*pack)(int32_t p, int32_t q, const real *w, real *packed);
+    void (*linear_packed)(int32_t n, int32_t p, int32_t q, const real *x, const real *packed, const real *b,
+                          real *y);
     /* Rows of mean 0 and deviation 1: y[n,p], p a multiple of SKED_I_LANES; rstd[n] for the gradient. */
     void (*unit)(int32_t n, int32_t p, const real *x, real *y, real *rstd);
     void (*unit_grad)(int32_t n, int32_t p, const real *y, const real *rstd, const real *dy, real *dx);

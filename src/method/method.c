@@ -205,6 +205,7 @@ static sked_status run_method(const sked_i_method *m, sked_i_run *run, const cha
     const char *outer = run->current;
     run->current = m->info.name;
     run->setting = values;
+    run->settings = settings;
     const double first = sked_i_run_best(run), second = run->n_kept ? run->key[0][1] : INFINITY;
     char before[sizeof run->winner];
     memcpy(before, run->winner, sizeof before);
@@ -229,6 +230,7 @@ sked_status sked_i_run_member(sked_i_run *run, const char *method, const char *c
     if (st != SKED_OK)
         return st;
     const double *outer = run->setting;
+    const char *const *outer_settings = run->settings;
     const sked_i_limit limit = run->limit;
     const double until = sked_clock() + seconds;
     if (until < run->limit.deadline)
@@ -236,6 +238,7 @@ sked_status sked_i_run_member(sked_i_run *run, const char *method, const char *c
     st = run_method(m, run, settings, n_settings, err);
     run->limit = limit;
     run->setting = outer;
+    run->settings = outer_settings;
     return st;
 }
 

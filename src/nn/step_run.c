@@ -4,20 +4,13 @@
 
 #include <string.h>
 
-static real *cut(real *block, int64_t *used, int64_t rows, int64_t columns)
-{
-    real *p = block ? block + *used : NULL;
-    *used += rows * columns;
-    return p;
-}
-
 static int64_t lay_out(RN(step_run) * r, real *block)
 {
     const sked_i_sizes *z = &r->net->layout->sizes;
     const int64_t n = r->n, inner = (int64_t)SKED_I_HEADS * z->head, stride = r->net->views.stride;
     int64_t used = 0, widest = 2 * inner > z->dim ? 2 * inner : z->dim;
     widest = widest > r->net->layout->inputs ? widest : r->net->layout->inputs;
-#define CUT(rows, columns) cut(block, &used, rows, columns)
+#define CUT(rows, columns) RN(step_cut)(block, &used, rows, columns)
     r->feature = CUT(n, r->net->layout->inputs);
     for (int i = 0; i < z->layers; i++) {
         RN(step_kept) *k = &r->kept[i];
@@ -49,7 +42,7 @@ static int64_t lay_out_grad(RN(step_run) * r, real *block)
     const sked_i_sizes *z = &r->net->layout->sizes;
     const int64_t n = r->n, inner = (int64_t)SKED_I_HEADS * z->head;
     int64_t used = 0;
-#define CUT(rows, columns) cut(block, &used, rows, columns)
+#define CUT(rows, columns) RN(step_cut)(block, &used, rows, columns)
     r->first_dquery = CUT(n, inner);
     r->first_dkeys = CUT(n, 2 * inner);
     r->first_dx = CUT(n, z->dim);
@@ -78,8 +71,8 @@ sked_status RN(step_run_create)(const RN(stepper) * net, RN(step_run) * *out, sk
     SKED_NEW0(r->all, r->n);
     for (int32_t i = 0; i < r->n; i++)
         r->all[i] = i;
-    SKED_NEW0(r->block, lay_out(r, NULL));
-    lay_out(r, r->block);
+    SKED_NEW0(r->block, lay_out(r, NULL) + SKED_I_STEP_ALIGN);
+    lay_out(r, RN(step_aligned)(r->block));
     *out = r;
     r = NULL;
 cleanup:
@@ -102,10 +95,10 @@ sked_status RN(step_run_want_grad)(RN(step_run) * r, sked_error *err)
 {
     if (r->grad_block != NULL)
         return SKED_OK;
-    r->grad_block = sked_i_alloc_zero(lay_out_grad(r, NULL), sizeof *r->grad_block);
+    r->grad_block = sked_i_alloc_zero(lay_out_grad(r, NULL) + SKED_I_STEP_ALIGN, sizeof *r->grad_block);
     if (r->grad_block == NULL)
         return sked_i_no_memory(err);
-    lay_out_grad(r, r->grad_block);
+    lay_out_grad(r, RN(step_aligned)(r->grad_block));
     return SKED_OK;
 }
 
@@ -149,7 +142,7 @@ static void relu_grad(int64_t n, const real *y, real *dy)
 
 static void multiply(const RN(step_run) * r, int32_t rows, const real *x, const RN(step_matrix) * m, real *y)
 {
-    r->net->kernels->linear(rows, m->rows, m->columns, x, m->weight, m->bias, y);
+    r->net->kernels->linear_packed(rows, m->rows, m->columns, x, m->weight, m->bias, y);
 }
 
 /* y = x[row] + x' m. */
@@ -160,7 +153,7 @@ static void multiply_onto(const RN(step_run) * r, int32_t rows, const int32_t *r
     for (int64_t i = 0; i < rows; i++)
         for (int64_t c = 0; c < width; c++)
             y[i * width + c] = x[row[i] * width + c] + m->bias[c];
-    r->net->kernels->linear_add(rows, m->rows, m->columns, factor, m->weight, y);
+    r->net->kernels->linear_packed(rows, m->rows, m->columns, factor, m->weight, NULL, y);
 }
 
 /* From dy of y = x m to g, and added to dx. */
@@ -170,7 +163,7 @@ static void multiply_grad(const RN(step_run) * r, int32_t rows, const real *x, c
     const RN(kernels) *k = r->net->kernels;
     k->linear_grad(rows, m->rows, m->columns, x, NULL, dy, NULL, g->weight, g->bias);
     if (dx != NULL)
-        k->linear_add(rows, m->columns, m->rows, dy, m->turned, dx);
+        k->linear_packed(rows, m->columns, m->rows, dy, m->turned, NULL, dx);
 }
 
 /* ------------------------------------------------------------------ forward */

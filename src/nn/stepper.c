@@ -13,9 +13,7 @@ typedef struct cutter {
 
 static real *cut(cutter *c, int64_t rows, int64_t columns)
 {
-    real *p = c->block ? c->block + c->used : NULL;
-    c->used += rows * columns;
-    return p;
+    return RN(step_cut)(c->block, &c->used, rows, columns);
 }
 
 static RN(step_matrix) cut_matrix(cutter *c, int32_t rows, int32_t columns, bool turned)
@@ -49,6 +47,17 @@ static void cut_weights(const RN(stepper) * s, cutter *c, bool turned, RN(step_w
     }
 }
 
+/* Numbers in the largest matrix, or more. */
+static int64_t largest_matrix(const RN(stepper) * s)
+{
+    const sked_i_sizes *z = &s->layout->sizes;
+    const int64_t side[] = {2 * SKED_I_HEADS * z->head, z->mlp, z->width, z->slots, s->layout->inputs};
+    int64_t most = z->dim;
+    for (size_t i = 0; i < sizeof side / sizeof *side; i++)
+        most = side[i] > most ? side[i] : most;
+    return most * (z->dim > z->width ? z->dim : z->width);
+}
+
 static int64_t lay_out(RN(stepper) * s, real *block)
 {
     const sked_i_sizes *z = &s->layout->sizes;
@@ -61,6 +70,8 @@ static int64_t lay_out(RN(stepper) * s, real *block)
         const int32_t width = i < z->layers ? z->mlp : z->width;
         s->film[i] = (RN(film)){cut(&c, 1, width), cut(&c, 1, width)};
     }
+    s->plain = cut(&c, 1, largest_matrix(s));
+    s->plain_turned = cut(&c, 1, largest_matrix(s));
     return c.used;
 }
 
@@ -105,8 +116,8 @@ sked_status RN(stepper_create)(const sked_i_layout *layout, const RN(kernels) * 
     s->layout = layout;
     s->kernels = kernels;
     s->learned = layout->sizes.backward == SKED_I_BACKWARD_LEARNED;
-    SKED_NEW0(s->block, lay_out(s, NULL));
-    lay_out(s, s->block);
+    SKED_NEW0(s->block, lay_out(s, NULL) + SKED_I_STEP_ALIGN);
+    lay_out(s, RN(step_aligned)(s->block));
     SKED_TRY(fill_views(&s->views, masks, layout->sizes.head, err));
     for (int32_t c = 0; c < SKED_I_HEADS * layout->sizes.head; c++)
         s->query_scale[c] = 1 / (real)sqrt((double)layout->sizes.head);
@@ -144,7 +155,7 @@ typedef struct fold {
     real *dscale, *dshift;     /* where their gradients go, or NULL */
 } fold;
 
-static void fold_run(const fold *f, const real *w, RN(step_matrix) * m)
+static void fold_run(const RN(stepper) * s, const fold *f, const real *w, RN(step_matrix) * m)
 {
     for (int32_t c = 0; c < m->columns; c++)
         m->bias[c] = w[f->bias + c];
@@ -153,14 +164,18 @@ static void fold_run(const fold *f, const real *w, RN(step_matrix) * m)
         const real gain = f->gain < 0 ? 1 : w[f->gain + k], norm = f->norm < 0 ? 0 : w[f->norm + k];
         for (int32_t c = 0; c < m->columns; c++) {
             m->bias[c] += norm * row[c];
-            m->weight[k * m->columns + c] = gain * row[c] * (f->scale ? f->scale[c] : 1);
+            s->plain[k * m->columns + c] = gain * row[c] * (f->scale ? f->scale[c] : 1);
         }
     }
     for (int32_t c = 0; c < m->columns; c++)
         m->bias[c] = m->bias[c] * (f->scale ? f->scale[c] : 1) + (f->shift ? f->shift[c] : 0);
-    for (int64_t k = 0; k < m->rows && m->turned; k++)
+    s->kernels->pack(m->rows, m->columns, s->plain, m->weight);
+    if (m->turned == NULL)
+        return;
+    for (int64_t k = 0; k < m->rows; k++)
         for (int64_t c = 0; c < m->columns; c++)
-            m->turned[c * m->rows + k] = m->weight[k * m->columns + c];
+            s->plain_turned[c * m->rows + k] = s->plain[k * m->columns + c];
+    s->kernels->pack(m->columns, m->rows, s->plain_turned, m->turned);
 }
 
 /* One row of the matrix: g is the gradient by the folded one. */
@@ -300,7 +315,7 @@ void RN(stepper_prepare)(RN(stepper) * s, const real *parameter, double log_temp
     }
     list_folds(s, none, &s->weights, &l);
     for (int i = 0; i < l.count; i++)
-        fold_run(&l.fold[i], w, l.matrix[i]);
+        fold_run(s, &l.fold[i], w, l.matrix[i]);
     if (s->learned)
         memcpy(s->weights.back2, w + s->layout->back2_weight, (size_t)z->width * sizeof(real));
 }

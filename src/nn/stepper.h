@@ -16,12 +16,27 @@
 
 #include <stdbool.h>
 
-/* One matrix with its bias, or their gradients (then without turned). */
+/* Pieces begin at multiples of 64 bytes (in float): vectors that cross cache lines cost twice. */
+enum { SKED_I_STEP_ALIGN = 16 };
+static inline real *RN(step_aligned)(real *block)
+{
+    const uintptr_t unit = SKED_I_STEP_ALIGN * sizeof(real), past = (uintptr_t)block % unit;
+    return past ? block + (unit - past) / sizeof(real) : block;
+}
+/* The next piece of a block, or with block NULL only its size. */
+static inline real *RN(step_cut)(real *block, int64_t *used, int64_t rows, int64_t columns)
+{
+    real *p = block ? block + *used : NULL;
+    *used += (rows * columns + SKED_I_STEP_ALIGN - 1) / SKED_I_STEP_ALIGN * SKED_I_STEP_ALIGN;
+    return p;
+}
+
+/* One matrix with its bias, or their gradients (plain then, and without turned). */
 typedef struct RN(step_matrix) {
     int32_t rows, columns;
-    real *weight; /* [rows, columns] */
+    real *weight; /* [rows, columns] packed */
     real *bias;   /* [columns] */
-    real *turned; /* [columns, rows] or NULL */
+    real *turned; /* [columns, rows] packed, or NULL */
 } RN(step_matrix);
 
 typedef struct RN(step_layer) {
@@ -51,6 +66,7 @@ typedef struct RN(stepper) {
     RN(heat) heat;
     RN(film) film[SKED_I_MAX_LAYERS + 2]; /* of the layers, the forward head, the backward head */
     real *query_scale;                    /* [heads * head] constants */
+    real *plain, *plain_turned;           /* scratch: a matrix before it is packed */
     bool learned;                         /* backward policy */
 } RN(stepper);
 

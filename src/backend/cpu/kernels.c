@@ -20,7 +20,13 @@
 #endif
 #define INLINE static inline __attribute__((always_inline))
 
-enum { LANES = SKED_I_LANES, FEATURES = SKED_I_PAIR_FEATURES, HEADS = SKED_I_HEADS };
+enum {
+    LANES = SKED_I_LANES,
+    FEATURES = SKED_I_PAIR_FEATURES,
+    HEADS = SKED_I_HEADS,
+    PANEL = 2 * LANES,
+    MOST = 12
+};
 
 /* ------------------------------------------------------------------ vectors of eight */
 
@@ -65,12 +71,12 @@ INLINE real dot(int32_t n, const real *x, const real *y)
 
 /*
  * `rows` rows of y by `vecs` vectors of columns, kept in registers over all of p. Constants at every call, so
- * that the loops unroll. Each sum runs over p in order, whatever the tile.
+ * that the loops unroll. Each sum runs over p in order, whatever the tile. Rows of w lie `step` apart.
  */
-INLINE void tile(int rows, int vecs, int64_t p, int64_t q, const real *x, const real *w, const real *b,
-                 bool add, real *y)
+INLINE void tile(int rows, int vecs, int64_t p, int64_t q, int64_t step, const real *x, const real *w,
+                 const real *b, bool add, real *y)
 {
-    vec sum[8];
+    vec sum[MOST];
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 8
@@ -81,7 +87,7 @@ INLINE void tile(int rows, int vecs, int64_t p, int64_t q, const real *x, const 
         for (int r = 0; r < rows; r++)
 #pragma GCC unroll 8
             for (int v = 0; v < vecs; v++)
-                sum[r * vecs + v] += x[r * p + k] * CVEC(w + k * q + v * LANES);
+                sum[r * vecs + v] += x[r * p + k] * CVEC(w + k * step + v * LANES);
     }
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++)
@@ -91,48 +97,61 @@ INLINE void tile(int rows, int vecs, int64_t p, int64_t q, const real *x, const 
 }
 
 /* All rows of `vecs` vectors of columns. */
-INLINE void strip(int vecs, int64_t n, int64_t p, int64_t q, const real *x, const real *w, const real *b,
-                  bool add, real *y)
+INLINE void strip(int vecs, int64_t n, int64_t p, int64_t q, int64_t step, const real *x, const real *w,
+                  const real *b, bool add, real *y)
 {
     int64_t i = 0;
-    for (; i + 4 <= n; i += 4)
-        tile(4, vecs, p, q, x + i * p, w, b, add, y + i * q);
+    for (; i + 6 <= n; i += 6)
+        tile(6, vecs, p, q, step, x + i * p, w, b, add, y + i * q);
+    if (i + 4 <= n) {
+        tile(4, vecs, p, q, step, x + i * p, w, b, add, y + i * q);
+        i += 4;
+    }
     if (i + 2 <= n) {
-        tile(2, vecs, p, q, x + i * p, w, b, add, y + i * q);
+        tile(2, vecs, p, q, step, x + i * p, w, b, add, y + i * q);
         i += 2;
     }
     if (i < n)
-        tile(1, vecs, p, q, x + i * p, w, b, add, y + i * q);
-}
-
-INLINE void product(int64_t n, int64_t p, int64_t q, const real *x, const real *w, const real *b, bool add,
-                    real *y)
-{
-    int64_t j = 0;
-    for (; n == 1 && j + 8 * LANES <= q; j += 8 * LANES)
-        tile(1, 8, p, q, x, w + j, b ? b + j : NULL, add, y + j);
-    for (; j + 2 * LANES <= q; j += 2 * LANES)
-        strip(2, n, p, q, x, w + j, b ? b + j : NULL, add, y + j);
-    for (; j < q; j += LANES)
-        strip(1, n, p, q, x, w + j, b ? b + j : NULL, add, y + j);
+        tile(1, vecs, p, q, step, x + i * p, w, b, add, y + i * q);
 }
 
 CLONES static void linear(int32_t n, int32_t p, int32_t q, const real *x, const real *w, const real *b,
                           real *y)
 {
-    product(n, p, q, x, w, b, false, y);
+    int64_t j = 0;
+    for (; n == 1 && j + 8 * LANES <= q; j += 8 * LANES)
+        tile(1, 8, p, q, q, x, w + j, b ? b + j : NULL, false, y + j);
+    for (; j + PANEL <= q; j += PANEL)
+        strip(2, n, p, q, q, x, w + j, b ? b + j : NULL, false, y + j);
+    for (; j < q; j += LANES)
+        strip(1, n, p, q, q, x, w + j, b ? b + j : NULL, false, y + j);
 }
 
-CLONES static void linear_add(int32_t n, int32_t p, int32_t q, const real *x, const real *w, real *y)
+/* Panels of 16 columns one after the other, the last of 8 where q is an odd multiple of that. */
+static void pack(int32_t p, int32_t q, const real *w, real *packed)
 {
-    product(n, p, q, x, w, NULL, true, y);
+    for (int64_t j = 0; j < q; j += PANEL) {
+        const int64_t width = q - j < PANEL ? q - j : PANEL;
+        for (int64_t k = 0; k < p; k++)
+            memcpy(packed + j * p + k * width, w + k * q + j, (size_t)width * sizeof *w);
+    }
 }
 
-/* dw of four rows of w by `vecs` vectors of columns, over all n rows of x and dy. */
+CLONES static void linear_packed(int32_t n, int32_t p, int32_t q, const real *x, const real *w, const real *b,
+                                 real *y)
+{
+    int64_t j = 0;
+    for (; j + PANEL <= q; j += PANEL)
+        strip(2, n, p, q, PANEL, x, w + j * p, b ? b + j : NULL, b == NULL, y + j);
+    if (j < q)
+        strip(1, n, p, q, LANES, x, w + j * p, b ? b + j : NULL, b == NULL, y + j);
+}
+
+/* dw of `rows` rows of w by `vecs` vectors of columns, over all n rows of x and dy. */
 INLINE void outer_tile(int rows, int vecs, int64_t n, int64_t p, int64_t q, const real *x, const real *dy,
                        real *dw)
 {
-    vec sum[8];
+    vec sum[MOST];
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 8
@@ -600,7 +619,8 @@ static void log_softmax_grad(int32_t n, const real *logp, const int32_t *count, 
 const RN(kernels) RN(kernels_cpu) = {
     .linear = linear,
     .linear_grad = linear_grad,
-    .linear_add = linear_add,
+    .pack = pack,
+    .linear_packed = linear_packed,
     .unit = unit,
     .unit_grad = unit_grad,
     .norm = norm,

@@ -34,14 +34,19 @@ sked_status RN(policy_grad)(const RN(policy) * p, RN(gradient) * g, real *dparam
 
 sked_status RN(gradient_create)(const RN(policy) * p, RN(gradient) * out, sked_error *err)
 {
+    enum { line = 64 }; /* bytes of a cache line */
     out->size = p->kind->gradient_size(p);
-    out->block = sked_i_alloc_zero(out->size, sizeof *out->block);
-    return out->block ? SKED_OK : sked_i_no_memory(err);
+    char *bytes = sked_i_alloc_zero(out->size + line / (int64_t)sizeof *out->block, sizeof *out->block);
+    if (bytes == NULL)
+        return sked_i_no_memory(err);
+    out->owned = bytes;
+    out->block = (real *)(void *)(bytes + (line - (uintptr_t)bytes % line) % line);
+    return SKED_OK;
 }
 
 void RN(gradient_clear)(RN(gradient) * g)
 {
-    free(g->block);
+    free(g->owned);
     *g = (RN(gradient)){0};
 }
 

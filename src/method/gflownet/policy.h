@@ -24,8 +24,9 @@ typedef struct RN(policy) {
 
 /* Gradients by what the walks use, in the policy's own order; walkers have one each, added in order. */
 typedef struct RN(gradient) {
-    real *block;
+    real *block; /* begins at a multiple of 64 bytes */
     int64_t size;
+    void *owned;
 } RN(gradient);
 
 typedef enum sked_i_walk_kind {
