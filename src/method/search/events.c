@@ -5,13 +5,13 @@
 #include <string.h>
 
 /* Entries before and behind the events that vectors may touch; chunk: events compared at once. */
-enum { pad = 64, chunk = 16, lanes = 8, near_chunks = 3 };
+enum { pad = 128, chunk = 32, lanes = 8, near_chunks = 2 };
 
 /* ------------------------------------------------------------------ work space */
 
 static int64_t capacity_of(const sked_i_core *core)
 {
-    return 2 * (int64_t)core->n + 2 + 2 * (int64_t)pad;
+    return 2 * (int64_t)core->n + 2 + 2 * (int64_t)pad + lanes;
 }
 
 /* Rows of four; returns the number of entries. */
@@ -21,6 +21,12 @@ static int64_t row_entries(const sked_i_core *core)
     for (int32_t i = 0; i < core->n; i++)
         entries += ((int64_t)core->pred_ptr[i + 1] - core->pred_ptr[i] + 3) / 4 * 4;
     return entries;
+}
+
+/* The next place where a vector may begin. */
+static void *align(void *at)
+{
+    return (char *)at + (32 - (uintptr_t)at % 32) % 32;
 }
 
 static void fill_slots(sked_i_events *v)
@@ -53,7 +59,7 @@ sked_status sked_i_events_create(const sked_i_core *core, const sked_i_limit *li
     v->core = core;
     v->limit = limit;
     v->wide = core->guard[0] >> 32 != 0;
-    v->count = (int32_t)(capacity - 2 * pad);
+    v->count = 2 * core->n + 1;
     SKED_NEW(v->slot, core->n);
     SKED_NEW(v->source, entries);
     SKED_NEW(v->lag, entries);
@@ -65,8 +71,10 @@ sked_status sked_i_events_create(const sked_i_core *core, const sked_i_limit *li
         st = sked_i_no_memory(err);
         goto cleanup;
     }
-    for (int64_t k = 0; k < pad; k++)
-        v->when_block[k] = -1; /* before every time */
+    v->when = align(v->when_block + pad);
+    v->room = align((char *)v->room_block + pad * (v->wide ? sizeof(uint64_t) : sizeof(uint32_t)));
+    for (int64_t k = 1; k <= pad; k++)
+        v->when[-k] = -1; /* before every time */
     fill_slots(v);
     *out = v;
     return SKED_OK;
@@ -88,6 +96,7 @@ void sked_i_events_destroy(sked_i_events *v)
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
 #define FAST __attribute__((target("avx2,bmi,lzcnt")))
+#define KERNEL FAST __attribute__((always_inline)) static inline /* one copy per kind of core */
 
 bool sked_i_events_fit(const sked_i_core *core)
 {
@@ -95,7 +104,7 @@ bool sked_i_events_fit(const sked_i_core *core)
            __builtin_cpu_supports("bmi") && __builtin_cpu_supports("lzcnt");
 }
 
-/* ------------------------------------------------------------------ sixteen events at once */
+/* ------------------------------------------------------------------ many events at once */
 
 /* The timeline while one list is decoded. */
 typedef struct timeline {
@@ -105,44 +114,53 @@ typedef struct timeline {
     int32_t count;
 } timeline;
 
-FAST static inline __m256i load(const void *at)
+KERNEL __m256i load(const void *at)
 {
     return _mm256_loadu_si256(at);
 }
 
-FAST static inline uint32_t bits_of(__m256i lanes_32)
+/* One bit for each of 32 lanes that are all ones or all zeros. */
+KERNEL uint32_t bits_of(__m256i a, __m256i b, __m256i c, __m256i d)
 {
-    return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(lanes_32));
+    const __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7); /* packing works on halves of vectors */
+    return (uint32_t)_mm256_movemask_epi8(_mm256_permutevar8x32_epi32(bytes, order));
 }
 
 /* Bit k: event at + k is later than t. */
-FAST static inline uint32_t later(const int32_t *when, int32_t t)
+KERNEL uint32_t later(const int32_t *when, int32_t t)
 {
     const __m256i limit = _mm256_set1_epi32(t);
-    return bits_of(_mm256_cmpgt_epi32(load(when), limit)) |
-           bits_of(_mm256_cmpgt_epi32(load(when + lanes), limit)) << lanes;
+    return bits_of(
+        _mm256_cmpgt_epi32(load(when), limit), _mm256_cmpgt_epi32(load(when + lanes), limit),
+        _mm256_cmpgt_epi32(load(when + 2 * lanes), limit), _mm256_cmpgt_epi32(load(when + 3 * lanes), limit));
 }
 
-FAST static inline uint32_t roomy_wide(const uint64_t *room, uint64_t demand, uint64_t guard)
+KERNEL uint32_t roomy_wide(const uint64_t *room, uint64_t demand, uint64_t guard)
 {
     const __m256i take = _mm256_set1_epi64x((int64_t)demand), bits = _mm256_set1_epi64x((int64_t)guard);
     uint32_t mask = 0;
-    for (int k = 0; k < 4; k++) {
-        const __m256i left = _mm256_and_si256(_mm256_sub_epi64(load(room + 4 * k), take), bits);
-        mask |= (uint32_t)_mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(left, bits))) << 4 * k;
+    for (int k = 0; k < chunk; k += 4) {
+        const __m256i left = _mm256_and_si256(_mm256_sub_epi64(load(room + k), take), bits);
+        mask |= (uint32_t)_mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(left, bits))) << k;
     }
     return mask;
 }
 
+KERNEL __m256i roomy_lanes(const uint32_t *room, __m256i demand, __m256i guard)
+{
+    return _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_sub_epi32(load(room), demand), guard), guard);
+}
+
 /* Bit k: the demand fits from event at + k to the next. */
-FAST static inline uint32_t roomy(const timeline *l, int32_t at, uint64_t demand, uint64_t guard, bool wide)
+KERNEL uint32_t roomy(const timeline *l, int32_t at, uint64_t demand, uint64_t guard, bool wide)
 {
     if (wide)
         return roomy_wide(l->room_wide + at, demand, guard);
     const __m256i take = _mm256_set1_epi32((int32_t)demand), bits = _mm256_set1_epi32((int32_t)guard);
-    const __m256i low = _mm256_and_si256(_mm256_sub_epi32(load(l->room + at), take), bits);
-    const __m256i high = _mm256_and_si256(_mm256_sub_epi32(load(l->room + at + lanes), take), bits);
-    return bits_of(_mm256_cmpeq_epi32(low, bits)) | bits_of(_mm256_cmpeq_epi32(high, bits)) << lanes;
+    const uint32_t *room = l->room + at;
+    return bits_of(roomy_lanes(room, take, bits), roomy_lanes(room + lanes, take, bits),
+                   roomy_lanes(room + 2 * lanes, take, bits), roomy_lanes(room + 3 * lanes, take, bits));
 }
 
 /* ------------------------------------------------------------------ finding */
@@ -152,17 +170,16 @@ static inline int32_t most(int32_t a, int32_t b)
     return a > b ? a : b;
 }
 
-/* Last event at or before t: mostly among the last ones. */
-FAST static inline int32_t event_at(const timeline *l, int32_t t)
+/* First event of the chunk that event `at` lies in the last vector of. */
+KERNEL int32_t chunk_to(int32_t at)
 {
-    int32_t at = l->count - chunk;
-    for (int k = 0; k < near_chunks; k++, at -= chunk) {
-        const uint32_t before = ~later(l->when + at, t) & 0xffff;
-        if (before != 0)
-            return at + 31 - (int32_t)_lzcnt_u32(before);
-    }
+    return (at & -lanes) + lanes - chunk;
+}
+
+/* Last event at or before t among the first ones. */
+static int32_t event_at(const timeline *l, int32_t length, int32_t t)
+{
     const int32_t *base = l->when;
-    int32_t length = at + chunk;
     while (length > 1) {
         const int32_t half = length / 2;
         base += base[half] <= t ? half : 0;
@@ -172,7 +189,7 @@ FAST static inline int32_t event_at(const timeline *l, int32_t t)
 }
 
 /* First event from `at` on that is not before `end`. */
-FAST static inline int32_t event_from(const timeline *l, int32_t at, int32_t end)
+KERNEL int32_t event_from(const timeline *l, int32_t at, int32_t end)
 {
     uint32_t past;
     while ((past = later(l->when + at, end - 1)) == 0)
@@ -181,14 +198,16 @@ FAST static inline int32_t event_from(const timeline *l, int32_t at, int32_t end
 }
 
 /* Last event of [first, last) without room, or less than first. */
-FAST static inline int32_t last_full(const timeline *l, int32_t first, int32_t last, uint64_t demand,
-                                     uint64_t guard, bool wide)
+KERNEL int32_t last_full(const timeline *l, int32_t first, int32_t last, uint64_t demand, uint64_t guard,
+                         bool wide)
 {
-    for (int32_t at = last - chunk;; at -= chunk) {
-        const uint32_t full = ~roomy(l, at, demand, guard, wide) & 0xffff;
-        if (full != 0 || at <= first)
-            return at + 31 - (int32_t)_lzcnt_u32(full);
+    int32_t at = chunk_to(last - 1);
+    uint32_t full = ~roomy(l, at, demand, guard, wide) & ~0u >> (at + chunk - last);
+    while (full == 0 && at > first) {
+        at -= chunk;
+        full = ~roomy(l, at, demand, guard, wide);
     }
+    return at + 31 - (int32_t)_lzcnt_u32(full);
 }
 
 /* Events [first, last) hold within [time, time + d); `open` is where the first one with room begins. */
@@ -197,15 +216,22 @@ typedef struct window {
 } window;
 
 /*
- * Looks at a window from its far end, so that a conflict skips as much as possible. Most windows end within
- * the chunk they begin in.
+ * Looks at a window from its far end, so that a conflict skips as much as possible. Most windows lie within
+ * one chunk, most of these are the last one. Vectors are read and written in their places only
+ * (multiples of eight): a processor passes what it writes on to a read of the same place without delay.
  */
-FAST static inline window find(const timeline *l, int32_t t, int32_t d, uint64_t demand, uint64_t guard,
-                               bool wide)
+KERNEL window find(const timeline *l, int32_t t, int32_t d, uint64_t demand, uint64_t guard, bool wide)
 {
     window w = {.time = t, .open = -1};
-    int32_t base = event_at(l, t), unseen = base;
-    uint32_t fits = roomy(l, base, demand, guard, wide);
+    int32_t base = chunk_to(l->count - 1);
+    uint32_t before = ~later(l->when + base, t), fits = roomy(l, base, demand, guard, wide);
+    for (int tries = 0; before == 0; tries++) {
+        base = tries < near_chunks ? base - chunk : event_at(l, base, t) & -lanes;
+        before = ~later(l->when + base, t);
+        fits = roomy(l, base, demand, guard, wide);
+    }
+    int32_t unseen = base;
+    fits &= -(0x80000000u >> _lzcnt_u32(before)); /* from the last event at or before t on */
     for (;;) {
         while (fits == 0)
             fits = roomy(l, base += chunk, demand, guard, wide);
@@ -225,79 +251,102 @@ FAST static inline window find(const timeline *l, int32_t t, int32_t d, uint64_t
         const int32_t full = last_full(l, most(unseen, w.first), w.last, demand, guard, wide);
         if (full < unseen || full < w.first)
             return w;
-        base = full + 1;
+        base = (full + 1) & -lanes;
         unseen = w.last;
-        fits = roomy(l, base, demand, guard, wide);
+        fits = roomy(l, base, demand, guard, wide) & -(1u << (full + 1 - base));
     }
 }
 
 /* ------------------------------------------------------------------ taking */
 
-/* Events from `at` on move up by one. */
-FAST static inline void make_gap(timeline *l, int32_t at, bool wide)
+/* Events from `at` on move up by one; `at` becomes a copy of the one before it, from time t on. */
+KERNEL void split(timeline *l, int32_t at, int32_t t, bool wide)
 {
-    __m256i times = load(l->when + at);
-    if (wide) {
-        for (int32_t k = l->count; k >= at; k--)
-            l->room_wide[k + 1] = l->room_wide[k];
-    }
-    __m256i rooms = wide ? times : load(l->room + at);
-    for (int32_t k = at; k <= l->count; k += lanes) { /* the next ones are read before they are written over */
-        const __m256i next_times = load(l->when + k + lanes);
-        const __m256i next_rooms = wide ? times : load(l->room + k + lanes);
-        _mm256_storeu_si256((void *)(l->when + k + 1), times);
-        if (!wide)
-            _mm256_storeu_si256((void *)(l->room + k + 1), rooms);
-        times = next_times;
-        rooms = next_rooms;
-    }
+    const size_t after = (size_t)(l->count - at + 1);
+    memmove(l->when + at + 1, l->when + at, after * sizeof *l->when);
+    l->when[at] = t;
+    if (wide)
+        memmove(l->room_wide + at, l->room_wide + at - 1, (after + 1) * sizeof *l->room_wide);
+    else
+        memmove(l->room + at, l->room + at - 1, (after + 1) * sizeof *l->room);
     l->count++;
 }
 
-FAST static inline void subtract(timeline *l, int32_t first, int32_t last, uint64_t demand, bool wide)
+/* The lanes one up; the last one of the vector before comes in. */
+KERNEL __m256i rotate(__m256i x)
 {
-    static const int32_t ones[2 * lanes] = {-1, -1, -1, -1, -1, -1, -1, -1};
-    if (wide) {
-        for (int32_t k = first; k < last; k++)
-            l->room_wide[k] -= demand;
-        return;
-    }
-    const __m256i take = _mm256_set1_epi32((int32_t)demand);
-    for (int32_t k = first; k < last; k += lanes) {
-        const int32_t some = last - k < lanes ? last - k : lanes;
-        const __m256i mine = _mm256_and_si256(take, load(ones + lanes - some));
-        _mm256_storeu_si256((void *)(l->room + k), _mm256_sub_epi32(load(l->room + k), mine));
-    }
+    return _mm256_permutevar8x32_epi32(x, _mm256_setr_epi32(7, 0, 1, 2, 3, 4, 5, 6));
 }
 
-FAST static inline void copy_room(timeline *l, int32_t from, int32_t to, bool wide)
+/* What happens to all events: the op takes its demand from [first, last); those behind move up, or not. */
+typedef struct change {
+    __m256i first, last, end, moves, demand;
+} change;
+
+typedef struct carry {
+    __m256i when, room;
+} carry;
+
+KERNEL carry change_vector(timeline *l, int32_t at, const change *c, carry up)
 {
-    if (wide)
-        l->room_wide[to] = l->room_wide[from];
-    else
-        l->room[to] = l->room[from];
+    const __m256i index = _mm256_add_epi32(_mm256_set1_epi32(at), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    const __m256i before = _mm256_cmpgt_epi32(c->last, index);
+    const __m256i moves = _mm256_andnot_si256(before, c->moves);
+    const __m256i mine = _mm256_andnot_si256(_mm256_cmpgt_epi32(c->first, index), before);
+    const __m256i when = load(l->when + at), room = load(l->room + at);
+    const carry next = {rotate(when), rotate(room)};
+    const __m256i when_moved = _mm256_blend_epi32(next.when, up.when, 1);
+    const __m256i room_moved = _mm256_blend_epi32(next.room, up.room, 1);
+    const __m256i times = _mm256_blendv_epi8(when, when_moved, moves);
+    const __m256i rooms = _mm256_blendv_epi8(room, room_moved, moves);
+    const __m256i at_end = _mm256_cmpeq_epi32(c->last, index);
+    _mm256_store_si256((void *)(l->when + at), _mm256_blendv_epi8(times, c->end, at_end));
+    _mm256_store_si256((void *)(l->room + at), _mm256_sub_epi32(rooms, _mm256_and_si256(c->demand, mine)));
+    return next;
 }
 
-FAST static inline void occupy(timeline *l, window w, int32_t end, uint64_t demand, bool wide)
+/*
+ * Takes the demand from events [first, last) and makes `end` an event, unless it is: from `last` on event k
+ * becomes what k - 1 was.
+ */
+KERNEL void take(timeline *l, int32_t first, int32_t last, int32_t end, uint64_t demand)
+{
+    const int32_t added = l->when[last] != end, behind = l->count + added;
+    const change c = {_mm256_set1_epi32(first), _mm256_set1_epi32(last),     _mm256_set1_epi32(end),
+                      _mm256_set1_epi32(-added), _mm256_set1_epi32((int32_t)demand)};
+    carry up = {c.end, c.end}; /* of no use in the first vector */
+    int32_t k = first & -lanes;
+    do { /* two at a time: nearly always enough, and then no branch is mispredicted */
+        up = change_vector(l, k, &c, up);
+        up = change_vector(l, k + lanes, &c, up);
+        k += 2 * lanes;
+    } while (k < behind);
+    l->count = behind;
+}
+
+KERNEL void take_wide(timeline *l, int32_t first, int32_t last, int32_t end, uint64_t demand)
+{
+    if (l->when[last] != end)
+        split(l, last, end, true);
+    for (int32_t k = first; k < last; k++)
+        l->room_wide[k] -= demand;
+}
+
+KERNEL void occupy(timeline *l, window w, int32_t end, uint64_t demand, bool wide)
 {
     if (l->when[w.first] != w.time) {
-        w.first++;
+        split(l, ++w.first, w.time, wide);
         w.last++;
-        make_gap(l, w.first, wide);
-        l->when[w.first] = w.time;
-        copy_room(l, w.first - 1, w.first, wide);
     }
-    if (l->when[w.last] != end) {
-        make_gap(l, w.last, wide);
-        l->when[w.last] = end;
-        copy_room(l, w.last - 1, w.last, wide);
-    }
-    subtract(l, w.first, w.last, demand, wide);
+    if (wide)
+        take_wide(l, w.first, w.last, end, demand);
+    else
+        take(l, w.first, w.last, end, demand);
 }
 
 /* ------------------------------------------------------------------ the scheme */
 
-FAST static inline int32_t earliest(const sked_i_events *v, const sked_i_slot *x, bool standard)
+KERNEL int32_t earliest(const sked_i_events *v, const sked_i_slot *x, bool standard)
 {
     const int32_t *mark = v->mark;
     int32_t t = 0;
@@ -313,12 +362,12 @@ FAST static inline int32_t earliest(const sked_i_events *v, const sked_i_slot *x
 /* Everything free: one event at 0, and behind the last one no time ever comes. */
 static timeline clear(sked_i_events *v)
 {
-    timeline l = {v->when_block + pad, NULL, NULL, 1};
+    timeline l = {v->when, NULL, NULL, 1};
     const int64_t used = (int64_t)v->count + pad;
     if (v->wide)
-        l.room_wide = (uint64_t *)v->room_block + pad;
+        l.room_wide = v->room;
     else
-        l.room = (uint32_t *)v->room_block + pad;
+        l.room = v->room;
     for (int64_t k = 0; k < used; k++)
         l.when[k] = INT32_MAX;
     for (int64_t k = 0; v->wide && k < used; k++)
@@ -330,7 +379,7 @@ static timeline clear(sked_i_events *v)
     return l;
 }
 
-FAST static inline int32_t serial(sked_i_events *v, const int32_t *list, int32_t cutoff, int32_t *start,
+KERNEL int32_t serial(sked_i_events *v, const int32_t *list, int32_t cutoff, int32_t *start,
                                   bool standard, bool wide)
 {
     const int32_t n = v->core->n;

@@ -1,5 +1,5 @@
 /*
- * The serial scheme on a timeline of events, for one word of amounts and no fixed starts, with AVX2: sixteen
+ * The serial scheme on a timeline of events, for one word of amounts and no fixed starts, with AVX2: thirty-two
  * events are compared at once, and what follows works on the masks that come out, with hardly a branch that
  * depends on the data. Hand-written because the plain form (sgs.c) spends most of its time on mispredicted
  * branches; figures are in docs/performance.md. Machines without AVX2 use the plain form.
@@ -24,8 +24,8 @@ typedef struct sked_i_events {
     int32_t *mark;             /* [n] what lags count from: finishes (standard) or starts */
     int32_t *hint;             /* [kinds] no room for the kind before this time */
     bool wide;                 /* amounts need 64 bits, not 32 */
-    void *room_block;          /* amounts free from an event to the next; beyond the last everything */
-    int32_t *when_block;       /* times of events, room for whole vectors before and behind */
+    int32_t *when, *when_block; /* times of events; whole vectors before and behind may be touched */
+    void *room, *room_block;    /* amounts free from an event to the next; behind the last everything */
     int32_t count;             /* events */
 } sked_i_events;
 
