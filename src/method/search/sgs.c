@@ -44,8 +44,8 @@ sked_status sked_i_sgs_create(const sked_i_core *core, const sked_i_limit *limit
     SKED_NEW(s->heap, 2 * n + 1);
     SKED_NEW(s->bucket, 2049);
     SKED_NEW(s->sorted, n);
-    if (fixed == NULL && !s->stepwise && sked_i_events_fit(core))
-        SKED_TRY(sked_i_events_create(core, limit, &s->events, err));
+    if (fixed == NULL && sked_i_serial_fit(core, s->stepwise))
+        SKED_TRY(sked_i_serial_create(core, s->stepwise, limit, &s->serial, err));
     *out = s;
     return SKED_OK;
 cleanup:
@@ -61,7 +61,7 @@ void sked_i_sgs_destroy(sked_i_sgs *s)
                            s->eligible, s->summary, s->heap, s->bucket, s->sorted,  s->free_now};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
-    sked_i_events_destroy(s->events);
+    sked_i_serial_destroy(s->serial);
     free(s);
 }
 
@@ -333,8 +333,8 @@ static inline int32_t serial_changes(sked_i_sgs *s, const int32_t *list, int32_t
 
 int32_t sked_i_sgs_serial(sked_i_sgs *s, const int32_t *list, int32_t cutoff, int32_t *start)
 {
-    if (s->events != NULL)
-        return sked_i_events_serial(s->events, list, cutoff, start);
+    if (s->serial != NULL)
+        return sked_i_serial_run(s->serial, list, cutoff, start);
     if (s->stepwise)
         return s->core->words == 1 ? serial_steps(s, list, cutoff, start, 1)
                                    : serial_steps(s, list, cutoff, start, s->core->words);

@@ -4,7 +4,7 @@
  */
 #ifndef SKED_METHOD_SEARCH_SGS_H
 #define SKED_METHOD_SEARCH_SGS_H
-#include "method/search/events.h"
+#include "method/search/serial.h"
 
 #define SKED_I_ABORTED INT32_MAX
 
@@ -13,7 +13,7 @@ typedef struct sked_i_sgs {
     const sked_i_core *core;
     const sked_i_limit *limit; /* polled during long decodes */
     const int32_t *fixed;      /* [n] start or -1; NULL: none */
-    sked_i_events *events;     /* serves the serial scheme where not NULL */
+    sked_i_serial *serial;     /* runs the serial scheme where not NULL */
     bool stepwise;             /* the timeline is one entry per time unit, else a list of changes */
     uint64_t *free_at;         /* stepwise: [steps * words]; else [(2 n + 3) * words] */
     int64_t steps;

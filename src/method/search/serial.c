@@ -1,4 +1,4 @@
-#include "method/search/events.h"
+#include "method/search/serial.h"
 
 #include "method/search/sgs.h"
 
@@ -9,9 +9,10 @@ enum { pad = 128, chunk = 32, lanes = 8, near_chunks = 2 };
 
 /* ------------------------------------------------------------------ work space */
 
-static int64_t capacity_of(const sked_i_core *core)
+/* Entries of the timeline, with what vectors may touch around them. */
+static int64_t capacity_of(const sked_i_core *core, bool stepwise)
 {
-    return 2 * (int64_t)core->n + 2 + 2 * (int64_t)pad + lanes;
+    return (stepwise ? (int64_t)core->span : 2 * (int64_t)core->n) + 2 + 2 * (int64_t)pad + lanes;
 }
 
 /* Rows of four; returns the number of entries. */
@@ -29,7 +30,7 @@ static void *align(void *at)
     return (char *)at + (32 - (uintptr_t)at % 32) % 32;
 }
 
-static void fill_slots(sked_i_events *v)
+static void fill_slots(sked_i_serial *v)
 {
     const sked_i_core *core = v->core;
     int32_t at = 0;
@@ -48,18 +49,19 @@ static void fill_slots(sked_i_events *v)
     }
 }
 
-sked_status sked_i_events_create(const sked_i_core *core, const sked_i_limit *limit, sked_i_events **out,
-                                 sked_error *err)
+sked_status sked_i_serial_create(const sked_i_core *core, bool stepwise, const sked_i_limit *limit,
+                                 sked_i_serial **out, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const int64_t capacity = capacity_of(core), entries = row_entries(core);
-    sked_i_events *v = sked_i_alloc_zero(1, sizeof *v);
+    const int64_t capacity = capacity_of(core, stepwise), entries = row_entries(core);
+    sked_i_serial *v = sked_i_alloc_zero(1, sizeof *v);
     if (v == NULL)
         return sked_i_no_memory(err);
     v->core = core;
     v->limit = limit;
     v->wide = core->guard[0] >> 32 != 0;
-    v->count = 2 * core->n + 1;
+    v->stepwise = stepwise;
+    v->count = (int32_t)(capacity - 2 * pad - lanes);
     SKED_NEW(v->slot, core->n);
     SKED_NEW(v->source, entries);
     SKED_NEW(v->lag, entries);
@@ -79,11 +81,11 @@ sked_status sked_i_events_create(const sked_i_core *core, const sked_i_limit *li
     *out = v;
     return SKED_OK;
 cleanup:
-    sked_i_events_destroy(v);
+    sked_i_serial_destroy(v);
     return st;
 }
 
-void sked_i_events_destroy(sked_i_events *v)
+void sked_i_serial_destroy(sked_i_serial *v)
 {
     if (v == NULL)
         return;
@@ -95,24 +97,24 @@ void sked_i_events_destroy(sked_i_events *v)
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
-#define FAST __attribute__((target("avx2,bmi,lzcnt")))
+#define FAST   __attribute__((target("avx2,bmi,lzcnt")))
 #define KERNEL FAST __attribute__((always_inline)) static inline /* one copy per kind of core */
 
-bool sked_i_events_fit(const sked_i_core *core)
+bool sked_i_serial_fit(const sked_i_core *core, bool stepwise)
 {
-    return core->words == 1 && row_entries(core) < INT32_MAX && __builtin_cpu_supports("avx2") &&
-           __builtin_cpu_supports("bmi") && __builtin_cpu_supports("lzcnt");
+    return core->words == 1 && !(stepwise && core->guard[0] >> 32 != 0) && row_entries(core) < INT32_MAX &&
+           __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("lzcnt");
 }
 
 /* ------------------------------------------------------------------ many events at once */
 
 /* The timeline while one list is decoded. */
-typedef struct timeline {
+typedef struct line {
     int32_t *when;
     uint32_t *room;      /* narrow amounts */
     uint64_t *room_wide; /* wide ones */
     int32_t count;
-} timeline;
+} line;
 
 KERNEL __m256i load(const void *at)
 {
@@ -131,9 +133,9 @@ KERNEL uint32_t bits_of(__m256i a, __m256i b, __m256i c, __m256i d)
 KERNEL uint32_t later(const int32_t *when, int32_t t)
 {
     const __m256i limit = _mm256_set1_epi32(t);
-    return bits_of(
-        _mm256_cmpgt_epi32(load(when), limit), _mm256_cmpgt_epi32(load(when + lanes), limit),
-        _mm256_cmpgt_epi32(load(when + 2 * lanes), limit), _mm256_cmpgt_epi32(load(when + 3 * lanes), limit));
+    return bits_of(_mm256_cmpgt_epi32(load(when), limit), _mm256_cmpgt_epi32(load(when + lanes), limit),
+                   _mm256_cmpgt_epi32(load(when + 2 * lanes), limit),
+                   _mm256_cmpgt_epi32(load(when + 3 * lanes), limit));
 }
 
 KERNEL uint32_t roomy_wide(const uint64_t *room, uint64_t demand, uint64_t guard)
@@ -153,7 +155,7 @@ KERNEL __m256i roomy_lanes(const uint32_t *room, __m256i demand, __m256i guard)
 }
 
 /* Bit k: the demand fits from event at + k to the next. */
-KERNEL uint32_t roomy(const timeline *l, int32_t at, uint64_t demand, uint64_t guard, bool wide)
+KERNEL uint32_t roomy(const line *l, int32_t at, uint64_t demand, uint64_t guard, bool wide)
 {
     if (wide)
         return roomy_wide(l->room_wide + at, demand, guard);
@@ -177,7 +179,7 @@ KERNEL int32_t chunk_to(int32_t at)
 }
 
 /* Last event at or before t among the first ones. */
-static int32_t event_at(const timeline *l, int32_t length, int32_t t)
+static int32_t event_at(const line *l, int32_t length, int32_t t)
 {
     const int32_t *base = l->when;
     while (length > 1) {
@@ -189,7 +191,7 @@ static int32_t event_at(const timeline *l, int32_t length, int32_t t)
 }
 
 /* First event from `at` on that is not before `end`. */
-KERNEL int32_t event_from(const timeline *l, int32_t at, int32_t end)
+KERNEL int32_t event_from(const line *l, int32_t at, int32_t end)
 {
     uint32_t past;
     while ((past = later(l->when + at, end - 1)) == 0)
@@ -198,7 +200,7 @@ KERNEL int32_t event_from(const timeline *l, int32_t at, int32_t end)
 }
 
 /* Last event of [first, last) without room, or less than first. */
-KERNEL int32_t last_full(const timeline *l, int32_t first, int32_t last, uint64_t demand, uint64_t guard,
+KERNEL int32_t last_full(const line *l, int32_t first, int32_t last, uint64_t demand, uint64_t guard,
                          bool wide)
 {
     int32_t at = chunk_to(last - 1);
@@ -220,7 +222,7 @@ typedef struct window {
  * one chunk, most of these are the last one. Vectors are read and written in their places only
  * (multiples of eight): a processor passes what it writes on to a read of the same place without delay.
  */
-KERNEL window find(const timeline *l, int32_t t, int32_t d, uint64_t demand, uint64_t guard, bool wide)
+KERNEL window find(const line *l, int32_t t, int32_t d, uint64_t demand, uint64_t guard, bool wide)
 {
     window w = {.time = t, .open = -1};
     int32_t base = chunk_to(l->count - 1);
@@ -260,7 +262,7 @@ KERNEL window find(const timeline *l, int32_t t, int32_t d, uint64_t demand, uin
 /* ------------------------------------------------------------------ taking */
 
 /* Events from `at` on move up by one; `at` becomes a copy of the one before it, from time t on. */
-KERNEL void split(timeline *l, int32_t at, int32_t t, bool wide)
+KERNEL void split(line *l, int32_t at, int32_t t, bool wide)
 {
     const size_t after = (size_t)(l->count - at + 1);
     memmove(l->when + at + 1, l->when + at, after * sizeof *l->when);
@@ -287,7 +289,7 @@ typedef struct carry {
     __m256i when, room;
 } carry;
 
-KERNEL carry change_vector(timeline *l, int32_t at, const change *c, carry up)
+KERNEL carry change_vector(line *l, int32_t at, const change *c, carry up)
 {
     const __m256i index = _mm256_add_epi32(_mm256_set1_epi32(at), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
     const __m256i before = _mm256_cmpgt_epi32(c->last, index);
@@ -309,10 +311,10 @@ KERNEL carry change_vector(timeline *l, int32_t at, const change *c, carry up)
  * Takes the demand from events [first, last) and makes `end` an event, unless it is: from `last` on event k
  * becomes what k - 1 was.
  */
-KERNEL void take(timeline *l, int32_t first, int32_t last, int32_t end, uint64_t demand)
+KERNEL void take(line *l, int32_t first, int32_t last, int32_t end, uint64_t demand)
 {
     const int32_t added = l->when[last] != end, behind = l->count + added;
-    const change c = {_mm256_set1_epi32(first), _mm256_set1_epi32(last),     _mm256_set1_epi32(end),
+    const change c = {_mm256_set1_epi32(first), _mm256_set1_epi32(last), _mm256_set1_epi32(end),
                       _mm256_set1_epi32(-added), _mm256_set1_epi32((int32_t)demand)};
     carry up = {c.end, c.end}; /* of no use in the first vector */
     int32_t k = first & -lanes;
@@ -324,7 +326,7 @@ KERNEL void take(timeline *l, int32_t first, int32_t last, int32_t end, uint64_t
     l->count = behind;
 }
 
-KERNEL void take_wide(timeline *l, int32_t first, int32_t last, int32_t end, uint64_t demand)
+KERNEL void take_wide(line *l, int32_t first, int32_t last, int32_t end, uint64_t demand)
 {
     if (l->when[last] != end)
         split(l, last, end, true);
@@ -332,7 +334,7 @@ KERNEL void take_wide(timeline *l, int32_t first, int32_t last, int32_t end, uin
         l->room_wide[k] -= demand;
 }
 
-KERNEL void occupy(timeline *l, window w, int32_t end, uint64_t demand, bool wide)
+KERNEL void occupy(line *l, window w, int32_t end, uint64_t demand, bool wide)
 {
     if (l->when[w.first] != w.time) {
         split(l, ++w.first, w.time, wide);
@@ -344,9 +346,59 @@ KERNEL void occupy(timeline *l, window w, int32_t end, uint64_t demand, bool wid
         take(l, w.first, w.last, end, demand);
 }
 
+/* ------------------------------------------------------------------ steps */
+
+/* As find, where entry t is for time t and no `when` is needed. d > 0. */
+KERNEL int32_t find_steps(const line *l, int32_t t, int32_t d, uint64_t demand, uint64_t guard, int32_t *open)
+{
+    int32_t base = t & -lanes;
+    uint32_t fits = roomy(l, base, demand, guard, false) & -(1u << (t - base));
+    for (*open = -1;;) {
+        while (fits == 0)
+            fits = roomy(l, base += chunk, demand, guard, false);
+        const int32_t begin = (int32_t)_tzcnt_u32(fits);
+        t = base + begin;
+        *open = *open < 0 ? t : *open;
+        if (begin + d <= chunk) {
+            const uint32_t full = (~0u >> (chunk - d)) << begin & ~fits;
+            if (full == 0)
+                return t;
+            fits &= ~(~0u >> _lzcnt_u32(full));
+            continue;
+        }
+        const int32_t full = last_full(l, t, t + d, demand, guard, false);
+        if (full < t)
+            return t;
+        base = (full + 1) & -lanes;
+        fits = roomy(l, base, demand, guard, false) & -(1u << (full + 1 - base));
+    }
+}
+
+KERNEL void take_vector(line *l, int32_t at, __m256i first, __m256i last, __m256i demand)
+{
+    const __m256i index = _mm256_add_epi32(_mm256_set1_epi32(at), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    const __m256i mine =
+        _mm256_andnot_si256(_mm256_cmpgt_epi32(first, index), _mm256_cmpgt_epi32(last, index));
+    const __m256i room = _mm256_sub_epi32(load(l->room + at), _mm256_and_si256(demand, mine));
+    _mm256_store_si256((void *)(l->room + at), room);
+}
+
+KERNEL void take_steps(line *l, int32_t t, int32_t end, uint64_t demand)
+{
+    const __m256i first = _mm256_set1_epi32(t), last = _mm256_set1_epi32(end);
+    const __m256i amount = _mm256_set1_epi32((int32_t)demand);
+    int32_t k = t & -lanes;
+    do {
+        take_vector(l, k, first, last, amount);
+        take_vector(l, k + lanes, first, last, amount);
+        k += 2 * lanes;
+    } while (k < end);
+    l->count = most(l->count, end);
+}
+
 /* ------------------------------------------------------------------ the scheme */
 
-KERNEL int32_t earliest(const sked_i_events *v, const sked_i_slot *x, bool standard)
+KERNEL int32_t earliest(const sked_i_serial *v, const sked_i_slot *x, bool standard)
 {
     const int32_t *mark = v->mark;
     int32_t t = 0;
@@ -360,45 +412,61 @@ KERNEL int32_t earliest(const sked_i_events *v, const sked_i_slot *x, bool stand
 }
 
 /* Everything free: one event at 0, and behind the last one no time ever comes. */
-static timeline clear(sked_i_events *v)
+static line clear(sked_i_serial *v)
 {
-    timeline l = {v->when, NULL, NULL, 1};
+    line l = {v->when, NULL, NULL, v->stepwise ? 0 : 1};
     const int64_t used = (int64_t)v->count + pad;
     if (v->wide)
         l.room_wide = v->room;
     else
         l.room = v->room;
-    for (int64_t k = 0; k < used; k++)
-        l.when[k] = INT32_MAX;
     for (int64_t k = 0; v->wide && k < used; k++)
         l.room_wide[k] = v->core->full[0];
     for (int64_t k = 0; !v->wide && k < used; k++)
         l.room[k] = (uint32_t)v->core->full[0];
-    l.when[0] = 0;
+    for (int64_t k = 0; !v->stepwise && k < used; k++)
+        l.when[k] = INT32_MAX;
+    if (!v->stepwise)
+        l.when[0] = 0;
     memset(v->hint, 0, (size_t)v->core->kinds * sizeof *v->hint);
     return l;
 }
 
-KERNEL int32_t serial(sked_i_events *v, const int32_t *list, int32_t cutoff, int32_t *start,
-                                  bool standard, bool wide)
+typedef enum form { narrow_events, wide_events, narrow_steps } form;
+
+/* Finds the earliest place from t on and takes it. */
+KERNEL int32_t place(sked_i_serial *v, line *l, const sked_i_slot *x, int32_t t, form f)
+{
+    const uint64_t guard = v->core->guard[0];
+    int32_t *hint = &v->hint[x->kind], open;
+    const bool known = t <= *hint; /* then nothing fits between the hint and `open` */
+    t = most(t, *hint);
+    if (f == narrow_steps) {
+        t = find_steps(l, t, x->duration, x->demand, guard, &open);
+        take_steps(l, t, t + x->duration, x->demand);
+    } else {
+        const window w = find(l, t, x->duration, x->demand, guard, f == wide_events);
+        t = w.time;
+        open = w.open;
+        occupy(l, w, t + x->duration, x->demand, f == wide_events);
+    }
+    *hint = known ? open : *hint;
+    return t;
+}
+
+KERNEL int32_t decode(sked_i_serial *v, const int32_t *list, int32_t cutoff, int32_t *start, bool standard,
+                      form f)
 {
     const int32_t n = v->core->n;
-    const uint64_t guard = v->core->guard[0];
-    timeline l = clear(v);
+    line l = clear(v);
     int32_t makespan = 0;
     bool aborted = false;
     for (int32_t k = 0; k < n && !aborted; k++) {
         const int32_t i = list[k];
         const sked_i_slot *x = &v->slot[i];
         int32_t t = earliest(v, x, standard);
-        if (x->demand != 0) {
-            int32_t *hint = &v->hint[x->kind];
-            const bool known = t <= *hint; /* nothing fits between there and `open` either */
-            const window w = find(&l, most(t, *hint), x->duration, x->demand, guard, wide);
-            *hint = known ? w.open : *hint;
-            t = w.time;
-            occupy(&l, w, t + x->duration, x->demand, wide);
-        }
+        if (x->demand != 0)
+            t = place(v, &l, x, t, f);
         start[i] = t;
         v->mark[i] = standard ? t + x->duration : t;
         makespan = most(makespan, t + x->duration);
@@ -408,24 +476,28 @@ KERNEL int32_t serial(sked_i_events *v, const int32_t *list, int32_t cutoff, int
     return aborted ? SKED_I_ABORTED : makespan;
 }
 
-FAST int32_t sked_i_events_serial(sked_i_events *v, const int32_t *list, int32_t cutoff, int32_t *start)
+FAST int32_t sked_i_serial_run(sked_i_serial *v, const int32_t *list, int32_t cutoff, int32_t *start)
 {
+    const bool standard = v->core->standard;
+    if (v->stepwise)
+        return standard ? decode(v, list, cutoff, start, true, narrow_steps)
+                        : decode(v, list, cutoff, start, false, narrow_steps);
     if (v->wide)
-        return v->core->standard ? serial(v, list, cutoff, start, true, true)
-                                 : serial(v, list, cutoff, start, false, true);
-    return v->core->standard ? serial(v, list, cutoff, start, true, false)
-                             : serial(v, list, cutoff, start, false, false);
+        return standard ? decode(v, list, cutoff, start, true, wide_events)
+                        : decode(v, list, cutoff, start, false, wide_events);
+    return standard ? decode(v, list, cutoff, start, true, narrow_events)
+                    : decode(v, list, cutoff, start, false, narrow_events);
 }
 
 #else
 
-bool sked_i_events_fit(const sked_i_core *core)
+bool sked_i_serial_fit(const sked_i_core *core, bool stepwise)
 {
-    (void)core;
+    (void)core, (void)stepwise;
     return false;
 }
 
-int32_t sked_i_events_serial(sked_i_events *v, const int32_t *list, int32_t cutoff, int32_t *start)
+int32_t sked_i_serial_run(sked_i_serial *v, const int32_t *list, int32_t cutoff, int32_t *start)
 {
     (void)v, (void)list, (void)cutoff, (void)start; /* never called: it fits no core */
     return SKED_I_ABORTED;
