@@ -100,10 +100,20 @@ void sked_i_serial_destroy(sked_i_serial *v)
 #define FAST   __attribute__((target("avx2,bmi,lzcnt")))
 #define KERNEL FAST __attribute__((always_inline)) static inline /* one copy per kind of core */
 
+static bool is_narrow(const sked_i_core *core)
+{
+    return core->words == 1 && core->guard[0] >> 32 == 0;
+}
+
+static bool has_vectors(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("lzcnt");
+}
+
 bool sked_i_serial_fit(const sked_i_core *core, bool stepwise)
 {
-    return core->words == 1 && !(stepwise && core->guard[0] >> 32 != 0) && row_entries(core) < INT32_MAX &&
-           __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("lzcnt");
+    return core->words == 1 && !(stepwise && !is_narrow(core)) && row_entries(core) < INT32_MAX &&
+           has_vectors();
 }
 
 /* ------------------------------------------------------------------ many events at once */
@@ -489,7 +499,44 @@ FAST int32_t sked_i_serial_run(sked_i_serial *v, const int32_t *list, int32_t cu
                     : decode(v, list, cutoff, start, false, narrow_events);
 }
 
+/* ------------------------------------------------------------------ what fits now */
+
+bool sked_i_needs_fit(const sked_i_core *core)
+{
+    return is_narrow(core) && has_vectors();
+}
+
+KERNEL __m256i met_lanes(const uint32_t *need, __m256i free_now, __m256i guard)
+{
+    return _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_sub_epi32(free_now, load(need)), guard), guard);
+}
+
+KERNEL uint32_t met_chunk(const uint32_t *need, __m256i free_now, __m256i guard)
+{
+    return bits_of(met_lanes(need, free_now, guard), met_lanes(need + lanes, free_now, guard),
+                   met_lanes(need + 2 * lanes, free_now, guard),
+                   met_lanes(need + 3 * lanes, free_now, guard));
+}
+
+FAST uint64_t sked_i_needs_met(const uint32_t *need, uint64_t free_now, uint64_t guard)
+{
+    const __m256i amount = _mm256_set1_epi32((int32_t)free_now), bits = _mm256_set1_epi32((int32_t)guard);
+    return met_chunk(need, amount, bits) | (uint64_t)met_chunk(need + chunk, amount, bits) << chunk;
+}
+
 #else
+
+bool sked_i_needs_fit(const sked_i_core *core)
+{
+    (void)core;
+    return false;
+}
+
+uint64_t sked_i_needs_met(const uint32_t *need, uint64_t free_now, uint64_t guard)
+{
+    (void)need, (void)free_now, (void)guard; /* never called */
+    return ~(uint64_t)0;
+}
 
 bool sked_i_serial_fit(const sked_i_core *core, bool stepwise)
 {
