@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { poll_mask = 4095, max_steps = 1 << 22, max_hints = 64, buckets = 2048, many = 6 };
+enum { poll_mask = 4095, max_steps = 1 << 22, max_hints = 64, buckets = 2048, many = 2, large = 128 };
 /* Mean durations up to which one entry per time unit is faster than a list of changes. */
 enum { max_mean_plain = 48, max_mean_vector = 14 };
 
@@ -55,7 +55,7 @@ sked_status sked_i_sgs_create(const sked_i_core *core, const sked_i_limit *limit
     else
         SKED_TRY(sked_i_sgs_use_plain(s, err));
     SKED_NEW(s->free_now, w);
-    if (sked_i_needs_fit(core))
+    if (n >= large && sked_i_needs_fit(core))
         SKED_NEW0(s->need, n + 64);
     SKED_NEW(s->rank, n);
     SKED_NEW(s->waiting, n);
