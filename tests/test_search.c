@@ -117,6 +117,7 @@ typedef struct shape {
     double longest;
     bool real, lags;
     int pools, least, most; /* pools; range of capacities */
+    int together;           /* ops with the largest demands that fit together */
 } shape;
 
 static double some(sked_i_rng *rng, double low, double high, bool real)
@@ -142,7 +143,8 @@ static sked_graph *shape_graph(shape k, sked_i_rng *rng)
         OK(sked_builder_add_op(b, NULL, NULL, d, &op, err));
         for (int r = 0; r < k.pools; r++)
             if (random_int(rng, 0, 5) > 0)
-                OK(sked_builder_add_demand(b, op, r, random_int(rng, 0, (capacity[r] + 1) / 2), err));
+                OK(sked_builder_add_demand(
+                    b, op, r, random_int(rng, 0, (capacity[r] + k.together - 1) / k.together), err));
         for (int e = random_int(rng, 0, 3); e > 0 && i > 0; e--) {
             const int32_t from = (int32_t)sked_i_rng_below(rng, (uint64_t)i);
             const sked_edge edge = {
@@ -270,13 +272,15 @@ static void test_decoders(void **state)
     (void)state;
     static const double longest[] = {3, 10, 40, 3000};
     for (int k = 0; k < 4; k++) {
-        check_shape((shape){1, 24, longest[k], false, false, 2, 2, 9}, 250, true);
-        check_shape((shape){1, 24, longest[k], true, true, 1, 2, 6000}, 150, true);
-        check_shape((shape){1, 24, longest[k], false, true, 3, 2, 2000}, 150, true);   /* wide amounts */
-        check_shape((shape){1, 24, longest[k], false, false, 12, 20, 90}, 150, true);  /* several words */
-        check_shape((shape){100, 400, longest[k], false, false, 1, 3, 60}, 40, false); /* many at once */
-        check_shape((shape){100, 400, longest[k], true, false, 4, 3, 60}, 40, false);
-        check_shape((shape){100, 400, longest[k], false, true, 3, 3, 2000}, 40, false);
+        check_shape((shape){1, 24, longest[k], false, false, 2, 2, 9, 2}, 250, true);
+        check_shape((shape){1, 24, longest[k], true, true, 1, 2, 6000, 2}, 150, true);
+        check_shape((shape){1, 24, longest[k], false, true, 3, 2, 2000, 2}, 150, true);   /* wide amounts */
+        check_shape((shape){1, 24, longest[k], false, false, 12, 20, 90, 2}, 150, true);  /* several words */
+        check_shape((shape){100, 400, longest[k], false, false, 1, 3, 60, 2}, 40, false); /* many at once */
+        check_shape((shape){100, 400, longest[k], true, false, 4, 3, 60, 2}, 40, false);
+        check_shape((shape){100, 400, longest[k], false, true, 3, 3, 2000, 2}, 40, false);
+        check_shape((shape){200, 500, longest[k], true, false, 1, 1000, 6000, 40}, 40, false);
+        check_shape((shape){200, 500, longest[k], false, false, 1, 100, 600, 40}, 40, false);
     }
 }
 
