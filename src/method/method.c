@@ -194,6 +194,85 @@ sked_status sked_i_run_offer(sked_i_run *run, const sked_schedule *s, sked_error
     return st;
 }
 
+/* ------------------------------------------------------------------ parts of a run, for threads */
+
+static bool is_better(const sked_i_run *a, const sked_i_run *b)
+{
+    if (a->n_kept == 0 || b->n_kept == 0)
+        return a->n_kept > 0;
+    return a->key[0][0] < b->key[0][0] || (a->key[0][0] == b->key[0][0] && a->key[0][1] < b->key[0][1]);
+}
+
+/* The second bound belongs to the first: at a higher first one, only that of the giver holds. */
+static void take_bounds(sked_i_run *run, const sked_i_run *from)
+{
+    if (from->bound > run->bound)
+        run->second_bound = from->second_bound;
+    else if (from->bound == run->bound)
+        run->second_bound = fmax(run->second_bound, from->second_bound);
+    sked_i_run_raise_bound(run, from->bound);
+}
+
+sked_status sked_i_share_tell(sked_i_share *part, const sked_i_run *run, sked_error *err)
+{
+    take_bounds(&part->run, run);
+    return is_better(run, &part->run) ? sked_i_run_offer(&part->run, run->kept[0], err) : SKED_OK;
+}
+
+sked_status sked_i_share_open(const sked_i_run *run, sked_i_share *part, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    *part = (sked_i_share){.run = {.problem = run->problem,
+                                   .setting = run->setting,
+                                   .limit = run->limit,
+                                   .bound = run->bound,
+                                   .second_bound = run->second_bound,
+                                   .max_kept = run->max_kept,
+                                   .current = run->current},
+                           .options = *run->options};
+    part->options.threads = 1;
+    part->options.progress = NULL;
+    part->run.options = &part->options;
+    SKED_NEW(part->run.kept, run->max_kept + 1);
+    SKED_NEW(part->run.key, run->max_kept + 1);
+    SKED_TRY(sked_i_share_tell(part, run, err));
+cleanup:
+    return st;
+}
+
+sked_status sked_i_share_join(sked_i_share *part, sked_i_run *run, sked_error *err)
+{
+    sked_i_run *from = &part->run;
+    sked_status st = SKED_OK;
+    if (run->max_kept > 1 || is_better(from, run))
+        for (int32_t k = 0; k < from->n_kept; k++)
+            SKED_TRY(sked_i_run_offer(run, from->kept[k], err));
+    take_bounds(run, from);
+    run->evaluations += from->evaluations;
+    run->exhausted = run->exhausted || from->exhausted;
+    from->evaluations = 0;
+cleanup:
+    return st;
+}
+
+static void drop_kept(sked_i_run *run)
+{
+    for (int32_t k = 0; k < run->n_kept; k++)
+        sked_schedule_destroy(run->kept[k]);
+    free(run->kept);
+    free(run->key);
+    run->kept = NULL;
+    run->key = NULL;
+    run->n_kept = 0;
+}
+
+void sked_i_share_close(sked_i_share *part)
+{
+    drop_kept(&part->run);
+}
+
+/* ------------------------------------------------------------------ running */
+
 static sked_status run_method(const sked_i_method *m, sked_i_run *run, const char *const *settings,
                               int n_settings, sked_error *err)
 {
@@ -326,10 +405,7 @@ sked_status sked_method_run(const char *method, const sked_problem *p, const ske
     if (st == SKED_OK || (st == SKED_ERR_STOPPED && run.n_kept > 0))
         st = finish(m, &run, begin, out, err);
 cleanup:
-    for (int32_t i = 0; i < run.n_kept; i++)
-        sked_schedule_destroy(run.kept[i]);
-    free(run.kept);
-    free(run.key);
+    drop_kept(&run);
     return st;
 }
 

@@ -57,4 +57,21 @@ void sked_i_run_progress(sked_i_run *run, const char *phase);
 SKED_MUST_CHECK sked_status sked_i_run_member(sked_i_run *run, const char *method,
                                               const char *const *settings, int n_settings, double seconds,
                                               sked_error *err);
+
+/*
+ * One thread's own run of the same problem: its own pool, bounds and counters, one thread, no progress. The
+ * thread offers and raises bounds there; between parallel stretches the caller joins the parts in the order
+ * of their numbers, so that results do not depend on timing.
+ */
+typedef struct sked_i_share {
+    sked_i_run run;
+    sked_run_options options;
+} sked_i_share;
+/* Knows what the run knows: limit, settings, bounds, and the best schedule if any. */
+SKED_MUST_CHECK sked_status sked_i_share_open(const sked_i_run *run, sked_i_share *part, sked_error *err);
+/* The run takes over what the part has found, proved and counted. */
+SKED_MUST_CHECK sked_status sked_i_share_join(sked_i_share *part, sked_i_run *run, sked_error *err);
+/* The part learns what the run knows by now. */
+SKED_MUST_CHECK sked_status sked_i_share_tell(sked_i_share *part, const sked_i_run *run, sked_error *err);
+void sked_i_share_close(sked_i_share *part);
 #endif
