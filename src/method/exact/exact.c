@@ -31,11 +31,11 @@ static void warm_start(sked_i_run *run, double share)
     few.iterations = 2000;
     for (size_t k = 0; share > 0 && run->n_kept == 0 && k < sizeof members / sizeof *members; k++) {
         sked_error ignored = {0};
-        const double left = run->limit.deadline - sked_clock();
+        const double left = run->limit.deadline - sked_clock(), alone = outer->iterations > 0 ? INFINITY : 1;
         if (sked_method_find(members[k]) == NULL)
             continue;
         run->options = &few;
-        (void)!sked_i_run_member(run, members[k], NULL, 0, isfinite(left) ? share * left : 1, &ignored);
+        (void)!sked_i_run_member(run, members[k], NULL, 0, isfinite(left) ? share * left : alone, &ignored);
         run->options = outer;
     }
 }
