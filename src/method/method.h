@@ -18,11 +18,12 @@ typedef struct sked_i_run {
     sked_i_limit limit;
     double bound;        /* proven lower bound of the objective, as of now */
     double second_bound; /* objective ii: bound of the length at II = bound; else -INFINITY */
+    double least_ii;     /* another objective at the smallest interval: proven bound of that; else 0 */
     int64_t evaluations; /* methods add what they evaluate */
     bool exhausted;      /* the method has proved its best optimal */
     char note[200];
     /* The driver's: */
-    sked_schedule **kept; /* best first */
+    sked_schedule **kept; /* best first; where the interval is searched for, the smallest comes first */
     double (*key)[2];     /* objective, then tie-break (length for ii, else makespan) */
     int32_t n_kept, max_kept;
     char winner[64];

@@ -484,6 +484,8 @@ static sked_status search_interval(searcher *s, sked_error *err)
         }
         if (s->run->problem->objective == SKED_OBJECTIVE_II)
             sked_i_run_raise_bound(s->run, (double)bound);
+        else if (s->run->problem->ii == SKED_II_AUTO)
+            s->run->least_ii = fmax(s->run->least_ii, (double)bound);
         sked_i_run_progress(s->run, "initiation interval");
         if (s->run->n_kept > 0 && half_spent(s))
             break;
