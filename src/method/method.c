@@ -73,6 +73,7 @@ static uint32_t needed_features(const sked_problem *p, const sked_run_options *o
     need |= opt->start != NULL ? SKED_CAN_START : 0;
     need |= p->fix_device != NULL || p->fix_start != NULL ? SKED_CAN_FIX : 0;
     need |= opt->candidates > 1 ? SKED_CAN_CANDIDATES : 0;
+    need |= opt->record != NULL ? SKED_CAN_RECORD : 0;
     for (int32_t r = 0; r < p->graph->n_resources; r++)
         need |= sked_i_capacity(p, r) < INFINITY ? SKED_CAN_RESOURCES : 0;
     return need;

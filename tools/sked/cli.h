@@ -56,6 +56,8 @@ enum {
     X(sweep, TEXT, "sweep", "NAME=FROM:TO:STEP", 0, 0, ON(schedule),                                         \
       "schedule at many horizons, ii or alpha (horizon=10:40:5) and show the trade-off; each takes "         \
       "--time-limit")                                                                                        \
+    X(record, TEXT, "record", "FILE", 0, 0, ON(schedule),                                                    \
+      "write the first descent of method gaus step by step (.jsonl) or draw it (.svg)")                      \
     X(latency, REAL, "latency", "L", 0, 1e300, ON_MACHINE | ON(robust),                                      \
       "time added to an edge between different devices")                                                     \
     X(bandwidth, REAL, "bandwidth", "B", 1e-300, 1e300, ON_MACHINE | ON(robust),                             \
@@ -201,6 +203,7 @@ typedef struct json_out {
     FILE *file;
     int depth;
     bool first;
+    bool line; /* the whole value on one line */
 } json_out;
 void json_open(json_out *j, const char *key, char bracket);
 void json_close(json_out *j, char bracket);
