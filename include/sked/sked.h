@@ -195,7 +195,8 @@ typedef enum sked_option_kind {
     SKED_OPTION_INT,
     SKED_OPTION_REAL,
     SKED_OPTION_BOOL,
-    SKED_OPTION_ENUM
+    SKED_OPTION_ENUM,
+    SKED_OPTION_TEXT
 } sked_option_kind;
 
 typedef struct sked_option {
@@ -496,6 +497,8 @@ typedef struct sked_sample_options {
     double temperature; /* > 0: small is greedy, large is diverse */
     bool raw;           /* every draw in the order it was made; false: best first and without repeats */
     bool greedy;        /* one schedule, the likeliest action at every step */
+    bool local;         /* devices chosen anew for the starts drawn, so that data stays near. Not with raw */
+    int64_t improve;    /* rounds of local search on each schedule drawn, and local; 0: none. Not with raw */
     uint64_t seed;
     int threads;
 } sked_sample_options;
@@ -503,7 +506,7 @@ SKED_API void sked_sample_options_init(sked_sample_options *opt); /* 1000 draws 
 typedef struct sked_samples {
     int32_t count;
     sked_schedule **schedule; /* all valid */
-    double *log_prob;         /* of the trajectory that made it, actions on labelled devices */
+    double *log_prob;         /* of the trajectory drawn (before any improvement), on labelled devices */
     double *makespan;
     double log_z;  /* mean zeta: estimate of log Z at this temperature */
     double spread; /* standard deviation of zeta; 0 for a perfect sampler */
@@ -516,7 +519,10 @@ SKED_API SKED_MUST_CHECK sked_status sked_sampler_sample(const sked_sampler *m, 
                                                          const sked_sample_options *opt, sked_samples *out,
                                                          sked_error *err);
 SKED_API void sked_samples_clear(sked_samples *s);
-/* One line of JSON a schedule: as sked_schedules_write, with log_prob, proxy_makespan, temperature. */
+/*
+ * One line of JSON a schedule: as sked_schedules_write, with log_prob, proxy_makespan, temperature, and its
+ * distances ged, d_inv, d_sen to the best of them (docs/formats/schedule.md).
+ */
 SKED_API SKED_MUST_CHECK sked_status sked_samples_write(const sked_samples *s, const sked_problem *p,
                                                         double temperature, const char *path,
                                                         sked_error *err);
@@ -575,8 +581,8 @@ SKED_API const sked_target *sked_target_at(int i);
 
 /*
  * A target made ready for one problem with devices. spec: a name with options
- * ("noisy:model=type,strength=0.3"), or "command:PROGRAM ARGS". The schedule's devices and the order on each
- * are kept; times are the target's own.
+ * ("noisy:model=type,strength=0.3"), or "command,timeout=5,retries=2:PROGRAM ARGS". The schedule's devices
+ * and the order on each are kept; times are the target's own.
  */
 typedef struct sked_target_run sked_target_run;
 SKED_API SKED_MUST_CHECK sked_status sked_target_open(const char *spec, const sked_problem *p, uint64_t seed,
@@ -600,6 +606,23 @@ typedef struct sked_report {
 } sked_report;
 SKED_API int sked_report_count(void);
 SKED_API const sked_report *sked_report_at(int i);
+/* Candidates of one method, measured on a target. */
+typedef struct sked_standing {
+    const char *method;
+    int32_t count;
+    const double *proxy;  /* [count] speedups there */
+    const double *target; /* [count] speedups there; NAN: not measured */
+    int32_t best;         /* the best of them on the target; -1: none was measured */
+    sked_diversity diversity;
+    double seconds;
+} sked_standing;
+/* Several methods on one target. */
+typedef struct sked_comparison {
+    const char *target; /* its spec */
+    const sked_standing *standing;
+    int count;
+    int winner; /* the standing with the best candidate of all */
+} sked_comparison;
 /* Schedules of one problem at several values of a parameter, by the two sides they trade (less is better). */
 typedef struct sked_tradeoff_point {
     double at; /* the parameter */
@@ -621,7 +644,8 @@ typedef struct sked_report_data {
     bool optimal;
     double seconds;
     uint64_t seed;
-    const sked_tradeoff *tradeoff; /* the curve that the schedule is a point of, or NULL; HTML shows it */
+    const sked_comparison *comparison; /* what the schedule is the winner of, or NULL */
+    const sked_tradeoff *tradeoff;     /* the curve that the schedule is a point of, or NULL; HTML shows it */
 } sked_report_data;
 /* Validates first, then writes under a temporary name and renames. path "-" with format: stdout. */
 SKED_API SKED_MUST_CHECK sked_status sked_report_write(const sked_report_data *data, const char *path,

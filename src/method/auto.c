@@ -75,21 +75,42 @@ static sked_status run_from_best(sked_i_run *run, const member *m, const char *c
     return st;
 }
 
+/* A quick member gets a moment even when the time is up: some schedule is better than none. */
+static bool owes_schedule(const sked_i_run *run, const member *m)
+{
+    return m->share == 0 && run->n_kept == 0 && !(run->limit.stop != NULL && *run->limit.stop);
+}
+
+static sked_status run_in_turn(sked_i_run *run, const member *m, double budget, sked_error *why)
+{
+    enum { moment_ms = 40 };
+    const char *settings[] = {m->setting};
+    const double deadline = run->limit.deadline;
+    if (owes_schedule(run, m)) {
+        budget = fmax(budget, 1e-3 * moment_ms);
+        run->limit.deadline = fmax(deadline, sked_clock() + 1e-3 * moment_ms);
+    }
+    const sked_status st = run_from_best(run, m, settings, budget, why);
+    run->limit.deadline = deadline;
+    return st;
+}
+
 static sked_status run_round(sked_i_run *run, plan todo, int round, double seconds, bool *any,
                              sked_error *refusal, sked_error *err)
 {
     const double end = sked_clock() + seconds;
     *any = false;
-    for (int i = 0; i < todo.count && !sked_i_run_over(run) && !run->exhausted; i++) {
+    for (int i = 0; i < todo.count && !run->exhausted; i++) {
         const member *m = &todo.members[i];
         sked_error why = {0};
-        const char *settings[] = {m->setting};
         if (m->share == 0 && round > 0)
             continue;
-        const double left = end - sked_clock(), budget = m->share > 0 ? left * m->share : left;
-        if (!(budget > 0))
+        if (sked_i_run_over(run) && !owes_schedule(run, m))
             break;
-        const sked_status st = run_from_best(run, m, settings, budget, &why);
+        const double left = end - sked_clock(), budget = m->share > 0 ? left * m->share : left;
+        if (!(budget > 0) && !owes_schedule(run, m))
+            break;
+        const sked_status st = run_in_turn(run, m, budget, &why);
         if (!may_go_on(st))
             return sked_i_fail(err, st, "%s", why.message);
         *any = *any || (st == SKED_OK && m->share > 0);
@@ -108,7 +129,9 @@ static sked_status run_auto(sked_i_run *run, sked_error *err)
     bool any = true;
     if (run->options->start != NULL)
         st = sked_i_run_offer(run, run->options->start, err);
-    for (int round = 0; st == SKED_OK && any && !sked_i_run_over(run) && !run->exhausted; round++) {
+    for (int round = 0; st == SKED_OK && any && !run->exhausted; round++) {
+        if (round > 0 && sked_i_run_over(run))
+            break;
         const double seconds = endless ? 10 * pow(2, round) : run->limit.deadline - sked_clock();
         st = run_round(run, todo, round, seconds, &any, &refusal, err);
         if (run->options->iterations > 0 || (refusal.status != SKED_OK && run->n_kept == 0))

@@ -91,13 +91,18 @@ enum {
     X(set, LIST, "set", "KEY=VALUE", 0, 0, ON(train) | ON(schedule) | ON(robust) | ON(generate),             \
       "option of the method or family (repeat for several; see `sked methods M`)")                           \
     X(target, TEXT, "target", "T", 0, 0, ON(robust), "what measures the candidates (see `sked targets`)")    \
-    X(model, TEXT, "model", "FILE", 0, 0, ON(sample), "model to sample from (default: the one in sked)")     \
+    X(model, TEXT, "model", "FILE", 0, 0, ON(sample) | ON(robust) | ON(bench),                               \
+      "model of gflownet to sample from (default: the one in sked)")                                         \
     X(temperature, REAL, "temperature", "T", 1e-6, 1e6, ON(sample),                                          \
       "small: greedy, large: diverse (default 0.005)")                                                       \
     X(raw, FLAG, "raw", "", 0, 0, ON(sample), "every draw in the order it was made, repeats too")            \
     X(greedy, FLAG, "greedy", "", 0, 0, ON(sample), "one schedule: the likeliest action at every step")      \
+    X(local, FLAG, "local", "", 0, 0, ON(sample),                                                            \
+      "keep the starts drawn, choose devices so that data stays near")                                       \
+    X(improve, INT, "improve", "N", 0, 1000000, ON(sample),                                                  \
+      "rounds of local search on each schedule drawn (default 0: none)")                                     \
     X(graphs, TEXT, "graphs", "SPEC", 0, 0, ON(train),                                                       \
-      "files, folders and FAMILY:LEAST-MOST, joined by commas")                                              \
+      "files, folders and FAMILY:LEAST-MOST[:DIST], joined by commas")                                       \
     X(steps, INT, "steps", "K", 1, 9e15, ON(train), "updates in all, those before a resume counted")         \
     X(minutes, REAL, "minutes", "M", 0, 1e6, ON(train), "minutes to train")                                  \
     X(resume, TEXT, "resume", "FILE", 0, 0, ON(train), "model to go on with")                                \
@@ -118,7 +123,7 @@ enum {
     X(list, FLAG, "list", "", 0, 0, ON(bench), "print every instance, not only the row of its set")          \
     X(exact, FLAG, "exact", "", 0, 0, ON(bench), "gaus: also run the method exact, 60 s per small instance") \
     X(output, LIST, "output", "FILE", 0, 0,                                                                  \
-      ON(sample) | ON(train) | ON(schedule) | ON(robust) | ON(generate),                                     \
+      ON(sample) | ON(train) | ON(schedule) | ON(robust) | ON(generate) | ON(bench),                         \
       "write a file (-o; repeat for several): the extension picks the writer, - is standard output")         \
     X(json, FLAG, "json", "", 0, 0, ON_SHOW, "print one JSON object instead of text")                        \
     X(quiet, FLAG, "quiet", "", 0, 0,                                                                        \
