@@ -48,6 +48,25 @@ int sked_i_gaus_threads(const sked_i_run *run, int jobs)
     return run->problem->graph->n_ops < worth_forking || jobs >= threads ? 1 : threads / jobs;
 }
 
+sked_i_limit sked_i_gaus_share(const sked_i_run *run, double deadline, int left, double part)
+{
+    sked_i_limit limit = run->limit;
+    const double now = sked_clock();
+    if (isfinite(deadline) && limit.paced)
+        limit.deadline = fmin(limit.deadline, now + fmax(0, deadline - now) / left * part);
+    return limit;
+}
+
+int32_t sked_i_gaus_affordable(double begin, int32_t done, int32_t all, int32_t least,
+                               const sked_i_limit *limit)
+{
+    const double now = sked_clock(), left = limit->deadline - now;
+    if (isinf(left) || !limit->paced || (now - begin) * (all - done) <= left * done)
+        return all;
+    const double more = left / fmax(1e-9, now - begin) * done;
+    return done + (int32_t)fmax(least, fmin(all - done, more));
+}
+
 /* A quick method's schedule to start from; one that does not take the problem or finds nothing is no error.
  */
 static sked_status quick_start(sked_i_run *run, const char *method, double share, sked_error *err)

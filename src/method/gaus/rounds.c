@@ -51,12 +51,7 @@ static const char *const kind_names[] = {"list", "ALAP", "midpoint", "filling", 
 /* An item's part of what is left of the round: the worker's items share it evenly. */
 static sked_i_limit share_of(const rounds *r, int index, double part)
 {
-    sked_i_limit limit = r->run->limit;
-    const double now = sked_clock();
-    const int left = (r->count - index + r->threads - 1) / r->threads;
-    if (isfinite(r->deadline) && limit.paced)
-        limit.deadline = fmin(limit.deadline, now + fmax(0, r->deadline - now) / left * part);
-    return limit;
+    return sked_i_gaus_share(r->run, r->deadline, (r->count - index + r->threads - 1) / r->threads, part);
 }
 
 static void place_means(rounds *r, worker *w, item *it, sked_i_rng *rng)
