@@ -34,4 +34,6 @@ sked_status bench_scale(arguments *a, sked_error *err);
 sked_status bench_quality(arguments *a, sked_error *err);
 sked_status bench_gaus(arguments *a, sked_error *err);
 sked_status bench_gflownet(arguments *a, sked_error *err);
+sked_status bench_paper(arguments *a, sked_error *err);
+sked_status bench_targets(arguments *a, sked_error *err);
 #endif
