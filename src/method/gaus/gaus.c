@@ -255,7 +255,7 @@ static sked_status run_whole(sked_i_run *run, double *quick, sked_error *err)
      * from what it finds; in a portfolio it has had its turn. */
     const bool loads = p->objective == SKED_OBJECTIVE_COST || p->objective == SKED_OBJECTIVE_RESOURCE;
     if (loads && p->ii == 0 && p->graph->n_ops <= forced && run->n_kept == 0)
-        st = quick_start(run, "fds", forces_pay(p->graph) ? 0.6 : 0.25, err);
+        st = quick_start(run, "fds", forces_pay(p->graph) ? 0.9 : 0.25, err);
     if (st == SKED_OK && p->ii != SKED_II_AUTO)
         st = quick_start(run, p->ii > 0 ? "modulo-list" : "list", 0.2, err);
     *quick = sked_i_run_best(run);
