@@ -243,6 +243,31 @@ static bool forces_pay(const sked_graph *g)
     return g->n_ops <= worth_forking || g->n_edges < 2 * (int64_t)g->n_ops;
 }
 
+/* Does list alone meet the bound? Asked in a run of its own. */
+static bool list_suffices(const sked_i_run *run)
+{
+    sked_run_options opt;
+    sked_result r = {0};
+    sked_run_options_init(&opt);
+    opt.seed = run->options->seed;
+    opt.stop = run->limit.stop;
+    opt.time_limit = fmax(0, 0.2 * (run->limit.deadline - sked_clock()));
+    const bool optimal = sked_method_run("list", run->problem, &opt, &r, NULL) == SKED_OK && r.optimal;
+    sked_result_clear(&r);
+    return optimal;
+}
+
+/*
+ * Loads: on sparse graphs force-directed scheduling is sometimes the better start. It comes before list, for
+ * it goes on from the best it finds in the pool; in a portfolio it has had its turn.
+ */
+static bool wants_forces(const sked_i_run *run)
+{
+    const sked_problem *p = run->problem;
+    const bool loads = p->objective == SKED_OBJECTIVE_COST || p->objective == SKED_OBJECTIVE_RESOURCE;
+    return loads && p->ii == 0 && p->graph->n_ops <= forced && run->n_kept == 0 && !list_suffices(run);
+}
+
 static sked_status run_whole(sked_i_run *run, double *quick, sked_error *err)
 {
     const sked_problem *p = run->problem;
@@ -251,10 +276,7 @@ static sked_status run_whole(sked_i_run *run, double *quick, sked_error *err)
         return st;
     if (p->objective == SKED_OBJECTIVE_MAKESPAN && p->ii == 0)
         return sked_i_gaus_makespan(run, err);
-    /* Loads: on sparse graphs force-directed scheduling is sometimes the better start. First, for it goes on
-     * from what it finds; in a portfolio it has had its turn. */
-    const bool loads = p->objective == SKED_OBJECTIVE_COST || p->objective == SKED_OBJECTIVE_RESOURCE;
-    if (loads && p->ii == 0 && p->graph->n_ops <= forced && run->n_kept == 0)
+    if (wants_forces(run))
         st = quick_start(run, "fds", forces_pay(p->graph) ? 0.9 : 0.25, err);
     if (st == SKED_OK && p->ii != SKED_II_AUTO)
         st = quick_start(run, p->ii > 0 ? "modulo-list" : "list", 0.2, err);
