@@ -70,7 +70,7 @@ typedef struct sked_i_gaus_decoder {
 SKED_MUST_CHECK sked_status sked_i_gaus_decoder_create(const sked_i_gaus_base *b, sked_i_gaus_decoder **out,
                                                        sked_error *err);
 void sked_i_gaus_decoder_destroy(sked_i_gaus_decoder *d);
-/* Earliest finish in the order of the longest way to the end, transfers counted in three ways. */
+/* Earliest finish in the order of the longest way to the end, transfers counted in three ways; one device. */
 SKED_MUST_CHECK sked_status sked_i_gaus_decode_ranks(sked_i_gaus_decoder *d, sked_i_gaus_plan *best,
                                                      sked_error *err);
 /*
