@@ -20,7 +20,7 @@ static const member for_makespan[] = {
 /* Transfers between devices, many ops: the relaxation moves all ops at once, search goes on from there. */
 static const member for_transfers[] = {
     {"list", NULL, 0}, {"list", "scheme=serial", 0}, {"list", "direction=backward", 0},
-    {"heft", NULL, 0}, {"gaus", NULL, 0.8},          {"search", NULL, 1},
+    {"heft", NULL, 0}, {"gaus", NULL, 0.5},          {"search", NULL, 1},
 };
 static const member for_shape[] = {
     {"list", NULL, 0}, {"fds", NULL, 0.2}, {"gaus", NULL, 0.7}, {"exact", NULL, 1}};
