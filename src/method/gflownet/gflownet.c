@@ -4,9 +4,11 @@
 
 #include <string.h>
 
-#define OPTION_LIST(X)                                                                                  \
-    X(temperature, REAL, "temperature", "0.005", 1e-6, 1e6, "small: greedy and fast, large: diverse")   \
-    X(draws, INT, "draws", "0", 0, 10000000, "schedules drawn; 0: as many as candidates, at least 100") \
+#define OPTION_LIST(X)                                                                                      \
+    X(temperature, REAL, "temperature", "0.005", 1e-6, 1e6, "small: greedy and fast, large: diverse")       \
+    X(draws, INT, "draws", "0", 0, 10000000, "schedules drawn; 0: as many as candidates, at least 100")     \
+    X(local, BOOL, "local", "true", 0, 0, "keep the starts drawn, choose devices so that data stays near")  \
+    X(improve, INT, "improve", "0", 0, 1000000, "rounds of local search on each schedule drawn, and local") \
     X(model, TEXT, "model", "built-in", 0, 0, "file of a model of `sked train`; built-in: the one in sked")
 
 static const sked_option options[] = {
@@ -52,6 +54,8 @@ static sked_status gflownet_run(sked_i_run *run, sked_error *err)
     sked_sample_options_init(&how);
     how.temperature = run->setting[opt_temperature];
     how.threads = run->options->threads;
+    how.local = run->setting[opt_local] != 0;
+    how.improve = (int64_t)run->setting[opt_improve];
     const char *path = sked_i_option_text(&options[opt_model], run->setting[opt_model], run->settings);
     SKED_TRY(sked_sampler_read(strcmp(path, "built-in") == 0 ? NULL : path, &m, err));
     for (int32_t done = 0; done < draws && !(done > 0 && sked_i_limit_reached(&run->limit));

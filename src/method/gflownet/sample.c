@@ -4,6 +4,7 @@
 #include "base/sort.h"
 #include "formats/format.h"
 #include "method/gflownet/batch.h"
+#include "method/gflownet/improve.h"
 #include "nn/sampler.h"
 #include "schedule/schedule.h"
 
@@ -34,6 +35,9 @@ static sked_status check(const sked_problem *p, const sked_sample_options *opt, 
         pools |= sked_i_capacity(p, r) < INFINITY;
     if (p->devices < 1)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "sampling needs devices (see --devices)");
+    if (opt->improve < 0 || ((opt->improve > 0 || opt->local) && opt->raw))
+        return sked_i_fail(err, SKED_ERR_ARGUMENT,
+                           "rounds of improvement are 0 or more, and raw draws stay as they are");
     if (!(opt->temperature > 0 && opt->temperature < INFINITY) || opt->count < 1 || opt->threads < 1)
         return sked_i_fail(err, SKED_ERR_ARGUMENT,
                            "sampling needs a temperature above 0, a draw and a thread at least");
@@ -45,15 +49,27 @@ static sked_status check(const sked_problem *p, const sked_sample_options *opt, 
     return sked_problem_check(p, err);
 }
 
-/* Starts again in the problem's own units, so that integers stay exact; devices named by their least op. */
+/* Devices named by their least op, so that schedules which differ in the names only are equal. name:
+ * [devices] */
+static void name_devices(sked_schedule *s, int32_t *name)
+{
+    int32_t names = 0;
+    for (int32_t i = 0; i < s->ops; i++)
+        name[s->device[i]] = -1;
+    for (int32_t i = 0; i < s->ops; i++) {
+        if (name[s->device[i]] < 0)
+            name[s->device[i]] = names++;
+        s->device[i] = name[s->device[i]];
+    }
+}
+
+/* Starts again in the problem's own units, so that integers stay exact. name, free_at: [devices] */
 static void fill_schedule(const sked_graph *g, const sked_i_trajectory *t, int32_t *name, double *free_at,
                           sked_schedule *s)
 {
-    int32_t names = 0;
     for (int32_t i = 0; i < g->n_ops; i++) {
         s->start[i] = 0;
         s->device[t->op[i]] = t->device[i];
-        name[t->device[i]] = -1;
         free_at[t->device[i]] = 0;
     }
     for (int32_t k = 0; k < g->n_ops; k++) {
@@ -65,11 +81,7 @@ static void fill_schedule(const sked_graph *g, const sked_i_trajectory *t, int32
         s->start[op] = start;
         free_at[t->device[k]] = start + g->duration[op];
     }
-    for (int32_t i = 0; i < g->n_ops; i++) {
-        if (name[s->device[i]] < 0)
-            name[s->device[i]] = names++;
-        s->device[i] = name[s->device[i]];
-    }
+    name_devices(s, name);
 }
 
 static uint64_t hash_of(const sked_schedule *s)
@@ -210,6 +222,23 @@ cleanup:
     return st;
 }
 
+/* Improved in place, then ranked again: different draws may have become the same schedule. */
+static sked_status improve(const sked_problem *p, const sked_sample_options *opt, sked_samples *s,
+                           sked_error *err)
+{
+    sked_status st = SKED_OK;
+    int32_t *name = NULL;
+    SKED_NEW(name, p->devices);
+    SKED_TRY(
+        sked_i_improve(p, s->schedule, s->makespan, s->count, opt->improve, opt->seed, opt->threads, err));
+    for (int32_t k = 0; k < s->count; k++)
+        name_devices(s->schedule[k], name);
+    SKED_TRY(rank(s, err));
+cleanup:
+    free(name);
+    return st;
+}
+
 sked_status sked_sampler_sample(const sked_sampler *m, const sked_problem *p, const sked_sample_options *opt,
                                 sked_samples *out, sked_error *err)
 {
@@ -227,6 +256,8 @@ sked_status sked_sampler_sample(const sked_sampler *m, const sked_problem *p, co
     SKED_TRY(draw_all(policy, p, opt, &s, err));
     if (!opt->raw)
         SKED_TRY(rank(&s, err));
+    if (opt->improve > 0 || opt->local)
+        SKED_TRY(improve(p, opt, &s, err));
     *out = s;
     s = (sked_samples){0};
 cleanup:
