@@ -244,6 +244,22 @@ def warm_start_and_fixed_decisions(folder):
 
 
 @test
+def models_of_every_policy_are_used(folder):
+    graph, small = path("cholesky.json"), ["--set", "dim=8", "--set", "layers=1", "--set", "batch=4", "--set", "validate=0"]
+    for policy in ("policy=encode-once", "policy=stepwise"):
+        for backward in ("backward=uniform", "backward=learned"):
+            model = os.path.join(folder, policy + backward + ".safetensors")
+            expect(run("train", "--graphs", "layered:6", "--devices", 3, "--steps", 2, "--quiet", *small, "--set", policy,
+                       "--set", backward, "-o", model), 0)
+            drawn = expect(run("sample", graph, "--devices", 3, "--candidates", 5, "--raw", "--model", model, "-o", "-"), 0)
+            assert len(drawn.stdout.splitlines()) == 5
+            out = run("schedule", graph, "--devices", 3, "--method", "gflownet", "--set", "model=" + model, "--json")
+            assert json.loads(expect(out, 0).stdout)["valid"] is True
+    expect(run("sample", graph, "--devices", 9, "--model", model, "--quiet"), 6, "up to 8 devices")
+    expect(run("schedule", graph, "--devices", 3, "--method", "gflownet", "--set", "model=missing"), 4, "missing")
+
+
+@test
 def help_manual_and_tables_agree(folder):
     usage = expect(run("help"), 0).stdout
     commands = re.findall(r"^  ([a-z]+) ", usage, flags=re.M)
