@@ -24,6 +24,7 @@ typedef struct listing {
     class_row *row;
     int count, trajectories;
     sked_i_walker_f32 *walker;
+    bool judged;   /* it was trained long enough to be compared */
     bool labelled; /* the policy numbers its devices as it likes; else in the order of first use */
     /* The partial schedule. */
     int32_t op[MAX_OPS], device[MAX_OPS];
@@ -204,9 +205,18 @@ static void compare(const tiny *t, sked_i_policy_f32 *p, listing *l)
         "%.4f, loss %.4f\n",
         t->name, l->temperature, l->count, l->trajectories, most, distance, log(z), mean, loss);
     assert_true(fabs(mass - 1) < 1e-4); /* the listing has every action of the policy */
-    assert_true(distance <= 0.05);
-    assert_true(fabs(mean - log(z)) <= 0.1);
+    if (l->judged) {
+        assert_true(distance <= 0.05);
+        assert_true(fabs(mean - log(z)) <= 0.1);
+    }
 }
+
+/* Sanitizers make training slow: there all policies run, and the first is trained to the end. */
+#if defined(__SANITIZE_ADDRESS__)
+enum { full_training = 0 };
+#else
+enum { full_training = 1 };
+#endif
 
 /* Policies that learn the tiny problems: small, as the problems are. */
 static const sked_i_sizes tiny_sizes[] = {
@@ -224,6 +234,8 @@ static void check_tiny(const tiny *t, const sked_i_sizes *sizes, int updates, do
     sked_sampler *m = NULL;
     listing l = {.graph = g, .n = t->ops, .devices = t->devices};
     l.labelled = sizes->policy == SKED_I_POLICY_STEPWISE;
+    l.judged = full_training || sizes == &tiny_sizes[0];
+    updates = l.judged ? updates : 30;
     l.row = malloc(MAX_CLASSES * sizeof *l.row);
     assert_non_null(l.row);
     for (int32_t i = 0; i < t->ops; i++)
