@@ -33,3 +33,10 @@ double sked_i_limit_share(const sked_i_limit *limit)
     const double share = (sked_clock() - limit->begin) / (limit->deadline - limit->begin);
     return share > 1 ? 1 : share;
 }
+
+void sked_i_pause(double seconds)
+{
+    const struct timespec t = {.tv_sec = (time_t)seconds,
+                               .tv_nsec = (long)(1e9 * (seconds - floor(seconds)))};
+    nanosleep(&t, NULL);
+}

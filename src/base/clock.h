@@ -16,4 +16,6 @@ void sked_i_limit_init(sked_i_limit *limit, const sked_run_options *opt);
 bool sked_i_limit_reached(const sked_i_limit *limit);
 /* Share of the time limit used, NAN without one. */
 double sked_i_limit_share(const sked_i_limit *limit);
+/* Lets others run for a while. */
+void sked_i_pause(double seconds);
 #endif
