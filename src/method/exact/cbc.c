@@ -50,7 +50,7 @@ static sked_status load(Cbc_Model *cbc, const sked_i_mip *mip, sked_error *err)
 static double seconds_for(const sked_i_run *run)
 {
     const double left = run->limit.deadline - sked_clock();
-    return fmax(0.01, left - fmin(0.05 * left, 0.2));
+    return fmax(0.01, left - fmin(0.1 * left, 0.3));
 }
 
 static void configure(Cbc_Model *cbc, const sked_i_run *run)
@@ -224,10 +224,18 @@ static sked_status take_reply(sked_i_run *run, const question *q, const reply *r
     return st;
 }
 
+/* Time is up: a little later than the limit says, for CBC's last word on what it has found. */
+static bool is_over(const sked_i_run *run)
+{
+    sked_i_limit late = run->limit;
+    late.deadline += fmin(0.2, 0.04 * (late.deadline - late.begin));
+    return sked_i_limit_reached(&late);
+}
+
 /* News of one of some children; WAITING: the time is up, a stop was asked for, or none is left. */
 static sked_i_child_news await(sked_i_run *run, sked_i_child *children, int count, int *who)
 {
-    while (!sked_i_limit_reached(&run->limit)) {
+    while (!is_over(run)) {
         bool any = false;
         for (int k = 0; k < count; k++)
             any = any || children[k].pid > 0;
