@@ -186,7 +186,7 @@ static void cbc_stops_at_once(void **state)
     sked_i_rng rng;
     sked_i_rng_seed(&rng, 1, 0);
     OK(sked_builder_create(&b, err));
-    for (int i = 0; i < 120; i++) {
+    for (int i = 0; i < 70; i++) {
         OK(sked_builder_add_op(b, NULL, NULL, 1 + (double)sked_i_rng_below(&rng, 3), NULL, err));
         OK(sked_builder_set_memory(b, i, 1 + (double)sked_i_rng_below(&rng, 9), err));
         for (int k = 0; k < 3 && i > 30; k++) {
@@ -200,7 +200,7 @@ static void cbc_stops_at_once(void **state)
     OK(sked_builder_finish(b, &g, err));
     sked_problem_init(&p, g);
     p.objective = SKED_OBJECTIVE_MEMORY;
-    p.horizon = 80;
+    p.horizon = 60;
     for (int threads = 1; threads <= 2; threads++) {
         sked_run_options opt;
         sked_result result = {0};
