@@ -54,7 +54,7 @@ static bool may_go_on(sked_status st)
 /* A quick member gets a moment even when the time is up: some schedule is better than none. */
 static bool owes_schedule(const sked_i_run *run, const member *m)
 {
-    return m->share == 0 && run->n_kept == 0 && !(run->limit.stop != NULL && *run->limit.stop);
+    return m->share == 0 && run->n_kept == 0 && !sked_i_limit_stopped(&run->limit);
 }
 
 static sked_status run_in_turn(sked_i_run *run, const member *m, double budget, sked_error *why)
@@ -83,9 +83,9 @@ typedef struct side {
 
 typedef struct pair {
     side of[2];
-    const volatile sig_atomic_t *stop; /* the caller's */
-    volatile sig_atomic_t halt;        /* what both sides look at */
-    bool hasty;                        /* one may end the other */
+    const sked_i_limit *limit;  /* the caller's */
+    volatile sig_atomic_t halt; /* what both sides look at */
+    bool hasty;                 /* one may end the other */
     atomic_int done;
 } pair;
 
@@ -103,8 +103,8 @@ static void run_side(void *data, int index)
     pair *p = data;
     if (index == 2) { /* passes a stop on */
         for (; atomic_load(&p->done) < 2; sked_i_pause(0.005))
-            if (p->stop != NULL && *p->stop)
-                p->halt = 1;
+            if (sked_i_limit_stopped(p->limit))
+                sked_i_ask_stop(&p->halt);
         return;
     }
     side *s = &p->of[index];
@@ -112,7 +112,7 @@ static void run_side(void *data, int index)
     s->status =
         sked_i_run_member(&s->share.run, s->m->method, settings, s->m->setting != NULL, s->seconds, &s->why);
     if (p->hasty && ends_both(s))
-        p->halt = 1;
+        sked_i_ask_stop(&p->halt);
     atomic_fetch_add(&p->done, 1);
 }
 
@@ -124,7 +124,7 @@ static sked_status run_beside(sked_i_run *run, const member *first, const member
                               bool *refuted, sked_error *refusal, sked_error *err)
 {
     sked_status st = SKED_OK;
-    pair p = {.stop = run->limit.stop, .hasty = run->options->iterations == 0};
+    pair p = {.limit = &run->limit, .hasty = run->options->iterations == 0};
     for (int k = 0; k < 2; k++) {
         side *s = &p.of[k];
         s->m = k == 0 ? first : exact;
