@@ -310,6 +310,36 @@ class Suite:
         self.browser.wait("return / found/.test(document.getElementById('count').textContent)", "search in the large page")
         self.no_errors("large")
 
+    def test_robust(self):
+        self.browser.scheme("light")
+        self.load("robust")
+        text = self.browser.run("return document.getElementById('robust-table').innerText")
+        for part in ("gflownet", "winner", "92.0", "24.27", "90.17", "1.620", "<brkga> & co", "Failed", "6"):
+            assert part in text, f"the table does not say {part}: {text}"
+        assert self.browser.run("return document.querySelectorAll('svg.scatter .marks path').length") == 1 + 60 + 54
+        assert self.browser.run("return document.querySelectorAll('svg.scatter .winner').length") == 1
+        self.browser.move(*self.browser.run("""const b = document.querySelector('svg.scatter .winner').getBoundingClientRect();
+            return [b.left + b.width / 2, b.top + b.height / 2];"""))
+        tip = self.browser.run("const t = document.getElementById('robust-tip'); return t.hidden ? '' : t.innerText")
+        for part in ("gflownet", "12 of 60", "1.62"):
+            assert part in tip, f"hover does not say {part}: {tip}"
+        self.keep("page-robust")
+        self.browser.move(5, 5)
+        assert self.browser.run("return document.getElementById('robust-tip').hidden"), "the tip goes away"
+        visible = "return document.querySelectorAll('svg.scatter .marks')[2].getAttribute('visibility')"
+        self.browser.click("section[data-kind=robust] .legend button:last-child")
+        assert self.browser.run(visible) == "hidden", "the legend does not hide a method"
+        self.browser.click("section[data-kind=robust] .legend button:last-child")
+        assert self.browser.run(visible) == "visible"
+        assert self.browser.run(PIXELS) > 3, "the winner's Gantt is empty"
+        self.browser.scheme("dark")
+        self.keep("page-robust-dark")
+        self.browser.scheme("light")
+        self.browser.open(self.path("robust.scatter.svg"))
+        assert self.browser.run("return document.querySelectorAll('.w').length") == 1
+        self.keep("svg-scatter")
+        self.no_errors("robust")
+
     def test_unknown_section(self):
         self.load("sections")
         assert "unheard-of" in self.browser.run("return document.querySelector('.error').textContent")

@@ -92,7 +92,12 @@ static inline void sample_schedule(sample *s, const char *method)
     else
         greedy_resources(&s->problem, s->schedule);
     OK(sked_schedule_validate(&s->problem, s->schedule, err));
-    s->data = (sked_report_data){&s->problem, s->schedule, method, NAN, false, 0.012, 7};
+    s->data = (sked_report_data){.problem = &s->problem,
+                                 .schedule = s->schedule,
+                                 .method = method,
+                                 .lower_bound = NAN,
+                                 .seconds = 0.012,
+                                 .seed = 7};
     OK(sked_problem_bound(&s->problem, &s->data.lower_bound, NULL, err));
 }
 
@@ -280,6 +285,27 @@ static inline void sample_instant(sample *s)
     sample_schedule(s, "greedy");
 }
 
+/* Candidates of three methods: one schedule, a cloud, and a cloud with some that were not measured. */
+enum { cloud = 60 };
+static inline const sked_comparison *sample_comparison(void)
+{
+    static double proxy[2][cloud], target[2][cloud];
+    static const double one_proxy = 1.9, one_target = 1.2;
+    static const sked_standing standing[] = {
+        {"list", 1, &one_proxy, &one_target, 0, {0, 0, 0}, 0.001},
+        {"<brkga> & co", cloud, proxy[0], target[0], 7, {46.5, 12.25, 40.125}, 1.25},
+        {"gflownet", cloud, proxy[1], target[1], 11, {92.02, 24.27, 90.17}, 0.5}};
+    static const sked_comparison comparison = {"bandwidth:cost=4", standing, 3, 2};
+    for (int m = 0; m < 2; m++)
+        for (int k = 0; k < cloud; k++) {
+            proxy[m][k] = 2 - 0.002 * k - 0.02 * m;
+            target[m][k] = m == 1 && k % 10 == 3 ? NAN : 1.1 + 0.3 * m * sin(k) + 0.1 * cos(3 * k);
+        }
+    target[0][7] = 1.35;
+    target[1][11] = 1.62;
+    return &comparison;
+}
+
 /* Names that need every kind of escaping. */
 static inline void sample_hostile(sample *s)
 {
@@ -309,6 +335,12 @@ static inline void sample_hostile(sample *s)
     sample_schedule(s, "<method>");
 }
 
+static inline void sample_robust(sample *s)
+{
+    sample_small(s);
+    s->data.comparison = sample_comparison();
+}
+
 static inline void sample_thousand(sample *s)
 {
     sample_layered(s, 1000, 40, 8);
@@ -325,9 +357,10 @@ static inline void sample_chains(sample *s)
 static const struct sample_kind {
     const char *name;
     void (*make)(sample *s);
-} sample_kinds[] = {
-    {"small", sample_small},      {"resources", sample_resources}, {"pipelined", sample_pipelined},
-    {"layered", sample_thousand}, {"free", sample_chains},         {"hostile", sample_hostile},
-    {"instant", sample_instant},  {"empty", sample_empty},         {"large", sample_large}};
+} sample_kinds[] = {{"small", sample_small},         {"resources", sample_resources},
+                    {"pipelined", sample_pipelined}, {"layered", sample_thousand},
+                    {"free", sample_chains},         {"hostile", sample_hostile},
+                    {"instant", sample_instant},     {"empty", sample_empty},
+                    {"robust", sample_robust},       {"large", sample_large}};
 enum { n_sample_kinds = sizeof sample_kinds / sizeof *sample_kinds, n_small_kinds = n_sample_kinds - 1 };
 #endif

@@ -32,6 +32,12 @@ static char *slurp(const char *path, size_t *size)
 }
 
 /* Writes one report to a temporary file and reads it back. Free the text. */
+/* Can this report show the sample? A scatter picture shows a comparison. */
+static bool suits(const sample *s, int report)
+{
+    return s->data.comparison != NULL || strcmp(sked_report_at(report)->name, "scatter") != 0;
+}
+
 static char *report_text(const sample *s, const char *extension, size_t *size)
 {
     char path[256];
@@ -517,10 +523,12 @@ static void test_dot(void **state)
 
 /* ------------------------------------------------------------------ HTML */
 
-/* The data block of a page, parsed. */
-static json_t *page_data(const char *text)
+/* The data block of a page's section, parsed. */
+static json_t *page_data(const char *text, const char *kind)
 {
-    const char *block = strstr(text, "<script type=\"application/json\"");
+    char head[100];
+    snprintf(head, sizeof head, "data-kind=\"%s\">", kind);
+    const char *block = strstr(text, head);
     assert_non_null(block);
     block = strchr(block, '>') + 1;
     return parse_json(block, (size_t)(strstr(block, "</script>") - block));
@@ -534,14 +542,15 @@ static void test_html(void **state)
         size_t size;
         sample_kinds[k].make(&s);
         char *text = report_text(&s, ".html", &size);
-        json_t *data = page_data(text);
+        json_t *data = page_data(text, "schedule");
         const size_t n = (size_t)s.graph->n_ops;
         assert_int_equal(json_array_size(json_object_get(data, "start")), n);
         assert_int_equal(json_array_size(json_object_get(data, "slack")), n);
         assert_int_equal(json_array_size(json_object_get(json_object_get(data, "edges"), "to")),
                          s.graph->n_edges);
-        assert_int_equal(count_of(text, "</script>"), 2); /* the data and the program: no name ends one */
-        assert_int_equal(count_of(text, "http"), 1);      /* http-equiv: nothing is fetched */
+        /* the data and the program: no name ends one */
+        assert_int_equal(count_of(text, "</script>"), s.data.comparison ? 3 : 2);
+        assert_int_equal(count_of(text, "http"), 1); /* http-equiv: nothing is fetched */
         for (size_t i = 0; i < n; i++)
             assert_true(fabs(json_number_value(json_array_get(json_object_get(data, "start"), i)) -
                              s.schedule->start[i]) <= 1e-9 * (1 + s.schedule->start[i]));
@@ -563,6 +572,80 @@ static void test_html_sections(void **state)
     assert_non_null(strstr(out.data, "<title>&lt;title&gt; &amp; more</title>"));
     assert_null(strstr(out.data, "{{"));
     sked_i_buffer_free(&out);
+}
+
+/* ------------------------------------------------------------------ comparisons */
+
+static void test_comparison_data(void **state)
+{
+    (void)state;
+    sample s = {0};
+    size_t size;
+    sample_robust(&s);
+    char *text = report_text(&s, ".html", &size);
+    json_t *data = page_data(text, "robust");
+    const json_t *methods = json_object_get(data, "methods"), *last = json_array_get(methods, 2);
+    const json_t *target = json_object_get(last, "target");
+    assert_int_equal(json_array_size(methods), 3);
+    assert_int_equal(json_integer_value(json_object_get(data, "winner")), 2);
+    assert_int_equal(json_array_size(target), cloud);
+    assert_true(json_is_null(json_array_get(target, 13)));
+    assert_int_equal(json_integer_value(json_object_get(last, "failed")), 6);
+    assert_true(json_number_value(json_object_get(last, "targetSpeedup")) == 1.62);
+    assert_true(json_number_value(json_object_get(last, "proxySpeedup")) == 1.98);
+    assert_string_equal(json_string_value(json_object_get(json_array_get(methods, 1), "name")),
+                        "<brkga> & co");
+    assert_true(strstr(text, "data-kind=\"robust\"") < strstr(text, "data-kind=\"schedule\""));
+    json_decref(data);
+    free(text);
+    sample_free(&s);
+}
+
+static void check_scatter(const sample *s, int marks)
+{
+    size_t size;
+    char *text = report_text(s, ".scatter.svg", &size);
+    xmlDoc *doc = xmlReadMemory(text, (int)size, "x.svg", NULL, XML_PARSE_NONET);
+    assert_non_null(doc);
+    /* squares and circles: candidates, the legend, the winner and its ring */
+    const int found = count_elements(xmlDocGetRootElement(doc), "circle") + count_of(text, "h1.8") +
+                      count_of(text, "h6.3") + count_of(text, "h8.1");
+    if (found < marks)
+        fail_msg("%d marks, not %d", found, marks);
+    assert_non_null(strstr(text, "&lt;brkga&gt; &amp; co"));
+    assert_non_null(strstr(text, "speedup on bandwidth:cost=4"));
+    assert_true(size < 1000000);
+    xmlFreeDoc(doc);
+    free(text);
+}
+
+static void test_scatter(void **state)
+{
+    (void)state;
+    static double proxy[20000], target[20000];
+    sample s = {0};
+    sample_robust(&s);
+    check_scatter(&s, cloud + 54);
+    /* Very many candidates are thinned out, equal ones and unmeasured ones have a picture too. */
+    sked_standing rows[3];
+    sked_comparison many = *s.data.comparison;
+    memcpy(rows, many.standing, sizeof rows);
+    for (int k = 0; k < 20000; k++) {
+        proxy[k] = 2;
+        target[k] = 3;
+    }
+    rows[1] = (sked_standing){"<brkga> & co", 20000, proxy, target, 0, {0, 0, 0}, 1};
+    many.standing = rows;
+    s.data.comparison = &many;
+    check_scatter(&s, 4000);
+    for (int k = 0; k < 20000; k++)
+        target[k] = NAN;
+    rows[0] = rows[2] = rows[1];
+    rows[0].best = rows[1].best = rows[2].best = -1;
+    check_scatter(&s, 1);
+    s.data.comparison = NULL;
+    FAILS(SKED_ERR_UNSUPPORTED, "sked robust", sked_report_write(&s.data, "never", "scatter", err));
+    sample_free(&s);
 }
 
 /* ------------------------------------------------------------------ all of them */
@@ -588,6 +671,7 @@ static void test_same_bytes(void **state)
     (void)state;
     sample s = {0};
     sample_resources(&s);
+    s.data.comparison = sample_comparison();
     for (int r = 0; r < sked_report_count(); r++) {
         size_t one, two;
         char *a = report_text(&s, sked_report_at(r)->extension, &one);
@@ -627,6 +711,8 @@ static int write_samples(const char *folder)
         sample_kinds[k].make(&s);
         for (int r = 0; r < sked_report_count(); r++) {
             const double begin = sked_clock();
+            if (!suits(&s, r))
+                continue;
             snprintf(path, sizeof path, "%s/%s%s", folder, sample_kinds[k].name,
                      sked_report_at(r)->extension);
             OK(sked_report_write(&s.data, path, NULL, err));
@@ -664,6 +750,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_dot),
         cmocka_unit_test(test_html),
         cmocka_unit_test(test_html_sections),
+        cmocka_unit_test(test_comparison_data),
+        cmocka_unit_test(test_scatter),
         cmocka_unit_test(test_json_round_trip),
         cmocka_unit_test(test_same_bytes),
         cmocka_unit_test(test_choice_of_report),

@@ -195,7 +195,8 @@ typedef enum sked_option_kind {
     SKED_OPTION_INT,
     SKED_OPTION_REAL,
     SKED_OPTION_BOOL,
-    SKED_OPTION_ENUM
+    SKED_OPTION_ENUM,
+    SKED_OPTION_TEXT
 } sked_option_kind;
 
 typedef struct sked_option {
@@ -396,6 +397,7 @@ SKED_API SKED_MUST_CHECK sked_status sked_simulator_batch(const sked_simulator *
     X(CANDIDATES, 7, "several different schedules")              \
     X(ANYTIME, 8, "improves until the time limit")               \
     X(EXACT, 9, "proves optimality")                             \
+    X(RECORD, 10, "a recording of its descent")                  \
     X(MAKESPAN, 16, "objective makespan")                        \
     X(RESOURCE, 17, "objective resource")                        \
     X(MEMORY, 18, "objective memory")                            \
@@ -421,6 +423,21 @@ SKED_API const sked_method_info *sked_method_find(const char *name); /* NULL: no
  */
 typedef void (*sked_progress_fn)(void *data, const char *phase, double share, double value, double bound);
 
+/*
+ * One gradient step of a method that descends (gaus), told as it happens. Every op's start is a normal
+ * distribution there. Arrays end with the call.
+ */
+typedef struct sked_descent_step {
+    int64_t step;
+    bool restart;        /* it went back to its best schedule before this step */
+    double objective;    /* smoothed, without what broken rules cost; NAN: only rules count */
+    double best;         /* of the schedules so far; INFINITY: none */
+    double violation[4]; /* expected: dependencies, recurrences, latency, capacities */
+    int32_t ops;
+    const double *mean, *spread; /* [ops] of the starts, in units of time */
+} sked_descent_step;
+typedef void (*sked_record_fn)(void *data, const sked_descent_step *step);
+
 typedef struct sked_run_options {
     uint64_t seed;
     int threads;                 /* >= 1 */
@@ -435,6 +452,8 @@ typedef struct sked_run_options {
     const volatile sig_atomic_t *stop; /* when it becomes non-zero: return the best so far */
     sked_progress_fn progress;
     void *progress_data;
+    sked_record_fn record; /* called on the calling thread for the first descent; NULL: nobody listens */
+    void *record_data;
 } sked_run_options;
 SKED_API void sked_run_options_init(sked_run_options *opt);
 
@@ -478,6 +497,8 @@ typedef struct sked_sample_options {
     double temperature; /* > 0: small is greedy, large is diverse */
     bool raw;           /* every draw in the order it was made; false: best first and without repeats */
     bool greedy;        /* one schedule, the likeliest action at every step */
+    bool local;         /* devices chosen anew for the starts drawn, so that data stays near. Not with raw */
+    int64_t improve;    /* rounds of local search on each schedule drawn, and local; 0: none. Not with raw */
     uint64_t seed;
     int threads;
 } sked_sample_options;
@@ -485,7 +506,7 @@ SKED_API void sked_sample_options_init(sked_sample_options *opt); /* 1000 draws 
 typedef struct sked_samples {
     int32_t count;
     sked_schedule **schedule; /* all valid */
-    double *log_prob;         /* of the trajectory that made it, actions on labelled devices */
+    double *log_prob;         /* of the trajectory drawn (before any improvement), on labelled devices */
     double *makespan;
     double log_z;  /* mean zeta: estimate of log Z at this temperature */
     double spread; /* standard deviation of zeta; 0 for a perfect sampler */
@@ -498,7 +519,10 @@ SKED_API SKED_MUST_CHECK sked_status sked_sampler_sample(const sked_sampler *m, 
                                                          const sked_sample_options *opt, sked_samples *out,
                                                          sked_error *err);
 SKED_API void sked_samples_clear(sked_samples *s);
-/* One line of JSON a schedule: as sked_schedules_write, with log_prob, proxy_makespan, temperature. */
+/*
+ * One line of JSON a schedule: as sked_schedules_write, with log_prob, proxy_makespan, temperature, and its
+ * distances ged, d_inv, d_sen to the best of them (docs/formats/schedule.md).
+ */
 SKED_API SKED_MUST_CHECK sked_status sked_samples_write(const sked_samples *s, const sked_problem *p,
                                                         double temperature, const char *path,
                                                         sked_error *err);
@@ -557,8 +581,8 @@ SKED_API const sked_target *sked_target_at(int i);
 
 /*
  * A target made ready for one problem with devices. spec: a name with options
- * ("noisy:model=type,strength=0.3"), or "command:PROGRAM ARGS". The schedule's devices and the order on each
- * are kept; times are the target's own.
+ * ("noisy:model=type,strength=0.3"), or "command,timeout=5,retries=2:PROGRAM ARGS". The schedule's devices
+ * and the order on each are kept; times are the target's own.
  */
 typedef struct sked_target_run sked_target_run;
 SKED_API SKED_MUST_CHECK sked_status sked_target_open(const char *spec, const sked_problem *p, uint64_t seed,
@@ -582,6 +606,35 @@ typedef struct sked_report {
 } sked_report;
 SKED_API int sked_report_count(void);
 SKED_API const sked_report *sked_report_at(int i);
+/* Candidates of one method, measured on a target. */
+typedef struct sked_standing {
+    const char *method;
+    int32_t count;
+    const double *proxy;  /* [count] speedups there */
+    const double *target; /* [count] speedups there; NAN: not measured */
+    int32_t best;         /* the best of them on the target; -1: none was measured */
+    sked_diversity diversity;
+    double seconds;
+} sked_standing;
+/* Several methods on one target. */
+typedef struct sked_comparison {
+    const char *target; /* its spec */
+    const sked_standing *standing;
+    int count;
+    int winner; /* the standing with the best candidate of all */
+} sked_comparison;
+/* Schedules of one problem at several values of a parameter, by the two sides they trade (less is better). */
+typedef struct sked_tradeoff_point {
+    double at; /* the parameter */
+    bool found, pareto;
+    double x, y;
+} sked_tradeoff_point;
+typedef struct sked_tradeoff {
+    const char *parameter, *x, *y; /* names */
+    const sked_tradeoff_point *point;
+    int count, shown; /* shown: the point whose schedule the report shows */
+} sked_tradeoff;
+
 /* What a report says beside the schedule itself. */
 typedef struct sked_report_data {
     const sked_problem *problem;
@@ -591,6 +644,8 @@ typedef struct sked_report_data {
     bool optimal;
     double seconds;
     uint64_t seed;
+    const sked_comparison *comparison; /* what the schedule is the winner of, or NULL */
+    const sked_tradeoff *tradeoff;     /* the curve that the schedule is a point of, or NULL; HTML shows it */
 } sked_report_data;
 /* Validates first, then writes under a temporary name and renames. path "-" with format: stdout. */
 SKED_API SKED_MUST_CHECK sked_status sked_report_write(const sked_report_data *data, const char *path,

@@ -22,6 +22,11 @@ static const member for_makespan[] = {
     {"heft", NULL, 0},   {"search", NULL, 0.7},        {"exact", "max-ops=200", 1},
     {"search", NULL, 1},
 };
+/* Transfers between devices, many ops: the relaxation moves all ops at once, search goes on from there. */
+static const member for_transfers[] = {
+    {"list", NULL, 0}, {"list", "scheme=serial", 0}, {"list", "direction=backward", 0},
+    {"heft", NULL, 0}, {"gaus", NULL, 0.8},          {"search", NULL, 1},
+};
 static const member for_shape[] = {
     {"list", NULL, 0}, {"fds", NULL, 0.2}, {"gaus", NULL, 0.7}, {"exact", NULL, 1}};
 static const member for_loops[] = {
@@ -36,12 +41,17 @@ typedef struct plan {
 
 #define PLAN(list) ((plan){list, (int)(sizeof(list) / sizeof *(list))})
 
+/* From here on gaus gains more than it takes from search (docs/methods/auto.md). */
+static const int32_t relaxed_from = 1000;
+
 static plan choose(const sked_problem *p)
 {
     if (p->ii > 0 && p->objective != SKED_OBJECTIVE_II && p->objective != SKED_OBJECTIVE_MAKESPAN)
         return PLAN(for_shaped_loops);
     if (p->ii != 0 || p->objective == SKED_OBJECTIVE_II)
         return PLAN(for_loops);
+    if (p->objective == SKED_OBJECTIVE_MAKESPAN && sked_i_has_transfers(p) && p->graph->n_ops >= relaxed_from)
+        return PLAN(for_transfers);
     return p->objective == SKED_OBJECTIVE_MAKESPAN ? PLAN(for_makespan) : PLAN(for_shape);
 }
 
@@ -49,6 +59,25 @@ static plan choose(const sked_problem *p)
 static bool may_go_on(sked_status st)
 {
     return st == SKED_OK || st == SKED_ERR_UNSUPPORTED || st == SKED_ERR_INFEASIBLE || st == SKED_ERR_STOPPED;
+}
+
+/* The member with the best schedule so far as its start, for those that do not look into the pool. */
+static sked_status run_from_best(sked_i_run *run, const member *m, const char *const *settings, double budget,
+                                 sked_error *why)
+{
+    const sked_run_options *outer = run->options;
+    sked_run_options inner = *outer;
+    sked_schedule *start = NULL;
+    sked_status st = SKED_OK;
+    if (m->share > 0 && run->n_kept > 0 && sked_i_has_transfers(run->problem))
+        st = sked_schedule_clone(run->kept[0], &start, why);
+    inner.start = start != NULL ? start : outer->start;
+    run->options = &inner;
+    if (st == SKED_OK)
+        st = sked_i_run_member(run, m->method, settings, m->setting != NULL, budget, why);
+    run->options = outer;
+    sked_schedule_destroy(start);
+    return st;
 }
 
 /* A quick member gets a moment even when the time is up: some schedule is better than none. */
@@ -66,7 +95,7 @@ static sked_status run_in_turn(sked_i_run *run, const member *m, double budget, 
         budget = fmax(budget, 1e-3 * moment_ms);
         run->limit.deadline = fmax(deadline, sked_clock() + 1e-3 * moment_ms);
     }
-    const sked_status st = sked_i_run_member(run, m->method, settings, m->setting != NULL, budget, why);
+    const sked_status st = run_from_best(run, m, settings, budget, why);
     run->limit.deadline = deadline;
     return st;
 }

@@ -73,6 +73,7 @@ static uint32_t needed_features(const sked_problem *p, const sked_run_options *o
     need |= opt->start != NULL ? SKED_CAN_START : 0;
     need |= p->fix_device != NULL || p->fix_start != NULL ? SKED_CAN_FIX : 0;
     need |= opt->candidates > 1 ? SKED_CAN_CANDIDATES : 0;
+    need |= opt->record != NULL ? SKED_CAN_RECORD : 0;
     for (int32_t r = 0; r < p->graph->n_resources; r++)
         need |= sked_i_capacity(p, r) < INFINITY ? SKED_CAN_RESOURCES : 0;
     return need;
@@ -249,6 +250,7 @@ sked_status sked_i_share_open(const sked_i_run *run, sked_i_share *share, sked_e
     sked_status st = SKED_OK;
     *share = (sked_i_share){.run = {.problem = run->problem,
                                     .setting = run->setting,
+                                    .settings = run->settings,
                                     .limit = run->limit,
                                     .bound = run->bound,
                                     .second_bound = run->second_bound,
@@ -316,6 +318,7 @@ static sked_status run_method(const sked_i_method *m, sked_i_run *run, const cha
     const char *outer = run->current;
     run->current = m->info.name;
     run->setting = values;
+    run->settings = settings;
     st = m->run(run, err);
     run->current = outer;
     rank won;
@@ -340,6 +343,7 @@ sked_status sked_i_run_member(sked_i_run *run, const char *method, const char *c
     if (st != SKED_OK)
         return st;
     const double *outer = run->setting;
+    const char *const *outer_settings = run->settings;
     const sked_i_limit limit = run->limit;
     const double until = sked_clock() + seconds;
     if (until < run->limit.deadline)
@@ -347,6 +351,7 @@ sked_status sked_i_run_member(sked_i_run *run, const char *method, const char *c
     st = run_method(m, run, settings, n_settings, err);
     run->limit = limit;
     run->setting = outer;
+    run->settings = outer_settings;
     return st;
 }
 

@@ -15,6 +15,7 @@ typedef struct sked_i_run {
     const sked_problem *problem;
     const sked_run_options *options; /* never NULL */
     const double *setting;           /* [n_options] parsed, in table order */
+    const char *const *settings;     /* the same as they were given, for sked_i_option_text */
     sked_i_limit limit;
     double bound;        /* proven lower bound of the objective, as of now */
     double second_bound; /* objective ii: bound of the length at II = bound; else -INFINITY */

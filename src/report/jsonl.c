@@ -50,19 +50,39 @@ sked_status sked_schedules_write(const sked_problem *p, const sked_schedule *con
     return write_lines(&all, st, path, err);
 }
 
+static int32_t best_of(const sked_samples *s)
+{
+    int32_t best = 0;
+    for (int32_t k = 1; k < s->count; k++)
+        best = s->makespan[k] < s->makespan[best] ? k : best;
+    return best;
+}
+
+static void add_field(sked_i_buffer *out, const char *name, double x)
+{
+    sked_i_buffer_format(out, ",\"%s\":", name);
+    sked_i_buffer_number(out, x);
+}
+
 sked_status sked_samples_write(const sked_samples *s, const sked_problem *p, double temperature,
                                const char *path, sked_error *err)
 {
     sked_i_buffer all = {0}, more = {0};
     sked_status st = SKED_OK;
+    const int32_t best = best_of(s);
     for (int32_t k = 0; st == SKED_OK && k < s->count; k++) {
+        const sked_schedule *pair[2] = {s->schedule[best], s->schedule[k]};
+        sked_diversity d;
+        st = sked_schedules_diversity(p, pair, 2, &d, err);
+        if (st != SKED_OK)
+            break;
         more.size = 0;
-        sked_i_buffer_text(&more, ",\"log_prob\":");
-        sked_i_buffer_number(&more, s->log_prob[k]);
-        sked_i_buffer_text(&more, ",\"proxy_makespan\":");
-        sked_i_buffer_number(&more, s->makespan[k]);
-        sked_i_buffer_text(&more, ",\"temperature\":");
-        sked_i_buffer_number(&more, temperature);
+        add_field(&more, "log_prob", s->log_prob[k]);
+        add_field(&more, "proxy_makespan", s->makespan[k]);
+        add_field(&more, "temperature", temperature);
+        add_field(&more, "ged", d.ged);
+        add_field(&more, "d_inv", d.d_inv);
+        add_field(&more, "d_sen", d.d_sen);
         st = more.failed ? sked_i_no_memory(err) : add_line(p, s->schedule[k], more.data, &all, err);
     }
     sked_i_buffer_free(&more);

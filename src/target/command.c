@@ -1,6 +1,7 @@
 /*
  * A program of the user's measures: sked writes the schedule to a file, runs `PROGRAM ARGS FILE` through the
- * shell and takes the last number it prints as the time. Slow or failing runs are repeated, then reported.
+ * shell and takes the last number it prints as the time. Slow or failing runs are ended and repeated, then
+ * reported.
  */
 #define _GNU_SOURCE
 #include "formats/format.h"
@@ -14,8 +15,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const double timeout = 60; /* seconds a run may take */
-static const int tries = 2;
+enum { TIMEOUT, RETRIES };
+
+static const sked_option options[] = {
+    {"timeout", SKED_OPTION_REAL, "60", 0.001, 1e6, NULL, "seconds a run may take"},
+    {"retries", SKED_OPTION_INT, "1", 0, 1000, NULL, "further runs after one that failed or took too long"},
+};
 
 static sked_status open_command(sked_target_run *t, uint64_t seed, sked_error *err)
 {
@@ -65,7 +70,7 @@ static pid_t start(const char *command, const char *path, int *output)
 }
 
 /* Reads the program's output until it ends or the time is up; keeps the last bytes. */
-static bool collect(int output, char *text, size_t size)
+static bool collect(int output, double timeout, char *text, size_t size)
 {
     const double end = sked_clock() + timeout;
     size_t used = 0;
@@ -106,14 +111,14 @@ static bool last_number(const char *text, double *out)
 }
 
 /* One run; an empty reason means success. */
-static const char *try_once(const char *command, const char *path, double *time)
+static const char *try_once(const char *command, const char *path, double timeout, double *time)
 {
     char text[8192] = "";
     int output = -1, status = 0;
     const pid_t child = start(command, path, &output);
     if (child < 0)
         return "could not be started";
-    const bool ended = collect(output, text, sizeof text);
+    const bool ended = collect(output, timeout, text, sizeof text);
     close(output);
     if (!ended)
         kill(-child, SIGKILL);
@@ -136,8 +141,8 @@ static sked_status measure(sked_target_run *t, const sked_schedule *s, double *t
     sked_i_buffer_text(&command, t->argument);
     sked_i_buffer_text(&command, " \"$1\"");
     const char *reason = command.failed ? "needs memory" : "was not run";
-    for (int k = 0; k < tries && reason[0] && !command.failed; k++)
-        reason = try_once(command.data, path, time);
+    for (int k = 0; k <= (int)t->setting[RETRIES] && reason[0] && !command.failed; k++)
+        reason = try_once(command.data, path, t->setting[TIMEOUT], time);
     if (reason[0])
         st = sked_i_fail(err, SKED_ERR_DEVICE, "the program '%.100s' %s", t->argument, reason);
     unlink(path);
@@ -146,9 +151,11 @@ static sked_status measure(sked_target_run *t, const sked_schedule *s, double *t
 }
 
 const sked_i_target sked_i_target_command = {
-    .info = {"command",
-             "command:PROGRAM measures: gets the schedule file as its last argument, prints the time", NULL,
-             0},
+    .info =
+        {"command",
+         "command:PROGRAM measures: gets the schedule file as its last argument, prints the time; options "
+         "before the colon: command,timeout=5:PROGRAM",
+         options, sizeof options / sizeof *options},
     .free_text = true,
     .open = open_command,
     .measure = measure};

@@ -12,7 +12,7 @@ static const sked_option options[] = {
      "lognormal: exp of a normal per op; uniform: 1 +- strength per op; type: one lognormal factor per op "
      "type; "
      "heavy: a share of outliers, 1 + 10 x strength times as long"},
-    {"strength", SKED_OPTION_REAL, "0.5", 0, 5, NULL, "deviation of the factors"},
+    {"strength", SKED_OPTION_REAL, "0.4", 0, 5, NULL, "deviation of the factors"},
     {"outliers", SKED_OPTION_REAL, "0.1", 0, 1, NULL, "share of outliers of model heavy"},
 };
 
@@ -25,7 +25,7 @@ static double draw(sked_i_rng *r, const double *setting)
     case HEAVY:
         return sked_i_rng_uniform(r) < setting[OUTLIERS] ? 1 + 10 * strength : 1;
     default:
-        return exp(strength * sked_i_rng_normal(r));
+        return sked_i_exp(fmax(-700, fmin(700, strength * sked_i_rng_normal(r))));
     }
 }
 

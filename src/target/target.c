@@ -76,29 +76,39 @@ cleanup:
     return st;
 }
 
+/* "NAME:key=value,...", or for free text "NAME,key=value,...:TEXT". */
+static sked_status parse_spec(sked_target_run *t, const char *spec, sked_error *err)
+{
+    const size_t head = strcspn(spec, ":"), n = strcspn(spec, ",:");
+    const char *rest = spec[head] == ':' ? spec + head + 1 : "";
+    char name[64], before[500];
+    snprintf(name, sizeof name, "%.*s", (int)(n < 60 ? n : 60), spec);
+    snprintf(before, sizeof before, "%.*s", (int)(n < head ? head - n - 1 : 0), n < head ? spec + n + 1 : "");
+    sked_status st = find(name, &t->target, err);
+    if (st != SKED_OK)
+        return st;
+    if (n < head && (!t->target->free_text || head - n > sizeof before))
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "options of a target stand behind a colon: %s:%.100s",
+                           name, before);
+    if (t->target->free_text && (t->argument = sked_i_strdup(rest)) == NULL)
+        return sked_i_no_memory(err);
+    return parse_settings(t, t->target->free_text ? before : rest, err);
+}
+
 sked_status sked_target_open(const char *spec, const sked_problem *p, uint64_t seed, sked_target_run **out,
                              sked_error *err)
 {
-    char name[64];
-    const size_t n = strcspn(spec, ":");
     sked_status st = SKED_OK;
     sked_target_run *t = sked_i_alloc_zero(1, sizeof *t);
     if (t == NULL)
         return sked_i_no_memory(err);
-    snprintf(name, sizeof name, "%.*s", (int)n, spec);
     t->asked = p;
     t->problem = *p;
     if (p->devices <= 0) {
         st = sked_i_fail(err, SKED_ERR_ARGUMENT, "a target measures schedules on devices: give their number");
         goto cleanup;
     }
-    SKED_TRY(find(name, &t->target, err));
-    const char *rest = spec[n] == ':' ? spec + n + 1 : "";
-    if (t->target->free_text && (t->argument = sked_i_strdup(rest)) == NULL) {
-        st = sked_i_no_memory(err);
-        goto cleanup;
-    }
-    SKED_TRY(parse_settings(t, t->target->free_text ? "" : rest, err));
+    SKED_TRY(parse_spec(t, spec, err));
     if (t->target->open != NULL)
         SKED_TRY(t->target->open(t, seed, err));
     SKED_TRY(prepare(t, err));

@@ -11,8 +11,10 @@
 static const struct suite {
     const char *name;
     sked_status (*run)(arguments *a, sked_error *err);
-} suites[] = {
-    {"scale", bench_scale}, {"quality", bench_quality}, {"gaus", bench_gaus}, {"gflownet", bench_gflownet}};
+    bool models, draws; /* takes --model; -o */
+} suites[] = {{"scale", bench_scale, false, false}, {"quality", bench_quality, false, false},
+              {"gaus", bench_gaus, false, false},   {"gflownet", bench_gflownet, false, false},
+              {"paper", bench_paper, true, true},   {"targets", bench_targets, true, false}};
 enum { n_suites = sizeof suites / sizeof *suites };
 
 static void processor_name(char *buf, size_t size)
@@ -146,8 +148,12 @@ sked_status run_bench(arguments *a, sked_error *err)
     char hint[120];
     for (int i = 0; i < n_suites; i++) {
         names[i] = suites[i].name;
-        if (strcmp(a->operand[0], names[i]) == 0)
-            return suites[i].run(a, err);
+        if (strcmp(a->operand[0], names[i]) != 0)
+            continue;
+        if ((a->model.given && !suites[i].models) || (a->output.given && !suites[i].draws))
+            return fail(err, SKED_ERR_ARGUMENT, "suite %s takes no %s", names[i],
+                        a->model.given && !suites[i].models ? "--model" : "-o");
+        return suites[i].run(a, err);
     }
     return fail(err, SKED_ERR_ARGUMENT, "no suite is called '%.60s'%s; see `sked help bench`", a->operand[0],
                 sked_suggest(a->operand[0], names, n_suites, hint, sizeof hint));

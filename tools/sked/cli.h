@@ -56,6 +56,8 @@ enum {
     X(sweep, TEXT, "sweep", "NAME=FROM:TO:STEP", 0, 0, ON(schedule),                                         \
       "schedule at many horizons, ii or alpha (horizon=10:40:5) and show the trade-off; each takes "         \
       "--time-limit")                                                                                        \
+    X(record, TEXT, "record", "FILE", 0, 0, ON(schedule),                                                    \
+      "write the first descent of method gaus step by step (.jsonl) or draw it (.svg)")                      \
     X(latency, REAL, "latency", "L", 0, 1e300, ON_MACHINE | ON(robust),                                      \
       "time added to an edge between different devices")                                                     \
     X(bandwidth, REAL, "bandwidth", "B", 1e-300, 1e300, ON_MACHINE | ON(robust),                             \
@@ -89,13 +91,18 @@ enum {
     X(set, LIST, "set", "KEY=VALUE", 0, 0, ON(train) | ON(schedule) | ON(robust) | ON(generate),             \
       "option of the method or family (repeat for several; see `sked methods M`)")                           \
     X(target, TEXT, "target", "T", 0, 0, ON(robust), "what measures the candidates (see `sked targets`)")    \
-    X(model, TEXT, "model", "FILE", 0, 0, ON(sample), "model to sample from (default: the one in sked)")     \
+    X(model, TEXT, "model", "FILE", 0, 0, ON(sample) | ON(robust) | ON(bench),                               \
+      "model of gflownet to sample from (default: the one in sked)")                                         \
     X(temperature, REAL, "temperature", "T", 1e-6, 1e6, ON(sample),                                          \
       "small: greedy, large: diverse (default 0.005)")                                                       \
     X(raw, FLAG, "raw", "", 0, 0, ON(sample), "every draw in the order it was made, repeats too")            \
     X(greedy, FLAG, "greedy", "", 0, 0, ON(sample), "one schedule: the likeliest action at every step")      \
+    X(local, FLAG, "local", "", 0, 0, ON(sample),                                                            \
+      "keep the starts drawn, choose devices so that data stays near")                                       \
+    X(improve, INT, "improve", "N", 0, 1000000, ON(sample),                                                  \
+      "rounds of local search on each schedule drawn (default 0: none)")                                     \
     X(graphs, TEXT, "graphs", "SPEC", 0, 0, ON(train),                                                       \
-      "files, folders and FAMILY:LEAST-MOST, joined by commas")                                              \
+      "files, folders and FAMILY:LEAST-MOST[:DIST], joined by commas")                                       \
     X(steps, INT, "steps", "K", 1, 9e15, ON(train), "updates in all, those before a resume counted")         \
     X(minutes, REAL, "minutes", "M", 0, 1e6, ON(train), "minutes to train")                                  \
     X(resume, TEXT, "resume", "FILE", 0, 0, ON(train), "model to go on with")                                \
@@ -116,7 +123,7 @@ enum {
     X(list, FLAG, "list", "", 0, 0, ON(bench), "print every instance, not only the row of its set")          \
     X(exact, FLAG, "exact", "", 0, 0, ON(bench), "gaus: also run the method exact, 60 s per small instance") \
     X(output, LIST, "output", "FILE", 0, 0,                                                                  \
-      ON(sample) | ON(train) | ON(schedule) | ON(robust) | ON(generate),                                     \
+      ON(sample) | ON(train) | ON(schedule) | ON(robust) | ON(generate) | ON(bench),                         \
       "write a file (-o; repeat for several): the extension picks the writer, - is standard output")         \
     X(json, FLAG, "json", "", 0, 0, ON_SHOW, "print one JSON object instead of text")                        \
     X(quiet, FLAG, "quiet", "", 0, 0,                                                                        \
@@ -196,6 +203,7 @@ typedef struct json_out {
     FILE *file;
     int depth;
     bool first;
+    bool line; /* the whole value on one line */
 } json_out;
 void json_open(json_out *j, const char *key, char bracket);
 void json_close(json_out *j, char bracket);

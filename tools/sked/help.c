@@ -55,14 +55,18 @@ static const struct {
                          "sked convert hal.dot hal.lp --library lib.json --horizon 12"},
     [COMMAND_info] = {"Describes a graph, and with machine options the lower bound no schedule can beat.",
                       "sked info graph.stg --devices 4"},
-    [COMMAND_bench] = {"Suites: scale (speed and memory on generated graphs, gaps of the quick methods), "
+    [COMMAND_bench] = {"Suites: scale (speed and memory on generated graphs, schedules a second, "
+                       "gaps of the quick methods), "
                        "quality (every family of "
                        "benchmark instances within its time limit), gaus (the differentiable scheduler "
                        "beside list and fds), "
                        "gflownet (speed of training and sampling, "
-                       "candidates on unseen graphs). Instances are read from --data.",
+                       "candidates on unseen graphs), paper (list, brkga and gflownet beside the three "
+                       "tables of the GFlowNet paper), targets (how they relate to the proxy). Instances are "
+                       "read from --data.",
                        "sked bench scale\n"
-                       "sked bench quality --only stg --sample 4"},
+                       "sked bench quality --only stg --sample 4\n"
+                       "sked bench paper --threads 2 --model model.safetensors"},
     [COMMAND_methods] = {"Lists the methods, or explains one of them with all its options.",
                          "sked methods\nsked methods search"},
     [COMMAND_formats] = {"Lists the file formats: r reads, w writes.", "sked formats"},

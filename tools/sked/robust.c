@@ -2,7 +2,7 @@
  * sked robust: many candidates, the proxy keeps the best k, the target measures those, the best there wins.
  * Without --method every method that gives candidates takes part and a table compares them.
  */
-#include "cli.h"
+#include "candidates.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,21 +24,52 @@ enum { n_contenders = sizeof contenders / sizeof *contenders };
 typedef struct standing {
     const contender *who;
     sked_result result;
-    double *measured; /* [result.count], NAN where the target failed */
-    int32_t winner;   /* index of the best on the target; -1: none */
+    double *proxy, *target; /* [result.count] speedups; target: NAN where it was not measured */
+    double least;           /* time of the best on the target, INFINITY where none was measured */
+    int32_t winner;         /* index of that; -1: none */
     int32_t failures;
-    double proxy_speedup, target_speedup, seconds;
+    double seconds;
     sked_diversity diversity;
 } standing;
 
 static void clear_standing(standing *s)
 {
     sked_result_clear(&s->result);
-    free(s->measured);
+    free(s->proxy);
+    free(s->target);
+}
+
+static int32_t draws_of(const arguments *a)
+{
+    return a->candidates.given ? (int32_t)a->candidates.number : 1000;
+}
+
+static int32_t top_of(const arguments *a)
+{
+    return a->top.given ? (int32_t)a->top.number : 100;
+}
+
+/* Candidates of a model of the user's, as the method gflownet draws them. */
+static sked_status gather_from_model(const arguments *a, const sked_problem *p, standing *s, sked_error *err)
+{
+    sked_sampler *m = NULL;
+    sked_sample_options how;
+    sked_sample_options_init(&how);
+    how.count = draws_of(a);
+    how.local = true;
+    how.seed = a->seed.given ? (uint64_t)a->seed.number : 0;
+    how.threads = a->threads.given ? (int)a->threads.number : 1;
+    sked_status st = sked_sampler_read(a->model.text, &m, err);
+    if (st == SKED_OK)
+        st = draw_candidates(m, p, &how, top_of(a), &s->result, err);
+    sked_sampler_destroy(m);
+    return st;
 }
 
 static sked_status gather(const arguments *a, const sked_problem *p, standing *s, sked_error *err)
 {
+    if (a->model.given && strcmp(s->who->method, "gflownet") == 0)
+        return gather_from_model(a, p, s, err);
     sked_run_options opt;
     const char *settings[MAX_LIST + 1];
     int n = 0;
@@ -53,8 +84,8 @@ static sked_status gather(const arguments *a, const sked_problem *p, standing *s
     opt.threads = a->threads.given ? (int)a->threads.number : 1;
     opt.time_limit = a->time_limit.given ? a->time_limit.number : 5;
     if (s->who->many) {
-        opt.candidates = a->candidates.given ? (int32_t)a->candidates.number : 1000;
-        opt.top = a->top.given ? (int32_t)a->top.number : 100;
+        opt.candidates = draws_of(a);
+        opt.top = top_of(a);
     }
     opt.min_distance = a->min_distance.given ? a->min_distance.number : 0;
     opt.stop = &stop_requested;
@@ -62,54 +93,71 @@ static sked_status gather(const arguments *a, const sked_problem *p, standing *s
     return sked_method_run(s->who->method, p, &opt, &s->result, err);
 }
 
-/* The target's word on every kept candidate; one that fails is reported and left out, never lost. */
-static sked_status measure_all(const arguments *a, sked_target_run *target, standing *s, sked_error *err)
+/* Speedups of all candidates on the proxy. */
+static sked_status measure_proxy(const sked_problem *p, standing *s, sked_error *err)
 {
     const sked_result *r = &s->result;
-    s->winner = -1;
-    s->measured = malloc(((size_t)r->count + 1) * sizeof *s->measured);
-    if (s->measured == NULL)
+    sked_status st = SKED_OK;
+    s->proxy = calloc((size_t)r->count + 1, sizeof *s->proxy);
+    s->target = calloc((size_t)r->count + 1, sizeof *s->target);
+    if (s->proxy == NULL || s->target == NULL)
         return fail(err, SKED_ERR_MEMORY, "out of memory");
-    for (int32_t k = 0; k < r->count; k++) {
+    for (int32_t k = 0; st == SKED_OK && k < r->count; k++) {
+        sked_metrics m;
+        st = sked_schedule_measure(p, r->schedule[k], &m, err);
+        s->proxy[k] = m.speedup;
+        s->target[k] = NAN;
+    }
+    return st;
+}
+
+/* The target's word on every kept candidate; one that fails is reported and left out, never lost. */
+static sked_status measure_target(const arguments *a, sked_target_run *target, standing *s, sked_error *err)
+{
+    const sked_result *r = &s->result;
+    for (int32_t k = 0; k < r->count && !stop_requested; k++) {
         sked_error why = {0};
-        s->measured[k] = NAN;
-        const sked_status st = sked_target_measure(target, r->schedule[k], &s->measured[k], &why);
+        double time;
+        const sked_status st = sked_target_measure(target, r->schedule[k], &time, &why);
+        if (st != SKED_OK && st != SKED_ERR_DEVICE)
+            return fail(err, st, "%s", why.message);
         if (st == SKED_ERR_DEVICE) {
             warn(a, "candidate %d of %s was not measured: %s", (int)k, s->who->label, why.message);
             s->failures++;
-            s->measured[k] = NAN;
-        } else if (st != SKED_OK) {
-            return fail(err, st, "%s", why.message);
-        } else if (s->winner < 0 || s->measured[k] < s->measured[s->winner]) {
-            s->winner = k;
+            continue;
         }
-        show_progress(NULL, "measuring", (double)(k + 1) / r->count, NAN, NAN);
+        s->target[k] = time > 0 ? sked_target_work(target) / time : 1;
+        if (s->winner < 0 || time < s->least) {
+            s->winner = k;
+            s->least = time;
+        }
+        if (!a->quiet.given)
+            show_progress(NULL, "measuring", (double)(k + 1) / r->count, NAN, NAN);
     }
-    if (s->winner < 0)
-        return fail(err, SKED_ERR_DEVICE, "the target measured none of the %d candidates of %s",
-                    (int)r->count, s->who->label);
     return SKED_OK;
 }
 
 static sked_status run_contender(const arguments *a, const sked_problem *p, sked_target_run *target,
                                  standing *s, sked_error *err)
 {
-    sked_metrics m;
     const double begin = sked_clock();
+    s->winner = -1;
+    s->least = INFINITY;
     sked_status st = gather(a, p, s, err);
     if (st == SKED_OK)
-        st = measure_all(a, target, s, err);
+        st = measure_proxy(p, s, err);
+    if (st == SKED_OK)
+        st = measure_target(a, target, s, err);
     if (st == SKED_OK)
         st = sked_schedules_diversity(p, (const sked_schedule *const *)s->result.schedule, s->result.count,
                                       &s->diversity, err);
-    if (st == SKED_OK)
-        st = sked_schedule_measure(p, s->result.schedule[0], &m, err);
-    if (st != SKED_OK)
-        return st;
-    s->proxy_speedup = m.speedup;
-    s->target_speedup = s->measured[s->winner] > 0 ? sked_target_work(target) / s->measured[s->winner] : 1;
     s->seconds = sked_clock() - begin;
-    return SKED_OK;
+    return st;
+}
+
+static double target_speedup(const standing *s)
+{
+    return s->winner >= 0 ? s->target[s->winner] : NAN;
 }
 
 static void print_table(const arguments *a, const standing *all, int count, const standing *best)
@@ -119,12 +167,17 @@ static void print_table(const arguments *a, const standing *all, int count, cons
            "target", "GED [%]", "d_inv", "d_sen", "seconds");
     for (int i = 0; i < count; i++) {
         const standing *s = &all[i];
-        printf("%-12s %11d %8.3f %9.3f %8.2f %8.4g %8.4g %9.3f%s\n", s->who->label, (int)s->result.count,
-               s->proxy_speedup, s->target_speedup, s->diversity.ged, s->diversity.d_inv, s->diversity.d_sen,
-               s->seconds, s == best ? "  <- winner" : "");
+        char reached[20] = "-", note[60] = "";
+        if (s->winner >= 0)
+            snprintf(reached, sizeof reached, "%.3f", target_speedup(s));
+        if (s->failures > 0)
+            snprintf(note, sizeof note, "  (%d not measured)", (int)s->failures);
+        printf("%-12s %11d %8.3f %9s %8.2f %8.4g %8.4g %9.3f%s%s\n", s->who->label, (int)s->result.count,
+               s->proxy[0], reached, s->diversity.ged, s->diversity.d_inv, s->diversity.d_sen, s->seconds,
+               s == best ? "  <- winner" : "", note);
     }
     printf("proxy: speedup of the best candidate there; target: of the best one measured. Winner: time %s\n",
-           human(best->measured[best->winner], x, sizeof x));
+           human(best->least, x, sizeof x));
 }
 
 static void print_json(const arguments *a, const sked_problem *p, const standing *s, double proxy_makespan)
@@ -133,10 +186,10 @@ static void print_json(const arguments *a, const sked_problem *p, const standing
     json_open(&j, NULL, '{');
     json_text(&j, "method", s->who->label);
     json_text(&j, "target", a->target.text);
-    json_number(&j, "candidates", a->candidates.given ? a->candidates.number : 1000);
+    json_number(&j, "candidates", s->who->many ? draws_of(a) : 1);
     json_number(&j, "top", s->result.count);
-    json_number(&j, "proxy_speedup", s->proxy_speedup);
-    json_number(&j, "target_speedup", s->target_speedup);
+    json_number(&j, "proxy_speedup", s->proxy[0]);
+    json_number(&j, "target_speedup", target_speedup(s));
     json_number(&j, "ged", s->diversity.ged);
     json_number(&j, "d_inv", s->diversity.d_inv);
     json_number(&j, "d_sen", s->diversity.d_sen);
@@ -146,12 +199,41 @@ static void print_json(const arguments *a, const sked_problem *p, const standing
     json_open(&j, "winner", '{');
     json_number(&j, "rank", s->winner);
     json_number(&j, "makespan", proxy_makespan);
-    json_number(&j, "target_time", s->measured[s->winner]);
+    json_number(&j, "target_time", s->least);
     json_number(&j, "lower_bound", s->result.lower_bound);
     json_bool(&j, "valid", true);
     json_number(&j, "devices", p->devices);
     json_close(&j, '}');
     json_close(&j, '}');
+}
+
+/* The files asked for: the winner's schedule, and in pages and scatter pictures what it won against. */
+static sked_status write_files(const arguments *a, const sked_problem *p, const standing *all, int count,
+                               const standing *best, sked_error *err)
+{
+    sked_standing rows[n_contenders];
+    const sked_comparison comparison = {
+        .target = a->target.text, .standing = rows, .count = count, .winner = (int)(best - all)};
+    const sked_report_data data = {.problem = p,
+                                   .schedule = best->result.schedule[best->winner],
+                                   .method = best->who->label,
+                                   .lower_bound = best->result.lower_bound,
+                                   .seconds = best->seconds,
+                                   .seed = a->seed.given ? (uint64_t)a->seed.number : 0,
+                                   .comparison = &comparison};
+    sked_status st = SKED_OK;
+    for (int i = 0; i < count; i++)
+        rows[i] = (sked_standing){.method = all[i].who->label,
+                                  .count = all[i].result.count,
+                                  .proxy = all[i].proxy,
+                                  .target = all[i].target,
+                                  .best = all[i].winner,
+                                  .diversity = all[i].diversity,
+                                  .seconds = all[i].seconds};
+    for (int i = 0; st == SKED_OK && i < a->output.n_list; i++)
+        st = sked_report_write(&data, a->output.list[i], strcmp(a->output.list[i], "-") == 0 ? "json" : NULL,
+                               err);
+    return st;
 }
 
 static sked_status deliver(const arguments *a, const sked_problem *p, const standing *all, int count,
@@ -160,17 +242,13 @@ static sked_status deliver(const arguments *a, const sked_problem *p, const stan
     const standing *best = &all[0];
     sked_metrics m;
     for (int i = 1; i < count; i++)
-        best = all[i].measured[all[i].winner] < best->measured[best->winner] ? &all[i] : best;
-    const sked_report_data data = {.problem = p,
-                                   .schedule = best->result.schedule[best->winner],
-                                   .method = best->who->label,
-                                   .lower_bound = best->result.lower_bound,
-                                   .seconds = best->seconds,
-                                   .seed = a->seed.given ? (uint64_t)a->seed.number : 0};
-    sked_status st = sked_schedule_measure(p, data.schedule, &m, err);
-    for (int i = 0; st == SKED_OK && i < a->output.n_list; i++)
-        st = sked_report_write(&data, a->output.list[i], strcmp(a->output.list[i], "-") == 0 ? "json" : NULL,
-                               err);
+        best = all[i].least < best->least ? &all[i] : best;
+    if (best->winner < 0)
+        return fail(err, stop_requested ? SKED_ERR_STOPPED : SKED_ERR_DEVICE,
+                    "the target measured none of the candidates");
+    sked_status st = sked_schedule_measure(p, best->result.schedule[best->winner], &m, err);
+    if (st == SKED_OK)
+        st = write_files(a, p, all, count, best, err);
     if (st != SKED_OK)
         return st;
     if (a->json.given)
@@ -212,14 +290,15 @@ sked_status run_robust(arguments *a, sked_error *err)
     if (st == SKED_OK)
         st = sked_target_open(a->target.text, &s.problem, a->seed.given ? (uint64_t)a->seed.number : 0,
                               &target, err);
-    for (int i = 0; st == SKED_OK && i < count; i++) {
-        all[i].who = who[i];
-        st = run_contender(a, &s.problem, target, &all[i], err);
+    int ran = 0;
+    for (; st == SKED_OK && ran < count && !(ran > 0 && stop_requested); ran++) {
+        all[ran].who = who[ran];
+        st = run_contender(a, &s.problem, target, &all[ran], err);
     }
     end_progress();
     if (st == SKED_OK)
-        st = deliver(a, &s.problem, all, count, err);
-    for (int i = 0; i < count; i++)
+        st = deliver(a, &s.problem, all, ran, err);
+    for (int i = 0; i < ran; i++)
         clear_standing(&all[i]);
     sked_target_close(target);
     clear_setup(&s);

@@ -42,8 +42,11 @@ static sked_status check_outputs(const arguments *a, sked_error *err)
 {
     if (!a->devices.given)
         return fail(err, SKED_ERR_ARGUMENT, "sample needs --devices N");
-    if (a->raw.given && a->top.given)
-        return fail(err, SKED_ERR_ARGUMENT, "--raw keeps every draw; it cannot go with --top");
+    if (a->raw.given && (a->top.given || a->improve.given || a->local.given))
+        return fail(err, SKED_ERR_ARGUMENT, "--raw keeps every draw as it is; it cannot go with %s",
+                    a->top.given     ? "--top"
+                    : a->local.given ? "--local"
+                                     : "--improve");
     return SKED_OK;
 }
 
@@ -58,6 +61,8 @@ sked_status run_sample(arguments *a, sked_error *err)
     opt.temperature = a->temperature.given ? a->temperature.number : opt.temperature;
     opt.raw = a->raw.given;
     opt.greedy = a->greedy.given;
+    opt.local = a->local.given;
+    opt.improve = a->improve.given ? (int64_t)a->improve.number : 0;
     opt.seed = a->seed.given ? (uint64_t)a->seed.number : 0;
     opt.threads = a->threads.given ? (int)a->threads.number : 1;
     sked_status st = check_outputs(a, err);

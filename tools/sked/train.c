@@ -1,12 +1,14 @@
 /* sked train: teaches a GFlowNet. -o takes the model (.safetensors), a log (.jsonl) and a curve (.svg). */
-#include "cli.h"
+#include "chart.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* What a look at held-out graphs found: a row of the curve. */
+enum { P_STEP, P_TOP1, P_TOP100, P_MEAN, P_LIST, P_BRKGA, P_GED, P_SPREAD, POINT_COLUMNS };
 typedef struct point {
-    double step, top1, top100, mean, list;
+    double at[POINT_COLUMNS];
 } point;
 
 typedef struct session {
@@ -53,7 +55,8 @@ static void keep_point(session *s, const sked_train_progress *p)
         s->points = more;
         s->cap = cap;
     }
-    s->points[s->n_points++] = (point){(double)p->step, p->top1, p->top100, p->mean, p->list};
+    s->points[s->n_points++] =
+        (point){{(double)p->step, p->top1, p->top100, p->mean, p->list, p->brkga, p->ged, p->spread}};
 }
 
 static void log_line(FILE *f, const sked_train_progress *p)
@@ -97,64 +100,28 @@ static void on_update(void *data, const sked_train_progress *p)
 
 /* ---------------------------------------------------------------- the curve */
 
-enum { width = 640, height = 360, margin = 50 };
-
-typedef struct axes {
-    double most_step, low, high;
-} axes;
-
-static axes axes_of(const session *s)
-{
-    axes x = {1, INFINITY, -INFINITY};
-    for (size_t i = 0; i < s->n_points; i++) {
-        const point *p = &s->points[i];
-        x.most_step = fmax(x.most_step, p->step);
-        x.low = fmin(x.low, fmin(p->mean, fmin(p->top100, p->list)));
-        x.high = fmax(x.high, fmax(p->top1, p->list));
-    }
-    if (!(x.high > x.low)) {
-        x.low = isfinite(x.low) ? x.low - 0.5 : 0;
-        x.high = x.low + 1;
-    }
-    return x;
-}
-
-static void draw_line(FILE *f, const session *s, const axes *x, size_t offset, const char *name,
-                      const char *color, int rank)
-{
-    fprintf(f, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"2\" points=\"", color);
-    for (size_t i = 0; i < s->n_points; i++) {
-        double y;
-        memcpy(&y, (const char *)&s->points[i] + offset, sizeof y);
-        fprintf(f, "%.1f,%.1f ", margin + s->points[i].step / x->most_step * (width - 2 * margin),
-                height - margin - (y - x->low) / (x->high - x->low) * (height - 2 * margin));
-    }
-    fprintf(f, "\"/>\n<text x=\"%d\" y=\"%d\" fill=\"%s\">%s</text>\n", margin + 10 + 110 * rank, margin - 15,
-            color, name);
-}
-
 static sked_status write_curve(const session *s, sked_error *err)
 {
-    FILE *f = fopen(s->curve, "w");
-    const axes x = axes_of(s);
-    if (f == NULL)
-        return fail(err, SKED_ERR_IO, "%s: cannot be written", s->curve);
-    fprintf(f,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" "
-            "font-size=\"12\">\n<rect width=\"%d\" height=\"%d\" fill=\"white\"/>\n"
-            "<path d=\"M%d %dV%dH%d\" fill=\"none\" stroke=\"black\"/>\n",
-            width, height, width, height, margin, margin, height - margin, width - margin);
-    fprintf(f,
-            "<text x=\"5\" y=\"%d\">%.3f</text>\n<text x=\"5\" y=\"%d\">%.3f</text>\n"
-            "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%.0f updates; speedup on held-out graphs</text>\n",
-            height - margin, x.low, margin + 5, x.high, width - margin, height - 20, x.most_step);
-    draw_line(f, s, &x, offsetof(point, top1), "top 1", "#1f77b4", 0);
-    draw_line(f, s, &x, offsetof(point, top100), "top 100", "#2ca02c", 1);
-    draw_line(f, s, &x, offsetof(point, mean), "all draws", "#9467bd", 2);
-    draw_line(f, s, &x, offsetof(point, list), "list", "#7f7f7f", 3);
-    fputs("</svg>\n", f);
-    const bool failed = ferror(f) != 0;
-    return fclose(f) != 0 || failed ? fail(err, SKED_ERR_IO, "%s: cannot be written", s->curve) : SKED_OK;
+    const size_t n = s->n_points;
+    double *column = calloc((n + 1) * POINT_COLUMNS, sizeof *column); /* [POINT_COLUMNS][n] */
+    if (column == NULL)
+        return fail(err, SKED_ERR_MEMORY, "out of memory");
+    for (size_t i = 0; i < n; i++)
+        for (int c = 0; c < POINT_COLUMNS; c++)
+            column[(size_t)c * n + i] = s->points[i].at[c];
+    const chart_line speedups[] = {{"top 1", "#4393c3", false, column + P_TOP1 * n},
+                                   {"top 100", "#1b9e77", false, column + P_TOP100 * n},
+                                   {"mean", "#9970ab", false, column + P_MEAN * n},
+                                   {"list", "#808890", true, column + P_LIST * n},
+                                   {"brkga", "#e08214", true, column + P_BRKGA * n}};
+    const chart_line spread[] = {{"GED of the top 100 [%]", "#4393c3", false, column + P_GED * n},
+                                 {"log Z spread", "#e08214", false, column + P_SPREAD * n}};
+    const chart_panel panels[] = {
+        {"Speedup on held-out graphs", "updates", false, false, column + P_STEP * n, (int)n, speedups, 5},
+        {"Diversity and error there", "updates", false, false, column + P_STEP * n, (int)n, spread, 2}};
+    const sked_status st = write_chart(s->curve, panels, 2, err);
+    free(column);
+    return st;
 }
 
 /* ---------------------------------------------------------------- the command */

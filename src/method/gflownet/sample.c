@@ -4,6 +4,7 @@
 #include "base/sort.h"
 #include "formats/format.h"
 #include "method/gflownet/batch.h"
+#include "method/gflownet/improve.h"
 #include "nn/sampler.h"
 #include "schedule/schedule.h"
 
@@ -34,6 +35,9 @@ static sked_status check(const sked_problem *p, const sked_sample_options *opt, 
         pools |= sked_i_capacity(p, r) < INFINITY;
     if (p->devices < 1)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "sampling needs devices (see --devices)");
+    if (opt->improve < 0 || ((opt->improve > 0 || opt->local) && opt->raw))
+        return sked_i_fail(err, SKED_ERR_ARGUMENT,
+                           "rounds of improvement are 0 or more, and raw draws stay as they are");
     if (!(opt->temperature > 0 && opt->temperature < INFINITY) || opt->count < 1 || opt->threads < 1)
         return sked_i_fail(err, SKED_ERR_ARGUMENT,
                            "sampling needs a temperature above 0, a draw and a thread at least");
@@ -45,16 +49,28 @@ static sked_status check(const sked_problem *p, const sked_sample_options *opt, 
     return sked_problem_check(p, err);
 }
 
-/* Starts again in the problem's own units, so that integers stay exact; devices named by their least op. */
+/* Devices named by their least op, so that schedules which differ in the names only are equal. name:
+ * [devices] */
+static void name_devices(sked_schedule *s, int32_t *name)
+{
+    int32_t names = 0;
+    for (int32_t i = 0; i < s->ops; i++)
+        name[s->device[i]] = -1;
+    for (int32_t i = 0; i < s->ops; i++) {
+        if (name[s->device[i]] < 0)
+            name[s->device[i]] = names++;
+        s->device[i] = name[s->device[i]];
+    }
+}
+
+/* Starts again in the problem's own units, so that integers stay exact. name, free_at: [devices] */
 static void fill_schedule(const sked_graph *g, const sked_i_trajectory *t, int32_t *name, double *free_at,
                           sked_schedule *s)
 {
-    int32_t names = 0;
     for (int32_t i = 0; i < g->n_ops; i++) {
         s->start[i] = 0;
         s->device[t->op[i]] = t->device[i];
-        name[i] = -1;
-        free_at[i] = 0;
+        free_at[t->device[i]] = 0;
     }
     for (int32_t k = 0; k < g->n_ops; k++) {
         const int32_t op = t->op[k];
@@ -65,11 +81,7 @@ static void fill_schedule(const sked_graph *g, const sked_i_trajectory *t, int32
         s->start[op] = start;
         free_at[t->device[k]] = start + g->duration[op];
     }
-    for (int32_t i = 0; i < g->n_ops; i++) {
-        if (name[s->device[i]] < 0)
-            name[s->device[i]] = names++;
-        s->device[i] = name[s->device[i]];
-    }
+    name_devices(s, name);
 }
 
 static uint64_t hash_of(const sked_schedule *s)
@@ -124,8 +136,11 @@ cleanup:
     return st;
 }
 
-/* Without repeats (sort by hash, compare within equal ones), then best first, earlier draw first. */
-static sked_status rank(sked_samples *s, sked_error *err)
+/*
+ * Without repeats (sort by hash, compare within equal ones), then best first; of equal makespans the one with
+ * less data to move (parted, may be NULL), then the earlier draw.
+ */
+static sked_status rank(sked_samples *s, const double *parted, sked_error *err)
 {
     sked_status st = SKED_OK;
     int32_t kept = 0;
@@ -145,6 +160,9 @@ static sked_status rank(sked_samples *s, sked_error *err)
     for (int32_t k = 0; k < kept; k++)
         order[k].key = (uint64_t)order[k].value;
     sked_i_sort_keyed(order, spare, kept);
+    for (int32_t k = 0; parted != NULL && k < kept; k++)
+        order[k].key = sked_i_sort_key(parted[order[k].value]);
+    sked_i_sort_keyed(order, spare, parted != NULL ? kept : 0);
     for (int32_t k = 0; k < kept; k++)
         order[k].key = sked_i_sort_key(s->makespan[order[k].value]);
     sked_i_sort_keyed(order, spare, kept);
@@ -166,8 +184,8 @@ static sked_status take(const sked_problem *p, const sked_i_batch_f32 *b, int32_
     const sked_i_instance *x = b->policy->instance;
     int32_t *name = NULL;
     double *free_at = NULL;
-    SKED_NEW(name, x->n);
-    SKED_NEW(free_at, x->n);
+    SKED_NEW(name, x->devices);
+    SKED_NEW(free_at, x->devices);
     for (int32_t k = 0; k < count; k++) {
         const double zeta = sked_i_trajectory_zeta(x, b->policy->temperature, &b->trajectory[k]);
         sked_schedule *s = NULL;
@@ -210,6 +228,21 @@ cleanup:
     return st;
 }
 
+/* Improved in place, then ranked again: different draws may have become the same schedule. */
+static sked_status improve(const sked_problem *p, const sked_sample_options *opt, sked_samples *s,
+                           sked_error *err)
+{
+    sked_status st = SKED_OK;
+    double *parted = NULL;
+    SKED_NEW(parted, s->count);
+    SKED_TRY(sked_i_improve(p, s->schedule, s->makespan, parted, s->count, opt->improve, opt->seed,
+                            opt->threads, err));
+    SKED_TRY(rank(s, parted, err));
+cleanup:
+    free(parted);
+    return st;
+}
+
 sked_status sked_sampler_sample(const sked_sampler *m, const sked_problem *p, const sked_sample_options *opt,
                                 sked_samples *out, sked_error *err)
 {
@@ -226,7 +259,9 @@ sked_status sked_sampler_sample(const sked_sampler *m, const sked_problem *p, co
     sked_i_policy_prepare_f32(policy, m->parameter, opt->temperature);
     SKED_TRY(draw_all(policy, p, opt, &s, err));
     if (!opt->raw)
-        SKED_TRY(rank(&s, err));
+        SKED_TRY(rank(&s, NULL, err));
+    if (opt->improve > 0 || opt->local)
+        SKED_TRY(improve(p, opt, &s, err));
     *out = s;
     s = (sked_samples){0};
 cleanup:

@@ -1,0 +1,178 @@
+/* Drawn schedules improved one by one: justification, then a climb by moves of one op. */
+#include "method/gflownet/improve.h"
+
+#include "base/thread.h"
+#include "method/search/search.h"
+
+#include <string.h>
+
+/* What one thread works with. */
+typedef struct improver {
+    const struct job *job;
+    sked_i_worker tools; /* decoders and their scratch */
+    int32_t *list, *start, *trial, *position;
+    sked_status status;
+    sked_error error;
+} improver;
+
+typedef struct job {
+    const sked_problem *problem;
+    sked_i_cumulative *core;
+    sked_i_limit limit;
+    sked_schedule *const *schedule;
+    double *makespan, *parted;
+    int32_t count;
+    int64_t rounds;
+    uint64_t seed;
+    int threads;
+    int32_t goal; /* nothing is shorter */
+} job;
+
+static void close_improver(improver *x)
+{
+    sked_i_sgs_destroy(x->tools.forward);
+    sked_i_sgs_destroy(x->tools.mirror);
+    void *const owned[] = {x->tools.list, x->tools.start, x->tools.key, x->list,
+                           x->start,      x->trial,       x->position};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        free(owned[i]);
+}
+
+static sked_status open_improver(improver *x, const job *j, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const sked_i_cumulative *c = j->core;
+    *x = (improver){.job = j, .tools = {.problem = c}};
+    if (c == NULL)
+        return SKED_OK; /* devices only */
+    SKED_TRY(sked_i_sgs_create(&c->forward, &j->limit, NULL, &x->tools.forward, err));
+    SKED_TRY(sked_i_sgs_create(&c->mirror, &j->limit, NULL, &x->tools.mirror, err));
+    SKED_NEW(x->tools.list, c->n);
+    SKED_NEW(x->tools.start, c->n);
+    SKED_NEW(x->tools.key, c->n);
+    SKED_NEW(x->list, c->n);
+    SKED_NEW(x->start, c->n);
+    SKED_NEW(x->trial, c->n);
+    SKED_NEW(x->position, c->n);
+cleanup:
+    return st;
+}
+
+/* Starts for x->list into `start`, justified. */
+static int32_t decode(improver *x, int32_t *start)
+{
+    const int32_t makespan = sked_i_sgs_serial(x->tools.forward, x->list, INT32_MAX, start);
+    return makespan == SKED_I_ABORTED ? makespan : sked_i_justify(&x->tools, makespan, start);
+}
+
+/* Moves one op of x->list to another place that its predecessors and successors allow. */
+static void move_one(improver *x, sked_i_rng *r)
+{
+    const sked_i_core *core = x->tools.forward->core;
+    const int32_t from = (int32_t)sked_i_rng_below(r, (uint64_t)core->n), i = x->list[from];
+    int32_t low = 0, high = core->n - 1;
+    for (int32_t k = 0; k < core->n; k++)
+        x->position[x->list[k]] = k;
+    for (int32_t k = core->pred_ptr[i]; k < core->pred_ptr[i + 1]; k++) {
+        const int32_t at = x->position[core->pred[k].op] + 1;
+        low = at > low ? at : low;
+    }
+    for (int32_t k = core->succ_ptr[i]; k < core->succ_ptr[i + 1]; k++) {
+        const int32_t at = x->position[core->succ[k].op] - 1;
+        high = at < high ? at : high;
+    }
+    const int32_t to = low + (int32_t)sked_i_rng_below(r, (uint64_t)(high - low) + 1);
+    for (int32_t k = from; k != to; k += to > from ? 1 : -1)
+        x->list[k] = x->list[to > from ? k + 1 : k - 1];
+    x->list[to] = i;
+}
+
+/* The best starts found from the schedule's own order, in x->start. */
+static int32_t climb(improver *x, const sked_schedule *s, sked_i_rng *r)
+{
+    const job *j = x->job;
+    const sked_i_cumulative *c = j->core;
+    sked_i_cumulative_keys(c, s, x->trial);
+    sked_i_sgs_sort(x->tools.forward, x->trial, false, x->list);
+    int32_t best = decode(x, x->start);
+    for (int64_t k = 1; k < j->rounds && best > j->goal && best != SKED_I_ABORTED; k++) {
+        sked_i_sgs_sort(x->tools.forward, x->start, c->forward.orderly, x->list);
+        move_one(x, r);
+        const int32_t cost = decode(x, x->trial);
+        if (cost < best) {
+            best = cost;
+            memcpy(x->start, x->trial, (size_t)c->n * sizeof *x->start);
+        }
+    }
+    return best;
+}
+
+/* Takes the starts where they are no later in the end (real times are finer than the grid). */
+static sked_status improve_one(improver *x, int32_t k, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const job *j = x->job;
+    sked_schedule *s = j->schedule[k], *better = NULL;
+    sked_i_rng r;
+    sked_i_rng_seed(&r, j->seed, (uint64_t)k);
+    if (j->rounds > 0 && climb(x, s, &r) != SKED_I_ABORTED) {
+        SKED_TRY(sked_i_cumulative_schedule(j->core, x->start, &better, err));
+        const double makespan = sked_i_makespan(j->problem->graph, better);
+        if (makespan <= j->makespan[k]) {
+            memcpy(s->start, better->start, (size_t)s->ops * sizeof *s->start);
+            memcpy(s->device, better->device, (size_t)s->ops * sizeof *s->device);
+            j->makespan[k] = makespan;
+        }
+    }
+    SKED_TRY(sked_i_schedule_localise(j->problem, s, &j->parted[k], err));
+cleanup:
+    sked_schedule_destroy(better);
+    return st;
+}
+
+static void work(void *data, int index)
+{
+    improver *x = (improver *)data + index;
+    for (int32_t k = index; k < x->job->count && x->status == SKED_OK; k += x->job->threads)
+        x->status = improve_one(x, k, &x->error);
+}
+
+static int32_t goal_of(const sked_i_cumulative *c, int32_t devices)
+{
+    const int64_t area = (c->forward.work + devices - 1) / devices;
+    return area > c->forward.longest ? (int32_t)area : c->forward.longest;
+}
+
+sked_status sked_i_improve(const sked_problem *p, sked_schedule *const *s, double *makespan, double *parted,
+                           int32_t count, int64_t rounds, uint64_t seed, int threads, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const sked_run_options none = {.time_limit = INFINITY, .threads = 1};
+    job j = {.problem = p, .schedule = s, .makespan = makespan, .count = count, .rounds = rounds};
+    improver *x = NULL;
+    int opened = 0;
+    if (p->graph->n_ops == 0)
+        return SKED_OK;
+    j.parted = parted;
+    j.seed = seed;
+    j.threads = threads;
+    sked_i_limit_init(&j.limit, &none);
+    if (rounds > 0) {
+        SKED_TRY(sked_i_cumulative_create(p, &j.core, err));
+        j.goal = goal_of(j.core, p->devices);
+    }
+    SKED_NEW0(x, threads);
+    for (; opened < threads && st == SKED_OK; opened++)
+        st = open_improver(&x[opened], &j, err);
+    if (st == SKED_OK)
+        SKED_TRY(sked_i_parallel(threads, work, x, err));
+    for (int k = 0; k < threads && st == SKED_OK; k++)
+        if (x[k].status != SKED_OK)
+            st = sked_i_fail(err, x[k].status, "%s", x[k].error.message);
+cleanup:
+    for (int k = 0; k < opened; k++)
+        close_improver(&x[k]);
+    free(x);
+    sked_i_cumulative_destroy(j.core);
+    return st;
+}

@@ -1,0 +1,89 @@
+#include "report/comparison.h"
+
+/* Tell apart with the common kinds of colour blindness, and their forms differ too. */
+static const char *const colors[SKED_I_MARKS] = {"808890", "4393c3", "e08214", "9970ab", "1b9e77"};
+
+const char *sked_i_mark_color(int k)
+{
+    return colors[k % SKED_I_MARKS];
+}
+
+int32_t sked_i_mark_stride(const sked_standing *s)
+{
+    return (s->count + SKED_I_MOST_POINTS - 1) / SKED_I_MOST_POINTS + (s->count == 0);
+}
+
+double sked_i_standing_proxy(const sked_standing *s)
+{
+    double best = 0;
+    for (int32_t k = 0; k < s->count; k++)
+        best = fmax(best, s->proxy[k]);
+    return best;
+}
+
+double sked_i_standing_target(const sked_standing *s)
+{
+    return s->best >= 0 ? s->target[s->best] : NAN;
+}
+
+int32_t sked_i_standing_failures(const sked_standing *s)
+{
+    int32_t failures = 0;
+    for (int32_t k = 0; k < s->count; k++)
+        failures += isnan(s->target[k]);
+    return failures;
+}
+
+static void add_number(sked_i_buffer *b, const char *name, double x)
+{
+    sked_i_buffer_format(b, ",\"%s\":", name);
+    if (isfinite(x))
+        sked_i_buffer_number(b, x);
+    else
+        sked_i_buffer_text(b, "null");
+}
+
+static void add_points(sked_i_buffer *b, const char *name, const sked_standing *s, const double *value)
+{
+    const int32_t stride = sked_i_mark_stride(s);
+    sked_i_buffer_format(b, ",\n\"%s\":[", name);
+    for (int32_t k = 0; k < s->count; k += stride) {
+        if (k > 0)
+            sked_i_buffer_char(b, ',');
+        if (isfinite(value[k]))
+            sked_i_buffer_format(b, "%.7g", value[k]);
+        else
+            sked_i_buffer_text(b, "null");
+    }
+    sked_i_buffer_char(b, ']');
+}
+
+static void add_standing(sked_i_buffer *b, const sked_standing *s, int k)
+{
+    sked_i_buffer_text(b, k > 0 ? ",\n{\"name\":" : "{\"name\":");
+    sked_i_buffer_json(b, s->method);
+    sked_i_buffer_format(
+        b, ",\"color\":\"#%s\",\"form\":%d,\"count\":%d,\"stride\":%d,\"best\":%d,\"failed\":%d",
+        sked_i_mark_color(k), k % SKED_I_MARKS, (int)s->count, (int)sked_i_mark_stride(s), (int)s->best,
+        (int)sked_i_standing_failures(s));
+    add_number(b, "proxySpeedup", sked_i_standing_proxy(s));
+    add_number(b, "targetSpeedup", sked_i_standing_target(s));
+    add_number(b, "bestProxy", s->best >= 0 ? s->proxy[s->best] : NAN);
+    add_number(b, "ged", s->diversity.ged);
+    add_number(b, "dInv", s->diversity.d_inv);
+    add_number(b, "dSen", s->diversity.d_sen);
+    add_number(b, "seconds", s->seconds);
+    add_points(b, "proxy", s, s->proxy);
+    add_points(b, "target", s, s->target);
+    sked_i_buffer_char(b, '}');
+}
+
+void sked_i_comparison_json(const sked_comparison *c, sked_i_buffer *out)
+{
+    sked_i_buffer_text(out, "{\"target\":");
+    sked_i_buffer_json(out, c->target);
+    sked_i_buffer_format(out, ",\"winner\":%d,\"methods\":[", c->winner);
+    for (int k = 0; k < c->count; k++)
+        add_standing(out, &c->standing[k], k);
+    sked_i_buffer_text(out, "]}");
+}

@@ -1,0 +1,24 @@
+/*
+ * What `sked robust` compared, as data for the page's section "robust" (comparison.c) and as a picture of its
+ * own (scatter.c).
+ */
+#ifndef SKED_REPORT_COMPARISON_H
+#define SKED_REPORT_COMPARISON_H
+#include "base/text.h"
+#include "report/report.h"
+
+enum { SKED_I_MARKS = 5, SKED_I_MOST_POINTS = 4000 }; /* points drawn of one method */
+
+/* Colour (hex digits, readable on white and on black) and form of method number k's marks. */
+const char *sked_i_mark_color(int k);
+/* Candidates are drawn with this stride, so that no picture grows without bound. */
+int32_t sked_i_mark_stride(const sked_standing *s);
+/* Best on the proxy; the first is, but nothing here relies on it. 0 without candidates. */
+double sked_i_standing_proxy(const sked_standing *s);
+/* Best on the target, NAN where nothing was measured. */
+double sked_i_standing_target(const sked_standing *s);
+int32_t sked_i_standing_failures(const sked_standing *s);
+
+/* One JSON object for a section of kind "robust". */
+void sked_i_comparison_json(const sked_comparison *c, sked_i_buffer *out);
+#endif

@@ -1,0 +1,237 @@
+/* sked sample's promises: greedy decoding, local improvement, distances in the file. */
+#define _GNU_SOURCE
+#include "test.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <unistd.h>
+
+typedef struct fixture {
+    sked_graph *graph;
+    sked_problem problem;
+    sked_sampler *model;
+    sked_sample_options options;
+} fixture;
+
+static fixture open_fixture(const char *family, int32_t ops)
+{
+    fixture f = {0};
+    const sked_generate_options how = {.nodes = ops, .seed = 99};
+    OK(sked_graph_generate(family, &how, &f.graph, err));
+    sked_problem_init(&f.problem, f.graph);
+    f.problem.devices = 4;
+    OK(sked_sampler_read(NULL, &f.model, err));
+    sked_sample_options_init(&f.options);
+    f.options.count = 200;
+    f.options.seed = 5;
+    return f;
+}
+
+static void close_fixture(fixture *f)
+{
+    sked_sampler_destroy(f->model);
+    sked_graph_destroy(f->graph);
+}
+
+static sked_samples draw(const fixture *f)
+{
+    sked_samples s = {0};
+    OK(sked_sampler_sample(f->model, &f->problem, &f->options, &s, err));
+    return s;
+}
+
+static bool same_schedules(const sked_schedule *a, const sked_schedule *b)
+{
+    return memcmp(a->start, b->start, (size_t)a->ops * sizeof *a->start) == 0 &&
+           memcmp(a->device, b->device, (size_t)a->ops * sizeof *a->device) == 0;
+}
+
+static bool same_samples(const sked_samples *a, const sked_samples *b)
+{
+    bool same = a->count == b->count;
+    for (int32_t k = 0; same && k < a->count; k++)
+        same = same_schedules(a->schedule[k], b->schedule[k]) && a->log_prob[k] == b->log_prob[k];
+    return same;
+}
+
+/* One schedule, the same for every seed, more likely than most draws, and better than hot ones. */
+static void test_greedy(void **state)
+{
+    (void)state;
+    fixture f = open_fixture("layered", 40);
+    f.options.raw = true;
+    f.options.temperature = 1;
+    const sked_samples hot = draw(&f);
+    f.options.temperature = 0.03;
+    const sked_samples warm = draw(&f);
+    f.options.raw = false;
+    f.options.greedy = true;
+    sked_samples one = draw(&f);
+    f.options.seed = 6;
+    sked_samples again = draw(&f);
+    assert_int_equal(one.count, 1);
+    assert_true(same_samples(&one, &again));
+    OK(sked_schedule_validate(&f.problem, one.schedule[0], err));
+    int less_likely = 0;
+    double mean = 0;
+    for (int32_t k = 0; k < warm.count; k++)
+        less_likely += warm.log_prob[k] <= one.log_prob[0];
+    for (int32_t k = 0; k < hot.count; k++)
+        mean += hot.makespan[k] / hot.count;
+    assert_true(less_likely > warm.count * 9 / 10);
+    assert_true(one.makespan[0] < mean);
+    sked_samples_clear(&one);
+    sked_samples_clear(&again);
+    sked_samples_clear((sked_samples *)&hot);
+    sked_samples_clear((sked_samples *)&warm);
+    close_fixture(&f);
+}
+
+/* Never longer, valid, all different, best first, the same on any number of threads. */
+static void check_improved(const char *family, int32_t ops, int64_t rounds)
+{
+    fixture f = open_fixture(family, ops);
+    sked_samples plain = draw(&f);
+    f.options.improve = rounds;
+    sked_samples better = draw(&f);
+    f.options.threads = 3;
+    sked_samples again = draw(&f);
+    assert_true(same_samples(&better, &again));
+    assert_true(better.count <= plain.count);
+    assert_true(better.makespan[0] <= plain.makespan[0]);
+    for (int32_t k = 0; k < better.count; k++) {
+        sked_metrics m;
+        OK(sked_schedule_validate(&f.problem, better.schedule[k], err));
+        OK(sked_schedule_measure(&f.problem, better.schedule[k], &m, err));
+        assert_true(m.makespan == better.makespan[k]);
+        assert_true(k == 0 || better.makespan[k - 1] <= better.makespan[k]);
+        for (int32_t j = 0; j < k; j++)
+            assert_false(same_schedules(better.schedule[j], better.schedule[k]));
+    }
+    sked_samples_clear(&plain);
+    sked_samples_clear(&better);
+    sked_samples_clear(&again);
+    close_fixture(&f);
+}
+
+static void test_improvement(void **state)
+{
+    (void)state;
+    check_improved("layered", 40, 1);
+    check_improved("erdos-renyi", 30, 10);
+    check_improved("chain", 12, 3);
+    check_improved("cholesky", 40, 5); /* integer durations */
+}
+
+/* Data goes less far: fewer edges between devices than drawn, at the same or a better makespan. */
+static double crossing(const fixture *f, const sked_samples *s)
+{
+    double count = 0;
+    for (int32_t k = 0; k < s->count; k++)
+        for (int64_t e = 0; e < sked_graph_edge_count(f->graph); e++) {
+            sked_edge edge;
+            sked_graph_edge(f->graph, e, &edge);
+            count += s->schedule[k]->device[edge.from] != s->schedule[k]->device[edge.to];
+        }
+    return count / s->count;
+}
+
+static void test_improvement_keeps_data_near(void **state)
+{
+    (void)state;
+    fixture f = open_fixture("layered", 40);
+    sked_samples plain = draw(&f);
+    f.options.improve = 1;
+    sked_samples better = draw(&f);
+    assert_true(crossing(&f, &better) < 0.95 * crossing(&f, &plain));
+    f.options.raw = true;
+    FAILS(SKED_ERR_ARGUMENT, "raw", sked_sampler_sample(f.model, &f.problem, &f.options, &plain, err));
+    sked_samples_clear(&plain);
+    sked_samples_clear(&better);
+    close_fixture(&f);
+}
+
+/* Ops without duration, more devices than ops, one op. */
+static void test_improvement_of_odd_graphs(void **state)
+{
+    (void)state;
+    sked_builder *b = NULL;
+    fixture f = open_fixture("chain", 1);
+    f.options.improve = 4;
+    sked_samples one = draw(&f);
+    assert_int_equal(one.count, 1);
+    sked_samples_clear(&one);
+    sked_graph_destroy(f.graph);
+    OK(sked_builder_create(&b, err));
+    for (int k = 0; k < 9; k++) {
+        int32_t id;
+        OK(sked_builder_add_op(b, NULL, NULL, k % 3 == 0 ? 0 : k, &id, err));
+        const sked_edge edge = {k / 2, k, SKED_LAG_DEFAULT, k, 0};
+        if (k > 0)
+            OK(sked_builder_add_edge(b, &edge, err));
+    }
+    OK(sked_builder_finish(b, &f.graph, err));
+    sked_builder_destroy(b);
+    for (int32_t devices = 1; devices <= 20; devices += 4) {
+        sked_problem_init(&f.problem, f.graph);
+        f.problem.devices = devices;
+        sked_samples s = draw(&f);
+        for (int32_t k = 0; k < s.count; k++)
+            OK(sked_schedule_validate(&f.problem, s.schedule[k], err));
+        sked_samples_clear(&s);
+    }
+    close_fixture(&f);
+}
+
+static double field(const json_t *line, const char *name)
+{
+    const json_t *x = json_object_get(line, name);
+    if (!json_is_number(x))
+        fail_msg("a line without the number '%s'", name);
+    return json_number_value(x);
+}
+
+/* Every line carries what DESIGN asks for, and its distance to the best line. */
+static void test_file(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/sked-samples-XXXXXX";
+    fixture f = open_fixture("layered", 20);
+    f.options.count = 30;
+    sked_samples s = draw(&f);
+    close(mkstemp(path));
+    OK(sked_samples_write(&s, &f.problem, f.options.temperature, path, err));
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    for (int32_t k = 0; k < s.count; k++) {
+        const sked_schedule *pair[] = {s.schedule[0], s.schedule[k]};
+        sked_diversity d;
+        json_t *line = json_loadf(file, JSON_DISABLE_EOF_CHECK, NULL);
+        assert_non_null(line);
+        OK(sked_schedules_diversity(&f.problem, pair, 2, &d, err));
+        assert_true(field(line, "log_prob") == s.log_prob[k]);
+        assert_true(field(line, "proxy_makespan") == s.makespan[k]);
+        assert_true(field(line, "temperature") == 0.005);
+        assert_true(field(line, "ged") == d.ged);
+        assert_true(field(line, "d_inv") == d.d_inv);
+        assert_true(field(line, "d_sen") == d.d_sen);
+        assert_true(k == 0 ? d.d_sen == 0 : d.d_sen > 0);
+        json_decref(line);
+    }
+    fclose(file);
+    unlink(path);
+    sked_samples_clear(&s);
+    close_fixture(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_greedy),
+        cmocka_unit_test(test_improvement),
+        cmocka_unit_test(test_improvement_keeps_data_near),
+        cmocka_unit_test(test_improvement_of_odd_graphs),
+        cmocka_unit_test(test_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,318 @@
+/* Targets: models against figures worked out by hand, the picture their defaults give, programs that fail. */
+#define _GNU_SOURCE
+#include "test.h"
+
+#include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* a -> b, a -> c with these durations and bytes. */
+static sked_graph *fork_graph(double bytes_b, double bytes_c, double memory)
+{
+    sked_builder *b = NULL;
+    sked_graph *g = NULL;
+    int32_t id;
+    OK(sked_builder_create(&b, err));
+    OK(sked_builder_add_op(b, "a", "x", 2, &id, err));
+    OK(sked_builder_set_memory(b, id, memory, err));
+    OK(sked_builder_add_op(b, "b", "y", 4, &id, err));
+    OK(sked_builder_add_op(b, "c", "y", 6, &id, err));
+    const sked_edge first = {0, 1, SKED_LAG_DEFAULT, bytes_b, 0};
+    const sked_edge second = {0, 2, SKED_LAG_DEFAULT, bytes_c, 0};
+    OK(sked_builder_add_edge(b, &first, err));
+    OK(sked_builder_add_edge(b, &second, err));
+    OK(sked_builder_finish(b, &g, err));
+    sked_builder_destroy(b);
+    return g;
+}
+
+/* b stays with a, c goes to the other device. */
+static sked_schedule *fork_schedule(void)
+{
+    sked_schedule *s = NULL;
+    OK(sked_schedule_create(3, 2, &s, err));
+    const double start[] = {0, 2, 2};
+    const int32_t device[] = {0, 0, 1};
+    memcpy(s->start, start, sizeof start);
+    memcpy(s->device, device, sizeof device);
+    return s;
+}
+
+static double time_on(const char *spec, const sked_problem *p, uint64_t seed, const sked_schedule *s)
+{
+    sked_target_run *t = NULL;
+    double time = NAN;
+    OK(sked_target_open(spec, p, seed, &t, err));
+    OK(sked_target_measure(t, s, &time, err));
+    sked_target_close(t);
+    return time;
+}
+
+static void near(double is, double wanted)
+{
+    if (!(fabs(is - wanted) <= 1e-9 * fabs(wanted)))
+        fail_msg("%.12g, not %.12g", is, wanted);
+}
+
+static void test_transfers_by_hand(void **state)
+{
+    (void)state;
+    sked_graph *g = fork_graph(10, 30, 0);
+    sked_schedule *s = fork_schedule();
+    sked_problem p;
+    sked_problem_init(&p, g);
+    p.devices = 2;
+    /* Mean duration 4, mean bytes 20. Only a -> c crosses, with 30 bytes; c then takes 6. */
+    near(time_on("proxy", &p, 0, s), 8);
+    near(time_on("bandwidth:cost=1", &p, 0, s), 2 + 1.5 * 4 + 0.05 * 4 + 6);
+    near(time_on("bandwidth", &p, 0, s), 2 + 4 * (1.5 + 0.05) * 4 + 6);
+    near(time_on("latency:cost=1", &p, 0, s), 2 + 4 + 0.05 * 1.5 * 4 + 6);
+    near(time_on("latency", &p, 0, s), 2 + 3 * (1 + 0.05 * 1.5) * 4 + 6);
+    near(time_on("linear:bandwidth-cost=2,latency-cost=3", &p, 0, s), 2 + (2 * 1.5 + 3) * 4 + 6);
+    near(time_on("linear", &p, 0, s), 2 + (2 * 1.5 + 1.5) * 4 + 6);
+    near(time_on("bandwidth:cost=0", &p, 0, s), 8);
+    p.latency = 1; /* what the problem has itself comes on top */
+    near(time_on("latency:cost=1", &p, 0, s), 2 + 1 + 4 + 0.05 * 1.5 * 4 + 6);
+    sked_schedule_destroy(s);
+    sked_graph_destroy(g);
+}
+
+static void test_bytes_that_graphs_lack(void **state)
+{
+    (void)state;
+    sked_graph *plain = fork_graph(0, 0, 0), *stored = fork_graph(0, 0, 7);
+    sked_schedule *s = fork_schedule();
+    sked_problem p;
+    sked_problem_init(&p, stored);
+    p.devices = 2;
+    near(time_on("bandwidth:cost=1", &p, 3, s), 2 + 4 + 0.05 * 4 + 6); /* the result of a, both times */
+    p.graph = plain;
+    /* Drawn for the producer: both edges come from a, so each is of mean size. */
+    near(time_on("bandwidth:cost=1", &p, 3, s), 2 + 4 + 0.05 * 4 + 6);
+    sked_schedule_destroy(s);
+    sked_graph_destroy(plain);
+    sked_graph_destroy(stored);
+}
+
+static void test_noise_models(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"noisy", "noisy:model=uniform", "noisy:model=type",
+                                         "noisy:model=heavy,outliers=0.5"};
+    sked_graph *g = fork_graph(0, 0, 0);
+    sked_schedule *s = fork_schedule();
+    sked_problem p;
+    sked_problem_init(&p, g);
+    p.devices = 2;
+    for (size_t k = 0; k < sizeof models / sizeof *models; k++) {
+        bool differs = false;
+        for (uint64_t seed = 0; seed < 8; seed++) {
+            const double time = time_on(models[k], &p, seed, s);
+            assert_true(time >= 0 && isfinite(time));
+            near(time_on(models[k], &p, seed, s), time);
+            differs |= time != time_on(models[k], &p, 0, s);
+        }
+        assert_true(differs);
+    }
+    near(time_on("noisy:strength=0", &p, 1, s), 8);
+    near(time_on("noisy:model=heavy,outliers=1,strength=0.2", &p, 1, s), 24); /* everything 3 times as long */
+    near(time_on("noisy:model=type,strength=0", &p, 1, s), 8);
+    sked_schedule_destroy(s);
+    sked_graph_destroy(g);
+}
+
+static void test_bad_specs(void **state)
+{
+    (void)state;
+    sked_graph *g = fork_graph(1, 1, 0);
+    sked_problem p;
+    sked_target_run *t = NULL;
+    sked_problem_init(&p, g);
+    FAILS(SKED_ERR_ARGUMENT, "devices", sked_target_open("noisy", &p, 0, &t, err));
+    p.devices = 2;
+    FAILS(SKED_ERR_ARGUMENT, "noisy", sked_target_open("nosy", &p, 0, &t, err));
+    FAILS(SKED_ERR_ARGUMENT, "behind a colon", sked_target_open("noisy,strength=1", &p, 0, &t, err));
+    FAILS(SKED_ERR_ARGUMENT, "strength", sked_target_open("noisy:strength=x", &p, 0, &t, err));
+    FAILS(SKED_ERR_ARGUMENT, "cost", sked_target_open("latency:cots=1", &p, 0, &t, err));
+    FAILS(SKED_ERR_ARGUMENT, "wants a program", sked_target_open("command: ", &p, 0, &t, err));
+    FAILS(SKED_ERR_ARGUMENT, "no option 'time'", sked_target_open("command,time=1:true", &p, 0, &t, err));
+    assert_null(t);
+    sked_graph_destroy(g);
+}
+
+static void test_schedules_of_another_graph(void **state)
+{
+    (void)state;
+    sked_graph *g = fork_graph(1, 1, 0);
+    sked_schedule *s = fork_schedule();
+    sked_problem p;
+    sked_target_run *t = NULL;
+    double time;
+    sked_problem_init(&p, g);
+    p.devices = 3;
+    OK(sked_target_open("latency", &p, 0, &t, err));
+    FAILS(SKED_ERR_INVALID, "another graph", sked_target_measure(t, s, &time, err));
+    sked_target_close(t);
+    sked_schedule_destroy(s);
+    sked_graph_destroy(g);
+}
+
+/* A script in a folder of its own; its name stands in `path`. */
+static void write_script(const char *folder, const char *text, char *path, size_t size)
+{
+    snprintf(path, size, "%s/measure.sh", folder);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fprintf(f, "#!/bin/sh\n%s\n", text);
+    fclose(f);
+    assert_int_equal(chmod(path, 0700), 0);
+}
+
+static sked_status run_script(const char *folder, const char *options, const char *text, double *time,
+                              sked_error *err)
+{
+    char path[300], spec[500];
+    sked_graph *g = fork_graph(1, 1, 0);
+    sked_schedule *s = fork_schedule();
+    sked_problem p;
+    sked_target_run *t = NULL;
+    sked_problem_init(&p, g);
+    p.devices = 2;
+    write_script(folder, text, path, sizeof path);
+    snprintf(spec, sizeof spec, "command%s:%s", options, path);
+    sked_status st = sked_target_open(spec, &p, 0, &t, err);
+    if (st == SKED_OK)
+        st = sked_target_measure(t, s, time, err);
+    sked_target_close(t);
+    sked_schedule_destroy(s);
+    sked_graph_destroy(g);
+    unlink(path);
+    return st;
+}
+
+static void test_programs(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/sked-target-XXXXXX", flag[100], once[400];
+    double time = 0;
+    assert_non_null(mkdtemp(folder));
+    OK(run_script(folder, "", "grep -c start \"$1\" >/dev/null && echo 'warm-up 9' && echo 'time = 2.5 s'",
+                  &time, err));
+    near(time, 2.5);
+    FAILS(SKED_ERR_DEVICE, "ended with an error", run_script(folder, "", "echo 3; exit 1", &time, err));
+    FAILS(SKED_ERR_DEVICE, "printed no time", run_script(folder, "", "echo nothing", &time, err));
+    FAILS(SKED_ERR_DEVICE, "printed no time", run_script(folder, "", "echo -4", &time, err));
+    /* The first run fails, the second one measures; without a retry that is a failure. */
+    snprintf(flag, sizeof flag, "%s/flag", folder);
+    snprintf(once, sizeof once, "test -e %s && echo 7 && exit 0\ntouch %s\nexit 1", flag, flag);
+    FAILS(SKED_ERR_DEVICE, "ended with an error", run_script(folder, ",retries=0", once, &time, err));
+    unlink(flag);
+    OK(run_script(folder, ",retries=1", once, &time, err));
+    near(time, 7);
+    unlink(flag);
+    const double begin = sked_clock();
+    FAILS(SKED_ERR_DEVICE, "time-out",
+          run_script(folder, ",timeout=0.2,retries=1", "sleep 20 & sleep 20; echo 1", &time, err));
+    assert_true(sked_clock() - begin < 10);
+    rmdir(folder);
+}
+
+/* ------------------------------------------------------------------ the picture */
+
+typedef struct point {
+    double proxy, target; /* speedups, up to a factor */
+} point;
+
+/* Schedules of all qualities from random priorities and the sampler at several temperatures. */
+static int draw_points(const sked_problem *p, const char *spec, point *out, int cap)
+{
+    static const double temperatures[] = {0.005, 0.03, 0.1, 0.3, 1};
+    sked_sampler *m = NULL;
+    sked_target_run *t = NULL;
+    int n = 0;
+    OK(sked_sampler_read(NULL, &m, err));
+    OK(sked_target_open(spec, p, 0, &t, err));
+    for (size_t k = 0; k < sizeof temperatures / sizeof *temperatures; k++) {
+        sked_sample_options opt;
+        sked_samples s = {0};
+        sked_sample_options_init(&opt);
+        opt.count = cap / 5;
+        opt.temperature = temperatures[k];
+        OK(sked_sampler_sample(m, p, &opt, &s, err));
+        for (int32_t i = 0; i < s.count; i++, n++) {
+            double time;
+            OK(sked_target_measure(t, s.schedule[i], &time, err));
+            out[n] = (point){1 / s.makespan[i], 1 / time};
+        }
+        sked_samples_clear(&s);
+    }
+    sked_target_close(t);
+    sked_sampler_destroy(m);
+    return n;
+}
+
+static double correlation(const point *v, int n)
+{
+    double x = 0, y = 0, xx = 0, yy = 0, xy = 0;
+    for (int i = 0; i < n; i++) {
+        x += v[i].proxy / n;
+        y += v[i].target / n;
+    }
+    for (int i = 0; i < n; i++) {
+        xx += (v[i].proxy - x) * (v[i].proxy - x);
+        yy += (v[i].target - y) * (v[i].target - y);
+        xy += (v[i].proxy - x) * (v[i].target - y);
+    }
+    return xy / sqrt(xx * yy);
+}
+
+/* Largest ratio on the target of two schedules whose proxies differ by at most a hundredth. */
+static double spread(const point *v, int n)
+{
+    double most = 1;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < n; k++)
+            if (v[k].proxy >= v[i].proxy && v[k].proxy <= 1.01 * v[i].proxy)
+                most = fmax(most, fmax(v[k].target / v[i].target, v[i].target / v[k].target));
+    return most;
+}
+
+static void test_defaults_give_the_picture(void **state)
+{
+    (void)state;
+    enum { cap = 500 };
+    static const struct {
+        const char *spec;
+        double least, most; /* of the spread */
+    } wanted[] = {{"noisy", 1.15, 2}, {"bandwidth", 1.5, 3.5}, {"latency", 1.25, 3}, {"linear", 1.25, 3}};
+    static const char *const families[] = {"layered", "erdos-renyi"};
+    for (size_t f = 0; f < 2; f++)
+        for (size_t k = 0; k < sizeof wanted / sizeof *wanted; k++) {
+            const sked_generate_options how = {.nodes = 50, .seed = 4711};
+            sked_graph *g = NULL;
+            sked_problem p;
+            point v[cap];
+            OK(sked_graph_generate(families[f], &how, &g, err));
+            sked_problem_init(&p, g);
+            p.devices = 4;
+            const int n = draw_points(&p, wanted[k].spec, v, cap);
+            const double r = correlation(v, n), most = spread(v, n);
+            if (!(r > 0.5 && most > wanted[k].least && most < wanted[k].most))
+                fail_msg("%s on %s: correlation %.2f, spread %.2f", wanted[k].spec, families[f], r, most);
+            sked_graph_destroy(g);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_transfers_by_hand),
+        cmocka_unit_test(test_bytes_that_graphs_lack),
+        cmocka_unit_test(test_noise_models),
+        cmocka_unit_test(test_bad_specs),
+        cmocka_unit_test(test_schedules_of_another_graph),
+        cmocka_unit_test(test_programs),
+        cmocka_unit_test(test_defaults_give_the_picture),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
