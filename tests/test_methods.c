@@ -328,7 +328,9 @@ static void all_options(void **state)
                 check_result(info->name, text[k], 1, p, &result);
                 sked_result_clear(&result);
                 snprintf(text[k], sizeof *text, "%s=?", option->name);
-                FAILS(SKED_ERR_ARGUMENT, option->name, sked_method_run(info->name, p, &opt, &result, err));
+                const bool text_kind = option->kind == SKED_OPTION_TEXT; /* a file that is not there */
+                FAILS(text_kind ? SKED_ERR_IO : SKED_ERR_ARGUMENT, text_kind ? "?" : option->name,
+                      sked_method_run(info->name, p, &opt, &result, err));
             }
         }
     }
