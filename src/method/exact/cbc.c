@@ -182,6 +182,7 @@ static sked_status offer(sked_i_run *run, const sked_i_model *m, const sked_i_mi
 
 /* One model and the child that works on it. */
 typedef struct question {
+    sked_problem p; /* what m refers to */
     sked_i_model *m;
     sked_i_mip *mip;
     job job;
@@ -200,8 +201,8 @@ static sked_status open_question(sked_i_run *run, const sked_problem *p, double 
                                  int64_t max_columns, question *q, sked_error *err)
 {
     sked_error why = {0};
-    *q = (question){.job = {.run = run, .cutoff = cutoff, .most = INFINITY}};
-    const sked_status st = sked_i_model_create(p, latest, &q->m, &why);
+    *q = (question){.p = *p, .job = {.run = run, .cutoff = cutoff, .most = INFINITY}};
+    const sked_status st = sked_i_model_create(&q->p, latest, &q->m, &why);
     q->refuted = st == SKED_ERR_INFEASIBLE;
     if (st != SKED_OK)
         return q->refuted ? SKED_OK : sked_i_fail(err, st, "%s", why.message);
