@@ -446,7 +446,7 @@ static sked_status run_sets(const arguments *a, const sked_sampler *m, table *ta
             judged = true;
             print_verdict(&tables[i], k);
         }
-    if (st == SKED_OK && wanted(a, "temperature"))
+    if (st == SKED_OK && a->only.given && wanted(a, "temperature")) /* a minute more: where asked for */
         st = run_temperatures(a, m, err);
     return st;
 }
@@ -466,8 +466,9 @@ sked_status bench_paper(arguments *a, sked_error *err)
         any |= wanted(a, tables[i].name);
     if (!any)
         return fail(err, SKED_ERR_ARGUMENT, "the sets of this suite are random, one, real and temperature");
-    if (a->output.given && !wanted(a, "temperature"))
-        return fail(err, SKED_ERR_ARGUMENT, "-o draws the set temperature of this suite");
+    if (a->output.given && !(a->only.given && wanted(a, "temperature")))
+        return fail(err, SKED_ERR_ARGUMENT,
+                    "-o draws the set temperature of this suite: add --only temperature");
     sked_status st = sked_sampler_read(a->model.text, &m, err);
     if (st != SKED_OK)
         return st;
