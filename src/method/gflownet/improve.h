@@ -15,8 +15,8 @@ SKED_MUST_CHECK sked_status sked_i_improve(const sked_problem *p, sked_schedule 
                                            sked_error *err);
 
 /*
- * Devices for given starts: among those free when an op starts, the one that holds most of its input bytes
- * (edges where there are no bytes), else the one free for longest. Starts and makespan stay.
+ * Devices for given starts: among those free when an op starts, the one of the predecessor whose result comes
+ * last (most bytes among equals), else the one free for longest. Starts and makespan stay.
  * O((ops + edges) log ops).
  */
 SKED_MUST_CHECK sked_status sked_i_keep_local(const sked_problem *p, sked_schedule *s, sked_error *err);

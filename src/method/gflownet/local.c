@@ -48,22 +48,25 @@ static void take(free_list *f, int32_t d)
     f->next[d] = BUSY;
 }
 
-/* The free device with most of op's input, END where none of them has any. held: [devices] zeros. */
-static int32_t nearest(const sked_graph *g, int32_t op, const int32_t *device, const free_list *f,
-                       double *held)
+/*
+ * The free device of the predecessor whose result comes last: what came earlier can travel meanwhile. Of
+ * results at the same time, the one with most bytes. END where no predecessor's device is free.
+ */
+static int32_t nearest(const sked_graph *g, int32_t op, const double *start, const int32_t *device,
+                       const free_list *f)
 {
     int32_t best = END;
+    double latest = -INFINITY, most = 0;
     for (int64_t k = g->pred_ptr[op]; k < g->pred_ptr[op + 1]; k++) {
         const int64_t e = g->pred_edge[k];
-        const int32_t d = device[g->pred_op[k]];
-        if (g->edge_distance[e] > 0 || f->next[d] == BUSY)
+        const double ready = start[g->pred_op[k]] + g->edge_lag[e];
+        if (g->edge_distance[e] > 0 || f->next[device[g->pred_op[k]]] == BUSY || ready < latest ||
+            (ready == latest && g->edge_bytes[e] <= most))
             continue;
-        held[d] += 1e-9 + g->edge_bytes[e]; /* edges count where bytes do not tell */
-        if (best == END || held[d] > held[best])
-            best = d;
+        best = device[g->pred_op[k]];
+        latest = ready;
+        most = g->edge_bytes[e];
     }
-    for (int64_t k = g->pred_ptr[op]; k < g->pred_ptr[op + 1]; k++)
-        held[device[g->pred_op[k]]] = 0;
     return best;
 }
 
@@ -82,7 +85,7 @@ static int64_t list_moments(const sked_graph *g, const sked_schedule *s, const d
 }
 
 /* False: more ops run at once than there are devices. */
-static bool assign(const sked_graph *g, const moment *m, int64_t count, free_list *f, double *held,
+static bool assign(const sked_graph *g, const double *start, const moment *m, int64_t count, free_list *f,
                    int32_t *device)
 {
     for (int64_t k = 0; k < count; k++) {
@@ -91,7 +94,7 @@ static bool assign(const sked_graph *g, const moment *m, int64_t count, free_lis
             put(f, device[i]);
             continue;
         }
-        const int32_t near = nearest(g, i, device, f, held);
+        const int32_t near = nearest(g, i, start, device, f);
         device[i] = near != END ? near : f->first;
         if (device[i] == END && m[k].kind == STARTS)
             return false;
@@ -109,11 +112,10 @@ sked_status sked_i_keep_local(const sked_problem *p, sked_schedule *s, sked_erro
     const sked_graph *g = p->graph;
     const int32_t devices = s->devices < s->ops ? s->devices : s->ops;
     moment *m = NULL;
-    double *held = NULL, *tail = NULL;
+    double *tail = NULL;
     int32_t *device = NULL;
     free_list f = {.first = END, .last = END};
     SKED_NEW(m, 2 * (int64_t)s->ops);
-    SKED_NEW0(held, devices);
     SKED_NEW(tail, s->ops);
     SKED_NEW0(device, s->ops);
     SKED_NEW(f.next, devices);
@@ -121,12 +123,11 @@ sked_status sked_i_keep_local(const sked_problem *p, sked_schedule *s, sked_erro
     for (int32_t d = 0; d < devices; d++)
         put(&f, d);
     sked_i_tails(g, tail);
-    if (assign(g, m, list_moments(g, s, tail, m), &f, held, device))
+    if (assign(g, s->start, m, list_moments(g, s, tail, m), &f, device))
         for (int32_t i = 0; i < s->ops; i++)
             s->device[i] = device[i];
 cleanup:
     free(m);
-    free(held);
     free(tail);
     free(device);
     free(f.next);
