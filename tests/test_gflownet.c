@@ -24,9 +24,9 @@ typedef struct listing {
     class_row *row;
     int count, trajectories;
     sked_i_walker_f32 *walker;
+    bool labelled; /* the policy numbers its devices as it likes; else in the order of first use */
     /* The partial schedule. */
     int32_t op[MAX_OPS], device[MAX_OPS];
-    double forms; /* ways to name the devices used so far */
 } listing;
 
 /* Starts by definition: data of the predecessors, then the end of the op before on the device. */
@@ -77,6 +77,20 @@ static class_row *row_of(listing *l, uint64_t key)
     return &l->row[l->count++];
 }
 
+/* Ways to name the devices that are used. */
+static double forms_of(const listing *l)
+{
+    bool used[MAX_OPS] = {false};
+    double forms = 1;
+    int32_t count = 0;
+    for (int32_t k = 0; k < l->n; k++)
+        if (!used[l->device[k]]) {
+            used[l->device[k]] = true;
+            forms *= l->devices - count++;
+        }
+    return forms;
+}
+
 static void complete(listing *l)
 {
     class_row *row = row_of(l, key_of(l));
@@ -84,10 +98,10 @@ static void complete(listing *l)
     const double makespan = makespan_of(l, l->n);
     l->trajectories++;
     row->orders++;
-    row->truth = l->forms * exp((l->work / makespan - l->devices) / l->temperature);
+    row->truth = forms_of(l) * exp((l->work / makespan - l->devices) / l->temperature);
     if (l->walker) {
         OK(sked_i_walk_f32(l->walker, SKED_I_WALK_REPLAY, NULL, 0, NULL, &t, err));
-        row->sampled += l->forms * exp(t.log_forward);
+        row->sampled += (l->labelled ? 1 : forms_of(l)) * exp(t.log_forward);
     }
 }
 
@@ -114,13 +128,10 @@ static void enumerate(listing *l, int32_t step, int32_t used)
         return;
     }
     for (int32_t op = 0; op < l->n; op++)
-        for (int32_t d = 0; d <= used && d < l->devices && legal(l, op, step); d++) {
-            const double forms = l->forms;
+        for (int32_t d = 0; (l->labelled || d <= used) && d < l->devices && legal(l, op, step); d++) {
             l->op[step] = op;
             l->device[step] = d;
-            l->forms *= d == used ? l->devices - used : 1;
             enumerate(l, step + 1, used + (d == used));
-            l->forms = forms;
         }
 }
 
@@ -198,27 +209,34 @@ static void compare(const tiny *t, sked_i_policy_f32 *p, listing *l)
     assert_true(fabs(mean - log(z)) <= 0.1);
 }
 
-static void check_tiny(const tiny *t, int updates)
+/* Policies that learn the tiny problems: small, as the problems are. */
+static const sked_i_sizes tiny_sizes[] = {
+    {16, 1, 8, 32, 16, 32, 64, 8, SKED_I_POLICY_ENCODE_ONCE, SKED_I_BACKWARD_UNIFORM},
+    {16, 1, 8, 32, 16, 32, 64, 8, SKED_I_POLICY_ENCODE_ONCE, SKED_I_BACKWARD_LEARNED},
+    {24, 2, 8, 48, 16, 8, 32, 8, SKED_I_POLICY_STEPWISE, SKED_I_BACKWARD_LEARNED},
+    {24, 2, 8, 48, 16, 8, 32, 8, SKED_I_POLICY_STEPWISE, SKED_I_BACKWARD_UNIFORM},
+};
+
+static void check_tiny(const tiny *t, const sked_i_sizes *sizes, int updates)
 {
-    const sked_i_sizes sizes = {16, 1, 8, 32, 16, 32, 64};
     sked_graph *g = tiny_graph(t);
     sked_i_instance *x = NULL;
     sked_i_policy_f32 *p = NULL;
     sked_sampler *m = NULL;
     listing l = {.graph = g, .n = t->ops, .devices = t->devices};
+    l.labelled = sizes->policy == SKED_I_POLICY_STEPWISE;
     l.row = malloc(MAX_CLASSES * sizeof *l.row);
     assert_non_null(l.row);
     for (int32_t i = 0; i < t->ops; i++)
         l.work += t->duration[i];
     OK(sked_i_instance_create(g, t->devices, &x, err));
-    OK(sked_i_sampler_create(&sizes, &m, err));
+    OK(sked_i_sampler_create(sizes, &m, err));
     sked_i_sampler_start(m, 1);
     OK(sked_i_policy_create_f32(x, &m->layout, &sked_i_kernels_cpu_f32, &p, err));
     train(m, p, updates, 32);
     for (int k = 0; k < n_temperatures; k++) {
         l.temperature = temperatures[k];
         l.count = l.trajectories = 0;
-        l.forms = 1;
         sked_i_policy_prepare_f32(p, m->parameter, l.temperature);
         compare(t, p, &l);
     }
@@ -229,17 +247,33 @@ static void check_tiny(const tiny *t, int updates)
     free(l.row);
 }
 
+static const tiny problems[] = {
+    {"independent ops", 4, 2, {1, 2, 3, 1}, {{0}}, 0},
+    {"diamond and one", 5, 2, {1, 3, 2, 1, 2}, {{0, 1}, {0, 2}, {1, 3}, {2, 3}}, 4},
+    {"two chains", 5, 2, {2, 1, 1, 3, 1}, {{0, 1}, {1, 2}, {3, 4}}, 3},
+    {"three devices", 4, 3, {2, 1, 1, 2}, {{0, 2}}, 1},
+};
+enum { n_problems = sizeof problems / sizeof *problems };
+
 static void test_tiny_problems(void **state)
 {
     (void)state;
-    const tiny problems[] = {
-        {"independent ops", 4, 2, {1, 2, 3, 1}, {{0}}, 0},
-        {"diamond and one", 5, 2, {1, 3, 2, 1, 2}, {{0, 1}, {0, 2}, {1, 3}, {2, 3}}, 4},
-        {"two chains", 5, 2, {2, 1, 1, 3, 1}, {{0, 1}, {1, 2}, {3, 4}}, 3},
-        {"three devices", 4, 3, {2, 1, 1, 2}, {{0, 2}}, 1},
-    };
-    for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)
-        check_tiny(&problems[i], 1800);
+    for (int i = 0; i < n_problems; i++)
+        check_tiny(&problems[i], &tiny_sizes[0], 1800);
+}
+
+static void test_tiny_problems_backwards(void **state)
+{
+    (void)state;
+    for (int i = 0; i < n_problems; i++)
+        check_tiny(&problems[i], &tiny_sizes[1], 1800);
+}
+
+static void test_tiny_problems_stepwise(void **state)
+{
+    (void)state;
+    for (int i = 0; i < n_problems; i++)
+        check_tiny(&problems[i], &tiny_sizes[i == 3 ? 3 : 2], 1800);
 }
 
 /* ------------------------------------------------------------------ models, training, sampling */
@@ -359,6 +393,8 @@ static void test_training_refuses_nonsense(void **state)
     FAILS(SKED_ERR_ARGUMENT, "graphs", sked_train(&opt, &m, err));
     opt.graphs = "layered:9-5";
     FAILS(SKED_ERR_ARGUMENT, "LEAST-MOST", sked_train(&opt, &m, err));
+    opt.graphs = "layered:10-20:lognormal:0/x";
+    FAILS(SKED_ERR_ARGUMENT, "duration", sked_train(&opt, &m, err));
     opt.graphs = "no-such-file.json";
     FAILS(SKED_ERR_IO, "no-such-file", sked_train(&opt, &m, err));
     opt.graphs = "layered:5-9";
@@ -504,6 +540,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tiny_problems),
+        cmocka_unit_test(test_tiny_problems_backwards),
+        cmocka_unit_test(test_tiny_problems_stepwise),
         cmocka_unit_test(test_resume_is_bit_identical),
         cmocka_unit_test(test_damaged_models_are_refused),
         cmocka_unit_test(test_training_refuses_nonsense),

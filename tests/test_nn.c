@@ -13,16 +13,11 @@
 /* Fills y (a scalar) from x; with dx not NULL adds the gradient. */
 typedef double (*scalar_fn)(void *data, const double *x, double *dx);
 
-static void check_gradient(const char *what, scalar_fn f, void *data, double *x, int64_t n)
+/* dx [n]: compares entries from, from + step, ... before to. */
+static void compare_entries(const char *what, scalar_fn f, void *data, double *x, const double *dx,
+                            double largest, int64_t from, int64_t to, int64_t step)
 {
-    double *dx = calloc((size_t)n, sizeof *dx);
-    double largest = 0;
-    assert_non_null(dx);
-    f(data, x, dx);
-    for (int64_t i = 0; i < n; i++)
-        largest = fmax(largest, fabs(dx[i]));
-    assert_true(largest > 1e-6); /* a gradient of zeros would agree with a function that ignores x */
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = from; i < to; i += step) {
         const double keep = x[i], h = 1e-6 * fmax(1, fabs(keep));
         x[i] = keep + h;
         const double above = f(data, x, NULL);
@@ -33,6 +28,24 @@ static void check_gradient(const char *what, scalar_fn f, void *data, double *x,
         if (!(fabs(slope - dx[i]) <= 2e-6 * fmax(largest, 1)))
             fail_msg("%s: gradient %lld is %.12g, differences say %.12g", what, (long long)i, dx[i], slope);
     }
+}
+
+static double largest_of(const double *x, int64_t n)
+{
+    double largest = 0;
+    for (int64_t i = 0; i < n; i++)
+        largest = fmax(largest, fabs(x[i]));
+    return largest;
+}
+
+static void check_gradient(const char *what, scalar_fn f, void *data, double *x, int64_t n)
+{
+    double *dx = calloc((size_t)n, sizeof *dx);
+    assert_non_null(dx);
+    f(data, x, dx);
+    const double largest = largest_of(dx, n);
+    assert_true(largest > 1e-6); /* a gradient of zeros would agree with a function that ignores x */
+    compare_entries(what, f, data, x, dx, largest, 0, n, 1);
     free(dx);
 }
 
@@ -57,7 +70,7 @@ static double weigh(const double *y, int64_t n, double *dy)
 }
 
 static const sked_i_kernels_f64 *const k = &sked_i_kernels_cpu_f64;
-enum { N = 5, P = 11, Q = 16 };
+enum { N = 7, P = 11, Q = 24 };
 
 static double linear_fn(void *data, const double *x, double *dx)
 {
@@ -68,6 +81,35 @@ static double linear_fn(void *data, const double *x, double *dx)
     const double sum = weigh(y, N * Q, dy);
     if (dx)
         k->linear_grad(N, P, Q, in, w, dy, dx, dx + N * P, dx + N * P + P * Q);
+    return sum;
+}
+
+static double packed_fn(void *data, const double *x, double *dx)
+{
+    (void)data;
+    const double *in = x, *w = in + N * P, *start = w + P * Q;
+    double y[N * Q], dy[N * Q], packed[P * Q], again[N * Q];
+    k->pack(P, Q, w, packed);
+    memcpy(y, start, sizeof y);
+    k->linear_packed(N, P, Q, in, packed, NULL, y);
+    k->linear_packed(N, P, Q, in, packed, start, again); /* the first row as a bias */
+    assert_memory_equal(y, again, Q * sizeof *y);
+    const double sum = weigh(y, N * Q, dy);
+    if (dx) {
+        k->linear_grad(N, P, Q, in, w, dy, dx, dx + N * P, NULL);
+        memcpy(dx + N * P + P * Q, dy, sizeof dy);
+    }
+    return sum;
+}
+
+static double unit_fn(void *data, const double *x, double *dx)
+{
+    (void)data;
+    double y[N * Q], dy[N * Q], rstd[N];
+    k->unit(N, Q, x, y, rstd);
+    const double sum = weigh(y, N * Q, dy);
+    if (dx)
+        k->unit_grad(N, Q, y, rstd, dy, dx);
     return sum;
 }
 
@@ -106,6 +148,65 @@ static double attention_fn(void *data, const double *x, double *dx)
     if (dx)
         k->attention_grad(m, HEAD, x, y, lse, dy, dx);
     return sum;
+}
+
+/* Three of five ops look, with queries in another order, by lists of 2 + heads pairs. */
+enum { LOOKS = 3, STRIDE = 16 };
+
+static double attend_fn(void *data, const double *x, double *dx)
+{
+    static const int32_t op[LOOKS] = {4, 0, 2}, row[LOOKS] = {1, 2, 0};
+    const sked_i_views *v = data;
+    const double *q = x, *kv = q + LOOKS * INNER;
+    double y[LOOKS * INNER], dy[LOOKS * INNER], weight[LOOKS * STRIDE], scratch[STRIDE];
+    k->attend(v, HEAD, LOOKS, op, row, q, kv, y, weight);
+    const double sum = weigh(y, LOOKS * INNER, dy);
+    if (dx)
+        k->attend_grad(v, HEAD, LOOKS, op, row, q, kv, weight, dy, scratch, dx, dx + LOOKS * INNER);
+    return sum;
+}
+
+/* The two forms of attention on the same relations. */
+static void check_same_attention(const sked_i_views *v, const sked_i_masks *m, const double *qkv)
+{
+    static const int32_t all[N] = {0, 1, 2, 3, 4, 5, 6};
+    double y[N * INNER], lse[N * SKED_I_HEADS], q[N * INNER], kv[2 * N * INNER], z[N * INNER];
+    double weight[N * STRIDE];
+    k->attention(m, HEAD, qkv, y, lse);
+    for (int i = 0; i < N; i++)
+        for (int c = 0; c < INNER; c++) {
+            q[i * INNER + c] = qkv[i * 3 * INNER + c] / sqrt(HEAD);
+            kv[i * 2 * INNER + c] = qkv[(i * 3 + 1) * INNER + c];
+            kv[(i * 2 + 1) * INNER + c] = qkv[(i * 3 + 2) * INNER + c];
+        }
+    k->attend(v, HEAD, N, all, all, q, kv, z, weight);
+    for (int i = 0; i < N * INNER; i++)
+        assert_true(fabs(y[i] - z[i]) < 1e-12);
+}
+
+static void test_attention_by_lists(void **state)
+{
+    (void)state;
+    double x[3 * N * INNER];
+    uint64_t bits[SKED_I_HEADS * N] = {0};
+    int32_t end[N * SKED_I_HEADS], query[N * STRIDE] = {0}, key[N * STRIDE] = {0};
+    const sked_i_masks masks = {N, 1, bits};
+    const sked_i_views views = {N, STRIDE, end, query, key};
+    for (int i = 0; i < N; i++) {
+        int count = 0;
+        for (int h = 0; h < SKED_I_HEADS; h++) {
+            for (int j = 0; j < N; j++)
+                if (j == i || (i + 3 * j) % SKED_I_HEADS == h) {
+                    bits[h * N + i] |= UINT64_C(1) << j;
+                    query[i * STRIDE + count] = h * HEAD;
+                    key[i * STRIDE + count++] = j * 2 * INNER + h * HEAD;
+                }
+            end[i * SKED_I_HEADS + h] = count;
+        }
+    }
+    fill(x, 3 * N * INNER, 3);
+    check_same_attention(&views, &masks, x);
+    check_gradient("attend", attend_fn, (void *)&views, x, (LOOKS + 2 * N) * INNER);
 }
 
 enum { DEVICES = 3, ROWS = 7, F = SKED_I_PAIR_FEATURES };
@@ -154,6 +255,8 @@ static void test_operators(void **state)
     fill(x, 2000, 1);
     fill(feature, N * DEVICES * F, 2);
     check_gradient("linear", linear_fn, NULL, x, N * P + P * Q + Q);
+    check_gradient("linear_packed", packed_fn, NULL, x, N * P + P * Q + N * Q);
+    check_gradient("unit", unit_fn, NULL, x, N * Q);
     check_gradient("norm", norm_fn, NULL, x, N * P + 2 * P);
     check_gradient("film", film_fn, NULL, x, N * P + 2 * P);
     check_gradient("attention", attention_fn, (void *)&masks, x, 3 * N * INNER);
@@ -192,9 +295,33 @@ static double loss_fn(void *data, const double *x, double *dx)
     return loss;
 }
 
-static void check_whole(const char *family, int32_t nodes, int32_t devices, double temperature)
+static sked_i_sizes small_sizes(int layers, sked_i_policy_id policy, sked_i_backward_id backward)
 {
-    const sked_i_sizes sizes = {8, 2, 8, 16, 8, 8, 16};
+    return (sked_i_sizes){8, layers, 8, 16, 8, 8, 16, 16, policy, backward};
+}
+
+/* Every parameter of the table, up to that many entries or so of each. */
+static void check_parameters(const char *what, const sked_i_layout *layout, whole *w, double *x,
+                             int64_t entries, bool *moved)
+{
+    double *dx = calloc((size_t)layout->total, sizeof *dx);
+    assert_non_null(dx);
+    loss_fn(w, x, dx);
+    const double largest = largest_of(dx, layout->total);
+    for (int i = 0; i < layout->n_table; i++) {
+        const sked_i_parameter *p = &layout->table[i];
+        const int64_t count = (int64_t)p->rows * p->columns, step = count / entries + 1;
+        char name[80];
+        snprintf(name, sizeof name, "%s, %s", what, p->name);
+        moved[i] |= largest_of(dx + p->offset, count) > 1e-9;
+        compare_entries(name, loss_fn, w, x, dx, largest, p->offset + i % step, p->offset + count, step);
+    }
+    free(dx);
+}
+
+static void check_whole(const char *family, int32_t nodes, int32_t devices, double temperature,
+                        const sked_i_sizes *sizes, int64_t entries, bool *moved)
+{
     const sked_generate_options how = {.nodes = nodes, .seed = 3};
     sked_graph *g = NULL;
     sked_i_instance *x = NULL;
@@ -202,7 +329,7 @@ static void check_whole(const char *family, int32_t nodes, int32_t devices, doub
     whole w = {.temperature = temperature};
     OK(sked_graph_generate(family, &how, &g, err));
     OK(sked_i_instance_create(g, devices, &x, err));
-    OK(sked_i_layout_init(&layout, &sizes, err));
+    OK(sked_i_layout_init(&layout, sizes, err));
     double *parameter = malloc((size_t)layout.total * sizeof *parameter);
     assert_non_null(parameter);
     fill(parameter, layout.total, 5);
@@ -212,7 +339,7 @@ static void check_whole(const char *family, int32_t nodes, int32_t devices, doub
     OK(sked_i_batch_create_f64(w.policy, 9, 1, true, &w.batch, err));
     sked_i_policy_prepare_f64(w.policy, parameter, temperature);
     OK(sked_i_batch_sample_f64(w.batch, 2, false, 1, 0, err));
-    check_gradient(family, loss_fn, &w, parameter, layout.total);
+    check_parameters(family, &layout, &w, parameter, entries, moved);
     sked_i_batch_destroy_f64(w.batch);
     sked_i_policy_destroy_f64(w.policy);
     sked_i_instance_destroy(x);
@@ -223,17 +350,40 @@ static void check_whole(const char *family, int32_t nodes, int32_t devices, doub
 static void test_whole_loss(void **state)
 {
     (void)state;
-    check_whole("layered", 7, 2, 0.5);
-    check_whole("erdos-renyi", 6, 9, 0.1); /* more devices than ops */
-    check_whole("tree", 5, 2, 0.2);
+    for (int policy = 0; policy < 2; policy++)
+        for (int backward = 0; backward < 2; backward++) {
+            const sked_i_sizes sizes = small_sizes(2, policy, backward);
+            bool moved[SKED_I_MAX_PARAMETERS] = {false};
+            sked_i_layout layout;
+            check_whole("layered", 7, 2, 0.5, &sizes, 12, moved);
+            check_whole("erdos-renyi", 6, 9, 0.1, &sizes, 12, moved); /* more devices than ops */
+            check_whole("tree", 5, 2, 0.2, &sizes, 12, moved);
+            OK(sked_i_layout_init(&layout, &sizes, err));
+            for (int i = 0; i < layout.n_table; i++)
+                if (!moved[i])
+                    fail_msg("%s has no gradient in any problem", layout.table[i].name);
+        }
+}
+
+/* The first layer and the last are special to the stepwise policy: both in one, and one between. */
+static void test_layers_of_stepwise(void **state)
+{
+    (void)state;
+    for (int layers = 1; layers <= 3; layers += 2) {
+        const sked_i_sizes sizes = small_sizes(layers, SKED_I_POLICY_STEPWISE, SKED_I_BACKWARD_LEARNED);
+        bool moved[SKED_I_MAX_PARAMETERS] = {false};
+        check_whole("layered", 6, 3, 0.3, &sizes, 6, moved);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_operators),
+        cmocka_unit_test(test_attention_by_lists),
         cmocka_unit_test(test_masked_row_is_refused),
         cmocka_unit_test(test_whole_loss),
+        cmocka_unit_test(test_layers_of_stepwise),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -874,6 +874,74 @@ static void check_never_refutes_wrongly(void **state)
     assert_true(refuted > 50 && kept > 50);
 }
 
+static int crossings(const sked_graph *g, const sked_schedule *s)
+{
+    int count = 0;
+    for (int64_t e = 0; e < g->n_edges; e++)
+        count += s->device[g->edge_from[e]] != s->device[g->edge_to[e]];
+    return count;
+}
+
+/* Two chains whose ops change devices at every step for no reason. */
+static void localise_untangles(void **state)
+{
+    (void)state;
+    const double duration[] = {1, 1, 1, 1, 1, 1, 0};
+    const edge_text edges[] = {
+        {0, 2, 1, 3, 0}, {2, 4, 1, 3, 0}, {1, 3, 1, 3, 0}, {3, 5, 1, 3, 0}, {5, 6, 1, 3, 0}};
+    sked_graph *g = make_graph(duration, 7, edges, 5);
+    sked_problem p;
+    sked_schedule *s = NULL;
+    sked_problem_init(&p, g);
+    p.devices = 2;
+    OK(sked_schedule_create(7, 2, &s, err));
+    for (int i = 0; i < 7; i++) {
+        s->start[i] = (double)(i / 2);
+        s->device[i] = i / 2 % 2 ? 1 - i % 2 : i % 2;
+    }
+    s->device[6] = 0;
+    assert_int_equal(crossings(g, s), 5);
+    OK(sked_i_schedule_localise(&p, s, NULL, err));
+    OK(sked_schedule_validate(&p, s, err));
+    assert_int_equal(crossings(g, s), 0);
+    assert_int_equal(s->device[0], 0);
+    sked_schedule_destroy(s);
+    sked_graph_destroy(g);
+}
+
+static void localise_keeps_starts(void **state)
+{
+    (void)state;
+    static const unsigned kinds[] = {RANDOM_DEVICES,
+                                     RANDOM_DEVICES | RANDOM_REAL | RANDOM_ZERO,
+                                     RANDOM_DEVICES | RANDOM_ZERO | RANDOM_RESOURCES,
+                                     RANDOM_DEVICES | RANDOM_LAGS | RANDOM_NEGATIVE,
+                                     RANDOM_TRANSFERS,
+                                     RANDOM_DEVICES | RANDOM_FIX_DEVICE};
+    int fewer = 0, more = 0;
+    for (uint64_t seed = 0; seed < 600; seed++) {
+        random_problem r;
+        sked_result result = {0};
+        sked_schedule *was = NULL;
+        const unsigned kind = kinds[seed % 6];
+        random_problem_make(seed, kind, 1, 30, &r);
+        OK(sked_method_run("list", &r.problem, NULL, &result, err));
+        sked_schedule *s = result.schedule[0];
+        OK(sked_schedule_clone(s, &was, err));
+        OK(sked_i_schedule_localise(&r.problem, s, NULL, err));
+        OK(sked_schedule_validate(&r.problem, s, err));
+        assert_memory_equal(s->start, was->start, (size_t)s->ops * sizeof *s->start);
+        fewer += crossings(r.graph, s) < crossings(r.graph, was);
+        more += crossings(r.graph, s) > crossings(r.graph, was);
+        if (kind & (RANDOM_TRANSFERS | RANDOM_FIX_DEVICE)) /* devices mean something there */
+            assert_memory_equal(s->device, was->device, (size_t)s->ops * sizeof *s->device);
+        sked_schedule_destroy(was);
+        sked_result_clear(&result);
+        random_problem_free(&r);
+    }
+    assert_true(fewer > 100 && more < fewer / 5); /* edges weigh differently: a few may count more */
+}
+
 static void empty_graph(void **state)
 {
     (void)state;
@@ -928,6 +996,8 @@ int main(void)
         cmocka_unit_test(check_refuses_sums),
         cmocka_unit_test(check_refutes),
         cmocka_unit_test(check_never_refutes_wrongly),
+        cmocka_unit_test(localise_untangles),
+        cmocka_unit_test(localise_keeps_starts),
         cmocka_unit_test(empty_graph),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

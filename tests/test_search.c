@@ -1,5 +1,6 @@
 /* The method `search`: against enumeration on small problems of every kind it takes, and its contracts. */
 #include "brute_force.h"
+#include "method/search/sgs.h"
 #include "random_problem.h"
 
 typedef struct setup {
@@ -106,6 +107,209 @@ static void test_proves(void **state)
                          SKED_ERR_INFEASIBLE);
         sked_result_clear(&got);
         random_problem_free(&r);
+    }
+}
+
+/* ------------------------------------------------------------------ decoders */
+
+typedef struct shape {
+    int low, high; /* ops */
+    double longest;
+    bool real, lags;
+    int pools, least, most; /* pools; range of capacities */
+    int together;           /* ops with the largest demands that fit together */
+} shape;
+
+static double some(sked_i_rng *rng, double low, double high, bool real)
+{
+    return real ? low + (high - low) * sked_i_rng_uniform(rng) : random_int(rng, (int)low, (int)high);
+}
+
+/* A random graph of this shape; some ops take no time, some demand nothing. */
+static sked_graph *shape_graph(shape k, sked_i_rng *rng)
+{
+    const int n = random_int(rng, k.low, k.high);
+    int capacity[16];
+    sked_builder *b = NULL;
+    sked_graph *g = NULL;
+    OK(sked_builder_create(&b, err));
+    for (int r = 0; r < k.pools; r++) {
+        capacity[r] = random_int(rng, k.least, k.most);
+        OK(sked_builder_add_resource(b, (char[]){(char)('A' + r), 0}, capacity[r], NULL, err));
+    }
+    for (int i = 0; i < n; i++) {
+        int32_t op;
+        const double d = random_int(rng, 0, 19) == 0 ? 0 : some(rng, 1, k.longest, k.real);
+        OK(sked_builder_add_op(b, NULL, NULL, d, &op, err));
+        for (int r = 0; r < k.pools; r++)
+            if (random_int(rng, 0, 5) > 0)
+                OK(sked_builder_add_demand(
+                    b, op, r, random_int(rng, 0, (capacity[r] + k.together - 1) / k.together), err));
+        for (int e = random_int(rng, 0, 3); e > 0 && i > 0; e--) {
+            const int32_t from = (int32_t)sked_i_rng_below(rng, (uint64_t)i);
+            const sked_edge edge = {
+                .from = from, .to = op, .lag = k.lags ? some(rng, -2, k.longest, k.real) : SKED_LAG_DEFAULT};
+            OK(sked_builder_add_edge(b, &edge, err));
+        }
+    }
+    OK(sked_builder_finish(b, &g, err));
+    sked_builder_destroy(b);
+    return g;
+}
+
+/* What a field has in use at a time, of the ops placed so far. */
+static uint64_t in_use(const sked_i_core *core, const sked_i_field *f, const bool *placed,
+                       const int32_t *start, int32_t time)
+{
+    uint64_t sum = 0;
+    for (int32_t j = 0; j < core->n; j++)
+        if (placed[j] && start[j] <= time && time < start[j] + core->duration[j])
+            sum += sked_i_amount(core, f, j);
+    return sum;
+}
+
+static bool fits_at(const sked_i_core *core, int32_t i, const bool *placed, const int32_t *start, int32_t t)
+{
+    for (int32_t j = -1; j < core->n; j++) { /* room changes for the worse at t and where ops start */
+        const int32_t at = j < 0 ? t : start[j];
+        if (j >= 0 && (!placed[j] || at < t || at >= t + core->duration[i]))
+            continue;
+        for (int32_t f = 0; f < core->fields; f++)
+            if (in_use(core, &core->field[f], placed, start, at) + sked_i_amount(core, &core->field[f], i) >
+                core->field[f].capacity)
+                return false;
+    }
+    return true;
+}
+
+/* The serial scheme as it is defined: every op at the first time that its predecessors and the room allow. */
+static void decode_naive(const sked_i_core *core, const int32_t *list, int32_t *start)
+{
+    bool placed[256] = {false};
+    for (int32_t k = 0; k < core->n; k++) {
+        const int32_t i = list[k];
+        int32_t t = 0;
+        for (int32_t e = core->pred_ptr[i]; e < core->pred_ptr[i + 1]; e++)
+            if (start[core->pred[e].op] + core->pred[e].lag > t)
+                t = start[core->pred[e].op] + core->pred[e].lag;
+        while (core->duration[i] > 0 && !fits_at(core, i, placed, start, t)) {
+            int32_t next = INT32_MAX; /* room comes only where ops end */
+            for (int32_t j = 0; j < core->n; j++)
+                if (placed[j] && start[j] + core->duration[j] > t && start[j] + core->duration[j] < next)
+                    next = start[j] + core->duration[j];
+            t = next;
+        }
+        start[i] = t;
+        placed[i] = true;
+    }
+}
+
+static void check_list(sked_i_sgs *s, sked_i_sgs *plain, const int32_t *list, bool naive)
+{
+    const int32_t n = s->core->n;
+    int32_t got[512], want[512], other[512];
+    const int32_t makespan = sked_i_sgs_serial(s, list, INT32_MAX, got);
+    assert_int_equal(sked_i_sgs_serial(plain, list, INT32_MAX, other), makespan);
+    assert_memory_equal(got, other, (size_t)n * sizeof *got);
+    if (naive) {
+        decode_naive(s->core, list, want);
+        assert_memory_equal(got, want, (size_t)n * sizeof *got);
+    }
+    for (int32_t i = 0; i < n; i++)
+        assert_true(got[i] + s->core->duration[i] <= makespan);
+    if (makespan > 0)
+        assert_int_equal(sked_i_sgs_serial(s, list, makespan - 1, other), SKED_I_ABORTED);
+    const int32_t both = sked_i_sgs_parallel(s, list, got);
+    uint32_t *const need = s->need;
+    s->need = NULL;
+    assert_int_equal(sked_i_sgs_parallel(s, list, other), both);
+    s->need = need;
+    assert_memory_equal(got, other, (size_t)n * sizeof *got);
+}
+
+static void check_core(const sked_i_core *core, sked_i_rng *rng, bool naive)
+{
+    const sked_i_limit limit = {.deadline = INFINITY};
+    sked_i_sgs *s = NULL, *plain = NULL;
+    int32_t key[512], list[512];
+    OK(sked_i_sgs_create(core, &limit, NULL, &s, err));
+    OK(sked_i_sgs_create(core, &limit, NULL, &plain, err));
+    OK(sked_i_sgs_use_plain(plain, err));
+    for (int k = 0; k < 3; k++) {
+        const double blur = k * (core->longest + 1.0) / 2;
+        for (int32_t i = 0; i < core->n; i++)
+            key[i] = core->longest - core->tail[i] + (int32_t)(blur * sked_i_rng_uniform(rng));
+        for (int32_t i = 0; i < core->n; i++)
+            key[i] = key[i] < 0 ? 0 : key[i];
+        sked_i_sgs_sort(s, key, false, list);
+        check_list(s, plain, list, naive);
+    }
+    sked_i_sgs_destroy(s);
+    sked_i_sgs_destroy(plain);
+}
+
+static void check_shape(shape k, int count, bool naive)
+{
+    sked_i_rng rng;
+    sked_i_rng_seed(&rng, 1, (uint64_t)k.longest);
+    for (int seed = 0; seed < count; seed++) {
+        sked_problem p;
+        sked_i_cumulative *c = NULL;
+        sked_graph *g = shape_graph(k, &rng);
+        sked_problem_init(&p, g);
+        p.devices = random_int(&rng, 0, 2) == 0 ? random_int(&rng, 1, 6) : 0;
+        OK(sked_i_cumulative_create(&p, &c, err));
+        check_core(&c->forward, &rng, naive);
+        check_core(&c->mirror, &rng, naive);
+        sked_i_cumulative_destroy(c);
+        sked_graph_destroy(g);
+    }
+}
+
+/* Every form of timeline against the definition, and on larger problems against each other. */
+static void test_decoders(void **state)
+{
+    (void)state;
+    static const double longest[] = {3, 10, 40, 3000};
+    for (int k = 0; k < 4; k++) {
+        check_shape((shape){1, 24, longest[k], false, false, 2, 2, 9, 2}, 250, true);
+        check_shape((shape){1, 24, longest[k], true, true, 1, 2, 6000, 2}, 150, true);
+        check_shape((shape){1, 24, longest[k], false, true, 3, 2, 2000, 2}, 150, true);   /* wide amounts */
+        check_shape((shape){1, 24, longest[k], false, false, 12, 20, 90, 2}, 150, true);  /* several words */
+        check_shape((shape){100, 400, longest[k], false, false, 1, 3, 60, 2}, 40, false); /* many at once */
+        check_shape((shape){100, 400, longest[k], true, false, 4, 3, 60, 2}, 40, false);
+        check_shape((shape){100, 400, longest[k], false, true, 3, 3, 2000, 2}, 40, false);
+        check_shape((shape){200, 500, longest[k], true, false, 1, 1000, 6000, 40}, 40, false);
+        check_shape((shape){200, 500, longest[k], false, false, 1, 100, 600, 40}, 40, false);
+    }
+}
+
+/* Keys of every size, with many alike and in clusters: ascending, ties by number. */
+static void test_sort(void **state)
+{
+    (void)state;
+    sked_i_rng rng;
+    sked_i_rng_seed(&rng, 3, 0);
+    const sked_i_limit limit = {.deadline = INFINITY};
+    for (int round = 0; round < 300; round++) {
+        sked_i_core core = {.n = random_int(&rng, 1, 400), .words = 1};
+        int32_t key[400], list[400], zero[401] = {0};
+        uint64_t none[400] = {0};
+        core.pred_ptr = core.succ_ptr = core.duration = core.tail = core.kind = zero;
+        core.demand = core.full = core.guard = none;
+        sked_i_sgs *s = NULL;
+        OK(sked_i_sgs_create(&core, &limit, NULL, &s, err));
+        const int bits = random_int(&rng, 0, 30), spread = random_int(&rng, 0, 8);
+        for (int32_t i = 0; i < core.n; i++) {
+            key[i] = (int32_t)(sked_i_rng_below(&rng, (uint64_t)1 << bits));
+            if (round % 3 == 0) /* clusters */
+                key[i] = (key[i] & ~0xffff) | (int32_t)sked_i_rng_below(&rng, (uint64_t)1 << spread);
+        }
+        sked_i_sgs_sort(s, key, true, list);
+        for (int32_t k = 1; k < core.n; k++)
+            assert_true(key[list[k - 1]] < key[list[k]] ||
+                        (key[list[k - 1]] == key[list[k]] && list[k - 1] < list[k]));
+        sked_i_sgs_destroy(s);
     }
 }
 
@@ -271,6 +475,8 @@ int main(void)
         cmocka_unit_test(test_optimal_transfers),
         cmocka_unit_test(test_optimal_fixed),
         cmocka_unit_test(test_proves),
+        cmocka_unit_test(test_decoders),
+        cmocka_unit_test(test_sort),
         cmocka_unit_test(test_deterministic),
         cmocka_unit_test(test_time_limit),
         cmocka_unit_test(test_warm_start),

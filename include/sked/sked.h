@@ -195,7 +195,8 @@ typedef enum sked_option_kind {
     SKED_OPTION_INT,
     SKED_OPTION_REAL,
     SKED_OPTION_BOOL,
-    SKED_OPTION_ENUM
+    SKED_OPTION_ENUM,
+    SKED_OPTION_TEXT
 } sked_option_kind;
 
 typedef struct sked_option {
@@ -396,6 +397,7 @@ SKED_API SKED_MUST_CHECK sked_status sked_simulator_batch(const sked_simulator *
     X(CANDIDATES, 7, "several different schedules")              \
     X(ANYTIME, 8, "improves until the time limit")               \
     X(EXACT, 9, "proves optimality")                             \
+    X(RECORD, 10, "a recording of its descent")                  \
     X(MAKESPAN, 16, "objective makespan")                        \
     X(RESOURCE, 17, "objective resource")                        \
     X(MEMORY, 18, "objective memory")                            \
@@ -421,6 +423,21 @@ SKED_API const sked_method_info *sked_method_find(const char *name); /* NULL: no
  */
 typedef void (*sked_progress_fn)(void *data, const char *phase, double share, double value, double bound);
 
+/*
+ * One gradient step of a method that descends (gaus), told as it happens. Every op's start is a normal
+ * distribution there. Arrays end with the call.
+ */
+typedef struct sked_descent_step {
+    int64_t step;
+    bool restart;        /* it went back to its best schedule before this step */
+    double objective;    /* smoothed, without what broken rules cost; NAN: only rules count */
+    double best;         /* of the schedules so far; INFINITY: none */
+    double violation[4]; /* expected: dependencies, recurrences, latency, capacities */
+    int32_t ops;
+    const double *mean, *spread; /* [ops] of the starts, in units of time */
+} sked_descent_step;
+typedef void (*sked_record_fn)(void *data, const sked_descent_step *step);
+
 typedef struct sked_run_options {
     uint64_t seed;
     int threads;                 /* >= 1 */
@@ -435,6 +452,8 @@ typedef struct sked_run_options {
     const volatile sig_atomic_t *stop; /* when it becomes non-zero: return the best so far */
     sked_progress_fn progress;
     void *progress_data;
+    sked_record_fn record; /* called on the calling thread for the first descent; NULL: nobody listens */
+    void *record_data;
 } sked_run_options;
 SKED_API void sked_run_options_init(sked_run_options *opt);
 
@@ -604,6 +623,17 @@ typedef struct sked_comparison {
     int count;
     int winner; /* the standing with the best candidate of all */
 } sked_comparison;
+/* Schedules of one problem at several values of a parameter, by the two sides they trade (less is better). */
+typedef struct sked_tradeoff_point {
+    double at; /* the parameter */
+    bool found, pareto;
+    double x, y;
+} sked_tradeoff_point;
+typedef struct sked_tradeoff {
+    const char *parameter, *x, *y; /* names */
+    const sked_tradeoff_point *point;
+    int count, shown; /* shown: the point whose schedule the report shows */
+} sked_tradeoff;
 
 /* What a report says beside the schedule itself. */
 typedef struct sked_report_data {
@@ -615,6 +645,7 @@ typedef struct sked_report_data {
     double seconds;
     uint64_t seed;
     const sked_comparison *comparison; /* what the schedule is the winner of, or NULL */
+    const sked_tradeoff *tradeoff;     /* the curve that the schedule is a point of, or NULL; HTML shows it */
 } sked_report_data;
 /* Validates first, then writes under a temporary name and renames. path "-" with format: stdout. */
 SKED_API SKED_MUST_CHECK sked_status sked_report_write(const sked_report_data *data, const char *path,

@@ -21,6 +21,17 @@ typedef struct sked_i_masks {
     uint64_t *bits; /* row i of head h: bits + (h * n + i) * words */
 } sked_i_masks;
 
+/*
+ * The same relations as lists, for attention that runs often: the pairs of every op, head by head. All ops
+ * have the same number of pairs, filled up to a multiple of SKED_I_LANES.
+ */
+typedef struct sked_i_views {
+    int32_t n, stride; /* stride: pairs of an op with the filling */
+    int32_t *end;      /* [n * SKED_I_HEADS] where a head's pairs end, within those of the op */
+    int32_t *query;    /* [n * stride] where the query of a pair begins in its row of q */
+    int32_t *key;      /* [n * stride] where its key begins in kv; filling: 0 */
+} sked_i_views;
+
 /* The (op, device) pairs of one decision. Pair p = i * devices + d has op row[i] and device row d. */
 typedef struct RN(pairs) {
     int32_t ops, devices, width;
@@ -35,9 +46,19 @@ typedef struct RN(pairs) {
 typedef struct RN(kernels) {
     /* y[n,q] = x[n,p] w[p,q] + b[q]; b may be NULL. */
     void (*linear)(int32_t n, int32_t p, int32_t q, const real *x, const real *w, const real *b, real *y);
-    /* dx and db may be NULL. */
+    /* dx and db may be NULL; w is not read where dx is NULL. */
     void (*linear_grad)(int32_t n, int32_t p, int32_t q, const real *x, const real *w, const real *dy,
                         real *dx, real *dw, real *db);
+    /*
+     * For a matrix that is used often: pack copies w[p,q] into an order of the backend's own, p * q numbers,
+     * and linear_packed takes that. y[n,q] = x[n,p] w + b, or where b is NULL y += x w.
+     */
+    void (*pack)(int32_t p, int32_t q, const real *w, real *packed);
+    void (*linear_packed)(int32_t n, int32_t p, int32_t q, const real *x, const real *packed, const real *b,
+                          real *y);
+    /* Rows of mean 0 and deviation 1: y[n,p], p a multiple of SKED_I_LANES; rstd[n] for the gradient. */
+    void (*unit)(int32_t n, int32_t p, const real *x, real *y, real *rstd);
+    void (*unit_grad)(int32_t n, int32_t p, const real *y, const real *rstd, const real *dy, real *dx);
     /* Layer normalisation: y[n,p]; mean[n] and rstd[n] are kept for the gradient. */
     void (*norm)(int32_t n, int32_t p, const real *x, const real *gain, const real *bias, real *y, real *mean,
                  real *rstd);
@@ -55,6 +76,16 @@ typedef struct RN(kernels) {
     void (*attention)(const sked_i_masks *m, int32_t size, const real *qkv, real *y, real *lse);
     void (*attention_grad)(const sked_i_masks *m, int32_t size, const real *qkv, const real *y,
                            const real *lse, const real *dy, real *dqkv);
+    /*
+     * The same for some ops only, by lists: op[r] looks with query row[r] of q[., heads * size], which is
+     * scaled already, at kv[n, 2 * heads * size]. y[rows, heads * size]; weight[rows, stride] keeps the
+     * softmax for the gradient. attend_grad adds to dq and dkv; scratch[stride] is for its own use.
+     */
+    void (*attend)(const sked_i_views *v, int32_t size, int32_t rows, const int32_t *op, const int32_t *row,
+                   const real *q, const real *kv, real *y, real *weight);
+    void (*attend_grad)(const sked_i_views *v, int32_t size, int32_t rows, const int32_t *op,
+                        const int32_t *row, const real *q, const real *kv, const real *weight, const real *dy,
+                        real *scratch, real *dq, real *dkv);
     /*
      * Logit of every pair: out . max(0, op + device + feature . weight). score_grad takes dlogit and adds
      * to dop [n, width], ddevice [devices, width], dweight, dout.

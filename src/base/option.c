@@ -46,6 +46,9 @@ static sked_status parse_value(const char *owner, const sked_option *o, const ch
             return SKED_OK;
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "%s: %s wants one of %s, not '%s'", owner, o->name,
                            o->choices, text);
+    case SKED_OPTION_TEXT:
+        *value = 0;
+        return SKED_OK;
     case SKED_OPTION_INT:
     case SKED_OPTION_REAL:
         break;
@@ -94,6 +97,13 @@ sked_status sked_i_options_parse(const char *owner, const sked_option *table, in
         const sked_status st = parse_value(owner, &table[i], equals + 1, &values[i], err);
         if (st != SKED_OK)
             return st;
+        if (table[i].kind == SKED_OPTION_TEXT)
+            values[i] = k + 1;
     }
     return SKED_OK;
+}
+
+const char *sked_i_option_text(const sked_option *o, double value, const char *const *settings)
+{
+    return value == 0 ? o->preset : strchr(settings[(int)value - 1], '=') + 1;
 }

@@ -6,9 +6,12 @@
 /*
  * Fills values[i] for every option of the table: its preset, or what "name=value" in settings says.
  * INT, REAL: the number. BOOL: 0 or 1 (true/false, yes/no, on/off, 1/0). ENUM: index of the choice.
- * `owner` names the method in messages. Unknown names and values out of range: ARGUMENT.
+ * TEXT: 0 for the preset, or the number of the setting, from 1 (sked_i_option_text). `owner` names the method
+ * in messages. Unknown names and values out of range: ARGUMENT.
  */
 SKED_MUST_CHECK sked_status sked_i_options_parse(const char *owner, const sked_option *table, int count,
                                                  const char *const *settings, int n_settings, double *values,
                                                  sked_error *err);
+/* The text of a TEXT option that was parsed to `value`. */
+const char *sked_i_option_text(const sked_option *o, double value, const char *const *settings);
 #endif

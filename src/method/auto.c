@@ -17,6 +17,11 @@ static const member for_makespan[] = {
     {"heft", NULL, 0},   {"search", NULL, 0.7},        {"exact", "max-ops=200", 1},
     {"search", NULL, 1},
 };
+/* Transfers between devices, many ops: the relaxation moves all ops at once, search goes on from there. */
+static const member for_transfers[] = {
+    {"list", NULL, 0}, {"list", "scheme=serial", 0}, {"list", "direction=backward", 0},
+    {"heft", NULL, 0}, {"gaus", NULL, 0.8},          {"search", NULL, 1},
+};
 static const member for_shape[] = {
     {"list", NULL, 0}, {"fds", NULL, 0.2}, {"gaus", NULL, 0.7}, {"exact", NULL, 1}};
 static const member for_loops[] = {
@@ -31,12 +36,17 @@ typedef struct plan {
 
 #define PLAN(list) ((plan){list, (int)(sizeof(list) / sizeof *(list))})
 
+/* From here on gaus gains more than it takes from search (docs/methods/auto.md). */
+static const int32_t relaxed_from = 1000;
+
 static plan choose(const sked_problem *p)
 {
     if (p->ii > 0 && p->objective != SKED_OBJECTIVE_II && p->objective != SKED_OBJECTIVE_MAKESPAN)
         return PLAN(for_shaped_loops);
     if (p->ii != 0 || p->objective == SKED_OBJECTIVE_II)
         return PLAN(for_loops);
+    if (p->objective == SKED_OBJECTIVE_MAKESPAN && sked_i_has_transfers(p) && p->graph->n_ops >= relaxed_from)
+        return PLAN(for_transfers);
     return p->objective == SKED_OBJECTIVE_MAKESPAN ? PLAN(for_makespan) : PLAN(for_shape);
 }
 
@@ -46,21 +56,61 @@ static bool may_go_on(sked_status st)
     return st == SKED_OK || st == SKED_ERR_UNSUPPORTED || st == SKED_ERR_INFEASIBLE || st == SKED_ERR_STOPPED;
 }
 
+/* The member with the best schedule so far as its start, for those that do not look into the pool. */
+static sked_status run_from_best(sked_i_run *run, const member *m, const char *const *settings, double budget,
+                                 sked_error *why)
+{
+    const sked_run_options *outer = run->options;
+    sked_run_options inner = *outer;
+    sked_schedule *start = NULL;
+    sked_status st = SKED_OK;
+    if (m->share > 0 && run->n_kept > 0 && sked_i_has_transfers(run->problem))
+        st = sked_schedule_clone(run->kept[0], &start, why);
+    inner.start = start != NULL ? start : outer->start;
+    run->options = &inner;
+    if (st == SKED_OK)
+        st = sked_i_run_member(run, m->method, settings, m->setting != NULL, budget, why);
+    run->options = outer;
+    sked_schedule_destroy(start);
+    return st;
+}
+
+/* A quick member gets a moment even when the time is up: some schedule is better than none. */
+static bool owes_schedule(const sked_i_run *run, const member *m)
+{
+    return m->share == 0 && run->n_kept == 0 && !(run->limit.stop != NULL && *run->limit.stop);
+}
+
+static sked_status run_in_turn(sked_i_run *run, const member *m, double budget, sked_error *why)
+{
+    enum { moment_ms = 40 };
+    const char *settings[] = {m->setting};
+    const double deadline = run->limit.deadline;
+    if (owes_schedule(run, m)) {
+        budget = fmax(budget, 1e-3 * moment_ms);
+        run->limit.deadline = fmax(deadline, sked_clock() + 1e-3 * moment_ms);
+    }
+    const sked_status st = run_from_best(run, m, settings, budget, why);
+    run->limit.deadline = deadline;
+    return st;
+}
+
 static sked_status run_round(sked_i_run *run, plan todo, int round, double seconds, bool *any,
                              sked_error *refusal, sked_error *err)
 {
     const double end = sked_clock() + seconds;
     *any = false;
-    for (int i = 0; i < todo.count && !sked_i_run_over(run) && !run->exhausted; i++) {
+    for (int i = 0; i < todo.count && !run->exhausted; i++) {
         const member *m = &todo.members[i];
         sked_error why = {0};
-        const char *settings[] = {m->setting};
         if (m->share == 0 && round > 0)
             continue;
-        const double left = end - sked_clock(), budget = m->share > 0 ? left * m->share : left;
-        if (!(budget > 0))
+        if (sked_i_run_over(run) && !owes_schedule(run, m))
             break;
-        const sked_status st = sked_i_run_member(run, m->method, settings, m->setting != NULL, budget, &why);
+        const double left = end - sked_clock(), budget = m->share > 0 ? left * m->share : left;
+        if (!(budget > 0) && !owes_schedule(run, m))
+            break;
+        const sked_status st = run_in_turn(run, m, budget, &why);
         if (!may_go_on(st))
             return sked_i_fail(err, st, "%s", why.message);
         *any = *any || (st == SKED_OK && m->share > 0);
@@ -79,7 +129,9 @@ static sked_status run_auto(sked_i_run *run, sked_error *err)
     bool any = true;
     if (run->options->start != NULL)
         st = sked_i_run_offer(run, run->options->start, err);
-    for (int round = 0; st == SKED_OK && any && !sked_i_run_over(run) && !run->exhausted; round++) {
+    for (int round = 0; st == SKED_OK && any && !run->exhausted; round++) {
+        if (round > 0 && sked_i_run_over(run))
+            break;
         const double seconds = endless ? 10 * pow(2, round) : run->limit.deadline - sked_clock();
         st = run_round(run, todo, round, seconds, &any, &refusal, err);
         if (run->options->iterations > 0 || (refusal.status != SKED_OK && run->n_kept == 0))

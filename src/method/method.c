@@ -73,6 +73,7 @@ static uint32_t needed_features(const sked_problem *p, const sked_run_options *o
     need |= opt->start != NULL ? SKED_CAN_START : 0;
     need |= p->fix_device != NULL || p->fix_start != NULL ? SKED_CAN_FIX : 0;
     need |= opt->candidates > 1 ? SKED_CAN_CANDIDATES : 0;
+    need |= opt->record != NULL ? SKED_CAN_RECORD : 0;
     for (int32_t r = 0; r < p->graph->n_resources; r++)
         need |= sked_i_capacity(p, r) < INFINITY ? SKED_CAN_RESOURCES : 0;
     return need;
@@ -103,9 +104,39 @@ void sked_i_run_raise_bound(sked_i_run *run, double bound)
         run->bound = bound;
 }
 
+/* The interval is free and not the objective: the smallest one comes first, then the objective. */
+static bool interval_first(const sked_problem *p)
+{
+    return p->ii == SKED_II_AUTO && p->objective != SKED_OBJECTIVE_II;
+}
+
+/* What ranks a schedule: interval where that comes first, objective, tie-break. */
+typedef struct rank {
+    double by[3];
+} rank;
+
+static rank rank_of(const sked_problem *p, const sked_schedule *s, const double key[2])
+{
+    return (rank){{interval_first(p) ? s->ii : 0, key[0], key[1]}};
+}
+
+static rank best_rank(const sked_i_run *run)
+{
+    return run->n_kept > 0 ? rank_of(run->problem, run->kept[0], run->key[0])
+                           : (rank){{INFINITY, INFINITY, INFINITY}};
+}
+
+static bool precedes(rank a, rank b)
+{
+    int k = 0;
+    while (k < 2 && a.by[k] == b.by[k])
+        k++;
+    return a.by[k] < b.by[k];
+}
+
 static bool meets_bound(const sked_i_run *run)
 {
-    if (run->n_kept == 0)
+    if (run->n_kept == 0 || (interval_first(run->problem) && run->kept[0]->ii > run->least_ii))
         return false;
     const double value = run->key[0][0], slack = run->problem->graph->integral ? 0 : 1e-9 * fabs(value);
     if (!(value <= run->bound + slack))
@@ -163,9 +194,9 @@ static sked_status judge(sked_i_run *run, const sked_schedule *s, sked_error *er
     if (st != SKED_OK)
         return st;
     const double key[2] = {m.value, m.makespan};
+    const rank own = rank_of(run->problem, s, key);
     int32_t k = run->n_kept;
-    while (k > 0 &&
-           (key[0] < run->key[k - 1][0] || (key[0] == run->key[k - 1][0] && key[1] < run->key[k - 1][1])))
+    while (k > 0 && precedes(own, rank_of(run->problem, run->kept[k - 1], run->key[k - 1])))
         k--;
     if (k == run->max_kept)
         return SKED_OK;
@@ -194,6 +225,81 @@ sked_status sked_i_run_offer(sked_i_run *run, const sked_schedule *s, sked_error
     return st;
 }
 
+/* ------------------------------------------------------------------ parts of a run, for threads */
+
+/* The second bound belongs to the first: at a higher first one, only that of the giver holds. */
+static void take_bounds(sked_i_run *run, const sked_i_run *from)
+{
+    if (from->bound > run->bound)
+        run->second_bound = from->second_bound;
+    else if (from->bound == run->bound)
+        run->second_bound = fmax(run->second_bound, from->second_bound);
+    sked_i_run_raise_bound(run, from->bound);
+    run->least_ii = fmax(run->least_ii, from->least_ii);
+}
+
+sked_status sked_i_share_tell(sked_i_share *part, const sked_i_run *run, sked_error *err)
+{
+    take_bounds(&part->run, run);
+    return precedes(best_rank(run), best_rank(&part->run)) ? sked_i_run_offer(&part->run, run->kept[0], err)
+                                                           : SKED_OK;
+}
+
+sked_status sked_i_share_open(const sked_i_run *run, sked_i_share *part, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    *part = (sked_i_share){.run = {.problem = run->problem,
+                                   .setting = run->setting,
+                                   .limit = run->limit,
+                                   .bound = run->bound,
+                                   .second_bound = run->second_bound,
+                                   .least_ii = run->least_ii,
+                                   .max_kept = run->max_kept,
+                                   .current = run->current},
+                           .options = *run->options};
+    part->options.threads = 1;
+    part->options.progress = NULL;
+    part->run.options = &part->options;
+    SKED_NEW(part->run.kept, run->max_kept + 1);
+    SKED_NEW(part->run.key, run->max_kept + 1);
+    SKED_TRY(sked_i_share_tell(part, run, err));
+cleanup:
+    return st;
+}
+
+sked_status sked_i_share_join(sked_i_share *part, sked_i_run *run, sked_error *err)
+{
+    sked_i_run *from = &part->run;
+    sked_status st = SKED_OK;
+    if (run->max_kept > 1 || precedes(best_rank(from), best_rank(run)))
+        for (int32_t k = 0; k < from->n_kept; k++)
+            SKED_TRY(sked_i_run_offer(run, from->kept[k], err));
+    take_bounds(run, from);
+    run->evaluations += from->evaluations;
+    run->exhausted = run->exhausted || from->exhausted;
+    from->evaluations = 0;
+cleanup:
+    return st;
+}
+
+static void drop_kept(sked_i_run *run)
+{
+    for (int32_t k = 0; k < run->n_kept; k++)
+        sked_schedule_destroy(run->kept[k]);
+    free(run->kept);
+    free(run->key);
+    run->kept = NULL;
+    run->key = NULL;
+    run->n_kept = 0;
+}
+
+void sked_i_share_close(sked_i_share *part)
+{
+    drop_kept(&part->run);
+}
+
+/* ------------------------------------------------------------------ running */
+
 static sked_status run_method(const sked_i_method *m, sked_i_run *run, const char *const *settings,
                               int n_settings, sked_error *err)
 {
@@ -205,14 +311,14 @@ static sked_status run_method(const sked_i_method *m, sked_i_run *run, const cha
     const char *outer = run->current;
     run->current = m->info.name;
     run->setting = values;
-    const double first = sked_i_run_best(run), second = run->n_kept ? run->key[0][1] : INFINITY;
+    run->settings = settings;
+    const rank first = best_rank(run);
     char before[sizeof run->winner];
     memcpy(before, run->winner, sizeof before);
     st = m->run(run, err);
     run->current = outer;
-    const bool better =
-        run->n_kept && (run->key[0][0] < first || (run->key[0][0] == first && run->key[0][1] < second));
-    if (better && strcmp(before, run->winner) == 0) /* a member inside has named itself already */
+    if (precedes(best_rank(run), first) &&
+        strcmp(before, run->winner) == 0) /* a member inside has named itself already */
         snprintf(run->winner, sizeof run->winner, "%s", m->info.name);
     return st;
 }
@@ -229,6 +335,7 @@ sked_status sked_i_run_member(sked_i_run *run, const char *method, const char *c
     if (st != SKED_OK)
         return st;
     const double *outer = run->setting;
+    const char *const *outer_settings = run->settings;
     const sked_i_limit limit = run->limit;
     const double until = sked_clock() + seconds;
     if (until < run->limit.deadline)
@@ -236,6 +343,7 @@ sked_status sked_i_run_member(sked_i_run *run, const char *method, const char *c
     st = run_method(m, run, settings, n_settings, err);
     run->limit = limit;
     run->setting = outer;
+    run->settings = outer_settings;
     return st;
 }
 
@@ -320,16 +428,18 @@ sked_status sked_method_run(const char *method, const sked_problem *p, const ske
     SKED_NEW(run.kept, run.max_kept + 1);
     SKED_NEW(run.key, run.max_kept + 1);
     SKED_TRY(sked_problem_bound(p, &run.bound, NULL, err));
+    if (interval_first(p)) {
+        sked_i_min_ii least = {0};
+        SKED_TRY(sked_i_problem_min_ii(p, &least, err));
+        run.least_ii = fmax(least.recurrence, least.resource);
+    }
     const double called = sked_clock();
     st = run_method(m, &run, opt->settings, opt->n_settings, err);
     run.build_seconds = sked_clock() - called - run.judging;
     if (st == SKED_OK || (st == SKED_ERR_STOPPED && run.n_kept > 0))
         st = finish(m, &run, begin, out, err);
 cleanup:
-    for (int32_t i = 0; i < run.n_kept; i++)
-        sked_schedule_destroy(run.kept[i]);
-    free(run.kept);
-    free(run.key);
+    drop_kept(&run);
     return st;
 }
 

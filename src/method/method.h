@@ -15,14 +15,16 @@ typedef struct sked_i_run {
     const sked_problem *problem;
     const sked_run_options *options; /* never NULL */
     const double *setting;           /* [n_options] parsed, in table order */
+    const char *const *settings;     /* the same as they were given, for sked_i_option_text */
     sked_i_limit limit;
     double bound;        /* proven lower bound of the objective, as of now */
     double second_bound; /* objective ii: bound of the length at II = bound; else -INFINITY */
+    double least_ii;     /* another objective at the smallest interval: proven bound of that; else 0 */
     int64_t evaluations; /* methods add what they evaluate */
     bool exhausted;      /* the method has proved its best optimal */
     char note[200];
     /* The driver's: */
-    sked_schedule **kept; /* best first */
+    sked_schedule **kept; /* best first; where the interval is searched for, the smallest comes first */
     double (*key)[2];     /* objective, then tie-break (length for ii, else makespan) */
     int32_t n_kept, max_kept;
     char winner[64];
@@ -57,4 +59,21 @@ void sked_i_run_progress(sked_i_run *run, const char *phase);
 SKED_MUST_CHECK sked_status sked_i_run_member(sked_i_run *run, const char *method,
                                               const char *const *settings, int n_settings, double seconds,
                                               sked_error *err);
+
+/*
+ * One thread's own run of the same problem: its own pool, bounds and counters, one thread, no progress. The
+ * thread offers and raises bounds there; between parallel stretches the caller joins the parts in the order
+ * of their numbers, so that results do not depend on timing.
+ */
+typedef struct sked_i_share {
+    sked_i_run run;
+    sked_run_options options;
+} sked_i_share;
+/* Knows what the run knows: limit, settings, bounds, and the best schedule if any. */
+SKED_MUST_CHECK sked_status sked_i_share_open(const sked_i_run *run, sked_i_share *part, sked_error *err);
+/* The run takes over what the part has found, proved and counted. */
+SKED_MUST_CHECK sked_status sked_i_share_join(sked_i_share *part, sked_i_run *run, sked_error *err);
+/* The part learns what the run knows by now. */
+SKED_MUST_CHECK sked_status sked_i_share_tell(sked_i_share *part, const sked_i_run *run, sked_error *err);
+void sked_i_share_close(sked_i_share *part);
 #endif

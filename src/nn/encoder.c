@@ -22,8 +22,8 @@ static int64_t lay_out(RN(encoder) * e, real *block)
     const sked_i_sizes *s = &e->layout->sizes;
     const int64_t n = e->n, inner = (int64_t)SKED_I_HEADS * s->head;
     cutter c = {.block = block};
-    e->heat1 = cut(&c, 1, s->temperature);
-    e->heat2 = cut(&c, 1, s->temperature);
+    e->heat.first = cut(&c, 1, s->temperature);
+    e->heat.second = cut(&c, 1, s->temperature);
     for (int i = 0; i < s->layers; i++)
         e->layer[i] = (RN(layer_state)){
             .in = cut(&c, n, s->dim),
@@ -79,18 +79,6 @@ void RN(encoder_destroy)(RN(encoder) * e)
     free(e);
 }
 
-static void relu(int32_t n, real *x)
-{
-    for (int32_t i = 0; i < n; i++)
-        x[i] = x[i] > 0 ? x[i] : 0;
-}
-
-static void relu_grad(int32_t n, const real *y, real *dy)
-{
-    for (int32_t i = 0; i < n; i++)
-        dy[i] = y[i] > 0 ? dy[i] : 0;
-}
-
 static void add(int64_t n, const real *x, real *y)
 {
     for (int64_t i = 0; i < n; i++)
@@ -110,8 +98,8 @@ static void layer_run(const RN(encoder) * e, const sked_i_layer_at *at, const re
     add((int64_t)n * s->dim, l->in, l->middle);
     k->norm(n, s->dim, l->middle, w + at->norm2_gain, w + at->norm2_bias, l->norm2, l->mean2, l->rstd2);
     k->linear(n, s->dim, s->mlp, l->norm2, w + at->mlp1_weight, w + at->mlp1_bias, l->hidden);
-    k->linear(1, s->temperature, s->mlp, e->heat2, w + at->scale_weight, w + at->scale_bias, l->scale);
-    k->linear(1, s->temperature, s->mlp, e->heat2, w + at->shift_weight, w + at->shift_bias, l->shift);
+    k->linear(1, s->temperature, s->mlp, e->heat.second, w + at->scale_weight, w + at->scale_bias, l->scale);
+    k->linear(1, s->temperature, s->mlp, e->heat.second, w + at->shift_weight, w + at->shift_bias, l->shift);
     k->film(n, s->mlp, l->hidden, l->scale, l->shift, l->active);
     k->linear(n, s->mlp, s->dim, l->active, w + at->mlp2_weight, w + at->mlp2_bias, next);
     add((int64_t)n * s->dim, l->middle, next);
@@ -123,12 +111,7 @@ void RN(encoder_run)(RN(encoder) * e, const real *parameter, double log_temperat
     const sked_i_layout *at = e->layout;
     const sked_i_sizes *s = &at->sizes;
     const real *w = parameter;
-    e->heat = (real)log_temperature;
-    k->linear(1, 1, s->temperature, &e->heat, w + at->heat1_weight, w + at->heat1_bias, e->heat1);
-    relu(s->temperature, e->heat1);
-    k->linear(1, s->temperature, s->temperature, e->heat1, w + at->heat2_weight, w + at->heat2_bias,
-              e->heat2);
-    relu(s->temperature, e->heat2);
+    RN(heat_run)(at, k, w, log_temperature, &e->heat);
     k->linear(e->n, SKED_I_STATIC_FEATURES, s->dim, e->feature, w + at->input_weight, w + at->input_bias,
               e->layer[0].in);
     for (int i = 0; i < s->layers; i++)
@@ -189,9 +172,9 @@ static void mlp_grad(const RN(encoder) * e, const sked_i_layer_at *at, const rea
     k->linear_grad(n, s->mlp, s->dim, l->active, w + at->mlp2_weight, dx, t->wide, dw + at->mlp2_weight,
                    dw + at->mlp2_bias);
     k->film_grad(n, s->mlp, l->hidden, l->scale, l->active, t->wide, t->wide2, t->film, t->film + s->mlp);
-    k->linear_grad(1, s->temperature, s->mlp, e->heat2, w + at->scale_weight, t->film, dheat,
+    k->linear_grad(1, s->temperature, s->mlp, e->heat.second, w + at->scale_weight, t->film, dheat,
                    dw + at->scale_weight, dw + at->scale_bias);
-    k->linear_grad(1, s->temperature, s->mlp, e->heat2, w + at->shift_weight, t->film + s->mlp, dheat,
+    k->linear_grad(1, s->temperature, s->mlp, e->heat.second, w + at->shift_weight, t->film + s->mlp, dheat,
                    dw + at->shift_weight, dw + at->shift_bias);
     k->linear_grad(n, s->dim, s->mlp, l->norm2, w + at->mlp1_weight, t->wide2, t->dim, dw + at->mlp1_weight,
                    dw + at->mlp1_bias);
@@ -218,18 +201,6 @@ static void attention_half_grad(const RN(encoder) * e, const sked_i_layer_at *at
                  dw + at->norm1_bias);
 }
 
-static void heat_grad(const RN(encoder) * e, const real *w, real *dheat, real *dfirst, real *dw)
-{
-    const sked_i_layout *at = e->layout;
-    const int32_t width = at->sizes.temperature;
-    relu_grad(width, e->heat2, dheat);
-    e->kernels->linear_grad(1, width, width, e->heat1, w + at->heat2_weight, dheat, dfirst,
-                            dw + at->heat2_weight, dw + at->heat2_bias);
-    relu_grad(width, e->heat1, dfirst);
-    e->kernels->linear_grad(1, 1, width, &e->heat, w + at->heat1_weight, dfirst, NULL, dw + at->heat1_weight,
-                            dw + at->heat1_bias);
-}
-
 sked_status RN(encoder_grad)(const RN(encoder) * e, const real *parameter, const real *dout, real *dheat,
                              real *dparameter, sked_error *err)
 {
@@ -249,7 +220,7 @@ sked_status RN(encoder_grad)(const RN(encoder) * e, const real *parameter, const
     }
     e->kernels->linear_grad(e->n, SKED_I_STATIC_FEATURES, s->dim, e->feature, parameter + at->input_weight,
                             dx, NULL, dw + at->input_weight, dw + at->input_bias);
-    heat_grad(e, parameter, dheat, dfirst, dw);
+    RN(heat_grad)(at, e->kernels, parameter, &e->heat, dheat, dfirst, dw);
 cleanup:
     free(t.block);
     free(dx);

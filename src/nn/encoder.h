@@ -5,7 +5,7 @@
 #ifndef SKED_NN_ENCODER_H
 #define SKED_NN_ENCODER_H
 #include "backend/kernels.h"
-#include "nn/layout.h"
+#include "nn/heat.h"
 
 /* What one layer keeps for its gradient. All rows are ops. */
 typedef struct RN(layer_state) {
@@ -27,8 +27,7 @@ typedef struct RN(encoder) {
     const real *feature; /* [n, SKED_I_STATIC_FEATURES] */
     int32_t n;
     real *block;
-    real heat;           /* log temperature */
-    real *heat1, *heat2; /* [temperature] */
+    RN(heat) heat;
     RN(layer_state) layer[SKED_I_MAX_LAYERS];
     real *last, *final_mean, *final_rstd; /* [n, dim], [n], [n] */
     real *out;                            /* [n, dim] the embedding */
@@ -39,7 +38,7 @@ SKED_MUST_CHECK sked_status RN(encoder_create)(const sked_i_layout *layout, cons
                                                const sked_i_masks *masks, const real *feature,
                                                RN(encoder) * *out, sked_error *err);
 void RN(encoder_destroy)(RN(encoder) * e);
-/* Fills e->out and e->heat2 from the parameters. */
+/* Fills e->out and e->heat from the parameters. */
 void RN(encoder_run)(RN(encoder) * e, const real *parameter, double log_temperature);
 /* From dout [n, dim] and dheat [temperature], which it changes, to the parameters (+=). */
 SKED_MUST_CHECK sked_status RN(encoder_grad)(const RN(encoder) * e, const real *parameter, const real *dout,

@@ -5,6 +5,7 @@
 #include "report/palette.h"
 #include "report/profiles.h"
 #include "report/report.h"
+#include "report/tradeoff.h"
 
 #include <stdio.h>
 
@@ -260,7 +261,7 @@ static sked_status html_write(const sked_report_data *data, sked_i_buffer *out, 
 {
     sked_i_view v = {0};
     sked_i_curves curves = {0};
-    sked_i_buffer b = {0}, robust = {0};
+    sked_i_buffer b = {0}, robust = {0}, curve = {0};
     sked_metrics m;
     sked_status st = SKED_OK;
     if (data->schedule->ops > max_ops)
@@ -278,17 +279,24 @@ static sked_status html_write(const sked_report_data *data, sked_i_buffer *out, 
     add_edges(&v, &b);
     add_curves(&curves, &b);
     sked_i_buffer_char(&b, '}');
-    if (data->comparison != NULL)
-        sked_i_comparison_json(data->comparison, &robust);
-    if (b.failed || robust.failed)
-        SKED_TRY(sked_i_no_memory(err));
     const char *name = sked_graph_name(v.graph);
-    const sked_i_page_section sections[] = {{"robust", robust.data, robust.size},
-                                            {"schedule", b.data, b.size}};
-    const int first = data->comparison == NULL; /* without a comparison the schedule stands alone */
-    sked_i_page_write(out, *name ? name : "Schedule", sections + first, 2 - first);
+    sked_i_page_section sections[3];
+    int count = 0;
+    if (data->comparison != NULL) {
+        sked_i_comparison_json(data->comparison, &robust);
+        sections[count++] = (sked_i_page_section){"robust", robust.data, robust.size};
+    }
+    if (data->tradeoff != NULL) {
+        sked_i_tradeoff_json(data->tradeoff, &curve);
+        sections[count++] = (sked_i_page_section){"tradeoff", curve.data, curve.size};
+    }
+    sections[count++] = (sked_i_page_section){"schedule", b.data, b.size};
+    if (b.failed || robust.failed || curve.failed)
+        SKED_TRY(sked_i_no_memory(err));
+    sked_i_page_write(out, *name ? name : "Schedule", sections, count);
 cleanup:
     sked_i_buffer_free(&robust);
+    sked_i_buffer_free(&curve);
     sked_i_buffer_free(&b);
     sked_i_curves_free(&curves);
     sked_i_view_free(&v);

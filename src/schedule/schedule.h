@@ -27,6 +27,16 @@ bool sked_i_problem_integral(const sked_problem *p);
 double sked_i_makespan(const sked_graph *g, const sked_schedule *s);
 
 /*
+ * Gives ops other devices where that costs nothing, so that less data moves between devices (local.c): every
+ * start stays. Devices are numbered by their least op afterwards; before, their numbers must be below the
+ * number of ops. Leaves pipelined schedules, fixed devices and problems with transfer cost as they are.
+ * *parted (may be NULL): weight of the edges between devices, to compare schedules by; 0 where it did nothing.
+ * O(ops + edges).
+ */
+SKED_MUST_CHECK sked_status sked_i_schedule_localise(const sked_problem *p, sked_schedule *s, double *parted,
+                                                     sked_error *err);
+
+/*
  * Strongly connected components over all edges, carried ones too (recurrence.c): component[i] in
  * 0..count-1, numbered so that edges between components go from higher to lower numbers. size (may be
  * NULL): [ops], ops per component. Returns the count, or -1 without memory. O(ops + edges).

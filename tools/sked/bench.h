@@ -27,6 +27,9 @@ sked_status read_with_library(const char *file, const char *library, sked_graph 
 /* "MUL:2 ALU:1" and the kind of library into an op library: MUL and DIV take two steps, all else one. */
 void express_library(const char *kind, const char *limits, char *out, size_t size);
 
+/* bench_search.c: a part of bench_scale. */
+sked_status bench_search(const arguments *a, uint64_t seed, sked_error *err);
+
 sked_status bench_scale(arguments *a, sked_error *err);
 sked_status bench_quality(arguments *a, sked_error *err);
 sked_status bench_gaus(arguments *a, sked_error *err);

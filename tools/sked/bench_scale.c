@@ -38,8 +38,9 @@ static sked_status time_list(const sked_graph *g, double *seconds, double *build
     return SKED_OK;
 }
 
-static sked_status bench_list(uint64_t seed, sked_error *err)
+static sked_status bench_list(const arguments *a, uint64_t seed, sked_error *err)
 {
+    (void)a;
     static const int32_t sizes[] = {10000, 100000, 1000000};
     double before = NAN;
     printf("\nlist, layered graph, 8 devices (best of 3; must: 1 M ops/s at 1 M ops, time(1 M) <= 15 x "
@@ -107,8 +108,9 @@ static sked_status time_simulator(const sked_graph *g, int32_t batch, double *ra
     return st;
 }
 
-static sked_status bench_simulator(uint64_t seed, sked_error *err)
+static sked_status bench_simulator(const arguments *a, uint64_t seed, sked_error *err)
 {
+    (void)a;
     static const int32_t sizes[] = {100, 1000, 10000, 100000, 1000000};
     printf("\nsimulator, layered graph, 4 devices, one core (must: 20 M op evaluations/s at 1,000 ops; "
            "linear)\n");
@@ -216,8 +218,9 @@ static sked_status bench_format(const char *folder, const char *extension, int32
     return st;
 }
 
-static sked_status bench_formats(uint64_t seed, sked_error *err)
+static sked_status bench_formats(const arguments *a, uint64_t seed, sked_error *err)
 {
+    (void)a;
     char folder[] = "/tmp/sked-bench-XXXXXX";
     if (mkdtemp(folder) == NULL)
         return fail(err, SKED_ERR_IO, "cannot create a temporary folder");
@@ -291,8 +294,9 @@ static sked_status bench_gap(const arguments *a, const char *table, const char *
     return st;
 }
 
-static sked_status bench_gaps(const arguments *a, sked_error *err)
+static sked_status bench_gaps(const arguments *a, uint64_t seed, sked_error *err)
 {
+    (void)seed;
     printf("\nquick methods against reference values\n");
     if (!have_data(a))
         return SKED_OK;
@@ -309,14 +313,26 @@ static sked_status bench_gaps(const arguments *a, sked_error *err)
 
 sked_status bench_scale(arguments *a, sked_error *err)
 {
+    static const struct {
+        const char *name;
+        sked_status (*run)(const arguments *a, uint64_t seed, sked_error *err);
+    } parts[] = {{"formats", bench_formats},
+                 {"list", bench_list},
+                 {"simulator", bench_simulator},
+                 {"search", bench_search},
+                 {"gaps", bench_gaps}};
     const uint64_t seed = a->seed.given ? (uint64_t)a->seed.number : 0;
+    sked_status st = SKED_OK;
+    int ran = 0;
     print_machine(a);
-    sked_status st = bench_formats(seed, err);
-    if (st == SKED_OK)
-        st = bench_list(seed, err);
-    if (st == SKED_OK)
-        st = bench_simulator(seed, err);
-    if (st == SKED_OK)
-        st = bench_gaps(a, err);
+    for (size_t i = 0; st == SKED_OK && i < sizeof parts / sizeof *parts; i++) {
+        if (a->only.given && strcmp(a->only.text, parts[i].name) != 0)
+            continue;
+        st = parts[i].run(a, seed, err);
+        ran++;
+    }
+    if (st == SKED_OK && ran == 0)
+        st = fail(err, SKED_ERR_ARGUMENT, "no part is called '%.60s': formats, list, simulator, search, gaps",
+                  a->only.text);
     return st;
 }

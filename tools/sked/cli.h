@@ -56,6 +56,8 @@ enum {
     X(sweep, TEXT, "sweep", "NAME=FROM:TO:STEP", 0, 0, ON(schedule),                                         \
       "schedule at many horizons, ii or alpha (horizon=10:40:5) and show the trade-off; each takes "         \
       "--time-limit")                                                                                        \
+    X(record, TEXT, "record", "FILE", 0, 0, ON(schedule),                                                    \
+      "write the first descent of method gaus step by step (.jsonl) or draw it (.svg)")                      \
     X(latency, REAL, "latency", "L", 0, 1e300, ON_MACHINE | ON(robust),                                      \
       "time added to an edge between different devices")                                                     \
     X(bandwidth, REAL, "bandwidth", "B", 1e-300, 1e300, ON_MACHINE | ON(robust),                             \
@@ -100,7 +102,7 @@ enum {
     X(improve, INT, "improve", "N", 0, 1000000, ON(sample),                                                  \
       "rounds of local search on each schedule drawn (default 0: none)")                                     \
     X(graphs, TEXT, "graphs", "SPEC", 0, 0, ON(train),                                                       \
-      "files, folders and FAMILY:LEAST-MOST, joined by commas")                                              \
+      "files, folders and FAMILY:LEAST-MOST[:DIST], joined by commas")                                       \
     X(steps, INT, "steps", "K", 1, 9e15, ON(train), "updates in all, those before a resume counted")         \
     X(minutes, REAL, "minutes", "M", 0, 1e6, ON(train), "minutes to train")                                  \
     X(resume, TEXT, "resume", "FILE", 0, 0, ON(train), "model to go on with")                                \
@@ -201,6 +203,7 @@ typedef struct json_out {
     FILE *file;
     int depth;
     bool first;
+    bool line; /* the whole value on one line */
 } json_out;
 void json_open(json_out *j, const char *key, char bracket);
 void json_close(json_out *j, char bracket);

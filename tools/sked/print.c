@@ -23,7 +23,7 @@ static void put_string(FILE *f, const char *s)
 static void put_key(json_out *j, const char *key)
 {
     if (!j->first)
-        fputs(j->depth > 1 ? ", " : ",\n ", j->file);
+        fputs(j->depth > 1 || j->line ? ", " : ",\n ", j->file);
     j->first = false;
     if (key != NULL) {
         put_string(j->file, key);

@@ -1,4 +1,5 @@
 /* sked schedule: a problem in, the best schedule out. */
+#include "record.h"
 #include "sweep.h"
 
 #include <math.h>
@@ -28,6 +29,11 @@ static sked_status check_arguments(const arguments *a, sked_error *err)
                     "--top and --min-distance choose among candidates: add --candidates K");
     if (a->sweep.given && a->candidates.given)
         return fail(err, SKED_ERR_ARGUMENT, "--sweep gives one schedule per point: leave --candidates out");
+    if (a->sweep.given && a->record.given)
+        return fail(err, SKED_ERR_ARGUMENT, "--record takes one run: leave --sweep out");
+    if (a->record.given && !ends_with(a->record.text, ".jsonl") && !ends_with(a->record.text, ".svg"))
+        return fail(err, SKED_ERR_ARGUMENT, "--record %.200s: a descent is written as .jsonl or .svg",
+                    a->record.text);
     if (a->backend.given && strcmp(a->backend.text, "cpu") != 0) {
         if (strcmp(a->backend.text, "cuda") != 0)
             return fail(err, SKED_ERR_ARGUMENT, "--backend is cpu or cuda, not '%.60s'", a->backend.text);
@@ -201,6 +207,7 @@ sked_status run_schedule(arguments *a, sked_error *err)
     setup s = {0};
     sked_schedule *start = NULL;
     sked_result r = {0};
+    recording rec = {0};
     sked_run_options opt;
     fill_options(a, &opt);
     sked_status st = check_arguments(a, err);
@@ -217,9 +224,14 @@ sked_status run_schedule(arguments *a, sked_error *err)
         clear_setup(&s);
         return st;
     }
+    if (st == SKED_OK && a->record.given)
+        st = open_recording(a, &s, &rec, &opt, err);
     if (st == SKED_OK)
         st = sked_method_run(a->method.given ? a->method.text : "auto", &s.problem, &opt, &r, err);
     end_progress();
+    if (st == SKED_OK && a->record.given)
+        st = write_recording(a, &s, &rec, err);
+    close_recording(&rec);
     if (st == SKED_OK)
         warn_about(a, &s);
     if (s.graph != NULL)

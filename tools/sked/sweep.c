@@ -21,6 +21,9 @@ typedef struct point {
     double x, y; /* the two sides of the trade-off, less is better */
     sked_metrics m;
     double ii;
+    sked_schedule *schedule; /* while no other point beats it */
+    char method[64];         /* that made it */
+    bool optimal;
     char why[200]; /* not found: the reason */
 } point;
 
@@ -104,11 +107,18 @@ static sked_status run_point(const arguments *a, const sked_problem *p, const sk
     pt->ii = r.schedule[0]->ii;
     pt->x = w->what == SWEEP_HORIZON ? pt->m.makespan : w->what == SWEEP_II ? pt->ii : pt->m.communication;
     pt->y = w->what == SWEEP_ALPHA ? pt->m.resource : r.value;
-    sked_schedule_destroy(*last);
-    *last = r.schedule[0];
+    pt->optimal = r.optimal;
+    snprintf(pt->method, sizeof pt->method, "%s", r.method);
+    *last = pt->schedule = r.schedule[0];
     r.schedule[0] = NULL;
     sked_result_clear(&r);
     return SKED_OK;
+}
+
+static void widen(double *low, double *high, double x)
+{
+    *low = fmin(*low, x);
+    *high = fmax(*high, x);
 }
 
 /* Points that no other beats on one side without losing on the other; equal ones: the first. */
@@ -123,6 +133,37 @@ static void mark_pareto(sweep *w)
             p->pareto = !no_worse || (q->x == p->x && q->y == p->y && k > i);
         }
     }
+}
+
+/* Schedules that another point beats are not needed, except the one that the next begins from. */
+static void drop_beaten(sweep *w, const sked_schedule *last)
+{
+    for (int i = 0; i < w->count; i++)
+        if (!w->points[i].pareto && w->points[i].schedule != last) {
+            sked_schedule_destroy(w->points[i].schedule);
+            w->points[i].schedule = NULL;
+        }
+}
+
+/* The knee: nearest to the best of both sides at once, each side scaled to its range; -1: no point. */
+static int choose_point(const sweep *w)
+{
+    double x0 = INFINITY, x1 = -INFINITY, y0 = INFINITY, y1 = -INFINITY, least = INFINITY;
+    int best = -1;
+    for (int i = 0; i < w->count; i++)
+        if (w->points[i].pareto) {
+            widen(&x0, &x1, w->points[i].x);
+            widen(&y0, &y1, w->points[i].y);
+        }
+    for (int i = 0; i < w->count; i++) {
+        const point *p = &w->points[i];
+        const double dx = x1 > x0 ? (p->x - x0) / (x1 - x0) : 0, dy = y1 > y0 ? (p->y - y0) / (y1 - y0) : 0;
+        if (p->pareto && hypot(dx, dy) < least) {
+            least = hypot(dx, dy);
+            best = i;
+        }
+    }
+    return best;
 }
 
 /* ------------------------------------------------------------------ writing */
@@ -192,12 +233,6 @@ static double place_x(const frame *f, double x)
 static double place_y(const frame *f, double y)
 {
     return f->top + f->height - (y - f->y0) / (f->y1 - f->y0) * f->height;
-}
-
-static void widen(double *low, double *high, double x)
-{
-    *low = fmin(*low, x);
-    *high = fmax(*high, x);
 }
 
 static frame frame_of(const sweep *w)
@@ -302,32 +337,32 @@ static sked_status write_svg(FILE *o, const sweep *w, sked_error *err)
     return SKED_OK;
 }
 
-static void write_html_table(FILE *o, const sweep *w)
+/* The report of the chosen point, with the curve. */
+static sked_status write_html(const char *path, const arguments *a, setup *s, const sweep *w, sked_error *err)
 {
-    char x[40];
-    fprintf(o, "<table><tr><th>%s<th>%s<th>%s<th>peak memory<th>load<th></tr>\n", sweep_names[w->what],
-            axis_x[w->what], w->axis_y);
+    const int shown = choose_point(w);
+    if (shown < 0)
+        return fail(err, SKED_ERR_INFEASIBLE, "%.200s: no point of the sweep has a schedule to show", path);
+    sked_tradeoff_point *points = calloc((size_t)w->count, sizeof *points);
+    if (points == NULL)
+        return fail(err, SKED_ERR_MEMORY, "out of memory");
     for (int i = 0; i < w->count; i++) {
         const point *p = &w->points[i];
-        const double cells[] = {p->at, p->x, p->y, p->m.peak_memory, p->m.resource};
-        fprintf(o, "<tr>");
-        for (int k = 0; k < (p->found ? 5 : 1); k++)
-            fprintf(o, "<td>%s", human(cells[k], x, sizeof x));
-        fprintf(o, "%s</tr>\n", !p->found ? "<td colspan=5>no schedule" : p->pareto ? "<td>pareto" : "<td>");
+        points[i] = (sked_tradeoff_point){p->at, p->found, p->pareto, p->x, p->y};
     }
-    fprintf(o, "</table>\n");
-}
-
-static sked_status write_html(FILE *o, const sweep *w, sked_error *err)
-{
-    fprintf(o,
-            "<!DOCTYPE html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>sked: sweep of %s</title>\n"
-            "<style>body{font-family:sans-serif;max-width:50em;margin:2em auto;color-scheme:light dark}"
-            "td,th{padding:.2em .8em;text-align:right}</style>\n<h1>Sweep of %s</h1>\n",
-            sweep_names[w->what], sweep_names[w->what]);
-    const sked_status st = write_svg(o, w, err);
-    write_html_table(o, w);
-    fprintf(o, "</html>\n");
+    const point *p = &w->points[shown];
+    const sked_tradeoff curve = {sweep_names[w->what], axis_x[w->what], w->axis_y, points, w->count, shown};
+    const sked_report_data data = {.problem = &s->problem,
+                                   .schedule = p->schedule,
+                                   .method = p->method,
+                                   .lower_bound = p->bound,
+                                   .optimal = p->optimal,
+                                   .seconds = p->seconds,
+                                   .seed = a->seed.given ? (uint64_t)a->seed.number : 0,
+                                   .tradeoff = &curve};
+    set_parameter(w, p->at, &s->problem);
+    const sked_status st = sked_report_write(&data, path, NULL, err);
+    free(points);
     return st;
 }
 
@@ -345,10 +380,11 @@ static sked_status check_paths(const arguments *a, sked_error *err)
 }
 
 /* Under a temporary name, then renamed: the file is there complete or not at all. */
-static sked_status write_file(const char *path, const arguments *a, const setup *s, const sweep *w,
-                              sked_error *err)
+static sked_status write_file(const char *path, const arguments *a, setup *s, const sweep *w, sked_error *err)
 {
     char temporary[1024];
+    if (ends_with(path, ".html"))
+        return write_html(path, a, s, w, err);
     if ((size_t)snprintf(temporary, sizeof temporary, "%s.tmp", path) >= sizeof temporary)
         return fail(err, SKED_ERR_IO, "%.200s: the name is too long", path);
     FILE *f = fopen(temporary, "w");
@@ -357,8 +393,6 @@ static sked_status write_file(const char *path, const arguments *a, const setup 
     sked_status st = SKED_OK;
     if (ends_with(path, ".svg"))
         st = write_svg(f, w, err);
-    else if (ends_with(path, ".html"))
-        st = write_html(f, w, err);
     else
         write_json(f, a, s, w);
     const bool broken = ferror(f) != 0;
@@ -390,8 +424,9 @@ static sked_status run_points(const arguments *a, setup *s, const sked_run_optio
         set_parameter(w, w->points[i].at, &s->problem);
         opt.start = warm && last != NULL ? last : preset->start;
         st = run_point(a, &s->problem, &opt, w, &w->points[i], &last, err);
+        mark_pareto(w);
+        drop_beaten(w, last);
     }
-    sked_schedule_destroy(last);
     return st;
 }
 
@@ -409,13 +444,14 @@ sked_status run_sweep(const arguments *a, setup *s, const sked_run_options *opt,
         return fail(err, SKED_ERR_MEMORY, "out of memory");
     st = run_points(a, s, opt, &w, err);
     end_progress();
-    mark_pareto(&w);
     for (int i = 0; st == SKED_OK && i < a->output.n_list; i++)
         st = write_file(a->output.list[i], a, s, &w, err);
     if (st == SKED_OK && a->json.given)
         write_json(stdout, a, s, &w);
     else if (st == SKED_OK)
         write_text(s, &w);
+    for (int i = 0; i < w.count; i++)
+        sked_schedule_destroy(w.points[i].schedule);
     free(w.points);
     return st;
 }

@@ -16,7 +16,7 @@ static void print_features(json_out *j, uint32_t features)
 
 static const char *kind_name(const sked_option *o)
 {
-    static const char *const names[] = {"integer", "number", "true|false", ""};
+    static const char *const names[] = {"integer", "number", "true|false", "", "text"};
     return o->kind == SKED_OPTION_ENUM ? o->choices : names[o->kind];
 }
 

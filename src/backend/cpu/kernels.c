@@ -20,7 +20,13 @@
 #endif
 #define INLINE static inline __attribute__((always_inline))
 
-enum { LANES = SKED_I_LANES, FEATURES = SKED_I_PAIR_FEATURES, HEADS = SKED_I_HEADS };
+enum {
+    LANES = SKED_I_LANES,
+    FEATURES = SKED_I_PAIR_FEATURES,
+    HEADS = SKED_I_HEADS,
+    PANEL = 2 * LANES,
+    MOST = 12
+};
 
 /* ------------------------------------------------------------------ vectors of eight */
 
@@ -63,36 +69,179 @@ INLINE real dot(int32_t n, const real *x, const real *y)
 
 /* ------------------------------------------------------------------ linear */
 
+/*
+ * `rows` rows of y by `vecs` vectors of columns, kept in registers over all of p. Constants at every call, so
+ * that the loops unroll. Each sum runs over p in order, whatever the tile. Rows of w lie `step` apart.
+ */
+INLINE void tile(int rows, int vecs, int64_t p, int64_t q, int64_t step, const real *x, const real *w,
+                 const real *b, bool add, real *y)
+{
+    vec sum[MOST];
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 8
+        for (int v = 0; v < vecs; v++)
+            sum[r * vecs + v] = add ? CVEC(y + r * q + v * LANES) : b ? CVEC(b + v * LANES) : (vec){0};
+    for (int64_t k = 0; k < p; k++) {
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; r++)
+#pragma GCC unroll 8
+            for (int v = 0; v < vecs; v++)
+                sum[r * vecs + v] += x[r * p + k] * CVEC(w + k * step + v * LANES);
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 8
+        for (int v = 0; v < vecs; v++)
+            VEC(y + r * q + v * LANES) = sum[r * vecs + v];
+}
+
+/* All rows of `vecs` vectors of columns. */
+INLINE void strip(int vecs, int64_t n, int64_t p, int64_t q, int64_t step, const real *x, const real *w,
+                  const real *b, bool add, real *y)
+{
+    int64_t i = 0;
+    for (; i + 6 <= n; i += 6)
+        tile(6, vecs, p, q, step, x + i * p, w, b, add, y + i * q);
+    if (i + 4 <= n) {
+        tile(4, vecs, p, q, step, x + i * p, w, b, add, y + i * q);
+        i += 4;
+    }
+    if (i + 2 <= n) {
+        tile(2, vecs, p, q, step, x + i * p, w, b, add, y + i * q);
+        i += 2;
+    }
+    if (i < n)
+        tile(1, vecs, p, q, step, x + i * p, w, b, add, y + i * q);
+}
+
 CLONES static void linear(int32_t n, int32_t p, int32_t q, const real *x, const real *w, const real *b,
                           real *y)
 {
-    for (int64_t i = 0; i < n; i++) {
-        for (int32_t j = 0; j < q; j += LANES) {
-            vec sum = b ? CVEC(b + j) : (vec){0};
-            for (int64_t k = 0; k < p; k++)
-                sum += x[i * p + k] * CVEC(w + k * q + j);
-            VEC(y + i * q + j) = sum;
-        }
+    int64_t j = 0;
+    for (; n == 1 && j + 8 * LANES <= q; j += 8 * LANES)
+        tile(1, 8, p, q, q, x, w + j, b ? b + j : NULL, false, y + j);
+    for (; j + PANEL <= q; j += PANEL)
+        strip(2, n, p, q, q, x, w + j, b ? b + j : NULL, false, y + j);
+    for (; j < q; j += LANES)
+        strip(1, n, p, q, q, x, w + j, b ? b + j : NULL, false, y + j);
+}
+
+/* Panels of 16 columns one after the other, the last of 8 where q is an odd multiple of that. */
+static void pack(int32_t p, int32_t q, const real *w, real *packed)
+{
+    for (int64_t j = 0; j < q; j += PANEL) {
+        const int64_t width = q - j < PANEL ? q - j : PANEL;
+        for (int64_t k = 0; k < p; k++)
+            memcpy(packed + j * p + k * width, w + k * q + j, (size_t)width * sizeof *w);
     }
+}
+
+CLONES static void linear_packed(int32_t n, int32_t p, int32_t q, const real *x, const real *w, const real *b,
+                                 real *y)
+{
+    int64_t j = 0;
+    for (; j + PANEL <= q; j += PANEL)
+        strip(2, n, p, q, PANEL, x, w + j * p, b ? b + j : NULL, b == NULL, y + j);
+    if (j < q)
+        strip(1, n, p, q, LANES, x, w + j * p, b ? b + j : NULL, b == NULL, y + j);
+}
+
+/* dw of `rows` rows of w by `vecs` vectors of columns, over all n rows of x and dy. */
+INLINE void outer_tile(int rows, int vecs, int64_t n, int64_t p, int64_t q, const real *x, const real *dy,
+                       real *dw)
+{
+    vec sum[MOST];
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 8
+        for (int v = 0; v < vecs; v++)
+            sum[r * vecs + v] = CVEC(dw + r * q + v * LANES);
+    for (int64_t i = 0; i < n; i++) {
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; r++)
+#pragma GCC unroll 8
+            for (int v = 0; v < vecs; v++)
+                sum[r * vecs + v] += x[i * p + r] * CVEC(dy + i * q + v * LANES);
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 8
+        for (int v = 0; v < vecs; v++)
+            VEC(dw + r * q + v * LANES) = sum[r * vecs + v];
+}
+
+INLINE void outer_strip(int vecs, int64_t n, int64_t p, int64_t q, const real *x, const real *dy, real *dw)
+{
+    int64_t k = 0;
+    for (; k + 4 <= p; k += 4)
+        outer_tile(4, vecs, n, p, q, x + k, dy, dw + k * q);
+    for (; k < p; k++)
+        outer_tile(1, vecs, n, p, q, x + k, dy, dw + k * q);
+}
+
+/* Few rows: most entries of x are zeros of a ReLU or of features. */
+INLINE void outer_rows(int64_t n, int64_t p, int64_t q, const real *x, const real *dy, real *dw)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < p; k++)
+            if (x[i * p + k] != 0)
+                add_scaled((int32_t)q, x[i * p + k], dy + i * q, dw + k * q);
 }
 
 CLONES static void linear_grad(int32_t n, int32_t p, int32_t q, const real *x, const real *w, const real *dy,
                                real *dx, real *dw, real *db)
 {
-    for (int64_t i = 0; i < n; i++) {
-        const real *row = dy + i * q;
-        for (int64_t k = 0; k < p; k++) {
-            if (dx != NULL)
-                dx[i * p + k] += dot(q, row, w + k * q);
-            if (x[i * p + k] != 0)
-                add_scaled(q, x[i * p + k], row, dw + k * q);
-        }
-        if (db != NULL)
-            add_scaled(q, 1, row, db);
+    for (int64_t i = 0; i < n && dx != NULL; i++)
+        for (int64_t k = 0; k < p; k++)
+            dx[i * p + k] += dot(q, dy + i * q, w + k * q);
+    if (n < 4) {
+        outer_rows(n, p, q, x, dy, dw);
+    } else {
+        int64_t j = 0;
+        for (; j + 2 * LANES <= q; j += 2 * LANES)
+            outer_strip(2, n, p, q, x, dy + j, dw + j);
+        for (; j < q; j += LANES)
+            outer_strip(1, n, p, q, x, dy + j, dw + j);
     }
+    for (int64_t i = 0; i < n && db != NULL; i++)
+        add_scaled(q, 1, dy + i * q, db);
 }
 
 /* ------------------------------------------------------------------ norm and film */
+
+CLONES static void unit(int32_t n, int32_t p, const real *x, real *y, real *rstd)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const real *row = x + i * p;
+        vec sum = {0}, square = {0};
+        for (int32_t k = 0; k < p; k += LANES)
+            sum += CVEC(row + k);
+        const real mean = ADD_LANES(sum) / (real)p;
+        for (int32_t k = 0; k < p; k += LANES) {
+            const vec centred = CVEC(row + k) - mean;
+            square += centred * centred;
+        }
+        rstd[i] = 1 / (real)sqrt((double)ADD_LANES(square) / p + 1e-5);
+        for (int32_t k = 0; k < p; k += LANES)
+            VEC(y + i * p + k) = (CVEC(row + k) - mean) * rstd[i];
+    }
+}
+
+CLONES static void unit_grad(int32_t n, int32_t p, const real *y, const real *rstd, const real *dy, real *dx)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const real *row = y + i * p, *drow = dy + i * p;
+        vec sum = {0}, along = {0};
+        for (int32_t k = 0; k < p; k += LANES) {
+            sum += CVEC(drow + k);
+            along += CVEC(drow + k) * CVEC(row + k);
+        }
+        const real mean = ADD_LANES(sum) / (real)p, slope = ADD_LANES(along) / (real)p;
+        for (int32_t k = 0; k < p; k += LANES)
+            VEC(dx + i * p + k) += (CVEC(drow + k) - mean - CVEC(row + k) * slope) * rstd[i];
+    }
+}
 
 static void norm(int32_t n, int32_t p, const real *x, const real *gain, const real *bias, real *y, real *mean,
                  real *rstd)
@@ -233,6 +382,149 @@ CLONES static void attention_grad(const sked_i_masks *m, int32_t size, const rea
         }
 }
 
+/* ------------------------------------------------------------------ attention by lists */
+
+/* x[0..7] = exp(x[0..7]) for x <= 0, to about two units in the last place of a float. */
+INLINE void exp_lanes(real *x)
+{
+#ifdef SKED_REAL_DOUBLE
+    for (int i = 0; i < LANES; i++)
+        x[i] = sked_i_exp(fmax(x[i], -700));
+#else
+    vec t = CVEC(x) + 87.0f;
+    t = KEEP(t, POSITIVE(t)) - 87.0f; /* below: as good as 0 */
+    const vec whole = (t * 1.44269504f + 12582912.0f) - 12582912.0f;
+    const vec r = (t - whole * 0.693359375f) + whole * 2.12194440e-4f;
+    vec sum = r * 1.9875691500e-4f + 1.3981999507e-3f;
+    sum = sum * r + 8.3334519073e-3f;
+    sum = sum * r + 4.1665795894e-2f;
+    sum = sum * r + 1.6666665459e-1f;
+    sum = sum * r + 5.0000001201e-1f;
+    const mask power = (__builtin_convertvector(whole, mask) + 127) << 23;
+    VEC(x) = (sum * r * r + r + 1.0f) * (vec)power;
+#endif
+}
+
+/* Sums of the lanes of eight vectors, pairwise: neighbours, then twos, then fours. */
+#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#define TWOS(a, b)         (SHUFFLE(a, b, 0, 8, 2, 10, 4, 12, 6, 14) + SHUFFLE(a, b, 1, 9, 3, 11, 5, 13, 7, 15))
+#define FOURS(a, b)        (SHUFFLE(a, b, 0, 1, 8, 9, 4, 5, 12, 13) + SHUFFLE(a, b, 2, 3, 10, 11, 6, 7, 14, 15))
+#define EIGHTS(a, b)       (SHUFFLE(a, b, 0, 1, 2, 3, 8, 9, 10, 11) + SHUFFLE(a, b, 4, 5, 6, 7, 12, 13, 14, 15))
+
+/* out[p] = a[from[p]..] . b[to[p]..] of `size` numbers, for all pairs of an op. */
+INLINE void pair_dots(int32_t stride, int32_t size, const int32_t *from, const real *a, const int32_t *to,
+                      const real *b, real *out)
+{
+    for (int32_t p = 0; p < stride; p += LANES) {
+        vec t[LANES];
+#pragma GCC unroll 8
+        for (int u = 0; u < LANES; u++) {
+            const real *x = a + from[p + u], *y = b + to[p + u];
+            t[u] = CVEC(x) * CVEC(y);
+            for (int32_t c = LANES; c < size; c += LANES)
+                t[u] += CVEC(x + c) * CVEC(y + c);
+        }
+        const vec low = FOURS(TWOS(t[0], t[1]), TWOS(t[2], t[3]));
+        const vec high = FOURS(TWOS(t[4], t[5]), TWOS(t[6], t[7]));
+        VEC(out + p) = EIGHTS(low, high);
+    }
+}
+
+/* Softmax of each head's pairs, in place; what fills the row up gets 0. */
+INLINE void pair_softmax(int32_t stride, const int32_t *end, real *s)
+{
+    for (int32_t h = 0, p = 0; h < HEADS; h++) {
+        real top = s[p];
+        for (int32_t k = p + 1; k < end[h]; k++)
+            top = s[k] > top ? s[k] : top;
+        for (; p < end[h]; p++)
+            s[p] -= top;
+    }
+    for (int32_t p = end[HEADS - 1]; p < stride; p++)
+        s[p] = 0;
+    for (int32_t p = 0; p < stride; p += LANES)
+        exp_lanes(s + p);
+    for (int32_t h = 0, p = 0; h < HEADS; h++) {
+        real sum = 0;
+        for (int32_t k = p; k < end[h]; k++)
+            sum += s[k];
+        const real share = 1 / sum;
+        for (; p < end[h]; p++)
+            s[p] *= share;
+    }
+    for (int32_t p = end[HEADS - 1]; p < stride; p++)
+        s[p] = 0;
+}
+
+INLINE void view_op(const sked_i_views *v, int32_t size, int64_t i, const real *q, const real *kv, real *y,
+                    real *weight)
+{
+    const int32_t *key = v->key + i * v->stride, *end = v->end + i * HEADS;
+    const real *value = kv + (int64_t)HEADS * size;
+    pair_dots(v->stride, size, v->query + i * v->stride, q, key, kv, weight);
+    pair_softmax(v->stride, end, weight);
+    for (int32_t h = 0, first = 0; h < HEADS; first = end[h++])
+        for (int32_t c = 0; c < size; c += LANES) {
+            vec sum = {0};
+            for (int32_t p = first; p < end[h]; p++)
+                sum += weight[p] * CVEC(value + key[p] + c);
+            VEC(y + h * size + c) = sum;
+        }
+}
+
+CLONES static void view(const sked_i_views *v, int32_t size, int32_t rows, const int32_t *op,
+                        const int32_t *row, const real *q, const real *kv, real *y, real *weight)
+{
+    const int64_t inner = (int64_t)HEADS * size;
+    for (int64_t r = 0; r < rows; r++) {
+        if (size == 2 * LANES) /* the usual size, as a constant */
+            view_op(v, 2 * LANES, op[r], q + row[r] * inner, kv, y + r * inner, weight + r * v->stride);
+        else
+            view_op(v, size, op[r], q + row[r] * inner, kv, y + r * inner, weight + r * v->stride);
+    }
+}
+
+/* dy [heads * size] of op i; slope [stride] is scratch. */
+INLINE void view_op_grad(const sked_i_views *v, int32_t size, int64_t i, const real *q, const real *kv,
+                         const real *weight, const real *dy, real *slope, real *dq, real *dkv)
+{
+    const int32_t *key = v->key + i * v->stride, *end = v->end + i * HEADS;
+    const int64_t inner = (int64_t)HEADS * size;
+    pair_dots(v->stride, size, v->query + i * v->stride, dy, key, kv + inner, slope);
+    for (int32_t h = 0, first = 0; h < HEADS; first = end[h++]) {
+        real mean = 0;
+        for (int32_t p = first; p < end[h]; p++)
+            mean += weight[p] * slope[p];
+        for (int32_t p = first; p < end[h]; p++)
+            slope[p] = weight[p] * (slope[p] - mean);
+        for (int32_t c = h * size; c < (h + 1) * size; c += LANES) {
+            const vec dout = CVEC(dy + c), query = CVEC(q + c);
+            vec sum = CVEC(dq + c);
+            for (int32_t p = first; p < end[h]; p++) {
+                const int64_t at = key[p] + (c - h * size);
+                sum += slope[p] * CVEC(kv + at);
+                VEC(dkv + at) += slope[p] * query;
+                VEC(dkv + inner + at) += weight[p] * dout;
+            }
+            VEC(dq + c) = sum;
+        }
+    }
+}
+
+CLONES static void view_grad(const sked_i_views *v, int32_t size, int32_t rows, const int32_t *op,
+                             const int32_t *row, const real *q, const real *kv, const real *weight,
+                             const real *dy, real *slope, real *dq, real *dkv)
+{
+    const int64_t inner = (int64_t)HEADS * size;
+    for (int64_t r = 0; r < rows; r++) {
+        const real *query = q + row[r] * inner, *w = weight + r * v->stride, *dout = dy + r * inner;
+        if (size == 2 * LANES)
+            view_op_grad(v, 2 * LANES, op[r], query, kv, w, dout, slope, dq + row[r] * inner, dkv);
+        else
+            view_op_grad(v, size, op[r], query, kv, w, dout, slope, dq + row[r] * inner, dkv);
+    }
+}
+
 /* ------------------------------------------------------------------ scores of pairs */
 
 /* Eight entries of a pair's hidden row, before the ReLU. */
@@ -327,12 +619,18 @@ static void log_softmax_grad(int32_t n, const real *logp, const int32_t *count, 
 const RN(kernels) RN(kernels_cpu) = {
     .linear = linear,
     .linear_grad = linear_grad,
+    .pack = pack,
+    .linear_packed = linear_packed,
+    .unit = unit,
+    .unit_grad = unit_grad,
     .norm = norm,
     .norm_grad = norm_grad,
     .film = film,
     .film_grad = film_grad,
     .attention = attention,
     .attention_grad = attention_grad,
+    .attend = view,
+    .attend_grad = view_grad,
     .score = score,
     .score_grad = score_grad,
     .log_softmax = log_softmax,

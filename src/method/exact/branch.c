@@ -1,21 +1,14 @@
 /* Makespan problems as constraints on integer start times, solved by the learning solver in cp.c. */
+#include "method/exact/branch.h"
 #include "graph/relations.h"
-#include "method/exact/cp.h"
 #include "method/exact/exact.h"
 #include "schedule/model.h"
 
 #include <string.h>
 
-enum { max_ops_for_pairs = 4000, max_pairs = 60000, max_dominance = 60000, first_conflicts = 128 };
+enum { max_ops_for_pairs = 4000, max_pairs = 60000, max_dominance = 60000 };
 
-typedef struct branch {
-    sked_i_run *run;
-    const sked_problem *p;
-    sked_i_cp *cp;
-    double scale;
-    int32_t n, end; /* end: the makespan's variable */
-    sked_schedule *schedule;
-} branch;
+typedef sked_i_branch branch;
 
 /* ------------------------------------------------------------------ whole numbers */
 
@@ -354,15 +347,17 @@ static bool bound_variables(branch *b)
     return fine;
 }
 
-/* *empty: the bounds alone leave no solution. */
-static sked_status build(branch *b, bool *empty, sked_error *err)
+sked_status sked_i_branch_open(sked_i_run *run, uint64_t seed, sked_i_branch *b, bool *empty, sked_error *err)
 {
     sked_status st = SKED_OK;
     pair_list pairs = {0};
-    b->n = b->p->graph->n_ops;
+    const sked_problem *p = run->problem;
+    *b = (sked_i_branch){.run = run, .p = p, .scale = sked_i_exact_scale(p)};
+    b->n = p->graph->n_ops;
     b->end = b->n;
-    SKED_TRY(find_pairs(b->p, &pairs, err));
-    SKED_TRY(sked_i_cp_create(b->n + 1 + (int32_t)pairs.count, b->n, b->run->options->seed, &b->cp, err));
+    SKED_TRY(sked_schedule_create(b->n, p->devices, &b->schedule, err));
+    SKED_TRY(find_pairs(p, &pairs, err));
+    SKED_TRY(sked_i_cp_create(b->n + 1 + (int32_t)pairs.count, b->n, seed, &b->cp, err));
     b->cp->objective = b->end;
     *empty = !bound_variables(b);
     if (!*empty &&
@@ -375,92 +370,8 @@ cleanup:
     return st;
 }
 
-/* ------------------------------------------------------------------ the search */
-
-static sked_status take_solution(branch *b, sked_error *err)
+void sked_i_branch_close(sked_i_branch *b)
 {
-    for (int32_t i = 0; i < b->n; i++)
-        b->schedule->start[i] = b->cp->low[2 * i] / b->scale;
-    if (b->p->devices > 0) {
-        const sked_status st = sked_i_exact_devices(b->p, b->schedule, err);
-        if (st != SKED_OK)
-            return st;
-    }
-    b->run->evaluations++;
-    return sked_i_run_offer(b->run, b->schedule, err);
-}
-
-static sked_status conclude(branch *b, sked_error *err)
-{
-    if (b->run->n_kept > 0) {
-        b->run->exhausted = true;
-        return SKED_OK;
-    }
-    return sked_i_fail(err, SKED_ERR_INFEASIBLE,
-                       isfinite(b->p->horizon)
-                           ? "proved by exhaustive search: no schedule keeps the horizon %g"
-                           : "proved by exhaustive search: no schedule keeps all fixed starts",
-                       b->p->horizon);
-}
-
-/* 1 1 2 1 1 2 4 ...: Luby's sequence, k from 0. */
-static int64_t luby(int64_t k)
-{
-    int64_t size = 1, power = 0;
-    while (size < k + 1)
-        size = 2 * size + 1, power++;
-    while (size - 1 != k) {
-        size = (size - 1) / 2;
-        power--;
-        k %= size;
-    }
-    return (int64_t)1 << power;
-}
-
-static sked_status search(branch *b, sked_error *err)
-{
-    sked_i_cp *cp = b->cp;
-    sked_status st = SKED_OK;
-    const int64_t allowed = b->run->options->iterations;
-    for (int64_t k = 0; !sked_i_run_over(b->run); k++) {
-        const int32_t low = cp->root[2 * b->end];
-        const sked_i_lit at_bound = {2 * b->end + 1, -low};
-        const bool bottom_up = k % 2 == 1;
-        int64_t budget = first_conflicts * luby(k / 2);
-        if (allowed > 0 && allowed - cp->conflicts < budget)
-            budget = allowed - cp->conflicts;
-        if (budget <= 0)
-            break;
-        const sked_i_cp_answer answer =
-            sked_i_cp_solve(cp, bottom_up ? at_bound : SKED_I_LIT_NONE, k == 0, budget, &b->run->limit);
-        if (cp->failed)
-            return sked_i_no_memory(err);
-        bool more = answer != SKED_I_CP_UNSAT;
-        if (answer == SKED_I_CP_SAT) {
-            const int32_t value = cp->low[2 * b->end];
-            SKED_TRY(take_solution(b, err));
-            sked_i_cp_restart(cp);
-            more = sked_i_cp_root_bound(cp, (sked_i_lit){2 * b->end + 1, 1 - value});
-        }
-        if (!more)
-            return conclude(b, err);
-        sked_i_run_raise_bound(b->run, cp->root[2 * b->end] / b->scale);
-        sked_i_run_progress(b->run, "branch and learn");
-    }
-cleanup:
-    return st;
-}
-
-sked_status sked_i_exact_branch(sked_i_run *run, sked_error *err)
-{
-    branch b = {.run = run, .p = run->problem, .scale = sked_i_exact_scale(run->problem)};
-    sked_status st = SKED_OK;
-    bool empty = false;
-    SKED_TRY(sked_schedule_create(b.p->graph->n_ops, b.p->devices, &b.schedule, err));
-    SKED_TRY(build(&b, &empty, err));
-    st = empty ? conclude(&b, err) : search(&b, err);
-cleanup:
-    sked_schedule_destroy(b.schedule);
-    sked_i_cp_destroy(b.cp);
-    return st;
+    sked_schedule_destroy(b->schedule);
+    sked_i_cp_destroy(b->cp);
 }

@@ -1,13 +1,32 @@
-/* Models by time steps, solved by CBC through its C interface. */
+/*
+ * Models by time steps, solved by CBC through its C interface. CBC cannot be stopped within a relaxation, so
+ * it runs in a child process that is ended when the time is up or a stop is asked for.
+ */
+#include "method/exact/child.h"
 #include "method/exact/exact.h"
 #include "schedule/model.h"
 
 #include <coin/Cbc_C_Interface.h>
 #include <stdio.h>
+#include <string.h>
 
 _Static_assert(sizeof(CoinBigIndex) == sizeof(int32_t), "CBC counts entries with int");
 
 typedef enum answer { PROVED, REFUTED, STOPPED } answer;
+
+/* What CBC is asked, and what it says. */
+typedef struct job {
+    const sked_i_run *run;
+    const sked_i_mip *mip;
+    double cutoff; /* only better objective values count; INFINITY: any */
+} job;
+typedef struct reply {
+    int32_t status; /* sked_status */
+    int32_t answer;
+    int32_t found, unused; /* found: value is a solution */
+    double bound;          /* proved by a search that did not end */
+    double value[];        /* [columns] */
+} reply;
 
 static sked_status load(Cbc_Model *cbc, const sked_i_mip *mip, sked_error *err)
 {
@@ -24,6 +43,13 @@ static sked_status load(Cbc_Model *cbc, const sked_i_mip *mip, sked_error *err)
     return st;
 }
 
+/* CBC should end by itself a little early: then what it has found is not lost. */
+static double seconds_for(const sked_i_run *run)
+{
+    const double left = run->limit.deadline - sked_clock();
+    return fmax(0.01, left - fmin(0.05 * left, 0.2));
+}
+
 static void configure(Cbc_Model *cbc, const sked_i_run *run)
 {
     char text[40];
@@ -34,9 +60,53 @@ static void configure(Cbc_Model *cbc, const sked_i_run *run)
     snprintf(text, sizeof text, "%d", (int)(run->options->seed % 1000000000) + 1);
     Cbc_setParameter(cbc, "randomCbcSeed", text);
     if (isfinite(run->limit.deadline))
-        Cbc_setMaximumSeconds(cbc, fmax(0.01, run->limit.deadline - sked_clock()));
+        Cbc_setMaximumSeconds(cbc, seconds_for(run));
     if (run->options->iterations > 0 && run->options->iterations < INT32_MAX)
         Cbc_setMaximumNodes(cbc, (int)run->options->iterations);
+}
+
+/* Loads, solves, fills the reply. */
+static sked_status ask_cbc(const job *j, reply *r, sked_error *err)
+{
+    const sked_i_mip *mip = j->mip;
+    Cbc_Model *cbc = Cbc_newModel();
+    if (cbc == NULL)
+        return sked_i_no_memory(err);
+    const sked_status st = load(cbc, mip, err);
+    if (st == SKED_OK) {
+        configure(cbc, j->run);
+        if (isfinite(j->cutoff))
+            Cbc_setCutoff(cbc, j->cutoff - mip->offset);
+        (void)Cbc_solve(cbc);
+        const bool proved = Cbc_isProvenOptimal(cbc);
+        const double *value = Cbc_getColSolution(cbc);
+        r->answer = proved                                                         ? PROVED
+                    : Cbc_isProvenInfeasible(cbc) && Cbc_secondaryStatus(cbc) != 4 ? REFUTED
+                                                                                   : STOPPED;
+        r->found = value != NULL && (proved || Cbc_numberSavedSolutions(cbc) > 0);
+        r->bound = Cbc_getBestPossibleObjValue(cbc) + mip->offset - 1e-6;
+        if (r->found)
+            memcpy(r->value, value, (size_t)mip->n_cols * sizeof *value);
+    }
+    Cbc_deleteModel(cbc);
+    return st;
+}
+
+static size_t reply_size(const sked_i_mip *mip)
+{
+    return sizeof(reply) + (size_t)mip->n_cols * sizeof(double);
+}
+
+/* In the child. A record that never comes tells the parent that something went wrong. */
+static void work(void *data, int pipe)
+{
+    const job *j = data;
+    sked_error err = {0};
+    reply *r = sked_i_alloc_zero((int64_t)reply_size(j->mip), 1);
+    if (r == NULL)
+        return;
+    r->status = ask_cbc(j, r, &err);
+    (void)!sked_i_child_send(pipe, r, reply_size(j->mip));
 }
 
 static sked_status offer(sked_i_run *run, const sked_i_model *m, const sked_i_mip *mip, const double *value,
@@ -56,29 +126,59 @@ static sked_status offer(sked_i_run *run, const sked_i_model *m, const sked_i_mi
     return st;
 }
 
-/* cutoff: only better objective values count; INFINITY: any. */
+static sked_status take_reply(sked_i_run *run, const sked_i_model *m, const sked_i_mip *mip, const reply *r,
+                              answer *out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    if (r->status != SKED_OK)
+        return sked_i_fail(err, (sked_status)r->status, "CBC ran out of memory");
+    *out = (answer)r->answer;
+    if (r->found)
+        st = offer(run, m, mip, r->value, err);
+    if (st == SKED_OK && *out == STOPPED && run->problem->objective != SKED_OBJECTIVE_II)
+        sked_i_run_raise_bound(run, r->bound);
+    return st;
+}
+
+/* Waits for the child's one record. NULL: the time is up, a stop was asked for, or the child failed. */
+static const reply *await(sked_i_run *run, sked_i_child *child)
+{
+    for (;;) {
+        int who;
+        const double left = run->limit.deadline - sked_clock();
+        if (sked_i_limit_reached(&run->limit))
+            return NULL;
+        const sked_i_child_news news = sked_i_child_wait(child, 1, fmin(0.02, fmax(0.001, left)), &who);
+        if (news == SKED_I_CHILD_RECORD)
+            return (const reply *)(const void *)child->record;
+        if (news == SKED_I_CHILD_ENDED)
+            return NULL;
+        sked_i_run_progress(run, "CBC");
+    }
+}
+
 static sked_status solve(sked_i_run *run, const sked_i_model *m, const sked_i_mip *mip, double cutoff,
                          answer *out, sked_error *err)
 {
-    Cbc_Model *cbc = Cbc_newModel();
-    if (cbc == NULL)
-        return sked_i_no_memory(err);
-    sked_status st = load(cbc, mip, err);
-    if (st == SKED_OK) {
-        configure(cbc, run);
-        if (isfinite(cutoff))
-            Cbc_setCutoff(cbc, cutoff - mip->offset);
-        (void)Cbc_solve(cbc);
-        const bool found = Cbc_numberSavedSolutions(cbc) > 0 || Cbc_isProvenOptimal(cbc);
-        *out = Cbc_isProvenOptimal(cbc)                                       ? PROVED
-               : Cbc_isProvenInfeasible(cbc) && Cbc_secondaryStatus(cbc) != 4 ? REFUTED
-                                                                              : STOPPED;
-        if (found && Cbc_getColSolution(cbc) != NULL)
-            st = offer(run, m, mip, Cbc_getColSolution(cbc), err);
-        if (st == SKED_OK && *out == STOPPED && run->problem->objective != SKED_OBJECTIVE_II)
-            sked_i_run_raise_bound(run, Cbc_getBestPossibleObjValue(cbc) + mip->offset - 1e-6);
+    job j = {run, mip, cutoff};
+    sked_i_child child;
+    reply *own = NULL;
+    sked_status st = SKED_OK;
+    *out = STOPPED;
+    if (sked_i_child_start(&child, reply_size(mip), work, &j)) {
+        const reply *r = await(run, &child);
+        if (r != NULL)
+            st = take_reply(run, m, mip, r, out, err);
+        sked_i_child_end(&child);
+        return st;
     }
-    Cbc_deleteModel(cbc);
+    own = sked_i_alloc_zero((int64_t)reply_size(mip), 1);
+    if (own == NULL)
+        return sked_i_no_memory(err);
+    SKED_TRY(ask_cbc(&j, own, err));
+    SKED_TRY(take_reply(run, m, mip, own, out, err));
+cleanup:
+    free(own);
     return st;
 }
 

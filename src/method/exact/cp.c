@@ -273,6 +273,7 @@ static bool check_energy(sked_i_cp *cp)
         if (!cp->pool[k].unchecked)
             continue;
         cp->pool[k].unchecked = false;
+        cp->work += 2 * (int64_t)cp->pool[k].count;
         if (!sked_i_cp_pool_energy(cp, &cp->pool[k]))
             return false;
     }
@@ -285,6 +286,7 @@ bool sked_i_cp_propagate(sked_i_cp *cp)
         while (cp->queue < cp->trail_count) {
             const sked_i_cp_entry *e = &cp->trail[cp->queue++];
             const int32_t view = e->view;
+            cp->work += 1 + cp->arcs_of[view].count;
             if (!propagate_clauses(cp, e) || !propagate_arcs(cp, view))
                 return false;
         }
@@ -294,6 +296,7 @@ bool sked_i_cp_propagate(sked_i_cp *cp)
         if (k == cp->n_pools)
             return check_energy(cp);
         cp->pool[k].dirty = false;
+        cp->work += 2 * (int64_t)cp->pool[k].count;
         if (!sked_i_cp_pool_propagate(cp, &cp->pool[k]))
             return false;
     }
@@ -363,6 +366,7 @@ sked_status sked_i_cp_create(int32_t n_vars, int32_t n_starts, uint64_t seed, sk
     cp->bump = 1;
     cp->objective = -1;
     cp->learnt_limit = 3000;
+    cp->work_end = INT64_MAX;
     sked_i_rng_seed(&cp->rng, seed, 0);
     SKED_NEW0(cp->low, views);
     SKED_NEW0(cp->root, views);
@@ -409,12 +413,12 @@ void sked_i_cp_destroy(sked_i_cp *cp)
         free(cp->pool[k].by_last);
         free(cp->pool[k].by_mixed);
     }
-    void *const arrays[] = {
-        cp->low,     cp->root,   cp->latest,  cp->trail,    cp->level_begin, cp->level_list,  cp->list,
-        cp->arena,   cp->learnt, cp->watch,   cp->arc,      cp->arcs_of,     cp->pool,        cp->pools_of,
-        cp->need,    cp->needed, cp->touched, cp->clause,   cp->conflict,    cp->activity,    cp->heap,
-        cp->heap_at, cp->phase,  cp->block,   cp->watch_at, cp->watch_low,   cp->watch_shift, cp->level_stamp,
-        cp};
+    void *const arrays[] = {cp->low,        cp->root,        cp->latest,      cp->trail,    cp->level_begin,
+                            cp->level_list, cp->list,        cp->arena,       cp->learnt,   cp->watch,
+                            cp->arc,        cp->arcs_of,     cp->pool,        cp->pools_of, cp->need,
+                            cp->needed,     cp->touched,     cp->clause,      cp->conflict, cp->activity,
+                            cp->heap,       cp->heap_at,     cp->phase,       cp->block,    cp->watch_at,
+                            cp->watch_low,  cp->watch_shift, cp->level_stamp, cp->outbox,   cp};
     for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++)
         free(arrays[k]);
 }

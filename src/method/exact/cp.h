@@ -111,7 +111,12 @@ typedef struct sked_i_cp {
     int32_t *phase; /* [vars] value in the last solution or attempt */
     bool has_phase;
     int64_t conflicts, decisions;
+    int64_t work, work_end; /* propagation done so far, and where to pause: the clock of parallel rounds */
     sked_i_rng rng;
+    /* clauses of few levels for other solvers of the same model: size, then literals, as pairs of words */
+    bool shares;
+    sked_i_lit *outbox;
+    int64_t outbox_count, outbox_cap;
     /* pools' scratch */
     struct sked_i_cp_block *block;
     bool failed; /* out of memory: everything ends */
@@ -130,12 +135,19 @@ bool sked_i_cp_add_arc(sked_i_cp *cp, int32_t from_var, int32_t to_var, int32_t 
 bool sked_i_cp_add_pool(sked_i_cp *cp, double capacity, sked_i_cp_task *task, int32_t count);
 /*
  * Searches until a solution (then low[2x] is the value of x and the caller calls sked_i_cp_restart), a proof
- * that none exists, the number of conflicts, or the limit. assume: tried as the first decision; where it is
- * refuted the root bounds say so and the answer is UNKNOWN. The answer UNSAT is final.
+ * that none exists, the number of conflicts, work_end, or the limit. assume: tried as the first decision;
+ * where it is refuted the root bounds say so and the answer is UNKNOWN. The answer UNSAT is final.
  */
 sked_i_cp_answer sked_i_cp_solve(sked_i_cp *cp, sked_i_lit assume, bool by_time, int64_t conflicts,
                                  const sked_i_limit *limit);
 void sked_i_cp_restart(sked_i_cp *cp);
+/* Orders variables by lot before the first conflict: another search of the same space. */
+void sked_i_cp_shake(sked_i_cp *cp);
+/*
+ * Takes over the root bounds and the outbox of another solver of the same model whose objective is bounded
+ * no tighter. Both at the root, after a first solve. false: no solution is left, or no memory (cp->failed).
+ */
+bool sked_i_cp_import(sked_i_cp *cp, const sked_i_cp *from);
 
 /* ------------------------------------------------------------------ inside: what the cp*.c files share */
 

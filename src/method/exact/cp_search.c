@@ -4,6 +4,7 @@
 #include <string.h>
 
 enum { in_clause = 1, seen = 2 }; /* bits of `needed` */
+enum { shared_glue = 2, shared_size = 12, outbox_room = 1 << 13 };
 
 /* ------------------------------------------------------------------ activity heap, largest first */
 
@@ -199,6 +200,21 @@ static bool store_clause(sked_i_cp *cp, int32_t size, int32_t glue, int64_t *ref
            sked_i_cp_push_watch(cp, cp->clause[1], cp->clause[0], *ref);
 }
 
+/* Keeps the clause just built for other solvers where it is short and of few levels. */
+static void share_clause(sked_i_cp *cp, int32_t size, int32_t glue)
+{
+    const int64_t end = cp->outbox_count + 1 + size;
+    if (!cp->shares || glue > shared_glue || size > shared_size || end > outbox_room)
+        return;
+    if (!SKED_GROW(cp->outbox, cp->outbox_cap, end)) {
+        cp->failed = true;
+        return;
+    }
+    cp->outbox[cp->outbox_count] = (sked_i_lit){size, glue};
+    memcpy(cp->outbox + cp->outbox_count + 1, cp->clause, (size_t)size * sizeof *cp->clause);
+    cp->outbox_count = end;
+}
+
 /* Conflict at hand: learns a clause, goes back and asserts it. false: no solution (or no memory). */
 static bool learn(sked_i_cp *cp)
 {
@@ -214,6 +230,7 @@ static bool learn(sked_i_cp *cp)
     const sked_i_lit uip = find_uip(cp);
     const int32_t size = build_clause(cp, uip, &back, &glue);
     int64_t ref = -1;
+    share_clause(cp, size, glue);
     sked_i_cp_back_to(cp, back);
     sked_i_cp_reason reason = {.kind = SKED_I_CP_DECISION};
     if (size > 1) {
@@ -376,7 +393,7 @@ sked_i_cp_answer sked_i_cp_solve(sked_i_cp *cp, sked_i_lit assume, bool by_time,
             if (assume.view >= 0 && sked_i_cp_false(cp, assume))
                 return SKED_I_CP_UNKNOWN;
         }
-        if (cp->conflicts >= end || sked_i_limit_reached(limit)) {
+        if (cp->conflicts >= end || cp->work >= cp->work_end || sked_i_limit_reached(limit)) {
             sked_i_cp_back_to(cp, 0);
             return SKED_I_CP_UNKNOWN;
         }
@@ -390,4 +407,38 @@ sked_i_cp_answer sked_i_cp_solve(sked_i_cp *cp, sked_i_lit assume, bool by_time,
         if (!decide(cp, l))
             return SKED_I_CP_UNKNOWN; /* no memory: a decision contradicts nothing */
     }
+}
+
+/* ------------------------------------------------------------------ several solvers of one model */
+
+void sked_i_cp_shake(sked_i_cp *cp)
+{
+    for (int32_t x = 0; x < cp->n_vars; x++)
+        cp->activity[x] = sked_i_rng_uniform(&cp->rng);
+}
+
+/* Adds a clause at the root: without what is false there, and not at all where it holds anyway. */
+static bool add_clause(sked_i_cp *cp, const sked_i_lit *l, int32_t size, int32_t glue)
+{
+    int32_t count = 0;
+    int64_t ref;
+    for (int32_t k = 0; k < size; k++) {
+        if (sked_i_cp_true(cp, l[k]))
+            return true;
+        if (!sked_i_cp_false(cp, l[k]))
+            cp->clause[count++] = l[k];
+    }
+    if (count == 0)
+        return false;
+    return count == 1 ? sked_i_cp_root_bound(cp, cp->clause[0]) : store_clause(cp, count, glue, &ref);
+}
+
+bool sked_i_cp_import(sked_i_cp *cp, const sked_i_cp *from)
+{
+    bool fine = true;
+    for (int32_t v = 0; fine && v < 2 * cp->n_vars; v++)
+        fine = sked_i_cp_root_bound(cp, (sked_i_lit){v, from->root[v]});
+    for (int64_t k = 0; fine && k < from->outbox_count; k += 1 + from->outbox[k].view)
+        fine = add_clause(cp, from->outbox + k + 1, from->outbox[k].view, from->outbox[k].value);
+    return fine;
 }

@@ -31,11 +31,11 @@ static void warm_start(sked_i_run *run, double share)
     few.iterations = 2000;
     for (size_t k = 0; share > 0 && run->n_kept == 0 && k < sizeof members / sizeof *members; k++) {
         sked_error ignored = {0};
-        const double left = run->limit.deadline - sked_clock();
+        const double left = run->limit.deadline - sked_clock(), alone = outer->iterations > 0 ? INFINITY : 1;
         if (sked_method_find(members[k]) == NULL)
             continue;
         run->options = &few;
-        (void)!sked_i_run_member(run, members[k], NULL, 0, isfinite(left) ? share * left : 1, &ignored);
+        (void)!sked_i_run_member(run, members[k], NULL, 0, isfinite(left) ? share * left : alone, &ignored);
         run->options = outer;
     }
 }
@@ -61,23 +61,13 @@ static sked_status choose_engine(const sked_problem *p, int wanted, int *engine,
     return SKED_OK;
 }
 
-/*
- * CBC cannot be stopped within its first relaxation, so a model too large for the time is refused instead of
- * begun: measured, 1,000 columns a second leave it room.
- */
-static int64_t most_columns(const sked_i_run *run)
-{
-    const double left = run->limit.deadline - sked_clock();
-    return (int64_t)fmin(run->setting[OPTION_MAX_COLUMNS], fmax(500, 1000 * left));
-}
-
 static sked_status run_engine(sked_i_run *run, int engine, sked_error *err)
 {
     if (engine == ENGINE_BRANCH)
         return sked_i_exact_branch(run, err);
     if (engine == ENGINE_ENUMERATE)
         return sked_i_exact_enumerate(run, err);
-    return sked_i_exact_cbc(run, most_columns(run), err);
+    return sked_i_exact_cbc(run, (int64_t)run->setting[OPTION_MAX_COLUMNS], err);
 }
 
 static sked_status run_exact(sked_i_run *run, sked_error *err)

@@ -10,11 +10,14 @@
  * For objective memory an op stands for its value, which lives from the middle of the op's window to the
  * latest middle of its readers' windows.
  */
+#include "base/thread.h"
 #include "method/fds/fds.h"
 
 #include <string.h>
 
 enum { max_starts = 512 };
+/* Forces of one placement below which one thread is faster than several: about 0.1 ms. */
+static const int64_t least_shared_work = 30000;
 
 typedef struct force {
     sked_i_steps *x;
@@ -288,56 +291,139 @@ cleanup:
     return st;
 }
 
+/* Starts of op i to look at, times the neighbours each of them concerns. */
+static int64_t work_of(const force *f, int32_t i)
+{
+    const sked_i_rows *out = &f->x->dag.out, *in = &f->x->dag.in;
+    const int64_t degree = out->ptr[i + 1] - out->ptr[i] + in->ptr[i + 1] - in->ptr[i];
+    return sooner(f->late[i] - f->early[i] + 1, max_starts) * (1 + degree);
+}
+
 /* Ops looked at per placement, so that all of it takes some seconds. */
 static int32_t default_neighbourhood(const force *f, const int32_t *order, int32_t count)
 {
     double work = 1;
-    for (int32_t k = 0; k < count; k++) {
-        const int32_t i = order[k], width = f->late[i] - f->early[i] + 1;
-        const int64_t degree =
-            f->x->dag.out.ptr[i + 1] - f->x->dag.out.ptr[i] + f->x->dag.in.ptr[i + 1] - f->x->dag.in.ptr[i];
-        work += (double)sooner(width, max_starts) * (double)(1 + degree);
-    }
+    for (int32_t k = 0; k < count; k++)
+        work += (double)work_of(f, order[k]);
     const double share = 5e8 / (work * fmax(1, count));
     return share >= 1 ? count : (int32_t)fmax(1, share * count);
+}
+
+/* The least force among some ops: where in the order, which start. */
+typedef struct choice {
+    int32_t at, start;
+    double least;
+} choice;
+
+typedef struct placing {
+    force *f;
+    int threads;
+    sked_i_team *team;
+    int32_t *order, held;
+    int32_t **others; /* [threads][n] scratch */
+    choice *choices;  /* [threads] */
+} placing;
+
+/* The best of every `step`-th op in the order; among equals the first. */
+static void compare(placing *p, int first, int step)
+{
+    choice best = {-1, 0, INFINITY};
+    for (int32_t k = first; k < p->held; k += step) {
+        int32_t t = 0;
+        const double at = best_start(p->f, p->order[k], p->others[first], &t);
+        if (at < best.least)
+            best = (choice){k, t, at};
+    }
+    p->choices[first] = best;
+}
+
+static void compare_share(void *data, int index)
+{
+    placing *p = data;
+    compare(p, index, p->threads);
+}
+
+/* Whatever the number of threads, the answer is that of one. */
+static choice choose_next(placing *p, int64_t work)
+{
+    if (p->threads == 1 || work < least_shared_work) {
+        compare(p, 0, 1);
+        return p->choices[0];
+    }
+    sked_i_team_run(p->team, compare_share, p);
+    choice best = p->choices[0];
+    for (int k = 1; k < p->threads; k++) {
+        const choice c = p->choices[k];
+        if (c.at >= 0 && (c.least < best.least || (c.least == best.least && c.at < best.at)))
+            best = c;
+    }
+    return best;
+}
+
+/* Drops what has no choice left from the ops held; returns the work of comparing the others. */
+static int64_t drop_settled(placing *p)
+{
+    const force *f = p->f;
+    int64_t work = 0;
+    for (int32_t k = 0; k < p->held; k++) {
+        const int32_t i = p->order[k];
+        if (f->early[i] == f->late[i])
+            p->order[k--] = p->order[--p->held];
+        else
+            work += work_of(f, i);
+    }
+    return work;
 }
 
 /*
  * Places the ops in order[0..count): of the first `near` that are still open the one of least force. Those
  * in order[0..held) are open or done; the rest waits.
  */
-static void place_by_force(force *f, int32_t *order, int32_t count, int32_t near, int32_t *others)
+static void place_by_force(placing *p, int32_t count, int32_t near)
 {
-    int32_t held = 0, next = 0;
-    while (held > 0 || next < count) {
-        int32_t best = -1, start = 0;
-        double least = INFINITY;
-        while (held < near && next < count)
-            order[held++] = order[next++];
+    force *f = p->f;
+    int32_t next = 0;
+    while (p->held > 0 || next < count) {
+        while (p->held < near && next < count)
+            p->order[p->held++] = p->order[next++];
         if (sked_i_limit_reached(&f->x->run->limit))
             return;
         sum_up(f);
-        for (int32_t k = 0; k < held; k++) {
-            const int32_t i = order[k];
-            int32_t t = f->early[i];
-            if (f->early[i] == f->late[i]) {
-                order[k--] = order[--held];
-                continue;
-            }
-            const double at = best_start(f, i, others, &t);
-            if (at < least) {
-                least = at;
-                best = k;
-                start = t;
-            }
-        }
-        if (best < 0)
+        const choice c = choose_next(p, drop_settled(p));
+        if (c.at < 0)
             continue;
-        const int32_t i = order[best];
-        set_window(f, i, start, start);
+        const int32_t i = p->order[c.at];
+        set_window(f, i, c.start, c.start);
         propagate(f, i);
-        order[best] = order[--held];
+        p->order[c.at] = p->order[--p->held];
     }
+}
+
+static void close_placing(placing *p)
+{
+    for (int k = 0; p->others != NULL && k < p->threads; k++)
+        free(p->others[k]);
+    free(p->others);
+    free(p->choices);
+    free(p->order);
+    sked_i_team_destroy(p->team);
+}
+
+static sked_status open_placing(placing *p, force *f, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int32_t n = f->x->n;
+    const int threads = f->x->run->options->threads;
+    *p = (placing){.f = f, .threads = threads};
+    SKED_NEW0(p->others, threads);
+    for (int k = 0; k < threads; k++)
+        SKED_NEW(p->others[k], n);
+    SKED_NEW(p->choices, threads);
+    SKED_NEW(p->order, n);
+    if (threads > 1)
+        SKED_TRY(sked_i_team_create(threads, &p->team, err));
+cleanup:
+    return st;
 }
 
 static void begin(force *f)
@@ -361,7 +447,8 @@ sked_status sked_i_fds_place(sked_i_steps *x, int32_t neighbourhood, sked_error 
 {
     sked_status st = SKED_OK;
     force f = {.x = x, .pools = x->memory ? 1 : x->loads.count, .row = (int64_t)x->steps + 3};
-    int32_t *order = NULL, *others = NULL, count;
+    placing p = {0};
+    int32_t count;
     SKED_NEW0(f.bend, f.pools * f.row);
     SKED_NEW(f.sum, f.pools * f.row);
     SKED_NEW(f.sums, f.pools * f.row);
@@ -372,16 +459,15 @@ sked_status sked_i_fds_place(sked_i_steps *x, int32_t neighbourhood, sked_error 
     SKED_NEW(f.end, x->n);
     SKED_NEW(f.stack, x->n);
     SKED_NEW0(f.stacked, x->n);
-    SKED_NEW(order, x->n);
-    SKED_NEW(others, x->n);
+    SKED_TRY(open_placing(&p, &f, err));
     begin(&f);
-    SKED_TRY(order_ops(&f, order, &count, err));
-    place_by_force(&f, order, count,
-                   neighbourhood > 0 ? neighbourhood : default_neighbourhood(&f, order, count), others);
+    SKED_TRY(order_ops(&f, p.order, &count, err));
+    place_by_force(&p, count, neighbourhood > 0 ? neighbourhood : default_neighbourhood(&f, p.order, count));
     memcpy(x->start, f.early, (size_t)x->n * sizeof *x->start);
-cleanup:;
-    void *const owned[] = {f.bend,   f.sum, f.sums,  f.scale,   f.early, f.late,
-                           f.middle, f.end, f.stack, f.stacked, order,   others};
+cleanup:
+    close_placing(&p);
+    void *const owned[] = {f.bend, f.sum,    f.sums, f.scale, f.early,
+                           f.late, f.middle, f.end,  f.stack, f.stacked};
     for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
         free(owned[k]);
     return st;

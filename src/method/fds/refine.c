@@ -3,15 +3,26 @@
  * the sum over steps of (load / highest load)^p least. p grows from pass to pass up to where only the
  * highest steps count; equal starts are drawn by lot, so that ops move along plateaus. When that gains
  * nothing any more, it begins again at the best schedule with some ops moved by lot.
+ *
+ * Several threads refine side by side, each with its own lots, and hand each other the best schedule after a
+ * fixed number of passes.
  */
+#include "base/thread.h"
 #include "method/fds/fds.h"
 
 #include <string.h>
 
-enum { most_squarings = 5, dry_passes = 4 };
+enum { most_squarings = 5, dry_passes = 4, passes_of_round = 32 };
 
 typedef struct refiner {
     sked_i_steps *x;
+    sked_i_share share; /* with several threads: the run of own, a copy of x with starts of its own */
+    sked_i_steps own;
+    int64_t passes; /* left */
+    int64_t round;  /* of these, until the next exchange */
+    int dry;        /* passes without a gain */
+    sked_status status;
+    sked_error error;
     sked_i_rng rng;
     int squarings; /* p = 2^squarings */
     double thrift; /* what communication counts times alpha: by lot, for loads are counted by powers */
@@ -262,39 +273,116 @@ static void kick(refiner *r)
     r->squarings = 1 + (int)sked_i_rng_below(&r->rng, most_squarings - 1);
 }
 
+/* Passes until the round is done or the time is up. */
+static sked_status refine(refiner *r, sked_error *err)
+{
+    sked_i_steps *x = r->x;
+    for (; r->passes > 0 && r->round > 0 && !sked_i_run_over(x->run); r->passes--, r->round--) {
+        const double best = sked_i_run_best(x->run);
+        build_levels(r);
+        find_peaks(r);
+        const bool still = run_pass(r) == 0 && r->squarings == most_squarings;
+        const sked_status st = sked_i_fds_offer(x, err);
+        if (st != SKED_OK)
+            return st;
+        r->dry = sked_i_run_best(x->run) < best || r->squarings < most_squarings ? 0 : r->dry + 1;
+        r->squarings += r->squarings < most_squarings;
+        if (still || r->dry >= dry_passes) {
+            kick(r);
+            r->dry = 0;
+        }
+    }
+    return SKED_OK;
+}
+
+static void work(void *data, int index)
+{
+    refiner *r = (refiner *)data + index;
+    r->status = refine(r, &r->error);
+}
+
+static void close_refiner(refiner *r)
+{
+    free(r->level);
+    free(r->peak);
+    free(r->price);
+    free(r->join);
+    free(r->order);
+    free(r->own.start);
+    free(r->own.offer);
+    sked_i_share_close(&r->share);
+}
+
+static sked_status open_refiner(refiner *r, sked_i_steps *x, int index, int threads, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    r->x = x;
+    r->squarings = 1;
+    r->thrift = 1;
+    r->pools = x->memory ? 1 : x->loads.count;
+    sked_i_rng_seed(&r->rng, x->run->options->seed, (uint64_t)index);
+    SKED_NEW(r->level, (int64_t)r->pools * x->steps);
+    SKED_NEW(r->peak, r->pools);
+    SKED_NEW(r->price, (int64_t)x->steps + 1);
+    SKED_NEW(r->join, (int64_t)x->steps + 1);
+    SKED_NEW(r->order, x->n);
+    for (int32_t i = 0; i < x->n; i++)
+        r->order[i] = i;
+    if (threads > 1) {
+        SKED_TRY(sked_i_share_open(x->run, &r->share, err));
+        r->own = *x;
+        r->own.start = NULL;
+        r->own.offer = NULL;
+        r->own.run = &r->share.run;
+        r->x = &r->own;
+        SKED_NEW(r->own.start, x->n);
+        SKED_NEW(r->own.offer, x->n);
+        memcpy(r->own.start, x->start, (size_t)x->n * sizeof *x->start);
+    }
+cleanup:
+    return st;
+}
+
+/* Rounds of all refiners until none has passes left. */
+static sked_status refine_together(sked_i_run *run, refiner *r, int threads, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    for (bool more = true; more && !sked_i_run_over(run);) {
+        more = false;
+        for (int k = 0; k < threads; k++) {
+            SKED_TRY(sked_i_share_tell(&r[k].share, run, err));
+            r[k].round = passes_of_round;
+        }
+        SKED_TRY(sked_i_parallel(threads, work, r, err));
+        for (int k = 0; k < threads; k++) {
+            if (r[k].status != SKED_OK)
+                return sked_i_fail(err, r[k].status, "%s", r[k].error.message);
+            SKED_TRY(sked_i_share_join(&r[k].share, run, err));
+            more = more || r[k].passes > 0;
+        }
+        sked_i_run_progress(run, "fds");
+    }
+cleanup:
+    return st;
+}
+
 sked_status sked_i_fds_refine(sked_i_steps *x, int64_t passes, sked_error *err)
 {
     sked_status st = SKED_OK;
-    refiner r = {.x = x, .squarings = 1, .thrift = 1, .pools = x->memory ? 1 : x->loads.count};
-    int dry = 0;
+    const int threads = x->run->options->threads;
+    refiner *r = NULL;
     if (x->n == 0 || !refinable(x))
         return SKED_OK;
-    sked_i_rng_seed(&r.rng, x->run->options->seed, 0);
-    SKED_NEW(r.level, (int64_t)r.pools * x->steps);
-    SKED_NEW(r.peak, r.pools);
-    SKED_NEW(r.price, (int64_t)x->steps + 1);
-    SKED_NEW(r.join, (int64_t)x->steps + 1);
-    SKED_NEW(r.order, x->n);
-    for (int32_t i = 0; i < x->n; i++)
-        r.order[i] = i;
-    for (int64_t k = 0; k < passes && !sked_i_run_over(x->run); k++) {
-        const double best = sked_i_run_best(x->run);
-        build_levels(&r);
-        find_peaks(&r);
-        const bool still = run_pass(&r) == 0 && r.squarings == most_squarings;
-        SKED_TRY(sked_i_fds_offer(x, err));
-        dry = sked_i_run_best(x->run) < best || r.squarings < most_squarings ? 0 : dry + 1;
-        r.squarings += r.squarings < most_squarings;
-        if (still || dry >= dry_passes) {
-            kick(&r);
-            dry = 0;
-        }
+    SKED_NEW0(r, threads);
+    for (int k = 0; k < threads; k++) {
+        SKED_TRY(open_refiner(&r[k], x, k, threads, err));
+        r[k].passes = passes / threads + (k < passes % threads);
+        r[k].round = INT64_MAX;
     }
+    st = threads == 1 ? refine(r, err) : refine_together(x->run, r, threads, err);
 cleanup:
-    free(r.level);
-    free(r.peak);
-    free(r.price);
-    free(r.join);
-    free(r.order);
+    for (int k = 0; r != NULL && k < threads; k++)
+        close_refiner(&r[k]);
+    free(r);
     return st;
 }

@@ -21,6 +21,8 @@ static const sked_option options[] = {
     {"patience", SKED_OPTION_INT, "4", 0, 1e6, NULL, "rounds without progress before it stops"},
 };
 
+enum { forced = 20000 }; /* ops up to which fds is worth its time as a start */
+
 sked_i_gaus_tuning sked_i_gaus_tuning_of(const sked_i_run *run)
 {
     const double *set = run->setting;
@@ -39,13 +41,13 @@ sked_i_gaus_tuning sked_i_gaus_tuning_of(const sked_i_run *run)
 
 /* A quick method's schedule to start from; one that does not take the problem or finds nothing is no error.
  */
-static sked_status quick_start(sked_i_run *run, const char *method, sked_error *err)
+static sked_status quick_start(sked_i_run *run, const char *method, double share, sked_error *err)
 {
     sked_error why = {0};
     const double left = run->limit.deadline - sked_clock();
     if (sked_method_find(method) == NULL)
         return SKED_OK;
-    const sked_status st = sked_i_run_member(run, method, NULL, 0, 0.2 * left, &why);
+    const sked_status st = sked_i_run_member(run, method, NULL, 0, share * left, &why);
     if (st == SKED_ERR_MEMORY || st == SKED_ERR_BUG)
         return sked_i_fail(err, st, "%s", why.message);
     return SKED_OK;
@@ -134,14 +136,26 @@ cleanup:
 
 /* ------------------------------------------------------------------ the method */
 
+/* Devices, or times that are not whole: shortest schedules only, in the relaxation's own cells. */
+static bool takes_lines(const sked_problem *p)
+{
+    return p->objective == SKED_OBJECTIVE_MAKESPAN && p->ii == 0 &&
+           (p->devices > 0 || !sked_i_problem_integral(p));
+}
+
 static sked_status check(const sked_problem *p, sked_error *err)
 {
+    if (p->devices > 0)
+        return sked_i_fail(
+            err, SKED_ERR_UNSUPPORTED,
+            "gaus takes devices for objective makespan without an interval only; elsewhere use "
+            "a resource pool of that capacity");
     if (sked_i_problem_integral(p))
         return SKED_OK;
-    return sked_i_fail(
-        err, SKED_ERR_UNSUPPORTED,
-        "gaus schedules in steps and needs whole times, but some duration, lag, interval or fixed "
-        "start is not whole: scale all times");
+    return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                       "gaus schedules objective %s in steps and needs whole times, but some duration, lag, "
+                       "interval or fixed start is not whole: scale all times",
+                       sked_objective_name(p->objective));
 }
 
 /* Pipelined latency: fits at one step less, again and again, from the schedule found. */
@@ -195,7 +209,7 @@ cleanup:
     return st;
 }
 
-static sked_status run_gaus(sked_i_run *run, sked_error *err)
+static sked_status run_whole(sked_i_run *run, double *quick, sked_error *err)
 {
     const sked_problem *p = run->problem;
     sked_status st = check(p, err);
@@ -203,8 +217,14 @@ static sked_status run_gaus(sked_i_run *run, sked_error *err)
         return st;
     if (p->objective == SKED_OBJECTIVE_MAKESPAN && p->ii == 0)
         return sked_i_gaus_makespan(run, err);
-    if (p->ii != SKED_II_AUTO)
-        st = quick_start(run, p->ii > 0 ? "modulo-list" : "list", err);
+    /* Loads: on sparse graphs force-directed scheduling is sometimes the better start. First, for it goes on
+     * from what it finds; in a portfolio it has had its turn. */
+    const bool loads = p->objective == SKED_OBJECTIVE_COST || p->objective == SKED_OBJECTIVE_RESOURCE;
+    if (loads && p->ii == 0 && p->graph->n_ops <= forced && run->n_kept == 0)
+        st = quick_start(run, "fds", p->graph->n_edges < 2 * (int64_t)p->graph->n_ops ? 0.6 : 0.25, err);
+    if (st == SKED_OK && p->ii != SKED_II_AUTO)
+        st = quick_start(run, p->ii > 0 ? "modulo-list" : "list", 0.2, err);
+    *quick = sked_i_run_best(run);
     interval found = {.at = sked_i_alloc(p->graph->n_ops, sizeof *found.at)};
     if (found.at == NULL)
         return sked_i_no_memory(err);
@@ -214,10 +234,39 @@ static sked_status run_gaus(sked_i_run *run, sked_error *err)
     return st;
 }
 
+static sked_status run_real(sked_i_run *run, double *quick, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_error why = {0};
+    if (run->options->start != NULL) {
+        if (sked_schedule_validate(run->problem, run->options->start, &why) != SKED_OK)
+            return sked_i_fail(err, why.status, "the schedule to start from is not valid: %s", why.message);
+        SKED_TRY(sked_i_run_offer(run, run->options->start, err));
+    }
+    SKED_TRY(quick_start(run, "list", 0.2, err));
+    SKED_TRY(quick_start(run, "heft", 0.2, err));
+    *quick = sked_i_run_best(run);
+    if (!sked_i_run_over(run))
+        SKED_TRY(sked_i_gaus_lines_run(run, err));
+cleanup:
+    return st;
+}
+
+static sked_status run_gaus(sked_i_run *run, sked_error *err)
+{
+    double quick = sked_i_run_best(run);
+    const sked_status st =
+        takes_lines(run->problem) ? run_real(run, &quick, err) : run_whole(run, &quick, err);
+    if (sked_i_run_best(run) < quick) /* the quick members have named themselves */
+        snprintf(run->winner, sizeof run->winner, "gaus");
+    return st;
+}
+
 const sked_i_method sked_i_method_gaus = {
     .info = {"gaus", "differentiable scheduling: Gaussian start times, descent, legaliser, polish",
-             SKED_CAN_RESOURCES | SKED_CAN_LOOPS | SKED_CAN_HORIZON | SKED_CAN_START | SKED_CAN_FIX |
-                 SKED_CAN_ANYTIME | SKED_CAN_MAKESPAN | SKED_CAN_RESOURCE | SKED_CAN_MEMORY | SKED_CAN_COST,
+             SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_LOOPS | SKED_CAN_HORIZON |
+                 SKED_CAN_START | SKED_CAN_FIX | SKED_CAN_ANYTIME | SKED_CAN_RECORD | SKED_CAN_MAKESPAN |
+                 SKED_CAN_RESOURCE | SKED_CAN_MEMORY | SKED_CAN_COST,
              options, sizeof options / sizeof *options},
     .run = run_gaus,
 };

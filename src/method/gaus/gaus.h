@@ -9,10 +9,11 @@
  *   polish.c     single-op moves within slack under the same smoothed objective
  *   makespan.c   shortest schedules: means become priorities of a generation scheme
  *   gaus.c       the method: rounds of starts, options, stopping
+ *   lines*.c     devices, transfer cost and real times (lines.h)
  */
 #ifndef SKED_METHOD_GAUS_GAUS_H
 #define SKED_METHOD_GAUS_GAUS_H
-#include "backend/backend.h"
+#include "method/gaus/tuning.h"
 #include "method/modulo/modulo.h"
 
 /* ------------------------------------------------------------------ model */
@@ -131,23 +132,6 @@ bool sked_i_gaus_keep(sked_i_gaus_best *best, const sked_i_gaus_state *s);
 
 /* ------------------------------------------------------------------ gradient, polish, starts */
 
-typedef struct sked_i_gaus_tuning {
-    double rate;       /* of Adam, in shares of a window and steps (optimise.c) */
-    double kappa;      /* sigma at the start as a share of the window */
-    double sigma_most; /* largest sigma */
-    bool fixed_sigma;  /* keep sigma as it starts */
-    bool exact;        /* exact form of the dependency violation */
-    int32_t iterations;
-    int32_t restarts; /* times it goes back to the best legal schedule within the iterations */
-    int32_t every;    /* iterations between legalisations */
-    int threads;      /* of one evaluation */
-    double goal;      /* stop at this value */
-    double share;     /* of kappa and sigma_most: below 1 for restarts near a good schedule */
-    /* Called with the means at every legalisation; true: the goal is met, stop. NULL: legalise only. */
-    bool (*visit)(void *data, const double *mu, const double *sigma);
-    void *data;
-} sked_i_gaus_tuning;
-
 /*
  * Descends from mu (changed) and legalises on the way; improvements go to best. *why gets the reason it
  * stopped. BUG with a dump of the state where a number is not finite.
@@ -176,22 +160,6 @@ void sked_i_gaus_start(const sked_i_gaus_model *m, int kind, const sked_schedule
 
 /* ------------------------------------------------------------------ the method */
 
-enum {
-    SKED_I_GAUS_OPTION_STARTS,
-    SKED_I_GAUS_OPTION_STEPS,
-    SKED_I_GAUS_OPTION_RESTARTS,
-    SKED_I_GAUS_OPTION_EVERY,
-    SKED_I_GAUS_OPTION_RATE,
-    SKED_I_GAUS_OPTION_KAPPA,
-    SKED_I_GAUS_OPTION_SIGMA,
-    SKED_I_GAUS_OPTION_FIXED,
-    SKED_I_GAUS_OPTION_DEPENDENCY,
-    SKED_I_GAUS_OPTION_POLISH,
-    SKED_I_GAUS_OPTION_SWEEPS,
-    SKED_I_GAUS_OPTION_HEAT,
-    SKED_I_GAUS_OPTION_PATIENCE
-};
-sked_i_gaus_tuning sked_i_gaus_tuning_of(const sked_i_run *run);
 /* rounds.c: starts, then rounds from the best until the time, the patience or the bound ends them. */
 SKED_MUST_CHECK sked_status sked_i_gaus_rounds(sked_i_run *run, const sked_i_gaus_model *m, sked_error *err);
 SKED_MUST_CHECK sked_status sked_i_gaus_offer(sked_i_run *run, const sked_i_gaus_model *m, const int32_t *at,

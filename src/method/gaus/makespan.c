@@ -21,6 +21,7 @@ typedef struct shortener {
     int32_t samples;      /* drawn per visit */
     sked_i_rng rng;
     int64_t decodes;
+    bool recorded; /* the first descent has been told */
 } shortener;
 
 static sked_status open_shortener(shortener *s, sked_error *err)
@@ -184,6 +185,8 @@ static sked_status shorten(shortener *s, const sked_i_gaus_model *m, double *mu,
     for (int k = 0; k < tries * patience && !*shorter && !sked_i_limit_reached(&s->run->limit); k++) {
         if (s->run->setting[SKED_I_GAUS_OPTION_POLISH] != 0)
             s->samples = 2 << (k / tries < 8 ? k / tries : 8);
+        t.record = s->recorded ? NULL : s->run->options;
+        s->recorded = true;
         SKED_TRY(descend_once(s, l, &t, k, mu, shorter, err));
         sked_i_run_progress(s->run, "gradient and generation scheme");
     }

@@ -215,6 +215,24 @@ static int32_t affordable(double begin, int32_t done, int32_t all, const sked_i_
     return done + (int32_t)fmax(8, fmin(all - done, more));
 }
 
+static void record(const descent *d, int32_t k, bool restart, const sked_i_gaus_value *value, double best)
+{
+    const sked_run_options *to = d->tuning->record;
+    if (to == NULL || to->record == NULL)
+        return;
+    sked_descent_step step = {.step = k,
+                              .restart = restart,
+                              .objective = value->peak + d->terms.alpha * value->communication,
+                              .best = best,
+                              .ops = d->m->n,
+                              .mean = d->mu,
+                              .spread = d->sigma};
+    if (d->m->p->objective == SKED_OBJECTIVE_MAKESPAN)
+        step.objective = NAN; /* the horizon stands for it */
+    memcpy(step.violation, value->violation, sizeof step.violation);
+    to->record(to->record_data, &step);
+}
+
 static sked_status descend(descent *d, const sked_i_limit *limit, sked_i_gaus_best *best,
                            int64_t *evaluations, const char **why, sked_error *err)
 {
@@ -235,13 +253,16 @@ static sked_status descend(descent *d, const sked_i_limit *limit, sked_i_gaus_be
             *why = "time";
             break;
         }
-        if (k % stretch == 0 && k > 0 && best->value < INFINITY)
+        const bool restart = k % stretch == 0 && k > 0 && best->value < INFINITY;
+        if (restart)
             return_to(d, best, t->share * pow(0.5, k / stretch));
         d->widest = t->sigma_most * (1 - 0.8 * way);
         set_tau(d, way);
         st = evaluate(d, &value, err);
-        if (st == SKED_OK)
+        if (st == SKED_OK) {
+            record(d, k, restart, &value, best->value);
             st = step(d, way, err);
+        }
         raise_multipliers(d, &value);
         if (st != SKED_OK || (k + 1) % t->every != 0)
             continue;

@@ -8,7 +8,7 @@
  */
 #ifndef SKED_METHOD_GFLOWNET_BATCH_H
 #define SKED_METHOD_GFLOWNET_BATCH_H
-#include "method/gflownet/walk.h"
+#include "method/gflownet/policy.h"
 
 enum { SKED_I_BATCH_PARTS = 16 };
 

@@ -15,6 +15,8 @@
 
 static const char format_id[] = "sked-gflownet-1";
 enum { max_model_bytes = 1 << 30 };
+static const char *const policy_names[] = {"encode-once", "stepwise"};
+static const char *const backward_names[] = {"uniform", "learned"};
 
 /* ------------------------------------------------------------------ writing */
 
@@ -45,7 +47,8 @@ static void write_header(const sked_sampler *m, bool optimiser, sked_i_buffer *o
     sked_i_buffer_format(out, ",\"" #name "\":\"%d\"", (int)m->layout.sizes.name);
     SKED_I_SIZE_LIST(SKED_X)
 #undef SKED_X
-    sked_i_buffer_char(out, '}');
+    sked_i_buffer_format(out, ",\"policy\":\"%s\",\"backward\":\"%s\"}", policy_names[m->layout.sizes.policy],
+                         backward_names[m->layout.sizes.backward]);
     for (int b = 0; b < blocks; b++)
         for (int i = 0; i < m->layout.n_table; i++) {
             const sked_i_parameter *p = &m->layout.table[i];
@@ -93,13 +96,37 @@ typedef struct reader {
     uint8_t seen[3][SKED_I_MAX_PARAMETERS];
 } reader;
 
-static const char *const meta_keys[] = {"format", "steps", "seed", "rate",
+static const char *const meta_keys[] = {"format",
+                                        "steps",
+                                        "seed",
+                                        "rate",
 #define SKED_X(name, preset, least, most, help) #name,
                                         SKED_I_SIZE_LIST(SKED_X)
 #undef SKED_X
-};
-enum { n_meta = sizeof meta_keys / sizeof *meta_keys };
+                                            "policy",
+                                        "backward"};
+/* Files of the first versions end with the size before slots: they are encode-once with uniform P_B. */
+enum { n_meta = sizeof meta_keys / sizeof *meta_keys, n_sizes = n_meta - 6, n_optional = 3 };
 static const sked_i_json_fields meta_fields = {"__metadata__", meta_keys, n_meta, false};
+
+/* The place of a name in a list of two, or -1. */
+static int name_index(const char *const names[2], const char *name)
+{
+    return strcmp(name, names[0]) == 0 ? 0 : strcmp(name, names[1]) == 0 ? 1 : -1;
+}
+
+/* The kinds of policy; false: not understood. */
+static bool take_kind(reader *r, int field, const char *name)
+{
+    const int policy = name_index(policy_names, name), backward = name_index(backward_names, name);
+    if (field == 4 + n_sizes && policy >= 0)
+        r->sizes.policy = (sked_i_policy_id)policy;
+    else if (field == 5 + n_sizes && backward >= 0)
+        r->sizes.backward = (sked_i_backward_id)backward;
+    else
+        return false;
+    return true;
+}
 
 static void take_meta(reader *r, int field, const sked_i_buffer *text)
 {
@@ -114,6 +141,8 @@ static void take_meta(reader *r, int field, const sked_i_buffer *text)
     bool good = true;
     if (field == 0)
         good = strcmp(s, format_id) == 0;
+    else if (field >= 4 + n_sizes)
+        good = take_kind(r, field, s);
     else if (field == 3)
         good = sked_i_parse_double(s, length, &r->rate) && r->rate > 0;
     else
@@ -122,7 +151,7 @@ static void take_meta(reader *r, int field, const sked_i_buffer *text)
         r->steps = whole;
     if (field == 2)
         r->seed = (uint64_t)whole;
-    if (field >= 4)
+    if (field >= 4 && field < 4 + n_sizes)
         *size[field - 4] = (int32_t)whole;
     if (!good)
         sked_i_json_fail(&r->json, "'%s' of the model is not understood", meta_keys[field]);
@@ -130,9 +159,11 @@ static void take_meta(reader *r, int field, const sked_i_buffer *text)
 
 static void read_meta(reader *r)
 {
+    const uint32_t required = (1u << (n_meta - n_optional)) - 1;
     sked_i_buffer text = {0};
     uint32_t seen = 0;
     int field;
+    r->sizes.slots = sked_i_sizes_preset.slots;
     sked_i_json_enter(&r->json, '{', "__metadata__");
     while ((field = sked_i_json_field(&r->json, &meta_fields, &seen)) >= 0) {
         text.size = 0;
@@ -140,7 +171,7 @@ static void read_meta(reader *r)
         if (r->json.status == SKED_OK)
             take_meta(r, field, &text);
     }
-    if (r->json.status == SKED_OK && seen != (1u << n_meta) - 1)
+    if (r->json.status == SKED_OK && (seen & required) != required)
         sked_i_json_fail(&r->json, "this is not a model of sked: __metadata__ is incomplete");
     sked_i_buffer_free(&text);
 }

@@ -1,12 +1,15 @@
-/* The method: candidates drawn from the model that comes with sked. */
+/* The method: candidates drawn from a model, by default the one that comes with sked. */
 #include "method/method.h"
 #include "nn/sampler.h"
 
-#define OPTION_LIST(X)                                                                                     \
-    X(temperature, REAL, "temperature", "0.005", 1e-6, 1e6, "small: greedy and fast, large: diverse")      \
-    X(draws, INT, "draws", "0", 0, 10000000, "schedules drawn; 0: as many as candidates, at least 100")    \
-    X(local, BOOL, "local", "true", 0, 0, "keep the starts drawn, choose devices so that data stays near") \
-    X(improve, INT, "improve", "0", 0, 1000000, "rounds of local search on each schedule drawn, and local")
+#include <string.h>
+
+#define OPTION_LIST(X)                                                                                      \
+    X(temperature, REAL, "temperature", "0.005", 1e-6, 1e6, "small: greedy and fast, large: diverse")       \
+    X(draws, INT, "draws", "0", 0, 10000000, "schedules drawn; 0: as many as candidates, at least 100")     \
+    X(local, BOOL, "local", "true", 0, 0, "keep the starts drawn, choose devices so that data stays near")  \
+    X(improve, INT, "improve", "0", 0, 1000000, "rounds of local search on each schedule drawn, and local") \
+    X(model, TEXT, "model", "built-in", 0, 0, "file of a model of `sked train`; built-in: the one in sked")
 
 static const sked_option options[] = {
 #define SKED_X(field, kind, name, preset, least, most, help) \
@@ -53,7 +56,8 @@ static sked_status gflownet_run(sked_i_run *run, sked_error *err)
     how.threads = run->options->threads;
     how.local = run->setting[opt_local] != 0;
     how.improve = (int64_t)run->setting[opt_improve];
-    SKED_TRY(sked_sampler_read(NULL, &m, err));
+    const char *path = sked_i_option_text(&options[opt_model], run->setting[opt_model], run->settings);
+    SKED_TRY(sked_sampler_read(strcmp(path, "built-in") == 0 ? NULL : path, &m, err));
     for (int32_t done = 0; done < draws && !(done > 0 && sked_i_limit_reached(&run->limit));
          done += round_draws) {
         how.count = draws - done < round_draws ? draws - done : round_draws;
@@ -73,7 +77,7 @@ cleanup:
 
 const sked_i_method sked_i_method_gflownet = {
     .info = {.name = "gflownet",
-             .summary = "learned sampler of many different good schedules (GFlowNet, encode-once policy)",
+             .summary = "learned sampler of many different good schedules (GFlowNet)",
              .features = SKED_CAN_DEVICES | SKED_CAN_CANDIDATES | SKED_CAN_MAKESPAN,
              .options = options,
              .n_options = n_options},

@@ -1,61 +1,94 @@
 /*
- * The encode-once policy. The encoder runs once for a graph and a temperature; `prepare` turns its
- * embedding into per-op rows, with the temperature's FiLM folded into rows and weights. A walk then
- * scores ready (op, device) pairs step by step:
- *
- *     logit(i, d) = out . max(0, op[i] + device[d] + state + pair(i, d) . pair_weight)
- *
- * device[d] comes from the device's last op and the time it is free, state from the mean over unscheduled
- * ops of max(0, wait[j] + features), the sum over devices, and features of the whole. Devices have no
- * numbers: those that have run nothing are one choice of multiplicity (devices - used).
+ * What every policy offers, as one table: rows and weights for a graph at a temperature, walkers that build
+ * schedules with them, and the way of a gradient back to the parameters. once.c encodes a graph once,
+ * stepwise.c (the paper's) encodes every partial schedule again. batch.c, sample.c and train.c know this
+ * header only.
  */
 #ifndef SKED_METHOD_GFLOWNET_POLICY_H
 #define SKED_METHOD_GFLOWNET_POLICY_H
 #include "base/rng.h"
 #include "method/gflownet/instance.h"
-#include "nn/encoder.h"
+#include "nn/layout.h"
 
+typedef struct RN(policy_kind) RN(policy_kind);
+
+/* The first member of each kind's own structure. */
 typedef struct RN(policy) {
+    const RN(policy_kind) * kind;
     const sked_i_instance *instance;
     const sked_i_layout *layout;
     const RN(kernels) * kernels;
-    const real *parameter;
+    const real *parameter; /* as last prepared */
     double temperature;
-    RN(encoder) * encoder;
-    real *feature;            /* [n, SKED_I_STATIC_FEATURES] */
-    real *block;              /* what follows lies in it */
-    real *plain;              /* [n, width] op rows before FiLM */
-    real *op;                 /* [n, width] */
-    real *wait;               /* [n, context] */
-    real *last;               /* [n, context] */
-    real *scale, *shift;      /* [width] */
-    real *device_weight;      /* [context, width] */
-    real *state_weight;       /* [2 * context + SKED_I_STATE_FEATURES, width] */
-    real *pair_weight;        /* [SKED_I_PAIR_FEATURES, width] */
-    real *empty, *empty_part; /* [context], [width]: a device that has run nothing */
-    real *first_wait;         /* [n, context] max(0, ...) of the empty schedule */
-    real *first_sum;          /* [context] */
 } RN(policy);
 
+/* Gradients by what the walks use, in the policy's own order; walkers have one each, added in order. */
+typedef struct RN(gradient) {
+    real *block; /* begins at a multiple of 64 bytes */
+    int64_t size;
+    void *owned;
+} RN(gradient);
+
+typedef enum sked_i_walk_kind {
+    SKED_I_WALK_SAMPLE, /* draw from the policy */
+    SKED_I_WALK_GREEDY, /* its likeliest action each time */
+    SKED_I_WALK_LIST,   /* randomised critical-path list scheduling, scored by the policy */
+    SKED_I_WALK_REPLAY  /* the actions already in the trajectory */
+} sked_i_walk_kind;
+
+/* One schedule being built, step by step. */
+typedef struct sked_i_trajectory {
+    int32_t *op, *device; /* [n] in the order of the steps; devices as the policy numbers them */
+    double log_forward;   /* sum of log P_F of the labelled actions */
+    double log_backward;  /* sum of log P_B */
+    double makespan;      /* in units of scale */
+} sked_i_trajectory;
+
+/* The first member of each kind's walker. */
+typedef struct RN(walker) {
+    const RN(policy) * policy;
+} RN(walker);
+
+struct RN(policy_kind) {
+    sked_status (*create)(const sked_i_instance *x, const sked_i_layout *layout, const RN(kernels) * kernels,
+                          RN(policy) * *out, sked_error *err);
+    void (*destroy)(RN(policy) * p);
+    void (*prepare)(RN(policy) * p); /* parameter and temperature are set */
+    int64_t (*gradient_size)(const RN(policy) * p);
+    sked_status (*grad)(const RN(policy) * p, RN(gradient) * g, real *dparameter, sked_error *err);
+    sked_status (*walker_create)(const RN(policy) * p, RN(walker) * *out, sked_error *err);
+    void (*walker_destroy)(RN(walker) * w);
+    sked_status (*walk)(RN(walker) * w, sked_i_walk_kind kind, sked_i_rng *rng, real slope,
+                        RN(gradient) * gradient, sked_i_trajectory *t, sked_error *err);
+};
+extern const RN(policy_kind) RN(policy_once), RN(policy_stepwise);
+
+/* Of the kind the layout names. UNSUPPORTED where the problem is beyond the policy's limits. */
 SKED_MUST_CHECK sked_status RN(policy_create)(const sked_i_instance *x, const sked_i_layout *layout,
                                               const RN(kernels) * kernels, RN(policy) * *out,
                                               sked_error *err);
 void RN(policy_destroy)(RN(policy) * p);
 /* For these parameters (which must stay) and this temperature. */
 void RN(policy_prepare)(RN(policy) * p, const real *parameter, double temperature);
-
-/* Gradients by what the walks use; several walkers have one each, and they are added in order. */
-typedef struct RN(gradient) {
-    real *block;
-    int64_t size;
-    real *op, *wait, *last; /* shapes as in the policy */
-    real *device_weight, *state_weight, *pair_weight, *out;
-    real *wait_feature, *last_feature; /* [features, context] */
-    real *empty, *empty_part;
-} RN(gradient);
-SKED_MUST_CHECK sked_status RN(gradient_create)(const RN(policy) * p, RN(gradient) * out, sked_error *err);
-void RN(gradient_clear)(RN(gradient) * g);
-/* Carries g, which it changes, through FiLM, rows and encoder to the parameters (+=). */
+/* Carries g, which it changes, to the parameters (+=). */
 SKED_MUST_CHECK sked_status RN(policy_grad)(const RN(policy) * p, RN(gradient) * g, real *dparameter,
                                             sked_error *err);
+SKED_MUST_CHECK sked_status RN(gradient_create)(const RN(policy) * p, RN(gradient) * out, sked_error *err);
+void RN(gradient_clear)(RN(gradient) * g);
+
+SKED_MUST_CHECK sked_status RN(walker_create)(const RN(policy) * p, RN(walker) * *out, sked_error *err);
+void RN(walker_destroy)(RN(walker) * w);
+/*
+ * One walk; rng may be NULL where kind needs none. With a gradient (REPLAY only) adds slope * d (log_forward
+ * - log_backward) to it. MEMORY, or BUG where the policy gives no number (a model that has diverged).
+ */
+SKED_MUST_CHECK sked_status RN(walk)(RN(walker) * w, sked_i_walk_kind kind, sked_i_rng *rng, real slope,
+                                     RN(gradient) * gradient, sked_i_trajectory *t, sked_error *err);
+
+/* An index drawn with probability count * exp(logp), and the likeliest one. */
+int32_t RN(choice_draw)(int32_t n, const real *logp, const int32_t *count, sked_i_rng *rng);
+int32_t RN(choice_likeliest)(int32_t n, const real *logp);
+
+/* log R + log P_B - log P_F; at the optimum log Z for every trajectory. */
+double sked_i_trajectory_zeta(const sked_i_instance *x, double temperature, const sked_i_trajectory *t);
 #endif

@@ -49,12 +49,13 @@ static sked_status check(const sked_problem *p, const sked_sample_options *opt, 
     return sked_problem_check(p, err);
 }
 
-/* Devices named by their least op, so that schedules which differ in the names only are equal. name: [ops] */
+/* Devices named by their least op, so that schedules which differ in the names only are equal. name:
+ * [devices] */
 static void name_devices(sked_schedule *s, int32_t *name)
 {
     int32_t names = 0;
     for (int32_t i = 0; i < s->ops; i++)
-        name[i] = -1;
+        name[s->device[i]] = -1;
     for (int32_t i = 0; i < s->ops; i++) {
         if (name[s->device[i]] < 0)
             name[s->device[i]] = names++;
@@ -62,14 +63,14 @@ static void name_devices(sked_schedule *s, int32_t *name)
     }
 }
 
-/* Starts again in the problem's own units, so that integers stay exact. name, free_at: [ops] */
+/* Starts again in the problem's own units, so that integers stay exact. name, free_at: [devices] */
 static void fill_schedule(const sked_graph *g, const sked_i_trajectory *t, int32_t *name, double *free_at,
                           sked_schedule *s)
 {
     for (int32_t i = 0; i < g->n_ops; i++) {
         s->start[i] = 0;
         s->device[t->op[i]] = t->device[i];
-        free_at[i] = 0;
+        free_at[t->device[i]] = 0;
     }
     for (int32_t k = 0; k < g->n_ops; k++) {
         const int32_t op = t->op[k];
@@ -177,8 +178,8 @@ static sked_status take(const sked_problem *p, const sked_i_batch_f32 *b, int32_
     const sked_i_instance *x = b->policy->instance;
     int32_t *name = NULL;
     double *free_at = NULL;
-    SKED_NEW(name, x->n);
-    SKED_NEW(free_at, x->n);
+    SKED_NEW(name, x->devices);
+    SKED_NEW(free_at, x->devices);
     for (int32_t k = 0; k < count; k++) {
         const double zeta = sked_i_trajectory_zeta(x, b->policy->temperature, &b->trajectory[k]);
         sked_schedule *s = NULL;
@@ -227,7 +228,7 @@ static sked_status improve(const sked_problem *p, const sked_sample_options *opt
 {
     sked_status st = SKED_OK;
     int32_t *name = NULL;
-    SKED_NEW(name, p->graph->n_ops);
+    SKED_NEW(name, p->devices);
     SKED_TRY(
         sked_i_improve(p, s->schedule, s->makespan, s->count, opt->improve, opt->seed, opt->threads, err));
     for (int32_t k = 0; k < s->count; k++)

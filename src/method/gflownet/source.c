@@ -3,18 +3,20 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "graph/distribution.h"
 
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-/* One item of the spec: graphs that were read, or a family and a range of sizes. */
+/* One item of the spec: graphs that were read, or a family, a range of sizes and a distribution. */
 typedef struct item {
     sked_graph **graph;
     int64_t count, cap;
     const char *family;
     int64_t least, most;
+    char *duration; /* NULL: the family's own */
 } item;
 
 struct sked_i_graph_source {
@@ -27,6 +29,7 @@ static void clear_item(item *it)
     for (int64_t k = 0; k < it->count; k++)
         sked_graph_destroy(it->graph[k]);
     free(it->graph);
+    free(it->duration);
 }
 
 void sked_i_source_close(sked_i_graph_source *s)
@@ -91,30 +94,48 @@ static const char *family_name(const char *text, size_t size)
     return NULL;
 }
 
-/* FAMILY:LEAST-MOST or FAMILY:OPS. false: no known family stands before a colon. */
-static bool parse_family(item *it, const char *text, bool *good)
+/* LEAST-MOST or OPS, size characters. */
+static sked_status parse_sizes(item *it, const char *text, size_t size, sked_error *err)
 {
-    const char *colon = strchr(text, ':');
-    if (colon == NULL || (it->family = family_name(text, (size_t)(colon - text))) == NULL)
-        return false;
-    const char *range = colon + 1, *dash = strchr(range, '-'), *end = range + strlen(range);
-    const size_t first = (size_t)((dash ? dash : end) - range);
-    *good = sked_i_parse_int(range, first, 2, 1000000, &it->least);
+    const char *dash = memchr(text, '-', size);
+    const size_t first = dash ? (size_t)(dash - text) : size;
+    char shown[80];
+    bool good = sked_i_parse_int(text, first, 2, 1000000, &it->least);
     it->most = it->least;
-    if (*good && dash)
-        *good = sked_i_parse_int(dash + 1, (size_t)(end - dash - 1), it->least, 1000000, &it->most);
-    return true;
+    if (good && dash)
+        good = sked_i_parse_int(dash + 1, size - first - 1, it->least, 1000000, &it->most);
+    return good ? SKED_OK
+                : sked_i_fail(err, SKED_ERR_ARGUMENT, "'%s': sizes are LEAST-MOST, 2 to 1000000 ops",
+                              sked_i_quote(text, size, shown, sizeof shown));
+}
+
+/* A distribution of durations. Commas part the items of a spec, so / stands for them. */
+static sked_status parse_duration(item *it, const char *text, sked_error *err)
+{
+    sked_i_distribution checked;
+    if ((it->duration = sked_i_strdup(text)) == NULL)
+        return sked_i_no_memory(err);
+    for (char *c = it->duration; *c; c++)
+        if (*c == '/')
+            *c = ',';
+    return sked_i_distribution_parse("duration", it->duration, &checked, err);
+}
+
+/* FAMILY:SIZES[:DIST]; family is set. */
+static sked_status parse_family(item *it, const char *text, sked_error *err)
+{
+    const char *sizes = strchr(text, ':') + 1, *more = strchr(sizes, ':');
+    sked_status st = parse_sizes(it, sizes, more ? (size_t)(more - sizes) : strlen(sizes), err);
+    return st == SKED_OK && more ? parse_duration(it, more + 1, err) : st;
 }
 
 static sked_status open_item(item *it, const char *text, sked_error *err)
 {
     struct stat info;
-    bool good = true;
-    char shown[80];
-    if (parse_family(it, text, &good))
-        return good ? SKED_OK
-                    : sked_i_fail(err, SKED_ERR_ARGUMENT, "'%s': sizes are LEAST-MOST, 2 to 1000000 ops",
-                                  sked_i_quote(text, strlen(text), shown, sizeof shown));
+    const char *colon = strchr(text, ':');
+    it->family = colon ? family_name(text, (size_t)(colon - text)) : NULL;
+    if (it->family != NULL)
+        return parse_family(it, text, err);
     if (stat(text, &info) == 0 && S_ISDIR(info.st_mode))
         return add_folder(it, text, err);
     return add_file(it, text, err);
@@ -154,6 +175,7 @@ static sked_status draw_family(const item *it, sked_i_rng *rng, sked_graph **out
     sked_generate_options how = {0};
     how.nodes = (int32_t)(it->least + (int64_t)sked_i_rng_below(rng, span));
     how.seed = sked_i_rng_next(rng) >> 12;
+    how.duration = it->duration;
     return sked_graph_generate(it->family, &how, out, err);
 }
 

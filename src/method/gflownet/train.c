@@ -25,6 +25,8 @@
     X(validate, INT, "validate", "500", 0, 1e9, "updates between two looks at unseen graphs; 0: never")     \
     X(held_out, INT, "held-out", "8", 1, 1000, "number of those graphs")
 
+/* What kind of model a new one is. */
+enum { BACKWARD_AUTO = 2 };
 static const sked_option settings[] = {
 #define SKED_X(field, kind, name, preset, least, most, help) \
     {name, SKED_OPTION_##kind, preset, least, most, NULL, help},
@@ -33,13 +35,19 @@ static const sked_option settings[] = {
 #define SKED_X(name, preset, least, most, help) {#name, SKED_OPTION_INT, #preset, least, most, NULL, help},
         SKED_I_SIZE_LIST(SKED_X)
 #undef SKED_X
+            {"policy", SKED_OPTION_ENUM, "encode-once", 0, 0, SKED_I_POLICY_CHOICES,
+             "encode a graph once, or every partial schedule again (the paper's)"},
+    {"backward", SKED_OPTION_ENUM, "auto", 0, 0, SKED_I_BACKWARD_CHOICES "|auto",
+     "backward policy; auto: uniform for encode-once, learned for stepwise"},
 };
 enum {
 #define SKED_X(field, kind, name, preset, least, most, help) at_##field,
     SETTING_LIST(SKED_X)
 #undef SKED_X
         at_sizes,
-    n_settings = sizeof settings / sizeof *settings
+    n_settings = sizeof settings / sizeof *settings,
+    at_policy = n_settings - 2,
+    at_backward
 };
 
 const sked_option *sked_train_setting_at(int i)
@@ -240,11 +248,16 @@ cleanup:
 static sked_status open_model(trainer *t, sked_error *err)
 {
     sked_status st = SKED_OK;
+    const int backward = (int)t->set[at_backward];
     sked_i_sizes sizes;
     int at = at_sizes;
 #define SKED_X(name, preset, least, most, help) sizes.name = (int32_t)t->set[at++];
     SKED_I_SIZE_LIST(SKED_X)
 #undef SKED_X
+    sizes.policy = (sked_i_policy_id)t->set[at_policy];
+    sizes.backward = backward != BACKWARD_AUTO                ? (sked_i_backward_id)backward
+                     : sizes.policy == SKED_I_POLICY_STEPWISE ? SKED_I_BACKWARD_LEARNED
+                                                              : SKED_I_BACKWARD_UNIFORM;
     if (t->opt->resume) {
         SKED_TRY(sked_sampler_read(t->opt->resume, &t->model, err));
     } else {

@@ -1,4 +1,4 @@
-#include "method/gflownet/walk.h"
+#include "method/gflownet/policy.h"
 
 double sked_i_trajectory_zeta(const sked_i_instance *x, double temperature, const sked_i_trajectory *t)
 {

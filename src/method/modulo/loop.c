@@ -350,6 +350,8 @@ bool sked_i_frame_limit(const sked_i_loop *loop, sked_i_frame *f, int64_t length
 bool sked_i_frame_set(const sked_i_loop *loop, sked_i_frame *f, int64_t ii, int64_t length)
 {
     f->ii = ii;
+    if (loop->pipelined && ii < loop->min_ii)
+        return false; /* a recurrence would push its ops without end */
     set_weights(loop, f);
     set_earliest(loop, f);
     set_tails(loop, f);

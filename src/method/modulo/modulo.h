@@ -64,7 +64,10 @@ typedef struct sked_i_frame {
 } sked_i_frame;
 SKED_MUST_CHECK sked_status sked_i_frame_create(const sked_i_loop *loop, sked_i_frame **out, sked_error *err);
 void sked_i_frame_destroy(sked_i_frame *f);
-/* Fills all for this II, hi with `length` as latest finish. false: windows prove that nothing fits. */
+/*
+ * Fills all for this II, hi with `length` as latest finish. false: windows prove that nothing fits, or the II
+ * is below the proven bound (then nothing is filled).
+ */
 bool sked_i_frame_set(const sked_i_loop *loop, sked_i_frame *f, int64_t ii, int64_t length);
 /* Only hi anew. */
 bool sked_i_frame_limit(const sked_i_loop *loop, sked_i_frame *f, int64_t length);

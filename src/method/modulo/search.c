@@ -2,13 +2,19 @@
  * modulo-search: the least initiation interval, then the shortest schedule at it, with proofs where they
  * can be had. Iterative modulo scheduling with shaken orders finds schedules; a clause-learning decision
  * procedure (exact.c) refutes intervals and lengths, or finds what the former missed.
+ *
+ * Several threads take several questions at once: other intervals and lengths, or the same one by proof, by
+ * heuristics and with other seeds. A batch of questions ends when all are answered or their efforts, which
+ * are counted and not timed, are spent; answers are taken in a fixed order.
  */
+#include "base/thread.h"
 #include "method/modulo/modulo.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { OPTION_NOISE, OPTION_TRIES, OPTION_CONFLICTS };
+enum { most_threads = 64 };
 
 static const sked_option options[] = {
     {"noise", SKED_OPTION_REAL, "0.3", 0, 10, NULL,
@@ -18,8 +24,23 @@ static const sked_option options[] = {
      "dead ends the exact search may meet in the first round (doubles every round; 0: no exact search)"},
 };
 
+/* What one thread is asked in one batch. */
+typedef struct task {
+    enum { LOOK, SHORTEN, SETTLE } kind;
+    int64_t ii;
+    bool orders, exact;     /* LOOK: by which means */
+    int64_t bound, length;  /* SHORTEN: proven bound; SETTLE: the length in question */
+    sked_i_verdict verdict; /* answer of LOOK and SETTLE */
+} task;
+
 typedef struct searcher {
     sked_i_run *run;
+    sked_i_share share; /* of a thread: its run */
+    task task;
+    sked_status status;
+    sked_error error;
+    int threads;              /* 1: no helpers */
+    struct searcher *helpers; /* [threads] */
     sked_i_loop *loop;
     sked_i_frame *frame;
     sked_i_ims *ims;
@@ -232,33 +253,138 @@ static sked_status ask_windows(searcher *s, sked_i_verdict *verdict, sked_error 
 }
 
 /* One look at one interval. FOUND: the engine holds a schedule. NONE: proven. */
-static sked_status look_at(searcher *s, int64_t ii, sked_i_verdict *verdict, sked_error *err)
+static sked_status look_at(searcher *s, const task *t, sked_i_verdict *verdict, sked_error *err)
 {
     bool found = false;
     sked_status st = SKED_OK;
     *verdict = SKED_I_UNKNOWN;
-    if (!sked_i_frame_set(s->loop, s->frame, ii, SKED_I_FAR)) {
+    if (!sked_i_frame_set(s->loop, s->frame, t->ii, SKED_I_FAR)) {
         *verdict = SKED_I_NONE;
         return SKED_OK;
     }
-    st = try_orders(s, &found, err);
+    if (t->orders)
+        st = try_orders(s, &found, err);
     if (st != SKED_OK)
         return st;
     if (found)
         *verdict = SKED_I_FOUND;
-    else if (s->run->setting[OPTION_CONFLICTS] > 0 && !sked_i_limit_reached(&s->run->limit))
+    else if (t->exact && s->run->setting[OPTION_CONFLICTS] > 0 && !sked_i_limit_reached(&s->run->limit))
         st = ask_interval(s, verdict, err);
-    if (st == SKED_OK && s->bounded && *verdict == SKED_I_UNKNOWN && !sked_i_limit_reached(&s->run->limit))
+    if (st == SKED_OK && t->exact && s->bounded && *verdict == SKED_I_UNKNOWN &&
+        !sked_i_limit_reached(&s->run->limit))
         st = ask_windows(s, verdict, err);
     return st;
 }
 
-/* The same, and offers what it finds. */
-static sked_status try_interval(searcher *s, int64_t ii, sked_i_verdict *verdict, sked_error *err)
+/* ------------------------------------------------------------------ questions in batches */
+
+/* Heuristic attempts at something shorter than the best: halves the gap to the bound until that fails. */
+static sked_status shorten(searcher *s, int64_t bound, sked_error *err)
 {
-    const sked_status st = look_at(s, ii, verdict, err);
-    return st == SKED_OK && *verdict == SKED_I_FOUND ? offer(s, err) : st;
+    sked_status st = SKED_OK;
+    int64_t hope = bound; /* nothing below it is tried */
+    while (st == SKED_OK && hope < s->length && !is_over(s)) {
+        const int64_t target = hope + (s->length - 1 - hope) / 2;
+        bool found = false;
+        if (sked_i_frame_limit(s->loop, s->frame, target))
+            st = try_orders(s, &found, err);
+        if (st == SKED_OK && found)
+            st = offer(s, err);
+        if (!found)
+            hope = target + 1;
+    }
+    return st;
 }
+
+/* Is there a schedule of this length? */
+static sked_status settle(searcher *s, int64_t length, sked_i_verdict *verdict, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    *verdict = SKED_I_NONE;
+    if (sked_i_frame_limit(s->loop, s->frame, length))
+        st = ask_windows(s, verdict, err);
+    if (st == SKED_OK && *verdict == SKED_I_FOUND)
+        st = offer(s, err);
+    if (st == SKED_OK && *verdict == SKED_I_NONE)
+        sked_i_frame_note(s->loop, s->frame, s->run, length + 1);
+    return st;
+}
+
+static sked_status answer(searcher *s, task *t, sked_error *err)
+{
+    if (t->kind == LOOK) {
+        const sked_status st = look_at(s, t, &t->verdict, err);
+        return st == SKED_OK && t->verdict == SKED_I_FOUND ? offer(s, err) : st;
+    }
+    if (s->frame->ii != t->ii && !sked_i_frame_set(s->loop, s->frame, t->ii, SKED_I_FAR))
+        return SKED_OK;
+    return t->kind == SHORTEN ? shorten(s, t->bound, err) : settle(s, t->length, &t->verdict, err);
+}
+
+static void work(void *data, int index)
+{
+    searcher *s = (searcher *)data + index;
+    s->task.verdict = SKED_I_UNKNOWN;
+    if (!is_over(s))
+        s->status = answer(s, &s->task, &s->error);
+}
+
+/* Answers tasks 0 .. threads - 1, in place. */
+static sked_status answer_all(searcher *s, task *tasks, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    if (s->threads == 1)
+        return answer(s, tasks, err);
+    for (int k = 0; k < s->threads; k++) {
+        searcher *h = &s->helpers[k];
+        SKED_TRY(sked_i_share_tell(&h->share, s->run, err));
+        recall(h);
+        h->task = tasks[k];
+        h->effort = s->effort;
+        h->left = s->left / s->threads + (k < s->left % s->threads);
+    }
+    const int64_t left = s->left;
+    SKED_TRY(sked_i_parallel(s->threads, work, s->helpers, err));
+    s->left = 0;
+    for (int k = 0; k < s->threads; k++) {
+        searcher *h = &s->helpers[k];
+        if (h->status != SKED_OK)
+            return sked_i_fail(err, h->status, "%s", h->error.message);
+        SKED_TRY(sked_i_share_join(&h->share, s->run, err));
+        tasks[k] = h->task;
+        s->left += h->left;
+    }
+    s->left = left == INT64_MAX ? left : s->left;
+    recall(s);
+cleanup:
+    return st;
+}
+
+/*
+ * Looks at `count` intervals from `first` on, verdict: [count]. Threads beyond their number double up: the
+ * first two on an interval are its proof and the heuristics, and so on with other seeds.
+ */
+static sked_status look_at_all(searcher *s, int64_t first, int64_t count, sked_i_verdict *verdict,
+                               sked_error *err)
+{
+    task tasks[most_threads];
+    const bool proves = s->run->setting[OPTION_CONFLICTS] > 0;
+    for (int k = 0; k < s->threads; k++) {
+        const int64_t at = k % count, turn = k / count;
+        const bool alone = at + count >= s->threads;
+        tasks[k] = (task){.kind = LOOK, .ii = first + at};
+        tasks[k].exact = alone || turn % 2 == 0;
+        tasks[k].orders = alone || turn % 2 == 1 || !proves;
+        verdict[at] = SKED_I_UNKNOWN;
+    }
+    const sked_status st = answer_all(s, tasks, err);
+    for (int k = 0; k < s->threads; k++)
+        if (tasks[k].verdict != SKED_I_UNKNOWN)
+            verdict[k % count] = tasks[k].verdict;
+    return st;
+}
+
+/* ------------------------------------------------------------------ the least interval */
 
 /*
  * A given interval is refuted: looks for the least one above it that works, for the message. Only those
@@ -271,7 +397,8 @@ static sked_status refuse_interval(searcher *s, sked_error *err)
     char hint[80] = "";
     for (int64_t ii = given + 1; ii <= given + above && !sked_i_limit_reached(&s->run->limit); ii++) {
         sked_i_verdict verdict;
-        const sked_status st = look_at(s, ii, &verdict, err);
+        const task t = {.ii = ii, .orders = true, .exact = true};
+        const sked_status st = look_at(s, &t, &verdict, err);
         if (st != SKED_OK)
             return st;
         if (verdict == SKED_I_FOUND)
@@ -298,7 +425,7 @@ static sked_status find_first(searcher *s, int64_t ii, sked_error *err)
 {
     for (s->effort = 1; s->length == SKED_I_FAR && !is_over(s); s->effort *= 2) {
         sked_i_verdict verdict;
-        const sked_status st = try_interval(s, ii, &verdict, err);
+        const sked_status st = look_at_all(s, ii, 1, &verdict, err);
         if (st != SKED_OK)
             return st;
         if (verdict == SKED_I_NONE)
@@ -339,20 +466,26 @@ static sked_status search_interval(searcher *s, sked_error *err)
     enum { at_once = 8 };
     int64_t bound = s->loop->min_ii; /* proven */
     for (s->effort = 1; bound < s->ii && !is_over(s); s->effort *= 2) {
-        bool all_refuted = true;
-        for (int64_t ii = bound; ii < s->ii && ii < bound + at_once && !is_over(s); ii++) {
-            sked_i_verdict verdict;
-            const sked_status st = try_interval(s, ii, &verdict, err);
+        bool all_refuted = true, found = false;
+        int64_t count = 1;
+        for (int64_t ii = bound; ii < s->ii && ii < bound + at_once && !found && !is_over(s); ii += count) {
+            sked_i_verdict verdict[at_once];
+            count = ii + s->threads < s->ii ? s->threads : s->ii - ii;
+            count = ii + count < bound + at_once ? count : bound + at_once - ii;
+            const sked_status st = look_at_all(s, ii, count, verdict, err);
             if (st != SKED_OK)
                 return st;
-            all_refuted = all_refuted && verdict == SKED_I_NONE;
-            if (all_refuted)
-                bound = ii + 1;
-            if (verdict == SKED_I_FOUND)
-                break;
+            for (int64_t k = 0; k < count; k++) {
+                all_refuted = all_refuted && verdict[k] == SKED_I_NONE;
+                if (all_refuted)
+                    bound = ii + k + 1;
+                found = found || verdict[k] == SKED_I_FOUND;
+            }
         }
         if (s->run->problem->objective == SKED_OBJECTIVE_II)
             sked_i_run_raise_bound(s->run, (double)bound);
+        else if (s->run->problem->ii == SKED_II_AUTO)
+            s->run->least_ii = fmax(s->run->least_ii, (double)bound);
         sked_i_run_progress(s->run, "initiation interval");
         if (s->run->n_kept > 0 && half_spent(s))
             break;
@@ -362,37 +495,36 @@ static sked_status search_interval(searcher *s, sked_error *err)
 
 /* ------------------------------------------------------------------ the shortest schedule at one interval */
 
-/* Heuristic attempts at something shorter than the best: halves the gap to the bound until that fails. */
-static sked_status shorten(searcher *s, int64_t bound, sked_error *err)
+enum { AT_HEURISTICS, AT_LOW, AT_HIGH, AT_MIDDLE, n_lengths };
+
+/* The next question of a round; false: it has no point. */
+static bool ask_next(const searcher *s, int which, int64_t bound, task *t)
 {
-    sked_status st = SKED_OK;
-    int64_t hope = bound; /* nothing below it is tried */
-    while (st == SKED_OK && hope < s->length && !is_over(s)) {
-        const int64_t target = hope + (s->length - 1 - hope) / 2;
-        bool found = false;
-        if (sked_i_frame_limit(s->loop, s->frame, target))
-            st = try_orders(s, &found, err);
-        if (st == SKED_OK && found)
-            st = offer(s, err);
-        if (!found)
-            hope = target + 1;
-    }
-    return st;
+    t->kind = which == AT_HEURISTICS ? SHORTEN : SETTLE;
+    t->bound = bound;
+    t->length = which == AT_LOW ? bound : which == AT_HIGH ? s->length - 1 : bound + (s->length - bound) / 2;
+    if (which == AT_HEURISTICS)
+        return true;
+    return s->run->setting[OPTION_CONFLICTS] > 0 && (which == AT_LOW || bound + 1 < s->length);
 }
 
-/* Asks one length and takes in the answer; *bound rises with a refutation. */
-static sked_status settle_length(searcher *s, int64_t length, int64_t *bound, sked_error *err)
+/* One batch of a round's questions from *next on; threads left over try more heuristics. */
+static sked_status ask_lengths(searcher *s, int64_t ii, int *next, int64_t *bound, sked_error *err)
 {
-    sked_i_verdict verdict = SKED_I_NONE;
-    sked_status st = SKED_OK;
-    if (sked_i_frame_limit(s->loop, s->frame, length))
-        st = ask_windows(s, &verdict, err);
-    if (st == SKED_OK && verdict == SKED_I_FOUND)
-        st = offer(s, err);
-    if (st == SKED_OK && verdict == SKED_I_NONE) {
-        *bound = length + 1;
-        sked_i_frame_note(s->loop, s->frame, s->run, *bound);
+    task tasks[most_threads];
+    int count = 0;
+    for (; *next < n_lengths && count < s->threads; ++*next) {
+        tasks[count] = (task){.ii = ii};
+        count += ask_next(s, *next, *bound, &tasks[count]);
     }
+    if (count == 0)
+        return SKED_OK;
+    for (; count < s->threads; count++)
+        tasks[count] = (task){.kind = SHORTEN, .ii = ii, .bound = *bound};
+    const sked_status st = answer_all(s, tasks, err);
+    for (int k = 0; k < s->threads; k++)
+        if (tasks[k].kind == SETTLE && tasks[k].verdict == SKED_I_NONE && tasks[k].length >= *bound)
+            *bound = tasks[k].length + 1;
     return st;
 }
 
@@ -408,15 +540,8 @@ static sked_status search_length(searcher *s, int64_t ii, sked_error *err)
         return st;
     sked_i_frame_note(s->loop, s->frame, s->run, bound);
     for (s->effort = 1; st == SKED_OK && bound < s->length && !is_over(s); s->effort *= 1.5) {
-        st = shorten(s, bound, err);
-        if (s->run->setting[OPTION_CONFLICTS] <= 0)
-            continue;
-        if (st == SKED_OK && bound < s->length && !is_over(s))
-            st = settle_length(s, bound, &bound, err);
-        if (st == SKED_OK && bound + 1 < s->length && !is_over(s))
-            st = settle_length(s, s->length - 1, &bound, err);
-        if (st == SKED_OK && bound + 1 < s->length && !is_over(s))
-            st = settle_length(s, bound + (s->length - bound) / 2, &bound, err);
+        for (int next = 0; st == SKED_OK && next < n_lengths && bound < s->length && !is_over(s);)
+            st = ask_lengths(s, ii, &next, &bound, err);
         sked_i_run_progress(s->run, "schedule length");
     }
     if (bound >= s->length)
@@ -485,30 +610,69 @@ static sked_status search_all(searcher *s, sked_error *err)
     return st;
 }
 
+static void close_searcher(searcher *s)
+{
+    for (int k = 0; s->helpers != NULL && k < s->threads; k++)
+        close_searcher(&s->helpers[k]);
+    free(s->helpers);
+    free(s->lo);
+    free(s->hi);
+    free(s->start);
+    free(s->hint);
+    sked_i_ims_destroy(s->ims);
+    sked_i_frame_destroy(s->frame);
+    sked_i_share_close(&s->share);
+}
+
+static sked_status open_searcher(searcher *s, sked_i_run *run, sked_i_loop *loop, int index, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    s->run = run;
+    s->loop = loop;
+    s->threads = 1;
+    s->ii = s->length = SKED_I_FAR;
+    s->bounded = run->problem->horizon < INFINITY || run->problem->fix_start != NULL;
+    s->left = run->options->iterations > 0 ? run->options->iterations : INT64_MAX;
+    sked_i_rng_seed(&s->rng, run->options->seed, (uint64_t)index);
+    SKED_TRY(sked_i_frame_create(loop, &s->frame, err));
+    SKED_TRY(sked_i_ims_create(loop, &s->ims, err));
+    SKED_NEW(s->lo, loop->n);
+    SKED_NEW(s->hi, loop->n);
+    SKED_NEW(s->start, loop->n);
+    SKED_NEW(s->hint, loop->n);
+cleanup:
+    return st;
+}
+
+static sked_status open_helpers(searcher *s, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int wanted = s->run->options->threads, threads = wanted < most_threads ? wanted : most_threads;
+    if (threads == 1)
+        return SKED_OK;
+    SKED_NEW0(s->helpers, threads);
+    s->threads = threads;
+    for (int k = 0; k < threads; k++) {
+        searcher *h = &s->helpers[k];
+        SKED_TRY(sked_i_share_open(s->run, &h->share, err));
+        SKED_TRY(open_searcher(h, &h->share.run, s->loop, k, err));
+    }
+cleanup:
+    return st;
+}
+
 static sked_status run_search(sked_i_run *run, sked_error *err)
 {
     sked_status st = SKED_OK;
-    searcher s = {.run = run, .ii = SKED_I_FAR, .length = SKED_I_FAR};
-    const int32_t n = run->problem->graph->n_ops;
-    s.bounded = run->problem->horizon < INFINITY || run->problem->fix_start != NULL;
-    s.left = run->options->iterations > 0 ? run->options->iterations : INT64_MAX;
-    sked_i_rng_seed(&s.rng, run->options->seed, 0);
-    SKED_TRY(sked_i_loop_create(run->problem, &s.loop, err));
-    SKED_TRY(sked_i_frame_create(s.loop, &s.frame, err));
-    SKED_TRY(sked_i_ims_create(s.loop, &s.ims, err));
-    SKED_NEW(s.lo, n);
-    SKED_NEW(s.hi, n);
-    SKED_NEW(s.start, n);
-    SKED_NEW(s.hint, n);
+    searcher s = {.threads = 1};
+    sked_i_loop *loop = NULL;
+    SKED_TRY(sked_i_loop_create(run->problem, &loop, err));
+    SKED_TRY(open_searcher(&s, run, loop, 0, err));
+    SKED_TRY(open_helpers(&s, err));
     SKED_TRY(search_all(&s, err));
 cleanup:
-    free(s.lo);
-    free(s.hi);
-    free(s.start);
-    free(s.hint);
-    sked_i_ims_destroy(s.ims);
-    sked_i_frame_destroy(s.frame);
-    sked_i_loop_destroy(s.loop);
+    close_searcher(&s);
+    sked_i_loop_destroy(loop);
     return st;
 }
 

@@ -1,10 +1,13 @@
 /* From problem to core and back. */
 #include "method/search/core.h"
 
+#include "graph/relations.h"
+
 #include <math.h>
 #include <string.h>
 
 enum { max_time = 1 << 29 };
+static const double max_reduction = 2e6; /* row operations: some milliseconds */
 
 /* ------------------------------------------------------------------ time scale */
 
@@ -142,8 +145,9 @@ static void transpose(int32_t n, const int32_t *from_ptr, const sked_i_arc *from
     to_ptr[0] = 0;
 }
 
-/* In-edges of the forward core; of parallel edges the longest lag stays. */
-static void copy_edges(const sked_i_cumulative *c, const int32_t *rank, sked_i_core *core)
+/* In-edges of the forward core less the redundant ones; of parallel edges the longest lag stays. */
+static void copy_edges(const sked_i_cumulative *c, const int32_t *rank, const uint8_t *redundant,
+                       sked_i_core *core)
 {
     const sked_graph *g = c->problem->graph;
     int32_t k = 0;
@@ -152,7 +156,7 @@ static void copy_edges(const sked_i_cumulative *c, const int32_t *rank, sked_i_c
         core->pred_ptr[i] = first;
         for (int64_t q = g->pred_ptr[op]; q < g->pred_ptr[op + 1]; q++) {
             const int64_t e = g->pred_edge[q];
-            if (g->edge_distance[e] > 0)
+            if (g->edge_distance[e] > 0 || redundant[e])
                 continue;
             const sked_i_arc arc = {rank[g->pred_op[q]], to_core(c, g->edge_lag[e])};
             if (k > first && core->pred[k - 1].op == arc.op) /* rows are sorted by `from` */
@@ -175,8 +179,9 @@ static void unmark_implied(const sked_i_core *core, sked_i_arc via, int32_t begi
 }
 
 /*
- * Drops in-edges of i that a two-step path through another predecessor of i implies: cheap, and it
- * removes most transitive edges of dense graphs. Rows with many edges stay as they are.
+ * Drops in-edges of i that a two-step path through another predecessor of i implies: for graphs that are too
+ * large for a reduction; it removes most transitive edges of dense ones. Rows with many edges stay as they
+ * are.
  */
 static void drop_implied(sked_i_core *core, int32_t *mark)
 {
@@ -426,18 +431,31 @@ static sked_status build_forward(sked_i_cumulative *c, sked_error *err)
     sked_status st = SKED_OK;
     const sked_graph *g = c->problem->graph;
     int32_t *rank = NULL;
+    uint8_t *redundant = NULL;
+    int64_t count;
     SKED_NEW(rank, c->n);
+    SKED_NEW0(redundant, g->n_edges);
     number_ops(c, rank);
+    st = sked_i_graph_reduce(g, SKED_I_REDUCE_LAGS, max_reduction, redundant, &count, NULL);
+    const bool reduced = st == SKED_OK;
+    if (st == SKED_ERR_MEMORY) {
+        st = sked_i_no_memory(err);
+        goto cleanup;
+    }
+    if (!reduced) /* too large */
+        memset(redundant, 0, (size_t)g->n_edges);
     SKED_TRY(new_core(&c->forward, c->n, g->n_edges, err));
     for (int32_t i = 0; i < c->n; i++)
         c->forward.duration[i] = to_core(c, g->duration[c->op[i]]);
-    copy_edges(c, rank, &c->forward);
-    drop_implied(&c->forward, rank);
+    copy_edges(c, rank, redundant, &c->forward);
+    if (!reduced)
+        drop_implied(&c->forward, rank);
     transpose(c->n, c->forward.pred_ptr, c->forward.pred, c->forward.succ_ptr, c->forward.succ);
     measure_core(&c->forward);
     SKED_TRY(pack_demands(c, &c->forward, err));
     SKED_TRY(number_kinds(&c->forward, err));
 cleanup:
+    free(redundant);
     free(rank);
     return st;
 }

@@ -6,9 +6,36 @@
 
 #include <string.h>
 
-enum { poll_mask = 4095, max_steps = 1 << 22, max_mean_duration = 48, max_hints = 64 };
+enum { poll_mask = 4095, max_steps = 1 << 22, max_hints = 64, buckets = 2048, many = 2, large = 128 };
+/* Mean durations up to which one entry per time unit is faster than a list of changes. */
+enum { max_mean_plain = 48, max_mean_vector = 14 };
 
 /* ------------------------------------------------------------------ work space */
+
+sked_status sked_i_sgs_use_plain(sked_i_sgs *s, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const sked_i_core *core = s->core;
+    const int64_t n = core->n, w = core->words;
+    int32_t last = 0;
+    sked_i_serial_destroy(s->serial);
+    s->serial = NULL;
+    for (int32_t i = 0; s->fixed != NULL && i < n; i++)
+        last = s->fixed[i] > last ? s->fixed[i] : last;
+    s->steps = (int64_t)core->span + last + 1;
+    s->stepwise = s->steps * w <= max_steps && core->work <= max_mean_plain * n;
+    s->hinted = core->kinds <= max_hints && core->kinds * 4 <= core->n;
+    SKED_NEW(s->hint, core->kinds + 1);
+    if (s->stepwise) {
+        SKED_NEW(s->free_at, s->steps * w);
+        s->used = (int32_t)s->steps;
+    } else {
+        SKED_NEW(s->free_at, (2 * n + 3) * w);
+        SKED_NEW(s->change, 2 * n + 3);
+    }
+cleanup:
+    return st; /* what was made is freed with s */
+}
 
 sked_status sked_i_sgs_create(const sked_i_core *core, const sked_i_limit *limit, const int32_t *fixed,
                               sked_i_sgs **out, sked_error *err)
@@ -21,28 +48,22 @@ sked_status sked_i_sgs_create(const sked_i_core *core, const sked_i_limit *limit
     s->core = core;
     s->limit = limit;
     s->fixed = fixed;
-    int32_t last = 0;
-    for (int32_t i = 0; fixed != NULL && i < n; i++)
-        last = fixed[i] > last ? fixed[i] : last;
-    s->steps = (int64_t)core->span + last + 1;
-    s->stepwise = s->steps * w <= max_steps && core->work <= max_mean_duration * n;
-    s->hinted = core->kinds <= max_hints && core->kinds * 4 <= core->n;
-    if (s->stepwise) {
-        SKED_NEW(s->free_at, s->steps * w);
-        s->used = (int32_t)s->steps;
-    } else {
-        SKED_NEW(s->free_at, (2 * n + 3) * w);
-        SKED_NEW(s->change, 2 * n + 3);
-    }
+    s->steps = (int64_t)core->span + 1;
+    const bool brief = s->steps <= max_steps && core->work <= max_mean_vector * n;
+    if (fixed == NULL && sked_i_serial_fit(core, brief))
+        SKED_TRY(sked_i_serial_create(core, brief, limit, &s->serial, err));
+    else
+        SKED_TRY(sked_i_sgs_use_plain(s, err));
     SKED_NEW(s->free_now, w);
-    SKED_NEW(s->hint, core->kinds + 1);
+    if (n >= large && sked_i_needs_fit(core))
+        SKED_NEW0(s->need, n + 64);
     SKED_NEW(s->rank, n);
     SKED_NEW(s->waiting, n);
     SKED_NEW(s->ready, n);
     SKED_NEW0(s->eligible, n / 64 + 1);
     SKED_NEW0(s->summary, n / 4096 + 1);
     SKED_NEW(s->heap, 2 * n + 1);
-    SKED_NEW(s->bucket, 2049);
+    SKED_NEW(s->bucket, buckets + 1);
     SKED_NEW(s->sorted, n);
     *out = s;
     return SKED_OK;
@@ -55,10 +76,11 @@ void sked_i_sgs_destroy(sked_i_sgs *s)
 {
     if (s == NULL)
         return;
-    void *const owned[] = {s->free_at,  s->change,  s->hint, s->rank,   s->waiting, s->ready,
-                           s->eligible, s->summary, s->heap, s->bucket, s->sorted,  s->free_now};
+    void *const owned[] = {s->free_at, s->change, s->hint,   s->rank,   s->waiting,  s->ready, s->eligible,
+                           s->summary, s->heap,   s->bucket, s->sorted, s->free_now, s->need};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
+    sked_i_serial_destroy(s->serial);
     free(s);
 }
 
@@ -330,6 +352,8 @@ static inline int32_t serial_changes(sked_i_sgs *s, const int32_t *list, int32_t
 
 int32_t sked_i_sgs_serial(sked_i_sgs *s, const int32_t *list, int32_t cutoff, int32_t *start)
 {
+    if (s->serial != NULL)
+        return sked_i_serial_run(s->serial, list, cutoff, start);
     if (s->stepwise)
         return s->core->words == 1 ? serial_steps(s, list, cutoff, start, 1)
                                    : serial_steps(s, list, cutoff, start, s->core->words);
@@ -406,6 +430,8 @@ static void begin_parallel(sked_i_sgs *s, const int32_t *list)
     memset(s->summary, 0, ((size_t)core->n / 4096 + 1) * sizeof *s->summary);
     for (int32_t k = 0; k < core->n; k++)
         s->rank[list[k]] = k;
+    for (int32_t k = 0; s->need != NULL && k < core->n; k++)
+        s->need[k] = core->duration[list[k]] > 0 ? (uint32_t)core->demand[list[k]] : 0;
     for (int32_t i = 0; i < core->n; i++) {
         s->waiting[i] = core->pred_ptr[i + 1] - core->pred_ptr[i];
         s->ready[i] = 0;
@@ -422,7 +448,10 @@ static inline int32_t start_block(sked_i_sgs *s, int32_t block, const int32_t *l
     int32_t started = 0;
     for (uint64_t words = s->summary[block]; words != 0; words &= words - 1) {
         const int32_t at = block * 64 + __builtin_ctzll(words);
-        for (uint64_t bits = s->eligible[at]; bits != 0; bits &= bits - 1) {
+        uint64_t bits = s->eligible[at];
+        if (s->need != NULL && __builtin_popcountll(bits) > many) /* drop those that do not fit at once */
+            bits &= sked_i_needs_met(s->need + (int64_t)at * 64, free_now[0], core->guard[0]);
+        for (; bits != 0; bits &= bits - 1) {
             const uint64_t bit = bits & -bits;
             const int32_t i = list[at * 64 + __builtin_ctzll(bits)], d = core->duration[i];
             const uint64_t *demand = core->demand + (int64_t)i * w;
@@ -530,24 +559,42 @@ static void repair(sked_i_sgs *s, int32_t *list)
     }
 }
 
+/* Sorts what one pass has brought near its place. False, and no use, where it was not near. */
+static bool insertion_sort(const int32_t *key, int32_t n, int32_t *list)
+{
+    int64_t moves = 8 * (int64_t)n;
+    for (int32_t k = 1; k < n && moves > 0; k++) {
+        const int32_t i = list[k];
+        int32_t at = k;
+        for (; at > 0 && key[list[at - 1]] > key[i]; at--)
+            list[at] = list[at - 1];
+        list[at] = i;
+        moves -= k - at;
+    }
+    return moves > 0;
+}
+
+/* Three passes: up to 32 bits. */
+static void sort_digits(sked_i_sgs *s, const int32_t *key, int32_t *list)
+{
+    sort_pass(s, key, 0, 2047, NULL, list);
+    sort_pass(s, key, 11, 2047, list, s->sorted);
+    sort_pass(s, key, 22, 1023, s->sorted, list);
+}
+
 void sked_i_sgs_sort(sked_i_sgs *s, const int32_t *key, bool topological, int32_t *list)
 {
-    int32_t largest = 0;
-    for (int32_t i = 0; i < s->core->n; i++)
+    const int32_t n = s->core->n;
+    int32_t largest = 0, mask = 63, shift = 0; /* digits are masks: all ones */
+    for (int32_t i = 0; i < n; i++)
         largest = key[i] > largest ? key[i] : largest;
-    int32_t mask = 63; /* digits are masks: all ones */
-    while (mask < largest && mask < 2047)
+    while (mask < largest && mask < buckets - 1 && (mask < 2 * n || largest < buckets))
         mask = 2 * mask + 1;
-    if (largest <= mask) {
-        sort_pass(s, key, 0, mask, NULL, list);
-    } else if (largest < 1 << 22) {
-        sort_pass(s, key, 0, 2047, NULL, s->sorted);
-        sort_pass(s, key, 11, 2047, s->sorted, list);
-    } else {
-        sort_pass(s, key, 0, 2047, NULL, list);
-        sort_pass(s, key, 11, 2047, list, s->sorted);
-        sort_pass(s, key, 22, 1023, s->sorted, list);
-    }
+    while (largest >> shift > mask)
+        shift++;
+    sort_pass(s, key, shift, mask, NULL, list);
+    if (shift > 0 && !insertion_sort(key, n, list))
+        sort_digits(s, key, list);
     if (!topological)
         repair(s, list);
 }

@@ -4,7 +4,7 @@
  */
 #ifndef SKED_METHOD_SEARCH_SGS_H
 #define SKED_METHOD_SEARCH_SGS_H
-#include "method/search/core.h"
+#include "method/search/serial.h"
 
 #define SKED_I_ABORTED INT32_MAX
 
@@ -13,11 +13,13 @@ typedef struct sked_i_sgs {
     const sked_i_core *core;
     const sked_i_limit *limit; /* polled during long decodes */
     const int32_t *fixed;      /* [n] start or -1; NULL: none */
-    bool stepwise;             /* the timeline is one entry per time unit, else a list of changes */
-    uint64_t *free_at;         /* stepwise: [steps * words]; else [(2 n + 3) * words] */
-    int64_t steps;
-    int32_t used;    /* stepwise: entries below this may differ from `full` */
-    int32_t *change; /* [2 n + 3] times at which free amounts change */
+    sked_i_serial
+        *serial;       /* runs the serial scheme where not NULL; the rest up to hint is for the plain form */
+    bool stepwise;     /* the timeline is one entry per time unit, else a list of changes */
+    uint64_t *free_at; /* stepwise: [steps * words]; else [(2 n + 3) * words] */
+    int64_t steps;     /* times are below this */
+    int32_t used;      /* stepwise: entries below this may differ from `full` */
+    int32_t *change;   /* [2 n + 3] times at which free amounts change */
     int32_t changes;
     bool hinted;   /* few kinds of demand: hint[kind] is where room can first be */
     int32_t *hint; /* [kinds] step or entry */
@@ -27,6 +29,7 @@ typedef struct sked_i_sgs {
     uint64_t *heap;
     int32_t heap_size;
     uint64_t *free_now; /* [words] */
+    uint32_t *need;     /* [n + 64] demands in order of the list; NULL: wide amounts or no vectors */
     bool again;
     int64_t late;    /* after a serial decode: what fixed starts are missed by in sum */
     int32_t *bucket; /* sorting */
@@ -36,6 +39,8 @@ typedef struct sked_i_sgs {
 SKED_MUST_CHECK sked_status sked_i_sgs_create(const sked_i_core *core, const sked_i_limit *limit,
                                               const int32_t *fixed, sked_i_sgs **out, sked_error *err);
 void sked_i_sgs_destroy(sked_i_sgs *s);
+/* Gives up the form for vectors: where it does not fit, and for tests. The same schedules, slower. */
+SKED_MUST_CHECK sked_status sked_i_sgs_use_plain(sked_i_sgs *s, sked_error *err);
 
 /*
  * Serial scheme: each op of the topological list at its earliest place given those before it. Returns the

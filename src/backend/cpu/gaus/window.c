@@ -5,9 +5,7 @@ void sked_i_gaus_window(sked_i_gaus_engine *s, int32_t i)
 {
     const int64_t first = s->first[i], len = s->first[i + 1] - first;
     const double inverse = 1 / s->sigma[i], z0 = (s->low[i] + 0.5 - s->mu[i]) * inverse;
-    for (int64_t k = 0; k < len; k++) {
-        double pdf;
-        s->cdf[first + k] = sked_i_normal_at(&s->normal, z0 + (double)k * inverse, &pdf);
-        s->slope[first + k] = pdf * inverse;
-    }
+    sked_i_normal_row(&s->normal, z0, inverse, len, s->cdf + first, s->slope + first);
+    for (int64_t k = 0; k < len; k++)
+        s->slope[first + k] *= inverse;
 }

@@ -1,0 +1,211 @@
+/*
+ * The search on the model of branch.c, on one or several threads.
+ *
+ * Each thread has a solver of its own. They work in rounds of a fixed amount of propagation, counted and not
+ * timed. Between rounds, in the order of their numbers, they hand each other schedules, bounds and learned
+ * clauses of few levels: the result depends on seed and number of threads only.
+ */
+#include "base/thread.h"
+#include "method/exact/branch.h"
+#include "method/exact/exact.h"
+
+enum { first_conflicts = 128 };
+static const int64_t first_round = 1 << 19, last_round = 1 << 22;
+
+typedef struct prover {
+    sked_i_share part; /* with several threads */
+    sked_i_branch b;
+    int index, threads;
+    int64_t restarts, allowed; /* allowed: conflicts, 0: any number */
+    bool empty, done, spent;   /* nothing better exists; no conflicts left */
+    sked_status status;
+    sked_error error;
+} prover;
+
+/* 1 1 2 1 1 2 4 ...: Luby's sequence, k from 0. */
+static int64_t luby(int64_t k)
+{
+    int64_t size = 1, power = 0;
+    while (size < k + 1)
+        size = 2 * size + 1, power++;
+    while (size - 1 != k) {
+        size = (size - 1) / 2;
+        power--;
+        k %= size;
+    }
+    return (int64_t)1 << power;
+}
+
+static sked_status take_solution(sked_i_branch *b, sked_error *err)
+{
+    for (int32_t i = 0; i < b->n; i++)
+        b->schedule->start[i] = b->cp->low[2 * i] / b->scale;
+    if (b->p->devices > 0) {
+        const sked_status st = sked_i_exact_devices(b->p, b->schedule, err);
+        if (st != SKED_OK)
+            return st;
+    }
+    b->run->evaluations++;
+    return sked_i_run_offer(b->run, b->schedule, err);
+}
+
+static sked_status conclude(sked_i_run *run, sked_error *err)
+{
+    const sked_problem *p = run->problem;
+    if (run->n_kept > 0) {
+        run->exhausted = true;
+        return SKED_OK;
+    }
+    return sked_i_fail(err, SKED_ERR_INFEASIBLE,
+                       isfinite(p->horizon)
+                           ? "proved by exhaustive search: no schedule keeps the horizon %g"
+                           : "proved by exhaustive search: no schedule keeps all fixed starts",
+                       p->horizon);
+}
+
+/* Every second restart asks for a schedule as short as the bound: a no raises the bound. */
+static bool goes_upward(const prover *w)
+{
+    return w->threads == 1 ? w->restarts % 2 == 1 : w->index % 2 == 1;
+}
+
+/* One restart. */
+static sked_status step(prover *w, sked_error *err)
+{
+    sked_i_branch *b = &w->b;
+    sked_i_cp *cp = b->cp;
+    const sked_i_lit at_bound = {2 * b->end + 1, -cp->root[2 * b->end]};
+    int64_t budget = first_conflicts * luby(w->restarts / 2);
+    if (w->allowed > 0 && w->allowed - cp->conflicts < budget)
+        budget = w->allowed - cp->conflicts;
+    w->spent = budget <= 0;
+    if (w->spent)
+        return SKED_OK;
+    const sked_i_cp_answer answer =
+        sked_i_cp_solve(cp, goes_upward(w) ? at_bound : SKED_I_LIT_NONE, w->restarts == 0 && w->index == 0,
+                        budget, &b->run->limit);
+    w->restarts++;
+    if (cp->failed)
+        return sked_i_no_memory(err);
+    w->done = answer == SKED_I_CP_UNSAT;
+    if (answer == SKED_I_CP_SAT) {
+        const int32_t value = cp->low[2 * b->end];
+        const sked_status st = take_solution(b, err);
+        if (st != SKED_OK)
+            return st;
+        sked_i_cp_restart(cp);
+        w->done = !sked_i_cp_root_bound(cp, (sked_i_lit){2 * b->end + 1, 1 - value});
+    }
+    if (!w->done)
+        sked_i_run_raise_bound(b->run, cp->root[2 * b->end] / b->scale);
+    return cp->failed ? sked_i_no_memory(err) : SKED_OK;
+}
+
+/* One thread's share of a round. */
+static void work(void *data, int index)
+{
+    prover *w = (prover *)data + index;
+    if (w->threads == 1)
+        w->status = step(w, &w->error);
+    while (w->threads > 1 && w->status == SKED_OK && !w->done && !w->spent &&
+           w->b.cp->work < w->b.cp->work_end && !sked_i_run_over(w->b.run))
+        w->status = step(w, &w->error);
+}
+
+/* Hands everything found to everyone. *done: that leaves nothing to find. */
+static sked_status exchange(sked_i_run *run, prover *w, int count, bool *done, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    for (int k = 0; k < count && count > 1; k++)
+        SKED_TRY(sked_i_share_tell(&w[k].part, run, err));
+    for (int k = 0; k < count; k++)
+        for (int j = 0; j < count && !*done; j++) {
+            if (j == k)
+                continue;
+            *done = !sked_i_cp_import(w[k].b.cp, w[j].b.cp);
+            if (w[k].b.cp->failed)
+                return sked_i_no_memory(err);
+        }
+    for (int k = 0; k < count; k++)
+        w[k].b.cp->outbox_count = 0;
+cleanup:
+    return st;
+}
+
+/* Takes over what a round has brought. *done: proved; *spent: nobody may go on. */
+static sked_status collect(sked_i_run *run, prover *w, int count, bool *done, bool *spent, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    *spent = true;
+    for (int k = 0; k < count; k++) {
+        if (w[k].status != SKED_OK)
+            return sked_i_fail(err, w[k].status, "%s", w[k].error.message);
+        if (count > 1)
+            SKED_TRY(sked_i_share_join(&w[k].part, run, err));
+        *done = *done || w[k].done;
+        *spent = *spent && w[k].spent;
+    }
+cleanup:
+    return st;
+}
+
+static sked_status search(sked_i_run *run, prover *w, int count, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    bool done = false, spent = false;
+    for (int64_t round = first_round; !done && !spent && !sked_i_run_over(run);) {
+        for (int k = 0; k < count; k++)
+            w[k].b.cp->work_end = count > 1 ? w[k].b.cp->work + round : INT64_MAX;
+        SKED_TRY(sked_i_parallel(count, work, w, err));
+        SKED_TRY(collect(run, w, count, &done, &spent, err));
+        if (!done)
+            SKED_TRY(exchange(run, w, count, &done, err));
+        round = round < last_round ? round + round / 4 : round;
+        sked_i_run_progress(run, "branch and learn");
+    }
+    if (done)
+        st = conclude(run, err);
+cleanup:
+    return st;
+}
+
+static sked_status open_prover(sked_i_run *run, prover *w, int index, int threads, sked_error *err)
+{
+    const int64_t iterations = run->options->iterations;
+    sked_i_rng rng;
+    uint64_t seed = run->options->seed;
+    sked_status st = SKED_OK;
+    w->index = index;
+    w->threads = threads;
+    w->allowed = iterations / threads + (index < iterations % threads);
+    w->spent = iterations > 0 && w->allowed == 0;
+    if (threads > 1)
+        SKED_TRY(sked_i_share_open(run, &w->part, err));
+    sked_i_rng_seed(&rng, seed, (uint64_t)index);
+    if (index > 0)
+        seed = sked_i_rng_next(&rng);
+    SKED_TRY(sked_i_branch_open(threads > 1 ? &w->part.run : run, seed, &w->b, &w->empty, err));
+    w->b.cp->shares = threads > 1;
+    if (w->index > 0)
+        sked_i_cp_shake(w->b.cp);
+cleanup:
+    return st;
+}
+
+sked_status sked_i_exact_branch(sked_i_run *run, sked_error *err)
+{
+    const int threads = run->options->threads;
+    sked_status st = SKED_OK;
+    prover *w = NULL;
+    SKED_NEW0(w, threads);
+    for (int k = 0; k < threads && !w[0].empty; k++)
+        SKED_TRY(open_prover(run, &w[k], k, threads, err));
+    st = w[0].empty ? conclude(run, err) : search(run, w, threads, err);
+cleanup:
+    for (int k = 0; w && k < threads; k++) {
+        sked_i_branch_close(&w[k].b);
+        sked_i_share_close(&w[k].part);
+    }
+    free(w);
+    return st;
+}

@@ -1,0 +1,401 @@
+/*
+ * The policy of the paper: the network looks at every partial schedule anew (nn/stepper.h). Devices have
+ * numbers, so a state says which op is on which device, any empty device is a choice of its own, and both
+ * P_F and a learned P_B depend on the state alone.
+ */
+#include "base/memory.h"
+#include "method/gflownet/partial.h"
+#include "method/gflownet/policy.h"
+#include "nn/stepper.h"
+
+#include <string.h>
+
+/* The lists of attention take 8 bytes for every pair of ops, each walker 4 a layer: 32 MB and 16 MB here. */
+enum { MAX_OPS = 2000 };
+
+typedef struct RN(stepwise) {
+    RN(policy) base;
+    RN(stepper) * net;
+} RN(stepwise);
+
+typedef struct walker {
+    RN(walker) base;
+    const RN(stepwise) * policy;
+    const sked_i_instance *x;
+    bool learned;
+    sked_i_partial at;
+    double *start;    /* [n] of scheduled ops */
+    int32_t *changed; /* [n_changed] ops whose features are to be computed again, each once */
+    uint8_t *marked;  /* [n] is in changed */
+    int32_t n_changed;
+    RN(step_run) * run;
+    real *logit, *logp, *dlogp, *dlogit; /* [n * devices] */
+    int32_t *count;                      /* [n * devices] ones */
+} walker;
+
+/* ------------------------------------------------------------------ policy */
+
+static void stepwise_destroy(RN(policy) * policy)
+{
+    RN(stepwise) *p = (RN(stepwise) *)policy;
+    RN(stepper_destroy)(p->net);
+    free(p);
+}
+
+static sked_status check(const sked_i_instance *x, const sked_i_layout *layout, sked_error *err)
+{
+    if (x->devices > layout->sizes.slots)
+        return sked_i_fail(
+            err, SKED_ERR_UNSUPPORTED,
+            "this stepwise model takes up to %d devices, not %d (slots, fixed when it was made)",
+            (int)layout->sizes.slots, (int)x->devices);
+    if (x->n > MAX_OPS)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "a stepwise model takes up to %d ops; the graph has %d",
+                           (int)MAX_OPS, (int)x->n);
+    return SKED_OK;
+}
+
+static sked_status stepwise_create(const sked_i_instance *x, const sked_i_layout *layout,
+                                   const RN(kernels) * kernels, RN(policy) * *out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    RN(stepwise) *p = NULL;
+    SKED_TRY(check(x, layout, err));
+    SKED_NEW0(p, 1);
+    p->base = (RN(policy)){.kind = &RN(policy_stepwise), .instance = x, .layout = layout, .kernels = kernels};
+    SKED_TRY(RN(stepper_create)(layout, kernels, &x->masks, &p->net, err));
+    *out = &p->base;
+    p = NULL;
+cleanup:
+    if (p)
+        stepwise_destroy(&p->base);
+    return st;
+}
+
+static void stepwise_prepare(RN(policy) * policy)
+{
+    RN(stepwise) *p = (RN(stepwise) *)policy;
+    RN(stepper_prepare)(p->net, policy->parameter, sked_i_log(policy->temperature));
+}
+
+static int64_t stepwise_gradient_size(const RN(policy) * policy)
+{
+    return RN(stepper_gradient_size)(((const RN(stepwise) *)policy)->net);
+}
+
+static sked_status stepwise_grad(const RN(policy) * policy, RN(gradient) * g, real *dparameter,
+                                 sked_error *err)
+{
+    return RN(stepper_grad)(((const RN(stepwise) *)policy)->net, g->block, dparameter, err);
+}
+
+/* ------------------------------------------------------------------ walker */
+
+static void stepwise_walker_destroy(RN(walker) * generic)
+{
+    walker *w = (walker *)generic;
+    sked_i_partial_clear(&w->at);
+    RN(step_run_destroy)(w->run);
+    free(w->start);
+    free(w->changed);
+    free(w->marked);
+    free(w->logit);
+    free(w->logp);
+    free(w->dlogp);
+    free(w->dlogit);
+    free(w->count);
+    free(w);
+}
+
+static sked_status fill_walker(walker *w, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int64_t n = w->x->n, pairs = n * w->x->devices;
+    SKED_TRY(sked_i_partial_init(&w->at, w->x, w->x->devices, err));
+    SKED_TRY(RN(step_run_create)(w->policy->net, &w->run, err));
+    SKED_NEW(w->start, n);
+    SKED_NEW(w->changed, n);
+    SKED_NEW0(w->marked, n);
+    SKED_NEW(w->logit, pairs);
+    SKED_NEW(w->logp, pairs);
+    SKED_NEW(w->dlogp, pairs);
+    SKED_NEW(w->dlogit, pairs);
+    SKED_NEW(w->count, pairs);
+    for (int64_t i = 0; i < pairs; i++)
+        w->count[i] = 1;
+cleanup:
+    return st;
+}
+
+static sked_status stepwise_walker_create(const RN(policy) * p, RN(walker) * *out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    walker *w = NULL;
+    SKED_NEW0(w, 1);
+    w->base.policy = p;
+    w->policy = (const RN(stepwise) *)p;
+    w->x = p->instance;
+    w->learned = p->layout->sizes.backward == SKED_I_BACKWARD_LEARNED;
+    SKED_TRY(fill_walker(w, err));
+    *out = &w->base;
+    w = NULL;
+cleanup:
+    if (w)
+        stepwise_walker_destroy(&w->base);
+    return st;
+}
+
+/* ------------------------------------------------------------------ the state and its features */
+
+static void mark(walker *w, int32_t op)
+{
+    if (w->marked[op])
+        return;
+    w->marked[op] = 1;
+    w->changed[w->n_changed++] = op;
+}
+
+static bool removable(const walker *w, int32_t op)
+{
+    const int32_t d = w->at.device_of[op];
+    return d >= 0 && w->at.last[d] == op && !w->at.followed[op];
+}
+
+static void fill_features(const walker *w, int32_t op)
+{
+    const int32_t d = w->at.device_of[op], inputs = w->base.policy->layout->inputs;
+    real *f = w->run->feature + (int64_t)op * inputs;
+    memset(f, 0, (size_t)inputs * sizeof *f);
+    f[0] = (real)w->x->duration[op];
+    f[1] = d < 0 ? -1 : (real)w->start[op];
+    f[2] = d < 0 && w->at.waits[op] == 0;
+    f[3] = removable(w, op);
+    f[4] = d >= 0;
+    f[5] = (real)sked_i_log(w->x->devices);
+    if (d >= 0)
+        f[SKED_I_STEP_FEATURES + d] = 1;
+}
+
+/* Lets the network know what changed; the gradients of what was go on their way first. */
+static void refresh(walker *w, RN(gradient) * gradient)
+{
+    if (gradient)
+        RN(step_run_settle)(w->run, w->n_changed, w->changed, gradient->block);
+    for (int32_t k = 0; k < w->n_changed; k++) {
+        fill_features(w, w->changed[k]);
+        w->marked[w->changed[k]] = 0;
+    }
+    RN(step_run_change)(w->run, w->n_changed, w->changed);
+    w->n_changed = 0;
+}
+
+static void reset(walker *w)
+{
+    sked_i_partial_reset(&w->at);
+    memset(w->marked, 0, (size_t)w->x->n);
+    w->n_changed = 0;
+    for (int32_t i = 0; i < w->x->n; i++) {
+        fill_features(w, i);
+        w->changed[w->n_changed++] = i;
+    }
+    RN(step_run_change)(w->run, w->n_changed, w->changed);
+    w->n_changed = 0;
+}
+
+static void append(walker *w, int32_t index, int32_t d)
+{
+    const sked_graph *g = w->x->graph;
+    const int32_t before = w->at.last[d], op = sked_i_partial_pop(&w->at, index);
+    const double start = sked_i_later(w->at.free_at[d], w->at.ready_time[op]);
+    mark(w, op);
+    if (before >= 0 && removable(w, before))
+        mark(w, before);
+    for (int64_t k = g->pred_ptr[op]; k < g->pred_ptr[op + 1]; k++)
+        if (g->edge_distance[g->pred_edge[k]] == 0) {
+            if (removable(w, g->pred_op[k]))
+                mark(w, g->pred_op[k]);
+            w->at.followed[g->pred_op[k]] = 1;
+        }
+    for (int64_t e = g->succ_ptr[op]; e < g->succ_ptr[op + 1]; e++)
+        if (g->edge_distance[e] == 0) {
+            sked_i_partial_arrive(&w->at, e, start);
+            if (w->at.waits[g->edge_to[e]] == 0)
+                mark(w, g->edge_to[e]);
+        }
+    w->start[op] = start;
+    sked_i_partial_place(&w->at, op, d, start);
+}
+
+/* ------------------------------------------------------------------ probabilities */
+
+/* Ops to add, then ops that could be removed (not before the first step); false: nothing is asked. */
+static bool list_rows(walker *w)
+{
+    RN(step_run) *r = w->run;
+    r->n_forward = w->at.n_ready;
+    r->n_back = 0;
+    memcpy(r->rows, w->at.ready, (size_t)w->at.n_ready * sizeof *r->rows);
+    for (int32_t d = 0; w->learned && d < w->x->devices; d++)
+        if (w->at.last[d] >= 0 && !w->at.followed[w->at.last[d]])
+            r->rows[r->n_forward + r->n_back++] = w->at.last[d];
+    return r->n_forward + r->n_back > 0;
+}
+
+static sked_status no_number(const walker *w, sked_error *err)
+{
+    return sked_i_fail(err, SKED_ERR_BUG, "the policy gives no probability at step %d of %d",
+                       (int)(w->x->n - w->at.left), (int)w->x->n);
+}
+
+/* Log-probabilities of all pairs i * devices + d into w->logp. */
+static bool evaluate_forward(walker *w)
+{
+    const int32_t devices = w->x->devices, slots = w->base.policy->layout->sizes.slots;
+    for (int64_t i = 0; i < w->at.n_ready; i++)
+        memcpy(w->logit + i * devices, w->run->logit + i * slots, (size_t)devices * sizeof(real));
+    return w->base.policy->kernels->log_softmax(w->at.n_ready * devices, w->logit, w->count, w->logp);
+}
+
+/* slope * d logp[chosen] into the gradient of the logits. */
+static void forward_grad(walker *w, int32_t chosen, real slope)
+{
+    const int32_t devices = w->x->devices, slots = w->base.policy->layout->sizes.slots;
+    const int64_t pairs = (int64_t)w->at.n_ready * devices;
+    memset(w->dlogp, 0, (size_t)pairs * sizeof(real));
+    memset(w->dlogit, 0, (size_t)pairs * sizeof(real));
+    memset(w->run->dlogit, 0, (size_t)w->at.n_ready * (size_t)slots * sizeof(real));
+    w->dlogp[chosen] = slope;
+    w->base.policy->kernels->log_softmax_grad((int32_t)pairs, w->logp, w->count, w->dlogp, w->dlogit);
+    for (int64_t i = 0; i < w->at.n_ready; i++)
+        memcpy(w->run->dlogit + i * slots, w->dlogit + i * devices, (size_t)devices * sizeof(real));
+}
+
+/* log P_B of removing `op`, and with want_grad slope times its gradient by the logits. */
+static sked_status look_back(walker *w, int32_t op, bool want_grad, real slope, double *logp, sked_error *err)
+{
+    const RN(kernels) *k = w->base.policy->kernels;
+    RN(step_run) *r = w->run;
+    int32_t chosen = 0;
+    if (!w->learned) {
+        *logp = -sked_i_log(sked_i_partial_removable(&w->at, w->x->devices));
+        return SKED_OK;
+    }
+    if (!k->log_softmax(r->n_back, r->back_logit, w->count, w->logp))
+        return no_number(w, err);
+    while (r->rows[r->n_forward + chosen] != op)
+        chosen++;
+    *logp = w->logp[chosen];
+    if (want_grad) {
+        memset(w->dlogp, 0, (size_t)r->n_back * sizeof(real));
+        memset(r->dback, 0, (size_t)r->n_back * sizeof(real));
+        w->dlogp[chosen] = slope;
+        k->log_softmax_grad(r->n_back, w->logp, w->count, w->dlogp, r->dback);
+    }
+    return SKED_OK;
+}
+
+/* ------------------------------------------------------------------ walks */
+
+/* List scheduling starts empty devices in a random order: to the policy they are not the same. */
+static int32_t list_choice(const walker *w, sked_i_rng *rng)
+{
+    const int32_t devices = w->x->devices, chosen = sked_i_partial_list(&w->at, devices);
+    int32_t empty = 0;
+    if (w->at.last[chosen % devices] >= 0)
+        return chosen;
+    for (int32_t d = 0; d < devices; d++)
+        empty += w->at.last[d] < 0;
+    int32_t skip = (int32_t)sked_i_rng_below(rng, (uint64_t)empty), d = 0;
+    while (w->at.last[d] >= 0 || skip-- > 0)
+        d++;
+    return chosen / devices * devices + d;
+}
+
+static int32_t replayed(const walker *w, int32_t op, int32_t device)
+{
+    for (int32_t i = 0; i < w->at.n_ready && device >= 0 && device < w->x->devices; i++)
+        if (w->at.ready[i] == op)
+            return i * w->x->devices + device;
+    return -1;
+}
+
+static int32_t choose(const walker *w, sked_i_walk_kind kind, sked_i_rng *rng, const sked_i_trajectory *t,
+                      int32_t step)
+{
+    const int32_t pairs = w->at.n_ready * w->x->devices;
+    switch (kind) {
+    case SKED_I_WALK_SAMPLE:
+        return RN(choice_draw)(pairs, w->logp, w->count, rng);
+    case SKED_I_WALK_GREEDY:
+        return RN(choice_likeliest)(pairs, w->logp);
+    case SKED_I_WALK_LIST:
+        return list_choice(w, rng);
+    default:
+        return replayed(w, t->op[step], t->device[step]);
+    }
+}
+
+/* The next action of the trajectory, on logits that are there; *chosen is its pair. */
+static sked_status go_forward(walker *w, sked_i_walk_kind kind, sked_i_rng *rng, sked_i_trajectory *t,
+                              int32_t step, int32_t *chosen, sked_error *err)
+{
+    if (!evaluate_forward(w))
+        return no_number(w, err);
+    *chosen = choose(w, kind, rng, t, step);
+    if (*chosen < 0)
+        return sked_i_fail(err, SKED_ERR_BUG, "step %d of the trajectory is not legal", (int)step);
+    t->log_forward += w->logp[*chosen];
+    t->op[step] = w->at.ready[*chosen / w->x->devices];
+    t->device[step] = *chosen % w->x->devices;
+    return SKED_OK;
+}
+
+static sked_status stepwise_walk(RN(walker) * generic, sked_i_walk_kind kind, sked_i_rng *rng, real slope,
+                                 RN(gradient) * gradient, sked_i_trajectory *t, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    walker *w = (walker *)generic;
+    const int32_t n = w->x->n;
+    t->log_forward = t->log_backward = 0;
+    if (gradient)
+        SKED_TRY(RN(step_run_want_grad)(w->run, err));
+    reset(w);
+    if (kind == SKED_I_WALK_LIST)
+        sked_i_partial_draw_noise(&w->at, rng);
+    for (int32_t step = 0; step <= n; step++) {
+        const bool asked = list_rows(w);
+        int32_t chosen = 0;
+        double back = 0;
+        if (asked)
+            RN(step_run_forward)(w->run);
+        if (step > 0)
+            SKED_TRY(look_back(w, t->op[step - 1], gradient != NULL, -slope, &back, err));
+        t->log_backward += back;
+        if (step < n)
+            SKED_TRY(go_forward(w, kind, rng, t, step, &chosen, err));
+        if (gradient && step < n)
+            forward_grad(w, chosen, slope);
+        if (gradient && asked)
+            RN(step_run_backward)(w->run, gradient->block);
+        if (step < n) {
+            append(w, chosen / w->x->devices, chosen % w->x->devices);
+            refresh(w, gradient);
+        }
+    }
+    if (gradient)
+        RN(step_run_settle)(w->run, n, w->run->all, gradient->block);
+    t->makespan = w->at.makespan;
+cleanup:
+    return st;
+}
+
+const RN(policy_kind) RN(policy_stepwise) = {
+    .create = stepwise_create,
+    .destroy = stepwise_destroy,
+    .prepare = stepwise_prepare,
+    .gradient_size = stepwise_gradient_size,
+    .grad = stepwise_grad,
+    .walker_create = stepwise_walker_create,
+    .walker_destroy = stepwise_walker_destroy,
+    .walk = stepwise_walk,
+};

@@ -1,0 +1,78 @@
+"use strict";
+/* The section of kind "tradeoff": schedules of a sweep by the two sides they trade, and the one shown below. */
+Sked.section("tradeoff", (section, data) => {
+    const { h, number } = Sked;
+    const width = 760, height = 360, left = 70, right = 18, top = 16, bottom = 46;
+    const probe = h("div", {});
+    probe.innerHTML = "<svg></svg>"; /* the page holds no address, not even the name of SVG's namespace */
+    const svg = (tag, attributes, ...children) => {
+        const node = document.createElementNS(probe.firstChild.namespaceURI, tag);
+        for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+        node.append(...children);
+        return node;
+    };
+    const points = data.points.map((point, index) => ({ ...point, index }));
+    const found = points.filter((point) => point.found);
+    const front = found.filter((point) => point.pareto).sort((a, b) => a.x - b.x);
+
+    /* ---------------------------------------------------------------- axes */
+
+    function axis(values, low, high) {
+        let from = Math.min(...values), to = Math.max(...values);
+        if (values.length === 0) [from, to] = [0, 1];
+        const room = Math.max(0.06 * (to - from), to > from ? 0 : Math.max(1, 0.05 * Math.abs(to)));
+        from = Math.max(from >= 0 ? 0 : -Infinity, from - room);
+        to += room;
+        const place = (x) => low + (high - low) * (x - from) / (to - from);
+        place.ticks = Sked.ticks(from, to, 8, false);
+        return place;
+    }
+    const x = axis(found.map((point) => point.x), left, width - right);
+    const y = axis(found.map((point) => point.y), height - bottom, top);
+
+    /* ---------------------------------------------------------------- the plot */
+
+    const plot = svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "tradeoff", role: "img",
+        "aria-label": `${data.y} against ${data.x} of ${found.length} schedules, ${front.length} worth choosing` });
+    for (const tick of x.ticks) plot.append(svg("path", { class: "grid", d: `M${x(tick.value)} ${top}V${height - bottom}` }),
+        svg("text", { x: x(tick.value), y: height - bottom + 18, "text-anchor": "middle" }, tick.text));
+    for (const tick of y.ticks) plot.append(svg("path", { class: "grid", d: `M${left} ${y(tick.value)}H${width - right}` }),
+        svg("text", { x: left - 8, y: y(tick.value) + 4, "text-anchor": "end" }, tick.text));
+    const middle = (top + height - bottom) / 2;
+    plot.append(svg("text", { x: (left + width - right) / 2, y: height - 8, "text-anchor": "middle" }, data.x),
+        svg("text", { x: 14, y: middle, "text-anchor": "middle", transform: `rotate(-90 14 ${middle})` }, data.y));
+    if (front.length > 1)
+        plot.append(svg("path", { class: "front", d: front.map((point, k) => k === 0 ? `M${x(point.x)} ${y(point.y)}` : `H${x(point.x)}V${y(point.y)}`).join("") }));
+    const rows = [];
+    for (const point of [...found].sort((a, b) => a.pareto - b.pareto)) {
+        const text = `${data.parameter} ${number(point.at)}: ${data.x} ${number(point.x)}, ${data.y} ${number(point.y)}`;
+        const kind = point.index === data.shown ? "shown" : point.pareto ? "pareto" : "other";
+        point.node = svg("circle", { class: kind, cx: x(point.x), cy: y(point.y), r: kind === "shown" ? 7 : 4.5 }, svg("title", {}, text));
+        point.node.addEventListener("pointerenter", () => mark(point, true));
+        point.node.addEventListener("pointerleave", () => mark(point, false));
+        plot.append(point.node);
+    }
+    function mark(point, on) {
+        point.node.classList.toggle("marked", on);
+        rows[point.index].classList.toggle("marked", on);
+    }
+
+    /* ---------------------------------------------------------------- the table */
+
+    const cells = (point) => point.found
+        ? [h("td", {}, number(point.x)), h("td", {}, number(point.y)), h("td", {}, point.index === data.shown ? "shown below" : point.pareto ? "worth choosing" : "")]
+        : [h("td", { colspan: 3 }, "no schedule")];
+    const table = h("table", { class: "tradeoff" },
+        h("tr", {}, [data.parameter, data.x, data.y, ""].map((name) => h("th", { scope: "col" }, name))),
+        points.map((point) => {
+            rows[point.index] = h("tr", point.index === data.shown ? { class: "shown" } : {}, h("td", {}, number(point.at)), cells(point));
+            if (point.found) {
+                rows[point.index].addEventListener("pointerenter", () => mark(point, true));
+                rows[point.index].addEventListener("pointerleave", () => mark(point, false));
+            }
+            return rows[point.index];
+        }));
+    section.append(h("div", { class: "card", id: "tradeoff" }, h("h2", {}, `Trade-off over ${data.parameter}`),
+        h("p", { class: "muted" }, "Each point is one schedule. The line joins those that no other beats on both sides; the large one is shown below."),
+        h("div", { class: "tradeoff" }, plot, h("div", { class: "scroll" }, table))));
+});

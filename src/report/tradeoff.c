@@ -1,0 +1,39 @@
+#include "report/tradeoff.h"
+
+static void add_number(sked_i_buffer *b, const char *key, double x)
+{
+    sked_i_buffer_format(b, ",\"%s\":", key);
+    if (isfinite(x))
+        sked_i_buffer_number(b, x);
+    else
+        sked_i_buffer_text(b, "null");
+}
+
+static void add_point(const sked_tradeoff_point *p, sked_i_buffer *b)
+{
+    sked_i_buffer_format(b, "{\"found\":%s,\"pareto\":%s", p->found ? "true" : "false",
+                         p->pareto ? "true" : "false");
+    add_number(b, "at", p->at);
+    if (p->found) {
+        add_number(b, "x", p->x);
+        add_number(b, "y", p->y);
+    }
+    sked_i_buffer_char(b, '}');
+}
+
+void sked_i_tradeoff_json(const sked_tradeoff *t, sked_i_buffer *b)
+{
+    sked_i_buffer_text(b, "{\"parameter\":");
+    sked_i_buffer_json(b, t->parameter);
+    sked_i_buffer_text(b, ",\"x\":");
+    sked_i_buffer_json(b, t->x);
+    sked_i_buffer_text(b, ",\"y\":");
+    sked_i_buffer_json(b, t->y);
+    sked_i_buffer_format(b, ",\"shown\":%d,\n\"points\":[", t->shown);
+    for (int k = 0; k < t->count; k++) {
+        if (k > 0)
+            sked_i_buffer_text(b, ",\n");
+        add_point(&t->point[k], b);
+    }
+    sked_i_buffer_text(b, "]}");
+}

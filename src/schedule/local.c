@@ -1,0 +1,203 @@
+/*
+ * Devices anew for given starts. Equal devices can be exchanged wherever several are free: no op moves, so
+ * the makespan stays, but an op that finds its data where it runs need not wait for them on a machine whose
+ * transfers cost more than the problem says.
+ *
+ * One pass goes through time and gives each op, of the devices free at its start, the one that holds most of
+ * its data; later passes also look at where its consumers went in the pass before. An edge counts by its
+ * bytes, plus one mean edge for the transfer itself, and less the more time there is between the two ops.
+ */
+#include "base/memory.h"
+#include "base/sort.h"
+#include "schedule/schedule.h"
+
+#include <string.h>
+
+enum { PASSES = 4 };
+
+typedef struct localiser {
+    const sked_graph *g;
+    const sked_schedule *s;
+    int32_t m;
+    double *weight;       /* [edges] what it costs to part the two ops */
+    sked_i_keyed *moment; /* [2 ops] starts (op) and finishes (~op) in the order of time */
+    int64_t moments;
+    int32_t *newer, *older; /* [m + 1] free devices as a ring, last freed first; m is its anchor */
+    uint8_t *free;          /* [m] */
+    double *score;          /* [m] */
+    int32_t *device, *last; /* [ops] of this pass, of the pass before */
+} localiser;
+
+static double finish_of(const localiser *x, int32_t op)
+{
+    return x->s->start[op] + x->g->duration[op];
+}
+
+static void weigh_edges(localiser *x)
+{
+    const sked_graph *g = x->g;
+    double bytes = 0, work = 0;
+    for (int64_t e = 0; e < g->n_edges; e++)
+        bytes += g->edge_bytes[e];
+    for (int32_t i = 0; i < g->n_ops; i++)
+        work += g->duration[i];
+    const double mean_bytes = bytes > 0 ? bytes / (double)g->n_edges : 1;
+    const double mean_time = work > 0 ? work / g->n_ops : 1;
+    for (int64_t e = 0; e < g->n_edges; e++) {
+        const double between = fmax(0, x->s->start[g->edge_to[e]] - finish_of(x, g->edge_from[e]));
+        x->weight[e] =
+            g->edge_distance[e] != 0 ? 0 : (1 + g->edge_bytes[e] / mean_bytes) / (1 + between / mean_time);
+    }
+}
+
+/* At one time: finishes, then ops that take no time, then the others, each in topological order. */
+static void order_moments(localiser *x, sked_i_keyed *spare)
+{
+    const sked_graph *g = x->g;
+    for (int kind = 0; kind < 3; kind++)
+        for (int32_t k = 0; k < g->n_ops; k++) {
+            const int32_t op = g->topo[k];
+            const bool lasts = finish_of(x, op) > x->s->start[op];
+            if (lasts != (kind != 1))
+                continue;
+            const double time = kind == 0 ? finish_of(x, op) : x->s->start[op];
+            x->moment[x->moments++] = (sked_i_keyed){sked_i_sort_key(time), kind == 0 ? ~(int64_t)op : op};
+        }
+    sked_i_sort_keyed(x->moment, spare, x->moments);
+}
+
+static void release(localiser *x, int32_t d)
+{
+    x->older[d] = x->older[x->m];
+    x->newer[d] = x->m;
+    x->newer[x->older[d]] = d;
+    x->older[x->m] = d;
+    x->free[d] = 1;
+}
+
+static void occupy(localiser *x, int32_t d)
+{
+    x->newer[x->older[d]] = x->newer[d];
+    x->older[x->newer[d]] = x->older[d];
+    x->free[d] = 0;
+}
+
+/* Adds to what device d holds for an op, -1: nowhere yet, and keeps the free device that holds most. */
+static void credit(localiser *x, int32_t d, double weight, int32_t *best)
+{
+    if (d < 0)
+        return;
+    x->score[d] += weight;
+    if (x->free[d] && x->score[d] > (*best < x->m ? x->score[*best] : 0))
+        *best = d;
+}
+
+/* The free device with most of op's data; without any, the one that became free last. m: none is free. */
+static int32_t choose(localiser *x, int32_t op, bool again)
+{
+    const sked_graph *g = x->g;
+    int32_t best = x->m;
+    for (int64_t k = g->pred_ptr[op]; k < g->pred_ptr[op + 1]; k++)
+        credit(x, x->device[g->pred_op[k]], x->weight[g->pred_edge[k]], &best);
+    for (int64_t e = g->succ_ptr[op]; again && e < g->succ_ptr[op + 1]; e++)
+        credit(x, x->last[g->edge_to[e]], x->weight[e], &best);
+    for (int64_t k = g->pred_ptr[op]; k < g->pred_ptr[op + 1]; k++)
+        if (x->device[g->pred_op[k]] >= 0)
+            x->score[x->device[g->pred_op[k]]] = 0;
+    for (int64_t e = g->succ_ptr[op]; again && e < g->succ_ptr[op + 1]; e++)
+        x->score[x->last[g->edge_to[e]]] = 0;
+    return best < x->m ? best : x->older[x->m];
+}
+
+/* false: at some moment no device is free, so the starts do not fit the machine. */
+static bool sweep(localiser *x, bool again)
+{
+    x->older[x->m] = x->newer[x->m] = x->m;
+    for (int32_t d = x->m - 1; d >= 0; d--)
+        release(x, d);
+    for (int32_t i = 0; i < x->g->n_ops; i++)
+        x->device[i] = -1;
+    for (int64_t k = 0; k < x->moments; k++) {
+        const int64_t at = x->moment[k].value;
+        if (at < 0) {
+            release(x, x->device[~at]);
+            continue;
+        }
+        const int32_t op = (int32_t)at, d = choose(x, op, again);
+        if (d == x->m)
+            return false;
+        x->device[op] = d;
+        if (finish_of(x, op) > x->s->start[op])
+            occupy(x, d);
+    }
+    return true;
+}
+
+static double parted_by(const localiser *x, const int32_t *device)
+{
+    double sum = 0;
+    for (int64_t e = 0; e < x->g->n_edges; e++)
+        if (device[x->g->edge_from[e]] != device[x->g->edge_to[e]])
+            sum += x->weight[e];
+    return sum;
+}
+
+/* Numbers devices in the order of their least op. */
+static void rename_devices(sked_schedule *s, int32_t m, int32_t *name)
+{
+    int32_t names = 0;
+    for (int32_t d = 0; d < m; d++)
+        name[d] = -1;
+    for (int32_t i = 0; i < s->ops; i++) {
+        int32_t *const given = &name[s->device[i]];
+        *given = *given < 0 ? names++ : *given;
+        s->device[i] = *given;
+    }
+}
+
+sked_status sked_i_schedule_localise(const sked_problem *p, sked_schedule *s, double *parted, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const sked_graph *g = p->graph;
+    localiser x = {.g = g, .s = s, .m = s->devices < g->n_ops ? s->devices : g->n_ops};
+    sked_i_keyed *spare = NULL;
+    if (parted != NULL)
+        *parted = 0;
+    if (s->ii != 0 || sked_i_has_transfers(p) || p->fix_device != NULL || x.m < 2)
+        return SKED_OK;
+    SKED_NEW(x.weight, g->n_edges);
+    SKED_NEW(x.moment, 2 * (int64_t)g->n_ops);
+    SKED_NEW(spare, 2 * (int64_t)g->n_ops);
+    SKED_NEW(x.newer, x.m + 1);
+    SKED_NEW(x.older, x.m + 1);
+    SKED_NEW0(x.free, x.m);
+    SKED_NEW0(x.score, x.m);
+    SKED_NEW(x.device, g->n_ops);
+    SKED_NEW(x.last, g->n_ops);
+    weigh_edges(&x);
+    order_moments(&x, spare);
+    double least = parted_by(&x, s->device);
+    for (int pass = 0; pass < PASSES && sweep(&x, pass > 0); pass++) {
+        const double now = parted_by(&x, x.device);
+        if (now < least)
+            memcpy(s->device, x.device, (size_t)g->n_ops * sizeof *s->device);
+        least = fmin(least, now);
+        int32_t *const swap = x.last;
+        x.last = x.device;
+        x.device = swap;
+    }
+    rename_devices(s, x.m, x.newer);
+    if (parted != NULL)
+        *parted = least;
+cleanup:
+    free(x.weight);
+    free(x.moment);
+    free(spare);
+    free(x.newer);
+    free(x.older);
+    free(x.free);
+    free(x.score);
+    free(x.device);
+    free(x.last);
+    return st;
+}

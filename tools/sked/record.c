@@ -1,0 +1,342 @@
+/*
+ * sked schedule --method gaus --record FILE: means and widths of the starts over the steps of the first
+ * descent, as JSON lines or drawn.
+ */
+#include "record.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_STEPS = 1024, MAX_OPS = 64, MAX_ROWS = 12, MAX_DRAWN = 200 };
+static const char *const families[] = {"dependencies", "recurrences", "latency", "capacities"};
+
+/* ------------------------------------------------------------------ keeping */
+
+/* Too many steps: every second one goes. */
+static void thin(recording *r)
+{
+    for (int k = 0; k < r->count / 2; k++) {
+        r->steps[k] = r->steps[2 * k];
+        r->steps[k].restart = r->steps[2 * k].restart || (k > 0 && r->steps[2 * k - 1].restart);
+        memmove(r->mean + (size_t)k * (size_t)r->ops, r->mean + 2 * (size_t)k * (size_t)r->ops,
+                (size_t)r->ops * sizeof *r->mean);
+        memmove(r->spread + (size_t)k * (size_t)r->ops, r->spread + 2 * (size_t)k * (size_t)r->ops,
+                (size_t)r->ops * sizeof *r->spread);
+    }
+    r->count /= 2;
+    r->stride *= 2;
+}
+
+static void keep_step(void *data, const sked_descent_step *step)
+{
+    recording *r = data;
+    if (step->step % r->stride != 0 && !step->restart)
+        return;
+    if (r->count == MAX_STEPS)
+        thin(r);
+    const size_t first = (size_t)r->count * (size_t)r->ops;
+    r->steps[r->count] = *step;
+    r->steps[r->count].mean = r->steps[r->count].spread = NULL;
+    r->count++;
+    for (int32_t k = 0; k < r->ops; k++) {
+        r->mean[first + (size_t)k] = step->mean[r->op[k]];
+        r->spread[first + (size_t)k] = step->spread[r->op[k]];
+    }
+}
+
+sked_status open_recording(const arguments *a, const setup *s, recording *r, sked_run_options *opt,
+                           sked_error *err)
+{
+    const int32_t n = sked_graph_op_count(s->graph);
+    (void)a;
+    r->ops = n < MAX_OPS ? n : MAX_OPS;
+    r->stride = 1;
+    r->op = calloc(MAX_OPS, sizeof *r->op);
+    r->steps = calloc(MAX_STEPS, sizeof *r->steps);
+    r->mean = calloc((size_t)MAX_STEPS * MAX_OPS, sizeof *r->mean);
+    r->spread = calloc((size_t)MAX_STEPS * MAX_OPS, sizeof *r->spread);
+    if (r->op == NULL || r->steps == NULL || r->mean == NULL || r->spread == NULL)
+        return fail(err, SKED_ERR_MEMORY, "out of memory");
+    for (int32_t k = 0; k < r->ops; k++)
+        r->op[k] = (int32_t)((int64_t)k * n / r->ops);
+    opt->record = keep_step;
+    opt->record_data = r;
+    return SKED_OK;
+}
+
+void close_recording(recording *r)
+{
+    free(r->op);
+    free(r->steps);
+    free(r->mean);
+    free(r->spread);
+    *r = (recording){0};
+}
+
+/* ------------------------------------------------------------------ JSON lines */
+
+static void write_column(json_out *j, const char *key, const double *x, int32_t n)
+{
+    json_open(j, key, '[');
+    for (int32_t k = 0; k < n; k++)
+        json_number(j, NULL, round(1e6 * x[k]) / 1e6);
+    json_close(j, ']');
+}
+
+/* The first line names the ops, then one line a step. */
+static void write_lines(FILE *f, const setup *s, const recording *r)
+{
+    char name[300];
+    json_out head = {.file = f, .line = true};
+    json_open(&head, NULL, '{');
+    json_text(&head, "graph", sked_graph_name(s->graph));
+    json_text(&head, "objective", sked_objective_name(s->problem.objective));
+    json_open(&head, "ops", '[');
+    for (int32_t k = 0; k < r->ops; k++)
+        json_text(&head, NULL, sked_graph_op_name(s->graph, r->op[k], name, sizeof name));
+    json_close(&head, ']');
+    json_close(&head, '}');
+    for (int k = 0; k < r->count; k++) {
+        const sked_descent_step *t = &r->steps[k];
+        json_out j = {.file = f, .line = true};
+        json_open(&j, NULL, '{');
+        json_number(&j, "step", (double)t->step);
+        json_bool(&j, "restart", t->restart);
+        json_number(&j, "objective", t->objective);
+        json_number(&j, "best", t->best);
+        for (int v = 0; v < 4; v++)
+            json_number(&j, families[v], t->violation[v]);
+        write_column(&j, "mean", r->mean + (size_t)k * (size_t)r->ops, r->ops);
+        write_column(&j, "spread", r->spread + (size_t)k * (size_t)r->ops, r->ops);
+        json_close(&j, '}');
+    }
+}
+
+/* ------------------------------------------------------------------ the picture */
+
+typedef struct panel {
+    FILE *o;
+    const recording *r;
+    int every; /* steps from one drawn to the next */
+    double left, width, top, height;
+    double low, high; /* of y */
+    bool log;
+} panel;
+
+static double at_x(const panel *p, int k)
+{
+    const double last = fmax(1, (double)p->r->steps[p->r->count - 1].step);
+    return p->left + p->width * (double)p->r->steps[k].step / last;
+}
+
+static double at_y(const panel *p, double y)
+{
+    const double low = p->log ? log10(p->low) : p->low, high = p->log ? log10(p->high) : p->high;
+    const double v = p->log ? log10(fmax(y, p->low)) : y;
+    return p->top + p->height * (1 - (fmin(high, fmax(low, v)) - low) / (high - low));
+}
+
+static void begin_picture(FILE *o, double height)
+{
+    fprintf(o,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 760 %.0f\" font-family=\"sans-serif\" "
+            "font-size=\"12\">\n<style>svg{background:#fff}text{fill:#333}.m{fill:#777;font-size:10px}"
+            ".g{stroke:#ddd;fill:none}.r{stroke:#999;stroke-dasharray:3 3}.b{fill:#1f6fb4;opacity:.22}"
+            ".l{fill:none;stroke:#1f6fb4;stroke-width:1.5}.c0{fill:none;stroke:#1f6fb4;stroke-width:1.5}"
+            ".c1{fill:none;stroke:#c2571a;stroke-width:1.5}.c2{fill:none;stroke:#2a8c4a;stroke-width:1.5}"
+            ".c3{fill:none;stroke:#8a4fb0;stroke-width:1.5}"
+            "@media(prefers-color-scheme:dark){svg{background:#14171c}text{fill:#ddd}.m{fill:#999}"
+            ".g{stroke:#353b44}.b{fill:#6cb2eb}.l,.c0{stroke:#6cb2eb}.c1{stroke:#e8935c}.c2{stroke:#6cc78a}"
+            ".c3{stroke:#c39be0}}</style>\n",
+            height);
+}
+
+static const char *short_number(double x, char buf[40])
+{
+    snprintf(buf, 40, "%.4g", x);
+    return buf;
+}
+
+/* Names come from input: nothing in them may be markup. */
+static void write_name(FILE *o, const char *text, int most)
+{
+    for (; *text && most > 0; text++, most--)
+        if (*text == '<' || *text == '>' || *text == '&' || (unsigned char)*text < ' ')
+            fputc('_', o);
+        else
+            fputc(*text, o);
+}
+
+static void draw_restarts(const panel *p)
+{
+    for (int k = 0; k < p->r->count; k++)
+        if (p->r->steps[k].restart)
+            fprintf(p->o, "<path class=\"r\" d=\"M%.1f %.1fV%.1f\"/>\n", at_x(p, k), p->top,
+                    p->top + p->height);
+}
+
+/* One op: its mean as a line, one sigma to each side as a band, on a scale of its own. */
+static void draw_row(panel *p, const setup *s, int32_t k)
+{
+    const recording *r = p->r;
+    char name[300], low[40], high[40];
+    p->low = INFINITY;
+    p->high = -INFINITY;
+    for (int t = 0; t < r->count; t++) {
+        const size_t at = (size_t)t * (size_t)r->ops + (size_t)k;
+        p->low = fmin(p->low, r->mean[at] - r->spread[at]);
+        p->high = fmax(p->high, r->mean[at] + r->spread[at]);
+    }
+    p->high = fmax(p->high, p->low + 1e-9);
+    fprintf(p->o, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">", p->left - 8,
+            p->top + p->height / 2 + 4);
+    write_name(p->o, sked_graph_op_name(s->graph, r->op[k], name, sizeof name), 14);
+    fprintf(p->o, "</text><text class=\"m\" x=\"%.1f\" y=\"%.1f\">%s to %s</text>\n", p->left + p->width + 6,
+            p->top + p->height / 2 + 4, human(round(10 * p->low) / 10, low, sizeof low),
+            human(round(10 * p->high) / 10, high, sizeof high));
+    fprintf(p->o, "<path class=\"g\" d=\"M%.1f %.1fH%.1f\"/><path class=\"b\" d=\"", p->left,
+            p->top + p->height + 2, p->left + p->width);
+    const int drawn = (r->count + p->every - 1) / p->every;
+    for (int t = 0; t < 2 * drawn; t++) {
+        const int step = p->every * (t < drawn ? t : 2 * drawn - 1 - t);
+        const size_t at = (size_t)step * (size_t)r->ops + (size_t)k;
+        const double y = r->mean[at] + (t < drawn ? r->spread[at] : -r->spread[at]);
+        fprintf(p->o, "%c%.1f %.1f", t == 0 ? 'M' : 'L', at_x(p, step), at_y(p, y));
+    }
+    fprintf(p->o, "Z\"/><path class=\"l\" d=\"");
+    for (int t = 0; t < r->count; t += p->every)
+        fprintf(p->o, "%c%.1f %.1f", t == 0 ? 'M' : 'L', at_x(p, t),
+                at_y(p, r->mean[(size_t)t * (size_t)r->ops + (size_t)k]));
+    fprintf(p->o, "\"/>\n");
+}
+
+/* A line per number of the steps; 0 the objective, 1 the best, 2.. the violations. */
+static double number_of(const sked_descent_step *t, int which)
+{
+    return which == 0 ? t->objective : which == 1 ? t->best : t->violation[which - 2];
+}
+
+static bool widen(panel *p, int which)
+{
+    bool any = false;
+    for (int k = 0; k < p->r->count; k++) {
+        const double y = number_of(&p->r->steps[k], which);
+        if (!isfinite(y) || (p->log && !(y > 1e-4)))
+            continue;
+        p->low = fmin(p->low, y);
+        p->high = fmax(p->high, y);
+        any = true;
+    }
+    return any;
+}
+
+static void draw_line(const panel *p, int which, int color)
+{
+    bool drawn = false;
+    fprintf(p->o, "<path class=\"c%d\" d=\"", color);
+    for (int k = 0; k < p->r->count; k += p->every) {
+        const double y = number_of(&p->r->steps[k], which);
+        if (isfinite(y)) {
+            fprintf(p->o, "%c%.1f %.1f", drawn ? 'L' : 'M', at_x(p, k), at_y(p, y));
+            drawn = true;
+        }
+    }
+    fprintf(p->o, "\"/>\n");
+}
+
+/* Lines first..last under one title; false: none of them has a number. */
+static bool draw_lines(panel *p, const char *title, int first, int last)
+{
+    static const char *const names[] = {"smoothed objective", "best schedule", "dependencies",
+                                        "recurrences",        "latency",       "capacities"};
+    char low[40], high[40];
+    double x = p->left;
+    bool any[8] = {false}, some = false;
+    p->low = INFINITY;
+    p->high = -INFINITY;
+    for (int w = first; w <= last; w++)
+        some = (any[w] = widen(p, w)) || some;
+    if (!some)
+        return false;
+    if (!(p->high > p->low))
+        p->high = p->low + fmax(1, fabs(p->low));
+    fprintf(p->o, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", p->left - 8, p->top + 10,
+            title);
+    fprintf(p->o,
+            "<path class=\"g\" d=\"M%.1f %.1fH%.1fM%.1f %.1fH%.1f\"/>"
+            "<text class=\"m\" x=\"%.1f\" y=\"%.1f\">%s</text><text class=\"m\" x=\"%.1f\" "
+            "y=\"%.1f\">%s</text>\n",
+            p->left, p->top, p->left + p->width, p->left, p->top + p->height, p->left + p->width,
+            p->left + p->width + 6, p->top + 4, short_number(p->high, high), p->left + p->width + 6,
+            p->top + p->height + 4, short_number(p->low, low));
+    for (int w = first; w <= last; w++) {
+        if (!any[w])
+            continue;
+        draw_line(p, w, w - first);
+        fprintf(
+            p->o,
+            "<path class=\"c%d\" d=\"M%.1f %.1fh16\"/><text class=\"m\" x=\"%.1f\" y=\"%.1f\">%s</text>\n",
+            w - first, x, p->top + p->height + 14, x + 20, p->top + p->height + 18, names[w]);
+        x += 130;
+    }
+    draw_restarts(p);
+    return true;
+}
+
+static void draw(FILE *o, const setup *s, const recording *r)
+{
+    const int32_t rows = r->ops < MAX_ROWS ? r->ops : MAX_ROWS;
+    const double height = 60 + 34.0 * rows + 240;
+    panel p = {.o = o, .r = r, .left = 120, .width = 540, .top = 40, .height = 28};
+    p.every = 1 + r->count / MAX_DRAWN;
+    char last[40];
+    begin_picture(o, height);
+    fprintf(o, "<text x=\"120\" y=\"24\">start of each op over the gradient steps: mean, one sigma each way"
+               "</text>\n");
+    for (int32_t k = 0; k < rows; k++) {
+        draw_row(&p, s, (int32_t)((int64_t)k * r->ops / rows));
+        p.top += 34;
+    }
+    panel all = p;
+    all.top = 40;
+    all.height = 34.0 * rows;
+    draw_restarts(&all);
+    p.top += 20;
+    p.height = 70;
+    if (draw_lines(&p, "value", 0, 1))
+        p.top += 110;
+    p.log = true;
+    draw_lines(&p, "broken rules (log)", 2, 5);
+    fprintf(o, "<text class=\"m\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">step %s</text>\n",
+            p.left + p.width, p.top + p.height + 18,
+            human((double)r->steps[r->count - 1].step, last, sizeof last));
+    fprintf(o, "</svg>\n");
+}
+
+/* ------------------------------------------------------------------ files */
+
+sked_status write_recording(const arguments *a, const setup *s, const recording *r, sked_error *err)
+{
+    char temporary[1024];
+    const char *path = a->record.text;
+    if (r->count == 0 || r->ops == 0) {
+        warn(a, "--record: no descent took place, nothing is written (the first schedule met the bound?)");
+        return SKED_OK;
+    }
+    if ((size_t)snprintf(temporary, sizeof temporary, "%s.tmp", path) >= sizeof temporary)
+        return fail(err, SKED_ERR_IO, "%.200s: the name is too long", path);
+    FILE *f = fopen(temporary, "w");
+    if (f == NULL)
+        return fail(err, SKED_ERR_IO, "%s: %s", path, strerror(errno));
+    if (ends_with(path, ".svg"))
+        draw(f, s, r);
+    else
+        write_lines(f, s, r);
+    const bool broken = ferror(f) != 0, closed = fclose(f) == 0;
+    if (!broken && closed && rename(temporary, path) == 0)
+        return SKED_OK;
+    remove(temporary);
+    return fail(err, SKED_ERR_IO, "%s: %s", path, strerror(errno));
+}
