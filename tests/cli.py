@@ -355,6 +355,19 @@ def paper_suite_says_where_it_loses(folder):
 
 
 @test
+def interrupted_training_saves_its_model(folder):
+    model, log, curve = (os.path.join(folder, n) for n in ("m.safetensors", "l.jsonl", "c.svg"))
+    process = subprocess.Popen([SKED, "train", "--graphs", "layered:20", "--devices", "2", "--minutes", "5", "--set", "validate=0",
+                                "--quiet", "-o", model, "-o", log, "-o", curve], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(1.5)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 0, process.returncode
+    assert os.path.exists(log) and os.path.exists(curve)
+    expect(run("sample", path("cholesky.json"), "--devices", 2, "--candidates", 3, "--model", model, "--quiet"), 0)
+
+
+@test
 def training_log_and_curve(folder):
     model, log, curve = (os.path.join(folder, n) for n in ("m.safetensors", "l.jsonl", "c.svg"))
     expect(run("train", "--graphs", "layered:8-10", "--devices", 2, "--steps", 4, "--set", "batch=4", "--set", "validate=2", "--set",

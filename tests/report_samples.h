@@ -92,7 +92,7 @@ static inline void sample_schedule(sample *s, const char *method)
     else
         greedy_resources(&s->problem, s->schedule);
     OK(sked_schedule_validate(&s->problem, s->schedule, err));
-    s->data = (sked_report_data){&s->problem, s->schedule, method, NAN, false, 0.012, 7, NULL};
+    s->data = (sked_report_data){&s->problem, s->schedule, method, NAN, false, 0.012, 7, NULL, NULL};
     OK(sked_problem_bound(&s->problem, &s->data.lower_bound, NULL, err));
 }
 
