@@ -92,7 +92,12 @@ static inline void sample_schedule(sample *s, const char *method)
     else
         greedy_resources(&s->problem, s->schedule);
     OK(sked_schedule_validate(&s->problem, s->schedule, err));
-    s->data = (sked_report_data){&s->problem, s->schedule, method, NAN, false, 0.012, 7, NULL, NULL};
+    s->data = (sked_report_data){.problem = &s->problem,
+                                 .schedule = s->schedule,
+                                 .method = method,
+                                 .lower_bound = NAN,
+                                 .seconds = 0.012,
+                                 .seed = 7};
     OK(sked_problem_bound(&s->problem, &s->data.lower_bound, NULL, err));
 }
 

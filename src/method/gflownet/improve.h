@@ -7,17 +7,11 @@
  * For each of `count` schedules of p (devices, makespan, nothing else): justification to the right and to
  * the left, then rounds - 1 moves of one op in its order, each justified and kept where it shortens the
  * schedule; then devices are chosen anew for the starts reached, so that an op runs where its data is.
- * rounds 0: devices only. No schedule gets longer. makespan[count] follows. What becomes of a schedule
+ * rounds 0: devices only. No schedule gets longer. makespan[count] follows, parted[count] gets what
+ * sked_i_schedule_localise says of each. What becomes of a schedule
  * depends on its number and the seed, not on the threads. O(rounds * decode) each.
  */
 SKED_MUST_CHECK sked_status sked_i_improve(const sked_problem *p, sked_schedule *const *s, double *makespan,
-                                           int32_t count, int64_t rounds, uint64_t seed, int threads,
-                                           sked_error *err);
-
-/*
- * Devices for given starts: among those free when an op starts, the one of the predecessor whose result comes
- * last (most bytes among equals), else the one free for longest. Starts and makespan stay.
- * O((ops + edges) log ops).
- */
-SKED_MUST_CHECK sked_status sked_i_keep_local(const sked_problem *p, sked_schedule *s, sked_error *err);
+                                           double *parted, int32_t count, int64_t rounds, uint64_t seed,
+                                           int threads, sked_error *err);
 #endif

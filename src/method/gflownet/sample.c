@@ -136,8 +136,11 @@ cleanup:
     return st;
 }
 
-/* Without repeats (sort by hash, compare within equal ones), then best first, earlier draw first. */
-static sked_status rank(sked_samples *s, sked_error *err)
+/*
+ * Without repeats (sort by hash, compare within equal ones), then best first; of equal makespans the one with
+ * less data to move (parted, may be NULL), then the earlier draw.
+ */
+static sked_status rank(sked_samples *s, const double *parted, sked_error *err)
 {
     sked_status st = SKED_OK;
     int32_t kept = 0;
@@ -157,6 +160,9 @@ static sked_status rank(sked_samples *s, sked_error *err)
     for (int32_t k = 0; k < kept; k++)
         order[k].key = (uint64_t)order[k].value;
     sked_i_sort_keyed(order, spare, kept);
+    for (int32_t k = 0; parted != NULL && k < kept; k++)
+        order[k].key = sked_i_sort_key(parted[order[k].value]);
+    sked_i_sort_keyed(order, spare, parted != NULL ? kept : 0);
     for (int32_t k = 0; k < kept; k++)
         order[k].key = sked_i_sort_key(s->makespan[order[k].value]);
     sked_i_sort_keyed(order, spare, kept);
@@ -227,15 +233,13 @@ static sked_status improve(const sked_problem *p, const sked_sample_options *opt
                            sked_error *err)
 {
     sked_status st = SKED_OK;
-    int32_t *name = NULL;
-    SKED_NEW(name, p->devices);
-    SKED_TRY(
-        sked_i_improve(p, s->schedule, s->makespan, s->count, opt->improve, opt->seed, opt->threads, err));
-    for (int32_t k = 0; k < s->count; k++)
-        name_devices(s->schedule[k], name);
-    SKED_TRY(rank(s, err));
+    double *parted = NULL;
+    SKED_NEW(parted, s->count);
+    SKED_TRY(sked_i_improve(p, s->schedule, s->makespan, parted, s->count, opt->improve, opt->seed,
+                            opt->threads, err));
+    SKED_TRY(rank(s, parted, err));
 cleanup:
-    free(name);
+    free(parted);
     return st;
 }
 
@@ -255,7 +259,7 @@ sked_status sked_sampler_sample(const sked_sampler *m, const sked_problem *p, co
     sked_i_policy_prepare_f32(policy, m->parameter, opt->temperature);
     SKED_TRY(draw_all(policy, p, opt, &s, err));
     if (!opt->raw)
-        SKED_TRY(rank(&s, err));
+        SKED_TRY(rank(&s, NULL, err));
     if (opt->improve > 0 || opt->local)
         SKED_TRY(improve(p, opt, &s, err));
     *out = s;
