@@ -328,7 +328,9 @@ static void all_options(void **state)
                 check_result(info->name, text[k], 1, p, &result);
                 sked_result_clear(&result);
                 snprintf(text[k], sizeof *text, "%s=?", option->name);
-                FAILS(SKED_ERR_ARGUMENT, option->name, sked_method_run(info->name, p, &opt, &result, err));
+                const bool file = option->kind == SKED_OPTION_TEXT; /* "?" is a name, but of no file */
+                FAILS(file ? SKED_ERR_IO : SKED_ERR_ARGUMENT, file ? "?" : option->name,
+                      sked_method_run(info->name, p, &opt, &result, err));
             }
         }
     }
