@@ -345,7 +345,7 @@ def paper_suite_says_where_it_loses(folder):
     shown = expect(run("bench", "paper", "--only", "random", "--sample", 25, "--list", "--quiet"), 0).stdout
     for part in ("gflownet beside list and brkga", "paper, other graphs", "92.02", "seed 0", "s in all"):
         assert part in shown, (part, shown)
-    for method in ("list", "brkga", "gflownet", "local", "improved"):
+    for method in ("list", "brkga", "gflownet", "drawn", "improved"):
         assert re.search(rf"^erdos-renyi +{method} ", shown, flags=re.M), method
     expect(run("bench", "paper", "--only", "nothing"), 2, "random, one, real")
     expect(run("bench", "scale", "--model", "x"), 2, "--model")
