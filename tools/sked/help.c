@@ -55,7 +55,8 @@ static const struct {
                          "sked convert hal.dot hal.lp --library lib.json --horizon 12"},
     [COMMAND_info] = {"Describes a graph, and with machine options the lower bound no schedule can beat.",
                       "sked info graph.stg --devices 4"},
-    [COMMAND_bench] = {"Suites: scale (speed and memory on generated graphs, gaps of the quick methods), "
+    [COMMAND_bench] = {"Suites: scale (speed and memory on generated graphs, schedules a second, "
+                       "gaps of the quick methods), "
                        "quality (every family of "
                        "benchmark instances within its time limit), gaus (the differentiable scheduler "
                        "beside list and fds), "

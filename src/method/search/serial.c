@@ -97,7 +97,7 @@ void sked_i_serial_destroy(sked_i_serial *v)
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
-#define FAST   __attribute__((target("avx2,bmi,lzcnt")))
+#define FAST   __attribute__((target("avx2,bmi")))
 #define KERNEL FAST __attribute__((always_inline)) static inline /* one copy per kind of core */
 
 static bool is_narrow(const sked_i_core *core)
@@ -107,7 +107,7 @@ static bool is_narrow(const sked_i_core *core)
 
 static bool has_vectors(void)
 {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("lzcnt");
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi");
 }
 
 bool sked_i_serial_fit(const sked_i_core *core, bool stepwise)
@@ -137,6 +137,12 @@ KERNEL uint32_t bits_of(__m256i a, __m256i b, __m256i c, __m256i d)
     const __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7); /* packing works on halves of vectors */
     return (uint32_t)_mm256_movemask_epi8(_mm256_permutevar8x32_epi32(bytes, order));
+}
+
+/* The highest bit that is set, or -1. */
+KERNEL int32_t last_bit(uint32_t bits)
+{
+    return bits == 0 ? -1 : 31 - __builtin_clz(bits);
 }
 
 /* Bit k: event at + k is later than t. */
@@ -219,7 +225,7 @@ KERNEL int32_t last_full(const line *l, int32_t first, int32_t last, uint64_t de
         at -= chunk;
         full = ~roomy(l, at, demand, guard, wide);
     }
-    return at + 31 - (int32_t)_lzcnt_u32(full);
+    return at + last_bit(full);
 }
 
 /* Events [first, last) hold within [time, time + d); `open` is where the first one with room begins. */
@@ -243,7 +249,7 @@ KERNEL window find(const line *l, int32_t t, int32_t d, uint64_t demand, uint64_
         fits = roomy(l, base, demand, guard, wide);
     }
     int32_t unseen = base;
-    fits &= -(0x80000000u >> _lzcnt_u32(before)); /* from the last event at or before t on */
+    fits &= -(1u << last_bit(before)); /* from the last event at or before t on */
     for (;;) {
         while (fits == 0)
             fits = roomy(l, base += chunk, demand, guard, wide);
@@ -256,7 +262,7 @@ KERNEL window find(const line *l, int32_t t, int32_t d, uint64_t demand, uint64_
             w.last = base + (int32_t)_tzcnt_u32(past);
             if ((bits & ~fits) == 0)
                 return w;
-            fits &= ~(~0u >> _lzcnt_u32(bits & ~fits));
+            fits &= -2u << last_bit(bits & ~fits);
             continue;
         }
         w.last = event_from(l, base + chunk, w.time + d);
@@ -373,7 +379,7 @@ KERNEL int32_t find_steps(const line *l, int32_t t, int32_t d, uint64_t demand, 
             const uint32_t full = (~0u >> (chunk - d)) << begin & ~fits;
             if (full == 0)
                 return t;
-            fits &= ~(~0u >> _lzcnt_u32(full));
+            fits &= -2u << last_bit(full);
             continue;
         }
         const int32_t full = last_full(l, t, t + d, demand, guard, false);

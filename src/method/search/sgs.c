@@ -18,6 +18,8 @@ sked_status sked_i_sgs_use_plain(sked_i_sgs *s, sked_error *err)
     const sked_i_core *core = s->core;
     const int64_t n = core->n, w = core->words;
     int32_t last = 0;
+    if (s->free_at != NULL) /* it is plain */
+        return SKED_OK;
     sked_i_serial_destroy(s->serial);
     s->serial = NULL;
     for (int32_t i = 0; s->fixed != NULL && i < n; i++)
