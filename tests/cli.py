@@ -68,6 +68,38 @@ def every_writer_writes_and_check_agrees(folder):
 
 
 @test
+def a_sweep_is_a_section_of_the_report(folder):
+    files = [os.path.join(folder, name) for name in ("c.html", "c.svg", "c.json")]
+    args = [x for file in files for x in ("-o", file)]
+    expect(run("schedule", path("cholesky.json"), "--objective", "resource", "--sweep", "horizon=60:100:20",
+               "--time-limit", 0.2, *args), 0)
+    page = open(files[0]).read()
+    blocks = re.findall(r'data-kind="([a-z]+)">\n(.*?)\n</script>', page, re.S)
+    assert [kind for kind, _ in blocks] == ["tradeoff", "schedule"], [kind for kind, _ in blocks]
+    curve, points = json.loads(blocks[0][1]), json.load(open(files[2]))["points"]
+    assert len(curve["points"]) == len(points) == 3 and curve["parameter"] == "horizon", curve
+    assert curve["points"][curve["shown"]]["pareto"] is True
+    for a, b in zip(curve["points"], points):
+        assert a["found"] == b["found"] and (not a["found"] or (a["x"], a["y"]) == (b["makespan"], b["value"])), (a, b)
+    xml.dom.minidom.parse(files[1])
+
+
+@test
+def a_descent_is_recorded(folder):
+    lines, picture = os.path.join(folder, "d.jsonl"), os.path.join(folder, "d.svg")
+    for file in (lines, picture):
+        expect(run("schedule", path("cholesky.json"), "--devices", 3, "--bandwidth", 1, "--method", "gaus",
+                   "--iterations", 1, "--set", "steps=40", "--record", file), 0)
+    head, *steps = [json.loads(line) for line in open(lines)]
+    assert len(steps) == 40 and steps[7]["step"] == 7, len(steps)
+    assert all(len(s["mean"]) == len(s["spread"]) == len(head["ops"]) and min(s["spread"]) > 0 for s in steps)
+    assert steps[-1]["best"] <= steps[10]["best"]
+    xml.dom.minidom.parse(picture)
+    expect(run("schedule", path("cholesky.json"), "--devices", 2, "--method", "list", "--record", picture), 6, "recording")
+    expect(run("schedule", path("cholesky.json"), "--devices", 2, "--method", "gaus", "--record", "x.png"), 2, ".jsonl or .svg")
+
+
+@test
 def check_finds_a_broken_rule(folder):
     file = os.path.join(folder, "s.json")
     expect(run("schedule", path("cholesky.json"), "--devices", 2, "--method", "list", "-o", file), 0)

@@ -310,6 +310,22 @@ static void test_gradient_alone(void **state)
     sked_graph_destroy(g);
 }
 
+/* Transfers dearer than everything: one device is best, however many there are. */
+static void test_dear_transfers(void **state)
+{
+    sked_graph *g = NULL;
+    sked_graph_info info;
+    sked_problem p;
+    (void)state;
+    make_layered(&g, 4);
+    OK(sked_graph_describe(g, &info, err));
+    sked_problem_init(&p, g);
+    p.devices = 300;
+    p.bandwidth = 1e-6;
+    assert_true(value_of("gaus", &p) <= info.work * (1 + 1e-12));
+    sked_graph_destroy(g);
+}
+
 static void test_same_bytes(void **state)
 {
     sked_graph *g = NULL;
@@ -348,10 +364,11 @@ static void test_other_objectives(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gradients),     cmocka_unit_test(test_expectations),
-        cmocka_unit_test(test_load_is_whole), cmocka_unit_test(test_lost_numbers),
-        cmocka_unit_test(test_never_worse),   cmocka_unit_test(test_gradient_alone),
-        cmocka_unit_test(test_same_bytes),    cmocka_unit_test(test_other_objectives),
+        cmocka_unit_test(test_gradients),        cmocka_unit_test(test_expectations),
+        cmocka_unit_test(test_load_is_whole),    cmocka_unit_test(test_lost_numbers),
+        cmocka_unit_test(test_never_worse),      cmocka_unit_test(test_gradient_alone),
+        cmocka_unit_test(test_dear_transfers),   cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_other_objectives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

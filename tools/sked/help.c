@@ -13,7 +13,7 @@ static const struct {
          "independent validator and prints its value beside a proven lower bound. Ctrl-C ends the search "
          "early with "
          "the best schedule so far.",
-         "sked schedule examples/mix.json --devices 4\n"
+         "sked schedule examples/cholesky.json --devices 4\n"
          "sked schedule graph.stg --devices 8 --time-limit 1 -o plan.json -o plan.svg -o plan.html\n"
          "sked schedule hal.dot --library lib.json --json\n"
          "sked schedule loop.graphml --objective ii"},

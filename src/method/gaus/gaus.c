@@ -21,7 +21,10 @@ static const sked_option options[] = {
     {"patience", SKED_OPTION_INT, "4", 0, 1e6, NULL, "rounds without progress before it stops"},
 };
 
-enum { forced = 20000 }; /* ops up to which fds is worth its time as a start */
+enum {
+    forced = 20000,      /* ops up to which fds is worth its time as a start */
+    worth_forking = 2000 /* ops from which an evaluation takes longer than starting threads */
+};
 
 sked_i_gaus_tuning sked_i_gaus_tuning_of(const sked_i_run *run)
 {
@@ -37,6 +40,31 @@ sked_i_gaus_tuning sked_i_gaus_tuning_of(const sked_i_run *run)
                                 .threads = 1,
                                 .goal = run->bound,
                                 .share = 1};
+}
+
+int sked_i_gaus_threads(const sked_i_run *run, int jobs)
+{
+    const int threads = run->options->threads;
+    return run->problem->graph->n_ops < worth_forking || jobs >= threads ? 1 : threads / jobs;
+}
+
+sked_i_limit sked_i_gaus_share(const sked_i_run *run, double deadline, int left, double part)
+{
+    sked_i_limit limit = run->limit;
+    const double now = sked_clock();
+    if (isfinite(deadline) && limit.paced)
+        limit.deadline = fmin(limit.deadline, now + fmax(0, deadline - now) / left * part);
+    return limit;
+}
+
+int32_t sked_i_gaus_affordable(double begin, int32_t done, int32_t all, int32_t least,
+                               const sked_i_limit *limit)
+{
+    const double now = sked_clock(), left = limit->deadline - now;
+    if (isinf(left) || !limit->paced || (now - begin) * (all - done) <= left * done)
+        return all;
+    const double more = left / fmax(1e-9, now - begin) * done;
+    return done + (int32_t)fmax(least, fmin(all - done, more));
 }
 
 /* A quick method's schedule to start from; one that does not take the problem or finds nothing is no error.
@@ -209,6 +237,37 @@ cleanup:
     return st;
 }
 
+/* Is force-directed scheduling quick, or strong, enough to have most of the time? */
+static bool forces_pay(const sked_graph *g)
+{
+    return g->n_ops <= worth_forking || g->n_edges < 2 * (int64_t)g->n_ops;
+}
+
+/* Does list alone meet the bound? Asked in a run of its own. */
+static bool list_suffices(const sked_i_run *run)
+{
+    sked_run_options opt;
+    sked_result r = {0};
+    sked_run_options_init(&opt);
+    opt.seed = run->options->seed;
+    opt.stop = run->limit.stop;
+    opt.time_limit = fmax(0, 0.2 * (run->limit.deadline - sked_clock()));
+    const bool optimal = sked_method_run("list", run->problem, &opt, &r, NULL) == SKED_OK && r.optimal;
+    sked_result_clear(&r);
+    return optimal;
+}
+
+/*
+ * Loads: on sparse graphs force-directed scheduling is sometimes the better start. It comes before list, for
+ * it goes on from the best it finds in the pool; in a portfolio it has had its turn.
+ */
+static bool wants_forces(const sked_i_run *run)
+{
+    const sked_problem *p = run->problem;
+    const bool loads = p->objective == SKED_OBJECTIVE_COST || p->objective == SKED_OBJECTIVE_RESOURCE;
+    return loads && p->ii == 0 && p->graph->n_ops <= forced && run->n_kept == 0 && !list_suffices(run);
+}
+
 static sked_status run_whole(sked_i_run *run, double *quick, sked_error *err)
 {
     const sked_problem *p = run->problem;
@@ -217,11 +276,8 @@ static sked_status run_whole(sked_i_run *run, double *quick, sked_error *err)
         return st;
     if (p->objective == SKED_OBJECTIVE_MAKESPAN && p->ii == 0)
         return sked_i_gaus_makespan(run, err);
-    /* Loads: on sparse graphs force-directed scheduling is sometimes the better start. First, for it goes on
-     * from what it finds; in a portfolio it has had its turn. */
-    const bool loads = p->objective == SKED_OBJECTIVE_COST || p->objective == SKED_OBJECTIVE_RESOURCE;
-    if (loads && p->ii == 0 && p->graph->n_ops <= forced && run->n_kept == 0)
-        st = quick_start(run, "fds", p->graph->n_edges < 2 * (int64_t)p->graph->n_ops ? 0.6 : 0.25, err);
+    if (wants_forces(run))
+        st = quick_start(run, "fds", forces_pay(p->graph) ? 0.9 : 0.25, err);
     if (st == SKED_OK && p->ii != SKED_II_AUTO)
         st = quick_start(run, p->ii > 0 ? "modulo-list" : "list", 0.2, err);
     *quick = sked_i_run_best(run);

@@ -43,12 +43,7 @@ typedef struct rounds {
 
 static sked_i_limit share_of(const rounds *r, int index, double part)
 {
-    sked_i_limit limit = r->run->limit;
-    const double now = sked_clock();
-    const int left = (r->count - index + r->threads - 1) / r->threads;
-    if (isfinite(r->deadline) && limit.paced)
-        limit.deadline = fmin(limit.deadline, now + fmax(0, r->deadline - now) / left * part);
-    return limit;
+    return sked_i_gaus_share(r->run, r->deadline, (r->count - index + r->threads - 1) / r->threads, part);
 }
 
 static sked_status run_item(rounds *r, worker *w, int index, sked_error *err)
@@ -66,6 +61,7 @@ static sked_status run_item(rounds *r, worker *w, int index, sked_error *err)
     if (it->descend) {
         const sked_i_limit limit = share_of(r, index, polish ? 0.7 : 1);
         tuning.record = r->round == 0 && index == 0 ? r->run->options : NULL;
+        tuning.threads = sked_i_gaus_threads(r->run, r->count);
         const double goal = fmin(r->best.value, r->run->problem->horizon);
         sked_i_gaus_grid_set(w->grid, fmax(r->run->bound, goal * it->below));
         if (it->kind == SKED_I_GAUS_LINES_NEAR &&

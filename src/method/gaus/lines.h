@@ -70,7 +70,7 @@ typedef struct sked_i_gaus_decoder {
 SKED_MUST_CHECK sked_status sked_i_gaus_decoder_create(const sked_i_gaus_base *b, sked_i_gaus_decoder **out,
                                                        sked_error *err);
 void sked_i_gaus_decoder_destroy(sked_i_gaus_decoder *d);
-/* Earliest finish in the order of the longest way to the end, transfers counted in three ways. */
+/* Earliest finish in the order of the longest way to the end, transfers counted in three ways; one device. */
 SKED_MUST_CHECK sked_status sked_i_gaus_decode_ranks(sked_i_gaus_decoder *d, sked_i_gaus_plan *best,
                                                      sked_error *err);
 /*
@@ -87,11 +87,11 @@ SKED_MUST_CHECK sked_status sked_i_gaus_move_ops(sked_i_gaus_decoder *d, int64_t
 
 /* ------------------------------------------------------------------ descent */
 
-enum { SKED_I_GAUS_LINES_NEAR, SKED_I_GAUS_LINES_OPEN, SKED_I_GAUS_LINES_MIDDLE, SKED_I_GAUS_LINES_RANDOM };
+enum { SKED_I_GAUS_LINES_NEAR, SKED_I_GAUS_LINES_OPEN, SKED_I_GAUS_LINES_MIDDLE };
 
 /*
- * One descent on the grid from a schedule, with shares near its devices (NEAR), open (OPEN), or means in the
- * middle of their windows (MIDDLE) or at random (RANDOM). Decodes on the way; improvements go to best.
+ * One descent on the grid from a schedule, with shares near its devices (NEAR), open (OPEN), or open and
+ * means in the middle of their windows (MIDDLE). Decodes on the way; improvements go to best.
  */
 SKED_MUST_CHECK sked_status sked_i_gaus_lines_descend(const sked_i_gaus_grid *grid, sked_i_gaus_decoder *dec,
                                                       const sked_i_gaus_tuning *tuning, int kind,

@@ -72,6 +72,11 @@ cleanup:
     return st;
 }
 
+static bool pinned(const sked_i_gaus_base *b, int32_t i)
+{
+    return b->p->fix_device != NULL && b->p->fix_device[i] >= 0;
+}
+
 sked_status sked_i_gaus_decode_ranks(sked_i_gaus_decoder *d, sked_i_gaus_plan *best, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -82,16 +87,15 @@ sked_status sked_i_gaus_decode_ranks(sked_i_gaus_decoder *d, sked_i_gaus_plan *b
             d->key[i] = -d->key[i];
         SKED_TRY(place(d, d->base->p->fix_device, best, err));
     }
+    for (int32_t i = 0; i < d->base->n; i++)
+        d->fix[i] = pinned(d->base, i) ? d->base->p->fix_device[i] : 0;
+    if (d->base->m > 1)
+        SKED_TRY(place(d, d->fix, best, err));
 cleanup:
     return st;
 }
 
 /* ------------------------------------------------------------------ a point of the relaxation */
-
-static bool pinned(const sked_i_gaus_base *b, int32_t i)
-{
-    return b->p->fix_device != NULL && b->p->fix_device[i] >= 0;
-}
 
 /* Devices of the largest shares into d->fix; free below `sure`. */
 static void choose_devices(sked_i_gaus_decoder *d, const double *share, double sure)

@@ -16,7 +16,8 @@ typedef struct lines_descent {
     double *logit;               /* [n * m] */
     double *momentum, *variance; /* [2 n + n m] of Adam: mu, log sigma, logits */
     double *mean, *spread;       /* [n] in units of time, for a recording; NULL: nobody listens */
-    double decay1, decay2, widest, before[SKED_I_GAUS_FAMILIES];
+    sked_i_gaus_decay decay;
+    double widest, before[SKED_I_GAUS_FAMILIES];
     sked_i_gaus_lines_terms terms;
 } lines_descent;
 
@@ -39,7 +40,7 @@ static sked_status open_descent(lines_descent *d, sked_error *err)
     SKED_NEW(d->logit, shares);
     SKED_NEW0(d->momentum, 2 * n + shares);
     SKED_NEW0(d->variance, 2 * n + shares);
-    d->decay1 = d->decay2 = 1;
+    d->decay = (sked_i_gaus_decay){1, 1};
     if (d->tuning->record != NULL && d->tuning->record->record != NULL) {
         SKED_NEW(d->mean, n);
         SKED_NEW(d->spread, n);
@@ -60,7 +61,7 @@ static void close_descent(lines_descent *d)
 
 /* ------------------------------------------------------------------ where it begins */
 
-static void place_means(lines_descent *d, int kind, const sked_i_gaus_plan *from, sked_i_rng *rng)
+static void place_means(lines_descent *d, int kind, const sked_i_gaus_plan *from)
 {
     const sked_i_gaus_grid *g = d->grid;
     const double squeeze = from->value > 0 ? fmin(1, g->horizon / from->value) / g->width : 0;
@@ -69,8 +70,6 @@ static void place_means(lines_descent *d, int kind, const sked_i_gaus_plan *from
         double mu = from->start[i] * squeeze;
         if (kind == SKED_I_GAUS_LINES_MIDDLE)
             mu = 0.5 * (lo + hi);
-        else if (kind == SKED_I_GAUS_LINES_RANDOM)
-            mu = lo + (hi - lo) * sked_i_rng_uniform(rng);
         d->at.mu[i] = fmin(hi, fmax(lo, mu));
         const double window = hi - lo;
         d->at.sigma[i] = fmax(sigma_least, fmin(d->tuning->sigma_most, d->tuning->kappa * window));
@@ -154,25 +153,19 @@ static void raise_multipliers(lines_descent *d, const sked_i_gaus_value *value)
     }
 }
 
-static double adam(lines_descent *d, int64_t k, double gradient)
-{
-    d->momentum[k] = 0.9 * d->momentum[k] + 0.1 * gradient;
-    d->variance[k] = 0.99 * d->variance[k] + 0.01 * gradient * gradient;
-    const double m = d->momentum[k] / (1 - d->decay1), v = d->variance[k] / (1 - d->decay2);
-    return m / (sqrt(v) + 1e-30);
-}
-
 /* The gradient of the shares goes through the softmax to the logits. */
 static void step_shares(lines_descent *d, int32_t i, double rate)
 {
     const int32_t m = d->grid->base->m;
-    const int64_t first = (int64_t)i * m, offset = 2 * (int64_t)d->grid->base->n;
+    const int64_t first = (int64_t)i * m, offset = 2 * (int64_t)d->grid->base->n + first;
+    double *momentum = d->momentum + offset, *variance = d->variance + offset;
     const double *share = d->at.share + first, *dshare = d->gradient.share + first;
     double mean = 0;
     for (int32_t k = 0; k < m; k++)
         mean += share[k] * dshare[k];
     for (int32_t k = 0; k < m; k++)
-        d->logit[first + k] -= rate * adam(d, offset + first + k, share[k] * (dshare[k] - mean));
+        d->logit[first + k] -=
+            rate * sked_i_gaus_adam(&d->decay, momentum + k, variance + k, share[k] * (dshare[k] - mean));
 }
 
 static sked_status step(lines_descent *d, double way, sked_error *err)
@@ -180,8 +173,8 @@ static sked_status step(lines_descent *d, double way, sked_error *err)
     const sked_i_gaus_grid *g = d->grid;
     const int64_t n = g->base->n;
     const double cooling = 1 - 0.8 * way;
-    d->decay1 *= 0.9;
-    d->decay2 *= 0.99;
+    d->decay.first *= 0.9;
+    d->decay.second *= 0.99;
     for (int32_t i = 0; i < n; i++) {
         const double window = g->hi[i] - g->lo[i];
         if (!isfinite(d->gradient.mu[i]) || !isfinite(d->gradient.sigma[i]))
@@ -195,25 +188,20 @@ static sked_status step(lines_descent *d, double way, sked_error *err)
         if (!(window > 0))
             continue;
         const double rate = 5 * d->tuning->rate * cooling * fmin(2, fmax(0.1, 0.02 * window));
-        d->at.mu[i] = fmin(g->hi[i], fmax(g->lo[i], d->at.mu[i] - rate * adam(d, i, d->gradient.mu[i])));
+        d->at.mu[i] =
+            fmin(g->hi[i],
+                 fmax(g->lo[i], d->at.mu[i] - rate * sked_i_gaus_adam(&d->decay, &d->momentum[i],
+                                                                      &d->variance[i], d->gradient.mu[i])));
         if (d->tuning->fixed_sigma)
             continue;
-        const double turn = adam(d, n + i, d->gradient.sigma[i] * d->at.sigma[i]);
+        const double turn = sked_i_gaus_adam(&d->decay, &d->momentum[n + i], &d->variance[n + i],
+                                             d->gradient.sigma[i] * d->at.sigma[i]);
         d->at.sigma[i] = fmax(sigma_least, fmin(d->at.sigma[i] * sked_i_exp(-0.05 * turn), d->widest));
     }
     return SKED_OK;
 }
 
 /* ------------------------------------------------------------------ the descent */
-
-/* Steps that fit into the time at the pace so far. */
-static int32_t affordable(double begin, int32_t done, int32_t all, const sked_i_limit *limit)
-{
-    const double now = sked_clock(), left = limit->deadline - now;
-    if (isinf(left) || !limit->paced || (now - begin) * (all - done) <= left * done)
-        return all;
-    return done + (int32_t)fmax(4, fmin(all - done, left / fmax(1e-9, now - begin) * done));
-}
 
 static void record(lines_descent *d, int32_t k, const sked_i_gaus_value *value, double best)
 {
@@ -241,7 +229,7 @@ static sked_status descend(lines_descent *d, sked_i_gaus_decoder *dec, sked_i_rn
     int32_t all = t->iterations;
     for (int32_t k = 0; st == SKED_OK && k < all && !sked_i_limit_reached(limit); k++) {
         if (k == t->every)
-            all = affordable(begin, k, all, limit);
+            all = sked_i_gaus_affordable(begin, k, all, 4, limit);
         const double way = (double)k / all;
         d->widest = t->sigma_most * pow(0.05, way);
         set_shares(d, 1 - 0.8 * way);
@@ -267,7 +255,7 @@ sked_status sked_i_gaus_lines_descend(const sked_i_gaus_grid *grid, sked_i_gaus_
     lines_descent d = {.grid = grid, .tuning = tuning};
     sked_status st = open_descent(&d, err);
     if (st == SKED_OK) {
-        place_means(&d, kind, from, rng);
+        place_means(&d, kind, from);
         place_shares(&d, kind, from, rng);
         set_shares(&d, 1);
         st = set_multipliers(&d, err);

@@ -179,6 +179,7 @@ static sked_status shorten(shortener *s, const sked_i_gaus_model *m, double *mu,
     const int tries = (int)s->run->setting[SKED_I_GAUS_OPTION_STARTS];
     const int patience = 1 + (int)s->run->setting[SKED_I_GAUS_OPTION_PATIENCE];
     t.goal = 0; /* any schedule within the horizon */
+    t.threads = sked_i_gaus_threads(s->run, 1);
     t.visit = visit;
     t.data = s;
     SKED_TRY(sked_i_gaus_legaliser_create(m, &l, err));

@@ -19,9 +19,9 @@ typedef struct descent {
     double *momentum, *variance; /* [2 n] of Adam: mu, then log sigma */
     double *tau;                 /* [profiles + 1] */
     double *capacity, *weight;   /* [profiles + 1] */
-    double decay1, decay2;       /* powers of Adam's rates, for its bias correction */
-    double widest;               /* upper limit of sigma by now */
-    double peak;                 /* of the start: the scale of tau */
+    sked_i_gaus_decay decay;
+    double widest; /* upper limit of sigma by now */
+    double peak;   /* of the start: the scale of tau */
     double before[SKED_I_GAUS_FAMILIES];
     sked_i_gaus_terms terms;
 } descent;
@@ -71,7 +71,7 @@ static void reset_sigma(descent *d, double share)
     }
     memset(d->momentum, 0, 2 * (size_t)d->m->n * sizeof *d->momentum);
     memset(d->variance, 0, 2 * (size_t)d->m->n * sizeof *d->variance);
-    d->decay1 = d->decay2 = 1;
+    d->decay = (sked_i_gaus_decay){1, 1};
 }
 
 /* tau falls from a tenth of the peak to the size of one op. */
@@ -141,21 +141,12 @@ static void raise_multipliers(descent *d, const sked_i_gaus_value *value)
     }
 }
 
-/* One Adam step of one number; returns the step in units of the rate. */
-static double adam(descent *d, int64_t k, double gradient)
-{
-    d->momentum[k] = 0.9 * d->momentum[k] + 0.1 * gradient;
-    d->variance[k] = 0.99 * d->variance[k] + 0.01 * gradient * gradient;
-    const double m = d->momentum[k] / (1 - d->decay1), v = d->variance[k] / (1 - d->decay2);
-    return m / (sqrt(v) + 1e-30);
-}
-
 static sked_status step(descent *d, double way, sked_error *err)
 {
     const sked_i_gaus_model *m = d->m;
     const double cooling = 1 - 0.8 * way;
-    d->decay1 *= 0.9;
-    d->decay2 *= 0.99;
+    d->decay.first *= 0.9;
+    d->decay.second *= 0.99;
     for (int32_t i = 0; i < m->n; i++) {
         const double window = m->hi[i] - m->lo[i];
         if (!isfinite(d->dmu[i]) || !isfinite(d->dsigma[i]))
@@ -167,11 +158,14 @@ static sked_status step(descent *d, double way, sked_error *err)
         if (window == 0)
             continue;
         const double rate = d->tuning->rate * cooling * fmin(2, fmax(0.1, 0.02 * window));
-        const double mu = d->mu[i] - 10 * rate * adam(d, i, d->dmu[i]);
+        const double mu =
+            d->mu[i] - 10 * rate * sked_i_gaus_adam(&d->decay, &d->momentum[i], &d->variance[i], d->dmu[i]);
         d->mu[i] = fmin(m->hi[i], fmax(m->lo[i], mu));
         if (d->tuning->fixed_sigma)
             continue;
-        const double turn = adam(d, (int64_t)m->n + i, d->dsigma[i] * d->sigma[i]);
+        const int64_t k = (int64_t)m->n + i;
+        const double turn =
+            sked_i_gaus_adam(&d->decay, &d->momentum[k], &d->variance[k], d->dsigma[i] * d->sigma[i]);
         const double sigma = d->sigma[i] * sked_i_exp(-0.05 * turn);
         d->sigma[i] = fmax(sigma_least, fmin(sigma, d->widest));
     }
@@ -205,16 +199,6 @@ static void prepare(descent *d)
     set_tau(d, 0);
 }
 
-/* Steps that the time still allows, by the pace so far: a descent that is cut short would end hot. */
-static int32_t affordable(double begin, int32_t done, int32_t all, const sked_i_limit *limit)
-{
-    const double now = sked_clock(), left = limit->deadline - now;
-    if (isinf(left) || !limit->paced || (now - begin) * (all - done) <= left * done)
-        return all;
-    const double more = left / fmax(1e-9, now - begin) * done;
-    return done + (int32_t)fmax(8, fmin(all - done, more));
-}
-
 static void record(const descent *d, int32_t k, bool restart, const sked_i_gaus_value *value, double best)
 {
     const sked_run_options *to = d->tuning->record;
@@ -245,7 +229,7 @@ static sked_status descend(descent *d, const sked_i_limit *limit, sked_i_gaus_be
     *why = "iterations";
     for (int32_t k = 0; st == SKED_OK && k < all; k++) {
         if (k == 6) {
-            all = affordable(begin, k, all, limit);
+            all = sked_i_gaus_affordable(begin, k, all, 8, limit);
             stretch = all / (t->restarts + 1) + 1;
         }
         const double way = (double)(k % stretch) / stretch;

@@ -51,12 +51,7 @@ static const char *const kind_names[] = {"list", "ALAP", "midpoint", "filling", 
 /* An item's part of what is left of the round: the worker's items share it evenly. */
 static sked_i_limit share_of(const rounds *r, int index, double part)
 {
-    sked_i_limit limit = r->run->limit;
-    const double now = sked_clock();
-    const int left = (r->count - index + r->threads - 1) / r->threads;
-    if (isfinite(r->deadline) && limit.paced)
-        limit.deadline = fmin(limit.deadline, now + fmax(0, r->deadline - now) / left * part);
-    return limit;
+    return sked_i_gaus_share(r->run, r->deadline, (r->count - index + r->threads - 1) / r->threads, part);
 }
 
 static void place_means(rounds *r, worker *w, item *it, sked_i_rng *rng)
@@ -90,6 +85,7 @@ static sked_status run_item(rounds *r, worker *w, int index, sked_error *err)
     if (it->descend) {
         const sked_i_limit limit = share_of(r, index, it->sweeps > 0 ? 0.6 : 1);
         tuning.record = r->round == 0 && index == 0 ? r->run->options : NULL;
+        tuning.threads = sked_i_gaus_threads(r->run, r->count);
         SKED_TRY(
             sked_i_gaus_optimise(w->l, &tuning, &limit, w->mu, &it->best, &w->evaluations, &w->why, err));
     }
@@ -332,6 +328,7 @@ sked_status sked_i_gaus_fit(sked_i_run *run, const sked_i_gaus_model *m, int32_t
     const char *why;
     const int tries = (int)run->setting[SKED_I_GAUS_OPTION_STARTS] + 1;
     tuning.goal = 0;
+    tuning.threads = sked_i_gaus_threads(run, 1);
     *found = false;
     sked_i_rng_seed(&rng, run->options->seed, (uint64_t)m->steps);
     SKED_NEW(mu, m->n);

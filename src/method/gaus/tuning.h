@@ -38,6 +38,30 @@ typedef struct sked_i_gaus_tuning {
     const sked_run_options *record; /* who listens to this descent; NULL: nobody */
 } sked_i_gaus_tuning;
 sked_i_gaus_tuning sked_i_gaus_tuning_of(const sked_i_run *run);
+/* Threads of one evaluation where `jobs` descents run at a time: those left over, on graphs worth forking. */
+int sked_i_gaus_threads(const sked_i_run *run, int jobs);
+/* `part` of an item's share of the time until `deadline`, where `left` items are to come one after another.
+ */
+sked_i_limit sked_i_gaus_share(const sked_i_run *run, double deadline, int left, double part);
+/*
+ * Steps of `all` that the time allows by the pace so far, `done` since `begin`, at least `least` more: a
+ * descent that is cut short would end hot.
+ */
+int32_t sked_i_gaus_affordable(double begin, int32_t done, int32_t all, int32_t least,
+                               const sked_i_limit *limit);
+
+/* Powers of Adam's rates, for its bias correction; 1 before the first step. */
+typedef struct sked_i_gaus_decay {
+    double first, second;
+} sked_i_gaus_decay;
+/* One Adam step of one number; returns the step in units of the rate. */
+static inline double sked_i_gaus_adam(const sked_i_gaus_decay *d, double *momentum, double *variance,
+                                      double gradient)
+{
+    *momentum = 0.9 * *momentum + 0.1 * gradient;
+    *variance = 0.99 * *variance + 0.01 * gradient * gradient;
+    return *momentum / (1 - d->first) / (sqrt(*variance / (1 - d->second)) + 1e-30);
+}
 
 /* lines.c: objective makespan with devices, or with times that are not whole. */
 SKED_MUST_CHECK sked_status sked_i_gaus_lines_run(sked_i_run *run, sked_error *err);
