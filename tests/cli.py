@@ -276,6 +276,22 @@ def warm_start_and_fixed_decisions(folder):
 
 
 @test
+def models_of_every_policy_are_used(folder):
+    graph, small = path("cholesky.json"), ["--set", "dim=8", "--set", "layers=1", "--set", "batch=4", "--set", "validate=0"]
+    for policy in ("policy=encode-once", "policy=stepwise"):
+        for backward in ("backward=uniform", "backward=learned"):
+            model = os.path.join(folder, policy + backward + ".safetensors")
+            expect(run("train", "--graphs", "layered:6", "--devices", 3, "--steps", 2, "--quiet", *small, "--set", policy,
+                       "--set", backward, "-o", model), 0)
+            drawn = expect(run("sample", graph, "--devices", 3, "--candidates", 5, "--raw", "--model", model, "-o", "-"), 0)
+            assert len(drawn.stdout.splitlines()) == 5
+            out = run("schedule", graph, "--devices", 3, "--method", "gflownet", "--set", "model=" + model, "--json")
+            assert json.loads(expect(out, 0).stdout)["valid"] is True
+    expect(run("sample", graph, "--devices", 9, "--model", model, "--quiet"), 6, "up to 8 devices")
+    expect(run("schedule", graph, "--devices", 3, "--method", "gflownet", "--set", "model=missing"), 4, "missing")
+
+
+@test
 def help_manual_and_tables_agree(folder):
     usage = expect(run("help"), 0).stdout
     commands = re.findall(r"^  ([a-z]+) ", usage, flags=re.M)
@@ -316,6 +332,100 @@ def completion_is_valid_bash(folder):
 def unsupported_requests_exit_6(folder):
     expect(run("schedule", path("cholesky.json"), "--devices", 2, "--backend", "cuda"), 6, "CUDA")
     expect(run("schedule", path("cholesky.json"), "--devices", 2, "--method", "heft", "--objective", "memory"), 6, "heft")
+
+
+@test
+def robust_compares_and_reports(folder):
+    page, picture, plan = (os.path.join(folder, n) for n in ("r.html", "r.scatter.svg", "r.json"))
+    shown = expect(run("robust", path("cholesky.json"), "--devices", 4, "--target", "bandwidth", "--time-limit", 0.3, "--candidates",
+                       50, "--top", 20, "--quiet", "-o", page, "-o", picture, "-o", plan), 0).stdout
+    for method in ("list", "random list", "brkga", "search", "gflownet"):
+        assert re.search(rf"^{method} +\d+ ", shown, flags=re.M), (method, shown)
+    assert shown.count("<- winner") == 1
+    expect(run("check", path("cholesky.json"), plan), 0)
+    text = open(page).read()
+    data = json.loads(re.search(r'data-kind="robust">\n(.*?)\n</script>', text, flags=re.S).group(1))
+    assert [m["name"] for m in data["methods"]] == ["list", "random list", "brkga", "search", "gflownet"]
+    assert data["methods"][data["winner"]]["targetSpeedup"] == max(m["targetSpeedup"] for m in data["methods"])
+    assert 'data-kind="schedule"' in text
+    xml.dom.minidom.parse(picture)
+    expect(run("schedule", path("cholesky.json"), "--devices", 2, "--method", "list", "-o", picture), 6, "sked robust")
+
+
+@test
+def programs_measure_and_their_failures_are_reported(folder):
+    script, count = os.path.join(folder, "measure.sh"), os.path.join(folder, "count")
+    with open(script, "w") as f:  # every third run fails
+        f.write(f'#!/bin/sh\necho x >> {count}\nn=$(wc -l < {count})\n[ $((n % 3)) -eq 0 ] && exit 1\n'
+                'grep -c \'"device"\' "$1"\n')
+    os.chmod(script, 0o755)
+    args = ["robust", path("cholesky.json"), "--devices", 2, "--method", "list", "--candidates", 9, "--top", 9, "--json"]
+    result = expect(run(*args, "--target", f"command,retries=0:{script}"), 0)
+    out = json.loads(result.stdout)
+    assert out["failures"] == 3 and result.stderr.count("was not measured") == 3, (out, result.stderr)
+    os.remove(count)
+    out = json.loads(expect(run(*args, "--target", f"command,retries=1:{script}"), 0).stdout)
+    assert out["failures"] == 0
+    expect(run(*args, "--quiet", "--target", "command,retries=0,timeout=1:false"), 9, "none of the candidates")
+    expect(run(*args, "--target", "command,speed=1:true"), 2, "speed")
+
+
+@test
+def samples_carry_what_the_manual_says(folder):
+    file, better = (os.path.join(folder, n) for n in ("s.jsonl", "b.jsonl"))
+    base = ["sample", path("cholesky.json"), "--devices", 3, "--candidates", 40, "--quiet"]
+    expect(run(*base, "-o", file), 0)
+    lines = [json.loads(line) for line in open(file)]
+    assert [line["proxy_makespan"] for line in lines] == sorted(line["proxy_makespan"] for line in lines)
+    for line in lines:
+        assert {"log_prob", "proxy_makespan", "temperature", "ged", "d_inv", "d_sen"} <= set(line) and line["log_prob"] < 0
+    assert lines[0]["ged"] == lines[0]["d_sen"] == 0 and all(line["d_sen"] > 0 for line in lines[1:])
+    expect(run(*base, "--improve", 3, "-o", better), 0)
+    assert json.loads(open(better).readline())["proxy_makespan"] <= lines[0]["proxy_makespan"]
+    expect(run(*base, "--local", "-o", better), 0)
+    assert json.loads(open(better).readline())["proxy_makespan"] == lines[0]["proxy_makespan"]
+    assert len(expect(run(*base, "--greedy"), 0).stdout.splitlines()) == 1
+    expect(run(*base, "--raw", "--improve", 3), 2, "--raw")
+
+
+@test
+def paper_suite_says_where_it_loses(folder):
+    shown = expect(run("bench", "paper", "--only", "random", "--sample", 25, "--list", "--quiet"), 0).stdout
+    for part in ("gflownet beside list and brkga", "paper, other graphs", "92.02", "seed 0", "s in all"):
+        assert part in shown, (part, shown)
+    for method in ("list", "brkga", "gflownet", "drawn", "improved"):
+        assert re.search(rf"^erdos-renyi +{method} ", shown, flags=re.M), method
+    expect(run("bench", "paper", "--only", "nothing"), 2, "random, one, real")
+    expect(run("bench", "scale", "--model", "x"), 2, "--model")
+    picture = os.path.join(folder, "t.svg")
+    expect(run("bench", "paper", "--only", "temperature", "--sample", 25, "--quiet", "-o", picture), 0)
+    xml.dom.minidom.parse(picture)
+
+
+@test
+def interrupted_training_saves_its_model(folder):
+    model, log, curve = (os.path.join(folder, n) for n in ("m.safetensors", "l.jsonl", "c.svg"))
+    process = subprocess.Popen([SKED, "train", "--graphs", "layered:20", "--devices", "2", "--minutes", "5", "--set", "validate=0",
+                                "--quiet", "-o", model, "-o", log, "-o", curve], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(1.5)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 0, process.returncode
+    assert os.path.exists(log) and os.path.exists(curve)
+    expect(run("sample", path("cholesky.json"), "--devices", 2, "--candidates", 3, "--model", model, "--quiet"), 0)
+
+
+@test
+def training_log_and_curve(folder):
+    model, log, curve = (os.path.join(folder, n) for n in ("m.safetensors", "l.jsonl", "c.svg"))
+    expect(run("train", "--graphs", "layered:8-10", "--devices", 2, "--steps", 4, "--set", "batch=4", "--set", "validate=2", "--set",
+               "held-out=1", "--set", "dim=8", "--set", "layers=1", "--quiet", "-o", model, "-o", log, "-o", curve), 0)
+    lines = [json.loads(line) for line in open(log)]
+    assert [line["step"] for line in lines] == [1, 2, 3, 4]
+    assert all({"top1", "top100", "mean", "ged", "spread", "list", "brkga"} <= set(line) for line in lines[1::2])
+    xml.dom.minidom.parse(curve)
+    expect(run("robust", path("cholesky.json"), "--devices", 2, "--method", "gflownet", "--model", model, "--candidates", 5,
+               "--target", "noisy", "--quiet"), 0)
 
 
 print(f"{passed} passed, {failed} failed, {skipped} skipped")

@@ -295,6 +295,44 @@ static sked_status act_parse_schedule(const void *data, sked_error *err)
     return st;
 }
 
+/* One update of a new model, its file, and draws from it. data: its policy and backward settings. */
+static sked_status act_train(const void *data, sked_error *err)
+{
+    const char *const *kind = data;
+    const char *const settings[] = {kind[0],   kind[1],     "dim=8",         "layers=1", "head=8",    "mlp=8",
+                                    "width=8", "context=8", "temperature=8", "batch=2",  "validate=0"};
+    sked_train_options opt;
+    sked_sampler *m = NULL, *again = NULL;
+    sked_samples s = {0};
+    sked_graph *g = NULL;
+    sked_problem p;
+    const sked_sample_options how = {.count = 2, .temperature = 1, .threads = 1};
+    sked_train_options_init(&opt);
+    opt.graphs = "layered:6";
+    opt.devices = 2;
+    opt.steps = 1;
+    opt.settings = settings;
+    opt.n_settings = sizeof settings / sizeof *settings;
+    opt.output = SKED_BINARY_DIR "/test_alloc.safetensors";
+    sked_status st = sked_train(&opt, &m, err);
+    if (st == SKED_OK)
+        st = sked_sampler_read(opt.output, &again, err);
+    if (st == SKED_OK)
+        st = build(5, &g, err);
+    if (st == SKED_OK) {
+        const double unlimited = INFINITY;
+        sked_problem_init(&p, g);
+        p.devices = 2;
+        p.capacity = &unlimited;
+        st = sked_sampler_sample(again, &p, &how, &s, err);
+    }
+    sked_samples_clear(&s);
+    sked_graph_destroy(g);
+    sked_sampler_destroy(m);
+    sked_sampler_destroy(again);
+    return st;
+}
+
 /* ------------------------------------------------------------------ tests */
 
 static void graphs(void **state)
@@ -397,6 +435,16 @@ static void every_method(void **state)
     sked_graph_destroy(g);
 }
 
+static void training(void **state)
+{
+    (void)state;
+    static const char *const kinds[][2] = {{"policy=encode-once", "backward=uniform"},
+                                           {"policy=encode-once", "backward=learned"},
+                                           {"policy=stepwise", "backward=learned"}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        fail_everywhere(kinds[i][0], act_train, kinds[i]);
+}
+
 static void readers(void **state)
 {
     (void)state;
@@ -461,7 +509,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(graphs),          cmocka_unit_test(problems), cmocka_unit_test(methods),
         cmocka_unit_test(every_method),    cmocka_unit_test(readers),  cmocka_unit_test(onnx_reader),
-        cmocka_unit_test(schedule_reader),
+        cmocka_unit_test(schedule_reader), cmocka_unit_test(training),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

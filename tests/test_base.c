@@ -341,21 +341,34 @@ static void sizes_never_overflow(void **state)
 }
 
 static const sked_option table[] = {
-    {"count", SKED_OPTION_INT, "3", 1, 10, NULL, ""},
-    {"rate", SKED_OPTION_REAL, "0.5", 0, 1, NULL, ""},
-    {"fast", SKED_OPTION_BOOL, "false", 0, 0, NULL, ""},
-    {"mode", SKED_OPTION_ENUM, "b", 0, 0, "a|b|cc", ""},
+    {"count", SKED_OPTION_INT, "3", 1, 10, NULL, ""},    {"rate", SKED_OPTION_REAL, "0.5", 0, 1, NULL, ""},
+    {"fast", SKED_OPTION_BOOL, "false", 0, 0, NULL, ""}, {"mode", SKED_OPTION_ENUM, "b", 0, 0, "a|b|cc", ""},
+    {"file", SKED_OPTION_TEXT, "none", 0, 0, NULL, ""},
 };
 
 static sked_status parse_one(const char *setting, double *value, sked_error *err)
 {
-    return sked_i_options_parse("thing", table, 4, &setting, setting ? 1 : 0, value, err);
+    return sked_i_options_parse("thing", table, 5, &setting, setting ? 1 : 0, value, err);
+}
+
+/* The text after the first '='; the last setting of the name counts. */
+static void options_of_text(void **state)
+{
+    (void)state;
+    static const char *const settings[] = {"file=first", "count=2", "file=a=b"};
+    double v[5];
+    OK(parse_one(NULL, v, err));
+    assert_string_equal(sked_i_option_text(&table[4], v[4], NULL), "none");
+    OK(sked_i_options_parse("thing", table, 5, settings, 3, v, err));
+    assert_string_equal(sked_i_option_text(&table[4], v[4], settings), "a=b");
+    OK(sked_i_options_parse("thing", table, 5, settings, 2, v, err));
+    assert_string_equal(sked_i_option_text(&table[4], v[4], settings), "first");
 }
 
 static void options_are_typed(void **state)
 {
     (void)state;
-    double v[4];
+    double v[5];
     OK(parse_one(NULL, v, err));
     assert_true(v[0] == 3 && v[1] == 0.5 && v[2] == 0 && v[3] == 1);
     OK(parse_one("count=10", v, err));
@@ -617,6 +630,7 @@ int main(void)
         cmocka_unit_test(quotes_are_short_and_printable),
         cmocka_unit_test(first_cause_wins),
         cmocka_unit_test(sizes_never_overflow),
+        cmocka_unit_test(options_of_text),
         cmocka_unit_test(options_are_typed),
         cmocka_unit_test(random_numbers_are_fixed),
         cmocka_unit_test(random_numbers_are_uniform),

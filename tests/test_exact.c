@@ -176,6 +176,48 @@ static void loops_meet_brute_force(void **state)
     }
 }
 
+/* CBC's first relaxation of such a model takes seconds; limits and stops are kept all the same. */
+static void cbc_stops_at_once(void **state)
+{
+    (void)state;
+    sked_builder *b = NULL;
+    sked_graph *g = NULL;
+    sked_problem p;
+    sked_i_rng rng;
+    sked_i_rng_seed(&rng, 1, 0);
+    OK(sked_builder_create(&b, err));
+    for (int i = 0; i < 70; i++) {
+        OK(sked_builder_add_op(b, NULL, NULL, 1 + (double)sked_i_rng_below(&rng, 3), NULL, err));
+        OK(sked_builder_set_memory(b, i, 1 + (double)sked_i_rng_below(&rng, 9), err));
+        for (int k = 0; k < 3 && i > 30; k++) {
+            const sked_edge edge = {.from = (int32_t)sked_i_rng_below(&rng, (uint64_t)i - 20),
+                                    .to = i,
+                                    .lag = SKED_LAG_DEFAULT,
+                                    .bytes = 1};
+            OK(sked_builder_add_edge(b, &edge, err));
+        }
+    }
+    OK(sked_builder_finish(b, &g, err));
+    sked_problem_init(&p, g);
+    p.objective = SKED_OBJECTIVE_MEMORY;
+    p.horizon = 60;
+    for (int threads = 1; threads <= 2; threads++) {
+        sked_run_options opt;
+        sked_result result = {0};
+        sked_run_options_init(&opt);
+        opt.time_limit = 1;
+        opt.threads = threads;
+        const double begin = sked_clock();
+        OK(sked_method_run("exact", &p, &opt, &result, err));
+        if (sked_clock() - begin > 1.8) /* 1.05 on an idle machine */
+            fail_msg("%d threads: %g s of 1 s", threads, sked_clock() - begin);
+        assert_true(!result.optimal);
+        sked_result_clear(&result);
+    }
+    sked_graph_destroy(g);
+    sked_builder_destroy(b);
+}
+
 static void refuses_what_is_too_large(void **state)
 {
     (void)state;
@@ -199,7 +241,7 @@ int main(void)
         cmocka_unit_test(branch_meets_brute_force),   cmocka_unit_test(enumeration_meets_brute_force),
         cmocka_unit_test(warm_start_changes_nothing), cmocka_unit_test(engines_agree),
         cmocka_unit_test(models_meet_brute_force),    cmocka_unit_test(loops_meet_brute_force),
-        cmocka_unit_test(refuses_what_is_too_large),
+        cmocka_unit_test(cbc_stops_at_once),          cmocka_unit_test(refuses_what_is_too_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include "base/rng.h"
+#include "method/modulo/modulo.h"
 #include "schedule/schedule.h"
 
 #include <math.h>
@@ -596,6 +597,35 @@ static void test_same_result(void **state)
     sked_graph_destroy(g);
 }
 
+/* Below the interval a recurrence needs, windows would grow without end: refused at once. */
+static void test_windows_below_the_bound(void **state)
+{
+    (void)state;
+    sked_builder *b = NULL;
+    sked_graph *g = NULL;
+    sked_problem p;
+    sked_i_loop *loop = NULL;
+    sked_i_frame *frame = NULL;
+    OK(sked_builder_create(&b, err));
+    for (int i = 0; i < 2; i++) {
+        const sked_edge edge = {.from = i, .to = 1 - i, .lag = 3, .distance = i};
+        OK(sked_builder_add_op(b, NULL, NULL, 1, NULL, err));
+        OK(sked_builder_add_edge(b, &edge, err));
+    }
+    OK(sked_builder_finish(b, &g, err));
+    sked_problem_init(&p, g);
+    p.objective = SKED_OBJECTIVE_II;
+    p.ii = SKED_II_AUTO;
+    OK(sked_i_loop_create(&p, &loop, err));
+    OK(sked_i_frame_create(loop, &frame, err));
+    for (int ii = 1; ii <= 7; ii++)
+        assert_true(sked_i_frame_set(loop, frame, ii, SKED_I_FAR) == (ii >= 6));
+    sked_i_frame_destroy(frame);
+    sked_i_loop_destroy(loop);
+    sked_graph_destroy(g);
+    sked_builder_destroy(b);
+}
+
 static void test_candidates(void **state)
 {
     (void)state;
@@ -765,6 +795,7 @@ int main(void)
         cmocka_unit_test(test_random_loops_validate),
         cmocka_unit_test(test_other_problems),
         cmocka_unit_test(test_same_result),
+        cmocka_unit_test(test_windows_below_the_bound),
         cmocka_unit_test(test_candidates),
         cmocka_unit_test(test_large_loop),
         cmocka_unit_test(test_generated_loops),

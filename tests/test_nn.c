@@ -300,6 +300,28 @@ static sked_i_sizes small_sizes(int layers, sked_i_policy_id policy, sked_i_back
     return (sked_i_sizes){8, layers, 8, 16, 8, 8, 16, 16, policy, backward};
 }
 
+/* Drawing and learning in one go is drawing, then the gradient. */
+static void check_learning(const whole *w, const sked_i_layout *layout)
+{
+    double *once = calloc((size_t)layout->total, sizeof *once), mean;
+    double *twice = calloc((size_t)layout->total, sizeof *twice);
+    assert_non_null(once);
+    assert_non_null(twice);
+    sked_i_batch_f64 *b = NULL;
+    OK(sked_i_batch_create_f64(w->policy, 35, 2, true, &b, err)); /* two or three for each part */
+    OK(sked_i_batch_learn_f64(b, 2, 1, 0, once, err));
+    const double loss = sked_i_batch_loss_f64(b, &mean);
+    OK(sked_i_batch_sample_f64(b, 2, false, 1, 0, err));
+    assert_true(loss == sked_i_batch_loss_f64(b, &mean));
+    OK(sked_i_batch_grad_f64(b, twice, err));
+    const double largest = largest_of(twice, layout->total);
+    for (int64_t i = 0; i < layout->total; i++)
+        assert_true(fabs(once[i] - twice[i]) <= 1e-11 * largest);
+    sked_i_batch_destroy_f64(b);
+    free(once);
+    free(twice);
+}
+
 /* Every parameter of the table, up to that many entries or so of each. */
 static void check_parameters(const char *what, const sked_i_layout *layout, whole *w, double *x,
                              int64_t entries, bool *moved)
@@ -339,6 +361,7 @@ static void check_whole(const char *family, int32_t nodes, int32_t devices, doub
     OK(sked_i_batch_create_f64(w.policy, 9, 1, true, &w.batch, err));
     sked_i_policy_prepare_f64(w.policy, parameter, temperature);
     OK(sked_i_batch_sample_f64(w.batch, 2, false, 1, 0, err));
+    check_learning(&w, &layout);
     check_parameters(family, &layout, &w, parameter, entries, moved);
     sked_i_batch_destroy_f64(w.batch);
     sked_i_policy_destroy_f64(w.policy);

@@ -19,9 +19,20 @@ void sked_i_limit_init(sked_i_limit *limit, const sked_run_options *opt)
     limit->paced = opt->iterations == 0;
 }
 
+/* The public type is what signal handlers may write; between threads it takes atomic access as well. */
+bool sked_i_limit_stopped(const sked_i_limit *limit)
+{
+    return limit->stop != NULL && __atomic_load_n(limit->stop, __ATOMIC_RELAXED) != 0;
+}
+
+void sked_i_ask_stop(volatile sig_atomic_t *stop)
+{
+    __atomic_store_n(stop, 1, __ATOMIC_RELAXED);
+}
+
 bool sked_i_limit_reached(const sked_i_limit *limit)
 {
-    if (limit->stop != NULL && *limit->stop)
+    if (sked_i_limit_stopped(limit))
         return true;
     return limit->deadline < INFINITY && sked_clock() >= limit->deadline;
 }
@@ -32,4 +43,11 @@ double sked_i_limit_share(const sked_i_limit *limit)
         return NAN;
     const double share = (sked_clock() - limit->begin) / (limit->deadline - limit->begin);
     return share > 1 ? 1 : share;
+}
+
+void sked_i_pause(double seconds)
+{
+    const struct timespec t = {.tv_sec = (time_t)seconds,
+                               .tv_nsec = (long)(1e9 * (seconds - floor(seconds)))};
+    nanosleep(&t, NULL);
 }

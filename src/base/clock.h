@@ -14,6 +14,12 @@ typedef struct sked_i_limit {
 void sked_i_limit_init(sked_i_limit *limit, const sked_run_options *opt);
 /* True when the time is up or a stop was asked for. About 25 ns: call it once per evaluation or rarer. */
 bool sked_i_limit_reached(const sked_i_limit *limit);
+/* A stop was asked for, by a signal handler or by another thread. */
+bool sked_i_limit_stopped(const sked_i_limit *limit);
+/* Asks for a stop from another thread. */
+void sked_i_ask_stop(volatile sig_atomic_t *stop);
 /* Share of the time limit used, NAN without one. */
 double sked_i_limit_share(const sked_i_limit *limit);
+/* Lets others run for a while. */
+void sked_i_pause(double seconds);
 #endif

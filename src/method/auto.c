@@ -1,9 +1,14 @@
 /*
  * The default: a portfolio. Quick methods first, then the improving ones share what is left of the time.
  * All members offer into one pool, so the answer is never worse than any single member's.
+ *
+ * Members share out the threads among themselves and take turns. With several threads, `exact` gets one of
+ * them from the start, beside the member before it: a proof ends the run early.
  */
+#include "base/thread.h"
 #include "method/method.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 typedef struct member {
@@ -78,7 +83,7 @@ static sked_status run_from_best(sked_i_run *run, const member *m, const char *c
 /* A quick member gets a moment even when the time is up: some schedule is better than none. */
 static bool owes_schedule(const sked_i_run *run, const member *m)
 {
-    return m->share == 0 && run->n_kept == 0 && !(run->limit.stop != NULL && *run->limit.stop);
+    return m->share == 0 && run->n_kept == 0 && !sked_i_limit_stopped(&run->limit);
 }
 
 static sked_status run_in_turn(sked_i_run *run, const member *m, double budget, sked_error *why)
@@ -95,6 +100,95 @@ static sked_status run_in_turn(sked_i_run *run, const member *m, double budget, 
     return st;
 }
 
+/* ------------------------------------------------------------------ two members at a time */
+
+typedef struct side {
+    sked_i_share share;
+    const member *m;
+    double seconds;
+    sked_status status;
+    sked_error why;
+} side;
+
+typedef struct pair {
+    side of[2];
+    const sked_i_limit *limit;  /* the caller's */
+    volatile sig_atomic_t halt; /* what both sides look at */
+    bool hasty;                 /* one may end the other */
+    atomic_int done;
+} pair;
+
+/* Nothing is left for the other side to do, or it had better go on with all threads. */
+static bool ends_both(const side *s)
+{
+    const sked_i_run *run = &s->share.run;
+    if (s->status == SKED_ERR_INFEASIBLE || s->status == SKED_ERR_UNSUPPORTED)
+        return strcmp(s->m->method, "exact") == 0;
+    return run->exhausted || (sked_i_run_over(run) && !sked_i_limit_reached(&run->limit));
+}
+
+static void run_side(void *data, int index)
+{
+    pair *p = data;
+    if (index == 2) { /* passes a stop on */
+        for (; atomic_load(&p->done) < 2; sked_i_pause(0.005))
+            if (sked_i_limit_stopped(p->limit))
+                sked_i_ask_stop(&p->halt);
+        return;
+    }
+    side *s = &p->of[index];
+    const char *settings[] = {s->m->setting};
+    s->status =
+        sked_i_run_member(&s->share.run, s->m->method, settings, s->m->setting != NULL, s->seconds, &s->why);
+    if (p->hasty && ends_both(s))
+        sked_i_ask_stop(&p->halt);
+    atomic_fetch_add(&p->done, 1);
+}
+
+/*
+ * `first` on all threads but one, `exact` on that; what they find is taken in this order. *refuted: exact has
+ * proved that there is no schedule.
+ */
+static sked_status run_beside(sked_i_run *run, const member *first, const member *exact, double seconds,
+                              bool *refuted, sked_error *refusal, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    pair p = {.limit = &run->limit, .hasty = run->options->iterations == 0};
+    for (int k = 0; k < 2; k++) {
+        side *s = &p.of[k];
+        s->m = k == 0 ? first : exact;
+        s->seconds = seconds;
+        SKED_TRY(sked_i_share_open(run, &s->share, err));
+        s->share.run.limit.stop = &p.halt;
+        s->share.options.threads = k == 0 ? run->options->threads - 1 : 1;
+    }
+    SKED_TRY(sked_i_parallel(3, run_side, &p, err));
+    for (int k = 0; k < 2; k++) {
+        side *s = &p.of[k];
+        if (!may_go_on(s->status)) {
+            st = sked_i_fail(err, s->status, "%s", s->why.message);
+            goto cleanup;
+        }
+        SKED_TRY(sked_i_share_join(&s->share, run, err));
+        if (s->status == SKED_ERR_INFEASIBLE && (k == 1 || refusal->status == SKED_OK))
+            *refusal = s->why;
+        *refuted = s->status == SKED_ERR_INFEASIBLE && k == 1;
+    }
+cleanup:
+    for (int k = 0; k < 2; k++)
+        sked_i_share_close(&p.of[k].share);
+    return st;
+}
+
+/* ------------------------------------------------------------------ rounds */
+
+/* Is this the member that exact shall start beside? */
+static bool starts_beside(const sked_i_run *run, plan todo, int i)
+{
+    return run->options->threads > 1 && i + 1 < todo.count && todo.members[i].share > 0 &&
+           strcmp(todo.members[i + 1].method, "exact") == 0;
+}
+
 static sked_status run_round(sked_i_run *run, plan todo, int round, double seconds, bool *any,
                              sked_error *refusal, sked_error *err)
 {
@@ -107,9 +201,18 @@ static sked_status run_round(sked_i_run *run, plan todo, int round, double secon
             continue;
         if (sked_i_run_over(run) && !owes_schedule(run, m))
             break;
-        const double left = end - sked_clock(), budget = m->share > 0 ? left * m->share : left;
-        if (!(budget > 0) && !owes_schedule(run, m))
+        double left = end - sked_clock();
+        if (!(left > 0) && !owes_schedule(run, m))
             break;
+        if (round == 0 && starts_beside(run, todo, i)) {
+            bool refuted = false;
+            const sked_status both = run_beside(run, m, m + 1, 0.5 * left, &refuted, refusal, err);
+            if (both != SKED_OK || refuted || run->exhausted || sked_i_run_over(run))
+                return both;
+            *any = true;
+            left = end - sked_clock();
+        }
+        const double budget = m->share > 0 ? left * m->share : left;
         const sked_status st = run_in_turn(run, m, budget, &why);
         if (!may_go_on(st))
             return sked_i_fail(err, st, "%s", why.message);
@@ -132,7 +235,9 @@ static sked_status run_auto(sked_i_run *run, sked_error *err)
     for (int round = 0; st == SKED_OK && any && !run->exhausted; round++) {
         if (round > 0 && sked_i_run_over(run))
             break;
-        const double seconds = endless ? 10 * pow(2, round) : run->limit.deadline - sked_clock();
+        const double seconds = !endless                       ? run->limit.deadline - sked_clock()
+                               : run->options->iterations > 0 ? INFINITY
+                                                              : 10 * pow(2, round);
         st = run_round(run, todo, round, seconds, &any, &refusal, err);
         if (run->options->iterations > 0 || (refusal.status != SKED_OK && run->n_kept == 0))
             break; /* every member has had its iterations */

@@ -238,40 +238,47 @@ static void take_bounds(sked_i_run *run, const sked_i_run *from)
     run->least_ii = fmax(run->least_ii, from->least_ii);
 }
 
-sked_status sked_i_share_tell(sked_i_share *part, const sked_i_run *run, sked_error *err)
+sked_status sked_i_share_tell(sked_i_share *share, const sked_i_run *run, sked_error *err)
 {
-    take_bounds(&part->run, run);
-    return precedes(best_rank(run), best_rank(&part->run)) ? sked_i_run_offer(&part->run, run->kept[0], err)
-                                                           : SKED_OK;
+    take_bounds(&share->run, run);
+    return precedes(best_rank(run), best_rank(&share->run)) ? sked_i_run_offer(&share->run, run->kept[0], err)
+                                                            : SKED_OK;
 }
 
-sked_status sked_i_share_open(const sked_i_run *run, sked_i_share *part, sked_error *err)
+sked_status sked_i_share_open(const sked_i_run *run, sked_i_share *share, sked_error *err)
 {
     sked_status st = SKED_OK;
-    *part = (sked_i_share){.run = {.problem = run->problem,
-                                   .setting = run->setting,
-                                   .limit = run->limit,
-                                   .bound = run->bound,
-                                   .second_bound = run->second_bound,
-                                   .least_ii = run->least_ii,
-                                   .max_kept = run->max_kept,
-                                   .current = run->current},
-                           .options = *run->options};
-    part->options.threads = 1;
-    part->options.progress = NULL;
-    part->run.options = &part->options;
-    SKED_NEW(part->run.kept, run->max_kept + 1);
-    SKED_NEW(part->run.key, run->max_kept + 1);
-    SKED_TRY(sked_i_share_tell(part, run, err));
+    *share = (sked_i_share){.run = {.problem = run->problem,
+                                    .setting = run->setting,
+                                    .settings = run->settings,
+                                    .limit = run->limit,
+                                    .bound = run->bound,
+                                    .second_bound = run->second_bound,
+                                    .least_ii = run->least_ii,
+                                    .max_kept = run->max_kept,
+                                    .current = run->current},
+                            .options = *run->options};
+    share->options.threads = 1;
+    share->options.progress = NULL;
+    share->run.options = &share->options;
+    memcpy(share->run.won, run->won, sizeof run->won);
+    SKED_NEW(share->run.kept, run->max_kept + 1);
+    SKED_NEW(share->run.key, run->max_kept + 1);
+    SKED_TRY(sked_i_share_tell(share, run, err));
 cleanup:
     return st;
 }
 
-sked_status sked_i_share_join(sked_i_share *part, sked_i_run *run, sked_error *err)
+sked_status sked_i_share_join(sked_i_share *share, sked_i_run *run, sked_error *err)
 {
-    sked_i_run *from = &part->run;
+    sked_i_run *from = &share->run;
     sked_status st = SKED_OK;
-    if (run->max_kept > 1 || precedes(best_rank(from), best_rank(run)))
+    const bool better = precedes(best_rank(from), best_rank(run));
+    if (better && from->winner[0] != 0) {
+        memcpy(run->winner, from->winner, sizeof run->winner);
+        memcpy(run->won, from->won, sizeof run->won);
+    }
+    if (run->max_kept > 1 || better)
         for (int32_t k = 0; k < from->n_kept; k++)
             SKED_TRY(sked_i_run_offer(run, from->kept[k], err));
     take_bounds(run, from);
@@ -293,9 +300,9 @@ static void drop_kept(sked_i_run *run)
     run->n_kept = 0;
 }
 
-void sked_i_share_close(sked_i_share *part)
+void sked_i_share_close(sked_i_share *share)
 {
-    drop_kept(&part->run);
+    drop_kept(&share->run);
 }
 
 /* ------------------------------------------------------------------ running */
@@ -312,14 +319,15 @@ static sked_status run_method(const sked_i_method *m, sked_i_run *run, const cha
     run->current = m->info.name;
     run->setting = values;
     run->settings = settings;
-    const rank first = best_rank(run);
-    char before[sizeof run->winner];
-    memcpy(before, run->winner, sizeof before);
     st = m->run(run, err);
     run->current = outer;
-    if (precedes(best_rank(run), first) &&
-        strcmp(before, run->winner) == 0) /* a member inside has named itself already */
+    rank won;
+    const rank best = best_rank(run);
+    memcpy(won.by, run->won, sizeof won.by);
+    if (precedes(best, won)) { /* members inside have named themselves for what is theirs */
         snprintf(run->winner, sizeof run->winner, "%s", m->info.name);
+        memcpy(run->won, best.by, sizeof run->won);
+    }
     return st;
 }
 
@@ -419,7 +427,8 @@ sked_status sked_method_run(const char *method, const sked_problem *p, const ske
     if (m == NULL)
         return unknown_method(method, err);
     const double begin = sked_clock();
-    sked_i_run run = {.problem = p, .options = opt, .second_bound = -INFINITY};
+    sked_i_run run = {
+        .problem = p, .options = opt, .second_bound = -INFINITY, .won = {INFINITY, INFINITY, INFINITY}};
     sked_i_limit_init(&run.limit, opt);
     run.max_kept = opt->candidates > 1 ? opt->candidates : 1;
     sked_status st = SKED_OK;

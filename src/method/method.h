@@ -28,6 +28,7 @@ typedef struct sked_i_run {
     double (*key)[2];     /* objective, then tie-break (length for ii, else makespan) */
     int32_t n_kept, max_kept;
     char winner[64];
+    double won[3];       /* rank of the best schedule when the winner was named */
     const char *current; /* name of the method that runs now */
     double build_seconds;
     double judging; /* seconds spent on validating and ranking offers */
@@ -62,7 +63,7 @@ SKED_MUST_CHECK sked_status sked_i_run_member(sked_i_run *run, const char *metho
 
 /*
  * One thread's own run of the same problem: its own pool, bounds and counters, one thread, no progress. The
- * thread offers and raises bounds there; between parallel stretches the caller joins the parts in the order
+ * thread offers and raises bounds there; between parallel stretches the caller joins the shares in the order
  * of their numbers, so that results do not depend on timing.
  */
 typedef struct sked_i_share {
@@ -70,10 +71,10 @@ typedef struct sked_i_share {
     sked_run_options options;
 } sked_i_share;
 /* Knows what the run knows: limit, settings, bounds, and the best schedule if any. */
-SKED_MUST_CHECK sked_status sked_i_share_open(const sked_i_run *run, sked_i_share *part, sked_error *err);
-/* The run takes over what the part has found, proved and counted. */
-SKED_MUST_CHECK sked_status sked_i_share_join(sked_i_share *part, sked_i_run *run, sked_error *err);
-/* The part learns what the run knows by now. */
-SKED_MUST_CHECK sked_status sked_i_share_tell(sked_i_share *part, const sked_i_run *run, sked_error *err);
-void sked_i_share_close(sked_i_share *part);
+SKED_MUST_CHECK sked_status sked_i_share_open(const sked_i_run *run, sked_i_share *share, sked_error *err);
+/* The run takes over what the share has found, proved and counted. */
+SKED_MUST_CHECK sked_status sked_i_share_join(sked_i_share *share, sked_i_run *run, sked_error *err);
+/* The share learns what the run knows by now. */
+SKED_MUST_CHECK sked_status sked_i_share_tell(sked_i_share *share, const sked_i_run *run, sked_error *err);
+void sked_i_share_close(sked_i_share *share);
 #endif

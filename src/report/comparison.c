@@ -3,9 +3,17 @@
 /* Tell apart with the common kinds of colour blindness, and their forms differ too. */
 static const char *const colors[SKED_I_MARKS] = {"808890", "4393c3", "e08214", "9970ab", "1b9e77"};
 
-const char *sked_i_mark_color(int k)
+int sked_i_mark_of(const sked_comparison *c, int k)
 {
-    return colors[k % SKED_I_MARKS];
+    int earlier = 0;
+    for (int i = 0; i < k; i++)
+        earlier += c->standing[i].count > 1;
+    return c->standing[k].count > 1 ? 1 + earlier % (SKED_I_MARKS - 1) : 0;
+}
+
+const char *sked_i_mark_color(int mark)
+{
+    return colors[mark];
 }
 
 int32_t sked_i_mark_stride(const sked_standing *s)
@@ -58,13 +66,15 @@ static void add_points(sked_i_buffer *b, const char *name, const sked_standing *
     sked_i_buffer_char(b, ']');
 }
 
-static void add_standing(sked_i_buffer *b, const sked_standing *s, int k)
+static void add_standing(sked_i_buffer *b, const sked_comparison *c, int k)
 {
+    const sked_standing *s = &c->standing[k];
+    const int mark = sked_i_mark_of(c, k);
     sked_i_buffer_text(b, k > 0 ? ",\n{\"name\":" : "{\"name\":");
     sked_i_buffer_json(b, s->method);
     sked_i_buffer_format(
         b, ",\"color\":\"#%s\",\"form\":%d,\"count\":%d,\"stride\":%d,\"best\":%d,\"failed\":%d",
-        sked_i_mark_color(k), k % SKED_I_MARKS, (int)s->count, (int)sked_i_mark_stride(s), (int)s->best,
+        sked_i_mark_color(mark), mark, (int)s->count, (int)sked_i_mark_stride(s), (int)s->best,
         (int)sked_i_standing_failures(s));
     add_number(b, "proxySpeedup", sked_i_standing_proxy(s));
     add_number(b, "targetSpeedup", sked_i_standing_target(s));
@@ -84,6 +94,6 @@ void sked_i_comparison_json(const sked_comparison *c, sked_i_buffer *out)
     sked_i_buffer_json(out, c->target);
     sked_i_buffer_format(out, ",\"winner\":%d,\"methods\":[", c->winner);
     for (int k = 0; k < c->count; k++)
-        add_standing(out, &c->standing[k], k);
+        add_standing(out, c, k);
     sked_i_buffer_text(out, "]}");
 }

@@ -9,8 +9,10 @@
 
 enum { SKED_I_MARKS = 5, SKED_I_MOST_POINTS = 4000 }; /* points drawn of one method */
 
-/* Colour (hex digits, readable on white and on black) and form of method number k's marks. */
-const char *sked_i_mark_color(int k);
+/* Number of the marks of method k: 0 for a single schedule, 1 .. SKED_I_MARKS - 1 for several. */
+int sked_i_mark_of(const sked_comparison *c, int k);
+/* Their colour: hex digits, readable on white and on black. */
+const char *sked_i_mark_color(int mark);
 /* Candidates are drawn with this stride, so that no picture grows without bound. */
 int32_t sked_i_mark_stride(const sked_standing *s);
 /* Best on the proxy; the first is, but nothing here relies on it. 0 without candidates. */

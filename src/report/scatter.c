@@ -67,9 +67,9 @@ static void draw_grid(sked_i_buffer *b, const axis *a, bool upright)
 }
 
 /* Forms: diamond, circle, square, triangle, triangle on its head. */
-static void draw_mark(sked_i_buffer *b, int m, double x, double y, double r)
+static void draw_mark(sked_i_buffer *b, int mark, double x, double y, double r)
 {
-    switch (m % SKED_I_MARKS) {
+    switch (mark) {
     case 0:
         sked_i_label_draw(b, "<path d=\"M~ ~l~ ~l~ ~l~ ~z\"/>", x, y - 1.4 * r, 1.4 * r, 1.4 * r, -1.4 * r,
                           1.4 * r, -1.4 * r, -1.4 * r);
@@ -82,7 +82,7 @@ static void draw_mark(sked_i_buffer *b, int m, double x, double y, double r)
                           -1.8 * r);
         break;
     default: {
-        const double s = m % SKED_I_MARKS == 3 ? 1 : -1;
+        const double s = mark == 3 ? 1 : -1;
         sked_i_label_draw(b, "<path d=\"M~ ~l~ ~h~z\"/>", x, y - 1.15 * s * r, 1.1 * r, 2 * s * r, -2.2 * r);
     }
     }
@@ -92,10 +92,11 @@ static void draw_points(sked_i_buffer *b, const sked_comparison *c, const axis *
 {
     for (int m = 0; m < c->count; m++) {
         const sked_standing *s = &c->standing[m];
-        sked_i_buffer_format(b, "<g class=\"p\" fill=\"#%s\">", sked_i_mark_color(m));
+        const int mark = sked_i_mark_of(c, m);
+        sked_i_buffer_format(b, "<g class=\"p\" fill=\"#%s\">", sked_i_mark_color(mark));
         for (int32_t k = 0; k < s->count; k += sked_i_mark_stride(s))
             if (!isnan(s->target[k]))
-                draw_mark(b, m, place(x, s->proxy[k]), place(y, s->target[k]), s->count == 1 ? 5 : 3.5);
+                draw_mark(b, mark, place(x, s->proxy[k]), place(y, s->target[k]), s->count == 1 ? 5 : 3.5);
         sked_i_buffer_text(b, "</g>\n");
     }
 }
@@ -106,8 +107,9 @@ static void draw_winner(sked_i_buffer *b, const sked_comparison *c, const axis *
     if (s->best < 0)
         return;
     const double px = place(x, s->proxy[s->best]), py = place(y, s->target[s->best]);
-    sked_i_buffer_format(b, "<g fill=\"#%s\">", sked_i_mark_color(c->winner));
-    draw_mark(b, c->winner, px, py, 4.5);
+    const int mark = sked_i_mark_of(c, c->winner);
+    sked_i_buffer_format(b, "<g fill=\"#%s\">", sked_i_mark_color(mark));
+    draw_mark(b, mark, px, py, 4.5);
     sked_i_label_draw(b, "</g><circle class=\"w\" cx=\"~\" cy=\"~\" r=\"9\"/>\n", px, py);
     const bool right_half = px > 0.6 * page_width;
     sked_i_label_draw(b, "<text class=\"b~\" x=\"~\" y=\"~\">winner</text>\n", right_half ? 1.0 : 0.0,
@@ -119,8 +121,9 @@ static void draw_legend(sked_i_buffer *b, const sked_comparison *c)
     double x = left;
     for (int m = 0; m < c->count; m++) {
         char name[60];
-        sked_i_buffer_format(b, "<g fill=\"#%s\">", sked_i_mark_color(m));
-        draw_mark(b, m, x + 5, 54, 4.5);
+        const int mark = sked_i_mark_of(c, m);
+        sked_i_buffer_format(b, "<g fill=\"#%s\">", sked_i_mark_color(mark));
+        draw_mark(b, mark, x + 5, 54, 4.5);
         sked_i_label_draw(b, "</g><text x=\"~\" y=\"58\">", x + 15);
         sked_i_buffer_xml(b, sked_i_label_cut(c->standing[m].method, 24, name, sizeof name));
         sked_i_buffer_text(b, "</text>\n");

@@ -22,9 +22,11 @@ typedef struct localiser {
     double *weight;       /* [edges] what it costs to part the two ops */
     sked_i_keyed *moment; /* [2 ops] starts (op) and finishes (~op) in the order of time */
     int64_t moments;
-    int32_t *newer, *older; /* [m + 1] free devices as a ring, last freed first; m is its anchor */
-    uint8_t *free;          /* [m] */
-    double *score;          /* [m] */
+    int32_t *newer,
+        *older;      /* [m + 1] free devices as a ring, in the order they were freed; m is its anchor */
+    uint8_t *free;   /* [m] */
+    double *score;   /* [m] */
+    int32_t *urgent; /* [ops] longest way to the end first */
     int32_t *device, *last; /* [ops] of this pass, of the pass before */
 } localiser;
 
@@ -50,13 +52,28 @@ static void weigh_edges(localiser *x)
     }
 }
 
-/* At one time: finishes, then ops that take no time, then the others, each in topological order. */
+/* Longest way to the end first. tail: [ops] */
+static void rank_ops(localiser *x, double *tail, sked_i_keyed *spare)
+{
+    const sked_graph *g = x->g;
+    sked_i_tails(g, tail);
+    for (int32_t k = 0; k < g->n_ops; k++)
+        x->moment[k] = (sked_i_keyed){sked_i_sort_key(-tail[g->topo[k]]), g->topo[k]};
+    sked_i_sort_keyed(x->moment, spare, g->n_ops);
+    for (int32_t k = 0; k < g->n_ops; k++)
+        x->urgent[k] = (int32_t)x->moment[k].value;
+}
+
+/*
+ * At one time: finishes, then ops that take no time, both in topological order, then the others, the most
+ * urgent first: it has the first choice.
+ */
 static void order_moments(localiser *x, sked_i_keyed *spare)
 {
     const sked_graph *g = x->g;
     for (int kind = 0; kind < 3; kind++)
         for (int32_t k = 0; k < g->n_ops; k++) {
-            const int32_t op = g->topo[k];
+            const int32_t op = kind == 2 ? x->urgent[k] : g->topo[k];
             const bool lasts = finish_of(x, op) > x->s->start[op];
             if (lasts != (kind != 1))
                 continue;
@@ -92,7 +109,10 @@ static void credit(localiser *x, int32_t d, double weight, int32_t *best)
         *best = d;
 }
 
-/* The free device with most of op's data; without any, the one that became free last. m: none is free. */
+/*
+ * The free device with most of op's data; without any, the one free for longest, so that those freed just now
+ * stay for the ops that find their data there. m: none is free.
+ */
 static int32_t choose(localiser *x, int32_t op, bool again)
 {
     const sked_graph *g = x->g;
@@ -106,7 +126,7 @@ static int32_t choose(localiser *x, int32_t op, bool again)
             x->score[x->device[g->pred_op[k]]] = 0;
     for (int64_t e = g->succ_ptr[op]; again && e < g->succ_ptr[op + 1]; e++)
         x->score[x->last[g->edge_to[e]]] = 0;
-    return best < x->m ? best : x->older[x->m];
+    return best < x->m ? best : x->newer[x->m];
 }
 
 /* false: at some moment no device is free, so the starts do not fit the machine. */
@@ -161,6 +181,7 @@ sked_status sked_i_schedule_localise(const sked_problem *p, sked_schedule *s, do
     const sked_graph *g = p->graph;
     localiser x = {.g = g, .s = s, .m = s->devices < g->n_ops ? s->devices : g->n_ops};
     sked_i_keyed *spare = NULL;
+    double *tail = NULL;
     if (parted != NULL)
         *parted = 0;
     if (s->ii != 0 || sked_i_has_transfers(p) || p->fix_device != NULL || x.m < 2)
@@ -174,7 +195,10 @@ sked_status sked_i_schedule_localise(const sked_problem *p, sked_schedule *s, do
     SKED_NEW0(x.score, x.m);
     SKED_NEW(x.device, g->n_ops);
     SKED_NEW(x.last, g->n_ops);
+    SKED_NEW(x.urgent, g->n_ops);
+    SKED_NEW(tail, g->n_ops);
     weigh_edges(&x);
+    rank_ops(&x, tail, spare);
     order_moments(&x, spare);
     double least = parted_by(&x, s->device);
     for (int pass = 0; pass < PASSES && sweep(&x, pass > 0); pass++) {
@@ -191,6 +215,8 @@ sked_status sked_i_schedule_localise(const sked_problem *p, sked_schedule *s, do
         *parted = least;
 cleanup:
     free(x.weight);
+    free(x.urgent);
+    free(tail);
     free(x.moment);
     free(spare);
     free(x.newer);

@@ -8,7 +8,7 @@ enum { RANDOM_FAMILIES = 5, RANDOM_GRAPHS = 5 * RANDOM_FAMILIES };
 const char *random_family(int i);
 sked_status random_graph(int i, sked_graph **out, sked_error *err);
 
-enum { MOST_REAL_OPS = 1000 };
+enum { MOST_REAL_OPS = 500 };
 /* Real graphs: number 0 is the one nearest to the paper's 78 ops that has parallel branches. */
 int real_graph_count(void);
 const char *real_graph_name(int i);

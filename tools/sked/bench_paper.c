@@ -57,21 +57,21 @@ typedef struct row {
     double candidates, seconds;
 } row;
 
-enum { LIST, BRKGA, GFLOWNET, LOCAL, IMPROVED, N_METHODS };
-static const char *const method_names[] = {"list", "brkga", "gflownet", "local", "improved"};
+enum { LIST, BRKGA, GFLOWNET, DRAWN, IMPROVED, N_METHODS };
+static const char *const method_names[] = {"list", "brkga", "gflownet", "drawn", "improved"};
 
 #define NONE (double)NAN
-static const row paper_random[LOCAL] = {
+static const row paper_random[DRAWN] = {
     {{3.44, 3.44, NONE, NONE, NONE, 0, 0, 0}, 1, 0},
     {{3.46, 3.45, NONE, NONE, NONE, 46.59, 12.75, 40.11}, 100, 0},
     {{3.46, 3.41, NONE, NONE, NONE, 92.02, 24.27, 90.17}, 100, 0},
 };
-static const row paper_one[LOCAL] = {
+static const row paper_one[DRAWN] = {
     {{3.23, NONE, 2.75, 1.02, 1.74, 0, 0, 0}, 1, 0},
     {{3.22, NONE, 2.86, 1.29, 1.80, 55.92, 22.83, 56.21}, 100, 0},
     {{3.21, NONE, 3.05, 1.78, 2.11, 94.79, 42.08, 115.98}, 100, 0},
 };
-static const row paper_real[LOCAL] = {
+static const row paper_real[DRAWN] = {
     {{2.74, 2.74, 2.51, 0.89, 1.43, 0, NONE, NONE}, 1, 0},
     {{2.59, 2.58, 2.46, 1.55, 1.80, 52.32, NONE, NONE}, 100, 0},
     {{2.71, 2.66, 2.71, 1.73, 1.95, 87.95, NONE, NONE}, 100, 0},
@@ -101,7 +101,7 @@ static sked_status gather(const arguments *a, const sked_sampler *m, const sked_
         how.temperature = temperature;
         how.seed = seed_of(a);
         how.threads = threads_of(a);
-        how.local = method == LOCAL;
+        how.local = method == GFLOWNET;
         how.improve = method == IMPROVED ? IMPROVE : 0;
         return draw_candidates(m, p, &how, TOP, out, err);
     }
@@ -246,7 +246,7 @@ static void print_means(table *t)
                  r->seconds / t->graphs);
         print_row(label, method_names[k], r, note);
     }
-    for (int k = 0; k < LOCAL; k++)
+    for (int k = 0; k < DRAWN; k++)
         print_row("paper, other graphs", method_names[k], &t->paper[k], "");
     fflush(stdout);
 }
@@ -421,7 +421,8 @@ static void print_setting(const arguments *a, const sked_sampler *m)
         NOISES, TOP);
     printf(
         "list: one schedule; brkga: population %d a thread, %d generations (fewer above %d ops), top %d of "
-        "the last;\ngflownet: as drawn; local: devices chosen anew for the starts drawn; improved: after %d "
+        "the last;\ngflownet: starts as drawn, devices near the data; drawn: devices as drawn too; improved: "
+        "after %d "
         "rounds of local search\n",
         POPULATION, GENERATIONS, EVALUATED_OPS, TOP, IMPROVE);
 }
@@ -446,7 +447,7 @@ static sked_status run_sets(const arguments *a, const sked_sampler *m, table *ta
             judged = true;
             print_verdict(&tables[i], k);
         }
-    if (st == SKED_OK && wanted(a, "temperature"))
+    if (st == SKED_OK && a->only.given && wanted(a, "temperature")) /* a minute more: where asked for */
         st = run_temperatures(a, m, err);
     return st;
 }
@@ -466,8 +467,9 @@ sked_status bench_paper(arguments *a, sked_error *err)
         any |= wanted(a, tables[i].name);
     if (!any)
         return fail(err, SKED_ERR_ARGUMENT, "the sets of this suite are random, one, real and temperature");
-    if (a->output.given && !wanted(a, "temperature"))
-        return fail(err, SKED_ERR_ARGUMENT, "-o draws the set temperature of this suite");
+    if (a->output.given && !(a->only.given && wanted(a, "temperature")))
+        return fail(err, SKED_ERR_ARGUMENT,
+                    "-o draws the set temperature of this suite: add --only temperature");
     sked_status st = sked_sampler_read(a->model.text, &m, err);
     if (st != SKED_OK)
         return st;

@@ -32,7 +32,7 @@ static const struct {
     [COMMAND_train] =
         {"Teaches a model to sample schedules of the graphs given: files, folders and generator families. "
          "Prints how it does on unseen graphs as it goes. Ctrl-C saves the model; --resume goes on from one. "
-         "--set changes batch, temperatures, sizes (docs/training.md).",
+         "--set changes policy, batch, temperatures, sizes (docs/training.md).",
          "sked train --graphs erdos-renyi:20-50,layered:20-50 --devices 4 --minutes 60 -o model.safetensors\n"
          "sked train --graphs nets/ --devices 8 --steps 5000 --resume model.safetensors -o tuned.safetensors "
          "-o log.jsonl -o curve.svg"},

@@ -2,7 +2,7 @@
  * sked robust: many candidates, the proxy keeps the best k, the target measures those, the best there wins.
  * Without --method every method that gives candidates takes part and a table compares them.
  */
-#include "candidates.h"
+#include "cli.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -49,33 +49,18 @@ static int32_t top_of(const arguments *a)
     return a->top.given ? (int32_t)a->top.number : 100;
 }
 
-/* Candidates of a model of the user's, as the method gflownet draws them. */
-static sked_status gather_from_model(const arguments *a, const sked_problem *p, standing *s, sked_error *err)
-{
-    sked_sampler *m = NULL;
-    sked_sample_options how;
-    sked_sample_options_init(&how);
-    how.count = draws_of(a);
-    how.local = true;
-    how.seed = a->seed.given ? (uint64_t)a->seed.number : 0;
-    how.threads = a->threads.given ? (int)a->threads.number : 1;
-    sked_status st = sked_sampler_read(a->model.text, &m, err);
-    if (st == SKED_OK)
-        st = draw_candidates(m, p, &how, top_of(a), &s->result, err);
-    sked_sampler_destroy(m);
-    return st;
-}
-
 static sked_status gather(const arguments *a, const sked_problem *p, standing *s, sked_error *err)
 {
-    if (a->model.given && strcmp(s->who->method, "gflownet") == 0)
-        return gather_from_model(a, p, s, err);
     sked_run_options opt;
-    const char *settings[MAX_LIST + 1];
+    const char *settings[MAX_LIST + 2];
+    char model[4200];
     int n = 0;
     sked_run_options_init(&opt);
     if (s->who->setting != NULL)
         settings[n++] = s->who->setting;
+    snprintf(model, sizeof model, "model=%.4100s", a->model.given ? a->model.text : "");
+    if (a->model.given && strcmp(s->who->method, "gflownet") == 0)
+        settings[n++] = model;
     for (int i = 0; i < a->set.n_list; i++)
         settings[n++] = a->set.list[i];
     opt.settings = settings;

@@ -13,7 +13,7 @@ enum { first_conflicts = 128 };
 static const int64_t first_round = 1 << 19, last_round = 1 << 22;
 
 typedef struct prover {
-    sked_i_share part; /* with several threads */
+    sked_i_share share; /* with several threads */
     sked_i_branch b;
     int index, threads;
     int64_t restarts, allowed; /* allowed: conflicts, 0: any number */
@@ -117,7 +117,7 @@ static sked_status exchange(sked_i_run *run, prover *w, int count, bool *done, s
 {
     sked_status st = SKED_OK;
     for (int k = 0; k < count && count > 1; k++)
-        SKED_TRY(sked_i_share_tell(&w[k].part, run, err));
+        SKED_TRY(sked_i_share_tell(&w[k].share, run, err));
     for (int k = 0; k < count; k++)
         for (int j = 0; j < count && !*done; j++) {
             if (j == k)
@@ -141,7 +141,7 @@ static sked_status collect(sked_i_run *run, prover *w, int count, bool *done, bo
         if (w[k].status != SKED_OK)
             return sked_i_fail(err, w[k].status, "%s", w[k].error.message);
         if (count > 1)
-            SKED_TRY(sked_i_share_join(&w[k].part, run, err));
+            SKED_TRY(sked_i_share_join(&w[k].share, run, err));
         *done = *done || w[k].done;
         *spent = *spent && w[k].spent;
     }
@@ -180,11 +180,11 @@ static sked_status open_prover(sked_i_run *run, prover *w, int index, int thread
     w->allowed = iterations / threads + (index < iterations % threads);
     w->spent = iterations > 0 && w->allowed == 0;
     if (threads > 1)
-        SKED_TRY(sked_i_share_open(run, &w->part, err));
+        SKED_TRY(sked_i_share_open(run, &w->share, err));
     sked_i_rng_seed(&rng, seed, (uint64_t)index);
     if (index > 0)
         seed = sked_i_rng_next(&rng);
-    SKED_TRY(sked_i_branch_open(threads > 1 ? &w->part.run : run, seed, &w->b, &w->empty, err));
+    SKED_TRY(sked_i_branch_open(threads > 1 ? &w->share.run : run, seed, &w->b, &w->empty, err));
     w->b.cp->shares = threads > 1;
     if (w->index > 0)
         sked_i_cp_shake(w->b.cp);
@@ -204,7 +204,7 @@ sked_status sked_i_exact_branch(sked_i_run *run, sked_error *err)
 cleanup:
     for (int k = 0; w && k < threads; k++) {
         sked_i_branch_close(&w[k].b);
-        sked_i_share_close(&w[k].part);
+        sked_i_share_close(&w[k].share);
     }
     free(w);
     return st;

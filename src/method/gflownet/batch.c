@@ -3,6 +3,8 @@
 #include "base/memory.h"
 #include "base/thread.h"
 
+#include <string.h>
+
 sked_status RN(batch_create)(const RN(policy) * p, int32_t size, int threads, bool gradients,
                              RN(batch) * *out, sked_error *err)
 {
@@ -23,6 +25,10 @@ sked_status RN(batch_create)(const RN(policy) * p, int32_t size, int threads, bo
         SKED_TRY(RN(walker_create)(p, &b->walker[k], err));
         if (gradients)
             SKED_TRY(RN(gradient_create)(p, &b->gradient[k], err));
+        if (gradients && p->kind->single_pass) {
+            SKED_TRY(RN(gradient_create)(p, &b->plain[k], err));
+            SKED_TRY(RN(gradient_create)(p, &b->weighed[k], err));
+        }
     }
     *out = b;
     b = NULL;
@@ -38,6 +44,8 @@ void RN(batch_destroy)(RN(batch) * b)
     for (int32_t k = 0; k < b->parts; k++) {
         RN(walker_destroy)(b->walker[k]);
         RN(gradient_clear)(&b->gradient[k]);
+        RN(gradient_clear)(&b->plain[k]);
+        RN(gradient_clear)(&b->weighed[k]);
     }
     free(b->trajectory);
     free(b->steps);
@@ -51,24 +59,55 @@ typedef struct pass {
     int32_t listed;
     uint64_t seed, first;
     const real *slope; /* [size]: add gradients; NULL: none */
+    bool single;       /* gradients of the trajectories as they are drawn */
     sked_error error[SKED_I_BATCH_PARTS];
     sked_status status[SKED_I_BATCH_PARTS];
 } pass;
 
+static double zeta_of(const RN(batch) * b, int32_t k)
+{
+    return sked_i_trajectory_zeta(b->policy->instance, b->policy->temperature, &b->trajectory[k]);
+}
+
+static void clear(RN(gradient) * g)
+{
+    memset(g->block, 0, (size_t)g->size * sizeof *g->block);
+}
+
+static int32_t first_of(const RN(batch) * b, int32_t part)
+{
+    return (int32_t)((int64_t)b->size * part / b->parts);
+}
+
+/* Adds the gradient of trajectory k, the last one drawn, to the sums of its part. */
+static void collect(RN(batch) * b, int32_t part, int32_t k)
+{
+    RN(gradient) *g = &b->gradient[part];
+    real *plain = b->plain[part].block, *weighed = b->weighed[part].block;
+    const real weight = (real)(zeta_of(b, k) - zeta_of(b, first_of(b, part)));
+    for (int64_t i = 0; i < g->size; i++) {
+        plain[i] += g->block[i];
+        weighed[i] += weight * g->block[i];
+    }
+    clear(g);
+}
+
 static void run_part(pass *p, int32_t part)
 {
     RN(batch) *b = p->batch;
-    const int32_t from = (int32_t)((int64_t)b->size * part / b->parts);
-    const int32_t to = (int32_t)((int64_t)b->size * (part + 1) / b->parts);
-    for (int32_t k = from; k < to && p->status[part] == SKED_OK; k++) {
+    for (int32_t k = first_of(b, part); k < first_of(b, part + 1) && p->status[part] == SKED_OK; k++) {
         const sked_i_walk_kind kind = p->replay       ? SKED_I_WALK_REPLAY
                                       : k < p->listed ? SKED_I_WALK_LIST
                                       : p->greedy     ? SKED_I_WALK_GREEDY
                                                       : SKED_I_WALK_SAMPLE;
+        const real slope = p->slope ? p->slope[k] : p->single;
         sked_i_rng rng;
         sked_i_rng_seed(&rng, p->seed, p->first + (uint64_t)k);
-        p->status[part] = RN(walk)(b->walker[part], kind, &rng, p->slope ? p->slope[k] : 0,
-                                   p->slope ? &b->gradient[part] : NULL, &b->trajectory[k], &p->error[part]);
+        p->status[part] =
+            RN(walk)(b->walker[part], kind, &rng, slope, p->slope || p->single ? &b->gradient[part] : NULL,
+                     &b->trajectory[k], &p->error[part]);
+        if (p->single && p->status[part] == SKED_OK)
+            collect(b, part, k);
     }
 }
 
@@ -101,11 +140,6 @@ sked_status RN(batch_replay)(RN(batch) * b, sked_error *err)
     return run_pass(&p, err);
 }
 
-static double zeta_of(const RN(batch) * b, int32_t k)
-{
-    return sked_i_trajectory_zeta(b->policy->instance, b->policy->temperature, &b->trajectory[k]);
-}
-
 double RN(batch_loss)(const RN(batch) * b, double *mean)
 {
     double sum = 0, square = 0;
@@ -127,8 +161,7 @@ sked_status RN(batch_grad)(RN(batch) * b, real *dparameter, sked_error *err)
     for (int32_t k = 0; k < b->size; k++)
         slope[k] = (real)(-2 * (zeta_of(b, k) - mean) / b->size);
     for (int32_t k = 0; k < b->parts; k++)
-        for (int64_t i = 0; i < b->gradient[k].size; i++)
-            b->gradient[k].block[i] = 0;
+        clear(&b->gradient[k]);
     pass p = {.batch = b, .replay = true, .slope = slope};
     SKED_TRY(run_pass(&p, err));
     for (int32_t k = 1; k < b->parts; k++)
@@ -137,5 +170,43 @@ sked_status RN(batch_grad)(RN(batch) * b, real *dparameter, sked_error *err)
     SKED_TRY(RN(policy_grad)(b->policy, &b->gradient[0], dparameter, err));
 cleanup:
     free(slope);
+    return st;
+}
+
+static sked_status learn_in_one(RN(batch) * b, pass *p, real *dparameter, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    double mean;
+    for (int32_t k = 0; k < b->parts; k++) {
+        clear(&b->gradient[k]);
+        clear(&b->plain[k]);
+        clear(&b->weighed[k]);
+    }
+    p->single = true;
+    SKED_TRY(run_pass(p, err));
+    RN(batch_loss)(b, &mean);
+    RN(gradient) *sum = &b->gradient[0];
+    clear(sum);
+    for (int32_t k = 0; k < b->parts; k++) {
+        const real scale = (real)(-2.0 / b->size), weight = (real)(zeta_of(b, first_of(b, k)) - mean);
+        const real *plain = b->plain[k].block, *weighed = b->weighed[k].block;
+        for (int64_t i = 0; i < sum->size; i++)
+            sum->block[i] += scale * (weighed[i] + weight * plain[i]);
+    }
+    SKED_TRY(RN(policy_grad)(b->policy, sum, dparameter, err));
+cleanup:
+    return st;
+}
+
+sked_status RN(batch_learn)(RN(batch) * b, int32_t listed, uint64_t seed, uint64_t first, real *dparameter,
+                            sked_error *err)
+{
+    sked_status st = SKED_OK;
+    pass p = {.batch = b, .listed = listed, .seed = seed, .first = first};
+    if (b->policy->kind->single_pass)
+        return learn_in_one(b, &p, dparameter, err);
+    SKED_TRY(run_pass(&p, err));
+    SKED_TRY(RN(batch_grad)(b, dparameter, err));
+cleanup:
     return st;
 }

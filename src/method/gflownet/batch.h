@@ -20,6 +20,9 @@ typedef struct RN(batch) {
     int32_t *steps;                /* ops and devices of all of them */
     RN(walker) * walker[SKED_I_BATCH_PARTS];
     RN(gradient) gradient[SKED_I_BATCH_PARTS];
+    /* Single pass: sums of gradients of log P_F - log P_B, plain and times (zeta - zeta of the part's first).
+     */
+    RN(gradient) plain[SKED_I_BATCH_PARTS], weighed[SKED_I_BATCH_PARTS];
 } RN(batch);
 
 /* gradients: batch_grad will be called. */
@@ -39,4 +42,13 @@ SKED_MUST_CHECK sked_status RN(batch_replay)(RN(batch) * b, sked_error *err);
 double RN(batch_loss)(const RN(batch) * b, double *mean);
 /* Adds the gradient of batch_loss to dparameter. */
 SKED_MUST_CHECK sked_status RN(batch_grad)(RN(batch) * b, real *dparameter, sked_error *err);
+/*
+ * One update's worth: new trajectories as batch_sample draws them, and the gradient of their loss added to
+ * dparameter. A policy of single_pass walks once: the gradient of a trajectory is taken as it is drawn, and
+ * with g(s) for it
+ *
+ *     dL = -2 / size * (sum over s of zeta(s) g(s) - mean zeta * sum over s of g(s))
+ */
+SKED_MUST_CHECK sked_status RN(batch_learn)(RN(batch) * b, int32_t listed, uint64_t seed, uint64_t first,
+                                            real *dparameter, sked_error *err);
 #endif

@@ -50,6 +50,11 @@ typedef struct RN(walker) {
 } RN(walker);
 
 struct RN(policy_kind) {
+    /*
+     * Gradients are taken while trajectories are drawn (batch_learn), not in a second walk. Not for
+     * encode-once, whose second walk is cheap: models of the past stay reproducible to the bit.
+     */
+    bool single_pass;
     sked_status (*create)(const sked_i_instance *x, const sked_i_layout *layout, const RN(kernels) * kernels,
                           RN(policy) * *out, sked_error *err);
     void (*destroy)(RN(policy) * p);
@@ -79,7 +84,7 @@ void RN(gradient_clear)(RN(gradient) * g);
 SKED_MUST_CHECK sked_status RN(walker_create)(const RN(policy) * p, RN(walker) * *out, sked_error *err);
 void RN(walker_destroy)(RN(walker) * w);
 /*
- * One walk; rng may be NULL where kind needs none. With a gradient (REPLAY only) adds slope * d (log_forward
+ * One walk; rng may be NULL where kind needs none. With a gradient adds slope * d (log_forward
  * - log_backward) to it. MEMORY, or BUG where the policy gives no number (a model that has diverged).
  */
 SKED_MUST_CHECK sked_status RN(walk)(RN(walker) * w, sked_i_walk_kind kind, sked_i_rng *rng, real slope,

@@ -390,6 +390,7 @@ cleanup:
 }
 
 const RN(policy_kind) RN(policy_stepwise) = {
+    .single_pass = true,
     .create = stepwise_create,
     .destroy = stepwise_destroy,
     .prepare = stepwise_prepare,

@@ -187,11 +187,10 @@ static sked_status learn(trainer *t, const sked_graph *g, int32_t devices, sked_
     SKED_TRY(sked_i_policy_create_f32(x, &m->layout, sked_i_backend_cpu.nn, &policy, err));
     SKED_TRY(sked_i_batch_create_f32(policy, batch, t->opt->threads, true, &b, err));
     sked_i_policy_prepare_f32(policy, m->parameter, p->temperature);
-    SKED_TRY(sked_i_batch_sample_f32(b, (int32_t)(t->set[at_listed] * batch), false, t->opt->seed,
-                                     ((uint64_t)m->steps + 1) << 20, err));
-    p->loss = sked_i_batch_loss_f32(b, &p->log_z);
     memset(t->gradient, 0, (size_t)m->layout.total * sizeof *t->gradient);
-    SKED_TRY(sked_i_batch_grad_f32(b, t->gradient, err));
+    SKED_TRY(sked_i_batch_learn_f32(b, (int32_t)(t->set[at_listed] * batch), t->opt->seed,
+                                    ((uint64_t)m->steps + 1) << 20, t->gradient, err));
+    p->loss = sked_i_batch_loss_f32(b, &p->log_z);
     p->rate = sked_i_sampler_rate(m);
     p->norm = sked_i_sampler_update(m, t->gradient, t->set[at_clip]);
     if (!isfinite(p->norm))
