@@ -42,7 +42,7 @@ typedef struct plan {
 #define PLAN(list) ((plan){list, (int)(sizeof(list) / sizeof *(list))})
 
 /* From here on gaus gains more than it takes from search (docs/methods/auto.md). */
-static const int32_t relaxed_from = 1000;
+static const int32_t relaxed_from = 2000;
 
 static plan choose(const sked_problem *p)
 {
