@@ -58,6 +58,9 @@ static sked_status choose_engine(const sked_problem *p, int wanted, int *engine,
     if (*engine == ENGINE_ENUMERATE && !enumerate)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "engine enumerate takes objective makespan without an interval or negative lags");
+    if (*engine == ENGINE_CBC && !sked_i_problem_integral(p)) /* before time goes into a first schedule */
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "engine cbc needs durations, lags and transfers that are whole numbers");
     return SKED_OK;
 }
 
