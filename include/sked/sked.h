@@ -497,10 +497,15 @@ typedef struct sked_sample_options {
     double temperature; /* > 0: small is greedy, large is diverse */
     bool raw;           /* every draw in the order it was made; false: best first and without repeats */
     bool greedy;        /* one schedule, the likeliest action at every step */
-    bool local;         /* devices chosen anew for the starts drawn, so that data stays near. Not with raw */
-    int64_t improve;    /* rounds of local search on each schedule drawn, and local; 0: none. Not with raw */
+    bool local;      /* devices chosen anew for the starts drawn, so that data stays near, and those of about
+                        one makespan ranked by what transfers would cost them. Not with raw */
+    int64_t improve; /* rounds of local search on each schedule drawn, and local; 0: none. Not with raw */
     uint64_t seed;
     int threads;
+    double time_limit;                 /* seconds of drawing, looked at every 500 draws; INFINITY: none */
+    const volatile sig_atomic_t *stop; /* when it becomes non-zero: what was drawn until then, at least 500 */
+    sked_progress_fn progress;         /* may be NULL */
+    void *progress_data;
 } sked_sample_options;
 SKED_API void sked_sample_options_init(sked_sample_options *opt); /* 1000 draws at 0.005 */
 typedef struct sked_samples {

@@ -20,12 +20,15 @@ typedef struct localiser {
     const sked_schedule *s;
     int32_t m;
     double *weight;       /* [edges] what it costs to part the two ops */
+    double *wait;         /* [edges] time that a transfer takes on the machine thought of */
     sked_i_keyed *moment; /* [2 ops] starts (op) and finishes (~op) in the order of time */
     int64_t moments;
     int32_t *newer,
         *older;      /* [m + 1] free devices as a ring, in the order they were freed; m is its anchor */
     uint8_t *free;   /* [m] */
     double *score;   /* [m] */
+    double *free_at; /* [m] in a replay */
+    double *finish;  /* [ops] in a replay */
     int32_t *urgent; /* [ops] longest way to the end first */
     int32_t *device, *last; /* [ops] of this pass, of the pass before */
 } localiser;
@@ -47,8 +50,9 @@ static void weigh_edges(localiser *x)
     const double mean_time = work > 0 ? work / g->n_ops : 1;
     for (int64_t e = 0; e < g->n_edges; e++) {
         const double between = fmax(0, x->s->start[g->edge_to[e]] - finish_of(x, g->edge_from[e]));
-        x->weight[e] =
-            g->edge_distance[e] != 0 ? 0 : (1 + g->edge_bytes[e] / mean_bytes) / (1 + between / mean_time);
+        const double size = g->edge_distance[e] != 0 ? 0 : 1 + g->edge_bytes[e] / mean_bytes;
+        x->weight[e] = size / (1 + between / mean_time);
+        x->wait[e] = size * mean_time;
     }
 }
 
@@ -153,13 +157,30 @@ static bool sweep(localiser *x, bool again)
     return true;
 }
 
-static double parted_by(const localiser *x, const int32_t *device)
+/*
+ * The makespan with these devices and the order of the starts on a machine where a transfer takes a mean
+ * duration, and as much again for the bytes of a mean edge.
+ */
+static double replay(localiser *x, const int32_t *device)
 {
-    double sum = 0;
-    for (int64_t e = 0; e < x->g->n_edges; e++)
-        if (device[x->g->edge_from[e]] != device[x->g->edge_to[e]])
-            sum += x->weight[e];
-    return sum;
+    const sked_graph *g = x->g;
+    double latest = 0;
+    memset(x->free_at, 0, (size_t)x->m * sizeof *x->free_at);
+    memset(x->finish, 0, (size_t)g->n_ops * sizeof *x->finish);
+    for (int64_t k = 0; k < x->moments; k++) {
+        const int64_t op = x->moment[k].value;
+        if (op < 0)
+            continue;
+        double start = x->free_at[device[op]];
+        for (int64_t j = g->pred_ptr[op]; j < g->pred_ptr[op + 1]; j++) {
+            const int64_t e = g->pred_edge[j];
+            const bool apart = device[g->pred_op[j]] != device[op];
+            start = fmax(start, x->finish[g->pred_op[j]] + (apart ? x->wait[e] : 0));
+        }
+        x->finish[op] = x->free_at[device[op]] = start + g->duration[op];
+        latest = fmax(latest, x->finish[op]);
+    }
+    return latest;
 }
 
 /* Numbers devices in the order of their least op. */
@@ -175,15 +196,15 @@ static void rename_devices(sked_schedule *s, int32_t m, int32_t *name)
     }
 }
 
-sked_status sked_i_schedule_localise(const sked_problem *p, sked_schedule *s, double *parted, sked_error *err)
+sked_status sked_i_schedule_localise(const sked_problem *p, sked_schedule *s, double *delayed,
+                                     sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_graph *g = p->graph;
     localiser x = {.g = g, .s = s, .m = s->devices < g->n_ops ? s->devices : g->n_ops};
     sked_i_keyed *spare = NULL;
-    double *tail = NULL;
-    if (parted != NULL)
-        *parted = 0;
+    if (delayed != NULL)
+        *delayed = 0;
     if (s->ii != 0 || sked_i_has_transfers(p) || p->fix_device != NULL || x.m < 2)
         return SKED_OK;
     SKED_NEW(x.weight, g->n_edges);
@@ -196,13 +217,15 @@ sked_status sked_i_schedule_localise(const sked_problem *p, sked_schedule *s, do
     SKED_NEW(x.device, g->n_ops);
     SKED_NEW(x.last, g->n_ops);
     SKED_NEW(x.urgent, g->n_ops);
-    SKED_NEW(tail, g->n_ops);
+    SKED_NEW(x.finish, g->n_ops);
+    SKED_NEW(x.free_at, x.m);
+    SKED_NEW(x.wait, g->n_edges);
     weigh_edges(&x);
-    rank_ops(&x, tail, spare);
+    rank_ops(&x, x.finish, spare);
     order_moments(&x, spare);
-    double least = parted_by(&x, s->device);
+    double least = replay(&x, s->device);
     for (int pass = 0; pass < PASSES && sweep(&x, pass > 0); pass++) {
-        const double now = parted_by(&x, x.device);
+        const double now = replay(&x, x.device);
         if (now < least)
             memcpy(s->device, x.device, (size_t)g->n_ops * sizeof *s->device);
         least = fmin(least, now);
@@ -211,12 +234,14 @@ sked_status sked_i_schedule_localise(const sked_problem *p, sked_schedule *s, do
         x.device = swap;
     }
     rename_devices(s, x.m, x.newer);
-    if (parted != NULL)
-        *parted = least;
+    if (delayed != NULL)
+        *delayed = least;
 cleanup:
     free(x.weight);
     free(x.urgent);
-    free(tail);
+    free(x.wait);
+    free(x.free_at);
+    free(x.finish);
     free(x.moment);
     free(spare);
     free(x.newer);

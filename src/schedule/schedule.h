@@ -30,10 +30,11 @@ double sked_i_makespan(const sked_graph *g, const sked_schedule *s);
  * Gives ops other devices where that costs nothing, so that less data moves between devices (local.c): every
  * start stays. Devices are numbered by their least op afterwards; before, their numbers must be below the
  * number of ops. Leaves pipelined schedules, fixed devices and problems with transfer cost as they are.
- * *parted (may be NULL): weight of the edges between devices, to compare schedules by; 0 where it did nothing.
+ * *delayed (may be NULL): the makespan in the same order where a transfer takes a mean duration, and as much
+ * again for the bytes of a mean edge; to compare schedules by. 0 where it did nothing.
  * O(ops + edges).
  */
-SKED_MUST_CHECK sked_status sked_i_schedule_localise(const sked_problem *p, sked_schedule *s, double *parted,
+SKED_MUST_CHECK sked_status sked_i_schedule_localise(const sked_problem *p, sked_schedule *s, double *delayed,
                                                      sked_error *err);
 
 /*

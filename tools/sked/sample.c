@@ -65,6 +65,8 @@ sked_status run_sample(arguments *a, sked_error *err)
     opt.improve = a->improve.given ? (int64_t)a->improve.number : 0;
     opt.seed = a->seed.given ? (uint64_t)a->seed.number : 0;
     opt.threads = a->threads.given ? (int)a->threads.number : 1;
+    opt.stop = &stop_requested;
+    opt.progress = a->quiet.given ? NULL : show_progress;
     sked_status st = check_outputs(a, err);
     if (st == SKED_OK)
         st = load_problem(a, a->operand[0], &s, err);
@@ -72,6 +74,7 @@ sked_status run_sample(arguments *a, sked_error *err)
         st = sked_sampler_read(a->model.text, &m, err);
     if (st == SKED_OK)
         st = sked_sampler_sample(m, &s.problem, &opt, &out, err);
+    end_progress();
     if (st == SKED_OK && a->top.given)
         cut(&out, (int32_t)a->top.number);
     for (int i = 0; st == SKED_OK && i < (a->output.given ? a->output.n_list : 1); i++)

@@ -24,9 +24,6 @@ enum {
         n_options
 };
 
-/* Draws come in rounds, so that time limit and Ctrl-C are heard; each round has a seed of its own. */
-enum { round_draws = 500 };
-
 /* Without devices nothing is to be chosen: every op as early as it can. */
 static sked_status run_free(sked_i_run *run, sked_error *err)
 {
@@ -39,6 +36,13 @@ static sked_status run_free(sked_i_run *run, sked_error *err)
     st = sked_i_run_offer(run, s, err);
     sked_schedule_destroy(s);
     return st;
+}
+
+/* The sampler's ranking knows more than the makespan: of `count` only as many as are kept in the end. */
+static int32_t offered(const sked_i_run *run, int32_t count)
+{
+    const int32_t top = run->options->top;
+    return top > 0 && top < count && !(run->options->min_distance > 0) ? top : count;
 }
 
 static sked_status gflownet_run(sked_i_run *run, sked_error *err)
@@ -58,17 +62,16 @@ static sked_status gflownet_run(sked_i_run *run, sked_error *err)
     how.improve = (int64_t)run->setting[opt_improve];
     const char *path = sked_i_option_text(&options[opt_model], run->setting[opt_model], run->settings);
     SKED_TRY(sked_sampler_read(strcmp(path, "built-in") == 0 ? NULL : path, &m, err));
-    for (int32_t done = 0; done < draws && !(done > 0 && sked_i_limit_reached(&run->limit));
-         done += round_draws) {
-        how.count = draws - done < round_draws ? draws - done : round_draws;
-        how.seed = run->options->seed * UINT64_C(1000003) + (uint64_t)(done / round_draws);
-        SKED_TRY(sked_sampler_sample(m, run->problem, &how, &s, err));
-        run->evaluations += how.count;
-        for (int32_t k = 0; k < s.count; k++)
-            SKED_TRY(sked_i_run_offer(run, s.schedule[k], err));
-        sked_samples_clear(&s);
-        sked_i_run_progress(run, "sampling");
-    }
+    how.count = draws;
+    how.seed = run->options->seed;
+    how.time_limit = run->limit.deadline - sked_clock();
+    how.stop = run->limit.stop;
+    how.progress = run->options->progress;
+    how.progress_data = run->options->progress_data;
+    SKED_TRY(sked_sampler_sample(m, run->problem, &how, &s, err));
+    run->evaluations += s.count;
+    for (int32_t k = 0; k < offered(run, s.count); k++)
+        SKED_TRY(sked_i_run_offer(run, s.schedule[k], err));
 cleanup:
     sked_samples_clear(&s);
     sked_sampler_destroy(m);

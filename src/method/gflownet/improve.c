@@ -20,7 +20,7 @@ typedef struct job {
     sked_i_cumulative *core;
     sked_i_limit limit;
     sked_schedule *const *schedule;
-    double *makespan, *parted;
+    double *makespan, *delayed;
     int32_t count;
     int64_t rounds;
     uint64_t seed;
@@ -124,7 +124,7 @@ static sked_status improve_one(improver *x, int32_t k, sked_error *err)
             j->makespan[k] = makespan;
         }
     }
-    SKED_TRY(sked_i_schedule_localise(j->problem, s, &j->parted[k], err));
+    SKED_TRY(sked_i_schedule_localise(j->problem, s, &j->delayed[k], err));
 cleanup:
     sked_schedule_destroy(better);
     return st;
@@ -143,7 +143,7 @@ static int32_t goal_of(const sked_i_cumulative *c, int32_t devices)
     return area > c->forward.longest ? (int32_t)area : c->forward.longest;
 }
 
-sked_status sked_i_improve(const sked_problem *p, sked_schedule *const *s, double *makespan, double *parted,
+sked_status sked_i_improve(const sked_problem *p, sked_schedule *const *s, double *makespan, double *delayed,
                            int32_t count, int64_t rounds, uint64_t seed, int threads, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -153,7 +153,7 @@ sked_status sked_i_improve(const sked_problem *p, sked_schedule *const *s, doubl
     int opened = 0;
     if (p->graph->n_ops == 0)
         return SKED_OK;
-    j.parted = parted;
+    j.delayed = delayed;
     j.seed = seed;
     j.threads = threads;
     sked_i_limit_init(&j.limit, &none);

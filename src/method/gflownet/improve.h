@@ -7,11 +7,11 @@
  * For each of `count` schedules of p (devices, makespan, nothing else): justification to the right and to
  * the left, then rounds - 1 moves of one op in its order, each justified and kept where it shortens the
  * schedule; then devices are chosen anew for the starts reached, so that an op runs where its data is.
- * rounds 0: devices only. No schedule gets longer. makespan[count] follows, parted[count] gets what
+ * rounds 0: devices only. No schedule gets longer. makespan[count] follows, delayed[count] gets what
  * sked_i_schedule_localise says of each. What becomes of a schedule
  * depends on its number and the seed, not on the threads. O(rounds * decode) each.
  */
 SKED_MUST_CHECK sked_status sked_i_improve(const sked_problem *p, sked_schedule *const *s, double *makespan,
-                                           double *parted, int32_t count, int64_t rounds, uint64_t seed,
+                                           double *delayed, int32_t count, int64_t rounds, uint64_t seed,
                                            int threads, sked_error *err);
 #endif

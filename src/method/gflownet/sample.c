@@ -10,12 +10,12 @@
 
 #include <string.h>
 
-/* Draws at a time: memory follows this, not the number of draws. */
-enum { draws_at_once = 4096 };
+/* Draws at a time: stops are heard between them, and memory of trajectories follows this. */
+enum { draws_at_once = 500 };
 
 void sked_sample_options_init(sked_sample_options *opt)
 {
-    *opt = (sked_sample_options){.count = 1000, .temperature = 0.005, .threads = 1};
+    *opt = (sked_sample_options){.count = 1000, .temperature = 0.005, .threads = 1, .time_limit = INFINITY};
 }
 
 void sked_samples_clear(sked_samples *s)
@@ -136,11 +136,37 @@ cleanup:
     return st;
 }
 
+/* Sorts by key(sample), stable. */
+static void sort_by(const double *key, sked_i_keyed *order, sked_i_keyed *spare, int32_t n)
+{
+    for (int32_t k = 0; k < n; k++)
+        order[k].key = sked_i_sort_key(key[order[k].value]);
+    sked_i_sort_keyed(order, spare, n);
+}
+
 /*
- * Without repeats (sort by hash, compare within equal ones), then best first; of equal makespans the one with
- * less data to move (parted, may be NULL), then the earlier draw.
+ * The best by makespan stays first. The others by steps of a hundredth of its makespan, and within a step by
+ * how long they take where transfers take time: what the proxy cannot tell apart, that can.
  */
-static sked_status rank(sked_samples *s, const double *parted, sked_error *err)
+static void sort_by_steps(const sked_samples *s, const double *delayed, sked_i_keyed *order,
+                          sked_i_keyed *spare, int32_t n)
+{
+    sort_by(delayed, order, spare, n);
+    sort_by(s->makespan, order, spare, n);
+    const double best = s->makespan[order[0].value];
+    if (n < 2 || !(best > 0))
+        return;
+    sort_by(delayed, order + 1, spare, n - 1);
+    for (int32_t k = 1; k < n; k++)
+        order[k].key = sked_i_sort_key(floor(100 * (s->makespan[order[k].value] / best - 1)));
+    sked_i_sort_keyed(order + 1, spare, n - 1);
+}
+
+/*
+ * Without repeats (sort by hash, compare within equal ones), then best first; of equals the earlier draw.
+ * delayed may be NULL.
+ */
+static sked_status rank(sked_samples *s, const double *delayed, sked_error *err)
 {
     sked_status st = SKED_OK;
     int32_t kept = 0;
@@ -160,12 +186,10 @@ static sked_status rank(sked_samples *s, const double *parted, sked_error *err)
     for (int32_t k = 0; k < kept; k++)
         order[k].key = (uint64_t)order[k].value;
     sked_i_sort_keyed(order, spare, kept);
-    for (int32_t k = 0; parted != NULL && k < kept; k++)
-        order[k].key = sked_i_sort_key(parted[order[k].value]);
-    sked_i_sort_keyed(order, spare, parted != NULL ? kept : 0);
-    for (int32_t k = 0; k < kept; k++)
-        order[k].key = sked_i_sort_key(s->makespan[order[k].value]);
-    sked_i_sort_keyed(order, spare, kept);
+    if (delayed != NULL)
+        sort_by_steps(s, delayed, order, spare, kept);
+    else
+        sort_by(s->makespan, order, spare, kept);
     SKED_TRY(reorder(s, order, kept, err));
 cleanup:
     free(order);
@@ -203,26 +227,35 @@ cleanup:
     return st;
 }
 
+static bool goes_on(const sked_sample_options *opt, double begin, int32_t done, int32_t total)
+{
+    if (opt->progress != NULL && done > 0)
+        opt->progress(opt->progress_data, "sampling", (double)done / total, NAN, NAN);
+    return done < total &&
+           (done == 0 || (!(opt->stop != NULL && *opt->stop) && !(sked_clock() - begin > opt->time_limit)));
+}
+
 static sked_status draw_all(sked_i_policy_f32 *policy, const sked_problem *p, const sked_sample_options *opt,
                             sked_samples *out, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int32_t total = opt->greedy ? 1 : opt->count;
+    const double begin = sked_clock();
     sked_i_batch_f32 *b = NULL;
     sums z = {0, 0};
     SKED_NEW0(out->schedule, total);
     SKED_NEW(out->log_prob, total);
     SKED_NEW(out->makespan, total);
-    for (int32_t done = 0; done < total; done += draws_at_once) {
-        const int32_t now = total - done < draws_at_once ? total - done : draws_at_once;
+    while (goes_on(opt, begin, out->count, total)) {
+        const int32_t now = total - out->count < draws_at_once ? total - out->count : draws_at_once;
         SKED_TRY(sked_i_batch_create_f32(policy, now, opt->threads, false, &b, err));
-        SKED_TRY(sked_i_batch_sample_f32(b, 0, opt->greedy, opt->seed, (uint64_t)done, err));
+        SKED_TRY(sked_i_batch_sample_f32(b, 0, opt->greedy, opt->seed, (uint64_t)out->count, err));
         SKED_TRY(take(p, b, now, out, &z, err));
         sked_i_batch_destroy_f32(b);
         b = NULL;
     }
-    out->log_z = z.zeta / total;
-    out->spread = sqrt(fmax(0, z.square / total - out->log_z * out->log_z));
+    out->log_z = z.zeta / out->count;
+    out->spread = sqrt(fmax(0, z.square / out->count - out->log_z * out->log_z));
 cleanup:
     sked_i_batch_destroy_f32(b);
     return st;
@@ -233,13 +266,13 @@ static sked_status improve(const sked_problem *p, const sked_sample_options *opt
                            sked_error *err)
 {
     sked_status st = SKED_OK;
-    double *parted = NULL;
-    SKED_NEW(parted, s->count);
-    SKED_TRY(sked_i_improve(p, s->schedule, s->makespan, parted, s->count, opt->improve, opt->seed,
+    double *delayed = NULL;
+    SKED_NEW(delayed, s->count);
+    SKED_TRY(sked_i_improve(p, s->schedule, s->makespan, delayed, s->count, opt->improve, opt->seed,
                             opt->threads, err));
-    SKED_TRY(rank(s, parted, err));
+    SKED_TRY(rank(s, delayed, err));
 cleanup:
-    free(parted);
+    free(delayed);
     return st;
 }
 
