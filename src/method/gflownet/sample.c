@@ -1,5 +1,6 @@
 /* Schedules from a model: draws, ranked and without repeats. */
 #include "backend/backend.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/sort.h"
 #include "formats/format.h"
@@ -227,12 +228,11 @@ cleanup:
     return st;
 }
 
-static bool goes_on(const sked_sample_options *opt, double begin, int32_t done, int32_t total)
+static bool goes_on(const sked_sample_options *opt, const sked_i_limit *limit, int32_t done, int32_t total)
 {
     if (opt->progress != NULL && done > 0)
         opt->progress(opt->progress_data, "sampling", (double)done / total, NAN, NAN);
-    return done < total &&
-           (done == 0 || (!(opt->stop != NULL && *opt->stop) && !(sked_clock() - begin > opt->time_limit)));
+    return done < total && (done == 0 || !sked_i_limit_reached(limit));
 }
 
 static sked_status draw_all(sked_i_policy_f32 *policy, const sked_problem *p, const sked_sample_options *opt,
@@ -240,13 +240,13 @@ static sked_status draw_all(sked_i_policy_f32 *policy, const sked_problem *p, co
 {
     sked_status st = SKED_OK;
     const int32_t total = opt->greedy ? 1 : opt->count;
-    const double begin = sked_clock();
+    const sked_i_limit limit = {.stop = opt->stop, .deadline = sked_clock() + opt->time_limit};
     sked_i_batch_f32 *b = NULL;
     sums z = {0, 0};
     SKED_NEW0(out->schedule, total);
     SKED_NEW(out->log_prob, total);
     SKED_NEW(out->makespan, total);
-    while (goes_on(opt, begin, out->count, total)) {
+    while (goes_on(opt, &limit, out->count, total)) {
         const int32_t now = total - out->count < draws_at_once ? total - out->count : draws_at_once;
         SKED_TRY(sked_i_batch_create_f32(policy, now, opt->threads, false, &b, err));
         SKED_TRY(sked_i_batch_sample_f32(b, 0, opt->greedy, opt->seed, (uint64_t)out->count, err));

@@ -108,7 +108,7 @@ bool sked_i_worker_over(sked_i_worker *w)
         return true;
     if (w->halt != NULL && atomic_load_explicit(w->halt, memory_order_relaxed))
         return true;
-    if (w->limit.stop != NULL && *w->limit.stop)
+    if (sked_i_limit_stopped(&w->limit))
         return true;
     const double now = sked_clock();
     if (w->leads && w->elite.capacity == 0 && now >= w->next_publish)

@@ -137,7 +137,7 @@ static bool over(worker *w)
         return true;
     if (w->halt != NULL && atomic_load_explicit(w->halt, memory_order_relaxed))
         return true;
-    if (w->limit.stop != NULL && *w->limit.stop)
+    if (sked_i_limit_stopped(&w->limit))
         return true;
     if (w->evaluations % 16 != 0 && w->lines->n < 2000)
         return false;
