@@ -405,8 +405,7 @@ int64_t sked_i_ims_length(const sked_i_ims *m)
 static void sort_ops(sked_i_ims *m, bool backward)
 {
     for (int32_t i = 0; i < m->loop->n; i++)
-        m->sort[i] =
-            (sked_i_turn){(double)(backward ? m->start[i] + m->loop->duration[i] : -m->start[i]), i};
+        m->sort[i] = (sked_i_turn){(double)(backward ? m->start[i] + m->loop->duration[i] : -m->start[i]), i};
     qsort(m->sort, (size_t)m->loop->n, sizeof *m->sort, by_key);
 }
 
