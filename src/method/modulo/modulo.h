@@ -146,7 +146,7 @@ typedef struct sked_i_ims {
     int32_t *toll;         /* [ops] price of ejecting it */
     int32_t *heap, heaped; /* unplaced ops by rank */
     bool aligned;          /* place ops on multiples of their duration where possible */
-    sked_i_turn *sort;    /* [ops] scratch */
+    sked_i_turn *sort;     /* [ops] scratch */
 } sked_i_ims;
 SKED_MUST_CHECK sked_status sked_i_ims_create(const sked_i_loop *loop, sked_i_ims **out, sked_error *err);
 void sked_i_ims_destroy(sked_i_ims *m);
