@@ -135,6 +135,8 @@ static inline double random_serial_starts(const sked_graph *g, double *start)
             }
         }
         assert_true(op >= 0);
+        if (op < 0)
+            return finish;
         done[op] = true;
         start[op] = begin;
         finish = fmax(finish, begin + sked_graph_duration(g, op));

@@ -379,7 +379,7 @@ static void orders_and_paths(void **state)
     for (uint64_t seed = 0; seed < 60; seed++) {
         const int32_t n = 1 + (int32_t)(seed % 5) * 3 + (int32_t)(seed % 2);
         sked_graph *g = random_graph(seed, n % 7 ? n : n + 1);
-        int32_t position[40], level[40], depth = 0;
+        int32_t position[40] = {0}, level[40], depth = 0;
         double head[40], tail[40], longest = 0;
         sked_i_heads(g, head);
         sked_i_tails(g, tail);

@@ -349,7 +349,7 @@ void sked_i_buffer_free(sked_i_buffer *b)
 /* Edit distance with a cap on the lengths looked at; names are short. */
 static int edit_distance(const char *a, const char *b)
 {
-    int row[64];
+    int row[64] = {0};
     const int n = (int)strlen(a) < 60 ? (int)strlen(a) : 60, m = (int)strlen(b) < 60 ? (int)strlen(b) : 60;
     for (int j = 0; j <= m; j++)
         row[j] = j;

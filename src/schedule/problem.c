@@ -246,7 +246,7 @@ static sked_status check_fixed(const sked_problem *p, sked_error *err)
 
 sked_status sked_problem_check(const sked_problem *p, sked_error *err)
 {
-    sked_status (*const checks[])(const sked_problem *, sked_error *) = {
+    static sked_status (*const checks[])(const sked_problem *, sked_error *) = {
         check_ranges, check_fixed, check_sums, check_demands, check_paths, check_horizon, check_interval};
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
         const sked_status st = checks[i](p, err);

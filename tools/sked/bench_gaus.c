@@ -283,7 +283,7 @@ static sked_status run_instance(const arguments *a, const set *s, const instance
 {
     sked_graph *g = NULL;
     sked_problem p;
-    outcome gaus, other[MAX_BASELINES];
+    outcome gaus = {0}, other[MAX_BASELINES] = {{0}};
     sked_status st = read_with_library(one->path, one->library, &g, err);
     if (st != SKED_OK)
         return st;

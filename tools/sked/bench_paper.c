@@ -333,7 +333,7 @@ static sked_status try_temperature(const arguments *a, const sked_sampler *m, co
 {
     sked_sample_options how;
     sked_samples s = {0};
-    sked_graph_info info;
+    sked_graph_info info = {0};
     sked_diversity d = {0};
     sked_sample_options_init(&how);
     how.count = DRAWS;

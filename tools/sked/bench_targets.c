@@ -56,7 +56,7 @@ static double spread(const pair *v, int n)
 {
     double most = 1;
     for (int i = 0; i < n; i++) {
-        double low = v[i].target, high = v[i].target;
+        double low = v[i].target, high = low;
         for (int k = i; k < n && v[k].proxy <= 1.01 * v[i].proxy; k++) {
             low = fmin(low, v[k].target);
             high = fmax(high, v[k].target);

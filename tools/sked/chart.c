@@ -111,7 +111,7 @@ static void draw_legend(FILE *f, const chart_panel *p)
 
 static void draw_panel(FILE *f, const chart_panel *p)
 {
-    const double *rows[16];
+    const double *rows[16] = {NULL};
     const int lines = p->n_lines < 16 ? p->n_lines : 16;
     for (int k = 0; k < lines; k++)
         rows[k] = p->line[k].y;

@@ -10,7 +10,8 @@ enum { shared_glue = 2, shared_size = 12, outbox_room = 1 << 13 };
 
 static bool hotter(const sked_i_cp *cp, int32_t a, int32_t b)
 {
-    return cp->activity[a] > cp->activity[b] || (cp->activity[a] == cp->activity[b] && a < b);
+    const double of_a = cp->activity[a], of_b = cp->activity[b];
+    return of_a > of_b || (of_a == of_b && a < b);
 }
 
 static void heap_put(sked_i_cp *cp, int32_t at, int32_t var)

@@ -449,7 +449,7 @@ void sked_i_exact_explain(sked_i_exact *x, sked_i_lit l, sked_i_why why, sked_i_
                 sked_i_exact_append(x, out, 2 * (x->slot_base[why.a] + k) + 1);
         return;
     }
-    const int32_t i = x->var_op[l >> 1];
+    const int32_t i = x->var_op[l / 2];
     int64_t amount = 0;
     for (int64_t k = x->part_ptr[i]; k < x->part_ptr[i + 1]; k++)
         if (x->part[k].pool == why.a)

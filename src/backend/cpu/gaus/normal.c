@@ -40,7 +40,7 @@ void sked_i_normal_row(const sked_i_normal *t, double first, double step, int64_
 {
     enum { block = 32 };
     double node[block], h[block], c0[block], p0[block];
-    int32_t place[block];
+    int32_t place[block] = {0};
     for (int64_t begin = 0; begin < count; begin += block) {
         const int m = count - begin < block ? (int)(count - begin) : block;
         const double base = (double)begin;

@@ -41,7 +41,7 @@ static rise make_rise(const sked_i_gaus_lines_engine *s, sked_i_lines_part *part
 static bool room(const sked_i_gaus_lines_engine *s, sked_i_lines_part *part, int32_t i)
 {
     const int64_t need = (int64_t)(2 * SKED_I_GAUS_REACH * s->at->sigma[i]) + 8;
-    int64_t a = part->reach_cap, b = part->reach_cap;
+    int64_t a = part->reach_cap, b = a;
     if (need <= part->reach_cap)
         return true;
     part->failed = part->failed || !SKED_GROW(part->dcell, a, need) || !SKED_GROW(part->scell, b, need) ||
