@@ -53,8 +53,9 @@ static void close_descent(lines_descent *d)
 {
     if (d->engine != NULL)
         d->backend->destroy(d->engine);
-    void *const owned[] = {d->at.mu,          d->at.sigma, d->at.share, d->gradient.mu, d->gradient.sigma,
-                           d->gradient.share, d->logit,    d->momentum, d->variance};
+    void *const owned[] = {d->at.mu,          d->at.sigma,       d->at.share, d->gradient.mu,
+                           d->gradient.sigma, d->gradient.share, d->logit,    d->momentum,
+                           d->variance,       d->mean,           d->spread};
     for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
         free(owned[k]);
 }
