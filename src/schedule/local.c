@@ -183,12 +183,11 @@ static double replay(localiser *x, const int32_t *device)
     return latest;
 }
 
-/* Numbers devices in the order of their least op. */
-static void rename_devices(sked_schedule *s, int32_t m, int32_t *name)
+void sked_i_schedule_name_devices(sked_schedule *s, int32_t *name)
 {
     int32_t names = 0;
-    for (int32_t d = 0; d < m; d++)
-        name[d] = -1;
+    for (int32_t i = 0; i < s->ops; i++)
+        name[s->device[i]] = -1;
     for (int32_t i = 0; i < s->ops; i++) {
         int32_t *const given = &name[s->device[i]];
         *given = *given < 0 ? names++ : *given;
@@ -233,7 +232,7 @@ sked_status sked_i_schedule_localise(const sked_problem *p, sked_schedule *s, do
         x.last = x.device;
         x.device = swap;
     }
-    rename_devices(s, x.m, x.newer);
+    sked_i_schedule_name_devices(s, x.newer);
     if (delayed != NULL)
         *delayed = least;
 cleanup:

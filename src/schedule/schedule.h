@@ -27,6 +27,11 @@ bool sked_i_problem_integral(const sked_problem *p);
 double sked_i_makespan(const sked_graph *g, const sked_schedule *s);
 
 /*
+ * Numbers devices by their least op, so that schedules which differ in the names only are equal (local.c).
+ * name: room for every device number.
+ */
+void sked_i_schedule_name_devices(sked_schedule *s, int32_t *name);
+/*
  * Gives ops other devices where that costs nothing, so that less data moves between devices (local.c): every
  * start stays. Devices are numbered by their least op afterwards; before, their numbers must be below the
  * number of ops. Leaves pipelined schedules, fixed devices and problems with transfer cost as they are.

@@ -26,7 +26,10 @@ static const struct {
     [COMMAND_sample] =
         {"Draws schedules from a learned model (a GFlowNet) at a temperature: small ones give schedules that "
          "are good, large ones schedules that differ. One JSON object a line with log_prob, proxy_makespan "
-         "and temperature, best first and without repeats (the names of equal devices do not count).",
+         "and temperature, best first and without repeats (the names of equal devices do not count). With "
+         "--local or --improve candidates within one percent of makespan stand in the order of what "
+         "transfers "
+         "would cost them.",
          "sked sample net.json --devices 4 -o candidates.jsonl\n"
          "sked sample net.json --devices 4 --candidates 5000 --temperature 0.05 --raw -o -"},
     [COMMAND_train] =

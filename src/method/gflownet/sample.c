@@ -50,20 +50,6 @@ static sked_status check(const sked_problem *p, const sked_sample_options *opt, 
     return sked_problem_check(p, err);
 }
 
-/* Devices named by their least op, so that schedules which differ in the names only are equal. name:
- * [devices] */
-static void name_devices(sked_schedule *s, int32_t *name)
-{
-    int32_t names = 0;
-    for (int32_t i = 0; i < s->ops; i++)
-        name[s->device[i]] = -1;
-    for (int32_t i = 0; i < s->ops; i++) {
-        if (name[s->device[i]] < 0)
-            name[s->device[i]] = names++;
-        s->device[i] = name[s->device[i]];
-    }
-}
-
 /* Starts again in the problem's own units, so that integers stay exact. name, free_at: [devices] */
 static void fill_schedule(const sked_graph *g, const sked_i_trajectory *t, int32_t *name, double *free_at,
                           sked_schedule *s)
@@ -82,7 +68,7 @@ static void fill_schedule(const sked_graph *g, const sked_i_trajectory *t, int32
         s->start[op] = start;
         free_at[t->device[k]] = start + g->duration[op];
     }
-    name_devices(s, name);
+    sked_i_schedule_name_devices(s, name);
 }
 
 static uint64_t hash_of(const sked_schedule *s)

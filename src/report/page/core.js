@@ -106,8 +106,18 @@ const Sked = (() => {
         document.documentElement.setAttribute("data-ready", "true");
     }
 
+    /* An SVG element. The page holds no address, not even the name of SVG's namespace: a probe knows it. */
+    function svg(tag, attributes, ...children) {
+        const probe = h("div", {});
+        probe.innerHTML = "<svg></svg>";
+        const node = document.createElementNS(probe.firstChild.namespaceURI, tag);
+        for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+        node.append(...children);
+        return node;
+    }
+
     return {
-        h, number, ticks, cssColor, theme, start,
+        h, svg, number, ticks, cssColor, theme, start,
         lead: null, /* the page's heading; a section may fill it */
         section(kind, build) { builders.set(kind, build); },
         onTheme(listener) { themeListeners.push(listener); },

@@ -1,16 +1,8 @@
 "use strict";
 /* The section of kind "robust": candidates of several methods on proxy and target, the table, the winner. */
 Sked.section("robust", (section, data) => {
-    const { h, number } = Sked;
+    const { h, svg, number } = Sked;
     const width = 760, height = 420, left = 58, right = 16, top = 14, bottom = 46;
-    const probe = h("div", {});
-    probe.innerHTML = "<svg></svg>"; /* the page holds no address, not even the name of SVG's namespace */
-    const svg = (tag, attributes, ...children) => {
-        const node = document.createElementNS(probe.firstChild.namespaceURI, tag);
-        for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-        node.append(...children);
-        return node;
-    };
 
     /* Marks differ in form as well as in colour. */
     const forms = [

@@ -1,16 +1,8 @@
 "use strict";
 /* The section of kind "tradeoff": schedules of a sweep by the two sides they trade, and the one shown below. */
 Sked.section("tradeoff", (section, data) => {
-    const { h, number } = Sked;
+    const { h, svg, number } = Sked;
     const width = 760, height = 360, left = 70, right = 18, top = 16, bottom = 46;
-    const probe = h("div", {});
-    probe.innerHTML = "<svg></svg>"; /* the page holds no address, not even the name of SVG's namespace */
-    const svg = (tag, attributes, ...children) => {
-        const node = document.createElementNS(probe.firstChild.namespaceURI, tag);
-        for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-        node.append(...children);
-        return node;
-    };
     const points = data.points.map((point, index) => ({ ...point, index }));
     const found = points.filter((point) => point.found);
     const front = found.filter((point) => point.pareto).sort((a, b) => a.x - b.x);
