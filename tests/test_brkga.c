@@ -3,7 +3,7 @@
  * candidates. And the timing of moves that search with transfers stands on.
  */
 #include "brute_force.h"
-#include "method/search/lines.h"
+#include "engine/sequence/sequence.h"
 #include "random_problem.h"
 
 #include <time.h>
@@ -272,11 +272,11 @@ static void moves_are_timed_exactly(void **state)
     for (uint64_t seed = 0; seed < 60; seed++) {
         random_problem r;
         sked_i_rng rng;
-        sked_i_lines *l = NULL;
+        sked_i_sequencing *l = NULL;
         sked_i_sequence *a = NULL, *b = NULL;
         random_problem_make(seed, RANDOM_TRANSFERS | RANDOM_ZERO | (seed % 2 ? RANDOM_REAL : 0), 2, 40, &r);
         sked_i_rng_seed(&rng, seed, 7);
-        OK(sked_i_lines_create(&r.problem, &l, err));
+        OK(sked_i_sequencing_create(&r.problem, &l, err));
         OK(sked_i_sequence_create(l, &a, err));
         OK(sked_i_sequence_create(l, &b, err));
         double key[64];
@@ -298,7 +298,7 @@ static void moves_are_timed_exactly(void **state)
         }
         sked_i_sequence_destroy(a);
         sked_i_sequence_destroy(b);
-        sked_i_lines_destroy(l);
+        sked_i_sequencing_destroy(l);
         random_problem_free(&r);
     }
 }

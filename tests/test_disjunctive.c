@@ -2,8 +2,8 @@
 #include "test.h"
 
 #include "base/rng.h"
+#include "engine/shop/shop.h"
 #include "method/search/disjunctive.h"
-#include "method/search/shop.h"
 
 #include <math.h>
 

@@ -3,7 +3,8 @@
  * devices. Ops are ranked by the longest way to the end, mean transfer times included; in that order each
  * goes to the device where it finishes first, into a gap where one is wide enough.
  */
-#include "method/list/list.h"
+#include "engine/list/list.h"
+#include "method/method.h"
 
 enum { opt_rank, opt_insertion, n_options };
 enum { rank_upward, rank_worst, rank_path };
@@ -21,19 +22,6 @@ static double transfer_share(const sked_problem *p, double rank)
     if (rank == rank_path || p->devices < 2)
         return 0;
     return rank == rank_worst ? 1 : (p->devices - 1.0) / p->devices;
-}
-
-void sked_i_upward_ranks(const sked_i_dag *v, double share, double *up)
-{
-    for (int32_t k = v->n - 1; k >= 0; k--) {
-        const int32_t i = v->order[k];
-        double longest = v->duration[i];
-        for (int64_t e = v->out.ptr[i]; e < v->out.ptr[i + 1]; e++) {
-            const double extra = v->out.transfer ? share * v->out.transfer[e] : 0;
-            longest = fmax(longest, v->out.lag[e] + extra + up[v->out.op[e]]);
-        }
-        up[i] = longest;
-    }
 }
 
 static sked_status rank_ops(const sked_i_run *run, const sked_i_dag *v, int32_t *rank, sked_error *err)
@@ -64,7 +52,7 @@ static sked_status heft_run(sked_i_run *run, sked_error *err)
     SKED_TRY(sked_i_dag_make(p, false, sked_i_has_transfers(p), &v, err));
     SKED_TRY(sked_i_pools_make(p, false, &pools, err));
     SKED_TRY(rank_ops(run, &v, rank, err));
-    const sked_i_plan plan = {&v, &pools, rank, p->devices, NULL};
+    const sked_i_list_input plan = {&v, &pools, rank, p->devices, NULL};
     const sked_i_place how = {.by_device = true, .insertion = run->setting[opt_insertion] != 0};
     SKED_TRY(sked_i_list_place(&plan, &how, s->start, s->device, &fits, err));
     run->evaluations++;

@@ -6,7 +6,7 @@
  */
 #ifndef SKED_METHOD_BRKGA_BRKGA_H
 #define SKED_METHOD_BRKGA_BRKGA_H
-#include "method/search/lines.h"
+#include "engine/sequence/sequence.h"
 #include "method/search/search.h"
 
 /* In the order of the options' choices. */
@@ -23,7 +23,7 @@ typedef struct sked_i_keyspace {
     int decoder, weigh; /* options */
     bool justify;
     sked_i_cumulative *c; /* devices all alike; else NULL and */
-    sked_i_lines *l;
+    sked_i_sequencing *l;
     double *way; /* [n] longest way to the end as a share of the longest; numbered as c or l */
 } sked_i_keyspace;
 

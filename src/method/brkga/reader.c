@@ -10,7 +10,7 @@ void sked_i_keyspace_destroy(sked_i_keyspace *k)
     if (k == NULL)
         return;
     sked_i_cumulative_destroy(k->c);
-    sked_i_lines_destroy(k->l);
+    sked_i_sequencing_destroy(k->l);
     free(k->way);
     free(k);
 }
@@ -40,8 +40,8 @@ sked_status sked_i_keyspace_create(const sked_problem *p, sked_i_keyspace **out,
         st = sked_i_fail(err, SKED_ERR_UNSUPPORTED, "brkga: more than %d ops", (INT32_MAX - 2) / 2);
         goto cleanup;
     }
-    if (sked_i_needs_lines(p))
-        SKED_TRY(sked_i_lines_create(p, &k->l, err));
+    if (sked_i_needs_sequencing(p))
+        SKED_TRY(sked_i_sequencing_create(p, &k->l, err));
     else
         SKED_TRY(sked_i_cumulative_create(p, &k->c, err));
     k->keys = (k->l ? 2 : 1) * k->n + 2;
@@ -124,7 +124,7 @@ cleanup:
 
 static sked_status open_lines(sked_i_reader *r, sked_error *err)
 {
-    const sked_i_lines *l = r->space->l;
+    const sked_i_sequencing *l = r->space->l;
     sked_status st = SKED_OK;
     SKED_TRY(sked_i_placer_create(&l->dag, &l->pools, l->m, true, &r->placer, err));
     SKED_NEW(r->rank, l->n);
@@ -203,7 +203,7 @@ static void rank_ops(sked_i_reader *r, const float *key)
 static double cost_lines(sked_i_reader *r, const float *key)
 {
     const sked_i_keyspace *k = r->space;
-    const sked_i_lines *l = k->l;
+    const sked_i_sequencing *l = k->l;
     const int decoder = decoder_of(k, key[k->keys - 2]);
     const bool stepped = decoder == SKED_I_DECODE_PARALLEL && k->problem->fix_start == NULL;
     const sked_i_place how = {.fix_device = r->wish,
@@ -225,7 +225,7 @@ static double cost_lines(sked_i_reader *r, const float *key)
         return INFINITY;
     for (int32_t i = 0; i < k->n; i++)
         latest = fmax(latest, r->start[i] + l->dag.duration[i]);
-    r->hash = sked_i_lines_hash(l, r->start, r->device, r->label);
+    r->hash = sked_i_sequencing_hash(l, r->start, r->device, r->label);
     return r->late > 0 ? latest + l->span + r->late : latest;
 }
 

@@ -1,8 +1,8 @@
 /* Makespan problems as constraints on integer start times, solved by the learning solver in cp.c. */
 #include "method/exact/branch.h"
+#include "form/program.h"
 #include "graph/relations.h"
 #include "method/exact/exact.h"
-#include "schedule/model.h"
 
 #include <string.h>
 

@@ -2,9 +2,9 @@
  * Models by time steps, solved by CBC through its C interface. CBC cannot be stopped within a relaxation, so
  * it runs in a child process that is ended when the time is up or a stop is asked for.
  */
-#include "method/exact/child.h"
+#include "base/child.h"
+#include "form/program.h"
 #include "method/exact/exact.h"
-#include "schedule/model.h"
 
 #include <coin/Cbc_C_Interface.h>
 #include <stdio.h>
@@ -163,7 +163,7 @@ static void work(void *data, int pipe)
     (void)!sked_i_child_send(pipe, r, reply_size(j->mip));
 }
 
-static sked_status offer(sked_i_run *run, const sked_i_model *m, const sked_i_mip *mip, const double *value,
+static sked_status offer(sked_i_run *run, const sked_i_program *m, const sked_i_mip *mip, const double *value,
                          sked_error *err)
 {
     sked_schedule *s = NULL;
@@ -183,7 +183,7 @@ static sked_status offer(sked_i_run *run, const sked_i_model *m, const sked_i_mi
 /* One model and the child that works on it. */
 typedef struct question {
     sked_problem p; /* what m refers to */
-    sked_i_model *m;
+    sked_i_program *m;
     sked_i_mip *mip;
     job job;
     sked_i_child child;
@@ -194,7 +194,7 @@ static void close_question(question *q)
 {
     sked_i_child_end(&q->child);
     sked_i_mip_destroy(q->mip);
-    sked_i_model_destroy(q->m);
+    sked_i_program_destroy(q->m);
 }
 
 static sked_status open_question(sked_i_run *run, const sked_problem *p, double latest, double cutoff,
@@ -202,7 +202,7 @@ static sked_status open_question(sked_i_run *run, const sked_problem *p, double 
 {
     sked_error why = {0};
     *q = (question){.p = *p, .job = {.run = run, .cutoff = cutoff, .most = INFINITY}};
-    const sked_status st = sked_i_model_create(&q->p, latest, &q->m, &why);
+    const sked_status st = sked_i_program_create(&q->p, latest, &q->m, &why);
     q->refuted = st == SKED_ERR_INFEASIBLE;
     if (st != SKED_OK)
         return q->refuted ? SKED_OK : sked_i_fail(err, st, "%s", why.message);

@@ -303,7 +303,7 @@ static sked_status run_real(sked_i_run *run, double *quick, sked_error *err)
     SKED_TRY(quick_start(run, "heft", 0.2, err));
     *quick = sked_i_run_best(run);
     if (!sked_i_run_over(run))
-        SKED_TRY(sked_i_gaus_lines_run(run, err));
+        SKED_TRY(sked_i_gaus_device_run(run, err));
 cleanup:
     return st;
 }

@@ -13,8 +13,9 @@
  */
 #ifndef SKED_METHOD_GAUS_GAUS_H
 #define SKED_METHOD_GAUS_GAUS_H
+#include "engine/modulo/modulo.h"
 #include "method/gaus/tuning.h"
-#include "method/modulo/modulo.h"
+#include "method/method.h"
 
 /* ------------------------------------------------------------------ model */
 

@@ -64,5 +64,5 @@ static inline double sked_i_gaus_adam(const sked_i_gaus_decay *d, double *moment
 }
 
 /* lines.c: objective makespan with devices, or with times that are not whole. */
-SKED_MUST_CHECK sked_status sked_i_gaus_lines_run(sked_i_run *run, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_gaus_device_run(sked_i_run *run, sked_error *err);
 #endif

@@ -4,7 +4,7 @@
  */
 #include "base/memory.h"
 #include "formats/json.h"
-#include "nn/sampler.h"
+#include "method/gflownet/network/sampler.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* The method: candidates drawn from a model, by default the one that comes with sked. */
+#include "method/gflownet/network/sampler.h"
 #include "method/method.h"
-#include "nn/sampler.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include "formats/format.h"
 #include "method/gflownet/batch.h"
 #include "method/gflownet/improve.h"
-#include "nn/sampler.h"
+#include "method/gflownet/network/sampler.h"
 #include "schedule/schedule.h"
 
 #include <string.h>

@@ -4,9 +4,11 @@
  * P_F and a learned P_B depend on the state alone.
  */
 #include "base/memory.h"
+
+#include "base/explog.h"
+#include "method/gflownet/network/stepper.h"
 #include "method/gflownet/partial.h"
 #include "method/gflownet/policy.h"
-#include "nn/stepper.h"
 
 #include <string.h>
 

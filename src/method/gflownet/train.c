@@ -3,12 +3,14 @@
  * random in update t comes from (seed, t), so that a resumed run goes on as if it had never stopped.
  */
 #include "backend/backend.h"
+
 #include "base/clock.h"
+#include "base/explog.h"
 #include "base/memory.h"
 #include "base/option.h"
 #include "method/gflownet/batch.h"
+#include "method/gflownet/network/sampler.h"
 #include "method/gflownet/source.h"
-#include "nn/sampler.h"
 
 #include <string.h>
 

@@ -74,7 +74,7 @@ static sked_status generate(lister *x, bool mirrored, bool serial, const int32_t
     sked_status st = get_pools(x, !lines, err);
     if (st != SKED_OK)
         return st;
-    const sked_i_plan plan = {&x->view[mirrored], &x->pools[!lines], x->rank, x->p->devices, NULL};
+    const sked_i_list_input plan = {&x->view[mirrored], &x->pools[!lines], x->rank, x->p->devices, NULL};
     const double *fix_start = mirrored ? NULL : x->p->fix_start;
     *fits = true;
     x->run->evaluations++;
@@ -113,14 +113,6 @@ static sked_status generate_backward(lister *x, const config *c, bool *fits, ske
                       fits, err));
 cleanup:
     return st;
-}
-
-bool sked_i_within_horizon(const sked_problem *p, const double *start)
-{
-    double late = -INFINITY;
-    for (int32_t i = 0; i < p->graph->n_ops; i++)
-        late = fmax(late, start[i] + p->graph->duration[i] - p->horizon);
-    return late <= 0 || (late < 0.5 && late <= 0.5e-9 * fmax(1, p->horizon));
 }
 
 static sked_status build(lister *x, const config *c, sked_error *err)

@@ -7,9 +7,9 @@
  * backwards (a value is then born with its first consumer and dies with its op), and the plain earliest and
  * latest schedules are offered too, so the result is never worse than those.
  */
-#include "method/list/heap.h"
+#include "base/heap.h"
+#include "base/set.h"
 #include "method/list/list.h"
-#include "method/list/set.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "method/search/disjunctive.h"
 
 #include "base/thread.h"
-#include "method/search/shop_search.h"
+#include "engine/shop/tabu.h"
 
 #include <string.h>
 

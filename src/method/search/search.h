@@ -5,7 +5,8 @@
  */
 #ifndef SKED_METHOD_SEARCH_SEARCH_H
 #define SKED_METHOD_SEARCH_SEARCH_H
-#include "method/search/sgs.h"
+#include "engine/decode/sgs.h"
+#include "method/method.h"
 
 #include <stdatomic.h>
 

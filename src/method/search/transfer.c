@@ -4,6 +4,7 @@
  */
 #include "method/search/transfer.h"
 
+#include "base/explog.h"
 #include "base/thread.h"
 
 #include <stdatomic.h>
@@ -32,7 +33,7 @@ typedef struct elite {
 
 typedef struct worker {
     sked_i_run *run;
-    const sked_i_lines *lines;
+    const sked_i_sequencing *lines;
     const starts *starts;
     sked_i_limit limit; /* a little earlier than the run's: the last offer takes time too */
     sked_i_sequence *seq;
@@ -72,7 +73,7 @@ static void keep_elite(worker *w)
         worst = e->cost[k] > e->cost[worst] ? k : worst;
     if (e->count == e->capacity && s->cost >= e->cost[worst])
         return;
-    const uint64_t hash = sked_i_lines_hash(w->lines, s->start, s->device, w->label);
+    const uint64_t hash = sked_i_sequencing_hash(w->lines, s->start, s->device, w->label);
     for (int32_t k = 0; k < e->count; k++)
         if (e->hash[k] == hash && e->cost[k] == s->cost)
             return;
@@ -173,7 +174,7 @@ static int32_t pick_op(worker *w)
 /* A device for op i: that of a neighbour in the graph, or any. */
 static int32_t pick_device(worker *w, int32_t i)
 {
-    const sked_i_lines *l = w->lines;
+    const sked_i_sequencing *l = w->lines;
     const int64_t *in = l->dag.in.ptr + i, *out = l->dag.out.ptr + i;
     const int64_t before = in[1] - in[0], degree = before + out[1] - out[0];
     if (degree > 0 && below(w, 2) == 0) {
@@ -201,7 +202,7 @@ static void pick_place(worker *w, sked_i_move *move, int32_t d, int32_t least)
 /* Brings op i and some of its neighbours in the graph onto device d. */
 static void gather_neighbours(worker *w, sked_i_move *move, int32_t i, int32_t d)
 {
-    const sked_i_lines *l = w->lines;
+    const sked_i_sequencing *l = w->lines;
     for (int32_t tries = 1 + below(w, SKED_I_MOVE_OPS - 1); tries > 0; tries--) {
         const int64_t *in = l->dag.in.ptr + i, *out = l->dag.out.ptr + i;
         const int64_t before = in[1] - in[0], degree = before + out[1] - out[0];
@@ -274,7 +275,7 @@ static void load_start(worker *w, int32_t k)
 /* Earliest finish in a blurred order of the longest way to the end. */
 static void build_start(worker *w)
 {
-    const sked_i_lines *l = w->lines;
+    const sked_i_sequencing *l = w->lines;
     sked_i_upward_ranks(&l->dag, sked_i_rng_uniform(&w->rng), w->key);
     for (int32_t i = 0; i < l->n; i++)
         w->key[i] *= -1 + 0.3 * sked_i_rng_uniform(&w->rng);
@@ -346,7 +347,7 @@ static void work(void *data, int index)
 
 /* ------------------------------------------------------------------ starts */
 
-static sked_status add_start(const sked_i_lines *l, starts *s, sked_error *err)
+static sked_status add_start(const sked_i_sequencing *l, starts *s, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int32_t k = s->count++;
@@ -365,7 +366,7 @@ static void free_starts(starts *s)
 }
 
 /* Earliest finish in order of the longest way to the end, transfers counted in several ways; one device. */
-static sked_status make_starts(const sked_i_run *run, const sked_i_lines *l, starts *s, sked_error *err)
+static sked_status make_starts(const sked_i_run *run, const sked_i_sequencing *l, starts *s, sked_error *err)
 {
     const sked_problem *p = l->problem;
     const double share[n_shares] = {(l->m - 1.0) / l->m, 1, 0};
@@ -418,8 +419,8 @@ static void close_worker(worker *w)
         free(owned[i]);
 }
 
-static sked_status open_worker(worker *w, sked_i_run *run, const sked_i_lines *l, const starts *s, int index,
-                               sked_error *err)
+static sked_status open_worker(worker *w, sked_i_run *run, const sked_i_sequencing *l, const starts *s,
+                               int index, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int threads = run->options->threads;
@@ -450,7 +451,7 @@ cleanup:
     return st;
 }
 
-static sked_status none_found(const sked_i_lines *l, double least, sked_error *err)
+static sked_status none_found(const sked_i_sequencing *l, double least, sked_error *err)
 {
     if (least == INFINITY)
         return SKED_OK; /* stopped before a first schedule: the driver says so */
@@ -464,7 +465,8 @@ static sked_status none_found(const sked_i_lines *l, double least, sked_error *e
 }
 
 /* Takes what the workers found, first worker first, so that ties do not depend on timing. */
-static sked_status merge(sked_i_run *run, const sked_i_lines *l, worker *workers, int count, sked_error *err)
+static sked_status merge(sked_i_run *run, const sked_i_sequencing *l, worker *workers, int count,
+                         sked_error *err)
 {
     sked_status st = SKED_OK;
     double least = INFINITY;
@@ -491,10 +493,10 @@ sked_status sked_i_transfer_search(sked_i_run *run, sked_error *err)
     const int threads = run->options->threads;
     atomic_int halt = 0;
     int opened = 0;
-    sked_i_lines *l = NULL;
+    sked_i_sequencing *l = NULL;
     starts first = {0};
     worker *workers = NULL;
-    SKED_TRY(sked_i_lines_create(run->problem, &l, err));
+    SKED_TRY(sked_i_sequencing_create(run->problem, &l, err));
     SKED_TRY(make_starts(run, l, &first, err));
     SKED_NEW(workers, threads);
     while (opened < threads) {
@@ -511,6 +513,6 @@ cleanup:
         close_worker(&workers[k]);
     free(workers);
     free_starts(&first);
-    sked_i_lines_destroy(l);
+    sked_i_sequencing_destroy(l);
     return st;
 }
