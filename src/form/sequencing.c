@@ -20,8 +20,8 @@ void sked_i_sequencing_destroy(sked_i_sequencing *l)
 static void pack_links(const sked_i_rows *rows, int64_t count, sked_i_sequencing_arc *link)
 {
     for (int64_t k = 0; k < count; k++)
-        link[k] =
-            (sked_i_sequencing_arc){rows->lag[k], rows->lag[k] + (rows->transfer ? rows->transfer[k] : 0), rows->op[k]};
+        link[k] = (sked_i_sequencing_arc){
+            rows->lag[k], rows->lag[k] + (rows->transfer ? rows->transfer[k] : 0), rows->op[k]};
 }
 
 /* Sums over the problem that steer the search. */
@@ -74,7 +74,8 @@ cleanup:
     return st;
 }
 
-uint64_t sked_i_sequencing_hash(const sked_i_sequencing *l, const double *start, const int32_t *device, int32_t *label)
+uint64_t sked_i_sequencing_hash(const sked_i_sequencing *l, const double *start, const int32_t *device,
+                                int32_t *label)
 {
     uint64_t h = 0x243f6a8885a308d3u;
     int32_t labels = 0;

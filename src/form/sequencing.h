@@ -20,14 +20,15 @@ typedef struct sked_i_sequencing {
     sked_i_dag dag;
     sked_i_pools pools;
     sked_i_sequencing_arc *in, *out; /* rows as in dag.in and dag.out */
-    double *tail;          /* [n] from the start of an op to the end of everything, devices aside */
-    double scale;          /* what one decision typically changes: mean duration and mean transfer */
-    double span;           /* no list takes longer */
-    bool plain;            /* no pools, no fixed starts: times follow from list and devices by one pass */
-    bool orderly;          /* no lag is negative: order of starts is topological */
+    double *tail;                    /* [n] from the start of an op to the end of everything, devices aside */
+    double scale; /* what one decision typically changes: mean duration and mean transfer */
+    double span;  /* no list takes longer */
+    bool plain;   /* no pools, no fixed starts: times follow from list and devices by one pass */
+    bool orderly; /* no lag is negative: order of starts is topological */
 } sked_i_sequencing;
 
-SKED_MUST_CHECK sked_status sked_i_sequencing_create(const sked_problem *p, sked_i_sequencing **out, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_sequencing_create(const sked_problem *p, sked_i_sequencing **out,
+                                                     sked_error *err);
 void sked_i_sequencing_destroy(sked_i_sequencing *l);
 /* Does the problem need lines, or are all devices alike to every op? */
 static inline bool sked_i_needs_sequencing(const sked_problem *p)
@@ -36,6 +37,7 @@ static inline bool sked_i_needs_sequencing(const sked_problem *p)
 }
 
 /* Of starts and devices, the same whatever the devices are called. label: scratch [m]. */
-uint64_t sked_i_sequencing_hash(const sked_i_sequencing *l, const double *start, const int32_t *device, int32_t *label);
+uint64_t sked_i_sequencing_hash(const sked_i_sequencing *l, const double *start, const int32_t *device,
+                                int32_t *label);
 
 #endif

@@ -52,9 +52,9 @@ static sked_status heft_run(sked_i_run *run, sked_error *err)
     SKED_TRY(sked_i_dag_make(p, false, sked_i_has_transfers(p), &v, err));
     SKED_TRY(sked_i_pools_make(p, false, &pools, err));
     SKED_TRY(rank_ops(run, &v, rank, err));
-    const sked_i_list_input plan = {&v, &pools, rank, p->devices, NULL};
+    const sked_i_list_input input = {&v, &pools, rank, p->devices, NULL};
     const sked_i_place how = {.by_device = true, .insertion = run->setting[opt_insertion] != 0};
-    SKED_TRY(sked_i_list_place(&plan, &how, s->start, s->device, &fits, err));
+    SKED_TRY(sked_i_list_place(&input, &how, s->start, s->device, &fits, err));
     run->evaluations++;
     if (sked_i_within_horizon(p, s->start))
         SKED_TRY(sked_i_run_offer(run, s, err));

@@ -9,19 +9,19 @@
 static sked_status place_from(const sked_problem *p, const double *target, sked_schedule *s, bool *fits,
                               sked_error *err)
 {
-    const bool lines = p->devices > 0 && (sked_i_has_transfers(p) || p->fix_device != NULL);
+    const bool separate = p->devices > 0 && (sked_i_has_transfers(p) || p->fix_device != NULL);
     sked_status st = SKED_OK;
     sked_i_dag v = {0};
     sked_i_pools pools = {0};
     int32_t *rank = NULL;
     SKED_NEW(rank, p->graph->n_ops);
     SKED_TRY(sked_i_dag_make(p, false, sked_i_has_transfers(p), &v, err));
-    SKED_TRY(sked_i_pools_make(p, !lines, &pools, err));
+    SKED_TRY(sked_i_pools_make(p, !separate, &pools, err));
     SKED_TRY(sked_i_rank_by_key(&v, target, rank, err));
-    const sked_i_list_input plan = {&v, &pools, rank, p->devices, target};
+    const sked_i_list_input input = {&v, &pools, rank, p->devices, target};
     const sked_i_place how = {
-        .fix_device = p->fix_device, .fix_start = p->fix_start, .by_device = lines, .insertion = true};
-    SKED_TRY(sked_i_list_place(&plan, &how, s->start, s->device, fits, err));
+        .fix_device = p->fix_device, .fix_start = p->fix_start, .by_device = separate, .insertion = true};
+    SKED_TRY(sked_i_list_place(&input, &how, s->start, s->device, fits, err));
 cleanup:
     free(rank);
     sked_i_dag_free(&v);

@@ -5,28 +5,28 @@
 #include <math.h>
 #include <string.h>
 
-bool sked_i_gaps_init(sked_i_gaps *line)
+bool sked_i_gaps_init(sked_i_gaps *gaps)
 {
-    *line = (sked_i_gaps){0};
-    if (!SKED_GROW(line->gap, line->cap, 2))
+    *gaps = (sked_i_gaps){0};
+    if (!SKED_GROW(gaps->gap, gaps->cap, 2))
         return false;
-    sked_i_gaps_reset(line);
+    sked_i_gaps_reset(gaps);
     return true;
 }
 
-void sked_i_gaps_free(sked_i_gaps *line)
+void sked_i_gaps_free(sked_i_gaps *gaps)
 {
-    free(line->gap);
-    *line = (sked_i_gaps){0};
+    free(gaps->gap);
+    *gaps = (sked_i_gaps){0};
 }
 
 /* Index of the first gap that ends at `time` or later. */
-static int64_t first_ending_from(const sked_i_gaps *line, double time)
+static int64_t first_ending_from(const sked_i_gaps *gaps, double time)
 {
-    int64_t low = 0, high = line->count - 1;
+    int64_t low = 0, high = gaps->count - 1;
     while (low < high) {
         const int64_t middle = (low + high) / 2;
-        if (line->gap[middle].end < time)
+        if (gaps->gap[middle].end < time)
             low = middle + 1;
         else
             high = middle;
@@ -34,10 +34,10 @@ static int64_t first_ending_from(const sked_i_gaps *line, double time)
     return low;
 }
 
-double sked_i_gaps_fit(const sked_i_gaps *line, double from, double length, double *begin)
+double sked_i_gaps_fit(const sked_i_gaps *gaps, double from, double length, double *begin)
 {
-    for (int64_t k = first_ending_from(line, from + length);; k++) {
-        const sked_i_gap gap = line->gap[k];
+    for (int64_t k = first_ending_from(gaps, from + length);; k++) {
+        const sked_i_gap gap = gaps->gap[k];
         const double t = gap.begin > from ? gap.begin : from;
         if (t + length <= gap.end) {
             *begin = gap.begin;
@@ -46,25 +46,25 @@ double sked_i_gaps_fit(const sked_i_gaps *line, double from, double length, doub
     }
 }
 
-bool sked_i_gaps_take(sked_i_gaps *line, double start, double length, double shortest, bool append)
+bool sked_i_gaps_take(sked_i_gaps *gaps, double start, double length, double shortest, bool append)
 {
     if (append) {
-        line->gap[0] = (sked_i_gap){start + length, INFINITY};
-        line->count = 1;
+        gaps->gap[0] = (sked_i_gap){start + length, INFINITY};
+        gaps->count = 1;
         return true;
     }
-    if (!SKED_GROW(line->gap, line->cap, line->count + 1))
+    if (!SKED_GROW(gaps->gap, gaps->cap, gaps->count + 1))
         return false;
-    const int64_t k = first_ending_from(line, start + length);
-    const sked_i_gap gap = line->gap[k];
+    const int64_t k = first_ending_from(gaps, start + length);
+    const sked_i_gap gap = gaps->gap[k];
     sked_i_gap rest[2];
     int64_t n = 0;
     if (start - gap.begin >= shortest)
         rest[n++] = (sked_i_gap){gap.begin, start};
     if (gap.end - (start + length) >= shortest)
         rest[n++] = (sked_i_gap){start + length, gap.end};
-    memmove(line->gap + k + n, line->gap + k + 1, (size_t)(line->count - k - 1) * sizeof *line->gap);
-    memcpy(line->gap + k, rest, (size_t)n * sizeof *rest);
-    line->count += n - 1;
+    memmove(gaps->gap + k + n, gaps->gap + k + 1, (size_t)(gaps->count - k - 1) * sizeof *gaps->gap);
+    memcpy(gaps->gap + k, rest, (size_t)n * sizeof *rest);
+    gaps->count += n - 1;
     return true;
 }

@@ -49,13 +49,13 @@ typedef struct sked_i_list_input {
  * Parallel generation on pools (with devices: the last pool). O((ops + edges) log ops) when ops fall into
  * a few classes of equal demands; a start costs one look at every class that has a ready op.
  */
-SKED_MUST_CHECK sked_status sked_i_list_parallel(const sked_i_list_input *plan, double *start, int32_t *device,
-                                                 sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_list_parallel(const sked_i_list_input *input, double *start,
+                                                 int32_t *device, sked_error *err);
 
 typedef struct sked_i_place {
     const int32_t *fix_device; /* -1: free */
     const double *fix_start;   /* NAN: free */
-    bool by_device;            /* every device has its own line; needs view->in when transfers cost */
+    bool by_device;            /* every device has its own gaps; needs view->in when transfers cost */
     bool insertion;            /* by_device: fill gaps; else only append */
     bool stepped;              /* by_device: only ops whose data is there when a device is free compete */
 } sked_i_place;
@@ -66,8 +66,8 @@ typedef struct sked_i_place {
  * start cannot be kept; start and device are then unspecified. O((ops + edges) log ops) plus the holes too
  * short for an op that a search for room passes; by_device also O(ops * devices).
  */
-SKED_MUST_CHECK sked_status sked_i_list_place(const sked_i_list_input *plan, const sked_i_place *how, double *start,
-                                              int32_t *device, bool *fits, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_list_place(const sked_i_list_input *input, const sked_i_place *how,
+                                              double *start, int32_t *device, bool *fits, sked_error *err);
 
 /*
  * The same many times over: the working memory is kept between runs. by_device as in sked_i_place; view and

@@ -18,14 +18,14 @@ typedef struct op_state {
 typedef struct op_class {
     sked_i_set ready;    /* of positions */
     int64_t first;       /* members[first + position] */
-    int64_t demand, end; /* what every member holds: demands of the plan's pools */
+    int64_t demand, end; /* what every member holds: demands of the input's pools */
     int32_t best;        /* position of the best ready op */
     int32_t rank;        /* its rank, -1: not looked up yet */
     int32_t active;      /* index in `active`, -1: no op is ready */
 } op_class;
 
 typedef struct engine {
-    const sked_i_list_input *plan;
+    const sked_i_list_input *input;
     bool plain;              /* successors follow the end of an op: nothing to remember but their number */
     op_state *state;         /* [n] unless plain */
     int32_t *waiting;        /* [n] plain: predecessors not ended */
@@ -56,21 +56,21 @@ static void release(engine *x)
 /* Members of every class in order of rank. */
 static sked_status number_members(engine *x, sked_error *err)
 {
-    const int32_t n = x->plan->view->n;
+    const int32_t n = x->input->view->n;
     sked_status st = SKED_OK;
     int32_t *by_rank = NULL;
-    x->position = x->plan->rank;
-    for (int32_t i = 0; x->plan->pools->n_classes == 1 && i < n; i++)
-        x->members[x->plan->rank[i]] = i;
-    if (x->plan->pools->n_classes == 1)
+    x->position = x->input->rank;
+    for (int32_t i = 0; x->input->pools->n_classes == 1 && i < n; i++)
+        x->members[x->input->rank[i]] = i;
+    if (x->input->pools->n_classes == 1)
         return SKED_OK;
     SKED_NEW(by_rank, n);
     SKED_NEW(x->positions, n);
     x->position = x->positions;
     for (int32_t i = 0; i < n; i++)
-        by_rank[x->plan->rank[i]] = i;
+        by_rank[x->input->rank[i]] = i;
     for (int32_t r = 0; r < n; r++) {
-        op_class *const c = &x->classes[x->plan->pools->class_of[by_rank[r]]];
+        op_class *const c = &x->classes[x->input->pools->class_of[by_rank[r]]];
         x->positions[by_rank[r]] = c->best;
         x->members[c->first + c->best++] = by_rank[r];
     }
@@ -82,24 +82,24 @@ cleanup:
 /* The classes' sizes, demands and sets. */
 static sked_status fill_classes(engine *x, sked_error *err)
 {
-    const int32_t n = x->plan->view->n;
+    const int32_t n = x->input->view->n;
     sked_status st = SKED_OK;
     int64_t words = 0;
-    SKED_NEW0(x->classes, x->plan->pools->n_classes);
-    SKED_NEW(x->active, x->plan->pools->n_classes);
+    SKED_NEW0(x->classes, x->input->pools->n_classes);
+    SKED_NEW(x->active, x->input->pools->n_classes);
     for (int32_t i = 0; i < n; i++) {
-        x->classes[sked_i_pools_class(x->plan->pools, i)].best++; /* holds the size for now */
+        x->classes[sked_i_pools_class(x->input->pools, i)].best++; /* holds the size for now */
     }
-    for (int32_t c = 0; c < x->plan->pools->n_classes; c++)
+    for (int32_t c = 0; c < x->input->pools->n_classes; c++)
         words += sked_i_set_words(x->classes[c].best);
     SKED_NEW0(x->words, words);
     int64_t first = 0, used = 0;
-    for (int32_t c = 0; c < x->plan->pools->n_classes; c++) {
+    for (int32_t c = 0; c < x->input->pools->n_classes; c++) {
         op_class *const k = &x->classes[c];
         used += sked_i_set_place(&k->ready, k->best, x->words + used);
         k->first = first;
-        k->demand = x->plan->pools->class_ptr[c];
-        k->end = x->plan->pools->class_ptr[c + 1];
+        k->demand = x->input->pools->class_ptr[c];
+        k->end = x->input->pools->class_ptr[c + 1];
         first += k->best;
         k->best = 0;
         k->active = -1;
@@ -111,22 +111,22 @@ cleanup:
 
 static void count_predecessors(engine *x)
 {
-    const sked_i_dag *v = x->plan->view;
+    const sked_i_dag *v = x->input->view;
     for (int32_t i = 0; i < v->n; i++) {
         const int32_t count = (int32_t)(v->in_ptr[i + 1] - v->in_ptr[i]);
         if (x->plain)
             x->waiting[i] = count;
         else
-            x->state[i] = (op_state){x->plan->release ? x->plan->release[i] : 0, count};
+            x->state[i] = (op_state){x->input->release ? x->input->release[i] : 0, count};
     }
 }
 
 static sked_status prepare(engine *x, sked_error *err)
 {
-    const sked_i_dag *v = x->plan->view;
-    const sked_i_pools *q = x->plan->pools;
+    const sked_i_dag *v = x->input->view;
+    const sked_i_pools *q = x->input->pools;
     sked_status st = SKED_OK;
-    x->plain = v->plain && x->plan->release == NULL;
+    x->plain = v->plain && x->input->release == NULL;
     if (x->plain)
         SKED_NEW(x->waiting, v->n);
     else
@@ -136,11 +136,11 @@ static sked_status prepare(engine *x, sked_error *err)
     SKED_NEW0(x->users, q->count);
     SKED_NEW(x->pending.at, x->plain ? 0 : v->n);
     SKED_NEW(x->running.at, v->n);
-    SKED_NEW(x->idle, x->plan->devices);
+    SKED_NEW(x->idle, x->input->devices);
     SKED_TRY(fill_classes(x, err));
     for (int32_t r = 0; r < q->count; r++)
         x->free[r] = q->capacity[r];
-    for (int32_t d = x->plan->devices - 1; d >= 0; d--)
+    for (int32_t d = x->input->devices - 1; d >= 0; d--)
         x->idle[x->n_idle++] = d;
     count_predecessors(x);
 cleanup:
@@ -151,7 +151,7 @@ cleanup:
 
 static inline void make_ready(engine *x, int32_t i)
 {
-    const int32_t number = sked_i_pools_class(x->plan->pools, i), position = x->position[i];
+    const int32_t number = sked_i_pools_class(x->input->pools, i), position = x->position[i];
     op_class *const c = &x->classes[number];
     sked_i_set_add(&c->ready, (uint32_t)position);
     if (c->active < 0) {
@@ -182,7 +182,7 @@ static inline int32_t take_best(engine *x, op_class *c)
 
 static inline bool has_room(const engine *x, const op_class *c)
 {
-    const sked_i_pools *q = x->plan->pools;
+    const sked_i_pools *q = x->input->pools;
     for (int64_t k = c->demand; k < c->end; k++)
         if (q->amount[k] > x->free[q->pool[k]] + q->slack[q->pool[k]])
             return false;
@@ -196,7 +196,7 @@ static inline op_class *choose(engine *x)
     for (int32_t a = 0; a < x->n_active; a++) {
         op_class *const c = &x->classes[x->active[a]];
         if (x->n_active > 1 && c->rank < 0)
-            c->rank = x->plan->rank[x->members[c->first + c->best]];
+            c->rank = x->input->rank[x->members[c->first + c->best]];
         if ((chosen == NULL || c->rank < chosen->rank) && has_room(x, c))
             chosen = c;
     }
@@ -206,7 +206,7 @@ static inline op_class *choose(engine *x)
 /* Tells the successors when the data of op i, started at t, is there. */
 static inline void send_data(engine *x, int32_t i, double t, double now)
 {
-    const sked_i_dag *v = x->plan->view;
+    const sked_i_dag *v = x->input->view;
     for (int64_t e = v->out.ptr[i]; e < v->out.ptr[i + 1]; e++) {
         const int32_t to = v->out.op[e];
         op_state *const s = &x->state[to];
@@ -224,7 +224,7 @@ static inline void send_data(engine *x, int32_t i, double t, double now)
 /* Plain lags: op i has ended now. */
 static inline void send_end(engine *x, int32_t i)
 {
-    const sked_i_dag *v = x->plan->view;
+    const sked_i_dag *v = x->input->view;
     for (int64_t e = v->out.ptr[i]; e < v->out.ptr[i + 1]; e++)
         if (--x->waiting[v->out.op[e]] == 0)
             make_ready(x, v->out.op[e]);
@@ -232,8 +232,8 @@ static inline void send_end(engine *x, int32_t i)
 
 static inline void begin_op(engine *x, int32_t i, const op_class *c, double now)
 {
-    const sked_i_dag *v = x->plan->view;
-    const sked_i_pools *q = x->plan->pools;
+    const sked_i_dag *v = x->input->view;
+    const sked_i_pools *q = x->input->pools;
     const bool holds = c->end > c->demand;
     /* what needs nothing need not wait for events */
     const double t = holds || x->plain ? now : x->state[i].arrival;
@@ -255,7 +255,7 @@ static inline void begin_op(engine *x, int32_t i, const op_class *c, double now)
 
 static inline void end_op(engine *x, int32_t i)
 {
-    const sked_i_pools *q = x->plan->pools;
+    const sked_i_pools *q = x->input->pools;
     const op_class *const c = &x->classes[sked_i_pools_class(q, i)];
     for (int64_t k = c->demand; k < c->end; k++) {
         const int32_t r = q->pool[k];
@@ -278,7 +278,7 @@ static inline void catch_up(engine *x, double now)
 
 static void go(engine *x)
 {
-    const sked_i_dag *v = x->plan->view;
+    const sked_i_dag *v = x->input->view;
     for (int32_t i = 0; i < v->n; i++)
         if (x->plain && x->waiting[i] == 0)
             make_ready(x, i);
@@ -297,10 +297,10 @@ static void go(engine *x)
     }
 }
 
-sked_status sked_i_list_parallel(const sked_i_list_input *plan, double *start, int32_t *device,
+sked_status sked_i_list_parallel(const sked_i_list_input *input, double *start, int32_t *device,
                                  sked_error *err)
 {
-    engine x = {.plan = plan, .start = start, .device = device};
+    engine x = {.input = input, .start = start, .device = device};
     const sked_status st = prepare(&x, err);
     if (st == SKED_OK)
         go(&x);

@@ -1,7 +1,7 @@
 /*
  * Serial generation: ops come in order of preference, predecessors first, and each goes where it fits first.
  * Pools are timelines. Devices are one more pool while they are all alike to an op; where transfers or fixed
- * devices tell them apart, each has its own line of gaps.
+ * devices tell them apart, each has gaps of its own.
  */
 #include "base/heap.h"
 #include "base/memory.h"
@@ -14,11 +14,11 @@
 #include <string.h>
 
 struct sked_i_placer {
-    sked_i_list_input plan; /* of the run */
+    sked_i_list_input input; /* of the run */
     const sked_i_place *how;
     double *start;
     int32_t *device;
-    bool lines;          /* devices have lines */
+    bool by_device;      /* every device has gaps of its own */
     double *arrival;     /* [n] without transfers: when all data is there */
     int32_t *waiting;    /* [n] predecessors not placed */
     int32_t *by_rank;    /* [n] */
@@ -27,7 +27,7 @@ struct sked_i_placer {
     sked_i_heap pending; /* stepped: ops whose data is on its way */
     double now;          /* stepped: when the first device is free */
     sked_i_timeline *pool;
-    sked_i_gaps *line;
+    sked_i_gaps *gaps;
     double shortest;  /* positive duration */
     double *local;    /* [devices] latest data from the device itself, where *seen says so */
     int32_t *seen;    /* [devices] op for which local holds, -1 */
@@ -42,24 +42,24 @@ void sked_i_placer_destroy(sked_i_placer *x)
 {
     if (x == NULL)
         return;
-    for (int32_t r = 0; x->pool && r < x->plan.pools->count; r++)
+    for (int32_t r = 0; x->pool && r < x->input.pools->count; r++)
         sked_i_timeline_free(&x->pool[r]);
-    for (int32_t d = 0; x->line && d < x->plan.devices; d++)
-        sked_i_gaps_free(&x->line[d]);
+    for (int32_t d = 0; x->gaps && d < x->input.devices; d++)
+        sked_i_gaps_free(&x->gaps[d]);
     void *const owned[] = {x->arrival, x->waiting, x->by_rank, x->words, x->pending.at,
-                           x->pool,    x->line,    x->local,   x->seen,  x};
+                           x->pool,    x->gaps,    x->local,   x->seen,  x};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
 }
 
 static sked_status create_pools(placer *x, sked_error *err)
 {
-    const sked_i_pools *q = x->plan.pools;
+    const sked_i_pools *q = x->input.pools;
     sked_status st = SKED_OK;
     int64_t *uses = NULL;
     SKED_NEW0(uses, q->count);
     SKED_NEW0(x->pool, q->count);
-    for (int32_t i = 0; i < x->plan.view->n; i++)
+    for (int32_t i = 0; i < x->input.view->n; i++)
         for (int64_t k = sked_i_pools_first(q, i); k < sked_i_pools_end(q, i); k++)
             uses[q->pool[k]]++;
     for (int32_t r = 0; r < q->count; r++)
@@ -69,15 +69,15 @@ cleanup:
     return st;
 }
 
-static sked_status create_lines(placer *x, sked_error *err)
+static sked_status create_gaps(placer *x, sked_error *err)
 {
-    const int32_t m = x->plan.devices;
+    const int32_t m = x->input.devices;
     sked_status st = SKED_OK;
-    SKED_NEW0(x->line, m);
+    SKED_NEW0(x->gaps, m);
     SKED_NEW(x->local, m);
     SKED_NEW(x->seen, m);
     for (int32_t d = 0; d < m; d++)
-        if (!sked_i_gaps_init(&x->line[d]))
+        if (!sked_i_gaps_init(&x->gaps[d]))
             st = sked_i_no_memory(err);
 cleanup:
     return st;
@@ -89,8 +89,8 @@ sked_status sked_i_placer_create(const sked_i_dag *v, const sked_i_pools *pools,
     sked_status st = SKED_OK;
     placer *x = NULL;
     SKED_NEW0(x, 1);
-    x->plan = (sked_i_list_input){.view = v, .pools = pools, .devices = devices};
-    x->lines = by_device && devices > 0;
+    x->input = (sked_i_list_input){.view = v, .pools = pools, .devices = devices};
+    x->by_device = by_device && devices > 0;
     x->shortest = INFINITY;
     SKED_NEW(x->arrival, v->n);
     SKED_NEW(x->waiting, v->n);
@@ -99,8 +99,8 @@ sked_status sked_i_placer_create(const sked_i_dag *v, const sked_i_pools *pools,
     SKED_NEW(x->pending.at, v->n);
     sked_i_set_place(&x->ready, v->n, x->words);
     SKED_TRY(create_pools(x, err));
-    if (x->lines)
-        SKED_TRY(create_lines(x, err));
+    if (x->by_device)
+        SKED_TRY(create_gaps(x, err));
     for (int32_t i = 0; i < v->n; i++)
         if (v->duration[i] > 0 && v->duration[i] < x->shortest)
             x->shortest = v->duration[i];
@@ -114,19 +114,19 @@ cleanup:
 /* Forgets the last run. */
 static void reset(placer *x)
 {
-    const sked_i_dag *v = x->plan.view;
-    for (int32_t r = 0; r < x->plan.pools->count; r++)
+    const sked_i_dag *v = x->input.view;
+    for (int32_t r = 0; r < x->input.pools->count; r++)
         sked_i_timeline_reset(&x->pool[r]);
-    for (int32_t d = 0; x->lines && d < x->plan.devices; d++) {
-        sked_i_gaps_reset(&x->line[d]);
+    for (int32_t d = 0; x->by_device && d < x->input.devices; d++) {
+        sked_i_gaps_reset(&x->gaps[d]);
         x->seen[d] = -1;
     }
     x->late = x->now = 0;
     x->pending.count = 0;
     memset(x->words, 0, (size_t)sked_i_set_words(v->n) * sizeof *x->words);
     for (int32_t i = 0; i < v->n; i++) {
-        x->by_rank[x->plan.rank[i]] = i;
-        x->arrival[i] = x->plan.release ? x->plan.release[i] : 0;
+        x->by_rank[x->input.rank[i]] = i;
+        x->arrival[i] = x->input.release ? x->input.release[i] : 0;
         x->waiting[i] = (int32_t)(v->in_ptr[i + 1] - v->in_ptr[i]);
     }
 }
@@ -141,8 +141,8 @@ static bool fixed_start(const placer *x, int32_t i)
 /* Gathers what op i needs to know of its predecessors; O(predecessors). */
 static void gather(placer *x, int32_t i)
 {
-    const sked_i_rows *in = &x->plan.view->in;
-    const double floor_time = x->plan.release ? x->plan.release[i] : 0;
+    const sked_i_rows *in = &x->input.view->in;
+    const double floor_time = x->input.release ? x->input.release[i] : 0;
     x->remote[0] = x->remote[1] = floor_time;
     x->remote_device = -1;
     for (int64_t k = in->ptr[i]; k < in->ptr[i + 1]; k++) {
@@ -165,7 +165,7 @@ static void gather(placer *x, int32_t i)
 /* When the data of op i, gathered before, is on device d. */
 static double arrival_on(const placer *x, int32_t i, int32_t d)
 {
-    if (x->plan.view->out.transfer == NULL)
+    if (x->input.view->out.transfer == NULL)
         return x->arrival[i];
     const double away = d == x->remote_device ? x->remote[1] : x->remote[0];
     return x->seen[d] == i && x->local[d] > away ? x->local[d] : away;
@@ -173,22 +173,22 @@ static double arrival_on(const placer *x, int32_t i, int32_t d)
 
 static double earliest_arrival(placer *x, int32_t i)
 {
-    if (x->plan.view->out.transfer == NULL)
+    if (x->input.view->out.transfer == NULL)
         return x->arrival[i];
     double best = INFINITY;
     gather(x, i);
-    for (int32_t d = 0; d < x->plan.devices; d++)
+    for (int32_t d = 0; d < x->input.devices; d++)
         best = fmin(best, arrival_on(x, i, d));
     return best;
 }
 
 /* ------------------------------------------------------------------ where there is room */
 
-/* Earliest start from t that all pools, and with d >= 0 the device's line, have room for. */
+/* Earliest start from t that all pools, and with d >= 0 the gaps of the device, have room for. */
 static double first_room(const placer *x, int32_t i, int32_t d, double t, double *gap)
 {
-    const sked_i_pools *q = x->plan.pools;
-    const double length = x->plan.view->duration[i];
+    const sked_i_pools *q = x->input.pools;
+    const double length = x->input.view->duration[i];
     const int32_t c = sked_i_pools_class(q, i);
     const int64_t limits = q->class_ptr[c + 1] - q->class_ptr[c] + (d >= 0);
     if (!(length > 0))
@@ -196,7 +196,7 @@ static double first_room(const placer *x, int32_t i, int32_t d, double t, double
     for (double before = -1; t != before;) {
         before = t;
         if (d >= 0)
-            t = sked_i_gaps_fit(&x->line[d], t, length, gap);
+            t = sked_i_gaps_fit(&x->gaps[d], t, length, gap);
         for (int64_t k = q->class_ptr[c]; k < q->class_ptr[c + 1]; k++) {
             const int32_t r = q->pool[k];
             t = sked_i_timeline_fit(&x->pool[r], t, length, q->capacity[r] - q->amount[k] + q->slack[r]);
@@ -210,24 +210,24 @@ static double first_room(const placer *x, int32_t i, int32_t d, double t, double
 /* Books op i at x->start[i] (and its device). false: no memory. */
 static bool book(placer *x, int32_t i)
 {
-    const sked_i_pools *q = x->plan.pools;
-    const double length = x->plan.view->duration[i], begin = x->start[i];
+    const sked_i_pools *q = x->input.pools;
+    const double length = x->input.view->duration[i], begin = x->start[i];
     const int32_t c = sked_i_pools_class(q, i);
     if (!(length > 0))
         return true;
     for (int64_t k = q->class_ptr[c]; k < q->class_ptr[c + 1]; k++)
         sked_i_timeline_use(&x->pool[q->pool[k]], begin, begin + length, q->amount[k]);
-    return !x->lines ||
-           sked_i_gaps_take(&x->line[x->device[i]], begin, length, x->shortest, !x->how->insertion);
+    return !x->by_device ||
+           sked_i_gaps_take(&x->gaps[x->device[i]], begin, length, x->shortest, !x->how->insertion);
 }
 
 /* The device on which op i can start first; among equals the one left idle the shortest. */
 static void choose_device(placer *x, int32_t i)
 {
     const int32_t pinned = x->how->fix_device ? x->how->fix_device[i] : -1;
-    const int32_t first = pinned >= 0 ? pinned : 0, last = pinned >= 0 ? pinned : x->plan.devices - 1;
+    const int32_t first = pinned >= 0 ? pinned : 0, last = pinned >= 0 ? pinned : x->input.devices - 1;
     double best = INFINITY, idle_since = -1;
-    if (x->plan.view->out.transfer != NULL)
+    if (x->input.view->out.transfer != NULL)
         gather(x, i);
     for (int32_t d = first; d <= last; d++) {
         double gap = 0;
@@ -255,25 +255,25 @@ static void make_ready(placer *x, int32_t i)
             return;
         }
     }
-    sked_i_set_add(&x->ready, (uint32_t)x->plan.rank[i]);
+    sked_i_set_add(&x->ready, (uint32_t)x->input.rank[i]);
 }
 
 /* Moves the clock of a stepped run to when a device is free and something is ready. */
 static void step(placer *x)
 {
     double first_free = INFINITY;
-    for (int32_t d = 0; d < x->plan.devices; d++)
-        first_free = fmin(first_free, sked_i_gaps_end(&x->line[d]));
+    for (int32_t d = 0; d < x->input.devices; d++)
+        first_free = fmin(first_free, sked_i_gaps_end(&x->gaps[d]));
     x->now = fmax(x->now, first_free);
     if (sked_i_set_empty(&x->ready) && x->pending.count > 0)
         x->now = fmax(x->now, x->pending.at[0].time);
     while (x->pending.count > 0 && x->pending.at[0].time <= x->now)
-        sked_i_set_add(&x->ready, (uint32_t)x->plan.rank[sked_i_heap_pop(&x->pending).id]);
+        sked_i_set_add(&x->ready, (uint32_t)x->input.rank[sked_i_heap_pop(&x->pending).id]);
 }
 
 static void tell_successors(placer *x, int32_t i)
 {
-    const sked_i_rows *out = &x->plan.view->out;
+    const sked_i_rows *out = &x->input.view->out;
     for (int64_t e = out->ptr[i]; e < out->ptr[i + 1]; e++) {
         const int32_t to = out->op[e];
         const double t = x->start[i] + out->lag[e];
@@ -287,26 +287,26 @@ static void tell_successors(placer *x, int32_t i)
 static double lateness(placer *x, int32_t i)
 {
     const double t = x->start[i];
-    if (x->lines && x->plan.view->out.transfer != NULL)
+    if (x->by_device && x->input.view->out.transfer != NULL)
         gather(x, i);
-    const double late = (x->lines ? arrival_on(x, i, x->device[i]) : x->arrival[i]) - t;
+    const double late = (x->by_device ? arrival_on(x, i, x->device[i]) : x->arrival[i]) - t;
     return late <= 0 || (late < 0.5 && late <= 1e-12 * fmax(1, t)) ? 0 : late;
 }
 
 /* A fixed start takes its place, on the first device with room where it is free; without room it is late. */
 static bool book_at(placer *x, int32_t i, double t)
 {
-    const int32_t pinned = x->lines && x->how->fix_device ? x->how->fix_device[i] : -1;
+    const int32_t pinned = x->by_device && x->how->fix_device ? x->how->fix_device[i] : -1;
     double gap;
-    int32_t d = pinned >= 0 ? pinned : x->lines ? 0 : -1;
-    while (pinned < 0 && x->lines && d + 1 < x->plan.devices && first_room(x, i, d, t, &gap) > t)
+    int32_t d = pinned >= 0 ? pinned : x->by_device ? 0 : -1;
+    while (pinned < 0 && x->by_device && d + 1 < x->input.devices && first_room(x, i, d, t, &gap) > t)
         d++;
     x->start[i] = t;
-    if (x->lines)
+    if (x->by_device)
         x->device[i] = d;
     if (first_room(x, i, d, t, &gap) == t)
         return book(x, i);
-    x->late += x->plan.view->duration[i];
+    x->late += x->input.view->duration[i];
     return true;
 }
 
@@ -314,8 +314,8 @@ static bool book_at(placer *x, int32_t i, double t)
 static bool book_fixed(placer *x)
 {
     for (int pass = 0; pass < 2; pass++)
-        for (int32_t i = 0; i < x->plan.view->n; i++) {
-            const bool pinned = x->lines && x->how->fix_device && x->how->fix_device[i] >= 0;
+        for (int32_t i = 0; i < x->input.view->n; i++) {
+            const bool pinned = x->by_device && x->how->fix_device && x->how->fix_device[i] >= 0;
             if (fixed_start(x, i) && pinned == (pass == 0) && !book_at(x, i, x->how->fix_start[i]))
                 return false;
         }
@@ -329,7 +329,7 @@ static bool place_op(placer *x, int32_t i)
         x->late += lateness(x, i);
         return true;
     }
-    if (x->lines)
+    if (x->by_device)
         choose_device(x, i);
     else
         x->start[i] = first_room(x, i, -1, x->arrival[i], &gap);
@@ -338,7 +338,7 @@ static bool place_op(placer *x, int32_t i)
 
 static bool place_all(placer *x)
 {
-    const int32_t n = x->plan.view->n;
+    const int32_t n = x->input.view->n;
     for (int32_t i = 0; i < n; i++)
         if (x->waiting[i] == 0)
             make_ready(x, i);
@@ -346,7 +346,7 @@ static bool place_all(placer *x)
         if (x->how->stepped)
             step(x);
         const int32_t i = x->by_rank[sked_i_set_first(&x->ready)];
-        sked_i_set_remove(&x->ready, (uint32_t)x->plan.rank[i]);
+        sked_i_set_remove(&x->ready, (uint32_t)x->input.rank[i]);
         if (!place_op(x, i))
             return false;
         tell_successors(x, i);
@@ -358,8 +358,8 @@ sked_status sked_i_placer_run(sked_i_placer *x, const int32_t *rank, const doubl
                               const sked_i_place *how, double *start, int32_t *device, double *late,
                               sked_error *err)
 {
-    x->plan.rank = rank;
-    x->plan.release = release;
+    x->input.rank = rank;
+    x->input.release = release;
     x->how = how;
     x->start = start;
     x->device = device;
@@ -399,17 +399,17 @@ cleanup:
     return st;
 }
 
-sked_status sked_i_list_place(const sked_i_list_input *plan, const sked_i_place *how, double *start,
+sked_status sked_i_list_place(const sked_i_list_input *input, const sked_i_place *how, double *start,
                               int32_t *device, bool *fits, sked_error *err)
 {
     sked_status st = SKED_OK;
     placer *x = NULL;
     double late = 0;
-    SKED_TRY(sked_i_placer_create(plan->view, plan->pools, plan->devices, how->by_device, &x, err));
-    SKED_TRY(sked_i_placer_run(x, plan->rank, plan->release, how, start, device, &late, err));
+    SKED_TRY(sked_i_placer_create(input->view, input->pools, input->devices, how->by_device, &x, err));
+    SKED_TRY(sked_i_placer_run(x, input->rank, input->release, how, start, device, &late, err));
     *fits = late == 0;
-    if (*fits && plan->devices > 0 && !x->lines)
-        SKED_TRY(sked_i_assign_devices(plan->view, plan->devices, start, device, err));
+    if (*fits && input->devices > 0 && !x->by_device)
+        SKED_TRY(sked_i_assign_devices(input->view, input->devices, start, device, err));
 cleanup:
     sked_i_placer_destroy(x);
     return st;

@@ -15,112 +15,112 @@ static uint32_t scatter(uint32_t x)
     return (uint32_t)(z >> 32);
 }
 
-static int32_t new_node(sked_i_timeline *line, double time, double used)
+static int32_t new_node(sked_i_timeline *tl, double time, double used)
 {
-    const int32_t i = line->count++;
-    line->node[i] = (tnode){time, used, used, used, 0, none, none, scatter((uint32_t)i)};
+    const int32_t i = tl->count++;
+    tl->node[i] = (tnode){time, used, used, used, 0, none, none, scatter((uint32_t)i)};
     return i;
 }
 
-sked_status sked_i_timeline_init(sked_i_timeline *line, int64_t uses, sked_error *err)
+sked_status sked_i_timeline_init(sked_i_timeline *tl, int64_t uses, sked_error *err)
 {
-    *line = (sked_i_timeline){0};
+    *tl = (sked_i_timeline){0};
     if (uses >= INT32_MAX / 2)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "more than %d ops on one resource", INT32_MAX / 2);
-    line->node = sked_i_alloc(2 * uses + 1, sizeof *line->node);
-    if (line->node == NULL)
+    tl->node = sked_i_alloc(2 * uses + 1, sizeof *tl->node);
+    if (tl->node == NULL)
         return sked_i_no_memory(err);
-    sked_i_timeline_reset(line);
+    sked_i_timeline_reset(tl);
     return SKED_OK;
 }
 
-void sked_i_timeline_reset(sked_i_timeline *line)
+void sked_i_timeline_reset(sked_i_timeline *tl)
 {
-    line->count = 0;
-    line->root = new_node(line, 0, 0);
+    tl->count = 0;
+    tl->root = new_node(tl, 0, 0);
 }
 
-void sked_i_timeline_free(sked_i_timeline *line)
+void sked_i_timeline_free(sked_i_timeline *tl)
 {
-    free(line->node);
-    *line = (sked_i_timeline){0};
+    free(tl->node);
+    *tl = (sked_i_timeline){0};
 }
 
-static void refresh(sked_i_timeline *line, int32_t i)
+static void refresh(sked_i_timeline *tl, int32_t i)
 {
-    tnode *const x = &line->node[i];
+    tnode *const x = &tl->node[i];
     x->least = x->most = x->used;
     for (int side = 0; side < 2; side++) {
         const int32_t c = side ? x->right : x->left;
         if (c == none)
             continue;
-        const tnode *const y = &line->node[c];
+        const tnode *const y = &tl->node[c];
         x->least = fmin(x->least, y->least + y->add);
         x->most = fmax(x->most, y->most + y->add);
     }
 }
 
 /* Hands the pending sum of node i down to its children. */
-static void push_down(sked_i_timeline *line, int32_t i)
+static void push_down(sked_i_timeline *tl, int32_t i)
 {
-    tnode *const x = &line->node[i];
+    tnode *const x = &tl->node[i];
     if (x->add == 0)
         return;
     x->used += x->add;
     x->least += x->add;
     x->most += x->add;
     if (x->left != none)
-        line->node[x->left].add += x->add;
+        tl->node[x->left].add += x->add;
     if (x->right != none)
-        line->node[x->right].add += x->add;
+        tl->node[x->right].add += x->add;
     x->add = 0;
 }
 
 /* Splits the tree at i into times below `time` and the rest. Depth is O(log n) expected. */
-static void split(sked_i_timeline *line, int32_t i, double time, int32_t *below, int32_t *rest)
+static void split(sked_i_timeline *tl, int32_t i, double time, int32_t *below, int32_t *rest)
 {
     if (i == none) {
         *below = *rest = none;
         return;
     }
-    push_down(line, i);
-    tnode *const x = &line->node[i];
+    push_down(tl, i);
+    tnode *const x = &tl->node[i];
     if (x->time < time) {
-        split(line, x->right, time, &x->right, rest);
+        split(tl, x->right, time, &x->right, rest);
         *below = i;
     } else {
-        split(line, x->left, time, below, &x->left);
+        split(tl, x->left, time, below, &x->left);
         *rest = i;
     }
-    refresh(line, i);
+    refresh(tl, i);
 }
 
-static int32_t insert(sked_i_timeline *line, int32_t at, int32_t fresh)
+static int32_t insert(sked_i_timeline *tl, int32_t at, int32_t fresh)
 {
-    tnode *const x = &line->node[fresh];
+    tnode *const x = &tl->node[fresh];
     if (at == none)
         return fresh;
-    tnode *const y = &line->node[at];
-    push_down(line, at);
+    tnode *const y = &tl->node[at];
+    push_down(tl, at);
     if (x->order > y->order) {
-        split(line, at, x->time, &x->left, &x->right);
-        refresh(line, fresh);
+        split(tl, at, x->time, &x->left, &x->right);
+        refresh(tl, fresh);
         return fresh;
     }
     if (x->time < y->time)
-        y->left = insert(line, y->left, fresh);
+        y->left = insert(tl, y->left, fresh);
     else
-        y->right = insert(line, y->right, fresh);
-    refresh(line, at);
+        y->right = insert(tl, y->right, fresh);
+    refresh(tl, at);
     return at;
 }
 
 /* Step that holds at `time`: its beginning, and the amount used. */
-static double step_at(const sked_i_timeline *line, double time, double *used)
+static double step_at(const sked_i_timeline *tl, double time, double *used)
 {
     double sum = 0, begin = 0;
-    for (int32_t i = line->root; i != none;) {
-        const tnode *const x = &line->node[i];
+    for (int32_t i = tl->root; i != none;) {
+        const tnode *const x = &tl->node[i];
         sum += x->add;
         if (x->time <= time) {
             begin = x->time;
@@ -132,55 +132,55 @@ static double step_at(const sked_i_timeline *line, double time, double *used)
     return begin;
 }
 
-static void ensure_step(sked_i_timeline *line, double time)
+static void ensure_step(sked_i_timeline *tl, double time)
 {
     double used = 0;
-    if (step_at(line, time, &used) == time)
+    if (step_at(tl, time, &used) == time)
         return;
-    const int32_t fresh = new_node(line, time, used);
-    line->root = insert(line, line->root, fresh);
+    const int32_t fresh = new_node(tl, time, used);
+    tl->root = insert(tl, tl->root, fresh);
 }
 
 /* Adds to all steps in [begin, end) below node i; low, high: whether i's subtree lies above, below them. */
-static void add_between(sked_i_timeline *line, int32_t i, double begin, double end, double amount, bool low,
+static void add_between(sked_i_timeline *tl, int32_t i, double begin, double end, double amount, bool low,
                         bool high)
 {
     if (i == none)
         return;
-    tnode *const x = &line->node[i];
+    tnode *const x = &tl->node[i];
     if (low && high) {
         x->add += amount;
         return;
     }
-    push_down(line, i);
+    push_down(tl, i);
     const bool after = x->time >= begin, before = x->time < end;
     if (after)
-        add_between(line, x->left, begin, end, amount, low, high || before);
+        add_between(tl, x->left, begin, end, amount, low, high || before);
     if (before)
-        add_between(line, x->right, begin, end, amount, low || after, high);
+        add_between(tl, x->right, begin, end, amount, low || after, high);
     if (after && before)
         x->used += amount;
-    refresh(line, i);
+    refresh(tl, i);
 }
 
-void sked_i_timeline_use(sked_i_timeline *line, double begin, double end, double amount)
+void sked_i_timeline_use(sked_i_timeline *tl, double begin, double end, double amount)
 {
-    ensure_step(line, begin);
-    ensure_step(line, end);
-    add_between(line, line->root, begin, end, amount, false, false);
+    ensure_step(tl, begin);
+    ensure_step(tl, end);
+    add_between(tl, tl->root, begin, end, amount, false, false);
 }
 
 /* First step after `time` that uses at most limit (or, with above, more), its beginning; INFINITY: none. */
-static double next_step(const sked_i_timeline *line, int32_t i, double sum, double time, double limit,
+static double next_step(const sked_i_timeline *tl, int32_t i, double sum, double time, double limit,
                         bool above)
 {
     while (i != none) {
-        const tnode *const x = &line->node[i];
+        const tnode *const x = &tl->node[i];
         sum += x->add;
         if (above ? !(x->most + sum > limit) : !(x->least + sum <= limit))
             return INFINITY;
         if (x->time > time) {
-            const double left = next_step(line, x->left, sum, time, limit, above);
+            const double left = next_step(tl, x->left, sum, time, limit, above);
             if (left < INFINITY)
                 return left;
             if (above ? x->used + sum > limit : x->used + sum <= limit)
@@ -191,16 +191,16 @@ static double next_step(const sked_i_timeline *line, int32_t i, double sum, doub
     return INFINITY;
 }
 
-double sked_i_timeline_fit(const sked_i_timeline *line, double from, double length, double limit)
+double sked_i_timeline_fit(const sked_i_timeline *tl, double from, double length, double limit)
 {
     double used = 0, t = from;
-    step_at(line, t, &used);
+    step_at(tl, t, &used);
     if (used > limit)
-        t = next_step(line, line->root, 0, t, limit, false);
+        t = next_step(tl, tl->root, 0, t, limit, false);
     for (;;) {
-        const double full = next_step(line, line->root, 0, t, limit, true);
+        const double full = next_step(tl, tl->root, 0, t, limit, true);
         if (t + length <= full)
             return t;
-        t = next_step(line, line->root, 0, full, limit, false);
+        t = next_step(tl, tl->root, 0, full, limit, false);
     }
 }

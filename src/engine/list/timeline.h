@@ -21,12 +21,12 @@ typedef struct sked_i_timeline {
 } sked_i_timeline;
 
 /* Room for `uses` calls of use. Nothing is used. */
-SKED_MUST_CHECK sked_status sked_i_timeline_init(sked_i_timeline *line, int64_t uses, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_timeline_init(sked_i_timeline *tl, int64_t uses, sked_error *err);
 /* Nothing is used any more. */
-void sked_i_timeline_reset(sked_i_timeline *line);
-void sked_i_timeline_free(sked_i_timeline *line);
+void sked_i_timeline_reset(sked_i_timeline *tl);
+void sked_i_timeline_free(sked_i_timeline *tl);
 /* Earliest time from `from` at which at most `limit` (>= 0) is used for `length` > 0. */
-double sked_i_timeline_fit(const sked_i_timeline *line, double from, double length, double limit);
+double sked_i_timeline_fit(const sked_i_timeline *tl, double from, double length, double limit);
 /* Uses amount more from begin to end. */
-void sked_i_timeline_use(sked_i_timeline *line, double begin, double end, double amount);
+void sked_i_timeline_use(sked_i_timeline *tl, double begin, double end, double amount);
 #endif

@@ -31,7 +31,8 @@ typedef struct sked_i_reservation {
     int32_t *next, *previous; /* [slots] */
     int32_t *slot_op;         /* [slots] */
 } sked_i_reservation;
-SKED_MUST_CHECK sked_status sked_i_reservation_create(const sked_i_loop *loop, sked_i_reservation **out, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_reservation_create(const sked_i_loop *loop, sked_i_reservation **out,
+                                                      sked_error *err);
 void sked_i_reservation_destroy(sked_i_reservation *t);
 void sked_i_reservation_clear(sked_i_reservation *t, int64_t ii);
 /* Least delay in [0, ii) from which op i fits at from + delay on this device, or -1. */
@@ -45,10 +46,10 @@ void sked_i_reservation_remove(sked_i_reservation *t, int32_t i, int32_t device,
  * the least toll. -1: i fits. starts: of all ops placed.
  */
 int32_t sked_i_reservation_blocker(const sked_i_reservation *t, int32_t i, int32_t device, int64_t start,
-                             const int64_t *starts, const int32_t *toll);
+                                   const int64_t *starts, const int32_t *toll);
 /* About the sum of tolls of the ops that have to go before i fits at `start`; 0: it fits. */
 double sked_i_reservation_toll(const sked_i_reservation *t, int32_t i, int32_t device, int64_t start,
-                         const int64_t *starts, const int32_t *toll);
+                               const int64_t *starts, const int32_t *toll);
 
 /* ------------------------------------------------------------------ iterative modulo scheduling */
 
@@ -97,7 +98,6 @@ void sked_i_ims_load(sked_i_ims *m, const sked_i_frame *f, const int64_t *start,
 bool sked_i_ims_assign(sked_i_ims *m, const sked_i_frame *f, const int64_t *start);
 /* Latest finish of the schedule made. */
 int64_t sked_i_ims_length(const sked_i_ims *m);
-
 
 /* ------------------------------------------------------------------ exact decision */
 

@@ -24,7 +24,7 @@ sked_status sked_i_sequence_create(const sked_i_sequencing *l, sked_i_sequence *
     sked_status st = SKED_OK;
     sked_i_sequence *s = NULL;
     SKED_NEW0(s, 1);
-    s->lines = l;
+    s->form = l;
     SKED_NEW(s->list, n);
     SKED_NEW(s->place, n);
     SKED_NEW(s->device, n);
@@ -56,7 +56,7 @@ cleanup:
 /* When op i can start on device d as far as its data goes. */
 static inline double arrival(const sked_i_sequence *s, int32_t i, int32_t d)
 {
-    const sked_i_sequencing *l = s->lines;
+    const sked_i_sequencing *l = s->form;
     double t = 0;
     for (int64_t k = l->dag.in.ptr[i]; k < l->dag.in.ptr[i + 1]; k++) {
         const sked_i_sequencing_arc *x = &l->in[k];
@@ -69,9 +69,9 @@ static inline double arrival(const sked_i_sequence *s, int32_t i, int32_t d)
 /* When each device has run what stands before place k. Looks back until every device in use was met. */
 static void ends_before(const sked_i_sequence *s, int32_t k, double *end)
 {
-    const double *duration = s->lines->dag.duration;
+    const double *duration = s->form->dag.duration;
     int32_t missing = 0;
-    for (int32_t d = 0; d < s->lines->m; d++) {
+    for (int32_t d = 0; d < s->form->m; d++) {
         end[d] = -1;
         missing += s->ops_on[d] > 0;
     }
@@ -82,15 +82,15 @@ static void ends_before(const sked_i_sequence *s, int32_t k, double *end)
             missing--;
         }
     }
-    for (int32_t d = 0; d < s->lines->m; d++)
+    for (int32_t d = 0; d < s->form->m; d++)
         end[d] = end[d] < 0 ? 0 : end[d];
 }
 
 /* Brings `before` and `after` up to date where starts at places first..last have changed. */
 static void refresh_finishes(sked_i_sequence *s, int32_t first, int32_t last)
 {
-    const double *duration = s->lines->dag.duration;
-    const int32_t n = s->lines->n;
+    const double *duration = s->form->dag.duration;
+    const int32_t n = s->form->n;
     for (int32_t k = first; k < n; k++) {
         const double f = s->start[s->list[k]] + duration[s->list[k]];
         const double latest = f > s->before[k] ? f : s->before[k];
@@ -109,11 +109,11 @@ static void refresh_finishes(sked_i_sequence *s, int32_t first, int32_t last)
 
 static void time_all(sked_i_sequence *s)
 {
-    const double *duration = s->lines->dag.duration;
-    const int32_t n = s->lines->n;
+    const double *duration = s->form->dag.duration;
+    const int32_t n = s->form->n;
     double *end = s->new_end;
-    memset(s->ops_on, 0, (size_t)s->lines->m * sizeof *s->ops_on);
-    for (int32_t d = 0; d < s->lines->m; d++)
+    memset(s->ops_on, 0, (size_t)s->form->m * sizeof *s->ops_on);
+    for (int32_t d = 0; d < s->form->m; d++)
         end[d] = 0;
     for (int32_t k = 0; k < n; k++) {
         const int32_t i = s->list[k], d = s->device[i];
@@ -132,10 +132,8 @@ static void time_all(sked_i_sequence *s)
 /* Places ops in order of rank on given devices, or where they finish first, into the trial arrays. */
 static bool place_trial(sked_i_sequence *s, const int32_t *rank, const int32_t *device)
 {
-    const sked_i_place how = {.fix_device = device,
-                              .fix_start = s->lines->problem->fix_start,
-                              .by_device = true,
-                              .insertion = true};
+    const sked_i_place how = {
+        .fix_device = device, .fix_start = s->form->problem->fix_start, .by_device = true, .insertion = true};
     sked_error err = {0};
     s->status = sked_i_placer_run(s->placer, rank, NULL, &how, s->trial, s->trial_device, &s->late, &err);
     return s->status == SKED_OK;
@@ -144,7 +142,7 @@ static bool place_trial(sked_i_sequence *s, const int32_t *rank, const int32_t *
 /* Times everything with pools or fixed starts, into the trial arrays. Returns the cost. */
 static double time_trial(sked_i_sequence *s)
 {
-    const sked_i_sequencing *l = s->lines;
+    const sked_i_sequencing *l = s->form;
     double latest = 0;
     if (!place_trial(s, s->place, s->device))
         return INFINITY;
@@ -163,7 +161,7 @@ static void take_trial(sked_i_sequence *s, double cost)
 
 static void sort_list(sked_i_sequence *s, const double *key)
 {
-    const int32_t n = s->lines->n;
+    const int32_t n = s->form->n;
     sked_i_keyed *items = s->sorter;
     for (int32_t k = 0; k < n; k++)
         items[k] = (sked_i_keyed){sked_i_sort_key(key[s->list[k]]), s->list[k]};
@@ -176,18 +174,18 @@ static void sort_list(sked_i_sequence *s, const double *key)
 
 void sked_i_sequence_sort(sked_i_sequence *s)
 {
-    if (!s->lines->orderly)
+    if (!s->form->orderly)
         return;
     sort_list(s, s->start);
-    if (s->lines->plain) {
-        s->before[0] = s->after[s->lines->n] = 0;
-        refresh_finishes(s, 0, s->lines->n - 1);
+    if (s->form->plain) {
+        s->before[0] = s->after[s->form->n] = 0;
+        refresh_finishes(s, 0, s->form->n - 1);
     }
 }
 
 void sked_i_sequence_load(sked_i_sequence *s, const double *start, const int32_t *device)
 {
-    const sked_i_sequencing *l = s->lines;
+    const sked_i_sequencing *l = s->form;
     memcpy(s->list, l->dag.order, (size_t)l->n * sizeof *s->list);
     memcpy(s->device, device, (size_t)l->n * sizeof *device);
     for (int32_t k = 0; k < l->n; k++)
@@ -202,7 +200,7 @@ void sked_i_sequence_load(sked_i_sequence *s, const double *start, const int32_t
 
 void sked_i_sequence_build(sked_i_sequence *s, const double *key)
 {
-    const sked_i_sequencing *l = s->lines;
+    const sked_i_sequencing *l = s->form;
     memcpy(s->list, l->dag.order, (size_t)l->n * sizeof *s->list);
     sort_list(s, key);
     if (place_trial(s, s->place, l->problem->fix_device)) {
@@ -215,7 +213,7 @@ void sked_i_sequence_build(sked_i_sequence *s, const double *key)
 
 void sked_i_sequence_range(const sked_i_sequence *s, int32_t from, int32_t *low, int32_t *high)
 {
-    const sked_i_sequencing *l = s->lines;
+    const sked_i_sequencing *l = s->form;
     const int32_t i = s->list[from];
     int32_t first = 0, last = l->n - 1;
     for (int64_t k = l->dag.in.ptr[i]; k < l->dag.in.ptr[i + 1]; k++) {
@@ -246,7 +244,7 @@ static void exchange_devices(sked_i_sequence *s, sked_i_move *move)
 {
     for (int32_t q = 0; q < move->count; q++) {
         const int32_t i = move->op[q], d = s->device[i];
-        const bool counts = s->lines->dag.duration[i] > 0;
+        const bool counts = s->form->dag.duration[i] > 0;
         s->device[i] = move->device[q];
         s->ops_on[d] -= counts;
         s->ops_on[s->device[i]] += counts;
@@ -256,7 +254,7 @@ static void exchange_devices(sked_i_sequence *s, sked_i_move *move)
 
 static inline void touch_successors(sked_i_sequence *s, int32_t i, int32_t *last)
 {
-    const sked_i_sequencing *l = s->lines;
+    const sked_i_sequencing *l = s->form;
     for (int64_t k = l->dag.out.ptr[i]; k < l->dag.out.ptr[i + 1]; k++) {
         const int32_t j = l->out[k].op;
         s->touched[j] = s->touch;
@@ -267,7 +265,7 @@ static inline void touch_successors(sked_i_sequence *s, int32_t i, int32_t *last
 static int32_t mark_dirty(sked_i_sequence *s)
 {
     int32_t count = 0;
-    for (int32_t d = 0; d < s->lines->m; d++)
+    for (int32_t d = 0; d < s->form->m; d++)
         count += s->dirty[d] = s->new_end[d] != s->old_end[d];
     return count;
 }
@@ -279,7 +277,7 @@ static int32_t mark_dirty(sked_i_sequence *s)
  */
 static int32_t retime(sked_i_sequence *s, int32_t lo, int32_t hi, int32_t reach, double limit, double *latest)
 {
-    const sked_i_sequencing *l = s->lines;
+    const sked_i_sequencing *l = s->form;
     const double *duration = l->dag.duration;
     double top = s->before[lo];
     int32_t dirty = l->m, last = reach > hi ? reach : hi, k;
@@ -356,7 +354,7 @@ static bool try_plain(sked_i_sequence *s, sked_i_move *move, double limit)
 bool sked_i_sequence_try(sked_i_sequence *s, const sked_i_move *wanted, double limit)
 {
     sked_i_move move = *wanted;
-    if (s->lines->plain)
+    if (s->form->plain)
         return try_plain(s, &move, limit);
     const double late = s->late;
     shift(s, move.from, move.to);
@@ -378,7 +376,7 @@ bool sked_i_sequence_try(sked_i_sequence *s, const sked_i_move *wanted, double l
 /* An op that decides when i starts, or -1; by lot among several. previous: the op before i on its device. */
 static int32_t blocker(const sked_i_sequence *s, int32_t i, int32_t previous, sked_i_rng *rng)
 {
-    const sked_i_sequencing *l = s->lines;
+    const sked_i_sequencing *l = s->form;
     const double t = s->start[i];
     int32_t found = -1;
     uint64_t seen = 0;
@@ -400,7 +398,7 @@ static int32_t blocker(const sked_i_sequence *s, int32_t i, int32_t previous, sk
 
 int32_t sked_i_sequence_critical(sked_i_sequence *s, sked_i_rng *rng, int32_t *chain)
 {
-    const sked_i_sequencing *l = s->lines;
+    const sked_i_sequencing *l = s->form;
     int32_t *last = s->last_on, *previous = s->previous, count = 0, at = -1;
     double latest = -1;
     for (int32_t d = 0; d < l->m; d++)

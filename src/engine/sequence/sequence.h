@@ -18,7 +18,7 @@ typedef struct sked_i_move {
 
 /* One solution under change; one per thread. The cost is the makespan, more where fixed starts are missed. */
 typedef struct sked_i_sequence {
-    const sked_i_sequencing *lines;
+    const sked_i_sequencing *form;
     double cost, late;
     int32_t *list, *place; /* [n] topological, and its inverse */
     int32_t *device;       /* [n] */

@@ -2,10 +2,10 @@
  * Devices, transfer cost and real times (docs/methods/gaus.md, "Devices"): beside its start, every op has
  * shares of the devices.
  *
- *   lines_model.c    the problem at one horizon, in cells of the relaxation's own width
- *   lines_descent.c  Adam on means, widths and logits of the shares
- *   lines_decode.c   means and shares to schedules; moves of single ops
- *   lines.c          starts, rounds, threads
+ *   device_model.c    the problem at one horizon, in cells of the relaxation's own width
+ *   device_descent.c  Adam on means, widths and logits of the shares
+ *   device_decode.c   means and shares to schedules; moves of single ops
+ *  device.c         starts, rounds, threads
  */
 #ifndef SKED_METHOD_GAUS_DEVICE_H
 #define SKED_METHOD_GAUS_DEVICE_H
@@ -27,7 +27,7 @@ void sked_i_gaus_plan_copy(sked_i_gaus_plan *to, const sked_i_gaus_plan *from, i
 /* What does not depend on the horizon, shared by all threads. */
 typedef struct sked_i_gaus_base {
     const sked_problem *p;
-    sked_i_sequencing *lines;
+    sked_i_sequencing *form;
     int32_t n, m;
     double *head;     /* [n] earliest starts, devices aside */
     double mean;      /* duration */

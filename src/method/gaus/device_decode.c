@@ -9,16 +9,16 @@ sked_status sked_i_gaus_decoder_create(const sked_i_gaus_base *b, sked_i_gaus_de
     sked_i_gaus_decoder *d = NULL;
     SKED_NEW0(d, 1);
     d->base = b;
-    SKED_TRY(sked_i_placer_create(&b->lines->dag, &b->lines->pools, b->m, b->m > 0, &d->placer, err));
+    SKED_TRY(sked_i_placer_create(&b->form->dag, &b->form->pools, b->m, b->m > 0, &d->placer, err));
     if (b->m > 0)
-        SKED_TRY(sked_i_sequence_create(b->lines, &d->seq, err));
+        SKED_TRY(sked_i_sequence_create(b->form, &d->seq, err));
     SKED_NEW(d->key, b->n);
     SKED_NEW(d->up, b->n);
     SKED_NEW(d->rank, b->n);
     SKED_NEW(d->fix, b->n);
     SKED_NEW(d->chain, b->n);
     SKED_TRY(sked_i_gaus_plan_create(b->n, &d->made, err));
-    sked_i_upward_ranks(&b->lines->dag, b->m > 1 ? (b->m - 1.0) / b->m : 0, d->up);
+    sked_i_upward_ranks(&b->form->dag, b->m > 1 ? (b->m - 1.0) / b->m : 0, d->up);
     *out = d;
     return SKED_OK;
 cleanup:
@@ -45,7 +45,7 @@ void sked_i_gaus_decoder_destroy(sked_i_gaus_decoder *d)
 
 static void keep(sked_i_gaus_decoder *d, double late, sked_i_gaus_plan *best)
 {
-    const sked_i_dag *v = &d->base->lines->dag;
+    const sked_i_dag *v = &d->base->form->dag;
     double latest = 0;
     for (int32_t i = 0; i < v->n; i++)
         latest = fmax(latest, d->made.start[i] + v->duration[i]);
@@ -65,7 +65,7 @@ static sked_status place(sked_i_gaus_decoder *d, const int32_t *fix, sked_i_gaus
                               .by_device = b->m > 0,
                               .insertion = true};
     double late = 0;
-    SKED_TRY(sked_i_rank_by_key(&b->lines->dag, d->key, d->rank, err));
+    SKED_TRY(sked_i_rank_by_key(&b->form->dag, d->key, d->rank, err));
     SKED_TRY(sked_i_placer_run(d->placer, d->rank, NULL, &how, d->made.start, d->made.device, &late, err));
     keep(d, late, best);
 cleanup:
@@ -82,7 +82,7 @@ sked_status sked_i_gaus_decode_ranks(sked_i_gaus_decoder *d, sked_i_gaus_plan *b
     sked_status st = SKED_OK;
     const double share[] = {d->base->m > 1 ? (d->base->m - 1.0) / d->base->m : 0, 1, 0};
     for (int k = 0; k < (d->base->m > 1 ? 3 : 1); k++) {
-        sked_i_upward_ranks(&d->base->lines->dag, share[k], d->key);
+        sked_i_upward_ranks(&d->base->form->dag, share[k], d->key);
         for (int32_t i = 0; i < d->base->n; i++)
             d->key[i] = -d->key[i];
         SKED_TRY(place(d, d->base->p->fix_device, best, err));
@@ -159,7 +159,7 @@ static int32_t below(sked_i_rng *rng, int32_t n)
 /* Another device for op i: that of a neighbour in the graph, or any. */
 static int32_t other_device(const sked_i_gaus_decoder *d, int32_t i, sked_i_rng *rng)
 {
-    const sked_i_sequencing *l = d->base->lines;
+    const sked_i_sequencing *l = d->base->form;
     const int64_t first = l->dag.in.ptr[i], degree = l->dag.in.ptr[i + 1] - first;
     if (degree > 0 && below(rng, 2) == 0)
         return d->seq->device[l->in[first + (int64_t)sked_i_rng_below(rng, (uint64_t)degree)].op];
@@ -223,7 +223,7 @@ sked_status sked_i_gaus_move_ops(sked_i_gaus_decoder *d, int64_t moves, double h
             below(rng, 10) < 6 && chain > 0 ? d->chain[below(rng, chain)] : below(rng, d->base->n);
         if (!propose(d, i, rng, &move))
             continue;
-        const double threshold = 0.1 * heat * way * way * d->base->lines->scale * sked_i_rng_exponential(rng);
+        const double threshold = 0.1 * heat * way * way * d->base->form->scale * sked_i_rng_exponential(rng);
         if (sked_i_sequence_try(s, &move, s->cost + threshold))
             take(d, best);
         if (k % (4 * (int64_t)d->base->n) == 0)

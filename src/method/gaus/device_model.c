@@ -37,7 +37,7 @@ void sked_i_gaus_plan_copy(sked_i_gaus_plan *to, const sked_i_gaus_plan *from, i
 /* Earliest starts; fixed ones stay where they are. */
 static void set_heads(sked_i_gaus_base *b)
 {
-    const sked_i_dag *v = &b->lines->dag;
+    const sked_i_dag *v = &b->form->dag;
     memset(b->head, 0, (size_t)b->n * sizeof *b->head);
     for (int32_t k = 0; k < b->n; k++) {
         const int32_t i = v->order[k];
@@ -52,7 +52,7 @@ static void set_heads(sked_i_gaus_base *b)
 static sked_status set_uses(sked_i_gaus_base *b, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const sked_i_pools *q = &b->lines->pools;
+    const sked_i_pools *q = &b->form->pools;
     int64_t count = 0;
     SKED_NEW(b->use_ptr, (int64_t)b->n + 1);
     for (int32_t i = 0; i < b->n; i++)
@@ -80,7 +80,7 @@ sked_status sked_i_gaus_base_create(const sked_problem *p, sked_i_gaus_base **ou
     sked_i_gaus_base *b = NULL;
     SKED_NEW0(b, 1);
     *b = (sked_i_gaus_base){.p = p, .n = p->graph->n_ops, .m = p->devices};
-    SKED_TRY(sked_i_sequencing_create(p, &b->lines, err));
+    SKED_TRY(sked_i_sequencing_create(p, &b->form, err));
     SKED_NEW(b->head, b->n);
     set_heads(b);
     SKED_TRY(set_uses(b, err));
@@ -95,7 +95,7 @@ void sked_i_gaus_base_destroy(sked_i_gaus_base *b)
 {
     if (b == NULL)
         return;
-    sked_i_sequencing_destroy(b->lines);
+    sked_i_sequencing_destroy(b->form);
     free(b->head);
     free(b->use_ptr);
     free(b->use_pool);
@@ -106,7 +106,7 @@ void sked_i_gaus_base_destroy(sked_i_gaus_base *b)
 /* At least 64 cells for every device and pool. */
 bool sked_i_gaus_base_fits(const sked_i_gaus_base *b)
 {
-    const double rows = (double)b->m + b->lines->pools.count;
+    const double rows = (double)b->m + b->form->pools.count;
     return (double)b->n * b->m <= most_shares && rows * 64 <= 0x1p23;
 }
 
@@ -115,7 +115,7 @@ bool sked_i_gaus_base_fits(const sked_i_gaus_base *b)
 sked_status sked_i_gaus_grid_create(const sked_i_gaus_base *b, sked_i_gaus_grid **out, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const sked_i_dag *v = &b->lines->dag;
+    const sked_i_dag *v = &b->form->dag;
     const int64_t edges = v->out.ptr[b->n];
     sked_i_gaus_grid *g = NULL;
     SKED_NEW0(g, 1);
@@ -128,7 +128,7 @@ sked_status sked_i_gaus_grid_create(const sked_i_gaus_base *b, sked_i_gaus_grid 
         SKED_NEW(g->transfer, edges);
     g->view = (sked_i_gaus_device_view){.ops = b->n,
                                         .devices = b->m,
-                                        .pools = b->lines->pools.count,
+                                        .pools = b->form->pools.count,
                                         .duration = g->duration,
                                         .succ_ptr = v->out.ptr,
                                         .edge_to = v->out.op,
@@ -159,8 +159,8 @@ void sked_i_gaus_grid_destroy(sked_i_gaus_grid *g)
 void sked_i_gaus_grid_set(sked_i_gaus_grid *g, double horizon)
 {
     const sked_i_gaus_base *b = g->base;
-    const sked_i_dag *v = &b->lines->dag;
-    const double rows = (double)b->m + b->lines->pools.count;
+    const sked_i_dag *v = &b->form->dag;
+    const double rows = (double)b->m + b->form->pools.count;
     const double most = fmin(most_cells, floor(0x1p23 / fmax(1, rows)));
     const double wish = b->mean > 0 && horizon > 0 ? ceil(per_op * horizon / b->mean) : 1;
     g->view.cells = (int32_t)fmax(64, fmin(most, wish));
@@ -171,7 +171,7 @@ void sked_i_gaus_grid_set(sked_i_gaus_grid *g, double horizon)
         const bool fixed = b->p->fix_start != NULL && !isnan(b->p->fix_start[i]);
         g->duration[i] = fmin(v->duration[i] * scale, 0x1p26);
         g->lo[i] = fmin(b->head[i] * scale, 0x1p26);
-        g->hi[i] = fixed ? g->lo[i] : fmax(g->lo[i], (horizon - b->lines->tail[i]) * scale);
+        g->hi[i] = fixed ? g->lo[i] : fmax(g->lo[i], (horizon - b->form->tail[i]) * scale);
     }
     for (int64_t e = 0; e < v->out.ptr[b->n]; e++) {
         g->lag[e] = fmax(-0x1p26, fmin(0x1p26, v->out.lag[e] * scale));

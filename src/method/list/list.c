@@ -41,7 +41,7 @@ typedef struct lister {
     sked_i_rng rng;
 } lister;
 
-/* Do devices differ to an op? Then each has its own line. */
+/* Do devices differ to an op? Then each has its own sequence. */
 static bool by_device(const sked_problem *p)
 {
     return p->devices > 0 && (sked_i_has_transfers(p) || p->fix_device != NULL);
@@ -70,23 +70,23 @@ static sked_status get_pools(lister *x, bool with_devices, sked_error *err)
 static sked_status generate(lister *x, bool mirrored, bool serial, const int32_t *fix_device, double *start,
                             int32_t *device, bool *fits, sked_error *err)
 {
-    const bool lines = by_device(x->p) || fix_device != NULL;
-    sked_status st = get_pools(x, !lines, err);
+    const bool separate = by_device(x->p) || fix_device != NULL;
+    sked_status st = get_pools(x, !separate, err);
     if (st != SKED_OK)
         return st;
-    const sked_i_list_input plan = {&x->view[mirrored], &x->pools[!lines], x->rank, x->p->devices, NULL};
+    const sked_i_list_input input = {&x->view[mirrored], &x->pools[!separate], x->rank, x->p->devices, NULL};
     const double *fix_start = mirrored ? NULL : x->p->fix_start;
     *fits = true;
     x->run->evaluations++;
-    if (!serial && !lines && fix_start == NULL)
-        return sked_i_list_parallel(&plan, start, device, err);
-    const bool stepped = !serial && lines && fix_start == NULL;
+    if (!serial && !separate && fix_start == NULL)
+        return sked_i_list_parallel(&input, start, device, err);
+    const bool stepped = !serial && separate && fix_start == NULL;
     const sked_i_place how = {.fix_device = fix_device ? fix_device : x->p->fix_device,
                               .fix_start = fix_start,
-                              .by_device = lines,
+                              .by_device = separate,
                               .insertion = !stepped,
                               .stepped = stepped};
-    return sked_i_list_place(&plan, &how, start, device, fits, err);
+    return sked_i_list_place(&input, &how, start, device, fits, err);
 }
 
 /*
