@@ -251,15 +251,15 @@ static void transfers_are_worth_avoiding(void **state)
 static void random_move(const sked_i_sequence *s, sked_i_rng *rng, sked_i_move *m)
 {
     int32_t low, high;
-    *m = (sked_i_move){.from = random_int(rng, 0, s->lines->n - 1)};
+    *m = (sked_i_move){.from = random_int(rng, 0, s->form->n - 1)};
     sked_i_sequence_range(s, m->from, &low, &high);
     m->to = random_int(rng, low, high);
     m->count = random_int(rng, 0, 2);
-    if (m->count == 2 && s->lines->n < 2)
+    if (m->count == 2 && s->form->n < 2)
         m->count = 1;
     for (int32_t q = 0; q < m->count; q++) {
-        m->op[q] = (random_int(rng, 0, s->lines->n - 1) / 2 * 2 + q) % s->lines->n;
-        m->device[q] = random_int(rng, 0, s->lines->m - 1);
+        m->op[q] = (random_int(rng, 0, s->form->n - 1) / 2 * 2 + q) % s->form->n;
+        m->device[q] = random_int(rng, 0, s->form->m - 1);
     }
     if (m->count == 2 && m->op[0] == m->op[1])
         m->count = 1;
