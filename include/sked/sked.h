@@ -457,16 +457,29 @@ typedef struct sked_run_options {
 } sked_run_options;
 SKED_API void sked_run_options_init(sked_run_options *opt);
 
+/* What ran inside a run: a method, or one technique of it. */
+typedef struct sked_statistic {
+    const char *method;
+    const char *technique; /* "": the method as a whole, members inside it included */
+    int64_t calls;
+    double seconds;
+    int64_t evaluations;
+    int64_t offers, improvements; /* schedules offered; those that became the incumbent. Methods only */
+    double gain;                  /* by how much it lowered the objective, its first schedule aside */
+} sked_statistic;
+
 typedef struct sked_result {
     char method[64];          /* the method that made the best schedule (auto: the member) */
     sked_schedule **schedule; /* best first, all valid, all different */
     int32_t count;
-    double value, lower_bound; /* of the objective */
-    bool optimal;              /* value meets the bound, or the search space was exhausted */
-    int64_t evaluations;       /* complete schedules built or evaluated */
-    double seconds;            /* whole run: bounds, method, validation */
-    double build_seconds;      /* the method alone, without judging what it offered */
-    char note[200];            /* what a user may want to know; "" */
+    double value, lower_bound;  /* of the objective */
+    bool optimal;               /* value meets the bound, or the search space was exhausted */
+    int64_t evaluations;        /* complete schedules built or evaluated */
+    double seconds;             /* whole run: bounds, method, validation */
+    double build_seconds;       /* the method alone, without judging what it offered */
+    char note[200];             /* what a user may want to know; "" */
+    sked_statistic *statistics; /* [n_statistics] what ran, how often, how long, what it gained */
+    int32_t n_statistics;
 } sked_result;
 /*
  * Runs a method. Every schedule in the result has passed sked_schedule_validate. opt may be NULL.

@@ -73,21 +73,3 @@ cleanup:
     sked_i_sequencing_destroy(l);
     return st;
 }
-
-uint64_t sked_i_sequencing_hash(const sked_i_sequencing *l, const double *start, const int32_t *device,
-                                int32_t *label)
-{
-    uint64_t h = 0x243f6a8885a308d3u;
-    int32_t labels = 0;
-    for (int32_t d = 0; d < l->m; d++)
-        label[d] = -1;
-    for (int32_t i = 0; i < l->n; i++) {
-        uint64_t bits;
-        memcpy(&bits, &start[i], sizeof bits);
-        if (label[device[i]] < 0)
-            label[device[i]] = labels++;
-        h = (h ^ bits ^ (uint64_t)label[device[i]]) * 0x9e3779b97f4a7c15u;
-        h ^= h >> 29;
-    }
-    return h;
-}

@@ -35,9 +35,4 @@ static inline bool sked_i_needs_sequencing(const sked_problem *p)
 {
     return p->devices > 0 && (sked_i_has_transfers(p) || p->fix_device != NULL);
 }
-
-/* Of starts and devices, the same whatever the devices are called. label: scratch [m]. */
-uint64_t sked_i_sequencing_hash(const sked_i_sequencing *l, const double *start, const int32_t *device,
-                                int32_t *label);
-
 #endif

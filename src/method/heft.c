@@ -55,7 +55,7 @@ static sked_status heft_run(sked_i_run *run, sked_error *err)
     const sked_i_list_input input = {&v, &pools, rank, p->devices, NULL};
     const sked_i_place how = {.by_device = true, .insertion = run->setting[opt_insertion] != 0};
     SKED_TRY(sked_i_list_place(&input, &how, s->start, s->device, &fits, err));
-    run->evaluations++;
+    sked_i_run_evaluated(run, 1);
     if (sked_i_within_horizon(p, s->start))
         SKED_TRY(sked_i_run_offer(run, s, err));
 cleanup:

@@ -36,7 +36,7 @@ sked_status sked_i_offer_starts(sked_i_run *run, const sked_i_windows *w, const 
     sked_status st = SKED_OK;
     sked_schedule *s = NULL;
     bool fits = true;
-    run->evaluations++;
+    sked_i_run_evaluated(run, 1);
     SKED_TRY(sked_schedule_create(p->graph->n_ops, p->devices, &s, err));
     if (w->limited)
         SKED_TRY(place_from(p, start, s, &fits, err));

@@ -1,6 +1,8 @@
 /* From random keys to schedules. */
 #include "method/brkga/brkga.h"
 
+#include "schedule/equal.h"
+
 enum { key_steps = 1 << 20 };
 
 /* ------------------------------------------------------------------ the space of keys */
@@ -182,7 +184,7 @@ static double cost_alike(sked_i_reader *r, const float *key)
         makespan = sked_i_justify(&r->tools, makespan, r->core_start);
     r->evaluations += r->tools.evaluations;
     r->late = k->c->fixed != NULL ? (double)r->tools.forward->late : 0;
-    r->hash = sked_i_hash(r->core_start, k->n);
+    r->hash = sked_i_hash_steps(r->core_start, k->n);
     return sked_i_worker_cost(&r->tools, makespan);
 }
 
@@ -225,7 +227,7 @@ static double cost_lines(sked_i_reader *r, const float *key)
         return INFINITY;
     for (int32_t i = 0; i < k->n; i++)
         latest = fmax(latest, r->start[i] + l->dag.duration[i]);
-    r->hash = sked_i_sequencing_hash(l, r->start, r->device, r->label);
+    r->hash = sked_i_hash_devices(k->n, r->start, r->device, l->m, r->label);
     return r->late > 0 ? latest + l->span + r->late : latest;
 }
 

@@ -26,17 +26,14 @@ enum { ENGINE_AUTO, ENGINE_BRANCH, ENGINE_ENUMERATE, ENGINE_CBC };
 static void warm_start(sked_i_run *run, double share)
 {
     const char *const members[] = {"search", "modulo-search", "list"};
-    const sked_run_options *outer = run->options;
-    sked_run_options few = *outer;
-    few.iterations = 2000;
-    for (size_t k = 0; share > 0 && run->n_kept == 0 && k < sizeof members / sizeof *members; k++) {
+    const double alone = run->options->iterations > 0 ? INFINITY : 1;
+    for (size_t k = 0; share > 0 && sked_i_run_incumbent(run) == NULL && k < sizeof members / sizeof *members;
+         k++) {
         sked_error ignored = {0};
-        const double left = run->limit.deadline - sked_clock(), alone = outer->iterations > 0 ? INFINITY : 1;
-        if (sked_method_find(members[k]) == NULL)
-            continue;
-        run->options = &few;
-        (void)!sked_i_run_member(run, members[k], NULL, 0, isfinite(left) ? share * left : alone, &ignored);
-        run->options = outer;
+        const double left = run->limit.deadline - sked_clock();
+        const sked_i_member m = {
+            .method = members[k], .seconds = isfinite(left) ? share * left : alone, .iterations = 2000};
+        (void)!sked_i_run_member(run, &m, &ignored);
     }
 }
 
@@ -84,7 +81,7 @@ static sked_status run_exact(sked_i_run *run, sked_error *err)
                            (int)p->graph->n_ops, run->setting[OPTION_MAX_OPS]);
     SKED_TRY(choose_engine(p, (int)run->setting[OPTION_ENGINE], &engine, err));
     if (run->options->start != NULL)
-        SKED_TRY(sked_i_run_offer(run, run->options->start, err));
+        SKED_TRY(sked_i_run_offer_start(run, err));
     warm_start(run, run->setting[OPTION_WARM]);
     if (!sked_i_run_over(run))
         st = run_engine(run, engine, err);

@@ -139,8 +139,8 @@ static sked_status fds_run(sked_i_run *run, sked_error *err)
     SKED_TRY(sked_i_fds_place(&x, (int32_t)near, err));
     SKED_TRY(sked_i_fds_offer(&x, err));
     SKED_TRY(sked_i_fds_refine(&x, limit > 0 && limit < passes ? limit : passes, err));
-    if (run->n_kept == 0) /* the machine's limits pushed ops past the horizon */
-        SKED_TRY(sked_i_run_member(run, "list", NULL, 0, INFINITY, err));
+    if (sked_i_run_incumbent(run) == NULL) /* the machine's limits pushed ops past the horizon */
+        SKED_TRY(sked_i_run_member(run, &(sked_i_member){.method = "list", .seconds = INFINITY}, err));
 cleanup:
     close_steps(&x);
     return st;

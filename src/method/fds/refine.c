@@ -246,9 +246,9 @@ static bool refinable(const sked_i_steps *x)
 /* Goes back to the best schedule, unless another method made it and it lies outside these steps. */
 static void return_to_best(sked_i_steps *x)
 {
-    if (x->run->n_kept == 0)
+    if (sked_i_run_incumbent(x->run) == NULL)
         return;
-    const double *start = x->run->kept[0]->start;
+    const double *start = sked_i_run_incumbent(x->run)->start;
     for (int32_t i = 0; i < x->n; i++)
         if (!(floor(start[i] / x->unit) + x->length[i] <= x->steps) || fmod(start[i], x->unit) != 0)
             return;

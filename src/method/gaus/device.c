@@ -63,7 +63,7 @@ static sked_status run_item(rounds *r, worker *w, int index, sked_error *err)
         tuning.record = r->round == 0 && index == 0 ? r->run->options : NULL;
         tuning.threads = sked_i_gaus_threads(r->run, r->count);
         const double goal = fmin(r->best.value, r->run->problem->horizon);
-        sked_i_gaus_grid_set(w->grid, fmax(r->run->bound, goal * it->below));
+        sked_i_gaus_grid_set(w->grid, fmax(sked_i_run_bound(r->run), goal * it->below));
         if (it->kind == SKED_I_GAUS_LINES_NEAR &&
             r->round > 0) { /* stays nearer to the best than the first */
             tuning.sigma_most *= 0.25 + 0.75 * sked_i_rng_uniform(&rng);
@@ -81,7 +81,7 @@ static sked_status run_item(rounds *r, worker *w, int index, sked_error *err)
             limit.deadline = fmin(limit.deadline, 2 * sked_clock() - begin);
         const double moves = set[SKED_I_GAUS_OPTION_SWEEPS] * r->base->n * (1 + r->round);
         SKED_TRY(sked_i_gaus_move_ops(w->dec, (int64_t)fmin(moves, 1e15), set[SKED_I_GAUS_OPTION_HEAT], &rng,
-                                      &limit, r->run->bound, &it->best, err));
+                                      &limit, sked_i_run_bound(r->run), &it->best, err));
     }
 cleanup:
     return st;
@@ -144,8 +144,8 @@ static sked_status take_first(rounds *r, sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_i_run *run = r->run;
-    if (run->n_kept > 0) {
-        const sked_schedule *s = run->kept[0];
+    if (sked_i_run_incumbent(run) != NULL) {
+        const sked_schedule *s = sked_i_run_incumbent(run);
         sked_i_gaus_plan pool = {.start = s->start, .device = s->device, .value = sked_i_run_best(run)};
         pool.device = s->device != NULL ? s->device : r->best.device;
         sked_i_gaus_plan_copy(&r->best, &pool, r->base->n);
@@ -208,8 +208,8 @@ static sked_status run_rounds(rounds *r, sked_error *err)
         stale = better ? 0 : stale + 1;
         sked_i_run_progress(r->run, "gradient and moves");
     }
-    snprintf(r->run->note, sizeof r->run->note, "quick orders %g, with the gradient %g, with moves %g",
-             r->first, r->gradient, r->best.value);
+    sked_i_run_note(r->run, "quick orders %g, with the gradient %g, with moves %g", r->first, r->gradient,
+                    r->best.value);
 cleanup:
     return st;
 }
@@ -231,7 +231,7 @@ sked_status sked_i_gaus_device_run(sked_i_run *run, sked_error *err)
     if (st == SKED_OK && r.best.value < INFINITY)
         st = run_rounds(&r, err);
     for (int k = 0; r.workers != NULL && k < r.threads; k++)
-        run->evaluations += r.workers[k].dec != NULL ? r.workers[k].dec->decodes : 0;
+        sked_i_run_evaluated(run, r.workers[k].dec != NULL ? r.workers[k].dec->decodes : 0);
     close_rounds(&r);
     return st;
 }

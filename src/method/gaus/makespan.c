@@ -20,8 +20,9 @@ typedef struct shortener {
     int32_t best;         /* core makespan, INT32_MAX: none */
     int32_t samples;      /* drawn per visit */
     sked_i_rng rng;
-    int64_t decodes;
-    bool recorded; /* the first descent has been told */
+    int64_t decodes, counted; /* counted: told to the run */
+    int64_t steps;            /* gradient evaluations */
+    bool recorded;            /* the first descent has been told */
 } shortener;
 
 static sked_status open_shortener(shortener *s, sked_error *err)
@@ -112,7 +113,8 @@ static sked_status offer(shortener *s, sked_error *err)
 {
     sked_schedule *made = NULL;
     sked_status st = sked_i_cumulative_schedule(s->core, s->starts, &made, err);
-    s->run->evaluations = s->decodes;
+    sked_i_run_evaluated(s->run, s->decodes - s->counted);
+    s->counted = s->decodes;
     if (st == SKED_OK)
         st = sked_i_run_offer(s->run, made, err);
     sked_schedule_destroy(made);
@@ -162,8 +164,7 @@ static sked_status descend_once(shortener *s, sked_i_gaus_legaliser *l, sked_i_g
         }
     else
         sked_i_gaus_start(m, kinds[try % 4 - 1], NULL, &s->rng, mu);
-    const sked_status st =
-        sked_i_gaus_optimise(l, t, &s->run->limit, mu, &s->fit, &s->run->evaluations, &why, err);
+    const sked_status st = sked_i_gaus_optimise(l, t, &s->run->limit, mu, &s->fit, &s->steps, &why, err);
     if (s->fit.value < INFINITY)
         take_fit(s);
     *shorter = s->best < before;
@@ -238,9 +239,8 @@ sked_status sked_i_gaus_makespan(sked_i_run *run, sked_error *err)
         goto cleanup;
     const double first = sked_i_run_best(run);
     SKED_TRY(shorten_all(&s, mu, err));
-    snprintf(run->note, sizeof run->note,
-             "order of starts %g, with the gradient %g; %lld schedules generated", first,
-             sked_i_run_best(run), (long long)s.decodes);
+    sked_i_run_note(run, "order of starts %g, with the gradient %g; %lld schedules generated", first,
+                    sked_i_run_best(run), (long long)s.decodes);
 cleanup:
     sked_i_gaus_model_destroy(m);
     close_shortener(&s);

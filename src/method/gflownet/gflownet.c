@@ -32,7 +32,7 @@ static sked_status run_free(sked_i_run *run, sked_error *err)
     if (st != SKED_OK)
         return st;
     sked_i_heads(run->problem->graph, s->start);
-    run->evaluations++;
+    sked_i_run_evaluated(run, 1);
     st = sked_i_run_offer(run, s, err);
     sked_schedule_destroy(s);
     return st;
@@ -69,7 +69,7 @@ static sked_status gflownet_run(sked_i_run *run, sked_error *err)
     how.progress = run->options->progress;
     how.progress_data = run->options->progress_data;
     SKED_TRY(sked_sampler_sample(m, run->problem, &how, &s, err));
-    run->evaluations += s.count;
+    sked_i_run_evaluated(run, s.count);
     for (int32_t k = 0; k < offered(run, s.count); k++)
         SKED_TRY(sked_i_run_offer(run, s.schedule[k], err));
 cleanup:

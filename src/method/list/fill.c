@@ -92,7 +92,7 @@ static double fewer_steps(const filler *x, double steps)
 
 static bool over(const filler *x)
 {
-    return x->run->n_kept > 0 && sked_i_run_over(x->run);
+    return sked_i_run_incumbent(x->run) != NULL && sked_i_run_over(x->run);
 }
 
 static sked_status offer_fills(const filler *x, sked_error *err)

@@ -77,7 +77,7 @@ static sked_status generate(lister *x, bool mirrored, bool serial, const int32_t
     const sked_i_list_input input = {&x->view[mirrored], &x->pools[!separate], x->rank, x->p->devices, NULL};
     const double *fix_start = mirrored ? NULL : x->p->fix_start;
     *fits = true;
-    x->run->evaluations++;
+    sked_i_run_evaluated(x->run, 1);
     if (!serial && !separate && fix_start == NULL)
         return sked_i_list_parallel(&input, start, device, err);
     const bool stepped = !serial && separate && fix_start == NULL;
@@ -138,7 +138,9 @@ cleanup:
 static sked_status search_feasible(lister *x, sked_error *err)
 {
     sked_status st = SKED_OK;
-    for (int k = 0; k < 5 * 4 + 64 && x->run->n_kept == 0 && !sked_i_limit_reached(&x->run->limit); k++) {
+    for (int k = 0;
+         k < 5 * 4 + 64 && sked_i_run_incumbent(x->run) == NULL && !sked_i_limit_reached(&x->run->limit);
+         k++) {
         const bool noisy = k >= 5 * 4;
         const config c = {.priority = noisy ? SKED_I_CRITICAL_PATH : (sked_i_priority)(k / 4),
                           .serial = k % 2 == 0,
@@ -155,9 +157,9 @@ static sked_status build_more(lister *x, config c, int64_t tries, sked_error *er
 {
     const sked_run_options *opt = x->run->options;
     sked_status st = SKED_OK;
-    const int64_t wanted = x->run->max_kept > 1 ? 8 * (int64_t)x->run->max_kept : 0;
+    const int64_t wanted = sked_i_run_wanted(x->run) > 1 ? 8 * (int64_t)sked_i_run_wanted(x->run) : 0;
     for (int64_t k = 1; k < tries || k < wanted; k++) {
-        const bool enough = k >= tries && x->run->n_kept == x->run->max_kept;
+        const bool enough = k >= tries && sked_i_run_count(x->run) == sked_i_run_wanted(x->run);
         if (enough || sked_i_run_over(x->run) || (opt->iterations > 0 && k >= opt->iterations))
             break;
         c.noise = c.priority == SKED_I_RANDOM ? 0 : k < wanted / 2 ? 0.1 : 0.5;
@@ -175,7 +177,7 @@ static sked_status run_makespan(sked_i_run *run, lister *x, sked_error *err)
     sked_status st = SKED_OK;
     SKED_TRY(build(x, &c, err));
     SKED_TRY(build_more(x, c, c.priority == SKED_I_RANDOM ? (int64_t)run->setting[opt_tries] : 1, err));
-    if (run->n_kept == 0)
+    if (sked_i_run_incumbent(run) == NULL)
         SKED_TRY(search_feasible(x, err));
 cleanup:
     return st;

@@ -53,7 +53,7 @@ static sked_status deliver(lister *l, sked_error *err)
         sked_i_ims_compact(l->ims, true, &l->run->limit);
     if (l->ims->table->failed)
         return sked_i_no_memory(err);
-    l->run->evaluations++;
+    sked_i_run_evaluated(l->run, 1);
     sked_i_frame_note(l->loop, l->frame, l->run, l->frame->path);
     return sked_i_loop_offer(l->loop, l->run, l->frame->ii, l->ims->start, l->ims->device, err);
 }
@@ -62,7 +62,7 @@ static sked_status offer_serial(lister *l, sked_error *err)
 {
     if (!sked_i_loop_serial_fits(l->loop))
         return SKED_OK;
-    l->run->evaluations++;
+    sked_i_run_evaluated(l->run, 1);
     return sked_i_loop_offer(l->loop, l->run, l->loop->p->ii > 0 ? (int64_t)l->loop->p->ii : l->loop->max_ii,
                              l->loop->serial, NULL, err);
 }
@@ -76,7 +76,7 @@ static sked_status run_given(lister *l, int64_t ii, sked_error *err)
             return deliver(l, err);
         if (l->ims->table->failed)
             return sked_i_no_memory(err);
-        if (l->run->n_kept > 0 || sked_i_limit_reached(&l->run->limit))
+        if (sked_i_run_incumbent(l->run) != NULL || sked_i_limit_reached(&l->run->limit))
             break;
         l->growth *= 2;
     }
@@ -97,7 +97,7 @@ static sked_status offer_plain(lister *l, int64_t *ii, sked_error *err)
     const int64_t plain = sked_i_loop_plain_ii(l->loop, l->ims->start, l->ims->device);
     if (plain >= *ii)
         return SKED_OK;
-    l->run->evaluations++;
+    sked_i_run_evaluated(l->run, 1);
     *ii = plain;
     return sked_i_loop_offer(l->loop, l->run, plain, l->ims->start, l->ims->device, err);
 }
@@ -113,7 +113,7 @@ static sked_status run_upward(lister *l, sked_error *err)
     sked_status st = offer_serial(l, err);
     if (st == SKED_OK)
         st = offer_plain(l, &best, err);
-    while (st == SKED_OK && failed + 1 < best + (l->run->n_kept == 0)) {
+    while (st == SKED_OK && failed + 1 < best + (sked_i_run_incumbent(l->run) == NULL)) {
         sked_i_run_progress(l->run, "modulo scheduling");
         if (try_interval(l, ii)) {
             st = deliver(l, err);

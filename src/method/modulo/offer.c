@@ -22,8 +22,8 @@ sked_status sked_i_loop_offer(const sked_i_loop *loop, sked_i_run *run, int64_t 
 void sked_i_frame_note(const sked_i_loop *loop, const sked_i_frame *f, sked_i_run *run, int64_t bound)
 {
     const sked_problem *p = run->problem;
-    if (p->objective == SKED_OBJECTIVE_II && (double)f->ii == run->bound)
-        run->second_bound = fmax(run->second_bound, (double)bound);
+    if (p->objective == SKED_OBJECTIVE_II && (double)f->ii == sked_i_run_bound(run))
+        sked_i_run_raise_length(run, (double)bound);
     if (p->objective == SKED_OBJECTIVE_MAKESPAN && (!loop->pipelined || p->ii > 0))
         sked_i_run_raise_bound(run, (double)bound);
 }

@@ -69,9 +69,9 @@ static int64_t given_ii(const searcher *s)
 /* Remembers the best the run has. */
 static void recall(searcher *s)
 {
-    if (s->run->n_kept == 0)
+    if (sked_i_run_incumbent(s->run) == NULL)
         return;
-    const sked_schedule *best = s->run->kept[0];
+    const sked_schedule *best = sked_i_run_incumbent(s->run);
     s->ii = s->loop->pipelined ? (int64_t)best->ii : s->loop->max_ii;
     s->length = (int64_t)sked_i_makespan(s->loop->g, best);
     for (int32_t i = 0; i < s->loop->n; i++)
@@ -84,7 +84,7 @@ static sked_status offer(searcher *s, sked_error *err)
     sked_i_ims_compact(s->ims, true, &s->run->limit);
     if (s->ims->table->failed)
         return sked_i_no_memory(err);
-    s->run->evaluations++;
+    sked_i_run_evaluated(s->run, 1);
     const sked_status st =
         sked_i_loop_offer(s->loop, s->run, s->frame->ii, s->ims->start, s->ims->device, err);
     if (st == SKED_OK)
@@ -103,7 +103,7 @@ static sked_status try_orders(searcher *s, bool *found, sked_error *err)
     for (int k = 0; k < (int)setting[OPTION_TRIES] && !is_over(s) && !*found; k++) {
         const int kind = k < 4 ? k : (int)sked_i_rng_below(&s->rng, 4);
         s->left--;
-        s->run->evaluations++;
+        sked_i_run_evaluated(s->run, 1);
         s->ims->aligned = k < 2 || sked_i_rng_below(&s->rng, 2) == 1;
         sked_i_ims_order(s->ims, s->frame, kind, setting[OPTION_NOISE] * sked_i_rng_uniform(&s->rng),
                          &s->rng);
@@ -218,7 +218,7 @@ static sked_status ask_interval(searcher *s, sked_i_verdict *verdict, sked_error
                                .seed = sked_i_rng_next(&s->rng)};
     s->left--;
     SKED_TRY(sked_i_exact_solve(s->loop, &q, &s->run->limit, verdict, s->start, &met, err));
-    s->run->evaluations += met;
+    sked_i_run_evaluated(s->run, met);
     if (*verdict != SKED_I_FOUND)
         goto cleanup;
     unfold(s, s->start);
@@ -246,7 +246,7 @@ static sked_status ask_windows(searcher *s, sked_i_verdict *verdict, sked_error 
                                .seed = sked_i_rng_next(&s->rng)};
     s->left--;
     const sked_status st = sked_i_exact_solve(s->loop, &q, &s->run->limit, verdict, s->start, &met, err);
-    s->run->evaluations += met;
+    sked_i_run_evaluated(s->run, met);
     if (st == SKED_OK && *verdict == SKED_I_FOUND && !sked_i_ims_assign(s->ims, s->frame, s->start))
         *verdict = SKED_I_UNKNOWN;
     return st;
@@ -485,9 +485,9 @@ static sked_status search_interval(searcher *s, sked_error *err)
         if (s->run->problem->objective == SKED_OBJECTIVE_II)
             sked_i_run_raise_bound(s->run, (double)bound);
         else if (s->run->problem->ii == SKED_II_AUTO)
-            s->run->least_ii = fmax(s->run->least_ii, (double)bound);
+            sked_i_run_raise_interval(s->run, (double)bound);
         sked_i_run_progress(s->run, "initiation interval");
-        if (s->run->n_kept > 0 && half_spent(s))
+        if (sked_i_run_incumbent(s->run) != NULL && half_spent(s))
             break;
     }
     return SKED_OK;
@@ -544,8 +544,8 @@ static sked_status search_length(searcher *s, int64_t ii, sked_error *err)
             st = ask_lengths(s, ii, &next, &bound, err);
         sked_i_run_progress(s->run, "schedule length");
     }
-    if (bound >= s->length)
-        s->run->exhausted = s->run->problem->objective != SKED_OBJECTIVE_II && given_ii(s) > 0;
+    if (bound >= s->length && s->run->problem->objective != SKED_OBJECTIVE_II && given_ii(s) > 0)
+        sked_i_run_prove(s->run);
     return st;
 }
 
@@ -553,10 +553,11 @@ static sked_status search_length(searcher *s, int64_t ii, sked_error *err)
 static sked_status collect(searcher *s, sked_error *err)
 {
     sked_status st = SKED_OK;
-    int64_t tries = 100 + 50 * (int64_t)s->run->max_kept;
+    int64_t tries = 100 + 50 * (int64_t)sked_i_run_wanted(s->run);
     if (s->length >= SKED_I_FAR || !sked_i_frame_set(s->loop, s->frame, s->ii, SKED_I_FAR))
         return SKED_OK;
-    for (; tries > 0 && s->run->n_kept < s->run->max_kept && !is_over(s) && st == SKED_OK; tries--) {
+    for (; tries > 0 && sked_i_run_count(s->run) < sked_i_run_wanted(s->run) && !is_over(s) && st == SKED_OK;
+         tries--) {
         bool found = false;
         st = try_orders(s, &found, err);
         if (st == SKED_OK && found)
@@ -574,7 +575,7 @@ static sked_status take_start(searcher *s, sked_error *err)
     if (start == NULL)
         return SKED_OK;
     if (sked_schedule_validate(s->run->problem, start, NULL) != SKED_OK) {
-        snprintf(s->run->note, sizeof s->run->note, "the start schedule breaks a rule and was not used");
+        sked_i_run_note(s->run, "the start schedule breaks a rule and was not used");
         return SKED_OK;
     }
     for (int32_t i = 0; i < s->loop->n; i++)
@@ -605,7 +606,7 @@ static sked_status search_all(searcher *s, sked_error *err)
     }
     if (st == SKED_OK && s->length < SKED_I_FAR)
         st = search_length(s, s->ii, err);
-    if (st == SKED_OK && s->run->max_kept > 1)
+    if (st == SKED_OK && sked_i_run_wanted(s->run) > 1)
         st = collect(s, err);
     return st;
 }

@@ -46,7 +46,6 @@ typedef struct sked_i_worker {
 bool sked_i_worker_over(sked_i_worker *w);
 /* Takes note of a schedule: cost is its makespan, or more than any makespan where it is not valid. */
 void sked_i_worker_see(sked_i_worker *w, int32_t cost, const int32_t *start);
-uint64_t sked_i_hash(const int32_t *start, int32_t n);
 
 /* Cost of what the forward decoder just made: the makespan, worse than any valid one where starts are missed.
  */

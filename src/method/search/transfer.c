@@ -6,6 +6,7 @@
 
 #include "base/explog.h"
 #include "base/thread.h"
+#include "schedule/equal.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -73,7 +74,7 @@ static void keep_elite(worker *w)
         worst = e->cost[k] > e->cost[worst] ? k : worst;
     if (e->count == e->capacity && s->cost >= e->cost[worst])
         return;
-    const uint64_t hash = sked_i_sequencing_hash(w->form, s->start, s->device, w->label);
+    const uint64_t hash = sked_i_hash_devices(n, s->start, s->device, w->form->m, w->label);
     for (int32_t k = 0; k < e->count; k++)
         if (e->hash[k] == hash && e->cost[k] == s->cost)
             return;
@@ -431,8 +432,9 @@ static sked_status open_worker(worker *w, sked_i_run *run, const sked_i_sequenci
     if (iterations > 0)
         w->max_evaluations = iterations / threads + (index < iterations % threads);
     w->goal = -1;
-    if (run->max_kept == 1)
-        w->goal = run->bound + (sked_i_problem_integral(l->problem) ? 0 : 1e-9 * fabs(run->bound));
+    if (sked_i_run_wanted(run) == 1)
+        w->goal = sked_i_run_bound(run) +
+                  (sked_i_problem_integral(l->problem) ? 0 : 1e-9 * fabs(sked_i_run_bound(run)));
     sked_i_rng_seed(&w->rng, run->options->seed, (uint64_t)index);
     SKED_TRY(sked_i_sequence_create(l, &w->seq, err));
     SKED_NEW(w->best_start, l->n);
@@ -440,12 +442,12 @@ static sked_status open_worker(worker *w, sked_i_run *run, const sked_i_sequenci
     SKED_NEW(w->chain, l->n);
     SKED_NEW(w->key, l->n);
     SKED_NEW(w->label, l->m);
-    if (run->max_kept > 1) {
-        SKED_NEW(w->elite.cost, run->max_kept);
-        SKED_NEW(w->elite.hash, run->max_kept);
-        SKED_NEW0(w->elite.start, run->max_kept);
-        SKED_NEW0(w->elite.device, run->max_kept);
-        w->elite.capacity = run->max_kept;
+    if (sked_i_run_wanted(run) > 1) {
+        SKED_NEW(w->elite.cost, sked_i_run_wanted(run));
+        SKED_NEW(w->elite.hash, sked_i_run_wanted(run));
+        SKED_NEW0(w->elite.start, sked_i_run_wanted(run));
+        SKED_NEW0(w->elite.device, sked_i_run_wanted(run));
+        w->elite.capacity = sked_i_run_wanted(run);
     }
 cleanup:
     return st;
@@ -472,7 +474,7 @@ static sked_status merge(sked_i_run *run, const sked_i_sequencing *l, worker *wo
     double least = INFINITY;
     for (int k = 0; k < count; k++) {
         worker *w = &workers[k];
-        run->evaluations += w->evaluations;
+        sked_i_run_evaluated(run, w->evaluations);
         least = fmin(least, w->least_cost);
         if (w->status != SKED_OK)
             return sked_i_fail(err, w->status, "%s", w->error.message);
@@ -481,7 +483,7 @@ static sked_status merge(sked_i_run *run, const sked_i_sequencing *l, worker *wo
         for (int32_t e = 0; e < w->elite.count; e++)
             SKED_TRY(offer(w, w->elite.start[e], w->elite.device[e], err));
     }
-    if (run->n_kept == 0)
+    if (sked_i_run_incumbent(run) == NULL)
         return none_found(l, least, err);
 cleanup:
     return st;
