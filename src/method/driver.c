@@ -84,13 +84,12 @@ static sked_status judge(sked_i_run *run, const sked_schedule *s, sked_error *er
     bool kept;
     const sked_status inserted = sked_i_pool_insert(&d->pool, s, rank, d->current, &kept, err);
     const bool better = inserted == SKED_OK && sked_i_run_best(run) < before;
-    sked_i_driver_tally(run, &(sked_statistic){.method = d->current,
-                                               .technique = "",
-                                               .offers = 1,
-                                               .improvements = better,
-                                               .gain = better && before < INFINITY
-                                                           ? before - sked_i_run_best(run)
-                                                           : 0});
+    sked_i_driver_tally(
+        run, &(sked_statistic){.method = d->current,
+                               .technique = "",
+                               .offers = 1,
+                               .improvements = better,
+                               .gain = better && before < INFINITY ? before - sked_i_run_best(run) : 0});
     return inserted;
 }
 

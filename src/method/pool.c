@@ -78,8 +78,7 @@ sked_status sked_i_pool_choose(sked_i_pool *pool, const sked_problem *p, int32_t
     int32_t n = 0;
     for (int32_t i = 0; i < pool->count && n < top; i++) {
         bool apart;
-        const sked_status st =
-            is_apart(p, pool->entry[i].schedule, chosen, n, min_distance, &apart, err);
+        const sked_status st = is_apart(p, pool->entry[i].schedule, chosen, n, min_distance, &apart, err);
         if (st != SKED_OK)
             return st;
         if (apart)

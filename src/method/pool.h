@@ -1,4 +1,5 @@
-/* The schedules a run keeps: the best different ones, best first, each with the name of the method that made it. */
+/* The schedules a run keeps: the best different ones, best first, each with the name of the method that made
+ * it. */
 #ifndef SKED_METHOD_POOL_H
 #define SKED_METHOD_POOL_H
 #include "base/status.h"
@@ -43,8 +44,8 @@ static inline sked_i_rank sked_i_pool_best(const sked_i_pool *pool)
 SKED_MUST_CHECK sked_status sked_i_pool_insert(sked_i_pool *pool, const sked_schedule *s, sked_i_rank rank,
                                                const char *maker, bool *kept, sked_error *err);
 /*
- * Moves the best entries into chosen[top] (room for top), each at least min_distance (GED, percent) from those
- * before it, and destroys the others. Returns the number chosen in *count.
+ * Moves the best entries into chosen[top] (room for top), each at least min_distance (GED, percent) from
+ * those before it, and destroys the others. Returns the number chosen in *count.
  */
 SKED_MUST_CHECK sked_status sked_i_pool_choose(sked_i_pool *pool, const sked_problem *p, int32_t top,
                                                double min_distance, sked_schedule **chosen, int32_t *count,

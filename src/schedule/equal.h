@@ -1,6 +1,7 @@
 /*
- * When two schedules are the same: equal starts and interval, and equal devices up to their names, as identical
- * devices are interchangeable. The one implementation of equality and of the hash that goes with it.
+ * When two schedules are the same: equal starts and interval, and equal devices up to their names, as
+ * identical devices are interchangeable. The one implementation of equality and of the hash that goes with
+ * it.
  */
 #ifndef SKED_SCHEDULE_EQUAL_H
 #define SKED_SCHEDULE_EQUAL_H

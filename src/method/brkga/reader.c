@@ -13,7 +13,7 @@ void sked_i_keyspace_destroy(sked_i_keyspace *k)
         return;
     sked_i_cumulative_destroy(k->c);
     sked_i_sequencing_destroy(k->l);
-    free(k->way);
+    free(k->level);
     free(k);
 }
 
@@ -21,14 +21,14 @@ static void find_ways(sked_i_keyspace *k)
 {
     double longest = 0;
     if (k->l != NULL)
-        sked_i_upward_ranks(&k->l->dag, k->l->m > 1 ? (k->l->m - 1.0) / k->l->m : 0, k->way);
+        sked_i_upward_ranks(&k->l->dag, k->l->m > 1 ? (k->l->m - 1.0) / k->l->m : 0, k->level);
     for (int32_t i = 0; i < k->n; i++) {
         if (k->c != NULL)
-            k->way[i] = k->c->forward.tail[i];
-        longest = fmax(longest, k->way[i]);
+            k->level[i] = k->c->forward.tail[i];
+        longest = fmax(longest, k->level[i]);
     }
     for (int32_t i = 0; i < k->n; i++)
-        k->way[i] = longest > 0 ? fmax(0, k->way[i] / longest) : 0;
+        k->level[i] = longest > 0 ? fmax(0, k->level[i] / longest) : 0;
 }
 
 sked_status sked_i_keyspace_create(const sked_problem *p, sked_i_keyspace **out, sked_error *err)
@@ -47,7 +47,7 @@ sked_status sked_i_keyspace_create(const sked_problem *p, sked_i_keyspace **out,
     else
         SKED_TRY(sked_i_cumulative_create(p, &k->c, err));
     k->keys = (k->l ? 2 : 1) * k->n + 2;
-    SKED_NEW(k->way, k->n);
+    SKED_NEW(k->level, k->n);
     find_ways(k);
     *out = k;
     return SKED_OK;
@@ -98,11 +98,10 @@ void sked_i_keyspace_rule(const sked_i_keyspace *k, int which, float *key)
 
 void sked_i_reader_close(sked_i_reader *r)
 {
-    sked_i_sgs_destroy(r->tools.forward);
-    sked_i_sgs_destroy(r->tools.mirror);
+    sked_i_justifier_close(&r->justifier);
     sked_i_placer_destroy(r->placer);
-    void *const owned[] = {r->tools.list, r->tools.start, r->tools.key, r->rank,   r->wish, r->core_key,
-                           r->core_start, r->sorter,      r->start,     r->device, r->label};
+    void *const owned[] = {r->rank,   r->wish,  r->core_key, r->core_start,
+                           r->sorter, r->start, r->device,   r->label};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
 }
@@ -111,12 +110,7 @@ static sked_status open_alike(sked_i_reader *r, const sked_i_limit *limit, sked_
 {
     const sked_i_cumulative *c = r->space->c;
     sked_status st = SKED_OK;
-    r->tools.problem = c;
-    SKED_TRY(sked_i_sgs_create(&c->forward, limit, c->fixed, &r->tools.forward, err));
-    SKED_TRY(sked_i_sgs_create(&c->mirror, limit, NULL, &r->tools.mirror, err));
-    SKED_NEW(r->tools.list, c->n);
-    SKED_NEW(r->tools.start, c->n);
-    SKED_NEW(r->tools.key, c->n);
+    SKED_TRY(sked_i_justifier_open(&r->justifier, c, limit, err));
     SKED_NEW(r->core_key, c->n);
     SKED_NEW(r->core_start, c->n);
     SKED_NEW(r->rank, c->n);
@@ -158,7 +152,7 @@ static int decoder_of(const sked_i_keyspace *k, float key)
 /* 0 comes first. By path: a key takes up to half of the op's longest way to the end from it. */
 static inline double urgency(const sked_i_keyspace *k, const float *key, int32_t i, bool by_path)
 {
-    return by_path ? 1 - k->way[i] * (1 + (double)key[i]) / 2 : 1 - (double)key[i];
+    return by_path ? 1 - k->level[i] * (1 + (double)key[i]) / 2 : 1 - (double)key[i];
 }
 
 static bool by_path(const sked_i_keyspace *k, const float *key)
@@ -173,19 +167,20 @@ static double cost_alike(sked_i_reader *r, const float *key)
                parallel = k->c->fixed == NULL && decoder_of(k, key[k->keys - 2]) == SKED_I_DECODE_PARALLEL;
     for (int32_t i = 0; i < k->n; i++)
         r->core_key[i] = (int32_t)(urgency(k, key, i, path) * (key_steps - 1));
-    sked_i_sgs_sort(r->tools.forward, r->core_key, false, r->rank);
-    int32_t makespan = parallel ? sked_i_sgs_parallel(r->tools.forward, r->rank, r->core_start)
-                                : sked_i_sgs_serial(r->tools.forward, r->rank, SKED_I_ABORTED, r->core_start);
+    sked_i_sgs_sort(r->justifier.forward, r->core_key, false, r->rank);
+    int32_t makespan = parallel
+                           ? sked_i_sgs_parallel(r->justifier.forward, r->rank, r->core_start)
+                           : sked_i_sgs_serial(r->justifier.forward, r->rank, SKED_I_ABORTED, r->core_start);
     r->evaluations++;
     if (makespan == SKED_I_ABORTED)
         return INFINITY;
-    r->tools.evaluations = 0;
+    r->justifier.evaluations = 0;
     if (k->justify)
-        makespan = sked_i_justify(&r->tools, makespan, r->core_start);
-    r->evaluations += r->tools.evaluations;
-    r->late = k->c->fixed != NULL ? (double)r->tools.forward->late : 0;
+        makespan = sked_i_justify(&r->justifier, makespan, r->core_start);
+    r->evaluations += r->justifier.evaluations;
+    r->late = k->c->fixed != NULL ? (double)r->justifier.forward->late : 0;
     r->hash = sked_i_hash_steps(r->core_start, k->n);
-    return sked_i_worker_cost(&r->tools, makespan);
+    return sked_i_justifier_cost(&r->justifier, makespan);
 }
 
 static void rank_ops(sked_i_reader *r, const float *key)

@@ -12,14 +12,6 @@ enum { small = 40 }; /* ops: up to here learning proves the optimum of shop prob
 
 /* ------------------------------------------------------------------ what a worker has seen */
 
-int32_t sked_i_worker_cost(const sked_i_worker *w, int32_t makespan)
-{
-    if (w->forward->fixed == NULL || w->forward->late == 0)
-        return makespan;
-    const int64_t cost = w->forward->steps + makespan + w->forward->late;
-    return cost < INT32_MAX - 1 ? (int32_t)cost : INT32_MAX - 1;
-}
-
 static void fail_worker(sked_i_worker *w, sked_status status)
 {
     if (w->status == SKED_OK)
@@ -56,7 +48,7 @@ static void keep_elite(sked_i_worker *w, int32_t cost, const int32_t *start)
 void sked_i_worker_see(sked_i_worker *w, int32_t cost, const int32_t *start)
 {
     w->least_cost = cost < w->least_cost ? cost : w->least_cost;
-    if (cost > w->problem->horizon || (w->forward->fixed != NULL && w->forward->late > 0))
+    if (cost > w->problem->horizon || (w->decode.forward->fixed != NULL && w->decode.forward->late > 0))
         return;
     if (w->elite.capacity > 0)
         keep_elite(w, cost, start);
@@ -111,12 +103,10 @@ bool sked_i_worker_over(sked_i_worker *w)
 
 static void close_worker(sked_i_worker *w)
 {
-    sked_i_sgs_destroy(w->forward);
-    sked_i_sgs_destroy(w->mirror);
+    sked_i_justifier_close(&w->decode);
     for (int32_t k = 0; k < w->elite.count; k++)
         free(w->elite.start[k]);
-    void *const owned[] = {w->best_start, w->list,        w->start,     w->key,
-                           w->elite.cost, w->elite.start, w->elite.hash};
+    void *const owned[] = {w->best_start, w->elite.cost, w->elite.start, w->elite.hash};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
 }
@@ -147,12 +137,8 @@ static sked_status open_worker(sked_i_worker *w, sked_i_run *run, const sked_i_c
     const double reserve = 2e-6 * c->n, limit = run->limit.deadline - sked_clock();
     w->limit.deadline -= reserve < 0.4 * limit ? reserve : 0.4 * limit > 0 ? 0.4 * limit : 0;
     sked_i_rng_seed(&w->rng, run->options->seed, (uint64_t)index);
-    SKED_TRY(sked_i_sgs_create(&c->forward, &w->limit, c->fixed, &w->forward, err));
-    SKED_TRY(sked_i_sgs_create(&c->mirror, &w->limit, NULL, &w->mirror, err));
+    SKED_TRY(sked_i_justifier_open(&w->decode, c, &w->limit, err));
     SKED_NEW(w->best_start, c->n);
-    SKED_NEW(w->list, c->n);
-    SKED_NEW(w->start, c->n);
-    SKED_NEW(w->key, c->n);
     if (sked_i_run_wanted(run) > 1) {
         SKED_NEW(w->elite.start, sked_i_run_wanted(run));
         SKED_NEW(w->elite.cost, sked_i_run_wanted(run));
