@@ -338,7 +338,7 @@ void sked_i_cp_back_to(sked_i_cp *cp, int32_t level)
         const sked_i_cp_entry *e = &cp->trail[k];
         cp->low[e->view] = e->old;
         cp->latest[e->view] = e->prev;
-        sked_i_cp_wake(cp, e->view / 2);
+        sked_i_activity_insert(&cp->activity, e->view / 2);
     }
     cp->trail_count = cp->queue = keep;
     cp->list_count = cp->level_list[level + 1];
@@ -363,7 +363,6 @@ sked_status sked_i_cp_create(int32_t n_vars, int32_t n_starts, uint64_t seed, sk
     SKED_NEW0(cp, 1);
     cp->n_vars = n_vars;
     cp->n_starts = n_starts;
-    cp->bump = 1;
     cp->objective = -1;
     cp->learnt_limit = 3000;
     cp->work_end = INT64_MAX;
@@ -377,16 +376,13 @@ sked_status sked_i_cp_create(int32_t n_vars, int32_t n_starts, uint64_t seed, sk
     SKED_NEW0(cp->needed, views);
     SKED_NEW(cp->touched, views);
     SKED_NEW(cp->clause, views + 1);
-    SKED_NEW0(cp->activity, n_vars);
-    SKED_NEW(cp->heap, n_vars);
-    SKED_NEW(cp->heap_at, n_vars);
+    if (!sked_i_activity_create(&cp->activity, n_vars))
+        SKED_TRY(sked_i_no_memory(err));
     SKED_NEW0(cp->phase, n_vars);
     for (int64_t v = 0; v < views; v++) {
         cp->latest[v] = -1;
         cp->low[v] = cp->root[v] = -sked_i_cp_limit;
     }
-    for (int32_t x = 0; x < n_vars; x++)
-        cp->heap_at[x] = -1;
     *out = cp;
     cp = NULL;
 cleanup:
@@ -413,12 +409,13 @@ void sked_i_cp_destroy(sked_i_cp *cp)
         free(cp->pool[k].by_last);
         free(cp->pool[k].by_mixed);
     }
-    void *const arrays[] = {cp->low,        cp->root,        cp->latest,      cp->trail,    cp->level_begin,
-                            cp->level_list, cp->list,        cp->arena,       cp->learnt,   cp->watch,
-                            cp->arc,        cp->arcs_of,     cp->pool,        cp->pools_of, cp->need,
-                            cp->needed,     cp->touched,     cp->clause,      cp->conflict, cp->activity,
-                            cp->heap,       cp->heap_at,     cp->phase,       cp->block,    cp->watch_at,
-                            cp->watch_low,  cp->watch_shift, cp->level_stamp, cp->outbox,   cp};
+    sked_i_activity_destroy(&cp->activity);
+    void *const arrays[] = {
+        cp->low,         cp->root,     cp->latest, cp->trail,    cp->level_begin, cp->level_list,
+        cp->list,        cp->arena,    cp->learnt, cp->watch,    cp->arc,         cp->arcs_of,
+        cp->pool,        cp->pools_of, cp->need,   cp->needed,   cp->touched,     cp->clause,
+        cp->conflict,    cp->phase,    cp->block,  cp->watch_at, cp->watch_low,   cp->watch_shift,
+        cp->level_stamp, cp->outbox,   cp};
     for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++)
         free(arrays[k]);
 }

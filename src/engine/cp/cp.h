@@ -8,6 +8,7 @@
  */
 #ifndef SKED_ENGINE_CP_CP_H
 #define SKED_ENGINE_CP_CP_H
+#include "base/activity.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -105,10 +106,9 @@ typedef struct sked_i_cp {
     sked_i_lit *clause; /* the clause being learned */
     int64_t clause_cap;
     /* search */
-    double *activity, bump;
-    int32_t objective; /* variable decided last, -1: none */
-    int32_t *heap, *heap_at, heap_count;
-    int32_t *phase; /* [vars] value in the last solution or attempt */
+    sked_i_activity activity; /* open variables */
+    int32_t objective;        /* variable decided last, -1: none */
+    int32_t *phase;           /* [vars] value in the last solution or attempt */
     bool has_phase;
     int64_t conflicts, decisions;
     int64_t work, work_end; /* propagation done so far, and where to pause: the clock of parallel rounds */
@@ -189,6 +189,4 @@ bool sked_i_cp_open_level(sked_i_cp *cp);
 void sked_i_cp_back_to(sked_i_cp *cp, int32_t level);
 /* What holds with no decisions holds for ever: it leaves the trail. */
 void sked_i_cp_settle(sked_i_cp *cp);
-/* The variable may be decided again (cp_search.c). */
-void sked_i_cp_wake(sked_i_cp *cp, int32_t var);
 #endif

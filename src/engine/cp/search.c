@@ -6,72 +6,6 @@
 enum { in_clause = 1, seen = 2 }; /* bits of `needed` */
 enum { shared_glue = 2, shared_size = 12, outbox_room = 1 << 13 };
 
-/* ------------------------------------------------------------------ activity heap, largest first */
-
-static bool hotter(const sked_i_cp *cp, int32_t a, int32_t b)
-{
-    const double of_a = cp->activity[a], of_b = cp->activity[b];
-    return of_a > of_b || (of_a == of_b && a < b);
-}
-
-static void heap_put(sked_i_cp *cp, int32_t at, int32_t var)
-{
-    cp->heap[at] = var;
-    cp->heap_at[var] = at;
-}
-
-static void heap_up(sked_i_cp *cp, int32_t at)
-{
-    const int32_t var = cp->heap[at];
-    for (; at > 0 && hotter(cp, var, cp->heap[(at - 1) / 2]); at = (at - 1) / 2)
-        heap_put(cp, at, cp->heap[(at - 1) / 2]);
-    heap_put(cp, at, var);
-}
-
-static void heap_down(sked_i_cp *cp, int32_t at)
-{
-    const int32_t var = cp->heap[at];
-    for (int32_t child; (child = 2 * at + 1) < cp->heap_count; at = child) {
-        if (child + 1 < cp->heap_count && hotter(cp, cp->heap[child + 1], cp->heap[child]))
-            child++;
-        if (!hotter(cp, cp->heap[child], var))
-            break;
-        heap_put(cp, at, cp->heap[child]);
-    }
-    heap_put(cp, at, var);
-}
-
-void sked_i_cp_wake(sked_i_cp *cp, int32_t var)
-{
-    if (cp->heap_at[var] >= 0)
-        return;
-    heap_put(cp, cp->heap_count++, var);
-    heap_up(cp, cp->heap_at[var]);
-}
-
-static int32_t heap_pop(sked_i_cp *cp)
-{
-    const int32_t var = cp->heap[0];
-    cp->heap_at[var] = -1;
-    if (--cp->heap_count > 0) {
-        heap_put(cp, 0, cp->heap[cp->heap_count]);
-        heap_down(cp, 0);
-    }
-    return var;
-}
-
-static void bump(sked_i_cp *cp, int32_t var)
-{
-    cp->activity[var] += cp->bump;
-    if (cp->activity[var] > 1e100) {
-        for (int32_t k = 0; k < cp->n_vars; k++)
-            cp->activity[k] *= 1e-100;
-        cp->bump *= 1e-100;
-    }
-    if (cp->heap_at[var] >= 0)
-        heap_up(cp, cp->heap_at[var]);
-}
-
 /* ------------------------------------------------------------------ learning */
 
 /* The entry that first made view >= value true; -1: the root. */
@@ -101,7 +35,7 @@ static int want(sked_i_cp *cp, int32_t view, int32_t value)
             cp->touched[cp->touched_count++] = view;
         cp->needed[view] = in_clause | seen;
         cp->need[view] = value;
-        bump(cp, view / 2);
+        sked_i_activity_bump(&cp->activity, view / 2);
         return here;
     }
     if (cp->need[view] >= value)
@@ -239,7 +173,7 @@ static bool learn(sked_i_cp *cp)
             return false;
         reason = (sked_i_cp_reason){.kind = SKED_I_CP_CLAUSE, .ref = ref};
     }
-    cp->bump /= 0.95;
+    sked_i_activity_decay(&cp->activity, 0.95);
     return sked_i_cp_raise(cp, sked_i_lit_not(uip).view, sked_i_lit_not(uip).value, reason);
 }
 
@@ -322,8 +256,8 @@ static int32_t earliest(const sked_i_cp *cp)
 
 static int32_t hottest(sked_i_cp *cp)
 {
-    while (cp->heap_count > 0) {
-        const int32_t var = heap_pop(cp);
+    while (cp->activity.count > 0) {
+        const int32_t var = sked_i_activity_pop(&cp->activity);
         if (!is_fixed(cp, var) && var != cp->objective)
             return var;
     }
@@ -360,7 +294,7 @@ static bool next_decision(sked_i_cp *cp, sked_i_lit assume, bool by_time, sked_i
     if (x < 0)
         return false;
     *out = choose_value(cp, x, by_time);
-    sked_i_cp_wake(cp, x); /* it may take several decisions */
+    sked_i_activity_insert(&cp->activity, x); /* it may take several decisions */
     return true;
 }
 
@@ -368,7 +302,7 @@ static void refill_heap(sked_i_cp *cp)
 {
     for (int32_t x = 0; x < cp->n_vars; x++)
         if (!is_fixed(cp, x))
-            sked_i_cp_wake(cp, x);
+            sked_i_activity_insert(&cp->activity, x);
 }
 
 sked_i_cp_answer sked_i_cp_solve(sked_i_cp *cp, sked_i_lit assume, bool by_time, int64_t conflicts,
@@ -415,7 +349,7 @@ sked_i_cp_answer sked_i_cp_solve(sked_i_cp *cp, sked_i_lit assume, bool by_time,
 void sked_i_cp_shake(sked_i_cp *cp)
 {
     for (int32_t x = 0; x < cp->n_vars; x++)
-        cp->activity[x] = sked_i_rng_uniform(&cp->rng);
+        cp->activity.score[x] = sked_i_rng_uniform(&cp->rng);
 }
 
 /* Adds a clause at the root: without what is false there, and not at all where it holds anyway. */

@@ -1,6 +1,7 @@
 /* Conflict-driven search with clause learning, restarts and activity (after MiniSat; Een, Sorensson 2003). */
 #include "engine/modulo/exact.h"
 #include "base/memory.h"
+#include "base/restart.h"
 
 #include <string.h>
 
@@ -13,72 +14,6 @@ void sked_i_exact_append(sked_i_exact *x, sked_i_lits *list, sked_i_lit l)
         return;
     }
     list->at[list->count++] = l;
-}
-
-/* ------------------------------------------------------------------ heap of open variables by activity */
-
-static bool before(const sked_i_exact *x, int32_t a, int32_t b)
-{
-    return x->activity[a] != x->activity[b] ? x->activity[a] > x->activity[b] : a < b;
-}
-
-static void heap_set(sked_i_exact *x, int32_t k, int32_t var)
-{
-    x->heap[k] = var;
-    x->heap_at[var] = k;
-}
-
-static void heap_up(sked_i_exact *x, int32_t k)
-{
-    const int32_t var = x->heap[k];
-    for (; k > 0 && before(x, var, x->heap[(k - 1) / 2]); k = (k - 1) / 2)
-        heap_set(x, k, x->heap[(k - 1) / 2]);
-    heap_set(x, k, var);
-}
-
-static void heap_down(sked_i_exact *x, int32_t k)
-{
-    const int32_t var = x->heap[k];
-    for (int32_t child = 2 * k + 1; child < x->heaped; child = 2 * k + 1) {
-        if (child + 1 < x->heaped && before(x, x->heap[child + 1], x->heap[child]))
-            child++;
-        if (!before(x, x->heap[child], var))
-            break;
-        heap_set(x, k, x->heap[child]);
-        k = child;
-    }
-    heap_set(x, k, var);
-}
-
-static void heap_insert(sked_i_exact *x, int32_t var)
-{
-    if (x->heap_at[var] >= 0)
-        return;
-    heap_set(x, x->heaped++, var);
-    heap_up(x, x->heaped - 1);
-}
-
-static int32_t heap_pop(sked_i_exact *x)
-{
-    const int32_t top = x->heap[0], last = x->heap[--x->heaped];
-    x->heap_at[top] = -1;
-    if (x->heaped > 0) {
-        heap_set(x, 0, last);
-        heap_down(x, 0);
-    }
-    return top;
-}
-
-static void bump(sked_i_exact *x, int32_t var)
-{
-    x->activity[var] += x->bump;
-    if (x->activity[var] > 1e100) {
-        for (int32_t v = 0; v < x->n_vars; v++)
-            x->activity[v] *= 1e-100;
-        x->bump *= 1e-100;
-    }
-    if (x->heap_at[var] >= 0)
-        heap_up(x, x->heap_at[var]);
 }
 
 /* ------------------------------------------------------------------ trail */
@@ -144,7 +79,7 @@ static void undo_to(sked_i_exact *x, int32_t level)
         sked_i_exact_unset(x, l, x->n_trail < x->head);
         x->phase[var] = x->value[var];
         x->value[var] = 0;
-        heap_insert(x, var);
+        sked_i_activity_insert(&x->activity, var);
     }
     x->head = keep;
     x->n_levels = level;
@@ -295,7 +230,7 @@ static int32_t absorb(sked_i_exact *x, const sked_i_lits *lits)
         if (x->seen[var] || x->level[var] == 0)
             continue;
         x->seen[var] = 1;
-        bump(x, var);
+        sked_i_activity_bump(&x->activity, var);
         if (x->level[var] == x->n_levels)
             current++;
         else
@@ -382,30 +317,17 @@ static bool recover(sked_i_exact *x)
         return true;
     undo_to(x, back);
     learn(x);
-    x->bump /= 0.95;
+    sked_i_activity_decay(&x->activity, 0.95);
     return true;
 }
 
 /* ------------------------------------------------------------------ the search */
 
-static int64_t luby(int64_t k)
-{
-    int64_t size = 1, order = 0;
-    for (; size < k + 1; order++)
-        size = 2 * size + 1;
-    while (size - 1 != k) {
-        size = (size - 1) / 2;
-        order--;
-        k = k % size;
-    }
-    return (int64_t)1 << order;
-}
-
 static void decide(sked_i_exact *x)
 {
     int32_t var;
     do
-        var = heap_pop(x);
+        var = sked_i_activity_pop(&x->activity);
     while (x->value[var] != 0);
     x->mark[x->n_levels++] = x->n_trail;
     put_all(x, 2 * var + (x->phase[var] > 0 ? 0 : 1), (sked_i_why){WHY_NONE, 0, 0});
@@ -431,7 +353,7 @@ static sked_i_verdict search(sked_i_exact *x, const sked_i_limit *limit, int64_t
             return SKED_I_UNKNOWN;
         if (*conflicts >= until) {
             undo_to(x, 0);
-            until = *conflicts + restart_unit * luby(restarts++);
+            until = *conflicts + restart_unit * sked_i_luby(restarts++);
             if (x->n_learnt > keep) {
                 forget(x);
                 keep += keep / 10;
@@ -458,12 +380,10 @@ static sked_status prepare(sked_i_exact *x, sked_error *err)
     SKED_NEW(x->old_bound, n + 1);
     SKED_NEW(x->mark, n + 1);
     SKED_NEW0(x->watch, 2 * n);
-    SKED_NEW(x->activity, n);
-    SKED_NEW(x->heap, n);
-    SKED_NEW(x->heap_at, n);
     SKED_NEW0(x->seen, n);
     SKED_NEW0(x->stamp, n + 1);
-    x->bump = 1;
+    if (!sked_i_activity_create(&x->activity, x->n_vars))
+        SKED_TRY(sked_i_no_memory(err));
     for (int32_t v = 0; v < n; v++) {
         const int32_t i = x->var_op[v];
         const int64_t t =
@@ -473,13 +393,12 @@ static sked_status prepare(sked_i_exact *x, sked_error *err)
         if (x->q->hint != NULL)
             x->phase[v] = (order ? x->q->hint[i] >= t : (x->q->hint[i] - t) % x->ii == 0) ? 1 : -1;
         /* Early bounds of ops that hold something come first, until conflicts say otherwise. */
-        x->activity[v] = x->slots[i] == 0 ? 0
-                                          : (order ? 1e-3 : 5e-4) / (1.0 + fabs((double)t)) *
-                                                (1 + 1e-3 * sked_i_rng_uniform(&rng));
-        x->heap_at[v] = -1;
+        if (x->slots[i] > 0)
+            x->activity.score[v] =
+                (order ? 1e-3 : 5e-4) / (1.0 + fabs((double)t)) * (1 + 1e-3 * sked_i_rng_uniform(&rng));
     }
     for (int32_t v = 0; v < n; v++)
-        heap_insert(x, v);
+        sked_i_activity_insert(&x->activity, v);
 cleanup:
     return st;
 }
@@ -488,14 +407,14 @@ static void clear(sked_i_exact *x)
 {
     for (int64_t k = 0; x->watch != NULL && k < 2 * (int64_t)x->n_vars; k++)
         free(x->watch[k].at);
-    void *const owned[] = {
-        x->lo,        x->hi,     x->order_base,  x->slot_base,  x->slots,     x->var_op,     x->lb,
-        x->ub,        x->chosen, x->pool_room,   x->load,       x->part_ptr,  x->member_ptr, x->part,
-        x->member,    x->value,  x->phase,       x->level,      x->place,     x->why,        x->trail,
-        x->old_bound, x->mark,   x->conflict.at, x->scratch.at, x->learnt.at, x->clauses,    x->watch,
-        x->activity,  x->heap,   x->heap_at,     x->seen,       x->stamp};
+    void *const owned[] = {x->lo,         x->hi,        x->order_base, x->slot_base, x->slots, x->var_op,
+                           x->lb,         x->ub,        x->chosen,     x->pool_room, x->load,  x->part_ptr,
+                           x->member_ptr, x->part,      x->member,     x->value,     x->phase, x->level,
+                           x->place,      x->why,       x->trail,      x->old_bound, x->mark,  x->conflict.at,
+                           x->scratch.at, x->learnt.at, x->clauses,    x->watch,     x->seen,  x->stamp};
     for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
         free(owned[k]);
+    sked_i_activity_destroy(&x->activity);
 }
 
 sked_status sked_i_exact_solve(const sked_i_loop *loop, const sked_i_question *q, const sked_i_limit *limit,

@@ -5,6 +5,7 @@
  */
 #ifndef SKED_ENGINE_MODULO_EXACT_H
 #define SKED_ENGINE_MODULO_EXACT_H
+#include "base/activity.h"
 #include "engine/modulo/modulo.h"
 
 /* Literal 2v: variable v is true; 2v + 1: false. */
@@ -73,9 +74,8 @@ typedef struct sked_i_exact {
     int32_t *clauses; /* [size, lbd, lits ...] after another */
     int64_t clauses_size, clauses_cap;
     int64_t n_learnt;
-    sked_i_watches *watch; /* [literals] */
-    double *activity, bump;
-    int32_t *heap, *heap_at, heaped;
+    sked_i_watches *watch;    /* [literals] */
+    sked_i_activity activity; /* open variables */
     uint8_t *seen;
     int64_t *stamp, stamps; /* [levels] for counting levels of a clause */
 } sked_i_exact;

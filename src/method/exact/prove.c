@@ -5,6 +5,7 @@
  * timed. Between rounds, in the order of their numbers, they hand each other schedules, bounds and learned
  * clauses of few levels: the result depends on seed and number of threads only.
  */
+#include "base/restart.h"
 #include "base/thread.h"
 #include "method/exact/branch.h"
 #include "method/exact/exact.h"
@@ -21,20 +22,6 @@ typedef struct prover {
     sked_status status;
     sked_error error;
 } prover;
-
-/* 1 1 2 1 1 2 4 ...: Luby's sequence, k from 0. */
-static int64_t luby(int64_t k)
-{
-    int64_t size = 1, power = 0;
-    while (size < k + 1)
-        size = 2 * size + 1, power++;
-    while (size - 1 != k) {
-        size = (size - 1) / 2;
-        power--;
-        k %= size;
-    }
-    return (int64_t)1 << power;
-}
 
 static sked_status take_solution(sked_i_branch *b, sked_error *err)
 {
@@ -75,7 +62,7 @@ static sked_status step(prover *w, sked_error *err)
     sked_i_branch *b = &w->b;
     sked_i_cp *cp = b->cp;
     const sked_i_lit at_bound = {2 * b->end + 1, -cp->root[2 * b->end]};
-    int64_t budget = first_conflicts * luby(w->restarts / 2);
+    int64_t budget = first_conflicts * sked_i_luby(w->restarts / 2);
     if (w->allowed > 0 && w->allowed - cp->conflicts < budget)
         budget = w->allowed - cp->conflicts;
     w->spent = budget <= 0;

@@ -1,5 +1,6 @@
 /* The learning solver: see learn.h. */
 #include "method/search/learn.h"
+#include "base/restart.h"
 
 #include <string.h>
 
@@ -735,22 +736,6 @@ static sked_i_verdict descend(sked_i_learner *l, const sked_i_bound *assume, int
     return SKED_I_UNDECIDED;
 }
 
-/* Luby's sequence 1 1 2 1 1 2 4 ... */
-static int64_t luby(int64_t k)
-{
-    int64_t size = 1, power = 1;
-    while (size < k + 1) {
-        size = 2 * size + 1;
-        power *= 2;
-    }
-    while (size - 1 != k) {
-        size = (size - 1) / 2;
-        power /= 2;
-        k %= size;
-    }
-    return power;
-}
-
 sked_i_verdict sked_i_learner_solve(sked_i_learner *l, int32_t makespan, const sked_i_bound *assume,
                                     int32_t n_assume, const int32_t *guide, int64_t conflicts, int32_t *start)
 {
@@ -762,7 +747,7 @@ sked_i_verdict sked_i_learner_solve(sked_i_learner *l, int32_t makespan, const s
         }
         if (l->n_clauses > l->max_clauses)
             clean_clauses(l);
-        until = used + 100 * luby(round);
+        until = used + 100 * sked_i_luby(round);
         while (used < until && used < conflicts) {
             const sked_i_verdict v = descend(l, assume, n_assume, guide);
             if (v == SKED_I_FOUND) {
