@@ -7,7 +7,7 @@
 
 enum { header = 2, restart_unit = 100, first_clauses = 4000 };
 
-void sked_i_exact_append(sked_i_exact *x, sked_i_lits *list, sked_i_lit l)
+void sked_i_exact_append(sked_i_exact *x, sked_i_modulo_lits *list, sked_i_modulo_lit l)
 {
     if (!SKED_GROW(list->at, list->cap, list->count + 1)) {
         x->failed = true;
@@ -18,7 +18,7 @@ void sked_i_exact_append(sked_i_exact *x, sked_i_lits *list, sked_i_lit l)
 
 /* ------------------------------------------------------------------ trail */
 
-static void put(sked_i_exact *x, sked_i_lit l, sked_i_why why)
+static void put(sked_i_exact *x, sked_i_modulo_lit l, sked_i_modulo_why why)
 {
     const int32_t var = l >> 1;
     x->value[var] = (l & 1) ? -1 : 1;
@@ -30,16 +30,16 @@ static void put(sked_i_exact *x, sked_i_lit l, sked_i_why why)
 }
 
 /* A bound brings all weaker ones with it, so that every reason that names one finds it on the trail. */
-static void put_all(sked_i_exact *x, sked_i_lit l, sked_i_why why)
+static void put_all(sked_i_exact *x, sked_i_modulo_lit l, sked_i_modulo_why why)
 {
     put(x, l, why);
-    for (sked_i_lit w = sked_i_exact_weaker(x, l); w >= 0 && x->value[w >> 1] == 0;
+    for (sked_i_modulo_lit w = sked_i_exact_weaker(x, l); w >= 0 && x->value[w >> 1] == 0;
          l = w, w = sked_i_exact_weaker(x, w))
-        put(x, w, (sked_i_why){WHY_ONE, l, 0});
+        put(x, w, (sked_i_modulo_why){WHY_ONE, l, 0});
 }
 
 /* The true literals that imply l. */
-static void explain(sked_i_exact *x, sked_i_lit l, sked_i_why why, sked_i_lits *out)
+static void explain(sked_i_exact *x, sked_i_modulo_lit l, sked_i_modulo_why why, sked_i_modulo_lits *out)
 {
     if (why.kind == WHY_ONE || why.kind == WHY_TWO)
         sked_i_exact_append(x, out, why.a);
@@ -53,9 +53,9 @@ static void explain(sked_i_exact *x, sked_i_lit l, sked_i_why why, sked_i_lits *
         sked_i_exact_explain(x, l, why, out);
 }
 
-bool sked_i_exact_imply(sked_i_exact *x, sked_i_lit l, sked_i_why why)
+bool sked_i_exact_imply(sked_i_exact *x, sked_i_modulo_lit l, sked_i_modulo_why why)
 {
-    const int8_t value = l < 0 ? 1 : sked_i_lit_value(x, l);
+    const int8_t value = l < 0 ? 1 : sked_i_modulo_lit_value(x, l);
     if (value > 0)
         return true;
     if (value == 0) {
@@ -74,7 +74,7 @@ static void undo_to(sked_i_exact *x, int32_t level)
         return;
     const int32_t keep = x->mark[level];
     while (x->n_trail > keep) {
-        const sked_i_lit l = x->trail[--x->n_trail];
+        const sked_i_modulo_lit l = x->trail[--x->n_trail];
         const int32_t var = l >> 1;
         sked_i_exact_unset(x, l, x->n_trail < x->head);
         x->phase[var] = x->value[var];
@@ -87,18 +87,18 @@ static void undo_to(sked_i_exact *x, int32_t level)
 
 /* ------------------------------------------------------------------ clauses */
 
-static void watch(sked_i_exact *x, sked_i_lit l, int32_t clause, sked_i_lit other)
+static void watch(sked_i_exact *x, sked_i_modulo_lit l, int32_t clause, sked_i_modulo_lit other)
 {
-    sked_i_watches *w = &x->watch[l];
+    sked_i_modulo_watches *w = &x->watch[l];
     if (!SKED_GROW(w->at, w->cap, w->count + 1)) {
         x->failed = true;
         return;
     }
-    w->at[w->count++] = (sked_i_watch){clause, other};
+    w->at[w->count++] = (sked_i_modulo_watch){clause, other};
 }
 
 /* Looks at one clause in which `l` has become false. Keeps, moves or uses the watch; false: conflict. */
-static bool visit_clause(sked_i_exact *x, sked_i_lit l, sked_i_watch w, bool *keep)
+static bool visit_clause(sked_i_exact *x, sked_i_modulo_lit l, sked_i_modulo_watch w, bool *keep)
 {
     int32_t *lits = x->clauses + w.clause + header;
     const int32_t size = x->clauses[w.clause];
@@ -107,28 +107,28 @@ static bool visit_clause(sked_i_exact *x, sked_i_lit l, sked_i_watch w, bool *ke
         lits[1] = l;
     }
     *keep = true;
-    if (sked_i_lit_value(x, lits[0]) > 0)
+    if (sked_i_modulo_lit_value(x, lits[0]) > 0)
         return true;
     for (int32_t k = 2; k < size; k++)
-        if (sked_i_lit_value(x, lits[k]) >= 0) {
+        if (sked_i_modulo_lit_value(x, lits[k]) >= 0) {
             lits[1] = lits[k];
             lits[k] = l;
             watch(x, lits[1], w.clause, lits[0]);
             *keep = false;
             return true;
         }
-    return sked_i_exact_imply(x, lits[0], (sked_i_why){WHY_CLAUSE, w.clause, 0});
+    return sked_i_exact_imply(x, lits[0], (sked_i_modulo_why){WHY_CLAUSE, w.clause, 0});
 }
 
-static bool visit_watches(sked_i_exact *x, sked_i_lit l)
+static bool visit_watches(sked_i_exact *x, sked_i_modulo_lit l)
 {
-    sked_i_watches *w = &x->watch[l];
+    sked_i_modulo_watches *w = &x->watch[l];
     int64_t kept = 0, k = 0;
     bool fine = true;
     for (; k < w->count && fine && !x->failed; k++) {
-        const sked_i_watch now = w->at[k];
+        const sked_i_modulo_watch now = w->at[k];
         bool keep = true;
-        if (sked_i_lit_value(x, now.other) <= 0)
+        if (sked_i_modulo_lit_value(x, now.other) <= 0)
             fine = visit_clause(x, l, now, &keep);
         if (keep)
             w->at[kept++] = now;
@@ -142,7 +142,7 @@ static bool visit_watches(sked_i_exact *x, sked_i_lit l)
 static bool propagate(sked_i_exact *x)
 {
     while (x->head < x->n_trail && !x->failed) {
-        const sked_i_lit l = x->trail[x->head++];
+        const sked_i_modulo_lit l = x->trail[x->head++];
         if (!sked_i_exact_follow(x, l) || !visit_watches(x, l ^ 1))
             return false;
     }
@@ -150,7 +150,7 @@ static bool propagate(sked_i_exact *x)
 }
 
 /* Decision levels among the literals: small ones make clauses worth keeping. */
-static int32_t count_levels(sked_i_exact *x, const sked_i_lits *lits)
+static int32_t count_levels(sked_i_exact *x, const sked_i_modulo_lits *lits)
 {
     int32_t count = 0;
     x->stamps++;
@@ -165,9 +165,9 @@ static int32_t count_levels(sked_i_exact *x, const sked_i_lits *lits)
 /* Adds x->learnt, its first literal to be implied, the second of the next highest level. */
 static void learn(sked_i_exact *x)
 {
-    const sked_i_lits *lits = &x->learnt;
+    const sked_i_modulo_lits *lits = &x->learnt;
     if (lits->count == 1) {
-        if (!sked_i_exact_imply(x, lits->at[0], (sked_i_why){WHY_NONE, 0, 0}))
+        if (!sked_i_exact_imply(x, lits->at[0], (sked_i_modulo_why){WHY_NONE, 0, 0}))
             x->conflict.count = 0;
         return;
     }
@@ -185,7 +185,7 @@ static void learn(sked_i_exact *x)
     watch(x, lits->at[0], at, lits->at[1]);
     watch(x, lits->at[1], at, lits->at[0]);
     if (!x->failed)
-        (void)sked_i_exact_imply(x, lits->at[0], (sked_i_why){WHY_CLAUSE, at, 0});
+        (void)sked_i_exact_imply(x, lits->at[0], (sked_i_modulo_why){WHY_CLAUSE, at, 0});
 }
 
 /*
@@ -222,7 +222,7 @@ static void forget(sked_i_exact *x)
 /* ------------------------------------------------------------------ learning from a conflict */
 
 /* Takes true literals into the conflict; returns how many new ones are of the current level. */
-static int32_t absorb(sked_i_exact *x, const sked_i_lits *lits)
+static int32_t absorb(sked_i_exact *x, const sked_i_modulo_lits *lits)
 {
     int32_t current = 0;
     for (int64_t k = 0; k < lits->count; k++) {
@@ -240,9 +240,9 @@ static int32_t absorb(sked_i_exact *x, const sked_i_lits *lits)
 }
 
 /* Is the (false) literal implied by others of the clause? */
-static bool redundant(sked_i_exact *x, sked_i_lit l)
+static bool redundant(sked_i_exact *x, sked_i_modulo_lit l)
 {
-    const sked_i_why why = x->why[l >> 1];
+    const sked_i_modulo_why why = x->why[l >> 1];
     if (why.kind == WHY_NONE)
         return false;
     x->scratch.count = 0;
@@ -256,7 +256,7 @@ static bool redundant(sked_i_exact *x, sked_i_lit l)
 /* Drops what the rest implies and puts a literal of the highest remaining level second. */
 static int32_t finish_clause(sked_i_exact *x)
 {
-    sked_i_lits *c = &x->learnt;
+    sked_i_modulo_lits *c = &x->learnt;
     x->conflict.count = 0; /* remembers what to unmark */
     for (int64_t k = 0; k < c->count; k++)
         sked_i_exact_append(x, &x->conflict, c->at[k]);
@@ -273,7 +273,7 @@ static int32_t finish_clause(sked_i_exact *x)
             highest = k;
     if (c->count == 1)
         return 0;
-    const sked_i_lit l = c->at[highest];
+    const sked_i_modulo_lit l = c->at[highest];
     c->at[highest] = c->at[1];
     c->at[1] = l;
     return x->level[l >> 1];
@@ -285,7 +285,7 @@ static int32_t analyse(sked_i_exact *x)
     x->learnt.count = 0;
     sked_i_exact_append(x, &x->learnt, 0);
     int32_t open = absorb(x, &x->conflict), k = x->n_trail;
-    sked_i_lit l = 0;
+    sked_i_modulo_lit l = 0;
     for (;;) {
         do
             l = x->trail[--k];
@@ -330,7 +330,7 @@ static void decide(sked_i_exact *x)
         var = sked_i_activity_pop(&x->activity);
     while (x->value[var] != 0);
     x->mark[x->n_levels++] = x->n_trail;
-    put_all(x, 2 * var + (x->phase[var] > 0 ? 0 : 1), (sked_i_why){WHY_NONE, 0, 0});
+    put_all(x, 2 * var + (x->phase[var] > 0 ? 0 : 1), (sked_i_modulo_why){WHY_NONE, 0, 0});
 }
 
 /* Until an answer, a restart (both false) or a limit. */
@@ -338,19 +338,19 @@ static sked_i_verdict search(sked_i_exact *x, const sked_i_limit *limit, int64_t
 {
     int64_t restarts = 0, until = restart_unit, keep = first_clauses, steps = 0;
     if (!sked_i_exact_root(x))
-        return SKED_I_NONE;
+        return SKED_I_REFUTED;
     while (!x->failed) {
         if (!propagate(x)) {
             if (!recover(x))
-                return SKED_I_NONE;
+                return SKED_I_REFUTED;
             if (++*conflicts >= x->q->conflicts || (*conflicts % 8 == 0 && sked_i_limit_reached(limit)))
-                return SKED_I_UNKNOWN;
+                return SKED_I_UNDECIDED;
             continue;
         }
         if (x->n_open == 0)
             return SKED_I_FOUND;
         if (++steps % 128 == 0 && sked_i_limit_reached(limit))
-            return SKED_I_UNKNOWN;
+            return SKED_I_UNDECIDED;
         if (*conflicts >= until) {
             undo_to(x, 0);
             until = *conflicts + restart_unit * sked_i_luby(restarts++);
@@ -362,7 +362,7 @@ static sked_i_verdict search(sked_i_exact *x, const sked_i_limit *limit, int64_t
         }
         decide(x);
     }
-    return SKED_I_UNKNOWN;
+    return SKED_I_UNDECIDED;
 }
 
 static sked_status prepare(sked_i_exact *x, sked_error *err)
@@ -424,10 +424,10 @@ sked_status sked_i_exact_solve(const sked_i_loop *loop, const sked_i_question *q
     sked_i_exact x = {.loop = loop, .q = q, .n = loop->n, .ii = q->ii};
     bool empty = false, too_large = false;
     int64_t met = 0;
-    *verdict = SKED_I_UNKNOWN;
+    *verdict = SKED_I_UNDECIDED;
     SKED_TRY(sked_i_exact_model(&x, &empty, &too_large, err));
     if (empty) {
-        *verdict = SKED_I_NONE;
+        *verdict = SKED_I_REFUTED;
     } else if (!too_large) {
         SKED_TRY(prepare(&x, err));
         *verdict = search(&x, limit, &met);

@@ -47,7 +47,7 @@ static bool add_part(sked_i_exact *x, int32_t i, int32_t pool, int64_t amount, i
     const int64_t turns = x->loop->duration[i] / x->ii, rest = x->loop->duration[i] % x->ii;
     x->pool_room[pool] -= turns * amount;
     if (rest > 0)
-        x->part[(*parts)++] = (sked_i_part){i, pool, amount, rest};
+        x->part[(*parts)++] = (sked_i_modulo_part){i, pool, amount, rest};
     return x->pool_room[pool] >= 0;
 }
 
@@ -151,26 +151,26 @@ cleanup:
 enum { ALWAYS = -1 }; /* a bound that the window gives: no literal stands for it */
 
 /* start(i) >= t; ALWAYS for t <= lo. t <= hi. */
-static sked_i_lit at_least(const sked_i_exact *x, int32_t i, int64_t t)
+static sked_i_modulo_lit at_least(const sked_i_exact *x, int32_t i, int64_t t)
 {
     return t <= x->lo[i] ? ALWAYS : 2 * (x->order_base[i] + (int32_t)(t - x->lo[i] - 1));
 }
 
 /* start(i) <= t; ALWAYS for t >= hi. t >= lo. */
-static sked_i_lit at_most(const sked_i_exact *x, int32_t i, int64_t t)
+static sked_i_modulo_lit at_most(const sked_i_exact *x, int32_t i, int64_t t)
 {
     return t >= x->hi[i] ? ALWAYS : 2 * (x->order_base[i] + (int32_t)(t - x->lo[i])) + 1;
 }
 
-static sked_i_why because(sked_i_lit a, sked_i_lit b)
+static sked_i_modulo_why because(sked_i_modulo_lit a, sked_i_modulo_lit b)
 {
     if (a == ALWAYS || b == ALWAYS)
-        return (sked_i_why){a == b ? WHY_NONE : WHY_ONE, a == ALWAYS ? b : a, 0};
-    return (sked_i_why){WHY_TWO, a, b};
+        return (sked_i_modulo_why){a == b ? WHY_NONE : WHY_ONE, a == ALWAYS ? b : a, 0};
+    return (sked_i_modulo_why){WHY_TWO, a, b};
 }
 
 /* Slot literal of the times that fold like t; ALWAYS where the window has none. */
-static sked_i_lit slot_lit(const sked_i_exact *x, int32_t i, int64_t t)
+static sked_i_modulo_lit slot_lit(const sked_i_exact *x, int32_t i, int64_t t)
 {
     int64_t k = (t - x->lo[i]) % x->ii;
     k += k < 0 ? x->ii : 0;
@@ -190,8 +190,8 @@ static int64_t slot_time(const sked_i_exact *x, int32_t var)
 /* start(i) = t exactly means slot t: of the three, two give the third. */
 static bool exactly(sked_i_exact *x, int32_t i, int64_t t)
 {
-    const sked_i_lit slot = slot_lit(x, i, t);
-    const bool from = x->lb[i] >= t, to = x->ub[i] <= t, no_slot = sked_i_lit_value(x, slot) < 0;
+    const sked_i_modulo_lit slot = slot_lit(x, i, t);
+    const bool from = x->lb[i] >= t, to = x->ub[i] <= t, no_slot = sked_i_modulo_lit_value(x, slot) < 0;
     if (from && to)
         return sked_i_exact_imply(x, slot, because(at_least(x, i, t), at_most(x, i, t)));
     if (!no_slot || !(from || to))
@@ -207,13 +207,13 @@ static bool exactly(sked_i_exact *x, int32_t i, int64_t t)
  */
 static bool between(sked_i_exact *x, int32_t i, int64_t t)
 {
-    const sked_i_lit slot = slot_lit(x, i, t);
+    const sked_i_modulo_lit slot = slot_lit(x, i, t);
     if (slot == ALWAYS)
         return true;
     const bool above = x->lb[i] > t, below = x->ub[i] < t + x->ii;
     if (above && below)
         return sked_i_exact_imply(x, slot ^ 1, because(at_least(x, i, t + 1), at_most(x, i, t + x->ii - 1)));
-    if (sked_i_lit_value(x, slot) <= 0)
+    if (sked_i_modulo_lit_value(x, slot) <= 0)
         return true;
     if (above)
         return sked_i_exact_imply(x, at_least(x, i, t + x->ii), because(slot, at_least(x, i, t + 1)));
@@ -222,7 +222,7 @@ static bool between(sked_i_exact *x, int32_t i, int64_t t)
     return true;
 }
 
-static bool follow_at_least(sked_i_exact *x, int32_t i, int64_t t, sked_i_lit l)
+static bool follow_at_least(sked_i_exact *x, int32_t i, int64_t t, sked_i_modulo_lit l)
 {
     const sked_graph *g = x->loop->g;
     for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
@@ -230,13 +230,13 @@ static bool follow_at_least(sked_i_exact *x, int32_t i, int64_t t, sked_i_lit l)
         const int64_t need = t + x->q->weight[e];
         if (need <= x->lo[j] || j == i || !edge_counts(x, e) || x->lb[j] >= need)
             continue;
-        if (!sked_i_exact_imply(x, at_least(x, j, need), (sked_i_why){WHY_ONE, l, 0}))
+        if (!sked_i_exact_imply(x, at_least(x, j, need), (sked_i_modulo_why){WHY_ONE, l, 0}))
             return false;
     }
     return x->slots[i] == 0 || (exactly(x, i, t) && between(x, i, t - 1));
 }
 
-static bool follow_at_most(sked_i_exact *x, int32_t i, int64_t t, sked_i_lit l)
+static bool follow_at_most(sked_i_exact *x, int32_t i, int64_t t, sked_i_modulo_lit l)
 {
     const sked_graph *g = x->loop->g;
     for (int64_t k = g->pred_ptr[i]; k < g->pred_ptr[i + 1]; k++) {
@@ -244,7 +244,7 @@ static bool follow_at_most(sked_i_exact *x, int32_t i, int64_t t, sked_i_lit l)
         const int32_t j = g->pred_op[k];
         if (need >= x->hi[j] || j == i || !edge_counts(x, e) || x->ub[j] <= need)
             continue;
-        if (!sked_i_exact_imply(x, at_most(x, j, need), (sked_i_why){WHY_ONE, l, 0}))
+        if (!sked_i_exact_imply(x, at_most(x, j, need), (sked_i_modulo_why){WHY_ONE, l, 0}))
             return false;
     }
     return x->slots[i] == 0 || (exactly(x, i, t) && between(x, i, t + 1 - x->ii));
@@ -253,7 +253,7 @@ static bool follow_at_most(sked_i_exact *x, int32_t i, int64_t t, sked_i_lit l)
 /* ------------------------------------------------------------------ pools */
 
 /* Does the part of an op in slot variable `var` cover folded time `cell`? */
-static bool covers(const sked_i_exact *x, const sked_i_part *part, int32_t var, int64_t cell)
+static bool covers(const sked_i_exact *x, const sked_i_modulo_part *part, int32_t var, int64_t cell)
 {
     int64_t since = cell - slot_time(x, var);
     since += since < 0 ? x->ii : 0;
@@ -262,11 +262,11 @@ static bool covers(const sked_i_exact *x, const sked_i_part *part, int32_t var, 
 
 /* Ops in slots that cover the cell, placed before `before` on the trail, until they exceed `enough`. */
 static void explain_load(sked_i_exact *x, int32_t pool, int64_t cell, int32_t except, int32_t before,
-                         int64_t enough, sked_i_lits *out)
+                         int64_t enough, sked_i_modulo_lits *out)
 {
     int64_t sum = 0;
     for (int64_t k = x->member_ptr[pool]; k < x->member_ptr[pool + 1] && sum <= enough; k++) {
-        const sked_i_part *part = &x->part[x->member[k]];
+        const sked_i_modulo_part *part = &x->part[x->member[k]];
         const int32_t var = x->chosen[part->op];
         if (part->op == except || var < 0 || x->place[var] >= before || !covers(x, part, var, cell))
             continue;
@@ -276,19 +276,19 @@ static void explain_load(sked_i_exact *x, int32_t pool, int64_t cell, int32_t ex
 }
 
 /* Forbids op `part->op` every slot that covers the cell. */
-static bool forbid_cell(sked_i_exact *x, const sked_i_part *part, int64_t cell)
+static bool forbid_cell(sked_i_exact *x, const sked_i_modulo_part *part, int64_t cell)
 {
     for (int64_t back = 0; back < part->rest; back++) {
-        const sked_i_lit slot = slot_lit(x, part->op, cell - back);
-        if (slot == ALWAYS || sked_i_lit_value(x, slot) < 0)
+        const sked_i_modulo_lit slot = slot_lit(x, part->op, cell - back);
+        if (slot == ALWAYS || sked_i_modulo_lit_value(x, slot) < 0)
             continue;
-        if (!sked_i_exact_imply(x, slot ^ 1, (sked_i_why){WHY_POOL, part->pool, (int32_t)cell}))
+        if (!sked_i_exact_imply(x, slot ^ 1, (sked_i_modulo_why){WHY_POOL, part->pool, (int32_t)cell}))
             return false;
     }
     return true;
 }
 
-static bool fill_cell(sked_i_exact *x, const sked_i_part *part, int64_t cell)
+static bool fill_cell(sked_i_exact *x, const sked_i_modulo_part *part, int64_t cell)
 {
     const int64_t *load = &x->load[part->pool * x->ii + cell];
     const int64_t room = x->pool_room[part->pool];
@@ -298,7 +298,7 @@ static bool fill_cell(sked_i_exact *x, const sked_i_part *part, int64_t cell)
         return false;
     }
     for (int64_t k = x->member_ptr[part->pool]; k < x->member_ptr[part->pool + 1]; k++) {
-        const sked_i_part *other = &x->part[x->member[k]];
+        const sked_i_modulo_part *other = &x->part[x->member[k]];
         if (other->op == part->op || *load + other->amount <= room)
             continue;
         const int32_t var = x->chosen[other->op];
@@ -344,7 +344,7 @@ static bool follow_slot(sked_i_exact *x, int32_t var)
         return false;
     for (int32_t k = 0; k < x->slots[i]; k++)
         if (x->slot_base[i] + k != var &&
-            !sked_i_exact_imply(x, 2 * (x->slot_base[i] + k) + 1, (sked_i_why){WHY_ONE, 2 * var, 0}))
+            !sked_i_exact_imply(x, 2 * (x->slot_base[i] + k) + 1, (sked_i_modulo_why){WHY_ONE, 2 * var, 0}))
             return false;
     for (int64_t t = first - x->ii; t <= x->hi[i]; t += x->ii)
         if (!between(x, i, t))
@@ -370,13 +370,13 @@ static bool follow_no_slot(sked_i_exact *x, int32_t var)
             open = x->slot_base[i] + j;
         }
     if (open >= 0)
-        return sked_i_exact_imply(x, 2 * open, (sked_i_why){WHY_LAST, i, 0});
+        return sked_i_exact_imply(x, 2 * open, (sked_i_modulo_why){WHY_LAST, i, 0});
     x->conflict.count = 0;
-    sked_i_exact_explain(x, -1, (sked_i_why){WHY_LAST, i, 0}, &x->conflict);
+    sked_i_exact_explain(x, -1, (sked_i_modulo_why){WHY_LAST, i, 0}, &x->conflict);
     return false;
 }
 
-bool sked_i_exact_follow(sked_i_exact *x, sked_i_lit l)
+bool sked_i_exact_follow(sked_i_exact *x, sked_i_modulo_lit l)
 {
     const int32_t var = l >> 1, i = x->var_op[var];
     if (var >= x->n_order)
@@ -385,7 +385,7 @@ bool sked_i_exact_follow(sked_i_exact *x, sked_i_lit l)
     return (l & 1) ? follow_at_most(x, i, t, l) : follow_at_least(x, i, t + 1, l);
 }
 
-sked_i_lit sked_i_exact_weaker(const sked_i_exact *x, sked_i_lit l)
+sked_i_modulo_lit sked_i_exact_weaker(const sked_i_exact *x, sked_i_modulo_lit l)
 {
     const int32_t var = l >> 1, i = x->var_op[var];
     if (var >= x->n_order)
@@ -398,14 +398,14 @@ bool sked_i_exact_root(sked_i_exact *x)
 {
     for (int32_t i = 0; i < x->n; i++)
         if (x->slots[i] == 1 && x->lo[i] == x->hi[i] &&
-            !sked_i_exact_imply(x, 2 * x->slot_base[i], (sked_i_why){WHY_NONE, 0, 0}))
+            !sked_i_exact_imply(x, 2 * x->slot_base[i], (sked_i_modulo_why){WHY_NONE, 0, 0}))
             return false;
     return true;
 }
 
 /* ------------------------------------------------------------------ trail */
 
-void sked_i_exact_set(sked_i_exact *x, sked_i_lit l)
+void sked_i_exact_set(sked_i_exact *x, sked_i_modulo_lit l)
 {
     const int32_t var = l >> 1, i = x->var_op[var];
     int64_t *old = &x->old_bound[x->n_trail];
@@ -426,7 +426,7 @@ void sked_i_exact_set(sked_i_exact *x, sked_i_lit l)
     }
 }
 
-void sked_i_exact_unset(sked_i_exact *x, sked_i_lit l, bool followed)
+void sked_i_exact_unset(sked_i_exact *x, sked_i_modulo_lit l, bool followed)
 {
     const int32_t var = l >> 1, i = x->var_op[var];
     if (var < x->n_order) {
@@ -442,7 +442,8 @@ void sked_i_exact_unset(sked_i_exact *x, sked_i_lit l, bool followed)
     }
 }
 
-void sked_i_exact_explain(sked_i_exact *x, sked_i_lit l, sked_i_why why, sked_i_lits *out)
+void sked_i_exact_explain(sked_i_exact *x, sked_i_modulo_lit l, sked_i_modulo_why why,
+                          sked_i_modulo_lits *out)
 {
     if (why.kind == WHY_LAST) {
         for (int32_t k = 0; k < x->slots[why.a]; k++)
@@ -455,6 +456,7 @@ void sked_i_exact_explain(sked_i_exact *x, sked_i_lit l, sked_i_why why, sked_i_
     for (int64_t k = x->part_ptr[i]; k < x->part_ptr[i + 1]; k++)
         if (x->part[k].pool == why.a)
             amount = x->part[k].amount;
-    const int32_t before = x->value[l >> 1] != 0 && sked_i_lit_value(x, l) > 0 ? x->place[l >> 1] : INT32_MAX;
+    const int32_t before =
+        x->value[l >> 1] != 0 && sked_i_modulo_lit_value(x, l) > 0 ? x->place[l >> 1] : INT32_MAX;
     explain_load(x, why.a, why.b, i, before, x->pool_room[why.a] - amount, out);
 }

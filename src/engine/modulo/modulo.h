@@ -3,6 +3,7 @@
 #define SKED_ENGINE_MODULO_MODULO_H
 #include "base/clock.h"
 #include "base/rng.h"
+#include "engine/clause/verdict.h"
 #include "form/loop.h"
 
 /* ------------------------------------------------------------------ modulo reservation table */
@@ -101,11 +102,10 @@ int64_t sked_i_ims_length(const sked_i_ims *m);
 
 /* ------------------------------------------------------------------ exact decision */
 
-typedef enum sked_i_verdict { SKED_I_FOUND, SKED_I_NONE, SKED_I_UNKNOWN } sked_i_verdict;
-
 /*
  * Are there starts within the windows that keep all edges and pools at this II? Devices count as one pool
- * of as many units, without transfers: NONE is a proof for every machine, FOUND may not split over devices.
+ * of as many units, without transfers: REFUTED is a proof for every machine, FOUND may not split over
+ * devices.
  */
 typedef struct sked_i_question {
     int64_t ii;
@@ -119,7 +119,7 @@ typedef struct sked_i_question {
 
 /*
  * Clause learning over bounds and modulo slots (exact.c). start: [ops], written when FOUND. conflicts (may
- * be NULL) gets the dead ends met. UNKNOWN: conflicts or time spent, or too large (memory grows with the
+ * be NULL) gets the dead ends met. UNDECIDED: conflicts or time spent, or too large (memory grows with the
  * widths of the windows).
  */
 SKED_MUST_CHECK sked_status sked_i_exact_solve(const sked_i_loop *loop, const sked_i_question *q,

@@ -1,5 +1,6 @@
-/* Makespan problems as constraints on integer start times, solved by the learning solver in cp.c. */
+/* Makespan problems as constraints on integer start times, solved by the clause-learning solver. */
 #include "method/exact/branch.h"
+#include "engine/clause/pool.h"
 #include "form/program.h"
 #include "graph/relations.h"
 #include "method/exact/exact.h"
@@ -123,11 +124,11 @@ static bool add_edges(branch *b)
             continue;
         const bool crosses = transfers && b->p->fix_device[from] != b->p->fix_device[to];
         const double lag = g->edge_lag[e] + (crosses ? sked_i_transfer(b->p, e) : 0);
-        if (!sked_i_cp_add_arc(b->cp, from, to, units(b, lag), SKED_I_LIT_NONE))
+        if (!sked_i_clause_add_arc(b->solver, from, to, units(b, lag), SKED_I_LIT_NONE))
             return false;
     }
     for (int32_t i = 0; i < b->n; i++)
-        if (!sked_i_cp_add_arc(b->cp, i, b->end, units(b, g->duration[i]), SKED_I_LIT_NONE))
+        if (!sked_i_clause_add_arc(b->solver, i, b->end, units(b, g->duration[i]), SKED_I_LIT_NONE))
             return false;
     return true;
 }
@@ -171,7 +172,7 @@ static bool add_pools(branch *b)
 {
     const sked_problem *p = b->p;
     for (pool_walk w = first_pool(p); next_pool(p, &w);) {
-        sked_i_cp_task *task = sked_i_alloc(b->n, sizeof *task);
+        sked_i_clause_task *task = sked_i_alloc(b->n, sizeof *task);
         int32_t count = 0;
         double total = 0;
         if (task == NULL)
@@ -180,11 +181,11 @@ static bool add_pools(branch *b)
             const double demand = demand_of(p, i, w.r, w.fixed);
             total += demand;
             if (demand > 0)
-                task[count++] = (sked_i_cp_task){i, units(b, p->graph->duration[i]), demand};
+                task[count++] = (sked_i_clause_task){i, units(b, p->graph->duration[i]), demand};
         }
         if (total <= w.capacity)
             free(task); /* never binds */
-        else if (!sked_i_cp_add_pool(b->cp, w.capacity, task, count))
+        else if (!sked_i_clause_add_pool(b->solver, w.capacity, task, count))
             return false;
     }
     return true;
@@ -255,10 +256,10 @@ static bool add_pairs(branch *b, const pair_list *l)
     const double *duration = b->p->graph->duration;
     for (int64_t k = 0; k < l->count; k++) {
         const int32_t x = b->end + 1 + (int32_t)k, i = l->pair[k][0], j = l->pair[k][1];
-        if (!sked_i_cp_root_bound(b->cp, (sked_i_lit){2 * x, 0}) ||
-            !sked_i_cp_root_bound(b->cp, (sked_i_lit){2 * x + 1, -1}) ||
-            !sked_i_cp_add_arc(b->cp, i, j, units(b, duration[i]), (sked_i_lit){2 * x, 1}) ||
-            !sked_i_cp_add_arc(b->cp, j, i, units(b, duration[j]), (sked_i_lit){2 * x + 1, 0}))
+        if (!sked_i_clause_root_bound(b->solver, (sked_i_lit){2 * x, 0}) ||
+            !sked_i_clause_root_bound(b->solver, (sked_i_lit){2 * x + 1, -1}) ||
+            !sked_i_clause_add_arc(b->solver, i, j, units(b, duration[i]), (sked_i_lit){2 * x, 1}) ||
+            !sked_i_clause_add_arc(b->solver, j, i, units(b, duration[j]), (sked_i_lit){2 * x + 1, 0}))
             return false;
     }
     return true;
@@ -317,7 +318,7 @@ static bool add_dominance(branch *b, const sked_i_closure *c)
                 sked_i_closure_has(c, j, i) || !may_come_first(g, c, i, j) ||
                 (j < i && may_come_first(g, c, j, i)))
                 continue;
-            if (!sked_i_cp_add_arc(b->cp, i, j, 0, SKED_I_LIT_NONE))
+            if (!sked_i_clause_add_arc(b->solver, i, j, 0, SKED_I_LIT_NONE))
                 return false;
             added++;
         }
@@ -334,15 +335,15 @@ static bool bound_variables(branch *b)
     if (isfinite(sked_i_run_best(b->run)))
         latest = fmin(latest, nearbyint(sked_i_run_best(b->run) * b->scale) - 1);
     const double bound = fmin(fmax(0, ceil(sked_i_run_bound(b->run) * b->scale - 1e-6)), latest + 1);
-    bool fine = sked_i_cp_root_bound(b->cp, (sked_i_lit){2 * b->end, (int32_t)bound}) &&
-                sked_i_cp_root_bound(b->cp, (sked_i_lit){2 * b->end + 1, -(int32_t)latest});
+    bool fine = sked_i_clause_root_bound(b->solver, (sked_i_lit){2 * b->end, (int32_t)bound}) &&
+                sked_i_clause_root_bound(b->solver, (sked_i_lit){2 * b->end + 1, -(int32_t)latest});
     for (int32_t i = 0; fine && i < b->n; i++) {
         const int32_t last = (int32_t)latest - units(b, p->graph->duration[i]);
-        fine = sked_i_cp_root_bound(b->cp, (sked_i_lit){2 * i, 0}) &&
-               sked_i_cp_root_bound(b->cp, (sked_i_lit){2 * i + 1, -last});
+        fine = sked_i_clause_root_bound(b->solver, (sked_i_lit){2 * i, 0}) &&
+               sked_i_clause_root_bound(b->solver, (sked_i_lit){2 * i + 1, -last});
         if (fine && p->fix_start && !isnan(p->fix_start[i]))
-            fine = sked_i_cp_root_bound(b->cp, (sked_i_lit){2 * i, units(b, p->fix_start[i])}) &&
-                   sked_i_cp_root_bound(b->cp, (sked_i_lit){2 * i + 1, -units(b, p->fix_start[i])});
+            fine = sked_i_clause_root_bound(b->solver, (sked_i_lit){2 * i, units(b, p->fix_start[i])}) &&
+                   sked_i_clause_root_bound(b->solver, (sked_i_lit){2 * i + 1, -units(b, p->fix_start[i])});
     }
     return fine;
 }
@@ -357,13 +358,13 @@ sked_status sked_i_branch_open(sked_i_run *run, uint64_t seed, sked_i_branch *b,
     b->end = b->n;
     SKED_TRY(sked_schedule_create(b->n, p->devices, &b->schedule, err));
     SKED_TRY(find_pairs(p, &pairs, err));
-    SKED_TRY(sked_i_cp_create(b->n + 1 + (int32_t)pairs.count, b->n, seed, &b->cp, err));
-    b->cp->objective = b->end;
+    SKED_TRY(sked_i_clause_create(b->n + 1 + (int32_t)pairs.count, b->n, seed, &b->solver, err));
+    b->solver->objective = b->end;
     *empty = !bound_variables(b);
     if (!*empty &&
         (!add_edges(b) || !add_pools(b) || !add_pairs(b, &pairs) || !add_dominance(b, pairs.closure)))
         st = sked_i_no_memory(err);
-    if (b->cp->failed)
+    if (b->solver->failed)
         st = sked_i_no_memory(err);
 cleanup:
     free_pairs(&pairs);
@@ -373,5 +374,5 @@ cleanup:
 void sked_i_branch_close(sked_i_branch *b)
 {
     sked_schedule_destroy(b->schedule);
-    sked_i_cp_destroy(b->cp);
+    sked_i_clause_destroy(b->solver);
 }

@@ -1,13 +1,13 @@
 /* Makespan problems as a constraint model: what branch.c builds and prove.c searches. */
 #ifndef SKED_METHOD_EXACT_BRANCH_H
 #define SKED_METHOD_EXACT_BRANCH_H
-#include "engine/cp/cp.h"
+#include "engine/clause/clause.h"
 #include "method/method.h"
 
 typedef struct sked_i_branch {
     sked_i_run *run; /* where bounds and schedules go */
     const sked_problem *p;
-    sked_i_cp *cp;
+    sked_i_clause_solver *solver;
     double scale;
     int32_t n, end; /* end: the makespan's variable */
     sked_schedule *schedule;

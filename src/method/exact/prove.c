@@ -26,7 +26,7 @@ typedef struct prover {
 static sked_status take_solution(sked_i_branch *b, sked_error *err)
 {
     for (int32_t i = 0; i < b->n; i++)
-        b->schedule->start[i] = b->cp->low[2 * i] / b->scale;
+        b->schedule->start[i] = b->solver->low[2 * i] / b->scale;
     if (b->p->devices > 0) {
         const sked_status st = sked_i_exact_devices(b->p, b->schedule, err);
         if (st != SKED_OK)
@@ -60,32 +60,35 @@ static bool goes_upward(const prover *w)
 static sked_status step(prover *w, sked_error *err)
 {
     sked_i_branch *b = &w->b;
-    sked_i_cp *cp = b->cp;
-    const sked_i_lit at_bound = {2 * b->end + 1, -cp->root[2 * b->end]};
-    int64_t budget = first_conflicts * sked_i_luby(w->restarts / 2);
-    if (w->allowed > 0 && w->allowed - cp->conflicts < budget)
-        budget = w->allowed - cp->conflicts;
-    w->spent = budget <= 0;
+    sked_i_clause_solver *solver = b->solver;
+    const sked_i_lit at_bound = {2 * b->end + 1, -solver->root[2 * b->end]};
+    int64_t conflicts = first_conflicts * sked_i_luby(w->restarts / 2);
+    if (w->allowed > 0 && w->allowed - solver->stats.conflicts < conflicts)
+        conflicts = w->allowed - solver->stats.conflicts;
+    w->spent = conflicts <= 0;
     if (w->spent)
         return SKED_OK;
-    const sked_i_cp_answer answer =
-        sked_i_cp_solve(cp, goes_upward(w) ? at_bound : SKED_I_LIT_NONE, w->restarts == 0 && w->index == 0,
-                        budget, &b->run->limit);
+    const sked_i_clause_budget budget = {.assume = &at_bound,
+                                         .n_assume = goes_upward(w),
+                                         .by_time = w->restarts == 0 && w->index == 0,
+                                         .conflicts = conflicts,
+                                         .limit = &b->run->limit};
+    const sked_i_verdict answer = sked_i_clause_solve(solver, &budget);
     w->restarts++;
-    if (cp->failed)
+    if (solver->failed)
         return sked_i_no_memory(err);
-    w->done = answer == SKED_I_CP_UNSAT;
-    if (answer == SKED_I_CP_SAT) {
-        const int32_t value = cp->low[2 * b->end];
+    w->done = answer == SKED_I_REFUTED;
+    if (answer == SKED_I_FOUND) {
+        const int32_t value = solver->low[2 * b->end];
         const sked_status st = take_solution(b, err);
         if (st != SKED_OK)
             return st;
-        sked_i_cp_restart(cp);
-        w->done = !sked_i_cp_root_bound(cp, (sked_i_lit){2 * b->end + 1, 1 - value});
+        sked_i_clause_restart(solver);
+        w->done = !sked_i_clause_root_bound(solver, (sked_i_lit){2 * b->end + 1, 1 - value});
     }
     if (!w->done)
-        sked_i_run_raise_bound(b->run, cp->root[2 * b->end] / b->scale);
-    return cp->failed ? sked_i_no_memory(err) : SKED_OK;
+        sked_i_run_raise_bound(b->run, solver->root[2 * b->end] / b->scale);
+    return solver->failed ? sked_i_no_memory(err) : SKED_OK;
 }
 
 /* One thread's share of a round. */
@@ -95,7 +98,7 @@ static void work(void *data, int index)
     if (w->threads == 1)
         w->status = step(w, &w->error);
     while (w->threads > 1 && w->status == SKED_OK && !w->done && !w->spent &&
-           w->b.cp->work < w->b.cp->work_end && !sked_i_run_over(w->b.run))
+           w->b.solver->work < w->b.solver->work_end && !sked_i_run_over(w->b.run))
         w->status = step(w, &w->error);
 }
 
@@ -109,12 +112,12 @@ static sked_status exchange(sked_i_run *run, prover *w, int count, bool *done, s
         for (int j = 0; j < count && !*done; j++) {
             if (j == k)
                 continue;
-            *done = !sked_i_cp_import(w[k].b.cp, w[j].b.cp);
-            if (w[k].b.cp->failed)
+            *done = !sked_i_clause_import(w[k].b.solver, w[j].b.solver);
+            if (w[k].b.solver->failed)
                 return sked_i_no_memory(err);
         }
     for (int k = 0; k < count; k++)
-        w[k].b.cp->outbox_count = 0;
+        w[k].b.solver->outbox_count = 0;
 cleanup:
     return st;
 }
@@ -142,7 +145,7 @@ static sked_status search(sked_i_run *run, prover *w, int count, sked_error *err
     bool done = false, spent = false;
     for (int64_t round = first_round; !done && !spent && !sked_i_run_over(run);) {
         for (int k = 0; k < count; k++)
-            w[k].b.cp->work_end = count > 1 ? w[k].b.cp->work + round : INT64_MAX;
+            w[k].b.solver->work_end = count > 1 ? w[k].b.solver->work + round : INT64_MAX;
         SKED_TRY(sked_i_parallel(count, work, w, err));
         SKED_TRY(collect(run, w, count, &done, &spent, err));
         if (!done)
@@ -172,9 +175,9 @@ static sked_status open_prover(sked_i_run *run, prover *w, int index, int thread
     if (index > 0)
         seed = sked_i_rng_next(&rng);
     SKED_TRY(sked_i_branch_open(threads > 1 ? &w->share.run : run, seed, &w->b, &w->empty, err));
-    w->b.cp->shares = threads > 1;
+    w->b.solver->shares = threads > 1;
     if (w->index > 0)
-        sked_i_cp_shake(w->b.cp);
+        sked_i_clause_perturb(w->b.solver);
 cleanup:
     return st;
 }

@@ -222,7 +222,7 @@ static sked_status ask_interval(searcher *s, sked_i_verdict *verdict, sked_error
     if (*verdict != SKED_I_FOUND)
         goto cleanup;
     unfold(s, s->start);
-    *verdict = SKED_I_UNKNOWN;
+    *verdict = SKED_I_UNDECIDED;
     for (int32_t i = 0; i < s->loop->n; i++)
         if (s->start[i] > s->frame->hi[i])
             goto cleanup;
@@ -248,18 +248,18 @@ static sked_status ask_windows(searcher *s, sked_i_verdict *verdict, sked_error 
     const sked_status st = sked_i_exact_solve(s->loop, &q, &s->run->limit, verdict, s->start, &met, err);
     sked_i_run_evaluated(s->run, met);
     if (st == SKED_OK && *verdict == SKED_I_FOUND && !sked_i_ims_assign(s->ims, s->frame, s->start))
-        *verdict = SKED_I_UNKNOWN;
+        *verdict = SKED_I_UNDECIDED;
     return st;
 }
 
-/* One look at one interval. FOUND: the engine holds a schedule. NONE: proven. */
+/* One look at one interval. FOUND: the engine holds a schedule. REFUTED: proven that there is none. */
 static sked_status look_at(searcher *s, const task *t, sked_i_verdict *verdict, sked_error *err)
 {
     bool found = false;
     sked_status st = SKED_OK;
-    *verdict = SKED_I_UNKNOWN;
+    *verdict = SKED_I_UNDECIDED;
     if (!sked_i_frame_set(s->loop, s->frame, t->ii, SKED_I_FAR)) {
-        *verdict = SKED_I_NONE;
+        *verdict = SKED_I_REFUTED;
         return SKED_OK;
     }
     if (t->orders)
@@ -270,7 +270,7 @@ static sked_status look_at(searcher *s, const task *t, sked_i_verdict *verdict, 
         *verdict = SKED_I_FOUND;
     else if (t->exact && s->run->setting[OPTION_CONFLICTS] > 0 && !sked_i_limit_reached(&s->run->limit))
         st = ask_interval(s, verdict, err);
-    if (st == SKED_OK && t->exact && s->bounded && *verdict == SKED_I_UNKNOWN &&
+    if (st == SKED_OK && t->exact && s->bounded && *verdict == SKED_I_UNDECIDED &&
         !sked_i_limit_reached(&s->run->limit))
         st = ask_windows(s, verdict, err);
     return st;
@@ -300,12 +300,12 @@ static sked_status shorten(searcher *s, int64_t bound, sked_error *err)
 static sked_status settle(searcher *s, int64_t length, sked_i_verdict *verdict, sked_error *err)
 {
     sked_status st = SKED_OK;
-    *verdict = SKED_I_NONE;
+    *verdict = SKED_I_REFUTED;
     if (sked_i_frame_limit(s->loop, s->frame, length))
         st = ask_windows(s, verdict, err);
     if (st == SKED_OK && *verdict == SKED_I_FOUND)
         st = offer(s, err);
-    if (st == SKED_OK && *verdict == SKED_I_NONE)
+    if (st == SKED_OK && *verdict == SKED_I_REFUTED)
         sked_i_frame_note(s->loop, s->frame, s->run, length + 1);
     return st;
 }
@@ -324,7 +324,7 @@ static sked_status answer(searcher *s, task *t, sked_error *err)
 static void work(void *data, int index)
 {
     searcher *s = (searcher *)data + index;
-    s->task.verdict = SKED_I_UNKNOWN;
+    s->task.verdict = SKED_I_UNDECIDED;
     if (!is_over(s))
         s->status = answer(s, &s->task, &s->error);
 }
@@ -375,11 +375,11 @@ static sked_status look_at_all(searcher *s, int64_t first, int64_t count, sked_i
         tasks[k] = (task){.kind = LOOK, .ii = first + at};
         tasks[k].exact = alone || turn % 2 == 0;
         tasks[k].orders = alone || turn % 2 == 1 || !proves;
-        verdict[at] = SKED_I_UNKNOWN;
+        verdict[at] = SKED_I_UNDECIDED;
     }
     const sked_status st = answer_all(s, tasks, err);
     for (int k = 0; k < s->threads; k++)
-        if (tasks[k].verdict != SKED_I_UNKNOWN)
+        if (tasks[k].verdict != SKED_I_UNDECIDED)
             verdict[k % count] = tasks[k].verdict;
     return st;
 }
@@ -428,7 +428,7 @@ static sked_status find_first(searcher *s, int64_t ii, sked_error *err)
         const sked_status st = look_at_all(s, ii, 1, &verdict, err);
         if (st != SKED_OK)
             return st;
-        if (verdict == SKED_I_NONE)
+        if (verdict == SKED_I_REFUTED)
             return s->loop->pipelined && s->run->problem->ii > 0 ? refuse_interval(s, err)
                                                                  : refuse_horizon(s, err);
         sked_i_run_progress(s->run, "first schedule");
@@ -476,7 +476,7 @@ static sked_status search_interval(searcher *s, sked_error *err)
             if (st != SKED_OK)
                 return st;
             for (int64_t k = 0; k < count; k++) {
-                all_refuted = all_refuted && verdict[k] == SKED_I_NONE;
+                all_refuted = all_refuted && verdict[k] == SKED_I_REFUTED;
                 if (all_refuted)
                     bound = ii + k + 1;
                 found = found || verdict[k] == SKED_I_FOUND;
@@ -523,7 +523,7 @@ static sked_status ask_lengths(searcher *s, int64_t ii, int *next, int64_t *boun
         tasks[count] = (task){.kind = SHORTEN, .ii = ii, .bound = *bound};
     const sked_status st = answer_all(s, tasks, err);
     for (int k = 0; k < s->threads; k++)
-        if (tasks[k].kind == SETTLE && tasks[k].verdict == SKED_I_NONE && tasks[k].length >= *bound)
+        if (tasks[k].kind == SETTLE && tasks[k].verdict == SKED_I_REFUTED && tasks[k].length >= *bound)
             *bound = tasks[k].length + 1;
     return st;
 }

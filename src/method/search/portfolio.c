@@ -2,7 +2,8 @@
  * Techniques in turn. Effort is counted, not timed, so that a run with an iteration limit is the same every
  * time: one decode is one unit, one conflict of the learner about thirty.
  */
-#include "method/search/learn.h"
+#include "engine/clause/learner.h"
+#include "method/search/search.h"
 
 #include <string.h>
 
@@ -21,7 +22,7 @@ typedef struct portfolio {
     double effort[techniques], weight[techniques];
     int64_t slice; /* effort of one turn */
     int32_t *guide, *found;
-    sked_i_bound *assume;
+    sked_i_lit *assume;
     double width; /* ops left free in a window */
 } portfolio;
 
@@ -117,9 +118,9 @@ static int32_t open_window(portfolio *p)
     }
     for (int32_t i = 0; i < n; i++) {
         if (p->guide[i] < low)
-            p->assume[count++] = (sked_i_bound){2 * i + 1, -p->guide[i]};
+            p->assume[count++] = (sked_i_lit){2 * i + 1, -p->guide[i]};
         else if (p->guide[i] > high)
-            p->assume[count++] = (sked_i_bound){2 * i + 1, 1 - p->guide[i]};
+            p->assume[count++] = (sked_i_lit){2 * i + 1, 1 - p->guide[i]};
     }
     return count;
 }
@@ -160,6 +161,11 @@ static int choose(const portfolio *p)
     return best;
 }
 
+static bool worker_over(void *w)
+{
+    return sked_i_worker_over(w);
+}
+
 static bool run_technique(portfolio *p, int t)
 {
     if (t == genetic) {
@@ -167,7 +173,8 @@ static bool run_technique(portfolio *p, int t)
         return true;
     }
     if (p->learner == NULL) {
-        p->learner = sked_i_learner_create(p->w, p->w->best);
+        const sked_i_learner_host host = {p->w, worker_over, &p->w->evaluations};
+        p->learner = sked_i_learner_create(&p->w->problem->forward, p->w->best, host);
         if (p->learner == NULL)
             return false;
     }
@@ -188,7 +195,7 @@ bool sked_i_portfolio_run(sked_i_worker *w)
         p.effort[t] += (double)(w->evaluations - before) * (t == genetic ? 1 : conflict_effort);
         if (w->best < best && best < INT32_MAX && p.weight[t] < 4 * shares[t])
             p.weight[t] *= 1.3;
-        p.learns = p.learns && (w->best == INT32_MAX || sked_i_learner_fits(w, w->best));
+        p.learns = p.learns && (w->best == INT32_MAX || sked_i_learner_fits(w->problem, w->best));
         p.slice = p.slice < last_slice ? p.slice + p.slice / 4 : p.slice;
     }
     close_portfolio(&p);

@@ -4,7 +4,9 @@
  * sees ops that certainly run somewhere in between. Costs O(ops^2) a call, so it is asked less often where it
  * seldom finds anything.
  */
-#include "engine/cp/cp.h"
+#include "engine/clause/pool.h"
+
+#include <math.h>
 
 enum { trial = 500, rare = 64, most_tasks = 400 };
 
@@ -13,9 +15,9 @@ typedef struct window {
     double demand;
 } window;
 
-static window window_of(const sked_i_cp *cp, const sked_i_cp_task *t)
+static window window_of(const sked_i_clause_solver *s, const sked_i_clause_task *t)
 {
-    return (window){cp->low[2 * t->var], -cp->low[2 * t->var + 1], t->duration, t->demand};
+    return (window){s->low[2 * t->var], -s->low[2 * t->var + 1], t->duration, t->demand};
 }
 
 static int32_t smaller(int32_t a, int32_t b)
@@ -33,11 +35,12 @@ static int32_t share_in(const window *w, int32_t t1, int32_t t2)
 }
 
 /* Says why: of each op only as much as is needed to pass the room; ops that are not needed are left out. */
-static void explain_overload(sked_i_cp *cp, const sked_i_cp_pool *p, int32_t t1, int32_t t2, double excess)
+static void explain_overload(sked_i_clause_solver *s, const sked_i_clause_pool *p, int32_t t1, int32_t t2,
+                             double excess)
 {
-    sked_i_cp_conflict_begin(cp);
+    sked_i_clause_conflict_begin(s);
     for (int32_t k = p->count - 1; k >= 0; k--) { /* small demands first: most ops can be dropped */
-        const window w = window_of(cp, &p->task[k]);
+        const window w = window_of(s, &p->task[k]);
         int32_t share = share_in(&w, t1, t2);
         if (share == 0)
             continue;
@@ -47,25 +50,25 @@ static void explain_overload(sked_i_cp *cp, const sked_i_cp_pool *p, int32_t t1,
         share -= spare;
         if (share == 0)
             continue;
-        sked_i_cp_conflict_add(cp, 2 * p->task[k].var, t1 + share - w.duration);
-        sked_i_cp_conflict_add(cp, 2 * p->task[k].var + 1, share - t2);
+        sked_i_clause_conflict_add(s, 2 * p->task[k].var, t1 + share - w.duration);
+        sked_i_clause_conflict_add(s, 2 * p->task[k].var + 1, share - t2);
     }
 }
 
 /* Slope changes of the certain work in [t1, t2) as t2 grows, in four lists that are merged. */
 typedef struct front {
-    const sked_i_cp *cp;
-    const sked_i_cp_pool *p;
+    const sked_i_clause_solver *s;
+    const sked_i_clause_pool *p;
     int32_t t1;
     int32_t at[4];
 } front;
 
 static int32_t next_event(front *f, int list, double *change)
 {
-    const sked_i_cp_pool *p = f->p;
+    const sked_i_clause_pool *p = f->p;
     const int32_t *const order[] = {p->by_begin, p->by_last, p->by_mixed, p->by_end};
     for (; f->at[list] < p->count; f->at[list]++) {
-        const window w = window_of(f->cp, &p->task[order[list][f->at[list]]]);
+        const window w = window_of(f->s, &p->task[order[list][f->at[list]]]);
         const int32_t left = w.early + w.duration - f->t1;
         *change = list == 0 ? w.demand : -w.demand;
         if (left <= 0)
@@ -83,13 +86,14 @@ static int32_t next_event(front *f, int list, double *change)
 }
 
 /* First t2 at which [t1, t2) is overfull; false: none. */
-static bool scan_from(const sked_i_cp *cp, const sked_i_cp_pool *p, int32_t t1, int32_t *t2, double *excess)
+static bool scan_from(const sked_i_clause_solver *s, const sked_i_clause_pool *p, int32_t t1, int32_t *t2,
+                      double *excess)
 {
-    front f = {.cp = cp, .p = p, .t1 = t1};
+    front f = {.s = s, .p = p, .t1 = t1};
     double work = 0, slope = 0;
     int32_t time = t1;
     for (int32_t k = 0; k < p->count; k++) {
-        const window w = window_of(cp, &p->task[k]);
+        const window w = window_of(s, &p->task[k]);
         if (w.late < t1 && w.early + w.duration > t1)
             slope += w.demand;
     }
@@ -117,15 +121,15 @@ static bool scan_from(const sked_i_cp *cp, const sked_i_cp_pool *p, int32_t t1, 
 }
 
 /* Insertion sort of orders that change little between calls. */
-static void sort_order(const sked_i_cp *cp, const sked_i_cp_pool *p, int32_t *order, bool mixed)
+static void sort_order(const sked_i_clause_solver *s, const sked_i_clause_pool *p, int32_t *order, bool mixed)
 {
     for (int32_t k = 1; k < p->count; k++) {
         const int32_t id = order[k];
-        const window w = window_of(cp, &p->task[id]);
+        const window w = window_of(s, &p->task[id]);
         const int64_t key = (int64_t)w.late + w.duration + (mixed ? w.early : 0);
         int32_t j = k;
         for (; j > 0; j--) {
-            const window v = window_of(cp, &p->task[order[j - 1]]);
+            const window v = window_of(s, &p->task[order[j - 1]]);
             if ((int64_t)v.late + v.duration + (mixed ? v.early : 0) <= key)
                 break;
             order[j] = order[j - 1];
@@ -134,24 +138,24 @@ static void sort_order(const sked_i_cp *cp, const sked_i_cp_pool *p, int32_t *or
     }
 }
 
-bool sked_i_cp_pool_energy(sked_i_cp *cp, sked_i_cp_pool *p)
+bool sked_i_clause_energy(sked_i_clause_solver *s, sked_i_clause_pool *p)
 {
     p->asked++;
     if (p->count > most_tasks || (p->asked > trial && p->found * 16 < p->asked && p->asked % rare != 0))
         return true;
-    sort_order(cp, p, p->by_last, false);
-    sort_order(cp, p, p->by_mixed, true);
+    sort_order(s, p, p->by_last, false);
+    sort_order(s, p, p->by_mixed, true);
     int32_t last = INT32_MIN;
     for (int32_t k = 0; k < p->count; k++) {
-        const int32_t t1 = cp->low[2 * p->task[k].var];
+        const int32_t t1 = s->low[2 * p->task[k].var];
         int32_t t2;
         double excess;
-        if (t1 == last || !scan_from(cp, p, t1, &t2, &excess)) {
+        if (t1 == last || !scan_from(s, p, t1, &t2, &excess)) {
             last = t1;
             continue;
         }
         p->found++;
-        explain_overload(cp, p, t1, t2, excess);
+        explain_overload(s, p, t1, t2, excess);
         return false;
     }
     return true;
