@@ -208,8 +208,9 @@ static bool visit_bucket(sked_i_clause_solver *s, sked_i_clause_list *list, int3
     return fine;
 }
 
-static bool propagate_clauses(sked_i_clause_solver *s, const sked_i_clause_entry *e)
+static bool propagate_clauses(sked_i_clause_solver *s, int64_t entry)
 {
+    const sked_i_clause_entry *e = &s->trail[entry];
     const int32_t view = e->view, old = e->old, value = e->value; /* the trail may move */
     const int64_t last = bucket_of(s, view, value);
     for (int64_t k = bucket_of(s, view, old + 1); k <= last; k++)
@@ -283,10 +284,12 @@ static bool propagate_arcs(sked_i_clause_solver *s, int32_t view)
 
 bool sked_i_clause_add_propagator(sked_i_clause_solver *s, sked_i_clause_propagator p, int32_t *number)
 {
-    assert(p.propagate != NULL);
+    assert(p.follow == NULL || s->follower < 0);
     if (!SKED_GROW(s->propagator, s->propagator_cap, s->n_propagators + 1))
         return s->failed = true, false;
-    p.dirty = p.unchecked = true;
+    p.dirty = p.propagate != NULL;
+    p.unchecked = p.check != NULL;
+    s->follower = p.follow != NULL ? s->n_propagators : s->follower;
     if (number != NULL)
         *number = (int32_t)s->n_propagators;
     s->propagator[s->n_propagators++] = p;
@@ -300,6 +303,12 @@ bool sked_i_clause_tell(sked_i_clause_solver *s, int32_t number, int32_t var)
         return s->failed = true, false;
     ((int32_t *)list->data)[list->count++] = number;
     return true;
+}
+
+static bool follow(sked_i_clause_solver *s, const sked_i_clause_entry *e)
+{
+    const sked_i_clause_propagator *p = &s->propagator[s->follower];
+    return p->follow(s, p->self, (sked_i_lit){e->view, e->value}, e->old);
 }
 
 static bool check_all(sked_i_clause_solver *s)
@@ -324,7 +333,9 @@ bool sked_i_clause_propagate(sked_i_clause_solver *s)
             const int32_t view = e->view;
             s->stats.propagations++;
             s->work += 1 + s->arcs_of[view].count;
-            if (!propagate_clauses(s, e) || !propagate_arcs(s, view))
+            if (s->follower >= 0 && !follow(s, e))
+                return false;
+            if (!propagate_clauses(s, s->queue - 1) || !propagate_arcs(s, view))
                 return false;
         }
         int64_t k = 0;
@@ -374,6 +385,11 @@ void sked_i_clause_undo(sked_i_clause_solver *s)
     s->low[e->view] = e->old;
     s->latest[e->view] = e->prev;
     sked_i_activity_insert(&s->activity, e->view / 2);
+    if (s->follower < 0)
+        return;
+    const sked_i_clause_propagator *p = &s->propagator[s->follower];
+    if (p->undo != NULL)
+        p->undo(s, p->self, (sked_i_lit){e->view, e->value});
 }
 
 void sked_i_clause_back_to(sked_i_clause_solver *s, int32_t level)
@@ -407,6 +423,7 @@ sked_status sked_i_clause_create(int32_t n_vars, int32_t n_starts, uint64_t seed
     s->n_vars = n_vars;
     s->n_starts = n_starts;
     s->objective = -1;
+    s->follower = -1;
     s->learnt_limit = 3000;
     s->work_end = INT64_MAX;
     sked_i_rng_seed(&s->rng, seed, 0);

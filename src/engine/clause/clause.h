@@ -49,7 +49,7 @@ typedef struct sked_i_clause_entry {
 } sked_i_clause_entry;
 
 /*
- * What a user of the kernel adds. Functions may be NULL but for one of propagate and follow. All of them see
+ * What a user of the kernel adds. Functions may be NULL, and one propagator at most follows. All of them see
  * present bounds in s->low, raise bounds by sked_i_clause_raise with a reason, and return false on a
  * conflict, which raise has noted or which they note themselves (sked_i_clause_conflict_begin, _add).
  */
@@ -57,6 +57,12 @@ typedef struct sked_i_clause_propagator {
     void *self;
     /* A variable told of has moved, and clauses and arcs have nothing more to say. */
     bool (*propagate)(sked_i_clause_solver *s, void *self);
+    /* l has come onto the trail, its view was at `old` before; called in this order, before clauses and arcs.
+     */
+    bool (*follow)(sked_i_clause_solver *s, void *self, sked_i_lit l, int32_t old);
+    /* l leaves the trail again; it may not have been followed yet. Not called for what became a root bound.
+     */
+    void (*undo)(sked_i_clause_solver *s, void *self, sked_i_lit l);
     /* Once nobody has anything more to say: a costly last check. */
     bool (*check)(sked_i_clause_solver *s, void *self);
     /*
@@ -115,8 +121,8 @@ struct sked_i_clause_solver {
     int64_t arc_count, arc_cap;
     sked_i_clause_list *arcs_of; /* [views] int64_t: arcs to look at when this view rises */
     sked_i_clause_propagator *propagator;
-    int64_t n_propagators, propagator_cap;
-    sked_i_clause_list *told; /* [vars] int32_t: propagators to call when it moves */
+    int64_t n_propagators, propagator_cap, follower; /* follower: the one that follows, -1 */
+    sked_i_clause_list *told;                        /* [vars] int32_t: propagators to call when it moves */
     /* conflict analysis */
     sked_i_lit *conflict;
     int64_t conflict_count, conflict_cap;

@@ -1,444 +1,103 @@
-/* Conflict-driven search with clause learning, restarts and activity (after MiniSat; Een, Sorensson 2003). */
+/* The exact decision: builds the model in the clause-learning kernel and searches it with restarts. */
 #include "engine/modulo/exact.h"
-#include "base/memory.h"
 #include "base/restart.h"
 
-#include <string.h>
+#include <math.h>
 
-enum { header = 2, restart_unit = 100, first_clauses = 4000 };
+enum { restart_unit = 100 };
 
-void sked_i_exact_append(sked_i_exact *x, sked_i_modulo_lits *list, sked_i_modulo_lit l)
+/* Windows, edges, slots. *empty: the root bounds contradict one another. */
+static bool build_solver(sked_i_modulo_exact *x, bool *empty)
 {
-    if (!SKED_GROW(list->at, list->cap, list->count + 1)) {
-        x->failed = true;
-        return;
+    const sked_graph *g = x->loop->g;
+    sked_i_clause_solver *s = x->solver;
+    bool fine = sked_i_modulo_add_slots(x);
+    for (int32_t v = 0; fine && v < x->n_vars; v++) {
+        const int64_t width = v < x->n ? x->hi[v] - x->lo[v] : 1;
+        fine = sked_i_clause_root_bound(s, (sked_i_lit){2 * v, 0}) &&
+               sked_i_clause_root_bound(s, (sked_i_lit){2 * v + 1, -(int32_t)width});
     }
-    list->at[list->count++] = l;
-}
-
-/* ------------------------------------------------------------------ trail */
-
-static void put(sked_i_exact *x, sked_i_modulo_lit l, sked_i_modulo_why why)
-{
-    const int32_t var = l >> 1;
-    x->value[var] = (l & 1) ? -1 : 1;
-    x->why[var] = why;
-    x->level[var] = x->n_levels;
-    x->place[var] = x->n_trail;
-    sked_i_exact_set(x, l);
-    x->trail[x->n_trail++] = l;
-}
-
-/* A bound brings all weaker ones with it, so that every reason that names one finds it on the trail. */
-static void put_all(sked_i_exact *x, sked_i_modulo_lit l, sked_i_modulo_why why)
-{
-    put(x, l, why);
-    for (sked_i_modulo_lit w = sked_i_exact_weaker(x, l); w >= 0 && x->value[w >> 1] == 0;
-         l = w, w = sked_i_exact_weaker(x, w))
-        put(x, w, (sked_i_modulo_why){WHY_ONE, l, 0});
-}
-
-/* The true literals that imply l. */
-static void explain(sked_i_exact *x, sked_i_modulo_lit l, sked_i_modulo_why why, sked_i_modulo_lits *out)
-{
-    if (why.kind == WHY_ONE || why.kind == WHY_TWO)
-        sked_i_exact_append(x, out, why.a);
-    if (why.kind == WHY_TWO)
-        sked_i_exact_append(x, out, why.b);
-    if (why.kind == WHY_CLAUSE)
-        for (int32_t k = 0; k < x->clauses[why.a]; k++)
-            if (x->clauses[why.a + header + k] != l)
-                sked_i_exact_append(x, out, x->clauses[why.a + header + k] ^ 1);
-    if (why.kind == WHY_POOL || why.kind == WHY_LAST)
-        sked_i_exact_explain(x, l, why, out);
-}
-
-bool sked_i_exact_imply(sked_i_exact *x, sked_i_modulo_lit l, sked_i_modulo_why why)
-{
-    const int8_t value = l < 0 ? 1 : sked_i_modulo_lit_value(x, l);
-    if (value > 0)
-        return true;
-    if (value == 0) {
-        put_all(x, l, why);
-        return true;
-    }
-    x->conflict.count = 0;
-    explain(x, l, why, &x->conflict);
-    sked_i_exact_append(x, &x->conflict, l ^ 1);
-    return false;
-}
-
-static void undo_to(sked_i_exact *x, int32_t level)
-{
-    if (x->n_levels <= level)
-        return;
-    const int32_t keep = x->mark[level];
-    while (x->n_trail > keep) {
-        const sked_i_modulo_lit l = x->trail[--x->n_trail];
-        const int32_t var = l >> 1;
-        sked_i_exact_unset(x, l, x->n_trail < x->head);
-        x->phase[var] = x->value[var];
-        x->value[var] = 0;
-        sked_i_activity_insert(&x->activity, var);
-    }
-    x->head = keep;
-    x->n_levels = level;
-}
-
-/* ------------------------------------------------------------------ clauses */
-
-static void watch(sked_i_exact *x, sked_i_modulo_lit l, int32_t clause, sked_i_modulo_lit other)
-{
-    sked_i_modulo_watches *w = &x->watch[l];
-    if (!SKED_GROW(w->at, w->cap, w->count + 1)) {
-        x->failed = true;
-        return;
-    }
-    w->at[w->count++] = (sked_i_modulo_watch){clause, other};
-}
-
-/* Looks at one clause in which `l` has become false. Keeps, moves or uses the watch; false: conflict. */
-static bool visit_clause(sked_i_exact *x, sked_i_modulo_lit l, sked_i_modulo_watch w, bool *keep)
-{
-    int32_t *lits = x->clauses + w.clause + header;
-    const int32_t size = x->clauses[w.clause];
-    if (lits[0] == l) {
-        lits[0] = lits[1];
-        lits[1] = l;
-    }
-    *keep = true;
-    if (sked_i_modulo_lit_value(x, lits[0]) > 0)
-        return true;
-    for (int32_t k = 2; k < size; k++)
-        if (sked_i_modulo_lit_value(x, lits[k]) >= 0) {
-            lits[1] = lits[k];
-            lits[k] = l;
-            watch(x, lits[1], w.clause, lits[0]);
-            *keep = false;
-            return true;
-        }
-    return sked_i_exact_imply(x, lits[0], (sked_i_modulo_why){WHY_CLAUSE, w.clause, 0});
-}
-
-static bool visit_watches(sked_i_exact *x, sked_i_modulo_lit l)
-{
-    sked_i_modulo_watches *w = &x->watch[l];
-    int64_t kept = 0, k = 0;
-    bool fine = true;
-    for (; k < w->count && fine && !x->failed; k++) {
-        const sked_i_modulo_watch now = w->at[k];
-        bool keep = true;
-        if (sked_i_modulo_lit_value(x, now.other) <= 0)
-            fine = visit_clause(x, l, now, &keep);
-        if (keep)
-            w->at[kept++] = now;
-    }
-    for (; k < w->count; k++)
-        w->at[kept++] = w->at[k];
-    w->count = kept;
-    return fine;
-}
-
-static bool propagate(sked_i_exact *x)
-{
-    while (x->head < x->n_trail && !x->failed) {
-        const sked_i_modulo_lit l = x->trail[x->head++];
-        if (!sked_i_exact_follow(x, l) || !visit_watches(x, l ^ 1))
-            return false;
-    }
-    return true;
-}
-
-/* Decision levels among the literals: small ones make clauses worth keeping. */
-static int32_t count_levels(sked_i_exact *x, const sked_i_modulo_lits *lits)
-{
-    int32_t count = 0;
-    x->stamps++;
-    for (int64_t k = 0; k < lits->count; k++) {
-        int64_t *stamp = &x->stamp[x->level[lits->at[k] >> 1]];
-        count += *stamp != x->stamps;
-        *stamp = x->stamps;
-    }
-    return count;
-}
-
-/* Adds x->learnt, its first literal to be implied, the second of the next highest level. */
-static void learn(sked_i_exact *x)
-{
-    const sked_i_modulo_lits *lits = &x->learnt;
-    if (lits->count == 1) {
-        if (!sked_i_exact_imply(x, lits->at[0], (sked_i_modulo_why){WHY_NONE, 0, 0}))
-            x->conflict.count = 0;
-        return;
-    }
-    if (x->clauses_size + lits->count + header > INT32_MAX ||
-        !SKED_GROW(x->clauses, x->clauses_cap, x->clauses_size + lits->count + header)) {
-        x->failed = true;
-        return;
-    }
-    const int32_t at = (int32_t)x->clauses_size;
-    x->clauses[at] = (int32_t)lits->count;
-    x->clauses[at + 1] = count_levels(x, lits);
-    memcpy(x->clauses + at + header, lits->at, (size_t)lits->count * sizeof *lits->at);
-    x->clauses_size += lits->count + header;
-    x->n_learnt++;
-    watch(x, lits->at[0], at, lits->at[1]);
-    watch(x, lits->at[1], at, lits->at[0]);
-    if (!x->failed)
-        (void)sked_i_exact_imply(x, lits->at[0], (sked_i_modulo_why){WHY_CLAUSE, at, 0});
-}
-
-/*
- * Forgets about half of the clauses, those that span many levels first and old ones before new ones. Only
- * at level 0, where no reason is looked at any more.
- */
-static void forget(sked_i_exact *x)
-{
-    int64_t histogram[65] = {0}, drop = x->n_learnt / 2, kept = 0, from = 0;
-    for (int64_t k = 0; k < x->clauses_size; k += x->clauses[k] + header)
-        histogram[x->clauses[k + 1] < 64 ? x->clauses[k + 1] : 64]++;
-    int32_t limit = 64;
-    for (; limit > 2 && drop >= histogram[limit]; limit--)
-        drop -= histogram[limit];
-    drop = limit > 2 ? drop : 0; /* of those at the limit, the oldest */
-    for (int32_t l = 0; l < 2 * x->n_vars; l++)
-        x->watch[l].count = 0;
-    x->n_learnt = 0;
-    for (int64_t size; from < x->clauses_size; from += size) {
-        size = x->clauses[from] + header;
-        const int32_t span = x->clauses[from + 1] < 64 ? x->clauses[from + 1] : 64;
-        if (span > limit || (span == limit && drop-- > 0))
+    for (int64_t e = 0; fine && e < g->n_edges; e++) {
+        const int32_t i = g->edge_from[e], j = g->edge_to[e];
+        if (i == j || !sked_i_modulo_edge_counts(x, e) || x->hi[i] + x->q->weight[e] <= x->lo[j])
             continue;
-        memmove(x->clauses + kept, x->clauses + from, (size_t)size * sizeof *x->clauses);
-        const int32_t *lits = x->clauses + kept + header;
-        watch(x, lits[0], (int32_t)kept, lits[1]);
-        watch(x, lits[1], (int32_t)kept, lits[0]);
-        kept += size;
-        x->n_learnt++;
+        const int64_t offset = x->lo[i] + x->q->weight[e] - x->lo[j];
+        fine = sked_i_clause_add_arc(s, i, j, (int32_t)offset, SKED_I_LIT_NONE);
     }
-    x->clauses_size = kept;
+    *empty = !fine && !s->failed;
+    return !s->failed;
 }
 
-/* ------------------------------------------------------------------ learning from a conflict */
-
-/* Takes true literals into the conflict; returns how many new ones are of the current level. */
-static int32_t absorb(sked_i_exact *x, const sked_i_modulo_lits *lits)
+/* Ops that hold something come first, early ones before late ones, until conflicts say otherwise. */
+static void order_variables(sked_i_modulo_exact *x)
 {
-    int32_t current = 0;
-    for (int64_t k = 0; k < lits->count; k++) {
-        const int32_t var = lits->at[k] >> 1;
-        if (x->seen[var] || x->level[var] == 0)
-            continue;
-        x->seen[var] = 1;
-        sked_i_activity_bump(&x->activity, var);
-        if (x->level[var] == x->n_levels)
-            current++;
-        else
-            sked_i_exact_append(x, &x->learnt, lits->at[k] ^ 1);
-    }
-    return current;
-}
-
-/* Is the (false) literal implied by others of the clause? */
-static bool redundant(sked_i_exact *x, sked_i_modulo_lit l)
-{
-    const sked_i_modulo_why why = x->why[l >> 1];
-    if (why.kind == WHY_NONE)
-        return false;
-    x->scratch.count = 0;
-    explain(x, l ^ 1, why, &x->scratch);
-    for (int64_t k = 0; k < x->scratch.count; k++)
-        if (!x->seen[x->scratch.at[k] >> 1] && x->level[x->scratch.at[k] >> 1] > 0)
-            return false;
-    return true;
-}
-
-/* Drops what the rest implies and puts a literal of the highest remaining level second. */
-static int32_t finish_clause(sked_i_exact *x)
-{
-    sked_i_modulo_lits *c = &x->learnt;
-    x->conflict.count = 0; /* remembers what to unmark */
-    for (int64_t k = 0; k < c->count; k++)
-        sked_i_exact_append(x, &x->conflict, c->at[k]);
-    int64_t kept = 1;
-    for (int64_t k = 1; k < c->count; k++)
-        if (!redundant(x, c->at[k]))
-            c->at[kept++] = c->at[k];
-    c->count = kept;
-    for (int64_t k = 0; k < x->conflict.count; k++)
-        x->seen[x->conflict.at[k] >> 1] = 0;
-    int64_t highest = 1;
-    for (int64_t k = 2; k < c->count; k++)
-        if (x->level[c->at[k] >> 1] > x->level[c->at[highest] >> 1])
-            highest = k;
-    if (c->count == 1)
-        return 0;
-    const sked_i_modulo_lit l = c->at[highest];
-    c->at[highest] = c->at[1];
-    c->at[1] = l;
-    return x->level[l >> 1];
-}
-
-/* Turns x->conflict into a clause with one literal of the current level (first unique implication point). */
-static int32_t analyse(sked_i_exact *x)
-{
-    x->learnt.count = 0;
-    sked_i_exact_append(x, &x->learnt, 0);
-    int32_t open = absorb(x, &x->conflict), k = x->n_trail;
-    sked_i_modulo_lit l = 0;
-    for (;;) {
-        do
-            l = x->trail[--k];
-        while (!x->seen[l >> 1] || x->level[l >> 1] != x->n_levels);
-        if (--open == 0 || x->failed)
-            break;
-        x->seen[l >> 1] = 0;
-        x->scratch.count = 0;
-        explain(x, l, x->why[l >> 1], &x->scratch);
-        open += absorb(x, &x->scratch);
-    }
-    if (x->learnt.count > 0)
-        x->learnt.at[0] = l ^ 1;
-    return finish_clause(x);
-}
-
-/* Learns from x->conflict and goes back; false: there is no way out, the question is answered. */
-static bool recover(sked_i_exact *x)
-{
-    int32_t deepest = 0;
-    for (int64_t k = 0; k < x->conflict.count; k++)
-        if (x->level[x->conflict.at[k] >> 1] > deepest)
-            deepest = x->level[x->conflict.at[k] >> 1];
-    if (deepest == 0)
-        return false;
-    undo_to(x, deepest);
-    const int32_t back = analyse(x);
-    if (x->failed)
-        return true;
-    undo_to(x, back);
-    learn(x);
-    sked_i_activity_decay(&x->activity, 0.95);
-    return true;
-}
-
-/* ------------------------------------------------------------------ the search */
-
-static void decide(sked_i_exact *x)
-{
-    int32_t var;
-    do
-        var = sked_i_activity_pop(&x->activity);
-    while (x->value[var] != 0);
-    x->mark[x->n_levels++] = x->n_trail;
-    put_all(x, 2 * var + (x->phase[var] > 0 ? 0 : 1), (sked_i_modulo_why){WHY_NONE, 0, 0});
-}
-
-/* Until an answer, a restart (both false) or a limit. */
-static sked_i_verdict search(sked_i_exact *x, const sked_i_limit *limit, int64_t *conflicts)
-{
-    int64_t restarts = 0, until = restart_unit, keep = first_clauses, steps = 0;
-    if (!sked_i_exact_root(x))
-        return SKED_I_REFUTED;
-    while (!x->failed) {
-        if (!propagate(x)) {
-            if (!recover(x))
-                return SKED_I_REFUTED;
-            if (++*conflicts >= x->q->conflicts || (*conflicts % 8 == 0 && sked_i_limit_reached(limit)))
-                return SKED_I_UNDECIDED;
-            continue;
-        }
-        if (x->n_open == 0)
-            return SKED_I_FOUND;
-        if (++steps % 128 == 0 && sked_i_limit_reached(limit))
-            return SKED_I_UNDECIDED;
-        if (*conflicts >= until) {
-            undo_to(x, 0);
-            until = *conflicts + restart_unit * sked_i_luby(restarts++);
-            if (x->n_learnt > keep) {
-                forget(x);
-                keep += keep / 10;
-            }
-            continue;
-        }
-        decide(x);
-    }
-    return SKED_I_UNDECIDED;
-}
-
-static sked_status prepare(sked_i_exact *x, sked_error *err)
-{
-    sked_status st = SKED_OK;
-    const int64_t n = x->n_vars;
+    sked_i_clause_solver *s = x->solver;
     sked_i_rng rng;
     sked_i_rng_seed(&rng, x->q->seed, 1);
-    SKED_NEW0(x->value, n);
-    SKED_NEW(x->phase, n);
-    SKED_NEW0(x->level, n);
-    SKED_NEW0(x->place, n);
-    SKED_NEW0(x->why, n);
-    SKED_NEW(x->trail, n);
-    SKED_NEW(x->old_bound, n + 1);
-    SKED_NEW(x->mark, n + 1);
-    SKED_NEW0(x->watch, 2 * n);
-    SKED_NEW0(x->seen, n);
-    SKED_NEW0(x->stamp, n + 1);
-    if (!sked_i_activity_create(&x->activity, x->n_vars))
-        SKED_TRY(sked_i_no_memory(err));
-    for (int32_t v = 0; v < n; v++) {
+    for (int32_t v = 0; v < x->n_vars; v++) {
         const int32_t i = x->var_op[v];
-        const int64_t t =
-            v < x->n_order ? x->lo[i] + 1 + (v - x->order_base[i]) : x->lo[i] + (v - x->slot_base[i]);
-        const bool order = v < x->n_order;
-        x->phase[v] = -1;
-        if (x->q->hint != NULL)
-            x->phase[v] = (order ? x->q->hint[i] >= t : (x->q->hint[i] - t) % x->ii == 0) ? 1 : -1;
-        /* Early bounds of ops that hold something come first, until conflicts say otherwise. */
+        const bool order = v < x->n;
+        const int64_t t = order ? x->lo[i] + 1 : x->lo[i] + (v - x->slot_base[i]);
         if (x->slots[i] > 0)
-            x->activity.score[v] =
+            s->activity.score[v] =
                 (order ? 1e-3 : 5e-4) / (1.0 + fabs((double)t)) * (1 + 1e-3 * sked_i_rng_uniform(&rng));
+        if (x->q->hint == NULL)
+            continue;
+        const int64_t ahead = x->q->hint[i] - x->lo[i], last = x->hi[i] - x->lo[i];
+        s->phase[v] = !order      ? (x->q->hint[i] - t) % x->ii == 0
+                      : ahead < 0 ? 0
+                                  : (int32_t)(ahead < last ? ahead : last);
+        s->has_phase = true;
     }
-    for (int32_t v = 0; v < n; v++)
-        sked_i_activity_insert(&x->activity, v);
-cleanup:
-    return st;
 }
 
-static void clear(sked_i_exact *x)
+static sked_i_verdict search(sked_i_modulo_exact *x, const sked_i_limit *limit)
 {
-    for (int64_t k = 0; x->watch != NULL && k < 2 * (int64_t)x->n_vars; k++)
-        free(x->watch[k].at);
-    void *const owned[] = {x->lo,         x->hi,        x->order_base, x->slot_base, x->slots, x->var_op,
-                           x->lb,         x->ub,        x->chosen,     x->pool_room, x->load,  x->part_ptr,
-                           x->member_ptr, x->part,      x->member,     x->value,     x->phase, x->level,
-                           x->place,      x->why,       x->trail,      x->old_bound, x->mark,  x->conflict.at,
-                           x->scratch.at, x->learnt.at, x->clauses,    x->watch,     x->seen,  x->stamp};
+    sked_i_clause_solver *s = x->solver;
+    sked_i_verdict v = SKED_I_UNDECIDED;
+    sked_i_clause_budget b = {.limit = limit};
+    for (int64_t k = 0; v == SKED_I_UNDECIDED && !s->failed; k++) {
+        const int64_t left = x->q->conflicts - s->stats.conflicts, length = restart_unit * sked_i_luby(k);
+        b.conflicts = left < length ? left : length;
+        if (left <= 0 || sked_i_limit_reached(limit))
+            break;
+        v = sked_i_clause_solve(s, &b);
+    }
+    return v;
+}
+
+static void clear(sked_i_modulo_exact *x)
+{
+    void *const owned[] = {x->lo,       x->hi,         x->slot_base, x->slots,  x->var_op, x->pool_room,
+                           x->part_ptr, x->member_ptr, x->part,      x->member, x->chosen, x->load};
     for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
         free(owned[k]);
-    sked_i_activity_destroy(&x->activity);
+    sked_i_clause_destroy(x->solver);
 }
 
 sked_status sked_i_exact_solve(const sked_i_loop *loop, const sked_i_question *q, const sked_i_limit *limit,
                                sked_i_verdict *verdict, int64_t *start, int64_t *conflicts, sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_i_exact x = {.loop = loop, .q = q, .n = loop->n, .ii = q->ii};
+    sked_i_modulo_exact x = {.loop = loop, .q = q, .n = loop->n, .ii = q->ii};
     bool empty = false, too_large = false;
-    int64_t met = 0;
     *verdict = SKED_I_UNDECIDED;
-    SKED_TRY(sked_i_exact_model(&x, &empty, &too_large, err));
-    if (empty) {
-        *verdict = SKED_I_REFUTED;
-    } else if (!too_large) {
-        SKED_TRY(prepare(&x, err));
-        *verdict = search(&x, limit, &met);
-        if (x.failed)
+    SKED_TRY(sked_i_modulo_model(&x, &empty, &too_large, err));
+    if (!empty && !too_large) {
+        SKED_TRY(sked_i_clause_create(x.n_vars, x.n, q->seed, &x.solver, err));
+        order_variables(&x);
+        if (build_solver(&x, &empty) && !empty)
+            *verdict = search(&x, limit);
+        if (x.solver->failed)
             SKED_TRY(sked_i_no_memory(err));
-        if (*verdict == SKED_I_FOUND)
-            memcpy(start, x.lb, (size_t)loop->n * sizeof *start);
+        for (int32_t i = 0; *verdict == SKED_I_FOUND && i < loop->n; i++)
+            start[i] = x.lo[i] + x.solver->low[2 * i];
     }
+    if (empty)
+        *verdict = SKED_I_REFUTED;
 cleanup:
-    clear(&x);
     if (conflicts != NULL)
-        *conflicts = met;
+        *conflicts = x.solver != NULL ? x.solver->stats.conflicts : 0;
+    clear(&x);
     return st;
 }
