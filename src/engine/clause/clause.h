@@ -144,7 +144,8 @@ struct sked_i_clause_solver {
     bool shares;
     sked_i_lit *outbox;
     int64_t outbox_count, outbox_cap;
-    bool failed; /* out of memory: everything ends */
+    bool refuted; /* no solution exists, and that stays so */
+    bool failed;  /* out of memory: everything ends */
 };
 
 /* What a search may use, and where it begins. */
@@ -182,7 +183,10 @@ sked_i_verdict sked_i_clause_solve(sked_i_clause_solver *s, const sked_i_clause_
 void sked_i_clause_restart(sked_i_clause_solver *s);
 /* Orders variables at random before the first conflict: another search of the same space. */
 void sked_i_clause_perturb(sked_i_clause_solver *s);
-/* Adds a clause that every solution satisfies, at the root and after a first solve; false: as import. */
+/*
+ * Adds a clause that every solution must satisfy, at the root, once every variable has its bounds. glue: the
+ * less, the longer it is kept. false: as import.
+ */
 bool sked_i_clause_add(sked_i_clause_solver *s, const sked_i_lit *l, int32_t size, int32_t glue);
 /*
  * Takes over the root bounds and the outbox of another solver of the same model whose objective is bounded

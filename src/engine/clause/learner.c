@@ -308,21 +308,20 @@ sked_i_verdict sked_i_learner_solve(sked_i_learner *l, int32_t makespan, const s
     sked_i_clause_budget b = {
         .assume = assume, .n_assume = n_assume, .over = count_conflict, .self = &l->host};
     sked_i_verdict v = SKED_I_UNDECIDED;
-    if (!l->refuted && !bound_makespan(l, makespan) && !l->refuted)
-        return SKED_I_UNDECIDED;
+    if (!bound_makespan(l, makespan))
+        return s->failed ? SKED_I_UNDECIDED : SKED_I_REFUTED;
     follow_guide(l, guide);
-    for (int64_t round = 0; v == SKED_I_UNDECIDED && !l->refuted && !s->failed; round++) {
+    for (int64_t round = 0; v == SKED_I_UNDECIDED && !s->failed; round++) {
         b.conflicts = restart_unit * sked_i_luby(round);
         if (s->stats.conflicts + b.conflicts > end)
             b.conflicts = end - s->stats.conflicts;
         if (b.conflicts <= 0)
             break;
         v = sked_i_clause_solve(s, &b);
-        l->refuted = v == SKED_I_REFUTED;
         if (v == SKED_I_UNDECIDED && l->host.over(l->host.self))
             break;
     }
     if (v == SKED_I_FOUND)
         take_solution(l, start);
-    return l->refuted ? SKED_I_REFUTED : v;
+    return v;
 }

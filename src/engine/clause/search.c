@@ -46,6 +46,15 @@ static int want(sked_i_clause_solver *s, int32_t view, int32_t value)
     return here && !was_here;
 }
 
+/* Did the noted literals hold before the entry they explain? For assertions. */
+static inline bool reason_holds(const sked_i_clause_solver *s, int64_t entry)
+{
+    for (int64_t k = 0; k < s->conflict_count; k++)
+        if (sked_i_clause_low_before(s, s->conflict[k].view, entry) < s->conflict[k].value)
+            return false;
+    return true;
+}
+
 /*
  * Is every literal of the reason of (view, need) implied by wanted ones? Then it adds nothing to the clause.
  * Only ones that held earlier count: a later, stronger bound may itself rest on this literal.
@@ -57,21 +66,13 @@ static bool redundant(sked_i_clause_solver *s, int32_t view)
         return false;
     s->conflict_count = 0;
     sked_i_clause_add_reason(s, s->trail[k].reason, (sked_i_lit){view, s->need[view]}, k);
+    assert(reason_holds(s, k));
     for (int64_t j = 0; j < s->conflict_count; j++) {
         const sked_i_lit l = s->conflict[j];
         if (s->root[l.view] < l.value && !((s->needed[l.view] & in_clause) && s->need[l.view] >= l.value &&
                                            entry_of(s, l.view, s->need[l.view]) < k))
             return false;
     }
-    return true;
-}
-
-/* Did the noted literals hold before the entry they explain? For assertions. */
-static inline bool reason_holds(const sked_i_clause_solver *s, int64_t entry)
-{
-    for (int64_t k = 0; k < s->conflict_count; k++)
-        if (sked_i_clause_low_before(s, s->conflict[k].view, entry) < s->conflict[k].value)
-            return false;
     return true;
 }
 
@@ -380,6 +381,8 @@ static sked_i_verdict descend(sked_i_clause_solver *s, const sked_i_clause_budge
 
 sked_i_verdict sked_i_clause_solve(sked_i_clause_solver *s, const sked_i_clause_budget *budget)
 {
+    if (s->refuted)
+        return SKED_I_REFUTED;
     if (s->watch == NULL && !sked_i_clause_layout(s))
         return SKED_I_UNDECIDED;
     refill_heap(s);
@@ -387,6 +390,7 @@ sked_i_verdict sked_i_clause_solve(sked_i_clause_solver *s, const sked_i_clause_
     if (v != SKED_I_FOUND) {
         sked_i_clause_back_to(s, 0);
         s->stats.restarts += v == SKED_I_UNDECIDED;
+        s->refuted = v == SKED_I_REFUTED;
         return v;
     }
     for (int32_t x = 0; x < s->n_vars; x++)
@@ -408,6 +412,9 @@ bool sked_i_clause_add(sked_i_clause_solver *s, const sked_i_lit *l, int32_t siz
 {
     int32_t count = 0;
     int64_t ref;
+    assert(s->level == 0);
+    if (s->watch == NULL && !sked_i_clause_layout(s))
+        return false;
     for (int32_t k = 0; k < size; k++) {
         if (sked_i_clause_true(s, l[k]))
             return true;

@@ -1,0 +1,430 @@
+/*
+ * The clause-learning kernel and what it stands on: restart sequence, activity heap; small models of bounds,
+ * clauses, arcs, pools and a plug-in against enumeration, with every learnt clause checked to be implied.
+ */
+#include "base/activity.h"
+#include "base/restart.h"
+#include "brute_force.h"
+#include "engine/clause/learner.h"
+#include "engine/clause/pool.h"
+#include "random_problem.h"
+#include "test.h"
+
+/* ------------------------------------------------------------------ restart sequence */
+
+static void restarts_are_lubys(void **state)
+{
+    (void)state;
+    const int64_t first[] = {1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8, 1};
+    for (int k = 0; k < 16; k++)
+        assert_int_equal(sked_i_luby(k), first[k]);
+    int64_t u = 1, v = 1; /* reluctant doubling (Knuth): another way to the same numbers */
+    for (int64_t k = 0; k < 5000; k++) {
+        assert_int_equal(sked_i_luby(k), v);
+        if ((u & -u) == v)
+            u++, v = 1;
+        else
+            v *= 2;
+    }
+}
+
+/* ------------------------------------------------------------------ activity heap */
+
+static int32_t most_active(const sked_i_activity *a, const bool *in)
+{
+    int32_t best = -1;
+    for (int32_t v = 0; v < a->n; v++)
+        if (in[v] && (best < 0 || a->score[v] > a->score[best]))
+            best = v;
+    return best;
+}
+
+static void heap_gives_the_most_active(void **state)
+{
+    (void)state;
+    enum { n = 40 };
+    sked_i_activity a;
+    sked_i_rng rng;
+    bool in[n] = {false};
+    sked_i_rng_seed(&rng, 1, 0);
+    assert_true(sked_i_activity_create(&a, n));
+    int rescaled = 0;
+    for (int step = 0; step < 60000; step++) {
+        const int32_t v = random_int(&rng, 0, n - 1);
+        const double bump = a.bump;
+        const int what = random_int(&rng, 0, 3);
+        if (what == 0) {
+            sked_i_activity_insert(&a, v);
+            in[v] = true;
+        } else if (what == 1) {
+            sked_i_activity_bump(&a, v);
+        } else if (what == 2) {
+            sked_i_activity_decay(&a, 0.95);
+        } else if (a.count > 0) {
+            const int32_t top = most_active(&a, in);
+            assert_int_equal(sked_i_activity_pop(&a), top);
+            in[top] = false;
+        }
+        rescaled += a.bump < bump;
+        assert_true(sked_i_activity_ordered(&a));
+    }
+    assert_true(rescaled > 1);
+    sked_i_activity_destroy(&a);
+}
+
+/* ------------------------------------------------------------------ small models */
+
+enum { most_vars = 5, top = 4, most_parts = 16 };
+
+/* A plug-in that explains itself afterwards: the sum of all variables is at most `most`. */
+typedef struct sum {
+    int32_t n, most, number;
+    int64_t asked; /* explanations */
+} sum;
+
+typedef struct model {
+    int32_t n;
+    int clauses, arcs;
+    sked_i_lit clause[most_parts][3];
+    int size[most_parts];
+    sked_i_clause_arc arc[most_parts];
+    int32_t duration[most_vars], demand[most_vars], capacity; /* 0: no pool */
+    sum sum;
+    sked_i_lit assume[2];
+    int32_t n_assume;
+} model;
+
+static sked_i_lit random_lit(sked_i_rng *rng, int32_t n)
+{
+    const int32_t var = random_int(rng, 0, n - 1), value = random_int(rng, 1, top);
+    return random_int(rng, 0, 1) ? (sked_i_lit){2 * var, value} : (sked_i_lit){2 * var + 1, 1 - value};
+}
+
+static model random_model(uint64_t seed)
+{
+    sked_i_rng rng;
+    sked_i_rng_seed(&rng, seed, 7);
+    model m = {.n = random_int(&rng, 2, most_vars)};
+    m.clauses = random_int(&rng, 0, 12);
+    m.arcs = random_int(&rng, 0, 4);
+    for (int k = 0; k < m.clauses; k++) {
+        m.size[k] = random_int(&rng, 1, 3);
+        for (int j = 0; j < m.size[k]; j++)
+            m.clause[k][j] = random_lit(&rng, m.n);
+    }
+    for (int k = 0; k < m.arcs; k++) {
+        const int32_t from = random_int(&rng, 0, m.n - 1);
+        m.arc[k] =
+            (sked_i_clause_arc){from, (from + random_int(&rng, 1, m.n - 1)) % m.n, random_int(&rng, -1, 3),
+                                random_int(&rng, 0, 1) ? random_lit(&rng, m.n) : SKED_I_LIT_NONE};
+    }
+    m.capacity = random_int(&rng, 0, 3);
+    for (int32_t i = 0; i < m.n; i++) {
+        m.duration[i] = random_int(&rng, 1, 3);
+        m.demand[i] = m.capacity > 0 ? random_int(&rng, 1, m.capacity) : 0;
+    }
+    m.sum = (sum){.n = m.n, .most = random_int(&rng, m.n, m.n * top)};
+    m.n_assume = random_int(&rng, 0, 2);
+    for (int k = 0; k < m.n_assume; k++)
+        m.assume[k] = random_lit(&rng, m.n);
+    return m;
+}
+
+static bool holds(sked_i_lit l, const int32_t *value)
+{
+    return (l.view & 1 ? -value[l.view / 2] : value[l.view / 2]) >= l.value;
+}
+
+static bool clause_holds(const sked_i_lit *l, int size, const int32_t *value)
+{
+    bool any = false;
+    for (int k = 0; k < size; k++)
+        any = any || holds(l[k], value);
+    return any;
+}
+
+static bool pool_holds(const model *m, const int32_t *value)
+{
+    for (int t = 0; m->capacity > 0 && t < top + 4; t++) {
+        int32_t load = 0;
+        for (int32_t i = 0; i < m->n; i++)
+            load += value[i] <= t && t < value[i] + m->duration[i] ? m->demand[i] : 0;
+        if (load > m->capacity)
+            return false;
+    }
+    return true;
+}
+
+static bool is_solution(const model *m, const int32_t *value)
+{
+    int32_t total = 0;
+    for (int32_t i = 0; i < m->n; i++)
+        total += value[i];
+    bool fine = total <= m->sum.most && pool_holds(m, value);
+    for (int k = 0; fine && k < m->clauses; k++)
+        fine = clause_holds(m->clause[k], m->size[k], value);
+    for (int k = 0; fine && k < m->arcs; k++) {
+        const sked_i_clause_arc *a = &m->arc[k];
+        fine = (a->when.view >= 0 && !holds(a->when, value)) || value[a->to] >= value[a->from] + a->offset;
+    }
+    return fine;
+}
+
+/* Calls `see` for every solution; returns how many there are. */
+static int64_t enumerate(const model *m, void (*see)(void *, const int32_t *), void *data)
+{
+    int32_t value[most_vars] = {0};
+    int64_t count = 0;
+    for (;;) {
+        if (is_solution(m, value)) {
+            count++;
+            if (see != NULL)
+                see(data, value);
+        }
+        int32_t i = 0;
+        while (i < m->n && value[i] == top)
+            value[i++] = 0;
+        if (i == m->n)
+            return count;
+        value[i]++;
+    }
+}
+
+static int32_t rest_before(const sum *m, const sked_i_clause_solver *s, int32_t var, int64_t before)
+{
+    int32_t rest = 0;
+    for (int32_t i = 0; i < m->n; i++)
+        rest += i == var ? 0 : sked_i_clause_low_before(s, 2 * i, before);
+    return rest;
+}
+
+static bool sum_propagate(sked_i_clause_solver *s, void *self)
+{
+    const sum *m = self;
+    for (int32_t i = 0; i < m->n; i++) {
+        const int32_t room = m->most - rest_before(m, s, i, INT64_MAX);
+        if (!sked_i_clause_raise(
+                s, 2 * i + 1, -room,
+                (sked_i_clause_reason){.kind = SKED_I_CLAUSE_BY_PROPAGATOR, .count = m->number, .ref = 17}))
+            return false;
+    }
+    return true;
+}
+
+static void sum_explain(sked_i_clause_solver *s, void *self, sked_i_lit l, int64_t note, int64_t before)
+{
+    sum *m = self;
+    m->asked++;
+    assert_int_equal(note, 17);
+    assert_true(m->most - rest_before(m, s, l.view / 2, before) <= -l.value);
+    for (int32_t i = 0; i < m->n; i++)
+        if (i != l.view / 2)
+            sked_i_clause_conflict_add(s, 2 * i, sked_i_clause_low_before(s, 2 * i, before));
+}
+
+/* False: the model contradicts itself before any search. */
+static bool build(model *m, uint64_t seed, sked_i_clause_solver **out)
+{
+    sked_i_clause_solver *s = NULL;
+    bool fine = true;
+    OK(sked_i_clause_create(m->n, m->n, seed, &s, err));
+    *out = s;
+    for (int32_t i = 0; i < m->n; i++) {
+        assert_true(sked_i_clause_root_bound(s, (sked_i_lit){2 * i, 0}));
+        assert_true(sked_i_clause_root_bound(s, (sked_i_lit){2 * i + 1, -top}));
+    }
+    for (int k = 0; k < m->arcs; k++)
+        assert_true(sked_i_clause_add_arc(s, m->arc[k].from, m->arc[k].to, m->arc[k].offset, m->arc[k].when));
+    if (m->capacity > 0) {
+        sked_i_clause_task *task = calloc((size_t)m->n, sizeof *task);
+        assert_non_null(task);
+        for (int32_t i = 0; i < m->n; i++)
+            task[i] = (sked_i_clause_task){i, m->duration[i], m->demand[i]};
+        assert_true(sked_i_clause_add_pool(s, m->capacity, task, m->n));
+    }
+    const sked_i_clause_propagator plug = {
+        .self = &m->sum, .propagate = sum_propagate, .explain = sum_explain, .cost = 1};
+    assert_true(sked_i_clause_add_propagator(s, plug, &m->sum.number));
+    for (int32_t i = 0; i < m->n; i++)
+        assert_true(sked_i_clause_tell(s, m->sum.number, i));
+    for (int k = 0; fine && k < m->clauses; k++)
+        fine = sked_i_clause_add(s, m->clause[k], m->size[k], 1);
+    assert_false(s->failed);
+    return fine;
+}
+
+/* Every solution keeps the root bounds and satisfies every clause. */
+static void check_implied(void *data, const int32_t *value)
+{
+    const sked_i_clause_solver *s = data;
+    for (int32_t v = 0; v < 2 * s->n_vars; v++)
+        assert_true(holds((sked_i_lit){v, s->root[v]}, value));
+    for (int64_t k = 0; k < s->learnt_count; k++)
+        assert_true(clause_holds(sked_i_clause_literals(s, s->learnt[k]), s->arena[s->learnt[k]], value));
+}
+
+static sked_i_verdict solve(sked_i_clause_solver *s, const model *m, int32_t n_assume, int64_t conflicts)
+{
+    const sked_i_clause_budget b = {.assume = m->assume, .n_assume = n_assume, .conflicts = conflicts};
+    sked_i_verdict v = SKED_I_UNDECIDED;
+    for (int k = 0; v == SKED_I_UNDECIDED && k < 1000; k++)
+        v = sked_i_clause_solve(s, &b);
+    assert_int_not_equal(v, SKED_I_UNDECIDED);
+    return v;
+}
+
+typedef struct wanted {
+    const model *m;
+    int64_t count;
+} wanted;
+
+static void count_assumed(void *data, const int32_t *value)
+{
+    wanted *w = data;
+    bool all = true;
+    for (int k = 0; k < w->m->n_assume; k++)
+        all = all && holds(w->m->assume[k], value);
+    w->count += all;
+}
+
+static void check_found(sked_i_clause_solver *s, const model *m, int32_t n_assume)
+{
+    int32_t value[most_vars];
+    for (int32_t i = 0; i < m->n; i++) {
+        value[i] = s->low[2 * i];
+        assert_int_equal(value[i], -s->low[2 * i + 1]);
+    }
+    assert_true(is_solution(m, value));
+    for (int k = 0; k < n_assume; k++)
+        assert_true(holds(m->assume[k], value));
+    sked_i_clause_restart(s);
+    assert_int_equal(s->level, 0);
+}
+
+/* Under the assumptions, then without, the answers are those of enumeration. */
+static void check_answers(sked_i_clause_solver *s, model *m, int64_t conflicts)
+{
+    wanted w = {m, 0};
+    const int64_t all = enumerate(m, count_assumed, &w);
+    sked_i_verdict v = solve(s, m, m->n_assume, conflicts);
+    if (v == SKED_I_FOUND)
+        check_found(s, m, m->n_assume);
+    assert_int_equal(v == SKED_I_FOUND, w.count > 0);
+    assert_true(v != SKED_I_REFUTED || all == 0);
+    enumerate(m, check_implied, s);
+    v = solve(s, m, 0, conflicts);
+    assert_int_equal(v, all > 0 ? SKED_I_FOUND : SKED_I_REFUTED);
+    if (v == SKED_I_FOUND)
+        check_found(s, m, 0);
+    enumerate(m, check_implied, s);
+}
+
+static void kernel_meets_enumeration(void **state)
+{
+    (void)state;
+    int64_t explained = 0, learnt = 0, found = 0, refuted = 0;
+    for (uint64_t seed = 0; seed < 3000; seed++) {
+        model m = random_model(seed);
+        sked_i_clause_solver *s;
+        if (build(&m, seed, &s))
+            check_answers(s, &m, seed % 2 ? 1 : 100);
+        else
+            assert_int_equal(enumerate(&m, NULL, NULL), 0);
+        explained += m.sum.asked;
+        learnt += s->stats.learnt - m.clauses > 0;
+        found += s->has_phase;
+        refuted += !s->has_phase;
+        sked_i_clause_destroy(s);
+    }
+    assert_true(explained > 100 && found > 500 && refuted > 500); /* the models are worth their name */
+    assert_true(learnt > 10);
+}
+
+/* A second solver that is handed all bounds and clauses of a first one gives the same answer. */
+static void shared_clauses_are_implied(void **state)
+{
+    (void)state;
+    int64_t shared = 0;
+    for (uint64_t seed = 0; seed < 2000; seed++) {
+        model m = random_model(seed), same = m;
+        sked_i_clause_solver *s, *other;
+        const bool fine = build(&m, seed, &s);
+        assert_int_equal(build(&same, seed, &other), fine);
+        s->shares = true;
+        if (fine) {
+            sked_i_clause_perturb(s);
+            if (solve(s, &m, 0, 10) == SKED_I_FOUND)
+                sked_i_clause_restart(s);
+            shared += s->outbox_count > 0;
+            if (sked_i_clause_import(other, s))
+                check_answers(other, &same, 10);
+            else
+                assert_int_equal(enumerate(&m, NULL, NULL), 0);
+        }
+        sked_i_clause_destroy(s);
+        sked_i_clause_destroy(other);
+    }
+    assert_true(shared > 20);
+}
+
+/* ------------------------------------------------------------------ packed time table */
+
+static bool never(void *self)
+{
+    (void)self;
+    return false;
+}
+
+/* The least makespan by asking for ever shorter schedules, each near the last. */
+static int32_t least_makespan(const sked_i_cumulative *c, int64_t conflicts)
+{
+    int32_t guide[BRUTE_OPS] = {0}, start[BRUTE_OPS], best = c->forward.span;
+    int64_t evaluations = 0;
+    sked_i_learner *l =
+        sked_i_learner_create(&c->forward, best, (sked_i_learner_host){NULL, never, &evaluations});
+    assert_non_null(l);
+    for (int tries = 0; tries < 100000; tries++) {
+        const sked_i_verdict v = sked_i_learner_solve(l, best - 1, NULL, 0, guide, conflicts, start);
+        assert_false(sked_i_learner_failed(l));
+        if (v == SKED_I_REFUTED)
+            break;
+        if (v == SKED_I_UNDECIDED)
+            continue;
+        assert_int_equal(v, SKED_I_FOUND);
+        best = 0;
+        for (int32_t i = 0; i < c->n; i++) {
+            guide[i] = start[i];
+            best = start[i] + c->forward.duration[i] > best ? start[i] + c->forward.duration[i] : best;
+        }
+    }
+    assert_true(sked_i_learner_stats(l).conflicts >= evaluations);
+    sked_i_learner_destroy(l);
+    return best;
+}
+
+static void learner_meets_brute_force(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 250; seed++) {
+        random_problem r;
+        sked_i_cumulative *c = NULL;
+        random_problem_make(seed, RANDOM_RESOURCES | (seed % 2 ? RANDOM_LAGS : 0), 2, 7, &r);
+        OK(sked_i_cumulative_create(&r.problem, &c, err));
+        assert_true(c->exact);
+        assert_true(sked_i_learner_fits(c, c->forward.span));
+        const double best = brute_force_orders(&r.problem);
+        assert_int_equal(least_makespan(c, seed % 3 ? 1000 : 1) / c->scale, best);
+        sked_i_cumulative_destroy(c);
+        random_problem_free(&r);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(restarts_are_lubys),        cmocka_unit_test(heap_gives_the_most_active),
+        cmocka_unit_test(kernel_meets_enumeration),  cmocka_unit_test(shared_clauses_are_implied),
+        cmocka_unit_test(learner_meets_brute_force),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
