@@ -356,14 +356,9 @@ bool sked_i_clause_propagate(sked_i_clause_solver *s)
 
 bool sked_i_clause_open_level(sked_i_clause_solver *s)
 {
-    if (!SKED_GROW(s->level_begin, s->level_cap, s->level + 2) ||
-        !SKED_GROW(s->level_list, s->level_cap2, s->level + 2) ||
-        !SKED_GROW(s->level_stamp, s->level_cap3, s->level + 2))
+    if (!SKED_GROW(s->levels, s->level_cap, s->level + 2))
         return s->failed = true, false;
-    s->level++;
-    s->level_stamp[s->level] = -1;
-    s->level_begin[s->level] = s->trail_count;
-    s->level_list[s->level] = s->list_count;
+    s->levels[++s->level] = (sked_i_clause_level){s->trail_count, s->list_count, -1};
     return true;
 }
 
@@ -396,11 +391,11 @@ void sked_i_clause_back_to(sked_i_clause_solver *s, int32_t level)
 {
     if (s->level <= level)
         return;
-    const int64_t keep = s->level_begin[level + 1];
+    const int64_t keep = s->levels[level + 1].begin;
     while (s->trail_count > keep)
         sked_i_clause_undo(s);
     s->queue = keep;
-    s->list_count = s->level_list[level + 1];
+    s->list_count = s->levels[level + 1].list;
     s->level = level;
     for (int64_t k = 0; k < s->n_propagators; k++) /* done before the level was opened */
         s->propagator[k].dirty = s->propagator[k].unchecked = false;
@@ -466,19 +461,10 @@ void sked_i_clause_destroy(sked_i_clause_solver *s)
         if (s->propagator[k].destroy != NULL)
             s->propagator[k].destroy(s->propagator[k].self);
     sked_i_activity_destroy(&s->activity);
-    void *const arrays[] = {s->low,         s->root,
-                            s->latest,      s->trail,
-                            s->level_begin, s->level_list,
-                            s->level_stamp, s->list,
-                            s->arena,       s->learnt,
-                            s->watch,       s->watch_at,
-                            s->watch_low,   s->watch_shift,
-                            s->arc,         s->arcs_of,
-                            s->propagator,  s->told,
-                            s->need,        s->needed,
-                            s->touched,     s->clause,
-                            s->conflict,    s->phase,
-                            s->outbox,      s};
+    void *const arrays[] = {s->low,     s->root,    s->latest,     s->trail,    s->levels,    s->list,
+                            s->arena,   s->learnt,  s->watch,      s->watch_at, s->watch_low, s->watch_shift,
+                            s->arc,     s->arcs_of, s->propagator, s->told,     s->need,      s->needed,
+                            s->touched, s->clause,  s->conflict,   s->phase,    s->outbox,    s};
     for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++)
         free(arrays[k]);
 }

@@ -92,6 +92,11 @@ typedef struct sked_i_clause_list {
     int64_t count, cap;
 } sked_i_clause_list;
 
+typedef struct sked_i_clause_level {
+    int64_t begin, list; /* sizes of trail and list when it was opened */
+    int64_t stamp;       /* last conflict whose clause had a literal of the level */
+} sked_i_clause_level;
+
 typedef struct sked_i_clause_stats {
     int64_t conflicts, decisions, propagations; /* propagations: trail entries followed */
     int64_t restarts, learnt, reduced;          /* clauses stored, and forgotten again */
@@ -103,10 +108,9 @@ struct sked_i_clause_solver {
     int64_t *latest;          /* [views] last trail entry, -1: root */
     sked_i_clause_entry *trail;
     int64_t trail_count, trail_cap, queue;
-    int64_t *level_begin, *level_list; /* trail and list sizes at the start of each level */
-    int64_t *level_stamp;              /* last conflict whose clause had a literal of the level */
-    int64_t level_cap, level_cap2, level_cap3;
-    int32_t level;
+    sked_i_clause_level *levels; /* [level + 1] */
+    int64_t level_cap;
+    int32_t level;    /* decisions now */
     sked_i_lit *list; /* explanations given at once */
     int64_t list_count, list_cap;
     int32_t *arena; /* clauses: size, glue, then literals as pairs */
@@ -130,8 +134,7 @@ struct sked_i_clause_solver {
     uint8_t *needed;
     int32_t *touched; /* [views] */
     int32_t touched_count;
-    sked_i_lit *clause; /* the clause being learned */
-    int64_t clause_cap;
+    sked_i_lit *clause; /* [views + 1] the clause being learnt */
     /* search */
     sked_i_activity activity; /* open variables */
     int32_t objective;        /* variable decided last, -1: none */

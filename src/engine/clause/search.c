@@ -29,7 +29,7 @@ static int want(sked_i_clause_solver *s, int32_t view, int32_t value)
 {
     if (s->root[view] >= value)
         return 0;
-    const int64_t begin = s->level_begin[s->level];
+    const int64_t begin = s->levels[s->level].begin;
     const bool here = entry_of(s, view, value) >= begin;
     if (!(s->needed[view] & in_clause)) {
         if (!(s->needed[view] & seen))
@@ -86,7 +86,7 @@ static sked_i_lit find_uip(sked_i_clause_solver *s)
     for (int64_t k = 0; k < s->conflict_count; k++)
         open += want(s, s->conflict[k].view, s->conflict[k].value);
     for (;; sked_i_clause_undo(s)) {
-        assert(open > 0 && s->trail_count > s->level_begin[s->level]);
+        assert(open > 0 && s->trail_count > s->levels[s->level].begin);
         const sked_i_clause_entry *e = &s->trail[s->trail_count - 1];
         if (!(s->needed[e->view] & in_clause) || s->need[e->view] <= e->old)
             continue;
@@ -116,8 +116,9 @@ static int32_t build_clause(sked_i_clause_solver *s, sked_i_lit uip, int32_t *ba
             continue;
         const sked_i_lit l = {view, s->need[view]};
         const int32_t level = level_of(s, l);
-        *glue += s->level_stamp[level] != s->stats.conflicts;
-        s->level_stamp[level] = s->stats.conflicts;
+        assert(level > 0 && level < s->level);
+        *glue += s->levels[level].stamp != s->stats.conflicts;
+        s->levels[level].stamp = s->stats.conflicts;
         if (level > *back) {
             *back = level;
             best = size;

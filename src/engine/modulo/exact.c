@@ -75,8 +75,9 @@ static void clear(sked_i_modulo_exact *x)
     sked_i_clause_destroy(x->solver);
 }
 
-sked_status sked_i_exact_solve(const sked_i_loop *loop, const sked_i_question *q, const sked_i_limit *limit,
-                               sked_i_verdict *verdict, int64_t *start, int64_t *conflicts, sked_error *err)
+sked_status sked_i_modulo_decide(const sked_i_loop *loop, const sked_i_modulo_question *q,
+                                 const sked_i_limit *limit, sked_i_verdict *verdict, int64_t *start,
+                                 int64_t *conflicts, sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_i_modulo_exact x = {.loop = loop, .q = q, .n = loop->n, .ii = q->ii};

@@ -19,7 +19,7 @@ typedef struct sked_i_modulo_part {
 
 typedef struct sked_i_modulo_exact {
     const sked_i_loop *loop;
-    const sked_i_question *q;
+    const sked_i_modulo_question *q;
     int32_t n, n_vars;
     int64_t ii;
     int64_t *lo, *hi;           /* [ops] windows, closed under the edges */

@@ -107,7 +107,7 @@ int64_t sked_i_ims_length(const sked_i_ims *m);
  * of as many units, without transfers: REFUTED is a proof for every machine, FOUND may not split over
  * devices.
  */
-typedef struct sked_i_question {
+typedef struct sked_i_modulo_question {
     int64_t ii;
     const int64_t *lo, *hi; /* [ops] */
     const int64_t *weight;  /* [edges] */
@@ -115,14 +115,14 @@ typedef struct sked_i_question {
     const int64_t *hint;    /* [ops] starts to try first, or NULL */
     int64_t conflicts;      /* give up after as many dead ends */
     uint64_t seed;
-} sked_i_question;
+} sked_i_modulo_question;
 
 /*
  * Clause learning over bounds and modulo slots (exact.c). start: [ops], written when FOUND. conflicts (may
  * be NULL) gets the dead ends met. UNDECIDED: conflicts or time spent, or too large (memory grows with the
  * widths of the windows).
  */
-SKED_MUST_CHECK sked_status sked_i_exact_solve(const sked_i_loop *loop, const sked_i_question *q,
-                                               const sked_i_limit *limit, sked_i_verdict *verdict,
-                                               int64_t *start, int64_t *conflicts, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_modulo_decide(const sked_i_loop *loop, const sked_i_modulo_question *q,
+                                                 const sked_i_limit *limit, sked_i_verdict *verdict,
+                                                 int64_t *start, int64_t *conflicts, sked_error *err);
 #endif

@@ -10,6 +10,8 @@
 #include "method/exact/branch.h"
 #include "method/exact/exact.h"
 
+#include <math.h>
+
 enum { first_conflicts = 128 };
 static const int64_t first_round = 1 << 19, last_round = 1 << 22;
 
@@ -182,15 +184,29 @@ cleanup:
     return st;
 }
 
+/* Restarts as calls, conflicts as evaluations. */
+static void tally(sked_i_run *run, const prover *w, int count, double begin, double before)
+{
+    const double after = sked_i_run_best(run), gain = isfinite(before) ? before - after : 0;
+    int64_t restarts = 0, conflicts = 0;
+    for (int k = 0; k < count; k++) {
+        restarts += w[k].b.solver != NULL ? w[k].b.solver->stats.restarts : 0;
+        conflicts += w[k].b.solver != NULL ? w[k].b.solver->stats.conflicts : 0;
+    }
+    sked_i_run_tally(run, "clause learning", restarts, sked_clock() - begin, conflicts, gain);
+}
+
 sked_status sked_i_exact_branch(sked_i_run *run, sked_error *err)
 {
     const int threads = run->options->threads;
+    const double begin = sked_clock(), before = sked_i_run_best(run);
     sked_status st = SKED_OK;
     prover *w = NULL;
     SKED_NEW0(w, threads);
     for (int k = 0; k < threads && !w[0].empty; k++)
         SKED_TRY(open_prover(run, &w[k], k, threads, err));
     st = w[0].empty ? conclude(run, err) : search(run, w, threads, err);
+    tally(run, w, threads, begin, before);
 cleanup:
     for (int k = 0; w && k < threads; k++) {
         sked_i_branch_close(&w[k].b);

@@ -209,15 +209,15 @@ static sked_status ask_interval(searcher *s, sked_i_verdict *verdict, sked_error
     int64_t met = 0;
     SKED_NEW(anchor, s->loop->n_components);
     set_residue_windows(s, anchor);
-    const sked_i_question q = {.ii = s->frame->ii,
-                               .lo = s->lo,
-                               .hi = s->hi,
-                               .weight = s->frame->weight,
-                               .inside = true,
-                               .conflicts = (int64_t)(s->run->setting[OPTION_CONFLICTS] * s->effort),
-                               .seed = sked_i_rng_next(&s->rng)};
+    const sked_i_modulo_question q = {.ii = s->frame->ii,
+                                      .lo = s->lo,
+                                      .hi = s->hi,
+                                      .weight = s->frame->weight,
+                                      .inside = true,
+                                      .conflicts = (int64_t)(s->run->setting[OPTION_CONFLICTS] * s->effort),
+                                      .seed = sked_i_rng_next(&s->rng)};
     s->left--;
-    SKED_TRY(sked_i_exact_solve(s->loop, &q, &s->run->limit, verdict, s->start, &met, err));
+    SKED_TRY(sked_i_modulo_decide(s->loop, &q, &s->run->limit, verdict, s->start, &met, err));
     sked_i_run_evaluated(s->run, met);
     if (*verdict != SKED_I_FOUND)
         goto cleanup;
@@ -237,15 +237,16 @@ cleanup:
 static sked_status ask_windows(searcher *s, sked_i_verdict *verdict, sked_error *err)
 {
     int64_t met = 0;
-    const sked_i_question q = {.ii = s->frame->ii,
-                               .lo = s->frame->lo,
-                               .hi = s->frame->hi,
-                               .weight = s->frame->weight,
-                               .hint = s->length < SKED_I_FAR && s->ii == s->frame->ii ? s->hint : NULL,
-                               .conflicts = (int64_t)(s->run->setting[OPTION_CONFLICTS] * s->effort),
-                               .seed = sked_i_rng_next(&s->rng)};
+    const sked_i_modulo_question q = {.ii = s->frame->ii,
+                                      .lo = s->frame->lo,
+                                      .hi = s->frame->hi,
+                                      .weight = s->frame->weight,
+                                      .hint =
+                                          s->length < SKED_I_FAR && s->ii == s->frame->ii ? s->hint : NULL,
+                                      .conflicts = (int64_t)(s->run->setting[OPTION_CONFLICTS] * s->effort),
+                                      .seed = sked_i_rng_next(&s->rng)};
     s->left--;
-    const sked_status st = sked_i_exact_solve(s->loop, &q, &s->run->limit, verdict, s->start, &met, err);
+    const sked_status st = sked_i_modulo_decide(s->loop, &q, &s->run->limit, verdict, s->start, &met, err);
     sked_i_run_evaluated(s->run, met);
     if (st == SKED_OK && *verdict == SKED_I_FOUND && !sked_i_ims_assign(s->ims, s->frame, s->start))
         *verdict = SKED_I_UNDECIDED;
