@@ -79,7 +79,7 @@ void sked_i_ims_destroy(sked_i_ims *m);
 enum { SKED_I_BY_HEIGHT, SKED_I_BY_SLACK, SKED_I_BY_START, SKED_I_BY_SIZE };
 /*
  * Order of placing: height (longest path to the end), slack (hi - lo, recurrences first), start (earliest
- * first), size (hardest to place first). noise > 0: keys are shaken by up to this share of their range.
+ * first), size (hardest to place first). noise > 0: keys are perturbed by up to this share of their range.
  */
 void sked_i_ims_order(sked_i_ims *m, const sked_i_frame *f, int kind, double noise, sked_i_rng *rng);
 /*
@@ -113,13 +113,13 @@ typedef struct sked_i_question {
     const int64_t *weight;  /* [edges] */
     bool inside;            /* only edges inside a strongly connected component count */
     const int64_t *hint;    /* [ops] starts to try first, or NULL */
-    int64_t conflicts;      /* give up after as many dead ends */
+    int64_t conflicts;      /* give up after as many conflicts */
     uint64_t seed;
 } sked_i_question;
 
 /*
  * Clause learning over bounds and modulo slots (exact.c). start: [ops], written when FOUND. conflicts (may
- * be NULL) gets the dead ends met. UNKNOWN: conflicts or time spent, or too large (memory grows with the
+ * be NULL) gets the conflicts met. UNKNOWN: conflicts or time spent, or too large (memory grows with the
  * widths of the windows).
  */
 SKED_MUST_CHECK sked_status sked_i_exact_solve(const sked_i_loop *loop, const sked_i_question *q,

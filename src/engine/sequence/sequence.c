@@ -373,7 +373,8 @@ bool sked_i_sequence_try(sked_i_sequence *s, const sked_i_move *wanted, double l
 
 /* ------------------------------------------------------------------ the critical path */
 
-/* An op that decides when i starts, or -1; by lot among several. previous: the op before i on its device. */
+/* An op that decides when i starts, or -1; at random among several. previous: the op before i on its device.
+ */
 static int32_t blocker(const sked_i_sequence *s, int32_t i, int32_t previous, sked_i_rng *rng)
 {
     const sked_i_sequencing *l = s->form;

@@ -5,17 +5,15 @@
  */
 #include "method/modulo/modulo.h"
 
-enum { OPTION_PRIORITY, OPTION_BUDGET, OPTION_TRIES, OPTION_COMPACT };
+#define MODULO_LIST_OPTIONS(X)                                                                           \
+    X(PRIORITY, "priority", ENUM, "height", 0, 0, "height|slack|start|size",                             \
+      "order of placing: longest path to the end, least slack and recurrences first, earliest, largest") \
+    X(BUDGET, "budget", REAL, "8", 1, 1e6, NULL, "placements per op before an interval is given up")     \
+    X(TRIES, "tries", INT, "4", 1, 1e6, NULL,                                                            \
+      "attempts per interval: the priority first, the others, then perturbed ones")                      \
+    X(COMPACT, "compact", BOOL, "true", 0, 0, NULL, "move ops to and fro afterwards to shorten the schedule")
 
-static const sked_option options[] = {
-    {"priority", SKED_OPTION_ENUM, "height", 0, 0, "height|slack|start|size",
-     "order of placing: longest path to the end, least slack and recurrences first, earliest, largest"},
-    {"budget", SKED_OPTION_REAL, "8", 1, 1e6, NULL, "placements per op before an interval is given up"},
-    {"tries", SKED_OPTION_INT, "4", 1, 1e6, NULL,
-     "attempts per interval: the priority first, the others, then shaken ones"},
-    {"compact", SKED_OPTION_BOOL, "true", 0, 0, NULL,
-     "move ops to and fro afterwards to shorten the schedule"},
-};
+SKED_I_OPTIONS(MODULO_LIST_OPTIONS);
 
 typedef struct lister {
     sked_i_run *run;
@@ -170,6 +168,6 @@ const sked_i_method sked_i_method_modulo_list = {
              SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_LOOPS | SKED_CAN_HORIZON |
                  SKED_CAN_FIX | SKED_CAN_MAKESPAN | SKED_CAN_RESOURCE | SKED_CAN_MEMORY | SKED_CAN_COST |
                  SKED_CAN_II,
-             options, sizeof options / sizeof *options},
+             options, n_options},
     .run = run_list,
 };
