@@ -61,7 +61,7 @@ static void place_wrapped(packer *k, sked_i_bar *b, double phase)
 {
     b->row = k->rows++;
     k->limit[b->row] = phase;
-    heap_push(&k->busy, phase + (b->finish - b->start) - k->ii, b->row);
+    sked_i_event_heap_push(&k->busy, (sked_i_event){phase + (b->finish - b->start) - k->ii, b->row});
 }
 
 typedef struct phase_item {

@@ -117,7 +117,7 @@ static sked_status run_upward(climber *c, sked_error *err)
 }
 
 sked_status sked_i_loop_climb(sked_i_run *run, const sked_i_loop *loop, sked_i_frame *frame, sked_i_ims *ims,
-                               const sked_i_climb_settings *set, sked_error *err)
+                              const sked_i_climb_settings *set, sked_error *err)
 {
     climber c = {.run = run, .loop = loop, .frame = frame, .ims = ims, .set = *set, .growth = 1};
     sked_i_rng_seed(&c.rng, run->options->seed, 0);
