@@ -261,7 +261,7 @@ typedef struct file_case {
 static sked_status act_read(const void *data, sked_error *err)
 {
     const file_case *c = data;
-    const sked_read_options opt = {.format = c->format};
+    const sked_read_options opt = {.size = sizeof opt, .format = c->format};
     sked_graph *g = NULL;
     const sked_status st = sked_graph_read(c->path, &opt, &g, err);
     assert_true((st == SKED_OK) == (g != NULL));
@@ -303,10 +303,10 @@ static sked_status act_train(const void *data, sked_error *err)
                                     "width=8", "context=8", "temperature=8", "batch=2",  "validate=0"};
     sked_train_options opt;
     sked_sampler *m = NULL, *again = NULL;
-    sked_samples s = {0};
+    sked_samples s = {.size = sizeof s};
     sked_graph *g = NULL;
     sked_problem p;
-    const sked_sample_options how = {.count = 2, .temperature = 1, .threads = 1};
+    const sked_sample_options how = {.size = sizeof how, .count = 2, .temperature = 1, .threads = 1};
     sked_train_options_init(&opt);
     opt.graphs = "layered:6";
     opt.devices = 2;
