@@ -497,7 +497,7 @@ static void infeasible(void **state)
     r.problem.horizon = 0.5;
     for (int m = 0; m < sked_method_count(); m++) {
         const sked_method_info *info = sked_method_at(m);
-        sked_result result = {.count = -7};
+        sked_result result = {.size = sizeof result, .count = -7};
         if (!takes(info, SKED_CAN_DEVICES | SKED_CAN_HORIZON | SKED_CAN_MAKESPAN))
             continue;
         FAILS(SKED_ERR_INFEASIBLE, "horizon", sked_method_run(info->name, &r.problem, NULL, &result, err));

@@ -580,7 +580,7 @@ static void test_same_result(void **state)
     const sked_problem p = problem_of(&t, g);
     const char *const methods[] = {"modulo-list", "modulo-search"};
     for (int k = 0; k < 6; k++) {
-        sked_result r[2];
+        sked_result r[2] = {{.size = sizeof *r}, {.size = sizeof *r}};
         for (int twice = 0; twice < 2; twice++) {
             sked_run_options o = quick();
             o.time_limit = INFINITY;

@@ -143,7 +143,8 @@ static void forces_do_not_depend_on_threads(void **state)
         sked_builder *b = NULL;
         sked_graph *g = NULL;
         sked_problem p;
-        sked_result results[3] = {0};
+        sked_result results[3] = {
+            {.size = sizeof *results}, {.size = sizeof *results}, {.size = sizeof *results}};
         sked_i_rng rng;
         sked_i_rng_seed(&rng, 5, 0);
         OK(sked_builder_create(&b, err));

@@ -675,6 +675,7 @@ typedef struct sked_robust_options {
     int32_t top;         /* of these, the best on the proxy go to the target; preset 100 */
     double min_distance; /* smallest GED in percent between two of them; 0: merely distinct */
     double time_limit;   /* seconds of each member's search; preset 5 */
+    int64_t iterations;  /* of each member, in its own unit; 0: no limit but time */
     uint64_t seed;
     int threads;
     const volatile sig_atomic_t *stop; /* when it becomes non-zero: the winner among what was measured */

@@ -89,6 +89,7 @@ static sked_status gather(const pipeline *l, const entrant *who, sked_robust_mem
     run.seed = opt->seed;
     run.threads = opt->threads;
     run.time_limit = opt->time_limit;
+    run.iterations = opt->iterations;
     run.candidates = who->many ? opt->candidates : 0;
     run.top = who->many ? opt->top : 0;
     run.min_distance = opt->min_distance;

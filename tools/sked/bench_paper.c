@@ -100,7 +100,7 @@ static sked_status draw_candidates(const sked_sampler *m, const sked_problem *p,
         sked_schedule_destroy(s.schedule[--s.count]);
     for (int32_t k = 0; st == SKED_OK && k < s.count; k++)
         st = sked_schedule_validate(p, s.schedule[k], err);
-    sked_result r = {.method = "gflownet", .count = s.count, .evaluations = opt->count};
+    sked_result r = {.size = sizeof r, .method = "gflownet", .count = s.count, .evaluations = opt->count};
     if (st == SKED_OK)
         st = sked_problem_bound(p, &r.lower_bound, NULL, err);
     if (st == SKED_OK) {

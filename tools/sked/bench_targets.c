@@ -82,6 +82,7 @@ static sked_status draw_all(const arguments *a, const sked_sampler *m, const ske
     for (int k = 0; st == SKED_OK && k < N_TEMPERATURES; k++) {
         sked_sample_options how;
         sked_sample_options_init(&how);
+        sked_samples_init(&out[k]);
         how.count = each;
         how.raw = true;
         how.temperature = temperatures[k];
