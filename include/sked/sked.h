@@ -478,8 +478,7 @@ SKED_API int sked_method_count(void);
 SKED_API const sked_method_info *sked_method_at(int i);
 SKED_API const sked_method_info *sked_method_find(const char *name);
 
-/* value: best so far (NAN: none yet). bound: best proven so far. share: 0..1 of the limit used, NAN unknown.
- */
+/* value: of the incumbent (NAN: none yet). bound: best proven. share: 0..1 of the limit used, NAN unknown. */
 typedef void (*sked_progress_fn)(void *data, const char *phase, double share, double value, double bound);
 
 typedef struct sked_run_options {
@@ -494,7 +493,7 @@ typedef struct sked_run_options {
     int32_t candidates;                /* schedules to produce; 0 or 1: one */
     int32_t top;                       /* of these, keep the best and sufficiently different; 0: all */
     double min_distance;               /* smallest GED in percent between two kept ones; 0: merely distinct */
-    const volatile sig_atomic_t *stop; /* when it becomes non-zero: return the best so far */
+    const volatile sig_atomic_t *stop; /* when it becomes non-zero: return the incumbent */
     sked_progress_fn progress;
     void *progress_data;
     const char
@@ -547,7 +546,7 @@ typedef struct sked_sample_options {
     double temperature; /* > 0: small is greedy, large is diverse */
     bool raw;           /* every draw in the order it was made; false: best first and without repeats */
     bool greedy;        /* one schedule, the likeliest action at every step */
-    bool local;      /* devices chosen anew for the starts drawn, so that data stays near, and those of about
+    bool local;      /* devices reassigned for the starts drawn, so that data stays near, and those of about
                         one makespan ranked by what transfers would cost them. Not with raw */
     int64_t improve; /* rounds of local search on each schedule drawn, and local; 0: none. Not with raw */
     uint64_t seed;
@@ -741,7 +740,7 @@ SKED_API void sked_sweep_apply(sked_sweep_parameter parameter, double at, sked_p
 typedef struct sked_sweep_options {
     size_t size;
     sked_sweep_parameter parameter;
-    const double *values; /* each >= 0; schedules of one start the search for the next where that can help */
+    const double *values; /* each >= 0; a schedule is the warm start of the next value's, except for ii */
     int32_t n_values;
 } sked_sweep_options;
 SKED_API void sked_sweep_options_init_sized(sked_sweep_options *opt, size_t size);
@@ -764,7 +763,7 @@ typedef struct sked_sweep_point {
 
 typedef struct sked_sweep_result {
     size_t size;
-    const char *parameter, *x, *y; /* names, for ever */
+    const char *parameter, *x, *y; /* names; the library's */
     sked_sweep_point **point;      /* [count] in the order of the values; fewer after a stop */
     int32_t count;
     int32_t knee; /* the point nearest to the best of both sides at once; -1: no point has a schedule */
