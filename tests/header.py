@@ -7,7 +7,7 @@ import sys
 
 # Never change; or allocated by the library alone, so that they may grow at their end.
 FIXED = {"sked_error", "sked_edge", "sked_option"}
-LIBRARY = {"sked_schedule", "sked_train_progress", "sked_robust_member", "sked_sweep_point"}
+LIBRARY = {"sked_schedule", "sked_statistic", "sked_train_progress", "sked_robust_member", "sked_sweep_point"}
 OWNED = {"sked_result", "sked_samples", "sked_robust_result", "sked_sweep_result"}  # hold memory
 
 source, library, cc, cxx = sys.argv[1:5]

@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "base/clock.h"
+#include "base/explog.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/option.h"

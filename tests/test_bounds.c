@@ -1,7 +1,7 @@
 /* Bounds never exceed the optimum, and are worth something. */
 #include "brute_force.h"
+#include "problem/energy.h"
 #include "random_problem.h"
-#include "schedule/energy.h"
 #include "test.h"
 
 typedef struct tally {

@@ -3,7 +3,7 @@
  * candidates. And the timing of moves that search with transfers stands on.
  */
 #include "brute_force.h"
-#include "method/search/lines.h"
+#include "engine/sequence/sequence.h"
 #include "random_problem.h"
 
 #include <time.h>
@@ -252,15 +252,15 @@ static void transfers_are_worth_avoiding(void **state)
 static void random_move(const sked_i_sequence *s, sked_i_rng *rng, sked_i_move *m)
 {
     int32_t low, high;
-    *m = (sked_i_move){.from = random_int(rng, 0, s->lines->n - 1)};
+    *m = (sked_i_move){.from = random_int(rng, 0, s->form->n - 1)};
     sked_i_sequence_range(s, m->from, &low, &high);
     m->to = random_int(rng, low, high);
     m->count = random_int(rng, 0, 2);
-    if (m->count == 2 && s->lines->n < 2)
+    if (m->count == 2 && s->form->n < 2)
         m->count = 1;
     for (int32_t q = 0; q < m->count; q++) {
-        m->op[q] = (random_int(rng, 0, s->lines->n - 1) / 2 * 2 + q) % s->lines->n;
-        m->device[q] = random_int(rng, 0, s->lines->m - 1);
+        m->op[q] = (random_int(rng, 0, s->form->n - 1) / 2 * 2 + q) % s->form->n;
+        m->device[q] = random_int(rng, 0, s->form->m - 1);
     }
     if (m->count == 2 && m->op[0] == m->op[1])
         m->count = 1;
@@ -273,11 +273,11 @@ static void moves_are_timed_exactly(void **state)
     for (uint64_t seed = 0; seed < 60; seed++) {
         random_problem r;
         sked_i_rng rng;
-        sked_i_lines *l = NULL;
+        sked_i_sequencing *l = NULL;
         sked_i_sequence *a = NULL, *b = NULL;
         random_problem_make(seed, RANDOM_TRANSFERS | RANDOM_ZERO | (seed % 2 ? RANDOM_REAL : 0), 2, 40, &r);
         sked_i_rng_seed(&rng, seed, 7);
-        OK(sked_i_lines_create(&r.problem, &l, err));
+        OK(sked_i_sequencing_create(&r.problem, &l, err));
         OK(sked_i_sequence_create(l, &a, err));
         OK(sked_i_sequence_create(l, &b, err));
         double key[64];
@@ -299,7 +299,7 @@ static void moves_are_timed_exactly(void **state)
         }
         sked_i_sequence_destroy(a);
         sked_i_sequence_destroy(b);
-        sked_i_lines_destroy(l);
+        sked_i_sequencing_destroy(l);
         random_problem_free(&r);
     }
 }

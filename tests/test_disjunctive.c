@@ -2,8 +2,9 @@
 #include "test.h"
 
 #include "base/rng.h"
+#include "engine/shop/shop.h"
+#include "method/driver.h"
 #include "method/search/disjunctive.h"
-#include "method/search/shop.h"
 
 #include <math.h>
 
@@ -128,19 +129,21 @@ static outcome run_search(const sked_problem *p, uint64_t seed, int threads, int
     opt.iterations = iterations;
     opt.time_limit = 20;
     opt.start = start;
-    sked_schedule *kept[2];
-    double key[2][2];
-    sked_i_run run = {
-        .problem = p, .options = &opt, .second_bound = -INFINITY, .kept = kept, .key = key, .max_kept = 1};
+    sked_i_run run = {.problem = p, .options = &opt};
+    double bound;
     sked_i_limit_init(&run.limit, &opt);
-    OK(sked_problem_bound(p, &run.bound, NULL, err));
+    OK(sked_i_driver_open(&run, 1, err));
+    OK(sked_problem_bound(p, &bound, NULL, err));
+    run.driver->current = "search";
+    sked_i_run_raise_bound(&run, bound);
     OK(sked_i_disjunctive_search(&run, err));
-    outcome out = {.value = sked_i_run_best(&run), .evaluations = run.evaluations};
-    if (run.n_kept > 0) {
-        OK(sked_schedule_validate(p, kept[0], err));
-        memcpy(out.start, kept[0]->start, (size_t)kept[0]->ops * sizeof(double));
-        sked_schedule_destroy(kept[0]);
+    outcome out = {.value = sked_i_run_best(&run), .evaluations = sked_i_run_evaluations(&run)};
+    const sked_schedule *best = sked_i_run_incumbent(&run);
+    if (best != NULL) {
+        OK(sked_schedule_validate(p, best, err));
+        memcpy(out.start, best->start, (size_t)best->ops * sizeof(double));
     }
+    sked_i_driver_close(&run);
     return out;
 }
 

@@ -3,8 +3,8 @@
 
 #include "base/rng.h"
 #include "method/gflownet/batch.h"
+#include "method/gflownet/network/sampler.h"
 #include "method/gflownet/source.h"
-#include "nn/sampler.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
 
 #include "base/rng.h"
 #include "method/gflownet/batch.h"
-#include "nn/sampler.h"
+#include "method/gflownet/network/sampler.h"
 
 #include <math.h>
 

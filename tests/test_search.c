@@ -1,6 +1,6 @@
 /* The method `search`: against enumeration on small problems of every kind it takes, and its contracts. */
 #include "brute_force.h"
-#include "method/search/sgs.h"
+#include "engine/decode/sgs.h"
 #include "random_problem.h"
 
 typedef struct setup {

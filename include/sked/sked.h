@@ -502,6 +502,17 @@ typedef struct sked_run_options {
 SKED_API void sked_run_options_init_sized(sked_run_options *opt, size_t size);
 SKED_INIT_INPUT(sked_run_options)
 
+/* What ran inside a run: a method, or one technique of it. */
+typedef struct sked_statistic {
+    const char *method;
+    const char *technique; /* "": the method as a whole, members inside it included */
+    int64_t calls;
+    double seconds;
+    int64_t evaluations;
+    int64_t offers, improvements; /* schedules offered; those that became the incumbent. Methods only */
+    double gain;                  /* by how much it lowered the objective, its first schedule aside */
+} sked_statistic;
+
 typedef struct sked_result {
     size_t size;
     char method[64];          /* the method that made the best schedule (auto: the member) */
@@ -514,6 +525,8 @@ typedef struct sked_result {
     double build_seconds;      /* the method alone, without judging what it offered */
     char note[200];            /* what a user may want to know; "" */
     bool recorded;             /* the file of options.record was written: there was something to record */
+    int32_t n_statistics;
+    sked_statistic **statistics; /* [n_statistics] what ran, how often, how long, what it gained */
 } sked_result;
 SKED_INIT_OUTPUT(sked_result)
 /*

@@ -74,7 +74,7 @@ typedef struct sked_i_gaus_backend {
  * The same for devices, in real time: op i starts at X_i ~ N(mu_i, sigma_i^2) and runs on device d with
  * chance share[i * devices + d], all independent. Times are in cells of the relaxation's own width.
  */
-typedef struct sked_i_gaus_lines_view {
+typedef struct sked_i_gaus_device_view {
     int32_t ops, devices, pools, cells;
     const double *duration; /* [ops] */
     const int64_t *succ_ptr;
@@ -83,35 +83,35 @@ typedef struct sked_i_gaus_lines_view {
     const int64_t *use_ptr;       /* [ops + 1] shares of pools' capacities that an op holds while it runs */
     const int32_t *use_pool;
     const double *use_amount;
-} sked_i_gaus_lines_view;
+} sked_i_gaus_device_view;
 
 /* L = sum over families of multiplier V + penalty V^2 / 2; no recurrences here. */
-typedef struct sked_i_gaus_lines_terms {
+typedef struct sked_i_gaus_device_terms {
     double multiplier[SKED_I_GAUS_FAMILIES], penalty[SKED_I_GAUS_FAMILIES];
-} sked_i_gaus_lines_terms;
+} sked_i_gaus_device_terms;
 
 /* Means, widths and shares of devices; or the gradient with respect to them. */
-typedef struct sked_i_gaus_lines_point {
+typedef struct sked_i_gaus_device_point {
     double *mu, *sigma; /* [ops] */
     double *share;      /* [ops * devices] */
-} sked_i_gaus_lines_point;
+} sked_i_gaus_device_point;
 
-typedef struct sked_i_gaus_lines_engine sked_i_gaus_lines_engine;
-typedef struct sked_i_gaus_lines_backend {
-    sked_status (*create)(const sked_i_gaus_lines_view *view, int threads, sked_i_gaus_lines_engine **out,
+typedef struct sked_i_gaus_device_engine sked_i_gaus_device_engine;
+typedef struct sked_i_gaus_device_backend {
+    sked_status (*create)(const sked_i_gaus_device_view *view, int threads, sked_i_gaus_device_engine **out,
                           sked_error *err);
-    void (*destroy)(sked_i_gaus_lines_engine *engine);
+    void (*destroy)(sked_i_gaus_device_engine *engine);
     /*
      * Value and gradient (overwritten). O(devices * (windows of ops + edges + cells)); memory
      * O(ops + devices * (ops + cells)) per thread. Same threads: same bits.
      */
-    sked_status (*evaluate)(sked_i_gaus_lines_engine *engine, const sked_i_gaus_lines_terms *terms,
-                            const sked_i_gaus_lines_point *at, const sked_i_gaus_lines_point *gradient,
+    sked_status (*evaluate)(sked_i_gaus_device_engine *engine, const sked_i_gaus_device_terms *terms,
+                            const sked_i_gaus_device_point *at, const sked_i_gaus_device_point *gradient,
                             sked_i_gaus_value *value, sked_error *err);
     /* Expected load of the last evaluation, devices first, then pools: [cells], 1 is full. */
-    const double *(*load)(const sked_i_gaus_lines_engine *engine, int32_t row);
-} sked_i_gaus_lines_backend;
+    const double *(*load)(const sked_i_gaus_device_engine *engine, int32_t row);
+} sked_i_gaus_device_backend;
 
 extern const sked_i_gaus_backend sked_i_gaus_cpu;
-extern const sked_i_gaus_lines_backend sked_i_gaus_lines_cpu;
+extern const sked_i_gaus_device_backend sked_i_gaus_device_cpu;
 #endif

@@ -18,13 +18,6 @@ double sked_i_rng_normal(sked_i_rng *r);      /* mean 0, deviation 1 */
 double sked_i_rng_exponential(sked_i_rng *r); /* mean 1 */
 void sked_i_rng_shuffle(sked_i_rng *r, int32_t *a, int64_t n);
 
-/*
- * Natural logarithm (x > 0, finite) and exponential (|x| <= 700) from exact operations only: the same bits
- * with every C library, which libm's own do not promise. Good to about 2 units in the last place.
- */
-double sked_i_log(double x);
-double sked_i_exp(double x);
-
 static inline uint64_t sked_i_rng_next(sked_i_rng *r)
 {
     uint64_t *s = r->s;

@@ -58,7 +58,7 @@ sked_status sked_i_tasks_add_link(sked_i_tasks *t, int32_t from, int32_t to, con
 {
     if (!SKED_GROW(t->link, t->link_cap, t->links + 1))
         return sked_i_no_memory(err);
-    t->link[t->links++] = (sked_i_link){from, to, at};
+    t->link[t->links++] = (sked_i_task_link){from, to, at};
     return SKED_OK;
 }
 
@@ -97,7 +97,7 @@ static sked_status check_links(const sked_i_tasks *t, sked_error *err)
 {
     const int32_t lo = t->first_id, hi = t->first_id + t->count - 1;
     for (int64_t k = 0; k < t->links; k++) {
-        const sked_i_link *l = &t->link[k];
+        const sked_i_task_link *l = &t->link[k];
         const int32_t bad = l->from < lo || l->from > hi ? l->from : l->to;
         if (bad < lo || bad > hi)
             return sked_i_source_fail(t->source, l->at, err, "task %d is unknown: ids run from %d to %d",

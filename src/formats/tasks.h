@@ -12,10 +12,10 @@ typedef struct sked_i_task {
     const char *at; /* where the file says so */
 } sked_i_task;
 
-typedef struct sked_i_link {
+typedef struct sked_i_task_link {
     int32_t from, to; /* ids */
     const char *at;
-} sked_i_link;
+} sked_i_task_link;
 
 typedef struct sked_i_tasks {
     const sked_i_source *source;
@@ -23,9 +23,9 @@ typedef struct sked_i_tasks {
     int32_t first_id;
     int32_t pools; /* resources R1, R2, ... added so far */
     int32_t count;
-    sked_i_task *task; /* [count] */
-    double *demand;    /* [count * pools], task by task */
-    sked_i_link *link; /* [links] */
+    sked_i_task *task;      /* [count] */
+    double *demand;         /* [count * pools], task by task */
+    sked_i_task_link *link; /* [links] */
     int64_t links, demands, task_cap, demand_cap, link_cap;
 } sked_i_tasks;
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Blocks are computed in a compact buffer, then copied out: strided rows would miss a page each. */
-static void fill_blocks(const sked_i_dag *d, sked_i_closure *c, uint64_t *rows)
+static void fill_blocks(const sked_i_relation_dag *d, sked_i_closure *c, uint64_t *rows)
 {
     const int columns = 64 * SWEEP_WORDS;
     for (int64_t first = 0; first < c->n; first += columns) {
@@ -29,7 +29,7 @@ sked_status sked_i_closure_create(const sked_graph *g, int64_t max_bytes, sked_i
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "the transitive closure of %d ops takes %lld bytes, the limit is %lld", (int)n,
                            (long long)bytes, (long long)limit);
-    sked_i_dag d = {0};
+    sked_i_relation_dag d = {0};
     uint64_t *rows = NULL;
     sked_i_closure *c = NULL;
     SKED_NEW0(c, 1);
@@ -38,7 +38,7 @@ sked_status sked_i_closure_create(const sked_graph *g, int64_t max_bytes, sked_i
     SKED_NEW0(c->bits, n * words);
     SKED_NEW0(c->redundant, g->n_edges);
     SKED_NEW(rows, n * SWEEP_WORDS);
-    SKED_TRY(sked_i_dag_create(g, &d, err));
+    SKED_TRY(sked_i_relation_dag_create(g, &d, err));
     fill_blocks(&d, c, rows);
     c->position = d.position;
     c->order = d.order;
@@ -46,7 +46,7 @@ sked_status sked_i_closure_create(const sked_graph *g, int64_t max_bytes, sked_i
     *out = c;
     c = NULL;
 cleanup:
-    sked_i_dag_clear(&d);
+    sked_i_relation_dag_clear(&d);
     free(rows);
     sked_i_closure_destroy(c);
     return st;

@@ -1,5 +1,6 @@
 #include "graph/distribution.h"
 
+#include "base/explog.h"
 #include "base/text.h"
 
 #include <math.h>

@@ -45,7 +45,7 @@ void sked_generate_options_init_sized(sked_generate_options *opt, size_t size)
 
 /* ------------------------------------------------------------------ plans */
 
-void sked_i_plan_edge(sked_i_plan *p, int32_t from, int32_t to)
+void sked_i_draft_edge(sked_i_draft *p, int32_t from, int32_t to)
 {
     if (p->failed || !SKED_GROW(p->from, p->from_cap, p->n_edges + 1) ||
         !SKED_GROW(p->to, p->to_cap, p->n_edges + 1)) {
@@ -56,17 +56,17 @@ void sked_i_plan_edge(sked_i_plan *p, int32_t from, int32_t to)
     p->to[p->n_edges++] = to;
 }
 
-void sked_i_plan_carried(sked_i_plan *p, int32_t from, int32_t to, int32_t distance)
+void sked_i_draft_carried(sked_i_draft *p, int32_t from, int32_t to, int32_t distance)
 {
     if (p->failed || !SKED_GROW(p->distance, p->distance_cap, p->n_edges + 1)) {
         p->failed = true;
         return;
     }
     p->distance[p->n_edges] = distance;
-    sked_i_plan_edge(p, from, to);
+    sked_i_draft_edge(p, from, to);
 }
 
-sked_status sked_i_plan_reserve(sked_i_plan *p, double edges, const char *cause, sked_error *err)
+sked_status sked_i_draft_reserve(sked_i_draft *p, double edges, const char *cause, sked_error *err)
 {
     if (edges > SKED_I_MOST_EDGES)
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "%s gives about %.3g edges, the limit is %.3g", cause,
@@ -76,7 +76,7 @@ sked_status sked_i_plan_reserve(sked_i_plan *p, double edges, const char *cause,
                                                                                 : sked_i_no_memory(err);
 }
 
-static void clear_plan(sked_i_plan *p)
+static void clear_plan(sked_i_draft *p)
 {
     free(p->kind);
     free(p->from);
@@ -88,7 +88,7 @@ static void clear_plan(sked_i_plan *p)
  * Sorts the edges by `from` (counting sort, stable) into ptr and new to and distance columns; `from` is
  * implied and freed, because at 10 million ops every column counts.
  */
-static sked_status sort_plan(sked_i_plan *p, int64_t **rows, sked_error *err)
+static sked_status sort_plan(sked_i_draft *p, int64_t **rows, sked_error *err)
 {
     sked_status st = SKED_OK;
     int64_t *ptr = NULL;
@@ -125,7 +125,7 @@ cleanup:
 }
 
 /* Drops the second of two edges between the same ops with the same distance. seen: [n], the last row. */
-static void drop_twins(sked_i_plan *p, int64_t *ptr, int32_t *seen)
+static void drop_twins(sked_i_draft *p, int64_t *ptr, int32_t *seen)
 {
     int64_t kept = 0;
     memset(seen, 0xff, (size_t)p->n * sizeof *seen);
@@ -242,7 +242,7 @@ cleanup:
 
 /* ------------------------------------------------------------------ the graph */
 
-static sked_status add_resources(const sked_i_plan *p, const columns *c, sked_builder *b, sked_error *err)
+static sked_status add_resources(const sked_i_draft *p, const columns *c, sked_builder *b, sked_error *err)
 {
     sked_status st = SKED_OK;
     for (int r = 0; r < c->n_demands; r++) {
@@ -258,8 +258,8 @@ cleanup:
 }
 
 /* What one op takes: as asked for (never more than there is, so every op can run), else by its kind. */
-static sked_status add_demands(const sked_i_plan *p, const sked_i_kind *kind, columns *c, sked_builder *b,
-                               int32_t op, sked_error *err)
+static sked_status add_demands(const sked_i_draft *p, const sked_i_draft_kind *kind, columns *c,
+                               sked_builder *b, int32_t op, sked_error *err)
 {
     sked_status st = SKED_OK;
     for (int r = 0; r < c->n_demands; r++) {
@@ -272,13 +272,13 @@ cleanup:
     return st;
 }
 
-static sked_status add_ops(const sked_i_plan *p, columns *c, sked_builder *b, sked_error *err)
+static sked_status add_ops(const sked_i_draft *p, columns *c, sked_builder *b, sked_error *err)
 {
-    static const sked_i_kind plain = {NULL, 1, -1};
+    static const sked_i_draft_kind plain = {NULL, 1, -1};
     sked_status st = SKED_OK;
     SKED_TRY(add_resources(p, c, b, err));
     for (int32_t i = 0; i < p->n; i++) {
-        const sked_i_kind *kind = p->kinds ? &p->kinds[p->kind ? p->kind[i] : 0] : &plain;
+        const sked_i_draft_kind *kind = p->kinds ? &p->kinds[p->kind ? p->kind[i] : 0] : &plain;
         const double duration = c->duration.used ? draw(&c->duration) : kind->duration;
         SKED_TRY(sked_builder_add_op(b, NULL, kind->type, duration, NULL, err));
         if (c->memory.used)
@@ -291,7 +291,8 @@ cleanup:
     return st;
 }
 
-static sked_status add_edges(sked_i_plan *p, const int64_t *ptr, columns *c, sked_builder *b, sked_error *err)
+static sked_status add_edges(sked_i_draft *p, const int64_t *ptr, columns *c, sked_builder *b,
+                             sked_error *err)
 {
     sked_status st = SKED_OK;
     for (int32_t i = 0; i < p->n; i++)
@@ -307,7 +308,7 @@ cleanup:
     return st;
 }
 
-static sked_status build(sked_i_plan *p, columns *c, const char *name, sked_graph **out, sked_error *err)
+static sked_status build(sked_i_draft *p, columns *c, const char *name, sked_graph **out, sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_builder *b = NULL;
@@ -372,7 +373,7 @@ sked_status sked_graph_generate(const char *family, const sked_generate_options 
     bool given[MOST_OPTIONS];
     char name[80];
     columns c = {0};
-    sked_i_plan plan = {.nodes = opt->nodes, .value = value, .given = given};
+    sked_i_draft plan = {.nodes = opt->nodes, .value = value, .given = given};
     const sked_i_family *f = find_family(family, err);
     if (f == NULL)
         return SKED_ERR_ARGUMENT;

@@ -21,11 +21,11 @@ void sked_i_positions(const sked_graph *g, int32_t *position, int32_t *order)
     }
 }
 
-sked_status sked_i_dag_create(const sked_graph *g, sked_i_dag *out, sked_error *err)
+sked_status sked_i_relation_dag_create(const sked_graph *g, sked_i_relation_dag *out, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int32_t n = g->n_ops;
-    sked_i_dag d = {.n = n};
+    sked_i_relation_dag d = {.n = n};
     SKED_NEW(d.position, n);
     SKED_NEW(d.order, n);
     SKED_NEW0(d.ptr, (int64_t)n + 1);
@@ -51,23 +51,23 @@ sked_status sked_i_dag_create(const sked_graph *g, sked_i_dag *out, sked_error *
     *out = d;
     return SKED_OK;
 cleanup:
-    sked_i_dag_clear(&d);
+    sked_i_relation_dag_clear(&d);
     return st;
 }
 
-void sked_i_dag_clear(sked_i_dag *d)
+void sked_i_relation_dag_clear(sked_i_relation_dag *d)
 {
     free(d->position);
     free(d->order);
     free(d->ptr);
     free(d->to);
     free(d->edge);
-    *d = (sked_i_dag){0};
+    *d = (sked_i_relation_dag){0};
 }
 
 void sked_i_sweep_bits(const sked_i_sweep *s, uint64_t *rows)
 {
-    const sked_i_dag *d = s->dag;
+    const sked_i_relation_dag *d = s->dag;
     for (int32_t p = s->end - 1; p >= s->begin; p--) {
         uint64_t *row = rows + (int64_t)(p - s->begin) * SWEEP_WORDS, sum[SWEEP_WORDS] = {0};
         for (int64_t k = d->ptr[p]; k < d->ptr[p + 1] && d->to[k] < s->end; k++) {
@@ -105,7 +105,7 @@ static double decide_lags(const sked_i_sweep *s, const double *lag, int64_t k, i
 /* The same for lags: a cell is the longest path to its column, -INFINITY for none. */
 static void sweep_lags(const sked_i_sweep *s, const double *lag, double *rows)
 {
-    const sked_i_dag *d = s->dag;
+    const sked_i_relation_dag *d = s->dag;
     for (int32_t p = s->end - 1; p >= s->begin; p--) {
         double *row = rows + (int64_t)(p - s->begin) * SWEEP_WORDS;
         for (int w = 0; w < SWEEP_WORDS; w++)
@@ -205,13 +205,13 @@ static sked_status run_blocks(const sked_graph *g, sked_i_reduction kind, const 
 {
     sked_status st = SKED_OK;
     const int32_t n = g->n_ops;
-    sked_i_dag d = {0};
+    sked_i_relation_dag d = {0};
     union {
         uint64_t bits;
         double lag;
     } *rows = NULL;
     SKED_NEW(rows, plan->rows * SWEEP_WORDS);
-    SKED_TRY(sked_i_dag_create(g, &d, err));
+    SKED_TRY(sked_i_relation_dag_create(g, &d, err));
     for (int32_t b = 0; (int64_t)b * plan->columns < n; b++) {
         if (plan->first[b] == n)
             continue;
@@ -227,7 +227,7 @@ static sked_status run_blocks(const sked_graph *g, sked_i_reduction kind, const 
             sweep_lags(&s, g->edge_lag, &rows->lag);
     }
 cleanup:
-    sked_i_dag_clear(&d);
+    sked_i_relation_dag_clear(&d);
     free(rows);
     return st;
 }

@@ -15,18 +15,19 @@
 #define SKED_I_REDUCTION_LIMIT 20000000000.0
 
 /* The edges of distance 0 between topological positions. */
-typedef struct sked_i_dag {
+typedef struct sked_i_relation_dag {
     int32_t n;
     int32_t *position; /* [n] of each op */
     int32_t *order;    /* [n] op at each position */
     int64_t *ptr;      /* [n + 1] row p: the edges that leave position p */
     int32_t *to;       /* positions, ascending within a row */
     int64_t *edge;     /* the graph's edge numbers, ascending among equal targets */
-} sked_i_dag;
+} sked_i_relation_dag;
 /* The ops' own order where that is topological (edges of most graphs are short in it), else the graph's. */
 void sked_i_positions(const sked_graph *g, int32_t *position, int32_t *order);
-SKED_MUST_CHECK sked_status sked_i_dag_create(const sked_graph *g, sked_i_dag *out, sked_error *err);
-void sked_i_dag_clear(sked_i_dag *d);
+SKED_MUST_CHECK sked_status sked_i_relation_dag_create(const sked_graph *g, sked_i_relation_dag *out,
+                                                       sked_error *err);
+void sked_i_relation_dag_clear(sked_i_relation_dag *d);
 
 /* Who reaches whom. Bit k of an op's row is set when a path leads from it to op order[k]. */
 typedef struct sked_i_closure {

@@ -6,7 +6,7 @@
 enum { SWEEP_WORDS = 8 }; /* 64 bytes: a row of a block is one cache line */
 
 typedef struct sked_i_sweep {
-    const sked_i_dag *dag;
+    const sked_i_relation_dag *dag;
     uint8_t *redundant;         /* [edges of the graph]; decided for all earlier blocks */
     int32_t begin, column, end; /* rows begin..end-1, columns column..end-1 */
 } sked_i_sweep;

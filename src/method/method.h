@@ -1,7 +1,7 @@
 /*
- * A method: one file (or folder) here, one line in table.h, one page in docs/methods. The driver in
- * method.c checks the problem against the method's features, parses its options, validates and ranks
- * what the method offers. A method only builds schedules.
+ * A method: one file (or folder) here, one line in table.h, one page in docs/methods. The driver checks the
+ * problem against the method's features, parses its options, validates and ranks what the method offers. A
+ * method only builds schedules.
  */
 #ifndef SKED_METHOD_METHOD_H
 #define SKED_METHOD_METHOD_H
@@ -12,28 +12,15 @@
 #include "method/record.h"
 #include "schedule/schedule.h"
 
+/* One run as a method sees it. Read-only outside the driver; everything else goes through the calls below. */
 typedef struct sked_i_run {
     const sked_problem *problem;
     const sked_run_options *options; /* never NULL */
     const double *setting;           /* [n_options] parsed, in table order */
     const char *const *settings;     /* the same as they were given, for sked_i_option_text */
     sked_i_limit limit;
-    double bound;        /* proven lower bound of the objective, as of now */
-    double second_bound; /* objective ii: bound of the length at II = bound; else -INFINITY */
-    double least_ii;     /* another objective at the smallest interval: proven bound of that; else 0 */
-    int64_t evaluations; /* methods add what they evaluate */
-    bool exhausted;      /* the method has proved its best optimal */
-    char note[200];
     sked_i_recording *recording; /* what the method keeps of its first descent; NULL: nobody asks */
-    /* The driver's: */
-    sked_schedule **kept; /* best first; where the interval is searched for, the smallest comes first */
-    double (*key)[2];     /* objective, then tie-break (length for ii, else makespan) */
-    int32_t n_kept, max_kept;
-    char winner[64];
-    double won[3];       /* rank of the best schedule when the winner was named */
-    const char *current; /* name of the method that runs now */
-    double build_seconds;
-    double judging; /* seconds spent on validating and ranking offers */
+    struct sked_i_driver *driver;
 } sked_i_run;
 
 typedef struct sked_i_method {
@@ -41,27 +28,82 @@ typedef struct sked_i_method {
     sked_status (*run)(sked_i_run *run, sked_error *err);
 } sked_i_method;
 
+/* The method of that name, or NULL. */
+const sked_i_method *sked_i_method_find(const char *name);
+
+/* ------------------------------------------------------------------ schedules */
+
 /*
- * Offers a complete schedule (copied). The driver keeps the best `max_kept` different ones. Costs
+ * Offers a complete schedule (copied). The driver keeps the best different ones. Costs
  * O((ops + edges) log ops): offer improvements and final populations, not every evaluation.
  * Schedules past the horizon or otherwise invalid are an error of the method (BUG).
  */
 SKED_MUST_CHECK sked_status sked_i_run_offer(sked_i_run *run, const sked_schedule *s, sked_error *err);
-/* Best objective value offered so far, INFINITY before the first. */
+/* A warm start given by the user: validated (INVALID where it breaks a rule), then offered. */
+SKED_MUST_CHECK sked_status sked_i_run_offer_start(sked_i_run *run, sked_error *err);
+/* The best schedule offered so far, NULL before the first. Stays until the next offer. */
+const sked_schedule *sked_i_run_incumbent(const sked_i_run *run);
+/* Its objective value, INFINITY before the first offer; its makespan, likewise. */
 double sked_i_run_best(const sked_i_run *run);
+double sked_i_run_best_length(const sked_i_run *run);
+/* How many different schedules are wanted (1 unless candidates are asked for), and how many there are. */
+int32_t sked_i_run_wanted(const sked_i_run *run);
+int32_t sked_i_run_count(const sked_i_run *run);
+
+/* ------------------------------------------------------------------ bounds and proofs */
+
+/* Proven lower bound of the objective, as of now. */
+double sked_i_run_bound(const sked_i_run *run);
 /* A better proven lower bound; lower values are ignored. */
 void sked_i_run_raise_bound(sked_i_run *run, double bound);
-/* True when the time is up, a stop was asked for, or the best offer meets the bound. */
+/* Objective ii: a proven bound of the length at the interval that equals the bound. */
+void sked_i_run_raise_length(sked_i_run *run, double bound);
+/* Another objective at the least interval: a proven bound of the interval. */
+void sked_i_run_raise_interval(sked_i_run *run, double bound);
+/* The method has proved the incumbent optimal. */
+void sked_i_run_prove(sked_i_run *run);
+bool sked_i_run_proved(const sked_i_run *run);
+/* True when the time is up, a stop was asked for, or the incumbent meets the bound. */
 bool sked_i_run_over(const sked_i_run *run);
+
+/* ------------------------------------------------------------------ reporting */
+
+/* Complete schedules built or evaluated since the last call. */
+void sked_i_run_evaluated(sked_i_run *run, int64_t count);
+int64_t sked_i_run_evaluations(const sked_i_run *run);
+/* Something a user may want to know; the last note stays. */
+void sked_i_run_note(sked_i_run *run, const char *format, ...) SKED_PRINTF(2, 3);
 /* Tells the user; cheap, rate-limited by the caller's progress function. */
 void sked_i_run_progress(sked_i_run *run, const char *phase);
 /*
- * Runs another method on the same problem inside this run (portfolios, warm starts): it offers into the
- * same pool. settings as on the command line; time_share: seconds it may take at most.
+ * Adds to the statistics of one technique of the current method ("genetic"): calls, seconds, evaluations, and
+ * by how much it lowered the objective. name must stay for ever. For sked_result's statistics.
  */
-SKED_MUST_CHECK sked_status sked_i_run_member(sked_i_run *run, const char *method,
-                                              const char *const *settings, int n_settings, double seconds,
-                                              sked_error *err);
+void sked_i_run_tally(sked_i_run *run, const char *name, int64_t calls, double seconds, int64_t evaluations,
+                      double gain);
+
+/* ------------------------------------------------------------------ methods inside methods */
+
+/* Another method on the same problem inside this run (portfolios, warm starts): it offers into the same pool.
+ */
+typedef struct sked_i_member {
+    const char *method;
+    const char *setting;        /* one "name=value", or NULL */
+    double seconds;             /* it may take at most; INFINITY: what the run has left */
+    double grace;               /* it may take as much even when the time is up */
+    int64_t iterations;         /* 0: those of the run */
+    const sked_schedule *start; /* warm start; NULL: that of the run */
+} sked_i_member;
+SKED_MUST_CHECK sked_status sked_i_run_member(sked_i_run *run, const sked_i_member *m, sked_error *err);
+
+/*
+ * What the current method keeps for its next turn in the same run (compiled problem, population, learnt
+ * clauses). NULL: its first turn. keep hands ownership to the driver, which calls destroy at the end of the
+ * run; keeping NULL takes the state back without destroying it.
+ */
+void *sked_i_run_state(const sked_i_run *run);
+SKED_MUST_CHECK sked_status sked_i_run_keep(sked_i_run *run, void *state, void (*destroy)(void *state),
+                                            sked_error *err);
 
 /*
  * One thread's own run of the same problem: its own pool, bounds and counters, one thread, no progress. The
@@ -72,9 +114,10 @@ typedef struct sked_i_share {
     sked_i_run run;
     sked_run_options options;
 } sked_i_share;
-/* Knows what the run knows: limit, settings, bounds, and the best schedule if any. */
+/* Knows what the run knows: limit, settings, bounds, and the incumbent if any. Close it after a failure, too.
+ */
 SKED_MUST_CHECK sked_status sked_i_share_open(const sked_i_run *run, sked_i_share *share, sked_error *err);
-/* The run takes over what the share has found, proved and counted. */
+/* The run takes over what the share has found, proved, counted and kept. */
 SKED_MUST_CHECK sked_status sked_i_share_join(sked_i_share *share, sked_i_run *run, sked_error *err);
 /* The share learns what the run knows by now. */
 SKED_MUST_CHECK sked_status sked_i_share_tell(sked_i_share *share, const sked_i_run *run, sked_error *err);

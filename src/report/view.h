@@ -31,17 +31,17 @@ typedef struct sked_i_bar {
 } sked_i_bar;
 
 /* What made an op of the critical chain wait for the one before it. */
-typedef enum sked_i_link {
+typedef enum sked_i_chain_link {
     SKED_I_LINK_NONE, /* first of the chain */
     SKED_I_LINK_EDGE,
     SKED_I_LINK_DEVICE,
     SKED_I_LINK_RESOURCE
-} sked_i_link;
+} sked_i_chain_link;
 
 typedef struct sked_i_chain_op {
     int32_t op;
-    sked_i_link link; /* to the previous op of the chain */
-    int64_t edge;     /* of SKED_I_LINK_EDGE, else -1 */
+    sked_i_chain_link link; /* to the previous op of the chain */
+    int64_t edge;           /* of SKED_I_LINK_EDGE, else -1 */
 } sked_i_chain_op;
 
 typedef struct sked_i_legend_entry {

@@ -4,6 +4,8 @@
  */
 #include "target/target.h"
 
+#include "base/explog.h"
+
 enum { MODEL, STRENGTH, OUTLIERS };
 enum { LOGNORMAL, UNIFORM, TYPE, HEAVY };
 

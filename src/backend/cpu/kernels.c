@@ -8,6 +8,7 @@
  */
 #include "backend/kernels.h"
 
+#include "base/explog.h"
 #include "base/rng.h"
 
 #include <math.h>

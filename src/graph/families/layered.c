@@ -23,7 +23,7 @@ typedef struct layers {
 } layers;
 
 /* Sizes uniform in [ceil(0.25 mean), floor(1.75 mean)] until all ops are placed. */
-static sked_status cut_layers(sked_i_plan *p, layers *l, sked_error *err)
+static sked_status cut_layers(sked_i_draft *p, layers *l, sked_error *err)
 {
     const double n = p->nodes, u = sked_i_rng_uniform(&p->rng);
     const double width = p->value[WIDTH] > 0 ? p->value[WIDTH] : 0.25 + 0.25 * u;
@@ -53,7 +53,7 @@ static int64_t edges_between(double density, int64_t a, int64_t b)
  * Spreads the edges evenly over the larger layer; ties by chance (each remaining op gets one more with the
  * probability that is left). An op is joined to a window around its proportional place in the smaller layer.
  */
-static void join_layers(sked_i_plan *p, const layers *l, int32_t upper, double density)
+static void join_layers(sked_i_draft *p, const layers *l, int32_t upper, double density)
 {
     const int32_t *first = l->first + upper;
     const int64_t a = first[1] - first[0], b = first[2] - first[1], count = edges_between(density, a, b);
@@ -68,7 +68,7 @@ static void join_layers(sked_i_plan *p, const layers *l, int32_t upper, double d
         start = start < small - window ? start : small - window;
         extra -= more;
         for (int64_t k = start; k < start + window; k++)
-            sked_i_plan_edge(p, (int32_t)(first[0] + (down ? i : k)), (int32_t)(first[1] + (down ? k : i)));
+            sked_i_draft_edge(p, (int32_t)(first[0] + (down ? i : k)), (int32_t)(first[1] + (down ? k : i)));
     }
 }
 
@@ -77,15 +77,15 @@ static int32_t op_at(const layers *l, int64_t layer, double place)
     return l->first[layer] + (int32_t)(place * (l->first[layer + 1] - l->first[layer]));
 }
 
-static void add_skip(sked_i_plan *p, const layers *l)
+static void add_skip(sked_i_draft *p, const layers *l)
 {
     const int64_t from = (int64_t)sked_i_rng_below(&p->rng, (uint64_t)l->count - 2);
     const int64_t to = from + 2 + (int64_t)sked_i_rng_below(&p->rng, (uint64_t)(l->count - from - 2));
     const double x = sked_i_rng_uniform(&p->rng), y = fmin(0.999, x + 0.2 * sked_i_rng_uniform(&p->rng));
-    sked_i_plan_edge(p, op_at(l, from, x), op_at(l, to, y));
+    sked_i_draft_edge(p, op_at(l, from, x), op_at(l, to, y));
 }
 
-static sked_status lay_out(sked_i_plan *p, sked_error *err)
+static sked_status lay_out(sked_i_draft *p, sked_error *err)
 {
     sked_status st = SKED_OK;
     layers l = {0};
@@ -98,7 +98,7 @@ static sked_status lay_out(sked_i_plan *p, sked_error *err)
     for (int32_t i = 0; i + 1 < l.count; i++)
         edges += (double)edges_between(density, l.first[i + 1] - l.first[i], l.first[i + 2] - l.first[i + 1]);
     const double skips = l.count < 3 ? 0 : ceil(edges * share - 1e-9);
-    SKED_TRY(sked_i_plan_reserve(p, edges + skips, "layered: density", err));
+    SKED_TRY(sked_i_draft_reserve(p, edges + skips, "layered: density", err));
     for (int32_t i = 0; i + 1 < l.count; i++)
         join_layers(p, &l, i, density);
     for (int64_t k = 0; k < (int64_t)skips; k++)

@@ -19,24 +19,24 @@ static const sked_option options[] = {
 };
 
 enum { LOAD, STORE, MUL, ADD };
-static const sked_i_kind kinds[] = {{"Load", 2, 0}, {"Store", 1, 0}, {"Mul", 3, 1}, {"Add", 1, 2}};
+static const sked_i_draft_kind kinds[] = {{"Load", 2, 0}, {"Store", 1, 0}, {"Mul", 3, 1}, {"Add", 1, 2}};
 
 /* A quarter loads, an eighth stores, a quarter multiplications, the rest additions; the first op loads. */
-static uint8_t draw_kind(sked_i_plan *p, int32_t op)
+static uint8_t draw_kind(sked_i_draft *p, int32_t op)
 {
     static const uint8_t mix[] = {LOAD, LOAD, STORE, MUL, MUL, ADD, ADD, ADD};
     return op == 0 ? LOAD : mix[sked_i_rng_below(&p->rng, 8)];
 }
 
 /* One of the ops `nearest` to `window` places before op. */
-static int32_t draw_before(sked_i_plan *p, int32_t op, int64_t nearest)
+static int32_t draw_before(sked_i_draft *p, int32_t op, int64_t nearest)
 {
     const int64_t window = (int64_t)p->value[WINDOW], reach = op < window ? op : window;
     return (int32_t)(op - nearest - (int64_t)sked_i_rng_below(&p->rng, (uint64_t)(reach + 1 - nearest)));
 }
 
 /* An earlier op that has a result, -1 where a few draws find none. */
-static int32_t draw_input(sked_i_plan *p, int32_t op)
+static int32_t draw_input(sked_i_draft *p, int32_t op)
 {
     for (int attempt = 0; attempt < 8 && op > 0; attempt++) {
         const int32_t input = draw_before(p, op, 1);
@@ -46,25 +46,25 @@ static int32_t draw_input(sked_i_plan *p, int32_t op)
     return -1;
 }
 
-static void add_inputs(sked_i_plan *p, int32_t op)
+static void add_inputs(sked_i_draft *p, int32_t op)
 {
     const uint8_t kind = p->kind[op];
     const int inputs = kind == LOAD ? (int)sked_i_rng_below(&p->rng, 2) : kind == STORE ? 1 : 2;
     for (int i = 0; i < inputs; i++) {
         const int32_t input = draw_input(p, op);
         if (input >= 0)
-            sked_i_plan_carried(p, input, op, 0);
+            sked_i_draft_carried(p, input, op, 0);
     }
 }
 
-static sked_status lay_out(sked_i_plan *p, sked_error *err)
+static sked_status lay_out(sked_i_draft *p, sked_error *err)
 {
     sked_status st = SKED_OK;
     p->n = p->nodes;
     p->kinds = kinds;
-    p->pool[0] = (sked_i_pool){"MEM", p->value[PORTS]};
-    p->pool[1] = (sked_i_pool){"MUL", p->value[MULTIPLIERS]};
-    p->pool[2] = (sked_i_pool){"ALU", p->value[ALUS]};
+    p->pool[0] = (sked_i_draft_pool){"MEM", p->value[PORTS]};
+    p->pool[1] = (sked_i_draft_pool){"MUL", p->value[MULTIPLIERS]};
+    p->pool[2] = (sked_i_draft_pool){"ALU", p->value[ALUS]};
     p->n_pools = 3;
     SKED_NEW(p->kind, p->n);
     for (int32_t op = 0; op < p->n; op++) {
@@ -75,7 +75,7 @@ static sked_status lay_out(sked_i_plan *p, sked_error *err)
     for (int64_t k = 0; k < back; k++) {
         const int32_t op = (int32_t)sked_i_rng_below(&p->rng, (uint64_t)p->n);
         const int32_t distance = 1 + (int32_t)sked_i_rng_below(&p->rng, (uint64_t)p->value[DISTANCE]);
-        sked_i_plan_carried(p, op, draw_before(p, op, 0), distance);
+        sked_i_draft_carried(p, op, draw_before(p, op, 0), distance);
     }
 cleanup:
     return st;

@@ -4,6 +4,8 @@
  * order.
  */
 #include "base/memory.h"
+
+#include "base/explog.h"
 #include "graph/families/family.h"
 
 #include <math.h>
@@ -16,7 +18,7 @@ static double with_slack(double edges)
 }
 
 /* Up to SKED_I_DENSE_OPS the published density; above it about 4 edges leave an op. */
-static double thinned(const sked_i_plan *p, double edges)
+static double thinned(const sked_i_draft *p, double edges)
 {
     return p->nodes <= SKED_I_DENSE_OPS ? 1 : fmin(1, 4.0 * p->nodes / edges);
 }
@@ -29,7 +31,7 @@ typedef struct block {
  * Each pair of an op of a with an op of b (the same block: each unordered pair) with probability chance.
  * Jumps from one edge to the next by geometric gaps (Batagelj and Brandes 2005): O(rows + edges).
  */
-static void draw_pairs(sked_i_plan *p, double chance, block a, block b)
+static void draw_pairs(sked_i_draft *p, double chance, block a, block b)
 {
     if (chance <= 0)
         return;
@@ -47,12 +49,12 @@ static void draw_pairs(sked_i_plan *p, double chance, block a, block b)
         }
         if (row >= a.count)
             return;
-        sked_i_plan_edge(p, a.first + row, (same ? a.first + row + 1 : b.first) + (int32_t)at);
+        sked_i_draft_edge(p, a.first + row, (same ? a.first + row + 1 : b.first) + (int32_t)at);
     }
 }
 
 /* Renames all ops by a random order and points every edge forward in it. */
-static sked_status orient(sked_i_plan *p, sked_error *err)
+static sked_status orient(sked_i_draft *p, sked_error *err)
 {
     sked_status st = SKED_OK;
     int32_t *rank = NULL;
@@ -78,7 +80,7 @@ static const sked_option er_options[] = {
      "probability of each edge; not given and over 1000 ops: 8/(nodes - 1) where that is less"},
 };
 
-static sked_status lay_out_er(sked_i_plan *p, sked_error *err)
+static sked_status lay_out_er(sked_i_draft *p, sked_error *err)
 {
     sked_status st = SKED_OK;
     const double pairs = 0.5 * p->nodes * (p->nodes - 1.0);
@@ -86,7 +88,7 @@ static sked_status lay_out_er(sked_i_plan *p, sked_error *err)
     if (!p->given[ER_P])
         chance *= thinned(p, chance * pairs);
     p->n = p->nodes;
-    SKED_TRY(sked_i_plan_reserve(p, with_slack(chance * pairs), "erdos-renyi: p", err));
+    SKED_TRY(sked_i_draft_reserve(p, with_slack(chance * pairs), "erdos-renyi: p", err));
     const block all = {0, p->n}; /* all orders are alike here, so the numbering itself is one */
     draw_pairs(p, chance, all, all);
 cleanup:
@@ -116,7 +118,7 @@ static block block_at(int32_t n, int64_t blocks, int64_t i)
     return (block){(int32_t)first, (int32_t)(n * (i + 1) / blocks - first)};
 }
 
-static sked_status lay_out_sbm(sked_i_plan *p, sked_error *err)
+static sked_status lay_out_sbm(sked_i_draft *p, sked_error *err)
 {
     sked_status st = SKED_OK;
     const double n = p->nodes;
@@ -127,8 +129,8 @@ static sked_status lay_out_sbm(sked_i_plan *p, sked_error *err)
     in *= p->given[SBM_IN] ? 1 : thin;
     out *= p->given[SBM_OUT] ? 1 : thin;
     p->n = p->nodes;
-    SKED_TRY(sked_i_plan_reserve(p, with_slack(fmax(0, in * inside) + out * across),
-                                 "stochastic-block: p-in and p-out", err));
+    SKED_TRY(sked_i_draft_reserve(p, with_slack(fmax(0, in * inside) + out * across),
+                                  "stochastic-block: p-in and p-out", err));
     for (int i = 0; i < blocks; i++)
         for (int j = i; j < blocks; j++) {
             const block a = block_at(p->n, blocks, i), b = block_at(p->n, blocks, j);
@@ -184,7 +186,7 @@ static bool joined(const ring *g, int64_t a, int64_t b)
 }
 
 /* Another end for the ring edge of `op`, or its own where a few dozen draws find none. */
-static int64_t move_edge(sked_i_plan *p, ring *g, int64_t op, int64_t step)
+static int64_t move_edge(sked_i_draft *p, ring *g, int64_t op, int64_t step)
 {
     const int64_t bit = op * g->reach + step - 1;
     for (int attempt = 0; attempt < 64 && 2 * g->keys <= g->mask; attempt++) {
@@ -199,7 +201,7 @@ static int64_t move_edge(sked_i_plan *p, ring *g, int64_t op, int64_t step)
     return (op + step) % g->n;
 }
 
-static sked_status lay_out_ws(sked_i_plan *p, sked_error *err)
+static sked_status lay_out_ws(sked_i_draft *p, sked_error *err)
 {
     sked_status st = SKED_OK;
     const double beta = p->value[WS_BETA];
@@ -209,7 +211,7 @@ static sked_status lay_out_ws(sked_i_plan *p, sked_error *err)
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "watts-strogatz: k must be even, not %g", p->value[WS_K]);
     p->n = p->nodes;
     const int64_t edges = n * g.reach;
-    SKED_TRY(sked_i_plan_reserve(p, (double)edges, "watts-strogatz: k", err));
+    SKED_TRY(sked_i_draft_reserve(p, (double)edges, "watts-strogatz: k", err));
     while ((double)g.mask < 2 * with_slack(beta * (double)edges))
         g.mask = 2 * g.mask + 1;
     SKED_NEW0(g.moved, edges / 64 + 1);
@@ -217,7 +219,8 @@ static sked_status lay_out_ws(sked_i_plan *p, sked_error *err)
     for (int64_t step = 1; step <= g.reach; step++)
         for (int64_t op = 0; op < n; op++) {
             const bool moves = sked_i_rng_uniform(&p->rng) < beta;
-            sked_i_plan_edge(p, (int32_t)op, (int32_t)(moves ? move_edge(p, &g, op, step) : (op + step) % n));
+            sked_i_draft_edge(p, (int32_t)op,
+                              (int32_t)(moves ? move_edge(p, &g, op, step) : (op + step) % n));
         }
     SKED_TRY(orient(p, err));
 cleanup:
@@ -240,13 +243,13 @@ static const sked_option ba_options[] = {
 };
 
 /* An op with probability proportional to its degree: an end of a random earlier edge. */
-static int32_t draw_by_degree(sked_i_plan *p, int64_t edges)
+static int32_t draw_by_degree(sked_i_draft *p, int64_t edges)
 {
     const uint64_t k = sked_i_rng_below(&p->rng, 2 * (uint64_t)edges);
     return k < (uint64_t)edges ? p->from[k] : p->to[k - (uint64_t)edges];
 }
 
-static void attach(sked_i_plan *p, int32_t op, int32_t m)
+static void attach(sked_i_draft *p, int32_t op, int32_t m)
 {
     const int64_t before = p->n_edges;
     while (p->n_edges < before + m && !p->failed) {
@@ -255,18 +258,18 @@ static void attach(sked_i_plan *p, int32_t op, int32_t m)
         for (int64_t e = before; e < p->n_edges && fresh; e++)
             fresh = p->from[e] != other;
         if (fresh)
-            sked_i_plan_edge(p, other, op);
+            sked_i_draft_edge(p, other, op);
     }
 }
 
-static sked_status lay_out_ba(sked_i_plan *p, sked_error *err)
+static sked_status lay_out_ba(sked_i_draft *p, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int32_t asked = (int32_t)p->value[BA_M], m = asked < p->nodes ? asked : p->nodes - 1;
     p->n = p->nodes;
-    SKED_TRY(sked_i_plan_reserve(p, (double)m * p->n, "barabasi-albert: m", err));
+    SKED_TRY(sked_i_draft_reserve(p, (double)m * p->n, "barabasi-albert: m", err));
     for (int32_t i = 0; i < m; i++)
-        sked_i_plan_edge(p, i, m);
+        sked_i_draft_edge(p, i, m);
     for (int32_t i = m + 1; i < p->n; i++)
         attach(p, i, m);
     if (!p->failed)

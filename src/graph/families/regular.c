@@ -8,15 +8,15 @@ static const sked_option chain_options[] = {
     {"chains", SKED_OPTION_INT, "1", 1, 1e9, NULL, "independent chains that share the ops evenly"},
 };
 
-static sked_status lay_out_chain(sked_i_plan *p, sked_error *err)
+static sked_status lay_out_chain(sked_i_draft *p, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int64_t n = p->nodes, asked = (int64_t)p->value[0], chains = asked < n ? asked : n;
     p->n = p->nodes;
-    SKED_TRY(sked_i_plan_reserve(p, (double)n, "chain: nodes", err));
+    SKED_TRY(sked_i_draft_reserve(p, (double)n, "chain: nodes", err));
     for (int64_t c = 0; c < chains; c++)
         for (int64_t i = n * c / chains + 1; i < n * (c + 1) / chains; i++)
-            sked_i_plan_edge(p, (int32_t)(i - 1), (int32_t)i);
+            sked_i_draft_edge(p, (int32_t)(i - 1), (int32_t)i);
 cleanup:
     return st;
 }
@@ -36,32 +36,32 @@ static const sked_option fork_join_options[] = {
 };
 
 enum { SYNC, WORK };
-static const sked_i_kind fork_join_kinds[] = {{"Sync", 1, -1}, {"Work", 1, -1}};
+static const sked_i_draft_kind fork_join_kinds[] = {{"Sync", 1, -1}, {"Work", 1, -1}};
 
 /* One phase of `body` ops between two sync ops; the second one is returned. */
-static int32_t add_phase(sked_i_plan *p, int32_t fork, int32_t first, int64_t body, int64_t length)
+static int32_t add_phase(sked_i_draft *p, int32_t fork, int32_t first, int64_t body, int64_t length)
 {
     const int32_t join = (int32_t)(first + body);
     for (int64_t k = 0; k < body; k++) {
         const int32_t op = (int32_t)(first + k);
         p->kind[op] = WORK;
-        sked_i_plan_edge(p, k % length == 0 ? fork : op - 1, op);
+        sked_i_draft_edge(p, k % length == 0 ? fork : op - 1, op);
         if (k % length == length - 1 || k == body - 1)
-            sked_i_plan_edge(p, op, join);
+            sked_i_draft_edge(p, op, join);
     }
     if (body == 0)
-        sked_i_plan_edge(p, fork, join);
+        sked_i_draft_edge(p, fork, join);
     return join;
 }
 
-static sked_status lay_out_fork_join(sked_i_plan *p, sked_error *err)
+static sked_status lay_out_fork_join(sked_i_draft *p, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int64_t length = (int64_t)p->value[FJ_LENGTH], phase = (int64_t)p->value[FJ_WIDTH] * length;
     p->n = p->nodes;
     SKED_NEW0(p->kind, p->n);
     p->kinds = fork_join_kinds;
-    SKED_TRY(sked_i_plan_reserve(p, 2.0 * p->n, "fork-join: nodes", err));
+    SKED_TRY(sked_i_draft_reserve(p, 2.0 * p->n, "fork-join: nodes", err));
     for (int32_t sync = 0; sync < p->n - 1;) {
         const int64_t left = (int64_t)p->n - sync - 2; /* but for the join */
         sync = add_phase(p, sync, sync + 1, phase < left ? phase : left, length);
@@ -86,9 +86,9 @@ static const sked_option tree_options[] = {
 };
 
 enum { LEAF, INNER };
-static const sked_i_kind tree_kinds[] = {{"Leaf", 1, -1}, {"Inner", 1, -1}};
+static const sked_i_draft_kind tree_kinds[] = {{"Leaf", 1, -1}, {"Inner", 1, -1}};
 
-static sked_status lay_out_tree(sked_i_plan *p, sked_error *err)
+static sked_status lay_out_tree(sked_i_draft *p, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int64_t n = p->nodes, arity = (int64_t)p->value[TREE_ARITY];
@@ -96,11 +96,11 @@ static sked_status lay_out_tree(sked_i_plan *p, sked_error *err)
     p->n = p->nodes;
     SKED_NEW0(p->kind, p->n);
     p->kinds = tree_kinds;
-    SKED_TRY(sked_i_plan_reserve(p, (double)n, "tree: nodes", err));
+    SKED_TRY(sked_i_draft_reserve(p, (double)n, "tree: nodes", err));
     for (int64_t i = 1; i < n; i++) { /* numbered as in a heap, backwards where edges go to the root */
         const int64_t parent = (i - 1) / arity, a = in ? n - 1 - i : parent, b = in ? n - 1 - parent : i;
         p->kind[in ? b : a] = INNER;
-        sked_i_plan_edge(p, (int32_t)a, (int32_t)b);
+        sked_i_draft_edge(p, (int32_t)a, (int32_t)b);
     }
 cleanup:
     return st;
@@ -114,7 +114,7 @@ const sked_i_family sked_i_family_tree = {
 
 /* ------------------------------------------------------------------ fft */
 
-static const sked_i_kind fft_kinds[] = {{"Butterfly", 1, -1}};
+static const sked_i_draft_kind fft_kinds[] = {{"Butterfly", 1, -1}};
 
 /* The butterfly of stage `stage` that gives point x: x without its bit `stage`. */
 static int64_t butterfly_of(int64_t x, int stage)
@@ -122,7 +122,7 @@ static int64_t butterfly_of(int64_t x, int stage)
     return (x >> (stage + 1) << stage) | (x & (((int64_t)1 << stage) - 1));
 }
 
-static sked_status lay_out_fft(sked_i_plan *p, sked_error *err)
+static sked_status lay_out_fft(sked_i_draft *p, sked_error *err)
 {
     sked_status st = SKED_OK;
     int stages = 1;
@@ -131,13 +131,13 @@ static sked_status lay_out_fft(sked_i_plan *p, sked_error *err)
     const int64_t half = (int64_t)1 << (stages - 1); /* butterflies of a stage */
     p->n = (int32_t)(stages * half);
     p->kinds = fft_kinds;
-    SKED_TRY(sked_i_plan_reserve(p, 2.0 * p->n, "fft: nodes", err));
+    SKED_TRY(sked_i_draft_reserve(p, 2.0 * p->n, "fft: nodes", err));
     for (int s = 1; s < stages; s++)
         for (int64_t b = 0; b < half; b++) {
             const int64_t x = (b >> s << (s + 1)) | (b & (((int64_t)1 << s) - 1)), y = x | (int64_t)1 << s;
             const int64_t op = s * half + b, before = (s - 1) * half;
-            sked_i_plan_edge(p, (int32_t)(before + butterfly_of(x, s - 1)), (int32_t)op);
-            sked_i_plan_edge(p, (int32_t)(before + butterfly_of(y, s - 1)), (int32_t)op);
+            sked_i_draft_edge(p, (int32_t)(before + butterfly_of(x, s - 1)), (int32_t)op);
+            sked_i_draft_edge(p, (int32_t)(before + butterfly_of(y, s - 1)), (int32_t)op);
         }
 cleanup:
     return st;

@@ -6,7 +6,7 @@
 #include "graph/families/family.h"
 
 typedef struct tiles {
-    sked_i_plan *plan;
+    sked_i_draft *plan;
     int32_t size;    /* tiles in a row */
     int32_t *writer; /* [size * size] last task that changed the tile, -1: none */
     int32_t next;    /* task */
@@ -25,13 +25,13 @@ static void add_task(tiles *t, uint8_t kind, int64_t a, int64_t b, int64_t c)
     t->plan->kind[op] = kind;
     for (int i = 0; i < 3; i++)
         if (needed[i] >= 0 && t->writer[needed[i]] >= 0)
-            sked_i_plan_edge(t->plan, t->writer[needed[i]], op);
+            sked_i_draft_edge(t->plan, t->writer[needed[i]], op);
     t->writer[c] = op;
 }
 
 /* The largest matrix whose tasks are at most nodes, and room for it. */
-static sked_status open_tiles(sked_i_plan *p, int64_t (*tasks)(int64_t), const sked_i_kind *kinds, tiles *t,
-                              sked_error *err)
+static sked_status open_tiles(sked_i_draft *p, int64_t (*tasks)(int64_t), const sked_i_draft_kind *kinds,
+                              tiles *t, sked_error *err)
 {
     sked_status st = SKED_OK;
     *t = (tiles){.plan = p, .size = 1};
@@ -43,7 +43,7 @@ static sked_status open_tiles(sked_i_plan *p, int64_t (*tasks)(int64_t), const s
     SKED_NEW(t->writer, (int64_t)t->size * t->size);
     for (int64_t i = 0; i < (int64_t)t->size * t->size; i++)
         t->writer[i] = -1;
-    SKED_TRY(sked_i_plan_reserve(p, 3.0 * p->n, "nodes", err));
+    SKED_TRY(sked_i_draft_reserve(p, 3.0 * p->n, "nodes", err));
 cleanup:
     return st;
 }
@@ -51,7 +51,7 @@ cleanup:
 /* ------------------------------------------------------------------ cholesky */
 
 enum { POTRF, TRSM, SYRK, GEMM };
-static const sked_i_kind cholesky_kinds[] = {
+static const sked_i_draft_kind cholesky_kinds[] = {
     {"POTRF", 1, -1}, {"TRSM", 3, -1}, {"SYRK", 3, -1}, {"GEMM", 6, -1}};
 
 static int64_t cholesky_tasks(int64_t t)
@@ -59,7 +59,7 @@ static int64_t cholesky_tasks(int64_t t)
     return t * (t + 1) * (t + 2) / 6;
 }
 
-static sked_status lay_out_cholesky(sked_i_plan *p, sked_error *err)
+static sked_status lay_out_cholesky(sked_i_draft *p, sked_error *err)
 {
     sked_status st = SKED_OK;
     tiles t;
@@ -89,14 +89,14 @@ const sked_i_family sked_i_family_cholesky = {
 /* ------------------------------------------------------------------ lu */
 
 enum { GETRF, LU_TRSM, LU_GEMM };
-static const sked_i_kind lu_kinds[] = {{"GETRF", 2, -1}, {"TRSM", 3, -1}, {"GEMM", 6, -1}};
+static const sked_i_draft_kind lu_kinds[] = {{"GETRF", 2, -1}, {"TRSM", 3, -1}, {"GEMM", 6, -1}};
 
 static int64_t lu_tasks(int64_t t)
 {
     return t * (t + 1) * (2 * t + 1) / 6;
 }
 
-static sked_status lay_out_lu(sked_i_plan *p, sked_error *err)
+static sked_status lay_out_lu(sked_i_draft *p, sked_error *err)
 {
     sked_status st = SKED_OK;
     tiles t;

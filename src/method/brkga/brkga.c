@@ -226,7 +226,8 @@ static void close_island(island *x)
 
 static int32_t population_size(const sked_i_run *run, const sked_i_keyspace *space)
 {
-    const double wanted = run->max_kept > 1 ? 2.0 * run->max_kept : 0, room = 0x1p26 / space->keys;
+    const double wanted = sked_i_run_wanted(run) > 1 ? 2.0 * sked_i_run_wanted(run) : 0,
+                 room = 0x1p26 / space->keys;
     const double size = fmin(fmax(run->setting[opt_population], wanted), room);
     return size < 4 ? 4 : size > 200000 ? 200000 : (int32_t)size;
 }
@@ -238,10 +239,11 @@ static sked_status open_island(island *x, const sked_i_run *run, const sked_i_ke
     *x = (island){.space = space, .setting = run->setting, .limit = run->limit, .best = INFINITY};
     x->best_ever = INFINITY;
     x->size = population_size(run, space);
-    x->restarts = run->max_kept == 1;
+    x->restarts = sked_i_run_wanted(run) == 1;
     x->goal = -1;
-    if (run->max_kept == 1)
-        x->goal = (run->bound + (sked_i_problem_integral(run->problem) ? 0 : 1e-9 * fabs(run->bound))) *
+    if (sked_i_run_wanted(run) == 1)
+        x->goal = (sked_i_run_bound(run) +
+                   (sked_i_problem_integral(run->problem) ? 0 : 1e-9 * fabs(sked_i_run_bound(run)))) *
                   (space->c ? space->c->scale : 1);
     sked_i_rng_seed(&x->rng, run->options->seed, (uint64_t)index);
     SKED_TRY(sked_i_reader_open(&x->reader, space, &x->limit, err));
@@ -287,7 +289,8 @@ static sked_status publish(sked_i_run *run, island *islands, int count, double *
     best->limit = limit;
     const sked_status st =
         cost < INFINITY ? sked_i_reader_offer(&best->reader, run, err) : best->reader.status;
-    const double took = sked_clock() - begin, members = fmin(run->max_kept, (double)count * best->size);
+    const double took = sked_clock() - begin,
+                 members = fmin(sked_i_run_wanted(run), (double)count * best->size);
     const double spare = fmin(2 * took * members, 0.4 * (run->limit.deadline - run->limit.begin));
     for (int k = 0; k < count; k++)
         islands[k].limit.deadline = run->limit.deadline - spare;
@@ -309,12 +312,12 @@ static sked_status offer_members(sked_i_run *run, island *islands, int count, sk
         fmax(now, fmin(run->limit.deadline, now + 1)) + fmax(0.05, isinf(limit) ? 0 : 0.05 * limit);
     for (int q = 0; q < count; q++)
         most = islands[q].size > most ? islands[q].size : most;
-    for (int32_t k = 0; k < most && run->max_kept > 1; k++)
+    for (int32_t k = 0; k < most && sked_i_run_wanted(run) > 1; k++)
         for (int q = 0; q < count; q++) {
             island *x = &islands[q];
             if (k >= x->size || x->now[k].repeated)
                 continue;
-            if (run->n_kept > 0 && sked_clock() > end)
+            if (sked_i_run_incumbent(run) != NULL && sked_clock() > end)
                 return SKED_OK;
             x->limit.deadline = INFINITY;
             x->limit.stop = NULL;
@@ -354,7 +357,7 @@ cleanup:
 static sked_status none_found(const sked_i_run *run, double least, sked_error *err)
 {
     const sked_problem *p = run->problem;
-    if (run->n_kept > 0 || least == INFINITY)
+    if (sked_i_run_incumbent(run) != NULL || least == INFINITY)
         return SKED_OK;
     return sked_i_fail(err, SKED_ERR_INFEASIBLE, "none found: no schedule kept %s (not a proof)",
                        p->fix_start == NULL    ? "the horizon"
@@ -365,13 +368,13 @@ static sked_status none_found(const sked_i_run *run, double least, sked_error *e
 static sked_status take_start(sked_i_run *run, const sked_i_keyspace *space, float **given, sked_error *err)
 {
     const sked_schedule *s = run->options->start;
-    sked_error why = {0};
-    if (sked_schedule_validate(run->problem, s, &why) != SKED_OK)
-        return sked_i_fail(err, why.status, "the schedule to start from is not valid: %s", why.message);
+    const sked_status st = sked_i_run_offer_start(run, err);
+    if (st != SKED_OK)
+        return st;
     if ((*given = sked_i_alloc(space->keys, sizeof **given)) == NULL)
         return sked_i_no_memory(err);
     sked_i_keyspace_express(space, s, *given);
-    return sked_i_run_offer(run, s, err);
+    return SKED_OK;
 }
 
 static sked_status brkga_run(sked_i_run *run, sked_error *err)
@@ -400,10 +403,10 @@ static sked_status brkga_run(sked_i_run *run, sked_error *err)
         if (st != SKED_OK)
             goto cleanup;
     }
-    if (!(run->n_kept > 0 && sked_i_run_over(run)))
+    if (!(sked_i_run_incumbent(run) != NULL && sked_i_run_over(run)))
         SKED_TRY(evolve(run, islands, threads, err));
     for (int k = 0; k < threads; k++) {
-        run->evaluations += islands[k].reader.evaluations;
+        sked_i_run_evaluated(run, islands[k].reader.evaluations);
         least = fmin(least, islands[k].best_ever);
     }
     SKED_TRY(none_found(run, least, err));

@@ -6,8 +6,9 @@
  */
 #ifndef SKED_METHOD_BRKGA_BRKGA_H
 #define SKED_METHOD_BRKGA_BRKGA_H
-#include "method/search/lines.h"
-#include "method/search/search.h"
+#include "engine/decode/justify.h"
+#include "engine/sequence/sequence.h"
+#include "method/method.h"
 
 /* In the order of the options' choices. */
 enum { SKED_I_DECODE_MIXED, SKED_I_DECODE_SERIAL, SKED_I_DECODE_PARALLEL, SKED_I_DECODE_INSERTION };
@@ -23,8 +24,8 @@ typedef struct sked_i_keyspace {
     int decoder, weigh; /* options */
     bool justify;
     sked_i_cumulative *c; /* devices all alike; else NULL and */
-    sked_i_lines *l;
-    double *way; /* [n] longest way to the end as a share of the longest; numbered as c or l */
+    sked_i_sequencing *l;
+    double *level; /* [n] bottom level as a share of the largest; numbered as c or l */
 } sked_i_keyspace;
 
 SKED_MUST_CHECK sked_status sked_i_keyspace_create(const sked_problem *p, sked_i_keyspace **out,
@@ -32,13 +33,13 @@ SKED_MUST_CHECK sked_status sked_i_keyspace_create(const sked_problem *p, sked_i
 void sked_i_keyspace_destroy(sked_i_keyspace *k);
 /* Keys that read as a schedule like s, up to rounding of ties. */
 void sked_i_keyspace_express(const sked_i_keyspace *k, const sked_schedule *s, float *key);
-/* Keys of the plain rule: longest way to the end first, devices by earliest finish. which: 0..2 decoder. */
+/* Keys of the plain rule: largest bottom level first, devices by earliest finish. which: 0..2 decoder. */
 void sked_i_keyspace_rule(const sked_i_keyspace *k, int which, float *key);
 
 /* Reads keys; one per thread. What was read last can be offered. */
 typedef struct sked_i_reader {
     const sked_i_keyspace *space;
-    sked_i_worker tools; /* devices alike: decoders and their scratch */
+    sked_i_justifier justifier; /* devices alike */
     sked_i_placer *placer;
     int32_t *rank, *wish, *core_key, *core_start;
     sked_i_keyed *sorter; /* [2 n] */

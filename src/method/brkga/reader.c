@@ -1,6 +1,8 @@
 /* From random keys to schedules. */
 #include "method/brkga/brkga.h"
 
+#include "schedule/equal.h"
+
 enum { key_steps = 1 << 20 };
 
 /* ------------------------------------------------------------------ the space of keys */
@@ -10,8 +12,8 @@ void sked_i_keyspace_destroy(sked_i_keyspace *k)
     if (k == NULL)
         return;
     sked_i_cumulative_destroy(k->c);
-    sked_i_lines_destroy(k->l);
-    free(k->way);
+    sked_i_sequencing_destroy(k->l);
+    free(k->level);
     free(k);
 }
 
@@ -19,14 +21,14 @@ static void find_ways(sked_i_keyspace *k)
 {
     double longest = 0;
     if (k->l != NULL)
-        sked_i_upward_ranks(&k->l->dag, k->l->m > 1 ? (k->l->m - 1.0) / k->l->m : 0, k->way);
+        sked_i_upward_ranks(&k->l->dag, k->l->m > 1 ? (k->l->m - 1.0) / k->l->m : 0, k->level);
     for (int32_t i = 0; i < k->n; i++) {
         if (k->c != NULL)
-            k->way[i] = k->c->forward.tail[i];
-        longest = fmax(longest, k->way[i]);
+            k->level[i] = k->c->forward.tail[i];
+        longest = fmax(longest, k->level[i]);
     }
     for (int32_t i = 0; i < k->n; i++)
-        k->way[i] = longest > 0 ? fmax(0, k->way[i] / longest) : 0;
+        k->level[i] = longest > 0 ? fmax(0, k->level[i] / longest) : 0;
 }
 
 sked_status sked_i_keyspace_create(const sked_problem *p, sked_i_keyspace **out, sked_error *err)
@@ -40,12 +42,12 @@ sked_status sked_i_keyspace_create(const sked_problem *p, sked_i_keyspace **out,
         st = sked_i_fail(err, SKED_ERR_UNSUPPORTED, "brkga: more than %d ops", (INT32_MAX - 2) / 2);
         goto cleanup;
     }
-    if (sked_i_needs_lines(p))
-        SKED_TRY(sked_i_lines_create(p, &k->l, err));
+    if (sked_i_needs_sequencing(p))
+        SKED_TRY(sked_i_sequencing_create(p, &k->l, err));
     else
         SKED_TRY(sked_i_cumulative_create(p, &k->c, err));
     k->keys = (k->l ? 2 : 1) * k->n + 2;
-    SKED_NEW(k->way, k->n);
+    SKED_NEW(k->level, k->n);
     find_ways(k);
     *out = k;
     return SKED_OK;
@@ -96,11 +98,10 @@ void sked_i_keyspace_rule(const sked_i_keyspace *k, int which, float *key)
 
 void sked_i_reader_close(sked_i_reader *r)
 {
-    sked_i_sgs_destroy(r->tools.forward);
-    sked_i_sgs_destroy(r->tools.mirror);
+    sked_i_justifier_close(&r->justifier);
     sked_i_placer_destroy(r->placer);
-    void *const owned[] = {r->tools.list, r->tools.start, r->tools.key, r->rank,   r->wish, r->core_key,
-                           r->core_start, r->sorter,      r->start,     r->device, r->label};
+    void *const owned[] = {r->rank,   r->wish,  r->core_key, r->core_start,
+                           r->sorter, r->start, r->device,   r->label};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
 }
@@ -109,12 +110,7 @@ static sked_status open_alike(sked_i_reader *r, const sked_i_limit *limit, sked_
 {
     const sked_i_cumulative *c = r->space->c;
     sked_status st = SKED_OK;
-    r->tools.problem = c;
-    SKED_TRY(sked_i_sgs_create(&c->forward, limit, c->fixed, &r->tools.forward, err));
-    SKED_TRY(sked_i_sgs_create(&c->mirror, limit, NULL, &r->tools.mirror, err));
-    SKED_NEW(r->tools.list, c->n);
-    SKED_NEW(r->tools.start, c->n);
-    SKED_NEW(r->tools.key, c->n);
+    SKED_TRY(sked_i_justifier_open(&r->justifier, c, limit, err));
     SKED_NEW(r->core_key, c->n);
     SKED_NEW(r->core_start, c->n);
     SKED_NEW(r->rank, c->n);
@@ -124,7 +120,7 @@ cleanup:
 
 static sked_status open_lines(sked_i_reader *r, sked_error *err)
 {
-    const sked_i_lines *l = r->space->l;
+    const sked_i_sequencing *l = r->space->l;
     sked_status st = SKED_OK;
     SKED_TRY(sked_i_placer_create(&l->dag, &l->pools, l->m, true, &r->placer, err));
     SKED_NEW(r->rank, l->n);
@@ -156,7 +152,7 @@ static int decoder_of(const sked_i_keyspace *k, float key)
 /* 0 comes first. By path: a key takes up to half of the op's longest way to the end from it. */
 static inline double urgency(const sked_i_keyspace *k, const float *key, int32_t i, bool by_path)
 {
-    return by_path ? 1 - k->way[i] * (1 + (double)key[i]) / 2 : 1 - (double)key[i];
+    return by_path ? 1 - k->level[i] * (1 + (double)key[i]) / 2 : 1 - (double)key[i];
 }
 
 static bool by_path(const sked_i_keyspace *k, const float *key)
@@ -171,19 +167,20 @@ static double cost_alike(sked_i_reader *r, const float *key)
                parallel = k->c->fixed == NULL && decoder_of(k, key[k->keys - 2]) == SKED_I_DECODE_PARALLEL;
     for (int32_t i = 0; i < k->n; i++)
         r->core_key[i] = (int32_t)(urgency(k, key, i, path) * (key_steps - 1));
-    sked_i_sgs_sort(r->tools.forward, r->core_key, false, r->rank);
-    int32_t makespan = parallel ? sked_i_sgs_parallel(r->tools.forward, r->rank, r->core_start)
-                                : sked_i_sgs_serial(r->tools.forward, r->rank, SKED_I_ABORTED, r->core_start);
+    sked_i_sgs_sort(r->justifier.forward, r->core_key, false, r->rank);
+    int32_t makespan = parallel
+                           ? sked_i_sgs_parallel(r->justifier.forward, r->rank, r->core_start)
+                           : sked_i_sgs_serial(r->justifier.forward, r->rank, SKED_I_ABORTED, r->core_start);
     r->evaluations++;
     if (makespan == SKED_I_ABORTED)
         return INFINITY;
-    r->tools.evaluations = 0;
+    r->justifier.evaluations = 0;
     if (k->justify)
-        makespan = sked_i_justify(&r->tools, makespan, r->core_start);
-    r->evaluations += r->tools.evaluations;
-    r->late = k->c->fixed != NULL ? (double)r->tools.forward->late : 0;
-    r->hash = sked_i_hash(r->core_start, k->n);
-    return sked_i_worker_cost(&r->tools, makespan);
+        makespan = sked_i_justify(&r->justifier, makespan, r->core_start);
+    r->evaluations += r->justifier.evaluations;
+    r->late = k->c->fixed != NULL ? (double)r->justifier.forward->late : 0;
+    r->hash = sked_i_hash_steps(r->core_start, k->n);
+    return sked_i_justifier_cost(&r->justifier, makespan);
 }
 
 static void rank_ops(sked_i_reader *r, const float *key)
@@ -203,7 +200,7 @@ static void rank_ops(sked_i_reader *r, const float *key)
 static double cost_lines(sked_i_reader *r, const float *key)
 {
     const sked_i_keyspace *k = r->space;
-    const sked_i_lines *l = k->l;
+    const sked_i_sequencing *l = k->l;
     const int decoder = decoder_of(k, key[k->keys - 2]);
     const bool stepped = decoder == SKED_I_DECODE_PARALLEL && k->problem->fix_start == NULL;
     const sked_i_place how = {.fix_device = r->wish,
@@ -225,7 +222,7 @@ static double cost_lines(sked_i_reader *r, const float *key)
         return INFINITY;
     for (int32_t i = 0; i < k->n; i++)
         latest = fmax(latest, r->start[i] + l->dag.duration[i]);
-    r->hash = sked_i_lines_hash(l, r->start, r->device, r->label);
+    r->hash = sked_i_hash_devices(k->n, r->start, r->device, l->m, r->label);
     return r->late > 0 ? latest + l->span + r->late : latest;
 }
 

@@ -1,8 +1,8 @@
 /* Makespan problems as constraints on integer start times, solved by the learning solver in cp.c. */
 #include "method/exact/branch.h"
+#include "form/program.h"
 #include "graph/relations.h"
 #include "method/exact/exact.h"
-#include "schedule/model.h"
 
 #include <string.h>
 
@@ -333,7 +333,7 @@ static bool bound_variables(branch *b)
         latest = fmin(latest, floor(p->horizon * b->scale + 1e-6));
     if (isfinite(sked_i_run_best(b->run)))
         latest = fmin(latest, nearbyint(sked_i_run_best(b->run) * b->scale) - 1);
-    const double bound = fmin(fmax(0, ceil(b->run->bound * b->scale - 1e-6)), latest + 1);
+    const double bound = fmin(fmax(0, ceil(sked_i_run_bound(b->run) * b->scale - 1e-6)), latest + 1);
     bool fine = sked_i_cp_root_bound(b->cp, (sked_i_lit){2 * b->end, (int32_t)bound}) &&
                 sked_i_cp_root_bound(b->cp, (sked_i_lit){2 * b->end + 1, -(int32_t)latest});
     for (int32_t i = 0; fine && i < b->n; i++) {

@@ -1,7 +1,7 @@
 /* Makespan problems as a constraint model: what branch.c builds and prove.c searches. */
 #ifndef SKED_METHOD_EXACT_BRANCH_H
 #define SKED_METHOD_EXACT_BRANCH_H
-#include "method/exact/cp.h"
+#include "engine/cp/cp.h"
 #include "method/method.h"
 
 typedef struct sked_i_branch {

@@ -2,9 +2,9 @@
  * Models by time steps, solved by CBC through its C interface. CBC cannot be stopped within a relaxation, so
  * it runs in a child process that is ended when the time is up or a stop is asked for.
  */
-#include "method/exact/child.h"
+#include "base/child.h"
+#include "form/program.h"
 #include "method/exact/exact.h"
-#include "schedule/model.h"
 
 #include <coin/Cbc_C_Interface.h>
 #include <stdio.h>
@@ -163,7 +163,7 @@ static void work(void *data, int pipe)
     (void)!sked_i_child_send(pipe, r, reply_size(j->mip));
 }
 
-static sked_status offer(sked_i_run *run, const sked_i_model *m, const sked_i_mip *mip, const double *value,
+static sked_status offer(sked_i_run *run, const sked_i_program *m, const sked_i_mip *mip, const double *value,
                          sked_error *err)
 {
     sked_schedule *s = NULL;
@@ -175,7 +175,7 @@ static sked_status offer(sked_i_run *run, const sked_i_model *m, const sked_i_mi
         st = sked_i_exact_devices(m->p, s, err);
     if (st == SKED_OK)
         st = sked_i_run_offer(run, s, err);
-    run->evaluations++;
+    sked_i_run_evaluated(run, 1);
     sked_schedule_destroy(s);
     return st;
 }
@@ -183,7 +183,7 @@ static sked_status offer(sked_i_run *run, const sked_i_model *m, const sked_i_mi
 /* One model and the child that works on it. */
 typedef struct question {
     sked_problem p; /* what m refers to */
-    sked_i_model *m;
+    sked_i_program *m;
     sked_i_mip *mip;
     job job;
     sked_i_child child;
@@ -194,7 +194,7 @@ static void close_question(question *q)
 {
     sked_i_child_end(&q->child);
     sked_i_mip_destroy(q->mip);
-    sked_i_model_destroy(q->m);
+    sked_i_program_destroy(q->m);
 }
 
 static sked_status open_question(sked_i_run *run, const sked_problem *p, double latest, double cutoff,
@@ -202,7 +202,7 @@ static sked_status open_question(sked_i_run *run, const sked_problem *p, double 
 {
     sked_error why = {0};
     *q = (question){.p = *p, .job = {.run = run, .cutoff = cutoff, .most = INFINITY}};
-    const sked_status st = sked_i_model_create(&q->p, latest, &q->m, &why);
+    const sked_status st = sked_i_program_create(&q->p, latest, &q->m, &why);
     q->refuted = st == SKED_ERR_INFEASIBLE;
     if (st != SKED_OK)
         return q->refuted ? SKED_OK : sked_i_fail(err, st, "%s", why.message);
@@ -325,7 +325,8 @@ static sked_status take_record(sked_i_run *run, const question *q, crew *c, int 
 /* Is nothing left to prove? With results that must repeat, all children end by themselves first. */
 static bool is_settled(const sked_i_run *run, const crew *c)
 {
-    return !c->repeats && (c->solved || (run->n_kept > 0 && sked_i_run_best(run) <= run->bound));
+    return !c->repeats && (c->solved || (sked_i_run_incumbent(run) != NULL &&
+                                         sked_i_run_best(run) <= sked_i_run_bound(run)));
 }
 
 static sked_status lead_crew(sked_i_run *run, const question *q, crew *c, sked_error *err)
@@ -356,13 +357,14 @@ static sked_status solve_together(sked_i_run *run, question *q, answer *out, ske
     for (int k = 0; k < c.count; k++) {
         jobs[k] = q->job;
         jobs[k].share = k > 0 ? shares[(k - 1) % (int)(sizeof shares / sizeof *shares)] : 0;
-        jobs[k].low = ceil(run->bound);
+        jobs[k].low = ceil(sked_i_run_bound(run));
         jobs[k].high = sked_i_run_best(run);
         jobs[k].step = 1;
         (void)sked_i_child_start(&c.child[k], reply_size(q->mip), work, &jobs[k]);
     }
     sked_status st = c.child[0].pid > 0 ? lead_crew(run, q, &c, err) : finish(run, q, &c.answer, err);
-    *out = run->n_kept > 0 && sked_i_run_best(run) <= run->bound ? PROVED : c.answer;
+    *out = sked_i_run_incumbent(run) != NULL && sked_i_run_best(run) <= sked_i_run_bound(run) ? PROVED
+                                                                                              : c.answer;
     for (int k = 0; k < c.count; k++) {
         sked_i_child_end(&c.child[k]);
         free(c.found[k]);
@@ -377,7 +379,8 @@ static sked_status solve_problem(sked_i_run *run, const sked_problem *p, double 
     question q;
     sked_status st = open_question(run, p, latest, cutoff, max_columns, &q, err);
     sked_i_run_progress(run, "CBC");
-    const bool gap = p->objective != SKED_OBJECTIVE_II && run->n_kept > 0 && value_step(p) == 1;
+    const bool gap =
+        p->objective != SKED_OBJECTIVE_II && sked_i_run_incumbent(run) != NULL && value_step(p) == 1;
     if (st == SKED_OK && run->options->threads > 1 && gap && !q.refuted)
         st = solve_together(run, &q, out, err);
     else if (st == SKED_OK) {
@@ -392,9 +395,9 @@ static sked_status conclude(sked_i_run *run, answer a, sked_error *err)
 {
     if (a == STOPPED)
         return SKED_OK;
-    if (run->n_kept == 0)
+    if (sked_i_run_incumbent(run) == NULL)
         return sked_i_fail(err, SKED_ERR_INFEASIBLE, "proved by CBC: no schedule keeps all limits");
-    run->exhausted = true;
+    sked_i_run_prove(run);
     return SKED_OK;
 }
 
@@ -406,8 +409,8 @@ static sked_status start_interval(sked_i_run *run, double ii, int64_t max_column
 {
     sked_problem p = *run->problem;
     p.ii = ii;
-    *known = run->n_kept > 0 && sked_i_run_best(run) <= ii;
-    const double length = *known ? run->key[0][1] : INFINITY;
+    *known = sked_i_run_incumbent(run) != NULL && sked_i_run_best(run) <= ii;
+    const double length = *known ? sked_i_run_best_length(run) : INFINITY;
     const sked_status st = open_question(run, &p, length - 1, INFINITY, max_columns, q, err);
     if (st == SKED_OK)
         (void)start(q);
@@ -446,7 +449,8 @@ static sked_status solve_intervals(sked_i_run *run, int64_t max_columns, sked_er
     const double most = fmax(1, sked_i_serial_length(run->problem));
     const int threads = run->options->threads, count = threads < most_children ? threads : most_children;
     answer a = REFUTED;
-    for (double ii = fmax(1, run->bound); a == REFUTED && ii <= most && !sked_i_run_over(run); ii += count) {
+    for (double ii = fmax(1, sked_i_run_bound(run)); a == REFUTED && ii <= most && !sked_i_run_over(run);
+         ii += count) {
         sked_i_run_progress(run, "CBC");
         const sked_status st = solve_some(run, ii, count, max_columns, &a, err);
         if (st != SKED_OK)
@@ -462,9 +466,10 @@ sked_status sked_i_exact_cbc(sked_i_run *run, int64_t max_columns, sked_error *e
         return solve_intervals(run, max_columns, err);
     const double best = sked_i_run_best(run);
     const bool length = p->objective == SKED_OBJECTIVE_MAKESPAN;
-    const double latest = length                                                 ? best - 1
-                          : p->objective == SKED_OBJECTIVE_II && run->n_kept > 0 ? run->key[0][1] - 1
-                                                                                 : INFINITY;
+    const double latest = length ? best - 1
+                          : p->objective == SKED_OBJECTIVE_II && sked_i_run_incumbent(run) != NULL
+                              ? sked_i_run_best_length(run) - 1
+                              : INFINITY;
     const double cutoff = length || p->objective == SKED_OBJECTIVE_II ? INFINITY : best - 0.5 * value_step(p);
     answer a = STOPPED;
     const sked_status st = solve_problem(run, p, latest, cutoff, max_columns, &a, err);

@@ -143,7 +143,7 @@ static bool hopeless(const enumeration *x, double now)
 
 static void take(enumeration *x)
 {
-    x->run->evaluations++;
+    sked_i_run_evaluated(x->run, 1);
     x->status = sked_i_run_offer(x->run, x->s, x->err);
     const double value = sked_i_makespan(x->g, x->s);
     x->best = value - x->slack;
@@ -274,8 +274,9 @@ sked_status sked_i_exact_enumerate(sked_i_run *run, sked_error *err)
     place_fixed(&x, 0);
     st = x.status;
     if (st == SKED_OK && !x.stopped) {
-        run->exhausted = run->n_kept > 0;
-        if (run->n_kept == 0)
+        if (sked_i_run_incumbent(run) != NULL)
+            sked_i_run_prove(run);
+        else
             st = sked_i_fail(err, SKED_ERR_INFEASIBLE,
                              "proved by enumeration: no schedule keeps the horizon and all fixed decisions");
     }

@@ -2,41 +2,28 @@
 #include "method/exact/exact.h"
 
 #define EXACT_OPTIONS(X)                                                                                  \
-    X(ENGINE, "engine", SKED_OPTION_ENUM, "auto", 0, 0, "auto|branch|enumerate|cbc",                      \
+    X(ENGINE, "engine", ENUM, "auto", 0, 0, "auto|branch|enumerate|cbc",                                  \
       "how to prove: branch (constraint search that learns), enumerate (all orders), cbc (linear model)") \
-    X(MAX_OPS, "max-ops", SKED_OPTION_INT, "2000", 1, 1e6, NULL, "refuse larger problems")                \
-    X(MAX_COLUMNS, "max-columns", SKED_OPTION_INT, "50000", 1, 1e8, NULL,                                 \
-      "refuse linear models with more columns")                                                           \
-    X(WARM, "warm-start", SKED_OPTION_REAL, "0.2", 0, 1, NULL,                                            \
+    X(MAX_OPS, "max-ops", INT, "2000", 1, 1e6, NULL, "refuse larger problems")                            \
+    X(MAX_COLUMNS, "max-columns", INT, "50000", 1, 1e8, NULL, "refuse linear models with more columns")   \
+    X(WARM, "warm-start", REAL, "0.2", 0, 1, NULL,                                                        \
       "share of the time for a first schedule from search, modulo-search or list")
 
-enum {
-#define SKED_X(id, ...) OPTION_##id,
-    EXACT_OPTIONS(SKED_X)
-#undef SKED_X
-};
-static const sked_option options[] = {
-#define SKED_X(id, name, kind, preset, min, max, choices, help) {name, kind, preset, min, max, choices, help},
-    EXACT_OPTIONS(SKED_X)
-#undef SKED_X
-};
+SKED_I_OPTIONS(EXACT_OPTIONS);
 enum { ENGINE_AUTO, ENGINE_BRANCH, ENGINE_ENUMERATE, ENGINE_CBC };
 
 /* A first schedule, so that the proof starts from a good value. Its failure is no failure of the proof. */
 static void warm_start(sked_i_run *run, double share)
 {
     const char *const members[] = {"search", "modulo-search", "list"};
-    const sked_run_options *outer = run->options;
-    sked_run_options few = *outer;
-    few.iterations = 2000;
-    for (size_t k = 0; share > 0 && run->n_kept == 0 && k < sizeof members / sizeof *members; k++) {
+    const double alone = run->options->iterations > 0 ? INFINITY : 1;
+    for (size_t k = 0; share > 0 && sked_i_run_incumbent(run) == NULL && k < sizeof members / sizeof *members;
+         k++) {
         sked_error ignored = {0};
-        const double left = run->limit.deadline - sked_clock(), alone = outer->iterations > 0 ? INFINITY : 1;
-        if (sked_method_find(members[k]) == NULL)
-            continue;
-        run->options = &few;
-        (void)!sked_i_run_member(run, members[k], NULL, 0, isfinite(left) ? share * left : alone, &ignored);
-        run->options = outer;
+        const double left = run->limit.deadline - sked_clock();
+        const sked_i_member m = {
+            .method = members[k], .seconds = isfinite(left) ? share * left : alone, .iterations = 2000};
+        (void)!sked_i_run_member(run, &m, &ignored);
     }
 }
 
@@ -84,7 +71,7 @@ static sked_status run_exact(sked_i_run *run, sked_error *err)
                            (int)p->graph->n_ops, run->setting[OPTION_MAX_OPS]);
     SKED_TRY(choose_engine(p, (int)run->setting[OPTION_ENGINE], &engine, err));
     if (run->options->start != NULL)
-        SKED_TRY(sked_i_run_offer(run, run->options->start, err));
+        SKED_TRY(sked_i_run_offer_start(run, err));
     warm_start(run, run->setting[OPTION_WARM]);
     if (!sked_i_run_over(run))
         st = run_engine(run, engine, err);
@@ -100,5 +87,5 @@ const sked_i_method sked_i_method_exact = {
                          SKED_CAN_MAKESPAN | SKED_CAN_RESOURCE | SKED_CAN_MEMORY | SKED_CAN_COST |
                          SKED_CAN_II | SKED_CAN_LOOPS,
              .options = options,
-             .n_options = sizeof options / sizeof *options},
+             .n_options = n_options},
     .run = run_exact};

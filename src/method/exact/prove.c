@@ -45,15 +45,15 @@ static sked_status take_solution(sked_i_branch *b, sked_error *err)
         if (st != SKED_OK)
             return st;
     }
-    b->run->evaluations++;
+    sked_i_run_evaluated(b->run, 1);
     return sked_i_run_offer(b->run, b->schedule, err);
 }
 
 static sked_status conclude(sked_i_run *run, sked_error *err)
 {
     const sked_problem *p = run->problem;
-    if (run->n_kept > 0) {
-        run->exhausted = true;
+    if (sked_i_run_incumbent(run) != NULL) {
+        sked_i_run_prove(run);
         return SKED_OK;
     }
     return sked_i_fail(err, SKED_ERR_INFEASIBLE,

@@ -7,7 +7,9 @@
  */
 #ifndef SKED_METHOD_FDS_FDS_H
 #define SKED_METHOD_FDS_FDS_H
-#include "method/list/list.h"
+#include "engine/list/list.h"
+#include "form/uses.h"
+#include "method/starts.h"
 
 typedef struct sked_i_steps {
     sked_i_run *run;

@@ -38,7 +38,7 @@ sked_i_gaus_tuning sked_i_gaus_tuning_of(const sked_i_run *run)
                                 .restarts = (int32_t)set[SKED_I_GAUS_OPTION_RESTARTS],
                                 .every = (int32_t)set[SKED_I_GAUS_OPTION_EVERY],
                                 .threads = 1,
-                                .goal = run->bound,
+                                .goal = sked_i_run_bound(run),
                                 .share = 1};
 }
 
@@ -75,7 +75,8 @@ static sked_status quick_start(sked_i_run *run, const char *method, double share
     const double left = run->limit.deadline - sked_clock();
     if (sked_method_find(method) == NULL)
         return SKED_OK;
-    const sked_status st = sked_i_run_member(run, method, NULL, 0, share * left, &why);
+    const sked_status st =
+        sked_i_run_member(run, &(sked_i_member){.method = method, .seconds = share * left}, &why);
     if (st == SKED_ERR_MEMORY || st == SKED_ERR_BUG)
         return sked_i_fail(err, st, "%s", why.message);
     return SKED_OK;
@@ -165,7 +166,7 @@ cleanup:
 /* ------------------------------------------------------------------ the method */
 
 /* Devices, or times that are not whole: shortest schedules only, in the relaxation's own cells. */
-static bool takes_lines(const sked_problem *p)
+static bool takes_devices(const sked_problem *p)
 {
     return p->objective == SKED_OBJECTIVE_MAKESPAN && p->ii == 0 &&
            (p->devices > 0 || !sked_i_problem_integral(p));
@@ -204,9 +205,8 @@ static sked_status shorten_pipelined(sked_i_run *run, interval *found, sked_erro
         sked_i_gaus_model_destroy(m);
         m = NULL;
     }
-    snprintf(run->note, sizeof run->note,
-             "interval %lld; modulo scheduling %lld steps, with the gradient %lld", (long long)found->ii,
-             (long long)first, (long long)length);
+    sked_i_run_note(run, "interval %lld; modulo scheduling %lld steps, with the gradient %lld",
+                    (long long)found->ii, (long long)first, (long long)length);
 cleanup:
     sked_i_gaus_model_destroy(m);
     return st;
@@ -265,10 +265,11 @@ static bool wants_forces(const sked_i_run *run)
 {
     const sked_problem *p = run->problem;
     const bool loads = p->objective == SKED_OBJECTIVE_COST || p->objective == SKED_OBJECTIVE_RESOURCE;
-    return loads && p->ii == 0 && p->graph->n_ops <= forced && run->n_kept == 0 && !list_suffices(run);
+    return loads && p->ii == 0 && p->graph->n_ops <= forced && sked_i_run_incumbent(run) == NULL &&
+           !list_suffices(run);
 }
 
-static sked_status run_whole(sked_i_run *run, double *quick, sked_error *err)
+static sked_status run_whole(sked_i_run *run, sked_error *err)
 {
     const sked_problem *p = run->problem;
     sked_status st = check(p, err);
@@ -280,7 +281,6 @@ static sked_status run_whole(sked_i_run *run, double *quick, sked_error *err)
         st = quick_start(run, "fds", forces_pay(p->graph) ? 0.9 : 0.25, err);
     if (st == SKED_OK && p->ii != SKED_II_AUTO)
         st = quick_start(run, p->ii > 0 ? "modulo-list" : "list", 0.2, err);
-    *quick = sked_i_run_best(run);
     interval found = {.at = sked_i_alloc(p->graph->n_ops, sizeof *found.at)};
     if (found.at == NULL)
         return sked_i_no_memory(err);
@@ -290,32 +290,22 @@ static sked_status run_whole(sked_i_run *run, double *quick, sked_error *err)
     return st;
 }
 
-static sked_status run_real(sked_i_run *run, double *quick, sked_error *err)
+static sked_status run_real(sked_i_run *run, sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_error why = {0};
-    if (run->options->start != NULL) {
-        if (sked_schedule_validate(run->problem, run->options->start, &why) != SKED_OK)
-            return sked_i_fail(err, why.status, "the schedule to start from is not valid: %s", why.message);
-        SKED_TRY(sked_i_run_offer(run, run->options->start, err));
-    }
+    if (run->options->start != NULL)
+        SKED_TRY(sked_i_run_offer_start(run, err));
     SKED_TRY(quick_start(run, "list", 0.2, err));
     SKED_TRY(quick_start(run, "heft", 0.2, err));
-    *quick = sked_i_run_best(run);
     if (!sked_i_run_over(run))
-        SKED_TRY(sked_i_gaus_lines_run(run, err));
+        SKED_TRY(sked_i_gaus_device_run(run, err));
 cleanup:
     return st;
 }
 
 static sked_status run_gaus(sked_i_run *run, sked_error *err)
 {
-    double quick = sked_i_run_best(run);
-    const sked_status st =
-        takes_lines(run->problem) ? run_real(run, &quick, err) : run_whole(run, &quick, err);
-    if (sked_i_run_best(run) < quick) /* the quick members have named themselves */
-        snprintf(run->winner, sizeof run->winner, "gaus");
-    return st;
+    return takes_devices(run->problem) ? run_real(run, err) : run_whole(run, err);
 }
 
 const sked_i_method sked_i_method_gaus = {

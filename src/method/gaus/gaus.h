@@ -9,12 +9,13 @@
  *   polish.c     single-op moves within slack under the same smoothed objective
  *   makespan.c   shortest schedules: means become priorities of a generation scheme
  *   gaus.c       the method: rounds of starts, options, stopping
- *   lines*.c     devices, transfer cost and real times (lines.h)
+ *   device*.c    devices, transfer cost and real times (device.h)
  */
 #ifndef SKED_METHOD_GAUS_GAUS_H
 #define SKED_METHOD_GAUS_GAUS_H
+#include "engine/modulo/modulo.h"
 #include "method/gaus/tuning.h"
-#include "method/modulo/modulo.h"
+#include "method/method.h"
 
 /* ------------------------------------------------------------------ model */
 

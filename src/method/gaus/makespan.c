@@ -5,7 +5,8 @@
  * schedule that fits becomes the new best.
  */
 #include "method/gaus/gaus.h"
-#include "method/search/search.h"
+
+#include "engine/decode/justify.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,28 +14,23 @@
 typedef struct shortener {
     sked_i_run *run;
     sked_i_cumulative *core;
-    sked_i_worker w;      /* decoders and scratch of forward-backward improvement */
+    sked_i_justifier justifier;
     int32_t *key, *made;  /* [n] in core numbers */
     int32_t *starts;      /* [n] of the best, core numbers */
     sked_i_gaus_best fit; /* what the legaliser found within a horizon; by ops of the graph */
     int32_t best;         /* core makespan, INT32_MAX: none */
     int32_t samples;      /* drawn per visit */
     sked_i_rng rng;
-    int64_t decodes;
-    bool recorded; /* the first descent has been told */
+    int64_t decodes, counted; /* counted: told to the run */
+    int64_t steps;            /* gradient evaluations */
+    bool recorded;            /* the first descent has been told */
 } shortener;
 
 static sked_status open_shortener(shortener *s, sked_error *err)
 {
     sked_status st = SKED_OK;
     SKED_TRY(sked_i_cumulative_create(s->run->problem, &s->core, err));
-    SKED_TRY(sked_i_sgs_create(&s->core->forward, &s->run->limit, s->core->fixed, &s->w.forward, err));
-    SKED_TRY(sked_i_sgs_create(&s->core->mirror, &s->run->limit, NULL, &s->w.mirror, err));
-    s->w.problem = s->core;
-    s->w.run = s->run;
-    SKED_NEW(s->w.list, s->core->n);
-    SKED_NEW(s->w.start, s->core->n);
-    SKED_NEW(s->w.key, s->core->n);
+    SKED_TRY(sked_i_justifier_open(&s->justifier, s->core, &s->run->limit, err));
     SKED_NEW(s->key, s->core->n);
     SKED_NEW(s->made, s->core->n);
     SKED_NEW(s->starts, s->core->n);
@@ -45,11 +41,7 @@ cleanup:
 
 static void close_shortener(shortener *s)
 {
-    sked_i_sgs_destroy(s->w.forward);
-    sked_i_sgs_destroy(s->w.mirror);
-    free(s->w.list);
-    free(s->w.start);
-    free(s->w.key);
+    sked_i_justifier_close(&s->justifier);
     free(s->key);
     free(s->made);
     free(s->starts);
@@ -68,16 +60,16 @@ static void keep(shortener *s, int32_t length)
 /* The keys' schedule, improved; kept where it is the shortest so far. */
 static void decode(shortener *s, bool parallel)
 {
-    sked_i_sgs_sort(s->w.forward, s->key, false, s->w.list);
+    sked_i_sgs_sort(s->justifier.forward, s->key, false, s->justifier.list);
     int32_t length = parallel && s->core->fixed == NULL
-                         ? sked_i_sgs_parallel(s->w.forward, s->w.list, s->made)
-                         : sked_i_sgs_serial(s->w.forward, s->w.list, INT32_MAX - 1, s->made);
+                         ? sked_i_sgs_parallel(s->justifier.forward, s->justifier.list, s->made)
+                         : sked_i_sgs_serial(s->justifier.forward, s->justifier.list, INT32_MAX - 1, s->made);
     s->decodes++;
     if (length == SKED_I_ABORTED)
         return;
     if (s->core->fixed == NULL)
-        length = sked_i_justify(&s->w, length, s->made);
-    else if (s->w.forward->late > 0)
+        length = sked_i_justify(&s->justifier, length, s->made);
+    else if (s->justifier.forward->late > 0)
         return;
     keep(s, length);
 }
@@ -112,7 +104,8 @@ static sked_status offer(shortener *s, sked_error *err)
 {
     sked_schedule *made = NULL;
     sked_status st = sked_i_cumulative_schedule(s->core, s->starts, &made, err);
-    s->run->evaluations = s->decodes;
+    sked_i_run_evaluated(s->run, s->decodes - s->counted);
+    s->counted = s->decodes;
     if (st == SKED_OK)
         st = sked_i_run_offer(s->run, made, err);
     sked_schedule_destroy(made);
@@ -143,7 +136,7 @@ static void take_fit(shortener *s)
         if (s->made[k] + s->core->forward.duration[k] > length)
             length = s->made[k] + s->core->forward.duration[k];
     }
-    keep(s, sked_i_justify(&s->w, length, s->made));
+    keep(s, sked_i_justify(&s->justifier, length, s->made));
 }
 
 /* One descent at one horizon; true in *shorter when it found a schedule that fits. */
@@ -162,8 +155,7 @@ static sked_status descend_once(shortener *s, sked_i_gaus_legaliser *l, sked_i_g
         }
     else
         sked_i_gaus_start(m, kinds[try % 4 - 1], NULL, &s->rng, mu);
-    const sked_status st =
-        sked_i_gaus_optimise(l, t, &s->run->limit, mu, &s->fit, &s->run->evaluations, &why, err);
+    const sked_status st = sked_i_gaus_optimise(l, t, &s->run->limit, mu, &s->fit, &s->steps, &why, err);
     if (s->fit.value < INFINITY)
         take_fit(s);
     *shorter = s->best < before;
@@ -238,9 +230,8 @@ sked_status sked_i_gaus_makespan(sked_i_run *run, sked_error *err)
         goto cleanup;
     const double first = sked_i_run_best(run);
     SKED_TRY(shorten_all(&s, mu, err));
-    snprintf(run->note, sizeof run->note,
-             "order of starts %g, with the gradient %g; %lld schedules generated", first,
-             sked_i_run_best(run), (long long)s.decodes);
+    sked_i_run_note(run, "order of starts %g, with the gradient %g; %lld schedules generated", first,
+                    sked_i_run_best(run), (long long)s.decodes);
 cleanup:
     sked_i_gaus_model_destroy(m);
     close_shortener(&s);

@@ -3,6 +3,7 @@
  * iterations the means are legalised and the best schedule kept (good values come on the way, not at the
  * end); a few times the search goes back to the best schedule with sharper sigmas.
  */
+#include "base/explog.h"
 #include "base/rng.h"
 #include "method/gaus/gaus.h"
 

@@ -5,6 +5,8 @@
  */
 #include "method/gaus/gaus.h"
 
+#include "base/explog.h"
+
 #include <string.h>
 
 typedef struct annealer {

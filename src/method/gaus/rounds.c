@@ -92,8 +92,8 @@ static sked_status run_item(rounds *r, worker *w, int index, sked_error *err)
     it->gradient = it->best.value;
     if (it->sweeps > 0 && it->best.value < INFINITY) {
         const sked_i_limit limit = share_of(r, index, 1);
-        SKED_TRY(sked_i_gaus_polish(w->l->state, it->sweeps, it->heat, &rng, &limit, r->run->bound, &it->best,
-                                    err));
+        SKED_TRY(sked_i_gaus_polish(w->l->state, it->sweeps, it->heat, &rng, &limit, sked_i_run_bound(r->run),
+                                    &it->best, err));
     }
     w->evaluations++;
 cleanup:
@@ -150,10 +150,7 @@ sked_status sked_i_gaus_offer(sked_i_run *run, const sked_i_gaus_model *m, const
     s->ii = m->period;
     for (int32_t i = 0; i < m->n; i++)
         s->start[i] = at[i];
-    const double before = sked_i_run_best(run);
     st = sked_i_run_offer(run, s, err);
-    if (sked_i_run_best(run) < before) /* a quick method's first schedule has named itself the winner */
-        snprintf(run->winner, sizeof run->winner, "gaus");
     sked_schedule_destroy(s);
     return st;
 }
@@ -165,7 +162,7 @@ static sked_status run_round(rounds *r, bool *better, sked_error *err)
     int found = -1;
     for (int k = 0; k < r->threads; k++) {
         worker *w = &r->workers[k];
-        r->run->evaluations += w->evaluations;
+        sked_i_run_evaluated(r->run, w->evaluations);
         w->evaluations = 0;
         if (st == SKED_OK && w->status != SKED_OK)
             st = sked_i_fail(err, w->status, "%s", w->error.message);
@@ -253,9 +250,8 @@ static double round_end(const rounds *r)
 
 static void explain(rounds *r, const char *why)
 {
-    snprintf(r->run->note, sizeof r->run->note,
-             "gradient %g, with polish %g, best start %s; %d rounds, stopped by %s", r->gradient,
-             r->best.value, kind_names[r->best_kind], r->round, why);
+    sked_i_run_note(r->run, "gradient %g, with polish %g, best start %s; %d rounds, stopped by %s",
+                    r->gradient, r->best.value, kind_names[r->best_kind], r->round, why);
 }
 
 /* The schedule to start from is the best so far, where it is one of this model. */
@@ -283,7 +279,7 @@ sked_status sked_i_gaus_rounds(sked_i_run *run, const sked_i_gaus_model *m, sked
     const int64_t limit = run->options->iterations;
     rounds r = {.run = run, .m = m, .tuning = sked_i_gaus_tuning_of(run), .threads = threads};
     r.best.value = r.gradient = INFINITY;
-    r.list = run->options->start != NULL ? run->options->start : run->n_kept > 0 ? run->kept[0] : NULL;
+    r.list = run->options->start != NULL ? run->options->start : sked_i_run_incumbent(run);
     const char *why = NULL;
     sked_status st = open_rounds(&r, most, err);
     int stale = 0;
@@ -325,6 +321,7 @@ sked_status sked_i_gaus_fit(sked_i_run *run, const sked_i_gaus_model *m, int32_t
     sked_i_gaus_best best = {.value = INFINITY};
     sked_i_rng rng;
     double *mu = NULL;
+    int64_t evaluations = 0;
     const char *why;
     const int tries = (int)run->setting[SKED_I_GAUS_OPTION_STARTS] + 1;
     tuning.goal = 0;
@@ -342,11 +339,12 @@ sked_status sked_i_gaus_fit(sked_i_run *run, const sked_i_gaus_model *m, int32_t
         if (sked_i_gaus_legalise(l, mu, &run->limit))
             sked_i_gaus_keep(&best, l->state);
         else
-            SKED_TRY(sked_i_gaus_optimise(l, &tuning, &run->limit, mu, &best, &run->evaluations, &why, err));
+            SKED_TRY(sked_i_gaus_optimise(l, &tuning, &run->limit, mu, &best, &evaluations, &why, err));
         *found = best.value < INFINITY;
     }
     if (*found)
         memcpy(at, best.at, (size_t)m->n * sizeof *at);
+    sked_i_run_evaluated(run, evaluations);
 cleanup:
     sked_i_gaus_legaliser_destroy(l);
     free(mu);

@@ -1,4 +1,4 @@
-/* Options of gaus and what they set, for both relaxations (gaus.h, lines.h). */
+/* Options of gaus and what they set, for both relaxations (gaus.h, device.h). */
 #ifndef SKED_METHOD_GAUS_TUNING_H
 #define SKED_METHOD_GAUS_TUNING_H
 #include "backend/backend.h"
@@ -63,6 +63,6 @@ static inline double sked_i_gaus_adam(const sked_i_gaus_decay *d, double *moment
     return *momentum / (1 - d->first) / (sqrt(*variance / (1 - d->second)) + 1e-30);
 }
 
-/* lines.c: objective makespan with devices, or with times that are not whole. */
-SKED_MUST_CHECK sked_status sked_i_gaus_lines_run(sked_i_run *run, sked_error *err);
+/* device.c: objective makespan with devices, or with times that are not whole. */
+SKED_MUST_CHECK sked_status sked_i_gaus_device_run(sked_i_run *run, sked_error *err);
 #endif

@@ -1,15 +1,17 @@
 /* Drawn schedules improved one by one: justification, then a climb by moves of one op. */
 #include "method/gflownet/improve.h"
 
+#include "base/memory.h"
+#include "base/rng.h"
 #include "base/thread.h"
-#include "method/search/search.h"
+#include "engine/decode/justify.h"
 
 #include <string.h>
 
 /* What one thread works with. */
 typedef struct improver {
     const struct job *job;
-    sked_i_worker tools; /* decoders and their scratch */
+    sked_i_justifier justifier;
     int32_t *list, *start, *trial, *position;
     sked_status status;
     sked_error error;
@@ -30,10 +32,8 @@ typedef struct job {
 
 static void close_improver(improver *x)
 {
-    sked_i_sgs_destroy(x->tools.forward);
-    sked_i_sgs_destroy(x->tools.mirror);
-    void *const owned[] = {x->tools.list, x->tools.start, x->tools.key, x->list,
-                           x->start,      x->trial,       x->position};
+    sked_i_justifier_close(&x->justifier);
+    void *const owned[] = {x->list, x->start, x->trial, x->position};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
 }
@@ -42,14 +42,10 @@ static sked_status open_improver(improver *x, const job *j, sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_i_cumulative *c = j->core;
-    *x = (improver){.job = j, .tools = {.problem = c}};
+    *x = (improver){.job = j};
     if (c == NULL)
         return SKED_OK; /* devices only */
-    SKED_TRY(sked_i_sgs_create(&c->forward, &j->limit, NULL, &x->tools.forward, err));
-    SKED_TRY(sked_i_sgs_create(&c->mirror, &j->limit, NULL, &x->tools.mirror, err));
-    SKED_NEW(x->tools.list, c->n);
-    SKED_NEW(x->tools.start, c->n);
-    SKED_NEW(x->tools.key, c->n);
+    SKED_TRY(sked_i_justifier_open(&x->justifier, c, &j->limit, err));
     SKED_NEW(x->list, c->n);
     SKED_NEW(x->start, c->n);
     SKED_NEW(x->trial, c->n);
@@ -61,14 +57,14 @@ cleanup:
 /* Starts for x->list into `start`, justified. */
 static int32_t decode(improver *x, int32_t *start)
 {
-    const int32_t makespan = sked_i_sgs_serial(x->tools.forward, x->list, INT32_MAX, start);
-    return makespan == SKED_I_ABORTED ? makespan : sked_i_justify(&x->tools, makespan, start);
+    const int32_t makespan = sked_i_sgs_serial(x->justifier.forward, x->list, INT32_MAX, start);
+    return makespan == SKED_I_ABORTED ? makespan : sked_i_justify(&x->justifier, makespan, start);
 }
 
 /* Moves one op of x->list to another place that its predecessors and successors allow. */
 static void move_one(improver *x, sked_i_rng *r)
 {
-    const sked_i_core *core = x->tools.forward->core;
+    const sked_i_core *core = x->justifier.forward->core;
     const int32_t from = (int32_t)sked_i_rng_below(r, (uint64_t)core->n), i = x->list[from];
     int32_t low = 0, high = core->n - 1;
     for (int32_t k = 0; k < core->n; k++)
@@ -93,10 +89,10 @@ static int32_t climb(improver *x, const sked_schedule *s, sked_i_rng *r)
     const job *j = x->job;
     const sked_i_cumulative *c = j->core;
     sked_i_cumulative_keys(c, s, x->trial);
-    sked_i_sgs_sort(x->tools.forward, x->trial, false, x->list);
+    sked_i_sgs_sort(x->justifier.forward, x->trial, false, x->list);
     int32_t best = decode(x, x->start);
     for (int64_t k = 1; k < j->rounds && best > j->goal && best != SKED_I_ABORTED; k++) {
-        sked_i_sgs_sort(x->tools.forward, x->start, c->forward.orderly, x->list);
+        sked_i_sgs_sort(x->justifier.forward, x->start, c->forward.orderly, x->list);
         move_one(x, r);
         const int32_t cost = decode(x, x->trial);
         if (cost < best) {

@@ -1,9 +1,10 @@
 #include "method/gflownet/instance.h"
 
+#include "base/explog.h"
 #include "base/memory.h"
 #include "base/rng.h"
 #include "graph/relations.h"
-#include "nn/layout.h"
+#include "method/gflownet/network/layout.h"
 
 static sked_status fill_masks(const sked_graph *g, sked_i_masks *m, sked_error *err)
 {

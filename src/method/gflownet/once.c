@@ -1,5 +1,6 @@
 #include "method/gflownet/once.h"
 
+#include "base/explog.h"
 #include "base/memory.h"
 
 #include <string.h>

@@ -15,8 +15,8 @@
  */
 #ifndef SKED_METHOD_GFLOWNET_ONCE_H
 #define SKED_METHOD_GFLOWNET_ONCE_H
+#include "method/gflownet/network/encoder.h"
 #include "method/gflownet/policy.h"
-#include "nn/encoder.h"
 
 typedef struct RN(once) {
     RN(policy) base;

@@ -1,4 +1,6 @@
 #include "base/memory.h"
+
+#include "base/explog.h"
 #include "method/gflownet/once.h"
 #include "method/gflownet/partial.h"
 

@@ -1,5 +1,6 @@
 #include "method/gflownet/partial.h"
 
+#include "base/explog.h"
 #include "base/memory.h"
 
 #include <math.h>

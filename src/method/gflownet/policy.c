@@ -1,5 +1,6 @@
 #include "method/gflownet/policy.h"
 
+#include "base/explog.h"
 #include "base/memory.h"
 
 sked_status RN(policy_create)(const sked_i_instance *x, const sked_i_layout *layout,

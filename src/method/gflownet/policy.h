@@ -8,7 +8,7 @@
 #define SKED_METHOD_GFLOWNET_POLICY_H
 #include "base/rng.h"
 #include "method/gflownet/instance.h"
-#include "nn/layout.h"
+#include "method/gflownet/network/layout.h"
 
 typedef struct RN(policy_kind) RN(policy_kind);
 

@@ -7,6 +7,7 @@
 #include "formats/format.h"
 #include "method/gflownet/batch.h"
 #include "method/gflownet/improve.h"
+#include "schedule/equal.h"
 #include "schedule/schedule.h"
 
 #include <string.h>
@@ -54,24 +55,6 @@ static void fill_schedule(const sked_graph *g, const sked_i_trajectory *t, int32
         free_at[t->device[k]] = start + g->duration[op];
     }
     sked_i_schedule_name_devices(s, name);
-}
-
-static uint64_t hash_of(const sked_schedule *s)
-{
-    uint64_t h = UINT64_C(0x9e3779b97f4a7c15);
-    for (int32_t i = 0; i < s->ops; i++) {
-        uint64_t bits;
-        memcpy(&bits, &s->start[i], sizeof bits);
-        h = (h ^ bits ^ (uint64_t)s->device[i] << 1) * UINT64_C(0xff51afd7ed558ccd);
-        h ^= h >> 29;
-    }
-    return h;
-}
-
-static bool same(const sked_schedule *a, const sked_schedule *b)
-{
-    return memcmp(a->device, b->device, (size_t)a->ops * sizeof *a->device) == 0 &&
-           memcmp(a->start, b->start, (size_t)a->ops * sizeof *a->start) == 0;
 }
 
 /* Puts the samples into the order given by `at` and destroys those with at = -1 (gone). */
@@ -142,16 +125,21 @@ static sked_status rank(sked_samples *s, const double *delayed, sked_error *err)
 {
     sked_status st = SKED_OK;
     int32_t kept = 0;
+    const int32_t devices = s->count > 0 ? s->schedule[0]->devices : 0;
     sked_i_keyed *order = NULL, *spare = NULL;
+    int32_t *label = NULL;
     SKED_NEW(order, s->count);
     SKED_NEW(spare, s->count);
-    for (int32_t k = 0; k < s->count; k++)
-        order[k] = (sked_i_keyed){hash_of(s->schedule[k]), k};
+    SKED_NEW(label, devices);
+    for (int32_t k = 0; k < s->count; k++) {
+        const sked_schedule *x = s->schedule[k];
+        order[k] = (sked_i_keyed){sked_i_hash_devices(x->ops, x->start, x->device, devices, label), k};
+    }
     sked_i_sort_keyed(order, spare, s->count);
     for (int32_t k = 0; k < s->count; k++) {
         bool fresh = true;
         for (int32_t j = kept - 1; j >= 0 && fresh && order[j].key == order[k].key; j--)
-            fresh = !same(s->schedule[order[j].value], s->schedule[order[k].value]);
+            fresh = !sked_i_schedule_equal(s->schedule[order[j].value], s->schedule[order[k].value]);
         if (fresh)
             order[kept++] = order[k];
     }
@@ -166,6 +154,7 @@ static sked_status rank(sked_samples *s, const double *delayed, sked_error *err)
 cleanup:
     free(order);
     free(spare);
+    free(label);
     return st;
 }
 

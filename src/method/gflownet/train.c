@@ -4,7 +4,9 @@
  */
 #include "method/gflownet/train.h"
 #include "backend/backend.h"
+
 #include "base/clock.h"
+#include "base/explog.h"
 #include "base/memory.h"
 #include "base/option.h"
 #include "method/gflownet/batch.h"

@@ -1,25 +1,24 @@
 /*
- * `list`: list scheduling. Builds one schedule from an order of preference, in time linear in the graph but
+ * `list`: list scheduling. Builds one schedule from a priority order, in time linear in the graph but
  * for a logarithm; more with random orders.
  */
 #include "method/list/list.h"
 
 #include <string.h>
 
-enum { opt_priority, opt_scheme, opt_direction, opt_tries, n_options };
+#define LIST_OPTIONS(X)                                                                                      \
+    X(PRIORITY, "priority", ENUM, "critical-path", 0, 0,                                                     \
+      "critical-path|most-ops|shortest|longest|most-successors|random",                                      \
+      "which ready op goes first: longest path to the end, most ops that depend on it, shortest or longest " \
+      "duration, most direct successors, or at random")                                                      \
+    X(SCHEME, "scheme", ENUM, "parallel", 0, 0, "serial|parallel",                                           \
+      "serial: op by op, each where it fits first; parallel: through time, starting the best op that fits")  \
+    X(DIRECTION, "direction", ENUM, "forward", 0, 0, "forward|backward",                                     \
+      "backward: plan from the end, then move everything as early as it goes in that order")                 \
+    X(TRIES, "tries", INT, "1", 1, 1e9, NULL,                                                                \
+      "schedules to build with priority=random (fewer when the time limit or the bound is met)")
 
-static const sked_option options[n_options] = {
-    {"priority", SKED_OPTION_ENUM, "critical-path", 0, 0,
-     "critical-path|most-ops|shortest|longest|most-successors|random",
-     "which ready op goes first: longest path to the end, most ops that depend on it, shortest or longest "
-     "duration, most direct successors, or by lot"},
-    {"scheme", SKED_OPTION_ENUM, "parallel", 0, 0, "serial|parallel",
-     "serial: op by op, each where it fits first; parallel: through time, starting the best op that fits"},
-    {"direction", SKED_OPTION_ENUM, "forward", 0, 0, "forward|backward",
-     "backward: plan from the end, then move everything as early as it goes in that order"},
-    {"tries", SKED_OPTION_INT, "1", 1, 1e9, NULL,
-     "schedules to build with priority=random (fewer when the time limit or the bound is met)"},
-};
+SKED_I_OPTIONS(LIST_OPTIONS);
 
 typedef struct config {
     sked_i_priority priority;
@@ -41,7 +40,7 @@ typedef struct lister {
     sked_i_rng rng;
 } lister;
 
-/* Do devices differ to an op? Then each has its own line. */
+/* Do devices differ to an op? Then each has its own sequence. */
 static bool by_device(const sked_problem *p)
 {
     return p->devices > 0 && (sked_i_has_transfers(p) || p->fix_device != NULL);
@@ -70,23 +69,23 @@ static sked_status get_pools(lister *x, bool with_devices, sked_error *err)
 static sked_status generate(lister *x, bool mirrored, bool serial, const int32_t *fix_device, double *start,
                             int32_t *device, bool *fits, sked_error *err)
 {
-    const bool lines = by_device(x->p) || fix_device != NULL;
-    sked_status st = get_pools(x, !lines, err);
+    const bool separate = by_device(x->p) || fix_device != NULL;
+    sked_status st = get_pools(x, !separate, err);
     if (st != SKED_OK)
         return st;
-    const sked_i_plan plan = {&x->view[mirrored], &x->pools[!lines], x->rank, x->p->devices, NULL};
+    const sked_i_list_input input = {&x->view[mirrored], &x->pools[!separate], x->rank, x->p->devices, NULL};
     const double *fix_start = mirrored ? NULL : x->p->fix_start;
     *fits = true;
-    x->run->evaluations++;
-    if (!serial && !lines && fix_start == NULL)
-        return sked_i_list_parallel(&plan, start, device, err);
-    const bool stepped = !serial && lines && fix_start == NULL;
+    sked_i_run_evaluated(x->run, 1);
+    if (!serial && !separate && fix_start == NULL)
+        return sked_i_list_parallel(&input, start, device, err);
+    const bool stepped = !serial && separate && fix_start == NULL;
     const sked_i_place how = {.fix_device = fix_device ? fix_device : x->p->fix_device,
                               .fix_start = fix_start,
-                              .by_device = lines,
+                              .by_device = separate,
                               .insertion = !stepped,
                               .stepped = stepped};
-    return sked_i_list_place(&plan, &how, start, device, fits, err);
+    return sked_i_list_place(&input, &how, start, device, fits, err);
 }
 
 /*
@@ -115,14 +114,6 @@ cleanup:
     return st;
 }
 
-bool sked_i_within_horizon(const sked_problem *p, const double *start)
-{
-    double late = -INFINITY;
-    for (int32_t i = 0; i < p->graph->n_ops; i++)
-        late = fmax(late, start[i] + p->graph->duration[i] - p->horizon);
-    return late <= 0 || (late < 0.5 && late <= 0.5e-9 * fmax(1, p->horizon));
-}
-
 static sked_status build(lister *x, const config *c, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -146,7 +137,9 @@ cleanup:
 static sked_status search_feasible(lister *x, sked_error *err)
 {
     sked_status st = SKED_OK;
-    for (int k = 0; k < 5 * 4 + 64 && x->run->n_kept == 0 && !sked_i_limit_reached(&x->run->limit); k++) {
+    for (int k = 0;
+         k < 5 * 4 + 64 && sked_i_run_incumbent(x->run) == NULL && !sked_i_limit_reached(&x->run->limit);
+         k++) {
         const bool noisy = k >= 5 * 4;
         const config c = {.priority = noisy ? SKED_I_CRITICAL_PATH : (sked_i_priority)(k / 4),
                           .serial = k % 2 == 0,
@@ -158,14 +151,15 @@ cleanup:
     return st;
 }
 
-/* Further schedules by lot: for priority=random as many as asked, and until there are enough candidates. */
+/* Further schedules at random: for priority=random as many as asked, and until there are enough candidates.
+ */
 static sked_status build_more(lister *x, config c, int64_t tries, sked_error *err)
 {
     const sked_run_options *opt = x->run->options;
     sked_status st = SKED_OK;
-    const int64_t wanted = x->run->max_kept > 1 ? 8 * (int64_t)x->run->max_kept : 0;
+    const int64_t wanted = sked_i_run_wanted(x->run) > 1 ? 8 * (int64_t)sked_i_run_wanted(x->run) : 0;
     for (int64_t k = 1; k < tries || k < wanted; k++) {
-        const bool enough = k >= tries && x->run->n_kept == x->run->max_kept;
+        const bool enough = k >= tries && sked_i_run_count(x->run) == sked_i_run_wanted(x->run);
         if (enough || sked_i_run_over(x->run) || (opt->iterations > 0 && k >= opt->iterations))
             break;
         c.noise = c.priority == SKED_I_RANDOM ? 0 : k < wanted / 2 ? 0.1 : 0.5;
@@ -177,13 +171,13 @@ cleanup:
 
 static sked_status run_makespan(sked_i_run *run, lister *x, sked_error *err)
 {
-    const config c = {.priority = (sked_i_priority)run->setting[opt_priority],
-                      .serial = run->setting[opt_scheme] == 0,
-                      .backward = run->setting[opt_direction] == 1};
+    const config c = {.priority = (sked_i_priority)run->setting[OPTION_PRIORITY],
+                      .serial = run->setting[OPTION_SCHEME] == 0,
+                      .backward = run->setting[OPTION_DIRECTION] == 1};
     sked_status st = SKED_OK;
     SKED_TRY(build(x, &c, err));
-    SKED_TRY(build_more(x, c, c.priority == SKED_I_RANDOM ? (int64_t)run->setting[opt_tries] : 1, err));
-    if (run->n_kept == 0)
+    SKED_TRY(build_more(x, c, c.priority == SKED_I_RANDOM ? (int64_t)run->setting[OPTION_TRIES] : 1, err));
+    if (sked_i_run_incumbent(run) == NULL)
         SKED_TRY(search_feasible(x, err));
 cleanup:
     return st;

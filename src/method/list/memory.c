@@ -7,9 +7,9 @@
  * backwards (a value is then born with its first consumer and dies with its op), and the plain earliest and
  * latest schedules are offered too, so the result is never worse than those.
  */
-#include "method/list/heap.h"
+#include "base/heap.h"
+#include "base/set.h"
 #include "method/list/list.h"
-#include "method/list/set.h"
 
 #include <string.h>
 
@@ -252,10 +252,10 @@ cleanup:
 static sked_status offer_budgets(sked_i_run *run, const sked_i_windows *w, sweep *x, sked_error *err)
 {
     sked_status st = SKED_OK;
-    double low = run->bound, best = INFINITY, budget = -INFINITY;
-    for (int k = 0; k < budgets && !(run->n_kept > 0 && sked_i_run_over(run)); k++) {
+    double low = sked_i_run_bound(run), best = INFINITY, budget = -INFINITY;
+    for (int k = 0; k < budgets && !(sked_i_run_incumbent(run) != NULL && sked_i_run_over(run)); k++) {
         const double peak = run_sweep(x, budget);
-        if (peak < best || run->max_kept > 1)
+        if (peak < best || sked_i_run_wanted(run) > 1)
             SKED_TRY(sked_i_offer_starts(run, w, x->start, err));
         if (peak < best)
             best = peak;

@@ -5,17 +5,15 @@
  */
 #include "method/modulo/modulo.h"
 
-enum { OPTION_PRIORITY, OPTION_BUDGET, OPTION_TRIES, OPTION_COMPACT };
+#define MODULO_LIST_OPTIONS(X)                                                                           \
+    X(PRIORITY, "priority", ENUM, "height", 0, 0, "height|slack|start|size",                             \
+      "order of placing: longest path to the end, least slack and recurrences first, earliest, largest") \
+    X(BUDGET, "budget", REAL, "8", 1, 1e6, NULL, "placements per op before an interval is given up")     \
+    X(TRIES, "tries", INT, "4", 1, 1e6, NULL,                                                            \
+      "attempts per interval: the priority first, the others, then perturbed ones")                      \
+    X(COMPACT, "compact", BOOL, "true", 0, 0, NULL, "move ops to and fro afterwards to shorten the schedule")
 
-static const sked_option options[] = {
-    {"priority", SKED_OPTION_ENUM, "height", 0, 0, "height|slack|start|size",
-     "order of placing: longest path to the end, least slack and recurrences first, earliest, largest"},
-    {"budget", SKED_OPTION_REAL, "8", 1, 1e6, NULL, "placements per op before an interval is given up"},
-    {"tries", SKED_OPTION_INT, "4", 1, 1e6, NULL,
-     "attempts per interval: the priority first, the others, then shaken ones"},
-    {"compact", SKED_OPTION_BOOL, "true", 0, 0, NULL,
-     "move ops to and fro afterwards to shorten the schedule"},
-};
+SKED_I_OPTIONS(MODULO_LIST_OPTIONS);
 
 typedef struct lister {
     sked_i_run *run;
@@ -53,7 +51,7 @@ static sked_status deliver(lister *l, sked_error *err)
         sked_i_ims_compact(l->ims, true, &l->run->limit);
     if (l->ims->table->failed)
         return sked_i_no_memory(err);
-    l->run->evaluations++;
+    sked_i_run_evaluated(l->run, 1);
     sked_i_frame_note(l->loop, l->frame, l->run, l->frame->path);
     return sked_i_loop_offer(l->loop, l->run, l->frame->ii, l->ims->start, l->ims->device, err);
 }
@@ -62,7 +60,7 @@ static sked_status offer_serial(lister *l, sked_error *err)
 {
     if (!sked_i_loop_serial_fits(l->loop))
         return SKED_OK;
-    l->run->evaluations++;
+    sked_i_run_evaluated(l->run, 1);
     return sked_i_loop_offer(l->loop, l->run, l->loop->p->ii > 0 ? (int64_t)l->loop->p->ii : l->loop->max_ii,
                              l->loop->serial, NULL, err);
 }
@@ -76,7 +74,7 @@ static sked_status run_given(lister *l, int64_t ii, sked_error *err)
             return deliver(l, err);
         if (l->ims->table->failed)
             return sked_i_no_memory(err);
-        if (l->run->n_kept > 0 || sked_i_limit_reached(&l->run->limit))
+        if (sked_i_run_incumbent(l->run) != NULL || sked_i_limit_reached(&l->run->limit))
             break;
         l->growth *= 2;
     }
@@ -97,7 +95,7 @@ static sked_status offer_plain(lister *l, int64_t *ii, sked_error *err)
     const int64_t plain = sked_i_loop_plain_ii(l->loop, l->ims->start, l->ims->device);
     if (plain >= *ii)
         return SKED_OK;
-    l->run->evaluations++;
+    sked_i_run_evaluated(l->run, 1);
     *ii = plain;
     return sked_i_loop_offer(l->loop, l->run, plain, l->ims->start, l->ims->device, err);
 }
@@ -113,7 +111,7 @@ static sked_status run_upward(lister *l, sked_error *err)
     sked_status st = offer_serial(l, err);
     if (st == SKED_OK)
         st = offer_plain(l, &best, err);
-    while (st == SKED_OK && failed + 1 < best + (l->run->n_kept == 0)) {
+    while (st == SKED_OK && failed + 1 < best + (sked_i_run_incumbent(l->run) == NULL)) {
         sked_i_run_progress(l->run, "modulo scheduling");
         if (try_interval(l, ii)) {
             st = deliver(l, err);
@@ -170,6 +168,6 @@ const sked_i_method sked_i_method_modulo_list = {
              SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_LOOPS | SKED_CAN_HORIZON |
                  SKED_CAN_FIX | SKED_CAN_MAKESPAN | SKED_CAN_RESOURCE | SKED_CAN_MEMORY | SKED_CAN_COST |
                  SKED_CAN_II,
-             options, sizeof options / sizeof *options},
+             options, n_options},
     .run = run_list,
 };

@@ -1,178 +1,16 @@
-/*
- * What the modulo methods share: a pipelined problem in whole numbers, its windows at one initiation
- * interval, the modulo reservation table, iterative modulo scheduling, and an exact decision procedure.
- *
- * Edge rule: start(to) >= start(from) + lag - distance * II. An op holds its pools for its duration, folded
- * into [0, II). Pools are the limited resources first, then one pool of one per device.
- */
+/* What the methods on loops share: offers and bounds, and the list method. */
 #ifndef SKED_METHOD_MODULO_MODULO_H
 #define SKED_METHOD_MODULO_MODULO_H
+#include "engine/modulo/modulo.h"
 #include "method/method.h"
 
-#define SKED_I_FAR ((int64_t)1 << 60) /* later than every time of a schedule */
-
-/* ------------------------------------------------------------------ the problem in whole numbers */
-
-/* What an op holds of a resource pool; amounts are in the pool's own units. */
-typedef struct sked_i_use {
-    int32_t pool;
-    int64_t amount;
-} sked_i_use;
-
-typedef struct sked_i_loop {
-    const sked_problem *p;
-    const sked_graph *g;
-    bool pipelined;                  /* false: carried edges do not count, schedules have no II */
-    int32_t n, devices, n_resources; /* n_resources: pools before those of the devices */
-    int64_t *lag;                    /* [edges] */
-    int64_t *transfer;               /* [edges], NULL: transfers are free */
-    int64_t *duration;               /* [ops] */
-    int64_t *release, *due;          /* [ops] earliest and latest start by horizon and fixed starts */
-    int64_t *room;                   /* [n_resources] capacity in units */
-    int64_t *use_ptr;                /* [ops + 1] */
-    sked_i_use *use;                 /* limited resources only; ops of duration 0 use nothing */
-    int32_t *component, *component_size;
-    int32_t n_components;
-    int64_t min_ii, max_ii; /* II: proven lower bound; one iteration after the other fits in max */
-    int64_t *serial;        /* [ops] starts of that schedule, all on device 0 */
-} sked_i_loop;
-
-/* UNSUPPORTED where a time is not a whole number or too large. O(ops + edges) and RecMII. */
-SKED_MUST_CHECK sked_status sked_i_loop_create(const sked_problem *p, sked_i_loop **out, sked_error *err);
-void sked_i_loop_destroy(sked_i_loop *loop);
-/* Runs op i on a device pool? */
-static inline bool sked_i_loop_on_device(const sked_i_loop *loop, int32_t i)
-{
-    return loop->devices > 0 && loop->duration[i] > 0;
-}
-/* The least interval at which these starts, resource-feasible without folding, need none: no overlap. */
-int64_t sked_i_loop_plain_ii(const sked_i_loop *loop, const int64_t *start, const int32_t *device);
-/* True where the serial schedule keeps horizon and fixed decisions. */
-bool sked_i_loop_serial_fits(const sked_i_loop *loop);
 /* Offers starts (and devices, NULL: all on 0) at ii to the run. */
 SKED_MUST_CHECK sked_status sked_i_loop_offer(const sked_i_loop *loop, sked_i_run *run, int64_t ii,
                                               const int64_t *start, const int32_t *device, sked_error *err);
 
-/* ------------------------------------------------------------------ windows at one II */
-
-typedef struct sked_i_frame {
-    int64_t ii;
-    int64_t *weight;  /* [edges] lag - distance * ii */
-    int64_t *lo, *hi; /* [ops] earliest and latest start */
-    int64_t *tail;    /* [ops] from the start of an op to the end of all that must follow */
-    int64_t path;     /* longest path: no schedule at this II is shorter */
-} sked_i_frame;
-SKED_MUST_CHECK sked_status sked_i_frame_create(const sked_i_loop *loop, sked_i_frame **out, sked_error *err);
-void sked_i_frame_destroy(sked_i_frame *f);
-/*
- * Fills all for this II, hi with `length` as latest finish. false: windows prove that nothing fits, or the II
- * is below the proven bound (then nothing is filled).
- */
-bool sked_i_frame_set(const sked_i_loop *loop, sked_i_frame *f, int64_t ii, int64_t length);
-/* Only hi anew. */
-bool sked_i_frame_limit(const sked_i_loop *loop, sked_i_frame *f, int64_t length);
-
-/* Lower bound of the length at the frame's II: longest path, and work of each pool between heads and rests.
- */
-SKED_MUST_CHECK sked_status sked_i_frame_length(const sked_i_loop *loop, const sked_i_frame *f,
-                                                int64_t *bound, sked_error *err);
-
 /* Tells the run that no schedule at the frame's II is shorter than bound, where its objective makes use of
  * it. */
 void sked_i_frame_note(const sked_i_loop *loop, const sked_i_frame *f, sked_i_run *run, int64_t bound);
-
-/* ------------------------------------------------------------------ modulo reservation table */
-
-/*
- * Load of one pool over [0, ii) as steps: load holds from `at` to the next step; the first is at 0. Steps
- * rather than one cell per time unit: intervals may be of any size, and full stretches are passed at once.
- */
-typedef struct sked_i_step {
-    int64_t at, load;
-} sked_i_step;
-typedef struct sked_i_pool {
-    sked_i_step *step;
-    int64_t cap;
-    int32_t count;
-    int32_t first; /* holders: linked list of slots, -1: none */
-} sked_i_pool;
-
-/* A slot is one op's hold of one pool: its uses in order, then one per op for its device. */
-typedef struct sked_i_table {
-    const sked_i_loop *loop;
-    int64_t ii;
-    int32_t pools;
-    bool failed; /* ran out of memory: the table is no longer right */
-    sked_i_pool *pool;
-    int32_t *next, *previous; /* [slots] */
-    int32_t *slot_op;         /* [slots] */
-} sked_i_table;
-SKED_MUST_CHECK sked_status sked_i_table_create(const sked_i_loop *loop, sked_i_table **out, sked_error *err);
-void sked_i_table_destroy(sked_i_table *t);
-void sked_i_table_clear(sked_i_table *t, int64_t ii);
-/* Least delay in [0, ii) from which op i fits at from + delay on this device, or -1. */
-int64_t sked_i_table_fit(const sked_i_table *t, int32_t i, int32_t device, int64_t from);
-/* The same backwards: fits at from - delay. */
-int64_t sked_i_table_fit_before(const sked_i_table *t, int32_t i, int32_t device, int64_t from);
-void sked_i_table_add(sked_i_table *t, int32_t i, int32_t device, int64_t start);
-void sked_i_table_remove(sked_i_table *t, int32_t i, int32_t device, int64_t start);
-/*
- * An op to move away before i fits at `start`: of those that hold a pool where it is too full, the one of
- * the least toll. -1: i fits. starts: of all ops placed.
- */
-int32_t sked_i_table_blocker(const sked_i_table *t, int32_t i, int32_t device, int64_t start,
-                             const int64_t *starts, const int32_t *toll);
-/* About the sum of tolls of the ops that have to go before i fits at `start`; 0: it fits. */
-double sked_i_table_toll(const sked_i_table *t, int32_t i, int32_t device, int64_t start,
-                         const int64_t *starts, const int32_t *toll);
-
-/* ------------------------------------------------------------------ iterative modulo scheduling */
-
-typedef struct sked_i_turn {
-    double key;
-    int32_t op;
-} sked_i_turn;
-
-/* One engine for one loop: all working memory, and the schedule it makes. */
-typedef struct sked_i_ims {
-    const sked_i_loop *loop;
-    const sked_i_frame *frame;
-    sked_i_table *table;
-    int64_t *start;        /* [ops], -1: not placed */
-    int32_t *device;       /* [ops] */
-    int64_t *last;         /* [ops] where it was forced before, -1: never */
-    int32_t *order;        /* [ops] by priority */
-    int32_t *rank;         /* [ops] its inverse */
-    int32_t *toll;         /* [ops] price of ejecting it */
-    int32_t *heap, heaped; /* unplaced ops by rank */
-    bool aligned;          /* place ops on multiples of their duration where possible */
-    sked_i_turn *sort;     /* [ops] scratch */
-} sked_i_ims;
-SKED_MUST_CHECK sked_status sked_i_ims_create(const sked_i_loop *loop, sked_i_ims **out, sked_error *err);
-void sked_i_ims_destroy(sked_i_ims *m);
-
-enum { SKED_I_BY_HEIGHT, SKED_I_BY_SLACK, SKED_I_BY_START, SKED_I_BY_SIZE };
-/*
- * Order of placing: height (longest path to the end), slack (hi - lo, recurrences first), start (earliest
- * first), size (hardest to place first). noise > 0: keys are shaken by up to this share of their range.
- */
-void sked_i_ims_order(sked_i_ims *m, const sked_i_frame *f, int kind, double noise, sked_i_rng *rng);
-/*
- * Places all ops within frame's windows in `budget` placements at most; false: budget spent (or no memory:
- * table->failed). rng NULL: ops without a free slot go where Rau sends them, and eject by rank. Else they
- * look around for the place whose ops are cheapest to eject, and every op without a slot grows dearer (as in
- * the ejection pools of Nagata and Braysy 2009).
- */
-bool sked_i_ims_run(sked_i_ims *m, const sked_i_frame *f, int64_t budget, sked_i_rng *rng,
-                    const sked_i_limit *limit);
-/* Moves ops earlier (and, with `both`, to and fro) while that shortens the schedule, until the limit. */
-void sked_i_ims_compact(sked_i_ims *m, bool both, const sked_i_limit *limit);
-/* Takes over a complete schedule of the frame's II. devices NULL: all on 0. */
-void sked_i_ims_load(sked_i_ims *m, const sked_i_frame *f, const int64_t *start, const int32_t *device);
-/* The same without devices: gives every op one by first fit; false: that does not work out. */
-bool sked_i_ims_assign(sked_i_ims *m, const sked_i_frame *f, const int64_t *start);
-/* Latest finish of the schedule made. */
-int64_t sked_i_ims_length(const sked_i_ims *m);
 
 typedef struct sked_i_list_settings {
     int priority;  /* SKED_I_BY_* of the first try */
@@ -187,31 +25,4 @@ typedef struct sked_i_list_settings {
 SKED_MUST_CHECK sked_status sked_i_list_upward(sked_i_run *run, const sked_i_loop *loop, sked_i_frame *frame,
                                                sked_i_ims *ims, const sked_i_list_settings *set,
                                                sked_error *err);
-
-/* ------------------------------------------------------------------ exact decision */
-
-typedef enum sked_i_verdict { SKED_I_FOUND, SKED_I_NONE, SKED_I_UNKNOWN } sked_i_verdict;
-
-/*
- * Are there starts within the windows that keep all edges and pools at this II? Devices count as one pool
- * of as many units, without transfers: NONE is a proof for every machine, FOUND may not split over devices.
- */
-typedef struct sked_i_question {
-    int64_t ii;
-    const int64_t *lo, *hi; /* [ops] */
-    const int64_t *weight;  /* [edges] */
-    bool inside;            /* only edges inside a strongly connected component count */
-    const int64_t *hint;    /* [ops] starts to try first, or NULL */
-    int64_t conflicts;      /* give up after as many dead ends */
-    uint64_t seed;
-} sked_i_question;
-
-/*
- * Clause learning over bounds and modulo slots (exact.c). start: [ops], written when FOUND. conflicts (may
- * be NULL) gets the dead ends met. UNKNOWN: conflicts or time spent, or too large (memory grows with the
- * widths of the windows).
- */
-SKED_MUST_CHECK sked_status sked_i_exact_solve(const sked_i_loop *loop, const sked_i_question *q,
-                                               const sked_i_limit *limit, sked_i_verdict *verdict,
-                                               int64_t *start, int64_t *conflicts, sked_error *err);
 #endif

@@ -1,6 +1,6 @@
 /*
  * modulo-search: the least initiation interval, then the shortest schedule at it, with proofs where they
- * can be had. Iterative modulo scheduling with shaken orders finds schedules; a clause-learning decision
+ * can be had. Iterative modulo scheduling with perturbed orders finds schedules; a clause-learning decision
  * procedure (exact.c) refutes intervals and lengths, or finds what the former missed.
  *
  * Several threads take several questions at once: other intervals and lengths, or the same one by proof, by
@@ -13,16 +13,15 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { OPTION_NOISE, OPTION_TRIES, OPTION_CONFLICTS };
 enum { most_threads = 64 };
 
-static const sked_option options[] = {
-    {"noise", SKED_OPTION_REAL, "0.3", 0, 10, NULL,
-     "how far priorities are shaken, as a share of their range"},
-    {"tries", SKED_OPTION_INT, "8", 0, 1e6, NULL, "heuristic attempts per round"},
-    {"conflicts", SKED_OPTION_INT, "1000", 0, 1e9, NULL,
-     "dead ends the exact search may meet in the first round (doubles every round; 0: no exact search)"},
-};
+#define MODULO_SEARCH_OPTIONS(X)                                                                             \
+    X(NOISE, "noise", REAL, "0.3", 0, 10, NULL, "perturbation of the priorities, as a share of their range") \
+    X(TRIES, "tries", INT, "8", 0, 1e6, NULL, "heuristic attempts per round")                                \
+    X(CONFLICTS, "conflicts", INT, "1000", 0, 1e9, NULL,                                                     \
+      "conflicts of the exact search in the first round (grows every round; 0: no exact search)")
+
+SKED_I_OPTIONS(MODULO_SEARCH_OPTIONS);
 
 /* What one thread is asked in one batch. */
 typedef struct task {
@@ -69,9 +68,9 @@ static int64_t given_ii(const searcher *s)
 /* Remembers the best the run has. */
 static void recall(searcher *s)
 {
-    if (s->run->n_kept == 0)
+    if (sked_i_run_incumbent(s->run) == NULL)
         return;
-    const sked_schedule *best = s->run->kept[0];
+    const sked_schedule *best = sked_i_run_incumbent(s->run);
     s->ii = s->loop->pipelined ? (int64_t)best->ii : s->loop->max_ii;
     s->length = (int64_t)sked_i_makespan(s->loop->g, best);
     for (int32_t i = 0; i < s->loop->n; i++)
@@ -84,7 +83,7 @@ static sked_status offer(searcher *s, sked_error *err)
     sked_i_ims_compact(s->ims, true, &s->run->limit);
     if (s->ims->table->failed)
         return sked_i_no_memory(err);
-    s->run->evaluations++;
+    sked_i_run_evaluated(s->run, 1);
     const sked_status st =
         sked_i_loop_offer(s->loop, s->run, s->frame->ii, s->ims->start, s->ims->device, err);
     if (st == SKED_OK)
@@ -103,7 +102,7 @@ static sked_status try_orders(searcher *s, bool *found, sked_error *err)
     for (int k = 0; k < (int)setting[OPTION_TRIES] && !is_over(s) && !*found; k++) {
         const int kind = k < 4 ? k : (int)sked_i_rng_below(&s->rng, 4);
         s->left--;
-        s->run->evaluations++;
+        sked_i_run_evaluated(s->run, 1);
         s->ims->aligned = k < 2 || sked_i_rng_below(&s->rng, 2) == 1;
         sked_i_ims_order(s->ims, s->frame, kind, setting[OPTION_NOISE] * sked_i_rng_uniform(&s->rng),
                          &s->rng);
@@ -218,7 +217,7 @@ static sked_status ask_interval(searcher *s, sked_i_verdict *verdict, sked_error
                                .seed = sked_i_rng_next(&s->rng)};
     s->left--;
     SKED_TRY(sked_i_exact_solve(s->loop, &q, &s->run->limit, verdict, s->start, &met, err));
-    s->run->evaluations += met;
+    sked_i_run_evaluated(s->run, met);
     if (*verdict != SKED_I_FOUND)
         goto cleanup;
     unfold(s, s->start);
@@ -246,7 +245,7 @@ static sked_status ask_windows(searcher *s, sked_i_verdict *verdict, sked_error 
                                .seed = sked_i_rng_next(&s->rng)};
     s->left--;
     const sked_status st = sked_i_exact_solve(s->loop, &q, &s->run->limit, verdict, s->start, &met, err);
-    s->run->evaluations += met;
+    sked_i_run_evaluated(s->run, met);
     if (st == SKED_OK && *verdict == SKED_I_FOUND && !sked_i_ims_assign(s->ims, s->frame, s->start))
         *verdict = SKED_I_UNKNOWN;
     return st;
@@ -485,9 +484,9 @@ static sked_status search_interval(searcher *s, sked_error *err)
         if (s->run->problem->objective == SKED_OBJECTIVE_II)
             sked_i_run_raise_bound(s->run, (double)bound);
         else if (s->run->problem->ii == SKED_II_AUTO)
-            s->run->least_ii = fmax(s->run->least_ii, (double)bound);
+            sked_i_run_raise_interval(s->run, (double)bound);
         sked_i_run_progress(s->run, "initiation interval");
-        if (s->run->n_kept > 0 && half_spent(s))
+        if (sked_i_run_incumbent(s->run) != NULL && half_spent(s))
             break;
     }
     return SKED_OK;
@@ -544,19 +543,20 @@ static sked_status search_length(searcher *s, int64_t ii, sked_error *err)
             st = ask_lengths(s, ii, &next, &bound, err);
         sked_i_run_progress(s->run, "schedule length");
     }
-    if (bound >= s->length)
-        s->run->exhausted = s->run->problem->objective != SKED_OBJECTIVE_II && given_ii(s) > 0;
+    if (bound >= s->length && s->run->problem->objective != SKED_OBJECTIVE_II && given_ii(s) > 0)
+        sked_i_run_prove(s->run);
     return st;
 }
 
-/* More schedules at the best interval for those who asked for several: shaken orders, a little longer. */
+/* More schedules at the best interval for those who asked for several: perturbed orders, a little longer. */
 static sked_status collect(searcher *s, sked_error *err)
 {
     sked_status st = SKED_OK;
-    int64_t tries = 100 + 50 * (int64_t)s->run->max_kept;
+    int64_t tries = 100 + 50 * (int64_t)sked_i_run_wanted(s->run);
     if (s->length >= SKED_I_FAR || !sked_i_frame_set(s->loop, s->frame, s->ii, SKED_I_FAR))
         return SKED_OK;
-    for (; tries > 0 && s->run->n_kept < s->run->max_kept && !is_over(s) && st == SKED_OK; tries--) {
+    for (; tries > 0 && sked_i_run_count(s->run) < sked_i_run_wanted(s->run) && !is_over(s) && st == SKED_OK;
+         tries--) {
         bool found = false;
         st = try_orders(s, &found, err);
         if (st == SKED_OK && found)
@@ -574,7 +574,7 @@ static sked_status take_start(searcher *s, sked_error *err)
     if (start == NULL)
         return SKED_OK;
     if (sked_schedule_validate(s->run->problem, start, NULL) != SKED_OK) {
-        snprintf(s->run->note, sizeof s->run->note, "the start schedule breaks a rule and was not used");
+        sked_i_run_note(s->run, "the start schedule breaks a rule and was not used");
         return SKED_OK;
     }
     for (int32_t i = 0; i < s->loop->n; i++)
@@ -605,7 +605,7 @@ static sked_status search_all(searcher *s, sked_error *err)
     }
     if (st == SKED_OK && s->length < SKED_I_FAR)
         st = search_length(s, s->ii, err);
-    if (st == SKED_OK && s->run->max_kept > 1)
+    if (st == SKED_OK && sked_i_run_wanted(s->run) > 1)
         st = collect(s, err);
     return st;
 }
@@ -682,6 +682,6 @@ const sked_i_method sked_i_method_modulo_search = {
              SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_LOOPS | SKED_CAN_HORIZON |
                  SKED_CAN_FIX | SKED_CAN_START | SKED_CAN_CANDIDATES | SKED_CAN_ANYTIME | SKED_CAN_EXACT |
                  SKED_CAN_MAKESPAN | SKED_CAN_II,
-             options, sizeof options / sizeof *options},
+             options, n_options},
     .run = run_search,
 };

@@ -2,7 +2,7 @@
 #include "method/search/disjunctive.h"
 
 #include "base/thread.h"
-#include "method/search/shop_search.h"
+#include "engine/shop/tabu.h"
 
 #include <string.h>
 
@@ -129,7 +129,7 @@ static sked_status run_rounds(sked_i_run *run, crew *c, int threads, sked_i_shop
     } while (!sked_i_run_over(run) && steps_left(c->streams, threads));
 cleanup:
     for (int t = 0; t < threads; t++)
-        run->evaluations += c->streams[t].steps_done;
+        sked_i_run_evaluated(run, c->streams[t].steps_done);
     return st;
 }
 
@@ -148,11 +148,12 @@ sked_status sked_i_disjunctive_search(sked_i_run *run, sked_error *err)
     SKED_TRY(sked_schedule_create(model->n, 0, &schedule, err));
     for (int t = 0; t < threads; t++) {
         SKED_TRY(sked_i_shop_stream_init(&streams[t], model, opt->seed, (uint64_t)t, err));
-        streams[t].tabu.target = run->bound;
+        streams[t].tabu.target = sked_i_run_bound(run);
         streams[t].steps_allowed = opt->iterations;
     }
-    SKED_TRY(seed_streams(run->problem, model, run->n_kept > 0 ? run->kept[0] : opt->start, streams, threads,
-                          err));
+    SKED_TRY(seed_streams(run->problem, model,
+                          sked_i_run_incumbent(run) != NULL ? sked_i_run_incumbent(run) : opt->start, streams,
+                          threads, err));
     crew c = {.streams = streams, .limit = &run->limit};
     st = run_rounds(run, &c, threads, shop, schedule, err);
 cleanup:

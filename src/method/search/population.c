@@ -4,6 +4,7 @@
  * ways, and the list it leaves to its children is the order of its final starts.
  */
 #include "method/search/search.h"
+#include "schedule/equal.h"
 
 #include <string.h>
 
@@ -79,15 +80,15 @@ sked_i_population *sked_i_population_create(sked_i_worker *w)
 static int32_t decode(population *p, bool parallel)
 {
     sked_i_worker *w = p->w;
-    int32_t makespan = parallel ? sked_i_sgs_parallel(w->forward, p->child, p->start)
-                                : sked_i_sgs_serial(w->forward, p->child, INT32_MAX, p->start);
+    int32_t makespan = parallel ? sked_i_sgs_parallel(w->decode.forward, p->child, p->start)
+                                : sked_i_sgs_serial(w->decode.forward, p->child, INT32_MAX, p->start);
     w->evaluations++;
     if (makespan == SKED_I_ABORTED)
         return SKED_I_ABORTED;
     if (p->n > large)
-        sked_i_worker_see(w, sked_i_worker_cost(w, makespan), p->start);
-    makespan = sked_i_justify(w, makespan, p->start);
-    const int32_t cost = sked_i_worker_cost(w, makespan);
+        sked_i_worker_see(w, sked_i_justifier_cost(&w->decode, makespan), p->start);
+    makespan = sked_i_worker_justify(w, makespan, p->start);
+    const int32_t cost = sked_i_justifier_cost(&w->decode, makespan);
     sked_i_worker_see(w, cost, p->start);
     return cost;
 }
@@ -95,7 +96,7 @@ static int32_t decode(population *p, bool parallel)
 /* Makespans form plateaus; of two equal ones the one with less to do near its end is closer to a shorter. */
 static int64_t crowd_of(const population *p, int32_t cost)
 {
-    const sked_i_core *core = p->w->forward->core;
+    const sked_i_core *core = p->w->decode.forward->core;
     const int32_t late = cost - cost / 8 - 2;
     int64_t sum = 0;
     for (int32_t i = 0; i < p->n; i++) {
@@ -113,7 +114,7 @@ static bool is_worse(const member *a, const member *b)
 /* Keeps the child in place of the worst unless it is worse or already there. */
 static void insert(population *p, int32_t cost, bool parallel)
 {
-    const uint64_t hash = sked_i_hash(p->start, p->n);
+    const uint64_t hash = sked_i_hash_steps(p->start, p->n);
     member child = {.cost = cost, .crowd = crowd_of(p, cost), .parallel = parallel, .hash = hash};
     int32_t worst = 0;
     for (int32_t k = 0; k < p->size; k++) {
@@ -128,18 +129,18 @@ static void insert(population *p, int32_t cost, bool parallel)
         return;
     child.list = p->member[worst].list;
     p->member[worst] = child;
-    sked_i_sgs_sort(p->w->forward, p->start, p->w->forward->core->orderly, child.list);
+    sked_i_sgs_sort(p->w->decode.forward, p->start, p->w->decode.forward->core->orderly, child.list);
 }
 
 /* Latest start by longest path, blurred by up to `noise`. */
 static void sample_list(population *p, double noise)
 {
-    const sked_i_core *core = p->w->forward->core;
+    const sked_i_core *core = p->w->decode.forward->core;
     for (int32_t i = 0; i < p->n; i++) {
         const double blur = noise * (double)core->longest * sked_i_rng_uniform(&p->w->rng);
-        p->w->key[i] = core->longest - core->tail[i] + (int32_t)blur;
+        p->w->decode.key[i] = core->longest - core->tail[i] + (int32_t)blur;
     }
-    sked_i_sgs_sort(p->w->forward, p->w->key, false, p->child);
+    sked_i_sgs_sort(p->w->decode.forward, p->w->decode.key, false, p->child);
 }
 
 static void mark_from(population *p, const int32_t *list, int32_t from, int32_t to)
@@ -180,7 +181,7 @@ static void cross(population *p, const member *a, const member *b)
 /* Moves one op to another place its predecessors and successors allow. */
 static void shift_one(population *p)
 {
-    const sked_i_core *core = p->w->forward->core;
+    const sked_i_core *core = p->w->decode.forward->core;
     sked_i_rng *r = &p->w->rng;
     const int32_t from = (int32_t)sked_i_rng_below(r, (uint64_t)p->n), i = p->child[from];
     int32_t low = 0, high = p->n - 1;
@@ -226,9 +227,9 @@ static bool found_one(population *p)
     sked_i_worker *w = p->w;
     const int32_t k = p->founded++;
     const bool given = k == 0 && w->seed != NULL && p->lives == 0;
-    const bool parallel = w->forward->fixed == NULL && !given && !(k & 1);
+    const bool parallel = w->decode.forward->fixed == NULL && !given && !(k & 1);
     if (given)
-        sked_i_sgs_sort(w->forward, w->seed, false, p->child);
+        sked_i_sgs_sort(w->decode.forward, w->seed, false, p->child);
     else
         sample_list(p, k < 3 ? 0 : 0.1 + 0.6 * sked_i_rng_uniform(&w->rng));
     const int32_t cost = decode(p, parallel);
@@ -245,7 +246,7 @@ static bool breed(population *p)
     bool parallel = a->parallel;
     cross(p, a, b);
     if (flip(&w->rng, 0.05))
-        parallel = w->forward->fixed == NULL && !parallel;
+        parallel = w->decode.forward->fixed == NULL && !parallel;
     mutate(p, (int32_t)sked_i_rng_below(&w->rng, 3));
     const int32_t cost = decode(p, parallel);
     if (cost == SKED_I_ABORTED)
@@ -297,7 +298,7 @@ bool sked_i_population_draw(sked_i_population *p, int32_t cost, int32_t *start)
         if (m->cost != cost)
             continue;
         p->w->evaluations++;
-        return sked_i_sgs_serial(p->w->forward, m->list, INT32_MAX, start) <= cost;
+        return sked_i_sgs_serial(p->w->decode.forward, m->list, INT32_MAX, start) <= cost;
     }
     return false;
 }

@@ -58,8 +58,8 @@ static int32_t makespan_of(const sked_i_core *core, const int32_t *start)
 static void take_found(portfolio *p)
 {
     sked_i_worker *w = p->w;
-    int32_t makespan = makespan_of(w->forward->core, p->found);
-    makespan = sked_i_justify(w, makespan, p->found);
+    int32_t makespan = makespan_of(w->decode.forward->core, p->found);
+    makespan = sked_i_worker_justify(w, makespan, p->found);
     sked_i_worker_see(w, makespan, p->found);
     sked_i_population_add(p->population, makespan, p->found);
 }

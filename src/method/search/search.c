@@ -4,30 +4,13 @@
 #include "base/thread.h"
 #include "method/search/disjunctive.h"
 #include "method/search/transfer.h"
+#include "schedule/equal.h"
 
 #include <string.h>
 
 enum { small = 40 }; /* ops: up to here learning proves the optimum of shop problems too */
 
 /* ------------------------------------------------------------------ what a worker has seen */
-
-uint64_t sked_i_hash(const int32_t *start, int32_t n)
-{
-    uint64_t h = 0x243f6a8885a308d3u;
-    for (int32_t i = 0; i < n; i++) {
-        h = (h ^ (uint32_t)start[i]) * 0x9e3779b97f4a7c15u;
-        h ^= h >> 29;
-    }
-    return h;
-}
-
-int32_t sked_i_worker_cost(const sked_i_worker *w, int32_t makespan)
-{
-    if (w->forward->fixed == NULL || w->forward->late == 0)
-        return makespan;
-    const int64_t cost = w->forward->steps + makespan + w->forward->late;
-    return cost < INT32_MAX - 1 ? (int32_t)cost : INT32_MAX - 1;
-}
 
 static void fail_worker(sked_i_worker *w, sked_status status)
 {
@@ -45,7 +28,7 @@ static void keep_elite(sked_i_worker *w, int32_t cost, const int32_t *start)
         worst = e->cost[k] > e->cost[worst] ? k : worst;
     if (e->count == e->capacity && cost >= e->cost[worst])
         return;
-    const uint64_t hash = sked_i_hash(start, n);
+    const uint64_t hash = sked_i_hash_steps(start, n);
     for (int32_t k = 0; k < e->count; k++)
         if (e->hash[k] == hash && e->cost[k] == cost)
             return;
@@ -65,7 +48,7 @@ static void keep_elite(sked_i_worker *w, int32_t cost, const int32_t *start)
 void sked_i_worker_see(sked_i_worker *w, int32_t cost, const int32_t *start)
 {
     w->least_cost = cost < w->least_cost ? cost : w->least_cost;
-    if (cost > w->problem->horizon || (w->forward->fixed != NULL && w->forward->late > 0))
+    if (cost > w->problem->horizon || (w->decode.forward->fixed != NULL && w->decode.forward->late > 0))
         return;
     if (w->elite.capacity > 0)
         keep_elite(w, cost, start);
@@ -120,12 +103,10 @@ bool sked_i_worker_over(sked_i_worker *w)
 
 static void close_worker(sked_i_worker *w)
 {
-    sked_i_sgs_destroy(w->forward);
-    sked_i_sgs_destroy(w->mirror);
+    sked_i_justifier_close(&w->decode);
     for (int32_t k = 0; k < w->elite.count; k++)
         free(w->elite.start[k]);
-    void *const owned[] = {w->best_start, w->list,        w->start,     w->key,
-                           w->elite.cost, w->elite.start, w->elite.hash};
+    void *const owned[] = {w->best_start, w->elite.cost, w->elite.start, w->elite.hash};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
 }
@@ -133,9 +114,9 @@ static void close_worker(sked_i_worker *w)
 /* A makespan that no schedule can beat: the proven bound, or what the grid allows. */
 static int32_t goal_of(const sked_i_run *run, const sked_i_cumulative *c)
 {
-    if (run->max_kept > 1)
+    if (sked_i_run_wanted(run) > 1)
         return -1; /* the search goes on for more candidates */
-    const double goal = run->bound * c->scale + (c->faithful ? 0.001 : 1);
+    const double goal = sked_i_run_bound(run) * c->scale + (c->faithful ? 0.001 : 1);
     const int32_t bound = goal < INT32_MAX / 2 ? (int32_t)goal : INT32_MAX / 2;
     return c->forward.longest > bound ? c->forward.longest : bound;
 }
@@ -156,17 +137,13 @@ static sked_status open_worker(sked_i_worker *w, sked_i_run *run, const sked_i_c
     const double reserve = 2e-6 * c->n, limit = run->limit.deadline - sked_clock();
     w->limit.deadline -= reserve < 0.4 * limit ? reserve : 0.4 * limit > 0 ? 0.4 * limit : 0;
     sked_i_rng_seed(&w->rng, run->options->seed, (uint64_t)index);
-    SKED_TRY(sked_i_sgs_create(&c->forward, &w->limit, c->fixed, &w->forward, err));
-    SKED_TRY(sked_i_sgs_create(&c->mirror, &w->limit, NULL, &w->mirror, err));
+    SKED_TRY(sked_i_justifier_open(&w->decode, c, &w->limit, err));
     SKED_NEW(w->best_start, c->n);
-    SKED_NEW(w->list, c->n);
-    SKED_NEW(w->start, c->n);
-    SKED_NEW(w->key, c->n);
-    if (run->max_kept > 1) {
-        SKED_NEW(w->elite.start, run->max_kept);
-        SKED_NEW(w->elite.cost, run->max_kept);
-        SKED_NEW(w->elite.hash, run->max_kept);
-        w->elite.capacity = run->max_kept;
+    if (sked_i_run_wanted(run) > 1) {
+        SKED_NEW(w->elite.start, sked_i_run_wanted(run));
+        SKED_NEW(w->elite.cost, sked_i_run_wanted(run));
+        SKED_NEW(w->elite.hash, sked_i_run_wanted(run));
+        w->elite.capacity = sked_i_run_wanted(run);
     }
 cleanup:
     return st;
@@ -202,8 +179,9 @@ static sked_status merge(sked_i_run *run, const sked_i_cumulative *c, sked_i_wor
     int32_t least = INT32_MAX;
     for (int k = 0; k < count; k++) {
         sked_i_worker *w = &workers[k];
-        run->evaluations += w->evaluations;
-        run->exhausted = run->exhausted || (w->proved && c->faithful);
+        sked_i_run_evaluated(run, w->evaluations);
+        if (w->proved && c->faithful)
+            sked_i_run_prove(run);
         least = w->least_cost < least ? w->least_cost : least;
         if (w->status != SKED_OK)
             return sked_i_fail(err, w->status, "%s", w->error.message);
@@ -212,19 +190,10 @@ static sked_status merge(sked_i_run *run, const sked_i_cumulative *c, sked_i_wor
         for (int32_t e = 0; e < w->elite.count; e++)
             SKED_TRY(offer(run, c, w->elite.start[e], err));
     }
-    if (run->n_kept == 0)
+    if (sked_i_run_incumbent(run) == NULL)
         return none_found(c, least, err);
 cleanup:
     return st;
-}
-
-/* A schedule to start from must be valid; it is offered as it is and seeds the search. */
-static sked_status take_start(sked_i_run *run, sked_error *err)
-{
-    sked_error why = {0};
-    if (sked_schedule_validate(run->problem, run->options->start, &why) != SKED_OK)
-        return sked_i_fail(err, why.status, "the schedule to start from is not valid: %s", why.message);
-    return sked_i_run_offer(run, run->options->start, err);
 }
 
 static sked_status run_cumulative(sked_i_run *run, sked_error *err)
@@ -237,9 +206,9 @@ static sked_status run_cumulative(sked_i_run *run, sked_error *err)
     sked_i_cumulative *c = NULL;
     sked_i_worker *workers = NULL;
     SKED_TRY(sked_i_cumulative_create(run->problem, &c, err));
-    if (run->n_kept > 0) {
+    if (sked_i_run_incumbent(run) != NULL) {
         SKED_NEW(seed, c->n);
-        sked_i_cumulative_keys(c, run->kept[0], seed);
+        sked_i_cumulative_keys(c, sked_i_run_incumbent(run), seed);
     }
     SKED_NEW(workers, threads);
     for (; opened < threads; opened++) {
@@ -288,11 +257,11 @@ static sked_status run_search(sked_i_run *run, sked_error *err)
     if (run->problem->graph->n_ops == 0)
         return offer_empty(run, err);
     if (run->options->start != NULL) {
-        const sked_status st = take_start(run, err);
+        const sked_status st = sked_i_run_offer_start(run, err);
         if (st != SKED_OK)
             return st;
     }
-    if (sked_i_run_over(run) && run->n_kept > 0)
+    if (sked_i_run_over(run) && sked_i_run_incumbent(run) != NULL)
         return SKED_OK;
     if (run->problem->graph->n_ops > small && sked_i_disjunctive_fits(run->problem))
         return sked_i_disjunctive_search(run, err);

@@ -5,7 +5,8 @@
  */
 #ifndef SKED_METHOD_SEARCH_SEARCH_H
 #define SKED_METHOD_SEARCH_SEARCH_H
-#include "method/search/sgs.h"
+#include "engine/decode/justify.h"
+#include "method/method.h"
 
 #include <stdatomic.h>
 
@@ -20,8 +21,8 @@ typedef struct sked_i_elite {
 typedef struct sked_i_worker {
     sked_i_run *run;
     const sked_i_cumulative *problem;
-    sked_i_limit limit; /* a little earlier than the run's: the last offer takes time too */
-    sked_i_sgs *forward, *mirror;
+    sked_i_limit limit;      /* a little earlier than the run's: the last offer takes time too */
+    sked_i_justifier decode; /* decoders and justification */
     sked_i_rng rng;
     int64_t evaluations, max_evaluations; /* complete decodes */
     int32_t goal;                         /* makespans at or below this are optimal */
@@ -32,7 +33,6 @@ typedef struct sked_i_worker {
     int32_t least_cost;                   /* of anything seen, valid or not */
     const int32_t *seed;                  /* [n] starts to begin with, NULL: none */
     sked_i_elite elite;
-    int32_t *list, *start, *key; /* [n] scratch of the decoding helpers below */
     /* The first worker runs on the caller's thread and offers as it goes. */
     bool leads;
     int32_t published;   /* makespan last offered */
@@ -45,18 +45,15 @@ typedef struct sked_i_worker {
 bool sked_i_worker_over(sked_i_worker *w);
 /* Takes note of a schedule: cost is its makespan, or more than any makespan where it is not valid. */
 void sked_i_worker_see(sked_i_worker *w, int32_t cost, const int32_t *start);
-uint64_t sked_i_hash(const int32_t *start, int32_t n);
 
-/* Cost of what the forward decoder just made: the makespan, worse than any valid one where starts are missed.
- */
-int32_t sked_i_worker_cost(const sked_i_worker *w, int32_t makespan);
-
-/*
- * Forward-backward improvement (double justification; Valls, Ballestin, Quintanilla 2005): push everything
- * to the right in order of finish, then to the left in order of start. Never lengthens the schedule.
- * start is changed in place; returns the makespan. Costs two evaluations.
- */
-int32_t sked_i_justify(sked_i_worker *w, int32_t makespan, int32_t *start);
+/* Forward-backward improvement, counted. start is changed in place; returns the makespan. */
+static inline int32_t sked_i_worker_justify(sked_i_worker *w, int32_t makespan, int32_t *start)
+{
+    const int64_t before = w->decode.evaluations;
+    makespan = sked_i_justify(&w->decode, makespan, start);
+    w->evaluations += w->decode.evaluations - before;
+    return makespan;
+}
 
 /* Genetic search on activity lists (population.c). NULL: no memory. */
 typedef struct sked_i_population sked_i_population;

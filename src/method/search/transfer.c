@@ -4,7 +4,9 @@
  */
 #include "method/search/transfer.h"
 
+#include "base/explog.h"
 #include "base/thread.h"
+#include "schedule/equal.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -32,7 +34,7 @@ typedef struct elite {
 
 typedef struct worker {
     sked_i_run *run;
-    const sked_i_lines *lines;
+    const sked_i_sequencing *form;
     const starts *starts;
     sked_i_limit limit; /* a little earlier than the run's: the last offer takes time too */
     sked_i_sequence *seq;
@@ -66,13 +68,13 @@ static void keep_elite(worker *w)
 {
     elite *e = &w->elite;
     const sked_i_sequence *s = w->seq;
-    const int32_t n = w->lines->n;
+    const int32_t n = w->form->n;
     int32_t worst = 0;
     for (int32_t k = 1; k < e->count; k++)
         worst = e->cost[k] > e->cost[worst] ? k : worst;
     if (e->count == e->capacity && s->cost >= e->cost[worst])
         return;
-    const uint64_t hash = sked_i_lines_hash(w->lines, s->start, s->device, w->label);
+    const uint64_t hash = sked_i_hash_devices(n, s->start, s->device, w->form->m, w->label);
     for (int32_t k = 0; k < e->count; k++)
         if (e->hash[k] == hash && e->cost[k] == s->cost)
             return;
@@ -96,10 +98,10 @@ static void keep_elite(worker *w)
 static void see(worker *w)
 {
     const sked_i_sequence *s = w->seq;
-    const int32_t n = w->lines->n;
+    const int32_t n = w->form->n;
     w->least_cost = s->cost < w->least_cost ? s->cost : w->least_cost;
-    if (s->late > 0 || (w->best == INFINITY && !sked_i_within_horizon(w->lines->problem, s->start)) ||
-        (s->cost > w->lines->problem->horizon && w->best < INFINITY))
+    if (s->late > 0 || (w->best == INFINITY && !sked_i_within_horizon(w->form->problem, s->start)) ||
+        (s->cost > w->form->problem->horizon && w->best < INFINITY))
         return;
     if (w->elite.capacity > 0)
         keep_elite(w);
@@ -114,7 +116,7 @@ static void see(worker *w)
 
 static sked_status offer(const worker *w, double *start, int32_t *device, sked_error *err)
 {
-    const sked_schedule s = {.ops = w->lines->n, .devices = w->lines->m, .start = start, .device = device};
+    const sked_schedule s = {.ops = w->form->n, .devices = w->form->m, .start = start, .device = device};
     return sked_i_run_offer(w->run, &s, err);
 }
 
@@ -139,7 +141,7 @@ static bool over(worker *w)
         return true;
     if (sked_i_limit_stopped(&w->limit))
         return true;
-    if (w->evaluations % 16 != 0 && w->lines->n < 2000)
+    if (w->evaluations % 16 != 0 && w->form->n < 2000)
         return false;
     const double now = sked_clock();
     if (w->leads && now >= w->next_publish)
@@ -156,24 +158,24 @@ static int32_t below(worker *w, int32_t n)
 
 static bool pinned(const worker *w, int32_t i)
 {
-    const int32_t *fix = w->lines->problem->fix_device;
+    const int32_t *fix = w->form->problem->fix_device;
     return fix != NULL && fix[i] >= 0;
 }
 
 static int32_t pick_op(worker *w)
 {
-    if (w->chain_count == 0 || (w->accepted > 0 && w->chain_age > 16 + w->lines->n / 8)) {
+    if (w->chain_count == 0 || (w->accepted > 0 && w->chain_age > 16 + w->form->n / 8)) {
         w->chain_count = sked_i_sequence_critical(w->seq, &w->rng, w->chain);
         w->chain_age = w->accepted = 0;
     }
     w->chain_age++;
-    return below(w, 10) < 6 ? w->chain[below(w, w->chain_count)] : below(w, w->lines->n);
+    return below(w, 10) < 6 ? w->chain[below(w, w->chain_count)] : below(w, w->form->n);
 }
 
 /* A device for op i: that of a neighbour in the graph, or any. */
 static int32_t pick_device(worker *w, int32_t i)
 {
-    const sked_i_lines *l = w->lines;
+    const sked_i_sequencing *l = w->form;
     const int64_t *in = l->dag.in.ptr + i, *out = l->dag.out.ptr + i;
     const int64_t before = in[1] - in[0], degree = before + out[1] - out[0];
     if (degree > 0 && below(w, 2) == 0) {
@@ -201,7 +203,7 @@ static void pick_place(worker *w, sked_i_move *move, int32_t d, int32_t least)
 /* Brings op i and some of its neighbours in the graph onto device d. */
 static void gather_neighbours(worker *w, sked_i_move *move, int32_t i, int32_t d)
 {
-    const sked_i_lines *l = w->lines;
+    const sked_i_sequencing *l = w->form;
     for (int32_t tries = 1 + below(w, SKED_I_MOVE_OPS - 1); tries > 0; tries--) {
         const int64_t *in = l->dag.in.ptr + i, *out = l->dag.out.ptr + i;
         const int64_t before = in[1] - in[0], degree = before + out[1] - out[0];
@@ -225,8 +227,8 @@ static void gather_neighbours(worker *w, sked_i_move *move, int32_t i, int32_t d
 static void swap_devices(worker *w, sked_i_move *move, int32_t i)
 {
     const sked_i_sequence *s = w->seq;
-    const int32_t reach = 2 * w->lines->m, at = s->place[i] - reach + below(w, 2 * reach + 1);
-    if (at < 0 || at >= w->lines->n)
+    const int32_t reach = 2 * w->form->m, at = s->place[i] - reach + below(w, 2 * reach + 1);
+    if (at < 0 || at >= w->form->n)
         return;
     const int32_t j = s->list[at];
     if (s->device[i] == s->device[j] || pinned(w, i) || pinned(w, j))
@@ -243,7 +245,7 @@ static bool pick_move(worker *w, sked_i_move *move)
 {
     const int32_t i = pick_op(w), own = w->seq->device[i], kind = below(w, 100);
     *move = (sked_i_move){.from = w->seq->place[i], .to = w->seq->place[i]};
-    if (kind < 35 || w->lines->m == 1 || pinned(w, i)) {
+    if (kind < 35 || w->form->m == 1 || pinned(w, i)) {
         pick_place(w, move, own, 1);
     } else if (kind < 85) {
         const int32_t d = pick_device(w, i);
@@ -274,7 +276,7 @@ static void load_start(worker *w, int32_t k)
 /* Earliest finish in a blurred order of the longest way to the end. */
 static void build_start(worker *w)
 {
-    const sked_i_lines *l = w->lines;
+    const sked_i_sequencing *l = w->form;
     sked_i_upward_ranks(&l->dag, sked_i_rng_uniform(&w->rng), w->key);
     for (int32_t i = 0; i < l->n; i++)
         w->key[i] *= -1 + 0.3 * sked_i_rng_uniform(&w->rng);
@@ -309,7 +311,7 @@ static void anneal(worker *w, int64_t length, double hot, double cold)
         if (!sked_i_sequence_try(w->seq, &move, limit))
             continue;
         w->accepted++;
-        if (++accepted % (16 + w->lines->n / 4) == 0)
+        if (++accepted % (16 + w->form->n / 4) == 0)
             sked_i_sequence_sort(w->seq);
         if (w->seq->cost < before || w->elite.capacity > 0)
             see(w);
@@ -332,9 +334,9 @@ static void work(void *data, int index)
     }
     if (!over(w))
         load_start(w, best);
-    int64_t length = 2000 + 100 * (int64_t)w->lines->n;
-    for (int cycle = 0; w->lines->n > 1 && !over(w); cycle++) {
-        anneal(w, length, heats[cycle % n_heats] * w->lines->scale, 0.01 * w->lines->scale);
+    int64_t length = 2000 + 100 * (int64_t)w->form->n;
+    for (int cycle = 0; w->form->n > 1 && !over(w); cycle++) {
+        anneal(w, length, heats[cycle % n_heats] * w->form->scale, 0.01 * w->form->scale);
         if (cycle % n_heats == n_heats - 1)
             length *= 2;
         if (cycle % n_heats == n_heats - 2)
@@ -346,7 +348,7 @@ static void work(void *data, int index)
 
 /* ------------------------------------------------------------------ starts */
 
-static sked_status add_start(const sked_i_lines *l, starts *s, sked_error *err)
+static sked_status add_start(const sked_i_sequencing *l, starts *s, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int32_t k = s->count++;
@@ -365,7 +367,7 @@ static void free_starts(starts *s)
 }
 
 /* Earliest finish in order of the longest way to the end, transfers counted in several ways; one device. */
-static sked_status make_starts(const sked_i_run *run, const sked_i_lines *l, starts *s, sked_error *err)
+static sked_status make_starts(const sked_i_run *run, const sked_i_sequencing *l, starts *s, sked_error *err)
 {
     const sked_problem *p = l->problem;
     const double share[n_shares] = {(l->m - 1.0) / l->m, 1, 0};
@@ -418,20 +420,21 @@ static void close_worker(worker *w)
         free(owned[i]);
 }
 
-static sked_status open_worker(worker *w, sked_i_run *run, const sked_i_lines *l, const starts *s, int index,
-                               sked_error *err)
+static sked_status open_worker(worker *w, sked_i_run *run, const sked_i_sequencing *l, const starts *s,
+                               int index, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int threads = run->options->threads;
     const int64_t iterations = run->options->iterations;
-    *w = (worker){.run = run, .lines = l, .starts = s, .limit = run->limit, .leads = index == 0};
+    *w = (worker){.run = run, .form = l, .starts = s, .limit = run->limit, .leads = index == 0};
     w->best = w->least_cost = w->published = INFINITY;
     w->max_evaluations = INT64_MAX;
     if (iterations > 0)
         w->max_evaluations = iterations / threads + (index < iterations % threads);
     w->goal = -1;
-    if (run->max_kept == 1)
-        w->goal = run->bound + (sked_i_problem_integral(l->problem) ? 0 : 1e-9 * fabs(run->bound));
+    if (sked_i_run_wanted(run) == 1)
+        w->goal = sked_i_run_bound(run) +
+                  (sked_i_problem_integral(l->problem) ? 0 : 1e-9 * fabs(sked_i_run_bound(run)));
     sked_i_rng_seed(&w->rng, run->options->seed, (uint64_t)index);
     SKED_TRY(sked_i_sequence_create(l, &w->seq, err));
     SKED_NEW(w->best_start, l->n);
@@ -439,18 +442,18 @@ static sked_status open_worker(worker *w, sked_i_run *run, const sked_i_lines *l
     SKED_NEW(w->chain, l->n);
     SKED_NEW(w->key, l->n);
     SKED_NEW(w->label, l->m);
-    if (run->max_kept > 1) {
-        SKED_NEW(w->elite.cost, run->max_kept);
-        SKED_NEW(w->elite.hash, run->max_kept);
-        SKED_NEW0(w->elite.start, run->max_kept);
-        SKED_NEW0(w->elite.device, run->max_kept);
-        w->elite.capacity = run->max_kept;
+    if (sked_i_run_wanted(run) > 1) {
+        SKED_NEW(w->elite.cost, sked_i_run_wanted(run));
+        SKED_NEW(w->elite.hash, sked_i_run_wanted(run));
+        SKED_NEW0(w->elite.start, sked_i_run_wanted(run));
+        SKED_NEW0(w->elite.device, sked_i_run_wanted(run));
+        w->elite.capacity = sked_i_run_wanted(run);
     }
 cleanup:
     return st;
 }
 
-static sked_status none_found(const sked_i_lines *l, double least, sked_error *err)
+static sked_status none_found(const sked_i_sequencing *l, double least, sked_error *err)
 {
     if (least == INFINITY)
         return SKED_OK; /* stopped before a first schedule: the driver says so */
@@ -464,13 +467,14 @@ static sked_status none_found(const sked_i_lines *l, double least, sked_error *e
 }
 
 /* Takes what the workers found, first worker first, so that ties do not depend on timing. */
-static sked_status merge(sked_i_run *run, const sked_i_lines *l, worker *workers, int count, sked_error *err)
+static sked_status merge(sked_i_run *run, const sked_i_sequencing *l, worker *workers, int count,
+                         sked_error *err)
 {
     sked_status st = SKED_OK;
     double least = INFINITY;
     for (int k = 0; k < count; k++) {
         worker *w = &workers[k];
-        run->evaluations += w->evaluations;
+        sked_i_run_evaluated(run, w->evaluations);
         least = fmin(least, w->least_cost);
         if (w->status != SKED_OK)
             return sked_i_fail(err, w->status, "%s", w->error.message);
@@ -479,7 +483,7 @@ static sked_status merge(sked_i_run *run, const sked_i_lines *l, worker *workers
         for (int32_t e = 0; e < w->elite.count; e++)
             SKED_TRY(offer(w, w->elite.start[e], w->elite.device[e], err));
     }
-    if (run->n_kept == 0)
+    if (sked_i_run_incumbent(run) == NULL)
         return none_found(l, least, err);
 cleanup:
     return st;
@@ -491,10 +495,10 @@ sked_status sked_i_transfer_search(sked_i_run *run, sked_error *err)
     const int threads = run->options->threads;
     atomic_int halt = 0;
     int opened = 0;
-    sked_i_lines *l = NULL;
+    sked_i_sequencing *l = NULL;
     starts first = {0};
     worker *workers = NULL;
-    SKED_TRY(sked_i_lines_create(run->problem, &l, err));
+    SKED_TRY(sked_i_sequencing_create(run->problem, &l, err));
     SKED_TRY(make_starts(run, l, &first, err));
     SKED_NEW(workers, threads);
     while (opened < threads) {
@@ -511,6 +515,6 @@ cleanup:
         close_worker(&workers[k]);
     free(workers);
     free_starts(&first);
-    sked_i_lines_destroy(l);
+    sked_i_sequencing_destroy(l);
     return st;
 }

@@ -1,7 +1,8 @@
 /* Search where devices differ to an op: transfers cost time, or ops are fixed on devices. */
 #ifndef SKED_METHOD_SEARCH_TRANSFER_H
 #define SKED_METHOD_SEARCH_TRANSFER_H
-#include "method/search/lines.h"
+#include "engine/sequence/sequence.h"
+#include "method/method.h"
 
 /*
  * Annealing on lists and devices, with moves around the critical path, from earliest-finish starts (one

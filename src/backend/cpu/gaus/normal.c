@@ -1,5 +1,6 @@
 #include "backend/cpu/gaus/normal.h"
 
+#include "base/explog.h"
 #include "base/rng.h"
 
 /* Phi(z0 + h) - Phi(z0) over phi(z0): Taylor series with Hermite polynomials, to the last bit. */

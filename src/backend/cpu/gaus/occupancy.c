@@ -4,7 +4,7 @@
  * average, and ended for r(c; mu + duration). Booked as changes from cell to cell: an op costs the windows
  * of its two ends, however long it is. dr/dmu = -(Phi(z') - Phi(z)), dr/dsigma = phi(z') - phi(z).
  */
-#include "backend/cpu/gaus/lines.h"
+#include "backend/cpu/gaus/device.h"
 
 #include "base/memory.h"
 
@@ -16,7 +16,8 @@ typedef struct rise {
  * r and its derivatives into the part's scratch. At the borders of the window z is within the reach; what is
  * cut off there is set to 0 before and to the whole after.
  */
-static rise make_rise(const sked_i_gaus_lines_engine *s, sked_i_lines_part *part, double mu, double sigma)
+static rise make_rise(const sked_i_gaus_device_engine *s, sked_i_gaus_device_part *part, double mu,
+                      double sigma)
 {
     const double reach = SKED_I_GAUS_REACH * sigma, low = floor(mu - reach), inverse = 1 / sigma;
     const rise r = {(int32_t)low, (int32_t)(floor(mu + reach) - low) + 1};
@@ -38,7 +39,7 @@ static rise make_rise(const sked_i_gaus_lines_engine *s, sked_i_lines_part *part
 }
 
 /* Makes room for the widest rise of op i. */
-static bool room(const sked_i_gaus_lines_engine *s, sked_i_lines_part *part, int32_t i)
+static bool room(const sked_i_gaus_device_engine *s, sked_i_gaus_device_part *part, int32_t i)
 {
     const int64_t need = (int64_t)(2 * SKED_I_GAUS_REACH * s->at->sigma[i]) + 8;
     int64_t a = part->reach_cap, b = a;
@@ -49,8 +50,8 @@ static bool room(const sked_i_gaus_lines_engine *s, sked_i_lines_part *part, int
     return !part->failed;
 }
 
-static void book(const sked_i_gaus_lines_engine *s, const sked_i_lines_part *part, rise r, double amount,
-                 double *row)
+static void book(const sked_i_gaus_device_engine *s, const sked_i_gaus_device_part *part, rise r,
+                 double amount, double *row)
 {
     const int32_t cells = s->view->cells;
     double before = 0;
@@ -63,9 +64,10 @@ static void book(const sked_i_gaus_lines_engine *s, const sked_i_lines_part *par
     }
 }
 
-void sked_i_lines_occupancy(const sked_i_gaus_lines_engine *s, sked_i_lines_part *part, int32_t i)
+void sked_i_gaus_device_occupancy(const sked_i_gaus_device_engine *s, sked_i_gaus_device_part *part,
+                                  int32_t i)
 {
-    const sked_i_gaus_lines_view *v = s->view;
+    const sked_i_gaus_device_view *v = s->view;
     const double *share = s->at->share + (int64_t)i * v->devices;
     if (v->duration[i] == 0 || !room(s, part, i))
         return;
@@ -85,7 +87,8 @@ typedef struct sums {
     double load, dmu, dsigma; /* prices times r, dr/dmu, dr/dsigma */
 } sums;
 
-static sums collect(const sked_i_gaus_lines_engine *s, const sked_i_lines_part *part, rise r, int32_t row)
+static sums collect(const sked_i_gaus_device_engine *s, const sked_i_gaus_device_part *part, rise r,
+                    int32_t row)
 {
     const int32_t cells = s->view->cells, first = r.low < 0 ? 0 : r.low;
     const double *price = s->price + (int64_t)row * cells, *prefix = s->prefix + (int64_t)row * (cells + 1);
@@ -100,9 +103,10 @@ static sums collect(const sked_i_gaus_lines_engine *s, const sked_i_lines_part *
     return x;
 }
 
-void sked_i_lines_occupancy_back(const sked_i_gaus_lines_engine *s, sked_i_lines_part *part, int32_t i)
+void sked_i_gaus_device_occupancy_back(const sked_i_gaus_device_engine *s, sked_i_gaus_device_part *part,
+                                       int32_t i)
 {
-    const sked_i_gaus_lines_view *v = s->view;
+    const sked_i_gaus_device_view *v = s->view;
     const double *share = s->at->share + (int64_t)i * v->devices;
     double *dshare = part->dshare + (int64_t)i * v->devices;
     if (v->duration[i] == 0 || !room(s, part, i))

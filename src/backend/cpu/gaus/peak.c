@@ -1,5 +1,6 @@
 /* The largest value of a profile, smoothed: tau * log sum exp(E / tau). */
 #include "backend/cpu/gaus/terms.h"
+#include "base/explog.h"
 #include "base/rng.h"
 
 static double largest(const double *profile, int32_t cells)

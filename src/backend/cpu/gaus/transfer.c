@@ -4,7 +4,7 @@
  * X_from))]: q h(lag) + (1 - q) h(lag + transfer). This is the expectation itself, not the shortfall of an
  * expected transfer.
  */
-#include "backend/cpu/gaus/lines.h"
+#include "backend/cpu/gaus/device.h"
 
 typedef struct edge {
     double same;       /* chance of one device */
@@ -13,10 +13,10 @@ typedef struct edge {
     double deviation;
 } edge;
 
-static edge look(const sked_i_gaus_lines_engine *s, int32_t from, int64_t e)
+static edge look(const sked_i_gaus_device_engine *s, int32_t from, int64_t e)
 {
-    const sked_i_gaus_lines_view *v = s->view;
-    const sked_i_gaus_lines_point *x = s->at;
+    const sked_i_gaus_device_view *v = s->view;
+    const sked_i_gaus_device_point *x = s->at;
     const int32_t to = v->edge_to[e], m = v->devices;
     const double *a = x->share + (int64_t)from * m, *b = x->share + (int64_t)to * m;
     const double more = v->transfer != NULL ? v->transfer[e] : 0;
@@ -36,18 +36,19 @@ static edge look(const sked_i_gaus_lines_engine *s, int32_t from, int64_t e)
     return r;
 }
 
-void sked_i_lines_transfer(const sked_i_gaus_lines_engine *s, sked_i_lines_part *part, int32_t i)
+void sked_i_gaus_device_transfer(const sked_i_gaus_device_engine *s, sked_i_gaus_device_part *part, int32_t i)
 {
-    const sked_i_gaus_lines_view *v = s->view;
+    const sked_i_gaus_device_view *v = s->view;
     for (int64_t e = v->succ_ptr[i]; e < v->succ_ptr[i + 1]; e++) {
         const edge r = look(s, i, e);
         part->violation[SKED_I_GAUS_DEPENDENCY] += r.same * r.here + (1 - r.same) * r.away;
     }
 }
 
-void sked_i_lines_transfer_back(const sked_i_gaus_lines_engine *s, sked_i_lines_part *part, int32_t i)
+void sked_i_gaus_device_transfer_back(const sked_i_gaus_device_engine *s, sked_i_gaus_device_part *part,
+                                      int32_t i)
 {
-    const sked_i_gaus_lines_view *v = s->view;
+    const sked_i_gaus_device_view *v = s->view;
     const double weight = s->coefficient[SKED_I_GAUS_DEPENDENCY];
     const int32_t m = v->devices;
     for (int64_t e = v->succ_ptr[i]; e < v->succ_ptr[i + 1]; e++) {

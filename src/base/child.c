@@ -1,0 +1,119 @@
+#define _POSIX_C_SOURCE 200809L
+#include "base/child.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+enum { most_children = 64 };
+
+bool sked_i_child_send(int out, const void *record, size_t size)
+{
+    const unsigned char *from = record;
+    while (size > 0) {
+        const ssize_t sent = write(out, from, size);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent <= 0)
+            return false;
+        from += sent;
+        size -= (size_t)sent;
+    }
+    return true;
+}
+
+static void follow_parent(pid_t parent)
+{
+#ifdef __linux__
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+    if (getppid() != parent)
+        _exit(1);
+}
+
+bool sked_i_child_start(sked_i_child *c, size_t size, void (*work)(void *data, int pipe), void *data)
+{
+    int ends[2];
+    *c = (sked_i_child){.size = size, .record = sked_i_alloc((int64_t)size, 1)};
+    if (c->record == NULL || pipe(ends) != 0) {
+        free(c->record);
+        c->record = NULL;
+        return false;
+    }
+    const pid_t self = getpid(), pid = fork();
+    if (pid == 0) {
+        close(ends[0]);
+        follow_parent(self);
+        work(data, ends[1]);
+        _exit(0); /* without the caller's exit handlers and buffers */
+    }
+    close(ends[1]);
+    c->pipe = ends[0];
+    c->pid = pid;
+    if (pid > 0)
+        return true;
+    close(ends[0]);
+    free(c->record);
+    *c = (sked_i_child){0};
+    return false;
+}
+
+static void reap(sked_i_child *c)
+{
+    close(c->pipe);
+    while (waitpid((pid_t)c->pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    c->pid = 0;
+}
+
+/* One read; a record is complete when count has reached size. */
+static sked_i_child_news take(sked_i_child *c)
+{
+    const ssize_t got = read(c->pipe, c->record + c->count, c->size - c->count);
+    if (got < 0 && errno == EINTR)
+        return SKED_I_CHILD_WAITING;
+    if (got <= 0) {
+        reap(c);
+        return SKED_I_CHILD_ENDED;
+    }
+    c->count += (size_t)got;
+    if (c->count < c->size)
+        return SKED_I_CHILD_WAITING;
+    c->count = 0;
+    return SKED_I_CHILD_RECORD;
+}
+
+sked_i_child_news sked_i_child_wait(sked_i_child *children, int count, double seconds, int *who)
+{
+    struct pollfd polled[most_children];
+    int of[most_children], n = 0;
+    for (int k = 0; k < count && n < most_children; k++)
+        if (children[k].pid > 0) {
+            of[n] = k;
+            polled[n++] = (struct pollfd){.fd = children[k].pipe, .events = POLLIN};
+        }
+    if (n == 0 || poll(polled, (nfds_t)n, (int)(1000 * seconds)) <= 0)
+        return SKED_I_CHILD_WAITING;
+    for (int k = 0; k < n; k++)
+        if (polled[k].revents != 0) {
+            *who = of[k];
+            return take(&children[of[k]]);
+        }
+    return SKED_I_CHILD_WAITING;
+}
+
+void sked_i_child_end(sked_i_child *c)
+{
+    if (c->pid > 0) {
+        kill((pid_t)c->pid, SIGKILL);
+        reap(c);
+    }
+    free(c->record);
+    c->record = NULL;
+}

@@ -1,0 +1,41 @@
+/*
+ * Work in a child process that can be ended at any time, for libraries that cannot be interrupted. The child
+ * sends records of one fixed size through a pipe.
+ */
+#ifndef SKED_BASE_CHILD_H
+#define SKED_BASE_CHILD_H
+#include "base/clock.h"
+#include "base/memory.h"
+
+#include <stddef.h>
+
+typedef struct sked_i_child {
+    long pid; /* 0: none */
+    int pipe;
+    unsigned char *record; /* [size] what has come of the record under way */
+    size_t size, count;
+} sked_i_child;
+
+/*
+ * Forks; the child runs work(data, pipe) and ends. It sees a copy of all memory, sends with
+ * sked_i_child_send, and must not return to the caller's code in any other way. It dies with its parent.
+ * Neither memory nor a process to be had: false, and the caller does the work itself.
+ */
+bool sked_i_child_start(sked_i_child *c, size_t size, void (*work)(void *data, int pipe), void *data);
+/* In the child: false when nobody listens any more. */
+bool sked_i_child_send(int pipe, const void *record, size_t size);
+
+typedef enum sked_i_child_news {
+    SKED_I_CHILD_RECORD,
+    SKED_I_CHILD_ENDED,
+    SKED_I_CHILD_WAITING
+} sked_i_child_news;
+/*
+ * Waits up to `seconds` for the next record of one of `count` children and says whose in *who. RECORD: it
+ * lies in record until the next call. ENDED: that child sends no more, and is reaped. Children that are none
+ * are passed over; no child left: WAITING at once.
+ */
+sked_i_child_news sked_i_child_wait(sked_i_child *children, int count, double seconds, int *who);
+/* Kills it if it still runs, and frees. */
+void sked_i_child_end(sked_i_child *c);
+#endif

@@ -1,0 +1,70 @@
+#include "engine/list/gaps.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <string.h>
+
+bool sked_i_gaps_init(sked_i_gaps *gaps)
+{
+    *gaps = (sked_i_gaps){0};
+    if (!SKED_GROW(gaps->gap, gaps->cap, 2))
+        return false;
+    sked_i_gaps_reset(gaps);
+    return true;
+}
+
+void sked_i_gaps_free(sked_i_gaps *gaps)
+{
+    free(gaps->gap);
+    *gaps = (sked_i_gaps){0};
+}
+
+/* Index of the first gap that ends at `time` or later. */
+static int64_t first_ending_from(const sked_i_gaps *gaps, double time)
+{
+    int64_t low = 0, high = gaps->count - 1;
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if (gaps->gap[middle].end < time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+double sked_i_gaps_fit(const sked_i_gaps *gaps, double from, double length, double *begin)
+{
+    for (int64_t k = first_ending_from(gaps, from + length);; k++) {
+        const sked_i_gap gap = gaps->gap[k];
+        const double t = gap.begin > from ? gap.begin : from;
+        if (t + length <= gap.end) {
+            *begin = gap.begin;
+            return t;
+        }
+    }
+}
+
+bool sked_i_gaps_take(sked_i_gaps *gaps, double start, double length, double shortest, bool append)
+{
+    if (append) {
+        gaps->gap[0] = (sked_i_gap){start + length, INFINITY};
+        gaps->count = 1;
+        return true;
+    }
+    if (!SKED_GROW(gaps->gap, gaps->cap, gaps->count + 1))
+        return false;
+    const int64_t k = first_ending_from(gaps, start + length);
+    const sked_i_gap gap = gaps->gap[k];
+    sked_i_gap rest[2];
+    int64_t n = 0;
+    if (start - gap.begin >= shortest)
+        rest[n++] = (sked_i_gap){gap.begin, start};
+    if (gap.end - (start + length) >= shortest)
+        rest[n++] = (sked_i_gap){start + length, gap.end};
+    memmove(gaps->gap + k + n, gaps->gap + k + 1, (size_t)(gaps->count - k - 1) * sizeof *gaps->gap);
+    memcpy(gaps->gap + k, rest, (size_t)n * sizeof *rest);
+    gaps->count += n - 1;
+    return true;
+}

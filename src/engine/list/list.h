@@ -1,0 +1,90 @@
+/*
+ * List scheduling: one schedule from a priority order.
+ *
+ *   priority.c  priority orders
+ *   parallel.c  parallel generation: steps through time and starts the first ready op that fits
+ *   place.c     serial generation: steps through ops and puts each where it fits first
+ *   timeline.c  amount used over time, for place.c
+ *   gaps.c      free gaps of one device, for place.c
+ */
+#ifndef SKED_ENGINE_LIST_LIST_H
+#define SKED_ENGINE_LIST_LIST_H
+#include "base/rng.h"
+#include "form/dag.h"
+#include "form/pools.h"
+#include "form/windows.h"
+
+typedef enum sked_i_priority {
+    SKED_I_CRITICAL_PATH,
+    SKED_I_MOST_OPS,
+    SKED_I_SHORTEST,
+    SKED_I_LONGEST,
+    SKED_I_MOST_SUCCESSORS,
+    SKED_I_RANDOM
+} sked_i_priority;
+
+/*
+ * rank[i]: 0 is placed first. noise > 0 multiplies every priority by a random factor in 1 - noise .. 1 +
+ * noise. Ties: critical path by number of successors, the others by critical path, then topological order.
+ * O(ops + edges).
+ */
+SKED_MUST_CHECK sked_status sked_i_priority_rank(const sked_problem *p, const sked_i_dag *v,
+                                                 sked_i_priority kind, double noise, sked_i_rng *rng,
+                                                 int32_t *rank, sked_error *err);
+/* rank by key, smallest first; equal keys in the view's order. */
+SKED_MUST_CHECK sked_status sked_i_rank_by_key(const sked_i_dag *v, const double *key, int32_t *rank,
+                                               sked_error *err);
+/* up[i]: longest path from the start of i to the end; `share` of every transfer on it counts. */
+void sked_i_upward_ranks(const sked_i_dag *v, double share, double *up);
+/* What a generation scheme starts from. Arrays are the caller's; NULL where nothing is asked for. */
+typedef struct sked_i_list_input {
+    const sked_i_dag *view;
+    const sked_i_pools *pools;
+    const int32_t *rank;
+    int32_t devices;
+    const double *release; /* no start before this */
+} sked_i_list_input;
+
+/*
+ * Parallel generation on pools (with devices: the last pool). O((ops + edges) log ops) when ops fall into
+ * a few classes of equal demands; a start costs one look at every class that has a ready op.
+ */
+SKED_MUST_CHECK sked_status sked_i_list_parallel(const sked_i_list_input *input, double *start,
+                                                 int32_t *device, sked_error *err);
+
+typedef struct sked_i_place {
+    const int32_t *fix_device; /* -1: free */
+    const double *fix_start;   /* NAN: free */
+    bool by_device;            /* every device has its own gaps; needs view->in when transfers cost */
+    bool insertion;            /* by_device: fill gaps; else only append */
+    bool stepped;              /* by_device: only ops whose data is there when a device is free compete */
+} sked_i_place;
+
+/*
+ * Serial generation: the best op whose predecessors are placed goes where it fits first. Without
+ * by_device the devices are the last pool and are told apart at the end. *fits becomes false where a fixed
+ * start cannot be kept; start and device are then unspecified. O((ops + edges) log ops) plus the holes too
+ * short for an op that a search for room passes; by_device also O(ops * devices).
+ */
+SKED_MUST_CHECK sked_status sked_i_list_place(const sked_i_list_input *input, const sked_i_place *how,
+                                              double *start, int32_t *device, bool *fits, sked_error *err);
+
+/*
+ * The same many times over: the working memory is kept between runs. by_device as in sked_i_place; view and
+ * pools are the caller's and stay. Devices that are a pool are not told apart. late: what fixed starts are
+ * missed by in sum; the result is a schedule only where it is 0. One placer per thread.
+ */
+typedef struct sked_i_placer sked_i_placer;
+SKED_MUST_CHECK sked_status sked_i_placer_create(const sked_i_dag *v, const sked_i_pools *pools,
+                                                 int32_t devices, bool by_device, sked_i_placer **out,
+                                                 sked_error *err);
+void sked_i_placer_destroy(sked_i_placer *x);
+SKED_MUST_CHECK sked_status sked_i_placer_run(sked_i_placer *x, const int32_t *rank, const double *release,
+                                              const sked_i_place *how, double *start, int32_t *device,
+                                              double *late, sked_error *err);
+
+/* Tells devices apart for starts that never need more than m at once. O(n log n). */
+SKED_MUST_CHECK sked_status sked_i_assign_devices(const sked_i_dag *v, int32_t m, const double *start,
+                                                  int32_t *device, sked_error *err);
+
+#endif

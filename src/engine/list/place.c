@@ -1,0 +1,416 @@
+/*
+ * Serial generation: ops come in order of preference, predecessors first, and each goes where it fits first.
+ * Pools are timelines. Devices are one more pool while they are all alike to an op; where transfers or fixed
+ * devices tell them apart, each has gaps of its own.
+ */
+#include "base/heap.h"
+#include "base/memory.h"
+#include "base/set.h"
+#include "base/sort.h"
+#include "engine/list/gaps.h"
+#include "engine/list/list.h"
+#include "engine/list/timeline.h"
+
+#include <string.h>
+
+struct sked_i_placer {
+    sked_i_list_input input; /* of the run */
+    const sked_i_place *how;
+    double *start;
+    int32_t *device;
+    bool by_device;      /* every device has gaps of its own */
+    double *arrival;     /* [n] without transfers: when all data is there */
+    int32_t *waiting;    /* [n] predecessors not placed */
+    int32_t *by_rank;    /* [n] */
+    uint64_t *words;     /* of ready */
+    sked_i_set ready;    /* ranks */
+    sked_i_heap pending; /* stepped: ops whose data is on its way */
+    double now;          /* stepped: when the first device is free */
+    sked_i_timeline *pool;
+    sked_i_gaps *gaps;
+    double shortest;  /* positive duration */
+    double *local;    /* [devices] latest data from the device itself, where *seen says so */
+    int32_t *seen;    /* [devices] op for which local holds, -1 */
+    double remote[2]; /* latest data from elsewhere: of all devices, and of all but remote_device */
+    int32_t remote_device;
+    double late; /* what fixed starts are missed by in sum */
+};
+
+typedef sked_i_placer placer;
+
+void sked_i_placer_destroy(sked_i_placer *x)
+{
+    if (x == NULL)
+        return;
+    for (int32_t r = 0; x->pool && r < x->input.pools->count; r++)
+        sked_i_timeline_free(&x->pool[r]);
+    for (int32_t d = 0; x->gaps && d < x->input.devices; d++)
+        sked_i_gaps_free(&x->gaps[d]);
+    void *const owned[] = {x->arrival, x->waiting, x->by_rank, x->words, x->pending.at,
+                           x->pool,    x->gaps,    x->local,   x->seen,  x};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        free(owned[i]);
+}
+
+static sked_status create_pools(placer *x, sked_error *err)
+{
+    const sked_i_pools *q = x->input.pools;
+    sked_status st = SKED_OK;
+    int64_t *uses = NULL;
+    SKED_NEW0(uses, q->count);
+    SKED_NEW0(x->pool, q->count);
+    for (int32_t i = 0; i < x->input.view->n; i++)
+        for (int64_t k = sked_i_pools_first(q, i); k < sked_i_pools_end(q, i); k++)
+            uses[q->pool[k]]++;
+    for (int32_t r = 0; r < q->count; r++)
+        SKED_TRY(sked_i_timeline_init(&x->pool[r], uses[r], err));
+cleanup:
+    free(uses);
+    return st;
+}
+
+static sked_status create_gaps(placer *x, sked_error *err)
+{
+    const int32_t m = x->input.devices;
+    sked_status st = SKED_OK;
+    SKED_NEW0(x->gaps, m);
+    SKED_NEW(x->local, m);
+    SKED_NEW(x->seen, m);
+    for (int32_t d = 0; d < m; d++)
+        if (!sked_i_gaps_init(&x->gaps[d]))
+            st = sked_i_no_memory(err);
+cleanup:
+    return st;
+}
+
+sked_status sked_i_placer_create(const sked_i_dag *v, const sked_i_pools *pools, int32_t devices,
+                                 bool by_device, sked_i_placer **out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    placer *x = NULL;
+    SKED_NEW0(x, 1);
+    x->input = (sked_i_list_input){.view = v, .pools = pools, .devices = devices};
+    x->by_device = by_device && devices > 0;
+    x->shortest = INFINITY;
+    SKED_NEW(x->arrival, v->n);
+    SKED_NEW(x->waiting, v->n);
+    SKED_NEW(x->by_rank, v->n);
+    SKED_NEW(x->words, sked_i_set_words(v->n));
+    SKED_NEW(x->pending.at, v->n);
+    sked_i_set_place(&x->ready, v->n, x->words);
+    SKED_TRY(create_pools(x, err));
+    if (x->by_device)
+        SKED_TRY(create_gaps(x, err));
+    for (int32_t i = 0; i < v->n; i++)
+        if (v->duration[i] > 0 && v->duration[i] < x->shortest)
+            x->shortest = v->duration[i];
+    *out = x;
+    return SKED_OK;
+cleanup:
+    sked_i_placer_destroy(x);
+    return st;
+}
+
+/* Forgets the last run. */
+static void reset(placer *x)
+{
+    const sked_i_dag *v = x->input.view;
+    for (int32_t r = 0; r < x->input.pools->count; r++)
+        sked_i_timeline_reset(&x->pool[r]);
+    for (int32_t d = 0; x->by_device && d < x->input.devices; d++) {
+        sked_i_gaps_reset(&x->gaps[d]);
+        x->seen[d] = -1;
+    }
+    x->late = x->now = 0;
+    x->pending.count = 0;
+    memset(x->words, 0, (size_t)sked_i_set_words(v->n) * sizeof *x->words);
+    for (int32_t i = 0; i < v->n; i++) {
+        x->by_rank[x->input.rank[i]] = i;
+        x->arrival[i] = x->input.release ? x->input.release[i] : 0;
+        x->waiting[i] = (int32_t)(v->in_ptr[i + 1] - v->in_ptr[i]);
+    }
+}
+
+/* ------------------------------------------------------------------ where data is when */
+
+static bool fixed_start(const placer *x, int32_t i)
+{
+    return x->how->fix_start != NULL && !isnan(x->how->fix_start[i]);
+}
+
+/* Gathers what op i needs to know of its predecessors; O(predecessors). */
+static void gather(placer *x, int32_t i)
+{
+    const sked_i_rows *in = &x->input.view->in;
+    const double floor_time = x->input.release ? x->input.release[i] : 0;
+    x->remote[0] = x->remote[1] = floor_time;
+    x->remote_device = -1;
+    for (int64_t k = in->ptr[i]; k < in->ptr[i + 1]; k++) {
+        const int32_t q = in->op[k], d = x->device[q];
+        const double here = x->start[q] + in->lag[k], away = here + in->transfer[k];
+        if (x->seen[d] != i || here > x->local[d])
+            x->local[d] = here;
+        x->seen[d] = i;
+        if (d == x->remote_device)
+            x->remote[0] = away > x->remote[0] ? away : x->remote[0];
+        else if (away > x->remote[0]) {
+            x->remote[1] = x->remote[0];
+            x->remote[0] = away;
+            x->remote_device = d;
+        } else if (away > x->remote[1])
+            x->remote[1] = away;
+    }
+}
+
+/* When the data of op i, gathered before, is on device d. */
+static double arrival_on(const placer *x, int32_t i, int32_t d)
+{
+    if (x->input.view->out.transfer == NULL)
+        return x->arrival[i];
+    const double away = d == x->remote_device ? x->remote[1] : x->remote[0];
+    return x->seen[d] == i && x->local[d] > away ? x->local[d] : away;
+}
+
+static double earliest_arrival(placer *x, int32_t i)
+{
+    if (x->input.view->out.transfer == NULL)
+        return x->arrival[i];
+    double best = INFINITY;
+    gather(x, i);
+    for (int32_t d = 0; d < x->input.devices; d++)
+        best = fmin(best, arrival_on(x, i, d));
+    return best;
+}
+
+/* ------------------------------------------------------------------ where there is room */
+
+/* Earliest start from t that all pools, and with d >= 0 the gaps of the device, have room for. */
+static double first_room(const placer *x, int32_t i, int32_t d, double t, double *gap)
+{
+    const sked_i_pools *q = x->input.pools;
+    const double length = x->input.view->duration[i];
+    const int32_t c = sked_i_pools_class(q, i);
+    const int64_t limits = q->class_ptr[c + 1] - q->class_ptr[c] + (d >= 0);
+    if (!(length > 0))
+        return t;
+    for (double before = -1; t != before;) {
+        before = t;
+        if (d >= 0)
+            t = sked_i_gaps_fit(&x->gaps[d], t, length, gap);
+        for (int64_t k = q->class_ptr[c]; k < q->class_ptr[c + 1]; k++) {
+            const int32_t r = q->pool[k];
+            t = sked_i_timeline_fit(&x->pool[r], t, length, q->capacity[r] - q->amount[k] + q->slack[r]);
+        }
+        if (limits <= 1)
+            break;
+    }
+    return t;
+}
+
+/* Books op i at x->start[i] (and its device). false: no memory. */
+static bool book(placer *x, int32_t i)
+{
+    const sked_i_pools *q = x->input.pools;
+    const double length = x->input.view->duration[i], begin = x->start[i];
+    const int32_t c = sked_i_pools_class(q, i);
+    if (!(length > 0))
+        return true;
+    for (int64_t k = q->class_ptr[c]; k < q->class_ptr[c + 1]; k++)
+        sked_i_timeline_use(&x->pool[q->pool[k]], begin, begin + length, q->amount[k]);
+    return !x->by_device ||
+           sked_i_gaps_take(&x->gaps[x->device[i]], begin, length, x->shortest, !x->how->insertion);
+}
+
+/* The device on which op i can start first; among equals the one left idle the shortest. */
+static void choose_device(placer *x, int32_t i)
+{
+    const int32_t pinned = x->how->fix_device ? x->how->fix_device[i] : -1;
+    const int32_t first = pinned >= 0 ? pinned : 0, last = pinned >= 0 ? pinned : x->input.devices - 1;
+    double best = INFINITY, idle_since = -1;
+    if (x->input.view->out.transfer != NULL)
+        gather(x, i);
+    for (int32_t d = first; d <= last; d++) {
+        double gap = 0;
+        const double from = arrival_on(x, i, d);
+        if (from > best)
+            continue;
+        const double t = first_room(x, i, d, from, &gap);
+        if (t < best || (t == best && gap > idle_since)) {
+            best = t;
+            idle_since = gap;
+            x->device[i] = d;
+        }
+    }
+    x->start[i] = best;
+}
+
+/* ------------------------------------------------------------------ the order of ops */
+
+static void make_ready(placer *x, int32_t i)
+{
+    if (x->how->stepped) {
+        const double t = earliest_arrival(x, i);
+        if (t > x->now) {
+            sked_i_heap_push(&x->pending, t, i);
+            return;
+        }
+    }
+    sked_i_set_add(&x->ready, (uint32_t)x->input.rank[i]);
+}
+
+/* Moves the clock of a stepped run to when a device is free and something is ready. */
+static void step(placer *x)
+{
+    double first_free = INFINITY;
+    for (int32_t d = 0; d < x->input.devices; d++)
+        first_free = fmin(first_free, sked_i_gaps_end(&x->gaps[d]));
+    x->now = fmax(x->now, first_free);
+    if (sked_i_set_empty(&x->ready) && x->pending.count > 0)
+        x->now = fmax(x->now, x->pending.at[0].time);
+    while (x->pending.count > 0 && x->pending.at[0].time <= x->now)
+        sked_i_set_add(&x->ready, (uint32_t)x->input.rank[sked_i_heap_pop(&x->pending).id]);
+}
+
+static void tell_successors(placer *x, int32_t i)
+{
+    const sked_i_rows *out = &x->input.view->out;
+    for (int64_t e = out->ptr[i]; e < out->ptr[i + 1]; e++) {
+        const int32_t to = out->op[e];
+        const double t = x->start[i] + out->lag[e];
+        x->arrival[to] = t > x->arrival[to] ? t : x->arrival[to];
+        if (--x->waiting[to] == 0)
+            make_ready(x, to);
+    }
+}
+
+/* What op i misses its fixed start by; 0 within rounding, integers exactly. */
+static double lateness(placer *x, int32_t i)
+{
+    const double t = x->start[i];
+    if (x->by_device && x->input.view->out.transfer != NULL)
+        gather(x, i);
+    const double late = (x->by_device ? arrival_on(x, i, x->device[i]) : x->arrival[i]) - t;
+    return late <= 0 || (late < 0.5 && late <= 1e-12 * fmax(1, t)) ? 0 : late;
+}
+
+/* A fixed start takes its place, on the first device with room where it is free; without room it is late. */
+static bool book_at(placer *x, int32_t i, double t)
+{
+    const int32_t pinned = x->by_device && x->how->fix_device ? x->how->fix_device[i] : -1;
+    double gap;
+    int32_t d = pinned >= 0 ? pinned : x->by_device ? 0 : -1;
+    while (pinned < 0 && x->by_device && d + 1 < x->input.devices && first_room(x, i, d, t, &gap) > t)
+        d++;
+    x->start[i] = t;
+    if (x->by_device)
+        x->device[i] = d;
+    if (first_room(x, i, d, t, &gap) == t)
+        return book(x, i);
+    x->late += x->input.view->duration[i];
+    return true;
+}
+
+/* Fixed starts are booked before anything else, first those that cannot move to another device. */
+static bool book_fixed(placer *x)
+{
+    for (int pass = 0; pass < 2; pass++)
+        for (int32_t i = 0; i < x->input.view->n; i++) {
+            const bool pinned = x->by_device && x->how->fix_device && x->how->fix_device[i] >= 0;
+            if (fixed_start(x, i) && pinned == (pass == 0) && !book_at(x, i, x->how->fix_start[i]))
+                return false;
+        }
+    return true;
+}
+
+static bool place_op(placer *x, int32_t i)
+{
+    double gap;
+    if (fixed_start(x, i)) {
+        x->late += lateness(x, i);
+        return true;
+    }
+    if (x->by_device)
+        choose_device(x, i);
+    else
+        x->start[i] = first_room(x, i, -1, x->arrival[i], &gap);
+    return book(x, i);
+}
+
+static bool place_all(placer *x)
+{
+    const int32_t n = x->input.view->n;
+    for (int32_t i = 0; i < n; i++)
+        if (x->waiting[i] == 0)
+            make_ready(x, i);
+    for (int32_t placed = 0; placed < n; placed++) {
+        if (x->how->stepped)
+            step(x);
+        const int32_t i = x->by_rank[sked_i_set_first(&x->ready)];
+        sked_i_set_remove(&x->ready, (uint32_t)x->input.rank[i]);
+        if (!place_op(x, i))
+            return false;
+        tell_successors(x, i);
+    }
+    return true;
+}
+
+sked_status sked_i_placer_run(sked_i_placer *x, const int32_t *rank, const double *release,
+                              const sked_i_place *how, double *start, int32_t *device, double *late,
+                              sked_error *err)
+{
+    x->input.rank = rank;
+    x->input.release = release;
+    x->how = how;
+    x->start = start;
+    x->device = device;
+    reset(x);
+    if ((how->fix_start != NULL && !book_fixed(x)) || !place_all(x))
+        return sked_i_no_memory(err);
+    *late = x->late;
+    return SKED_OK;
+}
+
+sked_status sked_i_assign_devices(const sked_i_dag *v, int32_t m, const double *start, int32_t *device,
+                                  sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_keyed *items = NULL, *spare = NULL;
+    sked_i_heap busy = {0};
+    SKED_NEW(items, v->n);
+    SKED_NEW(spare, v->n);
+    SKED_NEW(busy.at, m);
+    for (int32_t d = 0; d < m; d++)
+        sked_i_heap_push(&busy, 0, d);
+    for (int32_t i = 0; i < v->n; i++)
+        items[i] = (sked_i_keyed){sked_i_sort_key(start[i]), i};
+    sked_i_sort_keyed(items, spare, v->n);
+    for (int32_t k = 0; k < v->n; k++) {
+        const int32_t i = (int32_t)items[k].value;
+        device[i] = busy.at[0].id; /* the one free the longest */
+        if (v->duration[i] > 0) {
+            sked_i_heap_pop(&busy);
+            sked_i_heap_push(&busy, start[i] + v->duration[i], device[i]);
+        }
+    }
+cleanup:
+    free(items);
+    free(spare);
+    free(busy.at);
+    return st;
+}
+
+sked_status sked_i_list_place(const sked_i_list_input *input, const sked_i_place *how, double *start,
+                              int32_t *device, bool *fits, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    placer *x = NULL;
+    double late = 0;
+    SKED_TRY(sked_i_placer_create(input->view, input->pools, input->devices, how->by_device, &x, err));
+    SKED_TRY(sked_i_placer_run(x, input->rank, input->release, how, start, device, &late, err));
+    *fits = late == 0;
+    if (*fits && input->devices > 0 && !x->by_device)
+        SKED_TRY(sked_i_assign_devices(input->view, input->devices, start, device, err));
+cleanup:
+    sked_i_placer_destroy(x);
+    return st;
+}

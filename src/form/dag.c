@@ -1,0 +1,125 @@
+/* The graph's edges of distance 0 as rows, forwards or mirrored in time. */
+#include "form/dag.h"
+#include "base/memory.h"
+
+#include <string.h>
+
+/* Remembers memory to free with the view; NULL passes through as failure. */
+static void *own(sked_i_dag *v, void *memory)
+{
+    if (memory != NULL)
+        v->owned[v->n_owned++] = memory;
+    return memory;
+}
+
+void sked_i_dag_free(sked_i_dag *v)
+{
+    for (int i = 0; i < v->n_owned; i++)
+        free(v->owned[i]);
+    *v = (sked_i_dag){0};
+}
+
+/* Number of the edge that stands at position k of the successor or predecessor rows. */
+static inline int64_t edge_at(const sked_graph *g, bool successors, int64_t k)
+{
+    return successors ? k : g->pred_edge[k];
+}
+
+static bool copy_lags(const sked_problem *p, bool successors, bool mirrored, sked_i_dag *v, sked_i_rows *rows)
+{
+    const sked_graph *g = p->graph;
+    double *lag = own(v, sked_i_alloc(g->n_edges, sizeof *lag)), *transfer = NULL;
+    if (lag == NULL)
+        return false;
+    if (sked_i_has_transfers(p) && (transfer = own(v, sked_i_alloc(g->n_edges, sizeof *transfer))) == NULL)
+        return false;
+    int64_t kept = 0;
+    for (int64_t k = 0; k < g->n_edges; k++) {
+        const int64_t e = edge_at(g, successors, k);
+        if (g->edge_distance[e] > 0)
+            continue;
+        const double turn = mirrored ? g->duration[g->edge_to[e]] - g->duration[g->edge_from[e]] : 0;
+        lag[kept] = g->edge_lag[e] + turn;
+        if (transfer != NULL)
+            transfer[kept] = sked_i_transfer(p, e);
+        kept++;
+    }
+    rows->lag = lag;
+    rows->transfer = transfer;
+    return true;
+}
+
+/* Rows without the loop-carried edges. */
+static bool copy_ends(const sked_graph *g, bool successors, sked_i_dag *v, sked_i_rows *rows)
+{
+    const int64_t *from = successors ? g->succ_ptr : g->pred_ptr;
+    int64_t *ptr = own(v, sked_i_alloc((int64_t)g->n_ops + 1, sizeof *ptr));
+    int32_t *op = own(v, sked_i_alloc(g->n_edges, sizeof *op));
+    if (ptr == NULL || op == NULL)
+        return false;
+    int64_t kept = 0;
+    for (int32_t i = 0; i < g->n_ops; i++) {
+        ptr[i] = kept;
+        for (int64_t k = from[i]; k < from[i + 1]; k++) {
+            const int64_t e = edge_at(g, successors, k);
+            if (g->edge_distance[e] == 0)
+                op[kept++] = successors ? g->edge_to[e] : g->edge_from[e];
+        }
+    }
+    ptr[g->n_ops] = kept;
+    rows->ptr = ptr;
+    rows->op = op;
+    return true;
+}
+
+/* Numbers of predecessors by view, as a running sum, without the loop-carried edges. */
+static bool count_in(sked_i_dag *v)
+{
+    int64_t *ptr = own(v, sked_i_alloc_zero((int64_t)v->n + 1, sizeof *ptr));
+    if (ptr == NULL)
+        return false;
+    for (int64_t e = 0; e < v->out.ptr[v->n]; e++)
+        ptr[v->out.op[e] + 1]++;
+    for (int32_t i = 0; i < v->n; i++)
+        ptr[i + 1] += ptr[i];
+    v->in_ptr = ptr;
+    return true;
+}
+
+/* Uses the graph's own columns where they already say the same. */
+static bool make_rows(const sked_problem *p, bool successors, bool mirrored, sked_i_dag *v, sked_i_rows *rows)
+{
+    const sked_graph *g = p->graph;
+    rows->ptr = successors ? g->succ_ptr : g->pred_ptr;
+    rows->op = successors ? g->edge_to : g->pred_op;
+    rows->lag = g->edge_lag;
+    if (g->n_carried > 0 && !copy_ends(g, successors, v, rows))
+        return false;
+    const bool as_stored = successors && !mirrored && g->n_carried == 0 && !sked_i_has_transfers(p);
+    return as_stored || copy_lags(p, successors, mirrored, v, rows);
+}
+
+sked_status sked_i_dag_make(const sked_problem *p, bool mirrored, bool with_in, sked_i_dag *out,
+                            sked_error *err)
+{
+    const sked_graph *g = p->graph;
+    sked_i_dag v = {.n = g->n_ops, .duration = g->duration, .order = g->topo};
+    v.plain = memchr(g->edge_lag_given, 1, (size_t)g->n_edges) == NULL;
+    v.in_ptr = mirrored ? g->succ_ptr : g->pred_ptr;
+    bool ok = make_rows(p, !mirrored, mirrored, &v, &v.out) && (g->n_carried == 0 || count_in(&v));
+    if (ok && with_in)
+        ok = make_rows(p, mirrored, mirrored, &v, &v.in);
+    if (ok && mirrored) {
+        int32_t *order = own(&v, sked_i_alloc(g->n_ops, sizeof *order));
+        ok = order != NULL;
+        for (int32_t k = 0; ok && k < g->n_ops; k++)
+            order[k] = g->topo[g->n_ops - 1 - k];
+        v.order = order;
+    }
+    if (!ok) {
+        sked_i_dag_free(&v);
+        return sked_i_no_memory(err);
+    }
+    *out = v;
+    return SKED_OK;
+}

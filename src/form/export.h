@@ -1,0 +1,15 @@
+/* Writers of problems as models: one file per syntax, chosen in model.c. */
+#ifndef SKED_FORM_EXPORT_H
+#define SKED_FORM_EXPORT_H
+#include "base/text.h"
+#include "form/program.h"
+
+/* CPLEX LP (model_lp.c) and free MPS (model_mps.c), from the linear rows. */
+SKED_MUST_CHECK sked_status sked_i_model_write_lp(const sked_i_program *m, const sked_i_mip *mip,
+                                                  sked_i_buffer *out, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_model_write_mps(const sked_i_program *m, const sked_i_mip *mip,
+                                                   sked_i_buffer *out, sked_error *err);
+/* MiniZinc (model_minizinc.c), from the description; mip is NULL. UNSUPPORTED: amounts that are not whole. */
+SKED_MUST_CHECK sked_status sked_i_model_write_minizinc(const sked_i_program *m, const sked_i_mip *mip,
+                                                        sked_i_buffer *out, sked_error *err);
+#endif

@@ -1,0 +1,171 @@
+/* Turns a problem into a shop: which resources bind, who uses them, arcs by op. */
+#include "form/shop.h"
+#include "base/memory.h"
+
+bool sked_i_shop_classify(const sked_problem *p, uint8_t *binds, double *least_two)
+{
+    const sked_graph *g = p->graph;
+    double *total = least_two + 2 * (int64_t)g->n_resources;
+    for (int32_t r = 0; r < g->n_resources; r++)
+        least_two[2 * r] = least_two[2 * r + 1] = INFINITY, total[r] = 0;
+    for (int32_t i = 0; i < g->n_ops; i++)
+        for (int64_t k = g->demand_ptr[i]; g->duration[i] > 0 && k < g->demand_ptr[i + 1]; k++) {
+            double *least = &least_two[2 * g->demand_resource[k]];
+            const double amount = g->demand_amount[k];
+            total[g->demand_resource[k]] += amount;
+            if (amount < least[0])
+                least[1] = least[0], least[0] = amount;
+            else if (amount < least[1])
+                least[1] = amount;
+        }
+    for (int32_t r = 0; r < g->n_resources; r++) {
+        const double capacity = sked_i_capacity(p, r);
+        binds[r] = total[r] > capacity;
+        if (binds[r] && !(least_two[2 * r] + least_two[2 * r + 1] > capacity * (1 + 1e-9)))
+            return false;
+    }
+    return true;
+}
+
+int32_t sked_i_shop_resource(const sked_problem *p, const uint8_t *binds, int32_t op)
+{
+    const sked_graph *g = p->graph;
+    int32_t found = -1;
+    for (int64_t k = g->demand_ptr[op]; g->duration[op] > 0 && k < g->demand_ptr[op + 1]; k++)
+        if (binds[g->demand_resource[k]]) {
+            if (found >= 0)
+                return -2;
+            found = g->demand_resource[k];
+        }
+    return found;
+}
+
+static sked_status allocate(sked_i_shop_model *m, const sked_graph *g, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int64_t n = g->n_ops;
+    SKED_NEW0(m->duration, n + 1);
+    SKED_NEW(m->machine, n);
+    SKED_NEW0(m->member_ptr, (int64_t)g->n_resources + 2);
+    SKED_NEW(m->member, n);
+    SKED_NEW0(m->rank, n);
+    SKED_NEW0(m->pair_row, n);
+    SKED_NEW0(m->pred_ptr, n + 1);
+    SKED_NEW0(m->succ_ptr, n + 1);
+    SKED_NEW(m->pred_op, g->n_edges);
+    SKED_NEW(m->succ_op, g->n_edges);
+    SKED_NEW(m->pred_lag, g->n_edges);
+    SKED_NEW(m->succ_lag, g->n_edges);
+    SKED_NEW(m->least_lag, n);
+    SKED_NEW(m->end, n);
+cleanup:
+    return st;
+}
+
+/* Groups ops by machine; resources that nobody binds on are dropped. */
+static void group_members(sked_i_shop_model *m)
+{
+    int32_t *ptr = m->member_ptr;
+    for (int32_t i = 0; i < m->n; i++)
+        if (m->machine[i] >= 0)
+            ptr[m->machine[i] + 1]++;
+    for (int32_t k = 0; k < m->n_machines; k++)
+        ptr[k + 1] += ptr[k];
+    m->n_members = ptr[m->n_machines];
+    int64_t pairs = 0;
+    for (int32_t i = 0; i < m->n; i++) {
+        const int32_t k = m->machine[i];
+        if (k >= 0)
+            m->member[ptr[k]++] = i;
+    }
+    for (int32_t k = m->n_machines; k > 0; k--)
+        ptr[k] = ptr[k - 1];
+    ptr[0] = 0;
+    for (int32_t k = 0; k < m->n_machines; k++) {
+        const int64_t count = ptr[k + 1] - ptr[k];
+        for (int32_t j = 0; j < count; j++) {
+            m->rank[m->member[ptr[k] + j]] = j;
+            m->pair_row[m->member[ptr[k] + j]] = pairs + j * count;
+        }
+        pairs += count * count;
+    }
+    m->pair_mask = 1;
+    while (m->pair_mask < pairs && m->pair_mask < (1 << 22))
+        m->pair_mask *= 2;
+    m->pair_mask--;
+}
+
+static void copy_arcs(sked_i_shop_model *m, const sked_graph *g)
+{
+    int64_t out = 0, in = 0;
+    for (int32_t i = 0; i < m->n; i++) {
+        bool last = true;
+        m->least_lag[i] = m->machine[i] >= 0 ? m->duration[i] : INFINITY;
+        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
+            if (g->edge_distance[e] > 0)
+                continue;
+            m->succ_op[out] = g->edge_to[e];
+            m->succ_lag[out++] = g->edge_lag[e];
+            last = last && g->edge_lag[e] < m->duration[i];
+            m->least_lag[i] = fmin(m->least_lag[i], g->edge_lag[e]);
+        }
+        for (int64_t k = g->pred_ptr[i]; k < g->pred_ptr[i + 1]; k++) {
+            if (g->edge_distance[g->pred_edge[k]] > 0)
+                continue;
+            m->pred_op[in] = g->pred_op[k];
+            m->pred_lag[in++] = g->edge_lag[g->pred_edge[k]];
+        }
+        m->succ_ptr[i + 1] = out;
+        m->pred_ptr[i + 1] = in;
+        if (last)
+            m->end[m->n_ends++] = i;
+    }
+}
+
+sked_status sked_i_shop_model_create(const sked_problem *p, sked_i_shop_model **out, sked_error *err)
+{
+    const sked_graph *g = p->graph;
+    sked_status st = SKED_OK;
+    uint8_t *binds = NULL;
+    double *scratch = NULL;
+    int32_t *number = NULL;
+    sked_i_shop_model *m;
+    SKED_NEW0(m, 1);
+    SKED_NEW(binds, g->n_resources);
+    SKED_NEW(scratch, 3 * (int64_t)g->n_resources);
+    SKED_NEW(number, g->n_resources);
+    m->n = g->n_ops;
+    SKED_TRY(allocate(m, g, err));
+    if (!sked_i_shop_classify(p, binds, scratch)) {
+        st = sked_i_fail(err, SKED_ERR_BUG, "not a disjunctive problem");
+        goto cleanup;
+    }
+    for (int32_t r = 0; r < g->n_resources; r++)
+        number[r] = binds[r] ? m->n_machines++ : -1;
+    for (int32_t i = 0; i < m->n; i++) {
+        const int32_t r = sked_i_shop_resource(p, binds, i);
+        m->machine[i] = r < 0 ? -1 : number[r];
+        m->duration[i] = g->duration[i];
+    }
+    group_members(m);
+    copy_arcs(m, g);
+    *out = m;
+    m = NULL;
+cleanup:
+    free(binds);
+    free(scratch);
+    free(number);
+    sked_i_shop_model_destroy(m);
+    return st;
+}
+
+void sked_i_shop_model_destroy(sked_i_shop_model *m)
+{
+    if (m == NULL)
+        return;
+    void *const arrays[] = {m->duration, m->machine,  m->member_ptr, m->member,  m->rank,
+                            m->pair_row, m->pred_ptr, m->succ_ptr,   m->pred_op, m->succ_op,
+                            m->pred_lag, m->succ_lag, m->least_lag,  m->end,     m};
+    for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++)
+        free(arrays[k]);
+}

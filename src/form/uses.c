@@ -1,0 +1,53 @@
+/* Values and who reads them. */
+#include "form/uses.h"
+#include "base/memory.h"
+
+#include <string.h>
+
+void sked_i_uses_free(sked_i_uses *u)
+{
+    free(u->reader_ptr);
+    free(u->input_ptr);
+    free(u->reader);
+    free(u->input);
+    free(u->size);
+    *u = (sked_i_uses){0};
+}
+
+sked_status sked_i_uses_make(const sked_graph *g, const sked_i_dag *v, sked_i_uses *u, sked_error *err)
+{
+    const int32_t n = v->n;
+    sked_status st = SKED_OK;
+    int32_t *seen = NULL;
+    *u = (sked_i_uses){0};
+    SKED_NEW(seen, n);
+    SKED_NEW(u->reader_ptr, (int64_t)n + 1);
+    SKED_NEW0(u->input_ptr, (int64_t)n + 1);
+    SKED_NEW(u->reader, v->out.ptr[n]);
+    SKED_NEW(u->input, v->out.ptr[n]);
+    SKED_NEW(u->size, n);
+    for (int32_t i = 0; i < n; i++)
+        seen[i] = -1;
+    int64_t k = 0;
+    for (int32_t i = 0; i < n; i++) {
+        u->reader_ptr[i] = k;
+        for (int64_t e = v->out.ptr[i]; e < v->out.ptr[i + 1]; e++)
+            if (seen[v->out.op[e]] != i) {
+                seen[v->out.op[e]] = i;
+                u->reader[k++] = v->out.op[e];
+                u->input_ptr[v->out.op[e] + 1]++;
+            }
+        u->size[i] = k > u->reader_ptr[i] ? g->memory[i] : 0;
+    }
+    u->reader_ptr[n] = k;
+    for (int32_t i = 0; i < n; i++)
+        u->input_ptr[i + 1] += u->input_ptr[i];
+    for (int32_t i = 0; i < n; i++) /* input_ptr[i] runs to the end of row i, then is shifted back */
+        for (int64_t r = u->reader_ptr[i]; r < u->reader_ptr[i + 1]; r++)
+            u->input[u->input_ptr[u->reader[r]]++] = i;
+    memmove(u->input_ptr + 1, u->input_ptr, (size_t)n * sizeof *u->input_ptr);
+    u->input_ptr[0] = 0;
+cleanup:
+    free(seen);
+    return st;
+}

@@ -1,0 +1,304 @@
+/* The driver: judges and ranks what methods offer, keeps bounds, proofs, statistics, and runs members. */
+#include "method/driver.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { max_settings = 64 };
+
+/* ------------------------------------------------------------------ life */
+
+sked_status sked_i_driver_open(sked_i_run *run, int32_t wanted, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    SKED_NEW0(run->driver, 1);
+    run->driver->second_bound = -INFINITY;
+    SKED_TRY(sked_i_pool_open(&run->driver->pool, wanted, err));
+cleanup:
+    return st;
+}
+
+void sked_i_driver_close(sked_i_run *run)
+{
+    sked_i_driver *d = run->driver;
+    if (d == NULL)
+        return;
+    for (int64_t k = 0; k < d->n_states; k++)
+        if (d->state[k].state != NULL)
+            d->state[k].destroy(d->state[k].state);
+    sked_i_pool_close(&d->pool);
+    free(d->state);
+    free(d->row);
+    free(d);
+    run->driver = NULL;
+}
+
+/* ------------------------------------------------------------------ the incumbent */
+
+const sked_schedule *sked_i_run_incumbent(const sked_i_run *run)
+{
+    const sked_i_pool *pool = &run->driver->pool;
+    return pool->count > 0 ? pool->entry[0].schedule : NULL;
+}
+
+double sked_i_run_best(const sked_i_run *run)
+{
+    return sked_i_pool_best(&run->driver->pool).by[1];
+}
+
+double sked_i_run_best_length(const sked_i_run *run)
+{
+    return sked_i_pool_best(&run->driver->pool).by[2];
+}
+
+int32_t sked_i_run_wanted(const sked_i_run *run)
+{
+    return run->driver->pool.capacity;
+}
+
+int32_t sked_i_run_count(const sked_i_run *run)
+{
+    return run->driver->pool.count;
+}
+
+bool sked_i_interval_first(const sked_problem *p)
+{
+    return p->ii == SKED_II_AUTO && p->objective != SKED_OBJECTIVE_II;
+}
+
+static sked_status judge(sked_i_run *run, const sked_schedule *s, sked_error *err)
+{
+    sked_i_driver *d = run->driver;
+    sked_error why = {0};
+    if (sked_schedule_validate(run->problem, s, &why) != SKED_OK)
+        return sked_i_fail(err, why.status == SKED_ERR_MEMORY ? SKED_ERR_MEMORY : SKED_ERR_BUG,
+                           "method '%s' made an invalid schedule: %s", d->current, why.message);
+    sked_metrics m = {.size = sizeof m};
+    const sked_status st = sked_schedule_measure(run->problem, s, &m, err);
+    if (st != SKED_OK)
+        return st;
+    const sked_i_rank rank = {{sked_i_interval_first(run->problem) ? s->ii : 0, m.value, m.makespan}};
+    const double before = sked_i_run_best(run);
+    bool kept;
+    const sked_status inserted = sked_i_pool_insert(&d->pool, s, rank, d->current, &kept, err);
+    const bool better = inserted == SKED_OK && sked_i_run_best(run) < before;
+    sked_i_driver_tally(
+        run, &(sked_statistic){.method = d->current,
+                               .technique = "",
+                               .offers = 1,
+                               .improvements = better,
+                               .gain = better && before < INFINITY ? before - sked_i_run_best(run) : 0});
+    return inserted;
+}
+
+sked_status sked_i_run_offer(sked_i_run *run, const sked_schedule *s, sked_error *err)
+{
+    const double begin = sked_clock();
+    const sked_status st = judge(run, s, err);
+    run->driver->judging += sked_clock() - begin;
+    return st;
+}
+
+sked_status sked_i_run_offer_start(sked_i_run *run, sked_error *err)
+{
+    sked_error why = {0};
+    if (sked_schedule_validate(run->problem, run->options->start, &why) != SKED_OK)
+        return sked_i_fail(err, why.status, "the schedule to start from is not valid: %s", why.message);
+    return sked_i_run_offer(run, run->options->start, err);
+}
+
+/* ------------------------------------------------------------------ bounds and proofs */
+
+double sked_i_run_bound(const sked_i_run *run)
+{
+    return run->driver->bound;
+}
+
+void sked_i_run_raise_bound(sked_i_run *run, double bound)
+{
+    assert(!isnan(bound));
+    if (bound > run->driver->bound)
+        run->driver->bound = bound;
+}
+
+void sked_i_run_raise_length(sked_i_run *run, double bound)
+{
+    run->driver->second_bound = fmax(run->driver->second_bound, bound);
+}
+
+void sked_i_run_raise_interval(sked_i_run *run, double bound)
+{
+    run->driver->least_ii = fmax(run->driver->least_ii, bound);
+}
+
+void sked_i_run_prove(sked_i_run *run)
+{
+    run->driver->proved = true;
+}
+
+bool sked_i_run_proved(const sked_i_run *run)
+{
+    return run->driver->proved;
+}
+
+bool sked_i_driver_meets_bound(const sked_i_run *run)
+{
+    const sked_i_driver *d = run->driver;
+    const sked_i_rank best = sked_i_pool_best(&d->pool);
+    if (d->pool.count == 0 || (sked_i_interval_first(run->problem) && best.by[0] > d->least_ii))
+        return false;
+    const double slack = run->problem->graph->integral ? 0 : 1e-9 * fabs(best.by[1]);
+    if (!(best.by[1] <= d->bound + slack))
+        return false;
+    return run->problem->objective != SKED_OBJECTIVE_II || best.by[2] <= d->second_bound;
+}
+
+bool sked_i_run_over(const sked_i_run *run)
+{
+    if (sked_i_limit_reached(&run->limit))
+        return true;
+    return sked_i_run_wanted(run) == 1 && sked_i_driver_meets_bound(run);
+}
+
+/* ------------------------------------------------------------------ reporting */
+
+void sked_i_run_evaluated(sked_i_run *run, int64_t count)
+{
+    run->driver->evaluations += count;
+}
+
+int64_t sked_i_run_evaluations(const sked_i_run *run)
+{
+    return run->driver->evaluations;
+}
+
+void sked_i_run_note(sked_i_run *run, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(run->driver->note, sizeof run->driver->note, format, args);
+    va_end(args);
+}
+
+void sked_i_run_progress(sked_i_run *run, const char *phase)
+{
+    const double best = sked_i_run_best(run);
+    if (run->options->progress != NULL)
+        run->options->progress(run->options->progress_data, phase, sked_i_limit_share(&run->limit),
+                               sked_i_run_count(run) > 0 ? best : NAN, run->driver->bound);
+}
+
+static sked_statistic *row_of(sked_i_driver *d, const char *method, const char *technique)
+{
+    for (int64_t k = 0; k < d->n_rows; k++)
+        if (strcmp(d->row[k].method, method) == 0 && strcmp(d->row[k].technique, technique) == 0)
+            return &d->row[k];
+    if (!SKED_GROW(d->row, d->row_cap, d->n_rows + 1))
+        return NULL; /* statistics are not worth failing a run for */
+    d->row[d->n_rows] = (sked_statistic){.method = method, .technique = technique};
+    return &d->row[d->n_rows++];
+}
+
+void sked_i_driver_tally(sked_i_run *run, const sked_statistic *add)
+{
+    sked_statistic *row = row_of(run->driver, add->method, add->technique);
+    if (row == NULL)
+        return;
+    row->calls += add->calls;
+    row->seconds += add->seconds;
+    row->evaluations += add->evaluations;
+    row->offers += add->offers;
+    row->improvements += add->improvements;
+    row->gain += add->gain;
+}
+
+void sked_i_run_tally(sked_i_run *run, const char *name, int64_t calls, double seconds, int64_t evaluations,
+                      double gain)
+{
+    sked_i_driver_tally(run, &(sked_statistic){.method = run->driver->current,
+                                               .technique = name,
+                                               .calls = calls,
+                                               .seconds = seconds,
+                                               .evaluations = evaluations,
+                                               .gain = gain});
+}
+
+/* ------------------------------------------------------------------ running methods */
+
+sked_status sked_i_driver_run(sked_i_run *run, const sked_i_method *m, const char *const *settings,
+                              int n_settings, sked_error *err)
+{
+    sked_i_driver *d = run->driver;
+    double values[max_settings];
+    assert(m->info.n_options <= max_settings);
+    sked_status st = sked_i_options_parse(m->info.name, m->info.options, m->info.n_options, settings,
+                                          n_settings, values, err);
+    if (st != SKED_OK)
+        return st;
+    const char *outer = d->current;
+    const int64_t evaluations = d->evaluations;
+    const double begin = sked_clock();
+    d->current = m->info.name;
+    run->setting = values;
+    run->settings = settings;
+    st = m->run(run, err);
+    d->current = outer;
+    sked_i_driver_tally(run, &(sked_statistic){.method = m->info.name,
+                                               .technique = "",
+                                               .calls = 1,
+                                               .seconds = sked_clock() - begin,
+                                               .evaluations = d->evaluations - evaluations});
+    return st;
+}
+
+sked_status sked_i_run_member(sked_i_run *run, const sked_i_member *m, sked_error *err)
+{
+    const sked_i_method *method = sked_i_method_find(m->method);
+    if (method == NULL)
+        return sked_i_method_unknown(m->method, err);
+    /* one schedule more is welcome, and a start has been offered already: only the problem itself must fit */
+    const sked_run_options plain = {0};
+    sked_status st = sked_i_method_check(method, run->problem, &plain, err);
+    if (st != SKED_OK)
+        return st;
+    sked_run_options inner = *run->options;
+    sked_i_run member = *run;
+    const double now = sked_clock();
+    const double until = fmin(run->limit.deadline, now + m->seconds);
+    member.limit.deadline = m->grace > 0 ? fmax(until, now + m->grace) : until;
+    inner.iterations = m->iterations > 0 ? m->iterations : inner.iterations;
+    inner.start = m->start != NULL ? m->start : inner.start;
+    member.options = &inner;
+    return sked_i_driver_run(&member, method, &m->setting, m->setting != NULL, err);
+}
+
+/* ------------------------------------------------------------------ state between turns */
+
+static sked_i_kept_state *state_of(const sked_i_driver *d, const char *method)
+{
+    for (int64_t k = 0; k < d->n_states; k++)
+        if (strcmp(d->state[k].method, method) == 0)
+            return &d->state[k];
+    return NULL;
+}
+
+void *sked_i_run_state(const sked_i_run *run)
+{
+    const sked_i_kept_state *s = state_of(run->driver, run->driver->current);
+    return s != NULL ? s->state : NULL;
+}
+
+sked_status sked_i_run_keep(sked_i_run *run, void *state, void (*destroy)(void *state), sked_error *err)
+{
+    sked_i_driver *d = run->driver;
+    sked_i_kept_state *s = state_of(d, d->current);
+    if (s == NULL) {
+        if (!SKED_GROW(d->state, d->state_cap, d->n_states + 1))
+            return sked_i_no_memory(err);
+        s = &d->state[d->n_states++];
+    }
+    *s = (sked_i_kept_state){d->current, state, destroy};
+    return SKED_OK;
+}

@@ -1,0 +1,181 @@
+#include "method/gaus/device.h"
+
+#include <string.h>
+
+static const double per_op = 3;            /* cells per mean duration: finer did not pay */
+static const int32_t most_cells = 1 << 13; /* along the horizon; all rows together at most 2^23 */
+static const double most_shares = 0x1p25;  /* ops * devices */
+
+/* ------------------------------------------------------------------ plans */
+
+sked_status sked_i_gaus_plan_create(int32_t n, sked_i_gaus_plan *out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    *out = (sked_i_gaus_plan){.value = INFINITY};
+    SKED_NEW(out->start, n);
+    SKED_NEW0(out->device, n);
+cleanup:
+    return st;
+}
+
+void sked_i_gaus_plan_free(sked_i_gaus_plan *x)
+{
+    free(x->start);
+    free(x->device);
+    *x = (sked_i_gaus_plan){.value = INFINITY};
+}
+
+void sked_i_gaus_plan_copy(sked_i_gaus_plan *to, const sked_i_gaus_plan *from, int32_t n)
+{
+    to->value = from->value;
+    memcpy(to->start, from->start, (size_t)n * sizeof *to->start);
+    memcpy(to->device, from->device, (size_t)n * sizeof *to->device);
+}
+
+/* ------------------------------------------------------------------ what does not depend on the horizon */
+
+/* Earliest starts; fixed ones stay where they are. */
+static void set_heads(sked_i_gaus_base *b)
+{
+    const sked_i_dag *v = &b->form->dag;
+    memset(b->head, 0, (size_t)b->n * sizeof *b->head);
+    for (int32_t k = 0; k < b->n; k++) {
+        const int32_t i = v->order[k];
+        if (b->p->fix_start != NULL && !isnan(b->p->fix_start[i]))
+            b->head[i] = b->p->fix_start[i];
+        for (int64_t e = v->out.ptr[i]; e < v->out.ptr[i + 1]; e++)
+            b->head[v->out.op[e]] = fmax(b->head[v->out.op[e]], b->head[i] + v->out.lag[e]);
+        b->mean += v->duration[i] / b->n;
+    }
+}
+
+static sked_status set_uses(sked_i_gaus_base *b, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const sked_i_pools *q = &b->form->pools;
+    int64_t count = 0;
+    SKED_NEW(b->use_ptr, (int64_t)b->n + 1);
+    for (int32_t i = 0; i < b->n; i++)
+        count += sked_i_pools_end(q, i) - sked_i_pools_first(q, i);
+    SKED_NEW(b->use_pool, count);
+    SKED_NEW(b->use_amount, count);
+    count = 0;
+    for (int32_t i = 0; i < b->n; i++) {
+        b->use_ptr[i] = count;
+        for (int64_t k = sked_i_pools_first(q, i); k < sked_i_pools_end(q, i); k++) {
+            if (!(q->amount[k] > 0))
+                continue;
+            b->use_pool[count] = q->pool[k];
+            b->use_amount[count++] = q->amount[k] / q->capacity[q->pool[k]];
+        }
+    }
+    b->use_ptr[b->n] = count;
+cleanup:
+    return st;
+}
+
+sked_status sked_i_gaus_base_create(const sked_problem *p, sked_i_gaus_base **out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_gaus_base *b = NULL;
+    SKED_NEW0(b, 1);
+    *b = (sked_i_gaus_base){.p = p, .n = p->graph->n_ops, .m = p->devices};
+    SKED_TRY(sked_i_sequencing_create(p, &b->form, err));
+    SKED_NEW(b->head, b->n);
+    set_heads(b);
+    SKED_TRY(set_uses(b, err));
+    *out = b;
+    return SKED_OK;
+cleanup:
+    sked_i_gaus_base_destroy(b);
+    return st;
+}
+
+void sked_i_gaus_base_destroy(sked_i_gaus_base *b)
+{
+    if (b == NULL)
+        return;
+    sked_i_sequencing_destroy(b->form);
+    free(b->head);
+    free(b->use_ptr);
+    free(b->use_pool);
+    free(b->use_amount);
+    free(b);
+}
+
+/* At least 64 cells for every device and pool. */
+bool sked_i_gaus_base_fits(const sked_i_gaus_base *b)
+{
+    const double rows = (double)b->m + b->form->pools.count;
+    return (double)b->n * b->m <= most_shares && rows * 64 <= 0x1p23;
+}
+
+/* ------------------------------------------------------------------ one horizon */
+
+sked_status sked_i_gaus_grid_create(const sked_i_gaus_base *b, sked_i_gaus_grid **out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const sked_i_dag *v = &b->form->dag;
+    const int64_t edges = v->out.ptr[b->n];
+    sked_i_gaus_grid *g = NULL;
+    SKED_NEW0(g, 1);
+    g->base = b;
+    SKED_NEW(g->lo, b->n);
+    SKED_NEW(g->hi, b->n);
+    SKED_NEW(g->duration, b->n);
+    SKED_NEW(g->lag, edges);
+    if (v->out.transfer != NULL && b->m > 1)
+        SKED_NEW(g->transfer, edges);
+    g->view = (sked_i_gaus_device_view){.ops = b->n,
+                                        .devices = b->m,
+                                        .pools = b->form->pools.count,
+                                        .duration = g->duration,
+                                        .succ_ptr = v->out.ptr,
+                                        .edge_to = v->out.op,
+                                        .lag = g->lag,
+                                        .transfer = g->transfer,
+                                        .use_ptr = b->use_ptr,
+                                        .use_pool = b->use_pool,
+                                        .use_amount = b->use_amount};
+    *out = g;
+    return SKED_OK;
+cleanup:
+    sked_i_gaus_grid_destroy(g);
+    return st;
+}
+
+void sked_i_gaus_grid_destroy(sked_i_gaus_grid *g)
+{
+    if (g == NULL)
+        return;
+    free(g->lo);
+    free(g->hi);
+    free(g->duration);
+    free(g->lag);
+    free(g->transfer);
+    free(g);
+}
+
+void sked_i_gaus_grid_set(sked_i_gaus_grid *g, double horizon)
+{
+    const sked_i_gaus_base *b = g->base;
+    const sked_i_dag *v = &b->form->dag;
+    const double rows = (double)b->m + b->form->pools.count;
+    const double most = fmin(most_cells, floor(0x1p23 / fmax(1, rows)));
+    const double wish = b->mean > 0 && horizon > 0 ? ceil(per_op * horizon / b->mean) : 1;
+    g->view.cells = (int32_t)fmax(64, fmin(most, wish));
+    g->horizon = horizon;
+    g->width = horizon > 0 ? horizon / g->view.cells : 1;
+    const double scale = 1 / g->width;
+    for (int32_t i = 0; i < b->n; i++) {
+        const bool fixed = b->p->fix_start != NULL && !isnan(b->p->fix_start[i]);
+        g->duration[i] = fmin(v->duration[i] * scale, 0x1p26);
+        g->lo[i] = fmin(b->head[i] * scale, 0x1p26);
+        g->hi[i] = fixed ? g->lo[i] : fmax(g->lo[i], (horizon - b->form->tail[i]) * scale);
+    }
+    for (int64_t e = 0; e < v->out.ptr[b->n]; e++) {
+        g->lag[e] = fmax(-0x1p26, fmin(0x1p26, v->out.lag[e] * scale));
+        if (g->transfer != NULL)
+            g->transfer[e] = fmin(0x1p26, v->out.transfer[e] * scale);
+    }
+}

@@ -1,0 +1,78 @@
+#include "method/gflownet/network/sampler.h"
+
+#include "base/explog.h"
+#include "base/memory.h"
+#include "base/rng.h"
+
+sked_status sked_i_sampler_create(const sked_i_sizes *sizes, sked_sampler **out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_sampler *m = NULL;
+    SKED_NEW0(m, 1);
+    SKED_TRY(sked_i_layout_init(&m->layout, sizes, err));
+    SKED_NEW0(m->parameter, m->layout.total);
+    SKED_NEW0(m->moment1, m->layout.total);
+    SKED_NEW0(m->moment2, m->layout.total);
+    m->rate = 1e-3;
+    *out = m;
+    m = NULL;
+cleanup:
+    sked_i_sampler_destroy(m);
+    return st;
+}
+
+void sked_i_sampler_destroy(sked_sampler *m)
+{
+    if (m == NULL)
+        return;
+    free(m->parameter);
+    free(m->moment1);
+    free(m->moment2);
+    free(m);
+}
+
+void sked_i_sampler_start(sked_sampler *m, uint64_t seed)
+{
+    m->seed = seed;
+    for (int k = 0; k < m->layout.n_table; k++) {
+        const sked_i_parameter *p = &m->layout.table[k];
+        const double spread = (p->initial == SKED_I_INITIAL_SMALL ? 0.1 : 1) / sqrt(p->rows);
+        sked_i_rng rng;
+        sked_i_rng_seed(&rng, seed, (uint64_t)k);
+        for (int64_t i = 0; i < (int64_t)p->rows * p->columns; i++)
+            m->parameter[p->offset + i] = p->initial == SKED_I_INITIAL_ZERO ? 0
+                                          : p->initial == SKED_I_INITIAL_ONE
+                                              ? 1
+                                              : (float)(spread * sked_i_rng_normal(&rng));
+    }
+}
+
+double sked_i_sampler_rate(const sked_sampler *m)
+{
+    const double warm = m->steps < 100 ? (double)(m->steps + 1) / 100 : 1;
+    return m->rate * warm / sqrt(1 + (double)m->steps / 4000);
+}
+
+double sked_i_sampler_update(sked_sampler *m, float *gradient, double clip)
+{
+    const double b1 = 0.9, b2 = 0.999;
+    double square = 0;
+    for (int64_t i = 0; i < m->layout.total; i++)
+        square += (double)gradient[i] * gradient[i];
+    const double norm = sqrt(square), cut = norm > clip ? clip / norm : 1;
+    if (!isfinite(norm))
+        return norm;
+    const double rate = sked_i_sampler_rate(m);
+    m->steps++;
+    /* b^t through exp and log of our own: pow differs between C libraries. */
+    const double t = (double)m->steps;
+    const double left1 = 1 - sked_i_exp(fmax(t * sked_i_log(b1), -700));
+    const double left2 = 1 - sked_i_exp(fmax(t * sked_i_log(b2), -700));
+    for (int64_t i = 0; i < m->layout.total; i++) {
+        const double g = gradient[i] * cut;
+        m->moment1[i] = (float)(b1 * m->moment1[i] + (1 - b1) * g);
+        m->moment2[i] = (float)(b2 * m->moment2[i] + (1 - b2) * g * g);
+        m->parameter[i] -= (float)(rate * (m->moment1[i] / left1) / (sqrt(m->moment2[i] / left2) + 1e-8));
+    }
+    return norm;
+}

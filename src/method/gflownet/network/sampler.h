@@ -1,0 +1,29 @@
+/* A trained or growing model: parameters, and the optimiser's memory of their gradients. */
+#ifndef SKED_METHOD_GFLOWNET_NETWORK_SAMPLER_H
+#define SKED_METHOD_GFLOWNET_NETWORK_SAMPLER_H
+#include "method/gflownet/network/layout.h"
+
+struct sked_sampler {
+    sked_i_layout layout;
+    float *parameter; /* [layout.total] */
+    float *moment1;   /* Adam's means of gradient and squared gradient */
+    float *moment2;
+    int64_t steps; /* updates so far */
+    uint64_t seed;
+    double rate; /* learning rate before warm-up and decay */
+};
+
+SKED_MUST_CHECK sked_status sked_i_sampler_create(const sked_i_sizes *sizes, sked_sampler **out,
+                                                  sked_error *err);
+void sked_i_sampler_destroy(sked_sampler *m);
+/* Initial values from the seed. */
+void sked_i_sampler_start(sked_sampler *m, uint64_t seed);
+/*
+ * One Adam step (Kingma and Ba 2015, default constants, bias correction). The gradient, which it changes,
+ * is first cut to a norm of at most `clip`. The rate rises over the first 100 steps and falls with the
+ * square root of the steps after some thousands. Returns the norm before cutting; a gradient that is not
+ * finite changes nothing.
+ */
+double sked_i_sampler_update(sked_sampler *m, float *gradient, double clip);
+double sked_i_sampler_rate(const sked_sampler *m);
+#endif

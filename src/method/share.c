@@ -1,0 +1,97 @@
+/* Parts of a run for threads. */
+#include "method/driver.h"
+
+/* The second bound belongs to the first: at a higher first one, only that of the giver holds. */
+static void take_bounds(sked_i_driver *d, const sked_i_driver *from)
+{
+    if (from->bound > d->bound)
+        d->second_bound = from->second_bound;
+    else if (from->bound == d->bound)
+        d->second_bound = fmax(d->second_bound, from->second_bound);
+    d->bound = fmax(d->bound, from->bound);
+    d->least_ii = fmax(d->least_ii, from->least_ii);
+}
+
+/* Offers an entry of another pool under the name of the method that made it. */
+static sked_status pass_on(sked_i_run *run, const sked_i_pool_entry *entry, sked_error *err)
+{
+    const char *own = run->driver->current;
+    run->driver->current = entry->maker;
+    const sked_status st = sked_i_run_offer(run, entry->schedule, err);
+    run->driver->current = own;
+    return st;
+}
+
+sked_status sked_i_share_tell(sked_i_share *share, const sked_i_run *run, sked_error *err)
+{
+    const sked_i_pool *pool = &run->driver->pool;
+    take_bounds(share->run.driver, run->driver);
+    return sked_i_rank_precedes(sked_i_pool_best(pool), sked_i_pool_best(&share->run.driver->pool))
+               ? pass_on(&share->run, &pool->entry[0], err)
+               : SKED_OK;
+}
+
+sked_status sked_i_share_open(const sked_i_run *run, sked_i_share *share, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    *share = (sked_i_share){.run = *run, .options = *run->options};
+    share->options.threads = 1;
+    share->options.progress = NULL;
+    share->run.options = &share->options;
+    share->run.driver = NULL;
+    SKED_TRY(sked_i_driver_open(&share->run, sked_i_run_wanted(run), err));
+    share->run.driver->current = run->driver->current;
+    share->run.driver->bound = run->driver->bound;
+    SKED_TRY(sked_i_share_tell(share, run, err));
+    share->run.driver->n_rows = 0; /* what it was told is not its own work */
+cleanup:
+    return st;
+}
+
+/* States of methods that the run has none of go over to it. */
+static sked_status take_states(sked_i_driver *from, sked_i_run *run, sked_error *err)
+{
+    sked_i_driver *d = run->driver;
+    const char *own = d->current;
+    sked_status st = SKED_OK;
+    for (int64_t k = 0; st == SKED_OK && k < from->n_states; k++) {
+        sked_i_kept_state *s = &from->state[k];
+        d->current = s->method;
+        if (s->state != NULL && sked_i_run_state(run) == NULL) {
+            st = sked_i_run_keep(run, s->state, s->destroy, err);
+            if (st == SKED_OK)
+                s->state = NULL;
+        }
+    }
+    d->current = own;
+    return st;
+}
+
+sked_status sked_i_share_join(sked_i_share *share, sked_i_run *run, sked_error *err)
+{
+    sked_i_driver *from = share->run.driver, *d = run->driver;
+    sked_status st = SKED_OK;
+    const bool better = sked_i_rank_precedes(sked_i_pool_best(&from->pool), sked_i_pool_best(&d->pool));
+    if (sked_i_run_wanted(run) > 1 || better)
+        for (int32_t k = 0; k < from->pool.count; k++)
+            SKED_TRY(pass_on(run, &from->pool.entry[k], err));
+    take_bounds(d, from);
+    for (int64_t k = 0; k < from->n_rows; k++) {
+        sked_statistic row = from->row[k];
+        row.offers = row.improvements = 0; /* counted when they were passed on */
+        row.gain = row.technique[0] != 0 ? row.gain : 0;
+        sked_i_driver_tally(run, &row);
+    }
+    from->n_rows = 0;
+    d->evaluations += from->evaluations;
+    d->proved = d->proved || from->proved;
+    from->evaluations = 0;
+    SKED_TRY(take_states(from, run, err));
+cleanup:
+    return st;
+}
+
+void sked_i_share_close(sked_i_share *share)
+{
+    sked_i_driver_close(&share->run);
+}

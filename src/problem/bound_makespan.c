@@ -1,0 +1,337 @@
+/*
+ * Makespan bounds. Heads and tails are longest paths, made sharper where the graph is small by the work of
+ * all ancestors (descendants) that has to pass through a pool first. Per pool: area with heads and tails for
+ * graphs of any size, energetic reasoning for smaller ones, and its destructive form for whole numbers: no
+ * schedule of this length, so the next one. Steps are counted, never timed, so that results do not depend on
+ * the machine. Transfers only ever delay, so bounds without them stay valid with them.
+ */
+#include "base/memory.h"
+#include "graph/relations.h"
+#include "problem/bounds.h"
+#include "problem/energy.h"
+
+/* Work limits, in steps: closure-based heads, one energetic question, and questions a pool may ask. */
+enum { max_ops_for_closure = 2500, max_ops_for_energy = 5000, max_questions = 12 };
+static const double energy_budget = 1e6, ancestor_budget = 1e7;
+
+typedef struct pool {
+    double capacity;
+    int32_t n;
+    int32_t *op;
+    double *amount;
+    const char *area_name, *energy_name, *destructive_name;
+} pool;
+
+typedef struct bounder {
+    const sked_problem *p;
+    const sked_graph *g;
+    bool whole; /* every time is an integer */
+    double *head, *tail;
+    sked_i_closure *closure; /* NULL: too large, or ops may start before their ancestors have finished */
+    double best;
+    const char *why;
+} bounder;
+
+static void keep(bounder *b, double bound, const char *name)
+{
+    const double safe = b->whole ? ceil(bound - 1e-9 * fmax(1, bound)) : bound * (1 - 1e-12);
+    if (safe > b->best) {
+        b->best = safe;
+        b->why = name;
+    }
+}
+
+/* ------------------------------------------------------------------ pools */
+
+static double gcd(double a, double b)
+{
+    while (b > 0) {
+        const double r = fmod(a, b);
+        a = b;
+        b = r;
+    }
+    return a;
+}
+
+/* What the ops can use of the capacity at most: a multiple of what all demands are multiples of. */
+static double usable(const pool *q, bool integral)
+{
+    double unit = 0;
+    for (int32_t k = 0; k < q->n && integral; k++)
+        unit = gcd(q->amount[k], unit);
+    return unit > 0 ? floor(q->capacity / unit) * unit : q->capacity;
+}
+
+/* r == -1: all devices; r < -1: device -r - 2, with the ops fixed on it. false: it limits nothing. */
+static bool fill_pool(const bounder *b, int32_t r, pool *q)
+{
+    static const char *const names[][3] = {
+        {"resource area with heads and tails", "energy of a resource", "no shorter schedule fits a resource"},
+        {"device area with heads and tails", "energy of the devices", "no shorter schedule fits the devices"},
+        {"work fixed on a device", "energy of a device", "no shorter schedule fits a device"}};
+    const char *const *name = names[r >= 0 ? 0 : r == -1 ? 1 : 2];
+    double total = 0;
+    q->area_name = name[0];
+    q->energy_name = name[1];
+    q->destructive_name = name[2];
+    q->capacity = r >= 0 ? sked_i_capacity(b->p, r) : r == -1 ? b->p->devices : 1;
+    q->n = 0;
+    if (isinf(q->capacity) || q->capacity <= 0)
+        return false;
+    for (int32_t i = 0; i < b->g->n_ops; i++) {
+        const bool member = r >= -1 || b->p->fix_device[i] == -r - 2;
+        const double amount = r >= 0 ? sked_graph_demand(b->g, i, r) : 1;
+        if (!member || !(b->g->duration[i] > 0) || !(amount > 0))
+            continue;
+        total += amount;
+        q->op[q->n] = i;
+        q->amount[q->n++] = amount;
+    }
+    q->capacity = usable(q, b->g->integral);
+    return total > q->capacity && q->capacity > 0;
+}
+
+/* ------------------------------------------------------------------ area, for any size */
+
+typedef struct area_item {
+    double cut, other, area; /* cut: what the set is cut by (head or rest); other: its least counts */
+} area_item;
+
+static int by_cut_descending(const void *x, const void *y)
+{
+    const area_item *a = x, *b = y;
+    return (a->cut < b->cut) - (a->cut > b->cut);
+}
+
+/* max over sets {cut >= c} of c + area / capacity + least other. O(n log n). */
+static double area_sweep(area_item *items, int32_t n, double capacity)
+{
+    double best = 0, area = 0, other = INFINITY;
+    qsort(items, (size_t)n, sizeof *items, by_cut_descending);
+    for (int32_t k = 0; k < n; k++) {
+        area += items[k].area;
+        other = fmin(other, items[k].other);
+        best = fmax(best, items[k].cut + area / capacity + other);
+    }
+    return best;
+}
+
+static void area_bound(bounder *b, const pool *q, area_item *items)
+{
+    for (int side = 0; side < 2; side++) {
+        for (int32_t k = 0; k < q->n; k++) {
+            const int32_t i = q->op[k];
+            const double rest = b->tail[i] - b->g->duration[i], area = q->amount[k] * b->g->duration[i];
+            items[k] = side ? (area_item){rest, b->head[i], area} : (area_item){b->head[i], rest, area};
+        }
+        keep(b, area_sweep(items, q->n, q->capacity), q->area_name);
+    }
+}
+
+/* ------------------------------------------------------------------ energy */
+
+/* Largest integer T of which the pool can be refuted, looked for by doubling steps, then by halving. */
+static void destroy(bounder *b, const pool *q, sked_i_energy *e, double length)
+{
+    double low = b->best - 1, step = 1, high = INFINITY; /* low is refuted */
+    for (int k = 0; k < max_questions && high - low > 1; k++) {
+        const double t = isinf(high) ? low + step : low + floor((high - low) / 2);
+        if (sked_i_energy_overfull(e, q->capacity, t - length)) {
+            low = t;
+            step *= 2;
+        } else {
+            high = t;
+        }
+    }
+    keep(b, low + 1, q->destructive_name);
+}
+
+static sked_status energy_bound(bounder *b, const pool *q, sked_i_energy_item *items, sked_error *err)
+{
+    sked_i_energy e;
+    const double length = b->best; /* windows for a schedule of the best bound so far */
+    for (int32_t k = 0; k < q->n; k++) {
+        const int32_t i = q->op[k];
+        const double late = fmax(length - b->tail[i], b->head[i]); /* rounding */
+        items[k] = (sked_i_energy_item){b->head[i], late, b->g->duration[i], q->amount[k]};
+    }
+    const sked_status st = sked_i_energy_init(&e, items, q->n, energy_budget, err);
+    if (st != SKED_OK)
+        return st;
+    keep(b, length + sked_i_energy_excess(&e, q->capacity), q->energy_name);
+    if (b->whole)
+        destroy(b, q, &e, length);
+    sked_i_energy_free(&e);
+    return SKED_OK;
+}
+
+/* ------------------------------------------------------------------ sharper heads and tails */
+
+/* Every op finishes before its successors start: what ancestors work is over when an op starts. */
+static bool finishes_first(const sked_graph *g)
+{
+    for (int64_t e = 0; e < g->n_edges; e++)
+        if (g->edge_distance[e] == 0 && g->edge_lag[e] < g->duration[g->edge_from[e]])
+            return false;
+    return true;
+}
+
+typedef struct rank {
+    double value;
+    int32_t k;
+} rank;
+
+static int by_value_descending(const void *x, const void *y)
+{
+    const rank *a = x, *b = y;
+    if (a->value != b->value)
+        return a->value > b->value ? -1 : 1;
+    return (a->k > b->k) - (a->k < b->k);
+}
+
+/*
+ * side 0: the head of op is at least h + (work in the pool of its ancestors of head h or more) / capacity.
+ * side 1: the same for its rest, with its descendants. order: the pool's ops, largest head (rest) first.
+ */
+static double passed_work(const bounder *b, const pool *q, int32_t op, int side, const rank *order)
+{
+    double best = 0, area = 0;
+    for (int32_t k = 0; k < q->n; k++) {
+        const int32_t i = q->op[order[k].k];
+        if (!(side ? sked_i_closure_has(b->closure, op, i) : sked_i_closure_has(b->closure, i, op)))
+            continue;
+        area += q->amount[order[k].k] * b->g->duration[i];
+        best = fmax(best, order[k].value + area / q->capacity);
+    }
+    return best;
+}
+
+/* Raises heads (tails) by passed_work and carries the rise along the edges. Ops in topological order. */
+static void sharpen(bounder *b, const pool *q, int side, rank *order)
+{
+    const sked_graph *g = b->g;
+    for (int32_t k = 0; k < q->n; k++) {
+        const int32_t i = q->op[k];
+        order[k] = (rank){side ? b->tail[i] - g->duration[i] : b->head[i], k};
+    }
+    qsort(order, (size_t)q->n, sizeof *order, by_value_descending);
+    for (int32_t k = 0; k < g->n_ops; k++) {
+        const int32_t i = g->topo[side ? g->n_ops - 1 - k : k];
+        const double least = passed_work(b, q, i, side, order) * (b->whole ? 1 : 1 - 1e-12);
+        const double reached = b->whole ? ceil(least - 1e-9 * fmax(1, least)) : least;
+        if (side) {
+            b->tail[i] = fmax(b->tail[i], reached + g->duration[i]);
+            for (int64_t j = g->pred_ptr[i]; j < g->pred_ptr[i + 1]; j++)
+                if (g->edge_distance[g->pred_edge[j]] == 0)
+                    b->tail[g->pred_op[j]] =
+                        fmax(b->tail[g->pred_op[j]], g->edge_lag[g->pred_edge[j]] + b->tail[i]);
+        } else {
+            b->head[i] = fmax(b->head[i], reached);
+            for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
+                if (g->edge_distance[e] == 0)
+                    b->head[g->edge_to[e]] = fmax(b->head[g->edge_to[e]], b->head[i] + g->edge_lag[e]);
+        }
+    }
+}
+
+/* Heads with what is fixed, tails, and the longest path. */
+static void plain_paths(bounder *b)
+{
+    const sked_graph *g = b->g;
+    sked_i_heads(g, b->head);
+    sked_i_tails(g, b->tail);
+    keep(b, sked_i_critical_path(g, b->head), "critical path");
+    if (b->p->fix_start == NULL)
+        return;
+    for (int32_t k = 0; k < g->n_ops; k++) {
+        const int32_t i = g->topo[k];
+        if (!isnan(b->p->fix_start[i]))
+            b->head[i] = fmax(b->head[i], b->p->fix_start[i]);
+        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
+            if (g->edge_distance[e] == 0)
+                b->head[g->edge_to[e]] = fmax(b->head[g->edge_to[e]], b->head[i] + g->edge_lag[e]);
+    }
+}
+
+static void keep_paths(bounder *b, const char *name)
+{
+    for (int32_t i = 0; i < b->g->n_ops; i++)
+        keep(b, b->head[i] + b->tail[i], name);
+}
+
+/* ------------------------------------------------------------------ all pools */
+
+typedef struct workspace {
+    pool q;
+    area_item *area;
+    sked_i_energy_item *item;
+    rank *order;
+} workspace;
+
+/* -m - 1 .. -2: devices with ops fixed on them; -1: all devices; then resources. */
+static int32_t first_pool(const sked_problem *p)
+{
+    return p->devices == 0 ? 0 : p->fix_device ? -p->devices - 1 : -1;
+}
+
+static sked_status prepare_closure(bounder *b, sked_error *err)
+{
+    const int32_t pools = b->g->n_resources - first_pool(b->p);
+    const double n = b->g->n_ops;
+    if (b->g->n_ops > max_ops_for_closure || n * n * pools > ancestor_budget || !finishes_first(b->g))
+        return SKED_OK;
+    return sked_i_closure_create(b->g, 0, &b->closure, err);
+}
+
+static sked_status ask_pools(bounder *b, workspace *w, sked_error *err)
+{
+    pool *q = &w->q;
+    for (int32_t r = first_pool(b->p); b->closure && r < b->g->n_resources; r++)
+        if (fill_pool(b, r, q)) {
+            sharpen(b, q, 0, w->order);
+            sharpen(b, q, 1, w->order);
+        }
+    keep_paths(b, "paths with the work before and after them");
+    for (int32_t r = first_pool(b->p); r < b->g->n_resources; r++) {
+        if (!fill_pool(b, r, q))
+            continue;
+        area_bound(b, q, w->area);
+        if (q->n > max_ops_for_energy)
+            continue;
+        const sked_status st = energy_bound(b, q, w->item, err);
+        if (st != SKED_OK)
+            return st;
+    }
+    return SKED_OK;
+}
+
+sked_status sked_i_makespan_bound(const sked_problem *p, double *bound, const char **why, sked_error *err)
+{
+    bounder b = {.p = p, .g = p->graph, .whole = sked_i_problem_integral(p), .why = "critical path"};
+    workspace w = {0};
+    sked_status st = SKED_OK;
+    const int64_t n = p->graph->n_ops;
+    SKED_NEW(b.head, n);
+    SKED_NEW(b.tail, n);
+    SKED_NEW(w.q.op, n);
+    SKED_NEW(w.q.amount, n);
+    SKED_NEW(w.area, n);
+    SKED_NEW(w.item, n);
+    SKED_NEW(w.order, n);
+    plain_paths(&b);
+    keep_paths(&b, "fixed starts");
+    SKED_TRY(prepare_closure(&b, err));
+    SKED_TRY(ask_pools(&b, &w, err));
+    *bound = b.best;
+    *why = b.why;
+cleanup:
+    free(b.head);
+    free(b.tail);
+    sked_i_closure_destroy(b.closure);
+    free(w.q.op);
+    free(w.q.amount);
+    free(w.area);
+    free(w.item);
+    free(w.order);
+    return st;
+}

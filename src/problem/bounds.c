@@ -1,0 +1,224 @@
+/*
+ * Lower bounds that hold for every valid schedule. Makespan: bound_makespan.c. Loops: ResMII and RecMII
+ * (recurrence.c). Resource and memory: the work that certainly falls into some interval, spread evenly.
+ */
+#include "problem/bounds.h"
+
+#include "base/memory.h"
+#include "base/sized.h"
+#include "problem/energy.h"
+
+/* Intervals are tried one by one up to this many ops, and within this many steps. */
+enum { max_ops_for_energy = 20000 };
+static const double energy_budget = 4e6;
+
+static void keep(double bound, const char *name, double *best, const char **why)
+{
+    if (bound > *best) {
+        *best = bound;
+        *why = name;
+    }
+}
+
+static sked_status ii_bound(const sked_problem *p, double *bound, const char **why, sked_error *err)
+{
+    sked_i_min_ii m;
+    const sked_status st = sked_i_problem_min_ii(p, &m, err);
+    if (st != SKED_OK)
+        return st;
+    double best = sked_i_problem_integral(p) ? 1 : 0;
+    *why = "one step";
+    keep(m.resource, "ResMII", &best, why);
+    keep(m.recurrence, "RecMII", &best, why);
+    *bound = best;
+    return SKED_OK;
+}
+
+/* Amounts are whole in integral graphs, and so are peaks. Sums of reals may round up: give that back. */
+static double settle_amount(const sked_graph *g, double amount)
+{
+    return g->integral ? ceil(amount - 1e-9 * fmax(1, amount)) : amount * (1 - 1e-12);
+}
+
+/* What the bounds of one problem share: windows by the horizon, and room for items. */
+typedef struct windows {
+    const sked_problem *p;
+    double *head, *tail;
+    sked_i_energy_item *item;
+    bool timed; /* there is a horizon and no folding: starts have windows */
+} windows;
+
+static sked_status windows_init(windows *w, const sked_problem *p, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    *w = (windows){.p = p, .timed = p->horizon < INFINITY && p->ii == 0};
+    SKED_NEW(w->head, p->graph->n_ops);
+    SKED_NEW(w->tail, p->graph->n_ops);
+    SKED_NEW(w->item, p->graph->n_ops);
+    sked_i_heads(p->graph, w->head);
+    sked_i_tails(p->graph, w->tail);
+cleanup:
+    return st;
+}
+
+static void windows_free(windows *w)
+{
+    free(w->head);
+    free(w->tail);
+    free(w->item);
+}
+
+/* The least peak of items of this length and amount per op: over all time there is, and over intervals. */
+static sked_status least_peak(windows *w, double (*length)(const sked_graph *, int32_t),
+                              double (*amount)(const sked_graph *, int32_t, int32_t), int32_t r, double *out,
+                              sked_error *err)
+{
+    const sked_graph *g = w->p->graph;
+    const double time = w->p->ii > 0 ? w->p->ii : w->p->horizon;
+    int32_t n = 0;
+    double area = 0, best = 0;
+    for (int32_t i = 0; i < g->n_ops; i++) {
+        const double l = length(g, i), a = amount(g, i, r), early = w->head[i];
+        if (!(l > 0) || !(a > 0))
+            continue;
+        area += l * a;
+        best = fmax(best, a);
+        w->item[n++] = (sked_i_energy_item){early, fmax(early, w->p->horizon - w->tail[i]), l, a};
+    }
+    if (time > 0 && time < INFINITY)
+        best = fmax(best, settle_amount(g, area / time));
+    sked_status st = SKED_OK;
+    if (w->timed && n > 0 && n <= max_ops_for_energy) {
+        sked_i_energy e;
+        st = sked_i_energy_init(&e, w->item, n, energy_budget, err);
+        if (st == SKED_OK) {
+            best = fmax(best, settle_amount(g, sked_i_energy_peak(&e)));
+            sked_i_energy_free(&e);
+        }
+    }
+    *out = best;
+    return st;
+}
+
+static double run_length(const sked_graph *g, int32_t i)
+{
+    return g->duration[i];
+}
+
+static double load_of(const sked_graph *g, int32_t i, int32_t r)
+{
+    return g->weight[i] * (r < 0 ? 1 : sked_graph_demand(g, i, r));
+}
+
+/* Per pool: the largest single op, all work spread over the time there is, and over every interval. */
+static sked_status resource_bound(const sked_problem *p, double *out, sked_error *err)
+{
+    const sked_graph *g = p->graph;
+    const bool pooled = g->demand_ptr[g->n_ops] > 0;
+    windows w;
+    double sum = 0;
+    sked_status st;
+    SKED_TRY(windows_init(&w, p, err));
+    for (int32_t r = pooled ? 0 : -1; r < (pooled ? g->n_resources : 0); r++) {
+        double least;
+        SKED_TRY(least_peak(&w, run_length, load_of, r, &least, err));
+        sum += least;
+    }
+    *out = sum;
+cleanup:
+    windows_free(&w);
+    return st;
+}
+
+/* Just before an op starts, every value it reads over an edge of positive lag is alive. */
+static double inputs_of_one_op(const sked_problem *p)
+{
+    const sked_graph *g = p->graph;
+    double best = 0;
+    for (int32_t i = 0; i < g->n_ops; i++) {
+        double alive = 0;
+        int32_t seen = -1;
+        for (int64_t k = g->pred_ptr[i]; k < g->pred_ptr[i + 1]; k++) {
+            const int64_t e = g->pred_edge[k];
+            if (g->edge_distance[e] > 0 || !(g->edge_lag[e] > 0) || g->pred_op[k] == seen)
+                continue;
+            seen = g->pred_op[k]; /* in-edges are sorted by `from`: parallel edges stand together */
+            alive += g->memory[seen];
+        }
+        best = alive > best ? alive : best;
+    }
+    return g->integral ? best : best * (1 - 1e-12);
+}
+
+/* A value lives at least as long as the longest lag to a consumer. */
+static double life_length(const sked_graph *g, int32_t i)
+{
+    double longest = 0;
+    for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
+        if (g->edge_distance[e] == 0)
+            longest = fmax(longest, g->edge_lag[e]);
+    return longest;
+}
+
+static double memory_of(const sked_graph *g, int32_t i, int32_t r)
+{
+    (void)r;
+    return g->memory[i];
+}
+
+static sked_status memory_bound(const sked_problem *p, double *bound, const char **why, sked_error *err)
+{
+    windows w;
+    double spread;
+    sked_status st;
+    SKED_TRY(windows_init(&w, p, err));
+    SKED_TRY(least_peak(&w, life_length, memory_of, -1, &spread, err));
+    double best = inputs_of_one_op(p);
+    *why = "inputs of one op";
+    keep(spread, "lives of all values spread over the time they must fall in", &best, why);
+    *bound = best;
+cleanup:
+    windows_free(&w);
+    return st;
+}
+
+/* Every edge spans at least its lag. */
+static double communication_bound(const sked_problem *p)
+{
+    const sked_graph *g = p->graph;
+    double sum = 0;
+    for (int64_t e = 0; e < g->n_edges; e++)
+        if (g->edge_bytes[e] > 0 && (g->edge_distance[e] == 0 || p->ii > 0))
+            sum += g->edge_lag[e];
+    return sum;
+}
+
+sked_status sked_problem_bound(const sked_problem *p, double *bound, const char **why, sked_error *err)
+{
+    SKED_TAKE_PROBLEM(p)
+    const char *ignored = NULL;
+    const char **reason = why ? why : &ignored;
+    double load;
+    sked_status st;
+    switch (p->objective) {
+    case SKED_OBJECTIVE_MAKESPAN:
+        return sked_i_makespan_bound(p, bound, reason, err);
+    case SKED_OBJECTIVE_II:
+        return ii_bound(p, bound, reason, err);
+    case SKED_OBJECTIVE_MEMORY:
+        return memory_bound(p, bound, reason, err);
+    case SKED_OBJECTIVE_RESOURCE:
+    case SKED_OBJECTIVE_COST:
+        st = resource_bound(p, &load, err);
+        if (st != SKED_OK)
+            return st;
+        *bound = load;
+        *reason = "work spread over the time it must fall in";
+        if (p->objective == SKED_OBJECTIVE_COST) {
+            *bound += p->alpha * communication_bound(p);
+            *reason = "work spread over the time it must fall in, and least communication";
+        }
+        return SKED_OK;
+    }
+    return sked_i_fail(err, SKED_ERR_ARGUMENT, "unknown objective %d", (int)p->objective);
+}

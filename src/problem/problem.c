@@ -1,0 +1,259 @@
+/* Is this a problem at all, and can it be refuted at once? Each refusal says what proves it. */
+#include "problem/problem.h"
+#include "base/memory.h"
+#include "base/sized.h"
+#include "base/text.h"
+
+static sked_status check_ranges(const sked_problem *p, sked_error *err)
+{
+    if (p->devices < 0)
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "devices must be 0 or more");
+    if (!(p->latency >= 0 && p->latency < INFINITY))
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "latency must be a finite number, 0 or more");
+    if (!(p->bandwidth > 0))
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "bandwidth must be above 0");
+    if (!(p->horizon >= 0))
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "the horizon must be 0 or more");
+    if (!(p->ii >= 0 && p->ii < INFINITY) && p->ii != SKED_II_AUTO)
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "the initiation interval must be above 0, or auto");
+    if (!(p->alpha >= 0 && p->alpha < INFINITY))
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "alpha must be a finite number, 0 or more");
+    for (int32_t r = 0; r < p->graph->n_resources; r++)
+        if (!(sked_i_capacity(p, r) >= 0))
+            return sked_i_fail(err, SKED_ERR_ARGUMENT, "capacity of '%s' must be 0 or more",
+                               sked_graph_resource_name(p->graph, r));
+    return SKED_OK;
+}
+
+/*
+ * Any sum of times or amounts, and a product of two or three such sums (an area, a weighted load), stays
+ * inside the range of a double: beyond it comparisons with infinity would make nonsense of results.
+ */
+static const double most = 1e100;
+
+static sked_status check_sums(const sked_problem *p, sked_error *err)
+{
+    const sked_graph *g = p->graph;
+    double time = p->ii > 0 ? p->ii : 0, amount = p->alpha;
+    for (int32_t i = 0; i < g->n_ops; i++) {
+        time += g->duration[i] + (p->fix_start && p->fix_start[i] > 0 ? p->fix_start[i] : 0);
+        amount += g->memory[i] + g->weight[i];
+        for (int64_t k = g->demand_ptr[i]; k < g->demand_ptr[i + 1]; k++)
+            amount += g->demand_amount[k];
+    }
+    for (int64_t e = 0; e < g->n_edges; e++) {
+        time += fabs(g->edge_lag[e]);
+        if (p->devices > 1)
+            time += sked_i_transfer(p, e);
+        amount += g->edge_bytes[e];
+    }
+    if (!(time < most))
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "durations, lags, transfers and the interval add up to more than %g", most);
+    if (!(amount < most))
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "demands, memory, bytes, weights and alpha add up to more than %g", most);
+    return SKED_OK;
+}
+
+static sked_status check_demands(const sked_problem *p, sked_error *err)
+{
+    const sked_graph *g = p->graph;
+    char name[80];
+    for (int32_t i = 0; i < g->n_ops; i++)
+        for (int64_t k = g->demand_ptr[i]; k < g->demand_ptr[i + 1]; k++) {
+            const int32_t r = g->demand_resource[k];
+            if (g->duration[i] > 0 && g->demand_amount[k] > sked_i_capacity(p, r))
+                return sked_i_fail(
+                    err, SKED_ERR_INFEASIBLE,
+                    "op '%s' needs %g of resource '%s', its capacity is %g; a capacity of %g would do",
+                    sked_i_op_label(g, i, name, sizeof name), g->demand_amount[k],
+                    sked_graph_resource_name(g, r), sked_i_capacity(p, r), g->demand_amount[k]);
+        }
+    return SKED_OK;
+}
+
+/* "a -> b -> ... -> z": the longest path, at most ten names. */
+static void name_path(const sked_graph *g, const double *head, sked_i_buffer *text)
+{
+    int32_t op = 0, shown = 0;
+    int32_t path[8];
+    char name[80];
+    for (int32_t i = 0; i < g->n_ops; i++)
+        if (head[i] + g->duration[i] > head[op] + g->duration[op])
+            op = i;
+    int32_t length = 0;
+    for (bool more = true; more; length++) {
+        path[length % 8] = op;
+        more = false;
+        for (int64_t k = g->pred_ptr[op]; k < g->pred_ptr[op + 1] && !more; k++) {
+            const int64_t e = g->pred_edge[k];
+            if (g->edge_distance[e] == 0 && head[g->pred_op[k]] + g->edge_lag[e] == head[op]) {
+                op = g->pred_op[k];
+                more = true;
+            }
+        }
+    }
+    for (int32_t k = length - 1; k >= 0 && shown < 8 && k > length - 9; k--, shown++)
+        sked_i_buffer_format(text, "%s%s", shown ? " -> " : "",
+                             sked_i_op_label(g, path[k % 8], name, sizeof name));
+    if (length > 8)
+        sked_i_buffer_format(text, " -> ... (%d more)", (int)(length - 8));
+}
+
+/* Earliest starts by the edges of distance 0, never before a fixed start. O(ops + edges). */
+static void heads_with_fixed(const sked_problem *p, double *head)
+{
+    const sked_graph *g = p->graph;
+    for (int32_t i = 0; i < g->n_ops; i++)
+        head[i] = p->fix_start && p->fix_start[i] > 0 ? p->fix_start[i] : 0;
+    for (int32_t k = 0; k < g->n_ops; k++) {
+        const int32_t i = g->topo[k];
+        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
+            const double t = head[i] + g->edge_lag[e];
+            if (g->edge_distance[e] == 0 && t > head[g->edge_to[e]])
+                head[g->edge_to[e]] = t;
+        }
+    }
+}
+
+static sked_status path_too_long(const sked_problem *p, const double *head, double path, sked_error *err)
+{
+    sked_i_buffer text = {0};
+    name_path(p->graph, head, &text);
+    const sked_status st =
+        text.failed ? sked_i_no_memory(err)
+                    : sked_i_fail(err, SKED_ERR_INFEASIBLE,
+                                  "the horizon is %g, but the path %s %s %g; a horizon of %g would admit it",
+                                  p->horizon, text.data,
+                                  p->fix_start ? "ends, with its fixed starts, at" : "takes", path, path);
+    sked_i_buffer_free(&text);
+    return st;
+}
+
+/* Is every fixed start late enough for what precedes it, and every path short enough for the horizon? */
+static sked_status check_paths(const sked_problem *p, sked_error *err)
+{
+    const sked_graph *g = p->graph;
+    sked_status st = SKED_OK;
+    char name[80];
+    if ((isinf(p->horizon) && p->fix_start == NULL) || g->n_ops == 0)
+        return SKED_OK;
+    double *head = sked_i_alloc(g->n_ops, sizeof *head);
+    if (head == NULL)
+        return sked_i_no_memory(err);
+    heads_with_fixed(p, head);
+    const double path = sked_i_critical_path(g, head);
+    for (int32_t i = 0; p->fix_start && i < g->n_ops && st == SKED_OK; i++)
+        if (head[i] > p->fix_start[i] + 1e-9 * fmax(1, head[i]))
+            st = sked_i_fail(err, SKED_ERR_INFEASIBLE,
+                             "op '%s' is fixed at %g, but what precedes it takes until %g",
+                             sked_i_op_label(g, i, name, sizeof name), p->fix_start[i], head[i]);
+    if (st == SKED_OK && path > p->horizon + 1e-9 * fmax(1, path))
+        st = path_too_long(p, head, path, err);
+    free(head);
+    return st;
+}
+
+/* The makespan bound of the machine against the horizon. */
+static sked_status check_horizon(const sked_problem *p, sked_error *err)
+{
+    if (isinf(p->horizon))
+        return SKED_OK;
+    sked_problem span = *p;
+    double least;
+    const char *why;
+    span.objective = SKED_OBJECTIVE_MAKESPAN;
+    sked_status st = sked_problem_bound(&span, &least, &why, err);
+    if (st == SKED_OK && least > p->horizon + 1e-9 * fmax(1, least))
+        st = sked_i_fail(err, SKED_ERR_INFEASIBLE, "the horizon is %g, but the %s proves at least %g",
+                         p->horizon, why, least);
+    return st;
+}
+
+/* "a -> b -> a": the recurrence that decides, at most eight names. */
+static sked_status refuse_recurrence(const sked_problem *p, const sked_i_min_ii *least, sked_error *err)
+{
+    sked_i_buffer text = {0};
+    char name[80];
+    const int32_t shown = least->cycle_length < SKED_I_CYCLE_SHOWN ? least->cycle_length : SKED_I_CYCLE_SHOWN;
+    for (int32_t k = 0; k < shown; k++)
+        sked_i_buffer_format(&text, "%s -> ", sked_i_op_label(p->graph, least->cycle[k], name, sizeof name));
+    if (least->cycle_length > shown)
+        sked_i_buffer_format(&text, "... (%d more) -> ", (int)(least->cycle_length - shown));
+    sked_i_buffer_text(&text, sked_i_op_label(p->graph, least->cycle[0], name, sizeof name));
+    const sked_status st =
+        text.failed ? sked_i_no_memory(err)
+                    : sked_i_fail(err, SKED_ERR_INFEASIBLE,
+                                  "the initiation interval is %g, but the recurrence %s takes %g over %g "
+                                  "iteration%s (RecMII); an interval of %g would admit it",
+                                  p->ii, text.data, least->cycle_lag, least->cycle_distance,
+                                  least->cycle_distance == 1 ? "" : "s", least->recurrence);
+    sked_i_buffer_free(&text);
+    return st;
+}
+
+static sked_status check_interval(const sked_problem *p, sked_error *err)
+{
+    if (!(p->ii > 0))
+        return SKED_OK;
+    sked_i_min_ii least;
+    const sked_status st = sked_i_problem_min_ii(p, &least, err);
+    if (st != SKED_OK)
+        return st;
+    if (p->ii < least.recurrence * (1 - 1e-12))
+        return refuse_recurrence(p, &least, err);
+    if (!(p->ii < least.resource * (1 - 1e-12)))
+        return SKED_OK;
+    const int32_t r = least.deciding_resource;
+    if (r < 0)
+        return sked_i_fail(
+            err, SKED_ERR_INFEASIBLE,
+            "the initiation interval is %g, but the work of one iteration on %d device%s needs "
+            "%g (ResMII); an interval of %g would admit it",
+            p->ii, (int)p->devices, p->devices == 1 ? "" : "s", least.resource, least.resource);
+    return sked_i_fail(
+        err, SKED_ERR_INFEASIBLE,
+        "the initiation interval is %g, but resource '%s' of capacity %g needs %g (ResMII); an "
+        "interval of %g would admit it",
+        p->ii, sked_graph_resource_name(p->graph, r), sked_i_capacity(p, r), least.resource, least.resource);
+}
+
+static sked_status check_fixed(const sked_problem *p, sked_error *err)
+{
+    const sked_graph *g = p->graph;
+    char name[80];
+    for (int32_t i = 0; i < g->n_ops; i++) {
+        if (p->fix_device && p->fix_device[i] >= 0 && p->fix_device[i] >= p->devices)
+            return sked_i_fail(
+                err, SKED_ERR_ARGUMENT, "op '%s' is fixed on device %d, but there are %d devices",
+                sked_i_op_label(g, i, name, sizeof name), (int)p->fix_device[i], (int)p->devices);
+        if (p->fix_start && !isnan(p->fix_start[i]) && !(p->fix_start[i] >= 0 && p->fix_start[i] < INFINITY))
+            return sked_i_fail(err, SKED_ERR_ARGUMENT, "op '%s' is fixed at a start that is not 0 or more",
+                               sked_i_op_label(g, i, name, sizeof name));
+    }
+    for (int64_t e = 0; p->fix_start && e < g->n_edges; e++) {
+        const double from = p->fix_start[g->edge_from[e]], to = p->fix_start[g->edge_to[e]];
+        if (g->edge_distance[e] == 0 && to < from + g->edge_lag[e] - 1e-9 * fmax(1, fabs(to))) {
+            char other[80];
+            return sked_i_fail(
+                err, SKED_ERR_INFEASIBLE, "ops '%s' and '%s' are fixed %g apart, their edge needs %g",
+                sked_i_op_label(g, g->edge_from[e], name, sizeof name),
+                sked_i_op_label(g, g->edge_to[e], other, sizeof other), to - from, g->edge_lag[e]);
+        }
+    }
+    return SKED_OK;
+}
+
+sked_status sked_problem_check(const sked_problem *p, sked_error *err)
+{
+    SKED_TAKE_PROBLEM(p)
+    static sked_status (*const checks[])(const sked_problem *, sked_error *) = {
+        check_ranges, check_fixed, check_sums, check_demands, check_paths, check_horizon, check_interval};
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
+        const sked_status st = checks[i](p, err);
+        if (st != SKED_OK)
+            return st;
+    }
+    return SKED_OK;
+}

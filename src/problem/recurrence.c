@@ -1,0 +1,382 @@
+/*
+ * The least initiation interval of a loop. RecMII: the largest lag per distance over all cycles, found by
+ * raising the interval to the ratio of a cycle that is still too long until none is (Lawler's parametric
+ * search with Newton steps; exact, because every value tried is the ratio of a cycle). ResMII: what one
+ * iteration holds of each pool against what the pool has in one interval.
+ */
+#include "base/memory.h"
+#include "problem/problem.h"
+
+/* ------------------------------------------------------------------ strongly connected components */
+
+typedef struct walker {
+    const sked_graph *g;
+    int64_t *next; /* per op: the out-edge to look at */
+    int32_t *low, *index, *stack, *path;
+    int32_t *component, *size;
+    int32_t n_stack, n_path, n_index, count;
+} walker;
+
+static void close_component(walker *w, int32_t root)
+{
+    int32_t members = 0, op;
+    do {
+        op = w->stack[--w->n_stack];
+        w->component[op] = w->count;
+        members++;
+    } while (op != root);
+    if (w->size != NULL)
+        w->size[w->count] = members;
+    w->count++;
+}
+
+static void enter(walker *w, int32_t op)
+{
+    w->index[op] = w->low[op] = w->n_index++;
+    w->next[op] = w->g->succ_ptr[op];
+    w->stack[w->n_stack++] = op;
+    w->path[w->n_path++] = op;
+}
+
+/* Tarjan's walk from one root, with its own stack. */
+static void walk(walker *w, int32_t root)
+{
+    enter(w, root);
+    while (w->n_path > 0) {
+        const int32_t op = w->path[w->n_path - 1];
+        if (w->next[op] < w->g->succ_ptr[op + 1]) {
+            const int32_t to = w->g->edge_to[w->next[op]++];
+            if (w->index[to] < 0)
+                enter(w, to);
+            else if (w->component[to] < 0 && w->index[to] < w->low[op])
+                w->low[op] = w->index[to];
+            continue;
+        }
+        w->n_path--;
+        if (w->n_path > 0 && w->low[op] < w->low[w->path[w->n_path - 1]])
+            w->low[w->path[w->n_path - 1]] = w->low[op];
+        if (w->low[op] == w->index[op])
+            close_component(w, op);
+    }
+}
+
+int32_t sked_i_components(const sked_graph *g, int32_t *component, int32_t *size)
+{
+    const int32_t n = g->n_ops;
+    walker w = {.g = g, .component = component, .size = size};
+    w.next = sked_i_alloc(n, sizeof *w.next);
+    w.low = sked_i_alloc(4 * (int64_t)n, sizeof *w.low);
+    if (w.next != NULL && w.low != NULL) {
+        w.index = w.low + n;
+        w.stack = w.index + n;
+        w.path = w.stack + n;
+        for (int32_t i = 0; i < n; i++)
+            w.index[i] = component[i] = -1;
+        for (int32_t i = 0; i < n; i++)
+            if (w.index[i] < 0)
+                walk(&w, i);
+    } else {
+        w.count = -1;
+    }
+    free(w.next);
+    free(w.low);
+    return w.count;
+}
+
+/* ------------------------------------------------------------------ RecMII */
+
+typedef struct recurrence {
+    const sked_graph *g;
+    const int32_t *component;
+    int32_t *op; /* ops on some cycle, topological by the edges of distance 0 */
+    int32_t n;
+    double *at;      /* longest path so far */
+    int64_t *parent; /* edge that set at, -1: none */
+    int32_t *mark;
+    double tolerance; /* 0 for integers */
+} recurrence;
+
+/* One pass over the cycles' edges in topological order; true when a carried edge moved something. */
+static bool relax(recurrence *r, double ii)
+{
+    const sked_graph *g = r->g;
+    bool moved = false;
+    for (int32_t k = 0; k < r->n; k++) {
+        const int32_t i = r->op[k];
+        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
+            const int32_t to = g->edge_to[e];
+            if (r->component[to] != r->component[i])
+                continue;
+            const double t = r->at[i] + g->edge_lag[e] - g->edge_distance[e] * ii;
+            if (!(t > r->at[to] + r->tolerance))
+                continue;
+            r->at[to] = t;
+            r->parent[to] = e;
+            moved = moved || g->edge_distance[e] > 0;
+        }
+    }
+    return moved;
+}
+
+/* An op on a cycle of parent edges, or -1. Such a cycle is longer than the interval allows. O(n). */
+static int32_t parent_cycle(recurrence *r)
+{
+    for (int32_t k = 0; k < r->n; k++)
+        r->mark[r->op[k]] = 0;
+    for (int32_t k = 0; k < r->n; k++) {
+        int32_t i = r->op[k];
+        while (r->mark[i] == 0) {
+            r->mark[i] = k + 1;
+            if (r->parent[i] < 0)
+                break;
+            i = r->g->edge_from[r->parent[i]];
+        }
+        if (r->mark[i] == k + 1 && r->parent[i] >= 0)
+            return i;
+    }
+    return -1;
+}
+
+/* Notes the cycle of parent edges through `op`, in forward order. */
+static void note_cycle(const recurrence *r, int32_t op, sked_i_min_ii *out)
+{
+    const sked_graph *g = r->g;
+    double lag = 0, distance = 0;
+    int32_t length = 0, i = op;
+    do {
+        lag += g->edge_lag[r->parent[i]];
+        distance += g->edge_distance[r->parent[i]];
+        length++;
+        i = g->edge_from[r->parent[i]];
+    } while (i != op);
+    /* Backwards from op the cycle reads op, last, ..., first: op stands first in forward order. */
+    for (int32_t k = 0; k < length; k++, i = g->edge_from[r->parent[i]]) {
+        const int32_t place = (length - k) % length;
+        if (place < SKED_I_CYCLE_SHOWN)
+            out->cycle[place] = i;
+    }
+    out->cycle_length = length;
+    out->cycle_lag = lag;
+    out->cycle_distance = distance;
+}
+
+/* Finds a cycle too long for ii and notes it; false: there is none. */
+static bool find_long_cycle(recurrence *r, double ii, sked_i_min_ii *out)
+{
+    for (int32_t k = 0; k < r->n; k++) {
+        r->at[r->op[k]] = 0;
+        r->parent[r->op[k]] = -1;
+    }
+    int64_t next_check = 1;
+    for (int64_t pass = 1; relax(r, ii); pass++) {
+        if (pass < next_check)
+            continue;
+        next_check = pass + 1 + pass / 4; /* checks cost a pass: keep them a share of the work */
+        const int32_t op = parent_cycle(r);
+        if (op >= 0) {
+            note_cycle(r, op, out);
+            return true;
+        }
+        if (pass > r->g->n_carried + 1)
+            return false; /* only rounding of reals keeps it moving */
+    }
+    return false;
+}
+
+static void recurrence_ii(recurrence *r, bool whole, sked_i_min_ii *out)
+{
+    double ii = 0;
+    sked_i_min_ii found = *out;
+    while (find_long_cycle(r, ii, &found)) {
+        const double ratio = found.cycle_lag / found.cycle_distance;
+        const double next = whole ? ceil(ratio) : ratio;
+        if (!(next > ii))
+            break; /* reals: within rounding of the last ratio */
+        ii = next;
+        *out = found;
+        out->recurrence = whole ? next : next * (1 - 1e-12);
+    }
+}
+
+static sked_status solve_recurrences(const sked_problem *p, bool whole, sked_i_min_ii *out, sked_error *err)
+{
+    const sked_graph *g = p->graph;
+    sked_status st = SKED_OK;
+    recurrence r = {.g = g};
+    int32_t *component = NULL, *size = NULL;
+    if (g->n_carried == 0)
+        return SKED_OK;
+    SKED_NEW(component, g->n_ops);
+    SKED_NEW(size, g->n_ops);
+    SKED_NEW(r.op, g->n_ops);
+    SKED_NEW(r.at, g->n_ops);
+    SKED_NEW(r.parent, g->n_ops);
+    SKED_NEW(r.mark, g->n_ops);
+    if (sked_i_components(g, component, size) < 0)
+        SKED_TRY(sked_i_no_memory(err));
+    double scale = 1;
+    for (int64_t e = 0; e < g->n_edges; e++) {
+        const int32_t from = g->edge_from[e];
+        scale += fabs(g->edge_lag[e]);
+        if (from == g->edge_to[e]) /* a loop on one op is a cycle of its own */
+            size[component[from]] += size[component[from]] == 1;
+    }
+    r.component = component;
+    r.tolerance = whole ? 0 : 1e-13 * scale;
+    for (int32_t k = 0; k < g->n_ops; k++)
+        if (size[component[g->topo[k]]] > 1)
+            r.op[r.n++] = g->topo[k];
+    recurrence_ii(&r, whole, out);
+cleanup:
+    free(component);
+    free(size);
+    free(r.op);
+    free(r.at);
+    free(r.parent);
+    free(r.mark);
+    return st;
+}
+
+/* ------------------------------------------------------------------ ResMII */
+
+/* What one op holds of a pool. */
+typedef struct hold {
+    double amount, time;
+} hold;
+
+static int by_amount_descending(const void *x, const void *y)
+{
+    const hold *a = x, *b = y;
+    return a->amount != b->amount ? (a->amount < b->amount) - (a->amount > b->amount)
+                                  : (a->time < b->time) - (a->time > b->time);
+}
+
+/* An op that holds its pool longer than the interval meets itself: only floor(capacity / amount) fit. */
+static double longest_hold(const hold *h, int64_t n, double capacity, double slack)
+{
+    double least = 0;
+    for (int64_t k = 0; k < n; k++)
+        least = fmax(least, h[k].time / fmax(1, floor((capacity + slack) / h[k].amount)));
+    return least;
+}
+
+/*
+ * Work over capacity, where for a threshold t up to half the capacity ops above capacity - t count as the
+ * whole pool and ops below t as nothing: whatever runs at one time then still adds up to one pool at most
+ * (a dual feasible function of bin packing). t = 0 is the plain area. h is sorted by falling amount. O(n).
+ */
+static double area_hold(const hold *h, int64_t n, double capacity, double slack)
+{
+    double large = 0, middle = 0;
+    for (int64_t k = 0; k < n; k++)
+        middle += h[k].amount * h[k].time;
+    double best = middle / capacity;
+    int64_t from = 0, to = n; /* large: [0, from), middle: [from, to) */
+    for (bool last = false; !last;) {
+        double t = to > from ? h[to - 1].amount : capacity;
+        last = t >= capacity / 2;
+        t = last ? capacity / 2 : t;
+        for (; from < to && h[from].amount > capacity - t + slack; from++) {
+            large += h[from].time;
+            middle -= h[from].amount * h[from].time;
+        }
+        best = fmax(best, large + fmax(0, middle) / capacity);
+        for (; !last && to > from && h[to - 1].amount == t; to--)
+            middle -= h[to - 1].amount * h[to - 1].time;
+    }
+    return best;
+}
+
+/*
+ * Devices run one op at a time: of the k * m + 1 longest ops some device gets k + 1, at least the k + 1
+ * shortest of them. k = 0 is the longest op. h is sorted by falling amount 1, then time. O(n).
+ */
+static double device_hold(const hold *h, int64_t n, int32_t devices)
+{
+    double best = 0, area = 0;
+    for (int64_t k = 0; k < n; k++)
+        area += h[k].time;
+    best = area / devices;
+    for (int64_t k = 0; k * devices < n; k++) {
+        double sum = 0;
+        for (int64_t j = 0; j <= k; j++)
+            sum += h[k * devices - j].time;
+        best = fmax(best, sum);
+        if (k >= 64)
+            break; /* the sums come close to the area long before */
+    }
+    return best;
+}
+
+/* Sums of reals may round up past the true bound: give that back, and round integer problems up. */
+static double settle(double ii, bool whole)
+{
+    return whole ? ceil(ii - 1e-9 * fmax(1, ii)) : ii * (1 - 1e-11);
+}
+
+/* Sorts the demands by resource: those of r are hold[first[r] .. first[r+1]). first has room for two more. */
+static void collect_holds(const sked_graph *g, int64_t *first, hold *h)
+{
+    for (int64_t r = 0; r <= (int64_t)g->n_resources + 1; r++)
+        first[r] = 0;
+    for (int32_t i = 0; i < g->n_ops; i++)
+        for (int64_t k = g->demand_ptr[i]; g->duration[i] > 0 && k < g->demand_ptr[i + 1]; k++)
+            first[g->demand_resource[k] + 2]++;
+    for (int64_t r = 2; r <= (int64_t)g->n_resources + 1; r++)
+        first[r] += first[r - 1];
+    for (int32_t i = 0; i < g->n_ops; i++)
+        for (int64_t k = g->demand_ptr[i]; g->duration[i] > 0 && k < g->demand_ptr[i + 1]; k++)
+            h[first[g->demand_resource[k] + 1]++] = (hold){g->demand_amount[k], g->duration[i]};
+}
+
+static void keep_larger(double ii, int32_t resource, sked_i_min_ii *out)
+{
+    if (ii > out->resource) {
+        out->resource = ii;
+        out->deciding_resource = resource;
+    }
+}
+
+static sked_status solve_resources(const sked_problem *p, bool whole, sked_i_min_ii *out, sked_error *err)
+{
+    const sked_graph *g = p->graph;
+    sked_status st = SKED_OK;
+    hold *h = NULL;
+    int64_t *first = NULL;
+    const int64_t demands = g->demand_ptr[g->n_ops];
+    SKED_NEW(h, demands > g->n_ops ? demands : g->n_ops);
+    SKED_NEW(first, (int64_t)g->n_resources + 2);
+    collect_holds(g, first, h);
+    for (int32_t r = 0; r < g->n_resources; r++) {
+        const double capacity = sked_i_capacity(p, r), slack = g->integral ? 0 : 1e-9 * fmax(1, capacity);
+        const int64_t n = first[r + 1] - first[r];
+        hold *mine = h + first[r];
+        if (isinf(capacity) || capacity <= 0 || n == 0)
+            continue;
+        qsort(mine, (size_t)n, sizeof *mine, by_amount_descending);
+        const double ii = fmax(longest_hold(mine, n, capacity, slack), area_hold(mine, n, capacity, slack));
+        keep_larger(settle(ii, whole), r, out);
+    }
+    if (p->devices > 0) {
+        for (int32_t i = 0; i < g->n_ops; i++)
+            h[i] = (hold){1, g->duration[i]};
+        qsort(h, (size_t)g->n_ops, sizeof *h, by_amount_descending);
+        keep_larger(settle(device_hold(h, g->n_ops, p->devices), whole), -1, out);
+    }
+cleanup:
+    free(h);
+    free(first);
+    return st;
+}
+
+sked_status sked_i_problem_min_ii(const sked_problem *p, sked_i_min_ii *out, sked_error *err)
+{
+    sked_i_min_ii least = {.deciding_resource = -1};
+    const bool whole = sked_i_problem_integral(p);
+    sked_status st = solve_recurrences(p, whole, &least, err);
+    if (st == SKED_OK)
+        st = solve_resources(p, whole, &least, err);
+    if (st == SKED_OK)
+        *out = least;
+    return st;
+}
