@@ -101,6 +101,9 @@ static sked_status gather(const pipeline *l, const entrant *who, sked_robust_mem
     m->schedule = r.schedule;
     m->count = r.count;
     m->lower_bound = r.lower_bound;
+    r.schedule = NULL;
+    r.count = 0;
+    sked_result_clear(&r);
     free(settings);
     sked_i_buffer_free(&model);
     return st;
