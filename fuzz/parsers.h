@@ -7,7 +7,7 @@
 #define SKED_FUZZ_PARSERS_H
 #include "formats/format.h"
 #include "formats/table.h"
-#include "nn/sampler.h"
+#include "method/gflownet/network/sampler.h"
 #include "table.h"
 
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static const char *const exact_formats[] = {"native", "dot", "gml"};
 /* NULL, or what is wrong with writing g as `format` and reading it again. */
 static inline const char *check_round_trip(const sked_graph *g, const char *format)
 {
-    const sked_read_options opt = {.format = format};
+    const sked_read_options opt = {.size = sizeof opt, .format = format};
     const sked_i_format *f = sked_i_format_find(format);
     sked_i_buffer text = {0};
     sked_error err = {0};
@@ -66,7 +66,7 @@ static inline const char *check_round_trip(const sked_graph *g, const char *form
 
 static inline const char *check_format(const parser *p, const char *bytes, size_t size, bool *accepted)
 {
-    const sked_read_options opt = {.format = p->format->info.name};
+    const sked_read_options opt = {.size = sizeof opt, .format = p->format->info.name};
     sked_error err = {0};
     sked_graph *g = NULL;
     if (p->format->read == NULL)
@@ -95,7 +95,7 @@ static inline sked_graph *seed_graph(void)
         "{\"name\":\"b\",\"type\":\"Add\",\"duration\":0.5,\"memory\":8},"
         "{\"name\":\"c\",\"duration\":3}],"
         "\"edges\":[[\"a\",\"b\"],{\"from\":\"b\",\"to\":\"c\",\"bytes\":8}]}";
-    const sked_read_options opt = {.format = "native"};
+    const sked_read_options opt = {.size = sizeof opt, .format = "native"};
     sked_graph *g = NULL;
     return sked_graph_parse("graph", text, sizeof text - 1, &opt, &g, NULL) == SKED_OK ? g : NULL;
 }
@@ -195,7 +195,7 @@ static inline const char *check_resource_model(const parser *p, const char *byte
                                "<node id=\"2\"><data key=\"uses_resource\">Add</data></node>"
                                "<edge source=\"1\" target=\"2\"><data key=\"delay\">1</data></edge>"
                                "</graph></graphml>";
-    static const sked_read_options none;
+    static const sked_read_options none = {.size = sizeof none};
     const sked_i_source source = {"input", text, sizeof text - 1, &none},
                         model = {"model", bytes, size, &none};
     sked_graph *g = NULL;

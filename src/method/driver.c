@@ -75,7 +75,7 @@ static sked_status judge(sked_i_run *run, const sked_schedule *s, sked_error *er
     if (sked_schedule_validate(run->problem, s, &why) != SKED_OK)
         return sked_i_fail(err, why.status == SKED_ERR_MEMORY ? SKED_ERR_MEMORY : SKED_ERR_BUG,
                            "method '%s' made an invalid schedule: %s", d->current, why.message);
-    sked_metrics m;
+    sked_metrics m = {.size = sizeof m};
     const sked_status st = sked_schedule_measure(run->problem, s, &m, err);
     if (st != SKED_OK)
         return st;

@@ -75,7 +75,8 @@ sked_status run_generate(arguments *a, sked_error *err)
         return fail(err, SKED_ERR_ARGUMENT, "`sked generate` wants --nodes N");
     if (a->output.n_list != 1)
         return fail(err, SKED_ERR_ARGUMENT, "`sked generate` wants one -o FILE, or -o DIR with --count");
-    sked_generate_options opt = {.nodes = (int32_t)a->nodes.number,
+    sked_generate_options opt = {.size = sizeof opt,
+                                 .nodes = (int32_t)a->nodes.number,
                                  .seed = a->seed.given ? (uint64_t)a->seed.number : 0,
                                  .duration = a->duration.text,
                                  .bytes = a->bytes.text,

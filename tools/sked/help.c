@@ -88,7 +88,7 @@ void print_usage(FILE *out)
     fprintf(out, "\n`sked help COMMAND` explains one. Try: sked schedule GRAPH --devices 4\n");
 }
 
-static void print_family(FILE *out, const sked_family *f)
+static void print_family(FILE *out, const sked_family_info *f)
 {
     fprintf(out, "  %-18s %s\n", f->name, f->summary);
     for (int i = 0; i < f->n_options; i++)
@@ -103,8 +103,10 @@ static void print_tables(FILE *out, int command)
         for (int i = 0; i < sked_family_count(); i++)
             print_family(out, sked_family_at(i));
         fprintf(out, "\ndistributions (DIST)\n");
-        for (int i = 0; sked_distribution_help(i) != NULL; i++)
-            fprintf(out, "  %s\n", sked_distribution_help(i));
+        for (int i = 0; i < sked_distribution_count(); i++) {
+            const sked_distribution_info *d = sked_distribution_at(i);
+            fprintf(out, "  %s%s%s  %s\n", d->name, d->arguments[0] ? ":" : "", d->arguments, d->summary);
+        }
     }
     if (command == COMMAND_schedule) {
         fprintf(out, "\nmethods\n");

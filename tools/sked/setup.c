@@ -7,7 +7,8 @@
 
 sked_status load_graph(const arguments *a, const char *path, sked_graph **out, sked_error *err)
 {
-    const sked_read_options opt = {.format = a->from.text,
+    const sked_read_options opt = {.size = sizeof opt,
+                                   .format = a->from.text,
                                    .resources = a->resources.text,
                                    .library = a->library.text,
                                    .profile = a->profile.text};

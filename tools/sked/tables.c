@@ -96,7 +96,7 @@ sked_status run_formats(arguments *a, sked_error *err)
     if (a->json.given)
         json_open(&j, NULL, '[');
     for (int i = 0; i < sked_format_count(); i++) {
-        const sked_format *f = sked_format_at(i);
+        const sked_format_info *f = sked_format_at(i);
         if (!a->json.given) {
             printf("%-18s %-6s %-22s %s\n", f->name,
                    f->reads && f->writes ? "rw"
@@ -125,7 +125,7 @@ sked_status run_targets(arguments *a, sked_error *err)
     if (a->json.given)
         json_open(&j, NULL, '[');
     for (int i = 0; i < sked_target_count(); i++) {
-        const sked_target *t = sked_target_at(i);
+        const sked_target_info *t = sked_target_at(i);
         if (!a->json.given) {
             printf("%-12s %s\n", t->name, t->summary);
             for (int k = 0; k < t->n_options; k++)

@@ -2,9 +2,9 @@
  * Models as safetensors files: 8 bytes length of the header, the header (JSON: name, type, shape, place of
  * every tensor), then the numbers, little-endian float32. Sizes, seed and step stand in __metadata__.
  */
+#include "method/gflownet/checkpoint.h"
 #include "base/memory.h"
 #include "formats/json.h"
-#include "method/gflownet/network/sampler.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -62,7 +62,7 @@ static void write_header(const sked_sampler *m, bool optimiser, sked_i_buffer *o
         sked_i_buffer_char(out, ' ');
 }
 
-sked_status sked_sampler_write(const sked_sampler *m, const char *path, bool optimiser, sked_error *err)
+sked_status sked_i_checkpoint_write(const sked_sampler *m, const char *path, bool optimiser, sked_error *err)
 {
     const char *prefix[3];
     float *block[3];
@@ -347,7 +347,7 @@ sked_status sked_i_sampler_parse(const char *name, const char *bytes, int64_t si
     r->model = NULL;
 cleanup:
     if (r)
-        sked_sampler_destroy(r->model);
+        sked_i_sampler_destroy(r->model);
     free(r);
     free(header);
     return st;
@@ -357,7 +357,7 @@ cleanup:
 extern const char sked_i_embed_model[];
 extern const unsigned long sked_i_embed_model_size;
 
-sked_status sked_sampler_read(const char *path, sked_sampler **out, sked_error *err)
+sked_status sked_i_checkpoint_read(const char *path, sked_sampler **out, sked_error *err)
 {
     if (path == NULL)
         return sked_i_sampler_parse("the built-in model", sked_i_embed_model,
