@@ -36,7 +36,15 @@ extern "C" {
 #define SKED_API
 #endif
 
-#define SKED_VERSION "0.1.0"
+/* The version: these three numbers are its only place (the build reads them here). */
+#define SKED_VERSION_MAJOR 0
+#define SKED_VERSION_MINOR 1
+#define SKED_VERSION_PATCH 0
+#define SKED_STRINGIFY_(x) #x
+#define SKED_STRINGIFY(x)  SKED_STRINGIFY_(x)
+#define SKED_VERSION                   \
+    SKED_STRINGIFY(SKED_VERSION_MAJOR) \
+    "." SKED_STRINGIFY(SKED_VERSION_MINOR) "." SKED_STRINGIFY(SKED_VERSION_PATCH)
 
 /* ------------------------------------------------------------------ status and errors */
 

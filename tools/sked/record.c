@@ -320,9 +320,9 @@ static void draw(FILE *o, const setup *s, const recording *r)
 sked_status write_recording(const arguments *a, const setup *s, const recording *r, sked_error *err)
 {
     char temporary[1024];
-    const char *path = a->record.text;
+    const char *path = a->record;
     if (r->count == 0 || r->ops == 0) {
-        warn(a, "--record: no descent took place, nothing is written (the first schedule met the bound?)");
+        warn("--record: no descent took place, nothing is written (the first schedule met the bound?)");
         return SKED_OK;
     }
     if ((size_t)snprintf(temporary, sizeof temporary, "%s.tmp", path) >= sizeof temporary)

@@ -41,40 +41,40 @@ static void clear_standing(standing *s)
 
 static int32_t draws_of(const arguments *a)
 {
-    return a->candidates.given ? (int32_t)a->candidates.number : 1000;
+    return (int32_t)a->draws;
 }
 
 static int32_t top_of(const arguments *a)
 {
-    return a->top.given ? (int32_t)a->top.number : 100;
+    return (int32_t)a->robust_top;
 }
 
 static sked_status gather(const arguments *a, const sked_problem *p, standing *s, sked_error *err)
 {
     sked_run_options opt;
-    const char *settings[MAX_LIST + 2];
+    const char *settings[MAX_VALUES + 2];
     char model[4200];
     int n = 0;
     sked_run_options_init(&opt);
     if (s->who->setting != NULL)
         settings[n++] = s->who->setting;
-    snprintf(model, sizeof model, "model=%.4100s", a->model.given ? a->model.text : "");
-    if (a->model.given && strcmp(s->who->method, "gflownet") == 0)
+    snprintf(model, sizeof model, "model=%.4100s", a->model != NULL ? a->model : "");
+    if (a->model != NULL && strcmp(s->who->method, "gflownet") == 0)
         settings[n++] = model;
-    for (int i = 0; i < a->set.n_list; i++)
-        settings[n++] = a->set.list[i];
+    for (int i = 0; i < a->set.count; i++)
+        settings[n++] = a->set.at[i];
     opt.settings = settings;
     opt.n_settings = n;
-    opt.seed = a->seed.given ? (uint64_t)a->seed.number : 0;
-    opt.threads = a->threads.given ? (int)a->threads.number : 1;
-    opt.time_limit = a->time_limit.given ? a->time_limit.number : 5;
+    opt.seed = (uint64_t)a->seed;
+    opt.threads = (int)a->threads;
+    opt.time_limit = a->time_limit;
     if (s->who->many) {
         opt.candidates = draws_of(a);
         opt.top = top_of(a);
     }
-    opt.min_distance = a->min_distance.given ? a->min_distance.number : 0;
+    opt.min_distance = a->min_distance;
     opt.stop = &stop_requested;
-    opt.progress = a->quiet.given ? NULL : show_progress;
+    opt.progress = a->quiet ? NULL : show_progress;
     return sked_method_run(s->who->method, p, &opt, &s->result, err);
 }
 
@@ -107,7 +107,7 @@ static sked_status measure_target(const arguments *a, sked_target_run *target, s
         if (st != SKED_OK && st != SKED_ERR_DEVICE)
             return fail(err, st, "%s", why.message);
         if (st == SKED_ERR_DEVICE) {
-            warn(a, "candidate %d of %s was not measured: %s", (int)k, s->who->label, why.message);
+            warn("candidate %d of %s was not measured: %s", (int)k, s->who->label, why.message);
             s->failures++;
             continue;
         }
@@ -116,7 +116,7 @@ static sked_status measure_target(const arguments *a, sked_target_run *target, s
             s->winner = k;
             s->least = time;
         }
-        if (!a->quiet.given)
+        if (!a->quiet)
             show_progress(NULL, "measuring", (double)(k + 1) / r->count, NAN, NAN);
     }
     return SKED_OK;
@@ -148,7 +148,7 @@ static double target_speedup(const standing *s)
 static void print_table(const arguments *a, const standing *all, int count, const standing *best)
 {
     char x[40];
-    printf("target %s\n%-12s %11s %8s %9s %8s %8s %8s %9s\n", a->target.text, "method", "candidates", "proxy",
+    printf("target %s\n%-12s %11s %8s %9s %8s %8s %8s %9s\n", a->target, "method", "candidates", "proxy",
            "target", "GED [%]", "d_inv", "d_sen", "seconds");
     for (int i = 0; i < count; i++) {
         const standing *s = &all[i];
@@ -170,7 +170,7 @@ static void print_json(const arguments *a, const sked_problem *p, const standing
     json_out j = {.file = stdout};
     json_open(&j, NULL, '{');
     json_text(&j, "method", s->who->label);
-    json_text(&j, "target", a->target.text);
+    json_text(&j, "target", a->target);
     json_number(&j, "candidates", s->who->many ? draws_of(a) : 1);
     json_number(&j, "top", s->result.count);
     json_number(&j, "proxy_speedup", s->proxy[0]);
@@ -179,7 +179,7 @@ static void print_json(const arguments *a, const sked_problem *p, const standing
     json_number(&j, "d_inv", s->diversity.d_inv);
     json_number(&j, "d_sen", s->diversity.d_sen);
     json_number(&j, "seconds", s->seconds);
-    json_number(&j, "seed", a->seed.given ? a->seed.number : 0);
+    json_number(&j, "seed", (double)a->seed);
     json_number(&j, "failures", s->failures);
     json_open(&j, "winner", '{');
     json_number(&j, "rank", s->winner);
@@ -198,13 +198,13 @@ static sked_status write_files(const arguments *a, const sked_problem *p, const 
 {
     sked_standing rows[n_contenders];
     const sked_comparison comparison = {
-        .target = a->target.text, .standing = rows, .count = count, .winner = (int)(best - all)};
+        .target = a->target, .standing = rows, .count = count, .winner = (int)(best - all)};
     const sked_report_data data = {.problem = p,
                                    .schedule = best->result.schedule[best->winner],
                                    .method = best->who->label,
                                    .lower_bound = best->result.lower_bound,
                                    .seconds = best->seconds,
-                                   .seed = a->seed.given ? (uint64_t)a->seed.number : 0,
+                                   .seed = (uint64_t)a->seed,
                                    .comparison = &comparison};
     sked_status st = SKED_OK;
     for (int i = 0; i < count; i++)
@@ -215,9 +215,9 @@ static sked_status write_files(const arguments *a, const sked_problem *p, const 
                                   .best = all[i].winner,
                                   .diversity = all[i].diversity,
                                   .seconds = all[i].seconds};
-    for (int i = 0; st == SKED_OK && i < a->output.n_list; i++)
-        st = sked_report_write(&data, a->output.list[i], strcmp(a->output.list[i], "-") == 0 ? "json" : NULL,
-                               err);
+    for (int i = 0; st == SKED_OK && i < a->output.count; i++)
+        st =
+            sked_report_write(&data, a->output.at[i], strcmp(a->output.at[i], "-") == 0 ? "json" : NULL, err);
     return st;
 }
 
@@ -236,7 +236,7 @@ static sked_status deliver(const arguments *a, const sked_problem *p, const stan
         st = write_files(a, p, all, count, best, err);
     if (st != SKED_OK)
         return st;
-    if (a->json.given)
+    if (a->json)
         print_json(a, p, best, m.makespan);
     else
         print_table(a, all, count, best);
@@ -251,12 +251,12 @@ static int choose(const arguments *a, const contender **out)
     for (int i = 0; i < n_contenders; i++)
         if (sked_method_find(contenders[i].method) != NULL)
             out[n++] = &contenders[i];
-    if (!a->method.given)
+    if (a->robust_method == NULL)
         return n;
     for (int i = 0; i < n; i++)
-        if (out[i]->many && strcmp(out[i]->method, a->method.text) == 0)
+        if (out[i]->many && strcmp(out[i]->method, a->robust_method) == 0)
             return out[0] = out[i], 1;
-    own = (contender){a->method.text, a->method.text, NULL, true};
+    own = (contender){a->robust_method, a->robust_method, NULL, true};
     out[0] = &own;
     return 1;
 }
@@ -268,13 +268,12 @@ sked_status run_robust(arguments *a, sked_error *err)
     standing all[n_contenders] = {0};
     const contender *who[n_contenders];
     const int count = choose(a, who);
-    if (!a->target.given || !a->devices.given)
+    if (a->target == NULL || a->devices == 0)
         return fail(err, SKED_ERR_ARGUMENT,
                     "`sked robust` wants --devices N and --target T (see `sked targets`)");
-    sked_status st = load_problem(a, a->operand[0], &s, err);
+    sked_status st = load_problem(a, a->operand.at[0], &s, err);
     if (st == SKED_OK)
-        st = sked_target_open(a->target.text, &s.problem, a->seed.given ? (uint64_t)a->seed.number : 0,
-                              &target, err);
+        st = sked_target_open(a->target, &s.problem, (uint64_t)a->seed, &target, err);
     int ran = 0;
     for (; st == SKED_OK && ran < count && !(ran > 0 && stop_requested); ran++) {
         all[ran].who = who[ran];

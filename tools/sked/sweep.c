@@ -91,7 +91,7 @@ static sked_status run_point(const arguments *a, const sked_problem *p, const sk
 {
     sked_result r = {0};
     sked_error why = {0};
-    sked_status st = sked_method_run(a->method.given ? a->method.text : "auto", p, opt, &r, &why);
+    sked_status st = sked_method_run(a->method, p, opt, &r, &why);
     if (st == SKED_ERR_INFEASIBLE || st == SKED_ERR_STOPPED) {
         snprintf(pt->why, sizeof pt->why, "%.199s", why.message);
         return SKED_OK;
@@ -172,7 +172,7 @@ static void write_json(FILE *f, const arguments *a, const setup *s, const sweep 
 {
     json_out j = {.file = f};
     json_open(&j, NULL, '{');
-    json_text(&j, "method", a->method.given ? a->method.text : "auto");
+    json_text(&j, "method", a->method);
     json_text(&j, "graph", sked_graph_name(s->graph));
     json_text(&j, "objective", sked_objective_name(s->problem.objective));
     json_text(&j, "sweep", sweep_names[w->what]);
@@ -358,7 +358,7 @@ static sked_status write_html(const char *path, const arguments *a, setup *s, co
                                    .lower_bound = p->bound,
                                    .optimal = p->optimal,
                                    .seconds = p->seconds,
-                                   .seed = a->seed.given ? (uint64_t)a->seed.number : 0,
+                                   .seed = (uint64_t)a->seed,
                                    .tradeoff = &curve};
     set_parameter(w, p->at, &s->problem);
     const sked_status st = sked_report_write(&data, path, NULL, err);
@@ -370,8 +370,8 @@ static sked_status write_html(const char *path, const arguments *a, setup *s, co
 
 static sked_status check_paths(const arguments *a, sked_error *err)
 {
-    for (int i = 0; i < a->output.n_list; i++) {
-        const char *path = a->output.list[i];
+    for (int i = 0; i < a->output.count; i++) {
+        const char *path = a->output.at[i];
         if (!ends_with(path, ".json") && !ends_with(path, ".svg") && !ends_with(path, ".html"))
             return fail(err, SKED_ERR_ARGUMENT, "-o %.200s: a sweep is written as .json, .svg or .html",
                         path);
@@ -417,7 +417,7 @@ static sked_status run_points(const arguments *a, setup *s, const sked_run_optio
     sked_status st = SKED_OK;
     sked_schedule *last = NULL;
     sked_run_options opt = *preset;
-    const sked_method_info *method = sked_method_find(a->method.given ? a->method.text : "auto");
+    const sked_method_info *method = sked_method_find(a->method);
     const bool warm = method != NULL && (method->features & SKED_CAN_START) && w->what != SWEEP_II;
     for (int i = 0; st == SKED_OK && i < w->count && !stop_requested; i++) {
         w->points[i].at = w->from + i * w->step;
@@ -433,7 +433,7 @@ static sked_status run_points(const arguments *a, setup *s, const sked_run_optio
 sked_status run_sweep(const arguments *a, setup *s, const sked_run_options *opt, sked_error *err)
 {
     sweep w = {0};
-    sked_status st = parse_sweep(a->sweep.text, &w, err);
+    sked_status st = parse_sweep(a->sweep, &w, err);
     if (st == SKED_OK)
         st = check_paths(a, err);
     if (st != SKED_OK)
@@ -444,9 +444,9 @@ sked_status run_sweep(const arguments *a, setup *s, const sked_run_options *opt,
         return fail(err, SKED_ERR_MEMORY, "out of memory");
     st = run_points(a, s, opt, &w, err);
     end_progress();
-    for (int i = 0; st == SKED_OK && i < a->output.n_list; i++)
-        st = write_file(a->output.list[i], a, s, &w, err);
-    if (st == SKED_OK && a->json.given)
+    for (int i = 0; st == SKED_OK && i < a->output.count; i++)
+        st = write_file(a->output.at[i], a, s, &w, err);
+    if (st == SKED_OK && a->json)
         write_json(stdout, a, s, &w);
     else if (st == SKED_OK)
         write_text(s, &w);

@@ -1,4 +1,4 @@
-#include "chart.h"
+#include "cli/chart.h"
 
 #include <math.h>
 
