@@ -23,8 +23,8 @@ enum {
 #define ON(name) (1u << SUITE_##name)
 
 /* ---------------------------------------------------------------- options: the only list */
-#define ON_ALL     (ON(quality) | ON(scale) | ON(gaus) | ON(gflownet) | ON(paper) | ON(targets))
-#define ON_THREADS (ON_ALL & ~ON(scale))
+#define ON_ALL  (ON(quality) | ON(scale) | ON(gaus) | ON(gflownet) | ON(paper) | ON(targets))
+#define ON_RUNS (ON_ALL & ~ON(scale)) /* suites that run methods on many instances */
 
 /* Field, kind, long name, value, preset, least, most, suites, help. */
 #define OPTION_LIST(X)                                                                                   \
@@ -34,12 +34,12 @@ enum {
     X(time_limit, REAL, "time-limit", "S", NAN, 0, 1e9, ON(quality) | ON(gaus),                          \
       "seconds per instance; without it, each set has its own limit")                                    \
     X(seed, INT, "seed", "N", 0, 0, 9e15, ON_ALL, "random seed")                                         \
-    X(threads, INT, "threads", "N", 1, 1, 1024, ON_THREADS, "number of threads")                         \
+    X(threads, INT, "threads", "N", 1, 1, 1024, ON_RUNS, "number of threads")                            \
     X(model, TEXT, "model", "FILE", NULL, 0, 0, ON(paper) | ON(targets),                                 \
       "gflownet model; without it, the built-in one")                                                    \
-    X(sample, INT, "sample", "N", 1, 1, 1000000, ON_THREADS, "run every N-th instance only")             \
+    X(sample, INT, "sample", "N", 1, 1, 1000000, ON_RUNS, "run every N-th instance only")                \
     X(only, TEXT, "only", "SET", "", 0, 0, ON_ALL & ~ON(targets), "run one set of the suite only")       \
-    X(list, FLAG, "list", "", false, 0, 0, ON_THREADS & ~ON(gflownet),                                   \
+    X(list, FLAG, "list", "", false, 0, 0, ON_RUNS & ~ON(gflownet),                                      \
       "print every instance, not only the row of its set")                                               \
     X(exact, FLAG, "exact", "", false, 0, 0, ON(gaus), "also run method exact, 60 s per small instance") \
     X(output, LIST, "output", "FILE", NO_VALUES, 0, 0, ON(paper),                                        \

@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 """Tests of the command: results, exit codes, files, documentation. Usage: cli.py SKED SOURCE_FOLDER"""
+import fcntl
 import json
 import os
+import pty
 import re
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import xml.dom.minidom
 
@@ -338,28 +342,30 @@ def help_wraps_at_the_width(folder):
     assert longest(expect(bench("help", COLUMNS="50"), 0).stdout) <= 50
 
 
+def on_terminal(program, args, columns=80):
+    """What the program writes to a terminal of so many columns."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environment = {k: v for k, v in os.environ.items() if k != "COLUMNS"}
+    process = subprocess.Popen([program, *map(str, args)], stdout=slave, stderr=slave, env=environment)
+    os.close(slave)
+    shown = b""
+    try:
+        while chunk := os.read(master, 65536):
+            shown += chunk
+    except OSError:  # the other end is closed
+        pass
+    process.wait(timeout=60)
+    os.close(master)
+    return shown.decode().replace("\r\n", "\n")
+
+
 @test
 def help_and_errors_fit_the_terminal(folder):
-    def on_terminal(args, columns):
-        import fcntl, pty, struct, termios
-        master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        environment = {k: v for k, v in os.environ.items() if k != "COLUMNS"}
-        process = subprocess.Popen([SKED, *args], stdout=slave, stderr=slave, env=environment)
-        os.close(slave)
-        shown = b""
-        try:
-            while chunk := os.read(master, 65536):
-                shown += chunk
-        except OSError:  # the other end is closed
-            pass
-        process.wait(timeout=60)
-        os.close(master)
-        return shown.decode().replace("\r\n", "\n")
     for columns in (60, 120):
-        assert longest(on_terminal(["help", "schedule"], columns)) <= columns
-    assert longest(on_terminal(["help", "schedule"], 120)) > 80
-    complaint = on_terminal(["schedule", "x.json", "--devices", "many"], 40)
+        assert longest(on_terminal(SKED, ["help", "schedule"], columns)) <= columns
+    assert longest(on_terminal(SKED, ["help", "schedule"], 120)) > 80
+    complaint = on_terminal(SKED, ["schedule", "x.json", "--devices", "many"], 40)
     assert longest(complaint) <= 40 and complaint.count("\n") > 1 and "\n      " in complaint, complaint
 
 
@@ -518,6 +524,8 @@ def benchmark_data_by_option_or_environment(folder):
     assert f"instances in {none} " in expect(bench(*args, SKED_BENCH_DATA=none), 0).stdout
     assert "instances in ../shared/data " in expect(bench(*args, cwd=one), 0).stdout
     assert "instances in ../shared/data " in expect(bench(*args, cwd=one, SKED_BENCH_DATA=""), 0).stdout
+    assert "\033[K[" in on_terminal(BENCH, [*args[:-1], "--data", one]), "progress on a terminal"
+    assert "\033[K[" not in on_terminal(BENCH, [*args, "--data", one]), "none with --quiet"
     assert f"(default {none})" in re.sub(r"\s+", " ", expect(bench("help", "gaus", SKED_BENCH_DATA=none), 0).stdout)
 
 

@@ -90,7 +90,7 @@ enum {
     X(threads, INT, "threads", "N", 1, 1, 1024, ON_WORK, "number of threads")                                \
     X(backend, TEXT, "backend", "cpu|cuda", "cpu", 0, 0, ON(schedule), "where to compute")                   \
     X(set, LIST, "set", "KEY=VALUE", NO_VALUES, 0, 0, ON(train) | ON(schedule) | ON(robust) | ON(generate),  \
-      "option of the method or family (repeatable)")                                                         \
+      "option of the method (see `sked methods M`) or family (repeatable)")                                  \
     X(target, TEXT, "target", "T", NULL, 0, 0, ON(robust),                                                   \
       "what measures the candidates; `sked targets` lists them")                                             \
     X(model, TEXT, "model", "FILE", NULL, 0, 0, ON_DRAW, "gflownet model; without it, the built-in one")     \
