@@ -1,7 +1,7 @@
 /* The program `sked-bench`: its suites and its options, each listed once, and what the suites share. */
 #ifndef SKED_BENCH_BENCH_H
 #define SKED_BENCH_BENCH_H
-#include "cli/program.h"
+#include "../tools/cli/program.h"
 
 /* ---------------------------------------------------------------- suites: the only list */
 /* Name, operands, least and most of them, help. */

@@ -5,7 +5,7 @@
  */
 #include "graphs.h"
 
-#include "cli/chart.h"
+#include "../tools/cli/chart.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -249,7 +249,7 @@ static sked_status run_auto(sked_i_run *run, sked_error *err)
 
 const sked_i_method sked_i_method_auto = {
     .info = {.name = "auto",
-             .summary = "runs fitting methods in turn; never worse than what each found in its share of the time",
+             .summary = "portfolio of all fitting methods under the time limit; never worse than any of them",
              .features = SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_LOOPS |
                          SKED_CAN_HORIZON | SKED_CAN_START | SKED_CAN_FIX | SKED_CAN_CANDIDATES |
                          SKED_CAN_ANYTIME | SKED_CAN_EXACT | SKED_CAN_MAKESPAN | SKED_CAN_RESOURCE |

@@ -1,4 +1,4 @@
-#include "cli/chart.h"
+#include "chart.h"
 
 #include <math.h>
 

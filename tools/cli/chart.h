@@ -1,7 +1,7 @@
 /* Small line charts as SVG, light and dark: training curves, figures against temperature. */
 #ifndef SKED_CLI_CHART_H
 #define SKED_CLI_CHART_H
-#include "cli/program.h"
+#include "program.h"
 
 typedef struct chart_line {
     const char *name;

@@ -1,5 +1,5 @@
 /* Help from the tables of a program. */
-#include "cli/program.h"
+#include "program.h"
 
 #include <math.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 /* The preset as it would be typed; "" where it stands for "not given". */
 static const char *preset_text(const program *p, const option_line *o, char *buf, size_t size)
 {
-    const char *field = (const char *)p->presets + o->offset;
+    const void *field = (const char *)p->presets + o->offset;
     double x = NAN;
     if (o->kind == KIND_TEXT && *(const option_TEXT *)field != NULL)
         return *(const option_TEXT *)field;

@@ -1,5 +1,5 @@
 /* Command line parsing from the tables of a program. */
-#include "cli/program.h"
+#include "program.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -89,10 +89,10 @@ static sked_status add_value(const option_line *o, value_list *v, const char *te
 static sked_status store(reader *r, int which, const char *text, sked_error *err)
 {
     const option_line *o = &r->p->options[which];
-    char *field = (char *)r->a + o->offset;
+    void *field = (char *)r->a + o->offset;
     double number;
     if (o->kind == KIND_LIST)
-        return add_value(o, (value_list *)field, text, err);
+        return add_value(o, field, text, err);
     if (r->given[which])
         return fail(err, SKED_ERR_ARGUMENT, "--%s is given twice", o->name);
     r->given[which] = true;

@@ -1,5 +1,5 @@
 #define _XOPEN_SOURCE 700
-#include "cli/program.h"
+#include "program.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* Progress on a terminal, and Ctrl-C. */
 #define _POSIX_C_SOURCE 200809L
-#include "cli/program.h"
+#include "program.h"
 
 #include <math.h>
 #include <stdarg.h>

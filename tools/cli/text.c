@@ -1,6 +1,6 @@
 /* Text that fits the terminal. */
 #define _DEFAULT_SOURCE
-#include "cli/program.h"
+#include "program.h"
 
 #include <stdlib.h>
 #include <string.h>

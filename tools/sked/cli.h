@@ -3,7 +3,7 @@
  */
 #ifndef SKED_TOOLS_SKED_CLI_H
 #define SKED_TOOLS_SKED_CLI_H
-#include "cli/program.h"
+#include "../cli/program.h"
 
 /* ---------------------------------------------------------------- commands: the only list */
 /* Name, operands, least and most of them, help. cmake/install.cmake takes the manual pages from here. */

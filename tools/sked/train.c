@@ -1,7 +1,7 @@
 /* sked train: teaches a GFlowNet. -o takes the model (.safetensors), a log (.jsonl) and a curve (.svg). */
 #include "cli.h"
 
-#include "cli/chart.h"
+#include "../cli/chart.h"
 
 #include <math.h>
 #include <stdlib.h>
