@@ -73,7 +73,7 @@ static sked_status parse_number(const option_line *o, const char *text, double *
     if (sked_parse_number(text, out) && *out >= o->least && *out <= o->most &&
         (!whole || *out == floor(*out)))
         return SKED_OK;
-    return fail(err, SKED_ERR_ARGUMENT, "--%s wants %s from %s to %s, not '%.60s'", o->name,
+    return fail(err, SKED_ERR_ARGUMENT, "--%s expects %s from %s to %s, not '%.60s'", o->name,
                 whole ? "a whole number" : "a number", sked_format_number(o->least, least, sizeof least),
                 sked_format_number(o->most, most, sizeof most), text);
 }
@@ -136,7 +136,7 @@ static sked_status take_option(reader *r, int argc, char **argv, int *i, sked_er
         return fail(err, SKED_ERR_ARGUMENT, "--%s takes no value", o->name);
     if (o->kind != KIND_FLAG && text == NULL) {
         if (*i + 1 >= argc)
-            return fail(err, SKED_ERR_ARGUMENT, "--%s wants a value: --%s %s", o->name, o->name, o->value);
+            return fail(err, SKED_ERR_ARGUMENT, "--%s needs a value: --%s %s", o->name, o->name, o->value);
         text = argv[++*i];
     }
     return store(r, which, text, err);
@@ -167,7 +167,7 @@ sked_status parse_arguments(const program *p, int argc, char **argv, arguments *
                       c->name, argv[i], p->name, c->name, c->operands);
     }
     if (st == SKED_OK && operand->count < c->least)
-        st = fail(err, SKED_ERR_ARGUMENT, "`%s %s` wants %s; see `%s help %s`", p->name, c->name, c->operands,
+        st = fail(err, SKED_ERR_ARGUMENT, "`%s %s` needs %s; see `%s help %s`", p->name, c->name, c->operands,
                   p->name, c->name);
     return st;
 }

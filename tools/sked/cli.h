@@ -82,7 +82,7 @@ enum {
     X(top, INT, "top", "k", 0, 1, 1000000, ON(schedule) | ON(sample), "keep the best k candidates")          \
     X(robust_top, INT, "top", "k", 100, 1, 1000000, ON(robust), "measure the best k candidates")             \
     X(min_distance, REAL, "min-distance", "P", 0, 0, 100, ON(schedule) | ON(robust),                         \
-      "least distance between two kept candidates (GED, percent)")                                           \
+      "least distance (GED, percent) between two kept candidates")                                           \
     X(time_limit, REAL, "time-limit", "S", 5, 0, 1e9, ON(schedule) | ON(robust), "seconds per run")          \
     X(iterations, INT, "iterations", "N", 0, 1, 9e15, ON(schedule),                                          \
       "iteration limit beside the time limit, in units of the method")                                       \
@@ -90,7 +90,7 @@ enum {
     X(threads, INT, "threads", "N", 1, 1, 1024, ON_WORK, "number of threads")                                \
     X(backend, TEXT, "backend", "cpu|cuda", "cpu", 0, 0, ON(schedule), "where to compute")                   \
     X(set, LIST, "set", "KEY=VALUE", NO_VALUES, 0, 0, ON(train) | ON(schedule) | ON(robust) | ON(generate),  \
-      "option of the method (see `sked methods M`) or family (repeatable)")                                  \
+      "option of the method or family (repeatable)")                                                         \
     X(target, TEXT, "target", "T", NULL, 0, 0, ON(robust),                                                   \
       "what measures the candidates; `sked targets` lists them")                                             \
     X(model, TEXT, "model", "FILE", NULL, 0, 0, ON_DRAW, "gflownet model; without it, the built-in one")     \

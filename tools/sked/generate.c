@@ -72,9 +72,9 @@ static sked_status generate_many(const arguments *a, sked_generate_options *opt,
 sked_status run_generate(arguments *a, sked_error *err)
 {
     if (a->nodes < 0)
-        return fail(err, SKED_ERR_ARGUMENT, "`sked generate` wants --nodes N");
+        return fail(err, SKED_ERR_ARGUMENT, "`sked generate` needs --nodes N");
     if (a->output.count != 1)
-        return fail(err, SKED_ERR_ARGUMENT, "`sked generate` wants one -o FILE, or -o DIR with --count");
+        return fail(err, SKED_ERR_ARGUMENT, "`sked generate` needs one -o FILE, or -o DIR with --count");
     sked_generate_options opt = {.nodes = (int32_t)a->nodes,
                                  .seed = (uint64_t)a->seed,
                                  .duration = a->duration,

@@ -19,13 +19,15 @@ static const manual manuals[COMMAND_COUNT] = {
                           "sked schedule hal.dot --library lib.json --json\n"
                           "sked schedule loop.graphml --objective ii",
                           print_schedule_tables},
-    [COMMAND_robust] = {"Draws candidates, keeps the best by simulation (the proxy), measures those on the "
-                        "target and returns the fastest. Without --method, a table compares several methods. "
-                        "`sked robust` fails only if no candidate could be measured.",
-                        "sked robust net.json --devices 4 --target bandwidth\n"
-                        "sked robust net.json --devices 4 --method brkga --target 'command:./measure.sh' -o "
-                        "best.json",
-                        NULL},
+    [COMMAND_robust] =
+        {"Draws candidates, keeps the best by simulation (the proxy), measures those on the "
+         "target and returns the fastest. Without --method, a table compares several methods. "
+         "A candidate that cannot be measured is reported and left out; `sked robust` fails only if no "
+         "candidate could be measured.",
+         "sked robust net.json --devices 4 --target bandwidth\n"
+         "sked robust net.json --devices 4 --method brkga --target 'command:./measure.sh' -o "
+         "best.json",
+         NULL},
     [COMMAND_sample] = {"Draws schedules from a learned model (a GFlowNet). A low temperature gives good "
                         "schedules, a high one diverse schedules. Writes one JSON object per line, with "
                         "log_prob, proxy_makespan and temperature, best first and without repeats; equal "

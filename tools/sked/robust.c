@@ -270,7 +270,7 @@ sked_status run_robust(arguments *a, sked_error *err)
     const int count = choose(a, who);
     if (a->target == NULL || a->devices == 0)
         return fail(err, SKED_ERR_ARGUMENT,
-                    "`sked robust` wants --devices N and --target T (see `sked targets`)");
+                    "`sked robust` needs --devices N and --target T (see `sked targets`)");
     sked_status st = load_problem(a, a->operand.at[0], &s, err);
     if (st == SKED_OK)
         st = sked_target_open(a->target, &s.problem, (uint64_t)a->seed, &target, err);

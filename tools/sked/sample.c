@@ -41,7 +41,7 @@ static sked_status describe(const setup *s, const sked_samples *out, const sked_
 static sked_status check_outputs(const arguments *a, sked_error *err)
 {
     if (a->devices == 0)
-        return fail(err, SKED_ERR_ARGUMENT, "`sked sample` wants --devices N");
+        return fail(err, SKED_ERR_ARGUMENT, "`sked sample` needs --devices N");
     if (a->raw && (a->top > 0 || a->improve > 0 || a->local))
         return fail(err, SKED_ERR_ARGUMENT, "--raw keeps every draw as it is; it cannot go with %s",
                     a->top > 0 ? "--top"

@@ -18,7 +18,7 @@ static sked_status set_capacity(const char *text, setup *s, sked_error *err)
     char name[256], hint[160] = "";
     const char *equals = strrchr(text, '=');
     if (equals == NULL || equals == text || (size_t)(equals - text) >= sizeof name)
-        return fail(err, SKED_ERR_ARGUMENT, "--capacity wants NAME=K, not '%.80s'", text);
+        return fail(err, SKED_ERR_ARGUMENT, "--capacity expects NAME=K, not '%.80s'", text);
     snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
     const int32_t r = sked_graph_find_resource(s->graph, name);
     if (r < 0) {
@@ -35,7 +35,7 @@ static sked_status set_capacity(const char *text, setup *s, sked_error *err)
         s->capacity[r] = INFINITY;
     else if (!sked_parse_number(equals + 1, &s->capacity[r]) || s->capacity[r] < 0)
         return fail(err, SKED_ERR_ARGUMENT,
-                    "--capacity %s wants a number, 0 or more, or unlimited, not '%.60s'", name, equals + 1);
+                    "--capacity %s expects a number, 0 or more, or unlimited, not '%.60s'", name, equals + 1);
     return SKED_OK;
 }
 
@@ -98,7 +98,7 @@ static sked_status set_interval(const arguments *a, sked_problem *p, sked_error 
         return SKED_OK;
     }
     if (!sked_parse_number(text, &p->ii) || p->ii <= 0)
-        return fail(err, SKED_ERR_ARGUMENT, "--ii wants a number above 0, or auto, not '%.60s'", text);
+        return fail(err, SKED_ERR_ARGUMENT, "--ii expects a number above 0, or auto, not '%.60s'", text);
     return SKED_OK;
 }
 

@@ -27,7 +27,8 @@ void print_objectives(FILE *out)
 
 void print_methods(FILE *out)
 {
-    fprintf(out, "\nmethods (--method)\n");
+    fputc('\n', out);
+    put_wrapped(out, "", 0, "methods (--method; `sked methods METHOD` lists the options for --set)");
     for (int i = 0; i < sked_method_count(); i++) {
         char label[80];
         snprintf(label, sizeof label, "  %s", sked_method_at(i)->name);

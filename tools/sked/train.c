@@ -40,9 +40,9 @@ static sked_status pick_outputs(session *s, sked_error *err)
         *slot = path;
     }
     if (s->model == NULL)
-        return fail(err, SKED_ERR_ARGUMENT, "`sked train` wants -o MODEL.safetensors");
+        return fail(err, SKED_ERR_ARGUMENT, "`sked train` needs -o MODEL.safetensors");
     if (s->a->steps == 0 && isinf(s->a->minutes))
-        return fail(err, SKED_ERR_ARGUMENT, "`sked train` wants --steps or --minutes");
+        return fail(err, SKED_ERR_ARGUMENT, "`sked train` needs --steps or --minutes");
     return SKED_OK;
 }
 
@@ -161,7 +161,7 @@ sked_status run_train(arguments *a, sked_error *err)
     sked_train_options opt;
     sked_sampler *m = NULL;
     sked_status st = a->graphs != NULL ? pick_outputs(&s, err)
-                                       : fail(err, SKED_ERR_ARGUMENT, "`sked train` wants --graphs SPEC");
+                                       : fail(err, SKED_ERR_ARGUMENT, "`sked train` needs --graphs SPEC");
     if (st == SKED_OK && s.log_path && (s.log = fopen(s.log_path, a->resume != NULL ? "a" : "w")) == NULL)
         st = fail(err, SKED_ERR_IO, "%s: cannot be written", s.log_path);
     fill_train_options(a, &s, &opt);
