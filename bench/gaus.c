@@ -203,8 +203,8 @@ static sked_status run_method(const arguments *a, const sked_problem *p, const c
                               outcome *out, sked_error *err)
 {
     sked_run_options opt;
-    sked_result r = {0};
-    sked_metrics m;
+    sked_result r = {.size = sizeof r};
+    sked_metrics m = {.size = sizeof m};
     sked_error why = {0};
     sked_run_options_init(&opt);
     opt.seed = (uint64_t)a->seed;

@@ -69,11 +69,11 @@ static sked_status time_training(const arguments *a, const lesson *l, sked_sampl
 static sked_status time_sampling(const arguments *a, const sked_sampler *m, const char *who, int32_t ops,
                                  int32_t count, double limit, sked_error *err)
 {
-    const sked_generate_options how = {.nodes = ops, .seed = 1000 + (uint64_t)a->seed};
+    const sked_generate_options how = {.size = sizeof how, .nodes = ops, .seed = 1000 + (uint64_t)a->seed};
     sked_graph *g = NULL;
     sked_problem p;
     sked_sample_options opt;
-    sked_samples s = {0};
+    sked_samples s = {.size = sizeof s};
     char label[80], wanted_text[40] = "";
     sked_status st = sked_graph_generate("layered", &how, &g, err);
     if (st != SKED_OK)
@@ -136,8 +136,8 @@ static sked_status run_one(const arguments *a, const sked_problem *p, const char
                            row *out, sked_error *err)
 {
     sked_run_options opt;
-    sked_result r = {0};
-    sked_diversity d = {0};
+    sked_result r = {.size = sizeof r};
+    sked_diversity d = {.size = sizeof d};
     sked_run_options_init(&opt);
     opt.seed = (uint64_t)a->seed;
     opt.threads = (int)a->threads;
@@ -148,7 +148,7 @@ static sked_status run_one(const arguments *a, const sked_problem *p, const char
     sked_status st = sked_method_run(method, p, &opt, &r, err);
     *out = (row){0};
     for (int32_t k = 0; st == SKED_OK && k < r.count; k++) {
-        sked_metrics m;
+        sked_metrics m = {.size = sizeof m};
         st = sked_schedule_measure(p, r.schedule[k], &m, err);
         out->top1 = k == 0 ? m.speedup : out->top1;
         out->top100 += m.speedup / r.count;
@@ -182,7 +182,7 @@ static void print_row(const char *family, const char *method, const row *r)
 static sked_status run_family(const arguments *a, const char *family, int graphs, row *mean, sked_error *err)
 {
     for (int i = 0; i < graphs; i++) {
-        const sked_generate_options how = {.nodes = 50, .seed = 70000 + (uint64_t)i};
+        const sked_generate_options how = {.size = sizeof how, .nodes = 50, .seed = 70000 + (uint64_t)i};
         sked_graph *g = NULL;
         sked_status st = sked_graph_generate(family, &how, &g, err);
         for (int k = 0; st == SKED_OK && k < n_contenders; k++) {

@@ -13,7 +13,8 @@ const char *random_family(int i)
 
 sked_status random_graph(int i, sked_graph **out, sked_error *err)
 {
-    const sked_generate_options how = {.nodes = 50, .seed = 70000 + (uint64_t)(i / RANDOM_FAMILIES)};
+    const sked_generate_options how = {
+        .size = sizeof how, .nodes = 50, .seed = 70000 + (uint64_t)(i / RANDOM_FAMILIES)};
     return sked_graph_generate(random_family(i), &how, out, err);
 }
 
@@ -55,7 +56,7 @@ const char *real_graph_name(int i)
 sked_status real_graph(const arguments *a, int i, sked_graph **out, sked_error *err)
 {
     char path[600];
-    sked_graph_info info;
+    sked_graph_info info = {.size = sizeof info};
     sked_graph *g = NULL;
     sked_status st = sked_graph_read(data_path(a, real_graphs[i], path, sizeof path), NULL, &g, err);
     if (st == SKED_OK)

@@ -84,14 +84,14 @@ static sked_status draw_candidates(const sked_sampler *m, const sked_problem *p,
                                    const sked_sample_options *opt, int32_t top, sked_result *out,
                                    sked_error *err)
 {
-    sked_samples s = {0};
+    sked_samples s = {.size = sizeof s};
     const double begin = sked_clock();
     sked_status st = sked_sampler_sample(m, p, opt, &s, err);
     while (st == SKED_OK && top > 0 && s.count > top)
         sked_schedule_destroy(s.schedule[--s.count]);
     for (int32_t k = 0; st == SKED_OK && k < s.count; k++)
         st = sked_schedule_validate(p, s.schedule[k], err);
-    sked_result r = {.method = "gflownet", .count = s.count, .evaluations = opt->count};
+    sked_result r = {.size = sizeof r, .method = "gflownet", .count = s.count, .evaluations = opt->count};
     if (st == SKED_OK)
         st = sked_problem_bound(p, &r.lower_bound, NULL, err);
     if (st == SKED_OK) {
@@ -142,15 +142,15 @@ static sked_status measure_target(const sked_problem *p, const sked_result *r, c
     sked_status st = SKED_OK;
     *speedup = 0;
     for (int k = 0; st == SKED_OK && k < seeds; k++) {
-        sked_target_run *t = NULL;
+        sked_target *t = NULL;
         double best = INFINITY, time;
-        st = sked_target_open(target, p, (uint64_t)k, &t, err);
+        st = sked_target_create(target, p, (uint64_t)k, &t, err);
         for (int32_t i = 0; st == SKED_OK && i < r->count; i++)
             if ((st = sked_target_measure(t, r->schedule[i], &time, err)) == SKED_OK)
                 best = fmin(best, time);
         if (st == SKED_OK)
             *speedup += (best > 0 ? sked_target_work(t) / best : 1) / seeds;
-        sked_target_close(t);
+        sked_target_destroy(t);
     }
     return st;
 }
@@ -158,8 +158,8 @@ static sked_status measure_target(const sked_problem *p, const sked_result *r, c
 /* The three diversities, times in units that make the mean duration one half, as in the random graphs. */
 static sked_status measure_diversity(const sked_problem *p, const sked_result *r, row *out, sked_error *err)
 {
-    sked_graph_info info;
-    sked_diversity d = {0};
+    sked_graph_info info = {.size = sizeof info};
+    sked_diversity d = {.size = sizeof d};
     sked_status st = sked_graph_describe(p->graph, &info, err);
     const double unit = st == SKED_OK && info.work > 0 ? 2 * info.work / info.ops : 1;
     for (int32_t k = 0; st == SKED_OK && k < r->count; k++)
@@ -176,14 +176,14 @@ static sked_status measure_diversity(const sked_problem *p, const sked_result *r
 static sked_status run_one(const arguments *a, const sked_sampler *m, const sked_problem *p, int method,
                            row *out, sked_error *err)
 {
-    sked_result r = {0};
+    sked_result r = {.size = sizeof r};
     *out = (row){0};
     const double begin = sked_clock();
     sked_status st = gather(a, m, p, method, &r, err);
     out->seconds = sked_clock() - begin;
     out->candidates = r.count;
     for (int32_t k = 0; st == SKED_OK && k < r.count; k++) {
-        sked_metrics metrics;
+        sked_metrics metrics = {.size = sizeof metrics};
         st = sked_schedule_measure(p, r.schedule[k], &metrics, err);
         out->figure[COLUMN_top1] = k == 0 ? metrics.speedup : out->figure[COLUMN_top1];
         out->figure[COLUMN_top100] += metrics.speedup / r.count;
@@ -349,9 +349,9 @@ static sked_status try_temperature(const arguments *a, const sked_sampler *m, co
                                    double at, double *sum, sked_error *err)
 {
     sked_sample_options how;
-    sked_samples s = {0};
-    sked_graph_info info = {0};
-    sked_diversity d = {0};
+    sked_samples s = {.size = sizeof s};
+    sked_graph_info info = {.size = sizeof info};
+    sked_diversity d = {.size = sizeof d};
     sked_sample_options_init(&how);
     how.count = DRAWS;
     how.temperature = at;

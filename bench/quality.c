@@ -250,7 +250,7 @@ enum { n_sets = sizeof sets / sizeof *sets };
 sked_status read_with_library(const char *file, const char *library, sked_graph **g, sked_error *err)
 {
     char path[] = "/tmp/sked-library-XXXXXX";
-    sked_read_options opt = {0};
+    sked_read_options opt = {.size = sizeof opt};
     if (library[0] == 0)
         return sked_graph_read(file, NULL, g, err);
     const int fd = mkstemp(path);
@@ -291,10 +291,10 @@ static sked_status run_instance(const arguments *a, const set *s, const instance
                                 sked_error *err)
 {
     sked_graph *g = NULL;
-    sked_result r = {0};
+    sked_result r = {.size = sizeof r};
     sked_problem p;
     sked_run_options opt;
-    sked_metrics m = {0};
+    sked_metrics m = {.size = sizeof m};
     sked_status st = read_with_library(one->path, one->library, &g, err);
     if (st != SKED_OK)
         return st;

@@ -12,7 +12,8 @@
 
 static sked_status make_layered(int32_t nodes, uint64_t seed, sked_graph **out, sked_error *err)
 {
-    const sked_generate_options opt = {.nodes = nodes, .seed = seed, .duration = "int:1,10"};
+    const sked_generate_options opt = {
+        .size = sizeof opt, .nodes = nodes, .seed = seed, .duration = "int:1,10"};
     return sked_graph_generate("layered", &opt, out, err);
 }
 
@@ -27,7 +28,7 @@ static sked_status time_list(const sked_graph *g, double *seconds, double *build
     opt.time_limit = INFINITY;
     *seconds = *build = INFINITY;
     for (int k = 0; k < 3; k++) {
-        sked_result r = {0};
+        sked_result r = {.size = sizeof r};
         const sked_status st = sked_method_run("list", &p, &opt, &r, err);
         if (st != SKED_OK)
             return st;
@@ -245,7 +246,7 @@ static sked_status value_of(const char *path, const char *method, int32_t device
 {
     sked_graph *g = NULL;
     sked_problem p;
-    sked_result r = {0};
+    sked_result r = {.size = sizeof r};
     sked_status st = sked_graph_read(path, NULL, &g, err);
     if (st != SKED_OK)
         return st;

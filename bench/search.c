@@ -41,8 +41,12 @@ static sked_status get_graph(const arguments *a, const rate_case *c, uint64_t se
                              sked_error *err)
 {
     char path[1024];
-    const sked_generate_options opt = {
-        .nodes = c->nodes, .seed = seed, .duration = c->duration, .demand = c->demand, .bytes = c->bytes};
+    const sked_generate_options opt = {.size = sizeof opt,
+                                       .nodes = c->nodes,
+                                       .seed = seed,
+                                       .duration = c->duration,
+                                       .demand = c->demand,
+                                       .bytes = c->bytes};
     if (c->file != NULL)
         return sked_graph_read(data_path(a, c->file, path, sizeof path), NULL, out, err);
     return sked_graph_generate(c->family, &opt, out, err);
@@ -54,7 +58,7 @@ static sked_status time_search(const sked_graph *g, const rate_case *c, uint64_t
 {
     sked_problem p;
     sked_run_options opt;
-    sked_result r = {0};
+    sked_result r = {.size = sizeof r};
     sked_problem_init(&p, g);
     p.devices = c->devices;
     if (c->bytes != NULL)

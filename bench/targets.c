@@ -66,7 +66,7 @@ static double spread(const pair *v, int n)
     return most;
 }
 
-static sked_status speedup_on(sked_target_run *t, const sked_schedule *s, double *out, sked_error *err)
+static sked_status speedup_on(sked_target *t, const sked_schedule *s, double *out, sked_error *err)
 {
     double time;
     const sked_status st = sked_target_measure(t, s, &time, err);
@@ -82,6 +82,7 @@ static sked_status draw_all(const arguments *a, const sked_sampler *m, const ske
     for (int k = 0; st == SKED_OK && k < N_TEMPERATURES; k++) {
         sked_sample_options how;
         sked_sample_options_init(&how);
+        sked_samples_init(&out[k]);
         how.count = each;
         how.raw = true;
         how.temperature = temperatures[k];
@@ -97,10 +98,10 @@ static sked_status measure(const sked_problem *p, const sked_samples *all, const
 {
     pair v[MOST_POINTS];
     int n = 0;
-    sked_target_run *t = NULL;
-    sked_metrics m;
+    sked_target *t = NULL;
+    sked_metrics m = {.size = sizeof m};
     double reached = 1;
-    sked_status st = sked_target_open(target, p, 0, &t, err);
+    sked_status st = sked_target_create(target, p, 0, &t, err);
     for (int k = 0; st == SKED_OK && k < N_TEMPERATURES; k++)
         for (int32_t i = 0; st == SKED_OK && i < all[k].count && n < MOST_POINTS; i++, n++) {
             v[n].proxy = all[k].makespan[i] > 0 ? 1 / all[k].makespan[i] : 1;
@@ -114,7 +115,7 @@ static sked_status measure(const sked_problem *p, const sked_samples *all, const
         qsort(v, (size_t)n, sizeof *v, by_proxy);
         *out = (figures){correlation(v, n), spread(v, n), reached / m.speedup};
     }
-    sked_target_close(t);
+    sked_target_destroy(t);
     return st;
 }
 
@@ -123,7 +124,7 @@ static sked_status run_graph(const arguments *a, const sked_sampler *m, const sk
 {
     sked_problem p;
     sked_samples all[N_TEMPERATURES] = {{0}};
-    sked_result list = {0};
+    sked_result list = {.size = sizeof list};
     sked_problem_init(&p, g);
     p.devices = DEVICES;
     sked_status st = draw_all(a, m, &p, each, all, err);

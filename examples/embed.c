@@ -32,7 +32,7 @@ int main(void)
 {
     sked_error err = {0};
     sked_graph *graph = NULL;
-    sked_result result = {0};
+    sked_result result = {.size = sizeof result};
     sked_problem problem;
     sked_status st = build(&graph, &err);
     if (st == SKED_OK) {

@@ -15,7 +15,7 @@ static const char *const exact_formats[] = {"native", "dot", "gml"};
 /* NULL, or what is wrong with writing g as `format` and reading it again. */
 static inline const char *check_round_trip(const sked_graph *g, const char *format)
 {
-    const sked_read_options opt = {.format = format};
+    const sked_read_options opt = {.size = sizeof opt, .format = format};
     const sked_i_format *f = sked_i_format_find(format);
     sked_i_buffer text = {0};
     sked_error err = {0};
@@ -37,7 +37,7 @@ static inline const char *check_round_trip(const sked_graph *g, const char *form
 /* NULL, or what is wrong with how `format` reads these bytes. */
 static inline const char *check_reader(const char *format, const void *data, size_t size)
 {
-    const sked_read_options opt = {.format = format};
+    const sked_read_options opt = {.size = sizeof opt, .format = format};
     const char *wrong = NULL;
     sked_error err = {0};
     sked_graph *g = NULL;

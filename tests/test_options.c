@@ -47,6 +47,17 @@ static void presets_of_sampling(void **state)
     assert_true(presets.seed == (int64_t)opt.seed && presets.threads == opt.threads);
 }
 
+static void presets_of_robust(void **state)
+{
+    (void)state;
+    sked_robust_options opt;
+    sked_robust_options_init(&opt);
+    assert_true(presets.draws == opt.candidates && presets.robust_top == opt.top);
+    assert_true(presets.min_distance == opt.min_distance && presets.time_limit == opt.time_limit);
+    assert_true(presets.seed == (int64_t)opt.seed && presets.threads == opt.threads);
+    assert_true(presets.robust_method == opt.method && presets.model == opt.model);
+}
+
 static void presets_of_training(void **state)
 {
     (void)state;
@@ -82,9 +93,10 @@ static void the_version_is_its_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(presets_of_a_problem),         cmocka_unit_test(presets_of_a_run),
-        cmocka_unit_test(presets_of_sampling),          cmocka_unit_test(presets_of_training),
-        cmocka_unit_test(names_are_unique_per_command), cmocka_unit_test(the_version_is_its_numbers),
+        cmocka_unit_test(presets_of_a_problem),       cmocka_unit_test(presets_of_a_run),
+        cmocka_unit_test(presets_of_sampling),        cmocka_unit_test(presets_of_robust),
+        cmocka_unit_test(presets_of_training),        cmocka_unit_test(names_are_unique_per_command),
+        cmocka_unit_test(the_version_is_its_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

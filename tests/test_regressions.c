@@ -63,7 +63,7 @@ static void test_seeds_read(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        const sked_read_options opt = {.format = formats[i].format->info.name};
+        const sked_read_options opt = {.size = sizeof opt, .format = formats[i].format->info.name};
         char path[1000];
         int good = 0;
         if (formats[i].format->read == NULL)

@@ -37,7 +37,7 @@ static void check_kind(kind k)
 {
     for (int seed = 0; seed < k.count; seed++) {
         random_problem r;
-        sked_result got = {0};
+        sked_result got = {.size = sizeof got};
         random_problem_make((uint64_t)seed, k.flags, k.low, k.high, &r);
         const double want = k.times ? brute_force_times(&r.problem, 20) : brute_force_orders(&r.problem);
         if (isinf(want)) { /* the enumeration has a shorter horizon */
@@ -95,12 +95,12 @@ static void test_proves(void **state)
     (void)state;
     for (int seed = 0; seed < 30; seed++) {
         random_problem r;
-        sked_result got = {0};
+        sked_result got = {.size = sizeof got};
         random_problem_make((uint64_t)seed, RANDOM_RESOURCES, 12, 18, &r);
         OK(run(&r.problem, (setup){.iterations = 100000}, &got, err));
         if (!got.optimal)
             fail_msg("seed %d: %g is not proved, bound %g", seed, got.value, got.lower_bound);
-        sked_result again = {0};
+        sked_result again = {.size = sizeof again};
         r.problem.horizon = got.value - 1;
         sked_error e = {0};
         assert_int_equal(run(&r.problem, (setup){.iterations = 5000, .seed = 9}, &again, &e),
@@ -336,7 +336,7 @@ static void test_deterministic(void **state)
     for (int k = 0; k < 3; k++)
         for (int threads = 1; threads <= 3; threads++) {
             random_problem r;
-            sked_result a = {0}, b = {0};
+            sked_result a = {.size = sizeof a}, b = {.size = sizeof b};
             random_problem_make(7, kinds[k], 40, 50, &r);
             const setup s = {.iterations = 4000, .threads = threads, .seed = 3, .candidates = 5};
             OK(run(&r.problem, s, &a, err));
@@ -353,7 +353,7 @@ static void test_time_limit(void **state)
     (void)state;
     for (int k = 0; k < 2; k++) {
         random_problem r;
-        sked_result got = {0};
+        sked_result got = {.size = sizeof got};
         sked_run_options opt;
         random_problem_make(5, k ? RANDOM_TRANSFERS : RANDOM_RESOURCES, 60, 64, &r);
         sked_run_options_init(&opt);
@@ -375,7 +375,7 @@ static void test_warm_start(void **state)
     for (int k = 0; k < 3; k++)
         for (int seed = 0; seed < 20; seed++) {
             random_problem r;
-            sked_result good = {0}, got = {0};
+            sked_result good = {.size = sizeof good}, got = {.size = sizeof got};
             random_problem_make((uint64_t)seed, kinds[k], 20, 40, &r);
             OK(run(&r.problem, (setup){.iterations = 3000}, &good, err));
             OK(run(&r.problem, (setup){.iterations = 1, .seed = 5, .start = good.schedule[0]}, &got, err));
@@ -396,7 +396,7 @@ static void test_candidates(void **state)
     static const unsigned kinds[] = {RANDOM_RESOURCES, RANDOM_TRANSFERS};
     for (int k = 0; k < 2; k++) {
         random_problem r;
-        sked_result got = {0};
+        sked_result got = {.size = sizeof got};
         random_problem_make(11, kinds[k], 30, 40, &r);
         OK(run(&r.problem, (setup){.iterations = 20000, .candidates = 25}, &got, err));
         assert_int_equal(got.count, 25);
@@ -427,7 +427,7 @@ static void test_horizon(void **state)
     OK(sked_builder_finish(b, &g, err));
     sked_builder_destroy(b);
     sked_problem p;
-    sked_result got = {0};
+    sked_result got = {.size = sizeof got};
     sked_problem_init(&p, g);
     p.horizon = 5;
     sked_error e = {0};
@@ -453,7 +453,7 @@ static void test_trivial(void **state)
             OK(sked_builder_finish(b, &g, err));
             sked_builder_destroy(b);
             sked_problem p;
-            sked_result got = {0};
+            sked_result got = {.size = sizeof got};
             sked_problem_init(&p, g);
             p.devices = devices;
             OK(run(&p, (setup){.iterations = 100, .candidates = 3}, &got, err));

@@ -15,7 +15,7 @@ typedef struct sked_i_source {
 } sked_i_source;
 
 typedef struct sked_i_format {
-    sked_format info;
+    sked_format_info info;
     /* Looks like this format? Sees the first bytes only; NULL: the extension alone decides. */
     bool (*sniff)(const char *text, size_t size);
     sked_status (*read)(const sked_i_source *source, sked_graph **out, sked_error *err);

@@ -1,6 +1,7 @@
 /* The table of methods and the driver that runs, judges and ranks. */
 #include "method/method.h"
 
+#include "base/sized.h"
 #include "base/text.h"
 #include "method/table.h"
 
@@ -42,9 +43,10 @@ const sked_method_info *sked_method_find(const char *name)
     return m ? &m->info : NULL;
 }
 
-void sked_run_options_init(sked_run_options *opt)
+void sked_run_options_init_sized(sked_run_options *opt, size_t size)
 {
-    *opt = (sked_run_options){.threads = 1, .time_limit = 5};
+    const sked_run_options preset = {.threads = 1, .time_limit = 5};
+    sked_i_sized_init(opt, size, &preset, sizeof preset);
 }
 
 static sked_status unknown_method(const char *name, sked_error *err)
@@ -189,7 +191,7 @@ static sked_status judge(sked_i_run *run, const sked_schedule *s, sked_error *er
     if (sked_schedule_validate(run->problem, s, &why) != SKED_OK)
         return sked_i_fail(err, why.status == SKED_ERR_MEMORY ? SKED_ERR_MEMORY : SKED_ERR_BUG,
                            "method '%s' made an invalid schedule: %s", run->current, why.message);
-    sked_metrics m;
+    sked_metrics m = {.size = sizeof m};
     sked_status st = sked_schedule_measure(run->problem, s, &m, err);
     if (st != SKED_OK)
         return st;
@@ -368,7 +370,7 @@ static sked_status deliver(sked_i_run *run, sked_result *out, sked_error *err)
         bool apart = true;
         for (int32_t j = 0; apart && opt->min_distance > 0 && j < count; j++) {
             const sked_schedule *pair[2] = {chosen[j], run->kept[i]};
-            sked_diversity d;
+            sked_diversity d = {.size = sizeof d};
             const sked_status st = sked_schedules_diversity(run->problem, pair, 2, &d, err);
             if (st != SKED_OK) {
                 free(chosen);
@@ -407,22 +409,25 @@ static sked_status finish(const sked_i_method *m, sked_i_run *run, double begin,
         r.lower_bound = r.value;
     snprintf(r.method, sizeof r.method, "%s", run->winner[0] ? run->winner : m->info.name);
     snprintf(r.note, sizeof r.note, "%s", run->note);
-    const sked_status st = deliver(run, &r, err);
+    sked_status st = SKED_OK;
+    if (run->recording != NULL)
+        st = sked_i_recording_write(run->recording, run->options->record, &r.recorded, err);
+    if (st == SKED_OK)
+        st = deliver(run, &r, err);
     if (st != SKED_OK)
         return st;
     r.seconds = sked_clock() - begin;
     r.build_seconds = run->build_seconds;
-    *out = r;
+    SKED_GIVE(out, r);
     return SKED_OK;
 }
 
 sked_status sked_method_run(const char *method, const sked_problem *p, const sked_run_options *opt,
                             sked_result *out, sked_error *err)
 {
-    sked_run_options preset;
-    sked_run_options_init(&preset);
-    if (opt == NULL)
-        opt = &preset;
+    SKED_TAKE_PROBLEM(p)
+    SKED_TAKE(sked_run_options, opt)
+    SKED_CHECK_OUTPUT(sked_result, out);
     const sked_i_method *m = find(method);
     if (m == NULL)
         return unknown_method(method, err);
@@ -434,6 +439,8 @@ sked_status sked_method_run(const char *method, const sked_problem *p, const ske
     sked_status st = SKED_OK;
     SKED_TRY(sked_problem_check(p, err));
     SKED_TRY(check_features(m, p, opt, err));
+    if (opt->record != NULL)
+        SKED_TRY(sked_i_recording_create(opt->record, p, &run.recording, err));
     SKED_NEW(run.kept, run.max_kept + 1);
     SKED_NEW(run.key, run.max_kept + 1);
     SKED_TRY(sked_problem_bound(p, &run.bound, NULL, err));
@@ -449,6 +456,7 @@ sked_status sked_method_run(const char *method, const sked_problem *p, const ske
         st = finish(m, &run, begin, out, err);
 cleanup:
     drop_kept(&run);
+    sked_i_recording_destroy(run.recording);
     return st;
 }
 
@@ -457,5 +465,6 @@ void sked_result_clear(sked_result *r)
     for (int32_t i = 0; i < r->count; i++)
         sked_schedule_destroy(r->schedule[i]);
     free(r->schedule);
-    *r = (sked_result){0};
+    const sked_result empty = {0};
+    SKED_GIVE(r, empty);
 }

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/option.h"
 #include "base/rng.h"
+#include "method/record.h"
 #include "schedule/schedule.h"
 
 typedef struct sked_i_run {
@@ -23,6 +24,7 @@ typedef struct sked_i_run {
     int64_t evaluations; /* methods add what they evaluate */
     bool exhausted;      /* the method has proved its best optimal */
     char note[200];
+    sked_i_recording *recording; /* what the method keeps of its first descent; NULL: nobody asks */
     /* The driver's: */
     sked_schedule **kept; /* best first; where the interval is searched for, the smallest comes first */
     double (*key)[2];     /* objective, then tie-break (length for ii, else makespan) */

@@ -75,7 +75,8 @@ sked_status run_generate(arguments *a, sked_error *err)
         return fail(err, SKED_ERR_ARGUMENT, "`sked generate` needs --nodes N");
     if (a->output.count != 1)
         return fail(err, SKED_ERR_ARGUMENT, "`sked generate` needs one -o FILE, or -o DIR with --count");
-    sked_generate_options opt = {.nodes = (int32_t)a->nodes,
+    sked_generate_options opt = {.size = sizeof opt,
+                                 .nodes = (int32_t)a->nodes,
                                  .seed = (uint64_t)a->seed,
                                  .duration = a->duration,
                                  .bytes = a->bytes,

@@ -71,7 +71,7 @@ static void print_text(const setup *s, const sked_graph_info *g, double bound, c
 sked_status run_info(arguments *a, sked_error *err)
 {
     setup s = {0};
-    sked_graph_info g;
+    sked_graph_info g = {.size = sizeof g};
     double bound = NAN;
     const char *why = "";
     sked_status st = load_problem(a, a->operand.at[0], &s, err);

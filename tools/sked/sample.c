@@ -14,8 +14,8 @@ static void cut(sked_samples *s, int32_t top)
 static sked_status describe(const setup *s, const sked_samples *out, const sked_sample_options *opt,
                             sked_error *err)
 {
-    sked_diversity d = {0};
-    sked_metrics m;
+    sked_diversity d = {.size = sizeof d};
+    sked_metrics m = {.size = sizeof m};
     char x[40];
     double best = INFINITY;
     int32_t winner = 0;
@@ -54,7 +54,7 @@ sked_status run_sample(arguments *a, sked_error *err)
 {
     setup s = {0};
     sked_sampler *m = NULL;
-    sked_samples out = {0};
+    sked_samples out = {.size = sizeof out};
     sked_sample_options opt;
     sked_sample_options_init(&opt);
     opt.count = (int32_t)a->draws;

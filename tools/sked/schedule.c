@@ -1,5 +1,4 @@
 /* sked schedule: a problem in, the best schedule out. */
-#include "record.h"
 #include "sweep.h"
 
 #include <math.h>
@@ -20,6 +19,7 @@ static void fill_options(const arguments *a, sked_run_options *opt)
     opt->min_distance = a->min_distance;
     opt->stop = &stop_requested;
     opt->progress = show_progress;
+    opt->record = a->record;
 }
 
 static sked_status check_backend(const char *word, sked_error *err)
@@ -135,13 +135,15 @@ static sked_status write_outputs(const arguments *a, const setup *s, const sked_
 {
     for (int i = 0; i < a->output.count; i++) {
         const char *path = a->output.at[i];
-        const sked_report_data data = {.problem = &s->problem,
-                                       .schedule = r->schedule[0],
-                                       .method = r->method,
-                                       .lower_bound = r->lower_bound,
-                                       .optimal = r->optimal,
-                                       .seconds = r->seconds,
-                                       .seed = (uint64_t)a->seed};
+        sked_report_data data;
+        sked_report_data_init(&data);
+        data.problem = &s->problem;
+        data.schedule = r->schedule[0];
+        data.method = r->method;
+        data.lower_bound = r->lower_bound;
+        data.optimal = r->optimal;
+        data.seconds = r->seconds;
+        data.seed = (uint64_t)a->seed;
         sked_status st;
         if (ends_with(path, CANDIDATES_EXTENSION))
             st = sked_schedules_write(&s->problem, (const sked_schedule *const *)r->schedule, r->count, path,
@@ -200,8 +202,8 @@ static void warn_about(const setup *s)
 
 static sked_status report(const arguments *a, const setup *s, const sked_result *r, sked_error *err)
 {
-    sked_metrics m;
-    sked_diversity d = {0};
+    sked_metrics m = {.size = sizeof m};
+    sked_diversity d = {.size = sizeof d};
     sked_status st = sked_schedule_measure(&s->problem, r->schedule[0], &m, err);
     if (st == SKED_OK && a->candidates > 0)
         st = sked_schedules_diversity(&s->problem, (const sked_schedule *const *)r->schedule, r->count, &d,
@@ -221,8 +223,7 @@ sked_status run_schedule(arguments *a, sked_error *err)
 {
     setup s = {0};
     sked_schedule *start = NULL;
-    sked_result r = {0};
-    recording rec = {0};
+    sked_result r = {.size = sizeof r};
     sked_run_options opt;
     fill_options(a, &opt);
     sked_status st = check_arguments(a, err);
@@ -239,14 +240,11 @@ sked_status run_schedule(arguments *a, sked_error *err)
         clear_setup(&s);
         return st;
     }
-    if (st == SKED_OK && a->record != NULL)
-        st = open_recording(a, &s, &rec, &opt, err);
     if (st == SKED_OK)
         st = sked_method_run(a->method, &s.problem, &opt, &r, err);
     end_progress();
-    if (st == SKED_OK && a->record != NULL)
-        st = write_recording(a, &s, &rec, err);
-    close_recording(&rec);
+    if (st == SKED_OK && a->record != NULL && !r.recorded)
+        warn("--record: no descent took place, nothing is written (the first schedule met the bound?)");
     if (st == SKED_OK)
         warn_about(&s);
     if (s.graph != NULL)

@@ -7,8 +7,11 @@
 
 sked_status load_graph(const arguments *a, const char *path, sked_graph **out, sked_error *err)
 {
-    const sked_read_options opt = {
-        .format = a->from, .resources = a->resources, .library = a->library, .profile = a->profile};
+    const sked_read_options opt = {.size = sizeof opt,
+                                   .format = a->from,
+                                   .resources = a->resources,
+                                   .library = a->library,
+                                   .profile = a->profile};
     return sked_graph_read(path, &opt, out, err);
 }
 

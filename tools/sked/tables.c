@@ -47,20 +47,18 @@ void print_outputs(FILE *out)
     put_wrapped(out, "  " CANDIDATES_EXTENSION, 21, "every candidate, one schedule object per line");
 }
 
-/* "uniform:LO,HI  real numbers ...": the words before two spaces are the label. */
-static void print_distribution(FILE *out, const char *line)
+static void print_distribution(FILE *out, const sked_distribution_info *d)
 {
     char label[80];
-    const char *gap = strstr(line, "  ");
-    snprintf(label, sizeof label, "  %.*s", gap ? (int)(gap - line) : 0, line);
-    put_wrapped(out, label, 23, gap ? gap + 2 : line);
+    snprintf(label, sizeof label, "  %s%s%s", d->name, d->arguments[0] ? ":" : "", d->arguments);
+    put_wrapped(out, label, 23, d->summary);
 }
 
 void print_families(FILE *out)
 {
     fprintf(out, "\nfamilies\n");
     for (int i = 0; i < sked_family_count(); i++) {
-        const sked_family *f = sked_family_at(i);
+        const sked_family_info *f = sked_family_at(i);
         char label[80];
         snprintf(label, sizeof label, "  %s", f->name);
         put_wrapped(out, label, 21, f->summary);
@@ -68,8 +66,8 @@ void print_families(FILE *out)
             print_option(out, "    --set ", 23, &f->options[k], "");
     }
     fprintf(out, "\ndistributions (DIST)\n");
-    for (int i = 0; sked_distribution_help(i) != NULL; i++)
-        print_distribution(out, sked_distribution_help(i));
+    for (int i = 0; i < sked_distribution_count(); i++)
+        print_distribution(out, sked_distribution_at(i));
 }
 
 /* ---------------------------------------------------------------- sked methods */
@@ -184,7 +182,7 @@ sked_status run_methods(arguments *a, sked_error *err)
 
 /* ---------------------------------------------------------------- sked formats, targets */
 
-static void format_text(const sked_format *f)
+static void format_text(const sked_format_info *f)
 {
     char label[200];
     snprintf(label, sizeof label, "%-18s %-3s %s", f->name,
@@ -202,7 +200,7 @@ sked_status run_formats(arguments *a, sked_error *err)
     if (a->json)
         json_open(&j, NULL, '[');
     for (int i = 0; i < sked_format_count(); i++) {
-        const sked_format *f = sked_format_at(i);
+        const sked_format_info *f = sked_format_at(i);
         if (!a->json) {
             format_text(f);
             continue;
@@ -220,7 +218,7 @@ sked_status run_formats(arguments *a, sked_error *err)
     return SKED_OK;
 }
 
-static void target_text(const sked_target *t)
+static void target_text(const sked_target_info *t)
 {
     char label[80];
     snprintf(label, sizeof label, "%s", t->name);
@@ -236,7 +234,7 @@ sked_status run_targets(arguments *a, sked_error *err)
     if (a->json)
         json_open(&j, NULL, '[');
     for (int i = 0; i < sked_target_count(); i++) {
-        const sked_target *t = sked_target_at(i);
+        const sked_target_info *t = sked_target_at(i);
         if (!a->json) {
             target_text(t);
             continue;

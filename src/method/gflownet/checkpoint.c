@@ -2,9 +2,9 @@
  * Models as safetensors files: 8 bytes length of the header, the header (JSON: name, type, shape, place of
  * every tensor), then the numbers, little-endian float32. Sizes, seed and step stand in __metadata__.
  */
+#include "method/gflownet/checkpoint.h"
 #include "base/memory.h"
 #include "formats/json.h"
-#include "nn/sampler.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -62,7 +62,7 @@ static void write_header(const sked_sampler *m, bool optimiser, sked_i_buffer *o
         sked_i_buffer_char(out, ' ');
 }
 
-sked_status sked_sampler_write(const sked_sampler *m, const char *path, bool optimiser, sked_error *err)
+sked_status sked_i_checkpoint_write(const sked_sampler *m, const char *path, bool optimiser, sked_error *err)
 {
     const char *prefix[3];
     float *block[3];
@@ -333,7 +333,7 @@ static sked_status parse(const char *name, const char *bytes, int64_t size, sked
     r->model = NULL;
 cleanup:
     if (r)
-        sked_sampler_destroy(r->model);
+        sked_i_sampler_destroy(r->model);
     free(r);
     free(header);
     return st;
@@ -343,7 +343,7 @@ cleanup:
 extern const char sked_i_embed_model[];
 extern const unsigned long sked_i_embed_model_size;
 
-sked_status sked_sampler_read(const char *path, sked_sampler **out, sked_error *err)
+sked_status sked_i_checkpoint_read(const char *path, sked_sampler **out, sked_error *err)
 {
     if (path == NULL)
         return parse("the built-in model", sked_i_embed_model, (int64_t)sked_i_embed_model_size, out, err);
