@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The rules of docs/api.md that the public header can break: header.py SKED_H CC CXX."""
+"""The rules of docs/api.md that the public header can break: header.py SOURCE_DIR LIBSKED.SO CC CXX."""
+import os
 import re
 import subprocess
 import sys
@@ -9,7 +10,8 @@ FIXED = {"sked_error", "sked_edge", "sked_option"}
 LIBRARY = {"sked_schedule", "sked_train_progress", "sked_robust_member", "sked_sweep_point"}
 OWNED = {"sked_result", "sked_samples", "sked_robust_result", "sked_sweep_result"}  # hold memory
 
-header, cc, cxx = sys.argv[1:4]
+source, library, cc, cxx = sys.argv[1:5]
+header = os.path.join(source, "include", "sked", "sked.h")
 text = re.sub(r"/\*.*?\*/", "", open(header).read(), flags=re.S)
 structs = dict(re.findall(r"typedef struct (sked_\w+) \{(.*?)\n\} \1;", text, flags=re.S))
 opaque = set(re.findall(r"typedef struct (sked_\w+) \1;", text))
@@ -47,11 +49,27 @@ for name in {n[:-3] for n in functions if n.endswith("_at")}:
     rule(kind and kind[1] == want, f"{name}_at does not return {want}")
 rule("sked_descent" not in text and "sked_record_fn" not in text, "steps of a method are public")
 
+symbols = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
+exported = set(re.findall(r" T (sked_\w+)$", symbols, flags=re.M))
+declared = set(re.findall(r"SKED_API\b[^;{]*?\b(sked_\w+)\(", text))
+for name in sorted(declared - exported):
+    rule(False, f"{name}: declared, but not in the library")
+for name in sorted(exported - declared):
+    rule(False, f"{name}: exported, but not in the header")
+
 for compiler, language, standards in ((cc, "c", ("c11", "c17")), (cxx, "c++", ("c++11", "c++17"))):
     for standard in standards:
         done = subprocess.run([compiler, "-x", language, f"-std={standard}", "-Wall", "-Wextra", "-pedantic",
                                "-Werror", "-fsyntax-only", header], capture_output=True, text=True)
         rule(done.returncode == 0, f"{compiler} -std={standard}: {done.stderr}")
+
+blocks = re.findall(r"```c\n(.*?)```", open(os.path.join(source, "docs", "api.md")).read(), flags=re.S)
+rule(len(blocks) >= 3, "docs/api.md: the examples were not found")
+for block in blocks:
+    program = f'#include "{header}"\n#include <stdio.h>\nvoid f(void);\nvoid f(void)\n{{\n{block}}}\n'
+    done = subprocess.run([cc, "-x", "c", "-std=c11", "-Wall", "-Wextra", "-Wno-unused", "-Werror", "-fsyntax-only", "-"],
+                          input=program, capture_output=True, text=True)
+    rule(done.returncode == 0, f"docs/api.md: {done.stderr}")
 
 for sentence in bad:
     print(sentence)

@@ -231,6 +231,22 @@ static void never_initialised(void **state)
     sked_graph_destroy(g);
 }
 
+/* These are compiled into programs and never change. */
+static void fixed_structs(void **state)
+{
+    (void)state;
+    const size_t word = sizeof(void *);
+    assert_int_equal(sizeof(sked_error), 1004);
+    assert_int_equal(offsetof(sked_error, message), 4);
+    assert_int_equal(sizeof(sked_edge), 32);
+    assert_int_equal(offsetof(sked_edge, lag), 8);
+    assert_int_equal(offsetof(sked_edge, distance), 24);
+    if (word == 8) {
+        assert_int_equal(sizeof(sked_option), 56);
+        assert_int_equal(offsetof(sked_option, help), 48);
+    }
+}
+
 static void null_options_are_presets(void **state)
 {
     (void)state;
@@ -300,6 +316,7 @@ int main(void)
         cmocka_unit_test(earlier_callers),
         cmocka_unit_test(later_callers),
         cmocka_unit_test(never_initialised),
+        cmocka_unit_test(fixed_structs),
         cmocka_unit_test(null_options_are_presets),
         cmocka_unit_test(recordings),
     };

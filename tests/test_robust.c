@@ -370,30 +370,28 @@ static void stop_when_found(void *data, const char *phase, double share, double 
 static void sweeps_stop(void **state)
 {
     (void)state;
-    sked_graph *g = generate(30, "int:1,4");
-    sked_problem p;
+    sked_graph *g = generate(30, "uniform:1,4");
+    const sked_problem p = on_devices(g, 3);
     volatile sig_atomic_t stop = 0;
     sked_sweep_options opt;
     sked_run_options run;
     sked_sweep_result w = {.size = sizeof w};
-    sked_problem_init(&p, g);
-    p.objective = SKED_OBJECTIVE_MEMORY;
-    const double values[] = {70, 60, 50};
+    const double values[] = {90, 80, 70};
     sked_sweep_options_init(&opt);
     opt.parameter = SKED_SWEEP_HORIZON;
     opt.values = values;
     opt.n_values = 3;
     sked_run_options_init(&run);
-    run.iterations = 2;
+    run.iterations = 20;
     run.time_limit = INFINITY;
     run.stop = &stop;
     run.progress = stop_when_found;
     run.progress_data = (void *)&stop;
-    OK(sked_sweep("gaus", &p, &opt, &run, &w, err));
+    OK(sked_sweep("brkga", &p, &opt, &run, &w, err));
     assert_true(w.count == 1 && w.point[0]->found && w.knee == 0); /* what was reached until then */
-    check_points("list", &p, &opt, &w);
+    check_points("brkga", &p, &opt, &w);
     sked_sweep_result_clear(&w);
-    FAILS(SKED_ERR_STOPPED, "first value", sked_sweep("gaus", &p, &opt, &run, &w, err));
+    FAILS(SKED_ERR_STOPPED, "first value", sked_sweep("brkga", &p, &opt, &run, &w, err));
     sked_graph_destroy(g);
 }
 
