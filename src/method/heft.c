@@ -80,7 +80,7 @@ cleanup:
 
 const sked_i_method sked_i_method_heft = {
     .info = {.name = "heft",
-             .summary = "earliest finish with insertion, in order of bottom level",
+             .summary = "insertion-based earliest finish in order of the longest way to the end",
              .features = SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_MAKESPAN,
              .options = options,
              .n_options = n_options},
