@@ -39,8 +39,8 @@ install: all
 	DESTDIR=$(DESTDIR) cmake --install build --prefix $(PREFIX)
 
 bench: all
-	build/sked bench scale
-	build/sked bench quality
+	build/sked-bench scale
+	build/sked-bench quality
 
 asan:
 	@scripts/setup.sh build test

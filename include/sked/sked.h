@@ -45,10 +45,15 @@ extern "C" {
 #define SKED_API
 #endif
 
+/* The version: these three numbers are its only place (the build reads them here). */
 #define SKED_VERSION_MAJOR 0
 #define SKED_VERSION_MINOR 1
 #define SKED_VERSION_PATCH 0
-#define SKED_VERSION       "0.1.0"
+#define SKED_STRINGIFY_(x) #x
+#define SKED_STRINGIFY(x)  SKED_STRINGIFY_(x)
+#define SKED_VERSION                   \
+    SKED_STRINGIFY(SKED_VERSION_MAJOR) \
+    "." SKED_STRINGIFY(SKED_VERSION_MINOR) "." SKED_STRINGIFY(SKED_VERSION_PATCH)
 /* One number to compare: 10203 is 1.2.3. */
 #define SKED_VERSION_NUMBER (SKED_VERSION_MAJOR * 10000 + SKED_VERSION_MINOR * 100 + SKED_VERSION_PATCH)
 

@@ -5,38 +5,28 @@
 #include <math.h>
 #include <string.h>
 
-static uint64_t seed_of(const arguments *a)
-{
-    return a->seed.given ? (uint64_t)a->seed.number : 0;
-}
-
 static void warn_user(void *data, const char *message)
 {
-    warn(data, "%s", message);
+    (void)data;
+    warn("%s", message);
 }
 
-static void fill_options(arguments *a, sked_robust_options *opt)
+static void fill_options(const arguments *a, sked_robust_options *opt)
 {
     sked_robust_options_init(opt);
-    opt->method = a->method.text;
-    opt->model = a->model.text;
-    opt->settings = a->set.list;
-    opt->n_settings = a->set.n_list;
-    if (a->candidates.given)
-        opt->candidates = (int32_t)a->candidates.number;
-    if (a->top.given)
-        opt->top = (int32_t)a->top.number;
-    if (a->min_distance.given)
-        opt->min_distance = a->min_distance.number;
-    if (a->time_limit.given)
-        opt->time_limit = a->time_limit.number;
-    opt->seed = seed_of(a);
-    if (a->threads.given)
-        opt->threads = (int)a->threads.number;
+    opt->method = a->robust_method;
+    opt->model = a->model;
+    opt->settings = a->set.at;
+    opt->n_settings = a->set.count;
+    opt->candidates = (int32_t)a->draws;
+    opt->top = (int32_t)a->robust_top;
+    opt->min_distance = a->min_distance;
+    opt->time_limit = a->time_limit;
+    opt->seed = (uint64_t)a->seed;
+    opt->threads = (int)a->threads;
     opt->stop = &stop_requested;
-    opt->progress = a->quiet.given ? NULL : show_progress;
+    opt->progress = show_progress;
     opt->warning = warn_user;
-    opt->warning_data = a;
 }
 
 static double target_speedup(const sked_robust_member *m)
@@ -79,7 +69,7 @@ static void print_json(const arguments *a, const sked_problem *p, const sked_rob
     json_number(&j, "d_inv", m->d_inv);
     json_number(&j, "d_sen", m->d_sen);
     json_number(&j, "seconds", m->seconds);
-    json_number(&j, "seed", (double)seed_of(a));
+    json_number(&j, "seed", (double)a->seed);
     json_number(&j, "failures", m->failures);
     json_open(&j, "winner", '{');
     json_number(&j, "rank", m->best);
@@ -105,11 +95,11 @@ static sked_status write_files(const arguments *a, const sked_problem *p, const 
     data.method = m->label;
     data.lower_bound = m->lower_bound;
     data.seconds = m->seconds;
-    data.seed = seed_of(a);
+    data.seed = (uint64_t)a->seed;
     data.robust = r;
-    for (int i = 0; st == SKED_OK && i < a->output.n_list; i++)
-        st = sked_report_write(&data, a->output.list[i], strcmp(a->output.list[i], "-") == 0 ? "json" : NULL,
-                               err);
+    for (int i = 0; st == SKED_OK && i < a->output.count; i++)
+        st =
+            sked_report_write(&data, a->output.at[i], strcmp(a->output.at[i], "-") == 0 ? "json" : NULL, err);
     return st;
 }
 
@@ -123,7 +113,7 @@ static sked_status deliver(const arguments *a, const sked_problem *p, const sked
         st = write_files(a, p, r, err);
     if (st != SKED_OK)
         return st;
-    if (a->json.given)
+    if (a->json)
         print_json(a, p, r, metrics.makespan);
     else
         print_table(r);
@@ -135,13 +125,13 @@ sked_status run_robust(arguments *a, sked_error *err)
     setup s = {0};
     sked_robust_options opt;
     sked_robust_result r = {.size = sizeof r};
-    if (!a->target.given || !a->devices.given)
+    if (a->target == NULL || a->devices == 0)
         return fail(err, SKED_ERR_ARGUMENT,
-                    "`sked robust` wants --devices N and --target T (see `sked targets`)");
+                    "`sked robust` needs --devices N and --target T (see `sked targets`)");
     fill_options(a, &opt);
-    sked_status st = load_problem(a, a->operand[0], &s, err);
+    sked_status st = load_problem(a, a->operand.at[0], &s, err);
     if (st == SKED_OK)
-        st = sked_robust(&s.problem, a->target.text, &opt, &r, err);
+        st = sked_robust(&s.problem, a->target, &opt, &r, err);
     end_progress();
     if (st == SKED_OK)
         st = deliver(a, &s.problem, &r, err);

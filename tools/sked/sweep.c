@@ -49,9 +49,9 @@ static sked_status parse_range(const char *text, sweep_range *w, sked_error *err
     const char *s = equals + 1;
     if (!parse_part(&s, ':', &w->from) || !parse_part(&s, ':', &w->to) || !parse_part(&s, 0, &w->step))
         return fail(err, SKED_ERR_ARGUMENT,
-                    "--sweep wants FROM:TO:STEP after the '=', three numbers, not '%.60s'", equals + 1);
+                    "--sweep expects FROM:TO:STEP after the '=', three numbers, not '%.60s'", equals + 1);
     if (!(w->from >= 0) || !(w->to >= w->from) || !(w->step > 0))
-        return fail(err, SKED_ERR_ARGUMENT, "--sweep wants 0 <= FROM <= TO and STEP above 0");
+        return fail(err, SKED_ERR_ARGUMENT, "--sweep expects 0 <= FROM <= TO and STEP above 0");
     const double count = floor((w->to - w->from) / w->step + 1e-9) + 1;
     if (!(count <= MAX_POINTS))
         return fail(err, SKED_ERR_ARGUMENT, "--sweep takes up to %d points, this has %.0f", (int)MAX_POINTS,
@@ -67,7 +67,7 @@ static void write_json(FILE *f, const arguments *a, const setup *s, const sked_s
 {
     json_out j = {.file = f};
     json_open(&j, NULL, '{');
-    json_text(&j, "method", a->method.given ? a->method.text : "auto");
+    json_text(&j, "method", a->method);
     json_text(&j, "graph", sked_graph_name(s->graph));
     json_text(&j, "objective", sked_objective_name(s->problem.objective));
     json_text(&j, "sweep", w->parameter);
@@ -255,7 +255,7 @@ static sked_status write_html(const char *path, const arguments *a, const setup 
     data.lower_bound = p->lower_bound;
     data.optimal = p->optimal;
     data.seconds = p->seconds;
-    data.seed = a->seed.given ? (uint64_t)a->seed.number : 0;
+    data.seed = (uint64_t)a->seed;
     data.sweep = w;
     return sked_report_write(&data, path, NULL, err);
 }
@@ -264,8 +264,8 @@ static sked_status write_html(const char *path, const arguments *a, const setup 
 
 static sked_status check_paths(const arguments *a, sked_error *err)
 {
-    for (int i = 0; i < a->output.n_list; i++) {
-        const char *path = a->output.list[i];
+    for (int i = 0; i < a->output.count; i++) {
+        const char *path = a->output.at[i];
         if (!ends_with(path, ".json") && !ends_with(path, ".svg") && !ends_with(path, ".html"))
             return fail(err, SKED_ERR_ARGUMENT, "-o %.200s: a sweep is written as .json, .svg or .html",
                         path);
@@ -312,22 +312,22 @@ static sked_status run_points(const arguments *a, const setup *s, const sweep_ra
     opt.parameter = r->parameter;
     opt.values = values;
     opt.n_values = r->count;
-    return sked_sweep(a->method.given ? a->method.text : "auto", &s->problem, &opt, run, out, err);
+    return sked_sweep(a->method, &s->problem, &opt, run, out, err);
 }
 
 sked_status run_sweep(const arguments *a, const setup *s, const sked_run_options *run, sked_error *err)
 {
     sweep_range r = {0};
     sked_sweep_result w = {.size = sizeof w};
-    sked_status st = parse_range(a->sweep.text, &r, err);
+    sked_status st = parse_range(a->sweep, &r, err);
     if (st == SKED_OK)
         st = check_paths(a, err);
     if (st == SKED_OK)
         st = run_points(a, s, &r, run, &w, err);
     end_progress();
-    for (int i = 0; st == SKED_OK && i < a->output.n_list; i++)
-        st = write_file(a->output.list[i], a, s, &r, &w, err);
-    if (st == SKED_OK && a->json.given)
+    for (int i = 0; st == SKED_OK && i < a->output.count; i++)
+        st = write_file(a->output.at[i], a, s, &r, &w, err);
+    if (st == SKED_OK && a->json)
         write_json(stdout, a, s, &w);
     else if (st == SKED_OK)
         write_text(s, &w);

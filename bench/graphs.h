@@ -1,6 +1,6 @@
-/* The graphs of `sked bench paper` and `sked bench targets`. */
-#ifndef SKED_TOOLS_BENCH_GRAPHS_H
-#define SKED_TOOLS_BENCH_GRAPHS_H
+/* The graphs of `sked-bench paper` and `sked-bench targets`. */
+#ifndef SKED_BENCH_GRAPHS_H
+#define SKED_BENCH_GRAPHS_H
 #include "bench.h"
 
 enum { RANDOM_FAMILIES = 5, RANDOM_GRAPHS = 5 * RANDOM_FAMILIES };

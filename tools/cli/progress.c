@@ -1,6 +1,6 @@
 /* Progress on a terminal, and Ctrl-C. */
 #define _POSIX_C_SOURCE 200809L
-#include "cli.h"
+#include "program.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -8,13 +8,13 @@
 #include <unistd.h>
 
 volatile sig_atomic_t stop_requested;
-static bool shown;
+static bool shown, silent;
 
 static void on_interrupt(int number)
 {
     stop_requested = 1;
     struct sigaction plain = {.sa_handler = SIG_DFL};
-    sigaction(number, &plain, NULL); /* the next one ends sked */
+    sigaction(number, &plain, NULL); /* the next one ends the program */
 }
 
 void catch_interrupts(void)
@@ -24,13 +24,18 @@ void catch_interrupts(void)
     sigaction(SIGTERM, &action, NULL);
 }
 
+void silence_progress(void)
+{
+    silent = true;
+}
+
 void show_progress(void *data, const char *phase, double share, double value, double bound)
 {
     static double last;
     static int terminal = -1;
     (void)data;
     if (terminal < 0)
-        terminal = isatty(2);
+        terminal = !silent && sked_dist_rank() == 0 && isatty(2);
     const double now = sked_clock();
     if (!terminal || now - last < 0.1)
         return;
@@ -57,9 +62,9 @@ void end_progress(void)
     shown = false;
 }
 
-void warn(const arguments *a, const char *format, ...)
+void warn(const char *format, ...)
 {
-    if (a->quiet.given || sked_dist_rank() > 0)
+    if (silent || sked_dist_rank() > 0)
         return;
     va_list args;
     va_start(args, format);

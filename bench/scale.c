@@ -1,4 +1,4 @@
-/* sked bench scale: speed and memory as the graphs grow; gaps of the quick methods on known instances. */
+/* sked-bench scale: speed and memory as the graphs grow; gaps of the quick methods on known instances. */
 #define _DEFAULT_SOURCE
 #include "bench.h"
 
@@ -322,18 +322,18 @@ sked_status bench_scale(arguments *a, sked_error *err)
                  {"simulator", bench_simulator},
                  {"search", bench_search},
                  {"gaps", bench_gaps}};
-    const uint64_t seed = a->seed.given ? (uint64_t)a->seed.number : 0;
+    const uint64_t seed = (uint64_t)a->seed;
     sked_status st = SKED_OK;
     int ran = 0;
     print_machine(a);
     for (size_t i = 0; st == SKED_OK && i < sizeof parts / sizeof *parts; i++) {
-        if (a->only.given && strcmp(a->only.text, parts[i].name) != 0)
+        if (a->only[0] != 0 && strcmp(a->only, parts[i].name) != 0)
             continue;
         st = parts[i].run(a, seed, err);
         ran++;
     }
     if (st == SKED_OK && ran == 0)
         st = fail(err, SKED_ERR_ARGUMENT, "no part is called '%.60s': formats, list, simulator, search, gaps",
-                  a->only.text);
+                  a->only);
     return st;
 }

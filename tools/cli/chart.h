@@ -1,7 +1,7 @@
 /* Small line charts as SVG, light and dark: training curves, figures against temperature. */
-#ifndef SKED_TOOLS_CHART_H
-#define SKED_TOOLS_CHART_H
-#include "cli.h"
+#ifndef SKED_CLI_CHART_H
+#define SKED_CLI_CHART_H
+#include "program.h"
 
 typedef struct chart_line {
     const char *name;

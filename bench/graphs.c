@@ -1,4 +1,4 @@
-#include "bench_graphs.h"
+#include "graphs.h"
 
 #include <string.h>
 
@@ -70,7 +70,7 @@ sked_status real_graph(const arguments *a, int i, sked_graph **out, sked_error *
         *out = g;
         return SKED_OK;
     }
-    if (a->list.given)
+    if (a->list)
         printf("%-26.26s left out: %d ops, work / critical path %.2f\n", real_graph_name(i), (int)info.ops,
                parallelism);
     sked_graph_destroy(g);

@@ -1,5 +1,5 @@
 /* JSON and text output. */
-#include "cli.h"
+#include "program.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,10 +1,10 @@
 /*
- * sked bench targets: how the targets' times relate to the proxy's. Schedules of all qualities (draws of the
+ * sked-bench targets: how the targets' times relate to the proxy's. Schedules of all qualities (draws of the
  * sampler at several temperatures) are measured on both. Correlation: of the two speedups. Spread: the most
  * by which schedules whose proxies differ by at most a hundredth differ on the target. Kept: what of its
  * proxy speedup list scheduling keeps there, beside the same figure of the paper.
  */
-#include "bench_graphs.h"
+#include "graphs.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -86,8 +86,8 @@ static sked_status draw_all(const arguments *a, const sked_sampler *m, const ske
         how.count = each;
         how.raw = true;
         how.temperature = temperatures[k];
-        how.seed = a->seed.given ? (uint64_t)a->seed.number : 0;
-        how.threads = a->threads.given ? (int)a->threads.number : 1;
+        how.seed = (uint64_t)a->seed;
+        how.threads = (int)a->threads;
         st = sked_sampler_sample(m, p, &how, &out[k], err);
     }
     return st;
@@ -138,7 +138,7 @@ static sked_status run_graph(const arguments *a, const sked_sampler *m, const sk
         sum[k].correlation += f.correlation;
         sum[k].spread += f.spread;
         sum[k].kept += f.kept;
-        if (a->list.given)
+        if (a->list)
             printf("%-26.26s %-10s %11.2f %8.2f %8.2f\n", label, aims[k].target, f.correlation, f.spread,
                    f.kept);
     }
@@ -163,7 +163,7 @@ static void print_means(const char *set, int graphs, const figures *sum)
 
 static bool skipped(const arguments *a, int index)
 {
-    return a->sample.given && index % (int)a->sample.number != 0;
+    return index % a->sample != 0;
 }
 
 static sked_status run_random(const arguments *a, const sked_sampler *m, sked_error *err)
@@ -215,7 +215,7 @@ sked_status bench_targets(arguments *a, sked_error *err)
 {
     sked_sampler *m = NULL;
     const double begin = sked_clock();
-    sked_status st = sked_sampler_read(a->model.text, &m, err);
+    sked_status st = sked_sampler_read(a->model, &m, err);
     if (st != SKED_OK)
         return st;
     print_machine(a);

@@ -1,10 +1,11 @@
 /*
- * sked bench paper: our rows for the three tables of "Robust Scheduling with GFlowNets" (ICLR 2023) beside
+ * sked-bench paper: our rows for the three tables of "Robust Scheduling with GFlowNets" (ICLR 2023) beside
  * its figures. Candidates of list (one), brkga and gflownet; the proxy keeps the top 100; three targets
  * measure them. At the end it says where gflownet is below list or brkga.
  */
-#include "bench_graphs.h"
-#include "chart.h"
+#include "graphs.h"
+
+#include "../tools/cli/chart.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -76,16 +77,6 @@ static const row paper_real[DRAWN] = {
     {{2.71, 2.66, 2.71, 1.73, 1.95, 87.95, NONE, NONE}, 100, 0},
 };
 
-static uint64_t seed_of(const arguments *a)
-{
-    return a->seed.given ? (uint64_t)a->seed.number : 0;
-}
-
-static int threads_of(const arguments *a)
-{
-    return a->threads.given ? (int)a->threads.number : 1;
-}
-
 /* ---------------------------------------------------------------- one graph, one method */
 
 /* Draws, keeps the best `top` and validates them, in the form methods give theirs. */
@@ -125,15 +116,15 @@ static sked_status gather(const arguments *a, const sked_sampler *m, const sked_
         sked_sample_options_init(&how);
         how.count = DRAWS;
         how.temperature = temperature;
-        how.seed = seed_of(a);
-        how.threads = threads_of(a);
+        how.seed = (uint64_t)a->seed;
+        how.threads = (int)a->threads;
         how.local = method == GFLOWNET;
         how.improve = method == IMPROVED ? IMPROVE : 0;
         return draw_candidates(m, p, &how, TOP, out, err);
     }
     sked_run_options_init(&opt);
-    opt.seed = seed_of(a);
-    opt.threads = threads_of(a);
+    opt.seed = (uint64_t)a->seed;
+    opt.threads = (int)a->threads;
     opt.time_limit = INFINITY;
     opt.stop = &stop_requested;
     if (method == BRKGA) {
@@ -252,7 +243,7 @@ static sked_status run_graph(const arguments *a, const sked_sampler *m, const sk
         t->mean[k].seconds += r.seconds;
         snprintf(note, sizeof note, "  %d ops, %.0f candidates, %.2f s", (int)sked_graph_op_count(g),
                  r.candidates, r.seconds);
-        if (a->list.given)
+        if (a->list)
             print_row(label, method_names[k], &r, note);
     }
     t->graphs++;
@@ -299,7 +290,7 @@ static void print_verdict(const table *t, int who)
 
 static bool skipped(const arguments *a, int index)
 {
-    return a->sample.given && index % (int)a->sample.number != 0;
+    return index % a->sample != 0;
 }
 
 static sked_status run_random(const arguments *a, const sked_sampler *m, table *t, sked_error *err)
@@ -364,8 +355,8 @@ static sked_status try_temperature(const arguments *a, const sked_sampler *m, co
     sked_sample_options_init(&how);
     how.count = DRAWS;
     how.temperature = at;
-    how.seed = seed_of(a);
-    how.threads = threads_of(a);
+    how.seed = (uint64_t)a->seed;
+    how.threads = (int)a->threads;
     sked_status st = sked_sampler_sample(m, p, &how, &s, err);
     const int32_t kept = s.count < TOP ? s.count : TOP;
     if (st == SKED_OK)
@@ -427,8 +418,8 @@ static sked_status run_temperatures(const arguments *a, const sked_sampler *m, s
         printf("%-12g %9.3f %9.3f %9.3f %9.2f %10.0f\n", temperatures[t], mean[T_TOP1][t], mean[T_TOP100][t],
                mean[T_MEAN][t], mean[T_GED][t], mean[T_DIFFERENT][t]);
     }
-    for (int i = 0; st == SKED_OK && i < a->output.n_list; i++)
-        st = draw_temperatures(a->output.list[i], mean, err);
+    for (int i = 0; st == SKED_OK && i < a->output.count; i++)
+        st = draw_temperatures(a->output.at[i], mean, err);
     return st;
 }
 
@@ -439,7 +430,7 @@ static void print_setting(const arguments *a, const sked_sampler *m)
     print_machine(a);
     printf("model: %s, %lld parameters, %lld updates; %d devices, %d draws at temperature %g, top %d by the "
            "proxy\n",
-           a->model.given ? a->model.text : "the one in sked", (long long)sked_sampler_parameter_count(m),
+           a->model != NULL ? a->model : "the built-in one", (long long)sked_sampler_parameter_count(m),
            (long long)sked_sampler_steps(m), DEVICES, DRAWS, temperature, TOP);
     printf(
         "top 1, top 100: speedup on the proxy; noisy (mean of %d draws), bandwidth, latency: best of the top "
@@ -455,7 +446,7 @@ static void print_setting(const arguments *a, const sked_sampler *m)
 
 static bool wanted(const arguments *a, const char *set)
 {
-    return !a->only.given || strcmp(a->only.text, set) == 0;
+    return a->only[0] == 0 || strcmp(a->only, set) == 0;
 }
 
 static sked_status run_sets(const arguments *a, const sked_sampler *m, table *tables, int count,
@@ -473,7 +464,7 @@ static sked_status run_sets(const arguments *a, const sked_sampler *m, table *ta
             judged = true;
             print_verdict(&tables[i], k);
         }
-    if (st == SKED_OK && a->only.given && wanted(a, "temperature")) /* a minute more: where asked for */
+    if (st == SKED_OK && strcmp(a->only, "temperature") == 0) /* a minute more: where asked for */
         st = run_temperatures(a, m, err);
     return st;
 }
@@ -493,10 +484,10 @@ sked_status bench_paper(arguments *a, sked_error *err)
         any |= wanted(a, tables[i].name);
     if (!any)
         return fail(err, SKED_ERR_ARGUMENT, "the sets of this suite are random, one, real and temperature");
-    if (a->output.given && !(a->only.given && wanted(a, "temperature")))
+    if (a->output.count > 0 && strcmp(a->only, "temperature") != 0)
         return fail(err, SKED_ERR_ARGUMENT,
                     "-o draws the set temperature of this suite: add --only temperature");
-    sked_status st = sked_sampler_read(a->model.text, &m, err);
+    sked_status st = sked_sampler_read(a->model, &m, err);
     if (st != SKED_OK)
         return st;
     print_setting(a, m);

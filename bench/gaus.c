@@ -1,5 +1,5 @@
 /*
- * sked bench gaus: the differentiable scheduler beside list, fds and exact on the problems it is made for:
+ * sked-bench gaus: the differentiable scheduler beside list, fds and exact on the problems it is made for:
  * load and communication (rw), memory (epfl), pipelined memory (modulo), latency and units (express_dfg).
  */
 #define _DEFAULT_SOURCE
@@ -207,8 +207,8 @@ static sked_status run_method(const arguments *a, const sked_problem *p, const c
     sked_metrics m = {.size = sizeof m};
     sked_error why = {0};
     sked_run_options_init(&opt);
-    opt.seed = a->seed.given ? (uint64_t)a->seed.number : 0;
-    opt.threads = a->threads.given ? (int)a->threads.number : 1;
+    opt.seed = (uint64_t)a->seed;
+    opt.threads = (int)a->threads;
     opt.time_limit = limit;
     opt.stop = &stop_requested;
     *out = (outcome){.value = NAN};
@@ -254,8 +254,8 @@ static sked_status set_horizon(const arguments *a, const instance *one, sked_pro
 /* 2 s for 1,000 ops and 20 s for 10,000; circuits 5 to 60 s. */
 static double limit_of(const arguments *a, const instance *one, int32_t ops)
 {
-    if (a->time_limit.given)
-        return a->time_limit.number;
+    if (!isnan(a->time_limit))
+        return a->time_limit;
     if (!isnan(one->limit))
         return one->limit;
     return one->factor > 0 ? fmin(58, fmax(5, ops / 400.0)) : fmin(20, fmax(1, ops / 500.0));
@@ -287,7 +287,7 @@ static sked_status run_instance(const arguments *a, const set *s, const instance
     sked_status st = read_with_library(one->path, one->library, &g, err);
     if (st != SKED_OK)
         return st;
-    const char *baseline[MAX_BASELINES] = {s->baseline[0], s->baseline[1], a->exact.given ? "exact" : NULL};
+    const char *baseline[MAX_BASELINES] = {s->baseline[0], s->baseline[1], a->exact ? "exact" : NULL};
     sked_problem_init(&p, g);
     p.objective = s->objective;
     p.alpha = one->alpha;
@@ -295,7 +295,7 @@ static sked_status run_instance(const arguments *a, const set *s, const instance
     const double limit = limit_of(a, one, sked_graph_op_count(g));
     if (st == SKED_OK)
         st = run_method(a, &p, "gaus", limit, &gaus, err);
-    if (st == SKED_OK && a->list.given) {
+    if (st == SKED_OK && a->list) {
         printf("  %-42s ops %6d horizon %4g", one->name, (int)sked_graph_op_count(g), p.horizon);
         print_outcome("gaus", &gaus);
         printf(" (%.1f s)", gaus.seconds);
@@ -305,7 +305,7 @@ static sked_status run_instance(const arguments *a, const set *s, const instance
             continue;
         st = run_method(a, &p, baseline[k], k == 2 ? 60 : limit, &other[k], err);
         compare(&gaus, &other[k], k, t);
-        if (a->list.given)
+        if (a->list)
             print_outcome(baseline[k], &other[k]);
     }
     t->n++;
@@ -316,7 +316,7 @@ static sked_status run_instance(const arguments *a, const set *s, const instance
         t->referenced += !isnan(one->reference);
         t->met += gaus.value <= one->reference;
     }
-    if (st == SKED_OK && a->list.given) {
+    if (st == SKED_OK && a->list) {
         if (!isnan(one->reference))
             printf("  reference %g", one->reference);
         printf("  bound %.10g  %s\n", gaus.bound, gaus.note);
@@ -327,7 +327,7 @@ static sked_status run_instance(const arguments *a, const set *s, const instance
 
 static void print_row(const set *s, const tally *t, const arguments *a)
 {
-    const char *baseline[MAX_BASELINES] = {s->baseline[0], s->baseline[1], a->exact.given ? "exact" : NULL};
+    const char *baseline[MAX_BASELINES] = {s->baseline[0], s->baseline[1], a->exact ? "exact" : NULL};
     printf("%-16s %4d legal %5.1f %%  gap to bound %8.3f %%  %6.2f s", s->name, t->n, 100.0 * t->legal / t->n,
            100 * t->gap / t->n, t->seconds / t->n);
     if (t->referenced > 0)
@@ -344,9 +344,8 @@ static sked_status run_set(const arguments *a, const set *s, sked_error *err)
 {
     instances list = {0};
     tally t = {0};
-    const int every = a->sample.given ? (int)a->sample.number : 1;
     sked_status st = s->list(a, s, &list, err);
-    for (int i = 0; st == SKED_OK && i < list.count && !stop_requested; i += every) {
+    for (int i = 0; st == SKED_OK && i < list.count && !stop_requested; i += (int)a->sample) {
         st = run_instance(a, s, &list.at[i], &t, err);
         fflush(stdout);
         show_progress(NULL, s->name, (double)(i + 1) / list.count, NAN, NAN);
@@ -368,12 +367,12 @@ sked_status bench_gaus(arguments *a, sked_error *err)
     printf("method gaus; against a baseline: geometric mean of the objective relative to its (negative: "
            "better)\n");
     for (int i = 0; st == SKED_OK && i < n_sets; i++) {
-        if (a->only.given && strncmp(sets[i].name, a->only.text, strlen(a->only.text)) != 0)
+        if (strncmp(sets[i].name, a->only, strlen(a->only)) != 0)
             continue;
         st = run_set(a, &sets[i], err);
         run++;
     }
     if (st == SKED_OK && run == 0)
-        st = fail(err, SKED_ERR_ARGUMENT, "no set begins with '%.60s'", a->only.text);
+        st = fail(err, SKED_ERR_ARGUMENT, "no set begins with '%.60s'", a->only);
     return st;
 }

@@ -1,5 +1,5 @@
 /*
- * sked bench gflownet: how fast the learned sampler trains and samples, and how it does on unseen graphs of
+ * sked-bench gflownet: how fast the learned sampler trains and samples, and how it does on unseen graphs of
  * the five families of the paper, beside list scheduling, brkga and the paper's own figures.
  */
 #include "bench.h"
@@ -11,17 +11,7 @@
 
 static bool wanted(const arguments *a, const char *set)
 {
-    return !a->only.given || strcmp(a->only.text, set) == 0;
-}
-
-static int threads_of(const arguments *a)
-{
-    return a->threads.given ? (int)a->threads.number : 1;
-}
-
-static uint64_t seed_of(const arguments *a)
-{
-    return a->seed.given ? (uint64_t)a->seed.number : 0;
+    return a->only[0] == 0 || strcmp(a->only, set) == 0;
 }
 
 /* Wall and processor time from a start. The latter does not suffer from what else the machine does. */
@@ -61,8 +51,8 @@ static sked_status time_training(const arguments *a, const lesson *l, sked_sampl
     opt.graphs = "layered:50";
     opt.devices = 4;
     opt.steps = l->updates;
-    opt.seed = seed_of(a);
-    opt.threads = threads_of(a);
+    opt.seed = (uint64_t)a->seed;
+    opt.threads = (int)a->threads;
     opt.settings = l->settings;
     opt.n_settings = 2;
     opt.stop = &stop_requested;
@@ -79,7 +69,7 @@ static sked_status time_training(const arguments *a, const lesson *l, sked_sampl
 static sked_status time_sampling(const arguments *a, const sked_sampler *m, const char *who, int32_t ops,
                                  int32_t count, double limit, sked_error *err)
 {
-    const sked_generate_options how = {.size = sizeof how, .nodes = ops, .seed = 1000 + seed_of(a)};
+    const sked_generate_options how = {.size = sizeof how, .nodes = ops, .seed = 1000 + (uint64_t)a->seed};
     sked_graph *g = NULL;
     sked_problem p;
     sked_sample_options opt;
@@ -92,8 +82,8 @@ static sked_status time_sampling(const arguments *a, const sked_sampler *m, cons
     p.devices = 4;
     sked_sample_options_init(&opt);
     opt.count = count;
-    opt.threads = threads_of(a);
-    opt.seed = seed_of(a);
+    opt.threads = (int)a->threads;
+    opt.seed = (uint64_t)a->seed;
     const stopwatch w = start_watch();
     st = sked_sampler_sample(m, &p, &opt, &s, err);
     const double wall = sked_clock() - w.wall, processor = processor_since(&w);
@@ -110,7 +100,8 @@ static sked_status time_sampling(const arguments *a, const sked_sampler *m, cons
 static sked_status speed(const arguments *a, const sked_sampler *m, sked_error *err)
 {
     sked_sampler *once = NULL, *stepwise = NULL;
-    printf("speed: %lld parameters, %d threads\n", (long long)sked_sampler_parameter_count(m), threads_of(a));
+    printf("speed: %lld parameters, %d threads\n", (long long)sked_sampler_parameter_count(m),
+           (int)a->threads);
     sked_status st = time_training(a, &lessons[0], &once, err);
     if (st == SKED_OK)
         st = time_sampling(a, m, "", 50, 1000, 0.5, err);
@@ -148,8 +139,8 @@ static sked_status run_one(const arguments *a, const sked_problem *p, const char
     sked_result r = {.size = sizeof r};
     sked_diversity d = {.size = sizeof d};
     sked_run_options_init(&opt);
-    opt.seed = seed_of(a);
-    opt.threads = threads_of(a);
+    opt.seed = (uint64_t)a->seed;
+    opt.threads = (int)a->threads;
     opt.candidates = candidates;
     opt.top = 100;
     opt.iterations = strcmp(method, "brkga") == 0 ? 200 : 0;
@@ -217,7 +208,7 @@ static sked_status quality(const arguments *a, sked_error *err)
     static const char *const families[] = {"erdos-renyi", "layered", "stochastic-block", "watts-strogatz",
                                            "barabasi-albert"};
     enum { n_families = sizeof families / sizeof *families };
-    const int graphs = a->sample.given && a->sample.number > 1 ? 1 : 5;
+    const int graphs = a->sample > 1 ? 1 : 5;
     row all[n_contenders] = {0};
     printf("quality: %d unseen graphs of 50 ops a family, 4 devices; 1000 candidates at temperature 0.005\n"
            "%-18s %-10s %8s %8s %8s %8s %8s\n",
@@ -242,7 +233,7 @@ sked_status bench_gflownet(arguments *a, sked_error *err)
 {
     sked_sampler *m = NULL;
     sked_status st = sked_sampler_read(NULL, &m, err);
-    if (st == SKED_OK && a->only.given && !wanted(a, "speed") && strcmp(a->only.text, "quality") != 0)
+    if (st == SKED_OK && !wanted(a, "speed") && !wanted(a, "quality"))
         st = fail(err, SKED_ERR_ARGUMENT, "the sets of this suite are speed and quality");
     if (st == SKED_OK)
         print_machine(a);

@@ -1,4 +1,4 @@
-/* sked bench scale, the part of the method `search`: schedules a second on problems of every kind. */
+/* sked-bench scale, the part of the method `search`: schedules a second on problems of every kind. */
 #define _DEFAULT_SOURCE
 #include "bench.h"
 

@@ -1,5 +1,5 @@
 /*
- * sked bench quality: every family of benchmark instances within its time limit, our figures beside what
+ * sked-bench quality: every family of benchmark instances within its time limit, our figures beside what
  * must be reached and what others published. One row per set; --only picks one, --sample thins it out.
  */
 #define _DEFAULT_SOURCE
@@ -282,6 +282,11 @@ static void count_result(const instance *one, const sked_result *r, double lengt
     t->seconds += r->seconds;
 }
 
+static double limit_of(const arguments *a, const set *s)
+{
+    return isnan(a->time_limit) ? s->limit : a->time_limit;
+}
+
 static sked_status run_instance(const arguments *a, const set *s, const instance *one, tally *t,
                                 sked_error *err)
 {
@@ -298,16 +303,16 @@ static sked_status run_instance(const arguments *a, const set *s, const instance
     p.objective = one->objective;
     p.ii = one->objective == SKED_OBJECTIVE_II ? SKED_II_AUTO : 0;
     sked_run_options_init(&opt);
-    opt.seed = a->seed.given ? (uint64_t)a->seed.number : 0;
-    opt.threads = a->threads.given ? (int)a->threads.number : 1;
-    opt.time_limit = a->time_limit.given ? a->time_limit.number : s->limit;
+    opt.seed = (uint64_t)a->seed;
+    opt.threads = (int)a->threads;
+    opt.time_limit = limit_of(a, s);
     opt.stop = &stop_requested;
-    st = sked_method_run(a->method.given ? a->method.text : "auto", &p, &opt, &r, err);
+    st = sked_method_run(a->method, &p, &opt, &r, err);
     if (st == SKED_OK)
         st = sked_schedule_measure(&p, r.schedule[0], &m, err);
     if (st == SKED_OK)
         count_result(one, &r, m.makespan, t);
-    if (st == SKED_OK && a->list.given)
+    if (st == SKED_OK && a->list)
         printf("  %-60s m=%d value %g reference %g bound %g %s %.2f s %s\n", one->path, (int)one->devices,
                r.value, one->reference, r.lower_bound, r.optimal ? "optimal" : "", r.seconds, r.method);
     sked_result_clear(&r);
@@ -332,15 +337,14 @@ static sked_status run_set(const arguments *a, const set *s, sked_error *err)
     instance *list = NULL;
     int count = 0;
     tally t = {0};
-    const int every = a->sample.given ? (int)a->sample.number : 1;
     sked_status st = s->list(a, s->name, &list, &count, err);
-    for (int i = 0; st == SKED_OK && i < count && !stop_requested; i += every) {
+    for (int i = 0; st == SKED_OK && i < count && !stop_requested; i += (int)a->sample) {
         st = run_instance(a, s, &list[i], &t, err);
         show_progress(NULL, s->name, (double)(i + 1) / count, NAN, NAN);
     }
     end_progress();
     if (st == SKED_OK && t.n > 0)
-        print_row(s, &t, a->time_limit.given ? a->time_limit.number : s->limit);
+        print_row(s, &t, limit_of(a, s));
     fflush(stdout);
     free(list);
     return st;
@@ -353,18 +357,16 @@ sked_status bench_quality(arguments *a, sked_error *err)
     print_machine(a);
     if (!have_data(a))
         return SKED_OK;
-    printf("method %s; gap: mean above the best known value (tpch: above the lower bound)\n",
-           a->method.given ? a->method.text : "auto");
+    printf("method %s; gap: mean above the best known value (tpch: above the lower bound)\n", a->method);
     printf("%-13s %5s %6s %9s %10s %8s %9s %12s %8s\n", "set", "n", "limit", "gap [%]", "met", "proven%",
            "optimal%", "mean", "seconds");
     for (int i = 0; st == SKED_OK && i < n_sets; i++) {
-        const size_t size = a->only.given ? strlen(a->only.text) : 0;
-        if (a->only.given && strncmp(sets[i].name, a->only.text, size) != 0)
+        if (strncmp(sets[i].name, a->only, strlen(a->only)) != 0)
             continue;
         st = run_set(a, &sets[i], err);
         run++;
     }
     if (st == SKED_OK && run == 0)
-        st = fail(err, SKED_ERR_ARGUMENT, "no set begins with '%.60s'", a->only.text);
+        st = fail(err, SKED_ERR_ARGUMENT, "no set begins with '%.60s'", a->only);
     return st;
 }

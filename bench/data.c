@@ -1,4 +1,4 @@
-/* sked bench: the suites, and what they share. */
+/* What the suites share: the machine, the folder of instances, tables of reference values. */
 #define _POSIX_C_SOURCE 200809L
 #include "bench.h"
 
@@ -7,15 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-static const struct suite {
-    const char *name;
-    sked_status (*run)(arguments *a, sked_error *err);
-    bool models, draws; /* takes --model; -o */
-} suites[] = {{"scale", bench_scale, false, false}, {"quality", bench_quality, false, false},
-              {"gaus", bench_gaus, false, false},   {"gflownet", bench_gflownet, false, false},
-              {"paper", bench_paper, true, true},   {"targets", bench_targets, true, false}};
-enum { n_suites = sizeof suites / sizeof *suites };
 
 static void processor_name(char *buf, size_t size)
 {
@@ -37,27 +28,22 @@ void print_machine(const arguments *a)
 {
     char name[256];
     processor_name(name, sizeof name);
-    printf("sked %s; %s; seed %.0f; %.0f thread(s)\n", sked_version(), name,
-           a->seed.given ? a->seed.number : 0, a->threads.given ? a->threads.number : 1);
-}
-
-const char *data_folder(const arguments *a)
-{
-    return a->data.given ? a->data.text : "../shared/data";
+    printf("sked %s; %s; seed %.0f; %.0f thread(s)\n", sked_version(), name, (double)a->seed,
+           (double)a->threads);
 }
 
 const char *data_path(const arguments *a, const char *part, char *buf, size_t size)
 {
-    snprintf(buf, size, "%s/%s", data_folder(a), part);
+    snprintf(buf, size, "%s/%s", a->data, part);
     return buf;
 }
 
 bool have_data(const arguments *a)
 {
     struct stat info;
-    if (stat(data_folder(a), &info) == 0 && S_ISDIR(info.st_mode))
+    if (stat(a->data, &info) == 0 && S_ISDIR(info.st_mode))
         return true;
-    printf("skipped: no benchmark instances in %s (see --data)\n", data_folder(a));
+    printf("skipped: no benchmark instances in %s (see --data)\n", a->data);
     return false;
 }
 
@@ -140,21 +126,4 @@ double csv_number(const csv *c, int row, const char *column)
 {
     double x;
     return sked_parse_number(csv_get(c, row, column), &x) ? x : NAN;
-}
-
-sked_status run_bench(arguments *a, sked_error *err)
-{
-    const char *names[n_suites];
-    char hint[120];
-    for (int i = 0; i < n_suites; i++) {
-        names[i] = suites[i].name;
-        if (strcmp(a->operand[0], names[i]) != 0)
-            continue;
-        if ((a->model.given && !suites[i].models) || (a->output.given && !suites[i].draws))
-            return fail(err, SKED_ERR_ARGUMENT, "suite %s takes no %s", names[i],
-                        a->model.given && !suites[i].models ? "--model" : "-o");
-        return suites[i].run(a, err);
-    }
-    return fail(err, SKED_ERR_ARGUMENT, "no suite is called '%.60s'%s; see `sked help bench`", a->operand[0],
-                sked_suggest(a->operand[0], names, n_suites, hint, sizeof hint));
 }
