@@ -18,7 +18,7 @@ STANDS_ON = {
     "schedule": ["formats", "problem", "backend"],  # the simulator hands large batches to a backend
     "form": ["schedule"],
     "engine": ["form"],
-    "method": ["engine"],
+    "method": ["engine", "report"],  # recordings and samples are written as reports are
     "target": ["schedule"],
     "report": ["schedule"],
     "dist": ["schedule"],
@@ -117,6 +117,13 @@ def methods_do_not_meet(tree):
             yield path, line, f'{who} includes method {other}: "{name}"'
 
 
+def the_driver_is_private(tree):
+    for path, line, _, name, found in tree.includes():
+        shared = room_of(path) == "method" and path.count("/") == 2 and tree.method_of(path) is None
+        if found == "src/method/driver.h" and not shared:
+            yield path, line, f'only the driver touches what is the driver\'s: "{name}"'
+
+
 def the_library_uses_no_tool(tree):
     for path, line, _, name, found in tree.includes():
         if path.startswith("src/") and found and not found.startswith("src/"):
@@ -206,7 +213,7 @@ def a_table_is_a_list(tree):
             yield path, 1, "a table.h is a list of members and nothing else"
 
 
-RULES = [rooms_go_one_way, methods_do_not_meet, the_library_uses_no_tool, tools_use_the_public_header,
+RULES = [rooms_go_one_way, methods_do_not_meet, the_driver_is_private, the_library_uses_no_tool, tools_use_the_public_header,
          the_validator_stands_alone, cuda_stays_in_its_folder, a_type_is_defined_once, a_table_is_a_list]
 
 # A tree that breaks nothing, and for each rule changes that must break that rule (and perhaps others).
@@ -220,6 +227,8 @@ GOOD = {
     "src/backend/backend.h": "",
     "src/backend/cuda/run.cu": '#include "backend/backend.h"\n#include <cuda_runtime.h>\n',
     "src/method/method.h": "",
+    "src/method/driver.h": "",
+    "src/method/driver.c": '#include "method/driver.h"\n',
     "src/method/table.h": "/* The list. */\n#define SKED_METHOD_LIST(X) \\\n    X(one)                  \\\n    X(two)\n",
     "src/graph/families/table.h": "/* Included with SKED_FAMILY defined. */\nSKED_FAMILY(chain)\nSKED_FAMILY(tree)\n",
     "src/method/one.c": '#include "method/method.h"\n#include "engine/tabu.h"\n',
@@ -236,6 +245,8 @@ BAD = [
     (methods_do_not_meet, {"src/method/one.c": '\n#include "method/two/two.h"\n'}),
     (methods_do_not_meet, {"src/method/method.c": '#include "method/two/two.h"\n'}),
     (methods_do_not_meet, {"src/method/one.h": "", "src/method/two/b.c": '#include "method/one.h"\n'}),
+    (the_driver_is_private, {"src/method/one.c": '#include "method/driver.h"\n'}),
+    (the_driver_is_private, {"src/method/two/b.c": '#include "method/driver.h"\n'}),
     (the_library_uses_no_tool, {"src/base/b.c": '#include "../../tools/sked/cli.h"\n'}),
     (tools_use_the_public_header, {"tools/sked/b.c": '#include "base/a.h"\n'}),
     (tools_use_the_public_header, {"tools/sked/b.c": '#include "../../src/base/a.h"\n'}),

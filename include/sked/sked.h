@@ -854,6 +854,17 @@ SKED_API uint64_t sked_dist_seed(uint64_t seed);
 SKED_API SKED_MUST_CHECK sked_status sked_dist_best(const sked_problem *p, sked_status outcome,
                                                     sked_result *result, sked_error *err);
 
+/* ------------------------------------------------------------------ logging */
+
+/* One line, without its end. level as below; room: the part of the library that speaks ("driver"). */
+typedef void (*sked_log_fn)(void *data, int level, const char *room, const char *line);
+/*
+ * Listens to log lines up to a level: 1 runs, members, incumbents, bounds; 2 rounds, restarts, techniques;
+ * 3 single steps. fn NULL: no longer. One listener for the whole process; it is called by one thread at a
+ * time. False where the library was built without logging, as release builds are.
+ */
+SKED_API bool sked_log_set(int level, sked_log_fn fn, void *data);
+
 /* ------------------------------------------------------------------ helpers the command shares */
 
 /* Nearest of `count` names to `word`, as "did you mean 'x'?" or ""; buf is returned. */

@@ -33,12 +33,33 @@ static void complain(const program *p, sked_status st, const sked_error *err)
         fprintf(stderr, "%s %s\n", label, text);
 }
 
-static void obey_quiet(const program *p, const arguments *a)
+/* The value of an option that every program may have, or NULL. */
+static const void *shared_option(const program *p, const arguments *a, const char *name)
 {
     for (int i = 0; i < p->n_options; i++)
-        if (strcmp(p->options[i].name, "quiet") == 0 &&
-            *(const option_FLAG *)((const char *)a + p->options[i].offset))
-            silence_progress();
+        if (strcmp(p->options[i].name, name) == 0)
+            return (const char *)a + p->options[i].offset;
+    return NULL;
+}
+
+static void print_log(void *data, int level, const char *room, const char *line)
+{
+    (void)data;
+    end_progress();
+    fprintf(stderr, "%*s%s: %s\n", 2 * (level - 1), "", room, line);
+}
+
+/* --quiet and --log, the same for every command. */
+static sked_status obey_shared(const program *p, const arguments *a, sked_error *err)
+{
+    const option_FLAG *quiet = shared_option(p, a, "quiet");
+    const option_INT *log = shared_option(p, a, "log");
+    if (quiet != NULL && *quiet)
+        silence_progress();
+    if (log != NULL && *log > 0 && !sked_log_set((int)*log, print_log, NULL))
+        return fail(err, SKED_ERR_UNSUPPORTED,
+                    "--log: this build has no log lines; `make debug` builds build/debug/sked, which has");
+    return SKED_OK;
 }
 
 static sked_status parse_and_run(const program *p, int argc, char **argv, arguments *a, sked_error *err)
@@ -49,9 +70,10 @@ static sked_status parse_and_run(const program *p, int argc, char **argv, argume
     if (st == SKED_OK && help) {
         print_help(p, stdout, command);
     } else if (st == SKED_OK) {
-        obey_quiet(p, a);
         catch_interrupts();
-        st = p->commands[command].run(a, err);
+        st = obey_shared(p, a, err);
+        if (st == SKED_OK)
+            st = p->commands[command].run(a, err);
         end_progress();
     }
     return st == SKED_OK ? finish_output(err) : st;

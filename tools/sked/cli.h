@@ -119,6 +119,9 @@ enum {
       "resources: NAME:capacity:DIST, joined by ';'")                                                        \
     X(output, LIST, "output", "FILE", NO_VALUES, 0, 0, ON_WORK | ON(generate),                               \
       "output file, short -o (repeatable): the extension selects the writer, - is standard output")          \
+    X(statistics, FLAG, "statistics", "", false, 0, 0, ON(schedule),                                         \
+      "print what ran: calls, seconds, evaluations, offers, gain")                                           \
+    X(log, INT, "log", "LEVEL", 0, 1, 3, ON_WORK, "log to standard error; debug builds only")                \
     X(json, FLAG, "json", "", false, 0, 0, ON_SHOW, "print one JSON object instead of text")                 \
     X(quiet, FLAG, "quiet", "", false, 0, 0, ON_WORK | ON(generate), "no progress, no notes")                \
     X(man, FLAG, "man", "", false, 0, 0, ON(help), "print the manual page (troff)")                          \

@@ -38,6 +38,8 @@ static sked_status check_arguments(const arguments *a, sked_error *err)
                     "--top and --min-distance choose among candidates: add --candidates K");
     if (a->sweep != NULL && a->candidates > 0)
         return fail(err, SKED_ERR_ARGUMENT, "--sweep finds one schedule per point: leave out --candidates");
+    if (a->sweep != NULL && a->statistics)
+        return fail(err, SKED_ERR_ARGUMENT, "--statistics takes one run: leave out --sweep");
     if (a->sweep != NULL && a->record != NULL)
         return fail(err, SKED_ERR_ARGUMENT, "--record takes one run: leave out --sweep");
     if (a->record != NULL && !ends_with(a->record, ".jsonl") && !ends_with(a->record, ".svg"))
@@ -51,6 +53,45 @@ static double gap_of(const sked_result *r)
     if (r->optimal || r->value <= r->lower_bound)
         return 0;
     return r->lower_bound > 0 ? (r->value - r->lower_bound) / r->lower_bound : INFINITY;
+}
+
+static void print_statistics_json(json_out *j, const sked_result *r)
+{
+    json_open(j, "statistics", '[');
+    for (int32_t i = 0; i < r->n_statistics; i++) {
+        const sked_statistic *row = r->statistics[i];
+        json_open(j, NULL, '{');
+        json_text(j, "method", row->method);
+        json_text(j, "technique", row->technique[0] ? row->technique : NULL);
+        json_number(j, "calls", (double)row->calls);
+        json_number(j, "seconds", row->seconds);
+        json_number(j, "evaluations", (double)row->evaluations);
+        json_number(j, "offers", (double)row->offers);
+        json_number(j, "improvements", (double)row->improvements);
+        json_number(j, "gain", row->gain);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
+/* A method's own row, then its techniques indented below it. */
+static void print_statistics(const sked_result *r)
+{
+    printf("  %-24s %8s %9s %13s %7s %9s %12s\n", "statistics", "calls", "seconds", "evaluations", "offers",
+           "incumbent", "gain");
+    for (int32_t i = 0; i < r->n_statistics; i++) {
+        const sked_statistic *row = r->statistics[i];
+        char gain[40], name[60];
+        snprintf(name, sizeof name, "%s%s", row->technique[0] ? "  " : "",
+                 row->technique[0] ? row->technique : row->method);
+        printf("  %-24s %8lld %9.3f %13lld", name, (long long)row->calls, row->seconds,
+               (long long)row->evaluations);
+        if (row->technique[0])
+            printf(" %7s %9s", "", "");
+        else
+            printf(" %7lld %9lld", (long long)row->offers, (long long)row->improvements);
+        printf(" %12s\n", human(row->gain, gain, sizeof gain));
+    }
 }
 
 static void print_json(const arguments *a, const setup *s, const sked_result *r, const sked_metrics *m,
@@ -92,6 +133,8 @@ static void print_json(const arguments *a, const setup *s, const sked_result *r,
     }
     if (r->note[0])
         json_text(&j, "note", r->note);
+    if (a->statistics)
+        print_statistics_json(&j, r);
     json_close(&j, '}');
 }
 
@@ -129,6 +172,8 @@ static void print_text(const arguments *a, const setup *s, const sked_result *r,
                d->d_sen);
     if (r->note[0])
         printf("  note           %s\n", r->note);
+    if (a->statistics)
+        print_statistics(r);
 }
 
 static sked_status write_outputs(const arguments *a, const setup *s, const sked_result *r, sked_error *err)
