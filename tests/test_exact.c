@@ -235,13 +235,38 @@ static void refuses_what_is_too_large(void **state)
     random_problem_free(&r);
 }
 
+/* However soon the time is up, nothing above the optimum (23, by a run of 20 s) is called optimal. */
+static void no_proof_by_running_out_of_time(void **state)
+{
+    (void)state;
+    random_problem r;
+    random_problem_make(3, RANDOM_TRANSFERS | RANDOM_FIX_DEVICE, 8, 9, &r);
+    r.problem.objective = SKED_OBJECTIVE_COST;
+    for (int k = 0; k < 60; k++) {
+        sked_run_options opt;
+        sked_result result = {0};
+        sked_run_options_init(&opt);
+        opt.time_limit = 1e-3 * (1 + k % 30);
+        OK(sked_method_run("exact", &r.problem, &opt, &result, err));
+        if (result.optimal && result.value > 23)
+            fail_msg("after %g s: %g is not the optimum", opt.time_limit, result.value);
+        sked_result_clear(&result);
+    }
+    random_problem_free(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(branch_meets_brute_force),   cmocka_unit_test(enumeration_meets_brute_force),
-        cmocka_unit_test(warm_start_changes_nothing), cmocka_unit_test(engines_agree),
-        cmocka_unit_test(models_meet_brute_force),    cmocka_unit_test(loops_meet_brute_force),
-        cmocka_unit_test(cbc_stops_at_once),          cmocka_unit_test(refuses_what_is_too_large),
+        cmocka_unit_test(branch_meets_brute_force),
+        cmocka_unit_test(enumeration_meets_brute_force),
+        cmocka_unit_test(warm_start_changes_nothing),
+        cmocka_unit_test(engines_agree),
+        cmocka_unit_test(models_meet_brute_force),
+        cmocka_unit_test(loops_meet_brute_force),
+        cmocka_unit_test(cbc_stops_at_once),
+        cmocka_unit_test(refuses_what_is_too_large),
+        cmocka_unit_test(no_proof_by_running_out_of_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
