@@ -772,7 +772,7 @@ sked_i_verdict sked_i_learner_solve(sked_i_learner *l, int32_t makespan, const s
             if (v != SKED_I_UNDECIDED)
                 return v;
             used++;
-            l->w->evaluations++;
+            sked_i_worker_count(l->w, 1);
             if (!learn(l))
                 break;
             if (sked_i_worker_over(l->w))
