@@ -59,17 +59,28 @@ void sked_i_crew_see(sked_i_crew_worker *w, double cost, const void *solution)
 
 /* ------------------------------------------------------------------ offering */
 
-/* Offers the worker's incumbent. Returns the seconds to set aside for the offers at the end. */
+/* Offers the worker's incumbent. Returns the seconds that took. */
 static double publish(sked_i_crew_worker *w, double now)
 {
     const sked_i_crew *crew = w->crew;
     sked_i_crew_fail(w, crew->kind->offer(w, w->incumbent, &w->error));
     w->published = w->best;
     sked_i_run_progress(crew->run, crew->kind->phase);
-    const double took = sked_clock() - now;
-    const double limit = crew->run->limit.deadline - crew->run->limit.begin;
+    return sked_clock() - now;
+}
+
+/* Where offers take so long, the workers must end a little earlier than the run. */
+static double deadline(const sked_i_crew *crew, double took)
+{
+    const sked_i_limit *limit = &crew->run->limit;
+    return limit->deadline - fmin(1.5 * took * crew->last_offers, 0.4 * (limit->deadline - limit->begin));
+}
+
+static void publish_news(sked_i_crew_worker *w, double now)
+{
+    const double took = publish(w, now);
     w->next_publish = now + 0.05 + 20 * took;
-    return fmin(1.5 * took * crew->last_offers, 0.4 * limit);
+    w->limit.deadline = deadline(w->crew, took);
 }
 
 bool sked_i_crew_over(sked_i_client *client)
@@ -85,7 +96,7 @@ bool sked_i_crew_over(sked_i_client *client)
         return false;
     const double now = sked_clock();
     if (now >= w->next_publish && w->best < w->published)
-        w->limit.deadline = w->crew->run->limit.deadline - publish(w, now);
+        publish_news(w, now);
     return now >= w->limit.deadline;
 }
 
@@ -98,9 +109,9 @@ static void publish_best(sked_i_crew *crew)
     if (!(best->best < crew->published))
         return;
     crew->published = best->best;
-    const double reserve = publish(best, sked_clock());
+    const double took = publish(best, sked_clock());
     for (int k = 0; k < crew->active; k++)
-        crew->worker[k]->limit.deadline = crew->run->limit.deadline - reserve;
+        crew->worker[k]->limit.deadline = deadline(crew, took);
 }
 
 /* ------------------------------------------------------------------ workers */
@@ -182,6 +193,7 @@ static sked_status gather(sked_i_crew *crew, double goal, sked_error *err)
     sked_status st = SKED_OK;
     const int earlier = crew->count < crew->active ? crew->count : crew->active;
     for (int k = 0; k < earlier; k++) {
+        assert(crew->kind->resume != NULL);
         bind(crew->worker[k], goal);
         SKED_TRY(crew->kind->resume(crew->worker[k], err));
     }

@@ -32,7 +32,7 @@ typedef struct sked_i_crew_kind {
     /* A new worker, its common part ready, the rest zero. close is called after a failure, too. */
     sked_status (*open)(sked_i_crew_worker *w, sked_error *err);
     void (*close)(sked_i_crew_worker *w);
-    /* A worker of an earlier turn: others may have found a better incumbent meanwhile. */
+    /* A worker of an earlier turn: others may have found a better incumbent. NULL: the crew is never kept. */
     sked_status (*resume)(sked_i_crew_worker *w, sked_error *err);
     /* On the worker's own thread: works until sked_i_crew_over, or to the end of the round. */
     void (*work)(sked_i_crew_worker *w);

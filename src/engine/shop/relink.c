@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "engine/shop/tabu.h"
 
+#include <assert.h>
 #include <string.h>
 
 sked_status sked_i_shop_stream_init(sked_i_shop_stream *s, const sked_i_shop_model *m, uint64_t seed,
@@ -110,6 +111,7 @@ static void begin_walk(sked_i_shop_stream *s, const sked_i_limit *limit)
         sked_i_shop_random(m, rng, s->scratch, s->ready, sequence);
         (void)sked_i_shop_load(shop, sequence);
     } else {
+        assert(s->n_elites == s->size);
         const int32_t a = (int32_t)sked_i_rng_below(rng, (uint64_t)s->size);
         int32_t b = (int32_t)sked_i_rng_below(rng, (uint64_t)s->size - 1);
         b += b >= a;
@@ -148,6 +150,7 @@ static void end_walk(sked_i_shop_stream *s)
     } else {
         s->n_elites++;
     }
+    assert(where < s->size && isfinite(t->best));
     s->idle = 0;
     s->value[where] = t->best;
     memcpy(s->elite[where], t->best_sequence, bytes);
