@@ -560,9 +560,9 @@ static void test_learning_goes_on(void **state)
     int once = 0, twice = 0;
     for (int seed = 0; seed < 30; seed++) {
         random_problem r;
-        random_problem_make((uint64_t)seed, RANDOM_RESOURCES, 16, 22, &r);
-        const outcome one = run_turns(&r.problem, &(turns){{700}, {1}, false});
-        const outcome two = run_turns(&r.problem, &(turns){{700, 700}, {1, 1}, false});
+        random_problem_make((uint64_t)seed, RANDOM_RESOURCES, 25, 35, &r);
+        const outcome one = run_turns(&r.problem, &(turns){{3000}, {1}, false});
+        const outcome two = run_turns(&r.problem, &(turns){{3000, 3000}, {1, 1}, false});
         assert_true(two.kept && two.value <= one.value);
         once += one.proved;
         twice += two.proved;

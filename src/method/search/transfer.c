@@ -53,10 +53,15 @@ static const int32_t *device_of(const sequences *x, const void *solution)
 static sked_status add_start(const sked_i_sequencing *l, starts *s, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const int32_t k = s->count++;
-    SKED_NEW(s->key[k], l->n);
-    SKED_NEW(s->device[k], l->n);
+    double *key = NULL;
+    int32_t *device = NULL;
+    SKED_NEW(key, l->n);
+    SKED_NEW(device, l->n);
+    s->key[s->count] = key;
+    s->device[s->count++] = device;
+    return SKED_OK;
 cleanup:
+    free(key);
     return st;
 }
 
