@@ -312,7 +312,9 @@ bool sked_i_population_run(sked_i_population *p, int64_t evaluations)
             return true;
         }
     }
-    return p->poor < 20;
+    const bool rich = p->poor < 20;
+    p->poor = rich ? p->poor : 0; /* who asks again, gets as many lives again */
+    return rich;
 }
 
 void sked_i_population_seed(sked_i_population *p, const int32_t *key)

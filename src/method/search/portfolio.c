@@ -13,7 +13,7 @@ enum { conflict_effort = 30, first_slice = 600, last_slice = 60000, window_confl
 static const double shares[SKED_I_TECHNIQUES] = {1, 0.4, 0.3};
 
 struct sked_i_portfolio {
-    sked_i_worker *w;
+    sked_i_search_worker *w;
     sked_i_population *population;
     sked_i_learner *learner;
     bool learns; /* the learner can help with this problem */
@@ -38,7 +38,7 @@ void sked_i_portfolio_destroy(sked_i_portfolio *p)
     free(p);
 }
 
-sked_i_portfolio *sked_i_portfolio_create(sked_i_worker *w)
+sked_i_portfolio *sked_i_portfolio_create(sked_i_search_worker *w)
 {
     const int64_t n = w->problem->n;
     portfolio *p = sked_i_alloc_zero(1, sizeof *p);
@@ -46,7 +46,7 @@ sked_i_portfolio *sked_i_portfolio_create(sked_i_worker *w)
         return NULL;
     *p = (portfolio){.w = w, .learns = true, .breeds = true, .slice = first_slice, .width = 20};
     memcpy(p->weight, shares, sizeof shares);
-    p->population = sked_i_population_create(&w->decode, &w->base.client, sked_i_worker_see);
+    p->population = sked_i_population_create(&w->decode, &w->base.client, sked_i_search_see);
     p->guide = sked_i_alloc(n, sizeof *p->guide);
     p->found = sked_i_alloc(n, sizeof *p->found);
     p->assume = sked_i_alloc(n, sizeof *p->assume);
@@ -59,9 +59,9 @@ sked_i_portfolio *sked_i_portfolio_create(sked_i_worker *w)
 /* The best schedule, or another one as good. */
 static void choose_guide(portfolio *p)
 {
-    sked_i_worker *w = p->w;
+    sked_i_search_worker *w = p->w;
     if (sked_i_rng_below(&w->base.client.rng, 2) == 0 ||
-        !sked_i_population_draw(p->population, sked_i_worker_best(w), p->guide))
+        !sked_i_population_draw(p->population, sked_i_search_best(w), p->guide))
         memcpy(p->guide, w->base.incumbent, w->base.crew->size);
 }
 
@@ -81,11 +81,11 @@ static bool settle(portfolio *p, sked_i_verdict v)
 
 static bool run_complete(portfolio *p)
 {
-    sked_i_worker *w = p->w;
+    sked_i_search_worker *w = p->w;
     const int64_t *done = &w->base.client.evaluations, until = *done + p->slice / conflict_effort;
-    while (p->learns && *done < until && !sked_i_worker_over(w)) {
+    while (p->learns && *done < until && !sked_i_search_over(w)) {
         choose_guide(p);
-        const sked_i_verdict v = sked_i_learner_solve(p->learner, sked_i_worker_best(w) - 1, NULL, 0,
+        const sked_i_verdict v = sked_i_learner_solve(p->learner, sked_i_search_best(w) - 1, NULL, 0,
                                                       p->guide, until - *done, p->found);
         if (!settle(p, v))
             return false;
@@ -99,7 +99,7 @@ static bool run_complete(portfolio *p)
  */
 static int32_t open_window(portfolio *p)
 {
-    sked_i_worker *w = p->w;
+    sked_i_search_worker *w = p->w;
     const int32_t n = w->problem->n, middle = p->guide[sked_i_rng_below(&w->base.client.rng, (uint64_t)n)];
     int32_t free_ops = 0, low = middle, high = middle, count = 0;
     for (int32_t reach = 0; free_ops < (int32_t)p->width && free_ops < n; reach++) {
@@ -120,14 +120,14 @@ static int32_t open_window(portfolio *p)
 
 static bool run_windows(portfolio *p)
 {
-    sked_i_worker *w = p->w;
+    sked_i_search_worker *w = p->w;
     const int32_t n = w->problem->n;
     const int64_t *done = &w->base.client.evaluations, until = *done + p->slice / conflict_effort;
-    while (p->learns && *done < until && !sked_i_worker_over(w)) {
+    while (p->learns && *done < until && !sked_i_search_over(w)) {
         choose_guide(p);
         const int32_t count = open_window(p);
-        sked_i_worker_count(w, 1);
-        const sked_i_verdict v = sked_i_learner_solve(p->learner, sked_i_worker_best(w) - 1, p->assume, count,
+        sked_i_search_count(w, 1);
+        const sked_i_verdict v = sked_i_learner_solve(p->learner, sked_i_search_best(w) - 1, p->assume, count,
                                                       p->guide, window_conflicts, p->found);
         if (v == SKED_I_NARROW)
             p->width = p->width * 1.02 < n ? p->width * 1.02 : n;
@@ -161,7 +161,7 @@ static bool run_technique(portfolio *p, int t)
         return true;
     }
     if (p->learner == NULL) {
-        p->learner = sked_i_learner_create(p->w, sked_i_worker_best(p->w));
+        p->learner = sked_i_learner_create(p->w, sked_i_search_best(p->w));
         if (p->learner == NULL)
             return false;
     }
@@ -170,12 +170,13 @@ static bool run_technique(portfolio *p, int t)
 
 bool sked_i_portfolio_run(sked_i_portfolio *p)
 {
-    sked_i_worker *w = p->w;
+    sked_i_search_worker *w = p->w;
     sked_i_crew_worker *base = &w->base;
     bool ok = true;
+    p->breeds = true; /* in a later turn, too */
     if (w->seed != NULL)
         sked_i_population_seed(p->population, w->seed);
-    while (ok && !sked_i_worker_over(w)) {
+    while (ok && !sked_i_search_over(w)) {
         const int t = choose(p);
         if (t < 0)
             break;
@@ -186,7 +187,7 @@ bool sked_i_portfolio_run(sked_i_portfolio *p)
         p->effort[t] += used * (t == SKED_I_GENETIC ? 1 : conflict_effort);
         if (base->best < span.best && span.best < INFINITY && p->weight[t] < 4 * shares[t])
             p->weight[t] *= 1.3;
-        p->learns = p->learns && (base->best == INFINITY || sked_i_learner_fits(w, sked_i_worker_best(w)));
+        p->learns = p->learns && (base->best == INFINITY || sked_i_learner_fits(w, sked_i_search_best(w)));
         p->slice = p->slice < last_slice ? p->slice + p->slice / 4 : p->slice;
     }
     return ok;

@@ -17,9 +17,9 @@ typedef struct cumulative {
 
 /* ------------------------------------------------------------------ workers */
 
-void sked_i_worker_see(sked_i_client *client, int32_t cost, const int32_t *start)
+void sked_i_search_see(sked_i_client *client, int32_t cost, const int32_t *start)
 {
-    sked_i_worker *w = (sked_i_worker *)client;
+    sked_i_search_worker *w = (sked_i_search_worker *)client;
     w->base.least = cost < w->base.least ? cost : w->base.least;
     if (cost > w->problem->horizon || (w->decode.forward->fixed != NULL && w->decode.forward->late > 0))
         return;
@@ -29,7 +29,7 @@ void sked_i_worker_see(sked_i_client *client, int32_t cost, const int32_t *start
 
 static sked_status offer(sked_i_crew_worker *base, const void *start, sked_error *err)
 {
-    const sked_i_worker *w = (sked_i_worker *)base;
+    const sked_i_search_worker *w = (sked_i_search_worker *)base;
     sked_schedule *s = NULL;
     sked_status st = sked_i_cumulative_schedule(w->problem, start, &s, err);
     if (st == SKED_OK)
@@ -40,12 +40,12 @@ static sked_status offer(sked_i_crew_worker *base, const void *start, sked_error
 
 static uint64_t hash(sked_i_crew_worker *base, const void *start)
 {
-    return sked_i_hash_steps(start, ((sked_i_worker *)base)->problem->n);
+    return sked_i_hash_steps(start, ((sked_i_search_worker *)base)->problem->n);
 }
 
 static void close_worker(sked_i_crew_worker *base)
 {
-    sked_i_worker *w = (sked_i_worker *)base;
+    sked_i_search_worker *w = (sked_i_search_worker *)base;
     sked_i_portfolio_destroy(w->portfolio);
     sked_i_justifier_close(&w->decode);
 }
@@ -53,7 +53,7 @@ static void close_worker(sked_i_crew_worker *base)
 static sked_status open_worker(sked_i_crew_worker *base, sked_error *err)
 {
     const cumulative *c = (cumulative *)base->crew;
-    sked_i_worker *w = (sked_i_worker *)base;
+    sked_i_search_worker *w = (sked_i_search_worker *)base;
     w->problem = c->form;
     w->seed = c->seeded ? c->seed : NULL;
     return sked_i_justifier_open(&w->decode, c->form, &base->limit, err);
@@ -63,7 +63,7 @@ static sked_status open_worker(sked_i_crew_worker *base, sked_error *err)
 static sked_status resume_worker(sked_i_crew_worker *base, sked_error *err)
 {
     const cumulative *c = (cumulative *)base->crew;
-    sked_i_worker *w = (sked_i_worker *)base;
+    sked_i_search_worker *w = (sked_i_search_worker *)base;
     (void)err;
     w->seed = c->seeded && sked_i_run_best(base->crew->run) * c->form->scale < base->best ? c->seed : NULL;
     return SKED_OK;
@@ -71,7 +71,7 @@ static sked_status resume_worker(sked_i_crew_worker *base, sked_error *err)
 
 static void work(sked_i_crew_worker *base)
 {
-    sked_i_worker *w = (sked_i_worker *)base;
+    sked_i_search_worker *w = (sked_i_search_worker *)base;
     if (w->portfolio == NULL)
         w->portfolio = sked_i_portfolio_create(w);
     if (w->portfolio == NULL || !sked_i_portfolio_run(w->portfolio))
@@ -80,7 +80,7 @@ static void work(sked_i_crew_worker *base)
 
 static const sked_i_crew_kind cumulative_kind = {
     .phase = "search",
-    .worker_size = sizeof(sked_i_worker),
+    .worker_size = sizeof(sked_i_search_worker),
     .technique =
         {[SKED_I_GENETIC] = "genetic", [SKED_I_LEARNING] = "clause learning", [SKED_I_WINDOWS] = "windows"},
     .open = open_worker,

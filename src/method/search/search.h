@@ -8,41 +8,41 @@
 #include "method/crew.h"
 
 /* A worker on the cumulative form: decoders and the techniques in turn. */
-typedef struct sked_i_worker {
+typedef struct sked_i_search_worker {
     sked_i_crew_worker base; /* a solution: starts [n] in core time */
     const sked_i_cumulative *problem;
     sked_i_justifier decode;
     struct sked_i_portfolio *portfolio; /* NULL: not begun */
     const int32_t *seed;                /* [n] keys of a schedule found elsewhere, NULL: none */
-} sked_i_worker;
+} sked_i_search_worker;
 
 /* True when the worker must return what it has. Offers news now and then; call it once per evaluation. */
-static inline bool sked_i_worker_over(sked_i_worker *w)
+static inline bool sked_i_search_over(sked_i_search_worker *w)
 {
     return sked_i_crew_over(&w->base.client);
 }
 /* Adds to the evaluations of the worker. */
-static inline void sked_i_worker_count(sked_i_worker *w, int64_t evaluations)
+static inline void sked_i_search_count(sked_i_search_worker *w, int64_t evaluations)
 {
     w->base.client.evaluations += evaluations;
 }
 /* Makespan of the incumbent, INT32_MAX: none. */
-static inline int32_t sked_i_worker_best(const sked_i_worker *w)
+static inline int32_t sked_i_search_best(const sked_i_search_worker *w)
 {
     return w->base.best < INT32_MAX ? (int32_t)w->base.best : INT32_MAX;
 }
 /* Takes note of a schedule: cost is its makespan, or more than any makespan where it is not valid. */
-void sked_i_worker_see(sked_i_client *client, int32_t cost, const int32_t *start);
+void sked_i_search_see(sked_i_client *client, int32_t cost, const int32_t *start);
 
 /*
  * The techniques in turn, each with a share of the effort that grows with its success. It can go on in a
  * later turn.
  */
 typedef struct sked_i_portfolio sked_i_portfolio;
-/* In the order of sked_i_portfolio_techniques. */
+/* Its techniques; search.c names them. */
 enum { SKED_I_GENETIC, SKED_I_LEARNING, SKED_I_WINDOWS, SKED_I_TECHNIQUES };
 /* w must stay. NULL: no memory. */
-sked_i_portfolio *sked_i_portfolio_create(sked_i_worker *w);
+sked_i_portfolio *sked_i_portfolio_create(sked_i_search_worker *w);
 void sked_i_portfolio_destroy(sked_i_portfolio *p);
 /* Until the worker is over or nothing is left to find. False: no memory. */
 bool sked_i_portfolio_run(sked_i_portfolio *p);
