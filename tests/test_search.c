@@ -1,6 +1,7 @@
 /* The method `search`: against enumeration on small problems of every kind it takes, and its contracts. */
 #include "brute_force.h"
 #include "engine/decode/sgs.h"
+#include "method/driver.h"
 #include "random_problem.h"
 
 typedef struct setup {
@@ -467,6 +468,157 @@ static void test_trivial(void **state)
         }
 }
 
+/* ------------------------------------------------------------------ turns */
+
+typedef struct turns {
+    int64_t iterations[2]; /* of each turn; 0: no such turn */
+    int threads[2];
+    bool shared; /* the first turn happens in a share of the run */
+} turns;
+
+typedef struct outcome {
+    double value;
+    int64_t evaluations;
+    bool proved, kept; /* kept: the second turn went on with the state of the first */
+    double start[64];
+} outcome;
+
+static void take_turn(sked_i_run *run, sked_run_options *opt, const turns *t, int k)
+{
+    const char *const none[] = {NULL};
+    opt->iterations = t->iterations[k];
+    opt->threads = t->threads[k];
+    OK(sked_i_driver_run(run, sked_i_method_find("search"), none, 0, err));
+}
+
+static void take_shared_turn(sked_i_run *run, const turns *t)
+{
+    sked_i_share share;
+    OK(sked_i_share_open(run, &share, err));
+    take_turn(&share.run, &share.options, t, 0);
+    OK(sked_i_share_join(&share, run, err));
+    sked_i_share_close(&share);
+}
+
+static void *state_of_search(sked_i_run *run)
+{
+    run->driver->current = "search";
+    return sked_i_run_state(run);
+}
+
+static outcome run_turns(const sked_problem *p, const turns *t)
+{
+    sked_run_options opt;
+    sked_i_run run = {.problem = p, .options = &opt};
+    double bound;
+    sked_run_options_init(&opt);
+    opt.time_limit = 60;
+    sked_i_limit_init(&run.limit, &opt);
+    run.limit.paced = false;
+    OK(sked_i_driver_open(&run, 1, err));
+    OK(sked_problem_bound(p, &bound, NULL, err));
+    sked_i_run_raise_bound(&run, bound);
+    if (t->shared)
+        take_shared_turn(&run, t);
+    else
+        take_turn(&run, &opt, t, 0);
+    void *first = state_of_search(&run);
+    assert_non_null(first);
+    if (t->iterations[1] > 0 && !sked_i_run_proved(&run))
+        take_turn(&run, &opt, t, 1);
+    const sked_schedule *s = sked_i_run_incumbent(&run);
+    outcome out = {.value = sked_i_run_best(&run), .evaluations = sked_i_run_evaluations(&run)};
+    out.proved = sked_i_run_proved(&run);
+    out.kept = state_of_search(&run) == first;
+    OK(sked_schedule_validate(p, s, err));
+    memcpy(out.start, s->start, (size_t)s->ops * sizeof *s->start);
+    sked_i_driver_close(&run);
+    return out;
+}
+
+/* An interrupted cooling goes on: two turns are one long one. */
+static void test_annealing_goes_on(void **state)
+{
+    (void)state;
+    for (int seed = 0; seed < 6; seed++) {
+        random_problem r;
+        random_problem_make((uint64_t)seed, RANDOM_TRANSFERS, 30, 40, &r);
+        const outcome two = run_turns(&r.problem, &(turns){{5003, 7010}, {1, 1}, false});
+        const outcome one = run_turns(&r.problem, &(turns){{12013}, {1}, false});
+        const outcome less = run_turns(&r.problem, &(turns){{7010}, {1}, false});
+        assert_true(two.kept && two.value == one.value && two.value <= less.value);
+        assert_int_equal(two.evaluations, one.evaluations);
+        assert_memory_equal(two.start, one.start, sizeof one.start);
+        random_problem_free(&r);
+    }
+}
+
+/* What was learnt stays: proofs that one turn is too short for, and that starting afresh would never end. */
+static void test_learning_goes_on(void **state)
+{
+    (void)state;
+    int once = 0, twice = 0;
+    for (int seed = 0; seed < 30; seed++) {
+        random_problem r;
+        random_problem_make((uint64_t)seed, RANDOM_RESOURCES, 25, 35, &r);
+        const outcome one = run_turns(&r.problem, &(turns){{3000}, {1}, false});
+        const outcome two = run_turns(&r.problem, &(turns){{3000, 3000}, {1, 1}, false});
+        assert_true(two.kept && two.value <= one.value);
+        once += one.proved;
+        twice += two.proved;
+        random_problem_free(&r);
+    }
+    if (twice <= once)
+        fail_msg("%d proofs in one turn, %d in two", once, twice);
+}
+
+/* A turn in a share with fewer threads, then one with more: the crew grows. And the other way round. */
+static void test_state_moves(void **state)
+{
+    (void)state;
+    static const unsigned kinds[] = {RANDOM_RESOURCES, RANDOM_TRANSFERS, RANDOM_RESOURCES | RANDOM_REAL};
+    for (int k = 0; k < 3; k++)
+        for (int most = 1; most <= 3; most++) {
+            random_problem r;
+            random_problem_make(11, kinds[k], 40, 50, &r);
+            const turns up = {{900, 900}, {1, most}, true}, down = {{900, 900}, {most, 1}, false};
+            const outcome a = run_turns(&r.problem, &up), b = run_turns(&r.problem, &up);
+            assert_true(a.kept && a.value == b.value && a.evaluations == b.evaluations);
+            assert_memory_equal(a.start, b.start, sizeof a.start);
+            assert_true(run_turns(&r.problem, &down).kept);
+            random_problem_free(&r);
+        }
+}
+
+/* A portfolio runs search twice and says what its techniques did. */
+static void test_auto_statistics(void **state)
+{
+    (void)state;
+    random_problem r;
+    sked_run_options opt;
+    sked_result got = {0};
+    bool genetic = false;
+    random_problem_make(3, RANDOM_RESOURCES, 55, 60, &r);
+    sked_run_options_init(&opt);
+    opt.iterations = 3000;
+    opt.threads = 2;
+    opt.candidates = 4; /* keeps it running past the bound */
+    OK(sked_method_run("auto", &r.problem, &opt, &got, err));
+    for (int32_t k = 0; k < got.n_statistics; k++) {
+        const sked_statistic *x = &got.statistics[k];
+        if (strcmp(x->method, "search") != 0)
+            continue;
+        if (x->technique[0] == 0)
+            assert_true(x->calls >= 2);
+        else
+            assert_true(x->calls > 0 && x->seconds >= 0 && x->evaluations >= 0 && x->gain >= 0);
+        genetic = genetic || (strcmp(x->technique, "genetic") == 0 && x->evaluations > 0);
+    }
+    assert_true(genetic);
+    sked_result_clear(&got);
+    random_problem_free(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -483,6 +635,10 @@ int main(void)
         cmocka_unit_test(test_candidates),
         cmocka_unit_test(test_horizon),
         cmocka_unit_test(test_trivial),
+        cmocka_unit_test(test_annealing_goes_on),
+        cmocka_unit_test(test_learning_goes_on),
+        cmocka_unit_test(test_state_moves),
+        cmocka_unit_test(test_auto_statistics),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,9 @@
-/*
- * Genetic search on activity lists (Hartmann 1998; hybrid as in Valls, Ballestin, Quintanilla 2008): a child
- * takes the ends of its list from one parent and the middle from the other, every child is justified both
- * ways, and the list it leaves to its children is the order of its final starts.
- */
-#include "method/search/search.h"
+#include "engine/population/population.h"
+
+#include "base/memory.h"
 #include "schedule/equal.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { max_genes = 1 << 24, large = 5000 }; /* ops in all lists; a decode may take the time there is */
@@ -19,7 +17,10 @@ typedef struct member {
 } member;
 
 struct sked_i_population {
-    sked_i_worker *w;
+    sked_i_justifier *decode;
+    sked_i_client *client;
+    sked_i_population_see *see;
+    const int32_t *seed; /* [n] keys of the next member to be made, NULL: none */
     int32_t n, size, capacity;
     int32_t founded;         /* lists sampled for this population so far */
     int32_t best;            /* cost within this life */
@@ -50,14 +51,17 @@ static int64_t size_for(int64_t n)
     return fit < 8 ? 8 : fit < usual ? fit : usual;
 }
 
-sked_i_population *sked_i_population_create(sked_i_worker *w)
+sked_i_population *sked_i_population_create(sked_i_justifier *decode, sked_i_client *client,
+                                            sked_i_population_see *see)
 {
-    const int64_t n = w->problem->n, size = size_for(n);
+    const int64_t n = decode->forward->core->n, size = size_for(n);
     population *p = sked_i_alloc_zero(1, sizeof *p);
     if (p == NULL)
         return NULL;
-    p->w = w;
-    p->n = w->problem->n;
+    p->decode = decode;
+    p->client = client;
+    p->see = see;
+    p->n = (int32_t)n;
     p->capacity = (int32_t)size;
     p->patience = 10000;
     p->best = INT32_MAX;
@@ -76,27 +80,57 @@ sked_i_population *sked_i_population_create(sked_i_worker *w)
     return p;
 }
 
+#ifndef NDEBUG
+/* Every op stands once in the list, after its predecessors. position is scratch. */
+static bool is_topological(const population *p, const int32_t *list)
+{
+    const sked_i_core *core = p->decode->forward->core;
+    for (int32_t i = 0; i < p->n; i++)
+        p->position[i] = -1;
+    for (int32_t k = 0; k < p->n; k++) {
+        const int32_t i = list[k];
+        for (int32_t q = core->pred_ptr[i]; q < core->pred_ptr[i + 1]; q++)
+            if (p->position[core->pred[q].op] < 0)
+                return false;
+        if (p->position[i] >= 0)
+            return false;
+        p->position[i] = k;
+    }
+    return true;
+}
+#endif
+
+/* Forward-backward improvement, counted. start is changed in place; returns the makespan. */
+static int32_t justify(population *p, int32_t makespan, int32_t *start)
+{
+    const int64_t before = p->decode->evaluations;
+    makespan = sked_i_justify(p->decode, makespan, start);
+    p->client->evaluations += p->decode->evaluations - before;
+    return makespan;
+}
+
 /* Decodes p->child into p->start and justifies it. */
 static int32_t decode(population *p, bool parallel)
 {
-    sked_i_worker *w = p->w;
-    int32_t makespan = parallel ? sked_i_sgs_parallel(w->decode.forward, p->child, p->start)
-                                : sked_i_sgs_serial(w->decode.forward, p->child, INT32_MAX, p->start);
-    w->evaluations++;
+    sked_i_sgs *forward = p->decode->forward;
+    assert(is_topological(p, p->child));
+    int32_t makespan = parallel ? sked_i_sgs_parallel(forward, p->child, p->start)
+                                : sked_i_sgs_serial(forward, p->child, INT32_MAX, p->start);
+    p->client->evaluations++;
     if (makespan == SKED_I_ABORTED)
         return SKED_I_ABORTED;
     if (p->n > large)
-        sked_i_worker_see(w, sked_i_justifier_cost(&w->decode, makespan), p->start);
-    makespan = sked_i_worker_justify(w, makespan, p->start);
-    const int32_t cost = sked_i_justifier_cost(&w->decode, makespan);
-    sked_i_worker_see(w, cost, p->start);
+        p->see(p->client, sked_i_justifier_cost(p->decode, makespan), p->start);
+    makespan = justify(p, makespan, p->start);
+    const int32_t cost = sked_i_justifier_cost(p->decode, makespan);
+    p->see(p->client, cost, p->start);
     return cost;
 }
 
 /* Makespans form plateaus; of two equal ones the one with less to do near its end is closer to a shorter. */
 static int64_t crowd_of(const population *p, int32_t cost)
 {
-    const sked_i_core *core = p->w->decode.forward->core;
+    const sked_i_core *core = p->decode->forward->core;
     const int32_t late = cost - cost / 8 - 2;
     int64_t sum = 0;
     for (int32_t i = 0; i < p->n; i++) {
@@ -129,18 +163,18 @@ static void insert(population *p, int32_t cost, bool parallel)
         return;
     child.list = p->member[worst].list;
     p->member[worst] = child;
-    sked_i_sgs_sort(p->w->decode.forward, p->start, p->w->decode.forward->core->orderly, child.list);
+    sked_i_sgs_sort(p->decode->forward, p->start, p->decode->forward->core->orderly, child.list);
 }
 
 /* Latest start by longest path, blurred by up to `noise`. */
 static void sample_list(population *p, double noise)
 {
-    const sked_i_core *core = p->w->decode.forward->core;
+    const sked_i_core *core = p->decode->forward->core;
     for (int32_t i = 0; i < p->n; i++) {
-        const double blur = noise * (double)core->longest * sked_i_rng_uniform(&p->w->rng);
-        p->w->decode.key[i] = core->longest - core->tail[i] + (int32_t)blur;
+        const double blur = noise * (double)core->longest * sked_i_rng_uniform(&p->client->rng);
+        p->decode->key[i] = core->longest - core->tail[i] + (int32_t)blur;
     }
-    sked_i_sgs_sort(p->w->decode.forward, p->w->decode.key, false, p->child);
+    sked_i_sgs_sort(p->decode->forward, p->decode->key, false, p->child);
 }
 
 static void mark_from(population *p, const int32_t *list, int32_t from, int32_t to)
@@ -164,7 +198,7 @@ static void fill_from(population *p, const int32_t *list, int32_t from, int32_t 
 
 static void cross(population *p, const member *a, const member *b)
 {
-    sked_i_rng *r = &p->w->rng;
+    sked_i_rng *r = &p->client->rng;
     int32_t x = (int32_t)sked_i_rng_below(r, (uint64_t)p->n + 1),
             y = (int32_t)sked_i_rng_below(r, (uint64_t)p->n + 1);
     if (x > y) {
@@ -181,8 +215,8 @@ static void cross(population *p, const member *a, const member *b)
 /* Moves one op to another place its predecessors and successors allow. */
 static void shift_one(population *p)
 {
-    const sked_i_core *core = p->w->decode.forward->core;
-    sked_i_rng *r = &p->w->rng;
+    const sked_i_core *core = p->decode->forward->core;
+    sked_i_rng *r = &p->client->rng;
     const int32_t from = (int32_t)sked_i_rng_below(r, (uint64_t)p->n), i = p->child[from];
     int32_t low = 0, high = p->n - 1;
     for (int32_t k = core->pred_ptr[i]; k < core->pred_ptr[i + 1]; k++)
@@ -211,8 +245,8 @@ static void mutate(population *p, int32_t moves)
 
 static int32_t pick(population *p)
 {
-    const int32_t a = (int32_t)sked_i_rng_below(&p->w->rng, (uint64_t)p->size);
-    const int32_t b = (int32_t)sked_i_rng_below(&p->w->rng, (uint64_t)p->size);
+    const int32_t a = (int32_t)sked_i_rng_below(&p->client->rng, (uint64_t)p->size);
+    const int32_t b = (int32_t)sked_i_rng_below(&p->client->rng, (uint64_t)p->size);
     return is_worse(&p->member[a], &p->member[b]) ? b : a;
 }
 
@@ -224,14 +258,13 @@ static bool flip(sked_i_rng *r, double chance)
 /* The next first member: the schedule given, the priority rule itself, blurred forms of it. */
 static bool found_one(population *p)
 {
-    sked_i_worker *w = p->w;
     const int32_t k = p->founded++;
-    const bool given = k == 0 && w->seed != NULL && p->lives == 0;
-    const bool parallel = w->decode.forward->fixed == NULL && !given && !(k & 1);
-    if (given)
-        sked_i_sgs_sort(w->decode.forward, w->seed, false, p->child);
+    const bool parallel = p->decode->forward->fixed == NULL && p->seed == NULL && !(k & 1);
+    if (p->seed != NULL)
+        sked_i_sgs_sort(p->decode->forward, p->seed, false, p->child);
     else
-        sample_list(p, k < 3 ? 0 : 0.1 + 0.6 * sked_i_rng_uniform(&w->rng));
+        sample_list(p, k < 3 ? 0 : 0.1 + 0.6 * sked_i_rng_uniform(&p->client->rng));
+    p->seed = NULL;
     const int32_t cost = decode(p, parallel);
     if (cost == SKED_I_ABORTED)
         return false;
@@ -241,13 +274,13 @@ static bool found_one(population *p)
 
 static bool breed(population *p)
 {
-    sked_i_worker *w = p->w;
+    sked_i_rng *r = &p->client->rng;
     const member *a = &p->member[pick(p)], *b = &p->member[pick(p)];
     bool parallel = a->parallel;
     cross(p, a, b);
-    if (flip(&w->rng, 0.05))
-        parallel = w->decode.forward->fixed == NULL && !parallel;
-    mutate(p, (int32_t)sked_i_rng_below(&w->rng, 3));
+    if (flip(r, 0.05))
+        parallel = p->decode->forward->fixed == NULL && !parallel;
+    mutate(p, (int32_t)sked_i_rng_below(r, 3));
     const int32_t cost = decode(p, parallel);
     if (cost == SKED_I_ABORTED)
         return false;
@@ -268,9 +301,9 @@ static void begin_life(population *p)
 
 bool sked_i_population_run(sked_i_population *p, int64_t evaluations)
 {
-    const int64_t until = p->w->evaluations + evaluations;
-    while (p->w->evaluations < until && !sked_i_worker_over(p->w)) {
-        if (p->size < p->capacity && p->founded < 3 * p->capacity) {
+    const int64_t until = p->client->evaluations + evaluations;
+    while (p->client->evaluations < until && !sked_i_client_over(p->client)) {
+        if (p->seed != NULL || (p->size < p->capacity && p->founded < 3 * p->capacity)) {
             if (!found_one(p))
                 return true;
         } else if (p->size < 2 || p->stale >= p->patience) {
@@ -279,26 +312,43 @@ bool sked_i_population_run(sked_i_population *p, int64_t evaluations)
             return true;
         }
     }
-    return p->poor < 20;
+    const bool rich = p->poor < 20;
+    p->poor = rich ? p->poor : 0; /* who asks again, gets as many lives again */
+    return rich;
 }
 
-void sked_i_population_add(sked_i_population *p, int32_t cost, const int32_t *start)
+void sked_i_population_seed(sked_i_population *p, const int32_t *key)
 {
+    p->seed = key;
+}
+
+static int32_t makespan_of(const sked_i_core *core, const int32_t *start)
+{
+    int32_t latest = 0;
+    for (int32_t i = 0; i < core->n; i++)
+        latest = start[i] + core->duration[i] > latest ? start[i] + core->duration[i] : latest;
+    return latest;
+}
+
+void sked_i_population_adopt(sked_i_population *p, int32_t *start)
+{
+    const int32_t makespan = justify(p, makespan_of(p->decode->forward->core, start), start);
+    p->see(p->client, makespan, start);
     memcpy(p->start, start, (size_t)p->n * sizeof *start);
-    insert(p, cost, false);
+    insert(p, makespan, false);
 }
 
 bool sked_i_population_draw(sked_i_population *p, int32_t cost, int32_t *start)
 {
     if (p->size == 0)
         return false;
-    const int32_t first = (int32_t)sked_i_rng_below(&p->w->rng, (uint64_t)p->size);
+    const int32_t first = (int32_t)sked_i_rng_below(&p->client->rng, (uint64_t)p->size);
     for (int32_t k = 0; k < p->size; k++) {
         const member *m = &p->member[(first + k) % p->size];
         if (m->cost != cost)
             continue;
-        p->w->evaluations++;
-        return sked_i_sgs_serial(p->w->decode.forward, m->list, INT32_MAX, start) <= cost;
+        p->client->evaluations++;
+        return sked_i_sgs_serial(p->decode->forward, m->list, INT32_MAX, start) <= cost;
     }
     return false;
 }

@@ -7,7 +7,7 @@ enum { key_steps = 1 << 20 };
 
 /* ------------------------------------------------------------------ the space of keys */
 
-void sked_i_keyspace_destroy(sked_i_keyspace *k)
+void sked_i_brkga_space_destroy(sked_i_brkga_space *k)
 {
     if (k == NULL)
         return;
@@ -17,7 +17,7 @@ void sked_i_keyspace_destroy(sked_i_keyspace *k)
     free(k);
 }
 
-static void find_ways(sked_i_keyspace *k)
+static void find_levels(sked_i_brkga_space *k)
 {
     double longest = 0;
     if (k->l != NULL)
@@ -31,10 +31,10 @@ static void find_ways(sked_i_keyspace *k)
         k->level[i] = longest > 0 ? fmax(0, k->level[i] / longest) : 0;
 }
 
-sked_status sked_i_keyspace_create(const sked_problem *p, sked_i_keyspace **out, sked_error *err)
+sked_status sked_i_brkga_space_create(const sked_problem *p, sked_i_brkga_space **out, sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_i_keyspace *k = NULL;
+    sked_i_brkga_space *k = NULL;
     SKED_NEW0(k, 1);
     k->problem = p;
     k->n = p->graph->n_ops;
@@ -48,11 +48,11 @@ sked_status sked_i_keyspace_create(const sked_problem *p, sked_i_keyspace **out,
         SKED_TRY(sked_i_cumulative_create(p, &k->c, err));
     k->keys = (k->l ? 2 : 1) * k->n + 2;
     SKED_NEW(k->level, k->n);
-    find_ways(k);
+    find_levels(k);
     *out = k;
     return SKED_OK;
 cleanup:
-    sked_i_keyspace_destroy(k);
+    sked_i_brkga_space_destroy(k);
     return st;
 }
 
@@ -68,7 +68,7 @@ static float key_of_device(int32_t d, int32_t m)
     return 0.5F + 0.5F * ((float)d + 0.5F) / (float)m;
 }
 
-void sked_i_keyspace_express(const sked_i_keyspace *k, const sked_schedule *s, float *key)
+void sked_i_brkga_space_express(const sked_i_brkga_space *k, const sked_schedule *s, float *key)
 {
     double latest = 0;
     for (int32_t i = 0; i < k->n; i++)
@@ -83,7 +83,7 @@ void sked_i_keyspace_express(const sked_i_keyspace *k, const sked_schedule *s, f
     key[k->keys - 1] = 1;
 }
 
-void sked_i_keyspace_rule(const sked_i_keyspace *k, int which, float *key)
+void sked_i_brkga_space_rule(const sked_i_brkga_space *k, int which, float *key)
 {
     for (int32_t i = 0; i < k->n; i++) {
         key[i] = 1;
@@ -94,53 +94,53 @@ void sked_i_keyspace_rule(const sked_i_keyspace *k, int which, float *key)
     key[k->keys - 1] = 0;
 }
 
-/* ------------------------------------------------------------------ readers */
+/* ------------------------------------------------------------------ decoders */
 
-void sked_i_reader_close(sked_i_reader *r)
+void sked_i_brkga_decoder_close(sked_i_brkga_decoder *d)
 {
-    sked_i_justifier_close(&r->justifier);
-    sked_i_placer_destroy(r->placer);
-    void *const owned[] = {r->rank,   r->wish,  r->core_key, r->core_start,
-                           r->sorter, r->start, r->device,   r->label};
+    sked_i_justifier_close(&d->justifier);
+    sked_i_placer_destroy(d->placer);
+    void *const owned[] = {d->rank,   d->wish,  d->core_key, d->core_start,
+                           d->sorter, d->start, d->device,   d->label};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
 }
 
-static sked_status open_alike(sked_i_reader *r, const sked_i_limit *limit, sked_error *err)
+static sked_status open_alike(sked_i_brkga_decoder *d, const sked_i_limit *limit, sked_error *err)
 {
-    const sked_i_cumulative *c = r->space->c;
+    const sked_i_cumulative *c = d->space->c;
     sked_status st = SKED_OK;
-    SKED_TRY(sked_i_justifier_open(&r->justifier, c, limit, err));
-    SKED_NEW(r->core_key, c->n);
-    SKED_NEW(r->core_start, c->n);
-    SKED_NEW(r->rank, c->n);
+    SKED_TRY(sked_i_justifier_open(&d->justifier, c, limit, err));
+    SKED_NEW(d->core_key, c->n);
+    SKED_NEW(d->core_start, c->n);
+    SKED_NEW(d->rank, c->n);
 cleanup:
     return st;
 }
 
-static sked_status open_lines(sked_i_reader *r, sked_error *err)
+static sked_status open_sequencing(sked_i_brkga_decoder *d, sked_error *err)
 {
-    const sked_i_sequencing *l = r->space->l;
+    const sked_i_sequencing *l = d->space->l;
     sked_status st = SKED_OK;
-    SKED_TRY(sked_i_placer_create(&l->dag, &l->pools, l->m, true, &r->placer, err));
-    SKED_NEW(r->rank, l->n);
-    SKED_NEW(r->wish, l->n);
-    SKED_NEW(r->sorter, 2 * (int64_t)l->n);
-    SKED_NEW(r->start, l->n);
-    SKED_NEW(r->device, l->n);
-    SKED_NEW(r->label, l->m);
+    SKED_TRY(sked_i_placer_create(&l->dag, &l->pools, l->m, true, &d->placer, err));
+    SKED_NEW(d->rank, l->n);
+    SKED_NEW(d->wish, l->n);
+    SKED_NEW(d->sorter, 2 * (int64_t)l->n);
+    SKED_NEW(d->start, l->n);
+    SKED_NEW(d->device, l->n);
+    SKED_NEW(d->label, l->m);
 cleanup:
     return st;
 }
 
-sked_status sked_i_reader_open(sked_i_reader *r, const sked_i_keyspace *space, const sked_i_limit *limit,
-                               sked_error *err)
+sked_status sked_i_brkga_decoder_open(sked_i_brkga_decoder *d, const sked_i_brkga_space *space,
+                                      const sked_i_limit *limit, sked_error *err)
 {
-    *r = (sked_i_reader){.space = space};
-    return space->c != NULL ? open_alike(r, limit, err) : open_lines(r, err);
+    *d = (sked_i_brkga_decoder){.space = space};
+    return space->c != NULL ? open_alike(d, limit, err) : open_sequencing(d, err);
 }
 
-static int decoder_of(const sked_i_keyspace *k, float key)
+static int decoder_of(const sked_i_brkga_space *k, float key)
 {
     if (k->decoder != SKED_I_DECODE_MIXED)
         return k->decoder;
@@ -149,61 +149,61 @@ static int decoder_of(const sked_i_keyspace *k, float key)
                             : SKED_I_DECODE_INSERTION;
 }
 
-/* 0 comes first. By path: a key takes up to half of the op's longest way to the end from it. */
-static inline double urgency(const sked_i_keyspace *k, const float *key, int32_t i, bool by_path)
+/* 0 comes first. By path: a key takes up to half of the op's bottom level from it. */
+static inline double urgency(const sked_i_brkga_space *k, const float *key, int32_t i, bool by_path)
 {
     return by_path ? 1 - k->level[i] * (1 + (double)key[i]) / 2 : 1 - (double)key[i];
 }
 
-static bool by_path(const sked_i_keyspace *k, const float *key)
+static bool by_path(const sked_i_brkga_space *k, const float *key)
 {
     return k->weigh == SKED_I_WEIGH_MIXED ? key[k->keys - 1] < 0.5F : k->weigh == SKED_I_WEIGH_PATH;
 }
 
-static double cost_alike(sked_i_reader *r, const float *key)
+static double cost_alike(sked_i_brkga_decoder *d, const float *key)
 {
-    const sked_i_keyspace *k = r->space;
+    const sked_i_brkga_space *k = d->space;
     const bool path = by_path(k, key),
                parallel = k->c->fixed == NULL && decoder_of(k, key[k->keys - 2]) == SKED_I_DECODE_PARALLEL;
     for (int32_t i = 0; i < k->n; i++)
-        r->core_key[i] = (int32_t)(urgency(k, key, i, path) * (key_steps - 1));
-    sked_i_sgs_sort(r->justifier.forward, r->core_key, false, r->rank);
+        d->core_key[i] = (int32_t)(urgency(k, key, i, path) * (key_steps - 1));
+    sked_i_sgs_sort(d->justifier.forward, d->core_key, false, d->rank);
     int32_t makespan = parallel
-                           ? sked_i_sgs_parallel(r->justifier.forward, r->rank, r->core_start)
-                           : sked_i_sgs_serial(r->justifier.forward, r->rank, SKED_I_ABORTED, r->core_start);
-    r->evaluations++;
+                           ? sked_i_sgs_parallel(d->justifier.forward, d->rank, d->core_start)
+                           : sked_i_sgs_serial(d->justifier.forward, d->rank, SKED_I_ABORTED, d->core_start);
+    d->evaluations++;
     if (makespan == SKED_I_ABORTED)
         return INFINITY;
-    r->justifier.evaluations = 0;
+    d->justifier.evaluations = 0;
     if (k->justify)
-        makespan = sked_i_justify(&r->justifier, makespan, r->core_start);
-    r->evaluations += r->justifier.evaluations;
-    r->late = k->c->fixed != NULL ? (double)r->justifier.forward->late : 0;
-    r->hash = sked_i_hash_steps(r->core_start, k->n);
-    return sked_i_justifier_cost(&r->justifier, makespan);
+        makespan = sked_i_justify(&d->justifier, makespan, d->core_start);
+    d->evaluations += d->justifier.evaluations;
+    d->late = k->c->fixed != NULL ? (double)d->justifier.forward->late : 0;
+    d->hash = sked_i_hash_steps(d->core_start, k->n);
+    return sked_i_justifier_cost(&d->justifier, makespan);
 }
 
-static void rank_ops(sked_i_reader *r, const float *key)
+static void rank_ops(sked_i_brkga_decoder *d, const float *key)
 {
-    const sked_i_keyspace *k = r->space;
+    const sked_i_brkga_space *k = d->space;
     const bool path = by_path(k, key);
     for (int32_t i = 0; i < k->n; i++) {
         const int32_t op = k->l->dag.order[i];
-        r->sorter[i] = (sked_i_keyed){(uint64_t)(urgency(k, key, op, path) * (key_steps - 1)), op};
+        d->sorter[i] = (sked_i_keyed){(uint64_t)(urgency(k, key, op, path) * (key_steps - 1)), op};
     }
-    sked_i_sort_keyed(r->sorter, r->sorter + k->n, k->n);
+    sked_i_sort_keyed(d->sorter, d->sorter + k->n, k->n);
     for (int32_t q = 0; q < k->n; q++)
-        r->rank[r->sorter[q].value] = q;
+        d->rank[d->sorter[q].value] = q;
 }
 
 /* serial: each op where its key wishes; parallel: through time; insertion: where it finishes first. */
-static double cost_lines(sked_i_reader *r, const float *key)
+static double cost_sequencing(sked_i_brkga_decoder *d, const float *key)
 {
-    const sked_i_keyspace *k = r->space;
+    const sked_i_brkga_space *k = d->space;
     const sked_i_sequencing *l = k->l;
     const int decoder = decoder_of(k, key[k->keys - 2]);
     const bool stepped = decoder == SKED_I_DECODE_PARALLEL && k->problem->fix_start == NULL;
-    const sked_i_place how = {.fix_device = r->wish,
+    const sked_i_place how = {.fix_device = d->wish,
                               .fix_start = k->problem->fix_start,
                               .by_device = true,
                               .insertion = !stepped,
@@ -213,34 +213,34 @@ static double cost_lines(sked_i_reader *r, const float *key)
     for (int32_t i = 0; i < k->n; i++) {
         const int32_t fixed = k->problem->fix_device ? k->problem->fix_device[i] : -1;
         const int32_t wish = decoder == SKED_I_DECODE_SERIAL ? wish_of(key[k->n + i], l->m) : -1;
-        r->wish[i] = fixed >= 0 ? fixed : wish;
+        d->wish[i] = fixed >= 0 ? fixed : wish;
     }
-    rank_ops(r, key);
-    r->evaluations++;
-    r->status = sked_i_placer_run(r->placer, r->rank, NULL, &how, r->start, r->device, &r->late, &err);
-    if (r->status != SKED_OK)
+    rank_ops(d, key);
+    d->evaluations++;
+    d->status = sked_i_placer_run(d->placer, d->rank, NULL, &how, d->start, d->device, &d->late, &err);
+    if (d->status != SKED_OK)
         return INFINITY;
     for (int32_t i = 0; i < k->n; i++)
-        latest = fmax(latest, r->start[i] + l->dag.duration[i]);
-    r->hash = sked_i_hash_devices(k->n, r->start, r->device, l->m, r->label);
-    return r->late > 0 ? latest + l->span + r->late : latest;
+        latest = fmax(latest, d->start[i] + l->dag.duration[i]);
+    d->hash = sked_i_hash_devices(k->n, d->start, d->device, l->m, d->label);
+    return d->late > 0 ? latest + l->span + d->late : latest;
 }
 
-double sked_i_reader_cost(sked_i_reader *r, const float *key)
+double sked_i_brkga_decoder_cost(sked_i_brkga_decoder *d, const float *key)
 {
-    return r->space->c != NULL ? cost_alike(r, key) : cost_lines(r, key);
+    return d->space->c != NULL ? cost_alike(d, key) : cost_sequencing(d, key);
 }
 
-sked_status sked_i_reader_offer(const sked_i_reader *r, sked_i_run *run, sked_error *err)
+sked_status sked_i_brkga_decoder_offer(const sked_i_brkga_decoder *d, sked_i_run *run, sked_error *err)
 {
-    const sked_i_keyspace *k = r->space;
+    const sked_i_brkga_space *k = d->space;
     sked_schedule *made = NULL;
-    sked_schedule s = {.ops = k->n, .devices = k->problem->devices, .start = r->start, .device = r->device};
+    sked_schedule s = {.ops = k->n, .devices = k->problem->devices, .start = d->start, .device = d->device};
     sked_status st = SKED_OK;
-    if (r->late > 0)
+    if (d->late > 0)
         return SKED_OK;
     if (k->c != NULL) {
-        SKED_TRY(sked_i_cumulative_schedule(k->c, r->core_start, &made, err));
+        SKED_TRY(sked_i_cumulative_schedule(k->c, d->core_start, &made, err));
         s = *made;
     }
     if (sked_i_within_horizon(k->problem, s.start))
