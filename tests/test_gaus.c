@@ -486,7 +486,7 @@ static void test_against_exhaustive_search(void **state)
     (void)state;
     for (uint64_t seed = 0; seed < 100; seed++) {
         random_problem r;
-        sked_result result = {0};
+        sked_result result = {.size = sizeof result};
         random_problem_make(seed, kinds[seed % 5], 3, 5, &r);
         sked_problem *p = &r.problem;
         double path = 0;
@@ -521,7 +521,7 @@ static void test_pipelined(void **state)
     (void)state;
     for (uint64_t seed = 0; seed < 40; seed++) {
         random_problem r;
-        sked_result result = {0};
+        sked_result result = {.size = sizeof result};
         sked_error why = {0};
         random_problem_make(seed, RANDOM_LOOPS | (seed % 2 ? RANDOM_RESOURCES : 0), 3, 4, &r);
         r.problem.objective = SKED_OBJECTIVE_MEMORY;
@@ -550,7 +550,7 @@ static void test_interval_search(void **state)
     (void)state;
     sked_graph *g = NULL;
     sked_problem p;
-    sked_result r = {0};
+    sked_result r = {.size = sizeof r};
     make_graph(&g);
     sked_problem_init(&p, g);
     p.ii = SKED_II_AUTO;
@@ -559,7 +559,7 @@ static void test_interval_search(void **state)
     const double least = r.schedule[0]->ii;
     assert_true(least > 0);
     p.ii = least - 1; /* one less is refuted, or nothing is found */
-    sked_result none = {0};
+    sked_result none = {.size = sizeof none};
     sked_error why = {0};
     assert_int_not_equal(run(&p, 1, 1, &none, &why), SKED_OK);
     sked_result_clear(&r);
@@ -573,7 +573,7 @@ static void test_same_bytes(void **state)
     random_problem_make(3, RANDOM_LAGS | RANDOM_HORIZON, 40, 60, &r);
     r.problem.objective = SKED_OBJECTIVE_MEMORY;
     for (int threads = 1; threads <= 3; threads += 2) {
-        sked_result a = {0}, b = {0};
+        sked_result a = {.size = sizeof a}, b = {.size = sizeof b};
         OK(run(&r.problem, INFINITY, threads, &a, err));
         OK(run(&r.problem, INFINITY, threads, &b, err));
         assert_true(a.value == b.value);
@@ -611,7 +611,7 @@ static sked_graph *chain(int n, double duration, double demand)
 static void test_refusals(void **state)
 {
     sked_problem p;
-    sked_result r = {0};
+    sked_result r = {.size = sizeof r};
     (void)state;
     sked_graph *g = chain(5, 1, 0);
     sked_problem_init(&p, g);
@@ -653,7 +653,7 @@ static void test_strange_graphs(void **state)
             for (int demand = 0; demand <= 1; demand++)
                 for (int k = 0; k < 8; k++) {
                     sked_problem p;
-                    sked_result r = {0};
+                    sked_result r = {.size = sizeof r};
                     sked_graph *g = chain(ops, duration, demand);
                     sked_problem_init(&p, g);
                     p.objective = objectives[k % 4];
@@ -670,7 +670,7 @@ static void test_disconnected(void **state)
     sked_builder *b = NULL;
     sked_graph *g = NULL;
     sked_problem p;
-    sked_result r = {0};
+    sked_result r = {.size = sizeof r};
     (void)state;
     OK(sked_builder_create(&b, err));
     for (int i = 0; i < 40; i++)
@@ -694,7 +694,7 @@ static double shared_value(const char *part, sked_objective objective, double ho
     char path[700];
     sked_graph *g = NULL;
     sked_problem p;
-    sked_result r = {0};
+    sked_result r = {.size = sizeof r};
     snprintf(path, sizeof path, "%s/%s", shared_data(), part);
     OK(sked_graph_read(path, NULL, &g, err));
     sked_problem_init(&p, g);

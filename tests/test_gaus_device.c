@@ -251,7 +251,7 @@ static sked_status run(const char *method, const sked_problem *p, int64_t iterat
 
 static double value_of(const char *method, const sked_problem *p)
 {
-    sked_result r = {0};
+    sked_result r = {.size = sizeof r};
     OK(run(method, p, 1, 1, &r, err));
     const double value = r.value;
     sked_result_clear(&r);
@@ -261,7 +261,7 @@ static double value_of(const char *method, const sked_problem *p)
 static void make_layered(sked_graph **out, uint64_t seed)
 {
     const sked_generate_options opt = {
-        .nodes = 60, .seed = seed, .duration = "uniform:1,10", .bytes = "uniform:1,20"};
+        .size = sizeof opt, .nodes = 60, .seed = seed, .duration = "uniform:1,10", .bytes = "uniform:1,20"};
     OK(sked_graph_generate("layered", &opt, out, err));
 }
 
@@ -292,7 +292,7 @@ static void test_gradient_alone(void **state)
     static const char *const alone[] = {"polish=false", "starts=3", "steps=200"};
     sked_graph *g = NULL;
     sked_problem p;
-    sked_result r = {0};
+    sked_result r = {.size = sizeof r};
     sked_run_options opt;
     (void)state;
     make_layered(&g, 5);
@@ -314,7 +314,7 @@ static void test_gradient_alone(void **state)
 static void test_dear_transfers(void **state)
 {
     sked_graph *g = NULL;
-    sked_graph_info info;
+    sked_graph_info info = {.size = sizeof info};
     sked_problem p;
     (void)state;
     make_layered(&g, 4);
@@ -330,7 +330,7 @@ static void test_same_bytes(void **state)
 {
     sked_graph *g = NULL;
     sked_problem p;
-    sked_result a = {0}, b = {0};
+    sked_result a = {.size = sizeof a}, b = {.size = sizeof b};
     (void)state;
     make_layered(&g, 2);
     sked_problem_init(&p, g);
@@ -351,7 +351,7 @@ static void test_other_objectives(void **state)
 {
     sked_graph *g = NULL;
     sked_problem p;
-    sked_result r = {0};
+    sked_result r = {.size = sizeof r};
     (void)state;
     make_layered(&g, 1);
     sked_problem_init(&p, g);

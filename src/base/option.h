@@ -12,6 +12,17 @@
 SKED_MUST_CHECK sked_status sked_i_options_parse(const char *owner, const sked_option *table, int count,
                                                  const char *const *settings, int n_settings, double *values,
                                                  sked_error *err);
+/*
+ * Options as one list, LIST(X), with the columns ID, name, kind, preset, min, max, choices, help. Makes
+ * `enum { OPTION_ID, ..., n_options }` and the table `options` from it; values are in the same order.
+ */
+#define SKED_I_OPTIONS(LIST)                   \
+    enum { LIST(SKED_I_OPTION_ID) n_options }; \
+    static const sked_option options[n_options] = {LIST(SKED_I_OPTION_ROW)}
+#define SKED_I_OPTION_ID(id, ...) OPTION_##id,
+#define SKED_I_OPTION_ROW(id, name, kind, preset, min, max, choices, help) \
+    {name, SKED_OPTION_##kind, preset, min, max, choices, help},
+
 /* The text of a TEXT option that was parsed to `value`. */
 const char *sked_i_option_text(const sked_option *o, double value, const char *const *settings);
 #endif

@@ -64,7 +64,7 @@ void sked_i_frame_destroy(sked_i_frame *f);
  * is below the proven bound (then nothing is filled).
  */
 bool sked_i_frame_set(const sked_i_loop *loop, sked_i_frame *f, int64_t ii, int64_t length);
-/* Only hi anew. */
+/* Only hi again. */
 bool sked_i_frame_limit(const sked_i_loop *loop, sked_i_frame *f, int64_t length);
 
 /* Lower bound of the length at the frame's II: longest path, and work of each pool between heads and rests.

@@ -1,7 +1,7 @@
 /*
- * Devices anew for given starts. Equal devices can be exchanged wherever several are free: no op moves, so
- * the makespan stays, but an op that finds its data where it runs need not wait for them on a machine whose
- * transfers cost more than the problem says.
+ * Reassigns devices for given starts. Equal devices can be exchanged wherever several are free: no op moves,
+ * so the makespan stays, but an op that finds its data where it runs need not wait for them on a machine
+ * whose transfers cost more than the problem says.
  *
  * One pass goes through time and gives each op, of the devices free at its start, the one that holds most of
  * its data; later passes also look at where its consumers went in the pass before. An edge counts by its
@@ -29,7 +29,7 @@ typedef struct localiser {
     double *score;   /* [m] */
     double *free_at; /* [m] in a replay */
     double *finish;  /* [ops] in a replay */
-    int32_t *urgent; /* [ops] longest way to the end first */
+    int32_t *urgent; /* [ops] largest bottom level first */
     int32_t *device, *last; /* [ops] of this pass, of the pass before */
 } localiser;
 

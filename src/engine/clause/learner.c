@@ -14,7 +14,7 @@ typedef struct member {
 
 struct sked_i_learner {
     sked_i_clause_solver *solver;
-    sked_i_learner_host host;
+    sked_i_client *client;
     const sked_i_core *core;
     int32_t n, makespan;
     bool refuted;
@@ -248,13 +248,13 @@ static bool build_model(sked_i_learner *l)
     return fine;
 }
 
-sked_i_learner *sked_i_learner_create(const sked_i_core *core, int32_t makespan, sked_i_learner_host host)
+sked_i_learner *sked_i_learner_create(const sked_i_core *core, int32_t makespan, sked_i_client *client)
 {
     sked_error ignored;
     sked_i_learner *l = sked_i_alloc_zero(1, sizeof *l);
     if (l == NULL)
         return NULL;
-    *l = (sked_i_learner){.host = host, .core = core, .n = core->n, .makespan = INT32_MAX};
+    *l = (sked_i_learner){.client = client, .core = core, .n = core->n, .makespan = INT32_MAX};
     l->active = sked_i_alloc(l->n, sizeof *l->active);
     l->members = sked_i_alloc(l->n, sizeof *l->members);
     l->free_at = sked_i_alloc(((int64_t)makespan + 1) * core->words, sizeof *l->free_at);
@@ -282,9 +282,9 @@ sked_i_clause_stats sked_i_learner_stats(const sked_i_learner *l)
 
 static bool count_conflict(void *self)
 {
-    const sked_i_learner_host *host = self;
-    ++*host->evaluations;
-    return host->over(host->self);
+    sked_i_client *client = self;
+    client->evaluations++;
+    return sked_i_client_over(client);
 }
 
 static void follow_guide(sked_i_learner *l, const int32_t *guide)
@@ -306,7 +306,7 @@ sked_i_verdict sked_i_learner_solve(sked_i_learner *l, int32_t makespan, const s
     sked_i_clause_solver *s = l->solver;
     const int64_t end = s->stats.conflicts + conflicts;
     sked_i_clause_budget b = {
-        .assume = assume, .n_assume = n_assume, .over = count_conflict, .self = &l->host};
+        .assume = assume, .n_assume = n_assume, .over = count_conflict, .self = l->client};
     sked_i_verdict v = SKED_I_UNDECIDED;
     if (!bound_makespan(l, makespan))
         return s->failed ? SKED_I_UNDECIDED : SKED_I_REFUTED;
@@ -318,7 +318,7 @@ sked_i_verdict sked_i_learner_solve(sked_i_learner *l, int32_t makespan, const s
         if (b.conflicts <= 0)
             break;
         v = sked_i_clause_solve(s, &b);
-        if (v == SKED_I_UNDECIDED && l->host.over(l->host.self))
+        if (v == SKED_I_UNDECIDED && sked_i_client_over(l->client))
             break;
     }
     if (v == SKED_I_FOUND)

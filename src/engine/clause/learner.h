@@ -6,24 +6,18 @@
 #ifndef SKED_ENGINE_CLAUSE_LEARNER_H
 #define SKED_ENGINE_CLAUSE_LEARNER_H
 #include "engine/clause/clause.h"
+#include "engine/client.h"
 #include "form/cumulative.h"
 
 typedef struct sked_i_learner sked_i_learner;
 
-/* Who counts and ends the work. */
-typedef struct sked_i_learner_host {
-    void *self;
-    bool (*over)(void *self); /* asked after every conflict */
-    int64_t *evaluations;     /* one more for every conflict */
-} sked_i_learner_host;
-
 /* Is the problem of a size and kind that learning can handle? */
 bool sked_i_learner_fits(const sked_i_cumulative *problem, int32_t makespan);
 /*
- * makespan: an upper bound; only shorter schedules can be asked for later. The core must stay as long as the
- * learner. NULL: no memory.
+ * makespan: an upper bound; only shorter schedules can be asked for later. core and client must stay; a
+ * conflict is one evaluation of the client. NULL: no memory.
  */
-sked_i_learner *sked_i_learner_create(const sked_i_core *core, int32_t makespan, sked_i_learner_host host);
+sked_i_learner *sked_i_learner_create(const sked_i_core *core, int32_t makespan, sked_i_client *client);
 void sked_i_learner_destroy(sked_i_learner *l);
 /*
  * Looks for a schedule of at most `makespan` (never more than in earlier calls) under the assumed bounds

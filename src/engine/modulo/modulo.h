@@ -3,6 +3,7 @@
 #define SKED_ENGINE_MODULO_MODULO_H
 #include "base/clock.h"
 #include "base/rng.h"
+#include "base/set.h"
 #include "engine/clause/verdict.h"
 #include "form/loop.h"
 
@@ -64,15 +65,16 @@ typedef struct sked_i_ims {
     const sked_i_loop *loop;
     const sked_i_frame *frame;
     sked_i_reservation *table;
-    int64_t *start;        /* [ops], -1: not placed */
-    int32_t *device;       /* [ops] */
-    int64_t *last;         /* [ops] where it was forced before, -1: never */
-    int32_t *order;        /* [ops] by priority */
-    int32_t *rank;         /* [ops] its inverse */
-    int32_t *toll;         /* [ops] price of ejecting it */
-    int32_t *heap, heaped; /* unplaced ops by rank */
-    bool aligned;          /* place ops on multiples of their duration where possible */
-    sked_i_turn *sort;     /* [ops] scratch */
+    int64_t *start;      /* [ops], -1: not placed */
+    int32_t *device;     /* [ops] */
+    int64_t *last;       /* [ops] where it was forced before, -1: never */
+    int32_t *order;      /* [ops] by priority */
+    int32_t *rank;       /* [ops] its inverse */
+    int32_t *toll;       /* [ops] price of ejecting it */
+    sked_i_set unplaced; /* ranks of unplaced ops */
+    uint64_t *words;     /* of the set */
+    bool aligned;        /* place ops on multiples of their duration where possible */
+    sked_i_turn *sort;   /* [ops] scratch */
 } sked_i_ims;
 SKED_MUST_CHECK sked_status sked_i_ims_create(const sked_i_loop *loop, sked_i_ims **out, sked_error *err);
 void sked_i_ims_destroy(sked_i_ims *m);
@@ -80,7 +82,7 @@ void sked_i_ims_destroy(sked_i_ims *m);
 enum { SKED_I_BY_HEIGHT, SKED_I_BY_SLACK, SKED_I_BY_START, SKED_I_BY_SIZE };
 /*
  * Order of placing: height (longest path to the end), slack (hi - lo, recurrences first), start (earliest
- * first), size (hardest to place first). noise > 0: keys are shaken by up to this share of their range.
+ * first), size (hardest to place first). noise > 0: keys are perturbed by up to this share of their range.
  */
 void sked_i_ims_order(sked_i_ims *m, const sked_i_frame *f, int kind, double noise, sked_i_rng *rng);
 /*
@@ -113,13 +115,13 @@ typedef struct sked_i_modulo_question {
     const int64_t *weight;  /* [edges] */
     bool inside;            /* only edges inside a strongly connected component count */
     const int64_t *hint;    /* [ops] starts to try first, or NULL */
-    int64_t conflicts;      /* give up after as many dead ends */
+    int64_t conflicts;      /* give up after as many conflicts */
     uint64_t seed;
 } sked_i_modulo_question;
 
 /*
  * Clause learning over bounds and modulo slots (exact.c). start: [ops], written when FOUND. conflicts (may
- * be NULL) gets the dead ends met. UNDECIDED: conflicts or time spent, or too large (memory grows with the
+ * be NULL) gets the conflicts met. UNDECIDED: conflicts or time spent, or too large (memory grows with the
  * widths of the windows).
  */
 SKED_MUST_CHECK sked_status sked_i_modulo_decide(const sked_i_loop *loop, const sked_i_modulo_question *q,

@@ -2,24 +2,14 @@
 #include "method/exact/exact.h"
 
 #define EXACT_OPTIONS(X)                                                                                  \
-    X(ENGINE, "engine", SKED_OPTION_ENUM, "auto", 0, 0, "auto|branch|enumerate|cbc",                      \
+    X(ENGINE, "engine", ENUM, "auto", 0, 0, "auto|branch|enumerate|cbc",                                  \
       "how to prove: branch (constraint search that learns), enumerate (all orders), cbc (linear model)") \
-    X(MAX_OPS, "max-ops", SKED_OPTION_INT, "2000", 1, 1e6, NULL, "refuse larger problems")                \
-    X(MAX_COLUMNS, "max-columns", SKED_OPTION_INT, "50000", 1, 1e8, NULL,                                 \
-      "refuse linear models with more columns")                                                           \
-    X(WARM, "warm-start", SKED_OPTION_REAL, "0.2", 0, 1, NULL,                                            \
+    X(MAX_OPS, "max-ops", INT, "2000", 1, 1e6, NULL, "refuse larger problems")                            \
+    X(MAX_COLUMNS, "max-columns", INT, "50000", 1, 1e8, NULL, "refuse linear models with more columns")   \
+    X(WARM, "warm-start", REAL, "0.2", 0, 1, NULL,                                                        \
       "share of the time for a first schedule from search, modulo-search or list")
 
-enum {
-#define SKED_X(id, ...) OPTION_##id,
-    EXACT_OPTIONS(SKED_X)
-#undef SKED_X
-};
-static const sked_option options[] = {
-#define SKED_X(id, name, kind, preset, min, max, choices, help) {name, kind, preset, min, max, choices, help},
-    EXACT_OPTIONS(SKED_X)
-#undef SKED_X
-};
+SKED_I_OPTIONS(EXACT_OPTIONS);
 enum { ENGINE_AUTO, ENGINE_BRANCH, ENGINE_ENUMERATE, ENGINE_CBC };
 
 /* A first schedule, so that the proof starts from a good value. Its failure is no failure of the proof. */
@@ -97,5 +87,5 @@ const sked_i_method sked_i_method_exact = {
                          SKED_CAN_MAKESPAN | SKED_CAN_RESOURCE | SKED_CAN_MEMORY | SKED_CAN_COST |
                          SKED_CAN_II | SKED_CAN_LOOPS,
              .options = options,
-             .n_options = sizeof options / sizeof *options},
+             .n_options = n_options},
     .run = run_exact};

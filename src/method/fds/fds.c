@@ -3,15 +3,15 @@
 
 #include <string.h>
 
-enum { opt_neighbourhood, opt_refine, n_options };
 enum { max_cells = 1 << 26 };
 
-static const sked_option options[n_options] = {
-    {"neighbourhood", SKED_OPTION_INT, "0", 0, 1e9, NULL,
-     "open ops whose forces are compared for each placement; 0: all, or as many as take a few seconds"},
-    {"refine", SKED_OPTION_INT, "1000", 0, 1e9, NULL,
-     "passes that move placed ops afterwards, each to where the highest steps gain; 0: none"},
-};
+#define FDS_OPTIONS(X)                                                                                   \
+    X(NEIGHBOURHOOD, "neighbourhood", INT, "0", 0, 1e9, NULL,                                            \
+      "open ops whose forces are compared for each placement; 0: all, or as many as take a few seconds") \
+    X(REFINE, "refine", INT, "1000", 0, 1e9, NULL,                                                       \
+      "passes that move placed ops afterwards, each to where the highest steps gain; 0: none")
+
+SKED_I_OPTIONS(FDS_OPTIONS);
 
 static void close_steps(sked_i_steps *x)
 {
@@ -133,8 +133,8 @@ static sked_status fds_run(sked_i_run *run, sked_error *err)
 {
     sked_i_steps x = {.run = run};
     sked_status st = SKED_OK;
-    const int64_t passes = (int64_t)run->setting[opt_refine], limit = run->options->iterations;
-    const double near = run->setting[opt_neighbourhood];
+    const int64_t passes = (int64_t)run->setting[OPTION_REFINE], limit = run->options->iterations;
+    const double near = run->setting[OPTION_NEIGHBOURHOOD];
     SKED_TRY(open_steps(&x, err));
     SKED_TRY(sked_i_fds_place(&x, (int32_t)near, err));
     SKED_TRY(sked_i_fds_offer(&x, err));

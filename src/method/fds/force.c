@@ -5,7 +5,7 @@
  * force come next, and windows and distribution follow.
  *
  * Distributions are kept as differences: a window that changes costs O(1) per demand, and sums over any
- * stretch are read from running sums that are made anew before each placement.
+ * stretch are read from running sums that are rebuilt before each placement.
  *
  * For objective memory an op stands for its value, which lives from the middle of the op's window to the
  * latest middle of its readers' windows.

@@ -1,8 +1,8 @@
 /*
  * Refinement: ops are taken in a random order, and each goes to the start, between its neighbours, that makes
  * the sum over steps of (load / highest load)^p least. p grows from pass to pass up to where only the
- * highest steps count; equal starts are drawn by lot, so that ops move along plateaus. When that gains
- * nothing any more, it begins again at the best schedule with some ops moved by lot.
+ * highest steps count; equal starts are drawn at random, so that ops move along plateaus. When that gains
+ * nothing any more, it begins again at the best schedule with some ops moved at random.
  *
  * Several threads refine side by side, each with its own lots, and hand each other the best schedule after a
  * fixed number of passes.
@@ -25,7 +25,7 @@ typedef struct refiner {
     sked_error error;
     sked_i_rng rng;
     int squarings; /* p = 2^squarings */
-    double thrift; /* what communication counts times alpha: by lot, for loads are counted by powers */
+    double thrift; /* what communication counts times alpha: at random, for loads are counted by powers */
     int32_t pools;
     double *level; /* [pools * steps] loads, or memory */
     double *peak;  /* [pools] */
@@ -106,7 +106,7 @@ static void range(const sked_i_steps *x, int32_t i, int32_t *low, int32_t *high)
     *high = b;
 }
 
-/* Cheapest of the prices of starts a..b; among equals by lot. */
+/* Cheapest of the prices of starts a..b; among equals at random. */
 static int32_t choose(refiner *r, int32_t a, int32_t b)
 {
     const double *price = r->price - a;

@@ -60,7 +60,7 @@ static sked_status run_item(rounds *r, worker *w, int index, sked_error *err)
     it->best.value = INFINITY;
     if (it->descend) {
         const sked_i_limit limit = share_of(r, index, polish ? 0.7 : 1);
-        tuning.record = r->round == 0 && index == 0 ? r->run->options : NULL;
+        tuning.record = r->round == 0 && index == 0 ? r->run->recording : NULL;
         tuning.threads = sked_i_gaus_threads(r->run, r->count);
         const double goal = fmin(r->best.value, r->run->problem->horizon);
         sked_i_gaus_grid_set(w->grid, fmax(sked_i_run_bound(r->run), goal * it->below));

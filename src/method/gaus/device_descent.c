@@ -42,7 +42,7 @@ static sked_status open_descent(lines_descent *d, sked_error *err)
     SKED_NEW0(d->momentum, 2 * n + shares);
     SKED_NEW0(d->variance, 2 * n + shares);
     d->decay = (sked_i_gaus_decay){1, 1};
-    if (d->tuning->record != NULL && d->tuning->record->record != NULL) {
+    if (d->tuning->record != NULL) {
         SKED_NEW(d->mean, n);
         SKED_NEW(d->spread, n);
     }
@@ -207,7 +207,6 @@ static sked_status step(lines_descent *d, double way, sked_error *err)
 
 static void record(lines_descent *d, int32_t k, const sked_i_gaus_value *value, double best)
 {
-    const sked_run_options *to = d->tuning->record;
     const int32_t n = d->grid->base->n;
     if (d->mean == NULL)
         return;
@@ -215,10 +214,9 @@ static void record(lines_descent *d, int32_t k, const sked_i_gaus_value *value, 
         d->mean[i] = d->at.mu[i] * d->grid->width;
         d->spread[i] = d->at.sigma[i] * d->grid->width;
     }
-    sked_descent_step step = {
-        .step = k, .objective = NAN, .best = best, .ops = n, .mean = d->mean, .spread = d->spread};
+    sked_i_record_step step = {.step = k, .objective = NAN, .best = best};
     memcpy(step.violation, value->violation, sizeof step.violation);
-    to->record(to->record_data, &step);
+    sked_i_recording_keep(d->tuning->record, &step, d->mean, d->spread);
 }
 
 static sked_status descend(lines_descent *d, sked_i_gaus_decoder *dec, sked_i_rng *rng,

@@ -247,7 +247,7 @@ static bool forces_pay(const sked_graph *g)
 static bool list_suffices(const sked_i_run *run)
 {
     sked_run_options opt;
-    sked_result r = {0};
+    sked_result r = {.size = sizeof r};
     sked_run_options_init(&opt);
     opt.seed = run->options->seed;
     opt.stop = run->limit.stop;

@@ -178,7 +178,7 @@ static sked_status shorten(shortener *s, const sked_i_gaus_model *m, double *mu,
     for (int k = 0; k < tries * patience && !*shorter && !sked_i_limit_reached(&s->run->limit); k++) {
         if (s->run->setting[SKED_I_GAUS_OPTION_POLISH] != 0)
             s->samples = 2 << (k / tries < 8 ? k / tries : 8);
-        t.record = s->recorded ? NULL : s->run->options;
+        t.record = s->recorded ? NULL : s->run->recording;
         s->recorded = true;
         SKED_TRY(descend_once(s, l, &t, k, mu, shorter, err));
         sked_i_run_progress(s->run, "gradient and generation scheme");

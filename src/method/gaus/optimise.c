@@ -202,20 +202,16 @@ static void prepare(descent *d)
 
 static void record(const descent *d, int32_t k, bool restart, const sked_i_gaus_value *value, double best)
 {
-    const sked_run_options *to = d->tuning->record;
-    if (to == NULL || to->record == NULL)
+    if (d->tuning->record == NULL)
         return;
-    sked_descent_step step = {.step = k,
-                              .restart = restart,
-                              .objective = value->peak + d->terms.alpha * value->communication,
-                              .best = best,
-                              .ops = d->m->n,
-                              .mean = d->mu,
-                              .spread = d->sigma};
+    sked_i_record_step step = {.step = k,
+                               .restart = restart,
+                               .objective = value->peak + d->terms.alpha * value->communication,
+                               .best = best};
     if (d->m->p->objective == SKED_OBJECTIVE_MAKESPAN)
         step.objective = NAN; /* the horizon stands for it */
     memcpy(step.violation, value->violation, sizeof step.violation);
-    to->record(to->record_data, &step);
+    sked_i_recording_keep(d->tuning->record, &step, d->mu, d->sigma);
 }
 
 static sked_status descend(descent *d, const sked_i_limit *limit, sked_i_gaus_best *best,

@@ -84,7 +84,7 @@ static sked_status run_item(rounds *r, worker *w, int index, sked_error *err)
     }
     if (it->descend) {
         const sked_i_limit limit = share_of(r, index, it->sweeps > 0 ? 0.6 : 1);
-        tuning.record = r->round == 0 && index == 0 ? r->run->options : NULL;
+        tuning.record = r->round == 0 && index == 0 ? r->run->recording : NULL;
         tuning.threads = sked_i_gaus_threads(r->run, r->count);
         SKED_TRY(
             sked_i_gaus_optimise(w->l, &tuning, &limit, w->mu, &it->best, &w->evaluations, &w->why, err));

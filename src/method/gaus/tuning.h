@@ -35,7 +35,7 @@ typedef struct sked_i_gaus_tuning {
     /* Called with the means at every legalisation; true: the goal is met, stop. NULL: legalise only. */
     bool (*visit)(void *data, const double *mu, const double *sigma);
     void *data;
-    const sked_run_options *record; /* who listens to this descent; NULL: nobody */
+    sked_i_recording *record; /* keeps this descent; NULL: nobody asks */
 } sked_i_gaus_tuning;
 sked_i_gaus_tuning sked_i_gaus_tuning_of(const sked_i_run *run);
 /* Threads of one evaluation where `jobs` descents run at a time: those left over, on graphs worth forking. */

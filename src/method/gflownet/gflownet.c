@@ -4,25 +4,18 @@
 
 #include <string.h>
 
-#define OPTION_LIST(X)                                                                                      \
-    X(temperature, REAL, "temperature", "0.005", 1e-6, 1e6, "small: greedy and fast, large: diverse")       \
-    X(draws, INT, "draws", "0", 0, 10000000, "schedules drawn; 0: as many as candidates, at least 100")     \
-    X(local, BOOL, "local", "true", 0, 0, "keep the starts drawn, choose devices so that data stays near")  \
-    X(improve, INT, "improve", "0", 0, 1000000, "rounds of local search on each schedule drawn, and local") \
-    X(model, TEXT, "model", "built-in", 0, 0, "file of a model of `sked train`; built-in: the one in sked")
+#define GFLOWNET_OPTIONS(X)                                                                                 \
+    X(TEMPERATURE, "temperature", REAL, "0.005", 1e-6, 1e6, NULL, "small: greedy and fast, large: diverse") \
+    X(DRAWS, "draws", INT, "0", 0, 10000000, NULL,                                                          \
+      "schedules drawn; 0: as many as candidates, at least 100")                                            \
+    X(LOCAL, "local", BOOL, "true", 0, 0, NULL,                                                             \
+      "keep the starts drawn, reassign devices so that data stays near")                                    \
+    X(IMPROVE, "improve", INT, "0", 0, 1000000, NULL,                                                       \
+      "rounds of local search on each schedule drawn, and local")                                           \
+    X(MODEL, "model", TEXT, "built-in", 0, 0, NULL,                                                         \
+      "file of a model of `sked train`; built-in: the one in sked")
 
-static const sked_option options[] = {
-#define SKED_X(field, kind, name, preset, least, most, help) \
-    {name, SKED_OPTION_##kind, preset, least, most, NULL, help},
-    OPTION_LIST(SKED_X)
-#undef SKED_X
-};
-enum {
-#define SKED_X(field, kind, name, preset, least, most, help) opt_##field,
-    OPTION_LIST(SKED_X)
-#undef SKED_X
-        n_options
-};
+SKED_I_OPTIONS(GFLOWNET_OPTIONS);
 
 /* Without devices nothing is to be chosen: every op as early as it can. */
 static sked_status run_free(sked_i_run *run, sked_error *err)
@@ -49,18 +42,18 @@ static sked_status gflownet_run(sked_i_run *run, sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_sampler *m = NULL;
-    sked_samples s = {0};
+    sked_samples s = {.size = sizeof s};
     sked_sample_options how;
     const int32_t asked = run->options->candidates > 100 ? run->options->candidates : 100;
-    const int32_t draws = run->setting[opt_draws] > 0 ? (int32_t)run->setting[opt_draws] : asked;
+    const int32_t draws = run->setting[OPTION_DRAWS] > 0 ? (int32_t)run->setting[OPTION_DRAWS] : asked;
     if (run->problem->devices == 0)
         return run_free(run, err);
     sked_sample_options_init(&how);
-    how.temperature = run->setting[opt_temperature];
+    how.temperature = run->setting[OPTION_TEMPERATURE];
     how.threads = run->options->threads;
-    how.local = run->setting[opt_local] != 0;
-    how.improve = (int64_t)run->setting[opt_improve];
-    const char *path = sked_i_option_text(&options[opt_model], run->setting[opt_model], run->settings);
+    how.local = run->setting[OPTION_LOCAL] != 0;
+    how.improve = (int64_t)run->setting[OPTION_IMPROVE];
+    const char *path = sked_i_option_text(&options[OPTION_MODEL], run->setting[OPTION_MODEL], run->settings);
     SKED_TRY(sked_sampler_read(strcmp(path, "built-in") == 0 ? NULL : path, &m, err));
     how.count = draws;
     how.seed = run->options->seed;

@@ -6,7 +6,7 @@
 /*
  * For each of `count` schedules of p (devices, makespan, nothing else): justification to the right and to
  * the left, then rounds - 1 moves of one op in its order, each justified and kept where it shortens the
- * schedule; then devices are chosen anew for the starts reached, so that an op runs where its data is.
+ * schedule; then devices are reassigned for the starts reached, so that an op runs where its data is.
  * rounds 0: devices only. No schedule gets longer. makespan[count] follows, delayed[count] gets what
  * sked_i_schedule_localise says of each. What becomes of a schedule
  * depends on its number and the seed, not on the threads. O(rounds * decode) each.

@@ -1,5 +1,5 @@
 /*
- * The policy of the paper: the network looks at every partial schedule anew (nn/stepper.h). Devices have
+ * The policy of the paper: the network encodes every partial schedule again (network/stepper.h). Devices have
  * numbers, so a state says which op is on which device, any empty device is a choice of its own, and both
  * P_F and a learned P_B depend on the state alone.
  */

@@ -1,25 +1,24 @@
 /*
- * `list`: list scheduling. Builds one schedule from an order of preference, in time linear in the graph but
+ * `list`: list scheduling. Builds one schedule from a priority order, in time linear in the graph but
  * for a logarithm; more with random orders.
  */
 #include "method/list/list.h"
 
 #include <string.h>
 
-enum { opt_priority, opt_scheme, opt_direction, opt_tries, n_options };
+#define LIST_OPTIONS(X)                                                                                      \
+    X(PRIORITY, "priority", ENUM, "critical-path", 0, 0,                                                     \
+      "critical-path|most-ops|shortest|longest|most-successors|random",                                      \
+      "which ready op goes first: longest path to the end, most ops that depend on it, shortest or longest " \
+      "duration, most direct successors, or at random")                                                      \
+    X(SCHEME, "scheme", ENUM, "parallel", 0, 0, "serial|parallel",                                           \
+      "serial: op by op, each where it fits first; parallel: through time, starting the best op that fits")  \
+    X(DIRECTION, "direction", ENUM, "forward", 0, 0, "forward|backward",                                     \
+      "backward: plan from the end, then move everything as early as it goes in that order")                 \
+    X(TRIES, "tries", INT, "1", 1, 1e9, NULL,                                                                \
+      "schedules to build with priority=random (fewer when the time limit or the bound is met)")
 
-static const sked_option options[n_options] = {
-    {"priority", SKED_OPTION_ENUM, "critical-path", 0, 0,
-     "critical-path|most-ops|shortest|longest|most-successors|random",
-     "which ready op goes first: longest path to the end, most ops that depend on it, shortest or longest "
-     "duration, most direct successors, or by lot"},
-    {"scheme", SKED_OPTION_ENUM, "parallel", 0, 0, "serial|parallel",
-     "serial: op by op, each where it fits first; parallel: through time, starting the best op that fits"},
-    {"direction", SKED_OPTION_ENUM, "forward", 0, 0, "forward|backward",
-     "backward: plan from the end, then move everything as early as it goes in that order"},
-    {"tries", SKED_OPTION_INT, "1", 1, 1e9, NULL,
-     "schedules to build with priority=random (fewer when the time limit or the bound is met)"},
-};
+SKED_I_OPTIONS(LIST_OPTIONS);
 
 typedef struct config {
     sked_i_priority priority;
@@ -152,7 +151,8 @@ cleanup:
     return st;
 }
 
-/* Further schedules by lot: for priority=random as many as asked, and until there are enough candidates. */
+/* Further schedules at random: for priority=random as many as asked, and until there are enough candidates.
+ */
 static sked_status build_more(lister *x, config c, int64_t tries, sked_error *err)
 {
     const sked_run_options *opt = x->run->options;
@@ -171,12 +171,12 @@ cleanup:
 
 static sked_status run_makespan(sked_i_run *run, lister *x, sked_error *err)
 {
-    const config c = {.priority = (sked_i_priority)run->setting[opt_priority],
-                      .serial = run->setting[opt_scheme] == 0,
-                      .backward = run->setting[opt_direction] == 1};
+    const config c = {.priority = (sked_i_priority)run->setting[OPTION_PRIORITY],
+                      .serial = run->setting[OPTION_SCHEME] == 0,
+                      .backward = run->setting[OPTION_DIRECTION] == 1};
     sked_status st = SKED_OK;
     SKED_TRY(build(x, &c, err));
-    SKED_TRY(build_more(x, c, c.priority == SKED_I_RANDOM ? (int64_t)run->setting[opt_tries] : 1, err));
+    SKED_TRY(build_more(x, c, c.priority == SKED_I_RANDOM ? (int64_t)run->setting[OPTION_TRIES] : 1, err));
     if (sked_i_run_incumbent(run) == NULL)
         SKED_TRY(search_feasible(x, err));
 cleanup:

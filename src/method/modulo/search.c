@@ -1,6 +1,6 @@
 /*
  * modulo-search: the least initiation interval, then the shortest schedule at it, with proofs where they
- * can be had. Iterative modulo scheduling with shaken orders finds schedules; a clause-learning decision
+ * can be had. Iterative modulo scheduling with perturbed orders finds schedules; a clause-learning decision
  * procedure (exact.c) refutes intervals and lengths, or finds what the former missed.
  *
  * Several threads take several questions at once: other intervals and lengths, or the same one by proof, by
@@ -13,16 +13,15 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { OPTION_NOISE, OPTION_TRIES, OPTION_CONFLICTS };
 enum { most_threads = 64 };
 
-static const sked_option options[] = {
-    {"noise", SKED_OPTION_REAL, "0.3", 0, 10, NULL,
-     "how far priorities are shaken, as a share of their range"},
-    {"tries", SKED_OPTION_INT, "8", 0, 1e6, NULL, "heuristic attempts per round"},
-    {"conflicts", SKED_OPTION_INT, "1000", 0, 1e9, NULL,
-     "dead ends the exact search may meet in the first round (doubles every round; 0: no exact search)"},
-};
+#define MODULO_SEARCH_OPTIONS(X)                                                                             \
+    X(NOISE, "noise", REAL, "0.3", 0, 10, NULL, "perturbation of the priorities, as a share of their range") \
+    X(TRIES, "tries", INT, "8", 0, 1e6, NULL, "heuristic attempts per round")                                \
+    X(CONFLICTS, "conflicts", INT, "1000", 0, 1e9, NULL,                                                     \
+      "conflicts of the exact search in the first round (grows every round; 0: no exact search)")
+
+SKED_I_OPTIONS(MODULO_SEARCH_OPTIONS);
 
 /* What one thread is asked in one batch. */
 typedef struct task {
@@ -550,7 +549,7 @@ static sked_status search_length(searcher *s, int64_t ii, sked_error *err)
     return st;
 }
 
-/* More schedules at the best interval for those who asked for several: shaken orders, a little longer. */
+/* More schedules at the best interval for those who asked for several: perturbed orders, a little longer. */
 static sked_status collect(searcher *s, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -597,8 +596,8 @@ static sked_status search_all(searcher *s, sked_error *err)
     if (st == SKED_OK && given > 0)
         st = find_first(s, given, err);
     if (st == SKED_OK && given == 0) {
-        const sked_i_list_settings set = {SKED_I_BY_HEIGHT, 8, 4, true};
-        st = sked_i_list_upward(s->run, s->loop, s->frame, s->ims, &set, err);
+        const sked_i_climb_settings set = {SKED_I_BY_HEIGHT, 8, 4, true};
+        st = sked_i_loop_climb(s->run, s->loop, s->frame, s->ims, &set, err);
         recall(s);
         if (st == SKED_OK)
             st = find_any(s, err);
@@ -684,6 +683,6 @@ const sked_i_method sked_i_method_modulo_search = {
              SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_LOOPS | SKED_CAN_HORIZON |
                  SKED_CAN_FIX | SKED_CAN_START | SKED_CAN_CANDIDATES | SKED_CAN_ANYTIME | SKED_CAN_EXACT |
                  SKED_CAN_MAKESPAN | SKED_CAN_II,
-             options, sizeof options / sizeof *options},
+             options, n_options},
     .run = run_search,
 };
