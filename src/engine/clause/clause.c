@@ -69,6 +69,7 @@ bool sked_i_clause_raise(sked_i_clause_solver *s, int32_t view, int32_t value, s
         sked_i_clause_conflict_add(s, view ^ 1, 1 - value);
         return false;
     }
+    assert(s->trail_count == 0 || s->trail[s->trail_count - 1].level <= s->level);
     s->trail[s->trail_count] =
         (sked_i_clause_entry){view, value, s->low[view], s->level, s->latest[view], reason};
     s->latest[view] = s->trail_count++;
@@ -173,6 +174,7 @@ static bool visit_clause(sked_i_clause_solver *s, int32_t view, sked_i_clause_wa
         l[0] = l[1];
         l[1] = self;
     }
+    assert(l[1].view == self.view && l[1].value == self.value); /* one of the first two is watched here */
     *keep = sked_i_clause_true(s, l[0]) || !find_watch(s, l, s->arena[clause], clause);
     if (!*keep || s->failed)
         return !s->failed;
