@@ -1,12 +1,15 @@
 /*
  * The clause-learning kernel and what it stands on: restart sequence, activity heap; small models of bounds,
- * clauses, arcs, pools and a plug-in against enumeration, with every learnt clause checked to be implied.
+ * clauses, arcs, pools and a plug-in against enumeration, with every learnt clause checked to be implied; the
+ * models of search and of loops on it.
  */
 #include "base/activity.h"
 #include "base/restart.h"
 #include "brute_force.h"
 #include "engine/clause/learner.h"
 #include "engine/clause/pool.h"
+#include "engine/modulo/modulo.h"
+#include "graph/graph.h"
 #include "random_problem.h"
 #include "test.h"
 
@@ -419,12 +422,99 @@ static void learner_meets_brute_force(void **state)
     }
 }
 
+/* ------------------------------------------------------------------ loops */
+
+/* Starts within the windows, edge and pool rules checked one by one. */
+static bool loop_holds(const sked_i_loop *loop, const sked_i_modulo_question *q, const int64_t *start)
+{
+    for (int64_t e = 0; e < loop->g->n_edges; e++)
+        if (start[loop->g->edge_to[e]] < start[loop->g->edge_from[e]] + q->weight[e])
+            return false;
+    for (int32_t pool = 0; pool < loop->n_resources; pool++)
+        for (int64_t cell = 0; cell < q->ii; cell++) {
+            int64_t load = 0;
+            for (int32_t i = 0; i < loop->n; i++)
+                for (int64_t u = loop->use_ptr[i]; u < loop->use_ptr[i + 1]; u++)
+                    for (int64_t t = start[i]; loop->use[u].pool == pool && t < start[i] + loop->duration[i];
+                         t++)
+                        load += t % q->ii == cell ? loop->use[u].amount : 0;
+            if (load > loop->room[pool])
+                return false;
+        }
+    return true;
+}
+
+static bool loop_has_starts(const sked_i_loop *loop, const sked_i_modulo_question *q)
+{
+    int64_t start[BRUTE_OPS];
+    memcpy(start, q->lo, (size_t)loop->n * sizeof *start);
+    for (;;) {
+        if (loop_holds(loop, q, start))
+            return true;
+        int32_t i = 0;
+        for (; i < loop->n && start[i] == q->hi[i]; i++)
+            start[i] = q->lo[i];
+        if (i == loop->n)
+            return false;
+        start[i]++;
+    }
+}
+
+/* One question about windows of up to three turns; returns the conflicts it took. */
+static int64_t ask(const sked_i_loop *loop, int64_t ii, sked_i_rng *rng, int64_t *refuted)
+{
+    int64_t lo[BRUTE_OPS], hi[BRUTE_OPS], hint[BRUTE_OPS], weight[BRUTE_EDGES], start[BRUTE_OPS], met = 0;
+    const sked_i_limit limit = {.deadline = INFINITY};
+    for (int32_t i = 0; i < loop->n; i++) {
+        lo[i] = random_int(rng, 0, 3);
+        hi[i] = lo[i] + random_int(rng, 0, ii < 4 ? 3 * (int)ii : 8);
+        hint[i] = random_int(rng, 0, 12);
+    }
+    for (int64_t e = 0; e < loop->g->n_edges; e++)
+        weight[e] = loop->lag[e] - loop->g->edge_distance[e] * ii;
+    const sked_i_modulo_question q = {.ii = ii,
+                                      .lo = lo,
+                                      .hi = hi,
+                                      .weight = weight,
+                                      .hint = random_int(rng, 0, 1) ? hint : NULL,
+                                      .conflicts = 100000,
+                                      .seed = sked_i_rng_next(rng)};
+    sked_i_verdict v;
+    OK(sked_i_modulo_decide(loop, &q, &limit, &v, start, &met, err));
+    assert_int_equal(v, loop_has_starts(loop, &q) ? SKED_I_FOUND : SKED_I_REFUTED);
+    for (int32_t i = 0; v == SKED_I_FOUND && i < loop->n; i++)
+        assert_true(lo[i] <= start[i] && start[i] <= hi[i]);
+    assert_true(v == SKED_I_REFUTED || loop_holds(loop, &q, start));
+    *refuted += v == SKED_I_REFUTED;
+    return met;
+}
+
+static void loops_meet_enumeration(void **state)
+{
+    (void)state;
+    int64_t met = 0, refuted = 0, asked = 0;
+    for (uint64_t seed = 0; seed < 4000; seed++) {
+        random_problem r;
+        sked_i_loop *loop = NULL;
+        sked_i_rng rng;
+        sked_i_rng_seed(&rng, seed, 3);
+        random_problem_make(seed, RANDOM_RESOURCES | RANDOM_LOOPS | (seed % 2 ? RANDOM_LAGS : 0), 3, 5, &r);
+        r.problem.objective = SKED_OBJECTIVE_II;
+        OK(sked_i_loop_create(&r.problem, &loop, err));
+        for (int64_t ii = loop->min_ii; ii < loop->min_ii + 2; ii++, asked++)
+            met += ask(loop, ii, &rng, &refuted);
+        sked_i_loop_destroy(loop);
+        random_problem_free(&r);
+    }
+    assert_true(met > 2000 && refuted > 500 && asked - refuted > 500); /* the questions are worth it */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(restarts_are_lubys),        cmocka_unit_test(heap_gives_the_most_active),
         cmocka_unit_test(kernel_meets_enumeration),  cmocka_unit_test(shared_clauses_are_implied),
-        cmocka_unit_test(learner_meets_brute_force),
+        cmocka_unit_test(learner_meets_brute_force), cmocka_unit_test(loops_meet_enumeration),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
