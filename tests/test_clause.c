@@ -8,7 +8,7 @@
 #include "brute_force.h"
 #include "engine/clause/learner.h"
 #include "engine/clause/pool.h"
-#include "engine/modulo/modulo.h"
+#include "engine/modulo/exact.h"
 #include "graph/graph.h"
 #include "random_problem.h"
 #include "test.h"
@@ -444,24 +444,45 @@ static bool loop_holds(const sked_i_loop *loop, const sked_i_modulo_question *q,
     return true;
 }
 
-static bool loop_has_starts(const sked_i_loop *loop, const sked_i_modulo_question *q)
+/* The starts as values of the model's variables keep its root bounds and clauses. */
+static void check_starts(const sked_i_modulo_exact *x, const int64_t *start, int32_t *value)
 {
-    int64_t start[BRUTE_OPS];
-    memcpy(start, q->lo, (size_t)loop->n * sizeof *start);
-    for (;;) {
-        if (loop_holds(loop, q, start))
-            return true;
-        int32_t i = 0;
-        for (; i < loop->n && start[i] == q->hi[i]; i++)
-            start[i] = q->lo[i];
-        if (i == loop->n)
-            return false;
-        start[i]++;
+    for (int32_t i = 0; i < x->n; i++) {
+        value[i] = (int32_t)(start[i] - x->lo[i]);
+        for (int32_t k = 0; k < x->slots[i]; k++)
+            value[x->slot_base[i] + k] = value[i] % x->ii == k;
     }
+    check_implied(x->solver, value);
 }
 
-/* One question about windows of up to three turns; returns the conflicts it took. */
-static int64_t ask(const sked_i_loop *loop, int64_t ii, sked_i_rng *rng, int64_t *refuted)
+/* How many starts answer the question; x: those must be solutions of the model, NULL: it has none. */
+static int64_t count_starts(const sked_i_loop *loop, const sked_i_modulo_question *q,
+                            const sked_i_modulo_exact *x)
+{
+    int64_t start[BRUTE_OPS], count = 0;
+    int32_t *value = x != NULL ? calloc((size_t)x->n_vars, sizeof *value) : NULL;
+    memcpy(start, q->lo, (size_t)loop->n * sizeof *start);
+    for (int32_t i = 0; i < loop->n;) {
+        if (loop_holds(loop, q, start)) {
+            count++;
+            if (x != NULL)
+                check_starts(x, start, value);
+        }
+        for (i = 0; i < loop->n && start[i] == q->hi[i]; i++)
+            start[i] = q->lo[i];
+        if (i < loop->n)
+            start[i]++;
+    }
+    free(value);
+    return count;
+}
+
+typedef struct tally {
+    int64_t asked, found, conflicts;
+} tally;
+
+/* One question about windows of up to three turns. */
+static void ask(const sked_i_loop *loop, int64_t ii, sked_i_rng *rng, tally *t)
 {
     int64_t lo[BRUTE_OPS], hi[BRUTE_OPS], hint[BRUTE_OPS], weight[BRUTE_EDGES], start[BRUTE_OPS], met = 0;
     const sked_i_limit limit = {.deadline = INFINITY};
@@ -479,20 +500,27 @@ static int64_t ask(const sked_i_loop *loop, int64_t ii, sked_i_rng *rng, int64_t
                                       .hint = random_int(rng, 0, 1) ? hint : NULL,
                                       .conflicts = 100000,
                                       .seed = sked_i_rng_next(rng)};
-    sked_i_verdict v;
+    sked_i_modulo_exact x;
+    bool empty;
+    OK(sked_i_modulo_open(&x, loop, &q, &empty, err));
+    sked_i_verdict v = empty ? SKED_I_REFUTED : sked_i_modulo_search(&x, &limit);
+    if (v == SKED_I_FOUND)
+        sked_i_clause_restart(x.solver);
+    assert_int_equal(v, count_starts(loop, &q, empty ? NULL : &x) > 0 ? SKED_I_FOUND : SKED_I_REFUTED);
+    sked_i_modulo_close(&x);
     OK(sked_i_modulo_decide(loop, &q, &limit, &v, start, &met, err));
-    assert_int_equal(v, loop_has_starts(loop, &q) ? SKED_I_FOUND : SKED_I_REFUTED);
     for (int32_t i = 0; v == SKED_I_FOUND && i < loop->n; i++)
         assert_true(lo[i] <= start[i] && start[i] <= hi[i]);
     assert_true(v == SKED_I_REFUTED || loop_holds(loop, &q, start));
-    *refuted += v == SKED_I_REFUTED;
-    return met;
+    t->asked++;
+    t->found += v == SKED_I_FOUND;
+    t->conflicts += met;
 }
 
 static void loops_meet_enumeration(void **state)
 {
     (void)state;
-    int64_t met = 0, refuted = 0, asked = 0;
+    tally t = {0};
     for (uint64_t seed = 0; seed < 4000; seed++) {
         random_problem r;
         sked_i_loop *loop = NULL;
@@ -501,12 +529,12 @@ static void loops_meet_enumeration(void **state)
         random_problem_make(seed, RANDOM_RESOURCES | RANDOM_LOOPS | (seed % 2 ? RANDOM_LAGS : 0), 3, 5, &r);
         r.problem.objective = SKED_OBJECTIVE_II;
         OK(sked_i_loop_create(&r.problem, &loop, err));
-        for (int64_t ii = loop->min_ii; ii < loop->min_ii + 2; ii++, asked++)
-            met += ask(loop, ii, &rng, &refuted);
+        for (int64_t ii = loop->min_ii; ii < loop->min_ii + 2; ii++)
+            ask(loop, ii, &rng, &t);
         sked_i_loop_destroy(loop);
         random_problem_free(&r);
     }
-    assert_true(met > 2000 && refuted > 500 && asked - refuted > 500); /* the questions are worth it */
+    assert_true(t.conflicts > 2000 && t.found > 500 && t.asked - t.found > 500); /* they are worth asking */
 }
 
 int main(void)

@@ -51,7 +51,7 @@ static void order_variables(sked_i_modulo_exact *x)
     }
 }
 
-static sked_i_verdict search(sked_i_modulo_exact *x, const sked_i_limit *limit)
+sked_i_verdict sked_i_modulo_search(sked_i_modulo_exact *x, const sked_i_limit *limit)
 {
     sked_i_clause_solver *s = x->solver;
     sked_i_verdict v = SKED_I_UNDECIDED;
@@ -66,7 +66,7 @@ static sked_i_verdict search(sked_i_modulo_exact *x, const sked_i_limit *limit)
     return v;
 }
 
-static void clear(sked_i_modulo_exact *x)
+void sked_i_modulo_close(sked_i_modulo_exact *x)
 {
     void *const owned[] = {x->lo,       x->hi,         x->slot_base, x->slots,  x->var_op, x->pool_room,
                            x->part_ptr, x->member_ptr, x->part,      x->member, x->chosen, x->load};
@@ -75,30 +75,44 @@ static void clear(sked_i_modulo_exact *x)
     sked_i_clause_destroy(x->solver);
 }
 
+sked_status sked_i_modulo_open(sked_i_modulo_exact *x, const sked_i_loop *loop,
+                               const sked_i_modulo_question *q, bool *empty, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    bool too_large = false;
+    *x = (sked_i_modulo_exact){.loop = loop, .q = q, .n = loop->n, .ii = q->ii};
+    *empty = false;
+    SKED_TRY(sked_i_modulo_model(x, empty, &too_large, err));
+    if (*empty || too_large)
+        return SKED_OK;
+    SKED_TRY(sked_i_clause_create(x->n_vars, x->n, q->seed, &x->solver, err));
+    order_variables(x);
+    if (!build_solver(x, empty))
+        SKED_TRY(sked_i_no_memory(err));
+cleanup:
+    return st;
+}
+
 sked_status sked_i_modulo_decide(const sked_i_loop *loop, const sked_i_modulo_question *q,
                                  const sked_i_limit *limit, sked_i_verdict *verdict, int64_t *start,
                                  int64_t *conflicts, sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_i_modulo_exact x = {.loop = loop, .q = q, .n = loop->n, .ii = q->ii};
-    bool empty = false, too_large = false;
+    sked_i_modulo_exact x;
+    bool empty;
     *verdict = SKED_I_UNDECIDED;
-    SKED_TRY(sked_i_modulo_model(&x, &empty, &too_large, err));
-    if (!empty && !too_large) {
-        SKED_TRY(sked_i_clause_create(x.n_vars, x.n, q->seed, &x.solver, err));
-        order_variables(&x);
-        if (build_solver(&x, &empty) && !empty)
-            *verdict = search(&x, limit);
-        if (x.solver->failed)
-            SKED_TRY(sked_i_no_memory(err));
-        for (int32_t i = 0; *verdict == SKED_I_FOUND && i < loop->n; i++)
-            start[i] = x.lo[i] + x.solver->low[2 * i];
-    }
+    SKED_TRY(sked_i_modulo_open(&x, loop, q, &empty, err));
     if (empty)
         *verdict = SKED_I_REFUTED;
+    else if (x.solver != NULL)
+        *verdict = sked_i_modulo_search(&x, limit);
+    if (x.solver != NULL && x.solver->failed)
+        SKED_TRY(sked_i_no_memory(err));
+    for (int32_t i = 0; *verdict == SKED_I_FOUND && i < loop->n; i++)
+        start[i] = x.lo[i] + x.solver->low[2 * i];
 cleanup:
     if (conflicts != NULL)
         *conflicts = x.solver != NULL ? x.solver->stats.conflicts : 0;
-    clear(&x);
+    sked_i_modulo_close(&x);
     return st;
 }

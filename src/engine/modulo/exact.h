@@ -37,6 +37,16 @@ typedef struct sked_i_modulo_exact {
     int64_t *load;   /* [pools * ii] */
 } sked_i_modulo_exact;
 
+/*
+ * The question as a model. *empty: nothing can fit; x->solver NULL otherwise: the question is too large.
+ * Close it after a failure, too.
+ */
+SKED_MUST_CHECK sked_status sked_i_modulo_open(sked_i_modulo_exact *x, const sked_i_loop *loop,
+                                               const sked_i_modulo_question *q, bool *empty, sked_error *err);
+void sked_i_modulo_close(sked_i_modulo_exact *x);
+/* With restarts, until an answer or the end of the question's conflicts. UNDECIDED without memory, too. */
+sked_i_verdict sked_i_modulo_search(sked_i_modulo_exact *x, const sked_i_limit *limit);
+
 /* Numbers the variables and closes the windows. *empty: some window is, nothing fits. */
 SKED_MUST_CHECK sked_status sked_i_modulo_model(sked_i_modulo_exact *x, bool *empty, bool *too_large,
                                                 sked_error *err);
