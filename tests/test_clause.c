@@ -488,7 +488,7 @@ static void ask(const sked_i_loop *loop, int64_t ii, sked_i_rng *rng, tally *t)
     const sked_i_limit limit = {.deadline = INFINITY};
     for (int32_t i = 0; i < loop->n; i++) {
         lo[i] = random_int(rng, 0, 3);
-        hi[i] = lo[i] + random_int(rng, 0, ii < 4 ? 3 * (int)ii : 8);
+        hi[i] = lo[i] + random_int(rng, 0, ii < 4 || loop->n == 3 ? 3 * (int)ii : 8);
         hint[i] = random_int(rng, 0, 12);
     }
     for (int64_t e = 0; e < loop->g->n_edges; e++)
