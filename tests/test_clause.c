@@ -503,6 +503,8 @@ static void ask(const sked_i_loop *loop, int64_t ii, sked_i_rng *rng, tally *t)
     sked_i_modulo_exact x;
     bool empty;
     OK(sked_i_modulo_open(&x, loop, &q, &empty, err));
+    if (!empty && random_int(rng, 0, 1))
+        sked_i_clause_perturb(x.solver); /* slots before starts */
     sked_i_verdict v = empty ? SKED_I_REFUTED : sked_i_modulo_search(&x, &limit);
     if (v == SKED_I_FOUND)
         sked_i_clause_restart(x.solver);
