@@ -2,10 +2,11 @@
  * The differentiable scheduler: every expectation against sampling, every gradient against central
  * differences, the moves of the polish against recomputation, results against exhaustive search.
  */
+#include "backend/backend.h"
 #include "backend/cpu/gaus/normal.h"
 #include "base/rng.h"
 #include "brute_force.h"
-#include "method/gaus/gaus.h"
+#include "engine/gaus/steps.h"
 #include "random_problem.h"
 
 /* ------------------------------------------------------------------ a small problem with every kind of term
@@ -18,7 +19,7 @@ typedef struct fixture {
     sked_problem problem;
     sked_i_gaus_model *m;
     const sked_i_gaus_backend *backend;
-    sked_i_gaus_engine *engine;
+    sked_i_gaus_evaluator *evaluator;
     double weight[MAX_ROWS], capacity[MAX_ROWS], tau[MAX_ROWS];
     sked_i_gaus_terms terms;
     double mu[OPS], sigma[OPS], dmu[OPS], dsigma[OPS];
@@ -61,7 +62,7 @@ static void open_fixture(fixture *f, int period, int threads)
     assert_non_null(f->m);
     OK(sked_i_backend_find("cpu", &backend, err));
     f->backend = backend->gaus;
-    OK(f->backend->create(&f->m->view, threads, &f->engine, err));
+    OK(f->backend->create(&f->m->view, threads, &f->evaluator, err));
     assert_int_equal(f->m->profiles, 2);
     for (int p = 0; p <= f->m->profiles; p++) {
         f->capacity[p] = INFINITY;
@@ -77,7 +78,7 @@ static void open_fixture(fixture *f, int period, int threads)
 
 static void close_fixture(fixture *f)
 {
-    f->backend->destroy(f->engine);
+    f->backend->destroy(f->evaluator);
     sked_i_gaus_model_destroy(f->m);
     sked_graph_destroy(f->graph);
 }
@@ -86,7 +87,7 @@ static double value_of(fixture *f)
 {
     sked_i_gaus_value value;
     double dmu[OPS], dsigma[OPS];
-    OK(f->backend->evaluate(f->engine, &f->terms, f->mu, f->sigma, dmu, dsigma, &value, err));
+    OK(f->backend->evaluate(f->evaluator, &f->terms, f->mu, f->sigma, dmu, dsigma, &value, err));
     return value.total;
 }
 
@@ -106,7 +107,7 @@ static void check_gradient(fixture *f, const char *what)
 {
     sked_i_gaus_value value;
     double largest = 0;
-    OK(f->backend->evaluate(f->engine, &f->terms, f->mu, f->sigma, f->dmu, f->dsigma, &value, err));
+    OK(f->backend->evaluate(f->evaluator, &f->terms, f->mu, f->sigma, f->dmu, f->dsigma, &value, err));
     for (int i = 0; i < OPS; i++) {
         const double mu = difference(f, &f->mu[i]), sigma = difference(f, &f->sigma[i]);
         largest = fmax(largest, fabs(f->dmu[i]));
@@ -240,7 +241,7 @@ static void compare_levels(const fixture *f, const sample_sums *sums, int sample
     for (int p = 0; p <= f->m->profiles; p++)
         for (int c = 0; c < f->m->cells; c++)
             near(p == f->m->profiles ? "memory" : "load", sums->level[p][c] / samples,
-                 f->backend->profile(f->engine, p)[c], 0.03);
+                 f->backend->profile(f->evaluator, p)[c], 0.03);
 }
 
 static void test_expectations(void **state)
@@ -262,14 +263,14 @@ static void test_expectations(void **state)
                 x[i] = f.mu[i] + f.sigma[i] * sked_i_rng_normal(&rng);
             add_sample(f.m, x, &sums);
         }
-        OK(f.backend->evaluate(f.engine, &f.terms, f.mu, f.sigma, f.dmu, f.dsigma, &value, err));
+        OK(f.backend->evaluate(f.evaluator, &f.terms, f.mu, f.sigma, f.dmu, f.dsigma, &value, err));
         compare_levels(&f, &sums, samples);
         near("communication", sums.communication / samples, value.communication, 0.05);
         near("latency", sums.late / samples, value.violation[SKED_I_GAUS_LATENCY], 0.02);
         for (int carried = 0; carried < 2; carried++)
             near("shortfall", sums.shortfall[carried] / samples, value.violation[carried], 0.05);
         f.terms.exact_dependency = true;
-        OK(f.backend->evaluate(f.engine, &f.terms, f.mu, f.sigma, f.dmu, f.dsigma, &value, err));
+        OK(f.backend->evaluate(f.evaluator, &f.terms, f.mu, f.sigma, f.dmu, f.dsigma, &value, err));
         for (int carried = 0; carried < 2; carried++)
             near("broken edges", sums.broken[carried] / samples, value.violation[carried], 0.02);
         close_fixture(&f);
@@ -297,7 +298,7 @@ static void test_dependency_by_enumeration(void **state)
             for (int a = -30; a < 50 && f.m->g->edge_distance[e] == 0; a++)
                 for (int b = -30; b < a + f.m->gap[e]; b++)
                     broken += start_chance(&f, i, a) * start_chance(&f, f.m->g->edge_to[e], b);
-    OK(f.backend->evaluate(f.engine, &f.terms, f.mu, f.sigma, f.dmu, f.dsigma, &value, err));
+    OK(f.backend->evaluate(f.evaluator, &f.terms, f.mu, f.sigma, f.dmu, f.dsigma, &value, err));
     near("broken edges", broken, value.violation[SKED_I_GAUS_DEPENDENCY], 1e-5);
     close_fixture(&f);
 }
@@ -335,7 +336,7 @@ static void test_normal_row(void **state)
     }
 }
 
-static void test_threads_of_engine(void **state)
+static void test_threads_of_evaluator(void **state)
 {
     (void)state;
     fixture one, two;
@@ -359,11 +360,11 @@ static void test_lost_numbers(void **state)
     open_fixture(&f, 0, 1);
     f.mu[4] = NAN;
     FAILS(SKED_ERR_BUG, "op 4: mu nan",
-          f.backend->evaluate(f.engine, &f.terms, f.mu, f.sigma, f.dmu, f.dsigma, &value, err));
+          f.backend->evaluate(f.evaluator, &f.terms, f.mu, f.sigma, f.dmu, f.dsigma, &value, err));
     f.mu[4] = 3;
     f.sigma[2] = INFINITY;
     FAILS(SKED_ERR_BUG, "op 2",
-          f.backend->evaluate(f.engine, &f.terms, f.mu, f.sigma, f.dmu, f.dsigma, &value, err));
+          f.backend->evaluate(f.evaluator, &f.terms, f.mu, f.sigma, f.dmu, f.dsigma, &value, err));
     close_fixture(&f);
 }
 
@@ -730,7 +731,7 @@ int main(void)
         cmocka_unit_test(test_whole_gradient),
         cmocka_unit_test(test_expectations),
         cmocka_unit_test(test_dependency_by_enumeration),
-        cmocka_unit_test(test_threads_of_engine),
+        cmocka_unit_test(test_threads_of_evaluator),
         cmocka_unit_test(test_lost_numbers),
         cmocka_unit_test(test_moves),
         cmocka_unit_test(test_against_exhaustive_search),

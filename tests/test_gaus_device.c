@@ -23,7 +23,7 @@ static const double use_amount[] = {0.7, 0.9, 0.6};
 typedef struct fixture {
     sked_i_gaus_device_view view;
     sked_i_gaus_device_terms terms;
-    sked_i_gaus_device_engine *engine;
+    sked_i_gaus_device_evaluator *evaluator;
     double mu[OPS], sigma[OPS], share[OPS * DEVICES];
     double dmu[OPS], dsigma[OPS], dshare[OPS * DEVICES];
     sked_i_gaus_device_point at, gradient;
@@ -56,18 +56,18 @@ static void open_fixture(fixture *f, int threads)
         for (int d = 0; d < DEVICES; d++)
             f->share[i * DEVICES + d] /= sum;
     }
-    OK(sked_i_gaus_device_cpu.create(&f->view, threads, &f->engine, err));
+    OK(sked_i_gaus_device_cpu.create(&f->view, threads, &f->evaluator, err));
 }
 
 static void close_fixture(fixture *f)
 {
-    sked_i_gaus_device_cpu.destroy(f->engine);
+    sked_i_gaus_device_cpu.destroy(f->evaluator);
 }
 
 static sked_i_gaus_value evaluate(fixture *f)
 {
     sked_i_gaus_value value;
-    OK(sked_i_gaus_device_cpu.evaluate(f->engine, &f->terms, &f->at, &f->gradient, &value, err));
+    OK(sked_i_gaus_device_cpu.evaluate(f->evaluator, &f->terms, &f->at, &f->gradient, &value, err));
     return value;
 }
 
@@ -188,7 +188,7 @@ static void test_expectations(void **state)
     double over = 0;
     for (int r = 0; r < ROWS; r++)
         for (int c = 0; c < CELLS; c++) {
-            const double load = sked_i_gaus_device_cpu.load(f.engine, r)[c];
+            const double load = sked_i_gaus_device_cpu.load(f.evaluator, r)[c];
             near("load", sums.load[r][c] / samples, load, 0.005);
             over += load > 1 ? 0.5 * (load - 1) * (load - 1) : 0;
         }
@@ -212,7 +212,7 @@ static void test_load_is_whole(void **state)
     }
     evaluate(&f);
     for (int k = 0; k < DEVICES * CELLS; k++)
-        sum += sked_i_gaus_device_cpu.load(f.engine, k / CELLS)[k % CELLS];
+        sum += sked_i_gaus_device_cpu.load(f.evaluator, k / CELLS)[k % CELLS];
     near("work", sum, work, 1e-5);
     close_fixture(&f);
 }
@@ -225,11 +225,11 @@ static void test_lost_numbers(void **state)
     open_fixture(&f, 1);
     f.mu[2] = NAN;
     FAILS(SKED_ERR_BUG, "lost its numbers at op 2",
-          sked_i_gaus_device_cpu.evaluate(f.engine, &f.terms, &f.at, &f.gradient, &value, err));
+          sked_i_gaus_device_cpu.evaluate(f.evaluator, &f.terms, &f.at, &f.gradient, &value, err));
     f.mu[2] = 1;
     f.sigma[3] = 0;
     FAILS(SKED_ERR_BUG, "lost its numbers at op 3",
-          sked_i_gaus_device_cpu.evaluate(f.engine, &f.terms, &f.at, &f.gradient, &value, err));
+          sked_i_gaus_device_cpu.evaluate(f.evaluator, &f.terms, &f.at, &f.gradient, &value, err));
     close_fixture(&f);
 }
 

@@ -1,29 +1,29 @@
 /*
- * Shortest schedules under capacities. From the best schedule known, the horizon is set one step shorter and
- * the relaxation looks for means that keep every capacity within it. Means order the ops for a generation
- * scheme, and so do samples of the Gaussians themselves; forward-backward improvement follows. The first
- * schedule that fits becomes the new best.
+ * Shortest schedules under capacities. The horizon is set one step below the incumbent and the relaxation
+ * looks for means that keep every capacity within it. Means order the ops for a generation scheme, and so do
+ * samples of the Gaussians themselves; forward-backward improvement follows. The first schedule that fits
+ * becomes the incumbent.
  */
+#include "engine/decode/justify.h"
 #include "method/gaus/gaus.h"
 
-#include "engine/decode/justify.h"
-
-#include <stdio.h>
+#include <assert.h>
 #include <string.h>
 
 typedef struct shortener {
     sked_i_run *run;
+    const sked_i_gaus_settings *set;
     sked_i_cumulative *core;
     sked_i_justifier justifier;
-    int32_t *key, *made;  /* [n] in core numbers */
-    int32_t *starts;      /* [n] of the best, core numbers */
-    sked_i_gaus_best fit; /* what the legaliser found within a horizon; by ops of the graph */
-    int32_t best;         /* core makespan, INT32_MAX: none */
-    int32_t samples;      /* drawn per visit */
+    int32_t *key, *made;       /* [n] in core numbers */
+    int32_t *starts;           /* [n] of the incumbent, core numbers */
+    int32_t best;              /* its length in the core's units, INT32_MAX: none */
+    sked_i_gaus_incumbent fit; /* what the legaliser found within a horizon; by ops of the graph */
+    int32_t samples;           /* drawn per visit */
     sked_i_rng rng;
     int64_t decodes, counted; /* counted: told to the run */
-    int64_t steps;            /* gradient evaluations */
-    bool recorded;            /* the first descent has been told */
+    int64_t legalised;        /* schedules of the legaliser */
+    bool watched;             /* the first descent has been told */
 } shortener;
 
 static sked_status open_shortener(shortener *s, sked_error *err)
@@ -34,7 +34,7 @@ static sked_status open_shortener(shortener *s, sked_error *err)
     SKED_NEW(s->key, s->core->n);
     SKED_NEW(s->made, s->core->n);
     SKED_NEW(s->starts, s->core->n);
-    SKED_NEW(s->fit.at, s->core->n);
+    SKED_TRY(sked_i_gaus_incumbent_create(s->core->n, false, &s->fit, err));
 cleanup:
     return st;
 }
@@ -45,7 +45,7 @@ static void close_shortener(shortener *s)
     free(s->key);
     free(s->made);
     free(s->starts);
-    free(s->fit.at);
+    sked_i_gaus_incumbent_free(&s->fit);
     sked_i_cumulative_destroy(s->core);
 }
 
@@ -57,7 +57,7 @@ static void keep(shortener *s, int32_t length)
     memcpy(s->starts, s->made, (size_t)s->core->n * sizeof *s->made);
 }
 
-/* The keys' schedule, improved; kept where it is the shortest so far. */
+/* The keys' schedule, improved; kept where it is shorter than the incumbent. */
 static void decode(shortener *s, bool parallel)
 {
     sked_i_sgs_sort(s->justifier.forward, s->key, false, s->justifier.list);
@@ -100,12 +100,18 @@ static bool visit(void *data, const double *mu, const double *sigma)
     return s->best < before || sked_i_limit_reached(&s->run->limit);
 }
 
+static void tell_evaluations(shortener *s)
+{
+    const int64_t all = s->decodes + s->legalised;
+    sked_i_run_evaluated(s->run, all - s->counted);
+    s->counted = all;
+}
+
 static sked_status offer(shortener *s, sked_error *err)
 {
     sked_schedule *made = NULL;
     sked_status st = sked_i_cumulative_schedule(s->core, s->starts, &made, err);
-    sked_i_run_evaluated(s->run, s->decodes - s->counted);
-    s->counted = s->decodes;
+    tell_evaluations(s);
     if (st == SKED_OK)
         st = sked_i_run_offer(s->run, made, err);
     sked_schedule_destroy(made);
@@ -115,13 +121,15 @@ static sked_status offer(shortener *s, sked_error *err)
 /* ASAP, ALAP and the middle of both as orders. */
 static sked_status first_schedules(shortener *s, const sked_i_gaus_model *m, double *mu, sked_error *err)
 {
-    const int kinds[] = {SKED_I_GAUS_ALAP, SKED_I_GAUS_MIDPOINT, SKED_I_GAUS_ASAP};
+    const int kinds[] = {SKED_I_GAUS_START_ALAP, SKED_I_GAUS_START_MIDPOINT, SKED_I_GAUS_START_ASAP};
+    const double begin = sked_clock();
     for (int k = 0; k < 3; k++) {
-        sked_i_gaus_start(m, kinds[k], NULL, NULL, mu);
+        sked_i_gaus_place_means(m, kinds[k], NULL, NULL, mu);
         set_keys(s, mu, NULL);
         decode(s, false);
         decode(s, true);
     }
+    sked_i_run_tally(s->run, "quick start", 1, sked_clock() - begin, s->decodes, 0);
     if (s->best == INT32_MAX)
         return SKED_OK;
     return offer(s, err);
@@ -132,7 +140,7 @@ static void take_fit(shortener *s)
 {
     int32_t length = 0;
     for (int32_t k = 0; k < s->core->n; k++) {
-        s->made[k] = (int32_t)(s->fit.at[s->core->op[k]] * s->core->scale);
+        s->made[k] = (int32_t)(s->fit.start[s->core->op[k]] * s->core->scale);
         if (s->made[k] + s->core->forward.duration[k] > length)
             length = s->made[k] + s->core->forward.duration[k];
     }
@@ -144,9 +152,11 @@ static sked_status descend_once(shortener *s, sked_i_gaus_legaliser *l, sked_i_g
                                 double *mu, bool *shorter, sked_error *err)
 {
     const sked_i_gaus_model *m = l->m;
-    const int kinds[] = {SKED_I_GAUS_MIDPOINT, SKED_I_GAUS_ALAP, SKED_I_GAUS_RANDOM};
+    const int kinds[] = {SKED_I_GAUS_START_MIDPOINT, SKED_I_GAUS_START_ALAP, SKED_I_GAUS_START_RANDOM};
     const int32_t before = s->best;
-    const char *why;
+    const int64_t evaluations = s->decodes + s->legalised;
+    const double begin = sked_clock();
+    assert(before < INT32_MAX);
     s->fit.value = INFINITY;
     if (try % 4 == 0)
         for (int32_t k = 0; k < m->n; k++) {
@@ -154,11 +164,13 @@ static sked_status descend_once(shortener *s, sked_i_gaus_legaliser *l, sked_i_g
             mu[i] = fmin(m->hi[i], fmax(m->lo[i], s->starts[k] / s->core->scale));
         }
     else
-        sked_i_gaus_start(m, kinds[try % 4 - 1], NULL, &s->rng, mu);
-    const sked_status st = sked_i_gaus_optimise(l, t, &s->run->limit, mu, &s->fit, &s->steps, &why, err);
+        sked_i_gaus_place_means(m, kinds[try % 4 - 1], NULL, &s->rng, mu);
+    const sked_status st = sked_i_gaus_descend(l, t, &s->run->limit, mu, &s->fit, &s->legalised, err);
     if (s->fit.value < INFINITY)
         take_fit(s);
     *shorter = s->best < before;
+    sked_i_run_tally(s->run, "descent", 1, sked_clock() - begin, s->decodes + s->legalised - evaluations,
+                     (before - s->best) / s->core->scale);
     return st;
 }
 
@@ -167,19 +179,20 @@ static sked_status shorten(shortener *s, const sked_i_gaus_model *m, double *mu,
 {
     sked_status st = SKED_OK;
     sked_i_gaus_legaliser *l = NULL;
-    sked_i_gaus_tuning t = sked_i_gaus_tuning_of(s->run);
-    const int tries = (int)s->run->setting[SKED_I_GAUS_OPTION_STARTS];
-    const int patience = 1 + (int)s->run->setting[SKED_I_GAUS_OPTION_PATIENCE];
+    sked_i_gaus_tuning t = s->set->tuning;
+    const int tries = s->set->starts, patience = 1 + s->set->patience;
     t.goal = 0; /* any schedule within the horizon */
     t.threads = sked_i_gaus_threads(s->run, 1);
     t.visit = visit;
-    t.data = s;
+    t.visit_data = s;
     SKED_TRY(sked_i_gaus_legaliser_create(m, &l, err));
     for (int k = 0; k < tries * patience && !*shorter && !sked_i_limit_reached(&s->run->limit); k++) {
-        if (s->run->setting[SKED_I_GAUS_OPTION_POLISH] != 0)
+        if (s->set->polish)
             s->samples = 2 << (k / tries < 8 ? k / tries : 8);
-        t.record = s->recorded ? NULL : s->run->options;
-        s->recorded = true;
+        t.record = NULL;
+        if (!s->watched)
+            sked_i_gaus_watch(s->run, &t);
+        s->watched = true;
         SKED_TRY(descend_once(s, l, &t, k, mu, shorter, err));
         sked_i_run_progress(s->run, "gradient and generation scheme");
     }
@@ -188,7 +201,7 @@ cleanup:
     return st;
 }
 
-/* Lengths one after the other, as long as the best gets shorter. */
+/* Lengths one after the other, as long as the incumbent gets shorter. */
 static sked_status shorten_all(shortener *s, double *mu, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -211,10 +224,10 @@ cleanup:
     return st;
 }
 
-sked_status sked_i_gaus_makespan(sked_i_run *run, sked_error *err)
+sked_status sked_i_gaus_run_makespan(sked_i_run *run, const sked_i_gaus_settings *set, sked_error *err)
 {
     sked_status st = SKED_OK;
-    shortener s = {.run = run, .best = INT32_MAX};
+    shortener s = {.run = run, .set = set, .best = INT32_MAX};
     sked_i_gaus_model *m = NULL;
     double *mu = NULL;
     sked_i_rng_seed(&s.rng, run->options->seed, 0);
@@ -233,6 +246,7 @@ sked_status sked_i_gaus_makespan(sked_i_run *run, sked_error *err)
     sked_i_run_note(run, "order of starts %g, with the gradient %g; %lld schedules generated", first,
                     sked_i_run_best(run), (long long)s.decodes);
 cleanup:
+    tell_evaluations(&s);
     sked_i_gaus_model_destroy(m);
     close_shortener(&s);
     free(mu);

@@ -13,7 +13,7 @@ typedef struct edge {
     double deviation;
 } edge;
 
-static edge look(const sked_i_gaus_device_engine *s, int32_t from, int64_t e)
+static edge look(const sked_i_gaus_device_evaluator *s, int32_t from, int64_t e)
 {
     const sked_i_gaus_device_view *v = s->view;
     const sked_i_gaus_device_point *x = s->at;
@@ -36,7 +36,8 @@ static edge look(const sked_i_gaus_device_engine *s, int32_t from, int64_t e)
     return r;
 }
 
-void sked_i_gaus_device_transfer(const sked_i_gaus_device_engine *s, sked_i_gaus_device_part *part, int32_t i)
+void sked_i_gaus_device_transfer(const sked_i_gaus_device_evaluator *s, sked_i_gaus_device_part *part,
+                                 int32_t i)
 {
     const sked_i_gaus_device_view *v = s->view;
     for (int64_t e = v->succ_ptr[i]; e < v->succ_ptr[i + 1]; e++) {
@@ -45,7 +46,7 @@ void sked_i_gaus_device_transfer(const sked_i_gaus_device_engine *s, sked_i_gaus
     }
 }
 
-void sked_i_gaus_device_transfer_back(const sked_i_gaus_device_engine *s, sked_i_gaus_device_part *part,
+void sked_i_gaus_device_transfer_back(const sked_i_gaus_device_evaluator *s, sked_i_gaus_device_part *part,
                                       int32_t i)
 {
     const sked_i_gaus_device_view *v = s->view;
