@@ -32,6 +32,7 @@ static sked_status create(const sked_i_gaus_device_view *view, int threads,
     const int64_t n = view->ops, rows = (int64_t)view->devices + view->pools;
     sked_i_gaus_device_evaluator *s = NULL;
     SKED_NEW0(s, 1);
+    assert(threads >= 1 && view->cells > 0);
     s->view = view;
     s->threads = threads;
     s->rows = (int32_t)rows;

@@ -49,6 +49,7 @@ static void measure(sked_i_gaus_evaluator *s, int64_t *degree)
             longest = v->shift[e];
     s->cells = v->period > 0 ? v->period : v->steps + 1;
     s->lead = v->period > 0 ? v->period * (1 + 64 / v->period) : 0;
+    assert(s->cells > 0 && (v->period == 0 || s->lead % v->period == 0)); /* folding begins at cell 0 */
     s->length = v->period > 0 ? (int32_t)(s->lead * 2 + v->steps + longest + 1) : v->steps + 1;
 }
 
@@ -79,6 +80,7 @@ static sked_status create(const sked_i_gaus_view *view, int threads, sked_i_gaus
     sked_i_gaus_evaluator *s = sked_i_alloc_zero(1, sizeof *s);
     if (s == NULL)
         return sked_i_no_memory(err);
+    assert(threads >= 1 && view->steps >= 0 && view->period >= 0);
     s->view = view;
     s->threads = threads;
     measure(s, &degree);

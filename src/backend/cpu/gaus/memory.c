@@ -56,6 +56,7 @@ static bool find_stretch(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part,
     for (int64_t e = v->succ_ptr[i]; e < v->succ_ptr[i + 1]; e++)
         if (uses(v, e))
             activate(s, part, v->edge_to[e], v->shift[e], g);
+    assert(g->active <= v->succ_ptr[i + 1] - v->succ_ptr[i] + 1 && g->low <= g->high);
     return true;
 }
 

@@ -22,6 +22,7 @@ static rise make_rise(const sked_i_gaus_device_evaluator *s, sked_i_gaus_device_
     const double reach = SKED_I_GAUS_REACH * sigma, low = floor(mu - reach), inverse = 1 / sigma;
     const rise r = {(int32_t)low, (int32_t)(floor(mu + reach) - low) + 1};
     const double first = low + 1 - mu;
+    assert(r.len >= 1 && r.len < part->reach_cap);
     double *cdf = part->dcell + 1, *pdf = part->scell + 1, *area = part->cell + 1;
     sked_i_normal_row(&s->normal, first * inverse, inverse, r.len - 1, cdf, pdf);
     for (int32_t k = 0; k < r.len - 1; k++)

@@ -8,6 +8,7 @@
 #include "backend/cpu/gaus/normal.h"
 #include "backend/gaus.h"
 
+#include <assert.h>
 #include <math.h>
 
 /* One start distribution on the grid. slope is -dF/dmu = phi(z) / sigma; -dF/dsigma = z * slope. */
@@ -89,6 +90,7 @@ static inline double sked_i_gaus_price(const sked_i_gaus_evaluator *s, const dou
 {
     if (d + s->lead < 0 || d >= s->length - s->lead)
         return 0;
+    assert(s->view->period > 0 || d < s->cells);
     return s->view->period > 0 ? row[(d + s->lead) % s->view->period] : row[d];
 }
 
@@ -121,6 +123,7 @@ void sked_i_gaus_overuse_back(const double *profile, int32_t cells, double capac
 static inline double sked_i_gaus_excess(const sked_i_normal *t, double m, double s, double *dm, double *ds)
 {
     double pdf;
+    assert(s > 0);
     const double z = m / s, cdf = sked_i_normal_at(t, z, &pdf);
     *dm = cdf;
     *ds = pdf;

@@ -29,6 +29,7 @@ static edge look(const sked_i_gaus_device_evaluator *s, int32_t from, int64_t e)
         r.same = 0;
         for (int32_t d = 0; d < m; d++)
             r.same += a[d] * b[d];
+        assert(r.same >= 0 && r.same <= 1 + 1e-9); /* shares of an op sum to 1 */
         r.away = sked_i_gaus_excess(&s->normal, gap + more, r.deviation, &dm, &ds);
         r.dm = r.same * r.dm + (1 - r.same) * dm;
         r.ds = r.same * r.ds + (1 - r.same) * ds;
