@@ -463,6 +463,129 @@ static void test_moves(void **state)
     assert_true(moves > 1500);
 }
 
+/* ------------------------------------------------------------------ the descent */
+
+/* Means anywhere in their windows become legal schedules, and an incumbent loads as what it was. */
+static void legalise_random(const sked_i_gaus_model *m, uint64_t seed, int *legal)
+{
+    const sked_i_limit limit = {.deadline = INFINITY};
+    sked_i_gaus_legaliser *l = NULL;
+    sked_i_gaus_incumbent best;
+    sked_i_rng rng;
+    double mu[64];
+    sked_i_rng_seed(&rng, seed, 8);
+    OK(sked_i_gaus_legaliser_create(m, &l, err));
+    OK(sked_i_gaus_incumbent_create(m->n, false, &best, err));
+    for (int k = 0; k < 10; k++) {
+        sked_i_gaus_place_means(m, SKED_I_GAUS_START_RANDOM, NULL, &rng, mu);
+        if (!sked_i_gaus_legalise(l, mu, &limit)) {
+            assert_true(m->capped); /* windows and edges alone never fail */
+            continue;
+        }
+        (*legal)++;
+        assert_true(sked_i_gaus_state_legal(l->state));
+        const double value = sked_i_gaus_state_value(l->state), before = best.value;
+        assert_int_equal(sked_i_gaus_keep(&best, l->state), value < before);
+        sked_i_gaus_state_load(l->state, best.start);
+        assert_true(sked_i_gaus_state_legal(l->state));
+        assert_true(sked_i_gaus_state_value(l->state) == best.value && best.value == fmin(before, value));
+    }
+    sked_i_gaus_incumbent_free(&best);
+    sked_i_gaus_legaliser_destroy(l);
+}
+
+static void test_legaliser(void **state)
+{
+    static const unsigned kinds[] = {RANDOM_LAGS | RANDOM_NEGATIVE, RANDOM_RESOURCES,
+                                     RANDOM_LOOPS | RANDOM_LAGS, RANDOM_LOOPS | RANDOM_RESOURCES};
+    int legal = 0;
+    (void)state;
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        random_problem r;
+        sked_i_gaus_model *m = NULL;
+        random_problem_make(seed, kinds[seed % 4] | RANDOM_HORIZON, 3, 20, &r);
+        r.problem.objective = seed % 2 ? SKED_OBJECTIVE_MEMORY : SKED_OBJECTIVE_RESOURCE;
+        r.problem.horizon += 6;
+        const int period = kinds[seed % 4] & RANDOM_LOOPS ? 9 : 0;
+        r.problem.ii = period;
+        OK(sked_i_gaus_model_create(&r.problem, period, (int64_t)r.problem.horizon, &m, err));
+        if (m != NULL)
+            legalise_random(m, seed, &legal);
+        sked_i_gaus_model_destroy(m);
+        random_problem_free(&r);
+    }
+    assert_true(legal > 300);
+}
+
+typedef struct watcher {
+    const sked_i_gaus_model *m;
+    int64_t steps, restarts, visits;
+    double best;
+} watcher;
+
+static void watch(void *data, const sked_i_gaus_iterate *x)
+{
+    watcher *w = data;
+    assert_int_equal(x->number, w->steps++);
+    assert_int_equal(x->ops, w->m->n);
+    assert_true(x->best <= w->best && isfinite(x->objective));
+    for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++)
+        assert_true(x->violation[f] >= 0);
+    for (int32_t i = 0; i < x->ops; i++) {
+        assert_true(x->mean[i] >= w->m->lo[i] && x->mean[i] <= w->m->hi[i]);
+        assert_true(x->deviation[i] >= SKED_I_GAUS_SIGMA_LEAST);
+    }
+    w->restarts += x->restart;
+    w->best = x->best;
+}
+
+static bool stop_at_third(void *data, const double *mu, const double *sigma)
+{
+    watcher *w = data;
+    assert_true(mu != NULL && sigma != NULL);
+    return ++w->visits == 3;
+}
+
+/* One call per gradient step, and a visitor that ends it. */
+static void test_watched_descent(void **state)
+{
+    const sked_i_limit limit = {.deadline = INFINITY};
+    fixture f;
+    sked_i_gaus_legaliser *l = NULL;
+    sked_i_gaus_incumbent best;
+    int64_t evaluations = 0;
+    (void)state;
+    open_fixture(&f, 0, 1);
+    OK(sked_i_gaus_legaliser_create(f.m, &l, err));
+    OK(sked_i_gaus_incumbent_create(f.m->n, false, &best, err));
+    watcher w = {.m = f.m, .best = INFINITY};
+    sked_i_gaus_tuning tuning = {.rate = 0.2,
+                                 .kappa = 0.15,
+                                 .sigma_most = 8,
+                                 .sigma_scale = 1,
+                                 .iterations = 40,
+                                 .restarts = 1,
+                                 .every = 4,
+                                 .threads = 1,
+                                 .goal = -INFINITY,
+                                 .record = watch,
+                                 .record_data = &w};
+    sked_i_gaus_place_means(f.m, SKED_I_GAUS_START_MIDPOINT, NULL, NULL, f.mu);
+    OK(sked_i_gaus_descend(l, &tuning, &limit, f.mu, &best, &evaluations, err));
+    assert_true(best.value < INFINITY);
+    assert_int_equal(w.steps, 40);
+    assert_int_equal(w.restarts, 1);
+    assert_int_equal(evaluations, 10);
+    w = (watcher){.m = f.m, .best = INFINITY};
+    tuning.visit = stop_at_third;
+    tuning.visit_data = &w;
+    OK(sked_i_gaus_descend(l, &tuning, &limit, f.mu, &best, &evaluations, err));
+    assert_int_equal(w.steps, 12);
+    sked_i_gaus_incumbent_free(&best);
+    sked_i_gaus_legaliser_destroy(l);
+    close_fixture(&f);
+}
+
 /* ------------------------------------------------------------------ the method */
 
 static sked_status run(const sked_problem *p, double seconds, int threads, sked_result *out, sked_error *err)
@@ -582,6 +705,37 @@ static void test_same_bytes(void **state)
             assert_true(a.schedule[0]->start[i] == b.schedule[0]->start[i]);
         sked_result_clear(&a);
         sked_result_clear(&b);
+    }
+    random_problem_free(&r);
+}
+
+/* What the run did is told technique by technique. */
+static const sked_statistic *technique(const sked_result *r, const char *name)
+{
+    for (int32_t k = 0; k < r->n_statistics; k++)
+        if (strcmp(r->statistics[k].method, "gaus") == 0 && strcmp(r->statistics[k].technique, name) == 0)
+            return &r->statistics[k];
+    fail_msg("no statistics of %s", name);
+    return NULL;
+}
+
+static void test_statistics(void **state)
+{
+    (void)state;
+    random_problem r;
+    random_problem_make(3, RANDOM_LAGS | RANDOM_HORIZON, 40, 60, &r);
+    r.problem.objective = SKED_OBJECTIVE_MEMORY;
+    for (int threads = 1; threads <= 2; threads++) {
+        sked_result a = {0};
+        OK(run(&r.problem, INFINITY, threads, &a, err));
+        const sked_statistic *quick = technique(&a, "quick start"), *descent = technique(&a, "descent"),
+                             *polish = technique(&a, "polish"), *whole = technique(&a, "");
+        assert_int_equal(quick->calls, 1);
+        assert_true(descent->calls >= 5 && polish->calls >= descent->calls);
+        assert_true(descent->evaluations > descent->calls && descent->evaluations < whole->evaluations);
+        assert_true(descent->gain >= 0 && polish->gain >= 0);
+        assert_true(fabs(descent->gain + polish->gain - whole->gain) < 1e-9);
+        sked_result_clear(&a);
     }
     random_problem_free(&r);
 }
@@ -734,10 +888,13 @@ int main(void)
         cmocka_unit_test(test_threads_of_evaluator),
         cmocka_unit_test(test_lost_numbers),
         cmocka_unit_test(test_moves),
+        cmocka_unit_test(test_legaliser),
+        cmocka_unit_test(test_watched_descent),
         cmocka_unit_test(test_against_exhaustive_search),
         cmocka_unit_test(test_pipelined),
         cmocka_unit_test(test_interval_search),
         cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_statistics),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_strange_graphs),
         cmocka_unit_test(test_disconnected),

@@ -68,7 +68,7 @@ static inline double value_of(const sked_i_gaus_factor *f, int32_t d)
 
 static void add_change(const sked_i_gaus_evaluator *s, double *row, int32_t d, double mass)
 {
-    const int64_t place = sked_i_gaus_place(s, d);
+    const int64_t place = sked_i_gaus_change_index(s, d);
     if (place >= 0)
         row[place] += mass;
 }

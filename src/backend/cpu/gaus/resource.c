@@ -11,8 +11,8 @@ void sked_i_gaus_resource(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part
         double before = 0;
         for (int32_t k = 0; k <= w.len; k++) {
             const double now = k < w.len ? w.cdf[k] : 1, mass = v->use_amount[u] * (now - before);
-            const int64_t begin = sked_i_gaus_place(s, w.low + k);
-            const int64_t end = sked_i_gaus_place(s, w.low + k + v->duration[i]);
+            const int64_t begin = sked_i_gaus_change_index(s, w.low + k);
+            const int64_t end = sked_i_gaus_change_index(s, w.low + k + v->duration[i]);
             if (begin >= 0)
                 row[begin] += mass;
             if (end >= 0)

@@ -80,7 +80,7 @@ static inline double sked_i_gaus_window_z(const sked_i_gaus_window *w, int32_t d
     return (d + 0.5 - w->mu) / w->sigma;
 }
 /* Place of step d in a row of changes: times before the first cell count as it; -1: after the last. */
-static inline int64_t sked_i_gaus_place(const sked_i_gaus_evaluator *s, int32_t d)
+static inline int64_t sked_i_gaus_change_index(const sked_i_gaus_evaluator *s, int32_t d)
 {
     const int64_t k = (int64_t)d + s->lead;
     return k < 0 ? 0 : k < s->length ? k : -1;
