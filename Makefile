@@ -1,27 +1,36 @@
-# sked: `make` builds, `make demo` shows, `make test` tests. Each installs what is missing first.
+# sked: `make` builds, `make demo` shows, `make test` tests. Each installs what is missing first, and no more
+# than it needs itself.
 PREFIX ?= /usr/local
 DESTDIR ?=
 JOBS ?= $(shell nproc)
 SECONDS_PER_TARGET ?= 60
+# nvcc is often installed without being on the path.
+CUDACXX ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc) nvcc)
+export CUDACXX
 
-.PHONY: all test demo install bench fuzz fuzz-short asan debug format check-format lint clean
+.PHONY: all tests test demo install bench fuzz fuzz-build fuzz-short asan tsan cuda cuda-test mpi debug format \
+	check-format lint clean
 
 all: build/build.ninja
 	@cmake --build build -j $(JOBS)
 
-build/build.ninja: CMakeLists.txt CMakePresets.json scripts/packages-build.txt scripts/packages-test.txt
-	@scripts/setup.sh build test
+build/build.ninja: CMakePresets.json scripts/packages-build.txt
+	@scripts/setup.sh build
 	@cmake --preset release >/dev/null
 	@touch $@
 
-# Every reader is fuzzed shortly, then every test runs; the last line counts them.
-test: all fuzz-short
-	@scripts/test.sh build
+# The tests share the folder of the release: its objects are compiled once, whichever comes first.
+build/tests/CTestTestfile.cmake: build/build.ninja scripts/packages-test.txt scripts/packages-mpi.txt
+	@scripts/setup.sh test mpi
+	@cmake --preset release -DSKED_TESTS=ON >/dev/null
+	@touch $@
 
-fuzz-short:
-	@cmake --preset fuzz >/dev/null
-	@cmake --build build/fuzz -j $(JOBS)
-	@fuzz/run.sh 2
+tests: build/tests/CTestTestfile.cmake
+	@cmake --build build -j $(JOBS) --target all tests
+
+# Every parser is fuzzed shortly, then every test runs; the last line counts them.
+test: tests fuzz-short
+	@scripts/test.sh build
 
 demo: all
 	@scripts/demo.sh
@@ -30,25 +39,54 @@ install: all
 	DESTDIR=$(DESTDIR) cmake --install build --prefix $(PREFIX)
 
 bench: all
-	build/sked bench scale
-	build/sked bench quality
+	build/sked-bench scale
+	build/sked-bench quality
 
 asan:
 	@scripts/setup.sh build test
 	@cmake --preset asan >/dev/null
-	@cmake --build build/asan -j $(JOBS)
+	@cmake --build build/asan -j $(JOBS) --target all tests
 	@scripts/test.sh build/asan
 
-debug:
+# ThreadSanitizer on every test that asks for more than one thread.
+tsan:
 	@scripts/setup.sh build test
-	@cmake --preset debug >/dev/null
-	@cmake --build build/debug -j $(JOBS)
+	@cmake --preset tsan >/dev/null
+	@cmake --build build/tsan -j $(JOBS) --target thread_tests
+	@TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 $$TSAN_OPTIONS" scripts/test.sh build/tsan -L threads
 
-# Long fuzzing: every reader for SECONDS_PER_TARGET seconds.
-fuzz:
+# build/cuda/sked and build/mpi/sked: the same command and library with the CUDA backend, or over MPI.
+cuda:
+	@scripts/setup.sh build
+	@cmake --preset cuda >/dev/null
+	@cmake --build build/cuda -j $(JOBS)
+
+cuda-test:
+	@scripts/setup.sh build test mpi
+	@cmake --preset cuda -DSKED_TESTS=ON >/dev/null
+	@cmake --build build/cuda -j $(JOBS) --target all test_backend
+	@scripts/test.sh build/cuda -R '^test_backend$$'
+
+mpi:
+	@scripts/setup.sh build mpi
+	@cmake --preset mpi >/dev/null
+	@cmake --build build/mpi -j $(JOBS)
+
+debug:
+	@scripts/setup.sh build test mpi
+	@cmake --preset debug >/dev/null
+	@cmake --build build/debug -j $(JOBS) --target all tests
+
+fuzz-build:
 	@scripts/setup.sh build test
 	@cmake --preset fuzz >/dev/null
 	@cmake --build build/fuzz -j $(JOBS)
+
+fuzz-short: fuzz-build
+	@fuzz/run.sh 1
+
+# Long fuzzing: every parser for SECONDS_PER_TARGET seconds.
+fuzz: fuzz-build
 	@fuzz/run.sh $(SECONDS_PER_TARGET)
 
 format:
@@ -57,9 +95,9 @@ format:
 check-format:
 	@git ls-files '*.c' '*.h' '*.cu' | xargs clang-format --dry-run --Werror
 
-# cppcheck on what changed since BASE (default: everything).
+# After a build, because some headers are generated.
 lint: all
-	@scripts/lint.sh $(BASE)
+	@scripts/lint.sh
 
 clean:
 	rm -rf build demo

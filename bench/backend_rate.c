@@ -27,7 +27,7 @@ int main(int argc, char **argv)
         return 2;
     }
     const int64_t count = atoll(argv[3]);
-    const sked_generate_options opt = {.nodes = atoi(argv[2]), .duration = "int:1,10"};
+    const sked_generate_options opt = {.size = sizeof opt, .nodes = atoi(argv[2]), .duration = "int:1,10"};
     if (sked_graph_generate("layered", &opt, &g, &err) != SKED_OK)
         goto failed;
     const int64_t n = sked_graph_op_count(g), edges = sked_graph_edge_count(g);

@@ -54,7 +54,7 @@ def import_solver():
     os.execv(python, [python, os.path.abspath(__file__), *sys.argv[1:]])
 
 
-# ---- the sets, as `sked bench quality` knows them ---------------------------------------------------------------
+# ---- the sets, as `sked-bench quality` knows them ---------------------------------------------------------------
 
 def rows_of(data, name):
     with open(os.path.join(data, name), newline="") as file:
@@ -364,7 +364,7 @@ def run_set(cp, args, name, limit, listing):
 
 
 def parse():
-    parser = argparse.ArgumentParser(description="Compares sked with CP-SAT on the benchmark sets of `sked bench quality`.")
+    parser = argparse.ArgumentParser(description="Compares sked with CP-SAT on the benchmark sets of `sked-bench quality`.")
     parser.add_argument("--sked", default=os.path.join(ROOT, "build", "sked"), help="the command (default build/sked)")
     parser.add_argument("--data", default=os.path.join(ROOT, "..", "shared", "data"), help="folder of the benchmark instances")
     parser.add_argument("--only", metavar="SET", help="run the sets whose name begins so")

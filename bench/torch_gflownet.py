@@ -262,8 +262,8 @@ def time_torch(network, updates):
 
 
 def time_sked(program, threads):
-    """{"": (updates/s, processor seconds), "stepwise": ...} as `sked bench gflownet` prints them."""
-    done = subprocess.run([program, "bench", "gflownet", "--only", "speed", "--threads", str(threads)],
+    """{"": (updates/s, processor seconds), "stepwise": ...} as `sked-bench gflownet` prints them."""
+    done = subprocess.run([program, "gflownet", "--only", "speed", "--threads", str(threads)],
                           capture_output=True, text=True, check=True)
     found = {}
     for line in done.stdout.splitlines():
@@ -275,15 +275,15 @@ def time_sked(program, threads):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sked", default="build/sked", help="the command (default build/sked)")
+    parser.add_argument("--bench", default="build/sked-bench", help="the program (default build/sked-bench)")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--updates", type=int, default=10, help="encode-once updates timed; a third for stepwise")
     a = parser.parse_args()
     torch.set_num_threads(a.threads)
     try:
-        sked = time_sked(a.sked, a.threads)
+        sked = time_sked(a.bench, a.threads)
     except (OSError, subprocess.CalledProcessError) as why:
-        sys.exit(f"sked did not run ({why}); build it first, or give --sked")
+        sys.exit(f"sked-bench did not run ({why}); build it first, or give --bench")
     print(f"PyTorch {torch.__version__}, {a.threads} threads; {OPS} ops, {DEVICES} devices, batch {BATCH}")
     print(f"{'policy':12} {'':10} {'PyTorch':>10} {'sked':>10} {'sked / PyTorch':>15}")
     for name, network, updates in (("encode-once", EncodeOnce, a.updates),

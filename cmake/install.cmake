@@ -17,7 +17,11 @@ install(FILES ${CMAKE_BINARY_DIR}/sked-config.cmake ${CMAKE_BINARY_DIR}/sked-con
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sked)
 
 # The command prints its own manual and completion, so they cannot disagree with it.
-set(SKED_COMMANDS schedule robust sample train check generate convert info bench methods formats targets help)
+# Its table of commands is the only list of them: lines `X(name, "OPERANDS", ...`.
+file(STRINGS tools/sked/cli.h SKED_COMMAND_LINES REGEX "^    X\\([a-z]+, \"")
+string(REGEX MATCHALL "X\\([a-z]+, \"" SKED_COMMANDS "${SKED_COMMAND_LINES}")
+list(TRANSFORM SKED_COMMANDS REPLACE "X\\(([a-z]+).*" "\\1")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS tools/sked/cli.h)
 set(SKED_MAN ${CMAKE_BINARY_DIR}/man/sked.1)
 add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/man/sked.1
   COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/man

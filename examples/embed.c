@@ -32,8 +32,9 @@ int main(void)
 {
     sked_error err = {0};
     sked_graph *graph = NULL;
-    sked_result result = {0};
     sked_problem problem;
+    sked_result result;
+    sked_result_init(&result);
     sked_status st = build(&graph, &err);
     if (st == SKED_OK) {
         sked_problem_init(&problem, graph);

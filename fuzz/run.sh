@@ -1,12 +1,12 @@
 #!/bin/sh
-# fuzz/run.sh SECONDS [FORMAT ...]: runs the fuzz targets (all, or those named) one after another.
+# fuzz/run.sh SECONDS [PARSER ...]: runs the fuzz targets (all, or those named) one after another.
 #
 # Build them first: cmake --preset fuzz && cmake --build build/fuzz
-# What libFuzzer learns stays in fuzz/corpus/FORMAT (not under version control). An input that breaks a
-# reader is left as fuzz/corpus/FORMAT.crash-*; once fixed, it belongs into fuzz/regressions/FORMAT/.
+# What libFuzzer learns stays in fuzz/corpus/PARSER (not under version control). An input that breaks a
+# parser is left as fuzz/corpus/PARSER.crash-*; once fixed, it belongs into fuzz/regressions/PARSER/.
 set -u
 if [ $# -lt 1 ]; then
-    echo "usage: fuzz/run.sh SECONDS [FORMAT ...]" >&2
+    echo "usage: fuzz/run.sh SECONDS [PARSER ...]" >&2
     exit 2
 fi
 seconds=$1

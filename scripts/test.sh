@@ -1,9 +1,10 @@
 #!/bin/sh
-# Runs every test of a build folder and ends with one plain line: N passed, M failed, K skipped.
+# test.sh FOLDER [CTEST OPTION ...]: runs the tests of a build folder (all, or those the options choose) and ends
+# with one plain line: N passed, M failed, K skipped.
 set -u
 folder=$1
+shift
 cd "$(dirname "$0")/.."
-log=$folder/test.log
-ctest --test-dir "$folder" -j 2 --output-on-failure --no-tests=error -O "$log.ctest"
+ctest --test-dir "$folder" -j 2 --output-on-failure --no-tests=error -O "$folder/test.log.ctest" "$@"
 status=$?
 python3 scripts/count.py "$folder/Testing/Temporary/LastTest.log" $status

@@ -1,22 +1,33 @@
 #!/usr/bin/env python3
 """Tests of the command: results, exit codes, files, documentation. Usage: cli.py SKED SOURCE_FOLDER"""
+import fcntl
 import json
 import os
+import pty
 import re
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import xml.dom.minidom
 
 SKED, SOURCE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+BENCH = os.path.join(os.path.dirname(SKED), "sked-bench")
 EXAMPLES = os.path.join(SOURCE, "examples")
 passed, failed, skipped = 0, 0, 0
 
 
-def run(*args, text=None, cwd=None):
-    return subprocess.run([SKED, *map(str, args)], input=text, capture_output=True, text=True, timeout=120, cwd=cwd)
+def run(*args, text=None, cwd=None, program=SKED, **variables):
+    environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "SKED_BENCH_DATA")}
+    return subprocess.run([program, *map(str, args)], input=text, capture_output=True, text=True, timeout=120, cwd=cwd,
+                          env={**environment, **variables})
+
+
+def bench(*args, **more):
+    return run(*args, program=BENCH, **more)
 
 
 def test(function):
@@ -167,12 +178,12 @@ def bad_arguments_exit_2_with_one_sentence(folder):
         (["shedule", graph], "schedule"), (["schedule"], "GRAPH"), (["schedule", graph, "--devises", 2], "devices"),
         (["schedule", graph, "--devices", 0], "devices"), (["schedule", graph, "--devices", "x"], "devices"),
         (["schedule", graph, "--devices", "1e999"], "devices"), (["schedule", graph, "--method", "lst"], "list"),
-        (["schedule", graph, "--objective", "speed"], "objective"), (["schedule", graph, "--devices"], "value"),
+        (["schedule", graph, "--objective", "speed"], "makespan, resource, memory, cost, ii"), (["schedule", graph, "--devices"], "value"),
         (["schedule", graph, "--method", "list", "--set", "prioritty=random"], "priority"), (["schedule", graph, "--ii", "-3"], "ii"),
-        (["schedule", graph, "-o", "x.xyz"], ".svg"), (["schedule", graph, "--devices", 2, "--devices", 3], "twice"),
+        (["schedule", graph, "-o", "x.xyz"], ".trace.json .svg .scatter.svg .html .dot .jsonl"), (["schedule", graph, "--devices", 2, "--devices", 3], "twice"),
         (["schedule", graph, "--top", 2], "candidates"), (["generate", "layred", "--nodes", 5, "-o", "x.json"], "layered"),
         (["generate", "layered", "-o", "x.json"], "nodes"), (["generate", "layered", "--nodes", -1, "-o", "x.json"], "nodes"),
-        (["convert", graph, "-", "--to", "doot"], "dot"), (["bench", "scala"], "scale"), (["methods", "lst"], "list"),
+        (["convert", graph, "-", "--to", "doot"], "dot"), (["methods", "lst"], "list"), (["help", "infos"], "info"),
         (["schedule", graph, "extra"], "extra"), (["schedule", graph, "--capacity", "MUL"], "NAME=K"),
     ):
         expect(run(*args, cwd=folder), 2, part)
@@ -295,7 +306,9 @@ def models_of_every_policy_are_used(folder):
 def help_manual_and_tables_agree(folder):
     usage = expect(run("help"), 0).stdout
     commands = re.findall(r"^  ([a-z]+) ", usage, flags=re.M)
-    assert "schedule" in commands and "bench" in commands
+    assert "schedule" in commands and "bench" not in commands
+    pages = {f"sked-{command}.1" for command in commands} | {"sked.1"}
+    assert pages <= set(os.listdir(os.path.join(os.path.dirname(SKED), "man"))), pages
     for command in commands:
         text = expect(run("help", command), 0).stdout
         assert text == expect(run(command, "--help"), 0).stdout
@@ -304,6 +317,77 @@ def help_manual_and_tables_agree(folder):
             assert option in manual, (command, option)
     codes = dict(re.findall(r"^\.TP\n(\d+)\n(.+)$", expect(run("help", "--man"), 0).stdout, flags=re.M))
     assert sorted(map(int, codes)) == [0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11], codes
+
+
+def longest(text):
+    """Longest line that is not one word that cannot be broken."""
+    return max((len(line) for line in text.splitlines() if len(line.split()) > 1), default=0)
+
+
+@test
+def help_wraps_at_the_width(folder):
+    commands = re.findall(r"^  ([a-z]+) ", expect(run("help"), 0).stdout, flags=re.M)
+    methods = [m["name"] for m in json.loads(expect(run("methods", "--json"), 0).stdout)]
+    texts = [["help"], ["methods"], ["formats"], ["targets"], *(["help", c] for c in commands), *(["methods", m] for m in methods)]
+    for columns, width in (("60", 60), (None, 80), ("", 80), ("nonsense", 80), ("0", 80), ("100", 100)):
+        variables = {} if columns is None else {"COLUMNS": columns}
+        for args in texts:
+            shown = expect(run(*args, **variables), 0).stdout
+            assert longest(shown) <= width, (args, columns, longest(shown))
+            assert not re.search(r" $", shown, flags=re.M), args
+    wide = expect(run("help", "schedule", COLUMNS="100"), 0).stdout
+    assert longest(wide) > 80, longest(wide)
+    narrow = expect(run("help", "schedule", COLUMNS="60"), 0).stdout
+    assert re.sub(r"[\s\\]+", " ", wide) == re.sub(r"[\s\\]+", " ", narrow), "the same words"
+    assert longest(expect(bench("help", COLUMNS="50"), 0).stdout) <= 50
+
+
+def on_terminal(program, args, columns=80):
+    """What the program writes to a terminal of so many columns."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environment = {k: v for k, v in os.environ.items() if k != "COLUMNS"}
+    process = subprocess.Popen([program, *map(str, args)], stdout=slave, stderr=slave, env=environment)
+    os.close(slave)
+    shown = b""
+    try:
+        while chunk := os.read(master, 65536):
+            shown += chunk
+    except OSError:  # the other end is closed
+        pass
+    process.wait(timeout=60)
+    os.close(master)
+    return shown.decode().replace("\r\n", "\n")
+
+
+@test
+def help_and_errors_fit_the_terminal(folder):
+    for columns in (60, 120):
+        assert longest(on_terminal(SKED, ["help", "schedule"], columns)) <= columns
+    assert longest(on_terminal(SKED, ["help", "schedule"], 120)) > 80
+    complaint = on_terminal(SKED, ["schedule", "x.json", "--devices", "many"], 40)
+    assert longest(complaint) <= 40 and complaint.count("\n") > 1 and "\n      " in complaint, complaint
+
+
+@test
+def help_shows_the_defaults_that_runs_use(folder):
+    def default(command, option):
+        shown = re.sub(r"\n {8,}", " ", expect(run("help", command), 0).stdout)
+        return re.search(rf"^  --{option} .*\(default (\S+)\)$", shown, flags=re.M).group(1)
+    out = json.loads(expect(run("schedule", path("fir.dot"), "--library", path("units.json"), "--json"), 0).stdout)
+    assert str(out["seed"]) == default("schedule", "seed") and str(out["threads"]) == default("schedule", "threads")
+    assert out["method"] == default("schedule", "method")
+    graph = os.path.join(folder, "g.json")
+    expect(run("generate", "layered", "--nodes", 400, "--duration", "uniform:1,50", "-o", graph), 0)
+    out = json.loads(expect(run("schedule", graph, "--devices", 7, "--json"), 0).stdout)
+    limit = float(default("schedule", "time-limit"))
+    assert out["optimal"] or limit * 0.9 < out["seconds"] < 3 * limit, out
+    drawn = expect(run("sample", path("cholesky.json"), "--devices", 3, "--raw", "--quiet"), 0).stdout.splitlines()
+    assert len(drawn) == int(default("sample", "candidates"))
+    assert json.loads(drawn[0])["temperature"] == float(default("sample", "temperature"))
+    out = json.loads(expect(run("robust", path("cholesky.json"), "--devices", 3, "--method", "list", "--set", "priority=random", "--target",
+                                "noisy", "--quiet", "--json"), 0).stdout)
+    assert out["candidates"] == int(default("robust", "candidates")) and out["top"] == int(default("robust", "top")), out
 
 
 @test
@@ -390,16 +474,59 @@ def samples_carry_what_the_manual_says(folder):
 
 @test
 def paper_suite_says_where_it_loses(folder):
-    shown = expect(run("bench", "paper", "--only", "random", "--sample", 25, "--list", "--quiet"), 0).stdout
+    shown = expect(bench("paper", "--only", "random", "--sample", 25, "--list", "--quiet"), 0).stdout
     for part in ("gflownet beside list and brkga", "paper, other graphs", "92.02", "seed 0", "s in all"):
         assert part in shown, (part, shown)
     for method in ("list", "brkga", "gflownet", "drawn", "improved"):
         assert re.search(rf"^erdos-renyi +{method} ", shown, flags=re.M), method
-    expect(run("bench", "paper", "--only", "nothing"), 2, "random, one, real")
-    expect(run("bench", "scale", "--model", "x"), 2, "--model")
+    expect(bench("paper", "--only", "nothing"), 2, "random, one, real")
     picture = os.path.join(folder, "t.svg")
-    expect(run("bench", "paper", "--only", "temperature", "--sample", 25, "--quiet", "-o", picture), 0)
+    expect(bench("paper", "-o", picture), 2, "--only temperature")
+    expect(bench("paper", "--only", "temperature", "--sample", 25, "--quiet", "-o", picture), 0)
     xml.dom.minidom.parse(picture)
+
+
+@test
+def benchmarks_are_a_program_of_their_own(folder):
+    usage = expect(bench("help"), 0).stdout
+    assert usage == expect(bench("--help"), 0).stdout
+    suites = re.findall(r"^  ([a-z]+) ", usage, flags=re.M)
+    assert sorted(suites) == ["gaus", "gflownet", "help", "paper", "quality", "scale", "targets"], suites
+    for suite in suites:
+        assert expect(bench("help", suite), 0).stdout == expect(bench(suite, "--help"), 0).stdout
+    assert bench().returncode == 2
+    expect(bench("scala"), 2, "did you mean 'scale'")
+    expect(bench("help", "paperr"), 2, "did you mean 'paper'")
+    for args, part in ((["scale", "--model", "x"], "--model"), (["gaus", "--only", "nothing", "--data", folder], "nothing"),
+                       (["quality", "--sample", 0], "--sample"), (["scale", "--only", "nothing"], "simulator")):
+        expect(bench(*args), 2, part)
+    for args in (["bench"], ["bench", "quality"], ["help", "bench"]):
+        expect(run(*args), 2, "sked-bench")
+
+
+def tiny_instances(folder):
+    """A folder of benchmark data with two graphs of set rw."""
+    os.makedirs(os.path.join(folder, "rw"))
+    for seed in (1, 2):
+        graph = os.path.join(folder, "rw", f"g{seed}.gml")
+        expect(run("generate", "layered", "--nodes", 8, "--duration", "const:1", "--seed", seed, "-o", graph), 0)
+
+
+@test
+def benchmark_data_by_option_or_environment(folder):
+    one, none = os.path.join(folder, "one"), os.path.join(folder, "none")
+    tiny_instances(one)
+    args = ["gaus", "--only", "rw-1", "--time-limit", 0.1, "--sample", 2, "--quiet"]
+    row = r"^rw-1 +1 legal 100.0 %"
+    assert re.search(row, expect(bench(*args, "--data", one), 0).stdout, flags=re.M)
+    assert re.search(row, expect(bench(*args, SKED_BENCH_DATA=one), 0).stdout, flags=re.M)
+    assert re.search(row, expect(bench(*args, "--data", one, SKED_BENCH_DATA=none), 0).stdout, flags=re.M), "--data decides"
+    assert f"instances in {none} " in expect(bench(*args, SKED_BENCH_DATA=none), 0).stdout
+    assert "instances in ../shared/data " in expect(bench(*args, cwd=one), 0).stdout
+    assert "instances in ../shared/data " in expect(bench(*args, cwd=one, SKED_BENCH_DATA=""), 0).stdout
+    assert "\033[K[" in on_terminal(BENCH, [*args[:-1], "--data", one]), "progress on a terminal"
+    assert "\033[K[" not in on_terminal(BENCH, [*args, "--data", one]), "none with --quiet"
+    assert f"(default {none})" in re.sub(r"\s+", " ", expect(bench("help", "gaus", SKED_BENCH_DATA=none), 0).stdout)
 
 
 @test

@@ -412,7 +412,7 @@ def hostile_names(folder):
                                {"codes": codes}) for end in (".svg", ".html", ".dot", ".trace.json", ".jsonl")]
         for args in (["schedule", EXAMPLE, "--method", name], ["schedule", EXAMPLE, "--objective", name], ["info", EXAMPLE, "--from", name],
                      ["schedule", EXAMPLE, "--set", name], ["schedule", EXAMPLE, "--capacity", name], [name],
-                     ["schedule", EXAMPLE, "--" + name], ["methods", name], ["help", name], ["bench", name],
+                     ["schedule", EXAMPLE, "--" + name], ["methods", name], ["help", name],
                      ["generate", name, "--nodes", 3], ["schedule", EXAMPLE, "--devices", name], ["convert", EXAMPLE, "-", "--to", name],
                      ["robust", EXAMPLE, "--target", name], ["schedule", EXAMPLE, "--set", "priority=" + name, "--method", "list"]):
             if "\0" not in name and args not in (["--json"], ["-o"]):
@@ -425,7 +425,7 @@ def numbers_out_of_range(folder):
     numbers = ["-1", "0", "1e999", "nan", "inf", "-inf", "0x10", "1.5", " 1", "1 ", "", "1e15", "99999999999999999999", "1,5", "+1", "-0"]
     options = {"--devices": {0, 2}, "--horizon": {0, 2, 7}, "--ii": {2, 6}, "--alpha": {0, 2}, "--latency": {0, 2, 6},
                "--bandwidth": {0, 2, 6}, "--time-limit": {0, 2}, "--iterations": {0, 2}, "--seed": {0, 2}, "--threads": {0, 2},
-               "--candidates": {0, 2}, "--top": {2}, "--min-distance": {2}}
+               "--candidates": {0, 2}, "--top": {2}, "--min-distance": {0, 2}}
     tiny = os.path.join(folder, "tiny.json")
     json.dump(graph([1, 2, 3], [[0, 1]]), open(tiny, "w"))
     list_of_cases = []

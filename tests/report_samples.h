@@ -92,7 +92,8 @@ static inline void sample_schedule(sample *s, const char *method)
     else
         greedy_resources(&s->problem, s->schedule);
     OK(sked_schedule_validate(&s->problem, s->schedule, err));
-    s->data = (sked_report_data){.problem = &s->problem,
+    s->data = (sked_report_data){.size = sizeof s->data,
+                                 .problem = &s->problem,
                                  .schedule = s->schedule,
                                  .method = method,
                                  .lower_bound = NAN,
@@ -287,15 +288,34 @@ static inline void sample_instant(sample *s)
 
 /* Candidates of three methods: one schedule, a cloud, and a cloud with some that were not measured. */
 enum { cloud = 60 };
-static inline const sked_comparison *sample_comparison(void)
+static inline const sked_robust_result *sample_comparison(void)
 {
     static double proxy[2][cloud], target[2][cloud];
-    static const double one_proxy = 1.9, one_target = 1.2;
-    static const sked_standing standing[] = {
-        {"list", 1, &one_proxy, &one_target, 0, {0, 0, 0}, 0.001},
-        {"<brkga> & co", cloud, proxy[0], target[0], 7, {46.5, 12.25, 40.125}, 1.25},
-        {"gflownet", cloud, proxy[1], target[1], 11, {92.02, 24.27, 90.17}, 0.5}};
-    static const sked_comparison comparison = {"bandwidth:cost=4", standing, 3, 2};
+    static double one_proxy = 1.9, one_target = 1.2;
+    static char spec[] = "bandwidth:cost=4";
+    static sked_robust_member list = {
+        .label = "list", .count = 1, .proxy = &one_proxy, .target = &one_target, .seconds = 0.001};
+    static sked_robust_member brkga = {.label = "<brkga> & co",
+                                       .count = cloud,
+                                       .proxy = proxy[0],
+                                       .target = target[0],
+                                       .best = 7,
+                                       .ged = 46.5,
+                                       .d_inv = 12.25,
+                                       .d_sen = 40.125,
+                                       .seconds = 1.25};
+    static sked_robust_member gflownet = {.label = "gflownet",
+                                          .count = cloud,
+                                          .proxy = proxy[1],
+                                          .target = target[1],
+                                          .best = 11,
+                                          .ged = 92.02,
+                                          .d_inv = 24.27,
+                                          .d_sen = 90.17,
+                                          .seconds = 0.5};
+    static sked_robust_member *members[] = {&list, &brkga, &gflownet};
+    static const sked_robust_result comparison = {
+        .size = sizeof comparison, .target = spec, .member = members, .count = 3, .winner = 2};
     for (int m = 0; m < 2; m++)
         for (int k = 0; k < cloud; k++) {
             proxy[m][k] = 2 - 0.002 * k - 0.02 * m;
@@ -338,7 +358,7 @@ static inline void sample_hostile(sample *s)
 static inline void sample_robust(sample *s)
 {
     sample_small(s);
-    s->data.comparison = sample_comparison();
+    s->data.robust = sample_comparison();
 }
 
 static inline void sample_thousand(sample *s)

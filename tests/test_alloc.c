@@ -206,7 +206,7 @@ static sked_status act_method(const void *data, sked_error *err)
 {
     const method_case *c = data;
     sked_run_options opt;
-    sked_result r = {.count = -7};
+    sked_result r = {.size = sizeof r, .count = -7};
     sked_run_options_init(&opt);
     opt.settings = c->settings;
     while (opt.n_settings < 4 && c->settings[opt.n_settings])
@@ -219,6 +219,64 @@ static sked_status act_method(const void *data, sked_error *err)
         sked_result_clear(&r);
     else
         assert_int_equal(r.count, -7);
+    return st;
+}
+
+/* data: the problem. One member's candidates on a noisy target. */
+static sked_status act_robust(const void *data, sked_error *err)
+{
+    sked_robust_options opt;
+    sked_robust_result r = {.size = sizeof r, .count = -7};
+    sked_robust_options_init(&opt);
+    opt.method = "list";
+    opt.candidates = 3;
+    opt.iterations = 3;
+    opt.time_limit = INFINITY;
+    const sked_status st = sked_robust(data, "noisy", &opt, &r, err);
+    if (st == SKED_OK)
+        sked_robust_result_clear(&r);
+    else
+        assert_int_equal(r.count, -7);
+    return st;
+}
+
+static sked_status act_sweep(const void *data, sked_error *err)
+{
+    static const double values[] = {1, 100, 30, 60};
+    sked_sweep_options opt;
+    sked_sweep_result w = {.size = sizeof w, .count = -7};
+    sked_sweep_options_init(&opt);
+    opt.parameter = SKED_SWEEP_HORIZON;
+    opt.values = values;
+    opt.n_values = 4;
+    const sked_status st = sked_sweep("list", data, &opt, NULL, &w, err);
+    if (st == SKED_OK)
+        sked_sweep_result_clear(&w);
+    else
+        assert_int_equal(w.count, -7);
+    return st;
+}
+
+/* The course of a descent, written as lines and as a picture. */
+static sked_status act_record(const void *data, sked_error *err)
+{
+    static const char *const files[] = {SKED_BINARY_DIR "/test_alloc.jsonl",
+                                        SKED_BINARY_DIR "/test_alloc.svg"};
+    static const char *const settings[] = {"steps=9", "starts=1"};
+    sked_status st = SKED_OK;
+    for (int i = 0; st == SKED_OK && i < 2; i++) {
+        sked_run_options opt;
+        sked_result r = {.size = sizeof r};
+        sked_run_options_init(&opt);
+        opt.settings = settings;
+        opt.n_settings = 2;
+        opt.iterations = 1;
+        opt.time_limit = INFINITY;
+        opt.record = files[i];
+        st = sked_method_run("gaus", data, &opt, &r, err);
+        sked_result_clear(&r);
+        remove(files[i]);
+    }
     return st;
 }
 
@@ -261,7 +319,7 @@ typedef struct file_case {
 static sked_status act_read(const void *data, sked_error *err)
 {
     const file_case *c = data;
-    const sked_read_options opt = {.format = c->format};
+    const sked_read_options opt = {.size = sizeof opt, .format = c->format};
     sked_graph *g = NULL;
     const sked_status st = sked_graph_read(c->path, &opt, &g, err);
     assert_true((st == SKED_OK) == (g != NULL));
@@ -303,10 +361,10 @@ static sked_status act_train(const void *data, sked_error *err)
                                     "width=8", "context=8", "temperature=8", "batch=2",  "validate=0"};
     sked_train_options opt;
     sked_sampler *m = NULL, *again = NULL;
-    sked_samples s = {0};
+    sked_samples s = {.size = sizeof s};
     sked_graph *g = NULL;
     sked_problem p;
-    const sked_sample_options how = {.count = 2, .temperature = 1, .threads = 1};
+    const sked_sample_options how = {.size = sizeof how, .count = 2, .temperature = 1, .threads = 1};
     sked_train_options_init(&opt);
     opt.graphs = "layered:6";
     opt.devices = 2;
@@ -435,6 +493,25 @@ static void every_method(void **state)
     sked_graph_destroy(g);
 }
 
+static void loops(void **state)
+{
+    (void)state;
+    const double unlimited = INFINITY;
+    sked_graph *g = NULL;
+    sked_problem p;
+    OK(build(9, &g, err));
+    sked_problem_init(&p, g);
+    p.capacity = &unlimited;
+    p.objective = SKED_OBJECTIVE_RESOURCE;
+    fail_everywhere("sweep", act_sweep, &p);
+    p.objective = SKED_OBJECTIVE_MAKESPAN;
+    p.devices = 2;
+    fail_everywhere("robust", act_robust, &p);
+    p.latency = 1;
+    fail_everywhere("recording", act_record, &p);
+    sked_graph_destroy(g);
+}
+
 static void training(void **state)
 {
     (void)state;
@@ -509,7 +586,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(graphs),          cmocka_unit_test(problems), cmocka_unit_test(methods),
         cmocka_unit_test(every_method),    cmocka_unit_test(readers),  cmocka_unit_test(onnx_reader),
-        cmocka_unit_test(schedule_reader), cmocka_unit_test(training),
+        cmocka_unit_test(schedule_reader), cmocka_unit_test(training), cmocka_unit_test(loops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

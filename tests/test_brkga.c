@@ -39,7 +39,7 @@ static sked_status run(const sked_problem *p, setup s, sked_result *out, sked_er
 static sked_graph *generate(const char *family, int32_t nodes, uint64_t seed)
 {
     const sked_generate_options opt = {
-        .nodes = nodes, .seed = seed, .duration = "int:1,10", .bytes = "int:1,10"};
+        .size = sizeof opt, .nodes = nodes, .seed = seed, .duration = "int:1,10", .bytes = "int:1,10"};
     sked_graph *g = NULL;
     OK(sked_graph_generate(family, &opt, &g, err));
     return g;
@@ -61,7 +61,7 @@ static void check_kind(const char *method, unsigned flags, int count, int64_t it
     int missed = 0;
     for (int seed = 0; seed < count; seed++) {
         random_problem r;
-        sked_result got = {0};
+        sked_result got = {.size = sizeof got};
         random_problem_make((uint64_t)seed, flags, 3, times ? 5 : 6, &r);
         const double want = times ? brute_force_times(&r.problem, 24) : brute_force_orders(&r.problem);
         if (isfinite(want)) {
@@ -126,7 +126,7 @@ static void same_for_seed_and_threads(void **state)
                          .threads = 1 + k / 2 % 2 * 2,
                          .seed = (uint64_t)k,
                          .candidates = k == 6 ? 20 : 0};
-        sked_result a = {0}, b = {0};
+        sked_result a = {.size = sizeof a}, b = {.size = sizeof b};
         OK(run(&p, s, &a, err));
         OK(run(&p, s, &b, err));
         assert_same(&a, &b);
@@ -143,7 +143,7 @@ static void time_limit_is_kept(void **state)
     const char *const method[] = {"brkga", "search"};
     for (int k = 0; k < 4; k++) {
         const sked_problem p = on_devices(g, 4, k % 2 ? 0.5 : 10);
-        sked_result got = {0};
+        sked_result got = {.size = sizeof got};
         const clock_t before = clock(); /* of this process: the machine may be busy with other tests */
         OK(run(&p, (setup){.method = method[k / 2], .time_limit = 0.3, .threads = 2}, &got, err));
         const double used = (double)(clock() - before) / CLOCKS_PER_SEC;
@@ -161,14 +161,14 @@ static void candidates_differ(void **state)
     const char *const method[] = {"brkga", "brkga", "search"};
     for (int k = 0; k < 3; k++) {
         const sked_problem p = on_devices(g, 4, k ? 1 : INFINITY);
-        sked_result got = {0};
-        sked_diversity d = {0};
+        sked_result got = {.size = sizeof got};
+        sked_diversity d = {.size = sizeof d};
         OK(run(&p, (setup){.method = method[k], .iterations = k < 2 ? 60 : 40000, .candidates = 100}, &got,
                err));
         assert_int_equal(got.count, 100);
         double last = got.value;
         for (int32_t q = 0; q < got.count; q++) {
-            sked_metrics m;
+            sked_metrics m = {.size = sizeof m};
             OK(sked_schedule_validate(&p, got.schedule[q], err));
             OK(sked_schedule_measure(&p, got.schedule[q], &m, err));
             assert_true(m.value >= last);
@@ -187,7 +187,7 @@ static void starts_are_used(void **state)
     sked_graph *g = generate("layered", 80, 4);
     for (int k = 0; k < 4; k++) {
         const sked_problem p = on_devices(g, 4, k % 2 ? 0.3 : INFINITY);
-        sked_result good = {0}, got = {0};
+        sked_result good = {.size = sizeof good}, got = {.size = sizeof got};
         OK(run(&p, (setup){.method = "search", .iterations = 60000}, &good, err));
         OK(run(&p, (setup){.method = k < 2 ? "brkga" : "search", .iterations = 1, .start = good.schedule[0]},
                &got, err));
@@ -211,7 +211,7 @@ static void horizons_that_cannot_be_kept(void **state)
     sked_builder_destroy(b);
     sked_problem p = on_devices(g, 2, 1);
     p.horizon = 5; /* the area bound does not say so: 10 / 2 */
-    sked_result got = {0};
+    sked_result got = {.size = sizeof got};
     FAILS(SKED_ERR_INFEASIBLE, "horizon", run(&p, (setup){.iterations = 30}, &got, err));
     FAILS(SKED_ERR_INFEASIBLE, "horizon", run(&p, (setup){.method = "search", .iterations = 300}, &got, err));
     p.horizon = 6;
@@ -227,11 +227,12 @@ static void transfers_are_worth_avoiding(void **state)
     (void)state;
     for (uint64_t seed = 0; seed < 6; seed++) {
         sked_graph *g = generate(seed % 2 ? "layered" : "erdos-renyi", 40, seed);
-        sked_graph_info info;
+        sked_graph_info info = {.size = sizeof info};
         OK(sked_graph_describe(g, &info, err));
         for (int k = 0; k < 3; k++) {
             const sked_problem p = on_devices(g, 4, k == 0 ? 0.001 : k == 1 ? 1 : 10);
-            sked_result heft = {0}, genes = {0}, moves = {0};
+            sked_result heft = {.size = sizeof heft}, genes = {.size = sizeof genes},
+                        moves = {.size = sizeof moves};
             OK(run(&p, (setup){.method = "heft"}, &heft, err));
             OK(run(&p, (setup){.iterations = 100}, &genes, err));
             OK(run(&p, (setup){.method = "search", .iterations = 100000}, &moves, err));

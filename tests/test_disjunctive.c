@@ -2,7 +2,7 @@
 #include "test.h"
 
 #include "base/rng.h"
-#include "engine/shop/shop.h"
+#include "engine/shop/tabu.h"
 #include "method/driver.h"
 #include "method/search/disjunctive.h"
 
@@ -296,13 +296,80 @@ static void incremental_times_agree(void **state)
     }
 }
 
+/* A stream that has walked for long still takes up a better solution found elsewhere, and keeps its elites.
+ */
+static void streams_take_up_solutions(void **state)
+{
+    (void)state;
+    sked_i_rng rng;
+    sked_i_rng_seed(&rng, 8, 0);
+    sked_graph *g = random_shop(&rng, &(shop_case){.machines = 4}, 6, 4);
+    sked_problem p;
+    sked_run_options opt;
+    sked_i_limit limit;
+    sked_i_shop_model *m = NULL;
+    sked_i_shop_stream mature, young;
+    sked_problem_init(&p, g);
+    sked_run_options_init(&opt);
+    opt.time_limit = 60;
+    sked_i_limit_init(&limit, &opt);
+    OK(sked_i_shop_model_create(&p, &m, err));
+    OK(sked_i_shop_stream_init(&mature, m, 1, 0, err));
+    OK(sked_i_shop_stream_init(&young, m, 1, 1, err));
+    sked_i_shop_stream_advance(&mature, 60000, &limit);
+    sked_i_shop_stream_advance(&young, 1, &limit);
+    assert_int_equal(mature.n_elites, mature.size);
+    assert_true(mature.links > 0 && young.best_value > mature.best_value);
+    sked_i_shop_stream_seed(&young, mature.best);
+    assert_true(young.best_value == mature.best_value && young.walking);
+    sked_i_shop_stream_seed(&mature, young.best);
+    assert_true(mature.walking && mature.tabu.best == young.best_value);
+    assert_int_equal(mature.n_elites, mature.size);
+    sked_i_shop_stream_free(&mature);
+    sked_i_shop_stream_free(&young);
+    sked_i_shop_model_destroy(m);
+    sked_graph_destroy(g);
+}
+
+/* The second turn of a method in a run goes on with its streams. */
+static void streams_go_on(void **state)
+{
+    (void)state;
+    sked_i_rng rng;
+    sked_i_rng_seed(&rng, 9, 0);
+    sked_graph *g = random_shop(&rng, &(shop_case){.machines = 4}, 6, 4);
+    sked_problem p;
+    sked_run_options opt;
+    sked_problem_init(&p, g);
+    sked_run_options_init(&opt);
+    opt.time_limit = 60;
+    opt.iterations = 500;
+    sked_i_run run = {.problem = &p, .options = &opt};
+    sked_i_limit_init(&run.limit, &opt);
+    OK(sked_i_driver_open(&run, 1, err));
+    run.driver->current = "search";
+    OK(sked_i_disjunctive_search(&run, err));
+    const void *first = sked_i_run_state(&run);
+    const double value = sked_i_run_best(&run);
+    const int64_t steps = sked_i_run_evaluations(&run);
+    opt.threads = 3;
+    OK(sked_i_disjunctive_search(&run, err));
+    assert_non_null(first);
+    assert_ptr_equal(sked_i_run_state(&run), first);
+    assert_true(sked_i_run_best(&run) <= value);
+    assert_true(sked_i_run_evaluations(&run) >= steps + 3 * 500);
+    sked_i_driver_close(&run);
+    sked_graph_destroy(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(optimal_on_job_shops),    cmocka_unit_test(optimal_with_free_ops_and_edges),
         cmocka_unit_test(valid_with_short_lags),   cmocka_unit_test(same_for_seed_and_threads),
         cmocka_unit_test(starts_from_a_schedule),  cmocka_unit_test(refuses_what_does_not_fit),
-        cmocka_unit_test(incremental_times_agree),
+        cmocka_unit_test(incremental_times_agree), cmocka_unit_test(streams_take_up_solutions),
+        cmocka_unit_test(streams_go_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ static void compare(unsigned kind, int low, int high, int count, settings s)
         const bool orders =
             !(kind & (RANDOM_NEGATIVE | RANDOM_FIX_DEVICE | RANDOM_FIX_START | RANDOM_HORIZON));
         const double best = orders ? brute_force_orders(&r.problem) : brute_force_times(&r.problem, 40);
-        sked_result result;
+        sked_result result = {.size = sizeof result};
         sked_error e = {0};
         const sked_status st = run_exact(&r.problem, s, &result, &e);
         if (isinf(best)) {
@@ -87,7 +87,7 @@ static void engines_agree(void **state)
     (void)state;
     for (int k = 0; k < 40; k++) {
         random_problem r;
-        sked_result a, b;
+        sked_result a = {.size = sizeof a}, b = {.size = sizeof b};
         random_problem_make((uint64_t)k, RANDOM_RESOURCES | RANDOM_LAGS, 8, 10, &r);
         OK(run_exact(&r.problem, alone, &a, err));
         OK(run_exact(&r.problem, (settings){{"engine=enumerate"}, 1}, &b, err));
@@ -104,7 +104,7 @@ static void engines_agree(void **state)
 
 static void compare_model(const sked_problem *p, double best, settings s, unsigned kind, int seed)
 {
-    sked_result result;
+    sked_result result = {.size = sizeof result};
     sked_error e = {0};
     const sked_status st = run_exact(p, s, &result, &e);
     if (isinf(best)) {
@@ -162,11 +162,11 @@ static void loops_meet_brute_force(void **state)
         for (fixed.ii = least; isinf(length); fixed.ii++)
             length = brute_force_times(&fixed, 16);
         fixed.ii--;
-        sked_result result;
+        sked_result result = {.size = sizeof result};
         OK(run_exact(&r.problem, cbc_alone, &result, err));
         assert_true(result.optimal);
         assert_true(result.value == fixed.ii);
-        sked_metrics m;
+        sked_metrics m = {.size = sizeof m};
         OK(sked_schedule_measure(&r.problem, result.schedule[0], &m, err));
         if (m.makespan != length)
             fail_msg("seed %d: length %g at interval %g, brute force %g", seed, m.makespan, fixed.ii, length);
@@ -203,7 +203,7 @@ static void cbc_stops_at_once(void **state)
     p.horizon = 60;
     for (int threads = 1; threads <= 2; threads++) {
         sked_run_options opt;
-        sked_result result = {0};
+        sked_result result = {.size = sizeof result};
         sked_run_options_init(&opt);
         opt.time_limit = 1;
         opt.threads = threads;
@@ -222,7 +222,7 @@ static void refuses_what_is_too_large(void **state)
 {
     (void)state;
     random_problem r;
-    sked_result result;
+    sked_result result = {.size = sizeof result};
     random_problem_make(1, RANDOM_RESOURCES, 8, 8, &r);
     FAILS(SKED_ERR_UNSUPPORTED, "max-ops=4",
           run_exact(&r.problem, (settings){{"max-ops=4"}, 1}, &result, err));
@@ -235,13 +235,38 @@ static void refuses_what_is_too_large(void **state)
     random_problem_free(&r);
 }
 
+/* However soon the time is up, nothing above the optimum (23, by a run of 20 s) is called optimal. */
+static void no_proof_by_running_out_of_time(void **state)
+{
+    (void)state;
+    random_problem r;
+    random_problem_make(3, RANDOM_TRANSFERS | RANDOM_FIX_DEVICE, 8, 9, &r);
+    r.problem.objective = SKED_OBJECTIVE_COST;
+    for (int k = 0; k < 60; k++) {
+        sked_run_options opt;
+        sked_result result = {0};
+        sked_run_options_init(&opt);
+        opt.time_limit = 1e-3 * (1 + k % 30);
+        OK(sked_method_run("exact", &r.problem, &opt, &result, err));
+        if (result.optimal && result.value > 23)
+            fail_msg("after %g s: %g is not the optimum", opt.time_limit, result.value);
+        sked_result_clear(&result);
+    }
+    random_problem_free(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(branch_meets_brute_force),   cmocka_unit_test(enumeration_meets_brute_force),
-        cmocka_unit_test(warm_start_changes_nothing), cmocka_unit_test(engines_agree),
-        cmocka_unit_test(models_meet_brute_force),    cmocka_unit_test(loops_meet_brute_force),
-        cmocka_unit_test(cbc_stops_at_once),          cmocka_unit_test(refuses_what_is_too_large),
+        cmocka_unit_test(branch_meets_brute_force),
+        cmocka_unit_test(enumeration_meets_brute_force),
+        cmocka_unit_test(warm_start_changes_nothing),
+        cmocka_unit_test(engines_agree),
+        cmocka_unit_test(models_meet_brute_force),
+        cmocka_unit_test(loops_meet_brute_force),
+        cmocka_unit_test(cbc_stops_at_once),
+        cmocka_unit_test(refuses_what_is_too_large),
+        cmocka_unit_test(no_proof_by_running_out_of_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static sked_status run(const sked_problem *p, int64_t iterations, double time_li
 static void random_shape(uint64_t seed, unsigned flags, sked_objective objective, random_problem *r)
 {
     random_problem_make(seed, flags, 3, 6, r);
-    sked_graph_info info;
+    sked_graph_info info = {.size = sizeof info};
     OK(sked_graph_describe(r->graph, &info, err));
     r->problem.objective = objective;
     r->problem.alpha = 0.5;
@@ -40,7 +40,7 @@ static void close_to_optimal(void **state)
         int solved = 0, met = 0;
         for (uint64_t seed = 0; seed < 100; seed++) {
             random_problem r;
-            sked_result got = {0};
+            sked_result got = {.size = sizeof got};
             random_shape(seed, seed % 2 ? RANDOM_LAGS : 0, objective[k], &r);
             if (r.problem.horizon <= 12) {
                 const double want = brute_force_times(&r.problem, 12);
@@ -82,7 +82,7 @@ static void even_load(void **state)
     p.objective = SKED_OBJECTIVE_RESOURCE;
     p.horizon = 4;
     for (int k = 0; k < 3; k++) {
-        sked_result got = {0};
+        sked_result got = {.size = sizeof got};
         OK(run(&p, 0, INFINITY, setting[k], &got, err));
         assert_true(got.value == 2);
         sked_result_clear(&got);
@@ -99,7 +99,7 @@ static void limited_machines(void **state)
                               RANDOM_FIX_START | RANDOM_HORIZON | RANDOM_ZERO, RANDOM_NEGATIVE};
     for (uint64_t seed = 0; seed < 150; seed++) {
         random_problem r;
-        sked_result got = {0};
+        sked_result got = {.size = sizeof got};
         sked_error why = {0};
         random_shape(seed, flags[seed % 5],
                      seed % 3 == 0   ? SKED_OBJECTIVE_RESOURCE
@@ -122,7 +122,7 @@ static void no_horizon(void **state)
     (void)state;
     for (uint64_t seed = 0; seed < 60; seed++) {
         random_problem r;
-        sked_result got = {0};
+        sked_result got = {.size = sizeof got};
         random_problem_make(seed, seed % 2 ? RANDOM_DEVICES : RANDOM_RESOURCES, 3, 20, &r);
         r.problem.objective = seed % 3 ? SKED_OBJECTIVE_RESOURCE : SKED_OBJECTIVE_MEMORY;
         OK(run(&r.problem, 40, INFINITY, NULL, &got, err));
@@ -136,7 +136,7 @@ static void refuses_real_times(void **state)
 {
     (void)state;
     random_problem r;
-    sked_result got = {0};
+    sked_result got = {.size = sizeof got};
     random_shape(1, RANDOM_REAL, SKED_OBJECTIVE_RESOURCE, &r);
     FAILS(SKED_ERR_UNSUPPORTED, "whole times", run(&r.problem, 1, INFINITY, NULL, &got, err));
     random_problem_free(&r);
@@ -146,15 +146,19 @@ static void refuses_real_times(void **state)
 static void time_limit_is_kept(void **state)
 {
     (void)state;
-    const sked_generate_options opt = {
-        .nodes = 20000, .seed = 1, .duration = "int:1,3", .bytes = "int:0,4", .memory = "int:1,9"};
+    const sked_generate_options opt = {.size = sizeof opt,
+                                       .nodes = 20000,
+                                       .seed = 1,
+                                       .duration = "int:1,3",
+                                       .bytes = "int:0,4",
+                                       .memory = "int:1,9"};
     sked_graph *g = NULL;
     OK(sked_graph_generate("layered", &opt, &g, err));
-    sked_graph_info info;
+    sked_graph_info info = {.size = sizeof info};
     OK(sked_graph_describe(g, &info, err));
     for (int k = 0; k < 4; k++) {
         sked_problem p;
-        sked_result got = {0};
+        sked_result got = {.size = sizeof got};
         sked_problem_init(&p, g);
         p.objective = k % 2 ? SKED_OBJECTIVE_MEMORY : SKED_OBJECTIVE_COST;
         p.alpha = 0.001;
@@ -194,11 +198,12 @@ static void express_graphs(void **state)
     close(fd);
     for (size_t k = 0; k < sizeof line / sizeof *line; k++) {
         sked_graph *g = NULL;
-        sked_result got = {0};
+        sked_result got = {.size = sizeof got};
         sked_problem p;
-        sked_graph_info info;
+        sked_graph_info info = {.size = sizeof info};
         snprintf(path, sizeof path, "%s/express_dfg/%s.dot", shared_data(), line[k].name);
-        OK(sked_graph_read(path, &(sked_read_options){.library = library}, &g, err));
+        OK(sked_graph_read(path, &(sked_read_options){.size = sizeof(sked_read_options), .library = library},
+                           &g, err));
         OK(sked_graph_describe(g, &info, err));
         sked_problem_init(&p, g);
         p.objective = SKED_OBJECTIVE_RESOURCE;

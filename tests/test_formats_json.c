@@ -69,7 +69,7 @@ static void put_file(const char *path, const char *text)
 static void check_round_trip(const sked_graph *g, const char *format, const char *what)
 {
     const sked_i_format *f = sked_i_format_find(format);
-    sked_read_options options = {.format = format};
+    sked_read_options options = {.size = sizeof options, .format = format};
     sked_i_buffer text = {0};
     sked_graph *again = NULL;
     OK(f->write(g, &text, err));
@@ -615,7 +615,7 @@ static const char typed[] =
 
 static sked_status apply_library(const char *library, sked_graph **out, sked_error *err)
 {
-    sked_read_options options = {.library = TEMPORARY "library.json"};
+    sked_read_options options = {.size = sizeof options, .library = TEMPORARY "library.json"};
     put_file(options.library, library);
     const sked_status st = sked_graph_parse("g.json", typed, strlen(typed), &options, out, err);
     unlink(options.library);
@@ -676,7 +676,7 @@ static void test_library_refuses(void **state)
 
 static sked_status apply_profile(const char *profile, sked_graph **out, sked_error *err)
 {
-    sked_read_options options = {.profile = TEMPORARY "profile.json"};
+    sked_read_options options = {.size = sizeof options, .profile = TEMPORARY "profile.json"};
     put_file(options.profile, profile);
     const sked_status st = sked_graph_parse("g.json", typed, strlen(typed), &options, out, err);
     unlink(options.profile);
@@ -843,7 +843,7 @@ static void test_graphml_plain(void **state)
 static void test_graphml_with_model(void **state)
 {
     sked_graph *g = must_read(DATA "xml_loop.graphml", NULL);
-    sked_read_options options = {.resources = DATA "xml_loopRM.xml"};
+    sked_read_options options = {.size = sizeof options, .resources = DATA "xml_loopRM.xml"};
     (void)state;
     assert_string_equal(sked_graph_name(g), "xml_loop");
     assert_int_equal(sked_graph_resource_count(g), 2);
@@ -893,7 +893,7 @@ static void test_resource_model_refuses(void **state)
     };
     const char *graph =
         "<graphml><graph><node id=\"1\"><data key=\"uses_resource\">a</data></node></graph></graphml>";
-    sked_read_options options = {.resources = TEMPORARY "model.xml"};
+    sked_read_options options = {.size = sizeof options, .resources = TEMPORARY "model.xml"};
     (void)state;
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         sked_graph *g = NULL;
@@ -1261,7 +1261,8 @@ static void test_onnx_bombs(void **state)
 static void test_choice(void **state)
 {
     sked_graph *g = NULL;
-    sked_read_options wrong = {.format = "graphml"}, unknown = {.format = "natve"};
+    sked_read_options wrong = {.size = sizeof wrong, .format = "graphml"},
+                      unknown = {.size = sizeof unknown, .format = "natve"};
     (void)state;
     must_fail(SKED_ERR_FORMAT, "g.onnx", two_ops, "not an ONNX model");
     FAILS(SKED_ERR_FORMAT, "g.json:1", sked_graph_parse("g.json", two_ops, strlen(two_ops), &wrong, &g, err));

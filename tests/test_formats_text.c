@@ -22,7 +22,7 @@ enum { n_samples = sizeof samples / sizeof *samples };
 static sked_status parse(const char *format, const char *name, const char *text, size_t size, sked_graph **g,
                          sked_error *err)
 {
-    const sked_read_options opt = {.format = format};
+    const sked_read_options opt = {.size = sizeof opt, .format = format};
     /* an exact copy: a read past the end is then seen by AddressSanitizer */
     char *copy = malloc(size + 1);
     assert_non_null(copy);

@@ -610,7 +610,7 @@ static void test_against_exhaustive_search(void **state)
     (void)state;
     for (uint64_t seed = 0; seed < 100; seed++) {
         random_problem r;
-        sked_result result = {0};
+        sked_result result = {.size = sizeof result};
         random_problem_make(seed, kinds[seed % 5], 3, 5, &r);
         sked_problem *p = &r.problem;
         double path = 0;
@@ -645,7 +645,7 @@ static void test_pipelined(void **state)
     (void)state;
     for (uint64_t seed = 0; seed < 40; seed++) {
         random_problem r;
-        sked_result result = {0};
+        sked_result result = {.size = sizeof result};
         sked_error why = {0};
         random_problem_make(seed, RANDOM_LOOPS | (seed % 2 ? RANDOM_RESOURCES : 0), 3, 4, &r);
         r.problem.objective = SKED_OBJECTIVE_MEMORY;
@@ -674,7 +674,7 @@ static void test_interval_search(void **state)
     (void)state;
     sked_graph *g = NULL;
     sked_problem p;
-    sked_result r = {0};
+    sked_result r = {.size = sizeof r};
     make_graph(&g);
     sked_problem_init(&p, g);
     p.ii = SKED_II_AUTO;
@@ -683,7 +683,7 @@ static void test_interval_search(void **state)
     const double least = r.schedule[0]->ii;
     assert_true(least > 0);
     p.ii = least - 1; /* one less is refuted, or nothing is found */
-    sked_result none = {0};
+    sked_result none = {.size = sizeof none};
     sked_error why = {0};
     assert_int_not_equal(run(&p, 1, 1, &none, &why), SKED_OK);
     sked_result_clear(&r);
@@ -697,7 +697,7 @@ static void test_same_bytes(void **state)
     random_problem_make(3, RANDOM_LAGS | RANDOM_HORIZON, 40, 60, &r);
     r.problem.objective = SKED_OBJECTIVE_MEMORY;
     for (int threads = 1; threads <= 3; threads += 2) {
-        sked_result a = {0}, b = {0};
+        sked_result a = {.size = sizeof a}, b = {.size = sizeof b};
         OK(run(&r.problem, INFINITY, threads, &a, err));
         OK(run(&r.problem, INFINITY, threads, &b, err));
         assert_true(a.value == b.value);
@@ -713,8 +713,8 @@ static void test_same_bytes(void **state)
 static const sked_statistic *technique(const sked_result *r, const char *name)
 {
     for (int32_t k = 0; k < r->n_statistics; k++)
-        if (strcmp(r->statistics[k].method, "gaus") == 0 && strcmp(r->statistics[k].technique, name) == 0)
-            return &r->statistics[k];
+        if (strcmp(r->statistics[k]->method, "gaus") == 0 && strcmp(r->statistics[k]->technique, name) == 0)
+            return r->statistics[k];
     fail_msg("no statistics of %s", name);
     return NULL;
 }
@@ -726,7 +726,7 @@ static void test_statistics(void **state)
     random_problem_make(3, RANDOM_LAGS | RANDOM_HORIZON, 40, 60, &r);
     r.problem.objective = SKED_OBJECTIVE_MEMORY;
     for (int threads = 1; threads <= 2; threads++) {
-        sked_result a = {0};
+        sked_result a = {.size = sizeof a};
         OK(run(&r.problem, INFINITY, threads, &a, err));
         const sked_statistic *quick = technique(&a, "quick start"), *descent = technique(&a, "descent"),
                              *polish = technique(&a, "polish"), *whole = technique(&a, "");
@@ -766,7 +766,7 @@ static sked_graph *chain(int n, double duration, double demand)
 static void test_refusals(void **state)
 {
     sked_problem p;
-    sked_result r = {0};
+    sked_result r = {.size = sizeof r};
     (void)state;
     sked_graph *g = chain(5, 1, 0);
     sked_problem_init(&p, g);
@@ -808,7 +808,7 @@ static void test_strange_graphs(void **state)
             for (int demand = 0; demand <= 1; demand++)
                 for (int k = 0; k < 8; k++) {
                     sked_problem p;
-                    sked_result r = {0};
+                    sked_result r = {.size = sizeof r};
                     sked_graph *g = chain(ops, duration, demand);
                     sked_problem_init(&p, g);
                     p.objective = objectives[k % 4];
@@ -825,7 +825,7 @@ static void test_disconnected(void **state)
     sked_builder *b = NULL;
     sked_graph *g = NULL;
     sked_problem p;
-    sked_result r = {0};
+    sked_result r = {.size = sizeof r};
     (void)state;
     OK(sked_builder_create(&b, err));
     for (int i = 0; i < 40; i++)
@@ -849,7 +849,7 @@ static double shared_value(const char *part, sked_objective objective, double ho
     char path[700];
     sked_graph *g = NULL;
     sked_problem p;
-    sked_result r = {0};
+    sked_result r = {.size = sizeof r};
     snprintf(path, sizeof path, "%s/%s", shared_data(), part);
     OK(sked_graph_read(path, NULL, &g, err));
     sked_problem_init(&p, g);

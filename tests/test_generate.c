@@ -16,13 +16,14 @@ static sked_graph *make_full(const char *family, const sked_generate_options *o)
 
 static sked_graph *make(const char *family, int32_t nodes, uint64_t seed)
 {
-    const sked_generate_options o = {.nodes = nodes, .seed = seed};
+    const sked_generate_options o = {.size = sizeof o, .nodes = nodes, .seed = seed};
     return make_full(family, &o);
 }
 
 static sked_graph *make_with(const char *family, int32_t nodes, uint64_t seed, const char *setting)
 {
-    const sked_generate_options o = {.nodes = nodes, .seed = seed, .settings = &setting, .n_settings = 1};
+    const sked_generate_options o = {
+        .size = sizeof o, .nodes = nodes, .seed = seed, .settings = &setting, .n_settings = 1};
     return make_full(family, &o);
 }
 
@@ -98,7 +99,8 @@ static void seeds_decide(void **state)
     (void)state;
     for (int f = 0; f < sked_family_count(); f++) {
         const char *name = sked_family_at(f)->name;
-        const sked_generate_options one = {.nodes = 200, .seed = 1, .duration = "uniform:0,1"};
+        const sked_generate_options one = {
+            .size = sizeof one, .nodes = 200, .seed = 1, .duration = "uniform:0,1"};
         sked_generate_options other = one;
         other.seed = 2;
         sked_graph *a = make_full(name, &one), *b = make_full(name, &one), *c = make_full(name, &other);
@@ -128,7 +130,7 @@ static void graphs_stay_the_same(void **state)
                                     0xb03e6212bfa1c5c3u, 0x7ba50634006c7cd0u, 0x2b7d385bc6e99e47u};
     for (int f = 0; f < sked_family_count(); f++) {
         const sked_generate_options o = {
-            .nodes = 300, .seed = 42, .duration = "lognormal:1,0.5", .bytes = "normal:3,2"};
+            .size = sizeof o, .nodes = 300, .seed = 42, .duration = "lognormal:1,0.5", .bytes = "normal:3,2"};
         sked_graph *g = make_full(sked_family_at(f)->name, &o);
         uint64_t h = (uint64_t)g->n_ops;
         for (int64_t e = 0; e < g->n_edges; e++) {
@@ -198,7 +200,7 @@ static void ring_degrees(void **state)
 {
     (void)state;
     const char *const settings[] = {"beta=0", "k=6"};
-    const sked_generate_options o = {.nodes = 50, .settings = settings, .n_settings = 2};
+    const sked_generate_options o = {.size = sizeof o, .nodes = 50, .settings = settings, .n_settings = 2};
     sked_graph *g = make_full("watts-strogatz", &o);
     for (int32_t i = 0; i < 50; i++)
         assert_int_equal(g->succ_ptr[i + 1] - g->succ_ptr[i] + g->pred_ptr[i + 1] - g->pred_ptr[i], 6);
@@ -245,7 +247,8 @@ static void layered_windows(void **state)
 {
     (void)state;
     const char *const settings[] = {"skips=0", "width=0.4"};
-    const sked_generate_options o = {.nodes = 600, .seed = 9, .settings = settings, .n_settings = 2};
+    const sked_generate_options o = {
+        .size = sizeof o, .nodes = 600, .seed = 9, .settings = settings, .n_settings = 2};
     sked_graph *g = make_full("layered", &o);
     int32_t level[600], size[600] = {0};
     sked_i_levels(g, level);
@@ -271,7 +274,7 @@ static void layered_windows(void **state)
 static void regular_shapes(void **state)
 {
     (void)state;
-    sked_graph_info info;
+    sked_graph_info info = {.size = sizeof info};
     sked_graph *g = make_with("chain", 100, 0, "chains=4");
     OK(sked_graph_describe(g, &info, err));
     assert_int_equal(info.edges, 96);
@@ -304,7 +307,7 @@ static void sized_families_take_the_largest_that_fits(void **state)
                 {"cholesky", 9, 4, 4}, {"cholesky", 10, 10, 7}, {"lu", 4, 1, 1},    {"lu", 5, 5, 4},
                 {"lu", 14, 14, 7},     {"cholesky", 3, 1, 1}};
     for (size_t k = 0; k < sizeof want / sizeof *want; k++) {
-        sked_graph_info info;
+        sked_graph_info info = {.size = sizeof info};
         sked_graph *g = make(want[k].family, want[k].nodes, 0);
         OK(sked_graph_describe(g, &info, err));
         assert_int_equal(info.ops, want[k].ops);
@@ -415,11 +418,9 @@ static void distributions_have_their_means(void **state)
         const double mean = sum / n, deviation = sqrt(fmax(0, squares / n - mean * mean));
         close_to(mean, want[k].mean, 5 * deviation / sqrt(n) + 1e-12);
     }
-    int kinds = 0;
-    while (sked_distribution_help(kinds) != NULL)
-        assert_true(tried[kinds++]);
-    assert_int_equal(kinds, 8);
-    assert_null(sked_distribution_help(-1));
+    assert_int_equal(sked_distribution_count(), 8);
+    for (int i = 0; i < 8; i++)
+        assert_true(tried[i]);
 }
 
 static void distributions_refuse(void **state)
@@ -457,7 +458,8 @@ static void distributions_refuse(void **state)
 static void columns_are_filled(void **state)
 {
     (void)state;
-    const sked_generate_options o = {.nodes = 500,
+    const sked_generate_options o = {.size = sizeof o,
+                                     .nodes = 500,
                                      .duration = "int:2,4",
                                      .bytes = "int:5,9",
                                      .memory = "const:3",
@@ -484,8 +486,11 @@ static sked_status attempt(const char *family, int32_t nodes, const char *settin
                            sked_error *err)
 {
     sked_graph *g = NULL;
-    const sked_generate_options o = {
-        .nodes = nodes, .demand = demand, .settings = &setting, .n_settings = setting ? 1 : 0};
+    const sked_generate_options o = {.size = sizeof o,
+                                     .nodes = nodes,
+                                     .demand = demand,
+                                     .settings = &setting,
+                                     .n_settings = setting ? 1 : 0};
     const sked_status st = sked_graph_generate(family, &o, &g, err);
     sked_graph_destroy(g);
     return st;
@@ -511,7 +516,7 @@ static void bad_arguments_are_named(void **state)
           attempt("chain", 5, NULL, "mul:1:const:1;mul:1:const:1", err));
     for (int f = 0; f < sked_family_count();
          f++) { /* every option of every family, out of range and garbage */
-        const sked_family *family = sked_family_at(f);
+        const sked_family_info *family = sked_family_at(f);
         for (int k = 0; k < family->n_options; k++) {
             char setting[100];
             snprintf(setting, sizeof setting, "%s=-3", family->options[k].name);
@@ -527,7 +532,7 @@ static void option_ranges_hold(void **state)
 {
     (void)state;
     for (int f = 0; f < sked_family_count(); f++) {
-        const sked_family *family = sked_family_at(f);
+        const sked_family_info *family = sked_family_at(f);
         for (int k = 0; k < family->n_options; k++)
             for (int end = 0; end < 2 && family->options[k].kind != SKED_OPTION_ENUM; end++) {
                 char setting[100], number[40];
@@ -559,7 +564,7 @@ static void page_names_everything(void **state)
     char *page = read_text(SKED_SOURCE_DIR "/docs/generators.md");
     char word[200];
     for (int f = 0; f < sked_family_count(); f++) {
-        const sked_family *family = sked_family_at(f);
+        const sked_family_info *family = sked_family_at(f);
         snprintf(word, sizeof word, "### %s\n", family->name);
         if (strstr(page, word) == NULL || strstr(page, family->summary) == NULL)
             fail_msg("docs/generators.md does not describe %s", family->name);
@@ -570,11 +575,11 @@ static void page_names_everything(void **state)
                          family->name);
         }
     }
-    for (int i = 0; sked_distribution_help(i) != NULL; i++) {
-        snprintf(word, sizeof word, "| `%.*s` |", (int)strcspn(sked_distribution_help(i), " "),
-                 sked_distribution_help(i));
+    for (int i = 0; i < sked_distribution_count(); i++) {
+        const sked_distribution_info *d = sked_distribution_at(i);
+        snprintf(word, sizeof word, "| `%s%s%s` |", d->name, d->arguments[0] ? ":" : "", d->arguments);
         if (strstr(page, word) == NULL)
-            fail_msg("docs/generators.md does not describe %s", sked_distribution_help(i));
+            fail_msg("docs/generators.md does not describe %s", d->name);
     }
     free(page);
 }

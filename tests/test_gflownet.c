@@ -292,7 +292,7 @@ static void test_tiny_problems_stepwise(void **state)
 
 static sked_graph *generated(const char *family, int32_t nodes, uint64_t seed)
 {
-    const sked_generate_options how = {.nodes = nodes, .seed = seed};
+    const sked_generate_options how = {.size = sizeof how, .nodes = nodes, .seed = seed};
     sked_graph *g = NULL;
     OK(sked_graph_generate(family, &how, &g, err));
     return g;
@@ -510,7 +510,7 @@ static void test_stepwise_limits(void **state)
     sked_graph *small = generated("erdos-renyi", 5, 1), *large = generated("chain", 2001, 1);
     sked_problem p;
     sked_sample_options opt;
-    sked_samples s = {0};
+    sked_samples s = {.size = sizeof s};
     sked_problem_init(&p, small);
     sked_sample_options_init(&opt);
     opt.count = 40;
@@ -535,7 +535,7 @@ static void check_samples(const sked_sampler *m)
     sked_graph *g = generated("erdos-renyi", 4, 6);
     sked_problem p;
     sked_sample_options opt;
-    sked_samples one = {0}, two = {0}, raw = {0};
+    sked_samples one = {.size = sizeof one}, two = {.size = sizeof two}, raw = {.size = sizeof raw};
     sked_problem_init(&p, g);
     p.devices = 3;
     sked_sample_options_init(&opt);
@@ -595,12 +595,12 @@ static void test_temperature_does_what_it_says(void **state)
         opt.count = 200;
         opt.raw = true;
         for (int k = 0; k < 4; k++) {
-            sked_samples s = {0};
-            sked_diversity d;
+            sked_samples s = {.size = sizeof s};
+            sked_diversity d = {.size = sizeof d};
             opt.temperature = heat[k];
             OK(sked_sampler_sample(m, &p, &opt, &s, err));
             for (int32_t i = 0; i < s.count; i++) {
-                sked_metrics metrics;
+                sked_metrics metrics = {.size = sizeof metrics};
                 OK(sked_schedule_measure(&p, s.schedule[i], &metrics, err));
                 speedup[k] += metrics.speedup / s.count / 4;
             }

@@ -98,7 +98,7 @@ static void check_result(const char *method, const char *name, uint64_t seed, co
     assert_true(r->count >= 1);
     for (int32_t k = 0; k < r->count; k++) {
         sked_error why = {0};
-        sked_metrics m;
+        sked_metrics m = {.size = sizeof m};
         if (sked_schedule_validate(p, r->schedule[k], &why) != SKED_OK)
             fail_msg("%s, %s, seed %d: %s", method, name, (int)seed, why.message);
         OK(sked_schedule_measure(p, r->schedule[k], &m, err));
@@ -120,7 +120,7 @@ static bool refuses_reals(const sked_problem *p, sked_status st, const sked_erro
 static outcome run_twice(const char *method, const char *name, uint64_t seed, const sked_problem *p)
 {
     sked_run_options opt;
-    sked_result first = {0}, second = {0};
+    sked_result first = {.size = sizeof first}, second = {.size = sizeof second};
     sked_error why = {0};
     if (is_slow(method) && seed % slower != 0)
         return REFUSED;
@@ -238,7 +238,7 @@ static void never_below_the_optimum(void **state)
         for (int m = 0; m < sked_method_count(); m++) {
             const sked_method_info *info = sked_method_at(m);
             sked_run_options opt;
-            sked_result result = {0};
+            sked_result result = {.size = sizeof result};
             if (!takes(info, needs[seed % 5] | SKED_CAN_MAKESPAN) ||
                 (is_slow(info->name) && seed % slower != 0))
                 continue;
@@ -319,7 +319,7 @@ static void all_options(void **state)
                 snprintf(text[count++], sizeof *text, "%s=%s", option->name, option->preset);
             for (int k = 0; k < count; k++) {
                 sked_run_options opt;
-                sked_result result = {0};
+                sked_result result = {.size = sizeof result};
                 const char *settings[] = {text[k]};
                 short_run(&opt, info->name, 1);
                 opt.settings = settings;
@@ -353,7 +353,7 @@ static void list_combinations(void **state)
                 const char *settings[] = {priority[c / 4], scheme[c % 2], direction[c / 2 % 2], "tries=3"};
                 random_problem r;
                 sked_run_options opt;
-                sked_result result = {0};
+                sked_result result = {.size = sizeof result};
                 random_problem_make(seed, kinds[k].flags, 1, 24, &r);
                 short_run(&opt, "list", seed);
                 opt.settings = settings;
@@ -380,7 +380,7 @@ static void candidates(void **state)
             continue;
         random_problem r;
         sked_run_options opt;
-        sked_result result = {0};
+        sked_result result = {.size = sizeof result};
         random_problem_make(7, RANDOM_DEVICES, 20, 30, &r);
         r.problem.devices = 3;
         short_run(&opt, info->name, 5);
@@ -395,7 +395,7 @@ static void candidates(void **state)
         for (int32_t a = 0; a < result.count; a++)
             for (int32_t b = 0; b < a; b++) {
                 const sked_schedule *pair[] = {result.schedule[a], result.schedule[b]};
-                sked_diversity d;
+                sked_diversity d = {.size = sizeof d};
                 OK(sked_schedules_diversity(&r.problem, pair, 2, &d, err));
                 assert_true(d.ged >= 1);
             }
@@ -409,7 +409,7 @@ static void refusals(void **state)
 {
     (void)state;
     random_problem r;
-    sked_result result = {0};
+    sked_result result = {.size = sizeof result};
     random_problem_make(1, RANDOM_DEVICES | RANDOM_TRANSFERS | RANDOM_RESOURCES, 3, 5, &r);
     for (int m = 0; m < sked_method_count(); m++) {
         const sked_method_info *info = sked_method_at(m);
@@ -435,7 +435,7 @@ static void no_time_still_gives_a_schedule(void **state)
         volatile sig_atomic_t stop = 0;
         random_problem r;
         sked_run_options opt;
-        sked_result result = {0};
+        sked_result result = {.size = sizeof result};
         random_problem_make(seed, RANDOM_RESOURCES | (seed % 4 == 3 ? RANDOM_LOOPS : 0), 5, 9, &r);
         r.problem.objective = objectives[seed % 4];
         r.problem.ii = seed % 4 == 3 ? SKED_II_AUTO : 0;
@@ -475,7 +475,7 @@ static void smallest_interval_comes_first(void **state)
     p.ii = SKED_II_AUTO;
     for (int k = 0; k < 6; k++) {
         sked_run_options opt;
-        sked_result result = {0};
+        sked_result result = {.size = sizeof result};
         sked_run_options_init(&opt);
         opt.time_limit = 0.5;
         opt.threads = 1 + k / 3;
@@ -497,7 +497,7 @@ static void infeasible(void **state)
     r.problem.horizon = 0.5;
     for (int m = 0; m < sked_method_count(); m++) {
         const sked_method_info *info = sked_method_at(m);
-        sked_result result = {.count = -7};
+        sked_result result = {.size = sizeof result, .count = -7};
         if (!takes(info, SKED_CAN_DEVICES | SKED_CAN_HORIZON | SKED_CAN_MAKESPAN))
             continue;
         FAILS(SKED_ERR_INFEASIBLE, "horizon", sked_method_run(info->name, &r.problem, NULL, &result, err));
@@ -522,7 +522,7 @@ static void smallest_graphs(void **state)
             const sked_method_info *info = sked_method_at(m);
             sked_problem p;
             sked_run_options opt;
-            sked_result result = {0};
+            sked_result result = {.size = sizeof result};
             if (!takes(info, SKED_CAN_DEVICES | SKED_CAN_MAKESPAN))
                 continue;
             sked_problem_init(&p, g);

@@ -180,7 +180,7 @@ static void compare(const tiny *t, int limit, bool want_proof)
     sked_graph *g = build(t);
     sked_problem p = problem_of(t, g);
     sked_run_options o = quick();
-    sked_result found, listed;
+    sked_result found = {.size = sizeof found}, listed = {.size = sizeof listed};
     double bound;
     OK(sked_problem_bound(&p, &bound, NULL, err));
     OK(sked_method_run("modulo-search", &p, &o, &found, err));
@@ -253,7 +253,7 @@ static void test_given_interval(void **state)
             p.objective = k % 2 ? SKED_OBJECTIVE_MAKESPAN : SKED_OBJECTIVE_II;
             p.ii = ii;
             const long best = brute_length(&t, ii);
-            sked_result r = {0};
+            sked_result r = {.size = sizeof r};
             sked_error e = {0};
             const sked_status st = sked_method_run("modulo-search", &p, &o, &r, &e);
             if (best == no_length) {
@@ -372,7 +372,7 @@ static void test_infeasible_reasons(void **state)
     t.demand[0][0] = t.demand[1][0] = 1;
     sked_graph *g = build(&t);
     sked_problem p = problem_of(&t, g);
-    sked_result r;
+    sked_result r = {.size = sizeof r};
     sked_run_options o = quick();
     p.ii = 4;
     FAILS(SKED_ERR_INFEASIBLE, "op0 -> op1 -> op0", sked_method_run("modulo-list", &p, &o, &r, err));
@@ -396,7 +396,7 @@ static void test_refuted_interval(void **state)
     t.demand[0][0] = t.demand[1][0] = 1;
     sked_graph *g = build(&t);
     sked_problem p = problem_of(&t, g);
-    sked_result r;
+    sked_result r = {.size = sizeof r};
     sked_run_options o = quick();
     p.ii = 4;
     FAILS(SKED_ERR_INFEASIBLE, "proved", sked_method_run("modulo-search", &p, &o, &r, err));
@@ -417,7 +417,7 @@ static void both_reach(const tiny *t, double ii, double length)
     sked_problem p = problem_of(t, g);
     const char *const methods[] = {"modulo-list", "modulo-search"};
     for (int k = 0; k < 2; k++) {
-        sked_result r;
+        sked_result r = {.size = sizeof r};
         sked_run_options o = quick();
         OK(sked_method_run(methods[k], &p, &o, &r, err));
         assert_true(r.value == ii);
@@ -457,7 +457,7 @@ static void test_real_times(void **state)
     (void)state;
     sked_builder *b = NULL;
     sked_graph *g = NULL;
-    sked_result r;
+    sked_result r = {.size = sizeof r};
     int32_t id;
     OK(sked_builder_create(&b, err));
     OK(sked_builder_add_op(b, "a", NULL, 1.5, &id, err));
@@ -476,7 +476,7 @@ static void test_real_demands(void **state)
     (void)state;
     sked_builder *b = NULL;
     sked_graph *g = NULL;
-    sked_result r;
+    sked_result r = {.size = sizeof r};
     int32_t id, pool;
     OK(sked_builder_create(&b, err));
     OK(sked_builder_add_resource(b, "pool", 1, &pool, err));
@@ -514,7 +514,7 @@ static void test_random_loops_validate(void **state)
         double value[2];
         for (int m = 0; m < 2; m++) {
             sked_run_options o = quick();
-            sked_result r;
+            sked_result r = {.size = sizeof r};
             o.time_limit = INFINITY;
             o.iterations = 60;
             OK(sked_method_run(methods[m], &p, &o, &r, err));
@@ -538,7 +538,7 @@ static void test_other_problems(void **state)
         sked_graph *g = build(&t);
         sked_problem p = problem_of(&t, g);
         sked_run_options o = quick();
-        sked_result r, again;
+        sked_result r = {.size = sizeof r}, again = {.size = sizeof again};
         o.iterations = 50;
         o.time_limit = INFINITY;
         p.ii = 0;
@@ -580,7 +580,7 @@ static void test_same_result(void **state)
     const sked_problem p = problem_of(&t, g);
     const char *const methods[] = {"modulo-list", "modulo-search"};
     for (int k = 0; k < 6; k++) {
-        sked_result r[2];
+        sked_result r[2] = {{.size = sizeof *r}, {.size = sizeof *r}};
         for (int twice = 0; twice < 2; twice++) {
             sked_run_options o = quick();
             o.time_limit = INFINITY;
@@ -635,7 +635,7 @@ static void test_candidates(void **state)
     sked_graph *g = build(&t);
     const sked_problem p = problem_of(&t, g);
     sked_run_options o = quick();
-    sked_result r;
+    sked_result r = {.size = sizeof r};
     o.candidates = 10;
     OK(sked_method_run("modulo-search", &p, &o, &r, err));
     assert_true(r.count > 1);
@@ -656,7 +656,7 @@ static void test_large_loop(void **state)
     sked_builder *b = NULL;
     sked_graph *g = NULL;
     sked_i_rng rng;
-    sked_result r;
+    sked_result r = {.size = sizeof r};
     int32_t id, pool;
     sked_i_rng_seed(&rng, 1, 0);
     OK(sked_builder_create(&b, err));
@@ -689,10 +689,10 @@ static void test_generated_loops(void **state)
 {
     (void)state;
     for (int k = 0; k < 60; k++) {
-        const sked_generate_options how = {.nodes = 3 + 4 * k, .seed = (uint64_t)k};
+        const sked_generate_options how = {.size = sizeof how, .nodes = 3 + 4 * k, .seed = (uint64_t)k};
         sked_graph *g = NULL;
         sked_problem p;
-        sked_result listed, found;
+        sked_result listed = {.size = sizeof listed}, found = {.size = sizeof found};
         sked_run_options o = quick();
         OK(sked_graph_generate("loop", &how, &g, err));
         sked_problem_init(&p, g);
@@ -752,7 +752,7 @@ static void test_known_loops(void **state)
     while (read_reference(f, &r)) {
         sked_graph *g = NULL;
         sked_problem p;
-        sked_result found, listed;
+        sked_result found = {.size = sizeof found}, listed = {.size = sizeof listed};
         sked_run_options o = quick();
         o.time_limit = 1;
         OK(sked_graph_read(r.path, NULL, &g, err));

@@ -344,7 +344,7 @@ static void check_parameters(const char *what, const sked_i_layout *layout, whol
 static void check_whole(const char *family, int32_t nodes, int32_t devices, double temperature,
                         const sked_i_sizes *sizes, int64_t entries, bool *moved)
 {
-    const sked_generate_options how = {.nodes = nodes, .seed = 3};
+    const sked_generate_options how = {.size = sizeof how, .nodes = nodes, .seed = 3};
     sked_graph *g = NULL;
     sked_i_instance *x = NULL;
     sked_i_layout layout;

@@ -266,7 +266,7 @@ static void known_widths(void **state)
     const int32_t chains = 37, length = 20;
     sked_builder *b;
     sked_graph *g;
-    sked_graph_info info;
+    sked_graph_info info = {.size = sizeof info};
     OK(sked_builder_create(&b, err));
     for (int32_t i = 0; i < chains * length; i++) {
         OK(sked_builder_add_op(b, NULL, NULL, 1, NULL, err));
@@ -293,7 +293,7 @@ static void describe_fills_every_field(void **state)
     (void)state;
     sked_builder *b;
     sked_graph *g;
-    sked_graph_info info;
+    sked_graph_info info = {.size = sizeof info};
     OK(sked_builder_create(&b, err));
     OK(sked_builder_finish(b, &g, err));
     OK(sked_graph_describe(g, &info, err));

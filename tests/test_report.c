@@ -35,7 +35,7 @@ static char *slurp(const char *path, size_t *size)
 /* Can this report show the sample? A scatter picture shows a comparison. */
 static bool suits(const sample *s, int report)
 {
-    return s->data.comparison != NULL || strcmp(sked_report_at(report)->name, "scatter") != 0;
+    return s->data.robust != NULL || strcmp(sked_report_at(report)->name, "scatter") != 0;
 }
 
 static char *report_text(const sample *s, const char *extension, size_t *size)
@@ -549,7 +549,7 @@ static void test_html(void **state)
         assert_int_equal(json_array_size(json_object_get(json_object_get(data, "edges"), "to")),
                          s.graph->n_edges);
         /* the data and the program: no name ends one */
-        assert_int_equal(count_of(text, "</script>"), s.data.comparison ? 3 : 2);
+        assert_int_equal(count_of(text, "</script>"), s.data.robust ? 3 : 2);
         assert_int_equal(count_of(text, "http"), 1); /* http-equiv: nothing is fetched */
         for (size_t i = 0; i < n; i++)
             assert_true(fabs(json_number_value(json_array_get(json_object_get(data, "start"), i)) -
@@ -627,23 +627,24 @@ static void test_scatter(void **state)
     sample_robust(&s);
     check_scatter(&s, cloud + 54);
     /* Very many candidates are thinned out, equal ones and unmeasured ones have a picture too. */
-    sked_standing rows[3];
-    sked_comparison many = *s.data.comparison;
-    memcpy(rows, many.standing, sizeof rows);
+    sked_robust_result many = *s.data.robust;
+    sked_robust_member rows[3] = {*many.member[0], *many.member[1], *many.member[2]};
+    sked_robust_member *members[] = {&rows[0], &rows[1], &rows[2]};
     for (int k = 0; k < 20000; k++) {
         proxy[k] = 2;
         target[k] = 3;
     }
-    rows[1] = (sked_standing){"<brkga> & co", 20000, proxy, target, 0, {0, 0, 0}, 1};
-    many.standing = rows;
-    s.data.comparison = &many;
+    rows[1] = (sked_robust_member){
+        .label = "<brkga> & co", .count = 20000, .proxy = proxy, .target = target, .seconds = 1};
+    many.member = members;
+    s.data.robust = &many;
     check_scatter(&s, 4000);
     for (int k = 0; k < 20000; k++)
         target[k] = NAN;
     rows[0] = rows[2] = rows[1];
     rows[0].best = rows[1].best = rows[2].best = -1;
     check_scatter(&s, 1);
-    s.data.comparison = NULL;
+    s.data.robust = NULL;
     FAILS(SKED_ERR_UNSUPPORTED, "sked robust", sked_report_write(&s.data, "never", "scatter", err));
     sample_free(&s);
 }
@@ -671,7 +672,7 @@ static void test_same_bytes(void **state)
     (void)state;
     sample s = {0};
     sample_resources(&s);
-    s.data.comparison = sample_comparison();
+    s.data.robust = sample_comparison();
     for (int r = 0; r < sked_report_count(); r++) {
         size_t one, two;
         char *a = report_text(&s, sked_report_at(r)->extension, &one);

@@ -16,7 +16,7 @@ typedef struct fixture {
 static fixture open_fixture(const char *family, int32_t ops)
 {
     fixture f = {0};
-    const sked_generate_options how = {.nodes = ops, .seed = 99};
+    const sked_generate_options how = {.size = sizeof how, .nodes = ops, .seed = 99};
     OK(sked_graph_generate(family, &how, &f.graph, err));
     sked_problem_init(&f.problem, f.graph);
     f.problem.devices = 4;
@@ -35,7 +35,7 @@ static void close_fixture(fixture *f)
 
 static sked_samples draw(const fixture *f)
 {
-    sked_samples s = {0};
+    sked_samples s = {.size = sizeof s};
     OK(sked_sampler_sample(f->model, &f->problem, &f->options, &s, err));
     return s;
 }
@@ -105,7 +105,7 @@ static void check_improved(const char *family, int32_t ops, int64_t rounds)
     assert_true(better.count <= plain.count);
     assert_true(better.makespan[0] <= plain.makespan[0]);
     for (int32_t k = 0; k < better.count; k++) {
-        sked_metrics m;
+        sked_metrics m = {.size = sizeof m};
         OK(sked_schedule_validate(&f.problem, better.schedule[k], err));
         OK(sked_schedule_measure(&f.problem, better.schedule[k], &m, err));
         assert_true(m.makespan == better.makespan[k]);
@@ -212,7 +212,7 @@ static void test_file(void **state)
     assert_non_null(file);
     for (int32_t k = 0; k < s.count; k++) {
         const sked_schedule *pair[] = {s.schedule[0], s.schedule[k]};
-        sked_diversity d;
+        sked_diversity d = {.size = sizeof d};
         json_t *line = json_loadf(file, JSON_DISABLE_EOF_CHECK, NULL);
         assert_non_null(line);
         OK(sked_schedules_diversity(&f.problem, pair, 2, &d, err));

@@ -547,7 +547,7 @@ static void metrics_of_a_known_schedule(void **state)
     int32_t device[4] = {0, 0, 1, 1};
     sked_schedule s = make_schedule(4, 2, start, device);
     OK(sked_schedule_validate(&p, &s, err));
-    sked_metrics m;
+    sked_metrics m = {.size = sizeof m};
     OK(sked_schedule_measure(&p, &s, &m, err));
     assert_true(m.makespan == 7 && m.value == 7);
     assert_true(m.speedup == 8.0 / 7);
@@ -592,7 +592,7 @@ static void metrics_agree_with_steps(void **state)
             b.start[i] = s->start[i] = t;
         }
         for (int o = 0; o < SKED_OBJECTIVE_II; o++) {
-            sked_metrics m;
+            sked_metrics m = {.size = sizeof m};
             p->objective = (sked_objective)o;
             OK(sked_schedule_measure(p, s, &m, err));
             assert_true(fabs(m.value - brute_value(&b)) < 1e-9);
@@ -613,7 +613,7 @@ static void diversity(void **state)
     int32_t d1[4] = {0, 0, 1, 1}, d2[4] = {1, 1, 0, 0}, d3[4] = {0, 0, 1, 1};
     const sked_schedule a = make_schedule(4, 2, s1, d1), renamed = make_schedule(4, 2, s2, d2),
                         other = make_schedule(4, 2, s3, d3);
-    sked_diversity d;
+    sked_diversity d = {.size = sizeof d};
     OK(sked_schedules_diversity(&p, (const sked_schedule *[]){&a, &renamed}, 2, &d, err));
     assert_true(d.ged == 0 && d.d_inv == 0 && d.d_sen == 0);
     /* chains 0>1, 2>3 against 1>0, 2>3: one edge of two shared on either side */
@@ -921,7 +921,7 @@ static void localise_keeps_starts(void **state)
     int fewer = 0, more = 0;
     for (uint64_t seed = 0; seed < 600; seed++) {
         random_problem r;
-        sked_result result = {0};
+        sked_result result = {.size = sizeof result};
         sked_schedule *was = NULL;
         const unsigned kind = kinds[seed % 6];
         random_problem_make(seed, kind, 1, 30, &r);
@@ -949,7 +949,7 @@ static void empty_graph(void **state)
     sked_problem p;
     sked_schedule *s = NULL;
     sked_simulator *sim = NULL;
-    sked_metrics m;
+    sked_metrics m = {.size = sizeof m};
     double bound, makespan = -1;
     sked_problem_init(&p, g);
     p.devices = 2;

@@ -1,6 +1,7 @@
 /* The method `search`: against enumeration on small problems of every kind it takes, and its contracts. */
 #include "brute_force.h"
 #include "engine/decode/sgs.h"
+#include "method/driver.h"
 #include "random_problem.h"
 
 typedef struct setup {
@@ -37,7 +38,7 @@ static void check_kind(kind k)
 {
     for (int seed = 0; seed < k.count; seed++) {
         random_problem r;
-        sked_result got = {0};
+        sked_result got = {.size = sizeof got};
         random_problem_make((uint64_t)seed, k.flags, k.low, k.high, &r);
         const double want = k.times ? brute_force_times(&r.problem, 20) : brute_force_orders(&r.problem);
         if (isinf(want)) { /* the enumeration has a shorter horizon */
@@ -95,12 +96,12 @@ static void test_proves(void **state)
     (void)state;
     for (int seed = 0; seed < 30; seed++) {
         random_problem r;
-        sked_result got = {0};
+        sked_result got = {.size = sizeof got};
         random_problem_make((uint64_t)seed, RANDOM_RESOURCES, 12, 18, &r);
         OK(run(&r.problem, (setup){.iterations = 100000}, &got, err));
         if (!got.optimal)
             fail_msg("seed %d: %g is not proved, bound %g", seed, got.value, got.lower_bound);
-        sked_result again = {0};
+        sked_result again = {.size = sizeof again};
         r.problem.horizon = got.value - 1;
         sked_error e = {0};
         assert_int_equal(run(&r.problem, (setup){.iterations = 5000, .seed = 9}, &again, &e),
@@ -336,7 +337,7 @@ static void test_deterministic(void **state)
     for (int k = 0; k < 3; k++)
         for (int threads = 1; threads <= 3; threads++) {
             random_problem r;
-            sked_result a = {0}, b = {0};
+            sked_result a = {.size = sizeof a}, b = {.size = sizeof b};
             random_problem_make(7, kinds[k], 40, 50, &r);
             const setup s = {.iterations = 4000, .threads = threads, .seed = 3, .candidates = 5};
             OK(run(&r.problem, s, &a, err));
@@ -353,7 +354,7 @@ static void test_time_limit(void **state)
     (void)state;
     for (int k = 0; k < 2; k++) {
         random_problem r;
-        sked_result got = {0};
+        sked_result got = {.size = sizeof got};
         sked_run_options opt;
         random_problem_make(5, k ? RANDOM_TRANSFERS : RANDOM_RESOURCES, 60, 64, &r);
         sked_run_options_init(&opt);
@@ -375,7 +376,7 @@ static void test_warm_start(void **state)
     for (int k = 0; k < 3; k++)
         for (int seed = 0; seed < 20; seed++) {
             random_problem r;
-            sked_result good = {0}, got = {0};
+            sked_result good = {.size = sizeof good}, got = {.size = sizeof got};
             random_problem_make((uint64_t)seed, kinds[k], 20, 40, &r);
             OK(run(&r.problem, (setup){.iterations = 3000}, &good, err));
             OK(run(&r.problem, (setup){.iterations = 1, .seed = 5, .start = good.schedule[0]}, &got, err));
@@ -396,7 +397,7 @@ static void test_candidates(void **state)
     static const unsigned kinds[] = {RANDOM_RESOURCES, RANDOM_TRANSFERS};
     for (int k = 0; k < 2; k++) {
         random_problem r;
-        sked_result got = {0};
+        sked_result got = {.size = sizeof got};
         random_problem_make(11, kinds[k], 30, 40, &r);
         OK(run(&r.problem, (setup){.iterations = 20000, .candidates = 25}, &got, err));
         assert_int_equal(got.count, 25);
@@ -427,7 +428,7 @@ static void test_horizon(void **state)
     OK(sked_builder_finish(b, &g, err));
     sked_builder_destroy(b);
     sked_problem p;
-    sked_result got = {0};
+    sked_result got = {.size = sizeof got};
     sked_problem_init(&p, g);
     p.horizon = 5;
     sked_error e = {0};
@@ -453,7 +454,7 @@ static void test_trivial(void **state)
             OK(sked_builder_finish(b, &g, err));
             sked_builder_destroy(b);
             sked_problem p;
-            sked_result got = {0};
+            sked_result got = {.size = sizeof got};
             sked_problem_init(&p, g);
             p.devices = devices;
             OK(run(&p, (setup){.iterations = 100, .candidates = 3}, &got, err));
@@ -465,6 +466,157 @@ static void test_trivial(void **state)
             sked_result_clear(&got);
             sked_graph_destroy(g);
         }
+}
+
+/* ------------------------------------------------------------------ turns */
+
+typedef struct turns {
+    int64_t iterations[2]; /* of each turn; 0: no such turn */
+    int threads[2];
+    bool shared; /* the first turn happens in a share of the run */
+} turns;
+
+typedef struct outcome {
+    double value;
+    int64_t evaluations;
+    bool proved, kept; /* kept: the second turn went on with the state of the first */
+    double start[64];
+} outcome;
+
+static void take_turn(sked_i_run *run, sked_run_options *opt, const turns *t, int k)
+{
+    const char *const none[] = {NULL};
+    opt->iterations = t->iterations[k];
+    opt->threads = t->threads[k];
+    OK(sked_i_driver_run(run, sked_i_method_find("search"), none, 0, err));
+}
+
+static void take_shared_turn(sked_i_run *run, const turns *t)
+{
+    sked_i_share share;
+    OK(sked_i_share_open(run, &share, err));
+    take_turn(&share.run, &share.options, t, 0);
+    OK(sked_i_share_join(&share, run, err));
+    sked_i_share_close(&share);
+}
+
+static void *state_of_search(sked_i_run *run)
+{
+    run->driver->current = "search";
+    return sked_i_run_state(run);
+}
+
+static outcome run_turns(const sked_problem *p, const turns *t)
+{
+    sked_run_options opt;
+    sked_i_run run = {.problem = p, .options = &opt};
+    double bound;
+    sked_run_options_init(&opt);
+    opt.time_limit = 60;
+    sked_i_limit_init(&run.limit, &opt);
+    run.limit.paced = false;
+    OK(sked_i_driver_open(&run, 1, err));
+    OK(sked_problem_bound(p, &bound, NULL, err));
+    sked_i_run_raise_bound(&run, bound);
+    if (t->shared)
+        take_shared_turn(&run, t);
+    else
+        take_turn(&run, &opt, t, 0);
+    void *first = state_of_search(&run);
+    assert_non_null(first);
+    if (t->iterations[1] > 0 && !sked_i_run_proved(&run))
+        take_turn(&run, &opt, t, 1);
+    const sked_schedule *s = sked_i_run_incumbent(&run);
+    outcome out = {.value = sked_i_run_best(&run), .evaluations = sked_i_run_evaluations(&run)};
+    out.proved = sked_i_run_proved(&run);
+    out.kept = state_of_search(&run) == first;
+    OK(sked_schedule_validate(p, s, err));
+    memcpy(out.start, s->start, (size_t)s->ops * sizeof *s->start);
+    sked_i_driver_close(&run);
+    return out;
+}
+
+/* An interrupted cooling goes on: two turns are one long one. */
+static void test_annealing_goes_on(void **state)
+{
+    (void)state;
+    for (int seed = 0; seed < 6; seed++) {
+        random_problem r;
+        random_problem_make((uint64_t)seed, RANDOM_TRANSFERS, 30, 40, &r);
+        const outcome two = run_turns(&r.problem, &(turns){{5003, 7010}, {1, 1}, false});
+        const outcome one = run_turns(&r.problem, &(turns){{12013}, {1}, false});
+        const outcome less = run_turns(&r.problem, &(turns){{7010}, {1}, false});
+        assert_true(two.kept && two.value == one.value && two.value <= less.value);
+        assert_int_equal(two.evaluations, one.evaluations);
+        assert_memory_equal(two.start, one.start, sizeof one.start);
+        random_problem_free(&r);
+    }
+}
+
+/* What was learnt stays: proofs that one turn is too short for, and that starting afresh would never end. */
+static void test_learning_goes_on(void **state)
+{
+    (void)state;
+    int once = 0, twice = 0;
+    for (int seed = 0; seed < 30; seed++) {
+        random_problem r;
+        random_problem_make((uint64_t)seed, RANDOM_RESOURCES, 25, 35, &r);
+        const outcome one = run_turns(&r.problem, &(turns){{3000}, {1}, false});
+        const outcome two = run_turns(&r.problem, &(turns){{3000, 3000}, {1, 1}, false});
+        assert_true(two.kept && two.value <= one.value);
+        once += one.proved;
+        twice += two.proved;
+        random_problem_free(&r);
+    }
+    if (twice <= once)
+        fail_msg("%d proofs in one turn, %d in two", once, twice);
+}
+
+/* A turn in a share with fewer threads, then one with more: the crew grows. And the other way round. */
+static void test_state_moves(void **state)
+{
+    (void)state;
+    static const unsigned kinds[] = {RANDOM_RESOURCES, RANDOM_TRANSFERS, RANDOM_RESOURCES | RANDOM_REAL};
+    for (int k = 0; k < 3; k++)
+        for (int most = 1; most <= 3; most++) {
+            random_problem r;
+            random_problem_make(11, kinds[k], 40, 50, &r);
+            const turns up = {{900, 900}, {1, most}, true}, down = {{900, 900}, {most, 1}, false};
+            const outcome a = run_turns(&r.problem, &up), b = run_turns(&r.problem, &up);
+            assert_true(a.kept && a.value == b.value && a.evaluations == b.evaluations);
+            assert_memory_equal(a.start, b.start, sizeof a.start);
+            assert_true(run_turns(&r.problem, &down).kept);
+            random_problem_free(&r);
+        }
+}
+
+/* A portfolio runs search twice and says what its techniques did. */
+static void test_auto_statistics(void **state)
+{
+    (void)state;
+    random_problem r;
+    sked_run_options opt;
+    sked_result got = {0};
+    bool genetic = false;
+    random_problem_make(3, RANDOM_RESOURCES, 55, 60, &r);
+    sked_run_options_init(&opt);
+    opt.iterations = 3000;
+    opt.threads = 2;
+    opt.candidates = 4; /* keeps it running past the bound */
+    OK(sked_method_run("auto", &r.problem, &opt, &got, err));
+    for (int32_t k = 0; k < got.n_statistics; k++) {
+        const sked_statistic *x = &got.statistics[k];
+        if (strcmp(x->method, "search") != 0)
+            continue;
+        if (x->technique[0] == 0)
+            assert_true(x->calls >= 2);
+        else
+            assert_true(x->calls > 0 && x->seconds >= 0 && x->evaluations >= 0 && x->gain >= 0);
+        genetic = genetic || (strcmp(x->technique, "genetic") == 0 && x->evaluations > 0);
+    }
+    assert_true(genetic);
+    sked_result_clear(&got);
+    random_problem_free(&r);
 }
 
 int main(void)
@@ -483,6 +635,10 @@ int main(void)
         cmocka_unit_test(test_candidates),
         cmocka_unit_test(test_horizon),
         cmocka_unit_test(test_trivial),
+        cmocka_unit_test(test_annealing_goes_on),
+        cmocka_unit_test(test_learning_goes_on),
+        cmocka_unit_test(test_state_moves),
+        cmocka_unit_test(test_auto_statistics),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

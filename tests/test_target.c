@@ -40,11 +40,11 @@ static sked_schedule *fork_schedule(void)
 
 static double time_on(const char *spec, const sked_problem *p, uint64_t seed, const sked_schedule *s)
 {
-    sked_target_run *t = NULL;
+    sked_target *t = NULL;
     double time = NAN;
-    OK(sked_target_open(spec, p, seed, &t, err));
+    OK(sked_target_create(spec, p, seed, &t, err));
     OK(sked_target_measure(t, s, &time, err));
-    sked_target_close(t);
+    sked_target_destroy(t);
     return time;
 }
 
@@ -126,16 +126,16 @@ static void test_bad_specs(void **state)
     (void)state;
     sked_graph *g = fork_graph(1, 1, 0);
     sked_problem p;
-    sked_target_run *t = NULL;
+    sked_target *t = NULL;
     sked_problem_init(&p, g);
-    FAILS(SKED_ERR_ARGUMENT, "devices", sked_target_open("noisy", &p, 0, &t, err));
+    FAILS(SKED_ERR_ARGUMENT, "devices", sked_target_create("noisy", &p, 0, &t, err));
     p.devices = 2;
-    FAILS(SKED_ERR_ARGUMENT, "noisy", sked_target_open("nosy", &p, 0, &t, err));
-    FAILS(SKED_ERR_ARGUMENT, "behind a colon", sked_target_open("noisy,strength=1", &p, 0, &t, err));
-    FAILS(SKED_ERR_ARGUMENT, "strength", sked_target_open("noisy:strength=x", &p, 0, &t, err));
-    FAILS(SKED_ERR_ARGUMENT, "cost", sked_target_open("latency:cots=1", &p, 0, &t, err));
-    FAILS(SKED_ERR_ARGUMENT, "wants a program", sked_target_open("command: ", &p, 0, &t, err));
-    FAILS(SKED_ERR_ARGUMENT, "no option 'time'", sked_target_open("command,time=1:true", &p, 0, &t, err));
+    FAILS(SKED_ERR_ARGUMENT, "noisy", sked_target_create("nosy", &p, 0, &t, err));
+    FAILS(SKED_ERR_ARGUMENT, "behind a colon", sked_target_create("noisy,strength=1", &p, 0, &t, err));
+    FAILS(SKED_ERR_ARGUMENT, "strength", sked_target_create("noisy:strength=x", &p, 0, &t, err));
+    FAILS(SKED_ERR_ARGUMENT, "cost", sked_target_create("latency:cots=1", &p, 0, &t, err));
+    FAILS(SKED_ERR_ARGUMENT, "wants a program", sked_target_create("command: ", &p, 0, &t, err));
+    FAILS(SKED_ERR_ARGUMENT, "no option 'time'", sked_target_create("command,time=1:true", &p, 0, &t, err));
     assert_null(t);
     sked_graph_destroy(g);
 }
@@ -146,13 +146,13 @@ static void test_schedules_of_another_graph(void **state)
     sked_graph *g = fork_graph(1, 1, 0);
     sked_schedule *s = fork_schedule();
     sked_problem p;
-    sked_target_run *t = NULL;
+    sked_target *t = NULL;
     double time;
     sked_problem_init(&p, g);
     p.devices = 3;
-    OK(sked_target_open("latency", &p, 0, &t, err));
+    OK(sked_target_create("latency", &p, 0, &t, err));
     FAILS(SKED_ERR_INVALID, "another graph", sked_target_measure(t, s, &time, err));
-    sked_target_close(t);
+    sked_target_destroy(t);
     sked_schedule_destroy(s);
     sked_graph_destroy(g);
 }
@@ -175,15 +175,15 @@ static sked_status run_script(const char *folder, const char *options, const cha
     sked_graph *g = fork_graph(1, 1, 0);
     sked_schedule *s = fork_schedule();
     sked_problem p;
-    sked_target_run *t = NULL;
+    sked_target *t = NULL;
     sked_problem_init(&p, g);
     p.devices = 2;
     write_script(folder, text, path, sizeof path);
     snprintf(spec, sizeof spec, "command%s:%s", options, path);
-    sked_status st = sked_target_open(spec, &p, 0, &t, err);
+    sked_status st = sked_target_create(spec, &p, 0, &t, err);
     if (st == SKED_OK)
         st = sked_target_measure(t, s, time, err);
-    sked_target_close(t);
+    sked_target_destroy(t);
     sked_schedule_destroy(s);
     sked_graph_destroy(g);
     unlink(path);
@@ -228,13 +228,13 @@ static int draw_points(const sked_problem *p, const char *spec, point *out, int 
 {
     static const double temperatures[] = {0.005, 0.03, 0.1, 0.3, 1};
     sked_sampler *m = NULL;
-    sked_target_run *t = NULL;
+    sked_target *t = NULL;
     int n = 0;
     OK(sked_sampler_read(NULL, &m, err));
-    OK(sked_target_open(spec, p, 0, &t, err));
+    OK(sked_target_create(spec, p, 0, &t, err));
     for (size_t k = 0; k < sizeof temperatures / sizeof *temperatures; k++) {
         sked_sample_options opt;
-        sked_samples s = {0};
+        sked_samples s = {.size = sizeof s};
         sked_sample_options_init(&opt);
         opt.count = cap / 5;
         opt.temperature = temperatures[k];
@@ -246,7 +246,7 @@ static int draw_points(const sked_problem *p, const char *spec, point *out, int 
         }
         sked_samples_clear(&s);
     }
-    sked_target_close(t);
+    sked_target_destroy(t);
     sked_sampler_destroy(m);
     return n;
 }
@@ -288,7 +288,7 @@ static void test_defaults_give_the_picture(void **state)
     static const char *const families[] = {"layered", "erdos-renyi"};
     for (size_t f = 0; f < 2; f++)
         for (size_t k = 0; k < sizeof wanted / sizeof *wanted; k++) {
-            const sked_generate_options how = {.nodes = 50, .seed = 4711};
+            const sked_generate_options how = {.size = sizeof how, .nodes = 50, .seed = 4711};
             sked_graph *g = NULL;
             sked_problem p;
             point v[cap];

@@ -72,7 +72,7 @@ static void run_twice(const sked_method_info *info, const kind *k, uint64_t seed
 {
     random_problem r;
     sked_run_options opt;
-    sked_result a = {0}, b = {0};
+    sked_result a = {.size = sizeof a}, b = {.size = sizeof b};
     sked_error why = {0};
     make(k, seed, &r);
     options_for(k, threads, seed, &opt);
@@ -117,7 +117,7 @@ static void several_threads_prove_the_truth(void **state)
         const double optimum = brute_force_orders(&r.problem);
         for (int k = 0; k < 4; k++) {
             sked_run_options opt;
-            sked_result result = {0};
+            sked_result result = {.size = sizeof result};
             sked_run_options_init(&opt);
             opt.threads = 2 + k / 2;
             opt.seed = seed;
@@ -143,7 +143,8 @@ static void forces_do_not_depend_on_threads(void **state)
         sked_builder *b = NULL;
         sked_graph *g = NULL;
         sked_problem p;
-        sked_result results[3] = {0};
+        sked_result results[3] = {
+            {.size = sizeof *results}, {.size = sizeof *results}, {.size = sizeof *results}};
         sked_i_rng rng;
         sked_i_rng_seed(&rng, 5, 0);
         OK(sked_builder_create(&b, err));

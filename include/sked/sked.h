@@ -6,7 +6,15 @@
  * - A function that can fail returns a sked_status and takes a `sked_error *err` last. err may be
  *   NULL. On failure err holds the status and one sentence that names place and rule; the first
  *   cause wins, and outputs are left untouched.
- * - `X **out` hands ownership to the caller, who ends it with `sked_X_destroy`. destroy(NULL) is fine.
+ * - One word for ending a thing. `_destroy` ends an object that the library allocated (`X **out`);
+ *   destroy(NULL) is fine. `_clear` frees what stands in a struct that you allocated and leaves it as
+ *   after `_init`. sked_free is for plain arrays.
+ * - A struct that you allocate begins with `size_t size`: its `_init` sets that and the presets, so that
+ *   structs can grow. For outputs `sked_metrics m = {.size = sizeof m};` is the same. NULL options mean
+ *   presets. Structs that the library allocates may grow at their end. sked_error, sked_edge and
+ *   sked_option never change (docs/api.md).
+ * - What the library offers is listed by `sked_X_count()`, `sked_X_at(i)` (NULL past the end) and
+ *   `sked_X_find(name)` (NULL: none), as `const sked_X_info *` (options: `const sked_option *`).
  * - The library never prints, exits, reads the environment, or takes a seed from the clock.
  * - Graphs are immutable once built and may be shared between threads.
  *
@@ -21,6 +29,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,7 +45,17 @@ extern "C" {
 #define SKED_API
 #endif
 
-#define SKED_VERSION "0.1.0"
+/* The version: these three numbers are its only place (the build reads them here). */
+#define SKED_VERSION_MAJOR 0
+#define SKED_VERSION_MINOR 1
+#define SKED_VERSION_PATCH 0
+#define SKED_STRINGIFY_(x) #x
+#define SKED_STRINGIFY(x)  SKED_STRINGIFY_(x)
+#define SKED_VERSION                   \
+    SKED_STRINGIFY(SKED_VERSION_MAJOR) \
+    "." SKED_STRINGIFY(SKED_VERSION_MINOR) "." SKED_STRINGIFY(SKED_VERSION_PATCH)
+/* One number to compare: 10203 is 1.2.3. */
+#define SKED_VERSION_NUMBER (SKED_VERSION_MAJOR * 10000 + SKED_VERSION_MINOR * 100 + SKED_VERSION_PATCH)
 
 /* ------------------------------------------------------------------ status and errors */
 
@@ -67,9 +86,27 @@ typedef struct sked_error {
 
 /* The meaning of a status as a short phrase; never NULL. */
 SKED_API const char *sked_status_text(sked_status status);
+/* Of the library that is linked; the macros are those of the header. */
 SKED_API const char *sked_version(void);
+SKED_API int sked_version_number(void);
 /* Frees what a call handed over as a plain array. NULL is fine. */
 SKED_API void sked_free(void *p);
+
+/*
+ * The `_init` of a struct that you allocate. It is compiled into your program, so that the library learns the
+ * size that your program knows. Other languages call sked_X_init_sized, or set size and zeros for an output.
+ */
+#define SKED_INIT_INPUT(type)               \
+    static inline void type##_init(type *x) \
+    {                                       \
+        type##_init_sized(x, sizeof *x);    \
+    }
+#define SKED_INIT_OUTPUT(type)              \
+    static inline void type##_init(type *x) \
+    {                                       \
+        memset(x, 0, sizeof *x);            \
+        x->size = sizeof *x;                \
+    }
 
 /* ------------------------------------------------------------------ graphs */
 
@@ -143,6 +180,7 @@ SKED_API void sked_graph_topological(const sked_graph *g, int32_t *order);
 SKED_API bool sked_graph_equal(const sked_graph *a, const sked_graph *b);
 
 typedef struct sked_graph_info {
+    size_t size;
     int32_t ops, sources, sinks, types, resources, isolated;
     int64_t edges, carried_edges,
         redundant_edges;  /* redundant: not in the transitive reduction; -1 unknown */
@@ -154,22 +192,25 @@ typedef struct sked_graph_info {
     double memory, bytes, weight;
     bool integral; /* every number is an integer below 2^53 */
 } sked_graph_info;
+SKED_INIT_OUTPUT(sked_graph_info)
 /* O(ops + edges), and reduction and exact width where they stay within a second or so (docs/graph.md). */
 SKED_API SKED_MUST_CHECK sked_status sked_graph_describe(const sked_graph *g, sked_graph_info *out,
                                                          sked_error *err);
 
 /* ------------------------------------------------------------------ files */
 
-typedef struct sked_format {
+typedef struct sked_format_info {
     const char *name;       /* "stg" */
     const char *summary;    /* one line */
     const char *extensions; /* ".stg .xyz", in order of preference; "" where the content decides */
     bool reads, writes;
-} sked_format;
+} sked_format_info;
 SKED_API int sked_format_count(void);
-SKED_API const sked_format *sked_format_at(int i);
+SKED_API const sked_format_info *sked_format_at(int i);
+SKED_API const sked_format_info *sked_format_find(const char *name);
 
 typedef struct sked_read_options {
+    size_t size;
     const char *format; /* NULL: by extension, then by content */
     const char
         *resources;      /* resource model XML for GraphML; NULL: `<stem>RM.xml`/`<stem>_RM.xml` beside it */
@@ -177,6 +218,8 @@ typedef struct sked_read_options {
     const char *profile; /* durations by op name, JSON {"name": seconds}; NULL: none */
     int64_t max_bytes;   /* input limit; 0 = 8 GiB */
 } sked_read_options;
+SKED_API void sked_read_options_init_sized(sked_read_options *opt, size_t size);
+SKED_INIT_INPUT(sked_read_options)
 /* Reads a graph; path "-" is standard input. opt may be NULL. Errors: IO, FORMAT, UNSUPPORTED, MEMORY. */
 SKED_API SKED_MUST_CHECK sked_status sked_graph_read(const char *path, const sked_read_options *opt,
                                                      sked_graph **out, sked_error *err);
@@ -210,15 +253,26 @@ typedef struct sked_option {
 
 /* ------------------------------------------------------------------ generators */
 
-typedef struct sked_family {
+typedef struct sked_family_info {
     const char *name;           /* "erdos-renyi" */
     const char *summary;        /* one line */
     const sked_option *options; /* its parameters, given as "name=value" in settings */
     int n_options;
     const char *duration; /* default distribution; NULL: by op type */
-} sked_family;
+} sked_family_info;
 SKED_API int sked_family_count(void);
-SKED_API const sked_family *sked_family_at(int i);
+SKED_API const sked_family_info *sked_family_at(int i);
+SKED_API const sked_family_info *sked_family_find(const char *name);
+
+/* What a column of a generated graph is drawn from, written "name:ARGUMENTS". */
+typedef struct sked_distribution_info {
+    const char *name;      /* "uniform" */
+    const char *arguments; /* "LO,HI"; "" where it takes none */
+    const char *summary;   /* one line */
+} sked_distribution_info;
+SKED_API int sked_distribution_count(void);
+SKED_API const sked_distribution_info *sked_distribution_at(int i);
+SKED_API const sked_distribution_info *sked_distribution_find(const char *name);
 
 /*
  * nodes: ops of the graph; families that exist only in certain sizes (fft, cholesky, lu) give the largest
@@ -226,7 +280,8 @@ SKED_API const sked_family *sked_family_at(int i);
  * random numbers of its own: another duration does not change the edges.
  */
 typedef struct sked_generate_options {
-    int32_t nodes;
+    size_t size;
+    int32_t nodes; /* preset 100 */
     uint64_t seed;
     const char *duration; /* distribution "uniform:1,10", "const:1", ... NULL: family's default */
     const char *bytes, *memory, *weight;
@@ -234,10 +289,10 @@ typedef struct sked_generate_options {
     const char *const *settings; /* "key=value" family parameters (p=0.1, width=0.3) */
     int n_settings;
 } sked_generate_options;
+SKED_API void sked_generate_options_init_sized(sked_generate_options *opt, size_t size);
+SKED_INIT_INPUT(sked_generate_options)
 SKED_API SKED_MUST_CHECK sked_status sked_graph_generate(const char *family, const sked_generate_options *opt,
                                                          sked_graph **out, sked_error *err);
-/* One line per named distribution: "uniform:LO,HI  real numbers ...". NULL past the end. */
-SKED_API const char *sked_distribution_help(int i);
 
 /* ------------------------------------------------------------------ problems */
 
@@ -258,6 +313,7 @@ typedef enum sked_objective {
 
 /* A graph on a machine. Plain data: fill with sked_problem_init, then change what differs. */
 typedef struct sked_problem {
+    size_t size;
     const sked_graph *graph;
     int32_t devices;        /* 0: no devices; m: m identical ones, one op at a time each */
     double latency;         /* added to the lag of an edge between different devices */
@@ -270,7 +326,11 @@ typedef struct sked_problem {
     const int32_t *fix_device; /* one per op, -1 = free; NULL: none fixed */
     const double *fix_start;   /* one per op, NAN = free; NULL: none fixed */
 } sked_problem;
-SKED_API void sked_problem_init(sked_problem *p, const sked_graph *g);
+SKED_API void sked_problem_init_sized(sked_problem *p, size_t size, const sked_graph *g);
+static inline void sked_problem_init(sked_problem *p, const sked_graph *g)
+{
+    sked_problem_init_sized(p, sizeof *p, g);
+}
 /*
  * Ranges (ARGUMENT) and what can be refuted at once (INFEASIBLE, with the path, recurrence or resource
  * that proves it and the smallest relaxation that would help). O(ops + edges), recurrences O(ops * edges) at
@@ -331,6 +391,7 @@ SKED_API SKED_MUST_CHECK sked_status sked_fix_parse(const char *name, const char
                                                     double **fix_start, sked_error *err);
 
 typedef struct sked_metrics {
+    size_t size;
     double makespan;      /* latest finish */
     double speedup;       /* work / makespan; 1 for an empty schedule */
     double idle;          /* share of device time without work before the makespan; 0 without devices */
@@ -340,6 +401,7 @@ typedef struct sked_metrics {
     double transfer;      /* time added by edges between devices */
     double value;         /* of p's objective */
 } sked_metrics;
+SKED_INIT_OUTPUT(sked_metrics)
 /* O((ops + edges) log ops). */
 SKED_API SKED_MUST_CHECK sked_status sked_schedule_measure(const sked_problem *p, const sked_schedule *s,
                                                            sked_metrics *out, sked_error *err);
@@ -351,8 +413,10 @@ SKED_API SKED_MUST_CHECK sked_status sked_problem_bound(const sked_problem *p, d
                                                         const char **why, sked_error *err);
 /* Mean over pairs of schedules: GED in percent, d_inv, d_sen (docs/metrics.md). O(k^2 ops). */
 typedef struct sked_diversity {
+    size_t size;
     double ged, d_inv, d_sen;
 } sked_diversity;
+SKED_INIT_OUTPUT(sked_diversity)
 SKED_API SKED_MUST_CHECK sked_status sked_schedules_diversity(const sked_problem *p,
                                                               const sked_schedule *const *s, int32_t count,
                                                               sked_diversity *out, sked_error *err);
@@ -417,28 +481,13 @@ typedef struct sked_method_info {
 } sked_method_info;
 SKED_API int sked_method_count(void);
 SKED_API const sked_method_info *sked_method_at(int i);
-SKED_API const sked_method_info *sked_method_find(const char *name); /* NULL: none */
+SKED_API const sked_method_info *sked_method_find(const char *name);
 
-/* value: best so far (NAN: none yet). bound: best proven so far. share: 0..1 of the limit used, NAN unknown.
- */
+/* value: of the incumbent (NAN: none yet). bound: best proven. share: 0..1 of the limit used, NAN unknown. */
 typedef void (*sked_progress_fn)(void *data, const char *phase, double share, double value, double bound);
 
-/*
- * One gradient step of a method that descends (gaus), told as it happens. Every op's start is a normal
- * distribution there. Arrays end with the call.
- */
-typedef struct sked_descent_step {
-    int64_t step;
-    bool restart;        /* it went back to its best schedule before this step */
-    double objective;    /* smoothed, without what broken rules cost; NAN: only rules count */
-    double best;         /* of the schedules so far; INFINITY: none */
-    double violation[4]; /* expected: dependencies, recurrences, latency, capacities */
-    int32_t ops;
-    const double *mean, *spread; /* [ops] of the starts, in units of time */
-} sked_descent_step;
-typedef void (*sked_record_fn)(void *data, const sked_descent_step *step);
-
 typedef struct sked_run_options {
+    size_t size;
     uint64_t seed;
     int threads;                 /* >= 1 */
     double time_limit;           /* seconds; INFINITY: none */
@@ -449,13 +498,14 @@ typedef struct sked_run_options {
     int32_t candidates;                /* schedules to produce; 0 or 1: one */
     int32_t top;                       /* of these, keep the best and sufficiently different; 0: all */
     double min_distance;               /* smallest GED in percent between two kept ones; 0: merely distinct */
-    const volatile sig_atomic_t *stop; /* when it becomes non-zero: return the best so far */
+    const volatile sig_atomic_t *stop; /* when it becomes non-zero: return the incumbent */
     sked_progress_fn progress;
     void *progress_data;
-    sked_record_fn record; /* called on the calling thread for the first descent; NULL: nobody listens */
-    void *record_data;
+    const char
+        *record; /* file that gets the course of the search, .jsonl or .svg (SKED_CAN_RECORD); or NULL */
 } sked_run_options;
-SKED_API void sked_run_options_init(sked_run_options *opt);
+SKED_API void sked_run_options_init_sized(sked_run_options *opt, size_t size);
+SKED_INIT_INPUT(sked_run_options)
 
 /* What ran inside a run: a method, or one technique of it. */
 typedef struct sked_statistic {
@@ -469,18 +519,21 @@ typedef struct sked_statistic {
 } sked_statistic;
 
 typedef struct sked_result {
+    size_t size;
     char method[64];          /* the method that made the best schedule (auto: the member) */
     sked_schedule **schedule; /* best first, all valid, all different */
     int32_t count;
-    double value, lower_bound;  /* of the objective */
-    bool optimal;               /* value meets the bound, or the search space was exhausted */
-    int64_t evaluations;        /* complete schedules built or evaluated */
-    double seconds;             /* whole run: bounds, method, validation */
-    double build_seconds;       /* the method alone, without judging what it offered */
-    char note[200];             /* what a user may want to know; "" */
-    sked_statistic *statistics; /* [n_statistics] what ran, how often, how long, what it gained */
+    double value, lower_bound; /* of the objective */
+    bool optimal;              /* value meets the bound, or the search space was exhausted */
+    int64_t evaluations;       /* complete schedules built or evaluated */
+    double seconds;            /* whole run: bounds, method, validation */
+    double build_seconds;      /* the method alone, without judging what it offered */
+    char note[200];            /* what a user may want to know; "" */
+    bool recorded;             /* the file of options.record was written: there was something to record */
     int32_t n_statistics;
+    sked_statistic **statistics; /* [n_statistics] what ran, how often, how long, what it gained */
 } sked_result;
+SKED_INIT_OUTPUT(sked_result)
 /*
  * Runs a method. Every schedule in the result has passed sked_schedule_validate. opt may be NULL.
  * INFEASIBLE: proven, or (message says so) none found. STOPPED: limit or signal before a first schedule.
@@ -506,11 +559,12 @@ SKED_API int64_t sked_sampler_parameter_count(const sked_sampler *m);
 SKED_API int64_t sked_sampler_steps(const sked_sampler *m); /* updates it has seen */
 
 typedef struct sked_sample_options {
+    size_t size;
     int32_t count;      /* draws */
     double temperature; /* > 0: small is greedy, large is diverse */
     bool raw;           /* every draw in the order it was made; false: best first and without repeats */
     bool greedy;        /* one schedule, the likeliest action at every step */
-    bool local;      /* devices chosen anew for the starts drawn, so that data stays near, and those of about
+    bool local;      /* devices reassigned for the starts drawn, so that data stays near, and those of about
                         one makespan ranked by what transfers would cost them. Not with raw */
     int64_t improve; /* rounds of local search on each schedule drawn, and local; 0: none. Not with raw */
     uint64_t seed;
@@ -520,8 +574,10 @@ typedef struct sked_sample_options {
     sked_progress_fn progress;         /* may be NULL */
     void *progress_data;
 } sked_sample_options;
-SKED_API void sked_sample_options_init(sked_sample_options *opt); /* 1000 draws at 0.005 */
+SKED_API void sked_sample_options_init_sized(sked_sample_options *opt, size_t size);
+SKED_INIT_INPUT(sked_sample_options) /* 1000 draws at 0.005 */
 typedef struct sked_samples {
+    size_t size;
     int32_t count;
     sked_schedule **schedule; /* all valid */
     double *log_prob;         /* of the trajectory drawn (before any improvement), on labelled devices */
@@ -529,6 +585,7 @@ typedef struct sked_samples {
     double log_z;  /* mean zeta: estimate of log Z at this temperature */
     double spread; /* standard deviation of zeta; 0 for a perfect sampler */
 } sked_samples;
+SKED_INIT_OUTPUT(sked_samples)
 /*
  * p: devices, objective makespan; transfers, pools and loops are UNSUPPORTED. opt may be NULL. Repeats are
  * found up to the names of the devices. Same seed: the same schedules on any number of threads.
@@ -563,13 +620,14 @@ typedef void (*sked_train_fn)(void *data, const sked_train_progress *p);
  * FAMILY:LEAST-MOST (a fresh generated graph of that many ops for every update).
  */
 typedef struct sked_train_options {
+    size_t size;
     const char *graphs;
     int32_t devices;
     int64_t steps;  /* updates in all, those of a resumed model counted; 0: no limit */
     double minutes; /* INFINITY: no limit */
     uint64_t seed;
     int threads;
-    const char *const *settings; /* "batch=100", ...: sked_train_setting_at */
+    const char *const *settings; /* "batch=100", ...: sked_train_option_at */
     int n_settings;
     const char *resume; /* model to go on with, or NULL */
     const char *output; /* written at every validation and at the end; NULL: nowhere */
@@ -577,9 +635,12 @@ typedef struct sked_train_options {
     sked_train_fn progress; /* after every update; may be NULL */
     void *progress_data;
 } sked_train_options;
-/* Sizes of a new model, batch, temperatures, ...; NULL past the end. */
-SKED_API const sked_option *sked_train_setting_at(int i);
-SKED_API void sked_train_options_init(sked_train_options *opt);
+SKED_API void sked_train_options_init_sized(sked_train_options *opt, size_t size);
+SKED_INIT_INPUT(sked_train_options)
+/* What settings may name: sizes of a new model, batch, temperatures, ... */
+SKED_API int sked_train_option_count(void);
+SKED_API const sked_option *sked_train_option_at(int i);
+SKED_API const sked_option *sked_train_option_find(const char *name);
 /*
  * Trains and hands the model over. Stopping (limit, signal) is a normal end. Same options and seed: the same
  * model, and stopping and resuming gives the same bits as going through.
@@ -589,72 +650,168 @@ SKED_API SKED_MUST_CHECK sked_status sked_train(const sked_train_options *opt, s
 
 /* ------------------------------------------------------------------ targets */
 
-typedef struct sked_target {
+typedef struct sked_target_info {
     const char *name, *summary;
     const sked_option *options; /* "name:key=value,key=value" in a spec */
     int n_options;
-} sked_target;
+} sked_target_info;
 SKED_API int sked_target_count(void);
-SKED_API const sked_target *sked_target_at(int i);
+SKED_API const sked_target_info *sked_target_at(int i);
+SKED_API const sked_target_info *sked_target_find(const char *name);
 
 /*
  * A target made ready for one problem with devices. spec: a name with options
  * ("noisy:model=type,strength=0.3"), or "command,timeout=5,retries=2:PROGRAM ARGS". The schedule's devices
  * and the order on each are kept; times are the target's own.
  */
-typedef struct sked_target_run sked_target_run;
-SKED_API SKED_MUST_CHECK sked_status sked_target_open(const char *spec, const sked_problem *p, uint64_t seed,
-                                                      sked_target_run **out, sked_error *err);
+typedef struct sked_target sked_target;
+SKED_API SKED_MUST_CHECK sked_status sked_target_create(const char *spec, const sked_problem *p,
+                                                        uint64_t seed, sked_target **out, sked_error *err);
 /*
  * Time the schedule takes on the target. command: DEVICE where the program fails, is too slow or prints no
  * number, after its retries; other schedules can still be measured.
  */
-SKED_API SKED_MUST_CHECK sked_status sked_target_measure(sked_target_run *t, const sked_schedule *s,
-                                                         double *time, sked_error *err);
+SKED_API SKED_MUST_CHECK sked_status sked_target_measure(sked_target *t, const sked_schedule *s, double *time,
+                                                         sked_error *err);
 /* Sum of the durations on the target: work / time is the speedup there. */
-SKED_API double sked_target_work(const sked_target_run *t);
-SKED_API void sked_target_close(sked_target_run *t);
+SKED_API double sked_target_work(const sked_target *t);
+SKED_API void sked_target_destroy(sked_target *t);
+
+/* ------------------------------------------------------------------ robust scheduling */
+
+/* One sentence about something that did not end the call. It ends with the call. */
+typedef void (*sked_warning_fn)(void *data, const char *message);
+
+typedef struct sked_robust_options {
+    size_t size;
+    const char *method;          /* the only member; NULL: every method that gives candidates */
+    const char *model;           /* of gflownet; NULL: the one that comes with sked */
+    const char *const *settings; /* "key=value" for every member */
+    int n_settings;
+    int32_t candidates;  /* schedules that a member produces; preset 1000 */
+    int32_t top;         /* of these, the best on the proxy go to the target; preset 100 */
+    double min_distance; /* smallest GED in percent between two of them; 0: merely distinct */
+    double time_limit;   /* seconds of each member's search; preset 5 */
+    int64_t iterations;  /* of each member, in its own unit; 0: no limit but time */
+    uint64_t seed;
+    int threads;
+    const volatile sig_atomic_t *stop; /* when it becomes non-zero: the winner among what was measured */
+    sked_progress_fn progress;
+    void *progress_data;
+    sked_warning_fn warning; /* a candidate was not measured, and why; may be NULL */
+    void *warning_data;
+} sked_robust_options;
+SKED_API void sked_robust_options_init_sized(sked_robust_options *opt, size_t size);
+SKED_INIT_INPUT(sked_robust_options)
+
+/* What one member reached. */
+typedef struct sked_robust_member {
+    char label[64];           /* "random list": the method and how it was set */
+    int32_t asked;            /* candidates it was asked for; 1: it takes part for comparison */
+    int32_t count;            /* of those, kept by the proxy */
+    sked_schedule **schedule; /* [count] best on the proxy first, all valid */
+    double *proxy;            /* [count] speedups there */
+    double *target;           /* [count] speedups there; NAN: not measured */
+    int32_t best;             /* the best of them on the target; -1: none was measured */
+    double time;              /* of that on the target; INFINITY: none was measured */
+    int32_t failures;         /* candidates that the target could not measure */
+    double lower_bound;       /* of the makespan on the proxy */
+    double ged, d_inv, d_sen; /* diversity of the kept ones */
+    double seconds;           /* search and measuring */
+} sked_robust_member;
+
+typedef struct sked_robust_result {
+    size_t size;
+    char *target;                /* its spec */
+    sked_robust_member **member; /* [count] in the order they ran */
+    int32_t count;
+    int32_t winner; /* the member with the best candidate of all: member[winner]->schedule[its best] */
+} sked_robust_result;
+SKED_INIT_OUTPUT(sked_robust_result)
+SKED_API void sked_robust_result_clear(sked_robust_result *r);
+
+/*
+ * Members gather candidates, the proxy keeps the best of them, the target measures those, and the best there
+ * wins. p: devices, objective makespan. target: a spec as sked_target_create takes it. A candidate that the
+ * target cannot measure is left out with a warning. DEVICE: it measured none. STOPPED: the same after a stop.
+ * Same seed: the same result where the target repeats itself and iterations, not time, end the members.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_robust(const sked_problem *p, const char *target,
+                                                 const sked_robust_options *opt, sked_robust_result *out,
+                                                 sked_error *err);
+
+/* ------------------------------------------------------------------ sweeps */
+
+/* Parameter, its name, what it trades against the objective. */
+#define SKED_SWEEP_LIST(X)            \
+    X(HORIZON, "horizon", "makespan") \
+    X(II, "ii", "ii")                 \
+    X(ALPHA, "alpha", "communication")
+typedef enum sked_sweep_parameter {
+#define SKED_X(name, text, axis) SKED_SWEEP_##name,
+    SKED_SWEEP_LIST(SKED_X)
+#undef SKED_X
+} sked_sweep_parameter;
+/* Sets the parameter in a problem: with a point's `at` the problem that its schedule solves. */
+SKED_API void sked_sweep_apply(sked_sweep_parameter parameter, double at, sked_problem *p);
+
+typedef struct sked_sweep_options {
+    size_t size;
+    sked_sweep_parameter parameter;
+    const double *values; /* each >= 0; a schedule is the warm start of the next value's, except for ii */
+    int32_t n_values;
+} sked_sweep_options;
+SKED_API void sked_sweep_options_init_sized(sked_sweep_options *opt, size_t size);
+SKED_INIT_INPUT(sked_sweep_options)
+
+typedef struct sked_sweep_point {
+    double at;               /* the parameter */
+    bool found;              /* false: no schedule, and reason says why */
+    bool pareto;             /* no other point is better on one side and as good on the other */
+    double x, y;             /* the two sides of the trade-off, less is better */
+    sked_schedule *schedule; /* of points on the Pareto front, else NULL */
+    char method[64];         /* that made it */
+    double value, lower_bound;
+    bool optimal;
+    double makespan, peak_memory, resource, communication;
+    double ii; /* 0: not pipelined */
+    double seconds;
+    char reason[200];
+} sked_sweep_point;
+
+typedef struct sked_sweep_result {
+    size_t size;
+    const char *parameter, *x, *y; /* names; the library's */
+    sked_sweep_point **point;      /* [count] in the order of the values; fewer after a stop */
+    int32_t count;
+    int32_t knee; /* the point nearest to the best of both sides at once; -1: no point has a schedule */
+} sked_sweep_result;
+SKED_INIT_OUTPUT(sked_sweep_result)
+SKED_API void sked_sweep_result_clear(sked_sweep_result *r);
+
+/*
+ * Runs a method on one problem at several values of a parameter. run: as for sked_method_run, for each value;
+ * may be NULL; candidates and record are not for sweeps (ARGUMENT). A value without a schedule is a result
+ * too; any other failure ends the sweep.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_sweep(const char *method, const sked_problem *p,
+                                                const sked_sweep_options *opt, const sked_run_options *run,
+                                                sked_sweep_result *out, sked_error *err);
 
 /* ------------------------------------------------------------------ reports */
 
-typedef struct sked_report {
+typedef struct sked_report_info {
     const char *name;      /* "svg" */
     const char *extension; /* ".svg"; the longest match decides (".trace.json" before ".json") */
     const char *summary;
-} sked_report;
+} sked_report_info;
 SKED_API int sked_report_count(void);
-SKED_API const sked_report *sked_report_at(int i);
-/* Candidates of one method, measured on a target. */
-typedef struct sked_standing {
-    const char *method;
-    int32_t count;
-    const double *proxy;  /* [count] speedups there */
-    const double *target; /* [count] speedups there; NAN: not measured */
-    int32_t best;         /* the best of them on the target; -1: none was measured */
-    sked_diversity diversity;
-    double seconds;
-} sked_standing;
-/* Several methods on one target. */
-typedef struct sked_comparison {
-    const char *target; /* its spec */
-    const sked_standing *standing;
-    int count;
-    int winner; /* the standing with the best candidate of all */
-} sked_comparison;
-/* Schedules of one problem at several values of a parameter, by the two sides they trade (less is better). */
-typedef struct sked_tradeoff_point {
-    double at; /* the parameter */
-    bool found, pareto;
-    double x, y;
-} sked_tradeoff_point;
-typedef struct sked_tradeoff {
-    const char *parameter, *x, *y; /* names */
-    const sked_tradeoff_point *point;
-    int count, shown; /* shown: the point whose schedule the report shows */
-} sked_tradeoff;
+SKED_API const sked_report_info *sked_report_at(int i);
+SKED_API const sked_report_info *sked_report_find(const char *name);
 
 /* What a report says beside the schedule itself. */
 typedef struct sked_report_data {
+    size_t size;
     const sked_problem *problem;
     const sked_schedule *schedule;
     const char *method;
@@ -662,9 +819,11 @@ typedef struct sked_report_data {
     bool optimal;
     double seconds;
     uint64_t seed;
-    const sked_comparison *comparison; /* what the schedule is the winner of, or NULL */
-    const sked_tradeoff *tradeoff;     /* the curve that the schedule is a point of, or NULL; HTML shows it */
+    const sked_robust_result *robust; /* what the schedule is the winner of, or NULL */
+    const sked_sweep_result *sweep;   /* the curve whose knee the schedule is, or NULL; HTML shows it */
 } sked_report_data;
+SKED_API void sked_report_data_init_sized(sked_report_data *data, size_t size);
+SKED_INIT_INPUT(sked_report_data)
 /* Validates first, then writes under a temporary name and renames. path "-" with format: stdout. */
 SKED_API SKED_MUST_CHECK sked_status sked_report_write(const sked_report_data *data, const char *path,
                                                        const char *format, sked_error *err);
@@ -694,6 +853,17 @@ SKED_API uint64_t sked_dist_seed(uint64_t seed);
  */
 SKED_API SKED_MUST_CHECK sked_status sked_dist_best(const sked_problem *p, sked_status outcome,
                                                     sked_result *result, sked_error *err);
+
+/* ------------------------------------------------------------------ logging */
+
+/* One line, without its end. level as below; room: the part of the library that speaks ("driver"). */
+typedef void (*sked_log_fn)(void *data, int level, const char *room, const char *line);
+/*
+ * Listens to log lines up to a level: 1 runs, members, incumbents, bounds; 2 rounds, restarts, techniques;
+ * 3 single steps. fn NULL: no longer. One listener for the whole process; it is called by one thread at a
+ * time. False where the library was built without logging, as release builds are.
+ */
+SKED_API bool sked_log_set(int level, sked_log_fn fn, void *data);
 
 /* ------------------------------------------------------------------ helpers the command shares */
 

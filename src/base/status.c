@@ -20,6 +20,11 @@ const char *sked_version(void)
     return SKED_VERSION;
 }
 
+int sked_version_number(void)
+{
+    return SKED_VERSION_NUMBER;
+}
+
 sked_status sked_i_fail(sked_error *err, sked_status status, const char *format, ...)
 {
     if (err == NULL || err->status != SKED_OK)

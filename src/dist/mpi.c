@@ -4,7 +4,7 @@
 #ifdef SKED_WITH_MPI
 
 #include "base/memory.h"
-#include "base/status.h"
+#include "base/sized.h"
 #include "schedule/schedule.h"
 
 #include <mpi.h>
@@ -70,7 +70,7 @@ static sked_status move_schedule(const sked_problem *p, int winner, sked_result 
         MPI_Send(r->method, (int)sizeof r->method, MPI_CHAR, 0, 4, MPI_COMM_WORLD);
         return SKED_OK;
     }
-    sked_result fresh = {0};
+    sked_result fresh = {.size = sizeof fresh};
     SKED_TRY(sked_schedule_create(n, p->devices, &s, err));
     SKED_NEW(fresh.schedule, 1);
     MPI_Recv(&s->ii, 1, MPI_DOUBLE, winner, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -105,10 +105,9 @@ static outcome describe(const sked_problem *p, sked_status status, const sked_re
     return o;
 }
 
-sked_status sked_dist_best(const sked_problem *p, sked_status status, sked_result *r, sked_error *err)
+/* The same with structs of this version. */
+static sked_status find_best(const sked_problem *p, sked_status status, sked_result *r, sked_error *err)
 {
-    if (size == 1)
-        return status;
     const outcome mine = describe(p, status, r);
     outcome *all = sked_i_alloc(size, sizeof *all);
     if (all == NULL)
@@ -140,6 +139,20 @@ sked_status sked_dist_best(const sked_problem *p, sked_status status, sked_resul
             *err = (sked_error){0};
     }
     return rank == 0 ? st : SKED_OK;
+}
+
+sked_status sked_dist_best(const sked_problem *p, sked_status status, sked_result *r, sked_error *err)
+{
+    if (size == 1)
+        return status;
+    SKED_TAKE_PROBLEM(p)
+    SKED_CHECK_OUTPUT(sked_result, r);
+    const sked_result *given = r;
+    SKED_TAKE(sked_result, given)
+    sked_result own = *given;
+    const sked_status st = find_best(p, status, &own, err);
+    SKED_GIVE(r, own);
+    return st;
 }
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/sized.h"
 
 #include <string.h>
 #include <strings.h>
@@ -51,6 +52,7 @@ bool sked_model_format(const char *path, const char *format)
 
 sked_status sked_model_write(const sked_problem *p, const char *path, const char *format, sked_error *err)
 {
+    SKED_TAKE_PROBLEM(p)
     sked_status st = SKED_OK;
     const syntax *s = NULL;
     sked_i_program *m = NULL;

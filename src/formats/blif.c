@@ -296,12 +296,21 @@ static const struct command *find_command(sked_i_word w)
     return NULL;
 }
 
+/* Nothing but the digits of a truth table. */
+static bool is_row(sked_i_word w)
+{
+    for (size_t i = 0; i < w.size; i++)
+        if (w.text[i] != '0' && w.text[i] != '1' && w.text[i] != '-')
+            return false;
+    return true;
+}
+
 /* A row of the truth table after .names: what the gate computes does not matter here. */
 static sked_status skip_row(reader *r, sked_i_word w)
 {
     char quoted[80];
     do
-        if (!r->in_cover || strspn(w.text, "01-") < w.size)
+        if (!r->in_cover || !is_row(w))
             return sked_i_source_fail(r->source, w.text, r->err, "'%s' is neither a command nor a table row",
                                       sked_i_word_quote(w, quoted, sizeof quoted));
     while (next_word(r, &w));

@@ -2,6 +2,7 @@
 #include "formats/format.h"
 
 #include "base/memory.h"
+#include "base/sized.h"
 #include "formats/table.h"
 
 #include <stdarg.h>
@@ -28,7 +29,7 @@ int sked_format_count(void)
     return n_formats;
 }
 
-const sked_format *sked_format_at(int i)
+const sked_format_info *sked_format_at(int i)
 {
     return i >= 0 && i < n_formats ? &formats[i]->info : NULL;
 }
@@ -39,6 +40,12 @@ const sked_i_format *sked_i_format_find(const char *name)
         if (strcmp(formats[i]->info.name, name) == 0)
             return formats[i];
     return NULL;
+}
+
+const sked_format_info *sked_format_find(const char *name)
+{
+    const sked_i_format *f = sked_i_format_find(name);
+    return f ? &f->info : NULL;
 }
 
 static sked_status unknown_format(const char *name, sked_error *err)
@@ -119,11 +126,17 @@ static sked_status adapt(const sked_read_options *opt, sked_graph **g, sked_erro
     return SKED_OK;
 }
 
+void sked_read_options_init_sized(sked_read_options *opt, size_t size)
+{
+    const sked_read_options preset = {0};
+    sked_i_sized_init(opt, size, &preset, sizeof preset);
+}
+
 sked_status sked_graph_parse(const char *name, const char *text, size_t size, const sked_read_options *opt,
                              sked_graph **out, sked_error *err)
 {
-    const sked_read_options none = {0};
-    const sked_i_source source = {name, text, size, opt ? opt : &none};
+    SKED_TAKE(sked_read_options, opt)
+    const sked_i_source source = {name, text, size, opt};
     const sked_i_format *format = NULL;
     sked_graph *g = NULL;
     sked_status st = choose(name, text, size, source.options->format, &format, err);
@@ -140,9 +153,10 @@ sked_status sked_graph_parse(const char *name, const char *text, size_t size, co
 
 sked_status sked_graph_read(const char *path, const sked_read_options *opt, sked_graph **out, sked_error *err)
 {
+    SKED_TAKE(sked_read_options, opt)
     char *text = NULL;
     int64_t size = 0;
-    const int64_t max = opt && opt->max_bytes > 0 ? opt->max_bytes : default_max_bytes;
+    const int64_t max = opt->max_bytes > 0 ? opt->max_bytes : default_max_bytes;
     sked_status st = sked_i_file_read(path, max, &text, &size, err);
     if (st == SKED_OK)
         st = sked_graph_parse(strcmp(path, "-") == 0 ? "standard input" : path, text, (size_t)size, opt, out,

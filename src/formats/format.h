@@ -1,6 +1,7 @@
 /*
- * A file format: one file here, one line in table.h. Readers get the whole text in memory (0-terminated)
- * and hand over a graph; writers fill a buffer. Messages start with the source's name and a line or byte.
+ * A file format: one file here, one line in table.h. Readers get the whole text in memory, with nothing
+ * behind its last byte, and hand over a graph; writers fill a buffer. Messages start with the source's name
+ * and a line or byte.
  */
 #ifndef SKED_FORMATS_FORMAT_H
 #define SKED_FORMATS_FORMAT_H
@@ -9,13 +10,13 @@
 
 typedef struct sked_i_source {
     const char *name; /* for messages */
-    const char *text; /* [size], text[size] == 0 */
+    const char *text; /* [size]: no 0 behind it */
     size_t size;
     const sked_read_options *options; /* never NULL */
 } sked_i_source;
 
 typedef struct sked_i_format {
-    sked_format info;
+    sked_format_info info;
     /* Looks like this format? Sees the first bytes only; NULL: the extension alone decides. */
     bool (*sniff)(const char *text, size_t size);
     sked_status (*read)(const sked_i_source *source, sked_graph **out, sked_error *err);
@@ -49,8 +50,16 @@ bool sked_i_demands_sort(sked_i_demand *list, int64_t count);
 /* Op library (library.c): durations, demands, resources by op type. */
 SKED_MUST_CHECK sked_status sked_i_library_apply(const char *path, const sked_graph *g, sked_graph **out,
                                                  sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_library_parse(const char *name, const char *text, size_t size,
+                                                 const sked_graph *g, sked_graph **out, sked_error *err);
 /* Measured durations by op name (library.c): {"op": duration, ...}; ops it does not name keep theirs. */
 SKED_MUST_CHECK sked_status sked_i_profile_apply(const char *path, const sked_graph *g, sked_graph **out,
+                                                 sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_profile_parse(const char *name, const char *text, size_t size,
+                                                 const sked_graph *g, sked_graph **out, sked_error *err);
+/* GraphML whose resource model (graphml.c) is in memory too; options and files beside it are not asked. */
+SKED_MUST_CHECK sked_status sked_i_graphml_parse(const sked_i_source *source,
+                                                 const sked_i_source *resource_model, sked_graph **out,
                                                  sked_error *err);
 /* Writes a schedule (schedule_json.c). */
 SKED_MUST_CHECK sked_status sked_i_schedule_write(const sked_graph *g, const sked_schedule *s,

@@ -69,25 +69,36 @@ static void model_end(sked_i_xml *x, const char *element)
     (void)element;
 }
 
-static sked_status read_model(const char *path, model *m, sked_error *err)
+static sked_status parse_model(const sked_i_source *source, model *m, sked_error *err)
 {
     static const sked_i_xml_handler handler = {model_start, model_end};
+    return sked_i_xml_parse(source, &handler, m, err);
+}
+
+static sked_status read_model(const char *path, model *m, sked_error *err)
+{
     static const sked_read_options none;
     char *text = NULL;
     int64_t size = 0;
     sked_status st = sked_i_file_read(path, (int64_t)1 << 30, &text, &size, err);
     const sked_i_source source = {path, text, (size_t)size, &none};
     if (st == SKED_OK)
-        st = sked_i_xml_parse(&source, &handler, m, err);
+        st = parse_model(&source, m, err);
     free(text);
     return st;
 }
 
-/* The model named by the options, or found beside the graph as <stem>RM.xml or <stem>_RM.xml. */
-static sked_status find_model(const sked_i_source *source, model *m, bool *found, sked_error *err)
+/*
+ * The model given in memory, else the one named by the options, else the file beside the graph called
+ * <stem>RM.xml or <stem>_RM.xml.
+ */
+static sked_status find_model(const sked_i_source *source, const sked_i_source *given, model *m, bool *found,
+                              sked_error *err)
 {
     static const char *const endings[] = {"RM.xml", "_RM.xml"};
-    *found = source->options->resources != NULL;
+    *found = given != NULL || source->options->resources != NULL;
+    if (given != NULL)
+        return parse_model(given, m, err);
     if (*found)
         return read_model(source->options->resources, m, err);
     const char *slash = strrchr(source->name, '/'), *base = slash ? slash + 1 : source->name;
@@ -159,6 +170,7 @@ typedef struct reader {
     sked_i_xml *x;
     sked_builder *b;
     sked_error cause;
+    const sked_i_source *given_model; /* in memory, or NULL */
     model model;
     bool has_model, has_nodes, has_graph, has_name;
 
@@ -471,8 +483,8 @@ static void settle_resources(reader *r)
 {
     const sked_i_source *source = r->x->source;
     r->has_nodes = true;
-    if (source->options->resources != NULL || has(r, NODE_USES))
-        if (!check(r, find_model(source, &r->model, &r->has_model, &r->cause)))
+    if (r->given_model != NULL || source->options->resources != NULL || has(r, NODE_USES))
+        if (!check(r, find_model(source, r->given_model, &r->model, &r->has_model, &r->cause)))
             return;
     if (r->has_model)
         for (int32_t i = 0; i < r->model.names.count; i++) {
@@ -672,10 +684,11 @@ static void release(reader *r)
         sked_i_buffer_free(buffers[i]);
 }
 
-static sked_status graphml_read(const sked_i_source *source, sked_graph **out, sked_error *err)
+sked_status sked_i_graphml_parse(const sked_i_source *source, const sked_i_source *resource_model,
+                                 sked_graph **out, sked_error *err)
 {
     static const sked_i_xml_handler handler = {on_start, on_end};
-    reader r = {.current_key = -1};
+    reader r = {.current_key = -1, .given_model = resource_model};
     sked_status st = SKED_OK;
     SKED_TRY(sked_builder_create(&r.b, err));
     SKED_TRY(sked_i_xml_parse(source, &handler, &r, err));
@@ -683,6 +696,11 @@ static sked_status graphml_read(const sked_i_source *source, sked_graph **out, s
 cleanup:
     release(&r);
     return st;
+}
+
+static sked_status graphml_read(const sked_i_source *source, sked_graph **out, sked_error *err)
+{
+    return sked_i_graphml_parse(source, NULL, out, err);
 }
 
 /* ------------------------------------------------------------------ writing */

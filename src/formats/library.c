@@ -113,7 +113,7 @@ static void read_units(library *lib, entry *e)
         lib->unit[lib->n_units++] = (sked_i_demand){r, amount};
     }
     e->n_units = lib->n_units - e->first_unit;
-    if (!sked_i_demands_sort(lib->unit + e->first_unit, e->n_units))
+    if (e->n_units > 0 && !sked_i_demands_sort(lib->unit + e->first_unit, e->n_units))
         sked_i_json_fail(j, "two demands on the same resource");
 }
 
@@ -276,17 +276,14 @@ cleanup:
     return st;
 }
 
-sked_status sked_i_library_apply(const char *path, const sked_graph *g, sked_graph **out, sked_error *err)
+sked_status sked_i_library_parse(const char *name, const char *text, size_t size, const sked_graph *g,
+                                 sked_graph **out, sked_error *err)
 {
     library lib = {.graph = g};
-    sked_i_json_file file;
-    sked_status st = sked_i_json_load(path, &file, err);
-    const sked_i_source source = {file.name, file.text, file.size, &no_options};
-    if (st == SKED_OK)
-        st = read_library(&lib, &source, err);
+    const sked_i_source source = {name, text, size, &no_options};
+    sked_status st = read_library(&lib, &source, err);
     if (st == SKED_OK)
         st = rebuild(&lib, out, err);
-    free(file.text);
     sked_i_json_free(&lib.j);
     sked_i_names_free(&lib.types);
     sked_i_names_free(&lib.declared);
@@ -295,6 +292,16 @@ sked_status sked_i_library_apply(const char *path, const sked_graph *g, sked_gra
     free(lib.entry);
     free(lib.capacity);
     free(lib.unit);
+    return st;
+}
+
+sked_status sked_i_library_apply(const char *path, const sked_graph *g, sked_graph **out, sked_error *err)
+{
+    sked_i_json_file file;
+    sked_status st = sked_i_json_load(path, &file, err);
+    if (st == SKED_OK)
+        st = sked_i_library_parse(file.name, file.text, file.size, g, out, err);
+    free(file.text);
     return st;
 }
 
@@ -325,29 +332,36 @@ static void read_profile(sked_i_json *j, const sked_graph *g, double *duration, 
     sked_i_json_end(j);
 }
 
-sked_status sked_i_profile_apply(const char *path, const sked_graph *g, sked_graph **out, sked_error *err)
+sked_status sked_i_profile_parse(const char *name, const char *text, size_t size, const sked_graph *g,
+                                 sked_graph **out, sked_error *err)
 {
+    const sked_i_source source = {name, text, size, &no_options};
     sked_i_json j = {0};
-    sked_i_json_file file;
-    sked_i_buffer name = {0};
+    sked_i_buffer key = {0};
     double *duration = NULL;
     uint8_t *seen = NULL;
-    sked_status st = sked_i_json_load(path, &file, err);
-    const sked_i_source source = {file.name, file.text, file.size, &no_options};
-    if (st != SKED_OK)
-        goto cleanup;
+    sked_status st = SKED_OK;
     SKED_NEW(duration, g->n_ops);
     SKED_NEW0(seen, g->n_ops);
     memcpy(duration, g->duration, (size_t)g->n_ops * sizeof *duration);
     sked_i_json_begin(&j, &source, err);
-    read_profile(&j, g, duration, seen, &name);
+    read_profile(&j, g, duration, seen, &key);
     SKED_TRY(j.status);
     SKED_TRY(sked_i_graph_with_durations(g, duration, out, err));
 cleanup:
-    free(file.text);
     free(duration);
     free(seen);
-    sked_i_buffer_free(&name);
+    sked_i_buffer_free(&key);
     sked_i_json_free(&j);
+    return st;
+}
+
+sked_status sked_i_profile_apply(const char *path, const sked_graph *g, sked_graph **out, sked_error *err)
+{
+    sked_i_json_file file;
+    sked_status st = sked_i_json_load(path, &file, err);
+    if (st == SKED_OK)
+        st = sked_i_profile_parse(file.name, file.text, file.size, g, out, err);
+    free(file.text);
     return st;
 }

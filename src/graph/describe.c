@@ -1,5 +1,6 @@
 /* The figures of `sked info` that belong to the graph alone. */
 #include "base/memory.h"
+#include "base/sized.h"
 #include "graph/relations.h"
 
 /* What describe spends beyond O(ops + edges): about a second. */
@@ -83,6 +84,7 @@ cleanup:
 
 sked_status sked_graph_describe(const sked_graph *g, sked_graph_info *out, sked_error *err)
 {
+    SKED_CHECK_OUTPUT(sked_graph_info, out);
     sked_status st = SKED_OK;
     sked_graph_info info = {.ops = g->n_ops,
                             .types = g->n_types,
@@ -97,7 +99,7 @@ sked_status sked_graph_describe(const sked_graph *g, sked_graph_info *out, sked_
         SKED_TRY(relate_all(g, &info, err));
     else
         SKED_TRY(count_redundant(g, &info, err));
-    *out = info;
+    SKED_GIVE(out, info);
 cleanup:
     return st;
 }

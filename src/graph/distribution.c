@@ -94,37 +94,56 @@ static bool check_lognormal(const sked_i_distribution *d) /* exp stays finite: n
 }
 
 static const struct kind {
-    const char *name, *help;
+    sked_distribution_info info;
     int least, most; /* numbers it takes */
     bool (*check)(const sked_i_distribution *d);
     double (*draw)(const sked_i_distribution *d, sked_i_rng *r);
 } kinds[] = {
-    {"const", "const:V  always V", 1, 1, check_amounts, draw_const},
-    {"uniform", "uniform:LO,HI  real numbers, LO <= x < HI", 2, 2, check_range, draw_uniform},
-    {"int", "int:LO,HI  whole numbers, LO and HI included", 2, 2, check_int, draw_int},
-    {"normal", "normal:MEAN,SD  normal, negative values become 0", 2, 2, check_normal, draw_normal},
-    {"lognormal", "lognormal:MU,SIGMA  exp of a normal with mean MU (-100..100) and deviation SIGMA (0..20)",
-     2, 2, check_lognormal, draw_lognormal},
-    {"exponential", "exponential:MEAN  exponential", 1, 1, check_amounts, draw_exponential},
-    {"choice", "choice:A,B,...  one of up to 32 values, all equally likely", 1, SKED_I_DISTRIBUTION_ARGS,
-     check_amounts, draw_choice},
-    {"mixture",
-     "mixture  of four normals: means 0.5, 1, 3, 5, deviations 0.5, 1, 1, 1; negative values become 0", 0, 0,
-     check_amounts, draw_mixture},
+    {{"const", "V", "always V"}, 1, 1, check_amounts, draw_const},
+    {{"uniform", "LO,HI", "real numbers, LO <= x < HI"}, 2, 2, check_range, draw_uniform},
+    {{"int", "LO,HI", "whole numbers, LO and HI included"}, 2, 2, check_int, draw_int},
+    {{"normal", "MEAN,SD", "normal, negative values become 0"}, 2, 2, check_normal, draw_normal},
+    {{"lognormal", "MU,SIGMA", "exp of a normal with mean MU (-100..100) and deviation SIGMA (0..20)"},
+     2,
+     2,
+     check_lognormal,
+     draw_lognormal},
+    {{"exponential", "MEAN", "exponential"}, 1, 1, check_amounts, draw_exponential},
+    {{"choice", "A,B,...", "one of up to 32 values, all equally likely"},
+     1,
+     SKED_I_DISTRIBUTION_ARGS,
+     check_amounts,
+     draw_choice},
+    {{"mixture", "",
+      "of four normals: means 0.5, 1, 3, 5, deviations 0.5, 1, 1, 1; negative values become 0"},
+     0,
+     0,
+     check_amounts,
+     draw_mixture},
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
-const char *sked_distribution_help(int i)
+int sked_distribution_count(void)
 {
-    return i >= 0 && i < N_KINDS ? kinds[i].help : NULL;
+    return N_KINDS;
+}
+
+const sked_distribution_info *sked_distribution_at(int i)
+{
+    return i >= 0 && i < N_KINDS ? &kinds[i].info : NULL;
 }
 
 static int find_kind(const char *text, size_t size)
 {
     for (int i = 0; i < N_KINDS; i++)
-        if (strlen(kinds[i].name) == size && memcmp(kinds[i].name, text, size) == 0)
+        if (strlen(kinds[i].info.name) == size && memcmp(kinds[i].info.name, text, size) == 0)
             return i;
     return -1;
+}
+
+const sked_distribution_info *sked_distribution_find(const char *name)
+{
+    return sked_distribution_at(find_kind(name, strlen(name)));
 }
 
 static sked_status unknown(const char *what, const char *text, sked_error *err)
@@ -132,7 +151,7 @@ static sked_status unknown(const char *what, const char *text, sked_error *err)
     const char *names[N_KINDS];
     char word[40], hint[80];
     for (int i = 0; i < N_KINDS; i++)
-        names[i] = kinds[i].name;
+        names[i] = kinds[i].info.name;
     sked_i_quote(text, strcspn(text, ":"), word, sizeof word);
     return sked_i_fail(err, SKED_ERR_ARGUMENT, "%s: no distribution is called '%s'%s", what, word,
                        sked_i_suggest(word, names, N_KINDS, hint, sizeof hint));
@@ -164,9 +183,10 @@ sked_status sked_i_distribution_parse(const char *what, const char *text, sked_i
     if ((text[n] == ':' && !parse_numbers(text + n + 1, &d)) || d.count < kind->least ||
         d.count > kind->most || !kind->check(&d))
         return sked_i_fail(err, SKED_ERR_ARGUMENT,
-                           "%s: '%s' is not of the form %s (numbers are finite, 0 or more, "
+                           "%s: '%s' is not of the form %s%s%s  %s (numbers are finite, 0 or more, "
                            "at most 1e18, the smaller first)",
-                           what, sked_i_quote(text, strlen(text), quoted, sizeof quoted), kind->help);
+                           what, sked_i_quote(text, strlen(text), quoted, sizeof quoted), kind->info.name,
+                           kind->info.arguments[0] ? ":" : "", kind->info.arguments, kind->info.summary);
     *out = d;
     return SKED_OK;
 }

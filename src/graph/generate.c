@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/option.h"
+#include "base/sized.h"
 #include "base/text.h"
 #include "graph/distribution.h"
 #include "graph/families/family.h"
@@ -23,9 +24,23 @@ int sked_family_count(void)
     return COUNT_OF(families);
 }
 
-const sked_family *sked_family_at(int i)
+const sked_family_info *sked_family_at(int i)
 {
     return i >= 0 && i < COUNT_OF(families) ? &families[i]->info : NULL;
+}
+
+const sked_family_info *sked_family_find(const char *name)
+{
+    for (int i = 0; i < COUNT_OF(families); i++)
+        if (strcmp(families[i]->info.name, name) == 0)
+            return &families[i]->info;
+    return NULL;
+}
+
+void sked_generate_options_init_sized(sked_generate_options *opt, size_t size)
+{
+    const sked_generate_options preset = {.nodes = 100};
+    sked_i_sized_init(opt, size, &preset, sizeof preset);
 }
 
 /* ------------------------------------------------------------------ plans */
@@ -338,7 +353,7 @@ static const sked_i_family *find_family(const char *name, sked_error *err)
 }
 
 /* The options that settings name; called after they have been parsed, so every name is known. */
-static void find_given(const sked_family *f, const sked_generate_options *o, bool *given)
+static void find_given(const sked_family_info *f, const sked_generate_options *o, bool *given)
 {
     for (int i = 0; i < f->n_options; i++) {
         const size_t n = strlen(f->options[i].name);
@@ -352,6 +367,7 @@ static void find_given(const sked_family *f, const sked_generate_options *o, boo
 sked_status sked_graph_generate(const char *family, const sked_generate_options *opt, sked_graph **out,
                                 sked_error *err)
 {
+    SKED_TAKE(sked_generate_options, opt)
     sked_status st = SKED_OK;
     double value[MOST_OPTIONS];
     bool given[MOST_OPTIONS];

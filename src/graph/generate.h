@@ -53,7 +53,7 @@ SKED_MUST_CHECK sked_status sked_i_draft_reserve(sked_i_draft *p, double edges, 
                                                  sked_error *err);
 
 typedef struct sked_i_family {
-    sked_family info;
+    sked_family_info info;
     const char *bytes, *memory; /* default distributions */
     SKED_MUST_CHECK sked_status (*lay_out)(sked_i_draft *p, sked_error *err);
 } sked_i_family;

@@ -1,6 +1,8 @@
 /* The driver: judges and ranks what methods offer, keeps bounds, proofs, statistics, and runs members. */
 #include "method/driver.h"
 
+#include "base/logging.h"
+
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -75,7 +77,7 @@ static sked_status judge(sked_i_run *run, const sked_schedule *s, sked_error *er
     if (sked_schedule_validate(run->problem, s, &why) != SKED_OK)
         return sked_i_fail(err, why.status == SKED_ERR_MEMORY ? SKED_ERR_MEMORY : SKED_ERR_BUG,
                            "method '%s' made an invalid schedule: %s", d->current, why.message);
-    sked_metrics m;
+    sked_metrics m = {.size = sizeof m};
     const sked_status st = sked_schedule_measure(run->problem, s, &m, err);
     if (st != SKED_OK)
         return st;
@@ -84,6 +86,11 @@ static sked_status judge(sked_i_run *run, const sked_schedule *s, sked_error *er
     bool kept;
     const sked_status inserted = sked_i_pool_insert(&d->pool, s, rank, d->current, &kept, err);
     const bool better = inserted == SKED_OK && sked_i_run_best(run) < before;
+    SKED_LOG(better ? 1 : 2, "driver", "%s offers %g (incumbent %g, bound %g)%s", d->current, m.value, before,
+             d->bound,
+             better ? ": new incumbent"
+             : kept ? ": kept"
+                    : "");
     sked_i_driver_tally(
         run, &(sked_statistic){.method = d->current,
                                .technique = "",
@@ -119,8 +126,11 @@ double sked_i_run_bound(const sked_i_run *run)
 void sked_i_run_raise_bound(sked_i_run *run, double bound)
 {
     assert(!isnan(bound));
-    if (bound > run->driver->bound)
-        run->driver->bound = bound;
+    if (!(bound > run->driver->bound))
+        return;
+    SKED_LOG(1, "driver", "%s raises the bound from %g to %g", run->driver->current, run->driver->bound,
+             bound);
+    run->driver->bound = bound;
 }
 
 void sked_i_run_raise_length(sked_i_run *run, double bound)
@@ -135,6 +145,7 @@ void sked_i_run_raise_interval(sked_i_run *run, double bound)
 
 void sked_i_run_prove(sked_i_run *run)
 {
+    SKED_LOG(1, "driver", "%s proves the incumbent %g optimal", run->driver->current, sked_i_run_best(run));
     run->driver->proved = true;
 }
 
@@ -240,11 +251,15 @@ sked_status sked_i_driver_run(sked_i_run *run, const sked_i_method *m, const cha
     const char *outer = d->current;
     const int64_t evaluations = d->evaluations;
     const double begin = sked_clock();
+    SKED_LOG(1, "driver", "%s starts, %.3g s left, incumbent %g, bound %g", m->info.name,
+             run->limit.deadline - begin, sked_i_run_best(run), d->bound);
     d->current = m->info.name;
     run->setting = values;
     run->settings = settings;
     st = m->run(run, err);
     d->current = outer;
+    SKED_LOG(1, "driver", "%s ends with status %d after %.3g s, incumbent %g, bound %g", m->info.name,
+             (int)st, sked_clock() - begin, sked_i_run_best(run), d->bound);
     sked_i_driver_tally(run, &(sked_statistic){.method = m->info.name,
                                                .technique = "",
                                                .calls = 1,

@@ -1,6 +1,7 @@
 /* The table of methods, what they take, and the public call that runs one. */
 #include "method/driver.h"
 
+#include "base/sized.h"
 #include "base/text.h"
 #include "method/table.h"
 
@@ -42,9 +43,10 @@ const sked_method_info *sked_method_find(const char *name)
     return m ? &m->info : NULL;
 }
 
-void sked_run_options_init(sked_run_options *opt)
+void sked_run_options_init_sized(sked_run_options *opt, size_t size)
 {
-    *opt = (sked_run_options){.threads = 1, .time_limit = 5};
+    const sked_run_options preset = {.threads = 1, .time_limit = 5};
+    sked_i_sized_init(opt, size, &preset, sizeof preset);
 }
 
 sked_status sked_i_method_unknown(const char *name, sked_error *err)
@@ -110,6 +112,23 @@ cleanup:
     return st;
 }
 
+/* The rows of the run, each reached through a pointer: a row may grow in a later version. */
+static sked_status hand_statistics(sked_i_driver *d, sked_result *out, sked_error *err)
+{
+    sked_statistic **rows = sked_i_alloc(d->n_rows, sizeof *rows);
+    if (rows == NULL)
+        return sked_i_no_memory(err);
+    for (int64_t i = 0; i < d->n_rows; i++)
+        rows[i] = &d->row[i];
+    out->statistics = rows;
+    out->n_statistics = (int32_t)d->n_rows;
+    if (d->n_rows > 0) { /* they go with the first */
+        d->row = NULL;
+        d->n_rows = 0;
+    }
+    return SKED_OK;
+}
+
 static sked_status none_found(const sked_i_method *m, const sked_i_run *run, sked_error *err)
 {
     if (sked_i_limit_reached(&run->limit))
@@ -118,8 +137,8 @@ static sked_status none_found(const sked_i_method *m, const sked_i_run *run, ske
                        "method '%s' found no schedule that keeps all limits (not a proof)", m->info.name);
 }
 
-static sked_status finish(const sked_i_method *m, sked_i_run *run, double begin, sked_result *out,
-                          sked_error *err)
+static sked_status finish(const sked_i_method *m, sked_i_run *run, double begin, double build_seconds,
+                          sked_result *out, sked_error *err)
 {
     sked_i_driver *d = run->driver;
     if (d->pool.count == 0)
@@ -130,15 +149,21 @@ static sked_status finish(const sked_i_method *m, sked_i_run *run, double begin,
         r.lower_bound = r.value;
     snprintf(r.method, sizeof r.method, "%s", d->pool.entry[0].maker);
     snprintf(r.note, sizeof r.note, "%s", d->note);
-    const sked_status st = deliver(run, &r, err);
-    if (st != SKED_OK)
+    sked_status st = SKED_OK;
+    if (run->recording != NULL)
+        st = sked_i_recording_write(run->recording, run->options->record, &r.recorded, err);
+    if (st == SKED_OK && SKED_KNOWS(out, statistics))
+        st = hand_statistics(d, &r, err);
+    if (st == SKED_OK)
+        st = deliver(run, &r, err);
+    if (st != SKED_OK) {
+        r.size = sizeof r;
+        sked_result_clear(&r);
         return st;
-    r.statistics = d->row;
-    r.n_statistics = (int32_t)d->n_rows;
-    d->row = NULL;
-    d->n_rows = 0;
+    }
+    r.build_seconds = build_seconds;
     r.seconds = sked_clock() - begin;
-    *out = r;
+    SKED_GIVE(out, r);
     return SKED_OK;
 }
 
@@ -158,10 +183,9 @@ static sked_status set_bounds(sked_i_run *run, sked_error *err)
 sked_status sked_method_run(const char *method, const sked_problem *p, const sked_run_options *opt,
                             sked_result *out, sked_error *err)
 {
-    sked_run_options preset;
-    sked_run_options_init(&preset);
-    if (opt == NULL)
-        opt = &preset;
+    SKED_TAKE_PROBLEM(p)
+    SKED_TAKE(sked_run_options, opt)
+    SKED_CHECK_OUTPUT(sked_result, out);
     const sked_i_method *m = sked_i_method_find(method);
     if (m == NULL)
         return sked_i_method_unknown(method, err);
@@ -171,17 +195,18 @@ sked_status sked_method_run(const char *method, const sked_problem *p, const ske
     sked_i_limit_init(&run.limit, opt);
     SKED_TRY(sked_problem_check(p, err));
     SKED_TRY(sked_i_method_check(m, p, opt, err));
+    if (opt->record != NULL)
+        SKED_TRY(sked_i_recording_create(opt->record, p, &run.recording, err));
     SKED_TRY(sked_i_driver_open(&run, opt->candidates > 1 ? opt->candidates : 1, err));
     SKED_TRY(set_bounds(&run, err));
     const double called = sked_clock();
     st = sked_i_driver_run(&run, m, opt->settings, opt->n_settings, err);
     const double build_seconds = sked_clock() - called - run.driver->judging;
     if (st == SKED_OK || (st == SKED_ERR_STOPPED && run.driver->pool.count > 0))
-        SKED_TRY(finish(m, &run, begin, out, err));
-    if (st == SKED_OK)
-        out->build_seconds = build_seconds;
+        st = finish(m, &run, begin, build_seconds, out, err);
 cleanup:
     sked_i_driver_close(&run);
+    sked_i_recording_destroy(run.recording);
     return st;
 }
 
@@ -190,6 +215,11 @@ void sked_result_clear(sked_result *r)
     for (int32_t i = 0; i < r->count; i++)
         sked_schedule_destroy(r->schedule[i]);
     free(r->schedule);
-    free(r->statistics);
-    *r = (sked_result){0};
+    if (SKED_KNOWS(r, statistics)) {
+        if (r->n_statistics > 0)
+            free(r->statistics[0]);
+        free(r->statistics);
+    }
+    const sked_result empty = {0};
+    SKED_GIVE(r, empty);
 }

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/option.h"
 #include "base/rng.h"
+#include "method/record.h"
 #include "schedule/schedule.h"
 
 /* One run as a method sees it. Read-only outside the driver; everything else goes through the calls below. */
@@ -18,6 +19,7 @@ typedef struct sked_i_run {
     const double *setting;           /* [n_options] parsed, in table order */
     const char *const *settings;     /* the same as they were given, for sked_i_option_text */
     sked_i_limit limit;
+    sked_i_recording *recording; /* what the method keeps of its first descent; NULL: nobody asks */
     struct sked_i_driver *driver;
 } sked_i_run;
 

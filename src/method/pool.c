@@ -63,7 +63,7 @@ static sked_status is_apart(const sked_problem *p, const sked_schedule *s, sked_
     *apart = true;
     for (int32_t j = 0; *apart && min_distance > 0 && j < count; j++) {
         const sked_schedule *pair[2] = {chosen[j], s};
-        sked_diversity d;
+        sked_diversity d = {.size = sizeof d};
         const sked_status st = sked_schedules_diversity(p, pair, 2, &d, err);
         if (st != SKED_OK)
             return st;

@@ -5,6 +5,7 @@
 #include "problem/bounds.h"
 
 #include "base/memory.h"
+#include "base/sized.h"
 #include "problem/energy.h"
 
 /* Intervals are tried one by one up to this many ops, and within this many steps. */
@@ -194,6 +195,7 @@ static double communication_bound(const sked_problem *p)
 
 sked_status sked_problem_bound(const sked_problem *p, double *bound, const char **why, sked_error *err)
 {
+    SKED_TAKE_PROBLEM(p)
     const char *ignored = NULL;
     const char **reason = why ? why : &ignored;
     double load;

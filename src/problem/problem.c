@@ -1,6 +1,7 @@
 /* Is this a problem at all, and can it be refuted at once? Each refusal says what proves it. */
 #include "problem/problem.h"
 #include "base/memory.h"
+#include "base/sized.h"
 #include "base/text.h"
 
 static sked_status check_ranges(const sked_problem *p, sked_error *err)
@@ -246,6 +247,7 @@ static sked_status check_fixed(const sked_problem *p, sked_error *err)
 
 sked_status sked_problem_check(const sked_problem *p, sked_error *err)
 {
+    SKED_TAKE_PROBLEM(p)
     static sked_status (*const checks[])(const sked_problem *, sked_error *) = {
         check_ranges, check_fixed, check_sums, check_demands, check_paths, check_horizon, check_interval};
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {

@@ -3,12 +3,12 @@
 /* Tell apart with the common kinds of colour blindness, and their forms differ too. */
 static const char *const colors[SKED_I_MARKS] = {"808890", "4393c3", "e08214", "9970ab", "1b9e77"};
 
-int sked_i_mark_of(const sked_comparison *c, int k)
+int sked_i_mark_of(const sked_robust_result *c, int k)
 {
     int earlier = 0;
     for (int i = 0; i < k; i++)
-        earlier += c->standing[i].count > 1;
-    return c->standing[k].count > 1 ? 1 + earlier % (SKED_I_MARKS - 1) : 0;
+        earlier += c->member[i]->count > 1;
+    return c->member[k]->count > 1 ? 1 + earlier % (SKED_I_MARKS - 1) : 0;
 }
 
 const char *sked_i_mark_color(int mark)
@@ -16,12 +16,12 @@ const char *sked_i_mark_color(int mark)
     return colors[mark];
 }
 
-int32_t sked_i_mark_stride(const sked_standing *s)
+int32_t sked_i_mark_stride(const sked_robust_member *s)
 {
     return (s->count + SKED_I_MOST_POINTS - 1) / SKED_I_MOST_POINTS + (s->count == 0);
 }
 
-double sked_i_standing_proxy(const sked_standing *s)
+double sked_i_member_proxy(const sked_robust_member *s)
 {
     double best = 0;
     for (int32_t k = 0; k < s->count; k++)
@@ -29,12 +29,12 @@ double sked_i_standing_proxy(const sked_standing *s)
     return best;
 }
 
-double sked_i_standing_target(const sked_standing *s)
+double sked_i_member_target(const sked_robust_member *s)
 {
     return s->best >= 0 ? s->target[s->best] : NAN;
 }
 
-int32_t sked_i_standing_failures(const sked_standing *s)
+int32_t sked_i_member_failures(const sked_robust_member *s)
 {
     int32_t failures = 0;
     for (int32_t k = 0; k < s->count; k++)
@@ -51,7 +51,7 @@ static void add_number(sked_i_buffer *b, const char *name, double x)
         sked_i_buffer_text(b, "null");
 }
 
-static void add_points(sked_i_buffer *b, const char *name, const sked_standing *s, const double *value)
+static void add_points(sked_i_buffer *b, const char *name, const sked_robust_member *s, const double *value)
 {
     const int32_t stride = sked_i_mark_stride(s);
     sked_i_buffer_format(b, ",\n\"%s\":[", name);
@@ -66,34 +66,34 @@ static void add_points(sked_i_buffer *b, const char *name, const sked_standing *
     sked_i_buffer_char(b, ']');
 }
 
-static void add_standing(sked_i_buffer *b, const sked_comparison *c, int k)
+static void add_member(sked_i_buffer *b, const sked_robust_result *c, int k)
 {
-    const sked_standing *s = &c->standing[k];
+    const sked_robust_member *s = c->member[k];
     const int mark = sked_i_mark_of(c, k);
     sked_i_buffer_text(b, k > 0 ? ",\n{\"name\":" : "{\"name\":");
-    sked_i_buffer_json(b, s->method);
+    sked_i_buffer_json(b, s->label);
     sked_i_buffer_format(
         b, ",\"color\":\"#%s\",\"form\":%d,\"count\":%d,\"stride\":%d,\"best\":%d,\"failed\":%d",
         sked_i_mark_color(mark), mark, (int)s->count, (int)sked_i_mark_stride(s), (int)s->best,
-        (int)sked_i_standing_failures(s));
-    add_number(b, "proxySpeedup", sked_i_standing_proxy(s));
-    add_number(b, "targetSpeedup", sked_i_standing_target(s));
+        (int)sked_i_member_failures(s));
+    add_number(b, "proxySpeedup", sked_i_member_proxy(s));
+    add_number(b, "targetSpeedup", sked_i_member_target(s));
     add_number(b, "bestProxy", s->best >= 0 ? s->proxy[s->best] : NAN);
-    add_number(b, "ged", s->diversity.ged);
-    add_number(b, "dInv", s->diversity.d_inv);
-    add_number(b, "dSen", s->diversity.d_sen);
+    add_number(b, "ged", s->ged);
+    add_number(b, "dInv", s->d_inv);
+    add_number(b, "dSen", s->d_sen);
     add_number(b, "seconds", s->seconds);
     add_points(b, "proxy", s, s->proxy);
     add_points(b, "target", s, s->target);
     sked_i_buffer_char(b, '}');
 }
 
-void sked_i_comparison_json(const sked_comparison *c, sked_i_buffer *out)
+void sked_i_comparison_json(const sked_robust_result *c, sked_i_buffer *out)
 {
     sked_i_buffer_text(out, "{\"target\":");
     sked_i_buffer_json(out, c->target);
     sked_i_buffer_format(out, ",\"winner\":%d,\"methods\":[", c->winner);
     for (int k = 0; k < c->count; k++)
-        add_standing(out, c, k);
+        add_member(out, c, k);
     sked_i_buffer_text(out, "]}");
 }

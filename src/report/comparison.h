@@ -10,17 +10,17 @@
 enum { SKED_I_MARKS = 5, SKED_I_MOST_POINTS = 4000 }; /* points drawn of one method */
 
 /* Number of the marks of method k: 0 for a single schedule, 1 .. SKED_I_MARKS - 1 for several. */
-int sked_i_mark_of(const sked_comparison *c, int k);
+int sked_i_mark_of(const sked_robust_result *c, int k);
 /* Their colour: hex digits, readable on white and on black. */
 const char *sked_i_mark_color(int mark);
 /* Candidates are drawn with this stride, so that no picture grows without bound. */
-int32_t sked_i_mark_stride(const sked_standing *s);
+int32_t sked_i_mark_stride(const sked_robust_member *s);
 /* Best on the proxy; the first is, but nothing here relies on it. 0 without candidates. */
-double sked_i_standing_proxy(const sked_standing *s);
+double sked_i_member_proxy(const sked_robust_member *s);
 /* Best on the target, NAN where nothing was measured. */
-double sked_i_standing_target(const sked_standing *s);
-int32_t sked_i_standing_failures(const sked_standing *s);
+double sked_i_member_target(const sked_robust_member *s);
+int32_t sked_i_member_failures(const sked_robust_member *s);
 
 /* One JSON object for a section of kind "robust". */
-void sked_i_comparison_json(const sked_comparison *c, sked_i_buffer *out);
+void sked_i_comparison_json(const sked_robust_result *c, sked_i_buffer *out);
 #endif

@@ -262,7 +262,7 @@ static sked_status html_write(const sked_report_data *data, sked_i_buffer *out, 
     sked_i_view v = {0};
     sked_i_curves curves = {0};
     sked_i_buffer b = {0}, robust = {0}, curve = {0};
-    sked_metrics m;
+    sked_metrics m = {.size = sizeof m};
     sked_status st = SKED_OK;
     if (data->schedule->ops > max_ops)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
@@ -282,12 +282,12 @@ static sked_status html_write(const sked_report_data *data, sked_i_buffer *out, 
     const char *name = sked_graph_name(v.graph);
     sked_i_page_section sections[3];
     int count = 0;
-    if (data->comparison != NULL) {
-        sked_i_comparison_json(data->comparison, &robust);
+    if (data->robust != NULL) {
+        sked_i_comparison_json(data->robust, &robust);
         sections[count++] = (sked_i_page_section){"robust", robust.data, robust.size};
     }
-    if (data->tradeoff != NULL) {
-        sked_i_tradeoff_json(data->tradeoff, &curve);
+    if (data->sweep != NULL) {
+        sked_i_tradeoff_json(data->sweep, &curve);
         sections[count++] = (sked_i_page_section){"tradeoff", curve.data, curve.size};
     }
     sections[count++] = (sked_i_page_section){"schedule", b.data, b.size};

@@ -1,6 +1,7 @@
 /* The table of reports and the one way they reach a file. */
 #include "report/report.h"
 
+#include "base/sized.h"
 #include "report/table.h"
 
 #include <string.h>
@@ -22,7 +23,7 @@ int sked_report_count(void)
     return n_reports;
 }
 
-const sked_report *sked_report_at(int i)
+const sked_report_info *sked_report_at(int i)
 {
     return i >= 0 && i < n_reports ? &reports[i]->info : NULL;
 }
@@ -33,6 +34,18 @@ static const sked_i_report *by_name(const char *name)
         if (strcmp(reports[i]->info.name, name) == 0)
             return reports[i];
     return NULL;
+}
+
+const sked_report_info *sked_report_find(const char *name)
+{
+    const sked_i_report *r = by_name(name);
+    return r ? &r->info : NULL;
+}
+
+void sked_report_data_init_sized(sked_report_data *data, size_t size)
+{
+    const sked_report_data preset = {.lower_bound = NAN};
+    sked_i_sized_init(data, size, &preset, sizeof preset);
 }
 
 /* The longest extension that matches decides: x.trace.json is a trace. */
@@ -64,12 +77,10 @@ static sked_status no_report(const char *path, const char *format, sked_error *e
     return st;
 }
 
-sked_status sked_report_write(const sked_report_data *data, const char *path, const char *format,
-                              sked_error *err)
+/* Validated, drawn, written. The data is of this version. */
+static sked_status write(const sked_i_report *r, const sked_report_data *data, const char *path,
+                         sked_error *err)
 {
-    const sked_i_report *r = format ? by_name(format) : by_extension(path);
-    if (r == NULL)
-        return no_report(path, format, err);
     sked_status st = sked_schedule_validate(data->problem, data->schedule, err);
     if (st != SKED_OK)
         return st;
@@ -81,4 +92,22 @@ sked_status sked_report_write(const sked_report_data *data, const char *path, co
         st = sked_i_file_write(path, text.data, text.size, err);
     sked_i_buffer_free(&text);
     return st;
+}
+
+sked_status sked_report_write(const sked_report_data *data, const char *path, const char *format,
+                              sked_error *err)
+{
+    SKED_TAKE(sked_report_data, data)
+    sked_report_data known = *data;
+    const sked_problem *problem = data->problem;
+    const sked_robust_result *robust = data->robust;
+    const sked_sweep_result *sweep = data->sweep;
+    SKED_TAKE_PROBLEM(problem)
+    SKED_TAKE(sked_robust_result, robust)
+    SKED_TAKE(sked_sweep_result, sweep)
+    known.problem = problem;
+    known.robust = data->robust ? robust : NULL;
+    known.sweep = data->sweep ? sweep : NULL;
+    const sked_i_report *r = format ? by_name(format) : by_extension(path);
+    return r ? write(r, &known, path, err) : no_report(path, format, err);
 }

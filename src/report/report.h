@@ -5,7 +5,7 @@
 #include "schedule/schedule.h"
 
 typedef struct sked_i_report {
-    sked_report info;
+    sked_report_info info;
     sked_status (*write)(const sked_report_data *data, sked_i_buffer *out, sked_error *err);
 } sked_i_report;
 #endif

@@ -2,6 +2,7 @@
 #include "report/label.h"
 #include "report/view.h"
 
+#include "base/heap.h"
 #include "base/memory.h"
 
 #include <stdio.h>
@@ -9,52 +10,11 @@
 static const int32_t most_idle_rows = 1024; /* more devices than this: rows for those in use only */
 static const double most_capacity_rows = 16;
 
-/* ------------------------------------------------------------------ a heap of rows */
-
-typedef struct heap_item {
-    double key;
-    int32_t row;
-} heap_item;
-
-typedef struct heap {
-    heap_item *item;
-    int64_t size;
-} heap;
-
-static void heap_push(heap *h, double key, int32_t row)
-{
-    int64_t k = h->size++;
-    for (; k > 0 && h->item[(k - 1) / 2].key > key; k = (k - 1) / 2)
-        h->item[k] = h->item[(k - 1) / 2];
-    h->item[k] = (heap_item){key, row};
-}
-
-static int32_t heap_pop(heap *h)
-{
-    const int32_t row = h->item[0].row;
-    const heap_item last = h->item[--h->size];
-    int64_t k = 0;
-    for (;;) {
-        int64_t child = 2 * k + 1;
-        if (child >= h->size)
-            break;
-        if (child + 1 < h->size && h->item[child + 1].key < h->item[child].key)
-            child++;
-        if (h->item[child].key >= last.key)
-            break;
-        h->item[k] = h->item[child];
-        k = child;
-    }
-    if (h->size > 0)
-        h->item[k] = last;
-    return row;
-}
-
 /* ------------------------------------------------------------------ packing one group */
 
 typedef struct packer {
-    heap busy, free; /* rows by the time they are free again; free rows by number */
-    double *limit;   /* [rows] pipelined: the row is taken again from here on */
+    sked_i_event_heap busy, free; /* rows by the time they are free again; free rows by number */
+    double *limit;                /* [rows] pipelined: the row is taken again from here on */
     int32_t rows;
     double tolerance, ii;
 } packer;
@@ -63,12 +23,12 @@ typedef struct packer {
 static int32_t take_row(packer *k, double start, double finish)
 {
     int32_t row = -1;
-    while (k->busy.size > 0 && k->busy.item[0].key <= start + k->tolerance) {
-        const int32_t released = heap_pop(&k->busy);
-        heap_push(&k->free, released, released);
+    while (k->busy.count > 0 && k->busy.at[0].time <= start + k->tolerance) {
+        const int32_t released = sked_i_event_heap_pop(&k->busy).id;
+        sked_i_event_heap_push(&k->free, (sked_i_event){released, released});
     }
-    while (row < 0 && k->free.size > 0) {
-        row = heap_pop(&k->free);
+    while (row < 0 && k->free.count > 0) {
+        row = sked_i_event_heap_pop(&k->free).id;
         if (k->limit[row] + k->tolerance < finish)
             row = -1; /* starts only grow: a row too short now is left alone */
     }
@@ -76,7 +36,7 @@ static int32_t take_row(packer *k, double start, double finish)
         row = k->rows++;
         k->limit[row] = INFINITY;
     }
-    heap_push(&k->busy, finish, row);
+    sked_i_event_heap_push(&k->busy, (sked_i_event){finish, row});
     return row;
 }
 
@@ -101,7 +61,7 @@ static void place_wrapped(packer *k, sked_i_bar *b, double phase)
 {
     b->row = k->rows++;
     k->limit[b->row] = phase;
-    heap_push(&k->busy, phase + (b->finish - b->start) - k->ii, b->row);
+    sked_i_event_heap_push(&k->busy, (sked_i_event){phase + (b->finish - b->start) - k->ii, b->row});
 }
 
 typedef struct phase_item {
@@ -143,8 +103,8 @@ static sked_status pack_group(const sked_i_view *v, sked_i_bar *bar, int64_t n, 
     sked_status st = SKED_OK;
     packer k = {.tolerance = v->tolerance, .ii = v->schedule->ii};
     phase_item *item = NULL;
-    SKED_NEW(k.busy.item, n);
-    SKED_NEW(k.free.item, n);
+    SKED_NEW(k.busy.at, n);
+    SKED_NEW(k.free.at, n);
     SKED_NEW(k.limit, n * (v->copies + 1));
     if (v->schedule->ii > 0) {
         SKED_NEW(item, n);
@@ -155,8 +115,8 @@ static sked_status pack_group(const sked_i_view *v, sked_i_bar *bar, int64_t n, 
     }
     *rows = k.rows;
 cleanup:
-    free(k.busy.item);
-    free(k.free.item);
+    free(k.busy.at);
+    free(k.free.at);
     free(k.limit);
     free(item);
     return st;

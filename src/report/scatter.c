@@ -28,12 +28,12 @@ static void stretch(axis *a)
     a->to += room;
 }
 
-static void find_ranges(const sked_comparison *c, axis *x, axis *y)
+static void find_ranges(const sked_robust_result *c, axis *x, axis *y)
 {
     *x = *y = (axis){.from = INFINITY, .to = -INFINITY};
     for (int m = 0; m < c->count; m++)
-        for (int32_t k = 0; k < c->standing[m].count; k++) {
-            const double proxy = c->standing[m].proxy[k], target = c->standing[m].target[k];
+        for (int32_t k = 0; k < c->member[m]->count; k++) {
+            const double proxy = c->member[m]->proxy[k], target = c->member[m]->target[k];
             if (isnan(target))
                 continue;
             x->from = fmin(x->from, proxy);
@@ -88,10 +88,10 @@ static void draw_mark(sked_i_buffer *b, int mark, double x, double y, double r)
     }
 }
 
-static void draw_points(sked_i_buffer *b, const sked_comparison *c, const axis *x, const axis *y)
+static void draw_points(sked_i_buffer *b, const sked_robust_result *c, const axis *x, const axis *y)
 {
     for (int m = 0; m < c->count; m++) {
-        const sked_standing *s = &c->standing[m];
+        const sked_robust_member *s = c->member[m];
         const int mark = sked_i_mark_of(c, m);
         sked_i_buffer_format(b, "<g class=\"p\" fill=\"#%s\">", sked_i_mark_color(mark));
         for (int32_t k = 0; k < s->count; k += sked_i_mark_stride(s))
@@ -101,9 +101,9 @@ static void draw_points(sked_i_buffer *b, const sked_comparison *c, const axis *
     }
 }
 
-static void draw_winner(sked_i_buffer *b, const sked_comparison *c, const axis *x, const axis *y)
+static void draw_winner(sked_i_buffer *b, const sked_robust_result *c, const axis *x, const axis *y)
 {
-    const sked_standing *s = &c->standing[c->winner];
+    const sked_robust_member *s = c->member[c->winner];
     if (s->best < 0)
         return;
     const double px = place(x, s->proxy[s->best]), py = place(y, s->target[s->best]);
@@ -116,7 +116,7 @@ static void draw_winner(sked_i_buffer *b, const sked_comparison *c, const axis *
                       px + (right_half ? -14 : 14), py + 4);
 }
 
-static void draw_legend(sked_i_buffer *b, const sked_comparison *c)
+static void draw_legend(sked_i_buffer *b, const sked_robust_result *c)
 {
     double x = left;
     for (int m = 0; m < c->count; m++) {
@@ -125,13 +125,13 @@ static void draw_legend(sked_i_buffer *b, const sked_comparison *c)
         sked_i_buffer_format(b, "<g fill=\"#%s\">", sked_i_mark_color(mark));
         draw_mark(b, mark, x + 5, 54, 4.5);
         sked_i_label_draw(b, "</g><text x=\"~\" y=\"58\">", x + 15);
-        sked_i_buffer_xml(b, sked_i_label_cut(c->standing[m].method, 24, name, sizeof name));
+        sked_i_buffer_xml(b, sked_i_label_cut(c->member[m]->label, 24, name, sizeof name));
         sked_i_buffer_text(b, "</text>\n");
         x += 36 + sked_i_label_width(name, 12);
     }
 }
 
-static void draw_frame(sked_i_buffer *b, const sked_report_data *data, const sked_comparison *c)
+static void draw_frame(sked_i_buffer *b, const sked_report_data *data, const sked_robust_result *c)
 {
     char text[120];
     const char *name = sked_graph_name(data->problem->graph);
@@ -162,7 +162,7 @@ static void draw_frame(sked_i_buffer *b, const sked_report_data *data, const ske
 
 static sked_status scatter_write(const sked_report_data *data, sked_i_buffer *out, sked_error *err)
 {
-    const sked_comparison *c = data->comparison;
+    const sked_robust_result *c = data->robust;
     axis x, y;
     if (c == NULL || c->count == 0)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,

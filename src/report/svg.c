@@ -296,7 +296,7 @@ static sked_status write_body(const sked_i_view *v, const sked_metrics *m, sked_
 static sked_status svg_write(const sked_report_data *data, sked_i_buffer *out, sked_error *err)
 {
     sked_i_view v;
-    sked_metrics m;
+    sked_metrics m = {.size = sizeof m};
     sked_i_buffer body = {0};
     double height = 0;
     char text[300];

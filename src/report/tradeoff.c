@@ -9,7 +9,7 @@ static void add_number(sked_i_buffer *b, const char *key, double x)
         sked_i_buffer_text(b, "null");
 }
 
-static void add_point(const sked_tradeoff_point *p, sked_i_buffer *b)
+static void add_point(const sked_sweep_point *p, sked_i_buffer *b)
 {
     sked_i_buffer_format(b, "{\"found\":%s,\"pareto\":%s", p->found ? "true" : "false",
                          p->pareto ? "true" : "false");
@@ -21,7 +21,7 @@ static void add_point(const sked_tradeoff_point *p, sked_i_buffer *b)
     sked_i_buffer_char(b, '}');
 }
 
-void sked_i_tradeoff_json(const sked_tradeoff *t, sked_i_buffer *b)
+void sked_i_tradeoff_json(const sked_sweep_result *t, sked_i_buffer *b)
 {
     sked_i_buffer_text(b, "{\"parameter\":");
     sked_i_buffer_json(b, t->parameter);
@@ -29,11 +29,11 @@ void sked_i_tradeoff_json(const sked_tradeoff *t, sked_i_buffer *b)
     sked_i_buffer_json(b, t->x);
     sked_i_buffer_text(b, ",\"y\":");
     sked_i_buffer_json(b, t->y);
-    sked_i_buffer_format(b, ",\"shown\":%d,\n\"points\":[", t->shown);
+    sked_i_buffer_format(b, ",\"shown\":%d,\n\"points\":[", t->knee);
     for (int k = 0; k < t->count; k++) {
         if (k > 0)
             sked_i_buffer_text(b, ",\n");
-        add_point(&t->point[k], b);
+        add_point(t->point[k], b);
     }
     sked_i_buffer_text(b, "]}");
 }

@@ -3,5 +3,5 @@
 #define SKED_REPORT_TRADEOFF_H
 #include "base/text.h"
 
-void sked_i_tradeoff_json(const sked_tradeoff *t, sked_i_buffer *out);
+void sked_i_tradeoff_json(const sked_sweep_result *t, sked_i_buffer *out);
 #endif

@@ -1,5 +1,6 @@
 /* What a schedule is worth, and how different several are. */
 #include "base/memory.h"
+#include "base/sized.h"
 #include "schedule/profile.h"
 
 static sked_status resource_peak(const sked_problem *p, const sked_schedule *s, double *out, sked_error *err)
@@ -36,6 +37,8 @@ static void measure_edges(const sked_problem *p, const sked_schedule *s, sked_me
 sked_status sked_schedule_measure(const sked_problem *p, const sked_schedule *s, sked_metrics *out,
                                   sked_error *err)
 {
+    SKED_TAKE_PROBLEM(p)
+    SKED_CHECK_OUTPUT(sked_metrics, out);
     const sked_graph *g = p->graph;
     sked_metrics m = {0};
     sked_i_profile memory;
@@ -56,7 +59,7 @@ sked_status sked_schedule_measure(const sked_problem *p, const sked_schedule *s,
     const double values[] = {m.makespan, m.resource, m.peak_memory, m.resource + p->alpha * m.communication,
                              s->ii};
     m.value = values[p->objective];
-    *out = m;
+    SKED_GIVE(out, m);
     return SKED_OK;
 }
 
@@ -126,6 +129,8 @@ static void add_pair(const sked_schedule *a, const sked_schedule *b, const chain
 sked_status sked_schedules_diversity(const sked_problem *p, const sked_schedule *const *s, int32_t count,
                                      sked_diversity *out, sked_error *err)
 {
+    SKED_TAKE_PROBLEM(p)
+    SKED_CHECK_OUTPUT(sked_diversity, out);
     sked_status st = SKED_OK;
     const int32_t n = p->graph->n_ops;
     sort_item *items = NULL;
@@ -149,7 +154,7 @@ sked_status sked_schedules_diversity(const sked_problem *p, const sked_schedule 
         sum.d_inv /= pairs;
         sum.d_sen /= pairs;
     }
-    *out = sum;
+    SKED_GIVE(out, sum);
 cleanup:
     for (int32_t k = 0; chains != NULL && k < count; k++) {
         free(chains[k].next);

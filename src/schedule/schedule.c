@@ -2,12 +2,14 @@
 #include "schedule/schedule.h"
 
 #include "base/memory.h"
+#include "base/sized.h"
 
 #include <string.h>
 
-void sked_problem_init(sked_problem *p, const sked_graph *g)
+void sked_problem_init_sized(sked_problem *p, size_t size, const sked_graph *g)
 {
-    *p = (sked_problem){.graph = g, .bandwidth = INFINITY, .horizon = INFINITY, .alpha = 1};
+    const sked_problem preset = {.graph = g, .bandwidth = INFINITY, .horizon = INFINITY, .alpha = 1};
+    sked_i_sized_init(p, size, &preset, sizeof preset);
 }
 
 const char *sked_objective_name(sked_objective o)

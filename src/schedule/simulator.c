@@ -4,6 +4,7 @@
  */
 #include "backend/backend.h"
 #include "base/memory.h"
+#include "base/sized.h"
 #include "schedule/schedule.h"
 
 struct sked_simulator {
@@ -63,6 +64,7 @@ static void copy_rows(const sked_problem *p, sked_simulator *sim)
 
 sked_status sked_simulator_create(const sked_problem *p, sked_simulator **out, sked_error *err)
 {
+    SKED_TAKE_PROBLEM(p)
     const sked_graph *g = p->graph;
     const int64_t n = g->n_ops, m = g->n_edges - g->n_carried, d = (int64_t)p->devices + 1;
     sked_status st = SKED_OK;

@@ -13,6 +13,7 @@
  *   8 fixed starts and devices are kept
  */
 #include "base/memory.h"
+#include "base/sized.h"
 #include "base/sort.h"
 #include "graph/graph.h"
 
@@ -315,6 +316,7 @@ static sked_status check_limits(const judge *j)
 
 sked_status sked_schedule_validate(const sked_problem *p, const sked_schedule *s, sked_error *err)
 {
+    SKED_TAKE_PROBLEM(p)
     judge j = {p, s, 0, err};
     sked_status st = check_shape(&j);
     if (st == SKED_OK)

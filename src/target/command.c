@@ -22,7 +22,7 @@ static const sked_option options[] = {
     {"retries", SKED_OPTION_INT, "1", 0, 1000, NULL, "further runs after one that failed or took too long"},
 };
 
-static sked_status open_command(sked_target_run *t, uint64_t seed, sked_error *err)
+static sked_status open_command(sked_target *t, uint64_t seed, sked_error *err)
 {
     (void)seed;
     if (t->argument[strspn(t->argument, " ")] == 0)
@@ -30,8 +30,7 @@ static sked_status open_command(sked_target_run *t, uint64_t seed, sked_error *e
     return SKED_OK;
 }
 
-static sked_status write_schedule(const sked_target_run *t, const sked_schedule *s, char *path,
-                                  sked_error *err)
+static sked_status write_schedule(const sked_target *t, const sked_schedule *s, char *path, sked_error *err)
 {
     sked_i_buffer text = {0};
     sked_status st = sked_i_schedule_write(t->problem.graph, s, &text, err);
@@ -131,7 +130,7 @@ static const char *try_once(const char *command, const char *path, double timeou
     return last_number(text, time) && *time >= 0 ? "" : "printed no time";
 }
 
-static sked_status measure(sked_target_run *t, const sked_schedule *s, double *time, sked_error *err)
+static sked_status measure(sked_target *t, const sked_schedule *s, double *time, sked_error *err)
 {
     char path[] = "/tmp/sked-plan-XXXXXX.json";
     sked_i_buffer command = {0};

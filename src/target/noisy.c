@@ -31,9 +31,9 @@ static double draw(sked_i_rng *r, const double *setting)
     }
 }
 
-static sked_status open_noisy(sked_target_run *t, uint64_t seed, sked_error *err)
+static sked_status open_noisy(sked_target *t, uint64_t seed, sked_error *err)
 {
-    const sked_graph *g = t->asked->graph;
+    const sked_graph *g = t->asked.graph;
     sked_status st = SKED_OK;
     double *duration = NULL, *by_type = NULL;
     sked_i_rng r;

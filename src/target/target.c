@@ -1,6 +1,7 @@
 /* The table of targets, specs, and the replay that all models share. */
 #include "target/target.h"
 
+#include "base/sized.h"
 #include "base/text.h"
 #include "target/table.h"
 
@@ -23,9 +24,17 @@ int sked_target_count(void)
     return n_targets;
 }
 
-const sked_target *sked_target_at(int i)
+const sked_target_info *sked_target_at(int i)
 {
     return i >= 0 && i < n_targets ? &targets[i]->info : NULL;
+}
+
+const sked_target_info *sked_target_find(const char *name)
+{
+    for (int i = 0; i < n_targets; i++)
+        if (strcmp(targets[i]->info.name, name) == 0)
+            return &targets[i]->info;
+    return NULL;
 }
 
 static sked_status find(const char *name, const sked_i_target **out, sked_error *err)
@@ -42,9 +51,9 @@ static sked_status find(const char *name, const sked_i_target **out, sked_error 
 }
 
 /* "key=value,key=value" into the target's settings. */
-static sked_status parse_settings(sked_target_run *t, const char *text, sked_error *err)
+static sked_status parse_settings(sked_target *t, const char *text, sked_error *err)
 {
-    const sked_target *info = &t->target->info;
+    const sked_target_info *info = &t->target->info;
     char *copy = sked_i_strdup(text);
     const char *list[SKED_I_TARGET_OPTIONS];
     int n = 0;
@@ -63,7 +72,7 @@ static sked_status parse_settings(sked_target_run *t, const char *text, sked_err
 }
 
 /* Work space, the sum of durations and a simulator of what the target runs. */
-static sked_status prepare(sked_target_run *t, sked_error *err)
+static sked_status prepare(sked_target *t, sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_graph *g = t->problem.graph;
@@ -77,7 +86,7 @@ cleanup:
 }
 
 /* "NAME:key=value,...", or for free text "NAME,key=value,...:TEXT". */
-static sked_status parse_spec(sked_target_run *t, const char *spec, sked_error *err)
+static sked_status parse_spec(sked_target *t, const char *spec, sked_error *err)
 {
     const size_t head = strcspn(spec, ":"), n = strcspn(spec, ",:");
     const char *rest = spec[head] == ':' ? spec + head + 1 : "";
@@ -95,14 +104,15 @@ static sked_status parse_spec(sked_target_run *t, const char *spec, sked_error *
     return parse_settings(t, t->target->free_text ? before : rest, err);
 }
 
-sked_status sked_target_open(const char *spec, const sked_problem *p, uint64_t seed, sked_target_run **out,
-                             sked_error *err)
+sked_status sked_target_create(const char *spec, const sked_problem *p, uint64_t seed, sked_target **out,
+                               sked_error *err)
 {
+    SKED_TAKE_PROBLEM(p)
     sked_status st = SKED_OK;
-    sked_target_run *t = sked_i_alloc_zero(1, sizeof *t);
+    sked_target *t = sked_i_alloc_zero(1, sizeof *t);
     if (t == NULL)
         return sked_i_no_memory(err);
-    t->asked = p;
+    t->asked = *p;
     t->problem = *p;
     if (p->devices <= 0) {
         st = sked_i_fail(err, SKED_ERR_ARGUMENT, "a target measures schedules on devices: give their number");
@@ -115,11 +125,11 @@ sked_status sked_target_open(const char *spec, const sked_problem *p, uint64_t s
     *out = t;
     return SKED_OK;
 cleanup:
-    sked_target_close(t);
+    sked_target_destroy(t);
     return st;
 }
 
-void sked_target_close(sked_target_run *t)
+void sked_target_destroy(sked_target *t)
 {
     if (t == NULL)
         return;
@@ -131,7 +141,7 @@ void sked_target_close(sked_target_run *t)
     free(t);
 }
 
-double sked_target_work(const sked_target_run *t)
+double sked_target_work(const sked_target *t)
 {
     return t->work;
 }
@@ -165,7 +175,7 @@ static sked_status order_by_start(const sked_graph *g, const sked_schedule *s, i
     return SKED_OK;
 }
 
-sked_status sked_target_measure(sked_target_run *t, const sked_schedule *s, double *time, sked_error *err)
+sked_status sked_target_measure(sked_target *t, const sked_schedule *s, double *time, sked_error *err)
 {
     const sked_graph *g = t->problem.graph;
     if (s->ops != g->n_ops || s->devices != t->problem.devices || s->device == NULL)

@@ -8,11 +8,11 @@
 
 enum { SKED_I_TARGET_OPTIONS = 16 };
 
-struct sked_target_run {
+struct sked_target {
     const struct sked_i_target *target;
-    const sked_problem *asked; /* as the user gave it */
-    sked_problem problem;      /* what the target really runs: its own graph, latency, bandwidth */
-    sked_graph *graph;         /* owned; NULL: the problem's own */
+    sked_problem asked;   /* as the user gave it */
+    sked_problem problem; /* what the target really runs: its own graph, latency, bandwidth */
+    sked_graph *graph;    /* owned; NULL: the problem's own */
     sked_simulator *simulator;
     double work;
     double setting[SKED_I_TARGET_OPTIONS];
@@ -22,11 +22,11 @@ struct sked_target_run {
 };
 
 typedef struct sked_i_target {
-    sked_target info;
+    sked_target_info info;
     bool free_text; /* what stands behind the colon is no option list */
     /* Fills t->graph and t->problem (latency, bandwidth, graph); settings are parsed. NULL: nothing to do. */
-    sked_status (*open)(sked_target_run *t, uint64_t seed, sked_error *err);
+    sked_status (*open)(sked_target *t, uint64_t seed, sked_error *err);
     /* NULL: replay the schedule on t->problem. */
-    sked_status (*measure)(sked_target_run *t, const sked_schedule *s, double *time, sked_error *err);
+    sked_status (*measure)(sked_target *t, const sked_schedule *s, double *time, sked_error *err);
 } sked_i_target;
 #endif

@@ -11,10 +11,10 @@ enum { SHARE_A, SHARE_B };
  * A copy of the graph whose edges carry bytes although the user's do not: what their producer's result
  * takes where the graph says so, else a size drawn for each producer.
  */
-static sked_status invent_bytes(sked_target_run *t, uint64_t seed, sked_error *err)
+static sked_status invent_bytes(sked_target *t, uint64_t seed, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const sked_graph *g = t->asked->graph;
+    const sked_graph *g = t->asked.graph;
     sked_graph *copy = NULL;
     double *size = NULL, stored = 0;
     sked_i_rng r;
@@ -43,10 +43,10 @@ static double sum(const double *column, int64_t n)
     return total;
 }
 
-static sked_status open_linear(sked_target_run *t, uint64_t seed, double per_byte, double per_transfer,
+static sked_status open_linear(sked_target *t, uint64_t seed, double per_byte, double per_transfer,
                                sked_error *err)
 {
-    const sked_graph *g = t->asked->graph;
+    const sked_graph *g = t->asked.graph;
     if (!(sum(g->edge_bytes, g->n_edges) > 0)) {
         const sked_status st = invent_bytes(t, seed, err);
         if (st != SKED_OK)
@@ -56,22 +56,22 @@ static sked_status open_linear(sked_target_run *t, uint64_t seed, double per_byt
     const double mean_duration = g->n_ops > 0 ? sum(g->duration, g->n_ops) / g->n_ops : 0;
     const double mean_bytes = bytes > 0 ? bytes / (double)g->n_edges : 1;
     const double a = per_byte * mean_duration / mean_bytes;
-    t->problem.latency = t->asked->latency + per_transfer * mean_duration;
-    t->problem.bandwidth = 1 / (a + 1 / t->asked->bandwidth); /* 1/0: free */
+    t->problem.latency = t->asked.latency + per_transfer * mean_duration;
+    t->problem.bandwidth = 1 / (a + 1 / t->asked.bandwidth); /* 1/0: free */
     return SKED_OK;
 }
 
-static sked_status open_bandwidth(sked_target_run *t, uint64_t seed, sked_error *err)
+static sked_status open_bandwidth(sked_target *t, uint64_t seed, sked_error *err)
 {
     return open_linear(t, seed, t->setting[0], 0.05 * t->setting[0], err);
 }
 
-static sked_status open_latency(sked_target_run *t, uint64_t seed, sked_error *err)
+static sked_status open_latency(sked_target *t, uint64_t seed, sked_error *err)
 {
     return open_linear(t, seed, 0.05 * t->setting[0], t->setting[0], err);
 }
 
-static sked_status open_both(sked_target_run *t, uint64_t seed, sked_error *err)
+static sked_status open_both(sked_target *t, uint64_t seed, sked_error *err)
 {
     return open_linear(t, seed, t->setting[SHARE_A], t->setting[SHARE_B], err);
 }

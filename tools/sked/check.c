@@ -5,7 +5,7 @@ static void print_verdict(const arguments *a, const setup *s, const sked_schedul
                           const sked_metrics *m)
 {
     char x[40];
-    if (!a->json.given) {
+    if (!a->json) {
         printf("valid: %d ops, makespan %s", (int)schedule->ops, human(m->makespan, x, sizeof x));
         if (schedule->devices > 0)
             printf(", %d devices", (int)schedule->devices);
@@ -35,10 +35,10 @@ sked_status run_check(arguments *a, sked_error *err)
 {
     setup s = {0};
     sked_schedule *schedule = NULL;
-    sked_metrics m;
-    sked_status st = load_problem(a, a->operand[0], &s, err);
+    sked_metrics m = {.size = sizeof m};
+    sked_status st = load_problem(a, a->operand.at[0], &s, err);
     if (st == SKED_OK)
-        st = sked_schedule_read(a->operand[1], s.graph, &schedule, err);
+        st = sked_schedule_read(a->operand.at[1], s.graph, &schedule, err);
     if (st == SKED_OK) {
         s.problem.devices = schedule->devices;
         s.problem.ii = schedule->ii;
@@ -48,7 +48,7 @@ sked_status run_check(arguments *a, sked_error *err)
         st = sked_schedule_measure(&s.problem, schedule, &m, err);
     if (st == SKED_OK)
         print_verdict(a, &s, schedule, &m);
-    if (st == SKED_ERR_INVALID && a->json.given) {
+    if (st == SKED_ERR_INVALID && a->json) {
         json_out j = {.file = stdout};
         json_open(&j, NULL, '{');
         json_bool(&j, "valid", false);

@@ -6,8 +6,8 @@
 sked_status run_convert(arguments *a, sked_error *err)
 {
     setup s = {0};
-    sked_status st = load_problem(a, a->operand[0], &s, err);
-    const char *to = a->to.text, *path = a->operand[1];
+    sked_status st = load_problem(a, a->operand.at[0], &s, err);
+    const char *to = a->to, *path = a->operand.at[1];
     if (st == SKED_OK && to == NULL && strcmp(path, "-") == 0)
         to = "native";
     if (st == SKED_OK && sked_model_format(path, to))

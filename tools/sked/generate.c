@@ -41,7 +41,7 @@ static sked_status generate_one(const arguments *a, sked_generate_options *opt, 
                                 sked_error *err)
 {
     sked_graph *g = NULL;
-    sked_status st = sked_graph_generate(a->operand[0], opt, &g, err);
+    sked_status st = sked_graph_generate(a->operand.at[0], opt, &g, err);
     if (st == SKED_OK)
         st = sked_graph_write(g, path, strcmp(path, "-") == 0 ? "native" : NULL, err);
     sked_graph_destroy(g);
@@ -57,7 +57,7 @@ static sked_status generate_many(const arguments *a, sked_generate_options *opt,
         char path[4096];
         const char *slash = folder[strlen(folder) - 1] == '/' ? "" : "/";
         opt->seed = first + (uint64_t)k;
-        const int n = snprintf(path, sizeof path, "%s%s%s-%d-%llu.json", folder, slash, a->operand[0],
+        const int n = snprintf(path, sizeof path, "%s%s%s-%d-%llu.json", folder, slash, a->operand.at[0],
                                (int)opt->nodes, (unsigned long long)opt->seed);
         if (n < 0 || (size_t)n >= sizeof path)
             return fail(err, SKED_ERR_ARGUMENT, "the path of the folder is too long");
@@ -71,21 +71,22 @@ static sked_status generate_many(const arguments *a, sked_generate_options *opt,
 
 sked_status run_generate(arguments *a, sked_error *err)
 {
-    if (!a->nodes.given)
-        return fail(err, SKED_ERR_ARGUMENT, "`sked generate` wants --nodes N");
-    if (a->output.n_list != 1)
-        return fail(err, SKED_ERR_ARGUMENT, "`sked generate` wants one -o FILE, or -o DIR with --count");
-    sked_generate_options opt = {.nodes = (int32_t)a->nodes.number,
-                                 .seed = a->seed.given ? (uint64_t)a->seed.number : 0,
-                                 .duration = a->duration.text,
-                                 .bytes = a->bytes.text,
-                                 .memory = a->memory.text,
-                                 .weight = a->weight.text,
-                                 .demand = a->demand.text,
-                                 .settings = a->set.list,
-                                 .n_settings = a->set.n_list};
-    const char *path = a->output.list[0];
-    if (a->count.given || is_folder(path))
-        return generate_many(a, &opt, path, a->count.given ? (int64_t)a->count.number : 1, err);
+    if (a->nodes < 0)
+        return fail(err, SKED_ERR_ARGUMENT, "`sked generate` needs --nodes N");
+    if (a->output.count != 1)
+        return fail(err, SKED_ERR_ARGUMENT, "`sked generate` needs one -o FILE, or -o DIR with --count");
+    sked_generate_options opt = {.size = sizeof opt,
+                                 .nodes = (int32_t)a->nodes,
+                                 .seed = (uint64_t)a->seed,
+                                 .duration = a->duration,
+                                 .bytes = a->bytes,
+                                 .memory = a->memory,
+                                 .weight = a->weight,
+                                 .demand = a->demand,
+                                 .settings = a->set.at,
+                                 .n_settings = a->set.count};
+    const char *path = a->output.at[0];
+    if (a->count > 0 || is_folder(path))
+        return generate_many(a, &opt, path, a->count > 0 ? a->count : 1, err);
     return generate_one(a, &opt, path, err);
 }

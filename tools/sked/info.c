@@ -71,17 +71,17 @@ static void print_text(const setup *s, const sked_graph_info *g, double bound, c
 sked_status run_info(arguments *a, sked_error *err)
 {
     setup s = {0};
-    sked_graph_info g;
+    sked_graph_info g = {.size = sizeof g};
     double bound = NAN;
     const char *why = "";
-    sked_status st = load_problem(a, a->operand[0], &s, err);
+    sked_status st = load_problem(a, a->operand.at[0], &s, err);
     if (st == SKED_OK)
         st = sked_graph_describe(s.graph, &g, err);
     if (st == SKED_OK)
         st = sked_problem_check(&s.problem, err);
     if (st == SKED_OK)
         st = sked_problem_bound(&s.problem, &bound, &why, err);
-    if (st == SKED_OK && a->json.given)
+    if (st == SKED_OK && a->json)
         print_json(&s, &g, bound, why);
     else if (st == SKED_OK)
         print_text(&s, &g, bound, why);

@@ -1,73 +1,106 @@
-#define _XOPEN_SOURCE 700
+/* The program sked: its tables, and what they cannot say: a paragraph and examples per command. */
 #include "cli.h"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <string.h>
-
-/*
- * A stream that is closed at start leaves its number to the next file opened, and what is meant for the
- * stream would land in that file. Each gets a place that refuses the use made of it instead.
- */
-static void occupy_streams(void)
+static void print_schedule_tables(FILE *out)
 {
-    for (int fd = 0; fd <= 2; fd++)
-        if (fcntl(fd, F_GETFD) == -1 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd)
-            return;
+    print_objectives(out);
+    print_methods(out);
+    print_outputs(out);
 }
 
-/* One sentence on one line: file names and words of the user may hold anything, terminals obey it. */
-static void complain(sked_status st, const sked_error *err)
-{
-    char text[sizeof err->message + 80];
-    snprintf(text, sizeof text, "%s", err->message[0] ? err->message : sked_status_text(st));
-    for (char *c = text; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            *c = '?';
-    fprintf(stderr, "sked: %s\n", text);
-}
+static const manual manuals[COMMAND_COUNT] = {
+    [COMMAND_schedule] = {"Reads GRAPH (- is standard input), finds a schedule that obeys every rule of the "
+                          "problem, and prints its value beside a proven lower bound. The independent "
+                          "validator checks every schedule first. Method auto runs several methods in turn; "
+                          "its result is never worse than what each of them found in its share of the time. "
+                          "Ctrl-C ends the search and gives the incumbent.",
+                          "sked schedule examples/cholesky.json --devices 4\n"
+                          "sked schedule graph.stg --devices 8 --time-limit 1 -o plan.json -o plan.html\n"
+                          "sked schedule hal.dot --library lib.json --json\n"
+                          "sked schedule loop.graphml --objective ii",
+                          print_schedule_tables},
+    [COMMAND_robust] =
+        {"Draws candidates, keeps the best by simulation (the proxy), measures those on the "
+         "target and returns the fastest. Without --method, a table compares several methods. "
+         "A candidate that cannot be measured is reported and left out; `sked robust` fails only if no "
+         "candidate could be measured.",
+         "sked robust net.json --devices 4 --target bandwidth\n"
+         "sked robust net.json --devices 4 --method brkga --target 'command:./measure.sh' -o "
+         "best.json",
+         NULL},
+    [COMMAND_sample] = {"Draws schedules from a learned model (a GFlowNet). A low temperature gives good "
+                        "schedules, a high one diverse schedules. Writes one JSON object per line, with "
+                        "log_prob, proxy_makespan and temperature, best first and without repeats; equal "
+                        "devices are interchangeable. With --local or --improve, candidates whose makespans "
+                        "differ by at most one percent are ordered by transfer cost.",
+                        "sked sample net.json --devices 4 -o candidates.jsonl\n"
+                        "sked sample net.json --devices 4 --candidates 5000 --temperature 0.05 --raw -o -",
+                        NULL},
+    [COMMAND_train] = {"Trains a model on the graphs given: files, folders and generator families. Reports "
+                       "its quality on held-out graphs. Ctrl-C saves the model; --resume continues from one. "
+                       "--set changes policy, batch, temperatures and sizes (docs/training.md).",
+                       "sked train --graphs erdos-renyi:20-50,layered:20-50 --devices 4 --minutes 60 -o "
+                       "model.safetensors\n"
+                       "sked train --graphs nets/ --devices 8 --steps 5000 --resume model.safetensors -o "
+                       "tuned.safetensors -o log.jsonl -o curve.svg",
+                       NULL},
+    [COMMAND_check] = {"Validates SCHEDULE against GRAPH from the definition of the problem alone. Give the "
+                       "transfer costs and capacities with the options of `sked schedule`; the number of "
+                       "devices and the initiation interval come from SCHEDULE.",
+                       "sked check graph.stg plan.json\n"
+                       "sked check net.json plan.json --latency 2 --bandwidth 1e9",
+                       NULL},
+    [COMMAND_generate] = {"Generates a graph of about N ops. With --count, or if the output is a folder, the "
+                          "files are named FAMILY-N-SEED.json. The same seed gives the same bytes.",
+                          "sked generate layered --nodes 1000 -o graph.json\n"
+                          "sked generate erdos-renyi --nodes 50 --count 100 --set p=0.1 -o graphs/",
+                          print_families},
+    [COMMAND_convert] = {"Reads IN and writes OUT. The extensions select the formats; --from and --to "
+                         "override them. An OUT of .lp, .mps or .mzn exports the problem for another solver.",
+                         "sked convert graph.stg graph.json\n"
+                         "sked convert model.onnx - --to dot\n"
+                         "sked convert hal.dot hal.lp --library lib.json --horizon 12",
+                         print_objectives},
+    [COMMAND_info] = {"Describes a graph. With the options of a machine it also prints a lower bound of the "
+                      "objective.",
+                      "sked info graph.stg --devices 4", print_objectives},
+    [COMMAND_methods] = {"Lists the methods, or explains one of them with all its options.",
+                         "sked methods\nsked methods search", NULL},
+    [COMMAND_formats] = {"Lists the file formats: r can be read, w can be written.", "sked formats", NULL},
+    [COMMAND_targets] = {"Lists the targets and their options.", "sked targets --json", NULL},
+    [COMMAND_help] = {"Explains sked or one of its commands.",
+                      "sked help schedule\nsked help schedule --man | man -l -", NULL},
+};
 
-/* The first word is a command, or asks about sked itself. */
-static sked_status run_command(int argc, char **argv, sked_error *err)
-{
-    static arguments a; /* large: lists of every repeatable option */
-    bool help = false;
-    if (argc < 2) {
-        print_usage(stderr);
-        return SKED_ERR_ARGUMENT;
-    }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        print_usage(stdout);
-        return finish_output(err);
-    }
-    if (strcmp(argv[1], "--version") == 0) {
-        printf("sked %s\n", sked_version());
-        return finish_output(err);
-    }
-    sked_status st = parse_arguments(argc, argv, &a, &help, err);
-    if (st == SKED_OK && help) {
-        print_command_help(stdout, a.command);
-    } else if (st == SKED_OK) {
-        catch_interrupts();
-        st = command_lines[a.command].run(&a, err);
-        end_progress();
-    }
-    return st == SKED_OK ? finish_output(err) : st;
-}
+static const command_line commands[COMMAND_COUNT] = {
+#define X(name, operands, least, most, help) \
+    {#name, operands, help, least, most, run_##name, &manuals[COMMAND_##name]},
+    COMMAND_LIST(X)
+#undef X
+};
+
+static const option_line options[] = {OPTION_LIST(OPTION_LINE)};
+static const arguments presets = {OPTION_LIST(OPTION_PRESET)};
+static const moved_word moved[] = {{"bench", "`sked-bench` runs the benchmarks (see bench/README.md)"}};
+
+const program sked_program = {
+    .name = "sked",
+    .summary = "schedules computation graphs",
+    .noun = "command",
+    .operand = "COMMAND",
+    .hint = "`sked help COMMAND` explains one. Try: sked schedule GRAPH --devices 4",
+    .commands = commands,
+    .n_commands = COMMAND_COUNT,
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .presets = &presets,
+    .size = sizeof(arguments),
+    .operands = offsetof(arguments, operand),
+    .moved = moved,
+    .n_moved = sizeof moved / sizeof *moved,
+};
 
 int main(int argc, char **argv)
 {
-    sked_error err = {0};
-    occupy_streams();
-    signal(SIGXFSZ, SIG_IGN); /* a file past the limit is a failed write like any other, and is cleaned up */
-    sked_status st = sked_dist_begin(&argc, &argv, &err);
-    if (st != SKED_OK) {
-        complain(st, &err);
-        return (int)st;
-    }
-    st = run_command(argc, argv, &err);
-    if (st != SKED_OK && argc > 1 && sked_dist_rank() == 0)
-        complain(st, &err);
-    sked_dist_end(st);
-    return (int)st;
+    return run_program(&sked_program, argc, argv);
 }

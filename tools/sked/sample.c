@@ -14,8 +14,8 @@ static void cut(sked_samples *s, int32_t top)
 static sked_status describe(const setup *s, const sked_samples *out, const sked_sample_options *opt,
                             sked_error *err)
 {
-    sked_diversity d = {0};
-    sked_metrics m;
+    sked_diversity d = {.size = sizeof d};
+    sked_metrics m = {.size = sizeof m};
     char x[40];
     double best = INFINITY;
     int32_t winner = 0;
@@ -40,13 +40,13 @@ static sked_status describe(const setup *s, const sked_samples *out, const sked_
 
 static sked_status check_outputs(const arguments *a, sked_error *err)
 {
-    if (!a->devices.given)
-        return fail(err, SKED_ERR_ARGUMENT, "sample needs --devices N");
-    if (a->raw.given && (a->top.given || a->improve.given || a->local.given))
+    if (a->devices == 0)
+        return fail(err, SKED_ERR_ARGUMENT, "`sked sample` needs --devices N");
+    if (a->raw && (a->top > 0 || a->improve > 0 || a->local))
         return fail(err, SKED_ERR_ARGUMENT, "--raw keeps every draw as it is; it cannot go with %s",
-                    a->top.given     ? "--top"
-                    : a->local.given ? "--local"
-                                     : "--improve");
+                    a->top > 0 ? "--top"
+                    : a->local ? "--local"
+                               : "--improve");
     return SKED_OK;
 }
 
@@ -54,33 +54,33 @@ sked_status run_sample(arguments *a, sked_error *err)
 {
     setup s = {0};
     sked_sampler *m = NULL;
-    sked_samples out = {0};
+    sked_samples out = {.size = sizeof out};
     sked_sample_options opt;
     sked_sample_options_init(&opt);
-    opt.count = a->candidates.given ? (int32_t)a->candidates.number : opt.count;
-    opt.temperature = a->temperature.given ? a->temperature.number : opt.temperature;
-    opt.raw = a->raw.given;
-    opt.greedy = a->greedy.given;
-    opt.local = a->local.given;
-    opt.improve = a->improve.given ? (int64_t)a->improve.number : 0;
-    opt.seed = a->seed.given ? (uint64_t)a->seed.number : 0;
-    opt.threads = a->threads.given ? (int)a->threads.number : 1;
+    opt.count = (int32_t)a->draws;
+    opt.temperature = a->temperature;
+    opt.raw = a->raw;
+    opt.greedy = a->greedy;
+    opt.local = a->local;
+    opt.improve = a->improve;
+    opt.seed = (uint64_t)a->seed;
+    opt.threads = (int)a->threads;
     opt.stop = &stop_requested;
-    opt.progress = a->quiet.given ? NULL : show_progress;
+    opt.progress = a->quiet ? NULL : show_progress;
     sked_status st = check_outputs(a, err);
     if (st == SKED_OK)
-        st = load_problem(a, a->operand[0], &s, err);
+        st = load_problem(a, a->operand.at[0], &s, err);
     if (st == SKED_OK)
-        st = sked_sampler_read(a->model.text, &m, err);
+        st = sked_sampler_read(a->model, &m, err);
     if (st == SKED_OK)
         st = sked_sampler_sample(m, &s.problem, &opt, &out, err);
     end_progress();
-    if (st == SKED_OK && a->top.given)
-        cut(&out, (int32_t)a->top.number);
-    for (int i = 0; st == SKED_OK && i < (a->output.given ? a->output.n_list : 1); i++)
-        st = sked_samples_write(&out, &s.problem, opt.temperature, a->output.given ? a->output.list[i] : "-",
-                                err);
-    if (st == SKED_OK && !a->quiet.given && out.count > 0)
+    if (st == SKED_OK && a->top > 0)
+        cut(&out, (int32_t)a->top);
+    for (int i = 0; st == SKED_OK && i < (a->output.count > 0 ? a->output.count : 1); i++)
+        st = sked_samples_write(&out, &s.problem, opt.temperature,
+                                a->output.count > 0 ? a->output.at[i] : "-", err);
+    if (st == SKED_OK && !a->quiet && out.count > 0)
         st = describe(&s, &out, &opt, err);
     sked_samples_clear(&out);
     sked_sampler_destroy(m);

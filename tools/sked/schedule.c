@@ -1,5 +1,4 @@
 /* sked schedule: a problem in, the best schedule out. */
-#include "record.h"
 #include "sweep.h"
 
 #include <math.h>
@@ -9,37 +8,44 @@
 static void fill_options(const arguments *a, sked_run_options *opt)
 {
     sked_run_options_init(opt);
-    opt->seed = sked_dist_seed(a->seed.given ? (uint64_t)a->seed.number : 0);
-    opt->threads = a->threads.given ? (int)a->threads.number : 1;
-    opt->time_limit = a->time_limit.given ? a->time_limit.number : 5;
-    opt->iterations = a->iterations.given ? (int64_t)a->iterations.number : 0;
-    opt->settings = a->set.list;
-    opt->n_settings = a->set.n_list;
-    opt->candidates = a->candidates.given ? (int32_t)a->candidates.number : 0;
-    opt->top = a->top.given ? (int32_t)a->top.number : 0;
-    opt->min_distance = a->min_distance.given ? a->min_distance.number : 0;
+    opt->seed = sked_dist_seed((uint64_t)a->seed);
+    opt->threads = (int)a->threads;
+    opt->time_limit = a->time_limit;
+    opt->iterations = a->iterations;
+    opt->settings = a->set.at;
+    opt->n_settings = a->set.count;
+    opt->candidates = (int32_t)a->candidates;
+    opt->top = (int32_t)a->top;
+    opt->min_distance = a->min_distance;
     opt->stop = &stop_requested;
-    opt->progress = a->quiet.given || sked_dist_rank() > 0 ? NULL : show_progress;
+    opt->progress = show_progress;
+    opt->record = a->record;
+}
+
+static sked_status check_backend(const char *word, sked_error *err)
+{
+    if (strcmp(word, "cpu") == 0)
+        return SKED_OK;
+    if (strcmp(word, "cuda") == 0)
+        return fail(err, SKED_ERR_UNSUPPORTED, "no method of this build computes on CUDA; use --backend cpu");
+    return fail(err, SKED_ERR_ARGUMENT, "--backend is cpu or cuda, not '%.60s'", word);
 }
 
 static sked_status check_arguments(const arguments *a, sked_error *err)
 {
-    if ((a->top.given || a->min_distance.given) && !a->candidates.given)
+    if ((a->top > 0 || a->min_distance > 0) && a->candidates == 0)
         return fail(err, SKED_ERR_ARGUMENT,
                     "--top and --min-distance choose among candidates: add --candidates K");
-    if (a->sweep.given && a->candidates.given)
-        return fail(err, SKED_ERR_ARGUMENT, "--sweep gives one schedule per point: leave --candidates out");
-    if (a->sweep.given && a->record.given)
-        return fail(err, SKED_ERR_ARGUMENT, "--record takes one run: leave --sweep out");
-    if (a->record.given && !ends_with(a->record.text, ".jsonl") && !ends_with(a->record.text, ".svg"))
+    if (a->sweep != NULL && a->candidates > 0)
+        return fail(err, SKED_ERR_ARGUMENT, "--sweep finds one schedule per point: leave out --candidates");
+    if (a->sweep != NULL && a->statistics)
+        return fail(err, SKED_ERR_ARGUMENT, "--statistics takes one run: leave out --sweep");
+    if (a->sweep != NULL && a->record != NULL)
+        return fail(err, SKED_ERR_ARGUMENT, "--record takes one run: leave out --sweep");
+    if (a->record != NULL && !ends_with(a->record, ".jsonl") && !ends_with(a->record, ".svg"))
         return fail(err, SKED_ERR_ARGUMENT, "--record %.200s: a descent is written as .jsonl or .svg",
-                    a->record.text);
-    if (a->backend.given && strcmp(a->backend.text, "cpu") != 0) {
-        if (strcmp(a->backend.text, "cuda") != 0)
-            return fail(err, SKED_ERR_ARGUMENT, "--backend is cpu or cuda, not '%.60s'", a->backend.text);
-        return fail(err, SKED_ERR_UNSUPPORTED, "no method of this build computes on CUDA; use --backend cpu");
-    }
-    return SKED_OK;
+                    a->record);
+    return check_backend(a->backend, err);
 }
 
 static double gap_of(const sked_result *r)
@@ -49,13 +55,52 @@ static double gap_of(const sked_result *r)
     return r->lower_bound > 0 ? (r->value - r->lower_bound) / r->lower_bound : INFINITY;
 }
 
+static void print_statistics_json(json_out *j, const sked_result *r)
+{
+    json_open(j, "statistics", '[');
+    for (int32_t i = 0; i < r->n_statistics; i++) {
+        const sked_statistic *row = r->statistics[i];
+        json_open(j, NULL, '{');
+        json_text(j, "method", row->method);
+        json_text(j, "technique", row->technique[0] ? row->technique : NULL);
+        json_number(j, "calls", (double)row->calls);
+        json_number(j, "seconds", row->seconds);
+        json_number(j, "evaluations", (double)row->evaluations);
+        json_number(j, "offers", (double)row->offers);
+        json_number(j, "improvements", (double)row->improvements);
+        json_number(j, "gain", row->gain);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
+/* A method's own row, then its techniques indented below it. */
+static void print_statistics(const sked_result *r)
+{
+    printf("  %-24s %8s %9s %13s %7s %9s %12s\n", "statistics", "calls", "seconds", "evaluations", "offers",
+           "incumbent", "gain");
+    for (int32_t i = 0; i < r->n_statistics; i++) {
+        const sked_statistic *row = r->statistics[i];
+        char gain[40], name[60];
+        snprintf(name, sizeof name, "%s%s", row->technique[0] ? "  " : "",
+                 row->technique[0] ? row->technique : row->method);
+        printf("  %-24s %8lld %9.3f %13lld", name, (long long)row->calls, row->seconds,
+               (long long)row->evaluations);
+        if (row->technique[0])
+            printf(" %7s %9s", "", "");
+        else
+            printf(" %7lld %9lld", (long long)row->offers, (long long)row->improvements);
+        printf(" %12s\n", human(row->gain, gain, sizeof gain));
+    }
+}
+
 static void print_json(const arguments *a, const setup *s, const sked_result *r, const sked_metrics *m,
                        const sked_diversity *d)
 {
     const sked_problem *p = &s->problem;
     json_out j = {.file = stdout};
     json_open(&j, NULL, '{');
-    json_text(&j, "method", a->method.given ? a->method.text : "auto");
+    json_text(&j, "method", a->method);
     json_text(&j, "winner", r->method);
     json_text(&j, "graph", sked_graph_name(s->graph));
     json_text(&j, "objective", sked_objective_name(p->objective));
@@ -66,8 +111,8 @@ static void print_json(const arguments *a, const setup *s, const sked_result *r,
     json_bool(&j, "optimal", r->optimal);
     json_bool(&j, "valid", true);
     json_number(&j, "seconds", r->seconds);
-    json_number(&j, "seed", a->seed.given ? a->seed.number : 0);
-    json_number(&j, "threads", a->threads.given ? a->threads.number : 1);
+    json_number(&j, "seed", (double)a->seed);
+    json_number(&j, "threads", (double)a->threads);
     json_number(&j, "devices", p->devices);
     json_number(&j, "speedup", m->speedup);
     json_number(&j, "idle", m->idle);
@@ -80,7 +125,7 @@ static void print_json(const arguments *a, const setup *s, const sked_result *r,
     json_number(&j, "communication", m->communication);
     json_number(&j, "transfer", m->transfer);
     json_number(&j, "evaluations", (double)r->evaluations);
-    if (a->candidates.given) {
+    if (a->candidates > 0) {
         json_number(&j, "candidates", r->count);
         json_number(&j, "ged", d->ged);
         json_number(&j, "d_inv", d->d_inv);
@@ -88,6 +133,8 @@ static void print_json(const arguments *a, const setup *s, const sked_result *r,
     }
     if (r->note[0])
         json_text(&j, "note", r->note);
+    if (a->statistics)
+        print_statistics_json(&j, r);
     json_close(&j, '}');
 }
 
@@ -107,10 +154,9 @@ static void print_text(const arguments *a, const setup *s, const sked_result *r,
         printf(" (bound %s)\n", human(r->lower_bound, y, sizeof y));
     printf("  graph          %s, %d ops, %lld edges\n", sked_graph_name(s->graph),
            (int)sked_graph_op_count(s->graph), (long long)sked_graph_edge_count(s->graph));
-    printf("  method         %s%s%s, %.3f s, %lld evaluations\n", a->method.given ? a->method.text : "auto",
-           strcmp(r->method, a->method.given ? a->method.text : "auto") ? ", won by " : "",
-           strcmp(r->method, a->method.given ? a->method.text : "auto") ? r->method : "", r->seconds,
-           (long long)r->evaluations);
+    const bool member = strcmp(r->method, a->method) != 0;
+    printf("  method         %s%s%s, %.3f s, %lld evaluations\n", a->method, member ? ", won by " : "",
+           member ? r->method : "", r->seconds, (long long)r->evaluations);
     if (p->devices > 0)
         printf("  devices        %d, speedup %.4g, idle %.1f %%\n", (int)p->devices, m->speedup,
                100 * m->idle);
@@ -121,26 +167,30 @@ static void print_text(const arguments *a, const setup *s, const sked_result *r,
     printf("  peak memory    %s\n", human(m->peak_memory, x, sizeof x));
     printf("  resource       %s\n", human(m->resource, x, sizeof x));
     printf("  communication  %s\n", human(m->communication, x, sizeof x));
-    if (a->candidates.given)
+    if (a->candidates > 0)
         printf("  candidates     %d, GED %.1f %%, d_inv %.4g, d_sen %.4g\n", (int)r->count, d->ged, d->d_inv,
                d->d_sen);
     if (r->note[0])
         printf("  note           %s\n", r->note);
+    if (a->statistics)
+        print_statistics(r);
 }
 
 static sked_status write_outputs(const arguments *a, const setup *s, const sked_result *r, sked_error *err)
 {
-    for (int i = 0; i < a->output.n_list; i++) {
-        const char *path = a->output.list[i];
-        const sked_report_data data = {.problem = &s->problem,
-                                       .schedule = r->schedule[0],
-                                       .method = r->method,
-                                       .lower_bound = r->lower_bound,
-                                       .optimal = r->optimal,
-                                       .seconds = r->seconds,
-                                       .seed = a->seed.given ? (uint64_t)a->seed.number : 0};
+    for (int i = 0; i < a->output.count; i++) {
+        const char *path = a->output.at[i];
+        sked_report_data data;
+        sked_report_data_init(&data);
+        data.problem = &s->problem;
+        data.schedule = r->schedule[0];
+        data.method = r->method;
+        data.lower_bound = r->lower_bound;
+        data.optimal = r->optimal;
+        data.seconds = r->seconds;
+        data.seed = (uint64_t)a->seed;
         sked_status st;
-        if (ends_with(path, ".jsonl"))
+        if (ends_with(path, CANDIDATES_EXTENSION))
             st = sked_schedules_write(&s->problem, (const sked_schedule *const *)r->schedule, r->count, path,
                                       err);
         else
@@ -151,51 +201,63 @@ static sked_status write_outputs(const arguments *a, const setup *s, const sked_
     return SKED_OK;
 }
 
+/* Extensions that -o takes, as ".a .b .c". */
+static const char *list_extensions(char *buf, size_t size)
+{
+    size_t used = 0;
+    for (int i = 0; i < sked_report_count() && used < size; i++)
+        used += (size_t)snprintf(buf + used, size - used, "%s ", sked_report_at(i)->extension);
+    if (used < size)
+        snprintf(buf + used, size - used, "%s", CANDIDATES_EXTENSION);
+    return buf;
+}
+
 /* Refuses an output nobody can write before the search begins, not after. */
 static sked_status check_outputs(const arguments *a, sked_error *err)
 {
-    for (int i = 0; i < a->output.n_list; i++) {
-        bool known = strcmp(a->output.list[i], "-") == 0 || ends_with(a->output.list[i], ".jsonl");
+    for (int i = 0; i < a->output.count; i++) {
+        const char *path = a->output.at[i];
+        char all[200];
+        bool known = strcmp(path, "-") == 0 || ends_with(path, CANDIDATES_EXTENSION);
         for (int k = 0; !known && k < sked_report_count(); k++)
-            known = ends_with(a->output.list[i], sked_report_at(k)->extension);
+            known = ends_with(path, sked_report_at(k)->extension);
         if (!known)
-            return fail(err, SKED_ERR_ARGUMENT,
-                        "-o %.200s: the extension picks the writer: .json .jsonl .trace.json .svg .html .dot",
-                        a->output.list[i]);
+            return fail(err, SKED_ERR_ARGUMENT, "-o %.200s: the extension selects the writer: %s", path,
+                        list_extensions(all, sizeof all));
     }
     return SKED_OK;
 }
 
 static bool to_stdout(const arguments *a)
 {
-    for (int i = 0; i < a->output.n_list; i++)
-        if (strcmp(a->output.list[i], "-") == 0)
+    for (int i = 0; i < a->output.count; i++)
+        if (strcmp(a->output.at[i], "-") == 0)
             return true;
     return false;
 }
 
-static void warn_about(const arguments *a, const setup *s)
+static void warn_about(const setup *s)
 {
     bool limited = s->problem.devices > 0;
     for (int32_t r = 0; r < sked_graph_resource_count(s->graph); r++)
         limited = limited || isfinite(s->capacity ? s->capacity[r] : sked_graph_capacity(s->graph, r));
     if (!limited && s->problem.objective == SKED_OBJECTIVE_MAKESPAN)
-        warn(a, "no devices and no finite resources: nothing limits parallel work (see --devices)");
+        warn("no devices and no finite resources: nothing limits parallel work (see --devices)");
 }
 
 static sked_status report(const arguments *a, const setup *s, const sked_result *r, sked_error *err)
 {
-    sked_metrics m;
-    sked_diversity d = {0};
+    sked_metrics m = {.size = sizeof m};
+    sked_diversity d = {.size = sizeof d};
     sked_status st = sked_schedule_measure(&s->problem, r->schedule[0], &m, err);
-    if (st == SKED_OK && a->candidates.given)
+    if (st == SKED_OK && a->candidates > 0)
         st = sked_schedules_diversity(&s->problem, (const sked_schedule *const *)r->schedule, r->count, &d,
                                       err);
     if (st == SKED_OK)
         st = write_outputs(a, s, r, err);
     if (st != SKED_OK)
         return st;
-    if (a->json.given)
+    if (a->json)
         print_json(a, s, r, &m, &d);
     else if (!to_stdout(a))
         print_text(a, s, r, &m, &d);
@@ -206,34 +268,30 @@ sked_status run_schedule(arguments *a, sked_error *err)
 {
     setup s = {0};
     sked_schedule *start = NULL;
-    sked_result r = {0};
-    recording rec = {0};
+    sked_result r = {.size = sizeof r};
     sked_run_options opt;
     fill_options(a, &opt);
     sked_status st = check_arguments(a, err);
-    if (st == SKED_OK && !a->sweep.given)
+    if (st == SKED_OK && a->sweep == NULL)
         st = check_outputs(a, err);
     if (st == SKED_OK)
-        st = load_problem(a, a->operand[0], &s, err);
-    if (st == SKED_OK && a->start.given)
-        st = sked_schedule_read(a->start.text, s.graph, &start, err);
+        st = load_problem(a, a->operand.at[0], &s, err);
+    if (st == SKED_OK && a->start != NULL)
+        st = sked_schedule_read(a->start, s.graph, &start, err);
     opt.start = start;
-    if (st == SKED_OK && a->sweep.given) {
+    if (st == SKED_OK && a->sweep != NULL) {
         st = run_sweep(a, &s, &opt, err);
         sked_schedule_destroy(start);
         clear_setup(&s);
         return st;
     }
-    if (st == SKED_OK && a->record.given)
-        st = open_recording(a, &s, &rec, &opt, err);
     if (st == SKED_OK)
-        st = sked_method_run(a->method.given ? a->method.text : "auto", &s.problem, &opt, &r, err);
+        st = sked_method_run(a->method, &s.problem, &opt, &r, err);
     end_progress();
-    if (st == SKED_OK && a->record.given)
-        st = write_recording(a, &s, &rec, err);
-    close_recording(&rec);
+    if (st == SKED_OK && a->record != NULL && !r.recorded)
+        warn("--record: no descent took place, nothing is written (the first schedule met the bound?)");
     if (st == SKED_OK)
-        warn_about(a, &s);
+        warn_about(&s);
     if (s.graph != NULL)
         st = sked_dist_best(&s.problem, st, &r, err);
     if (st == SKED_OK && sked_dist_rank() == 0)

@@ -7,10 +7,11 @@
 
 sked_status load_graph(const arguments *a, const char *path, sked_graph **out, sked_error *err)
 {
-    const sked_read_options opt = {.format = a->from.text,
-                                   .resources = a->resources.text,
-                                   .library = a->library.text,
-                                   .profile = a->profile.text};
+    const sked_read_options opt = {.size = sizeof opt,
+                                   .format = a->from,
+                                   .resources = a->resources,
+                                   .library = a->library,
+                                   .profile = a->profile};
     return sked_graph_read(path, &opt, out, err);
 }
 
@@ -20,7 +21,7 @@ static sked_status set_capacity(const char *text, setup *s, sked_error *err)
     char name[256], hint[160] = "";
     const char *equals = strrchr(text, '=');
     if (equals == NULL || equals == text || (size_t)(equals - text) >= sizeof name)
-        return fail(err, SKED_ERR_ARGUMENT, "--capacity wants NAME=K, not '%.80s'", text);
+        return fail(err, SKED_ERR_ARGUMENT, "--capacity expects NAME=K, not '%.80s'", text);
     snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
     const int32_t r = sked_graph_find_resource(s->graph, name);
     if (r < 0) {
@@ -37,22 +38,22 @@ static sked_status set_capacity(const char *text, setup *s, sked_error *err)
         s->capacity[r] = INFINITY;
     else if (!sked_parse_number(equals + 1, &s->capacity[r]) || s->capacity[r] < 0)
         return fail(err, SKED_ERR_ARGUMENT,
-                    "--capacity %s wants a number, 0 or more, or unlimited, not '%.60s'", name, equals + 1);
+                    "--capacity %s expects a number, 0 or more, or unlimited, not '%.60s'", name, equals + 1);
     return SKED_OK;
 }
 
 static sked_status set_capacities(const arguments *a, setup *s, sked_error *err)
 {
     const int32_t n = sked_graph_resource_count(s->graph);
-    if (!a->capacity.given)
+    if (a->capacity.count == 0)
         return SKED_OK;
     s->capacity = malloc(((size_t)n + 1) * sizeof *s->capacity);
     if (s->capacity == NULL)
         return fail(err, SKED_ERR_MEMORY, "out of memory");
     for (int32_t r = 0; r < n; r++)
         s->capacity[r] = sked_graph_capacity(s->graph, r);
-    for (int i = 0; i < a->capacity.n_list; i++) {
-        const sked_status st = set_capacity(a->capacity.list[i], s, err);
+    for (int i = 0; i < a->capacity.count; i++) {
+        const sked_status st = set_capacity(a->capacity.at[i], s, err);
         if (st != SKED_OK)
             return st;
     }
@@ -60,37 +61,47 @@ static sked_status set_capacities(const arguments *a, setup *s, sked_error *err)
     return SKED_OK;
 }
 
-static sked_status set_objective(const char *word, sked_problem *p, sked_error *err)
+/* All objectives, as "a, b, c". */
+static const char *list_objectives(char *buf, size_t size)
 {
-    static const char *const names[] = {
-#define SKED_X(name, text, help) text,
-        SKED_OBJECTIVE_LIST(SKED_X)
-#undef SKED_X
-    };
-    const int n = sizeof names / sizeof *names;
-    char hint[120];
-    for (int i = 0; i < n; i++)
-        if (strcmp(names[i], word) == 0)
-            return p->objective = (sked_objective)i, SKED_OK;
-    return fail(err, SKED_ERR_ARGUMENT,
-                "--objective is one of makespan, resource, memory, cost, ii, not '%.60s'%s", word,
-                sked_suggest(word, names, n, hint, sizeof hint));
+    size_t used = 0;
+    for (int i = 0; i < OBJECTIVE_COUNT && used < size; i++)
+        used += (size_t)snprintf(buf + used, size - used, "%s%s", i ? ", " : "",
+                                 sked_objective_name((sked_objective)i));
+    return buf;
 }
 
+static sked_status set_objective(const char *word, sked_problem *p, sked_error *err)
+{
+    const char *names[OBJECTIVE_COUNT];
+    char all[120], hint[120];
+    for (int i = 0; i < OBJECTIVE_COUNT; i++) {
+        names[i] = sked_objective_name((sked_objective)i);
+        if (strcmp(names[i], word) == 0)
+            return p->objective = (sked_objective)i, SKED_OK;
+    }
+    return fail(err, SKED_ERR_ARGUMENT, "--objective is one of %s, not '%.60s'%s",
+                list_objectives(all, sizeof all), word,
+                sked_suggest(word, names, OBJECTIVE_COUNT, hint, sizeof hint));
+}
+
+/* Objective ii searches for the interval, and a search for the interval minimises it, unless told otherwise.
+ */
 static sked_status set_interval(const arguments *a, sked_problem *p, sked_error *err)
 {
-    if (p->objective == SKED_OBJECTIVE_II && !a->ii.given)
-        p->ii = SKED_II_AUTO;
-    if (!a->ii.given)
+    const char *text = a->ii;
+    if (text == NULL && p->objective == SKED_OBJECTIVE_II)
+        text = "auto";
+    if (text == NULL)
         return SKED_OK;
-    if (strcmp(a->ii.text, "auto") == 0) {
+    if (strcmp(text, "auto") == 0) {
         p->ii = SKED_II_AUTO;
-        if (!a->objective.given)
+        if (a->objective == NULL)
             p->objective = SKED_OBJECTIVE_II;
         return SKED_OK;
     }
-    if (!sked_parse_number(a->ii.text, &p->ii) || p->ii <= 0)
-        return fail(err, SKED_ERR_ARGUMENT, "--ii wants a number above 0, or auto, not '%.60s'", a->ii.text);
+    if (!sked_parse_number(text, &p->ii) || p->ii <= 0)
+        return fail(err, SKED_ERR_ARGUMENT, "--ii expects a number above 0, or auto, not '%.60s'", text);
     return SKED_OK;
 }
 
@@ -102,24 +113,19 @@ sked_status load_problem(const arguments *a, const char *path, setup *s, sked_er
         return st;
     sked_problem *p = &s->problem;
     sked_problem_init(p, s->graph);
-    if (a->devices.given)
-        p->devices = (int32_t)a->devices.number;
-    if (a->latency.given)
-        p->latency = a->latency.number;
-    if (a->bandwidth.given)
-        p->bandwidth = a->bandwidth.number;
-    if (a->horizon.given)
-        p->horizon = a->horizon.number;
-    if (a->alpha.given)
-        p->alpha = a->alpha.number;
-    if (a->objective.given)
-        st = set_objective(a->objective.text, p, err);
+    p->devices = (int32_t)a->devices;
+    p->latency = a->latency;
+    p->bandwidth = a->bandwidth;
+    p->horizon = a->horizon;
+    p->alpha = a->alpha;
+    if (a->objective != NULL)
+        st = set_objective(a->objective, p, err);
     if (st == SKED_OK)
         st = set_interval(a, p, err);
     if (st == SKED_OK)
         st = set_capacities(a, s, err);
-    if (st == SKED_OK && a->fix.given)
-        st = sked_fix_read(a->fix.text, s->graph, &s->fix_device, &s->fix_start, err);
+    if (st == SKED_OK && a->fix != NULL)
+        st = sked_fix_read(a->fix, s->graph, &s->fix_device, &s->fix_start, err);
     p->fix_device = s->fix_device;
     p->fix_start = s->fix_start;
     if (st != SKED_OK)

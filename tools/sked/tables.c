@@ -1,7 +1,76 @@
-/* sked methods, formats, targets: the library's tables, printed. */
+/* sked methods, formats, targets: the library's tables, printed; and those that help shows. */
 #include "cli.h"
 
 #include <string.h>
+
+/* An option of a method, family or target with its values and default. */
+static void print_option(FILE *out, const char *indent, int column, const sked_option *o, const char *values)
+{
+    char label[80], text[800];
+    snprintf(label, sizeof label, "%s%s", indent, o->name);
+    snprintf(text, sizeof text, "%s (%s%sdefault %s)", o->help, values, values[0] ? "; " : "", o->preset);
+    put_wrapped(out, label, column, text);
+}
+
+/* ---------------------------------------------------------------- tables in help */
+
+void print_objectives(FILE *out)
+{
+    sked_problem p;
+    sked_problem_init(&p, NULL);
+    fprintf(out, "\nobjectives (--objective)\n");
+#define SKED_X(name, text, help) \
+    put_wrapped(out, "  " text, 21, p.objective == SKED_OBJECTIVE_##name ? help " (default)" : help);
+    SKED_OBJECTIVE_LIST(SKED_X)
+#undef SKED_X
+}
+
+void print_methods(FILE *out)
+{
+    fputc('\n', out);
+    put_wrapped(out, "", 0, "methods (--method; `sked methods METHOD` lists the options for --set)");
+    for (int i = 0; i < sked_method_count(); i++) {
+        char label[80];
+        snprintf(label, sizeof label, "  %s", sked_method_at(i)->name);
+        put_wrapped(out, label, 21, sked_method_at(i)->summary);
+    }
+}
+
+void print_outputs(FILE *out)
+{
+    fprintf(out, "\noutput files (-o)\n");
+    for (int i = 0; i < sked_report_count(); i++) {
+        char label[80];
+        snprintf(label, sizeof label, "  %s", sked_report_at(i)->extension);
+        put_wrapped(out, label, 21, sked_report_at(i)->summary);
+    }
+    put_wrapped(out, "  " CANDIDATES_EXTENSION, 21, "every candidate, one schedule object per line");
+}
+
+static void print_distribution(FILE *out, const sked_distribution_info *d)
+{
+    char label[80];
+    snprintf(label, sizeof label, "  %s%s%s", d->name, d->arguments[0] ? ":" : "", d->arguments);
+    put_wrapped(out, label, 23, d->summary);
+}
+
+void print_families(FILE *out)
+{
+    fprintf(out, "\nfamilies\n");
+    for (int i = 0; i < sked_family_count(); i++) {
+        const sked_family_info *f = sked_family_at(i);
+        char label[80];
+        snprintf(label, sizeof label, "  %s", f->name);
+        put_wrapped(out, label, 21, f->summary);
+        for (int k = 0; k < f->n_options; k++)
+            print_option(out, "    --set ", 23, &f->options[k], "");
+    }
+    fprintf(out, "\ndistributions (DIST)\n");
+    for (int i = 0; i < sked_distribution_count(); i++)
+        print_distribution(out, sked_distribution_at(i));
+}
+
+/* ---------------------------------------------------------------- sked methods */
 
 static void print_features(json_out *j, uint32_t features)
 {
@@ -46,7 +115,10 @@ static void method_json(json_out *j, const sked_method_info *m)
 
 static void method_text(const sked_method_info *m)
 {
-    printf("%s: %s\n\ntakes\n", m->name, m->summary);
+    char title[80];
+    const int size = snprintf(title, sizeof title, "%s:", m->name);
+    put_wrapped(stdout, title, size + 1, m->summary);
+    printf("\ntakes\n");
 #define SKED_X(name, bit, text)        \
     if (m->features & SKED_CAN_##name) \
         printf("  %s\n", text);
@@ -54,55 +126,83 @@ static void method_text(const sked_method_info *m)
 #undef SKED_X
     if (m->n_options > 0)
         printf("\noptions (--set NAME=VALUE)\n");
-    for (int i = 0; i < m->n_options; i++) {
-        const sked_option *o = &m->options[i];
-        printf("  %-18s %s (%s; default %s)\n", o->name, o->help, kind_name(o), o->preset);
+    for (int i = 0; i < m->n_options; i++)
+        print_option(stdout, "  ", 21, &m->options[i], kind_name(&m->options[i]));
+}
+
+static sked_status find_method(const char *name, const sked_method_info **out, sked_error *err)
+{
+    const char *names[64];
+    char hint[120];
+    int n = 0;
+    *out = sked_method_find(name);
+    if (*out != NULL)
+        return SKED_OK;
+    for (; n < sked_method_count() && n < 64; n++)
+        names[n] = sked_method_at(n)->name;
+    return fail(err, SKED_ERR_ARGUMENT, "no method is called '%.60s'%s", name,
+                sked_suggest(name, names, n, hint, sizeof hint));
+}
+
+static void methods_json(const sked_method_info *one)
+{
+    json_out j = {.file = stdout};
+    json_open(&j, NULL, '[');
+    for (int i = 0; i < sked_method_count(); i++)
+        if (one == NULL || one == sked_method_at(i))
+            method_json(&j, sked_method_at(i));
+    json_close(&j, ']');
+}
+
+static void methods_text(void)
+{
+    for (int i = 0; i < sked_method_count(); i++) {
+        char label[80];
+        snprintf(label, sizeof label, "%s", sked_method_at(i)->name);
+        put_wrapped(stdout, label, 15, sked_method_at(i)->summary);
     }
+    putchar('\n');
+    put_wrapped(stdout, "", 0, "`sked methods METHOD` says what it takes and lists its options.");
 }
 
 sked_status run_methods(arguments *a, sked_error *err)
 {
-    const sked_method_info *one = a->n_operands ? sked_method_find(a->operand[0]) : NULL;
-    if (a->n_operands && one == NULL) {
-        const char *names[64];
-        char hint[120];
-        int n = 0;
-        for (; n < sked_method_count() && n < 64; n++)
-            names[n] = sked_method_at(n)->name;
-        return fail(err, SKED_ERR_ARGUMENT, "no method is called '%.60s'%s", a->operand[0],
-                    sked_suggest(a->operand[0], names, n, hint, sizeof hint));
-    }
-    if (a->json.given) {
-        json_out j = {.file = stdout};
-        json_open(&j, NULL, '[');
-        for (int i = 0; i < sked_method_count(); i++)
-            if (one == NULL || one == sked_method_at(i))
-                method_json(&j, sked_method_at(i));
-        json_close(&j, ']');
-    } else if (one != NULL) {
+    const sked_method_info *one = NULL;
+    const sked_status st = a->operand.count > 0 ? find_method(a->operand.at[0], &one, err) : SKED_OK;
+    if (st != SKED_OK)
+        return st;
+    if (a->json)
+        methods_json(one);
+    else if (one != NULL)
         method_text(one);
-    } else {
-        for (int i = 0; i < sked_method_count(); i++)
-            printf("%-14s %s\n", sked_method_at(i)->name, sked_method_at(i)->summary);
-        printf("\n`sked methods METHOD` says what it takes and lists its options.\n");
-    }
+    else
+        methods_text();
     return SKED_OK;
+}
+
+/* ---------------------------------------------------------------- sked formats, targets */
+
+static void format_text(const sked_format_info *f)
+{
+    char label[200];
+    snprintf(label, sizeof label, "%-18s %-3s %s", f->name,
+             f->reads && f->writes ? "rw"
+             : f->reads            ? "r"
+                                   : "w",
+             f->extensions[0] ? f->extensions : "(by content)");
+    put_wrapped(stdout, label, 39, f->summary);
 }
 
 sked_status run_formats(arguments *a, sked_error *err)
 {
     (void)err;
     json_out j = {.file = stdout};
-    if (a->json.given)
+    if (a->json)
         json_open(&j, NULL, '[');
     for (int i = 0; i < sked_format_count(); i++) {
-        const sked_format *f = sked_format_at(i);
-        if (!a->json.given) {
-            printf("%-18s %-6s %-22s %s\n", f->name,
-                   f->reads && f->writes ? "rw"
-                   : f->reads            ? "r"
-                                         : "w",
-                   f->extensions[0] ? f->extensions : "(by content)", f->summary);
+        const sked_format_info *f = sked_format_at(i);
+        if (!a->json) {
+            format_text(f);
             continue;
         }
         json_open(&j, NULL, '{');
@@ -113,24 +213,30 @@ sked_status run_formats(arguments *a, sked_error *err)
         json_bool(&j, "writes", f->writes);
         json_close(&j, '}');
     }
-    if (a->json.given)
+    if (a->json)
         json_close(&j, ']');
     return SKED_OK;
+}
+
+static void target_text(const sked_target_info *t)
+{
+    char label[80];
+    snprintf(label, sizeof label, "%s", t->name);
+    put_wrapped(stdout, label, 13, t->summary);
+    for (int k = 0; k < t->n_options; k++)
+        print_option(stdout, "  ", 19, &t->options[k], "");
 }
 
 sked_status run_targets(arguments *a, sked_error *err)
 {
     (void)err;
     json_out j = {.file = stdout};
-    if (a->json.given)
+    if (a->json)
         json_open(&j, NULL, '[');
     for (int i = 0; i < sked_target_count(); i++) {
-        const sked_target *t = sked_target_at(i);
-        if (!a->json.given) {
-            printf("%-12s %s\n", t->name, t->summary);
-            for (int k = 0; k < t->n_options; k++)
-                printf("  %-16s %s (default %s)\n", t->options[k].name, t->options[k].help,
-                       t->options[k].preset);
+        const sked_target_info *t = sked_target_at(i);
+        if (!a->json) {
+            target_text(t);
             continue;
         }
         json_open(&j, NULL, '{');
@@ -138,7 +244,7 @@ sked_status run_targets(arguments *a, sked_error *err)
         json_text(&j, "summary", t->summary);
         json_close(&j, '}');
     }
-    if (a->json.given)
+    if (a->json)
         json_close(&j, ']');
     return SKED_OK;
 }

@@ -1,5 +1,7 @@
 /* sked train: teaches a GFlowNet. -o takes the model (.safetensors), a log (.jsonl) and a curve (.svg). */
-#include "chart.h"
+#include "cli.h"
+
+#include "../cli/chart.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,22 +26,23 @@ typedef struct session {
 
 static sked_status pick_outputs(session *s, sked_error *err)
 {
-    for (int i = 0; i < s->a->output.n_list; i++) {
-        const char *path = s->a->output.list[i];
+    for (int i = 0; i < s->a->output.count; i++) {
+        const char *path = s->a->output.at[i];
         const char **slot = ends_with(path, ".safetensors") ? &s->model
                             : ends_with(path, ".jsonl")     ? &s->log_path
                             : ends_with(path, ".svg")       ? &s->curve
                                                             : NULL;
         if (slot == NULL)
-            return fail(err, SKED_ERR_ARGUMENT,
-                        "train writes .safetensors (model), .jsonl (log) and .svg (curve), not '%.200s'",
-                        path);
+            return fail(
+                err, SKED_ERR_ARGUMENT,
+                "`sked train` writes .safetensors (model), .jsonl (log) and .svg (curve), not '%.200s'",
+                path);
         *slot = path;
     }
     if (s->model == NULL)
-        return fail(err, SKED_ERR_ARGUMENT, "train needs -o MODEL.safetensors");
-    if (!s->a->steps.given && !s->a->minutes.given)
-        return fail(err, SKED_ERR_ARGUMENT, "train needs --steps or --minutes");
+        return fail(err, SKED_ERR_ARGUMENT, "`sked train` needs -o MODEL.safetensors");
+    if (s->a->steps == 0 && isinf(s->a->minutes))
+        return fail(err, SKED_ERR_ARGUMENT, "`sked train` needs --steps or --minutes");
     return SKED_OK;
 }
 
@@ -81,7 +84,7 @@ static void on_update(void *data, const sked_train_progress *p)
         log_line(s->log, p);
     if (p->validated)
         keep_point(s, p);
-    if (s->a->quiet.given)
+    if (s->a->quiet)
         return;
     if (p->validated)
         fprintf(
@@ -129,15 +132,15 @@ static sked_status write_curve(const session *s, sked_error *err)
 static void fill_train_options(const arguments *a, const session *s, sked_train_options *opt)
 {
     sked_train_options_init(opt);
-    opt->graphs = a->graphs.text;
-    opt->devices = a->devices.given ? (int32_t)a->devices.number : 4;
-    opt->steps = a->steps.given ? (int64_t)a->steps.number : 0;
-    opt->minutes = a->minutes.given ? a->minutes.number : INFINITY;
-    opt->seed = a->seed.given ? (uint64_t)a->seed.number : 0;
-    opt->threads = a->threads.given ? (int)a->threads.number : 1;
-    opt->settings = a->set.list;
-    opt->n_settings = a->set.n_list;
-    opt->resume = a->resume.text;
+    opt->graphs = a->graphs;
+    opt->devices = (int32_t)a->train_devices;
+    opt->steps = a->steps;
+    opt->minutes = a->minutes;
+    opt->seed = (uint64_t)a->seed;
+    opt->threads = (int)a->threads;
+    opt->settings = a->set.at;
+    opt->n_settings = a->set.count;
+    opt->resume = a->resume;
     opt->output = s->model;
     opt->stop = &stop_requested;
 }
@@ -147,8 +150,8 @@ static void print_configuration(const arguments *a, const sked_train_options *op
     fprintf(stderr, "train: graphs %s, devices %d, seed %llu, threads %d%s%s", opt->graphs, (int)opt->devices,
             (unsigned long long)opt->seed, opt->threads, opt->resume ? ", resume " : "",
             opt->resume ? opt->resume : "");
-    for (int i = 0; i < a->set.n_list; i++)
-        fprintf(stderr, ", %s", a->set.list[i]);
+    for (int i = 0; i < a->set.count; i++)
+        fprintf(stderr, ", %s", a->set.at[i]);
     fputc('\n', stderr);
 }
 
@@ -157,14 +160,14 @@ sked_status run_train(arguments *a, sked_error *err)
     session s = {.a = a};
     sked_train_options opt;
     sked_sampler *m = NULL;
-    sked_status st =
-        a->graphs.given ? pick_outputs(&s, err) : fail(err, SKED_ERR_ARGUMENT, "train needs --graphs SPEC");
-    if (st == SKED_OK && s.log_path && (s.log = fopen(s.log_path, a->resume.given ? "a" : "w")) == NULL)
+    sked_status st = a->graphs != NULL ? pick_outputs(&s, err)
+                                       : fail(err, SKED_ERR_ARGUMENT, "`sked train` needs --graphs SPEC");
+    if (st == SKED_OK && s.log_path && (s.log = fopen(s.log_path, a->resume != NULL ? "a" : "w")) == NULL)
         st = fail(err, SKED_ERR_IO, "%s: cannot be written", s.log_path);
     fill_train_options(a, &s, &opt);
     opt.progress = on_update;
     opt.progress_data = &s;
-    if (st == SKED_OK && !a->quiet.given)
+    if (st == SKED_OK && !a->quiet)
         print_configuration(a, &opt);
     if (st == SKED_OK)
         st = sked_train(&opt, &m, err);
@@ -174,7 +177,7 @@ sked_status run_train(arguments *a, sked_error *err)
         st = fail(err, SKED_ERR_MEMORY, "out of memory");
     if (st == SKED_OK && s.curve)
         st = write_curve(&s, err);
-    if (st == SKED_OK && a->weights_only.given)
+    if (st == SKED_OK && a->weights_only)
         st = sked_sampler_write(m, s.model, false, err);
     if (st == SKED_OK)
         printf("%s: %lld parameters after %lld updates\n", s.model,

@@ -65,7 +65,7 @@ sked_status sked_i_sgs_create(const sked_i_core *core, const sked_i_limit *limit
     SKED_NEW(s->ready, n);
     SKED_NEW0(s->eligible, n / 64 + 1);
     SKED_NEW0(s->summary, n / 4096 + 1);
-    SKED_NEW(s->heap, 2 * n + 1);
+    SKED_NEW(s->heap.at, 2 * n + 1);
     SKED_NEW(s->bucket, buckets + 1);
     SKED_NEW(s->sorted, n);
     *out = s;
@@ -79,8 +79,8 @@ void sked_i_sgs_destroy(sked_i_sgs *s)
 {
     if (s == NULL)
         return;
-    void *const owned[] = {s->free_at, s->change, s->hint,   s->rank,   s->waiting,  s->ready, s->eligible,
-                           s->summary, s->heap,   s->bucket, s->sorted, s->free_now, s->need};
+    void *const owned[] = {s->free_at, s->change,  s->hint,   s->rank,   s->waiting,  s->ready, s->eligible,
+                           s->summary, s->heap.at, s->bucket, s->sorted, s->free_now, s->need};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     sked_i_serial_destroy(s->serial);
@@ -366,31 +366,6 @@ int32_t sked_i_sgs_serial(sked_i_sgs *s, const int32_t *list, int32_t cutoff, in
 
 /* ------------------------------------------------------------------ parallel scheme */
 
-static inline void push(sked_i_sgs *s, uint64_t item)
-{
-    int32_t at = s->heap_size++;
-    while (at > 0 && s->heap[(at - 1) / 2] > item) {
-        s->heap[at] = s->heap[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    s->heap[at] = item;
-}
-
-static inline uint64_t pop(sked_i_sgs *s)
-{
-    const uint64_t top = s->heap[0], item = s->heap[--s->heap_size];
-    int32_t at = 0;
-    for (int32_t child; (child = 2 * at + 1) < s->heap_size; at = child) {
-        if (child + 1 < s->heap_size && s->heap[child + 1] < s->heap[child])
-            child++;
-        if (s->heap[child] >= item)
-            break;
-        s->heap[at] = s->heap[child];
-    }
-    s->heap[at] = item;
-    return top;
-}
-
 static inline void admit(sked_i_sgs *s, int32_t i)
 {
     const int32_t r = s->rank[i];
@@ -414,7 +389,7 @@ static inline void release(sked_i_sgs *s, int32_t j, int32_t at, int32_t now)
         admit(s, j);
         s->again = true;
     } else {
-        push(s, event(s->ready[j], j, 1));
+        sked_i_word_heap_push(&s->heap, event(s->ready[j], j, 1));
     }
 }
 
@@ -428,7 +403,7 @@ static inline void release_all(sked_i_sgs *s, int32_t i, int32_t started, int32_
 static void begin_parallel(sked_i_sgs *s, const int32_t *list)
 {
     const sked_i_core *core = s->core;
-    s->heap_size = 0;
+    s->heap.count = 0;
     memset(s->eligible, 0, ((size_t)core->n / 64 + 1) * sizeof *s->eligible);
     memset(s->summary, 0, ((size_t)core->n / 4096 + 1) * sizeof *s->summary);
     for (int32_t k = 0; k < core->n; k++)
@@ -465,7 +440,7 @@ static inline int32_t start_block(sked_i_sgs *s, int32_t block, const int32_t *l
             started++;
             if (d > 0) {
                 take(free_now, demand, w);
-                push(s, event(now + d, i, 0));
+                sked_i_word_heap_push(&s->heap, event(now + d, i, 0));
             }
             if (d == 0 || !core->standard)
                 release_all(s, i, now, now);
@@ -480,9 +455,9 @@ static inline int32_t start_block(sked_i_sgs *s, int32_t block, const int32_t *l
 static inline void advance(sked_i_sgs *s, uint64_t *free_now, int32_t *now, const int32_t *start, int w)
 {
     const sked_i_core *core = s->core;
-    *now = (int32_t)(s->heap[0] >> 32);
-    while (s->heap_size > 0 && (int32_t)(s->heap[0] >> 32) == *now) {
-        const uint32_t item = (uint32_t)pop(s);
+    *now = (int32_t)(s->heap.at[0] >> 32);
+    while (s->heap.count > 0 && (int32_t)(s->heap.at[0] >> 32) == *now) {
+        const uint32_t item = (uint32_t)sked_i_word_heap_pop(&s->heap);
         const int32_t i = (int32_t)(item >> 1);
         if (item & 1) {
             admit(s, i);
@@ -546,19 +521,19 @@ static void sort_pass(sked_i_sgs *s, const int32_t *key, int shift, int32_t mask
 static void repair(sked_i_sgs *s, int32_t *list)
 {
     const sked_i_core *core = s->core;
-    s->heap_size = 0;
+    s->heap.count = 0;
     memcpy(s->sorted, list, (size_t)core->n * sizeof *list);
     for (int32_t k = 0; k < core->n; k++)
         s->rank[list[k]] = k;
     for (int32_t i = 0; i < core->n; i++)
         if ((s->waiting[i] = core->pred_ptr[i + 1] - core->pred_ptr[i]) == 0)
-            push(s, (uint64_t)s->rank[i]);
+            sked_i_word_heap_push(&s->heap, (uint64_t)s->rank[i]);
     for (int32_t k = 0; k < core->n; k++) {
-        const int32_t i = s->sorted[pop(s)];
+        const int32_t i = s->sorted[sked_i_word_heap_pop(&s->heap)];
         list[k] = i;
         for (int32_t q = core->succ_ptr[i]; q < core->succ_ptr[i + 1]; q++)
             if (--s->waiting[core->succ[q].op] == 0)
-                push(s, (uint64_t)s->rank[core->succ[q].op]);
+                sked_i_word_heap_push(&s->heap, (uint64_t)s->rank[core->succ[q].op]);
     }
 }
 

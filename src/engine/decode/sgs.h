@@ -4,6 +4,7 @@
  */
 #ifndef SKED_ENGINE_DECODE_SGS_H
 #define SKED_ENGINE_DECODE_SGS_H
+#include "base/heap.h"
 #include "engine/decode/serial.h"
 
 #define SKED_I_ABORTED INT32_MAX
@@ -26,10 +27,9 @@ typedef struct sked_i_sgs {
     /* parallel */
     int32_t *rank, *waiting, *ready;
     uint64_t *eligible, *summary;
-    uint64_t *heap;
-    int32_t heap_size;
-    uint64_t *free_now; /* [words] */
-    uint32_t *need;     /* [n + 64] demands in order of the list; NULL: wide amounts or no vectors */
+    sked_i_word_heap heap; /* [2 n + 1] */
+    uint64_t *free_now;    /* [words] */
+    uint32_t *need;        /* [n + 64] demands in order of the list; NULL: wide amounts or no vectors */
     bool again;
     int64_t late;    /* after a serial decode: what fixed starts are missed by in sum */
     int32_t *bucket; /* sorting */

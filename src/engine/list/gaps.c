@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -57,6 +58,7 @@ bool sked_i_gaps_take(sked_i_gaps *gaps, double start, double length, double sho
         return false;
     const int64_t k = first_ending_from(gaps, start + length);
     const sked_i_gap gap = gaps->gap[k];
+    assert(gap.begin <= start && start + length <= gap.end); /* what sked_i_gaps_fit found */
     sked_i_gap rest[2];
     int64_t n = 0;
     if (start - gap.begin >= shortest)

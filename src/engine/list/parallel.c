@@ -9,6 +9,8 @@
 #include "base/set.h"
 #include "engine/list/list.h"
 
+#include <assert.h>
+
 /* Where lags differ from durations: what is known of an op's predecessors. */
 typedef struct op_state {
     double arrival;  /* when all data is there, as far as known */
@@ -38,7 +40,7 @@ typedef struct engine {
     uint64_t *words;
     double *free; /* [pools] */
     int32_t *users;
-    sked_i_heap pending, running;
+    sked_i_event_heap pending, running;
     int32_t *idle; /* stack of free devices */
     int32_t n_idle;
     double *start;
@@ -167,6 +169,7 @@ static inline void make_ready(engine *x, int32_t i)
 static inline int32_t take_best(engine *x, op_class *c)
 {
     const int32_t i = x->members[c->first + c->best];
+    assert(c->active >= 0 && c->best == (int32_t)sked_i_set_first(&c->ready));
     sked_i_set_remove(&c->ready, (uint32_t)c->best);
     c->rank = -1;
     if (!sked_i_set_empty(&c->ready)) {
@@ -217,7 +220,7 @@ static inline void send_data(engine *x, int32_t i, double t, double now)
         if (s->arrival <= now)
             make_ready(x, to);
         else
-            sked_i_heap_push(&x->pending, s->arrival, to);
+            sked_i_event_heap_push(&x->pending, (sked_i_event){s->arrival, to});
     }
 }
 
@@ -242,10 +245,11 @@ static inline void begin_op(engine *x, int32_t i, const op_class *c, double now)
         x->free[q->pool[k]] -= q->amount[k];
         x->users[q->pool[k]]++;
     }
+    assert(x->device == NULL || !holds || x->n_idle > 0);
     if (x->device != NULL)
         x->device[i] = holds ? x->idle[--x->n_idle] : x->n_idle > 0 ? x->idle[x->n_idle - 1] : 0;
     if (holds || (x->plain && v->duration[i] > 0)) {
-        sked_i_heap_push(&x->running, t + v->duration[i], i);
+        sked_i_event_heap_push(&x->running, (sked_i_event){t + v->duration[i], i});
         __builtin_prefetch(&v->out.op[v->out.ptr[i]]);
     } else if (x->plain)
         send_end(x, i);
@@ -259,6 +263,7 @@ static inline void end_op(engine *x, int32_t i)
     const op_class *const c = &x->classes[sked_i_pools_class(q, i)];
     for (int64_t k = c->demand; k < c->end; k++) {
         const int32_t r = q->pool[k];
+        assert(x->users[r] > 0);
         x->free[r] = --x->users[r] == 0 ? q->capacity[r] : x->free[r] + q->amount[k];
     }
     if (x->device != NULL && c->end > c->demand)
@@ -271,9 +276,9 @@ static inline void end_op(engine *x, int32_t i)
 static inline void catch_up(engine *x, double now)
 {
     while (x->running.count > 0 && x->running.at[0].time <= now)
-        end_op(x, sked_i_heap_pop(&x->running).id);
+        end_op(x, sked_i_event_heap_pop(&x->running).id);
     while (x->pending.count > 0 && x->pending.at[0].time <= now)
-        make_ready(x, sked_i_heap_pop(&x->pending).id);
+        make_ready(x, sked_i_event_heap_pop(&x->pending).id);
 }
 
 static void go(engine *x)
@@ -283,7 +288,7 @@ static void go(engine *x)
         if (x->plain && x->waiting[i] == 0)
             make_ready(x, i);
         else if (!x->plain && x->state[i].waiting == 0)
-            sked_i_heap_push(&x->pending, x->state[i].arrival, i);
+            sked_i_event_heap_push(&x->pending, (sked_i_event){x->state[i].arrival, i});
     double now = 0;
     for (;;) {
         catch_up(x, now);
@@ -293,6 +298,7 @@ static void go(engine *x)
         const double next_data = x->pending.count > 0 ? x->pending.at[0].time : INFINITY;
         if (isinf(next_end) && isinf(next_data))
             return; /* all done: whatever is ready fits an empty machine */
+        assert(fmin(next_end, next_data) >= now);
         now = next_end < next_data ? next_end : next_data;
     }
 }

@@ -11,6 +11,7 @@
 #include "engine/list/list.h"
 #include "engine/list/timeline.h"
 
+#include <assert.h>
 #include <string.h>
 
 struct sked_i_placer {
@@ -18,14 +19,14 @@ struct sked_i_placer {
     const sked_i_place *how;
     double *start;
     int32_t *device;
-    bool by_device;      /* every device has gaps of its own */
-    double *arrival;     /* [n] without transfers: when all data is there */
-    int32_t *waiting;    /* [n] predecessors not placed */
-    int32_t *by_rank;    /* [n] */
-    uint64_t *words;     /* of ready */
-    sked_i_set ready;    /* ranks */
-    sked_i_heap pending; /* stepped: ops whose data is on its way */
-    double now;          /* stepped: when the first device is free */
+    bool by_device;            /* every device has gaps of its own */
+    double *arrival;           /* [n] without transfers: when all data is there */
+    int32_t *waiting;          /* [n] predecessors not placed */
+    int32_t *by_rank;          /* [n] */
+    uint64_t *words;           /* of ready */
+    sked_i_set ready;          /* ranks */
+    sked_i_event_heap pending; /* stepped: ops whose data is on its way */
+    double now;                /* stepped: when the first device is free */
     sked_i_timeline *pool;
     sked_i_gaps *gaps;
     double shortest;  /* positive duration */
@@ -125,6 +126,7 @@ static void reset(placer *x)
     x->pending.count = 0;
     memset(x->words, 0, (size_t)sked_i_set_words(v->n) * sizeof *x->words);
     for (int32_t i = 0; i < v->n; i++) {
+        assert(x->input.rank[i] >= 0 && x->input.rank[i] < v->n);
         x->by_rank[x->input.rank[i]] = i;
         x->arrival[i] = x->input.release ? x->input.release[i] : 0;
         x->waiting[i] = (int32_t)(v->in_ptr[i + 1] - v->in_ptr[i]);
@@ -213,8 +215,10 @@ static bool book(placer *x, int32_t i)
     const sked_i_pools *q = x->input.pools;
     const double length = x->input.view->duration[i], begin = x->start[i];
     const int32_t c = sked_i_pools_class(q, i);
+    assert(begin >= 0 && begin < INFINITY);
     if (!(length > 0))
         return true;
+    assert(!x->by_device || (x->device[i] >= 0 && x->device[i] < x->input.devices));
     for (int64_t k = q->class_ptr[c]; k < q->class_ptr[c + 1]; k++)
         sked_i_timeline_use(&x->pool[q->pool[k]], begin, begin + length, q->amount[k]);
     return !x->by_device ||
@@ -251,7 +255,7 @@ static void make_ready(placer *x, int32_t i)
     if (x->how->stepped) {
         const double t = earliest_arrival(x, i);
         if (t > x->now) {
-            sked_i_heap_push(&x->pending, t, i);
+            sked_i_event_heap_push(&x->pending, (sked_i_event){t, i});
             return;
         }
     }
@@ -268,7 +272,7 @@ static void step(placer *x)
     if (sked_i_set_empty(&x->ready) && x->pending.count > 0)
         x->now = fmax(x->now, x->pending.at[0].time);
     while (x->pending.count > 0 && x->pending.at[0].time <= x->now)
-        sked_i_set_add(&x->ready, (uint32_t)x->input.rank[sked_i_heap_pop(&x->pending).id]);
+        sked_i_set_add(&x->ready, (uint32_t)x->input.rank[sked_i_event_heap_pop(&x->pending).id]);
 }
 
 static void tell_successors(placer *x, int32_t i)
@@ -278,6 +282,7 @@ static void tell_successors(placer *x, int32_t i)
         const int32_t to = out->op[e];
         const double t = x->start[i] + out->lag[e];
         x->arrival[to] = t > x->arrival[to] ? t : x->arrival[to];
+        assert(x->waiting[to] > 0);
         if (--x->waiting[to] == 0)
             make_ready(x, to);
     }
@@ -375,12 +380,12 @@ sked_status sked_i_assign_devices(const sked_i_dag *v, int32_t m, const double *
 {
     sked_status st = SKED_OK;
     sked_i_keyed *items = NULL, *spare = NULL;
-    sked_i_heap busy = {0};
+    sked_i_event_heap busy = {0};
     SKED_NEW(items, v->n);
     SKED_NEW(spare, v->n);
     SKED_NEW(busy.at, m);
     for (int32_t d = 0; d < m; d++)
-        sked_i_heap_push(&busy, 0, d);
+        sked_i_event_heap_push(&busy, (sked_i_event){0, d});
     for (int32_t i = 0; i < v->n; i++)
         items[i] = (sked_i_keyed){sked_i_sort_key(start[i]), i};
     sked_i_sort_keyed(items, spare, v->n);
@@ -388,8 +393,8 @@ sked_status sked_i_assign_devices(const sked_i_dag *v, int32_t m, const double *
         const int32_t i = (int32_t)items[k].value;
         device[i] = busy.at[0].id; /* the one free the longest */
         if (v->duration[i] > 0) {
-            sked_i_heap_pop(&busy);
-            sked_i_heap_push(&busy, start[i] + v->duration[i], device[i]);
+            sked_i_event_heap_pop(&busy);
+            sked_i_event_heap_push(&busy, (sked_i_event){start[i] + v->duration[i], device[i]});
         }
     }
 cleanup:

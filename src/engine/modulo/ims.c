@@ -6,6 +6,8 @@
 #include "base/memory.h"
 #include "engine/modulo/modulo.h"
 
+#include <assert.h>
+
 static const int64_t latest_start = (int64_t)1 << 52;
 
 sked_status sked_i_ims_create(const sked_i_loop *loop, sked_i_ims **out, sked_error *err)
@@ -22,7 +24,8 @@ sked_status sked_i_ims_create(const sked_i_loop *loop, sked_i_ims **out, sked_er
     SKED_NEW(m->order, loop->n);
     SKED_NEW(m->rank, loop->n);
     SKED_NEW(m->toll, loop->n);
-    SKED_NEW(m->heap, loop->n);
+    SKED_NEW0(m->words, sked_i_set_words(loop->n));
+    sked_i_set_place(&m->unplaced, loop->n, m->words);
     SKED_NEW(m->sort, loop->n);
     *out = m;
     return SKED_OK;
@@ -42,7 +45,7 @@ void sked_i_ims_destroy(sked_i_ims *m)
     free(m->order);
     free(m->rank);
     free(m->toll);
-    free(m->heap);
+    free(m->words);
     free(m->sort);
     free(m);
 }
@@ -91,31 +94,18 @@ void sked_i_ims_order(sked_i_ims *m, const sked_i_frame *f, int kind, double noi
     }
 }
 
-/* ------------------------------------------------------------------ heap of unplaced ops, by rank */
+/* ------------------------------------------------------------------ unplaced ops, by rank */
 
 static void push(sked_i_ims *m, int32_t op)
 {
-    int32_t k = m->heaped++;
-    const int32_t rank = m->rank[op];
-    for (; k > 0 && m->heap[(k - 1) / 2] > rank; k = (k - 1) / 2)
-        m->heap[k] = m->heap[(k - 1) / 2];
-    m->heap[k] = rank;
+    sked_i_set_add(&m->unplaced, (uint32_t)m->rank[op]);
 }
 
 static int32_t pop(sked_i_ims *m)
 {
-    const int32_t top = m->heap[0], rank = m->heap[--m->heaped];
-    int32_t k = 0;
-    for (int32_t child = 1; child < m->heaped; child = 2 * k + 1) {
-        if (child + 1 < m->heaped && m->heap[child + 1] < m->heap[child])
-            child++;
-        if (m->heap[child] >= rank)
-            break;
-        m->heap[k] = m->heap[child];
-        k = child;
-    }
-    m->heap[k] = rank;
-    return m->order[top];
+    const uint32_t rank = sked_i_set_first(&m->unplaced);
+    sked_i_set_remove(&m->unplaced, rank);
+    return m->order[rank];
 }
 
 /* ------------------------------------------------------------------ placing */
@@ -371,6 +361,7 @@ static bool place(sked_i_ims *m, int32_t i, sked_i_rng *rng)
         for (int32_t b; (b = sked_i_reservation_blocker(m->table, i, device, start, m->start, m->toll)) >= 0;)
             eject(m, b);
     }
+    assert(start >= 0 && m->start[i] < 0);
     put(m, i, device, start);
     eject_broken(m, i);
     return !m->table->failed;
@@ -380,14 +371,13 @@ bool sked_i_ims_run(sked_i_ims *m, const sked_i_frame *f, int64_t budget, sked_i
                     const sked_i_limit *limit)
 {
     m->frame = f;
-    m->heaped = 0;
     sked_i_reservation_clear(m->table, f->ii);
     for (int32_t i = 0; i < m->loop->n; i++) {
         m->start[i] = m->last[i] = -1;
         m->toll[i] = rng != NULL ? 1 : m->loop->n - m->rank[i];
-        m->heap[m->heaped++] = i; /* ranks in order are a heap */
+        sked_i_set_add(&m->unplaced, (uint32_t)i);
     }
-    for (int64_t step = 0; m->heaped > 0; step++)
+    for (int64_t step = 0; !sked_i_set_empty(&m->unplaced); step++)
         if (step >= budget || ((step & 255) == 255 && sked_i_limit_reached(limit)) || !place(m, pop(m), rng))
             return false;
     return true;

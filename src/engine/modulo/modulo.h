@@ -3,6 +3,7 @@
 #define SKED_ENGINE_MODULO_MODULO_H
 #include "base/clock.h"
 #include "base/rng.h"
+#include "base/set.h"
 #include "form/loop.h"
 
 /* ------------------------------------------------------------------ modulo reservation table */
@@ -63,15 +64,16 @@ typedef struct sked_i_ims {
     const sked_i_loop *loop;
     const sked_i_frame *frame;
     sked_i_reservation *table;
-    int64_t *start;        /* [ops], -1: not placed */
-    int32_t *device;       /* [ops] */
-    int64_t *last;         /* [ops] where it was forced before, -1: never */
-    int32_t *order;        /* [ops] by priority */
-    int32_t *rank;         /* [ops] its inverse */
-    int32_t *toll;         /* [ops] price of ejecting it */
-    int32_t *heap, heaped; /* unplaced ops by rank */
-    bool aligned;          /* place ops on multiples of their duration where possible */
-    sked_i_turn *sort;     /* [ops] scratch */
+    int64_t *start;      /* [ops], -1: not placed */
+    int32_t *device;     /* [ops] */
+    int64_t *last;       /* [ops] where it was forced before, -1: never */
+    int32_t *order;      /* [ops] by priority */
+    int32_t *rank;       /* [ops] its inverse */
+    int32_t *toll;       /* [ops] price of ejecting it */
+    sked_i_set unplaced; /* ranks of unplaced ops */
+    uint64_t *words;     /* of the set */
+    bool aligned;        /* place ops on multiples of their duration where possible */
+    sked_i_turn *sort;   /* [ops] scratch */
 } sked_i_ims;
 SKED_MUST_CHECK sked_status sked_i_ims_create(const sked_i_loop *loop, sked_i_ims **out, sked_error *err);
 void sked_i_ims_destroy(sked_i_ims *m);

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "engine/modulo/modulo.h"
 
+#include <assert.h>
 #include <string.h>
 
 sked_status sked_i_reservation_create(const sked_i_loop *loop, sked_i_reservation **out, sked_error *err)
@@ -111,6 +112,7 @@ static int32_t cut(sked_i_reservation *t, sked_i_reservation_pool *pool, int64_t
         return k;
     }
     memmove(pool->step + k + 2, pool->step + k + 1, (size_t)(pool->count - k - 1) * sizeof *pool->step);
+    assert(pool->step[k].at < x && (k + 1 == pool->count || x < pool->step[k + 2].at));
     pool->step[k + 1] = (sked_i_reservation_step){x, pool->step[k].load};
     pool->count++;
     return k + 1;
@@ -134,9 +136,12 @@ static void merge(sked_i_reservation_pool *pool, int32_t from, int32_t to)
 static void raise_load(sked_i_reservation *t, sked_i_reservation_pool *pool, int64_t from, int64_t to,
                        int64_t amount)
 {
+    assert(0 <= from && from <= to && to <= t->ii);
     const int32_t a = cut(t, pool, from), b = cut(t, pool, to);
-    for (int32_t k = a; k < b; k++)
+    for (int32_t k = a; k < b; k++) {
         pool->step[k].load += amount;
+        assert(pool->step[k].load >= 0 || t->failed);
+    }
     merge(pool, a, b);
 }
 
@@ -254,6 +259,7 @@ int64_t sked_i_reservation_fit_before(const sked_i_reservation *t, int32_t i, in
 void sked_i_reservation_add(sked_i_reservation *t, int32_t i, int32_t device, int64_t start)
 {
     hold h;
+    assert(t->ii > 0 && start >= 0);
     for (int64_t k = 0; hold_at(t, i, device, k, &h); k++) {
         sked_i_reservation_pool *pool = &t->pool[h.pool];
         change(t, &h, start, 1);

@@ -1,6 +1,8 @@
+/* Device sequences: loading, timing, moves, the critical path. */
 #include "engine/sequence/sequence.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ a solution */
@@ -172,11 +174,29 @@ static void sort_list(sked_i_sequence *s, const double *key)
     }
 }
 
+#ifndef NDEBUG
+/* place is the inverse of list, and no op stands before one of its predecessors. */
+static bool is_topological(const sked_i_sequence *s)
+{
+    const sked_i_sequencing *l = s->form;
+    for (int32_t k = 0; k < l->n; k++) {
+        const int32_t i = s->list[k];
+        if (s->place[i] != k)
+            return false;
+        for (int64_t q = l->dag.in.ptr[i]; q < l->dag.in.ptr[i + 1]; q++)
+            if (s->place[l->in[q].op] >= k)
+                return false;
+    }
+    return true;
+}
+#endif
+
 void sked_i_sequence_sort(sked_i_sequence *s)
 {
     if (!s->form->orderly)
         return;
     sort_list(s, s->start);
+    assert(is_topological(s));
     if (s->form->plain) {
         s->before[0] = s->after[s->form->n] = 0;
         refresh_finishes(s, 0, s->form->n - 1);
@@ -192,6 +212,7 @@ void sked_i_sequence_load(sked_i_sequence *s, const double *start, const int32_t
         s->place[s->list[k]] = k;
     if (l->orderly)
         sort_list(s, start);
+    assert(is_topological(s));
     if (l->plain)
         time_all(s);
     else
@@ -224,9 +245,19 @@ void sked_i_sequence_range(const sked_i_sequence *s, int32_t from, int32_t *low,
         const int32_t at = s->place[l->out[k].op] - 1;
         last = at < last ? at : last;
     }
+    assert(first <= from && from <= last);
     *low = first;
     *high = last;
 }
+
+#ifndef NDEBUG
+static bool may_take(const sked_i_sequence *s, int32_t from, int32_t to)
+{
+    int32_t low, high;
+    sked_i_sequence_range(s, from, &low, &high);
+    return low <= to && to <= high;
+}
+#endif
 
 static void shift(sked_i_sequence *s, int32_t from, int32_t to)
 {
@@ -354,6 +385,7 @@ static bool try_plain(sked_i_sequence *s, sked_i_move *move, double limit)
 bool sked_i_sequence_try(sked_i_sequence *s, const sked_i_move *wanted, double limit)
 {
     sked_i_move move = *wanted;
+    assert(move.count <= SKED_I_MOVE_OPS && may_take(s, move.from, move.to));
     if (s->form->plain)
         return try_plain(s, &move, limit);
     const double late = s->late;
@@ -420,5 +452,6 @@ int32_t sked_i_sequence_critical(sked_i_sequence *s, sked_i_rng *rng, int32_t *c
         chain[count++] = at;
         at = blocker(s, at, previous[at], rng);
     }
+    assert(count > 0);
     return count;
 }

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "engine/shop/tabu.h"
 
+#include <assert.h>
 #include <string.h>
 
 sked_status sked_i_shop_stream_init(sked_i_shop_stream *s, const sked_i_shop_model *m, uint64_t seed,
@@ -110,13 +111,17 @@ static void begin_walk(sked_i_shop_stream *s, const sked_i_limit *limit)
         sked_i_shop_random(m, rng, s->scratch, s->ready, sequence);
         (void)sked_i_shop_load(shop, sequence);
     } else {
+        assert(s->n_elites == s->size);
         const int32_t a = (int32_t)sked_i_rng_below(rng, (uint64_t)s->size);
         int32_t b = (int32_t)sked_i_rng_below(rng, (uint64_t)s->size - 1);
         b += b >= a;
+        const double begin = sked_clock();
         find_places(m, s->elite[b], s->scratch);
         const int64_t apart = distance(m, s->elite[a], s->scratch, s->scratch + m->n);
         (void)sked_i_shop_load(shop, s->elite[a]);
         relink(s, s->elite[b], (int64_t)((double)apart * (0.3 + 0.4 * sked_i_rng_uniform(rng))), limit);
+        s->links++;
+        s->link_seconds += sked_clock() - begin;
     }
     sked_i_shop_tabu_begin(&s->tabu);
     s->walking = true;
@@ -145,6 +150,7 @@ static void end_walk(sked_i_shop_stream *s)
     } else {
         s->n_elites++;
     }
+    assert(where < s->size && isfinite(t->best));
     s->idle = 0;
     s->value[where] = t->best;
     memcpy(s->elite[where], t->best_sequence, bytes);
@@ -161,7 +167,9 @@ static void note_best(sked_i_shop_stream *s)
 
 void sked_i_shop_stream_seed(sked_i_shop_stream *s, const int32_t *sequence)
 {
-    if (s->n_elites == s->size || !sked_i_shop_load(s->tabu.shop, sequence))
+    if (s->walking)
+        end_walk(s);
+    if (!sked_i_shop_load(s->tabu.shop, sequence))
         return;
     sked_i_shop_tabu_begin(&s->tabu);
     note_best(s);

@@ -2,6 +2,9 @@
 #include "engine/shop/shop.h"
 #include "base/memory.h"
 
+#include <assert.h>
+#include <math.h>
+
 /* fmax minds NaN and is a call. */
 static inline double larger(double a, double b)
 {
@@ -76,12 +79,42 @@ static bool sort_topologically(sked_i_shop *s)
     return filled == m->n;
 }
 
+#ifndef NDEBUG
+/* Every op of a machine stands once in its row. moved is scratch. */
+static bool is_complete(const sked_i_shop *s, const int32_t *sequence)
+{
+    const sked_i_shop_model *m = s->model;
+    for (int32_t i = 0; i < m->n; i++)
+        s->moved[i] = 0;
+    for (int32_t k = 0; k < m->n_machines; k++)
+        for (int32_t j = m->member_ptr[k]; j < m->member_ptr[k + 1]; j++)
+            if (m->machine[sequence[j]] != k || s->moved[sequence[j]]++ > 0)
+                return false;
+    return true;
+}
+
+/* `at` is the inverse of `order`, and no path through an op is longer than the makespan, up to rounding. */
+static bool is_consistent(const sked_i_shop *s)
+{
+    double longest = 0;
+    for (int32_t k = 0; k < s->model->n; k++) {
+        const int32_t i = s->order[k];
+        if (s->at[i] != k || (s->before[i] != s->model->n && s->at[s->before[i]] >= k))
+            return false;
+        longest = larger(longest, s->head[i] + s->tail[i]);
+    }
+    return fabs(longest - s->makespan) <= 1e-9 * longest;
+}
+#endif
+
 bool sked_i_shop_load(sked_i_shop *s, const int32_t *sequence)
 {
+    assert(is_complete(s, sequence));
     link_machines(s, sequence);
     if (!sort_topologically(s))
         return false;
     sked_i_shop_times(s, 0, s->model->n - 1);
+    assert(is_consistent(s));
     return true;
 }
 
@@ -147,6 +180,7 @@ void sked_i_shop_times(sked_i_shop *s, int32_t first, int32_t last)
     const sked_i_shop_model *m = s->model;
     const double *duration = m->duration;
     double *head = s->head, *tail = s->tail;
+    assert(first >= 0 && last < m->n);
     for (int32_t k = first; k < m->n; k++) {
         const int32_t i = s->order[k], b = s->before[i];
         double t = 0;
@@ -268,6 +302,7 @@ static bool shift_backward(sked_i_shop *s, int32_t u, int32_t v)
 
 bool sked_i_shop_relocate(sked_i_shop *s, sked_i_shop_move move)
 {
+    assert(s->model->machine[move.u] == s->model->machine[move.v] && s->at[move.u] < s->at[move.v]);
     const int32_t op = move.forward ? move.u : move.v, left = s->before[op], right = s->after[op];
     if (move.forward)
         relink(s, op, move.v, s->after[move.v]);

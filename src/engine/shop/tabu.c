@@ -2,6 +2,8 @@
 #include "engine/shop/tabu.h"
 #include "base/memory.h"
 
+#include <assert.h>
+
 typedef struct choice {
     sked_i_shop_move move, fallback;
     double value;
@@ -156,6 +158,7 @@ static bool take_step(sked_i_shop_tabu *t)
     forbid_return(t, c.move);
     if (!sked_i_shop_relocate(s, c.move))
         return false;
+    assert(s->at[c.move.u] >= first && s->at[c.move.v] <= last); /* what was moved stayed in the window */
     sked_i_shop_times(s, first, last);
     if (s->makespan < t->best)
         note_best(t);

@@ -39,13 +39,15 @@ typedef struct sked_i_shop_stream {
     double *ready;    /* [n + machines] */
     int32_t *best;    /* sequence of the best solution of this stream */
     double best_value;
-    int64_t steps_done, steps_allowed; /* 0: no limit */
+    int64_t steps_done, steps_allowed; /* steps_allowed 0: no limit */
+    int64_t links;                     /* walks begun by path relinking so far ... */
+    double link_seconds;               /* ... and the time of the relinking */
 } sked_i_shop_stream;
 
 SKED_MUST_CHECK sked_status sked_i_shop_stream_init(sked_i_shop_stream *s, const sked_i_shop_model *m,
                                                     uint64_t seed, uint64_t stream, sked_error *err);
 void sked_i_shop_stream_free(sked_i_shop_stream *s);
-/* Adds a known solution to start from; ignored where it contradicts the graph. */
+/* Ends the walk and goes on from a known solution; ignored where it contradicts the graph. */
 void sked_i_shop_stream_seed(sked_i_shop_stream *s, const int32_t *sequence);
 /* About `steps` more tabu steps, fewer at the limit or the target. */
 void sked_i_shop_stream_advance(sked_i_shop_stream *s, int64_t steps, const sked_i_limit *limit);

@@ -1,46 +1,46 @@
 /*
- * Populations of random keys. The best members stay, some are drawn anew, the rest are children of one of
- * the best and one of the others that take each key from the better parent with a probability above one
+ * Populations of random keys. The best members stay, some are drawn at random, the rest are children of one
+ * of the best and one of the others that take each key from the better parent with a probability above one
  * half. Threads are islands: each has its own population, and at fixed generations the best of one replaces
  * the worst of the next, so that the result depends on seed and threads only.
  */
 #include "method/brkga/brkga.h"
 
-#include "base/thread.h"
+#include "method/crew.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
-enum {
-    opt_decoder,
-    opt_priority,
-    opt_population,
-    opt_elite,
-    opt_mutants,
-    opt_bias,
-    opt_patience,
-    opt_exchange,
-    opt_justify,
-    n_options
-};
+#define BRKGA_OPTIONS(X)                                                                                     \
+    X(DECODER, "decoder", SKED_OPTION_ENUM, "mixed", 0, 0, "mixed|serial|parallel|insertion",                \
+      "serial: op by op, each where it fits first, on the device its key names; parallel: through time; "    \
+      "insertion: op by op, on the device where it finishes first; mixed: a key of its own chooses")         \
+    X(PRIORITY, "priority", SKED_OPTION_ENUM, "mixed", 0, 0, "mixed|path|key",                               \
+      "what the key of an op scales: its bottom level, nothing (the key itself is the priority), or what a " \
+      "key of "                                                                                              \
+      "its own chooses")                                                                                     \
+    X(POPULATION, "population", SKED_OPTION_INT, "100", 4, 100000, NULL,                                     \
+      "members per thread; at least twice the candidates asked for, fewer on graphs of over 100,000 ops")    \
+    X(ELITE, "elite", SKED_OPTION_REAL, "0.2", 0.01, 0.5, NULL, "share of the best members that stay")       \
+    X(MUTANTS, "mutants", SKED_OPTION_REAL, "0.15", 0, 0.45, NULL,                                           \
+      "share of members drawn at random in each generation")                                                 \
+    X(BIAS, "bias", SKED_OPTION_REAL, "0.7", 0.5, 1, NULL,                                                   \
+      "probability that a key comes from the better parent")                                                 \
+    X(PATIENCE, "patience", SKED_OPTION_INT, "100", 1, 1e9, NULL,                                            \
+      "generations without a better schedule after which a population starts again; not with candidates")    \
+    X(EXCHANGE, "exchange", SKED_OPTION_INT, "20", 1, 1e9, NULL,                                             \
+      "generations between exchanges of the best by threads")                                                \
+    X(JUSTIFY, "justify", SKED_OPTION_BOOL, "true", 0, 0, NULL,                                              \
+      "push every schedule right, then left, before it counts; where all devices are alike")
 
-static const sked_option options[n_options] = {
-    {"decoder", SKED_OPTION_ENUM, "mixed", 0, 0, "mixed|serial|parallel|insertion",
-     "serial: op by op, each where it fits first, on the device its key names; parallel: through time; "
-     "insertion: op by op, on the device where it finishes first; mixed: a key of its own chooses"},
-    {"priority", SKED_OPTION_ENUM, "mixed", 0, 0, "mixed|path|key",
-     "what the key of an op scales: its longest way to the end, nothing (the key itself is the priority), or "
-     "what a key of its own chooses"},
-    {"population", SKED_OPTION_INT, "100", 4, 100000, NULL,
-     "members per thread; at least twice the candidates asked for, fewer on graphs of over 100,000 ops"},
-    {"elite", SKED_OPTION_REAL, "0.2", 0.01, 0.5, NULL, "share of the best members that stay"},
-    {"mutants", SKED_OPTION_REAL, "0.15", 0, 0.45, NULL, "share of members drawn anew in each generation"},
-    {"bias", SKED_OPTION_REAL, "0.7", 0.5, 1, NULL, "probability that a key comes from the better parent"},
-    {"patience", SKED_OPTION_INT, "100", 1, 1e9, NULL,
-     "generations without a better schedule after which a population starts again; not with candidates"},
-    {"exchange", SKED_OPTION_INT, "20", 1, 1e9, NULL, "generations between exchanges of the best by threads"},
-    {"justify", SKED_OPTION_BOOL, "true", 0, 0, NULL,
-     "push every schedule right, then left, before it counts; where all devices are alike"},
+enum {
+#define SKED_X(id, ...) OPTION_##id,
+    BRKGA_OPTIONS(SKED_X)
+#undef SKED_X
+};
+static const sked_option options[] = {
+#define SKED_X(id, name, kind, preset, min, max, choices, help) {name, kind, preset, min, max, choices, help},
+    BRKGA_OPTIONS(SKED_X)
+#undef SKED_X
 };
 
 typedef struct member {
@@ -50,61 +50,73 @@ typedef struct member {
     bool repeated; /* another member is the same schedule */
 } member;
 
-typedef struct island {
-    const sked_i_keyspace *space;
+/* What the islands share. */
+typedef struct islands {
+    sked_i_crew crew;
+    sked_i_brkga_space *space;
     const double *setting;
-    sked_i_limit limit;
-    sked_i_reader reader;
-    sked_i_rng rng;
+    float *given;        /* [keys] to begin with, NULL: none */
+    int32_t size;        /* of a population */
+    int64_t until, last; /* generations: of this round, of the run */
+    bool restarts;
+} islands;
+
+/* A worker with a population of its own. A solution is keys. */
+typedef struct island {
+    sked_i_crew_worker base; /* its incumbent: the best keys ever */
+    const islands *shared;
+    sked_i_brkga_decoder decoder;
     int32_t size;
     float *key;  /* [2 * size * keys] rows of members, then room for as many children */
     member *now; /* [size] best first */
-    int64_t generation, stop_at, stale;
-    double best, goal; /* best: since the population began */
-    float *best_key;   /* [keys] of the best ever */
-    double best_ever;
-    bool founded, restarts;
-    const float *given; /* [keys] to begin with, NULL: none */
-    atomic_int *halt;   /* NULL: never */
+    int64_t generation, stale;
+    double best; /* since the population began */
+    bool founded;
 } island;
+
+enum { technique_founding, technique_evolution };
 
 /* ------------------------------------------------------------------ one population */
 
 static float *row(const island *x, int32_t r)
 {
-    return x->key + (int64_t)r * x->space->keys;
+    return x->key + (int64_t)r * x->shared->space->keys;
 }
 
-static bool over(const island *x)
+static bool over(island *x)
 {
-    if (x->best_ever <= x->goal || x->reader.status != SKED_OK || sked_i_limit_reached(&x->limit))
-        return true;
-    return x->halt != NULL && atomic_load_explicit(x->halt, memory_order_relaxed);
+    return sked_i_crew_over(&x->base.client);
+}
+
+static double decode(island *x, const float *key)
+{
+    const double cost = sked_i_brkga_decoder_cost(&x->decoder, key);
+    x->base.client.evaluations = x->decoder.evaluations;
+    if (x->decoder.status != SKED_OK)
+        sked_i_crew_fail(&x->base, sked_i_no_memory(&x->base.error));
+    return cost;
 }
 
 static void judge(island *x, member *m)
 {
     const float *key = row(x, m->row);
-    m->cost = sked_i_reader_cost(&x->reader, key);
-    m->hash = x->reader.hash;
+    m->cost = decode(x, key);
+    m->hash = x->decoder.hash;
     m->repeated = false;
     if (m->cost < x->best) {
         x->best = m->cost;
         x->stale = 0;
     }
-    if (m->cost >= x->best_ever)
-        return;
-    x->best_ever = m->cost;
-    memcpy(x->best_key, key, (size_t)x->space->keys * sizeof *key);
-    if (x->best_ever <= x->goal && x->halt != NULL)
-        atomic_store_explicit(x->halt, 1, memory_order_relaxed);
+    x->base.least = fmin(x->base.least, m->cost);
+    if (sked_i_crew_wants(&x->base, m->cost))
+        sked_i_crew_see(&x->base, m->cost, key);
 }
 
 static void draw(island *x, int32_t r)
 {
     float *key = row(x, r);
-    for (int32_t q = 0; q < x->space->keys; q++)
-        key[q] = (float)(sked_i_rng_next(&x->rng) >> 40) * 0x1p-24F;
+    for (int32_t q = 0; q < x->shared->space->keys; q++)
+        key[q] = (float)(sked_i_rng_next(&x->base.client.rng) >> 40) * 0x1p-24F;
 }
 
 static int by_cost(const void *a, const void *b)
@@ -134,59 +146,61 @@ static void rank_members(island *x)
         qsort(x->now, (size_t)x->size, sizeof *x->now, by_cost);
 }
 
-/* The first members: the schedule given, the plain rules, the best of an earlier population; the rest by lot.
+/*
+ * The first members: the plain rules, the schedule given or the best of an earlier population, the rest at
+ * random.
  */
 static void found(island *x)
 {
-    const bool again = x->founded;
+    const sked_i_brkga_space *space = x->shared->space;
+    const sked_i_crew_span span = sked_i_crew_begin(&x->base);
+    const float *from = x->founded ? x->base.incumbent : x->shared->given;
     x->best = INFINITY;
     x->stale = 0;
     for (int32_t k = 0; k < x->size; k++) {
-        const float *from = again ? x->best_key : x->given;
-        if (x->best_ever < INFINITY && over(x)) {
+        if (x->base.best < INFINITY && over(x)) {
             x->size = k; /* all there will be */
             break;
         }
         x->now[k] = (member){.row = k};
         if (k == 3 && from != NULL)
-            memcpy(row(x, k), from, (size_t)x->space->keys * sizeof *from);
+            memcpy(row(x, k), from, (size_t)space->keys * sizeof *from);
         else if (k < 3)
-            sked_i_keyspace_rule(x->space, k, row(x, k));
+            sked_i_brkga_space_rule(space, k, row(x, k));
         else
             draw(x, k);
         judge(x, &x->now[k]);
     }
     x->founded = true;
     rank_members(x);
+    sked_i_crew_end(&x->base, technique_founding, span);
 }
 
 static void cross(island *x, const float *better, const float *other, float *child)
 {
-    const uint64_t bias = (uint64_t)(x->setting[opt_bias] * 65536);
+    const uint64_t bias = (uint64_t)(x->shared->setting[OPTION_BIAS] * 65536);
     uint64_t bits = 0;
-    for (int32_t q = 0; q < x->space->keys; q++) {
-        bits = q % 4 == 0 ? sked_i_rng_next(&x->rng) : bits >> 16;
+    for (int32_t q = 0; q < x->shared->space->keys; q++) {
+        bits = q % 4 == 0 ? sked_i_rng_next(&x->base.client.rng) : bits >> 16;
         child[q] = (bits & 0xffff) < bias ? better[q] : other[q];
     }
 }
 
 static int32_t share_of(const island *x, int option, int32_t least)
 {
-    const int32_t count = (int32_t)(x->setting[option] * x->size);
+    const int32_t count = (int32_t)(x->shared->setting[option] * x->size);
     return count > least ? count : least;
 }
 
-/* The next generation. Children are made beside the members, for all of which may be parents of several. */
-static void advance(island *x)
+/* Children are made beside the members, for all of which may be parents of several. */
+static void breed(island *x, int32_t elite, int32_t children)
 {
-    const int32_t elite = share_of(x, opt_elite, 1), mutants = share_of(x, opt_mutants, 0);
-    const int32_t children = x->size - elite - mutants, keys = x->space->keys;
+    const int32_t keys = x->shared->space->keys;
     float *const fresh = x->key + (int64_t)x->size * keys;
-    x->generation++;
-    x->stale++;
+    sked_i_rng *rng = &x->base.client.rng;
     for (int32_t k = 0; k < children; k++) {
-        const int32_t a = (int32_t)sked_i_rng_below(&x->rng, (uint64_t)elite);
-        const int32_t b = elite + (int32_t)sked_i_rng_below(&x->rng, (uint64_t)(x->size - elite));
+        const int32_t a = (int32_t)sked_i_rng_below(rng, (uint64_t)elite);
+        const int32_t b = elite + (int32_t)sked_i_rng_below(rng, (uint64_t)(x->size - elite));
         cross(x, row(x, x->now[a].row), row(x, x->now[b].row), fresh + (int64_t)k * keys);
     }
     for (int32_t k = elite; k < x->size; k++) {
@@ -197,18 +211,29 @@ static void advance(island *x)
             draw(x, m->row);
         m->cost = INFINITY;
     }
+}
+
+/* The next generation. */
+static void advance(island *x)
+{
+    const int32_t elite = share_of(x, OPTION_ELITE, 1), mutants = share_of(x, OPTION_MUTANTS, 0);
+    const sked_i_crew_span span = sked_i_crew_begin(&x->base);
+    x->generation++;
+    x->stale++;
+    breed(x, elite, x->size - elite - mutants);
     for (int32_t k = elite; k < x->size && !over(x); k++)
         judge(x, &x->now[k]);
     rank_members(x);
+    sked_i_crew_end(&x->base, technique_evolution, span);
 }
 
-static void live(void *data, int index)
+static void live(sked_i_crew_worker *base)
 {
-    island *x = (island *)data + index;
+    island *x = (island *)base;
     if (!x->founded)
         found(x);
-    while (x->generation < x->stop_at && !over(x)) {
-        if (x->restarts && x->stale >= (int64_t)x->setting[opt_patience])
+    while (x->generation < x->shared->until && !over(x)) {
+        if (x->shared->restarts && x->stale >= (int64_t)x->shared->setting[OPTION_PATIENCE])
             found(x);
         advance(x);
     }
@@ -216,206 +241,167 @@ static void live(void *data, int index)
 
 /* ------------------------------------------------------------------ islands */
 
-static void close_island(island *x)
+static void close_island(sked_i_crew_worker *base)
 {
-    sked_i_reader_close(&x->reader);
+    island *x = (island *)base;
+    sked_i_brkga_decoder_close(&x->decoder);
     free(x->key);
     free(x->now);
-    free(x->best_key);
 }
 
-static int32_t population_size(const sked_i_run *run, const sked_i_keyspace *space)
-{
-    const double wanted = sked_i_run_wanted(run) > 1 ? 2.0 * sked_i_run_wanted(run) : 0,
-                 room = 0x1p26 / space->keys;
-    const double size = fmin(fmax(run->setting[opt_population], wanted), room);
-    return size < 4 ? 4 : size > 200000 ? 200000 : (int32_t)size;
-}
-
-static sked_status open_island(island *x, const sked_i_run *run, const sked_i_keyspace *space, int index,
-                               sked_error *err)
+static sked_status open_island(sked_i_crew_worker *base, sked_error *err)
 {
     sked_status st = SKED_OK;
-    *x = (island){.space = space, .setting = run->setting, .limit = run->limit, .best = INFINITY};
-    x->best_ever = INFINITY;
-    x->size = population_size(run, space);
-    x->restarts = sked_i_run_wanted(run) == 1;
-    x->goal = -1;
-    if (sked_i_run_wanted(run) == 1)
-        x->goal = (sked_i_run_bound(run) +
-                   (sked_i_problem_integral(run->problem) ? 0 : 1e-9 * fabs(sked_i_run_bound(run)))) *
-                  (space->c ? space->c->scale : 1);
-    sked_i_rng_seed(&x->rng, run->options->seed, (uint64_t)index);
-    SKED_TRY(sked_i_reader_open(&x->reader, space, &x->limit, err));
-    SKED_NEW(x->key, 2 * (int64_t)x->size * space->keys);
+    island *x = (island *)base;
+    x->shared = (islands *)base->crew;
+    x->size = x->shared->size;
+    x->best = INFINITY;
+    SKED_TRY(sked_i_brkga_decoder_open(&x->decoder, x->shared->space, &base->limit, err));
+    SKED_NEW(x->key, 2 * (int64_t)x->size * x->shared->space->keys);
     SKED_NEW(x->now, x->size);
-    SKED_NEW(x->best_key, space->keys);
 cleanup:
     return st;
 }
 
-/* The best of each island takes the place of the worst of the next. */
-static void exchange(island *islands, int count)
+/* What is good enough to be offered is decoded to its end. */
+static sked_status offer(sked_i_crew_worker *base, const void *key, sked_error *err)
 {
-    const size_t bytes = (size_t)islands[0].space->keys * sizeof(float);
+    island *x = (island *)base;
+    const sked_i_limit limit = base->limit;
+    base->limit.deadline = INFINITY;
+    base->limit.stop = NULL;
+    const double cost = decode(x, key);
+    base->limit = limit;
+    if (cost < INFINITY)
+        return sked_i_brkga_decoder_offer(&x->decoder, base->crew->run, err);
+    return x->decoder.status == SKED_OK ? SKED_OK : sked_i_no_memory(err);
+}
+
+/* The best of each island takes the place of the worst of the next. */
+static void exchange(const sked_i_crew *crew)
+{
+    const int count = crew->active;
     for (int k = 0; k < count && count > 1; k++) {
-        const island *from = &islands[k];
-        island *to = &islands[(k + 1) % count];
+        const island *from = (island *)crew->worker[k];
+        island *to = (island *)crew->worker[(k + 1) % count];
         member *worst = &to->now[to->size - 1];
-        if (!(from->best_ever < INFINITY))
+        if (!(from->base.best < INFINITY))
             continue;
         const int32_t place = worst->row;
         *worst = (member){.cost = from->now[0].cost, .hash = from->now[0].hash, .row = place};
-        memcpy(row(to, place), row(from, from->now[0].row), bytes);
+        memcpy(row(to, place), row(from, from->now[0].row), crew->size);
     }
     for (int k = 0; k < count && count > 1; k++)
-        rank_members(&islands[k]);
+        rank_members((island *)crew->worker[k]);
 }
 
-/* Offers the best there is if it is news, and leaves time for the offers at the end. */
-static sked_status publish(sked_i_run *run, island *islands, int count, double *published, sked_error *err)
+/* Exchanges the best unless this was the last round. */
+static bool again(sked_i_crew *crew)
 {
-    island *best = &islands[0];
-    for (int k = 1; k < count; k++)
-        best = islands[k].best_ever < best->best_ever ? &islands[k] : best;
-    if (!(best->best_ever < *published))
-        return SKED_OK;
-    *published = best->best_ever;
-    const double begin = sked_clock();
-    const sked_i_limit limit = best->limit;
-    best->limit.deadline = INFINITY; /* what is good enough to be offered is read to its end */
-    best->limit.stop = NULL;
-    const double cost = sked_i_reader_cost(&best->reader, best->best_key);
-    best->limit = limit;
-    const sked_status st =
-        cost < INFINITY ? sked_i_reader_offer(&best->reader, run, err) : best->reader.status;
-    const double took = sked_clock() - begin,
-                 members = fmin(sked_i_run_wanted(run), (double)count * best->size);
-    const double spare = fmin(2 * took * members, 0.4 * (run->limit.deadline - run->limit.begin));
-    for (int k = 0; k < count; k++)
-        islands[k].limit.deadline = run->limit.deadline - spare;
-    sked_i_run_progress(run, "brkga");
-    return st;
+    islands *all = (islands *)crew;
+    const int64_t step = (int64_t)all->setting[OPTION_EXCHANGE];
+    if (all->until == all->last)
+        return false;
+    for (int k = 0; k < crew->active; k++)
+        if (over((island *)crew->worker[k]))
+            return false;
+    exchange(crew);
+    all->until = all->last - all->until > step ? all->until + step : all->last;
+    return true;
 }
 
 /*
  * With candidates: all members, the best of every island first, as far as the time goes. Those that the time
- * limit left unread are read now.
+ * limit left undecoded are decoded now.
  */
-static sked_status offer_members(sked_i_run *run, island *islands, int count, sked_error *err)
+static sked_status offer_members(sked_i_crew *crew, sked_error *err)
 {
+    const sked_i_run *run = crew->run;
+    const islands *all = (islands *)crew;
     sked_status st = SKED_OK;
-    int32_t most = 0;
     /* a population that was paid for is not thrown away for a few milliseconds: that much more is allowed */
     const double now = sked_clock(), limit = run->limit.deadline - run->limit.begin;
     const double end =
         fmax(now, fmin(run->limit.deadline, now + 1)) + fmax(0.05, isinf(limit) ? 0 : 0.05 * limit);
-    for (int q = 0; q < count; q++)
-        most = islands[q].size > most ? islands[q].size : most;
-    for (int32_t k = 0; k < most && sked_i_run_wanted(run) > 1; k++)
-        for (int q = 0; q < count; q++) {
-            island *x = &islands[q];
+    for (int32_t k = 0; k < all->size && sked_i_run_wanted(run) > 1; k++)
+        for (int q = 0; q < crew->active; q++) {
+            island *x = (island *)crew->worker[q];
             if (k >= x->size || x->now[k].repeated)
                 continue;
             if (sked_i_run_incumbent(run) != NULL && sked_clock() > end)
                 return SKED_OK;
-            x->limit.deadline = INFINITY;
-            x->limit.stop = NULL;
-            if (sked_i_reader_cost(&x->reader, row(x, x->now[k].row)) < INFINITY)
-                SKED_TRY(sked_i_reader_offer(&x->reader, run, err));
+            SKED_TRY(offer(&x->base, row(x, x->now[k].row), err));
         }
 cleanup:
     return st;
 }
 
-static sked_status evolve(sked_i_run *run, island *islands, int count, sked_error *err)
+static const sked_i_crew_kind island_kind = {
+    .phase = "brkga",
+    .worker_size = sizeof(island),
+    .technique = {[technique_founding] = "founding", [technique_evolution] = "evolution"},
+    .open = open_island,
+    .close = close_island,
+    .work = live,
+    .offer = offer,
+    .again = again,
+    .finish = offer_members,
+};
+
+/* ------------------------------------------------------------------ the run */
+
+static int32_t population_size(const sked_i_run *run, const sked_i_brkga_space *space)
 {
-    const int64_t iterations = run->options->iterations, last = iterations > 0 ? iterations : INT64_MAX;
-    const int64_t step = (int64_t)run->setting[opt_exchange];
+    const double wanted = sked_i_run_wanted(run) > 1 ? 2.0 * sked_i_run_wanted(run) : 0,
+                 room = 0x1p26 / space->keys;
+    const double size = fmin(fmax(run->setting[OPTION_POPULATION], wanted), room);
+    return size < 4 ? 4 : size > 200000 ? 200000 : (int32_t)size;
+}
+
+static sked_status take_start(sked_i_run *run, islands *all, sked_error *err)
+{
     sked_status st = SKED_OK;
-    double published = INFINITY;
-    bool done = false;
-    for (int64_t until = 0; !done; until = last - until > step ? until + step : last) {
-        for (int k = 0; k < count; k++)
-            islands[k].stop_at = until;
-        SKED_TRY(sked_i_parallel(count, live, islands, err));
-        SKED_TRY(publish(run, islands, count, &published, err));
-        done = until == last;
-        for (int k = 0; k < count; k++) {
-            if (islands[k].reader.status != SKED_OK)
-                return sked_i_no_memory(err);
-            done = done || over(&islands[k]);
-        }
-        if (!done)
-            exchange(islands, count);
-    }
-    SKED_TRY(offer_members(run, islands, count, err));
+    SKED_TRY(sked_i_run_offer_start(run, err));
+    SKED_NEW(all->given, all->space->keys);
+    sked_i_brkga_space_express(all->space, run->options->start, all->given);
 cleanup:
     return st;
 }
 
-static sked_status none_found(const sked_i_run *run, double least, sked_error *err)
-{
-    const sked_problem *p = run->problem;
-    if (sked_i_run_incumbent(run) != NULL || least == INFINITY)
-        return SKED_OK;
-    return sked_i_fail(err, SKED_ERR_INFEASIBLE, "none found: no schedule kept %s (not a proof)",
-                       p->fix_start == NULL    ? "the horizon"
-                       : p->horizon < INFINITY ? "all fixed starts and the horizon"
-                                               : "all fixed starts");
-}
-
-static sked_status take_start(sked_i_run *run, const sked_i_keyspace *space, float **given, sked_error *err)
-{
-    const sked_schedule *s = run->options->start;
-    const sked_status st = sked_i_run_offer_start(run, err);
-    if (st != SKED_OK)
-        return st;
-    if ((*given = sked_i_alloc(space->keys, sizeof **given)) == NULL)
-        return sked_i_no_memory(err);
-    sked_i_keyspace_express(space, s, *given);
-    return SKED_OK;
-}
-
-static sked_status brkga_run(sked_i_run *run, sked_error *err)
+static sked_status open_islands(sked_i_run *run, islands *all, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const int threads = run->options->threads;
-    const bool shared_halt = threads > 1 && run->options->iterations == 0;
-    atomic_int halt = 0;
-    double least = INFINITY;
-    int opened = 0;
-    float *given = NULL;
-    sked_i_keyspace *space = NULL;
-    island *islands = NULL;
-    SKED_TRY(sked_i_keyspace_create(run->problem, &space, err));
-    space->decoder = (int)run->setting[opt_decoder];
-    space->weigh = (int)run->setting[opt_priority];
-    space->justify = run->setting[opt_justify] != 0;
+    const int64_t iterations = run->options->iterations;
+    SKED_TRY(sked_i_brkga_space_create(run->problem, &all->space, err));
+    sked_i_brkga_space *space = all->space;
+    space->decoder = (int)run->setting[OPTION_DECODER];
+    space->weigh = (int)run->setting[OPTION_PRIORITY];
+    space->justify = run->setting[OPTION_JUSTIFY] != 0;
+    sked_i_crew_init(&all->crew, &island_kind, (size_t)space->keys * sizeof(float));
+    all->crew.scale = space->c != NULL ? space->c->scale : 1;
+    all->crew.fixed = run->problem->fix_start != NULL;
+    all->setting = run->setting;
+    all->size = population_size(run, space);
+    all->crew.last_offers = fmin(sked_i_run_wanted(run), (double)run->options->threads * all->size);
+    all->last = iterations > 0 ? iterations : INT64_MAX;
+    all->restarts = sked_i_run_wanted(run) == 1;
+cleanup:
+    return st;
+}
+
+static sked_status run_brkga(sked_i_run *run, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    islands all = {0};
+    SKED_TRY(open_islands(run, &all, err));
     if (run->options->start != NULL)
-        SKED_TRY(take_start(run, space, &given, err));
-    SKED_NEW(islands, threads);
-    while (opened < threads) {
-        st = open_island(&islands[opened], run, space, opened, err);
-        islands[opened].halt = shared_halt ? &halt : NULL;
-        islands[opened].given = given;
-        opened++;
-        if (st != SKED_OK)
-            goto cleanup;
-    }
-    if (!(sked_i_run_incumbent(run) != NULL && sked_i_run_over(run)))
-        SKED_TRY(evolve(run, islands, threads, err));
-    for (int k = 0; k < threads; k++) {
-        sked_i_run_evaluated(run, islands[k].reader.evaluations);
-        least = fmin(least, islands[k].best_ever);
-    }
-    SKED_TRY(none_found(run, least, err));
+        SKED_TRY(take_start(run, &all, err));
+    if (sked_i_run_incumbent(run) == NULL || !sked_i_run_over(run))
+        st = sked_i_crew_run(&all.crew, run, sked_i_crew_goal(&all.crew, run), err);
 cleanup:
-    for (int k = 0; k < opened; k++)
-        close_island(&islands[k]);
-    free(islands);
-    free(given);
-    sked_i_keyspace_destroy(space);
+    sked_i_crew_close(&all.crew);
+    free(all.given);
+    sked_i_brkga_space_destroy(all.space);
     return st;
 }
 
@@ -426,6 +412,6 @@ const sked_i_method sked_i_method_brkga = {
                          SKED_CAN_START | SKED_CAN_FIX | SKED_CAN_CANDIDATES | SKED_CAN_ANYTIME |
                          SKED_CAN_MAKESPAN,
              .options = options,
-             .n_options = n_options},
-    .run = brkga_run,
+             .n_options = sizeof options / sizeof *options},
+    .run = run_brkga,
 };

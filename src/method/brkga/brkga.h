@@ -1,8 +1,8 @@
 /*
  * `brkga`: biased random-key genetic algorithm (Goncalves and Resende, Journal of Heuristics 17, 2011).
  *
- *   brkga.c   populations, islands, the method
- *   reader.c  from random keys to a schedule
+ *   brkga.c    populations, islands, the method
+ *   decoder.c  from random keys to a schedule
  */
 #ifndef SKED_METHOD_BRKGA_BRKGA_H
 #define SKED_METHOD_BRKGA_BRKGA_H
@@ -18,7 +18,7 @@ enum { SKED_I_WEIGH_MIXED, SKED_I_WEIGH_PATH, SKED_I_WEIGH_KEY };
  * The problem as keys in 0..1: one per op for its priority, where devices differ one more per op for its
  * device, then one that chooses the decoder and one that says what a priority key means. Shared by threads.
  */
-typedef struct sked_i_keyspace {
+typedef struct sked_i_brkga_space {
     const sked_problem *problem;
     int32_t n, keys;
     int decoder, weigh; /* options */
@@ -26,19 +26,19 @@ typedef struct sked_i_keyspace {
     sked_i_cumulative *c; /* devices all alike; else NULL and */
     sked_i_sequencing *l;
     double *level; /* [n] bottom level as a share of the largest; numbered as c or l */
-} sked_i_keyspace;
+} sked_i_brkga_space;
 
-SKED_MUST_CHECK sked_status sked_i_keyspace_create(const sked_problem *p, sked_i_keyspace **out,
-                                                   sked_error *err);
-void sked_i_keyspace_destroy(sked_i_keyspace *k);
-/* Keys that read as a schedule like s, up to rounding of ties. */
-void sked_i_keyspace_express(const sked_i_keyspace *k, const sked_schedule *s, float *key);
+SKED_MUST_CHECK sked_status sked_i_brkga_space_create(const sked_problem *p, sked_i_brkga_space **out,
+                                                      sked_error *err);
+void sked_i_brkga_space_destroy(sked_i_brkga_space *k);
+/* Keys that decode to a schedule like s, up to rounding of ties. */
+void sked_i_brkga_space_express(const sked_i_brkga_space *k, const sked_schedule *s, float *key);
 /* Keys of the plain rule: largest bottom level first, devices by earliest finish. which: 0..2 decoder. */
-void sked_i_keyspace_rule(const sked_i_keyspace *k, int which, float *key);
+void sked_i_brkga_space_rule(const sked_i_brkga_space *k, int which, float *key);
 
-/* Reads keys; one per thread. What was read last can be offered. */
-typedef struct sked_i_reader {
-    const sked_i_keyspace *space;
+/* Decodes keys; one per thread. What was decoded last can be offered. */
+typedef struct sked_i_brkga_decoder {
+    const sked_i_brkga_space *space;
     sked_i_justifier justifier; /* devices alike */
     sked_i_placer *placer;
     int32_t *rank, *wish, *core_key, *core_start;
@@ -49,13 +49,15 @@ typedef struct sked_i_reader {
     double late; /* what fixed starts are missed by */
     uint64_t hash;
     sked_status status;
-} sked_i_reader;
+} sked_i_brkga_decoder;
 
-SKED_MUST_CHECK sked_status sked_i_reader_open(sked_i_reader *r, const sked_i_keyspace *space,
-                                               const sked_i_limit *limit, sked_error *err);
-void sked_i_reader_close(sked_i_reader *r);
+SKED_MUST_CHECK sked_status sked_i_brkga_decoder_open(sked_i_brkga_decoder *d,
+                                                      const sked_i_brkga_space *space,
+                                                      const sked_i_limit *limit, sked_error *err);
+void sked_i_brkga_decoder_close(sked_i_brkga_decoder *d);
 /* Makespan; more where fixed starts are missed; INFINITY where the limit was reached meanwhile. */
-double sked_i_reader_cost(sked_i_reader *r, const float *key);
-/* Offers the schedule read last if it keeps horizon and fixed starts. */
-SKED_MUST_CHECK sked_status sked_i_reader_offer(const sked_i_reader *r, sked_i_run *run, sked_error *err);
+double sked_i_brkga_decoder_cost(sked_i_brkga_decoder *d, const float *key);
+/* Offers the schedule decoded last if it keeps horizon and fixed starts. */
+SKED_MUST_CHECK sked_status sked_i_brkga_decoder_offer(const sked_i_brkga_decoder *d, sked_i_run *run,
+                                                       sked_error *err);
 #endif

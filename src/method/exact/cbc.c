@@ -86,6 +86,13 @@ static sked_status cap_objective(Cbc_Model *cbc, const sked_i_mip *mip, double m
     return fine ? SKED_OK : sked_i_no_memory(err);
 }
 
+/* CBC says "infeasible" too where its time ran out before the first relaxation was solved; `end` is that
+ * time. */
+static bool is_refuted(Cbc_Model *cbc, double end)
+{
+    return Cbc_isProvenInfeasible(cbc) && Cbc_secondaryStatus(cbc) != 4 && sked_clock() < end;
+}
+
 /* Loads, solves, fills the reply. */
 static sked_status ask_cbc(const job *j, reply *r, sked_error *err)
 {
@@ -97,15 +104,14 @@ static sked_status ask_cbc(const job *j, reply *r, sked_error *err)
     if (st == SKED_OK && isfinite(j->most))
         st = cap_objective(cbc, mip, j->most, err);
     if (st == SKED_OK) {
+        const double end = sked_clock() + seconds_for(j->run);
         configure(cbc, j->run);
         if (isfinite(j->cutoff))
             Cbc_setCutoff(cbc, j->cutoff - mip->offset);
         (void)Cbc_solve(cbc);
         const bool proved = Cbc_isProvenOptimal(cbc);
         const double *value = Cbc_getColSolution(cbc);
-        r->answer = proved                                                         ? PROVED
-                    : Cbc_isProvenInfeasible(cbc) && Cbc_secondaryStatus(cbc) != 4 ? REFUTED
-                                                                                   : STOPPED;
+        r->answer = proved ? PROVED : is_refuted(cbc, end) ? REFUTED : STOPPED;
         r->found = value != NULL && (proved || Cbc_numberSavedSolutions(cbc) > 0);
         r->bound = Cbc_getBestPossibleObjValue(cbc) + mip->offset - 1e-6;
         if (r->found)

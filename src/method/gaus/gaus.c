@@ -54,25 +54,18 @@ int sked_i_gaus_threads(const sked_i_run *run, int jobs)
     return run->problem->graph->n_ops < worth_forking || jobs >= threads ? 1 : threads / jobs;
 }
 
-/* The public form of one gradient step. */
 static void record(void *data, const sked_i_gaus_iterate *x)
 {
-    const sked_run_options *to = ((const sked_i_run *)data)->options;
-    sked_descent_step step = {.step = x->number,
-                              .restart = x->restart,
-                              .objective = x->objective,
-                              .best = x->best,
-                              .ops = x->ops,
-                              .mean = x->mean,
-                              .spread = x->deviation};
+    sked_i_record_step step = {
+        .step = x->number, .restart = x->restart, .objective = x->objective, .best = x->best};
     memcpy(step.violation, x->violation, sizeof step.violation);
-    to->record(to->record_data, &step);
+    sked_i_recording_keep(data, &step, x->mean, x->deviation);
 }
 
-void sked_i_gaus_watch(sked_i_run *run, sked_i_gaus_tuning *tuning)
+void sked_i_gaus_watch(const sked_i_run *run, sked_i_gaus_tuning *tuning)
 {
-    tuning->record = run->options->record != NULL ? record : NULL;
-    tuning->record_data = run;
+    tuning->record = run->recording != NULL ? record : NULL;
+    tuning->record_data = run->recording;
 }
 
 /* A quick method's schedule to start from; one that does not take the problem or finds nothing is no error.
@@ -127,7 +120,7 @@ static bool forces_pay(const sked_graph *g)
 static bool list_suffices(const sked_i_run *run)
 {
     sked_run_options opt;
-    sked_result r = {0};
+    sked_result r = {.size = sizeof r};
     sked_run_options_init(&opt);
     opt.seed = run->options->seed;
     opt.stop = run->limit.stop;

@@ -26,8 +26,8 @@ typedef struct sked_i_gaus_settings {
 
 /* Threads of one evaluation where `jobs` descents run at a time: those left over, on graphs worth forking. */
 int sked_i_gaus_threads(const sked_i_run *run, int jobs);
-/* Tells whoever listens to the run about every step of the descent so tuned. run must stay. */
-void sked_i_gaus_watch(sked_i_run *run, sked_i_gaus_tuning *tuning);
+/* Records every step of the descent so tuned where the run keeps a recording. */
+void sked_i_gaus_watch(const sked_i_run *run, sked_i_gaus_tuning *tuning);
 /* By how much a value fell; a first schedule gains nothing. */
 static inline double sked_i_gaus_gain(double before, double after)
 {

@@ -2,9 +2,9 @@
  * Models as safetensors files: 8 bytes length of the header, the header (JSON: name, type, shape, place of
  * every tensor), then the numbers, little-endian float32. Sizes, seed and step stand in __metadata__.
  */
+#include "method/gflownet/checkpoint.h"
 #include "base/memory.h"
 #include "formats/json.h"
-#include "method/gflownet/network/sampler.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -62,7 +62,7 @@ static void write_header(const sked_sampler *m, bool optimiser, sked_i_buffer *o
         sked_i_buffer_char(out, ' ');
 }
 
-sked_status sked_sampler_write(const sked_sampler *m, const char *path, bool optimiser, sked_error *err)
+sked_status sked_i_checkpoint_write(const sked_sampler *m, const char *path, bool optimiser, sked_error *err)
 {
     const char *prefix[3];
     float *block[3];
@@ -258,7 +258,7 @@ static void read_tensor(reader *r)
         sked_i_json_fail(&r->json, "a tensor lacks its type, shape or place");
     if (r->json.status == SKED_OK)
         copy_tensor(r, block, &r->model->layout.table[index], shape, place);
-    r->seen[block][index]++;
+    r->seen[block][index] += r->seen[block][index] < 2; /* twice is as wrong as often */
     sked_i_buffer_free(&text);
 }
 
@@ -287,6 +287,21 @@ static void check_complete(reader *r)
                                  r->model->layout.table[i].name);
 }
 
+/* Before memory is taken for a model: its sizes are allowed, and the file holds as many numbers. */
+static sked_status check_sizes(const reader *r, const char *file, sked_error *err)
+{
+    sked_i_layout layout;
+    sked_error cause = {0};
+    if (r->sizes.dim == 0)
+        return sked_i_fail(err, SKED_ERR_FORMAT, "%s: this is not a model of sked", file);
+    if (sked_i_layout_init(&layout, &r->sizes, &cause) != SKED_OK)
+        return sked_i_fail(err, SKED_ERR_FORMAT, "%s: %s", file, cause.message);
+    if (r->data_size < layout.total * (int64_t)sizeof(float))
+        return sked_i_fail(err, SKED_ERR_FORMAT, "%s: %lld bytes of numbers; a model of this size has %lld",
+                           file, (long long)r->data_size, (long long)(layout.total * (int64_t)sizeof(float)));
+    return SKED_OK;
+}
+
 static sked_status read_header(reader *r, const sked_i_source *source, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -294,8 +309,7 @@ static sked_status read_header(reader *r, const sked_i_source *source, sked_erro
     read_members(r, true);
     SKED_TRY(r->json.status);
     sked_i_json_free(&r->json);
-    if (r->sizes.dim == 0)
-        return sked_i_fail(err, SKED_ERR_FORMAT, "%s: this is not a model of sked", source->name);
+    SKED_TRY(check_sizes(r, source->name, err));
     SKED_TRY(sked_i_sampler_create(&r->sizes, &r->model, err));
     r->model->steps = r->steps;
     r->model->seed = r->seed;
@@ -309,8 +323,8 @@ cleanup:
     return st;
 }
 
-static sked_status parse(const char *name, const char *bytes, int64_t size, sked_sampler **out,
-                         sked_error *err)
+sked_status sked_i_sampler_parse(const char *name, const char *bytes, int64_t size, sked_sampler **out,
+                                 sked_error *err)
 {
     static const sked_read_options none;
     uint64_t length = 0;
@@ -333,7 +347,7 @@ static sked_status parse(const char *name, const char *bytes, int64_t size, sked
     r->model = NULL;
 cleanup:
     if (r)
-        sked_sampler_destroy(r->model);
+        sked_i_sampler_destroy(r->model);
     free(r);
     free(header);
     return st;
@@ -343,15 +357,16 @@ cleanup:
 extern const char sked_i_embed_model[];
 extern const unsigned long sked_i_embed_model_size;
 
-sked_status sked_sampler_read(const char *path, sked_sampler **out, sked_error *err)
+sked_status sked_i_checkpoint_read(const char *path, sked_sampler **out, sked_error *err)
 {
     if (path == NULL)
-        return parse("the built-in model", sked_i_embed_model, (int64_t)sked_i_embed_model_size, out, err);
+        return sked_i_sampler_parse("the built-in model", sked_i_embed_model,
+                                    (int64_t)sked_i_embed_model_size, out, err);
     char *bytes = NULL;
     int64_t size = 0;
     sked_status st = SKED_OK;
     SKED_TRY(sked_i_file_read(path, max_model_bytes, &bytes, &size, err));
-    SKED_TRY(parse(path, bytes, size, out, err));
+    SKED_TRY(sked_i_sampler_parse(path, bytes, size, out, err));
 cleanup:
     free(bytes);
     return st;

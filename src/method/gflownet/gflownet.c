@@ -42,7 +42,7 @@ static sked_status gflownet_run(sked_i_run *run, sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_sampler *m = NULL;
-    sked_samples s = {0};
+    sked_samples s = {.size = sizeof s};
     sked_sample_options how;
     const int32_t asked = run->options->candidates > 100 ? run->options->candidates : 100;
     const int32_t draws = run->setting[OPTION_DRAWS] > 0 ? (int32_t)run->setting[OPTION_DRAWS] : asked;

@@ -1,4 +1,5 @@
 /* Schedules from a model: draws, ranked and without repeats. */
+#include "method/gflownet/sample.h"
 #include "backend/backend.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -6,7 +7,6 @@
 #include "formats/format.h"
 #include "method/gflownet/batch.h"
 #include "method/gflownet/improve.h"
-#include "method/gflownet/network/sampler.h"
 #include "schedule/equal.h"
 #include "schedule/schedule.h"
 
@@ -14,21 +14,6 @@
 
 /* Draws at a time: stops are heard between them, and memory of trajectories follows this. */
 enum { draws_at_once = 500 };
-
-void sked_sample_options_init(sked_sample_options *opt)
-{
-    *opt = (sked_sample_options){.count = 1000, .temperature = 0.005, .threads = 1, .time_limit = INFINITY};
-}
-
-void sked_samples_clear(sked_samples *s)
-{
-    for (int32_t k = 0; k < s->count; k++)
-        sked_schedule_destroy(s->schedule[k]);
-    free(s->schedule);
-    free(s->log_prob);
-    free(s->makespan);
-    *s = (sked_samples){0};
-}
 
 static sked_status check(const sked_problem *p, const sked_sample_options *opt, sked_error *err)
 {
@@ -76,7 +61,7 @@ static void fill_schedule(const sked_graph *g, const sked_i_trajectory *t, int32
 static sked_status reorder(sked_samples *s, const sked_i_keyed *order, int32_t kept, sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_samples next = {0};
+    sked_samples next = {.size = sizeof next};
     uint8_t *used = NULL;
     SKED_NEW(next.schedule, kept);
     SKED_NEW(next.log_prob, kept);
@@ -99,7 +84,7 @@ static sked_status reorder(sked_samples *s, const sked_i_keyed *order, int32_t k
     sked_samples_clear(s);
     *s = next;
     s->count = kept;
-    next = (sked_samples){0};
+    next = (sked_samples){.size = sizeof next};
 cleanup:
     free(used);
     sked_samples_clear(&next);
@@ -251,16 +236,13 @@ cleanup:
     return st;
 }
 
-sked_status sked_sampler_sample(const sked_sampler *m, const sked_problem *p, const sked_sample_options *opt,
-                                sked_samples *out, sked_error *err)
+sked_status sked_i_sample(const sked_sampler *m, const sked_problem *p, const sked_sample_options *opt,
+                          sked_samples *out, sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_sample_options preset;
-    sked_samples s = {0};
+    sked_samples s = {.size = sizeof s};
     sked_i_instance *x = NULL;
     sked_i_policy_f32 *policy = NULL;
-    sked_sample_options_init(&preset);
-    opt = opt ? opt : &preset;
     SKED_TRY(check(p, opt, err));
     SKED_TRY(sked_i_instance_create(p->graph, p->devices, &x, err));
     SKED_TRY(sked_i_policy_create_f32(x, &m->layout, sked_i_backend_cpu.nn, &policy, err));
@@ -271,20 +253,10 @@ sked_status sked_sampler_sample(const sked_sampler *m, const sked_problem *p, co
     if (opt->improve > 0 || opt->local)
         SKED_TRY(improve(p, opt, &s, err));
     *out = s;
-    s = (sked_samples){0};
+    s = (sked_samples){.size = sizeof s};
 cleanup:
     sked_samples_clear(&s);
     sked_i_policy_destroy_f32(policy);
     sked_i_instance_destroy(x);
     return st;
-}
-
-int64_t sked_sampler_parameter_count(const sked_sampler *m)
-{
-    return m->layout.total;
-}
-
-int64_t sked_sampler_steps(const sked_sampler *m)
-{
-    return m->steps;
 }

@@ -172,7 +172,8 @@ cleanup:
 static sked_status draw_family(const item *it, sked_i_rng *rng, sked_graph **out, sked_error *err)
 {
     const uint64_t span = (uint64_t)(it->most - it->least + 1);
-    sked_generate_options how = {0};
+    sked_generate_options how;
+    sked_generate_options_init(&how);
     how.nodes = (int32_t)(it->least + (int64_t)sked_i_rng_below(rng, span));
     how.seed = sked_i_rng_next(rng) >> 12;
     how.duration = it->duration;

@@ -2,6 +2,7 @@
  * Training: one update = one graph, one temperature, a mini-batch of trajectories, one Adam step. Everything
  * random in update t comes from (seed, t), so that a resumed run goes on as if it had never stopped.
  */
+#include "method/gflownet/train.h"
 #include "backend/backend.h"
 
 #include "base/clock.h"
@@ -9,7 +10,8 @@
 #include "base/memory.h"
 #include "base/option.h"
 #include "method/gflownet/batch.h"
-#include "method/gflownet/network/sampler.h"
+#include "method/gflownet/checkpoint.h"
+#include "method/gflownet/sample.h"
 #include "method/gflownet/source.h"
 
 #include <string.h>
@@ -52,14 +54,10 @@ enum {
     at_backward
 };
 
-const sked_option *sked_train_setting_at(int i)
+const sked_option *sked_i_train_options(int *count)
 {
-    return i >= 0 && i < n_settings ? &settings[i] : NULL;
-}
-
-void sked_train_options_init(sked_train_options *opt)
-{
-    *opt = (sked_train_options){.devices = 4, .minutes = INFINITY, .threads = 1};
+    *count = n_settings;
+    return settings;
 }
 
 /* A graph that is looked at but not trained on, and what others reach there. */
@@ -84,8 +82,8 @@ static sked_status baseline(const trainer *t, const sked_graph *g, const char *m
 {
     sked_problem p;
     sked_run_options run;
-    sked_result result = {0};
-    sked_metrics m;
+    sked_result result = {.size = sizeof result};
+    sked_metrics m = {.size = sizeof m};
     sked_problem_init(&p, g);
     p.devices = t->opt->devices;
     sked_run_options_init(&run);
@@ -124,8 +122,8 @@ static sked_status look(const trainer *t, const held_out *h, sked_train_progress
 {
     sked_problem problem;
     sked_sample_options how;
-    sked_samples s = {0};
-    sked_diversity diversity = {0};
+    sked_samples s = {.size = sizeof s};
+    sked_diversity diversity = {.size = sizeof diversity};
     double work = 0, top = 0, all = 0;
     sked_problem_init(&problem, h->graph);
     problem.devices = t->opt->devices;
@@ -133,7 +131,7 @@ static sked_status look(const trainer *t, const held_out *h, sked_train_progress
     how.count = 300;
     how.threads = t->opt->threads;
     how.seed = t->opt->seed;
-    sked_status st = sked_sampler_sample(t->model, &problem, &how, &s, err);
+    sked_status st = sked_i_sample(t->model, &problem, &how, &s, err);
     if (st != SKED_OK)
         return st;
     for (int32_t i = 0; i < h->graph->n_ops; i++)
@@ -163,7 +161,7 @@ static sked_status validate(trainer *t, sked_train_progress *p, sked_error *err)
     for (int32_t k = 0; k < t->n_held; k++)
         SKED_TRY(look(t, &t->held[k], p, err));
     if (t->opt->output)
-        SKED_TRY(sked_sampler_write(t->model, t->opt->output, true, err));
+        SKED_TRY(sked_i_checkpoint_write(t->model, t->opt->output, true, err));
 cleanup:
     return st;
 }
@@ -241,7 +239,7 @@ static sked_status loop(trainer *t, sked_error *err)
             t->opt->progress(t->opt->progress_data, &p);
     }
     if (t->opt->output)
-        SKED_TRY(sked_sampler_write(t->model, t->opt->output, true, err));
+        SKED_TRY(sked_i_checkpoint_write(t->model, t->opt->output, true, err));
 cleanup:
     return st;
 }
@@ -260,7 +258,7 @@ static sked_status open_model(trainer *t, sked_error *err)
                      : sizes.policy == SKED_I_POLICY_STEPWISE ? SKED_I_BACKWARD_LEARNED
                                                               : SKED_I_BACKWARD_UNIFORM;
     if (t->opt->resume) {
-        SKED_TRY(sked_sampler_read(t->opt->resume, &t->model, err));
+        SKED_TRY(sked_i_checkpoint_read(t->opt->resume, &t->model, err));
     } else {
         SKED_TRY(sked_i_sampler_create(&sizes, &t->model, err));
         sked_i_sampler_start(t->model, t->opt->seed);
@@ -280,7 +278,7 @@ static sked_status check(const trainer *t, sked_error *err)
     return SKED_OK;
 }
 
-sked_status sked_train(const sked_train_options *opt, sked_sampler **out, sked_error *err)
+sked_status sked_i_train(const sked_train_options *opt, sked_sampler **out, sked_error *err)
 {
     sked_status st = SKED_OK;
     trainer t = {.opt = opt};
@@ -302,7 +300,7 @@ cleanup:
         sked_graph_destroy(t.held[k].graph);
     free(t.held);
     free(t.gradient);
-    sked_sampler_destroy(t.model);
+    sked_i_sampler_destroy(t.model);
     sked_i_source_close(t.source);
     return st;
 }

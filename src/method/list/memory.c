@@ -31,7 +31,7 @@ typedef struct sweep {
     uint8_t *phase;
     int32_t *stack;
     int32_t depth, first_open;
-    sked_i_heap pending;
+    sked_i_event_heap pending;
     sked_i_set others;
     uint64_t *words;
     double memory, peak;
@@ -46,7 +46,7 @@ static void admit(sweep *x, int32_t i, double now)
 {
     if (x->arrival[i] > now) {
         x->phase[i] = on_its_way;
-        sked_i_heap_push(&x->pending, x->arrival[i], i);
+        sked_i_event_heap_push(&x->pending, (sked_i_event){x->arrival[i], i});
     } else if (x->growth[i] <= 0) {
         x->phase[i] = eager;
         x->stack[x->depth++] = i;
@@ -161,7 +161,7 @@ static void begin_within_budget(sweep *x, double now)
 static double next_event(sweep *x)
 {
     while (x->pending.count > 0 && x->phase[x->pending.at[0].id] == started)
-        sked_i_heap_pop(&x->pending);
+        sked_i_event_heap_pop(&x->pending);
     const double data = x->pending.count > 0 ? x->pending.at[0].time : INFINITY;
     return x->first_open < x->v->n ? fmin(data, x->late[x->urgent[x->first_open]]) : data;
 }
@@ -204,7 +204,7 @@ static double run_sweep(sweep *x, double budget)
             admit(x, i, now);
     while ((now = next_event(x)) < INFINITY) {
         while (x->pending.count > 0 && x->pending.at[0].time <= now) {
-            const int32_t i = sked_i_heap_pop(&x->pending).id;
+            const int32_t i = sked_i_event_heap_pop(&x->pending).id;
             if (x->phase[i] == on_its_way)
                 admit(x, i, now);
         }

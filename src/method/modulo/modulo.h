@@ -1,4 +1,4 @@
-/* What the methods on loops share: offers and bounds, and the list method. */
+/* What the methods on loops share: offers, bounds, and the climb from the least interval. */
 #ifndef SKED_METHOD_MODULO_MODULO_H
 #define SKED_METHOD_MODULO_MODULO_H
 #include "engine/modulo/modulo.h"
@@ -12,17 +12,17 @@ SKED_MUST_CHECK sked_status sked_i_loop_offer(const sked_i_loop *loop, sked_i_ru
  * it. */
 void sked_i_frame_note(const sked_i_loop *loop, const sked_i_frame *f, sked_i_run *run, int64_t bound);
 
-typedef struct sked_i_list_settings {
+typedef struct sked_i_climb_settings {
     int priority;  /* SKED_I_BY_* of the first try */
     double budget; /* placements per op */
     int tries;     /* per interval */
     bool compact;
-} sked_i_list_settings;
+} sked_i_climb_settings;
 /*
- * The list method (list.c): offers the schedule of the least interval that takes all ops; at a given
+ * climb.c: offers the schedule of the least interval that takes all ops; at a given
  * interval, or without one, tries with growing budgets. Nothing is offered where nothing was found.
  */
-SKED_MUST_CHECK sked_status sked_i_list_upward(sked_i_run *run, const sked_i_loop *loop, sked_i_frame *frame,
-                                               sked_i_ims *ims, const sked_i_list_settings *set,
-                                               sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_loop_climb(sked_i_run *run, const sked_i_loop *loop, sked_i_frame *frame,
+                                              sked_i_ims *ims, const sked_i_climb_settings *set,
+                                              sked_error *err);
 #endif

@@ -595,8 +595,8 @@ static sked_status search_all(searcher *s, sked_error *err)
     if (st == SKED_OK && given > 0)
         st = find_first(s, given, err);
     if (st == SKED_OK && given == 0) {
-        const sked_i_list_settings set = {SKED_I_BY_HEIGHT, 8, 4, true};
-        st = sked_i_list_upward(s->run, s->loop, s->frame, s->ims, &set, err);
+        const sked_i_climb_settings set = {SKED_I_BY_HEIGHT, 8, 4, true};
+        st = sked_i_loop_climb(s->run, s->loop, s->frame, s->ims, &set, err);
         recall(s);
         if (st == SKED_OK)
             st = find_any(s, err);

@@ -1,8 +1,8 @@
-/* Fits, rounds of parallel streams, offers. */
+/* Which problems fit, and the crew of tabu streams. */
 #include "method/search/disjunctive.h"
 
-#include "base/thread.h"
 #include "engine/shop/tabu.h"
+#include "method/crew.h"
 
 #include <string.h>
 
@@ -39,17 +39,24 @@ bool sked_i_disjunctive_fits(const sked_problem *p)
     return fits && any;
 }
 
-typedef struct crew {
-    sked_i_shop_stream *streams;
-    const sked_i_limit *limit;
-    int64_t steps;
-} crew;
+/* What the streams share. A solution is the ops of one machine after those of the other, [n_members]. */
+typedef struct shop {
+    sked_i_crew crew;
+    sked_i_shop_model *model;
+    sked_i_shop *times;      /* of solutions to be offered */
+    sked_schedule *schedule; /* likewise */
+    int64_t steps;           /* of each stream in this round */
+} shop;
 
-static void advance(void *data, int index)
-{
-    crew *c = data;
-    sked_i_shop_stream_advance(&c->streams[index], c->steps, c->limit);
-}
+typedef struct worker {
+    sked_i_crew_worker base;
+    sked_i_shop_stream stream;
+} worker;
+
+enum { technique_tabu, technique_relinking };
+enum { first_steps = 1000, last_steps = 16000 };
+
+/* ------------------------------------------------------------------ the incumbent as a start */
 
 /* The machine orders of a schedule, by start and then by topological order. */
 typedef struct by_start_key {
@@ -65,103 +72,183 @@ static int by_start(const void *x, const void *y)
     return (a->at > b->at) - (a->at < b->at);
 }
 
-static sked_status seed_streams(const sked_problem *p, const sked_i_shop_model *m, const sked_schedule *from,
-                                sked_i_shop_stream *streams, int threads, sked_error *err)
+/* The stream goes on from the schedule. */
+static sked_status seed_stream(worker *w, const sked_schedule *from, sked_error *err)
 {
+    const sked_i_shop_model *m = ((shop *)w->base.crew)->model;
+    const sked_graph *g = w->base.crew->run->problem->graph;
     sked_status st = SKED_OK;
     by_start_key *keys = NULL;
     int32_t *sequence = NULL;
-    if (from == NULL || from->ops != m->n)
-        return SKED_OK;
     SKED_NEW(keys, m->n);
     SKED_NEW(sequence, (int64_t)m->n_members + m->n_machines);
     int32_t *fill = sequence + m->n_members;
     for (int32_t k = 0; k < m->n; k++)
-        keys[k] = (by_start_key){from->start[p->graph->topo[k]], k, p->graph->topo[k]};
+        keys[k] = (by_start_key){from->start[g->topo[k]], k, g->topo[k]};
     qsort(keys, (size_t)m->n, sizeof *keys, by_start);
     for (int32_t k = 0; k < m->n_machines; k++)
         fill[k] = m->member_ptr[k];
     for (int32_t k = 0; k < m->n; k++)
         if (m->machine[keys[k].op] >= 0)
             sequence[fill[m->machine[keys[k].op]]++] = keys[k].op;
-    for (int t = 0; t < threads; t++)
-        sked_i_shop_stream_seed(&streams[t], sequence);
+    sked_i_shop_stream_seed(&w->stream, sequence);
 cleanup:
     free(keys);
     free(sequence);
     return st;
 }
 
-/* Offers the best of all streams (the first of equals) where it improves on what the run has. */
-static sked_status offer_best(sked_i_run *run, sked_i_shop_stream *streams, int threads, sked_i_shop *shop,
-                              sked_schedule *schedule, sked_error *err)
+/* ------------------------------------------------------------------ streams */
+
+static void bind_stream(worker *w)
 {
-    int best = 0;
-    for (int t = 1; t < threads; t++)
-        best = streams[t].best_value < streams[best].best_value ? t : best;
-    const double value = streams[best].best_value;
-    if (!(value < sked_i_run_best(run)) || value > run->problem->horizon)
-        return SKED_OK;
-    if (!sked_i_shop_load(shop, streams[best].best))
-        return sked_i_fail(err, SKED_ERR_BUG, "the best orders of a shop contradict its graph");
-    memcpy(schedule->start, shop->head, (size_t)schedule->ops * sizeof *schedule->start);
-    return sked_i_run_offer(run, schedule, err);
+    const sked_i_run *run = w->base.crew->run;
+    sked_i_shop_stream *s = &w->stream;
+    s->tabu.target = sked_i_run_bound(run);
+    s->steps_allowed = run->options->iterations > 0 ? s->steps_done + run->options->iterations : 0;
 }
 
-static bool steps_left(const sked_i_shop_stream *streams, int threads)
+static sked_status open_stream(sked_i_crew_worker *base, sked_error *err)
 {
-    for (int t = 0; t < threads; t++)
-        if (streams[t].steps_allowed == 0 || streams[t].steps_done < streams[t].steps_allowed)
+    const sked_i_run *run = base->crew->run;
+    const sked_i_shop_model *m = ((shop *)base->crew)->model;
+    const sked_schedule *from = sked_i_run_incumbent(run);
+    worker *w = (worker *)base;
+    sked_status st = SKED_OK;
+    SKED_TRY(sked_i_shop_stream_init(&w->stream, m, run->options->seed, (uint64_t)base->index, err));
+    bind_stream(w);
+    from = from != NULL ? from : run->options->start;
+    if (from != NULL)
+        st = seed_stream(w, from, err);
+cleanup:
+    return st;
+}
+
+static void close_stream(sked_i_crew_worker *base)
+{
+    sked_i_shop_stream_free(&((worker *)base)->stream);
+}
+
+static sked_status resume_stream(sked_i_crew_worker *base, sked_error *err)
+{
+    const sked_i_run *run = base->crew->run;
+    worker *w = (worker *)base;
+    bind_stream(w);
+    if (sked_i_run_best(run) < w->stream.best_value)
+        return seed_stream(w, sked_i_run_incumbent(run), err);
+    return SKED_OK;
+}
+
+/* Path relinking happens inside: the stream keeps its own count. */
+static void tally(worker *w, sked_i_crew_span span, int64_t links, double seconds)
+{
+    sked_i_crew_tally *relinking = &w->base.tally[technique_relinking];
+    const double took = w->stream.link_seconds - seconds;
+    relinking->calls += w->stream.links - links;
+    relinking->seconds += took;
+    span.clock += took;
+    sked_i_crew_end(&w->base, technique_tabu, span);
+}
+
+static void work(sked_i_crew_worker *base)
+{
+    worker *w = (worker *)base;
+    sked_i_shop_stream *s = &w->stream;
+    const sked_i_crew_span span = sked_i_crew_begin(base);
+    const int64_t links = s->links;
+    const double seconds = s->link_seconds;
+    sked_i_shop_stream_advance(s, ((shop *)base->crew)->steps, &base->limit);
+    base->client.evaluations = s->steps_done;
+    base->least = s->best_value;
+    if (sked_i_crew_wants(base, s->best_value))
+        sked_i_crew_see(base, s->best_value, s->best);
+    tally(w, span, links, seconds);
+}
+
+/* Offers orders where they improve on what the run has. */
+static sked_status offer(sked_i_crew_worker *base, const void *sequence, sked_error *err)
+{
+    sked_i_run *run = base->crew->run;
+    const shop *x = (shop *)base->crew;
+    if (!(base->best < sked_i_run_best(run)) || base->best > run->problem->horizon)
+        return SKED_OK;
+    if (!sked_i_shop_load(x->times, sequence))
+        return sked_i_fail(err, SKED_ERR_BUG, "the best orders of a shop contradict its graph");
+    memcpy(x->schedule->start, x->times->head, (size_t)x->schedule->ops * sizeof *x->schedule->start);
+    return sked_i_run_offer(run, x->schedule, err);
+}
+
+/* Is there a stream that may take steps and could gain by them? */
+static bool some_can_go_on(const sked_i_crew *crew)
+{
+    for (int k = 0; k < crew->active; k++) {
+        const sked_i_shop_stream *s = &((worker *)crew->worker[k])->stream;
+        const bool steps = s->steps_allowed == 0 || s->steps_done < s->steps_allowed;
+        if (steps && s->best_value > s->tabu.target)
             return true;
+    }
     return false;
 }
 
-static sked_status run_rounds(sked_i_run *run, crew *c, int threads, sked_i_shop *shop,
-                              sked_schedule *schedule, sked_error *err)
+static bool again(sked_i_crew *crew)
+{
+    shop *x = (shop *)crew;
+    sked_i_run_progress(crew->run, crew->kind->phase);
+    x->steps = x->steps < last_steps ? 2 * x->steps : x->steps;
+    return some_can_go_on(crew) && !sked_i_run_over(crew->run) &&
+           !sked_i_limit_reached(&crew->worker[0]->limit);
+}
+
+static const sked_i_crew_kind shop_kind = {
+    .phase = "tabu search on critical blocks",
+    .worker_size = sizeof(worker),
+    .technique = {[technique_tabu] = "tabu", [technique_relinking] = "path relinking"},
+    .open = open_stream,
+    .close = close_stream,
+    .resume = resume_stream,
+    .work = work,
+    .offer = offer,
+    .again = again,
+};
+
+/* ------------------------------------------------------------------ the run */
+
+static void destroy_shop(void *state)
+{
+    shop *x = state;
+    sked_i_crew_close(&x->crew);
+    sked_i_shop_destroy(x->times);
+    sked_schedule_destroy(x->schedule);
+    sked_i_shop_model_destroy(x->model);
+    free(x);
+}
+
+static sked_status create_shop(sked_i_run *run, shop **out, sked_error *err)
 {
     sked_status st = SKED_OK;
-    c->steps = 1000;
-    do {
-        SKED_TRY(sked_i_parallel(threads, advance, c, err));
-        SKED_TRY(offer_best(run, c->streams, threads, shop, schedule, err));
-        sked_i_run_progress(run, "tabu search on critical blocks");
-        c->steps = c->steps < 16000 ? 2 * c->steps : c->steps;
-    } while (!sked_i_run_over(run) && steps_left(c->streams, threads));
+    shop *x = NULL;
+    SKED_NEW0(x, 1);
+    SKED_TRY(sked_i_shop_model_create(run->problem, &x->model, err));
+    SKED_TRY(sked_i_shop_create(x->model, &x->times, err));
+    SKED_TRY(sked_schedule_create(x->model->n, 0, &x->schedule, err));
+    sked_i_crew_init(&x->crew, &shop_kind, (size_t)x->model->n_members * sizeof(int32_t));
+    x->steps = first_steps;
+    SKED_TRY(sked_i_run_keep(run, x, destroy_shop, err));
+    *out = x;
+    return SKED_OK;
 cleanup:
-    for (int t = 0; t < threads; t++)
-        sked_i_run_evaluated(run, c->streams[t].steps_done);
+    if (x != NULL)
+        destroy_shop(x);
     return st;
 }
 
 sked_status sked_i_disjunctive_search(sked_i_run *run, sked_error *err)
 {
-    const sked_run_options *opt = run->options;
-    const int threads = opt->threads > 1 ? opt->threads : 1;
     sked_status st = SKED_OK;
-    sked_i_shop_model *model = NULL;
-    sked_i_shop_stream *streams = NULL;
-    sked_i_shop *shop = NULL;
-    sked_schedule *schedule = NULL;
-    SKED_TRY(sked_i_shop_model_create(run->problem, &model, err));
-    SKED_NEW0(streams, threads);
-    SKED_TRY(sked_i_shop_create(model, &shop, err));
-    SKED_TRY(sked_schedule_create(model->n, 0, &schedule, err));
-    for (int t = 0; t < threads; t++) {
-        SKED_TRY(sked_i_shop_stream_init(&streams[t], model, opt->seed, (uint64_t)t, err));
-        streams[t].tabu.target = sked_i_run_bound(run);
-        streams[t].steps_allowed = opt->iterations;
-    }
-    SKED_TRY(seed_streams(run->problem, model,
-                          sked_i_run_incumbent(run) != NULL ? sked_i_run_incumbent(run) : opt->start, streams,
-                          threads, err));
-    crew c = {.streams = streams, .limit = &run->limit};
-    st = run_rounds(run, &c, threads, shop, schedule, err);
+    shop *x = sked_i_run_state(run);
+    if (x == NULL)
+        SKED_TRY(create_shop(run, &x, err));
+    st = sked_i_crew_run(&x->crew, run, sked_i_run_bound(run), err);
 cleanup:
-    for (int t = 0; streams != NULL && t < threads; t++)
-        sked_i_shop_stream_free(&streams[t]);
-    free(streams);
-    sked_i_shop_destroy(shop);
-    sked_schedule_destroy(schedule);
-    sked_i_shop_model_destroy(model);
     return st;
 }

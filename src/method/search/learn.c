@@ -31,7 +31,7 @@ typedef struct amount {
 } amount;
 
 struct sked_i_learner {
-    sked_i_worker *w;
+    sked_i_search_worker *w;
     const sked_i_core *core;
     int32_t n, makespan;
     bool failed, refuted;
@@ -63,7 +63,7 @@ struct sked_i_learner {
 
 /* ------------------------------------------------------------------ life */
 
-bool sked_i_learner_fits(const sked_i_worker *w, int32_t makespan)
+bool sked_i_learner_fits(const sked_i_search_worker *w, int32_t makespan)
 {
     const sked_i_core *core = &w->problem->forward;
     return w->problem->fixed == NULL && core->n <= 1500 && makespan <= 4096 &&
@@ -103,7 +103,7 @@ static bool allocate(sked_i_learner *l)
            l->members && l->active && l->score && l->free_at;
 }
 
-sked_i_learner *sked_i_learner_create(sked_i_worker *w, int32_t makespan)
+sked_i_learner *sked_i_learner_create(sked_i_search_worker *w, int32_t makespan)
 {
     sked_i_learner *l = sked_i_alloc_zero(1, sizeof *l);
     if (l == NULL)
@@ -772,10 +772,10 @@ sked_i_verdict sked_i_learner_solve(sked_i_learner *l, int32_t makespan, const s
             if (v != SKED_I_UNDECIDED)
                 return v;
             used++;
-            l->w->evaluations++;
+            sked_i_search_count(l->w, 1);
             if (!learn(l))
                 break;
-            if (sked_i_worker_over(l->w))
+            if (sked_i_search_over(l->w))
                 return SKED_I_UNDECIDED;
         }
     }

@@ -23,9 +23,9 @@ typedef struct sked_i_bound {
 } sked_i_bound;
 
 /* Is the problem of a size and kind that learning can handle? */
-bool sked_i_learner_fits(const sked_i_worker *w, int32_t makespan);
+bool sked_i_learner_fits(const sked_i_search_worker *w, int32_t makespan);
 /* makespan: an upper bound; only shorter schedules can be asked for later. NULL: no memory. */
-sked_i_learner *sked_i_learner_create(sked_i_worker *w, int32_t makespan);
+sked_i_learner *sked_i_learner_create(sked_i_search_worker *w, int32_t makespan);
 void sked_i_learner_destroy(sked_i_learner *l);
 /*
  * Looks for a schedule of at most `makespan` (never more than in earlier calls) under the assumed bounds,

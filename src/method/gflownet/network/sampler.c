@@ -17,11 +17,11 @@ sked_status sked_i_sampler_create(const sked_i_sizes *sizes, sked_sampler **out,
     *out = m;
     m = NULL;
 cleanup:
-    sked_sampler_destroy(m);
+    sked_i_sampler_destroy(m);
     return st;
 }
 
-void sked_sampler_destroy(sked_sampler *m)
+void sked_i_sampler_destroy(sked_sampler *m)
 {
     if (m == NULL)
         return;

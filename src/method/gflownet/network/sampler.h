@@ -15,6 +15,10 @@ struct sked_sampler {
 
 SKED_MUST_CHECK sked_status sked_i_sampler_create(const sked_i_sizes *sizes, sked_sampler **out,
                                                   sked_error *err);
+/* A model from the bytes of its file (checkpoint.c); `name` stands for the file in messages. */
+SKED_MUST_CHECK sked_status sked_i_sampler_parse(const char *name, const char *bytes, int64_t size,
+                                                 sked_sampler **out, sked_error *err);
+void sked_i_sampler_destroy(sked_sampler *m);
 /* Initial values from the seed. */
 void sked_i_sampler_start(sked_sampler *m, uint64_t seed);
 /*

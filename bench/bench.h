@@ -1,0 +1,85 @@
+/* The program `sked-bench`: its suites and its options, each listed once, and what the suites share. */
+#ifndef SKED_BENCH_BENCH_H
+#define SKED_BENCH_BENCH_H
+#include "../tools/cli/program.h"
+
+/* ---------------------------------------------------------------- suites: the only list */
+/* Name, operands, least and most of them, help. */
+#define SUITE_LIST(X)                                                                                 \
+    X(quality, "", 0, 0, "every set of benchmark instances within its time limit")                    \
+    X(scale, "", 0, 0, "speed and memory as graphs grow, schedules per second, gaps of fast methods") \
+    X(gaus, "", 0, 0, "the differentiable scheduler beside list and fds")                             \
+    X(gflownet, "", 0, 0, "speed of training and sampling, candidates on unseen graphs")              \
+    X(paper, "", 0, 0, "list, brkga and gflownet beside the three tables of the GFlowNet paper")      \
+    X(targets, "", 0, 0, "how times on the targets relate to the proxy")                              \
+    X(help, "[SUITE]", 0, 1, "explain sked-bench or one of its suites")
+
+enum {
+#define X(name, ...) SUITE_##name,
+    SUITE_LIST(X)
+#undef X
+        SUITE_COUNT
+};
+#define ON(name) (1u << SUITE_##name)
+
+/* ---------------------------------------------------------------- options: the only list */
+#define ON_ALL  (ON(quality) | ON(scale) | ON(gaus) | ON(gflownet) | ON(paper) | ON(targets))
+#define ON_RUNS (ON_ALL & ~ON(scale)) /* suites that run methods on many instances */
+
+/* Field, kind, long name, value, preset, least, most, suites, help. */
+#define OPTION_LIST(X)                                                                                   \
+    X(data, TEXT, "data", "DIR", "../shared/data", 0, 0, ON_ALL & ~ON(gflownet),                         \
+      "folder of the benchmark instances, or set SKED_BENCH_DATA")                                       \
+    X(method, TEXT, "method", "M", "auto", 0, 0, ON(quality), "scheduling method")                       \
+    X(time_limit, REAL, "time-limit", "S", NAN, 0, 1e9, ON(quality) | ON(gaus),                          \
+      "seconds per instance; without it, each set has its own limit")                                    \
+    X(seed, INT, "seed", "N", 0, 0, 9e15, ON_ALL, "random seed")                                         \
+    X(threads, INT, "threads", "N", 1, 1, 1024, ON_RUNS, "number of threads")                            \
+    X(model, TEXT, "model", "FILE", NULL, 0, 0, ON(paper) | ON(targets),                                 \
+      "gflownet model; without it, the built-in one")                                                    \
+    X(sample, INT, "sample", "N", 1, 1, 1000000, ON_RUNS, "run every N-th instance only")                \
+    X(only, TEXT, "only", "SET", "", 0, 0, ON_ALL & ~ON(targets), "run one set of the suite only")       \
+    X(list, FLAG, "list", "", false, 0, 0, ON_RUNS & ~ON(gflownet),                                      \
+      "print every instance, not only the row of its set")                                               \
+    X(exact, FLAG, "exact", "", false, 0, 0, ON(gaus), "also run method exact, 60 s per small instance") \
+    X(output, LIST, "output", "FILE", NO_VALUES, 0, 0, ON(paper),                                        \
+      "draw the set temperature as SVG, short -o (repeatable)")                                          \
+    X(quiet, FLAG, "quiet", "", false, 0, 0, ON_ALL, "no progress")
+
+struct arguments {
+    value_list operand;
+    OPTION_LIST(OPTION_FIELD)
+};
+
+#define X(name, ...) sked_status bench_##name(arguments *a, sked_error *err);
+SUITE_LIST(X)
+#undef X
+
+/* ---------------------------------------------------------------- what the suites share */
+
+/* One line that says where the figures come from: version, processor, seed, threads. */
+void print_machine(const arguments *a);
+/* True where the folder of benchmark instances exists; says so on standard output where it does not. */
+bool have_data(const arguments *a);
+/* data/part, in buf. */
+const char *data_path(const arguments *a, const char *part, char *buf, size_t size);
+
+/* Comma-separated rows with a header; fields may not contain commas or quotes. */
+typedef struct csv {
+    char *text;
+    char **field; /* [rows * columns], row-major, the header is row 0 */
+    int rows, columns;
+} csv;
+sked_status csv_read(const char *path, csv *out, sked_error *err);
+void csv_free(csv *c);
+const char *csv_get(const csv *c, int row, const char *column); /* "" where there is none */
+double csv_number(const csv *c, int row, const char *column);   /* NAN where it is none */
+
+/* quality.c: reads a graph with an op library given as JSON text ("": none). */
+sked_status read_with_library(const char *file, const char *library, sked_graph **g, sked_error *err);
+/* "MUL:2 ALU:1" and the kind of library into an op library: MUL and DIV take two steps, all else one. */
+void express_library(const char *kind, const char *limits, char *out, size_t size);
+
+/* search.c: a part of suite scale. */
+sked_status bench_search(const arguments *a, uint64_t seed, sked_error *err);
+#endif

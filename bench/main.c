@@ -1,0 +1,68 @@
+/* The program sked-bench: reproduces tables of results, ours beside the published figures. */
+#include "bench.h"
+
+#include <stdlib.h>
+
+static const manual manuals[SUITE_COUNT] = {
+    [SUITE_quality] = {"Schedules every family of benchmark instances and compares the values with the best "
+                       "known ones. --only SET takes the sets whose names begin with SET.",
+                       "sked-bench quality\nsked-bench quality --only stg --sample 4", NULL},
+    [SUITE_scale] = {"Sets: formats, list, simulator, search, gaps.",
+                     "sked-bench scale\nsked-bench scale --only search", NULL},
+    [SUITE_gaus] = {"Compares method gaus with list, fds and, on request, exact on the problems it is made "
+                    "for. --only SET takes the sets whose names begin with SET.",
+                    "sked-bench gaus --threads 2\nsked-bench gaus --exact --list --time-limit 5 --sample 10",
+                    NULL},
+    [SUITE_gflownet] = {"Sets: speed, quality.", "sked-bench gflownet --only speed --threads 2", NULL},
+    [SUITE_paper] = {"Sets: random, one, real, and on request temperature.",
+                     "sked-bench paper --threads 2 --model model.safetensors\n"
+                     "sked-bench paper --only temperature -o temperature.svg",
+                     NULL},
+    [SUITE_targets] = {"Measures draws of the sampler at several temperatures on every target and on the "
+                       "proxy.",
+                       "sked-bench targets --sample 5 --list", NULL},
+    [SUITE_help] = {"Explains sked-bench or one of its suites.", "sked-bench help quality", NULL},
+};
+
+static const command_line suites[SUITE_COUNT] = {
+#define X(name, operands, least, most, help) \
+    {#name, operands, help, least, most, bench_##name, &manuals[SUITE_##name]},
+    SUITE_LIST(X)
+#undef X
+};
+
+static const option_line options[] = {OPTION_LIST(OPTION_LINE)};
+static arguments presets = {OPTION_LIST(OPTION_PRESET)};
+
+static const program bench_program = {
+    .name = "sked-bench",
+    .summary = "reproduces tables of results, ours beside the published figures",
+    .noun = "suite",
+    .operand = "SUITE",
+    .hint = "`sked-bench help SUITE` explains one. Try: sked-bench quality --sample 20",
+    .commands = suites,
+    .n_commands = SUITE_COUNT,
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .presets = &presets,
+    .size = sizeof(arguments),
+    .operands = offsetof(arguments, operand),
+};
+
+sked_status bench_help(arguments *a, sked_error *err)
+{
+    int suite = -1;
+    const sked_status st =
+        a->operand.count > 0 ? find_command(&bench_program, a->operand.at[0], &suite, err) : SKED_OK;
+    if (st == SKED_OK)
+        print_help(&bench_program, stdout, suite);
+    return st;
+}
+
+int main(int argc, char **argv)
+{
+    const char *folder = getenv("SKED_BENCH_DATA");
+    if (folder != NULL && folder[0] != 0)
+        presets.data = folder;
+    return run_program(&bench_program, argc, argv);
+}

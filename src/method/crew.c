@@ -1,0 +1,359 @@
+/* Workers of one method: their limits, incumbents, elites and offers. */
+#include "method/crew.h"
+
+#include "base/thread.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ what a worker has seen */
+
+void sked_i_crew_fail(sked_i_crew_worker *w, sked_status status)
+{
+    if (w->status == SKED_OK)
+        w->status = status;
+}
+
+static void find_worst(sked_i_crew_elites *e)
+{
+    e->worst = 0;
+    for (int32_t k = 1; k < e->count; k++)
+        e->worst = e->cost[k] > e->cost[e->worst] ? k : e->worst;
+    e->bar = e->count < e->capacity ? INFINITY : e->cost[e->worst];
+}
+
+/* Keeps the solution in the place of the worst kept one, once. */
+static void keep_elite(sked_i_crew_worker *w, double cost, const void *solution)
+{
+    sked_i_crew_elites *e = &w->elites;
+    const uint64_t hash = w->crew->kind->hash(w, solution);
+    int32_t place = e->worst;
+    for (int32_t k = 0; k < e->count; k++)
+        if (e->hash[k] == hash && e->cost[k] == cost)
+            return;
+    if (e->count < e->capacity) {
+        place = e->count;
+        if ((e->row[place] = sked_i_alloc(1, w->crew->size)) == NULL) {
+            sked_i_crew_fail(w, sked_i_no_memory(&w->error));
+            return;
+        }
+        e->count++;
+    }
+    e->cost[place] = cost;
+    e->hash[place] = hash;
+    memcpy(e->row[place], solution, w->crew->size);
+    find_worst(e);
+}
+
+void sked_i_crew_see(sked_i_crew_worker *w, double cost, const void *solution)
+{
+    if (cost < w->elites.bar)
+        keep_elite(w, cost, solution);
+    if (cost >= w->best)
+        return;
+    w->best = cost;
+    memcpy(w->incumbent, solution, w->crew->size);
+    if (cost <= w->goal && w->crew->halts)
+        atomic_store_explicit(&w->crew->halt, 1, memory_order_relaxed);
+}
+
+/* ------------------------------------------------------------------ offering */
+
+/* Offers the worker's incumbent. Returns the seconds that took. */
+static double publish(sked_i_crew_worker *w, double now)
+{
+    const sked_i_crew *crew = w->crew;
+    sked_i_crew_fail(w, crew->kind->offer(w, w->incumbent, &w->error));
+    w->published = w->best;
+    sked_i_run_progress(crew->run, crew->kind->phase);
+    return sked_clock() - now;
+}
+
+/* Where offers take so long, the workers must end a little earlier than the run. */
+static double deadline(const sked_i_crew *crew, double took)
+{
+    const sked_i_limit *limit = &crew->run->limit;
+    return limit->deadline - fmin(1.5 * took * crew->last_offers, 0.4 * (limit->deadline - limit->begin));
+}
+
+static void publish_news(sked_i_crew_worker *w, double now)
+{
+    const double took = publish(w, now);
+    w->next_publish = now + 0.05 + 20 * took;
+    w->limit.deadline = deadline(w->crew, took);
+}
+
+bool sked_i_crew_over(sked_i_client *client)
+{
+    sked_i_crew_worker *w = (sked_i_crew_worker *)client;
+    if (client->evaluations >= w->max_evaluations || w->best <= w->goal || w->status != SKED_OK)
+        return true;
+    if (w->crew->halts && atomic_load_explicit(&w->crew->halt, memory_order_relaxed))
+        return true;
+    if (sked_i_limit_stopped(&w->limit))
+        return true;
+    if ((client->evaluations & w->crew->clock_mask) != 0)
+        return false;
+    const double now = sked_clock();
+    if (now >= w->next_publish && w->best < w->published)
+        publish_news(w, now);
+    return now >= w->limit.deadline;
+}
+
+/* Between rounds: offers the best incumbent (the first of equals) if it is news. */
+static void publish_best(sked_i_crew *crew)
+{
+    sked_i_crew_worker *best = crew->worker[0];
+    for (int k = 1; k < crew->active; k++)
+        best = crew->worker[k]->best < best->best ? crew->worker[k] : best;
+    if (!(best->best < crew->published))
+        return;
+    crew->published = best->best;
+    const double took = publish(best, sked_clock());
+    for (int k = 0; k < crew->active; k++)
+        crew->worker[k]->limit.deadline = deadline(crew, took);
+}
+
+/* ------------------------------------------------------------------ workers */
+
+static void close_worker(sked_i_crew_worker *w)
+{
+    w->crew->kind->close(w);
+    for (int32_t k = 0; k < w->elites.count; k++)
+        free(w->elites.row[k]);
+    void *const owned[] = {w->incumbent, w->elites.row, w->elites.cost, w->elites.hash, w};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        free(owned[i]);
+}
+
+static sked_status open_elites(sked_i_crew_elites *e, int32_t wanted, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    SKED_NEW(e->row, wanted);
+    SKED_NEW(e->cost, wanted);
+    SKED_NEW(e->hash, wanted);
+    e->capacity = wanted;
+    e->bar = INFINITY;
+cleanup:
+    return st;
+}
+
+/* What depends on the run: limits, goal, counters. */
+static void bind(sked_i_crew_worker *w, double goal)
+{
+    const sked_i_crew *crew = w->crew;
+    const sked_i_run *run = crew->run;
+    const int64_t iterations = run->options->iterations, threads = crew->active;
+    const double left = run->limit.deadline - sked_clock();
+    w->limit = run->limit;
+    w->limit.deadline -= fmax(0, fmin(crew->reserve, 0.4 * left));
+    w->max_evaluations = INT64_MAX;
+    if (iterations > 0 && crew->kind->again == NULL)
+        w->max_evaluations = w->client.evaluations + iterations / threads + (w->index < iterations % threads);
+    w->goal = sked_i_run_wanted(run) > 1 ? -1 : goal;
+    /* where candidates are wanted, what is kept must not depend on when it is offered */
+    const bool leads = w->index == 0 && crew->kind->again == NULL && w->elites.capacity == 0;
+    w->next_publish = leads ? 0 : INFINITY;
+    w->status = SKED_OK;
+}
+
+/* Takes the next place in the crew; the array has room. */
+static sked_status open_worker(sked_i_crew *crew, double goal, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int32_t wanted = sked_i_run_wanted(crew->run);
+    sked_i_crew_worker *w = sked_i_alloc_zero(1, crew->kind->worker_size);
+    if (w == NULL)
+        return sked_i_no_memory(err);
+    w->crew = crew;
+    w->client.over = sked_i_crew_over;
+    w->index = crew->count;
+    w->best = w->least = w->published = INFINITY;
+    w->elites.bar = -INFINITY;
+    crew->worker[crew->count] = w;
+    if ((w->incumbent = sked_i_alloc(1, crew->size)) == NULL) {
+        st = sked_i_no_memory(err);
+        goto cleanup;
+    }
+    if (wanted > 1 && crew->kind->hash != NULL)
+        SKED_TRY(open_elites(&w->elites, wanted, err));
+    sked_i_rng_seed(&w->client.rng, crew->run->options->seed, (uint64_t)w->index);
+    bind(w, goal);
+    SKED_TRY(crew->kind->open(w, err));
+    crew->count++;
+    return SKED_OK;
+cleanup:
+    close_worker(w);
+    return st;
+}
+
+/* Workers of earlier turns go on, missing ones are opened. */
+static sked_status gather(sked_i_crew *crew, double goal, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int earlier = crew->count < crew->active ? crew->count : crew->active;
+    for (int k = 0; k < earlier; k++) {
+        assert(crew->kind->resume != NULL);
+        bind(crew->worker[k], goal);
+        SKED_TRY(crew->kind->resume(crew->worker[k], err));
+    }
+    if (crew->count >= crew->active)
+        return SKED_OK;
+    sked_i_crew_worker **more = realloc(crew->worker, (size_t)crew->active * sizeof *more);
+    if (more == NULL)
+        return sked_i_no_memory(err);
+    crew->worker = more;
+    while (crew->count < crew->active)
+        SKED_TRY(open_worker(crew, goal, err));
+cleanup:
+    return st;
+}
+
+/* ------------------------------------------------------------------ a turn */
+
+void sked_i_crew_init(sked_i_crew *crew, const sked_i_crew_kind *kind, size_t size)
+{
+    assert(size > 0 && kind->worker_size >= sizeof(sked_i_crew_worker));
+    *crew = (sked_i_crew){.kind = kind, .size = size, .scale = 1, .last_offers = 1, .published = INFINITY};
+}
+
+void sked_i_crew_close(sked_i_crew *crew)
+{
+    for (int k = 0; k < crew->count; k++)
+        close_worker(crew->worker[k]);
+    free(crew->worker);
+    crew->worker = NULL;
+    crew->count = 0;
+}
+
+double sked_i_crew_goal(const sked_i_crew *crew, const sked_i_run *run)
+{
+    const double bound = sked_i_run_bound(run);
+    return (bound + (sked_i_problem_integral(run->problem) ? 0 : 1e-9 * fabs(bound))) * crew->scale;
+}
+
+static sked_status none_found(const sked_i_crew *crew, double least, sked_error *err)
+{
+    const double horizon = crew->run->problem->horizon;
+    if (least == INFINITY)
+        return SKED_OK; /* stopped before a first schedule: the driver says so */
+    if (crew->fixed)
+        return sked_i_fail(err, SKED_ERR_INFEASIBLE,
+                           "none found: no schedule met all fixed starts%s (not a proof)",
+                           horizon < INFINITY ? " and the horizon" : "");
+    return sked_i_fail(err, SKED_ERR_INFEASIBLE,
+                       "none found: the horizon is %g, the shortest schedule seen takes %g (not a proof)",
+                       horizon, least / crew->scale);
+}
+
+static void report(sked_i_crew_worker *w)
+{
+    sked_i_run *run = w->crew->run;
+    const char *const *name = w->crew->kind->technique;
+    sked_i_run_evaluated(run, w->client.evaluations - w->counted);
+    w->counted = w->client.evaluations;
+    for (int t = 0; t < SKED_I_CREW_TECHNIQUES && name[t] != NULL; t++) {
+        const sked_i_crew_tally *x = &w->tally[t];
+        if (x->calls > 0)
+            sked_i_run_tally(run, name[t], x->calls, x->seconds, x->evaluations, x->gain / w->crew->scale);
+        w->tally[t] = (sked_i_crew_tally){0};
+    }
+    if (w->proved)
+        sked_i_run_prove(run);
+}
+
+/* Offers what a worker has found and not offered yet. */
+static sked_status offer_all(sked_i_crew_worker *w, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    if (w->best < w->published)
+        SKED_TRY(w->crew->kind->offer(w, w->incumbent, err));
+    w->published = w->best;
+    for (int32_t k = 0; k < w->elites.count; k++)
+        SKED_TRY(w->crew->kind->offer(w, w->elites.row[k], err));
+cleanup:
+    return st;
+}
+
+/* Takes what the workers found, first worker first, so that ties do not depend on timing. */
+static sked_status merge(sked_i_crew *crew, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    double least = INFINITY;
+    for (int k = 0; k < crew->active; k++) {
+        sked_i_crew_worker *w = crew->worker[k];
+        report(w);
+        least = fmin(least, w->least);
+        if (w->status != SKED_OK)
+            return sked_i_fail(err, w->status, "%s", w->error.message);
+        if (crew->kind->again == NULL)
+            SKED_TRY(offer_all(w, err));
+    }
+    if (sked_i_run_incumbent(crew->run) == NULL)
+        return none_found(crew, least, err);
+cleanup:
+    return st;
+}
+
+static void work(void *data, int index)
+{
+    sked_i_crew *crew = data;
+    crew->kind->work(crew->worker[index]);
+}
+
+static bool failed(const sked_i_crew *crew)
+{
+    bool any = false;
+    for (int k = 0; k < crew->active; k++)
+        any = any || crew->worker[k]->status != SKED_OK;
+    return any;
+}
+
+static sked_status work_in_rounds(sked_i_crew *crew, sked_error *err)
+{
+    const sked_i_crew_kind *kind = crew->kind;
+    sked_status st = SKED_OK;
+    do {
+        SKED_TRY(sked_i_parallel(crew->active, work, crew, err));
+        if (!failed(crew))
+            publish_best(crew);
+    } while (!failed(crew) && kind->again(crew));
+    if (!failed(crew) && kind->finish != NULL)
+        st = kind->finish(crew, err);
+cleanup:
+    return st;
+}
+
+sked_status sked_i_crew_run(sked_i_crew *crew, sked_i_run *run, double goal, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    crew->run = run;
+    crew->active = run->options->threads > 1 ? run->options->threads : 1;
+    crew->halts = run->options->iterations == 0 && crew->active > 1;
+    atomic_store(&crew->halt, 0);
+    SKED_TRY(gather(crew, goal, err));
+    if (crew->kind->again != NULL)
+        SKED_TRY(work_in_rounds(crew, err));
+    else
+        SKED_TRY(sked_i_parallel(crew->active, work, crew, err));
+    st = merge(crew, err);
+cleanup:
+    crew->run = NULL;
+    return st;
+}
+
+/* ------------------------------------------------------------------ statistics */
+
+sked_i_crew_span sked_i_crew_begin(const sked_i_crew_worker *w)
+{
+    return (sked_i_crew_span){sked_clock(), w->best, w->client.evaluations};
+}
+
+void sked_i_crew_end(sked_i_crew_worker *w, int technique, sked_i_crew_span span)
+{
+    sked_i_crew_tally *x = &w->tally[technique];
+    x->calls++;
+    x->seconds += sked_clock() - span.clock;
+    x->evaluations += w->client.evaluations - span.evaluations;
+    x->gain += span.best < INFINITY ? span.best - w->best : 0;
+}

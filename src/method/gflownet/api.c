@@ -1,0 +1,148 @@
+/* The public functions of learned models, all of them: thin ones over checkpoint, sample and train. */
+#include "base/memory.h"
+#include "base/sized.h"
+#include "method/gflownet/checkpoint.h"
+#include "method/gflownet/sample.h"
+#include "method/gflownet/train.h"
+#include "report/jsonl.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------ models */
+
+sked_status sked_sampler_read(const char *path, sked_sampler **out, sked_error *err)
+{
+    return sked_i_checkpoint_read(path, out, err);
+}
+
+sked_status sked_sampler_write(const sked_sampler *m, const char *path, bool optimiser, sked_error *err)
+{
+    return sked_i_checkpoint_write(m, path, optimiser, err);
+}
+
+void sked_sampler_destroy(sked_sampler *m)
+{
+    sked_i_sampler_destroy(m);
+}
+
+int64_t sked_sampler_parameter_count(const sked_sampler *m)
+{
+    return m->layout.total;
+}
+
+int64_t sked_sampler_steps(const sked_sampler *m)
+{
+    return m->steps;
+}
+
+/* ------------------------------------------------------------------ sampling */
+
+void sked_sample_options_init_sized(sked_sample_options *opt, size_t size)
+{
+    const sked_sample_options preset = {
+        .count = 1000, .temperature = 0.005, .threads = 1, .time_limit = INFINITY};
+    sked_i_sized_init(opt, size, &preset, sizeof preset);
+}
+
+sked_status sked_sampler_sample(const sked_sampler *m, const sked_problem *p, const sked_sample_options *opt,
+                                sked_samples *out, sked_error *err)
+{
+    SKED_TAKE_PROBLEM(p)
+    SKED_TAKE(sked_sample_options, opt)
+    SKED_CHECK_OUTPUT(sked_samples, out);
+    sked_samples s = {.size = sizeof s};
+    const sked_status st = sked_i_sample(m, p, opt, &s, err);
+    if (st == SKED_OK)
+        SKED_GIVE(out, s);
+    return st;
+}
+
+void sked_samples_clear(sked_samples *s)
+{
+    const sked_samples empty = {0};
+    for (int32_t k = 0; k < s->count; k++)
+        sked_schedule_destroy(s->schedule[k]);
+    free(s->schedule);
+    free(s->log_prob);
+    free(s->makespan);
+    SKED_GIVE(s, empty);
+}
+
+static int32_t best_of(const sked_samples *s)
+{
+    int32_t best = 0;
+    for (int32_t k = 1; k < s->count; k++)
+        best = s->makespan[k] < s->makespan[best] ? k : best;
+    return best;
+}
+
+static void add_field(sked_i_buffer *out, const char *name, double x)
+{
+    sked_i_buffer_format(out, ",\"%s\":", name);
+    sked_i_buffer_number(out, x);
+}
+
+sked_status sked_samples_write(const sked_samples *s, const sked_problem *p, double temperature,
+                               const char *path, sked_error *err)
+{
+    SKED_TAKE(sked_samples, s)
+    SKED_TAKE_PROBLEM(p)
+    sked_i_buffer all = {0}, more = {0};
+    sked_status st = SKED_OK;
+    const int32_t best = best_of(s);
+    for (int32_t k = 0; st == SKED_OK && k < s->count; k++) {
+        const sked_schedule *pair[2] = {s->schedule[best], s->schedule[k]};
+        sked_diversity d = {.size = sizeof d};
+        st = sked_schedules_diversity(p, pair, 2, &d, err);
+        if (st != SKED_OK)
+            break;
+        more.size = 0;
+        add_field(&more, "log_prob", s->log_prob[k]);
+        add_field(&more, "proxy_makespan", s->makespan[k]);
+        add_field(&more, "temperature", temperature);
+        add_field(&more, "ged", d.ged);
+        add_field(&more, "d_inv", d.d_inv);
+        add_field(&more, "d_sen", d.d_sen);
+        st = more.failed ? sked_i_no_memory(err) : sked_i_lines_add(&all, p, s->schedule[k], more.data, err);
+    }
+    sked_i_buffer_free(&more);
+    return sked_i_lines_write(&all, st, path, err);
+}
+
+/* ------------------------------------------------------------------ training */
+
+void sked_train_options_init_sized(sked_train_options *opt, size_t size)
+{
+    const sked_train_options preset = {.devices = 4, .minutes = INFINITY, .threads = 1};
+    sked_i_sized_init(opt, size, &preset, sizeof preset);
+}
+
+int sked_train_option_count(void)
+{
+    int count;
+    sked_i_train_options(&count);
+    return count;
+}
+
+const sked_option *sked_train_option_at(int i)
+{
+    int count;
+    const sked_option *options = sked_i_train_options(&count);
+    return i >= 0 && i < count ? &options[i] : NULL;
+}
+
+const sked_option *sked_train_option_find(const char *name)
+{
+    int count;
+    const sked_option *options = sked_i_train_options(&count);
+    for (int i = 0; i < count; i++)
+        if (strcmp(options[i].name, name) == 0)
+            return &options[i];
+    return NULL;
+}
+
+sked_status sked_train(const sked_train_options *opt, sked_sampler **out, sked_error *err)
+{
+    SKED_TAKE(sked_train_options, opt)
+    return sked_i_train(opt, out, err);
+}

@@ -1,0 +1,443 @@
+/* sked_robust and sked_sweep through the public header. */
+#include "test.h"
+
+#include <math.h>
+
+#define SCRIPT  SKED_BINARY_DIR "/test_robust.sh"
+#define COUNTER SKED_BINARY_DIR "/test_robust.count"
+
+static sked_graph *generate(int32_t nodes, const char *duration)
+{
+    sked_graph *g = NULL;
+    const sked_generate_options how = {.size = sizeof how, .nodes = nodes, .seed = 5, .duration = duration};
+    OK(sked_graph_generate("layered", &how, &g, err));
+    return g;
+}
+
+static sked_problem on_devices(const sked_graph *g, int32_t devices)
+{
+    sked_problem p;
+    sked_problem_init(&p, g);
+    p.devices = devices;
+    return p;
+}
+
+/* What the callbacks saw. */
+typedef struct listener {
+    int warnings, measured, phases;
+    char last[300];
+    volatile sig_atomic_t *stop; /* set when the first candidate is measured */
+} listener;
+
+static void on_warning(void *data, const char *message)
+{
+    listener *l = data;
+    l->warnings++;
+    snprintf(l->last, sizeof l->last, "%s", message);
+}
+
+static void on_progress(void *data, const char *phase, double share, double value, double bound)
+{
+    listener *l = data;
+    (void)share;
+    (void)value;
+    (void)bound;
+    l->phases++;
+    if (strcmp(phase, "measuring") != 0)
+        return;
+    l->measured++;
+    if (l->stop != NULL)
+        *l->stop = 1;
+}
+
+static void options_of(sked_robust_options *opt, listener *l)
+{
+    sked_robust_options_init(opt);
+    opt->candidates = 12;
+    opt->top = 5;
+    opt->time_limit = INFINITY;
+    opt->iterations = 20;
+    opt->warning = on_warning;
+    opt->warning_data = l;
+    opt->progress = on_progress;
+    opt->progress_data = l;
+}
+
+/* What every result promises. */
+static void check_result(const sked_problem *p, const char *target, const sked_robust_result *r)
+{
+    sked_target *t = NULL;
+    OK(sked_target_create(target, p, 0, &t, err));
+    assert_string_equal(r->target, target);
+    double best = INFINITY;
+    for (int i = 0; i < r->count; i++) {
+        const sked_robust_member *m = r->member[i];
+        double least = INFINITY;
+        int32_t failures = 0;
+        for (int32_t k = 0; k < m->count; k++) {
+            sked_metrics metrics = {.size = sizeof metrics};
+            double time;
+            OK(sked_schedule_validate(p, m->schedule[k], err));
+            OK(sked_schedule_measure(p, m->schedule[k], &metrics, err));
+            assert_true(m->proxy[k] == metrics.speedup);
+            assert_true(k == 0 || m->proxy[k] <= m->proxy[k - 1]);
+            failures += isnan(m->target[k]);
+            if (isnan(m->target[k]))
+                continue;
+            OK(sked_target_measure(t, m->schedule[k], &time, err));
+            assert_true(m->target[k] == sked_target_work(t) / time);
+            least = fmin(least, time);
+        }
+        assert_int_equal(failures, m->failures);
+        assert_true(m->time == least && (m->best >= 0) == isfinite(least));
+        assert_true(m->ged >= 0 && m->ged <= 100 && m->seconds >= 0 && m->lower_bound > 0);
+        best = fmin(best, least);
+    }
+    assert_true(r->member[r->winner]->time == best);
+    sked_target_destroy(t);
+}
+
+static void every_member(void **state)
+{
+    (void)state;
+    static const char *const labels[] = {"list", "random list", "brkga", "search", "gflownet"};
+    sked_graph *g = generate(40, "int:1,9");
+    const sked_problem p = on_devices(g, 3);
+    listener l = {0};
+    sked_robust_options opt;
+    sked_robust_result r = {.size = sizeof r}, again = {.size = sizeof again};
+    options_of(&opt, &l);
+    OK(sked_robust(&p, "noisy:strength=0.5", &opt, &r, err));
+    assert_int_equal(r.count, 5);
+    for (int i = 0; i < 5; i++) {
+        assert_string_equal(r.member[i]->label, labels[i]);
+        assert_int_equal(r.member[i]->asked, i == 0 ? 1 : 12);
+        assert_true(r.member[i]->count >= 1 && r.member[i]->count <= (i == 0 ? 1 : 5));
+    }
+    check_result(&p, "noisy:strength=0.5", &r);
+    assert_int_equal(l.warnings, 0);
+    assert_true(l.measured > 5 && l.phases > l.measured);
+    OK(sked_robust(&p, "noisy:strength=0.5", &opt, &again, err)); /* the same seed: the same */
+    assert_int_equal(again.winner, r.winner);
+    for (int i = 0; i < 5; i++)
+        assert_memory_equal(again.member[i]->target, r.member[i]->target,
+                            (size_t)r.member[i]->count * sizeof *r.member[i]->target);
+    sked_robust_result_clear(&r);
+    assert_true(r.count == 0 && r.member == NULL && r.target == NULL && r.size == sizeof r);
+    sked_robust_result_clear(&r);
+    sked_robust_result_clear(&again);
+    sked_graph_destroy(g);
+}
+
+static void one_member(void **state)
+{
+    (void)state;
+    const char *settings[] = {"priority=random"};
+    sked_graph *g = generate(30, "int:1,9");
+    const sked_problem p = on_devices(g, 3);
+    listener l = {0};
+    sked_robust_options opt;
+    sked_robust_result r = {.size = sizeof r};
+    options_of(&opt, &l);
+    opt.method = "list"; /* as it stands among the members: with random priorities */
+    OK(sked_robust(&p, "latency", &opt, &r, err));
+    assert_int_equal(r.count, 1);
+    assert_string_equal(r.member[0]->label, "random list");
+    assert_int_equal(r.member[0]->count, 5);
+    check_result(&p, "latency", &r);
+    sked_robust_result_clear(&r);
+    opt.method = "brkga"; /* and one that is told by its own name */
+    OK(sked_robust(&p, "proxy", &opt, &r, err));
+    assert_string_equal(r.member[0]->label, "brkga");
+    sked_robust_result_clear(&r);
+    opt.method = "gflownet";
+    opt.model = "no/such/model";
+    FAILS(SKED_ERR_IO, "no/such/model", sked_robust(&p, "proxy", &opt, &r, err));
+    opt.settings = settings;
+    opt.n_settings = 1;
+    opt.model = NULL;
+    FAILS(SKED_ERR_ARGUMENT, "priority", sked_robust(&p, "proxy", &opt, &r, err));
+    sked_graph_destroy(g);
+}
+
+static void bad_arguments(void **state)
+{
+    (void)state;
+    sked_graph *g = generate(10, "int:1,9");
+    sked_problem p = on_devices(g, 2);
+    sked_robust_options opt;
+    sked_robust_result r = {.size = sizeof r, .count = -7};
+    sked_robust_options_init(&opt);
+    FAILS(SKED_ERR_ARGUMENT, "needs a target", sked_robust(&p, NULL, &opt, &r, err));
+    FAILS(SKED_ERR_ARGUMENT, "did you mean 'noisy'", sked_robust(&p, "nosy", &opt, &r, err));
+    opt.method = "nothing";
+    FAILS(SKED_ERR_ARGUMENT, "no method is called", sked_robust(&p, "proxy", &opt, &r, err));
+    opt.method = "exact";
+    FAILS(SKED_ERR_UNSUPPORTED, "several different schedules", sked_robust(&p, "proxy", &opt, &r, err));
+    opt.method = NULL;
+    opt.candidates = 0;
+    FAILS(SKED_ERR_ARGUMENT, "at least", sked_robust(&p, "proxy", &opt, &r, err));
+    p.devices = 0;
+    FAILS(SKED_ERR_ARGUMENT, "devices", sked_robust(&p, "proxy", NULL, &r, err));
+    assert_int_equal(r.count, -7); /* untouched by all of them */
+    sked_graph_destroy(g);
+}
+
+static void write_script(const char *text)
+{
+    FILE *f = fopen(SCRIPT, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+    remove(COUNTER);
+}
+
+/* A program that fails at every second schedule: the others are still measured and one of them wins. */
+static void target_fails_sometimes(void **state)
+{
+    (void)state;
+    sked_graph *g = generate(20, "int:1,9");
+    const sked_problem p = on_devices(g, 2);
+    listener l = {0};
+    sked_robust_options opt;
+    sked_robust_result r = {.size = sizeof r};
+    options_of(&opt, &l);
+    opt.method = "list";
+    write_script("n=$(cat " COUNTER " 2>/dev/null || echo 0)\necho $((n + 1)) >" COUNTER
+                 "\ntest $((n % 2)) = 1 || exit 3\necho $((100 - n))\n");
+    OK(sked_robust(&p, "command,retries=0:sh " SCRIPT, &opt, &r, err));
+    const sked_robust_member *m = r.member[0];
+    assert_int_equal(m->count, 5);
+    assert_int_equal(m->failures, 3);
+    assert_int_equal(l.warnings, 3);
+    assert_int_equal(m->best, 3); /* the last that was measured took the least */
+    assert_true(m->time == 97 && isnan(m->target[4]) && !isnan(m->target[1]));
+    assert_non_null(strstr(l.last, "candidate 4 of random list was not measured: "));
+    sked_robust_result_clear(&r);
+    sked_graph_destroy(g);
+}
+
+static void target_fails_always(void **state)
+{
+    (void)state;
+    sked_graph *g = generate(20, "int:1,9");
+    const sked_problem p = on_devices(g, 2);
+    listener l = {0};
+    sked_robust_options opt;
+    sked_robust_result r = {.size = sizeof r, .count = -7};
+    options_of(&opt, &l);
+    opt.method = "list";
+    FAILS(SKED_ERR_DEVICE, "measured none", sked_robust(&p, "command,retries=0:false", &opt, &r, err));
+    assert_int_equal(l.warnings, 5);
+    opt.warning = NULL;
+    FAILS(SKED_ERR_DEVICE, "measured none", sked_robust(&p, "command,retries=0:false", &opt, &r, err));
+    assert_true(r.count == -7 && l.warnings == 5);
+    sked_graph_destroy(g);
+}
+
+static void stop_ends_it(void **state)
+{
+    (void)state;
+    sked_graph *g = generate(20, "int:1,9");
+    const sked_problem p = on_devices(g, 2);
+    volatile sig_atomic_t stop = 0;
+    listener l = {.stop = &stop};
+    sked_robust_options opt;
+    sked_robust_result r = {.size = sizeof r};
+    options_of(&opt, &l);
+    opt.stop = &stop;
+    OK(sked_robust(&p, "noisy", &opt, &r, err)); /* stopped by the first measurement: that one wins */
+    assert_int_equal(l.measured, 1);
+    assert_true(r.count == 1 && r.winner == 0 && r.member[0]->best == 0 && r.member[0]->failures == 0);
+    sked_robust_result_clear(&r);
+    FAILS(SKED_ERR_STOPPED, "", sked_robust(&p, "noisy", &opt, &r, err)); /* stopped from the begin */
+    assert_int_equal(l.measured, 1);
+    sked_graph_destroy(g);
+}
+
+/* ------------------------------------------------------------------ sweeps */
+
+static void check_points(const char *method, const sked_problem *p, const sked_sweep_options *opt,
+                         const sked_sweep_result *w)
+{
+    for (int i = 0; i < w->count; i++) {
+        const sked_sweep_point *a = w->point[i];
+        bool beaten = false;
+        assert_true(a->at == opt->values[i]);
+        if (!a->found) {
+            assert_true(a->reason[0] != 0 && !a->pareto && a->schedule == NULL);
+            continue;
+        }
+        for (int k = 0; k < w->count; k++) {
+            const sked_sweep_point *b = w->point[k];
+            const bool same = b->x == a->x && b->y == a->y;
+            beaten = beaten || (b->found && k != i && b->x <= a->x && b->y <= a->y && (!same || k < i));
+        }
+        assert_int_equal(a->pareto, !beaten);
+        assert_int_equal(a->schedule != NULL, a->pareto);
+        if (a->schedule == NULL)
+            continue;
+        sked_problem there = *p;
+        sked_metrics m = {.size = sizeof m};
+        sked_sweep_apply(opt->parameter, a->at, &there);
+        OK(sked_schedule_validate(&there, a->schedule, err));
+        OK(sked_schedule_measure(&there, a->schedule, &m, err));
+        assert_true(m.value == a->value && m.makespan == a->makespan && m.resource == a->resource);
+        assert_true(a->value >= a->lower_bound && a->seconds >= 0);
+        assert_string_equal(a->method, method);
+    }
+}
+
+static void horizons(void **state)
+{
+    (void)state;
+    sked_graph *g = generate(30, "int:1,4");
+    sked_problem p;
+    sked_sweep_options opt;
+    sked_sweep_result w = {.size = sizeof w};
+    sked_problem_init(&p, g);
+    p.objective = SKED_OBJECTIVE_RESOURCE;
+    const double values[] = {1, 60, 45, 30, 24, 90};
+    sked_sweep_options_init(&opt);
+    opt.parameter = SKED_SWEEP_HORIZON;
+    opt.values = values;
+    opt.n_values = 6;
+    OK(sked_sweep("list", &p, &opt, NULL, &w, err));
+    assert_int_equal(w.count, 6);
+    assert_string_equal(w.parameter, "horizon");
+    assert_string_equal(w.x, "makespan");
+    assert_string_equal(w.y, "resource");
+    assert_false(w.point[0]->found);
+    assert_non_null(strstr(w.point[0]->reason, "1"));
+    check_points("list", &p, &opt, &w);
+    assert_true(w.knee > 0 && w.point[w.knee]->pareto);
+    assert_true(isinf(p.horizon)); /* the caller's problem stays as it was */
+    sked_sweep_result_clear(&w);
+    assert_true(w.count == 0 && w.point == NULL && w.size == sizeof w);
+    opt.n_values = 1;
+    OK(sked_sweep("list", &p, &opt, NULL, &w, err)); /* no schedule at all: no knee, and no error */
+    assert_true(w.count == 1 && w.knee == -1);
+    sked_sweep_result_clear(&w);
+    sked_graph_destroy(g);
+}
+
+static void weights_and_intervals(void **state)
+{
+    (void)state;
+    sked_graph *g = generate(30, "int:1,4"), *loop = NULL;
+    sked_generate_options how = {.size = sizeof how, .nodes = 20, .seed = 3};
+    sked_problem p;
+    sked_sweep_options opt;
+    sked_sweep_result w = {.size = sizeof w};
+    sked_problem_init(&p, g);
+    p.objective = SKED_OBJECTIVE_COST;
+    p.horizon = 60;
+    const double alphas[] = {0, 0.5, 1}, intervals[] = {1, 20, 40};
+    sked_sweep_options_init(&opt);
+    opt.parameter = SKED_SWEEP_ALPHA;
+    opt.values = alphas;
+    opt.n_values = 3;
+    OK(sked_sweep("list", &p, &opt, NULL, &w, err));
+    assert_string_equal(w.x, "communication");
+    assert_string_equal(w.y, "resource");
+    check_points("list", &p, &opt, &w);
+    sked_sweep_result_clear(&w);
+    OK(sked_graph_generate("loop", &how, &loop, err));
+    sked_problem_init(&p, loop);
+    p.ii = 1;
+    opt.parameter = SKED_SWEEP_II;
+    opt.values = intervals;
+    OK(sked_sweep("modulo-list", &p, &opt, NULL, &w, err));
+    assert_string_equal(w.x, "ii");
+    assert_string_equal(w.y, "makespan");
+    check_points("modulo-list", &p, &opt, &w);
+    assert_true(w.point[2]->found && w.point[2]->ii == 40 && w.point[2]->x == 40);
+    sked_sweep_result_clear(&w);
+    sked_graph_destroy(loop);
+    sked_graph_destroy(g);
+}
+
+/* Asks for a stop once a schedule is there. */
+static void stop_when_found(void *data, const char *phase, double share, double value, double bound)
+{
+    (void)phase;
+    (void)share;
+    (void)bound;
+    if (isfinite(value))
+        *(volatile sig_atomic_t *)data = 1;
+}
+
+static void sweeps_stop(void **state)
+{
+    (void)state;
+    sked_graph *g = generate(30, "uniform:1,4");
+    const sked_problem p = on_devices(g, 3);
+    volatile sig_atomic_t stop = 0;
+    sked_sweep_options opt;
+    sked_run_options run;
+    sked_sweep_result w = {.size = sizeof w};
+    const double values[] = {90, 80, 70};
+    sked_sweep_options_init(&opt);
+    opt.parameter = SKED_SWEEP_HORIZON;
+    opt.values = values;
+    opt.n_values = 3;
+    sked_run_options_init(&run);
+    run.iterations = 20;
+    run.time_limit = INFINITY;
+    run.stop = &stop;
+    run.progress = stop_when_found;
+    run.progress_data = (void *)&stop;
+    OK(sked_sweep("brkga", &p, &opt, &run, &w, err));
+    assert_true(w.count == 1 && w.point[0]->found && w.knee == 0); /* what was reached until then */
+    check_points("brkga", &p, &opt, &w);
+    sked_sweep_result_clear(&w);
+    FAILS(SKED_ERR_STOPPED, "first value", sked_sweep("brkga", &p, &opt, &run, &w, err));
+    sked_graph_destroy(g);
+}
+
+static void bad_sweeps(void **state)
+{
+    (void)state;
+    sked_graph *g = generate(10, "int:1,4");
+    const sked_problem p = on_devices(g, 2);
+    sked_sweep_options opt;
+    sked_run_options run;
+    sked_sweep_result w = {.size = sizeof w, .count = -7};
+    const double values[] = {50, -1};
+    sked_run_options_init(&run);
+    sked_sweep_options_init(&opt);
+    FAILS(SKED_ERR_ARGUMENT, "one value", sked_sweep("list", &p, &opt, NULL, &w, err));
+    FAILS(SKED_ERR_ARGUMENT, "one value", sked_sweep("list", &p, NULL, NULL, &w, err));
+    opt.values = values;
+    opt.n_values = 2;
+    FAILS(SKED_ERR_ARGUMENT, "not -1", sked_sweep("list", &p, &opt, NULL, &w, err));
+    opt.n_values = 1;
+    opt.parameter = (sked_sweep_parameter)3;
+    FAILS(SKED_ERR_ARGUMENT, "a parameter", sked_sweep("list", &p, &opt, NULL, &w, err));
+    opt.parameter = SKED_SWEEP_HORIZON;
+    FAILS(SKED_ERR_ARGUMENT, "no method is called", sked_sweep("lst", &p, &opt, NULL, &w, err));
+    run.candidates = 4;
+    FAILS(SKED_ERR_ARGUMENT, "neither candidates", sked_sweep("list", &p, &opt, &run, &w, err));
+    run.candidates = 0;
+    run.record = "x.svg";
+    FAILS(SKED_ERR_ARGUMENT, "recording", sked_sweep("gaus", &p, &opt, &run, &w, err));
+    assert_int_equal(w.count, -7);
+    sked_graph_destroy(g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_member),
+        cmocka_unit_test(one_member),
+        cmocka_unit_test(bad_arguments),
+        cmocka_unit_test(target_fails_sometimes),
+        cmocka_unit_test(target_fails_always),
+        cmocka_unit_test(stop_ends_it),
+        cmocka_unit_test(horizons),
+        cmocka_unit_test(weights_and_intervals),
+        cmocka_unit_test(sweeps_stop),
+        cmocka_unit_test(bad_sweeps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

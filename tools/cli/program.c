@@ -1,0 +1,119 @@
+#define _XOPEN_SOURCE 700
+#include "program.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/*
+ * A stream that is closed at start leaves its number to the next file opened, and what is meant for the
+ * stream would land in that file. Each gets a place that refuses the use made of it instead.
+ */
+static void occupy_streams(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) == -1 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd)
+            return;
+}
+
+/* One sentence: file names and words of the user may hold anything, terminals obey it. */
+static void complain(const program *p, sked_status st, const sked_error *err)
+{
+    char text[sizeof err->message + 80], label[40];
+    snprintf(text, sizeof text, "%s", err->message[0] ? err->message : sked_status_text(st));
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?';
+    const int size = snprintf(label, sizeof label, "%s:", p->name);
+    if (isatty(2)) /* one line elsewhere: other programs read it */
+        put_wrapped(stderr, label, size + 1, text);
+    else
+        fprintf(stderr, "%s %s\n", label, text);
+}
+
+/* The value of an option that every program may have, or NULL. */
+static const void *shared_option(const program *p, const arguments *a, const char *name)
+{
+    for (int i = 0; i < p->n_options; i++)
+        if (strcmp(p->options[i].name, name) == 0)
+            return (const char *)a + p->options[i].offset;
+    return NULL;
+}
+
+static void print_log(void *data, int level, const char *room, const char *line)
+{
+    (void)data;
+    end_progress();
+    fprintf(stderr, "%*s%s: %s\n", 2 * (level - 1), "", room, line);
+}
+
+/* --quiet and --log, the same for every command. */
+static sked_status obey_shared(const program *p, const arguments *a, sked_error *err)
+{
+    const option_FLAG *quiet = shared_option(p, a, "quiet");
+    const option_INT *log = shared_option(p, a, "log");
+    if (quiet != NULL && *quiet)
+        silence_progress();
+    if (log != NULL && *log > 0 && !sked_log_set((int)*log, print_log, NULL))
+        return fail(err, SKED_ERR_UNSUPPORTED,
+                    "--log: this build has no log lines; `make debug` builds build/debug/sked, which has");
+    return SKED_OK;
+}
+
+static sked_status parse_and_run(const program *p, int argc, char **argv, arguments *a, sked_error *err)
+{
+    bool help = false;
+    int command = -1;
+    sked_status st = parse_arguments(p, argc, argv, a, &command, &help, err);
+    if (st == SKED_OK && help) {
+        print_help(p, stdout, command);
+    } else if (st == SKED_OK) {
+        catch_interrupts();
+        st = obey_shared(p, a, err);
+        if (st == SKED_OK)
+            st = p->commands[command].run(a, err);
+        end_progress();
+    }
+    return st == SKED_OK ? finish_output(err) : st;
+}
+
+/* The first word is a command, or asks about the program itself. */
+static sked_status run_words(const program *p, int argc, char **argv, sked_error *err)
+{
+    if (argc < 2) {
+        print_help(p, stderr, -1);
+        return SKED_ERR_ARGUMENT;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        print_help(p, stdout, -1);
+        return finish_output(err);
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("%s %s\n", p->name, sked_version());
+        return finish_output(err);
+    }
+    arguments *a = malloc(p->size);
+    const sked_status st =
+        a != NULL ? parse_and_run(p, argc, argv, a, err) : fail(err, SKED_ERR_MEMORY, "out of memory");
+    free(a);
+    return st;
+}
+
+int run_program(const program *p, int argc, char **argv)
+{
+    sked_error err = {0};
+    occupy_streams();
+    signal(SIGXFSZ, SIG_IGN); /* a file past the limit is a failed write like any other, and is cleaned up */
+    sked_status st = sked_dist_begin(&argc, &argv, &err);
+    if (st != SKED_OK) {
+        complain(p, st, &err);
+        return (int)st;
+    }
+    st = run_words(p, argc, argv, &err);
+    if (st != SKED_OK && argc > 1 && sked_dist_rank() == 0)
+        complain(p, st, &err);
+    sked_dist_end(st);
+    return (int)st;
+}

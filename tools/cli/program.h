@@ -1,0 +1,147 @@
+/*
+ * What sked and sked-bench share: a command line and its help, both from tables, output and progress.
+ * A program lists its commands and its options once, as X-macros (tools/sked/cli.h, bench/cli.h), and hands
+ * the tables to run_program. Public API only.
+ */
+#ifndef SKED_CLI_PROGRAM_H
+#define SKED_CLI_PROGRAM_H
+#include "sked/sked.h"
+
+#include <stdio.h>
+
+/* ---------------------------------------------------------------- tables */
+
+/* Values of an option that may be repeated, or operands. */
+enum { MAX_VALUES = 256 };
+typedef struct value_list {
+    const char *at[MAX_VALUES];
+    int count;
+} value_list;
+
+/* The field of an option of kind K has type option_K. */
+typedef bool option_FLAG;
+typedef const char *option_TEXT;
+typedef int64_t option_INT;
+typedef double option_REAL;
+typedef value_list option_LIST;
+typedef enum option_kind { KIND_FLAG, KIND_TEXT, KIND_INT, KIND_REAL, KIND_LIST } option_kind;
+
+/* Each program completes this type: `value_list operand`, then OPTION_LIST(OPTION_FIELD). */
+typedef struct arguments arguments;
+
+typedef struct option_line {
+    const char *name, *value, *help;
+    option_kind kind;
+    double least, most; /* INT, REAL */
+    unsigned commands;  /* bit i: command i takes it. Lines of one name share no command */
+    size_t offset;      /* of its field in arguments */
+} option_line;
+
+/*
+ * Expansions of an option list X(field, kind, name, value, preset, least, most, commands, help).
+ * Help shows the preset. One that is NULL, "" or out of range stands for "not given" and is not shown;
+ * INFINITY is shown as unlimited.
+ */
+#define OPTION_FIELD(field, kind, ...)                       option_##kind field;
+#define OPTION_PRESET(field, kind, name, value, preset, ...) .field = preset,
+#define OPTION_LINE(field, kind, name, value, preset, least, most, commands, help) \
+    {name, value, help, KIND_##kind, least, most, commands, offsetof(arguments, field)},
+/* Preset of a LIST. */
+#define NO_VALUES  \
+    {              \
+        .count = 0 \
+    }
+
+/* What help says of a command beside its options. */
+typedef struct manual {
+    const char *text, *examples; /* a paragraph; lines */
+    void (*tables)(FILE *out);   /* tables after the options, or NULL */
+} manual;
+
+typedef struct command_line {
+    const char *name, *operands, *help;
+    int least, most; /* operands */
+    sked_status (*run)(arguments *a, sked_error *err);
+    const manual *manual;
+} command_line;
+
+/* A word that is no command but looks like one, and what to say about it. */
+typedef struct moved_word {
+    const char *word, *hint;
+} moved_word;
+
+typedef struct program {
+    const char *name, *summary;
+    const char *noun, *operand; /* a command as a word and in the usage: "command", "COMMAND" */
+    const char *hint;           /* last line of the overview */
+    const command_line *commands;
+    int n_commands;
+    const option_line *options;
+    int n_options;
+    const arguments *presets;
+    size_t size, operands; /* of arguments; offset of its list of operands */
+    const moved_word *moved;
+    int n_moved;
+} program;
+
+/* Parses the command line, runs the command and returns the exit code. Main is this call. */
+int run_program(const program *p, int argc, char **argv);
+
+/*
+ * parse.c: fills a from presets and argv; ARGUMENT with one sentence otherwise. *help: --help was asked for.
+ */
+sked_status parse_arguments(const program *p, int argc, char **argv, arguments *a, int *command, bool *help,
+                            sked_error *err);
+sked_status find_command(const program *p, const char *word, int *out, sked_error *err);
+bool takes_option(const option_line *o, int command);
+
+/* ---------------------------------------------------------------- help and text */
+
+/* help.c. command -1: the overview. */
+void print_help(const program *p, FILE *out, int command);
+/* Help of an option with its preset: "seconds per run (default 5)". Returns buf. */
+const char *option_help(const program *p, const option_line *o, char *buf, size_t size);
+
+/* text.c: COLUMNS, else the width of the terminal behind out, else 80. */
+int text_width(FILE *out);
+/*
+ * Label, then text from `column` on, wrapped at the width with its lines aligned. A label that reaches the
+ * column, or a column beyond half of the width, puts the text on lines of its own.
+ */
+void put_wrapped(FILE *out, const char *label, int column, const char *text);
+/* A shell command, wrapped with backslashes. */
+void put_example(FILE *out, const char *line, int size);
+
+/* ---------------------------------------------------------------- progress */
+
+/* progress.c: a bar on a terminal, silent otherwise. Ctrl-C asks to stop; a second one ends the program. */
+extern volatile sig_atomic_t stop_requested;
+void catch_interrupts(void);
+void silence_progress(void); /* --quiet: no bar, no notes */
+void show_progress(void *data, const char *phase, double share, double value, double bound);
+void end_progress(void);
+void warn(const char *format, ...) SKED_PRINTF(1, 2);
+
+/* ---------------------------------------------------------------- output */
+
+/* print.c: JSON values one after another; text tables. */
+typedef struct json_out {
+    FILE *file;
+    int depth;
+    bool first;
+    bool line; /* the whole value on one line */
+} json_out;
+void json_open(json_out *j, const char *key, char bracket);
+void json_close(json_out *j, char bracket);
+void json_number(json_out *j, const char *key, double x);       /* null where not finite */
+void json_text(json_out *j, const char *key, const char *text); /* null where NULL */
+void json_bool(json_out *j, const char *key, bool b);
+void json_null(json_out *j, const char *key);
+/* A number for people: six digits, integers plain. */
+const char *human(double x, char *buf, size_t size);
+bool ends_with(const char *text, const char *end);
+/* Everything printed has arrived, or an IO error. */
+sked_status finish_output(sked_error *err);
+
+sked_status fail(sked_error *err, sked_status status, const char *format, ...) SKED_PRINTF(3, 4);
+#endif
