@@ -244,7 +244,7 @@ static void no_proof_by_running_out_of_time(void **state)
     r.problem.objective = SKED_OBJECTIVE_COST;
     for (int k = 0; k < 60; k++) {
         sked_run_options opt;
-        sked_result result = {0};
+        sked_result result = {.size = sizeof result};
         sked_run_options_init(&opt);
         opt.time_limit = 1e-3 * (1 + k % 30);
         OK(sked_method_run("exact", &r.problem, &opt, &result, err));

@@ -596,7 +596,7 @@ static void test_auto_statistics(void **state)
     (void)state;
     random_problem r;
     sked_run_options opt;
-    sked_result got = {0};
+    sked_result got = {.size = sizeof got};
     bool genetic = false;
     random_problem_make(3, RANDOM_RESOURCES, 55, 60, &r);
     sked_run_options_init(&opt);
@@ -605,7 +605,7 @@ static void test_auto_statistics(void **state)
     opt.candidates = 4; /* keeps it running past the bound */
     OK(sked_method_run("auto", &r.problem, &opt, &got, err));
     for (int32_t k = 0; k < got.n_statistics; k++) {
-        const sked_statistic *x = &got.statistics[k];
+        const sked_statistic *x = got.statistics[k];
         if (strcmp(x->method, "search") != 0)
             continue;
         if (x->technique[0] == 0)

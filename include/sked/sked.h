@@ -836,7 +836,7 @@ SKED_API SKED_MUST_CHECK sked_status sked_schedules_write(const sked_problem *p,
 /* ------------------------------------------------------------------ several processes */
 
 /*
- * A build with MPI (preset mpi) lets `mpirun -n K` run K processes on one problem: each takes a seed of
+ * A build with MPI (`make mpi`) lets `mpirun -n K` run K processes on one problem: each takes a seed of
  * its own (sked_dist_seed) and the best result of all reaches rank 0. Without MPI there is one process
  * and every call does nothing. begin comes first in main, end last; begin may take arguments away.
  */

@@ -1,4 +1,4 @@
-/* Fork and join: the only way threads are used outside OpenMP loops. */
+/* Fork and join: the only way threads are used. */
 #ifndef SKED_BASE_THREAD_H
 #define SKED_BASE_THREAD_H
 #include "base/status.h"
