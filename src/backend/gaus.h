@@ -90,7 +90,7 @@ typedef struct sked_i_gaus_device_terms {
     double multiplier[SKED_I_GAUS_FAMILIES], penalty[SKED_I_GAUS_FAMILIES];
 } sked_i_gaus_device_terms;
 
-/* Means, widths and shares of devices; or the gradient with respect to them. */
+/* Means, sigmas and shares of devices; or the gradient with respect to them. */
 typedef struct sked_i_gaus_device_point {
     double *mu, *sigma; /* [ops] */
     double *share;      /* [ops * devices] */

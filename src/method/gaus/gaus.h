@@ -65,7 +65,7 @@ typedef struct sked_i_gaus_worker {
     sked_error error;
 } sked_i_gaus_worker;
 
-/* What an item does; all of it runs in a worker's thread and reads, but does not change, the rounds. */
+/* An item in progress, in a worker's thread: it reads the rounds but does not change them. */
 typedef struct sked_i_gaus_task {
     const sked_i_gaus_rounds *rounds;
     sked_i_gaus_worker *worker;
