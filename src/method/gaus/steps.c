@@ -63,7 +63,7 @@ static sked_status afford_starts(sked_i_gaus_rounds *r, sked_error *err)
     sked_i_gaus_tuning tuning = r->tuning;
     sked_i_gaus_incumbent *scratch = &r->items[0].best;
     const double begin = sked_clock(), left = r->run->limit.deadline - begin;
-    if (isinf(left) || r->starts <= 1)
+    if (isinf(left) || !r->run->limit.paced || r->starts <= 1)
         return SKED_OK;
     tuning.iterations = 2;
     sked_i_gaus_place_means(r->model, SKED_I_GAUS_START_MIDPOINT, NULL, NULL, t->mu);
