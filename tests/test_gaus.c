@@ -2,10 +2,11 @@
  * The differentiable scheduler: every expectation against sampling, every gradient against central
  * differences, the moves of the polish against recomputation, results against exhaustive search.
  */
+#include "backend/backend.h"
 #include "backend/cpu/gaus/normal.h"
 #include "base/rng.h"
 #include "brute_force.h"
-#include "method/gaus/gaus.h"
+#include "engine/gaus/steps.h"
 #include "random_problem.h"
 
 /* ------------------------------------------------------------------ a small problem with every kind of term
@@ -18,7 +19,7 @@ typedef struct fixture {
     sked_problem problem;
     sked_i_gaus_model *m;
     const sked_i_gaus_backend *backend;
-    sked_i_gaus_engine *engine;
+    sked_i_gaus_evaluator *evaluator;
     double weight[MAX_ROWS], capacity[MAX_ROWS], tau[MAX_ROWS];
     sked_i_gaus_terms terms;
     double mu[OPS], sigma[OPS], dmu[OPS], dsigma[OPS];
@@ -61,7 +62,7 @@ static void open_fixture(fixture *f, int period, int threads)
     assert_non_null(f->m);
     OK(sked_i_backend_find("cpu", &backend, err));
     f->backend = backend->gaus;
-    OK(f->backend->create(&f->m->view, threads, &f->engine, err));
+    OK(f->backend->create(&f->m->view, threads, &f->evaluator, err));
     assert_int_equal(f->m->profiles, 2);
     for (int p = 0; p <= f->m->profiles; p++) {
         f->capacity[p] = INFINITY;
@@ -77,7 +78,7 @@ static void open_fixture(fixture *f, int period, int threads)
 
 static void close_fixture(fixture *f)
 {
-    f->backend->destroy(f->engine);
+    f->backend->destroy(f->evaluator);
     sked_i_gaus_model_destroy(f->m);
     sked_graph_destroy(f->graph);
 }
@@ -86,7 +87,7 @@ static double value_of(fixture *f)
 {
     sked_i_gaus_value value;
     double dmu[OPS], dsigma[OPS];
-    OK(f->backend->evaluate(f->engine, &f->terms, f->mu, f->sigma, dmu, dsigma, &value, err));
+    OK(f->backend->evaluate(f->evaluator, &f->terms, f->mu, f->sigma, dmu, dsigma, &value, err));
     return value.total;
 }
 
@@ -106,7 +107,7 @@ static void check_gradient(fixture *f, const char *what)
 {
     sked_i_gaus_value value;
     double largest = 0;
-    OK(f->backend->evaluate(f->engine, &f->terms, f->mu, f->sigma, f->dmu, f->dsigma, &value, err));
+    OK(f->backend->evaluate(f->evaluator, &f->terms, f->mu, f->sigma, f->dmu, f->dsigma, &value, err));
     for (int i = 0; i < OPS; i++) {
         const double mu = difference(f, &f->mu[i]), sigma = difference(f, &f->sigma[i]);
         largest = fmax(largest, fabs(f->dmu[i]));
@@ -240,7 +241,7 @@ static void compare_levels(const fixture *f, const sample_sums *sums, int sample
     for (int p = 0; p <= f->m->profiles; p++)
         for (int c = 0; c < f->m->cells; c++)
             near(p == f->m->profiles ? "memory" : "load", sums->level[p][c] / samples,
-                 f->backend->profile(f->engine, p)[c], 0.03);
+                 f->backend->profile(f->evaluator, p)[c], 0.03);
 }
 
 static void test_expectations(void **state)
@@ -262,14 +263,14 @@ static void test_expectations(void **state)
                 x[i] = f.mu[i] + f.sigma[i] * sked_i_rng_normal(&rng);
             add_sample(f.m, x, &sums);
         }
-        OK(f.backend->evaluate(f.engine, &f.terms, f.mu, f.sigma, f.dmu, f.dsigma, &value, err));
+        OK(f.backend->evaluate(f.evaluator, &f.terms, f.mu, f.sigma, f.dmu, f.dsigma, &value, err));
         compare_levels(&f, &sums, samples);
         near("communication", sums.communication / samples, value.communication, 0.05);
         near("latency", sums.late / samples, value.violation[SKED_I_GAUS_LATENCY], 0.02);
         for (int carried = 0; carried < 2; carried++)
             near("shortfall", sums.shortfall[carried] / samples, value.violation[carried], 0.05);
         f.terms.exact_dependency = true;
-        OK(f.backend->evaluate(f.engine, &f.terms, f.mu, f.sigma, f.dmu, f.dsigma, &value, err));
+        OK(f.backend->evaluate(f.evaluator, &f.terms, f.mu, f.sigma, f.dmu, f.dsigma, &value, err));
         for (int carried = 0; carried < 2; carried++)
             near("broken edges", sums.broken[carried] / samples, value.violation[carried], 0.02);
         close_fixture(&f);
@@ -297,7 +298,7 @@ static void test_dependency_by_enumeration(void **state)
             for (int a = -30; a < 50 && f.m->g->edge_distance[e] == 0; a++)
                 for (int b = -30; b < a + f.m->gap[e]; b++)
                     broken += start_chance(&f, i, a) * start_chance(&f, f.m->g->edge_to[e], b);
-    OK(f.backend->evaluate(f.engine, &f.terms, f.mu, f.sigma, f.dmu, f.dsigma, &value, err));
+    OK(f.backend->evaluate(f.evaluator, &f.terms, f.mu, f.sigma, f.dmu, f.dsigma, &value, err));
     near("broken edges", broken, value.violation[SKED_I_GAUS_DEPENDENCY], 1e-5);
     close_fixture(&f);
 }
@@ -335,7 +336,7 @@ static void test_normal_row(void **state)
     }
 }
 
-static void test_threads_of_engine(void **state)
+static void test_threads_of_evaluator(void **state)
 {
     (void)state;
     fixture one, two;
@@ -359,11 +360,11 @@ static void test_lost_numbers(void **state)
     open_fixture(&f, 0, 1);
     f.mu[4] = NAN;
     FAILS(SKED_ERR_BUG, "op 4: mu nan",
-          f.backend->evaluate(f.engine, &f.terms, f.mu, f.sigma, f.dmu, f.dsigma, &value, err));
+          f.backend->evaluate(f.evaluator, &f.terms, f.mu, f.sigma, f.dmu, f.dsigma, &value, err));
     f.mu[4] = 3;
     f.sigma[2] = INFINITY;
     FAILS(SKED_ERR_BUG, "op 2",
-          f.backend->evaluate(f.engine, &f.terms, f.mu, f.sigma, f.dmu, f.dsigma, &value, err));
+          f.backend->evaluate(f.evaluator, &f.terms, f.mu, f.sigma, f.dmu, f.dsigma, &value, err));
     close_fixture(&f);
 }
 
@@ -460,6 +461,129 @@ static void test_moves(void **state)
         random_problem_free(&r);
     }
     assert_true(moves > 1500);
+}
+
+/* ------------------------------------------------------------------ the descent */
+
+/* Means anywhere in their windows become legal schedules, and an incumbent loads as what it was. */
+static void legalise_random(const sked_i_gaus_model *m, uint64_t seed, int *legal)
+{
+    const sked_i_limit limit = {.deadline = INFINITY};
+    sked_i_gaus_legaliser *l = NULL;
+    sked_i_gaus_incumbent best;
+    sked_i_rng rng;
+    double mu[64];
+    sked_i_rng_seed(&rng, seed, 8);
+    OK(sked_i_gaus_legaliser_create(m, &l, err));
+    OK(sked_i_gaus_incumbent_create(m->n, false, &best, err));
+    for (int k = 0; k < 10; k++) {
+        sked_i_gaus_place_means(m, SKED_I_GAUS_START_RANDOM, NULL, &rng, mu);
+        if (!sked_i_gaus_legalise(l, mu, &limit)) {
+            assert_true(m->capped); /* windows and edges alone never fail */
+            continue;
+        }
+        (*legal)++;
+        assert_true(sked_i_gaus_state_legal(l->state));
+        const double value = sked_i_gaus_state_value(l->state), before = best.value;
+        assert_int_equal(sked_i_gaus_keep(&best, l->state), value < before);
+        sked_i_gaus_state_load(l->state, best.start);
+        assert_true(sked_i_gaus_state_legal(l->state));
+        assert_true(sked_i_gaus_state_value(l->state) == best.value && best.value == fmin(before, value));
+    }
+    sked_i_gaus_incumbent_free(&best);
+    sked_i_gaus_legaliser_destroy(l);
+}
+
+static void test_legaliser(void **state)
+{
+    static const unsigned kinds[] = {RANDOM_LAGS | RANDOM_NEGATIVE, RANDOM_RESOURCES,
+                                     RANDOM_LOOPS | RANDOM_LAGS, RANDOM_LOOPS | RANDOM_RESOURCES};
+    int legal = 0;
+    (void)state;
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        random_problem r;
+        sked_i_gaus_model *m = NULL;
+        random_problem_make(seed, kinds[seed % 4] | RANDOM_HORIZON, 3, 20, &r);
+        r.problem.objective = seed % 2 ? SKED_OBJECTIVE_MEMORY : SKED_OBJECTIVE_RESOURCE;
+        r.problem.horizon += 6;
+        const int period = kinds[seed % 4] & RANDOM_LOOPS ? 9 : 0;
+        r.problem.ii = period;
+        OK(sked_i_gaus_model_create(&r.problem, period, (int64_t)r.problem.horizon, &m, err));
+        if (m != NULL)
+            legalise_random(m, seed, &legal);
+        sked_i_gaus_model_destroy(m);
+        random_problem_free(&r);
+    }
+    assert_true(legal > 300);
+}
+
+typedef struct watcher {
+    const sked_i_gaus_model *m;
+    int64_t steps, restarts, visits;
+    double best;
+} watcher;
+
+static void watch(void *data, const sked_i_gaus_iterate *x)
+{
+    watcher *w = data;
+    assert_int_equal(x->number, w->steps++);
+    assert_int_equal(x->ops, w->m->n);
+    assert_true(x->best <= w->best && isfinite(x->objective));
+    for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++)
+        assert_true(x->violation[f] >= 0);
+    for (int32_t i = 0; i < x->ops; i++) {
+        assert_true(x->mean[i] >= w->m->lo[i] && x->mean[i] <= w->m->hi[i]);
+        assert_true(x->deviation[i] >= SKED_I_GAUS_SIGMA_LEAST);
+    }
+    w->restarts += x->restart;
+    w->best = x->best;
+}
+
+static bool stop_at_third(void *data, const double *mu, const double *sigma)
+{
+    watcher *w = data;
+    assert_true(mu != NULL && sigma != NULL);
+    return ++w->visits == 3;
+}
+
+/* One call per gradient step, and a visitor that ends it. */
+static void test_watched_descent(void **state)
+{
+    const sked_i_limit limit = {.deadline = INFINITY};
+    fixture f;
+    sked_i_gaus_legaliser *l = NULL;
+    sked_i_gaus_incumbent best;
+    int64_t evaluations = 0;
+    (void)state;
+    open_fixture(&f, 0, 1);
+    OK(sked_i_gaus_legaliser_create(f.m, &l, err));
+    OK(sked_i_gaus_incumbent_create(f.m->n, false, &best, err));
+    watcher w = {.m = f.m, .best = INFINITY};
+    sked_i_gaus_tuning tuning = {.rate = 0.2,
+                                 .kappa = 0.15,
+                                 .sigma_most = 8,
+                                 .sigma_scale = 1,
+                                 .iterations = 40,
+                                 .restarts = 1,
+                                 .every = 4,
+                                 .threads = 1,
+                                 .goal = -INFINITY,
+                                 .record = watch,
+                                 .record_data = &w};
+    sked_i_gaus_place_means(f.m, SKED_I_GAUS_START_MIDPOINT, NULL, NULL, f.mu);
+    OK(sked_i_gaus_descend(l, &tuning, &limit, f.mu, &best, &evaluations, err));
+    assert_true(best.value < INFINITY);
+    assert_int_equal(w.steps, 40);
+    assert_int_equal(w.restarts, 1);
+    assert_int_equal(evaluations, 10);
+    w = (watcher){.m = f.m, .best = INFINITY};
+    tuning.visit = stop_at_third;
+    tuning.visit_data = &w;
+    OK(sked_i_gaus_descend(l, &tuning, &limit, f.mu, &best, &evaluations, err));
+    assert_int_equal(w.steps, 12);
+    sked_i_gaus_incumbent_free(&best);
+    sked_i_gaus_legaliser_destroy(l);
+    close_fixture(&f);
 }
 
 /* ------------------------------------------------------------------ the method */
@@ -581,6 +705,37 @@ static void test_same_bytes(void **state)
             assert_true(a.schedule[0]->start[i] == b.schedule[0]->start[i]);
         sked_result_clear(&a);
         sked_result_clear(&b);
+    }
+    random_problem_free(&r);
+}
+
+/* What the run did is told technique by technique. */
+static const sked_statistic *technique(const sked_result *r, const char *name)
+{
+    for (int32_t k = 0; k < r->n_statistics; k++)
+        if (strcmp(r->statistics[k]->method, "gaus") == 0 && strcmp(r->statistics[k]->technique, name) == 0)
+            return r->statistics[k];
+    fail_msg("no statistics of %s", name);
+    return NULL;
+}
+
+static void test_statistics(void **state)
+{
+    (void)state;
+    random_problem r;
+    random_problem_make(3, RANDOM_LAGS | RANDOM_HORIZON, 40, 60, &r);
+    r.problem.objective = SKED_OBJECTIVE_MEMORY;
+    for (int threads = 1; threads <= 2; threads++) {
+        sked_result a = {.size = sizeof a};
+        OK(run(&r.problem, INFINITY, threads, &a, err));
+        const sked_statistic *quick = technique(&a, "quick start"), *descent = technique(&a, "descent"),
+                             *polish = technique(&a, "polish"), *whole = technique(&a, "");
+        assert_int_equal(quick->calls, 1);
+        assert_true(descent->calls >= 5 && polish->calls >= descent->calls);
+        assert_true(descent->evaluations > descent->calls && descent->evaluations < whole->evaluations);
+        assert_true(descent->gain >= 0 && polish->gain >= 0);
+        assert_true(fabs(descent->gain + polish->gain - whole->gain) < 1e-9);
+        sked_result_clear(&a);
     }
     random_problem_free(&r);
 }
@@ -730,13 +885,16 @@ int main(void)
         cmocka_unit_test(test_whole_gradient),
         cmocka_unit_test(test_expectations),
         cmocka_unit_test(test_dependency_by_enumeration),
-        cmocka_unit_test(test_threads_of_engine),
+        cmocka_unit_test(test_threads_of_evaluator),
         cmocka_unit_test(test_lost_numbers),
         cmocka_unit_test(test_moves),
+        cmocka_unit_test(test_legaliser),
+        cmocka_unit_test(test_watched_descent),
         cmocka_unit_test(test_against_exhaustive_search),
         cmocka_unit_test(test_pipelined),
         cmocka_unit_test(test_interval_search),
         cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_statistics),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_strange_graphs),
         cmocka_unit_test(test_disconnected),

@@ -5,6 +5,7 @@
 #include "backend/backend.h"
 #include "base/rng.h"
 #include "brute_force.h"
+#include "engine/gaus/device.h"
 #include "random_problem.h"
 
 enum { OPS = 6, DEVICES = 3, POOLS = 1, CELLS = 12, EDGES = 6, ROWS = DEVICES + POOLS };
@@ -23,7 +24,7 @@ static const double use_amount[] = {0.7, 0.9, 0.6};
 typedef struct fixture {
     sked_i_gaus_device_view view;
     sked_i_gaus_device_terms terms;
-    sked_i_gaus_device_engine *engine;
+    sked_i_gaus_device_evaluator *evaluator;
     double mu[OPS], sigma[OPS], share[OPS * DEVICES];
     double dmu[OPS], dsigma[OPS], dshare[OPS * DEVICES];
     sked_i_gaus_device_point at, gradient;
@@ -56,18 +57,18 @@ static void open_fixture(fixture *f, int threads)
         for (int d = 0; d < DEVICES; d++)
             f->share[i * DEVICES + d] /= sum;
     }
-    OK(sked_i_gaus_device_cpu.create(&f->view, threads, &f->engine, err));
+    OK(sked_i_gaus_device_cpu.create(&f->view, threads, &f->evaluator, err));
 }
 
 static void close_fixture(fixture *f)
 {
-    sked_i_gaus_device_cpu.destroy(f->engine);
+    sked_i_gaus_device_cpu.destroy(f->evaluator);
 }
 
 static sked_i_gaus_value evaluate(fixture *f)
 {
     sked_i_gaus_value value;
-    OK(sked_i_gaus_device_cpu.evaluate(f->engine, &f->terms, &f->at, &f->gradient, &value, err));
+    OK(sked_i_gaus_device_cpu.evaluate(f->evaluator, &f->terms, &f->at, &f->gradient, &value, err));
     return value;
 }
 
@@ -188,7 +189,7 @@ static void test_expectations(void **state)
     double over = 0;
     for (int r = 0; r < ROWS; r++)
         for (int c = 0; c < CELLS; c++) {
-            const double load = sked_i_gaus_device_cpu.load(f.engine, r)[c];
+            const double load = sked_i_gaus_device_cpu.load(f.evaluator, r)[c];
             near("load", sums.load[r][c] / samples, load, 0.005);
             over += load > 1 ? 0.5 * (load - 1) * (load - 1) : 0;
         }
@@ -212,7 +213,7 @@ static void test_load_is_whole(void **state)
     }
     evaluate(&f);
     for (int k = 0; k < DEVICES * CELLS; k++)
-        sum += sked_i_gaus_device_cpu.load(f.engine, k / CELLS)[k % CELLS];
+        sum += sked_i_gaus_device_cpu.load(f.evaluator, k / CELLS)[k % CELLS];
     near("work", sum, work, 1e-5);
     close_fixture(&f);
 }
@@ -225,11 +226,11 @@ static void test_lost_numbers(void **state)
     open_fixture(&f, 1);
     f.mu[2] = NAN;
     FAILS(SKED_ERR_BUG, "lost its numbers at op 2",
-          sked_i_gaus_device_cpu.evaluate(f.engine, &f.terms, &f.at, &f.gradient, &value, err));
+          sked_i_gaus_device_cpu.evaluate(f.evaluator, &f.terms, &f.at, &f.gradient, &value, err));
     f.mu[2] = 1;
     f.sigma[3] = 0;
     FAILS(SKED_ERR_BUG, "lost its numbers at op 3",
-          sked_i_gaus_device_cpu.evaluate(f.engine, &f.terms, &f.at, &f.gradient, &value, err));
+          sked_i_gaus_device_cpu.evaluate(f.evaluator, &f.terms, &f.at, &f.gradient, &value, err));
     close_fixture(&f);
 }
 
@@ -326,6 +327,113 @@ static void test_dear_transfers(void **state)
     sked_graph_destroy(g);
 }
 
+/* ------------------------------------------------------------------ the engine */
+
+static void check_schedule(const sked_problem *p, const sked_i_gaus_incumbent *x)
+{
+    const sked_schedule s = {
+        .ops = p->graph->n_ops, .devices = p->devices, .start = x->start, .device = x->device};
+    sked_metrics metrics = {.size = sizeof metrics};
+    OK(sked_schedule_validate(p, &s, err));
+    OK(sked_schedule_measure(p, &s, &metrics, err));
+    assert_true(fabs(metrics.makespan - x->value) <= 1e-9 * x->value);
+}
+
+typedef struct watcher {
+    const sked_i_gaus_device_grid *grid;
+    int64_t steps;
+} watcher;
+
+static void watch(void *data, const sked_i_gaus_iterate *x)
+{
+    watcher *w = data;
+    assert_int_equal(x->number, w->steps++);
+    assert_true(isnan(x->objective) && !x->restart);
+    for (int32_t i = 0; i < x->ops; i++) {
+        assert_true(x->mean[i] >= w->grid->lo[i] * w->grid->width - 1e-9);
+        assert_true(x->mean[i] <= w->grid->hi[i] * w->grid->width + 1e-9);
+        assert_true(x->deviation[i] > 0);
+    }
+}
+
+/* Quick orders, descents of every kind, moves: each keeps what it has and gives valid schedules. */
+static void test_engine(void **state)
+{
+    const sked_i_limit limit = {.deadline = INFINITY};
+    sked_graph *g = NULL;
+    sked_problem p;
+    sked_i_gaus_device_model *m = NULL;
+    sked_i_gaus_device_grid *grid = NULL;
+    sked_i_gaus_device_decoder *decoder = NULL;
+    sked_i_gaus_incumbent quick, best;
+    sked_i_rng rng;
+    (void)state;
+    make_layered(&g, 2);
+    sked_problem_init(&p, g);
+    p.devices = 3;
+    p.bandwidth = 2;
+    sked_i_rng_seed(&rng, 1, 1);
+    OK(sked_i_gaus_device_model_create(&p, &m, err));
+    OK(sked_i_gaus_device_grid_create(m, &grid, err));
+    OK(sked_i_gaus_device_decoder_create(m, &decoder, err));
+    OK(sked_i_gaus_incumbent_create(m->n, true, &quick, err));
+    OK(sked_i_gaus_incumbent_create(m->n, true, &best, err));
+    assert_true(sked_i_gaus_device_model_fits(m));
+    OK(sked_i_gaus_device_decode_ranks(decoder, &quick, err));
+    check_schedule(&p, &quick);
+    sked_i_gaus_device_grid_set(grid, 0.9 * quick.value);
+    for (int kind = SKED_I_GAUS_DEVICE_NEAR; kind <= SKED_I_GAUS_DEVICE_MIDDLE; kind++) {
+        watcher w = {.grid = grid};
+        const sked_i_gaus_tuning tuning = {.rate = 0.2,
+                                           .kappa = 0.15,
+                                           .sigma_most = 3,
+                                           .sigma_scale = 1,
+                                           .iterations = 30,
+                                           .every = 5,
+                                           .threads = 1,
+                                           .goal = -INFINITY,
+                                           .record = watch,
+                                           .record_data = &w};
+        best.value = INFINITY;
+        OK(sked_i_gaus_device_descend(grid, decoder, &tuning, kind, &quick, &rng, &limit, &best, err));
+        assert_int_equal(w.steps, 30);
+        check_schedule(&p, &best);
+        const double before = best.value;
+        OK(sked_i_gaus_device_polish(decoder, 2000, 1, &rng, &limit, 0, &best, err));
+        assert_true(best.value <= before);
+        check_schedule(&p, &best);
+    }
+    sked_i_gaus_incumbent_free(&best);
+    sked_i_gaus_incumbent_free(&quick);
+    sked_i_gaus_device_decoder_destroy(decoder);
+    sked_i_gaus_device_grid_destroy(grid);
+    sked_i_gaus_device_model_destroy(m);
+    sked_graph_destroy(g);
+}
+
+static void test_statistics(void **state)
+{
+    static const char *const names[] = {"quick start", "descent", "moves"};
+    sked_graph *g = NULL;
+    sked_problem p;
+    sked_result r = {.size = sizeof r};
+    (void)state;
+    make_layered(&g, 1);
+    sked_problem_init(&p, g);
+    p.devices = 4;
+    p.bandwidth = 1;
+    OK(run("gaus", &p, 2, 2, &r, err));
+    for (int k = 0; k < 3; k++) {
+        int64_t calls = 0;
+        for (int32_t row = 0; row < r.n_statistics; row++)
+            if (strcmp(r.statistics[row]->technique, names[k]) == 0)
+                calls += r.statistics[row]->calls;
+        assert_int_equal(calls, k == 0 ? 3 : 10); /* list, heft, own orders; 2 rounds of 5 starts */
+    }
+    sked_result_clear(&r);
+    sked_graph_destroy(g);
+}
+
 static void test_same_bytes(void **state)
 {
     sked_graph *g = NULL;
@@ -367,7 +475,8 @@ int main(void)
         cmocka_unit_test(test_gradients),        cmocka_unit_test(test_expectations),
         cmocka_unit_test(test_load_is_whole),    cmocka_unit_test(test_lost_numbers),
         cmocka_unit_test(test_never_worse),      cmocka_unit_test(test_gradient_alone),
-        cmocka_unit_test(test_dear_transfers),   cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_dear_transfers),   cmocka_unit_test(test_engine),
+        cmocka_unit_test(test_statistics),       cmocka_unit_test(test_same_bytes),
         cmocka_unit_test(test_other_objectives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

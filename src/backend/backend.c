@@ -25,6 +25,6 @@ sked_status sked_i_backend_find(const char *name, const sked_i_backend **out, sk
     }
     if (strcmp(name, "cuda") == 0)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                           "this build has no CUDA (see the preset cuda); use the cpu backend");
+                           "this build has no CUDA (`make cuda` builds one with it); use the cpu backend");
     return sked_i_fail(err, SKED_ERR_ARGUMENT, "no backend is called '%.60s'; there are cpu and cuda", name);
 }

@@ -10,7 +10,7 @@
 /* F is taken as 0 or 1 further than this many sigmas from mu (2.9e-7 is left outside). */
 #define SKED_I_GAUS_REACH 5.0
 
-/* The problem in whole steps. All arrays belong to the caller and outlive the engine. */
+/* The problem in whole steps. All arrays belong to the caller and outlive the evaluator. */
 typedef struct sked_i_gaus_view {
     int32_t ops, profiles; /* profiles: of pools; memory is a further one */
     int32_t steps;         /* starts and finishes lie in 0..steps */
@@ -52,22 +52,22 @@ typedef struct sked_i_gaus_value {
     double violation[SKED_I_GAUS_FAMILIES];
 } sked_i_gaus_value;
 
-typedef struct sked_i_gaus_engine sked_i_gaus_engine;
+typedef struct sked_i_gaus_evaluator sked_i_gaus_evaluator;
 
 /* The part of a backend's table that evaluates the relaxation. */
 typedef struct sked_i_gaus_backend {
-    sked_status (*create)(const sked_i_gaus_view *view, int threads, sked_i_gaus_engine **out,
+    sked_status (*create)(const sked_i_gaus_view *view, int threads, sked_i_gaus_evaluator **out,
                           sked_error *err);
-    void (*destroy)(sked_i_gaus_engine *engine);
+    void (*destroy)(sked_i_gaus_evaluator *evaluator);
     /*
      * Value and gradient (dmu, dsigma: [ops], overwritten) at mu, sigma: [ops]. O(windows of ops and
      * edges + profiles * steps); memory O(windows + profiles * steps). Same threads: same bits.
      */
-    sked_status (*evaluate)(sked_i_gaus_engine *engine, const sked_i_gaus_terms *terms, const double *mu,
-                            const double *sigma, double *dmu, double *dsigma, sked_i_gaus_value *value,
-                            sked_error *err);
+    sked_status (*evaluate)(sked_i_gaus_evaluator *evaluator, const sked_i_gaus_terms *terms,
+                            const double *mu, const double *sigma, double *dmu, double *dsigma,
+                            sked_i_gaus_value *value, sked_error *err);
     /* Expected profile of the last evaluation: [cells], cells = period or steps + 1. */
-    const double *(*profile)(const sked_i_gaus_engine *engine, int32_t profile);
+    const double *(*profile)(const sked_i_gaus_evaluator *evaluator, int32_t profile);
 } sked_i_gaus_backend;
 
 /*
@@ -90,26 +90,26 @@ typedef struct sked_i_gaus_device_terms {
     double multiplier[SKED_I_GAUS_FAMILIES], penalty[SKED_I_GAUS_FAMILIES];
 } sked_i_gaus_device_terms;
 
-/* Means, widths and shares of devices; or the gradient with respect to them. */
+/* Means, sigmas and shares of devices; or the gradient with respect to them. */
 typedef struct sked_i_gaus_device_point {
     double *mu, *sigma; /* [ops] */
     double *share;      /* [ops * devices] */
 } sked_i_gaus_device_point;
 
-typedef struct sked_i_gaus_device_engine sked_i_gaus_device_engine;
+typedef struct sked_i_gaus_device_evaluator sked_i_gaus_device_evaluator;
 typedef struct sked_i_gaus_device_backend {
-    sked_status (*create)(const sked_i_gaus_device_view *view, int threads, sked_i_gaus_device_engine **out,
-                          sked_error *err);
-    void (*destroy)(sked_i_gaus_device_engine *engine);
+    sked_status (*create)(const sked_i_gaus_device_view *view, int threads,
+                          sked_i_gaus_device_evaluator **out, sked_error *err);
+    void (*destroy)(sked_i_gaus_device_evaluator *evaluator);
     /*
      * Value and gradient (overwritten). O(devices * (windows of ops + edges + cells)); memory
      * O(ops + devices * (ops + cells)) per thread. Same threads: same bits.
      */
-    sked_status (*evaluate)(sked_i_gaus_device_engine *engine, const sked_i_gaus_device_terms *terms,
+    sked_status (*evaluate)(sked_i_gaus_device_evaluator *evaluator, const sked_i_gaus_device_terms *terms,
                             const sked_i_gaus_device_point *at, const sked_i_gaus_device_point *gradient,
                             sked_i_gaus_value *value, sked_error *err);
     /* Expected load of the last evaluation, devices first, then pools: [cells], 1 is full. */
-    const double *(*load)(const sked_i_gaus_device_engine *engine, int32_t row);
+    const double *(*load)(const sked_i_gaus_device_evaluator *evaluator, int32_t row);
 } sked_i_gaus_device_backend;
 
 extern const sked_i_gaus_backend sked_i_gaus_cpu;

@@ -339,6 +339,8 @@ sked_status sked_i_crew_run(sked_i_crew *crew, sked_i_run *run, double goal, ske
     st = merge(crew, err);
 cleanup:
     crew->run = NULL;
+    for (int k = 0; k < crew->count; k++)
+        crew->worker[k]->limit = (sked_i_limit){0}; /* its stop flag may not outlive the run */
     return st;
 }
 

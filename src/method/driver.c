@@ -201,6 +201,18 @@ void sked_i_run_progress(sked_i_run *run, const char *phase)
                                sked_i_run_count(run) > 0 ? best : NAN, run->driver->bound);
 }
 
+/* Where a new row belongs: techniques stand behind their method's own row. */
+static int64_t place_of_row(const sked_i_driver *d, const char *method, const char *technique)
+{
+    int64_t first = d->n_rows, end = d->n_rows;
+    for (int64_t k = d->n_rows - 1; k >= 0; k--)
+        if (strcmp(d->row[k].method, method) == 0) {
+            end = first == d->n_rows ? k + 1 : end;
+            first = k;
+        }
+    return technique[0] != 0 ? end : first;
+}
+
 static sked_statistic *row_of(sked_i_driver *d, const char *method, const char *technique)
 {
     for (int64_t k = 0; k < d->n_rows; k++)
@@ -208,8 +220,11 @@ static sked_statistic *row_of(sked_i_driver *d, const char *method, const char *
             return &d->row[k];
     if (!SKED_GROW(d->row, d->row_cap, d->n_rows + 1))
         return NULL; /* statistics are not worth failing a run for */
-    d->row[d->n_rows] = (sked_statistic){.method = method, .technique = technique};
-    return &d->row[d->n_rows++];
+    sked_statistic *row = d->row + place_of_row(d, method, technique);
+    memmove(row + 1, row, (size_t)(d->row + d->n_rows - row) * sizeof *row);
+    *row = (sked_statistic){.method = method, .technique = technique};
+    d->n_rows++;
+    return row;
 }
 
 void sked_i_driver_tally(sked_i_run *run, const sked_statistic *add)

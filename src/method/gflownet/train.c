@@ -16,48 +16,42 @@
 
 #include <string.h>
 
-/* field, kind, name, preset, least, most, help */
-#define SETTING_LIST(X)                                                                                     \
-    X(batch, INT, "batch", "100", 2, 100000, "trajectories of an update")                                   \
-    X(listed, REAL, "listed", "0.2", 0, 1, "share of them from randomised list scheduling")                 \
-    X(coldest, REAL, "coldest", "0.01", 1e-6, 1e6, "lowest temperature, drawn log-uniformly")               \
-    X(hottest, REAL, "hottest", "1", 1e-6, 1e6, "highest temperature")                                      \
-    X(rate, REAL, "rate", "0.001", 1e-9, 1, "learning rate after warm-up, before decay")                    \
-    X(clip, REAL, "clip", "1", 1e-9, 1e9, "largest norm of a gradient")                                     \
-    X(least_devices, INT, "least-devices", "0", 0, 1000000, "draw 2 or more up to --devices; 0: --devices") \
-    X(largest, INT, "largest", "75", 2, 10000, "train on random parts of graphs with more ops than this")   \
-    X(validate, INT, "validate", "500", 0, 1e9, "updates between two looks at unseen graphs; 0: never")     \
-    X(held_out, INT, "held-out", "8", 1, 1000, "number of those graphs")
+#define TRAIN_OPTIONS(X)                                                                            \
+    X(BATCH, "batch", INT, "100", 2, 100000, NULL, "trajectories of an update")                     \
+    X(LISTED, "listed", REAL, "0.2", 0, 1, NULL, "share of them from randomised list scheduling")   \
+    X(COLDEST, "coldest", REAL, "0.01", 1e-6, 1e6, NULL, "lowest temperature, drawn log-uniformly") \
+    X(HOTTEST, "hottest", REAL, "1", 1e-6, 1e6, NULL, "highest temperature")                        \
+    X(RATE, "rate", REAL, "0.001", 1e-9, 1, NULL, "learning rate after warm-up, before decay")      \
+    X(CLIP, "clip", REAL, "1", 1e-9, 1e9, NULL, "largest norm of a gradient")                       \
+    X(LEAST_DEVICES, "least-devices", INT, "0", 0, 1000000, NULL,                                   \
+      "draw 2 or more up to --devices; 0: --devices")                                               \
+    X(LARGEST, "largest", INT, "75", 2, 10000, NULL,                                                \
+      "train on random parts of graphs with more ops than this")                                    \
+    X(VALIDATE, "validate", INT, "500", 0, 1e9, NULL,                                               \
+      "updates between two looks at unseen graphs; 0: never")                                       \
+    X(HELD_OUT, "held-out", INT, "8", 1, 1000, NULL, "number of those graphs")
 
 /* What kind of model a new one is. */
 enum { BACKWARD_AUTO = 2 };
-static const sked_option settings[] = {
-#define SKED_X(field, kind, name, preset, least, most, help) \
-    {name, SKED_OPTION_##kind, preset, least, most, NULL, help},
-    SETTING_LIST(SKED_X)
-#undef SKED_X
-#define SKED_X(name, preset, least, most, help) {#name, SKED_OPTION_INT, #preset, least, most, NULL, help},
-        SKED_I_SIZE_LIST(SKED_X)
-#undef SKED_X
-            {"policy", SKED_OPTION_ENUM, "encode-once", 0, 0, SKED_I_POLICY_CHOICES,
-             "encode a graph once, or every partial schedule again (the paper's)"},
+#define SIZE_ROW(name, preset, least, most, help) {#name, SKED_OPTION_INT, #preset, least, most, NULL, help},
+static const sked_option options[] = {
+    TRAIN_OPTIONS(SKED_I_OPTION_ROW)
+        SKED_I_SIZE_LIST(SIZE_ROW){"policy", SKED_OPTION_ENUM, "encode-once", 0, 0, SKED_I_POLICY_CHOICES,
+                                   "encode a graph once, or every partial schedule again (the paper's)"},
     {"backward", SKED_OPTION_ENUM, "auto", 0, 0, SKED_I_BACKWARD_CHOICES "|auto",
      "backward policy; auto: uniform for encode-once, learned for stepwise"},
 };
 enum {
-#define SKED_X(field, kind, name, preset, least, most, help) at_##field,
-    SETTING_LIST(SKED_X)
-#undef SKED_X
-        at_sizes,
-    n_settings = sizeof settings / sizeof *settings,
-    at_policy = n_settings - 2,
-    at_backward
+    TRAIN_OPTIONS(SKED_I_OPTION_ID) OPTION_SIZES,
+    n_options = sizeof options / sizeof *options,
+    OPTION_POLICY = n_options - 2,
+    OPTION_BACKWARD
 };
 
 const sked_option *sked_i_train_options(int *count)
 {
-    *count = n_settings;
-    return settings;
+    *count = n_options;
+    return options;
 }
 
 /* A graph that is looked at but not trained on, and what others reach there. */
@@ -68,7 +62,7 @@ typedef struct held_out {
 
 typedef struct trainer {
     const sked_train_options *opt;
-    double set[n_settings];
+    double set[n_options];
     sked_i_limit limit;
     sked_i_graph_source *source;
     sked_sampler *model;
@@ -103,13 +97,13 @@ static sked_status baseline(const trainer *t, const sked_graph *g, const char *m
 static sked_status hold_out(trainer *t, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const int32_t count = t->set[at_validate] > 0 ? (int32_t)t->set[at_held_out] : 0;
+    const int32_t count = t->set[OPTION_VALIDATE] > 0 ? (int32_t)t->set[OPTION_HELD_OUT] : 0;
     SKED_NEW0(t->held, count);
     for (int32_t k = 0; k < count; k++) {
         held_out *h = &t->held[t->n_held++];
         sked_i_rng rng;
         sked_i_rng_seed(&rng, t->opt->seed, (UINT64_C(1) << 62) + (uint64_t)k);
-        SKED_TRY(sked_i_source_draw(t->source, (int32_t)t->set[at_largest], &rng, &h->graph, err));
+        SKED_TRY(sked_i_source_draw(t->source, (int32_t)t->set[OPTION_LARGEST], &rng, &h->graph, err));
         SKED_TRY(baseline(t, h->graph, "list", &h->list, err));
         SKED_TRY(baseline(t, h->graph, "brkga", &h->brkga, err));
     }
@@ -168,7 +162,7 @@ cleanup:
 
 static int32_t draw_devices(const trainer *t, sked_i_rng *rng)
 {
-    const int32_t most = t->opt->devices, given = (int32_t)t->set[at_least_devices];
+    const int32_t most = t->opt->devices, given = (int32_t)t->set[OPTION_LEAST_DEVICES];
     const int32_t least = given == 0 || given > most ? most : given;
     return least + (int32_t)sked_i_rng_below(rng, (uint64_t)(most - least + 1));
 }
@@ -182,17 +176,17 @@ static sked_status learn(trainer *t, const sked_graph *g, int32_t devices, sked_
     sked_i_policy_f32 *policy = NULL;
     sked_i_batch_f32 *b = NULL;
     sked_sampler *m = t->model;
-    const int32_t batch = (int32_t)t->set[at_batch];
+    const int32_t batch = (int32_t)t->set[OPTION_BATCH];
     SKED_TRY(sked_i_instance_create(g, devices, &x, err));
     SKED_TRY(sked_i_policy_create_f32(x, &m->layout, sked_i_backend_cpu.nn, &policy, err));
     SKED_TRY(sked_i_batch_create_f32(policy, batch, t->opt->threads, true, &b, err));
     sked_i_policy_prepare_f32(policy, m->parameter, p->temperature);
     memset(t->gradient, 0, (size_t)m->layout.total * sizeof *t->gradient);
-    SKED_TRY(sked_i_batch_learn_f32(b, (int32_t)(t->set[at_listed] * batch), t->opt->seed,
+    SKED_TRY(sked_i_batch_learn_f32(b, (int32_t)(t->set[OPTION_LISTED] * batch), t->opt->seed,
                                     ((uint64_t)m->steps + 1) << 20, t->gradient, err));
     p->loss = sked_i_batch_loss_f32(b, &p->log_z);
     p->rate = sked_i_sampler_rate(m);
-    p->norm = sked_i_sampler_update(m, t->gradient, t->set[at_clip]);
+    p->norm = sked_i_sampler_update(m, t->gradient, t->set[OPTION_CLIP]);
     if (!isfinite(p->norm))
         st = sked_i_fail(err, SKED_ERR_BUG, "the gradient of update %lld is not finite; lower the rate",
                          (long long)m->steps + 1);
@@ -207,9 +201,9 @@ static sked_status update(trainer *t, sked_train_progress *p, sked_error *err)
 {
     sked_i_rng rng;
     sked_graph *g = NULL;
-    const double cold = sked_i_log(t->set[at_coldest]), hot = sked_i_log(t->set[at_hottest]);
+    const double cold = sked_i_log(t->set[OPTION_COLDEST]), hot = sked_i_log(t->set[OPTION_HOTTEST]);
     sked_i_rng_seed(&rng, t->opt->seed, (UINT64_C(1) << 63) + (uint64_t)t->model->steps);
-    sked_status st = sked_i_source_draw(t->source, (int32_t)t->set[at_largest], &rng, &g, err);
+    sked_status st = sked_i_source_draw(t->source, (int32_t)t->set[OPTION_LARGEST], &rng, &g, err);
     if (st != SKED_OK)
         return st;
     p->temperature = sked_i_exp(cold + (hot - cold) * sked_i_rng_uniform(&rng));
@@ -228,7 +222,7 @@ static bool over(const trainer *t)
 static sked_status loop(trainer *t, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const int64_t every = (int64_t)t->set[at_validate];
+    const int64_t every = (int64_t)t->set[OPTION_VALIDATE];
     while (!over(t)) {
         sked_train_progress p = {0};
         SKED_TRY(update(t, &p, err));
@@ -247,13 +241,13 @@ cleanup:
 static sked_status open_model(trainer *t, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const int backward = (int)t->set[at_backward];
+    const int backward = (int)t->set[OPTION_BACKWARD];
     sked_i_sizes sizes;
-    int at = at_sizes;
+    int at = OPTION_SIZES;
 #define SKED_X(name, preset, least, most, help) sizes.name = (int32_t)t->set[at++];
     SKED_I_SIZE_LIST(SKED_X)
 #undef SKED_X
-    sizes.policy = (sked_i_policy_id)t->set[at_policy];
+    sizes.policy = (sked_i_policy_id)t->set[OPTION_POLICY];
     sizes.backward = backward != BACKWARD_AUTO                ? (sked_i_backward_id)backward
                      : sizes.policy == SKED_I_POLICY_STEPWISE ? SKED_I_BACKWARD_LEARNED
                                                               : SKED_I_BACKWARD_UNIFORM;
@@ -263,7 +257,7 @@ static sked_status open_model(trainer *t, sked_error *err)
         SKED_TRY(sked_i_sampler_create(&sizes, &t->model, err));
         sked_i_sampler_start(t->model, t->opt->seed);
     }
-    t->model->rate = t->set[at_rate];
+    t->model->rate = t->set[OPTION_RATE];
     SKED_NEW(t->gradient, t->model->layout.total);
 cleanup:
     return st;
@@ -273,7 +267,7 @@ static sked_status check(const trainer *t, sked_error *err)
 {
     if (t->opt->graphs == NULL || t->opt->devices < 1 || t->opt->threads < 1 || !(t->opt->minutes >= 0))
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "training needs graphs, a device and a thread at least");
-    if (t->set[at_coldest] > t->set[at_hottest])
+    if (t->set[OPTION_COLDEST] > t->set[OPTION_HOTTEST])
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "coldest is above hottest");
     return SKED_OK;
 }
@@ -283,7 +277,7 @@ sked_status sked_i_train(const sked_train_options *opt, sked_sampler **out, sked
     sked_status st = SKED_OK;
     trainer t = {.opt = opt};
     sked_run_options clock;
-    SKED_TRY(sked_i_options_parse("train", settings, n_settings, opt->settings, opt->n_settings, t.set, err));
+    SKED_TRY(sked_i_options_parse("train", options, n_options, opt->settings, opt->n_settings, t.set, err));
     SKED_TRY(check(&t, err));
     sked_run_options_init(&clock);
     clock.time_limit = opt->minutes * 60;

@@ -1,7 +1,7 @@
 /* Expected communication: linear in the means. */
 #include "backend/cpu/gaus/terms.h"
 
-void sked_i_gaus_communication(const sked_i_gaus_engine *s, sked_i_gaus_part *part, int32_t i)
+void sked_i_gaus_communication(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i)
 {
     const sked_i_gaus_view *v = s->view;
     for (int64_t e = v->succ_ptr[i]; e < v->succ_ptr[i + 1]; e++)
@@ -9,7 +9,7 @@ void sked_i_gaus_communication(const sked_i_gaus_engine *s, sked_i_gaus_part *pa
             part->communication += v->edge_bytes[e] * (s->mu[v->edge_to[e]] - s->mu[i] + v->shift[e]);
 }
 
-void sked_i_gaus_communication_back(const sked_i_gaus_engine *s, sked_i_gaus_part *part, int32_t i)
+void sked_i_gaus_communication_back(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i)
 {
     const sked_i_gaus_view *v = s->view;
     for (int64_t e = v->succ_ptr[i]; e < v->succ_ptr[i + 1]; e++) {

@@ -16,7 +16,7 @@ typedef struct sked_i_gaus_device_part {
     bool failed; /* no memory */
 } sked_i_gaus_device_part;
 
-struct sked_i_gaus_device_engine {
+struct sked_i_gaus_device_evaluator {
     const sked_i_gaus_device_view *view;
     int threads;
     int32_t rows;
@@ -32,17 +32,18 @@ struct sked_i_gaus_device_engine {
 };
 
 /* occupancy.c: E[share of cell c that op i is busy] = r(c; mu) - r(c; mu + duration), by device and pool. */
-void sked_i_gaus_device_occupancy(const sked_i_gaus_device_engine *s, sked_i_gaus_device_part *part,
+void sked_i_gaus_device_occupancy(const sked_i_gaus_device_evaluator *s, sked_i_gaus_device_part *part,
                                   int32_t i);
-void sked_i_gaus_device_occupancy_back(const sked_i_gaus_device_engine *s, sked_i_gaus_device_part *part,
+void sked_i_gaus_device_occupancy_back(const sked_i_gaus_device_evaluator *s, sked_i_gaus_device_part *part,
                                        int32_t i);
 /* transfer.c: E[max(0, lag + transfer [devices differ] - (X_to - X_from))]. */
-void sked_i_gaus_device_transfer(const sked_i_gaus_device_engine *s, sked_i_gaus_device_part *part,
+void sked_i_gaus_device_transfer(const sked_i_gaus_device_evaluator *s, sked_i_gaus_device_part *part,
                                  int32_t i);
-void sked_i_gaus_device_transfer_back(const sked_i_gaus_device_engine *s, sked_i_gaus_device_part *part,
+void sked_i_gaus_device_transfer_back(const sked_i_gaus_device_evaluator *s, sked_i_gaus_device_part *part,
                                       int32_t i);
-/* finish.c: E[max(0, X_i + duration - cells)]. */
-void sked_i_gaus_device_finish(const sked_i_gaus_device_engine *s, sked_i_gaus_device_part *part, int32_t i);
-void sked_i_gaus_device_finish_back(const sked_i_gaus_device_engine *s, sked_i_gaus_device_part *part,
-                                    int32_t i);
+/* latency.c: E[max(0, X_i + duration - cells)]. */
+void sked_i_gaus_device_latency(const sked_i_gaus_device_evaluator *s, sked_i_gaus_device_part *part,
+                                int32_t i);
+void sked_i_gaus_device_latency_back(const sked_i_gaus_device_evaluator *s, sked_i_gaus_device_part *part,
+                                     int32_t i);
 #endif

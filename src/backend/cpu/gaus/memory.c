@@ -16,17 +16,17 @@ static bool uses(const sked_i_gaus_view *v, int64_t e)
     return v->edge_kind[e] != SKED_I_GAUS_EDGE_IGNORED;
 }
 
-static void widen(const sked_i_gaus_engine *s, int32_t op, int32_t shift, stretch *g)
+static void widen(const sked_i_gaus_evaluator *s, int32_t op, int32_t shift, stretch *g)
 {
     const int32_t low = s->low[op] + shift, high = low + (int32_t)(s->first[op + 1] - s->first[op]);
     g->low = low > g->low ? low : g->low;
     g->high = high > g->high ? high : g->high;
 }
 
-static void activate(const sked_i_gaus_engine *s, sked_i_gaus_part *part, int32_t op, int32_t shift,
+static void activate(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t op, int32_t shift,
                      stretch *g)
 {
-    const sked_i_window w = sked_i_window_of(s, op);
+    const sked_i_gaus_window w = sked_i_gaus_window_of(s, op);
     if (w.low + shift + w.len <= g->low)
         return;
     part->factor[g->active++] = (sked_i_gaus_factor){.op = op,
@@ -35,11 +35,11 @@ static void activate(const sked_i_gaus_engine *s, sked_i_gaus_part *part, int32_
                                                      .cdf = w.cdf,
                                                      .slope = w.slope,
                                                      .inverse = 1 / w.sigma,
-                                                     .z0 = sked_i_window_z(&w, w.low)};
+                                                     .z0 = sked_i_gaus_window_z(&w, w.low)};
 }
 
 /* false: nobody uses the value, it is never alive. */
-static bool find_stretch(const sked_i_gaus_engine *s, sked_i_gaus_part *part, int32_t i, stretch *g)
+static bool find_stretch(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i, stretch *g)
 {
     const sked_i_gaus_view *v = s->view;
     bool any = false;
@@ -56,6 +56,7 @@ static bool find_stretch(const sked_i_gaus_engine *s, sked_i_gaus_part *part, in
     for (int64_t e = v->succ_ptr[i]; e < v->succ_ptr[i + 1]; e++)
         if (uses(v, e))
             activate(s, part, v->edge_to[e], v->shift[e], g);
+    assert(g->active <= v->succ_ptr[i + 1] - v->succ_ptr[i] + 1 && g->low <= g->high);
     return true;
 }
 
@@ -65,18 +66,18 @@ static inline double value_of(const sked_i_gaus_factor *f, int32_t d)
     return k < 0 ? 0 : k < f->len ? f->cdf[k] : 1;
 }
 
-static void add_change(const sked_i_gaus_engine *s, double *row, int32_t d, double mass)
+static void add_change(const sked_i_gaus_evaluator *s, double *row, int32_t d, double mass)
 {
-    const int64_t place = sked_i_gaus_place(s, d);
+    const int64_t place = sked_i_gaus_change_index(s, d);
     if (place >= 0)
         row[place] += mass;
 }
 
-void sked_i_gaus_memory(const sked_i_gaus_engine *s, sked_i_gaus_part *part, int32_t i)
+void sked_i_gaus_memory(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i)
 {
     const double size = s->view->memory[i];
     double *row = part->change + (int64_t)s->view->profiles * s->length;
-    const sked_i_window w = sked_i_window_of(s, i);
+    const sked_i_gaus_window w = sked_i_gaus_window_of(s, i);
     stretch g;
     if (size == 0 || !find_stretch(s, part, i, &g))
         return;
@@ -117,18 +118,18 @@ static void gather(sked_i_gaus_factor *f, int32_t active, int32_t d, double pric
     }
 }
 
-void sked_i_gaus_memory_back(const sked_i_gaus_engine *s, sked_i_gaus_part *part, int32_t i)
+void sked_i_gaus_memory_back(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i)
 {
     const double size = s->view->memory[i];
     const double *row = s->adjoint + (int64_t)s->view->profiles * s->cells;
-    const sked_i_window w = sked_i_window_of(s, i);
+    const sked_i_gaus_window w = sked_i_gaus_window_of(s, i);
     stretch g;
     if (size == 0 || !find_stretch(s, part, i, &g))
         return;
     for (int32_t k = 0; k < w.len; k++) {
         const double slope = size * sked_i_gaus_price(s, row, w.low + k) * w.slope[k];
         part->dmu[i] -= slope;
-        part->dsigma[i] -= slope * sked_i_window_z(&w, w.low + k);
+        part->dsigma[i] -= slope * sked_i_gaus_window_z(&w, w.low + k);
     }
     for (int32_t d = g.low; d < g.high; d++) {
         const double price = sked_i_gaus_price(s, row, d);

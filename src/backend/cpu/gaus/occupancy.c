@@ -16,12 +16,13 @@ typedef struct rise {
  * r and its derivatives into the part's scratch. At the borders of the window z is within the reach; what is
  * cut off there is set to 0 before and to the whole after.
  */
-static rise make_rise(const sked_i_gaus_device_engine *s, sked_i_gaus_device_part *part, double mu,
+static rise make_rise(const sked_i_gaus_device_evaluator *s, sked_i_gaus_device_part *part, double mu,
                       double sigma)
 {
     const double reach = SKED_I_GAUS_REACH * sigma, low = floor(mu - reach), inverse = 1 / sigma;
     const rise r = {(int32_t)low, (int32_t)(floor(mu + reach) - low) + 1};
     const double first = low + 1 - mu;
+    assert(r.len >= 1 && r.len < part->reach_cap);
     double *cdf = part->dcell + 1, *pdf = part->scell + 1, *area = part->cell + 1;
     sked_i_normal_row(&s->normal, first * inverse, inverse, r.len - 1, cdf, pdf);
     for (int32_t k = 0; k < r.len - 1; k++)
@@ -39,7 +40,7 @@ static rise make_rise(const sked_i_gaus_device_engine *s, sked_i_gaus_device_par
 }
 
 /* Makes room for the widest rise of op i. */
-static bool room(const sked_i_gaus_device_engine *s, sked_i_gaus_device_part *part, int32_t i)
+static bool room(const sked_i_gaus_device_evaluator *s, sked_i_gaus_device_part *part, int32_t i)
 {
     const int64_t need = (int64_t)(2 * SKED_I_GAUS_REACH * s->at->sigma[i]) + 8;
     int64_t a = part->reach_cap, b = a;
@@ -50,7 +51,7 @@ static bool room(const sked_i_gaus_device_engine *s, sked_i_gaus_device_part *pa
     return !part->failed;
 }
 
-static void book(const sked_i_gaus_device_engine *s, const sked_i_gaus_device_part *part, rise r,
+static void book(const sked_i_gaus_device_evaluator *s, const sked_i_gaus_device_part *part, rise r,
                  double amount, double *row)
 {
     const int32_t cells = s->view->cells;
@@ -64,7 +65,7 @@ static void book(const sked_i_gaus_device_engine *s, const sked_i_gaus_device_pa
     }
 }
 
-void sked_i_gaus_device_occupancy(const sked_i_gaus_device_engine *s, sked_i_gaus_device_part *part,
+void sked_i_gaus_device_occupancy(const sked_i_gaus_device_evaluator *s, sked_i_gaus_device_part *part,
                                   int32_t i)
 {
     const sked_i_gaus_device_view *v = s->view;
@@ -87,7 +88,7 @@ typedef struct sums {
     double load, dmu, dsigma; /* prices times r, dr/dmu, dr/dsigma */
 } sums;
 
-static sums collect(const sked_i_gaus_device_engine *s, const sked_i_gaus_device_part *part, rise r,
+static sums collect(const sked_i_gaus_device_evaluator *s, const sked_i_gaus_device_part *part, rise r,
                     int32_t row)
 {
     const int32_t cells = s->view->cells, first = r.low < 0 ? 0 : r.low;
@@ -103,7 +104,7 @@ static sums collect(const sked_i_gaus_device_engine *s, const sked_i_gaus_device
     return x;
 }
 
-void sked_i_gaus_device_occupancy_back(const sked_i_gaus_device_engine *s, sked_i_gaus_device_part *part,
+void sked_i_gaus_device_occupancy_back(const sked_i_gaus_device_evaluator *s, sked_i_gaus_device_part *part,
                                        int32_t i)
 {
     const sked_i_gaus_device_view *v = s->view;

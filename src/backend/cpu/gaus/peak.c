@@ -1,7 +1,8 @@
 /* The largest value of a profile, smoothed: tau * log sum exp(E / tau). */
 #include "backend/cpu/gaus/terms.h"
 #include "base/explog.h"
-#include "base/rng.h"
+
+#include <assert.h>
 
 static double largest(const double *profile, int32_t cells)
 {
@@ -20,6 +21,7 @@ static double falling(double x)
 double sked_i_gaus_peak(const double *profile, int32_t cells, double tau)
 {
     const double most = largest(profile, cells);
+    assert(tau > 0);
     double sum = 0;
     for (int32_t d = 0; d < cells; d++)
         sum += falling((profile[d] - most) / tau);

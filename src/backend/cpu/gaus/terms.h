@@ -8,14 +8,15 @@
 #include "backend/cpu/gaus/normal.h"
 #include "backend/gaus.h"
 
+#include <assert.h>
 #include <math.h>
 
 /* One start distribution on the grid. slope is -dF/dmu = phi(z) / sigma; -dF/dsigma = z * slope. */
-typedef struct sked_i_window {
+typedef struct sked_i_gaus_window {
     int32_t low, len;
     const double *cdf, *slope;
     double mu, sigma;
-} sked_i_window;
+} sked_i_gaus_window;
 
 /* A consumer whose F moves where a value ends, in the time of the value; what it gathers on the way back. */
 typedef struct sked_i_gaus_factor {
@@ -35,7 +36,7 @@ typedef struct sked_i_gaus_part {
     sked_i_gaus_factor *factor; /* [largest out-degree + 1] */
 } sked_i_gaus_part;
 
-struct sked_i_gaus_engine {
+struct sked_i_gaus_evaluator {
     const sked_i_gaus_view *view;
     int threads;
     int32_t lead, length; /* unfolded time is -lead .. length - lead - 1; lead is 0 without a period */
@@ -54,61 +55,62 @@ struct sked_i_gaus_engine {
     double coefficient[SKED_I_GAUS_FAMILIES]; /* multiplier + penalty * V */
 };
 
-static inline sked_i_window sked_i_window_of(const sked_i_gaus_engine *s, int32_t i)
+static inline sked_i_gaus_window sked_i_gaus_window_of(const sked_i_gaus_evaluator *s, int32_t i)
 {
-    return (sked_i_window){.low = s->low[i],
-                           .len = (int32_t)(s->first[i + 1] - s->first[i]),
-                           .cdf = s->cdf + s->first[i],
-                           .slope = s->slope + s->first[i],
-                           .mu = s->mu[i],
-                           .sigma = s->sigma[i]};
+    return (sked_i_gaus_window){.low = s->low[i],
+                                .len = (int32_t)(s->first[i + 1] - s->first[i]),
+                                .cdf = s->cdf + s->first[i],
+                                .slope = s->slope + s->first[i],
+                                .mu = s->mu[i],
+                                .sigma = s->sigma[i]};
 }
 /* F at step d. */
-static inline double sked_i_window_cdf(const sked_i_window *w, int32_t d)
+static inline double sked_i_gaus_window_cdf(const sked_i_gaus_window *w, int32_t d)
 {
     return d < w->low ? 0 : d - w->low < w->len ? w->cdf[d - w->low] : 1;
 }
 /* -dF/dmu at step d. */
-static inline double sked_i_window_slope(const sked_i_window *w, int32_t d)
+static inline double sked_i_gaus_window_slope(const sked_i_gaus_window *w, int32_t d)
 {
     return d < w->low || d - w->low >= w->len ? 0 : w->slope[d - w->low];
 }
 /* (d + 0.5 - mu) / sigma. */
-static inline double sked_i_window_z(const sked_i_window *w, int32_t d)
+static inline double sked_i_gaus_window_z(const sked_i_gaus_window *w, int32_t d)
 {
     return (d + 0.5 - w->mu) / w->sigma;
 }
 /* Place of step d in a row of changes: times before the first cell count as it; -1: after the last. */
-static inline int64_t sked_i_gaus_place(const sked_i_gaus_engine *s, int32_t d)
+static inline int64_t sked_i_gaus_change_index(const sked_i_gaus_evaluator *s, int32_t d)
 {
     const int64_t k = (int64_t)d + s->lead;
     return k < 0 ? 0 : k < s->length ? k : -1;
 }
 /* dL/dE of a profile at step d, folded where pipelined; 0 outside. row: its adjoint. */
-static inline double sked_i_gaus_price(const sked_i_gaus_engine *s, const double *row, int32_t d)
+static inline double sked_i_gaus_price(const sked_i_gaus_evaluator *s, const double *row, int32_t d)
 {
     if (d + s->lead < 0 || d >= s->length - s->lead)
         return 0;
+    assert(s->view->period > 0 || d < s->cells);
     return s->view->period > 0 ? row[(d + s->lead) % s->view->period] : row[d];
 }
 
 /* window.c: F and slope of op i into its cells. */
-void sked_i_gaus_window(sked_i_gaus_engine *s, int32_t i);
+void sked_i_gaus_window_fill(sked_i_gaus_evaluator *s, int32_t i);
 /* resource.c: E[load(d)] = sum amount * (F_i(d) - F_i(d - duration)). */
-void sked_i_gaus_resource(const sked_i_gaus_engine *s, sked_i_gaus_part *part, int32_t i);
-void sked_i_gaus_resource_back(const sked_i_gaus_engine *s, sked_i_gaus_part *part, int32_t i);
+void sked_i_gaus_resource(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i);
+void sked_i_gaus_resource_back(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i);
 /* memory.c: E[Mem(d)] = sum memory * F_i(d) * (1 - prod over consumers j of F_j(d - shift)). */
-void sked_i_gaus_memory(const sked_i_gaus_engine *s, sked_i_gaus_part *part, int32_t i);
-void sked_i_gaus_memory_back(const sked_i_gaus_engine *s, sked_i_gaus_part *part, int32_t i);
+void sked_i_gaus_memory(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i);
+void sked_i_gaus_memory_back(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i);
 /* communication.c: E = sum over edges of bytes * (mu_to - mu_from + shift). */
-void sked_i_gaus_communication(const sked_i_gaus_engine *s, sked_i_gaus_part *part, int32_t i);
-void sked_i_gaus_communication_back(const sked_i_gaus_engine *s, sked_i_gaus_part *part, int32_t i);
+void sked_i_gaus_communication(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i);
+void sked_i_gaus_communication_back(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i);
 /* dependency.c: expected shortfall of X_to - X_from below gap - 1/2, or expected number of broken edges. */
-void sked_i_gaus_dependency(const sked_i_gaus_engine *s, sked_i_gaus_part *part, int32_t i);
-void sked_i_gaus_dependency_back(const sked_i_gaus_engine *s, sked_i_gaus_part *part, int32_t i);
+void sked_i_gaus_dependency(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i);
+void sked_i_gaus_dependency_back(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i);
 /* latency.c: expected steps by which op i ends after the last one. */
-void sked_i_gaus_latency(const sked_i_gaus_engine *s, sked_i_gaus_part *part, int32_t i);
-void sked_i_gaus_latency_back(const sked_i_gaus_engine *s, sked_i_gaus_part *part, int32_t i);
+void sked_i_gaus_latency(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i);
+void sked_i_gaus_latency_back(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i);
 /* peak.c: tau * log sum exp(E / tau); adjoint gets weight * softmax. */
 double sked_i_gaus_peak(const double *profile, int32_t cells, double tau);
 void sked_i_gaus_peak_back(const double *profile, int32_t cells, double tau, double weight, double *adjoint);
@@ -121,9 +123,21 @@ void sked_i_gaus_overuse_back(const double *profile, int32_t cells, double capac
 static inline double sked_i_gaus_excess(const sked_i_normal *t, double m, double s, double *dm, double *ds)
 {
     double pdf;
+    assert(s > 0);
     const double z = m / s, cdf = sked_i_normal_at(t, z, &pdf);
     *dm = cdf;
     *ds = pdf;
     return s * (pdf + z * cdf);
+}
+
+/* Adds what the violations cost to value->total; coefficient gets dL/dV of every family. */
+static inline void sked_i_gaus_add_violations(const double *multiplier, const double *penalty,
+                                              sked_i_gaus_value *value, double *coefficient)
+{
+    for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++) {
+        const double v = value->violation[f];
+        value->total += multiplier[f] * v + 0.5 * penalty[f] * v * v;
+        coefficient[f] = multiplier[f] + penalty[f] * v;
+    }
 }
 #endif

@@ -13,7 +13,7 @@ typedef struct edge {
     double deviation;
 } edge;
 
-static edge look(const sked_i_gaus_device_engine *s, int32_t from, int64_t e)
+static edge look(const sked_i_gaus_device_evaluator *s, int32_t from, int64_t e)
 {
     const sked_i_gaus_device_view *v = s->view;
     const sked_i_gaus_device_point *x = s->at;
@@ -29,6 +29,7 @@ static edge look(const sked_i_gaus_device_engine *s, int32_t from, int64_t e)
         r.same = 0;
         for (int32_t d = 0; d < m; d++)
             r.same += a[d] * b[d];
+        assert(r.same >= 0 && r.same <= 1 + 1e-9); /* shares of an op sum to 1 */
         r.away = sked_i_gaus_excess(&s->normal, gap + more, r.deviation, &dm, &ds);
         r.dm = r.same * r.dm + (1 - r.same) * dm;
         r.ds = r.same * r.ds + (1 - r.same) * ds;
@@ -36,7 +37,8 @@ static edge look(const sked_i_gaus_device_engine *s, int32_t from, int64_t e)
     return r;
 }
 
-void sked_i_gaus_device_transfer(const sked_i_gaus_device_engine *s, sked_i_gaus_device_part *part, int32_t i)
+void sked_i_gaus_device_transfer(const sked_i_gaus_device_evaluator *s, sked_i_gaus_device_part *part,
+                                 int32_t i)
 {
     const sked_i_gaus_device_view *v = s->view;
     for (int64_t e = v->succ_ptr[i]; e < v->succ_ptr[i + 1]; e++) {
@@ -45,7 +47,7 @@ void sked_i_gaus_device_transfer(const sked_i_gaus_device_engine *s, sked_i_gaus
     }
 }
 
-void sked_i_gaus_device_transfer_back(const sked_i_gaus_device_engine *s, sked_i_gaus_device_part *part,
+void sked_i_gaus_device_transfer_back(const sked_i_gaus_device_evaluator *s, sked_i_gaus_device_part *part,
                                       int32_t i)
 {
     const sked_i_gaus_device_view *v = s->view;

@@ -1,7 +1,7 @@
 /* F_i on the steps where it is neither 0 nor 1. */
 #include "backend/cpu/gaus/terms.h"
 
-void sked_i_gaus_window(sked_i_gaus_engine *s, int32_t i)
+void sked_i_gaus_window_fill(sked_i_gaus_evaluator *s, int32_t i)
 {
     const int64_t first = s->first[i], len = s->first[i + 1] - first;
     const double inverse = 1 / s->sigma[i], z0 = (s->low[i] + 0.5 - s->mu[i]) * inverse;

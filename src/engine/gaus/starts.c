@@ -1,7 +1,7 @@
 /* Where the means begin. */
-#include "method/gaus/gaus.h"
+#include "engine/gaus/steps.h"
 
-#include <string.h>
+#include <assert.h>
 
 /*
  * Stage filling: ops in the order of their windows' middle (ties: topological) go where an even share of
@@ -22,33 +22,35 @@ static void fill(const sked_i_gaus_model *m, double *mu)
     }
 }
 
-void sked_i_gaus_start(const sked_i_gaus_model *m, int kind, const sked_schedule *list, sked_i_rng *rng,
-                       double *mu)
+void sked_i_gaus_place_means(const sked_i_gaus_model *m, int kind, const double *list, sked_i_rng *rng,
+                             double *mu)
 {
     const bool loads = m->use_ptr[m->n] > 0;
-    if (kind == SKED_I_GAUS_LIST && list == NULL)
-        kind = loads ? SKED_I_GAUS_FILL : SKED_I_GAUS_ASAP;
-    if (kind == SKED_I_GAUS_FILL && loads) {
+    assert(kind != SKED_I_GAUS_START_RANDOM || rng != NULL);
+    if (kind == SKED_I_GAUS_START_LIST && list == NULL)
+        kind = loads ? SKED_I_GAUS_START_FILL : SKED_I_GAUS_START_ASAP;
+    if (kind == SKED_I_GAUS_START_FILL && loads) {
         fill(m, mu);
         return;
     }
     for (int32_t i = 0; i < m->n; i++) {
         const double lo = m->lo[i], hi = m->hi[i];
         switch (kind) {
-        case SKED_I_GAUS_LIST:
-            mu[i] = fmin(hi, fmax(lo, list->start[i]));
+        case SKED_I_GAUS_START_LIST:
+            mu[i] = fmin(hi, fmax(lo, list[i]));
             break;
-        case SKED_I_GAUS_ASAP:
+        case SKED_I_GAUS_START_ASAP:
             mu[i] = lo;
             break;
-        case SKED_I_GAUS_ALAP:
+        case SKED_I_GAUS_START_ALAP:
             mu[i] = hi;
             break;
-        case SKED_I_GAUS_MIDPOINT:
+        case SKED_I_GAUS_START_MIDPOINT:
             mu[i] = 0.5 * (lo + hi);
             break;
         default:
             mu[i] = lo + (hi - lo) * sked_i_rng_uniform(rng);
         }
+        assert(mu[i] >= lo && mu[i] <= hi);
     }
 }

@@ -1,6 +1,7 @@
 /* From means to schedules that keep windows, edges and capacities. */
-#include "method/gaus/gaus.h"
+#include "engine/gaus/steps.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ rounding */
@@ -48,17 +49,25 @@ static void push_earlier(const sked_i_gaus_model *m, int32_t *at)
     }
 }
 
-void sked_i_gaus_round(const sked_i_gaus_model *m, const double *mu, int way, int32_t *at, int32_t *scratch)
+static void repair_edges(const sked_i_gaus_model *m, int repair, int32_t *at, int32_t *scratch)
+{
+    if (repair != SKED_I_GAUS_REPAIR_EARLIER)
+        push_later(m, at);
+    if (repair == SKED_I_GAUS_REPAIR_LATER)
+        return;
+    push_earlier(m, repair == SKED_I_GAUS_REPAIR_EARLIER ? at : scratch);
+    for (int32_t i = 0; repair == SKED_I_GAUS_REPAIR_MIDDLE && i < m->n; i++)
+        at[i] = (int32_t)floor(((double)at[i] + scratch[i]) / 2);
+}
+
+void sked_i_gaus_round(const sked_i_gaus_model *m, const double *mu, int repair, int32_t *at,
+                       int32_t *scratch)
 {
     for (int32_t i = 0; i < m->n; i++)
         at[i] = scratch[i] = rounded(m, mu, i);
-    if (way != 1)
-        push_later(m, at);
-    if (way == 0)
-        return;
-    push_earlier(m, way == 1 ? at : scratch);
-    for (int32_t i = 0; way == 2 && i < m->n; i++)
-        at[i] = (int32_t)floor(((double)at[i] + scratch[i]) / 2);
+    repair_edges(m, repair, at, scratch);
+    for (int32_t i = 0; i < m->n; i++)
+        assert(at[i] >= m->lo[i] && at[i] <= m->hi[i]); /* pushed only as far as the windows reckon with */
 }
 
 /* ------------------------------------------------------------------ capacities */
@@ -136,7 +145,7 @@ static bool legalise_capped(sked_i_gaus_legaliser *l, const double *mu, const sk
 {
     const int32_t backs[] = {0, 2, l->m->steps};
     for (int k = 0; k < 3; k++) {
-        sked_i_gaus_round(l->m, mu, 1, l->at, l->scratch);
+        sked_i_gaus_round(l->m, mu, SKED_I_GAUS_REPAIR_EARLIER, l->at, l->scratch);
         if (!place_near(l, mu, backs[k], limit))
             continue;
         sked_i_gaus_state_set(l->state, l->at);
@@ -148,31 +157,33 @@ static bool legalise_capped(sked_i_gaus_legaliser *l, const double *mu, const sk
 bool sked_i_gaus_legalise(sked_i_gaus_legaliser *l, const double *mu, const sked_i_limit *limit)
 {
     double best = INFINITY;
-    int chosen = 0;
+    int chosen = SKED_I_GAUS_REPAIR_LATER;
     if (l->m->capped)
         return legalise_capped(l, mu, limit);
-    for (int way = 0; way < 3; way++) {
-        sked_i_gaus_round(l->m, mu, way, l->at, l->scratch);
+    for (int repair = SKED_I_GAUS_REPAIR_LATER; repair <= SKED_I_GAUS_REPAIR_MIDDLE; repair++) {
+        sked_i_gaus_round(l->m, mu, repair, l->at, l->scratch);
         sked_i_gaus_state_set(l->state, l->at);
         const double value = sked_i_gaus_state_value(l->state);
         if (value < best) {
             best = value;
-            chosen = way;
+            chosen = repair;
         }
     }
-    if (chosen != 2) {
+    if (chosen != SKED_I_GAUS_REPAIR_MIDDLE) { /* the last one made is in place */
         sked_i_gaus_round(l->m, mu, chosen, l->at, l->scratch);
         sked_i_gaus_state_set(l->state, l->at);
     }
+    assert(sked_i_gaus_state_legal(l->state));
     return true;
 }
 
-bool sked_i_gaus_keep(sked_i_gaus_best *best, const sked_i_gaus_state *s)
+bool sked_i_gaus_keep(sked_i_gaus_incumbent *best, const sked_i_gaus_state *s)
 {
     const double value = sked_i_gaus_state_value(s);
     if (!(value < best->value))
         return false;
     best->value = value;
-    memcpy(best->at, s->at, (size_t)s->m->n * sizeof *best->at);
+    for (int32_t i = 0; i < s->m->n; i++)
+        best->start[i] = s->at[i];
     return true;
 }

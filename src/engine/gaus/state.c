@@ -3,10 +3,11 @@
  * every sigma at 0: sum over profiles of weight * tau * log sum exp(level / tau), plus alpha * communication.
  * A scan prices all places of one op at once: the cost of a place differs from its neighbour's by one cell.
  */
-#include "base/explog.h"
-#include "base/rng.h"
-#include "method/gaus/gaus.h"
+#include "engine/gaus/steps.h"
 
+#include "base/explog.h"
+
+#include <assert.h>
 #include <string.h>
 
 /* A value that op i is a consumer of: from `from` on (in the time of i) i alone keeps it alive. */
@@ -93,6 +94,7 @@ static void add_plain(const sked_i_gaus_model *m, double *row, int32_t d, int64_
             row[c] += (double)turns * amount;
         length %= m->period;
     }
+    assert(length >= 0 && (m->period > 0 || (d >= 0 && d + length <= m->cells)));
     for (int32_t c = cell_of(m, d); length > 0; length--, c = next_cell(m, c))
         row[c] += amount;
 }
@@ -103,6 +105,7 @@ static void add(sked_i_gaus_state *s, int32_t p, int32_t d, int32_t length, doub
     const sked_i_gaus_model *m = s->m;
     double *level = s->level + (int64_t)p * m->cells, *mass = s->mass + (int64_t)p * m->cells;
     const bool priced = m->weight[p] > 0;
+    assert(length >= 0 && (m->period > 0 || (d >= 0 && d + length <= m->cells)));
     for (int32_t c = cell_of(m, d); length > 0; length--, c = next_cell(m, c)) {
         level[c] += amount;
         if (!priced)
@@ -140,6 +143,7 @@ void sked_i_gaus_state_set(sked_i_gaus_state *s, const int32_t *at)
     memset(s->level, 0, (size_t)(m->profiles + 1) * (size_t)m->cells * sizeof *s->level);
     s->communication = 0;
     for (int32_t i = 0; i < m->n; i++) {
+        assert(s->at[i] >= m->lo[i] && s->at[i] <= m->hi[i]);
         for (int64_t u = m->use_ptr[i]; u < m->use_ptr[i + 1]; u++)
             add_plain(m, s->level + (int64_t)m->use_profile[u] * m->cells, s->at[i], m->duration[i],
                       m->use_amount[u]);
@@ -153,6 +157,13 @@ void sked_i_gaus_state_set(sked_i_gaus_state *s, const int32_t *at)
             if (sked_i_gaus_counts(m, e))
                 s->communication += m->bytes[e] * (s->at[m->g->edge_to[e]] - s->at[i] + m->shift[e]);
     }
+}
+
+void sked_i_gaus_state_load(sked_i_gaus_state *s, const double *start)
+{
+    for (int32_t i = 0; i < s->m->n; i++)
+        s->at[i] = (int32_t)start[i];
+    sked_i_gaus_state_set(s, s->at);
 }
 
 bool sked_i_gaus_state_legal(const sked_i_gaus_state *s)
@@ -201,6 +212,7 @@ void sked_i_gaus_state_smooth(sked_i_gaus_state *s, double relative_tau)
         s->sum[p] = 0;
         for (int32_t c = 0; c < m->cells; c++)
             s->sum[p] += s->mass[(int64_t)p * m->cells + c] = mass_of(s, p, row[c]);
+        assert(s->tau[p] > 0 && s->sum[p] >= 1); /* the highest cell alone weighs 1 */
     }
 }
 
@@ -225,6 +237,7 @@ void sked_i_gaus_state_slack(const sked_i_gaus_state *s, int32_t i, int32_t reac
         const int32_t t = s->at[g->edge_to[e]] - m->gap[e];
         high = t < high ? t : high;
     }
+    assert(low <= s->at[i] && s->at[i] <= high); /* or an edge is broken already */
     *lo = low;
     *hi = high;
 }
@@ -412,6 +425,7 @@ static void scan_earlier(sked_i_gaus_state *s, int32_t i, int32_t lo, int32_t co
 void sked_i_gaus_state_scan(sked_i_gaus_state *s, int32_t i, int32_t lo, int32_t hi)
 {
     const sked_i_gaus_model *m = s->m;
+    assert(lo <= s->at[i] && s->at[i] <= hi && hi - lo <= 2 * SKED_I_GAUS_FARTHEST);
     scan_communication(s, i, lo, hi);
     if (m->weight[m->profiles] > 0) {
         const double unit = m->weight[m->profiles] * s->tau[m->profiles] / s->sum[m->profiles];
@@ -457,6 +471,7 @@ void sked_i_gaus_state_move(sked_i_gaus_state *s, int32_t i, int32_t to)
     const sked_i_gaus_model *m = s->m;
     const sked_graph *g = m->g;
     const int32_t from = s->at[i];
+    assert(to >= m->lo[i] && to <= m->hi[i]);
     if (m->memory[i] > 0)
         move_value_begin(s, i, from, to);
     s->at[i] = to;
@@ -484,6 +499,7 @@ void sked_i_gaus_state_move(sked_i_gaus_state *s, int32_t i, int32_t to)
         } else {
             find_last(s, q);
         }
+        assert(s->holders[q] >= 1);
         move_value_end(s, q, before);
     }
     for (int64_t e = g->succ_ptr[i]; m->alpha > 0 && e < g->succ_ptr[i + 1]; e++)

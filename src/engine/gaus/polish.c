@@ -3,11 +3,11 @@
  * and one is drawn with probability exp(-cost / temperature) (heat bath): temperature and smoothing fall
  * together, as sigma and tau do in the relaxation.
  */
-#include "method/gaus/gaus.h"
+#include "engine/gaus/steps.h"
 
 #include "base/explog.h"
 
-#include <string.h>
+#include <assert.h>
 
 typedef struct annealer {
     sked_i_gaus_state *s;
@@ -64,7 +64,9 @@ static void try_op(annealer *a, int32_t i)
     if (lo >= hi)
         return;
     sked_i_gaus_state_scan(a->s, i, lo, hi);
+    assert(a->s->cost[a->s->at[i] - lo] < INFINITY); /* where it stands it may stay */
     const int32_t to = draw(a, &a->unit[profile_of(a->s->m, i)], lo, hi);
+    assert(a->s->cost[to - lo] < INFINITY);
     if (to != a->s->at[i])
         sked_i_gaus_state_move(a->s, i, to);
 }
@@ -82,7 +84,7 @@ static sked_status find_movable(annealer *a, sked_error *err)
     return SKED_OK;
 }
 
-/* The share of the way from hot to cold: by passes, or by time where that runs out first. */
+/* How far it is from hot to cold, 0 to 1: by passes, or by time where that runs out first. */
 static double progress_of(double done, double all, double begin, const sked_i_limit *limit)
 {
     const double now = sked_clock(), passes = done / all;
@@ -92,7 +94,7 @@ static double progress_of(double done, double all, double begin, const sked_i_li
 }
 
 sked_status sked_i_gaus_polish(sked_i_gaus_state *s, double sweeps, double heat, sked_i_rng *rng,
-                               const sked_i_limit *limit, double goal, sked_i_gaus_best *best,
+                               const sked_i_limit *limit, double goal, sked_i_gaus_incumbent *best,
                                sked_error *err)
 {
     enum { pieces = 8 };
@@ -104,13 +106,15 @@ sked_status sked_i_gaus_polish(sked_i_gaus_state *s, double sweeps, double heat,
         goto cleanup;
     a.reach = period > 0 && period < SKED_I_GAUS_FARTHEST ? period : SKED_I_GAUS_FARTHEST;
     a.reach = a.reach < 24 ? a.reach : 24;
-    sked_i_gaus_state_set(s, best->at);
+    assert(best->value < INFINITY);
+    sked_i_gaus_state_load(s, best->start);
+    assert(sked_i_gaus_state_legal(s));
     for (double piece = 0; piece < sweeps * pieces && best->value > goal; piece++) {
-        const double way = progress_of(piece, sweeps * pieces, begin, limit);
+        const double progress = progress_of(piece, sweeps * pieces, begin, limit);
         if (sked_i_limit_reached(limit))
             break;
-        a.temperature = heat * pow(0.002, way);
-        sked_i_gaus_state_smooth(s, 4 * pow(0.02, way));
+        a.temperature = heat * pow(0.002, progress);
+        sked_i_gaus_state_smooth(s, 4 * pow(0.02, progress));
         for (int32_t k = 0; k <= a.count / pieces; k++) {
             try_op(&a, a.movable[sked_i_rng_below(rng, (uint64_t)a.count)]);
             if ((k & 255) == 255 && sked_i_limit_reached(limit))

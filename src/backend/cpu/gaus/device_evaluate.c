@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static void destroy(sked_i_gaus_device_engine *s)
+static void destroy(sked_i_gaus_device_evaluator *s)
 {
     if (s == NULL)
         return;
@@ -25,13 +25,14 @@ static void destroy(sked_i_gaus_device_engine *s)
     free(s);
 }
 
-static sked_status create(const sked_i_gaus_device_view *view, int threads, sked_i_gaus_device_engine **out,
-                          sked_error *err)
+static sked_status create(const sked_i_gaus_device_view *view, int threads,
+                          sked_i_gaus_device_evaluator **out, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int64_t n = view->ops, rows = (int64_t)view->devices + view->pools;
-    sked_i_gaus_device_engine *s = NULL;
+    sked_i_gaus_device_evaluator *s = NULL;
     SKED_NEW0(s, 1);
+    assert(threads >= 1 && view->cells > 0);
     s->view = view;
     s->threads = threads;
     s->rows = (int32_t)rows;
@@ -58,18 +59,18 @@ cleanup:
 
 static void forward(void *data, int index)
 {
-    sked_i_gaus_device_engine *s = data;
+    sked_i_gaus_device_evaluator *s = data;
     sked_i_gaus_device_part *part = &s->part[index];
     memset(part->change, 0, (size_t)s->rows * (size_t)s->view->cells * sizeof *part->change);
     memset(part->violation, 0, sizeof part->violation);
     for (int32_t i = part->begin; i < part->end; i++) {
         sked_i_gaus_device_occupancy(s, part, i);
         sked_i_gaus_device_transfer(s, part, i);
-        sked_i_gaus_device_finish(s, part, i);
+        sked_i_gaus_device_latency(s, part, i);
     }
 }
 
-static void sum_loads(sked_i_gaus_device_engine *s)
+static void sum_loads(sked_i_gaus_device_evaluator *s)
 {
     const int32_t cells = s->view->cells;
     for (int32_t r = 0; r < s->rows; r++) {
@@ -82,7 +83,7 @@ static void sum_loads(sked_i_gaus_device_engine *s)
     }
 }
 
-static void sum_value(sked_i_gaus_device_engine *s, sked_i_gaus_value *value)
+static void sum_value(sked_i_gaus_device_evaluator *s, sked_i_gaus_value *value)
 {
     const int32_t cells = s->view->cells;
     *value = (sked_i_gaus_value){0};
@@ -91,14 +92,10 @@ static void sum_value(sked_i_gaus_device_engine *s, sked_i_gaus_value *value)
             value->violation[f] += s->part[t].violation[f];
     for (int32_t r = 0; r < s->rows; r++)
         value->violation[SKED_I_GAUS_CAPACITY] += sked_i_gaus_overuse(s->load + (int64_t)r * cells, cells, 1);
-    for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++) {
-        const double v = value->violation[f];
-        value->total += s->terms->multiplier[f] * v + 0.5 * s->terms->penalty[f] * v * v;
-        s->coefficient[f] = s->terms->multiplier[f] + s->terms->penalty[f] * v;
-    }
+    sked_i_gaus_add_violations(s->terms->multiplier, s->terms->penalty, value, s->coefficient);
 }
 
-static void price_cells(sked_i_gaus_device_engine *s)
+static void price_cells(sked_i_gaus_device_evaluator *s)
 {
     const int32_t cells = s->view->cells;
     memset(s->price, 0, (size_t)s->rows * (size_t)cells * sizeof *s->price);
@@ -114,7 +111,7 @@ static void price_cells(sked_i_gaus_device_engine *s)
 
 static void backward(void *data, int index)
 {
-    sked_i_gaus_device_engine *s = data;
+    sked_i_gaus_device_evaluator *s = data;
     sked_i_gaus_device_part *part = &s->part[index];
     const size_t n = (size_t)s->view->ops;
     memset(part->dmu, 0, n * sizeof *part->dmu);
@@ -123,11 +120,11 @@ static void backward(void *data, int index)
     for (int32_t i = part->begin; i < part->end; i++) {
         sked_i_gaus_device_occupancy_back(s, part, i);
         sked_i_gaus_device_transfer_back(s, part, i);
-        sked_i_gaus_device_finish_back(s, part, i);
+        sked_i_gaus_device_latency_back(s, part, i);
     }
 }
 
-static void sum_gradient(const sked_i_gaus_device_engine *s, const sked_i_gaus_device_point *gradient)
+static void sum_gradient(const sked_i_gaus_device_evaluator *s, const sked_i_gaus_device_point *gradient)
 {
     const int64_t n = s->view->ops, shares = n * s->view->devices;
     memcpy(gradient->mu, s->part[0].dmu, (size_t)n * sizeof *gradient->mu);
@@ -144,7 +141,7 @@ static void sum_gradient(const sked_i_gaus_device_engine *s, const sked_i_gaus_d
 }
 
 /* Numbers that would leave the grid are refused before they become indices. */
-static sked_status check_point(const sked_i_gaus_device_engine *s, sked_error *err)
+static sked_status check_point(const sked_i_gaus_device_evaluator *s, sked_error *err)
 {
     for (int32_t i = 0; i < s->view->ops; i++)
         if (!(fabs(s->at->mu[i]) < 0x1p28) || !(s->at->sigma[i] > 0) || !(s->at->sigma[i] < 0x1p20))
@@ -154,7 +151,7 @@ static sked_status check_point(const sked_i_gaus_device_engine *s, sked_error *e
     return SKED_OK;
 }
 
-static sked_status evaluate(sked_i_gaus_device_engine *s, const sked_i_gaus_device_terms *terms,
+static sked_status evaluate(sked_i_gaus_device_evaluator *s, const sked_i_gaus_device_terms *terms,
                             const sked_i_gaus_device_point *at, const sked_i_gaus_device_point *gradient,
                             sked_i_gaus_value *value, sked_error *err)
 {
@@ -175,7 +172,7 @@ cleanup:
     return st;
 }
 
-static const double *load_of(const sked_i_gaus_device_engine *s, int32_t row)
+static const double *load_of(const sked_i_gaus_device_evaluator *s, int32_t row)
 {
     return s->load + (int64_t)row * s->view->cells;
 }

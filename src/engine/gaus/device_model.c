@@ -1,41 +1,19 @@
-#include "method/gaus/device.h"
+/* The problem for the relaxation with devices. */
+#include "engine/gaus/device.h"
 
+#include "base/memory.h"
+
+#include <assert.h>
 #include <string.h>
 
 static const double per_op = 3;            /* cells per mean duration: finer did not pay */
 static const int32_t most_cells = 1 << 13; /* along the horizon; all rows together at most 2^23 */
 static const double most_shares = 0x1p25;  /* ops * devices */
 
-/* ------------------------------------------------------------------ plans */
-
-sked_status sked_i_gaus_plan_create(int32_t n, sked_i_gaus_plan *out, sked_error *err)
-{
-    sked_status st = SKED_OK;
-    *out = (sked_i_gaus_plan){.value = INFINITY};
-    SKED_NEW(out->start, n);
-    SKED_NEW0(out->device, n);
-cleanup:
-    return st;
-}
-
-void sked_i_gaus_plan_free(sked_i_gaus_plan *x)
-{
-    free(x->start);
-    free(x->device);
-    *x = (sked_i_gaus_plan){.value = INFINITY};
-}
-
-void sked_i_gaus_plan_copy(sked_i_gaus_plan *to, const sked_i_gaus_plan *from, int32_t n)
-{
-    to->value = from->value;
-    memcpy(to->start, from->start, (size_t)n * sizeof *to->start);
-    memcpy(to->device, from->device, (size_t)n * sizeof *to->device);
-}
-
 /* ------------------------------------------------------------------ what does not depend on the horizon */
 
 /* Earliest starts; fixed ones stay where they are. */
-static void set_heads(sked_i_gaus_base *b)
+static void set_heads(sked_i_gaus_device_model *b)
 {
     const sked_i_dag *v = &b->form->dag;
     memset(b->head, 0, (size_t)b->n * sizeof *b->head);
@@ -49,7 +27,7 @@ static void set_heads(sked_i_gaus_base *b)
     }
 }
 
-static sked_status set_uses(sked_i_gaus_base *b, sked_error *err)
+static sked_status set_uses(sked_i_gaus_device_model *b, sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_i_pools *q = &b->form->pools;
@@ -66,6 +44,7 @@ static sked_status set_uses(sked_i_gaus_base *b, sked_error *err)
             if (!(q->amount[k] > 0))
                 continue;
             b->use_pool[count] = q->pool[k];
+            assert(q->capacity[q->pool[k]] > 0);
             b->use_amount[count++] = q->amount[k] / q->capacity[q->pool[k]];
         }
     }
@@ -74,12 +53,13 @@ cleanup:
     return st;
 }
 
-sked_status sked_i_gaus_base_create(const sked_problem *p, sked_i_gaus_base **out, sked_error *err)
+sked_status sked_i_gaus_device_model_create(const sked_problem *p, sked_i_gaus_device_model **out,
+                                            sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_i_gaus_base *b = NULL;
+    sked_i_gaus_device_model *b = NULL;
     SKED_NEW0(b, 1);
-    *b = (sked_i_gaus_base){.p = p, .n = p->graph->n_ops, .m = p->devices};
+    *b = (sked_i_gaus_device_model){.p = p, .n = p->graph->n_ops, .m = p->devices};
     SKED_TRY(sked_i_sequencing_create(p, &b->form, err));
     SKED_NEW(b->head, b->n);
     set_heads(b);
@@ -87,11 +67,11 @@ sked_status sked_i_gaus_base_create(const sked_problem *p, sked_i_gaus_base **ou
     *out = b;
     return SKED_OK;
 cleanup:
-    sked_i_gaus_base_destroy(b);
+    sked_i_gaus_device_model_destroy(b);
     return st;
 }
 
-void sked_i_gaus_base_destroy(sked_i_gaus_base *b)
+void sked_i_gaus_device_model_destroy(sked_i_gaus_device_model *b)
 {
     if (b == NULL)
         return;
@@ -104,7 +84,7 @@ void sked_i_gaus_base_destroy(sked_i_gaus_base *b)
 }
 
 /* At least 64 cells for every device and pool. */
-bool sked_i_gaus_base_fits(const sked_i_gaus_base *b)
+bool sked_i_gaus_device_model_fits(const sked_i_gaus_device_model *b)
 {
     const double rows = (double)b->m + b->form->pools.count;
     return (double)b->n * b->m <= most_shares && rows * 64 <= 0x1p23;
@@ -112,14 +92,15 @@ bool sked_i_gaus_base_fits(const sked_i_gaus_base *b)
 
 /* ------------------------------------------------------------------ one horizon */
 
-sked_status sked_i_gaus_grid_create(const sked_i_gaus_base *b, sked_i_gaus_grid **out, sked_error *err)
+sked_status sked_i_gaus_device_grid_create(const sked_i_gaus_device_model *b, sked_i_gaus_device_grid **out,
+                                           sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_i_dag *v = &b->form->dag;
     const int64_t edges = v->out.ptr[b->n];
-    sked_i_gaus_grid *g = NULL;
+    sked_i_gaus_device_grid *g = NULL;
     SKED_NEW0(g, 1);
-    g->base = b;
+    g->model = b;
     SKED_NEW(g->lo, b->n);
     SKED_NEW(g->hi, b->n);
     SKED_NEW(g->duration, b->n);
@@ -140,11 +121,11 @@ sked_status sked_i_gaus_grid_create(const sked_i_gaus_base *b, sked_i_gaus_grid 
     *out = g;
     return SKED_OK;
 cleanup:
-    sked_i_gaus_grid_destroy(g);
+    sked_i_gaus_device_grid_destroy(g);
     return st;
 }
 
-void sked_i_gaus_grid_destroy(sked_i_gaus_grid *g)
+void sked_i_gaus_device_grid_destroy(sked_i_gaus_device_grid *g)
 {
     if (g == NULL)
         return;
@@ -156,14 +137,15 @@ void sked_i_gaus_grid_destroy(sked_i_gaus_grid *g)
     free(g);
 }
 
-void sked_i_gaus_grid_set(sked_i_gaus_grid *g, double horizon)
+void sked_i_gaus_device_grid_set(sked_i_gaus_device_grid *g, double horizon)
 {
-    const sked_i_gaus_base *b = g->base;
+    const sked_i_gaus_device_model *b = g->model;
     const sked_i_dag *v = &b->form->dag;
     const double rows = (double)b->m + b->form->pools.count;
     const double most = fmin(most_cells, floor(0x1p23 / fmax(1, rows)));
     const double wish = b->mean > 0 && horizon > 0 ? ceil(per_op * horizon / b->mean) : 1;
     g->view.cells = (int32_t)fmax(64, fmin(most, wish));
+    assert(g->view.cells >= 64);
     g->horizon = horizon;
     g->width = horizon > 0 ? horizon / g->view.cells : 1;
     const double scale = 1 / g->width;
@@ -172,6 +154,7 @@ void sked_i_gaus_grid_set(sked_i_gaus_grid *g, double horizon)
         g->duration[i] = fmin(v->duration[i] * scale, 0x1p26);
         g->lo[i] = fmin(b->head[i] * scale, 0x1p26);
         g->hi[i] = fixed ? g->lo[i] : fmax(g->lo[i], (horizon - b->form->tail[i]) * scale);
+        assert(g->lo[i] <= g->hi[i] && g->duration[i] >= 0);
     }
     for (int64_t e = 0; e < v->out.ptr[b->n]; e++) {
         g->lag[e] = fmax(-0x1p26, fmin(0x1p26, v->out.lag[e] * scale));

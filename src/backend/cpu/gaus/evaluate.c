@@ -13,7 +13,7 @@ static const double widest = 0x1p28; /* cells of all windows together */
 
 /* ------------------------------------------------------------------ creating */
 
-static void destroy(sked_i_gaus_engine *s)
+static void destroy(sked_i_gaus_evaluator *s)
 {
     if (s == NULL)
         return;
@@ -34,7 +34,7 @@ static void destroy(sked_i_gaus_engine *s)
 }
 
 /* How far unfolded time reaches: past the last start plus what lives on after it. */
-static void measure(sked_i_gaus_engine *s, int64_t *degree)
+static void measure(sked_i_gaus_evaluator *s, int64_t *degree)
 {
     const sked_i_gaus_view *v = s->view;
     int64_t longest = 0;
@@ -49,10 +49,11 @@ static void measure(sked_i_gaus_engine *s, int64_t *degree)
             longest = v->shift[e];
     s->cells = v->period > 0 ? v->period : v->steps + 1;
     s->lead = v->period > 0 ? v->period * (1 + 64 / v->period) : 0;
+    assert(s->cells > 0 && (v->period == 0 || s->lead % v->period == 0)); /* folding begins at cell 0 */
     s->length = v->period > 0 ? (int32_t)(s->lead * 2 + v->steps + longest + 1) : v->steps + 1;
 }
 
-static sked_status create_parts(sked_i_gaus_engine *s, int64_t degree, sked_error *err)
+static sked_status create_parts(sked_i_gaus_evaluator *s, int64_t degree, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int64_t rows = s->view->profiles + 1, n = s->view->ops;
@@ -70,15 +71,16 @@ cleanup:
     return st;
 }
 
-static sked_status create(const sked_i_gaus_view *view, int threads, sked_i_gaus_engine **out,
+static sked_status create(const sked_i_gaus_view *view, int threads, sked_i_gaus_evaluator **out,
                           sked_error *err)
 {
     sked_status st = SKED_OK;
     const int64_t rows = view->profiles + 1;
     int64_t degree;
-    sked_i_gaus_engine *s = sked_i_alloc_zero(1, sizeof *s);
+    sked_i_gaus_evaluator *s = sked_i_alloc_zero(1, sizeof *s);
     if (s == NULL)
         return sked_i_no_memory(err);
+    assert(threads >= 1 && view->steps >= 0 && view->period >= 0);
     s->view = view;
     s->threads = threads;
     measure(s, &degree);
@@ -97,7 +99,7 @@ cleanup:
 
 /* ------------------------------------------------------------------ windows */
 
-static sked_status lay_windows(sked_i_gaus_engine *s, sked_error *err)
+static sked_status lay_windows(sked_i_gaus_evaluator *s, sked_error *err)
 {
     double sum = 0;
     s->first[0] = 0;
@@ -121,24 +123,24 @@ static sked_status lay_windows(sked_i_gaus_engine *s, sked_error *err)
 
 static void fill_windows(void *data, int index)
 {
-    sked_i_gaus_engine *s = data;
+    sked_i_gaus_evaluator *s = data;
     for (int32_t i = s->part[index].begin; i < s->part[index].end; i++)
-        sked_i_gaus_window(s, i);
+        sked_i_gaus_window_fill(s, i);
 }
 
 /* ------------------------------------------------------------------ forward */
 
-static bool matters(const sked_i_gaus_engine *s, int family)
+static bool matters(const sked_i_gaus_evaluator *s, int family)
 {
     return s->terms->multiplier[family] != 0 || s->terms->penalty[family] != 0;
 }
 
-static bool edges_matter(const sked_i_gaus_engine *s)
+static bool edges_matter(const sked_i_gaus_evaluator *s)
 {
     return matters(s, SKED_I_GAUS_DEPENDENCY) || matters(s, SKED_I_GAUS_RECURRENCE);
 }
 
-static bool memory_matters(const sked_i_gaus_engine *s)
+static bool memory_matters(const sked_i_gaus_evaluator *s)
 {
     const int32_t memory = s->view->profiles;
     return s->view->memory != NULL && (s->terms->weight[memory] != 0 || isfinite(s->terms->capacity[memory]));
@@ -146,7 +148,7 @@ static bool memory_matters(const sked_i_gaus_engine *s)
 
 static void forward(void *data, int index)
 {
-    sked_i_gaus_engine *s = data;
+    sked_i_gaus_evaluator *s = data;
     sked_i_gaus_part *part = &s->part[index];
     const size_t rows = (size_t)s->view->profiles + 1;
     const bool edges = edges_matter(s), memory = memory_matters(s), latency = matters(s, SKED_I_GAUS_LATENCY);
@@ -166,7 +168,7 @@ static void forward(void *data, int index)
 }
 
 /* Sums the changes of all threads over time and folds them into the cells. */
-static void integrate(sked_i_gaus_engine *s)
+static void integrate(sked_i_gaus_evaluator *s)
 {
     for (int32_t p = 0; p <= s->view->profiles; p++) {
         double *row = s->profile + (int64_t)p * s->cells, now = 0;
@@ -182,7 +184,7 @@ static void integrate(sked_i_gaus_engine *s)
 
 /* ------------------------------------------------------------------ value, and prices of cells */
 
-static void sum_value(sked_i_gaus_engine *s, sked_i_gaus_value *value)
+static void sum_value(sked_i_gaus_evaluator *s, sked_i_gaus_value *value)
 {
     const sked_i_gaus_terms *t = s->terms;
     *value = (sked_i_gaus_value){0};
@@ -199,14 +201,10 @@ static void sum_value(sked_i_gaus_engine *s, sked_i_gaus_value *value)
             value->violation[SKED_I_GAUS_CAPACITY] += sked_i_gaus_overuse(row, s->cells, t->capacity[p]);
     }
     value->total = value->peak + t->alpha * value->communication;
-    for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++) {
-        const double v = value->violation[f];
-        value->total += t->multiplier[f] * v + 0.5 * t->penalty[f] * v * v;
-        s->coefficient[f] = t->multiplier[f] + t->penalty[f] * v;
-    }
+    sked_i_gaus_add_violations(t->multiplier, t->penalty, value, s->coefficient);
 }
 
-static void price_cells(sked_i_gaus_engine *s)
+static void price_cells(sked_i_gaus_evaluator *s)
 {
     const sked_i_gaus_terms *t = s->terms;
     s->least_price = 1e-12 * t->weight[s->view->profiles];
@@ -226,7 +224,7 @@ static void price_cells(sked_i_gaus_engine *s)
 
 static void backward(void *data, int index)
 {
-    sked_i_gaus_engine *s = data;
+    sked_i_gaus_evaluator *s = data;
     sked_i_gaus_part *part = &s->part[index];
     const bool edges = edges_matter(s), memory = memory_matters(s), latency = matters(s, SKED_I_GAUS_LATENCY);
     memset(part->dmu, 0, (size_t)s->view->ops * sizeof *part->dmu);
@@ -244,7 +242,7 @@ static void backward(void *data, int index)
     }
 }
 
-static void sum_gradient(const sked_i_gaus_engine *s, double *dmu, double *dsigma)
+static void sum_gradient(const sked_i_gaus_evaluator *s, double *dmu, double *dsigma)
 {
     for (int32_t i = 0; i < s->view->ops; i++) {
         double m = 0, d = 0;
@@ -257,7 +255,7 @@ static void sum_gradient(const sked_i_gaus_engine *s, double *dmu, double *dsigm
     }
 }
 
-static sked_status evaluate(sked_i_gaus_engine *s, const sked_i_gaus_terms *terms, const double *mu,
+static sked_status evaluate(sked_i_gaus_evaluator *s, const sked_i_gaus_terms *terms, const double *mu,
                             const double *sigma, double *dmu, double *dsigma, sked_i_gaus_value *value,
                             sked_error *err)
 {
@@ -277,7 +275,7 @@ cleanup:
     return st;
 }
 
-static const double *profile_of(const sked_i_gaus_engine *s, int32_t profile)
+static const double *profile_of(const sked_i_gaus_evaluator *s, int32_t profile)
 {
     return s->profile + (int64_t)profile * s->cells;
 }

@@ -1,5 +1,7 @@
 /* The problem in whole steps. */
-#include "method/gaus/gaus.h"
+#include "engine/gaus/steps.h"
+
+#include <assert.h>
 
 static const int64_t most_steps = (int64_t)1 << 24; /* 57,000 ops on 4,400 steps are common, this is not */
 
@@ -20,6 +22,7 @@ static sked_status copy_ops(sked_i_gaus_model *m, sked_error *err)
         m->lo[i] = clip(m->frame->lo[i]);
         m->hi[i] = clip(m->frame->hi[i]);
         m->duration[i] = clip(m->loop->duration[i]);
+        assert(m->lo[i] <= m->hi[i] && m->duration[i] >= 0);
     }
 cleanup:
     return st;
@@ -80,30 +83,31 @@ cleanup:
 
 /* ------------------------------------------------------------------ profiles */
 
-typedef struct profile_plan {
+typedef struct profile_map {
     int32_t *limited, *loaded; /* [resources] profile of its capacity, of its weighted load; -1: none */
     int32_t single;            /* profile of the one pool of a graph without demands, -1: none */
-} profile_plan;
+} profile_map;
 
-static void plan_profiles(sked_i_gaus_model *m, profile_plan *plan)
+static void number_profiles(sked_i_gaus_model *m, profile_map *map)
 {
     const sked_graph *g = m->g;
     const bool load = m->p->objective == SKED_OBJECTIVE_RESOURCE || m->p->objective == SKED_OBJECTIVE_COST;
     const bool pooled = g->demand_ptr[g->n_ops] > 0;
     for (int32_t r = 0; r < g->n_resources; r++) {
-        plan->limited[r] = isfinite(sked_i_capacity(m->p, r)) ? m->profiles++ : -1;
-        plan->loaded[r] = load && pooled ? m->profiles++ : -1;
+        map->limited[r] = isfinite(sked_i_capacity(m->p, r)) ? m->profiles++ : -1;
+        map->loaded[r] = load && pooled ? m->profiles++ : -1;
     }
-    plan->single = load && !pooled ? m->profiles++ : -1;
+    map->single = load && !pooled ? m->profiles++ : -1;
 }
 
 static void add_use(sked_i_gaus_model *m, int64_t *count, int32_t profile, double amount)
 {
+    assert(profile >= 0 && profile < m->profiles && amount >= 0);
     m->use_profile[*count] = profile;
     m->use_amount[(*count)++] = amount;
 }
 
-static void add_uses(sked_i_gaus_model *m, const profile_plan *plan, int32_t i, int64_t *count)
+static void add_uses(sked_i_gaus_model *m, const profile_map *map, int32_t i, int64_t *count)
 {
     const sked_graph *g = m->g;
     m->use_ptr[i] = *count;
@@ -111,16 +115,16 @@ static void add_uses(sked_i_gaus_model *m, const profile_plan *plan, int32_t i, 
         return;
     for (int64_t k = g->demand_ptr[i]; k < g->demand_ptr[i + 1]; k++) {
         const int32_t r = g->demand_resource[k];
-        if (plan->limited[r] >= 0)
-            add_use(m, count, plan->limited[r], g->demand_amount[k]);
-        if (plan->loaded[r] >= 0 && g->weight[i] > 0)
-            add_use(m, count, plan->loaded[r], g->demand_amount[k] * g->weight[i]);
+        if (map->limited[r] >= 0)
+            add_use(m, count, map->limited[r], g->demand_amount[k]);
+        if (map->loaded[r] >= 0 && g->weight[i] > 0)
+            add_use(m, count, map->loaded[r], g->demand_amount[k] * g->weight[i]);
     }
-    if (plan->single >= 0 && g->weight[i] > 0)
-        add_use(m, count, plan->single, g->weight[i]);
+    if (map->single >= 0 && g->weight[i] > 0)
+        add_use(m, count, map->single, g->weight[i]);
 }
 
-static void set_weights(sked_i_gaus_model *m, const profile_plan *plan)
+static void set_weights(sked_i_gaus_model *m, const profile_map *map)
 {
     const sked_graph *g = m->g;
     for (int32_t p = 0; p <= m->profiles; p++) {
@@ -128,14 +132,14 @@ static void set_weights(sked_i_gaus_model *m, const profile_plan *plan)
         m->capacity[p] = INFINITY;
     }
     for (int32_t r = 0; r < g->n_resources; r++) {
-        if (plan->limited[r] >= 0)
-            m->capacity[plan->limited[r]] = sked_i_capacity(m->p, r);
-        if (plan->loaded[r] >= 0)
-            m->weight[plan->loaded[r]] = 1;
-        m->capped = m->capped || plan->limited[r] >= 0;
+        if (map->limited[r] >= 0)
+            m->capacity[map->limited[r]] = sked_i_capacity(m->p, r);
+        if (map->loaded[r] >= 0)
+            m->weight[map->loaded[r]] = 1;
+        m->capped = m->capped || map->limited[r] >= 0;
     }
-    if (plan->single >= 0)
-        m->weight[plan->single] = 1;
+    if (map->single >= 0)
+        m->weight[map->single] = 1;
     m->weight[m->profiles] = m->with_memory ? 1 : 0;
 }
 
@@ -157,7 +161,7 @@ static sked_status set_scales(sked_i_gaus_model *m, sked_error *err)
         m->typical[m->profiles] += m->memory[i];
         m->largest[m->profiles] = fmax(m->largest[m->profiles], m->memory[i]);
     }
-    for (int32_t p = 0; p <= m->profiles; p++)
+    for (int32_t p = 0; p <= m->profiles; p++) /* a scale of 0 would divide by it */
         m->typical[p] = count[p] > 0 && m->typical[p] > 0 ? m->typical[p] / count[p] : 1;
 cleanup:
     free(count);
@@ -168,28 +172,29 @@ static sked_status make_profiles(sked_i_gaus_model *m, sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_graph *g = m->g;
-    profile_plan plan = {0};
+    profile_map map = {0};
     int64_t count = 0;
-    SKED_NEW(plan.limited, g->n_resources);
-    SKED_NEW(plan.loaded, g->n_resources);
-    plan_profiles(m, &plan);
+    SKED_NEW(map.limited, g->n_resources);
+    SKED_NEW(map.loaded, g->n_resources);
+    number_profiles(m, &map);
     SKED_NEW(m->use_ptr, (int64_t)m->n + 1);
     SKED_NEW(m->use_profile, 2 * g->demand_ptr[m->n] + m->n);
     SKED_NEW(m->use_amount, 2 * g->demand_ptr[m->n] + m->n);
     SKED_NEW(m->weight, m->profiles + 1);
     SKED_NEW(m->capacity, m->profiles + 1);
     for (int32_t i = 0; i < m->n; i++)
-        add_uses(m, &plan, i, &count);
+        add_uses(m, &map, i, &count);
+    assert(count <= 2 * g->demand_ptr[m->n] + m->n);
     m->use_ptr[m->n] = count;
-    set_weights(m, &plan);
+    set_weights(m, &map);
     SKED_TRY(set_scales(m, err));
     if ((double)(m->profiles + 1) * m->cells > 0x1p28)
         SKED_TRY(sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                              "gaus takes up to 2^28 cells; %d profiles of %d steps are more: scale the times",
                              (int)m->profiles + 1, (int)m->cells));
 cleanup:
-    free(plan.limited);
-    free(plan.loaded);
+    free(map.limited);
+    free(map.loaded);
     return st;
 }
 
@@ -226,6 +231,7 @@ sked_status sked_i_gaus_model_create(const sked_problem *p, int64_t ii, int64_t 
 {
     sked_status st = SKED_OK;
     sked_i_gaus_model *m = NULL;
+    assert(ii >= 0);
     *out = NULL;
     if (steps > most_steps || ii > most_steps)
         return refuse_steps(steps > ii ? steps : ii, err);

@@ -1,0 +1,172 @@
+/*
+ * The Gaussian relaxation in time steps (docs/methods/gaus.md): starts are whole steps, what counts are the
+ * profiles of loads and of memory.
+ *
+ *   model.c      the problem in whole steps: windows, profiles, edges
+ *   starts.c     where the means begin: list, ASAP, ALAP, midpoint, filling, random
+ *   descent.c    Adam under an augmented Lagrangian; legalises often and keeps the best
+ *   legalise.c   means to a legal schedule: topological repair, modulo repair
+ *   state.c      a legal schedule with its profiles, moved op by op
+ *   polish.c     single-op moves within slack under the same smoothed objective
+ */
+#ifndef SKED_ENGINE_GAUS_STEPS_H
+#define SKED_ENGINE_GAUS_STEPS_H
+#include "base/memory.h"
+#include "base/rng.h"
+#include "engine/gaus/incumbent.h"
+#include "engine/gaus/tuning.h"
+#include "engine/modulo/modulo.h"
+
+/* ------------------------------------------------------------------ model */
+
+/*
+ * The problem at one horizon and interval. Profiles: loads that objective or capacity look at, then memory as
+ * the last. Shared by all threads.
+ */
+typedef struct sked_i_gaus_model {
+    const sked_problem *p;
+    const sked_graph *g;
+    sked_i_loop *loop;
+    sked_i_frame *frame;
+    int32_t n, steps, period, cells; /* period 0: not pipelined; cells: period or steps + 1 */
+    int32_t *lo, *hi;                /* [n] windows of starts, lo <= hi */
+    int32_t *duration;
+    int32_t *gap, *shift; /* [edges] start(to) >= start(from) + gap; shift: distance * period */
+    uint8_t *kind;        /* [edges] SKED_I_GAUS_EDGE_* */
+    double *bytes;        /* [edges] 1: counts as communication */
+    double *memory;       /* [n] of the value; 0 where nobody uses it */
+    uint8_t *multi;       /* [n] has parallel edges to one consumer */
+    int64_t *use_ptr;     /* [n + 1] what an op adds to which profile while it runs */
+    int32_t *use_profile;
+    double *use_amount;
+    int32_t profiles;         /* without memory */
+    double *weight;           /* [profiles + 1] in the objective, 0: only its capacity counts */
+    double *capacity;         /* [profiles + 1] INFINITY: none */
+    double *typical;          /* [profiles + 1] mean amount of an op that has one, at least tiny */
+    double *largest;          /* [profiles + 1] */
+    double alpha;             /* 0 unless the objective is cost */
+    bool with_memory, capped; /* capped: some capacity is finite */
+    sked_i_gaus_view view;
+} sked_i_gaus_model;
+
+/*
+ * ii 0: not pipelined. steps: latest finish. *out NULL with OK: the windows prove that nothing fits.
+ * UNSUPPORTED: times are not whole, or too many steps.
+ */
+SKED_MUST_CHECK sked_status sked_i_gaus_model_create(const sked_problem *p, int64_t ii, int64_t steps,
+                                                     sked_i_gaus_model **out, sked_error *err);
+void sked_i_gaus_model_destroy(sked_i_gaus_model *m);
+/* Is this edge a rule and a use at the model's interval? */
+static inline bool sked_i_gaus_counts(const sked_i_gaus_model *m, int64_t e)
+{
+    return m->kind[e] != SKED_I_GAUS_EDGE_IGNORED;
+}
+
+/* ------------------------------------------------------------------ a schedule under change */
+
+enum { SKED_I_GAUS_FARTHEST = 64 }; /* steps a single move may go */
+
+/* One per thread. Windows and edges hold at all times between calls. */
+
+typedef struct sked_i_gaus_state {
+    const sked_i_gaus_model *m;
+    int32_t *at;      /* [n] starts */
+    int32_t *last;    /* [n] when the last consumer of its value starts; INT32_MIN without one */
+    int32_t *holders; /* [n] edges to consumers that start then */
+    double *level;    /* [(profiles + 1) * cells] */
+    double communication;
+    /* of the smoothed objective: */
+    double *tau, *top;            /* [profiles + 1] */
+    double *mass;                 /* [(profiles + 1) * cells] exp((level - top) / tau) */
+    double *sum;                  /* [profiles + 1] of mass */
+    double *cost;                 /* [2 * SKED_I_GAUS_FARTHEST + 1] what scan found */
+    struct sked_i_gaus_end *ends; /* [largest in-degree] scratch of scans */
+} sked_i_gaus_state;
+SKED_MUST_CHECK sked_status sked_i_gaus_state_create(const sked_i_gaus_model *m, sked_i_gaus_state **out,
+                                                     sked_error *err);
+void sked_i_gaus_state_destroy(sked_i_gaus_state *s);
+/* Takes over starts within the windows and builds all profiles. O(ops + edges + lives). */
+void sked_i_gaus_state_set(sked_i_gaus_state *s, const int32_t *at);
+/* The same from real numbers that are whole. */
+void sked_i_gaus_state_load(sked_i_gaus_state *s, const double *start);
+/* Is every window, edge and capacity kept? O(ops + edges + profiles * cells). */
+bool sked_i_gaus_state_legal(const sked_i_gaus_state *s);
+/* The objective of the schedule as it stands. O(profiles * cells). */
+double sked_i_gaus_state_value(const sked_i_gaus_state *s);
+/* Smoothing: tau of every profile as a multiple of its typical amount. O(profiles * cells + uses). */
+void sked_i_gaus_state_smooth(sked_i_gaus_state *s, double relative_tau);
+/* Where op i may go given all others: *lo..*hi, at most `reach` away. O(degree). */
+void sked_i_gaus_state_slack(const sked_i_gaus_state *s, int32_t i, int32_t reach, int32_t *lo, int32_t *hi);
+/*
+ * Change of the smoothed objective for every place lo..hi of op i into s->cost[t - lo]; INFINITY where a
+ * capacity forbids it. O(hi - lo + degree + duration).
+ */
+void sked_i_gaus_state_scan(sked_i_gaus_state *s, int32_t i, int32_t lo, int32_t hi);
+/* `to` within the slack. Keeps profiles and smoothed sums. O(degree + duration + change of lives). */
+void sked_i_gaus_state_move(sked_i_gaus_state *s, int32_t i, int32_t to);
+
+/* ------------------------------------------------------------------ legalising */
+
+/*
+ * How edges that rounding broke are repaired: push ops later, or earlier, or take the middle of both (legal,
+ * since the middle of two schedules that keep difference constraints keeps them).
+ */
+enum { SKED_I_GAUS_REPAIR_LATER, SKED_I_GAUS_REPAIR_EARLIER, SKED_I_GAUS_REPAIR_MIDDLE };
+/* mu to starts that keep windows and edges, not capacities. at, scratch: [n]. */
+void sked_i_gaus_round(const sked_i_gaus_model *m, const double *mu, int repair, int32_t *at,
+                       int32_t *scratch);
+
+/* What turns means into schedules that keep everything. */
+typedef struct sked_i_gaus_legaliser {
+    const sked_i_gaus_model *m;
+    sked_i_gaus_state *state; /* the last schedule made */
+    sked_i_ims *ims;          /* NULL without capacities */
+    sked_i_frame *near;       /* its windows: not much before the rounded means */
+    int32_t *at, *scratch;    /* [n] */
+} sked_i_gaus_legaliser;
+SKED_MUST_CHECK sked_status sked_i_gaus_legaliser_create(const sked_i_gaus_model *m,
+                                                         sked_i_gaus_legaliser **out, sked_error *err);
+void sked_i_gaus_legaliser_destroy(sked_i_gaus_legaliser *l);
+/*
+ * The best schedule that mu gives into l->state: rounded each way; with capacities placed by iterative
+ * modulo scheduling near the rounded means in their order, ejecting where it is too full. false: none found.
+ */
+bool sked_i_gaus_legalise(sked_i_gaus_legaliser *l, const double *mu, const sked_i_limit *limit);
+
+/* ------------------------------------------------------------------ where the means begin */
+
+enum {
+    SKED_I_GAUS_START_LIST,
+    SKED_I_GAUS_START_ALAP,
+    SKED_I_GAUS_START_MIDPOINT,
+    SKED_I_GAUS_START_FILL,
+    SKED_I_GAUS_START_ASAP,
+    SKED_I_GAUS_START_RANDOM
+};
+/*
+ * mu: [n] of one start, within the windows. list: [n] starts of a schedule, clipped to the windows, or NULL:
+ * filled, or ASAP where no loads count. rng: for random only.
+ */
+void sked_i_gaus_place_means(const sked_i_gaus_model *m, int kind, const double *list, sked_i_rng *rng,
+                             double *mu);
+
+/* ------------------------------------------------------------------ descent and polish */
+
+/* Keeps the state's schedule where it is better than the incumbent; true then. */
+bool sked_i_gaus_keep(sked_i_gaus_incumbent *best, const sked_i_gaus_state *s);
+/*
+ * Descends from mu (within the windows; changed) and legalises on the way; improvements go to best.
+ * *evaluations grows by the legalisations. BUG with a dump of the state where a number is not finite.
+ */
+SKED_MUST_CHECK sked_status sked_i_gaus_descend(sked_i_gaus_legaliser *l, const sked_i_gaus_tuning *tuning,
+                                                const sked_i_limit *limit, double *mu,
+                                                sked_i_gaus_incumbent *best, int64_t *evaluations,
+                                                sked_error *err);
+/*
+ * Anneals from best, a legal schedule, with single-op moves for `sweeps` passes over the movable ops, until
+ * the limit, or until best meets the goal.
+ */
+SKED_MUST_CHECK sked_status sked_i_gaus_polish(sked_i_gaus_state *s, double sweeps, double heat,
+                                               sked_i_rng *rng, const sked_i_limit *limit, double goal,
+                                               sked_i_gaus_incumbent *best, sked_error *err);
+#endif

@@ -1,0 +1,223 @@
+/*
+ * Initiation interval and horizon of problems in time steps. With an interval, iterative modulo scheduling
+ * finds a first schedule; objective makespan then asks the relaxation for one step less, again and again.
+ */
+#include "method/gaus/gaus.h"
+
+#include <string.h>
+
+/* What iterative modulo scheduling finds: interval, starts, length; length 0: nothing. */
+typedef struct interval {
+    int64_t ii, length;
+    double *start; /* [n] whole */
+} interval;
+
+static sked_status offer(sked_i_run *run, const interval *found, sked_error *err)
+{
+    const sked_schedule s = {
+        .ops = run->problem->graph->n_ops, .ii = (double)found->ii, .start = found->start};
+    return sked_i_run_offer(run, &s, err);
+}
+
+/* ------------------------------------------------------------------ interval and horizon */
+
+/* Tries all orders of placing at one interval. */
+static void place_at(const sked_i_loop *loop, const sked_i_frame *frame, sked_i_ims *ims, sked_i_rng *rng,
+                     const sked_i_limit *limit, interval *out)
+{
+    const int64_t budget = 10 * (int64_t)loop->n + 64;
+    for (int k = 0; k < 8 && out->length == 0; k++) {
+        sked_i_ims_order(ims, frame, k % 4, k < 4 ? 0 : 0.3, rng);
+        if (!sked_i_ims_run(ims, frame, budget, k < 4 ? NULL : rng, limit))
+            continue;
+        sked_i_ims_compact(ims, true, limit);
+        out->ii = frame->ii;
+        out->length = sked_i_ims_length(ims);
+        for (int32_t i = 0; i < loop->n; i++)
+            out->start[i] = (double)ims->start[i];
+    }
+}
+
+/* The first interval from..to at which all ops can be placed. */
+static sked_status find_interval(sked_i_run *run, const sked_i_loop *loop, int64_t from, int64_t to,
+                                 interval *out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_frame *frame = NULL;
+    sked_i_ims *ims = NULL;
+    sked_i_rng rng;
+    const double begin = sked_clock();
+    sked_i_rng_seed(&rng, run->options->seed, 77);
+    SKED_TRY(sked_i_frame_create(loop, &frame, err));
+    SKED_TRY(sked_i_ims_create(loop, &ims, err));
+    for (int64_t ii = from; ii <= to && out->length == 0 && !sked_i_limit_reached(&run->limit); ii++) {
+        if (!sked_i_frame_set(loop, frame, ii, SKED_I_FAR))
+            continue;
+        place_at(loop, frame, ims, &rng, &run->limit, out);
+        if (ims->table->failed)
+            SKED_TRY(sked_i_no_memory(err));
+    }
+    sked_i_run_tally(run, "modulo scheduling", 1, sked_clock() - begin, out->length > 0, 0);
+cleanup:
+    sked_i_frame_destroy(frame);
+    sked_i_ims_destroy(ims);
+    return st;
+}
+
+/* Latest finish where the user set none: room for one op after another, within reason. */
+static int64_t loose_horizon(const sked_i_loop *loop, int64_t path)
+{
+    const int64_t most = (int64_t)1 << 18;
+    int64_t serial = 0;
+    for (int32_t i = 0; i < loop->n; i++)
+        if (loop->serial[i] + loop->duration[i] > serial)
+            serial = loop->serial[i] + loop->duration[i];
+    serial = serial < most ? serial : most;
+    return serial > path ? serial : path;
+}
+
+/* Interval and steps of the model; found: a schedule at that interval where the problem is pipelined. */
+static sked_status settle(sked_i_run *run, interval *found, int64_t *steps, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const sked_problem *p = run->problem;
+    sked_i_loop *loop = NULL;
+    sked_i_frame *frame = NULL;
+    SKED_TRY(sked_i_loop_create(p, &loop, err));
+    if (loop->pipelined) {
+        const int64_t given = (int64_t)p->ii;
+        SKED_TRY(find_interval(run, loop, given > 0 ? given : loop->min_ii, given > 0 ? given : loop->max_ii,
+                               found, err));
+        found->ii = found->length > 0 ? found->ii : given > 0 ? given : loop->min_ii;
+    }
+    if (p->horizon < 0x1p40) {
+        *steps = (int64_t)floor(p->horizon);
+        goto cleanup;
+    }
+    SKED_TRY(sked_i_frame_create(loop, &frame, err));
+    sked_i_frame_set(loop, frame, loop->pipelined ? found->ii : loop->max_ii, SKED_I_FAR);
+    *steps = loop->pipelined ? (found->length > frame->path ? found->length : frame->path) + found->ii
+                             : loose_horizon(loop, frame->path);
+cleanup:
+    sked_i_frame_destroy(frame);
+    sked_i_loop_destroy(loop);
+    return st;
+}
+
+/* ------------------------------------------------------------------ shorter pipelined schedules */
+
+/* Tries the legaliser, then the descent, from the schedule (k = 0) and from each kind of start. */
+static sked_status try_starts(sked_i_run *run, const sked_i_gaus_settings *set, sked_i_gaus_legaliser *l,
+                              const double *start, double *mu, sked_i_gaus_incumbent *best, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const sked_i_gaus_model *m = l->m;
+    sked_i_gaus_tuning tuning = set->tuning;
+    sked_i_rng rng;
+    int64_t evaluations = 0;
+    tuning.goal = 0; /* any schedule within the horizon */
+    tuning.threads = sked_i_gaus_threads(run, 1);
+    sked_i_rng_seed(&rng, run->options->seed, (uint64_t)m->steps);
+    for (int k = 0; k <= set->starts && best->value == INFINITY && !sked_i_limit_reached(&run->limit); k++) {
+        /* Kind 0 is a list: the schedule. */
+        sked_i_gaus_place_means(m, k, k == SKED_I_GAUS_START_LIST ? start : NULL, &rng, mu);
+        if (sked_i_gaus_legalise(l, mu, &run->limit))
+            sked_i_gaus_keep(best, l->state);
+        else
+            SKED_TRY(sked_i_gaus_descend(l, &tuning, &run->limit, mu, best, &evaluations, err));
+    }
+cleanup:
+    sked_i_run_evaluated(run, evaluations);
+    return st;
+}
+
+/* Any schedule within the model, from that of `found` (changed where *fits) and the starts. */
+static sked_status fit(sked_i_run *run, const sked_i_gaus_settings *set, const sked_i_gaus_model *m,
+                       interval *found, bool *fits, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_gaus_legaliser *l = NULL;
+    sked_i_gaus_incumbent best = {0};
+    double *mu = NULL;
+    *fits = false;
+    SKED_NEW(mu, m->n);
+    SKED_TRY(sked_i_gaus_incumbent_create(m->n, false, &best, err));
+    SKED_TRY(sked_i_gaus_legaliser_create(m, &l, err));
+    SKED_TRY(try_starts(run, set, l, found->start, mu, &best, err));
+    *fits = best.value < INFINITY;
+    if (*fits)
+        memcpy(found->start, best.start, (size_t)m->n * sizeof *found->start);
+cleanup:
+    sked_i_gaus_legaliser_destroy(l);
+    sked_i_gaus_incumbent_free(&best);
+    free(mu);
+    return st;
+}
+
+/* Pipelined latency: fits at one step less, again and again, from the schedule found. */
+static sked_status shorten_pipelined(sked_i_run *run, const sked_i_gaus_settings *set, interval *found,
+                                     sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_gaus_model *m = NULL;
+    bool shorter = found->length > 0;
+    const int64_t first = found->length;
+    while (shorter && !sked_i_run_over(run)) {
+        const double begin = sked_clock();
+        const int64_t before = sked_i_run_evaluations(run);
+        SKED_TRY(sked_i_gaus_model_create(run->problem, found->ii, found->length - 1, &m, err));
+        if (m == NULL)
+            break; /* the windows prove that nothing is shorter */
+        SKED_TRY(fit(run, set, m, found, &shorter, err));
+        sked_i_run_tally(run, "descent", 1, sked_clock() - begin, sked_i_run_evaluations(run) - before,
+                         shorter);
+        found->length -= shorter;
+        if (shorter)
+            SKED_TRY(offer(run, found, err));
+        sked_i_gaus_model_destroy(m);
+        m = NULL;
+    }
+    sked_i_run_note(run, "interval %lld; modulo scheduling %lld steps, with the gradient %lld",
+                    (long long)found->ii, (long long)first, (long long)found->length);
+cleanup:
+    sked_i_gaus_model_destroy(m);
+    return st;
+}
+
+/* ------------------------------------------------------------------ the whole */
+
+static sked_status run_model(sked_i_run *run, const sked_i_gaus_settings *set, interval *found,
+                             sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_gaus_model *m = NULL;
+    int64_t steps;
+    SKED_TRY(settle(run, found, &steps, err));
+    SKED_TRY(sked_i_gaus_model_create(run->problem, found->ii, steps, &m, err));
+    if (m == NULL)
+        SKED_TRY(sked_i_fail(err, SKED_ERR_INFEASIBLE,
+                             "the windows of starts at interval %lld and %lld steps prove that nothing fits",
+                             (long long)found->ii, (long long)steps));
+    if (found->length > 0 && found->length <= steps)
+        SKED_TRY(offer(run, found, err));
+    if (sked_i_run_over(run))
+        goto cleanup; /* the first schedule meets the bound, or the time is up */
+    if (run->problem->objective == SKED_OBJECTIVE_MAKESPAN)
+        SKED_TRY(shorten_pipelined(run, set, found, err));
+    else
+        SKED_TRY(sked_i_gaus_run_steps(run, set, m, err));
+cleanup:
+    sked_i_gaus_model_destroy(m);
+    return st;
+}
+
+sked_status sked_i_gaus_run_horizon(sked_i_run *run, const sked_i_gaus_settings *set, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    interval found = {0};
+    SKED_NEW(found.start, run->problem->graph->n_ops);
+    SKED_TRY(run_model(run, set, &found, err));
+cleanup:
+    free(found.start);
+    return st;
+}

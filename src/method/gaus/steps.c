@@ -1,0 +1,209 @@
+/*
+ * Rounds of the time-step relaxation. The first round takes each kind of start through descent and polish;
+ * later rounds go on from the incumbent (polish for longer, or descend from it with sharp sigmas) or from
+ * random means.
+ */
+#include "method/gaus/gaus.h"
+
+typedef struct tools {
+    sked_i_gaus_legaliser *legaliser;
+    double *mu; /* [n] */
+} tools;
+
+static void destroy_tools(void *data)
+{
+    tools *t = data;
+    if (t == NULL)
+        return;
+    sked_i_gaus_legaliser_destroy(t->legaliser);
+    free(t->mu);
+    free(t);
+}
+
+static sked_status create_tools(const sked_i_gaus_rounds *r, void **out, sked_error *err)
+{
+    const sked_i_gaus_model *m = r->model;
+    sked_status st = SKED_OK;
+    tools *t = NULL;
+    SKED_NEW0(t, 1);
+    SKED_NEW(t->mu, m->n);
+    SKED_TRY(sked_i_gaus_legaliser_create(m, &t->legaliser, err));
+    *out = t;
+    return SKED_OK;
+cleanup:
+    destroy_tools(t);
+    return st;
+}
+
+/* ------------------------------------------------------------------ before the first round */
+
+/* The schedule to start from is the first incumbent, where it is one of this model. */
+static void take_list(sked_i_gaus_rounds *r, const sked_schedule *list)
+{
+    const sked_i_gaus_model *m = r->model;
+    const tools *t = r->workers[0].tools;
+    if (list == NULL || list->ii != m->period)
+        return;
+    for (int32_t i = 0; i < m->n; i++)
+        if (!(list->start[i] >= m->lo[i] && list->start[i] <= m->hi[i]))
+            return;
+    sked_i_gaus_state_load(t->legaliser->state, list->start);
+    if (sked_i_gaus_state_legal(t->legaliser->state))
+        sked_i_gaus_keep(&r->best, t->legaliser->state);
+}
+
+/*
+ * Starts that the time allows: a descent of fewer than some 120 steps is worth less than none, so rather
+ * fewer of them. Measured by two steps from the middle. Without a time limit: all.
+ */
+static sked_status afford_starts(sked_i_gaus_rounds *r, sked_error *err)
+{
+    sked_i_gaus_worker *w = &r->workers[0];
+    const tools *t = w->tools;
+    sked_i_gaus_tuning tuning = r->tuning;
+    sked_i_gaus_incumbent *scratch = &r->items[0].best;
+    const double begin = sked_clock(), left = r->run->limit.deadline - begin;
+    if (isinf(left) || !r->run->limit.paced || r->starts <= 1)
+        return SKED_OK;
+    tuning.iterations = 2;
+    sked_i_gaus_place_means(r->model, SKED_I_GAUS_START_MIDPOINT, NULL, NULL, t->mu);
+    const sked_status st =
+        sked_i_gaus_descend(t->legaliser, &tuning, &r->run->limit, t->mu, scratch, &w->evaluations, err);
+    const double step = (sked_clock() - begin) / 4; /* two more for the multipliers */
+    const double count = floor(r->threads * 0.3 * left / (120 * fmax(1e-7, step)));
+    r->starts = count < r->starts ? (int)fmax(count, 1) : r->starts;
+    return st;
+}
+
+static sked_status prepare(sked_i_gaus_rounds *r, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const sked_schedule *given = r->run->options->start;
+    const sked_schedule *list = given != NULL ? given : sked_i_run_incumbent(r->run);
+    r->list = list != NULL ? list->start : NULL;
+    take_list(r, list);
+    if (given != NULL && r->best.value < INFINITY)
+        SKED_TRY(sked_i_gaus_rounds_offer(r, err));
+    SKED_TRY(afford_starts(r, err));
+cleanup:
+    return st;
+}
+
+/* ------------------------------------------------------------------ what a round does */
+
+/* Kinds of start, the most promising first: where loads count, symmetric starts are of little use. */
+static int kind_of(const sked_i_gaus_model *m, int k)
+{
+    static const int for_loads[] = {SKED_I_GAUS_START_LIST, SKED_I_GAUS_START_FILL, SKED_I_GAUS_START_ALAP,
+                                    SKED_I_GAUS_START_MIDPOINT, SKED_I_GAUS_START_ASAP};
+    static const int for_memory[] = {SKED_I_GAUS_START_MIDPOINT, SKED_I_GAUS_START_ALAP,
+                                     SKED_I_GAUS_START_LIST, SKED_I_GAUS_START_ASAP,
+                                     SKED_I_GAUS_START_RANDOM};
+    if (k >= SKED_I_GAUS_START_RANDOM)
+        return SKED_I_GAUS_START_RANDOM;
+    return m->with_memory ? for_memory[k] : for_loads[k];
+}
+
+/* Longer and longer polish, descents from the incumbent, and something new. */
+static void plan(sked_i_gaus_rounds *r)
+{
+    const sked_i_gaus_settings *set = r->set;
+    const double sweeps = set->polish ? set->sweeps : 0;
+    r->count = r->round == 0 ? (r->starts > 0 ? r->starts : 1) : 2 * r->threads;
+    r->list = r->round == 0 ? r->list : NULL;
+    for (int k = 0; k < r->count; k++) {
+        sked_i_gaus_item *it = &r->items[k];
+        const int turn = r->round + k;
+        it->start = r->round == 0 ? kind_of(r->model, k) : SKED_I_GAUS_START_RANDOM;
+        it->descend = r->starts > 0;
+        it->sweeps = sweeps;
+        it->heat = set->heat * (k % 2 == 0 ? 1 : 0.3); /* hot moves whole regions, mild balances loads */
+        it->from_best = r->round > 0 && turn % 4 != 3;
+        if (it->from_best && set->polish && (turn % 2 == 1 || r->starts == 0)) {
+            it->descend = false;
+            it->sweeps = sweeps * pow(2, fmin(5, r->round));
+            it->heat = set->heat * (turn % 4 == 1 ? 1 : 0.3);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ one item */
+
+static void begin(sked_i_gaus_task *t)
+{
+    const sked_i_gaus_rounds *r = t->rounds;
+    const sked_i_gaus_model *m = r->model;
+    const tools *own = t->worker->tools;
+    sked_i_gaus_item *it = t->item;
+    t->worker->evaluations++;
+    if (it->from_best && r->best.value < INFINITY) {
+        sked_i_gaus_incumbent_copy(&it->best, &r->best, m->n);
+        for (int32_t i = 0; i < m->n; i++)
+            own->mu[i] = r->best.start[i];
+    } else {
+        sked_i_gaus_place_means(m, it->start, r->list, &t->rng, own->mu);
+    }
+    if (it->from_best) {
+        t->tuning.sigma_scale = 0.15 + 0.5 * sked_i_rng_uniform(&t->rng);
+        t->tuning.rate *= 0.2 + sked_i_rng_uniform(&t->rng);
+    } else if (sked_i_gaus_legalise(own->legaliser, own->mu, &r->run->limit)) {
+        sked_i_gaus_keep(&it->best, own->legaliser->state);
+    }
+}
+
+static sked_status descend(sked_i_gaus_task *t, sked_error *err)
+{
+    const tools *own = t->worker->tools;
+    return sked_i_gaus_descend(own->legaliser, &t->tuning, &t->limit, own->mu, &t->item->best,
+                               &t->worker->evaluations, err);
+}
+
+static sked_status polish(sked_i_gaus_task *t, sked_error *err)
+{
+    const tools *own = t->worker->tools;
+    sked_i_gaus_item *it = t->item;
+    if (it->best.value == INFINITY)
+        return SKED_OK;
+    return sked_i_gaus_polish(own->legaliser->state, it->sweeps, it->heat, &t->rng, &t->limit,
+                              sked_i_run_bound(t->rounds->run), &it->best, err);
+}
+
+static void explain(const sked_i_gaus_rounds *r, const char *why)
+{
+    static const char *const names[] = {"list", "ALAP", "midpoint", "filling", "ASAP", "random"};
+    if (r->round == 0)
+        sked_i_run_note(r->run, "schedule to start from %g; no round, stopped by %s", r->best.value, why);
+    else
+        sked_i_run_note(r->run, "gradient %g, with polish %g, best start %s; %d rounds, stopped by %s",
+                        r->gradient, r->best.value, names[r->best_start], r->round, why);
+}
+
+static const sked_i_gaus_relaxation relaxation = {.phase = "gradient and polish",
+                                                  .polish_name = "polish",
+                                                  .first_share = 0.6,
+                                                  .descent_share = 0.6,
+                                                  .create_tools = create_tools,
+                                                  .destroy_tools = destroy_tools,
+                                                  .prepare = prepare,
+                                                  .plan = plan,
+                                                  .begin = begin,
+                                                  .descend = descend,
+                                                  .polish = polish,
+                                                  .explain = explain};
+
+sked_status sked_i_gaus_run_steps(sked_i_run *run, const sked_i_gaus_settings *set,
+                                  const sked_i_gaus_model *m, sked_error *err)
+{
+    const int threads = run->options->threads;
+    sked_i_gaus_rounds r = {.run = run,
+                            .set = set,
+                            .relaxation = &relaxation,
+                            .model = m,
+                            .tuning = set->tuning,
+                            .period = m->period,
+                            .starts = set->starts,
+                            .threads = threads,
+                            .most = set->starts > 2 * threads ? set->starts : 2 * threads};
+    r.tuning.goal = sked_i_run_bound(run);
+    return sked_i_gaus_rounds_run(&r, err);
+}
