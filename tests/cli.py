@@ -111,6 +111,35 @@ def a_descent_is_recorded(folder):
 
 
 @test
+def statistics_say_what_ran(folder):
+    asked = ("schedule", path("cholesky.json"), "--devices", 4, "--latency", 1, "--time-limit", 0.5, "--statistics")
+    rows = json.loads(expect(run(*asked, "--json"), 0).stdout)["statistics"]
+    whole = {row["method"]: row for row in rows if row["technique"] is None}
+    assert {"auto", "list", "search"} <= set(whole), whole
+    assert whole["list"]["calls"] == 3 and whole["auto"]["calls"] == 1, whole
+    assert 0.3 < whole["auto"]["seconds"] < 5 and whole["search"]["evaluations"] > 100, whole
+    assert sum(row["improvements"] for row in whole.values()) >= 1, whole
+    assert any(row["method"] == "search" and row["technique"] == "annealing" for row in rows), rows
+    for before, row in zip([None, *rows], rows):  # techniques stand behind their method
+        assert row["technique"] is None or before["method"] == row["method"], rows
+    table = expect(run(*asked), 0).stdout
+    assert re.search(r"^  statistics +calls +seconds +evaluations", table, re.M), table
+    assert re.search(r"^    annealing +\d+ ", table, re.M), table
+    expect(run(*asked, "--sweep", "horizon=200:210:10"), 2, "--statistics")
+
+
+@test
+def log_lines_are_for_debug_builds(folder):
+    asked = run("schedule", path("cholesky.json"), "--devices", 4, "--time-limit", 0.5, "--log", 1)
+    if asked.returncode == 0:
+        assert "driver: auto starts" in asked.stderr and "new incumbent" in asked.stderr, asked.stderr[:500]
+        assert "auto starts" not in asked.stdout, asked.stdout
+    else:
+        expect(asked, 6, "make debug")
+    expect(run("schedule", path("cholesky.json"), "--devices", 4, "--log", 9), 2, "--log")
+
+
+@test
 def check_finds_a_broken_rule(folder):
     file = os.path.join(folder, "s.json")
     expect(run("schedule", path("cholesky.json"), "--devices", 2, "--method", "list", "-o", file), 0)

@@ -1,6 +1,7 @@
 /* Workers of one method: their limits, incumbents, elites and offers. */
 #include "method/crew.h"
 
+#include "base/logging.h"
 #include "base/thread.h"
 
 #include <assert.h>
@@ -51,6 +52,8 @@ void sked_i_crew_see(sked_i_crew_worker *w, double cost, const void *solution)
         keep_elite(w, cost, solution);
     if (cost >= w->best)
         return;
+    SKED_LOG(2, "crew", "worker %d: cost %g after %lld evaluations (was %g)", w->index, cost,
+             (long long)w->client.evaluations, w->best);
     w->best = cost;
     memcpy(w->incumbent, solution, w->crew->size);
     if (cost <= w->goal && w->crew->halts)

@@ -1,6 +1,8 @@
 /* Learning from conflicts, decisions, restarts, forgetting. */
 #include "engine/clause/clause.h"
 
+#include "base/logging.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -391,6 +393,8 @@ sked_i_verdict sked_i_clause_solve(sked_i_clause_solver *s, const sked_i_clause_
     if (v != SKED_I_FOUND) {
         sked_i_clause_back_to(s, 0);
         s->stats.restarts += v == SKED_I_UNDECIDED;
+        SKED_LOG(2, "clause", "restart %lld: %lld conflicts, %lld decisions, %lld clauses", (long long)s->stats.restarts,
+                 (long long)s->stats.conflicts, (long long)s->stats.decisions, (long long)s->learnt_count);
         s->refuted = v == SKED_I_REFUTED;
         return v;
     }

@@ -1,4 +1,5 @@
 /* Rounds of items: start, descent, polish. What differs between the relaxations stands in their tables. */
+#include "base/logging.h"
 #include "base/thread.h"
 #include "method/gaus/gaus.h"
 
@@ -198,6 +199,8 @@ static sked_status run_rounds(sked_i_gaus_rounds *r, sked_error *err)
         r->deadline = now + left * (r->round == 0 ? r->relaxation->first_share : 1);
         SKED_TRY(run_round(r, &better, err));
         stale = better ? 0 : stale + 1;
+        SKED_LOG(2, "gaus", "round %d: %d items, best %g%s", r->round, r->count, r->best.value,
+                 better ? " (better)" : "");
         sked_i_run_progress(r->run, r->relaxation->phase);
     }
     r->relaxation->explain(r, why);

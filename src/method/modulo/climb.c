@@ -1,6 +1,8 @@
 /* From the least initiation interval upward: iterative modulo scheduling until an interval takes all ops. */
 #include "method/modulo/modulo.h"
 
+#include "base/logging.h"
+
 typedef struct climber {
     sked_i_run *run;
     const sked_i_loop *loop;
@@ -17,6 +19,7 @@ static bool try_interval(climber *c, int64_t ii)
     const int64_t budget = (int64_t)fmin(1e15, ceil(c->growth * c->set.budget * (c->loop->n + 1.0)));
     if (!sked_i_frame_set(c->loop, c->frame, ii, SKED_I_FAR))
         return false;
+    SKED_LOG(2, "modulo", "interval %lld, %lld placements", (long long)ii, (long long)budget);
     for (int k = 0; k < c->set.tries; k++) {
         const int kind = (c->set.priority + k) % 4;
         const double noise = k < 4 && c->growth == 1 ? 0 : 0.3;
