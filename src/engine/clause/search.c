@@ -393,8 +393,9 @@ sked_i_verdict sked_i_clause_solve(sked_i_clause_solver *s, const sked_i_clause_
     if (v != SKED_I_FOUND) {
         sked_i_clause_back_to(s, 0);
         s->stats.restarts += v == SKED_I_UNDECIDED;
-        SKED_LOG(2, "clause", "restart %lld: %lld conflicts, %lld decisions, %lld clauses", (long long)s->stats.restarts,
-                 (long long)s->stats.conflicts, (long long)s->stats.decisions, (long long)s->learnt_count);
+        SKED_LOG(2, "clause", "restart %lld: %lld conflicts, %lld decisions, %lld clauses",
+                 (long long)s->stats.restarts, (long long)s->stats.conflicts, (long long)s->stats.decisions,
+                 (long long)s->learnt_count);
         s->refuted = v == SKED_I_REFUTED;
         return v;
     }

@@ -299,6 +299,14 @@ static void begin_life(population *p)
     p->lives++;
 }
 
+bool sked_i_population_renew(sked_i_population *p)
+{
+    if (p->stale < p->capacity)
+        return false;
+    begin_life(p);
+    return true;
+}
+
 bool sked_i_population_run(sked_i_population *p, int64_t evaluations)
 {
     const int64_t until = p->client->evaluations + evaluations;

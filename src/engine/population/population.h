@@ -26,6 +26,8 @@ bool sked_i_population_run(sked_i_population *p, int64_t evaluations);
 void sked_i_population_seed(sked_i_population *p, const int32_t *key);
 /* Justifies a valid schedule found elsewhere (start: [n], changed in place), sees and adds it. */
 void sked_i_population_adopt(sked_i_population *p, int32_t *start);
+/* Begins a new life where as many children as it has members have not improved it. Returns whether. */
+bool sked_i_population_renew(sked_i_population *p);
 /* Starts of a random member of this cost. False: there is none. */
 bool sked_i_population_draw(sked_i_population *p, int32_t cost, int32_t *start);
 #endif

@@ -170,6 +170,11 @@ static bool run_technique(portfolio *p, int t)
     return t == SKED_I_LEARNING ? run_complete(p) : run_windows(p);
 }
 
+bool sked_i_portfolio_renew(sked_i_portfolio *p)
+{
+    return sked_i_population_renew(p->population);
+}
+
 bool sked_i_portfolio_run(sked_i_portfolio *p)
 {
     sked_i_search_worker *w = p->w;

@@ -59,13 +59,15 @@ static sked_status open_worker(sked_i_crew_worker *base, sked_error *err)
     return sked_i_justifier_open(&w->decode, c->form, &base->limit, err);
 }
 
-/* The run's incumbent is news where it is shorter than the worker's. */
+/* The run's incumbent is news where it is shorter than the worker's, or where the population begins again. */
 static sked_status resume_worker(sked_i_crew_worker *base, sked_error *err)
 {
     const cumulative *c = (cumulative *)base->crew;
     sked_i_search_worker *w = (sked_i_search_worker *)base;
     (void)err;
-    w->seed = c->seeded && sked_i_run_best(base->crew->run) * c->form->scale < base->best ? c->seed : NULL;
+    const bool renewed = w->portfolio != NULL && sked_i_portfolio_renew(w->portfolio);
+    const bool news = renewed || sked_i_run_best(base->crew->run) * c->form->scale < base->best;
+    w->seed = c->seeded && news ? c->seed : NULL;
     return SKED_OK;
 }
 

@@ -46,4 +46,6 @@ sked_i_portfolio *sked_i_portfolio_create(sked_i_search_worker *w);
 void sked_i_portfolio_destroy(sked_i_portfolio *p);
 /* Until the worker is over or nothing is left to find. False: no memory. */
 bool sked_i_portfolio_run(sked_i_portfolio *p);
+/* Before a later turn: a population that no longer improves begins again. Returns whether. */
+bool sked_i_portfolio_renew(sked_i_portfolio *p);
 #endif
