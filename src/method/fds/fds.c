@@ -129,20 +129,46 @@ sked_status sked_i_fds_offer(sked_i_steps *x, sked_error *err)
     return st;
 }
 
+static void destroy_steps(void *state)
+{
+    close_steps(state);
+    free(state);
+}
+
+/* The problem in steps; from an earlier turn where there was one. */
+static sked_status steps_of(sked_i_run *run, sked_i_steps **out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_steps *x = sked_i_run_state(run);
+    if (x == NULL) {
+        SKED_NEW0(x, 1);
+        x->run = run;
+        SKED_TRY(open_steps(x, err));
+        SKED_TRY(sked_i_run_keep(run, x, destroy_steps, err));
+    }
+    x->run = run;
+    *out = x;
+    return SKED_OK;
+cleanup:
+    if (x != NULL)
+        destroy_steps(x);
+    return st;
+}
+
 static sked_status fds_run(sked_i_run *run, sked_error *err)
 {
-    sked_i_steps x = {.run = run};
-    sked_status st = SKED_OK;
+    sked_i_steps *x = NULL;
     const int64_t passes = (int64_t)run->setting[OPTION_REFINE], limit = run->options->iterations;
-    const double near = run->setting[OPTION_NEIGHBOURHOOD];
-    SKED_TRY(open_steps(&x, err));
-    SKED_TRY(sked_i_fds_place(&x, (int32_t)near, err));
-    SKED_TRY(sked_i_fds_offer(&x, err));
-    SKED_TRY(sked_i_fds_refine(&x, limit > 0 && limit < passes ? limit : passes, err));
+    sked_status st = steps_of(run, &x, err);
+    if (st != SKED_OK)
+        return st;
+    SKED_TRY(sked_i_fds_place(x, (int32_t)run->setting[OPTION_NEIGHBOURHOOD], err));
+    SKED_TRY(sked_i_fds_offer(x, err));
+    SKED_TRY(sked_i_fds_refine(x, limit > 0 && limit < passes ? limit : passes, err));
     if (sked_i_run_incumbent(run) == NULL) /* the machine's limits pushed ops past the horizon */
         SKED_TRY(sked_i_run_member(run, &(sked_i_member){.method = "list", .seconds = INFINITY}, err));
 cleanup:
-    close_steps(&x);
+    x->run = NULL; /* it outlives this turn's run */
     return st;
 }
 

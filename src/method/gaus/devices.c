@@ -151,7 +151,7 @@ static const sked_i_gaus_relaxation relaxation = {.phase = "gradient and moves",
 
 sked_status sked_i_gaus_run_devices(sked_i_run *run, const sked_i_gaus_settings *set, sked_error *err)
 {
-    sked_i_gaus_device_model *model = NULL;
+    const sked_i_gaus_device_model *model = NULL;
     sked_i_gaus_rounds r = {.run = run,
                             .set = set,
                             .relaxation = &relaxation,
@@ -165,10 +165,9 @@ sked_status sked_i_gaus_run_devices(sked_i_run *run, const sked_i_gaus_settings 
     r.threads = r.threads < r.most ? r.threads : r.most;
     if (run->limit.paced && isfinite(run->limit.deadline))
         r.most = r.threads; /* a descent wants its steps: one after the other, as many as the time allows */
-    sked_status st = sked_i_gaus_device_model_create(run->problem, &model, err);
+    sked_status st = sked_i_gaus_devices_model(run, &model, err);
     r.model = model;
     if (st == SKED_OK)
         st = sked_i_gaus_rounds_run(&r, err);
-    sked_i_gaus_device_model_destroy(model);
     return st;
 }

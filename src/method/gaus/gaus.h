@@ -7,9 +7,11 @@
  *   devices.c    the table of the relaxation with devices
  *   pipelined.c  initiation interval and horizon; shortest pipelined schedules
  *   makespan.c   shortest schedules under capacities: means become priorities of a generation scheme
+ *   kept.c       models that stay for the next turn in the same run
  */
 #ifndef SKED_METHOD_GAUS_GAUS_H
 #define SKED_METHOD_GAUS_GAUS_H
+#include "engine/gaus/device.h"
 #include "engine/gaus/incumbent.h"
 #include "engine/gaus/steps.h"
 #include "engine/gaus/tuning.h"
@@ -33,6 +35,18 @@ static inline double sked_i_gaus_gain(double before, double after)
 {
     return before < INFINITY && after < before ? before - after : 0;
 }
+
+/* ------------------------------------------------------------------ models */
+
+/*
+ * The time-step model of this interval (0: not pipelined) and latest step, from an earlier turn where it is
+ * the same. *out NULL with OK: the windows prove that nothing fits. It stays until another one is asked for.
+ */
+SKED_MUST_CHECK sked_status sked_i_gaus_steps_model(sked_i_run *run, int64_t ii, int64_t latest,
+                                                    const sked_i_gaus_model **out, sked_error *err);
+/* The model with devices, likewise. It stays to the end of the run. */
+SKED_MUST_CHECK sked_status sked_i_gaus_devices_model(sked_i_run *run, const sked_i_gaus_device_model **out,
+                                                      sked_error *err);
 
 /* ------------------------------------------------------------------ rounds */
 

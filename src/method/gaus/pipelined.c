@@ -190,10 +190,10 @@ static sked_status run_model(sked_i_run *run, const sked_i_gaus_settings *set, i
                              sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_i_gaus_model *m = NULL;
+    const sked_i_gaus_model *m = NULL;
     int64_t steps;
     SKED_TRY(settle(run, found, &steps, err));
-    SKED_TRY(sked_i_gaus_model_create(run->problem, found->ii, steps, &m, err));
+    SKED_TRY(sked_i_gaus_steps_model(run, found->ii, steps, &m, err));
     if (m == NULL)
         SKED_TRY(sked_i_fail(err, SKED_ERR_INFEASIBLE,
                              "the windows of starts at interval %lld and %lld steps prove that nothing fits",
@@ -207,7 +207,6 @@ static sked_status run_model(sked_i_run *run, const sked_i_gaus_settings *set, i
     else
         SKED_TRY(sked_i_gaus_run_steps(run, set, m, err));
 cleanup:
-    sked_i_gaus_model_destroy(m);
     return st;
 }
 

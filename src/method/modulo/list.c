@@ -18,7 +18,7 @@ SKED_I_OPTIONS(MODULO_LIST_OPTIONS);
 static sked_status run_list(sked_i_run *run, sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_i_loop *loop = NULL;
+    const sked_i_loop *loop = NULL;
     sked_i_frame *frame = NULL;
     sked_i_ims *ims = NULL;
     const sked_i_climb_settings set = {
@@ -27,14 +27,13 @@ static sked_status run_list(sked_i_run *run, sked_error *err)
         .tries = (int)run->setting[OPTION_TRIES],
         .compact = run->setting[OPTION_COMPACT] != 0,
     };
-    SKED_TRY(sked_i_loop_create(run->problem, &loop, err));
+    SKED_TRY(sked_i_loop_of_run(run, &loop, err));
     SKED_TRY(sked_i_frame_create(loop, &frame, err));
     SKED_TRY(sked_i_ims_create(loop, &ims, err));
     SKED_TRY(sked_i_loop_climb(run, loop, frame, ims, &set, err));
 cleanup:
     sked_i_ims_destroy(ims);
     sked_i_frame_destroy(frame);
-    sked_i_loop_destroy(loop);
     return st;
 }
 

@@ -4,6 +4,9 @@
 #include "engine/modulo/modulo.h"
 #include "method/method.h"
 
+/* The problem in whole numbers, compiled once for all turns of the current method. UNSUPPORTED: real times.
+ */
+SKED_MUST_CHECK sked_status sked_i_loop_of_run(sked_i_run *run, const sked_i_loop **out, sked_error *err);
 /* Offers starts (and devices, NULL: all on 0) at ii to the run. */
 SKED_MUST_CHECK sked_status sked_i_loop_offer(const sked_i_loop *loop, sked_i_run *run, int64_t ii,
                                               const int64_t *start, const int32_t *device, sked_error *err);

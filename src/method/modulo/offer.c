@@ -1,5 +1,25 @@
-/* From starts in whole numbers to offers and bounds of the run. */
+/* The loop of a run, and from starts in whole numbers to offers and bounds of the run. */
 #include "method/modulo/modulo.h"
+
+static void destroy_loop(void *state)
+{
+    sked_i_loop_destroy(state);
+}
+
+sked_status sked_i_loop_of_run(sked_i_run *run, const sked_i_loop **out, sked_error *err)
+{
+    sked_i_loop *loop = sked_i_run_state(run);
+    sked_status st = SKED_OK;
+    if (loop == NULL) {
+        SKED_TRY(sked_i_loop_create(run->problem, &loop, err));
+        SKED_TRY(sked_i_run_keep(run, loop, destroy_loop, err));
+    }
+    *out = loop;
+    return SKED_OK;
+cleanup:
+    sked_i_loop_destroy(loop);
+    return st;
+}
 
 sked_status sked_i_loop_offer(const sked_i_loop *loop, sked_i_run *run, int64_t ii, const int64_t *start,
                               const int32_t *device, sked_error *err)

@@ -40,7 +40,7 @@ typedef struct searcher {
     sked_error error;
     int threads;              /* 1: no helpers */
     struct searcher *helpers; /* [threads] */
-    sked_i_loop *loop;
+    const sked_i_loop *loop;
     sked_i_frame *frame;
     sked_i_ims *ims;
     sked_i_rng rng;
@@ -625,7 +625,8 @@ static void close_searcher(searcher *s)
     sked_i_share_close(&s->share);
 }
 
-static sked_status open_searcher(searcher *s, sked_i_run *run, sked_i_loop *loop, int index, sked_error *err)
+static sked_status open_searcher(searcher *s, sked_i_run *run, const sked_i_loop *loop, int index,
+                                 sked_error *err)
 {
     sked_status st = SKED_OK;
     s->run = run;
@@ -666,14 +667,13 @@ static sked_status run_search(sked_i_run *run, sked_error *err)
 {
     sked_status st = SKED_OK;
     searcher s = {.threads = 1};
-    sked_i_loop *loop = NULL;
-    SKED_TRY(sked_i_loop_create(run->problem, &loop, err));
+    const sked_i_loop *loop = NULL;
+    SKED_TRY(sked_i_loop_of_run(run, &loop, err));
     SKED_TRY(open_searcher(&s, run, loop, 0, err));
     SKED_TRY(open_helpers(&s, err));
     SKED_TRY(search_all(&s, err));
 cleanup:
     close_searcher(&s);
-    sked_i_loop_destroy(loop);
     return st;
 }
 
