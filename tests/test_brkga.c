@@ -249,10 +249,10 @@ static void transfers_are_worth_avoiding(void **state)
 
 /* ------------------------------------------------------------------ timing of moves */
 
-static void random_move(const sked_i_sequence *s, sked_i_rng *rng, sked_i_move *m)
+static void random_move(const sked_i_sequence *s, sked_i_rng *rng, sked_i_sequence_move *m)
 {
     int32_t low, high;
-    *m = (sked_i_move){.from = random_int(rng, 0, s->form->n - 1)};
+    *m = (sked_i_sequence_move){.from = random_int(rng, 0, s->form->n - 1)};
     sked_i_sequence_range(s, m->from, &low, &high);
     m->to = random_int(rng, low, high);
     m->count = random_int(rng, 0, 2);
@@ -285,7 +285,7 @@ static void moves_are_timed_exactly(void **state)
             key[i] = -l->tail[i];
         sked_i_sequence_build(a, key);
         for (int k = 0; k < 400; k++) {
-            sked_i_move m;
+            sked_i_sequence_move m;
             random_move(a, &rng, &m);
             const double before = a->cost, limit = before * (0.9 + 0.4 * sked_i_rng_uniform(&rng));
             const bool made = sked_i_sequence_try(a, &m, limit);

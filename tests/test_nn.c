@@ -156,7 +156,7 @@ enum { LOOKS = 3, STRIDE = 16 };
 static double attend_fn(void *data, const double *x, double *dx)
 {
     static const int32_t op[LOOKS] = {4, 0, 2}, row[LOOKS] = {1, 2, 0};
-    const sked_i_views *v = data;
+    const sked_i_attention_views *v = data;
     const double *q = x, *kv = q + LOOKS * INNER;
     double y[LOOKS * INNER], dy[LOOKS * INNER], weight[LOOKS * STRIDE], scratch[STRIDE];
     k->attend(v, HEAD, LOOKS, op, row, q, kv, y, weight);
@@ -167,7 +167,7 @@ static double attend_fn(void *data, const double *x, double *dx)
 }
 
 /* The two forms of attention on the same relations. */
-static void check_same_attention(const sked_i_views *v, const sked_i_masks *m, const double *qkv)
+static void check_same_attention(const sked_i_attention_views *v, const sked_i_masks *m, const double *qkv)
 {
     static const int32_t all[N] = {0, 1, 2, 3, 4, 5, 6};
     double y[N * INNER], lse[N * SKED_I_HEADS], q[N * INNER], kv[2 * N * INNER], z[N * INNER];
@@ -191,7 +191,7 @@ static void test_attention_by_lists(void **state)
     uint64_t bits[SKED_I_HEADS * N] = {0};
     int32_t end[N * SKED_I_HEADS], query[N * STRIDE] = {0}, key[N * STRIDE] = {0};
     const sked_i_masks masks = {N, 1, bits};
-    const sked_i_views views = {N, STRIDE, end, query, key};
+    const sked_i_attention_views views = {N, STRIDE, end, query, key};
     for (int i = 0; i < N; i++) {
         int count = 0;
         for (int h = 0; h < SKED_I_HEADS; h++) {

@@ -159,7 +159,7 @@ static sked_graph *shape_graph(shape k, sked_i_rng *rng)
 }
 
 /* What a field has in use at a time, of the ops placed so far. */
-static uint64_t in_use(const sked_i_core *core, const sked_i_field *f, const bool *placed,
+static uint64_t in_use(const sked_i_core *core, const sked_i_core_field *f, const bool *placed,
                        const int32_t *start, int32_t time)
 {
     uint64_t sum = 0;

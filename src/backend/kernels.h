@@ -25,12 +25,12 @@ typedef struct sked_i_masks {
  * The same relations as lists, for attention that runs often: the pairs of every op, head by head. All ops
  * have the same number of pairs, filled up to a multiple of SKED_I_LANES.
  */
-typedef struct sked_i_views {
+typedef struct sked_i_attention_views {
     int32_t n, stride; /* stride: pairs of an op with the filling */
     int32_t *end;      /* [n * SKED_I_HEADS] where a head's pairs end, within those of the op */
     int32_t *query;    /* [n * stride] where the query of a pair begins in its row of q */
     int32_t *key;      /* [n * stride] where its key begins in kv; filling: 0 */
-} sked_i_views;
+} sked_i_attention_views;
 
 /* The (op, device) pairs of one decision. Pair p = i * devices + d has op row[i] and device row d. */
 typedef struct RN(pairs) {
@@ -81,9 +81,9 @@ typedef struct RN(kernels) {
      * scaled already, at kv[n, 2 * heads * size]. y[rows, heads * size]; weight[rows, stride] keeps the
      * softmax for the gradient. attend_grad adds to dq and dkv; scratch[stride] is for its own use.
      */
-    void (*attend)(const sked_i_views *v, int32_t size, int32_t rows, const int32_t *op, const int32_t *row,
-                   const real *q, const real *kv, real *y, real *weight);
-    void (*attend_grad)(const sked_i_views *v, int32_t size, int32_t rows, const int32_t *op,
+    void (*attend)(const sked_i_attention_views *v, int32_t size, int32_t rows, const int32_t *op,
+                   const int32_t *row, const real *q, const real *kv, real *y, real *weight);
+    void (*attend_grad)(const sked_i_attention_views *v, int32_t size, int32_t rows, const int32_t *op,
                         const int32_t *row, const real *q, const real *kv, const real *weight, const real *dy,
                         real *scratch, real *dq, real *dkv);
     /*

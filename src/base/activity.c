@@ -27,7 +27,8 @@ void sked_i_activity_destroy(sked_i_activity *a)
 
 static bool before(const sked_i_activity *a, int32_t x, int32_t y)
 {
-    return a->score[x] > a->score[y] || (a->score[x] == a->score[y] && x < y);
+    const double of_x = a->score[x], of_y = a->score[y];
+    return of_x > of_y || (of_x == of_y && x < y);
 }
 
 static void put(sked_i_activity *a, int32_t at, int32_t var)

@@ -131,8 +131,8 @@ static void free_core(sked_i_core *core)
 }
 
 /* Fills the rows of `to` (pred) from the rows of `from` (succ) or the other way round. */
-static void transpose(int32_t n, const int32_t *from_ptr, const sked_i_arc *from, int32_t *to_ptr,
-                      sked_i_arc *to)
+static void transpose(int32_t n, const int32_t *from_ptr, const sked_i_core_arc *from, int32_t *to_ptr,
+                      sked_i_core_arc *to)
 {
     memset(to_ptr, 0, ((size_t)n + 1) * sizeof *to_ptr);
     for (int32_t k = 0; k < from_ptr[n]; k++)
@@ -141,7 +141,7 @@ static void transpose(int32_t n, const int32_t *from_ptr, const sked_i_arc *from
         to_ptr[i + 1] += to_ptr[i];
     for (int32_t i = 0; i < n; i++)
         for (int32_t k = from_ptr[i]; k < from_ptr[i + 1]; k++)
-            to[to_ptr[from[k].op]++] = (sked_i_arc){i, from[k].lag};
+            to[to_ptr[from[k].op]++] = (sked_i_core_arc){i, from[k].lag};
     memmove(to_ptr + 1, to_ptr, (size_t)n * sizeof *to_ptr);
     to_ptr[0] = 0;
 }
@@ -159,7 +159,7 @@ static void copy_edges(const sked_i_cumulative *c, const int32_t *rank, const ui
             const int64_t e = g->pred_edge[q];
             if (g->edge_distance[e] > 0 || redundant[e])
                 continue;
-            const sked_i_arc arc = {rank[g->pred_op[q]], to_core(c, g->edge_lag[e])};
+            const sked_i_core_arc arc = {rank[g->pred_op[q]], to_core(c, g->edge_lag[e])};
             if (k > first && core->pred[k - 1].op == arc.op) /* rows are sorted by `from` */
                 core->pred[k - 1].lag = arc.lag > core->pred[k - 1].lag ? arc.lag : core->pred[k - 1].lag;
             else
@@ -170,7 +170,7 @@ static void copy_edges(const sked_i_cumulative *c, const int32_t *rank, const ui
 }
 
 /* Unmarks predecessors of i (their places in pred are marked) that a path through `via` implies. */
-static void unmark_implied(const sked_i_core *core, sked_i_arc via, int32_t begin, int32_t *mark)
+static void unmark_implied(const sked_i_core *core, sked_i_core_arc via, int32_t begin, int32_t *mark)
 {
     for (int32_t b = core->pred_ptr[via.op]; b < core->pred_ptr[via.op + 1]; b++) {
         const int32_t m = mark[core->pred[b].op];
@@ -197,7 +197,7 @@ static void drop_implied(sked_i_core *core, int32_t *mark)
         for (int32_t a = begin; a < end && end - begin <= 64; a++)
             unmark_implied(core, core->pred[a], begin, mark);
         for (int32_t a = begin; a < end; a++) {
-            const sked_i_arc arc = core->pred[a];
+            const sked_i_core_arc arc = core->pred[a];
             if (mark[arc.op] == a)
                 core->pred[k++] = arc;
             mark[arc.op] = -1;
@@ -341,7 +341,7 @@ static sked_status pack_demands(sked_i_cumulative *c, sked_i_core *core, sked_er
     for (int32_t k = 0; k < count; k++) {
         const pool *q = &pools[k];
         const uint64_t guard = (uint64_t)1 << (q->shift + bits_of(q->capacity));
-        core->field[k] = (sked_i_field){q->word, q->shift, (guard >> q->shift) - 1, q->capacity};
+        core->field[k] = (sked_i_core_field){q->word, q->shift, (guard >> q->shift) - 1, q->capacity};
         core->guard[q->word] |= guard;
         core->full[q->word] |= guard | q->capacity << q->shift;
         for (int32_t i = 0; i < c->n; i++) {
@@ -416,8 +416,9 @@ static sked_status build_mirror(sked_i_cumulative *c, sked_error *err)
                (size_t)f->words * sizeof *m->demand);
         m->pred_ptr[i] = k;
         for (int32_t q = f->succ_ptr[j]; q < f->succ_ptr[j + 1]; q++) {
-            const sked_i_arc *arc = &f->succ[q];
-            m->pred[k++] = (sked_i_arc){n - 1 - arc->op, f->duration[arc->op] + arc->lag - f->duration[j]};
+            const sked_i_core_arc *arc = &f->succ[q];
+            m->pred[k++] =
+                (sked_i_core_arc){n - 1 - arc->op, f->duration[arc->op] + arc->lag - f->duration[j]};
         }
     }
     m->pred_ptr[n] = k;

@@ -7,9 +7,9 @@
 #define SKED_FORM_CUMULATIVE_H
 #include "problem/problem.h"
 
-typedef struct sked_i_arc {
+typedef struct sked_i_core_arc {
     int32_t op, lag; /* start to start */
-} sked_i_arc;
+} sked_i_core_arc;
 
 /*
  * One direction of time. Amounts of all pools lie side by side in `words` 64-bit words, each with one
@@ -17,20 +17,20 @@ typedef struct sked_i_arc {
  * (free - demand) still has all of them.
  */
 /* Where one pool lies in the words. */
-typedef struct sked_i_field {
+typedef struct sked_i_core_field {
     int32_t word, shift;
     uint64_t mask, capacity;
-} sked_i_field;
+} sked_i_core_field;
 
 typedef struct sked_i_core {
     int32_t n, words, fields;
-    sked_i_field *field;    /* [fields] */
-    int32_t *duration;      /* [n] */
-    uint64_t *demand;       /* [n * words] */
-    uint64_t *full, *guard; /* [words] everything free; the guard bits */
-    int32_t *pred_ptr;      /* [n + 1] into pred, rows in ascending order */
-    int32_t *succ_ptr;      /* [n + 1] */
-    sked_i_arc *pred, *succ;
+    sked_i_core_field *field; /* [fields] */
+    int32_t *duration;        /* [n] */
+    uint64_t *demand;         /* [n * words] */
+    uint64_t *full, *guard;   /* [words] everything free; the guard bits */
+    int32_t *pred_ptr;        /* [n + 1] into pred, rows in ascending order */
+    int32_t *succ_ptr;        /* [n + 1] */
+    sked_i_core_arc *pred, *succ;
     int32_t *head, *tail; /* [n] longest path to the start; from the start to the end of everything */
     int32_t *kind;        /* [n] ops with equal demand share a number */
     int32_t kinds;
@@ -68,7 +68,7 @@ SKED_MUST_CHECK sked_status sked_i_cumulative_schedule(const sked_i_cumulative *
 void sked_i_cumulative_keys(const sked_i_cumulative *c, const sked_schedule *s, int32_t *key);
 
 /* Amount of one pool in an op's demand. */
-static inline uint64_t sked_i_amount(const sked_i_core *core, const sked_i_field *f, int32_t op)
+static inline uint64_t sked_i_amount(const sked_i_core *core, const sked_i_core_field *f, int32_t op)
 {
     return core->demand[(int64_t)op * core->words + f->word] >> f->shift & f->mask;
 }

@@ -25,7 +25,8 @@ static inline int64_t edge_at(const sked_graph *g, bool successors, int64_t k)
     return successors ? k : g->pred_edge[k];
 }
 
-static bool copy_lags(const sked_problem *p, bool successors, bool mirrored, sked_i_dag *v, sked_i_rows *rows)
+static bool copy_lags(const sked_problem *p, bool successors, bool mirrored, sked_i_dag *v,
+                      sked_i_dag_rows *rows)
 {
     const sked_graph *g = p->graph;
     double *lag = own(v, sked_i_alloc(g->n_edges, sizeof *lag)), *transfer = NULL;
@@ -50,7 +51,7 @@ static bool copy_lags(const sked_problem *p, bool successors, bool mirrored, ske
 }
 
 /* Rows without the loop-carried edges. */
-static bool copy_ends(const sked_graph *g, bool successors, sked_i_dag *v, sked_i_rows *rows)
+static bool copy_ends(const sked_graph *g, bool successors, sked_i_dag *v, sked_i_dag_rows *rows)
 {
     const int64_t *from = successors ? g->succ_ptr : g->pred_ptr;
     int64_t *ptr = own(v, sked_i_alloc((int64_t)g->n_ops + 1, sizeof *ptr));
@@ -87,7 +88,8 @@ static bool count_in(sked_i_dag *v)
 }
 
 /* Uses the graph's own columns where they already say the same. */
-static bool make_rows(const sked_problem *p, bool successors, bool mirrored, sked_i_dag *v, sked_i_rows *rows)
+static bool make_rows(const sked_problem *p, bool successors, bool mirrored, sked_i_dag *v,
+                      sked_i_dag_rows *rows)
 {
     const sked_graph *g = p->graph;
     rows->ptr = successors ? g->succ_ptr : g->pred_ptr;

@@ -4,19 +4,19 @@
 #include "problem/problem.h"
 
 /* Edges of distance 0: those of op i are ptr[i] .. ptr[i + 1] - 1. transfer NULL: free. */
-typedef struct sked_i_rows {
+typedef struct sked_i_dag_rows {
     const int64_t *ptr;
     const int32_t *op; /* the other end */
     const double *lag, *transfer;
-} sked_i_rows;
+} sked_i_dag_rows;
 
 typedef struct sked_i_dag {
     int32_t n;
     const double *duration;
-    const int32_t *order;  /* topological in the direction of the view */
-    sked_i_rows out, in;   /* in.ptr NULL unless asked for */
-    const int64_t *in_ptr; /* [n + 1] op i has in_ptr[i + 1] - in_ptr[i] predecessors */
-    bool plain;            /* every lag is the duration of the op at the beginning of its edge */
+    const int32_t *order;    /* topological in the direction of the view */
+    sked_i_dag_rows out, in; /* in.ptr NULL unless asked for */
+    const int64_t *in_ptr;   /* [n + 1] op i has in_ptr[i + 1] - in_ptr[i] predecessors */
+    bool plain;              /* every lag is the duration of the op at the beginning of its edge */
     void *owned[12];
     int n_owned;
 } sked_i_dag;

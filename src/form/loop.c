@@ -105,7 +105,7 @@ static sked_status copy_uses(sked_i_loop *loop, sked_error *err)
             const double share = g->demand_amount[k] / sked_i_capacity(loop->p, r) * full;
             const int64_t amount = g->integral ? (int64_t)g->demand_amount[k] : (int64_t)llround(share);
             if (pool[r] >= 0 && amount > 0)
-                loop->use[uses++] = (sked_i_use){pool[r], amount};
+                loop->use[uses++] = (sked_i_loop_use){pool[r], amount};
         }
     }
     loop->use_ptr[loop->n] = uses;

@@ -13,10 +13,10 @@
 /* ------------------------------------------------------------------ the problem in whole numbers */
 
 /* What an op holds of a resource pool; amounts are in the pool's own units. */
-typedef struct sked_i_use {
+typedef struct sked_i_loop_use {
     int32_t pool;
     int64_t amount;
-} sked_i_use;
+} sked_i_loop_use;
 
 typedef struct sked_i_loop {
     const sked_problem *p;
@@ -29,7 +29,7 @@ typedef struct sked_i_loop {
     int64_t *release, *due;          /* [ops] earliest and latest start by horizon and fixed starts */
     int64_t *room;                   /* [n_resources] capacity in units */
     int64_t *use_ptr;                /* [ops + 1] */
-    sked_i_use *use;                 /* limited resources only; ops of duration 0 use nothing */
+    sked_i_loop_use *use;            /* limited resources only; ops of duration 0 use nothing */
     int32_t *component, *component_size;
     int32_t n_components;
     int64_t min_ii, max_ii; /* II: proven lower bound; one iteration after the other fits in max */

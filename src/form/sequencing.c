@@ -17,7 +17,7 @@ void sked_i_sequencing_destroy(sked_i_sequencing *l)
     free(l);
 }
 
-static void pack_links(const sked_i_rows *rows, int64_t count, sked_i_sequencing_arc *link)
+static void pack_links(const sked_i_dag_rows *rows, int64_t count, sked_i_sequencing_arc *link)
 {
     for (int64_t k = 0; k < count; k++)
         link[k] = (sked_i_sequencing_arc){

@@ -11,7 +11,7 @@ static void fill_blocks(const sked_i_relation_dag *d, sked_i_closure *c, uint64_
     for (int64_t first = 0; first < c->n; first += columns) {
         const int64_t end = first + columns < c->n ? first + columns : c->n, word = first / 64;
         const int64_t words = c->words - word < SWEEP_WORDS ? c->words - word : SWEEP_WORDS;
-        const sked_i_sweep s = {
+        const sked_i_relation_sweep s = {
             .dag = d, .redundant = c->redundant, .column = (int32_t)first, .end = (int32_t)end};
         sked_i_sweep_bits(&s, rows);
         for (int64_t p = 0; p < end; p++)

@@ -65,7 +65,7 @@ void sked_i_relation_dag_clear(sked_i_relation_dag *d)
     *d = (sked_i_relation_dag){0};
 }
 
-void sked_i_sweep_bits(const sked_i_sweep *s, uint64_t *rows)
+void sked_i_sweep_bits(const sked_i_relation_sweep *s, uint64_t *rows)
 {
     const sked_i_relation_dag *d = s->dag;
     for (int32_t p = s->end - 1; p >= s->begin; p--) {
@@ -90,7 +90,8 @@ void sked_i_sweep_bits(const sked_i_sweep *s, uint64_t *rows)
 }
 
 /* Decides the parallel edges k..last-1 into one target: `longest` is the best other way there. */
-static double decide_lags(const sked_i_sweep *s, const double *lag, int64_t k, int64_t last, double longest)
+static double decide_lags(const sked_i_relation_sweep *s, const double *lag, int64_t k, int64_t last,
+                          double longest)
 {
     const int64_t *edge = s->dag->edge;
     int64_t best = -1;
@@ -103,7 +104,7 @@ static double decide_lags(const sked_i_sweep *s, const double *lag, int64_t k, i
 }
 
 /* The same for lags: a cell is the longest path to its column, -INFINITY for none. */
-static void sweep_lags(const sked_i_sweep *s, const double *lag, double *rows)
+static void sweep_lags(const sked_i_relation_sweep *s, const double *lag, double *rows)
 {
     const sked_i_relation_dag *d = s->dag;
     for (int32_t p = s->end - 1; p >= s->begin; p--) {
@@ -216,11 +217,11 @@ static sked_status run_blocks(const sked_graph *g, sked_i_reduction kind, const 
         if (plan->first[b] == n)
             continue;
         const int32_t column = b * plan->columns;
-        const sked_i_sweep s = {.dag = &d,
-                                .redundant = redundant,
-                                .begin = plan->first[b],
-                                .column = column,
-                                .end = n - column < plan->columns ? n : column + plan->columns};
+        const sked_i_relation_sweep s = {.dag = &d,
+                                         .redundant = redundant,
+                                         .begin = plan->first[b],
+                                         .column = column,
+                                         .end = n - column < plan->columns ? n : column + plan->columns};
         if (kind == SKED_I_REDUCE_PATHS)
             sked_i_sweep_bits(&s, &rows->bits);
         else

@@ -5,12 +5,12 @@
 
 enum { SWEEP_WORDS = 8 }; /* 64 bytes: a row of a block is one cache line */
 
-typedef struct sked_i_sweep {
+typedef struct sked_i_relation_sweep {
     const sked_i_relation_dag *dag;
     uint8_t *redundant;         /* [edges of the graph]; decided for all earlier blocks */
     int32_t begin, column, end; /* rows begin..end-1, columns column..end-1 */
-} sked_i_sweep;
+} sked_i_relation_sweep;
 
 /* Fills rows[(p - begin) * SWEEP_WORDS ...] and decides the edges into the block's columns. */
-void sked_i_sweep_bits(const sked_i_sweep *s, uint64_t *rows);
+void sked_i_sweep_bits(const sked_i_relation_sweep *s, uint64_t *rows);
 #endif

@@ -17,7 +17,7 @@ sked_status sked_i_driver_open(sked_i_run *run, int32_t wanted, sked_error *err)
     sked_status st = SKED_OK;
     SKED_NEW0(run->driver, 1);
     run->driver->second_bound = -INFINITY;
-    SKED_TRY(sked_i_pool_open(&run->driver->pool, wanted, err));
+    SKED_TRY(sked_i_result_pool_open(&run->driver->pool, wanted, err));
 cleanup:
     return st;
 }
@@ -30,7 +30,7 @@ void sked_i_driver_close(sked_i_run *run)
     for (int64_t k = 0; k < d->n_states; k++)
         if (d->state[k].state != NULL)
             d->state[k].destroy(d->state[k].state);
-    sked_i_pool_close(&d->pool);
+    sked_i_result_pool_close(&d->pool);
     free(d->state);
     free(d->row);
     free(d);
@@ -41,18 +41,18 @@ void sked_i_driver_close(sked_i_run *run)
 
 const sked_schedule *sked_i_run_incumbent(const sked_i_run *run)
 {
-    const sked_i_pool *pool = &run->driver->pool;
+    const sked_i_result_pool *pool = &run->driver->pool;
     return pool->count > 0 ? pool->entry[0].schedule : NULL;
 }
 
 double sked_i_run_best(const sked_i_run *run)
 {
-    return sked_i_pool_best(&run->driver->pool).by[1];
+    return sked_i_result_pool_best(&run->driver->pool).by[1];
 }
 
 double sked_i_run_best_length(const sked_i_run *run)
 {
-    return sked_i_pool_best(&run->driver->pool).by[2];
+    return sked_i_result_pool_best(&run->driver->pool).by[2];
 }
 
 int32_t sked_i_run_wanted(const sked_i_run *run)
@@ -81,10 +81,10 @@ static sked_status judge(sked_i_run *run, const sked_schedule *s, sked_error *er
     const sked_status st = sked_schedule_measure(run->problem, s, &m, err);
     if (st != SKED_OK)
         return st;
-    const sked_i_rank rank = {{sked_i_interval_first(run->problem) ? s->ii : 0, m.value, m.makespan}};
+    const sked_i_result_rank rank = {{sked_i_interval_first(run->problem) ? s->ii : 0, m.value, m.makespan}};
     const double before = sked_i_run_best(run);
     bool kept;
-    const sked_status inserted = sked_i_pool_insert(&d->pool, s, rank, d->current, &kept, err);
+    const sked_status inserted = sked_i_result_pool_insert(&d->pool, s, rank, d->current, &kept, err);
     const bool better = inserted == SKED_OK && sked_i_run_best(run) < before;
     SKED_LOG(better ? 1 : 2, "driver", "%s offers %g (incumbent %g, bound %g)%s", d->current, m.value, before,
              d->bound,
@@ -157,7 +157,7 @@ bool sked_i_run_proved(const sked_i_run *run)
 bool sked_i_driver_meets_bound(const sked_i_run *run)
 {
     const sked_i_driver *d = run->driver;
-    const sked_i_rank best = sked_i_pool_best(&d->pool);
+    const sked_i_result_rank best = sked_i_result_pool_best(&d->pool);
     if (d->pool.count == 0 || (sked_i_interval_first(run->problem) && best.by[0] > d->least_ii))
         return false;
     const double slack = run->problem->graph->integral ? 0 : 1e-9 * fabs(best.by[1]);

@@ -2,7 +2,7 @@
 #ifndef SKED_METHOD_DRIVER_H
 #define SKED_METHOD_DRIVER_H
 #include "method/method.h"
-#include "method/pool.h"
+#include "method/result_pool.h"
 
 /* What a method keeps between its turns. */
 typedef struct sked_i_kept_state {
@@ -12,7 +12,7 @@ typedef struct sked_i_kept_state {
 } sked_i_kept_state;
 
 typedef struct sked_i_driver {
-    sked_i_pool pool;
+    sked_i_result_pool pool;
     double bound;        /* proven lower bound of the objective */
     double second_bound; /* objective ii: bound of the length at II = bound; else -INFINITY */
     double least_ii;     /* another objective at the least interval: proven bound of that; else 0 */

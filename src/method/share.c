@@ -13,7 +13,7 @@ static void take_bounds(sked_i_driver *d, const sked_i_driver *from)
 }
 
 /* Offers an entry of another pool under the name of the method that made it. */
-static sked_status pass_on(sked_i_run *run, const sked_i_pool_entry *entry, sked_error *err)
+static sked_status pass_on(sked_i_run *run, const sked_i_result_pool_entry *entry, sked_error *err)
 {
     const char *own = run->driver->current;
     run->driver->current = entry->maker;
@@ -24,9 +24,10 @@ static sked_status pass_on(sked_i_run *run, const sked_i_pool_entry *entry, sked
 
 sked_status sked_i_share_tell(sked_i_share *share, const sked_i_run *run, sked_error *err)
 {
-    const sked_i_pool *pool = &run->driver->pool;
+    const sked_i_result_pool *pool = &run->driver->pool;
     take_bounds(share->run.driver, run->driver);
-    return sked_i_rank_precedes(sked_i_pool_best(pool), sked_i_pool_best(&share->run.driver->pool))
+    return sked_i_result_rank_precedes(sked_i_result_pool_best(pool),
+                                       sked_i_result_pool_best(&share->run.driver->pool))
                ? pass_on(&share->run, &pool->entry[0], err)
                : SKED_OK;
 }
@@ -71,7 +72,8 @@ sked_status sked_i_share_join(sked_i_share *share, sked_i_run *run, sked_error *
 {
     sked_i_driver *from = share->run.driver, *d = run->driver;
     sked_status st = SKED_OK;
-    const bool better = sked_i_rank_precedes(sked_i_pool_best(&from->pool), sked_i_pool_best(&d->pool));
+    const bool better =
+        sked_i_result_rank_precedes(sked_i_result_pool_best(&from->pool), sked_i_result_pool_best(&d->pool));
     if (sked_i_run_wanted(run) > 1 || better)
         for (int32_t k = 0; k < from->pool.count; k++)
             SKED_TRY(pass_on(run, &from->pool.entry[k], err));

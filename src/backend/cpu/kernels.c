@@ -459,8 +459,8 @@ INLINE void pair_softmax(int32_t stride, const int32_t *end, real *s)
         s[p] = 0;
 }
 
-INLINE void view_op(const sked_i_views *v, int32_t size, int64_t i, const real *q, const real *kv, real *y,
-                    real *weight)
+INLINE void view_op(const sked_i_attention_views *v, int32_t size, int64_t i, const real *q, const real *kv,
+                    real *y, real *weight)
 {
     const int32_t *key = v->key + i * v->stride, *end = v->end + i * HEADS;
     const real *value = kv + (int64_t)HEADS * size;
@@ -475,7 +475,7 @@ INLINE void view_op(const sked_i_views *v, int32_t size, int64_t i, const real *
         }
 }
 
-CLONES static void view(const sked_i_views *v, int32_t size, int32_t rows, const int32_t *op,
+CLONES static void view(const sked_i_attention_views *v, int32_t size, int32_t rows, const int32_t *op,
                         const int32_t *row, const real *q, const real *kv, real *y, real *weight)
 {
     const int64_t inner = (int64_t)HEADS * size;
@@ -488,8 +488,8 @@ CLONES static void view(const sked_i_views *v, int32_t size, int32_t rows, const
 }
 
 /* dy [heads * size] of op i; slope [stride] is scratch. */
-INLINE void view_op_grad(const sked_i_views *v, int32_t size, int64_t i, const real *q, const real *kv,
-                         const real *weight, const real *dy, real *slope, real *dq, real *dkv)
+INLINE void view_op_grad(const sked_i_attention_views *v, int32_t size, int64_t i, const real *q,
+                         const real *kv, const real *weight, const real *dy, real *slope, real *dq, real *dkv)
 {
     const int32_t *key = v->key + i * v->stride, *end = v->end + i * HEADS;
     const int64_t inner = (int64_t)HEADS * size;
@@ -514,7 +514,7 @@ INLINE void view_op_grad(const sked_i_views *v, int32_t size, int64_t i, const r
     }
 }
 
-CLONES static void view_grad(const sked_i_views *v, int32_t size, int32_t rows, const int32_t *op,
+CLONES static void view_grad(const sked_i_attention_views *v, int32_t size, int32_t rows, const int32_t *op,
                              const int32_t *row, const real *q, const real *kv, const real *weight,
                              const real *dy, real *slope, real *dq, real *dkv)
 {

@@ -46,10 +46,10 @@ static int32_t collect_running(sked_i_learner *l, int32_t t, int32_t i, int64_t 
 }
 
 /* The pool that lacks room for the members and op i (i < 0: without), and how much they need. */
-static const sked_i_field *lacking(const sked_i_learner *l, int32_t count, int32_t i, uint64_t *used)
+static const sked_i_core_field *lacking(const sked_i_learner *l, int32_t count, int32_t i, uint64_t *used)
 {
     for (int32_t k = 0; k < l->core->fields; k++) {
-        const sked_i_field *f = &l->core->field[k];
+        const sked_i_core_field *f = &l->core->field[k];
         *used = i < 0 ? 0 : sked_i_amount(l->core, f, i);
         for (int32_t q = 0; q < count; q++)
             *used += sked_i_amount(l->core, f, l->members[q].op);
@@ -74,7 +74,7 @@ static void explain_time(sked_i_learner *l, int32_t t, int32_t i, int64_t before
 {
     uint64_t used;
     const int32_t count = collect_running(l, t, i, before);
-    const sked_i_field *f = lacking(l, count, i, &used);
+    const sked_i_core_field *f = lacking(l, count, i, &used);
     assert(f != NULL);
     uint64_t spare = used - f->capacity - 1;
     for (int32_t k = 0; k < count; k++) {

@@ -37,12 +37,12 @@ static void fill_slots(sked_i_serial *v)
     int32_t at = 0;
     for (int32_t i = 0; i < core->n; i++) {
         const int32_t begin = core->pred_ptr[i], degree = core->pred_ptr[i + 1] - begin;
-        sked_i_slot *x = &v->slot[i];
-        *x = (sked_i_slot){.row = at, .duration = core->duration[i], .tail = core->tail[i]};
+        sked_i_serial_slot *x = &v->slot[i];
+        *x = (sked_i_serial_slot){.row = at, .duration = core->duration[i], .tail = core->tail[i]};
         x->kind = core->kind[i];
         x->demand = core->duration[i] > 0 ? core->demand[i] : 0;
         for (int32_t k = 0; k < degree || k % 4 != 0; k++) {
-            const sked_i_arc arc = core->pred[begin + (k < degree ? k : degree - 1)];
+            const sked_i_core_arc arc = core->pred[begin + (k < degree ? k : degree - 1)];
             v->source[at] = arc.op;
             v->lag[at++] = arc.lag;
         }
@@ -415,7 +415,7 @@ KERNEL void take_steps(line *l, int32_t t, int32_t end, uint64_t demand)
 
 /* ------------------------------------------------------------------ the scheme */
 
-KERNEL int32_t earliest(const sked_i_serial *v, const sked_i_slot *x, bool standard)
+KERNEL int32_t earliest(const sked_i_serial *v, const sked_i_serial_slot *x, bool standard)
 {
     const int32_t *mark = v->mark;
     int32_t t = 0;
@@ -452,7 +452,7 @@ static line clear(sked_i_serial *v)
 typedef enum form { narrow_events, wide_events, narrow_steps } form;
 
 /* Finds the earliest place from t on and takes it. */
-KERNEL int32_t place(sked_i_serial *v, line *l, const sked_i_slot *x, int32_t t, form f)
+KERNEL int32_t place(sked_i_serial *v, line *l, const sked_i_serial_slot *x, int32_t t, form f)
 {
     const uint64_t guard = v->core->guard[0];
     int32_t *hint = &v->hint[x->kind], open;
@@ -480,7 +480,7 @@ KERNEL int32_t decode(sked_i_serial *v, const int32_t *list, int32_t cutoff, int
     bool aborted = false;
     for (int32_t k = 0; k < n && !aborted; k++) {
         const int32_t i = list[k];
-        const sked_i_slot *x = &v->slot[i];
+        const sked_i_serial_slot *x = &v->slot[i];
         int32_t t = earliest(v, x, standard);
         if (x->demand != 0)
             t = place(v, &l, x, t, f);

@@ -10,17 +10,17 @@
 #include "form/cumulative.h"
 
 /* All that placing an op needs; predecessors in rows of four, the last one repeated to fill up. */
-typedef struct sked_i_slot {
+typedef struct sked_i_serial_slot {
     int32_t row, row_end; /* into source and, unless the core is standard, lag */
     int32_t duration, tail, kind;
     uint64_t demand; /* 0 where it takes no room or no time */
-} sked_i_slot;
+} sked_i_serial_slot;
 
 /* Work space for one core and one thread. */
 typedef struct sked_i_serial {
     const sked_i_core *core;
     const sked_i_limit *limit;  /* polled during long decodes */
-    sked_i_slot *slot;          /* [n] */
+    sked_i_serial_slot *slot;   /* [n] */
     int32_t *source, *lag;      /* rows */
     int32_t *mark;              /* [n] what lags count from: finishes (standard) or starts */
     int32_t *hint;              /* [kinds] no room for the kind before this time */

@@ -23,11 +23,11 @@ static int32_t other_device(const sked_i_gaus_device_decoder *d, int32_t i, sked
 }
 
 /* One op to another place of the list, another device, or both; false: nothing would change. */
-static bool propose(sked_i_gaus_device_decoder *d, int32_t i, sked_i_rng *rng, sked_i_move *move)
+static bool propose(sked_i_gaus_device_decoder *d, int32_t i, sked_i_rng *rng, sked_i_sequence_move *move)
 {
     sked_i_sequence *s = d->seq;
     int32_t low, high;
-    *move = (sked_i_move){.from = s->place[i], .to = s->place[i]};
+    *move = (sked_i_sequence_move){.from = s->place[i], .to = s->place[i]};
     if (below(rng, 2) == 0) {
         sked_i_sequence_range(s, move->from, &low, &high);
         const int32_t reach = 1 + below(rng, 3 * d->model->m);
@@ -68,7 +68,7 @@ sked_status sked_i_gaus_device_polish(sked_i_gaus_device_decoder *d, int64_t mov
     sked_i_sequence_load(s, best->start, best->device);
     take(d, best);
     for (int64_t k = 0; k < moves && best->value > goal && s->status == SKED_OK; k++) {
-        sked_i_move move;
+        sked_i_sequence_move move;
         if (k % 64 == 0) {
             const double used = limit->paced && isfinite(time) ? (sked_clock() - begin) / time : 0;
             cooling = 1 - fmin(1, fmax((double)k / (double)moves, used)); /* the cooling ends with the time */

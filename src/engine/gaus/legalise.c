@@ -113,7 +113,7 @@ void sked_i_gaus_legaliser_destroy(sked_i_gaus_legaliser *l)
 
 static int by_key(const void *x, const void *y)
 {
-    const sked_i_turn *a = x, *b = y;
+    const sked_i_ims_turn *a = x, *b = y;
     if (a->key != b->key)
         return a->key < b->key ? -1 : 1;
     return (a->op > b->op) - (a->op < b->op);
@@ -127,7 +127,7 @@ static bool place_near(sked_i_gaus_legaliser *l, const double *mu, int32_t back,
     for (int32_t i = 0; i < m->n; i++) {
         const int64_t t = (int64_t)l->at[i] - back;
         l->near->lo[i] = t > m->lo[i] ? t : m->lo[i];
-        ims->sort[i] = (sked_i_turn){mu[i], i};
+        ims->sort[i] = (sked_i_ims_turn){mu[i], i};
     }
     qsort(ims->sort, (size_t)m->n, sizeof *ims->sort, by_key);
     for (int32_t k = 0; k < m->n; k++) {

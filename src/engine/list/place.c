@@ -143,7 +143,7 @@ static bool fixed_start(const placer *x, int32_t i)
 /* Gathers what op i needs to know of its predecessors; O(predecessors). */
 static void gather(placer *x, int32_t i)
 {
-    const sked_i_rows *in = &x->input.view->in;
+    const sked_i_dag_rows *in = &x->input.view->in;
     const double floor_time = x->input.release ? x->input.release[i] : 0;
     x->remote[0] = x->remote[1] = floor_time;
     x->remote_device = -1;
@@ -277,7 +277,7 @@ static void step(placer *x)
 
 static void tell_successors(placer *x, int32_t i)
 {
-    const sked_i_rows *out = &x->input.view->out;
+    const sked_i_dag_rows *out = &x->input.view->out;
     for (int64_t e = out->ptr[i]; e < out->ptr[i + 1]; e++) {
         const int32_t to = out->op[e];
         const double t = x->start[i] + out->lag[e];

@@ -54,7 +54,7 @@ void sked_i_ims_destroy(sked_i_ims *m)
 
 static int by_key(const void *x, const void *y)
 {
-    const sked_i_turn *a = x, *b = y;
+    const sked_i_ims_turn *a = x, *b = y;
     if (a->key != b->key)
         return a->key > b->key ? -1 : 1;
     return (a->op > b->op) - (a->op < b->op);
@@ -81,7 +81,7 @@ void sked_i_ims_order(sked_i_ims *m, const sked_i_frame *f, int kind, double noi
             key = -(double)f->lo[i];
         else if (kind == SKED_I_BY_SIZE)
             key = size_of(loop, i);
-        m->sort[i] = (sked_i_turn){key, i};
+        m->sort[i] = (sked_i_ims_turn){key, i};
         least = fmin(least, key);
         most = fmax(most, key);
     }
@@ -398,7 +398,8 @@ int64_t sked_i_ims_length(const sked_i_ims *m)
 static void sort_ops(sked_i_ims *m, bool backward)
 {
     for (int32_t i = 0; i < m->loop->n; i++)
-        m->sort[i] = (sked_i_turn){(double)(backward ? m->start[i] + m->loop->duration[i] : -m->start[i]), i};
+        m->sort[i] =
+            (sked_i_ims_turn){(double)(backward ? m->start[i] + m->loop->duration[i] : -m->start[i]), i};
     qsort(m->sort, (size_t)m->loop->n, sizeof *m->sort, by_key);
 }
 
@@ -481,7 +482,7 @@ bool sked_i_ims_assign(sked_i_ims *m, const sked_i_frame *f, const int64_t *star
     for (int32_t i = 0; i < m->loop->n; i++) { /* fixed devices first, then by folded start */
         int32_t first;
         const bool fixed = device_range(m, i, &first) == 1;
-        m->sort[i] = (sked_i_turn){fixed ? 1 : -(double)(start[i] % f->ii), i};
+        m->sort[i] = (sked_i_ims_turn){fixed ? 1 : -(double)(start[i] % f->ii), i};
     }
     qsort(m->sort, (size_t)m->loop->n, sizeof *m->sort, by_key);
     for (int32_t k = 0; k < m->loop->n; k++) {

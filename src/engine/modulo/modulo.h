@@ -55,26 +55,26 @@ double sked_i_reservation_toll(const sked_i_reservation *t, int32_t i, int32_t d
 
 /* ------------------------------------------------------------------ iterative modulo scheduling */
 
-typedef struct sked_i_turn {
+typedef struct sked_i_ims_turn {
     double key;
     int32_t op;
-} sked_i_turn;
+} sked_i_ims_turn;
 
 /* One engine for one loop: all working memory, and the schedule it makes. */
 typedef struct sked_i_ims {
     const sked_i_loop *loop;
     const sked_i_frame *frame;
     sked_i_reservation *table;
-    int64_t *start;      /* [ops], -1: not placed */
-    int32_t *device;     /* [ops] */
-    int64_t *last;       /* [ops] where it was forced before, -1: never */
-    int32_t *order;      /* [ops] by priority */
-    int32_t *rank;       /* [ops] its inverse */
-    int32_t *toll;       /* [ops] price of ejecting it */
-    sked_i_set unplaced; /* ranks of unplaced ops */
-    uint64_t *words;     /* of the set */
-    bool aligned;        /* place ops on multiples of their duration where possible */
-    sked_i_turn *sort;   /* [ops] scratch */
+    int64_t *start;        /* [ops], -1: not placed */
+    int32_t *device;       /* [ops] */
+    int64_t *last;         /* [ops] where it was forced before, -1: never */
+    int32_t *order;        /* [ops] by priority */
+    int32_t *rank;         /* [ops] its inverse */
+    int32_t *toll;         /* [ops] price of ejecting it */
+    sked_i_set unplaced;   /* ranks of unplaced ops */
+    uint64_t *words;       /* of the set */
+    bool aligned;          /* place ops on multiples of their duration where possible */
+    sked_i_ims_turn *sort; /* [ops] scratch */
 } sked_i_ims;
 SKED_MUST_CHECK sked_status sked_i_ims_create(const sked_i_loop *loop, sked_i_ims **out, sked_error *err);
 void sked_i_ims_destroy(sked_i_ims *m);

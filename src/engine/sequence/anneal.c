@@ -88,7 +88,7 @@ static int32_t pick_device(sked_i_anneal *a, int32_t i)
 }
 
 /* Moves the place past one to a few ops of device d, either way. */
-static void pick_place(sked_i_anneal *a, sked_i_move *move, int32_t d, int32_t least)
+static void pick_place(sked_i_anneal *a, sked_i_sequence_move *move, int32_t d, int32_t least)
 {
     const sked_i_sequence *s = a->seq;
     int32_t low, high, passed = least + (below(a, 2) ? 0 : below(a, 4)), at = move->from;
@@ -103,10 +103,10 @@ static void pick_place(sked_i_anneal *a, sked_i_move *move, int32_t d, int32_t l
 }
 
 /* Brings op i and some of its neighbours in the graph onto device d. */
-static void gather_neighbours(sked_i_anneal *a, sked_i_move *move, int32_t i, int32_t d)
+static void gather_neighbours(sked_i_anneal *a, sked_i_sequence_move *move, int32_t i, int32_t d)
 {
     const sked_i_sequencing *l = a->seq->form;
-    for (int32_t tries = 1 + below(a, SKED_I_MOVE_OPS - 1); tries > 0; tries--) {
+    for (int32_t tries = 1 + below(a, SKED_I_SEQUENCE_MOVE_OPS - 1); tries > 0; tries--) {
         const int64_t *in = l->dag.in.ptr + i, *out = l->dag.out.ptr + i;
         const int64_t before = in[1] - in[0], degree = before + out[1] - out[0];
         if (degree == 0)
@@ -126,7 +126,7 @@ static void gather_neighbours(sked_i_anneal *a, sked_i_move *move, int32_t i, in
 }
 
 /* Exchanges the devices of the op and another that stands near it in the list. */
-static void swap_devices(sked_i_anneal *a, sked_i_move *move, int32_t i)
+static void swap_devices(sked_i_anneal *a, sked_i_sequence_move *move, int32_t i)
 {
     const sked_i_sequence *s = a->seq;
     const int32_t reach = 2 * a->seq->form->m, at = s->place[i] - reach + below(a, 2 * reach + 1);
@@ -143,10 +143,10 @@ static void swap_devices(sked_i_anneal *a, sked_i_move *move, int32_t i)
 }
 
 /* Puts a move together; false where it would change nothing. */
-static bool pick_move(sked_i_anneal *a, sked_i_move *move)
+static bool pick_move(sked_i_anneal *a, sked_i_sequence_move *move)
 {
     const int32_t i = pick_op(a), own = a->seq->device[i], kind = below(a, 100);
-    *move = (sked_i_move){.from = a->seq->place[i], .to = a->seq->place[i]};
+    *move = (sked_i_sequence_move){.from = a->seq->place[i], .to = a->seq->place[i]};
     if (kind < 35 || a->seq->form->m == 1 || pinned(a, i)) {
         pick_place(a, move, own, 1);
     } else if (kind < 85) {
@@ -214,7 +214,7 @@ void sked_i_anneal_begin(sked_i_anneal *a, int64_t length, double hot, double co
 static void step(sked_i_anneal *a)
 {
     sked_i_sequence *s = a->seq;
-    sked_i_move move;
+    sked_i_sequence_move move;
     a->client->evaluations++;
     if (!pick_move(a, &move))
         return;

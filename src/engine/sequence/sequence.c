@@ -271,7 +271,7 @@ static void shift(sked_i_sequence *s, int32_t from, int32_t to)
 }
 
 /* Exchanges the devices in the move with those of the ops: doing it twice undoes it. */
-static void exchange_devices(sked_i_sequence *s, sked_i_move *move)
+static void exchange_devices(sked_i_sequence *s, sked_i_sequence_move *move)
 {
     for (int32_t q = 0; q < move->count; q++) {
         const int32_t i = move->op[q], d = s->device[i];
@@ -351,7 +351,7 @@ static int32_t retime(sked_i_sequence *s, int32_t lo, int32_t hi, int32_t reach,
     return *latest > limit ? -1 : k;
 }
 
-static bool try_plain(sked_i_sequence *s, sked_i_move *move, double limit)
+static bool try_plain(sked_i_sequence *s, sked_i_sequence_move *move, double limit)
 {
     int32_t lo = move->from < move->to ? move->from : move->to;
     int32_t hi = move->from < move->to ? move->to : move->from, reach = 0;
@@ -382,10 +382,10 @@ static bool try_plain(sked_i_sequence *s, sked_i_move *move, double limit)
     return false;
 }
 
-bool sked_i_sequence_try(sked_i_sequence *s, const sked_i_move *wanted, double limit)
+bool sked_i_sequence_try(sked_i_sequence *s, const sked_i_sequence_move *wanted, double limit)
 {
-    sked_i_move move = *wanted;
-    assert(move.count <= SKED_I_MOVE_OPS && may_take(s, move.from, move.to));
+    sked_i_sequence_move move = *wanted;
+    assert(move.count <= SKED_I_SEQUENCE_MOVE_OPS && may_take(s, move.from, move.to));
     if (s->form->plain)
         return try_plain(s, &move, limit);
     const double late = s->late;

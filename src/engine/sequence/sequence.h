@@ -8,13 +8,13 @@
 #include "engine/list/list.h"
 #include "form/sequencing.h"
 
-enum { SKED_I_MOVE_OPS = 6 };
+enum { SKED_I_SEQUENCE_MOVE_OPS = 6 };
 
 /* Takes the op at place `from` of the list to place `to`, and gives some ops other devices. */
-typedef struct sked_i_move {
+typedef struct sked_i_sequence_move {
     int32_t from, to, count;
-    int32_t op[SKED_I_MOVE_OPS], device[SKED_I_MOVE_OPS];
-} sked_i_move;
+    int32_t op[SKED_I_SEQUENCE_MOVE_OPS], device[SKED_I_SEQUENCE_MOVE_OPS];
+} sked_i_sequence_move;
 
 /* One solution under change; one per thread. The cost is the makespan, more where fixed starts are missed. */
 typedef struct sked_i_sequence {
@@ -51,7 +51,7 @@ void sked_i_sequence_build(sked_i_sequence *s, const double *key);
  * must stay topological: `to` within sked_i_sequence_range. Plain: O(what changes + ops that run
  * meanwhile); otherwise one generation.
  */
-bool sked_i_sequence_try(sked_i_sequence *s, const sked_i_move *move, double limit);
+bool sked_i_sequence_try(sked_i_sequence *s, const sked_i_sequence_move *move, double limit);
 /* First and last place that the op at `from` may take. O(degree). */
 void sked_i_sequence_range(const sked_i_sequence *s, int32_t from, int32_t *low, int32_t *high);
 /* Orders the list by start. Changes no time where the problem is plain. O(n). */

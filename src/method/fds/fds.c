@@ -13,7 +13,7 @@ enum { max_cells = 1 << 26 };
 
 SKED_I_OPTIONS(FDS_OPTIONS);
 
-static void close_steps(sked_i_steps *x)
+static void close_steps(sked_i_fds_steps *x)
 {
     sked_i_windows_free(&x->windows);
     sked_i_dag_free(&x->dag);
@@ -38,7 +38,7 @@ static double gcd(double a, double b)
 }
 
 /* Longest step that all times are a multiple of. */
-static double find_unit(const sked_i_steps *x)
+static double find_unit(const sked_i_fds_steps *x)
 {
     const sked_problem *p = x->run->problem;
     double unit = 0;
@@ -52,7 +52,7 @@ static double find_unit(const sked_i_steps *x)
     return unit > 0 ? unit : 1;
 }
 
-static sked_status count_steps(sked_i_steps *x, sked_error *err)
+static sked_status count_steps(sked_i_fds_steps *x, sked_error *err)
 {
     if (!x->windows.integral)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
@@ -68,7 +68,7 @@ static sked_status count_steps(sked_i_steps *x, sked_error *err)
 }
 
 /* Edge columns in the order of the rows. */
-static void copy_edges(const sked_i_steps *x)
+static void copy_edges(const sked_i_fds_steps *x)
 {
     const sked_graph *g = x->graph;
     for (int64_t e = 0, k = 0; e < g->n_edges; e++)
@@ -85,7 +85,7 @@ static void copy_edges(const sked_i_steps *x)
     }
 }
 
-static sked_status open_steps(sked_i_steps *x, sked_error *err)
+static sked_status open_steps(sked_i_fds_steps *x, sked_error *err)
 {
     const sked_problem *p = x->run->problem;
     sked_status st = SKED_OK;
@@ -120,7 +120,7 @@ cleanup:
     return st;
 }
 
-sked_status sked_i_fds_offer(sked_i_steps *x, sked_error *err)
+sked_status sked_i_fds_offer(sked_i_fds_steps *x, sked_error *err)
 {
     for (int32_t i = 0; i < x->n; i++)
         x->offer[i] = x->start[i] * x->unit;
@@ -136,10 +136,10 @@ static void destroy_steps(void *state)
 }
 
 /* The problem in steps; from an earlier turn where there was one. */
-static sked_status steps_of(sked_i_run *run, sked_i_steps **out, sked_error *err)
+static sked_status steps_of(sked_i_run *run, sked_i_fds_steps **out, sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_i_steps *x = sked_i_run_state(run);
+    sked_i_fds_steps *x = sked_i_run_state(run);
     if (x == NULL) {
         SKED_NEW0(x, 1);
         x->run = run;
@@ -157,7 +157,7 @@ cleanup:
 
 static sked_status fds_run(sked_i_run *run, sked_error *err)
 {
-    sked_i_steps *x = NULL;
+    sked_i_fds_steps *x = NULL;
     const int64_t passes = (int64_t)run->setting[OPTION_REFINE], limit = run->options->iterations;
     sked_status st = steps_of(run, &x, err);
     if (st != SKED_OK)

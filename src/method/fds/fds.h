@@ -11,7 +11,7 @@
 #include "form/uses.h"
 #include "method/starts.h"
 
-typedef struct sked_i_steps {
+typedef struct sked_i_fds_steps {
     sked_i_run *run;
     const sked_graph *graph;
     sked_i_windows windows;
@@ -28,12 +28,12 @@ typedef struct sked_i_steps {
     uint8_t *out_sent, *in_sent; /* does the edge carry data? */
     int32_t *start;              /* [n] the schedule under work */
     double *offer;               /* [n] scratch */
-} sked_i_steps;
+} sked_i_fds_steps;
 
 /* Places all ops into x->start; when the time is up, the rest as early as the placed ones allow. */
-SKED_MUST_CHECK sked_status sked_i_fds_place(sked_i_steps *x, int32_t neighbourhood, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_fds_place(sked_i_fds_steps *x, int32_t neighbourhood, sked_error *err);
 /* Moves ops of x->start until `passes` are done or the time is up; offers on the way. */
-SKED_MUST_CHECK sked_status sked_i_fds_refine(sked_i_steps *x, int64_t passes, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_fds_refine(sked_i_fds_steps *x, int64_t passes, sked_error *err);
 /* Offers x->start. */
-SKED_MUST_CHECK sked_status sked_i_fds_offer(sked_i_steps *x, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_fds_offer(sked_i_fds_steps *x, sked_error *err);
 #endif

@@ -20,7 +20,7 @@ enum { max_starts = 512 };
 static const int64_t least_shared_work = 30000;
 
 typedef struct force {
-    sked_i_steps *x;
+    sked_i_fds_steps *x;
     int32_t pools;
     int64_t row;           /* steps + 3 */
     double *bend;          /* [pools * row] second differences of the distribution; first ones for memory */
@@ -88,7 +88,7 @@ static void sum_up(force *f)
 
 static void set_window(force *f, int32_t i, int32_t e, int32_t l)
 {
-    sked_i_steps *x = f->x;
+    sked_i_fds_steps *x = f->x;
     const sked_i_uses *u = &x->uses;
     if (!x->memory) {
         spread(f, i, -1);
@@ -143,8 +143,8 @@ static inline int32_t sooner(int32_t a, int32_t b)
 
 static double force_on_loads(const force *f, int32_t i, int32_t t)
 {
-    const sked_i_steps *x = f->x;
-    const sked_i_rows *out = &x->dag.out, *in = &x->dag.in;
+    const sked_i_fds_steps *x = f->x;
+    const sked_i_dag_rows *out = &x->dag.out, *in = &x->dag.in;
     double sum = mean_load(f, i, t, t) - mean_load(f, i, f->early[i], f->late[i]);
     for (int64_t k = out->ptr[i]; k < out->ptr[i + 1]; k++) {
         const int32_t j = out->op[k], e = later(f->early[j], t + x->out_lag[k]), l = f->late[j];
@@ -186,9 +186,9 @@ static int32_t end_without(const force *f, int32_t q, int32_t i)
 /* others[k]: end of the k-th input without op i. */
 static double force_on_values(const force *f, int32_t i, int32_t t, const int32_t *others)
 {
-    const sked_i_steps *x = f->x;
+    const sked_i_fds_steps *x = f->x;
     const sked_i_uses *u = &x->uses;
-    const sked_i_rows *out = &x->dag.out, *in = &x->dag.in;
+    const sked_i_dag_rows *out = &x->dag.out, *in = &x->dag.in;
     int32_t end = later(f->end[i], t);
     double sum = 0;
     for (int64_t k = out->ptr[i]; k < out->ptr[i + 1]; k++) {
@@ -216,7 +216,7 @@ static double force_on_values(const force *f, int32_t i, int32_t t, const int32_
 /* Best start of op i and its force; wide windows are sampled evenly. others: scratch [n]. */
 static double best_start(const force *f, int32_t i, int32_t *others, int32_t *best)
 {
-    const sked_i_steps *x = f->x;
+    const sked_i_fds_steps *x = f->x;
     const int32_t e = f->early[i], width = f->late[i] - e + 1;
     const int32_t count = width < max_starts ? width : max_starts;
     double least = INFINITY;
@@ -243,8 +243,8 @@ static void push(force *f, int32_t i)
 /* Narrows the windows of all ops that op i's new window reaches. */
 static void propagate(force *f, int32_t i)
 {
-    const sked_i_steps *x = f->x;
-    const sked_i_rows *out = &x->dag.out, *in = &x->dag.in;
+    const sked_i_fds_steps *x = f->x;
+    const sked_i_dag_rows *out = &x->dag.out, *in = &x->dag.in;
     f->depth = 0;
     push(f, i);
     while (f->depth > 0) {
@@ -294,7 +294,7 @@ cleanup:
 /* Starts of op i to look at, times the neighbours each of them concerns. */
 static int64_t work_of(const force *f, int32_t i)
 {
-    const sked_i_rows *out = &f->x->dag.out, *in = &f->x->dag.in;
+    const sked_i_dag_rows *out = &f->x->dag.out, *in = &f->x->dag.in;
     const int64_t degree = out->ptr[i + 1] - out->ptr[i] + in->ptr[i + 1] - in->ptr[i];
     return sooner(f->late[i] - f->early[i] + 1, max_starts) * (1 + degree);
 }
@@ -428,7 +428,7 @@ cleanup:
 
 static void begin(force *f)
 {
-    const sked_i_steps *x = f->x;
+    const sked_i_fds_steps *x = f->x;
     memcpy(f->early, x->first, (size_t)x->n * sizeof *f->early);
     memcpy(f->late, x->last, (size_t)x->n * sizeof *f->late);
     for (int32_t i = 0; i < x->n; i++) {
@@ -443,7 +443,7 @@ static void begin(force *f)
     }
 }
 
-sked_status sked_i_fds_place(sked_i_steps *x, int32_t neighbourhood, sked_error *err)
+sked_status sked_i_fds_place(sked_i_fds_steps *x, int32_t neighbourhood, sked_error *err)
 {
     sked_status st = SKED_OK;
     force f = {.x = x, .pools = x->memory ? 1 : x->loads.count, .row = (int64_t)x->steps + 3};

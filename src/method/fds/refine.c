@@ -15,9 +15,9 @@
 enum { most_squarings = 5, dry_passes = 4, passes_of_round = 32 };
 
 typedef struct refiner {
-    sked_i_steps *x;
+    sked_i_fds_steps *x;
     sked_i_share share; /* with several threads: the run of own, a copy of x with starts of its own */
-    sked_i_steps own;
+    sked_i_fds_steps own;
     int64_t passes; /* left */
     int64_t round;  /* of these, until the next exchange */
     int dry;        /* passes without a gain */
@@ -51,7 +51,7 @@ static void hold(refiner *r, int32_t i, double sign)
     }
 }
 
-static int32_t end_of_value(const sked_i_steps *x, int32_t i, int32_t without)
+static int32_t end_of_value(const sked_i_fds_steps *x, int32_t i, int32_t without)
 {
     const sked_i_uses *u = &x->uses;
     int32_t end = x->start[i];
@@ -69,7 +69,7 @@ static void live(refiner *r, int32_t begin, int32_t end, double size)
 
 static void build_levels(refiner *r)
 {
-    const sked_i_steps *x = r->x;
+    const sked_i_fds_steps *x = r->x;
     memset(r->level, 0, (size_t)r->pools * (size_t)x->steps * sizeof *r->level);
     for (int32_t i = 0; i < x->n; i++) {
         if (x->memory)
@@ -90,9 +90,9 @@ static void find_peaks(refiner *r)
 }
 
 /* Starts that op i may take while all others stay. */
-static void range(const sked_i_steps *x, int32_t i, int32_t *low, int32_t *high)
+static void range(const sked_i_fds_steps *x, int32_t i, int32_t *low, int32_t *high)
 {
-    const sked_i_rows *out = &x->dag.out, *in = &x->dag.in;
+    const sked_i_dag_rows *out = &x->dag.out, *in = &x->dag.in;
     int32_t a = x->first[i], b = x->last[i];
     for (int64_t k = in->ptr[i]; k < in->ptr[i + 1]; k++) {
         const int32_t t = x->start[in->op[k]] + x->in_lag[k];
@@ -147,7 +147,7 @@ static void price_pool(refiner *r, int32_t i, int32_t p, double amount, int32_t 
 
 static void price_communication(refiner *r, int32_t i, int32_t a, int32_t b)
 {
-    const sked_i_steps *x = r->x;
+    const sked_i_fds_steps *x = r->x;
     int64_t slope = 0;
     for (int64_t k = x->dag.in.ptr[i]; k < x->dag.in.ptr[i + 1]; k++)
         slope += x->in_sent[k];
@@ -159,7 +159,7 @@ static void price_communication(refiner *r, int32_t i, int32_t a, int32_t b)
 
 static bool move_load(refiner *r, int32_t i, int32_t a, int32_t b)
 {
-    sked_i_steps *x = r->x;
+    sked_i_fds_steps *x = r->x;
     const sked_i_pools *q = &x->loads;
     const int32_t before = x->start[i];
     hold(r, i, -1);
@@ -182,7 +182,7 @@ static bool move_load(refiner *r, int32_t i, int32_t a, int32_t b)
  */
 static bool move_value(refiner *r, int32_t i, int32_t a, int32_t b)
 {
-    sked_i_steps *x = r->x;
+    sked_i_fds_steps *x = r->x;
     const sked_i_uses *u = &x->uses;
     const int32_t before = x->start[i];
     const double scale = r->peak[0] > 0 ? 1 / r->peak[0] : 0;
@@ -219,7 +219,7 @@ static bool move_value(refiner *r, int32_t i, int32_t a, int32_t b)
 
 static int32_t run_pass(refiner *r)
 {
-    sked_i_steps *x = r->x;
+    sked_i_fds_steps *x = r->x;
     int32_t moved = 0;
     sked_i_rng_shuffle(&r->rng, r->order, x->n);
     for (int32_t k = 0; k < x->n; k++) {
@@ -235,7 +235,7 @@ static int32_t run_pass(refiner *r)
     return moved;
 }
 
-static bool refinable(const sked_i_steps *x)
+static bool refinable(const sked_i_fds_steps *x)
 {
     for (int64_t k = 0; x->memory && k < x->dag.out.ptr[x->n]; k++)
         if (x->out_lag[k] < 0)
@@ -244,7 +244,7 @@ static bool refinable(const sked_i_steps *x)
 }
 
 /* Goes back to the best schedule, unless another method made it and it lies outside these steps. */
-static void return_to_best(sked_i_steps *x)
+static void return_to_best(sked_i_fds_steps *x)
 {
     if (sked_i_run_incumbent(x->run) == NULL)
         return;
@@ -259,7 +259,7 @@ static void return_to_best(sked_i_steps *x)
 /* From the best schedule: some ops go anywhere they may. */
 static void kick(refiner *r)
 {
-    sked_i_steps *x = r->x;
+    sked_i_fds_steps *x = r->x;
     const uint64_t n = (uint64_t)x->n;
     return_to_best(x);
     for (uint64_t k = 1 + sked_i_rng_below(&r->rng, 2 + n / 8); k > 0; k--) {
@@ -276,7 +276,7 @@ static void kick(refiner *r)
 /* Passes until the round is done or the time is up. */
 static sked_status refine(refiner *r, sked_error *err)
 {
-    sked_i_steps *x = r->x;
+    sked_i_fds_steps *x = r->x;
     for (; r->passes > 0 && r->round > 0 && !sked_i_run_over(x->run); r->passes--, r->round--) {
         const double best = sked_i_run_best(x->run);
         build_levels(r);
@@ -313,7 +313,7 @@ static void close_refiner(refiner *r)
     sked_i_share_close(&r->share);
 }
 
-static sked_status open_refiner(refiner *r, sked_i_steps *x, int index, int threads, sked_error *err)
+static sked_status open_refiner(refiner *r, sked_i_fds_steps *x, int index, int threads, sked_error *err)
 {
     sked_status st = SKED_OK;
     r->x = x;
@@ -366,7 +366,7 @@ cleanup:
     return st;
 }
 
-sked_status sked_i_fds_refine(sked_i_steps *x, int64_t passes, sked_error *err)
+sked_status sked_i_fds_refine(sked_i_fds_steps *x, int64_t passes, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int threads = x->run->options->threads;

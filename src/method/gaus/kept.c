@@ -28,8 +28,8 @@ static sked_status kept_of(sked_i_run *run, kept **out, sked_error *err)
     return st;
 }
 
-sked_status sked_i_gaus_steps_model(sked_i_run *run, int64_t ii, int64_t latest, const sked_i_gaus_model **out,
-                                    sked_error *err)
+sked_status sked_i_gaus_steps_model(sked_i_run *run, int64_t ii, int64_t latest,
+                                    const sked_i_gaus_model **out, sked_error *err)
 {
     kept *k = NULL;
     sked_status st = kept_of(run, &k, err);

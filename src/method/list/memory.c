@@ -18,7 +18,7 @@ enum { budgets = 10, looks = 16 };
 typedef struct sweep {
     const sked_i_dag *v;
     const sked_i_uses *u;
-    sked_i_rows next; /* edges in the direction of time */
+    sked_i_dag_rows next; /* edges in the direction of time */
     bool backward;
     const double *early, *late; /* windows in the direction of time */
     const int32_t *urgent;      /* ops by latest start */

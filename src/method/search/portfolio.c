@@ -11,7 +11,7 @@
 enum { conflict_effort = 30, first_slice = 600, last_slice = 60000, window_conflicts = 150 };
 
 /* Shares of the effort to begin with; a technique that improves the best gains up to four times its share. */
-static const double shares[SKED_I_TECHNIQUES] = {1, 0.4, 0.3};
+static const double shares[SKED_I_SEARCH_TECHNIQUES] = {1, 0.4, 0.3};
 
 struct sked_i_portfolio {
     sked_i_search_worker *w;
@@ -19,7 +19,7 @@ struct sked_i_portfolio {
     sked_i_learner *learner;
     bool learns; /* the learner can help with this problem */
     bool breeds; /* so can the population */
-    double effort[SKED_I_TECHNIQUES], weight[SKED_I_TECHNIQUES];
+    double effort[SKED_I_SEARCH_TECHNIQUES], weight[SKED_I_SEARCH_TECHNIQUES];
     int64_t slice; /* effort of one turn */
     int32_t *guide, *found;
     sked_i_lit *assume;
@@ -142,14 +142,14 @@ static bool run_windows(portfolio *p)
 
 static bool may_run(const portfolio *p, int t)
 {
-    return t == SKED_I_GENETIC ? p->breeds : p->learns && p->w->base.best < INFINITY;
+    return t == SKED_I_SEARCH_GENETIC ? p->breeds : p->learns && p->w->base.best < INFINITY;
 }
 
 /* The technique that is furthest behind its share; -1: none can help. */
 static int choose(const portfolio *p)
 {
     int best = -1;
-    for (int t = 0; t < SKED_I_TECHNIQUES; t++)
+    for (int t = 0; t < SKED_I_SEARCH_TECHNIQUES; t++)
         if (may_run(p, t) && (best < 0 || p->effort[t] / p->weight[t] < p->effort[best] / p->weight[best]))
             best = t;
     return best;
@@ -157,7 +157,7 @@ static int choose(const portfolio *p)
 
 static bool run_technique(portfolio *p, int t)
 {
-    if (t == SKED_I_GENETIC) {
+    if (t == SKED_I_SEARCH_GENETIC) {
         p->breeds = sked_i_population_run(p->population, p->slice);
         return true;
     }
@@ -167,7 +167,7 @@ static bool run_technique(portfolio *p, int t)
         if (p->learner == NULL)
             return false;
     }
-    return t == SKED_I_LEARNING ? run_complete(p) : run_windows(p);
+    return t == SKED_I_SEARCH_LEARNING ? run_complete(p) : run_windows(p);
 }
 
 bool sked_i_portfolio_renew(sked_i_portfolio *p)
@@ -191,7 +191,7 @@ bool sked_i_portfolio_run(sked_i_portfolio *p)
         ok = run_technique(p, t);
         sked_i_crew_end(base, t, span);
         const double used = (double)(base->client.evaluations - span.evaluations);
-        p->effort[t] += used * (t == SKED_I_GENETIC ? 1 : conflict_effort);
+        p->effort[t] += used * (t == SKED_I_SEARCH_GENETIC ? 1 : conflict_effort);
         if (base->best < span.best && span.best < INFINITY && p->weight[t] < 4 * shares[t])
             p->weight[t] *= 1.3;
         p->learns =

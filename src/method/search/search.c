@@ -83,8 +83,9 @@ static void work(sked_i_crew_worker *base)
 static const sked_i_crew_kind cumulative_kind = {
     .phase = "search",
     .worker_size = sizeof(sked_i_search_worker),
-    .technique =
-        {[SKED_I_GENETIC] = "genetic", [SKED_I_LEARNING] = "clause learning", [SKED_I_WINDOWS] = "windows"},
+    .technique = {[SKED_I_SEARCH_GENETIC] = "genetic",
+                  [SKED_I_SEARCH_LEARNING] = "clause learning",
+                  [SKED_I_SEARCH_WINDOWS] = "windows"},
     .open = open_worker,
     .close = close_worker,
     .resume = resume_worker,

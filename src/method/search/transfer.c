@@ -45,7 +45,7 @@ static const double *start_of(const void *solution)
 
 static const int32_t *device_of(const sequences *x, const void *solution)
 {
-    return (const int32_t *)((const double *)solution + x->form->n);
+    return (const int32_t *)(const void *)((const double *)solution + x->form->n);
 }
 
 /* ------------------------------------------------------------------ starts */

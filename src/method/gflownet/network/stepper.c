@@ -83,7 +83,7 @@ static bool may_see(const sked_i_masks *m, int32_t head, int64_t i, int32_t j)
 }
 
 /* Every other op is seen by one head, the op itself by all: n - 1 + heads pairs. */
-static sked_status fill_views(sked_i_views *v, const sked_i_masks *m, int32_t head, sked_error *err)
+static sked_status fill_views(sked_i_attention_views *v, const sked_i_masks *m, int32_t head, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int32_t pairs = m->n - 1 + SKED_I_HEADS, inner = SKED_I_HEADS * head;

@@ -59,7 +59,7 @@ typedef struct RN(film) {
 typedef struct RN(stepper) {
     const sked_i_layout *layout;
     const RN(kernels) * kernels;
-    sked_i_views views;
+    sked_i_attention_views views;
     const real *parameter; /* as last prepared */
     real *block;           /* what follows lies in it */
     RN(step_weights) weights;

@@ -1,4 +1,4 @@
-#include "method/pool.h"
+#include "method/result_pool.h"
 
 #include "base/memory.h"
 #include "schedule/equal.h"
@@ -6,38 +6,39 @@
 #include <assert.h>
 #include <string.h>
 
-sked_status sked_i_pool_open(sked_i_pool *pool, int32_t capacity, sked_error *err)
+sked_status sked_i_result_pool_open(sked_i_result_pool *pool, int32_t capacity, sked_error *err)
 {
     sked_status st = SKED_OK;
     assert(capacity >= 1);
-    *pool = (sked_i_pool){.capacity = capacity};
+    *pool = (sked_i_result_pool){.capacity = capacity};
     SKED_NEW(pool->entry, capacity);
 cleanup:
     return st;
 }
 
-void sked_i_pool_close(sked_i_pool *pool)
+void sked_i_result_pool_close(sked_i_result_pool *pool)
 {
     for (int32_t k = 0; k < pool->count; k++)
         sked_schedule_destroy(pool->entry[k].schedule);
     free(pool->entry);
-    *pool = (sked_i_pool){0};
+    *pool = (sked_i_result_pool){0};
 }
 
-static bool already_there(const sked_i_pool *pool, int32_t place, const sked_schedule *s, sked_i_rank rank)
+static bool already_there(const sked_i_result_pool *pool, int32_t place, const sked_schedule *s,
+                          sked_i_result_rank rank)
 {
-    for (int32_t j = place - 1; j >= 0 && !sked_i_rank_precedes(pool->entry[j].rank, rank); j--)
+    for (int32_t j = place - 1; j >= 0 && !sked_i_result_rank_precedes(pool->entry[j].rank, rank); j--)
         if (sked_i_schedule_equal(pool->entry[j].schedule, s))
             return true;
     return false;
 }
 
-sked_status sked_i_pool_insert(sked_i_pool *pool, const sked_schedule *s, sked_i_rank rank, const char *maker,
-                               bool *kept, sked_error *err)
+sked_status sked_i_result_pool_insert(sked_i_result_pool *pool, const sked_schedule *s,
+                                      sked_i_result_rank rank, const char *maker, bool *kept, sked_error *err)
 {
     int32_t place = pool->count;
     *kept = false;
-    while (place > 0 && sked_i_rank_precedes(rank, pool->entry[place - 1].rank))
+    while (place > 0 && sked_i_result_rank_precedes(rank, pool->entry[place - 1].rank))
         place--;
     if (place == pool->capacity || already_there(pool, place, s, rank))
         return SKED_OK;
@@ -49,10 +50,10 @@ sked_status sked_i_pool_insert(sked_i_pool *pool, const sked_schedule *s, sked_i
         sked_schedule_destroy(pool->entry[--pool->count].schedule);
     memmove(pool->entry + place + 1, pool->entry + place,
             (size_t)(pool->count - place) * sizeof *pool->entry);
-    pool->entry[place] = (sked_i_pool_entry){copy, rank, maker};
+    pool->entry[place] = (sked_i_result_pool_entry){copy, rank, maker};
     pool->count++;
     *kept = true;
-    assert(place == 0 || !sked_i_rank_precedes(rank, pool->entry[place - 1].rank));
+    assert(place == 0 || !sked_i_result_rank_precedes(rank, pool->entry[place - 1].rank));
     return SKED_OK;
 }
 
@@ -72,8 +73,9 @@ static sked_status is_apart(const sked_problem *p, const sked_schedule *s, sked_
     return SKED_OK;
 }
 
-sked_status sked_i_pool_choose(sked_i_pool *pool, const sked_problem *p, int32_t top, double min_distance,
-                               sked_schedule **chosen, int32_t *count, sked_error *err)
+sked_status sked_i_result_pool_choose(sked_i_result_pool *pool, const sked_problem *p, int32_t top,
+                                      double min_distance, sked_schedule **chosen, int32_t *count,
+                                      sked_error *err)
 {
     int32_t n = 0;
     for (int32_t i = 0; i < pool->count && n < top; i++) {

@@ -1,0 +1,56 @@
+/* The schedules a run keeps: the best different ones, best first, each with the name of the method that made
+ * it. */
+#ifndef SKED_METHOD_RESULT_POOL_H
+#define SKED_METHOD_RESULT_POOL_H
+#include "base/status.h"
+#include "problem/problem.h"
+
+/* What ranks a schedule: the interval where that comes first, the objective, the tie-break (makespan). */
+typedef struct sked_i_result_rank {
+    double by[3];
+} sked_i_result_rank;
+#define SKED_I_RESULT_RANK_WORST ((sked_i_result_rank){{INFINITY, INFINITY, INFINITY}})
+
+static inline bool sked_i_result_rank_precedes(sked_i_result_rank a, sked_i_result_rank b)
+{
+    int k = 0;
+    while (k < 2 && a.by[k] == b.by[k])
+        k++;
+    return a.by[k] < b.by[k];
+}
+
+typedef struct sked_i_result_pool_entry {
+    sked_schedule *schedule; /* owned */
+    sked_i_result_rank rank;
+    const char *maker; /* name of a method, static */
+} sked_i_result_pool_entry;
+
+typedef struct sked_i_result_pool {
+    sked_i_result_pool_entry *entry; /* [capacity] */
+    int32_t count, capacity;
+} sked_i_result_pool;
+
+SKED_MUST_CHECK sked_status sked_i_result_pool_open(sked_i_result_pool *pool, int32_t capacity,
+                                                    sked_error *err);
+void sked_i_result_pool_close(sked_i_result_pool *pool);
+/* Rank of the best entry; worst of all while there is none. */
+static inline sked_i_result_rank sked_i_result_pool_best(const sked_i_result_pool *pool)
+{
+    return pool->count > 0 ? pool->entry[0].rank : SKED_I_RESULT_RANK_WORST;
+}
+/*
+ * Keeps a copy of s unless it is worse than all of a full pool or already there. Of equal ranks the earlier
+ * one stays ahead. *kept: it was taken in. O(capacity + ops per entry of equal rank).
+ */
+SKED_MUST_CHECK sked_status sked_i_result_pool_insert(sked_i_result_pool *pool, const sked_schedule *s,
+                                                      sked_i_result_rank rank, const char *maker, bool *kept,
+                                                      sked_error *err);
+/*
+ * Moves the best entries into chosen[top] (room for top), each at least min_distance (GED, percent) from
+ * those before it, and destroys the others. Returns the number chosen in *count.
+ */
+SKED_MUST_CHECK sked_status sked_i_result_pool_choose(sked_i_result_pool *pool, const sked_problem *p,
+                                                      int32_t top, double min_distance,
+                                                      sked_schedule **chosen, int32_t *count,
+                                                      sked_error *err);
+#endif
