@@ -73,5 +73,6 @@ for block in blocks:
 
 for sentence in bad:
     print(sentence)
-print(f"{len(structs)} structs, {len(opaque)} handles, {len(functions)} functions, {len(bad)} broken rules")
+print(f"{len(structs)} structs, {len(opaque)} handles, {len(functions)} functions")
+print(f"0 passed, {len(bad)} failed" if bad else "1 passed, 0 failed")
 sys.exit(1 if bad else 0)

@@ -465,5 +465,6 @@ def large_and_plain_graphs(folder):
     return run_all(list_of_cases)
 
 
-print(f"{passed} passed, {failed} failed, {cases} cases")
+print(f"{cases} cases")
+print(f"{passed} passed, {failed} failed")
 sys.exit(1 if failed or passed == 0 else 0)
