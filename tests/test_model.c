@@ -86,7 +86,7 @@ static void solve_with_cbc(const sked_problem *p, const char *name, double best,
 {
     char command[3000], solution[700];
     snprintf(solution, sizeof solution, "%s/model_solution.txt", SKED_BINARY_DIR);
-    OK(sked_model_write(p, file_at(name), NULL, err));
+    OK(sked_problem_export(p, file_at(name), NULL, err));
     snprintf(command, sizeof command,
              "cbc '%s' ratioGap 0 allowableGap 0 solve solution '%s' >/dev/null 2>&1; cat '%s'",
              file_at(name), solution, solution);
@@ -122,7 +122,7 @@ static void linear_models_have_the_optimum(void **state)
 static void solve_with_minizinc(const sked_problem *p, double best, int seed)
 {
     char command[1500];
-    OK(sked_model_write(p, file_at("model.mzn"), NULL, err));
+    OK(sked_problem_export(p, file_at("model.mzn"), NULL, err));
     snprintf(command, sizeof command,
              "minizinc --solver gecode --time-limit 20000 --output-objective --output-mode json '%s' 2>&1",
              file_at("model.mzn"));
@@ -163,7 +163,7 @@ static void files_have_their_parts(void **state)
     random_problem r;
     random_problem_make(3, RANDOM_RESOURCES, 6, 6, &r);
     for (int k = 0; k < 3; k++) {
-        OK(sked_model_write(&r.problem, file_at(names[k]), NULL, err));
+        OK(sked_problem_export(&r.problem, file_at(names[k]), NULL, err));
         char *text = read_all(file_at(names[k]));
         for (int j = 0; parts[k][j] != NULL; j++)
             if (strstr(text, parts[k][j]) == NULL)
@@ -178,11 +178,13 @@ static void refusals_say_why(void **state)
     (void)state;
     random_problem r;
     random_problem_make(2, RANDOM_RESOURCES | RANDOM_REAL, 4, 4, &r);
-    FAILS(SKED_ERR_UNSUPPORTED, "whole numbers", sked_model_write(&r.problem, file_at("no.lp"), NULL, err));
-    FAILS(SKED_ERR_ARGUMENT, "no model format is called 'pl'", sked_model_write(&r.problem, "-", "pl", err));
-    FAILS(SKED_ERR_ARGUMENT, ".mzn", sked_model_write(&r.problem, file_at("no.txt"), NULL, err));
-    assert_true(sked_model_format("a.MPS", NULL));
-    assert_false(sked_model_format("a.lp.json", NULL));
+    FAILS(SKED_ERR_UNSUPPORTED, "whole numbers",
+          sked_problem_export(&r.problem, file_at("no.lp"), NULL, err));
+    FAILS(SKED_ERR_ARGUMENT, "no model format is called 'pl'",
+          sked_problem_export(&r.problem, "-", "pl", err));
+    FAILS(SKED_ERR_ARGUMENT, ".mzn", sked_problem_export(&r.problem, file_at("no.txt"), NULL, err));
+    assert_true(sked_problem_exports("a.MPS", NULL));
+    assert_false(sked_problem_exports("a.lp.json", NULL));
     random_problem_free(&r);
 }
 

@@ -344,10 +344,10 @@ SKED_API const char *sked_objective_name(sked_objective o);
  * format NULL: by extension (.lp, .mps, .mzn). path "-": standard output. UNSUPPORTED: times that are not
  * whole numbers, a pipelined problem without an interval, models of more than five million columns.
  */
-SKED_API SKED_MUST_CHECK sked_status sked_model_write(const sked_problem *p, const char *path,
-                                                      const char *format, sked_error *err);
-/* Would sked_model_write know this format (or, with format NULL, this path's extension)? */
-SKED_API bool sked_model_format(const char *path, const char *format);
+SKED_API SKED_MUST_CHECK sked_status sked_problem_export(const sked_problem *p, const char *path,
+                                                         const char *format, sked_error *err);
+/* Would sked_problem_export know this format (or, with format NULL, this path's extension)? */
+SKED_API bool sked_problem_exports(const char *path, const char *format);
 
 /* ------------------------------------------------------------------ schedules */
 

@@ -1,4 +1,4 @@
-/* sked_model_write: picks the syntax, builds the model, writes the file. */
+/* sked_problem_export: picks the syntax, builds the model, writes the file. */
 #include "form/export.h"
 
 #include "base/file.h"
@@ -14,9 +14,9 @@ typedef struct syntax {
     sked_status (*write)(const sked_i_program *m, const sked_i_mip *mip, sked_i_buffer *out, sked_error *err);
 } syntax;
 
-static const syntax syntaxes[] = {{"lp", ".lp", true, sked_i_model_write_lp},
-                                  {"mps", ".mps", true, sked_i_model_write_mps},
-                                  {"minizinc", ".mzn", false, sked_i_model_write_minizinc}};
+static const syntax syntaxes[] = {{"lp", ".lp", true, sked_i_export_lp},
+                                  {"mps", ".mps", true, sked_i_export_mps},
+                                  {"minizinc", ".mzn", false, sked_i_export_minizinc}};
 enum { n_syntaxes = sizeof syntaxes / sizeof *syntaxes };
 static const int64_t max_columns = 5000000;
 
@@ -44,13 +44,13 @@ static sked_status choose(const char *path, const char *format, const syntax **o
     return sked_i_fail(err, SKED_ERR_ARGUMENT, "%s: the extension is none of .lp, .mps, .mzn", path);
 }
 
-bool sked_model_format(const char *path, const char *format)
+bool sked_problem_exports(const char *path, const char *format)
 {
     const syntax *s;
     return choose(path, format, &s, NULL) == SKED_OK;
 }
 
-sked_status sked_model_write(const sked_problem *p, const char *path, const char *format, sked_error *err)
+sked_status sked_problem_export(const sked_problem *p, const char *path, const char *format, sked_error *err)
 {
     SKED_TAKE_PROBLEM(p)
     sked_status st = SKED_OK;

@@ -84,8 +84,8 @@ static void write_bounds(const sked_i_mip *mip, sked_i_buffer *out)
     sked_i_buffer_text(out, "End\n");
 }
 
-sked_status sked_i_model_write_lp(const sked_i_program *m, const sked_i_mip *mip, sked_i_buffer *out,
-                                  sked_error *err)
+sked_status sked_i_export_lp(const sked_i_program *m, const sked_i_mip *mip, sked_i_buffer *out,
+                             sked_error *err)
 {
     (void)err;
     sked_i_buffer_format(

@@ -235,8 +235,8 @@ static void write_objective(const sked_i_program *m, sked_i_buffer *out)
     sked_i_buffer_text(out, ";\n");
 }
 
-sked_status sked_i_model_write_minizinc(const sked_i_program *m, const sked_i_mip *mip, sked_i_buffer *out,
-                                        sked_error *err)
+sked_status sked_i_export_minizinc(const sked_i_program *m, const sked_i_mip *mip, sked_i_buffer *out,
+                                   sked_error *err)
 {
     (void)mip;
     const sked_status st = check_amounts(m, err);

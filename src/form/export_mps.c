@@ -87,8 +87,8 @@ static void write_bounds(const sked_i_mip *mip, sked_i_buffer *out)
     sked_i_buffer_text(out, "ENDATA\n");
 }
 
-sked_status sked_i_model_write_mps(const sked_i_program *m, const sked_i_mip *mip, sked_i_buffer *out,
-                                   sked_error *err)
+sked_status sked_i_export_mps(const sked_i_program *m, const sked_i_mip *mip, sked_i_buffer *out,
+                              sked_error *err)
 {
     sked_i_mip_columns t = {0};
     const sked_status st = sked_i_mip_transpose(mip, &t, err);

@@ -1,6 +1,6 @@
 /*
  * What sked and sked-bench share: a command line and its help, both from tables, output and progress.
- * A program lists its commands and its options once, as X-macros (tools/sked/cli.h, bench/cli.h), and hands
+ * A program lists its commands and its options once, as X-macros (tools/sked/cli.h, bench/bench.h), and hands
  * the tables to run_program. Public API only.
  */
 #ifndef SKED_CLI_PROGRAM_H

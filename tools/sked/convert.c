@@ -10,8 +10,8 @@ sked_status run_convert(arguments *a, sked_error *err)
     const char *to = a->to, *path = a->operand.at[1];
     if (st == SKED_OK && to == NULL && strcmp(path, "-") == 0)
         to = "native";
-    if (st == SKED_OK && sked_model_format(path, to))
-        st = sked_model_write(&s.problem, path, to, err);
+    if (st == SKED_OK && sked_problem_exports(path, to))
+        st = sked_problem_export(&s.problem, path, to, err);
     else if (st == SKED_OK)
         st = sked_graph_write(s.graph, path, to, err);
     clear_setup(&s);

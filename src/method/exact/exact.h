@@ -18,7 +18,7 @@ bool sked_i_exact_enumerate_fits(const sked_problem *p);
 SKED_MUST_CHECK sked_status sked_i_exact_enumerate(sked_i_run *run, sked_error *err);
 
 /*
- * Any objective, whole times: a linear model by time steps (schedule/model.h) solved by CBC. For `ii` without
+ * Any objective, whole times: a linear model by time steps (form/program.h) solved by CBC. For `ii` without
  * a given interval: one model per interval from the bound upwards. max_columns: refuse larger models.
  */
 SKED_MUST_CHECK sked_status sked_i_exact_cbc(sked_i_run *run, int64_t max_columns, sked_error *err);
