@@ -1,6 +1,9 @@
 #define _POSIX_C_SOURCE 200809L
 #include "base/child.h"
 
+#ifdef __SANITIZE_ADDRESS__
+#include <dirent.h>
+#endif
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -37,9 +40,34 @@ static void follow_parent(pid_t parent)
         _exit(1);
 }
 
+#ifdef __SANITIZE_ADDRESS__
+/*
+ * AddressSanitizer's allocator does not survive a fork while another thread holds one of its locks: the child
+ * waits for ever. (The C library's own allocator does.) So its builds fork from a single thread only.
+ */
+static bool can_fork(void)
+{
+    int threads = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (const struct dirent *t; tasks != NULL && (t = readdir(tasks)) != NULL;)
+        threads += t->d_name[0] != '.';
+    if (tasks != NULL)
+        closedir(tasks);
+    return threads == 1;
+}
+#else
+static bool can_fork(void)
+{
+    return true;
+}
+#endif
+
 bool sked_i_child_start(sked_i_child *c, size_t size, void (*work)(void *data, int pipe), void *data)
 {
     int ends[2];
+    *c = (sked_i_child){0};
+    if (!can_fork())
+        return false;
     *c = (sked_i_child){.size = size, .record = sked_i_alloc((int64_t)size, 1)};
     if (c->record == NULL || pipe(ends) != 0) {
         free(c->record);

@@ -297,16 +297,16 @@ static double value_step(const sked_problem *p)
 
 enum { most_children = 16 };
 
-typedef struct crew {
+typedef struct siblings {
     sked_i_child child[most_children]; /* 0: the whole model; the others cut the gap */
     reply *found[most_children]; /* last solution of each, offered at the end where results must repeat */
     int count;
     bool repeats, solved; /* solved: child 0 has an answer */
     answer answer;
-} crew;
+} siblings;
 
 /* What child `who` has sent. */
-static sked_status take_record(sked_i_run *run, const question *q, crew *c, int who, sked_error *err)
+static sked_status take_record(sked_i_run *run, const question *q, siblings *c, int who, sked_error *err)
 {
     const reply *r = (const reply *)(const void *)c->child[who].record;
     answer ignored;
@@ -329,13 +329,13 @@ static sked_status take_record(sked_i_run *run, const question *q, crew *c, int 
 }
 
 /* Is nothing left to prove? With results that must repeat, all children end by themselves first. */
-static bool is_settled(const sked_i_run *run, const crew *c)
+static bool is_settled(const sked_i_run *run, const siblings *c)
 {
     return !c->repeats && (c->solved || (sked_i_run_incumbent(run) != NULL &&
                                          sked_i_run_best(run) <= sked_i_run_bound(run)));
 }
 
-static sked_status lead_crew(sked_i_run *run, const question *q, crew *c, sked_error *err)
+static sked_status lead_siblings(sked_i_run *run, const question *q, siblings *c, sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_i_child_news news = SKED_I_CHILD_RECORD;
@@ -357,7 +357,7 @@ static sked_status solve_together(sked_i_run *run, question *q, answer *out, ske
 {
     static const double shares[] = {0.125, 0.5, 0.875, 0.25, 0.75};
     const int threads = run->options->threads;
-    crew c = {.count = threads < most_children ? threads : most_children, .answer = STOPPED};
+    siblings c = {.count = threads < most_children ? threads : most_children, .answer = STOPPED};
     c.repeats = run->options->iterations > 0;
     job jobs[most_children];
     for (int k = 0; k < c.count; k++) {
@@ -368,7 +368,7 @@ static sked_status solve_together(sked_i_run *run, question *q, answer *out, ske
         jobs[k].step = 1;
         (void)sked_i_child_start(&c.child[k], reply_size(q->mip), work, &jobs[k]);
     }
-    sked_status st = c.child[0].pid > 0 ? lead_crew(run, q, &c, err) : finish(run, q, &c.answer, err);
+    sked_status st = c.child[0].pid > 0 ? lead_siblings(run, q, &c, err) : finish(run, q, &c.answer, err);
     *out = sked_i_run_incumbent(run) != NULL && sked_i_run_best(run) <= sked_i_run_bound(run) ? PROVED
                                                                                               : c.answer;
     for (int k = 0; k < c.count; k++) {
