@@ -2,6 +2,7 @@
 #include "method/starts.h"
 
 #include "engine/list/list.h"
+#include "form/sequencing.h"
 
 #include <string.h>
 
@@ -9,7 +10,7 @@
 static sked_status place_from(const sked_problem *p, const double *target, sked_schedule *s, bool *fits,
                               sked_error *err)
 {
-    const bool separate = p->devices > 0 && (sked_i_has_transfers(p) || p->fix_device != NULL);
+    const bool separate = sked_i_needs_sequencing(p);
     sked_status st = SKED_OK;
     sked_i_dag v = {0};
     sked_i_pools pools = {0};

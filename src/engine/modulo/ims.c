@@ -455,14 +455,6 @@ void sked_i_ims_compact(sked_i_ims *m, bool both, const sked_i_limit *limit)
     }
 }
 
-void sked_i_ims_load(sked_i_ims *m, const sked_i_frame *f, const int64_t *start, const int32_t *device)
-{
-    m->frame = f;
-    sked_i_reservation_clear(m->table, f->ii);
-    for (int32_t i = 0; i < m->loop->n; i++)
-        put(m, i, device != NULL ? device[i] : 0, start[i]);
-}
-
 /* Do the edges hold with the devices chosen? Only transfers can break them here. */
 static bool edges_hold(const sked_i_ims *m)
 {

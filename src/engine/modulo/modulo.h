@@ -95,9 +95,8 @@ bool sked_i_ims_run(sked_i_ims *m, const sked_i_frame *f, int64_t budget, sked_i
                     const sked_i_limit *limit);
 /* Moves ops earlier (and, with `both`, to and fro) while that shortens the schedule, until the limit. */
 void sked_i_ims_compact(sked_i_ims *m, bool both, const sked_i_limit *limit);
-/* Takes over a complete schedule of the frame's II. devices NULL: all on 0. */
-void sked_i_ims_load(sked_i_ims *m, const sked_i_frame *f, const int64_t *start, const int32_t *device);
-/* The same without devices: gives every op one by first fit; false: that does not work out. */
+/* Takes over starts of the frame's II and gives every op a device by first fit; false: that does not work
+ * out. */
 bool sked_i_ims_assign(sked_i_ims *m, const sked_i_frame *f, const int64_t *start);
 /* Latest finish of the schedule made. */
 int64_t sked_i_ims_length(const sked_i_ims *m);

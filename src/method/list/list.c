@@ -4,6 +4,8 @@
  */
 #include "method/list/list.h"
 
+#include "form/sequencing.h"
+
 #include <string.h>
 
 #define LIST_OPTIONS(X)                                                                                      \
@@ -40,12 +42,6 @@ typedef struct lister {
     sked_i_rng rng;
 } lister;
 
-/* Do devices differ to an op? Then each has its own sequence. */
-static bool by_device(const sked_problem *p)
-{
-    return p->devices > 0 && (sked_i_has_transfers(p) || p->fix_device != NULL);
-}
-
 static sked_status get_view(lister *x, bool mirrored, sked_error *err)
 {
     if (x->have_view[mirrored])
@@ -69,7 +65,7 @@ static sked_status get_pools(lister *x, bool with_devices, sked_error *err)
 static sked_status generate(lister *x, bool mirrored, bool serial, const int32_t *fix_device, double *start,
                             int32_t *device, bool *fits, sked_error *err)
 {
-    const bool separate = by_device(x->p) || fix_device != NULL;
+    const bool separate = sked_i_needs_sequencing(x->p) || fix_device != NULL;
     sked_status st = get_pools(x, !separate, err);
     if (st != SKED_OK)
         return st;
@@ -108,8 +104,8 @@ static sked_status generate_backward(lister *x, const config *c, bool *fits, ske
         x->mirrored[i] = -(x->mirrored[i] + p->graph->duration[i]); /* start, but for a constant */
     SKED_TRY(get_view(x, false, err));
     SKED_TRY(sked_i_rank_by_key(&x->view[0], x->mirrored, x->rank, err));
-    SKED_TRY(generate(x, false, true, by_device(p) ? x->mirrored_device : NULL, x->s->start, x->s->device,
-                      fits, err));
+    SKED_TRY(generate(x, false, true, sked_i_needs_sequencing(p) ? x->mirrored_device : NULL, x->s->start,
+                      x->s->device, fits, err));
 cleanup:
     return st;
 }
