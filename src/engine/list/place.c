@@ -377,6 +377,8 @@ static bool place_all(placer *x)
         sked_i_set_remove(&x->ready, (uint32_t)x->input.rank[i]);
         if (!place_op(x, i))
             return false;
+        if (x->reach != NULL)
+            sked_i_reach_placed(x, i);
         tell_successors(x, i);
     }
     return true;
@@ -392,7 +394,11 @@ sked_status sked_i_placer_run(sked_i_placer *x, const int32_t *rank, const doubl
     x->start = start;
     x->device = device;
     reset(x);
-    if ((how->fix_start != NULL && !book_fixed(x)) || !place_all(x))
+    if (how->fix_start != NULL && !book_fixed(x))
+        return sked_i_no_memory(err);
+    if (x->reach != NULL)
+        sked_i_reach_reset(x);
+    if (!place_all(x))
         return sked_i_no_memory(err);
     *late = x->late;
     return SKED_OK;
@@ -427,6 +433,31 @@ cleanup:
     return st;
 }
 
+/* Dead ends where links are missing: again on devices that all have links, set by set until one serves. */
+static sked_status place_linked(placer *x, const sked_i_list_input *input, const sked_i_place *how,
+                                double *start, int32_t *device, double *late, sked_error *err)
+{
+    const int32_t m = input->devices;
+    sked_status st = SKED_OK;
+    bool *tried = NULL, *use = NULL;
+    sked_i_place again = *how;
+    SKED_NEW0(tried, m);
+    SKED_NEW(use, m);
+    again.use = use;
+    for (int32_t d = 0; d<m && * late> 0; d++) {
+        if (tried[d])
+            continue;
+        sked_i_linked_devices(input->view->costs, d, use);
+        for (int32_t e = 0; e < m; e++)
+            tried[e] = tried[e] || use[e];
+        SKED_TRY(sked_i_placer_run(x, input->rank, input->release, &again, start, device, late, err));
+    }
+cleanup:
+    free(tried);
+    free(use);
+    return st;
+}
+
 sked_status sked_i_list_place(const sked_i_list_input *input, const sked_i_place *how, double *start,
                               int32_t *device, bool *fits, sked_error *err)
 {
@@ -435,6 +466,8 @@ sked_status sked_i_list_place(const sked_i_list_input *input, const sked_i_place
     double late = 0;
     SKED_TRY(sked_i_placer_create(input->view, input->pools, input->devices, how->by_device, &x, err));
     SKED_TRY(sked_i_placer_run(x, input->rank, input->release, how, start, device, &late, err));
+    if (late > 0 && x->reach != NULL)
+        SKED_TRY(place_linked(x, input, how, start, device, &late, err));
     *fits = late == 0;
     if (*fits && input->devices > 0 && !x->by_device)
         SKED_TRY(sked_i_assign_devices(input->view, input->devices, start, device, err));

@@ -1,4 +1,4 @@
-/* A placer, as place.c and unequal.c see it. */
+/* A placer, as place.c, unequal.c and reach.c see it. */
 #ifndef SKED_ENGINE_LIST_PLACER_H
 #define SKED_ENGINE_LIST_PLACER_H
 #include "base/heap.h"
@@ -19,6 +19,8 @@ typedef struct sked_i_arrivals {
     int32_t *near_device;        /* [groups] where the latest comes from */
     bool *instant;               /* [pool classes] demands beyond a pool: only where the op takes no time */
 } sked_i_arrivals;
+
+typedef struct sked_i_reach sked_i_reach;
 
 struct sked_i_placer {
     sked_i_list_input input; /* of the run */
@@ -41,6 +43,7 @@ struct sked_i_placer {
     double remote[2]; /* latest data from elsewhere: of all devices, and of all but remote_device */
     int32_t remote_device;
     sked_i_arrivals far; /* unequal devices: in place of remote */
+    sked_i_reach *reach; /* unequal devices: NULL where all are linked */
     double late;         /* what fixed starts are missed by in sum */
 };
 
@@ -98,4 +101,15 @@ double sked_i_unequal_earliest(sked_i_placer *x, int32_t i);
 void sked_i_unequal_choose(sked_i_placer *x, int32_t i);
 /* Device of op i that starts at t: of those with room the fastest. false: none has room. */
 bool sked_i_unequal_fit(sked_i_placer *x, int32_t i, double t);
+
+/* ------------------------------------------------------------------ devices without links (reach.c) */
+
+/* *out stays NULL where every device can send to every other. */
+SKED_MUST_CHECK sked_status sked_i_reach_create(const sked_i_placer *x, sked_i_reach **out, sked_error *err);
+void sked_i_reach_destroy(sked_i_reach *r);
+/* Before a run, when ops with fixed starts have their devices. O(rounds * (ops * devices + edges)). */
+void sked_i_reach_reset(sked_i_placer *x);
+/* A set of bits: the devices op i may go to. */
+const uint64_t *sked_i_reach_choices(sked_i_placer *x, int32_t i);
+void sked_i_reach_placed(sked_i_placer *x, int32_t i);
 #endif

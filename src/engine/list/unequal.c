@@ -19,6 +19,7 @@ void sked_i_unequal_free(sked_i_placer *x)
     free(a->near);
     free(a->near_device);
     free(a->instant);
+    sked_i_reach_destroy(x->reach);
 }
 
 /* Links in the direction of the view: mirrored, data runs against time. */
@@ -69,6 +70,7 @@ sked_status sked_i_unequal_create(sked_i_placer *x, sked_error *err)
     find_instant(x->input.pools, a->instant);
     fill_links(x->input.view, a);
     find_shortest(x);
+    SKED_TRY(sked_i_reach_create(x, &x->reach, err));
 cleanup:
     return st;
 }
@@ -196,10 +198,13 @@ void sked_i_unequal_choose(sked_i_placer *x, int32_t i)
 {
     int32_t first, last;
     double best = INFINITY, idle_since = -1;
+    const uint64_t *may = x->reach != NULL ? sked_i_reach_choices(x, i) : NULL;
     sked_i_unequal_gather(x, i);
     sked_i_placer_range(x, i, &first, &last);
     for (int32_t d = first; d <= last; d++) {
         double gap = 0;
+        if (may != NULL && !(may[d / 64] >> (d % 64) & 1))
+            continue;
         const double length = sked_i_unequal_time(x, i, d), from = sked_i_unequal_arrival(x, i, d);
         if (from + length > best || isinf(from + length))
             continue;
