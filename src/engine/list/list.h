@@ -2,6 +2,7 @@
  * List scheduling: one schedule from a priority order.
  *
  *   priority.c  priority orders
+ *   levels.c    levels on unequal devices
  *   parallel.c  parallel generation: steps through time and starts the first ready op that fits
  *   place.c     serial generation: steps through ops and puts each where it fits first
  *   unequal.c   the same where devices and links differ: each op where it finishes first
@@ -38,6 +39,28 @@ SKED_MUST_CHECK sked_status sked_i_rank_by_key(const sked_i_dag *v, const double
                                                sked_error *err);
 /* up[i]: longest path from the start of i to the end; `share` of every transfer on it counts. */
 void sked_i_upward_ranks(const sked_i_dag *v, double share, double *up);
+/* down[i]: longest path from the beginning to the start of i, likewise. */
+void sked_i_downward_ranks(const sked_i_dag *v, double share, double *down);
+
+/* What stands for the times of an op on its devices and for the links, where one number must. */
+typedef enum sked_i_measure {
+    SKED_I_MEAN,
+    SKED_I_BEST,  /* shortest time, no transfer */
+    SKED_I_WORST, /* longest time, longest latency, least bandwidth */
+    SKED_I_MEDIAN
+} sked_i_measure;
+/* Upward ranks by a measure, transfers in full; for a view with costs. O(ops * classes + groups^2 + edges) */
+SKED_MUST_CHECK sked_status sked_i_measured_ranks(const sked_i_dag *v, sked_i_measure kind, double *up,
+                                                  sked_error *err);
+/*
+ * The optimistic cost table of PEFT (Arabnejad and Barbosa, IEEE TPDS 25(3), 2014), equation 4: the longest
+ * path from the end of an op on a device to the end of the graph when every op on it goes where it ends
+ * first. It is the same for all devices of a class. table: [ops * classes]; mean: [ops] over the devices. For
+ * a view with costs. O((ops + edges) * classes)
+ */
+SKED_MUST_CHECK sked_status sked_i_optimistic_costs(const sked_i_dag *v, double *table, double *mean,
+                                                    sked_error *err);
+
 /* What a generation scheme starts from. Arrays are the caller's; NULL where nothing is asked for. */
 typedef struct sked_i_list_input {
     const sked_i_dag *view;
@@ -59,6 +82,9 @@ typedef struct sked_i_place {
     const double *fix_start;   /* NAN: free */
     bool by_device;            /* every device has its own gaps; needs view->in when transfers cost */
     bool insertion;            /* by_device: fill gaps; else only append */
+    const double *ahead;       /* [ops * classes] view with costs: what follows the finish on a device of the
+                                  class, added where devices are compared; NULL: nothing */
+    bool lookahead;            /* view with costs: compare devices by when the last successor could finish */
     const bool *use;           /* [devices] where links are missing: no others; NULL: all */
     bool stepped;              /* by_device: only ops whose data is there when a device is free compete */
 } sked_i_place;

@@ -98,6 +98,8 @@ static void reset(placer *x)
         sked_i_gaps_reset(&x->gaps[d]);
         x->seen[d] = -1;
     }
+    for (int32_t i = 0; x->how->lookahead && i < v->n; i++)
+        x->device[i] = -1; /* not placed */
     x->late = x->now = 0;
     x->pending.count = 0;
     memset(x->words, 0, (size_t)sked_i_set_words(v->n) * sizeof *x->words);

@@ -17,7 +17,8 @@ typedef struct sked_i_arrivals {
     double *far;                 /* [groups] latest data from devices of other groups */
     double *near;                /* [2 * groups] from devices of the group: latest, and latest from another */
     int32_t *near_device;        /* [groups] where the latest comes from */
-    bool *instant;               /* [pool classes] demands beyond a pool: only where the op takes no time */
+    double *option; /* [3 * devices] lookahead: start, score and idle since; INFINITY: not there */
+    bool *instant;  /* [pool classes] demands beyond a pool: only where the op takes no time */
 } sked_i_arrivals;
 
 typedef struct sked_i_reach sked_i_reach;
@@ -95,8 +96,9 @@ double sked_i_unequal_arrival(const sked_i_placer *x, int32_t i, int32_t d);
 /* The least over all devices that can run it. Gathers. */
 double sked_i_unequal_earliest(sked_i_placer *x, int32_t i);
 /*
- * Start and device of op i: where it finishes first; among equals the device left idle the shortest. Where
- * its data can reach no device, missing links count as free and x->late grows.
+ * Start and device of op i: where it finishes first (how->ahead, how->lookahead: counting what follows);
+ * among equals the device left idle the shortest. Where its data can reach no device, missing links count as
+ * free and x->late grows.
  */
 void sked_i_unequal_choose(sked_i_placer *x, int32_t i);
 /* Device of op i that starts at t: of those with room the fastest. false: none has room. */
