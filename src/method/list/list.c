@@ -215,20 +215,27 @@ cleanup:
     return st;
 }
 
-/* Objectives that look at the whole span of time, under a horizon. */
+/*
+ * Objectives that look at the whole span of time, under a horizon. Unequal devices: the shortest times give
+ * the windows and the steps, placing then finds the devices.
+ */
 static sked_status run_shape(sked_i_run *run, lister *x, sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_i_windows w = {0};
-    SKED_TRY(sked_i_windows_make(x->p, &w, err));
+    sked_problem plan;
+    sked_graph *graph = NULL;
+    SKED_TRY(sked_i_problem_relaxed(x->p, &plan, &graph, err));
+    SKED_TRY(sked_i_windows_make(&plan, &w, err));
     if (x->p->objective == SKED_OBJECTIVE_MEMORY)
-        SKED_TRY(sked_i_list_memory(run, &w, err));
+        SKED_TRY(sked_i_list_memory(run, &plan, &w, err));
     else
-        SKED_TRY(sked_i_list_fill(run, &w, err));
+        SKED_TRY(sked_i_list_fill(run, &plan, &w, err));
     if (w.limited && !sked_i_run_over(run))
         SKED_TRY(run_makespan(run, x, err));
 cleanup:
     sked_i_windows_free(&w);
+    sked_graph_destroy(graph);
     return st;
 }
 
