@@ -19,7 +19,7 @@ void sked_i_placer_destroy(sked_i_placer *x)
         sked_i_timeline_free(&x->pool[r]);
     for (int32_t d = 0; x->gaps && d < x->input.devices; d++)
         sked_i_gaps_free(&x->gaps[d]);
-    sked_i_unequal_free(x);
+    sked_i_placer_close_unequal(x);
     void *const owned[] = {x->arrival, x->waiting, x->by_rank, x->words, x->pending.at,
                            x->pool,    x->gaps,    x->local,   x->seen,  x};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
@@ -80,7 +80,7 @@ sked_status sked_i_placer_create(const sked_i_dag *v, const sked_i_pools *pools,
         if (v->duration[i] > 0 && v->duration[i] < x->shortest)
             x->shortest = v->duration[i];
     if (v->costs != NULL)
-        SKED_TRY(sked_i_unequal_create(x, err));
+        SKED_TRY(sked_i_placer_open_unequal(x, err));
     *out = x;
     return SKED_OK;
 cleanup:
@@ -154,7 +154,7 @@ static double arrival_on(const placer *x, int32_t i, int32_t d)
 static double earliest_arrival(placer *x, int32_t i)
 {
     if (x->input.view->costs != NULL)
-        return sked_i_unequal_earliest(x, i);
+        return sked_i_placer_earliest(x, i);
     if (x->input.view->out.transfer == NULL)
         return x->arrival[i];
     double best = INFINITY;
@@ -265,7 +265,7 @@ static void step_unequal(placer *x)
     for (bool more = x->pending.count > 0; more;) {
         const int32_t i = x->by_rank[sked_i_set_first(&x->ready)];
         const double late = x->late;
-        sked_i_unequal_choose(x, i);
+        sked_i_placer_choose(x, i);
         x->late = late;
         x->now = fmax(x->now, x->start[i]);
         more = wake(x) > 0 && x->by_rank[sked_i_set_first(&x->ready)] != i;
@@ -292,8 +292,8 @@ static double beyond(double late, double t)
 
 static double lateness_unequal(placer *x, int32_t i, double t)
 {
-    sked_i_unequal_gather(x, i);
-    const double from = sked_i_unequal_arrival(x, i, x->device[i]);
+    sked_i_placer_gather(x, i);
+    const double from = sked_i_placer_arrival(x, i, x->device[i]);
     return isinf(from) ? 1 + length_of(x, i) : beyond(from - t, t);
 }
 
@@ -311,7 +311,7 @@ static double lateness(placer *x, int32_t i)
 static bool book_unequal_at(placer *x, int32_t i, double t)
 {
     x->start[i] = t;
-    if (sked_i_unequal_fit(x, i, t))
+    if (sked_i_placer_fit(x, i, t))
         return book(x, i);
     x->late += length_of(x, i);
     return true;
@@ -356,7 +356,7 @@ static bool place_op(placer *x, int32_t i)
         return true;
     }
     if (x->input.view->costs != NULL)
-        sked_i_unequal_choose(x, i);
+        sked_i_placer_choose(x, i);
     else if (x->by_device)
         choose_device(x, i);
     else

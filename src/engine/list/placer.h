@@ -81,28 +81,28 @@ static inline void sked_i_placer_range(const sked_i_placer *x, int32_t i, int32_
 
 /* ------------------------------------------------------------------ unequal devices (unequal.c) */
 
-SKED_MUST_CHECK sked_status sked_i_unequal_create(sked_i_placer *x, sked_error *err);
-void sked_i_unequal_free(sked_i_placer *x);
+SKED_MUST_CHECK sked_status sked_i_placer_open_unequal(sked_i_placer *x, sked_error *err);
+void sked_i_placer_close_unequal(sked_i_placer *x);
 /* Time of op i on device d; INFINITY: it cannot run there. */
-static inline double sked_i_unequal_time(const sked_i_placer *x, int32_t i, int32_t d)
+static inline double sked_i_placer_time(const sked_i_placer *x, int32_t i, int32_t d)
 {
     const double t = sked_i_time(x->input.view->costs, i, d);
     return t > 0 && x->far.instant[sked_i_pools_class(x->input.pools, i)] ? INFINITY : t;
 }
 /* Gathers what op i needs to know of its predecessors; O(predecessors * groups). */
-void sked_i_unequal_gather(sked_i_placer *x, int32_t i);
+void sked_i_placer_gather(sked_i_placer *x, int32_t i);
 /* When the data of op i, gathered before, is on device d; INFINITY: it cannot get there. */
-double sked_i_unequal_arrival(const sked_i_placer *x, int32_t i, int32_t d);
+double sked_i_placer_arrival(const sked_i_placer *x, int32_t i, int32_t d);
 /* The least over all devices that can run it. Gathers. */
-double sked_i_unequal_earliest(sked_i_placer *x, int32_t i);
+double sked_i_placer_earliest(sked_i_placer *x, int32_t i);
 /*
  * Start and device of op i: where it finishes first (how->ahead, how->lookahead: counting what follows);
  * among equals the device left idle the shortest. Where its data can reach no device, missing links count as
  * free and x->late grows.
  */
-void sked_i_unequal_choose(sked_i_placer *x, int32_t i);
+void sked_i_placer_choose(sked_i_placer *x, int32_t i);
 /* Device of op i that starts at t: of those with room the fastest. false: none has room. */
-bool sked_i_unequal_fit(sked_i_placer *x, int32_t i, double t);
+bool sked_i_placer_fit(sked_i_placer *x, int32_t i, double t);
 
 /* ------------------------------------------------------------------ devices without links (reach.c) */
 

@@ -70,7 +70,7 @@ static void fill_sets(const placer *x, sked_i_reach *r)
         }
     for (int32_t i = 0; i < x->input.view->n; i++)
         for (int32_t d = 0; d < m; d++)
-            if (sked_i_unequal_time(x, i, d) < INFINITY)
+            if (sked_i_placer_time(x, i, d) < INFINITY)
                 add(r->able + (int64_t)i * r->words, d);
 }
 

@@ -10,7 +10,7 @@
 
 typedef sked_i_placer placer;
 
-void sked_i_unequal_free(sked_i_placer *x)
+void sked_i_placer_close_unequal(sked_i_placer *x)
 {
     sked_i_arrivals *a = &x->far;
     free(a->latency);
@@ -55,7 +55,7 @@ static void find_instant(const sked_i_pools *q, bool *instant)
             instant[c] = instant[c] || q->amount[k] > q->capacity[q->pool[k]] + q->slack[q->pool[k]];
 }
 
-sked_status sked_i_unequal_create(sked_i_placer *x, sked_error *err)
+sked_status sked_i_placer_open_unequal(sked_i_placer *x, sked_error *err)
 {
     const sked_machine *m = x->input.view->costs->machine;
     sked_status st = SKED_OK;
@@ -136,12 +136,12 @@ static void gather_all_but(placer *x, int32_t i, int32_t but)
     }
 }
 
-void sked_i_unequal_gather(sked_i_placer *x, int32_t i)
+void sked_i_placer_gather(sked_i_placer *x, int32_t i)
 {
     gather_all_but(x, i, -1);
 }
 
-double sked_i_unequal_arrival(const sked_i_placer *x, int32_t i, int32_t d)
+double sked_i_placer_arrival(const sked_i_placer *x, int32_t i, int32_t d)
 {
     const sked_i_arrivals *a = &x->far;
     const int32_t g = group_of(a, d);
@@ -150,15 +150,15 @@ double sked_i_unequal_arrival(const sked_i_placer *x, int32_t i, int32_t d)
     return x->seen[d] == i && x->local[d] > away ? x->local[d] : away;
 }
 
-double sked_i_unequal_earliest(sked_i_placer *x, int32_t i)
+double sked_i_placer_earliest(sked_i_placer *x, int32_t i)
 {
     int32_t first, last;
     double best = INFINITY;
-    sked_i_unequal_gather(x, i);
+    sked_i_placer_gather(x, i);
     sked_i_placer_range(x, i, &first, &last);
     for (int32_t d = first; d <= last; d++)
-        if (sked_i_unequal_time(x, i, d) < INFINITY)
-            best = fmin(best, sked_i_unequal_arrival(x, i, d));
+        if (sked_i_placer_time(x, i, d) < INFINITY)
+            best = fmin(best, sked_i_placer_arrival(x, i, d));
     return best < INFINITY ? best : 0;
 }
 
@@ -192,17 +192,17 @@ static void strand(placer *x, int32_t i)
     sked_i_placer_range(x, i, &first, &last);
     for (int32_t d = first; d <= last; d++) {
         double from;
-        if (isinf(sked_i_unequal_time(x, i, d)))
+        if (isinf(sked_i_placer_time(x, i, d)))
             continue;
         const int64_t missing = missing_links(x, i, d, &from);
         if (missing < least) {
             least = missing;
             x->device[i] = d;
-            x->start[i] = sked_i_placer_room(x, i, sked_i_unequal_time(x, i, d), d, from, &gap);
+            x->start[i] = sked_i_placer_room(x, i, sked_i_placer_time(x, i, d), d, from, &gap);
         }
     }
     assert(least < INT64_MAX);
-    x->late += (double)least + sked_i_unequal_time(x, i, x->device[i]);
+    x->late += (double)least + sked_i_placer_time(x, i, x->device[i]);
 }
 
 /* What follows the finish of op i on device d, as far as devices are compared by it. */
@@ -221,8 +221,8 @@ static void list_options(placer *x, int32_t i, const uint64_t *may)
     sked_i_placer_range(x, i, &first, &last);
     for (int32_t d = 0; d < m; d++) {
         const bool open = d >= first && d <= last && (may == NULL || may[d / 64] >> (d % 64) & 1);
-        const double length = open ? sked_i_unequal_time(x, i, d) : INFINITY;
-        const double from = sked_i_unequal_arrival(x, i, d);
+        const double length = open ? sked_i_placer_time(x, i, d) : INFINITY;
+        const double from = sked_i_placer_arrival(x, i, d);
         start[d] = score[d] = INFINITY;
         idle[d] = 0;
         if (isinf(from + length))
@@ -243,9 +243,9 @@ static double finish_after(const placer *x, int64_t edge, int32_t to, double her
     sked_i_placer_range(x, to, &first, &last);
     for (int32_t e = first; e <= last; e++) {
         const int64_t link = (int64_t)group_of(a, d) * a->groups + group_of(a, e);
-        const double length = sked_i_unequal_time(x, to, e);
+        const double length = sked_i_placer_time(x, to, e);
         const double brought = d == e ? here : sent(here, a->latency[link], a->bandwidth[link], bytes);
-        const double from = fmax(brought, sked_i_unequal_arrival(x, to, e));
+        const double from = fmax(brought, sked_i_placer_arrival(x, to, e));
         if (from + length < best)
             best = fmin(best, sked_i_placer_room(x, to, length, e, from, &gap) + length);
     }
@@ -301,7 +301,7 @@ static void choose_first(placer *x, int32_t i, const uint64_t *may)
         double gap = 0;
         if (may != NULL && !(may[d / 64] >> (d % 64) & 1))
             continue;
-        const double length = sked_i_unequal_time(x, i, d), from = sked_i_unequal_arrival(x, i, d);
+        const double length = sked_i_placer_time(x, i, d), from = sked_i_placer_arrival(x, i, d);
         if (from + length > best || isinf(from + length))
             continue;
         const double t = sked_i_placer_room(x, i, length, d, from, &gap), finish = t + length;
@@ -316,24 +316,24 @@ static void choose_first(placer *x, int32_t i, const uint64_t *may)
         strand(x, i);
 }
 
-void sked_i_unequal_choose(sked_i_placer *x, int32_t i)
+void sked_i_placer_choose(sked_i_placer *x, int32_t i)
 {
     const uint64_t *may = x->reach != NULL ? sked_i_reach_choices(x, i) : NULL;
-    sked_i_unequal_gather(x, i);
+    sked_i_placer_gather(x, i);
     if (x->how->ahead != NULL || x->how->lookahead)
         choose_scored(x, i, may);
     else
         choose_first(x, i, may);
 }
 
-bool sked_i_unequal_fit(sked_i_placer *x, int32_t i, double t)
+bool sked_i_placer_fit(sked_i_placer *x, int32_t i, double t)
 {
     int32_t first, last;
     double best = INFINITY, gap;
     bool found = false;
     sked_i_placer_range(x, i, &first, &last);
     for (int32_t d = first; d <= last; d++) {
-        const double length = sked_i_unequal_time(x, i, d);
+        const double length = sked_i_placer_time(x, i, d);
         const bool room = length < INFINITY && sked_i_placer_room(x, i, length, d, t, &gap) == t;
         if (isinf(length) || (found && !room) || (room == found && length >= best))
             continue;
