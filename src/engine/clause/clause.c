@@ -420,6 +420,7 @@ sked_status sked_i_clause_create(int32_t n_vars, int32_t n_starts, uint64_t seed
     s->n_vars = n_vars;
     s->n_starts = n_starts;
     s->objective = -1;
+    s->decide_to = n_vars;
     s->follower = -1;
     s->learnt_limit = 3000;
     s->work_end = INT64_MAX;
