@@ -16,12 +16,14 @@
  */
 #include "engine/clause/choice.h"
 #include "engine/clause/pool.h"
+#include "engine/clause/work.h"
 #include "graph/relations.h"
 #include "method/exact/branch.h"
 #include "method/exact/exact.h"
 #include "problem/costs.h"
+#include "problem/load.h"
 
-enum { max_orders = 200000, grid = 1 << 26, far = 1 << 28, seen = -2 };
+enum { max_orders = 200000, grid = 1 << 26, far = 1 << 28, seen = -2, price_steps = 300 };
 
 /* i before j, both on the device. */
 typedef struct order {
@@ -339,6 +341,64 @@ static bool add_orders(sked_i_unequal *u)
     return fine;
 }
 
+/* ------------------------------------------------------------------ work */
+
+/* Prices that prove the most about all ops. */
+static sked_status best_prices(const sked_i_unequal *u, int32_t *price, sked_error *err)
+{
+    const int64_t cells = (int64_t)u->b->n * u->m;
+    sked_status st = SKED_OK;
+    double *time = NULL, *real = NULL, *count = NULL, *scratch = NULL;
+    SKED_NEW(time, cells);
+    SKED_NEW(real, u->m);
+    SKED_NEW(count, u->m);
+    SKED_NEW(scratch, u->m);
+    for (int64_t c = 0; c < cells; c++)
+        time[c] = u->x[c] >= 0 ? sked_i_time(&u->costs, (int32_t)(c / u->m), (int32_t)(c % u->m)) : INFINITY;
+    for (int32_t k = 0; k < u->m; k++)
+        count[k] = real[k] = 1;
+    const sked_i_load load = {u->b->n, u->m, time, count};
+    (void)sked_i_load_bound(&load, price_steps, real, scratch);
+    for (int32_t k = 0; k < u->m; k++)
+        price[k] = (int32_t)nearbyint(real[k] * sked_i_clause_most_price);
+cleanup:
+    free(time);
+    free(real);
+    free(count);
+    free(scratch);
+    return st;
+}
+
+/* Each device alone, and all of them at the best prices. */
+static sked_status add_work(sked_i_unequal *u, sked_error *err)
+{
+    const int64_t cells = (int64_t)u->b->n * u->m;
+    sked_status st = SKED_OK;
+    int32_t *time = NULL, *price = NULL;
+    SKED_NEW0(time, cells);
+    SKED_NEW0(price, ((int64_t)u->m + 1) * u->m);
+    for (int64_t c = 0; c < cells; c++)
+        if (u->x[c] >= 0)
+            time[c] = units(u, sked_i_time(&u->costs, (int32_t)(c / u->m), (int32_t)(c % u->m)));
+    for (int32_t k = 0; k < u->m; k++)
+        price[(int64_t)k * u->m + k] = 1;
+    SKED_TRY(best_prices(u, price + (int64_t)u->m * u->m, err));
+    const sked_i_clause_work_model model = {.ops = u->b->n,
+                                            .devices = u->m,
+                                            .x = u->x,
+                                            .head = u->head,
+                                            .last = u->last,
+                                            .time = time,
+                                            .price = price,
+                                            .prices = u->m + 1};
+    if (!sked_i_clause_add_work(u->b->solver, &model))
+        st = sked_i_no_memory(err);
+cleanup:
+    free(time);
+    free(price);
+    return st;
+}
+
 /* ------------------------------------------------------------------ pools of resources */
 
 /* Copies of ops by device: they follow the start where x holds, and lie side by side before time 0 else. */
@@ -650,6 +710,8 @@ sked_status sked_i_unequal_open(sked_i_branch *b, uint64_t seed, bool *empty, sk
     *empty = !bound_variables(u);
     if (!*empty && !add_constraints(u, copies))
         SKED_TRY(sked_i_no_memory(err));
+    if (!*empty)
+        SKED_TRY(add_work(u, err));
     if (!*empty) {
         bool fine = add_clauses(u);
         if (fine)
