@@ -65,12 +65,22 @@ static bool goes_upward(const prover *w)
     return w->threads == 1 ? w->restarts % 2 == 1 : w->index % 2 == 1;
 }
 
+/*
+ * The makespan such a restart asks for. On unequal devices times lie on a fine grid, and a step at a time
+ * would lead nowhere: the question halves the gap.
+ */
+static int32_t question(const sked_i_branch *b)
+{
+    const int32_t low = b->solver->root[2 * b->end], high = -b->solver->root[2 * b->end + 1];
+    return b->unequal == NULL ? low : low + (high - low) / 2;
+}
+
 /* One restart. */
 static sked_status step(prover *w, sked_error *err)
 {
     sked_i_branch *b = &w->b;
     sked_i_clause_solver *solver = b->solver;
-    const sked_i_lit at_bound = {2 * b->end + 1, -solver->root[2 * b->end]};
+    const sked_i_lit at_bound = {2 * b->end + 1, -question(b)};
     int64_t conflicts = first_conflicts * sked_i_luby(w->restarts / 2);
     if (w->allowed > 0 && w->allowed - solver->stats.conflicts < conflicts)
         conflicts = w->allowed - solver->stats.conflicts;
