@@ -122,6 +122,12 @@ static int32_t units(const sked_i_unequal *u, double time)
     return (int32_t)fmax(-far, fmin(far, u->exact ? nearbyint(y) : floor(y - 1e-6)));
 }
 
+static int32_t time_on(const sked_i_unequal *u, int32_t i, int32_t k)
+{
+    const int32_t time = units(u, sked_i_time(&u->costs, i, k));
+    return time > 0 ? time : 0;
+}
+
 /* ------------------------------------------------------------------ which problems */
 
 static bool has_pools(const sked_problem *p)
@@ -169,7 +175,7 @@ static void number_choices(sked_i_unequal *u)
     for (int32_t i = 0; i < u->b->n; i++)
         for (int32_t k = 0; k < u->m; k++) {
             const double time = sked_i_time(&u->costs, i, k);
-            const bool may = time < INFINITY && units(u, time) <= u->latest &&
+            const bool may = time < INFINITY && time_on(u, i, k) <= u->latest &&
                              (p->fix_device == NULL || p->fix_device[i] < 0 || p->fix_device[i] == k);
             u->x[cell(u, i, k)] = may ? u->n_vars++ : -1;
         }
@@ -266,7 +272,7 @@ static bool add_devices_of(sked_i_unequal *u, int32_t i)
             continue;
         const int64_t c = cell(u, i, k);
         const sked_i_lit on = runs_on(u, i, k);
-        const int32_t time = units(u, sked_i_time(&u->costs, i, k));
+        const int32_t time = time_on(u, i, k);
         earliest[count] = (sked_i_clause_option){on, 2 * u->head[c], 0};
         earliest[u->m + count++] = (sked_i_clause_option){on, 2 * u->last[c] + 1, 0};
         fine = sked_i_clause_add_arc(s, u->head[c], i, 0, on) &&
@@ -333,7 +339,7 @@ static bool add_orders(sked_i_unequal *u)
     for (int64_t q = 0; fine && q < u->n_orders; q++) {
         const order *o = &u->order[q];
         const sked_i_lit when = {2 * o->var, 1};
-        const int32_t time = units(u, sked_i_time(&u->costs, o->i, o->device));
+        const int32_t time = time_on(u, o->i, o->device);
         fine = sked_i_clause_add_arc(u->b->solver, o->i, o->j, time, when) &&
                sked_i_clause_add_arc(u->b->solver, u->head[cell(u, o->i, o->device)],
                                      u->last[cell(u, o->j, o->device)], time, when);
@@ -379,7 +385,7 @@ static sked_status add_work(sked_i_unequal *u, sked_error *err)
     SKED_NEW0(price, ((int64_t)u->m + 1) * u->m);
     for (int64_t c = 0; c < cells; c++)
         if (u->x[c] >= 0)
-            time[c] = units(u, sked_i_time(&u->costs, (int32_t)(c / u->m), (int32_t)(c % u->m)));
+            time[c] = time_on(u, (int32_t)(c / u->m), (int32_t)(c % u->m));
     for (int32_t k = 0; k < u->m; k++)
         price[(int64_t)k * u->m + k] = 1;
     SKED_TRY(best_prices(u, price + (int64_t)u->m * u->m, err));
@@ -412,7 +418,7 @@ static bool add_copies(sked_i_unequal *u, int32_t first)
             if (!may_run(u, i, k))
                 continue;
             const int32_t copy = first + u->x[cell(u, i, k)];
-            at -= units(u, sked_i_time(&u->costs, i, k));
+            at -= time_on(u, i, k);
             fine = bound(u, copy, at, u->latest) &&
                    sked_i_clause_add_arc(s, i, copy, 0, runs_on(u, i, k)) &&
                    sked_i_clause_add_arc(s, copy, i, 0, runs_on(u, i, k));
@@ -430,7 +436,7 @@ static bool add_pool(sked_i_unequal *u, int32_t r, int32_t first)
     for (int32_t i = 0; i < u->b->n; i++) {
         const double demand = sked_graph_demand(u->g, i, r);
         for (int32_t k = 0; demand > 0 && k < u->m; k++) {
-            const int32_t time = may_run(u, i, k) ? units(u, sked_i_time(&u->costs, i, k)) : 0;
+            const int32_t time = may_run(u, i, k) ? time_on(u, i, k) : 0;
             if (time > 0)
                 task[count++] = (sked_i_clause_task){first + u->x[cell(u, i, k)], time, demand};
         }
