@@ -52,7 +52,8 @@ static void compare(unsigned kind, int low, int high, int count, settings s)
         sked_result result = {.size = sizeof result};
         sked_error e = {0};
         random_problem_make((uint64_t)k, kind, low, high, &r);
-        if (sked_problem_check(&r.problem, &e) == SKED_OK) { /* ops that their device cannot run are refused */
+        if (sked_problem_check(&r.problem, &e) ==
+            SKED_OK) { /* ops that their device cannot run are refused */
             const double best = by_brute_force(&r.problem, kind);
             const sked_status st = run_exact(&r.problem, s, &result, &e);
             check_bound(&r.problem, best, kind, k);
@@ -101,7 +102,8 @@ static void branch_keeps_what_is_given(void **state)
 static void enumeration_meets_brute_force(void **state)
 {
     (void)state;
-    const unsigned kinds[] = {0, RANDOM_RESOURCES | RANDOM_REAL, RANDOM_LAGS | RANDOM_ZERO | RANDOM_RESOURCES};
+    const unsigned kinds[] = {0, RANDOM_RESOURCES | RANDOM_REAL,
+                              RANDOM_LAGS | RANDOM_ZERO | RANDOM_RESOURCES};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         compare(kinds[i], 2, 6, 60, enumerate);
     compare(RANDOM_FIX_DEVICE | RANDOM_FIX_START, 2, 4, 40, enumerate);
@@ -192,7 +194,7 @@ static void add_edge(sked_builder *b, int from, int to, double bytes)
 /* The example of Topcuoglu, Hariri, Wu (2002): 10 tasks, 3 processors. */
 static void heft_example(made *out)
 {
-    static const double time[10][3] = {{14, 16, 9}, {13, 19, 18}, {11, 13, 19}, {13, 8, 17}, {12, 13, 10},
+    static const double time[10][3] = {{14, 16, 9}, {13, 19, 18}, {11, 13, 19}, {13, 8, 17},  {12, 13, 10},
                                        {13, 16, 9}, {7, 15, 11},  {5, 11, 14},  {18, 12, 20}, {21, 7, 16}};
     static const int edge[15][3] = {{0, 1, 18}, {0, 2, 12}, {0, 3, 9},  {0, 4, 11}, {0, 5, 14},
                                     {1, 7, 19}, {1, 8, 16}, {2, 6, 23}, {3, 7, 27}, {3, 8, 23},

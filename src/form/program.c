@@ -198,9 +198,10 @@ static sked_status check_problem(const sked_problem *p, sked_error *err)
                            "a model by time steps lets a value go when its last consumer starts: it has no "
                            "lifetime finish and no values that are kept");
     if (p->machine != NULL)
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                           "a model by time steps takes identical devices: unequal devices or links, or memory "
-                           "of devices, have none");
+        return sked_i_fail(
+            err, SKED_ERR_UNSUPPORTED,
+            "a model by time steps takes identical devices: unequal devices or links, or memory "
+            "of devices, have none");
     if (sked_i_has_memory_limit(p))
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "a model by time steps has no memory limits");
     if (!sked_i_problem_integral(p))

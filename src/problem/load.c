@@ -1,26 +1,31 @@
 #include "problem/load.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 /* Prices that make all kinds equally dear in the mean: exact where devices differ by speed alone. */
-static void first_prices(const sked_i_load *l, double *price)
+static void first_prices(const sked_i_load *l, double *price, double *rows)
 {
-    for (int32_t k = 0; k < l->kinds; k++) {
-        double sum = 0, rows = 0;
-        for (int64_t r = 0; r < l->rows; r++) {
-            const double *time = l->time + r * l->kinds;
-            double least = INFINITY;
-            for (int32_t j = 0; j < l->kinds; j++)
-                least = fmin(least, time[j]);
+    double most = 0;
+    for (int32_t k = 0; k < l->kinds; k++)
+        price[k] = rows[k] = 0;
+    for (int64_t r = 0; r < l->rows; r++) {
+        const double *time = l->time + r * l->kinds;
+        double least = INFINITY;
+        for (int32_t k = 0; k < l->kinds; k++)
+            least = fmin(least, time[k]);
+        for (int32_t k = 0; k < l->kinds; k++)
             if (time[k] < INFINITY && least > 0) {
-                sum += time[k] / least;
-                rows++;
+                price[k] += time[k] / least;
+                rows[k]++;
             }
-        }
-        price[k] = sum > 0 ? rows / sum : 1;
     }
+    for (int32_t k = 0; k < l->kinds; k++) {
+        price[k] = rows[k] > 0 ? rows[k] / price[k] : 1;
+        most = fmax(most, price[k]);
+    }
+    for (int32_t k = 0; k < l->kinds; k++)
+        price[k] /= most;
 }
 
 /* Value of the prices; load[k]: time that the cheapest choices put on kind k, per device. */
@@ -65,22 +70,19 @@ static void step(const sked_i_load *l, double size, double best, const double *l
 
 double sked_i_load_bound(const sked_i_load *l, int32_t steps, double *price, double *scratch)
 {
-    double now[64], best = 0;
-    double *at = l->kinds <= 64 ? now : price; /* more kinds: the last prices stand for the best */
-    if (l->rows == 0)
-        return 0;
-    first_prices(l, price);
-    if (at != price)
-        memcpy(at, price, (size_t)l->kinds * sizeof *price);
+    const size_t size = (size_t)l->kinds * sizeof *price;
+    double *load = scratch, *now = scratch + l->kinds, best = 0;
+    first_prices(l, price, load);
+    memcpy(now, price, size);
     for (int32_t k = 0; k <= steps; k++) {
-        const double v = value(l, at, scratch);
+        const double v = value(l, now, load);
         if (v > best) {
             best = v;
-            memmove(price, at, (size_t)l->kinds * sizeof *price);
+            memcpy(price, now, size);
         }
-        if (!(best > 0))
+        if (!(best > 0)) /* no work */
             break;
-        step(l, 0.5 / sqrt(1.0 + k), best, scratch, at);
+        step(l, 0.5 / sqrt(1.0 + k), best, load, now);
     }
     return best;
 }

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 typedef struct sked_i_load {
-    int64_t rows;        /* ops, or sums of ops whose times have the same proportions */
+    int64_t rows; /* ops, or sums of ops whose times have the same proportions */
     int32_t kinds;
     const double *time;  /* [rows * kinds] INFINITY: not there, but somewhere */
     const double *count; /* [kinds] devices, above 0 */
@@ -16,7 +16,7 @@ typedef struct sked_i_load {
 
 /*
  * Improves the prices by `steps` multiplicative steps (Plotkin, Shmoys, Tardos 1995) and returns the best
- * bound met. price and scratch: [kinds]; price gets the best one, its largest entry 1. O(steps * rows *
+ * bound met. price: [kinds] gets the best one, its largest entry 1. scratch: [2 * kinds]. O(steps * rows *
  * kinds), and the same for the same input on every machine.
  */
 double sked_i_load_bound(const sked_i_load *l, int32_t steps, double *price, double *scratch);

@@ -12,7 +12,7 @@ struct sked_i_clause_choices {
     int64_t n_rules, rule_cap;
     sked_i_clause_option *option;
     int64_t n_options, option_cap;
-    int64_t *at;   /* [views + 1] into woken */
+    int64_t *at;    /* [views + 1] into woken */
     int64_t *woken; /* rules to look at when the view rises */
     int32_t number;
 };
@@ -60,10 +60,9 @@ static bool apply(sked_i_clause_solver *s, const sked_i_clause_choices *c, int64
         if (value < least && !sked_i_clause_false(s, o->on))
             least = value;
     }
-    return sked_i_clause_raise(s, r->target, least,
-                               (sked_i_clause_reason){.kind = SKED_I_CLAUSE_BY_PROPAGATOR,
-                                                      .count = c->number,
-                                                      .ref = number});
+    return sked_i_clause_raise(
+        s, r->target, least,
+        (sked_i_clause_reason){.kind = SKED_I_CLAUSE_BY_PROPAGATOR, .count = c->number, .ref = number});
 }
 
 static bool follow(sked_i_clause_solver *s, void *self, sked_i_lit l, int32_t old)

@@ -5,10 +5,10 @@
 typedef struct work {
     int32_t n, m, prices;
     int32_t *x, *head, *last, *time, *price;
-    int64_t *least;     /* [n] the cheapest run of each op at the prices at hand */
-    int32_t *begin;     /* [n] earliest start */
-    int32_t *end;       /* [n] latest finish */
-    int32_t *by_begin;  /* [n] latest first; kept nearly sorted */
+    int64_t *least;    /* [n] the cheapest run of each op at the prices at hand */
+    int32_t *begin;    /* [n] earliest start */
+    int32_t *end;      /* [n] latest finish */
+    int32_t *by_begin; /* [n] latest first; kept nearly sorted */
 } work;
 
 /* Ops within [from, to) at prices `price`: `slack` is what the devices offer beyond their cost. */
@@ -185,7 +185,8 @@ static bool propagate(sked_i_clause_solver *s, void *self)
 static void destroy(void *self)
 {
     work *w = self;
-    void *const arrays[] = {w->x, w->head, w->last, w->time, w->price, w->least, w->begin, w->end, w->by_begin, w};
+    void *const arrays[] = {w->x,     w->head,  w->last, w->time,     w->price,
+                            w->least, w->begin, w->end,  w->by_begin, w};
     for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++)
         free(arrays[k]);
 }
@@ -214,7 +215,8 @@ static work *create(const sked_i_clause_work_model *model)
     w->begin = sked_i_alloc(w->n, sizeof *w->begin);
     w->end = sked_i_alloc(w->n, sizeof *w->end);
     w->by_begin = sked_i_alloc(w->n, sizeof *w->by_begin);
-    if (!w->x || !w->head || !w->last || !w->time || !w->price || !w->least || !w->begin || !w->end || !w->by_begin) {
+    if (!w->x || !w->head || !w->last || !w->time || !w->price || !w->least || !w->begin || !w->end ||
+        !w->by_begin) {
         destroy(w);
         return NULL;
     }
@@ -229,10 +231,8 @@ bool sked_i_clause_add_work(sked_i_clause_solver *s, const sked_i_clause_work_mo
     work *w = create(model);
     if (w == NULL)
         return s->failed = true, false;
-    const sked_i_clause_propagator plug = {.self = w,
-                                           .propagate = propagate,
-                                           .destroy = destroy,
-                                           .cost = (int64_t)w->n * w->prices};
+    const sked_i_clause_propagator plug = {
+        .self = w, .propagate = propagate, .destroy = destroy, .cost = (int64_t)w->n * w->prices};
     if (!sked_i_clause_add_propagator(s, plug, &number)) {
         destroy(w);
         return false;

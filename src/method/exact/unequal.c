@@ -35,9 +35,9 @@ struct sked_i_unequal {
     const sked_graph *g;
     sked_i_costs costs;
     int32_t m;
-    bool exact;         /* times are whole: the model is the problem itself */
-    int32_t latest;     /* no schedule that is looked for ends later */
-    int32_t *x;         /* [n * m] variable, -1: the op cannot run there */
+    bool exact;           /* times are whole: the model is the problem itself */
+    int32_t latest;       /* no schedule that is looked for ends later */
+    int32_t *x;           /* [n * m] variable, -1: the op cannot run there */
     int32_t *head, *last; /* [n * m] variables */
     int32_t n_vars;
     order *order;
@@ -196,7 +196,8 @@ static bool number_orders(sked_i_unequal *u, const sked_i_closure *closure)
 {
     for (int32_t i = 0; i < u->b->n; i++)
         for (int32_t j = 0; j < u->b->n; j++) {
-            if (i == j || (closure && (sked_i_closure_has(closure, i, j) || sked_i_closure_has(closure, j, i))))
+            if (i == j ||
+                (closure && (sked_i_closure_has(closure, i, j) || sked_i_closure_has(closure, j, i))))
                 continue;
             for (int32_t k = 0; k < u->m; k++) {
                 if (!may_run(u, i, k) || !may_run(u, j, k) || !(sked_i_time(&u->costs, i, k) > 0) ||
@@ -290,8 +291,7 @@ static bool add_devices_of(sked_i_unequal *u, int32_t i)
 /* From device a to device b along edge e; far: impossible. */
 static int32_t passage(const sked_i_unequal *u, int64_t e, int32_t a, int32_t b)
 {
-    const double w = sked_i_lag(&u->costs, e, a) +
-                     sked_i_transfer_time(&u->costs, u->g->edge_bytes[e], a, b);
+    const double w = sked_i_lag(&u->costs, e, a) + sked_i_transfer_time(&u->costs, u->g->edge_bytes[e], a, b);
     if (isinf(w))
         return far;
     const int32_t t = units(u, w), least = -u->latest - 1;
@@ -310,8 +310,8 @@ static bool add_passages(sked_i_unequal *u, int64_t e, bool mirror, int32_t k, s
         const int32_t t = mirror ? passage(u, e, k, d) : passage(u, e, d, k);
         const int64_t c = cell(u, other, d);
         if (t < far)
-            option[count++] = (sked_i_clause_option){runs_on(u, other, d),
-                                                     mirror ? 2 * u->last[c] + 1 : 2 * u->head[c], t};
+            option[count++] =
+                (sked_i_clause_option){runs_on(u, other, d), mirror ? 2 * u->last[c] + 1 : 2 * u->head[c], t};
     }
     const int64_t c = cell(u, mine, k);
     return sked_i_clause_choices_add(u->choices, mirror ? 2 * u->last[c] + 1 : 2 * u->head[c],
@@ -358,7 +358,7 @@ static sked_status best_prices(const sked_i_unequal *u, int32_t *price, sked_err
     SKED_NEW(time, cells);
     SKED_NEW(real, u->m);
     SKED_NEW(count, u->m);
-    SKED_NEW(scratch, u->m);
+    SKED_NEW(scratch, 2 * (int64_t)u->m);
     for (int64_t c = 0; c < cells; c++)
         time[c] = u->x[c] >= 0 ? sked_i_time(&u->costs, (int32_t)(c / u->m), (int32_t)(c % u->m)) : INFINITY;
     for (int32_t k = 0; k < u->m; k++)
@@ -419,8 +419,7 @@ static bool add_copies(sked_i_unequal *u, int32_t first)
                 continue;
             const int32_t copy = first + u->x[cell(u, i, k)];
             at -= time_on(u, i, k);
-            fine = bound(u, copy, at, u->latest) &&
-                   sked_i_clause_add_arc(s, i, copy, 0, runs_on(u, i, k)) &&
+            fine = bound(u, copy, at, u->latest) && sked_i_clause_add_arc(s, i, copy, 0, runs_on(u, i, k)) &&
                    sked_i_clause_add_arc(s, copy, i, 0, runs_on(u, i, k));
         }
     return fine;
@@ -441,8 +440,8 @@ static bool add_pool(sked_i_unequal *u, int32_t r, int32_t first)
                 task[count++] = (sked_i_clause_task){first + u->x[cell(u, i, k)], time, demand};
         }
     }
-    return sked_i_clause_add_pool(u->b->solver,
-                                  capacity + (u->g->integral ? 0 : 1e-9 * fmax(1, capacity)), task, count);
+    return sked_i_clause_add_pool(u->b->solver, capacity + (u->g->integral ? 0 : 1e-9 * fmax(1, capacity)),
+                                  task, count);
 }
 
 static bool add_pools(sked_i_unequal *u, int32_t first)
@@ -591,9 +590,9 @@ static void set_phases(sked_i_unequal *u)
     for (int32_t i = 0; i < u->b->n; i++) {
         int32_t best = -1;
         for (int32_t k = 0; k < u->m; k++)
-            if (may_run(u, i, k) && (best < 0 || (s != NULL ? k == s->device[i]
-                                                            : sked_i_time(&u->costs, i, k) <
-                                                                  sked_i_time(&u->costs, i, best))))
+            if (may_run(u, i, k) &&
+                (best < 0 || (s != NULL ? k == s->device[i]
+                                        : sked_i_time(&u->costs, i, k) < sked_i_time(&u->costs, i, best))))
                 best = k;
         solver->phase[u->x[cell(u, i, best)]] = 1;
         u->start[i] = s != NULL ? s->start[i] : 0;
@@ -781,8 +780,9 @@ static void shift(sked_i_unequal *u, int32_t *at)
         for (int64_t e = u->g->succ_ptr[i]; e < u->g->succ_ptr[i + 1]; e++) {
             const int32_t to = u->g->edge_to[e];
             if (u->g->edge_distance[e] == 0 &&
-                push(u, i, to, sked_i_lag(&u->costs, e, device[i]) +
-                                   sked_i_transfer_time(&u->costs, u->g->edge_bytes[e], device[i], device[to]),
+                push(u, i, to,
+                     sked_i_lag(&u->costs, e, device[i]) +
+                         sked_i_transfer_time(&u->costs, u->g->edge_bytes[e], device[i], device[to]),
                      e))
                 *at = to;
         }
