@@ -381,7 +381,8 @@ void sked_i_clause_undo(sked_i_clause_solver *s)
     assert(s->low[e->view] == e->value && e->old < e->value && s->latest[e->view] == s->trail_count);
     s->low[e->view] = e->old;
     s->latest[e->view] = e->prev;
-    sked_i_activity_insert(&s->activity, e->view / 2);
+    if (sked_i_clause_decides(s, e->view / 2))
+        sked_i_activity_insert(&s->activity, e->view / 2);
     if (s->follower < 0)
         return;
     const sked_i_clause_propagator *p = &s->propagator[s->follower];

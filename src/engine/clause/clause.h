@@ -219,6 +219,12 @@ static inline int32_t sked_i_clause_low_before(const sked_i_clause_solver *s, in
     return low;
 }
 
+/* May the search decide it? */
+static inline bool sked_i_clause_decides(const sked_i_clause_solver *s, int32_t var)
+{
+    return var >= s->decide_from && var < s->decide_to;
+}
+
 /* A conflict is a list of literals that hold and cannot hold together. */
 void sked_i_clause_conflict_begin(sked_i_clause_solver *s);
 void sked_i_clause_conflict_add(sked_i_clause_solver *s, int32_t view, int32_t value);

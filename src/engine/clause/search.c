@@ -283,7 +283,7 @@ static int32_t hottest(sked_i_clause_solver *s)
 {
     while (s->activity.count > 0) {
         const int32_t var = sked_i_activity_pop(&s->activity);
-        if (!is_fixed(s, var) && var != s->objective && var >= s->decide_from && var < s->decide_to)
+        if (!is_fixed(s, var) && var != s->objective)
             return var;
     }
     return s->objective >= 0 && !is_fixed(s, s->objective) ? s->objective : -1;
@@ -332,7 +332,7 @@ static sked_i_verdict next_decision(sked_i_clause_solver *s, const sked_i_clause
 static void refill_heap(sked_i_clause_solver *s)
 {
     for (int32_t x = 0; x < s->n_vars; x++)
-        if (!is_fixed(s, x))
+        if (!is_fixed(s, x) && sked_i_clause_decides(s, x))
             sked_i_activity_insert(&s->activity, x);
 }
 

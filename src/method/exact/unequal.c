@@ -43,10 +43,13 @@ struct sked_i_unequal {
     order *order;
     int64_t n_orders, order_cap;
     sked_i_clause_choices *choices;
-    double slack;       /* times closer than this are equal */
-    double *start;      /* [n] of a real schedule */
-    int64_t *cause;     /* [n] edge, n_edges + order, -1: none: what its start follows from */
-    sked_i_lit *clause; /* [2 n + m + 1] */
+    double slack;            /* times closer than this are equal */
+    double *start;           /* [n] of a real schedule */
+    int64_t *cause;          /* [n] edge, n_edges + order, -1: none: what its start follows from */
+    sked_i_lit *clause;      /* [2 n + m + 1] */
+    int32_t *path;           /* [n] ops of a critical path, the latest first */
+    int64_t *path_cause;     /* [n] their causes */
+    sked_i_closure *closure; /* NULL: ops may start before their ancestors have finished */
 };
 
 /* ------------------------------------------------------------------ times */
@@ -192,8 +195,9 @@ static bool finishes_first(const sked_i_unequal *u)
     return true;
 }
 
-static bool number_orders(sked_i_unequal *u, const sked_i_closure *closure)
+static bool number_orders(sked_i_unequal *u)
 {
+    const sked_i_closure *closure = u->closure;
     for (int32_t i = 0; i < u->b->n; i++)
         for (int32_t j = 0; j < u->b->n; j++) {
             if (i == j ||
@@ -635,13 +639,12 @@ static sked_status number_variables(sked_i_unequal *u, int32_t *copies, sked_err
 {
     const sked_i_branch *b = u->b;
     sked_status st = SKED_OK;
-    sked_i_closure *closure = NULL;
     u->n_vars = b->end + 1;
     number_choices(u);
     const int32_t choices = u->n_vars;
     if (finishes_first(u))
-        SKED_TRY(sked_i_closure_create(u->g, 0, &closure, err));
-    if (!number_orders(u, closure))
+        SKED_TRY(sked_i_closure_create(u->g, 0, &u->closure, err));
+    if (!number_orders(u))
         SKED_TRY(sked_i_no_memory(err));
     *copies = -1;
     if (has_pools(b->p)) { /* of every x one */
@@ -649,7 +652,6 @@ static sked_status number_variables(sked_i_unequal *u, int32_t *copies, sked_err
         u->n_vars += choices - (b->end + 1);
     }
 cleanup:
-    sked_i_closure_destroy(closure);
     return st;
 }
 
@@ -662,6 +664,8 @@ static sked_status allocate(sked_i_unequal *u, sked_error *err)
     SKED_NEW(u->last, cells);
     SKED_NEW(u->start, n);
     SKED_NEW(u->cause, n);
+    SKED_NEW(u->path, n);
+    SKED_NEW(u->path_cause, n);
     SKED_NEW(u->clause, 2 * n + u->m + 1);
     u->choices = sked_i_clause_choices_create();
     if (u->choices == NULL)
@@ -743,6 +747,9 @@ void sked_i_unequal_close(sked_i_unequal *u)
     free(u->start);
     free(u->cause);
     free(u->clause);
+    free(u->path);
+    free(u->path_cause);
+    sked_i_closure_destroy(u->closure);
     free(u);
 }
 
@@ -797,9 +804,10 @@ static void shift(sked_i_unequal *u, int32_t *at)
 
 /*
  * Least real starts for the devices and orders of the solution. Returns the op whose start or finish breaks
- * `limit`, -1: the schedule is one. n passes settle every path; an op that still moves stands after a cycle.
+ * `limit` (makespan: its finish), -1: the schedule is one. n passes settle every path; an op that still moves
+ * stands after a cycle.
  */
-static int32_t build(sked_i_unequal *u, double limit)
+static int32_t build(sked_i_unequal *u, double limit, bool *makespan)
 {
     const sked_problem *p = u->b->p;
     const int32_t n = u->b->n;
@@ -810,6 +818,7 @@ static int32_t build(sked_i_unequal *u, double limit)
     }
     for (int32_t pass = 0; pass <= n && moved >= 0; pass++)
         shift(u, &moved);
+    *makespan = false;
     if (moved >= 0)
         return moved;
     double most = limit;
@@ -822,6 +831,7 @@ static int32_t build(sked_i_unequal *u, double limit)
             worst = i;
         }
     }
+    *makespan = worst >= 0;
     return worst;
 }
 
@@ -830,19 +840,82 @@ static int32_t source_of(const sked_i_unequal *u, int64_t cause)
     return cause < u->g->n_edges ? u->g->edge_from[cause] : u->order[cause - u->g->n_edges].i;
 }
 
-/* What the start of op follows from, back to a start of its own or once around a cycle, as a clause. */
-static int32_t blame(sked_i_unequal *u, int32_t op)
+/*
+ * What the start of op follows from, latest first, back to a start of its own or once around a cycle. Returns
+ * the number of ops; *cycle: they are one.
+ */
+static int32_t trace(sked_i_unequal *u, int32_t op, bool *cycle)
 {
-    int32_t size = 0;
-    for (int32_t i = op; i >= 0;) {
+    int32_t count = 0;
+    *cycle = false;
+    for (int32_t i = op; i >= 0 && !*cycle;) {
+        u->path[count] = i;
+        u->path_cause[count++] = u->cause[i];
         const int64_t cause = u->cause[i];
-        u->clause[size++] = sked_i_lit_not(runs_on(u, i, u->b->schedule->device[i]));
-        if (cause >= u->g->n_edges)
-            u->clause[size++] = (sked_i_lit){2 * u->order[cause - u->g->n_edges].var + 1, 0};
         u->cause[i] = seen;
         i = cause < 0 ? -1 : source_of(u, cause);
-        if (i >= 0 && u->cause[i] == seen)
-            break;
+        *cycle = i >= 0 && u->cause[i] == seen;
+    }
+    return count;
+}
+
+/* Path positions k + 1 and k: does the one simply follow the other on its device? */
+static bool follows(const sked_i_unequal *u, int32_t k)
+{
+    const int32_t *device = u->b->schedule->device;
+    const int64_t cause = u->path_cause[k];
+    return cause >= u->g->n_edges ||
+           (device[u->path[k]] == device[u->path[k + 1]] && !u->g->edge_lag_given[cause]);
+}
+
+static bool precedes(const sked_i_unequal *u, int32_t i, int32_t j)
+{
+    return u->closure != NULL && sked_i_closure_has(u->closure, i, j);
+}
+
+/*
+ * Positions last..first of the path (first is the earlier op) run on one device without a pause. Is what
+ * they prove true in any order? It is where nothing of them can start before the first one, or before time 0,
+ * and none can end after the last one, or the last is where the schedule ends.
+ */
+static bool any_order(const sked_i_unequal *u, int32_t first, int32_t last, bool at_zero, bool at_end)
+{
+    bool fine = true;
+    for (int32_t k = last; fine && k <= first; k++)
+        fine = (at_zero || k == first || precedes(u, u->path[first], u->path[k])) &&
+               (at_end || k == last || precedes(u, u->path[k], u->path[last]));
+    return fine;
+}
+
+/* The longest stretch from position `last` back whose order does not matter; `last` itself: none. */
+static int32_t stretch(const sked_i_unequal *u, int32_t last, int32_t count, bool makespan)
+{
+    int32_t best = last;
+    for (int32_t k = last; k + 1 < count && follows(u, k); k++) {
+        const bool at_zero = k + 2 == count && !(u->start[u->path[k + 1]] > 0);
+        if (any_order(u, k + 1, last, at_zero, makespan && last == 0))
+            best = k + 1;
+    }
+    return best;
+}
+
+/*
+ * The clause that excludes the path to op, which breaks a limit: not all these devices and orders. Orders
+ * within stretches that prove the same in any order are left out; there may be many such orders. makespan: it
+ * is the finish of op that is too late.
+ */
+static int32_t blame(sked_i_unequal *u, int32_t op, bool makespan)
+{
+    bool cycle;
+    int32_t size = 0, free_until = 0;
+    const int32_t count = trace(u, op, &cycle);
+    for (int32_t k = 0; k < count; k++) {
+        const int64_t cause = u->path_cause[k];
+        if (!cycle && k >= free_until)
+            free_until = stretch(u, k, count, makespan);
+        u->clause[size++] = sked_i_lit_not(runs_on(u, u->path[k], u->b->schedule->device[u->path[k]]));
+        if (cause >= u->g->n_edges && k >= free_until)
+            u->clause[size++] = (sked_i_lit){2 * u->order[cause - u->g->n_edges].var + 1, 0};
     }
     return size;
 }
@@ -870,8 +943,9 @@ static sked_status take_rounded(sked_i_branch *b, bool *done, sked_error *err)
     sked_i_unequal *u = b->unequal;
     sked_status st = SKED_OK;
     const double limit = fmin(sked_i_run_best(b->run) - u->slack, b->p->horizon * (1 + 1e-10));
-    const int32_t bad = build(u, limit);
-    const int32_t size = bad >= 0 ? blame(u, bad) : 0;
+    bool makespan;
+    const int32_t bad = build(u, limit, &makespan);
+    const int32_t size = bad >= 0 ? blame(u, bad, makespan) : 0;
     if (bad < 0) {
         for (int32_t i = 0; i < b->n; i++)
             b->schedule->start[i] =
