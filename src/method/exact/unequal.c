@@ -337,16 +337,15 @@ static bool add_edges(sked_i_unequal *u)
     return fine;
 }
 
+/* From head to latest start: they enclose the starts, and are all that is known before x is. */
 static bool add_orders(sked_i_unequal *u)
 {
     bool fine = true;
     for (int64_t q = 0; fine && q < u->n_orders; q++) {
         const order *o = &u->order[q];
-        const sked_i_lit when = {2 * o->var, 1};
-        const int32_t time = time_on(u, o->i, o->device);
-        fine = sked_i_clause_add_arc(u->b->solver, o->i, o->j, time, when) &&
-               sked_i_clause_add_arc(u->b->solver, u->head[cell(u, o->i, o->device)],
-                                     u->last[cell(u, o->j, o->device)], time, when);
+        fine = sked_i_clause_add_arc(u->b->solver, u->head[cell(u, o->i, o->device)],
+                                     u->last[cell(u, o->j, o->device)], time_on(u, o->i, o->device),
+                                     (sked_i_lit){2 * o->var, 1});
     }
     return fine;
 }
