@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Files under faults: every output is the old file or the new one, whatever fails and whenever the process dies.
 
-Usage: faults.py SKED SOURCE_FOLDER IO_FAULTS.SO [--kills N] [--every K] [PART]
+Usage: faults.py SKED SOURCE_FOLDER IO_FAULTS.SO [--kills N] [--every K] [--part PART]
 Runs the command with the n-th open, read, write, fsync, rename and close failing, for every n (--every K: every K-th),
 then interrupted, with short reads and writes, and ended by SIGKILL at the same places. Then kills it at N moments at random
-(30; the delays come from a fixed seed) and compares a resumed training with one that went through.
+(30, or SKED_KILLS; the delays come from a fixed seed) and compares a resumed training with one that went through.
 """
 import argparse
 import concurrent.futures
@@ -25,7 +25,7 @@ parser.add_argument("source", type=os.path.abspath)
 parser.add_argument("shim", type=os.path.abspath)
 parser.add_argument("--kills", type=int, default=int(os.environ.get("SKED_KILLS", 30)))
 parser.add_argument("--every", type=int, default=1)
-parser.add_argument("part", nargs="?", default="")
+parser.add_argument("--part", default="")
 options = parser.parse_args()
 SKED = options.sked
 GRAPH = os.path.join(options.source, "examples", "cholesky.json")
@@ -260,7 +260,8 @@ def kill_writers(times, rng):
             command = Command(args[0], args, files)
             reference = command.reference(folder)
             length = seconds_of(args, folder)
-            for _ in range(times // 2):
+            wanted = kills + times // 2
+            while kills < wanted:
                 prepare(command, folder)
                 kills += not killed(args, folder, rng.uniform(0, 1.1 * length))
                 try:
