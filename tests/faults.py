@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Files under faults: every output is the old file or the new one, whatever fails and whenever the process dies.
 
-Usage: faults.py SKED SOURCE_FOLDER IO_FAULTS.SO [--kills N] [--every K] [--part PART]
-Runs the command with the n-th open, read, write, fsync, rename and close failing, for every n (--every K: every K-th),
+Usage: faults.py SKED SOURCE_FOLDER IO_FAULTS.SO [--kills N] [--part PART]
+Runs the command with the n-th open, read, write, fsync, rename and close failing, for every n,
 then interrupted, with short reads and writes, and ended by SIGKILL at the same places. Then kills it at N moments at random
 (30, or SKED_KILLS; the delays come from a fixed seed) and compares a resumed training with one that went through.
 """
@@ -24,7 +24,6 @@ parser.add_argument("sked", type=os.path.abspath)
 parser.add_argument("source", type=os.path.abspath)
 parser.add_argument("shim", type=os.path.abspath)
 parser.add_argument("--kills", type=int, default=int(os.environ.get("SKED_KILLS", 30)))
-parser.add_argument("--every", type=int, default=1)
 parser.add_argument("--part", default="")
 options = parser.parse_args()
 SKED = options.sked
@@ -200,7 +199,7 @@ def everywhere(command, reference):
             while wrong is not None:
                 wrong = under_fault(command, f"{kind}:{n}:{action}", reference)
                 problems += [wrong] if wrong else []
-                n += options.every
+                n += 1
                 if n > 3000:
                     return problems + [f"{command.name}, {kind}: no end of calls"]
     for fault in ("read:0:eintr", "write:0:eintr", "fsync:0:eintr", "read:0:short", "write:0:short"):
