@@ -271,6 +271,7 @@ def inputs_are_never_replaced(folder):
     list_of_cases += [(["schedule", graph_file, *run, "--library", library, "-o", library], {"codes": {2}}),
                       (["schedule", graph_file, *run, "--fix", plan, "-o", plan], {"codes": {2}}),
                       (["schedule", graph_file, "--devices", 2, "--start", plan, "-o", plan], {"codes": {2}}),
+                      (["schedule", graph_file, "--machine", plan, "-o", plan], {"codes": {2}}),
                       (["schedule", graph_file, "--devices", 2, "--profile", plan, "-o", plan], {"codes": {2}}),
                       (["sample", graph_file, "--devices", 2, "--model", model, "-o", model], {"codes": {2}})]
     problems = run_all(list_of_cases)

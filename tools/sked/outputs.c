@@ -21,8 +21,8 @@ static bool same_file(const char *input, const char *output)
 
 sked_status check_output(const arguments *a, const char *output, sked_error *err)
 {
-    const char *const inputs[] = {a->operand.at[0], a->resources, a->library, a->profile,
-                                  a->start,         a->fix,       a->model};
+    const char *const inputs[] = {a->operand.at[0], a->machine, a->resources, a->library,
+                                  a->profile,       a->start,   a->fix,       a->model};
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
         if (inputs[i] != NULL && same_file(inputs[i], output))
             return fail(err, SKED_ERR_ARGUMENT,
