@@ -1,8 +1,8 @@
 /* Is this a problem at all, and can it be refuted at once? Each refusal says what proves it. */
 #include "problem/problem.h"
 #include "base/memory.h"
-#include "problem/costs.h"
 #include "base/text.h"
+#include "problem/costs.h"
 
 bool sked_i_has_device_memory(const sked_problem *p)
 {
@@ -59,7 +59,8 @@ static sked_status check_sums(const sked_problem *p, sked_error *err)
         sked_i_costs_free(&c);
         return st;
     }
-    const double latency = sked_i_longest_transfer(&c, 0), per_byte = sked_i_longest_transfer(&c, 1) - latency;
+    const double latency = sked_i_longest_transfer(&c, 0),
+                 per_byte = sked_i_longest_transfer(&c, 1) - latency;
     for (int32_t i = 0; i < g->n_ops; i++) {
         time += sked_i_longest_time(&c, i) + (p->fix_start && p->fix_start[i] > 0 ? p->fix_start[i] : 0);
         amount += g->memory[i] + g->weight[i];
@@ -139,8 +140,7 @@ static bool can_pass(const sked_problem *p, const sked_i_costs *c, int64_t e)
             return true;
     for (int32_t a = 0; a < c->devices; a++)
         for (int32_t b = 0; allowed(p, c, from, a) && b < c->devices; b++)
-            if (allowed(p, c, to, b) &&
-                sked_i_transfer_time(c, p->graph->edge_bytes[e], a, b) < INFINITY)
+            if (allowed(p, c, to, b) && sked_i_transfer_time(c, p->graph->edge_bytes[e], a, b) < INFINITY)
                 return true;
     return false;
 }
