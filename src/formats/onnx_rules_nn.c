@@ -443,15 +443,15 @@ void sked_i_onnx_rule_dft(call *c)
     const int axis = x ? sked_i_onnx_axis(sked_i_onnx_scalar(c, 2, preset), x->rank) : -1;
     if (axis < 0 || axis == x->rank - 1)
         return;
-    const double length = sked_i_onnx_scalar(c, 1, (double)x->dim[axis]);
     const bool half = sked_i_onnx_int(c, "onesided", 0) != 0, back = sked_i_onnx_int(c, "inverse", 0) != 0;
+    const double size = (double)x->dim[axis]; /* of half a spectrum where it is turned back */
+    const double length = sked_i_onnx_scalar(c, 1, half && back ? 2 * (size - 1) : size);
     sked_i_onnx_clear(&c->out[0]);
     for (int i = 0; i < x->rank; i++)
-        put(&c->out[0], i == x->rank - 1                               ? (half && back ? 1 : 2)
-                        : i != axis                                    ? (double)x->dim[i]
-                        : half && !back                                ? floor(length / 2) + 1
-                        : half && back && sked_i_onnx_in(c, 1) == NULL ? 2 * (length - 1)
-                                                                       : length);
+        put(&c->out[0], i == x->rank - 1 ? (half && back ? 1 : 2)
+                        : i != axis      ? (double)x->dim[i]
+                        : half && !back  ? floor(length / 2) + 1
+                                         : length);
     c->flops = 5 * sked_i_onnx_elements(x) * log2(length + 1);
 }
 

@@ -130,7 +130,9 @@ enum {
     BOOL = ONNX__TENSOR_PROTO__DATA_TYPE__BOOL,
     DOUBLE = ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE,
     UINT32 = ONNX__TENSOR_PROTO__DATA_TYPE__UINT32,
-    UINT64 = ONNX__TENSOR_PROTO__DATA_TYPE__UINT64
+    UINT64 = ONNX__TENSOR_PROTO__DATA_TYPE__UINT64,
+    FLOAT16 = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16,
+    BFLOAT16 = ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16
 };
 
 /* Bytes of an element in raw_data; 0: a type that no shape is computed from. */
@@ -143,6 +145,8 @@ static size_t raw_width(int32_t type)
         return 1;
     case UINT16:
     case INT16:
+    case FLOAT16:
+    case BFLOAT16:
         return 2;
     case FLOAT:
     case INT32:
@@ -157,19 +161,37 @@ static size_t raw_width(int32_t type)
     }
 }
 
+static double single_value(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return (double)x;
+}
+
+static double half_value(uint32_t bits)
+{
+    const int exponent = (int)(bits >> 10 & 31);
+    const double mantissa = (double)(bits & 1023);
+    const double size = exponent == 31  ? (mantissa > 0 ? NAN : INFINITY)
+                        : exponent == 0 ? ldexp(mantissa, -24)
+                                        : ldexp(1024 + mantissa, exponent - 25);
+    return bits & 0x8000 ? -size : size;
+}
+
 /* One element of raw_data, little endian by the standard. */
 static double raw_value(int32_t type, const uint8_t *at, size_t width)
 {
     uint64_t bits = 0;
-    float single;
     double real;
     for (size_t k = 0; k < width; k++)
         bits |= (uint64_t)at[k] << (8 * k);
-    const uint32_t low = (uint32_t)bits;
     switch (type) {
     case FLOAT:
-        memcpy(&single, &low, sizeof single);
-        return (double)single;
+        return single_value((uint32_t)bits);
+    case FLOAT16:
+        return half_value((uint32_t)bits);
+    case BFLOAT16:
+        return single_value((uint32_t)bits << 16);
     case DOUBLE:
         memcpy(&real, &bits, sizeof real);
         return real;
@@ -199,6 +221,10 @@ static double field_value(const Onnx__TensorProto *source, size_t i)
     case UINT32:
     case UINT64:
         return i < source->n_uint64_data ? (double)source->uint64_data[i] : NAN;
+    case FLOAT16:
+        return i < source->n_int32_data ? half_value((uint32_t)source->int32_data[i] & 0xffff) : NAN;
+    case BFLOAT16:
+        return i < source->n_int32_data ? single_value((uint32_t)source->int32_data[i] << 16) : NAN;
     default:
         return i < source->n_int32_data ? (double)source->int32_data[i] : NAN;
     }
