@@ -51,11 +51,13 @@ bool sked_i_onnx_text_is(const call *c, const char *name, const char *text)
 
 const double *sked_i_onnx_values(const call *c, size_t k, int *n)
 {
+    static const double nothing[1];
     const tensor *t = sked_i_onnx_in(c, k);
-    if (t == NULL || t->value == NULL)
+    const double count = t ? sked_i_onnx_elements(t) : NAN;
+    if (!(count == 0) && (t == NULL || t->value == NULL))
         return NULL;
-    *n = (int)sked_i_onnx_elements(t);
-    return t->value;
+    *n = (int)count;
+    return count == 0 ? nothing : t->value; /* an empty list is known without values */
 }
 
 double sked_i_onnx_scalar(const call *c, size_t k, double otherwise)
