@@ -25,7 +25,7 @@ const sked_i_onnx_operator *sked_i_onnx_operators(size_t *count);
 
 /*
  * Infers a graph inside c's node: its formal inputs stand for given[n_given] (NULL: unknown), its outputs
- * are result[n_result]. Returns what its nodes cost together. In onnx_shapes.c.
+ * are result[n_result]. Returns what its nodes cost together, NAN where that is unknown. In onnx_shapes.c.
  */
 double sked_i_onnx_body(sked_i_onnx_call *c, const Onnx__GraphProto *g,
                         const sked_i_onnx_tensor *const *given, size_t n_given, sked_i_onnx_tensor *result,

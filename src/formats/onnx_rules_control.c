@@ -248,7 +248,7 @@ void sked_i_onnx_rule_loop(call *c)
         }
         const double time = sked_i_onnx_body(c, g, given, g->n_input, result, g->n_output);
         const size_t carried = c->n_in > 2 ? c->n_in - 2 : 0;
-        c->time = fmin(time * trips, 0x1p53);
+        c->time = time * trips;
         for (size_t k = 0; k < c->n_out && k + 1 < g->n_output; k++)
             if (k < carried)
                 carry(sked_i_onnx_in(c, k + 2), &result[k + 1], &c->out[k]);
@@ -295,7 +295,7 @@ void sked_i_onnx_rule_scan(call *c)
             else
                 take_slice(c->in[k], sked_i_onnx_list_at(in_axes, k - states, 0), &formal[k], &trips);
         const double time = sked_i_onnx_body(c, g, given, g->n_input, result, g->n_output);
-        c->time = fmin(time * trips, 0x1p53);
+        c->time = time * trips;
         for (size_t k = 0; k < c->n_out && k < g->n_output; k++)
             if (k < states)
                 carry(c->in[k], &result[k], &c->out[k]);
@@ -321,7 +321,7 @@ void sked_i_onnx_rule_sequence_map(call *c)
             pass(sked_i_onnx_in(c, k), &formal[k]);
             formal[k].sequence = false;
         }
-        c->time = fmin(sked_i_onnx_body(c, g, given, g->n_input, result, g->n_output) * items, 0x1p53);
+        c->time = items * sked_i_onnx_body(c, g, given, g->n_input, result, g->n_output);
         for (size_t k = 0; k < c->n_out && k < g->n_output; k++) {
             make_sequence(&c->out[k], &result[k], items);
             c->out[k].type = result[k].type;

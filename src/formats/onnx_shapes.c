@@ -171,24 +171,28 @@ static double price(const Onnx__NodeProto *node)
     return total;
 }
 
-static bool may_go_on(shapes *s, const Onnx__NodeProto *node)
+/* Pays for all nodes before the first name of theirs is looked at again; false: it is not worth it. */
+static bool pay(shapes *s, Onnx__NodeProto *const *node, size_t count)
 {
-    if (s->depth > 0)
-        s->budget -= price(node);
-    return s->budget > 0 && !s->no_memory;
+    for (size_t i = 0; i < count && s->depth > 0 && s->budget > 0; i++)
+        s->budget -= price(node[i]);
+    return s->depth == 0 || s->budget > 0;
 }
 
 static double infer(shapes *s, scope *here, const call *caller, const Onnx__NodeProto *node);
 
+/* The sum of what the nodes take; NAN: unknown. */
 static double run_nodes(shapes *s, scope *inside, const call *caller, Onnx__NodeProto *const *node,
                         size_t count)
 {
     double time = 0;
+    if (!pay(s, node, count))
+        return NAN;
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < node[i]->n_output; k++)
             if (node[i]->output[k][0] && sked_i_onnx_scope_add(inside, node[i]->output[k]) < 0)
                 s->no_memory = true;
-    for (size_t i = 0; i < count && may_go_on(s, node[i]); i++)
+    for (size_t i = 0; i < count && !s->no_memory; i++)
         time += infer(s, inside, caller, node[i]);
     return time;
 }
@@ -235,7 +239,7 @@ static void run_function(call *c, const Onnx__FunctionProto *f)
     shapes *s = c->shapes;
     scope inside = {0};
     bool ok = true;
-    if (s->depth >= max_calls)
+    if (s->depth >= max_calls || s->budget <= 0)
         return;
     s->depth++;
     for (size_t k = 0; k < f->n_input && ok; k++)
@@ -255,7 +259,7 @@ static void run_function(call *c, const Onnx__FunctionProto *f)
 static double cost(const call *c, const sked_i_onnx_operator *row)
 {
     if (!isnan(c->time))
-        return c->time;
+        return fmin(c->time, 0x1p53);
     if (row == NULL || c->n_out == 0)
         return 1;
     if (row->work == SKED_I_ONNX_FREE)
