@@ -609,7 +609,8 @@ static void test_fix(void **state)
     sked_free(start);
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         FAILS(SKED_ERR_FORMAT, list[i].part,
-              sked_fix_parse("f.json", list[i].text, strlen(list[i].text), problem_of(g), &device, &start, err));
+              sked_fix_parse("f.json", list[i].text, strlen(list[i].text), problem_of(g), &device, &start,
+                             err));
     FAILS(SKED_ERR_IO, "cannot open", sked_fix_read(DATA "absent.json", problem_of(g), &device, &start, err));
     sked_graph_destroy(g);
 }
@@ -768,6 +769,9 @@ static void test_dnn_partitioning(void **state)
     assert_true(sked_graph_duration(g, 1) == 0.696 && sked_graph_duration(g, 2) == 2.5);
     assert_true(sked_graph_memory(g, 0) == 3072);
     check_edge(g, 1, 1, 2, 0.696, 64, 0);
+    assert_int_equal(sked_graph_duration_name_count(g), 2); /* both latencies, whichever is the duration */
+    assert_true(sked_graph_duration_on(g, 1, "cpu") == 6.96 && sked_graph_duration_on(g, 1, "fpga") == 0.696);
+    assert_true(sked_graph_duration_on(g, 2, "cpu") == 2.5 && isinf(sked_graph_duration_on(g, 2, "fpga")));
     check_round_trip(g, "native", "dnn-partitioning");
     sked_graph_destroy(g);
     must_fail(
@@ -804,6 +808,71 @@ static void test_wfformat(void **state)
 
 #define FLOW(...) "{\"schemaVersion\":\"1.5\",\"workflow\":{\"specification\":{\"tasks\":[" __VA_ARGS__ "]}}}"
 #define EXECUTED  ",\"execution\":{\"tasks\":"
+
+/* Files that describe a machine beside their graph are machines as well. */
+static void test_machines_inside(void **state)
+{
+    static const char flow[] =
+        "{\"name\": \"run\", \"schemaVersion\": \"1.5\", \"workflow\": {\"specification\": {\"tasks\": ["
+        "{\"id\": \"a\", \"parents\": [], \"children\": []}, {\"id\": \"b\", \"parents\": [], \"children\": "
+        "[]}]},"
+        "\"execution\": {\"tasks\": [{\"id\": \"a\", \"runtimeInSeconds\": 6, \"machines\": [\"old\"]},"
+        "{\"id\": \"b\", \"runtimeInSeconds\": 4}], \"machines\": ["
+        "{\"nodeName\": \"old\", \"cpu\": {\"coreCount\": 1, \"speedInMHz\": 1000}, \"memoryInBytes\": 900},"
+        "{\"nodeName\": \"new\", \"cpu\": {\"coreCount\": 3, \"speedInMHz\": 3000}, \"memoryInBytes\": 900},"
+        "{\"nodeName\": \"odd\", \"cpu\": {\"coreCount\": 1, \"speedInMHz\": 0}}]}}}";
+    sked_machine *m = NULL;
+    sked_graph *g = NULL;
+    double latency = 1, bandwidth = 1;
+    (void)state;
+    OK(sked_machine_parse("run.json", flow, sizeof flow - 1, &m, err));
+    assert_string_equal(sked_machine_name(m), "run");
+    assert_int_equal(sked_machine_device_count(m), 5);
+    assert_string_equal(sked_machine_device_name(m, 0), "old");
+    assert_string_equal(sked_machine_device_name(m, 3), "new/2"); /* a device per core */
+    assert_string_equal(sked_machine_device_type(m, 3), "new");
+    assert_true(sked_machine_device_speed(m, 0) == 1 && sked_machine_device_speed(m, 3) == 3);
+    assert_true(sked_machine_device_memory(m, 0) == 900 && sked_machine_device_memory(m, 3) == 300);
+    assert_true(sked_machine_device_speed(m, 4) == 1 && isinf(sked_machine_device_memory(m, 4)));
+    assert_true(sked_machine_link(m, 0, 3, &latency, &bandwidth) && latency == 0 && isinf(bandwidth));
+    sked_machine_destroy(m);
+    OK(sked_graph_parse("run.json", flow, sizeof flow - 1, NULL, &g, err));
+    assert_true(sked_graph_duration(g, 0) == 6 && sked_graph_duration_on(g, 0, "old") == 6 &&
+                sked_graph_duration_on(g, 0, "new") == 2 && isnan(sked_graph_duration_on(g, 0, "odd")));
+    assert_true(isnan(sked_graph_duration_on(g, 1, "old"))); /* nobody says where it ran */
+    sked_graph_destroy(g);
+
+    OK(sked_machine_read(DATA "json_dnn.json", &m, err));
+    assert_int_equal(sked_machine_device_count(m), 13);
+    assert_string_equal(sked_machine_device_name(m, 7), "cpu7");
+    assert_string_equal(sked_machine_device_type(m, 12), "fpga");
+    assert_true(sked_machine_device_memory(m, 12) == 629145600 && isinf(sked_machine_device_memory(m, 0)));
+    sked_machine_destroy(m);
+    m = NULL;
+    FAILS(SKED_ERR_FORMAT, "no machines", sked_machine_read(DATA "json_wfformat.json", &m, err));
+    static const struct {
+        const char *machine, *part;
+        sked_status status;
+    } bad[] = {
+        {"{\"cpu\": {}}", "a machine without \"nodeName\"", SKED_ERR_FORMAT},
+        {"{\"nodeName\": \"n\", \"memoryInBytes\": -1}", "must be 0 or more", SKED_ERR_FORMAT},
+        {"{\"nodeName\": \"n\", \"cpu\": {\"coreCount\": 0}}", "coreCount", SKED_ERR_FORMAT},
+        {"{\"nodeName\": \"n\", \"cpu\": {\"speedInMHz\": -1}}", "must be 0 or more", SKED_ERR_FORMAT},
+        {"{\"nodeName\": \"n\", \"cpu\": {\"coreCount\": 1000000}}", "65536 are the most",
+         SKED_ERR_UNSUPPORTED},
+        {"{\"nodeName\": \"n\", \"cpu\": {\"coreCount\": 65536}}, {\"nodeName\": \"o\", \"cpu\": "
+         "{\"coreCount\": 2}}",
+         "more than 65536", SKED_ERR_UNSUPPORTED},
+        {"{\"nodeName\": \"n\"}, {\"nodeName\": \"n\"}", "two machines have the name 'n'", SKED_ERR_FORMAT},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char text[600];
+        snprintf(text, sizeof text,
+                 "{\"workflow\": {\"specification\": {\"tasks\": []}, \"execution\": {\"machines\": [%s]}}}",
+                 bad[i].machine);
+        FAILS(bad[i].status, bad[i].part, sked_machine_parse("w.json", text, strlen(text), &m, err));
+    }
+}
 
 static void test_wfformat_refuses(void **state)
 {
@@ -1417,6 +1486,7 @@ int main(void)
         cmocka_unit_test(test_node_link_refuses),
         cmocka_unit_test(test_dnn_partitioning),
         cmocka_unit_test(test_wfformat),
+        cmocka_unit_test(test_machines_inside),
         cmocka_unit_test(test_wfformat_refuses),
         cmocka_unit_test(test_graphml_plain),
         cmocka_unit_test(test_graphml_with_model),
