@@ -444,19 +444,21 @@ static json_t *load_json(const char *path)
 static void test_schemas(void **state)
 {
     static const char *const graph[] = {"format", "name", "resources", "ops", "edges"};
-    static const char *const op[] = {"name", "type", "duration", "demand", "memory", "weight"};
+    static const char *const op[] = {"name",   "type",   "duration", "durations",
+                                     "demand", "memory", "weight",   "keep"};
     static const char *const edge[] = {"from", "to", "lag", "bytes", "distance"};
-    static const char *const schedule[] = {"format", "graph", "devices", "makespan", "ii", "ops"};
+    static const char *const schedule[] = {"format",       "graph",    "devices", "machine",
+                                           "device_names", "makespan", "ii",      "ops"};
     static const char *const fix[] = {"format", "ops"};
     json_t *s = load_json(SKED_SOURCE_DIR "/docs/sked-graph-1.schema.json"),
            *defs = json_object_get(s, "$defs");
     (void)state;
     check_schema_keys(json_object_get(s, "properties"), graph, 5);
-    check_schema_keys(json_object_get(json_object_get(defs, "op"), "properties"), op, 6);
+    check_schema_keys(json_object_get(json_object_get(defs, "op"), "properties"), op, 8);
     check_schema_keys(json_object_get(json_object_get(defs, "edge"), "properties"), edge, 5);
     json_decref(s);
     s = load_json(SKED_SOURCE_DIR "/docs/sked-schedule-1.schema.json");
-    check_schema_keys(json_object_get(s, "properties"), schedule, 6);
+    check_schema_keys(json_object_get(s, "properties"), schedule, 8);
     json_decref(s);
     s = load_json(SKED_SOURCE_DIR "/docs/sked-fix-1.schema.json");
     check_schema_keys(json_object_get(s, "properties"), fix, 2);
@@ -853,7 +855,7 @@ static void test_machines_inside(void **state)
     static const struct {
         const char *machine, *part;
         sked_status status;
-    } bad[] = {
+    } wrong[] = {
         {"{\"cpu\": {}}", "a machine without \"nodeName\"", SKED_ERR_FORMAT},
         {"{\"nodeName\": \"n\", \"memoryInBytes\": -1}", "must be 0 or more", SKED_ERR_FORMAT},
         {"{\"nodeName\": \"n\", \"cpu\": {\"coreCount\": 0}}", "coreCount", SKED_ERR_FORMAT},
@@ -865,12 +867,12 @@ static void test_machines_inside(void **state)
          "more than 65536", SKED_ERR_UNSUPPORTED},
         {"{\"nodeName\": \"n\"}, {\"nodeName\": \"n\"}", "two machines have the name 'n'", SKED_ERR_FORMAT},
     };
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         char text[600];
         snprintf(text, sizeof text,
                  "{\"workflow\": {\"specification\": {\"tasks\": []}, \"execution\": {\"machines\": [%s]}}}",
-                 bad[i].machine);
-        FAILS(bad[i].status, bad[i].part, sked_machine_parse("w.json", text, strlen(text), &m, err));
+                 wrong[i].machine);
+        FAILS(wrong[i].status, wrong[i].part, sked_machine_parse("w.json", text, strlen(text), &m, err));
     }
 }
 
@@ -1059,6 +1061,27 @@ static void test_graphml_odd_names(void **state)
     check_round_trip(g, "native", "odd names");
     check_round_trip(g, "graphml", "odd names");
     sked_graph_destroy(g);
+}
+
+/* Durations by device and kept values survive every format that holds attributes of its own. */
+static void test_durations_elsewhere(void **state)
+{
+    static const char *const formats[] = {"native", "dot", "gml", "graphml"};
+    sked_graph *g =
+        must_parse("g.json", "{\"ops\":[{\"name\":\"a\",\"duration\":2,\"keep\":true,\"durations\":"
+                             "{\"g\\\"p\\\\u<&\":0.5,\"npu\":null}},{\"name\":\"b\",\"duration\":1}],"
+                             "\"edges\":[[0,1]]}");
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        check_round_trip(g, formats[i], "durations by device");
+    sked_graph_destroy(g);
+    must_fail(SKED_ERR_FORMAT, "g.dot", "digraph {\na [durations=\"{\\\"cpu\\\":-1}\"]; }", "g.dot:2: ");
+    must_fail(SKED_ERR_FORMAT, "g.dot", "digraph { a [durations=\"{\"]; }", "durations:1: ");
+    must_fail(SKED_ERR_FORMAT, "g.gml", "graph [ directed 1 node [ id 0 durations \"[]\" ] ]", "durations");
+    must_fail(SKED_ERR_FORMAT, "g.graphml",
+              "<graphml><graph><node id=\"a\"><data "
+              "key=\"durations\">{\"cpu\":1,\"cpu\":2}</data></node></graph></graphml>",
+              "cpu");
 }
 
 static void test_graphml_write_refuses(void **state)
@@ -1473,6 +1496,7 @@ int main(void)
         cmocka_unit_test(test_native_meaning),
         cmocka_unit_test(test_native_without_names),
         cmocka_unit_test(test_native_refuses),
+        cmocka_unit_test(test_durations_elsewhere),
         cmocka_unit_test(test_graphml_write_refuses),
         cmocka_unit_test(test_schemas),
         cmocka_unit_test(test_schedule_round_trip),
