@@ -899,6 +899,22 @@ static void test_hostile(void **state)
         }
 }
 
+/* ------------------------------------------------------------------ devices */
+
+/* fuzz/seeds/onnx/placed.onnx: on gpu0, from gpu0 to gpu1, on gpu1, on both, and in another configuration. */
+static void test_devices(void **state)
+{
+    sked_graph *g = NULL;
+    (void)state;
+    OK(sked_graph_read(SKED_SOURCE_DIR "/fuzz/seeds/onnx/placed.onnx", NULL, &g, err));
+    assert_int_equal(sked_graph_op_count(g), 5);
+    for (int32_t op = 0; op < 5; op++) {
+        assert_int_equal(isinf(sked_graph_duration_on(g, op, "gpu1")) != 0, op == 0);
+        assert_int_equal(isinf(sked_graph_duration_on(g, op, "gpu0")) != 0, op == 2);
+    }
+    sked_graph_destroy(g);
+}
+
 /* ------------------------------------------------------------------ real networks */
 
 static void compare_graphs(const char *name, const sked_graph *g, const sked_graph *want)
@@ -972,6 +988,7 @@ int main(void)
         cmocka_unit_test(test_values),   cmocka_unit_test(test_sequences), cmocka_unit_test(test_costs),
         cmocka_unit_test(test_bodies),   cmocka_unit_test(test_functions), cmocka_unit_test(test_table),
         cmocka_unit_test(test_standard), cmocka_unit_test(test_hostile),   cmocka_unit_test(test_networks),
+        cmocka_unit_test(test_devices),
     };
     return cmocka_run_group_tests_name("ONNX shapes", tests, NULL, NULL);
 }

@@ -6,7 +6,9 @@
  */
 #include "base/memory.h"
 #include "formats/format.h"
+#include "formats/onnx_devices.h"
 #include "formats/onnx_shapes.h"
+#include "formats/onnx_wire.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -26,33 +28,6 @@ static sked_status broken(const scan *s, const uint8_t *at, const char *what)
 {
     return sked_i_fail(s->err, SKED_ERR_FORMAT, "%s: byte %lld: not an ONNX model: %s", s->source->name,
                        (long long)(at - s->begin), what);
-}
-
-/* Reads a varint; NULL: it does not end. */
-static const uint8_t *varint(const uint8_t *at, const uint8_t *end, uint64_t *out)
-{
-    *out = 0;
-    for (int shift = 0; shift < 64 && at < end; shift += 7) {
-        *out |= (uint64_t)(*at & 0x7f) << shift;
-        if (!(*at++ & 0x80))
-            return at;
-    }
-    return NULL;
-}
-
-/* The place after a field's value; *length is that of a length-delimited one. NULL: cut off or unknown. */
-static const uint8_t *skip_value(const uint8_t *at, const uint8_t *end, int wire, uint64_t *length)
-{
-    uint64_t ignored;
-    *length = 0;
-    if (wire == 0)
-        return varint(at, end, &ignored);
-    if (wire == 1 || wire == 5)
-        return (size_t)(end - at) >= (wire == 1 ? 8u : 4u) ? at + (wire == 1 ? 8 : 4) : NULL;
-    if (wire != 2)
-        return NULL; /* groups are not used by ONNX */
-    at = varint(at, end, length);
-    return at && *length <= (uint64_t)(end - at) ? at + *length : NULL;
 }
 
 /* About what protobuf-c will allocate for one field, messages inside it not counted. */
@@ -77,8 +52,8 @@ static sked_status walk(scan *s, const ProtobufCMessageDescriptor *type, const u
     while (at < end) {
         const uint8_t *start = at;
         uint64_t tag = 0, length = 0;
-        at = varint(at, end, &tag);
-        const uint8_t *next = at ? skip_value(at, end, (int)(tag & 7), &length) : NULL;
+        at = sked_i_onnx_varint(at, end, &tag);
+        const uint8_t *next = at ? sked_i_onnx_skip(at, end, (int)(tag & 7), &length) : NULL;
         if (next == NULL)
             return broken(s, start, "a field is cut off or of an unknown kind");
         const uint64_t number = tag >> 3;
@@ -144,6 +119,7 @@ typedef struct reader {
     const Onnx__GraphProto *graph;
     sked_i_onnx_shapes shapes;
     sked_i_onnx_scope scope; /* the tensors of the main graph */
+    sked_i_onnx_devices devices;
     sked_builder *b;
     sked_error cause; /* of the builder, which knows no file */
     sked_i_buffer text;
@@ -256,6 +232,18 @@ static sked_status check_inputs(reader *r, size_t i)
     return SKED_OK;
 }
 
+/* An op that the file places on one device cannot run on the others of the file. */
+static sked_status place_op(reader *r, size_t i)
+{
+    const int device = sked_i_onnx_device_of(&r->devices, r->graph->node[i]);
+    sked_status st = SKED_OK;
+    for (int32_t k = 0; k < r->devices.names.count && device >= 0 && st == SKED_OK; k++)
+        if (k != device)
+            st = sked_builder_add_duration(r->b, (int32_t)i, sked_i_names_at(&r->devices.names, k), INFINITY,
+                                           &r->cause);
+    return st;
+}
+
 static sked_status add_op(reader *r, size_t i, sked_i_buffer *name)
 {
     const Onnx__NodeProto *node = r->graph->node[i];
@@ -275,6 +263,8 @@ static sked_status add_op(reader *r, size_t i, sked_i_buffer *name)
     st = sked_builder_add_op(r->b, name->data, type, duration, NULL, &r->cause);
     if (st == SKED_OK)
         st = sked_builder_set_memory(r->b, (int32_t)i, memory, &r->cause);
+    if (st == SKED_OK)
+        st = place_op(r, i);
     if (st != SKED_OK)
         sked_i_source_pass(r->source, NULL, &r->cause, r->err);
 cleanup:
@@ -394,11 +384,14 @@ static sked_status onnx_read(const sked_i_source *source, sked_graph **out, sked
         st = sked_i_source_fail(source, NULL, err, "not an ONNX model: it has no graph");
     else
         st = sked_i_onnx_shapes_begin(&r.shapes, model, (double)source->size, err);
+    if (st == SKED_OK && !sked_i_onnx_devices_read(model, &r.devices))
+        st = sked_i_no_memory(err);
     if (st == SKED_OK)
         st = build(&r, out);
 cleanup:
     sked_i_onnx_shapes_free(&r.shapes);
     sked_i_onnx_scope_free(&r.scope);
+    sked_i_onnx_devices_free(&r.devices);
     if (model != NULL)
         onnx__model_proto__free_unpacked(model, &allocator);
     sked_builder_destroy(r.b);
