@@ -646,6 +646,18 @@ static void onnx_reader(void **state)
                                 "\x5a\x0f\x0a\x01x\x12\x0a\x0a\x08\x08\x01\x12\x04\x0a\x02\x08\x03";
     const text_case c = {"relu.onnx", model, sizeof model - 1, NULL};
     fail_everywhere("onnx", act_parse, &c);
+    static const char *const seeds[] = {"values", "layers", "bodies",
+                                        "placed"}; /* values, scopes, functions, devices */
+    for (int i = 0; i < 4; i++) {
+        char path[400];
+        static char bytes[8192];
+        snprintf(path, sizeof path, "%s/fuzz/seeds/onnx/%s.onnx", SKED_SOURCE_DIR, seeds[i]);
+        FILE *f = fopen(path, "rb");
+        assert_non_null(f);
+        const text_case seed = {"seed.onnx", bytes, fread(bytes, 1, sizeof bytes, f), NULL};
+        fclose(f);
+        fail_everywhere(seeds[i], act_parse, &seed);
+    }
 }
 
 static void schedule_reader(void **state)

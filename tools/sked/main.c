@@ -59,13 +59,16 @@ static const manual manuals[COMMAND_COUNT] = {
                           "sked generate layered --nodes 1000 -o graph.json\n"
                           "sked generate erdos-renyi --nodes 50 --count 100 --set p=0.1 -o graphs/",
                           print_families},
-    [COMMAND_convert] = {"Reads IN and writes OUT. The extensions select the formats; --from and --to "
-                         "override them. An OUT of .lp, .mps or .mzn exports the problem for another solver. "
-                         "OUT is replaced in one step; it cannot be IN.",
-                         "sked convert graph.stg graph.json\n"
-                         "sked convert model.onnx - --to dot\n"
-                         "sked convert hal.dot hal.lp --library lib.json --horizon 12",
-                         print_objectives},
+    [COMMAND_convert] =
+        {"Reads IN and writes OUT. The extensions select the formats; --from and --to "
+         "override them. An OUT of .lp, .mps or .mzn exports the problem for another solver; one "
+         "of .machine.json is the machine that IN describes. OUT is replaced in one step; it "
+         "cannot be IN.",
+         "sked convert graph.stg graph.json\n"
+         "sked convert workflow.json cluster.machine.json\n"
+         "sked convert model.onnx - --to dot\n"
+         "sked convert hal.dot hal.lp --library lib.json --horizon 12",
+         print_objectives},
     [COMMAND_info] = {"Describes a graph. With the options of a machine it also prints a lower bound of the "
                       "objective.",
                       "sked info graph.stg --devices 4", print_objectives},
