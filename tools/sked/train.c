@@ -79,6 +79,7 @@ static void log_line(FILE *f, const sked_train_progress *p)
 static void on_update(void *data, const sked_train_progress *p)
 {
     session *s = data;
+    end_on_signal(false); /* from now on there is a model to save */
     s->smooth = p->step > 1 && s->smooth > 0 ? 0.98 * s->smooth + 0.02 * p->loss : p->loss;
     if (s->log)
         log_line(s->log, p);
@@ -169,8 +170,10 @@ sked_status run_train(arguments *a, sked_error *err)
     opt.progress_data = &s;
     if (st == SKED_OK && !a->quiet)
         print_configuration(a, &opt);
+    end_on_signal(true);
     if (st == SKED_OK)
         st = sked_train(&opt, &m, err);
+    end_on_signal(false);
     if (s.log && fclose(s.log) != 0 && st == SKED_OK)
         st = fail(err, SKED_ERR_IO, "%s: cannot be written", s.log_path);
     if (st == SKED_OK && s.no_memory)
