@@ -1,5 +1,6 @@
 /* From problem to core and back. */
 #include "form/cumulative.h"
+#include "base/hash.h"
 #include "base/memory.h"
 
 #include "graph/relations.h"
@@ -361,6 +362,7 @@ static sked_status number_kinds(sked_i_core *core, sked_error *err)
     sked_status st = SKED_OK;
     int32_t *slot = NULL;
     const int64_t w = core->words;
+    const sked_i_hash_key key = sked_i_hash_key_new();
     int64_t slots = 4;
     while (slots < 2 * (int64_t)core->n)
         slots *= 2;
@@ -369,10 +371,10 @@ static sked_status number_kinds(sked_i_core *core, sked_error *err)
         slot[k] = -1;
     core->kinds = 0;
     for (int32_t i = 0; i < core->n; i++) {
-        uint64_t hash = 0;
+        sked_i_hasher hash = sked_i_hash_begin(key);
         for (int64_t k = 0; k < w; k++)
-            hash = (hash ^ core->demand[i * w + k]) * 0x9e3779b97f4a7c15u;
-        int64_t at = (int64_t)((hash ^ hash >> 32) & (uint64_t)(slots - 1));
+            sked_i_hash_add(&hash, core->demand[i * w + k]);
+        int64_t at = (int64_t)(sked_i_hash_end(&hash) & (uint64_t)(slots - 1));
         while (slot[at] >= 0 &&
                memcmp(core->demand + slot[at] * w, core->demand + i * w, (size_t)w * sizeof(uint64_t)) != 0)
             at = (at + 1) & (slots - 1);
