@@ -38,6 +38,9 @@ struct sked_graph {
     int64_t *demand_ptr;      /* [n_ops + 1] */
     int32_t *demand_resource; /* ascending within an op */
     double *demand_amount;    /* > 0 */
+    int64_t *user_ptr;        /* [n_resources + 1] the same demands by resource */
+    int32_t *user_op;         /* ascending within a resource */
+    double *user_amount;
 
     int64_t *succ_ptr;            /* [n_ops + 1] */
     int32_t *edge_from, *edge_to; /* [n_edges] */

@@ -3,23 +3,6 @@
 #include "base/sized.h"
 #include "schedule/profile.h"
 
-static sked_status resource_peak(const sked_problem *p, const sked_schedule *s, double *out, sked_error *err)
-{
-    const sked_graph *g = p->graph;
-    sked_i_profile profile;
-    const bool pooled = g->demand_ptr[g->n_ops] > 0;
-    double sum = 0;
-    for (int32_t r = pooled ? 0 : -1; r < (pooled ? g->n_resources : 0); r++) {
-        const sked_status st = sked_i_profile_resource(p, s, r, true, &profile, err);
-        if (st != SKED_OK)
-            return st;
-        sum += profile.peak;
-        sked_i_profile_free(&profile);
-    }
-    *out = sum;
-    return SKED_OK;
-}
-
 static void measure_edges(const sked_problem *p, const sked_schedule *s, sked_metrics *m)
 {
     const sked_graph *g = p->graph;
@@ -49,7 +32,7 @@ sked_status sked_schedule_measure(const sked_problem *p, const sked_schedule *s,
     m.speedup = m.makespan > 0 ? work / m.makespan : 1;
     m.idle = s->devices > 0 && m.makespan > 0 ? 1 - work / (s->devices * m.makespan) : 0;
     measure_edges(p, s, &m);
-    sked_status st = resource_peak(p, s, &m.resource, err);
+    sked_status st = sked_i_profile_loads(p, s, &m.resource, err);
     if (st == SKED_OK)
         st = sked_i_profile_memory(p, s, &memory, err);
     if (st != SKED_OK)

@@ -206,7 +206,14 @@ static bool exceeds(const events *ev, int64_t n, double base, double limit, doub
     return false;
 }
 
-static sked_status check_resource(const judge *j, int32_t r, const events *ev)
+/* What one op holds of one pool (a resource, or a device: an amount of 1). */
+typedef struct holding {
+    double amount;
+    int32_t op;
+} holding;
+
+static sked_status check_resource(const judge *j, int32_t r, const holding *held, int64_t count,
+                                  const events *ev)
 {
     const sked_graph *g = j->p->graph;
     const double capacity = j->p->capacity ? j->p->capacity[r] : g->capacity[r];
@@ -215,10 +222,8 @@ static sked_status check_resource(const judge *j, int32_t r, const events *ev)
     int64_t n = 0;
     double base = 0, when, load;
     int32_t op;
-    for (int32_t i = 0; i < g->n_ops; i++)
-        for (int64_t k = g->demand_ptr[i]; k < g->demand_ptr[i + 1]; k++)
-            if (g->demand_resource[k] == r)
-                n += add_events(j, i, g->demand_amount[k], ev->at + n, &base);
+    for (int64_t k = 0; k < count; k++)
+        n += add_events(j, held[k].op, held[k].amount, ev->at + n, &base);
     const double slack = g->integral ? 0 : 1e-9 * fmax(1, capacity);
     if (!exceeds(ev, n, base, capacity + slack, &when, &load, &op))
         return SKED_OK;
@@ -230,32 +235,69 @@ static sked_status check_resource(const judge *j, int32_t r, const events *ev)
     return broken(j, text);
 }
 
-/* One op at a time: every device is a pool of one. Ops are bucketed by device first. */
-static sked_status check_devices(const judge *j, const events *ev, int64_t *first, int32_t *member)
+/* Demands bucketed by resource, so that each is looked at once. */
+static sked_status check_resources(const judge *j, const events *ev)
 {
     const sked_graph *g = j->p->graph;
-    const int32_t m = j->p->devices;
-    memset(first, 0, ((size_t)m + 1) * sizeof *first);
+    const int64_t count = g->demand_ptr[g->n_ops];
+    sked_status st = SKED_OK;
+    sked_error *err = j->err;
+    int64_t *first = NULL;
+    holding *held = NULL;
+    SKED_NEW0(first, (int64_t)g->n_resources + 2);
+    SKED_NEW(held, count);
+    for (int64_t k = 0; k < count; k++)
+        first[g->demand_resource[k] + 2]++;
+    for (int64_t r = 1; r <= g->n_resources; r++)
+        first[r + 1] += first[r];
     for (int32_t i = 0; i < g->n_ops; i++)
-        first[j->s->device[i] + 1]++;
-    for (int32_t d = 0; d < m; d++)
-        first[d + 1] += first[d];
-    for (int32_t i = 0; i < g->n_ops; i++)
-        member[first[j->s->device[i]]++] = i;
-    for (int32_t d = 0; d < m; d++) {
-        int64_t n = 0;
-        double base = 0, when, load;
-        int32_t op;
-        for (int64_t k = d ? first[d - 1] : 0; k < first[d]; k++)
-            n += add_events(j, member[k], 1, ev->at + n, &base);
-        if (!exceeds(ev, n, base, 1, &when, &load, &op))
-            continue;
-        char name[80], text[300];
-        snprintf(text, sizeof text, "device %d runs more than one op at time %.12g%s, one of them is '%s'",
-                 (int)d, when, j->s->ii > 0 ? " (modulo II)" : "", op >= 0 ? name_of(j, op, name) : "?");
-        return broken(j, text);
+        for (int64_t k = g->demand_ptr[i]; k < g->demand_ptr[i + 1]; k++)
+            held[first[g->demand_resource[k] + 1]++] = (holding){g->demand_amount[k], i};
+    for (int32_t r = 0; r < g->n_resources; r++)
+        SKED_TRY(check_resource(j, r, held + first[r], first[r + 1] - first[r], ev));
+cleanup:
+    free(first);
+    free(held);
+    return st;
+}
+
+static sked_status check_device(const judge *j, int32_t d, const sked_i_keyed *on, int64_t count,
+                                const events *ev)
+{
+    int64_t n = 0;
+    double base = 0, when, load;
+    int32_t op;
+    for (int64_t k = 0; k < count; k++)
+        n += add_events(j, (int32_t)on[k].value, 1, ev->at + n, &base);
+    if (!exceeds(ev, n, base, 1, &when, &load, &op))
+        return SKED_OK;
+    char name[80], text[300];
+    snprintf(text, sizeof text, "device %d runs more than one op at time %.12g%s, one of them is '%s'",
+             (int)d, when, j->s->ii > 0 ? " (modulo II)" : "", op >= 0 ? name_of(j, op, name) : "?");
+    return broken(j, text);
+}
+
+/* One op at a time: every device is a pool of one. Ops are sorted by device; idle devices cost nothing. */
+static sked_status check_devices(const judge *j, const events *ev)
+{
+    const int64_t n = j->p->graph->n_ops;
+    sked_status st = SKED_OK;
+    sked_error *err = j->err;
+    sked_i_keyed *by_device = NULL, *spare = NULL;
+    SKED_NEW(by_device, n);
+    SKED_NEW(spare, n);
+    for (int32_t i = 0; i < n; i++)
+        by_device[i] = (sked_i_keyed){(uint64_t)j->s->device[i], i};
+    sked_i_sort_keyed(by_device, spare, n);
+    for (int64_t k = 0, end; k < n; k = end) {
+        for (end = k; end < n && by_device[end].key == by_device[k].key;)
+            end++;
+        SKED_TRY(check_device(j, (int32_t)by_device[k].key, by_device + k, end - k, ev));
     }
-    return SKED_OK;
+cleanup:
+    free(by_device);
+    free(spare);
+    return st;
 }
 
 static sked_status check_pools(const judge *j)
@@ -263,8 +305,6 @@ static sked_status check_pools(const judge *j)
     sked_status st = SKED_OK;
     sked_error *err = j->err;
     events ev = {0};
-    int64_t *first = NULL;
-    int32_t *member = NULL;
     const sked_graph *g = j->p->graph;
     if (j->p->devices == 0 && g->n_resources == 0)
         return SKED_OK;
@@ -272,19 +312,13 @@ static sked_status check_pools(const judge *j)
     SKED_NEW(ev.at, most);
     SKED_NEW(ev.order, most);
     SKED_NEW(ev.spare, most);
-    if (j->p->devices > 0) {
-        SKED_NEW(first, (int64_t)j->p->devices + 1);
-        SKED_NEW(member, g->n_ops);
-        SKED_TRY(check_devices(j, &ev, first, member));
-    }
-    for (int32_t r = 0; r < g->n_resources; r++)
-        SKED_TRY(check_resource(j, r, &ev));
+    if (j->p->devices > 0)
+        SKED_TRY(check_devices(j, &ev));
+    SKED_TRY(check_resources(j, &ev));
 cleanup:
     free(ev.at);
     free(ev.order);
     free(ev.spare);
-    free(first);
-    free(member);
     return st;
 }
 
