@@ -111,14 +111,14 @@ static inline bool same_schedule_bytes(const sked_schedule *a, const sked_schedu
     return true;
 }
 
-static inline const char *check_schedule_again(const sked_graph *g, const sked_schedule *s)
+static inline const char *check_schedule_again(const sked_problem *p, const sked_schedule *s)
 {
     sked_i_buffer text = {0};
     sked_schedule *again = NULL;
     const char *wrong = NULL;
-    if (sked_i_schedule_write(g, s, &text, NULL) != SKED_OK)
+    if (sked_i_schedule_write(p, s, &text, NULL) != SKED_OK)
         wrong = "the schedule reads but cannot be written";
-    else if (sked_schedule_parse("input", text.data, (size_t)text.size, g, &again, NULL) != SKED_OK)
+    else if (sked_schedule_parse("input", text.data, (size_t)text.size, p, &again, NULL) != SKED_OK)
         wrong = "the schedule written does not read";
     else if (!same_schedule_bytes(s, again))
         wrong = "the schedule written reads as another";
@@ -132,10 +132,13 @@ static inline const char *check_schedule(const parser *p, const char *bytes, siz
     sked_graph *g = seed_graph();
     sked_schedule *s = NULL;
     sked_error err = {0};
+    sked_problem problem;
     (void)p;
-    const char *wrong = check_status(sked_schedule_parse("input", bytes, size, g, &s, &err), &err, accepted);
+    sked_problem_init(&problem, g);
+    const char *wrong =
+        check_status(sked_schedule_parse("input", bytes, size, &problem, &s, &err), &err, accepted);
     if (s != NULL && wrong == NULL)
-        wrong = check_schedule_again(g, s);
+        wrong = check_schedule_again(&problem, s);
     sked_schedule_destroy(s);
     sked_graph_destroy(g);
     return wrong;
@@ -147,9 +150,11 @@ static inline const char *check_fix(const parser *p, const char *bytes, size_t s
     int32_t *device = NULL;
     double *start = NULL;
     sked_error err = {0};
+    sked_problem problem;
     (void)p;
+    sked_problem_init(&problem, g);
     const char *wrong =
-        check_status(sked_fix_parse("input", bytes, size, g, &device, &start, &err), &err, accepted);
+        check_status(sked_fix_parse("input", bytes, size, &problem, &device, &start, &err), &err, accepted);
     for (int32_t i = 0; *accepted && i < sked_graph_op_count(g); i++)
         if (device[i] < -1 || isinf(start[i]))
             wrong = "a fixed device or start that no op can have";

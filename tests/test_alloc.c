@@ -347,7 +347,9 @@ static sked_status act_parse_schedule(const void *data, sked_error *err)
 {
     const text_case *c = data;
     sked_schedule *s = NULL;
-    const sked_status st = sked_schedule_parse(c->name, c->text, c->size, c->graph, &s, err);
+    sked_problem p;
+    sked_problem_init(&p, c->graph);
+    const sked_status st = sked_schedule_parse(c->name, c->text, c->size, &p, &s, err);
     assert_true((st == SKED_OK) == (s != NULL));
     sked_schedule_destroy(s);
     return st;

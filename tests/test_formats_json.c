@@ -469,9 +469,17 @@ static const char two_ops[] =
     "{\"name\":\"g\",\"ops\":[{\"name\":\"a\",\"duration\":2},{\"name\":\"b\",\"duration\":0.1}],"
     "\"edges\":[[0,1]]}";
 
+/* A problem on g, to read files of it. */
+static const sked_problem *problem_of(const sked_graph *g)
+{
+    static sked_problem p;
+    sked_problem_init(&p, g);
+    return &p;
+}
+
 static sked_status parse_schedule(const sked_graph *g, const char *text, sked_schedule **s, sked_error *err)
 {
-    return sked_schedule_parse("s.json", text, strlen(text), g, s, err);
+    return sked_schedule_parse("s.json", text, strlen(text), problem_of(g), s, err);
 }
 
 static void test_schedule_round_trip(void **state)
@@ -484,7 +492,7 @@ static void test_schedule_round_trip(void **state)
     s->start[1] = 0.30000000000000004 + 2;
     s->device[1] = 2;
     s->ii = 2.5;
-    OK(sked_i_schedule_write(g, s, &text, err));
+    OK(sked_i_schedule_write(problem_of(g), s, &text, err));
     OK(parse_schedule(g, text.data, &again, err));
     assert_int_equal(again->devices, 3);
     assert_true(again->ii == 2.5 && again->start[0] == 0 && again->start[1] == s->start[1]);
@@ -571,7 +579,7 @@ static void test_schedule_refuses(void **state)
     const char *whole = SCHEDULE("\"devices\":0,\"makespan\":2.1,", A "," B);
     for (size_t n = 0; n < strlen(whole); n++) {
         sked_schedule *s = NULL;
-        FAILS(SKED_ERR_FORMAT, "s.json:1:", sked_schedule_parse("s.json", whole, n, g, &s, err));
+        FAILS(SKED_ERR_FORMAT, "s.json:1:", sked_schedule_parse("s.json", whole, n, problem_of(g), &s, err));
     }
     sked_graph_destroy(g);
 }
@@ -593,7 +601,7 @@ static void test_fix(void **state)
         {"{\"format\":\"sked-fix-1\",\"ops\":[{\"device\":1}]}", "without \"name\""},
     };
     (void)state;
-    OK(sked_fix_parse("f.json", good, strlen(good), g, &device, &start, err));
+    OK(sked_fix_parse("f.json", good, strlen(good), problem_of(g), &device, &start, err));
     assert_int_equal(device[0], -1);
     assert_int_equal(device[1], 1);
     assert_true(isnan(start[0]) && start[1] == 3.5);
@@ -601,8 +609,8 @@ static void test_fix(void **state)
     sked_free(start);
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         FAILS(SKED_ERR_FORMAT, list[i].part,
-              sked_fix_parse("f.json", list[i].text, strlen(list[i].text), g, &device, &start, err));
-    FAILS(SKED_ERR_IO, "cannot open", sked_fix_read(DATA "absent.json", g, &device, &start, err));
+              sked_fix_parse("f.json", list[i].text, strlen(list[i].text), problem_of(g), &device, &start, err));
+    FAILS(SKED_ERR_IO, "cannot open", sked_fix_read(DATA "absent.json", problem_of(g), &device, &start, err));
     sked_graph_destroy(g);
 }
 

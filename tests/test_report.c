@@ -659,7 +659,7 @@ static void test_json_round_trip(void **state)
     sample_layered(&s, 1000, 40, 8);
     char *text = report_text(&s, ".json", &size);
     sked_schedule *back = NULL;
-    OK(sked_schedule_parse("x.json", text, size, s.graph, &back, err));
+    OK(sked_schedule_parse("x.json", text, size, &s.problem, &back, err));
     assert_memory_equal(back->start, s.schedule->start, 1000 * sizeof *back->start);
     assert_memory_equal(back->device, s.schedule->device, 1000 * sizeof *back->device);
     sked_schedule_destroy(back);

@@ -140,6 +140,16 @@ SKED_API SKED_MUST_CHECK sked_status sked_builder_set_weight(sked_builder *b, in
                                                              sked_error *err);
 SKED_API SKED_MUST_CHECK sked_status sked_builder_set_duration(sked_builder *b, int32_t op, double duration,
                                                                sked_error *err);
+/* Its value stays in memory to the end of the schedule: a result, a weight. */
+SKED_API SKED_MUST_CHECK sked_status sked_builder_set_keep(sked_builder *b, int32_t op, bool keep,
+                                                           sked_error *err);
+/*
+ * Time of the op on one device or on all devices of a type, by that name; INFINITY: it cannot run there. Each
+ * name once. op must be the last op added.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_builder_add_duration(sked_builder *b, int32_t op,
+                                                               const char *device, double duration,
+                                                               sked_error *err);
 /* Amounts for the same (op, resource) may be given once. op must be the last op added. */
 SKED_API SKED_MUST_CHECK sked_status sked_builder_add_demand(sked_builder *b, int32_t op, int32_t resource,
                                                              double amount, sked_error *err);
@@ -168,6 +178,12 @@ SKED_API const char *sked_graph_op_type(const sked_graph *g, int32_t op);   /* N
 SKED_API double sked_graph_duration(const sked_graph *g, int32_t op);
 SKED_API double sked_graph_memory(const sked_graph *g, int32_t op);
 SKED_API double sked_graph_weight(const sked_graph *g, int32_t op);
+SKED_API bool sked_graph_keep(const sked_graph *g, int32_t op);
+/* Names of devices and device types that durations are given for, in the order they came. */
+SKED_API int32_t sked_graph_duration_name_count(const sked_graph *g);
+SKED_API const char *sked_graph_duration_name_at(const sked_graph *g, int32_t i);
+/* What the graph says for that name; NAN: nothing. */
+SKED_API double sked_graph_duration_on(const sked_graph *g, int32_t op, const char *device);
 SKED_API double sked_graph_demand(const sked_graph *g, int32_t op, int32_t resource);
 SKED_API const char *sked_graph_resource_name(const sked_graph *g, int32_t resource);
 SKED_API double sked_graph_capacity(const sked_graph *g, int32_t resource);       /* INFINITY: no limit */
@@ -294,6 +310,62 @@ SKED_INIT_INPUT(sked_generate_options)
 SKED_API SKED_MUST_CHECK sked_status sked_graph_generate(const char *family, const sked_generate_options *opt,
                                                          sked_graph **out, sked_error *err);
 
+/* ------------------------------------------------------------------ machines */
+
+/* Devices and the links between them (docs/machines.md). Read-only once made: threads may share it. */
+typedef struct sked_machine sked_machine;
+typedef struct sked_machine_builder sked_machine_builder;
+
+SKED_API SKED_MUST_CHECK sked_status sked_machine_builder_create(const char *name, sked_machine_builder **out,
+                                                                 sked_error *err);
+SKED_API void sked_machine_builder_destroy(sked_machine_builder *b);
+/* type NULL: none. speed > 0: durations are divided by it. memory: >= 0, INFINITY: no limit. Names are
+ * unique. */
+SKED_API SKED_MUST_CHECK sked_status sked_machine_builder_add_device(sked_machine_builder *b,
+                                                                     const char *name, const char *type,
+                                                                     double speed, double memory, int32_t *id,
+                                                                     sked_error *err);
+/*
+ * Between devices or device types, by name; one between two devices by name goes before one by type.
+ * latency >= 0, bandwidth > 0 or INFINITY. oneway: from -> to only.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_machine_builder_add_link(sked_machine_builder *b, const char *from,
+                                                                   const char *to, double latency,
+                                                                   double bandwidth, bool oneway,
+                                                                   sked_error *err);
+/* For pairs without a link of their own. Without this they cannot exchange data. */
+SKED_API SKED_MUST_CHECK sked_status sked_machine_builder_set_link(sked_machine_builder *b, double latency,
+                                                                   double bandwidth, sked_error *err);
+/* Checks the whole (ends of links, twice the same pair) and hands it over; the builder is empty afterwards.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_machine_builder_finish(sked_machine_builder *b, sked_machine **out,
+                                                                 sked_error *err);
+SKED_API void sked_machine_destroy(sked_machine *m);
+
+/* sked-machine-1; path "-" is standard input. Errors: IO, FORMAT, UNSUPPORTED, MEMORY. */
+SKED_API SKED_MUST_CHECK sked_status sked_machine_read(const char *path, sked_machine **out, sked_error *err);
+SKED_API SKED_MUST_CHECK sked_status sked_machine_parse(const char *name, const char *text, size_t size,
+                                                        sked_machine **out, sked_error *err);
+SKED_API SKED_MUST_CHECK sked_status sked_machine_write(const sked_machine *m, const char *path,
+                                                        sked_error *err);
+
+SKED_API const char *sked_machine_name(const sked_machine *m); /* "" when unnamed */
+SKED_API int32_t sked_machine_device_count(const sked_machine *m);
+SKED_API const char *sked_machine_device_name(const sked_machine *m, int32_t device);
+SKED_API const char *sked_machine_device_type(const sked_machine *m, int32_t device); /* NULL: none */
+SKED_API double sked_machine_device_speed(const sked_machine *m, int32_t device);
+SKED_API double sked_machine_device_memory(const sked_machine *m, int32_t device);  /* INFINITY: no limit */
+SKED_API int32_t sked_machine_find_device(const sked_machine *m, const char *name); /* -1: none. O(1) */
+/* The links as they were given, by the names of devices or types; and the one of all other pairs (false:
+ * none). */
+SKED_API int64_t sked_machine_link_count(const sked_machine *m);
+SKED_API void sked_machine_link_at(const sked_machine *m, int64_t i, const char **from, const char **to,
+                                   double *latency, double *bandwidth, bool *oneway);
+SKED_API bool sked_machine_default_link(const sked_machine *m, double *latency, double *bandwidth);
+/* false: the two cannot exchange data. The same device: true, both free. O(1) */
+SKED_API bool sked_machine_link(const sked_machine *m, int32_t from, int32_t to, double *latency,
+                                double *bandwidth);
+
 /* ------------------------------------------------------------------ problems */
 
 #define SKED_OBJECTIVE_LIST(X)                                              \
@@ -311,6 +383,18 @@ typedef enum sked_objective {
 
 #define SKED_II_AUTO (-1.0)
 
+/* When a reader lets a value go. */
+#define SKED_LIFETIME_LIST(X)                                                  \
+    X(AUTO, "auto", "finish with a memory limit or device memory, else start") \
+    X(START, "start", "a value lives until its last reader starts")            \
+    X(FINISH, "finish", "a value lives until its last reader has ended, what a runtime needs")
+typedef enum sked_lifetime {
+#define SKED_X(name, text, help) SKED_LIFETIME_##name,
+    SKED_LIFETIME_LIST(SKED_X)
+#undef SKED_X
+} sked_lifetime;
+SKED_API const char *sked_lifetime_name(sked_lifetime l);
+
 /* A graph on a machine. Plain data: fill with sked_problem_init, then change what differs. */
 typedef struct sked_problem {
     size_t size;
@@ -322,9 +406,13 @@ typedef struct sked_problem {
     double horizon;         /* latest finish allowed; INFINITY: none */
     double ii;              /* initiation interval; 0: not pipelined; SKED_II_AUTO: search for it */
     sked_objective objective;
-    double alpha;              /* weight of communication in SKED_OBJECTIVE_COST */
-    const int32_t *fix_device; /* one per op, -1 = free; NULL: none fixed */
-    const double *fix_start;   /* one per op, NAN = free; NULL: none fixed */
+    double alpha;                /* weight of communication in SKED_OBJECTIVE_COST */
+    const int32_t *fix_device;   /* one per op, -1 = free; NULL: none fixed */
+    const double *fix_start;     /* one per op, NAN = free; NULL: none fixed */
+    const sked_machine *machine; /* NULL: `devices` identical ones. Else devices is 0 or its number of
+                                    devices, latency and bandwidth are its own */
+    double memory_limit;         /* of all values held at a time, on all devices together; INFINITY: none */
+    sked_lifetime lifetime;
 } sked_problem;
 SKED_API void sked_problem_init_sized(sked_problem *p, size_t size, const sked_graph *g);
 static inline void sked_problem_init(sked_problem *p, const sked_graph *g)
@@ -338,6 +426,14 @@ static inline void sked_problem_init(sked_problem *p, const sked_graph *g)
  */
 SKED_API SKED_MUST_CHECK sked_status sked_problem_check(const sked_problem *p, sked_error *err);
 SKED_API const char *sked_objective_name(sked_objective o);
+/* Number of devices, of whichever form of machine. */
+SKED_API int32_t sked_problem_device_count(const sked_problem *p);
+/* Time of an op on a device (without devices: its duration). INFINITY: it cannot run there. */
+SKED_API double sked_problem_duration(const sked_problem *p, int32_t op, int32_t device);
+/* Time an edge adds between two devices. INFINITY: its data cannot pass. */
+SKED_API double sked_problem_transfer(const sked_problem *p, int64_t edge, int32_t from, int32_t to);
+/* Name of a device: the machine's, or its number, written into buf. Returns buf. */
+SKED_API const char *sked_problem_device_name(const sked_problem *p, int32_t device, char *buf, size_t size);
 
 /*
  * Writes the whole problem as a model for other solvers: "lp", "mps" (linear, by time steps) or "minizinc".
@@ -370,33 +466,34 @@ SKED_API void sked_schedule_destroy(sked_schedule *s);
 SKED_API SKED_MUST_CHECK sked_status sked_schedule_validate(const sked_problem *p, const sked_schedule *s,
                                                             sked_error *err);
 /*
- * Reads a schedule of p's graph and checks what the file itself claims (every op once, finish, makespan).
+ * Reads a schedule of p's graph, on p's machine, and checks what the file itself claims (every op once,
+ * finish, makespan). Devices are numbers, or names of p's machine.
  * FORMAT: not a schedule file. INVALID: ops missing, twice or unknown, claims that do not hold.
  */
-SKED_API SKED_MUST_CHECK sked_status sked_schedule_read(const char *path, const sked_graph *g,
+SKED_API SKED_MUST_CHECK sked_status sked_schedule_read(const char *path, const sked_problem *p,
                                                         sked_schedule **out, sked_error *err);
 SKED_API SKED_MUST_CHECK sked_status sked_schedule_parse(const char *name, const char *text, size_t size,
-                                                         const sked_graph *g, sked_schedule **out,
+                                                         const sked_problem *p, sked_schedule **out,
                                                          sked_error *err);
 
 /*
  * Reads fixed decisions (docs/formats/fix.md) for the problem's fix_device and fix_start: one entry per op
- * of g, -1 and NAN where the file leaves it free.
+ * of p's graph, -1 and NAN where the file leaves it free.
  * Both are the caller's and end with sked_free. FORMAT: malformed, or an op unknown or named twice.
  */
-SKED_API SKED_MUST_CHECK sked_status sked_fix_read(const char *path, const sked_graph *g,
+SKED_API SKED_MUST_CHECK sked_status sked_fix_read(const char *path, const sked_problem *p,
                                                    int32_t **fix_device, double **fix_start, sked_error *err);
 SKED_API SKED_MUST_CHECK sked_status sked_fix_parse(const char *name, const char *text, size_t size,
-                                                    const sked_graph *g, int32_t **fix_device,
+                                                    const sked_problem *p, int32_t **fix_device,
                                                     double **fix_start, sked_error *err);
 
 typedef struct sked_metrics {
     size_t size;
     double makespan;      /* latest finish */
-    double speedup;       /* work / makespan; 1 for an empty schedule */
+    double speedup;       /* work on the best single device / makespan; 1 for an empty schedule */
     double idle;          /* share of device time without work before the makespan; 0 without devices */
     double resource;      /* sum over resources of the peak weighted load; no demands: one pool, demand 1 */
-    double peak_memory;   /* values live from their op's start to the start of the last consumer */
+    double peak_memory;   /* of values held at a time, copies on other devices included (docs/metrics.md) */
     double communication; /* steps spanned by edges with bytes > 0 */
     double transfer;      /* time added by edges between devices */
     double value;         /* of p's objective */
@@ -462,6 +559,8 @@ SKED_API SKED_MUST_CHECK sked_status sked_simulator_batch(const sked_simulator *
     X(ANYTIME, 8, "improves until the time limit")               \
     X(EXACT, 9, "proves optimality")                             \
     X(RECORD, 10, "a recording of its descent")                  \
+    X(MACHINES, 11, "unequal devices and links")                 \
+    X(LIMITS, 12, "memory limits")                               \
     X(MAKESPAN, 16, "objective makespan")                        \
     X(RESOURCE, 17, "objective resource")                        \
     X(MEMORY, 18, "objective memory")                            \

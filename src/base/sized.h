@@ -28,8 +28,7 @@ void sked_i_sized_write(void *out, const void *own, size_t known);
             return SKED_ERR_ARGUMENT;                                        \
     }
 /* Options: NULL means presets. */
-#define SKED_TAKE(type, x)   SKED_TAKE_AS(type, x, type##_init(&x##_own), (x) ? (x) : &x##_own)
-#define SKED_TAKE_PROBLEM(p) SKED_TAKE_AS(sked_problem, p, sked_problem_init(&p##_own, NULL), p)
+#define SKED_TAKE(type, x) SKED_TAKE_AS(type, x, type##_init(&x##_own), (x) ? (x) : &x##_own)
 #define SKED_CHECK_OUTPUT(type, out)                          \
     do {                                                      \
         if (sked_i_sized_check((out), #type, err) != SKED_OK) \

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/sized.h"
+#include "problem/machine.h"
 
 #include <string.h>
 #include <strings.h>

@@ -62,6 +62,6 @@ SKED_MUST_CHECK sked_status sked_i_graphml_parse(const sked_i_source *source,
                                                  const sked_i_source *resource_model, sked_graph **out,
                                                  sked_error *err);
 /* Writes a schedule (schedule_json.c). */
-SKED_MUST_CHECK sked_status sked_i_schedule_write(const sked_graph *g, const sked_schedule *s,
+SKED_MUST_CHECK sked_status sked_i_schedule_write(const sked_problem *p, const sked_schedule *s,
                                                   sked_i_buffer *out, sked_error *err);
 #endif

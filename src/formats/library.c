@@ -248,6 +248,7 @@ static sked_status add_ops(const library *lib, const int32_t *match, sked_builde
                                      NULL, err));
         SKED_TRY(sked_builder_set_memory(b, i, either(e->memory, g->memory[i]), err));
         SKED_TRY(sked_builder_set_weight(b, i, either(e->weight, g->weight[i]), err));
+        SKED_TRY(sked_i_graph_copy_placement(g, i, b, err));
         SKED_TRY(add_units(lib, e, b, i, err));
     }
 cleanup:

@@ -14,6 +14,7 @@ typedef struct reader {
     sked_i_buffer name, type, key;
     sked_i_demand *demand; /* of the op being read */
     int64_t n_demands, demand_cap;
+    const char *durations;               /* of the op being read: where its object starts, NULL: none */
     const char *resources, *ops, *edges; /* where the sections start, NULL: not there */
 } reader;
 
@@ -25,9 +26,10 @@ enum { RESOURCE_NAME, RESOURCE_CAPACITY };
 static const char *const resource_keys[] = {"name", "capacity"};
 static const sked_i_json_fields resource_fields = {"a resource", resource_keys, 2, true};
 
-enum { OP_NAME, OP_TYPE, OP_DURATION, OP_DEMAND, OP_MEMORY, OP_WEIGHT };
-static const char *const op_keys[] = {"name", "type", "duration", "demand", "memory", "weight"};
-static const sked_i_json_fields op_fields = {"an op", op_keys, 6, true};
+enum { OP_NAME, OP_TYPE, OP_DURATION, OP_DURATIONS, OP_DEMAND, OP_KEEP, OP_MEMORY, OP_WEIGHT };
+static const char *const op_keys[] = {"name",   "type", "duration", "durations",
+                                      "demand", "keep", "memory",   "weight"};
+static const sked_i_json_fields op_fields = {"an op", op_keys, 8, true};
 
 enum { EDGE_FROM, EDGE_TO, EDGE_LAG, EDGE_BYTES, EDGE_DISTANCE };
 static const char *const edge_keys[] = {"from", "to", "lag", "bytes", "distance"};
@@ -96,13 +98,35 @@ static void add_demands(reader *r, int32_t op)
         check(r, sked_builder_add_demand(r->b, op, r->demand[k].resource, r->demand[k].amount, &r->cause));
 }
 
+/* {"gpu": 0.5, "npu": null}: read when the op has been added; the reader then goes on behind the op. */
+static void read_durations(reader *r, int32_t op)
+{
+    sked_i_json *j = &r->j;
+    const char *behind = j->at;
+    sked_i_json_seek(j, r->durations);
+    sked_i_json_enter(j, '{', "an op's durations");
+    while (sked_i_json_key(j)) {
+        r->key.size = 0;
+        sked_i_buffer_add(&r->key, j->key, j->key_size);
+        if (r->key.failed)
+            sked_i_json_fail_as(j, SKED_ERR_MEMORY, "out of memory");
+        const double duration = sked_i_json_null(j) ? INFINITY : sked_i_json_number(j, "a duration");
+        if (j->status == SKED_OK)
+            check(r, sked_builder_add_duration(r->b, op, r->key.data, duration, &r->cause));
+    }
+    if (j->status == SKED_OK)
+        sked_i_json_seek(j, behind);
+}
+
 static void read_op(reader *r)
 {
     sked_i_json *j = &r->j;
     uint32_t seen = 0;
     double value[OP_WEIGHT + 1] = {0};
     int32_t op = 0;
+    bool keep = false;
     r->n_demands = 0;
+    r->durations = NULL;
     sked_i_json_enter(j, '{', "an op");
     const char *begin = j->token;
     for (int k; (k = sked_i_json_field(j, &op_fields, &seen)) >= 0;) {
@@ -112,6 +136,10 @@ static void read_op(reader *r)
             sked_i_json_text(j, "an op's type", &r->type);
         else if (k == OP_DEMAND)
             read_demand(r);
+        else if (k == OP_DURATIONS)
+            r->durations = sked_i_json_defer(j);
+        else if (k == OP_KEEP)
+            keep = sked_i_json_bool(j, "keep");
         else
             value[k] = sked_i_json_number(j, op_keys[k]);
     }
@@ -127,8 +155,12 @@ static void read_op(reader *r)
         check(r, sked_builder_set_memory(r->b, op, value[OP_MEMORY], &r->cause));
     if (SKED_I_JSON_HAS(seen, OP_WEIGHT) && j->status == SKED_OK)
         check(r, sked_builder_set_weight(r->b, op, value[OP_WEIGHT], &r->cause));
+    if (keep && j->status == SKED_OK)
+        check(r, sked_builder_set_keep(r->b, op, true, &r->cause));
     if (r->n_demands > 0)
         add_demands(r, op);
+    if (r->durations != NULL && j->status == SKED_OK)
+        read_durations(r, op);
 }
 
 /* A name (string) or an index (number). */
@@ -292,6 +324,21 @@ static void write_demand(const sked_graph *g, int32_t op, sked_i_buffer *out)
         sked_i_buffer_char(out, '}');
 }
 
+static void write_durations(const sked_graph *g, int32_t op, sked_i_buffer *out)
+{
+    if (g->on_ptr == NULL || g->on_ptr[op] == g->on_ptr[op + 1])
+        return;
+    for (int64_t k = g->on_ptr[op]; k < g->on_ptr[op + 1]; k++) {
+        sked_i_buffer_text(out, k == g->on_ptr[op] ? ",\"durations\":{" : ",");
+        sked_i_buffer_json(out, sked_i_names_at(&g->on_names, g->on_name[k]));
+        if (isinf(g->on_duration[k]))
+            sked_i_buffer_text(out, ":null");
+        else
+            write_field(out, ":", g->on_duration[k]);
+    }
+    sked_i_buffer_char(out, '}');
+}
+
 static void write_op(const sked_graph *g, int32_t op, sked_i_buffer *out)
 {
     sked_i_buffer_char(out, '{');
@@ -306,11 +353,14 @@ static void write_op(const sked_graph *g, int32_t op, sked_i_buffer *out)
         sked_i_buffer_char(out, ',');
     }
     write_field(out, "\"duration\":", g->duration[op]);
+    write_durations(g, op, out);
     write_demand(g, op, out);
     if (g->memory[op] != 0)
         write_field(out, ",\"memory\":", g->memory[op]);
     if (g->weight[op] != 1)
         write_field(out, ",\"weight\":", g->weight[op]);
+    if (sked_graph_keep(g, op))
+        sked_i_buffer_text(out, ",\"keep\":true");
     sked_i_buffer_char(out, '}');
 }
 

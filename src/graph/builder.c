@@ -12,6 +12,14 @@ struct sked_builder {
     int64_t n_edges, n_demands;
     double *duration, *memory, *weight;
     int32_t *type;
+    uint8_t *keep;   /* [n_ops], NULL: no op's value is kept */
+    int64_t *on_ptr; /* [n_ops + 1], NULL: no durations by device */
+    int32_t *on_name;
+    double *on_duration;
+    int64_t keep_cap, on_ptr_cap, on_name_cap, on_duration_cap, n_on;
+    sked_i_names on_names;
+    int32_t *on_last; /* [on_names.count] op + 1 that named it last, to find repetitions */
+    int64_t on_last_cap;
     int64_t *demand_ptr; /* [n_ops + 1] first demand of each op */
     int64_t duration_cap, memory_cap, weight_cap, type_cap, demand_ptr_cap;
     int32_t *demand_resource;
@@ -52,12 +60,14 @@ static void release(sked_builder *b)
 {
     void *const owned[] = {b->name,       b->duration,        b->memory,        b->weight,   b->type,
                            b->demand_ptr, b->demand_resource, b->demand_amount, b->capacity, b->from,
-                           b->to,         b->distance,        b->lag,           b->bytes};
+                           b->to,         b->distance,        b->lag,           b->bytes,    b->keep,
+                           b->on_ptr,     b->on_name,         b->on_duration,   b->on_last};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     sked_i_names_free(&b->op_names);
     sked_i_names_free(&b->type_names);
     sked_i_names_free(&b->resource_names);
+    sked_i_names_free(&b->on_names);
     *b = (sked_builder){0};
 }
 
@@ -152,7 +162,9 @@ static bool grow_ops(sked_builder *b, int64_t need)
 {
     return SKED_GROW(b->duration, b->duration_cap, need) && SKED_GROW(b->memory, b->memory_cap, need) &&
            SKED_GROW(b->weight, b->weight_cap, need) && SKED_GROW(b->type, b->type_cap, need) &&
-           SKED_GROW(b->demand_ptr, b->demand_ptr_cap, need + 1);
+           SKED_GROW(b->demand_ptr, b->demand_ptr_cap, need + 1) &&
+           (b->keep == NULL || SKED_GROW(b->keep, b->keep_cap, need)) &&
+           (b->on_ptr == NULL || SKED_GROW(b->on_ptr, b->on_ptr_cap, need + 1));
 }
 
 static bool grow_edges(sked_builder *b, int64_t need)
@@ -250,6 +262,10 @@ sked_status sked_builder_add_op(sked_builder *b, const char *name, const char *t
     if (op == 0)
         b->demand_ptr[0] = 0;
     b->demand_ptr[op + 1] = b->n_demands;
+    if (b->keep != NULL)
+        b->keep[op] = 0;
+    if (b->on_ptr != NULL)
+        b->on_ptr[op + 1] = b->n_on;
     b->n_ops++;
     if (id)
         *id = op;
@@ -281,6 +297,65 @@ sked_status sked_builder_set_weight(sked_builder *b, int32_t op, double weight, 
 sked_status sked_builder_set_duration(sked_builder *b, int32_t op, double duration, sked_error *err)
 {
     return set_amount(b, op, "duration", b->duration, duration, err);
+}
+
+sked_status sked_builder_set_keep(sked_builder *b, int32_t op, bool keep, sked_error *err)
+{
+    REFUSE_FAILED(b);
+    if (op < 0 || op >= b->n_ops)
+        return BUILDER_FAIL(b, SKED_ERR_ARGUMENT, "no op %d", (int)op);
+    if (b->keep == NULL && !keep)
+        return SKED_OK;
+    if (b->keep == NULL) {
+        if (!SKED_GROW(b->keep, b->keep_cap, b->n_ops))
+            return NO_MEMORY(b);
+        memset(b->keep, 0, (size_t)b->n_ops);
+    }
+    b->keep[op] = keep;
+    return SKED_OK;
+}
+
+/* The first duration by device: the column begins, empty for all ops there are. */
+static bool begin_durations(sked_builder *b)
+{
+    if (b->on_ptr != NULL)
+        return true;
+    if (!SKED_GROW(b->on_ptr, b->on_ptr_cap, (int64_t)b->n_ops + 1))
+        return false;
+    memset(b->on_ptr, 0, ((size_t)b->n_ops + 1) * sizeof *b->on_ptr);
+    return true;
+}
+
+sked_status sked_builder_add_duration(sked_builder *b, int32_t op, const char *device, double duration,
+                                      sked_error *err)
+{
+    REFUSE_FAILED(b);
+    char quoted[80];
+    if (op < 0 || op != b->n_ops - 1)
+        return BUILDER_FAIL(b, SKED_ERR_ARGUMENT, "durations by device belong to the last op added");
+    sked_status st = check_text(b, "device name", device, err);
+    if (st == SKED_OK && !isinf(duration))
+        st = check_amount(b, op, "a duration by device", duration, err);
+    if (st == SKED_OK && duration < 0)
+        st = check_amount(b, op, "a duration by device", duration, err);
+    if (st != SKED_OK)
+        return st;
+    bool fresh;
+    if (!begin_durations(b) || !SKED_GROW(b->on_name, b->on_name_cap, b->n_on + 1) ||
+        !SKED_GROW(b->on_duration, b->on_duration_cap, b->n_on + 1) ||
+        !SKED_GROW(b->on_last, b->on_last_cap, b->on_names.count + 1))
+        return NO_MEMORY(b);
+    const int32_t name = sked_i_names_add(&b->on_names, device, strlen(device), &fresh);
+    if (name < 0)
+        return NO_MEMORY(b);
+    if (!fresh && b->on_last[name] == op + 1)
+        return BUILDER_FAIL(b, SKED_ERR_FORMAT, "op %d: two durations on '%s'", (int)op,
+                            sked_i_quote(device, strlen(device), quoted, sizeof quoted));
+    b->on_last[name] = op + 1;
+    b->on_name[b->n_on] = name;
+    b->on_duration[b->n_on++] = duration;
+    b->on_ptr[op + 1] = b->n_on;
+    return SKED_OK;
 }
 
 sked_status sked_builder_add_demand(sked_builder *b, int32_t op, int32_t resource, double amount,
@@ -595,6 +670,16 @@ static void hand_over(sked_builder *b, sked_graph *g)
     g->demand_ptr = b->demand_ptr;
     g->demand_resource = b->demand_resource;
     g->demand_amount = b->demand_amount;
+    g->keep = b->keep;
+    g->on_ptr = b->on_ptr;
+    g->on_name = b->on_name;
+    g->on_duration = b->on_duration;
+    g->on_names = b->on_names;
+    b->keep = NULL;
+    b->on_ptr = NULL;
+    b->on_name = NULL;
+    b->on_duration = NULL;
+    b->on_names = (sked_i_names){0};
     b->name = NULL;
     b->duration = b->memory = b->weight = b->capacity = b->demand_amount = NULL;
     b->type = b->demand_resource = NULL;

@@ -14,12 +14,14 @@ void sked_graph_destroy(sked_graph *g)
         g->name,           g->duration,        g->memory,        g->weight,   g->type,       g->capacity,
         g->demand_ptr,     g->demand_resource, g->demand_amount, g->user_ptr, g->user_op,    g->user_amount,
         g->succ_ptr,       g->edge_from,       g->edge_to,       g->edge_lag, g->edge_bytes, g->edge_distance,
-        g->edge_lag_given, g->pred_ptr,        g->pred_edge,     g->pred_op,  g->topo};
+        g->edge_lag_given, g->pred_ptr,        g->pred_edge,     g->pred_op,  g->topo,       g->keep,
+        g->on_ptr,         g->on_name,         g->on_duration};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     sked_i_names_free(&g->op_names);
     sked_i_names_free(&g->type_names);
     sked_i_names_free(&g->resource_names);
+    sked_i_names_free(&g->on_names);
     free(g);
 }
 
@@ -88,6 +90,30 @@ double sked_graph_memory(const sked_graph *g, int32_t op)
 double sked_graph_weight(const sked_graph *g, int32_t op)
 {
     return g->weight[op];
+}
+
+bool sked_graph_keep(const sked_graph *g, int32_t op)
+{
+    return g->keep != NULL && g->keep[op];
+}
+
+int32_t sked_graph_duration_name_count(const sked_graph *g)
+{
+    return g->on_names.count;
+}
+
+const char *sked_graph_duration_name_at(const sked_graph *g, int32_t i)
+{
+    return sked_i_names_at(&g->on_names, i);
+}
+
+double sked_graph_duration_on(const sked_graph *g, int32_t op, const char *device)
+{
+    const int32_t name = g->on_ptr ? sked_i_names_find(&g->on_names, device, strlen(device)) : -1;
+    for (int64_t k = name < 0 ? 0 : g->on_ptr[op]; k < (name < 0 ? 0 : g->on_ptr[op + 1]); k++)
+        if (g->on_name[k] == name)
+            return g->on_duration[k];
+    return NAN;
 }
 
 double sked_graph_demand(const sked_graph *g, int32_t op, int32_t resource)
@@ -161,10 +187,27 @@ static bool same_ops(const sked_graph *a, const sked_graph *b)
     return true;
 }
 
+/* Names may have come in another order: each of a's is looked up in b. */
+static bool same_placement(const sked_graph *a, const sked_graph *b)
+{
+    for (int32_t i = 0; i < a->n_ops; i++) {
+        const int64_t count = a->on_ptr ? a->on_ptr[i + 1] - a->on_ptr[i] : 0;
+        if (sked_graph_keep(a, i) != sked_graph_keep(b, i) ||
+            count != (b->on_ptr ? b->on_ptr[i + 1] - b->on_ptr[i] : 0))
+            return false;
+        for (int64_t k = 0; k < count; k++)
+            if (sked_graph_duration_on(b, i, sked_i_names_at(&a->on_names, a->on_name[a->on_ptr[i] + k])) !=
+                a->on_duration[a->on_ptr[i] + k])
+                return false;
+    }
+    return true;
+}
+
 bool sked_graph_equal(const sked_graph *a, const sked_graph *b)
 {
     if (a->n_ops != b->n_ops || a->n_edges != b->n_edges || a->n_resources != b->n_resources ||
-        strcmp(sked_graph_name(a), sked_graph_name(b)) != 0 || !same_names(a, b) || !same_ops(a, b))
+        strcmp(sked_graph_name(a), sked_graph_name(b)) != 0 || !same_names(a, b) || !same_ops(a, b) ||
+        !same_placement(a, b))
         return false;
     for (int32_t r = 0; r < a->n_resources; r++)
         if (a->capacity[r] != b->capacity[r] ||
@@ -178,6 +221,15 @@ bool sked_graph_equal(const sked_graph *a, const sked_graph *b)
     return true;
 }
 
+sked_status sked_i_graph_copy_placement(const sked_graph *g, int32_t op, sked_builder *b, sked_error *err)
+{
+    sked_status st = sked_builder_set_keep(b, sked_builder_op_count(b) - 1, sked_graph_keep(g, op), err);
+    for (int64_t k = g->on_ptr ? g->on_ptr[op] : 0; g->on_ptr && k < g->on_ptr[op + 1] && st == SKED_OK; k++)
+        st = sked_builder_add_duration(b, sked_builder_op_count(b) - 1,
+                                       sked_i_names_at(&g->on_names, g->on_name[k]), g->on_duration[k], err);
+    return st;
+}
+
 /* Adds g's ops with the given durations and all else unchanged to an empty builder. */
 static sked_status copy_ops(const sked_graph *g, const double *duration, sked_builder *b, sked_error *err)
 {
@@ -189,6 +241,7 @@ static sked_status copy_ops(const sked_graph *g, const double *duration, sked_bu
         SKED_TRY(sked_builder_add_op(b, name, sked_graph_op_type(g, i), duration[i], NULL, err));
         SKED_TRY(sked_builder_set_memory(b, i, g->memory[i], err));
         SKED_TRY(sked_builder_set_weight(b, i, g->weight[i], err));
+        SKED_TRY(sked_i_graph_copy_placement(g, i, b, err));
         for (int64_t k = g->demand_ptr[i]; k < g->demand_ptr[i + 1]; k++)
             SKED_TRY(sked_builder_add_demand(b, i, g->demand_resource[k], g->demand_amount[k], err));
     }

@@ -31,6 +31,11 @@ struct sked_graph {
 
     double *duration, *memory, *weight; /* [n_ops] */
     int32_t *type;                      /* [n_ops], -1: untyped */
+    uint8_t *keep;                      /* [n_ops] 1: the value stays to the end; NULL: none does */
+    int64_t *on_ptr;                    /* [n_ops + 1] durations by device; NULL: there are none */
+    int32_t *on_name;                   /* index in on_names, each at most once within an op */
+    double *on_duration;                /* INFINITY: cannot run there */
+    sked_i_names on_names;              /* names of devices and device types */
     sked_i_names op_names;              /* count 0: every op is called by its index */
     sked_i_names type_names, resource_names;
     double *capacity; /* [n_resources], INFINITY: unlimited */
@@ -74,11 +79,14 @@ SKED_MUST_CHECK sked_status sked_i_builder_reserve(sked_builder *b, int32_t ops,
 
 /*
  * A copy of g with other durations and, where given is NULL or 0 for an edge, lags that follow them.
- * Used by op libraries and noise models. duration: [n_ops].
+ * Durations by device stay as they are. Used by noise models and reports. duration: [n_ops].
  */
 SKED_MUST_CHECK sked_status sked_i_graph_with_durations(const sked_graph *g, const double *duration,
                                                         sked_graph **out, sked_error *err);
 
+/* The durations by device and keep of an op go to the last op of a builder as they are. */
+SKED_MUST_CHECK sked_status sked_i_graph_copy_placement(const sked_graph *g, int32_t op, sked_builder *b,
+                                                        sked_error *err);
 /* Adds g's edges to a builder that has its ops; lags that were not given follow the new durations. */
 SKED_MUST_CHECK sked_status sked_i_graph_copy_edges(const sked_graph *g, sked_builder *b, sked_error *err);
 

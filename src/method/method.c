@@ -1,9 +1,9 @@
 /* The table of methods, what they take, and the public call that runs one. */
 #include "method/driver.h"
 
-#include "base/sized.h"
 #include "base/text.h"
 #include "method/table.h"
+#include "problem/costs.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -70,6 +70,8 @@ static uint32_t needed_features(const sked_problem *p, const sked_run_options *o
     uint32_t need = objective[p->objective];
     need |= p->devices > 0 ? SKED_CAN_DEVICES : 0;
     need |= sked_i_has_transfers(p) ? SKED_CAN_TRANSFERS : 0;
+    need |= p->machine != NULL ? SKED_CAN_MACHINES : 0;
+    need |= sked_i_has_memory_limit(p) ? SKED_CAN_LIMITS : 0;
     need |= p->ii != 0 || p->objective == SKED_OBJECTIVE_II ? SKED_CAN_LOOPS : 0;
     need |= p->horizon < INFINITY ? SKED_CAN_HORIZON : 0;
     need |= opt->start != NULL ? SKED_CAN_START : 0;
@@ -190,13 +192,16 @@ sked_status sked_method_run(const char *method, const sked_problem *p, const ske
     if (m == NULL)
         return sked_i_method_unknown(method, err);
     const double begin = sked_clock();
-    sked_i_run run = {.problem = p, .options = opt};
+    sked_problem plain;
+    sked_graph *graph = NULL;
+    sked_i_run run = {.problem = &plain, .options = opt};
     sked_status st = SKED_OK;
     sked_i_limit_init(&run.limit, opt);
     SKED_TRY(sked_problem_check(p, err));
-    SKED_TRY(sked_i_method_check(m, p, opt, err));
+    SKED_TRY(sked_i_problem_plain(p, &plain, &graph, err));
+    SKED_TRY(sked_i_method_check(m, &plain, opt, err));
     if (opt->record != NULL)
-        SKED_TRY(sked_i_recording_create(opt->record, p, &run.recording, err));
+        SKED_TRY(sked_i_recording_create(opt->record, &plain, &run.recording, err));
     SKED_TRY(sked_i_driver_open(&run, opt->candidates > 1 ? opt->candidates : 1, err));
     SKED_TRY(set_bounds(&run, err));
     const double called = sked_clock();
@@ -207,6 +212,7 @@ sked_status sked_method_run(const char *method, const sked_problem *p, const ske
 cleanup:
     sked_i_driver_close(&run);
     sked_i_recording_destroy(run.recording);
+    sked_graph_destroy(graph);
     return st;
 }
 

@@ -5,7 +5,7 @@
 #include "problem/bounds.h"
 
 #include "base/memory.h"
-#include "base/sized.h"
+#include "problem/costs.h"
 #include "problem/energy.h"
 
 /* Intervals are tried one by one up to this many ops, and within as many steps. */
@@ -190,11 +190,8 @@ static double communication_bound(const sked_problem *p)
     return sum;
 }
 
-sked_status sked_problem_bound(const sked_problem *p, double *bound, const char **why, sked_error *err)
+static sked_status plain_bound(const sked_problem *p, double *bound, const char **reason, sked_error *err)
 {
-    SKED_TAKE_PROBLEM(p)
-    const char *ignored = NULL;
-    const char **reason = why ? why : &ignored;
     double load;
     sked_status st;
     switch (p->objective) {
@@ -218,4 +215,17 @@ sked_status sked_problem_bound(const sked_problem *p, double *bound, const char 
         return SKED_OK;
     }
     return sked_i_fail(err, SKED_ERR_ARGUMENT, "unknown objective %d", (int)p->objective);
+}
+
+sked_status sked_problem_bound(const sked_problem *p, double *bound, const char **why, sked_error *err)
+{
+    SKED_TAKE_PROBLEM(p)
+    const char *ignored = NULL;
+    sked_problem relaxed;
+    sked_graph *graph = NULL;
+    sked_status st = sked_i_problem_relaxed(p, &relaxed, &graph, err);
+    if (st == SKED_OK)
+        st = plain_bound(&relaxed, bound, why ? why : &ignored, err);
+    sked_graph_destroy(graph);
+    return st;
 }

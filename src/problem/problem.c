@@ -1,8 +1,16 @@
 /* Is this a problem at all, and can it be refuted at once? Each refusal says what proves it. */
 #include "problem/problem.h"
 #include "base/memory.h"
-#include "base/sized.h"
+#include "problem/costs.h"
 #include "base/text.h"
+
+bool sked_i_has_device_memory(const sked_problem *p)
+{
+    for (int32_t d = 0; p->machine != NULL && d < p->machine->n_devices; d++)
+        if (p->machine->memory[d] < INFINITY)
+            return true;
+    return false;
+}
 
 static sked_status check_ranges(const sked_problem *p, sked_error *err)
 {
@@ -12,6 +20,16 @@ static sked_status check_ranges(const sked_problem *p, sked_error *err)
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "latency must be a finite number, 0 or more");
     if (!(p->bandwidth > 0))
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "bandwidth must be above 0");
+    if (p->machine != NULL && (p->latency > 0 || p->bandwidth < INFINITY))
+        return sked_i_fail(err, SKED_ERR_ARGUMENT,
+                           "latency and bandwidth are the machine's own: they cannot be given beside it");
+    if (!(p->memory_limit >= 0))
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "the memory limit must be 0 or more");
+    if ((unsigned)p->lifetime > SKED_LIFETIME_FINISH)
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "no such lifetime");
+    if (sked_i_has_memory_limit(p) && (p->ii != 0 || p->objective == SKED_OBJECTIVE_II))
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "memory limits are not supported for pipelined schedules");
     if (!(p->horizon >= 0))
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "the horizon must be 0 or more");
     if (!(p->ii >= 0 && p->ii < INFINITY) && p->ii != SKED_II_AUTO)
@@ -34,9 +52,16 @@ static const double most = 1e100;
 static sked_status check_sums(const sked_problem *p, sked_error *err)
 {
     const sked_graph *g = p->graph;
+    sked_i_costs c = {0};
     double time = p->ii > 0 ? p->ii : 0, amount = p->alpha;
+    const sked_status st = sked_i_costs_make(p, &c, err);
+    if (st != SKED_OK) {
+        sked_i_costs_free(&c);
+        return st;
+    }
+    const double latency = sked_i_longest_transfer(&c, 0), per_byte = sked_i_longest_transfer(&c, 1) - latency;
     for (int32_t i = 0; i < g->n_ops; i++) {
-        time += g->duration[i] + (p->fix_start && p->fix_start[i] > 0 ? p->fix_start[i] : 0);
+        time += sked_i_longest_time(&c, i) + (p->fix_start && p->fix_start[i] > 0 ? p->fix_start[i] : 0);
         amount += g->memory[i] + g->weight[i];
         for (int64_t k = g->demand_ptr[i]; k < g->demand_ptr[i + 1]; k++)
             amount += g->demand_amount[k];
@@ -44,9 +69,10 @@ static sked_status check_sums(const sked_problem *p, sked_error *err)
     for (int64_t e = 0; e < g->n_edges; e++) {
         time += fabs(g->edge_lag[e]);
         if (p->devices > 1)
-            time += sked_i_transfer(p, e);
+            time += p->machine ? latency + g->edge_bytes[e] * per_byte : sked_i_transfer(p, e);
         amount += g->edge_bytes[e];
     }
+    sked_i_costs_free(&c);
     if (!(time < most))
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "durations, lags, transfers and the interval add up to more than %g", most);
@@ -72,6 +98,93 @@ static sked_status check_demands(const sked_problem *p, sked_error *err)
         }
     return SKED_OK;
 }
+
+/* ------------------------------------------------------------------ machines */
+
+static sked_status runs_nowhere(const sked_problem *p, int32_t op, sked_error *err)
+{
+    char name[80];
+    return sked_i_fail(err, SKED_ERR_INFEASIBLE, "op '%s' cannot run on any of the %d devices",
+                       sked_i_op_label(p->graph, op, name, sizeof name), (int)p->devices);
+}
+
+static sked_status check_able(const sked_problem *p, const sked_i_costs *c, sked_error *err)
+{
+    char name[80], device[80];
+    for (int32_t i = 0; i < p->graph->n_ops; i++) {
+        const int32_t d = p->fix_device ? p->fix_device[i] : -1;
+        if (isinf(sked_i_shortest_time(c, i)))
+            return runs_nowhere(p, i, err);
+        if (d >= 0 && isinf(sked_i_time(c, i, d)))
+            return sked_i_fail(err, SKED_ERR_INFEASIBLE,
+                               "op '%s' is fixed on device '%s', which cannot run it",
+                               sked_i_op_label(p->graph, i, name, sizeof name),
+                               sked_problem_device_name(p, d, device, sizeof device));
+    }
+    return SKED_OK;
+}
+
+static bool allowed(const sked_problem *p, const sked_i_costs *c, int32_t op, int32_t d)
+{
+    const int32_t fixed = p->fix_device ? p->fix_device[op] : -1;
+    return (fixed < 0 || fixed == d) && sked_i_time(c, op, d) < INFINITY;
+}
+
+/* Is there a pair of devices, or one device, for both ends of the edge? */
+static bool can_pass(const sked_problem *p, const sked_i_costs *c, int64_t e)
+{
+    const int32_t from = p->graph->edge_from[e], to = p->graph->edge_to[e];
+    for (int32_t d = 0; d < c->devices; d++)
+        if (allowed(p, c, from, d) && allowed(p, c, to, d))
+            return true;
+    for (int32_t a = 0; a < c->devices; a++)
+        for (int32_t b = 0; allowed(p, c, from, a) && b < c->devices; b++)
+            if (allowed(p, c, to, b) &&
+                sked_i_transfer_time(c, p->graph->edge_bytes[e], a, b) < INFINITY)
+                return true;
+    return false;
+}
+
+/*
+ * Data that can never pass. On machines of more devices than the budget allows to try in pairs, methods find
+ * out instead.
+ */
+static sked_status check_links(const sked_problem *p, const sked_i_costs *c, sked_error *err)
+{
+    static const double budget = 1e8;
+    const sked_graph *g = p->graph;
+    const sked_machine *m = p->machine;
+    char from[80], to[80];
+    bool missing = false;
+    for (int64_t k = 0; k < (int64_t)m->n_groups * m->n_groups; k++)
+        missing = missing || isnan(m->link_latency[k]);
+    if (!missing || (double)g->n_edges * m->n_devices * m->n_devices > budget)
+        return SKED_OK;
+    for (int64_t e = 0; e < g->n_edges; e++)
+        if (g->edge_bytes[e] > 0 && !can_pass(p, c, e))
+            return sked_i_fail(err, SKED_ERR_INFEASIBLE,
+                               "the data of op '%s' cannot reach op '%s': no link joins the devices that can "
+                               "run the one with those that can run the other",
+                               sked_i_op_label(g, g->edge_from[e], from, sizeof from),
+                               sked_i_op_label(g, g->edge_to[e], to, sizeof to));
+    return SKED_OK;
+}
+
+static sked_status check_machine(const sked_problem *p, sked_error *err)
+{
+    sked_i_costs c = {0};
+    if (p->machine == NULL)
+        return SKED_OK;
+    sked_status st = sked_i_costs_make(p, &c, err);
+    if (st == SKED_OK)
+        st = check_able(p, &c, err);
+    if (st == SKED_OK)
+        st = check_links(p, &c, err);
+    sked_i_costs_free(&c);
+    return st;
+}
+
+/* ------------------------------------------------------------------ paths and limits */
 
 /* "a -> b -> ... -> z": the longest path, at most ten names. */
 static void name_path(const sked_graph *g, const double *head, sked_i_buffer *text)
@@ -234,7 +347,8 @@ static sked_status check_fixed(const sked_problem *p, sked_error *err)
     }
     for (int64_t e = 0; p->fix_start && e < g->n_edges; e++) {
         const double from = p->fix_start[g->edge_from[e]], to = p->fix_start[g->edge_to[e]];
-        if (g->edge_distance[e] == 0 && to < from + g->edge_lag[e] - 1e-9 * fmax(1, fabs(to))) {
+        const bool by_device = p->machine != NULL && !g->edge_lag_given[e]; /* see check_paths */
+        if (!by_device && g->edge_distance[e] == 0 && to < from + g->edge_lag[e] - 1e-9 * fmax(1, fabs(to))) {
             char other[80];
             return sked_i_fail(
                 err, SKED_ERR_INFEASIBLE, "ops '%s' and '%s' are fixed %g apart, their edge needs %g",
@@ -249,11 +363,20 @@ sked_status sked_problem_check(const sked_problem *p, sked_error *err)
 {
     SKED_TAKE_PROBLEM(p)
     static sked_status (*const checks[])(const sked_problem *, sked_error *) = {
-        check_ranges, check_fixed, check_sums, check_demands, check_paths, check_horizon, check_interval};
-    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
-        const sked_status st = checks[i](p, err);
-        if (st != SKED_OK)
-            return st;
-    }
-    return SKED_OK;
+        check_demands, check_paths, check_horizon, check_interval};
+    sked_problem relaxed;
+    sked_graph *graph = NULL;
+    sked_status st = check_ranges(p, err);
+    if (st == SKED_OK)
+        st = check_fixed(p, err);
+    if (st == SKED_OK)
+        st = check_sums(p, err);
+    if (st == SKED_OK)
+        st = check_machine(p, err);
+    if (st == SKED_OK)
+        st = sked_i_problem_relaxed(p, &relaxed, &graph, err); /* what it refutes is refuted */
+    for (size_t i = 0; i < sizeof checks / sizeof *checks && st == SKED_OK; i++)
+        st = checks[i](&relaxed, err);
+    sked_graph_destroy(graph);
+    return st;
 }

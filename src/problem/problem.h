@@ -1,22 +1,43 @@
 /* Questions about a problem: capacities, transfers, recurrences, the least initiation interval. */
 #ifndef SKED_PROBLEM_PROBLEM_H
 #define SKED_PROBLEM_PROBLEM_H
-#include "graph/graph.h"
+#include "problem/machine.h"
 
 /* Capacity of a resource on p's machine. */
 static inline double sked_i_capacity(const sked_problem *p, int32_t resource)
 {
     return p->capacity ? p->capacity[resource] : p->graph->capacity[resource];
 }
-/* Time an edge adds between different devices. */
+/* Number of devices, of whichever form of machine. */
+static inline int32_t sked_i_devices(const sked_problem *p)
+{
+    return p->machine != NULL ? p->machine->n_devices : p->devices;
+}
+/* Time an edge adds between different devices of the short form; sked_i_transfer_time serves every machine.
+ */
 static inline double sked_i_transfer(const sked_problem *p, int64_t edge)
 {
     return p->latency + p->graph->edge_bytes[edge] / p->bandwidth;
 }
-/* Do transfers cost anything on this machine? */
+/* Do transfers cost anything on this machine? Conservative for machines with links. */
 static inline bool sked_i_has_transfers(const sked_problem *p)
 {
+    if (p->machine != NULL)
+        return p->machine->n_devices > 1;
     return p->devices > 1 && (p->latency > 0 || p->bandwidth < INFINITY);
+}
+/* Does a device of the machine have a memory limit? O(devices) */
+bool sked_i_has_device_memory(const sked_problem *p);
+/* Is there any memory limit? */
+static inline bool sked_i_has_memory_limit(const sked_problem *p)
+{
+    return p->memory_limit < INFINITY || sked_i_has_device_memory(p);
+}
+/* Do readers hold a value until they finish? (lifetime auto: with limits) */
+static inline bool sked_i_holds_to_finish(const sked_problem *p)
+{
+    return p->lifetime == SKED_LIFETIME_FINISH ||
+           (p->lifetime == SKED_LIFETIME_AUTO && sked_i_has_memory_limit(p));
 }
 /* Every time of the problem is an integer: starts may be kept on integers, comparisons are exact. */
 bool sked_i_problem_integral(const sked_problem *p);

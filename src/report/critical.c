@@ -9,8 +9,9 @@ static double edge_lag(const sked_i_view *v, int64_t edge)
     const sked_graph *g = v->graph;
     const int32_t *device = v->schedule->device;
     const bool apart = device != NULL && device[g->edge_from[edge]] != device[g->edge_to[edge]];
-    return g->edge_lag[edge] +
-           (apart && sked_i_has_transfers(v->problem) ? sked_i_transfer(v->problem, edge) : 0);
+    return g->edge_lag[edge] + (apart ? sked_problem_transfer(v->problem, edge, device[g->edge_from[edge]],
+                                                              device[g->edge_to[edge]])
+                                      : 0);
 }
 
 /* ------------------------------------------------------------------ slack */

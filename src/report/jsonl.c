@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/sized.h"
+#include "problem/machine.h"
 #include "formats/format.h"
 
 /* Line breaks only ever stand between values (inside strings they are escaped): they become spaces. */
@@ -19,7 +20,7 @@ sked_status sked_i_lines_add(sked_i_buffer *all, const sked_problem *p, const sk
     sked_i_buffer one = {0};
     sked_status st = sked_schedule_validate(p, s, err);
     if (st == SKED_OK)
-        st = sked_i_schedule_write(p->graph, s, &one, err);
+        st = sked_i_schedule_write(p, s, &one, err);
     while (st == SKED_OK && one.size > 0 && one.data[one.size - 1] != '}')
         one.size--;
     if (st == SKED_OK && one.size > 0) {

@@ -2,6 +2,7 @@
 #include "report/report.h"
 
 #include "base/sized.h"
+#include "problem/machine.h"
 #include "report/table.h"
 
 #include <string.h>

@@ -2,6 +2,7 @@
 #include "report/view.h"
 
 #include "base/memory.h"
+#include "problem/costs.h"
 
 /* Exact comparisons need integer times in the problem and in the schedule. */
 static double time_tolerance(const sked_i_view *v)
@@ -15,11 +16,32 @@ static double time_tolerance(const sked_i_view *v)
     return 0;
 }
 
+/* The graph as it runs: every op takes the time of its device. */
+static sked_status take_times(sked_i_view *v, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_costs c = {0};
+    double *time = NULL;
+    if (v->problem->machine == NULL || v->schedule->device == NULL)
+        return SKED_OK;
+    SKED_TRY(sked_i_costs_make(v->problem, &c, err));
+    SKED_NEW(time, v->graph->n_ops);
+    for (int32_t i = 0; i < v->graph->n_ops; i++)
+        time[i] = sked_i_time_in(&c, v->schedule, i);
+    SKED_TRY(sked_i_graph_with_durations(v->problem->graph, time, &v->timed, err));
+    v->graph = v->timed;
+cleanup:
+    sked_i_costs_free(&c);
+    free(time);
+    return st;
+}
+
 sked_status sked_i_view_init(sked_i_view *v, const sked_report_data *data, sked_error *err)
 {
     sked_status st = SKED_OK;
     *v = (sked_i_view){
         .data = data, .graph = data->problem->graph, .problem = data->problem, .schedule = data->schedule};
+    SKED_TRY(take_times(v, err));
     v->makespan = sked_i_makespan(v->graph, v->schedule);
     v->tolerance = time_tolerance(v);
     if (v->schedule->ii > 0) {
@@ -42,6 +64,7 @@ void sked_i_view_free(sked_i_view *v)
                            v->op_bar, v->color,     v->slack,      v->chain, v->critical};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
+    sked_graph_destroy(v->timed);
     *v = (sked_i_view){0};
 }
 

@@ -53,6 +53,7 @@ typedef struct sked_i_legend_entry {
 typedef struct sked_i_view {
     const sked_report_data *data;
     const sked_graph *graph;
+    sked_graph *timed; /* unequal devices: the graph with the times of this schedule; NULL: the problem's */
     const sked_problem *problem;
     const sked_schedule *schedule;
     double makespan;

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/sized.h"
+#include "problem/machine.h"
 #include "base/text.h"
 #include "target/target.h"
 

@@ -1,9 +1,10 @@
 /* What a schedule is worth, and how different several are. */
 #include "base/memory.h"
-#include "base/sized.h"
+#include "problem/costs.h"
 #include "schedule/profile.h"
 
-static void measure_edges(const sked_problem *p, const sked_schedule *s, sked_metrics *m)
+static void measure_edges(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s,
+                          sked_metrics *m)
 {
     const sked_graph *g = p->graph;
     for (int64_t e = 0; e < g->n_edges; e++) {
@@ -13,8 +14,21 @@ static void measure_edges(const sked_problem *p, const sked_schedule *s, sked_me
         if (g->edge_bytes[e] > 0)
             m->communication += s->start[to] - s->start[from] + g->edge_distance[e] * s->ii;
         if (s->device != NULL && s->device[from] != s->device[to])
-            m->transfer += sked_i_transfer(p, e);
+            m->transfer += sked_i_transfer_time(c, g->edge_bytes[e], s->device[from], s->device[to]);
     }
+}
+
+/* Makespan, speedup, idle time and what edges cost. */
+static void measure_times(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s,
+                          sked_metrics *m)
+{
+    double busy = 0;
+    for (int32_t i = 0; i < p->graph->n_ops; i++)
+        busy += sked_i_time_in(c, s, i);
+    m->makespan = sked_i_latest_finish(c, s);
+    m->speedup = m->makespan > 0 ? sked_i_sequential_time(c) / m->makespan : 1;
+    m->idle = s->devices > 0 && m->makespan > 0 ? 1 - busy / (s->devices * m->makespan) : 0;
+    measure_edges(p, c, s, m);
 }
 
 sked_status sked_schedule_measure(const sked_problem *p, const sked_schedule *s, sked_metrics *out,
@@ -22,28 +36,23 @@ sked_status sked_schedule_measure(const sked_problem *p, const sked_schedule *s,
 {
     SKED_TAKE_PROBLEM(p)
     SKED_CHECK_OUTPUT(sked_metrics, out);
-    const sked_graph *g = p->graph;
+    sked_status st = SKED_OK;
     sked_metrics m = {0};
-    sked_i_profile memory;
-    double work = 0;
-    for (int32_t i = 0; i < g->n_ops; i++)
-        work += g->duration[i];
-    m.makespan = sked_i_makespan(g, s);
-    m.speedup = m.makespan > 0 ? work / m.makespan : 1;
-    m.idle = s->devices > 0 && m.makespan > 0 ? 1 - work / (s->devices * m.makespan) : 0;
-    measure_edges(p, s, &m);
-    sked_status st = sked_i_profile_loads(p, s, &m.resource, err);
-    if (st == SKED_OK)
-        st = sked_i_profile_memory(p, s, &memory, err);
-    if (st != SKED_OK)
-        return st;
+    sked_i_profile memory = {0};
+    sked_i_costs c = {0};
+    SKED_TRY(sked_i_costs_make(p, &c, err));
+    measure_times(p, &c, s, &m);
+    SKED_TRY(sked_i_profile_loads(p, s, &m.resource, err));
+    SKED_TRY(sked_i_profile_memory(p, s, -1, &memory, err));
     m.peak_memory = memory.peak;
-    sked_i_profile_free(&memory);
     const double values[] = {m.makespan, m.resource, m.peak_memory, m.resource + p->alpha * m.communication,
                              s->ii};
     m.value = values[p->objective];
     SKED_GIVE(out, m);
-    return SKED_OK;
+cleanup:
+    sked_i_profile_free(&memory);
+    sked_i_costs_free(&c);
+    return st;
 }
 
 /* next[i]: the op that follows i on its device, or -1. */
@@ -70,7 +79,7 @@ static int by_device_and_start(const void *x, const void *y)
     return (a->op > b->op) - (a->op < b->op);
 }
 
-static void build_chain(const sked_graph *g, const sked_schedule *s, sort_item *items, int32_t *rename,
+static void build_chain(const sked_i_costs *costs, const sked_schedule *s, sort_item *items, int32_t *rename,
                         chain *c)
 {
     int32_t used = 0;
@@ -79,9 +88,9 @@ static void build_chain(const sked_graph *g, const sked_schedule *s, sort_item *
     for (int32_t i = 0; i < s->ops; i++) {
         const int32_t d = s->device ? s->device[i] : 0;
         if (s->device && rename[d] < 0)
-            rename[d] = used++;
+            rename[d] = costs->machine ? d : used++; /* unequal devices have names: nothing to exchange */
         c->device[i] = s->device ? rename[d] : 0;
-        items[i] = (sort_item){s->start[i], s->start[i] + g->duration[i], d, i};
+        items[i] = (sort_item){s->start[i], s->start[i] + sked_i_time_in(costs, s, i), d, i};
     }
     qsort(items, (size_t)s->ops, sizeof *items, by_device_and_start);
     c->edges = 0;
@@ -120,13 +129,15 @@ sked_status sked_schedules_diversity(const sked_problem *p, const sked_schedule 
     int32_t *rename = NULL;
     chain *chains = NULL;
     sked_diversity sum = {0};
+    sked_i_costs costs = {0};
+    SKED_TRY(sked_i_costs_make(p, &costs, err));
     SKED_NEW(items, n);
     SKED_NEW(rename, (int64_t)p->devices + 1);
     SKED_NEW0(chains, count);
     for (int32_t k = 0; k < count; k++) {
         SKED_NEW(chains[k].next, n);
         SKED_NEW(chains[k].device, n);
-        build_chain(p->graph, s[k], items, rename, &chains[k]);
+        build_chain(&costs, s[k], items, rename, &chains[k]);
     }
     for (int32_t a = 0; a < count; a++)
         for (int32_t b = a + 1; b < count; b++)
@@ -143,6 +154,7 @@ cleanup:
         free(chains[k].next);
         free(chains[k].device);
     }
+    sked_i_costs_free(&costs);
     free(chains);
     free(rename);
     free(items);

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/sort.h"
+#include "problem/costs.h"
 
 typedef struct change {
     double time, amount;
@@ -93,9 +94,9 @@ cleanup:
 }
 
 /* Rounding of real times: relative to the makespan, none for integers. */
-static double time_tolerance(const sked_problem *p, const sked_schedule *s)
+static double time_tolerance(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s)
 {
-    return sked_i_problem_integral(p) ? 0 : 1e-9 * fmax(1, sked_i_makespan(p->graph, s));
+    return sked_i_problem_integral(p) ? 0 : 1e-9 * fmax(1, sked_i_latest_finish(c, s));
 }
 
 static sked_status peak_of(const sked_i_interval *v, int64_t n, double period, double tolerance, double *sum,
@@ -113,11 +114,13 @@ sked_status sked_i_profile_loads(const sked_problem *p, const sked_schedule *s, 
 {
     const sked_graph *g = p->graph;
     const bool pooled = g->demand_ptr[g->n_ops] > 0;
-    const double tolerance = time_tolerance(p, s);
     sked_status st = SKED_OK;
     sked_i_interval *v = NULL;
+    sked_i_costs c = {0};
     double sum = 0;
+    SKED_TRY(sked_i_costs_make(p, &c, err));
     SKED_NEW(v, g->n_ops);
+    const double tolerance = time_tolerance(p, &c, s);
     for (int32_t r = 0; r < (pooled ? g->n_resources : 1); r++) {
         const int64_t first = pooled ? g->user_ptr[r] : 0, end = pooled ? g->user_ptr[r + 1] : g->n_ops;
         int64_t n = 0;
@@ -125,38 +128,103 @@ sked_status sked_i_profile_loads(const sked_problem *p, const sked_schedule *s, 
             const int32_t i = pooled ? g->user_op[k] : (int32_t)k;
             const double amount = (pooled ? g->user_amount[k] : 1) * g->weight[i];
             if (amount > 0)
-                v[n++] = (sked_i_interval){s->start[i], s->start[i] + g->duration[i], amount};
+                v[n++] = (sked_i_interval){s->start[i], s->start[i] + sked_i_time_in(&c, s, i), amount};
         }
         if (n > 0)
             SKED_TRY(peak_of(v, n, s->ii, tolerance, &sum, err));
     }
     *out = sum;
 cleanup:
+    sked_i_costs_free(&c);
     free(v);
     return st;
 }
 
-sked_status sked_i_profile_memory(const sked_problem *p, const sked_schedule *s, sked_i_profile *out,
-                                  sked_error *err)
+/* What finding the holdings of all values needs. */
+typedef struct store {
+    const sked_problem *p;
+    const sked_schedule *s;
+    sked_i_costs costs;
+    bool to_finish;
+    double end;              /* of the schedule */
+    int32_t device;          /* that is asked for, -1: all */
+    int32_t *seen;           /* [devices] op + 1 that has a copy there */
+    sked_i_interval *copy;   /* [devices] that copy */
+    int32_t *touched;        /* [devices] where the value at hand has copies */
+    sked_i_interval *v;      /* [ops + edges] */
+    int64_t n;
+} store;
+
+static void hold(store *x, int32_t device, const sked_i_interval *v)
+{
+    if ((x->device < 0 || device == x->device) && v->end > v->begin)
+        x->v[x->n++] = *v;
+}
+
+/* One reader of op's value elsewhere: the copy there begins with the first arrival and ends with the last. */
+static void add_copy(store *x, int32_t op, int32_t d, double arrival, double release, int32_t *copies)
+{
+    if (x->seen[d] != op + 1) {
+        x->seen[d] = op + 1;
+        x->touched[(*copies)++] = d;
+        x->copy[d] = (sked_i_interval){arrival, release, x->p->graph->memory[op]};
+    }
+    x->copy[d].begin = fmin(x->copy[d].begin, arrival);
+    x->copy[d].end = fmax(x->copy[d].end, release);
+}
+
+static void hold_value(store *x, int32_t op)
+{
+    const sked_graph *g = x->p->graph;
+    const sked_schedule *s = x->s;
+    const sked_i_costs *c = &x->costs;
+    const int32_t home = s->device ? s->device[op] : 0;
+    int32_t copies = 0;
+    double end = s->start[op] + (x->to_finish ? sked_i_time_in(c, s, op) : 0);
+    for (int64_t e = g->succ_ptr[op]; e < g->succ_ptr[op + 1]; e++) {
+        if (g->edge_distance[e] > 0 && s->ii == 0)
+            continue;
+        const int32_t to = g->edge_to[e], d = s->device ? s->device[to] : 0;
+        const double release = s->start[to] + g->edge_distance[e] * s->ii +
+                               (x->to_finish ? sked_i_time_in(c, s, to) : 0);
+        if (d == home) {
+            end = fmax(end, release);
+            continue;
+        }
+        const double arrival = s->start[op] + sked_i_lag(c, e, home) +
+                               sked_i_transfer_time(c, g->edge_bytes[e], home, d);
+        end = fmax(end, arrival);
+        add_copy(x, op, d, arrival, release, &copies);
+    }
+    if (sked_graph_keep(g, op))
+        end = fmax(end, x->end);
+    hold(x, home, &(sked_i_interval){s->start[op], end, g->memory[op]});
+    for (int32_t k = 0; k < copies; k++)
+        hold(x, x->touched[k], &x->copy[x->touched[k]]);
+}
+
+sked_status sked_i_profile_memory(const sked_problem *p, const sked_schedule *s, int32_t device,
+                                  sked_i_profile *out, sked_error *err)
 {
     const sked_graph *g = p->graph;
+    const int64_t devices = s->devices > 0 ? s->devices : 1;
     sked_status st = SKED_OK;
-    sked_i_interval *v = NULL;
-    int64_t n = 0;
-    SKED_NEW(v, g->n_ops);
-    for (int32_t i = 0; i < g->n_ops; i++) {
-        double last = s->start[i];
-        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
-            if (g->edge_distance[e] > 0 && s->ii == 0)
-                continue;
-            const double use = s->start[g->edge_to[e]] + g->edge_distance[e] * s->ii;
-            last = use > last ? use : last;
-        }
-        if (g->memory[i] > 0 && last > s->start[i])
-            v[n++] = (sked_i_interval){s->start[i], last, g->memory[i]};
-    }
-    SKED_TRY(sked_i_profile_build(v, n, s->ii, time_tolerance(p, s), out, err));
+    store x = {.p = p, .s = s, .to_finish = sked_i_holds_to_finish(p), .device = device};
+    SKED_TRY(sked_i_costs_make(p, &x.costs, err));
+    SKED_NEW0(x.seen, devices);
+    SKED_NEW(x.copy, devices);
+    SKED_NEW(x.touched, devices);
+    SKED_NEW(x.v, g->n_ops + g->n_edges);
+    x.end = sked_i_latest_finish(&x.costs, s);
+    for (int32_t i = 0; i < g->n_ops; i++)
+        if (g->memory[i] > 0)
+            hold_value(&x, i);
+    SKED_TRY(sked_i_profile_build(x.v, x.n, s->ii, time_tolerance(p, &x.costs, s), out, err));
 cleanup:
-    free(v);
+    sked_i_costs_free(&x.costs);
+    free(x.seen);
+    free(x.copy);
+    free(x.touched);
+    free(x.v);
     return st;
 }

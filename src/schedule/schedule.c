@@ -8,8 +8,19 @@
 
 void sked_problem_init_sized(sked_problem *p, size_t size, const sked_graph *g)
 {
-    const sked_problem preset = {.graph = g, .bandwidth = INFINITY, .horizon = INFINITY, .alpha = 1};
+    const sked_problem preset = {
+        .graph = g, .bandwidth = INFINITY, .horizon = INFINITY, .alpha = 1, .memory_limit = INFINITY};
     sked_i_sized_init(p, size, &preset, sizeof preset);
+}
+
+const char *sked_lifetime_name(sked_lifetime l)
+{
+    static const char *const names[] = {
+#define SKED_X(name, text, help) text,
+        SKED_LIFETIME_LIST(SKED_X)
+#undef SKED_X
+    };
+    return (size_t)l < sizeof names / sizeof *names ? names[l] : "unknown";
 }
 
 const char *sked_objective_name(sked_objective o)
@@ -77,15 +88,48 @@ static bool whole(double x)
     return x == floor(x) && fabs(x) < 0x1p53;
 }
 
+/* Every time on every device, and every transfer over every link. Links of many bandwidths count as not. */
+static bool whole_machine(const sked_problem *p)
+{
+    enum { MOST = 8 };
+    const sked_graph *g = p->graph;
+    const sked_machine *m = p->machine;
+    double bandwidth[MOST];
+    int32_t n = 0;
+    for (int64_t k = 0; k < (int64_t)m->n_groups * m->n_groups; k++) {
+        int32_t i = 0;
+        while (i < n && bandwidth[i] != m->link_bandwidth[k])
+            i++;
+        if (i == MOST || (!isnan(m->link_latency[k]) && !whole(m->link_latency[k])))
+            return false;
+        bandwidth[i] = m->link_bandwidth[k];
+        n += i == n;
+    }
+    for (int64_t e = 0; e < g->n_edges; e++)
+        for (int32_t i = 0; i < n; i++)
+            if (!whole(g->edge_bytes[e] / bandwidth[i]))
+                return false;
+    for (int32_t i = 0; i < g->n_ops; i++)
+        for (int32_t d = 0; d < m->n_devices; d++)
+            if (!whole(g->duration[i] / m->speed[d]))
+                return false;
+    for (int64_t k = 0; g->on_ptr != NULL && k < g->on_ptr[g->n_ops]; k++)
+        if (!isinf(g->on_duration[k]) && !whole(g->on_duration[k]))
+            return false;
+    return true;
+}
+
 bool sked_i_problem_integral(const sked_problem *p)
 {
     const sked_graph *g = p->graph;
     for (int32_t i = 0; i < g->n_ops; i++)
-        if (!whole(g->duration[i]) || (p->fix_start && !isnan(p->fix_start[i]) && !whole(p->fix_start[i])))
+        if ((p->machine == NULL && !whole(g->duration[i])) || (p->fix_start && !isnan(p->fix_start[i]) && !whole(p->fix_start[i])))
             return false;
-    const bool transfers = sked_i_has_transfers(p);
+    if (p->machine != NULL && !whole_machine(p))
+        return false;
+    const bool transfers = p->machine == NULL && sked_i_has_transfers(p);
     for (int64_t e = 0; e < g->n_edges; e++)
-        if (!whole(g->edge_lag[e]) || (transfers && !whole(sked_i_transfer(p, e))))
+        if (((p->machine == NULL || g->edge_lag_given[e]) && !whole(g->edge_lag[e])) || (transfers && !whole(sked_i_transfer(p, e))))
             return false;
     return p->ii == SKED_II_AUTO || whole(p->ii);
 }

@@ -1,6 +1,7 @@
 /* Schedules (sked-schedule-1) and fixed decisions (sked-fix-1): docs/formats/schedule.md and fix.md. */
 #include "base/memory.h"
 #include "formats/json.h"
+#include "problem/costs.h"
 #include "schedule/schedule.h"
 
 #include <string.h>
@@ -11,7 +12,9 @@ static const char fix_id[] = "sked-fix-1";
 /* What reading either file shares: the graph its op names belong to, and which ops have come. */
 typedef struct reader {
     sked_i_json j;
+    const sked_problem *problem;
     const sked_graph *graph;
+    sked_i_costs costs;
     sked_i_buffer text;
     uint8_t *seen; /* [ops] */
     sked_schedule *schedule;
@@ -20,9 +23,9 @@ typedef struct reader {
     double *fix_start;
 } reader;
 
-enum { TOP_FORMAT, TOP_DEVICES, TOP_MAKESPAN, TOP_II, TOP_OPS };
-static const char *const top_keys[] = {"format", "devices", "makespan", "ii", "ops"};
-static const sked_i_json_fields top_fields = {"a schedule", top_keys, 5, false};
+enum { TOP_FORMAT, TOP_DEVICES, TOP_MAKESPAN, TOP_II, TOP_NAMES, TOP_OPS };
+static const char *const top_keys[] = {"format", "devices", "makespan", "ii", "device_names", "ops"};
+static const sked_i_json_fields top_fields = {"a schedule", top_keys, 6, false};
 
 enum { OP_NAME, OP_DEVICE, OP_START, OP_FINISH };
 static const char *const op_keys[] = {"name", "device", "start", "finish"};
@@ -75,6 +78,23 @@ static int32_t read_op_name(reader *r, sked_status unknown)
     return op;
 }
 
+/* A device: a number, or the name of one of the machine. */
+static double read_device(reader *r, sked_status unknown)
+{
+    sked_i_json *j = &r->j;
+    char quoted[80];
+    if (sked_i_json_peek(j) != '"')
+        return sked_i_json_number(j, "device");
+    sked_i_json_text(j, "a device", &r->text);
+    const bool named = j->status == SKED_OK && r->problem->machine != NULL;
+    const int32_t d = named ? sked_machine_find_device(r->problem->machine, r->text.data) : -1;
+    if (d < 0 && j->status == SKED_OK)
+        sked_i_json_fail_as(j, unknown, named ? "the machine has no device '%s'"
+                                              : "device '%s' has a name, but there is no machine with names",
+                            sked_i_quote(r->text.data, (size_t)r->text.size, quoted, sizeof quoted));
+    return d;
+}
+
 /* Reads one element of "ops" and marks its op as seen. false: failed. */
 static bool read_entry(reader *r, const sked_i_json_fields *fields, sked_status broken, entry *e)
 {
@@ -88,10 +108,10 @@ static bool read_entry(reader *r, const sked_i_json_fields *fields, sked_status 
             e->op = read_op_name(r, broken);
         else if (sked_i_json_null(j))
             e->has &= ~(1u << k); /* null: as if the key were not there */
+        else if (k == OP_DEVICE)
+            e->device = read_device(r, broken);
         else
-            *(k == OP_DEVICE  ? &e->device
-              : k == OP_START ? &e->start
-                              : &e->finish) = sked_i_json_number(j, op_keys[k]);
+            *(k == OP_START ? &e->start : &e->finish) = sked_i_json_number(j, op_keys[k]);
     }
     if (j->status != SKED_OK)
         return false;
@@ -144,7 +164,10 @@ static void read_scheduled_op(reader *r)
         sked_i_json_fail(&r->j, "op '%s' has no start", label);
         return;
     }
-    const double duration = r->graph->duration[e.op], finish = e.start + duration;
+    take_device(r, &e, label);
+    if (r->j.status != SKED_OK)
+        return;
+    const double duration = sked_i_time_in(&r->costs, r->schedule, e.op), finish = e.start + duration;
     if (SKED_I_JSON_HAS(e.has, OP_FINISH) && !same_time(e.finish, finish))
         sked_i_json_fail_as(&r->j, SKED_ERR_INVALID,
                             "op '%s' starts at %.17g and takes %.17g, so it cannot finish at %.17g", label,
@@ -152,7 +175,6 @@ static void read_scheduled_op(reader *r)
     r->schedule->start[e.op] = e.start;
     if (finish > r->latest)
         r->latest = finish;
-    take_device(r, &e, label);
 }
 
 static void read_items(reader *r, const char *place, void (*read_item)(reader *r))
@@ -175,8 +197,29 @@ static void check_complete(reader *r)
         }
 }
 
+/* "device_names", where a file has them: those of the machine. */
+static void check_names(reader *r, const char *place)
+{
+    sked_i_json *j = &r->j;
+    const sked_machine *m = r->problem->machine;
+    char said[80], known[80];
+    if (place == NULL || m == NULL || j->status != SKED_OK)
+        return;
+    sked_i_json_seek(j, place);
+    sked_i_json_enter(j, '[', "\"device_names\"");
+    for (int32_t d = 0; sked_i_json_more(j); d++) {
+        sked_i_json_text(j, "a device's name", &r->text);
+        const char *name = d < m->n_devices ? sked_machine_device_name(m, d) : "";
+        if (j->status == SKED_OK && strcmp(name, r->text.data) != 0)
+            sked_i_json_fail_as(j, SKED_ERR_INVALID,
+                                "device %d is called '%s' in the schedule and '%s' in the machine", (int)d,
+                                sked_i_quote(r->text.data, (size_t)r->text.size, said, sizeof said),
+                                sked_i_quote(name, strlen(name), known, sizeof known));
+    }
+}
+
 typedef struct claims {
-    const char *ops;
+    const char *ops, *names;
     double devices, makespan, ii;
 } claims;
 
@@ -189,8 +232,8 @@ static void read_claims(reader *r, claims *c)
     for (int k; (k = sked_i_json_field(j, &top_fields, &seen)) >= 0;) {
         if (k == TOP_FORMAT)
             read_format(r, schedule_id);
-        else if (k == TOP_OPS)
-            c->ops = sked_i_json_defer(j);
+        else if (k == TOP_OPS || k == TOP_NAMES)
+            *(k == TOP_OPS ? &c->ops : &c->names) = sked_i_json_defer(j);
         else if (sked_i_json_null(j))
             continue;
         else if (k == TOP_DEVICES)
@@ -210,7 +253,13 @@ static sked_status read_schedule(reader *r, sked_error *err)
     claims c;
     sked_status st = SKED_OK;
     read_claims(r, &c);
+    check_names(r, c.names);
     SKED_TRY(r->j.status);
+    if (r->problem->machine != NULL && c.devices != r->problem->machine->n_devices)
+        SKED_TRY(sked_i_json_fail_as(&r->j, SKED_ERR_INVALID,
+                                     "the schedule is for %d devices, the machine has %d", (int)c.devices,
+                                     (int)r->problem->machine->n_devices));
+    SKED_TRY(sked_i_costs_make(r->problem, &r->costs, err));
     SKED_TRY(sked_schedule_create(r->graph->n_ops, (int32_t)c.devices, &r->schedule, err));
     r->schedule->ii = c.ii;
     read_items(r, c.ops, read_scheduled_op);
@@ -228,21 +277,23 @@ static void release(reader *r)
 {
     sked_i_json_free(&r->j);
     sked_i_buffer_free(&r->text);
+    sked_i_costs_free(&r->costs);
     free(r->seen);
     sked_schedule_destroy(r->schedule);
     free(r->fix_device);
     free(r->fix_start);
 }
 
-sked_status sked_schedule_parse(const char *name, const char *text, size_t size, const sked_graph *g,
+sked_status sked_schedule_parse(const char *name, const char *text, size_t size, const sked_problem *p,
                                 sked_schedule **out, sked_error *err)
 {
+    SKED_TAKE_PROBLEM(p)
     static const sked_read_options none;
     const sked_i_source source = {name, text, size, &none};
-    reader r = {.graph = g};
+    reader r = {.problem = p, .graph = p->graph};
     sked_status st = SKED_OK;
     sked_i_json_begin(&r.j, &source, err);
-    SKED_NEW0(r.seen, g->n_ops);
+    SKED_NEW0(r.seen, p->graph->n_ops);
     SKED_TRY(read_schedule(&r, err));
     *out = r.schedule;
     r.schedule = NULL;
@@ -251,45 +302,72 @@ cleanup:
     return st;
 }
 
-sked_status sked_schedule_read(const char *path, const sked_graph *g, sked_schedule **out, sked_error *err)
+sked_status sked_schedule_read(const char *path, const sked_problem *p, sked_schedule **out, sked_error *err)
 {
     sked_i_json_file file;
     sked_status st = sked_i_json_load(path, &file, err);
     if (st == SKED_OK)
-        st = sked_schedule_parse(file.name, file.text, file.size, g, out, err);
+        st = sked_schedule_parse(file.name, file.text, file.size, p, out, err);
     free(file.text);
     return st;
 }
 
-sked_status sked_i_schedule_write(const sked_graph *g, const sked_schedule *s, sked_i_buffer *out,
-                                  sked_error *err)
+static void write_machine(const sked_machine *m, sked_i_buffer *out)
+{
+    sked_i_buffer_text(out, ",\"machine\":");
+    sked_i_buffer_json(out, sked_machine_name(m));
+    sked_i_buffer_text(out, ",\"device_names\":[");
+    for (int32_t d = 0; d < m->n_devices; d++) {
+        sked_i_buffer_text(out, d ? "," : "");
+        sked_i_buffer_json(out, sked_machine_device_name(m, d));
+    }
+    sked_i_buffer_char(out, ']');
+}
+
+static void write_op(const sked_graph *g, const sked_schedule *s, int32_t i, double time, sked_i_buffer *out)
 {
     char index[24];
+    sked_i_buffer_text(out, i ? ",\n{\"name\":" : "\n{\"name\":");
+    sked_i_buffer_json(out, g->op_names.count ? sked_i_names_at(&g->op_names, i)
+                                              : sked_graph_op_name(g, i, index, sizeof index));
+    sked_i_buffer_text(out, ",\"start\":");
+    sked_i_buffer_number(out, s->start[i]);
+    sked_i_buffer_text(out, ",\"finish\":");
+    sked_i_buffer_number(out, s->start[i] + time);
+    if (s->device != NULL) {
+        sked_i_buffer_text(out, ",\"device\":");
+        sked_i_buffer_int(out, s->device[i]);
+    }
+    sked_i_buffer_char(out, '}');
+}
+
+sked_status sked_i_schedule_write(const sked_problem *p, const sked_schedule *s, sked_i_buffer *out,
+                                  sked_error *err)
+{
+    const sked_graph *g = p->graph;
+    sked_i_costs c = {0};
+    const sked_status st = sked_i_costs_make(p, &c, err);
+    if (st != SKED_OK) {
+        sked_i_costs_free(&c);
+        return st;
+    }
     sked_i_buffer_format(out, "{\"format\":\"%s\",\"graph\":", schedule_id);
     sked_i_buffer_json(out, sked_graph_name(g));
-    sked_i_buffer_format(out, ",\"devices\":%d,\"makespan\":", (int)s->devices);
-    sked_i_buffer_number(out, sked_i_makespan(g, s));
+    sked_i_buffer_format(out, ",\"devices\":%d", (int)s->devices);
+    if (p->machine != NULL)
+        write_machine(p->machine, out);
+    sked_i_buffer_text(out, ",\"makespan\":");
+    sked_i_buffer_number(out, sked_i_latest_finish(&c, s));
     sked_i_buffer_text(out, ",\"ii\":");
     if (s->ii > 0)
         sked_i_buffer_number(out, s->ii);
     else
         sked_i_buffer_text(out, "null");
     sked_i_buffer_text(out, ",\n\"ops\":[");
-    for (int32_t i = 0; i < s->ops; i++) {
-        sked_i_buffer_text(out, i ? ",\n{\"name\":" : "\n{\"name\":");
-        sked_i_buffer_json(out, g->op_names.count ? sked_i_names_at(&g->op_names, i)
-                                                  : sked_graph_op_name(g, i, index, sizeof index));
-        sked_i_buffer_text(out, ",\"start\":");
-        sked_i_buffer_number(out, s->start[i]);
-        sked_i_buffer_text(out, ",\"finish\":");
-        sked_i_buffer_number(out, s->start[i] + g->duration[i]);
-        if (s->device != NULL) {
-            sked_i_buffer_text(out, ",\"device\":");
-            sked_i_buffer_int(out, s->device[i]);
-        }
-        sked_i_buffer_char(out, '}');
-    }
+    for (int32_t i = 0; i < s->ops; i++)
+        write_op(g, s, i, sked_i_time_in(&c, s, i), out);
     sked_i_buffer_text(out, "\n]}\n");
+    sked_i_costs_free(&c);
     return out->failed ? sked_i_no_memory(err) : SKED_OK;
 }
 
@@ -339,15 +417,16 @@ cleanup:
     return st;
 }
 
-sked_status sked_fix_parse(const char *name, const char *text, size_t size, const sked_graph *g,
+sked_status sked_fix_parse(const char *name, const char *text, size_t size, const sked_problem *p,
                            int32_t **fix_device, double **fix_start, sked_error *err)
 {
+    SKED_TAKE_PROBLEM(p)
     static const sked_read_options none;
     const sked_i_source source = {name, text, size, &none};
-    reader r = {.graph = g};
+    reader r = {.problem = p, .graph = p->graph};
     sked_status st = SKED_OK;
     sked_i_json_begin(&r.j, &source, err);
-    SKED_NEW0(r.seen, g->n_ops);
+    SKED_NEW0(r.seen, p->graph->n_ops);
     SKED_TRY(read_fix(&r, err));
     *fix_device = r.fix_device;
     *fix_start = r.fix_start;
@@ -358,13 +437,13 @@ cleanup:
     return st;
 }
 
-sked_status sked_fix_read(const char *path, const sked_graph *g, int32_t **fix_device, double **fix_start,
+sked_status sked_fix_read(const char *path, const sked_problem *p, int32_t **fix_device, double **fix_start,
                           sked_error *err)
 {
     sked_i_json_file file;
     sked_status st = sked_i_json_load(path, &file, err);
     if (st == SKED_OK)
-        st = sked_fix_parse(file.name, file.text, file.size, g, fix_device, fix_start, err);
+        st = sked_fix_parse(file.name, file.text, file.size, p, fix_device, fix_start, err);
     free(file.text);
     return st;
 }

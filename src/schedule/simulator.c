@@ -4,7 +4,7 @@
  */
 #include "backend/backend.h"
 #include "base/memory.h"
-#include "base/sized.h"
+#include "problem/costs.h"
 #include "schedule/schedule.h"
 
 struct sked_simulator {
@@ -13,6 +13,9 @@ struct sked_simulator {
     int64_t *row;           /* [ops + 1] */
     int32_t *pred;          /* [edges of distance 0] */
     double *lag, *transfer; /* transfer NULL: free */
+    /* unequal devices, NULL for identical ones */
+    sked_i_costs *costs;
+    double *bytes; /* [edges of distance 0]; lag is then NAN where it is the time of `pred` */
     /* out-edges, for orders that are not topological */
     int64_t *succ_row;
     int32_t *succ;
@@ -29,9 +32,11 @@ void sked_simulator_destroy(sked_simulator *sim)
 {
     if (sim == NULL)
         return;
+    if (sim->costs != NULL)
+        sked_i_costs_free(sim->costs);
     void *const owned[] = {sim->duration, sim->row,  sim->pred,  sim->lag,       sim->transfer,
                            sim->succ_row, sim->succ, sim->start, sim->available, sim->waiting,
-                           sim->queue,    sim->next, sim->last};
+                           sim->queue,    sim->next, sim->last,  sim->costs,     sim->bytes};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     free(sim);
@@ -52,6 +57,10 @@ static void copy_rows(const sked_problem *p, sked_simulator *sim)
             sim->lag[k] = g->edge_lag[e];
             if (sim->transfer)
                 sim->transfer[k] = sked_i_transfer(p, e);
+            if (sim->costs) {
+                sim->lag[k] = g->edge_lag_given[e] ? g->edge_lag[e] : NAN;
+                sim->bytes[k] = g->edge_bytes[e];
+            }
             k++;
         }
         for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
@@ -77,7 +86,11 @@ sked_status sked_simulator_create(const sked_problem *p, sked_simulator **out, s
     SKED_NEW(sim->row, n + 1);
     SKED_NEW(sim->pred, m);
     SKED_NEW(sim->lag, m);
-    if (sked_i_has_transfers(p))
+    if (p->machine != NULL) {
+        SKED_NEW0(sim->costs, 1);
+        SKED_NEW(sim->bytes, m);
+        SKED_TRY(sked_i_costs_make(p, sim->costs, err));
+    } else if (sked_i_has_transfers(p))
         SKED_NEW(sim->transfer, m);
     SKED_NEW(sim->succ_row, n + 1);
     SKED_NEW(sim->succ, m);
@@ -97,10 +110,35 @@ cleanup:
     return st;
 }
 
+/* ready_time on unequal devices. */
+static double ready_on_machine(const sked_simulator *sim, const int32_t *device, bool transfers,
+                               const double *start, int32_t i, double from)
+{
+    double t = from;
+    bool known = true;
+    for (int64_t k = sim->row[i]; k < sim->row[i + 1]; k++) {
+        const int32_t q = sim->pred[k];
+        const double lag = isnan(sim->lag[k]) ? sked_i_time(sim->costs, q, device[q]) : sim->lag[k];
+        double arrives = start[q] + lag;
+        if (transfers)
+            arrives += sked_i_transfer_time(sim->costs, sim->bytes[k], device[q], device[i]);
+        known = known && start[q] >= 0;
+        t = arrives > t ? arrives : t;
+    }
+    return known ? t : -1;
+}
+
+static inline double time_on(const sked_simulator *sim, int32_t i, const int32_t *device)
+{
+    return sim->costs ? sked_i_time(sim->costs, i, device[i]) : sim->duration[i];
+}
+
 /* Start of op i once all its predecessors have one; -1 where one has none yet. */
 static inline double ready_time(const sked_simulator *sim, const int32_t *device, const double *transfer,
-                                const double *start, int32_t i, double from)
+                                bool transfers, const double *start, int32_t i, double from)
 {
+    if (sim->costs != NULL)
+        return ready_on_machine(sim, device, transfers, start, i, from);
     double t = from;
     bool known = true;
     for (int64_t k = sim->row[i]; k < sim->row[i + 1]; k++) {
@@ -115,9 +153,10 @@ static inline double ready_time(const sked_simulator *sim, const int32_t *device
 }
 
 /* One pass in the given order; false where it is not topological. */
-static bool run_in_order(sked_simulator *sim, const int32_t *device, const int32_t *order,
-                         const double *transfer, double *start, double *makespan)
+static bool run_in_order(sked_simulator *sim, const int32_t *device, const int32_t *order, bool transfers,
+                         double *start, double *makespan)
 {
+    const double *transfer = transfers ? sim->transfer : NULL;
     double latest = 0;
     for (int32_t i = 0; i < sim->ops; i++)
         start[i] = -1;
@@ -125,11 +164,11 @@ static bool run_in_order(sked_simulator *sim, const int32_t *device, const int32
         sim->available[d] = 0;
     for (int32_t k = 0; k < sim->ops; k++) {
         const int32_t i = order[k];
-        const double t =
-            ready_time(sim, device, transfer, start, i, sim->devices ? sim->available[device[i]] : 0);
+        const double t = ready_time(sim, device, transfer, transfers, start, i,
+                                    sim->devices ? sim->available[device[i]] : 0);
         if (t < 0 || start[i] >= 0)
             return false;
-        const double finish = t + sim->duration[i];
+        const double finish = t + time_on(sim, i, device);
         start[i] = t;
         if (sim->devices)
             sim->available[device[i]] = finish;
@@ -166,9 +205,10 @@ static bool link_chains(sked_simulator *sim, const int32_t *device, const int32_
 }
 
 /* Any order that contradicts nothing: ops run as soon as chain and graph let them (Kahn). */
-static double run_any_order(sked_simulator *sim, const int32_t *device, const int32_t *order,
-                            const double *transfer, double *start)
+static double run_any_order(sked_simulator *sim, const int32_t *device, const int32_t *order, bool transfers,
+                            double *start)
 {
+    const double *transfer = transfers ? sim->transfer : NULL;
     int32_t filled = 0;
     double latest = 0;
     if (!link_chains(sim, device, order))
@@ -180,8 +220,9 @@ static double run_any_order(sked_simulator *sim, const int32_t *device, const in
             sim->queue[filled++] = i;
     for (int32_t k = 0; k < filled; k++) {
         const int32_t i = sim->queue[k];
-        start[i] = ready_time(sim, device, transfer, start, i, sim->devices ? sim->available[device[i]] : 0);
-        const double finish = start[i] + sim->duration[i];
+        start[i] = ready_time(sim, device, transfer, transfers, start, i,
+                              sim->devices ? sim->available[device[i]] : 0);
+        const double finish = start[i] + time_on(sim, i, device);
         latest = finish > latest ? finish : latest;
         if (sim->devices)
             sim->available[device[i]] = finish;
@@ -197,13 +238,12 @@ static double run_any_order(sked_simulator *sim, const int32_t *device, const in
 void sked_simulator_run(sked_simulator *sim, int32_t count, const int32_t *device, const int32_t *order,
                         bool transfers, double *makespan, double *start)
 {
-    const double *transfer = transfers ? sim->transfer : NULL;
     for (int32_t b = 0; b < count; b++) {
         const int64_t offset = (int64_t)b * sim->ops;
         double *into = start ? start + offset : sim->start;
         const int32_t *dev = device ? device + offset : NULL;
-        if (!run_in_order(sim, dev, order + offset, transfer, into, &makespan[b]))
-            makespan[b] = run_any_order(sim, dev, order + offset, transfer, into);
+        if (!run_in_order(sim, dev, order + offset, transfers, into, &makespan[b]))
+            makespan[b] = run_any_order(sim, dev, order + offset, transfers, into);
     }
 }
 
@@ -222,6 +262,8 @@ sked_status sked_simulator_batch(const sked_simulator *sim, const char *backend,
                                   .transfer = transfers ? sim->transfer : NULL};
     if (sim->devices == 0)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "batched simulation needs devices");
+    if (sim->costs != NULL)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "batched simulation needs identical devices");
     const sked_status st = sked_i_backend_find(backend, &b, err);
     return st == SKED_OK ? b->simulate(&g, count, device, order, makespan, err) : st;
 }

@@ -6,16 +6,20 @@
  *   1 the schedule has the problem's ops and devices, and an II exactly when the problem is pipelined
  *   2 every start is a finite number, 0 or more
  *   3 every device is one of the machine's
+ *   3a every device can run the ops it is given
  *   4 start(to) >= start(from) + lag - distance * II, plus the transfer between different devices
  *   5 a device runs one op at a time (folded by II when pipelined)
  *   6 no resource holds more than its capacity (folded by II when pipelined)
  *   7 nothing finishes after the horizon
  *   8 fixed starts and devices are kept
+ *   9 no device, and not all together, hold more values than memory allows
+ *
+ * Time of an op: by the name of its device, else by the type of it, else its duration over the device's
+ * speed.
  */
 #include "base/memory.h"
-#include "base/sized.h"
 #include "base/sort.h"
-#include "graph/graph.h"
+#include "problem/machine.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,6 +29,7 @@ typedef struct judge {
     const sked_schedule *s;
     double tolerance; /* 0 where everything is an integer */
     sked_error *err;
+    int32_t *by_name, *by_type; /* [devices] what the graph calls the device and its type, -1: nothing */
 } judge;
 
 typedef struct event {
@@ -49,25 +54,85 @@ static const char *name_of(const judge *j, int32_t op, char buf[80])
     return sked_i_op_label(j->p->graph, op, buf, 80);
 }
 
+/* ------------------------------------------------------------------ what devices and links take */
+
+static sked_status find_names(judge *j)
+{
+    const sked_graph *g = j->p->graph;
+    const sked_machine *m = j->p->machine;
+    sked_status st = SKED_OK;
+    sked_error *err = j->err;
+    if (m == NULL || g->on_ptr == NULL)
+        return SKED_OK;
+    SKED_NEW(j->by_name, m->n_devices);
+    SKED_NEW(j->by_type, m->n_devices);
+    for (int32_t d = 0; d < m->n_devices; d++) {
+        const char *name = sked_machine_device_name(m, d), *type = sked_machine_device_type(m, d);
+        j->by_name[d] = sked_i_names_find(&g->on_names, name, strlen(name));
+        j->by_type[d] = type ? sked_i_names_find(&g->on_names, type, strlen(type)) : -1;
+    }
+cleanup:
+    return st;
+}
+
+/* Time that op takes where the schedule runs it; INFINITY: it cannot run there. */
+static double time_of(const judge *j, int32_t op)
+{
+    const sked_graph *g = j->p->graph;
+    if (j->p->machine == NULL || j->s->device == NULL)
+        return g->duration[op];
+    const int32_t d = j->s->device[op];
+    double time = g->duration[op] / j->p->machine->speed[d];
+    bool named = false;
+    for (int64_t k = g->on_ptr ? g->on_ptr[op] : 0; g->on_ptr && k < g->on_ptr[op + 1]; k++) {
+        if (g->on_name[k] == j->by_name[d] || (!named && g->on_name[k] == j->by_type[d]))
+            time = g->on_duration[k];
+        named = named || g->on_name[k] == j->by_name[d];
+    }
+    return time;
+}
+
+static double lag_of(const judge *j, int64_t e)
+{
+    const sked_graph *g = j->p->graph;
+    return j->p->machine == NULL || g->edge_lag_given[e] ? g->edge_lag[e] : time_of(j, g->edge_from[e]);
+}
+
+/* Time the edge adds between the devices of its ends; INFINITY: its data cannot pass. */
+static double transfer_of(const judge *j, int64_t e)
+{
+    const sked_graph *g = j->p->graph;
+    const sked_machine *m = j->p->machine;
+    const int32_t *device = j->s->device;
+    if (device == NULL || device[g->edge_from[e]] == device[g->edge_to[e]])
+        return 0;
+    if (m == NULL)
+        return j->p->latency + g->edge_bytes[e] / j->p->bandwidth;
+    double latency, bandwidth;
+    if (sked_machine_link(m, device[g->edge_from[e]], device[g->edge_to[e]], &latency, &bandwidth))
+        return latency + g->edge_bytes[e] / bandwidth;
+    return g->edge_bytes[e] > 0 ? INFINITY : 0;
+}
+
 static bool is_integer(double x)
 {
     return x == floor(x) && fabs(x) < 0x1p53;
 }
 
 /* Zero tolerance needs integer starts, durations, lags, transfers and II. */
-static double find_tolerance(const sked_problem *p, const sked_schedule *s)
+static double find_tolerance(const judge *j)
 {
-    const sked_graph *g = p->graph;
-    bool exact = is_integer(s->ii) && (isinf(p->horizon) || is_integer(p->horizon));
+    const sked_graph *g = j->p->graph;
+    const sked_schedule *s = j->s;
+    bool exact = is_integer(s->ii) && (isinf(j->p->horizon) || is_integer(j->p->horizon));
     double scale = 1;
     for (int32_t i = 0; i < g->n_ops; i++) {
-        exact = exact && is_integer(s->start[i]) && is_integer(g->duration[i]);
-        scale = fmax(scale, fabs(s->start[i]) + g->duration[i]);
+        const double time = time_of(j, i);
+        exact = exact && is_integer(s->start[i]) && is_integer(time);
+        scale = fmax(scale, fabs(s->start[i]) + time);
     }
-    for (int64_t e = 0; exact && e < g->n_edges; e++) {
-        const double extra = p->devices > 1 ? p->latency + g->edge_bytes[e] / p->bandwidth : 0;
-        exact = is_integer(g->edge_lag[e]) && is_integer(extra);
-    }
+    for (int64_t e = 0; exact && e < g->n_edges; e++)
+        exact = is_integer(lag_of(j, e)) && is_integer(transfer_of(j, e));
     return exact ? 0 : 1e-9 * scale;
 }
 
@@ -112,6 +177,11 @@ static sked_status check_values(const judge *j)
                      name_of(j, i, name), (int)j->s->device[i], (int)j->p->devices - 1);
             return broken(j, text);
         }
+        if (isinf(time_of(j, i))) {
+            snprintf(text, sizeof text, "op '%s' runs on device '%.60s', which cannot run it",
+                     name_of(j, i, name), sked_machine_device_name(j->p->machine, j->s->device[i]));
+            return broken(j, text);
+        }
     }
     return SKED_OK;
 }
@@ -122,17 +192,20 @@ static sked_status check_edge(const judge *j, int64_t e)
     const int32_t from = g->edge_from[e], to = g->edge_to[e];
     if (g->edge_distance[e] > 0 && j->s->ii == 0)
         return SKED_OK; /* joins different iterations, and this schedule is of one */
-    double earliest = j->s->start[from] + g->edge_lag[e] - g->edge_distance[e] * j->s->ii;
-    const bool crosses = j->s->device != NULL && j->s->device[from] != j->s->device[to];
-    if (crosses)
-        earliest += j->p->latency + g->edge_bytes[e] / j->p->bandwidth;
+    const double lag = lag_of(j, e), transfer = transfer_of(j, e);
+    const double earliest = j->s->start[from] + lag - g->edge_distance[e] * j->s->ii + transfer;
     if (j->s->start[to] >= earliest - j->tolerance)
         return SKED_OK;
     char a[80], b[80], text[400];
-    snprintf(
-        text, sizeof text, "op '%s' starts at %.12g, but '%s' (start %.12g, lag %g%s%s) allows it from %.12g",
-        name_of(j, to, b), j->s->start[to], name_of(j, from, a), j->s->start[from], g->edge_lag[e],
-        g->edge_distance[e] ? ", loop-carried" : "", crosses ? ", transfer between devices" : "", earliest);
+    if (isinf(transfer))
+        snprintf(text, sizeof text, "the data of op '%s' cannot reach '%s': no link joins their devices",
+                 name_of(j, from, a), name_of(j, to, b));
+    else
+        snprintf(text, sizeof text,
+                 "op '%s' starts at %.12g, but '%s' (start %.12g, lag %g%s%s) allows it from %.12g",
+                 name_of(j, to, b), j->s->start[to], name_of(j, from, a), j->s->start[from], lag,
+                 g->edge_distance[e] ? ", loop-carried" : "",
+                 transfer > 0 ? ", transfer between devices" : "", earliest);
     return broken(j, text);
 }
 
@@ -154,21 +227,30 @@ static int64_t fold(double start, double busy, double ii, int32_t op, double amo
     return 4;
 }
 
-/* Adds the events of one op; its busy time is shortened by the tolerance so that touching is no overlap. */
-static int64_t add_events(const judge *j, int32_t op, double amount, event *out, double *base)
+/*
+ * Adds the events of an amount held for a span of time, which is shortened by the tolerance so that touching
+ * is no overlap.
+ */
+static int64_t add_span(const judge *j, int32_t op, double start, double span, double amount, event *out,
+                        double *base)
 {
-    const double busy = j->p->graph->duration[op] - j->tolerance;
+    const double busy = span - j->tolerance;
     if (!(busy > 0))
         return 0;
     if (j->s->ii == 0) {
-        out[0] = (event){j->s->start[op], amount, op};
-        out[1] = (event){j->s->start[op] + busy, -amount, op};
+        out[0] = (event){start, amount, op};
+        out[1] = (event){start + busy, -amount, op};
         return 2;
     }
     double whole;
-    const int64_t n = fold(j->s->start[op], busy, j->s->ii, op, amount, out, &whole);
+    const int64_t n = fold(start, busy, j->s->ii, op, amount, out, &whole);
     *base += whole * amount;
     return n;
+}
+
+static int64_t add_events(const judge *j, int32_t op, double amount, event *out, double *base)
+{
+    return add_span(j, op, j->s->start[op], time_of(j, op), amount, out, base);
 }
 
 /* By time; at the same time what is given back before what is taken. The sort is stable. */
@@ -206,14 +288,13 @@ static bool exceeds(const events *ev, int64_t n, double base, double limit, doub
     return false;
 }
 
-/* What one op holds of one pool (a resource, or a device: an amount of 1). */
-typedef struct holding {
+/* What one op holds of one resource. */
+typedef struct use {
     double amount;
     int32_t op;
-} holding;
+} use;
 
-static sked_status check_resource(const judge *j, int32_t r, const holding *held, int64_t count,
-                                  const events *ev)
+static sked_status check_resource(const judge *j, int32_t r, const use *uses, int64_t count, const events *ev)
 {
     const sked_graph *g = j->p->graph;
     const double capacity = j->p->capacity ? j->p->capacity[r] : g->capacity[r];
@@ -223,7 +304,7 @@ static sked_status check_resource(const judge *j, int32_t r, const holding *held
     double base = 0, when, load;
     int32_t op;
     for (int64_t k = 0; k < count; k++)
-        n += add_events(j, held[k].op, held[k].amount, ev->at + n, &base);
+        n += add_events(j, uses[k].op, uses[k].amount, ev->at + n, &base);
     const double slack = g->integral ? 0 : 1e-9 * fmax(1, capacity);
     if (!exceeds(ev, n, base, capacity + slack, &when, &load, &op))
         return SKED_OK;
@@ -235,7 +316,7 @@ static sked_status check_resource(const judge *j, int32_t r, const holding *held
     return broken(j, text);
 }
 
-/* Demands bucketed by resource, so that each is looked at once. */
+/* Demands are bucketed by resource first, so that each is looked at once. */
 static sked_status check_resources(const judge *j, const events *ev)
 {
     const sked_graph *g = j->p->graph;
@@ -243,61 +324,62 @@ static sked_status check_resources(const judge *j, const events *ev)
     sked_status st = SKED_OK;
     sked_error *err = j->err;
     int64_t *first = NULL;
-    holding *held = NULL;
+    use *uses = NULL;
     SKED_NEW0(first, (int64_t)g->n_resources + 2);
-    SKED_NEW(held, count);
+    SKED_NEW(uses, count);
     for (int64_t k = 0; k < count; k++)
         first[g->demand_resource[k] + 2]++;
     for (int64_t r = 1; r <= g->n_resources; r++)
         first[r + 1] += first[r];
     for (int32_t i = 0; i < g->n_ops; i++)
         for (int64_t k = g->demand_ptr[i]; k < g->demand_ptr[i + 1]; k++)
-            held[first[g->demand_resource[k] + 1]++] = (holding){g->demand_amount[k], i};
+            uses[first[g->demand_resource[k] + 1]++] = (use){g->demand_amount[k], i};
     for (int32_t r = 0; r < g->n_resources; r++)
-        SKED_TRY(check_resource(j, r, held + first[r], first[r + 1] - first[r], ev));
+        SKED_TRY(check_resource(j, r, uses + first[r], first[r + 1] - first[r], ev));
 cleanup:
     free(first);
-    free(held);
+    free(uses);
     return st;
 }
 
-static sked_status check_device(const judge *j, int32_t d, const sked_i_keyed *on, int64_t count,
-                                const events *ev)
+/* Its name in quotes, or its number. */
+static const char *device_label(const judge *j, int32_t d, char buf[64])
 {
-    int64_t n = 0;
-    double base = 0, when, load;
-    int32_t op;
-    for (int64_t k = 0; k < count; k++)
-        n += add_events(j, (int32_t)on[k].value, 1, ev->at + n, &base);
-    if (!exceeds(ev, n, base, 1, &when, &load, &op))
-        return SKED_OK;
-    char name[80], text[300];
-    snprintf(text, sizeof text, "device %d runs more than one op at time %.12g%s, one of them is '%s'",
-             (int)d, when, j->s->ii > 0 ? " (modulo II)" : "", op >= 0 ? name_of(j, op, name) : "?");
-    return broken(j, text);
+    if (j->p->machine != NULL)
+        snprintf(buf, 64, "'%.60s'", sked_machine_device_name(j->p->machine, d));
+    else
+        snprintf(buf, 64, "%d", (int)d);
+    return buf;
 }
 
-/* One op at a time: every device is a pool of one. Ops are sorted by device; idle devices cost nothing. */
-static sked_status check_devices(const judge *j, const events *ev)
+/* One op at a time: every device is a pool of one. Ops are bucketed by device first. */
+static sked_status check_devices(const judge *j, const events *ev, int64_t *first, int32_t *member)
 {
-    const int64_t n = j->p->graph->n_ops;
-    sked_status st = SKED_OK;
-    sked_error *err = j->err;
-    sked_i_keyed *by_device = NULL, *spare = NULL;
-    SKED_NEW(by_device, n);
-    SKED_NEW(spare, n);
-    for (int32_t i = 0; i < n; i++)
-        by_device[i] = (sked_i_keyed){(uint64_t)j->s->device[i], i};
-    sked_i_sort_keyed(by_device, spare, n);
-    for (int64_t k = 0, end; k < n; k = end) {
-        for (end = k; end < n && by_device[end].key == by_device[k].key;)
-            end++;
-        SKED_TRY(check_device(j, (int32_t)by_device[k].key, by_device + k, end - k, ev));
+    const sked_graph *g = j->p->graph;
+    const int32_t m = j->p->devices;
+    memset(first, 0, ((size_t)m + 1) * sizeof *first);
+    for (int32_t i = 0; i < g->n_ops; i++)
+        first[j->s->device[i] + 1]++;
+    for (int32_t d = 0; d < m; d++)
+        first[d + 1] += first[d];
+    for (int32_t i = 0; i < g->n_ops; i++)
+        member[first[j->s->device[i]]++] = i;
+    for (int32_t d = 0; d < m; d++) {
+        int64_t n = 0;
+        double base = 0, when, load;
+        int32_t op;
+        for (int64_t k = d ? first[d - 1] : 0; k < first[d]; k++)
+            n += add_events(j, member[k], 1, ev->at + n, &base);
+        if (!exceeds(ev, n, base, 1, &when, &load, &op))
+            continue;
+        char name[80], text[300];
+        char device[64];
+        snprintf(text, sizeof text, "device %s runs more than one op at time %.12g%s, one of them is '%s'",
+                 device_label(j, d, device), when, j->s->ii > 0 ? " (modulo II)" : "",
+                 op >= 0 ? name_of(j, op, name) : "?");
+        return broken(j, text);
     }
-cleanup:
-    free(by_device);
-    free(spare);
-    return st;
+    return SKED_OK;
 }
 
 static sked_status check_pools(const judge *j)
@@ -305,6 +387,8 @@ static sked_status check_pools(const judge *j)
     sked_status st = SKED_OK;
     sked_error *err = j->err;
     events ev = {0};
+    int64_t *first = NULL;
+    int32_t *member = NULL;
     const sked_graph *g = j->p->graph;
     if (j->p->devices == 0 && g->n_resources == 0)
         return SKED_OK;
@@ -312,30 +396,35 @@ static sked_status check_pools(const judge *j)
     SKED_NEW(ev.at, most);
     SKED_NEW(ev.order, most);
     SKED_NEW(ev.spare, most);
-    if (j->p->devices > 0)
-        SKED_TRY(check_devices(j, &ev));
+    if (j->p->devices > 0) {
+        SKED_NEW(first, (int64_t)j->p->devices + 1);
+        SKED_NEW(member, g->n_ops);
+        SKED_TRY(check_devices(j, &ev, first, member));
+    }
     SKED_TRY(check_resources(j, &ev));
 cleanup:
     free(ev.at);
     free(ev.order);
     free(ev.spare);
+    free(first);
+    free(member);
     return st;
 }
 
 static sked_status check_limits(const judge *j)
 {
-    char name[80], text[300];
+    char name[80], text[300], fixed[64], runs[64];
     const sked_problem *p = j->p;
     for (int32_t i = 0; i < j->s->ops; i++) {
-        const double finish = j->s->start[i] + p->graph->duration[i];
+        const double finish = j->s->start[i] + time_of(j, i);
         if (finish > p->horizon + j->tolerance) {
             snprintf(text, sizeof text, "op '%s' finishes at %.12g, the horizon is %.12g",
                      name_of(j, i, name), finish, p->horizon);
             return broken(j, text);
         }
         if (p->fix_device && p->fix_device[i] >= 0 && j->s->device && j->s->device[i] != p->fix_device[i]) {
-            snprintf(text, sizeof text, "op '%s' is fixed on device %d, but runs on %d", name_of(j, i, name),
-                     (int)p->fix_device[i], (int)j->s->device[i]);
+            snprintf(text, sizeof text, "op '%s' is fixed on device %s, but runs on %s", name_of(j, i, name),
+                     device_label(j, p->fix_device[i], fixed), device_label(j, j->s->device[i], runs));
             return broken(j, text);
         }
         if (p->fix_start && !isnan(p->fix_start[i]) &&
@@ -348,21 +437,173 @@ static sked_status check_limits(const judge *j)
     return SKED_OK;
 }
 
+/* ------------------------------------------------------------------ memory */
+
+/* A value on one device: where it was made, or where a copy of it is read. */
+typedef struct holding {
+    double begin, end;
+    int32_t op, device;
+} holding;
+
+typedef struct store {
+    holding *at; /* [ops + edges] */
+    int64_t count;
+    int32_t *seen;  /* [devices] op + 1 whose copy is `copy` */
+    int64_t *copy;  /* [devices] its index */
+    double end;     /* of the schedule */
+    bool to_finish; /* readers hold what they read until they end */
+    int64_t *first; /* [devices + 1] */
+    int64_t *order; /* holdings by device */
+} store;
+
+/* When the reader at the end of edge e lets go. */
+static double release_time(const judge *j, const store *x, int64_t e)
+{
+    const int32_t to = j->p->graph->edge_to[e];
+    return j->s->start[to] + j->p->graph->edge_distance[e] * j->s->ii + (x->to_finish ? time_of(j, to) : 0);
+}
+
+/* The value of op: with its maker until readers there let go and copies have arrived, copies from arrival. */
+static void hold_value(const judge *j, store *x, int32_t op)
+{
+    const sked_graph *g = j->p->graph;
+    const sked_schedule *s = j->s;
+    const int32_t home = s->device ? s->device[op] : 0;
+    const int64_t own = x->count++;
+    double end = s->start[op] + (x->to_finish ? time_of(j, op) : 0);
+    for (int64_t e = g->succ_ptr[op]; e < g->succ_ptr[op + 1]; e++) {
+        if (g->edge_distance[e] > 0 && s->ii == 0)
+            continue;
+        const double release = release_time(j, x, e),
+                     arrival = s->start[op] + lag_of(j, e) + transfer_of(j, e);
+        const int32_t d = s->device ? s->device[g->edge_to[e]] : 0;
+        end = fmax(end, d == home ? release : arrival);
+        if (d == home)
+            continue;
+        if (x->seen[d] != op + 1) {
+            x->seen[d] = op + 1;
+            x->copy[d] = x->count++;
+            x->at[x->copy[d]] = (holding){arrival, release, op, d};
+        }
+        holding *const h = &x->at[x->copy[d]];
+        h->begin = fmin(h->begin, arrival);
+        h->end = fmax(h->end, release);
+    }
+    if (g->keep != NULL && g->keep[op])
+        end = fmax(end, x->end);
+    x->at[own] = (holding){s->start[op], end, op, home};
+}
+
+/* All holdings of `device` (-1: of all) against a limit. */
+static sked_status check_store(const judge *j, const store *x, int32_t device, double limit, const events *ev)
+{
+    const sked_graph *g = j->p->graph;
+    const int64_t from = device < 0 ? 0 : x->first[device], to = device < 0 ? x->count : x->first[device + 1];
+    int64_t n = 0;
+    double base = 0, when, load;
+    int32_t op;
+    if (isinf(limit))
+        return SKED_OK;
+    for (int64_t k = from; k < to; k++) {
+        const holding *h = &x->at[x->order[k]];
+        n += add_span(j, h->op, h->begin, h->end - h->begin, g->memory[h->op], ev->at + n, &base);
+    }
+    if (!exceeds(ev, n, base, limit + (g->integral ? 0 : 1e-9 * fmax(1, limit)), &when, &load, &op))
+        return SKED_OK;
+    char name[80], label[64], text[400];
+    snprintf(
+        text, sizeof text, "%s%s hold%s %g at time %.12g when the value of op '%s' comes, the limit is %g",
+        device < 0 ? "all devices together" : "device ", device < 0 ? "" : device_label(j, device, label),
+        device < 0 ? "" : "s", load, when, op >= 0 ? name_of(j, op, name) : "?", limit);
+    return broken(j, text);
+}
+
+static void order_by_device(store *x, int32_t devices)
+{
+    memset(x->first, 0, ((size_t)devices + 1) * sizeof *x->first);
+    for (int64_t k = 0; k < x->count; k++)
+        x->first[x->at[k].device + 1]++;
+    for (int32_t d = 0; d < devices; d++)
+        x->first[d + 1] += x->first[d];
+    for (int64_t k = x->count - 1; k >= 0; k--) /* each end runs back to its begin, which is the one before */
+        x->order[--x->first[x->at[k].device + 1]] = k;
+    memmove(x->first, x->first + 1, (size_t)devices * sizeof *x->first);
+    x->first[devices] = x->count;
+}
+
+static bool has_limit(const sked_problem *p)
+{
+    for (int32_t d = 0; p->machine != NULL && d < p->machine->n_devices; d++)
+        if (p->machine->memory[d] < INFINITY)
+            return true;
+    return p->memory_limit < INFINITY;
+}
+
+static sked_status check_memory(const judge *j)
+{
+    const sked_problem *p = j->p;
+    const sked_graph *g = p->graph;
+    const int32_t devices = p->devices > 0 ? p->devices : 1;
+    sked_status st = SKED_OK;
+    sked_error *err = j->err;
+    store x = {.to_finish = p->lifetime != SKED_LIFETIME_START};
+    events ev = {0};
+    if (!has_limit(p))
+        return SKED_OK;
+    SKED_NEW(x.at, g->n_ops + g->n_edges);
+    SKED_NEW(x.order, g->n_ops + g->n_edges);
+    SKED_NEW0(x.seen, devices);
+    SKED_NEW(x.copy, devices);
+    SKED_NEW(x.first, (int64_t)devices + 1);
+    for (int32_t i = 0; i < g->n_ops; i++)
+        x.end = fmax(x.end, j->s->start[i] + time_of(j, i));
+    for (int32_t i = 0; i < g->n_ops; i++)
+        if (g->memory[i] > 0)
+            hold_value(j, &x, i);
+    order_by_device(&x, devices);
+    SKED_NEW(ev.at, 4 * x.count);
+    SKED_NEW(ev.order, 4 * x.count);
+    SKED_NEW(ev.spare, 4 * x.count);
+    for (int32_t d = 0; p->machine != NULL && d < devices; d++)
+        SKED_TRY(check_store(j, &x, d, p->machine->memory[d], &ev));
+    SKED_TRY(check_store(j, &x, -1, p->memory_limit, &ev));
+cleanup:
+    free(x.at);
+    free(x.order);
+    free(x.seen);
+    free(x.copy);
+    free(x.first);
+    free(ev.at);
+    free(ev.order);
+    free(ev.spare);
+    return st;
+}
+
+static sked_status judge_all(judge *j)
+{
+    sked_status st = find_names(j);
+    if (st == SKED_OK)
+        st = check_values(j);
+    if (st != SKED_OK)
+        return st;
+    j->tolerance = find_tolerance(j);
+    for (int64_t e = 0; e < j->p->graph->n_edges; e++)
+        if ((st = check_edge(j, e)) != SKED_OK)
+            return st;
+    st = check_pools(j);
+    if (st == SKED_OK)
+        st = check_limits(j);
+    return st == SKED_OK ? check_memory(j) : st;
+}
+
 sked_status sked_schedule_validate(const sked_problem *p, const sked_schedule *s, sked_error *err)
 {
     SKED_TAKE_PROBLEM(p)
-    judge j = {p, s, 0, err};
+    judge j = {.p = p, .s = s, .err = err};
     sked_status st = check_shape(&j);
     if (st == SKED_OK)
-        st = check_values(&j);
-    if (st != SKED_OK)
-        return st;
-    j.tolerance = find_tolerance(p, s);
-    for (int64_t e = 0; e < p->graph->n_edges; e++)
-        if ((st = check_edge(&j, e)) != SKED_OK)
-            return st;
-    st = check_pools(&j);
-    if (st == SKED_OK)
-        st = check_limits(&j);
+        st = judge_all(&j);
+    free(j.by_name);
+    free(j.by_type);
     return st;
 }

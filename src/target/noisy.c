@@ -35,21 +35,26 @@ static sked_status open_noisy(sked_target *t, uint64_t seed, sked_error *err)
 {
     const sked_graph *g = t->asked.graph;
     sked_status st = SKED_OK;
-    double *duration = NULL, *by_type = NULL;
+    double *duration = NULL, *factor = NULL, *by_type = NULL;
     sked_i_rng r;
     sked_i_rng_seed(&r, seed, 0x7a72);
     SKED_NEW(duration, g->n_ops);
+    SKED_NEW(factor, g->n_ops);
     SKED_NEW(by_type, (int64_t)g->n_types + 1);
     for (int32_t k = 0; k <= g->n_types; k++)
         by_type[k] = draw(&r, t->setting);
     for (int32_t i = 0; i < g->n_ops; i++) {
-        const double factor = (int)t->setting[MODEL] == TYPE ? by_type[g->type[i] + 1] : draw(&r, t->setting);
-        duration[i] = g->duration[i] * factor;
+        factor[i] = (int)t->setting[MODEL] == TYPE ? by_type[g->type[i] + 1] : draw(&r, t->setting);
+        duration[i] = g->duration[i] * factor[i];
     }
     SKED_TRY(sked_i_graph_with_durations(g, duration, &t->graph, err));
+    for (int32_t i = 0; g->on_ptr != NULL && i < g->n_ops; i++)
+        for (int64_t k = g->on_ptr[i]; k < g->on_ptr[i + 1]; k++)
+            t->graph->on_duration[k] *= factor[i];
     t->problem.graph = t->graph;
 cleanup:
     free(duration);
+    free(factor);
     free(by_type);
     return st;
 }

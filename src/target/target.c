@@ -2,6 +2,7 @@
 #include "target/target.h"
 
 #include "base/sized.h"
+#include "problem/machine.h"
 #include "base/text.h"
 #include "target/table.h"
 

@@ -39,9 +39,10 @@ sked_status run_check(arguments *a, sked_error *err)
     end_on_signal(true);
     sked_status st = load_problem(a, a->operand.at[0], &s, err);
     if (st == SKED_OK)
-        st = sked_schedule_read(a->operand.at[1], s.graph, &schedule, err);
+        st = sked_schedule_read(a->operand.at[1], &s.problem, &schedule, err);
     if (st == SKED_OK) {
-        s.problem.devices = schedule->devices;
+        if (s.machine == NULL)
+            s.problem.devices = schedule->devices;
         s.problem.ii = schedule->ii;
         st = sked_schedule_validate(&s.problem, schedule, err);
     }

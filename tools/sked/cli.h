@@ -45,6 +45,13 @@ enum {
 #define OPTION_LIST(X)                                                                                       \
     X(devices, INT, "devices", "N", 0, 1, 1000000, ON_SOLVE | ON_DRAW,                                       \
       "number of identical devices; each runs one op at a time")                                             \
+    X(machine, TEXT, "machine", "FILE", NULL, 0, 0, ON_MACHINE | ON_DRAW,                                     \
+      "machine file: devices with names, types, speeds and memory, and the links between them")              \
+    X(memory_limit, REAL, "memory-limit", "M", INFINITY, 0, 1e300, ON_MACHINE,                               \
+      "most memory that values may hold at a time, on all devices together")                                 \
+    X(lifetime, TEXT, "lifetime", "start|finish", NULL, 0, 0, ON_MACHINE,                                    \
+      "readers let a value go when they start, or when they finish; preset: finish with a memory limit, "    \
+      "else start")                                                                                          \
     X(train_devices, INT, "devices", "N", 4, 1, 1000000, ON(train), "number of devices to train for")        \
     X(method, TEXT, "method", "M", "auto", 0, 0, ON(schedule),                                               \
       "scheduling method; `sked methods` lists them")                                                        \
@@ -157,6 +164,7 @@ void print_families(FILE *out);
 /* setup.c: a graph and a problem from the options. */
 typedef struct setup {
     sked_graph *graph;
+    sked_machine *machine;
     sked_problem problem;
     double *capacity;
     int32_t *fix_device;

@@ -278,7 +278,7 @@ sked_status run_schedule(arguments *a, sked_error *err)
     if (st == SKED_OK)
         st = load_problem(a, a->operand.at[0], &s, err);
     if (st == SKED_OK && a->start != NULL)
-        st = sked_schedule_read(a->start, s.graph, &start, err);
+        st = sked_schedule_read(a->start, &s.problem, &start, err);
     opt.start = start;
     end_on_signal(false);
     if (st == SKED_OK && a->sweep != NULL) {

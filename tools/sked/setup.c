@@ -105,6 +105,34 @@ static sked_status set_interval(const arguments *a, sked_problem *p, sked_error 
     return SKED_OK;
 }
 
+static sked_status set_lifetime(const char *word, sked_problem *p, sked_error *err)
+{
+    for (sked_lifetime l = SKED_LIFETIME_START; word != NULL && l <= SKED_LIFETIME_FINISH; l++)
+        if (strcmp(sked_lifetime_name(l), word) == 0)
+            return p->lifetime = l, SKED_OK;
+    return word ? fail(err, SKED_ERR_ARGUMENT, "--lifetime is start or finish, not '%.60s'", word) : SKED_OK;
+}
+
+/* --machine FILE, or --devices N with --latency and --bandwidth. */
+static sked_status set_machine(const arguments *a, setup *s, sked_error *err)
+{
+    sked_problem *p = &s->problem;
+    p->devices = (int32_t)a->devices;
+    p->latency = a->latency;
+    p->bandwidth = a->bandwidth;
+    if (a->machine == NULL)
+        return SKED_OK;
+    if (a->devices != 0)
+        return fail(err, SKED_ERR_ARGUMENT, "--machine and --devices exclude each other");
+    if (a->latency != 0 || a->bandwidth < INFINITY)
+        return fail(err, SKED_ERR_ARGUMENT,
+                    "--latency and --bandwidth are for --devices; a machine file has its own links");
+    const sked_status st = sked_machine_read(a->machine, &s->machine, err);
+    p->machine = s->machine;
+    p->devices = s->machine ? sked_machine_device_count(s->machine) : 0;
+    return st;
+}
+
 sked_status load_problem(const arguments *a, const char *path, setup *s, sked_error *err)
 {
     *s = (setup){0};
@@ -113,19 +141,20 @@ sked_status load_problem(const arguments *a, const char *path, setup *s, sked_er
         return st;
     sked_problem *p = &s->problem;
     sked_problem_init(p, s->graph);
-    p->devices = (int32_t)a->devices;
-    p->latency = a->latency;
-    p->bandwidth = a->bandwidth;
     p->horizon = a->horizon;
     p->alpha = a->alpha;
-    if (a->objective != NULL)
+    p->memory_limit = a->memory_limit;
+    st = set_machine(a, s, err);
+    if (st == SKED_OK)
+        st = set_lifetime(a->lifetime, p, err);
+    if (st == SKED_OK && a->objective != NULL)
         st = set_objective(a->objective, p, err);
     if (st == SKED_OK)
         st = set_interval(a, p, err);
     if (st == SKED_OK)
         st = set_capacities(a, s, err);
     if (st == SKED_OK && a->fix != NULL)
-        st = sked_fix_read(a->fix, s->graph, &s->fix_device, &s->fix_start, err);
+        st = sked_fix_read(a->fix, p, &s->fix_device, &s->fix_start, err);
     p->fix_device = s->fix_device;
     p->fix_start = s->fix_start;
     if (st != SKED_OK)
@@ -136,6 +165,7 @@ sked_status load_problem(const arguments *a, const char *path, setup *s, sked_er
 void clear_setup(setup *s)
 {
     sked_graph_destroy(s->graph);
+    sked_machine_destroy(s->machine);
     free(s->capacity);
     sked_free(s->fix_device);
     sked_free(s->fix_start);

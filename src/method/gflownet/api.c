@@ -1,6 +1,6 @@
 /* The public functions of learned models, all of them: thin ones over checkpoint, sample and train. */
 #include "base/memory.h"
-#include "base/sized.h"
+#include "problem/costs.h"
 #include "method/gflownet/checkpoint.h"
 #include "method/gflownet/sample.h"
 #include "method/gflownet/train.h"
@@ -51,7 +51,15 @@ sked_status sked_sampler_sample(const sked_sampler *m, const sked_problem *p, co
     SKED_TAKE(sked_sample_options, opt)
     SKED_CHECK_OUTPUT(sked_samples, out);
     sked_samples s = {.size = sizeof s};
-    const sked_status st = sked_i_sample(m, p, opt, &s, err);
+    sked_problem plain;
+    sked_graph *graph = NULL;
+    sked_status st = sked_i_problem_plain(p, &plain, &graph, err);
+    if (st == SKED_OK && (plain.machine != NULL || sked_i_has_memory_limit(p)))
+        st = sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                         "the sampler does not take unequal devices, links or memory limits");
+    if (st == SKED_OK)
+        st = sked_i_sample(m, &plain, opt, &s, err);
+    sked_graph_destroy(graph);
     if (st == SKED_OK)
         SKED_GIVE(out, s);
     return st;

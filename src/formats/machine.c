@@ -1,0 +1,272 @@
+/* Machines, sked-machine-1: docs/formats/machine.md. Built through the public calls alone. */
+#include "base/file.h"
+#include "base/memory.h"
+#include "formats/json.h"
+
+#include <string.h>
+
+static const char format_id[] = "sked-machine-1";
+
+typedef struct reader {
+    sked_i_json j;
+    sked_machine_builder *b;
+    sked_error cause; /* of the builder, which knows no file */
+    sked_i_buffer name, type;
+} reader;
+
+enum { TOP_FORMAT, TOP_NAME, TOP_LATENCY, TOP_BANDWIDTH, TOP_DEVICES, TOP_LINKS };
+static const char *const top_keys[] = {"format", "name", "latency", "bandwidth", "devices", "links"};
+static const sked_i_json_fields top_fields = {"a machine", top_keys, 6, true};
+
+enum { DEVICE_NAME, DEVICE_TYPE, DEVICE_SPEED, DEVICE_MEMORY };
+static const char *const device_keys[] = {"name", "type", "speed", "memory"};
+static const sked_i_json_fields device_fields = {"a device", device_keys, 4, true};
+
+enum { LINK_FROM, LINK_TO, LINK_LATENCY, LINK_BANDWIDTH, LINK_ONEWAY };
+static const char *const link_keys[] = {"from", "to", "latency", "bandwidth", "oneway"};
+static const sked_i_json_fields link_fields = {"a link", link_keys, 5, true};
+
+/* Passes a builder call's failure on with the place in the file. */
+static void check(reader *r, sked_status st)
+{
+    if (st != SKED_OK)
+        sked_i_json_pass(&r->j, &r->cause);
+}
+
+/* A number, or null for no limit. */
+static double read_unlimited(reader *r, const char *what)
+{
+    return sked_i_json_null(&r->j) ? INFINITY : sked_i_json_number(&r->j, what);
+}
+
+static void read_device(reader *r)
+{
+    sked_i_json *j = &r->j;
+    uint32_t seen = 0;
+    double speed = 1, memory = INFINITY;
+    sked_i_json_enter(j, '{', "a device");
+    const char *begin = j->token;
+    for (int k; (k = sked_i_json_field(j, &device_fields, &seen)) >= 0;) {
+        if (k == DEVICE_NAME)
+            sked_i_json_text(j, "a device's name", &r->name);
+        else if (k == DEVICE_TYPE)
+            sked_i_json_text(j, "a device's type", &r->type);
+        else if (k == DEVICE_SPEED)
+            speed = sked_i_json_number(j, "speed");
+        else
+            memory = read_unlimited(r, "memory");
+    }
+    if (j->status != SKED_OK)
+        return;
+    j->token = begin;
+    if (!SKED_I_JSON_HAS(seen, DEVICE_NAME))
+        sked_i_json_fail(j, "a device without \"name\"");
+    else
+        check(r, sked_machine_builder_add_device(r->b, r->name.data,
+                                                 SKED_I_JSON_HAS(seen, DEVICE_TYPE) ? r->type.data : NULL,
+                                                 speed, memory, NULL, &r->cause));
+}
+
+static void read_link(reader *r)
+{
+    sked_i_json *j = &r->j;
+    uint32_t seen = 0;
+    double latency = 0, bandwidth = INFINITY;
+    bool oneway = false;
+    sked_i_json_enter(j, '{', "a link");
+    const char *begin = j->token;
+    for (int k; (k = sked_i_json_field(j, &link_fields, &seen)) >= 0;) {
+        if (k == LINK_FROM)
+            sked_i_json_text(j, "a link's end", &r->name);
+        else if (k == LINK_TO)
+            sked_i_json_text(j, "a link's end", &r->type);
+        else if (k == LINK_LATENCY)
+            latency = sked_i_json_number(j, "latency");
+        else if (k == LINK_BANDWIDTH)
+            bandwidth = read_unlimited(r, "bandwidth");
+        else
+            oneway = sked_i_json_bool(j, "oneway");
+    }
+    if (j->status != SKED_OK)
+        return;
+    j->token = begin;
+    if (!SKED_I_JSON_HAS(seen, LINK_FROM) || !SKED_I_JSON_HAS(seen, LINK_TO))
+        sked_i_json_fail(j, "a link needs both \"from\" and \"to\"");
+    else
+        check(r, sked_machine_builder_add_link(r->b, r->name.data, r->type.data, latency, bandwidth, oneway,
+                                               &r->cause));
+}
+
+static void read_section(reader *r, const char *place, const char *what, const char *item,
+                         void (*read_item)(reader *r))
+{
+    if (place == NULL || r->j.status != SKED_OK)
+        return;
+    sked_i_json_seek(&r->j, place);
+    sked_i_json_enter(&r->j, '[', what);
+    r->j.item = item;
+    for (r->j.number = 0; sked_i_json_more(&r->j); r->j.number++)
+        read_item(r);
+    r->j.item = r->j.status == SKED_OK ? NULL : item;
+}
+
+typedef struct top {
+    const char *devices, *links;
+    double latency, bandwidth;
+    bool linked; /* pairs without a link of their own have this one */
+} top;
+
+static void read_format(reader *r)
+{
+    char quoted[80];
+    sked_i_json_text(&r->j, "\"format\"", &r->type);
+    if (r->j.status == SKED_OK && strcmp(r->type.data, format_id) != 0)
+        sked_i_json_fail(&r->j, "the format is '%s', not '%s'",
+                         sked_i_quote(r->type.data, (size_t)r->type.size, quoted, sizeof quoted), format_id);
+}
+
+static void read_top(reader *r, top *t)
+{
+    sked_i_json *j = &r->j;
+    uint32_t seen = 0;
+    *t = (top){.bandwidth = INFINITY};
+    sked_i_json_enter(j, '{', "a machine");
+    for (int k; (k = sked_i_json_field(j, &top_fields, &seen)) >= 0;) {
+        if (k == TOP_FORMAT)
+            read_format(r);
+        else if (k == TOP_NAME)
+            sked_i_json_text(j, "the machine's name", &r->name);
+        else if (k == TOP_LATENCY)
+            t->latency = sked_i_json_number(j, "latency");
+        else if (k == TOP_BANDWIDTH)
+            t->bandwidth = read_unlimited(r, "bandwidth");
+        else
+            *(k == TOP_DEVICES ? &t->devices : &t->links) = sked_i_json_defer(j);
+    }
+    sked_i_json_end(j);
+    t->linked = SKED_I_JSON_HAS(seen, TOP_LATENCY) || SKED_I_JSON_HAS(seen, TOP_BANDWIDTH);
+    if (!SKED_I_JSON_HAS(seen, TOP_FORMAT) || t->devices == NULL)
+        sked_i_json_fail(j, "a machine needs \"format\": \"%s\" and \"devices\"", format_id);
+    if (!SKED_I_JSON_HAS(seen, TOP_NAME))
+        r->name.size = 0;
+}
+
+static sked_status build(reader *r, const sked_i_source *source, sked_machine **out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    top t;
+    read_top(r, &t);
+    SKED_TRY(r->j.status);
+    SKED_TRY(sked_machine_builder_create(r->name.size > 0 ? r->name.data : NULL, &r->b, err));
+    if (t.linked)
+        check(r, sked_machine_builder_set_link(r->b, t.latency, t.bandwidth, &r->cause));
+    read_section(r, t.devices, "\"devices\"", "device", read_device);
+    read_section(r, t.links, "\"links\"", "link", read_link);
+    SKED_TRY(r->j.status);
+    st = sked_machine_builder_finish(r->b, out, &r->cause);
+    if (st != SKED_OK)
+        sked_i_source_pass(source, NULL, &r->cause, err);
+cleanup:
+    return st;
+}
+
+sked_status sked_machine_parse(const char *name, const char *text, size_t size, sked_machine **out,
+                               sked_error *err)
+{
+    static const sked_read_options none;
+    const sked_i_source source = {name, text, size, &none};
+    reader r = {0};
+    sked_i_json_begin(&r.j, &source, err);
+    const sked_status st = build(&r, &source, out, err);
+    sked_machine_builder_destroy(r.b);
+    sked_i_json_free(&r.j);
+    sked_i_buffer_free(&r.name);
+    sked_i_buffer_free(&r.type);
+    return st;
+}
+
+sked_status sked_machine_read(const char *path, sked_machine **out, sked_error *err)
+{
+    sked_i_json_file file;
+    sked_status st = sked_i_json_load(path, &file, err);
+    if (st == SKED_OK)
+        st = sked_machine_parse(file.name, file.text, file.size, out, err);
+    free(file.text);
+    return st;
+}
+
+/* ------------------------------------------------------------------ writing */
+
+static void write_number(sked_i_buffer *out, const char *key, double x)
+{
+    sked_i_buffer_text(out, key);
+    if (isinf(x))
+        sked_i_buffer_text(out, "null");
+    else
+        sked_i_buffer_number(out, x);
+}
+
+static void write_device(const sked_machine *m, int32_t d, sked_i_buffer *out)
+{
+    const char *type = sked_machine_device_type(m, d);
+    sked_i_buffer_text(out, d ? ",\n{\"name\":" : "\n{\"name\":");
+    sked_i_buffer_json(out, sked_machine_device_name(m, d));
+    if (type != NULL) {
+        sked_i_buffer_text(out, ",\"type\":");
+        sked_i_buffer_json(out, type);
+    }
+    if (sked_machine_device_speed(m, d) != 1)
+        write_number(out, ",\"speed\":", sked_machine_device_speed(m, d));
+    if (sked_machine_device_memory(m, d) < INFINITY)
+        write_number(out, ",\"memory\":", sked_machine_device_memory(m, d));
+    sked_i_buffer_char(out, '}');
+}
+
+static void write_link(const sked_machine *m, int64_t i, sked_i_buffer *out)
+{
+    const char *from, *to;
+    double latency, bandwidth;
+    bool oneway;
+    sked_machine_link_at(m, i, &from, &to, &latency, &bandwidth, &oneway);
+    sked_i_buffer_text(out, i ? ",\n{\"from\":" : "\n{\"from\":");
+    sked_i_buffer_json(out, from);
+    sked_i_buffer_text(out, ",\"to\":");
+    sked_i_buffer_json(out, to);
+    write_number(out, ",\"latency\":", latency);
+    write_number(out, ",\"bandwidth\":", bandwidth);
+    sked_i_buffer_text(out, oneway ? ",\"oneway\":true}" : "}");
+}
+
+static void write_machine(const sked_machine *m, sked_i_buffer *out)
+{
+    double latency, bandwidth;
+    sked_i_buffer_format(out, "{\"format\":\"%s\"", format_id);
+    if (sked_machine_name(m)[0] != 0) {
+        sked_i_buffer_text(out, ",\"name\":");
+        sked_i_buffer_json(out, sked_machine_name(m));
+    }
+    if (sked_machine_default_link(m, &latency, &bandwidth)) {
+        write_number(out, ",\"latency\":", latency);
+        write_number(out, ",\"bandwidth\":", bandwidth);
+    }
+    sked_i_buffer_text(out, ",\n\"devices\":[");
+    for (int32_t d = 0; d < sked_machine_device_count(m); d++)
+        write_device(m, d, out);
+    sked_i_buffer_text(out, "\n]");
+    for (int64_t i = 0; i < sked_machine_link_count(m); i++) {
+        if (i == 0)
+            sked_i_buffer_text(out, ",\n\"links\":[");
+        write_link(m, i, out);
+    }
+    sked_i_buffer_text(out, sked_machine_link_count(m) > 0 ? "\n]}\n" : "}\n");
+}
+
+sked_status sked_machine_write(const sked_machine *m, const char *path, sked_error *err)
+{
+    sked_i_buffer text = {0};
+    write_machine(m, &text);
+    const sked_status st =
+        text.failed ? sked_i_no_memory(err) : sked_i_file_write(path, text.data, text.size, err);
+    sked_i_buffer_free(&text);
+    return st;
+}

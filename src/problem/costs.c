@@ -1,0 +1,315 @@
+#include "problem/costs.h"
+
+#include "base/memory.h"
+#include "base/sized.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Times by (op, class) in one table: 256 MB at most. */
+static const int64_t most_times = 1 << 25;
+
+void sked_i_costs_free(sked_i_costs *c)
+{
+    free(c->class_of);
+    free(c->speed);
+    free(c->row);
+    free(c->table);
+    *c = (sked_i_costs){0};
+}
+
+/* What decides the time of any op on a device: speed, and the durations of its name and type. */
+typedef struct trait {
+    double speed;
+    int32_t name, type; /* in the graph's on_names, -1: not there */
+} trait;
+
+static trait trait_of(const sked_problem *p, int32_t d)
+{
+    const sked_machine *m = p->machine;
+    const sked_i_names *names = &p->graph->on_names;
+    const char *name = sked_i_names_at(&m->device_names, d), *type = sked_machine_device_type(m, d);
+    trait t = {m->speed[d], -1, -1};
+    if (p->graph->on_ptr != NULL) {
+        t.name = sked_i_names_find(names, name, strlen(name));
+        t.type = type ? sked_i_names_find(names, type, strlen(type)) : -1;
+    }
+    return t;
+}
+
+/* Classes by trait, numbered by their first device. */
+static sked_status make_classes(const sked_problem *p, sked_i_costs *c, trait *traits, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_names seen = {0};
+    char key[64];
+    bool fresh;
+    SKED_NEW(c->class_of, c->devices);
+    for (int32_t d = 0; d < c->devices; d++) {
+        const trait t = trait_of(p, d);
+        const int size = snprintf(key, sizeof key, "%a %d %d", t.speed, (int)t.name, (int)t.type);
+        c->class_of[d] = sked_i_names_add(&seen, key, (size_t)size, &fresh);
+        if (c->class_of[d] < 0)
+            SKED_TRY(sked_i_no_memory(err));
+        traits[c->class_of[d]] = t;
+    }
+    c->classes = seen.count;
+    SKED_NEW(c->speed, c->classes);
+    for (int32_t k = 0; k < c->classes; k++)
+        c->speed[k] = traits[k].speed;
+cleanup:
+    sked_i_names_free(&seen);
+    return st;
+}
+
+/* One row of the table: the durations the op has, by type, then over them by name. */
+static void fill_row(const sked_i_costs *c, int32_t op, const trait *traits, const double *said, double *row)
+{
+    for (int32_t k = 0; k < c->classes; k++) {
+        const trait *t = &traits[k];
+        double x = c->graph->duration[op] / t->speed;
+        if (t->type >= 0 && !isnan(said[t->type]))
+            x = said[t->type];
+        if (t->name >= 0 && !isnan(said[t->name]))
+            x = said[t->name];
+        row[k] = x;
+    }
+}
+
+static sked_status fill_table(sked_i_costs *c, const trait *traits, sked_error *err)
+{
+    const sked_graph *g = c->graph;
+    sked_status st = SKED_OK;
+    double *said = NULL; /* [on_names] of the op at hand, NAN: nothing */
+    int32_t rows = 0;
+    if (g->on_ptr == NULL)
+        return SKED_OK;
+    SKED_NEW(c->row, g->n_ops);
+    for (int32_t i = 0; i < g->n_ops; i++)
+        c->row[i] = g->on_ptr[i] < g->on_ptr[i + 1] ? rows++ : -1;
+    if (rows > most_times / c->classes)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "%d ops with durations by device on %d kinds of devices: more than %lld times",
+                           (int)rows, (int)c->classes, (long long)most_times);
+    SKED_NEW(c->table, (int64_t)rows * c->classes);
+    SKED_NEW(said, g->on_names.count);
+    for (int32_t k = 0; k < g->on_names.count; k++)
+        said[k] = NAN;
+    for (int32_t i = 0; i < g->n_ops; i++) {
+        for (int64_t k = g->on_ptr[i]; k < g->on_ptr[i + 1]; k++)
+            said[g->on_name[k]] = g->on_duration[k];
+        if (c->row[i] >= 0)
+            fill_row(c, i, traits, said, c->table + (int64_t)c->row[i] * c->classes);
+        for (int64_t k = g->on_ptr[i]; k < g->on_ptr[i + 1]; k++)
+            said[g->on_name[k]] = NAN;
+    }
+cleanup:
+    free(said);
+    return st;
+}
+
+sked_status sked_i_costs_make(const sked_problem *p, sked_i_costs *c, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    trait *traits = NULL;
+    *c = (sked_i_costs){.graph = p->graph,
+                        .machine = p->machine,
+                        .devices = sked_i_devices(p),
+                        .latency = p->latency,
+                        .bandwidth = p->bandwidth,
+                        .classes = 1};
+    if (p->machine == NULL)
+        return SKED_OK;
+    SKED_NEW(traits, c->devices);
+    SKED_TRY(make_classes(p, c, traits, err));
+    SKED_TRY(fill_table(c, traits, err));
+cleanup:
+    free(traits);
+    return st;
+}
+
+double sked_i_shortest_time(const sked_i_costs *c, int32_t op)
+{
+    double best = INFINITY;
+    for (int32_t k = 0; k < c->classes; k++)
+        best = fmin(best, sked_i_class_time(c, op, k));
+    return best;
+}
+
+double sked_i_longest_time(const sked_i_costs *c, int32_t op)
+{
+    double worst = 0;
+    for (int32_t k = 0; k < c->classes; k++) {
+        const double t = sked_i_class_time(c, op, k);
+        worst = t < INFINITY && t > worst ? t : worst;
+    }
+    return worst;
+}
+
+double sked_i_longest_transfer(const sked_i_costs *c, double bytes)
+{
+    const sked_machine *m = c->machine;
+    double worst = m == NULL && c->devices > 1 ? c->latency + bytes / c->bandwidth : 0;
+    for (int64_t k = 0; m != NULL && k < (int64_t)m->n_groups * m->n_groups; k++)
+        if (!isnan(m->link_latency[k]))
+            worst = fmax(worst, m->link_latency[k] + bytes / m->link_bandwidth[k]);
+    return worst;
+}
+
+double sked_i_mean_time(const sked_i_costs *c, int32_t op)
+{
+    double sum = 0;
+    int32_t able = 0;
+    if (c->class_of == NULL)
+        return sked_i_class_time(c, op, 0);
+    for (int32_t d = 0; d < c->devices; d++) {
+        const double t = sked_i_time(c, op, d);
+        sum += t < INFINITY ? t : 0;
+        able += t < INFINITY;
+    }
+    return able > 0 ? sum / able : INFINITY;
+}
+
+void sked_i_mean_link(const sked_i_costs *c, double *latency, double *per_byte)
+{
+    const sked_machine *m = c->machine;
+    double pairs = 0;
+    *latency = m == NULL ? c->latency : 0;
+    *per_byte = m == NULL ? 1 / c->bandwidth : 0;
+    if (m == NULL)
+        return;
+    for (int32_t a = 0; a < m->n_groups; a++)
+        for (int32_t b = 0; b < m->n_groups; b++) {
+            const int64_t at = (int64_t)a * m->n_groups + b;
+            const double count = (double)m->group_size[a] * (m->group_size[b] - (a == b));
+            if (isnan(m->link_latency[at]) || count == 0)
+                continue;
+            *latency += count * m->link_latency[at];
+            *per_byte += count / m->link_bandwidth[at];
+            pairs += count;
+        }
+    *latency = pairs > 0 ? *latency / pairs : 0;
+    *per_byte = pairs > 0 ? *per_byte / pairs : 0;
+}
+
+double sked_i_sequential_time(const sked_i_costs *c)
+{
+    const int32_t n = c->graph->n_ops;
+    double best = INFINITY, least = 0;
+    for (int32_t k = 0; k < c->classes; k++) {
+        double sum = 0;
+        for (int32_t i = 0; i < n; i++)
+            sum += sked_i_class_time(c, i, k);
+        best = fmin(best, sum);
+    }
+    for (int32_t i = 0; isinf(best) && i < n; i++)
+        least += sked_i_shortest_time(c, i);
+    return isinf(best) ? least : best;
+}
+
+double sked_i_latest_finish(const sked_i_costs *c, const sked_schedule *s)
+{
+    double latest = 0;
+    for (int32_t i = 0; i < c->graph->n_ops; i++) {
+        const double finish = s->start[i] + sked_i_time_in(c, s, i);
+        latest = finish > latest ? finish : latest;
+    }
+    return latest;
+}
+
+int32_t sked_problem_device_count(const sked_problem *p)
+{
+    return p->size >= sizeof *p ? sked_i_devices(p) : p->devices;
+}
+
+double sked_problem_duration(const sked_problem *p, int32_t op, int32_t device)
+{
+    const sked_graph *g = p->graph;
+    if (p->size < sizeof *p || p->machine == NULL)
+        return g->duration[op];
+    const char *name = sked_machine_device_name(p->machine, device);
+    const char *type = sked_machine_device_type(p->machine, device);
+    double x = sked_graph_duration_on(g, op, name);
+    if (isnan(x) && type != NULL)
+        x = sked_graph_duration_on(g, op, type);
+    return isnan(x) ? g->duration[op] / p->machine->speed[device] : x;
+}
+
+double sked_problem_transfer(const sked_problem *p, int64_t edge, int32_t from, int32_t to)
+{
+    const sked_i_costs c = {.machine = p->size >= sizeof *p ? p->machine : NULL,
+                            .latency = p->latency,
+                            .bandwidth = p->bandwidth};
+    return sked_i_transfer_time(&c, p->graph->edge_bytes[edge], from, to);
+}
+
+const char *sked_problem_device_name(const sked_problem *p, int32_t device, char *buf, size_t size)
+{
+    if (p->size >= sizeof *p && p->machine != NULL)
+        snprintf(buf, size, "%s", sked_machine_device_name(p->machine, device));
+    else
+        snprintf(buf, size, "%d", (int)device);
+    return buf;
+}
+
+sked_status sked_i_problem_plain(const sked_problem *p, sked_problem *out, sked_graph **graph,
+                                 sked_error *err)
+{
+    const sked_graph *g = p->graph;
+    sked_status st = SKED_OK;
+    sked_i_costs c = {0};
+    double *time = NULL;
+    double latency, bandwidth;
+    *out = *p;
+    *graph = NULL;
+    if (p->machine == NULL || sked_i_has_device_memory(p) ||
+        !sked_i_machine_one_link(p->machine, &latency, &bandwidth))
+        return SKED_OK;
+    SKED_TRY(sked_i_costs_make(p, &c, err));
+    if (c.classes > 1)
+        goto cleanup;
+    bool same = true;
+    SKED_NEW(time, g->n_ops);
+    for (int32_t i = 0; i < g->n_ops; i++) {
+        time[i] = sked_i_class_time(&c, i, 0);
+        same = same && time[i] == g->duration[i];
+    }
+    if (!same)
+        SKED_TRY(sked_i_graph_with_durations(g, time, graph, err));
+    out->graph = same ? g : *graph;
+    out->machine = NULL;
+    out->devices = c.devices;
+    out->latency = latency;
+    out->bandwidth = bandwidth;
+cleanup:
+    sked_i_costs_free(&c);
+    free(time);
+    return st;
+}
+
+sked_status sked_i_problem_relaxed(const sked_problem *p, sked_problem *out, sked_graph **graph,
+                                   sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_costs c = {0};
+    double *time = NULL;
+    *out = *p;
+    *graph = NULL;
+    out->memory_limit = INFINITY;
+    if (p->machine == NULL)
+        return SKED_OK;
+    SKED_TRY(sked_i_costs_make(p, &c, err));
+    SKED_NEW(time, p->graph->n_ops);
+    for (int32_t i = 0; i < p->graph->n_ops; i++)
+        time[i] = p->fix_device != NULL && p->fix_device[i] >= 0 ? sked_i_time(&c, i, p->fix_device[i])
+                                                                 : sked_i_shortest_time(&c, i);
+    SKED_TRY(sked_i_graph_with_durations(p->graph, time, graph, err));
+    out->graph = *graph;
+    out->machine = NULL;
+    out->latency = 0;
+    out->bandwidth = INFINITY;
+cleanup:
+    sked_i_costs_free(&c);
+    free(time);
+    return st;
+}

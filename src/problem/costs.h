@@ -1,0 +1,94 @@
+/*
+ * What ops and edges of a problem cost on each device, compiled for fast questions. Devices on which every op
+ * takes the same time form a class; one table holds times by (op, class) where the graph gives durations by
+ * device. validate.c does not use this: it looks names up itself.
+ */
+#ifndef SKED_PROBLEM_COSTS_H
+#define SKED_PROBLEM_COSTS_H
+#include "problem/machine.h"
+#include "problem/problem.h"
+
+typedef struct sked_i_costs {
+    const sked_graph *graph;
+    const sked_machine *machine; /* NULL: identical devices */
+    int32_t devices;
+    double latency, bandwidth; /* identical devices */
+    int32_t classes;           /* at least 1 */
+    int32_t *class_of;         /* [devices]; NULL: one class */
+    double *speed;             /* [classes]; NULL: 1 */
+    int32_t *row;              /* [ops] row in the table, -1: duration / speed; NULL: no table */
+    double *table;             /* [rows * classes] INFINITY: cannot run there */
+} sked_i_costs;
+
+/* p is kept by reference and must stay. O(ops + durations by device + rows * classes). Free in any case. */
+SKED_MUST_CHECK sked_status sked_i_costs_make(const sked_problem *p, sked_i_costs *c, sked_error *err);
+void sked_i_costs_free(sked_i_costs *c);
+
+static inline double sked_i_class_time(const sked_i_costs *c, int32_t op, int32_t k)
+{
+    if (c->row != NULL && c->row[op] >= 0)
+        return c->table[(int64_t)c->row[op] * c->classes + k];
+    return c->speed != NULL ? c->graph->duration[op] / c->speed[k] : c->graph->duration[op];
+}
+static inline int32_t sked_i_device_class(const sked_i_costs *c, int32_t device)
+{
+    return c->class_of != NULL ? c->class_of[device] : 0;
+}
+/* Time of op on a device; INFINITY: it cannot run there. */
+static inline double sked_i_time(const sked_i_costs *c, int32_t op, int32_t device)
+{
+    return sked_i_class_time(c, op, sked_i_device_class(c, device));
+}
+/* Lag of an edge when its `from` runs on that device. */
+static inline double sked_i_lag(const sked_i_costs *c, int64_t edge, int32_t device)
+{
+    return c->machine == NULL || c->graph->edge_lag_given[edge]
+               ? c->graph->edge_lag[edge]
+               : sked_i_time(c, c->graph->edge_from[edge], device);
+}
+/* Time that `bytes` take from one device to another; INFINITY: they cannot pass. */
+static inline double sked_i_transfer_time(const sked_i_costs *c, double bytes, int32_t from, int32_t to)
+{
+    if (from == to)
+        return 0;
+    if (c->machine == NULL)
+        return c->latency + bytes / c->bandwidth;
+    const int64_t at = sked_i_machine_pair(c->machine, from, to);
+    const double latency = c->machine->link_latency[at];
+    if (isnan(latency))
+        return bytes > 0 ? INFINITY : 0;
+    return latency + bytes / c->machine->link_bandwidth[at];
+}
+/* Over the devices: shortest (INFINITY: none can run it), longest finite, mean of the finite times. */
+double sked_i_shortest_time(const sked_i_costs *c, int32_t op);
+double sked_i_longest_time(const sked_i_costs *c, int32_t op);
+double sked_i_mean_time(const sked_i_costs *c, int32_t op);
+/* Longest time that data may take between two devices that have a link. */
+double sked_i_longest_transfer(const sked_i_costs *c, double bytes);
+/* Mean over all pairs of different devices that have a link: latency, and 1 / bandwidth. */
+void sked_i_mean_link(const sked_i_costs *c, double *latency, double *per_byte);
+/* Time of an op where the schedule runs it; its duration without devices. */
+static inline double sked_i_time_in(const sked_i_costs *c, const sked_schedule *s, int32_t op)
+{
+    return c->machine != NULL && s->device != NULL ? sked_i_time(c, op, s->device[op])
+                                                   : c->graph->duration[op];
+}
+/* All ops on the best single device; where none can run them all, the sum of the shortest times. */
+double sked_i_sequential_time(const sked_i_costs *c);
+/* Latest finish. O(ops). */
+double sked_i_latest_finish(const sked_i_costs *c, const sked_schedule *s);
+
+/*
+ * A machine whose devices are all of one class and whose links are all alike is the short form of a machine
+ * in disguise: *out becomes that problem, with *graph (the caller's, NULL: the same one) where durations
+ * differ. *out = *p where the machine is none such, or has memory limits.
+ */
+SKED_MUST_CHECK sked_status sked_i_problem_plain(const sked_problem *p, sked_problem *out, sked_graph **graph,
+                                                 sked_error *err);
+/*
+ * A relaxation in the short form: every op takes its shortest time (on its fixed device where it has one),
+ * transfers are free, memory has no limit. Its bounds hold for p. *graph as above. Every op can run somewhere.
+ */
+SKED_MUST_CHECK sked_status sked_i_problem_relaxed(const sked_problem *p, sked_problem *out,
+                                                   sked_graph **graph, sked_error *err);
+#endif

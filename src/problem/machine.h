@@ -1,0 +1,53 @@
+/*
+ * Devices and links. Devices that no link names fall into groups by type: all pairs between two groups share
+ * one link, so a machine of many devices and few types takes little memory.
+ */
+#ifndef SKED_PROBLEM_MACHINE_H
+#define SKED_PROBLEM_MACHINE_H
+#include "base/sized.h"
+#include "graph/graph.h"
+
+/* A link as it was given: ends index `ends`. */
+typedef struct sked_i_link {
+    int32_t from, to;
+    double latency, bandwidth;
+    bool oneway;
+} sked_i_link;
+
+struct sked_machine {
+    char *name;
+    int32_t n_devices;
+    sked_i_names device_names, type_names;
+    int32_t *type;          /* [n_devices] -1: none */
+    double *speed, *memory; /* [n_devices] memory INFINITY: no limit */
+    sked_i_names ends;      /* names of devices and types that links join */
+    sked_i_link *links;
+    int64_t n_links;
+    double latency, bandwidth; /* of pairs without a link; latency NAN: they have none */
+    int32_t *group;            /* [n_devices] */
+    int32_t n_groups;
+    int32_t *group_size;                   /* [n_groups] devices */
+    double *link_latency, *link_bandwidth; /* [n_groups * n_groups] from x to; latency NAN: no link */
+};
+
+/* Latency and bandwidth between two different devices; latency NAN: they cannot exchange data. */
+static inline int64_t sked_i_machine_pair(const sked_machine *m, int32_t from, int32_t to)
+{
+    return (int64_t)m->group[from] * m->n_groups + m->group[to];
+}
+/*
+ * At the begin of a public function that returns a status: a caller's problem of any version becomes one of
+ * this version, with the number of devices of its machine.
+ */
+#define SKED_TAKE_PROBLEM(p)                                               \
+    SKED_TAKE_AS(sked_problem, p, sked_problem_init(&p##_own, NULL), p)    \
+    if ((p)->machine != NULL && (p)->devices != (p)->machine->n_devices) { \
+        (p) = sked_i_problem_settle((p), &p##_own, err);                   \
+        if ((p) == NULL)                                                   \
+            return SKED_ERR_ARGUMENT;                                      \
+    }
+const sked_problem *sked_i_problem_settle(const sked_problem *p, sked_problem *own, sked_error *err);
+
+/* Do all pairs of devices share one latency and one bandwidth? One device: both free. */
+bool sked_i_machine_one_link(const sked_machine *m, double *latency, double *bandwidth);
+#endif
