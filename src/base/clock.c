@@ -37,6 +37,11 @@ bool sked_i_limit_reached(const sked_i_limit *limit)
     return limit->deadline < INFINITY && sked_clock() >= limit->deadline;
 }
 
+sked_status sked_i_limit_fail(sked_error *err)
+{
+    return sked_i_fail(err, SKED_ERR_STOPPED, "stopped before a first schedule; give it more time");
+}
+
 double sked_i_limit_share(const sked_i_limit *limit)
 {
     if (!(limit->deadline < INFINITY))

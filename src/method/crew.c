@@ -250,7 +250,7 @@ static sked_status none_found(const sked_i_crew *crew, double least, sked_error 
 {
     const double horizon = crew->run->problem->horizon;
     if (least == INFINITY && ran_out(crew))
-        return sked_i_fail(err, SKED_ERR_STOPPED, "stopped before a first schedule; give it more time");
+        return sked_i_limit_fail(err);
     if (least == INFINITY)
         return SKED_OK; /* the driver says what is missing */
     if (crew->fixed)
