@@ -25,6 +25,22 @@ sked_status sked_i_limit_fail(sked_error *err);
 bool sked_i_limit_stopped(const sked_i_limit *limit);
 /* Asks for a stop from another thread. */
 void sked_i_ask_stop(volatile sig_atomic_t *stop);
+/*
+ * A limit heard while one result is made. A stop is heard at once; the time only when more than `free_steps`
+ * are done: a result that takes moderate work is finished, since it is better than none.
+ */
+typedef struct sked_i_pace {
+    const sked_i_limit *limit; /* NULL: none */
+    int64_t free_steps, steps, next_look;
+    bool over;
+} sked_i_pace;
+bool sked_i_pace_look(sked_i_pace *p);
+/* Counts steps of a few nanoseconds each. true: give up. */
+static inline bool sked_i_pace_over(sked_i_pace *p, int64_t steps)
+{
+    p->steps += steps;
+    return p->steps >= p->next_look && sked_i_pace_look(p);
+}
 /* Share of the time limit used, NAN without one. */
 double sked_i_limit_share(const sked_i_limit *limit);
 /* Lets others run for a while. */

@@ -54,7 +54,8 @@ static sked_status heft_run(sked_i_run *run, sked_error *err)
     SKED_TRY(sked_i_pools_make(p, false, &pools, err));
     SKED_TRY(rank_ops(run, &v, rank, err));
     const sked_i_list_input input = {&v, &pools, rank, p->devices, NULL};
-    const sked_i_place how = {.by_device = true, .insertion = run->setting[OPTION_INSERTION] != 0};
+    const sked_i_place how = {
+        .by_device = true, .insertion = run->setting[OPTION_INSERTION] != 0, .limit = &run->limit};
     SKED_TRY(sked_i_list_place(&input, &how, s->start, s->device, &fits, err));
     sked_i_run_evaluated(run, 1);
     if (sked_i_within_horizon(p, s->start))

@@ -34,7 +34,8 @@ struct sked_i_placer {
     int32_t *seen;    /* [devices] op for which local holds, -1 */
     double remote[2]; /* latest data from elsewhere: of all devices, and of all but remote_device */
     int32_t remote_device;
-    double late; /* what fixed starts are missed by in sum */
+    double late;      /* what fixed starts are missed by in sum */
+    sked_i_pace pace; /* looks at devices */
 };
 
 typedef sked_i_placer placer;
@@ -350,6 +351,8 @@ static bool place_all(placer *x)
     for (int32_t placed = 0; placed < n; placed++) {
         if (x->how->stepped)
             step(x);
+        if (x->by_device && sked_i_pace_over(&x->pace, x->input.devices))
+            return false;
         const int32_t i = x->by_rank[sked_i_set_first(&x->ready)];
         sked_i_set_remove(&x->ready, (uint32_t)x->input.rank[i]);
         if (!place_op(x, i))
@@ -368,9 +371,11 @@ sked_status sked_i_placer_run(sked_i_placer *x, const int32_t *rank, const doubl
     x->how = how;
     x->start = start;
     x->device = device;
+    x->pace =
+        (sked_i_pace){.limit = how->limit, .free_steps = SKED_I_LIST_FREE_STEPS * (int64_t)x->input.view->n};
     reset(x);
     if ((how->fix_start != NULL && !book_fixed(x)) || !place_all(x))
-        return sked_i_no_memory(err);
+        return x->pace.over ? sked_i_limit_fail(err) : sked_i_no_memory(err);
     *late = x->late;
     return SKED_OK;
 }

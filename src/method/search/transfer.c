@@ -91,8 +91,11 @@ static sked_status make_starts(const sked_i_run *run, const sked_i_sequencing *l
 {
     const sked_problem *p = l->problem;
     const double share[n_shares] = {(l->m - 1.0) / l->m, 1, 0};
-    const sked_i_place how = {
-        .fix_device = p->fix_device, .fix_start = p->fix_start, .by_device = true, .insertion = true};
+    const sked_i_place how = {.fix_device = p->fix_device,
+                              .fix_start = p->fix_start,
+                              .by_device = true,
+                              .insertion = true,
+                              .limit = &run->limit};
     sked_status st = SKED_OK;
     sked_i_placer *placer = NULL;
     double *up = NULL, late;
