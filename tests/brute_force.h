@@ -10,6 +10,7 @@
  */
 #ifndef SKED_TESTS_BRUTE_FORCE_H
 #define SKED_TESTS_BRUTE_FORCE_H
+#include "graph/graph.h"
 #include "test.h"
 
 #include <math.h>
@@ -20,7 +21,8 @@ typedef struct brute {
     const sked_problem *p;
     int n, edges, pools;
     sked_edge edge[BRUTE_EDGES];
-    double duration[BRUTE_OPS], demand[BRUTE_OPS][BRUTE_POOLS], capacity[BRUTE_POOLS];
+    bool given[BRUTE_EDGES]; /* the lag does not follow the duration */
+    double time[BRUTE_OPS][8], demand[BRUTE_OPS][BRUTE_POOLS], capacity[BRUTE_POOLS];
     double start[BRUTE_OPS];
     int device[BRUTE_OPS];
     bool placed[BRUTE_OPS];
@@ -63,32 +65,53 @@ static inline void brute_load(brute *b, const sked_problem *p)
     assert_in_range(p->devices, 0, 8);
     for (int e = 0; e < b->edges; e++)
         sked_graph_edge(p->graph, e, &b->edge[e]);
+    for (int e = 0; e < b->edges; e++)
+        b->given[e] = p->machine == NULL || p->graph->edge_lag_given[e];
     for (int r = 0; r < b->pools; r++)
         b->capacity[r] = p->capacity ? p->capacity[r] : sked_graph_capacity(p->graph, r);
     for (int i = 0; i < b->n; i++) {
-        b->duration[i] = sked_graph_duration(p->graph, i);
+        for (int d = 0; d < (p->devices ? p->devices : 1); d++)
+            b->time[i][d] = sked_problem_duration(p, i, d);
         for (int r = 0; r < b->pools; r++)
             b->demand[i][r] = sked_graph_demand(p->graph, i, r);
     }
     brute_order(b);
 }
 
+/* Time of op i where it is placed. */
+static inline double brute_time(const brute *b, int i)
+{
+    return b->time[i][b->device[i]];
+}
+
+/* Lag of edge e when its `from` runs where it is placed; a lag that was given stays as it is. */
+static inline double brute_lag(const brute *b, int e)
+{
+    const sked_edge *x = &b->edge[e];
+    return b->given[e] ? x->lag : brute_time(b, x->from);
+}
+
 /* What edge e adds to its lag when its ends run on devices a and c. */
 static inline double brute_transfer(const brute *b, const sked_edge *e, int a, int c)
 {
-    return a == c || b->p->devices == 0 ? 0 : b->p->latency + e->bytes / b->p->bandwidth;
+    double latency = b->p->latency, bandwidth = b->p->bandwidth;
+    if (a == c || b->p->devices == 0)
+        return 0;
+    if (b->p->machine != NULL && !sked_machine_link(b->p->machine, a, c, &latency, &bandwidth))
+        return e->bytes > 0 ? INFINITY : 0;
+    return latency + e->bytes / bandwidth;
 }
 
 /* May op i run at time t, given the ops placed so far? Real times, compared as they are. */
 static inline bool brute_fits(const brute *b, int i, double t, int device)
 {
-    const double end = t + b->duration[i];
+    const double time = b->time[i][device], end = t + time;
     double moment[BRUTE_OPS + 1] = {t};
     int moments = 1;
     for (int j = 0; j < b->n; j++) {
-        if (!b->placed[j] || !(b->duration[j] > 0) || !(b->duration[i] > 0))
+        if (!b->placed[j] || !(brute_time(b, j) > 0) || !(time > 0))
             continue;
-        const bool overlap = b->start[j] < end - 1e-9 && t < b->start[j] + b->duration[j] - 1e-9;
+        const bool overlap = b->start[j] < end - 1e-9 && t < b->start[j] + brute_time(b, j) - 1e-9;
         if (overlap && b->p->devices > 0 && b->device[j] == device)
             return false;
         if (overlap && b->start[j] > t)
@@ -99,9 +122,9 @@ static inline bool brute_fits(const brute *b, int i, double t, int device)
             double load = b->demand[i][r];
             for (int j = 0; j < b->n; j++)
                 if (b->placed[j] && b->start[j] <= moment[k] + 1e-9 &&
-                    moment[k] < b->start[j] + b->duration[j] - 1e-9)
+                    moment[k] < b->start[j] + brute_time(b, j) - 1e-9)
                     load += b->demand[j][r];
-            if (b->duration[i] > 0 && b->demand[i][r] > 0 && load > b->capacity[r] + 1e-9)
+            if (time > 0 && b->demand[i][r] > 0 && load > b->capacity[r] + 1e-9)
                 return false;
         }
     return true;
@@ -114,13 +137,13 @@ static inline double brute_earliest(const brute *b, int i, int device)
     for (int e = 0; e < b->edges; e++)
         if (b->edge[e].to == i && b->edge[e].distance == 0) {
             const int from = b->edge[e].from;
-            ready = fmax(ready, b->start[from] + b->edge[e].lag +
+            ready = fmax(ready, b->start[from] + brute_lag(b, e) +
                                     brute_transfer(b, &b->edge[e], b->device[from], device));
         }
     if (brute_fits(b, i, ready, device))
         return ready;
     for (int j = 0; j < b->n; j++) {
-        const double t = b->start[j] + b->duration[j];
+        const double t = b->start[j] + brute_time(b, j);
         if (b->placed[j] && t >= ready && t < best && brute_fits(b, i, t, device))
             best = t;
     }
@@ -139,12 +162,14 @@ static inline void brute_search_orders(brute *b, int depth, double latest, int u
         bool ready = !b->placed[i];
         for (int e = 0; ready && e < b->edges; e++)
             ready = b->edge[e].to != i || b->edge[e].distance > 0 || b->placed[b->edge[e].from];
-        const int devices = used < b->p->devices ? used + 1 : b->p->devices; /* they are all alike */
-        for (int d = 0; ready && d < (devices ? devices : 1); d++) {
+        const int devices = b->p->machine == NULL && used < b->p->devices ? used + 1 : b->p->devices;
+        for (int d = 0; ready && d < (devices ? devices : 1); d++) { /* unless they are all alike */
+            if (isinf(b->time[i][d]))
+                continue;
             b->start[i] = brute_earliest(b, i, d);
             b->device[i] = d;
             b->placed[i] = true;
-            brute_search_orders(b, depth + 1, fmax(latest, b->start[i] + b->duration[i]),
+            brute_search_orders(b, depth + 1, fmax(latest, b->start[i] + b->time[i][d]),
                                 d == used ? used + 1 : used);
             b->placed[i] = false;
         }
@@ -169,7 +194,7 @@ static inline double brute_value(const brute *b)
     bool pooled = false;
     for (int i = 0; i < b->n; i++) {
         double last = b->start[i];
-        makespan = fmax(makespan, b->start[i] + b->duration[i]);
+        makespan = fmax(makespan, b->start[i] + brute_time(b, i));
         for (int e = 0; e < b->edges; e++)
             if (b->edge[e].from == i && brute_counts(b, &b->edge[e])) {
                 const double use = b->start[b->edge[e].to] + b->edge[e].distance * b->p->ii;
@@ -178,7 +203,7 @@ static inline double brute_value(const brute *b)
             }
         for (int t = (int)b->start[i]; t < (int)last; t++)
             memory[t % span] += sked_graph_memory(b->p->graph, i);
-        for (int t = (int)b->start[i]; t < (int)(b->start[i] + b->duration[i]); t++) {
+        for (int t = (int)b->start[i]; t < (int)(b->start[i] + brute_time(b, i)); t++) {
             for (int r = 0; r < b->pools; r++)
                 load[r][t % span] += b->demand[i][r] * sked_graph_weight(b->p->graph, i);
             load[b->pools][t % span] += sked_graph_weight(b->p->graph, i);
@@ -202,7 +227,7 @@ static inline double brute_value(const brute *b)
 /* Adds (sign 1) or takes back (-1) what op i holds; false where it is too much. */
 static inline bool brute_hold(brute *b, int i, double sign)
 {
-    const int ii = (int)b->p->ii, begin = (int)b->start[i], end = begin + (int)b->duration[i];
+    const int ii = (int)b->p->ii, begin = (int)b->start[i], end = begin + (int)brute_time(b, i);
     bool fits = true;
     for (int t = begin; t < end; t++) {
         const int slot = ii > 0 ? t % ii : t;
@@ -224,7 +249,7 @@ static inline bool brute_edges_kept(const brute *b, int i)
         if ((x->from != i && x->to != i) || !b->placed[x->from] || !b->placed[x->to] || !brute_counts(b, x))
             continue;
         const double extra = brute_transfer(b, x, b->device[x->from], b->device[x->to]);
-        if (b->start[x->to] < b->start[x->from] + x->lag - x->distance * b->p->ii + extra)
+        if (b->start[x->to] < b->start[x->from] + brute_lag(b, e) - x->distance * b->p->ii + extra)
             return false;
     }
     return true;
@@ -237,16 +262,20 @@ static inline void brute_search_times(brute *b, int depth, int used)
         return;
     }
     const int i = b->order[depth];
-    const bool named = b->p->fix_device != NULL; /* then devices differ, and all have to be tried */
+    const bool named =
+        b->p->fix_device != NULL || b->p->machine != NULL; /* then devices differ, and all have to be tried */
     const int devices = !named && used < b->p->devices ? used + 1 : b->p->devices;
     b->placed[i] = true;
-    for (int t = 0; t + b->duration[i] <= b->limit; t++) {
-        if (b->p->objective == SKED_OBJECTIVE_MAKESPAN && t + b->duration[i] >= b->best)
+    for (int t = 0; t <= b->limit; t++) {
+        if (b->p->objective == SKED_OBJECTIVE_MAKESPAN && t >= b->best)
             break;
         if (b->p->fix_start && !isnan(b->p->fix_start[i]) && b->p->fix_start[i] != t)
             continue;
         for (int d = 0; d < (devices ? devices : 1); d++) {
             if (b->p->fix_device && b->p->fix_device[i] >= 0 && b->p->fix_device[i] != d)
+                continue;
+            if (t + b->time[i][d] > b->limit ||
+                (b->p->objective == SKED_OBJECTIVE_MAKESPAN && t + b->time[i][d] >= b->best))
                 continue;
             b->start[i] = t;
             b->device[i] = d;

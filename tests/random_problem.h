@@ -6,6 +6,7 @@
 #ifndef SKED_TESTS_RANDOM_PROBLEM_H
 #define SKED_TESTS_RANDOM_PROBLEM_H
 #include "base/rng.h"
+#include "graph/graph.h"
 #include "test.h"
 
 #include <math.h>
@@ -22,11 +23,15 @@ enum {
     RANDOM_ZERO = 256,       /* some durations are 0 */
     RANDOM_FIX_DEVICE = 512, /* some ops fixed on a device; with RANDOM_DEVICES or RANDOM_TRANSFERS */
     RANDOM_FIX_START = 1024, /* some starts fixed as in one feasible schedule */
+    RANDOM_UNEQUAL = 2048,   /* a machine of 2 or 3 devices with speeds, durations by device, links; device 0
+                                can run every op */
+    RANDOM_KEEP = 4096,      /* some values stay to the end */
 };
 
 typedef struct random_problem {
     sked_graph *graph;
     sked_problem problem;
+    sked_machine *machine;
     int32_t *fix_device; /* what problem points to, or NULL */
     double *fix_start;
 } random_problem;
@@ -34,6 +39,7 @@ typedef struct random_problem {
 static inline void random_problem_free(random_problem *r)
 {
     sked_graph_destroy(r->graph);
+    sked_machine_destroy(r->machine);
     free(r->fix_device);
     free(r->fix_start);
     *r = (random_problem){0};
@@ -51,6 +57,18 @@ static inline double random_amount(sked_i_rng *rng, unsigned kind, int low, int 
     if (!(kind & RANDOM_REAL) || whole == 0)
         return whole;
     return whole - 0.5 * sked_i_rng_uniform(rng);
+}
+
+/* By name or by type of the devices random_unequal makes: d0 (type a), d1 (type b), d2 (type b). */
+static inline void random_durations(sked_i_rng *rng, unsigned kind, sked_builder *b, int32_t op)
+{
+    static const char *const on[] = {"d0", "d1", "d2", "a", "b", "absent"};
+    for (int k = 0; k < 6; k++) {
+        const bool never = k != 0 && k != 3 && random_int(rng, 0, 4) == 0;
+        if (random_int(rng, 0, 2) == 0)
+            OK(sked_builder_add_duration(b, op, on[k], never ? INFINITY : random_amount(rng, kind, 1, 4),
+                                         err));
+    }
 }
 
 static inline void random_ops(sked_i_rng *rng, unsigned kind, int n, sked_builder *b)
@@ -73,6 +91,10 @@ static inline void random_ops(sked_i_rng *rng, unsigned kind, int n, sked_builde
         for (int r = 0; r < pools; r++)
             if (random_int(rng, 0, 2) > 0)
                 OK(sked_builder_add_demand(b, op, r, random_amount(rng, kind, 1, (int)capacity[r]), err));
+        if (kind & RANDOM_UNEQUAL)
+            random_durations(rng, kind, b, op);
+        if (kind & RANDOM_KEEP)
+            OK(sked_builder_set_keep(b, op, random_int(rng, 0, 3) == 0, err));
     }
 }
 
@@ -109,8 +131,9 @@ static inline void random_edges(sked_i_rng *rng, unsigned kind, int n, sked_buil
 }
 
 /* Starts of a schedule that runs the ops one after another on device 0; returns its length. */
-static inline double random_serial_starts(const sked_graph *g, double *start)
+static inline double random_serial_starts(const sked_problem *p, double *start)
 {
+    const sked_graph *g = p->graph;
     const int32_t n = sked_graph_op_count(g);
     const int64_t m = sked_graph_edge_count(g);
     double finish = 0;
@@ -127,7 +150,8 @@ static inline double random_serial_starts(const sked_graph *g, double *start)
                 if (x.to != i || x.distance > 0)
                     continue;
                 ready = done[x.from];
-                t = fmax(t, start[x.from] + x.lag);
+                const bool follows = p->machine != NULL && !g->edge_lag_given[e];
+                t = fmax(t, start[x.from] + (follows ? sked_problem_duration(p, x.from, 0) : x.lag));
             }
             if (ready) {
                 op = i;
@@ -139,7 +163,7 @@ static inline double random_serial_starts(const sked_graph *g, double *start)
             return finish;
         done[op] = true;
         start[op] = begin;
-        finish = fmax(finish, begin + sked_graph_duration(g, op));
+        finish = fmax(finish, begin + sked_problem_duration(p, op, 0));
     }
     return finish;
 }
@@ -158,12 +182,37 @@ static inline void random_machine(sked_i_rng *rng, unsigned kind, random_problem
     }
 }
 
+static inline void random_unequal(sked_i_rng *rng, unsigned kind, random_problem *out)
+{
+    static const char *const names[] = {"d0", "d1", "d2"}, *const types[] = {"a", "b", "b"};
+    static const char *const ends[] = {"d0", "d1", "d2", "a", "b"};
+    const int n = random_int(rng, 2, 3), ends_of[][2] = {{0, 1}, {1, 2}, {3, 4}, {4, 4}, {0, 4}};
+    sked_machine_builder *b = NULL;
+    OK(sked_machine_builder_create("random", &b, err));
+    for (int d = 0; d < n; d++)
+        OK(sked_machine_builder_add_device(b, names[d], types[d],
+                                           kind & RANDOM_REAL ? 0.5 + 2 * sked_i_rng_uniform(rng) : 1,
+                                           INFINITY, NULL, err));
+    if (random_int(rng, 0, 3) > 0)
+        OK(sked_machine_builder_set_link(b, random_int(rng, 0, 2), random_int(rng, 0, 1) ? INFINITY : 1,
+                                         err));
+    for (int k = 0; k < 5; k++)
+        if (random_int(rng, 0, 2) == 0 && (n == 3 || k != 1))
+            OK(sked_machine_builder_add_link(
+                b, ends[ends_of[k][0]], ends[ends_of[k][1]], random_amount(rng, kind, 0, 3),
+                random_int(rng, 0, 1) ? 1 : INFINITY, random_int(rng, 0, 2) == 0, err));
+    OK(sked_machine_builder_finish(b, &out->machine, err));
+    sked_machine_builder_destroy(b);
+    out->problem.machine = out->machine;
+    out->problem.devices = n;
+}
+
 static inline void random_limits(sked_i_rng *rng, unsigned kind, random_problem *out)
 {
     sked_problem *p = &out->problem;
     const int32_t n = sked_graph_op_count(out->graph);
     double serial[64];
-    const double length = random_serial_starts(out->graph, serial);
+    const double length = random_serial_starts(p, serial);
     if (kind & RANDOM_HORIZON)
         p->horizon = length;
     if (p->devices > 0 && (kind & RANDOM_FIX_DEVICE)) {
@@ -199,7 +248,10 @@ static inline void random_problem_make(uint64_t seed, unsigned kind, int low, in
     OK(sked_builder_finish(b, &out->graph, err));
     sked_builder_destroy(b);
     sked_problem_init(&out->problem, out->graph);
-    random_machine(&rng, kind, out);
+    if (kind & RANDOM_UNEQUAL)
+        random_unequal(&rng, kind, out);
+    else
+        random_machine(&rng, kind, out);
     random_limits(&rng, kind, out);
 }
 #endif

@@ -49,6 +49,7 @@ typedef struct sked_i_brkga_decoder {
     double late; /* what fixed starts are missed by */
     uint64_t hash;
     sked_status status;
+    const sked_i_limit *limit;
 } sked_i_brkga_decoder;
 
 SKED_MUST_CHECK sked_status sked_i_brkga_decoder_open(sked_i_brkga_decoder *d,
