@@ -10,6 +10,7 @@
 #include "method/method.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 typedef struct member {
     const char *method;
@@ -96,10 +97,14 @@ static sked_status conclude(const answers *a, sked_error *err)
     return SKED_OK; /* the driver says what is missing */
 }
 
-/* A quick member gets a moment even when the time is up: some schedule is better than none. */
+/*
+ * A quick member gets a moment even when the time is up: some schedule is better than none. So does search:
+ * where ops and devices are so many that nothing is quick, it has one device to begin with.
+ */
 static bool owes_schedule(const sked_i_run *run, const member *m)
 {
-    return m->share == 0 && sked_i_run_incumbent(run) == NULL && !sked_i_limit_stopped(&run->limit);
+    const bool quick = m->share == 0 || strcmp(m->method, "search") == 0;
+    return quick && sked_i_run_incumbent(run) == NULL && !sked_i_limit_stopped(&run->limit);
 }
 
 /* Where transfers cost, the incumbent is the warm start of the improving members. */
@@ -221,10 +226,10 @@ static sked_status run_round(sked_i_run *run, plan todo, int round, double secon
         if (m->share == 0 && round > 0)
             continue;
         if (sked_i_run_over(run) && !owes_schedule(run, m))
-            break;
+            continue;
         double left = end - sked_clock();
         if (!(left > 0) && !owes_schedule(run, m))
-            break;
+            continue;
         if (round == 0 && starts_beside(run, todo, i)) {
             bool refuted = false;
             const sked_status both = run_beside(run, m, m + 1, 0.5 * left, &refuted, said, err);

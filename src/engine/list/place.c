@@ -157,8 +157,14 @@ static double earliest_arrival(placer *x, int32_t i)
         return sked_i_placer_earliest(x, i);
     if (x->input.view->out.transfer == NULL)
         return x->arrival[i];
+    const sked_i_dag_rows *in = &x->input.view->in;
+    const int64_t first = in->ptr[i], end = in->ptr[i + 1];
     double best = INFINITY;
     gather(x, i);
+    for (int64_t k = first; k < end && end - first < x->input.devices; k++)
+        best = fmin(best, arrival_on(x, i, x->device[in->op[k]]));
+    if (end - first < x->input.devices) /* to all devices without a predecessor the data takes as long */
+        return fmin(best, x->remote[0]);
     for (int32_t d = 0; d < x->input.devices; d++)
         best = fmin(best, arrival_on(x, i, d));
     return best;

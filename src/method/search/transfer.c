@@ -124,7 +124,7 @@ static sked_status make_starts(const sked_i_run *run, const sked_i_sequencing *l
     SKED_NEW(up, l->n);
     SKED_NEW(rank, l->n);
     SKED_TRY(sked_i_placer_create(&l->dag, &l->pools, l->m, true, &placer, err));
-    for (int k = 0; k < n_shares; k++) {
+    for (int k = 0; k < n_shares && !(k > 0 && sked_i_limit_reached(&run->limit)); k++) {
         SKED_TRY(add_start(l, s, err));
         sked_i_upward_ranks(&l->dag, share[k], up);
         for (int32_t i = 0; i < l->n; i++)
