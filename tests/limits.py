@@ -225,5 +225,130 @@ def what_was_measured_before_a_stop_counts(folder):
     expect(run("check", EXAMPLE, plan), 0)
 
 
+# ---------------------------------------------------------------- time limits
+
+
+def processor_time(*args):
+    """Exit code, what was said, and seconds of processor time; those do not depend on what else runs."""
+    process = start(*args)
+    out, said = process.stdout.read(), process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode, out + said, usage.ru_utime + usage.ru_stime
+
+
+def write(folder, name, graph):
+    path = os.path.join(folder, name)
+    with open(path, "w") as file:
+        json.dump({"format": "sked-graph-1", **graph}, file)
+    return path
+
+
+def pairs(ops):
+    return {"ops": [{"name": f"o{i}", "duration": 2 + i % 3} for i in range(ops)], "edges": [[i, i + 1] for i in range(0, ops - 1, 2)]}
+
+
+def pools(ops):
+    graph = pairs(ops)
+    for i, op in enumerate(graph["ops"]):
+        op["demand"] = {f"r{i}": 1}
+    return {"resources": [{"name": f"r{i}", "capacity": 1} for i in range(ops)], **graph}
+
+
+def shared_pools(ops):
+    """Every op holds of two pools of its own kind: as many kinds as ops."""
+    graph = pairs(ops)
+    for i, op in enumerate(graph["ops"]):
+        op["demand"] = {f"r{i // 2}": 1, f"r{(i // 2 + 1) % (ops // 2)}": 1}
+    return {"resources": [{"name": f"r{i}", "capacity": 1} for i in range(ops // 2)], **graph}
+
+
+def ring(ops):
+    """One carried cycle through all ops, a little longer than the cycles on every op alone."""
+    edges = [{"from": i, "to": (i - 1) % ops, "distance": 1, "lag": 10 + (i == ops // 2)} for i in range(ops)]
+    edges += [{"from": i, "to": i, "distance": 1, "lag": 10} for i in range(ops)]
+    return {"ops": [{"name": f"o{i}", "duration": 1} for i in range(ops)], "edges": edges}
+
+
+METHODS = [m["name"] for m in json.loads(expect(run("methods", "--json"), 0).stdout)]
+CODES = (0, 6, STOPPED)  # done, not for such problems, too little time: never "no schedule exists"
+
+
+def check_limit(seconds, *args):
+    code, said, used = processor_time("schedule", *args, "--time-limit", seconds)
+    assert code in CODES, (args, code, said[-300:])
+    assert used < seconds + 1.5, (args, f"{used:.2f} s of processor time at a limit of {seconds} s")  # reading and writing count, too
+    return code
+
+
+@test
+def every_method_keeps_a_short_limit(folder):
+    cases = [(write(folder, "pools.json", pools(10000)),), (write(folder, "shared.json", shared_pools(6000)),),
+             (write(folder, "many.json", pairs(20000)), "--devices", 20000, "--latency", 1),
+             (write(folder, "many.json", pairs(20000)), "--devices", 20000),
+             (write(folder, "ring.json", ring(20000)), "--objective", "ii"),
+             (generate(folder, "layered", 3000), "--devices", 4), (generate(folder, "layered", 10000), "--devices", 4)]
+    found = 0
+    for case in cases:
+        for method in METHODS:
+            found += check_limit(0.2, *case, "--method", method) == 0
+    assert found >= len(cases), "auto and list give schedules of most"
+
+
+@test
+def too_little_time_is_no_proof(folder):
+    graph = generate(folder, "layered", 50000)
+    for method in METHODS:
+        for seconds in (0, 0.05, 0.15):
+            check_limit(seconds, graph, "--devices", 8, "--method", method)
+
+
+@test
+def a_refusal_of_all_members_is_a_refusal(folder):
+    graph = write(folder, "loop.json", {"ops": [{"name": "a", "duration": 1.5}, {"name": "b", "duration": 0.7}],
+                                        "edges": [["a", "b"], {"from": "b", "to": "a", "distance": 1}]})
+    for threads in (1, 2):
+        result = expect(run("schedule", graph, "--objective", "ii", "--threads", threads), 6)
+        assert "scale all times" in result.stderr, result.stderr
+
+
+@test
+def local_search_on_draws_keeps_the_limit(folder):
+    graph = generate(folder, "layered", 500)
+    code, said, used = processor_time("schedule", graph, "--devices", 4, "--method", "gflownet", "--set", "improve=1000000", "--time-limit", 1)
+    assert code == 0 and used < 4, (code, used, said[-300:])
+
+
+@test
+def drawing_and_training_hear_a_stop(folder):
+    graph, model = generate(folder, "layered", 3000), os.path.join(folder, "m.safetensors")
+    for command in (("sample", graph, "--devices", 4, "--candidates", 100000, "-o", os.path.join(folder, "c.jsonl")),
+                    ("schedule", graph, "--devices", 4, "--method", "gflownet", "--candidates", 100000, "--time-limit", 600),
+                    ("train", "--graphs", graph, "--devices", 4, "--minutes", 10, "--set", "validate=0", "--quiet", "-o", model)):
+        process = start(*command)
+        time.sleep(2)
+        process.send_signal(signal.SIGINT)
+        begin = time.time()
+        process.communicate(timeout=60)
+        assert process.returncode in (0, STOPPED), (command, process.returncode)
+        assert time.time() - begin < 10, (command, time.time() - begin)
+
+
+@test
+def small_files_stay_small(folder):
+    """Files of some hundred bytes that speak of very much; memory is limited, so that none can be taken."""
+    plan = os.path.join(folder, "plan.json")
+    with open(plan, "w") as file:
+        file.write('{"format":"sked-schedule-1","devices":100000000,"ops":[{"name":"a","start":0,"device":0}]}')
+    one = write(folder, "one.json", {"ops": [{"name": "a", "duration": 1}], "edges": []})
+    expect(run("check", one, plan), 5)
+    library, many = os.path.join(folder, "lib.json"), write(folder, "many.json", pairs(20000))
+    with open(library, "w") as file:
+        json.dump({"types": {"*": {"duration": 1, "demand": {f"r{i}": 1 for i in range(8000)}}}}, file)
+    process = subprocess.run(["/bin/sh", "-c", 'ulimit -v 400000; exec "$@"', "sh", SKED, "info", many, "--library", library],
+                             capture_output=True, text=True, timeout=60)
+    assert process.returncode == 6 and "demands" in process.stderr, (process.returncode, process.stderr)
+
+
 print(f"{passed} passed, {failed} failed")
 sys.exit(1 if failed else 0)
