@@ -13,7 +13,7 @@ static const manual manuals[COMMAND_COUNT] = {
                           "problem, and prints its value beside a proven lower bound. The independent "
                           "validator checks every schedule first. Method auto runs several methods in turn; "
                           "its result is never worse than what each of them found in its share of the time. "
-                          "Ctrl-C ends the search and gives the incumbent.",
+                          "Ctrl-C, SIGTERM or SIGHUP end the search and give the incumbent.",
                           "sked schedule examples/cholesky.json --devices 4\n"
                           "sked schedule graph.stg --devices 8 --time-limit 1 -o plan.json -o plan.html\n"
                           "sked schedule hal.dot --library lib.json --json\n"
