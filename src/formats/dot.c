@@ -46,6 +46,8 @@ typedef struct scope {
 typedef struct atom_use {
     int32_t node;     /* number of the node of this name, -1 */
     bool is_subgraph; /* a subgraph of this name was opened */
+    bool parsed;      /* as a list of demands: first_unit .. end_unit */
+    int64_t first_unit, end_unit;
 } atom_use;
 
 typedef struct parser {
@@ -63,8 +65,10 @@ typedef struct parser {
     int32_t *member; /* nodes named so far in the open subgraphs and the current statement */
     int64_t *end;    /* where the operands of the open chains end in `member` */
     int64_t ends, end_cap, use_cap, nodes, node_cap, edges, edge_cap, members, member_cap;
-    int64_t group_edges; /* made by subgraphs that stand for several nodes */
-    int64_t demands;
+    int64_t group_edges;         /* made by subgraphs that stand for several nodes */
+    int64_t demands, type_bytes; /* of all nodes */
+    sked_i_demand *unit;         /* of the lists of demands, each parsed once */
+    int64_t units, unit_cap;
 } parser;
 
 /*
@@ -519,7 +523,7 @@ cleanup:
 }
 
 /* demand="A=1,B=2". Without a list of resources, pools appear as they are named, without limit. */
-static sked_status build_demand(parser *p, sked_builder *b, int32_t op, const node_values *v)
+static sked_status parse_demand(parser *p, sked_builder *b, const node_values *v, atom_use *use)
 {
     sked_status st = SKED_OK;
     sked_error *err = p->err;
@@ -527,14 +531,11 @@ static sked_status build_demand(parser *p, sked_builder *b, int32_t op, const no
     sked_i_word amount;
     double x;
     char quoted[80];
-    const char *list = v->demand < 0 ? "" : atom_text(p, v->demand);
+    const char *list = atom_text(p, v->demand);
+    use->first_unit = p->units;
     while (*list) {
         SKED_TRY(next_pair(p, &list, v->demand_at, &name, &amount));
         SKED_TRY(sked_i_word_amount(p->lexer.source, v->demand_at, amount, "a demand", &x, err));
-        if (expands_too_far(p, ++p->demands))
-            SKED_TRY(sked_i_source_refuse(p->lexer.source, v->demand_at, SKED_ERR_UNSUPPORTED, err,
-                                          "default demands stand for more than %lld demands",
-                                          (long long)max_expansion));
         int32_t r = sked_builder_find_resource(b, name.data);
         if (r < 0 && p->resources >= 0)
             SKED_TRY(sked_i_source_fail(p->lexer.source, v->demand_at, err,
@@ -543,11 +544,48 @@ static sked_status build_demand(parser *p, sked_builder *b, int32_t op, const no
         if (r < 0)
             SKED_BUILD(p->lexer.source, v->demand_at,
                        sked_builder_add_resource(b, name.data, INFINITY, &r, &cause));
-        SKED_BUILD(p->lexer.source, v->demand_at, sked_builder_add_demand(b, op, r, x, &cause));
+        if (!SKED_GROW(p->unit, p->unit_cap, p->units + 1))
+            SKED_TRY(sked_i_no_memory(err));
+        p->unit[p->units++] = (sked_i_demand){r, x};
     }
+    use->end_unit = p->units;
+    use->parsed = true;
 cleanup:
     sked_i_buffer_free(&name);
     return st;
+}
+
+static sked_status build_demand(parser *p, sked_builder *b, int32_t op, const node_values *v)
+{
+    sked_status st = SKED_OK;
+    sked_error *err = p->err;
+    atom_use *use = v->demand >= 0 ? &p->use[v->demand] : NULL;
+    if (use == NULL)
+        return SKED_OK;
+    if (!use->parsed)
+        SKED_TRY(parse_demand(p, b, v, use));
+    for (int64_t k = use->first_unit; k < use->end_unit; k++) {
+        if (expands_too_far(p, ++p->demands))
+            SKED_TRY(sked_i_source_refuse(p->lexer.source, v->demand_at, SKED_ERR_UNSUPPORTED, err,
+                                          "default demands stand for more than %lld demands",
+                                          (long long)max_expansion));
+        SKED_BUILD(p->lexer.source, v->demand_at,
+                   sked_builder_add_demand(b, op, p->unit[k].resource, p->unit[k].amount, &cause));
+    }
+cleanup:
+    return st;
+}
+
+/* A default type of a few letters is fine for any number of nodes; a long one stands for a huge file. */
+static sked_status count_type(parser *p, const node *n, const char *type)
+{
+    enum { letters = 16 };
+    p->type_bytes += type != NULL ? (int64_t)strlen(type) : 0;
+    if (!expands_too_far(p, p->type_bytes / letters))
+        return SKED_OK;
+    return sked_i_source_refuse(p->lexer.source, n->at, SKED_ERR_UNSUPPORTED, p->err,
+                                "a default type or label stands for more than %lld bytes",
+                                (long long)(letters * max_expansion));
 }
 
 static sked_status build_ops(parser *p, sked_builder *b)
@@ -556,9 +594,10 @@ static sked_status build_ops(parser *p, sked_builder *b)
     sked_error *err = p->err;
     for (int32_t i = 0; i < p->nodes; i++) {
         const node *n = &p->node[i];
-        SKED_BUILD(
-            p->lexer.source, n->at,
-            sked_builder_add_op(b, atom_text(p, n->atom), type_of(p, &n->is), n->is.duration, NULL, &cause));
+        const char *type = type_of(p, &n->is);
+        SKED_TRY(count_type(p, n, type));
+        SKED_BUILD(p->lexer.source, n->at,
+                   sked_builder_add_op(b, atom_text(p, n->atom), type, n->is.duration, NULL, &cause));
         SKED_BUILD(p->lexer.source, n->at, sked_builder_set_memory(b, i, n->is.memory, &cause));
         SKED_BUILD(p->lexer.source, n->at, sked_builder_set_weight(b, i, n->is.weight, &cause));
         SKED_BUILD(p->lexer.source, n->at, sked_builder_set_keep(b, i, n->is.keep != 0, &cause));
@@ -660,6 +699,7 @@ static sked_status read_dot(const sked_i_source *source, sked_graph **out, sked_
     free(p.edge);
     free(p.member);
     free(p.end);
+    free(p.unit);
     return st;
 }
 

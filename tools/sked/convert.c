@@ -25,15 +25,17 @@ static sked_status convert_machine(const char *from, const char *to, sked_error 
 
 sked_status run_convert(arguments *a, sked_error *err)
 {
-    if (wants_machine(a->operand.at[1], a->to))
-        return convert_machine(a->operand.at[0], a->operand.at[1], err);
     setup s = {0};
     const char *to = a->to, *path = a->operand.at[1];
+    end_on_signal(true);
     sked_status st = check_output(a, path, err);
+    if (st == SKED_OK && wants_machine(path, to))
+        return convert_machine(a->operand.at[0], path, err);
     if (st == SKED_OK)
         st = load_problem(a, a->operand.at[0], &s, err);
     if (st == SKED_OK && to == NULL && strcmp(path, "-") == 0)
         to = "native";
+    begin_write(path);
     if (st == SKED_OK && sked_problem_exports(path, to))
         st = sked_problem_export(&s.problem, path, to, err);
     else if (st == SKED_OK)

@@ -14,9 +14,10 @@ static const manual manuals[COMMAND_COUNT] = {
          "problem, and prints its value beside a proven lower bound. The independent "
          "validator checks every schedule first. Method auto runs several methods in turn; "
          "its result is never worse than what each of them found in its share of the time. "
-         "Ctrl-C ends the search and gives the incumbent. Output files are replaced in one step; an output "
-         "that is one of the inputs is refused.",
+         "Ctrl-C, SIGTERM or SIGHUP end the search and give the incumbent. Output files are replaced in one "
+         "step; an output that is one of the inputs is refused.",
          "sked schedule examples/cholesky.json --devices 4\n"
+         "sked schedule examples/recommender.json --machine examples/node.machine.json\n"
          "sked schedule graph.stg --devices 8 --time-limit 1 -o plan.json -o plan.html\n"
          "sked schedule hal.dot --library lib.json --json\n"
          "sked schedule loop.graphml --objective ii",

@@ -153,6 +153,7 @@ static sked_status close_log(session *s, sked_error *err)
 static void on_update(void *data, const sked_train_progress *p)
 {
     session *s = data;
+    end_on_signal(false); /* from now on there is a model to save */
     s->smooth = p->step > 1 && s->smooth > 0 ? 0.98 * s->smooth + 0.02 * p->loss : p->loss;
     if (s->log >= 0)
         log_update(s, p);
@@ -260,8 +261,10 @@ sked_status run_train(arguments *a, sked_error *err)
     opt.progress_data = &s;
     if (st == SKED_OK && !a->quiet)
         print_configuration(a, &opt);
+    end_on_signal(true);
     if (st == SKED_OK)
         st = sked_train(&opt, &m, err);
+    end_on_signal(false);
     if (st == SKED_OK)
         st = deliver(&s, m, err);
     const sked_status log = close_log(&s, err);
