@@ -161,6 +161,13 @@ void print_families(FILE *out);
 /* Written by `sked schedule` for all candidates; the other extensions are the library's reports. */
 #define CANDIDATES_EXTENSION ".jsonl"
 
+/*
+ * outputs.c: refuses, before any work, an output that is one of the inputs (ARGUMENT; links are followed) or
+ * that cannot be written (IO). load_problem does it for -o and --record.
+ */
+sked_status check_output(const arguments *a, const char *output, sked_error *err);
+sked_status check_outputs(const arguments *a, sked_error *err);
+
 /* setup.c: a graph and a problem from the options. */
 typedef struct setup {
     sked_graph *graph;

@@ -6,8 +6,10 @@
 sked_status run_convert(arguments *a, sked_error *err)
 {
     setup s = {0};
-    sked_status st = load_problem(a, a->operand.at[0], &s, err);
     const char *to = a->to, *path = a->operand.at[1];
+    sked_status st = check_output(a, path, err);
+    if (st == SKED_OK)
+        st = load_problem(a, a->operand.at[0], &s, err);
     if (st == SKED_OK && to == NULL && strcmp(path, "-") == 0)
         to = "native";
     if (st == SKED_OK && sked_problem_exports(path, to))
