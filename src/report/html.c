@@ -68,6 +68,9 @@ static void add_ops(const sked_i_view *v, sked_i_buffer *b)
     COLUMN(b, "color", n, sked_i_buffer_int(b, v->color[i]));
     if (v->schedule->device != NULL)
         COLUMN(b, "device", n, sked_i_buffer_int(b, v->schedule->device[i]));
+    if (v->schedule->device != NULL && v->problem->machine != NULL)
+        COLUMN(b, "deviceNames", v->schedule->devices,
+               sked_i_buffer_json(b, sked_machine_device_name(v->problem->machine, (int32_t)i)));
     if (any_above(g->memory, n, 0))
         COLUMN(b, "memory", n, add_number(b, g->memory[i]));
 }
@@ -197,7 +200,7 @@ static void add_machine(const sked_i_view *v, const sked_metrics *m, sked_i_buff
 {
     char text[60];
     if (v->schedule->devices > 0) {
-        add_number_figure(b, "Devices", v->schedule->devices, "");
+        add_number_figure(b, "Devices", v->schedule->devices, sked_i_view_machine_name(v));
         add_number_figure(b, "Speedup", round(m->speedup * 1e3) / 1e3, "over one device");
         add_figure(b, "Idle", sked_i_label_percent(m->idle, text, sizeof text), "of all device time");
         if (sked_i_has_transfers(v->problem))
