@@ -22,7 +22,7 @@ static double transfer_share(const sked_problem *p, double rank)
 {
     if (rank == rank_path || p->devices < 2)
         return 0;
-    return rank == rank_worst ? 1 : (p->devices - 1.0) / p->devices;
+    return rank == rank_worst || p->machine != NULL ? 1 : (p->devices - 1.0) / p->devices;
 }
 
 static sked_status rank_ops(const sked_i_run *run, const sked_i_dag *v, int32_t *rank, sked_error *err)
@@ -57,7 +57,7 @@ static sked_status heft_run(sked_i_run *run, sked_error *err)
     const sked_i_place how = {.by_device = true, .insertion = run->setting[OPTION_INSERTION] != 0};
     SKED_TRY(sked_i_list_place(&input, &how, s->start, s->device, &fits, err));
     sked_i_run_evaluated(run, 1);
-    if (sked_i_within_horizon(p, s->start))
+    if (fits)
         SKED_TRY(sked_i_run_offer(run, s, err));
 cleanup:
     sked_i_pools_free(&pools);
@@ -70,7 +70,8 @@ cleanup:
 const sked_i_method sked_i_method_heft = {
     .info = {.name = "heft",
              .summary = "insertion-based earliest finish, largest bottom level first",
-             .features = SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_MAKESPAN,
+             .features = SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_MACHINES |
+                         SKED_CAN_MAKESPAN,
              .options = options,
              .n_options = n_options},
     .run = heft_run,

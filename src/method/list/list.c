@@ -32,6 +32,7 @@ typedef struct config {
 typedef struct lister {
     sked_i_run *run;
     const sked_problem *p;
+    sked_i_costs costs;
     sked_i_dag view[2];    /* forward, mirrored; made when first needed */
     sked_i_pools pools[2]; /* without and with the devices as a pool */
     bool have_view[2], have_pools[2];
@@ -121,7 +122,7 @@ static sked_status build(lister *x, const config *c, sked_error *err)
         SKED_TRY(sked_i_priority_rank(x->p, &x->view[0], c->priority, c->noise, &x->rng, x->rank, err));
         SKED_TRY(generate(x, false, c->serial, NULL, x->s->start, x->s->device, &fits, err));
     }
-    if (fits && sked_i_within_horizon(x->p, x->s->start))
+    if (fits && sked_i_keeps_horizon(x->p, sked_i_latest_finish(&x->costs, x->s)))
         SKED_TRY(sked_i_run_offer(x->run, x->s, err));
     sked_i_run_progress(x->run, "list");
 cleanup:
@@ -204,6 +205,7 @@ static sked_status list_run(sked_i_run *run, sked_error *err)
     sked_i_rng_seed(&x.rng, run->options->seed, 0);
     SKED_NEW(x.rank, n);
     SKED_TRY(sked_schedule_create(n, x.p->devices, &x.s, err));
+    SKED_TRY(sked_i_costs_make(x.p, &x.costs, err));
     SKED_TRY(x.p->objective == SKED_OBJECTIVE_MAKESPAN ? run_makespan(run, &x, err)
                                                        : run_shape(run, &x, err));
 cleanup:
@@ -211,6 +213,7 @@ cleanup:
         sked_i_dag_free(&x.view[k]);
         sked_i_pools_free(&x.pools[k]);
     }
+    sked_i_costs_free(&x.costs);
     sked_schedule_destroy(x.s);
     free(x.rank);
     free(x.mirrored);
@@ -222,8 +225,8 @@ const sked_i_method sked_i_method_list = {
     .info = {.name = "list",
              .summary = "list scheduling: one quick schedule from an order of preference",
              .features = SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_HORIZON |
-                         SKED_CAN_FIX | SKED_CAN_CANDIDATES | SKED_CAN_MAKESPAN | SKED_CAN_RESOURCE |
-                         SKED_CAN_MEMORY | SKED_CAN_COST,
+                         SKED_CAN_FIX | SKED_CAN_CANDIDATES | SKED_CAN_MACHINES | SKED_CAN_MAKESPAN |
+                         SKED_CAN_RESOURCE | SKED_CAN_MEMORY | SKED_CAN_COST,
              .options = options,
              .n_options = n_options},
     .run = list_run,
