@@ -19,7 +19,7 @@ void sked_i_placer_destroy(sked_i_placer *x)
         sked_i_timeline_free(&x->pool[r]);
     for (int32_t d = 0; x->gaps && d < x->input.devices; d++)
         sked_i_gaps_free(&x->gaps[d]);
-    sked_i_unequal_free(x);
+    sked_i_arrivals_free(x);
     void *const owned[] = {x->arrival, x->waiting, x->by_rank, x->words, x->pending.at,
                            x->pool,    x->gaps,    x->local,   x->seen,  x};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)

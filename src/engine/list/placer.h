@@ -78,7 +78,7 @@ static inline void sked_i_placer_range(const sked_i_placer *x, int32_t i, int32_
 /* ------------------------------------------------------------------ unequal devices (unequal.c) */
 
 SKED_MUST_CHECK sked_status sked_i_unequal_create(sked_i_placer *x, sked_error *err);
-void sked_i_unequal_free(sked_i_placer *x);
+void sked_i_arrivals_free(sked_i_placer *x);
 /* Time of op i on device d; INFINITY: it cannot run there. */
 static inline double sked_i_unequal_time(const sked_i_placer *x, int32_t i, int32_t d)
 {

@@ -10,7 +10,7 @@
 
 typedef sked_i_placer placer;
 
-void sked_i_unequal_free(sked_i_placer *x)
+void sked_i_arrivals_free(sked_i_placer *x)
 {
     sked_i_arrivals *a = &x->far;
     free(a->latency);

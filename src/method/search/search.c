@@ -191,7 +191,7 @@ const sked_i_method sked_i_method_search = {
              .summary = "improvement search: the best schedule in the time given",
              .features = SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_HORIZON |
                          SKED_CAN_START | SKED_CAN_FIX | SKED_CAN_CANDIDATES | SKED_CAN_ANYTIME |
-                         SKED_CAN_MAKESPAN,
+                         SKED_CAN_MAKESPAN | SKED_CAN_MACHINES,
              .options = NULL,
              .n_options = 0},
     .run = run_search,
