@@ -39,7 +39,7 @@ void print_devices(const sked_problem *p, const double *peak)
     char device[300], x[40], y[40];
     for (int32_t d = 0; peak != NULL && d < p->devices && d < most_lines; d++) {
         sked_problem_device_name(p, d, device, sizeof device);
-        printf("    %-12s %s", printable(device, &name), human(peak[d], x, sizeof x));
+        printf("  device         %s, peak memory %s", printable(device, &name), human(peak[d], x, sizeof x));
         if (p->machine != NULL && sked_machine_device_memory(p->machine, d) < INFINITY)
             printf(" of %s", human(sked_machine_device_memory(p->machine, d), y, sizeof y));
         printf("\n");

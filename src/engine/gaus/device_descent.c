@@ -80,6 +80,24 @@ static void place_means(descent *d, int kind, const sked_i_gaus_incumbent *from)
     }
 }
 
+/* Unequal devices: no share where an op cannot run; open ones fall with the time that it takes. */
+static void prefer_fast(descent *d, int kind)
+{
+    const sked_i_gaus_device_model *b = d->grid->model;
+    const sked_i_unequal *u = b->form->unequal;
+    for (int32_t i = 0; i < b->n; i++) {
+        const double shortest = sked_i_unequal_time(u, i, u->able[u->able_ptr[i]]);
+        for (int32_t k = 0; k < b->m; k++) {
+            const double time = sked_i_unequal_time(u, i, k);
+            double *logit = &d->logit[(int64_t)i * b->m + k];
+            if (time == INFINITY)
+                *logit = -INFINITY;
+            else if (kind != SKED_I_GAUS_DEVICE_NEAR && shortest > 0)
+                *logit -= log(time / shortest);
+        }
+    }
+}
+
 /* Noise breaks the symmetry of equal devices where the start does not. */
 static void place_shares(descent *d, int kind, const sked_i_gaus_incumbent *from, sked_i_rng *rng)
 {
@@ -88,6 +106,8 @@ static void place_shares(descent *d, int kind, const sked_i_gaus_incumbent *from
     for (int32_t i = 0; i < d->grid->model->n; i++)
         for (int32_t k = 0; k < m; k++)
             d->logit[(int64_t)i * m + k] = 0.3 * sked_i_rng_normal(rng) + (k == from->device[i] ? lead : 0);
+    if (d->grid->model->form->unequal != NULL)
+        prefer_fast(d, kind);
 }
 
 /* Softmax of the logits at a temperature; pinned ops stay on their device. */
