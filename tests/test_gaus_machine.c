@@ -284,6 +284,58 @@ static void test_one_kind(void **state)
     sked_i_gaus_device_cpu.destroy(g.evaluator);
 }
 
+/* ------------------------------------------------------------------ the problem in cells */
+
+/* One edge of the grid between two devices, against the problem's own figures. */
+static void check_edge(const sked_problem *p, const sked_i_gaus_device_grid *g, int64_t e, int32_t from,
+                       int32_t to)
+{
+    const sked_i_gaus_device_kinds *kinds = g->view.kinds;
+    sked_edge edge;
+    sked_graph_edge(p->graph, e, &edge);
+    const double time = sked_problem_duration(p, edge.from, from);
+    const double given = p->graph->edge_lag_given[e] ? edge.lag : time;
+    const double own = kinds->follows[e] > 0 ? kinds->time[edge.from * kinds->count + kinds->of[from]] : 0;
+    if (time == INFINITY)
+        return;
+    near("lag", (g->view.lag[e] + own) * g->width, given, 1e-9);
+    const int32_t pair = kinds->of[from] * kinds->count + kinds->of[to];
+    const double passes = kinds->latency[kinds->links[e] + pair] + kinds->bytes[e] * kinds->per_byte[pair];
+    const double exact = sked_problem_transfer(p, e, from, to);
+    if (from != to && exact < INFINITY)
+        near("transfer", passes * g->width, exact, 1e-9);
+    else if (from != to)
+        assert_true(fmin(passes, kinds->longest) * g->width >= g->horizon);
+}
+
+static void test_grid(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        random_problem r;
+        sked_i_gaus_device_model *m = NULL;
+        sked_i_gaus_device_grid *g = NULL;
+        random_problem_make(seed, RANDOM_UNEQUAL | RANDOM_REAL | RANDOM_LAGS, 2, 20, &r);
+        const sked_problem *p = &r.problem;
+        OK(sked_i_gaus_device_model_create(p, &m, err));
+        OK(sked_i_gaus_device_grid_create(m, &g, err));
+        sked_i_gaus_device_grid_set(g, m->form->span); /* nothing takes longer */
+        for (int32_t i = 0; i < m->n; i++)
+            for (int32_t d = 0; d < m->m; d++) {
+                const double time = g->view.kinds->time[i * g->view.kinds->count + g->view.kinds->of[d]];
+                const double exact = sked_problem_duration(p, i, d);
+                assert_true(isinf(exact) ? isinf(time) : fabs(time * g->width - exact) < 1e-9);
+                assert_true(g->lo[i] <= g->hi[i] && sked_i_gaus_device_able(m, i, d) == isfinite(exact));
+            }
+        for (int64_t e = 0; e < sked_graph_edge_count(p->graph); e++)
+            for (int32_t pair = 0; pair < m->m * m->m; pair++)
+                check_edge(p, g, e, pair / m->m, pair % m->m);
+        sked_i_gaus_device_grid_destroy(g);
+        sked_i_gaus_device_model_destroy(m);
+        random_problem_free(&r);
+    }
+}
+
 /* ------------------------------------------------------------------ the method */
 
 static sked_status run(const char *method, const sked_problem *p, int threads, sked_result *out,
@@ -468,10 +520,15 @@ static void test_many_kinds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gradients),      cmocka_unit_test(test_expectations),
-        cmocka_unit_test(test_one_kind),       cmocka_unit_test(test_against_brute_force),
-        cmocka_unit_test(test_all_features),   cmocka_unit_test(test_better_than_its_start),
-        cmocka_unit_test(test_gradient_alone), cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_gradients),
+        cmocka_unit_test(test_expectations),
+        cmocka_unit_test(test_one_kind),
+        cmocka_unit_test(test_grid),
+        cmocka_unit_test(test_against_brute_force),
+        cmocka_unit_test(test_all_features),
+        cmocka_unit_test(test_better_than_its_start),
+        cmocka_unit_test(test_gradient_alone),
+        cmocka_unit_test(test_same_bytes),
         cmocka_unit_test(test_many_kinds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
