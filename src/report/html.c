@@ -201,7 +201,8 @@ static void add_machine(const sked_i_view *v, const sked_metrics *m, sked_i_buff
     char text[60];
     if (v->schedule->devices > 0) {
         add_number_figure(b, "Devices", v->schedule->devices, sked_i_view_machine_name(v));
-        add_number_figure(b, "Speedup", round(m->speedup * 1e3) / 1e3, "over one device");
+        add_number_figure(b, "Speedup", round(m->speedup * 1e3) / 1e3,
+                          v->problem->machine != NULL ? "over the best single device" : "over one device");
         add_figure(b, "Idle", sked_i_label_percent(m->idle, text, sizeof text), "of all device time");
         if (sked_i_has_transfers(v->problem))
             add_number_figure(b, "Transfer time", m->transfer, "");
