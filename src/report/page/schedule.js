@@ -184,7 +184,7 @@ Sked.section("schedule", (section, data) => {
     const pen = document.createElement("canvas").getContext("2d");
     pen.font = Sked.font;
     const names = data.groups.flatMap((group) => [data.rows[group.first + group.rows - 1], group.name])
-        .concat(data.curves.map((curve) => curve.name), data.deviceNames ? data.rows : []);
+        .concat(data.curves.flatMap((curve) => [curve.name, curve.capacity === null ? "" : Sked.Curve.peak(curve)]), data.deviceNames ? data.rows : []);
     const widest = Math.max(...names.slice(0, 2000).map((name) => pen.measureText(name.slice(0, 60)).width), 84);
     timeline.gutter = Math.round(Math.min(widest, 190) + 20);
     new ResizeObserver(() => { gantt.resize(); timeline.redraw(); }).observe(gantt.box);
