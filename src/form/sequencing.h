@@ -36,6 +36,6 @@ void sked_i_sequencing_destroy(sked_i_sequencing *l);
 /* Does the problem need lines, or are all devices alike to every op? */
 static inline bool sked_i_needs_sequencing(const sked_problem *p)
 {
-    return p->devices > 0 && (p->machine != NULL || sked_i_has_transfers(p) || p->fix_device != NULL);
+    return p->devices > 0 && (sked_i_has_transfers(p) || p->fix_device != NULL || p->machine != NULL);
 }
 #endif

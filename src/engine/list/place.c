@@ -19,7 +19,7 @@ void sked_i_placer_destroy(sked_i_placer *x)
         sked_i_timeline_free(&x->pool[r]);
     for (int32_t d = 0; x->gaps && d < x->input.devices; d++)
         sked_i_gaps_free(&x->gaps[d]);
-    sked_i_arrivals_free(x);
+    sked_i_placer_close_unequal(x);
     void *const owned[] = {x->arrival, x->waiting, x->by_rank, x->words, x->pending.at,
                            x->pool,    x->gaps,    x->local,   x->seen,  x};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
@@ -80,7 +80,7 @@ sked_status sked_i_placer_create(const sked_i_dag *v, const sked_i_pools *pools,
         if (v->duration[i] > 0 && v->duration[i] < x->shortest)
             x->shortest = v->duration[i];
     if (v->costs != NULL)
-        SKED_TRY(sked_i_unequal_create(x, err));
+        SKED_TRY(sked_i_placer_open_unequal(x, err));
     *out = x;
     return SKED_OK;
 cleanup:
@@ -98,6 +98,8 @@ static void reset(placer *x)
         sked_i_gaps_reset(&x->gaps[d]);
         x->seen[d] = -1;
     }
+    for (int32_t i = 0; x->how->lookahead && i < v->n; i++)
+        x->device[i] = -1; /* not placed */
     x->late = x->now = 0;
     x->pending.count = 0;
     memset(x->words, 0, (size_t)sked_i_set_words(v->n) * sizeof *x->words);
@@ -152,7 +154,7 @@ static double arrival_on(const placer *x, int32_t i, int32_t d)
 static double earliest_arrival(placer *x, int32_t i)
 {
     if (x->input.view->costs != NULL)
-        return sked_i_unequal_earliest(x, i);
+        return sked_i_placer_earliest(x, i);
     if (x->input.view->out.transfer == NULL)
         return x->arrival[i];
     double best = INFINITY;
@@ -263,7 +265,7 @@ static void step_unequal(placer *x)
     for (bool more = x->pending.count > 0; more;) {
         const int32_t i = x->by_rank[sked_i_set_first(&x->ready)];
         const double late = x->late;
-        sked_i_unequal_choose(x, i);
+        sked_i_placer_choose(x, i);
         x->late = late;
         x->now = fmax(x->now, x->start[i]);
         more = wake(x) > 0 && x->by_rank[sked_i_set_first(&x->ready)] != i;
@@ -290,8 +292,8 @@ static double beyond(double late, double t)
 
 static double lateness_unequal(placer *x, int32_t i, double t)
 {
-    sked_i_unequal_gather(x, i);
-    const double from = sked_i_unequal_arrival(x, i, x->device[i]);
+    sked_i_placer_gather(x, i);
+    const double from = sked_i_placer_arrival(x, i, x->device[i]);
     return isinf(from) ? 1 + length_of(x, i) : beyond(from - t, t);
 }
 
@@ -309,7 +311,7 @@ static double lateness(placer *x, int32_t i)
 static bool book_unequal_at(placer *x, int32_t i, double t)
 {
     x->start[i] = t;
-    if (sked_i_unequal_fit(x, i, t))
+    if (sked_i_placer_fit(x, i, t))
         return book(x, i);
     x->late += length_of(x, i);
     return true;
@@ -354,7 +356,7 @@ static bool place_op(placer *x, int32_t i)
         return true;
     }
     if (x->input.view->costs != NULL)
-        sked_i_unequal_choose(x, i);
+        sked_i_placer_choose(x, i);
     else if (x->by_device)
         choose_device(x, i);
     else
@@ -377,6 +379,8 @@ static bool place_all(placer *x)
         sked_i_set_remove(&x->ready, (uint32_t)x->input.rank[i]);
         if (!place_op(x, i))
             return false;
+        if (x->reach != NULL)
+            sked_i_reach_placed(x, i);
         tell_successors(x, i);
     }
     return true;
@@ -392,7 +396,11 @@ sked_status sked_i_placer_run(sked_i_placer *x, const int32_t *rank, const doubl
     x->start = start;
     x->device = device;
     reset(x);
-    if ((how->fix_start != NULL && !book_fixed(x)) || !place_all(x))
+    if (how->fix_start != NULL && !book_fixed(x))
+        return sked_i_no_memory(err);
+    if (x->reach != NULL)
+        sked_i_reach_reset(x);
+    if (!place_all(x))
         return sked_i_no_memory(err);
     *late = x->late;
     return SKED_OK;
@@ -427,6 +435,31 @@ cleanup:
     return st;
 }
 
+/* Dead ends where links are missing: again on devices that all have links, set by set until one serves. */
+static sked_status place_linked(placer *x, const sked_i_list_input *input, const sked_i_place *how,
+                                double *start, int32_t *device, double *late, sked_error *err)
+{
+    const int32_t m = input->devices;
+    sked_status st = SKED_OK;
+    bool *tried = NULL, *use = NULL;
+    sked_i_place again = *how;
+    SKED_NEW0(tried, m);
+    SKED_NEW(use, m);
+    again.use = use;
+    for (int32_t d = 0; d<m && * late> 0; d++) {
+        if (tried[d])
+            continue;
+        sked_i_linked_devices(input->view->costs, d, use);
+        for (int32_t e = 0; e < m; e++)
+            tried[e] = tried[e] || use[e];
+        SKED_TRY(sked_i_placer_run(x, input->rank, input->release, &again, start, device, late, err));
+    }
+cleanup:
+    free(tried);
+    free(use);
+    return st;
+}
+
 sked_status sked_i_list_place(const sked_i_list_input *input, const sked_i_place *how, double *start,
                               int32_t *device, bool *fits, sked_error *err)
 {
@@ -435,6 +468,8 @@ sked_status sked_i_list_place(const sked_i_list_input *input, const sked_i_place
     double late = 0;
     SKED_TRY(sked_i_placer_create(input->view, input->pools, input->devices, how->by_device, &x, err));
     SKED_TRY(sked_i_placer_run(x, input->rank, input->release, how, start, device, &late, err));
+    if (late > 0 && x->reach != NULL)
+        SKED_TRY(place_linked(x, input, how, start, device, &late, err));
     *fits = late == 0;
     if (*fits && input->devices > 0 && !x->by_device)
         SKED_TRY(sked_i_assign_devices(input->view, input->devices, start, device, err));

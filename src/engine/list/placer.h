@@ -1,4 +1,4 @@
-/* A placer, as place.c and unequal.c see it. */
+/* A placer, as place.c, unequal.c and reach.c see it. */
 #ifndef SKED_ENGINE_LIST_PLACER_H
 #define SKED_ENGINE_LIST_PLACER_H
 #include "base/heap.h"
@@ -17,8 +17,11 @@ typedef struct sked_i_arrivals {
     double *far;                 /* [groups] latest data from devices of other groups */
     double *near;                /* [2 * groups] from devices of the group: latest, and latest from another */
     int32_t *near_device;        /* [groups] where the latest comes from */
-    bool *instant;               /* [pool classes] demands beyond a pool: only where the op takes no time */
+    double *option; /* [3 * devices] lookahead: start, score and idle since; INFINITY: not there */
+    bool *instant;  /* [pool classes] demands beyond a pool: only where the op takes no time */
 } sked_i_arrivals;
+
+typedef struct sked_i_reach sked_i_reach;
 
 struct sked_i_placer {
     sked_i_list_input input; /* of the run */
@@ -41,6 +44,7 @@ struct sked_i_placer {
     double remote[2]; /* latest data from elsewhere: of all devices, and of all but remote_device */
     int32_t remote_device;
     sked_i_arrivals far; /* unequal devices: in place of remote */
+    sked_i_reach *reach; /* unequal devices: NULL where all are linked */
     double late;         /* what fixed starts are missed by in sum */
 };
 
@@ -77,25 +81,37 @@ static inline void sked_i_placer_range(const sked_i_placer *x, int32_t i, int32_
 
 /* ------------------------------------------------------------------ unequal devices (unequal.c) */
 
-SKED_MUST_CHECK sked_status sked_i_unequal_create(sked_i_placer *x, sked_error *err);
-void sked_i_arrivals_free(sked_i_placer *x);
+SKED_MUST_CHECK sked_status sked_i_placer_open_unequal(sked_i_placer *x, sked_error *err);
+void sked_i_placer_close_unequal(sked_i_placer *x);
 /* Time of op i on device d; INFINITY: it cannot run there. */
-static inline double sked_i_unequal_time(const sked_i_placer *x, int32_t i, int32_t d)
+static inline double sked_i_placer_time(const sked_i_placer *x, int32_t i, int32_t d)
 {
     const double t = sked_i_time(x->input.view->costs, i, d);
     return t > 0 && x->far.instant[sked_i_pools_class(x->input.pools, i)] ? INFINITY : t;
 }
 /* Gathers what op i needs to know of its predecessors; O(predecessors * groups). */
-void sked_i_unequal_gather(sked_i_placer *x, int32_t i);
+void sked_i_placer_gather(sked_i_placer *x, int32_t i);
 /* When the data of op i, gathered before, is on device d; INFINITY: it cannot get there. */
-double sked_i_unequal_arrival(const sked_i_placer *x, int32_t i, int32_t d);
+double sked_i_placer_arrival(const sked_i_placer *x, int32_t i, int32_t d);
 /* The least over all devices that can run it. Gathers. */
-double sked_i_unequal_earliest(sked_i_placer *x, int32_t i);
+double sked_i_placer_earliest(sked_i_placer *x, int32_t i);
 /*
- * Start and device of op i: where it finishes first; among equals the device left idle the shortest. Where
- * its data can reach no device, missing links count as free and x->late grows.
+ * Start and device of op i: where it finishes first (how->ahead, how->lookahead: counting what follows);
+ * among equals the device left idle the shortest. Where its data can reach no device, missing links count as
+ * free and x->late grows.
  */
-void sked_i_unequal_choose(sked_i_placer *x, int32_t i);
+void sked_i_placer_choose(sked_i_placer *x, int32_t i);
 /* Device of op i that starts at t: of those with room the fastest. false: none has room. */
-bool sked_i_unequal_fit(sked_i_placer *x, int32_t i, double t);
+bool sked_i_placer_fit(sked_i_placer *x, int32_t i, double t);
+
+/* ------------------------------------------------------------------ devices without links (reach.c) */
+
+/* *out stays NULL where every device can send to every other. */
+SKED_MUST_CHECK sked_status sked_i_reach_create(const sked_i_placer *x, sked_i_reach **out, sked_error *err);
+void sked_i_reach_destroy(sked_i_reach *r);
+/* Before a run, when ops with fixed starts have their devices. O(rounds * (ops * devices + edges)). */
+void sked_i_reach_reset(sked_i_placer *x);
+/* A set of bits: the devices op i may go to. */
+const uint64_t *sked_i_reach_choices(sked_i_placer *x, int32_t i);
+void sked_i_reach_placed(sked_i_placer *x, int32_t i);
 #endif

@@ -10,7 +10,7 @@
 
 typedef sked_i_placer placer;
 
-void sked_i_arrivals_free(sked_i_placer *x)
+void sked_i_placer_close_unequal(sked_i_placer *x)
 {
     sked_i_arrivals *a = &x->far;
     free(a->latency);
@@ -19,6 +19,8 @@ void sked_i_arrivals_free(sked_i_placer *x)
     free(a->near);
     free(a->near_device);
     free(a->instant);
+    free(a->option);
+    sked_i_reach_destroy(x->reach);
 }
 
 /* Links in the direction of the view: mirrored, data runs against time. */
@@ -53,7 +55,7 @@ static void find_instant(const sked_i_pools *q, bool *instant)
             instant[c] = instant[c] || q->amount[k] > q->capacity[q->pool[k]] + q->slack[q->pool[k]];
 }
 
-sked_status sked_i_unequal_create(sked_i_placer *x, sked_error *err)
+sked_status sked_i_placer_open_unequal(sked_i_placer *x, sked_error *err)
 {
     const sked_machine *m = x->input.view->costs->machine;
     sked_status st = SKED_OK;
@@ -65,10 +67,12 @@ sked_status sked_i_unequal_create(sked_i_placer *x, sked_error *err)
     SKED_NEW(a->far, a->groups);
     SKED_NEW(a->near, 2 * (int64_t)a->groups);
     SKED_NEW(a->near_device, a->groups);
+    SKED_NEW(a->option, 3 * (int64_t)x->input.devices);
     SKED_NEW0(a->instant, x->input.pools->n_classes);
     find_instant(x->input.pools, a->instant);
     fill_links(x->input.view, a);
     find_shortest(x);
+    SKED_TRY(sked_i_reach_create(x, &x->reach, err));
 cleanup:
     return st;
 }
@@ -101,7 +105,8 @@ static void note_near(sked_i_arrivals *a, int32_t g, int32_t d, double t)
         near[1] = t;
 }
 
-void sked_i_unequal_gather(sked_i_placer *x, int32_t i)
+/* Without op `but`, and without predecessors that are not placed yet (device -1). */
+static void gather_all_but(placer *x, int32_t i, int32_t but)
 {
     const sked_i_dag_rows *in = &x->input.view->in;
     const sked_i_costs *c = x->input.view->costs;
@@ -113,7 +118,10 @@ void sked_i_unequal_gather(sked_i_placer *x, int32_t i)
         a->near_device[g] = -1;
     }
     for (int64_t k = in->ptr[i]; k < in->ptr[i + 1]; k++) {
-        const int32_t q = in->op[k], d = x->device[q], own = group_of(a, d);
+        const int32_t q = in->op[k], d = x->device[q];
+        if (d < 0 || q == but)
+            continue;
+        const int32_t own = group_of(a, d);
         const double here = x->start[q] + (in->given[k] ? in->lag[k] : sked_i_time(c, q, d));
         const double *latency = a->latency + (int64_t)own * groups;
         const double *bandwidth = a->bandwidth + (int64_t)own * groups;
@@ -128,7 +136,12 @@ void sked_i_unequal_gather(sked_i_placer *x, int32_t i)
     }
 }
 
-double sked_i_unequal_arrival(const sked_i_placer *x, int32_t i, int32_t d)
+void sked_i_placer_gather(sked_i_placer *x, int32_t i)
+{
+    gather_all_but(x, i, -1);
+}
+
+double sked_i_placer_arrival(const sked_i_placer *x, int32_t i, int32_t d)
 {
     const sked_i_arrivals *a = &x->far;
     const int32_t g = group_of(a, d);
@@ -137,15 +150,15 @@ double sked_i_unequal_arrival(const sked_i_placer *x, int32_t i, int32_t d)
     return x->seen[d] == i && x->local[d] > away ? x->local[d] : away;
 }
 
-double sked_i_unequal_earliest(sked_i_placer *x, int32_t i)
+double sked_i_placer_earliest(sked_i_placer *x, int32_t i)
 {
     int32_t first, last;
     double best = INFINITY;
-    sked_i_unequal_gather(x, i);
+    sked_i_placer_gather(x, i);
     sked_i_placer_range(x, i, &first, &last);
     for (int32_t d = first; d <= last; d++)
-        if (sked_i_unequal_time(x, i, d) < INFINITY)
-            best = fmin(best, sked_i_unequal_arrival(x, i, d));
+        if (sked_i_placer_time(x, i, d) < INFINITY)
+            best = fmin(best, sked_i_placer_arrival(x, i, d));
     return best < INFINITY ? best : 0;
 }
 
@@ -179,28 +192,116 @@ static void strand(placer *x, int32_t i)
     sked_i_placer_range(x, i, &first, &last);
     for (int32_t d = first; d <= last; d++) {
         double from;
-        if (isinf(sked_i_unequal_time(x, i, d)))
+        if (isinf(sked_i_placer_time(x, i, d)))
             continue;
         const int64_t missing = missing_links(x, i, d, &from);
         if (missing < least) {
             least = missing;
             x->device[i] = d;
-            x->start[i] = sked_i_placer_room(x, i, sked_i_unequal_time(x, i, d), d, from, &gap);
+            x->start[i] = sked_i_placer_room(x, i, sked_i_placer_time(x, i, d), d, from, &gap);
         }
     }
     assert(least < INT64_MAX);
-    x->late += (double)least + sked_i_unequal_time(x, i, x->device[i]);
+    x->late += (double)least + sked_i_placer_time(x, i, x->device[i]);
 }
 
-void sked_i_unequal_choose(sked_i_placer *x, int32_t i)
+/* What follows the finish of op i on device d, as far as devices are compared by it. */
+static double ahead_of(const placer *x, int32_t i, int32_t d)
+{
+    const sked_i_costs *c = x->input.view->costs;
+    return x->how->ahead ? x->how->ahead[(int64_t)i * c->classes + sked_i_device_class(c, d)] : 0;
+}
+
+/* Every device on which op i can start, with start, score (finish and what follows) and idle since. */
+static void list_options(placer *x, int32_t i, const uint64_t *may)
+{
+    const int32_t m = x->input.devices;
+    double *start = x->far.option, *score = start + m, *idle = score + m;
+    int32_t first, last;
+    sked_i_placer_range(x, i, &first, &last);
+    for (int32_t d = 0; d < m; d++) {
+        const bool open = d >= first && d <= last && (may == NULL || may[d / 64] >> (d % 64) & 1);
+        const double length = open ? sked_i_placer_time(x, i, d) : INFINITY;
+        const double from = sked_i_placer_arrival(x, i, d);
+        start[d] = score[d] = INFINITY;
+        idle[d] = 0;
+        if (isinf(from + length))
+            continue;
+        start[d] = sked_i_placer_room(x, i, length, d, from, &idle[d]);
+        score[d] = start[d] + length + ahead_of(x, i, d);
+    }
+}
+
+/* Earliest finish of op `to`, gathered before, with one more predecessor: it starts at `begin` on device d.
+ */
+static double finish_after(const placer *x, int64_t edge, int32_t to, double here, int32_t d)
+{
+    const sked_i_arrivals *a = &x->far;
+    const double bytes = x->input.view->out.bytes[edge];
+    double best = INFINITY, gap;
+    int32_t first, last;
+    sked_i_placer_range(x, to, &first, &last);
+    for (int32_t e = first; e <= last; e++) {
+        const int64_t link = (int64_t)group_of(a, d) * a->groups + group_of(a, e);
+        const double length = sked_i_placer_time(x, to, e);
+        const double brought = d == e ? here : sent(here, a->latency[link], a->bandwidth[link], bytes);
+        const double from = fmax(brought, sked_i_placer_arrival(x, to, e));
+        if (from + length < best)
+            best = fmin(best, sked_i_placer_room(x, to, length, e, from, &gap) + length);
+    }
+    return best;
+}
+
+/* Scores become the latest finish of a successor, each placed by itself where it finishes first. */
+static void look_ahead(placer *x, int32_t i)
+{
+    const sked_i_dag_rows *out = &x->input.view->out;
+    const sked_i_costs *c = x->input.view->costs;
+    const int32_t m = x->input.devices;
+    double *start = x->far.option, *score = start + m;
+    for (int64_t e = out->ptr[i]; e < out->ptr[i + 1]; e++) {
+        const int32_t to = out->op[e];
+        if (x->how->fix_start != NULL && !isnan(x->how->fix_start[to]))
+            continue;
+        gather_all_but(x, to, i);
+        for (int32_t d = 0; d < m; d++)
+            if (start[d] < INFINITY) {
+                const double here = start[d] + (out->given[e] ? out->lag[e] : sked_i_time(c, i, d));
+                score[d] = fmax(score[d], finish_after(x, e, to, here, d));
+            }
+    }
+}
+
+static void choose_scored(placer *x, int32_t i, const uint64_t *may)
+{
+    const int32_t m = x->input.devices;
+    const double *start = x->far.option, *score = start + m, *idle = score + m;
+    int32_t best = -1;
+    list_options(x, i, may);
+    if (x->how->lookahead)
+        look_ahead(x, i);
+    for (int32_t d = 0; d < m; d++)
+        if (start[d] < INFINITY &&
+            (best < 0 || score[d] < score[best] || (score[d] == score[best] && idle[d] > idle[best])))
+            best = d;
+    if (best < 0)
+        strand(x, i);
+    else {
+        x->device[i] = best;
+        x->start[i] = start[best];
+    }
+}
+
+static void choose_first(placer *x, int32_t i, const uint64_t *may)
 {
     int32_t first, last;
     double best = INFINITY, idle_since = -1;
-    sked_i_unequal_gather(x, i);
     sked_i_placer_range(x, i, &first, &last);
     for (int32_t d = first; d <= last; d++) {
         double gap = 0;
-        const double length = sked_i_unequal_time(x, i, d), from = sked_i_unequal_arrival(x, i, d);
+        if (may != NULL && !(may[d / 64] >> (d % 64) & 1))
+            continue;
+        const double length = sked_i_placer_time(x, i, d), from = sked_i_placer_arrival(x, i, d);
         if (from + length > best || isinf(from + length))
             continue;
         const double t = sked_i_placer_room(x, i, length, d, from, &gap), finish = t + length;
@@ -215,14 +316,24 @@ void sked_i_unequal_choose(sked_i_placer *x, int32_t i)
         strand(x, i);
 }
 
-bool sked_i_unequal_fit(sked_i_placer *x, int32_t i, double t)
+void sked_i_placer_choose(sked_i_placer *x, int32_t i)
+{
+    const uint64_t *may = x->reach != NULL ? sked_i_reach_choices(x, i) : NULL;
+    sked_i_placer_gather(x, i);
+    if (x->how->ahead != NULL || x->how->lookahead)
+        choose_scored(x, i, may);
+    else
+        choose_first(x, i, may);
+}
+
+bool sked_i_placer_fit(sked_i_placer *x, int32_t i, double t)
 {
     int32_t first, last;
     double best = INFINITY, gap;
     bool found = false;
     sked_i_placer_range(x, i, &first, &last);
     for (int32_t d = first; d <= last; d++) {
-        const double length = sked_i_unequal_time(x, i, d);
+        const double length = sked_i_placer_time(x, i, d);
         const bool room = length < INFINITY && sked_i_placer_room(x, i, length, d, t, &gap) == t;
         if (isinf(length) || (found && !room) || (room == found && length >= best))
             continue;
