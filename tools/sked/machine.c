@@ -77,14 +77,14 @@ static void print_link(const char *between, double latency, double bandwidth)
 
 static void print_links(const sked_machine *m)
 {
-    const int64_t count = sked_machine_link_count(m);
+    const int64_t count = sked_machine_given_link_count(m);
     double latency, bandwidth;
     for (int64_t i = 0; i < count && i < most_lines; i++) {
         const char *from, *to;
         bool oneway;
         printable_text a, b;
         char between[2 * sizeof a + 8];
-        sked_machine_link_at(m, i, &from, &to, &latency, &bandwidth, &oneway);
+        sked_machine_given_link(m, i, &from, &to, &latency, &bandwidth, &oneway);
         snprintf(between, sizeof between, "%s %s %s", printable(from, &a), oneway ? "->" : "-",
                  printable(to, &b));
         print_link(between, latency, bandwidth);
@@ -118,11 +118,11 @@ void print_machine(const sked_problem *p)
 static void json_links(json_out *j, const sked_machine *m)
 {
     json_open(j, "links", '[');
-    for (int64_t i = 0; i < sked_machine_link_count(m); i++) {
+    for (int64_t i = 0; i < sked_machine_given_link_count(m); i++) {
         const char *from, *to;
         double latency, bandwidth;
         bool oneway;
-        sked_machine_link_at(m, i, &from, &to, &latency, &bandwidth, &oneway);
+        sked_machine_given_link(m, i, &from, &to, &latency, &bandwidth, &oneway);
         json_open(j, NULL, '{');
         json_text(j, "from", from);
         json_text(j, "to", to);
@@ -187,7 +187,7 @@ void warn_unknown_names(const sked_problem *p)
         return;
     const char **type = sorted_types(p->machine, &types);
     for (int32_t i = 0; type != NULL && i < sked_graph_duration_name_count(p->graph); i++) {
-        const char *name = sked_graph_duration_name_at(p->graph, i);
+        const char *name = sked_graph_duration_name(p->graph, i);
         printable_text text;
         if (sked_machine_find_device(p->machine, name) >= 0 ||
             bsearch(&name, type, (size_t)types, sizeof *type, by_text) != NULL)
