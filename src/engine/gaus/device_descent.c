@@ -110,10 +110,14 @@ static void place_shares(descent *d, int kind, const sked_i_gaus_incumbent *from
         prefer_fast(d, kind);
 }
 
-/* Softmax of the logits at a temperature; pinned ops stay on their device. */
+/*
+ * Softmax of the logits at a temperature; pinned ops stay on their device. On unequal devices an evaluation
+ * costs the pairs of kinds that have a share, so a thousandth of the largest is none.
+ */
 static void set_shares(descent *d, double temperature)
 {
     const int32_t m = d->grid->model->m, *fix = d->grid->model->p->fix_device;
+    const double least = d->grid->model->form->unequal != NULL ? -7 : -30;
     for (int32_t i = 0; i < d->grid->model->n; i++) {
         const double *logit = d->logit + (int64_t)i * m;
         double *share = d->at.share + (int64_t)i * m, most = -INFINITY, sum = 0;
@@ -121,7 +125,7 @@ static void set_shares(descent *d, double temperature)
             most = fmax(most, logit[k]);
         for (int32_t k = 0; k < m; k++) {
             const double x = (logit[k] - most) / temperature;
-            sum += share[k] = x > -30 ? sked_i_exp(x) : 0;
+            sum += share[k] = x > least ? sked_i_exp(x) : 0;
         }
         assert(m == 0 || sum >= 1); /* the largest logit alone gives 1 */
         for (int32_t k = 0; k < m; k++)
