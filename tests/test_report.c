@@ -331,7 +331,7 @@ static void test_device_names(void **state)
     static const char *const extension[] = {".svg", ".html", ".trace.json", ".dot", ".json"};
     static const char *const script[] = {"&lt;/script&gt;&lt;script&gt;alert(2)", "alert(2)",
                                          "alert(2)</script>", "alert(2)</script>", "alert(2)</script>"};
-    static const char *const machine[] = {"devices of workstation", "\"workstation\"",
+    static const char *const machine[] = {"devices of workstation", "\"limit 1000\"",
                                           "\"machine\":\"workstation\"", "gpu",
                                           "\"machine\":\"workstation\""};
     for (int k = 0; k < 5; k++) {

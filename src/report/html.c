@@ -198,7 +198,7 @@ static void add_bound(const sked_i_view *v, const sked_metrics *m, sked_i_buffer
 
 static void add_machine(const sked_i_view *v, const sked_metrics *m, sked_i_buffer *b)
 {
-    char text[60];
+    char text[60], limit[40];
     if (v->schedule->devices > 0) {
         add_number_figure(b, "Devices", v->schedule->devices, sked_i_view_machine_name(v));
         add_number_figure(b, "Speedup", round(m->speedup * 1e3) / 1e3,
@@ -211,8 +211,11 @@ static void add_machine(const sked_i_view *v, const sked_metrics *m, sked_i_buff
     }
     if (v->graph->n_resources > 0)
         add_number_figure(b, "Resource peaks", m->resource, "sum, weighted");
+    if (v->problem->memory_limit < INFINITY)
+        snprintf(text, sizeof text, "limit %s",
+                 sked_i_label_number(v->problem->memory_limit, limit, sizeof limit));
     if (m->peak_memory > 0)
-        add_number_figure(b, "Peak memory", m->peak_memory, "");
+        add_number_figure(b, "Peak memory", m->peak_memory, v->problem->memory_limit < INFINITY ? text : "");
     if (m->communication > 0)
         add_number_figure(b, "Communication", m->communication, "steps spanned by edges");
 }
