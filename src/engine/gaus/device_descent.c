@@ -92,7 +92,7 @@ static void prefer_fast(descent *d, int kind)
             double *logit = &d->logit[(int64_t)i * b->m + k];
             if (time == INFINITY)
                 *logit = -INFINITY;
-            else if (kind != SKED_I_GAUS_DEVICE_NEAR && shortest > 0)
+            else if (kind != SKED_I_GAUS_DEVICE_NEAR && shortest > 0 && time > 0) /* 0: pinned elsewhere */
                 *logit -= log(time / shortest);
         }
     }
