@@ -345,6 +345,87 @@ static void test_defaults_give_the_picture(void **state)
         }
 }
 
+/* ------------------------------------------------------------------ machines */
+
+static sked_machine *machine_of(const char *devices)
+{
+    char text[500];
+    sked_machine *m = NULL;
+    snprintf(text, sizeof text,
+             "{\"format\": \"sked-machine-1\", \"latency\": 1, \"bandwidth\": 30, \"devices\": [%s]}",
+             devices);
+    OK(sked_machine_parse("machine", text, strlen(text), &m, err));
+    return m;
+}
+
+/* Times and links are the machine's; noise multiplies whatever an op takes there. */
+static void test_unequal_machines(void **state)
+{
+    (void)state;
+    sked_graph *g = fork_graph(10, 30, 0);
+    sked_machine *m = machine_of("{\"name\": \"cpu\"}, {\"name\": \"gpu\", \"speed\": 2}");
+    sked_schedule *s = fork_schedule();
+    sked_problem p;
+    sked_target *t = NULL;
+    sked_problem_init(&p, g);
+    p.machine = m;
+    p.devices = 2;
+    s->start[2] = 4;
+    near(time_on("proxy", &p, 0, s), 2 + (1 + 1) + 6 / 2.0);
+    near(time_on("noisy:model=uniform,strength=0", &p, 0, s), 7);
+    near(time_on("noisy:model=heavy,strength=0.1,outliers=1", &p, 0, s), 2 * 2 + 2 + 2 * 3);
+    OK(sked_target_create("proxy", &p, 0, &t, err));
+    near(sked_target_work(t), 12 / 2.0); /* all on the faster one */
+    sked_target_destroy(t);
+    FAILS(SKED_ERR_UNSUPPORTED, "target 'bandwidth'", sked_target_create("bandwidth", &p, 0, &t, err));
+    FAILS(SKED_ERR_UNSUPPORTED, "unequal devices", sked_target_create("latency", &p, 0, &t, err));
+    FAILS(SKED_ERR_UNSUPPORTED, "target 'linear'",
+          sked_target_create("linear:latency-cost=1", &p, 0, &t, err));
+    sked_schedule_destroy(s);
+    sked_machine_destroy(m);
+    sked_graph_destroy(g);
+}
+
+/* A machine file of identical devices is the short form: every model takes it, and says the same. */
+static void test_identical_machines(void **state)
+{
+    static const char *const specs[] = {"proxy", "noisy", "bandwidth", "latency", "linear"};
+    (void)state;
+    for (int k = 0; k < 10; k++) {
+        sked_graph *g = fork_graph(k < 5 ? 10 : 0, k < 5 ? 30 : 0, 0);
+        sked_machine *m = machine_of("{\"name\": \"a\"}, {\"name\": \"b\"}");
+        sked_schedule *s = fork_schedule();
+        sked_problem plain, p;
+        sked_problem_init(&plain, g);
+        plain.devices = 2;
+        plain.latency = 1;
+        plain.bandwidth = 30;
+        sked_problem_init(&p, g);
+        p.machine = m;
+        near(time_on(specs[k % 5], &p, 3, s), time_on(specs[k % 5], &plain, 3, s));
+        sked_schedule_destroy(s);
+        sked_machine_destroy(m);
+        sked_graph_destroy(g);
+    }
+}
+
+/* The plan that a program gets names the devices. */
+static void test_plan_names_devices(void **state)
+{
+    (void)state;
+    sked_graph *g = fork_graph(10, 30, 0);
+    sked_machine *m = machine_of("{\"name\": \"cpu\"}, {\"name\": \"gpu 0\", \"speed\": 2}");
+    sked_schedule *s = fork_schedule();
+    sked_problem p;
+    sked_problem_init(&p, g);
+    p.machine = m;
+    near(time_on("command:f() { grep -c '\"device_names\":\\[\"cpu\",\"gpu 0\"\\]' \"$1\"; }; f", &p, 0, s),
+         1);
+    sked_schedule_destroy(s);
+    sked_machine_destroy(m);
+    sked_graph_destroy(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -356,6 +437,9 @@ int main(void)
         cmocka_unit_test(test_programs),
         cmocka_unit_test(test_awkward_programs),
         cmocka_unit_test(test_defaults_give_the_picture),
+        cmocka_unit_test(test_unequal_machines),
+        cmocka_unit_test(test_identical_machines),
+        cmocka_unit_test(test_plan_names_devices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -513,6 +513,10 @@ SKED_INIT_OUTPUT(sked_metrics)
 /* O((ops + edges) log ops). */
 SKED_API SKED_MUST_CHECK sked_status sked_schedule_measure(const sked_problem *p, const sked_schedule *s,
                                                            sked_metrics *out, sked_error *err);
+/* Peak memory of values on each device, copies included: peak[devices]. O((ops + edges) log ops). */
+SKED_API SKED_MUST_CHECK sked_status sked_schedule_device_memory(const sked_problem *p,
+                                                                 const sked_schedule *s, double *peak,
+                                                                 sked_error *err);
 /*
  * Lower bound of p's objective over all valid schedules (critical path, area with heads and tails per
  * resource and device set, ResMII/RecMII). `why` (may be NULL) gets the name of the bound that decides.
@@ -783,7 +787,7 @@ SKED_API SKED_MUST_CHECK sked_status sked_target_create(const char *spec, const 
  */
 SKED_API SKED_MUST_CHECK sked_status sked_target_measure(sked_target *t, const sked_schedule *s, double *time,
                                                          sked_error *err);
-/* Sum of the durations on the target: work / time is the speedup there. */
+/* Time of all ops on the best single device of the target: work / time is the speedup there. */
 SKED_API double sked_target_work(const sked_target *t);
 SKED_API void sked_target_destroy(sked_target *t);
 

@@ -35,6 +35,9 @@ SKED_MUST_CHECK sked_status sked_i_profile_loads(const sked_problem *p, const sk
  * reads it, from its arrival until the last reader there lets it go. Readers let go when they start or, by
  * p->lifetime, when they end. Kept values stay to the end.
  */
-SKED_MUST_CHECK sked_status sked_i_profile_memory(const sked_problem *p, const sked_schedule *s, int32_t device,
-                                                  sked_i_profile *out, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_profile_memory(const sked_problem *p, const sked_schedule *s,
+                                                  int32_t device, sked_i_profile *out, sked_error *err);
+/* The same for every device at once, out[devices]. O((ops + edges) log ops + devices) in all. */
+SKED_MUST_CHECK sked_status sked_i_profile_devices(const sked_problem *p, const sked_schedule *s,
+                                                   sked_i_profile *out, sked_error *err);
 #endif

@@ -13,6 +13,7 @@ struct sked_target {
     sked_problem asked;   /* as the user gave it */
     sked_problem problem; /* what the target really runs: its own graph, latency, bandwidth */
     sked_graph *graph;    /* owned; NULL: the problem's own */
+    sked_graph *plain;    /* owned: of a machine in its short form; NULL: the problem's own */
     sked_simulator *simulator;
     double work;
     double setting[SKED_I_TARGET_OPTIONS];

@@ -34,6 +34,8 @@ static void print_json(const setup *s, const sked_graph_info *g, double bound, c
     }
     json_close(&j, ']');
     json_number(&j, "devices", s->problem.devices);
+    if (s->machine != NULL)
+        json_machine(&j, &s->problem);
     json_text(&j, "objective", sked_objective_name(s->problem.objective));
     json_number(&j, "lower_bound", bound);
     json_text(&j, "bound_by", why);
@@ -63,6 +65,8 @@ static void print_text(const setup *s, const sked_graph_info *g, double bound, c
     for (int32_t r = 0; r < g->resources; r++)
         printf("  resource       %s, capacity %s\n", printable(sked_graph_resource_name(s->graph, r), &name),
                human(s->capacity ? s->capacity[r] : sked_graph_capacity(s->graph, r), x, sizeof x));
+    if (s->machine != NULL)
+        print_machine(&s->problem);
     printf("  lower bound    %s %s (%s)\n", sked_objective_name(s->problem.objective),
            human(bound, x, sizeof x), why);
     if (g->carried_edges > 0 && s->problem.objective != SKED_OBJECTIVE_II)
@@ -83,6 +87,8 @@ sked_status run_info(arguments *a, sked_error *err)
         st = sked_problem_check(&s.problem, err);
     if (st == SKED_OK)
         st = sked_problem_bound(&s.problem, &bound, &why, err);
+    if (st == SKED_OK)
+        warn_unknown_names(&s.problem);
     if (st == SKED_OK && a->json)
         print_json(&s, &g, bound, why);
     else if (st == SKED_OK)

@@ -78,7 +78,7 @@ static void print_json(const arguments *a, const sked_problem *p, const sked_rob
     json_number(&j, "target_time", m->time);
     json_number(&j, "lower_bound", m->lower_bound);
     json_bool(&j, "valid", true);
-    json_number(&j, "devices", p->devices);
+    json_devices(&j, p, NULL);
     json_close(&j, '}');
     json_close(&j, '}');
 }
@@ -126,9 +126,9 @@ sked_status run_robust(arguments *a, sked_error *err)
     setup s = {0};
     sked_robust_options opt;
     sked_robust_result r = {.size = sizeof r};
-    if (a->target == NULL || a->devices == 0)
+    if (a->target == NULL || (a->devices == 0 && a->machine == NULL))
         return fail(err, SKED_ERR_ARGUMENT,
-                    "`sked robust` needs --devices N and --target T (see `sked targets`)");
+                    "`sked robust` needs --devices N or --machine FILE, and --target T (see `sked targets`)");
     fill_options(a, &opt);
     end_on_signal(true);
     sked_status st = load_problem(a, a->operand.at[0], &s, err);

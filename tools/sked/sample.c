@@ -40,8 +40,8 @@ static sked_status describe(const setup *s, const sked_samples *out, const sked_
 
 static sked_status check_arguments(const arguments *a, sked_error *err)
 {
-    if (a->devices == 0)
-        return fail(err, SKED_ERR_ARGUMENT, "`sked sample` needs --devices N");
+    if (a->devices == 0 && a->machine == NULL)
+        return fail(err, SKED_ERR_ARGUMENT, "`sked sample` needs --devices N or --machine FILE");
     if (a->raw && (a->top > 0 || a->improve > 0 || a->local))
         return fail(err, SKED_ERR_ARGUMENT, "--raw keeps every draw as it is; it cannot go with %s",
                     a->top > 0 ? "--top"

@@ -95,7 +95,7 @@ static void print_statistics(const sked_result *r)
 }
 
 static void print_json(const arguments *a, const setup *s, const sked_result *r, const sked_metrics *m,
-                       const sked_diversity *d)
+                       const sked_diversity *d, const double *peak)
 {
     const sked_problem *p = &s->problem;
     json_out j = {.file = stdout};
@@ -113,7 +113,7 @@ static void print_json(const arguments *a, const setup *s, const sked_result *r,
     json_number(&j, "seconds", r->seconds);
     json_number(&j, "seed", (double)a->seed);
     json_number(&j, "threads", (double)a->threads);
-    json_number(&j, "devices", p->devices);
+    json_devices(&j, p, peak);
     json_number(&j, "speedup", m->speedup);
     json_number(&j, "idle", m->idle);
     if (r->schedule[0]->ii > 0)
@@ -139,7 +139,7 @@ static void print_json(const arguments *a, const setup *s, const sked_result *r,
 }
 
 static void print_text(const arguments *a, const setup *s, const sked_result *r, const sked_metrics *m,
-                       const sked_diversity *d)
+                       const sked_diversity *d, const double *peak)
 {
     const sked_problem *p = &s->problem;
     char x[40], y[40];
@@ -161,11 +161,17 @@ static void print_text(const arguments *a, const setup *s, const sked_result *r,
     if (p->devices > 0)
         printf("  devices        %d, speedup %.4g, idle %.1f %%\n", (int)p->devices, m->speedup,
                100 * m->idle);
+    if (p->machine != NULL)
+        printf("  machine        %s\n", machine_name(p->machine, &name));
     if (p->objective != SKED_OBJECTIVE_MAKESPAN && p->objective != SKED_OBJECTIVE_II)
         printf("  makespan       %s\n", human(m->makespan, x, sizeof x));
     if (r->schedule[0]->ii > 0 && p->objective != SKED_OBJECTIVE_II)
         printf("  ii             %s\n", human(r->schedule[0]->ii, x, sizeof x));
-    printf("  peak memory    %s\n", human(m->peak_memory, x, sizeof x));
+    printf("  peak memory    %s", human(m->peak_memory, x, sizeof x));
+    if (p->memory_limit < INFINITY)
+        printf(" of %s", human(p->memory_limit, x, sizeof x));
+    printf("\n");
+    print_devices(p, peak);
     printf("  resource       %s\n", human(m->resource, x, sizeof x));
     printf("  communication  %s\n", human(m->communication, x, sizeof x));
     if (a->candidates > 0)
@@ -250,18 +256,22 @@ static sked_status report(const arguments *a, const setup *s, const sked_result 
 {
     sked_metrics m = {.size = sizeof m};
     sked_diversity d = {.size = sizeof d};
+    double *peak = NULL;
     sked_status st = sked_schedule_measure(&s->problem, r->schedule[0], &m, err);
     if (st == SKED_OK && a->candidates > 0)
         st = sked_schedules_diversity(&s->problem, (const sked_schedule *const *)r->schedule, r->count, &d,
                                       err);
     if (st == SKED_OK)
         st = write_outputs(a, s, r, err);
+    if (st == SKED_OK)
+        st = device_peaks(&s->problem, r->schedule[0], &peak, err);
     if (st != SKED_OK)
         return st;
     if (a->json)
-        print_json(a, s, r, &m, &d);
+        print_json(a, s, r, &m, &d, peak);
     else if (!to_stdout(a))
-        print_text(a, s, r, &m, &d);
+        print_text(a, s, r, &m, &d, peak);
+    free(peak);
     return SKED_OK;
 }
 

@@ -41,7 +41,7 @@ cleanup:
 
 static bool offers(const sked_i_gaus_rounds *r)
 {
-    return r->best.value < sked_i_run_best(r->run) && sked_i_within_horizon(r->run->problem, r->best.start);
+    return r->best.value < sked_i_run_best(r->run) && sked_i_keeps_horizon(r->run->problem, r->best.value);
 }
 
 /* The incumbent of the run, or what our own quick orders give, is where the first round begins. */

@@ -142,7 +142,7 @@ static sked_status rank(sked_samples *s, const double *delayed, sked_error *err)
     for (int32_t k = 0; k < s->count; k++) {
         bool fresh = true;
         for (int32_t j = kept - 1; j >= 0 && fresh && order[j].key == order[k].key; j--)
-            fresh = !sked_i_schedule_equal(s->schedule[order[j].value], s->schedule[order[k].value]);
+            fresh = !sked_i_schedule_equal(s->schedule[order[j].value], s->schedule[order[k].value], true);
         if (fresh)
             order[kept++] = order[k];
     }
