@@ -8,13 +8,14 @@
 #include "formats/dot.h"
 
 #include "base/memory.h"
+#include "formats/durations.h"
 
 #include <string.h>
 
 typedef struct node_values {
-    int32_t label, type, demand; /* atoms, -1: none */
-    double duration, memory, weight;
-    const char *demand_at;
+    int32_t label, type, demand, durations; /* atoms, -1: none */
+    double duration, memory, weight, keep;
+    const char *demand_at, *durations_at;
 } node_values;
 
 enum { LAG = 1, BYTES = 2, DISTANCE = 4 };
@@ -127,9 +128,12 @@ static sked_status node_attribute(parser *p, sked_i_word key, node_values *v)
         return intern(p, &v->type);
     if (sked_i_word_is(key, "demand"))
         return v->demand_at = l->at, intern(p, &v->demand);
+    if (sked_i_word_is(key, "durations"))
+        return v->durations_at = l->at, intern(p, &v->durations);
     double *const column = sked_i_word_is(key, "duration") ? &v->duration
                            : sked_i_word_is(key, "memory") ? &v->memory
                            : sked_i_word_is(key, "weight") ? &v->weight
+                           : sked_i_word_is(key, "keep")   ? &v->keep
                                                            : NULL;
     if (column == NULL)
         return SKED_OK;
@@ -596,6 +600,10 @@ static sked_status build_ops(parser *p, sked_builder *b)
                    sked_builder_add_op(b, atom_text(p, n->atom), type, n->is.duration, NULL, &cause));
         SKED_BUILD(p->lexer.source, n->at, sked_builder_set_memory(b, i, n->is.memory, &cause));
         SKED_BUILD(p->lexer.source, n->at, sked_builder_set_weight(b, i, n->is.weight, &cause));
+        SKED_BUILD(p->lexer.source, n->at, sked_builder_set_keep(b, i, n->is.keep != 0, &cause));
+        if (n->is.durations >= 0)
+            SKED_TRY(sked_i_durations_add(p->lexer.source, n->is.durations_at, atom_text(p, n->is.durations),
+                                          b, i, err));
         SKED_TRY(build_demand(p, b, i, &n->is));
     }
 cleanup:
@@ -676,7 +684,8 @@ static sked_status read_dot(const sked_i_source *source, sked_graph **out, sked_
     const sked_i_scan text = sked_i_scan_source(source);
     parser p = {.lexer = {.source = source, .next = text.at, .end = text.end}, .err = err};
     p.name = p.resources = -1;
-    p.now.node = (node_values){.label = -1, .type = -1, .demand = -1, .duration = 1, .weight = 1};
+    p.now.node =
+        (node_values){.label = -1, .type = -1, .demand = -1, .durations = -1, .duration = 1, .weight = 1};
     p.now.edge.lag = NAN;
     sked_status st = sked_i_text_check(source, "a DOT file", err);
     if (st == SKED_OK)
@@ -760,7 +769,7 @@ static void write_name(const sked_graph *g, int32_t op, sked_i_buffer *out)
         sked_i_buffer_int(out, op);
 }
 
-static void write_op(const sked_graph *g, int32_t i, sked_i_buffer *out)
+static void write_op(const sked_graph *g, int32_t i, sked_i_buffer *text, sked_i_buffer *out)
 {
     const char *type = sked_graph_op_type(g, i);
     sked_i_buffer_text(out, "    ");
@@ -776,6 +785,12 @@ static void write_op(const sked_graph *g, int32_t i, sked_i_buffer *out)
         write_field(out, ", memory=", g->memory[i]);
     if (g->weight[i] != 1)
         write_field(out, ", weight=", g->weight[i]);
+    if (sked_graph_keep(g, i))
+        sked_i_buffer_text(out, ", keep=1");
+    if (sked_i_durations_text(g, i, text) && !text->failed) {
+        sked_i_buffer_text(out, ", durations=");
+        write_quoted(out, text->data);
+    }
     for (int64_t k = g->demand_ptr[i]; k < g->demand_ptr[i + 1]; k++) {
         sked_i_buffer_text(out, k == g->demand_ptr[i] ? ", demand=\"" : ",");
         write_pair(out, sked_graph_resource_name(g, g->demand_resource[k]), g->demand_amount[k]);
@@ -817,8 +832,11 @@ static sked_status write_dot(const sked_graph *g, sked_i_buffer *out, sked_error
         write_pair(out, sked_graph_resource_name(g, r), g->capacity[r]);
     }
     sked_i_buffer_text(out, g->n_resources ? "\"];\n" : "");
+    sked_i_buffer text = {0};
     for (int32_t i = 0; i < g->n_ops; i++)
-        write_op(g, i, out);
+        write_op(g, i, &text, out);
+    out->failed = out->failed || text.failed;
+    sked_i_buffer_free(&text);
     for (int64_t e = 0; e < g->n_edges; e++)
         write_edge(g, e, out);
     sked_i_buffer_text(out, "}\n");

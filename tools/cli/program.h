@@ -149,6 +149,23 @@ void json_null(json_out *j, const char *key);
 /* A number for people: six digits, integers plain. */
 const char *human(double x, char *buf, size_t size);
 bool ends_with(const char *text, const char *end);
+/*
+ * A name from outside for text output: escaped, cut after some 300 bytes. Everything printed that comes from
+ * a file or from the command line goes through this, json_text, warn or fail.
+ */
+typedef struct printable_text {
+    char text[304];
+} printable_text;
+const char *printable(const char *name, printable_text *buf);
+/* A file written piece by piece into `file`, which reaches the disk at once and complete, or not at all. */
+typedef struct file_out {
+    FILE *file;
+    char *text;
+    size_t size;
+} file_out;
+sked_status file_begin(file_out *o, sked_error *err);
+/* Writes the file if st is OK and nothing failed; ends o either way. Returns the first failure. */
+sked_status file_end(file_out *o, const char *path, sked_status st, sked_error *err);
 /* Everything printed has arrived, or an IO error. */
 sked_status finish_output(sked_error *err);
 

@@ -99,11 +99,11 @@ void warn(const char *format, ...)
 {
     if (silent || sked_dist_rank() > 0)
         return;
+    char raw[1000], text[1000];
     va_list args;
     va_start(args, format);
-    end_progress();
-    fputs("sked: note: ", stderr);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    vsnprintf(raw, sizeof raw, format, args);
     va_end(args);
+    end_progress();
+    fprintf(stderr, "sked: note: %s\n", sked_escape(raw, text, sizeof text));
 }

@@ -283,6 +283,8 @@ static sked_status check(const trainer *t, sked_error *err)
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "training needs graphs, a device and a thread at least");
     if (t->set[OPTION_COLDEST] > t->set[OPTION_HOTTEST])
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "coldest is above hottest");
+    if (t->opt->output != NULL) /* now, not after hours */
+        return sked_file_check(t->opt->output, err);
     return SKED_OK;
 }
 
