@@ -134,11 +134,14 @@ static sked_status add_pool(sked_i_program *m, int32_t resource, bool limited, b
     sked_i_program_pool *q = &m->pool[m->n_pools++];
     sked_status st = SKED_OK;
     *q = (sked_i_program_pool){resource, limited, measured, capacity, 0, NULL, NULL, NULL};
-    SKED_NEW(q->op, m->n);
-    SKED_NEW(q->amount, m->n);
-    SKED_NEW(q->load, m->n);
-    for (int32_t i = 0; i < m->n; i++) {
-        const double amount = resource < 0 ? 1 : sked_graph_demand(g, i, resource);
+    const int64_t first = resource < 0 ? 0 : g->user_ptr[resource];
+    const int64_t users = resource < 0 ? m->n : g->user_ptr[resource + 1] - first;
+    SKED_NEW(q->op, users);
+    SKED_NEW(q->amount, users);
+    SKED_NEW(q->load, users);
+    for (int64_t k = 0; k < users; k++) {
+        const int32_t i = resource < 0 ? (int32_t)k : g->user_op[first + k];
+        const double amount = resource < 0 ? 1 : g->user_amount[first + k];
         if (!(g->duration[i] > 0) || !(amount > 0))
             continue;
         q->op[q->count] = i;
@@ -182,8 +185,28 @@ static bool any_fixed_device(const sked_problem *p)
     return false;
 }
 
+/* Does some value outlive the start of its last consumer? */
+static bool holds_longer(const sked_problem *p)
+{
+    bool longer = sked_i_holds_to_finish(p);
+    for (int32_t i = 0; !longer && p->graph->keep != NULL && i < p->graph->n_ops; i++)
+        longer = p->graph->keep[i];
+    return longer;
+}
+
 static sked_status check_problem(const sked_problem *p, sked_error *err)
 {
+    if (p->objective == SKED_OBJECTIVE_MEMORY && holds_longer(p))
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "a model by time steps lets a value go when its last consumer starts: it has no "
+                           "lifetime finish and no values that are kept");
+    if (p->machine != NULL)
+        return sked_i_fail(
+            err, SKED_ERR_UNSUPPORTED,
+            "a model by time steps takes identical devices: unequal devices or links, or memory "
+            "of devices, have none");
+    if (sked_i_has_memory_limit(p))
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "a model by time steps has no memory limits");
     if (!sked_i_problem_integral(p))
         return sked_i_fail(
             err, SKED_ERR_UNSUPPORTED,

@@ -165,4 +165,5 @@ static sked_status dot_write(const sked_report_data *data, sked_i_buffer *out, s
     return st;
 }
 
-const sked_i_report sked_i_report_dot = {{"dot", ".dot", "graph coloured by device (Graphviz)"}, dot_write};
+const sked_i_report sked_i_report_dot = {
+    {"dot", ".dot", "graph coloured by device (Graphviz)"}, dot_write, false};

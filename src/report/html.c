@@ -304,4 +304,4 @@ cleanup:
 }
 
 const sked_i_report sked_i_report_html = {
-    {"html", ".html", "self-contained page: Gantt to zoom and search, loads, summary"}, html_write};
+    {"html", ".html", "self-contained page: Gantt to zoom and search, loads, summary"}, html_write, false};

@@ -325,4 +325,4 @@ static sked_status svg_write(const sked_report_data *data, sked_i_buffer *out, s
     return st;
 }
 
-const sked_i_report sked_i_report_svg = {{"svg", ".svg", "Gantt picture (SVG)"}, svg_write};
+const sked_i_report sked_i_report_svg = {{"svg", ".svg", "Gantt picture (SVG)"}, svg_write, false};

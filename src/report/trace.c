@@ -251,4 +251,4 @@ cleanup:
 }
 
 const sked_i_report sked_i_report_trace = {
-    {"trace", ".trace.json", "Chrome and Perfetto trace, with loads and edges"}, trace_write};
+    {"trace", ".trace.json", "Chrome and Perfetto trace, with loads and edges"}, trace_write, false};

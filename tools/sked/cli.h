@@ -45,7 +45,7 @@ enum {
 #define OPTION_LIST(X)                                                                                       \
     X(devices, INT, "devices", "N", 0, 1, 1000000, ON_SOLVE | ON_DRAW,                                       \
       "number of identical devices; each runs one op at a time")                                             \
-    X(machine, TEXT, "machine", "FILE", NULL, 0, 0, ON_MACHINE | ON_DRAW,                                     \
+    X(machine, TEXT, "machine", "FILE", NULL, 0, 0, ON_MACHINE | ON_DRAW,                                    \
       "machine file: devices with names, types, speeds and memory, and the links between them")              \
     X(memory_limit, REAL, "memory-limit", "M", INFINITY, 0, 1e300, ON_MACHINE,                               \
       "most memory that values may hold at a time, on all devices together")                                 \
@@ -160,6 +160,14 @@ void print_families(FILE *out);
 
 /* Written by `sked schedule` for all candidates; the other extensions are the library's reports. */
 #define CANDIDATES_EXTENSION ".jsonl"
+
+/*
+ * outputs.c: refuses, before any work, an output that is one of the inputs (ARGUMENT; links are followed) or
+ * that cannot be written (IO). load_problem does it for -o and --record.
+ */
+sked_status refuse_input(const char *input, const char *output, sked_error *err); /* input NULL: none */
+sked_status check_output(const arguments *a, const char *output, sked_error *err);
+sked_status check_outputs(const arguments *a, sked_error *err);
 
 /* setup.c: a graph and a problem from the options. */
 typedef struct setup {

@@ -143,6 +143,7 @@ static void print_text(const arguments *a, const setup *s, const sked_result *r,
 {
     const sked_problem *p = &s->problem;
     char x[40], y[40];
+    printable_text name;
     printf("%s %s", sked_objective_name(p->objective), human(r->value, x, sizeof x));
     if (p->objective == SKED_OBJECTIVE_II)
         printf(", length %s", human(m->makespan, x, sizeof x));
@@ -152,7 +153,7 @@ static void print_text(const arguments *a, const setup *s, const sked_result *r,
         printf(" (bound %s, gap %.2f %%)\n", human(r->lower_bound, y, sizeof y), 100 * gap_of(r));
     else
         printf(" (bound %s)\n", human(r->lower_bound, y, sizeof y));
-    printf("  graph          %s, %d ops, %lld edges\n", sked_graph_name(s->graph),
+    printf("  graph          %s, %d ops, %lld edges\n", printable(sked_graph_name(s->graph), &name),
            (int)sked_graph_op_count(s->graph), (long long)sked_graph_edge_count(s->graph));
     const bool member = strcmp(r->method, a->method) != 0;
     printf("  method         %s%s%s, %.3f s, %lld evaluations\n", a->method, member ? ", won by " : "",
@@ -171,7 +172,7 @@ static void print_text(const arguments *a, const setup *s, const sked_result *r,
         printf("  candidates     %d, GED %.1f %%, d_inv %.4g, d_sen %.4g\n", (int)r->count, d->ged, d->d_inv,
                d->d_sen);
     if (r->note[0])
-        printf("  note           %s\n", r->note);
+        printf("  note           %s\n", printable(r->note, &name));
     if (a->statistics)
         print_statistics(r);
 }
@@ -213,7 +214,7 @@ static const char *list_extensions(char *buf, size_t size)
 }
 
 /* Refuses an output nobody can write before the search begins, not after. */
-static sked_status check_outputs(const arguments *a, sked_error *err)
+static sked_status check_extensions(const arguments *a, sked_error *err)
 {
     for (int i = 0; i < a->output.count; i++) {
         const char *path = a->output.at[i];
@@ -271,14 +272,16 @@ sked_status run_schedule(arguments *a, sked_error *err)
     sked_result r = {.size = sizeof r};
     sked_run_options opt;
     fill_options(a, &opt);
+    end_on_signal(true);
     sked_status st = check_arguments(a, err);
     if (st == SKED_OK && a->sweep == NULL)
-        st = check_outputs(a, err);
+        st = check_extensions(a, err);
     if (st == SKED_OK)
         st = load_problem(a, a->operand.at[0], &s, err);
     if (st == SKED_OK && a->start != NULL)
         st = sked_schedule_read(a->start, &s.problem, &start, err);
     opt.start = start;
+    end_on_signal(false);
     if (st == SKED_OK && a->sweep != NULL) {
         st = run_sweep(a, &s, &opt, err);
         sked_schedule_destroy(start);

@@ -47,6 +47,7 @@ struct sked_i_placer {
     sked_i_arrivals far; /* unequal devices: in place of remote */
     sked_i_reach *reach; /* unequal devices: NULL where all are linked */
     double late;         /* what fixed starts are missed by in sum */
+    sked_i_pace pace;    /* looks at devices */
 };
 
 /* Earliest start from t that all pools, and with d >= 0 the gaps of the device, have room for. */
