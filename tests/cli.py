@@ -257,6 +257,20 @@ def conversion_round_trips(folder):
 
 
 @test
+def a_machine_comes_out_of_files_that_describe_one(folder):
+    network = os.path.join(SOURCE, "tests", "data", "json_dnn.json")
+    target, again = os.path.join(folder, "node.machine.json"), os.path.join(folder, "again.machine.json")
+    expect(run("convert", network, target), 0)
+    machine = json.load(open(target))
+    assert machine["format"] == "sked-machine-1" and len(machine["devices"]) == 13, machine
+    assert expect(run("convert", network, "-", "--to", "machine"), 0).stdout == open(target).read()
+    expect(run("convert", target, again), 0)
+    assert open(target).read() == open(again).read()
+    expect(run("convert", path("cholesky.json"), os.path.join(folder, "none.machine.json")), 5, "format")
+    assert sorted(os.listdir(folder)) == ["again.machine.json", "node.machine.json"]
+
+
+@test
 def generators_are_reproducible(folder):
     families = re.findall(r"^  ([a-z-]+) +\S", expect(run("help", "generate"), 0).stdout.split("families\n")[1].split("\ndist")[0],
                           flags=re.M)

@@ -62,6 +62,11 @@ class Command:
                                         if fault else {})}
         return subprocess.run([SKED, *self.args], cwd=folder, capture_output=True, env=environment, timeout=120, **more)
 
+    def calls(self, kind):
+        """Whether calls of the kind are expected; only models and schedules are synced."""
+        durable = self.name in ("schedule", "sample", "train", "robust")
+        return durable if kind == "fsync" else self.name != "generate" if kind == "read" else self.outputs or kind in ("open", "close")
+
     def reference(self, folder):
         """What an undisturbed run writes, but for files that hold seconds or grow: whole() judges those."""
         done = self.run(folder)
@@ -199,11 +204,27 @@ def everywhere(command, reference):
             while wrong is not None:
                 wrong = under_fault(command, f"{kind}:{n}:{action}", reference)
                 problems += [wrong] if wrong else []
+                if n == 1 and (wrong is None) != (not command.calls(kind)):
+                    problems.append(f"{command.name}: {'no' if wrong is None else 'a'} call of {kind}")
                 n += 1
                 if n > 3000:
                     return problems + [f"{command.name}, {kind}: no end of calls"]
     for fault in ("read:0:eintr", "write:0:eintr", "fsync:0:eintr", "read:0:short", "write:0:short"):
         problems += filter(None, [under_fault(command, fault, reference)])
+    return problems
+
+
+def synced_in_order():
+    """The file before the rename, the folder after it: killed at the first fsync it is the old file, at the second the new one."""
+    command = Command("schedule", ["schedule", GRAPH, "--devices", 2, "--method", "list", "--quiet", "-o", "s.json"], ["s.json"])
+    problems = []
+    with tempfile.TemporaryDirectory() as folder:
+        reference = command.reference(folder)
+        for n, want in ((1, "old"), (2, "new")):
+            prepare(command, folder)
+            done = command.run(folder, f"fsync:{n}:kill")
+            found = state(folder, "s.json", reference)
+            problems += [] if found == want and done.returncode == -9 else [f"fsync {n}: {found} file, exit {done.returncode}"]
     return problems
 
 
@@ -224,6 +245,8 @@ def io_faults():
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for command, problems in zip(chosen, pool.map(one, chosen)):
             check(command.name, problems)
+    if options.part in "synced":
+        check("synced in order", synced_in_order())
 
 
 # ---------------------------------------------------------------- SIGKILL at random moments

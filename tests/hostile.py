@@ -271,8 +271,15 @@ def inputs_are_never_replaced(folder):
     list_of_cases += [(["schedule", graph_file, *run, "--library", library, "-o", library], {"codes": {2}}),
                       (["schedule", graph_file, *run, "--fix", plan, "-o", plan], {"codes": {2}}),
                       (["schedule", graph_file, "--devices", 2, "--start", plan, "-o", plan], {"codes": {2}}),
+                      (["schedule", graph_file, "--machine", plan, "-o", plan], {"codes": {2}}),
                       (["schedule", graph_file, "--devices", 2, "--profile", plan, "-o", plan], {"codes": {2}}),
                       (["sample", graph_file, "--devices", 2, "--model", model, "-o", model], {"codes": {2}})]
+    os.symlink("g.json", place("log.jsonl"))
+    os.symlink("m.safetensors", place("curve.svg"))
+    before.update({name: open(place(name), "rb").read() for name in ("log.jsonl", "curve.svg")})
+    train = ["train", "--devices", 2, "--steps", 10**6, "-o", place("new.safetensors"), "--quiet"]
+    list_of_cases += [([*train, "--graphs", f"layered:5,{graph_file}", "-o", place("log.jsonl")], {"codes": {2}}),
+                      ([*train, "--graphs", "layered:5", "--resume", model, "-o", place("curve.svg")], {"codes": {2}})]
     problems = run_all(list_of_cases)
     for args in (["convert", "-", graph_file, "--to", "native"], ["schedule", "-", *run, "-o", graph_file]):
         done = subprocess.run([SKED, *map(str, args)], stdin=open(graph_file), capture_output=True)

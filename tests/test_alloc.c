@@ -532,6 +532,48 @@ static void every_method(void **state)
     sked_graph_destroy(g);
 }
 
+/* Three unequal devices, of which two have no link. */
+static void make_machine(sked_machine **out)
+{
+    static const char *const name[] = {"a", "b", "c"};
+    sked_machine_builder *m = NULL;
+    OK(sked_machine_builder_create("three", &m, err));
+    for (int d = 0; d < 3; d++)
+        OK(sked_machine_builder_add_device(m, name[d], NULL, 1 + d, INFINITY, NULL, err));
+    OK(sked_machine_builder_add_link(m, "a", "b", 1, 2, false, err));
+    OK(sked_machine_builder_add_link(m, "a", "c", 2, 1, false, err));
+    OK(sked_machine_builder_finish(m, out, err));
+    sked_machine_builder_destroy(m);
+}
+
+static void unequal_devices(void **state)
+{
+    (void)state;
+    static const char *const heft[][2] = {{"rank=median", "device=lookahead"},
+                                          {"rank=oct", "device=oct"},
+                                          {"rank=critical", "device=critical"}};
+    const double unlimited = INFINITY;
+    sked_graph *g = NULL;
+    sked_machine *machine = NULL;
+    OK(build(9, &g, err));
+    make_machine(&machine);
+    for (int m = 0; m < sked_method_count() + 3; m++) {
+        const int variant = m - sked_method_count();
+        const sked_method_info *info = variant < 0 ? sked_method_at(m) : sked_method_find("heft");
+        method_case c = {.method = info->name};
+        sked_problem_init(&c.problem, g);
+        c.problem.machine = machine;
+        c.problem.devices = 3;
+        c.problem.capacity = &unlimited;
+        for (int k = 0; variant >= 0 && k < 2; k++)
+            c.settings[k] = heft[variant][k];
+        if (info->features & SKED_CAN_MACHINES && info->features & SKED_CAN_MAKESPAN)
+            fail_everywhere(info->name, act_method, &c);
+    }
+    sked_machine_destroy(machine);
+    sked_graph_destroy(g);
+}
+
 static void loops(void **state)
 {
     (void)state;
@@ -604,6 +646,18 @@ static void onnx_reader(void **state)
                                 "\x5a\x0f\x0a\x01x\x12\x0a\x0a\x08\x08\x01\x12\x04\x0a\x02\x08\x03";
     const text_case c = {"relu.onnx", model, sizeof model - 1, NULL};
     fail_everywhere("onnx", act_parse, &c);
+    static const char *const seeds[] = {"values", "layers", "bodies",
+                                        "placed"}; /* values, scopes, functions, devices */
+    for (int i = 0; i < 4; i++) {
+        char path[400];
+        static char bytes[8192];
+        snprintf(path, sizeof path, "%s/fuzz/seeds/onnx/%s.onnx", SKED_SOURCE_DIR, seeds[i]);
+        FILE *f = fopen(path, "rb");
+        assert_non_null(f);
+        const text_case seed = {"seed.onnx", bytes, fread(bytes, 1, sizeof bytes, f), NULL};
+        fclose(f);
+        fail_everywhere(seeds[i], act_parse, &seed);
+    }
 }
 
 static void schedule_reader(void **state)
@@ -623,9 +677,10 @@ static void schedule_reader(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(graphs),          cmocka_unit_test(problems), cmocka_unit_test(methods),
-        cmocka_unit_test(every_method),    cmocka_unit_test(readers),  cmocka_unit_test(onnx_reader),
-        cmocka_unit_test(schedule_reader), cmocka_unit_test(training), cmocka_unit_test(loops),
+        cmocka_unit_test(graphs),       cmocka_unit_test(problems),        cmocka_unit_test(methods),
+        cmocka_unit_test(every_method), cmocka_unit_test(unequal_devices), cmocka_unit_test(readers),
+        cmocka_unit_test(onnx_reader),  cmocka_unit_test(schedule_reader), cmocka_unit_test(training),
+        cmocka_unit_test(loops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -240,7 +240,7 @@ static void check_tiny(const tiny *t, const sked_i_sizes *sizes, int updates, do
     assert_non_null(l.row);
     for (int32_t i = 0; i < t->ops; i++)
         l.work += t->duration[i];
-    OK(sked_i_instance_create(g, t->devices, &x, err));
+    OK(sked_i_instance_create(g, t->devices, NULL, &x, err));
     OK(sked_i_sampler_create(sizes, &m, err));
     sked_i_sampler_start(m, 1);
     OK(sked_i_policy_create_f32(x, &m->layout, &sked_i_kernels_cpu_f32, &p, err));
@@ -493,7 +493,7 @@ static void check_log_probabilities(const sked_sampler *m)
     sked_i_policy_f32 *p = NULL, *again = NULL;
     sked_i_batch_f32 *b = NULL;
     sked_i_walker_f32 *walker = NULL;
-    OK(sked_i_instance_create(g, 3, &x, err));
+    OK(sked_i_instance_create(g, 3, NULL, &x, err));
     OK(sked_i_policy_create_f32(x, &m->layout, &sked_i_kernels_cpu_f32, &p, err));
     OK(sked_i_policy_create_f32(x, &m->layout, &sked_i_kernels_cpu_f32, &again, err));
     OK(sked_i_batch_create_f32(p, 20, 2, false, &b, err));

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "test.h"
 
+#include <glob.h>
 #include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -217,6 +218,47 @@ static void test_programs(void **state)
     rmdir(folder);
 }
 
+/* The program wrote the name of its plan there; true when that file still stands. */
+static bool plan_stands(const char *note)
+{
+    char plan[200] = "";
+    FILE *f = fopen(note, "r");
+    assert_non_null(f);
+    assert_non_null(fgets(plan, sizeof plan, f));
+    fclose(f);
+    unlink(note);
+    return access(plan, F_OK) == 0;
+}
+
+/* What a program does to its streams and children changes nothing about its end. */
+static void test_awkward_programs(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/sked-target-XXXXXX", flag[100], text[300];
+    double time = 0, begin = sked_clock();
+    assert_non_null(mkdtemp(folder));
+    snprintf(flag, sizeof flag, "%s/flag", folder);
+    snprintf(text, sizeof text, "printf %%s \"$1\" >%s; exec 1>&- 2>&-; sleep 60", flag);
+    FAILS(SKED_ERR_DEVICE, "time-out", run_script(folder, ",timeout=1,retries=0", text, &time, err));
+    assert_false(plan_stands(flag));
+    /* the time is printed, output is closed, the program goes on for a while: that is no failure */
+    OK(run_script(folder, ",timeout=20", "echo 3; exec 1>&-; sleep 0.2", &time, err));
+    near(time, 3);
+    /* a child in the background that holds the output ends with the program */
+    snprintf(text, sizeof text, "(sleep 2; touch %s) & echo 4", flag);
+    OK(run_script(folder, ",timeout=20", text, &time, err));
+    near(time, 4);
+    OK(run_script(folder, "", "cat; echo 5", &time, err)); /* standard input is empty */
+    near(time, 5);
+    for (int k = 0; k < 50; k++) /* however early: before the shell runs, or after */
+        FAILS(SKED_ERR_DEVICE, "time-out",
+              run_script(folder, ",timeout=0.001,retries=0", "sleep 60", &time, err));
+    assert_true(sked_clock() - begin < 30);
+    sleep(3);
+    assert_int_equal(access(flag, F_OK), -1);
+    rmdir(folder);
+}
+
 /* ------------------------------------------------------------------ the picture */
 
 typedef struct point {
@@ -393,6 +435,7 @@ int main(void)
         cmocka_unit_test(test_bad_specs),
         cmocka_unit_test(test_schedules_of_another_graph),
         cmocka_unit_test(test_programs),
+        cmocka_unit_test(test_awkward_programs),
         cmocka_unit_test(test_defaults_give_the_picture),
         cmocka_unit_test(test_unequal_machines),
         cmocka_unit_test(test_identical_machines),

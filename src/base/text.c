@@ -379,7 +379,8 @@ static void escape_into(const char *s, size_t size, char *buf, size_t room)
 
 const char *sked_escape(const char *text, char *buf, size_t size)
 {
-    escape_into(text, strlen(text), buf, size - 1);
+    if (size > 0)
+        escape_into(text, strlen(text), buf, size - 1);
     return buf;
 }
 

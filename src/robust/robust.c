@@ -7,6 +7,7 @@
 #include "base/sized.h"
 #include "base/text.h"
 #include "problem/machine.h"
+#include "target/target.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -156,6 +157,8 @@ static sked_status measure_target(const pipeline *l, sked_robust_member *m, sked
         st = sked_target_measure(l->target, m->schedule[k], &time, &why);
         if (st == SKED_OK) {
             take_time(l, m, k, time);
+        } else if (st == SKED_ERR_STOPPED) {
+            return SKED_OK; /* the rest was not measured */
         } else if (st == SKED_ERR_DEVICE) {
             warn_unmeasured(l, m, k, why.message);
             m->failures++;
@@ -250,6 +253,10 @@ static sked_status run_all(const pipeline *l, sked_robust_result *r, sked_error 
         why = (sked_error){0};
         SKED_NEW0(r->member[r->count], 1);
         st = run_member(l, &who[i], r->member[r->count++], &why);
+        if (st == SKED_ERR_STOPPED && r->count > 1) { /* what the others have measured stands */
+            destroy_member(r->member[--r->count]);
+            return SKED_OK;
+        }
         if (left_out(l, &who[i], st, why.message))
             destroy_member(r->member[--r->count]);
         else if (st != SKED_OK)
@@ -285,6 +292,7 @@ sked_status sked_robust(const sked_problem *p, const char *target, const sked_ro
         return sked_i_fail(err, SKED_ERR_ARGUMENT,
                            "robust scheduling needs a candidate, one to measure and a thread at least");
     SKED_TRY(sked_target_create(target, p, opt->seed, &l.target, err));
+    sked_i_target_listen(l.target, opt->stop);
     if ((r.target = sked_i_strdup(target)) == NULL)
         SKED_TRY(sked_i_no_memory(err));
     SKED_TRY(run_all(&l, &r, err));

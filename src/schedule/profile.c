@@ -101,24 +101,41 @@ static double time_tolerance(const sked_problem *p, const sked_i_costs *c, const
     return sked_i_problem_integral(p) ? 0 : 1e-9 * fmax(1, sked_i_latest_finish(c, s));
 }
 
-sked_status sked_i_profile_resource(const sked_problem *p, const sked_schedule *s, int32_t resource,
-                                    bool weighted, sked_i_profile *out, sked_error *err)
+static sked_status peak_of(const sked_i_interval *v, int64_t n, double period, double tolerance, double *sum,
+                           sked_error *err)
+{
+    sked_i_profile profile = {0};
+    const sked_status st = sked_i_profile_build(v, n, period, tolerance, &profile, err);
+    if (st == SKED_OK)
+        *sum += profile.peak;
+    sked_i_profile_free(&profile);
+    return st;
+}
+
+sked_status sked_i_profile_loads(const sked_problem *p, const sked_schedule *s, double *out, sked_error *err)
 {
     const sked_graph *g = p->graph;
+    const bool pooled = g->demand_ptr[g->n_ops] > 0;
     sked_status st = SKED_OK;
     sked_i_interval *v = NULL;
     sked_i_costs c = {0};
-    int64_t n = 0;
+    double sum = 0;
     SKED_TRY(sked_i_costs_make(p, &c, err));
     SKED_NEW(v, g->n_ops);
-    for (int32_t i = 0; i < g->n_ops; i++) {
-        double amount = resource < 0 ? 1 : sked_graph_demand(g, i, resource);
-        if (weighted || resource < 0)
-            amount *= g->weight[i];
-        if (amount > 0)
-            v[n++] = (sked_i_interval){s->start[i], s->start[i] + sked_i_time_in(&c, s, i), amount};
+    const double tolerance = time_tolerance(p, &c, s);
+    for (int32_t r = 0; r < (pooled ? g->n_resources : 1); r++) {
+        const int64_t first = pooled ? g->user_ptr[r] : 0, end = pooled ? g->user_ptr[r + 1] : g->n_ops;
+        int64_t n = 0;
+        for (int64_t k = first; k < end; k++) {
+            const int32_t i = pooled ? g->user_op[k] : (int32_t)k;
+            const double amount = (pooled ? g->user_amount[k] : 1) * g->weight[i];
+            if (amount > 0)
+                v[n++] = (sked_i_interval){s->start[i], s->start[i] + sked_i_time_in(&c, s, i), amount};
+        }
+        if (n > 0)
+            SKED_TRY(peak_of(v, n, s->ii, tolerance, &sum, err));
     }
-    SKED_TRY(sked_i_profile_build(v, n, s->ii, time_tolerance(p, &c, s), out, err));
+    *out = sum;
 cleanup:
     sked_i_costs_free(&c);
     free(v);

@@ -145,6 +145,11 @@ void sked_target_destroy(sked_target *t)
     free(t);
 }
 
+void sked_i_target_listen(sked_target *t, const volatile sig_atomic_t *stop)
+{
+    t->stop = stop;
+}
+
 double sked_target_work(const sked_target *t)
 {
     return t->work;

@@ -68,7 +68,7 @@ static sked_status parse_and_run(const program *p, int argc, char **argv, argume
     if (st == SKED_OK && help) {
         print_help(p, stdout, command);
     } else if (st == SKED_OK) {
-        catch_interrupts();
+        catch_signals();
         st = obey_shared(p, a, err);
         if (st == SKED_OK)
             st = p->commands[command].run(a, err);

@@ -114,9 +114,18 @@ void put_example(FILE *out, const char *line, int size);
 
 /* ---------------------------------------------------------------- progress */
 
-/* progress.c: a bar on a terminal, silent otherwise. Ctrl-C asks to stop; a second one ends the program. */
+/*
+ * progress.c: signals. SIGINT, SIGTERM and SIGHUP ask to stop (stop_requested); a second SIGINT or SIGTERM
+ * ends the program. While a command has nothing to lose, since it reads, or computes what it prints only at
+ * the end, the first one ends it at once with the status STOPPED.
+ */
 extern volatile sig_atomic_t stop_requested;
-void catch_interrupts(void);
+void catch_signals(void);
+void end_on_signal(bool at_once);
+/* A file is about to be written: the write is finished first. A stream leaves no half file and can be left. */
+void begin_write(const char *path);
+
+/* progress.c: a bar on a terminal, silent otherwise. */
 void silence_progress(void); /* --quiet: no bar, no notes */
 void show_progress(void *data, const char *phase, double share, double value, double bound);
 void end_progress(void);

@@ -43,6 +43,7 @@ sked_status run_check(arguments *a, sked_error *err)
     sked_schedule *schedule = NULL;
     sked_metrics m = {.size = sizeof m};
     double *peak = NULL;
+    end_on_signal(true);
     sked_status st = load_problem(a, a->operand.at[0], &s, err);
     if (st == SKED_OK)
         st = sked_schedule_read(a->operand.at[1], &s.problem, &schedule, err);

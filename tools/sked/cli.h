@@ -165,6 +165,7 @@ void print_families(FILE *out);
  * outputs.c: refuses, before any work, an output that is one of the inputs (ARGUMENT; links are followed) or
  * that cannot be written (IO). load_problem does it for -o and --record.
  */
+sked_status refuse_input(const char *input, const char *output, sked_error *err); /* input NULL: none */
 sked_status check_output(const arguments *a, const char *output, sked_error *err);
 sked_status check_outputs(const arguments *a, sked_error *err);
 

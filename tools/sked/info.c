@@ -79,6 +79,7 @@ sked_status run_info(arguments *a, sked_error *err)
     sked_graph_info g = {.size = sizeof g};
     double bound = NAN;
     const char *why = "";
+    end_on_signal(true);
     sked_status st = load_problem(a, a->operand.at[0], &s, err);
     if (st == SKED_OK)
         st = sked_graph_describe(s.graph, &g, err);

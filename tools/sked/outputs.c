@@ -19,16 +19,23 @@ static bool same_file(const char *input, const char *output)
            in.st_dev == out.st_dev && in.st_ino == out.st_ino;
 }
 
+sked_status refuse_input(const char *input, const char *output, sked_error *err)
+{
+    if (input == NULL || !same_file(input, output))
+        return SKED_OK;
+    return fail(err, SKED_ERR_ARGUMENT,
+                "%.200s: the result would replace the input %.200s; choose another name", output,
+                strcmp(input, "-") == 0 ? "(standard input)" : input);
+}
+
 sked_status check_output(const arguments *a, const char *output, sked_error *err)
 {
-    const char *const inputs[] = {a->operand.at[0], a->resources, a->library, a->profile,
-                                  a->start,         a->fix,       a->model};
-    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
-        if (inputs[i] != NULL && same_file(inputs[i], output))
-            return fail(err, SKED_ERR_ARGUMENT,
-                        "%.200s: the result would replace the input %.200s; choose another name", output,
-                        strcmp(inputs[i], "-") == 0 ? "(standard input)" : inputs[i]);
-    return sked_file_check(output, err);
+    const char *const inputs[] = {a->operand.at[0], a->machine, a->resources, a->library,
+                                  a->profile,       a->start,   a->fix,       a->model};
+    sked_status st = SKED_OK;
+    for (size_t i = 0; st == SKED_OK && i < sizeof inputs / sizeof *inputs; i++)
+        st = refuse_input(inputs[i], output, err);
+    return st == SKED_OK ? sked_file_check(output, err) : st;
 }
 
 sked_status check_outputs(const arguments *a, sked_error *err)

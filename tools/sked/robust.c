@@ -130,7 +130,9 @@ sked_status run_robust(arguments *a, sked_error *err)
         return fail(err, SKED_ERR_ARGUMENT,
                     "`sked robust` needs --devices N or --machine FILE, and --target T (see `sked targets`)");
     fill_options(a, &opt);
+    end_on_signal(true);
     sked_status st = load_problem(a, a->operand.at[0], &s, err);
+    end_on_signal(false);
     if (st == SKED_OK)
         st = sked_robust(&s.problem, a->target, &opt, &r, err);
     end_progress();

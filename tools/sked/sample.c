@@ -67,11 +67,13 @@ sked_status run_sample(arguments *a, sked_error *err)
     opt.threads = (int)a->threads;
     opt.stop = &stop_requested;
     opt.progress = a->quiet ? NULL : show_progress;
+    end_on_signal(true);
     sked_status st = check_arguments(a, err);
     if (st == SKED_OK)
         st = load_problem(a, a->operand.at[0], &s, err);
     if (st == SKED_OK)
         st = sked_sampler_read(a->model, &m, err);
+    end_on_signal(false);
     if (st == SKED_OK)
         st = sked_sampler_sample(m, &s.problem, &opt, &out, err);
     end_progress();

@@ -282,6 +282,7 @@ sked_status run_schedule(arguments *a, sked_error *err)
     sked_result r = {.size = sizeof r};
     sked_run_options opt;
     fill_options(a, &opt);
+    end_on_signal(true);
     sked_status st = check_arguments(a, err);
     if (st == SKED_OK && a->sweep == NULL)
         st = check_extensions(a, err);
@@ -290,6 +291,7 @@ sked_status run_schedule(arguments *a, sked_error *err)
     if (st == SKED_OK && a->start != NULL)
         st = sked_schedule_read(a->start, &s.problem, &start, err);
     opt.start = start;
+    end_on_signal(false);
     if (st == SKED_OK && a->sweep != NULL) {
         st = run_sweep(a, &s, &opt, err);
         sked_schedule_destroy(start);

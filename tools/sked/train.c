@@ -106,12 +106,32 @@ static void log_update(session *s, const sked_train_progress *p)
     add_line(s, line, (size_t)size);
 }
 
+/* Files among the graphs, and but for the model itself the one to resume. */
+static sked_status refuse_inputs(const session *s, const char *output, sked_error *err)
+{
+    sked_status st = output != s->model ? refuse_input(s->a->resume, output, err) : SKED_OK;
+    for (const char *item = s->a->graphs; st == SKED_OK && *item;) {
+        char path[4096];
+        const size_t n = strcspn(item, ",");
+        if (n < sizeof path) {
+            memcpy(path, item, n);
+            path[n] = 0;
+            st = refuse_input(path, output, err);
+        }
+        item += n + (item[n] == ',');
+    }
+    return st;
+}
+
 /* Before training: every file can be written, and the log is open. No existing file is changed yet. */
 static sked_status open_outputs(session *s, sked_error *err)
 {
     sked_status st = SKED_OK;
-    for (int i = 0; st == SKED_OK && i < s->a->output.count; i++)
-        st = sked_file_check(s->a->output.at[i], err);
+    for (int i = 0; st == SKED_OK && i < s->a->output.count; i++) {
+        st = refuse_inputs(s, s->a->output.at[i], err);
+        if (st == SKED_OK)
+            st = sked_file_check(s->a->output.at[i], err);
+    }
     if (st != SKED_OK || s->log_path == NULL)
         return st;
     s->log = open(s->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
@@ -133,6 +153,7 @@ static sked_status close_log(session *s, sked_error *err)
 static void on_update(void *data, const sked_train_progress *p)
 {
     session *s = data;
+    end_on_signal(false); /* from now on there is a model to save */
     s->smooth = p->step > 1 && s->smooth > 0 ? 0.98 * s->smooth + 0.02 * p->loss : p->loss;
     if (s->log >= 0)
         log_update(s, p);
@@ -240,8 +261,10 @@ sked_status run_train(arguments *a, sked_error *err)
     opt.progress_data = &s;
     if (st == SKED_OK && !a->quiet)
         print_configuration(a, &opt);
+    end_on_signal(true);
     if (st == SKED_OK)
         st = sked_train(&opt, &m, err);
+    end_on_signal(false);
     if (st == SKED_OK)
         st = deliver(&s, m, err);
     const sked_status log = close_log(&s, err);

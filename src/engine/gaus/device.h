@@ -72,7 +72,8 @@ typedef struct sked_i_gaus_device_decoder {
     int32_t *rank, *fix;  /* [n] scratch */
     int32_t *chain;       /* [n] scratch: a critical path */
     sked_i_gaus_incumbent made;
-    int64_t decodes; /* schedules placed so far */
+    int64_t decodes;           /* schedules placed so far */
+    const sked_i_limit *limit; /* heard where ops and devices are many; NULL: none */
 } sked_i_gaus_device_decoder;
 SKED_MUST_CHECK sked_status sked_i_gaus_device_decoder_create(const sked_i_gaus_device_model *b,
                                                               sked_i_gaus_device_decoder **out,

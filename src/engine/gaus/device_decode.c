@@ -72,13 +72,20 @@ static sked_status place(sked_i_gaus_device_decoder *d, const int32_t *fix, sked
     const sked_i_place how = {.fix_device = b->m > 0 ? fix : NULL,
                               .fix_start = b->p->fix_start,
                               .by_device = b->m > 0,
-                              .insertion = true};
+                              .insertion = true,
+                              .limit = d->limit};
+    sked_error why = {0};
     double late = 0;
     for (int32_t i = 0; b->m > 0 && fix != NULL && i < b->n; i++)
         assert(fix[i] >= -1 && fix[i] < b->m && (fix[i] < 0 || sked_i_gaus_device_able(b, i, fix[i])));
     SKED_TRY(sked_i_rank_by_key(&b->form->dag, d->key, d->rank, err));
-    SKED_TRY(sked_i_placer_run(d->placer, d->rank, NULL, &how, d->made.start, d->made.device, &late, err));
-    keep(d, late, best);
+    st = sked_i_placer_run(d->placer, d->rank, NULL, &how, d->made.start, d->made.device, &late, &why);
+    if (st == SKED_OK)
+        keep(d, late, best);
+    else if (st == SKED_ERR_STOPPED)
+        st = SKED_OK; /* what was found before counts */
+    else
+        st = sked_i_fail(err, st, "%s", why.message);
 cleanup:
     return st;
 }

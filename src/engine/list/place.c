@@ -157,8 +157,14 @@ static double earliest_arrival(placer *x, int32_t i)
         return sked_i_placer_earliest(x, i);
     if (x->input.view->out.transfer == NULL)
         return x->arrival[i];
+    const sked_i_dag_rows *in = &x->input.view->in;
+    const int64_t first = in->ptr[i], end = in->ptr[i + 1];
     double best = INFINITY;
     gather(x, i);
+    for (int64_t k = first; k < end && end - first < x->input.devices; k++)
+        best = fmin(best, arrival_on(x, i, x->device[in->op[k]]));
+    if (end - first < x->input.devices) /* to all devices without a predecessor the data takes as long */
+        return fmin(best, x->remote[0]);
     for (int32_t d = 0; d < x->input.devices; d++)
         best = fmin(best, arrival_on(x, i, d));
     return best;
@@ -375,6 +381,8 @@ static bool place_all(placer *x)
             step_unequal(x);
         else if (x->how->stepped)
             step(x);
+        if (x->by_device && sked_i_pace_over(&x->pace, x->input.devices))
+            return false;
         const int32_t i = x->by_rank[sked_i_set_first(&x->ready)];
         sked_i_set_remove(&x->ready, (uint32_t)x->input.rank[i]);
         if (!place_op(x, i))
@@ -395,13 +403,15 @@ sked_status sked_i_placer_run(sked_i_placer *x, const int32_t *rank, const doubl
     x->how = how;
     x->start = start;
     x->device = device;
+    x->pace =
+        (sked_i_pace){.limit = how->limit, .free_steps = SKED_I_LIST_FREE_STEPS * (int64_t)x->input.view->n};
     reset(x);
     if (how->fix_start != NULL && !book_fixed(x))
         return sked_i_no_memory(err);
     if (x->reach != NULL)
         sked_i_reach_reset(x);
     if (!place_all(x))
-        return sked_i_no_memory(err);
+        return x->pace.over ? sked_i_limit_fail(err) : sked_i_no_memory(err);
     *late = x->late;
     return SKED_OK;
 }

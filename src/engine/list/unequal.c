@@ -105,6 +105,19 @@ static void note_near(sked_i_arrivals *a, int32_t g, int32_t d, double t)
         near[1] = t;
 }
 
+/* Data from a device of group `own` to all other groups; the loop is for the compiler to vectorise. */
+static void note_far(int32_t groups, double here, double bytes, const double *restrict latency,
+                     const double *restrict bandwidth, int32_t own, double *restrict far)
+{
+    const double kept = far[own], without = bytes > 0 ? INFINITY : here;
+    for (int32_t g = 0; g < groups; g++) {
+        const double t = here + (latency[g] + bytes / bandwidth[g]);
+        const double arrives = latency[g] >= 0 ? t : without;
+        far[g] = arrives > far[g] ? arrives : far[g];
+    }
+    far[own] = kept;
+}
+
 /* Without op `but`, and without predecessors that are not placed yet (device -1). */
 static void gather_all_but(placer *x, int32_t i, int32_t but)
 {
@@ -129,10 +142,7 @@ static void gather_all_but(placer *x, int32_t i, int32_t but)
             x->local[d] = here;
         x->seen[d] = i;
         note_near(a, own, d, sent(here, latency[own], bandwidth[own], in->bytes[k]));
-        for (int32_t g = 0; g < groups; g++) {
-            const double t = g == own ? floor_time : sent(here, latency[g], bandwidth[g], in->bytes[k]);
-            a->far[g] = t > a->far[g] ? t : a->far[g];
-        }
+        note_far(groups, here, in->bytes[k], latency, bandwidth, own, a->far);
     }
 }
 
@@ -183,13 +193,12 @@ static int64_t missing_links(const placer *x, int32_t i, int32_t d, double *arri
     return missing;
 }
 
-/* No device can have all data of op i: the one that lacks the least. */
-static void strand(placer *x, int32_t i)
+/* Of first..last the device that lacks the least data of op i, with its start there; INT64_MAX: none can run
+ * it. */
+static int64_t least_missing(placer *x, int32_t i, int32_t first, int32_t last)
 {
-    int32_t first, last;
     int64_t least = INT64_MAX;
     double gap;
-    sked_i_placer_range(x, i, &first, &last);
     for (int32_t d = first; d <= last; d++) {
         double from;
         if (isinf(sked_i_placer_time(x, i, d)))
@@ -201,8 +210,18 @@ static void strand(placer *x, int32_t i)
             x->start[i] = sked_i_placer_room(x, i, sked_i_placer_time(x, i, d), d, from, &gap);
         }
     }
-    assert(least < INT64_MAX);
-    x->late += (double)least + sked_i_placer_time(x, i, x->device[i]);
+    return least;
+}
+
+/* No device can have all data of op i, or the one it should go to cannot run it. */
+static void strand(placer *x, int32_t i)
+{
+    int32_t first, last;
+    sked_i_placer_range(x, i, &first, &last);
+    int64_t missing = least_missing(x, i, first, last);
+    if (missing == INT64_MAX)
+        missing = 1 + least_missing(x, i, 0, x->input.devices - 1);
+    x->late += (double)missing + sked_i_placer_time(x, i, x->device[i]);
 }
 
 /* What follows the finish of op i on device d, as far as devices are compared by it. */

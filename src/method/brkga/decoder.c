@@ -3,6 +3,8 @@
 
 #include "schedule/equal.h"
 
+#include <string.h>
+
 enum { key_steps = 1 << 20 };
 
 /* ------------------------------------------------------------------ the space of keys */
@@ -21,7 +23,11 @@ static void find_levels(sked_i_brkga_space *k)
 {
     double longest = 0;
     if (k->l != NULL)
-        sked_i_upward_ranks(&k->l->dag, k->l->m > 1 ? (k->l->m - 1.0) / k->l->m : 0, k->level);
+        sked_i_upward_ranks(&k->l->dag,
+                            k->l->unequal ? 1
+                            : k->l->m > 1 ? (k->l->m - 1.0) / k->l->m
+                                          : 0,
+                            k->level);
     for (int32_t i = 0; i < k->n; i++) {
         if (k->c != NULL)
             k->level[i] = k->c->forward.tail[i];
@@ -68,6 +74,27 @@ static float key_of_device(int32_t d, int32_t m)
     return 0.5F + 0.5F * ((float)d + 0.5F) / (float)m;
 }
 
+/*
+ * Unequal devices: those that can run the op share the rest, the fastest first. The square gives faster ones
+ * more of it.
+ */
+static int32_t wish_among(const sked_i_unequal *u, int32_t op, float key)
+{
+    const int32_t count = (int32_t)(u->able_ptr[op + 1] - u->able_ptr[op]);
+    const float x = 2 * key - 1;
+    const int32_t k = (int32_t)(x * x * (float)count);
+    return key < 0.5F ? -1 : u->able[u->able_ptr[op] + (k < count ? k : count - 1)];
+}
+
+static float key_among(const sked_i_unequal *u, int32_t op, int32_t device)
+{
+    const int32_t count = (int32_t)(u->able_ptr[op + 1] - u->able_ptr[op]);
+    int32_t k = 0;
+    while (k + 1 < count && u->able[u->able_ptr[op] + k] != device)
+        k++;
+    return 0.5F + 0.5F * sqrtf(((float)k + 0.5F) / (float)count);
+}
+
 void sked_i_brkga_space_express(const sked_i_brkga_space *k, const sked_schedule *s, float *key)
 {
     double latest = 0;
@@ -77,10 +104,30 @@ void sked_i_brkga_space_express(const sked_i_brkga_space *k, const sked_schedule
         const int32_t op = k->c ? k->c->op[i] : i;
         key[i] = latest > 0 ? (float)(1 - fmin(1, fmax(0, s->start[op]) / (1.001 * latest))) : 1;
         if (k->l != NULL)
-            key[k->n + i] = key_of_device(s->device[i], k->l->m);
+            key[k->n + i] = k->l->unequal ? key_among(k->l->unequal, i, s->device[i])
+                                          : key_of_device(s->device[i], k->l->m);
     }
     key[k->keys - 2] = 0;
     key[k->keys - 1] = 1;
+}
+
+void sked_i_brkga_space_single(const sked_i_brkga_space *k, float *key)
+{
+    const sked_i_costs *c = k->l->dag.costs;
+    int32_t best = 0;
+    double least = INFINITY;
+    for (int32_t d = 0; d < k->l->m; d++) {
+        double sum = 0;
+        for (int32_t i = 0; i < k->n; i++)
+            sum += fmin(sked_i_time(c, i, d), k->l->span);
+        if (sum < least) {
+            least = sum;
+            best = d;
+        }
+    }
+    sked_i_brkga_space_rule(k, 0, key);
+    for (int32_t i = 0; i < k->n; i++)
+        key[k->n + i] = sked_i_time(c, i, best) < INFINITY ? key_among(k->l->unequal, i, best) : 0;
 }
 
 void sked_i_brkga_space_rule(const sked_i_brkga_space *k, int which, float *key)
@@ -136,7 +183,7 @@ cleanup:
 sked_status sked_i_brkga_decoder_open(sked_i_brkga_decoder *d, const sked_i_brkga_space *space,
                                       const sked_i_limit *limit, sked_error *err)
 {
-    *d = (sked_i_brkga_decoder){.space = space};
+    *d = (sked_i_brkga_decoder){.space = space, .limit = limit};
     return space->c != NULL ? open_alike(d, limit, err) : open_sequencing(d, err);
 }
 
@@ -196,6 +243,24 @@ static void rank_ops(sked_i_brkga_decoder *d, const float *key)
         d->rank[d->sorter[q].value] = q;
 }
 
+/* Every schedule has a hash of its own: unequal devices are not interchangeable. */
+static uint64_t hash_unequal(const sked_i_brkga_decoder *d)
+{
+    uint64_t h = SKED_I_HASH_SEED;
+    for (int32_t i = 0; i < d->space->n; i++) {
+        uint64_t bits;
+        memcpy(&bits, &d->start[i], sizeof bits);
+        h = sked_i_hash_mix(h, bits ^ (uint64_t)d->device[i]);
+    }
+    return h;
+}
+
+static int32_t wish_for(const sked_i_brkga_space *k, const float *key, int32_t i)
+{
+    const sked_i_unequal *u = k->l->unequal;
+    return u ? wish_among(u, i, key[k->n + i]) : wish_of(key[k->n + i], k->l->m);
+}
+
 /* serial: each op where its key wishes; parallel: through time; insertion: where it finishes first. */
 static double cost_sequencing(sked_i_brkga_decoder *d, const float *key)
 {
@@ -207,22 +272,30 @@ static double cost_sequencing(sked_i_brkga_decoder *d, const float *key)
                               .fix_start = k->problem->fix_start,
                               .by_device = true,
                               .insertion = !stepped,
-                              .stepped = stepped};
+                              .stepped = stepped,
+                              .limit = d->limit};
     sked_error err = {0};
     double latest = 0;
     for (int32_t i = 0; i < k->n; i++) {
         const int32_t fixed = k->problem->fix_device ? k->problem->fix_device[i] : -1;
-        const int32_t wish = decoder == SKED_I_DECODE_SERIAL ? wish_of(key[k->n + i], l->m) : -1;
+        const int32_t wish = decoder == SKED_I_DECODE_SERIAL ? wish_for(k, key, i) : -1;
         d->wish[i] = fixed >= 0 ? fixed : wish;
     }
     rank_ops(d, key);
     d->evaluations++;
     d->status = sked_i_placer_run(d->placer, d->rank, NULL, &how, d->start, d->device, &d->late, &err);
+    if (d->status == SKED_ERR_STOPPED) { /* as good as not decoded */
+        d->status = SKED_OK;
+        d->late = INFINITY;
+        return INFINITY;
+    }
     if (d->status != SKED_OK)
         return INFINITY;
     for (int32_t i = 0; i < k->n; i++)
-        latest = fmax(latest, d->start[i] + l->dag.duration[i]);
-    d->hash = sked_i_hash_devices(k->n, d->start, d->device, l->m, d->label);
+        latest = fmax(latest, d->start[i] + (l->unequal ? sked_i_time(l->dag.costs, i, d->device[i])
+                                                        : l->dag.duration[i]));
+    d->latest = latest;
+    d->hash = l->unequal ? hash_unequal(d) : sked_i_hash_devices(k->n, d->start, d->device, l->m, d->label);
     return d->late > 0 ? latest + l->span + d->late : latest;
 }
 
@@ -243,7 +316,8 @@ sked_status sked_i_brkga_decoder_offer(const sked_i_brkga_decoder *d, sked_i_run
         SKED_TRY(sked_i_cumulative_schedule(k->c, d->core_start, &made, err));
         s = *made;
     }
-    if (sked_i_within_horizon(k->problem, s.start))
+    if (k->c != NULL ? sked_i_within_horizon(k->problem, s.start)
+                     : sked_i_keeps_horizon(k->problem, d->latest))
         SKED_TRY(sked_i_run_offer(run, &s, err));
 cleanup:
     sked_schedule_destroy(made);

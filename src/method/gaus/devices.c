@@ -29,6 +29,7 @@ static sked_status create_tools(const sked_i_gaus_rounds *r, void **out, sked_er
     SKED_NEW0(t, 1);
     SKED_TRY(sked_i_gaus_device_grid_create(r->model, &t->grid, err));
     SKED_TRY(sked_i_gaus_device_decoder_create(r->model, &t->decoder, err));
+    t->decoder->limit = &r->run->limit;
     *out = t;
     return SKED_OK;
 cleanup:

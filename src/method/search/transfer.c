@@ -65,6 +65,13 @@ cleanup:
     return st;
 }
 
+static void drop_start(starts *s)
+{
+    s->count--;
+    free(s->key[s->count]);
+    free(s->device[s->count]);
+}
+
 static void free_starts(starts *s)
 {
     for (int32_t k = 0; k < s->count; k++) {
@@ -86,27 +93,50 @@ cleanup:
     return st;
 }
 
-/* Earliest finish in order of the bottom level, transfers counted in several ways; one device. */
-static sked_status make_unequal_starts(const sked_i_run *run, const sked_i_sequencing *l, starts *s,
-                                       sked_error *err)
+/* The device that runs all ops, or as many as any can, in the least time. */
+static int32_t fastest_device(const sked_i_sequencing *l)
 {
-    sked_status st = SKED_OK;
-    SKED_TRY(add_start(l, s, err));
-    for (int32_t i = 0; i < l->n; i++) {
-        s->key[0][i] = -l->tail[i];
-        s->device[0][i] = l->unequal->able[l->unequal->able_ptr[i]];
+    const sked_i_unequal *u = l->unequal;
+    int32_t best = 0, most = -1;
+    double least = INFINITY;
+    for (int32_t d = 0; u != NULL && d < l->m; d++) {
+        double sum = 0;
+        int32_t able = 0;
+        for (int32_t i = 0; i < l->n; i++) {
+            const double t = sked_i_unequal_time(u, i, d);
+            able += t < INFINITY;
+            sum += t < INFINITY ? t : 0;
+        }
+        if (able > most || (able == most && sum < least)) {
+            best = d;
+            most = able;
+            least = sum;
+        }
     }
-    if (run->options->start != NULL)
-        SKED_TRY(take_start(l, run->options->start, s, err));
-cleanup:
-    return st;
+    return best;
 }
+
+/* Where op i runs when all are to run on device d as far as they can. */
+static int32_t only_device(const sked_i_sequencing *l, int32_t d, int32_t i)
+{
+    const int32_t *fix = l->problem->fix_device;
+    if (fix != NULL && fix[i] >= 0)
+        return fix[i];
+    if (l->unequal == NULL || sked_i_unequal_time(l->unequal, i, d) < INFINITY)
+        return d;
+    return l->unequal->able[l->unequal->able_ptr[i]];
+}
+
+/* Earliest finish in order of the bottom level, transfers counted in several ways; one device. */
 static sked_status make_starts(const sked_i_run *run, const sked_i_sequencing *l, starts *s, sked_error *err)
 {
     const sked_problem *p = l->problem;
     const double share[n_shares] = {(l->m - 1.0) / l->m, 1, 0};
-    const sked_i_place how = {
-        .fix_device = p->fix_device, .fix_start = p->fix_start, .by_device = true, .insertion = true};
+    const sked_i_place how = {.fix_device = p->fix_device,
+                              .fix_start = p->fix_start,
+                              .by_device = true,
+                              .insertion = true,
+                              .limit = &run->limit};
     sked_status st = SKED_OK;
     sked_i_placer *placer = NULL;
     double *up = NULL, late;
@@ -114,18 +144,27 @@ static sked_status make_starts(const sked_i_run *run, const sked_i_sequencing *l
     SKED_NEW(up, l->n);
     SKED_NEW(rank, l->n);
     SKED_TRY(sked_i_placer_create(&l->dag, &l->pools, l->m, true, &placer, err));
-    for (int k = 0; k < n_shares; k++) {
+    for (int k = 0; k < n_shares && !(k > 0 && sked_i_limit_reached(&run->limit)); k++) {
         SKED_TRY(add_start(l, s, err));
         sked_i_upward_ranks(&l->dag, share[k], up);
         for (int32_t i = 0; i < l->n; i++)
             up[i] = -up[i];
         SKED_TRY(sked_i_rank_by_key(&l->dag, up, rank, err));
-        SKED_TRY(sked_i_placer_run(placer, rank, NULL, &how, s->key[k], s->device[k], &late, err));
+        sked_error why = {0};
+        st = sked_i_placer_run(placer, rank, NULL, &how, s->key[k], s->device[k], &late, &why);
+        if (st == SKED_ERR_STOPPED) { /* one device takes no time to fill */
+            drop_start(s);
+            break;
+        }
+        if (st != SKED_OK)
+            SKED_TRY(sked_i_fail(err, st, "%s", why.message));
     }
+    st = SKED_OK;
     SKED_TRY(add_start(l, s, err));
+    const int32_t alone = fastest_device(l);
     for (int32_t i = 0; i < l->n; i++) {
-        s->key[n_shares][i] = up[i];
-        s->device[n_shares][i] = p->fix_device && p->fix_device[i] >= 0 ? p->fix_device[i] : 0;
+        s->key[s->count - 1][i] = up[i];
+        s->device[s->count - 1][i] = only_device(l, alone, i);
     }
     if (run->options->start != NULL)
         SKED_TRY(take_start(l, run->options->start, s, err));
@@ -146,7 +185,7 @@ static void see(sked_i_client *client, const sked_i_sequence *s)
     const sked_i_sequencing *l = w->shared->form;
     base->least = s->cost < base->least ? s->cost : base->least;
     if (s->late > 0 || s->cost > l->valid ||
-        (base->best == INFINITY && !sked_i_within_horizon(l->problem, s->start)) ||
+        (base->best == INFINITY && !sked_i_keeps_horizon(l->problem, s->cost)) ||
         (s->cost > l->problem->horizon && base->best < INFINITY) || !sked_i_crew_wants(base, s->cost))
         return;
     memcpy(w->scratch, s->start, (size_t)l->n * sizeof *s->start);
@@ -186,6 +225,7 @@ static sked_status open_worker(sked_i_crew_worker *base, sked_error *err)
     w->shared = (sequences *)base->crew;
     SKED_TRY(sked_i_anneal_create(w->shared->form, &base->client, see, base->elites.capacity > 0, &w->anneal,
                                   err));
+    sked_i_anneal_listen(w->anneal, &base->limit);
     if ((w->scratch = sked_i_alloc(1, base->crew->size)) == NULL)
         st = sked_i_no_memory(err);
     else
@@ -300,8 +340,7 @@ static sked_status create_sequences(sked_i_run *run, sequences **out, sked_error
     sequences *x = NULL;
     SKED_NEW0(x, 1);
     SKED_TRY(sked_i_sequencing_create(run->problem, &x->form, err));
-    SKED_TRY(run->problem->machine ? make_unequal_starts(run, x->form, &x->first, err)
-                                   : make_starts(run, x->form, &x->first, err));
+    SKED_TRY(make_starts(run, x->form, &x->first, err));
     sked_i_crew_init(&x->crew, &sequence_kind, (size_t)x->form->n * (sizeof(double) + sizeof(int32_t)));
     x->crew.clock_mask = x->form->n < large ? clock_every - 1 : 0;
     x->crew.reserve = 2e-6 * x->form->n;
