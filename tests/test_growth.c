@@ -260,6 +260,17 @@ static const pattern patterns[] = {
     {"regal", "joined strings", {"node { name: \"a\" ", "\"b\" ", "}"}},
     {"regal", "unknown fields", {"node { name: \"a\" ", "f" I ": 1 ", "}"}},
 
+    {"machine",
+     "devices",
+     {"{\"format\":\"sked-machine-1\",\"devices\":[", ",{\"name\":\"d" I "\",\"type\":\"t" I "\"}", "]}"}},
+    {"machine",
+     "links",
+     {"{\"format\":\"sked-machine-1\",\"devices\":[", ",{\"name\":\"d" I "\"}", "],\"links\":[",
+      ",{\"from\":\"d" I "\",\"to\":\"d0\",\"latency\":1}", "]}"}},
+    {"machine",
+     "one type",
+     {"{\"format\":\"sked-machine-1\",\"devices\":[", ",{\"name\":\"d" I "\",\"type\":\"t\"}",
+      "],\"links\":[{\"from\":\"t\",\"to\":\"t\",\"latency\":1}]}"}},
     {"schedule",
      "ops",
      {"{\"format\":\"sked-schedule-1\",\"devices\":4,\"ops\":[",
@@ -521,8 +532,8 @@ static double growth_from(const parser *p, fill_fn *make, int which, int64_t siz
 }
 
 /*
- * From half a megabyte to one; where that is too much, from one to two as well: processor time may jump where
- * the data outgrows a cache, but not twice, and what is quadratic shows at every size.
+ * From half a megabyte to one; where that is too much, at larger sizes as well: processor time jumps where
+ * the data outgrows a cache, but not every time, and what is quadratic shows at every size.
  */
 static void check_growth(const parser *p, const char *what, fill_fn *make, int which)
 {
@@ -532,8 +543,8 @@ static void check_growth(const parser *p, const char *what, fill_fn *make, int w
     double ratio = growth_from(p, make, which, half, &work, &accepted);
     print_message("  %-18s %-40s %8.2f %s, times %.2f%s\n", p->name, what, exact ? 1e-6 * work : 1e3 * work,
                   exact ? "M instructions" : "ms", ratio, accepted ? "" : ", refused");
-    if (!(ratio <= 2.5) && !exact)
-        ratio = growth_from(p, make, which, 2 * half, &work, &accepted);
+    for (int k = 2; k <= 4 && !(ratio <= 2.5) && !exact; k *= 2)
+        ratio = growth_from(p, make, which, k * half, &work, &accepted);
     if (!(ratio <= 2.5))
         fail_msg("%s, %s: twice the size takes %.2f times the work", p->name, what, ratio);
 }
@@ -565,10 +576,132 @@ static void test_every_reader(void **state)
     }
 }
 
+/* ------------------------------------------------------------------ checks */
+
+typedef struct check {
+    const char *what;
+    bool own_pools, one_pool; /* a resource for each op, one for all */
+    bool ring;                /* one carried cycle, a little longer than the cycle of each op alone */
+    bool fixed;               /* a device for each op */
+    sked_objective objective;
+} check;
+
+static const check checks[] = {
+    {.what = "a resource for each op", .own_pools = true, .objective = SKED_OBJECTIVE_MAKESPAN},
+    {.what = "a resource for each op, its peak", .own_pools = true, .objective = SKED_OBJECTIVE_RESOURCE},
+    {.what = "one resource", .one_pool = true, .objective = SKED_OBJECTIVE_MAKESPAN},
+    {.what = "one carried cycle", .ring = true, .objective = SKED_OBJECTIVE_II},
+    {.what = "a device for each op", .fixed = true, .objective = SKED_OBJECTIVE_MAKESPAN},
+};
+enum { n_checks = sizeof checks / sizeof *checks };
+
+typedef struct checked {
+    sked_problem problem;
+    sked_graph *graph;
+    sked_schedule *schedule; /* ops one after the other */
+    int32_t *device;
+} checked;
+
+static void add_ring(sked_builder *b, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++) {
+        const sked_edge alone = {.from = i, .to = i, .lag = 10, .distance = 1};
+        const sked_edge back = {
+            .from = i, .to = i > 0 ? i - 1 : n - 1, .lag = i == n / 2 ? 11 : 10, .distance = 1};
+        OK(sked_builder_add_edge(b, &alone, err));
+        OK(sked_builder_add_edge(b, &back, err));
+    }
+}
+
+static void open_checked(const check *c, int32_t n, checked *x)
+{
+    sked_builder *b = NULL;
+    char name[32];
+    OK(sked_builder_create(&b, err));
+    for (int32_t i = 0; i < (c->own_pools ? n : c->one_pool); i++) {
+        snprintf(name, sizeof name, "r%d", (int)i);
+        OK(sked_builder_add_resource(b, name, 1, NULL, err));
+    }
+    for (int32_t i = 0; i < n; i++) {
+        OK(sked_builder_add_op(b, NULL, NULL, 1, NULL, err));
+        if (c->own_pools || c->one_pool)
+            OK(sked_builder_add_demand(b, i, c->own_pools ? i : 0, 1, err));
+    }
+    if (c->ring)
+        add_ring(b, n);
+    OK(sked_builder_finish(b, &x->graph, err));
+    sked_builder_destroy(b);
+    sked_problem_init(&x->problem, x->graph);
+    x->problem.objective = c->objective;
+    x->problem.ii = c->ring ? 2.0 * n : 0;
+    x->problem.devices = c->fixed ? n : 0;
+    OK(sked_schedule_create(n, x->problem.devices, &x->schedule, err));
+    x->schedule->ii = x->problem.ii;
+    assert_non_null(x->device = malloc((size_t)n * sizeof *x->device));
+    for (int32_t i = 0; i < n; i++) {
+        x->schedule->start[i] = i;
+        x->device[i] = n - 1 - i;
+        if (c->fixed)
+            x->schedule->device[i] = x->device[i];
+    }
+    x->problem.fix_device = c->fixed ? x->device : NULL;
+}
+
+static void close_checked(checked *x)
+{
+    sked_schedule_destroy(x->schedule);
+    sked_graph_destroy(x->graph);
+    free(x->device);
+}
+
+static void check_once(void *data)
+{
+    const checked *x = data;
+    sked_metrics m = {.size = sizeof m};
+    double bound;
+    OK(sked_problem_check(&x->problem, err));
+    OK(sked_problem_bound(&x->problem, &bound, NULL, err));
+    OK(sked_schedule_validate(&x->problem, x->schedule, err));
+    OK(sked_schedule_measure(&x->problem, x->schedule, &m, err));
+}
+
+static double growth_of_check(const check *c, int32_t n)
+{
+    const double base = work_counter() >= 0 ? 3e6 : 1e-3;
+    double work[2] = {INFINITY, INFINITY}, ratio = INFINITY;
+    checked x[2];
+    memset(x, 0, sizeof x);
+    for (int k = 0; k < 2; k++)
+        open_checked(c, (k + 1) * n, &x[k]);
+    for (int round = 0; round < 6 && !(ratio <= 2.5); round++) {
+        for (int k = 0; k < 2; k++)
+            work[k] = fmin(work[k], work_of(check_once, &x[k]));
+        ratio = (work[1] + base) / (work[0] + base);
+    }
+    for (int k = 0; k < 2; k++)
+        close_checked(&x[k]);
+    return ratio;
+}
+
+/* More ops than energetic reasoning takes on: below that its steps are bounded, and quadratic. */
+static void test_every_check(void **state)
+{
+    (void)state;
+    for (int k = 0; k < n_checks; k++) {
+        double ratio = growth_of_check(&checks[k], 25000);
+        print_message("  %-40s times %.2f\n", checks[k].what, ratio);
+        for (int more = 2; more <= 4 && !(ratio <= 2.5); more *= 2)
+            ratio = growth_of_check(&checks[k], more * 25000);
+        if (!(ratio <= 2.5))
+            fail_msg("%s: twice the ops take %.2f times the work", checks[k].what, ratio);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_reader),
+        cmocka_unit_test(test_every_check),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -161,7 +161,8 @@ static void area_bound(bounder *b, const pool *q, sked_i_area_item *items)
         for (int32_t k = 0; k < q->n; k++) {
             const int32_t i = q->op[k];
             const double rest = b->tail[i] - b->g->duration[i], area = q->amount[k] * b->g->duration[i];
-            items[k] = side ? (sked_i_area_item){rest, b->head[i], area} : (sked_i_area_item){b->head[i], rest, area};
+            items[k] = side ? (sked_i_area_item){rest, b->head[i], area}
+                            : (sked_i_area_item){b->head[i], rest, area};
         }
         keep(b, sked_i_area_sweep(items, q->n, q->capacity), q->area_name);
     }

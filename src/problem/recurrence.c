@@ -271,24 +271,57 @@ static void evaluate(policy *x, double ratio)
     }
 }
 
-/* Better edges, by value. Last ops first: what lies behind them is known by then. */
-static bool improve(policy *x, double ratio, double least)
+/* A better edge out of op i by values; true: there is one. */
+static bool improve_op(policy *x, int32_t i, double ratio, double least)
 {
     const sked_graph *g = x->r->g;
     bool better = false;
-    for (int32_t k = x->n - 1; k >= 0; k--) {
-        const int32_t i = x->op[k];
-        x->r->work += (double)(g->succ_ptr[i + 1] - g->succ_ptr[i]);
-        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
-            const int32_t to = g->edge_to[e];
-            if (x->r->component[to] != x->r->component[i])
+    x->r->work += (double)(g->succ_ptr[i + 1] - g->succ_ptr[i]);
+    for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
+        const int32_t to = g->edge_to[e];
+        if (x->r->component[to] != x->r->component[i])
+            continue;
+        const double gain = x->value[to] + g->edge_lag[e] - ratio * g->edge_distance[e] - x->value[i];
+        if (!(gain > least))
+            continue;
+        x->value[i] += gain;
+        x->edge[i] = e;
+        better = true;
+    }
+    return better;
+}
+
+/*
+ * Better edges for all ops, and again for those before an op whose value has changed, in the order of the
+ * changes: news goes around a cycle of any length at once. Ends after some work, since values grow without
+ * end where the ratio is too small; the policy then has a better cycle. false: nothing is better.
+ */
+static bool improve(policy *x, double ratio, double least)
+{
+    const sked_graph *g = x->r->g;
+    int32_t *waits = x->r->mark, head = 0, count = x->n;
+    double edges = 0;
+    bool better = false;
+    for (int32_t k = 0; k < x->n; k++) {
+        x->queue[k] = x->op[x->n - 1 - k]; /* what lies behind an op is known by then */
+        waits[x->op[k]] = 1;
+        edges += (double)(g->succ_ptr[x->op[k] + 1] - g->succ_ptr[x->op[k]]);
+    }
+    for (const double end = x->r->work + 8 * edges; count > 0 && x->r->work < end; count--) {
+        const int32_t i = x->queue[head];
+        head = head + 1 < x->n ? head + 1 : 0;
+        waits[i] = 0;
+        if (!improve_op(x, i, ratio, least))
+            continue;
+        better = true;
+        for (int64_t k = g->pred_ptr[i]; k < g->pred_ptr[i + 1]; k++) {
+            const int32_t from = g->pred_op[k];
+            if (from == i || x->r->component[from] != x->r->component[i] || waits[from])
                 continue;
-            const double gain = x->value[to] + g->edge_lag[e] - ratio * g->edge_distance[e] - x->value[i];
-            if (!(gain > least))
-                continue;
-            x->value[i] += gain;
-            x->edge[i] = e;
-            better = true;
+            waits[from] = 1;
+            const int64_t at = (int64_t)head + count - 1; /* i has left the queue */
+            x->queue[at < x->n ? at : at - x->n] = from;
+            count++;
         }
     }
     return better;

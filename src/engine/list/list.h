@@ -89,7 +89,8 @@ typedef struct sked_i_place {
     bool insertion;            /* by_device: fill gaps; else only append */
     const double *ahead;       /* [ops * classes] view with costs: what follows the finish on a device of the
                                   class, added where devices are compared; NULL: nothing */
-    bool lookahead;            /* view with costs: compare devices by when the last successor could finish */
+    bool lookahead;            /* view with costs, not stepped: compare devices by when the last successor
+                                  could finish */
     const bool *use;           /* [devices] where links are missing: no others; NULL: all */
     bool stepped;              /* by_device: only ops whose data is there when a device is free compete */
     const sked_i_limit *limit; /* NULL: none; heard where ops and devices are many: STOPPED */

@@ -1,7 +1,8 @@
 /*
  * Serial generation: ops come in order of preference, predecessors first, and each goes where it fits first.
  * Pools are timelines. Devices are one more pool while they are all alike to an op; where transfers or fixed
- * devices tell them apart, each has gaps of its own.
+ * devices tell them apart, each has gaps of its own. Unequal devices take the same way through the ops, but
+ * unequal.c says when data arrives and which device is best.
  */
 #include "base/memory.h"
 #include "base/sort.h"
@@ -76,7 +77,7 @@ sked_status sked_i_placer_create(const sked_i_dag *v, const sked_i_pools *pools,
     SKED_TRY(create_pools(x, err));
     if (x->by_device)
         SKED_TRY(create_gaps(x, err));
-    for (int32_t i = 0; i < v->n; i++)
+    for (int32_t i = 0; v->costs == NULL && i < v->n; i++)
         if (v->duration[i] > 0 && v->duration[i] < x->shortest)
             x->shortest = v->duration[i];
     if (v->costs != NULL)
@@ -101,6 +102,7 @@ static void reset(placer *x)
     for (int32_t i = 0; x->how->lookahead && i < v->n; i++)
         x->device[i] = -1; /* not placed */
     x->late = x->now = 0;
+    x->chosen = -1;
     x->pending.count = 0;
     memset(x->words, 0, (size_t)sked_i_set_words(v->n) * sizeof *x->words);
     for (int32_t i = 0; i < v->n; i++) {
@@ -172,7 +174,7 @@ static double earliest_arrival(placer *x, int32_t i)
 
 /* ------------------------------------------------------------------ where there is room */
 
-/* The same for the identical devices' duration. */
+/* Earliest start from t on identical devices; d -1: they are a pool. */
 static double first_room(const placer *x, int32_t i, int32_t d, double t, double *gap)
 {
     return sked_i_placer_room(x, i, x->input.view->duration[i], d, t, gap);
@@ -268,14 +270,15 @@ static void step_unequal(placer *x)
     if (sked_i_set_empty(&x->ready))
         x->now = fmax(x->now, x->pending.at[0].time);
     wake(x);
-    for (bool more = x->pending.count > 0; more;) {
+    for (double late = x->late; x->pending.count > 0; x->late = late) {
         const int32_t i = x->by_rank[sked_i_set_first(&x->ready)];
-        const double late = x->late;
         sked_i_placer_choose(x, i);
-        x->late = late;
+        x->chosen = i;
         x->now = fmax(x->now, x->start[i]);
-        more = wake(x) > 0 && x->by_rank[sked_i_set_first(&x->ready)] != i;
+        if (wake(x) == 0 || x->by_rank[sked_i_set_first(&x->ready)] == i)
+            return;
     }
+    x->chosen = -1; /* another one has come before it */
 }
 
 static void tell_successors(placer *x, int32_t i)
@@ -319,7 +322,7 @@ static bool book_unequal_at(placer *x, int32_t i, double t)
     x->start[i] = t;
     if (sked_i_placer_fit(x, i, t))
         return book(x, i);
-    x->late += length_of(x, i);
+    x->late += 1 + length_of(x, i);
     return true;
 }
 
@@ -361,9 +364,10 @@ static bool place_op(placer *x, int32_t i)
         x->late += lateness(x, i);
         return true;
     }
-    if (x->input.view->costs != NULL)
-        sked_i_placer_choose(x, i);
-    else if (x->by_device)
+    if (x->input.view->costs != NULL) {
+        if (x->chosen != i)
+            sked_i_placer_choose(x, i);
+    } else if (x->by_device)
         choose_device(x, i);
     else
         x->start[i] = first_room(x, i, -1, x->arrival[i], &gap);
@@ -387,6 +391,8 @@ static bool place_all(placer *x)
         sked_i_set_remove(&x->ready, (uint32_t)x->input.rank[i]);
         if (!place_op(x, i))
             return false;
+        if (x->input.view->costs != NULL && x->how->stepped)
+            x->now = fmax(x->now, x->start[i]);
         if (x->reach != NULL)
             sked_i_reach_placed(x, i);
         tell_successors(x, i);
@@ -401,6 +407,7 @@ sked_status sked_i_placer_run(sked_i_placer *x, const int32_t *rank, const doubl
     x->input.rank = rank;
     x->input.release = release;
     x->how = how;
+    assert(!(how->lookahead && how->stepped));
     x->start = start;
     x->device = device;
     x->pace =

@@ -345,12 +345,11 @@ void sked_i_placer_choose(sked_i_placer *x, int32_t i)
         choose_first(x, i, may);
 }
 
-bool sked_i_placer_fit(sked_i_placer *x, int32_t i, double t)
+/* The same among first..last; x->device[i] stays as it is where none of them can run op i. */
+static bool fit_among(placer *x, int32_t i, double t, int32_t first, int32_t last)
 {
-    int32_t first, last;
     double best = INFINITY, gap;
     bool found = false;
-    sked_i_placer_range(x, i, &first, &last);
     for (int32_t d = first; d <= last; d++) {
         const double length = sked_i_placer_time(x, i, d);
         const bool room = length < INFINITY && sked_i_placer_room(x, i, length, d, t, &gap) == t;
@@ -361,4 +360,14 @@ bool sked_i_placer_fit(sked_i_placer *x, int32_t i, double t)
         x->device[i] = d;
     }
     return found;
+}
+
+bool sked_i_placer_fit(sked_i_placer *x, int32_t i, double t)
+{
+    int32_t first, last;
+    sked_i_placer_range(x, i, &first, &last);
+    if (first < last || sked_i_placer_time(x, i, first) < INFINITY)
+        return fit_among(x, i, t, first, last);
+    (void)fit_among(x, i, t, 0, x->input.devices - 1);
+    return false;
 }
