@@ -30,6 +30,9 @@ static sked_status check_ranges(const sked_problem *p, sked_error *err)
     if (sked_i_has_memory_limit(p) && (p->ii != 0 || p->objective == SKED_OBJECTIVE_II))
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "memory limits are not supported for pipelined schedules");
+    if (sked_i_has_memory_limit(p) && p->objective != SKED_OBJECTIVE_MAKESPAN)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "memory limits go with objective makespan, not %s",
+                           sked_objective_name(p->objective));
     if (!(p->horizon >= 0))
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "the horizon must be 0 or more");
     if (!(p->ii >= 0 && p->ii < INFINITY) && p->ii != SKED_II_AUTO)

@@ -64,12 +64,13 @@ typedef struct sked_i_memory_plan {
 SKED_MUST_CHECK sked_status sked_i_memory_plan_make(int32_t n, sked_i_memory_plan *plan, sked_error *err);
 void sked_i_memory_plan_free(sked_i_memory_plan *plan);
 /*
- * Looks for a plan without excess: greedy orders first, then annealing of the best, for at most `effort`
- * evaluations of O(ops + edges) each and until the client is over. The plan with the least excess is left in
- * *plan, and client->evaluations counts.
+ * Looks for a plan without excess and of low peak: greedy orders first, then annealing of the best, for at
+ * most `effort` evaluations of O(ops + edges) each and until the client is over. order and device: of a known
+ * schedule, or NULL. The plan with the least excess is left in *plan; client->evaluations counts.
  */
 SKED_MUST_CHECK sked_status sked_i_memory_plan_find(const sked_i_memory *m, sked_i_client *client,
-                                                    int64_t effort, sked_i_memory_plan *plan,
+                                                    int64_t effort, const int32_t *order,
+                                                    const int32_t *device, sked_i_memory_plan *plan,
                                                     sked_error *err);
 
 /* ------------------------------------------------------------------ decoding */

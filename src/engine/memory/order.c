@@ -511,10 +511,26 @@ static void try_devices(planner *x, double *used)
     }
 }
 
-sked_status sked_i_memory_plan_find(const sked_i_memory *m, sked_i_client *client, int64_t effort,
-                                    sked_i_memory_plan *plan, sked_error *err)
+/* A known schedule one op after the other, on its own devices and on others. */
+static void try_known(planner *x, const int32_t *order, const int32_t *device, double *used)
 {
-    enum { noisy = 12 };
+    const size_t bytes = (size_t)x->m->n * sizeof *order;
+    memcpy(x->now.order, order, bytes);
+    if (device != NULL) {
+        memcpy(x->now.device, device, bytes);
+        (void)consider(x);
+    }
+    try_devices(x, used);
+}
+
+sked_status sked_i_memory_plan_find(const sked_i_memory *m, sked_i_client *client, int64_t effort,
+                                    const int32_t *order, const int32_t *device, sked_i_memory_plan *plan,
+                                    sked_error *err)
+{
+    enum {
+        always = 6,
+        noisy = 12
+    }; /* orders for a low peak, though one fits; further ones where none does */
     sked_status st = SKED_OK;
     planner x = {.m = m, .client = client, .best = plan};
     double *used = NULL;
@@ -522,7 +538,11 @@ sked_status sked_i_memory_plan_find(const sked_i_memory *m, sked_i_client *clien
     SKED_TRY(planner_make(&x, err));
     SKED_NEW(used, m->devices);
     plan->excess = plan->peak = INFINITY;
-    for (int k = 0; k < 2 + noisy && (k == 0 || !is_done(&x)) && client->evaluations <= until; k++) {
+    if (order != NULL)
+        try_known(&x, order, device, used);
+    for (int k = 0; k < 2 + noisy && client->evaluations <= until; k++) {
+        if (k > 0 && (sked_i_client_over(client) || (k >= always && is_done(&x))))
+            break;
         build_order(&x, k % 2 == 1, k < 2 ? 0 : 0.1 * k);
         try_devices(&x, used);
     }
