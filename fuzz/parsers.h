@@ -164,6 +164,43 @@ static inline const char *check_fix(const parser *p, const char *bytes, size_t s
     return wrong;
 }
 
+/* Every pair that a machine accepts has a link that makes sense, and what is written reads as the same. */
+static inline const char *check_links(const sked_machine *m)
+{
+    const int32_t n = sked_machine_device_count(m) < 8 ? sked_machine_device_count(m) : 8;
+    for (int32_t a = 0; a < n; a++)
+        for (int32_t b = 0; b < n; b++) {
+            double latency, bandwidth;
+            if (sked_machine_link(m, a, b, &latency, &bandwidth) &&
+                !(latency >= 0 && latency < INFINITY && bandwidth > 0))
+                return "a link that no data can use";
+        }
+    return NULL;
+}
+
+static inline const char *check_machine(const parser *p, const char *bytes, size_t size, bool *accepted)
+{
+    sked_machine *m = NULL, *again = NULL;
+    sked_i_buffer text = {0};
+    sked_error err = {0};
+    (void)p;
+    const char *wrong = check_status(sked_machine_parse("input", bytes, size, &m, &err), &err, accepted);
+    if (m != NULL && wrong == NULL)
+        wrong = check_links(m);
+    if (m != NULL && wrong == NULL) {
+        sked_i_machine_format(m, &text);
+        if (text.failed || sked_machine_parse("input", text.data, (size_t)text.size, &again, NULL) != SKED_OK)
+            wrong = "the machine written does not read";
+        else if (sked_machine_device_count(m) != sked_machine_device_count(again) ||
+                 sked_machine_given_link_count(m) != sked_machine_given_link_count(again))
+            wrong = "the machine written reads as another";
+    }
+    sked_i_buffer_free(&text);
+    sked_machine_destroy(again);
+    sked_machine_destroy(m);
+    return wrong;
+}
+
 /* Both make a graph of a graph; what they make must be a graph like any other. */
 static inline const char *check_applied(sked_status (*parse)(const char *name, const char *text, size_t size,
                                                              const sked_graph *g, sked_graph **out,

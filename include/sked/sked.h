@@ -181,7 +181,7 @@ SKED_API double sked_graph_weight(const sked_graph *g, int32_t op);
 SKED_API bool sked_graph_keep(const sked_graph *g, int32_t op);
 /* Names of devices and device types that durations are given for, in the order they came. */
 SKED_API int32_t sked_graph_duration_name_count(const sked_graph *g);
-SKED_API const char *sked_graph_duration_name_at(const sked_graph *g, int32_t i);
+SKED_API const char *sked_graph_duration_name(const sked_graph *g, int32_t i);
 /* What the graph says for that name; NAN: nothing. */
 SKED_API double sked_graph_duration_on(const sked_graph *g, int32_t op, const char *device);
 SKED_API double sked_graph_demand(const sked_graph *g, int32_t op, int32_t resource);
@@ -358,9 +358,9 @@ SKED_API double sked_machine_device_memory(const sked_machine *m, int32_t device
 SKED_API int32_t sked_machine_find_device(const sked_machine *m, const char *name); /* -1: none. O(1) */
 /* The links as they were given, by the names of devices or types; and the one of all other pairs (false:
  * none). */
-SKED_API int64_t sked_machine_link_count(const sked_machine *m);
-SKED_API void sked_machine_link_at(const sked_machine *m, int64_t i, const char **from, const char **to,
-                                   double *latency, double *bandwidth, bool *oneway);
+SKED_API int64_t sked_machine_given_link_count(const sked_machine *m);
+SKED_API void sked_machine_given_link(const sked_machine *m, int64_t i, const char **from, const char **to,
+                                      double *latency, double *bandwidth, bool *oneway);
 SKED_API bool sked_machine_default_link(const sked_machine *m, double *latency, double *bandwidth);
 /* false: the two cannot exchange data. The same device: true, both free. O(1) */
 SKED_API bool sked_machine_link(const sked_machine *m, int32_t from, int32_t to, double *latency,

@@ -14,6 +14,8 @@ static void *own(sked_i_dag *v, void *memory)
 
 void sked_i_dag_free(sked_i_dag *v)
 {
+    if (v->costs != NULL)
+        sked_i_costs_free(v->costs);
     for (int i = 0; i < v->n_owned; i++)
         free(v->owned[i]);
     *v = (sked_i_dag){0};
@@ -48,6 +50,50 @@ static bool copy_lags(const sked_problem *p, bool successors, bool mirrored, ske
     rows->lag = lag;
     rows->transfer = transfer;
     return true;
+}
+
+/* The same on unequal devices: means, and what the times and transfers of each device follow from. */
+static bool copy_costs(const sked_graph *g, bool successors, bool mirrored, sked_i_dag *v,
+                       sked_i_dag_rows *rows)
+{
+    double *lag = own(v, sked_i_alloc(g->n_edges, sizeof *lag));
+    double *transfer = own(v, sked_i_alloc(g->n_edges, sizeof *transfer));
+    double *bytes = own(v, sked_i_alloc(g->n_edges, sizeof *bytes));
+    uint8_t *given = own(v, sked_i_alloc(g->n_edges, sizeof *given));
+    double latency, per_byte;
+    int64_t kept = 0;
+    if (lag == NULL || transfer == NULL || bytes == NULL || given == NULL)
+        return false;
+    sked_i_mean_link(v->costs, &latency, &per_byte);
+    for (int64_t k = 0; k < g->n_edges; k++) {
+        const int64_t e = edge_at(g, successors, k);
+        const double from = v->duration[g->edge_from[e]];
+        const double turn = mirrored ? v->duration[g->edge_to[e]] - from : 0;
+        if (g->edge_distance[e] > 0)
+            continue;
+        lag[kept] = (g->edge_lag_given[e] ? g->edge_lag[e] : from) + turn;
+        transfer[kept] = latency + g->edge_bytes[e] * per_byte;
+        bytes[kept] = g->edge_bytes[e];
+        given[kept++] = g->edge_lag_given[e];
+    }
+    rows->lag = lag;
+    rows->transfer = transfer;
+    rows->bytes = bytes;
+    rows->given = given;
+    return true;
+}
+
+static sked_status make_costs(const sked_problem *p, sked_i_dag *v, sked_error *err)
+{
+    v->costs = own(v, sked_i_alloc_zero(1, sizeof *v->costs));
+    double *mean = own(v, sked_i_alloc(v->n, sizeof *mean));
+    if (v->costs == NULL || mean == NULL)
+        return sked_i_no_memory(err);
+    const sked_status st = sked_i_costs_make(p, v->costs, err);
+    for (int32_t i = 0; st == SKED_OK && i < v->n; i++)
+        mean[i] = sked_i_mean_time(v->costs, i);
+    v->duration = mean;
+    return st;
 }
 
 /* Rows without the loop-carried edges. */
@@ -97,19 +143,26 @@ static bool make_rows(const sked_problem *p, bool successors, bool mirrored, ske
     rows->lag = g->edge_lag;
     if (g->n_carried > 0 && !copy_ends(g, successors, v, rows))
         return false;
+    if (v->costs != NULL)
+        return copy_costs(g, successors, mirrored, v, rows);
     const bool as_stored = successors && !mirrored && g->n_carried == 0 && !sked_i_has_transfers(p);
     return as_stored || copy_lags(p, successors, mirrored, v, rows);
 }
 
-sked_status sked_i_dag_make(const sked_problem *p, bool mirrored, bool with_in, sked_i_dag *out,
-                            sked_error *err)
+static sked_status make(const sked_problem *p, bool costed, bool mirrored, bool with_in, sked_i_dag *out,
+                        sked_error *err)
 {
     const sked_graph *g = p->graph;
-    sked_i_dag v = {.n = g->n_ops, .duration = g->duration, .order = g->topo};
+    sked_i_dag v = {.n = g->n_ops, .duration = g->duration, .order = g->topo, .mirrored = mirrored};
+    const sked_status st = costed ? make_costs(p, &v, err) : SKED_OK;
+    if (st != SKED_OK) {
+        sked_i_dag_free(&v);
+        return st;
+    }
     v.plain = memchr(g->edge_lag_given, 1, (size_t)g->n_edges) == NULL;
     v.in_ptr = mirrored ? g->succ_ptr : g->pred_ptr;
     bool ok = make_rows(p, !mirrored, mirrored, &v, &v.out) && (g->n_carried == 0 || count_in(&v));
-    if (ok && with_in)
+    if (ok && (with_in || costed))
         ok = make_rows(p, mirrored, mirrored, &v, &v.in);
     if (ok && mirrored) {
         int32_t *order = own(&v, sked_i_alloc(g->n_ops, sizeof *order));
@@ -124,4 +177,16 @@ sked_status sked_i_dag_make(const sked_problem *p, bool mirrored, bool with_in, 
     }
     *out = v;
     return SKED_OK;
+}
+
+sked_status sked_i_dag_make(const sked_problem *p, bool mirrored, bool with_in, sked_i_dag *out,
+                            sked_error *err)
+{
+    return make(p, p->machine != NULL, mirrored, with_in, out, err);
+}
+
+sked_status sked_i_dag_make_costed(const sked_problem *p, bool mirrored, bool with_in, sked_i_dag *out,
+                                   sked_error *err)
+{
+    return make(p, true, mirrored, with_in, out, err);
 }

@@ -159,10 +159,12 @@ static int32_t number_pools(const sked_problem *p, int32_t *number)
     return count;
 }
 
-static bool sort_ops(sorter *s, const sked_graph *g, const int32_t *number, bool with_devices)
+/* On unequal devices an op may take time where its duration says none: it has demands in any case. */
+static bool sort_ops(sorter *s, const sked_problem *p, const int32_t *number, bool with_devices)
 {
+    const sked_graph *g = p->graph;
     for (int32_t i = 0; i < g->n_ops; i++) {
-        const bool holds = g->duration[i] > 0; /* else nothing, for no time */
+        const bool holds = g->duration[i] > 0 || p->machine != NULL; /* else nothing, for no time */
         s->n = 0;
         for (int64_t d = g->demand_ptr[i]; holds && d < g->demand_ptr[i + 1]; d++)
             if (number[g->demand_resource[d]] >= 0)
@@ -193,7 +195,7 @@ sked_status sked_i_pools_make(const sked_problem *p, bool with_devices, sked_i_p
         }
     if (devices)
         pools.capacity[count] = p->devices;
-    if (!sort_ops(&s, g, number, devices))
+    if (!sort_ops(&s, p, number, devices))
         SKED_TRY(sked_i_no_memory(err));
     *out = pools;
     pools = (sked_i_pools){0};

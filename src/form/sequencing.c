@@ -14,6 +14,9 @@ void sked_i_sequencing_destroy(sked_i_sequencing *l)
     free(l->in);
     free(l->out);
     free(l->tail);
+    if (l->unequal != NULL)
+        sked_i_unequal_free(l->unequal);
+    free(l->unequal);
     free(l);
 }
 
@@ -48,6 +51,41 @@ static void measure(sked_i_sequencing *l)
     l->scale += edges > 0 ? fmin(transfer / (double)edges, 4 * l->scale) : 0;
 }
 
+/* Identical devices. */
+static sked_status make_identical(sked_i_sequencing *l, sked_error *err)
+{
+    const int64_t edges = l->dag.out.ptr[l->n];
+    sked_status st = SKED_OK;
+    SKED_NEW(l->in, edges);
+    SKED_NEW(l->out, edges);
+    pack_links(&l->dag.in, edges, l->in);
+    pack_links(&l->dag.out, edges, l->out);
+    sked_i_tails(l->problem->graph, l->tail);
+    l->valid = INFINITY;
+    measure(l);
+cleanup:
+    return st;
+}
+
+static sked_status make_unequal(sked_i_sequencing *l, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    SKED_NEW0(l->unequal, 1);
+    SKED_TRY(sked_i_unequal_make(l->problem, &l->dag, l->unequal, err));
+    const sked_i_unequal *u = l->unequal;
+    for (int32_t i = 0; i < l->n; i++) {
+        l->tail[i] = INFINITY;
+        for (int32_t k = 0; k < u->kinds; k++)
+            l->tail[i] = fmin(l->tail[i], u->tail[(int64_t)i * u->kinds + k]);
+    }
+    l->span = u->span;
+    l->valid = 0.5 * (u->span + u->barred);
+    l->scale = u->work + fmin(u->transfer, 4 * u->work);
+    l->orderly = u->orderly;
+cleanup:
+    return st;
+}
+
 sked_status sked_i_sequencing_create(const sked_problem *p, sked_i_sequencing **out, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -58,15 +96,9 @@ sked_status sked_i_sequencing_create(const sked_problem *p, sked_i_sequencing **
     l->m = p->devices;
     SKED_TRY(sked_i_dag_make(p, false, true, &l->dag, err));
     SKED_TRY(sked_i_pools_make(p, false, &l->pools, err));
-    const int64_t edges = l->dag.out.ptr[l->n];
-    SKED_NEW(l->in, edges);
-    SKED_NEW(l->out, edges);
     SKED_NEW(l->tail, l->n);
-    pack_links(&l->dag.in, edges, l->in);
-    pack_links(&l->dag.out, edges, l->out);
-    sked_i_tails(p->graph, l->tail);
     l->plain = p->fix_start == NULL && l->pools.class_ptr[l->pools.n_classes] == 0;
-    measure(l);
+    SKED_TRY(p->machine == NULL ? make_identical(l, err) : make_unequal(l, err));
     *out = l;
     return SKED_OK;
 cleanup:

@@ -6,6 +6,7 @@
 #define SKED_FORM_SEQUENCING_H
 #include "form/dag.h"
 #include "form/pools.h"
+#include "form/unequal.h"
 
 /* An edge's lag where both ends run on one device, and where they do not. */
 typedef struct sked_i_sequencing_arc {
@@ -19,10 +20,12 @@ typedef struct sked_i_sequencing {
     int32_t n, m;
     sked_i_dag dag;
     sked_i_pools pools;
-    sked_i_sequencing_arc *in, *out; /* rows as in dag.in and dag.out */
+    sked_i_unequal *unequal;         /* NULL: devices are identical */
+    sked_i_sequencing_arc *in, *out; /* rows as in dag.in and dag.out; identical devices */
     double *tail;                    /* [n] from the start of an op to the end of everything, devices aside */
     double scale; /* what one decision typically changes: mean duration and mean transfer */
     double span;  /* no list takes longer */
+    double valid; /* costs up to here are of schedules; beyond, data passes where there is no link */
     bool plain;   /* no pools, no fixed starts: times follow from list and devices by one pass */
     bool orderly; /* no lag is negative: order of starts is topological */
 } sked_i_sequencing;
@@ -33,6 +36,6 @@ void sked_i_sequencing_destroy(sked_i_sequencing *l);
 /* Does the problem need lines, or are all devices alike to every op? */
 static inline bool sked_i_needs_sequencing(const sked_problem *p)
 {
-    return p->devices > 0 && (sked_i_has_transfers(p) || p->fix_device != NULL);
+    return p->devices > 0 && (sked_i_has_transfers(p) || p->fix_device != NULL || p->machine != NULL);
 }
 #endif

@@ -63,10 +63,16 @@ cleanup:
     return st;
 }
 
+bool sked_i_keeps_horizon(const sked_problem *p, double finish)
+{
+    const double late = finish - p->horizon;
+    return late <= 0 || (late < 0.5 && late <= 0.5e-9 * fmax(1, p->horizon));
+}
+
 bool sked_i_within_horizon(const sked_problem *p, const double *start)
 {
-    double late = -INFINITY;
+    double latest = 0;
     for (int32_t i = 0; i < p->graph->n_ops; i++)
-        late = fmax(late, start[i] + p->graph->duration[i] - p->horizon);
-    return late <= 0 || (late < 0.5 && late <= 0.5e-9 * fmax(1, p->horizon));
+        latest = fmax(latest, start[i] + p->graph->duration[i]);
+    return sked_i_keeps_horizon(p, latest);
 }

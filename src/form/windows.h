@@ -15,7 +15,9 @@ void sked_i_windows_free(sked_i_windows *w);
 /* Latest starts that keep this horizon (INFINITY: none) and the fixed starts. O(ops + edges). */
 void sked_i_latest_starts(const sked_problem *p, double horizon, double *latest);
 
-/* Does the schedule end by p's horizon? To rounding; integers exactly. */
+/* Is this latest finish by p's horizon? To rounding; integers exactly. */
+bool sked_i_keeps_horizon(const sked_problem *p, double finish);
+/* The same for starts on identical devices. */
 bool sked_i_within_horizon(const sked_problem *p, const double *start);
 
 #endif

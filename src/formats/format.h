@@ -61,6 +61,8 @@ SKED_MUST_CHECK sked_status sked_i_profile_parse(const char *name, const char *t
 SKED_MUST_CHECK sked_status sked_i_graphml_parse(const sked_i_source *source,
                                                  const sked_i_source *resource_model, sked_graph **out,
                                                  sked_error *err);
+/* A machine as sked-machine-1 (machine.c). */
+void sked_i_machine_format(const sked_machine *m, sked_i_buffer *out);
 /* Writes a schedule (schedule_json.c). */
 SKED_MUST_CHECK sked_status sked_i_schedule_write(const sked_problem *p, const sked_schedule *s,
                                                   sked_i_buffer *out, sked_error *err);

@@ -227,7 +227,7 @@ static void write_link(const sked_machine *m, int64_t i, sked_i_buffer *out)
     const char *from, *to;
     double latency, bandwidth;
     bool oneway;
-    sked_machine_link_at(m, i, &from, &to, &latency, &bandwidth, &oneway);
+    sked_machine_given_link(m, i, &from, &to, &latency, &bandwidth, &oneway);
     sked_i_buffer_text(out, i ? ",\n{\"from\":" : "\n{\"from\":");
     sked_i_buffer_json(out, from);
     sked_i_buffer_text(out, ",\"to\":");
@@ -237,7 +237,7 @@ static void write_link(const sked_machine *m, int64_t i, sked_i_buffer *out)
     sked_i_buffer_text(out, oneway ? ",\"oneway\":true}" : "}");
 }
 
-static void write_machine(const sked_machine *m, sked_i_buffer *out)
+void sked_i_machine_format(const sked_machine *m, sked_i_buffer *out)
 {
     double latency, bandwidth;
     sked_i_buffer_format(out, "{\"format\":\"%s\"", format_id);
@@ -253,18 +253,18 @@ static void write_machine(const sked_machine *m, sked_i_buffer *out)
     for (int32_t d = 0; d < sked_machine_device_count(m); d++)
         write_device(m, d, out);
     sked_i_buffer_text(out, "\n]");
-    for (int64_t i = 0; i < sked_machine_link_count(m); i++) {
+    for (int64_t i = 0; i < sked_machine_given_link_count(m); i++) {
         if (i == 0)
             sked_i_buffer_text(out, ",\n\"links\":[");
         write_link(m, i, out);
     }
-    sked_i_buffer_text(out, sked_machine_link_count(m) > 0 ? "\n]}\n" : "}\n");
+    sked_i_buffer_text(out, sked_machine_given_link_count(m) > 0 ? "\n]}\n" : "}\n");
 }
 
 sked_status sked_machine_write(const sked_machine *m, const char *path, sked_error *err)
 {
     sked_i_buffer text = {0};
-    write_machine(m, &text);
+    sked_i_machine_format(m, &text);
     const sked_status st =
         text.failed ? sked_i_no_memory(err) : sked_i_file_write(path, text.data, text.size, err);
     sked_i_buffer_free(&text);

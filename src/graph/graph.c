@@ -102,7 +102,7 @@ int32_t sked_graph_duration_name_count(const sked_graph *g)
     return g->on_names.count;
 }
 
-const char *sked_graph_duration_name_at(const sked_graph *g, int32_t i)
+const char *sked_graph_duration_name(const sked_graph *g, int32_t i)
 {
     return sked_i_names_at(&g->on_names, i);
 }

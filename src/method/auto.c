@@ -59,7 +59,7 @@ static plan choose(const sked_problem *p)
         return PLAN(for_shaped_loops);
     if (p->ii != 0 || p->objective == SKED_OBJECTIVE_II)
         return PLAN(for_loops);
-    if (sked_i_has_memory_limit(p))
+    if (sked_i_memory_may_bind(p))
         return PLAN(for_limits);
     if (p->objective == SKED_OBJECTIVE_MAKESPAN && sked_i_has_transfers(p) && p->graph->n_ops >= relaxed_from)
         return PLAN(for_transfers);

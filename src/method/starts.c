@@ -6,7 +6,10 @@
 
 #include <string.h>
 
-/* Serial generation that starts nothing before its target, in the order of the targets. */
+/*
+ * Serial generation that starts nothing before its target, in the order of the targets. Unequal devices:
+ * *fits becomes false past the horizon, too.
+ */
 static sked_status place_from(const sked_problem *p, const double *target, sked_schedule *s, bool *fits,
                               sked_error *err)
 {
@@ -23,6 +26,8 @@ static sked_status place_from(const sked_problem *p, const double *target, sked_
     const sked_i_place how = {
         .fix_device = p->fix_device, .fix_start = p->fix_start, .by_device = separate, .insertion = true};
     SKED_TRY(sked_i_list_place(&input, &how, s->start, s->device, fits, err));
+    if (*fits && v.costs != NULL)
+        *fits = sked_i_keeps_horizon(p, sked_i_latest_finish(v.costs, s));
 cleanup:
     free(rank);
     sked_i_dag_free(&v);
@@ -43,7 +48,7 @@ sked_status sked_i_offer_starts(sked_i_run *run, const sked_i_windows *w, const 
         SKED_TRY(place_from(p, start, s, &fits, err));
     else
         memcpy(s->start, start, (size_t)s->ops * sizeof *s->start);
-    if (fits && sked_i_within_horizon(p, s->start))
+    if (fits && (p->machine != NULL || sked_i_within_horizon(p, s->start)))
         SKED_TRY(sked_i_run_offer(run, s, err));
 cleanup:
     sked_schedule_destroy(s);

@@ -408,13 +408,13 @@ int32_t sked_machine_find_device(const sked_machine *m, const char *name)
     return sked_i_names_find(&m->device_names, name, strlen(name));
 }
 
-int64_t sked_machine_link_count(const sked_machine *m)
+int64_t sked_machine_given_link_count(const sked_machine *m)
 {
     return m->n_links;
 }
 
-void sked_machine_link_at(const sked_machine *m, int64_t i, const char **from, const char **to,
-                          double *latency, double *bandwidth, bool *oneway)
+void sked_machine_given_link(const sked_machine *m, int64_t i, const char **from, const char **to,
+                             double *latency, double *bandwidth, bool *oneway)
 {
     const sked_i_link *l = &m->links[i];
     *from = sked_i_names_at(&m->ends, l->from);

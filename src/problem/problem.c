@@ -1,8 +1,8 @@
 /* Is this a problem at all, and can it be refuted at once? Each refusal says what proves it. */
 #include "problem/problem.h"
 #include "base/memory.h"
-#include "problem/costs.h"
 #include "base/text.h"
+#include "problem/costs.h"
 
 bool sked_i_has_device_memory(const sked_problem *p)
 {
@@ -10,6 +10,19 @@ bool sked_i_has_device_memory(const sked_problem *p)
         if (p->machine->memory[d] < INFINITY)
             return true;
     return false;
+}
+
+bool sked_i_memory_may_bind(const sked_problem *p)
+{
+    double all = 0;
+    if (!sked_i_has_memory_limit(p))
+        return false;
+    for (int32_t i = 0; i < p->graph->n_ops; i++)
+        all += p->graph->memory[i];
+    for (int32_t d = 0; p->machine != NULL && d < p->machine->n_devices; d++)
+        if (p->machine->memory[d] < all)
+            return true;
+    return p->memory_limit < all * (p->devices > 1 ? p->devices : 1); /* a copy on every device at most */
 }
 
 static sked_status check_ranges(const sked_problem *p, sked_error *err)
@@ -30,7 +43,7 @@ static sked_status check_ranges(const sked_problem *p, sked_error *err)
     if (sked_i_has_memory_limit(p) && (p->ii != 0 || p->objective == SKED_OBJECTIVE_II))
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "memory limits are not supported for pipelined schedules");
-    if (sked_i_has_memory_limit(p) && p->objective != SKED_OBJECTIVE_MAKESPAN)
+    if (p->objective != SKED_OBJECTIVE_MAKESPAN && sked_i_memory_may_bind(p))
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "memory limits go with objective makespan, not %s",
                            sked_objective_name(p->objective));
     if (!(p->horizon >= 0))
@@ -62,7 +75,8 @@ static sked_status check_sums(const sked_problem *p, sked_error *err)
         sked_i_costs_free(&c);
         return st;
     }
-    const double latency = sked_i_longest_transfer(&c, 0), per_byte = sked_i_longest_transfer(&c, 1) - latency;
+    const double latency = sked_i_longest_transfer(&c, 0),
+                 per_byte = sked_i_longest_transfer(&c, 1) - latency;
     for (int32_t i = 0; i < g->n_ops; i++) {
         time += sked_i_longest_time(&c, i) + (p->fix_start && p->fix_start[i] > 0 ? p->fix_start[i] : 0);
         amount += g->memory[i] + g->weight[i];
@@ -142,8 +156,7 @@ static bool can_pass(const sked_problem *p, const sked_i_costs *c, int64_t e)
             return true;
     for (int32_t a = 0; a < c->devices; a++)
         for (int32_t b = 0; allowed(p, c, from, a) && b < c->devices; b++)
-            if (allowed(p, c, to, b) &&
-                sked_i_transfer_time(c, p->graph->edge_bytes[e], a, b) < INFINITY)
+            if (allowed(p, c, to, b) && sked_i_transfer_time(c, p->graph->edge_bytes[e], a, b) < INFINITY)
                 return true;
     return false;
 }

@@ -2,8 +2,11 @@
  * List scheduling: one schedule from a priority order.
  *
  *   priority.c  priority orders
+ *   levels.c    levels on unequal devices
  *   parallel.c  parallel generation: steps through time and starts the first ready op that fits
  *   place.c     serial generation: steps through ops and puts each where it fits first
+ *   unequal.c   the same where devices and links differ: each op where it finishes first
+ *   reach.c     devices that no link joins, for unequal.c
  *   timeline.c  amount used over time, for place.c
  *   gaps.c      free gaps of one device, for place.c
  */
@@ -36,6 +39,28 @@ SKED_MUST_CHECK sked_status sked_i_rank_by_key(const sked_i_dag *v, const double
                                                sked_error *err);
 /* up[i]: longest path from the start of i to the end; `share` of every transfer on it counts. */
 void sked_i_upward_ranks(const sked_i_dag *v, double share, double *up);
+/* down[i]: longest path from the beginning to the start of i, likewise. */
+void sked_i_downward_ranks(const sked_i_dag *v, double share, double *down);
+
+/* What stands for the times of an op on its devices and for the links, where one number must. */
+typedef enum sked_i_measure {
+    SKED_I_MEAN,
+    SKED_I_BEST,  /* shortest time, no transfer */
+    SKED_I_WORST, /* longest time, longest latency, least bandwidth */
+    SKED_I_MEDIAN
+} sked_i_measure;
+/* Upward ranks by a measure, transfers in full; for a view with costs. O(ops * classes + groups^2 + edges) */
+SKED_MUST_CHECK sked_status sked_i_measured_ranks(const sked_i_dag *v, sked_i_measure kind, double *up,
+                                                  sked_error *err);
+/*
+ * The optimistic cost table of PEFT (Arabnejad and Barbosa, IEEE TPDS 25(3), 2014), equation 4: the longest
+ * path from the end of an op on a device to the end of the graph when every op on it goes where it ends
+ * first. It is the same for all devices of a class. table: [ops * classes]; mean: [ops] over the devices. For
+ * a view with costs. O((ops + edges) * classes)
+ */
+SKED_MUST_CHECK sked_status sked_i_optimistic_costs(const sked_i_dag *v, double *table, double *mean,
+                                                    sked_error *err);
+
 /* What a generation scheme starts from. Arrays are the caller's; NULL where nothing is asked for. */
 typedef struct sked_i_list_input {
     const sked_i_dag *view;
@@ -57,13 +82,18 @@ typedef struct sked_i_place {
     const double *fix_start;   /* NAN: free */
     bool by_device;            /* every device has its own gaps; needs view->in when transfers cost */
     bool insertion;            /* by_device: fill gaps; else only append */
+    const double *ahead;       /* [ops * classes] view with costs: what follows the finish on a device of the
+                                  class, added where devices are compared; NULL: nothing */
+    bool lookahead;            /* view with costs: compare devices by when the last successor could finish */
+    const bool *use;           /* [devices] where links are missing: no others; NULL: all */
     bool stepped;              /* by_device: only ops whose data is there when a device is free compete */
 } sked_i_place;
 
 /*
  * Serial generation: the best op whose predecessors are placed goes where it fits first. Without
- * by_device the devices are the last pool and are told apart at the end. *fits becomes false where a fixed
- * start cannot be kept; start and device are then unspecified. O((ops + edges) log ops) plus the holes too
+ * by_device the devices are the last pool and are told apart at the end. A view with costs (unequal devices)
+ * needs by_device: an op goes where it finishes first. *fits becomes false where a fixed start cannot be kept
+ * or data finds no link; start and device are then unspecified. O((ops + edges) log ops) plus the holes too
  * short for an op that a search for room passes; by_device also O(ops * devices).
  */
 SKED_MUST_CHECK sked_status sked_i_list_place(const sked_i_list_input *input, const sked_i_place *how,
@@ -72,7 +102,8 @@ SKED_MUST_CHECK sked_status sked_i_list_place(const sked_i_list_input *input, co
 /*
  * The same many times over: the working memory is kept between runs. by_device as in sked_i_place; view and
  * pools are the caller's and stay. Devices that are a pool are not told apart. late: what fixed starts are
- * missed by in sum; the result is a schedule only where it is 0. One placer per thread.
+ * missed by in sum, and something for every op whose data finds no link; the result is a schedule only where
+ * it is 0. One placer per thread.
  */
 typedef struct sked_i_placer sked_i_placer;
 SKED_MUST_CHECK sked_status sked_i_placer_create(const sked_i_dag *v, const sked_i_pools *pools,
@@ -82,6 +113,9 @@ void sked_i_placer_destroy(sked_i_placer *x);
 SKED_MUST_CHECK sked_status sked_i_placer_run(sked_i_placer *x, const int32_t *rank, const double *release,
                                               const sked_i_place *how, double *start, int32_t *device,
                                               double *late, sked_error *err);
+
+/* A set of devices around one of which each has a link to each. use: [devices]. O(devices^2) */
+void sked_i_linked_devices(const sked_i_costs *c, int32_t first, bool *use);
 
 /* Tells devices apart for starts that never need more than m at once. O(n log n). */
 SKED_MUST_CHECK sked_status sked_i_assign_devices(const sked_i_dag *v, int32_t m, const double *start,

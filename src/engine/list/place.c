@@ -3,39 +3,11 @@
  * Pools are timelines. Devices are one more pool while they are all alike to an op; where transfers or fixed
  * devices tell them apart, each has gaps of its own.
  */
-#include "base/heap.h"
 #include "base/memory.h"
-#include "base/set.h"
 #include "base/sort.h"
-#include "engine/list/gaps.h"
-#include "engine/list/list.h"
-#include "engine/list/timeline.h"
+#include "engine/list/placer.h"
 
-#include <assert.h>
 #include <string.h>
-
-struct sked_i_placer {
-    sked_i_list_input input; /* of the run */
-    const sked_i_place *how;
-    double *start;
-    int32_t *device;
-    bool by_device;            /* every device has gaps of its own */
-    double *arrival;           /* [n] without transfers: when all data is there */
-    int32_t *waiting;          /* [n] predecessors not placed */
-    int32_t *by_rank;          /* [n] */
-    uint64_t *words;           /* of ready */
-    sked_i_set ready;          /* ranks */
-    sked_i_event_heap pending; /* stepped: ops whose data is on its way */
-    double now;                /* stepped: when the first device is free */
-    sked_i_timeline *pool;
-    sked_i_gaps *gaps;
-    double shortest;  /* positive duration */
-    double *local;    /* [devices] latest data from the device itself, where *seen says so */
-    int32_t *seen;    /* [devices] op for which local holds, -1 */
-    double remote[2]; /* latest data from elsewhere: of all devices, and of all but remote_device */
-    int32_t remote_device;
-    double late; /* what fixed starts are missed by in sum */
-};
 
 typedef sked_i_placer placer;
 
@@ -47,6 +19,7 @@ void sked_i_placer_destroy(sked_i_placer *x)
         sked_i_timeline_free(&x->pool[r]);
     for (int32_t d = 0; x->gaps && d < x->input.devices; d++)
         sked_i_gaps_free(&x->gaps[d]);
+    sked_i_placer_close_unequal(x);
     void *const owned[] = {x->arrival, x->waiting, x->by_rank, x->words, x->pending.at,
                            x->pool,    x->gaps,    x->local,   x->seen,  x};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
@@ -90,6 +63,7 @@ sked_status sked_i_placer_create(const sked_i_dag *v, const sked_i_pools *pools,
     sked_status st = SKED_OK;
     placer *x = NULL;
     SKED_NEW0(x, 1);
+    assert(v->costs == NULL || (by_device && devices > 0 && v->in.ptr != NULL));
     x->input = (sked_i_list_input){.view = v, .pools = pools, .devices = devices};
     x->by_device = by_device && devices > 0;
     x->shortest = INFINITY;
@@ -105,6 +79,8 @@ sked_status sked_i_placer_create(const sked_i_dag *v, const sked_i_pools *pools,
     for (int32_t i = 0; i < v->n; i++)
         if (v->duration[i] > 0 && v->duration[i] < x->shortest)
             x->shortest = v->duration[i];
+    if (v->costs != NULL)
+        SKED_TRY(sked_i_placer_open_unequal(x, err));
     *out = x;
     return SKED_OK;
 cleanup:
@@ -122,6 +98,8 @@ static void reset(placer *x)
         sked_i_gaps_reset(&x->gaps[d]);
         x->seen[d] = -1;
     }
+    for (int32_t i = 0; x->how->lookahead && i < v->n; i++)
+        x->device[i] = -1; /* not placed */
     x->late = x->now = 0;
     x->pending.count = 0;
     memset(x->words, 0, (size_t)sked_i_set_words(v->n) * sizeof *x->words);
@@ -175,6 +153,8 @@ static double arrival_on(const placer *x, int32_t i, int32_t d)
 
 static double earliest_arrival(placer *x, int32_t i)
 {
+    if (x->input.view->costs != NULL)
+        return sked_i_placer_earliest(x, i);
     if (x->input.view->out.transfer == NULL)
         return x->arrival[i];
     double best = INFINITY;
@@ -186,34 +166,24 @@ static double earliest_arrival(placer *x, int32_t i)
 
 /* ------------------------------------------------------------------ where there is room */
 
-/* Earliest start from t that all pools, and with d >= 0 the gaps of the device, have room for. */
+/* The same for the identical devices' duration. */
 static double first_room(const placer *x, int32_t i, int32_t d, double t, double *gap)
 {
-    const sked_i_pools *q = x->input.pools;
-    const double length = x->input.view->duration[i];
-    const int32_t c = sked_i_pools_class(q, i);
-    const int64_t limits = q->class_ptr[c + 1] - q->class_ptr[c] + (d >= 0);
-    if (!(length > 0))
-        return t;
-    for (double before = -1; t != before;) {
-        before = t;
-        if (d >= 0)
-            t = sked_i_gaps_fit(&x->gaps[d], t, length, gap);
-        for (int64_t k = q->class_ptr[c]; k < q->class_ptr[c + 1]; k++) {
-            const int32_t r = q->pool[k];
-            t = sked_i_timeline_fit(&x->pool[r], t, length, q->capacity[r] - q->amount[k] + q->slack[r]);
-        }
-        if (limits <= 1)
-            break;
-    }
-    return t;
+    return sked_i_placer_room(x, i, x->input.view->duration[i], d, t, gap);
+}
+
+/* Time of op i on its device. */
+static inline double length_of(const placer *x, int32_t i)
+{
+    const sked_i_dag *v = x->input.view;
+    return v->costs == NULL ? v->duration[i] : sked_i_time(v->costs, i, x->device[i]);
 }
 
 /* Books op i at x->start[i] (and its device). false: no memory. */
 static bool book(placer *x, int32_t i)
 {
     const sked_i_pools *q = x->input.pools;
-    const double length = x->input.view->duration[i], begin = x->start[i];
+    const double length = length_of(x, i), begin = x->start[i];
     const int32_t c = sked_i_pools_class(q, i);
     assert(begin >= 0 && begin < INFINITY);
     if (!(length > 0))
@@ -262,6 +232,15 @@ static void make_ready(placer *x, int32_t i)
     sked_i_set_add(&x->ready, (uint32_t)x->input.rank[i]);
 }
 
+/* Ops whose data is there by now. */
+static int32_t wake(placer *x)
+{
+    int32_t count = 0;
+    for (; x->pending.count > 0 && x->pending.at[0].time <= x->now; count++)
+        sked_i_set_add(&x->ready, (uint32_t)x->input.rank[sked_i_event_heap_pop(&x->pending).id]);
+    return count;
+}
+
 /* Moves the clock of a stepped run to when a device is free and something is ready. */
 static void step(placer *x)
 {
@@ -271,8 +250,26 @@ static void step(placer *x)
     x->now = fmax(x->now, first_free);
     if (sked_i_set_empty(&x->ready) && x->pending.count > 0)
         x->now = fmax(x->now, x->pending.at[0].time);
-    while (x->pending.count > 0 && x->pending.at[0].time <= x->now)
-        sked_i_set_add(&x->ready, (uint32_t)x->input.rank[sked_i_event_heap_pop(&x->pending).id]);
+    wake(x);
+}
+
+/*
+ * The same on unequal devices, where a slow device may stay free for ever: the clock stands at the start of
+ * the best ready op, and whatever has its data by then competes with it.
+ */
+static void step_unequal(placer *x)
+{
+    if (sked_i_set_empty(&x->ready))
+        x->now = fmax(x->now, x->pending.at[0].time);
+    wake(x);
+    for (bool more = x->pending.count > 0; more;) {
+        const int32_t i = x->by_rank[sked_i_set_first(&x->ready)];
+        const double late = x->late;
+        sked_i_placer_choose(x, i);
+        x->late = late;
+        x->now = fmax(x->now, x->start[i]);
+        more = wake(x) > 0 && x->by_rank[sked_i_set_first(&x->ready)] != i;
+    }
 }
 
 static void tell_successors(placer *x, int32_t i)
@@ -288,14 +285,36 @@ static void tell_successors(placer *x, int32_t i)
     }
 }
 
+static double beyond(double late, double t)
+{
+    return late <= 0 || (late < 0.5 && late <= 1e-12 * fmax(1, t)) ? 0 : late;
+}
+
+static double lateness_unequal(placer *x, int32_t i, double t)
+{
+    sked_i_placer_gather(x, i);
+    const double from = sked_i_placer_arrival(x, i, x->device[i]);
+    return isinf(from) ? 1 + length_of(x, i) : beyond(from - t, t);
+}
+
 /* What op i misses its fixed start by; 0 within rounding, integers exactly. */
 static double lateness(placer *x, int32_t i)
 {
     const double t = x->start[i];
+    if (x->input.view->costs != NULL)
+        return lateness_unequal(x, i, t);
     if (x->by_device && x->input.view->out.transfer != NULL)
         gather(x, i);
-    const double late = (x->by_device ? arrival_on(x, i, x->device[i]) : x->arrival[i]) - t;
-    return late <= 0 || (late < 0.5 && late <= 1e-12 * fmax(1, t)) ? 0 : late;
+    return beyond((x->by_device ? arrival_on(x, i, x->device[i]) : x->arrival[i]) - t, t);
+}
+
+static bool book_unequal_at(placer *x, int32_t i, double t)
+{
+    x->start[i] = t;
+    if (sked_i_placer_fit(x, i, t))
+        return book(x, i);
+    x->late += length_of(x, i);
+    return true;
 }
 
 /* A fixed start takes its place, on the first device with room where it is free; without room it is late. */
@@ -303,6 +322,8 @@ static bool book_at(placer *x, int32_t i, double t)
 {
     const int32_t pinned = x->by_device && x->how->fix_device ? x->how->fix_device[i] : -1;
     double gap;
+    if (x->input.view->costs != NULL)
+        return book_unequal_at(x, i, t);
     int32_t d = pinned >= 0 ? pinned : x->by_device ? 0 : -1;
     while (pinned < 0 && x->by_device && d + 1 < x->input.devices && first_room(x, i, d, t, &gap) > t)
         d++;
@@ -334,7 +355,9 @@ static bool place_op(placer *x, int32_t i)
         x->late += lateness(x, i);
         return true;
     }
-    if (x->by_device)
+    if (x->input.view->costs != NULL)
+        sked_i_placer_choose(x, i);
+    else if (x->by_device)
         choose_device(x, i);
     else
         x->start[i] = first_room(x, i, -1, x->arrival[i], &gap);
@@ -348,12 +371,16 @@ static bool place_all(placer *x)
         if (x->waiting[i] == 0)
             make_ready(x, i);
     for (int32_t placed = 0; placed < n; placed++) {
-        if (x->how->stepped)
+        if (x->how->stepped && x->input.view->costs != NULL)
+            step_unequal(x);
+        else if (x->how->stepped)
             step(x);
         const int32_t i = x->by_rank[sked_i_set_first(&x->ready)];
         sked_i_set_remove(&x->ready, (uint32_t)x->input.rank[i]);
         if (!place_op(x, i))
             return false;
+        if (x->reach != NULL)
+            sked_i_reach_placed(x, i);
         tell_successors(x, i);
     }
     return true;
@@ -369,7 +396,11 @@ sked_status sked_i_placer_run(sked_i_placer *x, const int32_t *rank, const doubl
     x->start = start;
     x->device = device;
     reset(x);
-    if ((how->fix_start != NULL && !book_fixed(x)) || !place_all(x))
+    if (how->fix_start != NULL && !book_fixed(x))
+        return sked_i_no_memory(err);
+    if (x->reach != NULL)
+        sked_i_reach_reset(x);
+    if (!place_all(x))
         return sked_i_no_memory(err);
     *late = x->late;
     return SKED_OK;
@@ -404,6 +435,31 @@ cleanup:
     return st;
 }
 
+/* Dead ends where links are missing: again on devices that all have links, set by set until one serves. */
+static sked_status place_linked(placer *x, const sked_i_list_input *input, const sked_i_place *how,
+                                double *start, int32_t *device, double *late, sked_error *err)
+{
+    const int32_t m = input->devices;
+    sked_status st = SKED_OK;
+    bool *tried = NULL, *use = NULL;
+    sked_i_place again = *how;
+    SKED_NEW0(tried, m);
+    SKED_NEW(use, m);
+    again.use = use;
+    for (int32_t d = 0; d<m && * late> 0; d++) {
+        if (tried[d])
+            continue;
+        sked_i_linked_devices(input->view->costs, d, use);
+        for (int32_t e = 0; e < m; e++)
+            tried[e] = tried[e] || use[e];
+        SKED_TRY(sked_i_placer_run(x, input->rank, input->release, &again, start, device, late, err));
+    }
+cleanup:
+    free(tried);
+    free(use);
+    return st;
+}
+
 sked_status sked_i_list_place(const sked_i_list_input *input, const sked_i_place *how, double *start,
                               int32_t *device, bool *fits, sked_error *err)
 {
@@ -412,6 +468,8 @@ sked_status sked_i_list_place(const sked_i_list_input *input, const sked_i_place
     double late = 0;
     SKED_TRY(sked_i_placer_create(input->view, input->pools, input->devices, how->by_device, &x, err));
     SKED_TRY(sked_i_placer_run(x, input->rank, input->release, how, start, device, &late, err));
+    if (late > 0 && x->reach != NULL)
+        SKED_TRY(place_linked(x, input, how, start, device, &late, err));
     *fits = late == 0;
     if (*fits && input->devices > 0 && !x->by_device)
         SKED_TRY(sked_i_assign_devices(input->view, input->devices, start, device, err));

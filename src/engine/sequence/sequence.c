@@ -12,12 +12,35 @@ void sked_i_sequence_destroy(sked_i_sequence *s)
     if (s == NULL)
         return;
     sked_i_placer_destroy(s->placer);
-    void *const owned[] = {s->list,    s->place,         s->device,  s->start,   s->before,
-                           s->after,   s->old_end,       s->new_end, s->dirty,   s->touched,
-                           s->journal, s->journal_start, s->ops_on,  s->last_on, s->previous,
-                           s->trial,   s->trial_device,  s->sorter,  s};
+    void *const owned[] = {
+        s->list,     s->place, s->device,       s->start,   s->before,        s->after,    s->old_end,
+        s->new_end,  s->dirty, s->touched,      s->journal, s->journal_start, s->ops_on,   s->last_on,
+        s->previous, s->trial, s->trial_device, s->sorter,  s->own_time,      s->own_tail, s};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
+}
+
+/* Where an op runs decides how long it takes. */
+static inline void settle(sked_i_sequence *s, int32_t i)
+{
+    const sked_i_unequal *u = s->form->unequal;
+    s->own_time[i] = sked_i_unequal_time(u, i, s->device[i]);
+    s->own_tail[i] = sked_i_unequal_tail(u, i, s->device[i]);
+}
+
+static sked_status create_times(sked_i_sequence *s, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    s->time = s->form->dag.duration;
+    s->tail = s->form->tail;
+    if (s->form->unequal == NULL)
+        return SKED_OK;
+    SKED_NEW(s->own_time, s->form->n);
+    SKED_NEW(s->own_tail, s->form->n);
+    s->time = s->own_time;
+    s->tail = s->own_tail;
+cleanup:
+    return st;
 }
 
 sked_status sked_i_sequence_create(const sked_i_sequencing *l, sked_i_sequence **out, sked_error *err)
@@ -45,6 +68,7 @@ sked_status sked_i_sequence_create(const sked_i_sequencing *l, sked_i_sequence *
     SKED_NEW(s->trial, n);
     SKED_NEW(s->trial_device, n);
     SKED_NEW(s->sorter, 2 * n);
+    SKED_TRY(create_times(s, err));
     SKED_TRY(sked_i_placer_create(&l->dag, &l->pools, l->m, true, &s->placer, err));
     *out = s;
     return SKED_OK;
@@ -55,11 +79,31 @@ cleanup:
 
 /* ------------------------------------------------------------------ timing */
 
+/* The same on unequal devices. */
+static double unequal_arrival(const sked_i_sequence *s, int32_t i, int32_t d)
+{
+    const sked_i_unequal *u = s->form->unequal;
+    const int64_t *ptr = s->form->dag.in.ptr;
+    const int32_t kind = u->kind_of[d];
+    double t = 0;
+    for (int64_t k = ptr[i]; k < ptr[i + 1]; k++) {
+        const sked_i_unequal_arc *x = &u->in[k];
+        const int32_t from = s->device[x->op];
+        double at = s->start[x->op] + (x->lag + x->share * s->time[x->op]);
+        if (from != d)
+            at += sked_i_unequal_pass(u, x, u->kind_of[from], kind);
+        t = at > t ? at : t;
+    }
+    return t;
+}
+
 /* When op i can start on device d as far as its data goes. */
 static inline double arrival(const sked_i_sequence *s, int32_t i, int32_t d)
 {
     const sked_i_sequencing *l = s->form;
     double t = 0;
+    if (l->unequal != NULL)
+        return unequal_arrival(s, i, d);
     for (int64_t k = l->dag.in.ptr[i]; k < l->dag.in.ptr[i + 1]; k++) {
         const sked_i_sequencing_arc *x = &l->in[k];
         const double at = s->start[x->op] + (s->device[x->op] == d ? x->here : x->away);
@@ -71,7 +115,7 @@ static inline double arrival(const sked_i_sequence *s, int32_t i, int32_t d)
 /* When each device has run what stands before place k. Looks back until every device in use was met. */
 static void ends_before(const sked_i_sequence *s, int32_t k, double *end)
 {
-    const double *duration = s->form->dag.duration;
+    const double *duration = s->time;
     int32_t missing = 0;
     for (int32_t d = 0; d < s->form->m; d++) {
         end[d] = -1;
@@ -91,7 +135,7 @@ static void ends_before(const sked_i_sequence *s, int32_t k, double *end)
 /* Brings `before` and `after` up to date where starts at places first..last have changed. */
 static void refresh_finishes(sked_i_sequence *s, int32_t first, int32_t last)
 {
-    const double *duration = s->form->dag.duration;
+    const double *duration = s->time;
     const int32_t n = s->form->n;
     for (int32_t k = first; k < n; k++) {
         const double f = s->start[s->list[k]] + duration[s->list[k]];
@@ -111,7 +155,7 @@ static void refresh_finishes(sked_i_sequence *s, int32_t first, int32_t last)
 
 static void time_all(sked_i_sequence *s)
 {
-    const double *duration = s->form->dag.duration;
+    const double *duration = s->time;
     const int32_t n = s->form->n;
     double *end = s->new_end;
     memset(s->ops_on, 0, (size_t)s->form->m * sizeof *s->ops_on);
@@ -149,7 +193,7 @@ static double time_trial(sked_i_sequence *s)
     if (!place_trial(s, s->place, s->device))
         return INFINITY;
     for (int32_t i = 0; i < l->n; i++)
-        latest = fmax(latest, s->trial[i] + l->dag.duration[i]);
+        latest = fmax(latest, s->trial[i] + s->time[i]);
     return s->late > 0 ? latest + l->span + s->late : latest;
 }
 
@@ -184,7 +228,7 @@ static bool is_topological(const sked_i_sequence *s)
         if (s->place[i] != k)
             return false;
         for (int64_t q = l->dag.in.ptr[i]; q < l->dag.in.ptr[i + 1]; q++)
-            if (s->place[l->in[q].op] >= k)
+            if (s->place[l->dag.in.op[q]] >= k)
                 return false;
     }
     return true;
@@ -208,6 +252,8 @@ void sked_i_sequence_load(sked_i_sequence *s, const double *start, const int32_t
     const sked_i_sequencing *l = s->form;
     memcpy(s->list, l->dag.order, (size_t)l->n * sizeof *s->list);
     memcpy(s->device, device, (size_t)l->n * sizeof *device);
+    for (int32_t i = 0; l->unequal != NULL && i < l->n; i++)
+        settle(s, i);
     for (int32_t k = 0; k < l->n; k++)
         s->place[s->list[k]] = k;
     if (l->orderly)
@@ -230,6 +276,46 @@ void sked_i_sequence_build(sked_i_sequence *s, const double *key)
     }
 }
 
+/* The device on which op i, appended there, lets everything end first as far as paths from it tell. */
+static int32_t choose_device(const sked_i_sequence *s, int32_t i, double foresight)
+{
+    const sked_i_unequal *u = s->form->unequal;
+    double best = INFINITY;
+    int32_t chosen = u->able[u->able_ptr[i]];
+    for (int64_t k = u->able_ptr[i]; k < u->able_ptr[i + 1]; k++) {
+        const int32_t d = u->able[k];
+        const double time = sked_i_unequal_time(u, i, d), rest = sked_i_unequal_tail(u, i, d) - time;
+        const double at = fmax(unequal_arrival(s, i, d), time > 0 ? s->new_end[d] : 0);
+        if (at + time + foresight * rest < best) {
+            best = at + time + foresight * rest;
+            chosen = d;
+        }
+    }
+    return chosen;
+}
+
+void sked_i_sequence_append(sked_i_sequence *s, const double *key, double foresight)
+{
+    const sked_i_sequencing *l = s->form;
+    assert(l->unequal != NULL);
+    memcpy(s->list, l->dag.order, (size_t)l->n * sizeof *s->list);
+    sort_list(s, key);
+    for (int32_t d = 0; d < l->m; d++)
+        s->new_end[d] = 0;
+    for (int32_t k = 0; k < l->n; k++) {
+        const int32_t i = s->list[k], d = choose_device(s, i, foresight);
+        const double at = unequal_arrival(s, i, d);
+        s->device[i] = d;
+        settle(s, i);
+        s->start[i] = s->time[i] > 0 && s->new_end[d] > at ? s->new_end[d] : at;
+        if (s->time[i] > 0)
+            s->new_end[d] = s->start[i] + s->time[i];
+    }
+    memcpy(s->trial, s->start, (size_t)l->n * sizeof *s->start);
+    memcpy(s->trial_device, s->device, (size_t)l->n * sizeof *s->device);
+    sked_i_sequence_load(s, s->trial, s->trial_device);
+}
+
 /* ------------------------------------------------------------------ moves */
 
 void sked_i_sequence_range(const sked_i_sequence *s, int32_t from, int32_t *low, int32_t *high)
@@ -238,11 +324,11 @@ void sked_i_sequence_range(const sked_i_sequence *s, int32_t from, int32_t *low,
     const int32_t i = s->list[from];
     int32_t first = 0, last = l->n - 1;
     for (int64_t k = l->dag.in.ptr[i]; k < l->dag.in.ptr[i + 1]; k++) {
-        const int32_t at = s->place[l->in[k].op] + 1;
+        const int32_t at = s->place[l->dag.in.op[k]] + 1;
         first = at > first ? at : first;
     }
     for (int64_t k = l->dag.out.ptr[i]; k < l->dag.out.ptr[i + 1]; k++) {
-        const int32_t at = s->place[l->out[k].op] - 1;
+        const int32_t at = s->place[l->dag.out.op[k]] - 1;
         last = at < last ? at : last;
     }
     assert(first <= from && from <= last);
@@ -275,10 +361,11 @@ static void exchange_devices(sked_i_sequence *s, sked_i_sequence_move *move)
 {
     for (int32_t q = 0; q < move->count; q++) {
         const int32_t i = move->op[q], d = s->device[i];
-        const bool counts = s->form->dag.duration[i] > 0;
+        s->ops_on[d] -= s->time[i] > 0;
         s->device[i] = move->device[q];
-        s->ops_on[d] -= counts;
-        s->ops_on[s->device[i]] += counts;
+        if (s->form->unequal != NULL)
+            settle(s, i);
+        s->ops_on[s->device[i]] += s->time[i] > 0;
         move->device[q] = d;
     }
 }
@@ -287,7 +374,7 @@ static inline void touch_successors(sked_i_sequence *s, int32_t i, int32_t *last
 {
     const sked_i_sequencing *l = s->form;
     for (int64_t k = l->dag.out.ptr[i]; k < l->dag.out.ptr[i + 1]; k++) {
-        const int32_t j = l->out[k].op;
+        const int32_t j = l->dag.out.op[k];
         s->touched[j] = s->touch;
         *last = s->place[j] > *last ? s->place[j] : *last;
     }
@@ -309,7 +396,7 @@ static int32_t mark_dirty(sked_i_sequence *s)
 static int32_t retime(sked_i_sequence *s, int32_t lo, int32_t hi, int32_t reach, double limit, double *latest)
 {
     const sked_i_sequencing *l = s->form;
-    const double *duration = l->dag.duration;
+    const double *duration = s->time;
     double top = s->before[lo];
     int32_t dirty = l->m, last = reach > hi ? reach : hi, k;
     for (int32_t d = 0; d < l->m; d++)
@@ -329,7 +416,7 @@ static int32_t retime(sked_i_sequence *s, int32_t lo, int32_t hi, int32_t reach,
         }
         double t = arrival(s, i, d);
         t = duration[i] > 0 && s->new_end[d] > t ? s->new_end[d] : t;
-        if (t + l->tail[i] > limit)
+        if (t + s->tail[i] > limit)
             return -1;
         if (t != old) {
             s->journal[s->journal_count] = i;
@@ -382,15 +469,14 @@ static bool try_plain(sked_i_sequence *s, sked_i_sequence_move *move, double lim
     return false;
 }
 
-bool sked_i_sequence_try(sked_i_sequence *s, const sked_i_sequence_move *wanted, double limit)
+bool sked_i_sequence_try(sked_i_sequence *s, sked_i_sequence_move *move, double limit)
 {
-    sked_i_sequence_move move = *wanted;
-    assert(move.count <= SKED_I_SEQUENCE_MOVE_OPS && may_take(s, move.from, move.to));
+    assert(move->count <= SKED_I_SEQUENCE_MOVE_OPS && may_take(s, move->from, move->to));
     if (s->form->plain)
-        return try_plain(s, &move, limit);
+        return try_plain(s, move, limit);
     const double late = s->late;
-    shift(s, move.from, move.to);
-    exchange_devices(s, &move);
+    shift(s, move->from, move->to);
+    exchange_devices(s, move);
     const double cost = time_trial(s);
     if (cost <= limit) {
         take_trial(s, cost);
@@ -398,12 +484,25 @@ bool sked_i_sequence_try(sked_i_sequence *s, const sked_i_sequence_move *wanted,
         return true;
     }
     s->late = late;
-    exchange_devices(s, &move);
-    shift(s, move.to, move.from);
+    exchange_devices(s, move);
+    shift(s, move->to, move->from);
     return false;
 }
 
 /* ------------------------------------------------------------------ the critical path */
+
+/* When the data of the k-th entry of the predecessor rows is on device d. */
+static double data_from(const sked_i_sequence *s, int64_t k, int32_t d)
+{
+    const sked_i_sequencing *l = s->form;
+    const int32_t q = l->dag.in.op[k], from = s->device[q];
+    if (l->unequal == NULL)
+        return s->start[q] + (from == d ? l->in[k].here : l->in[k].away);
+    const sked_i_unequal *u = l->unequal;
+    const sked_i_unequal_arc *x = &u->in[k];
+    const double at = s->start[q] + (x->lag + x->share * s->time[q]);
+    return from == d ? at : at + sked_i_unequal_pass(u, x, u->kind_of[from], u->kind_of[d]);
+}
 
 /* An op that decides when i starts, or -1; at random among several. previous: the op before i on its device.
  */
@@ -413,18 +512,15 @@ static int32_t blocker(const sked_i_sequence *s, int32_t i, int32_t previous, sk
     const double t = s->start[i];
     int32_t found = -1;
     uint64_t seen = 0;
-    if (previous >= 0 && l->dag.duration[i] > 0 && s->start[previous] + l->dag.duration[previous] == t) {
+    if (previous >= 0 && s->time[i] > 0 && s->start[previous] + s->time[previous] == t) {
         found = previous;
         seen = 1;
     }
-    for (int64_t k = l->dag.in.ptr[i]; k < l->dag.in.ptr[i + 1]; k++) {
-        const sked_i_sequencing_arc *x = &l->in[k];
-        const bool same = s->device[x->op] == s->device[i];
-        if (s->start[x->op] + (same ? x->here : x->away) == t && sked_i_rng_below(rng, ++seen) == 0)
-            found = x->op;
-    }
+    for (int64_t k = l->dag.in.ptr[i]; k < l->dag.in.ptr[i + 1]; k++)
+        if (data_from(s, k, s->device[i]) == t && sked_i_rng_below(rng, ++seen) == 0)
+            found = l->dag.in.op[k];
     for (int32_t k = s->place[i] - 1; found < 0 && !l->plain && t > 0 && k >= 0; k--)
-        if (s->start[s->list[k]] + l->dag.duration[s->list[k]] == t) /* its pools became free then */
+        if (s->start[s->list[k]] + s->time[s->list[k]] == t) /* its pools became free then */
             found = s->list[k];
     return found;
 }
@@ -439,11 +535,11 @@ int32_t sked_i_sequence_critical(sked_i_sequence *s, sked_i_rng *rng, int32_t *c
     for (int32_t k = 0; k < l->n; k++) {
         const int32_t i = s->list[k], d = s->device[i];
         previous[i] = -1;
-        if (s->start[i] + l->dag.duration[i] > latest) {
-            latest = s->start[i] + l->dag.duration[i];
+        if (s->start[i] + s->time[i] > latest) {
+            latest = s->start[i] + s->time[i];
             at = i;
         }
-        if (!(l->dag.duration[i] > 0))
+        if (!(s->time[i] > 0))
             continue;
         previous[i] = s->ops_on[d]++ > 0 ? last[d] : -1;
         last[d] = i;

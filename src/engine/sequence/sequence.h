@@ -8,7 +8,7 @@
 #include "engine/list/list.h"
 #include "form/sequencing.h"
 
-enum { SKED_I_SEQUENCE_MOVE_OPS = 6 };
+enum { SKED_I_SEQUENCE_MOVE_OPS = 24 };
 
 /* Takes the op at place `from` of the list to place `to`, and gives some ops other devices. */
 typedef struct sked_i_sequence_move {
@@ -20,9 +20,12 @@ typedef struct sked_i_sequence_move {
 typedef struct sked_i_sequence {
     const sked_i_sequencing *form;
     double cost, late;
-    int32_t *list, *place; /* [n] topological, and its inverse */
-    int32_t *device;       /* [n] */
-    double *start;         /* [n] */
+    int32_t *list, *place;       /* [n] topological, and its inverse */
+    int32_t *device;             /* [n] */
+    double *start;               /* [n] */
+    const double *time;          /* [n] of each op on its device */
+    const double *tail;          /* [n] from its start there to the end of everything, at least */
+    double *own_time, *own_tail; /* what they point to where devices are unequal, or NULL */
     /* scratch */
     double *before, *after;          /* [n + 1] latest finish at places < k, >= k; plain */
     double *old_end, *new_end;       /* [m] */
@@ -47,11 +50,17 @@ void sked_i_sequence_load(sked_i_sequence *s, const double *start, const int32_t
 /* Takes on what placing ops in order of key, each where it finishes first, gives. */
 void sked_i_sequence_build(sked_i_sequence *s, const double *key);
 /*
- * Makes the move if the cost is then at most `limit`, or else leaves all as it was. Returns whether. The list
+ * Unequal devices: takes on what appending ops in order of key (ascending along edges), each to a device,
+ * gives. foresight 0: where it finishes first; 1: where all that follows on a path could end first, too.
+ */
+void sked_i_sequence_append(sked_i_sequence *s, const double *key, double foresight);
+/*
+ * Makes the move if the cost is then at most `limit`, or else leaves all as it was. Returns whether. The
+ * devices of a move that was made become those from before. The list
  * must stay topological: `to` within sked_i_sequence_range. Plain: O(what changes + ops that run
  * meanwhile); otherwise one generation.
  */
-bool sked_i_sequence_try(sked_i_sequence *s, const sked_i_sequence_move *move, double limit);
+bool sked_i_sequence_try(sked_i_sequence *s, sked_i_sequence_move *move, double limit);
 /* First and last place that the op at `from` may take. O(degree). */
 void sked_i_sequence_range(const sked_i_sequence *s, int32_t from, int32_t *low, int32_t *high);
 /* Orders the list by start. Changes no time where the problem is plain. O(n). */

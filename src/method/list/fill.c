@@ -191,9 +191,10 @@ cleanup:
     return st;
 }
 
-sked_status sked_i_list_fill(sked_i_run *run, const sked_i_windows *w, sked_error *err)
+sked_status sked_i_list_fill(sked_i_run *run, const sked_problem *plan, const sked_i_windows *w,
+                             sked_error *err)
 {
-    filler x = {.run = run, .p = run->problem, .w = w};
+    filler x = {.run = run, .p = plan, .w = w};
     const int32_t n = x.p->graph->n_ops;
     sked_status st = SKED_OK;
     SKED_NEW(x.order, n);

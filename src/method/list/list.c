@@ -32,6 +32,7 @@ typedef struct config {
 typedef struct lister {
     sked_i_run *run;
     const sked_problem *p;
+    sked_i_costs costs;
     sked_i_dag view[2];    /* forward, mirrored; made when first needed */
     sked_i_pools pools[2]; /* without and with the devices as a pool */
     bool have_view[2], have_pools[2];
@@ -100,14 +101,24 @@ static sked_status generate_backward(lister *x, const config *c, bool *fits, ske
     SKED_TRY(get_view(x, true, err));
     SKED_TRY(sked_i_priority_rank(p, &x->view[1], c->priority, c->noise, &x->rng, x->rank, err));
     SKED_TRY(generate(x, true, c->serial, NULL, x->mirrored, x->mirrored_device, fits, err));
-    for (int32_t i = 0; i < n; i++)
-        x->mirrored[i] = -(x->mirrored[i] + p->graph->duration[i]); /* start, but for a constant */
+    for (int32_t i = 0; i < n; i++) { /* start, but for a constant */
+        const double time =
+            p->machine ? sked_i_time(&x->costs, i, x->mirrored_device[i]) : p->graph->duration[i];
+        x->mirrored[i] = -(x->mirrored[i] + time);
+    }
     SKED_TRY(get_view(x, false, err));
     SKED_TRY(sked_i_rank_by_key(&x->view[0], x->mirrored, x->rank, err));
     SKED_TRY(generate(x, false, true, sked_i_needs_sequencing(p) ? x->mirrored_device : NULL, x->s->start,
                       x->s->device, fits, err));
 cleanup:
     return st;
+}
+
+static sked_status offer(lister *x, bool fits, sked_error *err)
+{
+    return fits && sked_i_keeps_horizon(x->p, sked_i_latest_finish(&x->costs, x->s))
+               ? sked_i_run_offer(x->run, x->s, err)
+               : SKED_OK;
 }
 
 static sked_status build(lister *x, const config *c, sked_error *err)
@@ -121,9 +132,32 @@ static sked_status build(lister *x, const config *c, sked_error *err)
         SKED_TRY(sked_i_priority_rank(x->p, &x->view[0], c->priority, c->noise, &x->rng, x->rank, err));
         SKED_TRY(generate(x, false, c->serial, NULL, x->s->start, x->s->device, &fits, err));
     }
-    if (fits && sked_i_within_horizon(x->p, x->s->start))
-        SKED_TRY(sked_i_run_offer(x->run, x->s, err));
+    SKED_TRY(offer(x, fits, err));
     sked_i_run_progress(x->run, "list");
+cleanup:
+    return st;
+}
+
+/* Unequal devices: everything that can on one device, where no transfer takes time, for each device. */
+static sked_status try_single_devices(lister *x, sked_error *err)
+{
+    const int32_t n = x->p->graph->n_ops;
+    sked_status st = SKED_OK;
+    bool fits;
+    if (x->mirrored_device == NULL)
+        SKED_NEW(x->mirrored_device, n);
+    SKED_TRY(get_view(x, false, err));
+    SKED_TRY(sked_i_priority_rank(x->p, &x->view[0], SKED_I_CRITICAL_PATH, 0, &x->rng, x->rank, err));
+    for (int32_t d = 0;
+         d < x->p->devices && sked_i_run_incumbent(x->run) == NULL && !sked_i_limit_reached(&x->run->limit);
+         d++) {
+        for (int32_t i = 0; i < n; i++) {
+            const int32_t fixed = x->p->fix_device ? x->p->fix_device[i] : -1;
+            x->mirrored_device[i] = fixed >= 0 ? fixed : sked_i_time(&x->costs, i, d) < INFINITY ? d : -1;
+        }
+        SKED_TRY(generate(x, false, true, x->mirrored_device, x->s->start, x->s->device, &fits, err));
+        SKED_TRY(offer(x, fits, err));
+    }
 cleanup:
     return st;
 }
@@ -142,6 +176,8 @@ static sked_status search_feasible(lister *x, sked_error *err)
                           .backward = k / 2 % 2 == 1,
                           .noise = noisy ? 0.02 * (k - 20) : 0};
         SKED_TRY(build(x, &c, err));
+        if (k == 0 && x->p->machine != NULL)
+            SKED_TRY(try_single_devices(x, err));
     }
 cleanup:
     return st;
@@ -179,20 +215,27 @@ cleanup:
     return st;
 }
 
-/* Objectives that look at the whole span of time, under a horizon. */
+/*
+ * Objectives that look at the whole span of time, under a horizon. Unequal devices: the shortest times give
+ * the windows and the steps, placing then finds the devices.
+ */
 static sked_status run_shape(sked_i_run *run, lister *x, sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_i_windows w = {0};
-    SKED_TRY(sked_i_windows_make(x->p, &w, err));
+    sked_problem plan;
+    sked_graph *graph = NULL;
+    SKED_TRY(sked_i_problem_relaxed(x->p, &plan, &graph, err));
+    SKED_TRY(sked_i_windows_make(&plan, &w, err));
     if (x->p->objective == SKED_OBJECTIVE_MEMORY)
-        SKED_TRY(sked_i_list_memory(run, &w, err));
+        SKED_TRY(sked_i_list_memory(run, &plan, &w, err));
     else
-        SKED_TRY(sked_i_list_fill(run, &w, err));
+        SKED_TRY(sked_i_list_fill(run, &plan, &w, err));
     if (w.limited && !sked_i_run_over(run))
         SKED_TRY(run_makespan(run, x, err));
 cleanup:
     sked_i_windows_free(&w);
+    sked_graph_destroy(graph);
     return st;
 }
 
@@ -209,7 +252,7 @@ static sked_status run_limits(sked_i_run *run, sked_error *err)
 
 static sked_status list_run(sked_i_run *run, sked_error *err)
 {
-    if (sked_i_has_memory_limit(run->problem))
+    if (sked_i_memory_may_bind(run->problem))
         return run_limits(run, err);
     sked_status st = SKED_OK;
     lister x = {.run = run, .p = run->problem};
@@ -217,6 +260,7 @@ static sked_status list_run(sked_i_run *run, sked_error *err)
     sked_i_rng_seed(&x.rng, run->options->seed, 0);
     SKED_NEW(x.rank, n);
     SKED_TRY(sked_schedule_create(n, x.p->devices, &x.s, err));
+    SKED_TRY(sked_i_costs_make(x.p, &x.costs, err));
     SKED_TRY(x.p->objective == SKED_OBJECTIVE_MAKESPAN ? run_makespan(run, &x, err)
                                                        : run_shape(run, &x, err));
 cleanup:
@@ -224,6 +268,7 @@ cleanup:
         sked_i_dag_free(&x.view[k]);
         sked_i_pools_free(&x.pools[k]);
     }
+    sked_i_costs_free(&x.costs);
     sked_schedule_destroy(x.s);
     free(x.rank);
     free(x.mirrored);
@@ -235,8 +280,8 @@ const sked_i_method sked_i_method_list = {
     .info = {.name = "list",
              .summary = "list scheduling: one quick schedule from an order of preference",
              .features = SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_HORIZON |
-                         SKED_CAN_FIX | SKED_CAN_CANDIDATES | SKED_CAN_MAKESPAN | SKED_CAN_RESOURCE |
-                         SKED_CAN_MEMORY | SKED_CAN_COST | SKED_CAN_LIMITS,
+                         SKED_CAN_FIX | SKED_CAN_CANDIDATES | SKED_CAN_MACHINES | SKED_CAN_MAKESPAN |
+                         SKED_CAN_RESOURCE | SKED_CAN_MEMORY | SKED_CAN_COST | SKED_CAN_LIMITS,
              .options = options,
              .n_options = n_options},
     .run = list_run,

@@ -87,6 +87,20 @@ cleanup:
 }
 
 /* Earliest finish in order of the bottom level, transfers counted in several ways; one device. */
+static sked_status make_unequal_starts(const sked_i_run *run, const sked_i_sequencing *l, starts *s,
+                                       sked_error *err)
+{
+    sked_status st = SKED_OK;
+    SKED_TRY(add_start(l, s, err));
+    for (int32_t i = 0; i < l->n; i++) {
+        s->key[0][i] = -l->tail[i];
+        s->device[0][i] = l->unequal->able[l->unequal->able_ptr[i]];
+    }
+    if (run->options->start != NULL)
+        SKED_TRY(take_start(l, run->options->start, s, err));
+cleanup:
+    return st;
+}
 static sked_status make_starts(const sked_i_run *run, const sked_i_sequencing *l, starts *s, sked_error *err)
 {
     const sked_problem *p = l->problem;
@@ -131,7 +145,8 @@ static void see(sked_i_client *client, const sked_i_sequence *s)
     sked_i_crew_worker *base = &w->base;
     const sked_i_sequencing *l = w->shared->form;
     base->least = s->cost < base->least ? s->cost : base->least;
-    if (s->late > 0 || (base->best == INFINITY && !sked_i_within_horizon(l->problem, s->start)) ||
+    if (s->late > 0 || s->cost > l->valid ||
+        (base->best == INFINITY && !sked_i_within_horizon(l->problem, s->start)) ||
         (s->cost > l->problem->horizon && base->best < INFINITY) || !sked_i_crew_wants(base, s->cost))
         return;
     memcpy(w->scratch, s->start, (size_t)l->n * sizeof *s->start);
@@ -285,7 +300,8 @@ static sked_status create_sequences(sked_i_run *run, sequences **out, sked_error
     sequences *x = NULL;
     SKED_NEW0(x, 1);
     SKED_TRY(sked_i_sequencing_create(run->problem, &x->form, err));
-    SKED_TRY(make_starts(run, x->form, &x->first, err));
+    SKED_TRY(run->problem->machine ? make_unequal_starts(run, x->form, &x->first, err)
+                                   : make_starts(run, x->form, &x->first, err));
     sked_i_crew_init(&x->crew, &sequence_kind, (size_t)x->form->n * (sizeof(double) + sizeof(int32_t)));
     x->crew.clock_mask = x->form->n < large ? clock_every - 1 : 0;
     x->crew.reserve = 2e-6 * x->form->n;

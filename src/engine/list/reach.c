@@ -1,0 +1,192 @@
+/*
+ * Machines on which some pairs of devices have no link: an op may only go where its data can come, and from
+ * where its successors can still be reached. Every op has a set of devices it may yet go to. Before a run the
+ * sets are made arc-consistent over the edges that carry data (Mackworth, Artificial Intelligence 8, 1977);
+ * in the run each placement takes from the sets of the successors what it cannot reach, and no op goes to a
+ * device that would leave one of them none. That finds a schedule nearly always, not always: a dead end shows
+ * as x->late.
+ */
+#include "base/memory.h"
+#include "engine/list/placer.h"
+
+#include <string.h>
+
+typedef sked_i_placer placer;
+
+struct sked_i_reach {
+    int32_t words;        /* of a set of devices */
+    uint64_t *out, *into; /* [devices * words] what a device reaches; what reaches it; itself in both */
+    uint64_t *able;       /* [n * words] devices that can run the op */
+    uint64_t *may;        /* [n * words] devices it may yet go to */
+    uint64_t *set;        /* [words] scratch */
+};
+
+static void add(uint64_t *set, int32_t d)
+{
+    set[d / 64] |= UINT64_C(1) << (d % 64);
+}
+
+static bool has(const uint64_t *set, int32_t d)
+{
+    return set[d / 64] >> (d % 64) & 1;
+}
+
+void sked_i_reach_destroy(sked_i_reach *r)
+{
+    if (r == NULL)
+        return;
+    free(r->out);
+    free(r->into);
+    free(r->able);
+    free(r->may);
+    free(r->set);
+    free(r);
+}
+
+/* Is there an edge with data, and a pair of devices without a link? */
+static bool is_needed(const placer *x)
+{
+    const sked_i_dag *v = x->input.view;
+    const sked_i_arrivals *a = &x->far;
+    bool missing = false, data = false;
+    for (int64_t k = 0; k < (int64_t)a->groups * a->groups; k++)
+        missing = missing || isnan(a->latency[k]);
+    for (int64_t k = 0; missing && !data && k < v->out.ptr[v->n]; k++)
+        data = v->out.bytes[k] > 0;
+    return missing && data;
+}
+
+static void fill_sets(const placer *x, sked_i_reach *r)
+{
+    const sked_i_arrivals *a = &x->far;
+    const int32_t m = x->input.devices;
+    for (int32_t d = 0; d < m; d++)
+        for (int32_t e = 0; e < m; e++) {
+            const int32_t from = a->group ? a->group[d] : 0, to = a->group ? a->group[e] : 0;
+            if (d != e && isnan(a->latency[(int64_t)from * a->groups + to]))
+                continue;
+            add(r->out + (int64_t)d * r->words, e);
+            add(r->into + (int64_t)e * r->words, d);
+        }
+    for (int32_t i = 0; i < x->input.view->n; i++)
+        for (int32_t d = 0; d < m; d++)
+            if (sked_i_placer_time(x, i, d) < INFINITY)
+                add(r->able + (int64_t)i * r->words, d);
+}
+
+sked_status sked_i_reach_create(const sked_i_placer *x, sked_i_reach **out, sked_error *err)
+{
+    const int32_t m = x->input.devices, n = x->input.view->n;
+    sked_status st = SKED_OK;
+    sked_i_reach *r = NULL;
+    if (!is_needed(x))
+        return SKED_OK;
+    SKED_NEW0(r, 1);
+    r->words = (m + 63) / 64;
+    SKED_NEW0(r->out, (int64_t)m * r->words);
+    SKED_NEW0(r->into, (int64_t)m * r->words);
+    SKED_NEW0(r->able, (int64_t)n * r->words);
+    SKED_NEW(r->may, (int64_t)n * r->words);
+    SKED_NEW(r->set, r->words);
+    fill_sets(x, r);
+    *out = r;
+    return SKED_OK;
+cleanup:
+    sked_i_reach_destroy(r);
+    return st;
+}
+
+/* Union of rows of out or into over a set of devices, into r->set. */
+static void spread(const sked_i_reach *r, const uint64_t *from, const uint64_t *rows, int32_t devices)
+{
+    memset(r->set, 0, (size_t)r->words * sizeof *r->set);
+    for (int32_t d = 0; d < devices; d++)
+        for (int32_t w = 0; has(from, d) && w < r->words; w++)
+            r->set[w] |= rows[(int64_t)d * r->words + w];
+}
+
+/* Takes from a set what is not in the other, unless nothing would stay. True: it became smaller. */
+static bool narrow(uint64_t *set, const uint64_t *other, int32_t words)
+{
+    bool any = false, fewer = false;
+    for (int32_t w = 0; w < words; w++) {
+        any = any || (set[w] & other[w]) != 0;
+        fewer = fewer || (set[w] & ~other[w]) != 0;
+    }
+    for (int32_t w = 0; any && fewer && w < words; w++)
+        set[w] &= other[w];
+    return any && fewer;
+}
+
+/* One pass over all ops, forwards or backwards. True: something changed. */
+static bool sweep(const placer *x, bool forwards)
+{
+    const sked_i_dag *v = x->input.view;
+    const sked_i_dag_rows *rows = forwards ? &v->out : &v->in;
+    sked_i_reach *r = x->reach;
+    bool changed = false;
+    for (int32_t k = 0; k < v->n; k++) {
+        const int32_t i = v->order[forwards ? k : v->n - 1 - k];
+        spread(r, r->may + (int64_t)i * r->words, forwards ? r->out : r->into, x->input.devices);
+        for (int64_t e = rows->ptr[i]; e < rows->ptr[i + 1]; e++)
+            if (rows->bytes[e] > 0 && narrow(r->may + (int64_t)rows->op[e] * r->words, r->set, r->words))
+                changed = true;
+    }
+    return changed;
+}
+
+void sked_i_reach_reset(sked_i_placer *x)
+{
+    enum { rounds = 8 };
+    sked_i_reach *r = x->reach;
+    memcpy(r->may, r->able, (size_t)x->input.view->n * (size_t)r->words * sizeof *r->may);
+    for (int32_t i = 0; i < x->input.view->n; i++) {
+        const bool fixed = x->how->fix_start != NULL && !isnan(x->how->fix_start[i]);
+        const int32_t pinned = fixed ? x->device[i] : x->how->fix_device ? x->how->fix_device[i] : -1;
+        memset(r->set, 0, (size_t)r->words * sizeof *r->set);
+        for (int32_t d = 0; d < x->input.devices; d++)
+            if (pinned == d || (pinned < 0 && (x->how->use == NULL || x->how->use[d])))
+                add(r->set, d);
+        narrow(r->may + (int64_t)i * r->words, r->set, r->words);
+    }
+    for (int k = 0; k < rounds; k++)
+        if (!sweep(x, true) && !sweep(x, false))
+            break;
+}
+
+const uint64_t *sked_i_reach_choices(sked_i_placer *x, int32_t i)
+{
+    const sked_i_dag_rows *out = &x->input.view->out;
+    sked_i_reach *r = x->reach;
+    uint64_t *may = r->may + (int64_t)i * r->words;
+    for (int64_t e = out->ptr[i]; e < out->ptr[i + 1]; e++) {
+        if (!(out->bytes[e] > 0))
+            continue;
+        spread(r, r->may + (int64_t)out->op[e] * r->words, r->into, x->input.devices);
+        narrow(may, r->set, r->words);
+    }
+    return may;
+}
+
+void sked_i_reach_placed(sked_i_placer *x, int32_t i)
+{
+    const sked_i_dag_rows *out = &x->input.view->out;
+    sked_i_reach *r = x->reach;
+    for (int64_t e = out->ptr[i]; e < out->ptr[i + 1]; e++)
+        if (out->bytes[e] > 0)
+            narrow(r->may + (int64_t)out->op[e] * r->words, r->out + (int64_t)x->device[i] * r->words,
+                   r->words);
+}
+
+void sked_i_linked_devices(const sked_i_costs *c, int32_t first, bool *use)
+{
+    for (int32_t d = 0; d < c->devices; d++)
+        use[d] = d == first;
+    for (int32_t d = 0; d < c->devices; d++) {
+        bool linked = true;
+        for (int32_t e = 0; linked && e < c->devices; e++)
+            linked = !use[e] || (sked_i_transfer_time(c, 1, d, e) < INFINITY &&
+                                 sked_i_transfer_time(c, 1, e, d) < INFINITY);
+        use[d] = linked;
+    }
+}

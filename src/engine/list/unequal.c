@@ -1,0 +1,345 @@
+/*
+ * Placing on unequal devices: an op takes its own time on each, some cannot run it, and data takes as long as
+ * the link between two devices says. Devices of a group share their links, so arrivals are kept by group;
+ * only what comes from the group itself needs to know from which of its devices.
+ */
+#include "base/memory.h"
+#include "engine/list/placer.h"
+
+#include <string.h>
+
+typedef sked_i_placer placer;
+
+void sked_i_placer_close_unequal(sked_i_placer *x)
+{
+    sked_i_arrivals *a = &x->far;
+    free(a->latency);
+    free(a->bandwidth);
+    free(a->far);
+    free(a->near);
+    free(a->near_device);
+    free(a->instant);
+    free(a->option);
+    sked_i_reach_destroy(x->reach);
+}
+
+/* Links in the direction of the view: mirrored, data runs against time. */
+static void fill_links(const sked_i_dag *v, sked_i_arrivals *a)
+{
+    const sked_i_costs *c = v->costs;
+    const sked_machine *m = c->machine;
+    for (int32_t from = 0; from < a->groups; from++)
+        for (int32_t to = 0; to < a->groups; to++) {
+            const int64_t at = (int64_t)from * a->groups + to;
+            const int64_t link = v->mirrored ? (int64_t)to * a->groups + from : at;
+            a->latency[at] = m ? m->link_latency[link] : c->latency;
+            a->bandwidth[at] = m ? m->link_bandwidth[link] : c->bandwidth;
+        }
+}
+
+static void find_shortest(placer *x)
+{
+    const sked_i_costs *c = x->input.view->costs;
+    x->shortest = INFINITY;
+    for (int32_t i = 0; i < x->input.view->n; i++)
+        for (int32_t k = 0; k < c->classes; k++) {
+            const double t = sked_i_class_time(c, i, k);
+            x->shortest = t > 0 && t < x->shortest ? t : x->shortest;
+        }
+}
+
+static void find_instant(const sked_i_pools *q, bool *instant)
+{
+    for (int32_t c = 0; c < q->n_classes; c++)
+        for (int64_t k = q->class_ptr[c]; k < q->class_ptr[c + 1]; k++)
+            instant[c] = instant[c] || q->amount[k] > q->capacity[q->pool[k]] + q->slack[q->pool[k]];
+}
+
+sked_status sked_i_placer_open_unequal(sked_i_placer *x, sked_error *err)
+{
+    const sked_machine *m = x->input.view->costs->machine;
+    sked_status st = SKED_OK;
+    sked_i_arrivals *a = &x->far;
+    a->groups = m ? m->n_groups : 1;
+    a->group = m ? m->group : NULL;
+    SKED_NEW(a->latency, (int64_t)a->groups * a->groups);
+    SKED_NEW(a->bandwidth, (int64_t)a->groups * a->groups);
+    SKED_NEW(a->far, a->groups);
+    SKED_NEW(a->near, 2 * (int64_t)a->groups);
+    SKED_NEW(a->near_device, a->groups);
+    SKED_NEW(a->option, 3 * (int64_t)x->input.devices);
+    SKED_NEW0(a->instant, x->input.pools->n_classes);
+    find_instant(x->input.pools, a->instant);
+    fill_links(x->input.view, a);
+    find_shortest(x);
+    SKED_TRY(sked_i_reach_create(x, &x->reach, err));
+cleanup:
+    return st;
+}
+
+/* ------------------------------------------------------------------ where data is when */
+
+static int32_t group_of(const sked_i_arrivals *a, int32_t d)
+{
+    return a->group ? a->group[d] : 0;
+}
+
+/* Data that is there at `here` arrives elsewhere then; a link that is missing is free to no bytes. */
+static double sent(double here, double latency, double bandwidth, double bytes)
+{
+    const double t = here + (latency + bytes / bandwidth);
+    return isnan(latency) ? bytes > 0 ? INFINITY : here : t;
+}
+
+/* Data from device d to the others of its group. */
+static void note_near(sked_i_arrivals *a, int32_t g, int32_t d, double t)
+{
+    double *near = a->near + 2 * (int64_t)g;
+    if (d == a->near_device[g])
+        near[0] = t > near[0] ? t : near[0];
+    else if (t > near[0]) {
+        near[1] = near[0];
+        near[0] = t;
+        a->near_device[g] = d;
+    } else if (t > near[1])
+        near[1] = t;
+}
+
+/* Without op `but`, and without predecessors that are not placed yet (device -1). */
+static void gather_all_but(placer *x, int32_t i, int32_t but)
+{
+    const sked_i_dag_rows *in = &x->input.view->in;
+    const sked_i_costs *c = x->input.view->costs;
+    const double floor_time = x->input.release ? x->input.release[i] : 0;
+    sked_i_arrivals *a = &x->far;
+    const int32_t groups = a->groups;
+    for (int32_t g = 0; g < groups; g++) {
+        a->far[g] = a->near[2 * g] = a->near[2 * g + 1] = floor_time;
+        a->near_device[g] = -1;
+    }
+    for (int64_t k = in->ptr[i]; k < in->ptr[i + 1]; k++) {
+        const int32_t q = in->op[k], d = x->device[q];
+        if (d < 0 || q == but)
+            continue;
+        const int32_t own = group_of(a, d);
+        const double here = x->start[q] + (in->given[k] ? in->lag[k] : sked_i_time(c, q, d));
+        const double *latency = a->latency + (int64_t)own * groups;
+        const double *bandwidth = a->bandwidth + (int64_t)own * groups;
+        if (x->seen[d] != i || here > x->local[d])
+            x->local[d] = here;
+        x->seen[d] = i;
+        note_near(a, own, d, sent(here, latency[own], bandwidth[own], in->bytes[k]));
+        for (int32_t g = 0; g < groups; g++) {
+            const double t = g == own ? floor_time : sent(here, latency[g], bandwidth[g], in->bytes[k]);
+            a->far[g] = t > a->far[g] ? t : a->far[g];
+        }
+    }
+}
+
+void sked_i_placer_gather(sked_i_placer *x, int32_t i)
+{
+    gather_all_but(x, i, -1);
+}
+
+double sked_i_placer_arrival(const sked_i_placer *x, int32_t i, int32_t d)
+{
+    const sked_i_arrivals *a = &x->far;
+    const int32_t g = group_of(a, d);
+    const double near = a->near[2 * (int64_t)g + (d == a->near_device[g])];
+    const double away = near > a->far[g] ? near : a->far[g];
+    return x->seen[d] == i && x->local[d] > away ? x->local[d] : away;
+}
+
+double sked_i_placer_earliest(sked_i_placer *x, int32_t i)
+{
+    int32_t first, last;
+    double best = INFINITY;
+    sked_i_placer_gather(x, i);
+    sked_i_placer_range(x, i, &first, &last);
+    for (int32_t d = first; d <= last; d++)
+        if (sked_i_placer_time(x, i, d) < INFINITY)
+            best = fmin(best, sked_i_placer_arrival(x, i, d));
+    return best < INFINITY ? best : 0;
+}
+
+/* ------------------------------------------------------------------ the choice of a device */
+
+/* Data of op i that no link brings to device d, and when the rest is there. */
+static int64_t missing_links(const placer *x, int32_t i, int32_t d, double *arrival)
+{
+    const sked_i_dag_rows *in = &x->input.view->in;
+    const sked_i_costs *c = x->input.view->costs;
+    const sked_i_arrivals *a = &x->far;
+    int64_t missing = 0;
+    *arrival = x->input.release ? x->input.release[i] : 0;
+    for (int64_t k = in->ptr[i]; k < in->ptr[i + 1]; k++) {
+        const int32_t q = in->op[k], from = x->device[q];
+        const int64_t link = (int64_t)group_of(a, from) * a->groups + group_of(a, d);
+        const double here = x->start[q] + (in->given[k] ? in->lag[k] : sked_i_time(c, q, from));
+        const double t = from == d ? here : sent(here, a->latency[link], a->bandwidth[link], in->bytes[k]);
+        missing += isinf(t);
+        *arrival = fmax(*arrival, isinf(t) ? here : t);
+    }
+    return missing;
+}
+
+/* No device can have all data of op i: the one that lacks the least. */
+static void strand(placer *x, int32_t i)
+{
+    int32_t first, last;
+    int64_t least = INT64_MAX;
+    double gap;
+    sked_i_placer_range(x, i, &first, &last);
+    for (int32_t d = first; d <= last; d++) {
+        double from;
+        if (isinf(sked_i_placer_time(x, i, d)))
+            continue;
+        const int64_t missing = missing_links(x, i, d, &from);
+        if (missing < least) {
+            least = missing;
+            x->device[i] = d;
+            x->start[i] = sked_i_placer_room(x, i, sked_i_placer_time(x, i, d), d, from, &gap);
+        }
+    }
+    assert(least < INT64_MAX);
+    x->late += (double)least + sked_i_placer_time(x, i, x->device[i]);
+}
+
+/* What follows the finish of op i on device d, as far as devices are compared by it. */
+static double ahead_of(const placer *x, int32_t i, int32_t d)
+{
+    const sked_i_costs *c = x->input.view->costs;
+    return x->how->ahead ? x->how->ahead[(int64_t)i * c->classes + sked_i_device_class(c, d)] : 0;
+}
+
+/* Every device on which op i can start, with start, score (finish and what follows) and idle since. */
+static void list_options(placer *x, int32_t i, const uint64_t *may)
+{
+    const int32_t m = x->input.devices;
+    double *start = x->far.option, *score = start + m, *idle = score + m;
+    int32_t first, last;
+    sked_i_placer_range(x, i, &first, &last);
+    for (int32_t d = 0; d < m; d++) {
+        const bool open = d >= first && d <= last && (may == NULL || may[d / 64] >> (d % 64) & 1);
+        const double length = open ? sked_i_placer_time(x, i, d) : INFINITY;
+        const double from = sked_i_placer_arrival(x, i, d);
+        start[d] = score[d] = INFINITY;
+        idle[d] = 0;
+        if (isinf(from + length))
+            continue;
+        start[d] = sked_i_placer_room(x, i, length, d, from, &idle[d]);
+        score[d] = start[d] + length + ahead_of(x, i, d);
+    }
+}
+
+/* Earliest finish of op `to`, gathered before, with one more predecessor: it starts at `begin` on device d.
+ */
+static double finish_after(const placer *x, int64_t edge, int32_t to, double here, int32_t d)
+{
+    const sked_i_arrivals *a = &x->far;
+    const double bytes = x->input.view->out.bytes[edge];
+    double best = INFINITY, gap;
+    int32_t first, last;
+    sked_i_placer_range(x, to, &first, &last);
+    for (int32_t e = first; e <= last; e++) {
+        const int64_t link = (int64_t)group_of(a, d) * a->groups + group_of(a, e);
+        const double length = sked_i_placer_time(x, to, e);
+        const double brought = d == e ? here : sent(here, a->latency[link], a->bandwidth[link], bytes);
+        const double from = fmax(brought, sked_i_placer_arrival(x, to, e));
+        if (from + length < best)
+            best = fmin(best, sked_i_placer_room(x, to, length, e, from, &gap) + length);
+    }
+    return best;
+}
+
+/* Scores become the latest finish of a successor, each placed by itself where it finishes first. */
+static void look_ahead(placer *x, int32_t i)
+{
+    const sked_i_dag_rows *out = &x->input.view->out;
+    const sked_i_costs *c = x->input.view->costs;
+    const int32_t m = x->input.devices;
+    double *start = x->far.option, *score = start + m;
+    for (int64_t e = out->ptr[i]; e < out->ptr[i + 1]; e++) {
+        const int32_t to = out->op[e];
+        if (x->how->fix_start != NULL && !isnan(x->how->fix_start[to]))
+            continue;
+        gather_all_but(x, to, i);
+        for (int32_t d = 0; d < m; d++)
+            if (start[d] < INFINITY) {
+                const double here = start[d] + (out->given[e] ? out->lag[e] : sked_i_time(c, i, d));
+                score[d] = fmax(score[d], finish_after(x, e, to, here, d));
+            }
+    }
+}
+
+static void choose_scored(placer *x, int32_t i, const uint64_t *may)
+{
+    const int32_t m = x->input.devices;
+    const double *start = x->far.option, *score = start + m, *idle = score + m;
+    int32_t best = -1;
+    list_options(x, i, may);
+    if (x->how->lookahead)
+        look_ahead(x, i);
+    for (int32_t d = 0; d < m; d++)
+        if (start[d] < INFINITY &&
+            (best < 0 || score[d] < score[best] || (score[d] == score[best] && idle[d] > idle[best])))
+            best = d;
+    if (best < 0)
+        strand(x, i);
+    else {
+        x->device[i] = best;
+        x->start[i] = start[best];
+    }
+}
+
+static void choose_first(placer *x, int32_t i, const uint64_t *may)
+{
+    int32_t first, last;
+    double best = INFINITY, idle_since = -1;
+    sked_i_placer_range(x, i, &first, &last);
+    for (int32_t d = first; d <= last; d++) {
+        double gap = 0;
+        if (may != NULL && !(may[d / 64] >> (d % 64) & 1))
+            continue;
+        const double length = sked_i_placer_time(x, i, d), from = sked_i_placer_arrival(x, i, d);
+        if (from + length > best || isinf(from + length))
+            continue;
+        const double t = sked_i_placer_room(x, i, length, d, from, &gap), finish = t + length;
+        if (finish < best || (finish == best && gap > idle_since)) {
+            best = finish;
+            idle_since = gap;
+            x->device[i] = d;
+            x->start[i] = t;
+        }
+    }
+    if (isinf(best))
+        strand(x, i);
+}
+
+void sked_i_placer_choose(sked_i_placer *x, int32_t i)
+{
+    const uint64_t *may = x->reach != NULL ? sked_i_reach_choices(x, i) : NULL;
+    sked_i_placer_gather(x, i);
+    if (x->how->ahead != NULL || x->how->lookahead)
+        choose_scored(x, i, may);
+    else
+        choose_first(x, i, may);
+}
+
+bool sked_i_placer_fit(sked_i_placer *x, int32_t i, double t)
+{
+    int32_t first, last;
+    double best = INFINITY, gap;
+    bool found = false;
+    sked_i_placer_range(x, i, &first, &last);
+    for (int32_t d = first; d <= last; d++) {
+        const double length = sked_i_placer_time(x, i, d);
+        const bool room = length < INFINITY && sked_i_placer_room(x, i, length, d, t, &gap) == t;
+        if (isinf(length) || (found && !room) || (room == found && length >= best))
+            continue;
+        best = length;
+        found = room;
+        x->device[i] = d;
+    }
+    return found;
+}

@@ -1,0 +1,108 @@
+/* Moves that know where an op can run, how long it takes there, and where its data is. */
+#include "engine/sequence/moves.h"
+
+static int32_t below(sked_i_moves *a, int32_t n)
+{
+    return sked_i_moves_below(a, n);
+}
+
+static bool can_run(const sked_i_moves *a, int32_t i, int32_t d)
+{
+    const sked_i_unequal *u = a->seq->form->unequal;
+    const int32_t *fix = a->seq->form->problem->fix_device;
+    return sked_i_unequal_time(u, i, d) < INFINITY && (fix == NULL || fix[i] < 0 || fix[i] == d);
+}
+
+/* A device for op i: that of a neighbour in the graph, one of the faster ones, or any that can run it. */
+static int32_t pick_device(sked_i_moves *a, int32_t i)
+{
+    const sked_i_unequal *u = a->seq->form->unequal;
+    const int32_t *able = u->able + u->able_ptr[i], count = (int32_t)(u->able_ptr[i + 1] - u->able_ptr[i]);
+    const int32_t how = below(a, 4);
+    if (how < 2) {
+        const int32_t j = sked_i_moves_neighbour(a, i);
+        if (j >= 0 && can_run(a, i, a->seq->device[j]))
+            return a->seq->device[j];
+    }
+    int32_t k = below(a, count);
+    if (how == 2) {
+        const int32_t other = below(a, count);
+        k = other < k ? other : k;
+    }
+    return able[k];
+}
+
+static void add_op(const sked_i_moves *a, sked_i_sequence_move *move, int32_t i, int32_t d)
+{
+    if (move->count == SKED_I_SEQUENCE_MOVE_OPS || a->seq->device[i] == d || !can_run(a, i, d))
+        return;
+    for (int32_t q = 0; q < move->count; q++)
+        if (move->op[q] == i)
+            return;
+    move->op[move->count] = i;
+    move->device[move->count++] = d;
+}
+
+/* Brings some neighbours of op i in the graph onto device d. */
+static void gather_neighbours(sked_i_moves *a, sked_i_sequence_move *move, int32_t i, int32_t d)
+{
+    for (int32_t tries = 1 + below(a, 8); tries > 0; tries--) {
+        const int32_t j = sked_i_moves_neighbour(a, i);
+        if (j < 0)
+            return;
+        add_op(a, move, j, d);
+        if (below(a, 2))
+            i = j;
+    }
+}
+
+/* Takes all that hangs together with op i on its device, in one direction or both, along to device d. */
+static void take_cluster(sked_i_moves *a, sked_i_sequence_move *move, int32_t d)
+{
+    const sked_i_dag *v = &a->seq->form->dag;
+    const int32_t own = a->seq->device[move->op[0]], limit = 2 + below(a, SKED_I_SEQUENCE_MOVE_OPS - 1);
+    const int32_t way = below(a, 3);
+    for (int32_t q = 0; q < move->count && move->count < limit; q++) {
+        const int32_t i = move->op[q];
+        for (int64_t k = v->in.ptr[i]; way != 0 && k < v->in.ptr[i + 1] && move->count < limit; k++)
+            if (a->seq->device[v->in.op[k]] == own)
+                add_op(a, move, v->in.op[k], d);
+        for (int64_t k = v->out.ptr[i]; way != 1 && k < v->out.ptr[i + 1] && move->count < limit; k++)
+            if (a->seq->device[v->out.op[k]] == own)
+                add_op(a, move, v->out.op[k], d);
+    }
+}
+
+/* Exchanges the devices of the op and another that stands near it in the list. */
+static void swap_devices(sked_i_moves *a, sked_i_sequence_move *move, int32_t i)
+{
+    const sked_i_sequence *s = a->seq;
+    const int32_t reach = 2 * s->form->m, at = s->place[i] - reach + below(a, 2 * reach + 1);
+    if (at < 0 || at >= s->form->n)
+        return;
+    const int32_t j = s->list[at], d = s->device[i], e = s->device[j];
+    if (d == e || !can_run(a, i, e) || !can_run(a, j, d))
+        return;
+    add_op(a, move, i, e);
+    add_op(a, move, j, d);
+}
+
+bool sked_i_moves_pick_unequal(sked_i_moves *a, sked_i_sequence_move *move)
+{
+    const int32_t i = sked_i_moves_op(a), own = a->seq->device[i], kind = below(a, 100);
+    sked_i_moves_begin(a, move, i);
+    if (kind < 30) {
+        sked_i_moves_place(a, move, own, 1);
+    } else if (kind < 90) {
+        const int32_t d = pick_device(a, i);
+        sked_i_moves_place(a, move, d, 0);
+        add_op(a, move, i, d);
+        if (move->count > 0 && kind >= 80)
+            take_cluster(a, move, d);
+        else if (move->count > 0 && kind >= 70)
+            gather_neighbours(a, move, i, d);
+    } else {
+        swap_devices(a, move, i);
+    }
+    return move->from != move->to || move->count > 0;
+}

@@ -1,0 +1,260 @@
+#include "form/unequal.h"
+
+#include "base/memory.h"
+#include "base/sort.h"
+
+#include <math.h>
+#include <string.h>
+
+void sked_i_unequal_free(sked_i_unequal *u)
+{
+    void *const owned[] = {u->kind_of, u->time, u->tail,     u->latency, u->bandwidth,
+                           u->in,      u->out,  u->able_ptr, u->able};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        free(owned[i]);
+    sked_i_costs_free(&u->costs);
+    *u = (sked_i_unequal){0};
+}
+
+/* ------------------------------------------------------------------ kinds of devices */
+
+/* Numbers the pairs (class, group of links) in the order of their first device; *member: one of each. */
+static sked_status find_kinds(sked_i_unequal *u, int32_t **member, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_keyed *items = NULL, *spare = NULL;
+    int32_t *name = NULL;
+    const int64_t groups = u->costs.machine->n_groups;
+    SKED_NEW(u->kind_of, u->m);
+    SKED_NEW(*member, u->m);
+    SKED_NEW(items, u->m);
+    SKED_NEW(spare, u->m);
+    SKED_NEW(name, u->m);
+    for (int32_t d = 0; d < u->m; d++)
+        items[d] = (sked_i_keyed){
+            (uint64_t)(sked_i_device_class(&u->costs, d) * groups + u->costs.machine->group[d]), d};
+    sked_i_sort_keyed(items, spare, u->m);
+    for (int32_t k = 0, same = 0; k < u->m; k++) {
+        same = k > 0 && items[k].key == items[k - 1].key ? same : (int32_t)items[k].value;
+        u->kind_of[items[k].value] = same; /* its first device, for now */
+    }
+    for (int32_t d = 0; d < u->m; d++) {
+        if (u->kind_of[d] == d) {
+            name[d] = u->kinds;
+            (*member)[u->kinds++] = d;
+        }
+        u->kind_of[d] = name[u->kind_of[d]];
+    }
+cleanup:
+    free(items);
+    free(spare);
+    free(name);
+    return st;
+}
+
+static sked_status copy_times(sked_i_unequal *u, const int32_t *member, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    SKED_NEW(u->time, (int64_t)u->n * u->kinds);
+    for (int32_t i = 0; i < u->n; i++)
+        for (int32_t k = 0; k < u->kinds; k++)
+            u->time[(int64_t)i * u->kinds + k] = sked_i_time(&u->costs, i, member[k]);
+cleanup:
+    return st;
+}
+
+/* Devices each op may run on, the shortest time first; of equals the lower number. */
+static sked_status list_able(sked_i_unequal *u, const int32_t *fix, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_keyed *items = NULL, *spare = NULL;
+    int64_t count = 0;
+    for (int32_t i = 0; i < u->n; i++)
+        for (int32_t d = 0; d < u->m; d++)
+            count += sked_i_unequal_time(u, i, d) < INFINITY && (fix == NULL || fix[i] < 0 || fix[i] == d);
+    SKED_NEW(u->able_ptr, (int64_t)u->n + 1);
+    SKED_NEW(u->able, count);
+    SKED_NEW(items, u->m);
+    SKED_NEW(spare, u->m);
+    u->able_ptr[0] = 0;
+    for (int32_t i = 0; i < u->n; i++) {
+        int32_t able = 0;
+        for (int32_t d = 0; d < u->m; d++)
+            if (sked_i_unequal_time(u, i, d) < INFINITY && (fix == NULL || fix[i] < 0 || fix[i] == d))
+                items[able++] = (sked_i_keyed){sked_i_sort_key(sked_i_unequal_time(u, i, d)), d};
+        sked_i_sort_keyed(items, spare, able);
+        for (int32_t k = 0; k < able; k++)
+            u->able[u->able_ptr[i] + k] = (int32_t)items[k].value;
+        u->able_ptr[i + 1] = u->able_ptr[i] + able;
+    }
+cleanup:
+    free(items);
+    free(spare);
+    return st;
+}
+
+/* ------------------------------------------------------------------ edges */
+
+static sked_i_unequal_arc make_arc(const sked_i_unequal *u, int64_t e, int32_t op)
+{
+    const sked_graph *g = u->costs.graph;
+    const bool given = g->edge_lag_given[e];
+    return (sked_i_unequal_arc){.lag = given ? g->edge_lag[e] : 0,
+                                .share = given ? 0 : 1,
+                                .bytes = g->edge_bytes[e],
+                                .op = op,
+                                .links = g->edge_bytes[e] > 0 ? 0 : u->kinds * u->kinds};
+}
+
+static sked_status copy_arcs(sked_i_unequal *u, int64_t edges, sked_error *err)
+{
+    const sked_graph *g = u->costs.graph;
+    sked_status st = SKED_OK;
+    int64_t in = 0, out = 0;
+    SKED_NEW(u->in, edges);
+    SKED_NEW(u->out, edges);
+    for (int64_t k = 0; k < g->n_edges; k++) {
+        const int64_t e = g->pred_edge[k];
+        if (g->edge_distance[k] == 0)
+            u->out[out++] = make_arc(u, k, g->edge_to[k]);
+        if (g->edge_distance[e] == 0)
+            u->in[in++] = make_arc(u, e, g->edge_from[e]);
+    }
+cleanup:
+    return st;
+}
+
+static double longest_time(const sked_i_unequal *u, int32_t i)
+{
+    double longest = 0;
+    for (int64_t k = u->able_ptr[i]; k < u->able_ptr[i + 1]; k++)
+        longest = fmax(longest, sked_i_unequal_time(u, i, u->able[k]));
+    return longest;
+}
+
+/* Latency of the slowest link, and 1 / bandwidth of the narrowest. */
+static void slowest_link(const sked_machine *machine, double *latency, double *per_byte)
+{
+    *latency = *per_byte = 0;
+    for (int64_t k = 0; k < (int64_t)machine->n_groups * machine->n_groups; k++)
+        if (!isnan(machine->link_latency[k])) {
+            *latency = fmax(*latency, machine->link_latency[k]);
+            *per_byte = fmax(*per_byte, 1 / machine->link_bandwidth[k]);
+        }
+}
+
+/* Sums over the problem: what no list exceeds, and what one decision typically changes. */
+static void measure(sked_i_unequal *u, const sked_problem *p, const sked_i_dag *v)
+{
+    double latency, per_byte, slow, narrow, latest = 0;
+    sked_i_mean_link(&u->costs, &latency, &per_byte);
+    slowest_link(u->costs.machine, &slow, &narrow);
+    u->orderly = true;
+    for (int32_t i = 0; i < u->n; i++) {
+        const double own = longest_time(u, i);
+        double longest = own;
+        for (int64_t e = v->out.ptr[i]; e < v->out.ptr[i + 1]; e++) {
+            const sked_i_unequal_arc *x = &u->out[e];
+            longest = fmax(longest, fabs(x->lag) + x->share * own + slow + x->bytes * narrow);
+            u->transfer += latency + x->bytes * per_byte;
+            u->orderly = u->orderly && x->lag >= 0;
+        }
+        u->work +=
+            u->able_ptr[i] < u->able_ptr[i + 1] ? sked_i_unequal_time(u, i, u->able[u->able_ptr[i]]) : 0;
+        u->span += longest;
+        if (p->fix_start != NULL && p->fix_start[i] > latest)
+            latest = p->fix_start[i];
+    }
+    u->span += latest;
+    u->barred = 2 * u->span + 1;
+    u->work = u->n > 0 ? u->work / u->n : 1;
+    u->transfer = v->out.ptr[u->n] > 0 ? u->transfer / (double)v->out.ptr[u->n] : 0;
+}
+
+/* Latencies by pair of kinds. Data that has no link takes so long that nobody uses it. */
+static sked_status copy_links(sked_i_unequal *u, const int32_t *member, sked_error *err)
+{
+    const sked_machine *machine = u->costs.machine;
+    const int64_t pairs = (int64_t)u->kinds * u->kinds;
+    sked_status st = SKED_OK;
+    SKED_NEW(u->latency, 2 * pairs);
+    SKED_NEW(u->bandwidth, pairs);
+    for (int64_t k = 0; k < pairs; k++) {
+        const int64_t at = sked_i_machine_pair(machine, member[k / u->kinds], member[k % u->kinds]);
+        const bool missing = isnan(machine->link_latency[at]);
+        u->latency[k] = missing ? u->barred : machine->link_latency[at];
+        u->latency[pairs + k] = missing ? 0 : machine->link_latency[at];
+        u->bandwidth[k] = missing ? INFINITY : machine->link_bandwidth[at];
+    }
+cleanup:
+    return st;
+}
+
+/* ------------------------------------------------------------------ tails */
+
+/* Least time from when the data of an arc is there on a device of kind k to the end of everything. */
+static double least_rest(const sked_i_unequal *u, const sked_i_unequal_arc *x, int32_t k)
+{
+    const double *tail = u->tail + (int64_t)x->op * u->kinds;
+    double least = tail[k];
+    for (int32_t q = 0; q < u->kinds; q++) {
+        const double rest = tail[q] + (q == k ? 0 : sked_i_unequal_pass(u, x, k, q));
+        least = rest < least ? rest : least;
+    }
+    return least;
+}
+
+/* An op cannot run where its fixed device is of another kind. */
+static double may_take(const sked_i_unequal *u, const int32_t *fix, int32_t i, int32_t k)
+{
+    return fix != NULL && fix[i] >= 0 && u->kind_of[fix[i]] != k ? INFINITY
+                                                                 : u->time[(int64_t)i * u->kinds + k];
+}
+
+/* Every successor runs where it is best for this path alone, or on large machines without transfers. */
+static sked_status find_tails(sked_i_unequal *u, const sked_i_dag *v, const int32_t *fix, sked_error *err)
+{
+    const double large = 1e8;
+    const bool wide = (double)v->out.ptr[u->n] * u->kinds * u->kinds > large;
+    sked_status st = SKED_OK;
+    double *least = NULL; /* over the kinds */
+    SKED_NEW(u->tail, (int64_t)u->n * u->kinds);
+    SKED_NEW(least, u->n);
+    for (int32_t q = u->n - 1; q >= 0; q--) {
+        const int32_t i = v->order[q];
+        double *tail = u->tail + (int64_t)i * u->kinds;
+        least[i] = INFINITY;
+        for (int32_t k = 0; k < u->kinds; k++) {
+            const double own = may_take(u, fix, i, k);
+            tail[k] = own;
+            for (int64_t e = v->out.ptr[i]; own < INFINITY && e < v->out.ptr[i + 1]; e++) {
+                const sked_i_unequal_arc *x = &u->out[e];
+                const double rest = wide ? least[x->op] : least_rest(u, x, k);
+                tail[k] = fmax(tail[k], x->lag + x->share * own + rest);
+            }
+            least[i] = fmin(least[i], tail[k]);
+        }
+    }
+cleanup:
+    free(least);
+    return st;
+}
+
+sked_status sked_i_unequal_make(const sked_problem *p, const sked_i_dag *v, sked_i_unequal *u,
+                                sked_error *err)
+{
+    sked_status st = SKED_OK;
+    int32_t *member = NULL;
+    *u = (sked_i_unequal){.n = p->graph->n_ops, .m = p->devices};
+    SKED_TRY(sked_i_costs_make(p, &u->costs, err));
+    SKED_TRY(find_kinds(u, &member, err));
+    SKED_TRY(copy_times(u, member, err));
+    SKED_TRY(list_able(u, p->fix_device, err));
+    SKED_TRY(copy_arcs(u, v->out.ptr[u->n], err));
+    measure(u, p, v);
+    SKED_TRY(copy_links(u, member, err));
+    SKED_TRY(find_tails(u, v, p->fix_device, err));
+cleanup:
+    free(member);
+    return st;
+}

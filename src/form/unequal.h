@@ -1,0 +1,57 @@
+/*
+ * Unequal devices for sequences: times by op and kind of device, transfers by pair of kinds. Devices of one
+ * kind run every op in the same time and have the same links.
+ */
+#ifndef SKED_FORM_UNEQUAL_H
+#define SKED_FORM_UNEQUAL_H
+#include "form/dag.h"
+#include "problem/costs.h"
+
+/* An edge: lag + share * (time of its `from` there) on one device, and a transfer between two. */
+typedef struct sked_i_unequal_arc {
+    double lag, share, bytes;
+    int32_t op;    /* the other end */
+    int32_t links; /* where the latencies for it begin: an edge without bytes needs no link */
+} sked_i_unequal_arc;
+
+typedef struct sked_i_unequal {
+    sked_i_costs costs;
+    int32_t n, m, kinds;
+    int32_t *kind_of;             /* [m] */
+    double *time;                 /* [n * kinds] INFINITY: cannot run there */
+    double *tail;                 /* [n * kinds] from the start of the op there to the end of everything */
+    double *latency;              /* [2 * kinds * kinds] with bytes, and without */
+    double *bandwidth;            /* [kinds * kinds] */
+    sked_i_unequal_arc *in, *out; /* rows as in the dag */
+    int64_t *able_ptr;            /* [n + 1] devices an op may run on: its fixed one, or all that can ... */
+    int32_t *able;                /* ... the shortest time first */
+    double span;                  /* no list that needs no missing link takes longer */
+    double barred;         /* a missing link takes so long: costs of barred and more are no schedules */
+    double work, transfer; /* mean shortest time of an op, mean transfer of an edge */
+    bool orderly;          /* no lag is negative */
+} sked_i_unequal;
+
+/*
+ * v: of the same problem, with both directions. Free in any case. O(n m + edges) memory; time
+ * O(n m log m + edges * kinds^2), on large machines O(n m log m + edges * kinds).
+ */
+SKED_MUST_CHECK sked_status sked_i_unequal_make(const sked_problem *p, const sked_i_dag *v, sked_i_unequal *u,
+                                                sked_error *err);
+void sked_i_unequal_free(sked_i_unequal *u);
+
+static inline double sked_i_unequal_time(const sked_i_unequal *u, int32_t op, int32_t device)
+{
+    return u->time[(int64_t)op * u->kinds + u->kind_of[device]];
+}
+static inline double sked_i_unequal_tail(const sked_i_unequal *u, int32_t op, int32_t device)
+{
+    return u->tail[(int64_t)op * u->kinds + u->kind_of[device]];
+}
+/* Data of an arc between two different devices, by their kinds. */
+static inline double sked_i_unequal_pass(const sked_i_unequal *u, const sked_i_unequal_arc *x, int32_t from,
+                                         int32_t to)
+{
+    const int32_t pair = from * u->kinds + to;
+    return u->latency[x->links + pair] + x->bytes / u->bandwidth[pair];
+}
+#endif
