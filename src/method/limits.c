@@ -3,6 +3,8 @@
 #include "base/sort.h"
 
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
 void sked_i_limits_close(sked_i_limits *x)
 {
@@ -85,4 +87,22 @@ cleanup:
     free(order);
     free(place);
     return st;
+}
+
+void sked_i_limits_advise(const sked_problem *p, const sked_i_limit *limit, sked_error *err)
+{
+    enum { effort = 40 };
+    sked_i_limits x = {.client = {.over = is_over}, .limit = limit};
+    sked_error ignored = {0};
+    sked_i_rng_seed(&x.client.rng, 0, 0);
+    const bool known =
+        sked_i_memory_make(p, &x.model, &ignored) == SKED_OK && x.model.stores == 1 && x.model.total == 0 &&
+        sked_i_memory_plan_make(p->graph->n_ops, &x.plan, &ignored) == SKED_OK &&
+        sked_i_memory_plan_find(&x.model, &x.client, effort, NULL, NULL, &x.plan, &ignored) == SKED_OK &&
+        x.plan.excess < INFINITY;
+    const size_t used = strlen(err->message);
+    if (known)
+        snprintf(err->message + used, sizeof err->message - used,
+                 "; %.15g is the smallest limit known to work", x.plan.peak);
+    sked_i_limits_close(&x);
 }

@@ -18,4 +18,8 @@ typedef struct sked_i_limits {
 SKED_MUST_CHECK sked_status sked_i_limits_open(sked_i_run *run, int64_t effort, sked_i_limits *x,
                                                sked_error *err);
 void sked_i_limits_close(sked_i_limits *x);
+
+/* Adds the smallest limit known to work to the refusal of a problem whose only limit is that of all devices.
+ */
+void sked_i_limits_advise(const sked_problem *p, const sked_i_limit *limit, sked_error *err);
 #endif
