@@ -12,7 +12,6 @@ void sked_i_unequal_free(sked_i_unequal *u)
                            u->in,      u->out,  u->able_ptr, u->able};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
-    sked_i_costs_free(&u->costs);
     *u = (sked_i_unequal){0};
 }
 
@@ -24,7 +23,7 @@ static sked_status find_kinds(sked_i_unequal *u, int32_t **member, sked_error *e
     sked_status st = SKED_OK;
     sked_i_keyed *items = NULL, *spare = NULL;
     int32_t *name = NULL;
-    const int64_t groups = u->costs.machine->n_groups;
+    const int64_t groups = u->costs->machine->n_groups;
     SKED_NEW(u->kind_of, u->m);
     SKED_NEW(*member, u->m);
     SKED_NEW(items, u->m);
@@ -32,7 +31,7 @@ static sked_status find_kinds(sked_i_unequal *u, int32_t **member, sked_error *e
     SKED_NEW(name, u->m);
     for (int32_t d = 0; d < u->m; d++)
         items[d] = (sked_i_keyed){
-            (uint64_t)(sked_i_device_class(&u->costs, d) * groups + u->costs.machine->group[d]), d};
+            (uint64_t)(sked_i_device_class(u->costs, d) * groups + u->costs->machine->group[d]), d};
     sked_i_sort_keyed(items, spare, u->m);
     for (int32_t k = 0, same = 0; k < u->m; k++) {
         same = k > 0 && items[k].key == items[k - 1].key ? same : (int32_t)items[k].value;
@@ -58,7 +57,7 @@ static sked_status copy_times(sked_i_unequal *u, const int32_t *member, sked_err
     SKED_NEW(u->time, (int64_t)u->n * u->kinds);
     for (int32_t i = 0; i < u->n; i++)
         for (int32_t k = 0; k < u->kinds; k++)
-            u->time[(int64_t)i * u->kinds + k] = sked_i_time(&u->costs, i, member[k]);
+            u->time[(int64_t)i * u->kinds + k] = sked_i_time(u->costs, i, member[k]);
 cleanup:
     return st;
 }
@@ -95,31 +94,18 @@ cleanup:
 
 /* ------------------------------------------------------------------ edges */
 
-static sked_i_unequal_arc make_arc(const sked_i_unequal *u, int64_t e, int32_t op)
+static sked_status copy_arcs(const sked_i_unequal *u, const sked_i_dag_rows *rows, sked_i_unequal_arc **out,
+                             sked_error *err)
 {
-    const sked_graph *g = u->costs.graph;
-    const bool given = g->edge_lag_given[e];
-    return (sked_i_unequal_arc){.lag = given ? g->edge_lag[e] : 0,
-                                .share = given ? 0 : 1,
-                                .bytes = g->edge_bytes[e],
-                                .op = op,
-                                .links = g->edge_bytes[e] > 0 ? 0 : u->kinds * u->kinds};
-}
-
-static sked_status copy_arcs(sked_i_unequal *u, int64_t edges, sked_error *err)
-{
-    const sked_graph *g = u->costs.graph;
+    const int64_t edges = rows->ptr[u->n];
     sked_status st = SKED_OK;
-    int64_t in = 0, out = 0;
-    SKED_NEW(u->in, edges);
-    SKED_NEW(u->out, edges);
-    for (int64_t k = 0; k < g->n_edges; k++) {
-        const int64_t e = g->pred_edge[k];
-        if (g->edge_distance[k] == 0)
-            u->out[out++] = make_arc(u, k, g->edge_to[k]);
-        if (g->edge_distance[e] == 0)
-            u->in[in++] = make_arc(u, e, g->edge_from[e]);
-    }
+    SKED_NEW(*out, edges);
+    for (int64_t e = 0; e < edges; e++)
+        (*out)[e] = (sked_i_unequal_arc){.lag = rows->given[e] ? rows->lag[e] : 0,
+                                         .share = rows->given[e] ? 0 : 1,
+                                         .bytes = rows->bytes[e],
+                                         .op = rows->op[e],
+                                         .links = rows->bytes[e] > 0 ? 0 : u->kinds * u->kinds};
 cleanup:
     return st;
 }
@@ -147,8 +133,8 @@ static void slowest_link(const sked_machine *machine, double *latency, double *p
 static void measure(sked_i_unequal *u, const sked_problem *p, const sked_i_dag *v)
 {
     double latency, per_byte, slow, narrow, latest = 0;
-    sked_i_mean_link(&u->costs, &latency, &per_byte);
-    slowest_link(u->costs.machine, &slow, &narrow);
+    sked_i_mean_link(u->costs, &latency, &per_byte);
+    slowest_link(u->costs->machine, &slow, &narrow);
     u->orderly = true;
     for (int32_t i = 0; i < u->n; i++) {
         const double own = longest_time(u, i);
@@ -174,7 +160,7 @@ static void measure(sked_i_unequal *u, const sked_problem *p, const sked_i_dag *
 /* Latencies by pair of kinds. Data that has no link takes so long that nobody uses it. */
 static sked_status copy_links(sked_i_unequal *u, const int32_t *member, sked_error *err)
 {
-    const sked_machine *machine = u->costs.machine;
+    const sked_machine *machine = u->costs->machine;
     const int64_t pairs = (int64_t)u->kinds * u->kinds;
     sked_status st = SKED_OK;
     SKED_NEW(u->latency, 2 * pairs);
@@ -245,12 +231,12 @@ sked_status sked_i_unequal_make(const sked_problem *p, const sked_i_dag *v, sked
 {
     sked_status st = SKED_OK;
     int32_t *member = NULL;
-    *u = (sked_i_unequal){.n = p->graph->n_ops, .m = p->devices};
-    SKED_TRY(sked_i_costs_make(p, &u->costs, err));
+    *u = (sked_i_unequal){.costs = v->costs, .n = v->n, .m = p->devices};
     SKED_TRY(find_kinds(u, &member, err));
     SKED_TRY(copy_times(u, member, err));
     SKED_TRY(list_able(u, p->fix_device, err));
-    SKED_TRY(copy_arcs(u, v->out.ptr[u->n], err));
+    SKED_TRY(copy_arcs(u, &v->in, &u->in, err));
+    SKED_TRY(copy_arcs(u, &v->out, &u->out, err));
     measure(u, p, v);
     SKED_TRY(copy_links(u, member, err));
     SKED_TRY(find_tails(u, v, p->fix_device, err));

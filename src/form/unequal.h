@@ -15,7 +15,7 @@ typedef struct sked_i_unequal_arc {
 } sked_i_unequal_arc;
 
 typedef struct sked_i_unequal {
-    sked_i_costs costs;
+    const sked_i_costs *costs; /* of the dag */
     int32_t n, m, kinds;
     int32_t *kind_of;             /* [m] */
     double *time;                 /* [n * kinds] INFINITY: cannot run there */
@@ -32,8 +32,8 @@ typedef struct sked_i_unequal {
 } sked_i_unequal;
 
 /*
- * v: of the same problem, with both directions. Free in any case. O(n m + edges) memory; time
- * O(n m log m + edges * kinds^2), on large machines O(n m log m + edges * kinds).
+ * v: of the same problem, with both directions and costs; it must stay. Free in any case. O(n m + edges)
+ * memory; time O(n m log m + edges * kinds^2), on large machines O(n m log m + edges * kinds).
  */
 SKED_MUST_CHECK sked_status sked_i_unequal_make(const sked_problem *p, const sked_i_dag *v, sked_i_unequal *u,
                                                 sked_error *err);

@@ -183,13 +183,12 @@ static int64_t missing_links(const placer *x, int32_t i, int32_t d, double *arri
     return missing;
 }
 
-/* No device can have all data of op i: the one that lacks the least. */
-static void strand(placer *x, int32_t i)
+/* Of first..last the device that lacks the least data of op i, with its start there; INT64_MAX: none can run
+ * it. */
+static int64_t least_missing(placer *x, int32_t i, int32_t first, int32_t last)
 {
-    int32_t first, last;
     int64_t least = INT64_MAX;
     double gap;
-    sked_i_placer_range(x, i, &first, &last);
     for (int32_t d = first; d <= last; d++) {
         double from;
         if (isinf(sked_i_placer_time(x, i, d)))
@@ -201,8 +200,18 @@ static void strand(placer *x, int32_t i)
             x->start[i] = sked_i_placer_room(x, i, sked_i_placer_time(x, i, d), d, from, &gap);
         }
     }
-    assert(least < INT64_MAX);
-    x->late += (double)least + sked_i_placer_time(x, i, x->device[i]);
+    return least;
+}
+
+/* No device can have all data of op i, or the one it should go to cannot run it. */
+static void strand(placer *x, int32_t i)
+{
+    int32_t first, last;
+    sked_i_placer_range(x, i, &first, &last);
+    int64_t missing = least_missing(x, i, first, last);
+    if (missing == INT64_MAX)
+        missing = 1 + least_missing(x, i, 0, x->input.devices - 1);
+    x->late += (double)missing + sked_i_placer_time(x, i, x->device[i]);
 }
 
 /* What follows the finish of op i on device d, as far as devices are compared by it. */

@@ -71,17 +71,10 @@ void sked_i_anneal_build(sked_i_anneal *a)
 {
     const sked_i_sequencing *l = a->seq->form;
     sked_i_rng *r = &a->client->rng;
-    if (l->unequal != NULL) {
-        memcpy(a->key, l->tail, (size_t)l->n * sizeof *a->key);
-        for (int32_t i = 0; i < l->n; i++)
-            a->key[i] *= -1;
-        sked_i_sequence_append(a->seq, a->key, sked_i_rng_uniform(r));
-    } else {
-        sked_i_upward_ranks(&l->dag, sked_i_rng_uniform(r), a->key);
-        for (int32_t i = 0; i < l->n; i++)
-            a->key[i] *= -1 + 0.3 * sked_i_rng_uniform(r);
-        sked_i_sequence_build(a->seq, a->key);
-    }
+    sked_i_upward_ranks(&l->dag, sked_i_rng_uniform(r), a->key);
+    for (int32_t i = 0; i < l->n; i++)
+        a->key[i] *= -1 + 0.3 * sked_i_rng_uniform(r);
+    sked_i_sequence_build(a->seq, a->key);
     sked_i_moves_forget(&a->moves);
     a->client->evaluations++;
     a->see(a->client, a->seq);

@@ -276,46 +276,6 @@ void sked_i_sequence_build(sked_i_sequence *s, const double *key)
     }
 }
 
-/* The device on which op i, appended there, lets everything end first as far as paths from it tell. */
-static int32_t choose_device(const sked_i_sequence *s, int32_t i, double foresight)
-{
-    const sked_i_unequal *u = s->form->unequal;
-    double best = INFINITY;
-    int32_t chosen = u->able[u->able_ptr[i]];
-    for (int64_t k = u->able_ptr[i]; k < u->able_ptr[i + 1]; k++) {
-        const int32_t d = u->able[k];
-        const double time = sked_i_unequal_time(u, i, d), rest = sked_i_unequal_tail(u, i, d) - time;
-        const double at = fmax(unequal_arrival(s, i, d), time > 0 ? s->new_end[d] : 0);
-        if (at + time + foresight * rest < best) {
-            best = at + time + foresight * rest;
-            chosen = d;
-        }
-    }
-    return chosen;
-}
-
-void sked_i_sequence_append(sked_i_sequence *s, const double *key, double foresight)
-{
-    const sked_i_sequencing *l = s->form;
-    assert(l->unequal != NULL);
-    memcpy(s->list, l->dag.order, (size_t)l->n * sizeof *s->list);
-    sort_list(s, key);
-    for (int32_t d = 0; d < l->m; d++)
-        s->new_end[d] = 0;
-    for (int32_t k = 0; k < l->n; k++) {
-        const int32_t i = s->list[k], d = choose_device(s, i, foresight);
-        const double at = unequal_arrival(s, i, d);
-        s->device[i] = d;
-        settle(s, i);
-        s->start[i] = s->time[i] > 0 && s->new_end[d] > at ? s->new_end[d] : at;
-        if (s->time[i] > 0)
-            s->new_end[d] = s->start[i] + s->time[i];
-    }
-    memcpy(s->trial, s->start, (size_t)l->n * sizeof *s->start);
-    memcpy(s->trial_device, s->device, (size_t)l->n * sizeof *s->device);
-    sked_i_sequence_load(s, s->trial, s->trial_device);
-}
-
 /* ------------------------------------------------------------------ moves */
 
 void sked_i_sequence_range(const sked_i_sequence *s, int32_t from, int32_t *low, int32_t *high)

@@ -50,11 +50,6 @@ void sked_i_sequence_load(sked_i_sequence *s, const double *start, const int32_t
 /* Takes on what placing ops in order of key, each where it finishes first, gives. */
 void sked_i_sequence_build(sked_i_sequence *s, const double *key);
 /*
- * Unequal devices: takes on what appending ops in order of key (ascending along edges), each to a device,
- * gives. foresight 0: where it finishes first; 1: where all that follows on a path could end first, too.
- */
-void sked_i_sequence_append(sked_i_sequence *s, const double *key, double foresight);
-/*
  * Makes the move if the cost is then at most `limit`, or else leaves all as it was. Returns whether. The
  * devices of a move that was made become those from before. The list
  * must stay topological: `to` within sked_i_sequence_range. Plain: O(what changes + ops that run

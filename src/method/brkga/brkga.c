@@ -410,7 +410,7 @@ const sked_i_method sked_i_method_brkga = {
              .summary = "biased random-key genetic algorithm; its last population gives many candidates",
              .features = SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_HORIZON |
                          SKED_CAN_START | SKED_CAN_FIX | SKED_CAN_CANDIDATES | SKED_CAN_ANYTIME |
-                         SKED_CAN_MAKESPAN,
+                         SKED_CAN_MACHINES | SKED_CAN_MAKESPAN,
              .options = options,
              .n_options = sizeof options / sizeof *options},
     .run = run_brkga,

@@ -46,7 +46,8 @@ typedef struct sked_i_brkga_decoder {
     double *start;
     int32_t *device, *label;
     int64_t evaluations;
-    double late; /* what fixed starts are missed by */
+    double late;   /* what fixed starts are missed by */
+    double latest; /* finish; devices that differ */
     uint64_t hash;
     sked_status status;
 } sked_i_brkga_decoder;

@@ -3,6 +3,8 @@
 
 #include "schedule/equal.h"
 
+#include <string.h>
+
 enum { key_steps = 1 << 20 };
 
 /* ------------------------------------------------------------------ the space of keys */
@@ -21,7 +23,11 @@ static void find_levels(sked_i_brkga_space *k)
 {
     double longest = 0;
     if (k->l != NULL)
-        sked_i_upward_ranks(&k->l->dag, k->l->m > 1 ? (k->l->m - 1.0) / k->l->m : 0, k->level);
+        sked_i_upward_ranks(&k->l->dag,
+                            k->l->unequal ? 1
+                            : k->l->m > 1 ? (k->l->m - 1.0) / k->l->m
+                                          : 0,
+                            k->level);
     for (int32_t i = 0; i < k->n; i++) {
         if (k->c != NULL)
             k->level[i] = k->c->forward.tail[i];
@@ -56,7 +62,7 @@ cleanup:
     return st;
 }
 
-/* Half of the range of a device key: no wish. The rest is shared out to the devices. */
+/* Half of the range of a device key: no wish. The rest is shared out to the devices: 0..m-1. */
 static int32_t wish_of(float key, int32_t m)
 {
     const int32_t d = (int32_t)((key - 0.5F) * 2 * (float)m);
@@ -68,6 +74,23 @@ static float key_of_device(int32_t d, int32_t m)
     return 0.5F + 0.5F * ((float)d + 0.5F) / (float)m;
 }
 
+/* Unequal devices: those that can run the op share the range, the fastest first. */
+static int32_t wish_among(const sked_i_unequal *u, int32_t op, float key)
+{
+    const int64_t first = u->able_ptr[op];
+    const int32_t k = wish_of(key, (int32_t)(u->able_ptr[op + 1] - first));
+    return k < 0 ? -1 : u->able[first + k];
+}
+
+static float key_among(const sked_i_unequal *u, int32_t op, int32_t device)
+{
+    const int32_t count = (int32_t)(u->able_ptr[op + 1] - u->able_ptr[op]);
+    int32_t k = 0;
+    while (k + 1 < count && u->able[u->able_ptr[op] + k] != device)
+        k++;
+    return key_of_device(k, count);
+}
+
 void sked_i_brkga_space_express(const sked_i_brkga_space *k, const sked_schedule *s, float *key)
 {
     double latest = 0;
@@ -77,7 +100,8 @@ void sked_i_brkga_space_express(const sked_i_brkga_space *k, const sked_schedule
         const int32_t op = k->c ? k->c->op[i] : i;
         key[i] = latest > 0 ? (float)(1 - fmin(1, fmax(0, s->start[op]) / (1.001 * latest))) : 1;
         if (k->l != NULL)
-            key[k->n + i] = key_of_device(s->device[i], k->l->m);
+            key[k->n + i] = k->l->unequal ? key_among(k->l->unequal, i, s->device[i])
+                                          : key_of_device(s->device[i], k->l->m);
     }
     key[k->keys - 2] = 0;
     key[k->keys - 1] = 1;
@@ -196,6 +220,24 @@ static void rank_ops(sked_i_brkga_decoder *d, const float *key)
         d->rank[d->sorter[q].value] = q;
 }
 
+/* Every schedule has a hash of its own: unequal devices are not interchangeable. */
+static uint64_t hash_unequal(const sked_i_brkga_decoder *d)
+{
+    uint64_t h = SKED_I_HASH_SEED;
+    for (int32_t i = 0; i < d->space->n; i++) {
+        uint64_t bits;
+        memcpy(&bits, &d->start[i], sizeof bits);
+        h = sked_i_hash_mix(h, bits ^ (uint64_t)d->device[i]);
+    }
+    return h;
+}
+
+static int32_t wish_for(const sked_i_brkga_space *k, const float *key, int32_t i)
+{
+    const sked_i_unequal *u = k->l->unequal;
+    return u ? wish_among(u, i, key[k->n + i]) : wish_of(key[k->n + i], k->l->m);
+}
+
 /* serial: each op where its key wishes; parallel: through time; insertion: where it finishes first. */
 static double cost_sequencing(sked_i_brkga_decoder *d, const float *key)
 {
@@ -212,7 +254,7 @@ static double cost_sequencing(sked_i_brkga_decoder *d, const float *key)
     double latest = 0;
     for (int32_t i = 0; i < k->n; i++) {
         const int32_t fixed = k->problem->fix_device ? k->problem->fix_device[i] : -1;
-        const int32_t wish = decoder == SKED_I_DECODE_SERIAL ? wish_of(key[k->n + i], l->m) : -1;
+        const int32_t wish = decoder == SKED_I_DECODE_SERIAL ? wish_for(k, key, i) : -1;
         d->wish[i] = fixed >= 0 ? fixed : wish;
     }
     rank_ops(d, key);
@@ -221,8 +263,10 @@ static double cost_sequencing(sked_i_brkga_decoder *d, const float *key)
     if (d->status != SKED_OK)
         return INFINITY;
     for (int32_t i = 0; i < k->n; i++)
-        latest = fmax(latest, d->start[i] + l->dag.duration[i]);
-    d->hash = sked_i_hash_devices(k->n, d->start, d->device, l->m, d->label);
+        latest = fmax(latest, d->start[i] + (l->unequal ? sked_i_time(l->dag.costs, i, d->device[i])
+                                                        : l->dag.duration[i]));
+    d->latest = latest;
+    d->hash = l->unequal ? hash_unequal(d) : sked_i_hash_devices(k->n, d->start, d->device, l->m, d->label);
     return d->late > 0 ? latest + l->span + d->late : latest;
 }
 
@@ -243,7 +287,8 @@ sked_status sked_i_brkga_decoder_offer(const sked_i_brkga_decoder *d, sked_i_run
         SKED_TRY(sked_i_cumulative_schedule(k->c, d->core_start, &made, err));
         s = *made;
     }
-    if (sked_i_within_horizon(k->problem, s.start))
+    if (k->c != NULL ? sked_i_within_horizon(k->problem, s.start)
+                     : sked_i_keeps_horizon(k->problem, d->latest))
         SKED_TRY(sked_i_run_offer(run, &s, err));
 cleanup:
     sked_schedule_destroy(made);

@@ -153,7 +153,7 @@ cleanup:
 /* Device numbers matter: transfers cost, or the user has fixed some. */
 static bool needs_devices(const sked_problem *p)
 {
-    if (sked_i_has_transfers(p))
+    if (sked_i_has_transfers(p) || p->machine != NULL)
         return true;
     for (int32_t i = 0; p->devices > 0 && p->fix_device != NULL && i < p->graph->n_ops; i++)
         if (p->fix_device[i] >= 0)

@@ -86,21 +86,41 @@ cleanup:
     return st;
 }
 
-/* Earliest finish in order of the bottom level, transfers counted in several ways; one device. */
-static sked_status make_unequal_starts(const sked_i_run *run, const sked_i_sequencing *l, starts *s,
-                                       sked_error *err)
+/* The device that runs all ops, or as many as any can, in the least time. */
+static int32_t fastest_device(const sked_i_sequencing *l)
 {
-    sked_status st = SKED_OK;
-    SKED_TRY(add_start(l, s, err));
-    for (int32_t i = 0; i < l->n; i++) {
-        s->key[0][i] = -l->tail[i];
-        s->device[0][i] = l->unequal->able[l->unequal->able_ptr[i]];
+    const sked_i_unequal *u = l->unequal;
+    int32_t best = 0, most = -1;
+    double least = INFINITY;
+    for (int32_t d = 0; u != NULL && d < l->m; d++) {
+        double sum = 0;
+        int32_t able = 0;
+        for (int32_t i = 0; i < l->n; i++) {
+            const double t = sked_i_unequal_time(u, i, d);
+            able += t < INFINITY;
+            sum += t < INFINITY ? t : 0;
+        }
+        if (able > most || (able == most && sum < least)) {
+            best = d;
+            most = able;
+            least = sum;
+        }
     }
-    if (run->options->start != NULL)
-        SKED_TRY(take_start(l, run->options->start, s, err));
-cleanup:
-    return st;
+    return best;
 }
+
+/* Where op i runs when all are to run on device d as far as they can. */
+static int32_t only_device(const sked_i_sequencing *l, int32_t d, int32_t i)
+{
+    const int32_t *fix = l->problem->fix_device;
+    if (fix != NULL && fix[i] >= 0)
+        return fix[i];
+    if (l->unequal == NULL || sked_i_unequal_time(l->unequal, i, d) < INFINITY)
+        return d;
+    return l->unequal->able[l->unequal->able_ptr[i]];
+}
+
+/* Earliest finish in order of the bottom level, transfers counted in several ways; one device. */
 static sked_status make_starts(const sked_i_run *run, const sked_i_sequencing *l, starts *s, sked_error *err)
 {
     const sked_problem *p = l->problem;
@@ -123,9 +143,10 @@ static sked_status make_starts(const sked_i_run *run, const sked_i_sequencing *l
         SKED_TRY(sked_i_placer_run(placer, rank, NULL, &how, s->key[k], s->device[k], &late, err));
     }
     SKED_TRY(add_start(l, s, err));
+    const int32_t alone = fastest_device(l);
     for (int32_t i = 0; i < l->n; i++) {
         s->key[n_shares][i] = up[i];
-        s->device[n_shares][i] = p->fix_device && p->fix_device[i] >= 0 ? p->fix_device[i] : 0;
+        s->device[n_shares][i] = only_device(l, alone, i);
     }
     if (run->options->start != NULL)
         SKED_TRY(take_start(l, run->options->start, s, err));
@@ -146,7 +167,7 @@ static void see(sked_i_client *client, const sked_i_sequence *s)
     const sked_i_sequencing *l = w->shared->form;
     base->least = s->cost < base->least ? s->cost : base->least;
     if (s->late > 0 || s->cost > l->valid ||
-        (base->best == INFINITY && !sked_i_within_horizon(l->problem, s->start)) ||
+        (base->best == INFINITY && !sked_i_keeps_horizon(l->problem, s->cost)) ||
         (s->cost > l->problem->horizon && base->best < INFINITY) || !sked_i_crew_wants(base, s->cost))
         return;
     memcpy(w->scratch, s->start, (size_t)l->n * sizeof *s->start);
@@ -300,8 +321,7 @@ static sked_status create_sequences(sked_i_run *run, sequences **out, sked_error
     sequences *x = NULL;
     SKED_NEW0(x, 1);
     SKED_TRY(sked_i_sequencing_create(run->problem, &x->form, err));
-    SKED_TRY(run->problem->machine ? make_unequal_starts(run, x->form, &x->first, err)
-                                   : make_starts(run, x->form, &x->first, err));
+    SKED_TRY(make_starts(run, x->form, &x->first, err));
     sked_i_crew_init(&x->crew, &sequence_kind, (size_t)x->form->n * (sizeof(double) + sizeof(int32_t)));
     x->crew.clock_mask = x->form->n < large ? clock_every - 1 : 0;
     x->crew.reserve = 2e-6 * x->form->n;
