@@ -16,7 +16,8 @@
 
 #include <string.h>
 
-enum { most_refusals = 48, most_choices = 4 };
+/* Looks at ops that memory refuses: at a time, and per op in all; then few at a time. */
+enum { most_refusals = 48, refusals_per_op = 4, few_refusals = 3, most_choices = 4 };
 
 typedef struct slot {
     int32_t op, device, next; /* next: of the same op, -1: none */
@@ -76,6 +77,8 @@ struct sked_i_memory_decoder {
     uint64_t *words;
     int32_t *by_rank;
     int32_t first_rank, next_place, left;
+    int64_t refusals;         /* left */
+    bool news;                /* an op has become ready */
     sked_i_event_heap events; /* id: op that ends, n + op that is to be looked at, 2 n + release */
     int64_t events_cap;
     release *releases;
@@ -627,9 +630,10 @@ static void announce(sked_i_memory_decoder *x, int32_t op)
     for (int32_t d = 0; d < (alike ? 1 : x->m->devices); d++)
         if (alike || sked_i_memory_able(x->m, op, d))
             first = fmin(first, data_at(x, op, d));
-    if (first <= x->now)
+    if (first <= x->now) {
         sked_i_set_add(&x->ready, (uint32_t)x->wish->rank[op]);
-    else
+        x->news = true;
+    } else
         ask_at(x, op, first);
 }
 
@@ -858,24 +862,21 @@ static int32_t next_ready(const sked_i_memory_decoder *x, int32_t rank)
     return n;
 }
 
-/* One pass over the ready ops at this time. Returns whether an op started. */
-static bool start_ready(sked_i_memory_decoder *x)
+/* One pass over the ready ops at this time. */
+static void start_ready(sked_i_memory_decoder *x)
 {
     const int32_t n = x->m->n;
+    const int most = x->refusals > 0 ? most_refusals : few_refusals;
     int refused = 0;
-    bool any = false;
-    for (int32_t r = next_ready(x, 0); r < n && refused < most_refusals;
-         r = r + 1 < n ? next_ready(x, r + 1) : n) {
+    x->news = false;
+    for (int32_t r = next_ready(x, 0); r < n && refused < most; r = r + 1 < n ? next_ready(x, r + 1) : n) {
         while (x->first_rank < n && x->started[x->place[x->by_rank[x->first_rank]]])
             x->first_rank++;
         if (r - x->first_rank >= x->wish->window)
             break;
-        if (try_op(x, x->by_rank[r]))
-            any = true;
-        else
-            refused++;
+        refused += !try_op(x, x->by_rank[r]);
     }
-    return any;
+    x->refusals -= refused;
 }
 
 static void reset(sked_i_memory_decoder *x)
@@ -887,6 +888,7 @@ static void reset(sked_i_memory_decoder *x)
     x->n_releases = 0;
     x->first_rank = x->next_place = 0;
     x->left = m->n;
+    x->refusals = 1000 + refusals_per_op * (int64_t)m->n;
     memset(x->words, 0, (size_t)sked_i_set_words(m->n) * sizeof *x->words);
     memset(x->started, 0, (size_t)m->n);
     memset(x->waiting, 0, (size_t)m->n * sizeof *x->waiting);
@@ -926,8 +928,9 @@ bool sked_i_memory_decode(sked_i_memory_decoder *x, const sked_i_memory_plan *pl
         if (x->waiting[i] == 0)
             announce(x, i);
     while (x->left > 0 && x->status == SKED_OK) {
-        while (start_ready(x))
-            continue;
+        do
+            start_ready(x);
+        while (x->news);
         if (x->left > 0 && !next_time(x) && !follow_plan(x))
             return false;
     }

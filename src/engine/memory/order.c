@@ -35,6 +35,7 @@ typedef struct planner {
     sked_i_client *client;
     sked_i_memory_plan now, *best; /* now: what is tried */
     double cost;                   /* of what annealing stands at */
+    double share;                  /* of the limits that costs are counted from */
     /* evaluation */
     int32_t *place; /* [n] in the order */
     double *load;   /* [(stores + 1) * (n + 1)] the last row: all together */
@@ -124,11 +125,12 @@ static double evaluate(planner *x)
         double *row = x->load + s * width, sum = 0, peak = 0, over = 0;
         const bool all = s == m->stores;
         const double limit = all ? m->total >= 0 ? m->limit[m->total] : INFINITY : m->limit[s];
+        const double goal = x->share * limit;
         if (s == m->total)
             continue; /* the last row says the same */
         for (int32_t k = 0; k < m->n; k++) {
             sum += row[k];
-            over += sum > limit ? sum - limit : 0;
+            over += sum > goal ? sum - goal : 0;
             peak = sum > peak ? sum : peak;
             if ((limit < INFINITY ? sum - limit : sum * 1e-12) > worst) {
                 worst = limit < INFINITY ? sum - limit : sum * 1e-12;
@@ -136,7 +138,7 @@ static double evaluate(planner *x)
             }
         }
         x->now.excess += fmax(0, peak - limit);
-        cost += fmax(0, peak - limit) + over / (m->n + 1);
+        cost += fmax(0, peak - goal) + over / (m->n + 1);
         x->now.peak = peak;
     }
     return linked ? cost : INFINITY;
@@ -159,7 +161,7 @@ static double consider(planner *x)
 
 static bool is_done(planner *x)
 {
-    return x->best->excess == 0 || sked_i_client_over(x->client);
+    return (x->best->excess == 0 && x->share == 1) || sked_i_client_over(x->client);
 }
 
 /* ------------------------------------------------------------------ greedy orders */
@@ -511,6 +513,19 @@ static void try_devices(planner *x, double *used)
     }
 }
 
+/* Room below the limit is room for ops beside one another: where the plan fits, its peak is lowered. */
+static void lower_peak(planner *x, int64_t effort)
+{
+    enum { steps = 2000000, rounds = 3 };
+    const sked_i_memory *m = x->m;
+    const int64_t most = steps / (m->n + 1), each = (effort / 16 < most ? effort / 16 : most) / rounds;
+    for (int k = 0; k < rounds && m->stores == 1 && m->total == 0 && x->best->excess == 0; k++) {
+        x->share = 0.97 * x->best->peak / m->limit[0];
+        if (x->share > 0.5 && !sked_i_client_over(x->client))
+            anneal(x, x->client->evaluations + each);
+    }
+}
+
 /* A known schedule one op after the other, on its own devices and on others. */
 static void try_known(planner *x, const int32_t *order, const int32_t *device, double *used)
 {
@@ -532,7 +547,7 @@ sked_status sked_i_memory_plan_find(const sked_i_memory *m, sked_i_client *clien
         noisy = 12
     }; /* orders for a low peak, though one fits; further ones where none does */
     sked_status st = SKED_OK;
-    planner x = {.m = m, .client = client, .best = plan};
+    planner x = {.m = m, .client = client, .best = plan, .share = 1};
     double *used = NULL;
     const int64_t until = client->evaluations + effort;
     SKED_TRY(planner_make(&x, err));
@@ -550,6 +565,7 @@ sked_status sked_i_memory_plan_find(const sked_i_memory *m, sked_i_client *clien
         const int64_t left = until - client->evaluations;
         anneal(&x, client->evaluations + (left < 20000 ? left : 20000));
     }
+    lower_peak(&x, effort);
 cleanup:
     free(used);
     planner_free(&x);

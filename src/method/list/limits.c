@@ -46,7 +46,8 @@ sked_status sked_i_list_limits(sked_i_run *run, sked_i_priority priority, bool s
             break;
         SKED_TRY(sked_i_priority_rank(p, &view, priority, k == 0 || priority == SKED_I_RANDOM ? 0 : 0.2, &rng,
                                       rank, err));
-        for (int w = serial ? 3 : 0; w < (serial ? 4 : 3) && (w == 0 || !sked_i_run_over(run)); w++) {
+        const int first = serial ? 3 : 0, end = serial ? 4 : 3;
+        for (int w = first; w < end && (w == first || !sked_i_run_over(run)); w++) {
             const sked_i_memory_wish wish = {.rank = rank, .window = windows[w]};
             SKED_TRY(offer_decoded(run, decoder, &x, &wish, s, device, err));
         }
