@@ -186,11 +186,11 @@ static sked_status set_bounds(sked_i_run *run, sked_error *err)
 /* A memory limit that cannot be kept is refused with one that can. */
 static sked_status check(const sked_problem *p, const sked_i_limit *limit, sked_error *err)
 {
-    sked_problem free = *p;
+    sked_problem unlimited = *p;
     const sked_status st = sked_problem_check(p, err);
-    free.memory_limit = INFINITY;
+    unlimited.memory_limit = INFINITY;
     if (st == SKED_ERR_INFEASIBLE && err != NULL && p->memory_limit < INFINITY &&
-        sked_problem_check(&free, NULL) == SKED_OK)
+        sked_problem_check(&unlimited, NULL) == SKED_OK)
         sked_i_limits_advise(p, limit, err);
     return st;
 }

@@ -2,6 +2,9 @@
 
 #include "base/memory.h"
 
+/* Limited devices times ops: what an order needs is kept for each of them, 32 bytes a place. */
+static const double most_places = 1 << 26;
+
 void sked_i_memory_free(sked_i_memory *m)
 {
     sked_i_costs_free(&m->costs);
@@ -31,6 +34,11 @@ static sked_status make_stores(sked_i_memory *m, sked_error *err)
         if (limit < INFINITY)
             m->limit[m->store_of[d]] = with_slack(m->g, limit);
     }
+    if ((double)m->stores * m->n > most_places)
+        return sked_i_fail(
+            err, SKED_ERR_UNSUPPORTED,
+            "%d devices with memory limits are too many for %d ops: at most %.0f of both together",
+            (int)m->stores, (int)m->n, most_places);
     if (p->memory_limit < INFINITY) {
         m->total = m->stores++;
         m->limit[m->total] = with_slack(m->g, p->memory_limit);
