@@ -67,7 +67,7 @@ static sked_status choose_engine(const sked_problem *p, int wanted, int *engine,
 {
     if (sked_i_memory_may_bind(p))
         return choose_limited(p, wanted, engine, err);
-    if (p->objective == SKED_OBJECTIVE_MEMORY && !memory_is_modelled(p))
+    if (p->objective == SKED_OBJECTIVE_MEMORY && p->machine == NULL && !memory_is_modelled(p))
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "exact proves peak memory for values that readers let go when they start, without "
                            "kept values and without several devices");
