@@ -36,6 +36,7 @@ struct sked_i_placer {
     sked_i_set ready;          /* ranks */
     sked_i_event_heap pending; /* stepped: ops whose data is on its way */
     double now;                /* stepped: when the first device is free */
+    int32_t chosen;            /* stepped, unequal devices: op that has start and device, but is not placed */
     sked_i_timeline *pool;
     sked_i_gaps *gaps;
     double shortest;  /* positive duration */
@@ -46,6 +47,7 @@ struct sked_i_placer {
     sked_i_arrivals far; /* unequal devices: in place of remote */
     sked_i_reach *reach; /* unequal devices: NULL where all are linked */
     double late;         /* what fixed starts are missed by in sum */
+    sked_i_pace pace;    /* looks at devices */
 };
 
 /* Earliest start from t that all pools, and with d >= 0 the gaps of the device, have room for. */
@@ -101,7 +103,10 @@ double sked_i_placer_earliest(sked_i_placer *x, int32_t i);
  * free and x->late grows.
  */
 void sked_i_placer_choose(sked_i_placer *x, int32_t i);
-/* Device of op i that starts at t: of those with room the fastest. false: none has room. */
+/*
+ * Device of op i that starts at t: of those with room the fastest. false: none has room, or the one it is
+ * fixed on cannot run it; it has a device all the same.
+ */
 bool sked_i_placer_fit(sked_i_placer *x, int32_t i, double t);
 
 /* ------------------------------------------------------------------ devices without links (reach.c) */
@@ -109,9 +114,13 @@ bool sked_i_placer_fit(sked_i_placer *x, int32_t i, double t);
 /* *out stays NULL where every device can send to every other. */
 SKED_MUST_CHECK sked_status sked_i_reach_create(const sked_i_placer *x, sked_i_reach **out, sked_error *err);
 void sked_i_reach_destroy(sked_i_reach *r);
-/* Before a run, when ops with fixed starts have their devices. O(rounds * (ops * devices + edges)). */
+/*
+ * Before a run, when ops with fixed starts have their devices. O(ops * devices + edges) where nothing is
+ * ruled out; every set that changes costs O(devices + its edges) more, here and in the run.
+ */
 void sked_i_reach_reset(sked_i_placer *x);
 /* A set of bits: the devices op i may go to. */
-const uint64_t *sked_i_reach_choices(sked_i_placer *x, int32_t i);
+const uint64_t *sked_i_reach_choices(const sked_i_placer *x, int32_t i);
+/* Op i has its device. */
 void sked_i_reach_placed(sked_i_placer *x, int32_t i);
 #endif

@@ -158,7 +158,8 @@ static void found(island *x)
     x->best = INFINITY;
     x->stale = 0;
     for (int32_t k = 0; k < x->size; k++) {
-        if (x->base.best < INFINITY && over(x)) {
+        const bool late = k > 0 && sked_i_limit_reached(&x->base.limit);
+        if (late || (x->base.best < INFINITY && over(x))) {
             x->size = k; /* all there will be */
             break;
         }
@@ -167,6 +168,8 @@ static void found(island *x)
             memcpy(row(x, k), from, (size_t)space->keys * sizeof *from);
         else if (k < 3)
             sked_i_brkga_space_rule(space, k, row(x, k));
+        else if (k == 4 && space->l != NULL && space->l->unequal != NULL)
+            sked_i_brkga_space_single(space, row(x, k));
         else
             draw(x, k);
         judge(x, &x->now[k]);

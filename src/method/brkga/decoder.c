@@ -62,7 +62,7 @@ cleanup:
     return st;
 }
 
-/* Half of the range of a device key: no wish. The rest is shared out to the devices: 0..m-1. */
+/* Half of the range of a device key: no wish. The rest is shared out to the devices. */
 static int32_t wish_of(float key, int32_t m)
 {
     const int32_t d = (int32_t)((key - 0.5F) * 2 * (float)m);
@@ -74,12 +74,16 @@ static float key_of_device(int32_t d, int32_t m)
     return 0.5F + 0.5F * ((float)d + 0.5F) / (float)m;
 }
 
-/* Unequal devices: those that can run the op share the range, the fastest first. */
+/*
+ * Unequal devices: those that can run the op share the rest, the fastest first. The square gives faster ones
+ * more of it.
+ */
 static int32_t wish_among(const sked_i_unequal *u, int32_t op, float key)
 {
-    const int64_t first = u->able_ptr[op];
-    const int32_t k = wish_of(key, (int32_t)(u->able_ptr[op + 1] - first));
-    return k < 0 ? -1 : u->able[first + k];
+    const int32_t count = (int32_t)(u->able_ptr[op + 1] - u->able_ptr[op]);
+    const float x = 2 * key - 1;
+    const int32_t k = (int32_t)(x * x * (float)count);
+    return key < 0.5F ? -1 : u->able[u->able_ptr[op] + (k < count ? k : count - 1)];
 }
 
 static float key_among(const sked_i_unequal *u, int32_t op, int32_t device)
@@ -88,7 +92,7 @@ static float key_among(const sked_i_unequal *u, int32_t op, int32_t device)
     int32_t k = 0;
     while (k + 1 < count && u->able[u->able_ptr[op] + k] != device)
         k++;
-    return key_of_device(k, count);
+    return 0.5F + 0.5F * sqrtf(((float)k + 0.5F) / (float)count);
 }
 
 void sked_i_brkga_space_express(const sked_i_brkga_space *k, const sked_schedule *s, float *key)
@@ -105,6 +109,25 @@ void sked_i_brkga_space_express(const sked_i_brkga_space *k, const sked_schedule
     }
     key[k->keys - 2] = 0;
     key[k->keys - 1] = 1;
+}
+
+void sked_i_brkga_space_single(const sked_i_brkga_space *k, float *key)
+{
+    const sked_i_costs *c = k->l->dag.costs;
+    int32_t best = 0;
+    double least = INFINITY;
+    for (int32_t d = 0; d < k->l->m; d++) {
+        double sum = 0;
+        for (int32_t i = 0; i < k->n; i++)
+            sum += fmin(sked_i_time(c, i, d), k->l->span);
+        if (sum < least) {
+            least = sum;
+            best = d;
+        }
+    }
+    sked_i_brkga_space_rule(k, 0, key);
+    for (int32_t i = 0; i < k->n; i++)
+        key[k->n + i] = sked_i_time(c, i, best) < INFINITY ? key_among(k->l->unequal, i, best) : 0;
 }
 
 void sked_i_brkga_space_rule(const sked_i_brkga_space *k, int which, float *key)
@@ -160,7 +183,7 @@ cleanup:
 sked_status sked_i_brkga_decoder_open(sked_i_brkga_decoder *d, const sked_i_brkga_space *space,
                                       const sked_i_limit *limit, sked_error *err)
 {
-    *d = (sked_i_brkga_decoder){.space = space};
+    *d = (sked_i_brkga_decoder){.space = space, .limit = limit};
     return space->c != NULL ? open_alike(d, limit, err) : open_sequencing(d, err);
 }
 
@@ -249,7 +272,8 @@ static double cost_sequencing(sked_i_brkga_decoder *d, const float *key)
                               .fix_start = k->problem->fix_start,
                               .by_device = true,
                               .insertion = !stepped,
-                              .stepped = stepped};
+                              .stepped = stepped,
+                              .limit = d->limit};
     sked_error err = {0};
     double latest = 0;
     for (int32_t i = 0; i < k->n; i++) {
@@ -260,6 +284,11 @@ static double cost_sequencing(sked_i_brkga_decoder *d, const float *key)
     rank_ops(d, key);
     d->evaluations++;
     d->status = sked_i_placer_run(d->placer, d->rank, NULL, &how, d->start, d->device, &d->late, &err);
+    if (d->status == SKED_ERR_STOPPED) { /* as good as not decoded */
+        d->status = SKED_OK;
+        d->late = INFINITY;
+        return INFINITY;
+    }
     if (d->status != SKED_OK)
         return INFINITY;
     for (int32_t i = 0; i < k->n; i++)
