@@ -21,6 +21,9 @@ static const manual manuals[SUITE_COUNT] = {
     [SUITE_targets] = {"Measures draws of the sampler at several temperatures on every target and on the "
                        "proxy.",
                        "sked-bench targets --sample 5 --list", NULL},
+    [SUITE_memory] = {"Schedules networks freely, then at 60 % of the peak memory that took. Sets: four, one "
+                      "(devices).",
+                      "sked-bench memory --only four --time-limit 5", NULL},
     [SUITE_help] = {"Explains sked-bench or one of its suites.", "sked-bench help quality", NULL},
 };
 

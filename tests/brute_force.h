@@ -6,7 +6,7 @@
  * times are fine. Lags must be 0 or more; objective makespan; no horizon, II or fixed decisions. n <= 8.
  *
  * brute_force_times: every integer start up to a horizon. Integer problems only; all lags, loops (p->ii > 0),
- * fixed decisions and every objective but ii. n <= 6 or so.
+ * fixed decisions, memory limits and every objective but ii. n <= 6 or so.
  */
 #ifndef SKED_TESTS_BRUTE_FORCE_H
 #define SKED_TESTS_BRUTE_FORCE_H
@@ -185,6 +185,69 @@ static inline double brute_force_orders(const sked_problem *p)
     return b.n == 0 ? 0 : b.best;
 }
 
+/* Do readers hold what they read until they end? */
+static inline bool brute_to_finish(const sked_problem *p)
+{
+    bool limited = p->memory_limit < INFINITY;
+    for (int d = 0; p->machine != NULL && d < p->devices; d++)
+        limited = limited || sked_machine_device_memory(p->machine, d) < INFINITY;
+    return p->lifetime == SKED_LIFETIME_FINISH || (p->lifetime == SKED_LIFETIME_AUTO && limited);
+}
+
+/* Is the value of op i on device d during the step from t to t + 1? By the definition, without an interval. */
+static inline bool brute_holds(const brute *b, int i, int d, int t, double makespan)
+{
+    const bool to_finish = brute_to_finish(b->p);
+    bool arrived = false, wanted = false, sent = true;
+    for (int e = 0; e < b->edges; e++) {
+        const sked_edge *x = &b->edge[e];
+        if (x->from != i || x->distance > 0)
+            continue;
+        const int where = b->device[x->to];
+        const double arrival = b->start[i] + brute_lag(b, e) + brute_transfer(b, x, b->device[i], where);
+        if (where == d) {
+            arrived = arrived || arrival <= t;
+            wanted = wanted || t < b->start[x->to] + (to_finish ? brute_time(b, x->to) : 0);
+        } else if (d == b->device[i] && t < arrival)
+            sent = false;
+    }
+    if (d != b->device[i])
+        return arrived && wanted;
+    const bool made = b->start[i] <= t, running = to_finish && t < b->start[i] + brute_time(b, i);
+    const bool kept = sked_graph_keep(b->p->graph, i) && t < makespan;
+    return made && (running || wanted || !sent || kept);
+}
+
+/* Memory held during the step from t to t + 1 on device d; -1: on all together. */
+static inline double brute_memory_at(const brute *b, int d, int t)
+{
+    double sum = 0, makespan = 0;
+    for (int i = 0; i < b->n; i++)
+        makespan = fmax(makespan, b->start[i] + brute_time(b, i));
+    for (int i = 0; i < b->n; i++)
+        for (int k = 0; k < (b->p->devices ? b->p->devices : 1); k++)
+            if ((d < 0 || d == k) && brute_holds(b, i, k, t, makespan))
+                sum += sked_graph_memory(b->p->graph, i);
+    return sum;
+}
+
+/* Highest memory of a finished schedule on device d, or (-1) on all together. */
+static inline double brute_peak(const brute *b, int d)
+{
+    double peak = 0;
+    for (int t = 0; t < b->limit; t++)
+        peak = fmax(peak, brute_memory_at(b, d, t));
+    return peak;
+}
+
+static inline bool brute_limits_kept(const brute *b)
+{
+    for (int d = 0; b->p->machine != NULL && d < b->p->devices; d++)
+        if (brute_peak(b, d) > sked_machine_device_memory(b->p->machine, d))
+            return false;
+    return !(b->p->memory_limit < INFINITY) || brute_peak(b, -1) <= b->p->memory_limit;
+}
+
 /* Value of the finished integer schedule, step by step from the definitions. */
 static inline double brute_value(const brute *b)
 {
@@ -220,6 +283,8 @@ static inline double brute_value(const brute *b)
     }
     for (int t = 0; t < span; t++)
         peak_memory = fmax(peak_memory, memory[t]);
+    if (ii == 0 && b->p->objective == SKED_OBJECTIVE_MEMORY) /* lifetimes, kept values, copies */
+        peak_memory = brute_peak(b, -1);
     const double value[] = {makespan, resource, peak_memory, resource + b->p->alpha * communication};
     return value[b->p->objective];
 }
@@ -258,7 +323,8 @@ static inline bool brute_edges_kept(const brute *b, int i)
 static inline void brute_search_times(brute *b, int depth, int used)
 {
     if (depth == b->n) {
-        b->best = fmin(b->best, brute_value(b));
+        if (brute_limits_kept(b))
+            b->best = fmin(b->best, brute_value(b));
         return;
     }
     const int i = b->order[depth];

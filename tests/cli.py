@@ -96,6 +96,24 @@ def a_sweep_is_a_section_of_the_report(folder):
 
 
 @test
+def a_memory_limit_is_kept_swept_or_refused(folder):
+    graph, picture = os.path.join(folder, "m.json"), os.path.join(folder, "m.svg")
+    ops = [{"name": n, "duration": 1, "memory": 2} for n in "abcd"]
+    json.dump({"format": "sked-graph-1", "ops": ops, "edges": [["a", "c"], ["b", "d"]]}, open(graph, "w"))
+    asked = ("schedule", graph, "--time-limit", 0.2)
+    assert json.loads(expect(run(*asked, "--memory-limit", 8, "--json"), 0).stdout)["makespan"] == 2
+    tight = json.loads(expect(run(*asked, "--memory-limit", 4, "--json"), 0).stdout)
+    assert tight["makespan"] == 4 and tight["peak_memory"] == 4, tight
+    expect(run(*asked, "--memory-limit", 3), 7, "need 4; 4 is the smallest limit known to work")
+    expect(run(*asked, "--memory-limit", 4, "--method", "heft", "--devices", 2), 6, "memory limits")
+    curve = json.loads(expect(run(*asked, "--sweep", "memory-limit=2:8:2", "--json", "-o", picture), 0).stdout)
+    found = {p["memory-limit"]: p.get("makespan") for p in curve["points"]}
+    assert found[2] is None and found[4] == 4 and found[8] == 2, found
+    assert "no schedule" in open(picture).read()
+    xml.dom.minidom.parse(picture)
+
+
+@test
 def a_descent_is_recorded(folder):
     lines, picture = os.path.join(folder, "d.jsonl"), os.path.join(folder, "d.svg")
     for file in (lines, picture):

@@ -148,15 +148,15 @@ static double find_truth(const round_ *x)
 {
     const sked_problem *p = &x->r.problem;
     const unsigned hard = RANDOM_NEGATIVE | RANDOM_HORIZON | RANDOM_FIX_DEVICE | RANDOM_FIX_START;
-    if (!x->tiny || sked_i_has_memory_limit(p) || p->objective == SKED_OBJECTIVE_II)
+    const bool limited = sked_i_has_memory_limit(p);
+    if (!x->tiny || p->objective == SKED_OBJECTIVE_II)
         return NAN;
-    if (p->objective == SKED_OBJECTIVE_MAKESPAN && p->ii == 0 && !(x->kind & hard))
+    if (p->objective == SKED_OBJECTIVE_MAKESPAN && p->ii == 0 && !(x->kind & hard) && !limited)
         return brute_force_orders(p);
+    if (limited && (sked_graph_op_count(p->graph) > 3 || p->objective != SKED_OBJECTIVE_MAKESPAN))
+        return NAN;
     if (x->kind & RANDOM_REAL || p->ii != 0 || sked_graph_op_count(p->graph) > 4)
         return NAN;
-    if (p->objective == SKED_OBJECTIVE_MEMORY &&
-        (p->devices > 0 || p->lifetime == SKED_LIFETIME_FINISH || x->kind & RANDOM_KEEP))
-        return NAN; /* the step-by-step value counts neither copies nor kept values */
     return p->objective == SKED_OBJECTIVE_MAKESPAN || isfinite(p->horizon) ? brute_force_times(p, 30) : NAN;
 }
 

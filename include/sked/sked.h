@@ -857,10 +857,11 @@ SKED_API SKED_MUST_CHECK sked_status sked_robust(const sked_problem *p, const ch
 /* ------------------------------------------------------------------ sweeps */
 
 /* Parameter, its name, what it trades against the objective. */
-#define SKED_SWEEP_LIST(X)            \
-    X(HORIZON, "horizon", "makespan") \
-    X(II, "ii", "ii")                 \
-    X(ALPHA, "alpha", "communication")
+#define SKED_SWEEP_LIST(X)             \
+    X(HORIZON, "horizon", "makespan")  \
+    X(II, "ii", "ii")                  \
+    X(ALPHA, "alpha", "communication") \
+    X(MEMORY_LIMIT, "memory-limit", "memory-limit")
 typedef enum sked_sweep_parameter {
 #define SKED_X(name, text, axis) SKED_SWEEP_##name,
     SKED_SWEEP_LIST(SKED_X)

@@ -200,6 +200,9 @@ static sked_status check_problem(const sked_problem *p, sked_error *err)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "a model by time steps lets a value go when its last consumer starts: it has no "
                            "lifetime finish and no values that are kept");
+    if (p->objective == SKED_OBJECTIVE_MEMORY && p->machine == NULL && p->devices > 1)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "a model by time steps has no copies of values on other devices");
     if (p->machine != NULL)
         return sked_i_fail(
             err, SKED_ERR_UNSUPPORTED,

@@ -35,6 +35,11 @@ static const member for_shape[] = {{"list", NULL, 0, false},
                                    {"exact", NULL, 1, true}};
 static const member for_loops[] = {
     {"modulo-list", NULL, 0, false}, {"modulo-search", NULL, 0.7, false}, {"exact", NULL, 1, true}};
+/* Memory limits: a proof is for a dozen ops. */
+static const member for_limits[] = {{"list", NULL, 0, false},
+                                    {"search", NULL, 0.5, false},
+                                    {"exact", "max-ops=14", 0.9, true},
+                                    {"search", NULL, 1, false}};
 /* Pipelined at a given interval for another objective than the interval and the length. */
 static const member for_shaped_loops[] = {
     {"modulo-list", NULL, 0, false}, {"gaus", NULL, 0.8, false}, {"exact", NULL, 1, true}};
@@ -55,6 +60,8 @@ static plan choose(const sked_problem *p)
         return PLAN(for_shaped_loops);
     if (p->ii != 0 || p->objective == SKED_OBJECTIVE_II)
         return PLAN(for_loops);
+    if (sked_i_memory_may_bind(p))
+        return PLAN(for_limits);
     if (p->objective == SKED_OBJECTIVE_MAKESPAN && sked_i_has_transfers(p) && p->graph->n_ops >= relaxed_from)
         return PLAN(for_transfers);
     return p->objective == SKED_OBJECTIVE_MAKESPAN ? PLAN(for_makespan) : PLAN(for_shape);
@@ -276,5 +283,5 @@ const sked_i_method sked_i_method_auto = {
              .features = SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_LOOPS |
                          SKED_CAN_HORIZON | SKED_CAN_START | SKED_CAN_FIX | SKED_CAN_CANDIDATES |
                          SKED_CAN_ANYTIME | SKED_CAN_EXACT | SKED_CAN_MAKESPAN | SKED_CAN_RESOURCE |
-                         SKED_CAN_MEMORY | SKED_CAN_COST | SKED_CAN_II},
+                         SKED_CAN_MEMORY | SKED_CAN_COST | SKED_CAN_II | SKED_CAN_MACHINES | SKED_CAN_LIMITS},
     .run = run_auto};

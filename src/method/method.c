@@ -2,6 +2,7 @@
 #include "method/driver.h"
 
 #include "base/text.h"
+#include "method/limits.h"
 #include "method/table.h"
 #include "problem/costs.h"
 
@@ -182,6 +183,18 @@ static sked_status set_bounds(sked_i_run *run, sked_error *err)
     return st;
 }
 
+/* A memory limit that cannot be kept is refused with one that can. */
+static sked_status check(const sked_problem *p, const sked_i_limit *limit, sked_error *err)
+{
+    sked_problem unlimited = *p;
+    const sked_status st = sked_problem_check(p, err);
+    unlimited.memory_limit = INFINITY;
+    if (st == SKED_ERR_INFEASIBLE && err != NULL && p->memory_limit < INFINITY &&
+        sked_problem_check(&unlimited, NULL) == SKED_OK)
+        sked_i_limits_advise(p, limit, err);
+    return st;
+}
+
 sked_status sked_method_run(const char *method, const sked_problem *p, const sked_run_options *opt,
                             sked_result *out, sked_error *err)
 {
@@ -197,7 +210,7 @@ sked_status sked_method_run(const char *method, const sked_problem *p, const ske
     sked_i_run run = {.problem = &plain, .options = opt};
     sked_status st = SKED_OK;
     sked_i_limit_init(&run.limit, opt);
-    SKED_TRY(sked_problem_check(p, err));
+    SKED_TRY(check(p, &run.limit, err));
     SKED_TRY(sked_i_problem_plain(p, &plain, &graph, err));
     SKED_TRY(sked_i_method_check(m, &plain, opt, err));
     if (opt->record != NULL)

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "problem/costs.h"
 #include "problem/energy.h"
+#include "problem/memory_limit.h"
 
 /* Intervals are tried one by one up to this many ops, and within as many steps. */
 enum { max_ops_for_energy = 20000 };
@@ -174,6 +175,10 @@ static sked_status memory_bound(const sked_problem *p, double *bound, const char
     double best = inputs_of_one_op(p);
     *why = "inputs of one op";
     keep(spread, "lives of all values spread over the time they must fall in", &best, why);
+    if (sked_i_holds_to_finish(p) && p->ii == 0) {
+        SKED_TRY(sked_i_least_peak(p, &spread, err));
+        keep(spread, "values that must be held while one op runs, or at the end", &best, why);
+    }
     *bound = best;
 cleanup:
     windows_free(&w);

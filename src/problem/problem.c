@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "problem/costs.h"
+#include "problem/memory_limit.h"
 
 bool sked_i_has_device_memory(const sked_problem *p)
 {
@@ -45,6 +46,9 @@ static sked_status check_ranges(const sked_problem *p, sked_error *err)
     if (sked_i_has_memory_limit(p) && (p->ii != 0 || p->objective == SKED_OBJECTIVE_II))
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "memory limits are not supported for pipelined schedules");
+    if (p->objective != SKED_OBJECTIVE_MAKESPAN && sked_i_memory_may_bind(p))
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "memory limits go with objective makespan, not %s",
+                           sked_objective_name(p->objective));
     if (!(p->horizon >= 0))
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "the horizon must be 0 or more");
     if (!(p->ii >= 0 && p->ii < INFINITY) && p->ii != SKED_II_AUTO)
@@ -188,13 +192,15 @@ static sked_status check_links(const sked_problem *p, const sked_i_costs *c, ske
 static sked_status check_machine(const sked_problem *p, sked_error *err)
 {
     sked_i_costs c = {0};
-    if (p->machine == NULL)
+    if (p->machine == NULL && !sked_i_has_memory_limit(p))
         return SKED_OK;
     sked_status st = sked_i_costs_make(p, &c, err);
-    if (st == SKED_OK)
+    if (st == SKED_OK && p->machine != NULL)
         st = check_able(p, &c, err);
-    if (st == SKED_OK)
+    if (st == SKED_OK && p->machine != NULL)
         st = check_links(p, &c, err);
+    if (st == SKED_OK)
+        st = sked_i_check_memory(p, &c, err);
     sked_i_costs_free(&c);
     return st;
 }

@@ -31,8 +31,10 @@ void sked_sweep_apply(sked_sweep_parameter parameter, double at, sked_problem *p
         p->horizon = at;
     else if (parameter == SKED_SWEEP_II)
         p->ii = at;
-    else
+    else if (parameter == SKED_SWEEP_ALPHA)
         p->alpha = at;
+    else if (p->size >= sizeof *p)
+        p->memory_limit = at;
 }
 
 /* ------------------------------------------------------------------ the points */
@@ -50,9 +52,10 @@ static void describe(sked_sweep_parameter parameter, sked_result *r, const sked_
     pt->resource = m->resource;
     pt->communication = m->communication;
     pt->ii = r->schedule[0]->ii;
-    pt->x = parameter == SKED_SWEEP_HORIZON ? m->makespan
-            : parameter == SKED_SWEEP_II    ? pt->ii
-                                            : m->communication;
+    pt->x = parameter == SKED_SWEEP_HORIZON        ? m->makespan
+            : parameter == SKED_SWEEP_II           ? pt->ii
+            : parameter == SKED_SWEEP_MEMORY_LIMIT ? pt->at
+                                                   : m->communication;
     pt->y = parameter == SKED_SWEEP_ALPHA ? m->resource : r->value;
     snprintf(pt->method, sizeof pt->method, "%s", r->method);
     pt->schedule = r->schedule[0];
@@ -152,6 +155,16 @@ static bool starts_warm(const char *method, sked_sweep_parameter parameter)
     return info != NULL && (info->features & SKED_CAN_START) && parameter != SKED_SWEEP_II;
 }
 
+/* The schedule of the last value, where it keeps a memory limit that may have fallen since. */
+static const sked_schedule *warm_start(const sked_problem *p, sked_sweep_parameter parameter,
+                                       const sked_schedule *last, const sked_schedule *given)
+{
+    const sked_schedule *s = last != NULL ? last : given;
+    if (s != NULL && parameter == SKED_SWEEP_MEMORY_LIMIT && sked_schedule_validate(p, s, NULL) != SKED_OK)
+        return NULL;
+    return s;
+}
+
 static sked_status run_points(const char *method, const sked_problem *p, const sked_sweep_options *opt,
                               const sked_run_options *preset, sked_sweep_result *w, sked_error *err)
 {
@@ -167,7 +180,7 @@ static sked_status run_points(const char *method, const sked_problem *p, const s
         w->count++;
         w->point[i]->at = opt->values[i];
         sked_sweep_apply(opt->parameter, opt->values[i], &problem);
-        run.start = warm && last != NULL ? last : preset->start;
+        run.start = warm_start(&problem, opt->parameter, warm ? last : NULL, preset->start);
         SKED_TRY(run_point(method, &problem, opt->parameter, &run, w->point[i], err));
         last = w->point[i]->found ? w->point[i]->schedule : last;
         mark_pareto(w);

@@ -64,7 +64,8 @@ enum {
       "initiation interval of a pipelined loop; auto: find the smallest")                                    \
     X(alpha, REAL, "alpha", "A", 1, 0, 1e300, ON_SOLVE, "weight of communication in objective cost")         \
     X(sweep, TEXT, "sweep", "NAME=FROM:TO:STEP", NULL, 0, 0, ON(schedule),                                   \
-      "schedule at every horizon, ii or alpha of a range (horizon=10:40:5) and show the trade-off; each "    \
+      "schedule at every horizon, ii, alpha or memory-limit of a range (horizon=10:40:5) and show the "      \
+      "trade-off; each "                                                                                     \
       "point gets --time-limit")                                                                             \
     X(record, TEXT, "record", "FILE", NULL, 0, 0, ON(schedule),                                              \
       "record the first descent of method gaus: its steps (.jsonl) or a drawing (.svg)")                     \

@@ -245,7 +245,7 @@ static bool to_stdout(const arguments *a)
 
 static void warn_about(const setup *s)
 {
-    bool limited = s->problem.devices > 0;
+    bool limited = s->problem.devices > 0 || s->problem.memory_limit < INFINITY;
     for (int32_t r = 0; r < sked_graph_resource_count(s->graph); r++)
         limited = limited || isfinite(s->capacity ? s->capacity[r] : sked_graph_capacity(s->graph, r));
     if (!limited && s->problem.objective == SKED_OBJECTIVE_MAKESPAN)

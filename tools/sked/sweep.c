@@ -1,6 +1,6 @@
 /*
- * sked schedule --sweep NAME=FROM:TO:STEP: one problem at many horizons, intervals or weights of
- * communication, and which of the schedules are worth choosing between: as a table, JSON, or a plot.
+ * sked schedule --sweep NAME=FROM:TO:STEP: one problem at many horizons, intervals, weights of communication
+ * or memory limits, and which of the schedules are worth choosing between: as a table, JSON, or a plot.
  */
 #include "sweep.h"
 
@@ -44,7 +44,8 @@ static sked_status parse_range(const char *text, sweep_range *w, sked_error *err
         if (strlen(parameters[k]) == size && strncmp(text, parameters[k], size) == 0)
             what = k;
     if (what < 0)
-        return fail(err, SKED_ERR_ARGUMENT, "--sweep begins with horizon=, ii= or alpha=, not '%.60s'", text);
+        return fail(err, SKED_ERR_ARGUMENT,
+                    "--sweep begins with horizon=, ii=, alpha= or memory-limit=, not '%.60s'", text);
     const char *s = equals + 1;
     if (!parse_part(&s, ':', &w->from) || !parse_part(&s, ':', &w->to) || !parse_part(&s, 0, &w->step))
         return fail(err, SKED_ERR_ARGUMENT,
@@ -136,6 +137,12 @@ static void widen(double *low, double *high, double x)
     *high = fmax(*high, x);
 }
 
+/* A value without a schedule has a place where the parameter itself is the axis. */
+static bool is_marked(const sked_sweep_result *w, const sked_sweep_point *p)
+{
+    return !p->found && strcmp(w->parameter, w->x) == 0;
+}
+
 static frame frame_of(const sked_sweep_result *w)
 {
     frame f = {80, 24, 600, 340, INFINITY, -INFINITY, 0, -INFINITY};
@@ -143,9 +150,10 @@ static frame frame_of(const sked_sweep_result *w)
         if (w->point[i]->found) {
             widen(&f.x0, &f.x1, w->point[i]->x);
             widen(&f.y0, &f.y1, w->point[i]->y);
-        }
+        } else if (is_marked(w, w->point[i]))
+            widen(&f.x0, &f.x1, w->point[i]->at);
     if (!(f.x1 >= f.x0))
-        f.x0 = f.x1 = f.y1 = 0;
+        f.x0 = f.x1 = 0;
     const double pad = fmax(0.05 * (f.x1 - f.x0), f.x1 > f.x0 ? 0 : 1);
     f.x0 = fmax(0, f.x0 - pad);
     f.x1 += pad;
@@ -219,6 +227,19 @@ static void draw_points(FILE *o, const frame *f, const sked_sweep_result *w, con
     }
 }
 
+/* Values without a schedule: crosses on the axis. */
+static void draw_refused(FILE *o, const frame *f, const sked_sweep_result *w)
+{
+    char x[40];
+    for (int i = 0; i < w->count; i++)
+        if (is_marked(w, w->point[i]))
+            fprintf(
+                o,
+                "<path class=\"n\" d=\"M%.1f %.1fl8 8m0 -8l-8 8\"><title>%s %s: no schedule</title></path>\n",
+                place_x(f, w->point[i]->at) - 4, f->top + f->height - 4, w->parameter,
+                human(w->point[i]->at, x, sizeof x));
+}
+
 static sked_status write_svg(FILE *o, const sked_sweep_result *w, sked_error *err)
 {
     const frame f = frame_of(w);
@@ -229,10 +250,12 @@ static sked_status write_svg(FILE *o, const sked_sweep_result *w, sked_error *er
         o,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 710 420\" font-family=\"sans-serif\" "
         "font-size=\"12\">\n<style>text{fill:#333}.g{stroke:#ddd}.f{fill:none;stroke:#1f6fb4;stroke-width:2}"
-        ".p{fill:#1f6fb4}.o{fill:#bbb}@media(prefers-color-scheme:dark){text{fill:#ccc}.g{stroke:#444}"
+        ".p{fill:#1f6fb4}.o{fill:#bbb}.n{stroke:#c0392b;stroke-width:2}@media(prefers-color-scheme:dark){"
+        "text{fill:#ccc}.g{stroke:#444}"
         ".o{fill:#666}.f{stroke:#6cb2eb}.p{fill:#6cb2eb}}</style>\n");
     draw_axes(o, &f, w);
     draw_points(o, &f, w, front);
+    draw_refused(o, &f, w);
     fprintf(o, "</svg>\n");
     free(front);
     return SKED_OK;

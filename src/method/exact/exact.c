@@ -27,6 +27,28 @@ static void warm_start(sked_i_run *run, double share)
     }
 }
 
+/* Memory limits have an enumeration of their own. */
+static sked_status choose_limited(const sked_problem *p, int wanted, int *engine, sked_error *err)
+{
+    *engine = ENGINE_ENUMERATE;
+    if (wanted != ENGINE_AUTO && wanted != ENGINE_ENUMERATE)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "memory limits are proved by engine enumerate alone");
+    if (!sked_i_exact_memory_fits(p))
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "exact takes memory limits with lags of 0 or more, and whole times on several "
+                           "devices");
+    return SKED_OK;
+}
+
+/* The linear model holds values until readers start, one copy of each. */
+static bool memory_is_modelled(const sked_problem *p)
+{
+    bool keeps = false;
+    for (int32_t i = 0; i < p->graph->n_ops; i++)
+        keeps = keeps || sked_graph_keep(p->graph, i);
+    return !keeps && !sked_i_holds_to_finish(p) && p->devices <= 1;
+}
+
 /* Unequal devices that neither branch nor enumerate takes. */
 static sked_status refuse_machine(const sked_problem *p, int wanted, sked_error *err)
 {
@@ -43,6 +65,12 @@ static sked_status refuse_machine(const sked_problem *p, int wanted, sked_error 
 /* The engine for this problem, or why there is none. */
 static sked_status choose_engine(const sked_problem *p, int wanted, int *engine, sked_error *err)
 {
+    if (sked_i_memory_may_bind(p))
+        return choose_limited(p, wanted, engine, err);
+    if (p->objective == SKED_OBJECTIVE_MEMORY && p->machine == NULL && !memory_is_modelled(p))
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "exact proves peak memory for values that readers let go when they start, without "
+                           "kept values and without several devices");
     const bool plain = p->objective == SKED_OBJECTIVE_MAKESPAN && p->ii == 0;
     const bool branch = plain && sked_i_exact_branch_fits(p);
     const bool enumerate = plain && sked_i_exact_enumerate_fits(p);
@@ -72,14 +100,15 @@ static sked_status run_engine(sked_i_run *run, int engine, sked_error *err)
     if (engine == ENGINE_BRANCH)
         return sked_i_exact_branch(run, err);
     if (engine == ENGINE_ENUMERATE)
-        return sked_i_exact_enumerate(run, err);
+        return sked_i_memory_may_bind(run->problem) ? sked_i_exact_memory(run, err)
+                                                    : sked_i_exact_enumerate(run, err);
     return sked_i_exact_cbc(run, (int64_t)run->setting[OPTION_MAX_COLUMNS], err);
 }
 
 static sked_status run_exact(sked_i_run *run, sked_error *err)
 {
     const sked_problem *p = run->problem;
-    int engine;
+    int engine = ENGINE_AUTO;
     sked_status st = SKED_OK;
     if (p->graph->n_ops > run->setting[OPTION_MAX_OPS])
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
@@ -101,7 +130,7 @@ const sked_i_method sked_i_method_exact = {
              .features = SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_HORIZON |
                          SKED_CAN_START | SKED_CAN_FIX | SKED_CAN_ANYTIME | SKED_CAN_EXACT |
                          SKED_CAN_MAKESPAN | SKED_CAN_RESOURCE | SKED_CAN_MEMORY | SKED_CAN_COST |
-                         SKED_CAN_II | SKED_CAN_LOOPS | SKED_CAN_MACHINES,
+                         SKED_CAN_II | SKED_CAN_LOOPS | SKED_CAN_MACHINES | SKED_CAN_LIMITS,
              .options = options,
              .n_options = n_options},
     .run = run_exact};

@@ -24,6 +24,13 @@ SKED_MUST_CHECK sked_status sked_i_exact_enumerate(sked_i_run *run, sked_error *
  */
 SKED_MUST_CHECK sked_status sked_i_exact_cbc(sked_i_run *run, int64_t max_columns, sked_error *err);
 
+/*
+ * Makespan under memory limits by enumeration: lags of 0 or more, and on several devices whole times. About
+ * ten ops.
+ */
+bool sked_i_exact_memory_fits(const sked_problem *p);
+SKED_MUST_CHECK sked_status sked_i_exact_memory(sked_i_run *run, sked_error *err);
+
 /* 10^k that makes every time of the problem whole, and their sum stay below 2^29; 0: none. */
 double sked_i_exact_scale(const sked_problem *p);
 /* Devices for ops on interchangeable devices, from their starts; starts must fit. */

@@ -241,8 +241,21 @@ cleanup:
     return st;
 }
 
+static sked_status run_limits(sked_i_run *run, sked_error *err)
+{
+    const bool random = run->setting[OPTION_PRIORITY] == SKED_I_RANDOM;
+    if (run->setting[OPTION_DIRECTION] == 1)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "list plans forward only under memory limits: leave out direction=backward");
+    return sked_i_list_limits(run, (sked_i_priority)run->setting[OPTION_PRIORITY],
+                              run->setting[OPTION_SCHEME] == 0,
+                              random ? (int64_t)run->setting[OPTION_TRIES] : 1, err);
+}
+
 static sked_status list_run(sked_i_run *run, sked_error *err)
 {
+    if (sked_i_memory_may_bind(run->problem))
+        return run_limits(run, err);
     sked_status st = SKED_OK;
     lister x = {.run = run, .p = run->problem};
     const int32_t n = x.p->graph->n_ops;
@@ -270,7 +283,7 @@ const sked_i_method sked_i_method_list = {
              .summary = "list scheduling: one quick schedule from an order of preference",
              .features = SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_HORIZON |
                          SKED_CAN_FIX | SKED_CAN_CANDIDATES | SKED_CAN_MACHINES | SKED_CAN_MAKESPAN |
-                         SKED_CAN_RESOURCE | SKED_CAN_MEMORY | SKED_CAN_COST,
+                         SKED_CAN_RESOURCE | SKED_CAN_MEMORY | SKED_CAN_COST | SKED_CAN_LIMITS,
              .options = options,
              .n_options = n_options},
     .run = list_run,

@@ -2,6 +2,7 @@
 #include "method/search/search.h"
 
 #include "method/search/disjunctive.h"
+#include "method/search/limits.h"
 #include "method/search/transfer.h"
 #include "schedule/equal.h"
 
@@ -181,6 +182,8 @@ static sked_status run_search(sked_i_run *run, sked_error *err)
     }
     if (sked_i_run_over(run) && sked_i_run_incumbent(run) != NULL)
         return SKED_OK;
+    if (sked_i_memory_may_bind(run->problem))
+        return sked_i_limits_search(run, err);
     if (run->problem->graph->n_ops > small && sked_i_disjunctive_fits(run->problem))
         return sked_i_disjunctive_search(run, err);
     return needs_devices(run->problem) ? sked_i_transfer_search(run, err) : run_cumulative(run, err);
@@ -191,7 +194,7 @@ const sked_i_method sked_i_method_search = {
              .summary = "improvement search: the best schedule in the time given",
              .features = SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_HORIZON |
                          SKED_CAN_START | SKED_CAN_FIX | SKED_CAN_CANDIDATES | SKED_CAN_ANYTIME |
-                         SKED_CAN_MAKESPAN | SKED_CAN_MACHINES,
+                         SKED_CAN_MAKESPAN | SKED_CAN_MACHINES | SKED_CAN_LIMITS,
              .options = NULL,
              .n_options = 0},
     .run = run_search,

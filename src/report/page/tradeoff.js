@@ -19,7 +19,9 @@ Sked.section("tradeoff", (section, data) => {
         place.ticks = Sked.ticks(from, to, 8, false);
         return place;
     }
-    const x = axis(found.map((point) => point.x), left, width - right);
+    /* a value without a schedule has a place where the parameter itself is the axis */
+    const refused = data.x === data.parameter ? points.filter((point) => !point.found) : [];
+    const x = axis([...found.map((point) => point.x), ...refused.map((point) => point.at)], left, width - right);
     const y = axis(found.map((point) => point.y), height - bottom, top);
 
     /* ---------------------------------------------------------------- the plot */
@@ -44,6 +46,9 @@ Sked.section("tradeoff", (section, data) => {
         point.node.addEventListener("pointerleave", () => mark(point, false));
         plot.append(point.node);
     }
+    for (const point of refused)
+        plot.append(svg("path", { class: "refused", d: `M${x(point.at) - 4} ${height - bottom - 4}l8 8m0 -8l-8 8` },
+            svg("title", {}, `${data.parameter} ${number(point.at)}: no schedule`)));
     function mark(point, on) {
         point.node.classList.toggle("marked", on);
         rows[point.index].classList.toggle("marked", on);
