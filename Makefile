@@ -4,11 +4,12 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 JOBS ?= $(shell nproc)
 SECONDS_PER_TARGET ?= 60
+MINUTES ?= 60
 # nvcc is often installed without being on the path.
 CUDACXX ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc) nvcc)
 export CUDACXX
 
-.PHONY: all tests test demo install bench fuzz fuzz-build fuzz-short asan tsan cuda cuda-test mpi debug format \
+.PHONY: all tests test demo install bench fuzz fuzz-build fuzz-short asan tsan cuda cuda-test mpi debug format soak \
 	check-format lint clean
 
 all: build/build.ninja
@@ -31,6 +32,11 @@ tests: build/tests/CTestTestfile.cmake
 # Every parser is fuzzed shortly, then every test runs; the last line counts them.
 test: tests fuzz-short
 	@scripts/test.sh build
+
+# Random problems, random options, all methods, for MINUTES; stops at the first disagreement.
+soak: build/tests/CTestTestfile.cmake
+	@cmake --build build -j $(JOBS) --target soak
+	@build/tests/soak $(MINUTES)
 
 demo: all
 	@scripts/demo.sh

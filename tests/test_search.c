@@ -619,9 +619,36 @@ static void test_auto_statistics(void **state)
     random_problem_free(&r);
 }
 
+/* Real times are rounded to a grid and back; a negative lag must survive both ways. */
+static void negative_lags_between_real_times(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        random_problem r;
+        sked_run_options opt;
+        sked_result out = {.size = sizeof out};
+        random_problem_make(seed,
+                            RANDOM_LAGS | RANDOM_NEGATIVE | RANDOM_REAL | (seed % 2 ? RANDOM_RESOURCES : 0),
+                            20, 40, &r);
+        sked_run_options_init(&opt);
+        opt.iterations = 10;
+        OK(sked_method_run("search", &r.problem, &opt, &out, err));
+        sked_result_clear(&out);
+        random_problem_free(&r);
+        random_problem_make(seed, RANDOM_NEGATIVE | RANDOM_REAL | RANDOM_FIX_START | RANDOM_DEVICES, 5, 20,
+                            &r);
+        sked_error err = {0};
+        const sked_status st = sked_method_run("search", &r.problem, &opt, &out, &err);
+        assert_true(st == SKED_OK || st == SKED_ERR_UNSUPPORTED || st == SKED_ERR_INFEASIBLE);
+        sked_result_clear(&out);
+        random_problem_free(&r);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(negative_lags_between_real_times),
         cmocka_unit_test(test_optimal_pools),
         cmocka_unit_test(test_optimal_devices),
         cmocka_unit_test(test_optimal_transfers),

@@ -462,6 +462,14 @@ cleanup:
     return st;
 }
 
+static bool has_negative_lag(const sked_graph *g)
+{
+    for (int64_t e = 0; e < g->n_edges; e++)
+        if (g->edge_distance[e] == 0 && g->edge_lag[e] < 0)
+            return true;
+    return false;
+}
+
 static sked_status take_limits(sked_i_cumulative *c, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -474,6 +482,9 @@ static sked_status take_limits(sked_i_cumulative *c, sked_error *err)
         any = any || (p->fix_start != NULL && !isnan(p->fix_start[i]));
     if (!any)
         return SKED_OK;
+    if (!c->exact && has_negative_lag(p->graph)) /* on the grid a fixed start may be off by a step */
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "improving schedules with negative lags and fixed starts needs whole times");
     SKED_NEW(c->fixed, c->n);
     for (int32_t i = 0; i < c->n; i++) {
         const double t = p->fix_start[c->op[i]];
@@ -564,6 +575,23 @@ static void real_times(const sked_i_cumulative *c, const moment *moments, int64_
     }
 }
 
+/* An op may start before one that it must not follow too far: real_times can pull the two apart. */
+static bool keeps_negative_lags(const sked_graph *g, const double *start)
+{
+    for (int64_t e = 0; e < g->n_edges; e++)
+        if (g->edge_distance[e] == 0 && g->edge_lag[e] < 0 &&
+            start[g->edge_to[e]] < start[g->edge_from[e]] + g->edge_lag[e])
+            return false;
+    return true;
+}
+
+/* Starts as on the grid: valid too, as durations and lags were rounded up, but later. */
+static void grid_times(const sked_i_cumulative *c, const int32_t *grid, double *start)
+{
+    for (int32_t i = 0; i < c->n; i++)
+        start[c->op[i]] = grid[i] / c->scale;
+}
+
 /* Any free device will do: intervals in order of their starts. Ops without duration use the first. */
 static void number_devices(const sked_i_cumulative *c, const moment *moments, int64_t count,
                            int32_t *free_list, sked_schedule *s)
@@ -597,12 +625,14 @@ sked_status sked_i_cumulative_schedule(const sked_i_cumulative *c, const int32_t
         moments[count++] = (moment){start[i], i};
         if (c->forward.duration[i] > 0)
             moments[count++] = (moment){start[i] + c->forward.duration[i], ~i};
-        s->start[c->op[i]] = start[i] / c->scale;
     }
+    grid_times(c, start, s->start);
     if (!c->exact || s->devices > 0)
         qsort(moments, (size_t)count, sizeof *moments, by_moment);
     if (!c->exact)
         real_times(c, moments, count, s->start);
+    if (!c->exact && !keeps_negative_lags(c->problem->graph, s->start))
+        grid_times(c, start, s->start);
     if (s->devices > 0)
         number_devices(c, moments, count, free_list, s);
     *out = s;

@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/sized.h"
-#include "problem/machine.h"
+#include "problem/costs.h"
 
 #include <string.h>
 #include <strings.h>
@@ -59,9 +59,12 @@ sked_status sked_problem_export(const sked_problem *p, const char *path, const c
     sked_i_program *m = NULL;
     sked_i_mip *mip = NULL;
     sked_i_buffer text = {0};
+    sked_problem plain; /* a machine of identical devices in the short form */
+    sked_graph *graph = NULL;
     SKED_TRY(choose(path, format, &s, err));
     SKED_TRY(sked_problem_check(p, err));
-    SKED_TRY(sked_i_program_create(p, INFINITY, &m, err));
+    SKED_TRY(sked_i_problem_plain(p, &plain, &graph, err));
+    SKED_TRY(sked_i_program_create(&plain, INFINITY, &m, err));
     if (s->linear)
         SKED_TRY(sked_i_mip_create(m, max_columns, &mip, err));
     SKED_TRY(s->write(m, mip, &text, err));
@@ -70,5 +73,6 @@ cleanup:
     sked_i_buffer_free(&text);
     sked_i_mip_destroy(mip);
     sked_i_program_destroy(m);
+    sked_graph_destroy(graph);
     return st;
 }

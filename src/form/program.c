@@ -182,8 +182,28 @@ static bool any_fixed_device(const sked_problem *p)
     return false;
 }
 
+/* Does some value outlive the start of its last consumer? */
+static bool holds_longer(const sked_problem *p)
+{
+    bool longer = sked_i_holds_to_finish(p);
+    for (int32_t i = 0; !longer && p->graph->keep != NULL && i < p->graph->n_ops; i++)
+        longer = p->graph->keep[i];
+    return longer;
+}
+
 static sked_status check_problem(const sked_problem *p, sked_error *err)
 {
+    if (p->objective == SKED_OBJECTIVE_MEMORY && holds_longer(p))
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "a model by time steps lets a value go when its last consumer starts: it has no "
+                           "lifetime finish and no values that are kept");
+    if (p->machine != NULL)
+        return sked_i_fail(
+            err, SKED_ERR_UNSUPPORTED,
+            "a model by time steps takes identical devices: unequal devices or links, or memory "
+            "of devices, have none");
+    if (sked_i_has_memory_limit(p))
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "a model by time steps has no memory limits");
     if (!sked_i_problem_integral(p))
         return sked_i_fail(
             err, SKED_ERR_UNSUPPORTED,

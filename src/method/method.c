@@ -71,7 +71,7 @@ static uint32_t needed_features(const sked_problem *p, const sked_run_options *o
     need |= p->devices > 0 ? SKED_CAN_DEVICES : 0;
     need |= sked_i_has_transfers(p) ? SKED_CAN_TRANSFERS : 0;
     need |= p->machine != NULL ? SKED_CAN_MACHINES : 0;
-    need |= sked_i_has_memory_limit(p) ? SKED_CAN_LIMITS : 0;
+    need |= sked_i_memory_may_bind(p) ? SKED_CAN_LIMITS : 0;
     need |= p->ii != 0 || p->objective == SKED_OBJECTIVE_II ? SKED_CAN_LOOPS : 0;
     need |= p->horizon < INFINITY ? SKED_CAN_HORIZON : 0;
     need |= opt->start != NULL ? SKED_CAN_START : 0;

@@ -93,18 +93,13 @@ static bool fill_pool(const bounder *b, int32_t r, pool *q)
 
 /* ------------------------------------------------------------------ area, for any size */
 
-typedef struct area_item {
-    double cut, other, area; /* cut: what the set is cut by (head or rest); other: its least counts */
-} area_item;
-
 static int by_cut_descending(const void *x, const void *y)
 {
-    const area_item *a = x, *b = y;
+    const sked_i_area_item *a = x, *b = y;
     return (a->cut < b->cut) - (a->cut > b->cut);
 }
 
-/* max over sets {cut >= c} of c + area / capacity + least other. O(n log n). */
-static double area_sweep(area_item *items, int32_t n, double capacity)
+double sked_i_area_sweep(sked_i_area_item *items, int32_t n, double capacity)
 {
     double best = 0, area = 0, other = INFINITY;
     qsort(items, (size_t)n, sizeof *items, by_cut_descending);
@@ -116,15 +111,15 @@ static double area_sweep(area_item *items, int32_t n, double capacity)
     return best;
 }
 
-static void area_bound(bounder *b, const pool *q, area_item *items)
+static void area_bound(bounder *b, const pool *q, sked_i_area_item *items)
 {
     for (int side = 0; side < 2; side++) {
         for (int32_t k = 0; k < q->n; k++) {
             const int32_t i = q->op[k];
             const double rest = b->tail[i] - b->g->duration[i], area = q->amount[k] * b->g->duration[i];
-            items[k] = side ? (area_item){rest, b->head[i], area} : (area_item){b->head[i], rest, area};
+            items[k] = side ? (sked_i_area_item){rest, b->head[i], area} : (sked_i_area_item){b->head[i], rest, area};
         }
-        keep(b, area_sweep(items, q->n, q->capacity), q->area_name);
+        keep(b, sked_i_area_sweep(items, q->n, q->capacity), q->area_name);
     }
 }
 
@@ -263,7 +258,7 @@ static void keep_paths(bounder *b, const char *name)
 
 typedef struct workspace {
     pool q;
-    area_item *area;
+    sked_i_area_item *area;
     sked_i_energy_item *item;
     rank *order;
 } workspace;

@@ -1,6 +1,7 @@
 /*
- * Lower bounds that hold for every valid schedule. Makespan: bound_makespan.c. Loops: ResMII and RecMII
- * (recurrence.c). Resource and memory: the work that certainly falls into some interval, spread evenly.
+ * Lower bounds that hold for every valid schedule. Makespan: bound_makespan.c, bound_machine.c. Loops: ResMII
+ * and RecMII (recurrence.c). Resource and memory: the work that certainly falls into some interval, spread
+ * evenly.
  */
 #include "problem/bounds.h"
 
@@ -223,12 +224,20 @@ static sked_status plain_bound(const sked_problem *p, double *bound, const char 
 sked_status sked_problem_bound(const sked_problem *p, double *bound, const char **why, sked_error *err)
 {
     SKED_TAKE_PROBLEM(p)
-    const char *ignored = NULL;
+    const char *reason = NULL;
+    double best = 0;
     sked_problem relaxed;
     sked_graph *graph = NULL;
     sked_status st = sked_i_problem_relaxed(p, &relaxed, &graph, err);
     if (st == SKED_OK)
-        st = plain_bound(&relaxed, bound, why ? why : &ignored, err);
+        st = plain_bound(&relaxed, &best, &reason, err);
+    if (st == SKED_OK && p->machine != NULL && p->objective == SKED_OBJECTIVE_MAKESPAN)
+        st = sked_i_machine_bound(p, &best, &reason, err);
     sked_graph_destroy(graph);
-    return st;
+    if (st != SKED_OK)
+        return st;
+    *bound = best;
+    if (why != NULL)
+        *why = reason;
+    return SKED_OK;
 }

@@ -6,4 +6,13 @@
 /* Objective makespan (bound_makespan.c). Near-linear for large graphs. */
 SKED_MUST_CHECK sked_status sked_i_makespan_bound(const sked_problem *p, double *bound, const char **why,
                                                   sked_error *err);
+/* The same on unequal devices (bound_machine.c): raises *bound, which holds already, and says why. */
+SKED_MUST_CHECK sked_status sked_i_machine_bound(const sked_problem *p, double *bound, const char **why,
+                                                 sked_error *err);
+
+typedef struct sked_i_area_item {
+    double cut, other, area; /* cut: what the set is cut by (head or rest); other: its least counts */
+} sked_i_area_item;
+/* max over sets {cut >= c} of c + area / capacity + least other. Sorts the items. O(n log n). */
+double sked_i_area_sweep(sked_i_area_item *items, int32_t n, double capacity);
 #endif

@@ -262,7 +262,7 @@ sked_status sked_i_problem_plain(const sked_problem *p, sked_problem *out, sked_
     double latency, bandwidth;
     *out = *p;
     *graph = NULL;
-    if (p->machine == NULL || sked_i_has_device_memory(p) ||
+    if (p->machine == NULL || (sked_i_has_device_memory(p) && sked_i_memory_may_bind(p)) ||
         !sked_i_machine_one_link(p->machine, &latency, &bandwidth))
         return SKED_OK;
     SKED_TRY(sked_i_costs_make(p, &c, err));
@@ -277,6 +277,7 @@ sked_status sked_i_problem_plain(const sked_problem *p, sked_problem *out, sked_
     if (!same)
         SKED_TRY(sked_i_graph_with_durations(g, time, graph, err));
     out->graph = same ? g : *graph;
+    out->lifetime = sked_i_holds_to_finish(p) ? SKED_LIFETIME_FINISH : SKED_LIFETIME_START;
     out->machine = NULL;
     out->devices = c.devices;
     out->latency = latency;

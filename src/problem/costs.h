@@ -81,7 +81,7 @@ double sked_i_latest_finish(const sked_i_costs *c, const sked_schedule *s);
 /*
  * A machine whose devices are all of one class and whose links are all alike is the short form of a machine
  * in disguise: *out becomes that problem, with *graph (the caller's, NULL: the same one) where durations
- * differ. *out = *p where the machine is none such, or has memory limits.
+ * differ. *out = *p where the machine is none such, or has memory limits that may bind.
  */
 SKED_MUST_CHECK sked_status sked_i_problem_plain(const sked_problem *p, sked_problem *out, sked_graph **graph,
                                                  sked_error *err);

@@ -12,6 +12,19 @@ bool sked_i_has_device_memory(const sked_problem *p)
     return false;
 }
 
+bool sked_i_memory_may_bind(const sked_problem *p)
+{
+    double all = 0;
+    if (!sked_i_has_memory_limit(p))
+        return false;
+    for (int32_t i = 0; i < p->graph->n_ops; i++)
+        all += p->graph->memory[i];
+    for (int32_t d = 0; p->machine != NULL && d < p->machine->n_devices; d++)
+        if (p->machine->memory[d] < all)
+            return true;
+    return p->memory_limit < all * (p->devices > 1 ? p->devices : 1); /* a copy on every device at most */
+}
+
 static sked_status check_ranges(const sked_problem *p, sked_error *err)
 {
     if (p->devices < 0)

@@ -33,6 +33,8 @@ static inline bool sked_i_has_memory_limit(const sked_problem *p)
 {
     return p->memory_limit < INFINITY || sked_i_has_device_memory(p);
 }
+/* Could a schedule break a memory limit? false: the values of all ops together fit everywhere. O(ops) */
+bool sked_i_memory_may_bind(const sked_problem *p);
 /* Do readers hold a value until they finish? (lifetime auto: with limits) */
 static inline bool sked_i_holds_to_finish(const sked_problem *p)
 {

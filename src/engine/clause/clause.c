@@ -381,7 +381,8 @@ void sked_i_clause_undo(sked_i_clause_solver *s)
     assert(s->low[e->view] == e->value && e->old < e->value && s->latest[e->view] == s->trail_count);
     s->low[e->view] = e->old;
     s->latest[e->view] = e->prev;
-    sked_i_activity_insert(&s->activity, e->view / 2);
+    if (sked_i_clause_decides(s, e->view / 2))
+        sked_i_activity_insert(&s->activity, e->view / 2);
     if (s->follower < 0)
         return;
     const sked_i_clause_propagator *p = &s->propagator[s->follower];
@@ -420,6 +421,7 @@ sked_status sked_i_clause_create(int32_t n_vars, int32_t n_starts, uint64_t seed
     s->n_vars = n_vars;
     s->n_starts = n_starts;
     s->objective = -1;
+    s->decide_to = n_vars;
     s->follower = -1;
     s->learnt_limit = 3000;
     s->work_end = INT64_MAX;

@@ -117,6 +117,7 @@ struct sked_i_clause_solver {
     int64_t arena_count, arena_cap;
     int64_t *learnt; /* offsets */
     int64_t learnt_count, learnt_cap, learnt_limit;
+    int64_t n_kept; /* of them never forgotten */
     /* Watches of a view lie in buckets by threshold, so that a rise visits only what it makes false. */
     sked_i_clause_list *watch;        /* [watch_at[views]] sked_i_clause_watch */
     int64_t *watch_at;                /* [views + 1] first bucket */
@@ -138,6 +139,7 @@ struct sked_i_clause_solver {
     /* search */
     sked_i_activity activity; /* open variables */
     int32_t objective;        /* variable decided last, -1: none */
+    int32_t decide_from, decide_to; /* others are never decided: their least values are a solution then */
     int32_t *phase;           /* [vars] value in the last solution, or where to look first */
     bool has_phase;
     sked_i_clause_stats stats;
@@ -190,6 +192,7 @@ void sked_i_clause_perturb(sked_i_clause_solver *s);
  * Adds a clause that every solution must satisfy, at the root, once every variable has its bounds. glue: the
  * less, the longer it is kept. false: as import.
  */
+enum { sked_i_clause_for_ever = -1 }; /* a glue */
 bool sked_i_clause_add(sked_i_clause_solver *s, const sked_i_lit *l, int32_t size, int32_t glue);
 /*
  * Takes over the root bounds and the outbox of another solver of the same model whose objective is bounded
@@ -214,6 +217,12 @@ static inline int32_t sked_i_clause_low_before(const sked_i_clause_solver *s, in
     for (int64_t k = s->latest[view]; k >= entry; k = s->trail[k].prev)
         low = s->trail[k].old;
     return low;
+}
+
+/* May the search decide it? */
+static inline bool sked_i_clause_decides(const sked_i_clause_solver *s, int32_t var)
+{
+    return var >= s->decide_from && var < s->decide_to;
 }
 
 /* A conflict is a list of literals that hold and cannot hold together. */

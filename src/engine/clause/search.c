@@ -149,6 +149,7 @@ static bool store_clause(sked_i_clause_solver *s, int32_t size, int32_t glue, in
     memcpy(sked_i_clause_literals(s, *ref), s->clause, (size_t)size * sizeof *s->clause);
     s->arena_count = need;
     s->learnt[s->learnt_count++] = *ref;
+    s->n_kept += glue == sked_i_clause_for_ever;
     s->stats.learnt++;
     return sked_i_clause_push_watch(s, s->clause[0], s->clause[1], *ref) &&
            sked_i_clause_push_watch(s, s->clause[1], s->clause[0], *ref);
@@ -212,8 +213,8 @@ static int by_glue(const void *x, const void *y)
     return (a->ref < b->ref) - (a->ref > b->ref); /* younger first */
 }
 
-/* At the root: keeps the youngest quarter of the learned clauses and, up to half, those of few levels,
- * rebuilds the watches. */
+/* At the root: keeps the youngest quarter of the learned clauses and, up to half, those of few levels, beside
+ * those of the model; rebuilds the watches. */
 static bool forget(sked_i_clause_solver *s)
 {
     ranked *rank = sked_i_alloc(s->learnt_count, sizeof *rank);
@@ -223,12 +224,14 @@ static bool forget(sked_i_clause_solver *s)
         free(arena);
         return s->failed = true, false;
     }
-    const int64_t young = s->learnt_count - s->learnt_count / 4;
+    const int64_t young = s->learnt_count - (s->learnt_count - s->n_kept) / 4;
     int64_t write = 0, kept = 0;
     for (int64_t k = 0; k < s->learnt_count; k++)
-        rank[k] = (ranked){s->learnt[k], k >= young ? 0 : s->arena[s->learnt[k] + 1]};
+        rank[k] = (ranked){s->learnt[k], s->arena[s->learnt[k] + 1]};
+    for (int64_t k = young; k < s->learnt_count; k++)
+        rank[k].glue = rank[k].glue < 0 ? rank[k].glue : 0;
     qsort(rank, (size_t)s->learnt_count, sizeof *rank, by_glue);
-    const int64_t keep = s->learnt_count / 2;
+    const int64_t keep = s->n_kept + (s->learnt_count - s->n_kept) / 2;
     for (int64_t k = keep; k < s->learnt_count; k++)
         s->arena[rank[k].ref] = -s->arena[rank[k].ref];
     for (int64_t k = 0; k < s->watch_at[2 * s->n_vars]; k++)
@@ -329,7 +332,7 @@ static sked_i_verdict next_decision(sked_i_clause_solver *s, const sked_i_clause
 static void refill_heap(sked_i_clause_solver *s)
 {
     for (int32_t x = 0; x < s->n_vars; x++)
-        if (!is_fixed(s, x))
+        if (!is_fixed(s, x) && sked_i_clause_decides(s, x))
             sked_i_activity_insert(&s->activity, x);
 }
 
@@ -352,7 +355,7 @@ static bool tidy(sked_i_clause_solver *s)
 {
     assert(sked_i_activity_ordered(&s->activity));
     sked_i_clause_settle(s);
-    return s->learnt_count <= s->learnt_limit || forget(s);
+    return s->learnt_count - s->n_kept <= s->learnt_limit || forget(s);
 }
 
 static bool spent(const sked_i_clause_solver *s, const sked_i_clause_budget *b, int64_t end)

@@ -4,13 +4,15 @@
  * op that could move left without passing the one before it would shorten or keep every schedule it is in.
  */
 #include "method/exact/exact.h"
+#include "problem/costs.h"
 
 typedef struct enumeration {
     sked_i_run *run;
     const sked_problem *p;
     const sked_graph *g;
+    sked_i_costs costs;
     sked_schedule *s;
-    double *tail;
+    double *tail, *least; /* longest path to the end, least time of each op */
     bool *placed;
     int32_t *missing; /* predecessors not placed yet */
     int32_t free_ops; /* ops without a fixed start that are not placed */
@@ -38,12 +40,19 @@ static bool has_fixed_start(const sked_problem *p, int32_t op)
 
 static double edge_lag(const enumeration *x, int64_t e, int32_t from_device, int32_t to_device)
 {
-    return x->g->edge_lag[e] + (from_device != to_device ? sked_i_transfer(x->p, e) : 0);
+    return sked_i_lag(&x->costs, e, from_device) +
+           sked_i_transfer_time(&x->costs, x->g->edge_bytes[e], from_device, to_device);
 }
 
 static int32_t device_of(const enumeration *x, int32_t op)
 {
     return x->s->device ? x->s->device[op] : 0;
+}
+
+/* Finish of a placed op. */
+static double finish_of(const enumeration *x, int32_t op)
+{
+    return x->s->start[op] + sked_i_time(&x->costs, op, device_of(x, op));
 }
 
 /* Earliest start that the placed predecessors allow. */
@@ -77,14 +86,14 @@ static bool fits_at_moment(const enumeration *x, int32_t op, int32_t device, dou
     const sked_graph *g = x->g;
     for (int32_t i = 0; x->p->devices > 0 && i < g->n_ops; i++)
         if (x->placed[i] && i != op && x->s->device[i] == device && x->s->start[i] <= moment + x->slack &&
-            moment + x->slack < x->s->start[i] + g->duration[i])
+            moment + x->slack < finish_of(x, i))
             return false;
     for (int64_t k = g->demand_ptr[op]; k < g->demand_ptr[op + 1]; k++) {
         const double capacity = sked_i_capacity(x->p, g->demand_resource[k]);
         double load = g->demand_amount[k];
         for (int32_t i = 0; i < g->n_ops; i++)
             if (x->placed[i] && i != op && x->s->start[i] <= moment + x->slack &&
-                moment + x->slack < x->s->start[i] + g->duration[i])
+                moment + x->slack < finish_of(x, i))
                 load += sked_graph_demand(g, i, g->demand_resource[k]);
         if (load > capacity + (g->integral ? 0 : 1e-9 * fmax(1, capacity)))
             return false;
@@ -95,14 +104,14 @@ static bool fits_at_moment(const enumeration *x, int32_t op, int32_t device, dou
 /* Fits over its whole duration: loads only rise where a placed op starts. */
 static bool fits(const enumeration *x, int32_t op, int32_t device, double at)
 {
-    const double finish = at + x->g->duration[op];
-    if (!(x->g->duration[op] > 0))
+    const double time = sked_i_time(&x->costs, op, device), finish = at + time;
+    if (!(time > 0))
         return true;
     if (!fits_at_moment(x, op, device, at))
         return false;
     for (int32_t i = 0; i < x->g->n_ops; i++)
         if (x->placed[i] && x->s->start[i] > at + x->slack && x->s->start[i] < finish - x->slack &&
-            x->g->duration[i] > 0 && !fits_at_moment(x, op, device, x->s->start[i]))
+            finish_of(x, i) > x->s->start[i] && !fits_at_moment(x, op, device, x->s->start[i]))
             return false;
     return true;
 }
@@ -113,7 +122,7 @@ static double earliest_fit(const enumeration *x, int32_t op, int32_t device, dou
     while (!fits(x, op, device, at)) {
         double next = INFINITY;
         for (int32_t i = 0; i < x->g->n_ops; i++) {
-            const double finish = x->s->start[i] + x->g->duration[i];
+            const double finish = finish_of(x, i);
             if (x->placed[i] && finish > at + x->slack && finish < next)
                 next = finish;
         }
@@ -130,11 +139,11 @@ static bool hopeless(const enumeration *x, double now)
     double work = 0, latest = 0;
     for (int32_t i = 0; i < x->g->n_ops; i++) {
         if (x->placed[i]) {
-            latest = fmax(latest, x->s->start[i] + x->g->duration[i]);
-            work += fmax(0, x->s->start[i] + x->g->duration[i] - fmax(now, x->s->start[i]));
+            latest = fmax(latest, finish_of(x, i));
+            work += fmax(0, finish_of(x, i) - fmax(now, x->s->start[i]));
             continue;
         }
-        work += x->g->duration[i];
+        work += x->least[i];
         if (!(now + x->tail[i] < x->best))
             return true;
     }
@@ -145,7 +154,7 @@ static void take(enumeration *x)
 {
     sked_i_run_evaluated(x->run, 1);
     x->status = sked_i_run_offer(x->run, x->s, x->err);
-    const double value = sked_i_makespan(x->g, x->s);
+    const double value = sked_i_latest_finish(&x->costs, x->s);
     x->best = value - x->slack;
     x->stopped = x->status != SKED_OK;
 }
@@ -183,13 +192,15 @@ static void try_op(enumeration *x, int32_t op, int32_t last, double now)
                                                  : p->devices > 0 ? p->devices - 1
                                                                   : 0);
          d++) {
-        if (p->devices > 0 && only < 0 && x->used[d] == 0) { /* empty devices are all alike */
+        if (isinf(sked_i_time(&x->costs, op, d)))
+            continue;
+        if (p->machine == NULL && p->devices > 0 && only < 0 && x->used[d] == 0) { /* empty: all alike */
             if (fresh_seen)
                 continue;
             fresh_seen = true;
         }
         const double at = earliest_fit(x, op, d, fmax(now, ready_at(x, op, d)));
-        if (!(at + x->tail[op] < x->best) || at + x->g->duration[op] > p->horizon + x->slack ||
+        if (!(at + x->tail[op] < x->best) || at + sked_i_time(&x->costs, op, d) > p->horizon + x->slack ||
             !successors_agree(x, op, d, at))
             continue;
         if (at == now && last > op && !follows(x->g, last, op))
@@ -234,7 +245,8 @@ static void place_fixed(enumeration *x, int32_t from)
     const int32_t devices = x->p->devices > 0 ? x->p->devices : 1;
     for (int32_t d = only >= 0 ? only : 0; d < (only >= 0 ? only + 1 : devices) && !x->stopped; d++) {
         if (ready_at(x, op, d) > at + x->slack || !successors_agree(x, op, d, at) || !fits(x, op, d, at) ||
-            at + x->g->duration[op] > x->p->horizon + x->slack)
+            !(at + sked_i_time(&x->costs, op, d) <= x->p->horizon + x->slack) ||
+            isinf(sked_i_time(&x->costs, op, d)))
             continue;
         place(x, op, d, at, 1);
         place_fixed(x, op + 1);
@@ -242,11 +254,25 @@ static void place_fixed(enumeration *x, int32_t from)
     }
 }
 
+/* Tails and least times, on unequal devices those of the relaxation without transfers. */
+static sked_status prepare_least(enumeration *x, sked_error *err)
+{
+    sked_problem relaxed;
+    sked_graph *graph = NULL;
+    const sked_status st = sked_i_problem_relaxed(x->p, &relaxed, &graph, err);
+    if (st != SKED_OK)
+        return st;
+    sked_i_tails(relaxed.graph, x->tail);
+    for (int32_t i = 0; i < x->g->n_ops; i++)
+        x->least[i] = relaxed.graph->duration[i];
+    sked_graph_destroy(graph);
+    return SKED_OK;
+}
+
 static void prepare(enumeration *x)
 {
     const sked_graph *g = x->g;
     double scale = 1;
-    sked_i_tails(g, x->tail);
     for (int32_t i = 0; i < g->n_ops; i++)
         scale = fmax(scale, x->tail[i]);
     for (int64_t e = 0; e < g->n_edges; e++)
@@ -265,10 +291,13 @@ sked_status sked_i_exact_enumerate(sked_i_run *run, sked_error *err)
     enumeration x = {.run = run, .p = run->problem, .g = g, .err = err};
     sked_status st = SKED_OK;
     SKED_NEW(x.tail, g->n_ops);
+    SKED_NEW(x.least, g->n_ops);
     SKED_NEW0(x.placed, g->n_ops);
     SKED_NEW0(x.missing, g->n_ops);
     SKED_NEW0(x.used, run->problem->devices);
     SKED_TRY(sked_schedule_create(g->n_ops, run->problem->devices, &x.s, err));
+    SKED_TRY(sked_i_costs_make(x.p, &x.costs, err));
+    SKED_TRY(prepare_least(&x, err));
     prepare(&x);
     sked_i_run_progress(run, "enumeration");
     place_fixed(&x, 0);
@@ -281,7 +310,9 @@ sked_status sked_i_exact_enumerate(sked_i_run *run, sked_error *err)
                              "proved by enumeration: no schedule keeps the horizon and all fixed decisions");
     }
 cleanup:
+    sked_i_costs_free(&x.costs);
     free(x.tail);
+    free(x.least);
     free(x.placed);
     free(x.missing);
     free(x.used);

@@ -27,6 +27,19 @@ static void warm_start(sked_i_run *run, double share)
     }
 }
 
+/* Unequal devices that neither branch nor enumerate takes. */
+static sked_status refuse_machine(const sked_problem *p, int wanted, sked_error *err)
+{
+    if (wanted == ENGINE_CBC)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "engine cbc has no model of unequal devices");
+    if (p->objective != SKED_OBJECTIVE_MAKESPAN)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "exact proves objective makespan alone on unequal devices");
+    return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                       "exact proves nothing about negative lags on unequal devices beside resources at "
+                       "times of many decimals, nor about as many ops and devices as these");
+}
+
 /* The engine for this problem, or why there is none. */
 static sked_status choose_engine(const sked_problem *p, int wanted, int *engine, sked_error *err)
 {
@@ -40,11 +53,14 @@ static sked_status choose_engine(const sked_problem *p, int wanted, int *engine,
     if (*engine == ENGINE_BRANCH && !branch)
         return sked_i_fail(
             err, SKED_ERR_UNSUPPORTED,
-            "engine branch takes objective makespan without an interval, times of few decimals, "
-            "and devices that are all alike or all fixed");
+            "engine branch takes objective makespan without an interval; times of few decimals and devices "
+            "that are all alike or all fixed, or unequal devices (with resources only at times of few "
+            "decimals)");
     if (*engine == ENGINE_ENUMERATE && !enumerate)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "engine enumerate takes objective makespan without an interval or negative lags");
+    if (*engine == ENGINE_CBC && p->machine != NULL)
+        return refuse_machine(p, wanted, err);
     if (*engine == ENGINE_CBC && !sked_i_problem_integral(p)) /* before time goes into a first schedule */
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "engine cbc needs durations, lags and transfers that are whole numbers");
@@ -85,7 +101,7 @@ const sked_i_method sked_i_method_exact = {
              .features = SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_HORIZON |
                          SKED_CAN_START | SKED_CAN_FIX | SKED_CAN_ANYTIME | SKED_CAN_EXACT |
                          SKED_CAN_MAKESPAN | SKED_CAN_RESOURCE | SKED_CAN_MEMORY | SKED_CAN_COST |
-                         SKED_CAN_II | SKED_CAN_LOOPS,
+                         SKED_CAN_II | SKED_CAN_LOOPS | SKED_CAN_MACHINES,
              .options = options,
              .n_options = n_options},
     .run = run_exact};

@@ -25,8 +25,12 @@ typedef struct prover {
     sked_error error;
 } prover;
 
-static sked_status take_solution(sked_i_branch *b, sked_error *err)
+/* Offers the solution at hand and excludes it and all that are no better. *done: nothing is left. */
+static sked_status take_solution(sked_i_branch *b, bool *done, sked_error *err)
 {
+    if (b->unequal != NULL)
+        return sked_i_unequal_take(b, done, err);
+    const int32_t value = b->solver->low[2 * b->end];
     for (int32_t i = 0; i < b->n; i++)
         b->schedule->start[i] = b->solver->low[2 * i] / b->scale;
     if (b->p->devices > 0) {
@@ -35,7 +39,10 @@ static sked_status take_solution(sked_i_branch *b, sked_error *err)
             return st;
     }
     sked_i_run_evaluated(b->run, 1);
-    return sked_i_run_offer(b->run, b->schedule, err);
+    const sked_status st = sked_i_run_offer(b->run, b->schedule, err);
+    sked_i_clause_restart(b->solver);
+    *done = !sked_i_clause_root_bound(b->solver, (sked_i_lit){2 * b->end + 1, 1 - value});
+    return st;
 }
 
 static sked_status conclude(sked_i_run *run, sked_error *err)
@@ -58,12 +65,22 @@ static bool goes_upward(const prover *w)
     return w->threads == 1 ? w->restarts % 2 == 1 : w->index % 2 == 1;
 }
 
+/*
+ * The makespan such a restart asks for. On unequal devices times lie on a fine grid, and a step at a time
+ * would lead nowhere: the question halves the gap.
+ */
+static int32_t question(const sked_i_branch *b)
+{
+    const int32_t low = b->solver->root[2 * b->end], high = -b->solver->root[2 * b->end + 1];
+    return b->unequal == NULL ? low : low + (high - low) / 2;
+}
+
 /* One restart. */
 static sked_status step(prover *w, sked_error *err)
 {
     sked_i_branch *b = &w->b;
     sked_i_clause_solver *solver = b->solver;
-    const sked_i_lit at_bound = {2 * b->end + 1, -solver->root[2 * b->end]};
+    const sked_i_lit at_bound = {2 * b->end + 1, -question(b)};
     int64_t conflicts = first_conflicts * sked_i_luby(w->restarts / 2);
     if (w->allowed > 0 && w->allowed - solver->stats.conflicts < conflicts)
         conflicts = w->allowed - solver->stats.conflicts;
@@ -81,12 +98,9 @@ static sked_status step(prover *w, sked_error *err)
         return sked_i_no_memory(err);
     w->done = answer == SKED_I_REFUTED;
     if (answer == SKED_I_FOUND) {
-        const int32_t value = solver->low[2 * b->end];
-        const sked_status st = take_solution(b, err);
+        const sked_status st = take_solution(b, &w->done, err);
         if (st != SKED_OK)
             return st;
-        sked_i_clause_restart(solver);
-        w->done = !sked_i_clause_root_bound(solver, (sked_i_lit){2 * b->end + 1, 1 - value});
     }
     if (!w->done)
         sked_i_run_raise_bound(b->run, solver->root[2 * b->end] / b->scale);

@@ -54,7 +54,7 @@ sked_status sked_sampler_sample(const sked_sampler *m, const sked_problem *p, co
     sked_problem plain;
     sked_graph *graph = NULL;
     sked_status st = sked_i_problem_plain(p, &plain, &graph, err);
-    if (st == SKED_OK && (plain.machine != NULL || sked_i_has_memory_limit(p)))
+    if (st == SKED_OK && (plain.machine != NULL || sked_i_memory_may_bind(p)))
         st = sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                          "the sampler does not take unequal devices, links or memory limits");
     if (st == SKED_OK)

@@ -1,0 +1,353 @@
+/*
+ * Makespan bounds that see unequal devices and links, beside those of the relaxation without them.
+ *
+ * Paths: head[op][kind] is the earliest start of an op should it run on a device of that kind, the greatest
+ * over its predecessors of the least over their kinds of head, lag and transfer; tail[op][kind] likewise.
+ * Each predecessor may choose for itself, so this holds for every schedule. A kind is a class of times and a
+ * group of links. Two devices of one kind may be the same one, so data passes between them for nothing.
+ *
+ * Work: the fractional assignment of load.h, for all ops and for those cut off by head or tail. Devices with
+ * ops fixed on them are kinds of their own there.
+ *
+ * Steps are counted, never timed: what would take too many is left out.
+ */
+#include "base/memory.h"
+#include "problem/bounds.h"
+#include "problem/costs.h"
+#include "problem/load.h"
+
+#include <string.h>
+
+enum { most_cells = 4000000, most_kinds = 64, most_steps = 300 };
+static const double path_budget = 5e7, load_budget = 5e7;
+
+typedef struct bounder {
+    const sked_problem *p;
+    const sked_graph *g;
+    sked_i_costs c;
+    int32_t *kind;   /* [devices] */
+    int32_t *device; /* [kinds] one of each */
+    double *count;   /* [kinds] devices */
+    int32_t kinds;
+    double *head, *tail; /* [ops * kinds] INFINITY: cannot run there */
+    double *near;        /* [groups] scratch */
+    bool whole;
+    double best;
+    const char *why;
+} bounder;
+
+static void keep(bounder *b, double bound, const char *name)
+{
+    const double safe = b->whole ? ceil(bound - 1e-9 * fmax(1, bound)) : bound * (1 - 1e-12);
+    if (safe > b->best) {
+        b->best = safe;
+        b->why = name;
+    }
+}
+
+/* ------------------------------------------------------------------ kinds */
+
+typedef struct trait {
+    int32_t class, group, device;
+} trait;
+
+static int by_trait(const void *x, const void *y)
+{
+    const trait *a = x, *b = y;
+    if (a->class != b->class)
+        return a->class < b->class ? -1 : 1;
+    if (a->group != b->group)
+        return a->group < b->group ? -1 : 1;
+    return (a->device > b->device) - (a->device < b->device);
+}
+
+/* Numbers kinds in the order of the traits; group is what tells devices of one class apart. */
+static sked_status number_kinds(bounder *b, const int32_t *group, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    trait *t = NULL;
+    SKED_NEW(t, b->c.devices);
+    for (int32_t d = 0; d < b->c.devices; d++)
+        t[d] = (trait){sked_i_device_class(&b->c, d), group[d], d};
+    qsort(t, (size_t)b->c.devices, sizeof *t, by_trait);
+    b->kinds = 0;
+    for (int32_t k = 0; k < b->c.devices; k++) {
+        if (k == 0 || t[k].class != t[k - 1].class || t[k].group != t[k - 1].group) {
+            b->device[b->kinds] = t[k].device;
+            b->count[b->kinds++] = 0;
+        }
+        b->kind[t[k].device] = b->kinds - 1;
+        b->count[b->kinds - 1]++;
+    }
+cleanup:
+    free(t);
+    return st;
+}
+
+static bool may_run(const bounder *b, int32_t op, int32_t kind)
+{
+    const int32_t fixed = b->p->fix_device ? b->p->fix_device[op] : -1;
+    return fixed < 0 || b->kind[fixed] == kind;
+}
+
+static double time_on(const bounder *b, int32_t op, int32_t kind)
+{
+    return may_run(b, op, kind) ? sked_i_time(&b->c, op, b->device[kind]) : INFINITY;
+}
+
+/* ------------------------------------------------------------------ paths */
+
+static double transfer(const bounder *b, double bytes, int32_t from, int32_t to)
+{
+    const sked_machine *m = b->p->machine;
+    const int64_t at = (int64_t)from * m->n_groups + to;
+    if (isnan(m->link_latency[at]))
+        return bytes > 0 ? INFINITY : 0;
+    return m->link_latency[at] + bytes / m->link_bandwidth[at];
+}
+
+/*
+ * Carries value[other end][kind] along the edge: least[kind] for a device of each kind at this end. Per kind
+ * it comes from the same device, or from the best of some group over its link. O(kinds + groups^2).
+ */
+static void pass(const bounder *b, int64_t e, bool backward, const double *value, double *least)
+{
+    const sked_machine *m = b->p->machine;
+    const double bytes = b->g->edge_bytes[e];
+    for (int32_t g = 0; g < m->n_groups; g++)
+        b->near[g] = b->near[m->n_groups + g] = INFINITY;
+    for (int32_t k = 0; k < b->kinds; k++) {
+        const int32_t g = m->group[b->device[k]];
+        const double lag = backward ? 0 : sked_i_lag(&b->c, e, b->device[k]);
+        least[k] = value[k] + lag;
+        b->near[g] = fmin(b->near[g], least[k]);
+    }
+    for (int32_t g = 0; g < m->n_groups; g++)
+        for (int32_t other = 0; other < m->n_groups; other++) {
+            const double t = backward ? transfer(b, bytes, g, other) : transfer(b, bytes, other, g);
+            b->near[m->n_groups + g] = fmin(b->near[m->n_groups + g], b->near[other] + t);
+        }
+    for (int32_t k = 0; k < b->kinds; k++) {
+        least[k] = fmin(least[k], b->near[m->n_groups + m->group[b->device[k]]]);
+        least[k] += backward ? sked_i_lag(&b->c, e, b->device[k]) : 0;
+    }
+}
+
+static void fill_heads(bounder *b, double *least)
+{
+    const sked_graph *g = b->g;
+    for (int32_t q = 0; q < g->n_ops; q++) {
+        const int32_t i = g->topo[q];
+        double *head = b->head + (int64_t)i * b->kinds;
+        const bool fixed = b->p->fix_start && !isnan(b->p->fix_start[i]);
+        for (int32_t k = 0; k < b->kinds; k++)
+            head[k] = isinf(time_on(b, i, k)) ? INFINITY : fixed ? b->p->fix_start[i] : 0;
+        for (int64_t j = g->pred_ptr[i]; j < g->pred_ptr[i + 1]; j++) {
+            if (g->edge_distance[g->pred_edge[j]] > 0)
+                continue;
+            pass(b, g->pred_edge[j], false, b->head + (int64_t)g->pred_op[j] * b->kinds, least);
+            for (int32_t k = 0; k < b->kinds; k++)
+                head[k] = fmax(head[k], least[k]);
+        }
+    }
+}
+
+static void fill_tails(bounder *b, double *least)
+{
+    const sked_graph *g = b->g;
+    for (int32_t q = g->n_ops - 1; q >= 0; q--) {
+        const int32_t i = g->topo[q];
+        double *tail = b->tail + (int64_t)i * b->kinds;
+        for (int32_t k = 0; k < b->kinds; k++)
+            tail[k] = time_on(b, i, k);
+        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
+            if (g->edge_distance[e] > 0)
+                continue;
+            pass(b, e, true, b->tail + (int64_t)g->edge_to[e] * b->kinds, least);
+            for (int32_t k = 0; k < b->kinds; k++)
+                tail[k] = fmax(tail[k], least[k]);
+        }
+    }
+}
+
+/* Leaves head and tail NULL where they would cost too much. */
+static sked_status path_bound(bounder *b, sked_error *err)
+{
+    const int32_t groups = b->p->machine->n_groups;
+    const int64_t cells = (int64_t)b->g->n_ops * b->kinds;
+    sked_status st = SKED_OK;
+    double *least = NULL;
+    if (cells > most_cells || (double)b->g->n_edges * (b->kinds + (double)groups * groups) > path_budget)
+        return SKED_OK;
+    SKED_NEW(least, b->kinds);
+    SKED_NEW(b->near, 2 * (int64_t)groups);
+    SKED_NEW(b->head, cells);
+    SKED_NEW(b->tail, cells);
+    fill_heads(b, least);
+    fill_tails(b, least);
+    for (int32_t i = 0; i < b->g->n_ops; i++) {
+        double through = INFINITY;
+        for (int64_t c = (int64_t)i * b->kinds; c < (int64_t)(i + 1) * b->kinds; c++)
+            through = fmin(through, b->head[c] + b->tail[c]);
+        if (through < INFINITY) /* else no schedule exists, which the search says better */
+            keep(b, through, "critical path with its best devices and transfers");
+    }
+cleanup:
+    free(least);
+    return st;
+}
+
+/* ------------------------------------------------------------------ work */
+
+/* Rows of the load: an op each, but ops whose times follow the speeds alone are one row together. */
+static sked_status fill_rows(const bounder *b, double **out, int64_t *rows, sked_error *err)
+{
+    const int64_t n = b->g->n_ops;
+    sked_status st = SKED_OK;
+    double *time = NULL, together = 0;
+    int64_t count = 0;
+    for (int32_t i = 0; i < n; i++) {
+        const bool fixed = b->p->fix_device && b->p->fix_device[i] >= 0;
+        count += fixed || (b->c.row != NULL && b->c.row[i] >= 0);
+    }
+    SKED_NEW(time, (count + 1) * b->kinds);
+    *rows = 0;
+    for (int32_t i = 0; i < n; i++) {
+        const bool fixed = b->p->fix_device && b->p->fix_device[i] >= 0;
+        if (!fixed && (b->c.row == NULL || b->c.row[i] < 0)) {
+            together += b->g->duration[i];
+            continue;
+        }
+        for (int32_t k = 0; k < b->kinds; k++)
+            time[*rows * b->kinds + k] = time_on(b, i, k);
+        ++*rows;
+    }
+    for (int32_t k = 0; k < b->kinds; k++)
+        time[*rows * b->kinds + k] = together / b->c.speed[sked_i_device_class(&b->c, b->device[k])];
+    *rows += together > 0;
+    *out = time;
+cleanup:
+    return st;
+}
+
+/* Ops cut off by head or rest, at the prices that are best for all. */
+static sked_status cut_bound(bounder *b, const double *head, const double *rest, const double *price,
+                             sked_error *err)
+{
+    const int64_t n = b->g->n_ops;
+    sked_status st = SKED_OK;
+    sked_i_area_item *item = NULL;
+    double offer = 0;
+    SKED_NEW(item, n);
+    for (int32_t k = 0; k < b->kinds; k++)
+        offer += price[k] * b->count[k];
+    for (int side = 0; side < 2; side++) {
+        for (int32_t i = 0; i < n; i++) {
+            double cost = INFINITY;
+            for (int32_t k = 0; k < b->kinds; k++)
+                cost = fmin(cost, price[k] * time_on(b, i, k));
+            item[i] = side ? (sked_i_area_item){rest[i], head[i], cost}
+                           : (sked_i_area_item){head[i], rest[i], cost};
+        }
+        keep(b, sked_i_area_sweep(item, (int32_t)n, offer), "fractional assignment with heads and tails");
+    }
+cleanup:
+    free(item);
+    return st;
+}
+
+static sked_status load_bound(bounder *b, const double *head, const double *rest, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    double *time = NULL, *price = NULL, *scratch = NULL;
+    int64_t rows = 0;
+    if (b->kinds > most_kinds)
+        return SKED_OK;
+    SKED_NEW(price, b->kinds);
+    SKED_NEW(scratch, 2 * (int64_t)b->kinds);
+    SKED_TRY(fill_rows(b, &time, &rows, err));
+    const double steps = load_budget / fmax(1, (double)rows * b->kinds);
+    const sked_i_load load = {rows, b->kinds, time, b->count};
+    keep(b, sked_i_load_bound(&load, (int32_t)fmin(steps, most_steps), price, scratch),
+         "fractional assignment of the work");
+    if (head != NULL && rows > 0)
+        SKED_TRY(cut_bound(b, head, rest, price, err));
+cleanup:
+    free(time);
+    free(price);
+    free(scratch);
+    return st;
+}
+
+/* Least head and rest of each op over the kinds of the paths. */
+static sked_status least_ends(const bounder *b, double **head, double **rest, sked_error *err)
+{
+    const int64_t n = b->g->n_ops;
+    sked_status st = SKED_OK;
+    if (b->head == NULL)
+        return SKED_OK;
+    SKED_NEW(*head, n);
+    SKED_NEW(*rest, n);
+    for (int32_t i = 0; i < n; i++) {
+        (*head)[i] = (*rest)[i] = INFINITY;
+        for (int32_t k = 0; k < b->kinds; k++) {
+            const int64_t c = (int64_t)i * b->kinds + k;
+            if (isinf(b->head[c]) || isinf(b->tail[c]))
+                continue;
+            (*head)[i] = fmin((*head)[i], b->head[c]);
+            (*rest)[i] = fmin((*rest)[i], b->tail[c] - time_on(b, i, k));
+        }
+        if (isinf((*head)[i])) /* no schedule exists: any bound holds */
+            (*head)[i] = (*rest)[i] = 0;
+    }
+cleanup:
+    return st;
+}
+
+/* A device with ops fixed on it is told apart from all others: group[d] is its number. */
+static sked_status tell_apart(bounder *b, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    int32_t *group = NULL;
+    SKED_NEW0(group, b->c.devices);
+    for (int32_t i = 0; b->p->fix_device && i < b->g->n_ops; i++)
+        if (b->p->fix_device[i] >= 0)
+            group[b->p->fix_device[i]] = b->p->fix_device[i] + 1;
+    st = number_kinds(b, group, err);
+    if (st == SKED_OK && b->kinds > most_kinds) { /* their classes then */
+        memset(group, 0, (size_t)b->c.devices * sizeof *group);
+        st = number_kinds(b, group, err);
+    }
+cleanup:
+    free(group);
+    return st;
+}
+
+sked_status sked_i_machine_bound(const sked_problem *p, double *bound, const char **why, sked_error *err)
+{
+    bounder b = {.p = p, .g = p->graph, .whole = sked_i_problem_integral(p), .best = *bound, .why = *why};
+    sked_status st = SKED_OK;
+    double *head = NULL, *rest = NULL;
+    SKED_TRY(sked_i_costs_make(p, &b.c, err));
+    SKED_NEW(b.kind, b.c.devices);
+    SKED_NEW(b.device, b.c.devices);
+    SKED_NEW(b.count, b.c.devices);
+    SKED_TRY(number_kinds(&b, p->machine->group, err));
+    SKED_TRY(path_bound(&b, err));
+    SKED_TRY(least_ends(&b, &head, &rest, err));
+    SKED_TRY(tell_apart(&b, err));
+    SKED_TRY(load_bound(&b, head, rest, err));
+    *bound = b.best;
+    *why = b.why;
+cleanup:
+    sked_i_costs_free(&b.c);
+    free(b.kind);
+    free(b.device);
+    free(b.count);
+    free(b.head);
+    free(b.tail);
+    free(b.near);
+    free(head);
+    free(rest);
+    return st;
+}
