@@ -495,6 +495,48 @@ static void every_method(void **state)
     sked_graph_destroy(g);
 }
 
+/* Three unequal devices, of which two have no link. */
+static void make_machine(sked_machine **out)
+{
+    static const char *const name[] = {"a", "b", "c"};
+    sked_machine_builder *m = NULL;
+    OK(sked_machine_builder_create("three", &m, err));
+    for (int d = 0; d < 3; d++)
+        OK(sked_machine_builder_add_device(m, name[d], NULL, 1 + d, INFINITY, NULL, err));
+    OK(sked_machine_builder_add_link(m, "a", "b", 1, 2, false, err));
+    OK(sked_machine_builder_add_link(m, "a", "c", 2, 1, false, err));
+    OK(sked_machine_builder_finish(m, out, err));
+    sked_machine_builder_destroy(m);
+}
+
+static void unequal_devices(void **state)
+{
+    (void)state;
+    static const char *const heft[][2] = {{"rank=median", "device=lookahead"},
+                                          {"rank=oct", "device=oct"},
+                                          {"rank=critical", "device=critical"}};
+    const double unlimited = INFINITY;
+    sked_graph *g = NULL;
+    sked_machine *machine = NULL;
+    OK(build(9, &g, err));
+    make_machine(&machine);
+    for (int m = 0; m < sked_method_count() + 3; m++) {
+        const int variant = m - sked_method_count();
+        const sked_method_info *info = variant < 0 ? sked_method_at(m) : sked_method_find("heft");
+        method_case c = {.method = info->name};
+        sked_problem_init(&c.problem, g);
+        c.problem.machine = machine;
+        c.problem.devices = 3;
+        c.problem.capacity = &unlimited;
+        for (int k = 0; variant >= 0 && k < 2; k++)
+            c.settings[k] = heft[variant][k];
+        if (info->features & SKED_CAN_MACHINES && info->features & SKED_CAN_MAKESPAN)
+            fail_everywhere(info->name, act_method, &c);
+    }
+    sked_machine_destroy(machine);
+    sked_graph_destroy(g);
+}
+
 static void loops(void **state)
 {
     (void)state;
@@ -586,9 +628,10 @@ static void schedule_reader(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(graphs),          cmocka_unit_test(problems), cmocka_unit_test(methods),
-        cmocka_unit_test(every_method),    cmocka_unit_test(readers),  cmocka_unit_test(onnx_reader),
-        cmocka_unit_test(schedule_reader), cmocka_unit_test(training), cmocka_unit_test(loops),
+        cmocka_unit_test(graphs),       cmocka_unit_test(problems),        cmocka_unit_test(methods),
+        cmocka_unit_test(every_method), cmocka_unit_test(unequal_devices), cmocka_unit_test(readers),
+        cmocka_unit_test(onnx_reader),  cmocka_unit_test(schedule_reader), cmocka_unit_test(training),
+        cmocka_unit_test(loops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,6 +15,8 @@ typedef struct kind {
     uint32_t needs;
 } kind;
 
+enum { unequal = SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_MACHINES };
+
 static const kind kinds[] = {
     {"free", RANDOM_LAGS, 0},
     {"negative lags", RANDOM_LAGS | RANDOM_NEGATIVE, 0},
@@ -48,6 +50,15 @@ static const kind kinds[] = {
      SKED_CAN_DEVICES | SKED_CAN_FIX},
     {"fixed starts, real", RANDOM_DEVICES | RANDOM_FIX_START | RANDOM_REAL | RANDOM_LAGS,
      SKED_CAN_DEVICES | SKED_CAN_FIX},
+    {"unequal devices", RANDOM_UNEQUAL, unequal},
+    {"unequal devices, real", RANDOM_UNEQUAL | RANDOM_REAL | RANDOM_LAGS, unequal},
+    {"unequal devices, zero", RANDOM_UNEQUAL | RANDOM_ZERO | RANDOM_LAGS | RANDOM_NEGATIVE, unequal},
+    {"unequal devices and resources", RANDOM_UNEQUAL | RANDOM_RESOURCES | RANDOM_ZERO,
+     unequal | SKED_CAN_RESOURCES},
+    {"unequal devices and horizon", RANDOM_UNEQUAL | RANDOM_HORIZON, unequal | SKED_CAN_HORIZON},
+    {"fixed unequal devices", RANDOM_UNEQUAL | RANDOM_FIX_DEVICE, unequal | SKED_CAN_FIX},
+    {"fixed starts, unequal devices", RANDOM_UNEQUAL | RANDOM_FIX_START | RANDOM_FIX_DEVICE,
+     unequal | SKED_CAN_FIX},
 };
 enum { n_kinds = sizeof kinds / sizeof *kinds };
 
@@ -108,6 +119,13 @@ static void check_result(const char *method, const char *name, uint64_t seed, co
     assert_true(r->evaluations >= 0 && r->seconds >= 0);
 }
 
+/* Fixed starts and horizons can lead a heuristic astray; an op fixed on a device may be one it cannot run. */
+static bool may_fail(const kind *k)
+{
+    const unsigned impossible = RANDOM_UNEQUAL | RANDOM_FIX_DEVICE;
+    return k->flags & (RANDOM_FIX_START | RANDOM_HORIZON) || (k->flags & impossible) == impossible;
+}
+
 typedef enum outcome { FOUND, NOT_FOUND, REFUSED /* or left out */ } outcome;
 
 /* Methods on a grid of whole times may refuse real ones, by name. */
@@ -163,9 +181,7 @@ static void makespan_everywhere(void **state)
                 found += run_twice(info->name, kinds[k].name, seed, &r.problem) != NOT_FOUND;
                 random_problem_free(&r);
             }
-            /* horizons are loose; fixed starts can lead a heuristic astray now and then */
-            const bool tight = kinds[k].flags & (RANDOM_FIX_START | RANDOM_HORIZON);
-            if (tight ? 2 * found < runs : found < runs)
+            if (may_fail(&kinds[k]) ? 2 * found < runs : found < runs)
                 fail_msg("%s, %s: a schedule for %d of %d", info->name, kinds[k].name, found, runs);
         }
     }
@@ -192,7 +208,7 @@ static void other_objectives(void **state)
                     random_problem_make(seed, kinds[k].flags, 1, 9, &r);
                     r.problem.objective = objectives[o].objective;
                     if (run_twice(info->name, kinds[k].name, seed, &r.problem) == NOT_FOUND &&
-                        !(kinds[k].flags & (RANDOM_FIX_START | RANDOM_HORIZON)))
+                        !may_fail(&kinds[k]))
                         fail_msg("%s, %s, %s, seed %d: no schedule", info->name, kinds[k].name,
                                  sked_objective_name(r.problem.objective), (int)seed);
                     random_problem_free(&r);
@@ -226,20 +242,29 @@ static void pipelined(void **state)
 static void never_below_the_optimum(void **state)
 {
     (void)state;
-    const unsigned flags[] = {RANDOM_DEVICES, RANDOM_RESOURCES, RANDOM_TRANSFERS,
+    const unsigned flags[] = {RANDOM_DEVICES,
+                              RANDOM_RESOURCES,
+                              RANDOM_TRANSFERS,
                               RANDOM_DEVICES | RANDOM_RESOURCES | RANDOM_LAGS,
-                              RANDOM_TRANSFERS | RANDOM_REAL};
-    const uint32_t needs[] = {SKED_CAN_DEVICES, SKED_CAN_RESOURCES, SKED_CAN_DEVICES | SKED_CAN_TRANSFERS,
-                              SKED_CAN_DEVICES | SKED_CAN_RESOURCES, SKED_CAN_DEVICES | SKED_CAN_TRANSFERS};
-    for (uint64_t seed = 0; seed < 100; seed++) {
+                              RANDOM_TRANSFERS | RANDOM_REAL,
+                              RANDOM_UNEQUAL | RANDOM_LAGS | RANDOM_ZERO,
+                              RANDOM_UNEQUAL | RANDOM_RESOURCES | RANDOM_REAL};
+    const uint32_t needs[] = {SKED_CAN_DEVICES,
+                              SKED_CAN_RESOURCES,
+                              SKED_CAN_DEVICES | SKED_CAN_TRANSFERS,
+                              SKED_CAN_DEVICES | SKED_CAN_RESOURCES,
+                              SKED_CAN_DEVICES | SKED_CAN_TRANSFERS,
+                              unequal,
+                              unequal | SKED_CAN_RESOURCES};
+    for (uint64_t seed = 0; seed < 140; seed++) {
         random_problem r;
-        random_problem_make(seed, flags[seed % 5], 1, 6, &r);
+        random_problem_make(seed, flags[seed % 7], 1, 6, &r);
         const double optimum = brute_force_orders(&r.problem);
         for (int m = 0; m < sked_method_count(); m++) {
             const sked_method_info *info = sked_method_at(m);
             sked_run_options opt;
             sked_result result = {.size = sizeof result};
-            if (!takes(info, needs[seed % 5] | SKED_CAN_MAKESPAN) ||
+            if (!takes(info, needs[seed % 7] | SKED_CAN_MAKESPAN) ||
                 (is_slow(info->name) && seed % slower != 0))
                 continue;
             short_run(&opt, info->name, seed);
@@ -362,7 +387,7 @@ static void list_combinations(void **state)
                 const sked_status st = sked_method_run("list", &r.problem, &opt, &result, &why);
                 if (st == SKED_OK)
                     check_result("list", kinds[k].name, seed, &r.problem, &result);
-                else if (st != SKED_ERR_INFEASIBLE || !(kinds[k].flags & (RANDOM_FIX_START | RANDOM_HORIZON)))
+                else if (st != SKED_ERR_INFEASIBLE || !may_fail(&kinds[k]))
                     fail_msg("list %s %s %s, %s, seed %d: %s", settings[0], settings[1], settings[2],
                              kinds[k].name, (int)seed, why.message);
                 sked_result_clear(&result);

@@ -17,7 +17,8 @@ void sked_i_schedule_name_devices(sked_schedule *s, int32_t *name);
 /*
  * Gives ops other devices where that costs nothing, so that less data moves between devices (local.c): every
  * start stays. Devices are numbered by their least op afterwards; before, their numbers must be below the
- * number of ops. Leaves pipelined schedules, fixed devices and problems with transfer cost as they are.
+ * number of ops. Leaves pipelined schedules, fixed devices, unequal devices and problems with transfer cost
+ * as they are.
  * *delayed (may be NULL): the makespan in the same order where a transfer takes a mean duration, and as much
  * again for the bytes of a mean edge; to compare schedules by. 0 where it did nothing.
  * O(ops + edges).

@@ -109,9 +109,13 @@ bool sked_i_placer_fit(sked_i_placer *x, int32_t i, double t);
 /* *out stays NULL where every device can send to every other. */
 SKED_MUST_CHECK sked_status sked_i_reach_create(const sked_i_placer *x, sked_i_reach **out, sked_error *err);
 void sked_i_reach_destroy(sked_i_reach *r);
-/* Before a run, when ops with fixed starts have their devices. O(rounds * (ops * devices + edges)). */
+/*
+ * Before a run, when ops with fixed starts have their devices. O(ops * devices + edges) where nothing is
+ * ruled out; every set that changes costs O(devices + its edges) more, here and in the run.
+ */
 void sked_i_reach_reset(sked_i_placer *x);
 /* A set of bits: the devices op i may go to. */
-const uint64_t *sked_i_reach_choices(sked_i_placer *x, int32_t i);
+const uint64_t *sked_i_reach_choices(const sked_i_placer *x, int32_t i);
+/* Op i has its device. */
 void sked_i_reach_placed(sked_i_placer *x, int32_t i);
 #endif

@@ -99,6 +99,18 @@ static bool by_deadline(const sked_problem *p, const sked_i_dag *v, sked_i_prior
     return kind == SKED_I_CRITICAL_PATH && p->fix_start != NULL && v->order == p->graph->topo;
 }
 
+/* Latest starts that keep horizon and fixed starts when every op takes its mean time. */
+static void mean_latest_starts(const sked_problem *p, const sked_i_dag *v, double *latest)
+{
+    for (int32_t k = v->n - 1; k >= 0; k--) {
+        const int32_t i = v->order[k];
+        double t = p->horizon - v->duration[i];
+        for (int64_t e = v->out.ptr[i]; e < v->out.ptr[i + 1]; e++)
+            t = fmin(t, latest[v->out.op[e]] - v->out.lag[e]);
+        latest[i] = p->fix_start[i] < t ? p->fix_start[i] : t;
+    }
+}
+
 /* key[i]: larger is better. */
 static sked_status fill_keys(const sked_problem *p, const sked_i_dag *v, sked_i_priority kind,
                              sked_i_rng *rng, double *key, sked_error *err)
@@ -106,7 +118,10 @@ static sked_status fill_keys(const sked_problem *p, const sked_i_dag *v, sked_i_
     if (kind == SKED_I_MOST_OPS)
         return v->n <= exact_limit ? count_descendants(v, key, err) : estimate_descendants(v, key, err);
     if (by_deadline(p, v, kind)) {
-        sked_i_latest_starts(p, p->horizon, key);
+        if (v->costs != NULL)
+            mean_latest_starts(p, v, key);
+        else
+            sked_i_latest_starts(p, p->horizon, key);
         for (int32_t i = 0; i < v->n; i++)
             key[i] = -key[i];
         return SKED_OK;

@@ -1,10 +1,9 @@
 /*
  * Machines on which some pairs of devices have no link: an op may only go where its data can come, and from
- * where its successors can still be reached. Every op has a set of devices it may yet go to. Before a run the
- * sets are made arc-consistent over the edges that carry data (Mackworth, Artificial Intelligence 8, 1977);
- * in the run each placement takes from the sets of the successors what it cannot reach, and no op goes to a
- * device that would leave one of them none. That finds a schedule nearly always, not always: a dead end shows
- * as x->late.
+ * where its successors can still be reached. Every op has a set of devices it may yet go to. The sets are
+ * kept arc-consistent over the edges that carry data (Mackworth, Artificial Intelligence 8, 1977), before a
+ * run and with every op that is placed. That finds a schedule nearly always, not always: a dead end shows as
+ * x->late.
  */
 #include "base/memory.h"
 #include "engine/list/placer.h"
@@ -19,6 +18,9 @@ struct sked_i_reach {
     uint64_t *able;       /* [n * words] devices that can run the op */
     uint64_t *may;        /* [n * words] devices it may yet go to */
     uint64_t *set;        /* [words] scratch */
+    int32_t *queue;       /* [n] ops whose set has changed, a ring */
+    bool *queued;         /* [n] */
+    int32_t head, waiting;
 };
 
 static void add(uint64_t *set, int32_t d)
@@ -40,6 +42,8 @@ void sked_i_reach_destroy(sked_i_reach *r)
     free(r->able);
     free(r->may);
     free(r->set);
+    free(r->queue);
+    free(r->queued);
     free(r);
 }
 
@@ -88,6 +92,8 @@ sked_status sked_i_reach_create(const sked_i_placer *x, sked_i_reach **out, sked
     SKED_NEW0(r->able, (int64_t)n * r->words);
     SKED_NEW(r->may, (int64_t)n * r->words);
     SKED_NEW(r->set, r->words);
+    SKED_NEW(r->queue, n);
+    SKED_NEW0(r->queued, n);
     fill_sets(x, r);
     *out = r;
     return SKED_OK;
@@ -118,64 +124,86 @@ static bool narrow(uint64_t *set, const uint64_t *other, int32_t words)
     return any && fewer;
 }
 
-/* One pass over all ops, forwards or backwards. True: something changed. */
-static bool sweep(const placer *x, bool forwards)
+static void push(sked_i_reach *r, int32_t n, int32_t i)
+{
+    if (r->queued[i])
+        return;
+    r->queued[i] = true;
+    r->queue[(r->head + r->waiting++) % n] = i;
+}
+
+/* Takes from the sets at the other ends of an op's edges what its own set does not reach. */
+static void revise(const placer *x, int32_t i, const sked_i_dag_rows *rows, const uint64_t *reached)
+{
+    sked_i_reach *r = x->reach;
+    bool known = false;
+    for (int64_t e = rows->ptr[i]; e < rows->ptr[i + 1]; e++) {
+        if (!(rows->bytes[e] > 0))
+            continue;
+        if (!known)
+            spread(r, r->may + (int64_t)i * r->words, reached, x->input.devices);
+        known = true;
+        if (narrow(r->may + (int64_t)rows->op[e] * r->words, r->set, r->words))
+            push(r, x->input.view->n, rows->op[e]);
+    }
+}
+
+/* Until no set changes. */
+static void propagate(const placer *x)
 {
     const sked_i_dag *v = x->input.view;
-    const sked_i_dag_rows *rows = forwards ? &v->out : &v->in;
     sked_i_reach *r = x->reach;
-    bool changed = false;
-    for (int32_t k = 0; k < v->n; k++) {
-        const int32_t i = v->order[forwards ? k : v->n - 1 - k];
-        spread(r, r->may + (int64_t)i * r->words, forwards ? r->out : r->into, x->input.devices);
-        for (int64_t e = rows->ptr[i]; e < rows->ptr[i + 1]; e++)
-            if (rows->bytes[e] > 0 && narrow(r->may + (int64_t)rows->op[e] * r->words, r->set, r->words))
-                changed = true;
+    while (r->waiting > 0) {
+        const int32_t i = r->queue[r->head];
+        r->head = (r->head + 1) % v->n;
+        r->waiting--;
+        r->queued[i] = false;
+        revise(x, i, &v->out, r->out);
+        revise(x, i, &v->in, r->into);
     }
-    return changed;
+}
+
+/* The devices op i may go to before any is placed, into r->set: its fixed one, or those in use. */
+static void find_open(const placer *x, int32_t i)
+{
+    const bool fixed = x->how->fix_start != NULL && !isnan(x->how->fix_start[i]);
+    const int32_t pinned = fixed ? x->device[i] : x->how->fix_device ? x->how->fix_device[i] : -1;
+    memset(x->reach->set, 0, (size_t)x->reach->words * sizeof *x->reach->set);
+    for (int32_t d = 0; d < x->input.devices; d++)
+        if (pinned == d || (pinned < 0 && (x->how->use == NULL || x->how->use[d])))
+            add(x->reach->set, d);
 }
 
 void sked_i_reach_reset(sked_i_placer *x)
 {
-    enum { rounds = 8 };
+    const sked_i_dag *v = x->input.view;
     sked_i_reach *r = x->reach;
-    memcpy(r->may, r->able, (size_t)x->input.view->n * (size_t)r->words * sizeof *r->may);
-    for (int32_t i = 0; i < x->input.view->n; i++) {
-        const bool fixed = x->how->fix_start != NULL && !isnan(x->how->fix_start[i]);
-        const int32_t pinned = fixed ? x->device[i] : x->how->fix_device ? x->how->fix_device[i] : -1;
-        memset(r->set, 0, (size_t)r->words * sizeof *r->set);
-        for (int32_t d = 0; d < x->input.devices; d++)
-            if (pinned == d || (pinned < 0 && (x->how->use == NULL || x->how->use[d])))
-                add(r->set, d);
+    memcpy(r->may, r->able, (size_t)v->n * (size_t)r->words * sizeof *r->may);
+    for (int32_t k = 0; k < v->n; k++) {
+        const int32_t i = v->order[k];
+        find_open(x, i);
         narrow(r->may + (int64_t)i * r->words, r->set, r->words);
+        push(r, v->n, i);
     }
-    for (int k = 0; k < rounds; k++)
-        if (!sweep(x, true) && !sweep(x, false))
-            break;
+    propagate(x);
 }
 
-const uint64_t *sked_i_reach_choices(sked_i_placer *x, int32_t i)
+const uint64_t *sked_i_reach_choices(const sked_i_placer *x, int32_t i)
 {
-    const sked_i_dag_rows *out = &x->input.view->out;
-    sked_i_reach *r = x->reach;
-    uint64_t *may = r->may + (int64_t)i * r->words;
-    for (int64_t e = out->ptr[i]; e < out->ptr[i + 1]; e++) {
-        if (!(out->bytes[e] > 0))
-            continue;
-        spread(r, r->may + (int64_t)out->op[e] * r->words, r->into, x->input.devices);
-        narrow(may, r->set, r->words);
-    }
-    return may;
+    return x->reach->may + (int64_t)i * x->reach->words;
 }
 
 void sked_i_reach_placed(sked_i_placer *x, int32_t i)
 {
-    const sked_i_dag_rows *out = &x->input.view->out;
     sked_i_reach *r = x->reach;
-    for (int64_t e = out->ptr[i]; e < out->ptr[i + 1]; e++)
-        if (out->bytes[e] > 0)
-            narrow(r->may + (int64_t)out->op[e] * r->words, r->out + (int64_t)x->device[i] * r->words,
-                   r->words);
+    uint64_t *may = r->may + (int64_t)i * r->words;
+    memset(r->set, 0, (size_t)r->words * sizeof *r->set);
+    add(r->set, x->device[i]);
+    if (memcmp(may, r->set, (size_t)r->words * sizeof *may) == 0)
+        return;
+    memcpy(may, r->set, (size_t)r->words * sizeof *may);
+    push(r, x->input.view->n, i);
+    propagate(x);
 }
 
 void sked_i_linked_devices(const sked_i_costs *c, int32_t first, bool *use)

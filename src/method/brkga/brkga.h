@@ -35,6 +35,8 @@ void sked_i_brkga_space_destroy(sked_i_brkga_space *k);
 void sked_i_brkga_space_express(const sked_i_brkga_space *k, const sked_schedule *s, float *key);
 /* Keys of the plain rule: largest bottom level first, devices by earliest finish. which: 0..2 decoder. */
 void sked_i_brkga_space_rule(const sked_i_brkga_space *k, int which, float *key);
+/* Unequal devices: everything on the one device that takes the least time for it. */
+void sked_i_brkga_space_single(const sked_i_brkga_space *k, float *key);
 
 /* Decodes keys; one per thread. What was decoded last can be offered. */
 typedef struct sked_i_brkga_decoder {

@@ -62,7 +62,7 @@ cleanup:
     return st;
 }
 
-/* Half of the range of a device key: no wish. The rest is shared out to the devices: 0..m-1. */
+/* Half of the range of a device key: no wish. The rest is shared out to the devices. */
 static int32_t wish_of(float key, int32_t m)
 {
     const int32_t d = (int32_t)((key - 0.5F) * 2 * (float)m);
@@ -74,12 +74,16 @@ static float key_of_device(int32_t d, int32_t m)
     return 0.5F + 0.5F * ((float)d + 0.5F) / (float)m;
 }
 
-/* Unequal devices: those that can run the op share the range, the fastest first. */
+/*
+ * Unequal devices: those that can run the op share the rest, the fastest first. The square gives faster ones
+ * more of it.
+ */
 static int32_t wish_among(const sked_i_unequal *u, int32_t op, float key)
 {
-    const int64_t first = u->able_ptr[op];
-    const int32_t k = wish_of(key, (int32_t)(u->able_ptr[op + 1] - first));
-    return k < 0 ? -1 : u->able[first + k];
+    const int32_t count = (int32_t)(u->able_ptr[op + 1] - u->able_ptr[op]);
+    const float x = 2 * key - 1;
+    const int32_t k = (int32_t)(x * x * (float)count);
+    return key < 0.5F ? -1 : u->able[u->able_ptr[op] + (k < count ? k : count - 1)];
 }
 
 static float key_among(const sked_i_unequal *u, int32_t op, int32_t device)
@@ -88,7 +92,7 @@ static float key_among(const sked_i_unequal *u, int32_t op, int32_t device)
     int32_t k = 0;
     while (k + 1 < count && u->able[u->able_ptr[op] + k] != device)
         k++;
-    return key_of_device(k, count);
+    return 0.5F + 0.5F * sqrtf(((float)k + 0.5F) / (float)count);
 }
 
 void sked_i_brkga_space_express(const sked_i_brkga_space *k, const sked_schedule *s, float *key)
@@ -105,6 +109,25 @@ void sked_i_brkga_space_express(const sked_i_brkga_space *k, const sked_schedule
     }
     key[k->keys - 2] = 0;
     key[k->keys - 1] = 1;
+}
+
+void sked_i_brkga_space_single(const sked_i_brkga_space *k, float *key)
+{
+    const sked_i_costs *c = k->l->dag.costs;
+    int32_t best = 0;
+    double least = INFINITY;
+    for (int32_t d = 0; d < k->l->m; d++) {
+        double sum = 0;
+        for (int32_t i = 0; i < k->n; i++)
+            sum += fmin(sked_i_time(c, i, d), k->l->span);
+        if (sum < least) {
+            least = sum;
+            best = d;
+        }
+    }
+    sked_i_brkga_space_rule(k, 0, key);
+    for (int32_t i = 0; i < k->n; i++)
+        key[k->n + i] = sked_i_time(c, i, best) < INFINITY ? key_among(k->l->unequal, i, best) : 0;
 }
 
 void sked_i_brkga_space_rule(const sked_i_brkga_space *k, int which, float *key)
