@@ -28,6 +28,14 @@ static const member for_transfers[] = {
     {"list", NULL, 0, false}, {"list", "scheme=serial", 0, false}, {"list", "direction=backward", 0, false},
     {"heft", NULL, 0, false}, {"gaus", NULL, 0.5, false},          {"search", NULL, 1, false},
 };
+/* Unequal devices: exact proves many small problems within moments, and finds what annealing misses. */
+static const member for_machines[] = {
+    {"list", NULL, 0, false},         {"list", "direction=backward", 0, false},
+    {"heft", NULL, 0, false},         {"heft", "device=lookahead", 0, false},
+    {"heft", "device=oct", 0, false}, {"heft", "device=critical", 0, false},
+    {"search", NULL, 0.4, false},     {"exact", "max-ops=40", 0.5, true},
+    {"search", NULL, 1, false},
+};
 static const member for_shape[] = {{"list", NULL, 0, false},
                                    {"fds", NULL, 0.2, false},
                                    {"gaus", NULL, 0.7, false},
@@ -54,6 +62,8 @@ static plan choose(const sked_problem *p)
         return PLAN(for_shaped_loops);
     if (p->ii != 0 || p->objective == SKED_OBJECTIVE_II)
         return PLAN(for_loops);
+    if (p->objective == SKED_OBJECTIVE_MAKESPAN && p->machine != NULL)
+        return PLAN(for_machines);
     if (p->objective == SKED_OBJECTIVE_MAKESPAN && sked_i_has_transfers(p) && p->graph->n_ops >= relaxed_from)
         return PLAN(for_transfers);
     return p->objective == SKED_OBJECTIVE_MAKESPAN ? PLAN(for_makespan) : PLAN(for_shape);
@@ -244,5 +254,5 @@ const sked_i_method sked_i_method_auto = {
              .features = SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_LOOPS |
                          SKED_CAN_HORIZON | SKED_CAN_START | SKED_CAN_FIX | SKED_CAN_CANDIDATES |
                          SKED_CAN_ANYTIME | SKED_CAN_EXACT | SKED_CAN_MAKESPAN | SKED_CAN_RESOURCE |
-                         SKED_CAN_MEMORY | SKED_CAN_COST | SKED_CAN_II},
+                         SKED_CAN_MEMORY | SKED_CAN_COST | SKED_CAN_II | SKED_CAN_MACHINES},
     .run = run_auto};
