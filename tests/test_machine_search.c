@@ -288,6 +288,10 @@ static void moves_are_timed_exactly(void **state)
         random_problem_make(seed, RANDOM_UNEQUAL | RANDOM_ZERO | more, 2, 40, &r);
         sked_i_rng_seed(&rng, seed, 7);
         OK(sked_i_sequencing_create(&r.problem, &l, err));
+        if (seed % 4 == 0) { /* as where the table of transfers would be large */
+            free(l->unequal->pass);
+            l->unequal->pass = NULL;
+        }
         OK(sked_i_sequence_create(l, &a, err));
         OK(sked_i_sequence_create(l, &b, err));
         OK(sked_i_moves_open(a, &rng, &moves, err));

@@ -81,6 +81,21 @@ cleanup:
 
 /* ------------------------------------------------------------------ timing */
 
+/* Below on unequal devices, by the table of transfers. */
+KERNEL double listed_arrival(const sked_i_sequence *s, int32_t i, int32_t d)
+{
+    const sked_i_unequal *u = s->form->unequal;
+    const int64_t *ptr = s->form->dag.in.ptr, m = u->m;
+    double t = 0;
+    for (int64_t k = ptr[i]; k < ptr[i + 1]; k++) {
+        const sked_i_unequal_arc *x = &u->in[k];
+        const double at = s->start[x->op] + (x->lag + x->share * s->time[x->op]) +
+                          u->pass[(k * m + s->device[x->op]) * m + d];
+        t = at > t ? at : t;
+    }
+    return t;
+}
+
 /* Below on unequal devices. */
 KERNEL double unequal_arrival(const sked_i_sequence *s, int32_t i, int32_t d)
 {
@@ -88,6 +103,8 @@ KERNEL double unequal_arrival(const sked_i_sequence *s, int32_t i, int32_t d)
     const int64_t *ptr = s->form->dag.in.ptr;
     const int32_t kind = u->kind_of[d];
     double t = 0;
+    if (u->pass != NULL)
+        return listed_arrival(s, i, d);
     for (int64_t k = ptr[i]; k < ptr[i + 1]; k++) {
         const sked_i_unequal_arc *x = &u->in[k];
         const int32_t from = s->device[x->op];
