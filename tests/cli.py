@@ -257,6 +257,20 @@ def conversion_round_trips(folder):
 
 
 @test
+def a_machine_comes_out_of_files_that_describe_one(folder):
+    network = os.path.join(SOURCE, "tests", "data", "json_dnn.json")
+    target, again = os.path.join(folder, "node.machine.json"), os.path.join(folder, "again.machine.json")
+    expect(run("convert", network, target), 0)
+    machine = json.load(open(target))
+    assert machine["format"] == "sked-machine-1" and len(machine["devices"]) == 13, machine
+    assert expect(run("convert", network, "-", "--to", "machine"), 0).stdout == open(target).read()
+    expect(run("convert", target, again), 0)
+    assert open(target).read() == open(again).read()
+    expect(run("convert", path("cholesky.json"), os.path.join(folder, "none.machine.json")), 5, "format")
+    assert sorted(os.listdir(folder)) == ["again.machine.json", "node.machine.json"]
+
+
+@test
 def generators_are_reproducible(folder):
     families = re.findall(r"^  ([a-z-]+) +\S", expect(run("help", "generate"), 0).stdout.split("families\n")[1].split("\ndist")[0],
                           flags=re.M)
@@ -463,6 +477,77 @@ def robust_compares_and_reports(folder):
     assert 'data-kind="schedule"' in text
     xml.dom.minidom.parse(picture)
     expect(run("schedule", path("cholesky.json"), "--devices", 2, "--method", "list", "-o", picture), 6, "sked robust")
+
+
+def write_machine(folder, name="gpu 0", **more):
+    """Two processors and a card, and a graph that knows it; returns the paths of both."""
+    graph, machine = os.path.join(folder, "g.json"), os.path.join(folder, "m.json")
+    ops = [{"name": f"op{i}", "duration": 2 + i % 3, "durations": {name: 1, "npu": 3}, "memory": 10} for i in range(12)]
+    edges = [{"from": i // 2, "to": i, "bytes": 8} for i in range(1, 12)]
+    json.dump({"format": "sked-graph-1", "name": "tree", "ops": ops, "edges": edges}, open(graph, "w"))
+    devices = [{"name": "cpu0", "type": "cpu"}, {"name": "cpu1", "type": "cpu"}, {"name": name, "type": "gpu", "speed": 2, **more}]
+    json.dump({"format": "sked-machine-1", "name": "desk", "latency": 1, "bandwidth": 4, "devices": devices,
+               "links": [{"from": "cpu", "to": "gpu", "latency": 1, "bandwidth": 16}]}, open(machine, "w"))
+    return graph, machine
+
+
+@test
+def devices_of_a_machine_have_names(folder):
+    graph, machine = write_machine(folder)
+    plan = os.path.join(folder, "s.json")
+    base = ["schedule", graph, "--machine", machine, "--method", "heft", "--time-limit", 0.5]
+    out = json.loads(expect(run(*base, "--json", "-o", plan), 0).stdout)
+    assert (out["machine"], out["devices"], out["device_names"]) == ("desk", 3, ["cpu0", "cpu1", "gpu 0"]), out
+    assert len(out["device_memory"]) == 3 and 0 < max(out["device_memory"]) <= out["peak_memory"] <= sum(out["device_memory"])
+    text = expect(run(*base), 0).stdout
+    assert "machine        desk" in text and "device         gpu 0, peak memory " in text, text
+    checked = json.loads(expect(run("check", graph, plan, "--machine", machine, "--json"), 0).stdout)
+    assert checked["device_names"] == out["device_names"] and checked["device_memory"] == out["device_memory"]
+    assert "3 devices of desk" in expect(run("check", graph, plan, "--machine", machine), 0).stdout
+    written = json.load(open(plan))
+    assert written["device_names"] == out["device_names"] and written["machine"] == "desk"
+    for op in written["ops"]:  # by name, as another program may write it
+        op["device"] = written["device_names"][op["device"]]
+    json.dump(written, open(plan, "w"))
+    expect(run("check", graph, plan, "--machine", machine), 0)
+    expect(run("check", graph, plan), 8, "gpu 0")
+
+
+@test
+def info_describes_a_machine(folder):
+    graph, machine = write_machine(folder, memory=1000)
+    result = expect(run("info", graph, "--machine", machine), 0, "'npu'")  # misspelt, or for another machine
+    assert "'gpu 0'" not in result.stderr
+    for part in ("machine        desk, 3 devices", "device         gpu 0 (gpu), speed 2, memory 1000", "memory unlimited",
+                 "link           cpu - gpu, latency 1, bandwidth 16", "link           all other pairs, latency 1, bandwidth 4"):
+        assert part in result.stdout, (part, result.stdout)
+    out = json.loads(run("info", graph, "--machine", machine, "--json").stdout)["machine"]
+    assert out["devices"][2] == {"name": "gpu 0", "type": "gpu", "speed": 2, "memory": 1000} and out["bandwidth"] == 4
+    assert out["links"] == [{"from": "cpu", "to": "gpu", "latency": 1, "bandwidth": 16, "oneway": False}]
+
+
+@test
+def names_of_devices_do_not_command_terminals(folder):
+    graph, machine = write_machine(folder, name="\x1b[31mred\x07 </script>")
+    page = os.path.join(folder, "r.html")
+    for args in (["info", graph], ["schedule", graph, "--method", "list", "-o", page]):
+        result = expect(run(*args, "--machine", machine), 0)
+        assert "\x1b" not in result.stdout + result.stderr and "\\x1b[31mred" in result.stdout, result.stdout
+    assert "red\\u0007 </script>" not in open(page).read()
+
+
+@test
+def robust_and_sample_take_machines_where_they_can(folder):
+    graph, machine = write_machine(folder)
+    base = ["robust", graph, "--machine", machine, "--candidates", 10, "--top", 4, "--time-limit", 0.2]
+    result = expect(run(*base, "--target", "noisy", "--json"), 0)
+    assert json.loads(result.stdout)["winner"]["device_names"] == ["cpu0", "cpu1", "gpu 0"]
+    assert "gflownet takes no part" in result.stderr, result.stderr
+    expect(run(*base, "--target", "latency"), 6, "unequal devices or links")
+    expect(run("sample", graph, "--machine", machine), 6, "unequal devices")
+    expect(run("sample", graph), 2, "--machine FILE")
+    expect(run("robust", graph, "--target", "noisy"), 2, "--machine FILE")
+    expect(run(*base, "--devices", 2, "--target", "noisy"), 2, "exclude each other")
 
 
 @test

@@ -9,11 +9,13 @@ import itertools
 import json
 import os
 import re
+import shutil
 import stat
 import subprocess
 import sys
 import tempfile
 import time
+import xml.dom.minidom
 
 DEEP = "--deep" in sys.argv
 WORDS = [word for word in sys.argv[1:] if word != "--deep"]
@@ -46,6 +48,19 @@ def test(function):
     return function
 
 
+# Controls (C0 but the line break, DEL, C1), separators, changes of direction, noncharacters.
+UNPRINTABLE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufdd0-\ufdef\ufffe\uffff]")
+
+
+def unprintable(output):
+    """What a terminal would obey, or could not show; None: nothing."""
+    try:
+        found = UNPRINTABLE.search(output.decode())
+    except UnicodeDecodeError as problem:
+        return str(problem)
+    return found and f"U+{ord(found[0]):04X} at {found.start()}"
+
+
 def no_constant(word):
     raise ValueError(f"{word} is not JSON")
 
@@ -59,8 +74,10 @@ def complaint(args, done, codes=CODES):
         return f"{command}: exit {done.returncode}, expected {sorted(codes)}: {said[-300:]}"
     if done.returncode != 0 and (said.count("\n") != 1 or not said.startswith("sked: ")):
         return f"{command}: not one sentence: {said[:600]!r}"
-    if any(ord(c) < 32 and c != "\n" for c in said):
-        return f"{command}: control characters in {said[:600]!r}"
+    if unprintable(done.stderr):
+        return f"{command}: {unprintable(done.stderr)} of standard error: {done.stderr[:600]!r}"
+    if "-" not in args and done.stdout and unprintable(done.stdout):
+        return f"{command}: {unprintable(done.stdout)} of standard output: {done.stdout[:600]!r}"
     if "--json" in args and done.returncode == 0:
         try:
             json.loads(done.stdout.decode(), parse_constant=no_constant)
@@ -73,7 +90,7 @@ def run_case(case):
     args, options = case[0], dict(case[1]) if len(case) > 1 else {}
     codes, files = options.pop("codes", CODES), options.pop("files", None)
     try:
-        done = subprocess.run([SKED, *map(str, args)], **{"capture_output": True, "timeout": 120, **options})
+        done = subprocess.run([SKED, *(a if isinstance(a, bytes) else str(a) for a in args)], **{"capture_output": True, "timeout": 120, **options})
     except subprocess.TimeoutExpired:
         return f"{' '.join(map(str, args))[:400]}: still running after 120 s"
     wrong = complaint(args, done, codes)
@@ -228,6 +245,92 @@ def unwritable_output(folder):
     return problems
 
 
+@test
+def inputs_are_never_replaced(folder):
+    """An output that is one of the inputs, by whatever name, is refused before any work; nothing is changed."""
+    place = lambda name: os.path.join(folder, name)
+    graph_file, library, plan = place("g.json"), place("lib.json"), place("p.json")
+    shutil.copy(EXAMPLE, graph_file)
+    shutil.copy(os.path.join(SOURCE, "examples", "units.json"), library)
+    json.dump({"format": "sked-fix-1", "ops": []}, open(plan, "w"))
+    os.symlink("g.json", place("link.json"))
+    os.symlink(place("link.json"), place("link2.json"))
+    os.link(graph_file, place("hard.json"))
+    os.mkdir(place("sub"))
+    model = place("m.safetensors")
+    shutil.copy(os.path.join(SOURCE, "models", "gflownet.safetensors"), model)
+    before = {name: open(place(name), "rb").read() for name in sorted(os.listdir(folder)) if name != "sub"}
+    run, list_of_cases = ["--devices", 2, "--method", "list"], []
+    for name in ("g.json", "link.json", "link2.json", "hard.json", "sub/../g.json"):
+        list_of_cases += [(["schedule", graph_file, *run, "-o", place("x.svg"), "-o", place(name)], {"codes": {2}}),
+                          (["schedule", place(name), *run, "-o", graph_file], {"codes": {2}}),
+                          (["convert", graph_file, place(name)], {"codes": {2}}),
+                          (["schedule", graph_file, "--sweep", "horizon=1000:1001:1", "-o", place(name)], {"codes": {2}}),
+                          (["sample", graph_file, "--devices", 2, "-o", place(name)], {"codes": {2}}),
+                          (["robust", graph_file, "--devices", 2, "--target", "noisy", "-o", place(name)], {"codes": {2}})]
+    list_of_cases += [(["schedule", graph_file, *run, "--library", library, "-o", library], {"codes": {2}}),
+                      (["schedule", graph_file, *run, "--fix", plan, "-o", plan], {"codes": {2}}),
+                      (["schedule", graph_file, "--devices", 2, "--start", plan, "-o", plan], {"codes": {2}}),
+                      (["schedule", graph_file, "--machine", plan, "-o", plan], {"codes": {2}}),
+                      (["schedule", graph_file, "--devices", 2, "--profile", plan, "-o", plan], {"codes": {2}}),
+                      (["sample", graph_file, "--devices", 2, "--model", model, "-o", model], {"codes": {2}})]
+    os.symlink("g.json", place("log.jsonl"))
+    os.symlink("m.safetensors", place("curve.svg"))
+    before.update({name: open(place(name), "rb").read() for name in ("log.jsonl", "curve.svg")})
+    train = ["train", "--devices", 2, "--steps", 10**6, "-o", place("new.safetensors"), "--quiet"]
+    list_of_cases += [([*train, "--graphs", f"layered:5,{graph_file}", "-o", place("log.jsonl")], {"codes": {2}}),
+                      ([*train, "--graphs", "layered:5", "--resume", model, "-o", place("curve.svg")], {"codes": {2}})]
+    problems = run_all(list_of_cases)
+    for args in (["convert", "-", graph_file, "--to", "native"], ["schedule", "-", *run, "-o", graph_file]):
+        done = subprocess.run([SKED, *map(str, args)], stdin=open(graph_file), capture_output=True)
+        problems += filter(None, [complaint(args, done, {2})])
+    after = {name: open(place(name), "rb").read() for name in sorted(os.listdir(folder)) if name != "sub"}
+    return problems + ([] if before == after else ["files changed"])
+
+
+def edit_model(source, target, **numbers):
+    """Writes the model with other entries in its metadata."""
+    data = open(source, "rb").read()
+    size = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:8 + size])
+    header["__metadata__"].update({key: str(value) for key, value in numbers.items()})
+    text = json.dumps(header).encode()
+    open(target, "wb").write(len(text).to_bytes(8, "little") + text + data[8 + size:])
+
+
+@test
+def crafted_models(folder):
+    shipped, model = os.path.join(SOURCE, "models", "gflownet.safetensors"), os.path.join(folder, "m.safetensors")
+    problems = []
+    for numbers, code in (({"seed": 2**63}, 0), ({"seed": 2**64 - 1}, 0), ({"seed": 2**64}, 5), ({"seed": -1}, 5), ({"seed": ""}, 5),
+                          ({"steps": 2**63 - 1}, 5), ({"steps": 2**63}, 5), ({"steps": 9 * 10**15}, 0), ({"dim": 1}, 5), ({"dim": 0}, 5),
+                          ({"dim": 2**31 - 1}, 5), ({"layers": 10**6}, 5), ({"head": 7}, 5), ({"dim": 2**40}, 5)):
+        edit_model(shipped, model, **numbers)
+        sample = ["sample", EXAMPLE, "--devices", 2, "--candidates", 1, "--quiet", "--model", model, "-o", os.path.join(folder, "c.jsonl")]
+        problems += [f"{numbers}: {wrong}" for wrong in run_all([(sample, {"codes": {code}})])]
+    # Updates beyond the largest number of steps are refused, not wrapped around.
+    edit_model(shipped, model, steps=2**63 - 2)
+    resume = ["train", "--graphs", "layered:6", "--devices", 2, "--steps", 9e15, "--resume", model, "-o", model, "--quiet"]
+    return problems + run_all([(resume, {"codes": {5}})])
+
+
+@test
+def training_tries_its_outputs_first(folder):
+    """A million updates would outlast the test's patience: the refusal comes before the first."""
+    kept = [os.path.join(folder, name) for name in ("m.safetensors", "l.jsonl", "c.svg")]
+    for name in kept:
+        open(name, "w").write("kept")
+    os.mkdir(os.path.join(folder, "d.safetensors"))
+    train = ["train", "--graphs", "layered:30", "--devices", 2, "--steps", 1000000, "--quiet"]
+    gone = os.path.join(folder, "none")
+    problems = run_all([([*train, "-o", f"{gone}/m.safetensors", "-o", kept[1]], {"codes": {4}}),
+                        ([*train, "-o", os.path.join(folder, "d.safetensors"), "-o", kept[1]], {"codes": {4}}),
+                        ([*train, "-o", kept[0], "-o", f"{gone}/l.jsonl"], {"codes": {4}}),
+                        ([*train, "-o", kept[0], "-o", kept[1], "-o", f"{gone}/c.svg"], {"codes": {4}}),
+                        ([*train, "-o", kept[0], "-o", kept[1], "--set", "nonsense=1"], {"codes": {2}})])
+    return problems + [f"{name} was changed" for name in kept if open(name).read() != "kept"]
+
+
 PRINTING = [["info", EXAMPLE], ["info", EXAMPLE, "--json"], ["methods"], ["formats", "--json"], ["targets"], ["help"], ["--version"],
             ["help", "--man"], ["schedule", EXAMPLE, "--method", "list", "--quiet"],
             ["schedule", EXAMPLE, "--method", "list", "--quiet", "-o", "-"],
@@ -270,6 +373,8 @@ def outputs_replace_files_in_one_step(folder):
     problems += run_all([(["schedule", EXAMPLE, "--devices", 2, "--method", "list", "-o", file], {"codes": {0}})])
     os.symlink(file, os.path.join(folder, "link.json"))
     problems += run_all([(["convert", EXAMPLE, os.path.join(folder, "link.json")], {"codes": {0}})])
+    if not os.path.islink(os.path.join(folder, "link.json")) or json.load(open(file))["format"] != "sked-graph-1":
+        problems.append("the link was replaced, not what it points to")
     if sorted(os.listdir(folder)) != ["link.json", "s.json"]:
         problems.append(f"left behind: {os.listdir(folder)}")
     mode = stat.S_IMODE(os.stat(file).st_mode)
@@ -389,6 +494,50 @@ def other_commands_on_awkward_problems(folder):
         list_of_cases += [(["schedule", file, "--devices", 2, "--candidates", 5, "--top", 2, "--time-limit", 0.02, "--json", "--quiet"],),
                           (["robust", file, "--devices", 2, "--method", "list", "--candidates", 5, "--target", "noisy", "--json"],)]
     return run_all(list_of_cases)
+
+
+NASTY = ("\x1b]0;title\x07", "\x1b[31mred", "\x7f\x80\x9b31m\x9f", "\u202eevil\u202c", "\u2066x\u2069\u200f", "a\u2028b\u2029c",
+         "\ufffe\uffff\U0001fffe", "\r\nsked: ok", "gr\u00fc\u00df \U0001f600")
+
+
+@test
+def nothing_from_outside_commands_the_terminal(folder):
+    """Names in files, file names, and words of the command line, in every place that is printed."""
+    list_of_cases, pictures = [], []
+    for k, name in enumerate(NASTY):
+        file, picture = os.path.join(folder, f"{k}.json"), os.path.join(folder, f"{k}.svg")
+        ops = [{"name": name, "type": name, "duration": 2, "demand": {name: 1}}, {"name": name + "2", "type": name, "duration": 1}]
+        text = {"format": "sked-graph-1", "name": name, "resources": [{"name": name, "capacity": 1}], "ops": ops, "edges": [[name, name + "2"]]}
+        json.dump(text, open(file, "w"))
+        odd = os.path.join(folder, f"odd{name}.json")
+        json.dump(text, open(odd, "w"))
+        bad = os.path.join(folder, f"bad{k}.json")
+        json.dump({**text, "edges": [[name, name + "3"]]}, open(bad, "w"))
+        run = ["--method", "list", "--devices", 2]
+        list_of_cases += [(["info", file], {"codes": {0}}), (["info", file, "--json"], {"codes": {0}}), (["info", odd], {"codes": {0}}),
+                          (["info", bad], {"codes": {5}}), (["info", file + name], {"codes": {4}}),
+                          (["schedule", file, *run], {"codes": {0}}), (["schedule", file, *run, "--json"], {"codes": {0}}),
+                          (["schedule", file, *run, "--capacity", f"{name}=0"], {"codes": {7}}),
+                          (["schedule", file, *run, "--capacity", f"{name}3=0"], {"codes": {2}}),
+                          (["schedule", file, "--method", "list", "--sweep", "horizon=1:4:1"], {"codes": {0}}),
+                          (["schedule", file, "--method", "list", "--sweep", "horizon=1:4:1", "--json"], {"codes": {0}}),
+                          (["schedule", file, *run, "-o", os.path.join(folder, name, "x.json")], {"codes": {4}}),
+                          (["robust", file, *run, "--candidates", 3, "--target", f"command:echo '{name}' >/dev/null; echo 1 #", "--json"], {"codes": {0}}),
+                          (["robust", file, *run, "--candidates", 3, "--target", f"command:echo '{name}' >/dev/null; echo 1 #"], {"codes": {0}}),
+                          (["robust", file, *run, "--candidates", 3, "--quiet", "--target", f"command:false '{name}'"], {"codes": {9}}),
+                          (["train", "--graphs", odd + name, "--devices", 2, "--steps", 1, "--quiet", "-o", f"{folder}/{name}.safetensors"], {"codes": {2, 4}}),
+                          (["sample", file, "--devices", 2, "--model", odd], {"codes": {5}}),
+                          (["check", file, file], {"codes": {5}})]
+        pictures += [(["schedule", file, *run, "-o", picture], {"codes": {0}}), (["schedule", file, *run, "-o", picture + ".html"], {"codes": {0}})]
+    for k, raw in enumerate((b"\xff\xfe", b"\xc2", b"\xed\xa0\x80", b"\xc0\xaf", b"\x9b31m")):  # no UTF-8
+        list_of_cases += [(["robust", EXAMPLE, "--devices", 2, "--method", "list", "--candidates", 2, "--target", b"command:echo 1 #" + raw, "--json"],
+                           {"codes": {0}}), (["schedule", EXAMPLE, "--method", raw], {"codes": {2}}), ([raw], {"codes": {2}}),
+                          (["info", os.path.join(os.fsencode(folder), raw)], {"codes": {4}})]
+    problems = run_all(list_of_cases) + run_all(pictures)
+    for args, _ in pictures:
+        if args[-1].endswith(".svg"):
+            xml.dom.minidom.parse(args[-1])
+    return problems
 
 
 @test

@@ -155,6 +155,21 @@ def cuda_stays_in_its_folder(tree):
             yield path, line, f"CUDA header outside src/backend/cuda: {name}"
 
 
+# The writer itself; the plan a measuring program reads, in the temporary folder; the log of training, which grows.
+WRITERS = ("src/base/file_write.c", "src/target/command.c", "tools/sked/train.c")
+WRITES = re.compile(r"\b(fopen|freopen|creat|rename|renameat|mkstemps?|mkostemps?|tmpfile)\s*\(|\bO_(CREAT|TMPFILE)\b")
+
+
+def files_are_written_in_one_place(tree):
+    for path, text in tree.files.items():
+        if path in WRITERS or path.startswith("bench/"):
+            continue
+        for number, line in enumerate(without_comments(text).split("\n"), 1):
+            match = WRITES.search(line)
+            if match:
+                yield path, number, f"{match[0]}: files are written by src/base/file_write.c (sked_file_write)"
+
+
 def definitions(text):
     """(line, name) of each sked_i_ type the text defines; a declaration that only names it is none."""
     patterns = (
@@ -215,7 +230,8 @@ def a_table_is_a_list(tree):
 
 
 RULES = [rooms_go_one_way, methods_do_not_meet, the_driver_is_private, the_library_uses_no_tool, tools_use_the_public_header,
-         the_validator_stands_alone, cuda_stays_in_its_folder, a_type_is_defined_once, a_table_is_a_list]
+         the_validator_stands_alone, cuda_stays_in_its_folder, files_are_written_in_one_place,
+         a_type_is_defined_once, a_table_is_a_list]
 
 # A tree that breaks nothing, and for each rule changes that must break that rule (and perhaps others).
 GOOD = {
@@ -255,6 +271,8 @@ BAD = [
     (the_validator_stands_alone, {"src/schedule/validate.c": '#include "schedule/schedule.h"\n'}),
     (cuda_stays_in_its_folder, {"src/backend/b.c": "#include <cuda_runtime.h>\n"}),
     (cuda_stays_in_its_folder, {"src/engine/b.cu": ""}),
+    (files_are_written_in_one_place, {"tools/sked/b.c": 'FILE *f = fopen(path, "w");\n'}),
+    (files_are_written_in_one_place, {"src/report/b.c": "int fd = open(path, O_WRONLY | O_CREAT, 0666);\n"}),
     (a_type_is_defined_once, {"src/graph/b.h": "typedef struct sked_i_a {\n    int y;\n} sked_i_a;\n"}),
     (a_type_is_defined_once, {"src/graph/b.h": "struct sked_i_shut {\n    int z;\n};\n"}),
     (a_type_is_defined_once, {"src/graph/b.h": "typedef int sked_i_a;\n"}),

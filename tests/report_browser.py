@@ -159,7 +159,7 @@ class Suite:
         assert not found, f"{where}: console says {found}"
 
     def test_every_page_loads(self):
-        for name in ("small", "layered", "resources", "pipelined", "free", "hostile", "instant"):
+        for name in ("small", "layered", "resources", "pipelined", "free", "hostile", "instant", "machine", "hostile-machine"):
             self.load(name)
             assert self.browser.run(PIXELS) > 3, name + ": the Gantt is empty"
             self.no_errors(name)
@@ -187,6 +187,20 @@ class Suite:
         assert "</title>" in self.browser.run("return document.querySelector('h1').textContent")
         self.browser.keys("#search", "alert(1)")
         self.browser.wait("return document.getElementById('count').textContent === '2 found'", "name and type found")
+
+    def test_devices_have_names(self):
+        self.load("machine")
+        self.browser.move(*self.browser.run(CENTRE, "conv1"))
+        text = self.browser.run("const t = document.getElementById('tip'); return t.hidden ? '' : t.innerText")
+        assert re.search(r"Device\s+(cpu0|cpu1|gpu)", text), f"hover does not name the device: {text}"
+        assert "workstation" in self.browser.run("return document.querySelector('dl.figures').innerText")
+        labels = self.browser.run(
+            "return [...document.querySelectorAll('#curves [aria-label]')].map((e) => e.getAttribute('aria-label'))")
+        assert any("memory gpu" in label for label in labels), f"no curve of the card's memory: {labels}"
+        self.keep("page-machine-hover")
+        self.load("hostile-machine")
+        assert self.browser.run("return document.querySelectorAll('b').length") == 0, "a name became markup"
+        self.no_errors("machine")
 
     def test_search(self):
         self.load("layered")

@@ -10,6 +10,7 @@
 
 typedef struct sample {
     sked_graph *graph;
+    sked_machine *machine;
     sked_problem problem;
     sked_schedule *schedule;
     sked_report_data data;
@@ -18,7 +19,9 @@ typedef struct sample {
 static inline void sample_free(sample *s)
 {
     sked_graph_destroy(s->graph);
+    sked_machine_destroy(s->machine);
     sked_schedule_destroy(s->schedule);
+    *s = (sample){0};
 }
 
 /* Earliest start of op after its predecessors; device < 0: without transfers. */
@@ -30,14 +33,17 @@ static inline double ready_time(const sked_problem *p, const sked_schedule *s, i
         const int64_t e = g->pred_edge[k];
         if (g->edge_distance[e] > 0)
             continue;
-        const bool apart = device >= 0 && s->device[g->pred_op[k]] != device;
-        const double extra = apart ? p->latency + g->edge_bytes[e] / p->bandwidth : 0;
-        t = fmax(t, s->start[g->pred_op[k]] + g->edge_lag[e] + extra);
+        const int32_t from = g->pred_op[k];
+        const double extra = device >= 0 ? sked_problem_transfer(p, e, s->device[from], device) : 0;
+        const double lag = p->machine != NULL && !g->edge_lag_given[e]
+                               ? sked_problem_duration(p, from, s->device[from])
+                               : g->edge_lag[e];
+        t = fmax(t, s->start[from] + lag + extra);
     }
     return t;
 }
 
-/* Devices: each op goes where it can start first, after what is already there. */
+/* Devices: each op goes where it can start first (unequal ones: finish), after what is already there. */
 static inline void greedy_devices(const sked_problem *p, sked_schedule *s)
 {
     double *free_at = calloc((size_t)p->devices, sizeof *free_at);
@@ -46,13 +52,14 @@ static inline void greedy_devices(const sked_problem *p, sked_schedule *s)
         double best = INFINITY;
         for (int32_t d = 0; d < p->devices; d++) {
             const double t = fmax(free_at[d], ready_time(p, s, i, d));
-            if (t < best) {
-                best = t;
+            const double key = t + (p->machine != NULL ? sked_problem_duration(p, i, d) : 0);
+            if (key < best) {
+                best = key;
+                s->start[i] = t;
                 s->device[i] = d;
             }
         }
-        s->start[i] = best;
-        free_at[s->device[i]] = best + p->graph->duration[i];
+        free_at[s->device[i]] = s->start[i] + sked_problem_duration(p, i, s->device[i]);
     }
     free(free_at);
 }
@@ -108,8 +115,8 @@ static inline void add_edge(sked_builder *b, int32_t from, int32_t to, double by
     assert_int_equal(sked_builder_add_edge(b, &e, NULL), SKED_OK);
 }
 
-/* Ten ops of a small network on two devices with transfers. */
-static inline void sample_small(sample *s)
+/* Ten ops of a small network. */
+static inline void sample_network(sample *s)
 {
     static const struct {
         const char *name, *type;
@@ -133,9 +140,55 @@ static inline void sample_small(sample *s)
     OK(sked_builder_finish(b, &s->graph, err));
     sked_builder_destroy(b);
     sked_problem_init(&s->problem, s->graph);
+}
+
+/* It on two devices with transfers. */
+static inline void sample_small(sample *s)
+{
+    sample_network(s);
     s->problem.devices = 2;
     s->problem.bandwidth = 64;
     sample_schedule(s, "greedy");
+}
+
+/* Devices with these names and types on links of their own; the network on them. memory: of the last one. */
+static inline void sample_on_machine(sample *s, const char *name, const char *const (*devices)[2], int count,
+                                     double memory)
+{
+    sked_machine_builder *b = NULL;
+    sample_network(s);
+    OK(sked_machine_builder_create(name, &b, err));
+    for (int d = 0; d < count; d++)
+        OK(sked_machine_builder_add_device(b, devices[d][0], devices[d][1], 1 + d,
+                                           d == count - 1 ? memory : INFINITY, NULL, err));
+    OK(sked_machine_builder_add_link(b, devices[0][1], devices[count - 1][1], 0.25, 512, false, err));
+    OK(sked_machine_builder_set_link(b, 0.5, 256, err));
+    OK(sked_machine_builder_finish(b, &s->machine, err));
+    sked_machine_builder_destroy(b);
+    s->problem.machine = s->machine;
+    s->problem.devices = count;
+    sample_schedule(s, "greedy");
+}
+
+/* Two processors and a fast card whose memory is limited. */
+static inline void sample_machine(sample *s)
+{
+    static const char *const devices[][2] = {{"cpu0", "cpu"}, {"cpu1", "cpu"}, {"gpu", "gpu"}};
+    sample_on_machine(s, "workstation", devices, 3, 640);
+    s->problem.memory_limit = 1000;
+}
+
+/* Devices whose names need every kind of escaping, and one that is too long for any margin. */
+static inline void sample_hostile_machine(sample *s)
+{
+    static const char *const devices[][2] = {
+        {"</script><script>alert(2)</script>", "<t>"},
+        {"d \" & ' \\ ]]> \x1b[31m \x7f \xe2\x80\xa8", "u"},
+        {"an accelerator with a name that is much too long for the margin of a picture", "u"},
+        {"\xe7\x9f\xa9\xe9\x98\xb5\xe4\xb9\x98\xe7\x9f\xa9\xe9\x98\xb5\xe4\xb9\x98\xe7\x9f\xa9\xe9\x98"
+         "\xb5\xe4\xb9\x98\xe7\x9f\xa9\xe9\x98\xb5\xe4\xb9\x98\xe7\x9f\xa9\xe9\x98\xb5\xe4\xb9\x98",
+         "v"}};
+    sample_on_machine(s, "</title><b>machine</b>", devices, 4, INFINITY);
 }
 
 /* n ops in layers of `width`, with ten types and real durations, on m devices. */
@@ -377,10 +430,17 @@ static inline void sample_chains(sample *s)
 static const struct sample_kind {
     const char *name;
     void (*make)(sample *s);
-} sample_kinds[] = {{"small", sample_small},         {"resources", sample_resources},
-                    {"pipelined", sample_pipelined}, {"layered", sample_thousand},
-                    {"free", sample_chains},         {"hostile", sample_hostile},
-                    {"instant", sample_instant},     {"empty", sample_empty},
-                    {"robust", sample_robust},       {"large", sample_large}};
+} sample_kinds[] = {{"small", sample_small},
+                    {"resources", sample_resources},
+                    {"pipelined", sample_pipelined},
+                    {"layered", sample_thousand},
+                    {"free", sample_chains},
+                    {"hostile", sample_hostile},
+                    {"instant", sample_instant},
+                    {"empty", sample_empty},
+                    {"robust", sample_robust},
+                    {"machine", sample_machine},
+                    {"hostile-machine", sample_hostile_machine},
+                    {"large", sample_large}};
 enum { n_sample_kinds = sizeof sample_kinds / sizeof *sample_kinds, n_small_kinds = n_sample_kinds - 1 };
 #endif

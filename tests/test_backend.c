@@ -13,11 +13,18 @@ static sked_graph *random_graph(sked_i_rng *r, int32_t n)
     sked_builder *b = NULL;
     sked_graph *g = NULL;
     OK(sked_builder_create(&b, err));
-    for (int32_t i = 0; i < n; i++)
+    for (int32_t i = 0; i < n; i++) {
         OK(sked_builder_add_op(b, NULL, NULL, (double)sked_i_rng_below(r, 20), NULL, err));
+        if (sked_i_rng_below(r, 3) == 0) /* nothing without a machine */
+            OK(sked_builder_add_duration(b, i, sked_i_rng_below(r, 2) ? "d1" : "a",
+                                         sked_i_rng_below(r, 9) ? (double)sked_i_rng_below(r, 30) : INFINITY,
+                                         err));
+    }
     for (int32_t i = 1; i < n; i++)
         for (uint64_t k = sked_i_rng_below(r, 4); k > 0; k--) {
-            const sked_edge edge = {(int32_t)sked_i_rng_below(r, (uint64_t)i), i, SKED_LAG_DEFAULT,
+            const sked_edge edge = {(int32_t)sked_i_rng_below(r, (uint64_t)i), i,
+                                    sked_i_rng_below(r, 4) ? SKED_LAG_DEFAULT
+                                                           : (double)sked_i_rng_below(r, 9),
                                     (double)sked_i_rng_below(r, 9), 0};
             OK(sked_builder_add_edge(b, &edge, err));
         }
@@ -43,7 +50,34 @@ static void random_order(sked_i_rng *r, const sked_graph *g, int32_t *order)
     }
 }
 
-static void compare(sked_i_rng *r, const char *backend)
+/* Devices of three types with any speed; some pairs have a link, one way or both, others the common one or
+ * none. */
+static sked_machine *random_machine(sked_i_rng *r, int32_t devices)
+{
+    static const char *const types[] = {"a", "b", "c"};
+    sked_machine_builder *b = NULL;
+    sked_machine *m = NULL;
+    char name[2][16];
+    OK(sked_machine_builder_create("node", &b, err));
+    for (int32_t d = 0; d < devices; d++) {
+        snprintf(name[0], sizeof name[0], "d%d", (int)d);
+        OK(sked_machine_builder_add_device(b, name[0], types[sked_i_rng_below(r, 3)],
+                                           0.5 + sked_i_rng_uniform(r), INFINITY, NULL, err));
+    }
+    for (int32_t d = 1; d < devices; d++) {
+        snprintf(name[0], sizeof name[0], "d%d", (int)d);
+        snprintf(name[1], sizeof name[1], "d%d", (int)sked_i_rng_below(r, (uint64_t)d));
+        OK(sked_machine_builder_add_link(b, name[0], name[1], (double)sked_i_rng_below(r, 4),
+                                         1 + sked_i_rng_uniform(r), sked_i_rng_below(r, 2), err));
+    }
+    if (sked_i_rng_below(r, 2))
+        OK(sked_machine_builder_set_link(b, 1, 0.5 + sked_i_rng_uniform(r), err));
+    OK(sked_machine_builder_finish(b, &m, err));
+    sked_machine_builder_destroy(b);
+    return m;
+}
+
+static void compare(sked_i_rng *r, const char *backend, bool unequal)
 {
     const int32_t n = 1 + (int32_t)sked_i_rng_below(r, most_ops),
                   count = 1 + (int32_t)sked_i_rng_below(r, 300);
@@ -55,6 +89,9 @@ static void compare(sked_i_rng *r, const char *backend)
     p.devices = 1 + (int32_t)sked_i_rng_below(r, 9);
     p.latency = (double)sked_i_rng_below(r, 3);
     p.bandwidth = 2;
+    sked_machine *machine = NULL;
+    if (unequal)
+        p.machine = machine = random_machine(r, p.devices);
     int32_t *device = malloc(sizeof(int32_t) * (size_t)n * (size_t)count),
             *order = malloc(sizeof(int32_t) * (size_t)n * (size_t)count);
     double *want = malloc(sizeof(double) * (size_t)count), *got = malloc(sizeof(double) * (size_t)count);
@@ -69,6 +106,7 @@ static void compare(sked_i_rng *r, const char *backend)
     for (int32_t b = 0; b < count; b++)
         assert_true(want[b] == got[b]);
     sked_simulator_destroy(sim);
+    sked_machine_destroy(machine);
     free(device);
     free(order);
     free(want);
@@ -81,8 +119,8 @@ static void test_cpu(void **state)
     sked_i_rng r;
     (void)state;
     sked_i_rng_seed(&r, 1, 0);
-    for (int k = 0; k < 50; k++)
-        compare(&r, "cpu");
+    for (int k = 0; k < 100; k++)
+        compare(&r, "cpu", k % 2);
 }
 
 static void test_cuda(void **state)
@@ -106,8 +144,8 @@ static void test_cuda(void **state)
         print_message("skipped: %s\n", why.message);
         skip();
     }
-    for (int k = 0; k < 50; k++)
-        compare(&r, "cuda");
+    for (int k = 0; k < 100; k++)
+        compare(&r, "cuda", k % 2);
 }
 
 static void test_unknown(void **state)

@@ -229,7 +229,11 @@ static void buffers_escape(void **state)
         {"", "\"\"", ""},
         {"plain", "\"plain\"", "plain"},
         {"a\"b\\c\n\t\r", "\"a\\\"b\\\\c\\n\\t\\r\"", "a&quot;b\\c&#10;&#9;&#13;"},
-        {"\x01\x1f\x7f", "\"\\u0001\\u001f\\u007f\"", ""},
+        {"\x01\x1f\x7f", "\"\\u0001\\u001f\\u007f\"", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
+        {"\xc2\x9b\xe2\x80\xae", "\"\\u009b\\u202e\"",
+         "\xc2\x9b\xe2\x80\xae"}, /* C1, a change of direction */
+        {"\xef\xbf\xbe\xef\xbf\xbf", "\"\\ufffe\\uffff\"", "\xef\xbf\xbd\xef\xbf\xbd"}, /* not in XML */
+        {"\xf0\x9f\xbf\xbe", "\"\\ud83f\\udffe\"", "\xf0\x9f\xbf\xbe"},
         {"<a & 'b'>", "\"<a & 'b'>\"", "&lt;a &amp; &#39;b&#39;&gt;"},
         {"gr\xc3\xbc\xc3\x9f\xf0\x9f\x98\x80", "\"gr\xc3\xbc\xc3\x9f\xf0\x9f\x98\x80\"",
          "gr\xc3\xbc\xc3\x9f\xf0\x9f\x98\x80"},
@@ -299,15 +303,64 @@ static void quotes_are_short_and_printable(void **state)
 {
     (void)state;
     char buf[80], tiny[8], text[200];
-    assert_string_equal(sked_i_quote("a\nb\x7f", 4, buf, sizeof buf), "a?b?");
+    assert_string_equal(sked_i_quote("a\nb\x7f", 4, buf, sizeof buf), "a\\nb\\x7f");
     memset(text, 'x', sizeof text);
     assert_int_equal(strlen(sked_i_quote(text, sizeof text, buf, sizeof buf)), 63);
     assert_string_equal(buf + 60, "...");
     assert_true(strlen(sked_i_quote(text, sizeof text, tiny, sizeof tiny)) < sizeof tiny);
     memset(text, 'x', 59);
-    memcpy(text + 59, "\xc3\xbc\xc3\xbc", 4); /* the cut would fall into the first of them */
-    sked_i_quote(text, 63, buf, sizeof buf);
+    memcpy(text + 59, "\xc3\xbc\xc3\xbc\xc3\xbc", 6); /* the cut would fall into the first of them */
+    sked_i_quote(text, 65, buf, sizeof buf);
     assert_string_equal(buf + 59, "...");
+}
+
+/* What terminals obey, or what is no UTF-8, is shown by its number; the rest stays. */
+static void escapes(void **state)
+{
+    (void)state;
+    static const char *const want[][2] = {
+        {"plain \xc3\xbc \xf0\x9f\x98\x80 \\ \"'", "plain \xc3\xbc \xf0\x9f\x98\x80 \\ \"'"},
+        {"\x1b[31m\a\n\t\r\x7f", "\\x1b[31m\\x07\\n\\t\\r\\x7f"},
+        {"\xc2\x80\xc2\x9b\xc2\x9f\xc2\xa0", "\\u0080\\u009b\\u009f\xc2\xa0"},
+        {"\xff\xc3(\xed\xa0\x80\xc0\xaf", "\\xff\\xc3(\\xed\\xa0\\x80\\xc0\\xaf"},
+        {"\xe2\x80\xa8\xe2\x80\xa9\xe2\x80\xaa\xe2\x80\xae\xe2\x80\xaf",
+         "\\u2028\\u2029\\u202a\\u202e\xe2\x80\xaf"},
+        {"\xe2\x81\xa6\xe2\x81\xa9\xe2\x80\x8f\xd8\x9c", "\\u2066\\u2069\\u200f\\u061c"},
+        {"\xef\xbf\xbe\xef\xbf\xbf\xef\xbf\xbd\xf4\x8f\xbf\xbf", "\\ufffe\\uffff\xef\xbf\xbd\\U0010ffff"},
+        {"cut \xe2\x80", "cut \\xe2\\x80"},
+    };
+    char buf[200], tiny[8];
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        assert_string_equal(sked_escape(want[i][0], buf, sizeof buf), want[i][1]);
+        char again[200];
+        assert_string_equal(sked_escape(buf, again, sizeof again), want[i][1]); /* twice is as good as once */
+    }
+    assert_string_equal(sked_escape("1234567", tiny, sizeof tiny), "1234567");
+    assert_string_equal(sked_escape("12345678", tiny, sizeof tiny), "1234...");
+    assert_string_equal(sked_escape("123\x1b\x1b", tiny, sizeof tiny), "123..."); /* no half escape */
+    assert_string_equal(sked_escape("12", tiny, 1), "");
+    assert_string_equal(sked_escape("1234", tiny, 3), "..");
+}
+
+/* Whatever a message quotes, it comes out printable, and it is cut between characters. */
+static void messages_are_printable(void **state)
+{
+    (void)state;
+    char name[1500];
+    sked_error e = {0};
+    (void)sked_i_fail(&e, SKED_ERR_FORMAT, "op '%s'", "\x1b]0;x\a\xff\xc2\x9b");
+    assert_string_equal(e.message, "op '\\x1b]0;x\\x07\\xff\\u009b'");
+    for (int shift = 0; shift < 3; shift++) {
+        memset(name, 'x', sizeof name);
+        for (size_t i = (size_t)shift; i + 3 < sizeof name; i += 3)
+            memcpy(name + i, "\xe2\x82\xac", 3);
+        name[sizeof name - 1 - 2] = 0;
+        e = (sked_error){0};
+        (void)sked_i_fail(&e, SKED_ERR_FORMAT, "%s", name);
+        assert_true(sked_i_utf8_valid(e.message));
+        assert_non_null(strstr(e.message, "..."));
+        assert_null(strchr(e.message, '\\'));
+    }
 }
 
 /* ------------------------------------------------------------------ status, memory, options */
@@ -639,6 +692,8 @@ int main(void)
         cmocka_unit_test(buffers_grow),
         cmocka_unit_test(near_names_are_suggested),
         cmocka_unit_test(quotes_are_short_and_printable),
+        cmocka_unit_test(escapes),
+        cmocka_unit_test(messages_are_printable),
         cmocka_unit_test(first_cause_wins),
         cmocka_unit_test(sizes_never_overflow),
         cmocka_unit_test(options_of_text),

@@ -1,13 +1,15 @@
 /*
  * The clause-learning kernel and what it stands on: restart sequence, activity heap; small models of bounds,
- * clauses, arcs, pools and a plug-in against enumeration, with every learnt clause checked to be implied; the
- * models of search and of loops on it.
+ * clauses, arcs, pools, alternatives and a plug-in against enumeration, with every learnt clause checked to
+ * be implied; work on unequal devices; the models of search and of loops on it.
  */
 #include "base/activity.h"
 #include "base/restart.h"
 #include "brute_force.h"
+#include "engine/clause/choice.h"
 #include "engine/clause/learner.h"
 #include "engine/clause/pool.h"
+#include "engine/clause/work.h"
 #include "engine/modulo/exact.h"
 #include "graph/graph.h"
 #include "random_problem.h"
@@ -85,6 +87,12 @@ typedef struct sum {
     int64_t asked; /* explanations */
 } sum;
 
+/* target >= the least option that holds, or `most`. */
+typedef struct rule {
+    int32_t target, most, count;
+    sked_i_clause_option option[3];
+} rule;
+
 typedef struct model {
     int32_t n;
     int clauses, arcs;
@@ -93,6 +101,8 @@ typedef struct model {
     sked_i_clause_arc arc[most_parts];
     int32_t duration[most_vars], demand[most_vars], capacity; /* 0: no pool */
     sum sum;
+    int rules;
+    rule rule[2];
     sked_i_lit assume[2];
     int32_t n_assume;
 } model;
@@ -130,6 +140,18 @@ static model random_model(uint64_t seed)
     m.n_assume = random_int(&rng, 0, 2);
     for (int k = 0; k < m.n_assume; k++)
         m.assume[k] = random_lit(&rng, m.n);
+    m.rules = random_int(&rng, 0, 2);
+    for (int k = 0; k < m.rules; k++) {
+        rule *r = &m.rule[k];
+        const bool down = random_int(&rng, 0, 1);
+        *r = (rule){2 * random_int(&rng, 0, m.n - 1) + down,
+                    down ? random_int(&rng, -3, 0) : random_int(&rng, 1, top),
+                    random_int(&rng, 1, 3),
+                    {{{0, 0}, 0, 0}}};
+        for (int j = 0; j < r->count; j++)
+            r->option[j] = (sked_i_clause_option){
+                random_lit(&rng, m.n), 2 * random_int(&rng, 0, m.n - 1) + down, random_int(&rng, -1, 2)};
+    }
     return m;
 }
 
@@ -158,6 +180,22 @@ static bool pool_holds(const model *m, const int32_t *value)
     return true;
 }
 
+static int32_t view_value(int32_t view, const int32_t *value)
+{
+    return view & 1 ? -value[view / 2] : value[view / 2];
+}
+
+static bool rule_holds(const rule *r, const int32_t *value)
+{
+    int32_t least = r->most;
+    for (int k = 0; k < r->count; k++) {
+        const int32_t v = view_value(r->option[k].view, value) + r->option[k].offset;
+        if (holds(r->option[k].on, value) && v < least)
+            least = v;
+    }
+    return view_value(r->target, value) >= least;
+}
+
 static bool is_solution(const model *m, const int32_t *value)
 {
     int32_t total = 0;
@@ -170,6 +208,8 @@ static bool is_solution(const model *m, const int32_t *value)
         const sked_i_clause_arc *a = &m->arc[k];
         fine = (a->when.view >= 0 && !holds(a->when, value)) || value[a->to] >= value[a->from] + a->offset;
     }
+    for (int k = 0; fine && k < m->rules; k++)
+        fine = rule_holds(&m->rule[k], value);
     return fine;
 }
 
@@ -245,6 +285,12 @@ static bool build(model *m, uint64_t seed, sked_i_clause_solver **out)
             task[i] = (sked_i_clause_task){i, m->duration[i], m->demand[i]};
         assert_true(sked_i_clause_add_pool(s, m->capacity, task, m->n));
     }
+    sked_i_clause_choices *choices = sked_i_clause_choices_create();
+    assert_non_null(choices);
+    for (int k = 0; k < m->rules; k++)
+        assert_true(sked_i_clause_choices_add(choices, m->rule[k].target, m->rule[k].most, m->rule[k].option,
+                                              m->rule[k].count));
+    assert_true(sked_i_clause_choices_plug(s, choices));
     const sked_i_clause_propagator plug = {
         .self = &m->sum, .propagate = sum_propagate, .explain = sum_explain, .cost = 1};
     assert_true(sked_i_clause_add_propagator(s, plug, &m->sum.number));
@@ -368,6 +414,143 @@ static void shared_clauses_are_implied(void **state)
         sked_i_clause_destroy(other);
     }
     assert_true(shared > 20);
+}
+
+/* ------------------------------------------------------------------ work on unequal devices */
+
+enum {
+    work_ops = 3,
+    work_devices = 2,
+    work_cells = work_ops * work_devices,
+    work_vars = work_ops + 3 * work_cells
+};
+
+/* Starts, x, heads, latest starts; the last two equal the start. */
+typedef struct work_case {
+    int32_t last_start, time[work_cells], x[work_cells], head[work_cells], last[work_cells],
+        price[3 * work_devices];
+} work_case;
+
+static work_case random_work(sked_i_rng *rng)
+{
+    work_case w = {.last_start = random_int(rng, 1, 3), .price = {1, 0, 0, 1}};
+    for (int32_t c = 0; c < work_cells; c++) {
+        w.time[c] = random_int(rng, 0, 3);
+        w.x[c] = work_ops + c;
+        w.head[c] = work_ops + work_cells + c;
+        w.last[c] = work_ops + 2 * work_cells + c;
+    }
+    w.price[4] = random_int(rng, 0, 5);
+    w.price[5] = random_int(rng, 0, 5);
+    return w;
+}
+
+static void work_bound(sked_i_clause_solver *s, int32_t var, int32_t high)
+{
+    assert_true(sked_i_clause_root_bound(s, (sked_i_lit){2 * var, 0}));
+    assert_true(sked_i_clause_root_bound(s, (sked_i_lit){2 * var + 1, -high}));
+}
+
+static sked_i_clause_solver *build_work(const work_case *w, uint64_t seed)
+{
+    sked_i_clause_solver *s = NULL;
+    OK(sked_i_clause_create(work_vars, work_ops, seed, &s, err));
+    for (int32_t v = 0; v < work_vars; v++)
+        work_bound(s, v, v >= work_ops && v < work_ops + work_cells ? 1 : w->last_start);
+    for (int32_t c = 0; c < work_cells; c++)
+        for (int side = 0; side < 2; side++) {
+            const int32_t i = c / work_devices, other = side ? w->head[c] : w->last[c];
+            assert_true(sked_i_clause_add_arc(s, i, other, 0, SKED_I_LIT_NONE));
+            assert_true(sked_i_clause_add_arc(s, other, i, 0, SKED_I_LIT_NONE));
+        }
+    const sked_i_clause_work_model work = {work_ops, work_devices, w->x,     w->head,
+                                           w->last,  w->time,      w->price, 3};
+    assert_true(sked_i_clause_add_work(s, &work));
+    for (int32_t i = 0; i < work_ops; i++) {
+        const sked_i_lit a = {2 * w->x[2 * i], 1}, b = {2 * w->x[2 * i + 1], 1};
+        const sked_i_lit some[] = {a, b}, one[] = {sked_i_lit_not(a), sked_i_lit_not(b)};
+        assert_true(sked_i_clause_add(s, some, 2, sked_i_clause_for_ever));
+        assert_true(sked_i_clause_add(s, one, 2, sked_i_clause_for_ever));
+    }
+    return s;
+}
+
+/* No two ops overlap on their device. */
+static bool work_fits(const work_case *w, const int32_t *start, const int32_t *device)
+{
+    bool fine = true;
+    for (int32_t i = 0; i < work_ops; i++)
+        for (int32_t j = 0; j < work_ops; j++) {
+            const int32_t d = w->time[i * work_devices + device[i]],
+                          e = w->time[j * work_devices + device[j]];
+            if (i != j && device[i] == device[j] && d > 0 && e > 0)
+                fine = fine && (start[i] + d <= start[j] || start[j] + e <= start[i]);
+        }
+    return fine;
+}
+
+static int64_t count_work(const work_case *w)
+{
+    const int32_t starts = w->last_start + 1;
+    int64_t count = 0;
+    for (int32_t code = 0; code < starts * starts * starts * 8; code++) {
+        const int32_t t = code / 8;
+        const int32_t start[] = {t % starts, t / starts % starts, t / starts / starts};
+        const int32_t device[] = {code & 1, code >> 1 & 1, code >> 2 & 1};
+        count += work_fits(w, start, device);
+    }
+    return count;
+}
+
+/* Excludes the solution at hand. False: nothing is left. */
+static bool block_work(sked_i_clause_solver *s, const int32_t *start, const int32_t *device)
+{
+    sked_i_lit l[3 * work_ops];
+    for (int32_t i = 0; i < work_ops; i++) {
+        l[3 * i] = (sked_i_lit){2 * i, start[i] + 1};
+        l[3 * i + 1] = (sked_i_lit){2 * i + 1, 1 - start[i]};
+        l[3 * i + 2] = (sked_i_lit){2 * (work_ops + i * work_devices + device[i]) + 1, 0};
+    }
+    sked_i_clause_restart(s);
+    return sked_i_clause_add(s, l, 3 * work_ops, sked_i_clause_for_ever);
+}
+
+/*
+ * All solutions one after the other: the propagator loses none that keeps the devices, and none comes twice,
+ * though everything that may be forgotten is forgotten at once.
+ */
+static void work_loses_nothing(void **state)
+{
+    (void)state;
+    int64_t conflicts = 0, less = 0;
+    for (uint64_t seed = 0; seed < 300; seed++) {
+        sked_i_rng rng;
+        sked_i_rng_seed(&rng, seed, 5);
+        const work_case w = random_work(&rng);
+        sked_i_clause_solver *s = build_work(&w, seed);
+        const sked_i_clause_budget b = {.conflicts = 100000};
+        int64_t met = 0, all = 0;
+        s->learnt_limit = 0;
+        for (sked_i_verdict v = SKED_I_UNDECIDED; v != SKED_I_REFUTED;) {
+            v = sked_i_clause_solve(s, &b);
+            if (v != SKED_I_FOUND)
+                continue;
+            int32_t start[work_ops], device[work_ops];
+            for (int32_t i = 0; i < work_ops; i++) {
+                start[i] = s->low[2 * i];
+                device[i] = s->low[2 * w.x[i * work_devices]] == 0;
+            }
+            met += work_fits(&w, start, device);
+            assert_true(++all <= 512);
+            v = block_work(s, start, device) ? v : SKED_I_REFUTED;
+        }
+        assert_int_equal(met, count_work(&w));
+        const int64_t starts = w.last_start + 1;
+        less += all < starts * starts * starts * 8;
+        conflicts += s->stats.conflicts;
+        sked_i_clause_destroy(s);
+    }
+    assert_true(conflicts > 1000 && less > 100); /* it does say something */
 }
 
 /* ------------------------------------------------------------------ packed time table */
@@ -542,9 +725,10 @@ static void loops_meet_enumeration(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(restarts_are_lubys),        cmocka_unit_test(heap_gives_the_most_active),
-        cmocka_unit_test(kernel_meets_enumeration),  cmocka_unit_test(shared_clauses_are_implied),
-        cmocka_unit_test(learner_meets_brute_force), cmocka_unit_test(loops_meet_enumeration),
+        cmocka_unit_test(restarts_are_lubys),       cmocka_unit_test(heap_gives_the_most_active),
+        cmocka_unit_test(kernel_meets_enumeration), cmocka_unit_test(shared_clauses_are_implied),
+        cmocka_unit_test(work_loses_nothing),       cmocka_unit_test(learner_meets_brute_force),
+        cmocka_unit_test(loops_meet_enumeration),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

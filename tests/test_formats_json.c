@@ -444,19 +444,21 @@ static json_t *load_json(const char *path)
 static void test_schemas(void **state)
 {
     static const char *const graph[] = {"format", "name", "resources", "ops", "edges"};
-    static const char *const op[] = {"name", "type", "duration", "demand", "memory", "weight"};
+    static const char *const op[] = {"name",   "type",   "duration", "durations",
+                                     "demand", "memory", "weight",   "keep"};
     static const char *const edge[] = {"from", "to", "lag", "bytes", "distance"};
-    static const char *const schedule[] = {"format", "graph", "devices", "makespan", "ii", "ops"};
+    static const char *const schedule[] = {"format",       "graph",    "devices", "machine",
+                                           "device_names", "makespan", "ii",      "ops"};
     static const char *const fix[] = {"format", "ops"};
     json_t *s = load_json(SKED_SOURCE_DIR "/docs/sked-graph-1.schema.json"),
            *defs = json_object_get(s, "$defs");
     (void)state;
     check_schema_keys(json_object_get(s, "properties"), graph, 5);
-    check_schema_keys(json_object_get(json_object_get(defs, "op"), "properties"), op, 6);
+    check_schema_keys(json_object_get(json_object_get(defs, "op"), "properties"), op, 8);
     check_schema_keys(json_object_get(json_object_get(defs, "edge"), "properties"), edge, 5);
     json_decref(s);
     s = load_json(SKED_SOURCE_DIR "/docs/sked-schedule-1.schema.json");
-    check_schema_keys(json_object_get(s, "properties"), schedule, 6);
+    check_schema_keys(json_object_get(s, "properties"), schedule, 8);
     json_decref(s);
     s = load_json(SKED_SOURCE_DIR "/docs/sked-fix-1.schema.json");
     check_schema_keys(json_object_get(s, "properties"), fix, 2);
@@ -609,7 +611,8 @@ static void test_fix(void **state)
     sked_free(start);
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         FAILS(SKED_ERR_FORMAT, list[i].part,
-              sked_fix_parse("f.json", list[i].text, strlen(list[i].text), problem_of(g), &device, &start, err));
+              sked_fix_parse("f.json", list[i].text, strlen(list[i].text), problem_of(g), &device, &start,
+                             err));
     FAILS(SKED_ERR_IO, "cannot open", sked_fix_read(DATA "absent.json", problem_of(g), &device, &start, err));
     sked_graph_destroy(g);
 }
@@ -768,6 +771,9 @@ static void test_dnn_partitioning(void **state)
     assert_true(sked_graph_duration(g, 1) == 0.696 && sked_graph_duration(g, 2) == 2.5);
     assert_true(sked_graph_memory(g, 0) == 3072);
     check_edge(g, 1, 1, 2, 0.696, 64, 0);
+    assert_int_equal(sked_graph_duration_name_count(g), 2); /* both latencies, whichever is the duration */
+    assert_true(sked_graph_duration_on(g, 1, "cpu") == 6.96 && sked_graph_duration_on(g, 1, "fpga") == 0.696);
+    assert_true(sked_graph_duration_on(g, 2, "cpu") == 2.5 && isinf(sked_graph_duration_on(g, 2, "fpga")));
     check_round_trip(g, "native", "dnn-partitioning");
     sked_graph_destroy(g);
     must_fail(
@@ -804,6 +810,71 @@ static void test_wfformat(void **state)
 
 #define FLOW(...) "{\"schemaVersion\":\"1.5\",\"workflow\":{\"specification\":{\"tasks\":[" __VA_ARGS__ "]}}}"
 #define EXECUTED  ",\"execution\":{\"tasks\":"
+
+/* Files that describe a machine beside their graph are machines as well. */
+static void test_machines_inside(void **state)
+{
+    static const char flow[] =
+        "{\"name\": \"run\", \"schemaVersion\": \"1.5\", \"workflow\": {\"specification\": {\"tasks\": ["
+        "{\"id\": \"a\", \"parents\": [], \"children\": []}, {\"id\": \"b\", \"parents\": [], \"children\": "
+        "[]}]},"
+        "\"execution\": {\"tasks\": [{\"id\": \"a\", \"runtimeInSeconds\": 6, \"machines\": [\"old\"]},"
+        "{\"id\": \"b\", \"runtimeInSeconds\": 4}], \"machines\": ["
+        "{\"nodeName\": \"old\", \"cpu\": {\"coreCount\": 1, \"speedInMHz\": 1000}, \"memoryInBytes\": 900},"
+        "{\"nodeName\": \"new\", \"cpu\": {\"coreCount\": 3, \"speedInMHz\": 3000}, \"memoryInBytes\": 900},"
+        "{\"nodeName\": \"odd\", \"cpu\": {\"coreCount\": 1, \"speedInMHz\": 0}}]}}}";
+    sked_machine *m = NULL;
+    sked_graph *g = NULL;
+    double latency = 1, bandwidth = 1;
+    (void)state;
+    OK(sked_machine_parse("run.json", flow, sizeof flow - 1, &m, err));
+    assert_string_equal(sked_machine_name(m), "run");
+    assert_int_equal(sked_machine_device_count(m), 5);
+    assert_string_equal(sked_machine_device_name(m, 0), "old");
+    assert_string_equal(sked_machine_device_name(m, 3), "new/2"); /* a device per core */
+    assert_string_equal(sked_machine_device_type(m, 3), "new");
+    assert_true(sked_machine_device_speed(m, 0) == 1 && sked_machine_device_speed(m, 3) == 3);
+    assert_true(sked_machine_device_memory(m, 0) == 900 && sked_machine_device_memory(m, 3) == 300);
+    assert_true(sked_machine_device_speed(m, 4) == 1 && isinf(sked_machine_device_memory(m, 4)));
+    assert_true(sked_machine_link(m, 0, 3, &latency, &bandwidth) && latency == 0 && isinf(bandwidth));
+    sked_machine_destroy(m);
+    OK(sked_graph_parse("run.json", flow, sizeof flow - 1, NULL, &g, err));
+    assert_true(sked_graph_duration(g, 0) == 6 && sked_graph_duration_on(g, 0, "old") == 6 &&
+                sked_graph_duration_on(g, 0, "new") == 2 && isnan(sked_graph_duration_on(g, 0, "odd")));
+    assert_true(isnan(sked_graph_duration_on(g, 1, "old"))); /* nobody says where it ran */
+    sked_graph_destroy(g);
+
+    OK(sked_machine_read(DATA "json_dnn.json", &m, err));
+    assert_int_equal(sked_machine_device_count(m), 13);
+    assert_string_equal(sked_machine_device_name(m, 7), "cpu7");
+    assert_string_equal(sked_machine_device_type(m, 12), "fpga");
+    assert_true(sked_machine_device_memory(m, 12) == 629145600 && isinf(sked_machine_device_memory(m, 0)));
+    sked_machine_destroy(m);
+    m = NULL;
+    FAILS(SKED_ERR_FORMAT, "no machines", sked_machine_read(DATA "json_wfformat.json", &m, err));
+    static const struct {
+        const char *machine, *part;
+        sked_status status;
+    } wrong[] = {
+        {"{\"cpu\": {}}", "a machine without \"nodeName\"", SKED_ERR_FORMAT},
+        {"{\"nodeName\": \"n\", \"memoryInBytes\": -1}", "must be 0 or more", SKED_ERR_FORMAT},
+        {"{\"nodeName\": \"n\", \"cpu\": {\"coreCount\": 0}}", "coreCount", SKED_ERR_FORMAT},
+        {"{\"nodeName\": \"n\", \"cpu\": {\"speedInMHz\": -1}}", "must be 0 or more", SKED_ERR_FORMAT},
+        {"{\"nodeName\": \"n\", \"cpu\": {\"coreCount\": 1000000}}", "65536 are the most",
+         SKED_ERR_UNSUPPORTED},
+        {"{\"nodeName\": \"n\", \"cpu\": {\"coreCount\": 65536}}, {\"nodeName\": \"o\", \"cpu\": "
+         "{\"coreCount\": 2}}",
+         "more than 65536", SKED_ERR_UNSUPPORTED},
+        {"{\"nodeName\": \"n\"}, {\"nodeName\": \"n\"}", "two machines have the name 'n'", SKED_ERR_FORMAT},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char text[600];
+        snprintf(text, sizeof text,
+                 "{\"workflow\": {\"specification\": {\"tasks\": []}, \"execution\": {\"machines\": [%s]}}}",
+                 wrong[i].machine);
+        FAILS(wrong[i].status, wrong[i].part, sked_machine_parse("w.json", text, strlen(text), &m, err));
+    }
+}
 
 static void test_wfformat_refuses(void **state)
 {
@@ -990,6 +1061,27 @@ static void test_graphml_odd_names(void **state)
     check_round_trip(g, "native", "odd names");
     check_round_trip(g, "graphml", "odd names");
     sked_graph_destroy(g);
+}
+
+/* Durations by device and kept values survive every format that holds attributes of its own. */
+static void test_durations_elsewhere(void **state)
+{
+    static const char *const formats[] = {"native", "dot", "gml", "graphml"};
+    sked_graph *g =
+        must_parse("g.json", "{\"ops\":[{\"name\":\"a\",\"duration\":2,\"keep\":true,\"durations\":"
+                             "{\"g\\\"p\\\\u<&\":0.5,\"npu\":null}},{\"name\":\"b\",\"duration\":1}],"
+                             "\"edges\":[[0,1]]}");
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        check_round_trip(g, formats[i], "durations by device");
+    sked_graph_destroy(g);
+    must_fail(SKED_ERR_FORMAT, "g.dot", "digraph {\na [durations=\"{\\\"cpu\\\":-1}\"]; }", "g.dot:2: ");
+    must_fail(SKED_ERR_FORMAT, "g.dot", "digraph { a [durations=\"{\"]; }", "durations:1: ");
+    must_fail(SKED_ERR_FORMAT, "g.gml", "graph [ directed 1 node [ id 0 durations \"[]\" ] ]", "durations");
+    must_fail(SKED_ERR_FORMAT, "g.graphml",
+              "<graphml><graph><node id=\"a\"><data "
+              "key=\"durations\">{\"cpu\":1,\"cpu\":2}</data></node></graph></graphml>",
+              "cpu");
 }
 
 static void test_graphml_write_refuses(void **state)
@@ -1404,6 +1496,7 @@ int main(void)
         cmocka_unit_test(test_native_meaning),
         cmocka_unit_test(test_native_without_names),
         cmocka_unit_test(test_native_refuses),
+        cmocka_unit_test(test_durations_elsewhere),
         cmocka_unit_test(test_graphml_write_refuses),
         cmocka_unit_test(test_schemas),
         cmocka_unit_test(test_schedule_round_trip),
@@ -1417,6 +1510,7 @@ int main(void)
         cmocka_unit_test(test_node_link_refuses),
         cmocka_unit_test(test_dnn_partitioning),
         cmocka_unit_test(test_wfformat),
+        cmocka_unit_test(test_machines_inside),
         cmocka_unit_test(test_wfformat_refuses),
         cmocka_unit_test(test_graphml_plain),
         cmocka_unit_test(test_graphml_with_model),

@@ -240,7 +240,7 @@ static void check_tiny(const tiny *t, const sked_i_sizes *sizes, int updates, do
     assert_non_null(l.row);
     for (int32_t i = 0; i < t->ops; i++)
         l.work += t->duration[i];
-    OK(sked_i_instance_create(g, t->devices, &x, err));
+    OK(sked_i_instance_create(g, t->devices, NULL, &x, err));
     OK(sked_i_sampler_create(sizes, &m, err));
     sked_i_sampler_start(m, 1);
     OK(sked_i_policy_create_f32(x, &m->layout, &sked_i_kernels_cpu_f32, &p, err));
@@ -409,6 +409,49 @@ static void test_damaged_models_are_refused(void **state)
     sked_sampler_destroy(m);
 }
 
+/* Every seed comes back; steps that a further update could overflow, and sizes no model has, do not. */
+static void test_numbers_of_a_model(void **state)
+{
+    (void)state;
+    static const uint64_t seeds[] = {0, 5, UINT64_C(1) << 53, UINT64_C(1) << 63, UINT64_MAX};
+    sked_sampler *m = trained(0, 1, 1, NULL, NULL), *other = NULL;
+    m->steps = INT64_C(9000000000000000);
+    for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++) {
+        m->seed = seeds[i];
+        OK(sked_sampler_write(m, scratch_file(), true, err));
+        OK(sked_sampler_read(scratch_file(), &other, err));
+        assert_same_model(m, other, true);
+        sked_sampler_destroy(other);
+    }
+    m->steps++;
+    OK(sked_sampler_write(m, scratch_file(), true, err));
+    FAILS(SKED_ERR_FORMAT, "'steps' of the model", sked_sampler_read(scratch_file(), &other, err));
+    m->steps = INT64_MAX;
+    OK(sked_sampler_write(m, scratch_file(), true, err));
+    FAILS(SKED_ERR_FORMAT, "'steps' of the model", sked_sampler_read(scratch_file(), &other, err));
+    m->steps = 1;
+    m->layout.sizes.dim = 1 << 30;
+    OK(sked_sampler_write(m, scratch_file(), true, err));
+    FAILS(SKED_ERR_FORMAT, "", sked_sampler_read(scratch_file(), &other, err));
+    sked_sampler_destroy(m);
+}
+
+/* Not after hours: nothing is trained, and the file that is there stays. */
+static void test_output_is_tried_first(void **state)
+{
+    (void)state;
+    sked_train_options opt;
+    sked_sampler *m = NULL;
+    sked_train_options_init(&opt);
+    opt.graphs = "layered:6";
+    opt.devices = 2;
+    opt.steps = INT64_MAX;
+    opt.output = SKED_BINARY_DIR "/no/such/folder/x.safetensors";
+    FAILS(SKED_ERR_IO, "cannot create", sked_train(&opt, &m, err));
+    opt.output = SKED_BINARY_DIR;
+    FAILS(SKED_ERR_IO, "Is a directory", sked_train(&opt, &m, err));
+}
+
 static void test_training_refuses_nonsense(void **state)
 {
     (void)state;
@@ -450,7 +493,7 @@ static void check_log_probabilities(const sked_sampler *m)
     sked_i_policy_f32 *p = NULL, *again = NULL;
     sked_i_batch_f32 *b = NULL;
     sked_i_walker_f32 *walker = NULL;
-    OK(sked_i_instance_create(g, 3, &x, err));
+    OK(sked_i_instance_create(g, 3, NULL, &x, err));
     OK(sked_i_policy_create_f32(x, &m->layout, &sked_i_kernels_cpu_f32, &p, err));
     OK(sked_i_policy_create_f32(x, &m->layout, &sked_i_kernels_cpu_f32, &again, err));
     OK(sked_i_batch_create_f32(p, 20, 2, false, &b, err));
@@ -639,6 +682,8 @@ int main(void)
         cmocka_unit_test(test_tiny_problems_stepwise),
         cmocka_unit_test(test_resume_is_bit_identical),
         cmocka_unit_test(test_damaged_models_are_refused),
+        cmocka_unit_test(test_numbers_of_a_model),
+        cmocka_unit_test(test_output_is_tried_first),
         cmocka_unit_test(test_training_refuses_nonsense),
         cmocka_unit_test(test_log_probabilities),
         cmocka_unit_test(test_model_in_the_box_is_encode_once),

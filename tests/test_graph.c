@@ -524,6 +524,59 @@ static void test_many_demands(void **state)
     }
 }
 
+/*
+ * Names that all had one hash value under the unkeyed function used before: the last eight bytes undo what
+ * the first eight did. Printable, so that a file could hold them.
+ */
+static void colliding_name(uint64_t *counter, char *name)
+{
+    for (;;) {
+        uint64_t h = 0xcbf29ce484222325u ^ 16, first = 0, last;
+        for (uint64_t i = 0, x = (*counter)++; i < 8; i++, x /= 26)
+            first |= (uint64_t)('a' + x % 26) << (8 * i);
+        h = (h ^ first) * 0x9e3779b97f4a7c15u;
+        last = h ^ h >> 29 ^ 0x0123456789abcdefu;
+        bool plain = true;
+        memcpy(name, &first, 8);
+        memcpy(name + 8, &last, 8);
+        for (int i = 8; i < 16; i++)
+            plain = plain && name[i] > ' ' && name[i] < 127 && name[i] != '"' && name[i] != '\\';
+        if (plain)
+            return;
+    }
+}
+
+/* The longest stretch of used slots, which a search may have to pass. */
+static int64_t longest_probe(const sked_i_names *t)
+{
+    int64_t most = 0, length = 0;
+    for (int64_t k = 0; k < 2 * t->slots; k++) {
+        length = t->slot[k & (t->slots - 1)] != 0 ? length + 1 : 0;
+        most = length > most ? length : most;
+    }
+    return most;
+}
+
+static void names_cannot_be_made_to_collide(void **state)
+{
+    (void)state;
+    enum { count = 5000 };
+    sked_i_names t = {0}, again = {0};
+    char name[16];
+    uint64_t counter = 0;
+    bool fresh;
+    for (int32_t i = 0; i < count; i++) {
+        colliding_name(&counter, name);
+        assert_int_equal(sked_i_names_add(&t, name, sizeof name, &fresh), i);
+        assert_int_equal(sked_i_names_add(&again, name, sizeof name, &fresh), i); /* the same under any key */
+    }
+    assert_true(longest_probe(&t) < 500);
+    assert_int_equal(t.slots, again.slots);
+    assert_true(memcmp(t.slot, again.slot, (size_t)t.slots * sizeof *t.slot) != 0); /* a key of its own */
+    sked_i_names_free(&t);
+    sked_i_names_free(&again);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -533,6 +586,7 @@ int main(void)
         cmocka_unit_test(rows_keep_the_order),
         cmocka_unit_test(unnamed_ops_are_called_by_number),
         cmocka_unit_test(many_names),
+        cmocka_unit_test(names_cannot_be_made_to_collide),
         cmocka_unit_test(cycles_are_named),
         cmocka_unit_test(bad_parts_are_refused),
         cmocka_unit_test(failed_builders_stop),

@@ -232,6 +232,104 @@ static void heft_example_is_73(void **state)
     free_made(&m);
 }
 
+/* ------------------------------------------------------------------ bounds */
+
+static void expect_bound(const sked_problem *p, double want, const char *name)
+{
+    double bound;
+    const char *why;
+    sked_result r = {.size = sizeof r};
+    OK(sked_problem_bound(p, &bound, &why, err));
+    if (bound != want || strcmp(why, name) != 0)
+        fail_msg("bound %.12g by '%s', not %g by '%s'", bound, why, want, name);
+    OK(run_exact(p, alone, &r, err)); /* and a schedule reaches it */
+    assert_true(r.optimal);
+    assert_float_equal(r.value, want, 0);
+    sked_result_clear(&r);
+}
+
+/* Eight ops of time 2 on n0 and 6 on n1: divided 6 to 2 both end at 12. */
+static void add_eight(sked_builder *b)
+{
+    for (int i = 0; i < 8; i++)
+        add_op(b, 2, (const double[]){2, 6});
+}
+
+static void work_decides(void **state)
+{
+    (void)state;
+    sked_builder *b = NULL;
+    made m = {0};
+    OK(sked_builder_create(&b, err));
+    add_eight(b);
+    make_problem(b, 2, 3, 1, &m);
+    expect_bound(&m.problem, 12, "fractional assignment of the work");
+    int32_t fix[8] = {1, -1, -1, 1, -1, -1, 1, -1}; /* three must take 6 */
+    m.problem.fix_device = fix;
+    expect_bound(&m.problem, 18, "work fixed on a device");
+    free_made(&m);
+}
+
+/* The same work after an op that takes 2 and before one that takes 3, both on n0 alone. */
+static void work_with_heads_and_tails_decides(void **state)
+{
+    (void)state;
+    sked_builder *b = NULL;
+    made m = {0};
+    OK(sked_builder_create(&b, err));
+    add_eight(b);
+    add_op(b, 2, (const double[]){2, -1});
+    add_op(b, 2, (const double[]){3, -1});
+    for (int i = 0; i < 8; i++) {
+        add_edge(b, 8, i, 0);
+        add_edge(b, i, 9, 0);
+    }
+    make_problem(b, 2, 0, 1, &m);
+    expect_bound(&m.problem, 17, "fractional assignment with heads and tails");
+    free_made(&m);
+}
+
+/* a runs on n0 alone and b on n1 alone: their data has to pass. */
+static void path_with_a_transfer_decides(void **state)
+{
+    (void)state;
+    sked_builder *b = NULL;
+    made m = {0};
+    OK(sked_builder_create(&b, err));
+    add_op(b, 3, (const double[]){3, -1, -1});
+    add_op(b, 3, (const double[]){-4, 4, -1});
+    add_op(b, 3, (const double[]){1, 2, 1});
+    add_edge(b, 0, 1, 6);
+    add_edge(b, 1, 2, 2);
+    make_problem(b, 3, 1, 2, &m);
+    expect_bound(&m.problem, 13, "critical path with its best devices and transfers"); /* 3 + 4 + 4 + 2 */
+    const double fix[3] = {7, NAN, NAN};
+    m.problem.fix_start = fix;
+    expect_bound(&m.problem, 20, "critical path with its best devices and transfers");
+    const int32_t device[3] = {-1, -1, 2}; /* the last op leaves n1: 1 + 1 for its data */
+    m.problem.fix_device = device;
+    m.problem.fix_start = NULL;
+    expect_bound(&m.problem, 14, "critical path with its best devices and transfers");
+    free_made(&m);
+}
+
+/* Devices that differ by speed alone: all work over all speed, found at once. */
+static void load_of_speeds_is_exact(void **state)
+{
+    (void)state;
+    enum { rows = 5, kinds = 3 };
+    const double work[rows] = {3, 1, 4, 1, 5}, speed[kinds] = {1, 2.5, 4}, count[kinds] = {3, 2, 1};
+    double time[rows * kinds], price[kinds], scratch[2 * kinds], again[kinds];
+    for (int r = 0; r < rows; r++)
+        for (int k = 0; k < kinds; k++)
+            time[r * kinds + k] = work[r] / speed[k];
+    const sked_i_load load = {rows, kinds, time, count};
+    assert_float_equal(sked_i_load_bound(&load, 0, price, scratch), 14 / 12.0, 1e-12);
+    assert_float_equal(sked_i_load_bound(&load, 50, again, scratch), 14 / 12.0, 1e-12);
+    const sked_i_load none = {0, kinds, time, count};
+    assert_float_equal(sked_i_load_bound(&none, 50, price, scratch), 0, 0);
+}
+
 /* A stop is heard within the time it takes to decide and propagate once. */
 static void a_stop_is_heard(void **state)
 {
@@ -344,6 +442,10 @@ int main(void)
         cmocka_unit_test(warm_start_changes_nothing),
         cmocka_unit_test(engines_agree),
         cmocka_unit_test(heft_example_is_73),
+        cmocka_unit_test(work_decides),
+        cmocka_unit_test(work_with_heads_and_tails_decides),
+        cmocka_unit_test(path_with_a_transfer_decides),
+        cmocka_unit_test(load_of_speeds_is_exact),
         cmocka_unit_test(a_stop_is_heard),
         cmocka_unit_test(refusals),
         cmocka_unit_test(exports_refuse_memory_they_do_not_model),

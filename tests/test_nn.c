@@ -143,10 +143,10 @@ static double attention_fn(void *data, const double *x, double *dx)
 {
     const sked_i_masks *m = data;
     double y[N * INNER], dy[N * INNER], lse[N * SKED_I_HEADS];
-    k->attention(m, HEAD, x, y, lse);
+    k->attention(m, 0, m->n, HEAD, x, y, lse);
     const double sum = weigh(y, N * INNER, dy);
     if (dx)
-        k->attention_grad(m, HEAD, x, y, lse, dy, dx);
+        k->attention_grad(m, 0, m->n, HEAD, x, y, lse, dy, dx);
     return sum;
 }
 
@@ -172,7 +172,7 @@ static void check_same_attention(const sked_i_attention_views *v, const sked_i_m
     static const int32_t all[N] = {0, 1, 2, 3, 4, 5, 6};
     double y[N * INNER], lse[N * SKED_I_HEADS], q[N * INNER], kv[2 * N * INNER], z[N * INNER];
     double weight[N * STRIDE];
-    k->attention(m, HEAD, qkv, y, lse);
+    k->attention(m, 0, m->n, HEAD, qkv, y, lse);
     for (int i = 0; i < N; i++)
         for (int c = 0; c < INNER; c++) {
             q[i * INNER + c] = qkv[i * 3 * INNER + c] / sqrt(HEAD);
@@ -350,7 +350,7 @@ static void check_whole(const char *family, int32_t nodes, int32_t devices, doub
     sked_i_layout layout;
     whole w = {.temperature = temperature};
     OK(sked_graph_generate(family, &how, &g, err));
-    OK(sked_i_instance_create(g, devices, &x, err));
+    OK(sked_i_instance_create(g, devices, NULL, &x, err));
     OK(sked_i_layout_init(&layout, sizes, err));
     double *parameter = malloc((size_t)layout.total * sizeof *parameter);
     assert_non_null(parameter);

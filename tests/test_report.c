@@ -171,8 +171,8 @@ static void check_slack(const sked_i_view *v)
     }
     for (int64_t e = 0; e < g->n_edges; e++) {
         const int32_t from = g->edge_from[e], to = g->edge_to[e];
-        const bool apart = v->schedule->device && v->schedule->device[from] != v->schedule->device[to];
-        const double extra = apart ? v->problem->latency + g->edge_bytes[e] / v->problem->bandwidth : 0;
+        const int32_t *device = v->schedule->device;
+        const double extra = device ? sked_problem_transfer(v->problem, e, device[from], device[to]) : 0;
         if (g->edge_distance[e] == 0)
             assert_true(v->schedule->start[to] + v->slack[to] >=
                         v->schedule->start[from] + v->slack[from] + g->edge_lag[e] + extra - slop);
@@ -289,6 +289,98 @@ static void test_very_many_devices(void **state)
     assert_int_equal(v.bar[v.op_bar[4]].row, 0);
     assert_int_equal(v.bar[v.op_bar[5]].row, 1);
     sked_i_view_free(&v);
+    sample_free(&s);
+}
+
+/* The times of the devices, their names, and curves of their memory with the limits as lines. */
+static void test_machine(void **state)
+{
+    (void)state;
+    sample s = {0};
+    char name[64];
+    sked_i_curves curves;
+    double peak[3];
+    sample_machine(&s);
+    sked_i_view v = view_of(&s);
+    assert_int_equal(v.n_rows, 3);
+    assert_string_equal(sked_i_view_row_name(&v, 2, name, sizeof name), "gpu");
+    for (int32_t i = 0; i < 10; i++)
+        assert_true(sked_i_view_finish(&v, i) ==
+                    s.schedule->start[i] + sked_problem_duration(&s.problem, i, s.schedule->device[i]));
+    OK(sked_i_curves_init(&curves, &v, err));
+    OK(sked_schedule_device_memory(&s.problem, s.schedule, peak, err));
+    assert_string_equal(curves.curve[1].name, "memory");
+    assert_true(curves.curve[1].capacity == 1000);
+    for (int32_t k = 2; k < curves.count; k++) {
+        const int32_t d = sked_machine_find_device(s.machine, curves.curve[k].name + strlen("memory "));
+        assert_in_range(d, 0, 2);
+        assert_true(curves.curve[k].capacity == (d == 2 ? 640 : INFINITY));
+        assert_true(curves.curve[k].profile.peak == peak[d] && peak[d] > 0);
+        assert_true(peak[d] <= curves.curve[1].profile.peak);
+    }
+    assert_string_equal(curves.curve[curves.count - 1].name, "memory gpu");
+    sked_i_curves_free(&curves);
+    sked_i_view_free(&v);
+    sample_free(&s);
+}
+
+/* Every writer names the devices, and no name becomes markup. */
+static void test_device_names(void **state)
+{
+    (void)state;
+    static const char *const extension[] = {".svg", ".html", ".trace.json", ".dot", ".json"};
+    static const char *const script[] = {"&lt;/script&gt;&lt;script&gt;alert(2)", "alert(2)",
+                                         "alert(2)</script>", "alert(2)</script>", "alert(2)</script>"};
+    static const char *const machine[] = {"devices of workstation", "\"limit 1000\"",
+                                          "\"machine\":\"workstation\"", "gpu",
+                                          "\"machine\":\"workstation\""};
+    for (int k = 0; k < 5; k++) {
+        sample s = {0};
+        size_t size;
+        sample_machine(&s);
+        char *text = report_text(&s, extension[k], &size);
+        if (strstr(text, "gpu") == NULL || strstr(text, machine[k]) == NULL)
+            fail_msg("%s does not name the machine and its devices", extension[k]);
+        free(text);
+        sample_free(&s);
+        sample_hostile_machine(&s);
+        s.schedule->device[9] = 0; /* the first and the last device run something */
+        s.schedule->start[9] = 200;
+        text = report_text(&s, extension[k], &size);
+        assert_non_null(strstr(text, script[k]));
+        assert_int_equal(count_of(text, "\x1b"), 0);
+        free(text);
+        sample_free(&s);
+    }
+}
+
+/* Long names are cut with an ellipsis and stay inside the margin. */
+static void test_long_device_names(void **state)
+{
+    (void)state;
+    sample s = {0};
+    size_t size;
+    sample_hostile_machine(&s);
+    char *text = report_text(&s, ".svg", &size);
+    xmlDoc *doc = xmlReadMemory(text, (int)size, "x.svg", NULL, XML_PARSE_NONET);
+    int names = 0;
+    assert_non_null(doc);
+    for (xmlNode *n = xmlDocGetRootElement(doc)->children; n != NULL; n = n->next) {
+        xmlChar *class = xmlGetProp(n, (const xmlChar *)"class");
+        if (class != NULL && strcmp((const char *)class, "m e") == 0) {
+            xmlChar *x = xmlGetProp(n, (const xmlChar *)"x"), *content = xmlNodeGetContent(n);
+            assert_true(sked_i_label_width((const char *)content, 12) < atof((const char *)x));
+            names++;
+            xmlFree(x);
+            xmlFree(content);
+        }
+        xmlFree(class);
+    }
+    assert_int_equal(names, 4);
+    assert_non_null(strstr(text, ">an accelerator with a"));
+    assert_null(strstr(text, "margin of a picture<"));
+    xmlFreeDoc(doc);
+    free(text);
     sample_free(&s);
 }
 
@@ -741,6 +833,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_slack_by_hand),
         cmocka_unit_test(test_packing_is_tight),
         cmocka_unit_test(test_very_many_devices),
+        cmocka_unit_test(test_machine),
+        cmocka_unit_test(test_device_names),
+        cmocka_unit_test(test_long_device_names),
         cmocka_unit_test(test_colors),
         cmocka_unit_test(test_svg_is_xml),
         cmocka_unit_test(test_svg_says),

@@ -129,6 +129,39 @@ static void every_member(void **state)
     sked_graph_destroy(g);
 }
 
+/* Members that cannot take unequal devices are left out with a warning; asked for alone, they are refused. */
+static void members_on_machines(void **state)
+{
+    static const char text[] =
+        "{\"format\": \"sked-machine-1\", \"latency\": 1, \"devices\": [{\"name\": \"a\"}, {\"name\": \"b\", "
+        "\"speed\": 2}]}";
+    sked_graph *g = generate(20, "uniform:1,9");
+    sked_machine *m = NULL;
+    sked_problem p = on_devices(g, 2);
+    sked_robust_options opt;
+    sked_robust_result r = {.size = sizeof r};
+    listener l = {0};
+    (void)state;
+    OK(sked_machine_parse("machine", text, strlen(text), &m, err));
+    p.machine = m;
+    sked_robust_options_init(&opt);
+    opt.candidates = 10;
+    opt.top = 3;
+    opt.time_limit = 0.2;
+    opt.warning = on_warning;
+    opt.warning_data = &l;
+    OK(sked_robust(&p, "noisy", &opt, &r, err));
+    assert_true(r.count >= 2 && l.warnings >= 1);
+    assert_non_null(strstr(l.last, "gflownet takes no part"));
+    for (int32_t k = 0; k < r.count; k++)
+        assert_string_not_equal(r.member[k]->label, "gflownet");
+    sked_robust_result_clear(&r);
+    opt.method = "gflownet";
+    FAILS(SKED_ERR_UNSUPPORTED, "'gflownet' does not take", sked_robust(&p, "noisy", &opt, &r, err));
+    sked_machine_destroy(m);
+    sked_graph_destroy(g);
+}
+
 static void one_member(void **state)
 {
     (void)state;
@@ -429,6 +462,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_member),
+        cmocka_unit_test(members_on_machines),
         cmocka_unit_test(one_member),
         cmocka_unit_test(bad_arguments),
         cmocka_unit_test(target_fails_sometimes),

@@ -2,6 +2,8 @@
 #include "brute_force.h"
 #include "random_problem.h"
 
+#include "method/result_pool.h"
+#include "schedule/equal.h"
 #include "schedule/profile.h"
 #include "schedule/schedule.h"
 
@@ -605,6 +607,90 @@ static void metrics_agree_with_steps(void **state)
     }
 }
 
+/* Names of identical devices do not matter; unequal devices are themselves. */
+static void equal_schedules(void **state)
+{
+    (void)state;
+    double start[] = {0, 1, 1}, later[] = {0, 1, 2};
+    int32_t one[] = {0, 0, 1}, renamed[] = {1, 1, 0}, other[] = {0, 1, 0};
+    const sked_schedule a = {.ops = 3, .devices = 2, .start = start, .device = one};
+    sked_schedule b = {.ops = 3, .devices = 2, .start = start, .device = renamed};
+    assert_true(sked_i_schedule_equal(&a, &b, true));
+    assert_false(sked_i_schedule_equal(&a, &b, false));
+    assert_true(sked_i_schedule_equal(&a, &a, false));
+    b.device = other;
+    assert_false(sked_i_schedule_equal(&a, &b, true));
+    b.device = one;
+    b.start = later;
+    assert_false(sked_i_schedule_equal(&a, &b, false));
+}
+
+/* Two unequal devices, an op that takes the same time on both: two schedules, not one under two names. */
+static void candidates_on_machines(void **state)
+{
+    static const char text[] =
+        "{\"format\": \"sked-machine-1\", \"latency\": 0, \"devices\": [{\"name\": \"a\"}, "
+        "{\"name\": \"b\", \"speed\": 2}]}";
+    sked_builder *b = NULL;
+    sked_graph *g = NULL;
+    sked_machine *m = NULL;
+    sked_problem p;
+    sked_i_result_pool pool = {0};
+    double start = 0;
+    int32_t device = 0;
+    bool kept;
+    const sked_schedule s = {.ops = 1, .devices = 2, .start = &start, .device = &device};
+    const sked_i_result_rank rank = {{0, 3, 3}};
+    (void)state;
+    OK(sked_builder_create(&b, err));
+    OK(sked_builder_add_op(b, "x", NULL, 3, NULL, err));
+    OK(sked_builder_finish(b, &g, err));
+    sked_builder_destroy(b);
+    OK(sked_machine_parse("machine", text, strlen(text), &m, err));
+    sked_problem_init(&p, g);
+    p.devices = 2;
+    for (int unequal = 0; unequal < 2; unequal++) {
+        p.machine = unequal ? m : NULL;
+        OK(sked_i_result_pool_open(&pool, &p, 4, err));
+        for (device = 0; device < 2; device++)
+            OK(sked_i_result_pool_insert(&pool, &s, rank, "test", &kept, err));
+        assert_int_equal(pool.count, 1 + unequal);
+        sked_i_result_pool_close(&pool);
+    }
+    sked_machine_destroy(m);
+    sked_graph_destroy(g);
+}
+
+/* Memory of each device at once is what asking for one after the other gives. */
+static void device_memory(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        random_problem r;
+        sked_result result = {.size = sizeof result};
+        sked_run_options opt;
+        double peak[3], sum = 0;
+        sked_metrics m = {.size = sizeof m};
+        random_problem_make(seed, (seed % 2 ? RANDOM_UNEQUAL : RANDOM_TRANSFERS) | RANDOM_KEEP | RANDOM_REAL,
+                            2, 20, &r);
+        r.problem.lifetime = seed % 3 ? SKED_LIFETIME_FINISH : SKED_LIFETIME_START;
+        sked_run_options_init(&opt);
+        OK(sked_method_run("list", &r.problem, &opt, &result, err));
+        OK(sked_schedule_measure(&r.problem, result.schedule[0], &m, err));
+        OK(sked_schedule_device_memory(&r.problem, result.schedule[0], peak, err));
+        for (int32_t d = 0; d < r.problem.devices; d++) {
+            sked_i_profile one = {0};
+            OK(sked_i_profile_memory(&r.problem, result.schedule[0], d, &one, err));
+            assert_true(one.peak == peak[d] && peak[d] <= m.peak_memory + 1e-9);
+            sum += peak[d];
+            sked_i_profile_free(&one);
+        }
+        assert_true(sum >= m.peak_memory - 1e-9);
+        sked_result_clear(&result);
+        random_problem_free(&r);
+    }
+}
+
 static void diversity(void **state)
 {
     (void)state;
@@ -991,6 +1077,9 @@ int main(void)
         cmocka_unit_test(metrics_of_a_known_schedule),
         cmocka_unit_test(metrics_agree_with_steps),
         cmocka_unit_test(diversity),
+        cmocka_unit_test(device_memory),
+        cmocka_unit_test(equal_schedules),
+        cmocka_unit_test(candidates_on_machines),
         cmocka_unit_test(makespan_bounds_hold),
         cmocka_unit_test(enumerations_agree),
         cmocka_unit_test(other_bounds_hold),

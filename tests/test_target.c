@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "test.h"
 
+#include <glob.h>
 #include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -217,6 +218,47 @@ static void test_programs(void **state)
     rmdir(folder);
 }
 
+/* The program wrote the name of its plan there; true when that file still stands. */
+static bool plan_stands(const char *note)
+{
+    char plan[200] = "";
+    FILE *f = fopen(note, "r");
+    assert_non_null(f);
+    assert_non_null(fgets(plan, sizeof plan, f));
+    fclose(f);
+    unlink(note);
+    return access(plan, F_OK) == 0;
+}
+
+/* What a program does to its streams and children changes nothing about its end. */
+static void test_awkward_programs(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/sked-target-XXXXXX", flag[100], text[300];
+    double time = 0, begin = sked_clock();
+    assert_non_null(mkdtemp(folder));
+    snprintf(flag, sizeof flag, "%s/flag", folder);
+    snprintf(text, sizeof text, "printf %%s \"$1\" >%s; exec 1>&- 2>&-; sleep 60", flag);
+    FAILS(SKED_ERR_DEVICE, "time-out", run_script(folder, ",timeout=1,retries=0", text, &time, err));
+    assert_false(plan_stands(flag));
+    /* the time is printed, output is closed, the program goes on for a while: that is no failure */
+    OK(run_script(folder, ",timeout=20", "echo 3; exec 1>&-; sleep 0.2", &time, err));
+    near(time, 3);
+    /* a child in the background that holds the output ends with the program */
+    snprintf(text, sizeof text, "(sleep 2; touch %s) & echo 4", flag);
+    OK(run_script(folder, ",timeout=20", text, &time, err));
+    near(time, 4);
+    OK(run_script(folder, "", "cat; echo 5", &time, err)); /* standard input is empty */
+    near(time, 5);
+    for (int k = 0; k < 50; k++) /* however early: before the shell runs, or after */
+        FAILS(SKED_ERR_DEVICE, "time-out",
+              run_script(folder, ",timeout=0.001,retries=0", "sleep 60", &time, err));
+    assert_true(sked_clock() - begin < 30);
+    sleep(3);
+    assert_int_equal(access(flag, F_OK), -1);
+    rmdir(folder);
+}
+
 /* ------------------------------------------------------------------ the picture */
 
 typedef struct point {
@@ -303,6 +345,87 @@ static void test_defaults_give_the_picture(void **state)
         }
 }
 
+/* ------------------------------------------------------------------ machines */
+
+static sked_machine *machine_of(const char *devices)
+{
+    char text[500];
+    sked_machine *m = NULL;
+    snprintf(text, sizeof text,
+             "{\"format\": \"sked-machine-1\", \"latency\": 1, \"bandwidth\": 30, \"devices\": [%s]}",
+             devices);
+    OK(sked_machine_parse("machine", text, strlen(text), &m, err));
+    return m;
+}
+
+/* Times and links are the machine's; noise multiplies whatever an op takes there. */
+static void test_unequal_machines(void **state)
+{
+    (void)state;
+    sked_graph *g = fork_graph(10, 30, 0);
+    sked_machine *m = machine_of("{\"name\": \"cpu\"}, {\"name\": \"gpu\", \"speed\": 2}");
+    sked_schedule *s = fork_schedule();
+    sked_problem p;
+    sked_target *t = NULL;
+    sked_problem_init(&p, g);
+    p.machine = m;
+    p.devices = 2;
+    s->start[2] = 4;
+    near(time_on("proxy", &p, 0, s), 2 + (1 + 1) + 6 / 2.0);
+    near(time_on("noisy:model=uniform,strength=0", &p, 0, s), 7);
+    near(time_on("noisy:model=heavy,strength=0.1,outliers=1", &p, 0, s), 2 * 2 + 2 + 2 * 3);
+    OK(sked_target_create("proxy", &p, 0, &t, err));
+    near(sked_target_work(t), 12 / 2.0); /* all on the faster one */
+    sked_target_destroy(t);
+    FAILS(SKED_ERR_UNSUPPORTED, "target 'bandwidth'", sked_target_create("bandwidth", &p, 0, &t, err));
+    FAILS(SKED_ERR_UNSUPPORTED, "unequal devices", sked_target_create("latency", &p, 0, &t, err));
+    FAILS(SKED_ERR_UNSUPPORTED, "target 'linear'",
+          sked_target_create("linear:latency-cost=1", &p, 0, &t, err));
+    sked_schedule_destroy(s);
+    sked_machine_destroy(m);
+    sked_graph_destroy(g);
+}
+
+/* A machine file of identical devices is the short form: every model takes it, and says the same. */
+static void test_identical_machines(void **state)
+{
+    static const char *const specs[] = {"proxy", "noisy", "bandwidth", "latency", "linear"};
+    (void)state;
+    for (int k = 0; k < 10; k++) {
+        sked_graph *g = fork_graph(k < 5 ? 10 : 0, k < 5 ? 30 : 0, 0);
+        sked_machine *m = machine_of("{\"name\": \"a\"}, {\"name\": \"b\"}");
+        sked_schedule *s = fork_schedule();
+        sked_problem plain, p;
+        sked_problem_init(&plain, g);
+        plain.devices = 2;
+        plain.latency = 1;
+        plain.bandwidth = 30;
+        sked_problem_init(&p, g);
+        p.machine = m;
+        near(time_on(specs[k % 5], &p, 3, s), time_on(specs[k % 5], &plain, 3, s));
+        sked_schedule_destroy(s);
+        sked_machine_destroy(m);
+        sked_graph_destroy(g);
+    }
+}
+
+/* The plan that a program gets names the devices. */
+static void test_plan_names_devices(void **state)
+{
+    (void)state;
+    sked_graph *g = fork_graph(10, 30, 0);
+    sked_machine *m = machine_of("{\"name\": \"cpu\"}, {\"name\": \"gpu 0\", \"speed\": 2}");
+    sked_schedule *s = fork_schedule();
+    sked_problem p;
+    sked_problem_init(&p, g);
+    p.machine = m;
+    near(time_on("command:f() { grep -c '\"device_names\":\\[\"cpu\",\"gpu 0\"\\]' \"$1\"; }; f", &p, 0, s),
+         1);
+    sked_schedule_destroy(s);
+    sked_machine_destroy(m);
+    sked_graph_destroy(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -312,7 +435,11 @@ int main(void)
         cmocka_unit_test(test_bad_specs),
         cmocka_unit_test(test_schedules_of_another_graph),
         cmocka_unit_test(test_programs),
+        cmocka_unit_test(test_awkward_programs),
         cmocka_unit_test(test_defaults_give_the_picture),
+        cmocka_unit_test(test_unequal_machines),
+        cmocka_unit_test(test_identical_machines),
+        cmocka_unit_test(test_plan_names_devices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

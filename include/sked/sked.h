@@ -215,6 +215,17 @@ SKED_API SKED_MUST_CHECK sked_status sked_graph_describe(const sked_graph *g, sk
 
 /* ------------------------------------------------------------------ files */
 
+/*
+ * Writes a file as the library writes all of its files: to a temporary file in the same folder, then renamed,
+ * so that the file is there complete or as it was. The mode of an existing file stays, as does a symbolic
+ * link at path: what it points to is replaced. Pipes and devices are written in place; "-" is standard
+ * output. Models and schedules are synced to disk as well.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_file_write(const char *path, const void *data, size_t size,
+                                                     sked_error *err);
+/* Whether path could be written now; changes nothing. IO where not. */
+SKED_API SKED_MUST_CHECK sked_status sked_file_check(const char *path, sked_error *err);
+
 typedef struct sked_format_info {
     const char *name;       /* "stg" */
     const char *summary;    /* one line */
@@ -243,7 +254,7 @@ SKED_API SKED_MUST_CHECK sked_status sked_graph_read(const char *path, const ske
 SKED_API SKED_MUST_CHECK sked_status sked_graph_parse(const char *name, const char *text, size_t size,
                                                       const sked_read_options *opt, sked_graph **out,
                                                       sked_error *err);
-/* format NULL: by extension. Written under a temporary name and renamed. path "-" is standard output. */
+/* format NULL: by extension. Written as by sked_file_write. */
 SKED_API SKED_MUST_CHECK sked_status sked_graph_write(const sked_graph *g, const char *path,
                                                       const char *format, sked_error *err);
 
@@ -502,6 +513,10 @@ SKED_INIT_OUTPUT(sked_metrics)
 /* O((ops + edges) log ops). */
 SKED_API SKED_MUST_CHECK sked_status sked_schedule_measure(const sked_problem *p, const sked_schedule *s,
                                                            sked_metrics *out, sked_error *err);
+/* Peak memory of values on each device, copies included: peak[devices]. O((ops + edges) log ops). */
+SKED_API SKED_MUST_CHECK sked_status sked_schedule_device_memory(const sked_problem *p,
+                                                                 const sked_schedule *s, double *peak,
+                                                                 sked_error *err);
 /*
  * Lower bound of p's objective over all valid schedules (critical path, area with heads and tails per
  * resource and device set, ResMII/RecMII). `why` (may be NULL) gets the name of the bound that decides.
@@ -772,7 +787,7 @@ SKED_API SKED_MUST_CHECK sked_status sked_target_create(const char *spec, const 
  */
 SKED_API SKED_MUST_CHECK sked_status sked_target_measure(sked_target *t, const sked_schedule *s, double *time,
                                                          sked_error *err);
-/* Sum of the durations on the target: work / time is the speedup there. */
+/* Time of all ops on the best single device of the target: work / time is the speedup there. */
 SKED_API double sked_target_work(const sked_target *t);
 SKED_API void sked_target_destroy(sked_target *t);
 
@@ -974,6 +989,20 @@ SKED_API bool sked_parse_number(const char *text, double *out);
 /* Shortest text that reads back as the same double; integers without a point. */
 SKED_API const char *sked_format_number(double x, char *buf, size_t size);
 SKED_API double sked_clock(void); /* seconds, monotonic */
+
+/*
+ * Text from outside as a terminal can show it without obeying it. What is not printable UTF-8 (controls C0,
+ * DEL and C1, bytes that are no UTF-8, line and paragraph separators, changes of direction, noncharacters)
+ * becomes \n, \t, \r, \xNN, \uNNNN or \UNNNNNNNN. Printable text stays as it is. Text that does not fit ends
+ * in "...". Messages of the library are escaped already. Returns buf.
+ */
+SKED_API const char *sked_escape(const char *text, char *buf, size_t size);
+/*
+ * The same for one character, without limit: moves *text past it and returns the size of what stands in out,
+ * 0 at the end. json: as inside a JSON string, where bytes that are no UTF-8 become U+FFFD.
+ */
+enum { SKED_ESCAPE_SIZE = 16 };
+SKED_API int sked_escape_next(const char **text, bool json, char out[SKED_ESCAPE_SIZE]);
 
 #ifdef __cplusplus
 }

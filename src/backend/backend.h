@@ -7,6 +7,21 @@
 #include "backend/gaus.h"
 #include "backend/kernels.h"
 
+/*
+ * Unequal devices and links for the batched simulator. Time of an op on a device of class k: table[table_row
+ * * classes + k], or duration / speed[k] where it has no row; INFINITY: it cannot run there.
+ */
+typedef struct sked_i_batch_machine {
+    int32_t classes, groups, rows;
+    const int32_t *class_of, *group_of;          /* [devices] */
+    const double *speed;                         /* [classes] */
+    const int32_t *table_row;                    /* [ops] -1: none; NULL: no op has one */
+    const double *table;                         /* [rows * classes] */
+    const double *link_latency, *link_bandwidth; /* [groups * groups] from x to; latency NAN: no link */
+    const double *bytes;                         /* [edges] */
+    bool transfers;                              /* false: they are free */
+} sked_i_batch_machine;
+
 /* A graph as the batched simulator reads it: rows of in-edges of distance 0, ops in topological order. */
 typedef struct sked_i_batch_graph {
     int32_t ops, devices;
@@ -14,8 +29,9 @@ typedef struct sked_i_batch_graph {
     const double *duration; /* [ops] */
     const int64_t *row;     /* [ops + 1] */
     const int32_t *pred;    /* [edges] */
-    const double *lag;      /* [edges] */
+    const double *lag;      /* [edges]; with a machine NAN where it is the time of `pred` on its device */
     const double *transfer; /* [edges] or NULL */
+    const sked_i_batch_machine *machine; /* NULL: identical devices */
 } sked_i_batch_graph;
 
 typedef struct sked_i_backend {

@@ -74,15 +74,32 @@ typedef struct sked_i_gaus_backend {
  * The same for devices, in real time: op i starts at X_i ~ N(mu_i, sigma_i^2) and runs on device d with
  * chance share[i * devices + d], all independent. Times are in cells of the relaxation's own width.
  */
+/*
+ * Unequal devices. Those of one kind run every op in the same time and have the same links. Between different
+ * devices an edge takes latency[links + from * kinds + to] + bytes * per_byte[from * kinds + to], by their
+ * kinds, and at most `longest`: a missing link is as bad as a very slow one.
+ */
+typedef struct sked_i_gaus_device_kinds {
+    int32_t count;
+    const int32_t *of;                /* [devices] */
+    const double *time;               /* [ops * count] INFINITY: it cannot run there, and its share is 0 */
+    const double *latency, *per_byte; /* [2 * count * count], [count * count] */
+    double longest;
+    const double *bytes;   /* [edges] */
+    const double *follows; /* [edges] 1: the time of its `from` there is added to the lag; 0: it is not */
+    const int32_t *links;  /* [edges] where the latencies for it begin */
+} sked_i_gaus_device_kinds;
+
 typedef struct sked_i_gaus_device_view {
     int32_t ops, devices, pools, cells;
-    const double *duration; /* [ops] */
+    const double *duration; /* [ops]; unequal devices have kinds->time instead */
     const int64_t *succ_ptr;
     const int32_t *edge_to;
     const double *lag, *transfer; /* [edges]; transfer: added between different devices; NULL: none */
     const int64_t *use_ptr;       /* [ops + 1] shares of pools' capacities that an op holds while it runs */
     const int32_t *use_pool;
     const double *use_amount;
+    const sked_i_gaus_device_kinds *kinds; /* NULL: identical devices */
 } sked_i_gaus_device_view;
 
 /* L = sum over families of multiplier V + penalty V^2 / 2; no recurrences here. */
@@ -102,8 +119,9 @@ typedef struct sked_i_gaus_device_backend {
                           sked_i_gaus_device_evaluator **out, sked_error *err);
     void (*destroy)(sked_i_gaus_device_evaluator *evaluator);
     /*
-     * Value and gradient (overwritten). O(devices * (windows of ops + edges + cells)); memory
-     * O(ops + devices * (ops + cells)) per thread. Same threads: same bits.
+     * Value and gradient (overwritten). O(devices * (windows of ops + edges + cells)), unequal devices
+     * O(edges * kinds^2) as well; memory O(ops + devices * (ops + cells)) per thread. Same threads: same
+     * bits. Of shares that are 0 on unequal devices the gradient is not needed and may be any number.
      */
     sked_status (*evaluate)(sked_i_gaus_device_evaluator *evaluator, const sked_i_gaus_device_terms *terms,
                             const sked_i_gaus_device_point *at, const sked_i_gaus_device_point *gradient,

@@ -70,12 +70,14 @@ typedef struct RN(kernels) {
                       real *dx, real *dscale, real *dshift);
     /*
      * Masked attention, one relation a head: qkv[n, 3 * heads * size], y[n, heads * size], lse[n * heads]
-     * log of each softmax's sum, from which the gradient gets the weights back. Time follows the allowed
-     * pairs, memory the ops.
+     * log of each softmax's sum, from which the gradient gets the weights back. For the ops first to end - 1;
+     * pieces taken in order give the same numbers as all at once. Time follows the allowed pairs, memory the
+     * ops.
      */
-    void (*attention)(const sked_i_masks *m, int32_t size, const real *qkv, real *y, real *lse);
-    void (*attention_grad)(const sked_i_masks *m, int32_t size, const real *qkv, const real *y,
-                           const real *lse, const real *dy, real *dqkv);
+    void (*attention)(const sked_i_masks *m, int32_t first, int32_t end, int32_t size, const real *qkv,
+                      real *y, real *lse);
+    void (*attention_grad)(const sked_i_masks *m, int32_t first, int32_t end, int32_t size, const real *qkv,
+                           const real *y, const real *lse, const real *dy, real *dqkv);
     /*
      * The same for some ops only, by lists: op[r] looks with query row[r] of q[., heads * size], which is
      * scaled already, at kv[n, 2 * heads * size]. y[rows, heads * size]; weight[rows, stride] keeps the

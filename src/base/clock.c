@@ -37,6 +37,22 @@ bool sked_i_limit_reached(const sked_i_limit *limit)
     return limit->deadline < INFINITY && sked_clock() >= limit->deadline;
 }
 
+sked_status sked_i_limit_fail(sked_error *err)
+{
+    return sked_i_fail(err, SKED_ERR_STOPPED, "stopped before a first schedule; give it more time");
+}
+
+bool sked_i_pace_look(sked_i_pace *p)
+{
+    enum { steps_between_looks = 1 << 14 };
+    p->next_look = p->steps + steps_between_looks;
+    if (p->limit == NULL)
+        return false;
+    p->over = p->over || sked_i_limit_stopped(p->limit) ||
+              (p->steps > p->free_steps && sked_i_limit_reached(p->limit));
+    return p->over;
+}
+
 double sked_i_limit_share(const sked_i_limit *limit)
 {
     if (!(limit->deadline < INFINITY))

@@ -6,8 +6,15 @@
 /* Reads all of path ("-": standard input), 0-terminated, at most max bytes. Free *data. */
 SKED_MUST_CHECK sked_status sked_i_file_read(const char *path, int64_t max, char **data, int64_t *size,
                                              sked_error *err);
-/* Writes under a temporary name beside path and renames. "-": standard output. */
+bool sked_i_file_exists(const char *path);
+
+/*
+ * file_write.c. As sked_file_write: everything that writes a file comes here. _save is for what took long to
+ * find (models, schedules): it also syncs the file before the rename and the folder after it, so that the
+ * file survives a power cut.
+ */
 SKED_MUST_CHECK sked_status sked_i_file_write(const char *path, const char *data, int64_t size,
                                               sked_error *err);
-bool sked_i_file_exists(const char *path);
+SKED_MUST_CHECK sked_status sked_i_file_save(const char *path, const char *data, int64_t size,
+                                             sked_error *err);
 #endif

@@ -29,10 +29,12 @@ sked_status sked_i_fail(sked_error *err, sked_status status, const char *format,
 {
     if (err == NULL || err->status != SKED_OK)
         return status;
+    char raw[2 * sizeof err->message];
     va_list args;
     va_start(args, format);
-    vsnprintf(err->message, sizeof err->message, format, args);
+    vsnprintf(raw, sizeof raw, format, args);
     va_end(args);
+    sked_escape(raw, err->message, sizeof err->message); /* messages quote input; terminals obey it */
     err->status = status;
     return status;
 }

@@ -118,6 +118,18 @@ bool sked_i_parse_int(const char *text, size_t size, int64_t lo, int64_t hi, int
     return true;
 }
 
+bool sked_i_parse_unsigned(const char *text, size_t size, uint64_t *out)
+{
+    uint64_t x = 0;
+    for (size_t i = 0; i < size; i++)
+        if (text[i] < '0' || text[i] > '9' || __builtin_mul_overflow(x, 10, &x) ||
+            __builtin_add_overflow(x, (uint64_t)(text[i] - '0'), &x))
+            return false;
+    if (size > 0)
+        *out = x;
+    return size > 0;
+}
+
 bool sked_parse_number(const char *text, double *out)
 {
     return sked_i_parse_double(text, strlen(text), out);
@@ -272,55 +284,130 @@ bool sked_i_utf8_valid(const char *text)
     return true;
 }
 
-static void json_char(sked_i_buffer *b, unsigned char c)
+/* Of a valid sequence of n bytes. */
+static uint32_t code_point(const char *text, int n)
 {
-    switch (c) {
-    case '"':
-        sked_i_buffer_add(b, "\\\"", 2);
-        break;
-    case '\\':
-        sked_i_buffer_add(b, "\\\\", 2);
-        break;
-    case '\n':
-        sked_i_buffer_add(b, "\\n", 2);
-        break;
-    case '\t':
-        sked_i_buffer_add(b, "\\t", 2);
-        break;
-    case '\r':
-        sked_i_buffer_add(b, "\\r", 2);
-        break;
-    default:
-        sked_i_buffer_format(b, "\\u%04x", c);
+    const unsigned char *s = (const unsigned char *)text;
+    uint32_t c = n == 1 ? s[0] : s[0] & (0xffu >> (n + 1));
+    for (int i = 1; i < n; i++)
+        c = c << 6 | (s[i] & 0x3f);
+    return c;
+}
+
+static bool within(uint32_t c, uint32_t first, uint32_t last)
+{
+    return c >= first && c <= last;
+}
+
+/*
+ * What a terminal can show without obeying it: no controls (C0, DEL, C1), no line or paragraph separator, no
+ * character that changes the direction of the text around it, no noncharacter.
+ */
+static bool is_printable(uint32_t c)
+{
+    if (c < 0x7f)
+        return c >= 0x20;
+    return !(within(c, 0x7f, 0x9f) || c == 0x61c || within(c, 0x200e, 0x200f) || within(c, 0x2028, 0x202e) ||
+             within(c, 0x2066, 0x2069) || within(c, 0xfdd0, 0xfdef) || (c & 0xfffe) == 0xfffe);
+}
+
+static bool is_xml(uint32_t c)
+{
+    return c == '\t' || c == '\n' || c == '\r' || (c >= 0x20 && c != 0x7f && c != 0xfffe && c != 0xffff);
+}
+
+/* \n and its like, \xNN, \uNNNN; JSON has no \x, and pairs of surrogates beyond U+FFFF. */
+static int put_escape(uint32_t c, bool json, char out[SKED_ESCAPE_SIZE])
+{
+    const char letter = c == '\n' ? 'n' : c == '\t' ? 't' : c == '\r' ? 'r' : 0;
+    if (letter || c == '"' || c == '\\')
+        return snprintf(out, SKED_ESCAPE_SIZE, "\\%c", letter ? letter : (int)c);
+    if (c < 0x80 && !json)
+        return snprintf(out, SKED_ESCAPE_SIZE, "\\x%02x", (unsigned)c);
+    if (c < 0x10000)
+        return snprintf(out, SKED_ESCAPE_SIZE, "\\u%04x", (unsigned)c);
+    if (!json)
+        return snprintf(out, SKED_ESCAPE_SIZE, "\\U%08x", (unsigned)c);
+    return snprintf(out, SKED_ESCAPE_SIZE, "\\u%04x\\u%04x", (unsigned)(0xd7c0 + (c >> 10)),
+                    (unsigned)(0xdc00 | (c & 0x3ff)));
+}
+
+/* Takes the next character of a text that has one. */
+static int escape_next(const char **text, size_t size, bool json, char out[SKED_ESCAPE_SIZE])
+{
+    const char *s = *text;
+    const int n = sked_i_utf8_length(s, size);
+    *text += n ? n : 1;
+    if (n == 0)
+        return json ? snprintf(out, SKED_ESCAPE_SIZE, "\xef\xbf\xbd")
+                    : snprintf(out, SKED_ESCAPE_SIZE, "\\x%02x", (unsigned)(unsigned char)*s);
+    const uint32_t c = code_point(s, n);
+    if (!is_printable(c) || (json && (c == '"' || c == '\\')))
+        return put_escape(c, json, out);
+    memcpy(out, s, (size_t)n);
+    out[n] = 0;
+    return n;
+}
+
+int sked_escape_next(const char **text, bool json, char out[SKED_ESCAPE_SIZE])
+{
+    return **text ? escape_next(text, SIZE_MAX, json, out) : (out[0] = 0); /* the 0 ends a cut sequence */
+}
+
+/* Escapes s[0..size) into at most `room` bytes and the 0; where they end early, the text ends in "...". */
+static void escape_into(const char *s, size_t size, char *buf, size_t room)
+{
+    const char *const end = s + size;
+    const size_t dots = 3;
+    size_t n = 0, safe = 0; /* safe: the longest whole part that leaves room for the dots */
+    while (s < end) {
+        char one[SKED_ESCAPE_SIZE];
+        const size_t k = (size_t)escape_next(&s, (size_t)(end - s), false, one);
+        if (n + k > room) {
+            n = safe;
+            memcpy(buf + n, "...", room - n < dots ? room - n : dots);
+            n += room - n < dots ? room - n : dots;
+            break;
+        }
+        memcpy(buf + n, one, k);
+        n += k;
+        if (n + dots <= room)
+            safe = n;
     }
+    buf[n] = 0;
+}
+
+const char *sked_escape(const char *text, char *buf, size_t size)
+{
+    if (size > 0)
+        escape_into(text, strlen(text), buf, size - 1);
+    return buf;
 }
 
 void sked_i_buffer_json(sked_i_buffer *b, const char *text)
 {
     sked_i_buffer_char(b, '"');
-    const unsigned char *s = (const unsigned char *)text, *run = s;
+    const char *s = text, *run = s;
     while (*s) {
-        const int n = sked_i_utf8_length((const char *)s, SIZE_MAX);
-        if (n >= 1 && *s >= 0x20 && *s != '"' && *s != '\\' && *s != 0x7f) {
-            s += n;
+        if (*s >= 0x20 && *s < 0x7f && *s != '"' && *s != '\\') { /* most names are nothing else */
+            s++;
             continue;
         }
-        sked_i_buffer_add(b, (const char *)run, (size_t)(s - run));
-        if (n == 0)
-            sked_i_buffer_add(b, "\xef\xbf\xbd", 3);
-        else
-            json_char(b, *s);
-        run = ++s;
+        char one[SKED_ESCAPE_SIZE];
+        sked_i_buffer_add(b, run, (size_t)(s - run));
+        const int n = sked_escape_next(&s, true, one);
+        sked_i_buffer_add(b, one, (size_t)n);
+        run = s;
     }
-    sked_i_buffer_add(b, (const char *)run, (size_t)(s - run));
+    sked_i_buffer_add(b, run, (size_t)(s - run));
     sked_i_buffer_char(b, '"');
 }
 
 void sked_i_buffer_xml(sked_i_buffer *b, const char *text)
 {
-    for (const unsigned char *s = (const unsigned char *)text; *s;) {
-        const int n = sked_i_utf8_length((const char *)s, SIZE_MAX);
-        if (n == 0)
+    for (const char *s = text; *s;) {
+        const int n = sked_i_utf8_length(s, SIZE_MAX);
+        if (n == 0 || !is_xml(code_point(s, n)))
             sked_i_buffer_add(b, "\xef\xbf\xbd", 3);
         else if (*s == '&')
             sked_i_buffer_text(b, "&amp;");
@@ -334,8 +421,8 @@ void sked_i_buffer_xml(sked_i_buffer *b, const char *text)
             sked_i_buffer_text(b, "&#39;");
         else if (*s == '\n' || *s == '\t' || *s == '\r')
             sked_i_buffer_format(b, "&#%d;", *s);
-        else if (*s >= 0x20 && *s != 0x7f)
-            sked_i_buffer_add(b, (const char *)s, (size_t)n);
+        else
+            sked_i_buffer_add(b, s, (size_t)n);
         s += n ? n : 1;
     }
 }
@@ -390,15 +477,7 @@ const char *sked_suggest(const char *word, const char *const *names, int count, 
 
 const char *sked_i_quote(const char *s, size_t size, char *buf, size_t buf_size)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < size && n + 4 < buf_size && n < 60; i++)
-        buf[n++] = (unsigned char)s[i] < 0x20 || s[i] == 0x7f ? '?' : s[i];
-    while (n > 0 && n < size && ((unsigned char)s[n] & 0xc0) == 0x80)
-        n--; /* not in the middle of a character */
-    if (n < size && n + 4 < buf_size) {
-        memcpy(buf + n, "...", 3);
-        n += 3;
-    }
-    buf[n] = 0;
+    const size_t longest = 63; /* with the dots */
+    escape_into(s, size, buf, buf_size - 1 < longest ? buf_size - 1 : longest);
     return buf;
 }

@@ -11,6 +11,9 @@ bool sked_i_parse_double(const char *text, size_t size, double *out);
 /* The same for integers in lo..hi. */
 bool sked_i_parse_int(const char *text, size_t size, int64_t lo, int64_t hi, int64_t *out);
 
+/* 0..2^64-1, digits only. */
+bool sked_i_parse_unsigned(const char *text, size_t size, uint64_t *out);
+
 /* A growing byte buffer that remembers its first failure: append freely, check `failed` once. */
 typedef struct sked_i_buffer {
     char *data; /* always 0-terminated once something was appended */
@@ -23,9 +26,9 @@ void sked_i_buffer_char(sked_i_buffer *b, char c);
 void sked_i_buffer_number(sked_i_buffer *b, double x);
 void sked_i_buffer_int(sked_i_buffer *b, int64_t x);
 void sked_i_buffer_format(sked_i_buffer *b, const char *format, ...) SKED_PRINTF(2, 3);
-/* A JSON string with its quotes; invalid UTF-8 becomes U+FFFD. */
+/* A JSON string with its quotes; what is not printable is escaped, invalid UTF-8 becomes U+FFFD. */
 void sked_i_buffer_json(sked_i_buffer *b, const char *text);
-/* XML/HTML text: & < > " ' escaped, control characters dropped. */
+/* XML/HTML text: & < > " ' escaped; invalid UTF-8 and what XML 1.0 does not allow become U+FFFD. */
 void sked_i_buffer_xml(sked_i_buffer *b, const char *text);
 void sked_i_buffer_free(sked_i_buffer *b);
 
@@ -36,6 +39,6 @@ bool sked_i_utf8_valid(const char *text);
 
 /* " (did you mean 'x'?)" or "". */
 const char *sked_i_suggest(const char *word, const char *const *names, int count, char *buf, size_t size);
-/* Copies s for a message: at most 60 bytes, unprintable bytes as '?'. Returns buf. */
+/* s for a message: escaped as by sked_escape, at most 60 bytes and "...". Returns buf. */
 const char *sked_i_quote(const char *s, size_t size, char *buf, size_t buf_size);
 #endif

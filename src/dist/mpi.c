@@ -92,23 +92,31 @@ cleanup: /* without room for it rank 0 cannot take part any more: the processes 
     return st;
 }
 
-static outcome describe(const sked_problem *p, sked_status status, const sked_result *r)
+static sked_status describe(const sked_problem *p, sked_status status, const sked_result *r, outcome *out,
+                            sked_error *err)
 {
+    sked_metrics m = {.size = sizeof m};
     outcome o = {.status = status, .value = INFINITY, .makespan = INFINITY, .bound = -INFINITY};
+    *out = o;
     if (status != SKED_OK)
-        return o;
+        return status;
+    const sked_status st = sked_schedule_measure(p, r->schedule[0], &m, err);
+    if (st != SKED_OK)
+        return out->status = st;
     o.value = r->value;
-    o.makespan = sked_i_makespan(p->graph, r->schedule[0]);
+    o.makespan = m.makespan;
     o.bound = r->lower_bound;
     o.evaluations = (double)r->evaluations;
     o.optimal = r->optimal;
-    return o;
+    *out = o;
+    return SKED_OK;
 }
 
 /* The same with structs of this version. */
 static sked_status find_best(const sked_problem *p, sked_status status, sked_result *r, sked_error *err)
 {
-    const outcome mine = describe(p, status, r);
+    outcome mine;
+    status = describe(p, status, r, &mine, err);
     outcome *all = sked_i_alloc(size, sizeof *all);
     if (all == NULL)
         return sked_i_no_memory(err);

@@ -1,5 +1,6 @@
 /* From problem to core and back. */
 #include "form/cumulative.h"
+#include "base/hash.h"
 #include "base/memory.h"
 
 #include "graph/relations.h"
@@ -250,11 +251,22 @@ typedef struct pool {
     int word, shift;
 } pool;
 
-static double demand_of(const sked_graph *g, int32_t op, int32_t r)
+/* The k-th op that may hold something of a pool: all ops hold a device, some hold of a resource. */
+typedef struct holder {
+    int32_t op;
+    double amount; /* 0: it takes no time */
+} holder;
+
+static int64_t holder_count(const sked_graph *g, int32_t r)
 {
-    if (g->duration[op] <= 0)
-        return 0;
-    return r < 0 ? 1 : sked_graph_demand(g, op, r);
+    return r < 0 ? g->n_ops : g->user_ptr[r + 1] - g->user_ptr[r];
+}
+
+static holder holder_at(const sked_graph *g, int32_t r, int64_t k)
+{
+    const int32_t op = r < 0 ? (int32_t)k : g->user_op[g->user_ptr[r] + k];
+    const double amount = r < 0 ? 1 : g->user_amount[g->user_ptr[r] + k];
+    return (holder){op, g->duration[op] <= 0 ? 0 : amount};
 }
 
 /*
@@ -269,8 +281,8 @@ static bool make_pool(const sked_problem *p, int32_t r, double capacity, pool *o
     bool whole = true;
     if (isinf(capacity))
         return false;
-    for (int32_t i = 0; i < g->n_ops; i++) {
-        const double d = demand_of(g, i, r);
+    for (int64_t k = 0; k < holder_count(g, r); k++) {
+        const double d = holder_at(g, r, k).amount;
         sum += d;
         whole = whole && d == floor(d) && d < 0x1p50;
         if (whole)
@@ -328,11 +340,23 @@ static int32_t collect_pools(const sked_problem *p, pool *pools)
 
 static sked_status pack_demands(sked_i_cumulative *c, sked_i_core *core, sked_error *err)
 {
+    static const int64_t most_words = (int64_t)1 << 25;
+    const sked_graph *g = c->problem->graph;
     sked_status st = SKED_OK;
     pool *pools = NULL;
-    SKED_NEW(pools, (int64_t)c->problem->graph->n_resources + 1);
+    int32_t *place = NULL; /* [n] of each op in the core */
+    SKED_NEW(pools, (int64_t)g->n_resources + 1);
+    SKED_NEW(place, c->n);
+    for (int32_t i = 0; i < c->n; i++)
+        place[c->op[i]] = i;
     const int32_t count = collect_pools(c->problem, pools);
     core->words = place_pools(pools, count);
+    if (core->words > most_words / (c->n + 1)) {
+        st = sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                         "%d ops on %d pools that bind are too many for packed demands; try --method list",
+                         (int)c->n, (int)count);
+        goto cleanup;
+    }
     core->fields = count;
     SKED_NEW(core->field, count);
     SKED_NEW0(core->full, core->words);
@@ -344,14 +368,16 @@ static sked_status pack_demands(sked_i_cumulative *c, sked_i_core *core, sked_er
         core->field[k] = (sked_i_core_field){q->word, q->shift, (guard >> q->shift) - 1, q->capacity};
         core->guard[q->word] |= guard;
         core->full[q->word] |= guard | q->capacity << q->shift;
-        for (int32_t i = 0; i < c->n; i++) {
-            const double d = rint(demand_of(c->problem->graph, c->op[i], q->resource) * q->factor);
+        for (int64_t at = 0; at < holder_count(g, q->resource); at++) {
+            const holder h = holder_at(g, q->resource, at);
+            const double d = rint(h.amount * q->factor);
             const uint64_t amount = d > (double)q->capacity ? q->capacity : (uint64_t)d;
-            core->demand[(int64_t)i * core->words + q->word] |= amount << q->shift;
+            core->demand[(int64_t)place[h.op] * core->words + q->word] |= amount << q->shift;
         }
     }
 cleanup:
     free(pools);
+    free(place);
     return st;
 }
 
@@ -361,6 +387,7 @@ static sked_status number_kinds(sked_i_core *core, sked_error *err)
     sked_status st = SKED_OK;
     int32_t *slot = NULL;
     const int64_t w = core->words;
+    const sked_i_hash_key key = sked_i_hash_key_new();
     int64_t slots = 4;
     while (slots < 2 * (int64_t)core->n)
         slots *= 2;
@@ -369,10 +396,10 @@ static sked_status number_kinds(sked_i_core *core, sked_error *err)
         slot[k] = -1;
     core->kinds = 0;
     for (int32_t i = 0; i < core->n; i++) {
-        uint64_t hash = 0;
+        sked_i_hasher hash = sked_i_hash_begin(key);
         for (int64_t k = 0; k < w; k++)
-            hash = (hash ^ core->demand[i * w + k]) * 0x9e3779b97f4a7c15u;
-        int64_t at = (int64_t)((hash ^ hash >> 32) & (uint64_t)(slots - 1));
+            sked_i_hash_add(&hash, core->demand[i * w + k]);
+        int64_t at = (int64_t)(sked_i_hash_end(&hash) & (uint64_t)(slots - 1));
         while (slot[at] >= 0 &&
                memcmp(core->demand + slot[at] * w, core->demand + i * w, (size_t)w * sizeof(uint64_t)) != 0)
             at = (at + 1) & (slots - 1);

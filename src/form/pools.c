@@ -3,6 +3,8 @@
  * demands are kept once per class: graphs have many ops and few kinds of them.
  */
 #include "form/pools.h"
+
+#include "base/hash.h"
 #include "base/memory.h"
 
 #include <string.h>
@@ -29,6 +31,7 @@ typedef struct sorter {
     double *amount;
     int64_t n;
     int32_t last; /* class of the op before, -1: none */
+    sked_i_hash_key key;
 } sorter;
 
 static void sorter_free(sorter *s)
@@ -42,7 +45,7 @@ static sked_status sorter_make(int32_t count, int32_t ops, sked_i_pools *pools, 
 {
     sked_status st = SKED_OK;
     *pools = (sked_i_pools){.count = count};
-    *s = (sorter){.pools = pools, .ops = ops, .last = -1};
+    *s = (sorter){.pools = pools, .ops = ops, .last = -1, .key = sked_i_hash_key_new()};
     SKED_NEW0(pools->capacity, count);
     SKED_NEW0(pools->slack, count);
     SKED_NEW(s->pool, count);
@@ -66,16 +69,17 @@ static bool is_class(const sorter *s, int32_t c)
     return true;
 }
 
-static uint64_t hash(const int32_t *pool, const double *amount, int64_t n)
+static uint64_t hash(const sorter *s, const int32_t *pool, const double *amount, int64_t n)
 {
-    uint64_t h = UINT64_C(0x9e3779b97f4a7c15);
+    sked_i_hasher h = sked_i_hash_begin(s->key);
+    sked_i_hash_add(&h, (uint64_t)n);
     for (int64_t k = 0; k < n; k++) {
         uint64_t bits;
         memcpy(&bits, &amount[k], sizeof bits);
-        h = (h ^ bits ^ (uint64_t)pool[k] << 1) * UINT64_C(0xff51afd7ed558ccd);
-        h ^= h >> 32;
+        sked_i_hash_add(&h, (uint64_t)pool[k]);
+        sked_i_hash_add(&h, bits);
     }
-    return h;
+    return sked_i_hash_end(&h);
 }
 
 /* Keeps the table at most half full with one class more. false: no memory. */
@@ -95,7 +99,7 @@ static bool grow_table(sorter *s)
         slot[k] = -1;
     for (int32_t c = 0; c < q->n_classes; c++) {
         const int64_t first = q->class_ptr[c];
-        uint64_t k = hash(q->pool + first, q->amount + first, q->class_ptr[c + 1] - first);
+        uint64_t k = hash(s, q->pool + first, q->amount + first, q->class_ptr[c + 1] - first);
         while (slot[k & (uint64_t)(slots - 1)] >= 0)
             k++;
         slot[k & (uint64_t)(slots - 1)] = c;
@@ -126,7 +130,7 @@ static bool sort_op(sorter *s, int32_t i)
         if (!grow_table(s))
             return false;
         const uint64_t mask = (uint64_t)s->slots - 1;
-        uint64_t k = hash(s->pool, s->amount, s->n);
+        uint64_t k = hash(s, s->pool, s->amount, s->n);
         while (s->slot[k & mask] >= 0 && !is_class(s, s->slot[k & mask]))
             k++;
         if (s->slot[k & mask] < 0) {

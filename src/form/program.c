@@ -134,11 +134,14 @@ static sked_status add_pool(sked_i_program *m, int32_t resource, bool limited, b
     sked_i_program_pool *q = &m->pool[m->n_pools++];
     sked_status st = SKED_OK;
     *q = (sked_i_program_pool){resource, limited, measured, capacity, 0, NULL, NULL, NULL};
-    SKED_NEW(q->op, m->n);
-    SKED_NEW(q->amount, m->n);
-    SKED_NEW(q->load, m->n);
-    for (int32_t i = 0; i < m->n; i++) {
-        const double amount = resource < 0 ? 1 : sked_graph_demand(g, i, resource);
+    const int64_t first = resource < 0 ? 0 : g->user_ptr[resource];
+    const int64_t users = resource < 0 ? m->n : g->user_ptr[resource + 1] - first;
+    SKED_NEW(q->op, users);
+    SKED_NEW(q->amount, users);
+    SKED_NEW(q->load, users);
+    for (int64_t k = 0; k < users; k++) {
+        const int32_t i = resource < 0 ? (int32_t)k : g->user_op[first + k];
+        const double amount = resource < 0 ? 1 : g->user_amount[first + k];
         if (!(g->duration[i] > 0) || !(amount > 0))
             continue;
         q->op[q->count] = i;

@@ -8,13 +8,14 @@
 #include "formats/dot.h"
 
 #include "base/memory.h"
+#include "formats/durations.h"
 
 #include <string.h>
 
 typedef struct node_values {
-    int32_t label, type, demand; /* atoms, -1: none */
-    double duration, memory, weight;
-    const char *demand_at;
+    int32_t label, type, demand, durations; /* atoms, -1: none */
+    double duration, memory, weight, keep;
+    const char *demand_at, *durations_at;
 } node_values;
 
 enum { LAG = 1, BYTES = 2, DISTANCE = 4 };
@@ -45,6 +46,8 @@ typedef struct scope {
 typedef struct atom_use {
     int32_t node;     /* number of the node of this name, -1 */
     bool is_subgraph; /* a subgraph of this name was opened */
+    bool parsed;      /* as a list of demands: first_unit .. end_unit */
+    int64_t first_unit, end_unit;
 } atom_use;
 
 typedef struct parser {
@@ -62,8 +65,10 @@ typedef struct parser {
     int32_t *member; /* nodes named so far in the open subgraphs and the current statement */
     int64_t *end;    /* where the operands of the open chains end in `member` */
     int64_t ends, end_cap, use_cap, nodes, node_cap, edges, edge_cap, members, member_cap;
-    int64_t group_edges; /* made by subgraphs that stand for several nodes */
-    int64_t demands;
+    int64_t group_edges;         /* made by subgraphs that stand for several nodes */
+    int64_t demands, type_bytes; /* of all nodes */
+    sked_i_demand *unit;         /* of the lists of demands, each parsed once */
+    int64_t units, unit_cap;
 } parser;
 
 /*
@@ -123,9 +128,12 @@ static sked_status node_attribute(parser *p, sked_i_word key, node_values *v)
         return intern(p, &v->type);
     if (sked_i_word_is(key, "demand"))
         return v->demand_at = l->at, intern(p, &v->demand);
+    if (sked_i_word_is(key, "durations"))
+        return v->durations_at = l->at, intern(p, &v->durations);
     double *const column = sked_i_word_is(key, "duration") ? &v->duration
                            : sked_i_word_is(key, "memory") ? &v->memory
                            : sked_i_word_is(key, "weight") ? &v->weight
+                           : sked_i_word_is(key, "keep")   ? &v->keep
                                                            : NULL;
     if (column == NULL)
         return SKED_OK;
@@ -515,7 +523,7 @@ cleanup:
 }
 
 /* demand="A=1,B=2". Without a list of resources, pools appear as they are named, without limit. */
-static sked_status build_demand(parser *p, sked_builder *b, int32_t op, const node_values *v)
+static sked_status parse_demand(parser *p, sked_builder *b, const node_values *v, atom_use *use)
 {
     sked_status st = SKED_OK;
     sked_error *err = p->err;
@@ -523,14 +531,11 @@ static sked_status build_demand(parser *p, sked_builder *b, int32_t op, const no
     sked_i_word amount;
     double x;
     char quoted[80];
-    const char *list = v->demand < 0 ? "" : atom_text(p, v->demand);
+    const char *list = atom_text(p, v->demand);
+    use->first_unit = p->units;
     while (*list) {
         SKED_TRY(next_pair(p, &list, v->demand_at, &name, &amount));
         SKED_TRY(sked_i_word_amount(p->lexer.source, v->demand_at, amount, "a demand", &x, err));
-        if (expands_too_far(p, ++p->demands))
-            SKED_TRY(sked_i_source_refuse(p->lexer.source, v->demand_at, SKED_ERR_UNSUPPORTED, err,
-                                          "default demands stand for more than %lld demands",
-                                          (long long)max_expansion));
         int32_t r = sked_builder_find_resource(b, name.data);
         if (r < 0 && p->resources >= 0)
             SKED_TRY(sked_i_source_fail(p->lexer.source, v->demand_at, err,
@@ -539,11 +544,48 @@ static sked_status build_demand(parser *p, sked_builder *b, int32_t op, const no
         if (r < 0)
             SKED_BUILD(p->lexer.source, v->demand_at,
                        sked_builder_add_resource(b, name.data, INFINITY, &r, &cause));
-        SKED_BUILD(p->lexer.source, v->demand_at, sked_builder_add_demand(b, op, r, x, &cause));
+        if (!SKED_GROW(p->unit, p->unit_cap, p->units + 1))
+            SKED_TRY(sked_i_no_memory(err));
+        p->unit[p->units++] = (sked_i_demand){r, x};
     }
+    use->end_unit = p->units;
+    use->parsed = true;
 cleanup:
     sked_i_buffer_free(&name);
     return st;
+}
+
+static sked_status build_demand(parser *p, sked_builder *b, int32_t op, const node_values *v)
+{
+    sked_status st = SKED_OK;
+    sked_error *err = p->err;
+    atom_use *use = v->demand >= 0 ? &p->use[v->demand] : NULL;
+    if (use == NULL)
+        return SKED_OK;
+    if (!use->parsed)
+        SKED_TRY(parse_demand(p, b, v, use));
+    for (int64_t k = use->first_unit; k < use->end_unit; k++) {
+        if (expands_too_far(p, ++p->demands))
+            SKED_TRY(sked_i_source_refuse(p->lexer.source, v->demand_at, SKED_ERR_UNSUPPORTED, err,
+                                          "default demands stand for more than %lld demands",
+                                          (long long)max_expansion));
+        SKED_BUILD(p->lexer.source, v->demand_at,
+                   sked_builder_add_demand(b, op, p->unit[k].resource, p->unit[k].amount, &cause));
+    }
+cleanup:
+    return st;
+}
+
+/* A default type of a few letters is fine for any number of nodes; a long one stands for a huge file. */
+static sked_status count_type(parser *p, const node *n, const char *type)
+{
+    enum { letters = 16 };
+    p->type_bytes += type != NULL ? (int64_t)strlen(type) : 0;
+    if (!expands_too_far(p, p->type_bytes / letters))
+        return SKED_OK;
+    return sked_i_source_refuse(p->lexer.source, n->at, SKED_ERR_UNSUPPORTED, p->err,
+                                "a default type or label stands for more than %lld bytes",
+                                (long long)(letters * max_expansion));
 }
 
 static sked_status build_ops(parser *p, sked_builder *b)
@@ -552,11 +594,16 @@ static sked_status build_ops(parser *p, sked_builder *b)
     sked_error *err = p->err;
     for (int32_t i = 0; i < p->nodes; i++) {
         const node *n = &p->node[i];
-        SKED_BUILD(
-            p->lexer.source, n->at,
-            sked_builder_add_op(b, atom_text(p, n->atom), type_of(p, &n->is), n->is.duration, NULL, &cause));
+        const char *type = type_of(p, &n->is);
+        SKED_TRY(count_type(p, n, type));
+        SKED_BUILD(p->lexer.source, n->at,
+                   sked_builder_add_op(b, atom_text(p, n->atom), type, n->is.duration, NULL, &cause));
         SKED_BUILD(p->lexer.source, n->at, sked_builder_set_memory(b, i, n->is.memory, &cause));
         SKED_BUILD(p->lexer.source, n->at, sked_builder_set_weight(b, i, n->is.weight, &cause));
+        SKED_BUILD(p->lexer.source, n->at, sked_builder_set_keep(b, i, n->is.keep != 0, &cause));
+        if (n->is.durations >= 0)
+            SKED_TRY(sked_i_durations_add(p->lexer.source, n->is.durations_at, atom_text(p, n->is.durations),
+                                          b, i, err));
         SKED_TRY(build_demand(p, b, i, &n->is));
     }
 cleanup:
@@ -637,7 +684,8 @@ static sked_status read_dot(const sked_i_source *source, sked_graph **out, sked_
     const sked_i_scan text = sked_i_scan_source(source);
     parser p = {.lexer = {.source = source, .next = text.at, .end = text.end}, .err = err};
     p.name = p.resources = -1;
-    p.now.node = (node_values){.label = -1, .type = -1, .demand = -1, .duration = 1, .weight = 1};
+    p.now.node =
+        (node_values){.label = -1, .type = -1, .demand = -1, .durations = -1, .duration = 1, .weight = 1};
     p.now.edge.lag = NAN;
     sked_status st = sked_i_text_check(source, "a DOT file", err);
     if (st == SKED_OK)
@@ -651,6 +699,7 @@ static sked_status read_dot(const sked_i_source *source, sked_graph **out, sked_
     free(p.edge);
     free(p.member);
     free(p.end);
+    free(p.unit);
     return st;
 }
 
@@ -720,7 +769,7 @@ static void write_name(const sked_graph *g, int32_t op, sked_i_buffer *out)
         sked_i_buffer_int(out, op);
 }
 
-static void write_op(const sked_graph *g, int32_t i, sked_i_buffer *out)
+static void write_op(const sked_graph *g, int32_t i, sked_i_buffer *text, sked_i_buffer *out)
 {
     const char *type = sked_graph_op_type(g, i);
     sked_i_buffer_text(out, "    ");
@@ -736,6 +785,12 @@ static void write_op(const sked_graph *g, int32_t i, sked_i_buffer *out)
         write_field(out, ", memory=", g->memory[i]);
     if (g->weight[i] != 1)
         write_field(out, ", weight=", g->weight[i]);
+    if (sked_graph_keep(g, i))
+        sked_i_buffer_text(out, ", keep=1");
+    if (sked_i_durations_text(g, i, text) && !text->failed) {
+        sked_i_buffer_text(out, ", durations=");
+        write_quoted(out, text->data);
+    }
     for (int64_t k = g->demand_ptr[i]; k < g->demand_ptr[i + 1]; k++) {
         sked_i_buffer_text(out, k == g->demand_ptr[i] ? ", demand=\"" : ",");
         write_pair(out, sked_graph_resource_name(g, g->demand_resource[k]), g->demand_amount[k]);
@@ -777,8 +832,11 @@ static sked_status write_dot(const sked_graph *g, sked_i_buffer *out, sked_error
         write_pair(out, sked_graph_resource_name(g, r), g->capacity[r]);
     }
     sked_i_buffer_text(out, g->n_resources ? "\"];\n" : "");
+    sked_i_buffer text = {0};
     for (int32_t i = 0; i < g->n_ops; i++)
-        write_op(g, i, out);
+        write_op(g, i, &text, out);
+    out->failed = out->failed || text.failed;
+    sked_i_buffer_free(&text);
     for (int64_t e = 0; e < g->n_edges; e++)
         write_edge(g, e, out);
     sked_i_buffer_text(out, "}\n");

@@ -42,6 +42,15 @@ const sked_i_format *sked_i_format_find(const char *name)
     return NULL;
 }
 
+const sked_i_format *sked_i_format_with_machine(const char *text, size_t size)
+{
+    const size_t seen = size < sniff_bytes ? size : sniff_bytes;
+    for (int i = 0; i < n_formats; i++)
+        if (formats[i]->machine != NULL && formats[i]->sniff != NULL && formats[i]->sniff(text, seen))
+            return formats[i];
+    return NULL;
+}
+
 const sked_format_info *sked_format_find(const char *name)
 {
     const sked_i_format *f = sked_i_format_find(name);

@@ -21,8 +21,19 @@ typedef struct sked_i_format {
     bool (*sniff)(const char *text, size_t size);
     sked_status (*read)(const sked_i_source *source, sked_graph **out, sked_error *err);
     sked_status (*write)(const sked_graph *g, sked_i_buffer *out, sked_error *err);
+    /* The machine that such a file describes beside its graph; NULL: it describes none. */
+    sked_status (*machine)(const sked_i_source *source, sked_machine **out, sked_error *err);
 } sked_i_format;
 
+/* The format of a file that looks like one with a machine in it, or NULL. */
+const sked_i_format *sked_i_format_with_machine(const char *text, size_t size);
+/*
+ * For such formats (machine.c): `count` devices of a type, called by its name, `separator` and a number. At
+ * most 65,536 devices in all: a file may claim any number of cores.
+ */
+SKED_MUST_CHECK sked_status sked_i_machine_add_alike(sked_machine_builder *b, const char *type,
+                                                     const char *separator, int64_t count, double speed,
+                                                     double memory, sked_error *err);
 /* The format of this name, or NULL. */
 const sked_i_format *sked_i_format_find(const char *name);
 /* Line number (from 1) of a position in the text. */

@@ -3,6 +3,7 @@
  * (lag 0, weight and bytes from it); every other one by our own keys. docs/formats/gml.md
  */
 #include "base/memory.h"
+#include "formats/durations.h"
 #include "formats/scan.h"
 
 #include <string.h>
@@ -11,8 +12,8 @@
 typedef enum context { TOP, GRAPH, NODE, EDGE, RESOURCE, DEMAND, OTHER } context;
 
 typedef struct node {
-    int32_t label, type; /* atoms, -1: none */
-    double duration, memory, weight, parameter;
+    int32_t label, type, durations; /* atoms, -1: none */
+    double duration, memory, weight, parameter, keep;
     const char *at; /* NULL: no id yet */
 } node;
 
@@ -206,11 +207,14 @@ static sked_status node_value(reader *r)
         return take_atom(r, &n->label);
     if (key_is(r, "type"))
         return take_atom(r, &n->type);
+    if (key_is(r, "durations"))
+        return take_atom(r, &n->durations);
     if (key_is(r, "parameter"))
         return take_parameter(r, &n->parameter);
     double *const column = key_is(r, "duration") ? &n->duration
                            : key_is(r, "memory") ? &n->memory
                            : key_is(r, "weight") ? &n->weight
+                           : key_is(r, "keep")   ? &n->keep
                                                  : NULL;
     return column ? take_amount(r, column) : SKED_OK;
 }
@@ -274,7 +278,8 @@ static sked_status open_list(reader *r)
         r->has_graph = true;
     } else if (in == GRAPH && key_is(r, "node")) {
         as = NODE;
-        r->this_node = (node){-1, -1, 1, 0, NAN, NAN, NULL};
+        r->this_node =
+            (node){.label = -1, .type = -1, .durations = -1, .duration = 1, .weight = NAN, .parameter = NAN};
     } else if (in == GRAPH && key_is(r, "edge")) {
         as = EDGE;
         r->this_edge = (edge){.lag = NAN, .bytes = NAN, .parameter = NAN, .at = r->key.text};
@@ -412,6 +417,9 @@ static sked_status build_op(reader *r, sked_builder *b, int32_t i, int64_t *next
     SKED_BUILD(r->source, n->at, sked_builder_add_op(b, name, type, n->duration, NULL, &cause));
     SKED_BUILD(r->source, n->at, sked_builder_set_memory(b, i, n->memory, &cause));
     SKED_BUILD(r->source, n->at, sked_builder_set_weight(b, i, weight_of(n), &cause));
+    SKED_BUILD(r->source, n->at, sked_builder_set_keep(b, i, n->keep != 0, &cause));
+    if (n->durations >= 0)
+        SKED_TRY(sked_i_durations_add(r->source, n->at, sked_i_names_at(&r->atoms, n->durations), b, i, err));
     for (; *next_demand < r->demands && r->demand[*next_demand].owner == i; ++*next_demand) {
         const amount *d = &r->demand[*next_demand];
         const char *pool = sked_i_names_at(&r->atoms, d->name);
@@ -539,7 +547,7 @@ static void write_number(sked_i_buffer *out, const char *key, double x)
     sked_i_buffer_number(out, x);
 }
 
-static void write_op(const sked_graph *g, int32_t i, sked_i_buffer *out)
+static void write_op(const sked_graph *g, int32_t i, sked_i_buffer *text, sked_i_buffer *out)
 {
     write_number(out, "  node [\n    id ", i);
     if (g->op_names.count > 0)
@@ -551,6 +559,10 @@ static void write_op(const sked_graph *g, int32_t i, sked_i_buffer *out)
         write_number(out, "\n    memory ", g->memory[i]);
     if (g->weight[i] != 1)
         write_number(out, "\n    weight ", g->weight[i]);
+    if (sked_graph_keep(g, i))
+        sked_i_buffer_text(out, "\n    keep 1");
+    if (sked_i_durations_text(g, i, text) && !text->failed)
+        write_string(out, "\n    durations", text->data);
     for (int64_t k = g->demand_ptr[i]; k < g->demand_ptr[i + 1]; k++) {
         write_string(out, "\n    demand [ resource", sked_graph_resource_name(g, g->demand_resource[k]));
         write_number(out, " amount ", g->demand_amount[k]);
@@ -584,8 +596,11 @@ static sked_status write_gml(const sked_graph *g, sked_i_buffer *out, sked_error
             write_number(out, " capacity ", g->capacity[k]);
         sked_i_buffer_text(out, " ]\n");
     }
+    sked_i_buffer text = {0};
     for (int32_t i = 0; i < g->n_ops; i++)
-        write_op(g, i, out);
+        write_op(g, i, &text, out);
+    out->failed = out->failed || text.failed;
+    sked_i_buffer_free(&text);
     for (int64_t e = 0; e < g->n_edges; e++)
         write_edge(g, e, out);
     sked_i_buffer_text(out, "]\n");

@@ -5,6 +5,7 @@
  * matched with ops at the end.
  */
 #include "base/memory.h"
+#include "formats/durations.h"
 #include "formats/xml.h"
 
 #include <stdio.h>
@@ -129,6 +130,7 @@ enum {
     NODE_DURATION,
     NODE_MEMORY,
     NODE_WEIGHT,
+    NODE_KEEP,
     EDGE_LAG,
     EDGE_BYTES,
     EDGE_DISTANCE,
@@ -136,6 +138,7 @@ enum {
     N_NUMBERS,
     NODE_TYPE = N_NUMBERS,
     NODE_USES,
+    NODE_DURATIONS,
     GRAPH_NAME,
     N_PLAIN,
     NODE_DEMAND = N_PLAIN,
@@ -147,9 +150,10 @@ static const struct {
     const char *name;
     int where;
 } attributes[N_ATTRIBUTES] = {
-    {"duration", IN_NODE},      {"memory", IN_NODE},   {"weight", IN_NODE},  {"lag", IN_EDGE},
-    {"bytes", IN_EDGE},         {"distance", IN_EDGE}, {"delay", IN_EDGE},   {"type", IN_NODE},
-    {"uses_resource", IN_NODE}, {"name", IN_GRAPH},    {"demand:", IN_NODE}, {"capacity:", IN_GRAPH},
+    {"duration", IN_NODE}, {"memory", IN_NODE},        {"weight", IN_NODE},    {"keep", IN_NODE},
+    {"lag", IN_EDGE},      {"bytes", IN_EDGE},         {"distance", IN_EDGE},  {"delay", IN_EDGE},
+    {"type", IN_NODE},     {"uses_resource", IN_NODE}, {"durations", IN_NODE}, {"name", IN_GRAPH},
+    {"demand:", IN_NODE},  {"capacity:", IN_GRAPH},
 };
 
 /* A <key>, or what a <data> without one stands for. */
@@ -541,6 +545,19 @@ static bool add_model_op(reader *r, int32_t op)
            check(r, sked_builder_add_demand(r->b, op, i, 1, &r->cause));
 }
 
+/* The text is JSON; its own messages say where in it, this one on which line it ends. */
+static void take_durations(reader *r, int32_t op)
+{
+    const sked_i_source inner = {"a node", NULL, 0, r->x->source->options};
+    sked_error cause = {0};
+    const sked_status st =
+        sked_i_durations_add(&inner, NULL, r->text[NODE_DURATIONS - N_NUMBERS].data, r->b, op, &cause);
+    if (st == SKED_ERR_MEMORY)
+        no_memory(r);
+    else if (st != SKED_OK)
+        sked_i_xml_fail(r->x, "%s", cause.message);
+}
+
 static void end_node(reader *r)
 {
     const int32_t op = sked_builder_op_count(r->b);
@@ -563,8 +580,11 @@ static void end_node(reader *r)
     }
     if (!(r->has_model ? add_model_op(r, op) : add_plain_op(r, op)))
         return;
-    if (check(r, sked_builder_set_memory(r->b, op, number_of(r, NODE_MEMORY, 0), &r->cause)))
-        check(r, sked_builder_set_weight(r->b, op, number_of(r, NODE_WEIGHT, 1), &r->cause));
+    const bool keep = number_of(r, NODE_KEEP, 0) != 0;
+    if (check(r, sked_builder_set_memory(r->b, op, number_of(r, NODE_MEMORY, 0), &r->cause)) &&
+        check(r, sked_builder_set_weight(r->b, op, number_of(r, NODE_WEIGHT, 1), &r->cause)) &&
+        check(r, sked_builder_set_keep(r->b, op, keep, &r->cause)) && r->has >> NODE_DURATIONS & 1u)
+        take_durations(r, op);
 }
 
 static void end_edge(reader *r)
@@ -718,9 +738,12 @@ static void write_keys(const sked_graph *g, sked_i_buffer *out)
     char id[24];
     write_key(out, "name", "graph", "name", "", "string");
     write_key(out, "type", "node", "type", "", "string");
+    if (g->on_ptr != NULL)
+        write_key(out, "durations", "node", "durations", "", "string");
     for (int i = 0; i < EDGE_DISTANCE; i++)
-        write_key(out, attributes[i].name, attributes[i].where == IN_NODE ? "node" : "edge",
-                  attributes[i].name, "", "double");
+        if (i != NODE_KEEP || g->keep != NULL)
+            write_key(out, attributes[i].name, attributes[i].where == IN_NODE ? "node" : "edge",
+                      attributes[i].name, "", "double");
     write_key(out, "distance", "edge", "distance", "", "int");
     for (int32_t i = 0; i < g->n_resources; i++) {
         snprintf(id, sizeof id, "c%d", (int)i);
@@ -766,7 +789,7 @@ static void write_name(const sked_graph *g, int32_t op, sked_i_buffer *out)
         sked_i_buffer_int(out, op);
 }
 
-static void write_node(const sked_graph *g, int32_t op, sked_i_buffer *out)
+static void write_node(const sked_graph *g, int32_t op, sked_i_buffer *text, sked_i_buffer *out)
 {
     char id[24];
     sked_i_buffer_text(out, "<node id=\"");
@@ -779,6 +802,10 @@ static void write_node(const sked_graph *g, int32_t op, sked_i_buffer *out)
         write_number(out, "memory", g->memory[op]);
     if (g->weight[op] != 1)
         write_number(out, "weight", g->weight[op]);
+    if (sked_graph_keep(g, op))
+        write_number(out, "keep", 1);
+    if (sked_i_durations_text(g, op, text) && !text->failed)
+        write_text(out, "durations", text->data);
     for (int64_t k = g->demand_ptr[op]; k < g->demand_ptr[op + 1]; k++) {
         snprintf(id, sizeof id, "d%d", (int)g->demand_resource[k]);
         write_number(out, id, g->demand_amount[k]);
@@ -817,11 +844,11 @@ static bool writable(const char *text)
 
 static sked_status check_names(const sked_graph *g, sked_error *err)
 {
-    const sked_i_names *const tables[] = {&g->op_names, &g->type_names, &g->resource_names};
-    static const char *const what[] = {"op", "op type", "resource"};
+    const sked_i_names *const tables[] = {&g->op_names, &g->type_names, &g->resource_names, &g->on_names};
+    static const char *const what[] = {"op", "op type", "resource", "device"};
     if (!writable(sked_graph_name(g)))
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "the graph's name has characters that XML cannot hold");
-    for (int t = 0; t < 3; t++)
+    for (int t = 0; t < 4; t++)
         for (int32_t i = 0; i < tables[t]->count; i++)
             if (!writable(sked_i_names_at(tables[t], i)))
                 return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
@@ -842,8 +869,11 @@ static sked_status graphml_write(const sked_graph *g, sked_i_buffer *out, sked_e
     write_text(out, "name", sked_graph_name(g));
     sked_i_buffer_char(out, '\n');
     write_capacities(g, out);
+    sked_i_buffer text = {0};
     for (int32_t i = 0; i < g->n_ops; i++)
-        write_node(g, i, out);
+        write_node(g, i, &text, out);
+    out->failed = out->failed || text.failed;
+    sked_i_buffer_free(&text);
     for (int64_t e = 0; e < g->n_edges; e++)
         write_edge(g, e, out);
     sked_i_buffer_text(out, "</graph>\n</graphml>\n");

@@ -14,6 +14,10 @@ typedef struct entry {
     int64_t first_unit, n_units;
 } entry;
 
+/* One entry for every op, with many units: demands beyond this and the sizes of graph and file are not meant.
+ */
+static const int64_t max_expansion = 1 << 20;
+
 typedef struct library {
     sked_i_json j;
     const sked_graph *graph;
@@ -25,6 +29,7 @@ typedef struct library {
     sked_i_names declared;  /* resources of the file, to find repetitions */
     sked_i_demand *unit;
     int64_t n_units, unit_cap, entry_cap, capacity_cap;
+    int64_t expanded; /* demands that ops have from the library */
     sked_i_buffer text;
 } library;
 
@@ -216,10 +221,14 @@ static sked_status match_types(library *lib, int32_t *match, sked_error *err)
     return SKED_OK;
 }
 
-static sked_status add_units(const library *lib, const entry *e, sked_builder *b, int32_t op, sked_error *err)
+static sked_status add_units(library *lib, const entry *e, sked_builder *b, int32_t op, sked_error *err)
 {
     const sked_graph *g = lib->graph;
     sked_status st = SKED_OK;
+    lib->expanded += e->has_demand ? e->n_units : 0;
+    if (lib->expanded > max_expansion + 4 * (int64_t)g->n_ops + (int64_t)lib->j.source->size)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "%s: its types stand for more than %lld demands",
+                           lib->j.source->name, (long long)max_expansion);
     if (e->has_demand)
         for (int64_t k = e->first_unit; k < e->first_unit + e->n_units && st == SKED_OK; k++)
             st = sked_builder_add_demand(b, op, lib->unit[k].resource, lib->unit[k].amount, err);
@@ -234,7 +243,7 @@ static double either(double a, double otherwise)
     return isnan(a) ? otherwise : a;
 }
 
-static sked_status add_ops(const library *lib, const int32_t *match, sked_builder *b, sked_error *err)
+static sked_status add_ops(library *lib, const int32_t *match, sked_builder *b, sked_error *err)
 {
     const sked_graph *g = lib->graph;
     sked_status st = SKED_OK;

@@ -170,11 +170,39 @@ cleanup:
     return st;
 }
 
+sked_status sked_i_machine_add_alike(sked_machine_builder *b, const char *type, const char *separator,
+                                     int64_t count, double speed, double memory, sked_error *err)
+{
+    enum { most = 65536 };
+    sked_i_buffer name = {0};
+    sked_status st = SKED_OK;
+    int32_t id = 0;
+    if (count > most)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "%lld devices; %d are the most", (long long)count,
+                           most);
+    for (int64_t i = 0; i < count && st == SKED_OK; i++) {
+        name.size = 0;
+        sked_i_buffer_text(&name, type);
+        sked_i_buffer_text(&name, separator);
+        sked_i_buffer_int(&name, i);
+        st = name.failed ? sked_i_no_memory(err)
+                         : sked_machine_builder_add_device(b, name.data, type, speed, memory, &id, err);
+        if (st == SKED_OK && id >= most)
+            st = sked_i_fail(err, SKED_ERR_UNSUPPORTED, "more than %d devices", most);
+    }
+    sked_i_buffer_free(&name);
+    return st;
+}
+
 sked_status sked_machine_parse(const char *name, const char *text, size_t size, sked_machine **out,
                                sked_error *err)
 {
     static const sked_read_options none;
     const sked_i_source source = {name, text, size, &none};
+    const bool own = sked_i_json_mentions(text, size < 4096 ? size : 4096, format_id);
+    const sked_i_format *other = own ? NULL : sked_i_format_with_machine(text, size);
+    if (other != NULL) /* a workflow or a network with the machine it was measured on */
+        return other->machine(&source, out, err);
     reader r = {0};
     sked_i_json_begin(&r.j, &source, err);
     const sked_status st = build(&r, &source, out, err);

@@ -112,6 +112,8 @@ static void read_node(reader *r)
         check(r, sked_builder_set_memory(r->b, op, x.memory, &r->cause));
     if (j->status == SKED_OK)
         check(r, sked_builder_set_weight(r->b, op, x.weight, &r->cause));
+    for (int i = 0; i < x.n_on && j->status == SKED_OK; i++)
+        check(r, sked_builder_add_duration(r->b, op, x.on[i].device, x.on[i].duration, &r->cause));
 }
 
 static int32_t read_end(reader *r)

@@ -13,8 +13,15 @@ enum { SKED_I_NODE_ID, SKED_I_NODE_NAME, SKED_I_NODE_TYPE, SKED_I_NODE_VALUES };
 /* First keys of link_fields: the two ends, and the same again under other keys; from there on numbers. */
 enum { SKED_I_LINK_FROM, SKED_I_LINK_TO, SKED_I_LINK_FROM_ALSO, SKED_I_LINK_TO_ALSO, SKED_I_LINK_VALUES };
 
+enum { sked_i_nodes_max_devices = 2 };
+
 typedef struct sked_i_nodes_op {
     double duration, memory, weight;
+    int n_on; /* durations by device type; INFINITY: it cannot run there */
+    struct {
+        const char *device;
+        double duration;
+    } on[sked_i_nodes_max_devices];
 } sked_i_nodes_op;
 
 typedef struct sked_i_nodes_spec {

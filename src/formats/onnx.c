@@ -6,7 +6,9 @@
  */
 #include "base/memory.h"
 #include "formats/format.h"
+#include "formats/onnx_devices.h"
 #include "formats/onnx_shapes.h"
+#include "formats/onnx_wire.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -26,33 +28,6 @@ static sked_status broken(const scan *s, const uint8_t *at, const char *what)
 {
     return sked_i_fail(s->err, SKED_ERR_FORMAT, "%s: byte %lld: not an ONNX model: %s", s->source->name,
                        (long long)(at - s->begin), what);
-}
-
-/* Reads a varint; NULL: it does not end. */
-static const uint8_t *varint(const uint8_t *at, const uint8_t *end, uint64_t *out)
-{
-    *out = 0;
-    for (int shift = 0; shift < 64 && at < end; shift += 7) {
-        *out |= (uint64_t)(*at & 0x7f) << shift;
-        if (!(*at++ & 0x80))
-            return at;
-    }
-    return NULL;
-}
-
-/* The place after a field's value; *length is that of a length-delimited one. NULL: cut off or unknown. */
-static const uint8_t *skip_value(const uint8_t *at, const uint8_t *end, int wire, uint64_t *length)
-{
-    uint64_t ignored;
-    *length = 0;
-    if (wire == 0)
-        return varint(at, end, &ignored);
-    if (wire == 1 || wire == 5)
-        return (size_t)(end - at) >= (wire == 1 ? 8u : 4u) ? at + (wire == 1 ? 8 : 4) : NULL;
-    if (wire != 2)
-        return NULL; /* groups are not used by ONNX */
-    at = varint(at, end, length);
-    return at && *length <= (uint64_t)(end - at) ? at + *length : NULL;
 }
 
 /* About what protobuf-c will allocate for one field, messages inside it not counted. */
@@ -77,8 +52,8 @@ static sked_status walk(scan *s, const ProtobufCMessageDescriptor *type, const u
     while (at < end) {
         const uint8_t *start = at;
         uint64_t tag = 0, length = 0;
-        at = varint(at, end, &tag);
-        const uint8_t *next = at ? skip_value(at, end, (int)(tag & 7), &length) : NULL;
+        at = sked_i_onnx_varint(at, end, &tag);
+        const uint8_t *next = at ? sked_i_onnx_skip(at, end, (int)(tag & 7), &length) : NULL;
         if (next == NULL)
             return broken(s, start, "a field is cut off or of an unknown kind");
         const uint64_t number = tag >> 3;
@@ -142,17 +117,12 @@ typedef struct reader {
     const sked_i_source *source;
     sked_error *err;
     const Onnx__GraphProto *graph;
-    sked_i_names names; /* of tensors */
-    sked_i_onnx_tensor *tensor;
-    int64_t tensor_cap;
+    sked_i_onnx_shapes shapes;
+    sked_i_onnx_scope scope; /* the tensors of the main graph */
+    sked_i_onnx_devices devices;
     sked_builder *b;
     sked_error cause; /* of the builder, which knows no file */
     sked_i_buffer text;
-
-    /* of the node being read */
-    const sked_i_onnx_tensor **in;
-    sked_i_onnx_tensor **out;
-    int64_t in_cap, out_cap;
 
     /* edges into op i: its sources, what comes from each, and who was counted last */
     int32_t *sources, *tensor_mark, *op_mark;
@@ -160,46 +130,9 @@ typedef struct reader {
     int64_t n_sources;
 } reader;
 
-/* The tensor of this name, added where it is new; -1: out of memory. */
-static int32_t add_tensor(reader *r, const char *name)
-{
-    bool fresh = false;
-    const int32_t i = sked_i_names_add(&r->names, name, strlen(name), &fresh);
-    if (i < 0 || !SKED_GROW(r->tensor, r->tensor_cap, r->names.count)) {
-        sked_i_no_memory(r->err);
-        return -1;
-    }
-    if (fresh)
-        r->tensor[i] = (sked_i_onnx_tensor){.rank = -1, .producer = UNMADE};
-    return i;
-}
-
 static int32_t find_tensor(const reader *r, const char *name)
 {
-    return name[0] ? sked_i_names_find(&r->names, name, strlen(name)) : -1;
-}
-
-static sked_status add_stated(reader *r, Onnx__ValueInfoProto *const *list, size_t count, bool given)
-{
-    for (size_t i = 0; i < count; i++) {
-        const int32_t t = add_tensor(r, list[i]->name ? list[i]->name : "");
-        if (t < 0)
-            return SKED_ERR_MEMORY;
-        sked_i_onnx_from_type(list[i]->type, &r->tensor[t]);
-        if (given)
-            r->tensor[t].producer = GIVEN;
-    }
-    return SKED_OK;
-}
-
-static sked_status add_weight(reader *r, const Onnx__TensorProto *weight)
-{
-    const int32_t t = add_tensor(r, weight->name ? weight->name : "");
-    if (t < 0)
-        return SKED_ERR_MEMORY;
-    sked_i_onnx_from_constant(weight, &r->tensor[t]);
-    r->tensor[t].producer = GIVEN;
-    return SKED_OK;
+    return name[0] ? sked_i_names_find(&r->scope.names, name, strlen(name)) : -1;
 }
 
 static const char *node_label(const reader *r, size_t i, char *buf, size_t size)
@@ -219,15 +152,15 @@ static sked_status add_outputs(reader *r, size_t i)
         const char *name = node->output[k];
         if (name[0] == 0)
             continue; /* an optional output that nobody wants */
-        const int32_t t = add_tensor(r, name);
+        const int32_t t = sked_i_onnx_scope_add(&r->scope, name);
         if (t < 0)
-            return SKED_ERR_MEMORY;
-        if (r->tensor[t].producer != UNMADE)
+            return sked_i_no_memory(r->err);
+        if (r->scope.tensor[t].producer != UNMADE)
             return sked_i_source_fail(r->source, NULL, r->err,
                                       "%s makes the tensor '%s', which exists already",
                                       node_label(r, i, label, sizeof label),
                                       sked_i_quote(name, strlen(name), quoted, sizeof quoted));
-        r->tensor[t].producer = (int32_t)i;
+        r->scope.tensor[t].producer = (int32_t)i;
     }
     return SKED_OK;
 }
@@ -236,15 +169,16 @@ static sked_status add_outputs(reader *r, size_t i)
 static sked_status add_tensors(reader *r)
 {
     const Onnx__GraphProto *g = r->graph;
+    sked_i_onnx_scope *all = &r->scope;
     sked_status st = SKED_OK;
-    SKED_TRY(add_stated(r, g->input, g->n_input, true));
-    SKED_TRY(add_stated(r, g->value_info, g->n_value_info, false));
-    SKED_TRY(add_stated(r, g->output, g->n_output, false));
-    for (size_t i = 0; i < g->n_initializer; i++)
-        SKED_TRY(add_weight(r, g->initializer[i]));
-    for (size_t i = 0; i < g->n_sparse_initializer; i++)
-        if (g->sparse_initializer[i]->values != NULL)
-            SKED_TRY(add_weight(r, g->sparse_initializer[i]->values));
+    if (!sked_i_onnx_scope_state(all, g->input, g->n_input))
+        return sked_i_no_memory(r->err);
+    for (int32_t t = 0; t < all->names.count; t++)
+        all->tensor[t].producer = GIVEN;
+    if (!sked_i_onnx_scope_state(all, g->value_info, g->n_value_info) ||
+        !sked_i_onnx_scope_state(all, g->output, g->n_output) ||
+        !sked_i_onnx_scope_weights(all, &r->shapes.arena, g, GIVEN))
+        return sked_i_no_memory(r->err);
     for (size_t i = 0; i < g->n_node; i++)
         SKED_TRY(add_outputs(r, i));
 cleanup:
@@ -282,28 +216,32 @@ static bool name_node(reader *r, size_t i, sked_i_buffer *name)
     return !name->failed;
 }
 
-/* Points in[] and out[] at the node's tensors; unknown and left-out ones are NULL. */
-static sked_status bind(reader *r, size_t i)
+/* Every input is given or made by a node. */
+static sked_status check_inputs(reader *r, size_t i)
 {
     const Onnx__NodeProto *node = r->graph->node[i];
     char label[120], quoted[80];
-    if (!SKED_GROW(r->in, r->in_cap, (int64_t)node->n_input) ||
-        !SKED_GROW(r->out, r->out_cap, (int64_t)node->n_output))
-        return sked_i_no_memory(r->err);
     for (size_t k = 0; k < node->n_input; k++) {
         const int32_t t = find_tensor(r, node->input[k]);
-        if (node->input[k][0] && (t < 0 || r->tensor[t].producer == UNMADE))
+        if (node->input[k][0] && (t < 0 || r->scope.tensor[t].producer == UNMADE))
             return sked_i_source_fail(
                 r->source, NULL, r->err, "%s reads the tensor '%s', which nothing makes",
                 node_label(r, i, label, sizeof label),
                 sked_i_quote(node->input[k], strlen(node->input[k]), quoted, sizeof quoted));
-        r->in[k] = t >= 0 ? &r->tensor[t] : NULL;
-    }
-    for (size_t k = 0; k < node->n_output; k++) {
-        const int32_t t = find_tensor(r, node->output[k]);
-        r->out[k] = t >= 0 ? &r->tensor[t] : NULL;
     }
     return SKED_OK;
+}
+
+/* An op that the file places on one device cannot run on the others of the file. */
+static sked_status place_op(reader *r, size_t i)
+{
+    const int device = sked_i_onnx_device_of(&r->devices, r->graph->node[i]);
+    sked_status st = SKED_OK;
+    for (int32_t k = 0; k < r->devices.names.count && device >= 0 && st == SKED_OK; k++)
+        if (k != device)
+            st = sked_builder_add_duration(r->b, (int32_t)i, sked_i_names_at(&r->devices.names, k), INFINITY,
+                                           &r->cause);
+    return st;
 }
 
 static sked_status add_op(reader *r, size_t i, sked_i_buffer *name)
@@ -311,16 +249,22 @@ static sked_status add_op(reader *r, size_t i, sked_i_buffer *name)
     const Onnx__NodeProto *node = r->graph->node[i];
     sked_status st = SKED_OK;
     double memory = 0;
-    SKED_TRY(bind(r, i));
-    sked_i_onnx_infer(node, r->in, r->out);
-    for (size_t k = 0; k < node->n_output; k++)
-        memory += r->out[k] ? sked_i_onnx_bytes(r->out[k]) : 0;
+    SKED_TRY(check_inputs(r, i));
+    const double duration = sked_i_onnx_infer(&r->shapes, &r->scope, node);
+    if (r->shapes.no_memory)
+        return sked_i_no_memory(r->err);
+    for (size_t k = 0; k < node->n_output; k++) {
+        const int32_t t = find_tensor(r, node->output[k]);
+        memory += t >= 0 ? sked_i_onnx_bytes(&r->scope.tensor[t]) : 0;
+    }
     const char *type = type_of(r, node);
     if (type == NULL || !name_node(r, i, name))
         return sked_i_no_memory(r->err);
-    st = sked_builder_add_op(r->b, name->data, type, sked_i_onnx_cost(node, r->in, r->out), NULL, &r->cause);
+    st = sked_builder_add_op(r->b, name->data, type, duration, NULL, &r->cause);
     if (st == SKED_OK)
         st = sked_builder_set_memory(r->b, (int32_t)i, memory, &r->cause);
+    if (st == SKED_OK)
+        st = place_op(r, i);
     if (st != SKED_OK)
         sked_i_source_pass(r->source, NULL, &r->cause, r->err);
 cleanup:
@@ -343,7 +287,7 @@ static sked_status add_ops(reader *r)
 static void note_input(reader *r, int32_t op, const char *name)
 {
     const int32_t t = find_tensor(r, name);
-    const int32_t from = t >= 0 ? r->tensor[t].producer : -1;
+    const int32_t from = t >= 0 ? r->scope.tensor[t].producer : -1;
     if (from < 0 || r->tensor_mark[t] == op)
         return;
     r->tensor_mark[t] = op;
@@ -352,7 +296,7 @@ static void note_input(reader *r, int32_t op, const char *name)
         r->bytes_from[from] = 0;
         r->sources[r->n_sources++] = from;
     }
-    r->bytes_from[from] += sked_i_onnx_bytes(&r->tensor[t]);
+    r->bytes_from[from] += sked_i_onnx_bytes(&r->scope.tensor[t]);
 }
 
 static void note_captured(reader *r, int32_t op, const Onnx__GraphProto *inner);
@@ -388,9 +332,9 @@ static sked_status add_edges(reader *r)
     SKED_NEW(r->sources, n);
     SKED_NEW(r->bytes_from, n);
     SKED_NEW(r->op_mark, n);
-    SKED_NEW(r->tensor_mark, r->names.count);
+    SKED_NEW(r->tensor_mark, r->scope.names.count);
     memset(r->op_mark, 0xff, (size_t)n * sizeof *r->op_mark);
-    memset(r->tensor_mark, 0xff, (size_t)r->names.count * sizeof *r->tensor_mark);
+    memset(r->tensor_mark, 0xff, (size_t)r->scope.names.count * sizeof *r->tensor_mark);
     for (int32_t i = 0; i < n; i++) {
         const Onnx__NodeProto *node = r->graph->node[i];
         r->n_sources = 0;
@@ -439,14 +383,20 @@ static sked_status onnx_read(const sked_i_source *source, sked_graph **out, sked
     if (r.graph == NULL)
         st = sked_i_source_fail(source, NULL, err, "not an ONNX model: it has no graph");
     else
+        st = sked_i_onnx_shapes_begin(&r.shapes, model, (double)source->size, err);
+    if (st == SKED_OK && !sked_i_onnx_devices_read(model, &r.devices))
+        st = sked_i_no_memory(err);
+    if (st == SKED_OK)
         st = build(&r, out);
 cleanup:
+    sked_i_onnx_shapes_free(&r.shapes);
+    sked_i_onnx_scope_free(&r.scope);
+    sked_i_onnx_devices_free(&r.devices);
     if (model != NULL)
         onnx__model_proto__free_unpacked(model, &allocator);
     sked_builder_destroy(r.b);
-    sked_i_names_free(&r.names);
     sked_i_buffer_free(&r.text);
-    void *const arrays[] = {r.tensor, r.in, r.out, r.sources, r.tensor_mark, r.op_mark, r.bytes_from};
+    void *const arrays[] = {r.sources, r.tensor_mark, r.op_mark, r.bytes_from};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
     return st;

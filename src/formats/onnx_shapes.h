@@ -1,39 +1,56 @@
 /*
- * Tensor shapes and a first estimate of what ONNX nodes cost. Shapes come from the file where it states
- * them and are propagated through the common operators elsewhere; what stays unknown costs nothing to move.
+ * Shapes of the tensors of an ONNX model, and a first estimate of what its nodes cost. Shapes come from the
+ * file where it states them and are propagated through the operators elsewhere, into the graphs inside nodes
+ * and into functions; what stays unknown costs nothing to move.
+ *
+ * Debian's libonnx has the reference inference in C++, but it does not stand hostile files
+ * (docs/formats/onnx.md), so this is our own.
  */
 #ifndef SKED_FORMATS_ONNX_SHAPES_H
 #define SKED_FORMATS_ONNX_SHAPES_H
-#include "base/status.h"
+#include "base/text.h"
+#include "formats/onnx_tensor.h"
+#include "graph/graph.h"
 
-#include <onnx.pb-c.h>
+/* The tensors of one graph by name; those of the graphs around it are seen from inside. */
+typedef struct sked_i_onnx_scope {
+    sked_i_names names;
+    sked_i_onnx_tensor *tensor; /* [names.count]; they move while tensors are added */
+    int64_t cap;
+    const struct sked_i_onnx_scope *outer; /* NULL: none */
+} sked_i_onnx_scope;
 
-enum { sked_i_onnx_max_rank = 8 };
+/* The index of the tensor, added with rank -1 and producer -1 where it is new; -1: out of memory. */
+int32_t sked_i_onnx_scope_add(sked_i_onnx_scope *scope, const char *name);
+/* What value_info, inputs or outputs (list) and initializers (made by `producer`) state. false: out of
+ * memory. */
+bool sked_i_onnx_scope_state(sked_i_onnx_scope *scope, Onnx__ValueInfoProto *const *list, size_t count);
+bool sked_i_onnx_scope_weights(sked_i_onnx_scope *scope, sked_i_onnx_arena *arena,
+                               const Onnx__GraphProto *graph, int32_t producer);
+void sked_i_onnx_scope_free(sked_i_onnx_scope *scope);
 
-typedef struct sked_i_onnx_tensor {
-    int rank;                          /* -1: unknown */
-    int64_t dim[sked_i_onnx_max_rank]; /* >= 0; a symbolic one counts as 1 */
-    int32_t type;                      /* TensorProto.DataType, 0: unknown */
-    bool stated;                       /* every dimension is a number in the file */
-    const Onnx__TensorProto *constant; /* its value, where the file holds one */
-    int32_t producer;                  /* node that makes it, -1: none */
-} sked_i_onnx_tensor;
+typedef struct sked_i_onnx_shapes {
+    const Onnx__ModelProto *model;
+    sked_i_onnx_arena arena;
+    sked_i_names functions; /* "domain.name" of the model's own ones */
+    int32_t *function_at;   /* [functions.count] in model->functions */
+    int64_t function_cap;
+    double budget; /* work left for the bodies of functions, which may call one another twice at each level */
+    int depth;     /* of functions */
+    bool no_memory;
+} sked_i_onnx_shapes;
 
-/* What value_info, inputs, outputs and initializers say. Leave t alone where they say nothing. */
-void sked_i_onnx_from_type(const Onnx__TypeProto *type, sked_i_onnx_tensor *t);
-void sked_i_onnx_from_constant(const Onnx__TensorProto *tensor, sked_i_onnx_tensor *t);
-/* Size in bytes; 0 where shape or element type is unknown, or above 2^53. */
-double sked_i_onnx_bytes(const sked_i_onnx_tensor *t);
+/* `size` is that of the file; the bodies of functions may take work in proportion to it. */
+SKED_MUST_CHECK sked_status sked_i_onnx_shapes_begin(sked_i_onnx_shapes *s, const Onnx__ModelProto *model,
+                                                     double size, sked_error *err);
+void sked_i_onnx_shapes_free(sked_i_onnx_shapes *s);
+
 /*
- * Fills the outputs of a node whose inputs are known (NULL: an input or output left out). Outputs that the
- * file states in full are left as they are. O(inputs + outputs).
+ * Infers the outputs of a node whose inputs have been inferred; outputs that the file states in full keep
+ * their shape. All of them are in `scope` already. Returns what the node costs: microseconds on a notional
+ * core of 100 GFLOP/s and 10 GB/s, whichever takes longer, rounded up; 0 for constants and for operators that
+ * only rename or reshape; 1 where a shape is unknown. O(size of the node), graphs inside it included.
+ * s->no_memory is set where memory ran out.
  */
-void sked_i_onnx_infer(const Onnx__NodeProto *node, const sked_i_onnx_tensor *const *in,
-                       sked_i_onnx_tensor *const *out);
-/*
- * Microseconds on a notional core of 100 GFLOP/s and 10 GB/s, whichever takes longer, rounded up; 0 for
- * constants and for operators that only rename or reshape; 1 where a shape is unknown.
- */
-double sked_i_onnx_cost(const Onnx__NodeProto *node, const sked_i_onnx_tensor *const *in,
-                        sked_i_onnx_tensor *const *out);
+double sked_i_onnx_infer(sked_i_onnx_shapes *s, sked_i_onnx_scope *scope, const Onnx__NodeProto *node);
 #endif

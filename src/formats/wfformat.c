@@ -5,7 +5,7 @@
  * each other in any order), then what their execution cost.
  */
 #include "base/memory.h"
-#include "formats/json.h"
+#include "formats/wfformat_machine.h"
 
 #include <string.h>
 
@@ -13,13 +13,13 @@ enum { TOP_NAME, TOP_WORKFLOW };
 static const char *const top_keys[] = {"name", "workflow"};
 static const sked_i_json_fields top_fields = {"a WfFormat file", top_keys, 2, false};
 
-enum { FLOW_SPECIFICATION, FLOW_EXECUTION, FLOW_TASKS };
-static const char *const flow_keys[] = {"specification", "execution", "tasks"};
-static const sked_i_json_fields flow_fields = {"\"workflow\"", flow_keys, 3, false};
+enum { FLOW_SPECIFICATION, FLOW_EXECUTION, FLOW_TASKS, FLOW_MACHINES };
+static const char *const flow_keys[] = {"specification", "execution", "tasks", "machines"};
+static const sked_i_json_fields flow_fields = {"\"workflow\"", flow_keys, 4, false};
 
-enum { PART_TASKS, PART_FILES };
-static const char *const part_keys[] = {"tasks", "files"};
-static const sked_i_json_fields part_fields = {"\"specification\"", part_keys, 2, false};
+enum { PART_TASKS, PART_FILES, PART_MACHINES };
+static const char *const part_keys[] = {"tasks", "files", "machines"};
+static const sked_i_json_fields part_fields = {"\"specification\"", part_keys, 3, false};
 
 enum {
     TASK_ID,
@@ -34,12 +34,14 @@ enum {
     TASK_MEMORY,
     TASK_CORES,
     TASK_CORES_OLD,
+    TASK_MACHINES,
+    TASK_MACHINE_OLD,
     N_TASK_KEYS
 };
 static const char *const task_keys[N_TASK_KEYS] = {
-    "id",         "name",          "parents",   "children",
-    "inputFiles", "outputFiles",   "files",     "runtimeInSeconds",
-    "runtime",    "memoryInBytes", "coreCount", "cores"};
+    "id",          "name",  "parents",          "children", "inputFiles",
+    "outputFiles", "files", "runtimeInSeconds", "runtime",  "memoryInBytes",
+    "coreCount",   "cores", "machines",         "machine"};
 static const sked_i_json_fields task_fields = {"a task", task_keys, N_TASK_KEYS, false};
 
 enum { FILE_ID, FILE_NAME, FILE_SIZE, FILE_SIZE_OLD, FILE_LINK };
@@ -50,6 +52,7 @@ typedef struct task {
     double runtime, memory, cores; /* NAN: not given */
     int64_t first_input;           /* in reader.input; those of the next task follow */
     int32_t type;                  /* in reader.types, -1: none */
+    int32_t node;                  /* in reader.nodes: where it ran, -1: the file does not say */
 } task;
 
 typedef struct datafile {
@@ -75,8 +78,10 @@ typedef struct reader {
     dependency *link;
     int64_t task_cap, file_cap, n_inputs, input_cap, n_links, link_cap;
     int32_t current; /* the task being read */
+    sked_i_wfnodes nodes;
     sked_i_buffer text, name, title;
-    const char *specification, *execution, *tasks, *file_list, *executed; /* sections, NULL: not there */
+    const char *specification, *execution, *tasks, *file_list, *executed,
+        *machines; /* sections, NULL: not there */
 } reader;
 
 static void no_memory(reader *r)
@@ -140,7 +145,7 @@ static void read_identity(reader *r)
         no_memory(r);
         return;
     }
-    r->task[i] = (task){.runtime = NAN, .memory = NAN, .cores = NAN};
+    r->task[i] = (task){.runtime = NAN, .memory = NAN, .cores = NAN, .node = -1};
     r->task[i].type =
         sked_i_names_add(&r->types, name->data, type_size(name->data, (size_t)name->size), &fresh);
     if (r->task[i].type < 0 ||
@@ -246,9 +251,34 @@ static void read_neighbours(reader *r, bool parents)
     }
 }
 
-/* Numbers of a task, in the specification (1.4) or in the execution (1.5). */
+/* The node a task ran on: a name, or a list of them, of which only a single one tells what was measured
+ * where. */
+static void read_place(reader *r, task *t)
+{
+    sked_i_json *j = &r->j;
+    int count = 0;
+    const bool list = sked_i_json_peek(j) == '[';
+    if (!list && sked_i_json_peek(j) != '"') {
+        sked_i_json_skip(j);
+        return;
+    }
+    if (list)
+        sked_i_json_enter(j, '[', "machines");
+    while (list ? sked_i_json_more(j) : count == 0) {
+        sked_i_json_text(j, "a machine's name", &r->name);
+        count++;
+    }
+    if (j->status == SKED_OK && count == 1)
+        t->node = sked_i_names_find(&r->nodes.names, r->name.data, (size_t)r->name.size);
+}
+
+/* What a task cost and where, in the specification (1.4) or in the execution (1.5). */
 static void read_cost(reader *r, int key, task *t)
 {
+    if (key == TASK_MACHINES || key == TASK_MACHINE_OLD) {
+        read_place(r, t);
+        return;
+    }
     double *slot = key == TASK_MEMORY                               ? &t->memory
                    : key == TASK_RUNTIME || key == TASK_RUNTIME_OLD ? &t->runtime
                                                                     : &t->cores;
@@ -290,7 +320,7 @@ static void read_executed(reader *r)
     sked_i_json *j = &r->j;
     uint32_t seen = 0;
     char quoted[80];
-    task t = {.runtime = NAN, .memory = NAN, .cores = NAN};
+    task t = {.runtime = NAN, .memory = NAN, .cores = NAN, .node = -1};
     sked_i_json_enter(j, '{', "an executed task");
     const char *begin = j->token;
     for (int k; (k = sked_i_json_field(j, &task_fields, &seen)) >= 0;) {
@@ -317,6 +347,7 @@ static void read_executed(reader *r)
     for (int k = 0; k < 3; k++)
         if (!isnan(*found[k]))
             *kept[k] = *found[k];
+    r->task[i].node = t.node >= 0 ? t.node : r->task[i].node;
 }
 
 static int by_target(const void *a, const void *b)
@@ -356,6 +387,26 @@ static void settle_links(reader *r, double *bytes_from)
     }
 }
 
+/*
+ * Nodes of different clocks: what a task took where it ran, and what it would take elsewhere by the clock. A
+ * graph says so for few nodes only; with more, the speeds in the machine file have to do.
+ */
+static sked_status add_durations(reader *r, int32_t op, sked_error *err)
+{
+    enum { most_nodes = 16 };
+    const task *t = &r->task[op];
+    const double own = t->node >= 0 ? r->nodes.node[t->node].clock : NAN;
+    sked_status st = SKED_OK;
+    if (isnan(own) || r->nodes.names.count > most_nodes || !sked_i_wfnodes_differ(&r->nodes))
+        return SKED_OK;
+    for (int32_t i = 0; i < r->nodes.names.count && st == SKED_OK; i++) {
+        const double there = t->runtime * (own / r->nodes.node[i].clock);
+        if (isfinite(there))
+            st = sked_builder_add_duration(r->b, op, sked_i_names_at(&r->nodes.names, i), there, err);
+    }
+    return st;
+}
+
 static sked_status add_tasks(reader *r, sked_error *err)
 {
     bool any = false;
@@ -373,6 +424,8 @@ static sked_status add_tasks(reader *r, sked_error *err)
                                      NULL, err));
         SKED_TRY(sked_builder_set_memory(r->b, i, isnan(t->memory) ? 0 : t->memory, err));
         SKED_TRY(sked_builder_set_weight(r->b, i, isnan(t->cores) ? 1 : t->cores, err));
+        if (any)
+            SKED_TRY(add_durations(r, i, err));
     }
     for (int64_t k = 0; k < r->n_links; k++) {
         const sked_edge edge = {r->link[k].from, r->link[k].to, NAN, r->link[k].bytes, 0};
@@ -432,9 +485,9 @@ static void read_top(reader *r)
             workflow = sked_i_json_defer(j);
     }
     sked_i_json_end(j);
-    const char **const flow[] = {&r->specification, &r->execution, &flat};
-    const char **const specification[] = {&r->tasks, &r->file_list};
-    const char **const execution[] = {&r->executed, NULL};
+    const char **const flow[] = {&r->specification, &r->execution, &flat, &r->machines};
+    const char **const specification[] = {&r->tasks, &r->file_list, NULL};
+    const char **const execution[] = {&r->executed, NULL, &r->machines};
     locate(r, workflow, "\"workflow\"", &flow_fields, flow);
     locate(r, r->specification, "\"specification\"", &part_fields, specification);
     locate(r, r->execution, "\"execution\"", &part_fields, execution);
@@ -444,11 +497,29 @@ static void read_top(reader *r)
         sked_i_json_fail(j, "no workflow.specification.tasks (WfFormat 1.5) and no workflow.tasks (1.4)");
 }
 
+static void free_reader(reader *r)
+{
+    sked_builder_destroy(r->b);
+    sked_i_json_free(&r->j);
+    sked_i_names *const tables[] = {&r->ids, &r->names, &r->types, &r->files};
+    for (int i = 0; i < 4; i++)
+        sked_i_names_free(tables[i]);
+    sked_i_wfnodes_free(&r->nodes);
+    sked_i_buffer_free(&r->text);
+    sked_i_buffer_free(&r->name);
+    sked_i_buffer_free(&r->title);
+    free(r->task);
+    free(r->file);
+    free(r->input);
+    free(r->link);
+}
+
 static sked_status wfformat_read(const sked_i_source *source, sked_graph **out, sked_error *err)
 {
     reader r = {.unique_names = true};
     sked_i_json_begin(&r.j, source, err);
     read_top(&r);
+    sked_i_wfnodes_read(&r.j, r.machines, &r.nodes);
     read_list(&r, r.tasks, "task", read_identity);
     read_list(&r, r.file_list, "file", read_file);
     read_list(&r, r.tasks, "task", read_task);
@@ -458,18 +529,22 @@ static sked_status wfformat_read(const sked_i_source *source, sked_graph **out, 
     sked_status st = r.j.status;
     if (st == SKED_OK)
         st = build(&r, out, err);
-    sked_builder_destroy(r.b);
-    sked_i_json_free(&r.j);
-    sked_i_names *const tables[] = {&r.ids, &r.names, &r.types, &r.files};
-    for (int i = 0; i < 4; i++)
-        sked_i_names_free(tables[i]);
-    sked_i_buffer_free(&r.text);
-    sked_i_buffer_free(&r.name);
-    sked_i_buffer_free(&r.title);
-    free(r.task);
-    free(r.file);
-    free(r.input);
-    free(r.link);
+    free_reader(&r);
+    return st;
+}
+
+static sked_status wfformat_machine(const sked_i_source *source, sked_machine **out, sked_error *err)
+{
+    reader r = {0};
+    sked_i_json_begin(&r.j, source, err);
+    read_top(&r);
+    sked_i_wfnodes_read(&r.j, r.machines, &r.nodes);
+    if (r.nodes.names.count == 0)
+        sked_i_json_fail(&r.j, "no machines: \"machines\" of the execution is missing or empty");
+    sked_status st = r.j.status;
+    if (st == SKED_OK)
+        st = sked_i_wfnodes_machine(source, &r.nodes, r.title.data, out, err);
+    free_reader(&r);
     return st;
 }
 
@@ -484,4 +559,5 @@ const sked_i_format sked_i_format_wfformat = {
     .info = {"wfformat", "WfCommons workflows (WfFormat 1.5, 1.4), JSON", ".json", true, false},
     .sniff = sniff,
     .read = wfformat_read,
+    .machine = wfformat_machine,
 };

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { max_depth = 256 };
+enum { max_depth = 256, max_attributes = 256 };
 
 #if LIBXML_VERSION >= 21200
 typedef const xmlError *error_pointer;
@@ -168,6 +168,63 @@ static void on_error(void *user, error_pointer error)
     sked_i_xml_fail(x, "%s", message);
 }
 
+/* Behind the end of a construct that begins at s, "-->" and the like, or the end of the text. */
+static const char *skip_to(const char *s, const char *end, const char *mark)
+{
+    const size_t size = strlen(mark);
+    for (; (size_t)(end - s) >= size; s++)
+        if (memcmp(s, mark, size) == 0)
+            return s + size;
+    return end;
+}
+
+static bool begins(const char *s, const char *end, const char *word)
+{
+    return (size_t)(end - s) >= strlen(word) && memcmp(s, word, strlen(word)) == 0;
+}
+
+/* From '<' of a tag to behind its '>'; *equals counts the signs outside of quotes, one for each attribute. */
+static const char *scan_tag(const char *s, const char *end, int *equals)
+{
+    char quote = 0;
+    for (*equals = 0; s < end; s++) {
+        if (quote == 0 && *s == '>')
+            return s + 1;
+        if (quote == 0 && (*s == '"' || *s == '\''))
+            quote = *s;
+        else if (*s == quote)
+            quote = 0;
+        else
+            *equals += quote == 0 && *s == '=';
+    }
+    return end;
+}
+
+/*
+ * libxml2 compares the attributes of a tag pair by pair before anybody sees them, so that a tag with very
+ * many must not reach it. Encodings of two bytes only put zeros between these signs.
+ */
+static bool tags_are_small(sked_i_xml *x)
+{
+    const char *s = x->source->text, *end = s + x->source->size;
+    while (s < end && (s = memchr(s, '<', (size_t)(end - s))) != NULL) {
+        int equals = 0;
+        if (begins(s, end, "<!--"))
+            s = skip_to(s + 4, end, "-->");
+        else if (begins(s, end, "<![CDATA["))
+            s = skip_to(s, end, "]]>");
+        else if (begins(s, end, "<?"))
+            s = skip_to(s, end, "?>");
+        else
+            s = scan_tag(s, end, &equals);
+        if (equals > max_attributes) {
+            sked_i_xml_fail_as(x, SKED_ERR_UNSUPPORTED, "a tag has more than %d attributes", max_attributes);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Feeds the text in pieces: libxml2 counts in int, and small pieces keep its own buffer small. */
 static void feed(sked_i_xml *x)
 {
@@ -212,7 +269,8 @@ sked_status sked_i_xml_parse(const sked_i_source *source, const sked_i_xml_handl
     } else {
         /* NOENT only turns "&amp;" into "&": without a document type there is nothing else to expand. */
         xmlCtxtUseOptions(parser, XML_PARSE_NONET | XML_PARSE_NOENT);
-        feed(&x);
+        if (tags_are_small(&x))
+            feed(&x);
         if (parser->myDoc != NULL)
             xmlFreeDoc(parser->myDoc);
         xmlFreeParserCtxt(parser);

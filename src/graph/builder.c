@@ -610,6 +610,28 @@ cleanup:
     return st;
 }
 
+/* The demands once more, by resource: no question about a resource has to go through all ops. */
+static sked_status list_users(sked_graph *g, sked_error *err)
+{
+    const int64_t count = g->demand_ptr[g->n_ops];
+    sked_status st = SKED_OK;
+    SKED_NEW0(g->user_ptr, (int64_t)g->n_resources + 1);
+    SKED_NEW(g->user_op, count);
+    SKED_NEW(g->user_amount, count);
+    for (int64_t k = 0; k < count; k++)
+        g->user_ptr[g->demand_resource[k]]++;
+    for (int64_t r = 0, sum = 0; r <= g->n_resources; r++) /* where each ends; filling goes backwards */
+        g->user_ptr[r] = sum += r < g->n_resources ? g->user_ptr[r] : 0;
+    for (int32_t i = g->n_ops - 1; i >= 0; i--)
+        for (int64_t k = g->demand_ptr[i]; k < g->demand_ptr[i + 1]; k++) {
+            const int64_t at = --g->user_ptr[g->demand_resource[k]];
+            g->user_op[at] = i;
+            g->user_amount[at] = g->demand_amount[k];
+        }
+cleanup:
+    return st;
+}
+
 static bool all_integers(const double *x, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
@@ -689,6 +711,7 @@ sked_status sked_builder_finish(sked_builder *b, sked_graph **out, sked_error *e
     SKED_TRY(settle_lags(g, err));
     SKED_TRY(build_preds(g, err));
     SKED_TRY(sort_topologically(g, err));
+    SKED_TRY(list_users(g, err));
     g->integral = is_integral(g);
     *out = g;
     return SKED_OK;

@@ -71,12 +71,15 @@ int64_t sked_i_closure_pairs(const sked_i_closure *c)
     return pairs;
 }
 
-void sked_i_relations_fill(const sked_graph *g, const sked_i_closure *c, uint8_t *relation)
+bool sked_i_relations_fill(const sked_graph *g, const sked_i_closure *c, const sked_i_limit *limit,
+                           uint8_t *relation)
 {
     const int64_t n = c->n;
     memset(relation, SKED_I_RELATION_INCOMPARABLE, (size_t)(n * n));
     for (int64_t i = 0; i < n; i++) {
         const uint64_t *row = sked_i_closure_row(c, (int32_t)i);
+        if (i % 64 == 0 && sked_i_limit_heard(limit))
+            return false;
         relation[i * n + i] = SKED_I_RELATION_SELF;
         for (int64_t w = 0; w < c->words; w++)
             for (uint64_t rest = row[w]; rest; rest &= rest - 1) {
@@ -93,4 +96,5 @@ void sked_i_relations_fill(const sked_graph *g, const sked_i_closure *c, uint8_t
             relation[i * n + j] = kept ? SKED_I_RELATION_REDUCTION : SKED_I_RELATION_EDGE;
             relation[j * n + i] = kept ? SKED_I_RELATION_REDUCTION_REVERSE : SKED_I_RELATION_EDGE_REVERSE;
         }
+    return true;
 }

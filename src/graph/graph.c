@@ -10,12 +10,12 @@ void sked_graph_destroy(sked_graph *g)
 {
     if (g == NULL)
         return;
-    void *const owned[] = {g->name,          g->duration,   g->memory,        g->weight,
-                           g->type,          g->capacity,   g->demand_ptr,    g->demand_resource,
-                           g->demand_amount, g->succ_ptr,   g->edge_from,     g->edge_to,
-                           g->edge_lag,      g->edge_bytes, g->edge_distance, g->edge_lag_given,
-                           g->pred_ptr,      g->pred_edge,  g->pred_op,       g->topo,
-                           g->keep,          g->on_ptr,     g->on_name,       g->on_duration};
+    void *const owned[] = {
+        g->name,           g->duration,        g->memory,        g->weight,   g->type,       g->capacity,
+        g->demand_ptr,     g->demand_resource, g->demand_amount, g->user_ptr, g->user_op,    g->user_amount,
+        g->succ_ptr,       g->edge_from,       g->edge_to,       g->edge_lag, g->edge_bytes, g->edge_distance,
+        g->edge_lag_given, g->pred_ptr,        g->pred_edge,     g->pred_op,  g->topo,       g->keep,
+        g->on_ptr,         g->on_name,         g->on_duration};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     sked_i_names_free(&g->op_names);
@@ -118,10 +118,15 @@ double sked_graph_duration_on(const sked_graph *g, int32_t op, const char *devic
 
 double sked_graph_demand(const sked_graph *g, int32_t op, int32_t resource)
 {
-    for (int64_t k = g->demand_ptr[op]; k < g->demand_ptr[op + 1]; k++)
-        if (g->demand_resource[k] == resource)
-            return g->demand_amount[k];
-    return 0;
+    int64_t low = g->demand_ptr[op], high = g->demand_ptr[op + 1];
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (g->demand_resource[middle] < resource)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < g->demand_ptr[op + 1] && g->demand_resource[low] == resource ? g->demand_amount[low] : 0;
 }
 
 const char *sked_graph_resource_name(const sked_graph *g, int32_t resource)

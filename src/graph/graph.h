@@ -7,6 +7,7 @@
  */
 #ifndef SKED_GRAPH_GRAPH_H
 #define SKED_GRAPH_GRAPH_H
+#include "base/hash.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -20,6 +21,7 @@ typedef struct sked_i_names {
     int32_t count;
     uint64_t *slot; /* [slots], hash in the upper half, index + 1 in the lower, 0: free */
     int64_t slots;  /* power of two, 0: no table yet */
+    sked_i_hash_key key;
 } sked_i_names;
 
 struct sked_graph {
@@ -41,6 +43,9 @@ struct sked_graph {
     int64_t *demand_ptr;      /* [n_ops + 1] */
     int32_t *demand_resource; /* ascending within an op */
     double *demand_amount;    /* > 0 */
+    int64_t *user_ptr;        /* [n_resources + 1] the same demands by resource */
+    int32_t *user_op;         /* ascending within a resource */
+    double *user_amount;
 
     int64_t *succ_ptr;            /* [n_ops + 1] */
     int32_t *edge_from, *edge_to; /* [n_edges] */

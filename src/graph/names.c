@@ -4,21 +4,6 @@
 
 #include <string.h>
 
-static uint64_t hash(const char *s, size_t n)
-{
-    uint64_t h = 0xcbf29ce484222325u ^ n;
-    for (; n >= 8; s += 8, n -= 8) {
-        uint64_t word;
-        memcpy(&word, s, 8);
-        h = (h ^ word) * 0x9e3779b97f4a7c15u;
-        h ^= h >> 29;
-    }
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ (unsigned char)s[i]) * 0x100000001b3u;
-    h ^= h >> 32;
-    return h * 0xbf58476d1ce4e5b9u ^ (h >> 17);
-}
-
 /* The hash beside the index spares looking at names that differ: with 10 M of them each look is a cache miss.
  */
 static uint64_t entry(uint64_t h, int32_t index)
@@ -48,6 +33,8 @@ static int64_t locate(const sked_i_names *t, const char *name, size_t size, uint
 static bool rehash(sked_i_names *t)
 {
     const int64_t slots = t->slots ? 2 * t->slots : 64;
+    if (t->slots == 0)
+        t->key = sked_i_hash_key_new();
     uint64_t *slot = sked_i_alloc_zero(slots, sizeof *slot);
     if (slot == NULL)
         return false;
@@ -69,14 +56,14 @@ int32_t sked_i_names_find(const sked_i_names *t, const char *name, size_t size)
 {
     if (t->slots == 0 || memchr(name, 0, size) != NULL)
         return -1;
-    return entry_index(t->slot[locate(t, name, size, hash(name, size))]);
+    return entry_index(t->slot[locate(t, name, size, sked_i_hash_bytes(t->key, name, size))]);
 }
 
 int32_t sked_i_names_add(sked_i_names *t, const char *name, size_t size, bool *fresh)
 {
     if (3 * ((int64_t)t->count + 1) > 2 * t->slots && !rehash(t))
         return -1;
-    const uint64_t h = hash(name, size);
+    const uint64_t h = sked_i_hash_bytes(t->key, name, size);
     const int64_t k = locate(t, name, size, h);
     *fresh = t->slot[k] == 0;
     if (!*fresh)

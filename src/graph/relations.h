@@ -7,6 +7,7 @@
  */
 #ifndef SKED_GRAPH_RELATIONS_H
 #define SKED_GRAPH_RELATIONS_H
+#include "base/clock.h"
 #include "graph/graph.h"
 
 /* A closure holds n * n bits: 1 GiB is reached at 92,681 ops. */
@@ -75,8 +76,12 @@ typedef enum sked_i_relation {
     SKED_I_RELATION_LIST(SKED_X)
 #undef SKED_X
 } sked_i_relation;
-/* relation[i * n + j] for all ops, [n * n]. O(n * n + edges) after the closure. */
-void sked_i_relations_fill(const sked_graph *g, const sked_i_closure *c, uint8_t *relation);
+/*
+ * relation[i * n + j] for all ops, [n * n]. false: the limit, which may be NULL, was reached. O(n * n +
+ * edges) after the closure.
+ */
+bool sked_i_relations_fill(const sked_graph *g, const sked_i_closure *c, const sked_i_limit *limit,
+                           uint8_t *relation);
 
 typedef enum sked_i_reduction {
     SKED_I_REDUCE_PATHS, /* redundant: another path leads from its op to its target */

@@ -10,6 +10,7 @@
 #include "method/method.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 typedef struct member {
     const char *method;
@@ -93,10 +94,45 @@ static bool may_go_on(sked_status st)
     return st == SKED_OK || st == SKED_ERR_UNSUPPORTED || st == SKED_ERR_INFEASIBLE || st == SKED_ERR_STOPPED;
 }
 
-/* A quick member gets a moment even when the time is up: some schedule is better than none. */
+/* What the members said while there was no schedule; the first of each kind, a proof before others. */
+typedef struct answers {
+    sked_error none;    /* INFEASIBLE */
+    sked_error refusal; /* UNSUPPORTED */
+    bool tried;         /* some member took the problem */
+    bool stopped;       /* one of them ran out of time */
+} answers;
+
+static void hear(answers *a, const member *m, sked_status st, const sked_error *why)
+{
+    a->tried = a->tried || st != SKED_ERR_UNSUPPORTED;
+    a->stopped = a->stopped || st == SKED_ERR_STOPPED;
+    if (st == SKED_ERR_INFEASIBLE && (a->none.status == SKED_OK || m->proves))
+        a->none = *why;
+    if (st == SKED_ERR_UNSUPPORTED && a->refusal.status == SKED_OK)
+        a->refusal = *why;
+}
+
+/* A run without a schedule. Where every member refuses the problem, so does auto, in the words of the first:
+ * it is the one made for such problems. */
+static sked_status conclude(const answers *a, sked_error *err)
+{
+    if (a->none.status != SKED_OK)
+        return sked_i_fail(err, a->none.status, "%s", a->none.message);
+    if (!a->tried && a->refusal.status != SKED_OK)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "%s", a->refusal.message);
+    if (a->stopped)
+        return sked_i_fail(err, SKED_ERR_STOPPED, "stopped before any method had a first schedule");
+    return SKED_OK; /* the driver says what is missing */
+}
+
+/*
+ * A quick member gets a moment even when the time is up: some schedule is better than none. So does search:
+ * where ops and devices are so many that nothing is quick, it has one device to begin with.
+ */
 static bool owes_schedule(const sked_i_run *run, const member *m)
 {
-    return m->share == 0 && sked_i_run_incumbent(run) == NULL && !sked_i_limit_stopped(&run->limit);
+    const bool quick = m->share == 0 || strcmp(m->method, "search") == 0;
+    return quick && sked_i_run_incumbent(run) == NULL && !sked_i_limit_stopped(&run->limit);
 }
 
 /* Where transfers cost, the incumbent is the warm start of the improving members. */
@@ -169,7 +205,7 @@ static void run_side(void *data, int index)
  * *refuted: it has proved that there is no schedule.
  */
 static sked_status run_beside(sked_i_run *run, const member *first, const member *second, double seconds,
-                              bool *refuted, sked_error *refusal, sked_error *err)
+                              bool *refuted, answers *said, sked_error *err)
 {
     sked_status st = SKED_OK;
     pair p = {.limit = &run->limit, .hasty = run->options->iterations == 0};
@@ -189,8 +225,7 @@ static sked_status run_beside(sked_i_run *run, const member *first, const member
             goto cleanup;
         }
         SKED_TRY(sked_i_share_join(&s->share, run, err));
-        if (s->status == SKED_ERR_INFEASIBLE && (k == 1 || refusal->status == SKED_OK))
-            *refusal = s->why;
+        hear(said, s->m, s->status, &s->why);
         *refuted = s->status == SKED_ERR_INFEASIBLE && k == 1;
     }
 cleanup:
@@ -208,8 +243,8 @@ static bool starts_beside(const sked_i_run *run, plan todo, int i)
            todo.members[i + 1].proves;
 }
 
-static sked_status run_round(sked_i_run *run, plan todo, int round, double seconds, bool *any,
-                             sked_error *refusal, sked_error *err)
+static sked_status run_round(sked_i_run *run, plan todo, int round, double seconds, bool *any, answers *said,
+                             sked_error *err)
 {
     const double end = sked_clock() + seconds;
     *any = false;
@@ -219,13 +254,13 @@ static sked_status run_round(sked_i_run *run, plan todo, int round, double secon
         if (m->share == 0 && round > 0)
             continue;
         if (sked_i_run_over(run) && !owes_schedule(run, m))
-            break;
+            continue;
         double left = end - sked_clock();
         if (!(left > 0) && !owes_schedule(run, m))
-            break;
+            continue;
         if (round == 0 && starts_beside(run, todo, i)) {
             bool refuted = false;
-            const sked_status both = run_beside(run, m, m + 1, 0.5 * left, &refuted, refusal, err);
+            const sked_status both = run_beside(run, m, m + 1, 0.5 * left, &refuted, said, err);
             if (both != SKED_OK || refuted || sked_i_run_proved(run) || sked_i_run_over(run))
                 return both;
             *any = true;
@@ -236,8 +271,7 @@ static sked_status run_round(sked_i_run *run, plan todo, int round, double secon
         if (!may_go_on(st))
             return sked_i_fail(err, st, "%s", why.message);
         *any = *any || (st == SKED_OK && m->share > 0);
-        if (st == SKED_ERR_INFEASIBLE && (refusal->status == SKED_OK || m->proves))
-            *refusal = why;
+        hear(said, m, st, &why);
     }
     return SKED_OK;
 }
@@ -246,7 +280,7 @@ static sked_status run_auto(sked_i_run *run, sked_error *err)
 {
     const plan todo = choose(run->problem);
     const bool endless = isinf(run->limit.deadline);
-    sked_error refusal = {0};
+    answers said = {0};
     sked_status st = SKED_OK;
     bool any = true;
     if (run->options->start != NULL)
@@ -257,13 +291,11 @@ static sked_status run_auto(sked_i_run *run, sked_error *err)
         const double seconds = !endless                       ? run->limit.deadline - sked_clock()
                                : run->options->iterations > 0 ? INFINITY
                                                               : 10 * pow(2, round);
-        st = run_round(run, todo, round, seconds, &any, &refusal, err);
-        if (run->options->iterations > 0 || (refusal.status != SKED_OK && sked_i_run_incumbent(run) == NULL))
+        st = run_round(run, todo, round, seconds, &any, &said, err);
+        if (run->options->iterations > 0 || (said.none.status != SKED_OK && sked_i_run_incumbent(run) == NULL))
             break; /* every member has had its iterations */
     }
-    if (st == SKED_OK && sked_i_run_incumbent(run) == NULL && refusal.status != SKED_OK)
-        st = sked_i_fail(err, refusal.status, "%s", refusal.message);
-    return st;
+    return st == SKED_OK && sked_i_run_incumbent(run) == NULL ? conclude(&said, err) : st;
 }
 
 const sked_i_method sked_i_method_auto = {

@@ -235,11 +235,24 @@ double sked_i_crew_goal(const sked_i_crew *crew, const sked_i_run *run)
     return (bound + (sked_i_problem_integral(run->problem) ? 0 : 1e-9 * fabs(bound))) * crew->scale;
 }
 
+/* Workers may end earlier than the run, so the run's own clock need not say so. */
+static bool ran_out(const sked_i_crew *crew)
+{
+    for (int k = 0; k < crew->active; k++) {
+        const sked_i_crew_worker *w = crew->worker[k];
+        if (sked_i_limit_reached(&w->limit) || w->client.evaluations >= w->max_evaluations)
+            return true;
+    }
+    return false;
+}
+
 static sked_status none_found(const sked_i_crew *crew, double least, sked_error *err)
 {
     const double horizon = crew->run->problem->horizon;
+    if (least == INFINITY && ran_out(crew))
+        return sked_i_limit_fail(err);
     if (least == INFINITY)
-        return SKED_OK; /* stopped before a first schedule: the driver says so */
+        return SKED_OK; /* the driver says what is missing */
     if (crew->fixed)
         return sked_i_fail(err, SKED_ERR_INFEASIBLE,
                            "none found: no schedule met all fixed starts%s (not a proof)",

@@ -17,7 +17,7 @@ sked_status sked_i_driver_open(sked_i_run *run, int32_t wanted, sked_error *err)
     sked_status st = SKED_OK;
     SKED_NEW0(run->driver, 1);
     run->driver->second_bound = -INFINITY;
-    SKED_TRY(sked_i_result_pool_open(&run->driver->pool, wanted, err));
+    SKED_TRY(sked_i_result_pool_open(&run->driver->pool, run->problem, wanted, err));
 cleanup:
     return st;
 }

@@ -191,12 +191,13 @@ static sked_status build(hefter *x, sked_schedule *s, sked_error *err)
                     : sked_i_dag_make(p, false, sked_i_has_transfers(p), &x->view, err));
     SKED_TRY(sked_i_pools_make(p, false, &x->pools, err));
     SKED_TRY(prepare(x, err));
-    const sked_i_list_input input = {&x->view, &x->pools, x->rank, p->devices, NULL};
+    const sked_i_list_input input = {&x->view, &x->pools, x->rank, p->devices, NULL, NULL};
     sked_i_place how = {.by_device = true,
                         .insertion = x->run->setting[OPTION_INSERTION] != 0,
                         .fix_device = x->fix,
                         .ahead = x->choice == device_oct ? x->ahead : NULL,
-                        .lookahead = x->choice == device_lookahead};
+                        .lookahead = x->choice == device_lookahead,
+                        .limit = &x->run->limit};
     SKED_TRY(sked_i_list_place(&input, &how, s->start, s->device, &fits, err));
     if (!fits && x->fix != NULL) { /* no link brings the path its data there */
         how.fix_device = NULL;

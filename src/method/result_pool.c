@@ -6,11 +6,12 @@
 #include <assert.h>
 #include <string.h>
 
-sked_status sked_i_result_pool_open(sked_i_result_pool *pool, int32_t capacity, sked_error *err)
+sked_status sked_i_result_pool_open(sked_i_result_pool *pool, const sked_problem *p, int32_t capacity,
+                                    sked_error *err)
 {
     sked_status st = SKED_OK;
     assert(capacity >= 1);
-    *pool = (sked_i_result_pool){.capacity = capacity};
+    *pool = (sked_i_result_pool){.capacity = capacity, .interchangeable = p->machine == NULL};
     SKED_NEW(pool->entry, capacity);
 cleanup:
     return st;
@@ -28,7 +29,7 @@ static bool already_there(const sked_i_result_pool *pool, int32_t place, const s
                           sked_i_result_rank rank)
 {
     for (int32_t j = place - 1; j >= 0 && !sked_i_result_rank_precedes(pool->entry[j].rank, rank); j--)
-        if (sked_i_schedule_equal(pool->entry[j].schedule, s))
+        if (sked_i_schedule_equal(pool->entry[j].schedule, s, pool->interchangeable))
             return true;
     return false;
 }

@@ -28,10 +28,12 @@ typedef struct sked_i_result_pool_entry {
 typedef struct sked_i_result_pool {
     sked_i_result_pool_entry *entry; /* [capacity] */
     int32_t count, capacity;
+    bool interchangeable; /* devices of identical kind: schedules are equal up to their names */
 } sked_i_result_pool;
 
-SKED_MUST_CHECK sked_status sked_i_result_pool_open(sked_i_result_pool *pool, int32_t capacity,
-                                                    sked_error *err);
+/* For schedules of p. */
+SKED_MUST_CHECK sked_status sked_i_result_pool_open(sked_i_result_pool *pool, const sked_problem *p,
+                                                    int32_t capacity, sked_error *err);
 void sked_i_result_pool_close(sked_i_result_pool *pool);
 /* Rank of the best entry; worst of all while there is none. */
 static inline sked_i_result_rank sked_i_result_pool_best(const sked_i_result_pool *pool)

@@ -10,9 +10,10 @@
  * Serial generation that starts nothing before its target, in the order of the targets. Unequal devices:
  * *fits becomes false past the horizon, too.
  */
-static sked_status place_from(const sked_problem *p, const double *target, sked_schedule *s, bool *fits,
+static sked_status place_from(const sked_i_run *run, const double *target, sked_schedule *s, bool *fits,
                               sked_error *err)
 {
+    const sked_problem *p = run->problem;
     const bool separate = sked_i_needs_sequencing(p);
     sked_status st = SKED_OK;
     sked_i_dag v = {0};
@@ -22,9 +23,12 @@ static sked_status place_from(const sked_problem *p, const double *target, sked_
     SKED_TRY(sked_i_dag_make(p, false, sked_i_has_transfers(p), &v, err));
     SKED_TRY(sked_i_pools_make(p, !separate, &pools, err));
     SKED_TRY(sked_i_rank_by_key(&v, target, rank, err));
-    const sked_i_list_input input = {&v, &pools, rank, p->devices, target};
-    const sked_i_place how = {
-        .fix_device = p->fix_device, .fix_start = p->fix_start, .by_device = separate, .insertion = true};
+    const sked_i_list_input input = {&v, &pools, rank, p->devices, target, NULL};
+    const sked_i_place how = {.fix_device = p->fix_device,
+                              .fix_start = p->fix_start,
+                              .by_device = separate,
+                              .insertion = true,
+                              .limit = &run->limit};
     SKED_TRY(sked_i_list_place(&input, &how, s->start, s->device, fits, err));
     if (*fits && v.costs != NULL)
         *fits = sked_i_keeps_horizon(p, sked_i_latest_finish(v.costs, s));
@@ -45,7 +49,7 @@ sked_status sked_i_offer_starts(sked_i_run *run, const sked_i_windows *w, const 
     sked_i_run_evaluated(run, 1);
     SKED_TRY(sked_schedule_create(p->graph->n_ops, p->devices, &s, err));
     if (w->limited)
-        SKED_TRY(place_from(p, start, s, &fits, err));
+        SKED_TRY(place_from(run, start, s, &fits, err));
     else
         memcpy(s->start, start, (size_t)s->ops * sizeof *s->start);
     if (fits && (p->machine != NULL || sked_i_within_horizon(p, s->start)))

@@ -18,8 +18,8 @@
 
 #include <string.h>
 
-enum { most_cells = 4000000, most_kinds = 64, most_steps = 300 };
-static const double path_budget = 5e7, load_budget = 5e7;
+enum { most_cells = 4000000, most_kinds = 64, most_steps = 300, most_cut_ops = 250000 };
+static const double path_budget = 5e7, load_budget = 2e7;
 
 typedef struct bounder {
     const sked_problem *p;
@@ -270,7 +270,7 @@ static sked_status load_bound(bounder *b, const double *head, const double *rest
     const sked_i_load load = {rows, b->kinds, time, b->count};
     keep(b, sked_i_load_bound(&load, (int32_t)fmin(steps, most_steps), price, scratch),
          "fractional assignment of the work");
-    if (head != NULL && rows > 0)
+    if (head != NULL && rows > 0 && b->g->n_ops <= most_cut_ops)
         SKED_TRY(cut_bound(b, head, rest, price, err));
 cleanup:
     free(time);

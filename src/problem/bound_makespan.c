@@ -6,6 +6,7 @@
  * the machine. Transfers only ever delay, so bounds without them stay valid with them.
  */
 #include "base/memory.h"
+#include "base/sort.h"
 #include "graph/relations.h"
 #include "problem/bounds.h"
 #include "problem/energy.h"
@@ -13,6 +14,7 @@
 /* Work limits, in steps: closure-based heads, one energetic question, and questions a pool may ask. */
 enum { max_ops_for_closure = 2500, max_ops_for_energy = 5000, max_questions = 12 };
 static const double energy_budget = 1e6, ancestor_budget = 1e7;
+static const double total_budget = 5e8; /* energetic steps of all pools; only hostile files have so many */
 
 typedef struct pool {
     double capacity;
@@ -28,6 +30,10 @@ typedef struct bounder {
     bool whole; /* every time is an integer */
     double *head, *tail;
     sked_i_closure *closure; /* NULL: too large, or ops may start before their ancestors have finished */
+    int32_t n_hosts;         /* devices with ops fixed on them */
+    int64_t *host_ptr;       /* [n_hosts + 1] into host_op; by device */
+    int32_t *host_op;
+    double spent; /* steps of energetic reasoning */
     double best;
     const char *why;
 } bounder;
@@ -62,7 +68,48 @@ static double usable(const pool *q, bool integral)
     return unit > 0 ? floor(q->capacity / unit) * unit : q->capacity;
 }
 
-/* r == -1: all devices; r < -1: device -r - 2, with the ops fixed on it. false: it limits nothing. */
+/* The ops that are fixed on devices, by device. */
+static sked_status find_hosts(bounder *b, sked_error *err)
+{
+    const int32_t *device = b->p->devices > 0 ? b->p->fix_device : NULL;
+    sked_status st = SKED_OK;
+    sked_i_keyed *order = NULL, *spare = NULL;
+    int64_t n = 0;
+    for (int32_t i = 0; device != NULL && i < b->g->n_ops; i++)
+        n += device[i] >= 0;
+    if (n == 0)
+        return SKED_OK;
+    SKED_NEW(order, n);
+    SKED_NEW(spare, n);
+    SKED_NEW(b->host_ptr, n + 1);
+    SKED_NEW(b->host_op, n);
+    n = 0;
+    for (int32_t i = 0; i < b->g->n_ops; i++)
+        if (device[i] >= 0)
+            order[n++] = (sked_i_keyed){(uint64_t)device[i], i};
+    sked_i_sort_keyed(order, spare, n);
+    for (int64_t k = 0; k < n; k++) {
+        if (k == 0 || order[k].key != order[k - 1].key)
+            b->host_ptr[b->n_hosts++] = k;
+        b->host_op[k] = (int32_t)order[k].value;
+    }
+    b->host_ptr[b->n_hosts] = n;
+cleanup:
+    free(order);
+    free(spare);
+    return st;
+}
+
+static void add_member(const bounder *b, pool *q, int32_t op, double amount, double *total)
+{
+    if (!(b->g->duration[op] > 0) || !(amount > 0))
+        return;
+    *total += amount;
+    q->op[q->n] = op;
+    q->amount[q->n++] = amount;
+}
+
+/* r == -1: all devices; r < -1: the ops of host -r - 2. false: it limits nothing. */
 static bool fill_pool(const bounder *b, int32_t r, pool *q)
 {
     static const char *const names[][3] = {
@@ -78,15 +125,12 @@ static bool fill_pool(const bounder *b, int32_t r, pool *q)
     q->n = 0;
     if (isinf(q->capacity) || q->capacity <= 0)
         return false;
-    for (int32_t i = 0; i < b->g->n_ops; i++) {
-        const bool member = r >= -1 || b->p->fix_device[i] == -r - 2;
-        const double amount = r >= 0 ? sked_graph_demand(b->g, i, r) : 1;
-        if (!member || !(b->g->duration[i] > 0) || !(amount > 0))
-            continue;
-        total += amount;
-        q->op[q->n] = i;
-        q->amount[q->n++] = amount;
-    }
+    for (int64_t k = r >= 0 ? b->g->user_ptr[r] : 0; r >= 0 && k < b->g->user_ptr[r + 1]; k++)
+        add_member(b, q, b->g->user_op[k], b->g->user_amount[k], &total);
+    for (int32_t i = 0; r == -1 && i < b->g->n_ops; i++)
+        add_member(b, q, i, 1, &total);
+    for (int64_t k = r < -1 ? b->host_ptr[-r - 2] : 0; r < -1 && k < b->host_ptr[-r - 1]; k++)
+        add_member(b, q, b->host_op[k], 1, &total);
     q->capacity = usable(q, b->g->integral);
     return total > q->capacity && q->capacity > 0;
 }
@@ -117,7 +161,8 @@ static void area_bound(bounder *b, const pool *q, sked_i_area_item *items)
         for (int32_t k = 0; k < q->n; k++) {
             const int32_t i = q->op[k];
             const double rest = b->tail[i] - b->g->duration[i], area = q->amount[k] * b->g->duration[i];
-            items[k] = side ? (sked_i_area_item){rest, b->head[i], area} : (sked_i_area_item){b->head[i], rest, area};
+            items[k] = side ? (sked_i_area_item){rest, b->head[i], area}
+                            : (sked_i_area_item){b->head[i], rest, area};
         }
         keep(b, sked_i_area_sweep(items, q->n, q->capacity), q->area_name);
     }
@@ -153,6 +198,7 @@ static sked_status energy_bound(bounder *b, const pool *q, sked_i_energy_item *i
     const sked_status st = sked_i_energy_init(&e, items, q->n, energy_budget, err);
     if (st != SKED_OK)
         return st;
+    b->spent += (b->whole ? 1 + max_questions : 1) * fmin(energy_budget, 12.0 * q->n * q->n);
     keep(b, length + sked_i_energy_excess(&e, q->capacity), q->energy_name);
     if (b->whole)
         destroy(b, q, &e, length);
@@ -263,15 +309,15 @@ typedef struct workspace {
     rank *order;
 } workspace;
 
-/* -m - 1 .. -2: devices with ops fixed on them; -1: all devices; then resources. */
-static int32_t first_pool(const sked_problem *p)
+/* Up to -2: devices with ops fixed on them, the last one first; -1: all devices; then resources. */
+static int32_t first_pool(const bounder *b)
 {
-    return p->devices == 0 ? 0 : p->fix_device ? -p->devices - 1 : -1;
+    return b->p->devices == 0 ? 0 : -b->n_hosts - 1;
 }
 
 static sked_status prepare_closure(bounder *b, sked_error *err)
 {
-    const int32_t pools = b->g->n_resources - first_pool(b->p);
+    const double pools = b->g->n_resources - first_pool(b);
     const double n = b->g->n_ops;
     if (b->g->n_ops > max_ops_for_closure || n * n * pools > ancestor_budget || !finishes_first(b->g))
         return SKED_OK;
@@ -281,17 +327,17 @@ static sked_status prepare_closure(bounder *b, sked_error *err)
 static sked_status ask_pools(bounder *b, workspace *w, sked_error *err)
 {
     pool *q = &w->q;
-    for (int32_t r = first_pool(b->p); b->closure && r < b->g->n_resources; r++)
+    for (int32_t r = first_pool(b); b->closure && r < b->g->n_resources; r++)
         if (fill_pool(b, r, q)) {
             sharpen(b, q, 0, w->order);
             sharpen(b, q, 1, w->order);
         }
     keep_paths(b, "paths with the work before and after them");
-    for (int32_t r = first_pool(b->p); r < b->g->n_resources; r++) {
+    for (int32_t r = first_pool(b); r < b->g->n_resources; r++) {
         if (!fill_pool(b, r, q))
             continue;
         area_bound(b, q, w->area);
-        if (q->n > max_ops_for_energy)
+        if (q->n > max_ops_for_energy || b->spent > total_budget)
             continue;
         const sked_status st = energy_bound(b, q, w->item, err);
         if (st != SKED_OK)
@@ -315,6 +361,7 @@ sked_status sked_i_makespan_bound(const sked_problem *p, double *bound, const ch
     SKED_NEW(w.order, n);
     plain_paths(&b);
     keep_paths(&b, "fixed starts");
+    SKED_TRY(find_hosts(&b, err));
     SKED_TRY(prepare_closure(&b, err));
     SKED_TRY(ask_pools(&b, &w, err));
     *bound = b.best;
@@ -323,6 +370,8 @@ cleanup:
     free(b.head);
     free(b.tail);
     sked_i_closure_destroy(b.closure);
+    free(b.host_ptr);
+    free(b.host_op);
     free(w.q.op);
     free(w.q.amount);
     free(w.area);

@@ -9,9 +9,9 @@
 #include "problem/costs.h"
 #include "problem/energy.h"
 
-/* Intervals are tried one by one up to this many ops, and within this many steps. */
+/* Intervals are tried one by one up to this many ops, and within as many steps. */
 enum { max_ops_for_energy = 20000 };
-static const double energy_budget = 4e6;
+static const double energy_budget = 4e6, total_budget = 4e8; /* one pool, all pools */
 
 static void keep(double bound, const char *name, double *best, const char **why)
 {
@@ -45,8 +45,10 @@ static double settle_amount(const sked_graph *g, double amount)
 typedef struct windows {
     const sked_problem *p;
     double *head, *tail;
-    sked_i_energy_item *item;
-    bool timed; /* there is a horizon and no folding: starts have windows */
+    sked_i_energy_item *item; /* [n] */
+    int32_t n;
+    double spent; /* steps of energetic reasoning */
+    bool timed;   /* there is a horizon and no folding: starts have windows */
 } windows;
 
 static sked_status windows_init(windows *w, const sked_problem *p, sked_error *err)
@@ -69,28 +71,32 @@ static void windows_free(windows *w)
     free(w->item);
 }
 
-/* The least peak of items of this length and amount per op: over all time there is, and over intervals. */
-static sked_status least_peak(windows *w, double (*length)(const sked_graph *, int32_t),
-                              double (*amount)(const sked_graph *, int32_t, int32_t), int32_t r, double *out,
-                              sked_error *err)
+/* One item more for least_peak, of op i. */
+static void add_item(windows *w, int32_t i, double length, double amount)
+{
+    const double early = w->head[i], late = fmax(early, w->p->horizon - w->tail[i]);
+    if (length > 0 && amount > 0)
+        w->item[w->n++] = (sked_i_energy_item){early, late, length, amount};
+}
+
+/* The least peak of the items: over all time there is, and over intervals. None are left then. */
+static sked_status least_peak(windows *w, double *out, sked_error *err)
 {
     const sked_graph *g = w->p->graph;
     const double time = w->p->ii > 0 ? w->p->ii : w->p->horizon;
-    int32_t n = 0;
+    const int32_t n = w->n;
     double area = 0, best = 0;
-    for (int32_t i = 0; i < g->n_ops; i++) {
-        const double l = length(g, i), a = amount(g, i, r), early = w->head[i];
-        if (!(l > 0) || !(a > 0))
-            continue;
-        area += l * a;
-        best = fmax(best, a);
-        w->item[n++] = (sked_i_energy_item){early, fmax(early, w->p->horizon - w->tail[i]), l, a};
+    w->n = 0;
+    for (int32_t k = 0; k < n; k++) {
+        area += w->item[k].length * w->item[k].amount;
+        best = fmax(best, w->item[k].amount);
     }
     if (time > 0 && time < INFINITY)
         best = fmax(best, settle_amount(g, area / time));
     sked_status st = SKED_OK;
-    if (w->timed && n > 0 && n <= max_ops_for_energy) {
+    if (w->timed && n > 0 && n <= max_ops_for_energy && w->spent < total_budget) {
         sked_i_energy e;
+        w->spent += fmin(energy_budget, 12.0 * n * n);
         st = sked_i_energy_init(&e, w->item, n, energy_budget, err);
         if (st == SKED_OK) {
             best = fmax(best, settle_amount(g, sked_i_energy_peak(&e)));
@@ -99,16 +105,6 @@ static sked_status least_peak(windows *w, double (*length)(const sked_graph *, i
     }
     *out = best;
     return st;
-}
-
-static double run_length(const sked_graph *g, int32_t i)
-{
-    return g->duration[i];
-}
-
-static double load_of(const sked_graph *g, int32_t i, int32_t r)
-{
-    return g->weight[i] * (r < 0 ? 1 : sked_graph_demand(g, i, r));
 }
 
 /* Per pool: the largest single op, all work spread over the time there is, and over every interval. */
@@ -120,9 +116,14 @@ static sked_status resource_bound(const sked_problem *p, double *out, sked_error
     double sum = 0;
     sked_status st;
     SKED_TRY(windows_init(&w, p, err));
-    for (int32_t r = pooled ? 0 : -1; r < (pooled ? g->n_resources : 0); r++) {
+    for (int32_t r = 0; r < (pooled ? g->n_resources : 1); r++) {
+        const int64_t first = pooled ? g->user_ptr[r] : 0, end = pooled ? g->user_ptr[r + 1] : g->n_ops;
         double least;
-        SKED_TRY(least_peak(&w, run_length, load_of, r, &least, err));
+        for (int64_t k = first; k < end; k++) {
+            const int32_t i = pooled ? g->user_op[k] : (int32_t)k;
+            add_item(&w, i, g->duration[i], g->weight[i] * (pooled ? g->user_amount[k] : 1));
+        }
+        SKED_TRY(least_peak(&w, &least, err));
         sum += least;
     }
     *out = sum;
@@ -161,19 +162,15 @@ static double life_length(const sked_graph *g, int32_t i)
     return longest;
 }
 
-static double memory_of(const sked_graph *g, int32_t i, int32_t r)
-{
-    (void)r;
-    return g->memory[i];
-}
-
 static sked_status memory_bound(const sked_problem *p, double *bound, const char **why, sked_error *err)
 {
     windows w;
     double spread;
     sked_status st;
     SKED_TRY(windows_init(&w, p, err));
-    SKED_TRY(least_peak(&w, life_length, memory_of, -1, &spread, err));
+    for (int32_t i = 0; i < p->graph->n_ops; i++)
+        add_item(&w, i, life_length(p->graph, i), p->graph->memory[i]);
+    SKED_TRY(least_peak(&w, &spread, err));
     double best = inputs_of_one_op(p);
     *why = "inputs of one op";
     keep(spread, "lives of all values spread over the time they must fall in", &best, why);

@@ -29,6 +29,8 @@ static sked_status check_ranges(const sked_problem *p, sked_error *err)
 {
     if (p->devices < 0)
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "devices must be 0 or more");
+    if (p->devices > SKED_I_MOST_DEVICES)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "more than %d devices", (int)SKED_I_MOST_DEVICES);
     if (!(p->latency >= 0 && p->latency < INFINITY))
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "latency must be a finite number, 0 or more");
     if (!(p->bandwidth > 0))

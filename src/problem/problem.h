@@ -3,6 +3,9 @@
 #define SKED_PROBLEM_PROBLEM_H
 #include "problem/machine.h"
 
+/* Devices a machine or a schedule may have: work on them takes memory for each, used or not. */
+enum { SKED_I_MOST_DEVICES = 1000000 };
+
 /* Capacity of a resource on p's machine. */
 static inline double sked_i_capacity(const sked_problem *p, int32_t resource)
 {

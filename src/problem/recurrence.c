@@ -1,8 +1,10 @@
 /*
- * The least initiation interval of a loop. RecMII: the largest lag per distance over all cycles, found by
- * raising the interval to the ratio of a cycle that is still too long until none is (Lawler's parametric
- * search with Newton steps; exact, because every value tried is the ratio of a cycle). ResMII: what one
- * iteration holds of each pool against what the pool has in one interval.
+ * The least initiation interval of a loop. RecMII: the largest lag per distance over all cycles. Policy
+ * iteration (Howard's algorithm, as in Dasdan, Irani, Gupta 1999) finds a cycle and potentials in a few
+ * passes over the edges, up to rounding. What it says is made exact by raising the interval to the ratio of a
+ * cycle that is still too long until none is (Lawler's parametric search with Newton steps): from those
+ * potentials that is one pass where nothing is left to find. ResMII: what one iteration holds of each pool
+ * against what the pool has in one interval.
  */
 #include "base/memory.h"
 #include "problem/problem.h"
@@ -94,7 +96,11 @@ typedef struct recurrence {
     int64_t *parent; /* edge that set at, -1: none */
     int32_t *mark;
     double tolerance; /* 0 for integers */
+    double work;      /* edges looked at */
 } recurrence;
+
+/* Edges a search may look at. No loop that a compiler writes comes near; a hostile one must end. */
+static const double most_work = 3e8;
 
 /* One pass over the cycles' edges in topological order; true when a carried edge moved something. */
 static bool relax(recurrence *r, double ii)
@@ -103,6 +109,7 @@ static bool relax(recurrence *r, double ii)
     bool moved = false;
     for (int32_t k = 0; k < r->n; k++) {
         const int32_t i = r->op[k];
+        r->work += (double)(g->succ_ptr[i + 1] - g->succ_ptr[i]);
         for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
             const int32_t to = g->edge_to[e];
             if (r->component[to] != r->component[i])
@@ -160,15 +167,13 @@ static void note_cycle(const recurrence *r, int32_t op, sked_i_min_ii *out)
     out->cycle_distance = distance;
 }
 
-/* Finds a cycle too long for ii and notes it; false: there is none. */
+/* Finds a cycle too long for ii and notes it; false: there is none. Potentials go on from where they are. */
 static bool find_long_cycle(recurrence *r, double ii, sked_i_min_ii *out)
 {
-    for (int32_t k = 0; k < r->n; k++) {
-        r->at[r->op[k]] = 0;
+    for (int32_t k = 0; k < r->n; k++)
         r->parent[r->op[k]] = -1;
-    }
     int64_t next_check = 1;
-    for (int64_t pass = 1; relax(r, ii); pass++) {
+    for (int64_t pass = 1; r->work < most_work && relax(r, ii); pass++) {
         if (pass < next_check)
             continue;
         next_check = pass + 1 + pass / 4; /* checks cost a pass: keep them a share of the work */
@@ -183,19 +188,247 @@ static bool find_long_cycle(recurrence *r, double ii, sked_i_min_ii *out)
     return false;
 }
 
-static void recurrence_ii(recurrence *r, bool whole, sked_i_min_ii *out)
+/* ------------------------------------------------------------------ policy iteration */
+
+/* One strongly connected component. The policy is an edge out of each op; followed, it ends in a cycle. */
+typedef struct policy {
+    recurrence *r;
+    const int32_t *op; /* [n] */
+    int32_t n;
+    int64_t *edge;  /* by op */
+    double *value;  /* by op: what the policy gains at the ratio found, relative to the cycle */
+    int32_t *queue; /* [n] */
+    int32_t root;   /* on the best cycle of the policy */
+    double lag, distance;
+} policy;
+
+/* The largest lag first. */
+static void begin_policy(const policy *x)
 {
-    double ii = 0;
+    const sked_graph *g = x->r->g;
+    for (int32_t k = 0; k < x->n; k++) {
+        const int32_t i = x->op[k];
+        x->value[i] = 0;
+        x->edge[i] = -1;
+        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
+            if (x->r->component[g->edge_to[e]] == x->r->component[i] &&
+                (x->edge[i] < 0 || g->edge_lag[e] > g->edge_lag[x->edge[i]]))
+                x->edge[i] = e;
+    }
+}
+
+/* The policy's cycle of the largest ratio; every cycle has a distance. */
+static void find_best_cycle(policy *x)
+{
+    const sked_graph *g = x->r->g;
+    int32_t *mark = x->r->mark;
+    bool any = false;
+    for (int32_t k = 0; k < x->n; k++)
+        mark[x->op[k]] = 0;
+    for (int32_t k = 0; k < x->n; k++) {
+        int32_t i = x->op[k];
+        for (; mark[i] == 0; i = g->edge_to[x->edge[i]])
+            mark[i] = k + 1;
+        if (mark[i] != k + 1)
+            continue;
+        double lag = 0, distance = 0;
+        const int32_t root = i;
+        do {
+            lag += g->edge_lag[x->edge[i]];
+            distance += g->edge_distance[x->edge[i]];
+            i = g->edge_to[x->edge[i]];
+        } while (i != root);
+        if (any && !(lag / distance > x->lag / x->distance))
+            continue;
+        any = true;
+        x->lag = lag;
+        x->distance = distance;
+        x->root = root;
+    }
+}
+
+/* Values of the ops whose policy leads to the root, from there backwards. */
+static void evaluate(policy *x, double ratio)
+{
+    const sked_graph *g = x->r->g;
+    int32_t *mark = x->r->mark, filled = 1;
+    for (int32_t k = 0; k < x->n; k++)
+        mark[x->op[k]] = 0;
+    x->queue[0] = x->root;
+    mark[x->root] = 1;
+    for (int32_t at = 0; at < filled; at++) {
+        const int32_t to = x->queue[at];
+        x->r->work += (double)(g->pred_ptr[to + 1] - g->pred_ptr[to]);
+        for (int64_t k = g->pred_ptr[to]; k < g->pred_ptr[to + 1]; k++) {
+            const int32_t i = g->pred_op[k];
+            const int64_t e = g->pred_edge[k];
+            if (x->r->component[i] != x->r->component[to] || x->edge[i] != e || mark[i])
+                continue;
+            mark[i] = 1;
+            x->value[i] = x->value[to] + g->edge_lag[e] - ratio * g->edge_distance[e];
+            x->queue[filled++] = i;
+        }
+    }
+}
+
+/* A better edge out of op i by values; true: there is one. */
+static bool improve_op(policy *x, int32_t i, double ratio, double least)
+{
+    const sked_graph *g = x->r->g;
+    bool better = false;
+    x->r->work += (double)(g->succ_ptr[i + 1] - g->succ_ptr[i]);
+    for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
+        const int32_t to = g->edge_to[e];
+        if (x->r->component[to] != x->r->component[i])
+            continue;
+        const double gain = x->value[to] + g->edge_lag[e] - ratio * g->edge_distance[e] - x->value[i];
+        if (!(gain > least))
+            continue;
+        x->value[i] += gain;
+        x->edge[i] = e;
+        better = true;
+    }
+    return better;
+}
+
+/*
+ * Better edges for all ops, and again for those before an op whose value has changed, in the order of the
+ * changes: news goes around a cycle of any length at once. Ends after some work, since values grow without
+ * end where the ratio is too small; the policy then has a better cycle. false: nothing is better.
+ */
+static bool improve(policy *x, double ratio, double least)
+{
+    const sked_graph *g = x->r->g;
+    int32_t *waits = x->r->mark, head = 0, count = x->n;
+    double edges = 0;
+    bool better = false;
+    for (int32_t k = 0; k < x->n; k++) {
+        x->queue[k] = x->op[x->n - 1 - k]; /* what lies behind an op is known by then */
+        waits[x->op[k]] = 1;
+        edges += (double)(g->succ_ptr[x->op[k] + 1] - g->succ_ptr[x->op[k]]);
+    }
+    for (const double end = x->r->work + 8 * edges; count > 0 && x->r->work < end; count--) {
+        const int32_t i = x->queue[head];
+        head = head + 1 < x->n ? head + 1 : 0;
+        waits[i] = 0;
+        if (!improve_op(x, i, ratio, least))
+            continue;
+        better = true;
+        for (int64_t k = g->pred_ptr[i]; k < g->pred_ptr[i + 1]; k++) {
+            const int32_t from = g->pred_op[k];
+            if (from == i || x->r->component[from] != x->r->component[i] || waits[from])
+                continue;
+            waits[from] = 1;
+            const int64_t at = (int64_t)head + count - 1; /* i has left the queue */
+            x->queue[at < x->n ? at : at - x->n] = from;
+            count++;
+        }
+    }
+    return better;
+}
+
+static void note_policy(const policy *x, sked_i_min_ii *out)
+{
+    const sked_graph *g = x->r->g;
+    int32_t length = 0, i = x->root;
+    do {
+        if (length < SKED_I_CYCLE_SHOWN)
+            out->cycle[length] = i;
+        length++;
+        i = g->edge_to[x->edge[i]];
+    } while (i != x->root);
+    out->cycle_length = length;
+    out->cycle_lag = x->lag;
+    out->cycle_distance = x->distance;
+}
+
+/* Leaves potentials in r->at, and the cycle in *out if it is longer than the one there. */
+static void iterate_policy(policy *x, double least, sked_i_min_ii *out)
+{
+    enum { most_rounds = 200 };
+    begin_policy(x);
+    for (int round = 0; round < most_rounds && x->r->work < most_work / 2; round++) {
+        find_best_cycle(x);
+        const double ratio = x->lag / x->distance;
+        if (x->lag > 0 && (out->cycle_length == 0 || ratio > out->cycle_lag / out->cycle_distance))
+            note_policy(x, out);
+        evaluate(x, ratio);
+        if (!improve(x, ratio, least))
+            break;
+    }
+    for (int32_t k = 0; k < x->n; k++)
+        x->r->at[x->op[k]] = -x->value[x->op[k]];
+}
+
+/* Ops of the recurrences by component, each in topological order. */
+static void group_by_component(const recurrence *r, int32_t *first, int32_t components, int32_t *grouped)
+{
+    for (int32_t c = 0; c <= components + 1; c++)
+        first[c] = 0;
+    for (int32_t k = 0; k < r->n; k++)
+        first[r->component[r->op[k]] + 2]++;
+    for (int32_t c = 2; c <= components + 1; c++)
+        first[c] += first[c - 1];
+    for (int32_t k = 0; k < r->n; k++)
+        grouped[first[r->component[r->op[k]] + 1]++] = r->op[k];
+}
+
+static sked_status iterate_policies(recurrence *r, int32_t components, double least, sked_i_min_ii *out,
+                                    sked_error *err)
+{
+    const int32_t n = r->g->n_ops;
+    sked_status st = SKED_OK;
+    int32_t *first = NULL, *grouped = NULL, *queue = NULL;
+    int64_t *edge = NULL;
+    double *value = NULL;
+    SKED_NEW(first, (int64_t)components + 2);
+    SKED_NEW(grouped, n);
+    SKED_NEW(queue, n);
+    SKED_NEW(edge, n);
+    SKED_NEW(value, n);
+    group_by_component(r, first, components, grouped);
+    for (int32_t c = 0; c < components; c++) {
+        policy x = {.r = r, .op = grouped + first[c], .n = first[c + 1] - first[c]};
+        x.edge = edge;
+        x.value = value;
+        x.queue = queue;
+        if (x.n > 0)
+            iterate_policy(&x, least, out);
+    }
+cleanup:
+    free(first);
+    free(grouped);
+    free(queue);
+    free(edge);
+    free(value);
+    return st;
+}
+
+/* ------------------------------------------------------------------ RecMII, exactly */
+
+static double interval_of(const sked_i_min_ii *found, bool whole)
+{
+    const double ratio = found->cycle_lag / found->cycle_distance;
+    return whole ? ceil(ratio) : ratio;
+}
+
+static sked_status recurrence_ii(recurrence *r, bool whole, sked_i_min_ii *out, sked_error *err)
+{
+    double ii = out->cycle_length > 0 ? interval_of(out, whole) : 0;
     sked_i_min_ii found = *out;
     while (find_long_cycle(r, ii, &found)) {
-        const double ratio = found.cycle_lag / found.cycle_distance;
-        const double next = whole ? ceil(ratio) : ratio;
+        const double next = interval_of(&found, whole);
         if (!(next > ii))
             break; /* reals: within rounding of the last ratio */
         ii = next;
         *out = found;
-        out->recurrence = whole ? next : next * (1 - 1e-12);
     }
+    if (!(r->work < most_work))
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "the recurrences are too entangled: the least interval was not found in %g steps",
+                           most_work);
+    out->recurrence = whole ? ii : ii * (1 - 1e-12);
+    return SKED_OK;
 }
 
 static sked_status solve_recurrences(const sked_problem *p, bool whole, sked_i_min_ii *out, sked_error *err)
@@ -212,7 +445,8 @@ static sked_status solve_recurrences(const sked_problem *p, bool whole, sked_i_m
     SKED_NEW(r.at, g->n_ops);
     SKED_NEW(r.parent, g->n_ops);
     SKED_NEW(r.mark, g->n_ops);
-    if (sked_i_components(g, component, size) < 0)
+    const int32_t components = sked_i_components(g, component, size);
+    if (components < 0)
         SKED_TRY(sked_i_no_memory(err));
     double scale = 1;
     for (int64_t e = 0; e < g->n_edges; e++) {
@@ -226,7 +460,8 @@ static sked_status solve_recurrences(const sked_problem *p, bool whole, sked_i_m
     for (int32_t k = 0; k < g->n_ops; k++)
         if (size[component[g->topo[k]]] > 1)
             r.op[r.n++] = g->topo[k];
-    recurrence_ii(&r, whole, out);
+    SKED_TRY(iterate_policies(&r, components, 1e-13 * scale, out, err));
+    SKED_TRY(recurrence_ii(&r, whole, out, err));
 cleanup:
     free(component);
     free(size);

@@ -70,8 +70,10 @@ static void write_node(const sked_i_view *v, int32_t op, sked_i_buffer *out)
     sked_i_buffer_format(out, "\\n%s \xe2\x80\x93 %s",
                          sked_i_label_number(v->schedule->start[op], a, sizeof a),
                          sked_i_label_number(sked_i_view_finish(v, op), b, sizeof b));
-    if (v->schedule->devices > 0)
-        sked_i_buffer_format(out, "\\ndevice %d", (int)v->schedule->device[op]);
+    if (v->schedule->devices > 0) {
+        sked_i_buffer_text(out, "\\n");
+        write_quoted(out, sked_i_view_device_name(v, v->schedule->device[op], text, sizeof text));
+    }
     sked_i_buffer_text(out, "\", tooltip=\"");
     write_quoted(out, type ? sked_i_label_cut(type, 60, text, sizeof text) : "op");
     if (v->schedule->devices > 0)
@@ -165,4 +167,5 @@ static sked_status dot_write(const sked_report_data *data, sked_i_buffer *out, s
     return st;
 }
 
-const sked_i_report sked_i_report_dot = {{"dot", ".dot", "graph coloured by device (Graphviz)"}, dot_write};
+const sked_i_report sked_i_report_dot = {
+    {"dot", ".dot", "graph coloured by device (Graphviz)"}, dot_write, false};

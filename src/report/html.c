@@ -68,6 +68,9 @@ static void add_ops(const sked_i_view *v, sked_i_buffer *b)
     COLUMN(b, "color", n, sked_i_buffer_int(b, v->color[i]));
     if (v->schedule->device != NULL)
         COLUMN(b, "device", n, sked_i_buffer_int(b, v->schedule->device[i]));
+    if (v->schedule->device != NULL && v->problem->machine != NULL)
+        COLUMN(b, "deviceNames", v->schedule->devices,
+               sked_i_buffer_json(b, sked_machine_device_name(v->problem->machine, (int32_t)i)));
     if (any_above(g->memory, n, 0))
         COLUMN(b, "memory", n, add_number(b, g->memory[i]));
 }
@@ -195,10 +198,11 @@ static void add_bound(const sked_i_view *v, const sked_metrics *m, sked_i_buffer
 
 static void add_machine(const sked_i_view *v, const sked_metrics *m, sked_i_buffer *b)
 {
-    char text[60];
+    char text[60], limit[40];
     if (v->schedule->devices > 0) {
-        add_number_figure(b, "Devices", v->schedule->devices, "");
-        add_number_figure(b, "Speedup", round(m->speedup * 1e3) / 1e3, "over one device");
+        add_number_figure(b, "Devices", v->schedule->devices, sked_i_view_machine_name(v));
+        add_number_figure(b, "Speedup", round(m->speedup * 1e3) / 1e3,
+                          v->problem->machine != NULL ? "over the best single device" : "over one device");
         add_figure(b, "Idle", sked_i_label_percent(m->idle, text, sizeof text), "of all device time");
         if (sked_i_has_transfers(v->problem))
             add_number_figure(b, "Transfer time", m->transfer, "");
@@ -207,8 +211,11 @@ static void add_machine(const sked_i_view *v, const sked_metrics *m, sked_i_buff
     }
     if (v->graph->n_resources > 0)
         add_number_figure(b, "Resource peaks", m->resource, "sum, weighted");
+    if (v->problem->memory_limit < INFINITY)
+        snprintf(text, sizeof text, "limit %s",
+                 sked_i_label_number(v->problem->memory_limit, limit, sizeof limit));
     if (m->peak_memory > 0)
-        add_number_figure(b, "Peak memory", m->peak_memory, "");
+        add_number_figure(b, "Peak memory", m->peak_memory, v->problem->memory_limit < INFINITY ? text : "");
     if (m->communication > 0)
         add_number_figure(b, "Communication", m->communication, "steps spanned by edges");
 }
@@ -304,4 +311,4 @@ cleanup:
 }
 
 const sked_i_report sked_i_report_html = {
-    {"html", ".html", "self-contained page: Gantt to zoom and search, loads, summary"}, html_write};
+    {"html", ".html", "self-contained page: Gantt to zoom and search, loads, summary"}, html_write, false};

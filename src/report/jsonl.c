@@ -38,7 +38,7 @@ sked_status sked_i_lines_write(sked_i_buffer *all, sked_status st, const char *p
     if (st == SKED_OK && all->failed)
         st = sked_i_no_memory(err);
     if (st == SKED_OK)
-        st = sked_i_file_write(path, all->data ? all->data : "", all->size, err);
+        st = sked_i_file_save(path, all->data ? all->data : "", all->size, err);
     sked_i_buffer_free(all);
     return st;
 }

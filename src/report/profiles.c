@@ -2,6 +2,10 @@
 
 #include "base/memory.h"
 
+#include <stdio.h>
+
+enum { most_devices = 64 }; /* curves of memory by device */
+
 static sked_status add_curve(sked_i_curves *c, const sked_i_view *v, const char *name, double capacity,
                              const sked_i_interval *interval, int64_t n, sked_error *err)
 {
@@ -66,12 +70,46 @@ static sked_status add_memory(sked_i_curves *c, const sked_i_view *v, sked_error
     if (st != SKED_OK)
         return st;
     curve->name = "memory";
-    curve->capacity = INFINITY;
+    curve->capacity = v->problem->memory_limit;
     if (curve->profile.peak > 0)
         c->count++;
     else
         sked_i_profile_free(&curve->profile);
     return SKED_OK;
+}
+
+/* Takes the profile of a device's memory over as a curve. */
+static void take_device(sked_i_curves *c, const sked_i_view *v, int32_t device, char *name,
+                        sked_i_profile *profile)
+{
+    char text[200];
+    sked_i_curve *curve = &c->curve[c->count++];
+    curve->profile = *profile;
+    *profile = (sked_i_profile){0};
+    curve->capacity = sked_machine_device_memory(v->problem->machine, device);
+    sked_i_view_device_name(v, device, text, sizeof text);
+    snprintf(name, SKED_I_CURVE_NAME, "memory %s", text);
+    curve->name = name;
+}
+
+/* Memory of every device of a machine that holds anything; pictures show the first ones. */
+static sked_status add_devices(sked_i_curves *c, const sked_i_view *v, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_profile *profile = NULL;
+    const int32_t devices = v->schedule->devices;
+    int32_t shown = 0;
+    SKED_NEW0(profile, devices);
+    SKED_NEW(c->device_name, most_devices);
+    SKED_TRY(sked_i_profile_devices(v->problem, v->schedule, profile, err));
+    for (int32_t d = 0; d < devices && shown < most_devices; d++)
+        if (profile[d].peak > 0)
+            take_device(c, v, d, c->device_name[shown++], &profile[d]);
+cleanup:
+    for (int32_t d = 0; profile != NULL && d < devices; d++)
+        sked_i_profile_free(&profile[d]);
+    free(profile);
+    return st;
 }
 
 sked_status sked_i_curves_init(sked_i_curves *c, const sked_i_view *v, sked_error *err)
@@ -80,11 +118,13 @@ sked_status sked_i_curves_init(sked_i_curves *c, const sked_i_view *v, sked_erro
     const sked_graph *g = v->graph;
     const bool pooled = g->demand_ptr[g->n_ops] > 0;
     *c = (sked_i_curves){0};
-    SKED_NEW0(c->curve, (int64_t)g->n_resources + 2);
+    SKED_NEW0(c->curve, (int64_t)g->n_resources + 2 + most_devices);
     if (v->schedule->devices > 0 || !pooled)
         SKED_TRY(add_running(c, v, err));
     SKED_TRY(add_resources(c, v, err));
     SKED_TRY(add_memory(c, v, err));
+    if (v->problem->machine != NULL && v->schedule->devices > 1)
+        SKED_TRY(add_devices(c, v, err));
     return SKED_OK;
 cleanup:
     sked_i_curves_free(c);
@@ -96,5 +136,6 @@ void sked_i_curves_free(sked_i_curves *c)
     for (int32_t k = 0; k < c->count; k++)
         sked_i_profile_free(&c->curve[k].profile);
     free(c->curve);
+    free(c->device_name);
     *c = (sked_i_curves){0};
 }

@@ -1,8 +1,13 @@
-/* The curves below a Gantt: busy devices, load of every resource in use, memory. */
+/*
+ * The curves below a Gantt: busy devices, load of every resource in use, memory, and memory of each device of
+ * a machine.
+ */
 #ifndef SKED_REPORT_PROFILES_H
 #define SKED_REPORT_PROFILES_H
 #include "report/view.h"
 #include "schedule/profile.h"
+
+enum { SKED_I_CURVE_NAME = 220 };
 
 typedef struct sked_i_curve {
     const char *name;
@@ -13,6 +18,7 @@ typedef struct sked_i_curve {
 typedef struct sked_i_curves {
     sked_i_curve *curve;
     int32_t count;
+    char (*device_name)[SKED_I_CURVE_NAME]; /* names of the curves of devices */
 } sked_i_curves;
 
 /* O((ops + edges + demands) log ops). End with sked_i_curves_free. */

@@ -90,7 +90,8 @@ static sked_status write(const sked_i_report *r, const sked_report_data *data, c
     if (st == SKED_OK && text.failed)
         st = sked_i_no_memory(err);
     if (st == SKED_OK)
-        st = sked_i_file_write(path, text.data, text.size, err);
+        st = r->save ? sked_i_file_save(path, text.data, text.size, err)
+                     : sked_i_file_write(path, text.data, text.size, err);
     sked_i_buffer_free(&text);
     return st;
 }

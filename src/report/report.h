@@ -7,5 +7,6 @@
 typedef struct sked_i_report {
     sked_report_info info;
     sked_status (*write)(const sked_report_data *data, sked_i_buffer *out, sked_error *err);
+    bool save; /* the schedule itself: to disk (sked_i_file_save). Pictures can be drawn again */
 } sked_i_report;
 #endif

@@ -273,13 +273,19 @@ const char *sked_i_view_group_name(const sked_i_view *v, const sked_i_view_group
                                                  : "lane";
 }
 
+const char *sked_i_view_device_name(const sked_i_view *v, int32_t device, char *buf, size_t size)
+{
+    if (v->problem->machine != NULL)
+        return sked_i_label_cut(sked_machine_device_name(v->problem->machine, device), 40, buf, size);
+    snprintf(buf, size, "device %d", (int)device);
+    return buf;
+}
+
 const char *sked_i_view_row_name(const sked_i_view *v, int32_t row, char *buf, size_t size)
 {
     const sked_i_view_group *group = &v->group[v->row_group[row]];
-    if (group->resource == SKED_I_DEVICE_ROWS) {
-        snprintf(buf, size, "device %d", (int)v->row_device[row]);
-        return buf;
-    }
+    if (group->resource == SKED_I_DEVICE_ROWS)
+        return sked_i_view_device_name(v, v->row_device[row], buf, size);
     char name[200];
     sked_i_label_cut(sked_i_view_group_name(v, group), 40, name, sizeof name);
     if (group->n_rows == 1)

@@ -180,4 +180,5 @@ static sked_status scatter_write(const sked_report_data *data, sked_i_buffer *ou
 
 const sked_i_report sked_i_report_scatter = {
     {"scatter", ".scatter.svg", "candidates of `sked robust` by their speedups on proxy and target"},
-    scatter_write};
+    scatter_write,
+    false};

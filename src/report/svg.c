@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum { page_width = 1200, title_size = 18, text_size = 12 };
-static const double margin = 24, head = 78, axis = 22, tallest_row = 24, plot_limit = 1400;
+static const double margin = 24, head = 78, axis = 22, tallest_row = 24, plot_limit = 1400, widest_name = 200;
 
 double sked_i_panel_y(const sked_i_panel *p, int32_t row)
 {
@@ -59,10 +59,13 @@ static void write_text(sked_i_buffer *out, const char *classes, double x, double
 
 static void add_machine(const sked_i_view *v, sked_i_buffer *b)
 {
-    char number[40];
+    char number[40], text[200];
     if (v->schedule->devices > 0)
         sked_i_buffer_format(b, " \xc2\xb7 %d device%s", (int)v->schedule->devices,
                              v->schedule->devices == 1 ? "" : "s");
+    if (v->schedule->devices > 0 && sked_i_view_machine_name(v)[0])
+        sked_i_buffer_format(b, " of %s",
+                             sked_i_label_cut(sked_i_view_machine_name(v), 40, text, sizeof text));
     if (v->graph->n_resources > 0)
         sked_i_buffer_format(b, " \xc2\xb7 %d resource%s", (int)v->graph->n_resources,
                              v->graph->n_resources == 1 ? "" : "s");
@@ -114,15 +117,36 @@ static void write_heading(const sked_i_view *v, const sked_metrics *m, sked_i_bu
 
 /* ------------------------------------------------------------------ panels */
 
+/* The name of a row, with an ellipsis where it is too long for the margin. */
+static const char *row_label(const sked_i_view *v, int32_t row, char *buf, size_t size)
+{
+    char text[280];
+    sked_i_view_row_name(v, row, text, sizeof text);
+    int chars = 30;
+    const bool named = v->row_device != NULL && v->problem->machine != NULL;
+    sked_i_label_cut(text, chars, buf, size);
+    while (named && chars > 4 && sked_i_label_width(buf, text_size) > widest_name)
+        sked_i_label_cut(text, --chars, buf, size);
+    return buf;
+}
+
+/* Names of a machine's devices have all lengths; of numbered rows the last one is the longest. */
 static double widest_row_name(const sked_i_view *v)
 {
     char text[280];
     double widest = 40;
     for (int32_t k = 0; k < v->n_groups; k++) {
-        sked_i_view_row_name(v, v->group[k].first_row + v->group[k].n_rows - 1, text, sizeof text);
-        widest = fmax(widest, sked_i_label_width(text, text_size));
+        const sked_i_view_group *group = &v->group[k];
+        const bool named = group->resource == SKED_I_DEVICE_ROWS && v->problem->machine != NULL;
+        for (int32_t r = named ? 0 : group->n_rows - 1; r < group->n_rows; r++) {
+            if (named)
+                row_label(v, group->first_row + r, text, sizeof text);
+            else
+                sked_i_view_row_name(v, group->first_row + r, text, sizeof text);
+            widest = fmax(widest, sked_i_label_width(text, text_size));
+        }
     }
-    return fmin(widest, 200);
+    return fmin(widest, widest_name);
 }
 
 /* Rows as tall as the page allows; gaps between groups only where rows are tall. */
@@ -141,7 +165,7 @@ static void size_rows(sked_i_panel *p)
 static void write_row_names(const sked_i_panel *p)
 {
     const sked_i_view *v = p->view;
-    char text[280], cut[280];
+    char text[280];
     double free_from = -INFINITY;
     const bool each = p->row_height >= 12;
     for (int32_t r = 0; r < v->n_rows;) {
@@ -151,10 +175,10 @@ static void write_row_names(const sked_i_panel *p)
         const double middle = (sked_i_panel_y(p, r) + sked_i_panel_y(p, next - 1) + p->row_height) / 2 + 4;
         if (middle >= free_from + text_size) {
             if (next > r + 1)
-                sked_i_label_cut(sked_i_view_group_name(v, group), 40, text, sizeof text);
+                sked_i_label_cut(sked_i_view_group_name(v, group), 30, text, sizeof text);
             else
-                sked_i_view_row_name(v, r, text, sizeof text);
-            write_text(p->out, "m e", p->left - 10, middle, sked_i_label_cut(text, 30, cut, sizeof cut));
+                row_label(v, r, text, sizeof text);
+            write_text(p->out, "m e", p->left - 10, middle, text);
             free_from = middle;
         }
         r = next;
@@ -325,4 +349,4 @@ static sked_status svg_write(const sked_report_data *data, sked_i_buffer *out, s
     return st;
 }
 
-const sked_i_report sked_i_report_svg = {{"svg", ".svg", "Gantt picture (SVG)"}, svg_write};
+const sked_i_report sked_i_report_svg = {{"svg", ".svg", "Gantt picture (SVG)"}, svg_write, false};

@@ -219,6 +219,10 @@ static void write_summary(const trace *t)
     const sked_report_data *d = t->view->data;
     sked_i_buffer_text(t->out, "\n],\n\"displayTimeUnit\":\"ms\",\n\"otherData\":{\"graph\":");
     sked_i_buffer_json(t->out, sked_graph_name(t->view->graph));
+    if (t->view->problem->machine != NULL) {
+        sked_i_buffer_text(t->out, ",\"machine\":");
+        sked_i_buffer_json(t->out, sked_machine_name(t->view->problem->machine));
+    }
     sked_i_buffer_text(t->out, ",\"method\":");
     sked_i_buffer_json(t->out, d->method ? d->method : "");
     sked_i_buffer_text(t->out, ",\"makespan\":\"");
@@ -251,4 +255,4 @@ cleanup:
 }
 
 const sked_i_report sked_i_report_trace = {
-    {"trace", ".trace.json", "Chrome and Perfetto trace, with loads and edges"}, trace_write};
+    {"trace", ".trace.json", "Chrome and Perfetto trace, with loads and edges"}, trace_write, false};

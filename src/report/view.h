@@ -83,7 +83,14 @@ typedef struct sked_i_view {
 SKED_MUST_CHECK sked_status sked_i_view_init(sked_i_view *v, const sked_report_data *data, sked_error *err);
 void sked_i_view_free(sked_i_view *v);
 
-/* "device 3", "mul 2/4" or "free 1", at most 40 characters of a resource's name. Returns buf. */
+/* "device 3", or the name it has in the machine, cut to 40 characters. Returns buf. */
+const char *sked_i_view_device_name(const sked_i_view *v, int32_t device, char *buf, size_t size);
+/* The machine's name; "" where it has none. */
+static inline const char *sked_i_view_machine_name(const sked_i_view *v)
+{
+    return v->problem->machine != NULL ? sked_machine_name(v->problem->machine) : "";
+}
+/* That, "mul 2/4" or "free 1", at most 40 characters of a resource's name. Returns buf. */
 const char *sked_i_view_row_name(const sked_i_view *v, int32_t row, char *buf, size_t size);
 /* "devices", the resource's name, "no resource", or "lane" where the graph has no resources at all. */
 const char *sked_i_view_group_name(const sked_i_view *v, const sked_i_view_group *group);

@@ -5,8 +5,9 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/sized.h"
-#include "problem/machine.h"
 #include "base/text.h"
+#include "problem/machine.h"
+#include "target/target.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -156,6 +157,8 @@ static sked_status measure_target(const pipeline *l, sked_robust_member *m, sked
         st = sked_target_measure(l->target, m->schedule[k], &time, &why);
         if (st == SKED_OK) {
             take_time(l, m, k, time);
+        } else if (st == SKED_ERR_STOPPED) {
+            return SKED_OK; /* the rest was not measured */
         } else if (st == SKED_ERR_DEVICE) {
             warn_unmeasured(l, m, k, why.message);
             m->failures++;
@@ -226,18 +229,40 @@ void sked_robust_result_clear(sked_robust_result *r)
     SKED_GIVE(r, empty);
 }
 
+/* Does the comparison go on without a member that cannot take the machine? The user hears of it. */
+static bool left_out(const pipeline *l, const entrant *who, sked_status st, const char *why)
+{
+    char text[1200];
+    if (st != SKED_ERR_UNSUPPORTED || l->opt->method != NULL || l->problem->machine == NULL)
+        return false;
+    snprintf(text, sizeof text, "%s takes no part: %s", who->label, why);
+    if (l->opt->warning != NULL)
+        l->opt->warning(l->opt->warning_data, text);
+    return true;
+}
+
 /* Every entrant in turn; a stop ends it after the first. */
 static sked_status run_all(const pipeline *l, sked_robust_result *r, sked_error *err)
 {
     sked_status st = SKED_OK;
+    sked_error why = {0};
     entrant who[n_entrants];
     const int count = choose(l->opt->method, who);
     SKED_NEW(r->member, count);
-    for (int i = 0; i < count && !(i > 0 && stopped(l->opt)); i++) {
-        SKED_NEW0(r->member[i], 1);
-        r->count++;
-        SKED_TRY(run_member(l, &who[i], r->member[i], err));
+    for (int i = 0; i < count && !(r->count > 0 && stopped(l->opt)); i++) {
+        why = (sked_error){0};
+        SKED_NEW0(r->member[r->count], 1);
+        st = run_member(l, &who[i], r->member[r->count++], &why);
+        if (st == SKED_ERR_STOPPED && r->count > 1) { /* what the others have measured stands */
+            destroy_member(r->member[--r->count]);
+            return SKED_OK;
+        }
+        if (left_out(l, &who[i], st, why.message))
+            destroy_member(r->member[--r->count]);
+        else if (st != SKED_OK)
+            return sked_i_fail(err, st, "%s", why.message);
     }
+    st = r->count > 0 ? SKED_OK : sked_i_fail(err, SKED_ERR_UNSUPPORTED, "%s", why.message);
 cleanup:
     return st;
 }
@@ -267,6 +292,7 @@ sked_status sked_robust(const sked_problem *p, const char *target, const sked_ro
         return sked_i_fail(err, SKED_ERR_ARGUMENT,
                            "robust scheduling needs a candidate, one to measure and a thread at least");
     SKED_TRY(sked_target_create(target, p, opt->seed, &l.target, err));
+    sked_i_target_listen(l.target, opt->stop);
     if ((r.target = sked_i_strdup(target)) == NULL)
         SKED_TRY(sked_i_no_memory(err));
     SKED_TRY(run_all(&l, &r, err));

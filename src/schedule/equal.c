@@ -21,7 +21,7 @@ static bool equal_up_to_names(const sked_schedule *a, const sked_schedule *b, in
     return true;
 }
 
-bool sked_i_schedule_equal(const sked_schedule *a, const sked_schedule *b)
+bool sked_i_schedule_equal(const sked_schedule *a, const sked_schedule *b, bool interchangeable)
 {
     enum { few = 128 };
     int32_t small[2 * few];
@@ -32,6 +32,8 @@ bool sked_i_schedule_equal(const sked_schedule *a, const sked_schedule *b)
             return false;
     if (a->device == NULL)
         return true;
+    if (!interchangeable)
+        return memcmp(a->device, b->device, (size_t)a->ops * sizeof *a->device) == 0;
     int32_t *scratch = a->devices <= few ? small : sked_i_alloc(2 * (int64_t)a->devices, sizeof *scratch);
     if (scratch == NULL) /* no memory: equal by name is equal all the same */
         return memcmp(a->device, b->device, (size_t)a->ops * sizeof *a->device) == 0;

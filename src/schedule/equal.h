@@ -1,14 +1,17 @@
 /*
- * When two schedules are the same: equal starts and interval, and equal devices up to their names, as
- * identical devices are interchangeable. The one implementation of equality and of the hash that goes with
- * it.
+ * When two schedules are the same: equal starts and interval, and equal devices, up to their names where
+ * devices are identical and so interchangeable. The one implementation of equality and of the hash that goes
+ * with it.
  */
 #ifndef SKED_SCHEDULE_EQUAL_H
 #define SKED_SCHEDULE_EQUAL_H
 #include "sked/sked.h"
 
-/* O(ops + devices). Both must be schedules of one problem; device numbers in 0..devices-1. */
-bool sked_i_schedule_equal(const sked_schedule *a, const sked_schedule *b);
+/*
+ * O(ops + devices). Both must be schedules of one problem; device numbers in 0..devices-1. interchangeable:
+ * its devices are (p->machine == NULL); else they are compared by number.
+ */
+bool sked_i_schedule_equal(const sked_schedule *a, const sked_schedule *b, bool interchangeable);
 
 #define SKED_I_HASH_SEED UINT64_C(0x243f6a8885a308d3)
 /* Mixes one word into a hash. */

@@ -3,23 +3,6 @@
 #include "problem/costs.h"
 #include "schedule/profile.h"
 
-static sked_status resource_peak(const sked_problem *p, const sked_schedule *s, double *out, sked_error *err)
-{
-    const sked_graph *g = p->graph;
-    sked_i_profile profile;
-    const bool pooled = g->demand_ptr[g->n_ops] > 0;
-    double sum = 0;
-    for (int32_t r = pooled ? 0 : -1; r < (pooled ? g->n_resources : 0); r++) {
-        const sked_status st = sked_i_profile_resource(p, s, r, true, &profile, err);
-        if (st != SKED_OK)
-            return st;
-        sum += profile.peak;
-        sked_i_profile_free(&profile);
-    }
-    *out = sum;
-    return SKED_OK;
-}
-
 static void measure_edges(const sked_problem *p, const sked_i_costs *c, const sked_schedule *s,
                           sked_metrics *m)
 {
@@ -59,7 +42,7 @@ sked_status sked_schedule_measure(const sked_problem *p, const sked_schedule *s,
     sked_i_costs c = {0};
     SKED_TRY(sked_i_costs_make(p, &c, err));
     measure_times(p, &c, s, &m);
-    SKED_TRY(resource_peak(p, s, &m.resource, err));
+    SKED_TRY(sked_i_profile_loads(p, s, &m.resource, err));
     SKED_TRY(sked_i_profile_memory(p, s, -1, &memory, err));
     m.peak_memory = memory.peak;
     const double values[] = {m.makespan, m.resource, m.peak_memory, m.resource + p->alpha * m.communication,

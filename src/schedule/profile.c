@@ -4,6 +4,8 @@
 #include "base/sort.h"
 #include "problem/costs.h"
 
+#include <string.h>
+
 typedef struct change {
     double time, amount;
 } change;
@@ -99,24 +101,41 @@ static double time_tolerance(const sked_problem *p, const sked_i_costs *c, const
     return sked_i_problem_integral(p) ? 0 : 1e-9 * fmax(1, sked_i_latest_finish(c, s));
 }
 
-sked_status sked_i_profile_resource(const sked_problem *p, const sked_schedule *s, int32_t resource,
-                                    bool weighted, sked_i_profile *out, sked_error *err)
+static sked_status peak_of(const sked_i_interval *v, int64_t n, double period, double tolerance, double *sum,
+                           sked_error *err)
+{
+    sked_i_profile profile = {0};
+    const sked_status st = sked_i_profile_build(v, n, period, tolerance, &profile, err);
+    if (st == SKED_OK)
+        *sum += profile.peak;
+    sked_i_profile_free(&profile);
+    return st;
+}
+
+sked_status sked_i_profile_loads(const sked_problem *p, const sked_schedule *s, double *out, sked_error *err)
 {
     const sked_graph *g = p->graph;
+    const bool pooled = g->demand_ptr[g->n_ops] > 0;
     sked_status st = SKED_OK;
     sked_i_interval *v = NULL;
     sked_i_costs c = {0};
-    int64_t n = 0;
+    double sum = 0;
     SKED_TRY(sked_i_costs_make(p, &c, err));
     SKED_NEW(v, g->n_ops);
-    for (int32_t i = 0; i < g->n_ops; i++) {
-        double amount = resource < 0 ? 1 : sked_graph_demand(g, i, resource);
-        if (weighted || resource < 0)
-            amount *= g->weight[i];
-        if (amount > 0)
-            v[n++] = (sked_i_interval){s->start[i], s->start[i] + sked_i_time_in(&c, s, i), amount};
+    const double tolerance = time_tolerance(p, &c, s);
+    for (int32_t r = 0; r < (pooled ? g->n_resources : 1); r++) {
+        const int64_t first = pooled ? g->user_ptr[r] : 0, end = pooled ? g->user_ptr[r + 1] : g->n_ops;
+        int64_t n = 0;
+        for (int64_t k = first; k < end; k++) {
+            const int32_t i = pooled ? g->user_op[k] : (int32_t)k;
+            const double amount = (pooled ? g->user_amount[k] : 1) * g->weight[i];
+            if (amount > 0)
+                v[n++] = (sked_i_interval){s->start[i], s->start[i] + sked_i_time_in(&c, s, i), amount};
+        }
+        if (n > 0)
+            SKED_TRY(peak_of(v, n, s->ii, tolerance, &sum, err));
     }
-    SKED_TRY(sked_i_profile_build(v, n, s->ii, time_tolerance(p, &c, s), out, err));
+    *out = sum;
 cleanup:
     sked_i_costs_free(&c);
     free(v);
@@ -129,19 +148,23 @@ typedef struct store {
     const sked_schedule *s;
     sked_i_costs costs;
     bool to_finish;
-    double end;              /* of the schedule */
-    int32_t device;          /* that is asked for, -1: all */
-    int32_t *seen;           /* [devices] op + 1 that has a copy there */
-    sked_i_interval *copy;   /* [devices] that copy */
-    int32_t *touched;        /* [devices] where the value at hand has copies */
-    sked_i_interval *v;      /* [ops + edges] */
+    double end;            /* of the schedule */
+    int32_t device;        /* that is asked for, -1: all */
+    int32_t *seen;         /* [devices] op + 1 that has a copy there */
+    sked_i_interval *copy; /* [devices] that copy */
+    int32_t *touched;      /* [devices] where the value at hand has copies */
+    sked_i_interval *v;    /* [ops + edges] */
+    int32_t *where;        /* [ops + edges] device of each; NULL: nobody asks */
     int64_t n;
 } store;
 
 static void hold(store *x, int32_t device, const sked_i_interval *v)
 {
-    if ((x->device < 0 || device == x->device) && v->end > v->begin)
-        x->v[x->n++] = *v;
+    if ((x->device >= 0 && device != x->device) || !(v->end > v->begin))
+        return;
+    if (x->where != NULL)
+        x->where[x->n] = device;
+    x->v[x->n++] = *v;
 }
 
 /* One reader of op's value elsewhere: the copy there begins with the first arrival and ends with the last. */
@@ -168,14 +191,14 @@ static void hold_value(store *x, int32_t op)
         if (g->edge_distance[e] > 0 && s->ii == 0)
             continue;
         const int32_t to = g->edge_to[e], d = s->device ? s->device[to] : 0;
-        const double release = s->start[to] + g->edge_distance[e] * s->ii +
-                               (x->to_finish ? sked_i_time_in(c, s, to) : 0);
+        const double release =
+            s->start[to] + g->edge_distance[e] * s->ii + (x->to_finish ? sked_i_time_in(c, s, to) : 0);
         if (d == home) {
             end = fmax(end, release);
             continue;
         }
-        const double arrival = s->start[op] + sked_i_lag(c, e, home) +
-                               sked_i_transfer_time(c, g->edge_bytes[e], home, d);
+        const double arrival =
+            s->start[op] + sked_i_lag(c, e, home) + sked_i_transfer_time(c, g->edge_bytes[e], home, d);
         end = fmax(end, arrival);
         add_copy(x, op, d, arrival, release, &copies);
     }
@@ -186,28 +209,91 @@ static void hold_value(store *x, int32_t op)
         hold(x, x->touched[k], &x->copy[x->touched[k]]);
 }
 
+/* All holdings on the devices asked for. tagged: with the device of each. */
+static sked_status fill_store(store *x, bool tagged, sked_error *err)
+{
+    const sked_graph *g = x->p->graph;
+    const int64_t devices = x->s->devices > 0 ? x->s->devices : 1;
+    sked_status st = SKED_OK;
+    x->to_finish = sked_i_holds_to_finish(x->p);
+    SKED_TRY(sked_i_costs_make(x->p, &x->costs, err));
+    SKED_NEW0(x->seen, devices);
+    SKED_NEW(x->copy, devices);
+    SKED_NEW(x->touched, devices);
+    SKED_NEW(x->v, g->n_ops + g->n_edges);
+    if (tagged)
+        SKED_NEW(x->where, g->n_ops + g->n_edges);
+    x->end = sked_i_latest_finish(&x->costs, x->s);
+    for (int32_t i = 0; i < g->n_ops; i++)
+        if (g->memory[i] > 0)
+            hold_value(x, i);
+cleanup:
+    return st;
+}
+
+static void free_store(store *x)
+{
+    sked_i_costs_free(&x->costs);
+    free(x->seen);
+    free(x->copy);
+    free(x->touched);
+    free(x->v);
+    free(x->where);
+}
+
 sked_status sked_i_profile_memory(const sked_problem *p, const sked_schedule *s, int32_t device,
                                   sked_i_profile *out, sked_error *err)
 {
-    const sked_graph *g = p->graph;
-    const int64_t devices = s->devices > 0 ? s->devices : 1;
+    store x = {.p = p, .s = s, .device = device};
+    sked_status st = fill_store(&x, false, err);
+    if (st == SKED_OK)
+        st = sked_i_profile_build(x.v, x.n, s->ii, time_tolerance(p, &x.costs, s), out, err);
+    free_store(&x);
+    return st;
+}
+
+sked_status sked_i_profile_devices(const sked_problem *p, const sked_schedule *s, sked_i_profile *out,
+                                   sked_error *err)
+{
     sked_status st = SKED_OK;
-    store x = {.p = p, .s = s, .to_finish = sked_i_holds_to_finish(p), .device = device};
-    SKED_TRY(sked_i_costs_make(p, &x.costs, err));
-    SKED_NEW0(x.seen, devices);
-    SKED_NEW(x.copy, devices);
-    SKED_NEW(x.touched, devices);
-    SKED_NEW(x.v, g->n_ops + g->n_edges);
-    x.end = sked_i_latest_finish(&x.costs, s);
-    for (int32_t i = 0; i < g->n_ops; i++)
-        if (g->memory[i] > 0)
-            hold_value(&x, i);
-    SKED_TRY(sked_i_profile_build(x.v, x.n, s->ii, time_tolerance(p, &x.costs, s), out, err));
+    store x = {.p = p, .s = s, .device = -1};
+    sked_i_interval *sorted = NULL;
+    int64_t *first = NULL; /* [devices + 2], shifted while they are counted */
+    memset(out, 0, (size_t)s->devices * sizeof *out);
+    SKED_TRY(fill_store(&x, true, err));
+    SKED_NEW0(first, (int64_t)s->devices + 2);
+    SKED_NEW(sorted, x.n);
+    for (int64_t k = 0; k < x.n; k++)
+        first[x.where[k] + 2]++;
+    for (int32_t d = 0; d < s->devices; d++)
+        first[d + 2] += first[d + 1];
+    for (int64_t k = 0; k < x.n; k++)
+        sorted[first[x.where[k] + 1]++] = x.v[k];
+    const double tolerance = time_tolerance(p, &x.costs, s);
+    for (int32_t d = 0; d < s->devices; d++)
+        SKED_TRY(
+            sked_i_profile_build(sorted + first[d], first[d + 1] - first[d], s->ii, tolerance, &out[d], err));
 cleanup:
-    sked_i_costs_free(&x.costs);
-    free(x.seen);
-    free(x.copy);
-    free(x.touched);
-    free(x.v);
+    for (int32_t d = 0; st != SKED_OK && d < s->devices; d++)
+        sked_i_profile_free(&out[d]);
+    free_store(&x);
+    free(sorted);
+    free(first);
+    return st;
+}
+
+sked_status sked_schedule_device_memory(const sked_problem *p, const sked_schedule *s, double *peak,
+                                        sked_error *err)
+{
+    SKED_TAKE_PROBLEM(p)
+    sked_i_profile *profile = sked_i_alloc(s->devices, sizeof *profile);
+    if (profile == NULL)
+        return sked_i_no_memory(err);
+    const sked_status st = sked_i_profile_devices(p, s, profile, err);
+    for (int32_t d = 0; st == SKED_OK && d < s->devices; d++) {
+        peak[d] = profile[d].peak;
+        sked_i_profile_free(&profile[d]);
+    }
+    free(profile);
     return st;
 }

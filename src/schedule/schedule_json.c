@@ -237,7 +237,7 @@ static void read_claims(reader *r, claims *c)
         else if (sked_i_json_null(j))
             continue;
         else if (k == TOP_DEVICES)
-            c->devices = (double)sked_i_json_integer(j, "\"devices\"", 0, INT32_MAX);
+            c->devices = (double)sked_i_json_integer(j, "\"devices\"", 0, SKED_I_MOST_DEVICES);
         else
             *(k == TOP_II ? &c->ii : &c->makespan) = sked_i_json_number(j, top_keys[k]);
         if (c->ii < 0)

@@ -247,11 +247,35 @@ void sked_simulator_run(sked_simulator *sim, int32_t count, const int32_t *devic
     }
 }
 
+/* The tables of the machine, by reference. */
+static sked_i_batch_machine batch_machine(const sked_simulator *sim, bool transfers)
+{
+    const sked_i_costs *c = sim->costs;
+    int32_t rows = 0;
+    for (int32_t i = 0; c->row != NULL && i < sim->ops; i++)
+        rows += c->row[i] >= 0;
+    return (sked_i_batch_machine){.classes = c->classes,
+                                  .groups = c->machine->n_groups,
+                                  .rows = rows,
+                                  .class_of = c->class_of,
+                                  .group_of = c->machine->group,
+                                  .speed = c->speed,
+                                  .table_row = c->row,
+                                  .table = c->table,
+                                  .link_latency = c->machine->link_latency,
+                                  .link_bandwidth = c->machine->link_bandwidth,
+                                  .bytes = sim->bytes,
+                                  .transfers = transfers};
+}
+
 sked_status sked_simulator_batch(const sked_simulator *sim, const char *backend, int64_t count,
                                  const int32_t *device, const int32_t *order, bool transfers,
                                  double *makespan, sked_error *err)
 {
     const sked_i_backend *b = NULL;
+    sked_i_batch_machine m = {0};
+    if (sim->costs != NULL)
+        m = batch_machine(sim, transfers);
     const sked_i_batch_graph g = {.ops = sim->ops,
                                   .devices = sim->devices,
                                   .edges = sim->row[sim->ops],
@@ -259,11 +283,10 @@ sked_status sked_simulator_batch(const sked_simulator *sim, const char *backend,
                                   .row = sim->row,
                                   .pred = sim->pred,
                                   .lag = sim->lag,
-                                  .transfer = transfers ? sim->transfer : NULL};
+                                  .transfer = transfers ? sim->transfer : NULL,
+                                  .machine = sim->costs != NULL ? &m : NULL};
     if (sim->devices == 0)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "batched simulation needs devices");
-    if (sim->costs != NULL)
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "batched simulation needs identical devices");
     const sked_status st = sked_i_backend_find(backend, &b, err);
     return st == SKED_OK ? b->simulate(&g, count, device, order, makespan, err) : st;
 }

@@ -288,7 +288,13 @@ static bool exceeds(const events *ev, int64_t n, double base, double limit, doub
     return false;
 }
 
-static sked_status check_resource(const judge *j, int32_t r, const events *ev)
+/* What one op holds of one resource. */
+typedef struct use {
+    double amount;
+    int32_t op;
+} use;
+
+static sked_status check_resource(const judge *j, int32_t r, const use *uses, int64_t count, const events *ev)
 {
     const sked_graph *g = j->p->graph;
     const double capacity = j->p->capacity ? j->p->capacity[r] : g->capacity[r];
@@ -297,10 +303,8 @@ static sked_status check_resource(const judge *j, int32_t r, const events *ev)
     int64_t n = 0;
     double base = 0, when, load;
     int32_t op;
-    for (int32_t i = 0; i < g->n_ops; i++)
-        for (int64_t k = g->demand_ptr[i]; k < g->demand_ptr[i + 1]; k++)
-            if (g->demand_resource[k] == r)
-                n += add_events(j, i, g->demand_amount[k], ev->at + n, &base);
+    for (int64_t k = 0; k < count; k++)
+        n += add_events(j, uses[k].op, uses[k].amount, ev->at + n, &base);
     const double slack = g->integral ? 0 : 1e-9 * fmax(1, capacity);
     if (!exceeds(ev, n, base, capacity + slack, &when, &load, &op))
         return SKED_OK;
@@ -310,6 +314,32 @@ static sked_status check_resource(const judge *j, int32_t r, const events *ev)
              sked_graph_resource_name(g, r), load, when, j->s->ii > 0 ? " (modulo II)" : "",
              op >= 0 ? name_of(j, op, name) : "?", capacity);
     return broken(j, text);
+}
+
+/* Demands are bucketed by resource first, so that each is looked at once. */
+static sked_status check_resources(const judge *j, const events *ev)
+{
+    const sked_graph *g = j->p->graph;
+    const int64_t count = g->demand_ptr[g->n_ops];
+    sked_status st = SKED_OK;
+    sked_error *err = j->err;
+    int64_t *first = NULL;
+    use *uses = NULL;
+    SKED_NEW0(first, (int64_t)g->n_resources + 2);
+    SKED_NEW(uses, count);
+    for (int64_t k = 0; k < count; k++)
+        first[g->demand_resource[k] + 2]++;
+    for (int64_t r = 1; r <= g->n_resources; r++)
+        first[r + 1] += first[r];
+    for (int32_t i = 0; i < g->n_ops; i++)
+        for (int64_t k = g->demand_ptr[i]; k < g->demand_ptr[i + 1]; k++)
+            uses[first[g->demand_resource[k] + 1]++] = (use){g->demand_amount[k], i};
+    for (int32_t r = 0; r < g->n_resources; r++)
+        SKED_TRY(check_resource(j, r, uses + first[r], first[r + 1] - first[r], ev));
+cleanup:
+    free(first);
+    free(uses);
+    return st;
 }
 
 /* Its name in quotes, or its number. */
@@ -371,8 +401,7 @@ static sked_status check_pools(const judge *j)
         SKED_NEW(member, g->n_ops);
         SKED_TRY(check_devices(j, &ev, first, member));
     }
-    for (int32_t r = 0; r < g->n_resources; r++)
-        SKED_TRY(check_resource(j, r, &ev));
+    SKED_TRY(check_resources(j, &ev));
 cleanup:
     free(ev.at);
     free(ev.order);

@@ -5,14 +5,13 @@
  */
 #define _GNU_SOURCE
 #include "formats/format.h"
+#include "target/shell.h"
 #include "target/target.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { TIMEOUT, RETRIES };
@@ -30,67 +29,45 @@ static sked_status open_command(sked_target *t, uint64_t seed, sked_error *err)
     return SKED_OK;
 }
 
+/* The file is new and nobody reads it before the program runs, so it is written in place. */
+static bool write_all(int fd, const char *data, int64_t size)
+{
+    while (size > 0) {
+        const ssize_t n = write(fd, data, (size_t)size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        data += n;
+        size -= n;
+    }
+    return true;
+}
+
+static sked_status write_file(const sked_i_buffer *text, char *path, sked_error *err)
+{
+    const int fd = mkostemps(path, 5, O_CLOEXEC);
+    if (fd < 0)
+        return sked_i_fail(err, SKED_ERR_IO, "cannot create a temporary file: %s", strerror(errno));
+    bool written = write_all(fd, text->data, text->size);
+    written = close(fd) == 0 && written;
+    if (written)
+        return SKED_OK;
+    const sked_status st = sked_i_fail(err, SKED_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
+    unlink(path);
+    return st;
+}
+
 static sked_status write_schedule(const sked_target *t, const sked_schedule *s, char *path, sked_error *err)
 {
     sked_i_buffer text = {0};
     sked_status st = sked_i_schedule_write(&t->problem, s, &text, err);
     if (st == SKED_OK && text.failed)
         st = sked_i_no_memory(err);
-    const int fd = st == SKED_OK ? mkstemps(path, 5) : -1;
-    if (st == SKED_OK && fd < 0)
-        st = sked_i_fail(err, SKED_ERR_IO, "cannot create a temporary file: %s", strerror(errno));
-    if (fd >= 0) {
-        close(fd);
-        st = sked_i_file_write(path, text.data, text.size, err);
-    }
+    if (st == SKED_OK)
+        st = write_file(&text, path, err);
     sked_i_buffer_free(&text);
     return st;
-}
-
-/* Starts the program with its output on a pipe; the child leads a process group so that all of it can be
- * ended. */
-static pid_t start(const char *command, const char *path, int *output)
-{
-    int channel[2];
-    if (pipe2(channel, O_CLOEXEC) != 0)
-        return -1;
-    const pid_t child = fork();
-    if (child == 0) {
-        setpgid(0, 0); /* the parent ends the group, not only the shell */
-        dup2(channel[1], 1);
-        execl("/bin/sh", "sh", "-c", command, "sh", path, (char *)NULL);
-        _exit(127);
-    }
-    close(channel[1]);
-    *output = channel[0];
-    if (child < 0)
-        close(channel[0]);
-    return child;
-}
-
-/* Reads the program's output until it ends or the time is up; keeps the last bytes. */
-static bool collect(int output, double timeout, char *text, size_t size)
-{
-    const double end = sked_clock() + timeout;
-    size_t used = 0;
-    for (;;) {
-        struct pollfd p = {.fd = output, .events = POLLIN};
-        const double left = end - sked_clock();
-        if (left <= 0)
-            return false;
-        if (poll(&p, 1, (int)(left * 1000) + 1) <= 0)
-            continue;
-        if (used > size / 2) {
-            memmove(text, text + size / 4, used - size / 4);
-            used -= size / 4;
-        }
-        const ssize_t n = read(output, text + used, size - used - 1);
-        if (n <= 0)
-            break;
-        used += (size_t)n;
-    }
-    text[used] = 0;
-    return true;
 }
 
 static bool last_number(const char *text, double *out)
@@ -109,43 +86,57 @@ static bool last_number(const char *text, double *out)
     return found;
 }
 
-/* One run; an empty reason means success. */
-static const char *try_once(const char *command, const char *path, double timeout, double *time)
+/* One run: what went wrong, or "". */
+static const char *try_once(const sked_i_shell_command *p, bool *stopped, double *time)
 {
-    char text[8192] = "";
-    int output = -1, status = 0;
-    const pid_t child = start(command, path, &output);
-    if (child < 0)
+    char text[8192];
+    const sked_i_shell_end end = sked_i_shell_run(p, text, sizeof text);
+    *stopped = end == SKED_I_SHELL_STOPPED;
+    switch (end) {
+    case SKED_I_SHELL_MISSING:
         return "could not be started";
-    const bool ended = collect(output, timeout, text, sizeof text);
-    close(output);
-    if (!ended)
-        kill(-child, SIGKILL);
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-        ;
-    if (!ended)
+    case SKED_I_SHELL_LATE:
         return "took longer than its time-out";
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    case SKED_I_SHELL_STOPPED:
+        return "was stopped";
+    case SKED_I_SHELL_FAILED:
         return "ended with an error";
+    case SKED_I_SHELL_DONE:
+        break;
+    }
     return last_number(text, time) && *time >= 0 ? "" : "printed no time";
+}
+
+static sked_status run_program(const sked_target *t, const char *path, double *time, sked_error *err)
+{
+    sked_i_buffer command = {0};
+    sked_i_buffer_text(&command, t->argument);
+    sked_i_buffer_text(&command, " \"$1\"");
+    if (command.failed) {
+        sked_i_buffer_free(&command);
+        return sked_i_no_memory(err);
+    }
+    const sked_i_shell_command p = {
+        .command = command.data, .file = path, .timeout = t->setting[TIMEOUT], .stop = t->stop};
+    const char *reason = "was not run";
+    bool stopped = false;
+    for (int k = 0; k <= (int)t->setting[RETRIES] && reason[0] && !stopped; k++)
+        reason = try_once(&p, &stopped, time);
+    sked_i_buffer_free(&command);
+    if (!reason[0])
+        return SKED_OK;
+    return sked_i_fail(err, stopped ? SKED_ERR_STOPPED : SKED_ERR_DEVICE, "the program '%.100s' %s",
+                       t->argument, reason);
 }
 
 static sked_status measure(sked_target *t, const sked_schedule *s, double *time, sked_error *err)
 {
     char path[] = "/tmp/sked-plan-XXXXXX.json";
-    sked_i_buffer command = {0};
     sked_status st = write_schedule(t, s, path, err);
     if (st != SKED_OK)
         return st;
-    sked_i_buffer_text(&command, t->argument);
-    sked_i_buffer_text(&command, " \"$1\"");
-    const char *reason = command.failed ? "needs memory" : "was not run";
-    for (int k = 0; k <= (int)t->setting[RETRIES] && reason[0] && !command.failed; k++)
-        reason = try_once(command.data, path, t->setting[TIMEOUT], time);
-    if (reason[0])
-        st = sked_i_fail(err, SKED_ERR_DEVICE, "the program '%.100s' %s", t->argument, reason);
+    st = run_program(t, path, time, err);
     unlink(path);
-    sked_i_buffer_free(&command);
     return st;
 }
 

@@ -2,8 +2,8 @@
 #include "target/target.h"
 
 #include "base/sized.h"
-#include "problem/machine.h"
 #include "base/text.h"
+#include "problem/costs.h"
 #include "target/table.h"
 
 #include <stdio.h>
@@ -72,17 +72,19 @@ static sked_status parse_settings(sked_target *t, const char *text, sked_error *
     return st;
 }
 
-/* Work space, the sum of durations and a simulator of what the target runs. */
+/* Work space, the time of all ops on one device and a simulator of what the target runs. */
 static sked_status prepare(sked_target *t, sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_graph *g = t->problem.graph;
-    for (int32_t i = 0; i < g->n_ops; i++)
-        t->work += g->duration[i];
+    sked_i_costs c = {0};
+    SKED_TRY(sked_i_costs_make(&t->problem, &c, err));
+    t->work = sked_i_sequential_time(&c);
     SKED_NEW(t->order, g->n_ops);
     SKED_NEW(t->start, g->n_ops);
     SKED_TRY(sked_simulator_create(&t->problem, &t->simulator, err));
 cleanup:
+    sked_i_costs_free(&c);
     return st;
 }
 
@@ -136,10 +138,16 @@ void sked_target_destroy(sked_target *t)
         return;
     sked_simulator_destroy(t->simulator);
     sked_graph_destroy(t->graph);
+    sked_graph_destroy(t->plain);
     free(t->argument);
     free(t->order);
     free(t->start);
     free(t);
+}
+
+void sked_i_target_listen(sked_target *t, const volatile sig_atomic_t *stop)
+{
+    t->stop = stop;
 }
 
 double sked_target_work(const sked_target *t)

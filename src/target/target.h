@@ -13,12 +13,14 @@ struct sked_target {
     sked_problem asked;   /* as the user gave it */
     sked_problem problem; /* what the target really runs: its own graph, latency, bandwidth */
     sked_graph *graph;    /* owned; NULL: the problem's own */
+    sked_graph *plain;    /* owned: of a machine in its short form; NULL: the problem's own */
     sked_simulator *simulator;
     double work;
     double setting[SKED_I_TARGET_OPTIONS];
-    char *argument; /* of command: what stands behind the colon */
-    int32_t *order; /* [ops] work space */
-    double *start;  /* [ops] */
+    char *argument;                    /* of command: what stands behind the colon */
+    int32_t *order;                    /* [ops] work space */
+    double *start;                     /* [ops] */
+    const volatile sig_atomic_t *stop; /* ends a measurement that is under way; NULL: none */
 };
 
 typedef struct sked_i_target {
@@ -29,4 +31,7 @@ typedef struct sked_i_target {
     /* NULL: replay the schedule on t->problem. */
     sked_status (*measure)(sked_target *t, const sked_schedule *s, double *time, sked_error *err);
 } sked_i_target;
+
+/* From now on a stop ends measurements of t: STOPPED. stop must stay. */
+void sked_i_target_listen(sked_target *t, const volatile sig_atomic_t *stop);
 #endif

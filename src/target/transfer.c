@@ -5,6 +5,8 @@
  */
 #include "target/target.h"
 
+#include "problem/costs.h"
+
 enum { SHARE_A, SHARE_B };
 
 /*
@@ -43,9 +45,33 @@ static double sum(const double *column, int64_t n)
     return total;
 }
 
+/*
+ * One latency and one bandwidth go with identical devices. A machine file of such becomes its short form; on
+ * others a single figure for all links would hide what the machine says.
+ */
+static sked_status take_short_form(sked_target *t, sked_error *err)
+{
+    sked_problem plain;
+    const sked_status st = sked_i_problem_plain(&t->asked, &plain, &t->plain, err);
+    if (st != SKED_OK)
+        return st;
+    if (plain.machine != NULL)
+        return sked_i_fail(
+            err, SKED_ERR_UNSUPPORTED,
+            "target '%s' sets one latency and one bandwidth for identical devices; it does not "
+            "take machines with unequal devices or links",
+            t->target->info.name);
+    t->asked = plain;
+    t->problem = plain;
+    return SKED_OK;
+}
+
 static sked_status open_linear(sked_target *t, uint64_t seed, double per_byte, double per_transfer,
                                sked_error *err)
 {
+    const sked_status taken = take_short_form(t, err);
+    if (taken != SKED_OK)
+        return taken;
     const sked_graph *g = t->asked.graph;
     if (!(sum(g->edge_bytes, g->n_edges) > 0)) {
         const sked_status st = invent_bytes(t, seed, err);

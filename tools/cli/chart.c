@@ -128,9 +128,11 @@ static void draw_panel(FILE *f, const chart_panel *p)
 
 sked_status write_chart(const char *path, const chart_panel *panel, int count, sked_error *err)
 {
-    FILE *f = fopen(path, "w");
-    if (f == NULL)
-        return fail(err, SKED_ERR_IO, "%s: cannot be written", path);
+    file_out o;
+    const sked_status st = file_begin(&o, err);
+    if (st != SKED_OK)
+        return st;
+    FILE *f = o.file;
     fprintf(
         f,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
@@ -147,9 +149,5 @@ sked_status write_chart(const char *path, const chart_panel *panel, int count, s
         fputs("</g>\n", f);
     }
     fputs("</svg>\n", f);
-    const bool failed = ferror(f) != 0;
-    if (fclose(f) == 0 && !failed)
-        return SKED_OK;
-    remove(path);
-    return fail(err, SKED_ERR_IO, "%s: cannot be written", path);
+    return file_end(&o, path, SKED_OK, err);
 }

@@ -11,10 +11,12 @@ sked_status fail(sked_error *err, sked_status status, const char *format, ...)
 {
     if (err->status != SKED_OK)
         return status;
+    char raw[2 * sizeof err->message];
     va_list args;
     va_start(args, format);
-    vsnprintf(err->message, sizeof err->message, format, args);
+    vsnprintf(raw, sizeof raw, format, args);
     va_end(args);
+    sked_escape(raw, err->message, sizeof err->message);
     return err->status = status;
 }
 

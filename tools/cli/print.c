@@ -1,22 +1,18 @@
 /* JSON and text output. */
+#define _POSIX_C_SOURCE 200809L
 #include "program.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void put_string(FILE *f, const char *s)
 {
+    char one[SKED_ESCAPE_SIZE];
     fputc('"', f);
-    for (; *s; s++) {
-        const unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\')
-            fprintf(f, "\\%c", c);
-        else if (c < 0x20)
-            fprintf(f, "\\u%04x", c);
-        else
-            fputc(c, f);
-    }
+    while (sked_escape_next(&s, true, one) > 0)
+        fputs(one, f);
     fputc('"', f);
 }
 
@@ -92,6 +88,29 @@ sked_status finish_output(sked_error *err)
     if (fflush(stdout) != 0 || ferror(stdout))
         return fail(err, SKED_ERR_IO, "standard output: %s", strerror(errno));
     return SKED_OK;
+}
+
+const char *printable(const char *name, printable_text *buf)
+{
+    return sked_escape(name, buf->text, sizeof buf->text);
+}
+
+sked_status file_begin(file_out *o, sked_error *err)
+{
+    *o = (file_out){0};
+    o->file = open_memstream(&o->text, &o->size);
+    return o->file != NULL ? SKED_OK : fail(err, SKED_ERR_MEMORY, "out of memory");
+}
+
+sked_status file_end(file_out *o, const char *path, sked_status st, sked_error *err)
+{
+    const bool failed = ferror(o->file) != 0;
+    if ((fclose(o->file) != 0 || failed) && st == SKED_OK)
+        st = fail(err, SKED_ERR_MEMORY, "out of memory"); /* a stream in memory fails for nothing else */
+    if (st == SKED_OK)
+        st = sked_file_write(path, o->text, o->size, err);
+    free(o->text);
+    return st;
 }
 
 bool ends_with(const char *text, const char *end)

@@ -18,14 +18,11 @@ static void occupy_streams(void)
             return;
 }
 
-/* One sentence: file names and words of the user may hold anything, terminals obey it. */
+/* One sentence. Messages are escaped where they are made (sked_i_fail, fail). */
 static void complain(const program *p, sked_status st, const sked_error *err)
 {
-    char text[sizeof err->message + 80], label[40];
-    snprintf(text, sizeof text, "%s", err->message[0] ? err->message : sked_status_text(st));
-    for (char *c = text; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            *c = '?';
+    char label[40];
+    const char *text = err->message[0] ? err->message : sked_status_text(st);
     const int size = snprintf(label, sizeof label, "%s:", p->name);
     if (isatty(2)) /* one line elsewhere: other programs read it */
         put_wrapped(stderr, label, size + 1, text);
@@ -44,9 +41,10 @@ static const void *shared_option(const program *p, const arguments *a, const cha
 
 static void print_log(void *data, int level, const char *room, const char *line)
 {
+    printable_text text;
     (void)data;
     end_progress();
-    fprintf(stderr, "%*s%s: %s\n", 2 * (level - 1), "", room, line);
+    fprintf(stderr, "%*s%s: %s\n", 2 * (level - 1), "", room, printable(line, &text));
 }
 
 /* --quiet and --log, the same for every command. */
@@ -70,7 +68,7 @@ static sked_status parse_and_run(const program *p, int argc, char **argv, argume
     if (st == SKED_OK && help) {
         print_help(p, stdout, command);
     } else if (st == SKED_OK) {
-        catch_interrupts();
+        catch_signals();
         st = obey_shared(p, a, err);
         if (st == SKED_OK)
             st = p->commands[command].run(a, err);

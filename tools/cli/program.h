@@ -114,9 +114,18 @@ void put_example(FILE *out, const char *line, int size);
 
 /* ---------------------------------------------------------------- progress */
 
-/* progress.c: a bar on a terminal, silent otherwise. Ctrl-C asks to stop; a second one ends the program. */
+/*
+ * progress.c: signals. SIGINT, SIGTERM and SIGHUP ask to stop (stop_requested); a second SIGINT or SIGTERM
+ * ends the program. While a command has nothing to lose, since it reads, or computes what it prints only at
+ * the end, the first one ends it at once with the status STOPPED.
+ */
 extern volatile sig_atomic_t stop_requested;
-void catch_interrupts(void);
+void catch_signals(void);
+void end_on_signal(bool at_once);
+/* A file is about to be written: the write is finished first. A stream leaves no half file and can be left. */
+void begin_write(const char *path);
+
+/* progress.c: a bar on a terminal, silent otherwise. */
 void silence_progress(void); /* --quiet: no bar, no notes */
 void show_progress(void *data, const char *phase, double share, double value, double bound);
 void end_progress(void);
@@ -140,6 +149,23 @@ void json_null(json_out *j, const char *key);
 /* A number for people: six digits, integers plain. */
 const char *human(double x, char *buf, size_t size);
 bool ends_with(const char *text, const char *end);
+/*
+ * A name from outside for text output: escaped, cut after some 300 bytes. Everything printed that comes from
+ * a file or from the command line goes through this, json_text, warn or fail.
+ */
+typedef struct printable_text {
+    char text[304];
+} printable_text;
+const char *printable(const char *name, printable_text *buf);
+/* A file written piece by piece into `file`, which reaches the disk at once and complete, or not at all. */
+typedef struct file_out {
+    FILE *file;
+    char *text;
+    size_t size;
+} file_out;
+sked_status file_begin(file_out *o, sked_error *err);
+/* Writes the file if st is OK and nothing failed; ends o either way. Returns the first failure. */
+sked_status file_end(file_out *o, const char *path, sked_status st, sked_error *err);
 /* Everything printed has arrived, or an IO error. */
 sked_status finish_output(sked_error *err);
 

@@ -1,27 +1,60 @@
-/* Progress on a terminal, and Ctrl-C. */
+/* Progress on a terminal, and signals. */
 #define _POSIX_C_SOURCE 200809L
 #include "program.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 volatile sig_atomic_t stop_requested;
+static volatile sig_atomic_t nothing_to_lose;
 static bool shown, silent;
 
-static void on_interrupt(int number)
+/* Only calls that a handler may make. */
+static void end_at_once(void)
 {
-    stop_requested = 1;
-    struct sigaction plain = {.sa_handler = SIG_DFL};
-    sigaction(number, &plain, NULL); /* the next one ends the program */
+    static const char text[] = "sked: stopped by a signal before there was a result\n";
+    if (sked_dist_rank() == 0 && write(2, text, sizeof text - 1) < 0)
+        _exit(SKED_ERR_STOPPED);
+    _exit(SKED_ERR_STOPPED);
 }
 
-void catch_interrupts(void)
+/*
+ * The next Ctrl-C or SIGTERM, whichever, ends the program. SIGHUP never does: a terminal that closes sends it
+ * more than once, from the shell and from the system, and the incumbent must still be written.
+ */
+static void on_signal(int number)
 {
-    struct sigaction action = {.sa_handler = on_interrupt};
+    if (nothing_to_lose)
+        end_at_once();
+    stop_requested = 1;
+    if (number == SIGHUP)
+        return;
+    struct sigaction plain = {.sa_handler = SIG_DFL};
+    sigaction(SIGINT, &plain, NULL);
+    sigaction(SIGTERM, &plain, NULL);
+}
+
+void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal}, before; /* no SA_RESTART: waits must hear it */
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* nohup */
+        sigaction(SIGHUP, &action, NULL);
+}
+
+void end_on_signal(bool at_once)
+{
+    nothing_to_lose = at_once;
+}
+
+void begin_write(const char *path)
+{
+    struct stat info;
+    nothing_to_lose = strcmp(path, "-") == 0 || (stat(path, &info) == 0 && !S_ISREG(info.st_mode));
 }
 
 void silence_progress(void)
@@ -66,11 +99,11 @@ void warn(const char *format, ...)
 {
     if (silent || sked_dist_rank() > 0)
         return;
+    char raw[1000], text[1000];
     va_list args;
     va_start(args, format);
-    end_progress();
-    fputs("sked: note: ", stderr);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    vsnprintf(raw, sizeof raw, format, args);
     va_end(args);
+    end_progress();
+    fprintf(stderr, "sked: note: %s\n", sked_escape(raw, text, sizeof text));
 }

@@ -45,7 +45,7 @@ enum {
 #define OPTION_LIST(X)                                                                                       \
     X(devices, INT, "devices", "N", 0, 1, 1000000, ON_SOLVE | ON_DRAW,                                       \
       "number of identical devices; each runs one op at a time")                                             \
-    X(machine, TEXT, "machine", "FILE", NULL, 0, 0, ON_MACHINE | ON_DRAW,                                     \
+    X(machine, TEXT, "machine", "FILE", NULL, 0, 0, ON_MACHINE | ON_DRAW,                                    \
       "machine file: devices with names, types, speeds and memory, and the links between them")              \
     X(memory_limit, REAL, "memory-limit", "M", INFINITY, 0, 1e300, ON_MACHINE,                               \
       "most memory that values may hold at a time, on all devices together")                                 \
@@ -161,6 +161,14 @@ void print_families(FILE *out);
 /* Written by `sked schedule` for all candidates; the other extensions are the library's reports. */
 #define CANDIDATES_EXTENSION ".jsonl"
 
+/*
+ * outputs.c: refuses, before any work, an output that is one of the inputs (ARGUMENT; links are followed) or
+ * that cannot be written (IO). load_problem does it for -o and --record.
+ */
+sked_status refuse_input(const char *input, const char *output, sked_error *err); /* input NULL: none */
+sked_status check_output(const arguments *a, const char *output, sked_error *err);
+sked_status check_outputs(const arguments *a, sked_error *err);
+
 /* setup.c: a graph and a problem from the options. */
 typedef struct setup {
     sked_graph *graph;
@@ -173,4 +181,21 @@ typedef struct setup {
 sked_status load_graph(const arguments *a, const char *path, sked_graph **out, sked_error *err);
 sked_status load_problem(const arguments *a, const char *path, setup *s, sked_error *err);
 void clear_setup(setup *s);
+
+/* machine.c: the devices of a problem in text and JSON. */
+const char *machine_name(const sked_machine *m, printable_text *buf);
+/*
+ * Peak memory by device into *peak, the caller's. *peak stays as it is where neither a machine nor a memory
+ * limit makes it worth a line.
+ */
+sked_status device_peaks(const sked_problem *p, const sked_schedule *s, double **peak, sked_error *err);
+/* One line a device, the first few: name and peak memory. Nothing where peak is NULL. */
+void print_devices(const sked_problem *p, const double *peak);
+/* "devices": their number; with a machine also its name, the devices' names and peaks (NULL: none). */
+void json_devices(json_out *j, const sked_problem *p, const double *peak);
+/* What `sked info` says of a machine. */
+void print_machine(const sked_problem *p);
+void json_machine(json_out *j, const sked_problem *p);
+/* Names in the graph's durations that the machine does not have: most likely misspelt. */
+void warn_unknown_names(const sked_problem *p);
 #endif

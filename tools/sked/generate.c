@@ -41,7 +41,9 @@ static sked_status generate_one(const arguments *a, sked_generate_options *opt, 
                                 sked_error *err)
 {
     sked_graph *g = NULL;
+    end_on_signal(true);
     sked_status st = sked_graph_generate(a->operand.at[0], opt, &g, err);
+    begin_write(path);
     if (st == SKED_OK)
         st = sked_graph_write(g, path, strcmp(path, "-") == 0 ? "native" : NULL, err);
     sked_graph_destroy(g);

@@ -34,6 +34,8 @@ static void print_json(const setup *s, const sked_graph_info *g, double bound, c
     }
     json_close(&j, ']');
     json_number(&j, "devices", s->problem.devices);
+    if (s->machine != NULL)
+        json_machine(&j, &s->problem);
     json_text(&j, "objective", sked_objective_name(s->problem.objective));
     json_number(&j, "lower_bound", bound);
     json_text(&j, "bound_by", why);
@@ -43,7 +45,8 @@ static void print_json(const setup *s, const sked_graph_info *g, double bound, c
 static void print_text(const setup *s, const sked_graph_info *g, double bound, const char *why)
 {
     char x[40];
-    printf("%s\n", sked_graph_name(s->graph)[0] ? sked_graph_name(s->graph) : "(unnamed)");
+    printable_text name;
+    printf("%s\n", sked_graph_name(s->graph)[0] ? printable(sked_graph_name(s->graph), &name) : "(unnamed)");
     printf("  ops            %d (%d sources, %d sinks, %d isolated, %d types)\n", (int)g->ops,
            (int)g->sources, (int)g->sinks, (int)g->isolated, (int)g->types);
     printf("  edges          %lld", (long long)g->edges);
@@ -60,8 +63,10 @@ static void print_text(const setup *s, const sked_graph_info *g, double bound, c
     printf("\n  memory         %s\n", human(g->memory, x, sizeof x));
     printf("  bytes          %s\n", human(g->bytes, x, sizeof x));
     for (int32_t r = 0; r < g->resources; r++)
-        printf("  resource       %s, capacity %s\n", sked_graph_resource_name(s->graph, r),
+        printf("  resource       %s, capacity %s\n", printable(sked_graph_resource_name(s->graph, r), &name),
                human(s->capacity ? s->capacity[r] : sked_graph_capacity(s->graph, r), x, sizeof x));
+    if (s->machine != NULL)
+        print_machine(&s->problem);
     printf("  lower bound    %s %s (%s)\n", sked_objective_name(s->problem.objective),
            human(bound, x, sizeof x), why);
     if (g->carried_edges > 0 && s->problem.objective != SKED_OBJECTIVE_II)
@@ -74,6 +79,7 @@ sked_status run_info(arguments *a, sked_error *err)
     sked_graph_info g = {.size = sizeof g};
     double bound = NAN;
     const char *why = "";
+    end_on_signal(true);
     sked_status st = load_problem(a, a->operand.at[0], &s, err);
     if (st == SKED_OK)
         st = sked_graph_describe(s.graph, &g, err);
@@ -81,6 +87,8 @@ sked_status run_info(arguments *a, sked_error *err)
         st = sked_problem_check(&s.problem, err);
     if (st == SKED_OK)
         st = sked_problem_bound(&s.problem, &bound, &why, err);
+    if (st == SKED_OK)
+        warn_unknown_names(&s.problem);
     if (st == SKED_OK && a->json)
         print_json(&s, &g, bound, why);
     else if (st == SKED_OK)

@@ -9,16 +9,19 @@ static void print_schedule_tables(FILE *out)
 }
 
 static const manual manuals[COMMAND_COUNT] = {
-    [COMMAND_schedule] = {"Reads GRAPH (- is standard input), finds a schedule that obeys every rule of the "
-                          "problem, and prints its value beside a proven lower bound. The independent "
-                          "validator checks every schedule first. Method auto runs several methods in turn; "
-                          "its result is never worse than what each of them found in its share of the time. "
-                          "Ctrl-C ends the search and gives the incumbent.",
-                          "sked schedule examples/cholesky.json --devices 4\n"
-                          "sked schedule graph.stg --devices 8 --time-limit 1 -o plan.json -o plan.html\n"
-                          "sked schedule hal.dot --library lib.json --json\n"
-                          "sked schedule loop.graphml --objective ii",
-                          print_schedule_tables},
+    [COMMAND_schedule] =
+        {"Reads GRAPH (- is standard input), finds a schedule that obeys every rule of the "
+         "problem, and prints its value beside a proven lower bound. The independent "
+         "validator checks every schedule first. Method auto runs several methods in turn; "
+         "its result is never worse than what each of them found in its share of the time. "
+         "Ctrl-C, SIGTERM or SIGHUP end the search and give the incumbent. Output files are replaced in one "
+         "step; an output that is one of the inputs is refused.",
+         "sked schedule examples/cholesky.json --devices 4\n"
+         "sked schedule examples/recommender.json --machine examples/node.machine.json\n"
+         "sked schedule graph.stg --devices 8 --time-limit 1 -o plan.json -o plan.html\n"
+         "sked schedule hal.dot --library lib.json --json\n"
+         "sked schedule loop.graphml --objective ii",
+         print_schedule_tables},
     [COMMAND_robust] =
         {"Draws candidates, keeps the best by simulation (the proxy), measures those on the "
          "target and returns the fastest. Without --method, a table compares several methods. "
@@ -36,14 +39,16 @@ static const manual manuals[COMMAND_COUNT] = {
                         "sked sample net.json --devices 4 -o candidates.jsonl\n"
                         "sked sample net.json --devices 4 --candidates 5000 --temperature 0.05 --raw -o -",
                         NULL},
-    [COMMAND_train] = {"Trains a model on the graphs given: files, folders and generator families. Reports "
-                       "its quality on held-out graphs. Ctrl-C saves the model; --resume continues from one. "
-                       "--set changes policy, batch, temperatures and sizes (docs/training.md).",
-                       "sked train --graphs erdos-renyi:20-50,layered:20-50 --devices 4 --minutes 60 -o "
-                       "model.safetensors\n"
-                       "sked train --graphs nets/ --devices 8 --steps 5000 --resume model.safetensors -o "
-                       "tuned.safetensors -o log.jsonl -o curve.svg",
-                       NULL},
+    [COMMAND_train] =
+        {"Trains a model on the graphs given: files, folders and generator families. Reports "
+         "its quality on held-out graphs. Ctrl-C saves the model; --resume continues from one, which -o may "
+         "replace. "
+         "--set changes policy, batch, temperatures and sizes (docs/training.md).",
+         "sked train --graphs erdos-renyi:20-50,layered:20-50 --devices 4 --minutes 60 -o "
+         "model.safetensors\n"
+         "sked train --graphs nets/ --devices 8 --steps 5000 --resume model.safetensors -o "
+         "tuned.safetensors -o log.jsonl -o curve.svg",
+         NULL},
     [COMMAND_check] = {"Validates SCHEDULE against GRAPH from the definition of the problem alone. Give the "
                        "transfer costs and capacities with the options of `sked schedule`; the number of "
                        "devices and the initiation interval come from SCHEDULE.",
@@ -55,12 +60,16 @@ static const manual manuals[COMMAND_COUNT] = {
                           "sked generate layered --nodes 1000 -o graph.json\n"
                           "sked generate erdos-renyi --nodes 50 --count 100 --set p=0.1 -o graphs/",
                           print_families},
-    [COMMAND_convert] = {"Reads IN and writes OUT. The extensions select the formats; --from and --to "
-                         "override them. An OUT of .lp, .mps or .mzn exports the problem for another solver.",
-                         "sked convert graph.stg graph.json\n"
-                         "sked convert model.onnx - --to dot\n"
-                         "sked convert hal.dot hal.lp --library lib.json --horizon 12",
-                         print_objectives},
+    [COMMAND_convert] =
+        {"Reads IN and writes OUT. The extensions select the formats; --from and --to "
+         "override them. An OUT of .lp, .mps or .mzn exports the problem for another solver; one "
+         "of .machine.json is the machine that IN describes. OUT is replaced in one step; it "
+         "cannot be IN.",
+         "sked convert graph.stg graph.json\n"
+         "sked convert workflow.json cluster.machine.json\n"
+         "sked convert model.onnx - --to dot\n"
+         "sked convert hal.dot hal.lp --library lib.json --horizon 12",
+         print_objectives},
     [COMMAND_info] = {"Describes a graph. With the options of a machine it also prints a lower bound of the "
                       "objective.",
                       "sked info graph.stg --devices 4", print_objectives},

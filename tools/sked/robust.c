@@ -37,8 +37,9 @@ static double target_speedup(const sked_robust_member *m)
 static void print_table(const sked_robust_result *r)
 {
     char x[40];
-    printf("target %s\n%-12s %11s %8s %9s %8s %8s %8s %9s\n", r->target, "method", "candidates", "proxy",
-           "target", "GED [%]", "d_inv", "d_sen", "seconds");
+    printable_text target;
+    printf("target %s\n%-12s %11s %8s %9s %8s %8s %8s %9s\n", printable(r->target, &target), "method",
+           "candidates", "proxy", "target", "GED [%]", "d_inv", "d_sen", "seconds");
     for (int i = 0; i < r->count; i++) {
         const sked_robust_member *m = r->member[i];
         char reached[20] = "-", note[60] = "";
@@ -77,7 +78,7 @@ static void print_json(const arguments *a, const sked_problem *p, const sked_rob
     json_number(&j, "target_time", m->time);
     json_number(&j, "lower_bound", m->lower_bound);
     json_bool(&j, "valid", true);
-    json_number(&j, "devices", p->devices);
+    json_devices(&j, p, NULL);
     json_close(&j, '}');
     json_close(&j, '}');
 }
@@ -125,11 +126,13 @@ sked_status run_robust(arguments *a, sked_error *err)
     setup s = {0};
     sked_robust_options opt;
     sked_robust_result r = {.size = sizeof r};
-    if (a->target == NULL || a->devices == 0)
+    if (a->target == NULL || (a->devices == 0 && a->machine == NULL))
         return fail(err, SKED_ERR_ARGUMENT,
-                    "`sked robust` needs --devices N and --target T (see `sked targets`)");
+                    "`sked robust` needs --devices N or --machine FILE, and --target T (see `sked targets`)");
     fill_options(a, &opt);
+    end_on_signal(true);
     sked_status st = load_problem(a, a->operand.at[0], &s, err);
+    end_on_signal(false);
     if (st == SKED_OK)
         st = sked_robust(&s.problem, a->target, &opt, &r, err);
     end_progress();

@@ -38,10 +38,10 @@ static sked_status describe(const setup *s, const sked_samples *out, const sked_
     return st;
 }
 
-static sked_status check_outputs(const arguments *a, sked_error *err)
+static sked_status check_arguments(const arguments *a, sked_error *err)
 {
-    if (a->devices == 0)
-        return fail(err, SKED_ERR_ARGUMENT, "`sked sample` needs --devices N");
+    if (a->devices == 0 && a->machine == NULL)
+        return fail(err, SKED_ERR_ARGUMENT, "`sked sample` needs --devices N or --machine FILE");
     if (a->raw && (a->top > 0 || a->improve > 0 || a->local))
         return fail(err, SKED_ERR_ARGUMENT, "--raw keeps every draw as it is; it cannot go with %s",
                     a->top > 0 ? "--top"
@@ -67,11 +67,13 @@ sked_status run_sample(arguments *a, sked_error *err)
     opt.threads = (int)a->threads;
     opt.stop = &stop_requested;
     opt.progress = a->quiet ? NULL : show_progress;
-    sked_status st = check_outputs(a, err);
+    end_on_signal(true);
+    sked_status st = check_arguments(a, err);
     if (st == SKED_OK)
         st = load_problem(a, a->operand.at[0], &s, err);
     if (st == SKED_OK)
         st = sked_sampler_read(a->model, &m, err);
+    end_on_signal(false);
     if (st == SKED_OK)
         st = sked_sampler_sample(m, &s.problem, &opt, &out, err);
     end_progress();

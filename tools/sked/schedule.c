@@ -95,7 +95,7 @@ static void print_statistics(const sked_result *r)
 }
 
 static void print_json(const arguments *a, const setup *s, const sked_result *r, const sked_metrics *m,
-                       const sked_diversity *d)
+                       const sked_diversity *d, const double *peak)
 {
     const sked_problem *p = &s->problem;
     json_out j = {.file = stdout};
@@ -113,7 +113,7 @@ static void print_json(const arguments *a, const setup *s, const sked_result *r,
     json_number(&j, "seconds", r->seconds);
     json_number(&j, "seed", (double)a->seed);
     json_number(&j, "threads", (double)a->threads);
-    json_number(&j, "devices", p->devices);
+    json_devices(&j, p, peak);
     json_number(&j, "speedup", m->speedup);
     json_number(&j, "idle", m->idle);
     if (r->schedule[0]->ii > 0)
@@ -139,10 +139,11 @@ static void print_json(const arguments *a, const setup *s, const sked_result *r,
 }
 
 static void print_text(const arguments *a, const setup *s, const sked_result *r, const sked_metrics *m,
-                       const sked_diversity *d)
+                       const sked_diversity *d, const double *peak)
 {
     const sked_problem *p = &s->problem;
     char x[40], y[40];
+    printable_text name;
     printf("%s %s", sked_objective_name(p->objective), human(r->value, x, sizeof x));
     if (p->objective == SKED_OBJECTIVE_II)
         printf(", length %s", human(m->makespan, x, sizeof x));
@@ -152,7 +153,7 @@ static void print_text(const arguments *a, const setup *s, const sked_result *r,
         printf(" (bound %s, gap %.2f %%)\n", human(r->lower_bound, y, sizeof y), 100 * gap_of(r));
     else
         printf(" (bound %s)\n", human(r->lower_bound, y, sizeof y));
-    printf("  graph          %s, %d ops, %lld edges\n", sked_graph_name(s->graph),
+    printf("  graph          %s, %d ops, %lld edges\n", printable(sked_graph_name(s->graph), &name),
            (int)sked_graph_op_count(s->graph), (long long)sked_graph_edge_count(s->graph));
     const bool member = strcmp(r->method, a->method) != 0;
     printf("  method         %s%s%s, %.3f s, %lld evaluations\n", a->method, member ? ", won by " : "",
@@ -160,18 +161,24 @@ static void print_text(const arguments *a, const setup *s, const sked_result *r,
     if (p->devices > 0)
         printf("  devices        %d, speedup %.4g, idle %.1f %%\n", (int)p->devices, m->speedup,
                100 * m->idle);
+    if (p->machine != NULL)
+        printf("  machine        %s\n", machine_name(p->machine, &name));
     if (p->objective != SKED_OBJECTIVE_MAKESPAN && p->objective != SKED_OBJECTIVE_II)
         printf("  makespan       %s\n", human(m->makespan, x, sizeof x));
     if (r->schedule[0]->ii > 0 && p->objective != SKED_OBJECTIVE_II)
         printf("  ii             %s\n", human(r->schedule[0]->ii, x, sizeof x));
-    printf("  peak memory    %s\n", human(m->peak_memory, x, sizeof x));
+    printf("  peak memory    %s", human(m->peak_memory, x, sizeof x));
+    if (p->memory_limit < INFINITY)
+        printf(" of %s", human(p->memory_limit, x, sizeof x));
+    printf("\n");
+    print_devices(p, peak);
     printf("  resource       %s\n", human(m->resource, x, sizeof x));
     printf("  communication  %s\n", human(m->communication, x, sizeof x));
     if (a->candidates > 0)
         printf("  candidates     %d, GED %.1f %%, d_inv %.4g, d_sen %.4g\n", (int)r->count, d->ged, d->d_inv,
                d->d_sen);
     if (r->note[0])
-        printf("  note           %s\n", r->note);
+        printf("  note           %s\n", printable(r->note, &name));
     if (a->statistics)
         print_statistics(r);
 }
@@ -213,7 +220,7 @@ static const char *list_extensions(char *buf, size_t size)
 }
 
 /* Refuses an output nobody can write before the search begins, not after. */
-static sked_status check_outputs(const arguments *a, sked_error *err)
+static sked_status check_extensions(const arguments *a, sked_error *err)
 {
     for (int i = 0; i < a->output.count; i++) {
         const char *path = a->output.at[i];
@@ -249,18 +256,22 @@ static sked_status report(const arguments *a, const setup *s, const sked_result 
 {
     sked_metrics m = {.size = sizeof m};
     sked_diversity d = {.size = sizeof d};
+    double *peak = NULL;
     sked_status st = sked_schedule_measure(&s->problem, r->schedule[0], &m, err);
     if (st == SKED_OK && a->candidates > 0)
         st = sked_schedules_diversity(&s->problem, (const sked_schedule *const *)r->schedule, r->count, &d,
                                       err);
     if (st == SKED_OK)
         st = write_outputs(a, s, r, err);
+    if (st == SKED_OK)
+        st = device_peaks(&s->problem, r->schedule[0], &peak, err);
     if (st != SKED_OK)
         return st;
     if (a->json)
-        print_json(a, s, r, &m, &d);
+        print_json(a, s, r, &m, &d, peak);
     else if (!to_stdout(a))
-        print_text(a, s, r, &m, &d);
+        print_text(a, s, r, &m, &d, peak);
+    free(peak);
     return SKED_OK;
 }
 
@@ -271,14 +282,16 @@ sked_status run_schedule(arguments *a, sked_error *err)
     sked_result r = {.size = sizeof r};
     sked_run_options opt;
     fill_options(a, &opt);
+    end_on_signal(true);
     sked_status st = check_arguments(a, err);
     if (st == SKED_OK && a->sweep == NULL)
-        st = check_outputs(a, err);
+        st = check_extensions(a, err);
     if (st == SKED_OK)
         st = load_problem(a, a->operand.at[0], &s, err);
     if (st == SKED_OK && a->start != NULL)
         st = sked_schedule_read(a->start, &s.problem, &start, err);
     opt.start = start;
+    end_on_signal(false);
     if (st == SKED_OK && a->sweep != NULL) {
         st = run_sweep(a, &s, &opt, err);
         sked_schedule_destroy(start);

@@ -4,7 +4,6 @@
  */
 #include "sweep.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,6 +100,7 @@ static void write_json(FILE *f, const arguments *a, const setup *s, const sked_s
 static void write_text(const setup *s, const sked_sweep_result *w)
 {
     char x[40], y[40], z[40];
+    printable_text reason;
     printf("%-10s %12s %14s %14s %10s\n", w->parameter, sked_objective_name(s->problem.objective), w->x, w->y,
            "seconds");
     for (int i = 0; i < w->count; i++) {
@@ -110,7 +110,7 @@ static void write_text(const setup *s, const sked_sweep_result *w)
                    human(p->x, y, sizeof y), human(p->y, z, sizeof z), p->seconds,
                    p->pareto ? "  pareto" : "");
         else
-            printf("%-10g %s\n", p->at, p->reason);
+            printf("%-10g %s\n", p->at, printable(p->reason, &reason));
     }
 }
 
@@ -273,30 +273,20 @@ static sked_status check_paths(const arguments *a, sked_error *err)
     return SKED_OK;
 }
 
-/* Under a temporary name, then renamed: the file is there complete or not at all. */
 static sked_status write_file(const char *path, const arguments *a, const setup *s, const sweep_range *r,
                               const sked_sweep_result *w, sked_error *err)
 {
-    char temporary[1024];
+    file_out o;
     if (ends_with(path, ".html"))
         return write_html(path, a, s, r, w, err);
-    if ((size_t)snprintf(temporary, sizeof temporary, "%s.tmp", path) >= sizeof temporary)
-        return fail(err, SKED_ERR_IO, "%.200s: the name is too long", path);
-    FILE *f = fopen(temporary, "w");
-    if (f == NULL)
-        return fail(err, SKED_ERR_IO, "%s: %s", path, strerror(errno));
-    sked_status st = SKED_OK;
-    if (ends_with(path, ".svg"))
-        st = write_svg(f, w, err);
-    else
-        write_json(f, a, s, w);
-    const bool broken = ferror(f) != 0;
-    const bool closed = fclose(f) == 0;
-    if (st == SKED_OK && (broken || !closed || rename(temporary, path) != 0))
-        st = fail(err, SKED_ERR_IO, "%s: %s", path, strerror(errno));
+    sked_status st = file_begin(&o, err);
     if (st != SKED_OK)
-        remove(temporary);
-    return st;
+        return st;
+    if (ends_with(path, ".svg"))
+        st = write_svg(o.file, w, err);
+    else
+        write_json(o.file, a, s, w);
+    return file_end(&o, path, st, err);
 }
 
 /* ------------------------------------------------------------------ the command */

@@ -1,11 +1,15 @@
 /* sked train: teaches a GFlowNet. -o takes the model (.safetensors), a log (.jsonl) and a curve (.svg). */
+#define _POSIX_C_SOURCE 200809L
 #include "cli.h"
 
 #include "../cli/chart.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What a look at held-out graphs found: a row of the curve. */
 enum { P_STEP, P_TOP1, P_TOP100, P_MEAN, P_LIST, P_BRKGA, P_GED, P_SPREAD, POINT_COLUMNS };
@@ -16,7 +20,9 @@ typedef struct point {
 typedef struct session {
     const arguments *a;
     const char *model, *log_path, *curve;
-    FILE *log;
+    int log;       /* descriptor, -1: none */
+    int log_error; /* errno of the first write that failed */
+    bool logged;   /* a line has been written */
     point *points;
     size_t n_points, cap;
     double smooth; /* running mean of the loss */
@@ -62,26 +68,95 @@ static void keep_point(session *s, const sked_train_progress *p)
         (point){{(double)p->step, p->top1, p->top100, p->mean, p->list, p->brkga, p->ged, p->spread}};
 }
 
-static void log_line(FILE *f, const sked_train_progress *p)
+/* ---------------------------------------------------------------- the log */
+
+/*
+ * The one file that grows while the command runs, so that it can be watched: every line is one write, and a
+ * process that dies leaves whole lines. A new log replaces the old one when its first line comes, not before.
+ */
+static void add_line(session *s, const char *line, size_t size)
 {
-    fprintf(f,
-            "{\"step\":%lld,\"seconds\":%.3f,\"loss\":%.6g,\"log_z\":%.6g,\"norm\":%.6g,\"rate\":%.6g,"
-            "\"ops\":%d,\"temperature\":%.6g",
-            (long long)p->step, p->seconds, p->loss, p->log_z, p->norm, p->rate, (int)p->ops, p->temperature);
-    if (p->validated)
-        fprintf(f,
-                ",\"top1\":%.6g,\"top100\":%.6g,\"mean\":%.6g,\"ged\":%.6g,\"spread\":%.6g,\"list\":%.6g,"
-                "\"brkga\":%.6g",
-                p->top1, p->top100, p->mean, p->ged, p->spread, p->list, p->brkga);
-    fputs("}\n", f);
+    if (!s->logged && s->a->resume == NULL && ftruncate(s->log, 0) != 0 &&
+        errno != EINVAL) /* EINVAL: a pipe */
+        s->log_error = errno;
+    s->logged = true;
+    while (size > 0 && s->log_error == 0) {
+        const ssize_t n = write(s->log, line, size);
+        if (n < 0 && errno != EINTR)
+            s->log_error = errno;
+        line += n > 0 ? n : 0;
+        size -= n > 0 ? (size_t)n : 0;
+    }
 }
+
+static void log_update(session *s, const sked_train_progress *p)
+{
+    char line[800], seen[400] = "";
+    if (p->validated)
+        snprintf(seen, sizeof seen,
+                 ",\"top1\":%.6g,\"top100\":%.6g,\"mean\":%.6g,\"ged\":%.6g,\"spread\":%.6g,\"list\":%.6g,"
+                 "\"brkga\":%.6g",
+                 p->top1, p->top100, p->mean, p->ged, p->spread, p->list, p->brkga);
+    const int size =
+        snprintf(line, sizeof line,
+                 "{\"step\":%lld,\"seconds\":%.3f,\"loss\":%.6g,\"log_z\":%.6g,\"norm\":%.6g,\"rate\":%.6g,"
+                 "\"ops\":%d,\"temperature\":%.6g%s}\n",
+                 (long long)p->step, p->seconds, p->loss, p->log_z, p->norm, p->rate, (int)p->ops,
+                 p->temperature, seen);
+    add_line(s, line, (size_t)size);
+}
+
+/* Files among the graphs, and but for the model itself the one to resume. */
+static sked_status refuse_inputs(const session *s, const char *output, sked_error *err)
+{
+    sked_status st = output != s->model ? refuse_input(s->a->resume, output, err) : SKED_OK;
+    for (const char *item = s->a->graphs; st == SKED_OK && *item;) {
+        char path[4096];
+        const size_t n = strcspn(item, ",");
+        if (n < sizeof path) {
+            memcpy(path, item, n);
+            path[n] = 0;
+            st = refuse_input(path, output, err);
+        }
+        item += n + (item[n] == ',');
+    }
+    return st;
+}
+
+/* Before training: every file can be written, and the log is open. No existing file is changed yet. */
+static sked_status open_outputs(session *s, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    for (int i = 0; st == SKED_OK && i < s->a->output.count; i++) {
+        st = refuse_inputs(s, s->a->output.at[i], err);
+        if (st == SKED_OK)
+            st = sked_file_check(s->a->output.at[i], err);
+    }
+    if (st != SKED_OK || s->log_path == NULL)
+        return st;
+    s->log = open(s->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    return s->log >= 0 ? SKED_OK
+                       : fail(err, SKED_ERR_IO, "%s: cannot write: %s", s->log_path, strerror(errno));
+}
+
+static sked_status close_log(session *s, sked_error *err)
+{
+    if (s->log >= 0 && close(s->log) != 0 && s->log_error == 0)
+        s->log_error = errno;
+    return s->log_error == 0
+               ? SKED_OK
+               : fail(err, SKED_ERR_IO, "%s: cannot write: %s", s->log_path, strerror(s->log_error));
+}
+
+/* ---------------------------------------------------------------- progress */
 
 static void on_update(void *data, const sked_train_progress *p)
 {
     session *s = data;
+    end_on_signal(false); /* from now on there is a model to save */
     s->smooth = p->step > 1 && s->smooth > 0 ? 0.98 * s->smooth + 0.02 * p->loss : p->loss;
-    if (s->log)
-        log_line(s->log, p);
+    if (s->log >= 0)
+        log_update(s, p);
     if (p->validated)
         keep_point(s, p);
     if (s->a->quiet)
@@ -147,42 +222,53 @@ static void fill_train_options(const arguments *a, const session *s, sked_train_
 
 static void print_configuration(const arguments *a, const sked_train_options *opt)
 {
-    fprintf(stderr, "train: graphs %s, devices %d, seed %llu, threads %d%s%s", opt->graphs, (int)opt->devices,
-            (unsigned long long)opt->seed, opt->threads, opt->resume ? ", resume " : "",
-            opt->resume ? opt->resume : "");
+    printable_text text;
+    fprintf(stderr, "train: graphs %s, devices %d, seed %llu, threads %d", printable(opt->graphs, &text),
+            (int)opt->devices, (unsigned long long)opt->seed, opt->threads);
+    if (opt->resume)
+        fprintf(stderr, ", resume %s", printable(opt->resume, &text));
     for (int i = 0; i < a->set.count; i++)
-        fprintf(stderr, ", %s", a->set.at[i]);
+        fprintf(stderr, ", %s", printable(a->set.at[i], &text));
     fputc('\n', stderr);
+}
+
+/* What follows training. The model is on disk already; a broken log is the last thing to complain about. */
+static sked_status deliver(session *s, const sked_sampler *m, sked_error *err)
+{
+    printable_text name;
+    sked_status st = s->no_memory ? fail(err, SKED_ERR_MEMORY, "out of memory") : SKED_OK;
+    if (st == SKED_OK && s->curve)
+        st = write_curve(s, err);
+    if (st == SKED_OK && s->a->weights_only)
+        st = sked_sampler_write(m, s->model, false, err);
+    if (st == SKED_OK)
+        printf("%s: %lld parameters after %lld updates\n", printable(s->model, &name),
+               (long long)sked_sampler_parameter_count(m), (long long)sked_sampler_steps(m));
+    return st;
 }
 
 sked_status run_train(arguments *a, sked_error *err)
 {
-    session s = {.a = a};
+    session s = {.a = a, .log = -1};
     sked_train_options opt;
     sked_sampler *m = NULL;
     sked_status st = a->graphs != NULL ? pick_outputs(&s, err)
                                        : fail(err, SKED_ERR_ARGUMENT, "`sked train` needs --graphs SPEC");
-    if (st == SKED_OK && s.log_path && (s.log = fopen(s.log_path, a->resume != NULL ? "a" : "w")) == NULL)
-        st = fail(err, SKED_ERR_IO, "%s: cannot be written", s.log_path);
+    if (st == SKED_OK)
+        st = open_outputs(&s, err);
     fill_train_options(a, &s, &opt);
     opt.progress = on_update;
     opt.progress_data = &s;
     if (st == SKED_OK && !a->quiet)
         print_configuration(a, &opt);
+    end_on_signal(true);
     if (st == SKED_OK)
         st = sked_train(&opt, &m, err);
-    if (s.log && fclose(s.log) != 0 && st == SKED_OK)
-        st = fail(err, SKED_ERR_IO, "%s: cannot be written", s.log_path);
-    if (st == SKED_OK && s.no_memory)
-        st = fail(err, SKED_ERR_MEMORY, "out of memory");
-    if (st == SKED_OK && s.curve)
-        st = write_curve(&s, err);
-    if (st == SKED_OK && a->weights_only)
-        st = sked_sampler_write(m, s.model, false, err);
+    end_on_signal(false);
     if (st == SKED_OK)
-        printf("%s: %lld parameters after %lld updates\n", s.model,
-               (long long)sked_sampler_parameter_count(m), (long long)sked_sampler_steps(m));
+        st = deliver(&s, m, err);
+    const sked_status log = close_log(&s, err);
     sked_sampler_destroy(m);
     free(s.points);
-    return st;
+    return st != SKED_OK ? st : log;
 }

@@ -351,9 +351,10 @@ INLINE void attend(const sked_i_masks *m, int32_t head, int64_t i, int32_t size,
     lse[i * HEADS + head] = (real)(top + sked_i_log(sum));
 }
 
-CLONES static void attention(const sked_i_masks *m, int32_t size, const real *qkv, real *y, real *lse)
+CLONES static void attention(const sked_i_masks *m, int32_t first, int32_t end, int32_t size, const real *qkv,
+                             real *y, real *lse)
 {
-    for (int64_t i = 0; i < m->n; i++)
+    for (int64_t i = first; i < end; i++)
         for (int32_t head = 0; head < HEADS; head++)
             attend(m, head, i, size, qkv, y + (i * HEADS + head) * size, lse);
 }
@@ -375,10 +376,10 @@ INLINE void attend_grad(const sked_i_masks *m, int32_t head, int64_t i, int32_t 
     }
 }
 
-CLONES static void attention_grad(const sked_i_masks *m, int32_t size, const real *qkv, const real *y,
-                                  const real *lse, const real *dy, real *dqkv)
+CLONES static void attention_grad(const sked_i_masks *m, int32_t first, int32_t end, int32_t size,
+                                  const real *qkv, const real *y, const real *lse, const real *dy, real *dqkv)
 {
-    for (int64_t i = 0; i < m->n; i++)
+    for (int64_t i = first; i < end; i++)
         for (int32_t head = 0; head < HEADS; head++) {
             const int64_t at = (i * HEADS + head) * size;
             attend_grad(m, head, i, size, qkv, y + at, lse[i * HEADS + head], dy + at, dqkv);

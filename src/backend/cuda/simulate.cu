@@ -9,6 +9,7 @@ extern "C" {
 }
 
 #include <cuda_runtime.h>
+#include <math_constants.h>
 #include <stdio.h>
 
 static sked_status cuda_fail(cudaError_t code, const char *what, sked_error *err)
@@ -58,8 +59,51 @@ struct device_graph {
     const double *duration, *lag, *transfer;
     const int64_t *row;
     const int32_t *pred;
+    sked_i_batch_machine machine; /* with pointers of the device */
 };
 
+/* Identical devices. */
+struct plain_costs {
+    __device__ static double time(const device_graph &g, int32_t i, int32_t)
+    {
+        return g.duration[i];
+    }
+    __device__ static double arrival(const device_graph &g, double start, int64_t e, int32_t, int32_t from,
+                                     int32_t to)
+    {
+        const double arrives = start + g.lag[e];
+        return g.transfer != NULL && from != to ? arrives + g.transfer[e] : arrives;
+    }
+};
+
+/* Unequal devices and links: the same tables as on the CPU. */
+struct machine_costs {
+    __device__ static double time(const device_graph &g, int32_t i, int32_t device)
+    {
+        const sked_i_batch_machine &m = g.machine;
+        const int32_t k = m.class_of[device];
+        if (m.table_row != NULL && m.table_row[i] >= 0)
+            return m.table[(int64_t)m.table_row[i] * m.classes + k];
+        return g.duration[i] / m.speed[k];
+    }
+    __device__ static double transfer(const sked_i_batch_machine &m, int64_t e, int32_t from, int32_t to)
+    {
+        if (!m.transfers || from == to)
+            return 0;
+        const int64_t at = (int64_t)m.group_of[from] * m.groups + m.group_of[to];
+        if (isnan(m.link_latency[at]))
+            return m.bytes[e] > 0 ? CUDART_INF : 0;
+        return m.link_latency[at] + m.bytes[e] / m.link_bandwidth[at];
+    }
+    __device__ static double arrival(const device_graph &g, double start, int64_t e, int32_t q, int32_t from,
+                                     int32_t to)
+    {
+        const double lag = isnan(g.lag[e]) ? time(g, q, from) : g.lag[e];
+        return start + lag + transfer(g.machine, e, from, to);
+    }
+};
+
+template <class costs>
 __global__ static void simulate_kernel(device_graph g, int64_t count, const int32_t *device,
                                        const int32_t *order, double *start, double *free_at, double *makespan)
 {
@@ -81,13 +125,11 @@ __global__ static void simulate_kernel(device_graph g, int64_t count, const int3
                 makespan[b] = nan("");
                 return;
             }
-            double arrives = s + g.lag[e];
-            if (g.transfer != NULL && device[q * count + b] != mine)
-                arrives += g.transfer[e];
+            const double arrives = costs::arrival(g, s, e, q, device[q * count + b], mine);
             t = arrives > t ? arrives : t;
         }
         start[i * count + b] = t;
-        t += g.duration[i];
+        t += costs::time(g, i, mine);
         free_at[mine * count + b] = t;
         latest = t > latest ? t : latest;
     }
@@ -97,6 +139,7 @@ __global__ static void simulate_kernel(device_graph g, int64_t count, const int3
 /* Everything on the device for one call. */
 struct buffers {
     void *duration, *row, *pred, *lag, *transfer, *device, *order, *raw, *start, *free_at, *makespan;
+    void *class_of, *group_of, *speed, *table_row, *table, *link_latency, *link_bandwidth, *bytes;
 };
 
 static sked_status upload(const void *from, size_t bytes, void **to, sked_error *err)
@@ -124,6 +167,46 @@ static sked_status upload_graph(const sked_i_batch_graph *g, buffers *b, sked_er
     return st;
 }
 
+static sked_status upload_machine(const sked_i_batch_graph *g, buffers *b, sked_error *err)
+{
+    const sked_i_batch_machine *m = g->machine;
+    const size_t d = (size_t)g->devices, k = (size_t)m->classes, links = (size_t)m->groups * m->groups;
+    sked_status st = upload(m->class_of, d * sizeof(int32_t), &b->class_of, err);
+    if (st == SKED_OK)
+        st = upload(m->group_of, d * sizeof(int32_t), &b->group_of, err);
+    if (st == SKED_OK)
+        st = upload(m->speed, k * sizeof(double), &b->speed, err);
+    if (st == SKED_OK && m->table_row != NULL)
+        st = upload(m->table_row, (size_t)g->ops * sizeof(int32_t), &b->table_row, err);
+    if (st == SKED_OK && m->table_row != NULL)
+        st = upload(m->table, (size_t)m->rows * k * sizeof(double), &b->table, err);
+    if (st == SKED_OK)
+        st = upload(m->link_latency, links * sizeof(double), &b->link_latency, err);
+    if (st == SKED_OK)
+        st = upload(m->link_bandwidth, links * sizeof(double), &b->link_bandwidth, err);
+    if (st == SKED_OK)
+        st = upload(m->bytes, (size_t)g->edges * sizeof(double), &b->bytes, err);
+    return st;
+}
+
+/* The machine with its tables on the device. */
+static sked_i_batch_machine on_device(const sked_i_batch_machine *m, const buffers *b)
+{
+    sked_i_batch_machine out = {};
+    if (m == NULL)
+        return out;
+    out = *m;
+    out.class_of = (const int32_t *)b->class_of;
+    out.group_of = (const int32_t *)b->group_of;
+    out.speed = (const double *)b->speed;
+    out.table_row = (const int32_t *)b->table_row;
+    out.table = (const double *)b->table;
+    out.link_latency = (const double *)b->link_latency;
+    out.link_bandwidth = (const double *)b->link_bandwidth;
+    out.bytes = (const double *)b->bytes;
+    return out;
+}
+
 static sked_status run_part(const sked_i_batch_graph *g, const buffers *b, int64_t count,
                             const int32_t *device, const int32_t *order, double *makespan, sked_error *err)
 {
@@ -136,14 +219,16 @@ static sked_status run_part(const sked_i_batch_graph *g, const buffers *b, int64
                             (const double *)b->lag,
                             (const double *)b->transfer,
                             (const int64_t *)b->row,
-                            (const int32_t *)b->pred};
+                            (const int32_t *)b->pred,
+                            on_device(g->machine, b)};
+    const auto kernel = g->machine != NULL ? simulate_kernel<machine_costs> : simulate_kernel<plain_costs>;
     CUDA_TRY(cudaMemcpy(b->raw, device, cells * sizeof *device, cudaMemcpyHostToDevice));
     transpose<<<grid, block>>>((const int32_t *)b->raw, (int32_t *)b->device, count, g->ops);
     CUDA_TRY(cudaMemcpy(b->raw, order, cells * sizeof *order, cudaMemcpyHostToDevice));
     transpose<<<grid, block>>>((const int32_t *)b->raw, (int32_t *)b->order, count, g->ops);
-    simulate_kernel<<<(unsigned)((count + 127) / 128), 128>>>(d, count, (const int32_t *)b->device,
-                                                              (const int32_t *)b->order, (double *)b->start,
-                                                              (double *)b->free_at, (double *)b->makespan);
+    kernel<<<(unsigned)((count + 127) / 128), 128>>>(d, count, (const int32_t *)b->device,
+                                                     (const int32_t *)b->order, (double *)b->start,
+                                                     (double *)b->free_at, (double *)b->makespan);
     CUDA_TRY(cudaGetLastError());
     CUDA_TRY(cudaMemcpy(makespan, b->makespan, (size_t)count * sizeof *makespan, cudaMemcpyDeviceToHost));
 cleanup:
@@ -163,6 +248,8 @@ static sked_status simulate(const sked_i_batch_graph *g, int64_t count, const in
     part = part < count ? part : count;
     const size_t cells = (size_t)part * (size_t)g->ops;
     sked_status st = upload_graph(g, &b, err);
+    if (st == SKED_OK && g->machine != NULL)
+        st = upload_machine(g, &b, err);
     void **const space[] = {&b.device, &b.order, &b.raw, &b.start, &b.free_at, &b.makespan};
     const size_t sizes[] = {
         cells * 4, cells * 4, cells * 4, cells * 8, (size_t)part * (size_t)g->devices * 8, (size_t)part * 8};
@@ -172,8 +259,10 @@ static sked_status simulate(const sked_i_batch_graph *g, int64_t count, const in
         const int64_t now = part < count - done ? part : count - done;
         st = run_part(g, &b, now, device + done * g->ops, order + done * g->ops, makespan + done, err);
     }
-    void *const owned[] = {b.duration, b.row, b.pred,  b.lag,     b.transfer, b.device,
-                           b.order,    b.raw, b.start, b.free_at, b.makespan};
+    void *const owned[] = {b.duration, b.row,   b.pred,      b.lag,     b.transfer,     b.device,
+                           b.order,    b.raw,   b.start,     b.free_at, b.makespan,     b.class_of,
+                           b.group_of, b.speed, b.table_row, b.table,   b.link_latency, b.link_bandwidth,
+                           b.bytes};
     for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
         cudaFree(owned[k]);
     return st;

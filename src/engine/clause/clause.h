@@ -137,10 +137,10 @@ struct sked_i_clause_solver {
     int32_t touched_count;
     sked_i_lit *clause; /* [views + 1] the clause being learnt */
     /* search */
-    sked_i_activity activity; /* open variables */
-    int32_t objective;        /* variable decided last, -1: none */
+    sked_i_activity activity;       /* open variables */
+    int32_t objective;              /* variable decided last, -1: none */
     int32_t decide_from, decide_to; /* others are never decided: their least values are a solution then */
-    int32_t *phase;           /* [vars] value in the last solution, or where to look first */
+    int32_t *phase;                 /* [vars] value in the last solution, or where to look first */
     bool has_phase;
     sked_i_clause_stats stats;
     int64_t work, work_end; /* propagation done so far, and where to pause: the clock of parallel rounds */

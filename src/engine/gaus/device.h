@@ -25,6 +25,8 @@ typedef struct sked_i_gaus_device_model {
     int64_t *use_ptr; /* [n + 1] shares of the pools' capacities */
     int32_t *use_pool;
     double *use_amount;
+    double *bytes, *follows; /* [edges] unequal devices: see sked_i_gaus_device_kinds */
+    int32_t *links;
 } sked_i_gaus_device_model;
 SKED_MUST_CHECK sked_status sked_i_gaus_device_model_create(const sked_problem *p,
                                                             sked_i_gaus_device_model **out, sked_error *err);
@@ -34,7 +36,12 @@ static inline bool sked_i_gaus_device_pinned(const sked_i_gaus_device_model *b, 
 {
     return b->p->fix_device != NULL && b->p->fix_device[i] >= 0;
 }
-/* Is the relaxation within its memory (ops * devices, devices * cells)? */
+/* Can op i run on device d? */
+static inline bool sked_i_gaus_device_able(const sked_i_gaus_device_model *b, int32_t i, int32_t d)
+{
+    return b->form->unequal == NULL || sked_i_unequal_time(b->form->unequal, i, d) < INFINITY;
+}
+/* Is the relaxation within its memory (ops * devices, devices * cells) and time (edges * kinds^2)? */
 bool sked_i_gaus_device_model_fits(const sked_i_gaus_device_model *b);
 
 /* The problem in cells for one horizon; one per thread. */
@@ -43,6 +50,8 @@ typedef struct sked_i_gaus_device_grid {
     double horizon, width; /* width: time of a cell */
     double *lo, *hi;       /* [n] windows of starts, in cells; lo <= hi */
     double *duration, *lag, *transfer;
+    double *time, *latency, *per_byte; /* unequal devices: [n * kinds], [2 * kinds^2], [kinds^2] */
+    sked_i_gaus_device_kinds kinds;
     sked_i_gaus_device_view view;
 } sked_i_gaus_device_grid;
 SKED_MUST_CHECK sked_status sked_i_gaus_device_grid_create(const sked_i_gaus_device_model *b,
@@ -63,7 +72,8 @@ typedef struct sked_i_gaus_device_decoder {
     int32_t *rank, *fix;  /* [n] scratch */
     int32_t *chain;       /* [n] scratch: a critical path */
     sked_i_gaus_incumbent made;
-    int64_t decodes; /* schedules placed so far */
+    int64_t decodes;           /* schedules placed so far */
+    const sked_i_limit *limit; /* heard where ops and devices are many; NULL: none */
 } sked_i_gaus_device_decoder;
 SKED_MUST_CHECK sked_status sked_i_gaus_device_decoder_create(const sked_i_gaus_device_model *b,
                                                               sked_i_gaus_device_decoder **out,
@@ -71,7 +81,7 @@ SKED_MUST_CHECK sked_status sked_i_gaus_device_decoder_create(const sked_i_gaus_
 void sked_i_gaus_device_decoder_destroy(sked_i_gaus_device_decoder *d);
 /*
  * Quick schedules into best where shorter: earliest finish in the order of bottom levels, transfers counted
- * in three ways, and all ops on one device.
+ * in three ways, and all ops on one device (of each kind that can run them).
  */
 SKED_MUST_CHECK sked_status sked_i_gaus_device_decode_ranks(sked_i_gaus_device_decoder *d,
                                                             sked_i_gaus_incumbent *best, sked_error *err);

@@ -47,12 +47,16 @@ void sked_i_gaus_device_decoder_destroy(sked_i_gaus_device_decoder *d)
 
 /* ------------------------------------------------------------------ one schedule */
 
+enum { most_kinds = 16 }; /* tried as the only device of all ops */
+
 static void keep(sked_i_gaus_device_decoder *d, double late, sked_i_gaus_incumbent *best)
 {
     const sked_i_dag *v = &d->model->form->dag;
     double latest = 0;
     for (int32_t i = 0; i < v->n; i++)
-        latest = fmax(latest, d->made.start[i] + v->duration[i]);
+        latest =
+            fmax(latest, d->made.start[i] + (v->costs != NULL ? sked_i_time(v->costs, i, d->made.device[i])
+                                                              : v->duration[i]));
     d->made.value = latest;
     d->decodes++;
     if (late == 0 && latest < best->value)
@@ -68,15 +72,37 @@ static sked_status place(sked_i_gaus_device_decoder *d, const int32_t *fix, sked
     const sked_i_place how = {.fix_device = b->m > 0 ? fix : NULL,
                               .fix_start = b->p->fix_start,
                               .by_device = b->m > 0,
-                              .insertion = true};
+                              .insertion = true,
+                              .limit = d->limit};
+    sked_error why = {0};
     double late = 0;
     for (int32_t i = 0; b->m > 0 && fix != NULL && i < b->n; i++)
-        assert(fix[i] >= -1 && fix[i] < b->m);
+        assert(fix[i] >= -1 && fix[i] < b->m && (fix[i] < 0 || sked_i_gaus_device_able(b, i, fix[i])));
     SKED_TRY(sked_i_rank_by_key(&b->form->dag, d->key, d->rank, err));
-    SKED_TRY(sked_i_placer_run(d->placer, d->rank, NULL, &how, d->made.start, d->made.device, &late, err));
-    keep(d, late, best);
+    st = sked_i_placer_run(d->placer, d->rank, NULL, &how, d->made.start, d->made.device, &late, &why);
+    if (st == SKED_OK)
+        keep(d, late, best);
+    else if (st == SKED_ERR_STOPPED)
+        st = SKED_OK; /* what was found before counts */
+    else
+        st = sked_i_fail(err, st, "%s", why.message);
 cleanup:
     return st;
+}
+
+/* All ops on one device of the kind, the others where they finish first. */
+static sked_status place_on_kind(sked_i_gaus_device_decoder *d, int32_t kind, sked_i_gaus_incumbent *best,
+                                 sked_error *err)
+{
+    const sked_i_unequal *u = d->model->form->unequal;
+    int32_t device = 0;
+    while (u->kind_of[device] != kind)
+        device++;
+    for (int32_t i = 0; i < d->model->n; i++)
+        d->fix[i] = sked_i_gaus_device_pinned(d->model, i)         ? d->model->p->fix_device[i]
+                    : sked_i_gaus_device_able(d->model, i, device) ? device
+                                                                   : -1;
+    return place(d, d->fix, best, err);
 }
 
 sked_status sked_i_gaus_device_decode_ranks(sked_i_gaus_device_decoder *d, sked_i_gaus_incumbent *best,
@@ -90,9 +116,12 @@ sked_status sked_i_gaus_device_decode_ranks(sked_i_gaus_device_decoder *d, sked_
             d->key[i] = -d->key[i];
         SKED_TRY(place(d, d->model->p->fix_device, best, err));
     }
+    const sked_i_unequal *u = d->model->form->unequal;
+    for (int32_t k = 0; u != NULL && k < u->kinds && k < most_kinds; k++)
+        SKED_TRY(place_on_kind(d, k, best, err));
     for (int32_t i = 0; i < d->model->n; i++)
         d->fix[i] = sked_i_gaus_device_pinned(d->model, i) ? d->model->p->fix_device[i] : 0;
-    if (d->model->m > 1)
+    if (d->model->m > 1 && u == NULL)
         SKED_TRY(place(d, d->fix, best, err));
 cleanup:
     return st;
@@ -123,6 +152,10 @@ static void draw_devices(sked_i_gaus_device_decoder *d, const double *share, ske
         double left = sked_i_rng_uniform(rng);
         int32_t k = 0;
         while (k < m - 1 && (left -= own[k]) >= 0)
+            k++;
+        while (k > 0 && !sked_i_gaus_device_able(d->model, i, k)) /* rounding ends on the last device */
+            k--;
+        while (!sked_i_gaus_device_able(d->model, i, k))
             k++;
         d->fix[i] = sked_i_gaus_device_pinned(d->model, i) ? d->model->p->fix_device[i] : m > 0 ? k : -1;
     }

@@ -80,6 +80,24 @@ static void place_means(descent *d, int kind, const sked_i_gaus_incumbent *from)
     }
 }
 
+/* Unequal devices: no share where an op cannot run; open ones fall with the time that it takes. */
+static void prefer_fast(descent *d, int kind)
+{
+    const sked_i_gaus_device_model *b = d->grid->model;
+    const sked_i_unequal *u = b->form->unequal;
+    for (int32_t i = 0; i < b->n; i++) {
+        const double shortest = sked_i_unequal_time(u, i, u->able[u->able_ptr[i]]);
+        for (int32_t k = 0; k < b->m; k++) {
+            const double time = sked_i_unequal_time(u, i, k);
+            double *logit = &d->logit[(int64_t)i * b->m + k];
+            if (time == INFINITY)
+                *logit = -INFINITY;
+            else if (kind != SKED_I_GAUS_DEVICE_NEAR && shortest > 0 && time > 0) /* 0: pinned elsewhere */
+                *logit -= log(time / shortest);
+        }
+    }
+}
+
 /* Noise breaks the symmetry of equal devices where the start does not. */
 static void place_shares(descent *d, int kind, const sked_i_gaus_incumbent *from, sked_i_rng *rng)
 {
@@ -88,12 +106,18 @@ static void place_shares(descent *d, int kind, const sked_i_gaus_incumbent *from
     for (int32_t i = 0; i < d->grid->model->n; i++)
         for (int32_t k = 0; k < m; k++)
             d->logit[(int64_t)i * m + k] = 0.3 * sked_i_rng_normal(rng) + (k == from->device[i] ? lead : 0);
+    if (d->grid->model->form->unequal != NULL)
+        prefer_fast(d, kind);
 }
 
-/* Softmax of the logits at a temperature; pinned ops stay on their device. */
+/*
+ * Softmax of the logits at a temperature; pinned ops stay on their device. On unequal devices an evaluation
+ * costs the pairs of kinds that have a share, so a thousandth of the largest is none.
+ */
 static void set_shares(descent *d, double temperature)
 {
     const int32_t m = d->grid->model->m, *fix = d->grid->model->p->fix_device;
+    const double least = d->grid->model->form->unequal != NULL ? -7 : -30;
     for (int32_t i = 0; i < d->grid->model->n; i++) {
         const double *logit = d->logit + (int64_t)i * m;
         double *share = d->at.share + (int64_t)i * m, most = -INFINITY, sum = 0;
@@ -101,7 +125,7 @@ static void set_shares(descent *d, double temperature)
             most = fmax(most, logit[k]);
         for (int32_t k = 0; k < m; k++) {
             const double x = (logit[k] - most) / temperature;
-            sum += share[k] = x > -30 ? sked_i_exp(x) : 0;
+            sum += share[k] = x > least ? sked_i_exp(x) : 0;
         }
         assert(m == 0 || sum >= 1); /* the largest logit alone gives 1 */
         for (int32_t k = 0; k < m; k++)

@@ -3,6 +3,7 @@
  * critical path more often than elsewhere.
  */
 #include "engine/gaus/device.h"
+#include "engine/sequence/moves.h"
 
 #include <assert.h>
 #include <string.h>
@@ -44,6 +45,14 @@ static bool propose(sked_i_gaus_device_decoder *d, int32_t i, sked_i_rng *rng, s
     return move->from != move->to || move->count > 0;
 }
 
+/* The same for an op of the critical path, or any. */
+static bool propose_near(sked_i_gaus_device_decoder *d, int32_t chain, sked_i_rng *rng,
+                         sked_i_sequence_move *move)
+{
+    const int32_t i = below(rng, 10) < 6 && chain > 0 ? d->chain[below(rng, chain)] : below(rng, d->model->n);
+    return propose(d, i, rng, move);
+}
+
 static void take(sked_i_gaus_device_decoder *d, sked_i_gaus_incumbent *best)
 {
     const sked_i_sequence *s = d->seq;
@@ -59,12 +68,16 @@ sked_status sked_i_gaus_device_polish(sked_i_gaus_device_decoder *d, int64_t mov
                                       sked_i_gaus_incumbent *best, sked_error *err)
 {
     sked_i_sequence *s = d->seq;
+    sked_status st = SKED_OK;
+    sked_i_moves unequal = {0};
     int32_t chain = 0;
     double cooling = 1;
     const double begin = sked_clock(), time = limit->deadline - begin;
     if (s == NULL || d->model->n < 2 || best->value == INFINITY)
         return SKED_OK;
     assert(moves >= 0 && heat >= 0);
+    if (d->model->form->unequal != NULL && (st = sked_i_moves_open(s, rng, &unequal, err)) != SKED_OK)
+        goto cleanup;
     sked_i_sequence_load(s, best->start, best->device);
     take(d, best);
     for (int64_t k = 0; k < moves && best->value > goal && s->status == SKED_OK; k++) {
@@ -75,18 +88,21 @@ sked_status sked_i_gaus_device_polish(sked_i_gaus_device_decoder *d, int64_t mov
             if (sked_i_limit_reached(limit))
                 break;
         }
-        if (k % (16 + d->model->n / 8) == 0)
+        if (unequal.seq == NULL && k % (16 + d->model->n / 8) == 0)
             chain = sked_i_sequence_critical(s, rng, d->chain);
-        const int32_t i =
-            below(rng, 10) < 6 && chain > 0 ? d->chain[below(rng, chain)] : below(rng, d->model->n);
-        if (!propose(d, i, rng, &move))
+        if (unequal.seq != NULL ? !sked_i_moves_pick(&unequal, &move) : !propose_near(d, chain, rng, &move))
             continue;
         const double threshold =
             0.1 * heat * cooling * cooling * d->model->form->scale * sked_i_rng_exponential(rng);
-        if (sked_i_sequence_try(s, &move, s->cost + threshold))
+        if (sked_i_sequence_try(s, &move, s->cost + threshold)) {
+            unequal.moved++;
             take(d, best);
+        }
         if (k % (4 * (int64_t)d->model->n) == 0)
             sked_i_sequence_sort(s);
     }
-    return s->status == SKED_OK ? SKED_OK : sked_i_no_memory(err);
+    st = s->status == SKED_OK ? SKED_OK : sked_i_no_memory(err);
+cleanup:
+    sked_i_moves_close(&unequal);
+    return st;
 }

@@ -21,32 +21,6 @@ void sked_i_gaps_free(sked_i_gaps *gaps)
     *gaps = (sked_i_gaps){0};
 }
 
-/* Index of the first gap that ends at `time` or later. */
-static int64_t first_ending_from(const sked_i_gaps *gaps, double time)
-{
-    int64_t low = 0, high = gaps->count - 1;
-    while (low < high) {
-        const int64_t middle = (low + high) / 2;
-        if (gaps->gap[middle].end < time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-double sked_i_gaps_fit(const sked_i_gaps *gaps, double from, double length, double *begin)
-{
-    for (int64_t k = first_ending_from(gaps, from + length);; k++) {
-        const sked_i_gap gap = gaps->gap[k];
-        const double t = gap.begin > from ? gap.begin : from;
-        if (t + length <= gap.end) {
-            *begin = gap.begin;
-            return t;
-        }
-    }
-}
-
 bool sked_i_gaps_take(sked_i_gaps *gaps, double start, double length, double shortest, bool append)
 {
     if (append) {
@@ -56,7 +30,7 @@ bool sked_i_gaps_take(sked_i_gaps *gaps, double start, double length, double sho
     }
     if (!SKED_GROW(gaps->gap, gaps->cap, gaps->count + 1))
         return false;
-    const int64_t k = first_ending_from(gaps, start + length);
+    const int64_t k = sked_i_gaps_first(gaps, start + length);
     const sked_i_gap gap = gaps->gap[k];
     assert(gap.begin <= start && start + length <= gap.end); /* what sked_i_gaps_fit found */
     sked_i_gap rest[2];

@@ -12,6 +12,7 @@
  */
 #ifndef SKED_ENGINE_LIST_LIST_H
 #define SKED_ENGINE_LIST_LIST_H
+#include "base/clock.h"
 #include "base/rng.h"
 #include "form/dag.h"
 #include "form/pools.h"
@@ -67,12 +68,16 @@ typedef struct sked_i_list_input {
     const sked_i_pools *pools;
     const int32_t *rank;
     int32_t devices;
-    const double *release; /* no start before this */
+    const double *release;     /* no start before this */
+    const sked_i_limit *limit; /* NULL: none; heard where the work is more than moderate */
 } sked_i_list_input;
+/* Steps for each op that are moderate: looks at classes of ops or at devices. */
+enum { SKED_I_LIST_FREE_STEPS = 256 };
 
 /*
  * Parallel generation on pools (with devices: the last pool). O((ops + edges) log ops) when ops fall into
- * a few classes of equal demands; a start costs one look at every class that has a ready op.
+ * a few classes of equal demands; a start costs one look at every class that has a ready op. STOPPED where
+ * those are many and the limit is reached.
  */
 SKED_MUST_CHECK sked_status sked_i_list_parallel(const sked_i_list_input *input, double *start,
                                                  int32_t *device, sked_error *err);
@@ -84,9 +89,11 @@ typedef struct sked_i_place {
     bool insertion;            /* by_device: fill gaps; else only append */
     const double *ahead;       /* [ops * classes] view with costs: what follows the finish on a device of the
                                   class, added where devices are compared; NULL: nothing */
-    bool lookahead;            /* view with costs: compare devices by when the last successor could finish */
+    bool lookahead;            /* view with costs, not stepped: compare devices by when the last successor
+                                  could finish */
     const bool *use;           /* [devices] where links are missing: no others; NULL: all */
     bool stepped;              /* by_device: only ops whose data is there when a device is free compete */
+    const sked_i_limit *limit; /* NULL: none; heard where ops and devices are many: STOPPED */
 } sked_i_place;
 
 /*

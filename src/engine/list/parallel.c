@@ -45,6 +45,7 @@ typedef struct engine {
     int32_t n_idle;
     double *start;
     int32_t *device;
+    sked_i_pace pace;
 } engine;
 
 static void release(engine *x)
@@ -281,7 +282,8 @@ static inline void catch_up(engine *x, double now)
         make_ready(x, sked_i_event_heap_pop(&x->pending).id);
 }
 
-static void go(engine *x)
+/* false: the limit was reached. */
+static bool go(engine *x)
 {
     const sked_i_dag *v = x->input->view;
     for (int32_t i = 0; i < v->n; i++)
@@ -292,12 +294,17 @@ static void go(engine *x)
     double now = 0;
     for (;;) {
         catch_up(x, now);
-        for (op_class *c; (c = choose(x)) != NULL;)
+        for (op_class *c; (c = choose(x)) != NULL;) {
             begin_op(x, take_best(x, c), c, now);
+            if (sked_i_pace_over(&x->pace, x->n_active))
+                return false;
+        }
+        if (sked_i_pace_over(&x->pace, x->n_active))
+            return false;
         const double next_end = x->running.count > 0 ? x->running.at[0].time : INFINITY;
         const double next_data = x->pending.count > 0 ? x->pending.at[0].time : INFINITY;
         if (isinf(next_end) && isinf(next_data))
-            return; /* all done: whatever is ready fits an empty machine */
+            return true; /* all done: whatever is ready fits an empty machine */
         assert(fmin(next_end, next_data) >= now);
         now = next_end < next_data ? next_end : next_data;
     }
@@ -307,9 +314,11 @@ sked_status sked_i_list_parallel(const sked_i_list_input *input, double *start, 
                                  sked_error *err)
 {
     engine x = {.input = input, .start = start, .device = device};
-    const sked_status st = prepare(&x, err);
-    if (st == SKED_OK)
-        go(&x);
+    x.pace =
+        (sked_i_pace){.limit = input->limit, .free_steps = SKED_I_LIST_FREE_STEPS * (int64_t)input->view->n};
+    sked_status st = prepare(&x, err);
+    if (st == SKED_OK && !go(&x))
+        st = sked_i_limit_fail(err);
     release(&x);
     return st;
 }

@@ -1,7 +1,8 @@
 /*
  * Serial generation: ops come in order of preference, predecessors first, and each goes where it fits first.
  * Pools are timelines. Devices are one more pool while they are all alike to an op; where transfers or fixed
- * devices tell them apart, each has gaps of its own.
+ * devices tell them apart, each has gaps of its own. Unequal devices take the same way through the ops, but
+ * unequal.c says when data arrives and which device is best.
  */
 #include "base/memory.h"
 #include "base/sort.h"
@@ -76,7 +77,7 @@ sked_status sked_i_placer_create(const sked_i_dag *v, const sked_i_pools *pools,
     SKED_TRY(create_pools(x, err));
     if (x->by_device)
         SKED_TRY(create_gaps(x, err));
-    for (int32_t i = 0; i < v->n; i++)
+    for (int32_t i = 0; v->costs == NULL && i < v->n; i++)
         if (v->duration[i] > 0 && v->duration[i] < x->shortest)
             x->shortest = v->duration[i];
     if (v->costs != NULL)
@@ -101,6 +102,7 @@ static void reset(placer *x)
     for (int32_t i = 0; x->how->lookahead && i < v->n; i++)
         x->device[i] = -1; /* not placed */
     x->late = x->now = 0;
+    x->chosen = -1;
     x->pending.count = 0;
     memset(x->words, 0, (size_t)sked_i_set_words(v->n) * sizeof *x->words);
     for (int32_t i = 0; i < v->n; i++) {
@@ -157,8 +159,14 @@ static double earliest_arrival(placer *x, int32_t i)
         return sked_i_placer_earliest(x, i);
     if (x->input.view->out.transfer == NULL)
         return x->arrival[i];
+    const sked_i_dag_rows *in = &x->input.view->in;
+    const int64_t first = in->ptr[i], end = in->ptr[i + 1];
     double best = INFINITY;
     gather(x, i);
+    for (int64_t k = first; k < end && end - first < x->input.devices; k++)
+        best = fmin(best, arrival_on(x, i, x->device[in->op[k]]));
+    if (end - first < x->input.devices) /* to all devices without a predecessor the data takes as long */
+        return fmin(best, x->remote[0]);
     for (int32_t d = 0; d < x->input.devices; d++)
         best = fmin(best, arrival_on(x, i, d));
     return best;
@@ -166,7 +174,7 @@ static double earliest_arrival(placer *x, int32_t i)
 
 /* ------------------------------------------------------------------ where there is room */
 
-/* The same for the identical devices' duration. */
+/* Earliest start from t on identical devices; d -1: they are a pool. */
 static double first_room(const placer *x, int32_t i, int32_t d, double t, double *gap)
 {
     return sked_i_placer_room(x, i, x->input.view->duration[i], d, t, gap);
@@ -262,14 +270,15 @@ static void step_unequal(placer *x)
     if (sked_i_set_empty(&x->ready))
         x->now = fmax(x->now, x->pending.at[0].time);
     wake(x);
-    for (bool more = x->pending.count > 0; more;) {
+    for (double late = x->late; x->pending.count > 0; x->late = late) {
         const int32_t i = x->by_rank[sked_i_set_first(&x->ready)];
-        const double late = x->late;
         sked_i_placer_choose(x, i);
-        x->late = late;
+        x->chosen = i;
         x->now = fmax(x->now, x->start[i]);
-        more = wake(x) > 0 && x->by_rank[sked_i_set_first(&x->ready)] != i;
+        if (wake(x) == 0 || x->by_rank[sked_i_set_first(&x->ready)] == i)
+            return;
     }
+    x->chosen = -1; /* another one has come before it */
 }
 
 static void tell_successors(placer *x, int32_t i)
@@ -313,7 +322,7 @@ static bool book_unequal_at(placer *x, int32_t i, double t)
     x->start[i] = t;
     if (sked_i_placer_fit(x, i, t))
         return book(x, i);
-    x->late += length_of(x, i);
+    x->late += 1 + length_of(x, i);
     return true;
 }
 
@@ -355,9 +364,10 @@ static bool place_op(placer *x, int32_t i)
         x->late += lateness(x, i);
         return true;
     }
-    if (x->input.view->costs != NULL)
-        sked_i_placer_choose(x, i);
-    else if (x->by_device)
+    if (x->input.view->costs != NULL) {
+        if (x->chosen != i)
+            sked_i_placer_choose(x, i);
+    } else if (x->by_device)
         choose_device(x, i);
     else
         x->start[i] = first_room(x, i, -1, x->arrival[i], &gap);
@@ -375,10 +385,14 @@ static bool place_all(placer *x)
             step_unequal(x);
         else if (x->how->stepped)
             step(x);
+        if (x->by_device && sked_i_pace_over(&x->pace, x->input.devices))
+            return false;
         const int32_t i = x->by_rank[sked_i_set_first(&x->ready)];
         sked_i_set_remove(&x->ready, (uint32_t)x->input.rank[i]);
         if (!place_op(x, i))
             return false;
+        if (x->input.view->costs != NULL && x->how->stepped)
+            x->now = fmax(x->now, x->start[i]);
         if (x->reach != NULL)
             sked_i_reach_placed(x, i);
         tell_successors(x, i);
@@ -393,15 +407,18 @@ sked_status sked_i_placer_run(sked_i_placer *x, const int32_t *rank, const doubl
     x->input.rank = rank;
     x->input.release = release;
     x->how = how;
+    assert(!(how->lookahead && how->stepped));
     x->start = start;
     x->device = device;
+    x->pace =
+        (sked_i_pace){.limit = how->limit, .free_steps = SKED_I_LIST_FREE_STEPS * (int64_t)x->input.view->n};
     reset(x);
     if (how->fix_start != NULL && !book_fixed(x))
         return sked_i_no_memory(err);
     if (x->reach != NULL)
         sked_i_reach_reset(x);
     if (!place_all(x))
-        return sked_i_no_memory(err);
+        return x->pace.over ? sked_i_limit_fail(err) : sked_i_no_memory(err);
     *late = x->late;
     return SKED_OK;
 }

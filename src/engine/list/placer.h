@@ -36,6 +36,7 @@ struct sked_i_placer {
     sked_i_set ready;          /* ranks */
     sked_i_event_heap pending; /* stepped: ops whose data is on its way */
     double now;                /* stepped: when the first device is free */
+    int32_t chosen;            /* stepped, unequal devices: op that has start and device, but is not placed */
     sked_i_timeline *pool;
     sked_i_gaps *gaps;
     double shortest;  /* positive duration */
@@ -46,6 +47,7 @@ struct sked_i_placer {
     sked_i_arrivals far; /* unequal devices: in place of remote */
     sked_i_reach *reach; /* unequal devices: NULL where all are linked */
     double late;         /* what fixed starts are missed by in sum */
+    sked_i_pace pace;    /* looks at devices */
 };
 
 /* Earliest start from t that all pools, and with d >= 0 the gaps of the device, have room for. */
@@ -101,7 +103,10 @@ double sked_i_placer_earliest(sked_i_placer *x, int32_t i);
  * free and x->late grows.
  */
 void sked_i_placer_choose(sked_i_placer *x, int32_t i);
-/* Device of op i that starts at t: of those with room the fastest. false: none has room. */
+/*
+ * Device of op i that starts at t: of those with room the fastest. false: none has room, or the one it is
+ * fixed on cannot run it; it has a device all the same.
+ */
 bool sked_i_placer_fit(sked_i_placer *x, int32_t i, double t);
 
 /* ------------------------------------------------------------------ devices without links (reach.c) */

@@ -105,6 +105,19 @@ static void note_near(sked_i_arrivals *a, int32_t g, int32_t d, double t)
         near[1] = t;
 }
 
+/* Data from a device of group `own` to all other groups; the loop is for the compiler to vectorise. */
+static void note_far(int32_t groups, double here, double bytes, const double *restrict latency,
+                     const double *restrict bandwidth, int32_t own, double *restrict far)
+{
+    const double kept = far[own], without = bytes > 0 ? INFINITY : here;
+    for (int32_t g = 0; g < groups; g++) {
+        const double t = here + (latency[g] + bytes / bandwidth[g]);
+        const double arrives = latency[g] >= 0 ? t : without;
+        far[g] = arrives > far[g] ? arrives : far[g];
+    }
+    far[own] = kept;
+}
+
 /* Without op `but`, and without predecessors that are not placed yet (device -1). */
 static void gather_all_but(placer *x, int32_t i, int32_t but)
 {
@@ -129,10 +142,7 @@ static void gather_all_but(placer *x, int32_t i, int32_t but)
             x->local[d] = here;
         x->seen[d] = i;
         note_near(a, own, d, sent(here, latency[own], bandwidth[own], in->bytes[k]));
-        for (int32_t g = 0; g < groups; g++) {
-            const double t = g == own ? floor_time : sent(here, latency[g], bandwidth[g], in->bytes[k]);
-            a->far[g] = t > a->far[g] ? t : a->far[g];
-        }
+        note_far(groups, here, in->bytes[k], latency, bandwidth, own, a->far);
     }
 }
 
@@ -335,12 +345,11 @@ void sked_i_placer_choose(sked_i_placer *x, int32_t i)
         choose_first(x, i, may);
 }
 
-bool sked_i_placer_fit(sked_i_placer *x, int32_t i, double t)
+/* The same among first..last; x->device[i] stays as it is where none of them can run op i. */
+static bool fit_among(placer *x, int32_t i, double t, int32_t first, int32_t last)
 {
-    int32_t first, last;
     double best = INFINITY, gap;
     bool found = false;
-    sked_i_placer_range(x, i, &first, &last);
     for (int32_t d = first; d <= last; d++) {
         const double length = sked_i_placer_time(x, i, d);
         const bool room = length < INFINITY && sked_i_placer_room(x, i, length, d, t, &gap) == t;
@@ -351,4 +360,14 @@ bool sked_i_placer_fit(sked_i_placer *x, int32_t i, double t)
         x->device[i] = d;
     }
     return found;
+}
+
+bool sked_i_placer_fit(sked_i_placer *x, int32_t i, double t)
+{
+    int32_t first, last;
+    sked_i_placer_range(x, i, &first, &last);
+    if (first < last || sked_i_placer_time(x, i, first) < INFINITY)
+        return fit_among(x, i, t, first, last);
+    (void)fit_among(x, i, t, 0, x->input.devices - 1);
+    return false;
 }

@@ -85,6 +85,11 @@ sked_status sked_i_anneal_status(const sked_i_anneal *a)
     return a->seq->status;
 }
 
+void sked_i_anneal_listen(sked_i_anneal *a, const sked_i_limit *limit)
+{
+    a->seq->limit = limit;
+}
+
 /* ------------------------------------------------------------------ cooling */
 
 void sked_i_anneal_begin(sked_i_anneal *a, int64_t length, double hot, double cold)

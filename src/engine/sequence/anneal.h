@@ -33,4 +33,6 @@ void sked_i_anneal_begin(sked_i_anneal *a, int64_t length, double hot, double co
 bool sked_i_anneal_run(sked_i_anneal *a);
 /* MEMORY: it ran out on the way. */
 sked_status sked_i_anneal_status(const sked_i_anneal *a);
+/* Schedules that take long to build hear this limit, which must stay. */
+void sked_i_anneal_listen(sked_i_anneal *a, const sked_i_limit *limit);
 #endif

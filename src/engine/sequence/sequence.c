@@ -195,10 +195,14 @@ static void time_all(sked_i_sequence *s)
 }
 
 /* Places ops in order of rank on given devices, or where they finish first, into the trial arrays. */
-static bool place_trial(sked_i_sequence *s, const int32_t *rank, const int32_t *device)
+static bool place_trial(sked_i_sequence *s, const int32_t *rank, const int32_t *device,
+                        const sked_i_limit *limit)
 {
-    const sked_i_place how = {
-        .fix_device = device, .fix_start = s->form->problem->fix_start, .by_device = true, .insertion = true};
+    const sked_i_place how = {.fix_device = device,
+                              .fix_start = s->form->problem->fix_start,
+                              .by_device = true,
+                              .insertion = true,
+                              .limit = limit};
     sked_error err = {0};
     s->status = sked_i_placer_run(s->placer, rank, NULL, &how, s->trial, s->trial_device, &s->late, &err);
     return s->status == SKED_OK;
@@ -209,7 +213,7 @@ static double time_trial(sked_i_sequence *s)
 {
     const sked_i_sequencing *l = s->form;
     double latest = 0;
-    if (!place_trial(s, s->place, s->device))
+    if (!place_trial(s, s->place, s->device, NULL))
         return INFINITY;
     for (int32_t i = 0; i < l->n; i++)
         latest = fmax(latest, s->trial[i] + s->time[i]);
@@ -289,9 +293,13 @@ void sked_i_sequence_build(sked_i_sequence *s, const double *key)
     const sked_i_sequencing *l = s->form;
     memcpy(s->list, l->dag.order, (size_t)l->n * sizeof *s->list);
     sort_list(s, key);
-    if (place_trial(s, s->place, l->problem->fix_device)) {
+    if (place_trial(s, s->place, l->problem->fix_device, s->limit)) {
         memcpy(s->start, s->trial, (size_t)l->n * sizeof *s->start);
         sked_i_sequence_load(s, s->start, s->trial_device);
+    } else if (s->status == SKED_ERR_STOPPED) { /* back to what it was */
+        memcpy(s->trial_device, s->device, (size_t)l->n * sizeof *s->device);
+        sked_i_sequence_load(s, s->start, s->trial_device);
+        s->status = SKED_OK;
     }
 }
 

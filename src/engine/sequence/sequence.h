@@ -38,8 +38,9 @@ typedef struct sked_i_sequence {
     double *trial;                   /* [n] starts of a try; not plain */
     int32_t *trial_device;           /* [n] */
     sked_i_placer *placer;
-    sked_status status;   /* first failure */
-    sked_i_keyed *sorter; /* [2 n] */
+    const sked_i_limit *limit; /* that building hears; NULL: none */
+    sked_status status;        /* first failure */
+    sked_i_keyed *sorter;      /* [2 n] */
 } sked_i_sequence;
 
 SKED_MUST_CHECK sked_status sked_i_sequence_create(const sked_i_sequencing *l, sked_i_sequence **out,
@@ -47,7 +48,7 @@ SKED_MUST_CHECK sked_status sked_i_sequence_create(const sked_i_sequencing *l, s
 void sked_i_sequence_destroy(sked_i_sequence *s);
 /* Takes on a schedule: its devices, and the order of its starts (ties by rank). Times it. O(n + edges). */
 void sked_i_sequence_load(sked_i_sequence *s, const double *start, const int32_t *device);
-/* Takes on what placing ops in order of key, each where it finishes first, gives. */
+/* Takes on what placing ops in order of key, each where it finishes first, gives; nothing at the limit. */
 void sked_i_sequence_build(sked_i_sequence *s, const double *key);
 /*
  * Makes the move if the cost is then at most `limit`, or else leaves all as it was. Returns whether. The

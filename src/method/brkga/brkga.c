@@ -158,7 +158,8 @@ static void found(island *x)
     x->best = INFINITY;
     x->stale = 0;
     for (int32_t k = 0; k < x->size; k++) {
-        if (x->base.best < INFINITY && over(x)) {
+        const bool late = k > 0 && sked_i_limit_reached(&x->base.limit);
+        if (late || (x->base.best < INFINITY && over(x))) {
             x->size = k; /* all there will be */
             break;
         }

@@ -52,6 +52,7 @@ typedef struct sked_i_brkga_decoder {
     double latest; /* finish; devices that differ */
     uint64_t hash;
     sked_status status;
+    const sked_i_limit *limit;
 } sked_i_brkga_decoder;
 
 SKED_MUST_CHECK sked_status sked_i_brkga_decoder_open(sked_i_brkga_decoder *d,

@@ -183,7 +183,7 @@ cleanup:
 sked_status sked_i_brkga_decoder_open(sked_i_brkga_decoder *d, const sked_i_brkga_space *space,
                                       const sked_i_limit *limit, sked_error *err)
 {
-    *d = (sked_i_brkga_decoder){.space = space};
+    *d = (sked_i_brkga_decoder){.space = space, .limit = limit};
     return space->c != NULL ? open_alike(d, limit, err) : open_sequencing(d, err);
 }
 
@@ -272,7 +272,8 @@ static double cost_sequencing(sked_i_brkga_decoder *d, const float *key)
                               .fix_start = k->problem->fix_start,
                               .by_device = true,
                               .insertion = !stepped,
-                              .stepped = stepped};
+                              .stepped = stepped,
+                              .limit = d->limit};
     sked_error err = {0};
     double latest = 0;
     for (int32_t i = 0; i < k->n; i++) {
@@ -283,6 +284,11 @@ static double cost_sequencing(sked_i_brkga_decoder *d, const float *key)
     rank_ops(d, key);
     d->evaluations++;
     d->status = sked_i_placer_run(d->placer, d->rank, NULL, &how, d->start, d->device, &d->late, &err);
+    if (d->status == SKED_ERR_STOPPED) { /* as good as not decoded */
+        d->status = SKED_OK;
+        d->late = INFINITY;
+        return INFINITY;
+    }
     if (d->status != SKED_OK)
         return INFINITY;
     for (int32_t i = 0; i < k->n; i++)

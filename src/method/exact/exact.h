@@ -5,13 +5,14 @@
 
 /*
  * Makespan by learning constraint search. True where it takes the problem: times that a power of ten makes
- * whole numbers of moderate size, and devices that are interchangeable or all fixed.
+ * whole numbers of moderate size, and devices that are interchangeable or all fixed; or unequal devices and
+ * links, a moderate number of them and of ops, and either such times or no limited resources.
  */
 bool sked_i_exact_branch_fits(const sked_problem *p);
 SKED_MUST_CHECK sked_status sked_i_exact_branch(sked_i_run *run, sked_error *err);
 
 /*
- * Makespan by enumeration of orders and devices: real times, transfers, partly fixed devices. Lags must be 0
+ * Makespan by enumeration of orders and devices: real times, transfers, unequal or partly fixed devices. Lags must be 0
  * or more. Proves small problems only (about a dozen ops), and says nothing it has not proved.
  */
 bool sked_i_exact_enumerate_fits(const sked_problem *p);

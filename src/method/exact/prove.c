@@ -53,8 +53,9 @@ static sked_status conclude(sked_i_run *run, sked_error *err)
         return SKED_OK;
     }
     return sked_i_fail(err, SKED_ERR_INFEASIBLE,
-                       isfinite(p->horizon)
-                           ? "proved by exhaustive search: no schedule keeps the horizon %g"
+                       isfinite(p->horizon) ? "proved by exhaustive search: no schedule keeps the horizon %g"
+                       : p->machine != NULL
+                           ? "proved by exhaustive search: no schedule keeps all fixed decisions and links"
                            : "proved by exhaustive search: no schedule keeps all fixed starts",
                        p->horizon);
 }

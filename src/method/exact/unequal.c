@@ -23,7 +23,7 @@
 #include "problem/costs.h"
 #include "problem/load.h"
 
-enum { max_orders = 200000, grid = 1 << 26, far = 1 << 28, seen = -2, price_steps = 300 };
+enum { max_orders = 60000, grid = 1 << 26, far = 1 << 28, seen = -2, price_steps = 300 };
 
 /* i before j, both on the device. */
 typedef struct order {

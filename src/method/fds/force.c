@@ -330,6 +330,8 @@ static void compare(placing *p, int first, int step)
     choice best = {-1, 0, INFINITY};
     for (int32_t k = first; k < p->held; k += step) {
         int32_t t = 0;
+        if (k % 16 == 0 && sked_i_limit_reached(&p->f->x->run->limit))
+            break;
         const double at = best_start(p->f, p->order[k], p->others[first], &t);
         if (at < best.least)
             best = (choice){k, t, at};

@@ -29,6 +29,7 @@ static sked_status create_tools(const sked_i_gaus_rounds *r, void **out, sked_er
     SKED_NEW0(t, 1);
     SKED_TRY(sked_i_gaus_device_grid_create(r->model, &t->grid, err));
     SKED_TRY(sked_i_gaus_device_decoder_create(r->model, &t->decoder, err));
+    t->decoder->limit = &r->run->limit;
     *out = t;
     return SKED_OK;
 cleanup:
@@ -40,7 +41,7 @@ cleanup:
 
 static bool offers(const sked_i_gaus_rounds *r)
 {
-    return r->best.value < sked_i_run_best(r->run) && sked_i_within_horizon(r->run->problem, r->best.start);
+    return r->best.value < sked_i_run_best(r->run) && sked_i_keeps_horizon(r->run->problem, r->best.value);
 }
 
 /* The incumbent of the run, or what our own quick orders give, is where the first round begins. */

@@ -182,7 +182,7 @@ const sked_i_method sked_i_method_gaus = {
     .info = {"gaus", "differentiable scheduling: Gaussian start times, descent, legaliser, polish",
              SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_LOOPS | SKED_CAN_HORIZON |
                  SKED_CAN_START | SKED_CAN_FIX | SKED_CAN_ANYTIME | SKED_CAN_RECORD | SKED_CAN_MAKESPAN |
-                 SKED_CAN_RESOURCE | SKED_CAN_MEMORY | SKED_CAN_COST,
+                 SKED_CAN_RESOURCE | SKED_CAN_MEMORY | SKED_CAN_COST | SKED_CAN_MACHINES,
              options, n_options},
     .run = run_gaus,
 };

@@ -1,9 +1,9 @@
 /* The public functions of learned models, all of them: thin ones over checkpoint, sample and train. */
 #include "base/memory.h"
-#include "problem/costs.h"
 #include "method/gflownet/checkpoint.h"
 #include "method/gflownet/sample.h"
 #include "method/gflownet/train.h"
+#include "problem/costs.h"
 #include "report/jsonl.h"
 
 #include <string.h>

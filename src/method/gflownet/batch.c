@@ -120,11 +120,16 @@ static void run_thread(void *data, int thread)
 
 static sked_status run_pass(pass *p, sked_error *err)
 {
+    bool stopped = false;
+    for (int32_t k = 0; k < p->batch->size; k++)
+        p->batch->trajectory[k].makespan = NAN;
     sked_status st = sked_i_parallel(p->batch->threads, run_thread, p, err);
-    for (int32_t k = 0; k < p->batch->parts && st == SKED_OK; k++)
-        if (p->status[k] != SKED_OK)
+    for (int32_t k = 0; k < p->batch->parts && st == SKED_OK; k++) {
+        stopped = stopped || p->status[k] == SKED_ERR_STOPPED;
+        if (p->status[k] != SKED_OK && p->status[k] != SKED_ERR_STOPPED)
             st = sked_i_fail(err, p->status[k], "%s", p->error[k].message);
-    return st;
+    }
+    return st == SKED_OK && stopped ? sked_i_limit_fail(err) : st;
 }
 
 sked_status RN(batch_sample)(RN(batch) * b, int32_t listed, bool greedy, uint64_t seed, uint64_t first,

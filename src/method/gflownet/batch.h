@@ -32,7 +32,8 @@ void RN(batch_destroy)(RN(batch) * b);
 /*
  * New trajectories for the prepared policy: the first `listed` from randomised list scheduling, the others
  * drawn from it (or, with greedy, its likeliest). Trajectory k takes its random numbers from stream
- * first + k of the seed.
+ * first + k of the seed. STOPPED where the instance's limit came first: the makespan of trajectories that are
+ * not complete is NAN.
  */
 SKED_MUST_CHECK sked_status RN(batch_sample)(RN(batch) * b, int32_t listed, bool greedy, uint64_t seed,
                                              uint64_t first, sked_error *err);

@@ -15,6 +15,7 @@
 
 static const char format_id[] = "sked-gflownet-1";
 enum { max_model_bytes = 1 << 30 };
+static const int64_t max_steps = INT64_C(9000000000000000); /* of `sked train --steps`; never overflows */
 static const char *const policy_names[] = {"encode-once", "stepwise"};
 static const char *const backward_names[] = {"uniform", "learned"};
 
@@ -75,8 +76,8 @@ sked_status sked_i_checkpoint_write(const sked_sampler *m, const char *path, boo
         sked_i_buffer_add(&all, header.data, (size_t)header.size);
     for (int b = 0; b < blocks; b++)
         sked_i_buffer_add(&all, (const char *)block[b], (size_t)m->layout.total * sizeof(float));
-    const sked_status st = header.failed || all.failed ? sked_i_no_memory(err)
-                                                       : sked_i_file_write(path, all.data, all.size, err);
+    const sked_status st =
+        header.failed || all.failed ? sked_i_no_memory(err) : sked_i_file_save(path, all.data, all.size, err);
     sked_i_buffer_free(&header);
     sked_i_buffer_free(&all);
     return st;
@@ -137,6 +138,7 @@ static void take_meta(reader *r, int field, const sked_i_buffer *text)
     };
     const char *s = text->data ? text->data : "";
     const size_t length = (size_t)text->size;
+    const int64_t most = field == 1 ? max_steps : INT32_MAX;
     int64_t whole = 0;
     bool good = true;
     if (field == 0)
@@ -145,12 +147,12 @@ static void take_meta(reader *r, int field, const sked_i_buffer *text)
         good = take_kind(r, field, s);
     else if (field == 3)
         good = sked_i_parse_double(s, length, &r->rate) && r->rate > 0;
+    else if (field == 2)
+        good = sked_i_parse_unsigned(s, length, &r->seed);
     else
-        good = sked_i_parse_int(s, length, 0, field >= 4 ? INT32_MAX : INT64_MAX, &whole);
+        good = sked_i_parse_int(s, length, 0, most, &whole);
     if (field == 1)
         r->steps = whole;
-    if (field == 2)
-        r->seed = (uint64_t)whole;
     if (field >= 4 && field < 4 + n_sizes)
         *size[field - 4] = (int32_t)whole;
     if (!good)

@@ -38,6 +38,23 @@ static int32_t offered(const sked_i_run *run, int32_t count)
     return top > 0 && top < count && !(run->options->min_distance > 0) ? top : count;
 }
 
+/* Offers take time as well: what they need of what is left. */
+static double left_for_draws(const sked_i_run *run, int32_t offers)
+{
+    const sked_graph *g = run->problem->graph;
+    const double left = run->limit.deadline - sked_clock(), offer = 5e-7 * (double)(g->n_ops + g->n_edges);
+    return left - fmin(offer * offers, 0.15 * fmax(left, 0));
+}
+
+static sked_status offer_all(sked_i_run *run, const sked_samples *s, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    for (int32_t k = 0; k < offered(run, s->count) && !(k > 0 && sked_i_limit_reached(&run->limit)); k++)
+        SKED_TRY(sked_i_run_offer(run, s->schedule[k], err));
+cleanup:
+    return st;
+}
+
 static sked_status gflownet_run(sked_i_run *run, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -57,14 +74,13 @@ static sked_status gflownet_run(sked_i_run *run, sked_error *err)
     SKED_TRY(sked_sampler_read(strcmp(path, "built-in") == 0 ? NULL : path, &m, err));
     how.count = draws;
     how.seed = run->options->seed;
-    how.time_limit = run->limit.deadline - sked_clock();
+    how.time_limit = left_for_draws(run, offered(run, draws));
     how.stop = run->limit.stop;
     how.progress = run->options->progress;
     how.progress_data = run->options->progress_data;
     SKED_TRY(sked_sampler_sample(m, run->problem, &how, &s, err));
     sked_i_run_evaluated(run, s.count);
-    for (int32_t k = 0; k < offered(run, s.count); k++)
-        SKED_TRY(sked_i_run_offer(run, s.schedule[k], err));
+    SKED_TRY(offer_all(run, &s, err));
 cleanup:
     sked_samples_clear(&s);
     sked_sampler_destroy(m);

@@ -20,7 +20,7 @@ typedef struct improver {
 typedef struct job {
     const sked_problem *problem;
     sked_i_cumulative *core;
-    sked_i_limit limit;
+    const sked_i_limit *limit;
     sked_schedule *const *schedule;
     double *makespan, *delayed;
     int32_t count;
@@ -45,7 +45,7 @@ static sked_status open_improver(improver *x, const job *j, sked_error *err)
     *x = (improver){.job = j};
     if (c == NULL)
         return SKED_OK; /* devices only */
-    SKED_TRY(sked_i_justifier_open(&x->justifier, c, &j->limit, err));
+    SKED_TRY(sked_i_justifier_open(&x->justifier, c, j->limit, err));
     SKED_NEW(x->list, c->n);
     SKED_NEW(x->start, c->n);
     SKED_NEW(x->trial, c->n);
@@ -92,6 +92,8 @@ static int32_t climb(improver *x, const sked_schedule *s, sked_i_rng *r)
     sked_i_sgs_sort(x->justifier.forward, x->trial, false, x->list);
     int32_t best = decode(x, x->start);
     for (int64_t k = 1; k < j->rounds && best > j->goal && best != SKED_I_ABORTED; k++) {
+        if (sked_i_limit_reached(j->limit))
+            break;
         sked_i_sgs_sort(x->justifier.forward, x->start, c->forward.orderly, x->list);
         move_one(x, r);
         const int32_t cost = decode(x, x->trial);
@@ -110,6 +112,9 @@ static sked_status improve_one(improver *x, int32_t k, sked_error *err)
     const job *j = x->job;
     sked_schedule *s = j->schedule[k], *better = NULL;
     sked_i_rng r;
+    j->delayed[k] = INFINITY;
+    if (sked_i_limit_reached(j->limit))
+        return SKED_OK;
     sked_i_rng_seed(&r, j->seed, (uint64_t)k);
     if (j->rounds > 0 && climb(x, s, &r) != SKED_I_ABORTED) {
         SKED_TRY(sked_i_cumulative_schedule(j->core, x->start, &better, err));
@@ -140,10 +145,10 @@ static int32_t goal_of(const sked_i_cumulative *c, int32_t devices)
 }
 
 sked_status sked_i_improve(const sked_problem *p, sked_schedule *const *s, double *makespan, double *delayed,
-                           int32_t count, int64_t rounds, uint64_t seed, int threads, sked_error *err)
+                           int32_t count, int64_t rounds, uint64_t seed, int threads,
+                           const sked_i_limit *limit, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const sked_run_options none = {.time_limit = INFINITY, .threads = 1};
     job j = {.problem = p, .schedule = s, .makespan = makespan, .count = count, .rounds = rounds};
     improver *x = NULL;
     int opened = 0;
@@ -152,7 +157,7 @@ sked_status sked_i_improve(const sked_problem *p, sked_schedule *const *s, doubl
     j.delayed = delayed;
     j.seed = seed;
     j.threads = threads;
-    sked_i_limit_init(&j.limit, &none);
+    j.limit = limit;
     if (rounds > 0) {
         SKED_TRY(sked_i_cumulative_create(p, &j.core, err));
         j.goal = goal_of(j.core, p->devices);

@@ -6,7 +6,8 @@
 #include "graph/relations.h"
 #include "method/gflownet/network/layout.h"
 
-static sked_status fill_masks(const sked_graph *g, sked_i_masks *m, sked_error *err)
+static sked_status fill_masks(const sked_graph *g, const sked_i_limit *limit, sked_i_masks *m,
+                              sked_error *err)
 {
     sked_status st = SKED_OK;
     const int32_t n = g->n_ops;
@@ -17,14 +18,18 @@ static sked_status fill_masks(const sked_graph *g, sked_i_masks *m, sked_error *
     SKED_NEW0(m->bits, SKED_I_HEADS * n * m->words);
     SKED_NEW(relation, (int64_t)n * n);
     SKED_TRY(sked_i_closure_create(g, 0, &closure, err));
-    sked_i_relations_fill(g, closure, relation);
-    for (int64_t i = 0; i < n; i++)
+    if (!sked_i_relations_fill(g, closure, limit, relation))
+        SKED_TRY(sked_i_limit_fail(err));
+    for (int64_t i = 0; i < n; i++) {
+        if (i % 64 == 0 && sked_i_limit_heard(limit))
+            SKED_TRY(sked_i_limit_fail(err));
         for (int64_t j = 0; j < n; j++) {
             const uint64_t bit = UINT64_C(1) << (j & 63);
             const int kind = relation[i * n + j];
             for (int h = i == j ? 0 : kind - 1; h < (i == j ? SKED_I_HEADS : kind); h++)
                 m->bits[((int64_t)h * n + i) * m->words + (j >> 6)] |= bit;
         }
+    }
 cleanup:
     free(relation);
     sked_i_closure_destroy(closure);
@@ -77,21 +82,27 @@ static sked_status fill(sked_i_instance *x, double *head, sked_error *err)
         x->waits[g->edge_to[e]] += g->edge_distance[e] == 0;
     }
     fill_features(x, head, critical);
-    SKED_TRY(fill_masks(g, &x->masks, err));
+    SKED_TRY(fill_masks(g, x->limit, &x->masks, err));
 cleanup:
     return st;
 }
 
-sked_status sked_i_instance_create(const sked_graph *g, int32_t devices, sked_i_instance **out,
-                                   sked_error *err)
+sked_status sked_i_instance_create(const sked_graph *g, int32_t devices, const sked_i_limit *limit,
+                                   sked_i_instance **out, sked_error *err)
 {
+    const int64_t pairs = (int64_t)g->n_ops * (devices < g->n_ops ? devices : g->n_ops);
     if (g->n_ops > SKED_I_GFLOWNET_OPS)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "gflownet takes up to %d ops; the graph has %d",
                            (int)SKED_I_GFLOWNET_OPS, (int)g->n_ops);
+    if (pairs > SKED_I_GFLOWNET_PAIRS)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "gflownet takes up to %d choices of op and device; %d ops on %d devices have more",
+                           (int)SKED_I_GFLOWNET_PAIRS, (int)g->n_ops, (int)devices);
     sked_status st = SKED_OK;
     double *head = NULL;
     sked_i_instance *x = NULL;
     SKED_NEW0(x, 1);
+    x->limit = limit;
     x->graph = g;
     x->n = g->n_ops;
     x->devices = devices;

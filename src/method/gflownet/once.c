@@ -56,6 +56,7 @@ static sked_status once_create(const sked_i_instance *x, const sked_i_layout *la
     SKED_NEW0(p->block, lay_out(p, NULL));
     lay_out(p, p->block);
     SKED_TRY(RN(encoder_create)(layout, kernels, &x->masks, p->feature, &p->encoder, err));
+    p->encoder->limit = x->limit;
     *out = &p->base;
     p = NULL;
 cleanup:
@@ -95,7 +96,8 @@ static void once_prepare(RN(policy) * policy)
     const sked_i_sizes *s = &at->sizes;
     const int32_t n = p->base.instance->n;
     const real *w = p->base.parameter, *e = p->encoder->out, *heat = p->encoder->heat.second;
-    RN(encoder_run)(p->encoder, w, sked_i_log(p->base.temperature));
+    if (!RN(encoder_run)(p->encoder, w, sked_i_log(p->base.temperature)))
+        return; /* the limit is reached: nothing will walk */
     k->linear(1, s->temperature, s->width, heat, w + at->scale_weight, w + at->scale_bias, p->scale);
     k->linear(1, s->temperature, s->width, heat, w + at->shift_weight, w + at->shift_bias, p->shift);
     k->linear(n, s->dim, s->width, e, w + at->op_weight, w + at->op_bias, p->plain);

@@ -563,6 +563,7 @@ static sked_status look_back(walker *w, int32_t d, real slope, double *logp, ske
 sked_status RN(once_walk)(RN(walker) * generic, sked_i_walk_kind kind, sked_i_rng *rng, real slope,
                           RN(gradient) * gradient, sked_i_trajectory *t, sked_error *err)
 {
+    enum { pairs_between_looks = 2048 }; /* about 0.1 ms */
     sked_status st = SKED_OK;
     walker *w = (walker *)generic;
     RN(once_gradient) pieces;
@@ -573,9 +574,16 @@ sked_status RN(once_walk)(RN(walker) * generic, sked_i_walk_kind kind, sked_i_rn
     reset(w);
     if (kind == SKED_I_WALK_LIST)
         sked_i_partial_draw_noise(&w->at, rng);
+    int64_t scored = 0;
     for (int32_t step = 0; step < w->x->n; step++) {
         double back = 0;
+        if (step == 0 || scored >= pairs_between_looks) {
+            if (sked_i_limit_heard(w->x->limit))
+                SKED_TRY(sked_i_limit_fail(err));
+            scored = 0;
+        }
         SKED_TRY(evaluate(w, err));
+        scored += 1 + (int64_t)w->at.n_ready * open_devices(w);
         const int32_t open = open_devices(w), chosen = choose(w, kind, rng, t, step);
         if (chosen < 0) {
             st = sked_i_fail(err, SKED_ERR_BUG, "step %d of the trajectory is not legal", (int)step);

@@ -73,7 +73,7 @@ SKED_MUST_CHECK sked_status RN(policy_create)(const sked_i_instance *x, const sk
                                               const RN(kernels) * kernels, RN(policy) * *out,
                                               sked_error *err);
 void RN(policy_destroy)(RN(policy) * p);
-/* For these parameters (which must stay) and this temperature. */
+/* For these parameters (which must stay) and this temperature. Not complete where the limit is reached. */
 void RN(policy_prepare)(RN(policy) * p, const real *parameter, double temperature);
 /* Carries g, which it changes, to the parameters (+=). */
 SKED_MUST_CHECK sked_status RN(policy_grad)(const RN(policy) * p, RN(gradient) * g, real *dparameter,
@@ -85,7 +85,8 @@ SKED_MUST_CHECK sked_status RN(walker_create)(const RN(policy) * p, RN(walker) *
 void RN(walker_destroy)(RN(walker) * w);
 /*
  * One walk; rng may be NULL where kind needs none. With a gradient adds slope * d (log_forward
- * - log_backward) to it. MEMORY, or BUG where the policy gives no number (a model that has diverged).
+ * - log_backward) to it. STOPPED where the instance's limit is reached on the way; MEMORY, or BUG where the
+ * policy gives no number (a model that has diverged).
  */
 SKED_MUST_CHECK sked_status RN(walk)(RN(walker) * w, sked_i_walk_kind kind, sked_i_rng *rng, real slope,
                                      RN(gradient) * gradient, sked_i_trajectory *t, sked_error *err);

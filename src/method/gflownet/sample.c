@@ -12,8 +12,11 @@
 
 #include <string.h>
 
-/* Draws at a time: stops are heard between them, and memory of trajectories follows this. */
-enum { draws_at_once = 500 };
+/* Draws at a time, and ops of them: memory of trajectories follows this, and so does what a stop leaves over.
+ */
+enum { draws_at_once = 500, draw_ops_at_once = 500000 };
+/* Some result is better than none: a first draw, and work on draws made, may take as long past the time. */
+static const double moment = 0.05;
 
 static sked_status check(const sked_problem *p, const sked_sample_options *opt, sked_error *err)
 {
@@ -139,7 +142,7 @@ static sked_status rank(sked_samples *s, const double *delayed, sked_error *err)
     for (int32_t k = 0; k < s->count; k++) {
         bool fresh = true;
         for (int32_t j = kept - 1; j >= 0 && fresh && order[j].key == order[k].key; j--)
-            fresh = !sked_i_schedule_equal(s->schedule[order[j].value], s->schedule[order[k].value]);
+            fresh = !sked_i_schedule_equal(s->schedule[order[j].value], s->schedule[order[k].value], true);
         if (fresh)
             order[kept++] = order[k];
     }
@@ -172,6 +175,8 @@ static sked_status take(const sked_problem *p, const sked_i_batch_f32 *b, int32_
     SKED_NEW(name, x->devices);
     SKED_NEW(free_at, x->devices);
     for (int32_t k = 0; k < count; k++) {
+        if (isnan(b->trajectory[k].makespan))
+            continue; /* interrupted */
         const double zeta = sked_i_trajectory_zeta(x, b->policy->temperature, &b->trajectory[k]);
         sked_schedule *s = NULL;
         SKED_TRY(sked_schedule_create(x->n, p->devices, &s, err));
@@ -195,22 +200,37 @@ static bool goes_on(const sked_sample_options *opt, const sked_i_limit *limit, i
     return done < total && (done == 0 || !sked_i_limit_reached(limit));
 }
 
+/* The next ones. A stop on the way is no failure where there are some. */
+static sked_status draw_some(sked_i_batch_f32 *b, const sked_problem *p, const sked_sample_options *opt,
+                             sked_samples *out, sums *z, bool *stopped, sked_error *err)
+{
+    sked_error why = {0};
+    const sked_status drawn =
+        sked_i_batch_sample_f32(b, 0, opt->greedy, opt->seed, (uint64_t)out->count, &why);
+    *stopped = drawn == SKED_ERR_STOPPED;
+    if (drawn != SKED_OK && !*stopped)
+        return sked_i_fail(err, drawn, "%s", why.message);
+    const sked_status st = take(p, b, b->size, out, z, err);
+    return st == SKED_OK && *stopped && out->count == 0 ? sked_i_limit_fail(err) : st;
+}
+
 static sked_status draw_all(sked_i_policy_f32 *policy, const sked_problem *p, const sked_sample_options *opt,
-                            sked_samples *out, sked_error *err)
+                            const sked_i_limit *limit, sked_samples *out, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const int32_t total = opt->greedy ? 1 : opt->count;
-    const sked_i_limit limit = {.stop = opt->stop, .deadline = sked_clock() + opt->time_limit};
+    const int32_t total = opt->greedy ? 1 : opt->count, ops = p->graph->n_ops;
+    const int32_t fit = ops > 0 ? draw_ops_at_once / ops : draws_at_once;
+    const int32_t most = fit > draws_at_once ? draws_at_once : fit < 16 ? 16 : fit;
     sked_i_batch_f32 *b = NULL;
+    bool stopped = false;
     sums z = {0, 0};
     SKED_NEW0(out->schedule, total);
     SKED_NEW(out->log_prob, total);
     SKED_NEW(out->makespan, total);
-    while (goes_on(opt, &limit, out->count, total)) {
-        const int32_t now = total - out->count < draws_at_once ? total - out->count : draws_at_once;
+    while (!stopped && goes_on(opt, limit, out->count, total)) {
+        const int32_t now = total - out->count < most ? total - out->count : most;
         SKED_TRY(sked_i_batch_create_f32(policy, now, opt->threads, false, &b, err));
-        SKED_TRY(sked_i_batch_sample_f32(b, 0, opt->greedy, opt->seed, (uint64_t)out->count, err));
-        SKED_TRY(take(p, b, now, out, &z, err));
+        SKED_TRY(draw_some(b, p, opt, out, &z, &stopped, err));
         sked_i_batch_destroy_f32(b);
         b = NULL;
     }
@@ -222,14 +242,14 @@ cleanup:
 }
 
 /* Improved in place, then ranked again: different draws may have become the same schedule. */
-static sked_status improve(const sked_problem *p, const sked_sample_options *opt, sked_samples *s,
-                           sked_error *err)
+static sked_status improve(const sked_problem *p, const sked_sample_options *opt, const sked_i_limit *limit,
+                           sked_samples *s, sked_error *err)
 {
     sked_status st = SKED_OK;
     double *delayed = NULL;
     SKED_NEW(delayed, s->count);
     SKED_TRY(sked_i_improve(p, s->schedule, s->makespan, delayed, s->count, opt->improve, opt->seed,
-                            opt->threads, err));
+                            opt->threads, limit, err));
     SKED_TRY(rank(s, delayed, err));
 cleanup:
     free(delayed);
@@ -243,15 +263,19 @@ sked_status sked_i_sample(const sked_sampler *m, const sked_problem *p, const sk
     sked_samples s = {.size = sizeof s};
     sked_i_instance *x = NULL;
     sked_i_policy_f32 *policy = NULL;
+    const double begin = sked_clock();
+    sked_i_limit limit = {.stop = opt->stop, .begin = begin};
+    limit.deadline = begin + fmax(opt->time_limit, moment);
     SKED_TRY(check(p, opt, err));
-    SKED_TRY(sked_i_instance_create(p->graph, p->devices, &x, err));
+    SKED_TRY(sked_i_instance_create(p->graph, p->devices, &limit, &x, err));
     SKED_TRY(sked_i_policy_create_f32(x, &m->layout, sked_i_backend_cpu.nn, &policy, err));
     sked_i_policy_prepare_f32(policy, m->parameter, opt->temperature);
-    SKED_TRY(draw_all(policy, p, opt, &s, err));
+    SKED_TRY(draw_all(policy, p, opt, &limit, &s, err));
     if (!opt->raw)
         SKED_TRY(rank(&s, NULL, err));
+    limit.deadline = fmax(limit.deadline, sked_clock() + moment);
     if (opt->improve > 0 || opt->local)
-        SKED_TRY(improve(p, opt, &s, err));
+        SKED_TRY(improve(p, opt, &limit, &s, err));
     *out = s;
     s = (sked_samples){.size = sizeof s};
 cleanup:

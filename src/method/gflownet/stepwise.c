@@ -368,6 +368,8 @@ static sked_status stepwise_walk(RN(walker) * generic, sked_i_walk_kind kind, sk
         const bool asked = list_rows(w);
         int32_t chosen = 0;
         double back = 0;
+        if (sked_i_limit_heard(w->x->limit))
+            SKED_TRY(sked_i_limit_fail(err));
         if (asked)
             RN(step_run_forward)(w->run);
         if (step > 0)

@@ -125,6 +125,7 @@ static sked_status look(const trainer *t, const held_out *h, sked_train_progress
     how.count = 300;
     how.threads = t->opt->threads;
     how.seed = t->opt->seed;
+    how.stop = t->opt->stop;
     sked_status st = sked_i_sample(t->model, &problem, &how, &s, err);
     if (st != SKED_OK)
         return st;
@@ -152,8 +153,14 @@ static sked_status validate(trainer *t, sked_train_progress *p, sked_error *err)
 {
     sked_status st = SKED_OK;
     p->validated = t->n_held > 0;
-    for (int32_t k = 0; k < t->n_held; k++)
-        SKED_TRY(look(t, &t->held[k], p, err));
+    for (int32_t k = 0; k < t->n_held && p->validated; k++) {
+        sked_error why = {0};
+        st = look(t, &t->held[k], p, &why);
+        if (st != SKED_OK && st != SKED_ERR_STOPPED)
+            return sked_i_fail(err, st, "%s", why.message);
+        p->validated = st == SKED_OK;
+    }
+    st = SKED_OK; /* a stop: the model counts, not what was being measured */
     if (t->opt->output)
         SKED_TRY(sked_i_checkpoint_write(t->model, t->opt->output, true, err));
 cleanup:
@@ -177,7 +184,7 @@ static sked_status learn(trainer *t, const sked_graph *g, int32_t devices, sked_
     sked_i_batch_f32 *b = NULL;
     sked_sampler *m = t->model;
     const int32_t batch = (int32_t)t->set[OPTION_BATCH];
-    SKED_TRY(sked_i_instance_create(g, devices, &x, err));
+    SKED_TRY(sked_i_instance_create(g, devices, &t->limit, &x, err));
     SKED_TRY(sked_i_policy_create_f32(x, &m->layout, sked_i_backend_cpu.nn, &policy, err));
     SKED_TRY(sked_i_batch_create_f32(policy, batch, t->opt->threads, true, &b, err));
     sked_i_policy_prepare_f32(policy, m->parameter, p->temperature);
@@ -225,7 +232,14 @@ static sked_status loop(trainer *t, sked_error *err)
     const int64_t every = (int64_t)t->set[OPTION_VALIDATE];
     while (!over(t)) {
         sked_train_progress p = {0};
-        SKED_TRY(update(t, &p, err));
+        sked_error why = {0};
+        st = update(t, &p, &why);
+        if (st == SKED_ERR_STOPPED) { /* an update that was not finished has changed nothing */
+            st = SKED_OK;
+            break;
+        }
+        if (st != SKED_OK)
+            return sked_i_fail(err, st, "%s", why.message);
         if (every > 0 && t->model->steps % every == 0)
             SKED_TRY(validate(t, &p, err));
         p.seconds = sked_clock() - t->limit.begin;
@@ -269,6 +283,8 @@ static sked_status check(const trainer *t, sked_error *err)
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "training needs graphs, a device and a thread at least");
     if (t->set[OPTION_COLDEST] > t->set[OPTION_HOTTEST])
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "coldest is above hottest");
+    if (t->opt->output != NULL) /* now, not after hours */
+        return sked_file_check(t->opt->output, err);
     return SKED_OK;
 }
 

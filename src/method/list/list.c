@@ -70,7 +70,8 @@ static sked_status generate(lister *x, bool mirrored, bool serial, const int32_t
     sked_status st = get_pools(x, !separate, err);
     if (st != SKED_OK)
         return st;
-    const sked_i_list_input input = {&x->view[mirrored], &x->pools[!separate], x->rank, x->p->devices, NULL};
+    const sked_i_list_input input = {&x->view[mirrored], &x->pools[!separate], x->rank, x->p->devices, NULL,
+                                     &x->run->limit};
     const double *fix_start = mirrored ? NULL : x->p->fix_start;
     *fits = true;
     sked_i_run_evaluated(x->run, 1);
@@ -81,7 +82,8 @@ static sked_status generate(lister *x, bool mirrored, bool serial, const int32_t
                               .fix_start = fix_start,
                               .by_device = separate,
                               .insertion = !stepped,
-                              .stepped = stepped};
+                              .stepped = stepped,
+                              .limit = &x->run->limit};
     return sked_i_list_place(&input, &how, start, device, fits, err);
 }
 

@@ -65,6 +65,13 @@ cleanup:
     return st;
 }
 
+static void drop_start(starts *s)
+{
+    s->count--;
+    free(s->key[s->count]);
+    free(s->device[s->count]);
+}
+
 static void free_starts(starts *s)
 {
     for (int32_t k = 0; k < s->count; k++) {
@@ -125,8 +132,11 @@ static sked_status make_starts(const sked_i_run *run, const sked_i_sequencing *l
 {
     const sked_problem *p = l->problem;
     const double share[n_shares] = {(l->m - 1.0) / l->m, 1, 0};
-    const sked_i_place how = {
-        .fix_device = p->fix_device, .fix_start = p->fix_start, .by_device = true, .insertion = true};
+    const sked_i_place how = {.fix_device = p->fix_device,
+                              .fix_start = p->fix_start,
+                              .by_device = true,
+                              .insertion = true,
+                              .limit = &run->limit};
     sked_status st = SKED_OK;
     sked_i_placer *placer = NULL;
     double *up = NULL, late;
@@ -134,19 +144,27 @@ static sked_status make_starts(const sked_i_run *run, const sked_i_sequencing *l
     SKED_NEW(up, l->n);
     SKED_NEW(rank, l->n);
     SKED_TRY(sked_i_placer_create(&l->dag, &l->pools, l->m, true, &placer, err));
-    for (int k = 0; k < n_shares; k++) {
+    for (int k = 0; k < n_shares && !(k > 0 && sked_i_limit_reached(&run->limit)); k++) {
         SKED_TRY(add_start(l, s, err));
         sked_i_upward_ranks(&l->dag, share[k], up);
         for (int32_t i = 0; i < l->n; i++)
             up[i] = -up[i];
         SKED_TRY(sked_i_rank_by_key(&l->dag, up, rank, err));
-        SKED_TRY(sked_i_placer_run(placer, rank, NULL, &how, s->key[k], s->device[k], &late, err));
+        sked_error why = {0};
+        st = sked_i_placer_run(placer, rank, NULL, &how, s->key[k], s->device[k], &late, &why);
+        if (st == SKED_ERR_STOPPED) { /* one device takes no time to fill */
+            drop_start(s);
+            break;
+        }
+        if (st != SKED_OK)
+            SKED_TRY(sked_i_fail(err, st, "%s", why.message));
     }
+    st = SKED_OK;
     SKED_TRY(add_start(l, s, err));
     const int32_t alone = fastest_device(l);
     for (int32_t i = 0; i < l->n; i++) {
-        s->key[n_shares][i] = up[i];
-        s->device[n_shares][i] = only_device(l, alone, i);
+        s->key[s->count - 1][i] = up[i];
+        s->device[s->count - 1][i] = only_device(l, alone, i);
     }
     if (run->options->start != NULL)
         SKED_TRY(take_start(l, run->options->start, s, err));
@@ -207,6 +225,7 @@ static sked_status open_worker(sked_i_crew_worker *base, sked_error *err)
     w->shared = (sequences *)base->crew;
     SKED_TRY(sked_i_anneal_create(w->shared->form, &base->client, see, base->elites.capacity > 0, &w->anneal,
                                   err));
+    sked_i_anneal_listen(w->anneal, &base->limit);
     if ((w->scratch = sked_i_alloc(1, base->crew->size)) == NULL)
         st = sked_i_no_memory(err);
     else

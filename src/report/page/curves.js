@@ -17,6 +17,8 @@ Sked.Curve = class extends Sked.Chart {
         Sked.onTheme(() => timeline.redraw());
     }
 
+    static peak(curve) { return `peak ${Sked.number(curve.peak)}${curve.capacity === null ? "" : " of " + Sked.number(curve.capacity)}`; }
+
     y(value) { return 8 + (this.height - 14) * (1 - value / this.top); }
 
     /* Value at a time: the steady state repeats every II. */
@@ -34,7 +36,7 @@ Sked.Curve = class extends Sked.Chart {
         context.fillText(Sked.clip(context, this.curve.name, timeline.gutter - 16), timeline.gutter - 10, 24);
         context.font = Sked.smallFont;
         const limit = this.curve.capacity;
-        context.fillText(`peak ${Sked.number(this.curve.peak)}${limit === null ? "" : " of " + Sked.number(limit)}`, timeline.gutter - 10, 40);
+        context.fillText(Sked.Curve.peak(this.curve), timeline.gutter - 10, 40);
         context.save();
         context.beginPath();
         context.rect(timeline.gutter, 0, timeline.width + 1, this.height);

@@ -45,7 +45,7 @@ Sked.section("schedule", (section, data) => {
         const list = [], shift = piece && !state.folded ? piece.layer.shift : 0;
         if (model.type(op) !== null) list.push(["Type", model.type(op)]);
         list.push(["Start", number(model.start[op] + shift)], ["Finish", number(model.finish(op) + shift)], ["Duration", number(model.duration[op])]);
-        if (data.device) list.push(["Device", String(data.device[op])]);
+        if (data.device) list.push(["Device", data.deviceNames ? data.deviceNames[data.device[op]].slice(0, 200) : String(data.device[op])]);
         else if (piece) list.push(["Row", data.rows[piece.row]]);
         if (piece && piece.layer.demand[piece.index] !== 1) list.push(["Demand", number(piece.layer.demand[piece.index])]);
         if (data.ii > 0) list.push(["Stage", String(Math.floor(model.start[op] / data.ii + 1e-9))]);
@@ -183,7 +183,8 @@ Sked.section("schedule", (section, data) => {
 
     const pen = document.createElement("canvas").getContext("2d");
     pen.font = Sked.font;
-    const names = data.groups.flatMap((group) => [data.rows[group.first + group.rows - 1], group.name]).concat(data.curves.map((curve) => curve.name));
+    const names = data.groups.flatMap((group) => [data.rows[group.first + group.rows - 1], group.name])
+        .concat(data.curves.flatMap((curve) => [curve.name, curve.capacity === null ? "" : Sked.Curve.peak(curve)]), data.deviceNames ? data.rows : []);
     const widest = Math.max(...names.slice(0, 2000).map((name) => pen.measureText(name.slice(0, 60)).width), 84);
     timeline.gutter = Math.round(Math.min(widest, 190) + 20);
     new ResizeObserver(() => { gantt.resize(); timeline.redraw(); }).observe(gantt.box);

@@ -14,7 +14,8 @@ static void destroy(sked_i_gaus_device_evaluator *s)
         return;
     for (int t = 0; s->part != NULL && t < s->threads; t++) {
         sked_i_gaus_device_part *p = &s->part[t];
-        void *const owned[] = {p->change, p->dmu, p->dsigma, p->dshare, p->cell, p->dcell, p->scell};
+        void *const owned[] = {p->change, p->dmu,   p->dsigma, p->dshare,
+                               p->cell,   p->dcell, p->scell,  p->kind[0]};
         for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
             free(owned[k]);
     }
@@ -22,7 +23,26 @@ static void destroy(sked_i_gaus_device_evaluator *s)
     free(s->load);
     free(s->price);
     free(s->prefix);
+    free(s->members);
     free(s);
+}
+
+/* Counts and scratch of unequal devices. */
+static sked_status open_kinds(sked_i_gaus_device_evaluator *s, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int64_t count = s->view->kinds->count;
+    SKED_NEW0(s->members, count);
+    for (int32_t d = 0; d < s->view->devices; d++)
+        s->members[s->view->kinds->of[d]]++;
+    for (int t = 0; t < s->threads; t++) {
+        double **kind = s->part[t].kind;
+        SKED_NEW(kind[0], 5 * count);
+        for (int k = 1; k < 5; k++)
+            kind[k] = kind[k - 1] + count;
+    }
+cleanup:
+    return st;
 }
 
 static sked_status create(const sked_i_gaus_device_view *view, int threads,
@@ -50,6 +70,8 @@ static sked_status create(const sked_i_gaus_device_view *view, int threads,
         SKED_NEW(p->dsigma, n);
         SKED_NEW(p->dshare, n * view->devices);
     }
+    if (view->kinds != NULL)
+        SKED_TRY(open_kinds(s, err));
     *out = s;
     return SKED_OK;
 cleanup:

@@ -2,7 +2,8 @@
  * Expected share of a cell [c, c + 1) during which an op is busy. With H(t) = E[max(0, t - X)] =
  * sigma (z Phi(z) + phi(z)), z = (t - mu) / sigma, the op has begun for r(c; mu) = H(c + 1) - H(c) of it on
  * average, and ended for r(c; mu + duration). Booked as changes from cell to cell: an op costs the windows
- * of its two ends, however long it is. dr/dmu = -(Phi(z') - Phi(z)), dr/dsigma = phi(z') - phi(z).
+ * of its two ends, however long it is. dr/dmu = -(Phi(z') - Phi(z)), dr/dsigma = phi(z') - phi(z). On unequal
+ * devices it ends after the time of each kind, with the chance that it runs there.
  */
 #include "backend/cpu/gaus/device.h"
 
@@ -65,11 +66,66 @@ static void book(const sked_i_gaus_device_evaluator *s, const sked_i_gaus_device
     }
 }
 
+/* ------------------------------------------------------------------ unequal devices */
+
+/* Is op i busy on devices of kind k, and does it run there at all? */
+static bool busy_on(const sked_i_gaus_device_view *v, int32_t i, int32_t k)
+{
+    const double time = v->kinds->time[(int64_t)i * v->kinds->count + k];
+    return time > 0 && time < INFINITY;
+}
+
+/* Chance that op i is busy anywhere; with only >= 0: on devices of that kind. */
+static double chance_of(const sked_i_gaus_device_evaluator *s, const double *sum, int32_t i, int32_t only)
+{
+    double chance = 0;
+    for (int32_t k = 0; k < s->view->kinds->count; k++)
+        chance += (only < 0 || k == only) && busy_on(s->view, i, k) ? sum[k] : 0;
+    return chance;
+}
+
+/* Books one end of op i for the devices of one kind (only >= 0), or of all where it is busy. */
+static void book_kind(const sked_i_gaus_device_evaluator *s, sked_i_gaus_device_part *part, int32_t i,
+                      int32_t only, rise r, double sign)
+{
+    const sked_i_gaus_device_view *v = s->view;
+    const double *share = s->at->share + (int64_t)i * v->devices;
+    const double chance = chance_of(s, part->kind[0], i, only);
+    for (int32_t d = 0; d < v->devices; d++) {
+        const int32_t k = v->kinds->of[d];
+        if (share[d] > 0 && (only < 0 || k == only) && busy_on(v, i, k))
+            book(s, part, r, sign * share[d], part->change + (int64_t)d * v->cells);
+    }
+    for (int64_t u = v->use_ptr[i]; u < v->use_ptr[i + 1]; u++)
+        book(s, part, r, sign * chance * v->use_amount[u],
+             part->change + (int64_t)(v->devices + v->use_pool[u]) * v->cells);
+}
+
+/* All devices begin an op at the same time; each kind ends it in its own. */
+static void occupy_kinds(const sked_i_gaus_device_evaluator *s, sked_i_gaus_device_part *part, int32_t i)
+{
+    const sked_i_gaus_device_kinds *kinds = s->view->kinds;
+    const double mu = s->at->mu[i], sigma = s->at->sigma[i];
+    if (!room(s, part, i))
+        return;
+    sked_i_gaus_kind_shares(s, i, part->kind[0]);
+    book_kind(s, part, i, -1, make_rise(s, part, mu, sigma), 1);
+    for (int32_t k = 0; k < kinds->count; k++)
+        if (part->kind[0][k] > 0 && busy_on(s->view, i, k)) {
+            const double end = mu + kinds->time[(int64_t)i * kinds->count + k];
+            book_kind(s, part, i, k, make_rise(s, part, end, sigma), -1);
+        }
+}
+
 void sked_i_gaus_device_occupancy(const sked_i_gaus_device_evaluator *s, sked_i_gaus_device_part *part,
                                   int32_t i)
 {
     const sked_i_gaus_device_view *v = s->view;
     const double *share = s->at->share + (int64_t)i * v->devices;
+    if (v->kinds != NULL) {
+        occupy_kinds(s, part, i);
+        return;
+    }
     if (v->duration[i] == 0 || !room(s, part, i))
         return;
     for (int end = 0; end < 2; end++) {
@@ -104,12 +160,57 @@ static sums collect(const sked_i_gaus_device_evaluator *s, const sked_i_gaus_dev
     return x;
 }
 
+/* What book_kind did, backwards. */
+static void collect_kind(const sked_i_gaus_device_evaluator *s, sked_i_gaus_device_part *part, int32_t i,
+                         int32_t only, rise r, double sign)
+{
+    const sked_i_gaus_device_view *v = s->view;
+    const double *share = s->at->share + (int64_t)i * v->devices;
+    double *dshare = part->dshare + (int64_t)i * v->devices;
+    const double chance = chance_of(s, part->kind[0], i, only);
+    double pools = 0; /* what a share costs in all pools together */
+    for (int64_t u = v->use_ptr[i]; u < v->use_ptr[i + 1]; u++) {
+        const sums x = collect(s, part, r, v->devices + v->use_pool[u]);
+        pools += v->use_amount[u] * x.load;
+        part->dmu[i] += sign * chance * v->use_amount[u] * x.dmu;
+        part->dsigma[i] += sign * chance * v->use_amount[u] * x.dsigma;
+    }
+    for (int32_t d = 0; d < v->devices; d++) {
+        const int32_t k = v->kinds->of[d];
+        if ((only >= 0 && k != only) || !busy_on(v, i, k))
+            continue;
+        const sums x = collect(s, part, r, d);
+        dshare[d] += sign * (x.load + pools);
+        part->dmu[i] += sign * share[d] * x.dmu;
+        part->dsigma[i] += sign * share[d] * x.dsigma;
+    }
+}
+
+static void occupy_kinds_back(const sked_i_gaus_device_evaluator *s, sked_i_gaus_device_part *part, int32_t i)
+{
+    const sked_i_gaus_device_kinds *kinds = s->view->kinds;
+    const double mu = s->at->mu[i], sigma = s->at->sigma[i];
+    if (!room(s, part, i))
+        return;
+    sked_i_gaus_kind_shares(s, i, part->kind[0]);
+    collect_kind(s, part, i, -1, make_rise(s, part, mu, sigma), 1);
+    for (int32_t k = 0; k < kinds->count; k++)
+        if (part->kind[0][k] > 0 && busy_on(s->view, i, k)) {
+            const double end = mu + kinds->time[(int64_t)i * kinds->count + k];
+            collect_kind(s, part, i, k, make_rise(s, part, end, sigma), -1);
+        }
+}
+
 void sked_i_gaus_device_occupancy_back(const sked_i_gaus_device_evaluator *s, sked_i_gaus_device_part *part,
                                        int32_t i)
 {
     const sked_i_gaus_device_view *v = s->view;
     const double *share = s->at->share + (int64_t)i * v->devices;
     double *dshare = part->dshare + (int64_t)i * v->devices;
+    if (v->kinds != NULL) {
+        occupy_kinds_back(s, part, i);
+        return;
+    }
     if (v->duration[i] == 0 || !room(s, part, i))
         return;
     for (int end = 0; end < 2; end++) {

@@ -85,7 +85,26 @@ static void add(int64_t n, const real *x, real *y)
         y[i] += x[i];
 }
 
-static void layer_run(const RN(encoder) * e, const sked_i_layer_at *at, const real *w,
+/* Attention takes time by pairs of ops: rows at a time between two looks at the limit. */
+static int32_t next_rows(const RN(encoder) * e, int32_t first)
+{
+    enum { pairs_at_once = 1 << 17 };
+    const int32_t rows = 1 + pairs_at_once / e->n;
+    return e->n - first < rows ? e->n : first + rows;
+}
+
+static bool attend(const RN(encoder) * e, const RN(layer_state) * l)
+{
+    for (int32_t first = 0, end; first < e->n; first = end) {
+        if (sked_i_limit_heard(e->limit))
+            return false;
+        end = next_rows(e, first);
+        e->kernels->attention(e->masks, first, end, e->layout->sizes.head, l->qkv, l->mixed, l->lse);
+    }
+    return true;
+}
+
+static bool layer_run(const RN(encoder) * e, const sked_i_layer_at *at, const real *w,
                       const RN(layer_state) * l, real *next)
 {
     const RN(kernels) *k = e->kernels;
@@ -93,7 +112,8 @@ static void layer_run(const RN(encoder) * e, const sked_i_layer_at *at, const re
     const int32_t n = e->n, inner = SKED_I_HEADS * s->head;
     k->norm(n, s->dim, l->in, w + at->norm1_gain, w + at->norm1_bias, l->norm1, l->mean1, l->rstd1);
     k->linear(n, s->dim, 3 * inner, l->norm1, w + at->qkv_weight, w + at->qkv_bias, l->qkv);
-    k->attention(e->masks, s->head, l->qkv, l->mixed, l->lse);
+    if (!attend(e, l))
+        return false;
     k->linear(n, inner, s->dim, l->mixed, w + at->merge_weight, w + at->merge_bias, l->middle);
     add((int64_t)n * s->dim, l->in, l->middle);
     k->norm(n, s->dim, l->middle, w + at->norm2_gain, w + at->norm2_bias, l->norm2, l->mean2, l->rstd2);
@@ -103,9 +123,10 @@ static void layer_run(const RN(encoder) * e, const sked_i_layer_at *at, const re
     k->film(n, s->mlp, l->hidden, l->scale, l->shift, l->active);
     k->linear(n, s->mlp, s->dim, l->active, w + at->mlp2_weight, w + at->mlp2_bias, next);
     add((int64_t)n * s->dim, l->middle, next);
+    return true;
 }
 
-void RN(encoder_run)(RN(encoder) * e, const real *parameter, double log_temperature)
+bool RN(encoder_run)(RN(encoder) * e, const real *parameter, double log_temperature)
 {
     const RN(kernels) *k = e->kernels;
     const sked_i_layout *at = e->layout;
@@ -115,9 +136,11 @@ void RN(encoder_run)(RN(encoder) * e, const real *parameter, double log_temperat
     k->linear(e->n, SKED_I_STATIC_FEATURES, s->dim, e->feature, w + at->input_weight, w + at->input_bias,
               e->layer[0].in);
     for (int i = 0; i < s->layers; i++)
-        layer_run(e, &at->layer[i], w, &e->layer[i], i + 1 < s->layers ? e->layer[i + 1].in : e->last);
+        if (!layer_run(e, &at->layer[i], w, &e->layer[i], i + 1 < s->layers ? e->layer[i + 1].in : e->last))
+            return false;
     k->norm(e->n, s->dim, e->last, w + at->final_gain, w + at->final_bias, e->out, e->final_mean,
             e->final_rstd);
+    return true;
 }
 
 /* Working memory of the gradient, one piece per kind of row. */
@@ -183,7 +206,7 @@ static void mlp_grad(const RN(encoder) * e, const sked_i_layer_at *at, const rea
 }
 
 /* Attention half: from the gradient of l->middle to that of l->in. */
-static void attention_half_grad(const RN(encoder) * e, const sked_i_layer_at *at, const real *w,
+static bool attention_half_grad(const RN(encoder) * e, const sked_i_layer_at *at, const real *w,
                                 const RN(layer_state) * l, scratch *t, real *dx, real *dw)
 {
     const RN(kernels) *k = e->kernels;
@@ -194,11 +217,17 @@ static void attention_half_grad(const RN(encoder) * e, const sked_i_layer_at *at
     clear(t->dim, t->n_dim);
     k->linear_grad(n, inner, s->dim, l->mixed, w + at->merge_weight, dx, t->mixed, dw + at->merge_weight,
                    dw + at->merge_bias);
-    k->attention_grad(e->masks, s->head, l->qkv, l->mixed, l->lse, t->mixed, t->qkv);
+    for (int32_t first = 0, end; first < n; first = end) {
+        if (sked_i_limit_heard(e->limit))
+            return false;
+        end = next_rows(e, first);
+        k->attention_grad(e->masks, first, end, s->head, l->qkv, l->mixed, l->lse, t->mixed, t->qkv);
+    }
     k->linear_grad(n, s->dim, 3 * inner, l->norm1, w + at->qkv_weight, t->qkv, t->dim, dw + at->qkv_weight,
                    dw + at->qkv_bias);
     k->norm_grad(n, s->dim, l->in, w + at->norm1_gain, l->mean1, l->rstd1, t->dim, dx, dw + at->norm1_gain,
                  dw + at->norm1_bias);
+    return true;
 }
 
 sked_status RN(encoder_grad)(const RN(encoder) * e, const real *parameter, const real *dout, real *dheat,
@@ -216,7 +245,8 @@ sked_status RN(encoder_grad)(const RN(encoder) * e, const real *parameter, const
                           dout, dx, dw + at->final_gain, dw + at->final_bias);
     for (int i = s->layers - 1; i >= 0; i--) {
         mlp_grad(e, &at->layer[i], parameter, &e->layer[i], &t, dx, dheat, dw);
-        attention_half_grad(e, &at->layer[i], parameter, &e->layer[i], &t, dx, dw);
+        if (!attention_half_grad(e, &at->layer[i], parameter, &e->layer[i], &t, dx, dw))
+            SKED_TRY(sked_i_limit_fail(err));
     }
     e->kernels->linear_grad(e->n, SKED_I_STATIC_FEATURES, s->dim, e->feature, parameter + at->input_weight,
                             dx, NULL, dw + at->input_weight, dw + at->input_bias);

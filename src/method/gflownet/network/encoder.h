@@ -5,6 +5,7 @@
 #ifndef SKED_METHOD_GFLOWNET_NETWORK_ENCODER_H
 #define SKED_METHOD_GFLOWNET_NETWORK_ENCODER_H
 #include "backend/kernels.h"
+#include "base/clock.h"
 #include "method/gflownet/network/heat.h"
 
 /* What one layer keeps for its gradient. All rows are ops. */
@@ -26,6 +27,7 @@ typedef struct RN(encoder) {
     const sked_i_masks *masks;
     const real *feature; /* [n, SKED_I_STATIC_FEATURES] */
     int32_t n;
+    const sked_i_limit *limit; /* NULL: none */
     real *block;
     RN(heat) heat;
     RN(layer_state) layer[SKED_I_MAX_LAYERS];
@@ -38,9 +40,10 @@ SKED_MUST_CHECK sked_status RN(encoder_create)(const sked_i_layout *layout, cons
                                                const sked_i_masks *masks, const real *feature,
                                                RN(encoder) * *out, sked_error *err);
 void RN(encoder_destroy)(RN(encoder) * e);
-/* Fills e->out and e->heat from the parameters. */
-void RN(encoder_run)(RN(encoder) * e, const real *parameter, double log_temperature);
-/* From dout [n, dim] and dheat [temperature], which it changes, to the parameters (+=). */
+/* Fills e->out and e->heat from the parameters. false: the limit was reached, and they are not complete. */
+bool RN(encoder_run)(RN(encoder) * e, const real *parameter, double log_temperature);
+/* From dout [n, dim] and dheat [temperature], which it changes, to the parameters (+=). STOPPED at the limit.
+ */
 SKED_MUST_CHECK sked_status RN(encoder_grad)(const RN(encoder) * e, const real *parameter, const real *dout,
                                              real *dheat, real *dparameter, sked_error *err);
 #endif

@@ -1,0 +1,54 @@
+#include "formats/durations.h"
+
+#include "formats/json.h"
+
+#include <string.h>
+
+bool sked_i_durations_text(const sked_graph *g, int32_t op, sked_i_buffer *out)
+{
+    out->size = 0;
+    if (g->on_ptr == NULL || g->on_ptr[op] == g->on_ptr[op + 1])
+        return false;
+    for (int64_t k = g->on_ptr[op]; k < g->on_ptr[op + 1]; k++) {
+        sked_i_buffer_char(out, k == g->on_ptr[op] ? '{' : ',');
+        sked_i_buffer_json(out, sked_i_names_at(&g->on_names, g->on_name[k]));
+        sked_i_buffer_char(out, ':');
+        if (isinf(g->on_duration[k]))
+            sked_i_buffer_text(out, "null");
+        else
+            sked_i_buffer_number(out, g->on_duration[k]);
+    }
+    sked_i_buffer_char(out, '}');
+    return true;
+}
+
+static void read_members(sked_i_json *j, sked_builder *b, int32_t op)
+{
+    sked_error cause = {0};
+    sked_i_buffer name = {0};
+    sked_i_json_enter(j, '{', "durations");
+    while (sked_i_json_key(j)) {
+        name.size = 0;
+        sked_i_buffer_add(&name, j->key, j->key_size);
+        if (name.failed)
+            sked_i_json_fail_as(j, SKED_ERR_MEMORY, "out of memory");
+        const double duration = sked_i_json_null(j) ? INFINITY : sked_i_json_number(j, "a duration");
+        if (j->status == SKED_OK && sked_builder_add_duration(b, op, name.data, duration, &cause) != SKED_OK)
+            sked_i_json_pass(j, &cause);
+    }
+    sked_i_json_end(j);
+    sked_i_buffer_free(&name);
+}
+
+sked_status sked_i_durations_add(const sked_i_source *source, const char *at, const char *text,
+                                 sked_builder *b, int32_t op, sked_error *err)
+{
+    const sked_i_source inner = {"durations", text, strlen(text), source->options};
+    sked_error cause = {0};
+    sked_i_json j;
+    sked_i_json_begin(&j, &inner, &cause);
+    read_members(&j, b, op);
+    const sked_status st = j.status;
+    sked_i_json_free(&j);
+    return st == SKED_OK ? st : sked_i_source_pass(source, at, &cause, err);
+}

@@ -1,0 +1,15 @@
+/*
+ * Durations by device as one text, {"gpu":0.5,"npu":null}, for formats whose nodes hold plain attributes
+ * (DOT, GML, GraphML). null: the op cannot run there.
+ */
+#ifndef SKED_FORMATS_DURATIONS_H
+#define SKED_FORMATS_DURATIONS_H
+#include "formats/format.h"
+
+/* The text of an op replaces the contents of `out`; false: it has no durations by device. */
+bool sked_i_durations_text(const sked_graph *g, int32_t op, sked_i_buffer *out);
+/* Adds those of a text to the last op of a builder. `at`: where it stands in the file, for messages. */
+SKED_MUST_CHECK sked_status sked_i_durations_add(const sked_i_source *source, const char *at,
+                                                 const char *text, sked_builder *b, int32_t op,
+                                                 sked_error *err);
+#endif

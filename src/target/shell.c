@@ -1,0 +1,182 @@
+/*
+ * Three processes: this one; a watcher, which leads a process group of its own; and the shell in that group.
+ * The watcher holds one end of a pipe, the lifeline, whose other end is here. However this process dies, the
+ * lifeline breaks, and the watcher removes the file and ends the group. A group is killed before its leader
+ * is reaped, so that its number cannot have gone to another process.
+ */
+#define _GNU_SOURCE
+#include "target/shell.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { read_end, write_end };
+
+/* Time between two looks at a process: short at first, since many programs are. */
+static int next_pause(int ms)
+{
+    enum { most = 20 };
+    return 2 * ms < most ? 2 * ms : most;
+}
+
+/* ------------------------------------------------------------------ after the fork */
+
+/* The program begins as any other: no signal ignored or blocked because sked does so. */
+static void restore_signals(void)
+{
+    static const int changed[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ};
+    sigset_t none;
+    for (size_t i = 0; i < sizeof changed / sizeof *changed; i++)
+        signal(changed[i], SIG_DFL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static _Noreturn void become_program(const sked_i_shell_command *p, int output)
+{
+    const int input = open("/dev/null", O_RDONLY);
+    restore_signals();
+    if (input < 0 || dup2(input, 0) < 0 || dup2(output, 1) < 0)
+        _exit(127);
+    if (input > 2)
+        close(input);
+    execl("/bin/sh", "sh", "-c", p->command, "sh", p->file, (char *)NULL);
+    _exit(127);
+}
+
+/* Only calls that are safe in the child of a process with threads. */
+static _Noreturn void watch(const sked_i_shell_command *p, const int *output, const int *lifeline)
+{
+    int status = 0, ms = 1;
+    struct pollfd line = {.fd = lifeline[read_end], .events = POLLIN};
+    setpgid(0, 0);
+    close(lifeline[write_end]);
+    close(output[read_end]);
+    const pid_t shell = fork();
+    if (shell == 0)
+        become_program(p, output[write_end]);
+    close(output[write_end]);
+    while (shell > 0 && waitpid(shell, &status, WNOHANG) == 0) {
+        if (poll(&line, 1, ms) > 0) {
+            unlink(p->file);
+            kill(0, SIGKILL); /* this process, too */
+        }
+        ms = next_pause(ms);
+    }
+    _exit(shell > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 127);
+}
+
+/* ------------------------------------------------------------------ in this process */
+
+typedef struct run {
+    pid_t watcher;
+    int output, lifeline; /* -1: closed */
+    char *text;
+    size_t size, used;
+} run;
+
+static bool start(const sked_i_shell_command *p, run *r)
+{
+    int output[2], lifeline[2];
+    if (pipe2(output, O_CLOEXEC) != 0)
+        return false;
+    if (pipe2(lifeline, O_CLOEXEC) != 0) {
+        close(output[read_end]);
+        close(output[write_end]);
+        return false;
+    }
+    r->watcher = fork();
+    if (r->watcher == 0)
+        watch(p, output, lifeline);
+    if (r->watcher > 0)
+        setpgid(r->watcher, r->watcher); /* here as well: either may come first */
+    close(output[write_end]);
+    close(lifeline[read_end]);
+    r->output = output[read_end];
+    r->lifeline = lifeline[write_end];
+    return true;
+}
+
+/* Keeps the last bytes. */
+static void take_output(run *r)
+{
+    if (r->used > r->size / 2) {
+        memmove(r->text, r->text + r->size / 4, r->used - r->size / 4);
+        r->used -= r->size / 4;
+    }
+    const ssize_t n = read(r->output, r->text + r->used, r->size - r->used - 1);
+    if (n > 0) {
+        r->used += (size_t)n;
+    } else if (n == 0 || errno != EINTR) {
+        close(r->output);
+        r->output = -1;
+    }
+}
+
+/* True when there was something to read; poll passes over a closed output and only waits. */
+static bool wait_for_output(run *r, int ms)
+{
+    struct pollfd p = {.fd = r->output, .events = POLLIN};
+    if (poll(&p, 1, ms) <= 0)
+        return false;
+    take_output(r);
+    return true;
+}
+
+static bool has_ended(const run *r)
+{
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)r->watcher, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == r->watcher;
+}
+
+static sked_i_shell_end attend(const sked_i_shell_command *p, run *r)
+{
+    const sked_i_limit limit = {.deadline = sked_clock() + p->timeout, .stop = p->stop};
+    for (int ms = 1; !has_ended(r);) {
+        if (sked_i_limit_stopped(&limit))
+            return SKED_I_SHELL_STOPPED;
+        const double left = limit.deadline - sked_clock();
+        if (left <= 0)
+            return SKED_I_SHELL_LATE;
+        if (!wait_for_output(r, 1000 * left < ms ? (int)(1000 * left) : ms))
+            ms = next_pause(ms);
+    }
+    while (r->output >= 0 && wait_for_output(r, 0))
+        continue; /* what is left in the pipe */
+    return SKED_I_SHELL_DONE;
+}
+
+static sked_i_shell_end finish(run *r, sked_i_shell_end end)
+{
+    int status = 0;
+    kill(-r->watcher, SIGKILL);
+    while (waitpid(r->watcher, &status, 0) < 0 && errno == EINTR)
+        continue;
+    if (r->output >= 0)
+        close(r->output);
+    close(r->lifeline);
+    r->text[r->used] = 0;
+    if (end == SKED_I_SHELL_DONE && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
+        return SKED_I_SHELL_FAILED;
+    return end;
+}
+
+sked_i_shell_end sked_i_shell_run(const sked_i_shell_command *p, char *text, size_t size)
+{
+    run r = {.output = -1, .lifeline = -1, .text = text, .size = size};
+    text[0] = 0;
+    if (!start(p, &r))
+        return SKED_I_SHELL_MISSING;
+    if (r.watcher < 0) {
+        close(r.output);
+        close(r.lifeline);
+        return SKED_I_SHELL_MISSING;
+    }
+    return finish(&r, attend(p, &r));
+}

@@ -1,0 +1,29 @@
+/* A program of the user's, run through the shell, that can be ended at any time with all its children. */
+#ifndef SKED_TARGET_SHELL_H
+#define SKED_TARGET_SHELL_H
+#include "base/clock.h"
+
+#include <stddef.h>
+
+typedef struct sked_i_shell_command {
+    const char *command;               /* for /bin/sh; "$1" is the file */
+    const char *file;                  /* removed if this process dies while the program runs */
+    double timeout;                    /* seconds */
+    const volatile sig_atomic_t *stop; /* or NULL */
+} sked_i_shell_command;
+
+typedef enum sked_i_shell_end {
+    SKED_I_SHELL_DONE,    /* it has ended with exit code 0 */
+    SKED_I_SHELL_FAILED,  /* with another one, or by a signal */
+    SKED_I_SHELL_LATE,    /* it took longer than its time-out */
+    SKED_I_SHELL_STOPPED, /* a stop was asked for */
+    SKED_I_SHELL_MISSING  /* there was no process to be had */
+} sked_i_shell_end;
+
+/*
+ * Runs the program to its end, whether or not it closes its output before. Its standard input is empty; the
+ * last bytes it prints go to text[size], 0-terminated. When this returns, nothing of its process group is
+ * left. The same holds if the calling process dies, whatever ends it.
+ */
+sked_i_shell_end sked_i_shell_run(const sked_i_shell_command *p, char *text, size_t size);
+#endif
