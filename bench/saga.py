@@ -72,7 +72,7 @@ def import_peers(args):
 # ---- problems ---------------------------------------------------------------------------------------------------
 
 class Problem:
-    """time[task][node], INF: cannot run; edges (from, to, bytes); bandwidth[a][b], INF on the diagonal, 0: no link; latency[a][b]."""
+    """time[task][node]; edges (from, to, bytes); bandwidth[a][b], INF on the diagonal, 0: no link; latency[a][b]."""
 
     def __init__(self, name, family, ccr, time, edges, latency, bandwidth, cost=None, speed=None):
         self.name, self.family, self.ccr = name, family, ccr
@@ -226,7 +226,7 @@ def workflow(r, n):
 FAMILIES = {"in_tree": lambda r, n: tree(r, n, True), "out_tree": lambda r, n: tree(r, n, False), "chains": chains,
             "branching": branching, "layered": layered, "random": random_dag, "fork_join": fork_join, "fft": fft,
             "gauss": gauss, "workflow": workflow, "unrelated": layered}
-CCRS = [0.2, 0.5, 1, 2, 5]
+CCRS = [0.2, 0.5, 1.0, 2.0, 5.0]
 
 
 def generate(family, ccr, number, seed, most):
@@ -252,7 +252,7 @@ def generate(family, ccr, number, seed, most):
     bandwidth = [[w * factor for w in row] for row in wide]
     latency = [[0] * nodes for _ in range(nodes)]
     related = family != "unrelated"
-    return Problem(f"{family}_{n}_m{nodes}_c{ccr}_{number}", family, ccr, time, [(a, b, s) for (a, b), s in zip(edges, size)],
+    return Problem(f"{family}_{n}_m{nodes}_c{ccr:g}_{number}", family, ccr, time, [(a, b, s) for (a, b), s in zip(edges, size)],
                    latency, bandwidth, cost if related else None, speed if related else None)
 
 
@@ -365,7 +365,7 @@ def run_cpsat(args, problem):
     horizon = min(sum(row[d] for row in problem.time) for d in range(m))
     tick = horizon / args.ticks
     ticks = lambda x: math.ceil(x / tick - 1e-9)
-    most = sum(ticks(max(row)) for row in problem.time)
+    most = min(sum(ticks(row[d]) for row in problem.time) for d in range(m))  # all on one node is a schedule
     model = cp.CpModel()
     start = [model.new_int_var(0, most, "") for _ in range(n)]
     finish = [model.new_int_var(0, most, "") for _ in range(n)]
@@ -465,9 +465,9 @@ def run_generated(args, refused):
                 problem = generate(family, ccr, number, args.seed, args.tasks)
                 with tempfile.TemporaryDirectory() as folder:
                     rows.append(run_one(args, problem, folder, refused))
-            show(f"{family} ccr {ccr}", rows[-args.count:])
+            show(f"{family} ccr {ccr:g}", rows[-args.count:])
     for ccr in args.ccr:
-        show(f"all, ccr {ccr}", [r for r in rows if r["problem"].ccr == ccr])
+        show(f"all, ccr {ccr:g}", [r for r in rows if r["problem"].ccr == ccr])
     show("all", rows)
 
 

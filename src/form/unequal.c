@@ -8,8 +8,8 @@
 
 void sked_i_unequal_free(sked_i_unequal *u)
 {
-    void *const owned[] = {u->kind_of, u->time, u->tail,     u->latency, u->bandwidth,
-                           u->in,      u->out,  u->able_ptr, u->able};
+    void *const owned[] = {u->kind_of, u->time, u->tail, u->latency,  u->bandwidth,
+                           u->pass,    u->in,   u->out,  u->able_ptr, u->able};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     *u = (sked_i_unequal){0};
@@ -176,6 +176,24 @@ cleanup:
     return st;
 }
 
+/* Transfers by edge and pair of devices, where all of them stay in a cache. */
+static sked_status list_passes(sked_i_unequal *u, int64_t edges, sked_error *err)
+{
+    const double large = 1 << 16;
+    const int64_t m = u->m;
+    sked_status st = SKED_OK;
+    if ((double)edges * (double)m * (double)m > large)
+        return SKED_OK;
+    SKED_NEW(u->pass, edges * m * m);
+    for (int64_t e = 0; e < edges; e++)
+        for (int32_t a = 0; a < m; a++)
+            for (int32_t b = 0; b < m; b++)
+                u->pass[(e * m + a) * m + b] =
+                    a == b ? 0 : sked_i_unequal_pass(u, &u->in[e], u->kind_of[a], u->kind_of[b]);
+cleanup:
+    return st;
+}
+
 /* ------------------------------------------------------------------ tails */
 
 /* Least time from when the data of an arc is there on a device of kind k to the end of everything. */
@@ -239,6 +257,7 @@ sked_status sked_i_unequal_make(const sked_problem *p, const sked_i_dag *v, sked
     SKED_TRY(copy_arcs(u, &v->out, &u->out, err));
     measure(u, p, v);
     SKED_TRY(copy_links(u, member, err));
+    SKED_TRY(list_passes(u, v->in.ptr[u->n], err));
     SKED_TRY(find_tails(u, v, p->fix_device, err));
 cleanup:
     free(member);

@@ -23,10 +23,11 @@ typedef struct sked_i_unequal {
     double *latency;              /* [2 * kinds * kinds] with bytes, and without */
     double *bandwidth;            /* [kinds * kinds] */
     sked_i_unequal_arc *in, *out; /* rows as in the dag */
-    int64_t *able_ptr;            /* [n + 1] devices an op may run on: its fixed one, or all that can ... */
-    int32_t *able;                /* ... the shortest time first */
-    double span;                  /* no list that needs no missing link takes longer */
-    double barred;         /* a missing link takes so long: costs of barred and more are no schedules */
+    double *pass;      /* [edges of in * m * m] their transfers from x to; NULL: the table would be large */
+    int64_t *able_ptr; /* [n + 1] devices an op may run on: its fixed one, or all that can ... */
+    int32_t *able;     /* ... the shortest time first */
+    double span;       /* no list that needs no missing link takes longer */
+    double barred;     /* a missing link takes so long: costs of barred and more are no schedules */
     double work, transfer; /* mean shortest time of an op, mean transfer of an edge */
     bool orderly;          /* no lag is negative */
 } sked_i_unequal;

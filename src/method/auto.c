@@ -29,6 +29,24 @@ static const member for_transfers[] = {
     {"list", NULL, 0, false}, {"list", "scheme=serial", 0, false}, {"list", "direction=backward", 0, false},
     {"heft", NULL, 0, false}, {"gaus", NULL, 0.5, false},          {"search", NULL, 1, false},
 };
+/* Unequal devices: exact proves many small problems within moments, and finds what annealing misses. */
+static const member for_machines[] = {
+    {"list", NULL, 0, false},
+    {"heft", NULL, 0, false},
+    {"list", "direction=backward", 0, false},
+    {"heft", "device=oct", 0, false},
+    {"heft", "device=critical", 0, false},
+    {"heft", "device=lookahead", 0, false},
+    {"search", NULL, 0.4, false},
+    {"exact", "max-ops=40", 0.5, true},
+    {"search", NULL, 1, false},
+};
+/* The same where lookahead would take long and exact has no chance. */
+static const member for_large_machines[] = {
+    {"list", NULL, 0, false},         {"heft", NULL, 0, false},
+    {"heft", "device=oct", 0, false}, {"list", "direction=backward", 0, false},
+    {"search", NULL, 1, false},
+};
 static const member for_shape[] = {{"list", NULL, 0, false},
                                    {"fds", NULL, 0.2, false},
                                    {"gaus", NULL, 0.7, false},
@@ -54,6 +72,14 @@ typedef struct plan {
 /* From here on gaus gains more than it takes from search (docs/methods/auto.md). */
 static const int32_t relaxed_from = 2000;
 
+/* What lookahead costs on unequal devices, and what is quick: about a tenth of a second. */
+static const double quick_work = 2e6;
+
+static double lookahead_work(const sked_problem *p)
+{
+    return ((double)p->graph->n_ops + (double)p->graph->n_edges) * p->devices * p->devices;
+}
+
 static plan choose(const sked_problem *p)
 {
     if (p->ii > 0 && p->objective != SKED_OBJECTIVE_II && p->objective != SKED_OBJECTIVE_MAKESPAN)
@@ -62,6 +88,8 @@ static plan choose(const sked_problem *p)
         return PLAN(for_loops);
     if (sked_i_memory_may_bind(p))
         return PLAN(for_limits);
+    if (p->objective == SKED_OBJECTIVE_MAKESPAN && p->machine != NULL)
+        return lookahead_work(p) <= quick_work ? PLAN(for_machines) : PLAN(for_large_machines);
     if (p->objective == SKED_OBJECTIVE_MAKESPAN && sked_i_has_transfers(p) && p->graph->n_ops >= relaxed_from)
         return PLAN(for_transfers);
     return p->objective == SKED_OBJECTIVE_MAKESPAN ? PLAN(for_makespan) : PLAN(for_shape);

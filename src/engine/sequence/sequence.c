@@ -5,6 +5,8 @@
 #include <assert.h>
 #include <string.h>
 
+#define KERNEL __attribute__((always_inline)) static inline /* one copy per kind of devices */
+
 /* ------------------------------------------------------------------ a solution */
 
 void sked_i_sequence_destroy(sked_i_sequence *s)
@@ -79,13 +81,30 @@ cleanup:
 
 /* ------------------------------------------------------------------ timing */
 
-/* The same on unequal devices. */
-static double unequal_arrival(const sked_i_sequence *s, int32_t i, int32_t d)
+/* Below on unequal devices, by the table of transfers. */
+KERNEL double listed_arrival(const sked_i_sequence *s, int32_t i, int32_t d)
+{
+    const sked_i_unequal *u = s->form->unequal;
+    const int64_t *ptr = s->form->dag.in.ptr, m = u->m;
+    double t = 0;
+    for (int64_t k = ptr[i]; k < ptr[i + 1]; k++) {
+        const sked_i_unequal_arc *x = &u->in[k];
+        const double at = s->start[x->op] + (x->lag + x->share * s->time[x->op]) +
+                          u->pass[(k * m + s->device[x->op]) * m + d];
+        t = at > t ? at : t;
+    }
+    return t;
+}
+
+/* Below on unequal devices. */
+KERNEL double unequal_arrival(const sked_i_sequence *s, int32_t i, int32_t d)
 {
     const sked_i_unequal *u = s->form->unequal;
     const int64_t *ptr = s->form->dag.in.ptr;
     const int32_t kind = u->kind_of[d];
     double t = 0;
+    if (u->pass != NULL)
+        return listed_arrival(s, i, d);
     for (int64_t k = ptr[i]; k < ptr[i + 1]; k++) {
         const sked_i_unequal_arc *x = &u->in[k];
         const int32_t from = s->device[x->op];
@@ -98,11 +117,11 @@ static double unequal_arrival(const sked_i_sequence *s, int32_t i, int32_t d)
 }
 
 /* When op i can start on device d as far as its data goes. */
-static inline double arrival(const sked_i_sequence *s, int32_t i, int32_t d)
+KERNEL double arrival(const sked_i_sequence *s, int32_t i, int32_t d, bool unequal)
 {
     const sked_i_sequencing *l = s->form;
     double t = 0;
-    if (l->unequal != NULL)
+    if (unequal)
         return unequal_arrival(s, i, d);
     for (int64_t k = l->dag.in.ptr[i]; k < l->dag.in.ptr[i + 1]; k++) {
         const sked_i_sequencing_arc *x = &l->in[k];
@@ -163,7 +182,7 @@ static void time_all(sked_i_sequence *s)
         end[d] = 0;
     for (int32_t k = 0; k < n; k++) {
         const int32_t i = s->list[k], d = s->device[i];
-        const double t = arrival(s, i, d);
+        const double t = arrival(s, i, d, s->form->unequal != NULL);
         s->start[i] = duration[i] > 0 && end[d] > t ? end[d] : t;
         if (duration[i] > 0) {
             end[d] = s->start[i] + duration[i];
@@ -361,7 +380,8 @@ static int32_t mark_dirty(sked_i_sequence *s)
  * behind `reach` is touched yet. Returns the place at which everything was as before again, or -1 where the
  * limit is exceeded.
  */
-static int32_t retime(sked_i_sequence *s, int32_t lo, int32_t hi, int32_t reach, double limit, double *latest)
+KERNEL int32_t retime(sked_i_sequence *s, int32_t lo, int32_t hi, int32_t reach, double limit, bool unequal,
+                      double *latest)
 {
     const sked_i_sequencing *l = s->form;
     const double *duration = s->time;
@@ -382,7 +402,7 @@ static int32_t retime(sked_i_sequence *s, int32_t lo, int32_t hi, int32_t reach,
             top = old + duration[i] > top ? old + duration[i] : top;
             continue;
         }
-        double t = arrival(s, i, d);
+        double t = arrival(s, i, d, unequal);
         t = duration[i] > 0 && s->new_end[d] > t ? s->new_end[d] : t;
         if (t + s->tail[i] > limit)
             return -1;
@@ -424,7 +444,8 @@ static bool try_plain(sked_i_sequence *s, sked_i_sequence_move *move, double lim
     s->journal_count = 0;
     for (int32_t q = 0; q < move->count; q++)
         touch_successors(s, move->op[q], &reach);
-    const int32_t stop = retime(s, lo, hi, reach, limit, &latest);
+    const int32_t stop = s->form->unequal == NULL ? retime(s, lo, hi, reach, limit, false, &latest)
+                                                  : retime(s, lo, hi, reach, limit, true, &latest);
     if (stop >= 0) {
         s->cost = latest;
         refresh_finishes(s, lo, stop - 1);

@@ -64,7 +64,7 @@ bool sked_i_exact_branch_fits(const sked_problem *p)
 {
     const int fixed = p->devices > 0 ? fixed_devices(p) : 0;
     if (p->machine != NULL)
-        return sked_i_branch_machine_fits(p);
+        return sked_i_branch_unequal_fits(p);
     if (fixed == 2 || (fixed == 0 && sked_i_has_transfers(p)))
         return false;
     return sked_i_exact_scale(p) > 0;
@@ -360,7 +360,7 @@ sked_status sked_i_branch_open(sked_i_run *run, uint64_t seed, sked_i_branch *b,
     b->end = b->n;
     SKED_TRY(sked_schedule_create(b->n, p->devices, &b->schedule, err));
     if (p->machine != NULL)
-        return sked_i_branch_machine_open(b, seed, empty, err);
+        return sked_i_branch_unequal_open(b, seed, empty, err);
     b->scale = sked_i_exact_scale(p);
     SKED_TRY(find_pairs(p, &pairs, err));
     SKED_TRY(sked_i_clause_create(b->n + 1 + (int32_t)pairs.count, b->n, seed, &b->solver, err));
@@ -380,5 +380,5 @@ void sked_i_branch_close(sked_i_branch *b)
 {
     sked_schedule_destroy(b->schedule);
     sked_i_clause_destroy(b->solver);
-    sked_i_branch_machine_close(b->unequal);
+    sked_i_branch_unequal_close(b->unequal);
 }

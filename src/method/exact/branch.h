@@ -7,7 +7,7 @@
 #include "engine/clause/clause.h"
 #include "method/method.h"
 
-typedef struct sked_i_branch_machine sked_i_branch_machine;
+typedef struct sked_i_branch_unequal sked_i_branch_unequal;
 
 typedef struct sked_i_branch {
     sked_i_run *run; /* where bounds and schedules go */
@@ -16,7 +16,7 @@ typedef struct sked_i_branch {
     double scale;
     int32_t n, end; /* end: the makespan's variable */
     sked_schedule *schedule;
-    sked_i_branch_machine *unequal; /* NULL: devices are identical, or there are none */
+    sked_i_branch_unequal *unequal; /* NULL: devices are identical, or there are none */
 } sked_i_branch;
 
 /*
@@ -28,13 +28,13 @@ SKED_MUST_CHECK sked_status sked_i_branch_open(sked_i_run *run, uint64_t seed, s
 void sked_i_branch_close(sked_i_branch *b);
 
 /* The same for unequal devices (unequal.c). b->run, p, n, end, schedule are set. */
-bool sked_i_branch_machine_fits(const sked_problem *p);
-SKED_MUST_CHECK sked_status sked_i_branch_machine_open(sked_i_branch *b, uint64_t seed, bool *empty,
+bool sked_i_branch_unequal_fits(const sked_problem *p);
+SKED_MUST_CHECK sked_status sked_i_branch_unequal_open(sked_i_branch *b, uint64_t seed, bool *empty,
                                                        sked_error *err);
-void sked_i_branch_machine_close(sked_i_branch_machine *u);
+void sked_i_branch_unequal_close(sked_i_branch_unequal *u);
 /*
  * The solver has found a solution of the model: offers its schedule where it is better, and excludes what
  * has been looked at. The solver is back at the root. *done: nothing better is left.
  */
-SKED_MUST_CHECK sked_status sked_i_branch_machine_take(sked_i_branch *b, bool *done, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_branch_unequal_take(sked_i_branch *b, bool *done, sked_error *err);
 #endif

@@ -29,7 +29,7 @@ typedef struct prover {
 static sked_status take_solution(sked_i_branch *b, bool *done, sked_error *err)
 {
     if (b->unequal != NULL)
-        return sked_i_branch_machine_take(b, done, err);
+        return sked_i_branch_unequal_take(b, done, err);
     const int32_t value = b->solver->low[2 * b->end];
     for (int32_t i = 0; i < b->n; i++)
         b->schedule->start[i] = b->solver->low[2 * i] / b->scale;

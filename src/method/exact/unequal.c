@@ -30,7 +30,7 @@ typedef struct order {
     int32_t i, j, device, var;
 } order;
 
-struct sked_i_branch_machine {
+struct sked_i_branch_unequal {
     sked_i_branch *b;
     const sked_graph *g;
     sked_i_costs costs;
@@ -119,13 +119,13 @@ static double exact_scale(const sked_problem *p, const sked_i_costs *c)
 }
 
 /* Rounded down where the grid is not exact. */
-static int32_t units(const sked_i_branch_machine *u, double time)
+static int32_t units(const sked_i_branch_unequal *u, double time)
 {
     const double y = time * u->b->scale;
     return (int32_t)fmax(-far, fmin(far, u->exact ? nearbyint(y) : floor(y - 1e-6)));
 }
 
-static int32_t time_on(const sked_i_branch_machine *u, int32_t i, int32_t k)
+static int32_t time_on(const sked_i_branch_unequal *u, int32_t i, int32_t k)
 {
     const int32_t time = units(u, sked_i_time(&u->costs, i, k));
     return time > 0 ? time : 0;
@@ -142,7 +142,7 @@ static bool has_pools(const sked_problem *p)
     return false;
 }
 
-bool sked_i_branch_machine_fits(const sked_problem *p)
+bool sked_i_branch_unequal_fits(const sked_problem *p)
 {
     sked_i_costs c = {0};
     sked_error ignored = {0};
@@ -157,23 +157,23 @@ bool sked_i_branch_machine_fits(const sked_problem *p)
 
 /* ------------------------------------------------------------------ variables */
 
-static int64_t cell(const sked_i_branch_machine *u, int32_t i, int32_t k)
+static int64_t cell(const sked_i_branch_unequal *u, int32_t i, int32_t k)
 {
     return (int64_t)i * u->m + k;
 }
 
-static bool may_run(const sked_i_branch_machine *u, int32_t i, int32_t k)
+static bool may_run(const sked_i_branch_unequal *u, int32_t i, int32_t k)
 {
     return u->x[cell(u, i, k)] >= 0;
 }
 
-static sked_i_lit runs_on(const sked_i_branch_machine *u, int32_t i, int32_t k)
+static sked_i_lit runs_on(const sked_i_branch_unequal *u, int32_t i, int32_t k)
 {
     return (sked_i_lit){2 * u->x[cell(u, i, k)], 1};
 }
 
 /* Devices that can finish the op in time; a fixed one alone. */
-static void number_choices(sked_i_branch_machine *u)
+static void number_choices(sked_i_branch_unequal *u)
 {
     const sked_problem *p = u->b->p;
     for (int32_t i = 0; i < u->b->n; i++)
@@ -186,7 +186,7 @@ static void number_choices(sked_i_branch_machine *u)
 }
 
 /* Every path from an op is over no earlier than the op: ops that a path joins never overlap. */
-static bool finishes_first(const sked_i_branch_machine *u)
+static bool finishes_first(const sked_i_branch_unequal *u)
 {
     const sked_graph *g = u->g;
     for (int64_t e = 0; e < g->n_edges; e++)
@@ -196,7 +196,7 @@ static bool finishes_first(const sked_i_branch_machine *u)
     return true;
 }
 
-static bool number_orders(sked_i_branch_machine *u)
+static bool number_orders(sked_i_branch_unequal *u)
 {
     const sked_i_closure *closure = u->closure;
     for (int32_t i = 0; i < u->b->n; i++)
@@ -216,7 +216,7 @@ static bool number_orders(sked_i_branch_machine *u)
     return true;
 }
 
-static void number_heads(sked_i_branch_machine *u)
+static void number_heads(sked_i_branch_unequal *u)
 {
     for (int64_t c = 0; c < (int64_t)u->b->n * u->m; c++) {
         u->head[c] = u->x[c] >= 0 ? u->n_vars++ : -1;
@@ -224,13 +224,13 @@ static void number_heads(sked_i_branch_machine *u)
     }
 }
 
-static bool bound(sked_i_branch_machine *u, int32_t var, int32_t low, int32_t high)
+static bool bound(sked_i_branch_unequal *u, int32_t var, int32_t low, int32_t high)
 {
     return sked_i_clause_root_bound(u->b->solver, (sked_i_lit){2 * var, low}) &&
            sked_i_clause_root_bound(u->b->solver, (sked_i_lit){2 * var + 1, -high});
 }
 
-static bool bound_start(sked_i_branch_machine *u, int32_t i)
+static bool bound_start(sked_i_branch_unequal *u, int32_t i)
 {
     const sked_problem *p = u->b->p;
     if (p->fix_start == NULL || isnan(p->fix_start[i]))
@@ -241,7 +241,7 @@ static bool bound_start(sked_i_branch_machine *u, int32_t i)
 }
 
 /* false: nothing is left. */
-static bool bound_variables(sked_i_branch_machine *u)
+static bool bound_variables(sked_i_branch_unequal *u)
 {
     sked_i_branch *b = u->b;
     const double least = sked_i_run_bound(b->run) * b->scale;
@@ -267,7 +267,7 @@ static bool bound_variables(sked_i_branch_machine *u)
 /* ------------------------------------------------------------------ devices, paths */
 
 /* Exactly one device; x ties start to head and latest start, which enclose it anyway. */
-static bool add_devices_of(sked_i_branch_machine *u, int32_t i)
+static bool add_devices_of(sked_i_branch_unequal *u, int32_t i)
 {
     sked_i_clause_solver *s = u->b->solver;
     sked_i_clause_option *earliest = sked_i_alloc(2 * (int64_t)u->m, sizeof *earliest);
@@ -294,7 +294,7 @@ static bool add_devices_of(sked_i_branch_machine *u, int32_t i)
 }
 
 /* From device a to device b along edge e; far: impossible. */
-static int32_t passage(const sked_i_branch_machine *u, int64_t e, int32_t a, int32_t b)
+static int32_t passage(const sked_i_branch_unequal *u, int64_t e, int32_t a, int32_t b)
 {
     const double w = sked_i_lag(&u->costs, e, a) + sked_i_transfer_time(&u->costs, u->g->edge_bytes[e], a, b);
     if (isinf(w))
@@ -304,7 +304,7 @@ static int32_t passage(const sked_i_branch_machine *u, int64_t e, int32_t a, int
 }
 
 /* The head of `to` on one device from those of `from` on all, or the latest start of `from` likewise. */
-static bool add_passages(sked_i_branch_machine *u, int64_t e, bool mirror, int32_t k,
+static bool add_passages(sked_i_branch_unequal *u, int64_t e, bool mirror, int32_t k,
                          sked_i_clause_option *option)
 {
     const int32_t from = u->g->edge_from[e], to = u->g->edge_to[e];
@@ -324,7 +324,7 @@ static bool add_passages(sked_i_branch_machine *u, int64_t e, bool mirror, int32
                                      mirror ? 1 : u->latest + 1, option, count);
 }
 
-static bool add_edges(sked_i_branch_machine *u)
+static bool add_edges(sked_i_branch_unequal *u)
 {
     sked_i_clause_option *option = sked_i_alloc(u->m, sizeof *option);
     bool fine = option != NULL;
@@ -340,7 +340,7 @@ static bool add_edges(sked_i_branch_machine *u)
 }
 
 /* From head to latest start: they enclose the starts, and are all that is known before x is. */
-static bool add_orders(sked_i_branch_machine *u)
+static bool add_orders(sked_i_branch_unequal *u)
 {
     bool fine = true;
     for (int64_t q = 0; fine && q < u->n_orders; q++) {
@@ -355,7 +355,7 @@ static bool add_orders(sked_i_branch_machine *u)
 /* ------------------------------------------------------------------ work */
 
 /* Prices that prove the most about all ops. */
-static sked_status best_prices(const sked_i_branch_machine *u, int32_t *price, sked_error *err)
+static sked_status best_prices(const sked_i_branch_unequal *u, int32_t *price, sked_error *err)
 {
     const int64_t cells = (int64_t)u->b->n * u->m;
     sked_status st = SKED_OK;
@@ -381,7 +381,7 @@ cleanup:
 }
 
 /* Each device alone, and all of them at the best prices. */
-static sked_status add_work(sked_i_branch_machine *u, sked_error *err)
+static sked_status add_work(sked_i_branch_unequal *u, sked_error *err)
 {
     const int64_t cells = (int64_t)u->b->n * u->m;
     sked_status st = SKED_OK;
@@ -413,7 +413,7 @@ cleanup:
 /* ------------------------------------------------------------------ pools of resources */
 
 /* Copies of ops by device: they follow the start where x holds, and lie side by side before time 0 else. */
-static bool add_copies(sked_i_branch_machine *u, int32_t first)
+static bool add_copies(sked_i_branch_unequal *u, int32_t first)
 {
     sked_i_clause_solver *s = u->b->solver;
     int32_t at = -1;
@@ -430,7 +430,7 @@ static bool add_copies(sked_i_branch_machine *u, int32_t first)
     return fine;
 }
 
-static bool add_pool(sked_i_branch_machine *u, int32_t r, int32_t first)
+static bool add_pool(sked_i_branch_unequal *u, int32_t r, int32_t first)
 {
     const double capacity = sked_i_capacity(u->b->p, r);
     sked_i_clause_task *task = sked_i_alloc((int64_t)u->b->n * u->m, sizeof *task);
@@ -449,7 +449,7 @@ static bool add_pool(sked_i_branch_machine *u, int32_t r, int32_t first)
                                   task, count);
 }
 
-static bool add_pools(sked_i_branch_machine *u, int32_t first)
+static bool add_pools(sked_i_branch_unequal *u, int32_t first)
 {
     bool fine = add_copies(u, first);
     for (int32_t r = 0; fine && r < u->g->n_resources; r++)
@@ -461,18 +461,18 @@ static bool add_pools(sked_i_branch_machine *u, int32_t first)
 /* ------------------------------------------------------------------ clauses */
 
 /* Clauses of the model are kept for ever. false: no solution is left, or no memory. */
-static bool clause(sked_i_branch_machine *u, const sked_i_lit *l, int32_t size)
+static bool clause(sked_i_branch_unequal *u, const sked_i_lit *l, int32_t size)
 {
     return sked_i_clause_add(u->b->solver, l, size, sked_i_clause_for_ever);
 }
 
-static bool clause_not_both(sked_i_branch_machine *u, sked_i_lit a, sked_i_lit b)
+static bool clause_not_both(sked_i_branch_unequal *u, sked_i_lit a, sked_i_lit b)
 {
     const sked_i_lit l[] = {sked_i_lit_not(a), sked_i_lit_not(b)};
     return clause(u, l, 2);
 }
 
-static bool clauses_of_op(sked_i_branch_machine *u, int32_t i)
+static bool clauses_of_op(sked_i_branch_unequal *u, int32_t i)
 {
     int32_t count = 0;
     bool fine = true;
@@ -485,7 +485,7 @@ static bool clauses_of_op(sked_i_branch_machine *u, int32_t i)
     return fine && clause(u, u->clause, count);
 }
 
-static bool clauses_of_edges(sked_i_branch_machine *u)
+static bool clauses_of_edges(sked_i_branch_unequal *u)
 {
     bool fine = true;
     for (int64_t e = 0; fine && e < u->g->n_edges; e++) {
@@ -499,7 +499,7 @@ static bool clauses_of_edges(sked_i_branch_machine *u)
 }
 
 /* On one device one of two ops comes first. Orders (i, j) and (j, i) on a device are `at` and `other`. */
-static bool clauses_of_pair(sked_i_branch_machine *u, const order *at, const order *other)
+static bool clauses_of_pair(sked_i_branch_unequal *u, const order *at, const order *other)
 {
     const sked_i_lit here = {2 * at->var, 1}, there = {2 * other->var, 1};
     const sked_i_lit i = runs_on(u, at->i, at->device), j = runs_on(u, at->j, at->device);
@@ -515,7 +515,7 @@ static bool clauses_of_pair(sked_i_branch_machine *u, const order *at, const ord
 }
 
 /* Orders stand by (i, j, device). */
-static const order *find_order(const sked_i_branch_machine *u, int32_t i, int32_t j, int32_t device)
+static const order *find_order(const sked_i_branch_unequal *u, int32_t i, int32_t j, int32_t device)
 {
     int64_t low = 0, high = u->n_orders - 1;
     while (low < high) {
@@ -529,7 +529,7 @@ static const order *find_order(const sked_i_branch_machine *u, int32_t i, int32_
     return &u->order[low];
 }
 
-static bool clauses_of_orders(sked_i_branch_machine *u)
+static bool clauses_of_orders(sked_i_branch_unequal *u)
 {
     bool fine = true;
     for (int64_t k = 0; fine && k < u->n_orders; k++) {
@@ -541,7 +541,7 @@ static bool clauses_of_orders(sked_i_branch_machine *u)
 }
 
 /* Same times, same links, and nobody has named either: the devices are interchangeable. */
-static bool alike(const sked_i_branch_machine *u, const bool *named, int32_t a, int32_t b)
+static bool alike(const sked_i_branch_unequal *u, const bool *named, int32_t a, int32_t b)
 {
     const sked_machine *m = u->b->p->machine;
     return !named[a] && !named[b] && m->group[a] == m->group[b] &&
@@ -549,7 +549,7 @@ static bool alike(const sked_i_branch_machine *u, const bool *named, int32_t a, 
 }
 
 /* Of interchangeable devices a later one is used only by ops after the first op of the one before it. */
-static bool clauses_of_twins(sked_i_branch_machine *u, int32_t first, int32_t next)
+static bool clauses_of_twins(sked_i_branch_unequal *u, int32_t first, int32_t next)
 {
     bool fine = true;
     int32_t count = 0;
@@ -565,7 +565,7 @@ static bool clauses_of_twins(sked_i_branch_machine *u, int32_t first, int32_t ne
 }
 
 /* false in *fine: no solution is left. */
-static sked_status break_symmetry(sked_i_branch_machine *u, bool *fine, sked_error *err)
+static sked_status break_symmetry(sked_i_branch_unequal *u, bool *fine, sked_error *err)
 {
     const int32_t *fix = u->b->p->fix_device;
     sked_status st = SKED_OK;
@@ -588,7 +588,7 @@ cleanup:
 /* ------------------------------------------------------------------ where to look first */
 
 /* Devices and orders of the incumbent; without one, the device of the shortest time, in topological order. */
-static void set_phases(sked_i_branch_machine *u)
+static void set_phases(sked_i_branch_unequal *u)
 {
     const sked_schedule *s = sked_i_run_incumbent(u->b->run);
     sked_i_clause_solver *solver = u->b->solver;
@@ -615,7 +615,7 @@ static void set_phases(sked_i_branch_machine *u)
 
 /* ------------------------------------------------------------------ the model */
 
-static sked_status choose_grid(sked_i_branch_machine *u, sked_error *err)
+static sked_status choose_grid(sked_i_branch_unequal *u, sked_error *err)
 {
     sked_i_branch *b = u->b;
     const double best = sked_i_run_best(b->run), serial = serial_length(b->p, &u->costs);
@@ -636,7 +636,7 @@ static sked_status choose_grid(sked_i_branch_machine *u, sked_error *err)
     return SKED_OK;
 }
 
-static sked_status number_variables(sked_i_branch_machine *u, int32_t *copies, sked_error *err)
+static sked_status number_variables(sked_i_branch_unequal *u, int32_t *copies, sked_error *err)
 {
     const sked_i_branch *b = u->b;
     sked_status st = SKED_OK;
@@ -656,7 +656,7 @@ cleanup:
     return st;
 }
 
-static sked_status allocate(sked_i_branch_machine *u, sked_error *err)
+static sked_status allocate(sked_i_branch_unequal *u, sked_error *err)
 {
     const int64_t n = u->b->n, cells = n * u->m;
     sked_status st = SKED_OK;
@@ -675,7 +675,7 @@ cleanup:
     return st;
 }
 
-static bool add_constraints(sked_i_branch_machine *u, int32_t copies)
+static bool add_constraints(sked_i_branch_unequal *u, int32_t copies)
 {
     bool fine = true;
     for (int32_t i = 0; fine && i < u->b->n; i++)
@@ -689,7 +689,7 @@ static bool add_constraints(sked_i_branch_machine *u, int32_t copies)
     return false;
 }
 
-static bool add_clauses(sked_i_branch_machine *u)
+static bool add_clauses(sked_i_branch_unequal *u)
 {
     bool fine = true;
     for (int32_t i = 0; fine && i < u->b->n; i++)
@@ -697,10 +697,10 @@ static bool add_clauses(sked_i_branch_machine *u)
     return fine && clauses_of_edges(u) && clauses_of_orders(u);
 }
 
-sked_status sked_i_branch_machine_open(sked_i_branch *b, uint64_t seed, bool *empty, sked_error *err)
+sked_status sked_i_branch_unequal_open(sked_i_branch *b, uint64_t seed, bool *empty, sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_i_branch_machine *u;
+    sked_i_branch_unequal *u;
     int32_t copies;
     SKED_NEW0(u, 1);
     b->unequal = u;
@@ -735,7 +735,7 @@ cleanup:
     return st;
 }
 
-void sked_i_branch_machine_close(sked_i_branch_machine *u)
+void sked_i_branch_unequal_close(sked_i_branch_unequal *u)
 {
     if (u == NULL)
         return;
@@ -756,12 +756,12 @@ void sked_i_branch_machine_close(sked_i_branch_machine *u)
 
 /* ------------------------------------------------------------------ solutions */
 
-static bool holds(const sked_i_branch_machine *u, int32_t var)
+static bool holds(const sked_i_branch_unequal *u, int32_t var)
 {
     return u->b->solver->low[2 * var] >= 1;
 }
 
-static void read_devices(sked_i_branch_machine *u)
+static void read_devices(sked_i_branch_unequal *u)
 {
     for (int32_t i = 0; i < u->b->n; i++)
         for (int32_t k = 0; k < u->m; k++)
@@ -769,7 +769,7 @@ static void read_devices(sked_i_branch_machine *u)
                 u->b->schedule->device[i] = k;
 }
 
-static bool push(sked_i_branch_machine *u, int32_t from, int32_t to, double time, int64_t cause)
+static bool push(sked_i_branch_unequal *u, int32_t from, int32_t to, double time, int64_t cause)
 {
     if (!(u->start[from] + time > u->start[to] + u->slack * 1e-3))
         return false;
@@ -779,7 +779,7 @@ static bool push(sked_i_branch_machine *u, int32_t from, int32_t to, double time
 }
 
 /* One pass over all edges and orders; *at: an op that moved, -1: none. */
-static void shift(sked_i_branch_machine *u, int32_t *at)
+static void shift(sked_i_branch_unequal *u, int32_t *at)
 {
     const int32_t *device = u->b->schedule->device;
     *at = -1;
@@ -808,7 +808,7 @@ static void shift(sked_i_branch_machine *u, int32_t *at)
  * `limit` (makespan: its finish), -1: the schedule is one. n passes settle every path; an op that still moves
  * stands after a cycle.
  */
-static int32_t build(sked_i_branch_machine *u, double limit, bool *makespan)
+static int32_t build(sked_i_branch_unequal *u, double limit, bool *makespan)
 {
     const sked_problem *p = u->b->p;
     const int32_t n = u->b->n;
@@ -836,7 +836,7 @@ static int32_t build(sked_i_branch_machine *u, double limit, bool *makespan)
     return worst;
 }
 
-static int32_t source_of(const sked_i_branch_machine *u, int64_t cause)
+static int32_t source_of(const sked_i_branch_unequal *u, int64_t cause)
 {
     return cause < u->g->n_edges ? u->g->edge_from[cause] : u->order[cause - u->g->n_edges].i;
 }
@@ -845,7 +845,7 @@ static int32_t source_of(const sked_i_branch_machine *u, int64_t cause)
  * What the start of op follows from, latest first, back to a start of its own or once around a cycle. Returns
  * the number of ops; *cycle: they are one.
  */
-static int32_t trace(sked_i_branch_machine *u, int32_t op, bool *cycle)
+static int32_t trace(sked_i_branch_unequal *u, int32_t op, bool *cycle)
 {
     int32_t count = 0;
     *cycle = false;
@@ -861,7 +861,7 @@ static int32_t trace(sked_i_branch_machine *u, int32_t op, bool *cycle)
 }
 
 /* Path positions k + 1 and k: does the one simply follow the other on its device? */
-static bool follows(const sked_i_branch_machine *u, int32_t k)
+static bool follows(const sked_i_branch_unequal *u, int32_t k)
 {
     const int32_t *device = u->b->schedule->device;
     const int64_t cause = u->path_cause[k];
@@ -869,7 +869,7 @@ static bool follows(const sked_i_branch_machine *u, int32_t k)
            (device[u->path[k]] == device[u->path[k + 1]] && !u->g->edge_lag_given[cause]);
 }
 
-static bool precedes(const sked_i_branch_machine *u, int32_t i, int32_t j)
+static bool precedes(const sked_i_branch_unequal *u, int32_t i, int32_t j)
 {
     return u->closure != NULL && sked_i_closure_has(u->closure, i, j);
 }
@@ -879,7 +879,7 @@ static bool precedes(const sked_i_branch_machine *u, int32_t i, int32_t j)
  * they prove true in any order? It is where nothing of them can start before the first one, or before time 0,
  * and none can end after the last one, or the last is where the schedule ends.
  */
-static bool any_order(const sked_i_branch_machine *u, int32_t first, int32_t last, bool at_zero, bool at_end)
+static bool any_order(const sked_i_branch_unequal *u, int32_t first, int32_t last, bool at_zero, bool at_end)
 {
     bool fine = true;
     for (int32_t k = last; fine && k <= first; k++)
@@ -889,7 +889,7 @@ static bool any_order(const sked_i_branch_machine *u, int32_t first, int32_t las
 }
 
 /* The longest stretch from position `last` back whose order does not matter; `last` itself: none. */
-static int32_t stretch(const sked_i_branch_machine *u, int32_t last, int32_t count, bool makespan)
+static int32_t stretch(const sked_i_branch_unequal *u, int32_t last, int32_t count, bool makespan)
 {
     int32_t best = last;
     for (int32_t k = last; k + 1 < count && follows(u, k); k++) {
@@ -905,7 +905,7 @@ static int32_t stretch(const sked_i_branch_machine *u, int32_t last, int32_t cou
  * within stretches that prove the same in any order are left out; there may be many such orders. makespan: it
  * is the finish of op that is too late.
  */
-static int32_t blame(sked_i_branch_machine *u, int32_t op, bool makespan)
+static int32_t blame(sked_i_branch_unequal *u, int32_t op, bool makespan)
 {
     bool cycle;
     int32_t size = 0, free_until = 0;
@@ -941,7 +941,7 @@ static sked_status take_exact(sked_i_branch *b, bool *done, sked_error *err)
 
 static sked_status take_rounded(sked_i_branch *b, bool *done, sked_error *err)
 {
-    sked_i_branch_machine *u = b->unequal;
+    sked_i_branch_unequal *u = b->unequal;
     sked_status st = SKED_OK;
     const double limit = fmin(sked_i_run_best(b->run) - u->slack, b->p->horizon * (1 + 1e-10));
     bool makespan;
@@ -963,7 +963,7 @@ static sked_status take_rounded(sked_i_branch *b, bool *done, sked_error *err)
     return st;
 }
 
-sked_status sked_i_branch_machine_take(sked_i_branch *b, bool *done, sked_error *err)
+sked_status sked_i_branch_unequal_take(sked_i_branch *b, bool *done, sked_error *err)
 {
     read_devices(b->unequal);
     const sked_status st = b->unequal->exact ? take_exact(b, done, err) : take_rounded(b, done, err);
