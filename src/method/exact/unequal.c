@@ -147,9 +147,10 @@ bool sked_i_unequal_fits(const sked_problem *p)
     sked_i_costs c = {0};
     sked_error ignored = {0};
     const double n = p->graph->n_ops;
-    if (n * n * p->devices > max_orders || sked_i_costs_make(p, &c, &ignored) != SKED_OK)
+    if (n * n * p->devices > max_orders)
         return false;
-    const bool fits = exact_scale(p, &c) > 0 || !has_pools(p);
+    const bool fits =
+        sked_i_costs_make(p, &c, &ignored) == SKED_OK && (exact_scale(p, &c) > 0 || !has_pools(p));
     sked_i_costs_free(&c);
     return fits;
 }
