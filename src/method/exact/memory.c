@@ -24,7 +24,7 @@ typedef struct bounded {
     int32_t left;
     bool early; /* the first time that fits is enough */
     double slack, best;
-    int64_t nodes;
+    int64_t nodes, looks; /* looks: times tried */
     bool stopped;
     sked_status status;
     sked_error *err;
@@ -205,7 +205,7 @@ static void descend(bounded *x, double now);
 /* Places op at `at` and goes on. Returns whether memory admits it there. */
 static bool try_at(bounded *x, int32_t op, int32_t d, double at)
 {
-    if ((++x->nodes & 63) == 0 && sked_i_run_over(x->run))
+    if ((++x->looks & 63) == 0 && sked_i_run_over(x->run))
         x->stopped = true;
     if (x->stopped || !machine_admits(x, op, d, at) || !kept_before(x, at))
         return false;
