@@ -574,6 +574,25 @@ static void unequal_devices(void **state)
     sked_graph_destroy(g);
 }
 
+static void memory_limits(void **state)
+{
+    (void)state;
+    static const char *const methods[] = {"list", "search", "auto"};
+    const double unlimited = INFINITY;
+    sked_graph *g = NULL;
+    OK(build(9, &g, err));
+    for (int m = 0; m < 3; m++)
+        for (int devices = 0; devices <= 2; devices += 2) {
+            method_case c = {.method = methods[m]};
+            sked_problem_init(&c.problem, g);
+            c.problem.devices = devices;
+            c.problem.capacity = &unlimited;
+            c.problem.memory_limit = 6;
+            fail_everywhere(methods[m], act_method, &c);
+        }
+    sked_graph_destroy(g);
+}
+
 static void loops(void **state)
 {
     (void)state;
@@ -678,9 +697,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(graphs),       cmocka_unit_test(problems),        cmocka_unit_test(methods),
-        cmocka_unit_test(every_method), cmocka_unit_test(unequal_devices), cmocka_unit_test(readers),
-        cmocka_unit_test(onnx_reader),  cmocka_unit_test(schedule_reader), cmocka_unit_test(training),
-        cmocka_unit_test(loops),
+        cmocka_unit_test(every_method), cmocka_unit_test(unequal_devices), cmocka_unit_test(memory_limits),
+        cmocka_unit_test(readers),      cmocka_unit_test(onnx_reader),     cmocka_unit_test(schedule_reader),
+        cmocka_unit_test(training),     cmocka_unit_test(loops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

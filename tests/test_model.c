@@ -58,6 +58,8 @@ static double make_case(int seed, random_problem *r)
         random_problem_make((uint64_t)seed + k, kinds[seed % 4], 2, 4, r);
         OK(sked_problem_bound(&r->problem, &shortest, NULL, err));
         r->problem.objective = objectives[seed % 5];
+        if (r->problem.objective == SKED_OBJECTIVE_MEMORY && r->problem.devices > 1)
+            r->problem.objective = SKED_OBJECTIVE_RESOURCE; /* copies have no model */
         r->problem.horizon = shortest + seed % 3;
         r->problem.alpha = 2;
         const double best = brute_force_times(&r->problem, (int)r->problem.horizon);

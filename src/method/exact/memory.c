@@ -24,7 +24,7 @@ typedef struct bounded {
     int32_t left;
     bool early; /* the first time that fits is enough */
     double slack, best;
-    int64_t nodes;
+    int64_t nodes, looks; /* looks: times tried */
     bool stopped;
     sked_status status;
     sked_error *err;
@@ -205,7 +205,9 @@ static void descend(bounded *x, double now);
 /* Places op at `at` and goes on. Returns whether memory admits it there. */
 static bool try_at(bounded *x, int32_t op, int32_t d, double at)
 {
-    if (!machine_admits(x, op, d, at) || !kept_before(x, at))
+    if ((++x->looks & 63) == 0 && sked_i_run_over(x->run))
+        x->stopped = true;
+    if (x->stopped || !machine_admits(x, op, d, at) || !kept_before(x, at))
         return false;
     place(x, op, d, at, 1);
     const bool fits = !x->early || kept_at(x, at);
@@ -278,6 +280,24 @@ static void descend(bounded *x, double now)
             try_op(x, i, now);
 }
 
+/* Later than everything one after the other, with every wait between: time in which nothing happens can go.
+ */
+static double latest(const bounded *x)
+{
+    const sked_graph *g = x->g;
+    double sum = 1, fixed = 0;
+    for (int32_t i = 0; i < g->n_ops; i++) {
+        double longest = sked_i_longest_time(&x->m.costs, i);
+        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
+            longest = fmax(longest, fmax(g->edge_lag[e], longest) +
+                                        sked_i_longest_transfer(&x->m.costs, g->edge_bytes[e]));
+        sum += longest;
+        if (x->p->fix_start != NULL && x->p->fix_start[i] > fixed)
+            fixed = x->p->fix_start[i];
+    }
+    return sum + fixed;
+}
+
 static sked_status conclude(const bounded *x, sked_error *err)
 {
     if (x->status != SKED_OK || x->stopped)
@@ -316,7 +336,7 @@ sked_status sked_i_exact_memory(sked_i_run *run, sked_error *err)
     if (st == SKED_OK) {
         x.best = sked_i_run_best(run);
         x.slack = sked_i_problem_integral(x.p) ? 0 : 1e-9 * fmax(1, fmin(x.best, 1e100));
-        x.best -= x.best < INFINITY ? x.slack : 0;
+        x.best = x.best < INFINITY ? x.best - x.slack : latest(&x);
         if (x.s->device != NULL)
             x.device = x.s->device;
         sked_i_run_progress(run, "enumeration");

@@ -53,9 +53,9 @@ sked_status sked_i_list_limits(sked_i_run *run, sked_i_priority priority, bool s
         }
     }
 cleanup:
+    sked_i_memory_decoder_destroy(decoder); /* refers to the model */
     sked_i_limits_close(&x);
     sked_i_dag_free(&view);
-    sked_i_memory_decoder_destroy(decoder);
     sked_schedule_destroy(s);
     free(rank);
     free(device);
