@@ -194,7 +194,8 @@ static inline bool brute_to_finish(const sked_problem *p)
     return p->lifetime == SKED_LIFETIME_FINISH || (p->lifetime == SKED_LIFETIME_AUTO && limited);
 }
 
-/* Is the value of op i on device d during the step from t to t + 1? By the definition, without an interval. */
+/* Is the value of op i on device d during the step from t to t + 1? By the definition, without an interval.
+ */
 static inline bool brute_holds(const brute *b, int i, int d, int t, double makespan)
 {
     const bool to_finish = brute_to_finish(b->p);

@@ -179,6 +179,12 @@ static bool could_take(const round_ *x)
     return (x->method->features & need) == need;
 }
 
+/* Proofs and portfolios end by the clock, all else by iterations. */
+static bool is_clocked(const sked_method_info *m)
+{
+    return m->features & SKED_CAN_EXACT || strcmp(m->name, "auto") == 0;
+}
+
 static void draw_round(uint64_t number, round_ *x)
 {
     sked_i_rng rng;
@@ -191,7 +197,7 @@ static void draw_round(uint64_t number, round_ *x)
         x->method = sked_method_at(random_int(&rng, 0, sked_method_count() - 1));
     sked_run_options_init(&x->opt);
     x->opt.seed = number;
-    x->opt.time_limit = 2;
+    x->opt.time_limit = is_clocked(x->method) ? 2 : 60;
     x->opt.iterations = random_int(&rng, 1, 30);
     x->opt.threads = random_int(&rng, 0, 4) == 0 ? 2 : 1;
     x->opt.candidates = random_int(&rng, 0, 3) == 0 ? random_int(&rng, 2, 6) : 0;
@@ -321,7 +327,7 @@ static void judge_refusal(const round_ *x, sked_status st, const sked_error *err
         disagree(x, "status %d: %s", (int)st, err->message);
 }
 
-/* Without a clock the same again gives the same bytes. Proofs and portfolios end by the clock: not those. */
+/* Without a clock the same again gives the same bytes. */
 static void run_again(round_ *x, const sked_result *r)
 {
     sked_error err = {0};
@@ -345,7 +351,6 @@ static void play(round_ *x, tally *t)
         judge_refusal(x, st, &err, t);
         return;
     }
-    const bool clocked = x->method->features & SKED_CAN_EXACT || strcmp(x->method->name, "auto") == 0;
     t->runs++;
     t->judged += r.count;
     judge_schedules(x, &r);
@@ -353,7 +358,7 @@ static void play(round_ *x, tally *t)
         t->compared++;
         compare_with_truth(x, &r);
     }
-    if (!clocked && r.seconds < 0.2 && x->number % 4 == 0) {
+    if (!is_clocked(x->method) && r.seconds < 0.2 && x->number % 4 == 0) {
         t->repeated++;
         run_again(x, &r);
     }

@@ -299,7 +299,8 @@ static sked_status run_auto(sked_i_run *run, sked_error *err)
                                : run->options->iterations > 0 ? INFINITY
                                                               : 10 * pow(2, round);
         st = run_round(run, todo, round, seconds, &any, &said, err);
-        if (run->options->iterations > 0 || (said.none.status != SKED_OK && sked_i_run_incumbent(run) == NULL))
+        if (run->options->iterations > 0 ||
+            (said.none.status != SKED_OK && sked_i_run_incumbent(run) == NULL))
             break; /* every member has had its iterations */
     }
     return st == SKED_OK && sked_i_run_incumbent(run) == NULL ? conclude(&said, err) : st;

@@ -87,7 +87,8 @@ SKED_MUST_CHECK sked_status sked_i_problem_plain(const sked_problem *p, sked_pro
                                                  sked_error *err);
 /*
  * A relaxation in the short form: every op takes its shortest time (on its fixed device where it has one),
- * transfers are free, memory has no limit. Its bounds hold for p. *graph as above. Every op can run somewhere.
+ * transfers are free, memory has no limit. Its bounds hold for p. *graph as above. Every op can run
+ * somewhere.
  */
 SKED_MUST_CHECK sked_status sked_i_problem_relaxed(const sked_problem *p, sked_problem *out,
                                                    sked_graph **graph, sked_error *err);

@@ -123,13 +123,15 @@ bool sked_i_problem_integral(const sked_problem *p)
 {
     const sked_graph *g = p->graph;
     for (int32_t i = 0; i < g->n_ops; i++)
-        if ((p->machine == NULL && !whole(g->duration[i])) || (p->fix_start && !isnan(p->fix_start[i]) && !whole(p->fix_start[i])))
+        if ((p->machine == NULL && !whole(g->duration[i])) ||
+            (p->fix_start && !isnan(p->fix_start[i]) && !whole(p->fix_start[i])))
             return false;
     if (p->machine != NULL && !whole_machine(p))
         return false;
     const bool transfers = p->machine == NULL && sked_i_has_transfers(p);
     for (int64_t e = 0; e < g->n_edges; e++)
-        if (((p->machine == NULL || g->edge_lag_given[e]) && !whole(g->edge_lag[e])) || (transfers && !whole(sked_i_transfer(p, e))))
+        if (((p->machine == NULL || g->edge_lag_given[e]) && !whole(g->edge_lag[e])) ||
+            (transfers && !whole(sked_i_transfer(p, e))))
             return false;
     return p->ii == SKED_II_AUTO || whole(p->ii);
 }

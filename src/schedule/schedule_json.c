@@ -89,8 +89,9 @@ static double read_device(reader *r, sked_status unknown)
     const bool named = j->status == SKED_OK && r->problem->machine != NULL;
     const int32_t d = named ? sked_machine_find_device(r->problem->machine, r->text.data) : -1;
     if (d < 0 && j->status == SKED_OK)
-        sked_i_json_fail_as(j, unknown, named ? "the machine has no device '%s'"
-                                              : "device '%s' has a name, but there is no machine with names",
+        sked_i_json_fail_as(j, unknown,
+                            named ? "the machine has no device '%s'"
+                                  : "device '%s' has a name, but there is no machine with names",
                             sked_i_quote(r->text.data, (size_t)r->text.size, quoted, sizeof quoted));
     return d;
 }

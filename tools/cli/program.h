@@ -122,7 +122,8 @@ void put_example(FILE *out, const char *line, int size);
 extern volatile sig_atomic_t stop_requested;
 void catch_signals(void);
 void end_on_signal(bool at_once);
-/* A file is about to be written: the write is finished first. A stream leaves no half file and can be left. */
+/* A file is about to be written: the write is finished first. A stream leaves no half file and can be left.
+ */
 void begin_write(const char *path);
 
 /* progress.c: a bar on a terminal, silent otherwise. */

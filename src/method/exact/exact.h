@@ -12,8 +12,8 @@ bool sked_i_exact_branch_fits(const sked_problem *p);
 SKED_MUST_CHECK sked_status sked_i_exact_branch(sked_i_run *run, sked_error *err);
 
 /*
- * Makespan by enumeration of orders and devices: real times, transfers, unequal or partly fixed devices. Lags must be 0
- * or more. Proves small problems only (about a dozen ops), and says nothing it has not proved.
+ * Makespan by enumeration of orders and devices: real times, transfers, unequal or partly fixed devices. Lags
+ * must be 0 or more. Proves small problems only (about a dozen ops), and says nothing it has not proved.
  */
 bool sked_i_exact_enumerate_fits(const sked_problem *p);
 SKED_MUST_CHECK sked_status sked_i_exact_enumerate(sked_i_run *run, sked_error *err);
