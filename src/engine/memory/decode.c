@@ -729,7 +729,8 @@ static double foreign(const sked_i_memory_decoder *x, int32_t op, int32_t d)
     const sked_graph *g = x->m->g;
     double sum = 0;
     for (int64_t j = g->pred_ptr[op]; j < g->pred_ptr[op + 1]; j++)
-        sum += x->device[g->pred_op[j]] != d ? g->memory[g->pred_op[j]] : 0;
+        if (g->edge_distance[g->pred_edge[j]] == 0 && x->device[g->pred_op[j]] != d)
+            sum += g->memory[g->pred_op[j]];
     return sum;
 }
 
