@@ -211,7 +211,7 @@ static inline void random_limits(sked_i_rng *rng, unsigned kind, random_problem 
 {
     sked_problem *p = &out->problem;
     const int32_t n = sked_graph_op_count(out->graph);
-    double serial[64];
+    double serial[64] = {0};
     const double length = random_serial_starts(p, serial);
     if (kind & RANDOM_HORIZON)
         p->horizon = length;

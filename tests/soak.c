@@ -81,7 +81,7 @@ static void draw_limits(sked_i_rng *rng, round_ *x)
     } else if (random_int(rng, 0, 2) == 0) {
         p->objective = (sked_objective)random_int(rng, SKED_OBJECTIVE_RESOURCE, SKED_OBJECTIVE_COST);
         if (isinf(p->horizon)) {
-            double start[64];
+            double start[64] = {0};
             p->horizon = ceil(random_serial_starts(p, start));
         }
     }

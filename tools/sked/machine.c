@@ -75,6 +75,18 @@ static void print_link(const char *between, double latency, double bandwidth)
            human(bandwidth, y, sizeof y));
 }
 
+/* Is there a pair of devices without a link? Machines of many devices are not looked through. */
+static bool lacks_links(const sked_machine *m)
+{
+    const int32_t n = sked_machine_device_count(m);
+    double latency, bandwidth;
+    bool lacks = n > 1000;
+    for (int32_t a = 0; a < n && !lacks; a++)
+        for (int32_t b = 0; b < n && !lacks; b++)
+            lacks = !sked_machine_link(m, a, b, &latency, &bandwidth);
+    return lacks;
+}
+
 static void print_links(const sked_machine *m)
 {
     const int64_t count = sked_machine_given_link_count(m);
@@ -92,7 +104,7 @@ static void print_links(const sked_machine *m)
     print_more(most_lines, count);
     if (sked_machine_default_link(m, &latency, &bandwidth))
         print_link(count > 0 ? "all other pairs" : "all pairs", latency, bandwidth);
-    else if (sked_machine_device_count(m) > 1)
+    else if (lacks_links(m))
         printf("  link           none between %s\n", count > 0 ? "other pairs" : "devices");
 }
 
