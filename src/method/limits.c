@@ -15,7 +15,7 @@ void sked_i_limits_close(sked_i_limits *x)
 static bool is_over(sked_i_client *client)
 {
     const sked_i_limits *x = (const sked_i_limits *)((const char *)client - offsetof(sked_i_limits, client));
-    return (client->evaluations & 7) == 0 && sked_i_limit_reached(x->limit);
+    return sked_i_limit_reached(x->limit);
 }
 
 /* Ops in the order of their starts, equal ones in topological order. */
@@ -50,6 +50,9 @@ static bool is_topological(const sked_graph *g, const int32_t *order, int32_t *p
 static sked_status refuse(const sked_i_limits *x, sked_error *err)
 {
     const sked_i_memory *m = &x->model;
+    if (sked_i_limit_reached(x->limit))
+        return sked_i_fail(err, SKED_ERR_STOPPED,
+                           "stopped before a schedule within the memory limits was found");
     if (m->stores == 1 && m->total == 0 && x->plan.peak < INFINITY)
         return sked_i_fail(
             err, SKED_ERR_INFEASIBLE,

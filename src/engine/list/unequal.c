@@ -282,6 +282,8 @@ static void look_ahead(placer *x, int32_t i)
         const int32_t to = out->op[e];
         if (x->how->fix_start != NULL && !isnan(x->how->fix_start[to]))
             continue;
+        if (sked_i_pace_over(&x->pace, (int64_t)m * m))
+            return; /* the placer gives up before the next op */
         gather_all_but(x, to, i);
         for (int32_t d = 0; d < m; d++)
             if (start[d] < INFINITY) {

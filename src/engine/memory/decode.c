@@ -47,11 +47,16 @@ typedef struct release {
     int32_t device;
 } release;
 
+/* A look at an op counts as so many steps of the pace; a decode of some tenths of a second is finished. */
+enum { steps_per_look = 4096, free_steps = 1 << 25 };
+
 struct sked_i_memory_decoder {
     const sked_i_memory *m;
     const sked_i_memory_plan *plan;
     const sked_i_memory_wish *wish;
     sked_status status;
+    const sked_i_limit *limit;
+    sked_i_pace pace; /* looks at ops */
     double *start;
     int32_t *device;
     double now;
@@ -116,6 +121,11 @@ void sked_i_memory_decoder_destroy(sked_i_memory_decoder *x)
                            x->releases, x->slot_log, x->reserve_log, x->track_log, x->dropped, x};
     for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
         free(owned[k]);
+}
+
+void sked_i_memory_decoder_hear(sked_i_memory_decoder *x, const sked_i_limit *limit)
+{
+    x->limit = limit;
 }
 
 sked_status sked_i_memory_decoder_create(const sked_i_memory *m, sked_i_memory_decoder **out, sked_error *err)
@@ -875,6 +885,8 @@ static void start_ready(sked_i_memory_decoder *x)
             x->first_rank++;
         if (r - x->first_rank >= x->wish->window)
             break;
+        if (sked_i_pace_over(&x->pace, steps_per_look))
+            break;
         refused += !try_op(x, x->by_rank[r]);
     }
     x->refusals -= refused;
@@ -889,6 +901,7 @@ static void reset(sked_i_memory_decoder *x)
     x->n_releases = 0;
     x->first_rank = x->next_place = 0;
     x->left = m->n;
+    x->pace = (sked_i_pace){.limit = x->limit, .free_steps = free_steps};
     x->refusals = 1000 + refusals_per_op * (int64_t)m->n;
     memset(x->words, 0, (size_t)sked_i_set_words(m->n) * sizeof *x->words);
     memset(x->started, 0, (size_t)m->n);
@@ -931,7 +944,9 @@ bool sked_i_memory_decode(sked_i_memory_decoder *x, const sked_i_memory_plan *pl
     while (x->left > 0 && x->status == SKED_OK) {
         do
             start_ready(x);
-        while (x->news);
+        while (x->news && !x->pace.over);
+        if (x->pace.over)
+            return false;
         if (x->left > 0 && !next_time(x) && !follow_plan(x))
             return false;
     }

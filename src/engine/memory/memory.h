@@ -13,6 +13,7 @@
  */
 #ifndef SKED_ENGINE_MEMORY_MEMORY_H
 #define SKED_ENGINE_MEMORY_MEMORY_H
+#include "base/clock.h"
 #include "engine/client.h"
 #include "form/pools.h"
 #include "problem/costs.h"
@@ -78,6 +79,8 @@ SKED_MUST_CHECK sked_status sked_i_memory_plan_find(const sked_i_memory *m, sked
 typedef struct sked_i_memory_decoder sked_i_memory_decoder;
 SKED_MUST_CHECK sked_status sked_i_memory_decoder_create(const sked_i_memory *m, sked_i_memory_decoder **out,
                                                          sked_error *err);
+/* From now on decodes hear this limit (NULL: none); a moderate one is finished all the same. */
+void sked_i_memory_decoder_hear(sked_i_memory_decoder *x, const sked_i_limit *limit);
 void sked_i_memory_decoder_destroy(sked_i_memory_decoder *x);
 
 typedef struct sked_i_memory_wish {
@@ -89,8 +92,8 @@ typedef struct sked_i_memory_wish {
 /*
  * Steps through time and starts the first op in rank that its data, a device, the pools and memory admit. An
  * op is admitted where memory has room for it and the plan still fits for all ops that have not started. The
- * plan must be without excess. False: a fixed start cannot be kept, or no memory (status).
- * O((ops + edges) log ops) and a few looks at refused ops per step.
+ * plan must be without excess. False: a fixed start cannot be kept, the limit is reached, or no memory
+ * (status). O((ops + edges) log ops) and a few looks at refused ops per step.
  */
 bool sked_i_memory_decode(sked_i_memory_decoder *x, const sked_i_memory_plan *plan,
                           const sked_i_memory_wish *wish, double *start, int32_t *device);

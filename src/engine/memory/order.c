@@ -292,10 +292,13 @@ static void build_order(planner *x, bool backward, double noise)
     for (int32_t k = n - 1; k >= 0; k--)
         if (ptr[g->topo[k]] == ptr[g->topo[k] + 1] || x->waiting[g->topo[k]] == 0)
             x->ready[x->n_ready++] = g->topo[k];
+    bool hurried = false; /* the time is up: the rest depth first, without looking */
     for (int32_t at = 0; at < n; at++) {
         int32_t best = x->n_ready - 1;
         double least = INFINITY;
-        for (int32_t k = x->n_ready - 1; k >= 0 && k >= x->n_ready - most && x->n_ready > 1; k--) {
+        hurried = hurried || (at % 256 == 255 && sked_i_client_over(x->client));
+        const int32_t end = x->n_ready <= most ? 0 : x->n_ready - most;
+        for (int32_t k = x->n_ready - 1; !hurried && k >= end && x->n_ready > 1; k--) {
             double hill, valley;
             look(x, x->ready[k], &hill, &valley);
             const double s = score(hill, valley, noise, &x->client->rng);

@@ -90,13 +90,15 @@ static void evaluate(worker *w)
     double *start = start_of(w->scratch);
     int32_t *device = device_of(x, w->scratch);
     w->base.client.evaluations++;
+    sked_i_memory_decoder_hear(w->decoder, x->limits.limit);
     const bool fits = sked_i_memory_decode(w->decoder, &x->limits.plan, &wish, start, device);
     if (sked_i_memory_decoder_status(w->decoder) != SKED_OK)
         sked_i_crew_fail(&w->base, sked_i_no_memory(&w->base.error));
     for (int32_t i = 0; fits && i < m->n; i++)
         cost = fmax(cost, start[i] + sked_i_time(&m->costs, i, device[i]));
     w->next.cost = fits ? cost : INFINITY;
-    w->base.least = fmin(w->base.least, fits ? cost : 1e300);
+    if (fits || !sked_i_limit_reached(x->limits.limit)) /* else it was cut short, which says nothing */
+        w->base.least = fmin(w->base.least, fits ? cost : 1e300);
     if (fits && cost <= m->p->horizon && sked_i_crew_wants(&w->base, cost))
         sked_i_crew_see(&w->base, cost, w->scratch);
 }
@@ -422,6 +424,7 @@ sked_status sked_i_limits_search(sked_i_run *run, sked_error *err)
     bounded *x = sked_i_run_state(run);
     if (x == NULL)
         SKED_TRY(create(run, &x, err));
+    x->limits.limit = &run->limit; /* of this turn */
     st = sked_i_crew_run(&x->crew, run, sked_i_crew_goal(&x->crew, run), err);
 cleanup:
     return st;
