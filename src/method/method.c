@@ -140,8 +140,20 @@ static sked_status none_found(const sked_i_method *m, const sked_i_run *run, ske
                        "method '%s' found no schedule that keeps all limits (not a proof)", m->info.name);
 }
 
-static sked_status finish(const sked_i_method *m, sked_i_run *run, double begin, double build_seconds,
-                          sked_result *out, sked_error *err)
+/* Methods saw the short form of the machine: what they made is judged once more, as it was asked. */
+static sked_status judge_as_asked(const sked_problem *asked, const sked_i_run *run, const sked_result *r,
+                                  sked_error *err)
+{
+    sked_error broken = {0};
+    for (int32_t k = 0; asked->machine != run->problem->machine && k < r->count; k++)
+        if (sked_schedule_validate(asked, r->schedule[k], &broken) != SKED_OK)
+            return sked_i_fail(err, SKED_ERR_BUG, "the short form of a machine differs from it: %s",
+                               broken.message);
+    return SKED_OK;
+}
+
+static sked_status finish(const sked_i_method *m, const sked_problem *asked, sked_i_run *run, double begin,
+                          double build_seconds, sked_result *out, sked_error *err)
 {
     sked_i_driver *d = run->driver;
     if (d->pool.count == 0)
@@ -159,6 +171,8 @@ static sked_status finish(const sked_i_method *m, sked_i_run *run, double begin,
         st = hand_statistics(d, &r, err);
     if (st == SKED_OK)
         st = deliver(run, &r, err);
+    if (st == SKED_OK)
+        st = judge_as_asked(asked, run, &r, err);
     if (st != SKED_OK) {
         r.size = sizeof r;
         sked_result_clear(&r);
@@ -221,7 +235,7 @@ sked_status sked_method_run(const char *method, const sked_problem *p, const ske
     st = sked_i_driver_run(&run, m, opt->settings, opt->n_settings, err);
     const double build_seconds = sked_clock() - called - run.driver->judging;
     if (st == SKED_OK || (st == SKED_ERR_STOPPED && run.driver->pool.count > 0))
-        st = finish(m, &run, begin, build_seconds, out, err);
+        st = finish(m, p, &run, begin, build_seconds, out, err);
 cleanup:
     sked_i_driver_close(&run);
     sked_i_recording_destroy(run.recording);
