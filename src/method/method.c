@@ -144,11 +144,12 @@ static sked_status none_found(const sked_i_method *m, const sked_i_run *run, ske
 static sked_status judge_as_asked(const sked_problem *asked, const sked_i_run *run, const sked_result *r,
                                   sked_error *err)
 {
-    sked_error broken = {0};
-    for (int32_t k = 0; asked->machine != run->problem->machine && k < r->count; k++)
-        if (sked_schedule_validate(asked, r->schedule[k], &broken) != SKED_OK)
-            return sked_i_fail(err, SKED_ERR_BUG, "the short form of a machine differs from it: %s",
-                               broken.message);
+    for (int32_t k = 0; asked->machine != run->problem->machine && k < r->count; k++) {
+        sked_error broken = {0};
+        const sked_status st = sked_schedule_validate(asked, r->schedule[k], &broken);
+        if (st != SKED_OK)
+            return sked_i_fail(err, st == SKED_ERR_INVALID ? SKED_ERR_BUG : st, "%s", broken.message);
+    }
     return SKED_OK;
 }
 
