@@ -841,7 +841,8 @@ static void odd_attributes(sked_i_rng *rng, small_node *n)
         a->n_ints = (size_t)sked_i_rng_below(rng, 9);
         a->n_floats = (size_t)sked_i_rng_below(rng, 2) * 4;
         for (size_t k = 0; k < a->n_ints; k++)
-            a->ints[k] = sked_i_rng_below(rng, 4) ? (int64_t)sked_i_rng_below(rng, 5) : INT64_MAX - a->i;
+            a->ints[k] = sked_i_rng_below(rng, 4) ? (int64_t)sked_i_rng_below(rng, 5)
+                                                  : INT64_MAX - (a->i > 0 ? a->i : 0);
         for (size_t k = 0; k < a->n_floats; k++)
             a->floats[k] = (float)odd_number(rng);
         n->node.n_attribute++;
