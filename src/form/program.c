@@ -208,7 +208,7 @@ static sked_status check_problem(const sked_problem *p, sked_error *err)
             err, SKED_ERR_UNSUPPORTED,
             "a model by time steps takes identical devices: unequal devices or links, or memory "
             "of devices, have none");
-    if (sked_i_has_memory_limit(p))
+    if (sked_i_memory_may_bind(p))
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "a model by time steps has no memory limits");
     if (!sked_i_problem_integral(p))
         return sked_i_fail(

@@ -1,12 +1,9 @@
 #include "formats/durations.h"
 
-#include "formats/json.h"
-
 #include <string.h>
 
-bool sked_i_durations_text(const sked_graph *g, int32_t op, sked_i_buffer *out)
+bool sked_i_durations_write(const sked_graph *g, int32_t op, sked_i_buffer *out)
 {
-    out->size = 0;
     if (g->on_ptr == NULL || g->on_ptr[op] == g->on_ptr[op + 1])
         return false;
     for (int64_t k = g->on_ptr[op]; k < g->on_ptr[op + 1]; k++) {
@@ -22,22 +19,25 @@ bool sked_i_durations_text(const sked_graph *g, int32_t op, sked_i_buffer *out)
     return true;
 }
 
-static void read_members(sked_i_json *j, sked_builder *b, int32_t op)
+bool sked_i_durations_text(const sked_graph *g, int32_t op, sked_i_buffer *out)
+{
+    out->size = 0;
+    return sked_i_durations_write(g, op, out);
+}
+
+void sked_i_durations_read(sked_i_json *j, sked_i_buffer *name, sked_builder *b, int32_t op)
 {
     sked_error cause = {0};
-    sked_i_buffer name = {0};
-    sked_i_json_enter(j, '{', "durations");
+    sked_i_json_enter(j, '{', "an op's durations");
     while (sked_i_json_key(j)) {
-        name.size = 0;
-        sked_i_buffer_add(&name, j->key, j->key_size);
-        if (name.failed)
+        name->size = 0;
+        sked_i_buffer_add(name, j->key, j->key_size);
+        if (name->failed)
             sked_i_json_fail_as(j, SKED_ERR_MEMORY, "out of memory");
         const double duration = sked_i_json_null(j) ? INFINITY : sked_i_json_number(j, "a duration");
-        if (j->status == SKED_OK && sked_builder_add_duration(b, op, name.data, duration, &cause) != SKED_OK)
+        if (j->status == SKED_OK && sked_builder_add_duration(b, op, name->data, duration, &cause) != SKED_OK)
             sked_i_json_pass(j, &cause);
     }
-    sked_i_json_end(j);
-    sked_i_buffer_free(&name);
 }
 
 sked_status sked_i_durations_add(const sked_i_source *source, const char *at, const char *text,
@@ -45,9 +45,12 @@ sked_status sked_i_durations_add(const sked_i_source *source, const char *at, co
 {
     const sked_i_source inner = {"durations", text, strlen(text), source->options};
     sked_error cause = {0};
+    sked_i_buffer name = {0};
     sked_i_json j;
     sked_i_json_begin(&j, &inner, &cause);
-    read_members(&j, b, op);
+    sked_i_durations_read(&j, &name, b, op);
+    sked_i_json_end(&j);
+    sked_i_buffer_free(&name);
     const sked_status st = j.status;
     sked_i_json_free(&j);
     return st == SKED_OK ? st : sked_i_source_pass(source, at, &cause, err);

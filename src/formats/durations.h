@@ -4,8 +4,12 @@
  */
 #ifndef SKED_FORMATS_DURATIONS_H
 #define SKED_FORMATS_DURATIONS_H
-#include "formats/format.h"
+#include "formats/json.h"
 
+/* {"gpu": 0.5, "npu": null} of an op behind what `out` holds; false: it has no durations by device. */
+bool sked_i_durations_write(const sked_graph *g, int32_t op, sked_i_buffer *out);
+/* Such an object comes next in j: given to the last op of the builder. name: room for its keys. */
+void sked_i_durations_read(sked_i_json *j, sked_i_buffer *name, sked_builder *b, int32_t op);
 /* The text of an op replaces the contents of `out`; false: it has no durations by device. */
 bool sked_i_durations_text(const sked_graph *g, int32_t op, sked_i_buffer *out);
 /* Adds those of a text to the last op of a builder. `at`: where it stands in the file, for messages. */

@@ -1,6 +1,6 @@
 /* sked's own graph format, sked-graph-1: docs/formats/native.md and docs/sked-graph-1.schema.json. */
 #include "base/memory.h"
-#include "formats/json.h"
+#include "formats/durations.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -104,16 +104,7 @@ static void read_durations(reader *r, int32_t op)
     sked_i_json *j = &r->j;
     const char *behind = j->at;
     sked_i_json_seek(j, r->durations);
-    sked_i_json_enter(j, '{', "an op's durations");
-    while (sked_i_json_key(j)) {
-        r->key.size = 0;
-        sked_i_buffer_add(&r->key, j->key, j->key_size);
-        if (r->key.failed)
-            sked_i_json_fail_as(j, SKED_ERR_MEMORY, "out of memory");
-        const double duration = sked_i_json_null(j) ? INFINITY : sked_i_json_number(j, "a duration");
-        if (j->status == SKED_OK)
-            check(r, sked_builder_add_duration(r->b, op, r->key.data, duration, &r->cause));
-    }
+    sked_i_durations_read(j, &r->key, r->b, op);
     if (j->status == SKED_OK)
         sked_i_json_seek(j, behind);
 }
@@ -324,21 +315,6 @@ static void write_demand(const sked_graph *g, int32_t op, sked_i_buffer *out)
         sked_i_buffer_char(out, '}');
 }
 
-static void write_durations(const sked_graph *g, int32_t op, sked_i_buffer *out)
-{
-    if (g->on_ptr == NULL || g->on_ptr[op] == g->on_ptr[op + 1])
-        return;
-    for (int64_t k = g->on_ptr[op]; k < g->on_ptr[op + 1]; k++) {
-        sked_i_buffer_text(out, k == g->on_ptr[op] ? ",\"durations\":{" : ",");
-        sked_i_buffer_json(out, sked_i_names_at(&g->on_names, g->on_name[k]));
-        if (isinf(g->on_duration[k]))
-            sked_i_buffer_text(out, ":null");
-        else
-            write_field(out, ":", g->on_duration[k]);
-    }
-    sked_i_buffer_char(out, '}');
-}
-
 static void write_op(const sked_graph *g, int32_t op, sked_i_buffer *out)
 {
     sked_i_buffer_char(out, '{');
@@ -353,7 +329,10 @@ static void write_op(const sked_graph *g, int32_t op, sked_i_buffer *out)
         sked_i_buffer_char(out, ',');
     }
     write_field(out, "\"duration\":", g->duration[op]);
-    write_durations(g, op, out);
+    if (g->on_ptr != NULL && g->on_ptr[op] < g->on_ptr[op + 1]) {
+        sked_i_buffer_text(out, ",\"durations\":");
+        sked_i_durations_write(g, op, out);
+    }
     write_demand(g, op, out);
     if (g->memory[op] != 0)
         write_field(out, ",\"memory\":", g->memory[op]);
