@@ -572,6 +572,27 @@ void sked_i_json_seek(sked_i_json *j, const char *place)
     j->first = false;
 }
 
+bool sked_i_json_section(sked_i_json *j, const char *place, const char *what, const char *item)
+{
+    if (place == NULL || j->status != SKED_OK)
+        return false;
+    sked_i_json_seek(j, place);
+    sked_i_json_enter(j, '[', what);
+    j->item = item;
+    j->number = -1;
+    return j->status == SKED_OK;
+}
+
+bool sked_i_json_item(sked_i_json *j)
+{
+    j->number++;
+    if (sked_i_json_more(j))
+        return true;
+    if (j->status == SKED_OK)
+        j->item = NULL;
+    return false;
+}
+
 bool sked_i_json_mentions(const char *text, size_t size, const char *key)
 {
     const size_t n = strlen(key);

@@ -88,6 +88,14 @@ void sked_i_json_end(sked_i_json *j);
  */
 const char *sked_i_json_defer(sked_i_json *j);
 void sked_i_json_seek(sked_i_json *j, const char *place);
+/*
+ * A section that was deferred, read item by item; `item` names one in messages, with its number:
+ *     if (sked_i_json_section(j, place, "\"ops\"", "op"))
+ *         while (sked_i_json_item(j)) ...
+ * false where place is NULL or something has failed.
+ */
+bool sked_i_json_section(sked_i_json *j, const char *place, const char *what, const char *item);
+bool sked_i_json_item(sked_i_json *j);
 /* True when `key` (without quotes) occurs as a JSON string in the first bytes; for sniffing. */
 bool sked_i_json_mentions(const char *text, size_t size, const char *key);
 #endif

@@ -220,14 +220,9 @@ static void read_edge(reader *r)
 static void read_section(reader *r, const char *place, const char *what, const char *item,
                          void (*read_item)(reader *r))
 {
-    if (place == NULL || r->j.status != SKED_OK)
-        return;
-    sked_i_json_seek(&r->j, place);
-    sked_i_json_enter(&r->j, '[', what);
-    r->j.item = item;
-    for (r->j.number = 0; sked_i_json_more(&r->j); r->j.number++)
-        read_item(r);
-    r->j.item = r->j.status == SKED_OK ? NULL : item;
+    if (sked_i_json_section(&r->j, place, what, item))
+        while (sked_i_json_item(&r->j))
+            read_item(r);
 }
 
 /* The whole object once: format and name are read, the sections only located. */

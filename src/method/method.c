@@ -2,7 +2,7 @@
 #include "method/driver.h"
 
 #include "base/text.h"
-#include "method/limits.h"
+#include "method/memory_limits.h"
 #include "method/table.h"
 #include "problem/costs.h"
 
@@ -206,7 +206,7 @@ static sked_status check(const sked_problem *p, const sked_i_limit *limit, sked_
     unlimited.memory_limit = INFINITY;
     if (st == SKED_ERR_INFEASIBLE && err != NULL && p->memory_limit < INFINITY &&
         sked_problem_check(&unlimited, NULL) == SKED_OK)
-        sked_i_limits_advise(p, limit, err);
+        sked_i_memory_limits_advise(p, limit, err);
     return st;
 }
 

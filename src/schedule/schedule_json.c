@@ -180,11 +180,9 @@ static void read_scheduled_op(reader *r)
 
 static void read_items(reader *r, const char *place, void (*read_item)(reader *r))
 {
-    sked_i_json_seek(&r->j, place);
-    sked_i_json_enter(&r->j, '[', "\"ops\"");
-    r->j.item = "entry of \"ops\"";
-    for (r->j.number = 0; sked_i_json_more(&r->j); r->j.number++)
-        read_item(r);
+    if (sked_i_json_section(&r->j, place, "\"ops\"", "entry of \"ops\""))
+        while (sked_i_json_item(&r->j))
+            read_item(r);
 }
 
 static void check_complete(reader *r)

@@ -10,7 +10,7 @@
  */
 #include "method/exact/exact.h"
 
-#include "method/limits.h"
+#include "method/memory_limits.h"
 
 typedef struct bounded {
     sked_i_run *run;

@@ -247,9 +247,9 @@ static sked_status run_limits(sked_i_run *run, sked_error *err)
     if (run->setting[OPTION_DIRECTION] == 1)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "list plans forward only under memory limits: leave out direction=backward");
-    return sked_i_list_limits(run, (sked_i_priority)run->setting[OPTION_PRIORITY],
-                              run->setting[OPTION_SCHEME] == 0,
-                              random ? (int64_t)run->setting[OPTION_TRIES] : 1, err);
+    return sked_i_list_memory_limits(run, (sked_i_priority)run->setting[OPTION_PRIORITY],
+                                     run->setting[OPTION_SCHEME] == 0,
+                                     random ? (int64_t)run->setting[OPTION_TRIES] : 1, err);
 }
 
 static sked_status list_run(sked_i_run *run, sked_error *err)

@@ -15,6 +15,6 @@ SKED_MUST_CHECK sked_status sked_i_list_fill(sked_i_run *run, const sked_problem
 SKED_MUST_CHECK sked_status sked_i_list_memory(sked_i_run *run, const sked_problem *plan,
                                                const sked_i_windows *w, sked_error *err);
 /* Objective makespan under memory limits. serial: ops start in the order of their priorities. */
-SKED_MUST_CHECK sked_status sked_i_list_limits(sked_i_run *run, sked_i_priority priority, bool serial,
-                                               int64_t tries, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_list_memory_limits(sked_i_run *run, sked_i_priority priority, bool serial,
+                                                      int64_t tries, sked_error *err);
 #endif

@@ -2,7 +2,7 @@
 #include "method/search/search.h"
 
 #include "method/search/disjunctive.h"
-#include "method/search/limits.h"
+#include "method/search/memory_limits.h"
 #include "method/search/transfer.h"
 #include "schedule/equal.h"
 
@@ -183,7 +183,7 @@ static sked_status run_search(sked_i_run *run, sked_error *err)
     if (sked_i_run_over(run) && sked_i_run_incumbent(run) != NULL)
         return SKED_OK;
     if (sked_i_memory_may_bind(run->problem))
-        return sked_i_limits_search(run, err);
+        return sked_i_search_memory_limits(run, err);
     if (run->problem->graph->n_ops > small && sked_i_disjunctive_fits(run->problem))
         return sked_i_disjunctive_search(run, err);
     return needs_devices(run->problem) ? sked_i_transfer_search(run, err) : run_cumulative(run, err);

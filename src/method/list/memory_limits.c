@@ -1,15 +1,15 @@
 /* Memory limits: the same priorities, in the engine that keeps them. */
 #include "method/list/list.h"
 
-#include "method/limits.h"
+#include "method/memory_limits.h"
 
 #include <limits.h>
 
 enum { planning = 4000 }; /* evaluations of orders */
 
-static sked_status offer_decoded(sked_i_run *run, sked_i_memory_decoder *decoder, const sked_i_limits *x,
-                                 const sked_i_memory_wish *wish, sked_schedule *s, int32_t *device,
-                                 sked_error *err)
+static sked_status offer_decoded(sked_i_run *run, sked_i_memory_decoder *decoder,
+                                 const sked_i_memory_limits *x, const sked_i_memory_wish *wish,
+                                 sked_schedule *s, int32_t *device, sked_error *err)
 {
     const bool fits = sked_i_memory_decode(decoder, &x->plan, wish, s->start, s->device ? s->device : device);
     sked_i_run_evaluated(run, 1);
@@ -20,21 +20,21 @@ static sked_status offer_decoded(sked_i_run *run, sked_i_memory_decoder *decoder
                : SKED_OK;
 }
 
-sked_status sked_i_list_limits(sked_i_run *run, sked_i_priority priority, bool serial, int64_t tries,
-                               sked_error *err)
+sked_status sked_i_list_memory_limits(sked_i_run *run, sked_i_priority priority, bool serial, int64_t tries,
+                                      sked_error *err)
 {
     static const int32_t windows[] = {INT32_MAX, 64, 16, 1}; /* the last alone: serial */
     const sked_problem *p = run->problem;
     const int64_t more = sked_i_run_wanted(run) > 1 ? 8 * (int64_t)sked_i_run_wanted(run) : 1;
     sked_status st = SKED_OK;
-    sked_i_limits x = {0};
+    sked_i_memory_limits x = {0};
     sked_i_dag view = {0};
     sked_i_memory_decoder *decoder = NULL;
     sked_schedule *s = NULL;
     int32_t *rank = NULL, *device = NULL;
     sked_i_rng rng;
     sked_i_rng_seed(&rng, run->options->seed, 0);
-    SKED_TRY(sked_i_limits_open(run, planning, &x, err));
+    SKED_TRY(sked_i_memory_limits_open(run, planning, &x, err));
     SKED_TRY(sked_i_dag_make(p, false, false, &view, err));
     SKED_TRY(sked_i_memory_decoder_create(&x.model, &decoder, err));
     sked_i_memory_decoder_hear(decoder, &run->limit);
@@ -55,7 +55,7 @@ sked_status sked_i_list_limits(sked_i_run *run, sked_i_priority priority, bool s
     }
 cleanup:
     sked_i_memory_decoder_destroy(decoder); /* refers to the model */
-    sked_i_limits_close(&x);
+    sked_i_memory_limits_close(&x);
     sked_i_dag_free(&view);
     sked_schedule_destroy(s);
     free(rank);

@@ -4,12 +4,12 @@
  * in the order, changes wishes and the window. The order of starts of a schedule that was accepted becomes
  * the order of priorities now and then, so that moves are moves in the schedule.
  */
-#include "method/search/limits.h"
+#include "method/search/memory_limits.h"
 
 #include "base/sort.h"
 #include "engine/list/list.h"
 #include "method/crew.h"
-#include "method/limits.h"
+#include "method/memory_limits.h"
 #include "schedule/equal.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ enum { n_windows = sizeof windows / sizeof *windows, n_priorities = SKED_I_RANDO
 /* What the workers share. A solution is starts and then devices, [n] each. */
 typedef struct bounded {
     sked_i_crew crew;
-    sked_i_limits limits;
+    sked_i_memory_limits limits;
     sked_i_dag view;
     int32_t *known;        /* [n] order of the starts of a schedule found elsewhere */
     int32_t *known_device; /* [n] its devices */
@@ -137,7 +137,7 @@ static void try_known(worker *w)
 /* The order of the plan with every window. False: the time is up. */
 static bool try_plan(worker *w)
 {
-    const sked_i_limits *x = &w->shared->limits;
+    const sked_i_memory_limits *x = &w->shared->limits;
     clear_wishes(w);
     memcpy(w->next.order, x->plan.order, (size_t)x->model.n * sizeof *w->next.order);
     for (w->next.window = 0; w->next.window < n_windows; w->next.window++) {
@@ -348,7 +348,7 @@ static sked_status resume_worker(sked_i_crew_worker *base, sked_error *err)
     return SKED_OK;
 }
 
-static const sked_i_crew_kind limits_kind = {
+static const sked_i_crew_kind memory_kind = {
     .phase = "search",
     .worker_size = sizeof(worker),
     .technique = {[technique_starts] = "starts", [technique_annealing] = "annealing"},
@@ -367,7 +367,7 @@ static void destroy(void *state)
     bounded *x = state;
     sked_i_crew_close(&x->crew);
     sked_i_dag_free(&x->view);
-    sked_i_limits_close(&x->limits);
+    sked_i_memory_limits_close(&x->limits);
     free(x->known);
     free(x->known_device);
     free(x);
@@ -401,10 +401,10 @@ static sked_status create(sked_i_run *run, bounded **out, sked_error *err)
     bounded *x = NULL;
     const int64_t iterations = run->options->iterations;
     SKED_NEW0(x, 1);
-    SKED_TRY(sked_i_limits_open(run, iterations > 0 && iterations < planning ? iterations + 20 : planning,
-                                &x->limits, err));
+    SKED_TRY(sked_i_memory_limits_open(
+        run, iterations > 0 && iterations < planning ? iterations + 20 : planning, &x->limits, err));
     const int32_t n = x->limits.model.n;
-    sked_i_crew_init(&x->crew, &limits_kind, (size_t)n * (sizeof(double) + sizeof(int32_t)));
+    sked_i_crew_init(&x->crew, &memory_kind, (size_t)n * (sizeof(double) + sizeof(int32_t)));
     x->crew.reserve = 2e-6 * n;
     x->crew.fixed = run->problem->fix_start != NULL;
     SKED_TRY(sked_i_dag_make(run->problem, false, false, &x->view, err));
@@ -418,7 +418,7 @@ cleanup:
     return st;
 }
 
-sked_status sked_i_limits_search(sked_i_run *run, sked_error *err)
+sked_status sked_i_search_memory_limits(sked_i_run *run, sked_error *err)
 {
     sked_status st = SKED_OK;
     bounded *x = sked_i_run_state(run);

@@ -1,4 +1,4 @@
-#include "method/limits.h"
+#include "method/memory_limits.h"
 
 #include "base/sort.h"
 
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void sked_i_limits_close(sked_i_limits *x)
+void sked_i_memory_limits_close(sked_i_memory_limits *x)
 {
     sked_i_memory_plan_free(&x->plan);
     sked_i_memory_free(&x->model);
@@ -14,7 +14,8 @@ void sked_i_limits_close(sked_i_limits *x)
 
 static bool is_over(sked_i_client *client)
 {
-    const sked_i_limits *x = (const sked_i_limits *)((const char *)client - offsetof(sked_i_limits, client));
+    const sked_i_memory_limits *x =
+        (const sked_i_memory_limits *)((const char *)client - offsetof(sked_i_memory_limits, client));
     return sked_i_limit_reached(x->limit);
 }
 
@@ -47,7 +48,7 @@ static bool is_topological(const sked_graph *g, const int32_t *order, int32_t *p
     return true;
 }
 
-static sked_status refuse(const sked_i_limits *x, sked_error *err)
+static sked_status refuse(const sked_i_memory_limits *x, sked_error *err)
 {
     const sked_i_memory *m = &x->model;
     if (sked_i_limit_reached(x->limit))
@@ -65,14 +66,15 @@ static sked_status refuse(const sked_i_limits *x, sked_error *err)
                        x->plan.excess);
 }
 
-sked_status sked_i_limits_open(sked_i_run *run, int64_t effort, sked_i_limits *x, sked_error *err)
+sked_status sked_i_memory_limits_open(sked_i_run *run, int64_t effort, sked_i_memory_limits *x,
+                                      sked_error *err)
 {
     const sked_problem *p = run->problem;
     const sked_schedule *known =
         sked_i_run_incumbent(run) != NULL ? sked_i_run_incumbent(run) : run->options->start;
     sked_status st = SKED_OK;
     int32_t *order = NULL, *place = NULL;
-    *x = (sked_i_limits){.client = {.over = is_over}, .limit = &run->limit};
+    *x = (sked_i_memory_limits){.client = {.over = is_over}, .limit = &run->limit};
     sked_i_rng_seed(&x->client.rng, run->options->seed, 0);
     SKED_TRY(sked_i_memory_make(p, &x->model, err));
     SKED_TRY(sked_i_memory_plan_make(p->graph->n_ops, &x->plan, err));
@@ -92,10 +94,10 @@ cleanup:
     return st;
 }
 
-void sked_i_limits_advise(const sked_problem *p, const sked_i_limit *limit, sked_error *err)
+void sked_i_memory_limits_advise(const sked_problem *p, const sked_i_limit *limit, sked_error *err)
 {
     enum { effort = 40 };
-    sked_i_limits x = {.client = {.over = is_over}, .limit = limit};
+    sked_i_memory_limits x = {.client = {.over = is_over}, .limit = limit};
     sked_error ignored = {0};
     sked_i_rng_seed(&x.client.rng, 0, 0);
     const bool known =
@@ -107,5 +109,5 @@ void sked_i_limits_advise(const sked_problem *p, const sked_i_limit *limit, sked
     if (known)
         snprintf(err->message + used, sizeof err->message - used,
                  "; %.15g is the smallest limit known to work", x.plan.peak);
-    sked_i_limits_close(&x);
+    sked_i_memory_limits_close(&x);
 }

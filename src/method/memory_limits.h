@@ -1,25 +1,25 @@
 /* What methods share that take memory limits: the model and a plan that keeps the limits. */
-#ifndef SKED_METHOD_LIMITS_H
-#define SKED_METHOD_LIMITS_H
+#ifndef SKED_METHOD_MEMORY_LIMITS_H
+#define SKED_METHOD_MEMORY_LIMITS_H
 #include "engine/memory/memory.h"
 #include "method/method.h"
 
-typedef struct sked_i_limits {
+typedef struct sked_i_memory_limits {
     sked_i_memory model;
     sked_i_memory_plan plan;
     sked_i_client client; /* evaluations of planning */
     const sked_i_limit *limit;
-} sked_i_limits;
+} sked_i_memory_limits;
 
 /*
  * Finds a plan, in at most `effort` evaluations; the incumbent and a warm start help. INFEASIBLE: none was
  * found, and the message names the smallest limit known to work. Close in any case.
  */
-SKED_MUST_CHECK sked_status sked_i_limits_open(sked_i_run *run, int64_t effort, sked_i_limits *x,
-                                               sked_error *err);
-void sked_i_limits_close(sked_i_limits *x);
+SKED_MUST_CHECK sked_status sked_i_memory_limits_open(sked_i_run *run, int64_t effort,
+                                                      sked_i_memory_limits *x, sked_error *err);
+void sked_i_memory_limits_close(sked_i_memory_limits *x);
 
 /* Adds the smallest limit known to work to the refusal of a problem whose only limit is that of all devices.
  */
-void sked_i_limits_advise(const sked_problem *p, const sked_i_limit *limit, sked_error *err);
+void sked_i_memory_limits_advise(const sked_problem *p, const sked_i_limit *limit, sked_error *err);
 #endif
