@@ -1,5 +1,6 @@
 /* Proofs and bounds on unequal devices: against brute force, on made-up cases that one argument decides. */
 #include "brute_force.h"
+#include "heft_example.h"
 #include "problem/load.h"
 #include "random_problem.h"
 #include "test.h"
@@ -191,28 +192,11 @@ static void add_edge(sked_builder *b, int from, int to, double bytes)
     OK(sked_builder_add_edge(b, &e, err));
 }
 
-/* The example of Topcuoglu, Hariri, Wu (2002): 10 tasks, 3 processors. */
-static void heft_example(made *out)
-{
-    static const double time[10][3] = {{14, 16, 9}, {13, 19, 18}, {11, 13, 19}, {13, 8, 17},  {12, 13, 10},
-                                       {13, 16, 9}, {7, 15, 11},  {5, 11, 14},  {18, 12, 20}, {21, 7, 16}};
-    static const int edge[15][3] = {{0, 1, 18}, {0, 2, 12}, {0, 3, 9},  {0, 4, 11}, {0, 5, 14},
-                                    {1, 7, 19}, {1, 8, 16}, {2, 6, 23}, {3, 7, 27}, {3, 8, 23},
-                                    {4, 8, 13}, {5, 7, 15}, {6, 9, 17}, {7, 9, 11}, {8, 9, 13}};
-    sked_builder *b = NULL;
-    OK(sked_builder_create(&b, err));
-    for (int i = 0; i < 10; i++)
-        add_op(b, 3, time[i]);
-    for (int e = 0; e < 15; e++)
-        add_edge(b, edge[e][0], edge[e][1], edge[e][2]);
-    make_problem(b, 3, 0, 1, out);
-}
-
 static void heft_example_is_73(void **state)
 {
     (void)state;
     made m = {0};
-    heft_example(&m);
+    heft_example(&m.graph, &m.machine, &m.problem);
     for (int threads = 1; threads <= 2; threads++) {
         sked_result r = {.size = sizeof r}, again = {.size = sizeof again};
         const settings s = {{NULL}, 0, threads};
@@ -360,7 +344,7 @@ static void refusals(void **state)
     (void)state;
     made m = {0};
     sked_result r = {.size = sizeof r};
-    heft_example(&m);
+    heft_example(&m.graph, &m.machine, &m.problem);
     FAILS(SKED_ERR_UNSUPPORTED, "no model of unequal devices",
           run_exact(&m.problem, (settings){{"engine=cbc"}, 1, 1}, &r, err));
     m.problem.objective = SKED_OBJECTIVE_MEMORY;
@@ -387,6 +371,8 @@ static void exports_refuse_memory_they_do_not_model(void **state)
     OK(sked_builder_add_op(b, "a", NULL, 2, &op, err));
     OK(sked_builder_set_memory(b, op, 3, err));
     OK(sked_builder_set_keep(b, op, true, err));
+    OK(sked_builder_add_op(b, "b", NULL, 2, &op, err));
+    OK(sked_builder_set_memory(b, op, 3, err));
     OK(sked_builder_finish(b, &g, err));
     sked_builder_destroy(b);
     sked_problem_init(&p, g);

@@ -1,5 +1,6 @@
 /* Unequal devices and links in the placer, the priorities, and the methods list, heft and brkga. */
 #include "brute_force.h"
+#include "heft_example.h"
 #include "random_problem.h"
 #include "test.h"
 
@@ -165,38 +166,12 @@ static void connect(sked_builder *b, int32_t from, int32_t to, double bytes)
     OK(sked_builder_add_edge(b, &edge, err));
 }
 
-/* The ten tasks on three processors of Topcuoglu, Hariri and Wu (2002), figure 2 and table 1. */
-static void published(built *out)
-{
-    static const double time[10][3] = {{14, 16, 9}, {13, 19, 18}, {11, 13, 19}, {13, 8, 17},  {12, 13, 10},
-                                       {13, 16, 9}, {7, 15, 11},  {5, 11, 14},  {18, 12, 20}, {21, 7, 16}};
-    static const int edges[15][3] = {{1, 2, 18}, {1, 3, 12}, {1, 4, 9},   {1, 5, 11},  {1, 6, 14},
-                                     {2, 8, 19}, {2, 9, 16}, {3, 7, 23},  {4, 8, 27},  {4, 9, 23},
-                                     {5, 9, 13}, {6, 8, 15}, {7, 10, 17}, {8, 10, 11}, {9, 10, 13}};
-    static const char *const name[] = {"P1", "P2", "P3"};
-    sked_builder *b = NULL;
-    sked_machine_builder *m = NULL;
-    OK(sked_builder_create(&b, err));
-    OK(sked_machine_builder_create("three", &m, err));
-    for (int d = 0; d < 3; d++)
-        OK(sked_machine_builder_add_device(m, name[d], NULL, 1, INFINITY, NULL, err));
-    OK(sked_machine_builder_set_link(m, 0, 1, err));
-    for (int i = 0; i < 10; i++) {
-        OK(sked_builder_add_op(b, NULL, NULL, 1, NULL, err));
-        for (int d = 0; d < 3; d++)
-            OK(sked_builder_add_duration(b, i, name[d], time[i][d], err));
-    }
-    for (int e = 0; e < 15; e++)
-        connect(b, edges[e][0] - 1, edges[e][1] - 1, edges[e][2]);
-    build(b, m, out);
-}
-
 static void published_examples(void **state)
 {
     (void)state;
     static const char *const cpop[] = {"rank=critical", "device=critical"};
     built x;
-    published(&x);
+    heft_example(&x.graph, &x.machine, &x.problem);
     assert_true(run("heft", NULL, 0, &x.problem, 0, "heft", 73) == 80);
     assert_true(run("heft", cpop, 2, &x.problem, 0, "cpop", 73) == 86);
     built_free(&x);
@@ -559,7 +534,7 @@ static void others_refuse(void **state)
     built x;
     sked_result result = {.size = sizeof result};
     double moved;
-    published(&x);
+    heft_example(&x.graph, &x.machine, &x.problem);
     OK(sked_method_run("heft", &x.problem, NULL, &result, err));
     sked_schedule *s = result.schedule[0];
     int32_t before[10];

@@ -3,6 +3,7 @@
  * scratch, warm starts, fixed devices, missing links, threads, and the example of the HEFT paper.
  */
 #include "brute_force.h"
+#include "heft_example.h"
 #include "random_problem.h"
 
 #include "engine/sequence/moves.h"
@@ -89,33 +90,11 @@ static void add_edge(sked_builder *b, int from, int to, double bytes)
     OK(sked_builder_add_edge(b, &e, err));
 }
 
-/* Topcuoglu, Hariri and Wu 2002, figure 2: heft needs 80, the optimum is 73. */
-static void make_classic(made *out)
-{
-    static const double time[10][3] = {{14, 16, 9}, {13, 19, 18}, {11, 13, 19}, {13, 8, 17},  {12, 13, 10},
-                                       {13, 16, 9}, {7, 15, 11},  {5, 11, 14},  {18, 12, 20}, {21, 7, 16}};
-    static const int edge[15][3] = {{0, 1, 18}, {0, 2, 12}, {0, 3, 9},  {0, 4, 11}, {0, 5, 14},
-                                    {1, 7, 19}, {1, 8, 16}, {2, 6, 23}, {3, 7, 27}, {3, 8, 23},
-                                    {4, 8, 13}, {5, 7, 15}, {6, 9, 17}, {7, 9, 11}, {8, 9, 13}};
-    static const char *const names[] = {"n0", "n1", "n2"};
-    sked_builder *b = NULL;
-    OK(sked_builder_create(&b, err));
-    for (int i = 0; i < 10; i++) {
-        int32_t op;
-        OK(sked_builder_add_op(b, NULL, NULL, 1, &op, err));
-        for (int d = 0; d < 3; d++)
-            OK(sked_builder_add_duration(b, op, names[d], time[i][d], err));
-    }
-    for (int e = 0; e < 15; e++)
-        add_edge(b, edge[e][0], edge[e][1], edge[e][2]);
-    make_machine(b, 3, 1, out);
-}
-
 static void classic_example(void **state)
 {
     (void)state;
     made m;
-    make_classic(&m);
+    heft_example(&m.graph, &m.machine, &m.problem);
     assert_true(value_of("heft", &m.problem, 1) == 80);
     for (uint64_t seed = 0; seed < 10; seed++) {
         sked_result r;
