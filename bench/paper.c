@@ -143,11 +143,14 @@ static sked_status measure_target(const sked_problem *p, const sked_result *r, c
     *speedup = 0;
     for (int k = 0; st == SKED_OK && k < seeds; k++) {
         sked_target *t = NULL;
-        double best = INFINITY, time;
+        double best = INFINITY;
         st = sked_target_create(target, p, (uint64_t)k, &t, err);
-        for (int32_t i = 0; st == SKED_OK && i < r->count; i++)
-            if ((st = sked_target_measure(t, r->schedule[i], &time, err)) == SKED_OK)
-                best = fmin(best, time);
+        for (int32_t i = 0; st == SKED_OK && i < r->count; i++) {
+            sked_measurement said = {.size = sizeof said};
+            if ((st = sked_target_measure(t, r->schedule[i], &said, err)) == SKED_OK)
+                best = fmin(best, said.time);
+            sked_measurement_clear(&said);
+        }
         if (st == SKED_OK)
             *speedup += (best > 0 ? sked_target_work(t) / best : 1) / seeds;
         sked_target_destroy(t);

@@ -68,9 +68,10 @@ static double spread(const pair *v, int n)
 
 static sked_status speedup_on(sked_target *t, const sked_schedule *s, double *out, sked_error *err)
 {
-    double time;
-    const sked_status st = sked_target_measure(t, s, &time, err);
-    *out = st == SKED_OK && time > 0 ? sked_target_work(t) / time : 1;
+    sked_measurement m = {.size = sizeof m};
+    const sked_status st = sked_target_measure(t, s, &m, err);
+    *out = st == SKED_OK && m.time > 0 ? sked_target_work(t) / m.time : 1;
+    sked_measurement_clear(&m);
     return st;
 }
 

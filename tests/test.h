@@ -67,4 +67,15 @@ static inline const char *shared_data(void)
             skip();                                                               \
         }                                                                         \
     } while (0)
+
+/* The time alone. */
+static inline sked_status measured_time(sked_target *t, const sked_schedule *s, double *time, sked_error *err)
+{
+    sked_measurement m = {.size = sizeof m};
+    const sked_status st = sked_target_measure(t, s, &m, err);
+    if (st == SKED_OK)
+        *time = m.time;
+    sked_measurement_clear(&m);
+    return st;
+}
 #endif

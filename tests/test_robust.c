@@ -76,7 +76,7 @@ static void check_result(const sked_problem *p, const char *target, const sked_r
         int32_t failures = 0;
         for (int32_t k = 0; k < m->count; k++) {
             sked_metrics metrics = {.size = sizeof metrics};
-            double time;
+            double time = NAN;
             OK(sked_schedule_validate(p, m->schedule[k], err));
             OK(sked_schedule_measure(p, m->schedule[k], &metrics, err));
             assert_true(m->proxy[k] == metrics.speedup);
@@ -84,7 +84,7 @@ static void check_result(const sked_problem *p, const char *target, const sked_r
             failures += isnan(m->target[k]);
             if (isnan(m->target[k]))
                 continue;
-            OK(sked_target_measure(t, m->schedule[k], &time, err));
+            OK(measured_time(t, m->schedule[k], &time, err));
             assert_true(m->target[k] == sked_target_work(t) / time);
             least = fmin(least, time);
         }

@@ -44,7 +44,7 @@ static double time_on(const char *spec, const sked_problem *p, uint64_t seed, co
     sked_target *t = NULL;
     double time = NAN;
     OK(sked_target_create(spec, p, seed, &t, err));
-    OK(sked_target_measure(t, s, &time, err));
+    OK(measured_time(t, s, &time, err));
     sked_target_destroy(t);
     return time;
 }
@@ -148,11 +148,11 @@ static void test_schedules_of_another_graph(void **state)
     sked_schedule *s = fork_schedule();
     sked_problem p;
     sked_target *t = NULL;
-    double time;
+    double time = NAN;
     sked_problem_init(&p, g);
     p.devices = 3;
     OK(sked_target_create("latency", &p, 0, &t, err));
-    FAILS(SKED_ERR_INVALID, "another graph", sked_target_measure(t, s, &time, err));
+    FAILS(SKED_ERR_INVALID, "another graph", measured_time(t, s, &time, err));
     sked_target_destroy(t);
     sked_schedule_destroy(s);
     sked_graph_destroy(g);
@@ -183,7 +183,7 @@ static sked_status run_script(const char *folder, const char *options, const cha
     snprintf(spec, sizeof spec, "command%s:%s", options, path);
     sked_status st = sked_target_create(spec, &p, 0, &t, err);
     if (st == SKED_OK)
-        st = sked_target_measure(t, s, time, err);
+        st = measured_time(t, s, time, err);
     sked_target_destroy(t);
     sked_schedule_destroy(s);
     sked_graph_destroy(g);
@@ -282,8 +282,8 @@ static int draw_points(const sked_problem *p, const char *spec, point *out, int 
         opt.temperature = temperatures[k];
         OK(sked_sampler_sample(m, p, &opt, &s, err));
         for (int32_t i = 0; i < s.count; i++, n++) {
-            double time;
-            OK(sked_target_measure(t, s.schedule[i], &time, err));
+            double time = NAN;
+            OK(measured_time(t, s.schedule[i], &time, err));
             out[n] = (point){1 / s.makespan[i], 1 / time};
         }
         sked_samples_clear(&s);

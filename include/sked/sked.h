@@ -781,12 +781,29 @@ SKED_API const sked_target_info *sked_target_find(const char *name);
 typedef struct sked_target sked_target;
 SKED_API SKED_MUST_CHECK sked_status sked_target_create(const char *spec, const sked_problem *p,
                                                         uint64_t seed, sked_target **out, sked_error *err);
+/* What a target said of one schedule. */
+typedef struct sked_measurement {
+    size_t size;
+    double time;      /* median of the runs */
+    double deviation; /* standard deviation of one run; 0 where there was one */
+    int32_t runs;     /* warm-up not counted */
+    double *start;    /* [ops] trace of the run nearest to the median; NULL: the target gives none */
+    double *finish;   /* [ops] likewise */
+    int32_t *device;  /* [ops] where each op ran, likewise */
+} sked_measurement;
+SKED_INIT_OUTPUT(sked_measurement)
+SKED_API void sked_measurement_clear(sked_measurement *m);
 /*
- * Time the schedule takes on the target. command: DEVICE where the program fails, is too slow or prints no
+ * Runs the schedule on the target. command: DEVICE where the program fails, is too slow or prints no
  * number, after its retries; other schedules can still be measured.
  */
-SKED_API SKED_MUST_CHECK sked_status sked_target_measure(sked_target *t, const sked_schedule *s, double *time,
-                                                         sked_error *err);
+SKED_API SKED_MUST_CHECK sked_status sked_target_measure(sked_target *t, const sked_schedule *s,
+                                                         sked_measurement *out, sked_error *err);
+/*
+ * The problem that a simulated target runs, for those who compare with what could be known; NULL where no
+ * problem says all of it (command, contention, cache). It lives as long as the target.
+ */
+SKED_API const sked_problem *sked_target_truth(const sked_target *t);
 /* Time of all ops on the best single device of the target: work / time is the speedup there. */
 SKED_API double sked_target_work(const sked_target *t);
 SKED_API void sked_target_destroy(sked_target *t);
@@ -798,15 +815,22 @@ typedef void (*sked_warning_fn)(void *data, const char *message);
 
 typedef struct sked_robust_options {
     size_t size;
-    const char *method;          /* the only member; NULL: every method that gives candidates */
+    bool one_shot;               /* false: the loop that learns the machine while it measures */
+    int32_t measurements;        /* the loop's budget, failed ones counted; preset 30 */
+    const char *prior;           /* file (docs/formats/prior.md); NULL: wide, relative to the graph */
+    const char *resume;          /* measurements of an earlier run that count as made; NULL: none */
+    const char *log;             /* measurements are written there as they come; NULL: nowhere */
+    const char *method;          /* one-shot: the only member; NULL: every method that gives candidates */
     const char *model;           /* of gflownet; NULL: the one that comes with sked */
     const char *const *settings; /* "key=value" for every member */
     int n_settings;
-    int32_t candidates;  /* schedules that a member produces; preset 1000 */
-    int32_t top;         /* of these, the best on the proxy go to the target; preset 100 */
+    int32_t candidates;  /* one-shot: schedules that a member produces; preset 1000 */
+    int32_t top;         /* one-shot: of these, the best on the proxy go to the target; preset 100 */
     double min_distance; /* smallest GED in percent between two of them; 0: merely distinct */
-    double time_limit;   /* seconds of each member's search; preset 5 */
-    int64_t iterations;  /* of each member, in its own unit; 0: no limit but time */
+    bool local;          /* one-shot stage: devices reassigned so that data stays near; preset true */
+    int64_t improve;     /* one-shot stage: rounds of local search on each candidate; preset 0 */
+    double time_limit;   /* seconds of scheduling in all, measuring not counted; preset 10 */
+    int64_t iterations;  /* of each member's run, in its own unit; 0: no limit but time */
     uint64_t seed;
     int threads;
     const volatile sig_atomic_t *stop; /* when it becomes non-zero: the winner among what was measured */
@@ -834,18 +858,57 @@ typedef struct sked_robust_member {
     double seconds;           /* search and measuring */
 } sked_robust_member;
 
+/* One measurement, in the order they were made. */
+typedef struct sked_robust_measurement {
+    int32_t member, candidate; /* member[member]->schedule[candidate] was measured */
+    double time;               /* median of its runs; NAN: it failed */
+    double deviation;          /* of one run; 0: one run */
+    double expected;           /* time that the model expected before it; NAN in one-shot */
+    double fitted;             /* time that the fitted model gives in the end; NAN in one-shot */
+    double best;               /* speedup on the target of the best so far; NAN: none yet */
+    bool again;                /* a contender measured once more */
+    bool resumed;              /* made by the earlier run */
+} sked_robust_measurement;
+
+/* A parameter of the cost model, before and after measuring. */
+typedef struct sked_robust_parameter {
+    char name[64];                 /* "latency", "bandwidth", "start-up", "type Conv", "device gpu", ... */
+    double prior[5], posterior[5]; /* quantiles: 5, 25, 50, 75, 95 percent */
+    double mean, spread;           /* of the posterior; spread: standard deviation */
+} sked_robust_parameter;
+
+/* Why the loop ended. */
+typedef enum sked_robust_end {
+    SKED_ROBUST_BUDGET,  /* all measurements were made; one-shot: every candidate */
+    SKED_ROBUST_TIME,    /* the time limit */
+    SKED_ROBUST_SETTLED, /* no guess promises a better schedule */
+    SKED_ROBUST_STOPPED  /* a stop was asked for */
+} sked_robust_end;
+
 typedef struct sked_robust_result {
     size_t size;
     char *target;                /* its spec */
     sked_robust_member **member; /* [count] in the order they ran */
     int32_t count;
     int32_t winner; /* the member with the best candidate of all: member[winner]->schedule[its best] */
+    bool one_shot;
+    sked_robust_end end;
+    int32_t failures;                     /* measurements that failed; they cost budget */
+    sked_robust_measurement *measurement; /* [measurements] */
+    int32_t measurements;
+    sked_robust_parameter *parameter; /* [parameters] of the fitted model; none in one-shot */
+    int32_t parameters;
+    sked_machine *machine; /* the fitted machine with its profile of durations; NULL in one-shot */
+    double noise;          /* estimated relative deviation of one measurement; NAN in one-shot */
+    double seconds;        /* in all */
 } sked_robust_result;
 SKED_INIT_OUTPUT(sked_robust_result)
 SKED_API void sked_robust_result_clear(sked_robust_result *r);
 
 /*
- * Members gather candidates, the proxy keeps the best of them, the target measures those, and the best there
+ * The loop (docs/robust.md) keeps guesses of the machine; in each round members make schedules for guesses,
+ * the one that promises most is measured, and the guesses learn from it. one_shot: members gather
+ * candidates, the proxy keeps the best of them, the target measures those. The best on the target
  * wins. p: devices, objective makespan. target: a spec as sked_target_create takes it. A candidate that the
  * target cannot measure is left out with a warning. DEVICE: it measured none. STOPPED: the same after a stop.
  * Same seed: the same result where the target repeats itself and iterations, not time, end the members.

@@ -184,22 +184,43 @@ static sked_status order_by_start(const sked_graph *g, const sked_schedule *s, i
     return SKED_OK;
 }
 
-sked_status sked_target_measure(sked_target *t, const sked_schedule *s, double *time, sked_error *err)
+void sked_measurement_clear(sked_measurement *m)
 {
-    const sked_graph *g = t->problem.graph;
-    if (s->ops != g->n_ops || s->devices != t->problem.devices || s->device == NULL)
-        return sked_i_fail(err, SKED_ERR_INVALID, "the schedule is for another graph or number of devices");
-    if (t->target->measure != NULL)
-        return t->target->measure(t, s, time, err);
-    const sked_status st = order_by_start(g, s, t->order, err);
+    const sked_measurement empty = {0};
+    free(m->start);
+    free(m->finish);
+    free(m->device);
+    SKED_GIVE(m, empty);
+}
+
+const sked_problem *sked_target_truth(const sked_target *t)
+{
+    return t->target->measure == NULL ? &t->problem : NULL;
+}
+
+static sked_status replay(sked_target *t, const sked_schedule *s, double *time, sked_error *err)
+{
+    const sked_status st = order_by_start(t->problem.graph, s, t->order, err);
     if (st != SKED_OK)
         return st;
-    double makespan;
-    sked_simulator_run(t->simulator, 1, s->device, t->order, true, &makespan, t->start);
-    if (isinf(makespan))
+    sked_simulator_run(t->simulator, 1, s->device, t->order, true, time, t->start);
+    if (isinf(*time))
         return sked_i_fail(err, SKED_ERR_INVALID, "the schedule's device orders contradict the graph");
-    *time = makespan;
     return SKED_OK;
+}
+
+sked_status sked_target_measure(sked_target *t, const sked_schedule *s, sked_measurement *out,
+                                sked_error *err)
+{
+    SKED_CHECK_OUTPUT(sked_measurement, out);
+    const sked_graph *g = t->problem.graph;
+    sked_measurement m = {.size = sizeof m, .runs = 1};
+    if (s->ops != g->n_ops || s->devices != t->problem.devices || s->device == NULL)
+        return sked_i_fail(err, SKED_ERR_INVALID, "the schedule is for another graph or number of devices");
+    const sked_status st = (t->target->measure != NULL ? t->target->measure : replay)(t, s, &m.time, err);
+    if (st == SKED_OK)
+        SKED_GIVE(out, m);
+    return st;
 }
 
 const sked_i_target sked_i_target_proxy = {
