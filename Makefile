@@ -9,7 +9,7 @@ MINUTES ?= 60
 CUDACXX ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc) nvcc)
 export CUDACXX
 
-.PHONY: all tests test demo install bench fuzz fuzz-build fuzz-short asan tsan cuda cuda-test mpi debug format soak \
+.PHONY: all tests test demo install bench fuzz fuzz-build fuzz-short asan tsan cuda cuda-test mpi debug format soak valgrind \
 	check-format lint clean
 
 all: build/build.ninja
@@ -37,6 +37,11 @@ test: tests fuzz-short
 soak: build/tests/CTestTestfile.cmake
 	@cmake --build build -j $(JOBS) --target soak
 	@build/tests/soak $(MINUTES)
+
+# Every test program under Valgrind, one after the other: about an hour.
+valgrind: tests
+	@scripts/setup.sh valgrind
+	@scripts/valgrind.sh build
 
 demo: all
 	@scripts/demo.sh
