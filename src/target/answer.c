@@ -69,6 +69,22 @@ static size_t find_object(const char *text, size_t size)
     return size;
 }
 
+/*
+ * Is the text from its line at `object` on one object, well-formed or not? It is none where the last line is
+ * another one, has a number, and nothing that looks like JSON.
+ */
+static bool is_object(const char *text, size_t object, size_t end)
+{
+    const size_t line = line_begin(text, end);
+    double number;
+    if (object == end || line <= object)
+        return object < end;
+    for (size_t k = line; k < end; k++)
+        if (memchr("\"{}[]", text[k], 5) != NULL)
+            return true;
+    return !find_number(text + line, end - line, &number);
+}
+
 /* ------------------------------------------------------------------ an object */
 
 static int32_t read_name(reader *r)
@@ -218,10 +234,9 @@ sked_status sked_i_answer_read(const char *name, const char *text, size_t size, 
                                const sked_schedule *s, bool timed, sked_i_trace *out, sked_error *err)
 {
     reader r = {.problem = p, .schedule = s};
-    const size_t end = without_space(text, size), line = line_begin(text, end), at = find_object(text, end);
-    double last;
+    const size_t end = without_space(text, size), at = find_object(text, end);
     sked_status st = SKED_OK;
-    if (at < end && (text[end - 1] == '}' || !find_number(text + line, end - line, &last)))
+    if (is_object(text, at, end))
         st = parse_object(&r, name, text + at, end - at, err);
     else if (!find_number(text, end, &r.trace.time))
         st = sked_i_fail(err, SKED_ERR_FORMAT, "%s: no time was printed", name);

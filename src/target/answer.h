@@ -6,8 +6,8 @@
 /*
  *     {"time": 12.5, "ops": [{"name": "a", "start": 0, "finish": 2, "device": 0}]}
  *
- * An object is what stands from the first line that begins with '{' to the end. The number is the last one in
- * the text, where there is no such line, or where the last line has a number and does not end the object.
+ * An object is what stands from the first line that begins with '{' to the end. Where there is no such line,
+ * or the last line after it has a number and no quote or bracket, the last number of the text is the time.
  * "ops" and "device" may be missing. Every op comes once, on its device of s. Times are below 1e100; `timed`:
  * the time as a whole is above 0. FORMAT or INVALID with `name`, line and rule. out untouched on failure.
  * O(size + ops).
