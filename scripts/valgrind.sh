@@ -14,14 +14,15 @@ for name; do
     test_gflownet) skip='test_tiny_problems*' ;; # minutes of training by code that the other tests run too
     *) skip= ;;
     esac
-    if SKED_SKIP=$skip valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite \
-        "$tests/$name" >"$tests/$name.valgrind" 2>&1; then
-        clean=$((clean + 1))
-        printf '%s: clean\n' "$name"
-    else
-        bad="$bad $name"
-        printf '%s: see %s\n' "$name" "$tests/$name.valgrind"
-    fi
+    # A test that judges the clock may fail: it runs some fifty times as long. What counts is what memcheck says; leaks
+    # are AddressSanitizer's part.
+    SKED_SKIP=$skip valgrind --quiet --error-exitcode=99 "$tests/$name" >"$tests/$name.valgrind" 2>&1
+    case $? in
+    0) clean=$((clean + 1)) && printf '%s: clean\n' "$name" ;;
+    99) bad="$bad $name" && printf '%s: see %s\n' "$name" "$tests/$name.valgrind" ;;
+    *) clean=$((clean + 1)) && printf '%s: clean; a test failed: %s\n' "$name" \
+        "$(grep '^\[  FAILED  \] [a-z_]*$' "$tests/$name.valgrind" | sort -u | awk '{print $4}' | tr '\n' ' ')" ;;
+    esac
 done
 printf '%d programs clean under Valgrind; others:%s\n' "$clean" "${bad:- none}"
 [ -z "$bad" ]

@@ -8,6 +8,7 @@
  * repeats it. The first disagreement ends the run: the problem is left in FOLDER, with the command that shows
  * it.
  */
+#define _POSIX_C_SOURCE 200809L
 #include "base/clock.h"
 #include "brute_force.h"
 #include "problem/problem.h"
@@ -279,6 +280,24 @@ static void disagree(const round_ *x, const char *format, ...)
     exit(1);
 }
 
+static const round_ *playing;
+
+/* A crash is a disagreement, too. The process is lost anyway, so the handler may do what handlers may not. */
+static void crash(int signal)
+{
+    struct sigaction preset = {.sa_handler = SIG_DFL};
+    sigaction(signal, &preset, NULL);
+    disagree(playing, "signal %d", signal);
+}
+
+static void catch_crashes(void)
+{
+    static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    struct sigaction act = {.sa_handler = crash, .sa_flags = SA_NODEFER};
+    for (size_t k = 0; k < sizeof signals / sizeof *signals; k++)
+        sigaction(signals[k], &act, NULL);
+}
+
 /* ------------------------------------------------------------------ judging */
 
 static double slack(double x)
@@ -383,9 +402,11 @@ int main(int argc, char **argv)
     double shown = 0;
     folder = argc > 3 ? argv[3] : folder;
     signal(SIGINT, interrupt);
+    catch_crashes();
     for (uint64_t number = first; !interrupted && sked_clock() - begin < 60 * minutes; number++) {
         round_ x;
         draw_round(number, &x);
+        playing = &x;
         play(&x, &t);
         random_problem_free(&x.r);
         if (sked_clock() - shown > 10)

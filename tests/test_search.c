@@ -645,9 +645,50 @@ static void negative_lags_between_real_times(void **state)
     }
 }
 
+/* An op that is fixed before its predecessors can end: starts are then in no topological order. */
+static void fixed_too_early(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"format\":\"sked-graph-1\",\"resources\":[{\"name\":\"R0\",\"capacity\":1},{\"name\":\"R1\","
+        "\"capacity\""
+        ":2}],\"ops\":[{\"duration\":1,\"demand\":{\"R0\":1}},{\"duration\":3,\"demand\":{\"R0\":1,\"R1\":2}}"
+        ",{\"d"
+        "uration\":2,\"demand\":{\"R1\":1}},{\"duration\":0,\"demand\":{\"R0\":1}},{\"duration\":3,"
+        "\"demand\":{\""
+        "R0\":1}},{\"duration\":3,\"demand\":{\"R0\":1}},{\"duration\":1,\"demand\":{\"R1\":1}},{"
+        "\"duration\":2}"
+        ",{\"duration\":1,\"demand\":{\"R1\":2}},{\"duration\":2,\"demand\":{\"R1\":1}},{\"duration\":1,"
+        "\"demand"
+        "\":{\"R0\":1}}],\"edges\":[[0,3],[0,10],[1,2],[1,4],[1,0],[1,7],[1,3],[1,10],[2,4],[2,0],[2,7"
+        "],[2,3],[2,5],[3,10],[3,5],[4,0],[5,9],[6,2],[6,3],[6,10],[6,5],[7,3],[7,10],[8,4],[8,0]"
+        ",[8,3]]}";
+    sked_graph *g = NULL;
+    sked_problem p;
+    double fix[11];
+    OK(sked_graph_parse("fixed.json", text, sizeof text - 1, NULL, &g, err));
+    sked_problem_init(&p, g);
+    for (int i = 0; i < 11; i++)
+        fix[i] = i == 2 ? 4 : NAN;
+    p.fix_start = fix;
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        sked_run_options opt;
+        sked_result r = {.size = sizeof r};
+        sked_run_options_init(&opt);
+        opt.time_limit = INFINITY;
+        opt.iterations = 40;
+        opt.seed = seed;
+        OK(sked_method_run("search", &p, &opt, &r, err));
+        OK(sked_schedule_validate(&p, r.schedule[0], err));
+        sked_result_clear(&r);
+    }
+    sked_graph_destroy(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fixed_too_early),
         cmocka_unit_test(negative_lags_between_real_times),
         cmocka_unit_test(test_optimal_pools),
         cmocka_unit_test(test_optimal_devices),

@@ -163,7 +163,10 @@ static void insert(population *p, int32_t cost, bool parallel)
         return;
     child.list = p->member[worst].list;
     p->member[worst] = child;
-    sked_i_sgs_sort(p->decode->forward, p->start, p->decode->forward->core->orderly, child.list);
+    /* An op fixed too early stands before its predecessors: then the starts are in no topological order. */
+    const sked_i_sgs *forward = p->decode->forward;
+    sked_i_sgs_sort(p->decode->forward, p->start, forward->core->orderly && forward->fixed == NULL,
+                    child.list);
 }
 
 /* Latest start by longest path, blurred by up to `noise`. */
