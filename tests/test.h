@@ -37,12 +37,15 @@
             fail_msg("%s: message '%s' does not say '%s'", #call, e_.message, (part));       \
     } while (0)
 
-/* SKED_SKIP=PATTERN in the environment leaves tests out by name (* and ?): see tests/CMakeLists.txt. */
-__attribute__((constructor)) static void skip_by_name(void)
+/* SKED_SKIP=PATTERN in the environment leaves tests out by name (* and ?): see tests/CMakeLists.txt.
+ * SKED_ONLY=PATTERN runs no others. */
+__attribute__((constructor)) static void choose_by_name(void)
 {
-    const char *pattern = getenv("SKED_SKIP");
-    if (pattern != NULL)
-        cmocka_set_skip_filter(pattern);
+    const char *skip_these = getenv("SKED_SKIP"), *only = getenv("SKED_ONLY");
+    if (skip_these != NULL)
+        cmocka_set_skip_filter(skip_these);
+    if (only != NULL)
+        cmocka_set_test_filter(only);
 }
 
 /* Path of the shared benchmark data, or NULL: then the test skips with a message. */

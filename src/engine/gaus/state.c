@@ -385,7 +385,7 @@ static void scan_later(sked_i_gaus_state *s, int32_t i, int32_t lo, int32_t hi, 
         bool changed = false;
         for (; k < count && s->ends[k].from <= d; k++, changed = true)
             net += s->ends[k].size;
-        if (own && d >= s->last[i] && m->memory[i] > 0) {
+        if (own && m->memory[i] > 0 && d >= s->last[i]) {
             net += m->memory[i];
             own = false;
             changed = true;
@@ -409,7 +409,7 @@ static void scan_earlier(sked_i_gaus_state *s, int32_t i, int32_t lo, int32_t co
     for (int32_t d = s->at[i] - 1; d >= lo; d--) {
         for (; k > 0 && s->ends[k - 1].from > d; k--, changed = true)
             net += s->ends[k - 1].size;
-        if (!own && d < s->last[i] && m->memory[i] > 0) {
+        if (!own && m->memory[i] > 0 && d < s->last[i]) {
             net += m->memory[i];
             own = true;
             changed = true;
