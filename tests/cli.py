@@ -545,6 +545,35 @@ def info_describes_a_machine(folder):
 
 
 @test
+def durations_of_a_machine_are_used(folder):
+    graph, machine = write_machine(folder)
+    node, profile = json.load(open(machine)), os.path.join(folder, "p.json")
+    node["durations"] = {"op0": 1000, "op1": {"gpu": 500}, "nobody": 1}
+    json.dump(node, open(profile, "w"))
+    said = expect(run("info", graph, "--machine", profile), 0)
+    assert "machine has durations of 'nobody', which no op of the graph is called" in said.stderr, said
+    assert "profile        3 durations" in said.stdout, said.stdout
+    assert json.loads(expect(run("info", graph, "--machine", profile, "--json"), 0).stdout)["machine"]["durations"] == 3
+    assert "durations of" not in run("info", graph, "--machine", machine).stderr
+    plan, base = os.path.join(folder, "s.json"), ["schedule", graph, "--method", "heft", "--json", "--time-limit", 0.5]
+    plain = json.loads(expect(run(*base, "--machine", machine), 0).stdout)["makespan"]
+    slow = json.loads(expect(run(*base, "--machine", profile, "-o", plan), 0).stdout)["makespan"]
+    assert plain < 100 and slow >= 500, (plain, slow)
+    expect(run("check", graph, plan, "--machine", profile), 0)
+    expect(run("check", graph, plan, "--machine", machine), 8)  # without the profile its times are wrong
+    changed = os.path.join(folder, "g2.json")
+    expect(run("convert", graph, changed, "--machine", profile), 0)
+    ops = json.load(open(changed))["ops"]
+    assert ops[0]["duration"] == 1000 and ops[1]["durations"]["gpu"] == 500, ops[:2]
+    node["devices"] = [{"name": "a"}, {"name": "b"}]  # equal devices: the sampler takes them too
+    del node["links"], node["durations"]["op1"]
+    node["latency"], node["bandwidth"] = 0, None
+    json.dump(node, open(profile, "w"))
+    drawn = expect(run("sample", graph, "--machine", profile, "--candidates", 3), 0).stdout.splitlines()
+    assert all(json.loads(line)["proxy_makespan"] >= 1000 for line in drawn)
+
+
+@test
 def names_of_devices_do_not_command_terminals(folder):
     graph, machine = write_machine(folder, name="\x1b[31mred\x07 </script>")
     page = os.path.join(folder, "r.html")

@@ -197,6 +197,7 @@ void json_devices(json_out *j, const sked_problem *p, const double *peak);
 /* What `sked info` says of a machine. */
 void print_machine(const sked_problem *p);
 void json_machine(json_out *j, const sked_problem *p);
-/* Names in the graph's durations that the machine does not have: most likely misspelt. */
+/* Devices in the graph's durations that the machine lacks, ops in its profile that the graph lacks: most
+ * likely misspelt. */
 void warn_unknown_names(const sked_problem *p);
 #endif
