@@ -9,6 +9,7 @@
 #include "formats/table.h"
 #include "method/gflownet/network/sampler.h"
 #include "table.h"
+#include "target/answer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -160,6 +161,40 @@ static inline const char *check_fix(const parser *p, const char *bytes, size_t s
             wrong = "a fixed device or start that no op can have";
     sked_free(device);
     sked_free(start);
+    sked_graph_destroy(g);
+    return wrong;
+}
+
+/* What a measuring program printed; a trace that is accepted has sane times for every op. */
+static inline const char *check_answer(const parser *p, const char *bytes, size_t size, bool *accepted)
+{
+    static const char devices[] = "{\"format\":\"sked-machine-1\",\"latency\":1,"
+                                  "\"devices\":[{\"name\":\"cpu\"},{\"name\":\"gpu 0\"}]}";
+    sked_graph *g = seed_graph();
+    sked_machine *m = NULL;
+    sked_schedule *s = NULL;
+    sked_i_trace r = {0};
+    sked_error err = {0};
+    sked_problem problem;
+    const char *wrong = "the fuzzer's own schedule";
+    (void)p;
+    sked_problem_init(&problem, g);
+    if (sked_machine_parse("machine", devices, sizeof devices - 1, &m, NULL) == SKED_OK &&
+        sked_schedule_create(sked_graph_op_count(g), 2, &s, NULL) == SKED_OK) {
+        problem.machine = m;
+        s->device[0] = s->device[2] = 0;
+        s->device[1] = 1;
+        wrong = check_status(sked_i_answer_read("input", bytes, size, &problem, s, true, &r, &err), &err,
+                             accepted);
+    }
+    if (*accepted && !(r.time > 0 && r.time < 1e100))
+        wrong = "a time that cannot be";
+    for (int32_t i = 0; *accepted && r.start != NULL && i < s->ops; i++)
+        if (!(r.start[i] >= 0 && r.finish[i] >= r.start[i] && r.finish[i] < 1e100))
+            wrong = "an op that runs at no time";
+    sked_i_trace_free(&r);
+    sked_schedule_destroy(s);
+    sked_machine_destroy(m);
     sked_graph_destroy(g);
     return wrong;
 }

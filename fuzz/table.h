@@ -5,6 +5,7 @@
 #define SKED_PARSER_LIST(X) \
     X(schedule)             \
     X(fix)                  \
+    X(answer)               \
     X(machine)              \
     X(library)              \
     X(profile)              \

@@ -635,11 +635,29 @@ def robust_and_sample_take_machines_where_they_can(folder):
     result = expect(run(*base, "--target", "noisy", "--json"), 0)
     assert json.loads(result.stdout)["winner"]["device_names"] == ["cpu0", "cpu1", "gpu 0"]
     assert "gflownet takes no part" in result.stderr, result.stderr
-    expect(run(*base, "--target", "latency"), 6, "unequal devices or links")
+    expect(run(*base, "--target", "noisy+latency+contention", "--json"), 0)
     expect(run("sample", graph, "--machine", machine), 6, "unequal devices")
     expect(run("sample", graph), 2, "--machine FILE")
     expect(run("robust", graph, "--target", "noisy"), 2, "--machine FILE")
     expect(run(*base, "--devices", 2, "--target", "noisy"), 2, "exclude each other")
+
+
+@test
+def targets_compose_and_say_so(folder):
+    text = expect(run("targets"), 0).stdout
+    assert "Targets compose" in text and "repeat" in text.split("Targets compose")[1], text
+    listed = json.loads(expect(run("targets", "--json"), 0).stdout)
+    options = {t["name"]: [o["name"] for o in t["options"]] for t in listed}
+    assert options["contention"] == ["bus", "repeat", "warm-up", "trace"], options
+    assert {"noisy", "linear", "contention", "cache", "jitter", "command"} <= set(options), options
+    page = open(os.path.join(SOURCE, "docs", "targets.md")).read()
+    for name, names in options.items():
+        for word in [name, *names]:
+            assert f"`{word}" in page, f"docs/targets.md does not describe {word}"
+    base = ["robust", path("cholesky.json"), "--devices", 2, "--method", "list", "--candidates", 5, "--json", "--target"]
+    assert run(*base, "noisy+linear+jitter").stdout != run(*base, "noisy+linear").stdout
+    expect(run(*base, "noisy+linaer"), 2, "did you mean 'linear'?")
+    expect(run(*base, "noisy+command:true"), 2, "stands alone")
 
 
 @test

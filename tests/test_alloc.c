@@ -277,6 +277,36 @@ static sked_status act_robust(const void *data, sked_error *err)
     return st;
 }
 
+typedef struct target_case {
+    const char *spec;
+    sked_problem problem;
+} target_case;
+
+/* A target is made and measures one schedule: all ops on the first device but every third. */
+static sked_status act_target(const void *data, sked_error *err)
+{
+    const target_case *c = data;
+    sked_target *t = NULL;
+    sked_schedule *s = NULL;
+    sked_measurement m = {.size = sizeof m, .runs = -7};
+    sked_status st = sked_schedule_create(sked_graph_op_count(c->problem.graph), 3, &s, err);
+    for (int32_t i = 0; st == SKED_OK && i < s->ops; i++) {
+        s->start[i] = i;
+        s->device[i] = i % 3 == 2;
+    }
+    if (st == SKED_OK)
+        st = sked_target_create(c->spec, &c->problem, 1, &t, err);
+    if (st == SKED_OK)
+        st = sked_target_measure(t, s, &m, err);
+    if (st == SKED_OK)
+        sked_measurement_clear(&m);
+    else
+        assert_int_equal(m.runs, -7);
+    sked_target_destroy(t);
+    sked_schedule_destroy(s);
+    return st;
+}
+
 static sked_status act_sweep(const void *data, sked_error *err)
 {
     static const double values[] = {1, 100, 30, 60};
@@ -607,6 +637,27 @@ static void unequal_devices(void **state)
     sked_graph_destroy(g);
 }
 
+static void targets(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {
+        "proxy:trace=true", "noisy+linear+contention:bus=true,trace=true+cache+jitter:repeat=2,warm-up=1",
+        "contention", "command:f() { sed 's/\"makespan\"/\"time\"/' \"$1\"; }; f"};
+    sked_graph *g = NULL;
+    sked_machine *machine = NULL;
+    OK(build(9, &g, err));
+    make_machine(&machine);
+    for (int k = 0; k < 8; k++) {
+        target_case c = {.spec = specs[k / 2]};
+        sked_problem_init(&c.problem, g);
+        c.problem.devices = 3;
+        c.problem.machine = k % 2 ? machine : NULL;
+        fail_everywhere(c.spec, act_target, &c);
+    }
+    sked_machine_destroy(machine);
+    sked_graph_destroy(g);
+}
+
 static void memory_limits(void **state)
 {
     (void)state;
@@ -733,6 +784,7 @@ int main(void)
         cmocka_unit_test(every_method),    cmocka_unit_test(profiles), cmocka_unit_test(unequal_devices),
         cmocka_unit_test(memory_limits),   cmocka_unit_test(readers),  cmocka_unit_test(onnx_reader),
         cmocka_unit_test(schedule_reader), cmocka_unit_test(training), cmocka_unit_test(loops),
+        cmocka_unit_test(targets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

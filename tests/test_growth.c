@@ -289,6 +289,8 @@ static const pattern patterns[] = {
     {"fix",
      "ops",
      {"{\"format\":\"sked-fix-1\",\"ops\":[", ",{\"name\":\"o" I "\",\"start\":1,\"device\":0}", "]}"}},
+    {"answer", "ops", {"{\"time\":1,\"ops\":[", ",{\"name\":\"o" I "\",\"start\":1,\"finish\":2}", "]}"}},
+    {"answer", "words", {"1", ",w" I, ""}},
     {"profile", "ops", {"{", ",\"o" I "\":1", "}"}},
     {"library", "types", {"{\"types\":{\"*\":{\"duration\":1}", ",\n\"t" I "\":{\"duration\":1}", "}}"}},
     {"library",
@@ -433,6 +435,20 @@ typedef struct parse {
     sked_status status;
 } parse;
 
+static sked_status parse_answer(const parse *x, const sked_problem *p, sked_error *err)
+{
+    sked_schedule *s = NULL;
+    sked_i_trace r = {0};
+    sked_status st = sked_schedule_create(x->graph->n_ops, 1, &s, err);
+    if (st != SKED_OK)
+        return st;
+    memset(s->device, 0, (size_t)s->ops * sizeof *s->device);
+    st = sked_i_answer_read("input", x->bytes, x->size, p, s, true, &r, err);
+    sked_i_trace_free(&r);
+    sked_schedule_destroy(s);
+    return st;
+}
+
 static sked_status parse_beside(const char *reader, const parse *x, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -447,6 +463,8 @@ static sked_status parse_beside(const char *reader, const parse *x, sked_error *
         st = sked_schedule_parse("input", x->bytes, x->size, &p, &s, err);
     else if (strcmp(reader, "fix") == 0)
         st = sked_fix_parse("input", x->bytes, x->size, &p, &device, &start, err);
+    else if (strcmp(reader, "answer") == 0)
+        st = parse_answer(x, &p, err);
     else if (strcmp(reader, "profile") == 0)
         st = sked_i_profile_parse("input", x->bytes, x->size, x->graph, &g, err);
     else if (strcmp(reader, "library") == 0)
@@ -705,11 +723,78 @@ static void test_every_check(void **state)
     }
 }
 
+/* ------------------------------------------------------------------ targets */
+
+typedef struct replayed {
+    sked_graph *graph;
+    sked_schedule *schedule;
+    sked_target *target;
+} replayed;
+
+/* One op that all others read, and each its neighbour, on n / 4 devices. */
+static void open_replayed(int32_t n, replayed *x)
+{
+    sked_builder *b = NULL;
+    sked_problem p;
+    *x = (replayed){0};
+    OK(sked_builder_create(&b, err));
+    for (int32_t i = 0; i < n; i++) {
+        const sked_edge hub = {0, i, SKED_LAG_DEFAULT, 1, 0}, chain = {i - 1, i, SKED_LAG_DEFAULT, 2, 0};
+        OK(sked_builder_add_op(b, NULL, NULL, 1 + i % 3, NULL, err));
+        if (i > 0)
+            OK(sked_builder_add_edge(b, &hub, err));
+        if (i > 1 && i % 8 != 0)
+            OK(sked_builder_add_edge(b, &chain, err));
+    }
+    OK(sked_builder_finish(b, &x->graph, err));
+    sked_builder_destroy(b);
+    sked_problem_init(&p, x->graph);
+    p.devices = n / 4;
+    p.latency = 1;
+    OK(sked_schedule_create(n, p.devices, &x->schedule, err));
+    for (int32_t i = 0; i < n; i++) {
+        x->schedule->start[i] = i;
+        x->schedule->device[i] = (int32_t)((int64_t)i * 7919 % p.devices);
+    }
+    OK(sked_target_create("contention+cache:depth=1000000", &p, 0, &x->target, err));
+}
+
+static void replay_once(void *data)
+{
+    const replayed *x = data;
+    double time;
+    OK(measured_time(x->target, x->schedule, &time, err));
+}
+
+/* Twice the ops, twice the work and a little more for the heap. */
+static void test_replay_with_contention(void **state)
+{
+    (void)state;
+    const double base = work_counter() >= 0 ? 3e6 : 1e-3;
+    double ratio = INFINITY;
+    for (int32_t n = 25000; n <= 100000 && !(ratio <= 2.7); n *= 2) {
+        double work[2];
+        for (int k = 0; k < 2; k++) {
+            replayed x;
+            open_replayed((k + 1) * n, &x);
+            work[k] = work_of(replay_once, &x);
+            sked_target_destroy(x.target);
+            sked_schedule_destroy(x.schedule);
+            sked_graph_destroy(x.graph);
+        }
+        ratio = (work[1] + base) / (work[0] + base);
+        print_message("  replay with contention of %d ops: times %.2f\n", (int)n, ratio);
+    }
+    if (!(ratio <= 2.7))
+        fail_msg("twice the ops take %.2f times the work", ratio);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_reader),
         cmocka_unit_test(test_every_check),
+        cmocka_unit_test(test_replay_with_contention),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

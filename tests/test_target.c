@@ -141,6 +141,172 @@ static void test_bad_specs(void **state)
     sked_graph_destroy(g);
 }
 
+static void test_bad_compositions(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *spec, *part;
+    } bad[] = {{"noisy+", "names joined by '+'"},
+               {"+noisy", "names joined by '+'"},
+               {"", "names joined by '+'"},
+               {"noisy++linear", "names joined by '+'"},
+               {"noisy+linaer", "did you mean 'linear'?"},
+               {"noisy:strength=0.1+jittr:run=0", "did you mean 'jitter'?"},
+               {"noisy+linear+noisy:strength=1", "'noisy' comes twice"},
+               {"proxy+proxy", "'proxy' comes twice"},
+               {"noisy+command:true", "'command' stands alone"},
+               {"command+noisy:true", "'command' stands alone"},
+               {"command,timeout=5+noisy", "'command' stands alone"},
+               {"noisy:repeat=2+linear:repeat=3", "repeat is of the whole target"},
+               {"noisy:repeat=0", "repeat wants a whole number from 1"},
+               {"noisy:trace=maybe", "trace wants one of auto|true|false"},
+               {"noisy:repaet=3", "did you mean 'repeat'?"},
+               {"linear,latency-cost=2+noisy", "behind a colon: linear:latency-cost=2"},
+               {"cache:gain=1", "gain wants a number"}};
+    sked_graph *g = fork_graph(1, 1, 0);
+    sked_problem p;
+    sked_target *t = NULL;
+    sked_problem_init(&p, g);
+    p.devices = 2;
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++)
+        FAILS(SKED_ERR_ARGUMENT, bad[k].part, sked_target_create(bad[k].spec, &p, 0, &t, err));
+    assert_null(t);
+    sked_graph_destroy(g);
+}
+
+/* Parts apply in order; what they say together is worked out by hand. */
+static void test_compositions_by_hand(void **state)
+{
+    (void)state;
+    sked_graph *g = fork_graph(10, 30, 0);
+    sked_schedule *s = fork_schedule();
+    sked_problem p;
+    sked_target *t = NULL;
+    sked_problem_init(&p, g);
+    p.devices = 2;
+    /* Everything twice as long, so that the mean duration is 8 for what follows and 4 for what went before.
+     */
+    near(time_on("noisy:model=heavy,outliers=1,strength=0.1+latency:cost=1", &p, 0, s),
+         4 + 8 + 0.05 * 1.5 * 8 + 12);
+    near(time_on("latency:cost=1+noisy:model=heavy,outliers=1,strength=0.1", &p, 0, s),
+         4 + 4 + 0.05 * 1.5 * 4 + 12);
+    near(time_on("linear:bandwidth-cost=1,latency-cost=0+latency:cost=2", &p, 0, s),
+         2 + 1.5 * 4 + 2 * 4 + 0.1 * 1.5 * 4 + 6);
+    near(time_on("proxy+latency:cost=1e+0", &p, 0, s), 2 + 4 + 0.05 * 1.5 * 4 + 6);
+    OK(sked_target_create("proxy+noisy:model=heavy,outliers=1,strength=0.1+linear", &p, 0, &t, err));
+    near(sked_target_work(t), 24);
+    assert_non_null(sked_target_truth(t));
+    near(sked_target_truth(t)->latency, 1.5 * 8);
+    sked_target_destroy(t);
+    sked_schedule_destroy(s);
+    sked_graph_destroy(g);
+}
+
+static bool has_truth(const char *spec, const sked_problem *p)
+{
+    sked_target *t = NULL;
+    OK(sked_target_create(spec, p, 0, &t, err));
+    const bool truth = sked_target_truth(t) != NULL;
+    sked_target_destroy(t);
+    return truth;
+}
+
+static void test_truth(void **state)
+{
+    (void)state;
+    sked_graph *g = fork_graph(10, 30, 0);
+    sked_problem p;
+    sked_problem_init(&p, g);
+    p.devices = 2;
+    assert_true(has_truth("proxy", &p));
+    assert_true(has_truth("noisy+linear+jitter", &p));
+    assert_false(has_truth("linear+contention", &p));
+    assert_false(has_truth("noisy+cache", &p));
+    assert_false(has_truth("command:echo 1", &p));
+    sked_graph_destroy(g);
+}
+
+/* ------------------------------------------------------------------ repeats and traces */
+
+static void test_traces_by_hand(void **state)
+{
+    (void)state;
+    static const double start[] = {0, 2, 2 + 4 * 1.075}, finish[] = {2, 6, 8 + 4 * 1.075};
+    sked_graph *g = fork_graph(10, 30, 0);
+    sked_schedule *s = fork_schedule();
+    sked_problem p;
+    sked_target *t = NULL;
+    sked_measurement m = {.size = sizeof m};
+    sked_problem_init(&p, g);
+    p.devices = 2;
+    OK(sked_target_create("latency:cost=1,trace=true+proxy:repeat=3", &p, 0, &t, err));
+    OK(sked_target_measure(t, s, &m, err));
+    near(m.time, finish[2]);
+    assert_int_equal(m.runs, 3);
+    assert_true(m.deviation == 0);
+    for (int i = 0; i < 3; i++) {
+        near(m.start[i], start[i]);
+        near(m.finish[i], finish[i]);
+        assert_int_equal(m.device[i], s->device[i]);
+    }
+    sked_measurement_clear(&m);
+    sked_target_destroy(t);
+    m.size = sizeof m;
+    OK(sked_target_create("latency:cost=1", &p, 0, &t, err)); /* nobody asked for a trace */
+    OK(sked_target_measure(t, s, &m, err));
+    assert_null(m.start);
+    assert_int_equal(m.runs, 1);
+    sked_measurement_clear(&m);
+    sked_target_destroy(t);
+    sked_schedule_destroy(s);
+    sked_graph_destroy(g);
+}
+
+static int by_number(const void *x, const void *y)
+{
+    const double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+/* Single runs one after the other against one measurement of as many. */
+static void test_repeats(void **state)
+{
+    (void)state;
+    enum { warm_up = 3, runs = 6 };
+    sked_graph *g = fork_graph(10, 30, 0);
+    sked_schedule *s = fork_schedule();
+    sked_problem p;
+    sked_target *t = NULL;
+    sked_measurement m = {.size = sizeof m};
+    double time[warm_up + runs], mean = 0, squares = 0, nearest = INFINITY, latest = 0;
+    sked_problem_init(&p, g);
+    p.devices = 2;
+    OK(sked_target_create("jitter:strength=0.2", &p, 5, &t, err));
+    for (int k = 0; k < warm_up + runs; k++)
+        OK(measured_time(t, s, &time[k], err));
+    sked_target_destroy(t);
+    OK(sked_target_create("jitter:strength=0.2,repeat=6,warm-up=3,trace=true", &p, 5, &t, err));
+    OK(sked_target_measure(t, s, &m, err));
+    sked_target_destroy(t);
+    for (int k = warm_up; k < warm_up + runs; k++)
+        mean += time[k] / runs;
+    for (int k = warm_up; k < warm_up + runs; k++)
+        squares += (time[k] - mean) * (time[k] - mean);
+    qsort(time + warm_up, runs, sizeof *time, by_number);
+    const double median = (time[warm_up + 2] + time[warm_up + 3]) / 2;
+    assert_true(m.time == median);
+    assert_int_equal(m.runs, runs);
+    near(m.deviation, sqrt(squares / (runs - 1)));
+    for (int k = warm_up; k < warm_up + runs; k++)
+        nearest = fabs(time[k] - median) < nearest ? fabs(time[k] - median) : nearest;
+    for (int i = 0; i < 3; i++)
+        latest = fmax(latest, m.finish[i]);
+    near(fabs(latest - median), nearest);
+    sked_measurement_clear(&m);
+    sked_schedule_destroy(s);
+    sked_graph_destroy(g);
+}
+
 static void test_schedules_of_another_graph(void **state)
 {
     (void)state;
@@ -201,8 +367,11 @@ static void test_programs(void **state)
                   &time, err));
     near(time, 2.5);
     FAILS(SKED_ERR_DEVICE, "ended with an error", run_script(folder, "", "echo 3; exit 1", &time, err));
-    FAILS(SKED_ERR_DEVICE, "printed no time", run_script(folder, "", "echo nothing", &time, err));
-    FAILS(SKED_ERR_DEVICE, "printed no time", run_script(folder, "", "echo -4", &time, err));
+    FAILS(SKED_ERR_DEVICE, "no time was printed", run_script(folder, "", "echo nothing", &time, err));
+    FAILS(SKED_ERR_DEVICE, "no time was printed", run_script(folder, "", "true", &time, err));
+    FAILS(SKED_ERR_DEVICE, "the time -4 is not above 0", run_script(folder, "", "echo -4", &time, err));
+    FAILS(SKED_ERR_DEVICE, "the time 0 is not above 0", run_script(folder, "", "echo 0", &time, err));
+    FAILS(SKED_ERR_DEVICE, "below 1e+100", run_script(folder, "", "echo 1e300", &time, err));
     /* The first run fails, the second one measures; without a retry that is a failure. */
     snprintf(flag, sizeof flag, "%s/flag", folder);
     snprintf(once, sizeof once, "test -e %s && echo 7 && exit 0\ntouch %s\nexit 1", flag, flag);
@@ -377,10 +546,9 @@ static void test_unequal_machines(void **state)
     OK(sked_target_create("proxy", &p, 0, &t, err));
     near(sked_target_work(t), 12 / 2.0); /* all on the faster one */
     sked_target_destroy(t);
-    FAILS(SKED_ERR_UNSUPPORTED, "target 'bandwidth'", sked_target_create("bandwidth", &p, 0, &t, err));
-    FAILS(SKED_ERR_UNSUPPORTED, "unequal devices", sked_target_create("latency", &p, 0, &t, err));
-    FAILS(SKED_ERR_UNSUPPORTED, "target 'linear'",
-          sked_target_create("linear:latency-cost=1", &p, 0, &t, err));
+    /* The mean duration is that on both devices: 3. The link had 1 + 30 / 30. */
+    near(time_on("latency:cost=1", &p, 0, s), 2 + 2 + 3 + 0.05 * 1.5 * 3 + 3);
+    near(time_on("linear:bandwidth-cost=2,latency-cost=0", &p, 0, s), 2 + 2 + 2 * 1.5 * 3 + 3);
     sked_schedule_destroy(s);
     sked_machine_destroy(m);
     sked_graph_destroy(g);
@@ -433,6 +601,11 @@ int main(void)
         cmocka_unit_test(test_bytes_that_graphs_lack),
         cmocka_unit_test(test_noise_models),
         cmocka_unit_test(test_bad_specs),
+        cmocka_unit_test(test_bad_compositions),
+        cmocka_unit_test(test_compositions_by_hand),
+        cmocka_unit_test(test_truth),
+        cmocka_unit_test(test_traces_by_hand),
+        cmocka_unit_test(test_repeats),
         cmocka_unit_test(test_schedules_of_another_graph),
         cmocka_unit_test(test_programs),
         cmocka_unit_test(test_awkward_programs),

@@ -797,11 +797,16 @@ typedef struct sked_target_info {
 SKED_API int sked_target_count(void);
 SKED_API const sked_target_info *sked_target_at(int i);
 SKED_API const sked_target_info *sked_target_find(const char *name);
+/* Options that every target takes beside its own (repeat, warm-up, trace); any part of a spec may set them. */
+SKED_API int sked_target_option_count(void);
+SKED_API const sked_option *sked_target_option_at(int i);
+SKED_API const sked_option *sked_target_option_find(const char *name);
 
 /*
- * A target made ready for one problem with devices. spec: a name with options
- * ("noisy:model=type,strength=0.3"), or "command,timeout=5,retries=2:PROGRAM ARGS". The schedule's devices
- * and the order on each are kept; times are the target's own.
+ * A target made ready for one problem with devices. spec: names with options joined by '+', which apply in
+ * that order ("noisy:model=type,strength=0.3+linear+jitter:repeat=5"), or "command,timeout=5:PROGRAM ARGS"
+ * alone. The schedule's devices and the order on each are kept; times are the target's own. The k-th
+ * measurement of a seed is the same each time, but for command.
  */
 typedef struct sked_target sked_target;
 SKED_API SKED_MUST_CHECK sked_status sked_target_create(const char *spec, const sked_problem *p,
@@ -819,14 +824,14 @@ typedef struct sked_measurement {
 SKED_INIT_OUTPUT(sked_measurement)
 SKED_API void sked_measurement_clear(sked_measurement *m);
 /*
- * Runs the schedule on the target. command: DEVICE where the program fails, is too slow or prints no
- * number, after its retries; other schedules can still be measured.
+ * Runs the schedule on the target. command: DEVICE where the program fails, is too slow or prints no time or
+ * a trace that cannot be, after its retries; other schedules can still be measured.
  */
 SKED_API SKED_MUST_CHECK sked_status sked_target_measure(sked_target *t, const sked_schedule *s,
                                                          sked_measurement *out, sked_error *err);
 /*
- * The problem that a simulated target runs, for those who compare with what could be known; NULL where no
- * problem says all of it (command, contention, cache). It lives as long as the target.
+ * The problem that a simulated target runs (jitter left out), for those who compare with what could be known;
+ * NULL where no problem says all of it (command, contention, cache). It lives as long as the target.
  */
 SKED_API const sked_problem *sked_target_truth(const sked_target *t);
 /* Time of all ops on the best single device of the target: work / time is the speedup there. */

@@ -1,10 +1,11 @@
 /*
  * A program of the user's measures: sked writes the schedule to a file, runs `PROGRAM ARGS FILE` through the
- * shell and takes the last number it prints as the time. Slow or failing runs are ended and repeated, then
- * reported.
+ * shell and reads the time, or time and trace, from what it prints (answer.h). Slow or failing runs are ended
+ * and repeated, then reported.
  */
 #define _GNU_SOURCE
 #include "formats/format.h"
+#include "target/answer.h"
 #include "target/shell.h"
 #include "target/target.h"
 
@@ -21,9 +22,9 @@ static const sked_option options[] = {
     {"retries", SKED_OPTION_INT, "1", 0, 1000, NULL, "further runs after one that failed or took too long"},
 };
 
-static sked_status open_command(sked_target *t, uint64_t seed, sked_error *err)
+static sked_status open_command(sked_target *t, const double *setting, sked_error *err)
 {
-    (void)seed;
+    (void)setting;
     if (t->argument[strspn(t->argument, " ")] == 0)
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "target command wants a program: command:PROGRAM");
     return SKED_OK;
@@ -70,28 +71,9 @@ static sked_status write_schedule(const sked_target *t, const sked_schedule *s, 
     return st;
 }
 
-static bool last_number(const char *text, double *out)
+/* What is wrong with a run that ended so; NULL: nothing. */
+static const char *complaint(sked_i_shell_end end)
 {
-    bool found = false;
-    for (const char *s = text; *s;) {
-        const size_t n = strcspn(s, " \t\r\n,;:=");
-        double x;
-        if (n > 0 && sked_i_parse_double(s, n, &x)) {
-            *out = x;
-            found = true;
-        }
-        s += n;
-        s += *s != 0;
-    }
-    return found;
-}
-
-/* One run: what went wrong, or "". */
-static const char *try_once(const sked_i_shell_command *p, bool *stopped, double *time)
-{
-    char text[8192];
-    const sked_i_shell_end end = sked_i_shell_run(p, text, sizeof text);
-    *stopped = end == SKED_I_SHELL_STOPPED;
     switch (end) {
     case SKED_I_SHELL_MISSING:
         return "could not be started";
@@ -99,17 +81,48 @@ static const char *try_once(const sked_i_shell_command *p, bool *stopped, double
         return "took longer than its time-out";
     case SKED_I_SHELL_STOPPED:
         return "was stopped";
+    case SKED_I_SHELL_LONG:
+        return "printed more than 64 MB";
     case SKED_I_SHELL_FAILED:
         return "ended with an error";
     case SKED_I_SHELL_DONE:
         break;
     }
-    return last_number(text, time) && *time >= 0 ? "" : "printed no time";
+    return NULL;
 }
 
-static sked_status run_program(const sked_target *t, const char *path, double *time, sked_error *err)
+/* One run: DEVICE where another one may do better. */
+static sked_status try_once(const sked_target *t, const sked_i_shell_command *p, const sked_schedule *s,
+                            sked_i_trace *out, sked_error *err)
+{
+    sked_i_buffer text = {0};
+    sked_error cause = {0};
+    const sked_i_shell_end end = sked_i_shell_run(p, &text);
+    const char *wrong = complaint(end);
+    sked_status st = SKED_OK;
+    if (text.failed) {
+        st = sked_i_no_memory(err);
+    } else if (wrong != NULL) {
+        st = end == SKED_I_SHELL_STOPPED ? SKED_ERR_STOPPED : SKED_ERR_DEVICE;
+        sked_i_fail(err, st, "the program '%.100s' %s", t->argument, wrong);
+    } else {
+        const bool timed = t->work > 0;
+        st = sked_i_answer_read("output", text.data, (size_t)text.size, &t->problem, s, timed, out, &cause);
+        if (st == SKED_ERR_MEMORY)
+            sked_i_no_memory(err);
+        else if (st != SKED_OK)
+            st = sked_i_fail(err, SKED_ERR_DEVICE, "the program '%.100s': %s", t->argument, cause.message);
+    }
+    sked_i_buffer_free(&text);
+    return st;
+}
+
+static sked_status run_program(const sked_target *t, const double *setting, const char *path,
+                               const sked_schedule *s, sked_i_trace *out, sked_error *err)
 {
     sked_i_buffer command = {0};
+    sked_error why = {0};
+    sked_status st = SKED_ERR_DEVICE;
     sked_i_buffer_text(&command, t->argument);
     sked_i_buffer_text(&command, " \"$1\"");
     if (command.failed) {
@@ -117,35 +130,38 @@ static sked_status run_program(const sked_target *t, const char *path, double *t
         return sked_i_no_memory(err);
     }
     const sked_i_shell_command p = {
-        .command = command.data, .file = path, .timeout = t->setting[TIMEOUT], .stop = t->stop};
-    const char *reason = "was not run";
-    bool stopped = false;
-    for (int k = 0; k <= (int)t->setting[RETRIES] && reason[0] && !stopped; k++)
-        reason = try_once(&p, &stopped, time);
+        .command = command.data, .file = path, .timeout = setting[TIMEOUT], .stop = t->stop};
+    for (int k = 0; k <= (int)setting[RETRIES] && st == SKED_ERR_DEVICE; k++) {
+        why = (sked_error){0};
+        st = try_once(t, &p, s, out, &why);
+    }
     sked_i_buffer_free(&command);
-    if (!reason[0])
-        return SKED_OK;
-    return sked_i_fail(err, stopped ? SKED_ERR_STOPPED : SKED_ERR_DEVICE, "the program '%.100s' %s",
-                       t->argument, reason);
+    return st == SKED_OK ? st : sked_i_fail(err, st, "%s", why.message);
 }
 
-static sked_status measure(sked_target *t, const sked_schedule *s, double *time, sked_error *err)
+static sked_status run(sked_target *t, const double *setting, const sked_schedule *s, sked_i_trace *out,
+                       sked_error *err)
 {
     char path[] = "/tmp/sked-plan-XXXXXX.json";
     sked_status st = write_schedule(t, s, path, err);
     if (st != SKED_OK)
         return st;
-    st = run_program(t, path, time, err);
+    st = run_program(t, setting, path, s, out, err);
     unlink(path);
+    if (st == SKED_OK && t->common[SKED_I_TARGET_TRACE] == SKED_I_TRACE_FALSE) {
+        const double time = out->time;
+        sked_i_trace_free(out);
+        out->time = time;
+    }
     return st;
 }
 
 const sked_i_target sked_i_target_command = {
     .info =
         {"command",
-         "command:PROGRAM measures: gets the schedule file as its last argument, prints the time; options "
-         "before the colon: command,timeout=5:PROGRAM",
+         "command:PROGRAM measures: gets the schedule file as its last argument, prints the time or a JSON "
+         "object with time and trace; stands alone; options before the colon: command,timeout=5:PROGRAM",
          options, sizeof options / sizeof *options},
     .free_text = true,
     .open = open_command,
-    .measure = measure};
+    .run = run};

@@ -31,27 +31,28 @@ static double draw(sked_i_rng *r, const double *setting)
     }
 }
 
-static sked_status open_noisy(sked_target *t, uint64_t seed, sked_error *err)
+static sked_status open_noisy(sked_target *t, const double *setting, sked_error *err)
 {
-    const sked_graph *g = t->asked.graph;
+    const sked_graph *g = t->problem.graph;
     sked_status st = SKED_OK;
+    sked_graph *noisy = NULL;
     double *duration = NULL, *factor = NULL, *by_type = NULL;
     sked_i_rng r;
-    sked_i_rng_seed(&r, seed, 0x7a72);
+    sked_i_rng_seed(&r, t->seed, 0x7a72);
     SKED_NEW(duration, g->n_ops);
     SKED_NEW(factor, g->n_ops);
     SKED_NEW(by_type, (int64_t)g->n_types + 1);
     for (int32_t k = 0; k <= g->n_types; k++)
-        by_type[k] = draw(&r, t->setting);
+        by_type[k] = draw(&r, setting);
     for (int32_t i = 0; i < g->n_ops; i++) {
-        factor[i] = (int)t->setting[MODEL] == TYPE ? by_type[g->type[i] + 1] : draw(&r, t->setting);
+        factor[i] = (int)setting[MODEL] == TYPE ? by_type[g->type[i] + 1] : draw(&r, setting);
         duration[i] = g->duration[i] * factor[i];
     }
-    SKED_TRY(sked_i_graph_with_durations(g, duration, &t->graph, err));
+    SKED_TRY(sked_i_graph_with_durations(g, duration, &noisy, err));
     for (int32_t i = 0; g->on_ptr != NULL && i < g->n_ops; i++)
         for (int64_t k = g->on_ptr[i]; k < g->on_ptr[i + 1]; k++)
-            t->graph->on_duration[k] *= factor[i];
-    t->problem.graph = t->graph;
+            noisy->on_duration[k] *= factor[i];
+    sked_i_target_take_graph(t, noisy);
 cleanup:
     free(duration);
     free(factor);

@@ -76,8 +76,7 @@ static _Noreturn void watch(const sked_i_shell_command *p, const int *output, co
 typedef struct run {
     pid_t watcher;
     int output, lifeline; /* -1: closed */
-    char *text;
-    size_t size, used;
+    sked_i_buffer *out;
 } run;
 
 static bool start(const sked_i_shell_command *p, run *r)
@@ -102,20 +101,21 @@ static bool start(const sked_i_shell_command *p, run *r)
     return true;
 }
 
-/* Keeps the last bytes. */
 static void take_output(run *r)
 {
-    if (r->used > r->size / 2) {
-        memmove(r->text, r->text + r->size / 4, r->used - r->size / 4);
-        r->used -= r->size / 4;
-    }
-    const ssize_t n = read(r->output, r->text + r->used, r->size - r->used - 1);
+    char bytes[16384];
+    const ssize_t n = read(r->output, bytes, sizeof bytes);
     if (n > 0) {
-        r->used += (size_t)n;
+        sked_i_buffer_add(r->out, bytes, (size_t)n);
     } else if (n == 0 || errno != EINTR) {
         close(r->output);
         r->output = -1;
     }
+}
+
+static bool is_full(const run *r)
+{
+    return r->out->failed || r->out->size > SKED_I_SHELL_OUTPUT;
 }
 
 /* True when there was something to read; poll passes over a closed output and only waits. */
@@ -144,12 +144,14 @@ static sked_i_shell_end attend(const sked_i_shell_command *p, run *r)
         const double left = limit.deadline - sked_clock();
         if (left <= 0)
             return SKED_I_SHELL_LATE;
+        if (is_full(r))
+            return SKED_I_SHELL_LONG;
         if (!wait_for_output(r, 1000 * left < ms ? (int)(1000 * left) : ms))
             ms = next_pause(ms);
     }
-    while (r->output >= 0 && wait_for_output(r, 0))
+    while (r->output >= 0 && !is_full(r) && wait_for_output(r, 0))
         continue; /* what is left in the pipe */
-    return SKED_I_SHELL_DONE;
+    return is_full(r) ? SKED_I_SHELL_LONG : SKED_I_SHELL_DONE;
 }
 
 static sked_i_shell_end finish(run *r, sked_i_shell_end end)
@@ -161,16 +163,14 @@ static sked_i_shell_end finish(run *r, sked_i_shell_end end)
     if (r->output >= 0)
         close(r->output);
     close(r->lifeline);
-    r->text[r->used] = 0;
     if (end == SKED_I_SHELL_DONE && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
         return SKED_I_SHELL_FAILED;
     return end;
 }
 
-sked_i_shell_end sked_i_shell_run(const sked_i_shell_command *p, char *text, size_t size)
+sked_i_shell_end sked_i_shell_run(const sked_i_shell_command *p, sked_i_buffer *out)
 {
-    run r = {.output = -1, .lifeline = -1, .text = text, .size = size};
-    text[0] = 0;
+    run r = {.output = -1, .lifeline = -1, .out = out};
     if (!start(p, &r))
         return SKED_I_SHELL_MISSING;
     if (r.watcher < 0) {

@@ -2,8 +2,10 @@
 #ifndef SKED_TARGET_SHELL_H
 #define SKED_TARGET_SHELL_H
 #include "base/clock.h"
+#include "base/text.h"
 
-#include <stddef.h>
+/* Bytes that a program may print: room for the trace of some 500,000 ops. */
+enum { SKED_I_SHELL_OUTPUT = 64 << 20 };
 
 typedef struct sked_i_shell_command {
     const char *command;               /* for /bin/sh; "$1" is the file */
@@ -17,13 +19,14 @@ typedef enum sked_i_shell_end {
     SKED_I_SHELL_FAILED,  /* with another one, or by a signal */
     SKED_I_SHELL_LATE,    /* it took longer than its time-out */
     SKED_I_SHELL_STOPPED, /* a stop was asked for */
+    SKED_I_SHELL_LONG,    /* it printed more than it may */
     SKED_I_SHELL_MISSING  /* there was no process to be had */
 } sked_i_shell_end;
 
 /*
- * Runs the program to its end, whether or not it closes its output before. Its standard input is empty; the
- * last bytes it prints go to text[size], 0-terminated. When this returns, nothing of its process group is
+ * Runs the program to its end, whether or not it closes its output before. Its standard input is empty; what
+ * it prints is appended to `out` (check out->failed). When this returns, nothing of its process group is
  * left. The same holds if the calling process dies, whatever ends it.
  */
-sked_i_shell_end sked_i_shell_run(const sked_i_shell_command *p, char *text, size_t size);
+sked_i_shell_end sked_i_shell_run(const sked_i_shell_command *p, sked_i_buffer *out);
 #endif

@@ -5,4 +5,7 @@
     X(bandwidth)            \
     X(latency)              \
     X(linear)               \
+    X(contention)           \
+    X(cache)                \
+    X(jitter)               \
     X(command)

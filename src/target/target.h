@@ -1,36 +1,88 @@
-/* A target: one file here, one line in table.h. target.c parses specs and replays schedules. */
+/*
+ * A target: parts joined by '+', each one file here and one line in table.h. spec.c parses specs, target.c
+ * joins the parts, replay.c runs schedules on what they make, measure.c repeats runs.
+ */
 #ifndef SKED_TARGET_TARGET_H
 #define SKED_TARGET_TARGET_H
 #include "base/memory.h"
 #include "base/option.h"
 #include "base/rng.h"
 #include "schedule/schedule.h"
+#include "target/replay.h"
 
-enum { SKED_I_TARGET_OPTIONS = 16 };
+enum { SKED_I_TARGET_OPTIONS = 16, SKED_I_TARGET_PARTS = 16 };
+
+/* Options that every part takes; they are of the whole target. ID, name, kind, preset, min, max, choices,
+ * help */
+#define SKED_I_TARGET_COMMON(X)                                                                \
+    X(REPEAT, "repeat", INT, "1", 1, 1000, NULL, "runs of a schedule; the median is its time") \
+    X(WARM_UP, "warm-up", INT, "0", 0, 1000, NULL, "runs before them that do not count")       \
+    X(TRACE, "trace", ENUM, "auto", 0, 0, "auto|true|false",                                   \
+      "give start and finish of every op; auto: if the program of command prints them, else not")
+#define SKED_I_TARGET_COMMON_ID(id, ...) SKED_I_TARGET_##id,
+enum { SKED_I_TARGET_COMMON(SKED_I_TARGET_COMMON_ID) SKED_I_TARGET_COMMON_OPTIONS };
+enum { SKED_I_TRACE_AUTO, SKED_I_TRACE_TRUE, SKED_I_TRACE_FALSE };
+
+/* One run of a schedule. */
+typedef struct sked_i_trace {
+    double time;
+    double *start, *finish; /* [ops] NULL: the run gave no more than its time */
+} sked_i_trace;
+void sked_i_trace_free(sked_i_trace *r);
+
+typedef struct sked_i_target_part {
+    const struct sked_i_target *kind;
+    double setting[SKED_I_TARGET_OPTIONS];
+} sked_i_target_part;
+
+/* Noise of a single run: jitter.c. */
+typedef struct sked_i_jitter {
+    double strength, run; /* deviations of the logarithms: of each duration, of all of them together */
+} sked_i_jitter;
 
 struct sked_target {
-    const struct sked_i_target *target;
-    sked_problem asked;   /* as the user gave it */
-    sked_problem problem; /* what the target really runs: its own graph, latency, bandwidth */
-    sked_graph *graph;    /* owned; NULL: the problem's own */
-    sked_graph *plain;    /* owned: of a machine in its short form; NULL: the problem's own */
-    sked_simulator *simulator;
+    sked_i_target_part part[SKED_I_TARGET_PARTS]; /* in the order of the spec */
+    int n_parts;
+    double common[SKED_I_TARGET_COMMON_OPTIONS];
+    sked_problem problem;      /* what the target runs: the user's, as the parts have changed it */
+    sked_graph *graph;         /* owned; NULL: the user's own */
+    sked_machine *machine;     /* likewise */
+    sked_i_replay_rules rules; /* set by contention and cache */
+    sked_i_jitter jitter;      /* set by jitter */
+    sked_i_replay *replay;
+    double *factor;      /* [ops] of the run at hand; NULL: there is no jitter */
+    uint64_t seed, runs; /* runs so far, warm-up and all */
     double work;
-    double setting[SKED_I_TARGET_OPTIONS];
     char *argument;                    /* of command: what stands behind the colon */
-    int32_t *order;                    /* [ops] work space */
-    double *start;                     /* [ops] */
     const volatile sig_atomic_t *stop; /* ends a measurement that is under way; NULL: none */
 };
 
 typedef struct sked_i_target {
     sked_target_info info;
     bool free_text; /* what stands behind the colon is no option list */
-    /* Fills t->graph and t->problem (latency, bandwidth, graph); settings are parsed. NULL: nothing to do. */
-    sked_status (*open)(sked_target *t, uint64_t seed, sked_error *err);
-    /* NULL: replay the schedule on t->problem. */
-    sked_status (*measure)(sked_target *t, const sked_schedule *s, double *time, sked_error *err);
+    /*
+     * Changes t->problem (through sked_i_target_take_graph, ..._take_machine), the rules or the jitter. Parts
+     * come in the order of the spec. NULL: nothing to do.
+     */
+    sked_status (*open)(sked_target *t, const double *setting, sked_error *err);
+    /* After every part was opened: what depends on all of them. NULL: nothing to do. */
+    sked_status (*complete)(sked_target *t, sked_error *err);
+    /* One run, trace and all; NULL: replay the schedule on t->problem. */
+    sked_status (*run)(sked_target *t, const double *setting, const sked_schedule *s, sked_i_trace *out,
+                       sked_error *err);
 } sked_i_target;
+
+/* The table: the member of that name; ARGUMENT with the nearest one. */
+SKED_MUST_CHECK sked_status sked_i_target_find(const char *name, const sked_i_target **out, sked_error *err);
+/* spec.c. Fills parts, common options and argument from a spec. */
+SKED_MUST_CHECK sked_status sked_i_target_parse(const char *spec, sked_target *t, sked_error *err);
+/* The graph (machine) that the parts have made so far gives way to this one, which is t's from now on. */
+void sked_i_target_take_graph(sked_target *t, sked_graph *graph);
+void sked_i_target_take_machine(sked_target *t, sked_machine *machine);
+/* transfer.c. Do transfers take time? If not, they get the preset costs of `linear`. */
+SKED_MUST_CHECK sked_status sked_i_target_need_transfers(sked_target *t, sked_error *err);
+/* jitter.c. Fills t->factor for the run at hand and returns the factor of the whole of it. */
+double sked_i_jitter_draw(sked_target *t);
 
 /* From now on a stop ends measurements of t: STOPPED. stop must stay. */
 void sked_i_target_listen(sked_target *t, const volatile sig_atomic_t *stop);

@@ -94,6 +94,20 @@ static const char *kind_name(const sked_option *o)
     return o->kind == SKED_OPTION_ENUM ? o->choices : names[o->kind];
 }
 
+static void option_json(json_out *j, const sked_option *o)
+{
+    json_open(j, NULL, '{');
+    json_text(j, "name", o->name);
+    json_text(j, "values", kind_name(o));
+    json_text(j, "default", o->preset);
+    if (o->kind == SKED_OPTION_INT || o->kind == SKED_OPTION_REAL) {
+        json_number(j, "min", o->min);
+        json_number(j, "max", o->max);
+    }
+    json_text(j, "help", o->help);
+    json_close(j, '}');
+}
+
 static void method_json(json_out *j, const sked_method_info *m)
 {
     json_open(j, NULL, '{');
@@ -101,19 +115,8 @@ static void method_json(json_out *j, const sked_method_info *m)
     json_text(j, "summary", m->summary);
     print_features(j, m->features);
     json_open(j, "options", '[');
-    for (int i = 0; i < m->n_options; i++) {
-        const sked_option *o = &m->options[i];
-        json_open(j, NULL, '{');
-        json_text(j, "name", o->name);
-        json_text(j, "values", kind_name(o));
-        json_text(j, "default", o->preset);
-        if (o->kind == SKED_OPTION_INT || o->kind == SKED_OPTION_REAL) {
-            json_number(j, "min", o->min);
-            json_number(j, "max", o->max);
-        }
-        json_text(j, "help", o->help);
-        json_close(j, '}');
-    }
+    for (int i = 0; i < m->n_options; i++)
+        option_json(j, &m->options[i]);
     json_close(j, ']');
     json_close(j, '}');
 }
@@ -232,24 +235,44 @@ static void target_text(const sked_target_info *t)
         print_option(stdout, "  ", 19, &t->options[k], "");
 }
 
+static void targets_text(void)
+{
+    for (int i = 0; i < sked_target_count(); i++)
+        target_text(sked_target_at(i));
+    fputc('\n', stdout);
+    put_wrapped(stdout, "", 0,
+                "Targets compose: --target noisy:strength=0.3+linear+jitter applies its parts in that order. "
+                "command stands alone. Every target also takes, on any one of its parts,");
+    for (int i = 0; i < sked_target_option_count(); i++)
+        print_option(stdout, "  ", 19, sked_target_option_at(i), "");
+}
+
+/* Its own options, then those of every target. */
+static void target_json(json_out *j, const sked_target_info *t)
+{
+    json_open(j, NULL, '{');
+    json_text(j, "name", t->name);
+    json_text(j, "summary", t->summary);
+    json_open(j, "options", '[');
+    for (int k = 0; k < t->n_options; k++)
+        option_json(j, &t->options[k]);
+    for (int k = 0; k < sked_target_option_count(); k++)
+        option_json(j, sked_target_option_at(k));
+    json_close(j, ']');
+    json_close(j, '}');
+}
+
 sked_status run_targets(arguments *a, sked_error *err)
 {
     (void)err;
     json_out j = {.file = stdout};
-    if (a->json)
-        json_open(&j, NULL, '[');
-    for (int i = 0; i < sked_target_count(); i++) {
-        const sked_target_info *t = sked_target_at(i);
-        if (!a->json) {
-            target_text(t);
-            continue;
-        }
-        json_open(&j, NULL, '{');
-        json_text(&j, "name", t->name);
-        json_text(&j, "summary", t->summary);
-        json_close(&j, '}');
+    if (!a->json) {
+        targets_text();
+        return SKED_OK;
     }
-    if (a->json)
-        json_close(&j, ']');
+    json_open(&j, NULL, '[');
+    for (int i = 0; i < sked_target_count(); i++)
+        target_json(&j, sked_target_at(i));
+    json_close(&j, ']');
     return SKED_OK;
 }

@@ -1,0 +1,356 @@
+/*
+ * Ops start as soon as their device and their inputs let them (Kahn's order). Without contention nothing else
+ * is to be decided, so one pass over ops and edges says all. With it, a heap holds the transfers that are
+ * ready. None that comes later can be ready earlier than the one taken from it: ops that wait for a transfer
+ * start after it.
+ */
+#include "target/replay.h"
+
+#include "base/heap.h"
+#include "base/memory.h"
+#include "base/sort.h"
+
+/* The result of an op on its way to one device. They are numbered by op, then by first edge. */
+typedef struct copy {
+    int32_t first, last; /* edges that read it: a list through `reader` */
+    int32_t link;
+    double bytes, lag;
+} copy;
+
+typedef struct sked_i_replay_room {
+    int32_t *indegree;         /* [ops] edges of distance 0 */
+    int32_t *waiting;          /* [ops] inputs, and the op before on its device, that have no time yet */
+    int32_t *queue;            /* [ops] those that wait for nothing */
+    int32_t *next, *position;  /* [ops] the op after it on its device, -1: none; its number there */
+    double *arrival;           /* [ops] of the latest input */
+    int32_t *last;             /* [devices] the latest op of the chain; -1: none */
+    double *available;         /* [devices] */
+    sked_i_keyed *key, *spare; /* [ops], with contention [ops + edges] */
+    copy *copies;              /* [edges] from here on NULL without contention */
+    int32_t *copy_ptr;         /* [ops + 1] */
+    int32_t *reader;           /* [edges] next edge that reads the same copy, -1: none */
+    int32_t *mark;             /* [devices] the copy that was made last for it */
+    double *busy;              /* [edges] until when each link is */
+    sked_i_event_heap ready;
+} sked_i_replay_room;
+
+/* One run. */
+typedef struct run {
+    const sked_i_replay *r;
+    const sked_graph *graph;
+    const int32_t *device;
+    const double *factor;
+    int32_t head, filled; /* of the queue */
+} run;
+
+static void free_room(sked_i_replay_room *x)
+{
+    if (x == NULL)
+        return;
+    void *const owned[] = {x->indegree, x->waiting, x->queue,     x->next,    x->position, x->arrival,
+                           x->last,     x->mark,    x->available, x->key,     x->spare,    x->copies,
+                           x->copy_ptr, x->reader,  x->busy,      x->ready.at};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        free(owned[i]);
+    free(x);
+}
+
+void sked_i_replay_destroy(sked_i_replay *r)
+{
+    if (r == NULL)
+        return;
+    sked_i_costs_free(&r->costs);
+    free(r->start);
+    free(r->finish);
+    free_room(r->room);
+    free(r);
+}
+
+static sked_status make_contention_room(sked_i_replay_room *x, int64_t ops, int64_t edges, int64_t devices,
+                                        sked_error *err)
+{
+    sked_status st = SKED_OK;
+    if (edges > INT32_MAX)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "contention takes %d edges at most", (int)INT32_MAX);
+    SKED_NEW(x->copies, edges);
+    SKED_NEW(x->copy_ptr, ops + 1);
+    SKED_NEW(x->reader, edges);
+    SKED_NEW(x->mark, devices);
+    SKED_NEW(x->busy, edges);
+    SKED_NEW(x->ready.at, edges);
+cleanup:
+    return st;
+}
+
+static sked_status make_room(sked_i_replay *r, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const sked_graph *g = r->costs.graph;
+    const int64_t n = g->n_ops, m = r->rules.contention ? g->n_edges : 0;
+    SKED_NEW0(r->room, 1);
+    sked_i_replay_room *const x = r->room;
+    SKED_NEW0(x->indegree, n);
+    SKED_NEW(x->waiting, n);
+    SKED_NEW(x->queue, n);
+    SKED_NEW(x->next, n);
+    SKED_NEW(x->position, n);
+    SKED_NEW(x->arrival, n);
+    SKED_NEW(x->last, r->costs.devices);
+    SKED_NEW(x->available, r->costs.devices);
+    SKED_NEW(x->key, n + m);
+    SKED_NEW(x->spare, n + m);
+    if (r->rules.contention)
+        SKED_TRY(make_contention_room(x, n, m, r->costs.devices, err));
+    for (int64_t e = 0; e < g->n_edges; e++)
+        x->indegree[g->edge_to[e]] += g->edge_distance[e] == 0;
+cleanup:
+    return st;
+}
+
+sked_status sked_i_replay_create(const sked_problem *p, const sked_i_replay_rules *rules, sked_i_replay **out,
+                                 sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_replay *r = NULL;
+    SKED_NEW0(r, 1);
+    r->rules = *rules;
+    SKED_TRY(sked_i_costs_make(p, &r->costs, err));
+    SKED_NEW(r->start, p->graph->n_ops);
+    SKED_NEW(r->finish, p->graph->n_ops);
+    SKED_TRY(make_room(r, err));
+    *out = r;
+    return SKED_OK;
+cleanup:
+    sked_i_replay_destroy(r);
+    return st;
+}
+
+/* ------------------------------------------------------------------ before the run */
+
+/* Ops by start; equal starts (zero durations) in the graph's topological order, so that no cycle arises. */
+static void link_chains(const run *x, const double *start)
+{
+    sked_i_replay_room *const m = x->r->room;
+    const sked_graph *g = x->graph;
+    for (int32_t k = 0; k < g->n_ops; k++)
+        m->key[k] = (sked_i_keyed){sked_i_sort_key(start[g->topo[k]]), g->topo[k]};
+    sked_i_sort_keyed(m->key, m->spare, g->n_ops);
+    for (int32_t d = 0; d < x->r->costs.devices; d++) {
+        m->last[d] = -1;
+        m->available[d] = 0;
+    }
+    for (int32_t k = 0; k < g->n_ops; k++) {
+        const int32_t i = (int32_t)m->key[k].value, before = m->last[x->device[i]];
+        m->arrival[i] = 0;
+        m->next[i] = -1;
+        m->waiting[i] = m->indegree[i] + (before >= 0);
+        m->position[i] = before >= 0 ? m->position[before] + 1 : 0;
+        if (before >= 0)
+            m->next[before] = i;
+        m->last[x->device[i]] = i;
+    }
+}
+
+static double lag_of(const run *x, int64_t edge, double time)
+{
+    return x->graph->edge_lag_given[edge] ? x->graph->edge_lag[edge] : time;
+}
+
+/* One copy for each op and device that reads it elsewhere. Returns how many. O(edges + devices). */
+static int32_t make_copies(const run *x)
+{
+    sked_i_replay_room *const m = x->r->room;
+    const sked_graph *g = x->graph;
+    int32_t n = 0;
+    for (int32_t d = 0; d < x->r->costs.devices; d++)
+        m->mark[d] = -1;
+    for (int32_t i = 0; i < g->n_ops; i++) {
+        m->copy_ptr[i] = n;
+        for (int32_t e = (int32_t)g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
+            const int32_t to = x->device[g->edge_to[e]];
+            if (g->edge_distance[e] > 0 || to == x->device[i])
+                continue;
+            m->reader[e] = -1;
+            if (m->mark[to] < m->copy_ptr[i]) { /* the mark of an op before, or none */
+                m->mark[to] = n;
+                m->copies[n++] = (copy){.first = e, .last = e};
+                continue;
+            }
+            copy *const c = &m->copies[m->mark[to]];
+            m->reader[c->last] = e;
+            c->last = e;
+        }
+    }
+    m->copy_ptr[g->n_ops] = n;
+    return n;
+}
+
+/* Numbers the links in use: one for each ordered pair of devices, or the bus. */
+static void number_links(const run *x, int32_t copies)
+{
+    sked_i_replay_room *const m = x->r->room;
+    const sked_graph *g = x->graph;
+    int32_t link = 0;
+    for (int32_t k = 0; k < copies; k++) {
+        const int32_t e = m->copies[k].first;
+        const uint64_t from = (uint64_t)x->device[g->edge_from[e]], to = (uint64_t)x->device[g->edge_to[e]];
+        m->key[k] = (sked_i_keyed){x->r->rules.bus ? 0 : from << 32 | to, k};
+    }
+    sked_i_sort_keyed(m->key, m->spare, copies);
+    for (int32_t k = 0; k < copies; k++) {
+        link += k > 0 && m->key[k].key != m->key[k - 1].key;
+        m->copies[m->key[k].value].link = link;
+        m->busy[link] = 0;
+    }
+}
+
+/* ------------------------------------------------------------------ the run */
+
+static void deliver(run *x, int64_t edge, double time)
+{
+    sked_i_replay_room *const m = x->r->room;
+    const int32_t to = x->graph->edge_to[edge];
+    m->arrival[to] = time > m->arrival[to] ? time : m->arrival[to];
+    if (--m->waiting[to] == 0)
+        m->queue[x->filled++] = to;
+}
+
+static void deliver_copy(run *x, const copy *c, double time)
+{
+    for (int32_t e = c->first; e >= 0; e = x->r->room->reader[e])
+        deliver(x, e, time);
+}
+
+static double transfer_time(const run *x, int64_t edge, double bytes)
+{
+    const sked_graph *g = x->graph;
+    return sked_i_transfer_time(&x->r->costs, bytes, x->device[g->edge_from[edge]],
+                                x->device[g->edge_to[edge]]);
+}
+
+/* Was one of the last ops on the device of op i the maker of one of its inputs? */
+static bool finds_input(const run *x, int32_t i)
+{
+    const sked_graph *g = x->graph;
+    const int32_t *position = x->r->room->position;
+    for (int64_t k = g->pred_ptr[i]; k < g->pred_ptr[i + 1]; k++) {
+        const int32_t q = g->pred_op[k];
+        if (g->edge_distance[g->pred_edge[k]] == 0 && x->device[q] == x->device[i] &&
+            position[i] - position[q] <= x->r->rules.cache_depth)
+            return true;
+    }
+    return false;
+}
+
+static double time_of(const run *x, int32_t i)
+{
+    double time = sked_i_time(&x->r->costs, i, x->device[i]);
+    if (x->factor != NULL)
+        time *= x->factor[i];
+    if (x->r->rules.cache_depth > 0 && finds_input(x, i))
+        time *= 1 - x->r->rules.cache_gain;
+    return time;
+}
+
+/* What op i sends to other devices becomes ready. */
+static void offer_copies(run *x, int32_t i, double start, double time)
+{
+    sked_i_replay_room *const m = x->r->room;
+    for (int32_t k = m->copy_ptr[i]; k < m->copy_ptr[i + 1]; k++) {
+        copy *const c = &m->copies[k];
+        c->bytes = c->lag = 0; /* a lag below 0 does not let data leave before the op begins */
+        for (int32_t e = c->first; e >= 0; e = m->reader[e]) {
+            c->bytes = fmax(c->bytes, x->graph->edge_bytes[e]);
+            c->lag = fmax(c->lag, lag_of(x, e, time));
+        }
+        if (transfer_time(x, c->first, c->bytes) > 0)
+            sked_i_event_heap_push(&m->ready, (sked_i_event){start + c->lag, k});
+        else
+            deliver_copy(x, c, start + c->lag);
+    }
+}
+
+/* Op i has all it needs. */
+static void begin_op(run *x, int32_t i)
+{
+    const sked_graph *g = x->graph;
+    sked_i_replay_room *const m = x->r->room;
+    const int32_t d = x->device[i];
+    const double start = m->arrival[i] > m->available[d] ? m->arrival[i] : m->available[d];
+    const double time = time_of(x, i);
+    x->r->start[i] = start;
+    x->r->finish[i] = m->available[d] = start + time;
+    for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
+        const bool stays = x->device[g->edge_to[e]] == d;
+        if (g->edge_distance[e] > 0 || (!stays && x->r->rules.contention))
+            continue;
+        const double ready = start + lag_of(x, e, time);
+        deliver(x, e, stays ? ready : ready + transfer_time(x, e, g->edge_bytes[e]));
+    }
+    if (x->r->rules.contention)
+        offer_copies(x, i, start, time);
+    if (m->next[i] >= 0 && --m->waiting[m->next[i]] == 0)
+        m->queue[x->filled++] = m->next[i];
+}
+
+/* The transfer that was ready first takes its link. */
+static void begin_transfer(run *x)
+{
+    sked_i_replay_room *const m = x->r->room;
+    const sked_i_event ready = sked_i_event_heap_pop(&m->ready);
+    const copy *c = &m->copies[ready.id];
+    const double begin = ready.time > m->busy[c->link] ? ready.time : m->busy[c->link];
+    m->busy[c->link] = begin + transfer_time(x, c->first, c->bytes);
+    deliver_copy(x, c, m->busy[c->link]);
+}
+
+static void run_all(run *x)
+{
+    sked_i_replay_room *const m = x->r->room;
+    for (int32_t i = 0; i < x->graph->n_ops; i++)
+        if (m->waiting[i] == 0)
+            m->queue[x->filled++] = i;
+    for (;;) {
+        while (x->head < x->filled)
+            begin_op(x, m->queue[x->head++]);
+        if (m->ready.count == 0)
+            return;
+        begin_transfer(x);
+    }
+}
+
+static sked_status check_schedule(const sked_i_replay *r, const sked_schedule *s, sked_error *err)
+{
+    if (s->ops != r->costs.graph->n_ops || s->devices != r->costs.devices || s->device == NULL)
+        return sked_i_fail(err, SKED_ERR_INVALID, "the schedule is for another graph or number of devices");
+    for (int32_t i = 0; i < s->ops; i++)
+        if (s->device[i] < 0 || s->device[i] >= s->devices || isnan(s->start[i]))
+            return sked_i_fail(err, SKED_ERR_INVALID, "op %d of the schedule has no start or no device",
+                               (int)i);
+    return SKED_OK;
+}
+
+sked_status sked_i_replay_run(sked_i_replay *r, const sked_schedule *s, const double *factor, double *time,
+                              sked_error *err)
+{
+    run x = {.r = r, .graph = r->costs.graph, .device = s->device, .factor = factor};
+    double latest = 0;
+    const sked_status st = check_schedule(r, s, err);
+    if (st != SKED_OK)
+        return st;
+    link_chains(&x, s->start);
+    r->room->ready.count = 0;
+    if (r->rules.contention)
+        number_links(&x, make_copies(&x));
+    run_all(&x);
+    if (x.filled < s->ops)
+        return sked_i_fail(err, SKED_ERR_INVALID, "the schedule's device orders contradict the graph");
+    for (int32_t i = 0; i < s->ops; i++)
+        latest = fmax(latest, r->finish[i]);
+    if (isinf(latest))
+        return sked_i_fail(err, SKED_ERR_INVALID,
+                           "the schedule does not end on the target: an op cannot run on its device, or its "
+                           "data cannot get there");
+    *time = latest;
+    return SKED_OK;
+}

@@ -1,0 +1,186 @@
+/*
+ * Specs: "PART+PART", where a part is "NAME" or "NAME:key=value,key=value". A part that takes free text
+ * stands alone: "NAME,key=value:TEXT".
+ */
+#include "target/target.h"
+
+#include "base/text.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+static const sked_option common[] = {SKED_I_TARGET_COMMON(SKED_I_OPTION_ROW)};
+
+int sked_target_option_count(void)
+{
+    return SKED_I_TARGET_COMMON_OPTIONS;
+}
+
+const sked_option *sked_target_option_at(int i)
+{
+    return i >= 0 && i < SKED_I_TARGET_COMMON_OPTIONS ? &common[i] : NULL;
+}
+
+const sked_option *sked_target_option_find(const char *name)
+{
+    for (int i = 0; i < SKED_I_TARGET_COMMON_OPTIONS; i++)
+        if (strcmp(common[i].name, name) == 0)
+            return &common[i];
+    return NULL;
+}
+
+/* Size of the first part. A '+' before a digit belongs to a number: 1e+3. */
+static size_t part_size(const char *spec, size_t end)
+{
+    size_t n = 0;
+    while (n < end && !(spec[n] == '+' && !isdigit((unsigned char)spec[n + 1]) && spec[n + 1] != '.'))
+        n++;
+    return n;
+}
+
+/* The settings of one part, and which of the common ones were among them. */
+typedef struct settings {
+    char *text;
+    const char *list[SKED_I_TARGET_OPTIONS];
+    int count;
+} settings;
+
+static sked_status split(const char *text, size_t size, settings *s, sked_error *err)
+{
+    *s = (settings){.text = sked_i_alloc((int64_t)size + 1, 1)};
+    if (s->text == NULL)
+        return sked_i_no_memory(err);
+    memcpy(s->text, text, size);
+    s->text[size] = 0;
+    for (char *at = s->text; *at;) {
+        if (s->count == SKED_I_TARGET_OPTIONS)
+            return sked_i_fail(err, SKED_ERR_ARGUMENT, "a target takes %d options at most",
+                               (int)SKED_I_TARGET_OPTIONS);
+        s->list[s->count++] = at;
+        at += strcspn(at, ",");
+        if (*at == ',')
+            *at++ = 0;
+    }
+    return SKED_OK;
+}
+
+static bool names(const settings *s, const char *option)
+{
+    const size_t n = strlen(option);
+    for (int k = 0; k < s->count; k++)
+        if (strncmp(s->list[k], option, n) == 0 && s->list[k][n] == '=')
+            return true;
+    return false;
+}
+
+/* `given`: bits of the common options that parts before this one have set. */
+static sked_status take_settings(sked_target *t, sked_i_target_part *part, const settings *s, unsigned *given,
+                                 sked_error *err)
+{
+    const sked_target_info *info = &part->kind->info;
+    sked_option table[SKED_I_TARGET_OPTIONS];
+    double value[SKED_I_TARGET_OPTIONS];
+    const int own = info->n_options, all = own + SKED_I_TARGET_COMMON_OPTIONS;
+    for (int i = 0; i < all; i++)
+        table[i] = i < own ? info->options[i] : common[i - own];
+    const sked_status st = sked_i_options_parse(info->name, table, all, s->list, s->count, value, err);
+    if (st != SKED_OK)
+        return st;
+    for (int i = 0; i < own; i++)
+        part->setting[i] = value[i];
+    for (int i = 0; i < SKED_I_TARGET_COMMON_OPTIONS; i++) {
+        if (t->n_parts > 1 && !names(s, common[i].name))
+            continue; /* the first part brings the presets */
+        if (*given >> i & 1u)
+            return sked_i_fail(err, SKED_ERR_ARGUMENT,
+                               "option %s is of the whole target; one part of it can set it, not two",
+                               common[i].name);
+        *given |= (unsigned)names(s, common[i].name) << i;
+        t->common[i] = value[own + i];
+    }
+    return SKED_OK;
+}
+
+static sked_status add_part(sked_target *t, const char *text, size_t size, sked_error *err)
+{
+    char name[64];
+    const sked_i_target *kind;
+    snprintf(name, sizeof name, "%.*s", (int)(size < 60 ? size : 60), text);
+    if (size == 0)
+        return sked_i_fail(err, SKED_ERR_ARGUMENT,
+                           "a target is a name, or names joined by '+'; see `sked targets`");
+    const sked_status st = sked_i_target_find(name, &kind, err);
+    if (st != SKED_OK)
+        return st;
+    for (int k = 0; k < t->n_parts; k++)
+        if (t->part[k].kind == kind)
+            return sked_i_fail(err, SKED_ERR_ARGUMENT, "'%s' comes twice in the target", name);
+    t->part[t->n_parts++].kind = kind; /* no name twice, so there is room */
+    return SKED_OK;
+}
+
+/* One part of `size` bytes. */
+static sked_status parse_part(sked_target *t, const char *text, size_t size, unsigned *given, sked_error *err)
+{
+    const size_t n = strcspn(text, ",:"), name = n < size ? n : size;
+    settings s = {0};
+    sked_status st = add_part(t, text, name, err);
+    if (st != SKED_OK)
+        return st;
+    sked_i_target_part *const part = &t->part[t->n_parts - 1];
+    const char *options = name < size ? text + name + 1 : text + size;
+    if (part->kind->free_text)
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "target '%s' stands alone; '+' joins it to nothing",
+                           part->kind->info.name);
+    if (name < size && text[name] == ',')
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "options of a target stand behind a colon: %s:%.*s",
+                           part->kind->info.name, (int)(size - name < 100 ? size - name - 1 : 100), options);
+    st = split(options, (size_t)(text + size - options), &s, err);
+    if (st == SKED_OK)
+        st = take_settings(t, part, &s, given, err);
+    free(s.text);
+    return st;
+}
+
+/* "NAME,key=value,...:TEXT" */
+static sked_status parse_free_text(sked_target *t, const char *spec, sked_error *err)
+{
+    const size_t name = strcspn(spec, ",:"), head = strcspn(spec, ":");
+    unsigned given = 0;
+    settings s = {0};
+    sked_status st = add_part(t, spec, name, err);
+    if (st == SKED_OK && (t->argument = sked_i_strdup(spec[head] == ':' ? spec + head + 1 : "")) == NULL)
+        st = sked_i_no_memory(err);
+    if (st == SKED_OK)
+        st = split(name < head ? spec + name + 1 : "", name < head ? head - name - 1 : 0, &s, err);
+    if (st == SKED_OK)
+        st = take_settings(t, &t->part[0], &s, &given, err);
+    free(s.text);
+    return st;
+}
+
+/* Does the spec begin with a part that takes all the rest? */
+static bool takes_free_text(const char *spec, size_t first)
+{
+    char name[64];
+    const sked_i_target *kind = NULL;
+    const size_t n = strcspn(spec, ",:"), head = strcspn(spec, ":");
+    snprintf(name, sizeof name, "%.*s", (int)(n < 60 ? n : 60), spec);
+    return first >= head && sked_i_target_find(name, &kind, NULL) == SKED_OK && kind->free_text;
+}
+
+sked_status sked_i_target_parse(const char *spec, sked_target *t, sked_error *err)
+{
+    const size_t size = strlen(spec);
+    unsigned given = 0;
+    sked_status st = SKED_OK;
+    if (takes_free_text(spec, part_size(spec, size)))
+        return parse_free_text(t, spec, err);
+    for (size_t at = 0; st == SKED_OK && at <= size;) {
+        const size_t n = part_size(spec + at, size - at);
+        st = parse_part(t, spec + at, n, &given, err);
+        at += n + 1;
+    }
+    return st;
+}
