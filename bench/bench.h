@@ -10,7 +10,7 @@
     X(scale, "", 0, 0, "speed and memory as graphs grow, schedules per second, gaps of fast methods") \
     X(gaus, "", 0, 0, "the differentiable scheduler beside list and fds")                             \
     X(gflownet, "", 0, 0, "speed of training and sampling, candidates on unseen graphs")              \
-    X(paper, "", 0, 0, "list, brkga and gflownet beside the three tables of the GFlowNet paper")      \
+    X(paper, "", 0, 0, "methods with the same stages, beside the three tables of the GFlowNet paper") \
     X(targets, "", 0, 0, "how times on the targets relate to the proxy")                              \
     X(memory, "", 0, 0, "real networks under memory limits")                                          \
     X(help, "[SUITE]", 0, 1, "explain sked-bench or one of its suites")
@@ -35,6 +35,7 @@ enum {
     X(time_limit, REAL, "time-limit", "S", NAN, 0, 1e9, ON(quality) | ON(gaus) | ON(memory),             \
       "seconds per instance; without it, each set has its own limit")                                    \
     X(seed, INT, "seed", "N", 0, 0, 9e15, ON_ALL, "random seed")                                         \
+    X(seeds, INT, "seeds", "N", 5, 1, 20, ON(paper), "seeds of each method, from --seed on")             \
     X(threads, INT, "threads", "N", 1, 1, 1024, ON_RUNS, "number of threads")                            \
     X(model, TEXT, "model", "FILE", NULL, 0, 0, ON(paper) | ON(targets),                                 \
       "gflownet model; without it, the built-in one")                                                    \

@@ -698,12 +698,14 @@ def samples_carry_what_the_manual_says(folder):
 
 @test
 def paper_suite_says_where_it_loses(folder):
-    shown = expect(bench("paper", "--only", "random", "--sample", 25, "--list", "--quiet"), 0).stdout
-    for part in ("gflownet beside list and brkga", "paper, other graphs", "92.02", "seed 0", "s in all"):
+    shown = expect(bench("paper", "--only", "random", "--sample", 25, "--seeds", 2, "--list", "--quiet"), 0).stdout
+    for part in ("gflownet beside the others", "in the paper", "92.02", "seed 0", "2 seed(s)", "erdos-renyi, 50 ops", "s in all"):
         assert part in shown, (part, shown)
-    for method in ("list", "brkga", "gflownet", "drawn", "improved"):
-        assert re.search(rf"^erdos-renyi +{method} ", shown, flags=re.M), method
-    expect(bench("paper", "--only", "nothing"), 2, "random, one, real")
+    for method in ("list", "random list", "brkga", "search", "gflownet"):
+        for stages in ("as made", "local", "local, improve=5"):  # of the graph, and in the mean
+            assert len(re.findall(rf"^{method} +{stages} +\d+\.\d+ ±", shown, flags=re.M)) == 2, (method, stages)
+    assert len(re.findall(r"^random +(?:as made|local|local, improve=5) .* gflownet ", shown, flags=re.M)) >= 3, shown
+    expect(bench("paper", "--only", "nothing"), 2, "random, one, real, networks")
     picture = os.path.join(folder, "t.svg")
     expect(bench("paper", "-o", picture), 2, "--only temperature")
     expect(bench("paper", "--only", "temperature", "--sample", 25, "--quiet", "-o", picture), 0)

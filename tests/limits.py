@@ -317,13 +317,6 @@ def a_refusal_of_all_members_is_a_refusal(folder):
 
 
 @test
-def local_search_on_draws_keeps_the_limit(folder):
-    graph = generate(folder, "layered", 500)
-    code, said, used = processor_time("schedule", graph, "--devices", 4, "--method", "gflownet", "--set", "improve=1000000", "--time-limit", 1)
-    assert code == 0 and used < 4, (code, used, said[-300:])
-
-
-@test
 def drawing_and_training_hear_a_stop(folder):
     graph, model = generate(folder, "layered", 3000), os.path.join(folder, "m.safetensors")
     for command in (("sample", graph, "--devices", 4, "--candidates", 100000, "-o", os.path.join(folder, "c.jsonl")),
