@@ -60,7 +60,25 @@ static void warn_user(void *data, const char *message)
     warn("%s", message);
 }
 
-static void fill_options(const arguments *a, sked_robust_options *opt)
+/* What was told of the loop so far. */
+typedef struct follower {
+    int32_t budget, told;
+} follower;
+
+/* A line for each measurement: share is that of the budget, value the best time. */
+static void follow(void *data, const char *phase, double share, double value, double bound)
+{
+    follower *f = data;
+    char time[40];
+    const int32_t made = f->budget > 0 && isfinite(share) ? (int32_t)lround(share * f->budget) : 0;
+    if (made > f->told)
+        progress_line("measured %*d of %d, best time %s", f->budget > 99 ? 6 : 2, (int)made, (int)f->budget,
+                      isfinite(value) ? human(value, time, sizeof time) : "-");
+    f->told = made > f->told ? made : f->told;
+    show_progress(NULL, phase, share, value, bound);
+}
+
+static void fill_options(const arguments *a, sked_robust_options *opt, follower *f)
 {
     sked_robust_options_init(opt);
     opt->one_shot = a->one_shot;
@@ -82,7 +100,9 @@ static void fill_options(const arguments *a, sked_robust_options *opt)
     opt->seed = (uint64_t)a->seed;
     opt->threads = (int)a->threads;
     opt->stop = &stop_requested;
-    opt->progress = show_progress;
+    f->budget = a->one_shot ? 0 : opt->measurements;
+    opt->progress = follow;
+    opt->progress_data = f;
     opt->warning = warn_user;
 }
 
@@ -335,12 +355,13 @@ static sked_status deliver(const arguments *a, const sked_problem *p, const sked
 sked_status run_robust(arguments *a, sked_error *err)
 {
     setup s = {0};
+    follower f = {0};
     sked_robust_options opt;
     sked_robust_result r = {.size = sizeof r};
     sked_status st = check_arguments(a, err);
     if (st != SKED_OK)
         return st;
-    fill_options(a, &opt);
+    fill_options(a, &opt, &f);
     end_on_signal(true);
     st = load_problem(a, a->operand.at[0], &s, err);
     end_on_signal(false);
