@@ -76,3 +76,22 @@ sked_status real_graph(const arguments *a, int i, sked_graph **out, sked_error *
     sked_graph_destroy(g);
     return SKED_OK;
 }
+
+sked_status networks_read(const arguments *a, csv *out, sked_error *err)
+{
+    char path[600];
+    return csv_read(data_path(a, "networks/networks.csv", path, sizeof path), out, err);
+}
+
+bool network_fits(const csv *list, int row)
+{
+    const double ops = csv_number(list, row, "ops"), parallelism = csv_number(list, row, "parallelism");
+    return ops >= LEAST_NETWORK_OPS && ops <= MOST_NETWORK_OPS && parallelism >= least_parallelism;
+}
+
+sked_status network_graph(const arguments *a, const csv *list, int row, sked_graph **out, sked_error *err)
+{
+    char part[200], path[900];
+    snprintf(part, sizeof part, "networks/%s.json", csv_get(list, row, "name"));
+    return sked_graph_read(data_path(a, part, path, sizeof path), NULL, out, err);
+}

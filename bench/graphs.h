@@ -17,4 +17,11 @@ const char *real_graph_name(int i);
  * (work below 1.05 critical paths: one device is as good as four). With --list it says so.
  */
 sked_status real_graph(const arguments *a, int i, sked_graph **out, sked_error *err);
+
+/* Networks with measured durations: their list, networks.csv, whose rows from 1 on are one each. */
+enum { LEAST_NETWORK_OPS = 100, MOST_NETWORK_OPS = 600 };
+sked_status networks_read(const arguments *a, csv *out, sked_error *err);
+/* It has as many ops, and work of 1.05 critical paths at least. */
+bool network_fits(const csv *list, int row);
+sked_status network_graph(const arguments *a, const csv *list, int row, sked_graph **out, sked_error *err);
 #endif

@@ -14,10 +14,20 @@ static const manual manuals[SUITE_COUNT] = {
                     "sked-bench gaus --threads 2\nsked-bench gaus --exact --list --time-limit 5 --sample 10",
                     NULL},
     [SUITE_gflownet] = {"Sets: speed, quality.", "sked-bench gflownet --only speed --threads 2", NULL},
-    [SUITE_paper] = {"Sets: random, one, real, and on request temperature.",
-                     "sked-bench paper --threads 2 --model model.safetensors\n"
-                     "sked-bench paper --only temperature -o temperature.svg",
-                     NULL},
+    [SUITE_paper] =
+        {"Sets: random, one, real, networks, and on request temperature. All of them take some 40 "
+         "minutes; --only, --sample and --seeds limit that.",
+         "sked-bench paper --threads 2 --model model.safetensors\n"
+         "sked-bench paper --only networks --sample 4 --seeds 2 --list\n"
+         "sked-bench paper --only temperature -o temperature.svg",
+         NULL},
+    [SUITE_robust] = {"Sets, by target: bandwidth, latency, linear, noisy, traces, contention, cache. All of "
+                      "them take some "
+                      "half an hour; --only, --sample and --time-limit limit that.",
+                      "sked-bench robust --threads 2\n"
+                      "sked-bench robust --only noisy --list\n"
+                      "sked-bench robust --only linear --graphs networks --sample 4 --list",
+                      NULL},
     [SUITE_targets] = {"Measures draws of the sampler at several temperatures on every target and on the "
                        "proxy.",
                        "sked-bench targets --sample 5 --list", NULL},

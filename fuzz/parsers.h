@@ -213,6 +213,21 @@ static inline const char *check_links(const sked_machine *m)
     return NULL;
 }
 
+/* A graph with the machine's profile is a graph like any other. */
+static inline const char *check_profiled(const sked_machine *m)
+{
+    sked_graph *g = seed_graph(), *changed = NULL;
+    sked_error err = {0};
+    const char *wrong = NULL;
+    if (sked_graph_profiled(g, m, &changed, &err) == SKED_OK)
+        wrong = check_round_trip(changed, "native");
+    else
+        wrong = "a profile that no graph takes";
+    sked_graph_destroy(changed);
+    sked_graph_destroy(g);
+    return wrong;
+}
+
 static inline const char *check_machine(const parser *p, const char *bytes, size_t size, bool *accepted)
 {
     sked_machine *m = NULL, *again = NULL;
@@ -222,12 +237,15 @@ static inline const char *check_machine(const parser *p, const char *bytes, size
     const char *wrong = check_status(sked_machine_parse("input", bytes, size, &m, &err), &err, accepted);
     if (m != NULL && wrong == NULL)
         wrong = check_links(m);
+    if (m != NULL && wrong == NULL)
+        wrong = check_profiled(m);
     if (m != NULL && wrong == NULL) {
         sked_i_machine_format(m, &text);
         if (text.failed || sked_machine_parse("input", text.data, (size_t)text.size, &again, NULL) != SKED_OK)
             wrong = "the machine written does not read";
         else if (sked_machine_device_count(m) != sked_machine_device_count(again) ||
-                 sked_machine_given_link_count(m) != sked_machine_given_link_count(again))
+                 sked_machine_given_link_count(m) != sked_machine_given_link_count(again) ||
+                 sked_machine_duration_count(m) != sked_machine_duration_count(again))
             wrong = "the machine written reads as another";
     }
     sked_i_buffer_free(&text);

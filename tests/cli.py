@@ -227,7 +227,7 @@ def bad_arguments_exit_2_with_one_sentence(folder):
         (["schedule", graph, "--devices", "1e999"], "devices"), (["schedule", graph, "--method", "lst"], "list"),
         (["schedule", graph, "--objective", "speed"], "makespan, resource, memory, cost, ii"), (["schedule", graph, "--devices"], "value"),
         (["schedule", graph, "--method", "list", "--set", "prioritty=random"], "priority"), (["schedule", graph, "--ii", "-3"], "ii"),
-        (["schedule", graph, "-o", "x.xyz"], ".trace.json .svg .scatter.svg .html .dot .jsonl"), (["schedule", graph, "--devices", 2, "--devices", 3], "twice"),
+        (["schedule", graph, "-o", "x.xyz"], ".trace.json .machine.json .svg .curve.svg .scatter.svg .html .dot .jsonl"), (["schedule", graph, "--devices", 2, "--devices", 3], "twice"),
         (["schedule", graph, "--top", 2], "candidates"), (["generate", "layred", "--nodes", 5, "-o", "x.json"], "layered"),
         (["generate", "layered", "-o", "x.json"], "nodes"), (["generate", "layered", "--nodes", -1, "-o", "x.json"], "nodes"),
         (["convert", graph, "-", "--to", "doot"], "dot"), (["methods", "lst"], "list"), (["help", "infos"], "info"),
@@ -446,9 +446,10 @@ def help_shows_the_defaults_that_runs_use(folder):
     drawn = expect(run("sample", path("cholesky.json"), "--devices", 3, "--raw", "--quiet"), 0).stdout.splitlines()
     assert len(drawn) == int(default("sample", "candidates"))
     assert json.loads(drawn[0])["temperature"] == float(default("sample", "temperature"))
-    out = json.loads(expect(run("robust", path("cholesky.json"), "--devices", 3, "--method", "list", "--set", "priority=random", "--target",
-                                "noisy", "--quiet", "--json"), 0).stdout)
-    assert out["candidates"] == int(default("robust", "candidates")) and out["top"] == int(default("robust", "top")), out
+    out = json.loads(expect(run("robust", path("cholesky.json"), "--devices", 3, "--one-shot", "--method", "list", "--set", "priority=random",
+                                "--target", "noisy", "--quiet", "--json"), 0).stdout)
+    assert out["methods"][0]["candidates"] == int(default("robust", "candidates")), out
+    assert out["measurements"] == out["methods"][0]["measured"] == int(default("robust", "top")), out
 
 
 @test
@@ -482,7 +483,7 @@ def unsupported_requests_exit_6(folder):
 @test
 def robust_compares_and_reports(folder):
     page, picture, plan = (os.path.join(folder, n) for n in ("r.html", "r.scatter.svg", "r.json"))
-    shown = expect(run("robust", path("cholesky.json"), "--devices", 4, "--target", "bandwidth", "--time-limit", 0.3, "--candidates",
+    shown = expect(run("robust", path("cholesky.json"), "--devices", 4, "--target", "bandwidth", "--time-limit", 1, "--one-shot", "--candidates",
                        50, "--top", 20, "--quiet", "-o", page, "-o", picture, "-o", plan), 0).stdout
     for method in ("list", "random list", "brkga", "search", "gflownet"):
         assert re.search(rf"^{method} +\d+ ", shown, flags=re.M), (method, shown)
@@ -494,7 +495,48 @@ def robust_compares_and_reports(folder):
     assert data["methods"][data["winner"]]["targetSpeedup"] == max(m["targetSpeedup"] for m in data["methods"])
     assert 'data-kind="schedule"' in text
     xml.dom.minidom.parse(picture)
-    expect(run("schedule", path("cholesky.json"), "--devices", 2, "--method", "list", "-o", picture), 6, "sked robust")
+    for name in ("r.scatter.svg", "r.curve.svg", "r.machine.json"):
+        expect(run("schedule", path("cholesky.json"), "--devices", 2, "--method", "list", "-o", os.path.join(folder, name)), 6, "sked robust")
+
+
+@test
+def one_shot_as_json(folder):
+    args = ["robust", path("cholesky.json"), "--devices", 4, "--target", "bandwidth", "--time-limit", 1, "--one-shot", "--candidates", 30,
+            "--top", 5, "--quiet", "--json"]
+    out = json.loads(expect(run(*args), 0).stdout)
+    assert list(out) == ["target", "measurements", "failures", "target_speedup", "target_time", "proxy_speedup", "seconds", "seed", "end",
+                         "noise", "curve", "winner", "methods"], list(out)
+    assert out["measurements"] == len(out["curve"]) == sum(m["measured"] for m in out["methods"]) == 21
+    assert out["curve"] == sorted(out["curve"]) and out["curve"][-1] == out["target_speedup"] == max(m["target_speedup"] for m in out["methods"])
+    assert (out["end"], out["noise"], out["failures"], out["winner"]["valid"]) == ("budget", None, 0, True), out
+    assert list(out["methods"][0]) == ["method", "candidates", "measured", "proxy_speedup", "target_speedup", "ged", "d_inv", "d_sen", "seconds"]
+    one = json.loads(expect(run(*args, "--method", "list", "--local", "off"), 0).stdout)
+    other = json.loads(expect(run(*args, "--method", "list", "--improve", 2), 0).stdout)
+    assert [m["method"] for m in one["methods"]] == ["random list"] and one["curve"] != other["curve"], "the stages change nothing"
+
+
+@test
+def robust_options_belong_to_one_way(folder):
+    base = ["robust", path("cholesky.json"), "--devices", 2, "--target", "noisy"]
+    plan = os.path.join(folder, "x.jsonl")
+    for option in (("--method", "list"), ("--candidates", 5), ("--top", 5), ("--local", "off"), ("--improve", 1), ("--min-distance", 1)):
+        expect(run(*base, *option), 2, f"{option[0]} is for --one-shot")
+    for option in (("--measurements", 5), ("--prior", plan), ("--resume", plan), ("--log", plan)):
+        expect(run(*base, "--one-shot", *option), 2, f"{option[0]} is for the loop")
+    expect(run(*base, "--one-shot", "--local", "maybe"), 2, "on or off")
+    expect(run(*base, "--one-shot", "-o", os.path.join(folder, "x.machine.json")), 2, "fits no machine")
+    expect(run(*base, "-o", os.path.join(folder, "x.xyz")), 2, ".machine.json")
+    expect(run(*base, "-o", plan), 2, "the extension selects the writer")
+    expect(run(*base, "--log", "-"), 2, "standard output has the result")
+    expect(run(*base, "--log", plan + ".json", "-o", plan + ".json"), 2, "would replace the measurements")
+    open(plan, "w").close()
+    os.symlink(plan, os.path.join(folder, "y.json"))
+    expect(run(*base, "--prior", plan, "-o", os.path.join(folder, "y.json")), 2, "would replace the input")
+    expect(run(*base, "--resume", plan, "-o", os.path.join(folder, "y.json")), 2, "would replace the measurements")
+    os.remove(os.path.join(folder, "y.json"))
+    expect(run(*base, "--prior", plan, "--log", plan), 2, "would replace the input")
+    expect(run(*base, "--log", os.path.join(folder, "none", "x.jsonl")), 4)
+    assert os.listdir(folder) == ["x.jsonl"] and os.path.getsize(plan) == 0
 
 
 def write_machine(folder, name="gpu 0", **more):
@@ -545,6 +587,38 @@ def info_describes_a_machine(folder):
 
 
 @test
+def durations_of_a_machine_are_used(folder):
+    graph, machine = write_machine(folder)
+    node, profile = json.load(open(machine)), os.path.join(folder, "p.json")
+    node["durations"] = {"op0": 1000, "op1": {"gpu": 500}, "nobody": 1}
+    json.dump(node, open(profile, "w"))
+    said = expect(run("info", graph, "--machine", profile), 0)
+    assert "machine has durations of 'nobody', which no op of the graph is called" in said.stderr, said
+    assert "profile        3 durations" in said.stdout, said.stdout
+    assert json.loads(expect(run("info", graph, "--machine", profile, "--json"), 0).stdout)["machine"]["durations"] == 3
+    assert "durations of" not in run("info", graph, "--machine", machine).stderr
+    plan, base = os.path.join(folder, "s.json"), ["schedule", graph, "--method", "heft", "--json", "--time-limit", 0.5]
+    plain = json.loads(expect(run(*base, "--machine", machine), 0).stdout)["makespan"]
+    slow = json.loads(expect(run(*base, "--machine", profile, "-o", plan), 0).stdout)["makespan"]
+    assert plain < 100 and slow >= 500, (plain, slow)
+    expect(run("check", graph, plan, "--machine", profile), 0)
+    expect(run("check", graph, plan, "--machine", machine), 8)  # without the profile its times are wrong
+    changed = os.path.join(folder, "g2.json")
+    expect(run("convert", graph, changed, "--machine", profile), 0)
+    ops = json.load(open(changed))["ops"]
+    assert ops[0]["duration"] == 1000 and ops[1]["durations"]["gpu"] == 500, ops[:2]
+    node["devices"] = [{"name": "a"}, {"name": "b"}]  # equal devices: the sampler takes them too
+    del node["links"], node["durations"]["op1"]
+    node["latency"], node["bandwidth"] = 0, None
+    json.dump(node, open(profile, "w"))
+    drawn = expect(run("sample", graph, "--machine", profile, "--candidates", 3), 0).stdout.splitlines()
+    assert all(json.loads(line)["proxy_makespan"] >= 1000 for line in drawn)
+    won = json.loads(expect(run("robust", graph, "--machine", profile, "--target", "latency", "--one-shot", "--method", "list",
+                                "--candidates", 5, "--json"), 0).stdout)
+    assert won["target_time"] >= 1000, won
+
+
+@test
 def names_of_devices_do_not_command_terminals(folder):
     graph, machine = write_machine(folder, name="\x1b[31mred\x07 </script>")
     page = os.path.join(folder, "r.html")
@@ -557,7 +631,7 @@ def names_of_devices_do_not_command_terminals(folder):
 @test
 def robust_and_sample_take_machines_where_they_can(folder):
     graph, machine = write_machine(folder)
-    base = ["robust", graph, "--machine", machine, "--candidates", 10, "--top", 4, "--time-limit", 0.2]
+    base = ["robust", graph, "--machine", machine, "--one-shot", "--candidates", 10, "--top", 4, "--time-limit", 0.2]
     result = expect(run(*base, "--target", "noisy", "--json"), 0)
     assert json.loads(result.stdout)["winner"]["device_names"] == ["cpu0", "cpu1", "gpu 0"]
     assert "gflownet takes no part" in result.stderr, result.stderr
@@ -593,7 +667,7 @@ def programs_measure_and_their_failures_are_reported(folder):
         f.write(f'#!/bin/sh\necho x >> {count}\nn=$(wc -l < {count})\n[ $((n % 3)) -eq 0 ] && exit 1\n'
                 'grep -c \'"device"\' "$1"\n')
     os.chmod(script, 0o755)
-    args = ["robust", path("cholesky.json"), "--devices", 2, "--method", "list", "--candidates", 9, "--top", 9, "--json"]
+    args = ["robust", path("cholesky.json"), "--devices", 2, "--one-shot", "--method", "list", "--candidates", 9, "--top", 9, "--json"]
     result = expect(run(*args, "--target", f"command,retries=0:{script}"), 0)
     out = json.loads(result.stdout)
     assert out["failures"] == 3 and result.stderr.count("was not measured") == 3, (out, result.stderr)
@@ -624,12 +698,14 @@ def samples_carry_what_the_manual_says(folder):
 
 @test
 def paper_suite_says_where_it_loses(folder):
-    shown = expect(bench("paper", "--only", "random", "--sample", 25, "--list", "--quiet"), 0).stdout
-    for part in ("gflownet beside list and brkga", "paper, other graphs", "92.02", "seed 0", "s in all"):
+    shown = expect(bench("paper", "--only", "random", "--sample", 25, "--seeds", 2, "--list", "--quiet"), 0).stdout
+    for part in ("gflownet beside the others", "in the paper", "92.02", "seed 0", "2 seed(s)", "erdos-renyi, 50 ops", "s in all"):
         assert part in shown, (part, shown)
-    for method in ("list", "brkga", "gflownet", "drawn", "improved"):
-        assert re.search(rf"^erdos-renyi +{method} ", shown, flags=re.M), method
-    expect(bench("paper", "--only", "nothing"), 2, "random, one, real")
+    for method in ("list", "random list", "brkga", "search", "gflownet"):
+        for stages in ("as made", "local", "local, improve=5"):  # of the graph, and in the mean
+            assert len(re.findall(rf"^{method} +{stages} +\d+\.\d+ ±", shown, flags=re.M)) == 2, (method, stages)
+    assert len(re.findall(r"^random +(?:as made|local|local, improve=5) .* gflownet ", shown, flags=re.M)) >= 3, shown
+    expect(bench("paper", "--only", "nothing"), 2, "random, one, real, networks")
     picture = os.path.join(folder, "t.svg")
     expect(bench("paper", "-o", picture), 2, "--only temperature")
     expect(bench("paper", "--only", "temperature", "--sample", 25, "--quiet", "-o", picture), 0)
@@ -701,7 +777,7 @@ def training_log_and_curve(folder):
     assert [line["step"] for line in lines] == [1, 2, 3, 4]
     assert all({"top1", "top100", "mean", "ged", "spread", "list", "brkga"} <= set(line) for line in lines[1::2])
     xml.dom.minidom.parse(curve)
-    expect(run("robust", path("cholesky.json"), "--devices", 2, "--method", "gflownet", "--model", model, "--candidates", 5,
+    expect(run("robust", path("cholesky.json"), "--devices", 2, "--one-shot", "--method", "gflownet", "--model", model, "--candidates", 5,
                "--target", "noisy", "--quiet"), 0)
 
 

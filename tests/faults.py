@@ -130,7 +130,7 @@ def commands():
                 ["c.jsonl"], [("m.safetensors", model)]),
         Command("train", [*train, "--steps", 3, "--resume", "m.safetensors", *(w for n in trained for w in ("-o", n))], trained,
                 [("m.safetensors", model)]),
-        Command("robust", ["robust", GRAPH, "--devices", 2, "--method", "list", "--candidates", 3, "--target", "noisy", "--quiet", "-o",
+        Command("robust", ["robust", GRAPH, "--devices", 2, "--one-shot", "--method", "list", "--candidates", 3, "--target", "noisy", "--quiet", "-o",
                            "r.json", "-o", "r.html", "-o", "r.scatter.svg"], ["r.json", "r.html", "r.scatter.svg"]),
         Command("sweep", ["schedule", *FIR, "--method", "list", "--objective", "resource", "--sweep", "horizon=20:24:2", "--quiet", "-o",
                           "w.json", "-o", "w.svg", "-o", "w.html"], ["w.json", "w.svg", "w.html"]),
@@ -278,7 +278,7 @@ def kill_writers(times, rng):
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([SKED, "generate", "layered", "--nodes", "3000", "-o", "g.json"], cwd=folder, check=True)
         for args in (["schedule", "g.json", "--devices", 8, "--method", "list", "--quiet", *written],
-                     ["robust", GRAPH, "--devices", 2, "--method", "list", "--candidates", 20, "--target", "noisy", "--quiet", *written]):
+                     ["robust", GRAPH, "--devices", 2, "--one-shot", "--method", "list", "--candidates", 20, "--target", "noisy", "--quiet", *written]):
             command = Command(args[0], args, files)
             reference = command.reference(folder)
             length = seconds_of(args, folder)

@@ -492,7 +492,7 @@ def other_commands_on_awkward_problems(folder):
         list_of_cases += [(["schedule", file, "--devices", 2, "--method", "list", "--quiet", "-o", os.path.join(folder, name + end)],
                            {"codes": {0, 6, 7}}) for end in (".svg", ".html", ".dot", ".trace.json", ".jsonl")]
         list_of_cases += [(["schedule", file, "--devices", 2, "--candidates", 5, "--top", 2, "--time-limit", 0.02, "--json", "--quiet"],),
-                          (["robust", file, "--devices", 2, "--method", "list", "--candidates", 5, "--target", "noisy", "--json"],)]
+                          (["robust", file, "--devices", 2, "--one-shot", "--method", "list", "--candidates", 5, "--target", "noisy", "--json"],)]
     return run_all(list_of_cases)
 
 
@@ -522,15 +522,15 @@ def nothing_from_outside_commands_the_terminal(folder):
                           (["schedule", file, "--method", "list", "--sweep", "horizon=1:4:1"], {"codes": {0}}),
                           (["schedule", file, "--method", "list", "--sweep", "horizon=1:4:1", "--json"], {"codes": {0}}),
                           (["schedule", file, *run, "-o", os.path.join(folder, name, "x.json")], {"codes": {4}}),
-                          (["robust", file, *run, "--candidates", 3, "--target", f"command:echo '{name}' >/dev/null; echo 1 #", "--json"], {"codes": {0}}),
-                          (["robust", file, *run, "--candidates", 3, "--target", f"command:echo '{name}' >/dev/null; echo 1 #"], {"codes": {0}}),
-                          (["robust", file, *run, "--candidates", 3, "--quiet", "--target", f"command:false '{name}'"], {"codes": {9}}),
+                          (["robust", file, *run, "--one-shot", "--candidates", 3, "--target", f"command:echo '{name}' >/dev/null; echo 1 #", "--json"], {"codes": {0}}),
+                          (["robust", file, *run, "--one-shot", "--candidates", 3, "--target", f"command:echo '{name}' >/dev/null; echo 1 #"], {"codes": {0}}),
+                          (["robust", file, *run, "--one-shot", "--candidates", 3, "--quiet", "--target", f"command:false '{name}'"], {"codes": {9}}),
                           (["train", "--graphs", odd + name, "--devices", 2, "--steps", 1, "--quiet", "-o", f"{folder}/{name}.safetensors"], {"codes": {2, 4}}),
                           (["sample", file, "--devices", 2, "--model", odd], {"codes": {5}}),
                           (["check", file, file], {"codes": {5}})]
         pictures += [(["schedule", file, *run, "-o", picture], {"codes": {0}}), (["schedule", file, *run, "-o", picture + ".html"], {"codes": {0}})]
     for k, raw in enumerate((b"\xff\xfe", b"\xc2", b"\xed\xa0\x80", b"\xc0\xaf", b"\x9b31m")):  # no UTF-8
-        list_of_cases += [(["robust", EXAMPLE, "--devices", 2, "--method", "list", "--candidates", 2, "--target", b"command:echo 1 #" + raw, "--json"],
+        list_of_cases += [(["robust", EXAMPLE, "--devices", 2, "--one-shot", "--method", "list", "--candidates", 2, "--target", b"command:echo 1 #" + raw, "--json"],
                            {"codes": {0}}), (["schedule", EXAMPLE, "--method", raw], {"codes": {2}}), ([raw], {"codes": {2}}),
                           (["info", os.path.join(os.fsencode(folder), raw)], {"codes": {4}})]
     problems = run_all(list_of_cases) + run_all(pictures)

@@ -1,7 +1,11 @@
-/* sked_robust and sked_sweep through the public header. */
+/* The one-shot pipeline of sked_robust, and sked_sweep. */
 #include "test.h"
 
+#include "schedule/equal.h"
+#include "schedule/schedule.h"
+
 #include <math.h>
+#include <time.h>
 
 #define SCRIPT  SKED_BINARY_DIR "/test_robust.sh"
 #define COUNTER SKED_BINARY_DIR "/test_robust.count"
@@ -53,6 +57,7 @@ static void on_progress(void *data, const char *phase, double share, double valu
 static void options_of(sked_robust_options *opt, listener *l)
 {
     sked_robust_options_init(opt);
+    opt->one_shot = true;
     opt->candidates = 12;
     opt->top = 5;
     opt->time_limit = INFINITY;
@@ -61,6 +66,29 @@ static void options_of(sked_robust_options *opt, listener *l)
     opt->warning_data = l;
     opt->progress = on_progress;
     opt->progress_data = l;
+}
+
+/* The list of measurements says what the members say, in the order they ran. */
+static void check_measurements(const sked_robust_result *r)
+{
+    double best = NAN;
+    int32_t at = 0, failures = 0;
+    for (int i = 0; i < r->count; i++)
+        for (int32_t k = 0; k < r->member[i]->count; k++, at++) {
+            const sked_robust_measurement *x = &r->measurement[at];
+            const double speedup = r->member[i]->target[k];
+            assert_true(at < r->measurements && x->member == i && x->candidate == k);
+            assert_true(isnan(x->time) == isnan(speedup) && (isnan(speedup) || x->time > 0));
+            assert_true(isnan(x->expected) && isnan(x->fitted) && !x->again && !x->resumed);
+            best = fmax(best, speedup);
+            assert_true(isnan(best) ? isnan(x->best) : x->best == best);
+            failures += isnan(speedup);
+        }
+    assert_int_equal(at, r->measurements);
+    assert_int_equal(failures, r->failures);
+    assert_true(best == r->member[r->winner]->target[r->member[r->winner]->best]);
+    assert_true(r->one_shot && r->end == SKED_ROBUST_BUDGET && isnan(r->noise));
+    assert_true(r->parameters == 0 && r->parameter == NULL && r->machine == NULL);
 }
 
 /* What every result promises. */
@@ -94,6 +122,7 @@ static void check_result(const sked_problem *p, const char *target, const sked_r
         best = fmin(best, least);
     }
     assert_true(r->member[r->winner]->time == best);
+    check_measurements(r);
     sked_target_destroy(t);
 }
 
@@ -145,6 +174,7 @@ static void members_on_machines(void **state)
     OK(sked_machine_parse("machine", text, strlen(text), &m, err));
     p.machine = m;
     sked_robust_options_init(&opt);
+    opt.one_shot = true;
     opt.candidates = 10;
     opt.top = 3;
     opt.time_limit = 0.2;
@@ -193,6 +223,207 @@ static void one_member(void **state)
     sked_graph_destroy(g);
 }
 
+/* ------------------------------------------------------------------ stages */
+
+/* Members of the pipeline as methods. */
+static const struct {
+    const char *method, *setting;
+} members[] = {
+    {"list", NULL}, {"list", "priority=random"}, {"brkga", NULL}, {"search", NULL}, {"gflownet", NULL}};
+enum { MEMBERS = sizeof members / sizeof *members };
+
+static void check_as_made(const sked_problem *p, const sked_robust_options *opt, int who,
+                          const sked_robust_member *m)
+{
+    sked_run_options run;
+    sked_result made = {.size = sizeof made};
+    sked_run_options_init(&run);
+    run.settings = &members[who].setting;
+    run.n_settings = members[who].setting != NULL;
+    run.time_limit = INFINITY;
+    run.iterations = opt->iterations;
+    run.candidates = who > 0 ? opt->candidates : 0;
+    run.top = who > 0 ? opt->top : 0;
+    run.min_distance = opt->min_distance;
+    OK(sked_method_run(members[who].method, p, &run, &made, err));
+    assert_int_equal(made.count, m->count);
+    for (int32_t k = 0; k < m->count; k++)
+        assert_true(sked_i_schedule_equal(made.schedule[k], m->schedule[k], false));
+    sked_result_clear(&made);
+}
+
+/* How many of them have data further away than their starts need. */
+static int count_far(const sked_problem *p, const sked_robust_member *m)
+{
+    int far = 0;
+    for (int32_t k = 0; k < m->count; k++) {
+        sked_schedule *near = NULL;
+        OK(sked_schedule_clone(m->schedule[k], &near, err));
+        OK(sked_i_schedule_localise(p, near, NULL, err));
+        far += !sked_i_schedule_equal(near, m->schedule[k], true);
+        sked_schedule_destroy(near);
+    }
+    return far;
+}
+
+/* No stage: as the methods made them. With them: those of every member have passed, not of some. */
+static void every_member_passes_the_stages(void **state)
+{
+    (void)state;
+    sked_graph *g = generate(60, "uniform:1,9");
+    const sked_problem p = on_devices(g, 4);
+    listener l = {0};
+    sked_robust_options opt;
+    sked_robust_result made = {.size = sizeof made}, near = {.size = sizeof near},
+                       better = {.size = sizeof better};
+    options_of(&opt, &l);
+    opt.candidates = 30;
+    opt.top = 20;
+    opt.iterations = 400;
+    opt.local = false;
+    OK(sked_robust(&p, "latency", &opt, &made, err));
+    opt.local = true;
+    OK(sked_robust(&p, "latency", &opt, &near, err));
+    opt.improve = 6;
+    OK(sked_robust(&p, "latency", &opt, &better, err));
+    assert_int_equal(made.count, MEMBERS);
+    for (int i = 0; i < MEMBERS; i++) {
+        check_as_made(&p, &opt, i, made.member[i]);
+        assert_true(i == 0 || count_far(&p, made.member[i]) > 0);
+        assert_int_equal(count_far(&p, near.member[i]), 0);
+        assert_int_equal(count_far(&p, better.member[i]), 0);
+        assert_true(near.member[i]->proxy[0] == made.member[i]->proxy[0]);
+        assert_true(better.member[i]->proxy[0] >= made.member[i]->proxy[0]);
+    }
+    assert_true(better.member[1]->proxy[0] > made.member[1]->proxy[0]); /* random list leaves something */
+    check_result(&p, "latency", &made);
+    check_result(&p, "latency", &near);
+    check_result(&p, "latency", &better);
+    sked_robust_result_clear(&made);
+    sked_robust_result_clear(&near);
+    sked_robust_result_clear(&better);
+    sked_graph_destroy(g);
+}
+
+/* Distances hold for what the stages made, not for what went into them. */
+static void kept_ones_are_apart(void **state)
+{
+    (void)state;
+    sked_graph *g = generate(40, "uniform:1,9");
+    const sked_problem p = on_devices(g, 3);
+    listener l = {0};
+    sked_robust_options opt;
+    sked_robust_result r = {.size = sizeof r};
+    options_of(&opt, &l);
+    opt.candidates = 60;
+    opt.top = 30;
+    opt.iterations = 200;
+    opt.min_distance = 50;
+    opt.improve = 3;
+    OK(sked_robust(&p, "proxy", &opt, &r, err));
+    for (int i = 0; i < r.count; i++)
+        for (int32_t k = 0; k < r.member[i]->count; k++)
+            for (int32_t j = 0; j < k; j++) {
+                const sked_schedule *pair[] = {r.member[i]->schedule[j], r.member[i]->schedule[k]};
+                sked_diversity d = {.size = sizeof d};
+                OK(sked_schedules_diversity(&p, pair, 2, &d, err));
+                assert_true(d.ged >= 50);
+            }
+    assert_true(r.member[1]->count > 1);
+    check_result(&p, "proxy", &r);
+    sked_robust_result_clear(&r);
+    sked_graph_destroy(g);
+}
+
+static void check_untouched(const sked_problem *p)
+{
+    listener l = {0};
+    sked_robust_options opt;
+    sked_robust_result r = {.size = sizeof r};
+    options_of(&opt, &l);
+    opt.method = "list";
+    opt.improve = 4;
+    OK(sked_robust(p, "proxy", &opt, &r, err));
+    check_as_made(p, &opt, 1, r.member[0]);
+    sked_robust_result_clear(&r);
+}
+
+/* Where devices differ, transfers cost time or memory is short, candidates stay as they were made. */
+static void stages_leave_what_they_cannot_move(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"format\": \"sked-machine-1\", \"latency\": 0, \"devices\": "
+                               "[{\"name\": \"a\"}, {\"name\": \"b\", \"speed\": 2}]}";
+    const sked_generate_options how = {
+        .size = sizeof how, .nodes = 30, .seed = 5, .duration = "uniform:1,9", .memory = "const:1"};
+    sked_graph *g = NULL;
+    OK(sked_graph_generate("layered", &how, &g, err));
+    sked_problem p = on_devices(g, 2);
+    sked_machine *m = NULL;
+    p.latency = 1;
+    check_untouched(&p);
+    p = on_devices(g, 3);
+    p.memory_limit = 12;
+    check_untouched(&p);
+    OK(sked_machine_parse("machine", text, strlen(text), &m, err));
+    p = on_devices(g, 2);
+    p.machine = m;
+    check_untouched(&p);
+    sked_machine_destroy(m);
+    sked_graph_destroy(g);
+}
+
+/* A machine file of equal devices and free links is those devices. */
+static void stages_know_equal_devices(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"format\": \"sked-machine-1\", \"latency\": 0, \"devices\": "
+                               "[{\"name\": \"a\"}, {\"name\": \"b\"}, {\"name\": \"c\"}]}";
+    sked_graph *g = generate(40, "uniform:1,9");
+    sked_problem p = on_devices(g, 3);
+    sked_machine *m = NULL;
+    listener l = {0};
+    sked_robust_options opt;
+    sked_robust_result a = {.size = sizeof a}, b = {.size = sizeof b};
+    options_of(&opt, &l);
+    opt.improve = 4;
+    OK(sked_robust(&p, "proxy", &opt, &a, err));
+    OK(sked_machine_parse("machine", text, strlen(text), &m, err));
+    p.machine = m;
+    OK(sked_robust(&p, "proxy", &opt, &b, err));
+    assert_int_equal(a.count, b.count);
+    for (int i = 0; i < a.count; i++) {
+        assert_int_equal(a.member[i]->count, b.member[i]->count);
+        for (int32_t k = 0; k < a.member[i]->count; k++)
+            assert_true(sked_i_schedule_equal(a.member[i]->schedule[k], b.member[i]->schedule[k], false));
+    }
+    sked_robust_result_clear(&a);
+    sked_robust_result_clear(&b);
+    sked_machine_destroy(m);
+    sked_graph_destroy(g);
+}
+
+/* The time is for all members together, stages included, even those that would go on for ever. */
+static void members_share_the_time(void **state)
+{
+    (void)state;
+    sked_graph *g = generate(200, "uniform:1,9");
+    const sked_problem p = on_devices(g, 4);
+    listener l = {0};
+    sked_robust_options opt;
+    sked_robust_result r = {.size = sizeof r};
+    options_of(&opt, &l);
+    opt.iterations = 0;
+    opt.time_limit = 2;
+    opt.improve = 1000000;
+    const clock_t begin = clock();
+    OK(sked_robust(&p, "proxy", &opt, &r, err));
+    assert_true((double)(clock() - begin) / CLOCKS_PER_SEC < 3.5); /* each its own two seconds: eight */
+    check_result(&p, "proxy", &r);
+    sked_robust_result_clear(&r);
+    sked_graph_destroy(g);
+}
+
 static void bad_arguments(void **state)
 {
     (void)state;
@@ -201,6 +432,7 @@ static void bad_arguments(void **state)
     sked_robust_options opt;
     sked_robust_result r = {.size = sizeof r, .count = -7};
     sked_robust_options_init(&opt);
+    opt.one_shot = true;
     FAILS(SKED_ERR_ARGUMENT, "needs a target", sked_robust(&p, NULL, &opt, &r, err));
     FAILS(SKED_ERR_ARGUMENT, "did you mean 'noisy'", sked_robust(&p, "nosy", &opt, &r, err));
     opt.method = "nothing";
@@ -208,6 +440,9 @@ static void bad_arguments(void **state)
     opt.method = "exact";
     FAILS(SKED_ERR_UNSUPPORTED, "several different schedules", sked_robust(&p, "proxy", &opt, &r, err));
     opt.method = NULL;
+    opt.improve = -1;
+    FAILS(SKED_ERR_ARGUMENT, "rounds of improvement", sked_robust(&p, "proxy", &opt, &r, err));
+    opt.improve = 0;
     opt.candidates = 0;
     FAILS(SKED_ERR_ARGUMENT, "at least", sked_robust(&p, "proxy", &opt, &r, err));
     p.devices = 0;
@@ -246,6 +481,7 @@ static void target_fails_sometimes(void **state)
     assert_int_equal(m->best, 3); /* the last that was measured took the least */
     assert_true(m->time == 97 && isnan(m->target[4]) && !isnan(m->target[1]));
     assert_non_null(strstr(l.last, "candidate 4 of random list was not measured: "));
+    check_measurements(&r);
     sked_robust_result_clear(&r);
     sked_graph_destroy(g);
 }
@@ -282,6 +518,7 @@ static void stop_ends_it(void **state)
     OK(sked_robust(&p, "noisy", &opt, &r, err)); /* stopped by the first measurement: that one wins */
     assert_int_equal(l.measured, 1);
     assert_true(r.count == 1 && r.winner == 0 && r.member[0]->best == 0 && r.member[0]->failures == 0);
+    assert_true(r.end == SKED_ROBUST_STOPPED && r.measurements == 1);
     sked_robust_result_clear(&r);
     FAILS(SKED_ERR_STOPPED, "", sked_robust(&p, "noisy", &opt, &r, err)); /* stopped from the begin */
     assert_int_equal(l.measured, 1);
@@ -464,6 +701,11 @@ int main(void)
         cmocka_unit_test(every_member),
         cmocka_unit_test(members_on_machines),
         cmocka_unit_test(one_member),
+        cmocka_unit_test(every_member_passes_the_stages),
+        cmocka_unit_test(kept_ones_are_apart),
+        cmocka_unit_test(stages_leave_what_they_cannot_move),
+        cmocka_unit_test(stages_know_equal_devices),
+        cmocka_unit_test(members_share_the_time),
         cmocka_unit_test(bad_arguments),
         cmocka_unit_test(target_fails_sometimes),
         cmocka_unit_test(target_fails_always),

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <time.h>
 #include <unistd.h>
 
 typedef struct fixture {
@@ -190,6 +191,41 @@ static void test_improvement_of_odd_graphs(void **state)
     close_fixture(&f);
 }
 
+/* Local search that would go on for hours ends with the time, and what was drawn is there. */
+static void test_improvement_keeps_the_time(void **state)
+{
+    (void)state;
+    fixture f = open_fixture("layered", 300);
+    f.options.count = 50;
+    f.options.improve = 1000000;
+    f.options.time_limit = 0.5;
+    const clock_t begin = clock();
+    sked_samples s = draw(&f);
+    assert_true((double)(clock() - begin) / CLOCKS_PER_SEC < 4);
+    assert_true(s.count > 0);
+    for (int32_t k = 0; k < s.count; k++)
+        OK(sked_schedule_validate(&f.problem, s.schedule[k], err));
+    sked_samples_clear(&s);
+    close_fixture(&f);
+}
+
+/* Neither is an option of the method: `sked schedule` knows no transfers that could rank what it makes. */
+static void test_method_makes_schedules_only(void **state)
+{
+    (void)state;
+    static const char *const settings[] = {"local=true", "improve=3"};
+    fixture f = open_fixture("layered", 20);
+    for (int k = 0; k < 2; k++) {
+        sked_run_options run;
+        sked_result r = {.size = sizeof r};
+        sked_run_options_init(&run);
+        run.settings = &settings[k];
+        run.n_settings = 1;
+        FAILS(SKED_ERR_ARGUMENT, "has no option", sked_method_run("gflownet", &f.problem, &run, &r, err));
+    }
+    close_fixture(&f);
+}
+
 static double field(const json_t *line, const char *name)
 {
     const json_t *x = json_object_get(line, name);
@@ -238,6 +274,8 @@ int main(void)
         cmocka_unit_test(test_improvement),
         cmocka_unit_test(test_improvement_keeps_data_near),
         cmocka_unit_test(test_improvement_of_odd_graphs),
+        cmocka_unit_test(test_improvement_keeps_the_time),
+        cmocka_unit_test(test_method_makes_schedules_only),
         cmocka_unit_test(test_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

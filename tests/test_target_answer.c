@@ -247,6 +247,26 @@ static void test_programs_repeat(void **state)
     close_fixture(&x);
 }
 
+/* A stop that comes while a schedule is measured is heard between runs. */
+static void test_stops_between_runs(void **state)
+{
+    (void)state;
+    static volatile sig_atomic_t stop = 1;
+    static const char *const specs[] = {"jitter:repeat=2", "proxy:warm-up=1", "command:echo 1"};
+    fixture x;
+    open_fixture(&x);
+    for (size_t k = 0; k < sizeof specs / sizeof *specs; k++) {
+        sked_measurement m = {.size = sizeof m, .runs = -7};
+        sked_target *t = NULL;
+        OK(sked_target_create(specs[k], &x.problem, 0, &t, err));
+        sked_i_target_listen(t, &stop);
+        FAILS(SKED_ERR_STOPPED, "stopped", sked_target_measure(t, x.schedule, &m, err));
+        assert_int_equal(m.runs, -7);
+        sked_target_destroy(t);
+    }
+    close_fixture(&x);
+}
+
 /* A trace of some megabytes, far more than a pipe holds. */
 static void test_large_traces(void **state)
 {
@@ -286,6 +306,7 @@ int main(void)
         cmocka_unit_test(test_programs_give_traces),
         cmocka_unit_test(test_wrong_answers_are_device_failures),
         cmocka_unit_test(test_programs_repeat),
+        cmocka_unit_test(test_stops_between_runs),
         cmocka_unit_test(test_large_traces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

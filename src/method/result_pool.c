@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "schedule/equal.h"
+#include "schedule/schedule.h"
 
 #include <assert.h>
 #include <string.h>
@@ -58,22 +59,6 @@ sked_status sked_i_result_pool_insert(sked_i_result_pool *pool, const sked_sched
     return SKED_OK;
 }
 
-/* Is s at least min_distance from all chosen so far? */
-static sked_status is_apart(const sked_problem *p, const sked_schedule *s, sked_schedule *const *chosen,
-                            int32_t count, double min_distance, bool *apart, sked_error *err)
-{
-    *apart = true;
-    for (int32_t j = 0; *apart && min_distance > 0 && j < count; j++) {
-        const sked_schedule *pair[2] = {chosen[j], s};
-        sked_diversity d = {.size = sizeof d};
-        const sked_status st = sked_schedules_diversity(p, pair, 2, &d, err);
-        if (st != SKED_OK)
-            return st;
-        *apart = d.ged >= min_distance;
-    }
-    return SKED_OK;
-}
-
 sked_status sked_i_result_pool_choose(sked_i_result_pool *pool, const sked_problem *p, int32_t top,
                                       double min_distance, sked_schedule **chosen, int32_t *count,
                                       sked_error *err)
@@ -81,7 +66,8 @@ sked_status sked_i_result_pool_choose(sked_i_result_pool *pool, const sked_probl
     int32_t n = 0;
     for (int32_t i = 0; i < pool->count && n < top; i++) {
         bool apart;
-        const sked_status st = is_apart(p, pool->entry[i].schedule, chosen, n, min_distance, &apart, err);
+        const sked_status st =
+            sked_i_schedule_apart(p, pool->entry[i].schedule, chosen, n, min_distance, &apart, err);
         if (st != SKED_OK)
             return st;
         if (apart)

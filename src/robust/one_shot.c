@@ -1,11 +1,16 @@
 /*
- * The published pipeline. Members gather candidates; those of every member pass the same stages: the proxy
- * ranks and keeps them, the target measures them, their diversity is taken. The best on the target wins.
+ * The published pipeline. Members gather candidates; those of every member pass the same stages: local search
+ * and devices near the data where asked for, the proxy ranks and keeps them, the target measures them, their
+ * diversity is taken. The best on the target wins.
  */
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/sort.h"
 #include "base/text.h"
+#include "engine/candidates/candidates.h"
+#include "problem/costs.h"
 #include "robust/robust.h"
+#include "schedule/schedule.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -37,9 +42,26 @@ static int choose(const char *method, entrant *out)
     return 1;
 }
 
-/* ------------------------------------------------------------------ the stages */
+/* ------------------------------------------------------------------ making candidates */
 
-typedef sked_i_robust_run pipeline;
+typedef struct pipeline {
+    const sked_i_robust_run *run;
+    const sked_problem *problem; /* these three are the run's */
+    const sked_robust_options *opt;
+    sked_target *target;
+    sked_problem
+        plain; /* the problem in its short form where it has one: the stages see equal devices there */
+    sked_graph *graph; /* of plain, where it has its own */
+    double share;      /* seconds of scheduling of a member, its stages counted */
+    sked_robust_result *result;
+    int64_t room; /* of result->measurement */
+} pipeline;
+
+/* What a member's run leaves of its time to the stages; methods that improve would take all of it. */
+static double share_of_stages(const sked_robust_options *opt)
+{
+    return opt->improve > 0 ? 0.5 : opt->local ? 0.1 : 0;
+}
 
 /* The entrant's own setting, the model, then the caller's. *model owns a text of theirs. */
 static sked_status list_settings(const pipeline *l, const entrant *who, const char ***out, int *count,
@@ -78,11 +100,9 @@ static sked_status gather(const pipeline *l, const entrant *who, sked_robust_mem
     run.settings = settings;
     run.seed = opt->seed;
     run.threads = opt->threads;
-    run.time_limit = opt->time_limit;
+    run.time_limit = l->share * (1 - share_of_stages(opt));
     run.iterations = opt->iterations;
     run.candidates = who->many ? opt->candidates : 0;
-    run.top = who->many ? opt->top : 0;
-    run.min_distance = opt->min_distance;
     run.stop = opt->stop;
     run.progress = opt->progress;
     run.progress_data = opt->progress_data;
@@ -99,12 +119,103 @@ static sked_status gather(const pipeline *l, const entrant *who, sked_robust_mem
     return st;
 }
 
+/* ------------------------------------------------------------------ the stages */
+
+/* Work on candidates made may take as long past the time: a stage that does little is better than none. */
+static const double moment = 0.05;
+
+static sked_status list_candidates(const pipeline *l, const sked_robust_member *m, sked_i_candidate *list,
+                                   sked_error *err)
+{
+    sked_i_costs costs = {0};
+    const sked_status st = sked_i_costs_make(&l->plain, &costs, err);
+    for (int32_t k = 0; st == SKED_OK && k < m->count; k++)
+        list[k] = (sked_i_candidate){.schedule = m->schedule[k],
+                                     .makespan = sked_i_latest_finish(&costs, m->schedule[k]),
+                                     .origin = k};
+    sked_i_costs_free(&costs);
+    return st;
+}
+
+/* Of list[*count], ranked: the best that are far enough from those before, at most `top`. */
+static sked_status choose_top(const pipeline *l, sked_i_candidate *list, int32_t *count, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int32_t most = l->opt->top < *count ? l->opt->top : *count;
+    int32_t kept = 0;
+    sked_schedule **chosen = NULL;
+    SKED_NEW(chosen, most);
+    for (int32_t k = 0; k < *count; k++) {
+        bool apart = false;
+        if (st == SKED_OK && kept < most)
+            st = sked_i_schedule_apart(l->problem, list[k].schedule, chosen, kept, l->opt->min_distance,
+                                       &apart, err);
+        if (apart) {
+            chosen[kept] = list[k].schedule;
+            list[kept++] = list[k];
+        } else {
+            sked_schedule_destroy(list[k].schedule);
+        }
+    }
+    *count = kept;
+cleanup:
+    free(chosen);
+    return st;
+}
+
+/* The list into the member, best on the proxy first whatever ranked them. */
+static sked_status take_list(sked_robust_member *m, const sked_i_candidate *list, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_keyed *order = NULL, *spare = NULL;
+    for (int32_t k = 0; k < m->count; k++)
+        m->schedule[k] = list[k].schedule;
+    SKED_NEW(order, m->count);
+    SKED_NEW(spare, m->count);
+    for (int32_t k = 0; k < m->count; k++)
+        order[k] = (sked_i_keyed){sked_i_sort_key(list[k].makespan), k};
+    sked_i_sort_keyed(order, spare, m->count);
+    for (int32_t k = 0; k < m->count; k++)
+        m->schedule[k] = list[order[k].value].schedule;
+cleanup:
+    free(order);
+    free(spare);
+    return st;
+}
+
+/* Improves, reassigns devices, ranks and keeps the best. */
+static sked_status refine(pipeline *l, sked_robust_member *m, double deadline, sked_error *err)
+{
+    const sked_robust_options *opt = l->opt;
+    const sked_i_limit limit = {.stop = opt->stop, .deadline = fmax(deadline, sked_clock() + moment)};
+    const sked_i_stages how = {.improve = opt->improve,
+                               .local = opt->local,
+                               .seed = opt->seed,
+                               .threads = opt->threads,
+                               .limit = &limit};
+    sked_i_candidate *list = sked_i_alloc(m->count, sizeof *list);
+    sked_status st = list == NULL ? sked_i_no_memory(err) : list_candidates(l, m, list, err);
+    if (st == SKED_OK) { /* from here on the list has them, whatever fails */
+        st = sked_i_candidates_pass(&l->plain, &how, list, &m->count, err);
+        if (st == SKED_OK)
+            st = choose_top(l, list, &m->count, err);
+        const sked_status taken = take_list(m, list, err);
+        st = st == SKED_OK ? taken : st;
+    }
+    free(list);
+    return st;
+}
+
 static sked_status measure_proxy(const pipeline *l, sked_robust_member *m, sked_error *err)
 {
     sked_status st = SKED_OK;
     SKED_NEW(m->proxy, m->count);
     for (int32_t k = 0; k < m->count; k++) {
         sked_metrics metrics = {.size = sizeof metrics};
+        sked_error why = {0};
+        if (sked_schedule_validate(l->problem, m->schedule[k], &why) != SKED_OK)
+            return sked_i_fail(err, why.status == SKED_ERR_MEMORY ? SKED_ERR_MEMORY : SKED_ERR_BUG,
+                               "a stage made an invalid schedule: %s", why.message);
         SKED_TRY(sked_schedule_measure(l->problem, m->schedule[k], &metrics, err));
         m->proxy[k] = metrics.speedup;
     }
@@ -121,6 +232,26 @@ static void warn_unmeasured(const pipeline *l, const sked_robust_member *m, int3
     l->opt->warning(l->opt->warning_data, text);
 }
 
+/* The measurement into the list of all; said NULL: it failed. */
+static sked_status record(pipeline *l, const sked_robust_member *m, int32_t k, const sked_measurement *said,
+                          sked_error *err)
+{
+    sked_robust_result *r = l->result;
+    if (!SKED_GROW(r->measurement, l->room, (int64_t)r->measurements + 1))
+        return sked_i_no_memory(err);
+    const double before = r->measurements > 0 ? r->measurement[r->measurements - 1].best : NAN;
+    r->measurement[r->measurements++] = (sked_robust_measurement){
+        .member = r->count - 1,
+        .candidate = k,
+        .time = said != NULL ? said->time : NAN,
+        .deviation = said != NULL ? said->deviation : 0,
+        .expected = NAN,
+        .fitted = NAN,
+        .best = fmax(before, m->target[k]), /* of a number and NAN: the number */
+    };
+    return SKED_OK;
+}
+
 static void take_time(const pipeline *l, sked_robust_member *m, int32_t k, double time)
 {
     m->target[k] = time > 0 ? sked_target_work(l->target) / time : 1;
@@ -132,30 +263,38 @@ static void take_time(const pipeline *l, sked_robust_member *m, int32_t k, doubl
         l->opt->progress(l->opt->progress_data, "measuring", (double)(k + 1) / m->count, NAN, NAN);
 }
 
-/* One that the target cannot measure is told and left out, never lost. */
-static sked_status measure_target(const pipeline *l, sked_robust_member *m, sked_error *err)
+/* One that the target cannot measure is told and left out, never lost. *over: a stop came, the rest waits. */
+static sked_status measure_one(pipeline *l, sked_robust_member *m, int32_t k, bool *over, sked_error *err)
+{
+    sked_error why = {0};
+    sked_measurement said = {.size = sizeof said};
+    sked_status st = sked_target_measure(l->target, m->schedule[k], &said, &why);
+    *over = st == SKED_ERR_STOPPED;
+    if (st == SKED_OK) {
+        take_time(l, m, k, said.time);
+        st = record(l, m, k, &said, err);
+    } else if (st == SKED_ERR_DEVICE) {
+        warn_unmeasured(l, m, k, why.message);
+        m->failures++;
+        st = record(l, m, k, NULL, err);
+    } else if (st != SKED_ERR_STOPPED) {
+        st = sked_i_fail(err, st, "%s", why.message);
+    }
+    sked_measurement_clear(&said);
+    return *over ? SKED_OK : st;
+}
+
+static sked_status measure_target(pipeline *l, sked_robust_member *m, sked_error *err)
 {
     sked_status st = SKED_OK;
+    bool over = false;
     SKED_NEW(m->target, m->count);
     for (int32_t k = 0; k < m->count; k++)
         m->target[k] = NAN;
-    for (int32_t k = 0; k < m->count && !sked_i_robust_stopped(l); k++) {
-        sked_error why = {0};
-        sked_measurement said = {.size = sizeof said};
-        st = sked_target_measure(l->target, m->schedule[k], &said, &why);
-        const double time = said.time;
-        sked_measurement_clear(&said);
-        if (st == SKED_OK) {
-            take_time(l, m, k, time);
-        } else if (st == SKED_ERR_STOPPED) {
-            return SKED_OK; /* the rest was not measured */
-        } else if (st == SKED_ERR_DEVICE) {
-            warn_unmeasured(l, m, k, why.message);
-            m->failures++;
-            st = SKED_OK;
-        } else {
-            return sked_i_fail(err, st, "%s", why.message);
-        }
+    for (int32_t k = 0; k < m->count && !over; k++) {
+        if (sked_i_robust_stopped(l->run))
+            break;
+        SKED_TRY(measure_one(l, m, k, &over, err));
     }
 cleanup:
     return st;
@@ -173,21 +312,21 @@ static sked_status measure_diversity(const pipeline *l, sked_robust_member *m, s
 }
 
 /* What candidates pass, whoever made them. */
-static sked_status (*const stages[])(const pipeline *l, sked_robust_member *m,
-                                     sked_error *err) = {measure_proxy, measure_target, measure_diversity};
-enum { n_stages = sizeof stages / sizeof *stages };
-
-static sked_status run_member(const pipeline *l, const entrant *who, sked_robust_member *m, sked_error *err)
+static sked_status run_member(pipeline *l, const entrant *who, sked_robust_member *m, sked_error *err)
 {
+    sked_status st = SKED_OK;
     const double begin = sked_clock();
     snprintf(m->label, sizeof m->label, "%s", who->label);
     m->asked = who->many ? l->opt->candidates : 1;
     m->best = -1;
     m->time = INFINITY;
-    sked_status st = gather(l, who, m, err);
-    for (int i = 0; st == SKED_OK && i < n_stages; i++)
-        st = stages[i](l, m, err);
+    SKED_TRY(gather(l, who, m, err));
+    SKED_TRY(refine(l, m, begin + l->share, err));
+    SKED_TRY(measure_proxy(l, m, err));
+    SKED_TRY(measure_target(l, m, err));
+    SKED_TRY(measure_diversity(l, m, err));
     m->seconds = sked_clock() - begin;
+cleanup:
     return st;
 }
 
@@ -205,24 +344,30 @@ static bool left_out(const pipeline *l, const entrant *who, sked_status st, cons
     return true;
 }
 
+static void drop_last(sked_robust_result *r, int32_t measurements)
+{
+    sked_i_robust_member_destroy(r->member[--r->count]);
+    r->measurements = measurements;
+}
+
 /* Every entrant in turn; a stop ends it after the first. */
-static sked_status run_all(const pipeline *l, sked_robust_result *r, sked_error *err)
+static sked_status run_all(pipeline *l, const entrant *who, int count, sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_error why = {0};
-    entrant who[n_entrants];
-    const int count = choose(l->opt->method, who);
+    sked_robust_result *r = l->result;
     SKED_NEW(r->member, count);
-    for (int i = 0; i < count && !(r->count > 0 && sked_i_robust_stopped(l)); i++) {
+    for (int i = 0; i < count && !(r->count > 0 && sked_i_robust_stopped(l->run)); i++) {
+        const int32_t before = r->measurements;
         why = (sked_error){0};
         SKED_NEW0(r->member[r->count], 1);
         st = run_member(l, &who[i], r->member[r->count++], &why);
         if (st == SKED_ERR_STOPPED && r->count > 1) { /* what the others have measured stands */
-            sked_i_robust_member_destroy(r->member[--r->count]);
+            drop_last(r, before);
             return SKED_OK;
         }
         if (left_out(l, &who[i], st, why.message))
-            sked_i_robust_member_destroy(r->member[--r->count]);
+            drop_last(r, before);
         else if (st != SKED_OK)
             return sked_i_fail(err, st, "%s", why.message);
     }
@@ -237,12 +382,42 @@ static sked_status find_winner(const pipeline *l, sked_robust_result *r, sked_er
         r->winner = r->member[i]->time < r->member[r->winner]->time ? i : r->winner;
     if (r->member[r->winner]->best >= 0)
         return SKED_OK;
-    return sked_i_fail(err, sked_i_robust_stopped(l) ? SKED_ERR_STOPPED : SKED_ERR_DEVICE,
+    return sked_i_fail(err, sked_i_robust_stopped(l->run) ? SKED_ERR_STOPPED : SKED_ERR_DEVICE,
                        "the target measured none of the candidates");
 }
 
-sked_status sked_i_robust_one_shot(const sked_i_robust_run *l, sked_robust_result *r, sked_error *err)
+static void sum_up(const pipeline *l, sked_robust_result *r)
 {
-    const sked_status st = run_all(l, r, err);
-    return st == SKED_OK ? find_winner(l, r, err) : st;
+    r->one_shot = true;
+    r->noise = NAN;
+    r->end = sked_i_robust_stopped(l->run) ? SKED_ROBUST_STOPPED : SKED_ROBUST_BUDGET;
+    for (int32_t i = 0; i < r->count; i++)
+        r->failures += r->member[i]->failures;
+}
+
+/* Those that give many candidates share the time; a single list schedule takes next to none. */
+static double share_time(double seconds, const entrant *who, int count)
+{
+    int sharing = 0;
+    for (int i = 0; i < count; i++)
+        sharing += who[i].many;
+    return seconds / sharing;
+}
+
+sked_status sked_i_robust_one_shot(const sked_i_robust_run *run, sked_robust_result *r, sked_error *err)
+{
+    entrant who[n_entrants];
+    const int count = choose(run->opt->method, who);
+    pipeline l = {.run = run, .problem = run->problem, .opt = run->opt, .target = run->target, .result = r};
+    if (run->opt->improve < 0)
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "rounds of improvement are 0 or more");
+    l.share = share_time(run->opt->time_limit, who, count);
+    sked_status st = sked_i_problem_plain(run->problem, &l.plain, &l.graph, err);
+    if (st == SKED_OK)
+        st = run_all(&l, who, count, err);
+    if (st == SKED_OK)
+        st = find_winner(&l, r, err);
+    sum_up(&l, r);
+    sked_graph_destroy(l.graph);
+    return st;
 }

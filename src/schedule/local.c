@@ -202,10 +202,14 @@ sked_status sked_i_schedule_localise(const sked_problem *p, sked_schedule *s, do
     const sked_graph *g = p->graph;
     localiser x = {.g = g, .s = s, .m = s->devices < g->n_ops ? s->devices : g->n_ops};
     sked_i_keyed *spare = NULL;
+    int32_t *name = NULL;
     if (delayed != NULL)
         *delayed = 0;
-    if (s->ii != 0 || sked_i_has_transfers(p) || p->fix_device != NULL || x.m < 2)
+    if (s->ii != 0 || sked_i_has_transfers(p) || p->fix_device != NULL || sked_i_memory_may_bind(p) ||
+        x.m < 2)
         return SKED_OK;
+    SKED_NEW(name, s->devices);
+    sked_i_schedule_name_devices(s, name); /* there may be more devices than ops */
     SKED_NEW(x.weight, g->n_edges);
     SKED_NEW(x.moment, 2 * (int64_t)g->n_ops);
     SKED_NEW(spare, 2 * (int64_t)g->n_ops);
@@ -232,10 +236,11 @@ sked_status sked_i_schedule_localise(const sked_problem *p, sked_schedule *s, do
         x.last = x.device;
         x.device = swap;
     }
-    sked_i_schedule_name_devices(s, x.newer);
+    sked_i_schedule_name_devices(s, name);
     if (delayed != NULL)
         *delayed = least;
 cleanup:
+    free(name);
     free(x.weight);
     free(x.urgent);
     free(x.wait);

@@ -160,3 +160,18 @@ cleanup:
     free(items);
     return st;
 }
+
+sked_status sked_i_schedule_apart(const sked_problem *p, const sked_schedule *s, sked_schedule *const *others,
+                                  int32_t count, double min_distance, bool *apart, sked_error *err)
+{
+    *apart = true;
+    for (int32_t j = 0; *apart && min_distance > 0 && j < count; j++) {
+        const sked_schedule *pair[2] = {others[j], s};
+        sked_diversity d = {.size = sizeof d};
+        const sked_status st = sked_schedules_diversity(p, pair, 2, &d, err);
+        if (st != SKED_OK)
+            return st;
+        *apart = d.ged >= min_distance;
+    }
+    return SKED_OK;
+}

@@ -16,13 +16,16 @@ double sked_i_makespan(const sked_graph *g, const sked_schedule *s);
 void sked_i_schedule_name_devices(sked_schedule *s, int32_t *name);
 /*
  * Gives ops other devices where that costs nothing, so that less data moves between devices (local.c): every
- * start stays. Devices are numbered by their least op afterwards; before, their numbers must be below the
- * number of ops. Leaves pipelined schedules, fixed devices, unequal devices and problems with transfer cost
- * as they are.
+ * start stays. Devices are numbered by their least op afterwards. Leaves pipelined schedules, fixed devices,
+ * unequal devices, problems with transfer cost and those with memory limits that can bind as they are.
  * *delayed (may be NULL): the makespan in the same order where a transfer takes a mean duration, and as much
  * again for the bytes of a mean edge; to compare schedules by. 0 where it did nothing.
  * O(ops + edges).
  */
 SKED_MUST_CHECK sked_status sked_i_schedule_localise(const sked_problem *p, sked_schedule *s, double *delayed,
                                                      sked_error *err);
+/* Is s at least min_distance (GED, percent) from each of `others`? O(count * ops). */
+SKED_MUST_CHECK sked_status sked_i_schedule_apart(const sked_problem *p, const sked_schedule *s,
+                                                  sked_schedule *const *others, int32_t count,
+                                                  double min_distance, bool *apart, sked_error *err);
 #endif

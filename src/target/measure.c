@@ -1,4 +1,5 @@
 /* A measurement: warm-up, runs, their median, and the trace of one of them. */
+#include "base/clock.h"
 #include "base/sized.h"
 #include "target/target.h"
 
@@ -95,6 +96,23 @@ static sked_status take_trace(sked_i_trace *run, int32_t n, const sked_schedule 
     return SKED_OK;
 }
 
+/* Warm-up, then run[0..runs-1]. A stop ends it between runs, too; a single run of a model is not worth it. */
+static sked_status run_all(sked_target *t, const sked_schedule *s, sked_i_trace *run, int32_t runs,
+                           sked_error *err)
+{
+    const int32_t warm_up = (int32_t)t->common[SKED_I_TARGET_WARM_UP];
+    const sked_i_limit limit = {.stop = t->stop};
+    sked_status st = SKED_OK;
+    for (int32_t k = -warm_up; st == SKED_OK && k < runs; k++) {
+        sked_i_trace unused = {0};
+        if (k > -warm_up && sked_i_limit_stopped(&limit))
+            return sked_i_fail(err, SKED_ERR_STOPPED, "the measurement was stopped");
+        st = run_once(t, s, k < 0 ? &unused : &run[k], err);
+        sked_i_trace_free(&unused);
+    }
+    return st;
+}
+
 static sked_status measure(sked_target *t, const sked_schedule *s, sked_measurement *m, sked_error *err)
 {
     const int32_t runs = (int32_t)t->common[SKED_I_TARGET_REPEAT];
@@ -103,13 +121,7 @@ static sked_status measure(sked_target *t, const sked_schedule *s, sked_measurem
     double *times = NULL;
     SKED_NEW0(run, runs);
     SKED_NEW(times, runs);
-    for (int32_t k = 0; k < (int32_t)t->common[SKED_I_TARGET_WARM_UP]; k++) {
-        sked_i_trace unused = {0};
-        SKED_TRY(run_once(t, s, &unused, err));
-        sked_i_trace_free(&unused);
-    }
-    for (int32_t k = 0; k < runs; k++)
-        SKED_TRY(run_once(t, s, &run[k], err));
+    SKED_TRY(run_all(t, s, run, runs, err));
     summarise(run, runs, times, m);
     SKED_TRY(take_trace(run, runs, s, m, err));
 cleanup:
@@ -120,14 +132,25 @@ cleanup:
     return st;
 }
 
+static sked_status check_schedule(const sked_target *t, const sked_schedule *s, sked_error *err)
+{
+    if (s->ops != t->problem.graph->n_ops || s->devices != t->replay->costs.devices || s->device == NULL)
+        return sked_i_fail(err, SKED_ERR_INVALID, "the schedule is for another graph or number of devices");
+    for (int32_t i = 0; i < s->ops; i++)
+        if (s->device[i] < 0 || s->device[i] >= s->devices || isnan(s->start[i]))
+            return sked_i_fail(err, SKED_ERR_INVALID, "op %d of the schedule has no start or no device",
+                               (int)i);
+    return SKED_OK;
+}
+
 sked_status sked_target_measure(sked_target *t, const sked_schedule *s, sked_measurement *out,
                                 sked_error *err)
 {
     SKED_CHECK_OUTPUT(sked_measurement, out);
     sked_measurement m = {.size = sizeof m};
-    if (s->ops != t->problem.graph->n_ops || s->devices != t->replay->costs.devices || s->device == NULL)
-        return sked_i_fail(err, SKED_ERR_INVALID, "the schedule is for another graph or number of devices");
-    const sked_status st = measure(t, s, &m, err);
+    sked_status st = check_schedule(t, s, err);
+    if (st == SKED_OK)
+        st = measure(t, s, &m, err);
     if (st == SKED_OK)
         SKED_GIVE(out, m);
     return st;

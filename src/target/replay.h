@@ -31,8 +31,9 @@ SKED_MUST_CHECK sked_status sked_i_replay_create(const sked_problem *p, const sk
                                                  sked_i_replay **out, sked_error *err);
 void sked_i_replay_destroy(sked_i_replay *r);
 /*
- * factor: [ops] multiplies the time of each op; NULL: 1. *time: the latest finish. INVALID where the orders
- * contradict the graph, or an op or its data cannot get to its device. O((ops + edges) log ops).
+ * s: ops and devices of the problem, starts and devices that exist. factor: [ops] multiplies the time of each
+ * op; NULL: 1. *time: the latest finish. INVALID where the orders contradict the graph, or an op or its data
+ * cannot get to its device. O((ops + edges) log ops).
  */
 SKED_MUST_CHECK sked_status sked_i_replay_run(sked_i_replay *r, const sked_schedule *s, const double *factor,
                                               double *time, sked_error *err);

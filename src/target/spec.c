@@ -39,7 +39,7 @@ static size_t part_size(const char *spec, size_t end)
     return n;
 }
 
-/* The settings of one part, and which of the common ones were among them. */
+/* The settings of one part, its own and common ones. */
 typedef struct settings {
     char *text;
     const char *list[SKED_I_TARGET_OPTIONS];
@@ -79,8 +79,9 @@ static sked_status take_settings(sked_target *t, sked_i_target_part *part, const
                                  sked_error *err)
 {
     const sked_target_info *info = &part->kind->info;
-    sked_option table[SKED_I_TARGET_OPTIONS];
-    double value[SKED_I_TARGET_OPTIONS];
+    enum { room = (int)SKED_I_TARGET_OPTIONS + (int)SKED_I_TARGET_COMMON_OPTIONS };
+    sked_option table[room];
+    double value[room];
     const int own = info->n_options, all = own + SKED_I_TARGET_COMMON_OPTIONS;
     for (int i = 0; i < all; i++)
         table[i] = i < own ? info->options[i] : common[i - own];

@@ -8,10 +8,6 @@
     X(TEMPERATURE, "temperature", REAL, "0.005", 1e-6, 1e6, NULL, "small: greedy and fast, large: diverse") \
     X(DRAWS, "draws", INT, "0", 0, 10000000, NULL,                                                          \
       "schedules drawn; 0: as many as candidates, at least 100")                                            \
-    X(LOCAL, "local", BOOL, "true", 0, 0, NULL,                                                             \
-      "keep the starts drawn, reassign devices so that data stays near")                                    \
-    X(IMPROVE, "improve", INT, "0", 0, 1000000, NULL,                                                       \
-      "rounds of local search on each schedule drawn, and local")                                           \
     X(MODEL, "model", TEXT, "built-in", 0, 0, NULL,                                                         \
       "file of a model of `sked train`; built-in: the one in sked")
 
@@ -31,13 +27,6 @@ static sked_status run_free(sked_i_run *run, sked_error *err)
     return st;
 }
 
-/* The sampler's ranking knows more than the makespan: of `count` only as many as are kept in the end. */
-static int32_t offered(const sked_i_run *run, int32_t count)
-{
-    const int32_t top = run->options->top;
-    return top > 0 && top < count && !(run->options->min_distance > 0) ? top : count;
-}
-
 /* Offers take time as well: what they need of what is left. */
 static double left_for_draws(const sked_i_run *run, int32_t offers)
 {
@@ -49,7 +38,7 @@ static double left_for_draws(const sked_i_run *run, int32_t offers)
 static sked_status offer_all(sked_i_run *run, const sked_samples *s, sked_error *err)
 {
     sked_status st = SKED_OK;
-    for (int32_t k = 0; k < offered(run, s->count) && !(k > 0 && sked_i_limit_reached(&run->limit)); k++)
+    for (int32_t k = 0; k < s->count && !(k > 0 && sked_i_limit_reached(&run->limit)); k++)
         SKED_TRY(sked_i_run_offer(run, s->schedule[k], err));
 cleanup:
     return st;
@@ -68,13 +57,11 @@ static sked_status gflownet_run(sked_i_run *run, sked_error *err)
     sked_sample_options_init(&how);
     how.temperature = run->setting[OPTION_TEMPERATURE];
     how.threads = run->options->threads;
-    how.local = run->setting[OPTION_LOCAL] != 0;
-    how.improve = (int64_t)run->setting[OPTION_IMPROVE];
     const char *path = sked_i_option_text(&options[OPTION_MODEL], run->setting[OPTION_MODEL], run->settings);
     SKED_TRY(sked_sampler_read(strcmp(path, "built-in") == 0 ? NULL : path, &m, err));
     how.count = draws;
     how.seed = run->options->seed;
-    how.time_limit = left_for_draws(run, offered(run, draws));
+    how.time_limit = left_for_draws(run, draws);
     how.stop = run->limit.stop;
     how.progress = run->options->progress;
     how.progress_data = run->options->progress_data;

@@ -3,11 +3,9 @@
 #include "backend/backend.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/sort.h"
+#include "engine/candidates/candidates.h"
 #include "formats/format.h"
 #include "method/gflownet/batch.h"
-#include "method/gflownet/improve.h"
-#include "schedule/equal.h"
 #include "schedule/schedule.h"
 
 #include <string.h>
@@ -58,107 +56,6 @@ static void fill_schedule(const sked_graph *g, const sked_i_trajectory *t, int32
         free_at[t->device[k]] = start + g->duration[op];
     }
     sked_i_schedule_name_devices(s, name);
-}
-
-/* Puts the samples into the order given by `at` and destroys those with at = -1 (gone). */
-static sked_status reorder(sked_samples *s, const sked_i_keyed *order, int32_t kept, sked_error *err)
-{
-    sked_status st = SKED_OK;
-    sked_samples next = {.size = sizeof next};
-    uint8_t *used = NULL;
-    SKED_NEW(next.schedule, kept);
-    SKED_NEW(next.log_prob, kept);
-    SKED_NEW(next.makespan, kept);
-    SKED_NEW0(used, s->count);
-    for (int32_t k = 0; k < kept; k++) {
-        const int64_t from = order[k].value;
-        next.schedule[k] = s->schedule[from];
-        next.log_prob[k] = s->log_prob[from];
-        next.makespan[k] = s->makespan[from];
-        used[from] = 1;
-    }
-    for (int32_t k = 0; k < s->count; k++) {
-        if (!used[k])
-            sked_schedule_destroy(s->schedule[k]);
-        s->schedule[k] = NULL;
-    }
-    next.log_z = s->log_z;
-    next.spread = s->spread;
-    sked_samples_clear(s);
-    *s = next;
-    s->count = kept;
-    next = (sked_samples){.size = sizeof next};
-cleanup:
-    free(used);
-    sked_samples_clear(&next);
-    return st;
-}
-
-/* Sorts by key(sample), stable. */
-static void sort_by(const double *key, sked_i_keyed *order, sked_i_keyed *spare, int32_t n)
-{
-    for (int32_t k = 0; k < n; k++)
-        order[k].key = sked_i_sort_key(key[order[k].value]);
-    sked_i_sort_keyed(order, spare, n);
-}
-
-/*
- * The best by makespan stays first. The others by steps of a hundredth of its makespan, and within a step by
- * how long they take where transfers take time: what the proxy cannot tell apart, that can.
- */
-static void sort_by_steps(const sked_samples *s, const double *delayed, sked_i_keyed *order,
-                          sked_i_keyed *spare, int32_t n)
-{
-    sort_by(delayed, order, spare, n);
-    sort_by(s->makespan, order, spare, n);
-    const double best = s->makespan[order[0].value];
-    if (n < 2 || !(best > 0))
-        return;
-    sort_by(delayed, order + 1, spare, n - 1);
-    for (int32_t k = 1; k < n; k++)
-        order[k].key = sked_i_sort_key(floor(100 * (s->makespan[order[k].value] / best - 1)));
-    sked_i_sort_keyed(order + 1, spare, n - 1);
-}
-
-/*
- * Without repeats (sort by hash, compare within equal ones), then best first; of equals the earlier draw.
- * delayed may be NULL.
- */
-static sked_status rank(sked_samples *s, const double *delayed, sked_error *err)
-{
-    sked_status st = SKED_OK;
-    int32_t kept = 0;
-    const int32_t devices = s->count > 0 ? s->schedule[0]->devices : 0;
-    sked_i_keyed *order = NULL, *spare = NULL;
-    int32_t *label = NULL;
-    SKED_NEW(order, s->count);
-    SKED_NEW(spare, s->count);
-    SKED_NEW(label, devices);
-    for (int32_t k = 0; k < s->count; k++) {
-        const sked_schedule *x = s->schedule[k];
-        order[k] = (sked_i_keyed){sked_i_hash_devices(x->ops, x->start, x->device, devices, label), k};
-    }
-    sked_i_sort_keyed(order, spare, s->count);
-    for (int32_t k = 0; k < s->count; k++) {
-        bool fresh = true;
-        for (int32_t j = kept - 1; j >= 0 && fresh && order[j].key == order[k].key; j--)
-            fresh = !sked_i_schedule_equal(s->schedule[order[j].value], s->schedule[order[k].value], true);
-        if (fresh)
-            order[kept++] = order[k];
-    }
-    for (int32_t k = 0; k < kept; k++)
-        order[k].key = (uint64_t)order[k].value;
-    sked_i_sort_keyed(order, spare, kept);
-    if (delayed != NULL)
-        sort_by_steps(s, delayed, order, spare, kept);
-    else
-        sort_by(s->makespan, order, spare, kept);
-    SKED_TRY(reorder(s, order, kept, err));
-cleanup:
-    free(order);
-    free(spare);
-    free(label);
-    return st;
 }
 
 typedef struct sums {
@@ -241,18 +138,33 @@ cleanup:
     return st;
 }
 
-/* Improved in place, then ranked again: different draws may have become the same schedule. */
-static sked_status improve(const sked_problem *p, const sked_sample_options *opt, const sked_i_limit *limit,
-                           sked_samples *s, sked_error *err)
+/* The stages of all candidates. What a draw was likely to be goes with it. */
+static sked_status rank(const sked_problem *p, const sked_sample_options *opt, const sked_i_limit *limit,
+                        sked_samples *s, sked_error *err)
 {
     sked_status st = SKED_OK;
-    double *delayed = NULL;
-    SKED_NEW(delayed, s->count);
-    SKED_TRY(sked_i_improve(p, s->schedule, s->makespan, delayed, s->count, opt->improve, opt->seed,
-                            opt->threads, limit, err));
-    SKED_TRY(rank(s, delayed, err));
+    const sked_i_stages how = {.improve = opt->improve,
+                               .local = opt->local || opt->improve > 0,
+                               .seed = opt->seed,
+                               .threads = opt->threads,
+                               .limit = limit};
+    sked_i_candidate *list = NULL;
+    double *log_prob = NULL;
+    SKED_NEW(log_prob, s->count);
+    SKED_NEW(list, s->count);
+    for (int32_t k = 0; k < s->count; k++) {
+        log_prob[k] = s->log_prob[k];
+        list[k] = (sked_i_candidate){.schedule = s->schedule[k], .makespan = s->makespan[k], .origin = k};
+    }
+    st = sked_i_candidates_pass(p, &how, list, &s->count, err);
+    for (int32_t k = 0; k < s->count; k++) {
+        s->schedule[k] = list[k].schedule;
+        s->makespan[k] = list[k].makespan;
+        s->log_prob[k] = log_prob[list[k].origin];
+    }
 cleanup:
-    free(delayed);
+    free(list);
+    free(log_prob);
     return st;
 }
 
@@ -271,11 +183,9 @@ sked_status sked_i_sample(const sked_sampler *m, const sked_problem *p, const sk
     SKED_TRY(sked_i_policy_create_f32(x, &m->layout, sked_i_backend_cpu.nn, &policy, err));
     sked_i_policy_prepare_f32(policy, m->parameter, opt->temperature);
     SKED_TRY(draw_all(policy, p, opt, &limit, &s, err));
-    if (!opt->raw)
-        SKED_TRY(rank(&s, NULL, err));
     limit.deadline = fmax(limit.deadline, sked_clock() + moment);
-    if (opt->improve > 0 || opt->local)
-        SKED_TRY(improve(p, opt, &limit, &s, err));
+    if (!opt->raw)
+        SKED_TRY(rank(p, opt, &limit, &s, err));
     *out = s;
     s = (sked_samples){.size = sizeof s};
 cleanup:

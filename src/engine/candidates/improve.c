@@ -1,5 +1,5 @@
-/* Drawn schedules improved one by one: justification, then a climb by moves of one op. */
-#include "method/gflownet/improve.h"
+/* Candidates improved one by one: justification, then a climb by moves of one op, then devices. */
+#include "engine/candidates/candidates.h"
 
 #include "base/memory.h"
 #include "base/rng.h"
@@ -19,14 +19,10 @@ typedef struct improver {
 
 typedef struct job {
     const sked_problem *problem;
-    sked_i_cumulative *core;
-    const sked_i_limit *limit;
-    sked_schedule *const *schedule;
-    double *makespan, *delayed;
+    const sked_i_stages *how;
+    sked_i_cumulative *core; /* NULL: nothing is improved */
+    sked_i_candidate *list;
     int32_t count;
-    int64_t rounds;
-    uint64_t seed;
-    int threads;
     int32_t goal; /* nothing is shorter */
 } job;
 
@@ -44,8 +40,8 @@ static sked_status open_improver(improver *x, const job *j, sked_error *err)
     const sked_i_cumulative *c = j->core;
     *x = (improver){.job = j};
     if (c == NULL)
-        return SKED_OK; /* devices only */
-    SKED_TRY(sked_i_justifier_open(&x->justifier, c, j->limit, err));
+        return SKED_OK;
+    SKED_TRY(sked_i_justifier_open(&x->justifier, c, j->how->limit, err));
     SKED_NEW(x->list, c->n);
     SKED_NEW(x->start, c->n);
     SKED_NEW(x->trial, c->n);
@@ -91,8 +87,8 @@ static int32_t climb(improver *x, const sked_schedule *s, sked_i_rng *r)
     sked_i_cumulative_keys(c, s, x->trial);
     sked_i_sgs_sort(x->justifier.forward, x->trial, false, x->list);
     int32_t best = decode(x, x->start);
-    for (int64_t k = 1; k < j->rounds && best > j->goal && best != SKED_I_ABORTED; k++) {
-        if (sked_i_limit_reached(j->limit))
+    for (int64_t k = 1; k < j->how->improve && best > j->goal && best != SKED_I_ABORTED; k++) {
+        if (sked_i_limit_reached(j->how->limit))
             break;
         sked_i_sgs_sort(x->justifier.forward, x->start, c->forward.orderly, x->list);
         move_one(x, r);
@@ -106,36 +102,58 @@ static int32_t climb(improver *x, const sked_schedule *s, sked_i_rng *r)
 }
 
 /* Takes the starts where they are no later in the end (real times are finer than the grid). */
+static sked_status climb_from(improver *x, int32_t k, sked_error *err)
+{
+    const job *j = x->job;
+    sked_i_candidate *c = &j->list[k];
+    sked_schedule *better = NULL;
+    sked_i_rng r;
+    sked_i_rng_seed(&r, j->how->seed, (uint64_t)k);
+    if (climb(x, c->schedule, &r) == SKED_I_ABORTED)
+        return SKED_OK;
+    const sked_status st = sked_i_cumulative_schedule(j->core, x->start, &better, err);
+    if (st != SKED_OK)
+        return st;
+    const double makespan = sked_i_makespan(j->problem->graph, better);
+    if (makespan <= c->makespan) {
+        memcpy(c->schedule->start, better->start, (size_t)better->ops * sizeof *better->start);
+        memcpy(c->schedule->device, better->device, (size_t)better->ops * sizeof *better->device);
+        c->makespan = makespan;
+    }
+    sked_schedule_destroy(better);
+    return SKED_OK;
+}
+
 static sked_status improve_one(improver *x, int32_t k, sked_error *err)
 {
-    sked_status st = SKED_OK;
     const job *j = x->job;
-    sked_schedule *s = j->schedule[k], *better = NULL;
-    sked_i_rng r;
-    j->delayed[k] = INFINITY;
-    if (sked_i_limit_reached(j->limit))
+    sked_i_candidate *c = &j->list[k];
+    sked_status st = SKED_OK;
+    c->delayed = j->how->local ? INFINITY : 0;
+    if (sked_i_limit_reached(j->how->limit))
         return SKED_OK;
-    sked_i_rng_seed(&r, j->seed, (uint64_t)k);
-    if (j->rounds > 0 && climb(x, s, &r) != SKED_I_ABORTED) {
-        SKED_TRY(sked_i_cumulative_schedule(j->core, x->start, &better, err));
-        const double makespan = sked_i_makespan(j->problem->graph, better);
-        if (makespan <= j->makespan[k]) {
-            memcpy(s->start, better->start, (size_t)s->ops * sizeof *s->start);
-            memcpy(s->device, better->device, (size_t)s->ops * sizeof *s->device);
-            j->makespan[k] = makespan;
-        }
-    }
-    SKED_TRY(sked_i_schedule_localise(j->problem, s, &j->delayed[k], err));
-cleanup:
-    sked_schedule_destroy(better);
+    if (j->core != NULL)
+        st = climb_from(x, k, err);
+    if (st == SKED_OK && j->how->local)
+        st = sked_i_schedule_localise(j->problem, c->schedule, &c->delayed, err);
     return st;
 }
 
 static void work(void *data, int index)
 {
     improver *x = (improver *)data + index;
-    for (int32_t k = index; k < x->job->count && x->status == SKED_OK; k += x->job->threads)
+    for (int32_t k = index; k < x->job->count && x->status == SKED_OK; k += x->job->how->threads)
         x->status = improve_one(x, k, &x->error);
+}
+
+/* Decoders know neither devices that differ nor transfers, and move ops that are fixed. */
+static bool can_climb(const sked_problem *p)
+{
+    for (int32_t r = 0; r < p->graph->n_resources; r++)
+        if (sked_i_capacity(p, r) < INFINITY)
+            return false;
+    return p->machine == NULL && p->devices > 0 && !sked_i_has_transfers(p) && p->fix_device == NULL &&
+           p->fix_start == NULL && p->ii == 0 && !sked_i_memory_may_bind(p);
 }
 
 static int32_t goal_of(const sked_i_cumulative *c, int32_t devices)
@@ -144,30 +162,25 @@ static int32_t goal_of(const sked_i_cumulative *c, int32_t devices)
     return area > c->forward.longest ? (int32_t)area : c->forward.longest;
 }
 
-sked_status sked_i_improve(const sked_problem *p, sked_schedule *const *s, double *makespan, double *delayed,
-                           int32_t count, int64_t rounds, uint64_t seed, int threads,
-                           const sked_i_limit *limit, sked_error *err)
+sked_status sked_i_candidates_improve(const sked_problem *p, const sked_i_stages *how, sked_i_candidate *list,
+                                      int32_t count, sked_error *err)
 {
     sked_status st = SKED_OK;
-    job j = {.problem = p, .schedule = s, .makespan = makespan, .count = count, .rounds = rounds};
+    job j = {.problem = p, .how = how, .list = list, .count = count};
     improver *x = NULL;
     int opened = 0;
     if (p->graph->n_ops == 0)
         return SKED_OK;
-    j.delayed = delayed;
-    j.seed = seed;
-    j.threads = threads;
-    j.limit = limit;
-    if (rounds > 0) {
+    if (how->improve > 0 && can_climb(p)) {
         SKED_TRY(sked_i_cumulative_create(p, &j.core, err));
         j.goal = goal_of(j.core, p->devices);
     }
-    SKED_NEW0(x, threads);
-    for (; opened < threads && st == SKED_OK; opened++)
+    SKED_NEW0(x, how->threads);
+    for (; opened < how->threads && st == SKED_OK; opened++)
         st = open_improver(&x[opened], &j, err);
     if (st == SKED_OK)
-        SKED_TRY(sked_i_parallel(threads, work, x, err));
-    for (int k = 0; k < threads && st == SKED_OK; k++)
+        SKED_TRY(sked_i_parallel(how->threads, work, x, err));
+    for (int k = 0; k < how->threads && st == SKED_OK; k++)
         if (x[k].status != SKED_OK)
             st = sked_i_fail(err, x[k].status, "%s", x[k].error.message);
 cleanup:
