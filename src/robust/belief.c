@@ -7,9 +7,11 @@
 #include <math.h>
 #include <string.h>
 
-enum { SWEEPS = 4, MOST_PARTICLES = 128, LEAST_PARTICLES = 16 };
+enum { SWEEPS = 4, RESTARTS = 8, MOST_PARTICLES = 96, LEAST_PARTICLES = 16 };
 /* A particle this much less likely than the best one does not explain the data. */
 static const double hopeless = 20;
+/* A particle whose log-density falls by this much with one more measurement is fitted to it. */
+static const double surprise = 3;
 static const double degrees_of_freedom = 4;
 
 /* ------------------------------------------------------------------ the population */
@@ -18,9 +20,11 @@ void sked_i_belief_close(sked_i_belief *b)
 {
     for (int t = 0; b->work != NULL && t < b->threads; t++)
         sked_i_belief_work_close(b->work[t]);
-    sked_i_trace_close(&b->trace);
+    sked_i_traces_close(&b->trace);
+    for (int64_t d = 0; d < b->n_data; d++)
+        free(b->data[d].smooth);
     void *const owned[] = {b->prior_mean, b->prior_spread, b->particle, b->linear, b->density,
-                           b->guess,      b->weight,       b->rng,      b->data,   b->work, b->alive};
+                           b->guess,      b->weight,       b->rng,      b->data,   b->work, b->alive, b->overlap_ops, b->overlap_rest};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     *b = (sked_i_belief){0};
@@ -96,12 +100,12 @@ cleanup:
     return st;
 }
 
-sked_status sked_i_belief_add(sked_i_belief *b, const sked_i_replay *replay, double time, double variance,
+sked_status sked_i_belief_add(sked_i_belief *b, const sked_i_timing *timing, double time, double variance,
                               sked_error *err)
 {
     if (!SKED_GROW(b->data, b->data_cap, b->n_data + 1))
         return sked_i_no_memory(err);
-    b->data[b->n_data++] = (sked_i_datum){replay, sked_i_log(time), variance, 1};
+    b->data[b->n_data++] = (sked_i_datum){timing, sked_i_log(time), variance, 1, NULL};
     return SKED_OK;
 }
 
@@ -109,14 +113,14 @@ sked_status sked_i_belief_add(sked_i_belief *b, const sked_i_replay *replay, dou
  * Traces show every op's time. The start-up cost cannot be told from the ops' factors then, and need not be: it
  * is known from now on.
  */
-sked_status sked_i_belief_add_trace(sked_i_belief *b, const sked_i_replay *replay,
+sked_status sked_i_belief_add_trace(sked_i_belief *b, const sked_i_timing *timing,
                                     const sked_measurement *run, sked_error *err)
 {
     const int64_t at = b->model->at_start_up;
     b->prior_spread[at] = 0;
     for (int32_t i = 0; i < b->particles; i++)
         particle_at(b, i)[at] = b->prior_mean[at];
-    return sked_i_trace_add(&b->trace, b->model, replay, run, err);
+    return sked_i_traces_add(&b->trace, b->model, timing, run, err);
 }
 
 /* ------------------------------------------------------------------ one update */
@@ -145,12 +149,59 @@ static sked_status run_stage(sked_i_belief *b, const sked_i_limit *limit, int32_
     return sked_i_parallel(b->threads, run_part, &s, err);
 }
 
-/* Where it stands now, or where it stood at the start of the prior: whichever fits better. */
+/* A particle that explains the new data about as well as the old ones needs no fit: moves will do. */
 static void fit(sked_i_belief *b, work *w, int32_t i)
 {
     double *x = linear_at(b, i);
+    const double before = b->density[i];
     b->density[i] = sked_i_belief_density(b, w, particle_at(b, i), x);
-    sked_i_belief_fit(b, w, particle_at(b, i), x, &b->density[i]);
+    if (b->density[i] < before - surprise)
+        sked_i_belief_fit(b, w, particle_at(b, i), x, &b->density[i]);
+}
+
+/*
+ * The least likely particles start again somewhere in the prior and are fitted: should the population have
+ * gathered around one explanation, another one can still be found.
+ */
+static void restart(sked_i_belief *b, work *w, int32_t i)
+{
+    double *p = particle_at(b, i), *x = linear_at(b, i);
+    for (int32_t k = 0; k < b->links; k++)
+        p[k] = b->prior_mean[k] + b->prior_spread[k] * sked_i_rng_normal(&b->rng[i]);
+    for (int64_t k = 0; k < b->many; k++)
+        x[k] = sked_i_belief_centre(b, k);
+    b->density[i] = sked_i_belief_density(b, w, p, x);
+    sked_i_belief_fit(b, w, p, x, &b->density[i]);
+}
+
+typedef struct ranked {
+    double density;
+    int32_t number;
+} ranked;
+
+static int by_density(const void *x, const void *y)
+{
+    const ranked *a = x, *b = y;
+    if (a->density != b->density)
+        return a->density < b->density ? -1 : 1;
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+/* Only the lowest RESTARTS particles are marked. */
+static void mark_lowest(sked_i_belief *b)
+{
+    ranked list[MOST_PARTICLES];
+    for (int32_t i = 0; i < b->particles; i++)
+        list[i] = (ranked){b->density[i], i};
+    qsort(list, (size_t)b->particles, sizeof *list, by_density);
+    for (int32_t i = 0; i < b->particles; i++)
+        b->alive[list[i].number] = i >= RESTARTS;
+}
+
+static void restart_lowest(sked_i_belief *b, work *w, int32_t i)
+{
+    if (!b->alive[i])
+        restart(b, w, i);
 }
 
 /* Particles that do not explain the data become copies of those that do, chosen at random. */
@@ -238,12 +289,68 @@ static void set_inflation(sked_i_belief *b)
         double sum = 0;
         for (int32_t i = 0; i < b->particles; i++) {
             sked_i_model_rates(b->model, sked_i_belief_guess(b, i), &w->rates);
-            const double time = sked_i_replay_run(b->data[d].replay, &w->rates, &w->replay);
+            const double time = sked_i_timing_run(b->data[d].timing, &w->rates, &w->timing);
             const double z = (b->data[d].log_time - sked_i_log(fmax(time, 1e-300))) / sked_i_belief_noise(b, i);
             sum += b->weight[i] * z * z;
         }
         b->data[d].inflation = fmax(1, (degrees_of_freedom + sum) / (degrees_of_freedom + 1));
     }
+}
+
+/* ------------------------------------------------------------------ what factors of ops do on the average */
+
+/* Derivatives of a measured schedule where the ops' factors are drawn: every path that may be critical counts. */
+static sked_status smooth_datum(sked_i_belief *b, sked_i_datum *x, sked_error *err)
+{
+    work *w = b->work[0];
+    const sked_i_model *m = b->model;
+    sked_status st = SKED_OK;
+    SKED_NEW0(x->smooth, b->many);
+    for (int32_t i = 0; i < b->particles; i++) {
+        memcpy(w->parameter, sked_i_belief_guess(b, i), (size_t)m->count * sizeof *w->parameter);
+        for (int32_t k = 0; k < m->ops; k++)
+            w->parameter[m->at_op + k] += m->spread[m->at_op + k] * sked_i_smoothing * sked_i_rng_normal(&b->rng[i]);
+        sked_i_model_rates(m, w->parameter, &w->rates);
+        sked_i_belief_differentiate(b, w, x->timing);
+        for (int64_t k = 0; k < b->many; k++)
+            x->smooth[k] += w->row[b->links + k] / b->particles;
+    }
+cleanup:
+    return st;
+}
+
+static void set_overlap(sked_i_belief *b, int64_t i, int64_t j)
+{
+    const sked_i_model *m = b->model;
+    const double *p = b->data[i].smooth, *q = b->data[j].smooth;
+    double ops = 0, rest = 0;
+    for (int64_t k = 0; k < b->many; k++) {
+        const double s = m->spread[m->at_type + k], x = p[k] * q[k] * s * s;
+        if (k + m->at_type >= m->at_op && k + m->at_type < m->at_size)
+            ops += x;
+        else
+            rest += x;
+    }
+    b->overlap_ops[i * b->n_data + j] = ops;
+    b->overlap_rest[i * b->n_data + j] = rest;
+}
+
+static sked_status set_overlaps(sked_i_belief *b, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    free(b->overlap_ops);
+    free(b->overlap_rest);
+    b->overlap_rest = NULL;
+    SKED_NEW(b->overlap_ops, b->n_data * b->n_data);
+    SKED_NEW(b->overlap_rest, b->n_data * b->n_data);
+    for (int64_t i = 0; i < b->n_data; i++) {
+        if (b->data[i].smooth == NULL)
+            SKED_TRY(smooth_datum(b, &b->data[i], err));
+        for (int64_t j = 0; j <= i; j++)
+            set_overlap(b, i, j);
+    }
+cleanup:
+    return st;
 }
 
 sked_status sked_i_belief_update(sked_i_belief *b, const sked_i_limit *limit, sked_error *err)
@@ -253,8 +360,11 @@ sked_status sked_i_belief_update(sked_i_belief *b, const sked_i_limit *limit, sk
     for (int t = 0; t < b->threads; t++)
         SKED_TRY(sked_i_belief_work_widen(b->work[t], b, err));
     if (b->trace.runs > 0)
-        SKED_TRY(sked_i_trace_fit(&b->trace, b->model, err));
+        SKED_TRY(sked_i_traces_fit(&b->trace, b->model, err));
+    SKED_TRY(set_overlaps(b, err));
     SKED_TRY(run_stage(b, limit, 0, b->particles, fit, err));
+    mark_lowest(b);
+    SKED_TRY(run_stage(b, limit, 0, b->particles, restart_lowest, err));
     replace_hopeless(b);
     for (int k = 0; k < SWEEPS; k++) {
         SKED_TRY(run_stage(b, limit, 0, half, move, err));

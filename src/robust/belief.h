@@ -15,14 +15,15 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "robust/model.h"
-#include "robust/trace.h"
+#include "robust/traces.h"
 
 /* One measured time. */
 typedef struct sked_i_datum {
-    const sked_i_replay *replay;
+    const sked_i_timing *timing;
     double log_time;
     double variance;  /* of the logarithm, that is known from runs */
     double inflation; /* of the noise: outliers weigh less (Student's t with 4 degrees of freedom) */
+    double *smooth;   /* [many] derivative, averaged over draws of the ops' factors; NULL: not known yet */
 } sked_i_datum;
 
 typedef struct sked_i_belief {
@@ -42,7 +43,8 @@ typedef struct sked_i_belief {
     int32_t *alive;                    /* [particles] those that explain the data */
     sked_i_datum *data;
     int64_t n_data, data_cap;
-    sked_i_trace trace;
+    double *overlap_ops, *overlap_rest; /* [data * data] products of smooth, of ops and (times spread) of others */
+    sked_i_traces trace;
     struct sked_i_belief_work **work; /* [threads] */
 } sked_i_belief;
 
@@ -50,11 +52,11 @@ typedef struct sked_i_belief {
 SKED_MUST_CHECK sked_status sked_i_belief_open(sked_i_belief *b, const sked_i_model *m, uint64_t seed,
                                                int threads, sked_error *err);
 void sked_i_belief_close(sked_i_belief *b);
-/* replay must stay. variance: known one of the logarithm of the time. Counts from the next update on. */
-SKED_MUST_CHECK sked_status sked_i_belief_add(sked_i_belief *b, const sked_i_replay *replay, double time,
+/* timing must stay. variance: known one of the logarithm of the time. Counts from the next update on. */
+SKED_MUST_CHECK sked_status sked_i_belief_add(sked_i_belief *b, const sked_i_timing *timing, double time,
                                               double variance, sked_error *err);
 /* The same with the trace of a run. */
-SKED_MUST_CHECK sked_status sked_i_belief_add_trace(sked_i_belief *b, const sked_i_replay *replay,
+SKED_MUST_CHECK sked_status sked_i_belief_add_trace(sked_i_belief *b, const sked_i_timing *timing,
                                                     const sked_measurement *run, sked_error *err);
 /* The guesses explain all data. A stop leaves guesses that may not. */
 SKED_MUST_CHECK sked_status sked_i_belief_update(sked_i_belief *b, const sked_i_limit *limit,

@@ -14,8 +14,9 @@ static void destroy_entry(sked_i_pool_entry *e)
     if (e == NULL)
         return;
     sked_schedule_destroy(e->schedule);
-    sked_i_replay_close(&e->replay);
+    sked_i_timing_close(&e->timing);
     free(e->predicted);
+    free(e->path);
     free(e);
 }
 
@@ -43,16 +44,16 @@ cleanup:
 static sked_status retime(sked_i_pool *pool, const sked_schedule *s, sked_schedule **out, sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_i_replay r = {0};
+    sked_i_timing r = {0};
     sked_schedule *early = NULL;
     double makespan;
-    SKED_TRY(sked_i_replay_open(&r, pool->model, s, err));
+    SKED_TRY(sked_i_timing_open(&r, pool->model, s, err));
     SKED_TRY(sked_schedule_clone(s, &early, err));
     sked_simulator_run(pool->simulator, 1, early->device, r.order, true, &makespan, early->start);
     *out = early;
     early = NULL;
 cleanup:
-    sked_i_replay_close(&r);
+    sked_i_timing_close(&r);
     sked_schedule_destroy(early);
     return st;
 }
@@ -75,7 +76,9 @@ static sked_status insert(sked_i_pool *pool, sked_schedule **s, const char *make
     sked_i_pool_entry *e = NULL;
     SKED_NEW0(e, 1);
     SKED_NEW0(e->predicted, pool->particles);
-    SKED_TRY(sked_i_replay_open(&e->replay, pool->model, *s, err));
+    SKED_NEW0(e->path, pool->model->count);
+    e->novelty = 1;
+    SKED_TRY(sked_i_timing_open(&e->timing, pool->model, *s, err));
     if (!SKED_GROW(pool->entry, pool->cap, pool->count + 1))
         SKED_TRY(sked_i_no_memory(err));
     e->schedule = *s;
@@ -127,14 +130,51 @@ static void predict_part(void *data, int part)
         sked_i_model_rates(p->b->model, sked_i_belief_guess(p->b, i), &w->rates);
         for (int64_t k = 0; k < p->pool->count; k++)
             p->pool->entry[k]->predicted[i] =
-                sked_i_replay_run(&p->pool->entry[k]->replay, &w->rates, &w->replay);
+                sked_i_timing_run(&p->pool->entry[k]->timing, &w->rates, &w->timing);
     }
+}
+
+/* What links and ops add to the critical path, under the rates of w. */
+static void follow_path(sked_i_pool_entry *e, const sked_i_belief *b, sked_i_belief_work *w)
+{
+    const sked_i_model *m = b->model;
+    double squares = 0;
+    sked_i_belief_differentiate(b, w, &e->timing);
+    for (int64_t k = 0; k < m->count; k++) {
+        e->path[k] = k >= m->at_type && k < m->at_op ? 0 : w->row[k];
+        squares += e->path[k] * e->path[k];
+    }
+    for (int64_t k = 0; squares > 0 && k < m->count; k++)
+        e->path[k] /= sqrt(squares);
+}
+
+/* The model errs alike on schedules of like critical paths: one that is like a measured one holds no surprise. */
+static void set_novelty(const sked_i_pool *pool, sked_i_pool_entry *e)
+{
+    double most = 0;
+    for (int64_t k = 0; k < pool->count; k++) {
+        double cosine = 0;
+        for (int64_t i = 0; pool->entry[k]->times > 0 && i < pool->model->count; i++)
+            cosine += e->path[i] * pool->entry[k]->path[i];
+        most = fmax(most, cosine);
+    }
+    e->novelty = sqrt(fmax(0, 1 - most * most));
 }
 
 sked_status sked_i_pool_predict(sked_i_pool *pool, const sked_i_belief *b, sked_error *err)
 {
     prediction p = {pool, b};
-    return sked_i_parallel(b->threads, predict_part, &p, err);
+    sked_i_belief_work *w = b->work[0];
+    const sked_status st = sked_i_parallel(b->threads, predict_part, &p, err);
+    if (st != SKED_OK)
+        return st;
+    sked_i_belief_mean(b, w->parameter);
+    sked_i_model_rates(b->model, w->parameter, &w->rates);
+    for (int64_t k = 0; k < pool->count; k++)
+        follow_path(pool->entry[k], b, w);
+    for (int64_t k = 0; k < pool->count; k++)
+        set_novelty(pool, pool->entry[k]);
+    return SKED_OK;
 }
 
 void sked_i_pool_expect(const sked_i_pool_entry *e, const sked_i_belief *b, double *mean, double *deviation)
@@ -180,7 +220,8 @@ double sked_i_pool_promise(const sked_i_pool_entry *e, const sked_i_belief *b, d
     }
     for (int32_t i = 0; i < b->particles; i++)
         sum += b->weight[i] *
-               improvement(best, e->predicted[i], sked_i_belief_noise(b, i) * e->predicted[i]);
+               improvement(best, e->predicted[i],
+                           e->novelty * sked_i_belief_noise(b, i) * e->predicted[i]);
     return sum;
 }
 

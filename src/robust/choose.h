@@ -5,10 +5,12 @@
 
 typedef struct sked_i_pool_entry {
     sked_schedule *schedule; /* as early as the problem allows in its order, and valid there */
-    sked_i_replay replay;
+    sked_i_timing timing;
     const char *maker; /* label of the member, static */
     uint64_t hash;
     double *predicted; /* [particles of the belief] time under each guess */
+    double novelty;    /* 0: its critical path was measured already; 1: no part of it was */
+    double *path;      /* [parameters] what links and ops add to its critical path, of length 1 */
     int32_t measured;  /* how often; failures counted */
     int32_t times;     /* how often with a time, and their sum */
     double sum;

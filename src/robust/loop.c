@@ -90,9 +90,9 @@ static sked_status learn(sked_i_loop *l, const sked_i_pool_entry *e, const sked_
     if (!(said->time > 0))
         return SKED_OK;
     if (said->start != NULL && said->finish != NULL)
-        st = sked_i_belief_add_trace(&l->belief, &e->replay, said, err);
+        st = sked_i_belief_add_trace(&l->belief, &e->timing, said, err);
     if (st == SKED_OK && (said->start == NULL || l->model.sized))
-        st = sked_i_belief_add(&l->belief, &e->replay, said->time, variance, err);
+        st = sked_i_belief_add(&l->belief, &e->timing, said->time, variance, err);
     return st;
 }
 
@@ -163,6 +163,16 @@ cleanup:
     return st;
 }
 
+static sked_status update(sked_i_loop *l, sked_error *err)
+{
+    const double begin = sked_clock();
+    sked_status st = sked_i_belief_update(&l->belief, &l->limit, err);
+    if (st == SKED_OK)
+        st = sked_i_pool_predict(&l->pool, &l->belief, err);
+    l->learning = sked_clock() - begin;
+    return st;
+}
+
 static sked_status measure(sked_i_loop *l, sked_i_pool_entry *e, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -178,8 +188,7 @@ static sked_status measure(sked_i_loop *l, sked_i_pool_entry *e, sked_error *err
     }
     if (said.deviation > 0)
         l->noisy = 1;
-    SKED_TRY(sked_i_belief_update(&l->belief, &l->limit, err));
-    SKED_TRY(sked_i_pool_predict(&l->pool, &l->belief, err));
+    SKED_TRY(update(l, err));
 cleanup:
     sked_measurement_clear(&said);
     return st;
@@ -240,10 +249,12 @@ static int32_t reserve(const sked_i_loop *l)
 
 /* ------------------------------------------------------------------ rounds */
 
+/* Time for members in this round: what is left once every round to come has learnt from its measurement. */
 static double round_seconds(const sked_i_loop *l)
 {
-    const double left = seconds_left(l), rounds = (double)(l->run->opt->measurements - l->trials);
-    return isinf(left) ? INFINITY : fmax(0.005, left * fmax(round_share, 1 / fmax(1, rounds)));
+    const double rounds = fmax(1, (double)(l->run->opt->measurements - l->trials));
+    const double left = seconds_left(l) - rounds * l->learning;
+    return isinf(left) ? INFINITY : fmax(0.005, left * fmax(round_share, 1 / rounds));
 }
 
 static sked_status make(sked_i_loop *l, double seconds, sked_error *err)

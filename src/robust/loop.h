@@ -24,7 +24,7 @@ typedef struct sked_i_loop {
     sked_i_trial *trial;
     int64_t trials, trials_cap;
     double measuring;  /* seconds that do not count */
-    double begin;
+    double begin, learning; /* seconds: when it began; what the last update took */
     int32_t failures;
     int noisy; /* 1: measurements of one schedule differ, 0: they do not, -1: unknown */
 } sked_i_loop;

@@ -42,13 +42,13 @@ typedef struct batch {
 } batch;
 
 /* The schedule to start from, with the starts that the guess gives it. */
-static sked_status start_warm(const job *j, const sked_i_rates *rates, sked_i_replay_work *w,
+static sked_status start_warm(const job *j, const sked_i_rates *rates, sked_i_timing_work *w,
                               sked_schedule **out, sked_error *err)
 {
     const sked_status st = sked_schedule_clone(j->warm->schedule, out, err);
     if (st != SKED_OK)
         return st;
-    sked_i_replay_run(&j->warm->replay, rates, w);
+    sked_i_timing_run(&j->warm->timing, rates, w);
     memcpy((*out)->start, w->start, (size_t)(*out)->ops * sizeof *w->start);
     return SKED_OK;
 }
@@ -105,7 +105,7 @@ static void run_job(const batch *x, job *j, sked_i_belief_work *w)
     sked_i_model_rates(x->b->model, j->parameter, &w->rates);
     j->status = sked_i_guess_open(&guess, x->b->model, &w->rates, &j->err);
     if (j->status == SKED_OK && j->warm != NULL)
-        j->status = start_warm(j, &w->rates, &w->replay, &warm, &j->err);
+        j->status = start_warm(j, &w->rates, &w->timing, &warm, &j->err);
     if (j->status == SKED_OK)
         j->status = run_member(x, j, &guess.problem, warm, &j->err);
     sked_schedule_destroy(warm);

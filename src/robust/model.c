@@ -11,7 +11,7 @@
 static const double wide_median = 0.3, wide_spread = 2, known_spread = 1;
 static const double start_up_median = 0.01, start_up_spread = 1.5;
 static const double factor_spread = 0.3, op_spread_median = 0.05, op_spread_spread = 1.5;
-static const double noise_median = 0.003, noise_spread = 1.5;
+static const double noise_median = 0.002, noise_spread = 1.2;
 /* Mean and deviation of the logarithm of an exponential variable are -0.577 and 1.283. */
 static const double unknown_size_mean = -0.577, unknown_size_spread = 1.283, stored_size_spread = 0.3;
 
@@ -352,7 +352,7 @@ static int by_start(const void *x, const void *y)
 }
 
 /* Ops by start, equal ones topologically: as targets run them. */
-static sked_status order_ops(sked_i_replay *r, const sked_graph *g, const sked_schedule *s, sked_error *err)
+static sked_status order_ops(sked_i_timing *r, const sked_graph *g, const sked_schedule *s, sked_error *err)
 {
     sked_status st = SKED_OK;
     place *places = NULL;
@@ -376,7 +376,7 @@ cleanup:
     return st;
 }
 
-static void copy_edges(sked_i_replay *r, const sked_i_model *m, const sked_schedule *s)
+static void copy_edges(sked_i_timing *r, const sked_i_model *m, const sked_schedule *s)
 {
     const sked_graph *g = m->problem->graph;
     int64_t k = 0;
@@ -385,7 +385,7 @@ static void copy_edges(sked_i_replay *r, const sked_i_model *m, const sked_sched
         for (int64_t q = g->pred_ptr[i]; q < g->pred_ptr[i + 1]; q++) {
             const int64_t e = g->pred_edge[q];
             if (g->edge_distance[e] == 0)
-                r->edge[k++] = (sked_i_replay_edge){
+                r->edge[k++] = (sked_i_timing_edge){
                     .from = g->pred_op[q],
                     .link = sked_i_model_link(m, s->device[g->pred_op[q]], s->device[i]),
                     .bytes = g->edge_bytes[e],
@@ -410,12 +410,12 @@ static double start_up_share(const sked_i_model *m, int32_t op, int32_t device)
     return isnan(given) ? 1 / machine->speed[device] : 1;
 }
 
-sked_status sked_i_replay_open(sked_i_replay *r, const sked_i_model *m, const sked_schedule *s,
+sked_status sked_i_timing_open(sked_i_timing *r, const sked_i_model *m, const sked_schedule *s,
                                sked_error *err)
 {
     const sked_graph *g = m->problem->graph;
     sked_status st = SKED_OK;
-    *r = (sked_i_replay){.ops = g->n_ops};
+    *r = (sked_i_timing){.ops = g->n_ops};
     SKED_NEW(r->order, g->n_ops);
     SKED_NEW(r->before, g->n_ops);
     SKED_NEW(r->group, g->n_ops);

@@ -7,7 +7,7 @@
 #ifndef SKED_ROBUST_MODEL_H
 #define SKED_ROBUST_MODEL_H
 #include "problem/costs.h"
-#include "robust/replay.h"
+#include "robust/timing.h"
 
 /* Links beyond this many classes share the last one. */
 enum { SKED_I_MOST_LINKS = 12 };
@@ -58,7 +58,7 @@ void sked_i_rates_close(sked_i_rates *r);
 void sked_i_model_rates(const sked_i_model *m, const double *parameter, sked_i_rates *r);
 
 /* s: a valid schedule of the problem. O(ops log ops + edges). Close in any case. */
-SKED_MUST_CHECK sked_status sked_i_replay_open(sked_i_replay *r, const sked_i_model *m,
+SKED_MUST_CHECK sked_status sked_i_timing_open(sked_i_timing *r, const sked_i_model *m,
                                                const sked_schedule *s, sked_error *err);
 
 /* The problem as a guess has it. */

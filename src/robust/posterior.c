@@ -8,6 +8,9 @@
 #include <string.h>
 
 enum { FIT_STEPS = 8, SETTLE_STEPS = 3, DRAW_STEPS = 6 };
+static const double settled = 0.05; /* steps that gain less are not worth their time */
+/* Shares of the ops' spread: where a particle is judged, where a guess is drawn. */
+static const double density_bend = 0.05, sample_bend = 0.02;
 static const double least_op_spread = 1e-3, most_op_spread = 1, least_noise = 3e-4, most_noise = 1;
 
 typedef sked_i_belief_work work;
@@ -16,12 +19,12 @@ void sked_i_belief_work_close(work *w)
 {
     if (w == NULL)
         return;
-    sked_i_replay_work_close(&w->replay);
+    sked_i_timing_work_close(&w->timing);
     sked_i_rates_close(&w->rates);
     void *const owned[] = {w->parameter, w->row,      w->deviation, w->at,       w->best,       w->centre,
                            w->proposal,  w->linear,   w->steep,     w->bend,     w->solved,     w->misfit,
                            w->residual,  w->observed, w->variance,  w->hessian,  w->covariance, w->gradient,
-                           w->white};
+                           w->white,     w->spread};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     free(w);
@@ -31,7 +34,7 @@ sked_status sked_i_belief_work_open(work *w, const sked_i_belief *b, sked_error 
 {
     const sked_i_model *m = b->model;
     sked_status st = SKED_OK;
-    SKED_TRY(sked_i_replay_work_open(&w->replay, m->ops, err));
+    SKED_TRY(sked_i_timing_work_open(&w->timing, m->ops, err));
     SKED_TRY(sked_i_rates_open(&w->rates, m, err));
     SKED_NEW(w->parameter, m->count);
     SKED_NEW(w->row, m->count);
@@ -54,10 +57,10 @@ sked_status sked_i_belief_work_widen(work *w, const sked_i_belief *b, sked_error
     if (w->cap >= n)
         return SKED_OK;
     double **const arrays[] = {&w->steep,    &w->bend,     &w->solved,   &w->misfit,
-                               &w->residual, &w->observed, &w->variance, &w->covariance, &w->white};
-    const int64_t sizes[] = {n * b->many, n * b->links, n, n, n, n, n, n * n, n * b->links};
+                               &w->residual, &w->observed, &w->variance, &w->covariance, &w->white, &w->spread};
+    const int64_t sizes[] = {n * b->many, n * b->links, n, n, n, n, n, n * n, n * b->links, n * n};
     w->cap = 0;
-    for (int k = 0; k < 9; k++) {
+    for (int k = 0; k < 10; k++) {
         free(*arrays[k]);
         SKED_NEW(*arrays[k], sizes[k]);
     }
@@ -132,13 +135,12 @@ static double dot(const double *a, const double *b, int64_t n)
     return (s0 + s1) + (s2 + s3);
 }
 
-/* Logarithm of the time of a measured schedule; w->row gets its derivative. */
-static double differentiate(const sked_i_belief *b, work *w, const sked_i_replay *r)
+double sked_i_belief_differentiate(const sked_i_belief *b, work *w, const sked_i_timing *r)
 {
     const sked_i_model *m = b->model;
-    const double time = sked_i_replay_run(r, &w->rates, &w->replay);
+    const double time = sked_i_timing_run(r, &w->rates, &w->timing);
     memset(w->row, 0, (size_t)m->count * sizeof *w->row);
-    const sked_i_replay_gradient d = {.latency = w->row,
+    const sked_i_timing_gradient d = {.latency = w->row,
                                       .per_byte = w->row + m->links,
                                       .start_up = w->row + m->at_start_up,
                                       .factor = w->row + m->at_op,
@@ -146,7 +148,7 @@ static double differentiate(const sked_i_belief *b, work *w, const sked_i_replay
                                       .size = m->sized ? w->row + m->at_size : NULL};
     if (!(time > 0))
         return -700;
-    sked_i_replay_differentiate(r, &w->rates, &w->replay, &d);
+    sked_i_timing_differentiate(r, &w->rates, &w->timing, &d);
     for (int32_t i = 0; i < m->ops; i++)
         w->row[m->at_type + m->type_of[i]] += d.factor[i];
     for (int64_t k = 0; k < m->count; k++)
@@ -162,7 +164,7 @@ static double linearise(const sked_i_belief *b, work *w, const double *particle,
     set_point(b, w, particle, x);
     for (int64_t d = 0; d < n; d++) {
         double *steep = w->steep + d * b->many;
-        w->misfit[d] = w->observed[d] - differentiate(b, w, b->data[d].replay);
+        w->misfit[d] = w->observed[d] - sked_i_belief_differentiate(b, w, b->data[d].timing);
         memcpy(w->bend + d * b->links, w->row, (size_t)b->links * sizeof *w->row);
         for (int64_t k = 0; k < b->many; k++)
             steep[k] = w->row[b->links + k] * w->deviation[k];
@@ -210,15 +212,40 @@ static bool step_linear(const sked_i_belief *b, work *w, double *x)
     return true;
 }
 
-/* What is fitted: the data, or (rng) the data perturbed by their noise. */
-static void set_observed(const sked_i_belief *b, work *w, const double *particle, sked_i_rng *rng)
+/*
+ * What is fitted: the data, or (rng) the data perturbed by their noise. Times bend where the critical path
+ * changes: by how much a line misses them is a share of the spread of the ops' factors, and counts as noise.
+ */
+static void set_observed(const sked_i_belief *b, work *w, const double *particle, double bend,
+                         sked_i_rng *rng)
 {
     const double noise = sked_i_exp(particle[b->links + SKED_I_NOISE]);
+    const double missed = b->trace.runs > 0 ? 0 : bend * sked_i_exp(particle[b->links + SKED_I_OP_SPREAD]);
     for (int64_t d = 0; d < b->n_data; d++) {
         const sked_i_datum *x = &b->data[d];
-        w->variance[d] = noise * noise * x->inflation + x->variance;
+        w->variance[d] = noise * noise * x->inflation + x->variance + missed * missed;
         w->observed[d] = x->log_time + (rng != NULL ? sqrt(w->variance[d]) * sked_i_rng_normal(rng) : 0);
     }
+}
+
+/*
+ * Logarithm of the determinant of the data's covariance. One critical path alone would have large factors of ops
+ * spread times more than they do, since others become critical: the larger the factors, the more the average
+ * over paths counts. From the covariance of the linearisation, before it is factored.
+ */
+static double log_det(const sked_i_belief *b, work *w, const double *particle)
+{
+    const int64_t n = b->n_data;
+    const double op_spread = sked_i_exp(particle[b->links + SKED_I_OP_SPREAD]);
+    const double share = b->trace.runs > 0 ? 0 : fmin(1, op_spread / sked_i_smoothing);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j <= i; j++) {
+            const int64_t at = i * n + j;
+            const double smooth = op_spread * op_spread * b->overlap_ops[at] + b->overlap_rest[at] +
+                                  (i == j ? w->variance[i] : 0);
+            w->spread[at] = share * smooth + (1 - share) * w->covariance[at];
+        }
+    return sked_i_cholesky(w->spread, (int32_t)n) ? sked_i_cholesky_log_det(w->spread, (int32_t)n) : INFINITY;
 }
 
 /*
@@ -232,19 +259,19 @@ static double settle(const sked_i_belief *b, work *w, const double *particle, do
     memcpy(w->at, x, (size_t)b->many * sizeof *x);
     for (int k = 0; k <= steps; k++) {
         const double fit = linearise(b, w, particle, w->at), far = distance(b, w, w->at);
-        const bool better = fit + far < least * (1 - 1e-6);
+        const bool better = fit + far < least - settled;
         if (better)
             memcpy(x, w->at, (size_t)b->many * sizeof *x);
-        else if (k > 1)
-            break;
-        if (!step_linear(b, w, w->at))
+        else if (k > 0)
             break;
         if (better) {
             least = fit + far;
-            result = least + sked_i_cholesky_log_det(w->covariance, (int32_t)b->n_data) / 2;
+            result = least + log_det(b, w, particle) / 2;
             if (misfit != NULL)
                 *misfit = fit;
         }
+        if (!step_linear(b, w, w->at))
+            break;
     }
     return result;
 }
@@ -263,12 +290,12 @@ double sked_i_belief_density(const sked_i_belief *b, work *w, const double *part
     sked_i_belief_deviations(b, particle, w->deviation);
     set_centre(b, w);
     if (b->n_data > 0) {
-        set_observed(b, w, particle, NULL);
+        set_observed(b, w, particle, density_bend, NULL);
         sum -= settle(b, w, particle, x, SETTLE_STEPS, NULL);
     }
     if (b->trace.n_steps > 0) {
         set_point(b, w, particle, x);
-        sum += sked_i_trace_likelihood(&b->trace, b->model, &w->rates,
+        sum += sked_i_traces_likelihood(&b->trace, b->model, &w->rates,
                                        sked_i_exp(particle[b->links + SKED_I_STEP_NOISE]), NULL, NULL, 0);
     }
     return isnan(sum) ? -INFINITY : sum;
@@ -280,7 +307,7 @@ double sked_i_belief_density(const sked_i_belief *b, work *w, const double *part
 static void add_times(const sked_i_belief *b, work *w, const double *particle, const double *x)
 {
     const int32_t n = (int32_t)b->n_data, m = b->links;
-    set_observed(b, w, particle, NULL);
+    set_observed(b, w, particle, density_bend, NULL);
     linearise(b, w, particle, x);
     memcpy(w->at, x, (size_t)b->many * sizeof *x);
     if (!step_linear(b, w, w->at)) /* leaves residual and factor */
@@ -311,7 +338,7 @@ static void set_system(const sked_i_belief *b, work *w, const double *particle, 
         add_times(b, w, particle, x);
     if (b->trace.n_steps > 0) {
         set_point(b, w, particle, x);
-        sked_i_trace_likelihood(&b->trace, b->model, &w->rates,
+        sked_i_traces_likelihood(&b->trace, b->model, &w->rates,
                                 sked_i_exp(particle[m + SKED_I_STEP_NOISE]), w->hessian, w->gradient, m);
     }
     for (int32_t k = 0; k < m; k++)
@@ -376,7 +403,7 @@ double sked_i_belief_sample(const sked_i_belief *b, work *w, const double *parti
     for (int64_t k = 0; k < b->many; k++)
         x[k] = w->centre[k] = sked_i_belief_centre(b, k) + w->deviation[k] * sked_i_rng_normal(rng);
     if (b->n_data > 0) {
-        set_observed(b, w, particle, rng);
+        set_observed(b, w, particle, sample_bend, rng);
         settle(b, w, particle, x, DRAW_STEPS, &misfit);
     }
     return 2 * misfit;

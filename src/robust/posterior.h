@@ -9,9 +9,12 @@
 /* What stands in a particle behind links and start-up cost. */
 enum { SKED_I_OP_SPREAD, SKED_I_NOISE, SKED_I_STEP_NOISE, SKED_I_BEHIND_LINKS };
 
+/* Spread of the ops' factors at which derivatives are averaged. */
+static const double sked_i_smoothing = 0.3;
+
 /* Work space of one thread: times of all measured schedules and their derivatives at one point. */
 typedef struct sked_i_belief_work {
-    sked_i_replay_work replay;
+    sked_i_timing_work timing;
     sked_i_rates rates;
     double *parameter; /* [count] */
     double *row;       /* [count] one derivative */
@@ -25,7 +28,7 @@ typedef struct sked_i_belief_work {
     double *bend;      /* [data * links] derivatives by the first parameters */
     double *white;     /* [links * data] the same, whitened by the covariance */
     double *misfit, *residual, *observed, *variance, *solved; /* [data] */
-    double *covariance;                                       /* [data * data] */
+    double *covariance, *spread;                              /* [data * data] */
     double *hessian, *gradient;                               /* [links * links], [links] */
 } sked_i_belief_work;
 
@@ -35,6 +38,9 @@ SKED_MUST_CHECK sked_status sked_i_belief_work_open(sked_i_belief_work *w, const
 SKED_MUST_CHECK sked_status sked_i_belief_work_widen(sked_i_belief_work *w, const sked_i_belief *b,
                                                      sked_error *err);
 void sked_i_belief_work_close(sked_i_belief_work *w); /* NULL: nothing */
+
+/* Logarithm of the time of a schedule under w->rates; w->row [model->count] gets its derivative. */
+double sked_i_belief_differentiate(const sked_i_belief *b, sked_i_belief_work *w, const sked_i_timing *r);
 
 /* Prior of the many parameters, given a particle and the traces. */
 double sked_i_belief_centre(const sked_i_belief *b, int64_t k);

@@ -1,4 +1,4 @@
-#include "robust/replay.h"
+#include "robust/timing.h"
 
 #include "base/memory.h"
 
@@ -6,7 +6,7 @@
 
 enum { VIA_NOTHING = -1, VIA_DEVICE = -2 };
 
-sked_status sked_i_replay_work_open(sked_i_replay_work *w, int32_t ops, sked_error *err)
+sked_status sked_i_timing_work_open(sked_i_timing_work *w, int32_t ops, sked_error *err)
 {
     sked_status st = SKED_OK;
     SKED_NEW(w->time, ops);
@@ -16,35 +16,35 @@ cleanup:
     return st;
 }
 
-void sked_i_replay_work_close(sked_i_replay_work *w)
+void sked_i_timing_work_close(sked_i_timing_work *w)
 {
     free(w->time);
     free(w->start);
     free(w->via);
-    *w = (sked_i_replay_work){0};
+    *w = (sked_i_timing_work){0};
 }
 
-void sked_i_replay_close(sked_i_replay *r)
+void sked_i_timing_close(sked_i_timing *r)
 {
     void *const owned[] = {r->order, r->before, r->group, r->base, r->share, r->row, r->edge};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
-    *r = (sked_i_replay){0};
+    *r = (sked_i_timing){0};
 }
 
-static double bytes_of(const sked_i_replay_edge *e, const sked_i_rates *rates)
+static double bytes_of(const sked_i_timing_edge *e, const sked_i_rates *rates)
 {
     return rates->size != NULL ? rates->size[e->from] : e->bytes;
 }
 
-static double arrival(const sked_i_replay_edge *e, const sked_i_rates *rates, const sked_i_replay_work *w)
+static double arrival(const sked_i_timing_edge *e, const sked_i_rates *rates, const sked_i_timing_work *w)
 {
     const double ready = w->start[e->from] + (isnan(e->lag) ? w->time[e->from] : e->lag);
     return e->link < 0 ? ready
                        : ready + rates->latency[e->link] + bytes_of(e, rates) * rates->per_byte[e->link];
 }
 
-double sked_i_replay_run(const sked_i_replay *r, const sked_i_rates *rates, sked_i_replay_work *w)
+double sked_i_timing_run(const sked_i_timing *r, const sked_i_rates *rates, sked_i_timing_work *w)
 {
     double latest = 0;
     w->last = -1;
@@ -75,16 +75,16 @@ double sked_i_replay_run(const sked_i_replay *r, const sked_i_rates *rates, sked
     return latest;
 }
 
-static void add_time(const sked_i_replay *r, const sked_i_rates *rates, const sked_i_replay_work *w,
-                     int32_t i, const sked_i_replay_gradient *d)
+static void add_time(const sked_i_timing *r, const sked_i_rates *rates, const sked_i_timing_work *w,
+                     int32_t i, const sked_i_timing_gradient *d)
 {
     d->factor[i] += w->time[i];
     d->group[r->group[i]] += w->time[i];
     *d->start_up += rates->start_up * r->share[i] * rates->factor[i] * rates->group[r->group[i]];
 }
 
-static void add_transfer(const sked_i_replay_edge *e, const sked_i_rates *rates,
-                         const sked_i_replay_gradient *d)
+static void add_transfer(const sked_i_timing_edge *e, const sked_i_rates *rates,
+                         const sked_i_timing_gradient *d)
 {
     const double bytes = bytes_of(e, rates) * rates->per_byte[e->link];
     d->latency[e->link] += rates->latency[e->link];
@@ -93,8 +93,8 @@ static void add_transfer(const sked_i_replay_edge *e, const sked_i_rates *rates,
         d->size[e->from] += bytes;
 }
 
-void sked_i_replay_differentiate(const sked_i_replay *r, const sked_i_rates *rates,
-                                 const sked_i_replay_work *w, const sked_i_replay_gradient *d)
+void sked_i_timing_differentiate(const sked_i_timing *r, const sked_i_rates *rates,
+                                 const sked_i_timing_work *w, const sked_i_timing_gradient *d)
 {
     int32_t i = w->last;
     if (i >= 0)
@@ -105,7 +105,7 @@ void sked_i_replay_differentiate(const sked_i_replay *r, const sked_i_rates *rat
             add_time(r, rates, w, i, d);
             continue;
         }
-        const sked_i_replay_edge *e = &r->edge[w->via[i]];
+        const sked_i_timing_edge *e = &r->edge[w->via[i]];
         if (e->link >= 0)
             add_transfer(e, rates, d);
         i = e->from;

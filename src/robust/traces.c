@@ -1,4 +1,4 @@
-#include "robust/trace.h"
+#include "robust/traces.h"
 
 #include "base/explog.h"
 #include "base/memory.h"
@@ -10,17 +10,17 @@ static const double degrees_of_freedom = 4;
 static const double unknown_deviation = 0.01, least_deviation = 1e-4;
 enum { ROUNDS = 12 };
 
-void sked_i_trace_close(sked_i_trace *t)
+void sked_i_traces_close(sked_i_traces *t)
 {
     void *const owned[] = {t->sum, t->square, t->seen, t->step, t->wait, t->mean, t->spread};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
-    *t = (sked_i_trace){0};
+    *t = (sked_i_traces){0};
 }
 
 /* ------------------------------------------------------------------ what a trace shows */
 
-static sked_status open_trace(sked_i_trace *t, const sked_i_model *m, sked_error *err)
+static sked_status open_trace(sked_i_traces *t, const sked_i_model *m, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int64_t cells = (int64_t)m->ops * m->groups;
@@ -33,7 +33,7 @@ cleanup:
     return st;
 }
 
-static void add_durations(sked_i_trace *t, const sked_i_model *m, const sked_i_replay *r,
+static void add_durations(sked_i_traces *t, const sked_i_model *m, const sked_i_timing *r,
                           const sked_measurement *run)
 {
     const double start_up = sked_i_exp(m->mean[m->at_start_up]);
@@ -50,13 +50,13 @@ static void add_durations(sked_i_trace *t, const sked_i_model *m, const sked_i_r
 }
 
 /* When the op's device and the data that is there already let it start; waits for the rest are added. */
-static sked_status add_step(sked_i_trace *t, const sked_i_replay *r, const sked_measurement *run, int32_t i,
+static sked_status add_step(sked_i_traces *t, const sked_i_timing *r, const sked_measurement *run, int32_t i,
                             sked_error *err)
 {
     const int64_t first = t->n_waits;
     double local = r->before[i] >= 0 ? run->finish[r->before[i]] : 0;
     for (int64_t k = r->row[i]; k < r->row[i + 1]; k++) {
-        const sked_i_replay_edge *e = &r->edge[k];
+        const sked_i_timing_edge *e = &r->edge[k];
         const double left = isnan(e->lag) ? run->finish[e->from] : run->start[e->from] + e->lag;
         if (e->link < 0) {
             local = fmax(local, left);
@@ -64,17 +64,17 @@ static sked_status add_step(sked_i_trace *t, const sked_i_replay *r, const sked_
         }
         if (!SKED_GROW(t->wait, t->waits_cap, t->n_waits + 1))
             return sked_i_no_memory(err);
-        t->wait[t->n_waits++] = (sked_i_trace_wait){left, e->bytes, e->link, e->from};
+        t->wait[t->n_waits++] = (sked_i_traces_wait){left, e->bytes, e->link, e->from};
     }
     if (t->n_waits == first)
         return SKED_OK;
     if (!SKED_GROW(t->step, t->steps_cap, t->n_steps + 1))
         return sked_i_no_memory(err);
-    t->step[t->n_steps++] = (sked_i_trace_step){run->start[i], local, first, t->n_waits - first};
+    t->step[t->n_steps++] = (sked_i_traces_step){run->start[i], local, first, t->n_waits - first};
     return SKED_OK;
 }
 
-sked_status sked_i_trace_add(sked_i_trace *t, const sked_i_model *m, const sked_i_replay *r,
+sked_status sked_i_traces_add(sked_i_traces *t, const sked_i_model *m, const sked_i_timing *r,
                              const sked_measurement *run, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -91,7 +91,7 @@ cleanup:
 /* ------------------------------------------------------------------ durations */
 
 /* Variance of one traced logarithm, from ops that were traced on the same group of devices more than once. */
-static double traced_variance(const sked_i_trace *t, int64_t cells)
+static double traced_variance(const sked_i_traces *t, int64_t cells)
 {
     double sum = 0, degrees = 0;
     for (int64_t k = 0; k < cells; k++)
@@ -109,7 +109,7 @@ typedef struct pull {
 } pull;
 
 /* Factors by type (by_group: by group) from what the other leaves, the ops' own factors integrated out. */
-static void fit_factors(const sked_i_trace *t, const sked_i_model *m, bool by_group, double op_variance,
+static void fit_factors(const sked_i_traces *t, const sked_i_model *m, bool by_group, double op_variance,
                         double variance, pull p)
 {
     const int64_t at = by_group ? m->at_group : m->at_type;
@@ -137,7 +137,7 @@ static void fit_factors(const sked_i_trace *t, const sked_i_model *m, bool by_gr
 }
 
 /* The ops' own factors, given the others; returns their variance about 0. */
-static double fit_ops(sked_i_trace *t, const sked_i_model *m, double op_variance, double variance)
+static double fit_ops(sked_i_traces *t, const sked_i_model *m, double op_variance, double variance)
 {
     double squares = 0, ops = 0;
     for (int32_t i = 0; i < m->ops; i++) {
@@ -156,7 +156,7 @@ static double fit_ops(sked_i_trace *t, const sked_i_model *m, double op_variance
     return ops > 0 ? squares / ops : op_variance;
 }
 
-sked_status sked_i_trace_fit(sked_i_trace *t, const sked_i_model *m, sked_error *err)
+sked_status sked_i_traces_fit(sked_i_traces *t, const sked_i_model *m, sked_error *err)
 {
     sked_status st = SKED_OK;
     pull p = {0};
@@ -184,13 +184,13 @@ cleanup:
 /* ------------------------------------------------------------------ links */
 
 /* The wait that ends last under the rates, and when. */
-static const sked_i_trace_wait *last_wait(const sked_i_trace *t, const sked_i_trace_step *s,
+static const sked_i_traces_wait *last_wait(const sked_i_traces *t, const sked_i_traces_step *s,
                                           const sked_i_rates *r, double *arrives)
 {
-    const sked_i_trace_wait *last = NULL;
+    const sked_i_traces_wait *last = NULL;
     *arrives = -INFINITY;
     for (int64_t k = s->first; k < s->first + s->count; k++) {
-        const sked_i_trace_wait *w = &t->wait[k];
+        const sked_i_traces_wait *w = &t->wait[k];
         const double bytes = r->size != NULL ? r->size[w->from] : w->bytes;
         const double at = w->left + r->latency[w->link] + bytes * r->per_byte[w->link];
         if (at > *arrives) {
@@ -202,7 +202,7 @@ static const sked_i_trace_wait *last_wait(const sked_i_trace *t, const sked_i_tr
 }
 
 /* A Gauss-Newton term: residual z and its derivatives by the two parameters of the wait's link. */
-static void add_term(const sked_i_trace_wait *w, const sked_i_model *m, const sked_i_rates *r, double scale,
+static void add_term(const sked_i_traces_wait *w, const sked_i_model *m, const sked_i_rates *r, double scale,
                      double z, double *hessian, double *gradient, int32_t n)
 {
     const int64_t a = sked_i_model_latency(m, w->link), b = sked_i_model_per_byte(m, w->link);
@@ -216,15 +216,15 @@ static void add_term(const sked_i_trace_wait *w, const sked_i_model *m, const sk
     gradient[b] += weight * z * db;
 }
 
-double sked_i_trace_likelihood(const sked_i_trace *t, const sked_i_model *m, const sked_i_rates *r,
+double sked_i_traces_likelihood(const sked_i_traces *t, const sked_i_model *m, const sked_i_rates *r,
                                double noise, double *hessian, double *gradient, int32_t n)
 {
     const double scale = noise * m->time_scale;
     double sum = 0;
     for (int64_t k = 0; k < t->n_steps; k++) {
-        const sked_i_trace_step *s = &t->step[k];
+        const sked_i_traces_step *s = &t->step[k];
         double arrives;
-        const sked_i_trace_wait *w = last_wait(t, s, r, &arrives);
+        const sked_i_traces_wait *w = last_wait(t, s, r, &arrives);
         const double z = (s->start - fmax(s->local, arrives)) / scale;
         sum -= (degrees_of_freedom + 1) / 2 * sked_i_log(1 + z * z / degrees_of_freedom);
         /* Where the op started late, the transfer decided, even if this guess has it too short to matter. */
