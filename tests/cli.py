@@ -516,6 +516,48 @@ def one_shot_as_json(folder):
 
 
 @test
+def the_loop_learns_and_reports(folder):
+    page, curve, picture, plan, fitted = (os.path.join(folder, n) for n in ("r.html", "r.curve.svg", "r.scatter.svg", "r.json", "r.machine.json"))
+    graph = path("recommender.json")
+    args = ["robust", graph, "--devices", 4, "--target", "linear", "--measurements", 8, "--time-limit", 2]
+    out = json.loads(expect(run(*args, "--json", "-o", page, "-o", curve, "-o", picture, "-o", plan, "-o", fitted), 0).stdout)
+    assert list(out) == ["target", "measurements", "failures", "target_speedup", "target_time", "proxy_speedup", "seconds", "seed", "end",
+                         "noise", "curve", "model", "winner", "methods"], list(out)
+    assert 2 <= out["measurements"] == len(out["curve"]) <= 8 and out["curve"] == sorted(out["curve"]), out
+    assert out["curve"][-1] == out["target_speedup"] and out["end"] in ("budget", "time", "settled") and out["noise"] >= 0, out
+    for name in ("latency", "bandwidth"):
+        assert set(out["model"][name]) == {"mean", "spread"} and out["model"][name]["mean"] > 0, out["model"]
+    expect(run("check", graph, plan), 0)
+    page = open(page).read()
+    data = json.loads(re.search(r'data-kind="loop">\n(.*?)\n</script>', page, flags=re.S).group(1))
+    assert len(data["measurements"]) == out["measurements"] and [p["name"] for p in data["parameters"]] == list(out["model"])
+    assert abs(data["measurements"][-1]["best"] - out["target_speedup"]) < 1e-9
+    assert any(abs(m["speedup"] - out["target_speedup"]) < 1e-6 for m in data["measurements"])
+    for file in (curve, picture):
+        xml.dom.minidom.parse(file)
+    used = json.loads(expect(run("schedule", graph, "--machine", fitted, "--time-limit", 1, "--json"), 0).stdout)
+    assert used["machine"] == "fitted" and used["devices"] == 4, used
+    shown = expect(run(*args), 0).stdout
+    for part in (r"^winner       time ", r"^measured     \d+ times, noise .* %; ", r"^best after +1 +2", r"^speedup +[\d.]+", r"^fitted +mean +spread",
+                 r"^latency +[\d.]+ +[\d.]+ +[\d.e-]+ \.\. ", r"<- winner"):
+        assert re.search(part, shown, flags=re.M), (part, shown)
+    told = on_terminal(SKED, [*args[:-4], "--measurements", 3, "--time-limit", 0.5])
+    assert re.search(r"measured  1 of 3, best time [\d.]+\n", told) and "scheduling" in told, told
+
+
+@test
+def a_loop_survives_a_target_that_fails(folder):
+    script, count = os.path.join(folder, "measure.sh"), os.path.join(folder, "count")
+    with open(script, "w") as f:  # every third run fails
+        f.write(f'#!/bin/sh\necho x >> {count}\nn=$(wc -l < {count})\n[ $((n % 3)) -eq 0 ] && exit 1\necho $((1000 + n))\n')
+    os.chmod(script, 0o755)
+    args = ["robust", path("cholesky.json"), "--devices", 2, "--measurements", 6, "--time-limit", 1, "--json"]
+    out = json.loads(expect(run(*args, "--target", f"command,retries=0:{script}"), 0).stdout)
+    assert 1 <= out["failures"] == len(open(count).read().split()) // 3 and out["measurements"] <= 6, out
+    expect(run(*args, "--quiet", "--target", "command,retries=0,timeout=1:false"), 9)
+
+
+@test
 def robust_options_belong_to_one_way(folder):
     base = ["robust", path("cholesky.json"), "--devices", 2, "--target", "noisy"]
     plan = os.path.join(folder, "x.jsonl")
@@ -654,7 +696,7 @@ def targets_compose_and_say_so(folder):
     for name, names in options.items():
         for word in [name, *names]:
             assert f"`{word}" in page, f"docs/targets.md does not describe {word}"
-    base = ["robust", path("cholesky.json"), "--devices", 2, "--method", "list", "--candidates", 5, "--json", "--target"]
+    base = ["robust", path("cholesky.json"), "--devices", 2, "--one-shot", "--method", "list", "--candidates", 5, "--json", "--target"]
     assert run(*base, "noisy+linear+jitter").stdout != run(*base, "noisy+linear").stdout
     expect(run(*base, "noisy+linaer"), 2, "did you mean 'linear'?")
     expect(run(*base, "noisy+command:true"), 2, "stands alone")
@@ -713,11 +755,24 @@ def paper_suite_says_where_it_loses(folder):
 
 
 @test
+def robust_suite_says_what_was_reached(folder):
+    base = ["robust", "--sample", 10, "--list", "--quiet", "--time-limit", 0.5]
+    shown = expect(bench(*base, "--only", "linear"), 0).stdout
+    for part in ("percent of the informed search", "loop, mean of 1", "standard deviation", "one-shot, list", "one-shot, gflownet", "seed 0", "s in all"):
+        assert part in shown, (part, shown)
+    assert re.search(r"^linear +after 10: +[\d.]+ % \(must 97, stretch 99\): (BELOW|reached|stretch reached)", shown, flags=re.M), shown
+    shown = expect(bench(*base, "--only", "cache", "--graphs", "bare"), 0).stdout
+    assert "percent of the best of 10,000 random list schedules" in shown and "cache      after 30" in shown, shown
+    expect(bench(*base, "--only", "nothing"), 2, "bandwidth, latency, linear")
+    expect(bench(*base, "--graphs", "nothing"), 2, "random, networks or bare")
+
+
+@test
 def benchmarks_are_a_program_of_their_own(folder):
     usage = expect(bench("help"), 0).stdout
     assert usage == expect(bench("--help"), 0).stdout
     suites = re.findall(r"^  ([a-z]+) ", usage, flags=re.M)
-    assert sorted(suites) == ["gaus", "gflownet", "help", "memory", "paper", "quality", "scale", "targets"], suites
+    assert sorted(suites) == ["gaus", "gflownet", "help", "memory", "paper", "quality", "robust", "scale", "targets"], suites
     for suite in suites:
         assert expect(bench("help", suite), 0).stdout == expect(bench(suite, "--help"), 0).stdout
     assert bench().returncode == 2
