@@ -64,7 +64,7 @@ class Command:
 
     def calls(self, kind):
         """Whether calls of the kind are expected; only models and schedules are synced."""
-        durable = self.name in ("schedule", "sample", "train", "robust")
+        durable = self.name in ("schedule", "sample", "train", "robust", "loop")
         return durable if kind == "fsync" else self.name != "generate" if kind == "read" else self.outputs or kind in ("open", "close")
 
     def reference(self, folder):
@@ -132,6 +132,8 @@ def commands():
                 [("m.safetensors", model)]),
         Command("robust", ["robust", GRAPH, "--devices", 2, "--one-shot", "--method", "list", "--candidates", 3, "--target", "noisy", "--quiet", "-o",
                            "r.json", "-o", "r.html", "-o", "r.scatter.svg"], ["r.json", "r.html", "r.scatter.svg"]),
+        Command("loop", ["robust", GRAPH, "--devices", 2, "--measurements", 1, "--iterations", 1, "--time-limit", 100, "--target", "linear",
+                         "--quiet", "-o", "l.json", "-o", "l.machine.json", "-o", "l.curve.svg"], ["l.json", "l.machine.json", "l.curve.svg"]),
         Command("sweep", ["schedule", *FIR, "--method", "list", "--objective", "resource", "--sweep", "horizon=20:24:2", "--quiet", "-o",
                           "w.json", "-o", "w.svg", "-o", "w.html"], ["w.json", "w.svg", "w.html"]),
         Command("record", ["schedule", GRAPH, "--devices", 3, "--latency", 1, "--method", "gaus", "--iterations", 1, "--set", "steps=9",
