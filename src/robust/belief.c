@@ -23,8 +23,9 @@ void sked_i_belief_close(sked_i_belief *b)
     sked_i_traces_close(&b->trace);
     for (int64_t d = 0; d < b->n_data; d++)
         free(b->data[d].smooth);
-    void *const owned[] = {b->prior_mean, b->prior_spread, b->particle, b->linear, b->density,
-                           b->guess,      b->weight,       b->rng,      b->data,   b->work, b->alive, b->overlap_ops, b->overlap_rest};
+    void *const owned[] = {b->prior_mean, b->prior_spread, b->particle,    b->linear, b->density,
+                           b->guess,      b->weight,       b->rng,         b->data,   b->work,
+                           b->alive,      b->overlap_ops,  b->overlap_rest};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     *b = (sked_i_belief){0};
@@ -110,8 +111,8 @@ sked_status sked_i_belief_add(sked_i_belief *b, const sked_i_timing *timing, dou
 }
 
 /*
- * Traces show every op's time. The start-up cost cannot be told from the ops' factors then, and need not be: it
- * is known from now on.
+ * Traces show every op's time. The start-up cost cannot be told from the ops' factors then, and need not be:
+ * it is known from now on.
  */
 sked_status sked_i_belief_add_trace(sked_i_belief *b, const sked_i_timing *timing,
                                     const sked_measurement *run, sked_error *err)
@@ -234,9 +235,8 @@ static void propose(sked_i_belief *b, int32_t i, double *to)
     const double *u = particle_at(b, other + (int32_t)sked_i_rng_below(rng, (uint64_t)span));
     const double *v = particle_at(b, other + (int32_t)sked_i_rng_below(rng, (uint64_t)span));
     const double far = sked_i_rng_uniform(rng) < 0.1 ? 1 : 2.38 / sqrt(2.0 * b->dimension);
-    const int32_t single = sked_i_rng_uniform(rng) < 0.3
-                               ? (int32_t)sked_i_rng_below(rng, (uint64_t)b->dimension)
-                               : -1;
+    const int32_t single =
+        sked_i_rng_uniform(rng) < 0.3 ? (int32_t)sked_i_rng_below(rng, (uint64_t)b->dimension) : -1;
     for (int32_t k = 0; k < b->dimension; k++) {
         const double jitter = b->prior_spread[k] * sked_i_rng_normal(rng);
         to[k] = p[k];
@@ -255,7 +255,8 @@ static void move(sked_i_belief *b, work *w, int32_t i)
     memcpy(w->linear, linear_at(b, i), (size_t)b->many * sizeof *w->linear);
     const double reached = sked_i_belief_density(b, w, w->proposal, w->linear);
     const double u = sked_i_rng_uniform(&b->rng[i]);
-    if (!(reached > -INFINITY) || (reached < b->density[i] && u >= sked_i_exp(fmax(-700, reached - b->density[i]))))
+    if (!(reached > -INFINITY) ||
+        (reached < b->density[i] && u >= sked_i_exp(fmax(-700, reached - b->density[i]))))
         return;
     memcpy(particle_at(b, i), w->proposal, (size_t)b->dimension * sizeof *b->particle);
     memcpy(linear_at(b, i), w->linear, (size_t)b->many * sizeof *b->linear);
@@ -265,7 +266,8 @@ static void move(sked_i_belief *b, work *w, int32_t i)
 /* The weight is what is left to say: a draw that does not explain the data counts less. */
 static void sample(sked_i_belief *b, work *w, int32_t i)
 {
-    const double misfit = sked_i_belief_sample(b, w, particle_at(b, i), &b->rng[i], b->guess + i * b->model->count);
+    const double misfit =
+        sked_i_belief_sample(b, w, particle_at(b, i), &b->rng[i], b->guess + i * b->model->count);
     const double excess = misfit - 2.0 * (double)b->n_data;
     b->weight[i] = excess > 0 ? -excess / 4 : 0;
 }
@@ -290,7 +292,8 @@ static void set_inflation(sked_i_belief *b)
         for (int32_t i = 0; i < b->particles; i++) {
             sked_i_model_rates(b->model, sked_i_belief_guess(b, i), &w->rates);
             const double time = sked_i_timing_run(b->data[d].timing, &w->rates, &w->timing);
-            const double z = (b->data[d].log_time - sked_i_log(fmax(time, 1e-300))) / sked_i_belief_noise(b, i);
+            const double z =
+                (b->data[d].log_time - sked_i_log(fmax(time, 1e-300))) / sked_i_belief_noise(b, i);
             sum += b->weight[i] * z * z;
         }
         b->data[d].inflation = fmax(1, (degrees_of_freedom + sum) / (degrees_of_freedom + 1));
@@ -299,7 +302,8 @@ static void set_inflation(sked_i_belief *b)
 
 /* ------------------------------------------------------------------ what factors of ops do on the average */
 
-/* Derivatives of a measured schedule where the ops' factors are drawn: every path that may be critical counts. */
+/* Derivatives of a measured schedule where the ops' factors are drawn: every path that may be critical
+ * counts. */
 static sked_status smooth_datum(sked_i_belief *b, sked_i_datum *x, sked_error *err)
 {
     work *w = b->work[0];
@@ -309,7 +313,8 @@ static sked_status smooth_datum(sked_i_belief *b, sked_i_datum *x, sked_error *e
     for (int32_t i = 0; i < b->particles; i++) {
         memcpy(w->parameter, sked_i_belief_guess(b, i), (size_t)m->count * sizeof *w->parameter);
         for (int32_t k = 0; k < m->ops; k++)
-            w->parameter[m->at_op + k] += m->spread[m->at_op + k] * sked_i_smoothing * sked_i_rng_normal(&b->rng[i]);
+            w->parameter[m->at_op + k] +=
+                m->spread[m->at_op + k] * sked_i_smoothing * sked_i_rng_normal(&b->rng[i]);
         sked_i_model_rates(m, w->parameter, &w->rates);
         sked_i_belief_differentiate(b, w, x->timing);
         for (int64_t k = 0; k < b->many; k++)

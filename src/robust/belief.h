@@ -43,7 +43,8 @@ typedef struct sked_i_belief {
     int32_t *alive;                    /* [particles] those that explain the data */
     sked_i_datum *data;
     int64_t n_data, data_cap;
-    double *overlap_ops, *overlap_rest; /* [data * data] products of smooth, of ops and (times spread) of others */
+    double *overlap_ops,
+        *overlap_rest; /* [data * data] products of smooth, of ops and (times spread) of others */
     sked_i_traces trace;
     struct sked_i_belief_work **work; /* [threads] */
 } sked_i_belief;

@@ -148,7 +148,8 @@ static void follow_path(sked_i_pool_entry *e, const sked_i_belief *b, sked_i_bel
         e->path[k] /= sqrt(squares);
 }
 
-/* The model errs alike on schedules of like critical paths: one that is like a measured one holds no surprise. */
+/* The model errs alike on schedules of like critical paths: one that is like a measured one holds no
+ * surprise. */
 static void set_novelty(const sked_i_pool *pool, sked_i_pool_entry *e)
 {
     double most = 0;
@@ -220,8 +221,7 @@ double sked_i_pool_promise(const sked_i_pool_entry *e, const sked_i_belief *b, d
     }
     for (int32_t i = 0; i < b->particles; i++)
         sum += b->weight[i] *
-               improvement(best, e->predicted[i],
-                           e->novelty * sked_i_belief_noise(b, i) * e->predicted[i]);
+               improvement(best, e->predicted[i], e->novelty * sked_i_belief_noise(b, i) * e->predicted[i]);
     return sum;
 }
 

@@ -31,8 +31,8 @@ SKED_MUST_CHECK sked_status sked_i_pool_open(sked_i_pool *pool, const sked_i_mod
                                              sked_error *err);
 void sked_i_pool_close(sked_i_pool *pool);
 /*
- * Takes a schedule in, whatever its starts: devices and orders count. *out (may be NULL): its entry, or that of
- * one like it that is there; NULL: the problem does not allow it. Entries stay where they are.
+ * Takes a schedule in, whatever its starts: devices and orders count. *out (may be NULL): its entry, or that
+ * of one like it that is there; NULL: the problem does not allow it. Entries stay where they are.
  */
 SKED_MUST_CHECK sked_status sked_i_pool_offer(sked_i_pool *pool, const sked_schedule *s, const char *maker,
                                               sked_i_pool_entry **out, sked_error *err);
@@ -51,8 +51,8 @@ sked_i_pool_entry *sked_i_pool_best(const sked_i_pool *pool);
 /* Mean and deviation of the logarithm of its time, as the guesses predict it, noise included. */
 void sked_i_pool_expect(const sked_i_pool_entry *e, const sked_i_belief *b, double *mean, double *deviation);
 /*
- * By how much a measurement is expected to fall below `best`; INFINITY for best: minus the mean of the logarithm,
- * which ranks by what is good under all guesses.
+ * By how much a measurement is expected to fall below `best`; INFINITY for best: minus the mean of the
+ * logarithm, which ranks by what is good under all guesses.
  */
 double sked_i_pool_promise(const sked_i_pool_entry *e, const sked_i_belief *b, double best);
 /* The entry not measured yet that promises most; NULL: none. *promise gets its own. */

@@ -1,12 +1,13 @@
 /*
- * The loop. In each round members make schedules for guesses of the machine, the schedule that promises most is
- * measured, and the guesses learn from it.
+ * The loop. In each round members make schedules for guesses of the machine, the schedule that promises most
+ * is measured, and the guesses learn from it.
  */
 #include "robust/loop.h"
 
 #include "base/explog.h"
+#include "base/file.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "robust/prior.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -17,7 +18,7 @@ enum { FIRST_GUESSES = 8, GUESSES = 4, KEPT = 160, CONTENDERS = 3, LEAST_BUDGET_
 /* Share of the time left that one round may take, at least an even share of the rounds. */
 static const double round_share = 0.12;
 /* The loop has settled when no schedule promises more than this share of the incumbent's time. */
-static const double settled_promise = 1e-3;
+static const double settled_promise = 3e-4;
 /* A time is absurd if it is this many deviations and this factor away from what all guesses say. */
 static const double absurd_deviations = 6, absurd_factor = 3;
 
@@ -55,9 +56,26 @@ static void tell_progress(const sked_i_loop *l, const char *phase)
 
 /* ------------------------------------------------------------------ one measurement */
 
-/* The trial and what it says of its schedule. time NAN: none. */
-static sked_status note(sked_i_loop *l, sked_i_pool_entry *e, const sked_measurement *said, double time, bool resumed,
-                        sked_error *err)
+/* Writes the measurement down. A record that cannot be written is given up with a warning: the run goes on.
+ */
+static void write_down(sked_i_loop *l, const sked_i_pool_entry *e, const sked_measurement *said, double time)
+{
+    sked_i_buffer text = {0};
+    sked_error why = {0};
+    if (l->record.file < 0)
+        return;
+    sked_i_record_write_line(e->schedule, e->timing.order, e->maker, said, isnan(time) ? l->failure : NULL,
+                             &text);
+    if (text.failed || sked_i_append_add(&l->record, text.data, text.size, &why) != SKED_OK) {
+        warn(l, "measurements are no longer written: %s", text.failed ? "out of memory" : why.message);
+        sked_i_append_close(&l->record);
+    }
+    sked_i_buffer_free(&text);
+}
+
+/* The trial and what it says of its schedule. time NAN: none, and l->failure says why. */
+static sked_status note(sked_i_loop *l, sked_i_pool_entry *e, const sked_measurement *said, double time,
+                        bool resumed, sked_error *err)
 {
     double mean, deviation;
     if (!SKED_GROW(l->trial, l->trials_cap, l->trials + 1))
@@ -71,18 +89,26 @@ static sked_status note(sked_i_loop *l, sked_i_pool_entry *e, const sked_measure
                         .again = e->measured > 0,
                         .resumed = resumed};
     e->measured++;
+    l->failures += isnan(time);
     if (!isnan(time)) {
+        const double before = sked_i_pool_time(e);
+        if (said->deviation > 0)
+            l->noisy = 1;
+        else if (e->times > 0 && l->noisy != 1)
+            l->noisy = fabs(time - before) > 1e-9 * before;
         e->times++;
         e->sum += time;
     }
-    l->failures += isnan(time);
     const double best = incumbent_time(l);
     t->best = isinf(best) ? NAN : best > 0 ? sked_target_work(l->run->target) / best : 1;
+    if (!resumed)
+        write_down(l, e, said, time);
     return SKED_OK;
 }
 
 /* A trace says what the time says, and more: where the graph knows its sizes the time adds nothing. */
-static sked_status learn(sked_i_loop *l, const sked_i_pool_entry *e, const sked_measurement *said, sked_error *err)
+static sked_status learn(sked_i_loop *l, const sked_i_pool_entry *e, const sked_measurement *said,
+                         sked_error *err)
 {
     const double relative = said->deviation / said->time;
     const double variance = said->runs > 1 ? relative * relative / said->runs : 0;
@@ -107,25 +133,30 @@ static bool absurd(const sked_i_loop *l, const sked_i_pool_entry *e, double time
     return far > absurd_deviations * deviation && far > sked_i_log(absurd_factor);
 }
 
-/* One call of the target: DEVICE and times that are none become NAN, with a warning. */
-static sked_status ask(sked_i_loop *l, const sked_i_pool_entry *e, sked_measurement *said, double *time, sked_error *err)
+/* One call of the target. DEVICE and times that are none become NAN, with a warning and l->failure. */
+static sked_status ask(sked_i_loop *l, const sked_i_pool_entry *e, sked_measurement *said, double *time,
+                       sked_error *err)
 {
     sked_error why = {0};
     const double begin = sked_clock();
     tell_progress(l, "measuring");
-    sked_status st = sked_target_measure(l->run->target, e->schedule, said, &why);
+    const sked_status st = sked_target_measure(l->run->target, e->schedule, said, &why);
     l->measuring += sked_clock() - begin;
-    *time = st == SKED_OK ? said->time : NAN;
-    if (st == SKED_OK && !(said->time >= 0 && said->time < INFINITY)) {
-        *time = NAN;
-        warn(l, "measurement %lld is left out: the target says %g", (long long)l->trials + 1, said->time);
-    } else if (st == SKED_ERR_DEVICE) {
-        warn(l, "measurement %lld failed: %s", (long long)l->trials + 1, why.message);
-        st = SKED_OK;
-    } else if (st != SKED_OK) {
-        return sked_i_fail(err, st, "%s", why.message);
+    *time = NAN;
+    if (st == SKED_OK && said->time >= 0 && said->time < INFINITY) {
+        *time = said->time;
+        return SKED_OK;
     }
-    return st;
+    if (st == SKED_ERR_STOPPED)
+        return st;
+    if (st != SKED_OK && st != SKED_ERR_DEVICE)
+        return sked_i_fail(err, st, "%s", why.message);
+    if (st == SKED_OK)
+        snprintf(l->failure, sizeof l->failure, "the target says %g", said->time);
+    else
+        snprintf(l->failure, sizeof l->failure, "%s", why.message);
+    warn(l, "measurement %lld failed: %s", (long long)l->trials + 1, l->failure);
+    return SKED_OK;
 }
 
 static bool alike(double a, double b)
@@ -134,27 +165,22 @@ static bool alike(double a, double b)
 }
 
 /*
- * A time that no guess explains is measured again. If the two agree, the machine is like that; if not, the first
- * was a mishap and counts as a failure.
+ * A time that no guess explains is measured again. If the two agree, the machine is like that; if not, the
+ * first was a mishap and counts as a failure.
  */
 static sked_status doubt(sked_i_loop *l, sked_i_pool_entry *e, const sked_measurement *first, sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_measurement said = {.size = sizeof said};
     double time;
-    if (l->trials + 1 >= l->run->opt->measurements)
-        return note(l, e, first, first->time, false, err);
-    SKED_TRY(note(l, e, first, NAN, false, err));
     SKED_TRY(ask(l, e, &said, &time, err));
-    if (!isnan(time) && alike(time, first->time)) {
-        l->trial[l->trials - 1].time = first->time;
-        l->failures--;
-        e->times++;
-        e->sum += first->time;
-    } else {
-        warn(l, "measurement %lld is left out: %g is far from all guesses, and measured again it was %g",
-             (long long)l->trials, first->time, time);
+    const bool agreed = !isnan(time) && alike(time, first->time);
+    if (!agreed) {
+        snprintf(l->failure, sizeof l->failure, "%g is far from all guesses; measured again it was %g",
+                 first->time, time);
+        warn(l, "measurement %lld is left out: %s", (long long)l->trials + 1, l->failure);
     }
+    SKED_TRY(note(l, e, first, agreed ? first->time : NAN, false, err));
     SKED_TRY(note(l, e, &said, time, false, err));
     if (!isnan(time))
         SKED_TRY(learn(l, e, &said, err));
@@ -179,15 +205,13 @@ static sked_status measure(sked_i_loop *l, sked_i_pool_entry *e, sked_error *err
     sked_measurement said = {.size = sizeof said};
     double time;
     SKED_TRY(ask(l, e, &said, &time, err));
-    if (absurd(l, e, time)) {
+    if (absurd(l, e, time) && l->trials + 2 <= l->run->opt->measurements) {
         SKED_TRY(doubt(l, e, &said, err));
     } else {
         SKED_TRY(note(l, e, &said, time, false, err));
         if (!isnan(time))
             SKED_TRY(learn(l, e, &said, err));
     }
-    if (said.deviation > 0)
-        l->noisy = 1;
     SKED_TRY(update(l, err));
 cleanup:
     sked_measurement_clear(&said);
@@ -225,13 +249,9 @@ static sked_status repeat(sked_i_loop *l, bool *done, sked_error *err)
     *done = e == NULL;
     if (*done)
         return SKED_OK;
-    const double before = sked_i_pool_time(e);
     SKED_TRY(ask(l, e, &said, &time, err));
     SKED_TRY(note(l, e, &said, time, false, err));
-    if (isnan(time))
-        goto cleanup;
-    l->noisy = said.deviation > 0 || fabs(time - before) > 1e-9 * before;
-    if (l->noisy == 1)
+    if (!isnan(time) && l->noisy == 1)
         SKED_TRY(learn(l, e, &said, err));
 cleanup:
     sked_measurement_clear(&said);
@@ -253,7 +273,7 @@ static int32_t reserve(const sked_i_loop *l)
 static double round_seconds(const sked_i_loop *l)
 {
     const double rounds = fmax(1, (double)(l->run->opt->measurements - l->trials));
-    const double left = seconds_left(l) - rounds * l->learning;
+    const double left = seconds_left(l) - 1.5 * rounds * l->learning;
     return isinf(left) ? INFINITY : fmax(0.005, left * fmax(round_share, 1 / rounds));
 }
 
@@ -316,6 +336,10 @@ static sked_status run_rounds(sked_i_loop *l, sked_robust_end *end, sked_error *
         SKED_TRY(measure(l, e, err));
     }
 cleanup:
+    if (st == SKED_ERR_STOPPED) { /* while measuring: what was measured before stands */
+        *end = SKED_ROBUST_STOPPED;
+        st = SKED_OK;
+    }
     return st;
 }
 
@@ -324,9 +348,10 @@ static sked_status repeat_contenders(sked_i_loop *l, sked_error *err)
 {
     sked_status st = SKED_OK;
     bool done = false;
-    while (st == SKED_OK && !done && l->trials < l->run->opt->measurements && !sked_i_limit_stopped(&l->limit))
+    while (st == SKED_OK && !done && l->trials < l->run->opt->measurements &&
+           !sked_i_limit_stopped(&l->limit))
         st = repeat(l, &done, err);
-    return st;
+    return st == SKED_ERR_STOPPED ? SKED_OK : st;
 }
 
 /* ------------------------------------------------------------------ the call */
@@ -339,27 +364,101 @@ static sked_status check(const sked_i_robust_run *run, sked_error *err)
     if (isinf(run->opt->time_limit) && run->opt->iterations == 0)
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "the loop needs a time limit or a number of iterations");
     if (p->objective != SKED_OBJECTIVE_MAKESPAN || p->ii != 0 || p->fix_start != NULL)
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                           "the loop learns from makespans: no other objective, no interval, no fixed starts");
+        return sked_i_fail(
+            err, SKED_ERR_UNSUPPORTED,
+            "the loop learns from makespans: no other objective, no interval, no fixed starts");
     return SKED_OK;
 }
 
-static sked_status open_loop(sked_i_loop *l, sked_error *err)
+/* A measurement of the earlier run. */
+static sked_status take_line(void *data, sked_i_record_line *line, sked_error *err)
+{
+    sked_i_loop *l = data;
+    sked_i_pool_entry *e;
+    sked_status st = sked_i_pool_offer(&l->pool, line->schedule, sked_i_maker_label(line->method), &e, err);
+    if (st != SKED_OK)
+        return st;
+    if (e == NULL)
+        return sked_i_fail(err, SKED_ERR_FORMAT, "the problem does not allow this schedule");
+    st = note(l, e, &line->said, line->failed ? NAN : line->said.time, true, err);
+    if (st == SKED_OK && !line->failed && (e->times == 1 || l->noisy == 1))
+        st = learn(l, e, &line->said, err);
+    return st;
+}
+
+/* Goes on from opt->resume. *text, *good: the file and how much of it is whole. */
+static sked_status resume(sked_i_loop *l, const sked_i_record_head *head, char **text, int64_t *good,
+                          sked_error *err)
+{
+    const char *path = l->run->opt->resume, *methods[SKED_I_LOOP_COUNT];
+    int64_t size;
+    uint64_t seed;
+    for (int k = 0; k < SKED_I_LOOP_COUNT; k++)
+        methods[k] = sked_i_maker_label(k);
+    sked_status st = sked_i_file_read(path, (int64_t)1 << 30, text, &size, err);
+    if (st == SKED_OK)
+        st = sked_i_record_parse(path, *text, (size_t)size, head, methods, SKED_I_LOOP_COUNT, take_line, l,
+                                 good, &seed, err);
+    if (st != SKED_OK)
+        return st;
+    if (*good < size)
+        warn(l, "%s: the last line was cut off and is left out", path);
+    if (seed != head->seed)
+        warn(l, "%s: its seed was %llu, not %llu; a simulated target may be another one", path,
+             (unsigned long long)seed, (unsigned long long)head->seed);
+    return SKED_OK;
+}
+
+/* The record starts with what was resumed; where it is that file itself, it goes on behind the last whole
+ * line. */
+static sked_status open_record(sked_i_loop *l, const sked_i_record_head *head, const char *text, int64_t good,
+                               sked_error *err)
 {
     const sked_robust_options *opt = l->run->opt;
+    const bool same = opt->log != NULL && opt->resume != NULL && strcmp(opt->log, opt->resume) == 0;
+    sked_i_buffer first = {0};
+    if (opt->log == NULL)
+        return SKED_OK;
+    if (text != NULL)
+        sked_i_buffer_add(&first, text, (size_t)good);
+    else
+        sked_i_record_write_head(head, &first);
+    sked_status st =
+        first.failed ? sked_i_no_memory(err) : sked_i_append_open(&l->record, opt->log, same ? good : 0, err);
+    if (st == SKED_OK && !same)
+        st = sked_i_append_add(&l->record, first.data, first.size, err);
+    sked_i_buffer_free(&first);
+    return st;
+}
+
+static sked_status open_loop(sked_i_loop *l, const char *target, sked_error *err)
+{
+    const sked_robust_options *opt = l->run->opt;
+    const sked_i_record_head head = {l->run->problem, target, opt->seed};
     sked_status st = SKED_OK;
+    char *text = NULL;
+    int64_t good = 0;
     SKED_TRY(check(l->run, err));
     SKED_TRY(sked_i_model_open(&l->model, l->run->problem, err));
+    if (opt->prior != NULL)
+        SKED_TRY(sked_i_prior_read(opt->prior, &l->model, err));
     SKED_TRY(sked_i_belief_open(&l->belief, &l->model, opt->seed, opt->threads, err));
     SKED_TRY(sked_i_pool_open(&l->pool, &l->model, l->belief.particles, err));
     l->maker = (sked_i_maker){.run = l->run, .model = &l->model};
     sked_i_rng_seed(&l->rng, opt->seed, 0x6c6f6f70);
+    if (opt->resume != NULL)
+        SKED_TRY(resume(l, &head, &text, &good, err));
+    SKED_TRY(open_record(l, &head, text, good, err));
+    if (l->trials > 0)
+        SKED_TRY(update(l, err));
 cleanup:
+    free(text);
     return st;
 }
 
 static void close_loop(sked_i_loop *l)
 {
+    sked_i_append_close(&l->record);
     sked_i_pool_close(&l->pool);
     sked_i_belief_close(&l->belief);
     sked_i_model_close(&l->model);
@@ -368,9 +467,13 @@ static void close_loop(sked_i_loop *l)
 
 sked_status sked_i_robust_loop(const sked_i_robust_run *run, sked_robust_result *r, sked_error *err)
 {
-    sked_i_loop l = {.run = run, .begin = sked_clock(), .limit = {.stop = run->opt->stop}, .noisy = -1};
+    sked_i_loop l = {.run = run,
+                     .begin = sked_clock(),
+                     .limit = {.stop = run->opt->stop},
+                     .noisy = -1,
+                     .record = {.file = -1}};
     sked_status st = SKED_OK;
-    SKED_TRY(open_loop(&l, err));
+    SKED_TRY(open_loop(&l, r->target, err));
     SKED_TRY(run_rounds(&l, &r->end, err));
     SKED_TRY(repeat_contenders(&l, err));
     SKED_TRY(sked_i_loop_tell(&l, r, err));

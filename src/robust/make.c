@@ -26,8 +26,8 @@ const char *sked_i_maker_label(int member)
 typedef struct job {
     int member;
     uint64_t seed;
-    double seconds;        /* limit, then what it took */
-    double *parameter;     /* [count] the guess */
+    double seconds;                /* limit, then what it took */
+    double *parameter;             /* [count] the guess */
     const sked_i_pool_entry *warm; /* where it starts from; NULL: nowhere */
     sked_result result;
     sked_status status;

@@ -18,7 +18,8 @@ static const double unknown_size_mean = -0.577, unknown_size_spread = 1.283, sto
 void sked_i_model_close(sked_i_model *m)
 {
     sked_i_costs_free(&m->costs);
-    void *const owned[] = {m->type_of, m->group_of, m->link_of, m->unit_size, m->on_group, m->mean, m->spread};
+    void *const owned[] = {m->type_of,  m->group_of, m->link_of, m->unit_size,
+                           m->on_group, m->mean,     m->spread};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     *m = (sked_i_model){0};
@@ -60,7 +61,8 @@ cleanup:
     return st;
 }
 
-/* ------------------------------------------------------------------ groups of devices and classes of links */
+/* ------------------------------------------------------------------ groups of devices and classes of links
+ */
 
 /* Typed devices by type; the others by the class that the costs found for them. */
 static sked_status group_devices(sked_i_model *m, sked_error *err)
@@ -79,7 +81,8 @@ static sked_status group_devices(sked_i_model *m, sked_error *err)
         name[k] = -1;
     m->groups = 0;
     for (int32_t d = 0; d < devices; d++) {
-        int32_t *at = &name[machine->type[d] >= 0 ? machine->type[d] : types + sked_i_device_class(&m->costs, d)];
+        int32_t *at =
+            &name[machine->type[d] >= 0 ? machine->type[d] : types + sked_i_device_class(&m->costs, d)];
         *at = *at < 0 ? m->groups++ : *at;
         m->group_of[d] = *at;
     }
@@ -385,11 +388,11 @@ static void copy_edges(sked_i_timing *r, const sked_i_model *m, const sked_sched
         for (int64_t q = g->pred_ptr[i]; q < g->pred_ptr[i + 1]; q++) {
             const int64_t e = g->pred_edge[q];
             if (g->edge_distance[e] == 0)
-                r->edge[k++] = (sked_i_timing_edge){
-                    .from = g->pred_op[q],
-                    .link = sked_i_model_link(m, s->device[g->pred_op[q]], s->device[i]),
-                    .bytes = g->edge_bytes[e],
-                    .lag = g->edge_lag_given[e] ? g->edge_lag[e] : NAN};
+                r->edge[k++] =
+                    (sked_i_timing_edge){.from = g->pred_op[q],
+                                         .link = sked_i_model_link(m, s->device[g->pred_op[q]], s->device[i]),
+                                         .bytes = g->edge_bytes[e],
+                                         .lag = g->edge_lag_given[e] ? g->edge_lag[e] : NAN};
         }
     }
     r->row[g->n_ops] = k;
@@ -459,7 +462,8 @@ static sked_status guess_graph(sked_i_guess *g, const sked_i_model *m, const ske
     double *duration = NULL;
     SKED_NEW(duration, m->ops);
     for (int32_t i = 0; i < m->ops; i++)
-        duration[i] = guessed_time(from->duration[i], r->factor[i] * (m->problem->machine ? 1 : r->group[0]), r);
+        duration[i] =
+            guessed_time(from->duration[i], r->factor[i] * (m->problem->machine ? 1 : r->group[0]), r);
     SKED_TRY(sked_i_graph_with_durations(from, duration, &g->graph, err));
     for (int32_t i = 0; from->on_ptr != NULL && i < m->ops; i++)
         for (int64_t k = from->on_ptr[i]; k < from->on_ptr[i + 1]; k++) {

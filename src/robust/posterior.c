@@ -2,6 +2,7 @@
 
 #include "base/explog.h"
 #include "base/memory.h"
+#include "robust/prior.h"
 #include "robust/solve.h"
 
 #include <math.h>
@@ -11,7 +12,6 @@ enum { FIT_STEPS = 8, SETTLE_STEPS = 3, DRAW_STEPS = 6 };
 static const double settled = 0.05; /* steps that gain less are not worth their time */
 /* Shares of the ops' spread: where a particle is judged, where a guess is drawn. */
 static const double density_bend = 0.05, sample_bend = 0.02;
-static const double least_op_spread = 1e-3, most_op_spread = 1, least_noise = 3e-4, most_noise = 1;
 
 typedef sked_i_belief_work work;
 
@@ -21,10 +21,10 @@ void sked_i_belief_work_close(work *w)
         return;
     sked_i_timing_work_close(&w->timing);
     sked_i_rates_close(&w->rates);
-    void *const owned[] = {w->parameter, w->row,      w->deviation, w->at,       w->best,       w->centre,
-                           w->proposal,  w->linear,   w->steep,     w->bend,     w->solved,     w->misfit,
-                           w->residual,  w->observed, w->variance,  w->hessian,  w->covariance, w->gradient,
-                           w->white,     w->spread};
+    void *const owned[] = {w->parameter, w->row,        w->deviation, w->at,       w->best,
+                           w->centre,    w->proposal,   w->linear,    w->steep,    w->bend,
+                           w->solved,    w->misfit,     w->residual,  w->observed, w->variance,
+                           w->hessian,   w->covariance, w->gradient,  w->white,    w->spread};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     free(w);
@@ -56,8 +56,8 @@ sked_status sked_i_belief_work_widen(work *w, const sked_i_belief *b, sked_error
     const int64_t n = b->n_data;
     if (w->cap >= n)
         return SKED_OK;
-    double **const arrays[] = {&w->steep,    &w->bend,     &w->solved,   &w->misfit,
-                               &w->residual, &w->observed, &w->variance, &w->covariance, &w->white, &w->spread};
+    double **const arrays[] = {&w->steep,    &w->bend,     &w->solved,     &w->misfit, &w->residual,
+                               &w->observed, &w->variance, &w->covariance, &w->white,  &w->spread};
     const int64_t sizes[] = {n * b->many, n * b->links, n, n, n, n, n, n * n, n * b->links, n * n};
     w->cap = 0;
     for (int k = 0; k < 10; k++) {
@@ -98,9 +98,9 @@ static double log_prior(const sked_i_belief *b, const double *p)
 {
     const double *behind = p + b->links;
     double sum = 0;
-    if (!within(behind[SKED_I_OP_SPREAD], least_op_spread, most_op_spread) ||
-        !within(behind[SKED_I_NOISE], least_noise, most_noise) ||
-        !within(behind[SKED_I_STEP_NOISE], least_noise, most_noise))
+    if (!within(behind[SKED_I_OP_SPREAD], sked_i_least_op_spread, sked_i_most_op_spread) ||
+        !within(behind[SKED_I_NOISE], sked_i_least_noise, sked_i_most_noise) ||
+        !within(behind[SKED_I_STEP_NOISE], sked_i_least_noise, sked_i_most_noise))
         return -INFINITY;
     for (int32_t k = 0; k < b->dimension; k++)
         if (b->prior_spread[k] > 0) {
@@ -156,7 +156,8 @@ double sked_i_belief_differentiate(const sked_i_belief *b, work *w, const sked_i
     return sked_i_log(time);
 }
 
-/* Misfits, derivatives and covariance of the data at (particle, x); returns half the sum of squared misfits. */
+/* Misfits, derivatives and covariance of the data at (particle, x); returns half the sum of squared misfits.
+ */
 static double linearise(const sked_i_belief *b, work *w, const double *particle, const double *x)
 {
     const int64_t n = b->n_data;
@@ -172,8 +173,8 @@ static double linearise(const sked_i_belief *b, work *w, const double *particle,
     }
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j <= i; j++)
-            w->covariance[i * n + j] = dot(w->steep + i * b->many, w->steep + j * b->many, b->many) +
-                                       (i == j ? w->variance[i] : 0);
+            w->covariance[i * n + j] =
+                dot(w->steep + i * b->many, w->steep + j * b->many, b->many) + (i == j ? w->variance[i] : 0);
     return sum / 2;
 }
 
@@ -189,7 +190,8 @@ static double distance(const sked_i_belief *b, const work *w, const double *x)
     return sum / 2;
 }
 
-/* Residuals as seen from the centre; x moves to the most likely point of the linearisation. false: singular. */
+/* Residuals as seen from the centre; x moves to the most likely point of the linearisation. false: singular.
+ */
 static bool step_linear(const sked_i_belief *b, work *w, double *x)
 {
     const int32_t n = (int32_t)b->n_data;
@@ -229,9 +231,9 @@ static void set_observed(const sked_i_belief *b, work *w, const double *particle
 }
 
 /*
- * Logarithm of the determinant of the data's covariance. One critical path alone would have large factors of ops
- * spread times more than they do, since others become critical: the larger the factors, the more the average
- * over paths counts. From the covariance of the linearisation, before it is factored.
+ * Logarithm of the determinant of the data's covariance. One critical path alone would have large factors of
+ * ops spread times more than they do, since others become critical: the larger the factors, the more the
+ * average over paths counts. From the covariance of the linearisation, before it is factored.
  */
 static double log_det(const sked_i_belief *b, work *w, const double *particle)
 {
@@ -249,8 +251,8 @@ static double log_det(const sked_i_belief *b, work *w, const double *particle)
 }
 
 /*
- * Gauss-Newton steps from x; x gets the best point on the way. Returns -log of its posterior, given the particle,
- * times the volume around it; *misfit (may be NULL): half the sum of squared misfits there.
+ * Gauss-Newton steps from x; x gets the best point on the way. Returns -log of its posterior, given the
+ * particle, times the volume around it; *misfit (may be NULL): half the sum of squared misfits there.
  */
 static double settle(const sked_i_belief *b, work *w, const double *particle, double *x, int steps,
                      double *misfit)
@@ -296,7 +298,7 @@ double sked_i_belief_density(const sked_i_belief *b, work *w, const double *part
     if (b->trace.n_steps > 0) {
         set_point(b, w, particle, x);
         sum += sked_i_traces_likelihood(&b->trace, b->model, &w->rates,
-                                       sked_i_exp(particle[b->links + SKED_I_STEP_NOISE]), NULL, NULL, 0);
+                                        sked_i_exp(particle[b->links + SKED_I_STEP_NOISE]), NULL, NULL, 0);
     }
     return isnan(sum) ? -INFINITY : sum;
 }
@@ -338,8 +340,8 @@ static void set_system(const sked_i_belief *b, work *w, const double *particle, 
         add_times(b, w, particle, x);
     if (b->trace.n_steps > 0) {
         set_point(b, w, particle, x);
-        sked_i_traces_likelihood(&b->trace, b->model, &w->rates,
-                                sked_i_exp(particle[m + SKED_I_STEP_NOISE]), w->hessian, w->gradient, m);
+        sked_i_traces_likelihood(&b->trace, b->model, &w->rates, sked_i_exp(particle[m + SKED_I_STEP_NOISE]),
+                                 w->hessian, w->gradient, m);
     }
     for (int32_t k = 0; k < m; k++)
         if (b->prior_spread[k] > 0) {

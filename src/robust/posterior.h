@@ -47,10 +47,11 @@ double sked_i_belief_centre(const sked_i_belief *b, int64_t k);
 void sked_i_belief_deviations(const sked_i_belief *b, const double *particle, double *deviation);
 
 /*
- * Logarithm of the posterior of a particle, but for a constant; -INFINITY: impossible. x [many]: where the steps
- * start, and the most likely parameters they find. O(data * (ops + edges) + data^2 * (many + data)).
+ * Logarithm of the posterior of a particle, but for a constant; -INFINITY: impossible. x [many]: where the
+ * steps start, and the most likely parameters they find. O(data * (ops + edges) + data^2 * (many + data)).
  */
-double sked_i_belief_density(const sked_i_belief *b, sked_i_belief_work *w, const double *particle, double *x);
+double sked_i_belief_density(const sked_i_belief *b, sked_i_belief_work *w, const double *particle,
+                             double *x);
 /* Levenberg-Marquardt steps of links and start-up cost; particle, x and density are what they end at. */
 void sked_i_belief_fit(const sked_i_belief *b, sked_i_belief_work *w, double *particle, double *x,
                        double *density);

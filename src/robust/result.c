@@ -1,4 +1,5 @@
-/* What the loop hands over: members and their schedules, the course, the fitted model as parameters and machine. */
+/* What the loop hands over: members and their schedules, the course, the fitted model as parameters and
+ * machine. */
 #include "robust/loop.h"
 
 #include "base/explog.h"
@@ -29,7 +30,8 @@ static int by_proxy(const void *x, const void *y)
 }
 
 /* The measured schedules of one maker, best on the proxy first, into list[]; returns how many. */
-static sked_status rank(const sked_i_loop *l, const char *maker, ranked *list, int32_t *count, sked_error *err)
+static sked_status rank(const sked_i_loop *l, const char *maker, ranked *list, int32_t *count,
+                        sked_error *err)
 {
     *count = 0;
     for (int64_t k = 0; k < l->pool.count; k++) {
@@ -46,7 +48,7 @@ static sked_status rank(const sked_i_loop *l, const char *maker, ranked *list, i
     return SKED_OK;
 }
 
-/* Entries hand their schedules over and remember where they are: place[2k], place[2k + 1]. */
+/* The entry hands its schedule over and remembers where it is. */
 static void fill_entry(sked_i_loop *l, sked_robust_member *m, const ranked *x)
 {
     const double time = sked_i_pool_time(x->entry), work = sked_target_work(l->run->target);
@@ -78,7 +80,8 @@ static sked_status fill_member(sked_i_loop *l, int member, const ranked *list, i
     for (int32_t k = 0; k < count; k++)
         fill_entry(l, m, &list[k]);
     SKED_TRY(sked_problem_bound(l->run->problem, &m->lower_bound, NULL, err));
-    SKED_TRY(sked_schedules_diversity(l->run->problem, (const sked_schedule *const *)m->schedule, count, &d, err));
+    SKED_TRY(
+        sked_schedules_diversity(l->run->problem, (const sked_schedule *const *)m->schedule, count, &d, err));
     m->ged = d.ged;
     m->d_inv = d.d_inv;
     m->d_sen = d.d_sen;
@@ -122,10 +125,7 @@ static sked_status tell_course(sked_i_loop *l, sked_robust_result *r, sked_error
         const sked_i_trial *t = &l->trial[k];
         double mean, deviation;
         sked_i_pool_expect(t->entry, &l->belief, &mean, &deviation);
-        if (!isnan(t->time))
-            r->member[t->entry->member]->failures += 0;
-        else
-            r->member[t->entry->member]->failures++;
+        r->member[t->entry->member]->failures += isnan(t->time);
         r->measurement[k] = (sked_robust_measurement){.member = t->entry->member,
                                                       .candidate = t->entry->place,
                                                       .time = t->time,
@@ -263,32 +263,121 @@ cleanup:
 
 /* ------------------------------------------------------------------ the fitted machine */
 
-static sked_status add_devices(const sked_i_model *m, const sked_i_rates *rates, sked_machine_builder *b,
-                               sked_error *err)
+typedef struct fitted {
+    const sked_i_model *m;
+    const sked_i_rates *rates;
+    sked_machine_builder *b;
+} fitted;
+
+static sked_status add_devices(const fitted *f, sked_error *err)
 {
-    const sked_machine *from = m->problem->machine;
+    const sked_machine *from = f->m->problem->machine;
     sked_status st = SKED_OK;
-    for (int32_t d = 0; st == SKED_OK && d < m->costs.devices; d++) {
+    for (int32_t d = 0; st == SKED_OK && d < f->m->costs.devices; d++) {
         char name[32];
         snprintf(name, sizeof name, "%d", (int)d);
-        st = from == NULL ? sked_machine_builder_add_device(b, name, NULL, 1, INFINITY, NULL, err)
-                          : sked_machine_builder_add_device(
-                                b, sked_machine_device_name(from, d), sked_machine_device_type(from, d),
-                                from->speed[d] / rates->group[m->group_of[d]], from->memory[d], NULL, err);
+        st = from == NULL
+                 ? sked_machine_builder_add_device(f->b, name, NULL, 1, INFINITY, NULL, err)
+                 : sked_machine_builder_add_device(
+                       f->b, sked_machine_device_name(from, d), sked_machine_device_type(from, d),
+                       from->speed[d] / f->rates->group[f->m->group_of[d]], from->memory[d], NULL, err);
     }
     return st;
 }
 
-/* Links as the machine names them, with what was learnt of the class of their first pair. */
-static sked_status add_links(const sked_i_model *m, const sked_i_rates *rates, sked_machine_builder *b,
-                             sked_error *err)
+/* The device of this name, or the first of this type that is not `other`; -1: none. */
+static int32_t find_end(const sked_machine *m, const char *name, int32_t other)
 {
-    const sked_machine *from = m->problem->machine;
+    const int32_t device = sked_machine_find_device(m, name);
+    const int32_t type = sked_i_names_find(&m->type_names, name, strlen(name));
+    for (int32_t d = 0; device < 0 && d < m->n_devices; d++)
+        if (m->type[d] == type && d != other)
+            return d;
+    return device;
+}
+
+/* What was learnt of the link between two devices; as it was given where there is none. */
+static void take_link(const fitted *f, int32_t from, int32_t to, double *latency, double *bandwidth)
+{
+    const int32_t link = from < 0 || to < 0 ? -1 : sked_i_model_link(f->m, from, to);
+    if (link < 0)
+        return;
+    *latency = f->rates->latency[link];
+    *bandwidth = 1 / f->rates->per_byte[link];
+}
+
+/* The link of pairs without one of their own: as the first pair that has it shows. */
+static sked_status add_common_link(const fitted *f, sked_error *err)
+{
+    const sked_machine *m = f->m->problem->machine;
+    double latency = m->latency, bandwidth = m->bandwidth;
+    if (isnan(latency))
+        return SKED_OK;
+    for (int64_t k = 0; k < (int64_t)m->n_groups * m->n_groups; k++)
+        if (m->link_latency[k] == m->latency && m->link_bandwidth[k] == m->bandwidth &&
+            f->m->link_of[k] >= 0) {
+            latency = f->rates->latency[f->m->link_of[k]];
+            bandwidth = 1 / f->rates->per_byte[f->m->link_of[k]];
+            break;
+        }
+    return sked_machine_builder_set_link(f->b, latency, bandwidth, err);
+}
+
+static sked_status add_links(const fitted *f, sked_error *err)
+{
+    const sked_machine *m = f->m->problem->machine;
+    if (m == NULL)
+        return sked_machine_builder_set_link(f->b, f->rates->latency[0], 1 / f->rates->per_byte[0], err);
+    sked_status st = add_common_link(f, err);
+    for (int64_t i = 0; st == SKED_OK && i < sked_machine_given_link_count(m); i++) {
+        const char *from, *to;
+        double latency, bandwidth;
+        bool oneway;
+        sked_machine_given_link(m, i, &from, &to, &latency, &bandwidth, &oneway);
+        const int32_t a = find_end(m, from, -1), b = find_end(m, to, a);
+        take_link(f, a, b, &latency, &bandwidth);
+        st = sked_machine_builder_add_link(f->b, from, to, latency, bandwidth, oneway, err);
+    }
+    return st;
+}
+
+/* A time for each device or type that the graph names for the op. */
+static sked_status add_times_by_device(const fitted *f, int32_t op, const char *name, bool *any,
+                                       sked_error *err)
+{
+    const sked_graph *g = f->m->problem->graph;
     sked_status st = SKED_OK;
-    if (from == NULL)
-        return sked_machine_builder_set_link(b, rates->latency[0], 1 / rates->per_byte[0], err);
-    if (!isnan(from->latency))
-        st = sked_machine_builder_set_link(b, from->latency, from->bandwidth, err);
+    for (int64_t k = g->on_ptr[op]; st == SKED_OK && k < g->on_ptr[op + 1]; k++) {
+        const int32_t group = f->m->on_group != NULL ? f->m->on_group[g->on_name[k]] : -1;
+        const double base = g->on_duration[k];
+        if (group < 0)
+            continue;
+        const double time =
+            base > 0 ? (base + f->rates->start_up) * f->rates->factor[op] * f->rates->group[group] : base;
+        st = sked_machine_builder_add_duration(f->b, name, sked_i_names_at(&g->on_names, g->on_name[k]), time,
+                                               err);
+        *any = true;
+    }
+    return st;
+}
+
+/* Durations as they were learnt: a profile that a schedule on this machine can use. */
+static sked_status add_profile(const fitted *f, sked_error *err)
+{
+    const sked_graph *g = f->m->problem->graph;
+    sked_status st = SKED_OK;
+    for (int32_t i = 0; st == SKED_OK && i < g->n_ops; i++) {
+        char name[1100];
+        bool any = false;
+        const double base = g->duration[i];
+        const double group = f->m->problem->machine == NULL ? f->rates->group[0] : 1;
+        sked_graph_op_name(g, i, name, sizeof name);
+        if (g->on_ptr != NULL)
+            st = add_times_by_device(f, i, name, &any, err);
+        if (st == SKED_OK && !any && base > 0)
+            st = sked_machine_builder_add_duration(
+                f->b, name, NULL, (base + f->rates->start_up) * f->rates->factor[i] * group, err);
+    }
     return st;
 }
 
@@ -303,8 +392,10 @@ static sked_status tell_machine(sked_i_loop *l, sked_robust_result *r, sked_erro
     sked_i_belief_mean(&l->belief, mean);
     sked_i_model_rates(&l->model, mean, &rates);
     SKED_TRY(sked_machine_builder_create("fitted", &b, err));
-    SKED_TRY(add_devices(&l->model, &rates, b, err));
-    SKED_TRY(add_links(&l->model, &rates, b, err));
+    const fitted f = {&l->model, &rates, b};
+    SKED_TRY(add_devices(&f, err));
+    SKED_TRY(add_links(&f, err));
+    SKED_TRY(add_profile(&f, err));
     SKED_TRY(sked_machine_builder_finish(b, &r->machine, err));
 cleanup:
     free(mean);

@@ -1,10 +1,12 @@
-/* Small dense symmetric systems. Written here because the library links no linear algebra and needs no more. */
+/* Small dense symmetric systems. Written here because the library links no linear algebra and needs no more.
+ */
 #ifndef SKED_ROBUST_SOLVE_H
 #define SKED_ROBUST_SOLVE_H
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The lower triangle of a[n * n], positive definite, becomes its Cholesky factor; false: it is not. O(n^3). */
+/* The lower triangle of a[n * n], positive definite, becomes its Cholesky factor; false: it is not. O(n^3).
+ */
 bool sked_i_cholesky(double *a, int32_t n);
 /* x[n], right side, becomes the solution; a as sked_i_cholesky left it. O(n^2). */
 void sked_i_cholesky_solve(const double *a, int32_t n, double *x);

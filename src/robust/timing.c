@@ -63,8 +63,8 @@ double sked_i_timing_run(const sked_i_timing *r, const sked_i_rates *rates, sked
                 via = e;
             }
         }
-        w->time[i] = (r->base[i] + rates->start_up * r->share[i]) * rates->factor[i] *
-                     rates->group[r->group[i]];
+        w->time[i] =
+            (r->base[i] + rates->start_up * r->share[i]) * rates->factor[i] * rates->group[r->group[i]];
         w->start[i] = start;
         w->via[i] = via;
         if (start + w->time[i] > latest || w->last < 0) {

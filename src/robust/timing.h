@@ -23,11 +23,11 @@ typedef struct sked_i_timing_edge {
 
 typedef struct sked_i_timing {
     int32_t ops;
-    int32_t *order;        /* [ops] in which starts are computed */
-    int32_t *before;       /* [ops] on the same device; -1: the first there */
-    int32_t *group;        /* [ops] of the op's device */
-    double *base, *share;  /* [ops] time as the problem says; part of start_up that counts */
-    int64_t *row;          /* [ops + 1] */
+    int32_t *order;       /* [ops] in which starts are computed */
+    int32_t *before;      /* [ops] on the same device; -1: the first there */
+    int32_t *group;       /* [ops] of the op's device */
+    double *base, *share; /* [ops] time as the problem says; part of start_up that counts */
+    int64_t *row;         /* [ops + 1] */
     sked_i_timing_edge *edge;
 } sked_i_timing;
 

@@ -75,7 +75,7 @@ static sked_status add_step(sked_i_traces *t, const sked_i_timing *r, const sked
 }
 
 sked_status sked_i_traces_add(sked_i_traces *t, const sked_i_model *m, const sked_i_timing *r,
-                             const sked_measurement *run, sked_error *err)
+                              const sked_measurement *run, sked_error *err)
 {
     sked_status st = SKED_OK;
     if (t->mean == NULL)
@@ -144,7 +144,8 @@ static double fit_ops(sked_i_traces *t, const sked_i_model *m, double op_varianc
         double sum = 0, seen = 0;
         for (int32_t g = 0; g < m->groups; g++) {
             const int64_t cell = (int64_t)i * m->groups + g;
-            sum += t->sum[cell] - t->seen[cell] * (t->mean[m->type_of[i]] + t->mean[m->at_group - m->at_type + g]);
+            sum += t->sum[cell] -
+                   t->seen[cell] * (t->mean[m->type_of[i]] + t->mean[m->at_group - m->at_type + g]);
             seen += t->seen[cell];
         }
         const int64_t at = m->at_op - m->at_type + i;
@@ -185,7 +186,7 @@ cleanup:
 
 /* The wait that ends last under the rates, and when. */
 static const sked_i_traces_wait *last_wait(const sked_i_traces *t, const sked_i_traces_step *s,
-                                          const sked_i_rates *r, double *arrives)
+                                           const sked_i_rates *r, double *arrives)
 {
     const sked_i_traces_wait *last = NULL;
     *arrives = -INFINITY;
@@ -217,7 +218,7 @@ static void add_term(const sked_i_traces_wait *w, const sked_i_model *m, const s
 }
 
 double sked_i_traces_likelihood(const sked_i_traces *t, const sked_i_model *m, const sked_i_rates *r,
-                               double noise, double *hessian, double *gradient, int32_t n)
+                                double noise, double *hessian, double *gradient, int32_t n)
 {
     const double scale = noise * m->time_scale;
     double sum = 0;
