@@ -546,6 +546,31 @@ def the_loop_learns_and_reports(folder):
 
 
 @test
+def measurements_are_kept_and_resumed(folder):
+    script, count, log, other = (os.path.join(folder, n) for n in ("measure.sh", "count", "runs.jsonl", "more.jsonl"))
+    with open(script, "w") as f:
+        f.write(f'#!/bin/sh\necho x >> {count}\ncksum < "$1" | cut -c1-3\n')
+    os.chmod(script, 0o755)
+    args = ["robust", path("cholesky.json"), "--devices", 2, "--time-limit", 1, "--quiet", "--json", "--target", f"command:{script}"]
+    runs = lambda: len(open(count).read().split())
+    lines = lambda file: open(file).read().splitlines()
+    out = json.loads(expect(run(*args, "--measurements", 3), 0).stdout)
+    assert sorted(os.listdir(folder)) == ["count", "measure.sh"], "nothing is written unasked"
+    first = runs()
+    out = json.loads(expect(run(*args, "--measurements", 3, "--log", log), 0).stdout)
+    assert runs() - first == out["measurements"] == len(lines(log)) - 1 and json.loads(lines(log)[0])["format"] == "sked-measurements-1"
+    kept, before = lines(log), runs()
+    out = json.loads(expect(run(*args, "--measurements", 5, "--resume", log, "--log", other), 0).stdout)
+    assert lines(log) == kept and out["curve"][:3] != [] and len(out["curve"]) == out["measurements"] <= 5
+    assert runs() - before == out["measurements"] - len(kept) + 1, "measured twice"
+    before = runs()
+    out = json.loads(expect(run(*args, "--measurements", 5, "--resume", log), 0).stdout)
+    assert lines(log)[:len(kept)] == kept and len(lines(log)) == 1 + out["measurements"] == len(kept) + runs() - before
+    expect(run("robust", path("recommender.json"), *args[2:], "--resume", log), 2, "another graph")
+    expect(run(*args, "--resume", os.path.join(folder, "none.jsonl")), 4)
+
+
+@test
 def a_loop_survives_a_target_that_fails(folder):
     script, count = os.path.join(folder, "measure.sh"), os.path.join(folder, "count")
     with open(script, "w") as f:  # every third run fails

@@ -24,7 +24,7 @@ Object.assign(Sked, (() => {
         from -= room;
         to += room;
         const place = (x) => low + (high - low) * (x - from) / (to - from);
-        place.ticks = Sked.ticks(from, to, Math.abs(high - low) > 500 ? 8 : 6, whole);
+        place.ticks = Sked.ticks(from, to, Math.abs(high - low) > 500 ? 8 : 7, whole);
         return place;
     }
 
