@@ -5,6 +5,7 @@
 #include "formats/json.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char format_id[] = "sked-prior-1";
