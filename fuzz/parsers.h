@@ -8,6 +8,8 @@
 #include "formats/format.h"
 #include "formats/table.h"
 #include "method/gflownet/network/sampler.h"
+#include "robust/prior.h"
+#include "robust/record.h"
 #include "table.h"
 #include "target/answer.h"
 
@@ -163,6 +165,61 @@ static inline const char *check_fix(const parser *p, const char *bytes, size_t s
     sked_free(start);
     sked_graph_destroy(g);
     return wrong;
+}
+
+/* A prior that is accepted leaves every parameter a place to be drawn from. */
+static inline const char *check_prior(const parser *p, const char *bytes, size_t size, bool *accepted)
+{
+    sked_graph *g = seed_graph();
+    sked_i_model m = {0};
+    sked_error err = {0};
+    sked_problem problem;
+    const char *wrong = "the fuzzer's own problem";
+    (void)p;
+    sked_problem_init(&problem, g);
+    problem.devices = 2;
+    if (sked_i_model_open(&m, &problem, NULL) == SKED_OK)
+        wrong = check_status(sked_i_prior_parse("input", bytes, size, &m, &err), &err, accepted);
+    for (int64_t k = 0; *accepted && k < m.count; k++)
+        if (!(fabs(m.mean[k]) < 1e4 && m.spread[k] >= 0 && m.spread[k] <= 10))
+            wrong = "a prior that nothing can be drawn from";
+    sked_i_model_close(&m);
+    sked_graph_destroy(g);
+    return wrong;
+}
+
+static inline sked_status check_measurement(void *data, sked_i_record_line *line, sked_error *err)
+{
+    (void)err;
+    for (int32_t i = 0; i < line->schedule->ops; i++)
+        if (line->schedule->device[i] < 0 || line->schedule->device[i] > 1 ||
+            !(line->schedule->start[i] >= 0))
+            *(const char **)data = "a schedule that cannot be";
+    if (!line->failed && !(line->said.time >= 0 && line->said.time < 1e100))
+        *(const char **)data = "a time that cannot be";
+    return SKED_OK;
+}
+
+static inline const char *check_measurements(const parser *p, const char *bytes, size_t size, bool *accepted)
+{
+    static const char *const methods[] = {"search"};
+    sked_graph *g = seed_graph();
+    sked_error err = {0};
+    sked_problem problem;
+    const char *odd = NULL;
+    int64_t good = 0;
+    uint64_t seed;
+    (void)p;
+    sked_problem_init(&problem, g);
+    problem.devices = 2;
+    const sked_i_record_head head = {&problem, "linear", 0};
+    const sked_status st = sked_i_record_parse("input", bytes, size, &head, methods, 1, check_measurement,
+                                               &odd, &good, &seed, &err);
+    const char *wrong = st == SKED_ERR_ARGUMENT ? NULL : check_status(st, &err, accepted);
+    if (*accepted && (good < 1 || good > (int64_t)size))
+        odd = "more whole lines than bytes";
+    sked_graph_destroy(g);
+    return wrong != NULL ? wrong : odd;
 }
 
 /* What a measuring program printed; a trace that is accepted has sane times for every op. */

@@ -265,11 +265,30 @@ static sked_status act_robust(const void *data, sked_error *err)
     sked_robust_options opt;
     sked_robust_result r = {.size = sizeof r, .count = -7};
     sked_robust_options_init(&opt);
+    opt.one_shot = true;
     opt.method = "list";
     opt.candidates = 3;
     opt.iterations = 3;
     opt.time_limit = INFINITY;
     const sked_status st = sked_robust(data, "noisy", &opt, &r, err);
+    if (st == SKED_OK)
+        sked_robust_result_clear(&r);
+    else
+        assert_int_equal(r.count, -7);
+    return st;
+}
+
+/* data: the problem. Two rounds of the loop with traces, and a record. */
+static sked_status act_loop(const void *data, sked_error *err)
+{
+    sked_robust_options opt;
+    sked_robust_result r = {.size = sizeof r, .count = -7};
+    sked_robust_options_init(&opt);
+    opt.measurements = 2;
+    opt.iterations = 1;
+    opt.time_limit = INFINITY;
+    opt.log = SKED_BINARY_DIR "/test_alloc.measurements.jsonl";
+    const sked_status st = sked_robust(data, "noisy:trace=true", &opt, &r, err);
     if (st == SKED_OK)
         sked_robust_result_clear(&r);
     else
@@ -691,6 +710,7 @@ static void loops(void **state)
     p.objective = SKED_OBJECTIVE_MAKESPAN;
     p.devices = 2;
     fail_everywhere("robust", act_robust, &p);
+    fail_everywhere("loop", act_loop, &p);
     p.latency = 1;
     fail_everywhere("recording", act_record, &p);
     sked_graph_destroy(g);

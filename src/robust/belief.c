@@ -263,13 +263,15 @@ static void move(sked_i_belief *b, work *w, int32_t i)
     b->density[i] = reached;
 }
 
-/* The weight is what is left to say: a draw that does not explain the data counts less. */
+/*
+ * A draw that does not explain the data counts less, by its mean misfit: the sum would leave one draw alone, for
+ * no better reason than that its critical paths met the kinks of the times best.
+ */
 static void sample(sked_i_belief *b, work *w, int32_t i)
 {
     const double misfit =
         sked_i_belief_sample(b, w, particle_at(b, i), &b->rng[i], b->guess + i * b->model->count);
-    const double excess = misfit - 2.0 * (double)b->n_data;
-    b->weight[i] = excess > 0 ? -excess / 4 : 0;
+    b->weight[i] = b->n_data > 0 ? -fmax(0, misfit / (double)b->n_data - 1) / 2 : 0;
 }
 
 static void normalise_weights(sked_i_belief *b)

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { FIT_STEPS = 8, SETTLE_STEPS = 3, DRAW_STEPS = 6 };
+enum { FIT_STEPS = 8, SETTLE_STEPS = 3, DRAW_STEPS = 8 };
 static const double settled = 0.05; /* steps that gain less are not worth their time */
 /* Shares of the ops' spread: where a particle is judged, where a guess is drawn. */
 static const double density_bend = 0.05, sample_bend = 0.02;
@@ -251,8 +251,9 @@ static double log_det(const sked_i_belief *b, work *w, const double *particle)
 }
 
 /*
- * Gauss-Newton steps from x; x gets the best point on the way. Returns -log of its posterior, given the
- * particle, times the volume around it; *misfit (may be NULL): half the sum of squared misfits there.
+ * Gauss-Newton steps from x, halved where they overshoot; x gets the best point on the way. Returns -log of its
+ * posterior, given the particle, times the volume around it; *misfit (may be NULL): half the sum of squared
+ * misfits there.
  */
 static double settle(const sked_i_belief *b, work *w, const double *particle, double *x, int steps,
                      double *misfit)
@@ -260,20 +261,20 @@ static double settle(const sked_i_belief *b, work *w, const double *particle, do
     double least = INFINITY, result = INFINITY;
     memcpy(w->at, x, (size_t)b->many * sizeof *x);
     for (int k = 0; k <= steps; k++) {
-        const double fit = linearise(b, w, particle, w->at), far = distance(b, w, w->at);
-        const bool better = fit + far < least - settled;
-        if (better)
+        const double fit = linearise(b, w, particle, w->at), reached = fit + distance(b, w, w->at);
+        if (reached < least) {
+            const bool done = reached > least - settled;
             memcpy(x, w->at, (size_t)b->many * sizeof *x);
-        else if (k > 0)
-            break;
-        if (better) {
-            least = fit + far;
+            least = reached;
             result = least + log_det(b, w, particle) / 2;
             if (misfit != NULL)
                 *misfit = fit;
+            if (done || !step_linear(b, w, w->at))
+                break;
+        } else {
+            for (int64_t i = 0; i < b->many; i++)
+                w->at[i] = (w->at[i] + x[i]) / 2;
         }
-        if (!step_linear(b, w, w->at))
-            break;
     }
     return result;
 }

@@ -5,6 +5,7 @@
 #include "formats/json.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char format_id[] = "sked-prior-1";
@@ -58,7 +59,7 @@ static double log_of(const sked_i_model *m, double x)
 static void set_parameter(sked_i_model *m, int64_t k, double median, double spread)
 {
     const bool inverse = k >= m->links && k < m->at_start_up; /* bandwidths are times per byte here */
-    m->mean[k] = inverse ? (median > 0 ? -sked_i_log(median) : 700) : log_of(m, median);
+    m->mean[k] = inverse ? -sked_i_log(median) : log_of(m, median);
     m->spread[k] = spread;
 }
 
@@ -112,6 +113,10 @@ static void read_parameter(reader *r)
     read_one(r, &median, &spread);
     if (r->j.status != SKED_OK)
         return;
+    if (strncmp(r->text.data, "bandwidth", 9) == 0 && !(median > 0)) {
+        sked_i_json_fail(&r->j, "a bandwidth must be above 0");
+        return;
+    }
     const int32_t at = sked_i_names_find(&r->names, r->text.data, (size_t)r->text.size);
     if (strcmp(r->text.data, "op factors") == 0)
         set_normal(r, &r->m->op_spread, sked_i_least_op_spread, sked_i_most_op_spread, median, spread);

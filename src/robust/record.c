@@ -5,6 +5,7 @@
 #include "schedule/equal.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char format_id[] = "sked-measurements-1";
