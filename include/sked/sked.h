@@ -797,7 +797,7 @@ typedef struct sked_target_info {
 SKED_API int sked_target_count(void);
 SKED_API const sked_target_info *sked_target_at(int i);
 SKED_API const sked_target_info *sked_target_find(const char *name);
-/* Options that every target takes beside its own (repeat, warm-up, trace); any part of a spec may set them. */
+/* Options of every target beside its own (repeat, warm-up, trace); any part of a spec may set them. */
 SKED_API int sked_target_option_count(void);
 SKED_API const sked_option *sked_target_option_at(int i);
 SKED_API const sked_option *sked_target_option_find(const char *name);

@@ -91,13 +91,13 @@ static sked_status take_settings(sked_target *t, sked_i_target_part *part, const
     for (int i = 0; i < own; i++)
         part->setting[i] = value[i];
     for (int i = 0; i < SKED_I_TARGET_COMMON_OPTIONS; i++) {
-        if (t->n_parts > 1 && !names(s, common[i].name))
-            continue; /* the first part brings the presets */
+        if (!names(s, common[i].name))
+            continue;
         if (*given >> i & 1u)
             return sked_i_fail(err, SKED_ERR_ARGUMENT,
                                "option %s is of the whole target; one part of it can set it, not two",
                                common[i].name);
-        *given |= (unsigned)names(s, common[i].name) << i;
+        *given |= 1u << i;
         t->common[i] = value[own + i];
     }
     return SKED_OK;
@@ -175,8 +175,9 @@ sked_status sked_i_target_parse(const char *spec, sked_target *t, sked_error *er
 {
     const size_t size = strlen(spec);
     unsigned given = 0;
-    sked_status st = SKED_OK;
-    if (takes_free_text(spec, part_size(spec, size)))
+    sked_status st =
+        sked_i_options_parse("a target", common, SKED_I_TARGET_COMMON_OPTIONS, NULL, 0, t->common, err);
+    if (st == SKED_OK && takes_free_text(spec, part_size(spec, size)))
         return parse_free_text(t, spec, err);
     for (size_t at = 0; st == SKED_OK && at <= size;) {
         const size_t n = part_size(spec + at, size - at);

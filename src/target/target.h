@@ -12,8 +12,7 @@
 
 enum { SKED_I_TARGET_OPTIONS = 16, SKED_I_TARGET_PARTS = 16 };
 
-/* Options that every part takes; they are of the whole target. ID, name, kind, preset, min, max, choices,
- * help */
+/* Options of the whole target, which any part may set. Columns as in base/option.h. */
 #define SKED_I_TARGET_COMMON(X)                                                                \
     X(REPEAT, "repeat", INT, "1", 1, 1000, NULL, "runs of a schedule; the median is its time") \
     X(WARM_UP, "warm-up", INT, "0", 0, 1000, NULL, "runs before them that do not count")       \
