@@ -22,6 +22,7 @@ typedef struct entrant {
     bool many;                            /* false: one schedule, for comparison */
 } entrant;
 
+/* The one place that names how a member is set: `--method` and sked-bench paper take it from here. */
 static const entrant entrants[] = {
     {"list", "list", NULL, false},        {"random list", "list", "priority=random", true},
     {"brkga", "brkga", NULL, true},       {"search", "search", NULL, true},
@@ -46,13 +47,12 @@ static int choose(const char *method, entrant *out)
 
 typedef struct pipeline {
     const sked_i_robust_run *run;
-    const sked_problem *problem; /* these three are the run's */
-    const sked_robust_options *opt;
+    const sked_problem *problem;    /* the run's, */
+    const sked_robust_options *opt; /* as are these */
     sked_target *target;
-    sked_problem
-        plain; /* the problem in its short form where it has one: the stages see equal devices there */
-    sked_graph *graph; /* of plain, where it has its own */
-    double share;      /* seconds of scheduling of a member, its stages counted */
+    sked_problem plain; /* for the stages: in the short form where it has one, so that equal devices show */
+    sked_graph *graph;  /* of plain, where it has its own */
+    double share;       /* seconds of scheduling of a member, its stages counted */
     sked_robust_result *result;
     int64_t room; /* of result->measurement */
 } pipeline;
