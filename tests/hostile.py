@@ -511,7 +511,9 @@ def nothing_from_outside_commands_the_terminal(folder):
         json.dump(text, open(file, "w"))
         odd = os.path.join(folder, f"odd{name}.json")
         json.dump(text, open(odd, "w"))
-        bad = os.path.join(folder, f"bad{k}.json")
+        bad, profile = os.path.join(folder, f"bad{k}.json"), os.path.join(folder, f"profile{k}.json")
+        json.dump({"format": "sked-machine-1", "name": name, "devices": [{"name": name, "type": name + "t"}],
+                   "durations": {name: {name: 3}, name + "4": 1}}, open(profile, "w"))
         json.dump({**text, "edges": [[name, name + "3"]]}, open(bad, "w"))
         run = ["--method", "list", "--devices", 2]
         list_of_cases += [(["info", file], {"codes": {0}}), (["info", file, "--json"], {"codes": {0}}), (["info", odd], {"codes": {0}}),
@@ -522,6 +524,9 @@ def nothing_from_outside_commands_the_terminal(folder):
                           (["schedule", file, "--method", "list", "--sweep", "horizon=1:4:1"], {"codes": {0}}),
                           (["schedule", file, "--method", "list", "--sweep", "horizon=1:4:1", "--json"], {"codes": {0}}),
                           (["schedule", file, *run, "-o", os.path.join(folder, name, "x.json")], {"codes": {4}}),
+                          (["robust", odd, "--devices", 2, "--measurements", 1, "--iterations", 1, "--target", "linear", "--json"], {"codes": {0}}),
+                          (["robust", odd, "--devices", 2, "--measurements", 1, "--iterations", 1, "--target", "linear"], {"codes": {0}}),
+                          (["info", file, "--machine", profile], {"codes": {0}}), (["info", file, "--machine", profile, "--json"], {"codes": {0}}),
                           (["robust", file, *run, "--one-shot", "--candidates", 3, "--target", f"command:echo '{name}' >/dev/null; echo 1 #", "--json"], {"codes": {0}}),
                           (["robust", file, *run, "--one-shot", "--candidates", 3, "--target", f"command:echo '{name}' >/dev/null; echo 1 #"], {"codes": {0}}),
                           (["robust", file, *run, "--one-shot", "--candidates", 3, "--quiet", "--target", f"command:false '{name}'"], {"codes": {9}}),
