@@ -21,6 +21,13 @@ static const manual manuals[SUITE_COUNT] = {
          "sked-bench paper --only networks --sample 4 --seeds 2 --list\n"
          "sked-bench paper --only temperature -o temperature.svg",
          NULL},
+    [SUITE_robust] = {"Sets, by target: bandwidth, latency, linear, noisy, traces, contention, cache. All of "
+                      "them take some "
+                      "half an hour; --only, --sample and --time-limit limit that.",
+                      "sked-bench robust --threads 2\n"
+                      "sked-bench robust --only noisy --list\n"
+                      "sked-bench robust --only linear --graphs networks --sample 4 --list",
+                      NULL},
     [SUITE_targets] = {"Measures draws of the sampler at several temperatures on every target and on the "
                        "proxy.",
                        "sked-bench targets --sample 5 --list", NULL},

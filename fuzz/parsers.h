@@ -8,6 +8,8 @@
 #include "formats/format.h"
 #include "formats/table.h"
 #include "method/gflownet/network/sampler.h"
+#include "robust/prior.h"
+#include "robust/record.h"
 #include "table.h"
 #include "target/answer.h"
 
@@ -165,6 +167,61 @@ static inline const char *check_fix(const parser *p, const char *bytes, size_t s
     return wrong;
 }
 
+/* A prior that is accepted leaves every parameter a place to be drawn from. */
+static inline const char *check_prior(const parser *p, const char *bytes, size_t size, bool *accepted)
+{
+    sked_graph *g = seed_graph();
+    sked_i_model m = {0};
+    sked_error err = {0};
+    sked_problem problem;
+    const char *wrong = "the fuzzer's own problem";
+    (void)p;
+    sked_problem_init(&problem, g);
+    problem.devices = 2;
+    if (sked_i_model_open(&m, &problem, NULL) == SKED_OK)
+        wrong = check_status(sked_i_prior_parse("input", bytes, size, &m, &err), &err, accepted);
+    for (int64_t k = 0; *accepted && k < m.count; k++)
+        if (!(fabs(m.mean[k]) < 1e4 && m.spread[k] >= 0 && m.spread[k] <= 10))
+            wrong = "a prior that nothing can be drawn from";
+    sked_i_model_close(&m);
+    sked_graph_destroy(g);
+    return wrong;
+}
+
+static inline sked_status check_measurement(void *data, sked_i_record_line *line, sked_error *err)
+{
+    (void)err;
+    for (int32_t i = 0; i < line->schedule->ops; i++)
+        if (line->schedule->device[i] < 0 || line->schedule->device[i] > 1 ||
+            !(line->schedule->start[i] >= 0))
+            *(const char **)data = "a schedule that cannot be";
+    if (!line->failed && !(line->said.time >= 0 && line->said.time < 1e100))
+        *(const char **)data = "a time that cannot be";
+    return SKED_OK;
+}
+
+static inline const char *check_measurements(const parser *p, const char *bytes, size_t size, bool *accepted)
+{
+    static const char *const methods[] = {"search"};
+    sked_graph *g = seed_graph();
+    sked_error err = {0};
+    sked_problem problem;
+    const char *odd = NULL;
+    int64_t good = 0;
+    uint64_t seed;
+    (void)p;
+    sked_problem_init(&problem, g);
+    problem.devices = 2;
+    const sked_i_record_head head = {&problem, "linear", 0};
+    const sked_status st = sked_i_record_parse("input", bytes, size, &head, methods, 1, check_measurement,
+                                               &odd, &good, &seed, &err);
+    const char *wrong = st == SKED_ERR_ARGUMENT ? NULL : check_status(st, &err, accepted);
+    if (*accepted && (good < 1 || good > (int64_t)size))
+        odd = "more whole lines than bytes";
+    sked_graph_destroy(g);
+    return wrong != NULL ? wrong : odd;
+}
+
 /* What a measuring program printed; a trace that is accepted has sane times for every op. */
 static inline const char *check_answer(const parser *p, const char *bytes, size_t size, bool *accepted)
 {
@@ -213,6 +270,21 @@ static inline const char *check_links(const sked_machine *m)
     return NULL;
 }
 
+/* A graph with the machine's profile is a graph like any other. */
+static inline const char *check_profiled(const sked_machine *m)
+{
+    sked_graph *g = seed_graph(), *changed = NULL;
+    sked_error err = {0};
+    const char *wrong = NULL;
+    if (sked_graph_profiled(g, m, &changed, &err) == SKED_OK)
+        wrong = check_round_trip(changed, "native");
+    else
+        wrong = "a profile that no graph takes";
+    sked_graph_destroy(changed);
+    sked_graph_destroy(g);
+    return wrong;
+}
+
 static inline const char *check_machine(const parser *p, const char *bytes, size_t size, bool *accepted)
 {
     sked_machine *m = NULL, *again = NULL;
@@ -222,12 +294,15 @@ static inline const char *check_machine(const parser *p, const char *bytes, size
     const char *wrong = check_status(sked_machine_parse("input", bytes, size, &m, &err), &err, accepted);
     if (m != NULL && wrong == NULL)
         wrong = check_links(m);
+    if (m != NULL && wrong == NULL)
+        wrong = check_profiled(m);
     if (m != NULL && wrong == NULL) {
         sked_i_machine_format(m, &text);
         if (text.failed || sked_machine_parse("input", text.data, (size_t)text.size, &again, NULL) != SKED_OK)
             wrong = "the machine written does not read";
         else if (sked_machine_device_count(m) != sked_machine_device_count(again) ||
-                 sked_machine_given_link_count(m) != sked_machine_given_link_count(again))
+                 sked_machine_given_link_count(m) != sked_machine_given_link_count(again) ||
+                 sked_machine_duration_count(m) != sked_machine_duration_count(again))
             wrong = "the machine written reads as another";
     }
     sked_i_buffer_free(&text);

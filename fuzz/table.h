@@ -6,6 +6,8 @@
     X(schedule)             \
     X(fix)                  \
     X(answer)               \
+    X(prior)                \
+    X(measurements)         \
     X(machine)              \
     X(library)              \
     X(profile)              \

@@ -227,7 +227,7 @@ def bad_arguments_exit_2_with_one_sentence(folder):
         (["schedule", graph, "--devices", "1e999"], "devices"), (["schedule", graph, "--method", "lst"], "list"),
         (["schedule", graph, "--objective", "speed"], "makespan, resource, memory, cost, ii"), (["schedule", graph, "--devices"], "value"),
         (["schedule", graph, "--method", "list", "--set", "prioritty=random"], "priority"), (["schedule", graph, "--ii", "-3"], "ii"),
-        (["schedule", graph, "-o", "x.xyz"], ".trace.json .svg .scatter.svg .html .dot .jsonl"), (["schedule", graph, "--devices", 2, "--devices", 3], "twice"),
+        (["schedule", graph, "-o", "x.xyz"], ".trace.json .machine.json .svg .curve.svg .scatter.svg .html .dot .jsonl"), (["schedule", graph, "--devices", 2, "--devices", 3], "twice"),
         (["schedule", graph, "--top", 2], "candidates"), (["generate", "layred", "--nodes", 5, "-o", "x.json"], "layered"),
         (["generate", "layered", "-o", "x.json"], "nodes"), (["generate", "layered", "--nodes", -1, "-o", "x.json"], "nodes"),
         (["convert", graph, "-", "--to", "doot"], "dot"), (["methods", "lst"], "list"), (["help", "infos"], "info"),
@@ -446,9 +446,10 @@ def help_shows_the_defaults_that_runs_use(folder):
     drawn = expect(run("sample", path("cholesky.json"), "--devices", 3, "--raw", "--quiet"), 0).stdout.splitlines()
     assert len(drawn) == int(default("sample", "candidates"))
     assert json.loads(drawn[0])["temperature"] == float(default("sample", "temperature"))
-    out = json.loads(expect(run("robust", path("cholesky.json"), "--devices", 3, "--method", "list", "--set", "priority=random", "--target",
-                                "noisy", "--quiet", "--json"), 0).stdout)
-    assert out["candidates"] == int(default("robust", "candidates")) and out["top"] == int(default("robust", "top")), out
+    out = json.loads(expect(run("robust", path("cholesky.json"), "--devices", 3, "--one-shot", "--method", "list", "--set", "priority=random",
+                                "--target", "noisy", "--quiet", "--json"), 0).stdout)
+    assert out["methods"][0]["candidates"] == int(default("robust", "candidates")), out
+    assert out["measurements"] == out["methods"][0]["measured"] == int(default("robust", "top")), out
 
 
 @test
@@ -482,7 +483,7 @@ def unsupported_requests_exit_6(folder):
 @test
 def robust_compares_and_reports(folder):
     page, picture, plan = (os.path.join(folder, n) for n in ("r.html", "r.scatter.svg", "r.json"))
-    shown = expect(run("robust", path("cholesky.json"), "--devices", 4, "--target", "bandwidth", "--time-limit", 0.3, "--candidates",
+    shown = expect(run("robust", path("cholesky.json"), "--devices", 4, "--target", "bandwidth", "--time-limit", 1, "--one-shot", "--candidates",
                        50, "--top", 20, "--quiet", "-o", page, "-o", picture, "-o", plan), 0).stdout
     for method in ("list", "random list", "brkga", "search", "gflownet"):
         assert re.search(rf"^{method} +\d+ ", shown, flags=re.M), (method, shown)
@@ -494,7 +495,115 @@ def robust_compares_and_reports(folder):
     assert data["methods"][data["winner"]]["targetSpeedup"] == max(m["targetSpeedup"] for m in data["methods"])
     assert 'data-kind="schedule"' in text
     xml.dom.minidom.parse(picture)
-    expect(run("schedule", path("cholesky.json"), "--devices", 2, "--method", "list", "-o", picture), 6, "sked robust")
+    for name in ("r.scatter.svg", "r.curve.svg", "r.machine.json"):
+        expect(run("schedule", path("cholesky.json"), "--devices", 2, "--method", "list", "-o", os.path.join(folder, name)), 6, "sked robust")
+
+
+@test
+def one_shot_as_json(folder):
+    args = ["robust", path("cholesky.json"), "--devices", 4, "--target", "bandwidth", "--time-limit", 1, "--one-shot", "--candidates", 30,
+            "--top", 5, "--quiet", "--json"]
+    out = json.loads(expect(run(*args), 0).stdout)
+    assert list(out) == ["target", "measurements", "failures", "target_speedup", "target_time", "proxy_speedup", "seconds", "seed", "end",
+                         "noise", "curve", "winner", "methods"], list(out)
+    assert out["measurements"] == len(out["curve"]) == sum(m["measured"] for m in out["methods"]) == 21
+    assert out["curve"] == sorted(out["curve"]) and out["curve"][-1] == out["target_speedup"] == max(m["target_speedup"] for m in out["methods"])
+    assert (out["end"], out["noise"], out["failures"], out["winner"]["valid"]) == ("budget", None, 0, True), out
+    assert list(out["methods"][0]) == ["method", "candidates", "measured", "proxy_speedup", "target_speedup", "ged", "d_inv", "d_sen", "seconds"]
+    one = json.loads(expect(run(*args, "--method", "list", "--local", "off"), 0).stdout)
+    other = json.loads(expect(run(*args, "--method", "list", "--improve", 2), 0).stdout)
+    assert [m["method"] for m in one["methods"]] == ["random list"] and one["curve"] != other["curve"], "the stages change nothing"
+
+
+@test
+def the_loop_learns_and_reports(folder):
+    page, curve, picture, plan, fitted = (os.path.join(folder, n) for n in ("r.html", "r.curve.svg", "r.scatter.svg", "r.json", "r.machine.json"))
+    graph = path("recommender.json")
+    args = ["robust", graph, "--devices", 4, "--target", "linear", "--measurements", 8, "--time-limit", 2]
+    out = json.loads(expect(run(*args, "--json", "-o", page, "-o", curve, "-o", picture, "-o", plan, "-o", fitted), 0).stdout)
+    assert list(out) == ["target", "measurements", "failures", "target_speedup", "target_time", "proxy_speedup", "seconds", "seed", "end",
+                         "noise", "curve", "model", "winner", "methods"], list(out)
+    assert 2 <= out["measurements"] == len(out["curve"]) <= 8 and out["curve"] == sorted(out["curve"]), out
+    assert out["curve"][-1] == out["target_speedup"] and out["end"] in ("budget", "time", "settled") and out["noise"] >= 0, out
+    for name in ("latency", "bandwidth"):
+        assert set(out["model"][name]) == {"mean", "spread"} and out["model"][name]["mean"] > 0, out["model"]
+    expect(run("check", graph, plan), 0)
+    page = open(page).read()
+    data = json.loads(re.search(r'data-kind="loop">\n(.*?)\n</script>', page, flags=re.S).group(1))
+    assert len(data["measurements"]) == out["measurements"] and [p["name"] for p in data["parameters"]] == list(out["model"])
+    assert abs(data["measurements"][-1]["best"] - out["target_speedup"]) < 1e-9
+    assert any(abs(m["speedup"] - out["target_speedup"]) < 1e-6 for m in data["measurements"])
+    for file in (curve, picture):
+        xml.dom.minidom.parse(file)
+    used = json.loads(expect(run("schedule", graph, "--machine", fitted, "--time-limit", 1, "--json"), 0).stdout)
+    assert used["machine"] == "fitted" and used["devices"] == 4, used
+    shown = expect(run(*args), 0).stdout
+    for part in (r"^winner       time ", r"^measured     \d+ times, noise .* %; ", r"^best after +1 +2", r"^speedup +[\d.]+", r"^fitted +mean +spread",
+                 r"^latency +[\d.]+ +[\d.]+ +[\d.e-]+ \.\. ", r"<- winner"):
+        assert re.search(part, shown, flags=re.M), (part, shown)
+    told = on_terminal(SKED, [*args[:-4], "--measurements", 3, "--time-limit", 0.5])
+    assert re.search(r"measured  1 of 3, best time [\d.]+\n", told) and "scheduling" in told, told
+
+
+@test
+def measurements_are_kept_and_resumed(folder):
+    script, count, log, other = (os.path.join(folder, n) for n in ("measure.sh", "count", "runs.jsonl", "more.jsonl"))
+    with open(script, "w") as f:
+        f.write(f'#!/bin/sh\necho x >> {count}\ncksum < "$1" | cut -c1-3\n')
+    os.chmod(script, 0o755)
+    args = ["robust", path("cholesky.json"), "--devices", 2, "--time-limit", 1, "--quiet", "--json", "--target", f"command:{script}"]
+    runs = lambda: len(open(count).read().split())
+    lines = lambda file: open(file).read().splitlines()
+    out = json.loads(expect(run(*args, "--measurements", 3), 0).stdout)
+    assert sorted(os.listdir(folder)) == ["count", "measure.sh"], "nothing is written unasked"
+    first = runs()
+    out = json.loads(expect(run(*args, "--measurements", 3, "--log", log), 0).stdout)
+    assert runs() - first == out["measurements"] == len(lines(log)) - 1 and json.loads(lines(log)[0])["format"] == "sked-measurements-1"
+    kept, before = lines(log), runs()
+    out = json.loads(expect(run(*args, "--measurements", 5, "--resume", log, "--log", other), 0).stdout)
+    assert lines(log) == kept and out["curve"][:3] != [] and len(out["curve"]) == out["measurements"] <= 5
+    assert runs() - before == out["measurements"] - len(kept) + 1, "measured twice"
+    before = runs()
+    out = json.loads(expect(run(*args, "--measurements", 5, "--resume", log), 0).stdout)
+    assert lines(log)[:len(kept)] == kept and len(lines(log)) == 1 + out["measurements"] == len(kept) + runs() - before
+    expect(run("robust", path("recommender.json"), *args[2:], "--resume", log), 2, "another graph")
+    expect(run(*args, "--resume", os.path.join(folder, "none.jsonl")), 4)
+
+
+@test
+def a_loop_survives_a_target_that_fails(folder):
+    script, count = os.path.join(folder, "measure.sh"), os.path.join(folder, "count")
+    with open(script, "w") as f:  # every third run fails
+        f.write(f'#!/bin/sh\necho x >> {count}\nn=$(wc -l < {count})\n[ $((n % 3)) -eq 0 ] && exit 1\necho $((1000 + n))\n')
+    os.chmod(script, 0o755)
+    args = ["robust", path("cholesky.json"), "--devices", 2, "--measurements", 6, "--time-limit", 1, "--json"]
+    out = json.loads(expect(run(*args, "--target", f"command,retries=0:{script}"), 0).stdout)
+    assert 1 <= out["failures"] == len(open(count).read().split()) // 3 and out["measurements"] <= 6, out
+    expect(run(*args, "--quiet", "--target", "command,retries=0,timeout=1:false"), 9)
+
+
+@test
+def robust_options_belong_to_one_way(folder):
+    base = ["robust", path("cholesky.json"), "--devices", 2, "--target", "noisy"]
+    plan = os.path.join(folder, "x.jsonl")
+    for option in (("--method", "list"), ("--candidates", 5), ("--top", 5), ("--local", "off"), ("--improve", 1), ("--min-distance", 1)):
+        expect(run(*base, *option), 2, f"{option[0]} is for --one-shot")
+    for option in (("--measurements", 5), ("--prior", plan), ("--resume", plan), ("--log", plan)):
+        expect(run(*base, "--one-shot", *option), 2, f"{option[0]} is for the loop")
+    expect(run(*base, "--one-shot", "--local", "maybe"), 2, "on or off")
+    expect(run(*base, "--one-shot", "-o", os.path.join(folder, "x.machine.json")), 2, "fits no machine")
+    expect(run(*base, "-o", os.path.join(folder, "x.xyz")), 2, ".machine.json")
+    expect(run(*base, "-o", plan), 2, "the extension selects the writer")
+    expect(run(*base, "--log", "-"), 2, "standard output has the result")
+    expect(run(*base, "--log", plan + ".json", "-o", plan + ".json"), 2, "would replace the measurements")
+    open(plan, "w").close()
+    os.symlink(plan, os.path.join(folder, "y.json"))
+    expect(run(*base, "--prior", plan, "-o", os.path.join(folder, "y.json")), 2, "would replace the input")
+    expect(run(*base, "--resume", plan, "-o", os.path.join(folder, "y.json")), 2, "would replace the measurements")
+    os.remove(os.path.join(folder, "y.json"))
+    expect(run(*base, "--prior", plan, "--log", plan), 2, "would replace the input")
+    expect(run(*base, "--log", os.path.join(folder, "none", "x.jsonl")), 4)
+    assert os.listdir(folder) == ["x.jsonl"] and os.path.getsize(plan) == 0
 
 
 def write_machine(folder, name="gpu 0", **more):
@@ -545,6 +654,38 @@ def info_describes_a_machine(folder):
 
 
 @test
+def durations_of_a_machine_are_used(folder):
+    graph, machine = write_machine(folder)
+    node, profile = json.load(open(machine)), os.path.join(folder, "p.json")
+    node["durations"] = {"op0": 1000, "op1": {"gpu": 500}, "nobody": 1}
+    json.dump(node, open(profile, "w"))
+    said = expect(run("info", graph, "--machine", profile), 0)
+    assert "machine has durations of 'nobody', which no op of the graph is called" in said.stderr, said
+    assert "profile        3 durations" in said.stdout, said.stdout
+    assert json.loads(expect(run("info", graph, "--machine", profile, "--json"), 0).stdout)["machine"]["durations"] == 3
+    assert "durations of" not in run("info", graph, "--machine", machine).stderr
+    plan, base = os.path.join(folder, "s.json"), ["schedule", graph, "--method", "heft", "--json", "--time-limit", 0.5]
+    plain = json.loads(expect(run(*base, "--machine", machine), 0).stdout)["makespan"]
+    slow = json.loads(expect(run(*base, "--machine", profile, "-o", plan), 0).stdout)["makespan"]
+    assert plain < 100 and slow >= 500, (plain, slow)
+    expect(run("check", graph, plan, "--machine", profile), 0)
+    expect(run("check", graph, plan, "--machine", machine), 8)  # without the profile its times are wrong
+    changed = os.path.join(folder, "g2.json")
+    expect(run("convert", graph, changed, "--machine", profile), 0)
+    ops = json.load(open(changed))["ops"]
+    assert ops[0]["duration"] == 1000 and ops[1]["durations"]["gpu"] == 500, ops[:2]
+    node["devices"] = [{"name": "a"}, {"name": "b"}]  # equal devices: the sampler takes them too
+    del node["links"], node["durations"]["op1"]
+    node["latency"], node["bandwidth"] = 0, None
+    json.dump(node, open(profile, "w"))
+    drawn = expect(run("sample", graph, "--machine", profile, "--candidates", 3), 0).stdout.splitlines()
+    assert all(json.loads(line)["proxy_makespan"] >= 1000 for line in drawn)
+    won = json.loads(expect(run("robust", graph, "--machine", profile, "--target", "latency", "--one-shot", "--method", "list",
+                                "--candidates", 5, "--json"), 0).stdout)
+    assert won["target_time"] >= 1000, won
+
+
+@test
 def names_of_devices_do_not_command_terminals(folder):
     graph, machine = write_machine(folder, name="\x1b[31mred\x07 </script>")
     page = os.path.join(folder, "r.html")
@@ -557,7 +698,7 @@ def names_of_devices_do_not_command_terminals(folder):
 @test
 def robust_and_sample_take_machines_where_they_can(folder):
     graph, machine = write_machine(folder)
-    base = ["robust", graph, "--machine", machine, "--candidates", 10, "--top", 4, "--time-limit", 0.2]
+    base = ["robust", graph, "--machine", machine, "--one-shot", "--candidates", 10, "--top", 4, "--time-limit", 0.2]
     result = expect(run(*base, "--target", "noisy", "--json"), 0)
     assert json.loads(result.stdout)["winner"]["device_names"] == ["cpu0", "cpu1", "gpu 0"]
     assert "gflownet takes no part" in result.stderr, result.stderr
@@ -580,7 +721,7 @@ def targets_compose_and_say_so(folder):
     for name, names in options.items():
         for word in [name, *names]:
             assert f"`{word}" in page, f"docs/targets.md does not describe {word}"
-    base = ["robust", path("cholesky.json"), "--devices", 2, "--method", "list", "--candidates", 5, "--json", "--target"]
+    base = ["robust", path("cholesky.json"), "--devices", 2, "--one-shot", "--method", "list", "--candidates", 5, "--json", "--target"]
     assert run(*base, "noisy+linear+jitter").stdout != run(*base, "noisy+linear").stdout
     expect(run(*base, "noisy+linaer"), 2, "did you mean 'linear'?")
     expect(run(*base, "noisy+command:true"), 2, "stands alone")
@@ -593,7 +734,7 @@ def programs_measure_and_their_failures_are_reported(folder):
         f.write(f'#!/bin/sh\necho x >> {count}\nn=$(wc -l < {count})\n[ $((n % 3)) -eq 0 ] && exit 1\n'
                 'grep -c \'"device"\' "$1"\n')
     os.chmod(script, 0o755)
-    args = ["robust", path("cholesky.json"), "--devices", 2, "--method", "list", "--candidates", 9, "--top", 9, "--json"]
+    args = ["robust", path("cholesky.json"), "--devices", 2, "--one-shot", "--method", "list", "--candidates", 9, "--top", 9, "--json"]
     result = expect(run(*args, "--target", f"command,retries=0:{script}"), 0)
     out = json.loads(result.stdout)
     assert out["failures"] == 3 and result.stderr.count("was not measured") == 3, (out, result.stderr)
@@ -639,11 +780,24 @@ def paper_suite_says_where_it_loses(folder):
 
 
 @test
+def robust_suite_says_what_was_reached(folder):
+    base = ["robust", "--sample", 10, "--list", "--quiet", "--time-limit", 0.5]
+    shown = expect(bench(*base, "--only", "linear"), 0).stdout
+    for part in ("percent of the informed search", "loop, mean of 1", "standard deviation", "one-shot, list", "one-shot, gflownet", "seed 0", "s in all"):
+        assert part in shown, (part, shown)
+    assert re.search(r"^linear +after 10: +[\d.]+ % \(must 97, stretch 99\): (BELOW|reached|stretch reached)", shown, flags=re.M), shown
+    shown = expect(bench(*base, "--only", "cache", "--graphs", "bare"), 0).stdout
+    assert "percent of the best of 10,000 random list schedules" in shown and "cache      after 30" in shown, shown
+    expect(bench(*base, "--only", "nothing"), 2, "bandwidth, latency, linear")
+    expect(bench(*base, "--graphs", "nothing"), 2, "random, networks or bare")
+
+
+@test
 def benchmarks_are_a_program_of_their_own(folder):
     usage = expect(bench("help"), 0).stdout
     assert usage == expect(bench("--help"), 0).stdout
     suites = re.findall(r"^  ([a-z]+) ", usage, flags=re.M)
-    assert sorted(suites) == ["gaus", "gflownet", "help", "memory", "paper", "quality", "scale", "targets"], suites
+    assert sorted(suites) == ["gaus", "gflownet", "help", "memory", "paper", "quality", "robust", "scale", "targets"], suites
     for suite in suites:
         assert expect(bench("help", suite), 0).stdout == expect(bench(suite, "--help"), 0).stdout
     assert bench().returncode == 2
@@ -703,7 +857,7 @@ def training_log_and_curve(folder):
     assert [line["step"] for line in lines] == [1, 2, 3, 4]
     assert all({"top1", "top100", "mean", "ged", "spread", "list", "brkga"} <= set(line) for line in lines[1::2])
     xml.dom.minidom.parse(curve)
-    expect(run("robust", path("cholesky.json"), "--devices", 2, "--method", "gflownet", "--model", model, "--candidates", 5,
+    expect(run("robust", path("cholesky.json"), "--devices", 2, "--one-shot", "--method", "gflownet", "--model", model, "--candidates", 5,
                "--target", "noisy", "--quiet"), 0)
 
 

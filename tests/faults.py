@@ -64,7 +64,7 @@ class Command:
 
     def calls(self, kind):
         """Whether calls of the kind are expected; only models and schedules are synced."""
-        durable = self.name in ("schedule", "sample", "train", "robust")
+        durable = self.name in ("schedule", "sample", "train", "robust", "loop")
         return durable if kind == "fsync" else self.name != "generate" if kind == "read" else self.outputs or kind in ("open", "close")
 
     def reference(self, folder):
@@ -130,8 +130,10 @@ def commands():
                 ["c.jsonl"], [("m.safetensors", model)]),
         Command("train", [*train, "--steps", 3, "--resume", "m.safetensors", *(w for n in trained for w in ("-o", n))], trained,
                 [("m.safetensors", model)]),
-        Command("robust", ["robust", GRAPH, "--devices", 2, "--method", "list", "--candidates", 3, "--target", "noisy", "--quiet", "-o",
+        Command("robust", ["robust", GRAPH, "--devices", 2, "--one-shot", "--method", "list", "--candidates", 3, "--target", "noisy", "--quiet", "-o",
                            "r.json", "-o", "r.html", "-o", "r.scatter.svg"], ["r.json", "r.html", "r.scatter.svg"]),
+        Command("loop", ["robust", GRAPH, "--devices", 2, "--measurements", 1, "--iterations", 1, "--time-limit", 100, "--target", "linear",
+                         "--quiet", "-o", "l.json", "-o", "l.machine.json", "-o", "l.curve.svg"], ["l.json", "l.machine.json", "l.curve.svg"]),
         Command("sweep", ["schedule", *FIR, "--method", "list", "--objective", "resource", "--sweep", "horizon=20:24:2", "--quiet", "-o",
                           "w.json", "-o", "w.svg", "-o", "w.html"], ["w.json", "w.svg", "w.html"]),
         Command("record", ["schedule", GRAPH, "--devices", 3, "--latency", 1, "--method", "gaus", "--iterations", 1, "--set", "steps=9",
@@ -278,7 +280,7 @@ def kill_writers(times, rng):
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([SKED, "generate", "layered", "--nodes", "3000", "-o", "g.json"], cwd=folder, check=True)
         for args in (["schedule", "g.json", "--devices", 8, "--method", "list", "--quiet", *written],
-                     ["robust", GRAPH, "--devices", 2, "--method", "list", "--candidates", 20, "--target", "noisy", "--quiet", *written]):
+                     ["robust", GRAPH, "--devices", 2, "--one-shot", "--method", "list", "--candidates", 20, "--target", "noisy", "--quiet", *written]):
             command = Command(args[0], args, files)
             reference = command.reference(folder)
             length = seconds_of(args, folder)

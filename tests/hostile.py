@@ -492,7 +492,7 @@ def other_commands_on_awkward_problems(folder):
         list_of_cases += [(["schedule", file, "--devices", 2, "--method", "list", "--quiet", "-o", os.path.join(folder, name + end)],
                            {"codes": {0, 6, 7}}) for end in (".svg", ".html", ".dot", ".trace.json", ".jsonl")]
         list_of_cases += [(["schedule", file, "--devices", 2, "--candidates", 5, "--top", 2, "--time-limit", 0.02, "--json", "--quiet"],),
-                          (["robust", file, "--devices", 2, "--method", "list", "--candidates", 5, "--target", "noisy", "--json"],)]
+                          (["robust", file, "--devices", 2, "--one-shot", "--method", "list", "--candidates", 5, "--target", "noisy", "--json"],)]
     return run_all(list_of_cases)
 
 
@@ -511,7 +511,9 @@ def nothing_from_outside_commands_the_terminal(folder):
         json.dump(text, open(file, "w"))
         odd = os.path.join(folder, f"odd{name}.json")
         json.dump(text, open(odd, "w"))
-        bad = os.path.join(folder, f"bad{k}.json")
+        bad, profile = os.path.join(folder, f"bad{k}.json"), os.path.join(folder, f"profile{k}.json")
+        json.dump({"format": "sked-machine-1", "name": name, "devices": [{"name": name, "type": name + "t"}],
+                   "durations": {name: {name: 3}, name + "4": 1}}, open(profile, "w"))
         json.dump({**text, "edges": [[name, name + "3"]]}, open(bad, "w"))
         run = ["--method", "list", "--devices", 2]
         list_of_cases += [(["info", file], {"codes": {0}}), (["info", file, "--json"], {"codes": {0}}), (["info", odd], {"codes": {0}}),
@@ -522,15 +524,18 @@ def nothing_from_outside_commands_the_terminal(folder):
                           (["schedule", file, "--method", "list", "--sweep", "horizon=1:4:1"], {"codes": {0}}),
                           (["schedule", file, "--method", "list", "--sweep", "horizon=1:4:1", "--json"], {"codes": {0}}),
                           (["schedule", file, *run, "-o", os.path.join(folder, name, "x.json")], {"codes": {4}}),
-                          (["robust", file, *run, "--candidates", 3, "--target", f"command:echo '{name}' >/dev/null; echo 1 #", "--json"], {"codes": {0}}),
-                          (["robust", file, *run, "--candidates", 3, "--target", f"command:echo '{name}' >/dev/null; echo 1 #"], {"codes": {0}}),
-                          (["robust", file, *run, "--candidates", 3, "--quiet", "--target", f"command:false '{name}'"], {"codes": {9}}),
+                          (["robust", odd, "--devices", 2, "--measurements", 1, "--iterations", 1, "--target", "linear", "--json"], {"codes": {0}}),
+                          (["robust", odd, "--devices", 2, "--measurements", 1, "--iterations", 1, "--target", "linear"], {"codes": {0}}),
+                          (["info", file, "--machine", profile], {"codes": {0}}), (["info", file, "--machine", profile, "--json"], {"codes": {0}}),
+                          (["robust", file, *run, "--one-shot", "--candidates", 3, "--target", f"command:echo '{name}' >/dev/null; echo 1 #", "--json"], {"codes": {0}}),
+                          (["robust", file, *run, "--one-shot", "--candidates", 3, "--target", f"command:echo '{name}' >/dev/null; echo 1 #"], {"codes": {0}}),
+                          (["robust", file, *run, "--one-shot", "--candidates", 3, "--quiet", "--target", f"command:false '{name}'"], {"codes": {9}}),
                           (["train", "--graphs", odd + name, "--devices", 2, "--steps", 1, "--quiet", "-o", f"{folder}/{name}.safetensors"], {"codes": {2, 4}}),
                           (["sample", file, "--devices", 2, "--model", odd], {"codes": {5}}),
                           (["check", file, file], {"codes": {5}})]
         pictures += [(["schedule", file, *run, "-o", picture], {"codes": {0}}), (["schedule", file, *run, "-o", picture + ".html"], {"codes": {0}})]
     for k, raw in enumerate((b"\xff\xfe", b"\xc2", b"\xed\xa0\x80", b"\xc0\xaf", b"\x9b31m")):  # no UTF-8
-        list_of_cases += [(["robust", EXAMPLE, "--devices", 2, "--method", "list", "--candidates", 2, "--target", b"command:echo 1 #" + raw, "--json"],
+        list_of_cases += [(["robust", EXAMPLE, "--devices", 2, "--one-shot", "--method", "list", "--candidates", 2, "--target", b"command:echo 1 #" + raw, "--json"],
                            {"codes": {0}}), (["schedule", EXAMPLE, "--method", raw], {"codes": {2}}), ([raw], {"codes": {2}}),
                           (["info", os.path.join(os.fsencode(folder), raw)], {"codes": {4}})]
     problems = run_all(list_of_cases) + run_all(pictures)

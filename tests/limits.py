@@ -183,7 +183,7 @@ def measured_by(folder, text):
     """sked robust with a program that has begun to measure; a word in the command lines of what that starts."""
     word = f"3600.{os.getpid()}{abs(hash(folder)) % 100000}"
     program = script(folder, text.replace("WORD", word))
-    process = start("robust", EXAMPLE, "--devices", 2, "--target", f"command:{program}", "--method", "list", "--set", "priority=random",
+    process = start("robust", EXAMPLE, "--devices", 2, "--target", f"command:{program}", "--one-shot", "--method", "list", "--set", "priority=random",
                     "--candidates", 4, "--top", 4)
     wait_for(lambda: alive(word))
     return process, word
@@ -219,7 +219,7 @@ def whatever_kills_sked_takes_the_program_along(folder):
 def what_was_measured_before_a_stop_counts(folder):
     program = script(folder, f'test -e {folder}/once && {{ touch {folder}/twice; sleep 3600; }}; touch {folder}/once; echo 5')
     plan = os.path.join(folder, "s.json")
-    process = start("robust", EXAMPLE, "--devices", 2, "--target", f"command:{program}", "--method", "list", "--set", "priority=random",
+    process = start("robust", EXAMPLE, "--devices", 2, "--target", f"command:{program}", "--one-shot", "--method", "list", "--set", "priority=random",
                     "--candidates", 4, "--top", 4, "-o", plan)
     wait_for(lambda: os.path.exists(os.path.join(folder, "twice")))
     process.send_signal(signal.SIGTERM)

@@ -354,6 +354,35 @@ class Suite:
         self.keep("svg-scatter")
         self.no_errors("robust")
 
+    def test_loop(self):
+        self.browser.scheme("light")
+        self.load("loop")
+        count = lambda what: self.browser.run(f"return document.querySelectorAll('{what}').length")
+        assert count("#loop-curve .plot > svg .failed") == 3 and count("#loop-curve .plot > svg .again") == 3
+        assert count("#loop-curve .plot > svg .marks") == 21 and count("#loop-curve .plot > svg .earlier") == 2
+        assert count("#loop-times svg .diagonal") == 2 and count("#loop-times .marks") == 42
+        assert count("#loop-model svg.bars") == 5 and count("#loop-model svg.bars .posterior") == 10
+        text = self.browser.run("return document.getElementById('loop-model').innerText")
+        for part in ("latency", "0.76", "type </script><b>Conv</b>", "3.25"):
+            assert part in text, f"the model does not say {part}: {text}"
+        said = self.browser.run("return document.getElementById('loop-curve').innerText")
+        for part in ("nothing promises more", "1.12 %", "noisy+linear:cost=<4> & more", "gflownet", "measured again"):
+            assert part in said, f"the curve does not say {part}: {said}"
+        self.browser.move(*self.browser.run("""const b = document.querySelector('#loop-curve .plot > svg .failed').getBoundingClientRect();
+            return [b.left + b.width / 2, b.top + b.height / 2];"""))
+        tip = self.browser.run("const t = document.getElementById('loop-tip'); return t.hidden ? '' : t.innerText")
+        for part in ("Measurement 6 of 24", "failed", "Expected before it"):
+            assert part in tip, f"hover does not say {part}: {tip}"
+        assert self.browser.run(PIXELS) > 3, "the winner's Gantt is empty"
+        self.keep("page-loop")
+        self.browser.scheme("dark")
+        self.keep("page-loop-dark")
+        self.browser.scheme("light")
+        self.browser.open(self.path("loop.curve.svg"))
+        assert count(".x") == 3
+        self.keep("svg-curve")
+        self.no_errors("loop")
+
     def test_unknown_section(self):
         self.load("sections")
         assert "unheard-of" in self.browser.run("return document.querySelector('.error').textContent")

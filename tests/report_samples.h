@@ -362,6 +362,7 @@ static inline const sked_robust_result *sample_comparison(void)
                                           .proxy = proxy[1],
                                           .target = target[1],
                                           .best = 11,
+                                          .failures = 6,
                                           .ged = 92.02,
                                           .d_inv = 24.27,
                                           .d_sen = 90.17,
@@ -377,6 +378,99 @@ static inline const sked_robust_result *sample_comparison(void)
     target[0][7] = 1.35;
     target[1][11] = 1.62;
     return &comparison;
+}
+
+/* A fitted machine of two devices with a profile. */
+static inline sked_machine *sample_fitted(void)
+{
+    sked_machine_builder *b = NULL;
+    sked_machine *m = NULL;
+    OK(sked_machine_builder_create("fitted", &b, err));
+    OK(sked_machine_builder_add_device(b, "0", NULL, 1, INFINITY, NULL, err));
+    OK(sked_machine_builder_add_device(b, "1", NULL, 1, INFINITY, NULL, err));
+    OK(sked_machine_builder_set_link(b, 0.75, 42, err));
+    OK(sked_machine_builder_add_duration(b, "conv1", NULL, 4.5, err));
+    OK(sked_machine_builder_finish(b, &m, err));
+    sked_machine_builder_destroy(b);
+    return m;
+}
+
+/*
+ * A run of the loop on a target of work 22: two methods, 24 measurements. The first two come from an earlier
+ * run, every seventh failed, the last three are repetitions. Machine: the caller's.
+ */
+enum { course = 24 };
+static inline const sked_robust_result *sample_course(sked_machine *machine)
+{
+    static double proxy[2][course], target[2][course];
+    static char spec[] = "noisy+linear:cost=<4> & more";
+    static sked_robust_measurement measurement[course];
+    static sked_robust_parameter parameter[] = {
+        {"latency", {0.01, 0.2, 0.5, 1.2, 20}, {0.6, 0.7, 0.75, 0.8, 0.95}, 0.76, 0.08},
+        {"bandwidth", {1, 20, 64, 200, 4000}, {38, 40, 42, 44, 50}, 42.5, 3.25},
+        {"start-up", {0, 0.01, 0.05, 0.1, 0.5}, {0, 0.01, 0.02, 0.03, 0.04}, 0.02, 0.01},
+        {"type </script><b>Conv</b>", {0.5, 0.8, 1, 1.2, 2}, {1.08, 1.1, 1.12, 1.14, 1.17}, 1.12, 0.02},
+        {"noise", {1e-4, 1e-3, 1e-2, 0.05, 0.2}, {0.008, 0.01, 0.011, 0.013, 0.017}, 0.0112, 0.002}};
+    static sked_robust_member search = {.label = "search",
+                                        .asked = course,
+                                        .count = course,
+                                        .proxy = proxy[0],
+                                        .target = target[0],
+                                        .seconds = 2};
+    static sked_robust_member gflownet = {.label = "gflownet",
+                                          .asked = course,
+                                          .count = course,
+                                          .proxy = proxy[1],
+                                          .target = target[1],
+                                          .seconds = 1};
+    static sked_robust_member *members[] = {&search, &gflownet};
+    static sked_robust_result result;
+    double best = NAN;
+    for (int m = 0; m < 2; m++) {
+        members[m]->best = -1;
+        members[m]->time = INFINITY;
+        members[m]->failures = 0;
+        members[m]->ged = 40 + 20 * m;
+    }
+    for (int i = 0; i < course; i++) {
+        const int m = i % 3 == 1;
+        const bool failed = i % 7 == 5;
+        const double time = 9 + 14 * exp(-0.2 * i) + 0.9 * sin(3 * i);
+        proxy[m][i] = proxy[!m][i] = 22 / (8 + 0.3 * cos(i));
+        target[!m][i] = NAN;
+        target[m][i] = failed ? NAN : 22 / time;
+        members[m]->failures += failed;
+        if (!failed && time < members[m]->time) {
+            members[m]->best = i;
+            members[m]->time = time;
+        }
+        best = failed ? best : fmax(best, 22 / time);
+        measurement[i] =
+            (sked_robust_measurement){.member = m,
+                                      .candidate = i,
+                                      .time = failed ? NAN : time,
+                                      .deviation = i % 2 ? 0.1 : 0,
+                                      .expected = i == 0 ? NAN : time * (1 + 0.3 * exp(-0.3 * i)),
+                                      .fitted = time * (1 + 0.02 * cos(5 * i)),
+                                      .best = best,
+                                      .again = i >= course - 3,
+                                      .resumed = i < 2};
+    }
+    result = (sked_robust_result){.size = sizeof result,
+                                  .target = spec,
+                                  .member = members,
+                                  .count = 2,
+                                  .winner = gflownet.time < search.time,
+                                  .end = SKED_ROBUST_SETTLED,
+                                  .failures = 3,
+                                  .measurement = measurement,
+                                  .measurements = course,
+                                  .parameter = parameter,
+                                  .parameters = sizeof parameter / sizeof *parameter,
+                                  .machine = machine,
+                                  .noise = 0.0112,
+                                  .seconds = 3};
+    return &result;
 }
 
 /* Names that need every kind of escaping. */
@@ -414,6 +508,13 @@ static inline void sample_robust(sample *s)
     s->data.robust = sample_comparison();
 }
 
+static inline void sample_loop(sample *s)
+{
+    sample_small(s);
+    s->machine = sample_fitted();
+    s->data.robust = sample_course(s->machine);
+}
+
 static inline void sample_thousand(sample *s)
 {
     sample_layered(s, 1000, 40, 8);
@@ -430,17 +531,12 @@ static inline void sample_chains(sample *s)
 static const struct sample_kind {
     const char *name;
     void (*make)(sample *s);
-} sample_kinds[] = {{"small", sample_small},
-                    {"resources", sample_resources},
-                    {"pipelined", sample_pipelined},
-                    {"layered", sample_thousand},
-                    {"free", sample_chains},
-                    {"hostile", sample_hostile},
-                    {"instant", sample_instant},
-                    {"empty", sample_empty},
-                    {"robust", sample_robust},
-                    {"machine", sample_machine},
-                    {"hostile-machine", sample_hostile_machine},
+} sample_kinds[] = {{"small", sample_small},         {"resources", sample_resources},
+                    {"pipelined", sample_pipelined}, {"layered", sample_thousand},
+                    {"free", sample_chains},         {"hostile", sample_hostile},
+                    {"instant", sample_instant},     {"empty", sample_empty},
+                    {"robust", sample_robust},       {"loop", sample_loop},
+                    {"machine", sample_machine},     {"hostile-machine", sample_hostile_machine},
                     {"large", sample_large}};
 enum { n_sample_kinds = sizeof sample_kinds / sizeof *sample_kinds, n_small_kinds = n_sample_kinds - 1 };
 #endif

@@ -265,11 +265,30 @@ static sked_status act_robust(const void *data, sked_error *err)
     sked_robust_options opt;
     sked_robust_result r = {.size = sizeof r, .count = -7};
     sked_robust_options_init(&opt);
+    opt.one_shot = true;
     opt.method = "list";
     opt.candidates = 3;
     opt.iterations = 3;
     opt.time_limit = INFINITY;
     const sked_status st = sked_robust(data, "noisy", &opt, &r, err);
+    if (st == SKED_OK)
+        sked_robust_result_clear(&r);
+    else
+        assert_int_equal(r.count, -7);
+    return st;
+}
+
+/* data: the problem. Two rounds of the loop with traces, and a record. */
+static sked_status act_loop(const void *data, sked_error *err)
+{
+    sked_robust_options opt;
+    sked_robust_result r = {.size = sizeof r, .count = -7};
+    sked_robust_options_init(&opt);
+    opt.measurements = 2;
+    opt.iterations = 1;
+    opt.time_limit = INFINITY;
+    opt.log = SKED_BINARY_DIR "/test_alloc.measurements.jsonl";
+    const sked_status st = sked_robust(data, "noisy:trace=true", &opt, &r, err);
     if (st == SKED_OK)
         sked_robust_result_clear(&r);
     else
@@ -576,6 +595,35 @@ static void make_machine(sked_machine **out)
     sked_machine_builder_destroy(m);
 }
 
+/* data: a graph. A machine with durations by device and for all, read, written, and applied to the graph. */
+static sked_status act_profile(const void *data, sked_error *err)
+{
+    static const char text[] = "{\"format\":\"sked-machine-1\",\"devices\":[{\"name\":\"x\",\"type\":\"t\"}],"
+                               "\"durations\":{\"0\":2,\"1\":{\"x\":3,\"t\":null},\"nobody\":1}}";
+    static const char file[] = SKED_BINARY_DIR "/test_alloc.machine.json";
+    sked_machine *m = NULL;
+    sked_graph *g = NULL;
+    sked_status st = sked_machine_parse("m.json", text, sizeof text - 1, &m, err);
+    if (st == SKED_OK)
+        st = sked_machine_write(m, file, err);
+    if (st == SKED_OK)
+        st = sked_graph_profiled(data, m, &g, err);
+    assert_true((st == SKED_OK) == (g != NULL));
+    sked_machine_destroy(m);
+    sked_graph_destroy(g);
+    remove(file);
+    return st;
+}
+
+static void profiles(void **state)
+{
+    (void)state;
+    sked_graph *g = NULL;
+    OK(build(9, &g, err));
+    fail_everywhere("profile", act_profile, g);
+    sked_graph_destroy(g);
+}
+
 static void unequal_devices(void **state)
 {
     (void)state;
@@ -662,6 +710,7 @@ static void loops(void **state)
     p.objective = SKED_OBJECTIVE_MAKESPAN;
     p.devices = 2;
     fail_everywhere("robust", act_robust, &p);
+    fail_everywhere("loop", act_loop, &p);
     p.latency = 1;
     fail_everywhere("recording", act_record, &p);
     sked_graph_destroy(g);
@@ -751,10 +800,11 @@ static void schedule_reader(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(graphs),       cmocka_unit_test(problems),        cmocka_unit_test(methods),
-        cmocka_unit_test(every_method), cmocka_unit_test(unequal_devices), cmocka_unit_test(memory_limits),
-        cmocka_unit_test(readers),      cmocka_unit_test(onnx_reader),     cmocka_unit_test(schedule_reader),
-        cmocka_unit_test(training),     cmocka_unit_test(loops),           cmocka_unit_test(targets),
+        cmocka_unit_test(graphs),          cmocka_unit_test(problems), cmocka_unit_test(methods),
+        cmocka_unit_test(every_method),    cmocka_unit_test(profiles), cmocka_unit_test(unequal_devices),
+        cmocka_unit_test(memory_limits),   cmocka_unit_test(readers),  cmocka_unit_test(onnx_reader),
+        cmocka_unit_test(schedule_reader), cmocka_unit_test(training), cmocka_unit_test(loops),
+        cmocka_unit_test(targets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

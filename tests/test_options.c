@@ -52,8 +52,12 @@ static void presets_of_robust(void **state)
     (void)state;
     sked_robust_options opt;
     sked_robust_options_init(&opt);
-    assert_true(presets.draws == opt.candidates && presets.robust_top == opt.top);
-    assert_true(presets.min_distance == opt.min_distance && presets.time_limit == opt.time_limit);
+    assert_true(presets.robust_candidates == opt.candidates && presets.robust_top == opt.top);
+    assert_true(presets.robust_distance == opt.min_distance && presets.robust_time == opt.time_limit);
+    assert_true(presets.one_shot == opt.one_shot && presets.measurements == opt.measurements);
+    assert_true((strcmp(presets.robust_local, "on") == 0) == opt.local);
+    assert_true(presets.robust_improve == opt.improve && presets.iterations == opt.iterations);
+    assert_true(opt.prior == NULL && opt.resume == NULL && opt.log == NULL);
     assert_true(presets.seed == (int64_t)opt.seed && presets.threads == opt.threads);
     assert_true(presets.robust_method == opt.method && presets.model == opt.model);
 }

@@ -31,13 +31,19 @@ static char *slurp(const char *path, size_t *size)
     return text;
 }
 
-/* Writes one report to a temporary file and reads it back. Free the text. */
-/* Can this report show the sample? A scatter picture shows a comparison. */
+/* Can this report show the sample? A scatter picture shows a comparison, a curve and a machine a loop. */
 static bool suits(const sample *s, int report)
 {
-    return s->data.robust != NULL || strcmp(sked_report_at(report)->name, "scatter") != 0;
+    const sked_robust_result *r = s->data.robust;
+    const char *name = sked_report_at(report)->name;
+    if (strcmp(name, "scatter") == 0)
+        return r != NULL;
+    if (strcmp(name, "curve") == 0 || strcmp(name, "machine") == 0)
+        return r != NULL && r->measurements > 0;
+    return true;
 }
 
+/* Writes one report to a temporary file and reads it back. Free the text. */
 static char *report_text(const sample *s, const char *extension, size_t *size)
 {
     char path[256];
@@ -741,6 +747,119 @@ static void test_scatter(void **state)
     sample_free(&s);
 }
 
+/* ------------------------------------------------------------------ the loop */
+
+static double number_at(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+
+static void test_course_data(void **state)
+{
+    (void)state;
+    sample s = {0};
+    size_t size;
+    sample_loop(&s);
+    char *text = report_text(&s, ".html", &size);
+    json_t *data = page_data(text, "loop");
+    const json_t *list = json_object_get(data, "measurements"), *first = json_array_get(list, 0);
+    const json_t *parameters = json_object_get(data, "parameters"), *odd = json_array_get(parameters, 3);
+    sked_metrics m = {.size = sizeof m};
+    OK(sked_schedule_measure(&s.problem, s.schedule, &m, err));
+    assert_null(strstr(text, "data-kind=\"robust\""));
+    assert_int_equal(json_array_size(list), course);
+    assert_true(number_at(first, "time") == 23 && number_at(first, "number") == 1);
+    assert_true(fabs(number_at(first, "speedup") - 22.0 / 23) < 1e-12);
+    assert_true(fabs(number_at(first, "proxy") - m.makespan * m.speedup * 8.3 / 22) < 1e-9);
+    assert_true(json_is_true(json_object_get(first, "resumed")));
+    assert_true(json_is_null(json_object_get(first, "expected")));
+    assert_true(json_is_null(json_object_get(json_array_get(list, 5), "time")));
+    assert_true(json_is_true(json_object_get(json_array_get(list, course - 1), "again")));
+    assert_int_equal(json_array_size(parameters), 5);
+    assert_string_equal(json_string_value(json_object_get(odd, "name")), "type </script><b>Conv</b>");
+    assert_true(json_number_value(json_array_get(json_object_get(odd, "posterior"), 4)) == 1.17);
+    assert_int_equal(json_array_size(json_object_get(data, "methods")), 2);
+    assert_string_equal(json_string_value(json_object_get(data, "end")), "nothing promises more");
+    json_decref(data);
+    free(text);
+    sample_free(&s);
+}
+
+static void test_curve(void **state)
+{
+    (void)state;
+    sample s = {0};
+    size_t size;
+    sample_loop(&s);
+    char *text = report_text(&s, ".curve.svg", &size);
+    xmlDoc *doc = xmlReadMemory(text, (int)size, "x.svg", NULL, XML_PARSE_NONET);
+    assert_non_null(doc);
+    assert_int_equal(count_of(text, "class=\"x\""), 3);     /* failed */
+    assert_int_equal(count_of(text, "class=\"h\""), 3);     /* measured again */
+    assert_int_equal(count_of(text, "<g class=\"p\""), 21); /* the others and those */
+    assert_int_equal(count_of(text, "class=\"l\""), 1);
+    assert_non_null(strstr(text, "speedup on noisy+linear:cost=&lt;4&gt; &amp; more"));
+    xmlFreeDoc(doc);
+    free(text);
+    sample_free(&s);
+}
+
+/* However many measurements there are, pages and pictures stay small and show the last one. */
+static void test_long_courses(void **state)
+{
+    (void)state;
+    enum { many = 100001 };
+    sample s = {0};
+    size_t size;
+    sample_loop(&s);
+    sked_robust_result r = *s.data.robust;
+    r.measurement = malloc(many * sizeof *r.measurement);
+    for (int i = 0; i < many; i++)
+        r.measurement[i] = s.data.robust->measurement[i % 5];
+    r.measurements = many;
+    s.data.robust = &r;
+    char *text = report_text(&s, ".html", &size);
+    json_t *data = page_data(text, "loop");
+    const json_t *list = json_object_get(data, "measurements");
+    assert_true(json_array_size(list) <= 4002);
+    assert_true(number_at(json_array_get(list, json_array_size(list) - 1), "number") == many);
+    json_decref(data);
+    free(text);
+    text = report_text(&s, ".curve.svg", &size);
+    assert_true(size < 1000000);
+    free(text);
+    for (int i = 0; i < many; i++) /* nothing was ever measured: still a picture */
+        r.measurement[i].time = r.measurement[i].best = NAN;
+    text = report_text(&s, ".curve.svg", &size);
+    assert_null(strstr(text, "nan"));
+    free(text);
+    free(r.measurement);
+    sample_free(&s);
+}
+
+static void test_fitted_machine(void **state)
+{
+    (void)state;
+    sample s = {0};
+    size_t size;
+    double latency, bandwidth;
+    sked_machine *m = NULL;
+    sample_loop(&s);
+    char *text = report_text(&s, ".machine.json", &size); /* not a schedule, though it ends in .json */
+    OK(sked_machine_parse("x.machine.json", text, size, &m, err));
+    assert_true(sked_machine_default_link(m, &latency, &bandwidth) && latency == 0.75 && bandwidth == 42);
+    assert_int_equal(sked_machine_duration_count(m), 1);
+    sked_machine_destroy(m);
+    free(text);
+    s.data.robust = sample_comparison();
+    FAILS(SKED_ERR_UNSUPPORTED, "without --one-shot", sked_report_write(&s.data, "never", "machine", err));
+    FAILS(SKED_ERR_UNSUPPORTED, "without --one-shot", sked_report_write(&s.data, "never", "curve", err));
+    s.data.robust = NULL;
+    FAILS(SKED_ERR_UNSUPPORTED, "sked robust", sked_report_write(&s.data, "never", "machine", err));
+    FAILS(SKED_ERR_UNSUPPORTED, "sked robust", sked_report_write(&s.data, "never", "curve", err));
+    sample_free(&s);
+}
+
 /* ------------------------------------------------------------------ all of them */
 
 static void test_json_round_trip(void **state)
@@ -764,7 +883,8 @@ static void test_same_bytes(void **state)
     (void)state;
     sample s = {0};
     sample_resources(&s);
-    s.data.robust = sample_comparison();
+    s.machine = sample_fitted();
+    s.data.robust = sample_course(s.machine);
     for (int r = 0; r < sked_report_count(); r++) {
         size_t one, two;
         char *a = report_text(&s, sked_report_at(r)->extension, &one);
@@ -848,6 +968,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_html_sections),
         cmocka_unit_test(test_comparison_data),
         cmocka_unit_test(test_scatter),
+        cmocka_unit_test(test_course_data),
+        cmocka_unit_test(test_curve),
+        cmocka_unit_test(test_long_courses),
+        cmocka_unit_test(test_fitted_machine),
         cmocka_unit_test(test_json_round_trip),
         cmocka_unit_test(test_same_bytes),
         cmocka_unit_test(test_choice_of_report),

@@ -347,7 +347,17 @@ SKED_API SKED_MUST_CHECK sked_status sked_machine_builder_add_link(sked_machine_
 /* For pairs without a link of their own. Without this they cannot exchange data. */
 SKED_API SKED_MUST_CHECK sked_status sked_machine_builder_set_link(sked_machine_builder *b, double latency,
                                                                    double bandwidth, sked_error *err);
-/* Checks the whole (ends of links, twice the same pair) and hands it over; the builder is empty afterwards.
+/*
+ * A measured time of the op of that name on this machine, the profile. on: a device or a type by name, and
+ * INFINITY: the op cannot run there. on NULL: it takes the place of the op's duration, which devices divide
+ * by their speed; then it is the op's only one. Those of one op come one after another, each name once.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_machine_builder_add_duration(sked_machine_builder *b,
+                                                                       const char *op, const char *on,
+                                                                       double time, sked_error *err);
+/*
+ * Checks the whole (ends of links, names of durations, twice the same pair) and hands it over; the builder is
+ * empty afterwards.
  */
 SKED_API SKED_MUST_CHECK sked_status sked_machine_builder_finish(sked_machine_builder *b, sked_machine **out,
                                                                  sked_error *err);
@@ -376,6 +386,21 @@ SKED_API bool sked_machine_default_link(const sked_machine *m, double *latency, 
 /* false: the two cannot exchange data. The same device: true, both free. O(1) */
 SKED_API bool sked_machine_link(const sked_machine *m, int32_t from, int32_t to, double *latency,
                                 double *bandwidth);
+
+/* The profile as it was given. *on NULL: in place of the op's duration. *time INFINITY: it cannot run there.
+ */
+SKED_API int64_t sked_machine_duration_count(const sked_machine *m);
+SKED_API void sked_machine_duration(const sked_machine *m, int64_t i, const char **op, const char **on,
+                                    double *time);
+/*
+ * A copy of the graph with the durations of m's profile; lags that follow a duration follow the new one. A
+ * time for all devices replaces the op's duration and its finite durations by device; one by device or type
+ * replaces what the graph says of those devices. Ops that the profile does not name stay as they are, names
+ * that the graph lacks are ignored. Problems take the profile into account only so: give them the copy.
+ * O(ops + edges + durations), expected.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_graph_profiled(const sked_graph *g, const sked_machine *m,
+                                                         sked_graph **out, sked_error *err);
 
 /* ------------------------------------------------------------------ problems */
 

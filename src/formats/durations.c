@@ -2,19 +2,24 @@
 
 #include <string.h>
 
+void sked_i_duration_write(sked_i_buffer *out, bool first, const char *on, double time)
+{
+    sked_i_buffer_char(out, first ? '{' : ',');
+    sked_i_buffer_json(out, on);
+    sked_i_buffer_char(out, ':');
+    if (isinf(time))
+        sked_i_buffer_text(out, "null");
+    else
+        sked_i_buffer_number(out, time);
+}
+
 bool sked_i_durations_write(const sked_graph *g, int32_t op, sked_i_buffer *out)
 {
     if (g->on_ptr == NULL || g->on_ptr[op] == g->on_ptr[op + 1])
         return false;
-    for (int64_t k = g->on_ptr[op]; k < g->on_ptr[op + 1]; k++) {
-        sked_i_buffer_char(out, k == g->on_ptr[op] ? '{' : ',');
-        sked_i_buffer_json(out, sked_i_names_at(&g->on_names, g->on_name[k]));
-        sked_i_buffer_char(out, ':');
-        if (isinf(g->on_duration[k]))
-            sked_i_buffer_text(out, "null");
-        else
-            sked_i_buffer_number(out, g->on_duration[k]);
-    }
+    for (int64_t k = g->on_ptr[op]; k < g->on_ptr[op + 1]; k++)
+        sked_i_duration_write(out, k == g->on_ptr[op], sked_i_names_at(&g->on_names, g->on_name[k]),
+                              g->on_duration[k]);
     sked_i_buffer_char(out, '}');
     return true;
 }
@@ -25,7 +30,7 @@ bool sked_i_durations_text(const sked_graph *g, int32_t op, sked_i_buffer *out)
     return sked_i_durations_write(g, op, out);
 }
 
-void sked_i_durations_read(sked_i_json *j, sked_i_buffer *name, sked_builder *b, int32_t op)
+void sked_i_durations_each(sked_i_json *j, sked_i_buffer *name, sked_i_duration_fn take, void *data)
 {
     sked_error cause = {0};
     sked_i_json_enter(j, '{', "an op's durations");
@@ -35,9 +40,25 @@ void sked_i_durations_read(sked_i_json *j, sked_i_buffer *name, sked_builder *b,
         if (name->failed)
             sked_i_json_fail_as(j, SKED_ERR_MEMORY, "out of memory");
         const double duration = sked_i_json_null(j) ? INFINITY : sked_i_json_number(j, "a duration");
-        if (j->status == SKED_OK && sked_builder_add_duration(b, op, name->data, duration, &cause) != SKED_OK)
+        if (j->status == SKED_OK && take(data, name->data, duration, &cause) != SKED_OK)
             sked_i_json_pass(j, &cause);
     }
+}
+
+typedef struct last_op {
+    sked_builder *b;
+    int32_t op;
+} last_op;
+
+static sked_status give_to_op(void *data, const char *on, double time, sked_error *err)
+{
+    const last_op *x = data;
+    return sked_builder_add_duration(x->b, x->op, on, time, err);
+}
+
+void sked_i_durations_read(sked_i_json *j, sked_i_buffer *name, sked_builder *b, int32_t op)
+{
+    sked_i_durations_each(j, name, give_to_op, &(last_op){b, op});
 }
 
 sked_status sked_i_durations_add(const sked_i_source *source, const char *at, const char *text,

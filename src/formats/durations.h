@@ -6,6 +6,12 @@
 #define SKED_FORMATS_DURATIONS_H
 #include "formats/json.h"
 
+/* One member of such an object with what stands before it: a brace or a comma. The end brace is the caller's.
+ */
+void sked_i_duration_write(sked_i_buffer *out, bool first, const char *on, double time);
+/* Such an object comes next in j: each of its members goes to take. name: room for the keys. */
+typedef sked_status (*sked_i_duration_fn)(void *data, const char *on, double time, sked_error *err);
+void sked_i_durations_each(sked_i_json *j, sked_i_buffer *name, sked_i_duration_fn take, void *data);
 /* {"gpu": 0.5, "npu": null} of an op behind what `out` holds; false: it has no durations by device. */
 bool sked_i_durations_write(const sked_graph *g, int32_t op, sked_i_buffer *out);
 /* Such an object comes next in j: given to the last op of the builder. name: room for its keys. */

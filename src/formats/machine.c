@@ -1,7 +1,7 @@
 /* Machines, sked-machine-1: docs/formats/machine.md. Built through the public calls alone. */
 #include "base/file.h"
 #include "base/memory.h"
-#include "formats/json.h"
+#include "formats/durations.h"
 
 #include <string.h>
 
@@ -14,9 +14,10 @@ typedef struct reader {
     sked_i_buffer name, type;
 } reader;
 
-enum { TOP_FORMAT, TOP_NAME, TOP_LATENCY, TOP_BANDWIDTH, TOP_DEVICES, TOP_LINKS };
-static const char *const top_keys[] = {"format", "name", "latency", "bandwidth", "devices", "links"};
-static const sked_i_json_fields top_fields = {"a machine", top_keys, 6, true};
+enum { TOP_FORMAT, TOP_NAME, TOP_LATENCY, TOP_BANDWIDTH, TOP_DEVICES, TOP_LINKS, TOP_DURATIONS };
+static const char *const top_keys[] = {"format",  "name",  "latency",  "bandwidth",
+                                       "devices", "links", "durations"};
+static const sked_i_json_fields top_fields = {"a machine", top_keys, 7, true};
 
 enum { DEVICE_NAME, DEVICE_TYPE, DEVICE_SPEED, DEVICE_MEMORY };
 static const char *const device_keys[] = {"name", "type", "speed", "memory"};
@@ -105,8 +106,37 @@ static void read_section(reader *r, const char *place, const char *what, const c
             read_item(r);
 }
 
+static sked_status give_to_machine(void *data, const char *on, double time, sked_error *err)
+{
+    reader *r = data;
+    return sked_machine_builder_add_duration(r->b, r->name.data, on, time, err);
+}
+
+/* {"op": 2.5, "other": {"gpu": 0.5, "npu": null}} */
+static void read_durations(reader *r, const char *place)
+{
+    sked_i_json *j = &r->j;
+    if (place == NULL || j->status != SKED_OK)
+        return;
+    sked_i_json_seek(j, place);
+    sked_i_json_enter(j, '{', "\"durations\"");
+    while (sked_i_json_key(j)) {
+        r->name.size = 0;
+        sked_i_buffer_add(&r->name, j->key, j->key_size);
+        if (r->name.failed)
+            sked_i_json_fail_as(j, SKED_ERR_MEMORY, "out of memory");
+        if (sked_i_json_peek(j) == '{')
+            sked_i_durations_each(j, &r->type, give_to_machine, r);
+        else {
+            const double time = sked_i_json_number(j, "a duration");
+            if (j->status == SKED_OK)
+                check(r, give_to_machine(r, NULL, time, &r->cause));
+        }
+    }
+}
+
 typedef struct top {
-    const char *devices, *links;
+    const char *devices, *links, *durations;
     double latency, bandwidth;
     bool linked; /* pairs without a link of their own have this one */
 } top;
@@ -136,7 +166,9 @@ static void read_top(reader *r, top *t)
         else if (k == TOP_BANDWIDTH)
             t->bandwidth = read_unlimited(r, "bandwidth");
         else
-            *(k == TOP_DEVICES ? &t->devices : &t->links) = sked_i_json_defer(j);
+            *(k == TOP_DEVICES ? &t->devices
+              : k == TOP_LINKS ? &t->links
+                               : &t->durations) = sked_i_json_defer(j);
     }
     sked_i_json_end(j);
     t->linked = SKED_I_JSON_HAS(seen, TOP_LATENCY) || SKED_I_JSON_HAS(seen, TOP_BANDWIDTH);
@@ -157,6 +189,7 @@ static sked_status build(reader *r, const sked_i_source *source, sked_machine **
         check(r, sked_machine_builder_set_link(r->b, t.latency, t.bandwidth, &r->cause));
     read_section(r, t.devices, "\"devices\"", "device", read_device);
     read_section(r, t.links, "\"links\"", "link", read_link);
+    read_durations(r, t.durations);
     SKED_TRY(r->j.status);
     st = sked_machine_builder_finish(r->b, out, &r->cause);
     if (st != SKED_OK)
@@ -260,6 +293,32 @@ static void write_link(const sked_machine *m, int64_t i, sked_i_buffer *out)
     sked_i_buffer_text(out, oneway ? ",\"oneway\":true}" : "}");
 }
 
+/* Those of one op stand side by side: an object where they name devices. */
+static void write_durations(const sked_machine *m, sked_i_buffer *out)
+{
+    const int64_t count = sked_machine_duration_count(m);
+    const char *op, *on, *last = NULL;
+    double time;
+    bool open = false; /* an object by device */
+    for (int64_t i = 0; i < count; i++) {
+        sked_machine_duration(m, i, &op, &on, &time);
+        const bool first = last == NULL || strcmp(op, last) != 0;
+        if (first) {
+            sked_i_buffer_text(out, open ? "},\n" : i > 0 ? ",\n" : ",\n\"durations\":{\n");
+            sked_i_buffer_json(out, op);
+            sked_i_buffer_char(out, ':');
+        }
+        if (on != NULL)
+            sked_i_duration_write(out, first, on, time);
+        else
+            sked_i_buffer_number(out, time);
+        open = on != NULL;
+        last = op;
+    }
+    if (count > 0)
+        sked_i_buffer_text(out, open ? "}\n}" : "\n}");
+}
+
 void sked_i_machine_format(const sked_machine *m, sked_i_buffer *out)
 {
     double latency, bandwidth;
@@ -281,7 +340,10 @@ void sked_i_machine_format(const sked_machine *m, sked_i_buffer *out)
             sked_i_buffer_text(out, ",\n\"links\":[");
         write_link(m, i, out);
     }
-    sked_i_buffer_text(out, sked_machine_given_link_count(m) > 0 ? "\n]}\n" : "}\n");
+    if (sked_machine_given_link_count(m) > 0)
+        sked_i_buffer_text(out, "\n]");
+    write_durations(m, out);
+    sked_i_buffer_text(out, "}\n");
 }
 
 sked_status sked_machine_write(const sked_machine *m, const char *path, sked_error *err)

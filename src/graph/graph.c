@@ -230,21 +230,25 @@ sked_status sked_i_graph_copy_placement(const sked_graph *g, int32_t op, sked_bu
     return st;
 }
 
-/* Adds g's ops with the given durations and all else unchanged to an empty builder. */
-static sked_status copy_ops(const sked_graph *g, const double *duration, sked_builder *b, sked_error *err)
+sked_status sked_i_graph_copy_begin(const sked_graph *g, sked_builder *b, sked_error *err)
 {
+    sked_status st = sked_builder_set_name(b, sked_graph_name(g), err);
+    for (int32_t r = 0; r < g->n_resources && st == SKED_OK; r++)
+        st = sked_builder_add_resource(b, sked_graph_resource_name(g, r), g->capacity[r], NULL, err);
+    return st;
+}
+
+sked_status sked_i_graph_copy_op(const sked_graph *g, int32_t op, double duration, sked_builder *b,
+                                 sked_error *err)
+{
+    const char *name = g->op_names.count ? sked_i_names_at(&g->op_names, op) : NULL;
     sked_status st = SKED_OK;
-    for (int32_t r = 0; r < g->n_resources; r++)
-        SKED_TRY(sked_builder_add_resource(b, sked_graph_resource_name(g, r), g->capacity[r], NULL, err));
-    for (int32_t i = 0; i < g->n_ops; i++) {
-        const char *name = g->op_names.count ? sked_i_names_at(&g->op_names, i) : NULL;
-        SKED_TRY(sked_builder_add_op(b, name, sked_graph_op_type(g, i), duration[i], NULL, err));
-        SKED_TRY(sked_builder_set_memory(b, i, g->memory[i], err));
-        SKED_TRY(sked_builder_set_weight(b, i, g->weight[i], err));
-        SKED_TRY(sked_i_graph_copy_placement(g, i, b, err));
-        for (int64_t k = g->demand_ptr[i]; k < g->demand_ptr[i + 1]; k++)
-            SKED_TRY(sked_builder_add_demand(b, i, g->demand_resource[k], g->demand_amount[k], err));
-    }
+    int32_t id = 0;
+    SKED_TRY(sked_builder_add_op(b, name, sked_graph_op_type(g, op), duration, &id, err));
+    SKED_TRY(sked_builder_set_memory(b, id, g->memory[op], err));
+    SKED_TRY(sked_builder_set_weight(b, id, g->weight[op], err));
+    for (int64_t k = g->demand_ptr[op]; k < g->demand_ptr[op + 1]; k++)
+        SKED_TRY(sked_builder_add_demand(b, id, g->demand_resource[k], g->demand_amount[k], err));
 cleanup:
     return st;
 }
@@ -268,8 +272,11 @@ sked_status sked_i_graph_with_durations(const sked_graph *g, const double *durat
     sked_builder *b = NULL;
     sked_status st = SKED_OK;
     SKED_TRY(sked_builder_create(&b, err));
-    SKED_TRY(sked_builder_set_name(b, sked_graph_name(g), err));
-    SKED_TRY(copy_ops(g, duration, b, err));
+    SKED_TRY(sked_i_graph_copy_begin(g, b, err));
+    for (int32_t i = 0; i < g->n_ops; i++) {
+        SKED_TRY(sked_i_graph_copy_op(g, i, duration[i], b, err));
+        SKED_TRY(sked_i_graph_copy_placement(g, i, b, err));
+    }
     SKED_TRY(sked_i_graph_copy_edges(g, b, err));
     SKED_TRY(sked_builder_finish(b, out, err));
 cleanup:

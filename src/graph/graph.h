@@ -84,6 +84,11 @@ SKED_MUST_CHECK sked_status sked_i_builder_reserve(sked_builder *b, int32_t ops,
 SKED_MUST_CHECK sked_status sked_i_graph_with_durations(const sked_graph *g, const double *duration,
                                                         sked_graph **out, sked_error *err);
 
+/* Begins a copy of g in an empty builder: its name and resources. */
+SKED_MUST_CHECK sked_status sked_i_graph_copy_begin(const sked_graph *g, sked_builder *b, sked_error *err);
+/* Adds an op of g with another duration, all else as it is; its durations by device and keep come after. */
+SKED_MUST_CHECK sked_status sked_i_graph_copy_op(const sked_graph *g, int32_t op, double duration,
+                                                 sked_builder *b, sked_error *err);
 /* The durations by device and keep of an op go to the last op of a builder as they are. */
 SKED_MUST_CHECK sked_status sked_i_graph_copy_placement(const sked_graph *g, int32_t op, sked_builder *b,
                                                         sked_error *err);

@@ -13,6 +13,8 @@ enum { MOST_GROUPS = 1024 };
 struct sked_machine_builder {
     sked_machine *m;
     int64_t type_cap, speed_cap, memory_cap, links_cap;
+    int64_t first_cap, entry_on_cap, time_cap, last_cap;
+    int32_t *last;     /* [durations.on.count] op + 1 whose duration named it last, to find repetitions */
     sked_error failed; /* status OK while all is well */
 };
 
@@ -33,8 +35,21 @@ void sked_machine_destroy(sked_machine *m)
     sked_i_names_free(&m->device_names);
     sked_i_names_free(&m->type_names);
     sked_i_names_free(&m->ends);
-    void *const owned[] = {m->name,  m->type,       m->speed,        m->memory,         m->links,
-                           m->group, m->group_size, m->link_latency, m->link_bandwidth, m};
+    sked_i_names_free(&m->durations.ops);
+    sked_i_names_free(&m->durations.on);
+    void *const owned[] = {m->name,
+                           m->type,
+                           m->speed,
+                           m->memory,
+                           m->links,
+                           m->group,
+                           m->group_size,
+                           m->link_latency,
+                           m->link_bandwidth,
+                           m->durations.first,
+                           m->durations.entry_on,
+                           m->durations.time,
+                           m};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
 }
@@ -60,8 +75,10 @@ cleanup:
 
 void sked_machine_builder_destroy(sked_machine_builder *b)
 {
-    if (b != NULL)
-        sked_machine_destroy(b->m);
+    if (b == NULL)
+        return;
+    sked_machine_destroy(b->m);
+    free(b->last);
     free(b);
 }
 
@@ -167,6 +184,94 @@ sked_status sked_machine_builder_set_link(sked_machine_builder *b, double latenc
         b->m->bandwidth = bandwidth;
     }
     return st;
+}
+
+/* ------------------------------------------------------------------ durations */
+
+static sked_status check_duration(sked_machine_builder *b, const char *op, const char *on, double time,
+                                  sked_error *err)
+{
+    char quoted[80];
+    if (op == NULL || !sked_i_utf8_valid(op))
+        return BUILDER_FAIL(b, SKED_ERR_FORMAT, "the name of an op in the durations is not valid UTF-8");
+    const sked_status st = on != NULL ? check_name(b, "device or type in the durations", on, err) : SKED_OK;
+    if (st == SKED_OK && !(time >= 0 && (time < INFINITY || on != NULL)))
+        return BUILDER_FAIL(b, SKED_ERR_FORMAT, "the duration of op '%s' must be a finite number, 0 or more",
+                            sked_i_quote(op, strlen(op), quoted, sizeof quoted));
+    return st;
+}
+
+/* Of op in the profile: the last one there, which has no entry yet or others by device; -1: refused. */
+static int32_t take_op(sked_machine_builder *b, const char *op, bool by_device, sked_error *err)
+{
+    sked_i_machine_durations *x = &b->m->durations;
+    char quoted[80];
+    bool fresh;
+    if (!SKED_GROW(x->first, b->first_cap, (int64_t)x->ops.count + 1))
+        return (void)NO_MEMORY(b), -1;
+    const int32_t id = sked_i_names_add(&x->ops, op, strlen(op), &fresh);
+    if (id < 0)
+        return (void)NO_MEMORY(b), -1;
+    if (fresh)
+        x->first[id] = x->n;
+    else if (id != x->ops.count - 1 || !by_device || x->entry_on[x->first[id]] < 0)
+        return (void)BUILDER_FAIL(b, SKED_ERR_FORMAT, "op '%s' has durations twice",
+                                  sked_i_quote(op, strlen(op), quoted, sizeof quoted)),
+               -1;
+    return id;
+}
+
+/* Of `on` in the profile, named by that op for the first time; -1: refused. */
+static int32_t take_on(sked_machine_builder *b, int32_t op, const char *on, sked_error *err)
+{
+    sked_i_machine_durations *x = &b->m->durations;
+    char quoted[80];
+    bool fresh;
+    if (!SKED_GROW(b->last, b->last_cap, (int64_t)x->on.count + 1))
+        return (void)NO_MEMORY(b), -1;
+    const int32_t id = sked_i_names_add(&x->on, on, strlen(on), &fresh);
+    if (id < 0)
+        return (void)NO_MEMORY(b), -1;
+    if (!fresh && b->last[id] == op + 1)
+        return (void)BUILDER_FAIL(b, SKED_ERR_FORMAT, "an op has two durations on '%s'",
+                                  sked_i_quote(on, strlen(on), quoted, sizeof quoted)),
+               -1;
+    b->last[id] = op + 1;
+    return id;
+}
+
+sked_status sked_machine_builder_add_duration(sked_machine_builder *b, const char *op, const char *on,
+                                              double time, sked_error *err)
+{
+    REFUSE_FAILED(b);
+    sked_i_machine_durations *x = &b->m->durations;
+    const sked_status st = check_duration(b, op, on, time, err);
+    if (st != SKED_OK)
+        return st;
+    if (!SKED_GROW(x->entry_on, b->entry_on_cap, x->n + 1) || !SKED_GROW(x->time, b->time_cap, x->n + 1))
+        return NO_MEMORY(b);
+    const int32_t id = take_op(b, op, on != NULL, err);
+    const int32_t where = id >= 0 && on != NULL ? take_on(b, id, on, err) : -1;
+    if (id < 0 || (on != NULL && where < 0))
+        return b->failed.status;
+    x->entry_on[x->n] = where;
+    x->time[x->n++] = time;
+    return SKED_OK;
+}
+
+/* Every name that durations are given for is a device or a type. */
+static sked_status check_profile(const sked_machine *m, sked_error *err)
+{
+    char quoted[80];
+    for (int32_t i = 0; i < m->durations.on.count; i++) {
+        const char *name = sked_i_names_at(&m->durations.on, i);
+        if (sked_i_names_find(&m->device_names, name, strlen(name)) < 0 &&
+            sked_i_names_find(&m->type_names, name, strlen(name)) < 0)
+            return sked_i_fail(err, SKED_ERR_FORMAT,
+                               "a duration is given on '%s', which is no device and no type of one",
+                               sked_i_quote(name, strlen(name), quoted, sizeof quoted));
+    }
+    return SKED_OK;
 }
 
 /* ------------------------------------------------------------------ from links to a table */
@@ -352,6 +457,7 @@ sked_status sked_machine_builder_finish(sked_machine_builder *b, sked_machine **
         return BUILDER_FAIL(b, SKED_ERR_FORMAT, "a machine needs at least one device");
     SKED_NEW(x.device, m->ends.count);
     SKED_NEW(x.type, m->ends.count);
+    SKED_TRY(check_profile(m, err));
     SKED_TRY(resolve_ends(&x, err));
     SKED_TRY(check_repetitions(m, err));
     SKED_TRY(make_groups(&x, err));

@@ -14,6 +14,15 @@ typedef struct sked_i_link {
     bool oneway;
 } sked_i_link;
 
+/* Measured times of ops, those of one op side by side in the order its name came. */
+typedef struct sked_i_machine_durations {
+    sked_i_names ops, on; /* names of ops; of devices and types */
+    int64_t *first;       /* [ops.count] of each op's entries */
+    int32_t *entry_on;    /* [n] index in on; -1: on all devices, the only entry of its op */
+    double *time;         /* [n] INFINITY: cannot run there */
+    int64_t n;
+} sked_i_machine_durations;
+
 struct sked_machine {
     char *name;
     int32_t n_devices;
@@ -28,6 +37,7 @@ struct sked_machine {
     int32_t n_groups;
     int32_t *group_size;                   /* [n_groups] devices */
     double *link_latency, *link_bandwidth; /* [n_groups * n_groups] from x to; latency NAN: no link */
+    sked_i_machine_durations durations;
 };
 
 /* Latency and bandwidth between two different devices; latency NAN: they cannot exchange data. */

@@ -34,14 +34,6 @@ double sked_i_member_target(const sked_robust_member *s)
     return s->best >= 0 ? s->target[s->best] : NAN;
 }
 
-int32_t sked_i_member_failures(const sked_robust_member *s)
-{
-    int32_t failures = 0;
-    for (int32_t k = 0; k < s->count; k++)
-        failures += isnan(s->target[k]);
-    return failures;
-}
-
 static void add_number(sked_i_buffer *b, const char *name, double x)
 {
     sked_i_buffer_format(b, ",\"%s\":", name);
@@ -66,7 +58,7 @@ static void add_points(sked_i_buffer *b, const char *name, const sked_robust_mem
     sked_i_buffer_char(b, ']');
 }
 
-static void add_member(sked_i_buffer *b, const sked_robust_result *c, int k)
+static void add_member(sked_i_buffer *b, const sked_robust_result *c, int k, bool points)
 {
     const sked_robust_member *s = c->member[k];
     const int mark = sked_i_mark_of(c, k);
@@ -75,7 +67,7 @@ static void add_member(sked_i_buffer *b, const sked_robust_result *c, int k)
     sked_i_buffer_format(
         b, ",\"color\":\"#%s\",\"form\":%d,\"count\":%d,\"stride\":%d,\"best\":%d,\"failed\":%d",
         sked_i_mark_color(mark), mark, (int)s->count, (int)sked_i_mark_stride(s), (int)s->best,
-        (int)sked_i_member_failures(s));
+        (int)s->failures);
     add_number(b, "proxySpeedup", sked_i_member_proxy(s));
     add_number(b, "targetSpeedup", sked_i_member_target(s));
     add_number(b, "bestProxy", s->best >= 0 ? s->proxy[s->best] : NAN);
@@ -83,17 +75,26 @@ static void add_member(sked_i_buffer *b, const sked_robust_result *c, int k)
     add_number(b, "dInv", s->d_inv);
     add_number(b, "dSen", s->d_sen);
     add_number(b, "seconds", s->seconds);
-    add_points(b, "proxy", s, s->proxy);
-    add_points(b, "target", s, s->target);
+    if (points) {
+        add_points(b, "proxy", s, s->proxy);
+        add_points(b, "target", s, s->target);
+    }
     sked_i_buffer_char(b, '}');
+}
+
+void sked_i_comparison_members(const sked_robust_result *c, bool points, sked_i_buffer *out)
+{
+    sked_i_buffer_format(out, "\"winner\":%d,\"methods\":[", c->winner);
+    for (int k = 0; k < c->count; k++)
+        add_member(out, c, k, points);
+    sked_i_buffer_char(out, ']');
 }
 
 void sked_i_comparison_json(const sked_robust_result *c, sked_i_buffer *out)
 {
     sked_i_buffer_text(out, "{\"target\":");
     sked_i_buffer_json(out, c->target);
-    sked_i_buffer_format(out, ",\"winner\":%d,\"methods\":[", c->winner);
-    for (int k = 0; k < c->count; k++)
-        add_member(out, c, k);
-    sked_i_buffer_text(out, "]}");
+    sked_i_buffer_char(out, ',');
+    sked_i_comparison_members(c, true, out);
+    sked_i_buffer_char(out, '}');
 }

@@ -19,8 +19,9 @@ int32_t sked_i_mark_stride(const sked_robust_member *s);
 double sked_i_member_proxy(const sked_robust_member *s);
 /* Best on the target, NAN where nothing was measured. */
 double sked_i_member_target(const sked_robust_member *s);
-int32_t sked_i_member_failures(const sked_robust_member *s);
 
+/* Members "winner":2,"methods":[...] of a JSON object; points: with those to draw. */
+void sked_i_comparison_members(const sked_robust_result *c, bool points, sked_i_buffer *out);
 /* One JSON object for a section of kind "robust". */
 void sked_i_comparison_json(const sked_robust_result *c, sked_i_buffer *out);
 #endif

@@ -1,5 +1,6 @@
 /* The HTML report: the schedule as data for the page's section "schedule". */
 #include "report/comparison.h"
+#include "report/course.h"
 #include "report/label.h"
 #include "report/page.h"
 #include "report/palette.h"
@@ -290,8 +291,12 @@ static sked_status html_write(const sked_report_data *data, sked_i_buffer *out, 
     sked_i_page_section sections[3];
     int count = 0;
     if (data->robust != NULL) {
-        sked_i_comparison_json(data->robust, &robust);
-        sections[count++] = (sked_i_page_section){"robust", robust.data, robust.size};
+        const bool loop = sked_i_course_known(data->robust);
+        if (loop)
+            sked_i_course_json(data->robust, m.speedup * m.makespan, &robust);
+        else
+            sked_i_comparison_json(data->robust, &robust);
+        sections[count++] = (sked_i_page_section){loop ? "loop" : "robust", robust.data, robust.size};
     }
     if (data->sweep != NULL) {
         sked_i_tradeoff_json(data->sweep, &curve);

@@ -63,7 +63,8 @@ sked_status sked_robust(const sked_problem *p, const char *target, const sked_ro
     sked_i_target_listen(run.target, opt->stop);
     if ((r.target = sked_i_strdup(target)) == NULL)
         SKED_TRY(sked_i_no_memory(err));
-    SKED_TRY(sked_i_robust_one_shot(&run, &r, err));
+    r.one_shot = opt->one_shot;
+    SKED_TRY((opt->one_shot ? sked_i_robust_one_shot : sked_i_robust_loop)(&run, &r, err));
     r.seconds = sked_clock() - begin;
     SKED_GIVE(out, r);
     r = (sked_robust_result){.size = sizeof r};

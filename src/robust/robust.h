@@ -18,4 +18,6 @@ void sked_i_robust_member_destroy(sked_robust_member *m); /* NULL: nothing */
 /* Fill r, which the caller clears after a failure, too. */
 SKED_MUST_CHECK sked_status sked_i_robust_one_shot(const sked_i_robust_run *run, sked_robust_result *r,
                                                    sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_robust_loop(const sked_i_robust_run *run, sked_robust_result *r,
+                                               sked_error *err);
 #endif

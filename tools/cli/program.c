@@ -30,11 +30,11 @@ static void complain(const program *p, sked_status st, const sked_error *err)
         fprintf(stderr, "%s %s\n", label, text);
 }
 
-/* The value of an option that every program may have, or NULL. */
-static const void *shared_option(const program *p, const arguments *a, const char *name)
+/* The value of an option that every program may have, or NULL. A command may have another of that name. */
+static const void *shared_option(const program *p, const arguments *a, const char *name, option_kind kind)
 {
     for (int i = 0; i < p->n_options; i++)
-        if (strcmp(p->options[i].name, name) == 0)
+        if (p->options[i].kind == kind && strcmp(p->options[i].name, name) == 0)
             return (const char *)a + p->options[i].offset;
     return NULL;
 }
@@ -50,8 +50,8 @@ static void print_log(void *data, int level, const char *room, const char *line)
 /* --quiet and --log, the same for every command. */
 static sked_status obey_shared(const program *p, const arguments *a, sked_error *err)
 {
-    const option_FLAG *quiet = shared_option(p, a, "quiet");
-    const option_INT *log = shared_option(p, a, "log");
+    const option_FLAG *quiet = shared_option(p, a, "quiet", KIND_FLAG);
+    const option_INT *log = shared_option(p, a, "log", KIND_INT);
     if (quiet != NULL && *quiet)
         silence_progress();
     if (log != NULL && *log > 0 && !sked_log_set((int)*log, print_log, NULL))

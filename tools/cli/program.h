@@ -130,6 +130,8 @@ void begin_write(const char *path);
 void silence_progress(void); /* --quiet: no bar, no notes */
 void show_progress(void *data, const char *phase, double share, double value, double bound);
 void end_progress(void);
+/* A line that stays above the bar, on a terminal. Numbers and our own words only: it is not escaped. */
+void progress_line(const char *format, ...) SKED_PRINTF(1, 2);
 void warn(const char *format, ...) SKED_PRINTF(1, 2);
 
 /* ---------------------------------------------------------------- output */

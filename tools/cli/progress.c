@@ -62,15 +62,21 @@ void silence_progress(void)
     silent = true;
 }
 
+/* Does anybody watch? */
+static bool watched(void)
+{
+    static int terminal = -1;
+    if (terminal < 0)
+        terminal = !silent && sked_dist_rank() == 0 && isatty(2);
+    return terminal;
+}
+
 void show_progress(void *data, const char *phase, double share, double value, double bound)
 {
     static double last;
-    static int terminal = -1;
     (void)data;
-    if (terminal < 0)
-        terminal = !silent && sked_dist_rank() == 0 && isatty(2);
     const double now = sked_clock();
-    if (!terminal || now - last < 0.1)
+    if (!watched() || now - last < 0.1)
         return;
     last = now;
     char bar[31], best[40], least[40];
@@ -80,12 +86,25 @@ void show_progress(void *data, const char *phase, double share, double value, do
     bar[30] = 0;
     fprintf(stderr, "\r\033[K[%s] %s", bar, phase);
     if (isfinite(value))
-        fprintf(stderr, "  best %s  bound %s", human(value, best, sizeof best),
-                human(bound, least, sizeof least));
+        fprintf(stderr, "  best %s", human(value, best, sizeof best));
+    if (isfinite(value) && !isnan(bound))
+        fprintf(stderr, "  bound %s", human(bound, least, sizeof least));
     if (isfinite(value) && value > 0 && bound > 0)
         fprintf(stderr, "  gap %.2f %%", 100 * (value - bound) / bound);
     fflush(stderr);
     shown = true;
+}
+
+void progress_line(const char *format, ...)
+{
+    va_list args;
+    if (!watched())
+        return;
+    end_progress();
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
 }
 
 void end_progress(void)

@@ -7,18 +7,18 @@
 
 /* ---------------------------------------------------------------- commands: the only list */
 /* Name, operands, least and most of them, help. cmake/install.cmake takes the manual pages from here. */
-#define COMMAND_LIST(X)                                                                            \
-    X(schedule, "GRAPH", 1, 1, "find a good schedule of a graph on a machine")                     \
-    X(robust, "GRAPH", 1, 1, "measure many candidates on a target and return the best one")        \
-    X(sample, "GRAPH", 1, 1, "draw many different schedules from a learned model, as JSON lines")  \
-    X(train, "", 0, 0, "train a model that samples schedules")                                     \
-    X(check, "GRAPH SCHEDULE", 2, 2, "validate a schedule: exit 0, or exit 8 and the broken rule") \
-    X(generate, "FAMILY", 1, 1, "generate graphs of a family")                                     \
-    X(convert, "IN OUT", 2, 2, "convert a graph file, or export the problem for another solver")   \
-    X(info, "GRAPH", 1, 1, "print sizes, depth, width, critical path and lower bound of a graph")  \
-    X(methods, "[METHOD]", 0, 1, "list the scheduling methods, or the options of one")             \
-    X(formats, "", 0, 0, "list the file formats")                                                  \
-    X(targets, "", 0, 0, "list the targets that measure schedules")                                \
+#define COMMAND_LIST(X)                                                                               \
+    X(schedule, "GRAPH", 1, 1, "find a good schedule of a graph on a machine")                        \
+    X(robust, "GRAPH", 1, 1, "learn a machine by measuring schedules on it, and return the best one") \
+    X(sample, "GRAPH", 1, 1, "draw many different schedules from a learned model, as JSON lines")     \
+    X(train, "", 0, 0, "train a model that samples schedules")                                        \
+    X(check, "GRAPH SCHEDULE", 2, 2, "validate a schedule: exit 0, or exit 8 and the broken rule")    \
+    X(generate, "FAMILY", 1, 1, "generate graphs of a family")                                        \
+    X(convert, "IN OUT", 2, 2, "convert a graph file, or export the problem for another solver")      \
+    X(info, "GRAPH", 1, 1, "print sizes, depth, width, critical path and lower bound of a graph")     \
+    X(methods, "[METHOD]", 0, 1, "list the scheduling methods, or the options of one")                \
+    X(formats, "", 0, 0, "list the file formats")                                                     \
+    X(targets, "", 0, 0, "list the targets that measure schedules")                                   \
     X(help, "[COMMAND]", 0, 1, "explain sked or one of its commands")
 
 enum {
@@ -56,7 +56,7 @@ enum {
     X(method, TEXT, "method", "M", "auto", 0, 0, ON(schedule),                                               \
       "scheduling method; `sked methods` lists them")                                                        \
     X(robust_method, TEXT, "method", "M", NULL, 0, 0, ON(robust),                                            \
-      "take candidates of this method only; without it, compare several methods")                            \
+      "--one-shot: candidates of this method only; without it, compare several methods")                     \
     X(objective, TEXT, "objective", "O", NULL, 0, 0, ON_SOLVE,                                               \
       "what to minimise: one of the objectives below; --ii auto alone selects ii")                           \
     X(horizon, REAL, "horizon", "D", INFINITY, 0, 1e300, ON_MACHINE, "latest finish allowed")                \
@@ -86,13 +86,20 @@ enum {
     X(fix, TEXT, "fix", "FILE", NULL, 0, 0, ON(schedule) | ON(check),                                        \
       "file of devices and start times that ops must keep")                                                  \
     X(candidates, INT, "candidates", "K", 0, 1, 1000000, ON(schedule), "find K different schedules")         \
-    X(draws, INT, "candidates", "K", 1000, 1, 1000000, ON_DRAW, "number of schedules to draw")               \
+    X(draws, INT, "candidates", "K", 1000, 1, 1000000, ON(sample), "number of schedules to draw")            \
+    X(robust_candidates, INT, "candidates", "K", 1000, 1, 1000000, ON(robust),                               \
+      "--one-shot: number of schedules that each method gives")                                              \
     X(top, INT, "top", "k", 0, 1, 1000000, ON(schedule) | ON(sample), "keep the best k candidates")          \
-    X(robust_top, INT, "top", "k", 100, 1, 1000000, ON(robust), "measure the best k candidates")             \
-    X(min_distance, REAL, "min-distance", "P", 0, 0, 100, ON(schedule) | ON(robust),                         \
+    X(robust_top, INT, "top", "k", 100, 1, 1000000, ON(robust),                                              \
+      "--one-shot: measure the best k candidates of each method")                                            \
+    X(min_distance, REAL, "min-distance", "P", 0, 0, 100, ON(schedule),                                      \
       "least distance (GED, percent) between two kept candidates")                                           \
-    X(time_limit, REAL, "time-limit", "S", 5, 0, 1e9, ON(schedule) | ON(robust), "seconds per run")          \
-    X(iterations, INT, "iterations", "N", 0, 1, 9e15, ON(schedule),                                          \
+    X(robust_distance, REAL, "min-distance", "P", 0, 0, 100, ON(robust),                                     \
+      "--one-shot: least distance (GED, percent) between two of these")                                      \
+    X(time_limit, REAL, "time-limit", "S", 5, 0, 1e9, ON(schedule), "seconds per run")                       \
+    X(robust_time, REAL, "time-limit", "S", 10, 0, 1e9, ON(robust),                                          \
+      "seconds of scheduling in all; measuring is not counted")                                              \
+    X(iterations, INT, "iterations", "N", 0, 1, 9e15, ON(schedule) | ON(robust),                             \
       "iteration limit beside the time limit, in units of the method")                                       \
     X(seed, INT, "seed", "N", 0, 0, 9e15, ON_WORK | ON(generate), "random seed")                             \
     X(threads, INT, "threads", "N", 1, 1, 1024, ON_WORK, "number of threads")                                \
@@ -100,7 +107,18 @@ enum {
     X(set, LIST, "set", "KEY=VALUE", NO_VALUES, 0, 0, ON(train) | ON(schedule) | ON(robust) | ON(generate),  \
       "option of the method or family (repeatable)")                                                         \
     X(target, TEXT, "target", "T", NULL, 0, 0, ON(robust),                                                   \
-      "what measures the candidates; `sked targets` lists them")                                             \
+      "what measures a schedule; `sked targets` lists them")                                                 \
+    X(measurements, INT, "measurements", "N", 30, 1, 1000000, ON(robust),                                    \
+      "most measurements, failed and earlier ones included")                                                 \
+    X(prior, TEXT, "prior", "FILE", NULL, 0, 0, ON(robust),                                                  \
+      "what is known of the machine; without it, wide guesses relative to the graph")                        \
+    X(robust_resume, TEXT, "resume", "FILE", NULL, 0, 0, ON(robust),                                         \
+      "measurements of an earlier run that count as made; new ones are appended, without --log")             \
+    X(robust_log, TEXT, "log", "FILE", NULL, 0, 0, ON(robust), "write measurements there as they come")      \
+    X(one_shot, FLAG, "one-shot", "", false, 0, 0, ON(robust),                                               \
+      "gather candidates, measure the best of them, learn nothing")                                          \
+    X(robust_local, TEXT, "local", "on|off", "on", 0, 0, ON(robust),                                         \
+      "--one-shot: reassign the devices of candidates to shorten transfers")                                 \
     X(model, TEXT, "model", "FILE", NULL, 0, 0, ON_DRAW, "gflownet model; without it, the built-in one")     \
     X(temperature, REAL, "temperature", "T", 0.005, 1e-6, 1e6, ON(sample), "small: greedy, large: diverse")  \
     X(raw, FLAG, "raw", "", false, 0, 0, ON(sample), "write every draw in the order drawn, with repeats")    \
@@ -108,6 +126,8 @@ enum {
     X(local, FLAG, "local", "", false, 0, 0, ON(sample),                                                     \
       "keep the start times drawn, reassign devices to shorten transfers")                                   \
     X(improve, INT, "improve", "N", 0, 0, 1000000, ON(sample), "rounds of local search on each draw")        \
+    X(robust_improve, INT, "improve", "N", 0, 0, 1000000, ON(robust),                                        \
+      "--one-shot: rounds of local search on each candidate")                                                \
     X(graphs, TEXT, "graphs", "SPEC", NULL, 0, 0, ON(train),                                                 \
       "files, folders and FAMILY:LEAST-MOST[:DIST], joined by commas")                                       \
     X(steps, INT, "steps", "K", 0, 1, 9e15, ON(train),                                                       \
@@ -129,7 +149,7 @@ enum {
       "output file, short -o (repeatable): the extension selects the writer, - is standard output")          \
     X(statistics, FLAG, "statistics", "", false, 0, 0, ON(schedule),                                         \
       "print what ran: calls, seconds, evaluations, offers, gain")                                           \
-    X(log, INT, "log", "LEVEL", 0, 1, 3, ON_WORK, "log to standard error; debug builds only")                \
+    X(log, INT, "log", "LEVEL", 0, 1, 3, ON_WORK & ~ON(robust), "log to standard error; debug builds only")  \
     X(json, FLAG, "json", "", false, 0, 0, ON_SHOW, "print one JSON object instead of text")                 \
     X(quiet, FLAG, "quiet", "", false, 0, 0, ON_WORK | ON(generate), "no progress, no notes")                \
     X(man, FLAG, "man", "", false, 0, 0, ON(help), "print the manual page (troff)")                          \
@@ -156,7 +176,8 @@ COMMAND_LIST(X)
 /* tables.c: tables of the library that help shows. */
 void print_objectives(FILE *out);
 void print_methods(FILE *out);
-void print_outputs(FILE *out); /* what -o writes */
+void print_reports(FILE *out); /* what -o writes */
+void print_outputs(FILE *out); /* and what it writes of several schedules */
 void print_families(FILE *out);
 
 /* Written by `sked schedule` for all candidates; the other extensions are the library's reports. */
@@ -169,6 +190,9 @@ void print_families(FILE *out);
 sked_status refuse_input(const char *input, const char *output, sked_error *err); /* input NULL: none */
 sked_status check_output(const arguments *a, const char *output, sked_error *err);
 sked_status check_outputs(const arguments *a, sked_error *err);
+/* The same for an output that nobody can write. candidates: several schedules may be written as well. */
+sked_status check_extensions(const arguments *a, bool candidates, sked_error *err);
+bool to_stdout(const arguments *a); /* -o -: standard output has the schedule and nothing else */
 
 /* setup.c: a graph and a problem from the options. */
 typedef struct setup {
@@ -197,6 +221,7 @@ void json_devices(json_out *j, const sked_problem *p, const double *peak);
 /* What `sked info` says of a machine. */
 void print_machine(const sked_problem *p);
 void json_machine(json_out *j, const sked_problem *p);
-/* Names in the graph's durations that the machine does not have: most likely misspelt. */
+/* Devices in the graph's durations that the machine lacks, ops in its profile that the graph lacks: most
+ * likely misspelt. */
 void warn_unknown_names(const sked_problem *p);
 #endif

@@ -125,6 +125,9 @@ void print_machine(const sked_problem *p)
     }
     print_more(most_lines, count);
     print_links(m);
+    if (sked_machine_duration_count(m) > 0)
+        printf("  profile        %lld duration%s\n", (long long)sked_machine_duration_count(m),
+               sked_machine_duration_count(m) == 1 ? "" : "s");
 }
 
 static void json_links(json_out *j, const sked_machine *m)
@@ -166,6 +169,7 @@ void json_machine(json_out *j, const sked_problem *p)
     }
     json_close(j, ']');
     json_links(j, m);
+    json_number(j, "durations", (double)sked_machine_duration_count(m));
     json_close(j, '}');
 }
 
@@ -190,26 +194,64 @@ static const char **sorted_types(const sked_machine *m, int32_t *count)
     return type;
 }
 
-void warn_unknown_names(const sked_problem *p)
+/* The first few of the names found, for one warning. */
+typedef struct unknown {
+    char list[1200];
+    size_t used;
+    int64_t count;
+} unknown;
+
+static void add_unknown(unknown *x, const char *name)
 {
-    char list[1200] = "";
-    size_t used = 0;
-    int32_t unknown = 0, types = 0;
-    if (p->machine == NULL)
-        return;
+    printable_text text;
+    if (x->count++ < most_unknown)
+        x->used += (size_t)snprintf(x->list + x->used, sizeof x->list - x->used, "%s'%.200s'",
+                                    x->used ? ", " : "", printable(name, &text));
+}
+
+static const char *and_others(const unknown *x)
+{
+    return x->count > most_unknown ? " and others" : "";
+}
+
+/* Names of devices in the graph's durations. */
+static void warn_unknown_devices(const sked_problem *p)
+{
+    unknown x = {.used = 0};
+    int32_t types = 0;
     const char **type = sorted_types(p->machine, &types);
     for (int32_t i = 0; type != NULL && i < sked_graph_duration_name_count(p->graph); i++) {
         const char *name = sked_graph_duration_name(p->graph, i);
-        printable_text text;
-        if (sked_machine_find_device(p->machine, name) >= 0 ||
-            bsearch(&name, type, (size_t)types, sizeof *type, by_text) != NULL)
-            continue;
-        if (unknown++ < most_unknown)
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s'%.200s'", used ? ", " : "",
-                                     printable(name, &text));
+        if (sked_machine_find_device(p->machine, name) < 0 &&
+            bsearch(&name, type, (size_t)types, sizeof *type, by_text) == NULL)
+            add_unknown(&x, name);
     }
     free(type);
-    if (unknown > 0)
-        warn("the graph has durations for %s%s, which no device or type of the machine is called", list,
-             unknown > most_unknown ? " and others" : "");
+    if (x.count > 0)
+        warn("the graph has durations for %s%s, which no device or type of the machine is called", x.list,
+             and_others(&x));
+}
+
+/* Names of ops in the machine's profile. Those of one op stand side by side. */
+static void warn_unknown_ops(const sked_problem *p)
+{
+    unknown x = {.used = 0};
+    const char *op, *on, *last = NULL;
+    double time;
+    for (int64_t i = 0; i < sked_machine_duration_count(p->machine); i++) {
+        sked_machine_duration(p->machine, i, &op, &on, &time);
+        if (op != last && sked_graph_find_op(p->graph, op) < 0)
+            add_unknown(&x, op);
+        last = op;
+    }
+    if (x.count > 0)
+        warn("the machine has durations of %s%s, which no op of the graph is called", x.list, and_others(&x));
+}
+
+void warn_unknown_names(const sked_problem *p)
+{
+    if (p->machine == NULL)
+        return;
+    warn_unknown_devices(p);
+    warn_unknown_ops(p);
 }

@@ -23,14 +23,20 @@ static const manual manuals[COMMAND_COUNT] = {
          "sked schedule loop.graphml --objective ii",
          print_schedule_tables},
     [COMMAND_robust] =
-        {"Draws candidates, keeps the best by simulation (the proxy), measures those on the "
-         "target and returns the fastest. Without --method, a table compares several methods. "
-         "A candidate that cannot be measured is reported and left out; `sked robust` fails only if no "
-         "candidate could be measured.",
-         "sked robust net.json --devices 4 --target bandwidth\n"
-         "sked robust net.json --devices 4 --method brkga --target 'command:./measure.sh' -o "
-         "best.json",
-         NULL},
+        {"Learns what the graph and the machine file do not say (latency, bandwidth, start-up cost, true "
+         "durations) while it measures: it keeps guesses of the machine, makes good schedules for them, "
+         "measures the one that promises most on the target, and corrects the guesses. The fastest schedule "
+         "measured wins. The curve shows the best after each measurement; -o FILE.machine.json writes the "
+         "fitted machine for `sked schedule --machine`. A measurement that fails is reported and costs its "
+         "part of the budget. --one-shot learns nothing: several methods give candidates, a simulation (the "
+         "proxy) keeps the best, the target measures those, and a table compares the methods.",
+         "sked robust net.json --devices 4 --target 'command:./measure.sh' -o best.json -o "
+         "fitted.machine.json\n"
+         "sked robust net.json --devices 4 --target noisy+linear --measurements 20 --log runs.jsonl\n"
+         "sked robust net.json --devices 4 --target noisy+linear --measurements 40 --resume runs.jsonl -o "
+         "report.html\n"
+         "sked robust net.json --devices 4 --target bandwidth --one-shot --method brkga",
+         print_reports},
     [COMMAND_sample] = {"Draws schedules from a learned model (a GFlowNet). A low temperature gives good "
                         "schedules, a high one diverse schedules. Writes one JSON object per line, with "
                         "log_prob, proxy_makespan and temperature, best first and without repeats; equal "

@@ -19,6 +19,41 @@ static bool same_file(const char *input, const char *output)
            in.st_dev == out.st_dev && in.st_ino == out.st_ino;
 }
 
+/* Extensions that -o takes, as ".a .b .c". */
+static const char *list_extensions(bool candidates, char *buf, size_t size)
+{
+    size_t used = 0;
+    for (int i = 0; i < sked_report_count() && used < size; i++)
+        used +=
+            (size_t)snprintf(buf + used, size - used, "%s%s", i > 0 ? " " : "", sked_report_at(i)->extension);
+    if (candidates && used < size)
+        snprintf(buf + used, size - used, " %s", CANDIDATES_EXTENSION);
+    return buf;
+}
+
+sked_status check_extensions(const arguments *a, bool candidates, sked_error *err)
+{
+    for (int i = 0; i < a->output.count; i++) {
+        const char *path = a->output.at[i];
+        char all[200];
+        bool known = strcmp(path, "-") == 0 || (candidates && ends_with(path, CANDIDATES_EXTENSION));
+        for (int k = 0; !known && k < sked_report_count(); k++)
+            known = ends_with(path, sked_report_at(k)->extension);
+        if (!known)
+            return fail(err, SKED_ERR_ARGUMENT, "-o %.200s: the extension selects the writer: %s", path,
+                        list_extensions(candidates, all, sizeof all));
+    }
+    return SKED_OK;
+}
+
+bool to_stdout(const arguments *a)
+{
+    bool found = false;
+    for (int i = 0; i < a->output.count; i++)
+        found = found || strcmp(a->output.at[i], "-") == 0;
+    return found;
+}
+
 sked_status refuse_input(const char *input, const char *output, sked_error *err)
 {
     if (input == NULL || !same_file(input, output))
@@ -30,12 +65,31 @@ sked_status refuse_input(const char *input, const char *output, sked_error *err)
 
 sked_status check_output(const arguments *a, const char *output, sked_error *err)
 {
-    const char *const inputs[] = {a->operand.at[0], a->machine, a->resources, a->library,
-                                  a->profile,       a->start,   a->fix,       a->model};
+    const char *const inputs[] = {a->operand.at[0], a->machine, a->resources, a->library, a->profile,
+                                  a->start,         a->fix,     a->model,     a->prior};
     sked_status st = SKED_OK;
     for (size_t i = 0; st == SKED_OK && i < sizeof inputs / sizeof *inputs; i++)
         st = refuse_input(inputs[i], output, err);
     return st == SKED_OK ? sked_file_check(output, err) : st;
+}
+
+/* Measurements are the one file that may be read and written: what --resume names grows. */
+static sked_status check_measurements(const arguments *a, sked_error *err)
+{
+    const char *const log = a->robust_log != NULL ? a->robust_log : a->robust_resume;
+    sked_status st = SKED_OK;
+    if (log == NULL)
+        return st;
+    if (strcmp(log, "-") == 0)
+        return fail(err, SKED_ERR_ARGUMENT,
+                    "measurements are written to a file; standard output has the result");
+    st = check_output(a, log, err);
+    for (int i = 0; st == SKED_OK && i < a->output.count; i++) {
+        const bool same = strcmp(a->output.at[i], log) == 0 || same_file(log, a->output.at[i]);
+        st = same ? fail(err, SKED_ERR_ARGUMENT, "%.200s: the result would replace the measurements", log)
+                  : refuse_input(a->robust_resume, a->output.at[i], err);
+    }
+    return st;
 }
 
 sked_status check_outputs(const arguments *a, sked_error *err)
@@ -43,5 +97,5 @@ sked_status check_outputs(const arguments *a, sked_error *err)
     sked_status st = a->record != NULL ? check_output(a, a->record, err) : SKED_OK;
     for (int i = 0; st == SKED_OK && i < a->output.count; i++)
         st = check_output(a, a->output.at[i], err);
-    return st;
+    return st == SKED_OK ? check_measurements(a, err) : st;
 }

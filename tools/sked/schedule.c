@@ -208,41 +208,6 @@ static sked_status write_outputs(const arguments *a, const setup *s, const sked_
     return SKED_OK;
 }
 
-/* Extensions that -o takes, as ".a .b .c". */
-static const char *list_extensions(char *buf, size_t size)
-{
-    size_t used = 0;
-    for (int i = 0; i < sked_report_count() && used < size; i++)
-        used += (size_t)snprintf(buf + used, size - used, "%s ", sked_report_at(i)->extension);
-    if (used < size)
-        snprintf(buf + used, size - used, "%s", CANDIDATES_EXTENSION);
-    return buf;
-}
-
-/* Refuses an output nobody can write before the search begins, not after. */
-static sked_status check_extensions(const arguments *a, sked_error *err)
-{
-    for (int i = 0; i < a->output.count; i++) {
-        const char *path = a->output.at[i];
-        char all[200];
-        bool known = strcmp(path, "-") == 0 || ends_with(path, CANDIDATES_EXTENSION);
-        for (int k = 0; !known && k < sked_report_count(); k++)
-            known = ends_with(path, sked_report_at(k)->extension);
-        if (!known)
-            return fail(err, SKED_ERR_ARGUMENT, "-o %.200s: the extension selects the writer: %s", path,
-                        list_extensions(all, sizeof all));
-    }
-    return SKED_OK;
-}
-
-static bool to_stdout(const arguments *a)
-{
-    for (int i = 0; i < a->output.count; i++)
-        if (strcmp(a->output.at[i], "-") == 0)
-            return true;
-    return false;
-}
-
 static void warn_about(const setup *s)
 {
     bool limited = s->problem.devices > 0 || s->problem.memory_limit < INFINITY;
@@ -285,7 +250,7 @@ sked_status run_schedule(arguments *a, sked_error *err)
     end_on_signal(true);
     sked_status st = check_arguments(a, err);
     if (st == SKED_OK && a->sweep == NULL)
-        st = check_extensions(a, err);
+        st = check_extensions(a, true, err);
     if (st == SKED_OK)
         st = load_problem(a, a->operand.at[0], &s, err);
     if (st == SKED_OK && a->start != NULL)

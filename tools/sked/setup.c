@@ -113,6 +113,20 @@ static sked_status set_lifetime(const char *word, sked_problem *p, sked_error *e
     return word ? fail(err, SKED_ERR_ARGUMENT, "--lifetime is start or finish, not '%.60s'", word) : SKED_OK;
 }
 
+/* What the machine's profile measured takes the place of the graph's durations. */
+static sked_status apply_profile(setup *s, sked_error *err)
+{
+    sked_graph *profiled = NULL;
+    if (sked_machine_duration_count(s->machine) == 0)
+        return SKED_OK;
+    const sked_status st = sked_graph_profiled(s->graph, s->machine, &profiled, err);
+    if (st == SKED_OK) {
+        sked_graph_destroy(s->graph);
+        s->problem.graph = s->graph = profiled;
+    }
+    return st;
+}
+
 /* --machine FILE, or --devices N with --latency and --bandwidth. */
 static sked_status set_machine(const arguments *a, setup *s, sked_error *err)
 {
@@ -130,7 +144,7 @@ static sked_status set_machine(const arguments *a, setup *s, sked_error *err)
     const sked_status st = sked_machine_read(a->machine, &s->machine, err);
     p->machine = s->machine;
     p->devices = s->machine ? sked_machine_device_count(s->machine) : 0;
-    return st;
+    return st == SKED_OK ? apply_profile(s, err) : st;
 }
 
 sked_status load_problem(const arguments *a, const char *path, setup *s, sked_error *err)

@@ -36,7 +36,7 @@ void print_methods(FILE *out)
     }
 }
 
-void print_outputs(FILE *out)
+void print_reports(FILE *out)
 {
     fprintf(out, "\noutput files (-o)\n");
     for (int i = 0; i < sked_report_count(); i++) {
@@ -44,6 +44,11 @@ void print_outputs(FILE *out)
         snprintf(label, sizeof label, "  %s", sked_report_at(i)->extension);
         put_wrapped(out, label, 21, sked_report_at(i)->summary);
     }
+}
+
+void print_outputs(FILE *out)
+{
+    print_reports(out);
     put_wrapped(out, "  " CANDIDATES_EXTENSION, 21, "every candidate, one schedule object per line");
 }
 

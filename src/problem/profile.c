@@ -1,0 +1,141 @@
+/* The profile of a machine: measured times that take the place of a graph's durations. */
+#include "base/memory.h"
+#include "problem/machine.h"
+
+#include <string.h>
+
+int64_t sked_machine_duration_count(const sked_machine *m)
+{
+    return m->durations.n;
+}
+
+/* The op whose entries hold number i: the last one that begins at or before it. O(log ops). */
+static int32_t owner(const sked_i_machine_durations *x, int64_t i)
+{
+    int32_t lo = 0, hi = x->ops.count;
+    while (hi - lo > 1) {
+        const int32_t mid = lo + (hi - lo) / 2;
+        *(x->first[mid] <= i ? &lo : &hi) = mid;
+    }
+    return lo;
+}
+
+void sked_machine_duration(const sked_machine *m, int64_t i, const char **op, const char **on, double *time)
+{
+    const sked_i_machine_durations *x = &m->durations;
+    *op = sked_i_names_at(&x->ops, owner(x, i));
+    *on = x->entry_on[i] < 0 ? NULL : sked_i_names_at(&x->on, x->entry_on[i]);
+    *time = x->time[i];
+}
+
+/* What joins the names of a graph with those of the profile. */
+typedef struct joined {
+    const sked_i_machine_durations *profile;
+    int32_t *of_op;       /* [ops of the graph] op in the profile, -1: none */
+    int32_t *name, *type; /* [duration names of the graph] the same and the device's type in it, -1: none */
+    int32_t *last;        /* [names of the profile] op + 1 of the graph that named it last */
+} joined;
+
+static int32_t find_on(const sked_i_machine_durations *x, const char *name)
+{
+    return name != NULL ? sked_i_names_find(&x->on, name, strlen(name)) : -1;
+}
+
+static sked_status join_names(const sked_graph *g, const sked_machine *m, joined *x, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    x->profile = &m->durations;
+    SKED_NEW(x->of_op, g->n_ops);
+    SKED_NEW(x->name, g->on_names.count);
+    SKED_NEW(x->type, g->on_names.count);
+    SKED_NEW0(x->last, m->durations.on.count);
+    for (int32_t i = 0; i < g->n_ops; i++)
+        x->of_op[i] = -1;
+    for (int32_t k = 0; k < m->durations.ops.count; k++) {
+        const int32_t op = sked_graph_find_op(g, sked_i_names_at(&m->durations.ops, k));
+        if (op >= 0)
+            x->of_op[op] = k;
+    }
+    for (int32_t k = 0; k < g->on_names.count; k++) {
+        const int32_t device = sked_machine_find_device(m, sked_i_names_at(&g->on_names, k));
+        x->name[k] = find_on(x->profile, sked_i_names_at(&g->on_names, k));
+        x->type[k] = device >= 0 ? find_on(x->profile, sked_machine_device_type(m, device)) : -1;
+    }
+cleanup:
+    return st;
+}
+
+/* Does the profile, which named its devices for this op already, say nothing of where entry k holds? */
+static bool stays(const joined *x, const sked_graph *g, int32_t op, int64_t k)
+{
+    const int32_t name = x->name[g->on_name[k]], type = x->type[g->on_name[k]];
+    return !(name >= 0 && x->last[name] == op + 1) && !(type >= 0 && x->last[type] == op + 1);
+}
+
+/* An op with a time for all devices: of the graph's own ones only that it cannot run somewhere stays. */
+static sked_status copy_replaced(const joined *x, const sked_graph *g, int32_t op, sked_builder *b,
+                                 sked_error *err)
+{
+    sked_status st = sked_i_graph_copy_op(g, op, x->profile->time[x->profile->first[x->of_op[op]]], b, err);
+    for (int64_t k = g->on_ptr ? g->on_ptr[op] : 0; g->on_ptr && k < g->on_ptr[op + 1] && st == SKED_OK; k++)
+        if (isinf(g->on_duration[k]))
+            st = sked_builder_add_duration(b, op, sked_i_names_at(&g->on_names, g->on_name[k]),
+                                           g->on_duration[k], err);
+    return st;
+}
+
+/* An op with times by device: they go before those of the graph. */
+static sked_status copy_placed(joined *x, const sked_graph *g, int32_t op, sked_builder *b, sked_error *err)
+{
+    const sked_i_machine_durations *p = x->profile;
+    const int32_t id = x->of_op[op];
+    const int64_t end = id + 1 < p->ops.count ? p->first[id + 1] : p->n;
+    sked_status st = sked_i_graph_copy_op(g, op, g->duration[op], b, err);
+    for (int64_t k = p->first[id]; k < end && st == SKED_OK; k++) {
+        x->last[p->entry_on[k]] = op + 1;
+        st = sked_builder_add_duration(b, op, sked_i_names_at(&p->on, p->entry_on[k]), p->time[k], err);
+    }
+    for (int64_t k = g->on_ptr ? g->on_ptr[op] : 0; g->on_ptr && k < g->on_ptr[op + 1] && st == SKED_OK; k++)
+        if (stays(x, g, op, k))
+            st = sked_builder_add_duration(b, op, sked_i_names_at(&g->on_names, g->on_name[k]),
+                                           g->on_duration[k], err);
+    return st;
+}
+
+static sked_status copy_op(joined *x, const sked_graph *g, int32_t op, sked_builder *b, sked_error *err)
+{
+    const int32_t id = x->of_op[op];
+    sked_status st = SKED_OK;
+    if (id < 0) {
+        SKED_TRY(sked_i_graph_copy_op(g, op, g->duration[op], b, err));
+        return sked_i_graph_copy_placement(g, op, b, err);
+    }
+    if (x->profile->entry_on[x->profile->first[id]] < 0)
+        SKED_TRY(copy_replaced(x, g, op, b, err));
+    else
+        SKED_TRY(copy_placed(x, g, op, b, err));
+    SKED_TRY(sked_builder_set_keep(b, op, sked_graph_keep(g, op), err));
+cleanup:
+    return st;
+}
+
+sked_status sked_graph_profiled(const sked_graph *g, const sked_machine *m, sked_graph **out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_builder *b = NULL;
+    joined x = {0};
+    SKED_TRY(join_names(g, m, &x, err));
+    SKED_TRY(sked_builder_create(&b, err));
+    SKED_TRY(sked_i_graph_copy_begin(g, b, err));
+    for (int32_t i = 0; i < g->n_ops; i++)
+        SKED_TRY(copy_op(&x, g, i, b, err));
+    SKED_TRY(sked_i_graph_copy_edges(g, b, err));
+    SKED_TRY(sked_builder_finish(b, out, err));
+cleanup:
+    sked_builder_destroy(b);
+    free(x.of_op);
+    free(x.name);
+    free(x.type);
+    free(x.last);
+    return st;
+}

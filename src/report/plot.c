@@ -1,0 +1,148 @@
+#include "report/plot.h"
+
+#include "report/comparison.h"
+#include "report/label.h"
+#include "report/palette.h"
+
+static const double page_width = 760, page_height = 480;
+static const double left = 64, right = 20, top = 74, bottom = 52;
+
+sked_i_axis sked_i_axis_empty(void)
+{
+    return (sked_i_axis){.from = INFINITY, .to = -INFINITY};
+}
+
+void sked_i_axis_add(sked_i_axis *a, double value)
+{
+    a->from = fmin(a->from, value);
+    a->to = fmax(a->to, value);
+}
+
+double sked_i_axis_at(const sked_i_axis *a, double value)
+{
+    return a->low + (a->high - a->low) * (value - a->from) / (a->to - a->from);
+}
+
+static void stretch(sked_i_axis *a)
+{
+    if (!(a->to >= a->from)) {
+        a->from = 0;
+        a->to = 1;
+    }
+    const double room = fmax(0.06 * (a->to - a->from), 0.005 * fmax(fabs(a->to), 1e-12));
+    a->from -= room;
+    a->to += room;
+}
+
+void sked_i_plot_place(sked_i_axis *x, sked_i_axis *y)
+{
+    stretch(x);
+    stretch(y);
+    x->low = left;
+    x->high = page_width - right;
+    y->low = page_height - bottom;
+    y->high = top;
+}
+
+static void draw_grid(sked_i_buffer *b, const sked_i_axis *a, bool upright)
+{
+    const sked_i_ticks t = sked_i_ticks_choose(a->to - a->from, upright ? 9 : 7);
+    char label[40];
+    for (int64_t i = (int64_t)ceil(a->from / t.step); (double)i * t.step <= a->to; i++) {
+        const double at = sked_i_axis_at(a, (double)i * t.step);
+        if (upright)
+            sked_i_label_draw(b, "<path class=\"g\" d=\"M~ ~V~\"/><text class=\"m mi\" x=\"~\" y=\"~\">", at,
+                              top, page_height - bottom, at, page_height - bottom + 18);
+        else
+            sked_i_label_draw(b, "<path class=\"g\" d=\"M~ ~H~\"/><text class=\"m e\" x=\"~\" y=\"~\">", left,
+                              at, page_width - right, left - 8, at + 4);
+        sked_i_buffer_text(b, sked_i_ticks_label(&t, i, label, sizeof label));
+        sked_i_buffer_text(b, "</text>\n");
+    }
+}
+
+void sked_i_plot_grid(sked_i_buffer *b, const sked_i_axis *x, const sked_i_axis *y)
+{
+    draw_grid(b, x, true);
+    draw_grid(b, y, false);
+}
+
+void sked_i_plot_mark(sked_i_buffer *b, int mark, double x, double y, double r)
+{
+    switch (mark) {
+    case 0:
+        sked_i_label_draw(b, "<path d=\"M~ ~l~ ~l~ ~l~ ~z\"/>", x, y - 1.4 * r, 1.4 * r, 1.4 * r, -1.4 * r,
+                          1.4 * r, -1.4 * r, -1.4 * r);
+        break;
+    case 1:
+        sked_i_label_draw(b, "<circle cx=\"~\" cy=\"~\" r=\"~\"/>", x, y, r);
+        break;
+    case 2:
+        sked_i_label_draw(b, "<path d=\"M~ ~h~v~h~z\"/>", x - 0.9 * r, y - 0.9 * r, 1.8 * r, 1.8 * r,
+                          -1.8 * r);
+        break;
+    default: {
+        const double s = mark == 3 ? 1 : -1;
+        sked_i_label_draw(b, "<path d=\"M~ ~l~ ~h~z\"/>", x, y - 1.15 * s * r, 1.1 * r, 2 * s * r, -2.2 * r);
+    }
+    }
+}
+
+void sked_i_plot_legend(sked_i_buffer *b, const sked_robust_result *c)
+{
+    double x = left;
+    for (int m = 0; m < c->count; m++) {
+        char name[60];
+        const int mark = sked_i_mark_of(c, m);
+        sked_i_buffer_format(b, "<g fill=\"#%s\">", sked_i_mark_color(mark));
+        sked_i_plot_mark(b, mark, x + 5, 54, 4.5);
+        sked_i_label_draw(b, "</g><text x=\"~\" y=\"58\">", x + 15);
+        sked_i_buffer_xml(b, sked_i_label_cut(c->member[m]->label, 24, name, sizeof name));
+        sked_i_buffer_text(b, "</text>\n");
+        x += 36 + sked_i_label_width(name, 12);
+    }
+}
+
+void sked_i_plot_winner(sked_i_buffer *b, const sked_robust_result *c, double x, double y)
+{
+    const int mark = sked_i_mark_of(c, c->winner);
+    const bool right_half = x > 0.6 * page_width;
+    sked_i_buffer_format(b, "<g fill=\"#%s\">", sked_i_mark_color(mark));
+    sked_i_plot_mark(b, mark, x, y, 4.5);
+    sked_i_label_draw(b, "</g><circle class=\"w\" cx=\"~\" cy=\"~\" r=\"9\"/>\n", x, y);
+    sked_i_label_draw(b, "<text class=\"b~\" x=\"~\" y=\"~\">winner</text>\n", right_half ? 1.0 : 0.0,
+                      x + (right_half ? -14 : 14), y + 4);
+}
+
+void sked_i_plot_begin(sked_i_buffer *b, const sked_report_data *data, const char *what, const char *x)
+{
+    char text[120];
+    const char *name = sked_graph_name(data->problem->graph);
+    sked_i_buffer_format(
+        b,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 "
+        "%.0f %.0f\" role=\"img\">\n<title>%s</title>\n<style>\n",
+        page_width, page_height, page_width, page_height, what);
+    sked_i_buffer_text(
+        b, "svg{max-width:100%;height:auto}text{font:12px -apple-system,'Segoe UI',Roboto,"
+           "'Helvetica Neue',Arial,'DejaVu Sans',sans-serif;fill:#1f2328}.ti{font-size:16px;"
+           "font-weight:600}.m{fill:#59636e}.e,.b1{text-anchor:end}.mi{text-anchor:middle}"
+           ".b0,.b1{font-weight:600}.bg{fill:#fff}.g{stroke:#e3e8ed;fill:none}.l{stroke:#0b62c4;stroke-width:"
+           "2;fill:none}"
+           ".x{stroke:#c0392b;stroke-width:1.6;fill:none}.h{fill:none;stroke:#59636e;stroke-width:1.2}"
+           ".p{fill-opacity:.62}.w{fill:none;stroke-width:2;stroke:#" SKED_I_CRITICAL_LIGHT "}\n"
+           "@media (prefers-color-scheme:dark){text{fill:#e6e9ed}.m{fill:#a3adb8}"
+           ".bg{fill:#14171c}.p{fill-opacity:.8}.g{stroke:#2a3039}.l{stroke:#6cb0ff}.x{stroke:#ff7b72}.h{"
+           "stroke:#a3adb8}.w{stroke:#" SKED_I_CRITICAL_DARK "}}\n</style>\n"
+           "<rect class=\"bg\" width=\"100%\" height=\"100%\"/>\n");
+    sked_i_label_draw(b, "<text class=\"ti\" x=\"~\" y=\"28\">", left);
+    sked_i_buffer_xml(b, sked_i_label_cut(*name ? name : what, 60, text, sizeof text));
+    sked_i_label_draw(b, "</text>\n<text class=\"m mi\" x=\"~\" y=\"~\">", (left + page_width - right) / 2,
+                      page_height - 12);
+    sked_i_buffer_xml(b, x);
+    sked_i_buffer_text(b, "</text>\n");
+    sked_i_label_draw(b, "<text class=\"m mi\" transform=\"rotate(-90 16 ~)\" x=\"16\" y=\"~\">speedup on ",
+                      (top + page_height - bottom) / 2, (top + page_height - bottom) / 2);
+    sked_i_buffer_xml(b, sked_i_label_cut(data->robust->target, 40, text, sizeof text));
+    sked_i_buffer_text(b, "</text>\n");
+}

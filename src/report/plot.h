@@ -1,0 +1,29 @@
+/* What the pictures of robust runs share: the page with its title and axes, grid, marks and legend. */
+#ifndef SKED_REPORT_PLOT_H
+#define SKED_REPORT_PLOT_H
+#include "base/text.h"
+#include "report/report.h"
+
+typedef struct sked_i_axis {
+    double from, to;
+    double low, high; /* pixels */
+} sked_i_axis;
+
+/* An axis without values. */
+sked_i_axis sked_i_axis_empty(void);
+/* Its range takes in a value; NAN changes nothing. */
+void sked_i_axis_add(sked_i_axis *a, double value);
+/* Room around the values, and where both stand on the page. Equal values get a range of their own. */
+void sked_i_plot_place(sked_i_axis *x, sked_i_axis *y);
+double sked_i_axis_at(const sked_i_axis *a, double value);
+
+/* Begins the page: <svg>, style, the graph's name (or `what`), axes: x, and speedup on the target. */
+void sked_i_plot_begin(sked_i_buffer *b, const sked_report_data *data, const char *what, const char *x);
+void sked_i_plot_grid(sked_i_buffer *b, const sked_i_axis *x, const sked_i_axis *y);
+/* Forms: diamond, circle, square, triangle, triangle on its head. */
+void sked_i_plot_mark(sked_i_buffer *b, int mark, double x, double y, double r);
+/* The mark of each method with its name. */
+void sked_i_plot_legend(sked_i_buffer *b, const sked_robust_result *c);
+/* A ring around the winner's mark, and the word. */
+void sked_i_plot_winner(sked_i_buffer *b, const sked_robust_result *c, double x, double y);
+#endif

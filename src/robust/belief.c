@@ -1,0 +1,409 @@
+#include "robust/posterior.h"
+
+#include "base/explog.h"
+#include "base/memory.h"
+#include "base/thread.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { SWEEPS = 4, RESTARTS = 8, MOST_PARTICLES = 96, LEAST_PARTICLES = 16 };
+/* A particle this much less likely than the best one does not explain the data. */
+static const double hopeless = 20;
+/* A particle whose log-density falls by this much with one more measurement is fitted to it. */
+static const double surprise = 3;
+static const double degrees_of_freedom = 4;
+
+/* ------------------------------------------------------------------ the population */
+
+void sked_i_belief_close(sked_i_belief *b)
+{
+    for (int t = 0; b->work != NULL && t < b->threads; t++)
+        sked_i_belief_work_close(b->work[t]);
+    sked_i_traces_close(&b->trace);
+    for (int64_t d = 0; d < b->n_data; d++)
+        free(b->data[d].smooth);
+    void *const owned[] = {b->prior_mean, b->prior_spread, b->particle,    b->linear, b->density,
+                           b->guess,      b->weight,       b->rng,         b->data,   b->work,
+                           b->alive,      b->overlap_ops,  b->overlap_rest};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        free(owned[i]);
+    *b = (sked_i_belief){0};
+}
+
+static double *particle_at(const sked_i_belief *b, int32_t i)
+{
+    return b->particle + (int64_t)i * b->dimension;
+}
+static double *linear_at(const sked_i_belief *b, int32_t i)
+{
+    return b->linear + i * b->many;
+}
+
+static void set_priors(sked_i_belief *b)
+{
+    const sked_i_model *m = b->model;
+    memcpy(b->prior_mean, m->mean, (size_t)b->links * sizeof *m->mean);
+    memcpy(b->prior_spread, m->spread, (size_t)b->links * sizeof *m->spread);
+    const sked_i_normal behind[SKED_I_BEHIND_LINKS] = {m->op_spread, m->noise, m->noise};
+    for (int k = 0; k < SKED_I_BEHIND_LINKS; k++) {
+        b->prior_mean[b->links + k] = behind[k].mean;
+        b->prior_spread[b->links + k] = behind[k].spread;
+    }
+}
+
+static void draw_prior(sked_i_belief *b, int32_t i)
+{
+    sked_i_belief_work *w = b->work[0];
+    double *p = particle_at(b, i), *x = linear_at(b, i);
+    do {
+        for (int32_t k = 0; k < b->dimension; k++)
+            p[k] = b->prior_mean[k] + b->prior_spread[k] * sked_i_rng_normal(&b->rng[i]);
+        for (int64_t k = 0; k < b->many; k++)
+            x[k] = sked_i_belief_centre(b, k);
+        b->density[i] = sked_i_belief_density(b, w, p, x);
+    } while (!(b->density[i] > -INFINITY)); /* outside the ranges of spreads and noise */
+    sked_i_belief_sample(b, w, p, &b->rng[i], b->guess + i * b->model->count);
+    b->weight[i] = 1.0 / b->particles;
+}
+
+sked_status sked_i_belief_open(sked_i_belief *b, const sked_i_model *m, uint64_t seed, int threads,
+                               sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int64_t most = 2000000 / (m->count + 1);
+    *b = (sked_i_belief){.model = m, .threads = threads, .links = (int32_t)m->at_type};
+    b->dimension = b->links + SKED_I_BEHIND_LINKS;
+    b->many = m->count - m->at_type;
+    b->particles = most > MOST_PARTICLES    ? MOST_PARTICLES
+                   : most < LEAST_PARTICLES ? LEAST_PARTICLES
+                                            : (int32_t)most;
+    SKED_NEW(b->prior_mean, b->dimension);
+    SKED_NEW(b->prior_spread, b->dimension);
+    SKED_NEW(b->particle, (int64_t)b->particles * b->dimension);
+    SKED_NEW(b->linear, b->particles * b->many);
+    SKED_NEW(b->density, b->particles);
+    SKED_NEW(b->guess, b->particles * m->count);
+    SKED_NEW(b->weight, b->particles);
+    SKED_NEW(b->rng, b->particles);
+    SKED_NEW(b->alive, b->particles);
+    SKED_NEW0(b->work, threads);
+    for (int t = 0; t < threads; t++) {
+        SKED_NEW0(b->work[t], 1);
+        SKED_TRY(sked_i_belief_work_open(b->work[t], b, err));
+    }
+    set_priors(b);
+    for (int32_t i = 0; i < b->particles; i++) {
+        sked_i_rng_seed(&b->rng[i], seed, 0x62656c00u + (uint64_t)i);
+        draw_prior(b, i);
+    }
+cleanup:
+    return st;
+}
+
+sked_status sked_i_belief_add(sked_i_belief *b, const sked_i_timing *timing, double time, double variance,
+                              sked_error *err)
+{
+    if (!SKED_GROW(b->data, b->data_cap, b->n_data + 1))
+        return sked_i_no_memory(err);
+    b->data[b->n_data++] = (sked_i_datum){timing, sked_i_log(time), variance, 1, NULL};
+    return SKED_OK;
+}
+
+/*
+ * Traces show every op's time. The start-up cost cannot be told from the ops' factors then, and need not be:
+ * it is known from now on.
+ */
+sked_status sked_i_belief_add_trace(sked_i_belief *b, const sked_i_timing *timing,
+                                    const sked_measurement *run, sked_error *err)
+{
+    const int64_t at = b->model->at_start_up;
+    b->prior_spread[at] = 0;
+    for (int32_t i = 0; i < b->particles; i++)
+        particle_at(b, i)[at] = b->prior_mean[at];
+    return sked_i_traces_add(&b->trace, b->model, timing, run, err);
+}
+
+/* ------------------------------------------------------------------ one update */
+
+typedef struct sked_i_belief_work work;
+
+/* A stage of the update: what is done with one particle. Particles of a stage do not see one another move. */
+typedef struct stage {
+    sked_i_belief *b;
+    const sked_i_limit *limit;
+    int32_t first, last; /* particles */
+    void (*act)(sked_i_belief *b, work *w, int32_t i);
+} stage;
+
+static void run_part(void *data, int part)
+{
+    const stage *s = data;
+    for (int32_t i = s->first + part; i < s->last && !sked_i_limit_stopped(s->limit); i += s->b->threads)
+        s->act(s->b, s->b->work[part], i);
+}
+
+static sked_status run_stage(sked_i_belief *b, const sked_i_limit *limit, int32_t first, int32_t last,
+                             void (*act)(sked_i_belief *b, work *w, int32_t i), sked_error *err)
+{
+    stage s = {b, limit, first, last, act};
+    return sked_i_parallel(b->threads, run_part, &s, err);
+}
+
+/* A particle that explains the new data about as well as the old ones needs no fit: moves will do. */
+static void fit(sked_i_belief *b, work *w, int32_t i)
+{
+    double *x = linear_at(b, i);
+    const double before = b->density[i];
+    b->density[i] = sked_i_belief_density(b, w, particle_at(b, i), x);
+    if (b->density[i] < before - surprise)
+        sked_i_belief_fit(b, w, particle_at(b, i), x, &b->density[i]);
+}
+
+/*
+ * The least likely particles start again somewhere in the prior and are fitted: should the population have
+ * gathered around one explanation, another one can still be found.
+ */
+static void restart(sked_i_belief *b, work *w, int32_t i)
+{
+    double *p = particle_at(b, i), *x = linear_at(b, i);
+    for (int32_t k = 0; k < b->links; k++)
+        p[k] = b->prior_mean[k] + b->prior_spread[k] * sked_i_rng_normal(&b->rng[i]);
+    for (int64_t k = 0; k < b->many; k++)
+        x[k] = sked_i_belief_centre(b, k);
+    b->density[i] = sked_i_belief_density(b, w, p, x);
+    sked_i_belief_fit(b, w, p, x, &b->density[i]);
+}
+
+typedef struct ranked {
+    double density;
+    int32_t number;
+} ranked;
+
+static int by_density(const void *x, const void *y)
+{
+    const ranked *a = x, *b = y;
+    if (a->density != b->density)
+        return a->density < b->density ? -1 : 1;
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+/* Only the lowest RESTARTS particles are marked. */
+static void mark_lowest(sked_i_belief *b)
+{
+    ranked list[MOST_PARTICLES];
+    for (int32_t i = 0; i < b->particles; i++)
+        list[i] = (ranked){b->density[i], i};
+    qsort(list, (size_t)b->particles, sizeof *list, by_density);
+    for (int32_t i = 0; i < b->particles; i++)
+        b->alive[list[i].number] = i >= RESTARTS;
+}
+
+static void restart_lowest(sked_i_belief *b, work *w, int32_t i)
+{
+    if (!b->alive[i])
+        restart(b, w, i);
+}
+
+/* Particles that do not explain the data become copies of those that do, chosen at random. */
+static void replace_hopeless(sked_i_belief *b)
+{
+    double best = -INFINITY;
+    int32_t alive = 0;
+    for (int32_t i = 0; i < b->particles; i++)
+        best = fmax(best, b->density[i]);
+    for (int32_t i = 0; i < b->particles; i++)
+        if (b->density[i] >= best - hopeless)
+            b->alive[alive++] = i;
+    for (int32_t i = 0; i < b->particles && alive > 0; i++) {
+        if (b->density[i] >= best - hopeless)
+            continue;
+        const int32_t from = b->alive[sked_i_rng_below(&b->rng[i], (uint64_t)alive)];
+        memcpy(particle_at(b, i), particle_at(b, from), (size_t)b->dimension * sizeof *b->particle);
+        memcpy(linear_at(b, i), linear_at(b, from), (size_t)b->many * sizeof *b->linear);
+        b->density[i] = b->density[from];
+    }
+}
+
+/* A step along the difference of two particles of the other half, now and then of one parameter alone. */
+static void propose(sked_i_belief *b, int32_t i, double *to)
+{
+    sked_i_rng *rng = &b->rng[i];
+    const int32_t half = b->particles / 2, other = i < half ? half : 0;
+    const int32_t span = i < half ? b->particles - half : half;
+    const double *p = particle_at(b, i);
+    const double *u = particle_at(b, other + (int32_t)sked_i_rng_below(rng, (uint64_t)span));
+    const double *v = particle_at(b, other + (int32_t)sked_i_rng_below(rng, (uint64_t)span));
+    const double far = sked_i_rng_uniform(rng) < 0.1 ? 1 : 2.38 / sqrt(2.0 * b->dimension);
+    const int32_t single =
+        sked_i_rng_uniform(rng) < 0.3 ? (int32_t)sked_i_rng_below(rng, (uint64_t)b->dimension) : -1;
+    for (int32_t k = 0; k < b->dimension; k++) {
+        const double jitter = b->prior_spread[k] * sked_i_rng_normal(rng);
+        to[k] = p[k];
+        if (!(b->prior_spread[k] > 0))
+            continue;
+        if (single < 0)
+            to[k] += far * (u[k] - v[k]) + 1e-4 * jitter;
+        else if (single == k)
+            to[k] += (k < b->links ? 0.05 : 0.4) * jitter;
+    }
+}
+
+static void move(sked_i_belief *b, work *w, int32_t i)
+{
+    propose(b, i, w->proposal);
+    memcpy(w->linear, linear_at(b, i), (size_t)b->many * sizeof *w->linear);
+    const double reached = sked_i_belief_density(b, w, w->proposal, w->linear);
+    const double u = sked_i_rng_uniform(&b->rng[i]);
+    if (!(reached > -INFINITY) ||
+        (reached < b->density[i] && u >= sked_i_exp(fmax(-700, reached - b->density[i]))))
+        return;
+    memcpy(particle_at(b, i), w->proposal, (size_t)b->dimension * sizeof *b->particle);
+    memcpy(linear_at(b, i), w->linear, (size_t)b->many * sizeof *b->linear);
+    b->density[i] = reached;
+}
+
+/*
+ * A draw that does not explain the data counts less, by its mean misfit: the sum would leave one draw alone, for
+ * no better reason than that its critical paths met the kinks of the times best.
+ */
+static void sample(sked_i_belief *b, work *w, int32_t i)
+{
+    const double misfit =
+        sked_i_belief_sample(b, w, particle_at(b, i), &b->rng[i], b->guess + i * b->model->count);
+    b->weight[i] = b->n_data > 0 ? -fmax(0, misfit / (double)b->n_data - 1) / 2 : 0;
+}
+
+static void normalise_weights(sked_i_belief *b)
+{
+    double best = -INFINITY, sum = 0;
+    for (int32_t i = 0; i < b->particles; i++)
+        best = fmax(best, b->weight[i]);
+    for (int32_t i = 0; i < b->particles; i++)
+        sum += b->weight[i] = sked_i_exp(fmax(-700, b->weight[i] - best));
+    for (int32_t i = 0; i < b->particles; i++)
+        b->weight[i] /= sum;
+}
+
+/* Outliers weigh less: the scale mixture behind Student's t, at the residuals of the guesses. */
+static void set_inflation(sked_i_belief *b)
+{
+    work *w = b->work[0];
+    for (int64_t d = 0; d < b->n_data; d++) {
+        double sum = 0;
+        for (int32_t i = 0; i < b->particles; i++) {
+            sked_i_model_rates(b->model, sked_i_belief_guess(b, i), &w->rates);
+            const double time = sked_i_timing_run(b->data[d].timing, &w->rates, &w->timing);
+            const double z =
+                (b->data[d].log_time - sked_i_log(fmax(time, 1e-300))) / sked_i_belief_noise(b, i);
+            sum += b->weight[i] * z * z;
+        }
+        b->data[d].inflation = fmax(1, (degrees_of_freedom + sum) / (degrees_of_freedom + 1));
+    }
+}
+
+/* ------------------------------------------------------------------ what factors of ops do on the average */
+
+/* Derivatives of a measured schedule where the ops' factors are drawn: every path that may be critical
+ * counts. */
+static sked_status smooth_datum(sked_i_belief *b, sked_i_datum *x, sked_error *err)
+{
+    work *w = b->work[0];
+    const sked_i_model *m = b->model;
+    sked_status st = SKED_OK;
+    SKED_NEW0(x->smooth, b->many);
+    for (int32_t i = 0; i < b->particles; i++) {
+        memcpy(w->parameter, sked_i_belief_guess(b, i), (size_t)m->count * sizeof *w->parameter);
+        for (int32_t k = 0; k < m->ops; k++)
+            w->parameter[m->at_op + k] +=
+                m->spread[m->at_op + k] * sked_i_smoothing * sked_i_rng_normal(&b->rng[i]);
+        sked_i_model_rates(m, w->parameter, &w->rates);
+        sked_i_belief_differentiate(b, w, x->timing);
+        for (int64_t k = 0; k < b->many; k++)
+            x->smooth[k] += w->row[b->links + k] / b->particles;
+    }
+cleanup:
+    return st;
+}
+
+static void set_overlap(sked_i_belief *b, int64_t i, int64_t j)
+{
+    const sked_i_model *m = b->model;
+    const double *p = b->data[i].smooth, *q = b->data[j].smooth;
+    double ops = 0, rest = 0;
+    for (int64_t k = 0; k < b->many; k++) {
+        const double s = m->spread[m->at_type + k], x = p[k] * q[k] * s * s;
+        if (k + m->at_type >= m->at_op && k + m->at_type < m->at_size)
+            ops += x;
+        else
+            rest += x;
+    }
+    b->overlap_ops[i * b->n_data + j] = ops;
+    b->overlap_rest[i * b->n_data + j] = rest;
+}
+
+static sked_status set_overlaps(sked_i_belief *b, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    free(b->overlap_ops);
+    free(b->overlap_rest);
+    b->overlap_rest = NULL;
+    SKED_NEW(b->overlap_ops, b->n_data * b->n_data);
+    SKED_NEW(b->overlap_rest, b->n_data * b->n_data);
+    for (int64_t i = 0; i < b->n_data; i++) {
+        if (b->data[i].smooth == NULL)
+            SKED_TRY(smooth_datum(b, &b->data[i], err));
+        for (int64_t j = 0; j <= i; j++)
+            set_overlap(b, i, j);
+    }
+cleanup:
+    return st;
+}
+
+sked_status sked_i_belief_update(sked_i_belief *b, const sked_i_limit *limit, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int32_t half = b->particles / 2;
+    for (int t = 0; t < b->threads; t++)
+        SKED_TRY(sked_i_belief_work_widen(b->work[t], b, err));
+    if (b->trace.runs > 0)
+        SKED_TRY(sked_i_traces_fit(&b->trace, b->model, err));
+    SKED_TRY(set_overlaps(b, err));
+    SKED_TRY(run_stage(b, limit, 0, b->particles, fit, err));
+    mark_lowest(b);
+    SKED_TRY(run_stage(b, limit, 0, b->particles, restart_lowest, err));
+    replace_hopeless(b);
+    for (int k = 0; k < SWEEPS; k++) {
+        SKED_TRY(run_stage(b, limit, 0, half, move, err));
+        SKED_TRY(run_stage(b, limit, half, b->particles, move, err));
+    }
+    SKED_TRY(run_stage(b, limit, 0, b->particles, sample, err));
+    normalise_weights(b);
+    set_inflation(b);
+cleanup:
+    return st;
+}
+
+/* ------------------------------------------------------------------ questions */
+
+double sked_i_belief_noise(const sked_i_belief *b, int32_t i)
+{
+    return sked_i_exp(particle_at(b, i)[b->links + SKED_I_NOISE]);
+}
+
+void sked_i_belief_mean(const sked_i_belief *b, double *mean)
+{
+    const int64_t n = b->model->count;
+    memset(mean, 0, (size_t)n * sizeof *mean);
+    for (int32_t i = 0; i < b->particles; i++)
+        for (int64_t k = 0; k < n; k++)
+            mean[k] += b->weight[i] * b->guess[i * n + k];
+}
+
+int32_t sked_i_belief_draw(const sked_i_belief *b, double u)
+{
+    int32_t i = 0;
+    for (double sum = b->weight[0]; sum <= u && i < b->particles - 1; sum += b->weight[i])
+        i++;
+    return i;
+}

@@ -1,0 +1,285 @@
+#include "robust/choose.h"
+
+#include "base/explog.h"
+#include "base/memory.h"
+#include "base/thread.h"
+#include "robust/posterior.h"
+#include "schedule/equal.h"
+
+#include <math.h>
+#include <string.h>
+
+static void destroy_entry(sked_i_pool_entry *e)
+{
+    if (e == NULL)
+        return;
+    sked_schedule_destroy(e->schedule);
+    sked_i_timing_close(&e->timing);
+    free(e->predicted);
+    free(e->path);
+    free(e);
+}
+
+void sked_i_pool_close(sked_i_pool *pool)
+{
+    for (int64_t k = 0; k < pool->count; k++)
+        destroy_entry(pool->entry[k]);
+    sked_simulator_destroy(pool->simulator);
+    free(pool->entry);
+    free(pool->label);
+    *pool = (sked_i_pool){0};
+}
+
+sked_status sked_i_pool_open(sked_i_pool *pool, const sked_i_model *m, int32_t particles, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    *pool = (sked_i_pool){.model = m, .particles = particles};
+    SKED_TRY(sked_simulator_create(m->problem, &pool->simulator, err));
+    SKED_NEW(pool->label, m->costs.devices);
+cleanup:
+    return st;
+}
+
+/* The same devices and orders, as early as the problem lets them be. */
+static sked_status retime(sked_i_pool *pool, const sked_schedule *s, sked_schedule **out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_timing r = {0};
+    sked_schedule *early = NULL;
+    double makespan;
+    SKED_TRY(sked_i_timing_open(&r, pool->model, s, err));
+    SKED_TRY(sked_schedule_clone(s, &early, err));
+    sked_simulator_run(pool->simulator, 1, early->device, r.order, true, &makespan, early->start);
+    *out = early;
+    early = NULL;
+cleanup:
+    sked_i_timing_close(&r);
+    sked_schedule_destroy(early);
+    return st;
+}
+
+static int64_t find(const sked_i_pool *pool, const sked_schedule *s, uint64_t hash)
+{
+    const bool interchangeable = pool->model->problem->machine == NULL;
+    for (int64_t k = 0; k < pool->count; k++)
+        if (pool->entry[k]->hash == hash &&
+            sked_i_schedule_equal(pool->entry[k]->schedule, s, interchangeable))
+            return k;
+    return -1;
+}
+
+/* Takes *s over. */
+static sked_status insert(sked_i_pool *pool, sked_schedule **s, const char *maker, uint64_t hash,
+                          sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_pool_entry *e = NULL;
+    SKED_NEW0(e, 1);
+    SKED_NEW0(e->predicted, pool->particles);
+    SKED_NEW0(e->path, pool->model->count);
+    e->novelty = 1;
+    SKED_TRY(sked_i_timing_open(&e->timing, pool->model, *s, err));
+    if (!SKED_GROW(pool->entry, pool->cap, pool->count + 1))
+        SKED_TRY(sked_i_no_memory(err));
+    e->schedule = *s;
+    *s = NULL;
+    e->maker = maker;
+    e->hash = hash;
+    pool->entry[pool->count++] = e;
+    e = NULL;
+cleanup:
+    destroy_entry(e);
+    return st;
+}
+
+sked_status sked_i_pool_offer(sked_i_pool *pool, const sked_schedule *s, const char *maker,
+                              sked_i_pool_entry **out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_schedule *early = NULL;
+    int64_t place = -1;
+    SKED_TRY(retime(pool, s, &early, err));
+    if (sked_schedule_validate(pool->model->problem, early, NULL) == SKED_OK) {
+        const uint64_t hash =
+            sked_i_hash_devices(early->ops, early->start, early->device, early->devices, pool->label);
+        place = find(pool, early, hash);
+        if (place < 0) {
+            SKED_TRY(insert(pool, &early, maker, hash, err));
+            place = pool->count - 1;
+        }
+    }
+    if (out != NULL)
+        *out = place >= 0 ? pool->entry[place] : NULL;
+cleanup:
+    sked_schedule_destroy(early);
+    return st;
+}
+
+/* ------------------------------------------------------------------ predictions */
+
+typedef struct prediction {
+    const sked_i_pool *pool;
+    const sked_i_belief *b;
+} prediction;
+
+static void predict_part(void *data, int part)
+{
+    const prediction *p = data;
+    sked_i_belief_work *w = p->b->work[part];
+    for (int32_t i = part; i < p->b->particles; i += p->b->threads) {
+        sked_i_model_rates(p->b->model, sked_i_belief_guess(p->b, i), &w->rates);
+        for (int64_t k = 0; k < p->pool->count; k++)
+            p->pool->entry[k]->predicted[i] =
+                sked_i_timing_run(&p->pool->entry[k]->timing, &w->rates, &w->timing);
+    }
+}
+
+/* What links and ops add to the critical path, under the rates of w. */
+static void follow_path(sked_i_pool_entry *e, const sked_i_belief *b, sked_i_belief_work *w)
+{
+    const sked_i_model *m = b->model;
+    double squares = 0;
+    sked_i_belief_differentiate(b, w, &e->timing);
+    for (int64_t k = 0; k < m->count; k++) {
+        e->path[k] = k >= m->at_type && k < m->at_op ? 0 : w->row[k];
+        squares += e->path[k] * e->path[k];
+    }
+    for (int64_t k = 0; squares > 0 && k < m->count; k++)
+        e->path[k] /= sqrt(squares);
+}
+
+/* The model errs alike on schedules of like critical paths: one that is like a measured one holds no
+ * surprise. */
+static void set_novelty(const sked_i_pool *pool, sked_i_pool_entry *e)
+{
+    double most = 0;
+    for (int64_t k = 0; k < pool->count; k++) {
+        double cosine = 0;
+        for (int64_t i = 0; pool->entry[k]->times > 0 && i < pool->model->count; i++)
+            cosine += e->path[i] * pool->entry[k]->path[i];
+        most = fmax(most, cosine);
+    }
+    e->novelty = sqrt(fmax(0, 1 - most * most));
+}
+
+sked_status sked_i_pool_predict(sked_i_pool *pool, const sked_i_belief *b, sked_error *err)
+{
+    prediction p = {pool, b};
+    sked_i_belief_work *w = b->work[0];
+    const sked_status st = sked_i_parallel(b->threads, predict_part, &p, err);
+    if (st != SKED_OK)
+        return st;
+    sked_i_belief_mean(b, w->parameter);
+    sked_i_model_rates(b->model, w->parameter, &w->rates);
+    for (int64_t k = 0; k < pool->count; k++)
+        follow_path(pool->entry[k], b, w);
+    for (int64_t k = 0; k < pool->count; k++)
+        set_novelty(pool, pool->entry[k]);
+    return SKED_OK;
+}
+
+void sked_i_pool_expect(const sked_i_pool_entry *e, const sked_i_belief *b, double *mean, double *deviation)
+{
+    double sum = 0, squares = 0;
+    for (int32_t i = 0; i < b->particles; i++)
+        sum += b->weight[i] * sked_i_log(fmax(e->predicted[i], 1e-300));
+    for (int32_t i = 0; i < b->particles; i++) {
+        const double x = sked_i_log(fmax(e->predicted[i], 1e-300)) - sum, noise = sked_i_belief_noise(b, i);
+        squares += b->weight[i] * (x * x + noise * noise);
+    }
+    *mean = sum;
+    *deviation = sqrt(squares);
+}
+
+sked_i_pool_entry *sked_i_pool_best(const sked_i_pool *pool)
+{
+    sked_i_pool_entry *best = NULL;
+    for (int64_t k = 0; k < pool->count; k++) {
+        sked_i_pool_entry *e = pool->entry[k];
+        if (e->times > 0 && (best == NULL || sked_i_pool_time(e) < sked_i_pool_time(best)))
+            best = e;
+    }
+    return best;
+}
+
+/* Expected improvement of a normal variable over best. */
+static double improvement(double best, double mean, double deviation)
+{
+    if (!(deviation > 0))
+        return fmax(0, best - mean);
+    const double z = (best - mean) / deviation;
+    const double density = z * z < 1400 ? sked_i_exp(-z * z / 2) / sqrt(2 * 3.14159265358979323846) : 0;
+    return (best - mean) * erfc(-z / sqrt(2)) / 2 + deviation * density;
+}
+
+double sked_i_pool_promise(const sked_i_pool_entry *e, const sked_i_belief *b, double best)
+{
+    double sum = 0, deviation;
+    if (isinf(best)) {
+        sked_i_pool_expect(e, b, &sum, &deviation);
+        return -sum;
+    }
+    for (int32_t i = 0; i < b->particles; i++)
+        sum += b->weight[i] *
+               improvement(best, e->predicted[i], e->novelty * sked_i_belief_noise(b, i) * e->predicted[i]);
+    return sum;
+}
+
+sked_i_pool_entry *sked_i_pool_choose(const sked_i_pool *pool, const sked_i_belief *b, double best,
+                                      double *promise)
+{
+    sked_i_pool_entry *chosen = NULL;
+    *promise = -INFINITY;
+    for (int64_t k = 0; k < pool->count; k++) {
+        sked_i_pool_entry *e = pool->entry[k];
+        const double x = e->measured > 0 ? -INFINITY : sked_i_pool_promise(e, b, best);
+        if (x > *promise) {
+            *promise = x;
+            chosen = e;
+        }
+    }
+    return chosen;
+}
+
+const sked_i_pool_entry *sked_i_pool_fittest(const sked_i_pool *pool, int32_t i)
+{
+    const sked_i_pool_entry *best = NULL;
+    for (int64_t k = 0; k < pool->count; k++)
+        if (best == NULL || pool->entry[k]->predicted[i] < best->predicted[i])
+            best = pool->entry[k];
+    return best;
+}
+
+typedef struct ranked {
+    double promise;
+    int64_t number;
+} ranked;
+
+static int by_promise(const void *x, const void *y)
+{
+    const ranked *a = x, *b = y;
+    if (a->promise != b->promise)
+        return a->promise > b->promise ? -1 : 1;
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+void sked_i_pool_trim(sked_i_pool *pool, const sked_i_belief *b, double best, int64_t keep)
+{
+    int64_t n = 0, kept = 0;
+    ranked *list = sked_i_alloc(pool->count, sizeof *list);
+    if (list == NULL) /* a larger pool is slower, no more */
+        return;
+    for (int64_t k = 0; k < pool->count; k++)
+        if (pool->entry[k]->measured == 0)
+            list[n++] = (ranked){sked_i_pool_promise(pool->entry[k], b, best), k};
+    qsort(list, (size_t)n, sizeof *list, by_promise);
+    for (int64_t k = keep; k < n; k++) {
+        destroy_entry(pool->entry[list[k].number]);
+        pool->entry[list[k].number] = NULL;
+    }
+    for (int64_t k = 0; k < pool->count; k++)
+        if (pool->entry[k] != NULL)
+            pool->entry[kept++] = pool->entry[k];
+    pool->count = kept;
+    free(list);
+}

@@ -1,0 +1,63 @@
+/* The schedules that may be measured, what the guesses predict for them, and which one promises most. */
+#ifndef SKED_ROBUST_CHOOSE_H
+#define SKED_ROBUST_CHOOSE_H
+#include "robust/belief.h"
+
+typedef struct sked_i_pool_entry {
+    sked_schedule *schedule; /* as early as the problem allows in its order, and valid there */
+    sked_i_timing timing;
+    const char *maker; /* label of the member, static */
+    uint64_t hash;
+    double *predicted; /* [particles of the belief] time under each guess */
+    double novelty;    /* 0: its critical path was measured already; 1: no part of it was */
+    double *path;      /* [parameters] what links and ops add to its critical path, of length 1 */
+    int32_t measured;  /* how often; failures counted */
+    int32_t times;     /* how often with a time, and their sum */
+    double sum;
+    int32_t member, place; /* where the result tells of it */
+} sked_i_pool_entry;
+
+typedef struct sked_i_pool {
+    const sked_i_model *model;
+    int32_t particles;
+    sked_simulator *simulator;
+    sked_i_pool_entry **entry; /* [count] each at a place of its own */
+    int64_t count, cap;
+    int32_t *label; /* [devices] work space */
+} sked_i_pool;
+
+/* Close in any case. */
+SKED_MUST_CHECK sked_status sked_i_pool_open(sked_i_pool *pool, const sked_i_model *m, int32_t particles,
+                                             sked_error *err);
+void sked_i_pool_close(sked_i_pool *pool);
+/*
+ * Takes a schedule in, whatever its starts: devices and orders count. *out (may be NULL): its entry, or that
+ * of one like it that is there; NULL: the problem does not allow it. Entries stay where they are.
+ */
+SKED_MUST_CHECK sked_status sked_i_pool_offer(sked_i_pool *pool, const sked_schedule *s, const char *maker,
+                                              sked_i_pool_entry **out, sked_error *err);
+/* Times of all entries under all guesses. O(particles * entries * (ops + edges)). */
+SKED_MUST_CHECK sked_status sked_i_pool_predict(sked_i_pool *pool, const sked_i_belief *b, sked_error *err);
+/* Forgets entries that were never measured, but for the `keep` that promise most. best: as below. */
+void sked_i_pool_trim(sked_i_pool *pool, const sked_i_belief *b, double best, int64_t keep);
+
+/* Mean of its measurements; NAN: none. */
+static inline double sked_i_pool_time(const sked_i_pool_entry *e)
+{
+    return e->times > 0 ? e->sum / e->times : NAN;
+}
+/* The entry of the least mean time; NULL: none was measured. */
+sked_i_pool_entry *sked_i_pool_best(const sked_i_pool *pool);
+/* Mean and deviation of the logarithm of its time, as the guesses predict it, noise included. */
+void sked_i_pool_expect(const sked_i_pool_entry *e, const sked_i_belief *b, double *mean, double *deviation);
+/*
+ * By how much a measurement is expected to fall below `best`; INFINITY for best: minus the mean of the
+ * logarithm, which ranks by what is good under all guesses.
+ */
+double sked_i_pool_promise(const sked_i_pool_entry *e, const sked_i_belief *b, double best);
+/* The entry not measured yet that promises most; NULL: none. *promise gets its own. */
+sked_i_pool_entry *sked_i_pool_choose(const sked_i_pool *pool, const sked_i_belief *b, double best,
+                                      double *promise);
+/* The entry of the least time under guess i; NULL: the pool is empty. */
+const sked_i_pool_entry *sked_i_pool_fittest(const sked_i_pool *pool, int32_t i);
+#endif

@@ -1,0 +1,483 @@
+/*
+ * The loop. In each round members make schedules for guesses of the machine, the schedule that promises most
+ * is measured, and the guesses learn from it.
+ */
+#include "robust/loop.h"
+
+#include "base/explog.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "robust/prior.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { FIRST_GUESSES = 8, GUESSES = 4, KEPT = 160, CONTENDERS = 3, LEAST_BUDGET_TO_REPEAT = 8 };
+/* Share of the time left that one round may take, at least an even share of the rounds. */
+static const double round_share = 0.12;
+/* The loop has settled when no schedule promises more than this share of the incumbent's time. */
+static const double settled_promise = 3e-4;
+/* A time is absurd if it is this many deviations and this factor away from what all guesses say. */
+static const double absurd_deviations = 6, absurd_factor = 3;
+
+static double seconds_left(const sked_i_loop *l)
+{
+    return l->run->opt->time_limit - (sked_clock() - l->begin - l->measuring);
+}
+
+static double incumbent_time(const sked_i_loop *l)
+{
+    const sked_i_pool_entry *best = sked_i_pool_best(&l->pool);
+    return best == NULL ? INFINITY : sked_i_pool_time(best);
+}
+
+static void warn(const sked_i_loop *l, const char *format, ...) SKED_PRINTF(2, 3);
+static void warn(const sked_i_loop *l, const char *format, ...)
+{
+    char text[1200];
+    va_list args;
+    if (l->run->opt->warning == NULL)
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    l->run->opt->warning(l->run->opt->warning_data, text);
+}
+
+static void tell_progress(const sked_i_loop *l, const char *phase)
+{
+    const sked_robust_options *opt = l->run->opt;
+    if (opt->progress != NULL)
+        opt->progress(opt->progress_data, phase, (double)l->trials / opt->measurements,
+                      l->trials > 0 ? incumbent_time(l) : NAN, NAN);
+}
+
+/* ------------------------------------------------------------------ one measurement */
+
+/* Writes the measurement down. A record that cannot be written is given up with a warning: the run goes on.
+ */
+static void write_down(sked_i_loop *l, const sked_i_pool_entry *e, const sked_measurement *said, double time)
+{
+    sked_i_buffer text = {0};
+    sked_error why = {0};
+    if (l->record.file < 0)
+        return;
+    sked_i_record_write_line(e->schedule, e->timing.order, e->maker, said, isnan(time) ? l->failure : NULL,
+                             &text);
+    if (text.failed || sked_i_append_add(&l->record, text.data, text.size, &why) != SKED_OK) {
+        warn(l, "measurements are no longer written: %s", text.failed ? "out of memory" : why.message);
+        sked_i_append_close(&l->record);
+    }
+    sked_i_buffer_free(&text);
+}
+
+/* The trial and what it says of its schedule. time NAN: none, and l->failure says why. */
+static sked_status note(sked_i_loop *l, sked_i_pool_entry *e, const sked_measurement *said, double time,
+                        bool resumed, sked_error *err)
+{
+    double mean, deviation;
+    if (!SKED_GROW(l->trial, l->trials_cap, l->trials + 1))
+        return sked_i_no_memory(err);
+    sked_i_pool_expect(e, &l->belief, &mean, &deviation);
+    sked_i_trial *t = &l->trial[l->trials++];
+    *t = (sked_i_trial){.entry = e,
+                        .time = time,
+                        .deviation = said->deviation,
+                        .expected = sked_i_exp(fmin(mean, 700)),
+                        .again = e->measured > 0,
+                        .resumed = resumed};
+    e->measured++;
+    l->failures += isnan(time);
+    if (!isnan(time)) {
+        const double before = sked_i_pool_time(e);
+        if (said->deviation > 0)
+            l->noisy = 1;
+        else if (e->times > 0 && l->noisy != 1)
+            l->noisy = fabs(time - before) > 1e-9 * before;
+        e->times++;
+        e->sum += time;
+    }
+    const double best = incumbent_time(l);
+    t->best = isinf(best) ? NAN : best > 0 ? sked_target_work(l->run->target) / best : 1;
+    if (!resumed)
+        write_down(l, e, said, time);
+    return SKED_OK;
+}
+
+/* A trace says what the time says, and more: where the graph knows its sizes the time adds nothing. */
+static sked_status learn(sked_i_loop *l, const sked_i_pool_entry *e, const sked_measurement *said,
+                         sked_error *err)
+{
+    const double relative = said->deviation / said->time;
+    const double variance = said->runs > 1 ? relative * relative / said->runs : 0;
+    sked_status st = SKED_OK;
+    if (!(said->time > 0))
+        return SKED_OK;
+    if (said->start != NULL && said->finish != NULL)
+        st = sked_i_belief_add_trace(&l->belief, &e->timing, said, err);
+    if (st == SKED_OK && (said->start == NULL || l->model.sized))
+        st = sked_i_belief_add(&l->belief, &e->timing, said->time, variance, err);
+    return st;
+}
+
+/* Is the time one that no guess explains? */
+static bool absurd(const sked_i_loop *l, const sked_i_pool_entry *e, double time)
+{
+    double mean, deviation;
+    if (l->belief.n_data + l->belief.trace.runs < 2 || !(time > 0))
+        return false;
+    sked_i_pool_expect(e, &l->belief, &mean, &deviation);
+    const double far = fabs(sked_i_log(time) - mean);
+    return far > absurd_deviations * deviation && far > sked_i_log(absurd_factor);
+}
+
+/* One call of the target. DEVICE and times that are none become NAN, with a warning and l->failure. */
+static sked_status ask(sked_i_loop *l, const sked_i_pool_entry *e, sked_measurement *said, double *time,
+                       sked_error *err)
+{
+    sked_error why = {0};
+    const double begin = sked_clock();
+    tell_progress(l, "measuring");
+    const sked_status st = sked_target_measure(l->run->target, e->schedule, said, &why);
+    l->measuring += sked_clock() - begin;
+    *time = NAN;
+    if (st == SKED_OK && said->time >= 0 && said->time < INFINITY) {
+        *time = said->time;
+        return SKED_OK;
+    }
+    if (st == SKED_ERR_STOPPED)
+        return st;
+    if (st != SKED_OK && st != SKED_ERR_DEVICE)
+        return sked_i_fail(err, st, "%s", why.message);
+    if (st == SKED_OK)
+        snprintf(l->failure, sizeof l->failure, "the target says %g", said->time);
+    else
+        snprintf(l->failure, sizeof l->failure, "%s", why.message);
+    warn(l, "measurement %lld failed: %s", (long long)l->trials + 1, l->failure);
+    return SKED_OK;
+}
+
+static bool alike(double a, double b)
+{
+    return fabs(a - b) <= 0.1 * fmax(a, b);
+}
+
+/*
+ * A time that no guess explains is measured again. If the two agree, the machine is like that; if not, the
+ * first was a mishap and counts as a failure.
+ */
+static sked_status doubt(sked_i_loop *l, sked_i_pool_entry *e, const sked_measurement *first, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_measurement said = {.size = sizeof said};
+    double time;
+    SKED_TRY(ask(l, e, &said, &time, err));
+    const bool agreed = !isnan(time) && alike(time, first->time);
+    if (!agreed) {
+        snprintf(l->failure, sizeof l->failure, "%g is far from all guesses; measured again it was %g",
+                 first->time, time);
+        warn(l, "measurement %lld is left out: %s", (long long)l->trials + 1, l->failure);
+    }
+    SKED_TRY(note(l, e, first, agreed ? first->time : NAN, false, err));
+    SKED_TRY(note(l, e, &said, time, false, err));
+    if (!isnan(time))
+        SKED_TRY(learn(l, e, &said, err));
+cleanup:
+    sked_measurement_clear(&said);
+    return st;
+}
+
+static sked_status update(sked_i_loop *l, sked_error *err)
+{
+    const double begin = sked_clock();
+    sked_status st = sked_i_belief_update(&l->belief, &l->limit, err);
+    if (st == SKED_OK)
+        st = sked_i_pool_predict(&l->pool, &l->belief, err);
+    l->learning = sked_clock() - begin;
+    return st;
+}
+
+static sked_status measure(sked_i_loop *l, sked_i_pool_entry *e, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_measurement said = {.size = sizeof said};
+    double time;
+    SKED_TRY(ask(l, e, &said, &time, err));
+    if (absurd(l, e, time) && l->trials + 2 <= l->run->opt->measurements) {
+        SKED_TRY(doubt(l, e, &said, err));
+    } else {
+        SKED_TRY(note(l, e, &said, time, false, err));
+        if (!isnan(time))
+            SKED_TRY(learn(l, e, &said, err));
+    }
+    SKED_TRY(update(l, err));
+cleanup:
+    sked_measurement_clear(&said);
+    return st;
+}
+
+/* ------------------------------------------------------------------ contenders measured again */
+
+/* The best contender that was measured once only; NULL: all of the best few were measured twice. */
+static sked_i_pool_entry *next_contender(const sked_i_loop *l)
+{
+    double limit = -INFINITY;
+    for (int k = 0; k < CONTENDERS; k++) {
+        sked_i_pool_entry *next = NULL;
+        for (int64_t i = 0; i < l->pool.count; i++) {
+            sked_i_pool_entry *e = l->pool.entry[i];
+            if (e->times > 0 && sked_i_pool_time(e) > limit &&
+                (next == NULL || sked_i_pool_time(e) < sked_i_pool_time(next)))
+                next = e;
+        }
+        if (next == NULL || next->measured < 2)
+            return next;
+        limit = sked_i_pool_time(next);
+    }
+    return NULL;
+}
+
+/* Measures a contender once more. *done: there is none left, or the target repeats itself exactly. */
+static sked_status repeat(sked_i_loop *l, bool *done, sked_error *err)
+{
+    sked_i_pool_entry *e = l->noisy == 0 ? NULL : next_contender(l);
+    sked_measurement said = {.size = sizeof said};
+    sked_status st = SKED_OK;
+    double time;
+    *done = e == NULL;
+    if (*done)
+        return SKED_OK;
+    SKED_TRY(ask(l, e, &said, &time, err));
+    SKED_TRY(note(l, e, &said, time, false, err));
+    if (!isnan(time) && l->noisy == 1)
+        SKED_TRY(learn(l, e, &said, err));
+cleanup:
+    sked_measurement_clear(&said);
+    return st;
+}
+
+/* Measurements kept for the contenders; a target known to repeat itself needs none. */
+static int32_t reserve(const sked_i_loop *l)
+{
+    const int32_t budget = l->run->opt->measurements;
+    if (l->noisy == 0 || budget < 4 || (l->noisy < 0 && budget < LEAST_BUDGET_TO_REPEAT))
+        return 0;
+    return budget >= 20 ? CONTENDERS : 1;
+}
+
+/* ------------------------------------------------------------------ rounds */
+
+/* Time for members in this round: what is left once every round to come has learnt from its measurement. */
+static double round_seconds(const sked_i_loop *l)
+{
+    const double rounds = fmax(1, (double)(l->run->opt->measurements - l->trials));
+    const double left = seconds_left(l) - 1.5 * rounds * l->learning;
+    return isinf(left) ? INFINITY : fmax(0.005, left * fmax(round_share, 1 / rounds));
+}
+
+static sked_status make(sked_i_loop *l, double seconds, sked_error *err)
+{
+    const int guesses = l->trials == 0 ? FIRST_GUESSES : GUESSES;
+    tell_progress(l, "scheduling");
+    sked_status st = sked_i_maker_turn(&l->maker, &l->pool, &l->belief, guesses, seconds, &l->rng, err);
+    if (st == SKED_OK)
+        st = sked_i_pool_predict(&l->pool, &l->belief, err);
+    if (st == SKED_OK)
+        sked_i_pool_trim(&l->pool, &l->belief, incumbent_time(l), KEPT);
+    return st;
+}
+
+/* Makes schedules until one promises something, at most twice. NULL: none does. */
+static sked_status find_promising(sked_i_loop *l, sked_i_pool_entry **out, sked_error *err)
+{
+    *out = NULL;
+    for (int k = 0; k < 2 && *out == NULL && !(k > 0 && sked_i_limit_stopped(&l->limit)); k++) {
+        double promise;
+        const double best = incumbent_time(l);
+        const sked_status st = make(l, round_seconds(l) * (k + 1), err);
+        if (st != SKED_OK)
+            return st;
+        sked_i_pool_entry *chosen = sked_i_pool_choose(&l->pool, &l->belief, best, &promise);
+        if (isinf(best) || promise > settled_promise * best)
+            *out = chosen;
+    }
+    return SKED_OK;
+}
+
+/* The end of the loop, or not yet. */
+static bool ended(const sked_i_loop *l, sked_robust_end *end)
+{
+    if (sked_i_limit_stopped(&l->limit))
+        return *end = SKED_ROBUST_STOPPED, true;
+    if (l->trials >= l->run->opt->measurements)
+        return *end = SKED_ROBUST_BUDGET, true;
+    if (l->trials > 0 && !(seconds_left(l) > 0))
+        return *end = SKED_ROBUST_TIME, true;
+    return false;
+}
+
+static sked_status run_rounds(sked_i_loop *l, sked_robust_end *end, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    while (!ended(l, end)) {
+        sked_i_pool_entry *e;
+        bool done = true;
+        if (l->trials > 0 && l->trials >= l->run->opt->measurements - reserve(l))
+            SKED_TRY(repeat(l, &done, err));
+        if (!done)
+            continue;
+        SKED_TRY(find_promising(l, &e, err));
+        if (e == NULL) {
+            *end = sked_i_limit_stopped(&l->limit) ? SKED_ROBUST_STOPPED : SKED_ROBUST_SETTLED;
+            break;
+        }
+        SKED_TRY(measure(l, e, err));
+    }
+cleanup:
+    if (st == SKED_ERR_STOPPED) { /* while measuring: what was measured before stands */
+        *end = SKED_ROBUST_STOPPED;
+        st = SKED_OK;
+    }
+    return st;
+}
+
+/* What is left of the budget goes to the contenders, so that luck does not win. */
+static sked_status repeat_contenders(sked_i_loop *l, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    bool done = false;
+    while (st == SKED_OK && !done && l->trials < l->run->opt->measurements &&
+           !sked_i_limit_stopped(&l->limit))
+        st = repeat(l, &done, err);
+    return st == SKED_ERR_STOPPED ? SKED_OK : st;
+}
+
+/* ------------------------------------------------------------------ the call */
+
+static sked_status check(const sked_i_robust_run *run, sked_error *err)
+{
+    const sked_problem *p = run->problem;
+    if (run->opt->measurements < 1)
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "the loop needs one measurement at least");
+    if (isinf(run->opt->time_limit) && run->opt->iterations == 0)
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "the loop needs a time limit or a number of iterations");
+    if (p->objective != SKED_OBJECTIVE_MAKESPAN || p->ii != 0 || p->fix_start != NULL)
+        return sked_i_fail(
+            err, SKED_ERR_UNSUPPORTED,
+            "the loop learns from makespans: no other objective, no interval, no fixed starts");
+    return SKED_OK;
+}
+
+/* A measurement of the earlier run. */
+static sked_status take_line(void *data, sked_i_record_line *line, sked_error *err)
+{
+    sked_i_loop *l = data;
+    sked_i_pool_entry *e;
+    sked_status st = sked_i_pool_offer(&l->pool, line->schedule, sked_i_maker_label(line->method), &e, err);
+    if (st != SKED_OK)
+        return st;
+    if (e == NULL)
+        return sked_i_fail(err, SKED_ERR_FORMAT, "the problem does not allow this schedule");
+    st = note(l, e, &line->said, line->failed ? NAN : line->said.time, true, err);
+    if (st == SKED_OK && !line->failed && (e->times == 1 || l->noisy == 1))
+        st = learn(l, e, &line->said, err);
+    return st;
+}
+
+/* Goes on from opt->resume. *text, *good: the file and how much of it is whole. */
+static sked_status resume(sked_i_loop *l, const sked_i_record_head *head, char **text, int64_t *good,
+                          sked_error *err)
+{
+    const char *path = l->run->opt->resume, *methods[SKED_I_LOOP_COUNT];
+    int64_t size;
+    uint64_t seed;
+    for (int k = 0; k < SKED_I_LOOP_COUNT; k++)
+        methods[k] = sked_i_maker_label(k);
+    sked_status st = sked_i_file_read(path, (int64_t)1 << 30, text, &size, err);
+    if (st == SKED_OK)
+        st = sked_i_record_parse(path, *text, (size_t)size, head, methods, SKED_I_LOOP_COUNT, take_line, l,
+                                 good, &seed, err);
+    if (st != SKED_OK)
+        return st;
+    if (*good < size)
+        warn(l, "%s: the last line was cut off and is left out", path);
+    if (seed != head->seed)
+        warn(l, "%s: its seed was %llu, not %llu; a simulated target may be another one", path,
+             (unsigned long long)seed, (unsigned long long)head->seed);
+    return SKED_OK;
+}
+
+/* The record starts with what was resumed; where it is that file itself, it goes on behind the last whole
+ * line. */
+static sked_status open_record(sked_i_loop *l, const sked_i_record_head *head, const char *text, int64_t good,
+                               sked_error *err)
+{
+    const sked_robust_options *opt = l->run->opt;
+    const bool same = opt->log != NULL && opt->resume != NULL && strcmp(opt->log, opt->resume) == 0;
+    sked_i_buffer first = {0};
+    if (opt->log == NULL)
+        return SKED_OK;
+    if (text != NULL)
+        sked_i_buffer_add(&first, text, (size_t)good);
+    else
+        sked_i_record_write_head(head, &first);
+    sked_status st =
+        first.failed ? sked_i_no_memory(err) : sked_i_append_open(&l->record, opt->log, same ? good : 0, err);
+    if (st == SKED_OK && !same)
+        st = sked_i_append_add(&l->record, first.data, first.size, err);
+    sked_i_buffer_free(&first);
+    return st;
+}
+
+static sked_status open_loop(sked_i_loop *l, const char *target, sked_error *err)
+{
+    const sked_robust_options *opt = l->run->opt;
+    const sked_i_record_head head = {l->run->problem, target, opt->seed};
+    sked_status st = SKED_OK;
+    char *text = NULL;
+    int64_t good = 0;
+    SKED_TRY(check(l->run, err));
+    SKED_TRY(sked_i_model_open(&l->model, l->run->problem, err));
+    if (opt->prior != NULL)
+        SKED_TRY(sked_i_prior_read(opt->prior, &l->model, err));
+    SKED_TRY(sked_i_belief_open(&l->belief, &l->model, opt->seed, opt->threads, err));
+    SKED_TRY(sked_i_pool_open(&l->pool, &l->model, l->belief.particles, err));
+    l->maker = (sked_i_maker){.run = l->run, .model = &l->model};
+    sked_i_rng_seed(&l->rng, opt->seed, 0x6c6f6f70);
+    if (opt->resume != NULL)
+        SKED_TRY(resume(l, &head, &text, &good, err));
+    SKED_TRY(open_record(l, &head, text, good, err));
+    if (l->trials > 0)
+        SKED_TRY(update(l, err));
+cleanup:
+    free(text);
+    return st;
+}
+
+static void close_loop(sked_i_loop *l)
+{
+    sked_i_append_close(&l->record);
+    sked_i_pool_close(&l->pool);
+    sked_i_belief_close(&l->belief);
+    sked_i_model_close(&l->model);
+    free(l->trial);
+}
+
+sked_status sked_i_robust_loop(const sked_i_robust_run *run, sked_robust_result *r, sked_error *err)
+{
+    sked_i_loop l = {.run = run,
+                     .begin = sked_clock(),
+                     .limit = {.stop = run->opt->stop},
+                     .noisy = -1,
+                     .record = {.file = -1}};
+    sked_status st = SKED_OK;
+    SKED_TRY(open_loop(&l, r->target, err));
+    SKED_TRY(run_rounds(&l, &r->end, err));
+    SKED_TRY(repeat_contenders(&l, err));
+    SKED_TRY(sked_i_loop_tell(&l, r, err));
+cleanup:
+    close_loop(&l);
+    return st;
+}

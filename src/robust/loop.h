@@ -1,0 +1,36 @@
+/* What the rounds of the loop and the telling of its result share. */
+#ifndef SKED_ROBUST_LOOP_H
+#define SKED_ROBUST_LOOP_H
+#include "base/append.h"
+#include "robust/make.h"
+#include "robust/record.h"
+
+/* One measurement, in the order they were made. */
+typedef struct sked_i_trial {
+    sked_i_pool_entry *entry;
+    double time; /* NAN: it failed, or was absurd */
+    double deviation, expected, best;
+    bool again, resumed;
+} sked_i_trial;
+
+typedef struct sked_i_loop {
+    const sked_i_robust_run *run;
+    sked_i_model model;
+    sked_i_belief belief;
+    sked_i_pool pool;
+    sked_i_maker maker;
+    sked_i_append record; /* closed: nothing is written */
+    sked_i_rng rng;
+    sked_i_limit limit; /* hears a stop */
+    sked_i_trial *trial;
+    int64_t trials, trials_cap;
+    double measuring;       /* seconds that do not count */
+    double begin, learning; /* seconds: when it began; what the last update took */
+    int32_t failures;
+    char failure[1100]; /* why the last one failed */
+    int noisy;          /* 1: measurements of one schedule differ, 0: they do not, -1: unknown */
+} sked_i_loop;
+
+/* Members, measurements, parameters and the fitted machine. */
+SKED_MUST_CHECK sked_status sked_i_loop_tell(sked_i_loop *l, sked_robust_result *r, sked_error *err);
+#endif

@@ -1,0 +1,521 @@
+#include "robust/model.h"
+
+#include "base/explog.h"
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Medians are in mean durations (links: also of the bytes of a mean edge); spreads are of the logarithm. */
+static const double wide_median = 0.3, wide_spread = 2, known_spread = 1;
+static const double start_up_median = 0.01, start_up_spread = 1.5;
+static const double factor_spread = 0.3, op_spread_median = 0.05, op_spread_spread = 1.5;
+static const double noise_median = 0.002, noise_spread = 1.2;
+/* Mean and deviation of the logarithm of an exponential variable are -0.577 and 1.283. */
+static const double unknown_size_mean = -0.577, unknown_size_spread = 1.283, stored_size_spread = 0.3;
+
+void sked_i_model_close(sked_i_model *m)
+{
+    sked_i_costs_free(&m->costs);
+    void *const owned[] = {m->type_of,  m->group_of, m->link_of, m->unit_size,
+                           m->on_group, m->mean,     m->spread};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        free(owned[i]);
+    *m = (sked_i_model){0};
+}
+
+/* ------------------------------------------------------------------ scales of the graph */
+
+static void scale_times(sked_i_model *m)
+{
+    double sum = 0;
+    int64_t count = 0;
+    for (int32_t i = 0; i < m->ops; i++) {
+        const double t = sked_i_shortest_time(&m->costs, i);
+        sum += t < INFINITY ? t : 0;
+        count += t < INFINITY;
+    }
+    m->time_scale = sum > 0 ? sum / (double)count : 1;
+}
+
+/* Bytes as the graph says; else what its results take in memory; else sizes of mean 1. */
+static sked_status scale_bytes(sked_i_model *m, bool *known, sked_error *err)
+{
+    const sked_graph *g = m->problem->graph;
+    sked_status st = SKED_OK;
+    double bytes = 0, stored = 0;
+    for (int64_t e = 0; e < g->n_edges; e++) {
+        bytes += g->edge_bytes[e];
+        stored += g->memory[g->edge_from[e]];
+    }
+    m->sized = !(bytes > 0);
+    *known = stored > 0;
+    m->byte_scale = bytes > 0 ? bytes / (double)g->n_edges : stored > 0 ? stored / (double)g->n_edges : 1;
+    if (!m->sized)
+        return SKED_OK;
+    SKED_NEW(m->unit_size, m->ops);
+    for (int32_t i = 0; i < m->ops; i++)
+        m->unit_size[i] = stored > 0 ? g->memory[i] : 1;
+cleanup:
+    return st;
+}
+
+/* ------------------------------------------------------------------ groups of devices and classes of links
+ */
+
+/* Typed devices by type; the others by the class that the costs found for them. */
+static sked_status group_devices(sked_i_model *m, sked_error *err)
+{
+    const sked_machine *machine = m->problem->machine;
+    sked_status st = SKED_OK;
+    int32_t *name = NULL;
+    const int32_t devices = m->costs.devices;
+    SKED_NEW0(m->group_of, devices);
+    m->groups = 1;
+    if (machine == NULL)
+        return SKED_OK;
+    const int32_t types = machine->type_names.count;
+    SKED_NEW(name, (int64_t)types + m->costs.classes);
+    for (int32_t k = 0; k < types + m->costs.classes; k++)
+        name[k] = -1;
+    m->groups = 0;
+    for (int32_t d = 0; d < devices; d++) {
+        int32_t *at =
+            &name[machine->type[d] >= 0 ? machine->type[d] : types + sked_i_device_class(&m->costs, d)];
+        *at = *at < 0 ? m->groups++ : *at;
+        m->group_of[d] = *at;
+    }
+cleanup:
+    free(name);
+    return st;
+}
+
+/* Which group the names stand for that durations by device are given for. */
+static sked_status group_durations(sked_i_model *m, sked_error *err)
+{
+    const sked_machine *machine = m->problem->machine;
+    const sked_i_names *names = &m->problem->graph->on_names;
+    sked_status st = SKED_OK;
+    if (machine == NULL || names->count == 0)
+        return SKED_OK;
+    SKED_NEW(m->on_group, names->count);
+    for (int32_t k = 0; k < names->count; k++) {
+        const char *name = sked_i_names_at(names, k);
+        const int32_t device = sked_machine_find_device(machine, name);
+        const int32_t type = sked_i_names_find(&machine->type_names, name, strlen(name));
+        m->on_group[k] = device >= 0 ? m->group_of[device] : -1;
+        for (int32_t d = 0; m->on_group[k] < 0 && type >= 0 && d < machine->n_devices; d++)
+            if (machine->type[d] == type)
+                m->on_group[k] = m->group_of[d];
+    }
+cleanup:
+    return st;
+}
+
+/* A class: groups of devices at its ends, latency and bandwidth as the machine says. */
+typedef struct link_class {
+    int32_t low, high;
+    double latency, bandwidth, pairs; /* means where the last class holds several */
+} link_class;
+
+static int32_t find_class(link_class *list, int32_t *count, const link_class *x)
+{
+    for (int32_t k = 0; k < *count; k++)
+        if (list[k].low == x->low && list[k].high == x->high && list[k].latency == x->latency &&
+            list[k].bandwidth == x->bandwidth)
+            return k;
+    if (*count < SKED_I_MOST_LINKS) {
+        list[*count] = *x;
+        return (*count)++;
+    }
+    return SKED_I_MOST_LINKS - 1;
+}
+
+static sked_status class_links(sked_i_model *m, link_class *list, sked_error *err)
+{
+    const sked_machine *machine = m->problem->machine;
+    sked_status st = SKED_OK;
+    int32_t *group = NULL; /* of devices, by group of the machine's links */
+    if (machine == NULL) {
+        list[0] = (link_class){.latency = m->problem->latency, .bandwidth = m->problem->bandwidth};
+        m->links = 1;
+        return SKED_OK;
+    }
+    const int32_t n = machine->n_groups;
+    SKED_NEW(group, n);
+    SKED_NEW(m->link_of, (int64_t)n * n);
+    for (int32_t d = 0; d < machine->n_devices; d++)
+        group[machine->group[d]] = m->group_of[d];
+    for (int32_t a = 0; a < n; a++)
+        for (int32_t b = 0; b < n; b++) {
+            const int64_t at = (int64_t)a * n + b;
+            const link_class x = {.low = group[a] < group[b] ? group[a] : group[b],
+                                  .high = group[a] < group[b] ? group[b] : group[a],
+                                  .latency = machine->link_latency[at],
+                                  .bandwidth = machine->link_bandwidth[at]};
+            const bool none = isnan(x.latency) || (a == b && machine->group_size[a] < 2);
+            m->link_of[at] = none ? -1 : find_class(list, &m->links, &x);
+        }
+cleanup:
+    free(group);
+    return st;
+}
+
+int32_t sked_i_model_link(const sked_i_model *m, int32_t from, int32_t to)
+{
+    if (from == to)
+        return -1;
+    return m->link_of == NULL ? 0 : m->link_of[sked_i_machine_pair(m->problem->machine, from, to)];
+}
+
+/* ------------------------------------------------------------------ the prior */
+
+static void set_prior(sked_i_model *m, int64_t at, double median, double spread)
+{
+    m->mean[at] = sked_i_log(median);
+    m->spread[at] = spread;
+}
+
+static void set_link_prior(sked_i_model *m, int32_t k, const link_class *x)
+{
+    const bool delayed = x->latency > 0, limited = x->bandwidth < INFINITY;
+    set_prior(m, sked_i_model_latency(m, k), delayed ? x->latency : wide_median * m->time_scale,
+              delayed ? known_spread : wide_spread);
+    set_prior(m, sked_i_model_per_byte(m, k),
+              limited ? 1 / x->bandwidth : wide_median * m->time_scale / m->byte_scale,
+              limited ? known_spread : wide_spread);
+}
+
+static sked_status set_priors(sked_i_model *m, const link_class *list, bool stored, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    SKED_NEW0(m->mean, m->count);
+    SKED_NEW0(m->spread, m->count);
+    for (int32_t k = 0; k < m->links; k++)
+        set_link_prior(m, k, &list[k]);
+    set_prior(m, m->at_start_up, start_up_median * m->time_scale, start_up_spread);
+    for (int32_t k = 0; k < m->types; k++)
+        m->spread[m->at_type + k] = factor_spread;
+    for (int32_t k = 0; k < m->groups; k++) /* of one group alone the factors by type say it all */
+        m->spread[m->at_group + k] = m->groups > 1 ? factor_spread : 0;
+    for (int32_t i = 0; i < m->ops; i++)
+        m->spread[m->at_op + i] = 1;
+    for (int32_t i = 0; m->sized && i < m->ops; i++) {
+        m->mean[m->at_size + i] = stored ? 0 : unknown_size_mean;
+        m->spread[m->at_size + i] = stored ? stored_size_spread : unknown_size_spread;
+    }
+    m->op_spread = (sked_i_normal){sked_i_log(op_spread_median), op_spread_spread};
+    m->noise = (sked_i_normal){sked_i_log(noise_median), noise_spread};
+cleanup:
+    return st;
+}
+
+static void lay_out(sked_i_model *m)
+{
+    m->at_start_up = 2 * (int64_t)m->links;
+    m->at_type = m->at_start_up + 1;
+    m->at_group = m->at_type + m->types;
+    m->at_op = m->at_group + m->groups;
+    m->at_size = m->at_op + m->ops;
+    m->count = m->at_size + (m->sized ? m->ops : 0);
+}
+
+sked_status sked_i_model_open(sked_i_model *m, const sked_problem *p, sked_error *err)
+{
+    const sked_graph *g = p->graph;
+    sked_status st = SKED_OK;
+    link_class list[SKED_I_MOST_LINKS];
+    bool stored;
+    *m = (sked_i_model){.problem = p, .ops = g->n_ops, .types = g->n_types + 1};
+    SKED_TRY(sked_i_costs_make(p, &m->costs, err));
+    scale_times(m);
+    SKED_TRY(scale_bytes(m, &stored, err));
+    SKED_NEW(m->type_of, m->ops);
+    for (int32_t i = 0; i < m->ops; i++)
+        m->type_of[i] = g->type[i] + 1;
+    SKED_TRY(group_devices(m, err));
+    SKED_TRY(group_durations(m, err));
+    SKED_TRY(class_links(m, list, err));
+    lay_out(m);
+    SKED_TRY(set_priors(m, list, stored, err));
+cleanup:
+    return st;
+}
+
+/* A typed device's type; else the first device of the group. */
+static const char *group_name(const sked_i_model *m, int32_t group)
+{
+    const sked_machine *machine = m->problem->machine;
+    for (int32_t d = 0; machine != NULL && d < machine->n_devices; d++)
+        if (m->group_of[d] == group)
+            return machine->type[d] >= 0 ? sked_i_names_at(&machine->type_names, machine->type[d])
+                                         : sked_machine_device_name(machine, d);
+    return "";
+}
+
+/* Group of the devices that the machine's links see as one. */
+static int32_t group_behind(const sked_i_model *m, int32_t linked)
+{
+    const sked_machine *machine = m->problem->machine;
+    int32_t d = 0;
+    while (machine->group[d] != linked)
+        d++;
+    return m->group_of[d];
+}
+
+/* Of the first pair of the class. */
+static void name_link(const sked_i_model *m, int32_t link, const char *what, char *buf, size_t size)
+{
+    const int32_t n = m->links > 1 ? m->problem->machine->n_groups : 0;
+    snprintf(buf, size, "%s", what);
+    for (int64_t k = 0; k < (int64_t)n * n; k++)
+        if (m->link_of[k] == link) {
+            snprintf(buf, size, "%s %.20s-%.20s", what, group_name(m, group_behind(m, (int32_t)(k / n))),
+                     group_name(m, group_behind(m, (int32_t)(k % n))));
+            return;
+        }
+}
+
+const char *sked_i_model_name(const sked_i_model *m, int64_t k, char *buf, size_t size)
+{
+    const sked_i_names *types = &m->problem->graph->type_names;
+    buf[0] = 0;
+    if (k < m->at_start_up)
+        name_link(m, (int32_t)(k % m->links), k < m->links ? "latency" : "bandwidth", buf, size);
+    else if (k == m->at_start_up)
+        snprintf(buf, size, "start-up");
+    else if (k == m->at_type)
+        snprintf(buf, size, types->count > 0 ? "untyped ops" : "all ops");
+    else if (k < m->at_group)
+        snprintf(buf, size, "type %.50s", sked_i_names_at(types, (int32_t)(k - m->at_type - 1)));
+    else if (k < m->at_op)
+        snprintf(buf, size, "device %.50s", group_name(m, (int32_t)(k - m->at_group)));
+    return buf;
+}
+
+/* ------------------------------------------------------------------ from parameters to rates */
+
+sked_status sked_i_rates_open(sked_i_rates *r, const sked_i_model *m, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    SKED_NEW(r->latency, m->links);
+    SKED_NEW(r->per_byte, m->links);
+    SKED_NEW(r->factor, m->ops);
+    SKED_NEW(r->group, m->groups);
+    if (m->sized)
+        SKED_NEW(r->size, m->ops);
+cleanup:
+    return st;
+}
+
+void sked_i_rates_close(sked_i_rates *r)
+{
+    free(r->latency);
+    free(r->per_byte);
+    free(r->factor);
+    free(r->group);
+    free(r->size);
+    *r = (sked_i_rates){0};
+}
+
+static double exp_within(double x)
+{
+    return sked_i_exp(x < -300 ? -300 : x > 300 ? 300 : x);
+}
+
+void sked_i_model_rates(const sked_i_model *m, const double *x, sked_i_rates *r)
+{
+    for (int32_t k = 0; k < m->links; k++) {
+        r->latency[k] = exp_within(x[sked_i_model_latency(m, k)]);
+        r->per_byte[k] = exp_within(x[sked_i_model_per_byte(m, k)]);
+    }
+    r->start_up = exp_within(x[m->at_start_up]);
+    for (int32_t k = 0; k < m->groups; k++)
+        r->group[k] = exp_within(x[m->at_group + k]);
+    for (int32_t i = 0; i < m->ops; i++)
+        r->factor[i] = exp_within(x[m->at_type + m->type_of[i]] + x[m->at_op + i]);
+    for (int32_t i = 0; m->sized && i < m->ops; i++)
+        r->size[i] = m->unit_size[i] * exp_within(x[m->at_size + i]);
+}
+
+/* ------------------------------------------------------------------ schedules compiled for the model */
+
+typedef struct place {
+    double start;
+    int32_t rank, op;
+} place;
+
+static int by_start(const void *x, const void *y)
+{
+    const place *a = x, *b = y;
+    if (a->start != b->start)
+        return a->start < b->start ? -1 : 1;
+    return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+/* Ops by start, equal ones topologically: as targets run them. */
+static sked_status order_ops(sked_i_timing *r, const sked_graph *g, const sked_schedule *s, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    place *places = NULL;
+    int32_t *last = NULL;
+    SKED_NEW(places, g->n_ops);
+    SKED_NEW(last, s->devices);
+    for (int32_t k = 0; k < g->n_ops; k++)
+        places[k] = (place){s->start[g->topo[k]], k, g->topo[k]};
+    qsort(places, (size_t)g->n_ops, sizeof *places, by_start);
+    for (int32_t d = 0; d < s->devices; d++)
+        last[d] = -1;
+    for (int32_t k = 0; k < g->n_ops; k++) {
+        const int32_t i = places[k].op;
+        r->order[k] = i;
+        r->before[i] = last[s->device[i]];
+        last[s->device[i]] = i;
+    }
+cleanup:
+    free(places);
+    free(last);
+    return st;
+}
+
+static void copy_edges(sked_i_timing *r, const sked_i_model *m, const sked_schedule *s)
+{
+    const sked_graph *g = m->problem->graph;
+    int64_t k = 0;
+    for (int32_t i = 0; i < g->n_ops; i++) {
+        r->row[i] = k;
+        for (int64_t q = g->pred_ptr[i]; q < g->pred_ptr[i + 1]; q++) {
+            const int64_t e = g->pred_edge[q];
+            if (g->edge_distance[e] == 0)
+                r->edge[k++] =
+                    (sked_i_timing_edge){.from = g->pred_op[q],
+                                         .link = sked_i_model_link(m, s->device[g->pred_op[q]], s->device[i]),
+                                         .bytes = g->edge_bytes[e],
+                                         .lag = g->edge_lag_given[e] ? g->edge_lag[e] : NAN};
+        }
+    }
+    r->row[g->n_ops] = k;
+}
+
+/* Part of the start-up cost that counts on the device: all of it where the graph gives a time for there. */
+static double start_up_share(const sked_i_model *m, int32_t op, int32_t device)
+{
+    const sked_machine *machine = m->problem->machine;
+    if (machine == NULL)
+        return 1;
+    const char *type = sked_machine_device_type(machine, device);
+    double given = NAN;
+    if (m->costs.row != NULL && m->costs.row[op] >= 0)
+        given = sked_graph_duration_on(m->problem->graph, op, sked_machine_device_name(machine, device));
+    if (isnan(given) && type != NULL && m->costs.row != NULL && m->costs.row[op] >= 0)
+        given = sked_graph_duration_on(m->problem->graph, op, type);
+    return isnan(given) ? 1 / machine->speed[device] : 1;
+}
+
+sked_status sked_i_timing_open(sked_i_timing *r, const sked_i_model *m, const sked_schedule *s,
+                               sked_error *err)
+{
+    const sked_graph *g = m->problem->graph;
+    sked_status st = SKED_OK;
+    *r = (sked_i_timing){.ops = g->n_ops};
+    SKED_NEW(r->order, g->n_ops);
+    SKED_NEW(r->before, g->n_ops);
+    SKED_NEW(r->group, g->n_ops);
+    SKED_NEW(r->base, g->n_ops);
+    SKED_NEW(r->share, g->n_ops);
+    SKED_NEW(r->row, (int64_t)g->n_ops + 1);
+    SKED_NEW(r->edge, g->n_edges - g->n_carried);
+    SKED_TRY(order_ops(r, g, s, err));
+    copy_edges(r, m, s);
+    for (int32_t i = 0; i < g->n_ops; i++) {
+        const int32_t d = s->device[i];
+        r->group[i] = m->group_of[d];
+        r->base[i] = sked_i_time(&m->costs, i, d);
+        r->share[i] = r->base[i] > 0 ? start_up_share(m, i, d) : 0;
+    }
+cleanup:
+    return st;
+}
+
+/* ------------------------------------------------------------------ a guess as a problem */
+
+void sked_i_guess_close(sked_i_guess *g)
+{
+    sked_graph_destroy(g->graph);
+    free(g->speed);
+    free(g->latency);
+    free(g->bandwidth);
+    *g = (sked_i_guess){0};
+}
+
+/* An op without duration is an event: it costs no start-up. */
+static double guessed_time(double base, double factor, const sked_i_rates *r)
+{
+    return base > 0 ? (base + r->start_up) * factor : base;
+}
+
+static sked_status guess_graph(sked_i_guess *g, const sked_i_model *m, const sked_i_rates *r, sked_error *err)
+{
+    const sked_graph *from = m->problem->graph;
+    sked_status st = SKED_OK;
+    double *duration = NULL;
+    SKED_NEW(duration, m->ops);
+    for (int32_t i = 0; i < m->ops; i++)
+        duration[i] =
+            guessed_time(from->duration[i], r->factor[i] * (m->problem->machine ? 1 : r->group[0]), r);
+    SKED_TRY(sked_i_graph_with_durations(from, duration, &g->graph, err));
+    for (int32_t i = 0; from->on_ptr != NULL && i < m->ops; i++)
+        for (int64_t k = from->on_ptr[i]; k < from->on_ptr[i + 1]; k++) {
+            const int32_t group = m->on_group != NULL ? m->on_group[from->on_name[k]] : -1;
+            g->graph->on_duration[k] =
+                guessed_time(from->on_duration[k], r->factor[i] * (group < 0 ? 1 : r->group[group]), r);
+        }
+    for (int64_t e = 0; m->sized && e < from->n_edges; e++)
+        g->graph->edge_bytes[e] = r->size[from->edge_from[e]];
+    g->graph->integral = false;
+    g->problem.graph = g->graph;
+cleanup:
+    free(duration);
+    return st;
+}
+
+static sked_status guess_machine(sked_i_guess *g, const sked_i_model *m, const sked_i_rates *r,
+                                 sked_error *err)
+{
+    const sked_machine *from = m->problem->machine;
+    const int64_t pairs = (int64_t)from->n_groups * from->n_groups;
+    sked_status st = SKED_OK;
+    SKED_NEW(g->speed, from->n_devices);
+    SKED_NEW(g->latency, pairs);
+    SKED_NEW(g->bandwidth, pairs);
+    for (int32_t d = 0; d < from->n_devices; d++)
+        g->speed[d] = from->speed[d] / r->group[m->group_of[d]];
+    for (int64_t k = 0; k < pairs; k++) {
+        const int32_t link = m->link_of[k];
+        g->latency[k] = link < 0 ? from->link_latency[k] : r->latency[link];
+        g->bandwidth[k] = link < 0 ? from->link_bandwidth[k] : 1 / r->per_byte[link];
+    }
+    g->machine = *from;
+    g->machine.speed = g->speed;
+    g->machine.link_latency = g->latency;
+    g->machine.link_bandwidth = g->bandwidth;
+    g->problem.machine = &g->machine;
+cleanup:
+    return st;
+}
+
+sked_status sked_i_guess_open(sked_i_guess *g, const sked_i_model *m, const sked_i_rates *r, sked_error *err)
+{
+    *g = (sked_i_guess){.problem = *m->problem};
+    g->problem.horizon = INFINITY; /* a promise of the problem, not of a guess */
+    if (m->problem->machine != NULL) {
+        const sked_status st = guess_machine(g, m, r, err);
+        if (st != SKED_OK)
+            return st;
+    } else {
+        g->problem.latency = r->latency[0];
+        g->problem.bandwidth = 1 / r->per_byte[0];
+    }
+    return guess_graph(g, m, r, err);
+}

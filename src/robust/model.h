@@ -1,0 +1,77 @@
+/*
+ * The cost model with its parameters and what is believed of them before anything is measured
+ * (docs/robust.md). Every parameter is a logarithm; the prior is an independent normal of each. The
+ * parameters stand in one vector: for every class of links latency and time per byte, the start-up cost of an
+ * op, factors by op type, by group of devices and by op, and the size of each op's result where the graph
+ * says nothing of sizes.
+ */
+#ifndef SKED_ROBUST_MODEL_H
+#define SKED_ROBUST_MODEL_H
+#include "problem/costs.h"
+#include "robust/timing.h"
+
+/* Links beyond this many classes share the last one. */
+enum { SKED_I_MOST_LINKS = 12 };
+
+/* Normal of a logarithm; spread 0: the value is known. */
+typedef struct sked_i_normal {
+    double mean, spread;
+} sked_i_normal;
+
+typedef struct sked_i_model {
+    const sked_problem *problem;
+    sked_i_costs costs;
+    int32_t ops, links, types, groups;
+    bool sized; /* sizes are parameters */
+    int64_t at_start_up, at_type, at_group, at_op, at_size,
+        count;             /* places in the vector; latencies at 0, then times per byte */
+    int32_t *type_of;      /* [ops] */
+    int32_t *group_of;     /* [devices] */
+    int32_t *link_of;      /* [groups of the machine, squared] -1: no link; NULL: one class */
+    double *unit_size;     /* [ops] where sized */
+    int32_t *on_group;     /* [names of durations by device] group that the name stands for, -1: none */
+    double *mean, *spread; /* [count] of ops: the spread in units of op_spread */
+    sked_i_normal op_spread, noise;
+    double time_scale, byte_scale; /* mean duration, mean bytes of an edge */
+} sked_i_model;
+
+static inline int64_t sked_i_model_latency(const sked_i_model *m, int32_t link)
+{
+    (void)m;
+    return link;
+}
+static inline int64_t sked_i_model_per_byte(const sked_i_model *m, int32_t link)
+{
+    return (int64_t)m->links + link;
+}
+
+/* Wide defaults relative to the graph; what the problem says is the centre of a narrower prior. p must stay.
+ */
+SKED_MUST_CHECK sked_status sked_i_model_open(sked_i_model *m, const sked_problem *p, sked_error *err);
+void sked_i_model_close(sked_i_model *m);
+/* Class of the link between two devices; -1: data stays or cannot pass. */
+int32_t sked_i_model_link(const sked_i_model *m, int32_t from, int32_t to);
+/* "latency", "bandwidth cpu-gpu", "start-up", "type Conv", "device gpu"; "" for single ops. Returns buf. */
+const char *sked_i_model_name(const sked_i_model *m, int64_t parameter, char *buf, size_t size);
+
+/* Arrays of the model's sizes. */
+SKED_MUST_CHECK sked_status sked_i_rates_open(sked_i_rates *r, const sked_i_model *m, sked_error *err);
+void sked_i_rates_close(sked_i_rates *r);
+/* The rates of a parameter vector. O(ops). */
+void sked_i_model_rates(const sked_i_model *m, const double *parameter, sked_i_rates *r);
+
+/* s: a valid schedule of the problem. O(ops log ops + edges). Close in any case. */
+SKED_MUST_CHECK sked_status sked_i_timing_open(sked_i_timing *r, const sked_i_model *m,
+                                               const sked_schedule *s, sked_error *err);
+
+/* The problem as a guess has it. */
+typedef struct sked_i_guess {
+    sked_problem problem;
+    sked_graph *graph;    /* owned */
+    sked_machine machine; /* shares all but these arrays with the problem's own */
+    double *speed, *latency, *bandwidth;
+} sked_i_guess;
+SKED_MUST_CHECK sked_status sked_i_guess_open(sked_i_guess *g, const sked_i_model *m, const sked_i_rates *r,
+                                              sked_error *err);
+void sked_i_guess_close(sked_i_guess *g);
+#endif

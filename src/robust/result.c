@@ -1,0 +1,417 @@
+/* What the loop hands over: members and their schedules, the course, the fitted model as parameters and
+ * machine. */
+#include "robust/loop.h"
+
+#include "base/explog.h"
+#include "base/memory.h"
+#include "base/sort.h"
+#include "robust/posterior.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_TYPES = 16 };
+
+/* ------------------------------------------------------------------ members */
+
+typedef struct ranked {
+    sked_i_pool_entry *entry;
+    double proxy;
+    int64_t number;
+} ranked;
+
+static int by_proxy(const void *x, const void *y)
+{
+    const ranked *a = x, *b = y;
+    if (a->proxy != b->proxy)
+        return a->proxy > b->proxy ? -1 : 1;
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+/* The measured schedules of one maker, best on the proxy first, into list[]; returns how many. */
+static sked_status rank(const sked_i_loop *l, const char *maker, ranked *list, int32_t *count,
+                        sked_error *err)
+{
+    *count = 0;
+    for (int64_t k = 0; k < l->pool.count; k++) {
+        sked_metrics metrics = {.size = sizeof metrics};
+        sked_i_pool_entry *e = l->pool.entry[k];
+        if (e->measured == 0 || strcmp(e->maker, maker) != 0)
+            continue;
+        const sked_status st = sked_schedule_measure(l->run->problem, e->schedule, &metrics, err);
+        if (st != SKED_OK)
+            return st;
+        list[(*count)++] = (ranked){e, metrics.speedup, k};
+    }
+    qsort(list, (size_t)*count, sizeof *list, by_proxy);
+    return SKED_OK;
+}
+
+/* The entry hands its schedule over and remembers where it is. */
+static void fill_entry(sked_i_loop *l, sked_robust_member *m, const ranked *x)
+{
+    const double time = sked_i_pool_time(x->entry), work = sked_target_work(l->run->target);
+    const int32_t k = m->count++;
+    m->schedule[k] = x->entry->schedule;
+    x->entry->schedule = NULL;
+    m->proxy[k] = x->proxy;
+    m->target[k] = isnan(time) ? NAN : time > 0 ? work / time : 1;
+    x->entry->place = k;
+    if (!isnan(time) && time < m->time) {
+        m->time = time;
+        m->best = k;
+    }
+}
+
+static sked_status fill_member(sked_i_loop *l, int member, const ranked *list, int32_t count,
+                               sked_robust_member *m, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_diversity d = {.size = sizeof d};
+    snprintf(m->label, sizeof m->label, "%s", sked_i_maker_label(member));
+    m->asked = (int32_t)fmin(INT32_MAX, (double)l->maker.asked[member]);
+    m->seconds = l->maker.seconds[member];
+    m->best = -1;
+    m->time = INFINITY;
+    SKED_NEW(m->schedule, count);
+    SKED_NEW(m->proxy, count);
+    SKED_NEW(m->target, count);
+    for (int32_t k = 0; k < count; k++)
+        fill_entry(l, m, &list[k]);
+    SKED_TRY(sked_problem_bound(l->run->problem, &m->lower_bound, NULL, err));
+    SKED_TRY(
+        sked_schedules_diversity(l->run->problem, (const sked_schedule *const *)m->schedule, count, &d, err));
+    m->ged = d.ged;
+    m->d_inv = d.d_inv;
+    m->d_sen = d.d_sen;
+cleanup:
+    return st;
+}
+
+static sked_status tell_members(sked_i_loop *l, sked_robust_result *r, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    ranked *list = NULL;
+    SKED_NEW(list, l->pool.count);
+    SKED_NEW0(r->member, SKED_I_LOOP_COUNT);
+    for (int k = 0; k < SKED_I_LOOP_COUNT; k++) {
+        int32_t count;
+        SKED_TRY(rank(l, sked_i_maker_label(k), list, &count, err));
+        if (count == 0)
+            continue;
+        SKED_NEW0(r->member[r->count], 1);
+        for (int32_t i = 0; i < count; i++)
+            list[i].entry->member = r->count;
+        SKED_TRY(fill_member(l, k, list, count, r->member[r->count++], err));
+    }
+    for (int32_t i = 1; i < r->count; i++)
+        r->winner = r->member[i]->time < r->member[r->winner]->time ? i : r->winner;
+    if (r->count == 0 || r->member[r->winner]->best < 0)
+        st = sked_i_fail(err, sked_i_robust_stopped(l->run) ? SKED_ERR_STOPPED : SKED_ERR_DEVICE,
+                         "the target measured none of the schedules");
+cleanup:
+    free(list);
+    return st;
+}
+
+/* ------------------------------------------------------------------ the course */
+
+static sked_status tell_course(sked_i_loop *l, sked_robust_result *r, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    SKED_NEW0(r->measurement, l->trials);
+    for (int64_t k = 0; k < l->trials; k++) {
+        const sked_i_trial *t = &l->trial[k];
+        double mean, deviation;
+        sked_i_pool_expect(t->entry, &l->belief, &mean, &deviation);
+        r->member[t->entry->member]->failures += isnan(t->time);
+        r->measurement[k] = (sked_robust_measurement){.member = t->entry->member,
+                                                      .candidate = t->entry->place,
+                                                      .time = t->time,
+                                                      .deviation = t->deviation,
+                                                      .expected = t->expected,
+                                                      .fitted = sked_i_exp(fmin(mean, 700)),
+                                                      .best = t->best,
+                                                      .again = t->again,
+                                                      .resumed = t->resumed};
+    }
+    r->measurements = (int32_t)l->trials;
+    r->failures = l->failures;
+cleanup:
+    return st;
+}
+
+/* ------------------------------------------------------------------ parameters */
+
+static const double quantile[5] = {0.05, 0.25, 0.5, 0.75, 0.95};
+/* The same quantiles of the standard normal distribution. */
+static const double normal[5] = {-1.6448536269514722, -0.6744897501960817, 0, 0.6744897501960817,
+                                 1.6448536269514722};
+
+typedef struct weighted {
+    double value, weight;
+} weighted;
+
+static int by_value(const void *x, const void *y)
+{
+    const weighted *a = x, *b = y;
+    return (a->value > b->value) - (a->value < b->value);
+}
+
+/* A parameter from its logarithm in every guess; inverse: the user knows 1 / it. */
+static void describe(sked_robust_parameter *p, const sked_i_normal *prior, weighted *list, int32_t n,
+                     bool inverse)
+{
+    double mean = 0, squares = 0, below = 0;
+    const double sign = inverse ? -1 : 1;
+    for (int k = 0; k < 5; k++)
+        p->prior[k] = sked_i_exp(fmax(-700, fmin(700, sign * prior->mean + prior->spread * normal[k])));
+    for (int32_t i = 0; i < n; i++) {
+        list[i].value = sked_i_exp(fmax(-700, fmin(700, sign * list[i].value)));
+        mean += list[i].weight * list[i].value;
+    }
+    for (int32_t i = 0; i < n; i++)
+        squares += list[i].weight * (list[i].value - mean) * (list[i].value - mean);
+    qsort(list, (size_t)n, sizeof *list, by_value);
+    int32_t at = 0;
+    for (int k = 0; k < 5; k++) {
+        while (at < n - 1 && below + list[at].weight < quantile[k])
+            below += list[at++].weight;
+        p->posterior[k] = list[at].value;
+    }
+    p->mean = mean;
+    p->spread = sqrt(squares);
+}
+
+typedef struct teller {
+    const sked_i_loop *l;
+    sked_robust_result *r;
+    weighted *list; /* [particles] */
+} teller;
+
+/* One of the vector's parameters. */
+static void tell_parameter(teller *t, int64_t k)
+{
+    const sked_i_belief *b = &t->l->belief;
+    const sked_i_normal prior = {t->l->model.mean[k], t->l->model.spread[k]};
+    sked_robust_parameter *p = &t->r->parameter[t->r->parameters++];
+    for (int32_t i = 0; i < b->particles; i++)
+        t->list[i] = (weighted){sked_i_belief_guess(b, i)[k], b->weight[i]};
+    sked_i_model_name(&t->l->model, k, p->name, sizeof p->name);
+    describe(p, &prior, t->list, b->particles, k >= t->l->model.links && k < t->l->model.at_start_up);
+}
+
+/* One that stands behind the links of a particle. */
+static void tell_behind(teller *t, const char *name, int which, const sked_i_normal *prior)
+{
+    const sked_i_belief *b = &t->l->belief;
+    sked_robust_parameter *p = &t->r->parameter[t->r->parameters++];
+    for (int32_t i = 0; i < b->particles; i++)
+        t->list[i] = (weighted){b->particle[(int64_t)i * b->dimension + b->links + which], b->weight[i]};
+    snprintf(p->name, sizeof p->name, "%s", name);
+    describe(p, prior, t->list, b->particles, false);
+}
+
+/* The types of most ops, in the order of the graph. chosen: [types] */
+static void choose_types(const sked_i_model *m, int32_t *ops, bool *chosen)
+{
+    for (int32_t i = 0; i < m->ops; i++)
+        ops[m->type_of[i]]++;
+    for (int n = 0; n < MOST_TYPES; n++) {
+        int32_t most = -1;
+        for (int32_t k = 0; k < m->types; k++)
+            if (ops[k] > 0 && !chosen[k] && (most < 0 || ops[k] > ops[most]))
+                most = k;
+        if (most < 0)
+            return;
+        chosen[most] = true;
+    }
+}
+
+static sked_status tell_parameters(sked_i_loop *l, sked_robust_result *r, sked_error *err)
+{
+    const sked_i_model *m = &l->model;
+    sked_status st = SKED_OK;
+    teller t = {l, r, NULL};
+    int32_t *ops = NULL;
+    bool *chosen = NULL;
+    SKED_NEW(t.list, l->belief.particles);
+    SKED_NEW0(ops, m->types);
+    SKED_NEW0(chosen, m->types);
+    SKED_NEW0(r->parameter, m->at_start_up + 3 + MOST_TYPES + m->groups);
+    choose_types(m, ops, chosen);
+    for (int32_t k = 0; k < m->links; k++) {
+        tell_parameter(&t, sked_i_model_latency(m, k));
+        tell_parameter(&t, sked_i_model_per_byte(m, k));
+    }
+    tell_parameter(&t, m->at_start_up);
+    for (int32_t k = 0; k < m->types; k++)
+        if (chosen[k])
+            tell_parameter(&t, m->at_type + k);
+    for (int32_t k = 0; m->groups > 1 && k < m->groups; k++)
+        tell_parameter(&t, m->at_group + k);
+    tell_behind(&t, "op factors", SKED_I_OP_SPREAD, &m->op_spread);
+    tell_behind(&t, "noise", SKED_I_NOISE, &m->noise);
+    r->noise = r->parameter[r->parameters - 1].mean;
+cleanup:
+    free(t.list);
+    free(ops);
+    free(chosen);
+    return st;
+}
+
+/* ------------------------------------------------------------------ the fitted machine */
+
+typedef struct fitted {
+    const sked_i_model *m;
+    const sked_i_rates *rates;
+    sked_machine_builder *b;
+} fitted;
+
+static sked_status add_devices(const fitted *f, sked_error *err)
+{
+    const sked_machine *from = f->m->problem->machine;
+    sked_status st = SKED_OK;
+    for (int32_t d = 0; st == SKED_OK && d < f->m->costs.devices; d++) {
+        char name[32];
+        snprintf(name, sizeof name, "%d", (int)d);
+        st = from == NULL
+                 ? sked_machine_builder_add_device(f->b, name, NULL, 1, INFINITY, NULL, err)
+                 : sked_machine_builder_add_device(
+                       f->b, sked_machine_device_name(from, d), sked_machine_device_type(from, d),
+                       from->speed[d] / f->rates->group[f->m->group_of[d]], from->memory[d], NULL, err);
+    }
+    return st;
+}
+
+/* The device of this name, or the first of this type that is not `other`; -1: none. */
+static int32_t find_end(const sked_machine *m, const char *name, int32_t other)
+{
+    const int32_t device = sked_machine_find_device(m, name);
+    const int32_t type = sked_i_names_find(&m->type_names, name, strlen(name));
+    for (int32_t d = 0; device < 0 && d < m->n_devices; d++)
+        if (m->type[d] == type && d != other)
+            return d;
+    return device;
+}
+
+/* What was learnt of the link between two devices; as it was given where there is none. */
+static void take_link(const fitted *f, int32_t from, int32_t to, double *latency, double *bandwidth)
+{
+    const int32_t link = from < 0 || to < 0 ? -1 : sked_i_model_link(f->m, from, to);
+    if (link < 0)
+        return;
+    *latency = f->rates->latency[link];
+    *bandwidth = 1 / f->rates->per_byte[link];
+}
+
+/* The link of pairs without one of their own: as the first pair that has it shows. */
+static sked_status add_common_link(const fitted *f, sked_error *err)
+{
+    const sked_machine *m = f->m->problem->machine;
+    double latency = m->latency, bandwidth = m->bandwidth;
+    if (isnan(latency))
+        return SKED_OK;
+    for (int64_t k = 0; k < (int64_t)m->n_groups * m->n_groups; k++)
+        if (m->link_latency[k] == m->latency && m->link_bandwidth[k] == m->bandwidth &&
+            f->m->link_of[k] >= 0) {
+            latency = f->rates->latency[f->m->link_of[k]];
+            bandwidth = 1 / f->rates->per_byte[f->m->link_of[k]];
+            break;
+        }
+    return sked_machine_builder_set_link(f->b, latency, bandwidth, err);
+}
+
+static sked_status add_links(const fitted *f, sked_error *err)
+{
+    const sked_machine *m = f->m->problem->machine;
+    if (m == NULL)
+        return sked_machine_builder_set_link(f->b, f->rates->latency[0], 1 / f->rates->per_byte[0], err);
+    sked_status st = add_common_link(f, err);
+    for (int64_t i = 0; st == SKED_OK && i < sked_machine_given_link_count(m); i++) {
+        const char *from, *to;
+        double latency, bandwidth;
+        bool oneway;
+        sked_machine_given_link(m, i, &from, &to, &latency, &bandwidth, &oneway);
+        const int32_t a = find_end(m, from, -1), b = find_end(m, to, a);
+        take_link(f, a, b, &latency, &bandwidth);
+        st = sked_machine_builder_add_link(f->b, from, to, latency, bandwidth, oneway, err);
+    }
+    return st;
+}
+
+/* A time for each device or type that the graph names for the op. */
+static sked_status add_times_by_device(const fitted *f, int32_t op, const char *name, bool *any,
+                                       sked_error *err)
+{
+    const sked_graph *g = f->m->problem->graph;
+    sked_status st = SKED_OK;
+    for (int64_t k = g->on_ptr[op]; st == SKED_OK && k < g->on_ptr[op + 1]; k++) {
+        const int32_t group = f->m->on_group != NULL ? f->m->on_group[g->on_name[k]] : -1;
+        const double base = g->on_duration[k];
+        if (group < 0)
+            continue;
+        const double time =
+            base > 0 ? (base + f->rates->start_up) * f->rates->factor[op] * f->rates->group[group] : base;
+        st = sked_machine_builder_add_duration(f->b, name, sked_i_names_at(&g->on_names, g->on_name[k]), time,
+                                               err);
+        *any = true;
+    }
+    return st;
+}
+
+/* Durations as they were learnt: a profile that a schedule on this machine can use. */
+static sked_status add_profile(const fitted *f, sked_error *err)
+{
+    const sked_graph *g = f->m->problem->graph;
+    sked_status st = SKED_OK;
+    for (int32_t i = 0; st == SKED_OK && i < g->n_ops; i++) {
+        char name[1100];
+        bool any = false;
+        const double base = g->duration[i];
+        const double group = f->m->problem->machine == NULL ? f->rates->group[0] : 1;
+        sked_graph_op_name(g, i, name, sizeof name);
+        if (g->on_ptr != NULL)
+            st = add_times_by_device(f, i, name, &any, err);
+        if (st == SKED_OK && !any && base > 0)
+            st = sked_machine_builder_add_duration(
+                f->b, name, NULL, (base + f->rates->start_up) * f->rates->factor[i] * group, err);
+    }
+    return st;
+}
+
+static sked_status tell_machine(sked_i_loop *l, sked_robust_result *r, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_machine_builder *b = NULL;
+    sked_i_rates rates = {0};
+    double *mean = NULL;
+    SKED_NEW(mean, l->model.count);
+    SKED_TRY(sked_i_rates_open(&rates, &l->model, err));
+    sked_i_belief_mean(&l->belief, mean);
+    sked_i_model_rates(&l->model, mean, &rates);
+    SKED_TRY(sked_machine_builder_create("fitted", &b, err));
+    const fitted f = {&l->model, &rates, b};
+    SKED_TRY(add_devices(&f, err));
+    SKED_TRY(add_links(&f, err));
+    SKED_TRY(add_profile(&f, err));
+    SKED_TRY(sked_machine_builder_finish(b, &r->machine, err));
+cleanup:
+    free(mean);
+    sked_i_rates_close(&rates);
+    sked_machine_builder_destroy(b);
+    return st;
+}
+
+sked_status sked_i_loop_tell(sked_i_loop *l, sked_robust_result *r, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    SKED_TRY(sked_i_pool_predict(&l->pool, &l->belief, err));
+    SKED_TRY(tell_members(l, r, err));
+    SKED_TRY(tell_course(l, r, err));
+    SKED_TRY(tell_parameters(l, r, err));
+    SKED_TRY(tell_machine(l, r, err));
+cleanup:
+    return st;
+}

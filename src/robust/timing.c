@@ -1,0 +1,115 @@
+#include "robust/timing.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+
+enum { VIA_NOTHING = -1, VIA_DEVICE = -2 };
+
+sked_status sked_i_timing_work_open(sked_i_timing_work *w, int32_t ops, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    SKED_NEW(w->time, ops);
+    SKED_NEW(w->start, ops);
+    SKED_NEW(w->via, ops);
+cleanup:
+    return st;
+}
+
+void sked_i_timing_work_close(sked_i_timing_work *w)
+{
+    free(w->time);
+    free(w->start);
+    free(w->via);
+    *w = (sked_i_timing_work){0};
+}
+
+void sked_i_timing_close(sked_i_timing *r)
+{
+    void *const owned[] = {r->order, r->before, r->group, r->base, r->share, r->row, r->edge};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        free(owned[i]);
+    *r = (sked_i_timing){0};
+}
+
+static double bytes_of(const sked_i_timing_edge *e, const sked_i_rates *rates)
+{
+    return rates->size != NULL ? rates->size[e->from] : e->bytes;
+}
+
+static double arrival(const sked_i_timing_edge *e, const sked_i_rates *rates, const sked_i_timing_work *w)
+{
+    const double ready = w->start[e->from] + (isnan(e->lag) ? w->time[e->from] : e->lag);
+    return e->link < 0 ? ready
+                       : ready + rates->latency[e->link] + bytes_of(e, rates) * rates->per_byte[e->link];
+}
+
+double sked_i_timing_run(const sked_i_timing *r, const sked_i_rates *rates, sked_i_timing_work *w)
+{
+    double latest = 0;
+    w->last = -1;
+    for (int32_t k = 0; k < r->ops; k++) {
+        const int32_t i = r->order[k], before = r->before[i];
+        double start = 0;
+        int64_t via = VIA_NOTHING;
+        if (before >= 0 && w->start[before] + w->time[before] > start) {
+            start = w->start[before] + w->time[before];
+            via = VIA_DEVICE;
+        }
+        for (int64_t e = r->row[i]; e < r->row[i + 1]; e++) {
+            const double t = arrival(&r->edge[e], rates, w);
+            if (t > start) {
+                start = t;
+                via = e;
+            }
+        }
+        w->time[i] =
+            (r->base[i] + rates->start_up * r->share[i]) * rates->factor[i] * rates->group[r->group[i]];
+        w->start[i] = start;
+        w->via[i] = via;
+        if (start + w->time[i] > latest || w->last < 0) {
+            latest = start + w->time[i];
+            w->last = i;
+        }
+    }
+    return latest;
+}
+
+static void add_time(const sked_i_timing *r, const sked_i_rates *rates, const sked_i_timing_work *w,
+                     int32_t i, const sked_i_timing_gradient *d)
+{
+    d->factor[i] += w->time[i];
+    d->group[r->group[i]] += w->time[i];
+    *d->start_up += rates->start_up * r->share[i] * rates->factor[i] * rates->group[r->group[i]];
+}
+
+static void add_transfer(const sked_i_timing_edge *e, const sked_i_rates *rates,
+                         const sked_i_timing_gradient *d)
+{
+    const double bytes = bytes_of(e, rates) * rates->per_byte[e->link];
+    d->latency[e->link] += rates->latency[e->link];
+    d->per_byte[e->link] += bytes;
+    if (d->size != NULL)
+        d->size[e->from] += bytes;
+}
+
+void sked_i_timing_differentiate(const sked_i_timing *r, const sked_i_rates *rates,
+                                 const sked_i_timing_work *w, const sked_i_timing_gradient *d)
+{
+    int32_t i = w->last;
+    if (i >= 0)
+        add_time(r, rates, w, i, d);
+    while (i >= 0 && w->via[i] != VIA_NOTHING) {
+        if (w->via[i] == VIA_DEVICE) {
+            i = r->before[i];
+            add_time(r, rates, w, i, d);
+            continue;
+        }
+        const sked_i_timing_edge *e = &r->edge[w->via[i]];
+        if (e->link >= 0)
+            add_transfer(e, rates, d);
+        i = e->from;
+        if (isnan(e->lag))
+            add_time(r, rates, w, i, d);
+    }
+}

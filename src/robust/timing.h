@@ -1,0 +1,55 @@
+/*
+ * A schedule compiled once: its time under any rates of the machine is one longest path, and the critical
+ * path is the derivative of that time. Differentiable wherever the critical path is unique; on ties it gives
+ * the derivative along one of the critical paths.
+ */
+#ifndef SKED_ROBUST_TIMING_H
+#define SKED_ROBUST_TIMING_H
+#include "base/status.h"
+
+/* What a guess of the machine says. Time of an op: (base + start_up * share) * factor * group. */
+typedef struct sked_i_rates {
+    double *latency, *per_byte; /* [links] */
+    double start_up;
+    double *factor; /* [ops] */
+    double *group;  /* [groups] of devices */
+    double *size;   /* [ops] bytes of a producer's result; NULL: as the edges say */
+} sked_i_rates;
+
+typedef struct sked_i_timing_edge {
+    int32_t from, link; /* link -1: the data stays, or passes for nothing */
+    double bytes, lag;  /* lag NAN: the time of `from` */
+} sked_i_timing_edge;
+
+typedef struct sked_i_timing {
+    int32_t ops;
+    int32_t *order;       /* [ops] in which starts are computed */
+    int32_t *before;      /* [ops] on the same device; -1: the first there */
+    int32_t *group;       /* [ops] of the op's device */
+    double *base, *share; /* [ops] time as the problem says; part of start_up that counts */
+    int64_t *row;         /* [ops + 1] */
+    sked_i_timing_edge *edge;
+} sked_i_timing;
+
+/* Work space for schedules of one graph, and what the last run left there. */
+typedef struct sked_i_timing_work {
+    double *time, *start; /* [ops] */
+    int64_t *via;         /* [ops] edge that decides the start; VIA_DEVICE, VIA_NOTHING */
+    int32_t last;         /* op that ends last; -1: there is none */
+} sked_i_timing_work;
+
+/* d time / d log of each rate; the caller clears it. size NULL: not wanted. */
+typedef struct sked_i_timing_gradient {
+    double *latency, *per_byte, *start_up, *factor, *group, *size;
+} sked_i_timing_gradient;
+
+SKED_MUST_CHECK sked_status sked_i_timing_work_open(sked_i_timing_work *w, int32_t ops, sked_error *err);
+void sked_i_timing_work_close(sked_i_timing_work *w);
+void sked_i_timing_close(sked_i_timing *r);
+
+/* The makespan; w->start gets the starts. O(ops + edges). */
+double sked_i_timing_run(const sked_i_timing *r, const sked_i_rates *rates, sked_i_timing_work *w);
+/* Adds the derivative at what the last run of w computed. O(ops). */
+void sked_i_timing_differentiate(const sked_i_timing *r, const sked_i_rates *rates,
+                                 const sked_i_timing_work *w, const sked_i_timing_gradient *d);
+#endif

@@ -1,0 +1,236 @@
+#include "robust/traces.h"
+
+#include "base/explog.h"
+#include "base/memory.h"
+
+#include <math.h>
+
+static const double degrees_of_freedom = 4;
+/* Relative deviation of a traced duration while nothing was traced twice, and the least that is believed. */
+static const double unknown_deviation = 0.01, least_deviation = 1e-4;
+enum { ROUNDS = 12 };
+
+void sked_i_traces_close(sked_i_traces *t)
+{
+    void *const owned[] = {t->sum, t->square, t->seen, t->step, t->wait, t->mean, t->spread};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        free(owned[i]);
+    *t = (sked_i_traces){0};
+}
+
+/* ------------------------------------------------------------------ what a trace shows */
+
+static sked_status open_trace(sked_i_traces *t, const sked_i_model *m, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int64_t cells = (int64_t)m->ops * m->groups;
+    SKED_NEW0(t->sum, cells);
+    SKED_NEW0(t->square, cells);
+    SKED_NEW0(t->seen, cells);
+    SKED_NEW(t->mean, m->count - m->at_type);
+    SKED_NEW(t->spread, m->count - m->at_type);
+cleanup:
+    return st;
+}
+
+static void add_durations(sked_i_traces *t, const sked_i_model *m, const sked_i_timing *r,
+                          const sked_measurement *run)
+{
+    const double start_up = sked_i_exp(m->mean[m->at_start_up]);
+    for (int32_t i = 0; i < m->ops; i++) {
+        const double took = run->finish[i] - run->start[i], base = r->base[i] + start_up * r->share[i];
+        const int64_t at = (int64_t)i * m->groups + r->group[i];
+        if (!(took > 0 && took < INFINITY && base > 0))
+            continue;
+        const double x = sked_i_log(took / base);
+        t->sum[at] += x;
+        t->square[at] += x * x;
+        t->seen[at]++;
+    }
+}
+
+/* When the op's device and the data that is there already let it start; waits for the rest are added. */
+static sked_status add_step(sked_i_traces *t, const sked_i_timing *r, const sked_measurement *run, int32_t i,
+                            sked_error *err)
+{
+    const int64_t first = t->n_waits;
+    double local = r->before[i] >= 0 ? run->finish[r->before[i]] : 0;
+    for (int64_t k = r->row[i]; k < r->row[i + 1]; k++) {
+        const sked_i_timing_edge *e = &r->edge[k];
+        const double left = isnan(e->lag) ? run->finish[e->from] : run->start[e->from] + e->lag;
+        if (e->link < 0) {
+            local = fmax(local, left);
+            continue;
+        }
+        if (!SKED_GROW(t->wait, t->waits_cap, t->n_waits + 1))
+            return sked_i_no_memory(err);
+        t->wait[t->n_waits++] = (sked_i_traces_wait){left, e->bytes, e->link, e->from};
+    }
+    if (t->n_waits == first)
+        return SKED_OK;
+    if (!SKED_GROW(t->step, t->steps_cap, t->n_steps + 1))
+        return sked_i_no_memory(err);
+    t->step[t->n_steps++] = (sked_i_traces_step){run->start[i], local, first, t->n_waits - first};
+    return SKED_OK;
+}
+
+sked_status sked_i_traces_add(sked_i_traces *t, const sked_i_model *m, const sked_i_timing *r,
+                              const sked_measurement *run, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    if (t->mean == NULL)
+        SKED_TRY(open_trace(t, m, err));
+    add_durations(t, m, r, run);
+    for (int32_t i = 0; i < m->ops; i++)
+        SKED_TRY(add_step(t, r, run, i, err));
+    t->runs++;
+cleanup:
+    return st;
+}
+
+/* ------------------------------------------------------------------ durations */
+
+/* Variance of one traced logarithm, from ops that were traced on the same group of devices more than once. */
+static double traced_variance(const sked_i_traces *t, int64_t cells)
+{
+    double sum = 0, degrees = 0;
+    for (int64_t k = 0; k < cells; k++)
+        if (t->seen[k] > 1) {
+            sum += fmax(0, t->square[k] - t->sum[k] * t->sum[k] / t->seen[k]);
+            degrees += t->seen[k] - 1;
+        }
+    const double variance = degrees > 0 ? sum / degrees : unknown_deviation * unknown_deviation;
+    return fmax(variance, least_deviation * least_deviation);
+}
+
+/* One parameter as the precision-weighted mean of residuals that its prior pulls towards 0. */
+typedef struct pull {
+    double *sum, *precision; /* [types or groups] */
+} pull;
+
+/* Factors by type (by_group: by group) from what the other leaves, the ops' own factors integrated out. */
+static void fit_factors(const sked_i_traces *t, const sked_i_model *m, bool by_group, double op_variance,
+                        double variance, pull p)
+{
+    const int64_t at = by_group ? m->at_group : m->at_type;
+    const int32_t count = by_group ? m->groups : m->types;
+    for (int32_t k = 0; k < count; k++) {
+        const double s = m->spread[at + k];
+        p.sum[k] = 0;
+        p.precision[k] = s > 0 ? 1 / (s * s) : INFINITY;
+    }
+    for (int32_t i = 0; i < m->ops; i++)
+        for (int32_t g = 0; g < m->groups; g++) {
+            const int64_t cell = (int64_t)i * m->groups + g;
+            const int32_t own = by_group ? g : m->type_of[i];
+            const double other = t->mean[by_group ? m->type_of[i] : m->at_group - m->at_type + g];
+            if (t->seen[cell] == 0)
+                continue;
+            const double weight = 1 / (op_variance + variance / t->seen[cell]);
+            p.sum[own] += weight * (t->sum[cell] / t->seen[cell] - other);
+            p.precision[own] += weight;
+        }
+    for (int32_t k = 0; k < count; k++) {
+        t->mean[at - m->at_type + k] = p.precision[k] < INFINITY ? p.sum[k] / p.precision[k] : 0;
+        t->spread[at - m->at_type + k] = by_group ? 1 / sqrt(p.precision[k]) : 0;
+    }
+}
+
+/* The ops' own factors, given the others; returns their variance about 0. */
+static double fit_ops(sked_i_traces *t, const sked_i_model *m, double op_variance, double variance)
+{
+    double squares = 0, ops = 0;
+    for (int32_t i = 0; i < m->ops; i++) {
+        double sum = 0, seen = 0;
+        for (int32_t g = 0; g < m->groups; g++) {
+            const int64_t cell = (int64_t)i * m->groups + g;
+            sum += t->sum[cell] -
+                   t->seen[cell] * (t->mean[m->type_of[i]] + t->mean[m->at_group - m->at_type + g]);
+            seen += t->seen[cell];
+        }
+        const int64_t at = m->at_op - m->at_type + i;
+        t->mean[at] = sum / (seen + variance / op_variance);
+        t->spread[at] = sqrt(1 / (1 / op_variance + seen / variance));
+        squares += seen > 0 ? sum / seen * (sum / seen) : 0;
+        ops += seen > 0;
+    }
+    return ops > 0 ? squares / ops : op_variance;
+}
+
+sked_status sked_i_traces_fit(sked_i_traces *t, const sked_i_model *m, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    pull p = {0};
+    const double variance = traced_variance(t, (int64_t)m->ops * m->groups);
+    double op_variance = 0.01;
+    const int32_t most = m->types > m->groups ? m->types : m->groups;
+    SKED_NEW(p.sum, most);
+    SKED_NEW(p.precision, most);
+    for (int64_t k = 0; k < m->at_size - m->at_type; k++)
+        t->mean[k] = 0;
+    for (int k = 0; k < ROUNDS; k++) {
+        fit_factors(t, m, false, op_variance, variance, p);
+        if (m->groups > 1)
+            fit_factors(t, m, true, op_variance, variance, p);
+        op_variance = fmax(1e-6, fit_ops(t, m, op_variance, variance));
+    }
+    if (m->groups == 1)
+        t->spread[m->at_group - m->at_type] = 0;
+cleanup:
+    free(p.sum);
+    free(p.precision);
+    return st;
+}
+
+/* ------------------------------------------------------------------ links */
+
+/* The wait that ends last under the rates, and when. */
+static const sked_i_traces_wait *last_wait(const sked_i_traces *t, const sked_i_traces_step *s,
+                                           const sked_i_rates *r, double *arrives)
+{
+    const sked_i_traces_wait *last = NULL;
+    *arrives = -INFINITY;
+    for (int64_t k = s->first; k < s->first + s->count; k++) {
+        const sked_i_traces_wait *w = &t->wait[k];
+        const double bytes = r->size != NULL ? r->size[w->from] : w->bytes;
+        const double at = w->left + r->latency[w->link] + bytes * r->per_byte[w->link];
+        if (at > *arrives) {
+            *arrives = at;
+            last = w;
+        }
+    }
+    return last;
+}
+
+/* A Gauss-Newton term: residual z and its derivatives by the two parameters of the wait's link. */
+static void add_term(const sked_i_traces_wait *w, const sked_i_model *m, const sked_i_rates *r, double scale,
+                     double z, double *hessian, double *gradient, int32_t n)
+{
+    const int64_t a = sked_i_model_latency(m, w->link), b = sked_i_model_per_byte(m, w->link);
+    const double bytes = r->size != NULL ? r->size[w->from] : w->bytes;
+    const double da = r->latency[w->link] / scale, db = bytes * r->per_byte[w->link] / scale;
+    const double weight = (degrees_of_freedom + 1) / (degrees_of_freedom + z * z);
+    hessian[a * n + a] += weight * da * da;
+    hessian[b * n + b] += weight * db * db;
+    hessian[b * n + a] += weight * da * db; /* the lower triangle: b > a */
+    gradient[a] += weight * z * da;
+    gradient[b] += weight * z * db;
+}
+
+double sked_i_traces_likelihood(const sked_i_traces *t, const sked_i_model *m, const sked_i_rates *r,
+                                double noise, double *hessian, double *gradient, int32_t n)
+{
+    const double scale = noise * m->time_scale;
+    double sum = 0;
+    for (int64_t k = 0; k < t->n_steps; k++) {
+        const sked_i_traces_step *s = &t->step[k];
+        double arrives;
+        const sked_i_traces_wait *w = last_wait(t, s, r, &arrives);
+        const double z = (s->start - fmax(s->local, arrives)) / scale;
+        sum -= (degrees_of_freedom + 1) / 2 * sked_i_log(1 + z * z / degrees_of_freedom);
+        /* Where the op started late, the transfer decided, even if this guess has it too short to matter. */
+        if (hessian != NULL && (arrives > s->local || z > 1))
+            add_term(w, m, r, scale, (s->start - arrives) / scale, hessian, gradient, n);
+    }
+    return sum - (double)t->n_steps * sked_i_log(noise);
+}

@@ -1,0 +1,320 @@
+/* What the loop stands on: times and derivatives of schedules under guesses, small systems, the record's
+ * reader. */
+#include "test.h"
+
+#include "base/memory.h"
+#include "base/rng.h"
+#include "robust/posterior.h"
+#include "robust/record.h"
+#include "robust/solve.h"
+
+#include <math.h>
+
+static const char machine_text[] =
+    "{\"format\": \"sked-machine-1\", \"latency\": 0.5, \"bandwidth\": 4, \"devices\": [{\"name\": \"a\", "
+    "\"type\": "
+    "\"cpu\"}, {\"name\": \"b\", \"type\": \"cpu\"}, {\"name\": \"c\", \"type\": \"gpu\", \"speed\": 2}], "
+    "\"links\": "
+    "[{\"from\": \"cpu\", \"to\": \"gpu\", \"latency\": 1, \"bandwidth\": 2}]}";
+
+/* A random graph with types, given lags and durations by device. */
+static sked_graph *make_graph(uint64_t seed, bool bytes)
+{
+    enum { OPS = 24 };
+    static const char *const types[] = {"Mul", "Add", NULL};
+    sked_i_rng rng;
+    sked_builder *b = NULL;
+    sked_graph *g = NULL;
+    sked_i_rng_seed(&rng, seed, 1);
+    OK(sked_builder_create(&b, err));
+    for (int32_t i = 0; i < OPS; i++) {
+        OK(sked_builder_add_op(b, NULL, types[i % 3], i == 5 ? 0 : 1 + sked_i_rng_uniform(&rng), NULL, err));
+        if (i % 4 == 1)
+            OK(sked_builder_add_duration(b, i, "gpu", 0.3 + sked_i_rng_uniform(&rng), err));
+    }
+    for (int32_t i = 1; i < OPS; i++)
+        for (int k = 0; k < 2; k++) {
+            const sked_edge e = {.from = (int32_t)sked_i_rng_below(&rng, (uint64_t)i),
+                                 .to = i,
+                                 .lag = k == 1 && i % 7 == 0 ? 2.5 : SKED_LAG_DEFAULT,
+                                 .bytes = bytes ? sked_i_rng_exponential(&rng) : 0};
+            OK(sked_builder_add_edge(b, &e, err));
+        }
+    OK(sked_builder_finish(b, &g, err));
+    sked_builder_destroy(b);
+    return g;
+}
+
+static sked_schedule *make_schedule(const sked_problem *p, uint64_t seed)
+{
+    sked_run_options opt;
+    sked_result r = {.size = sizeof r};
+    sked_schedule *s = NULL;
+    const char *const settings[] = {"priority=random"};
+    sked_run_options_init(&opt);
+    opt.seed = seed;
+    opt.settings = settings;
+    opt.n_settings = 1;
+    OK(sked_method_run("list", p, &opt, &r, err));
+    OK(sked_schedule_clone(r.schedule[0], &s, err));
+    sked_result_clear(&r);
+    return s;
+}
+
+typedef struct setup {
+    sked_graph *graph;
+    sked_machine *machine;
+    sked_problem problem;
+    sked_i_model model;
+    sked_i_belief belief;
+} setup;
+
+static void open_setup(setup *x, uint64_t seed, bool machine, bool bytes)
+{
+    *x = (setup){.graph = make_graph(seed, bytes)};
+    sked_problem_init(&x->problem, x->graph);
+    x->problem.devices = 3;
+    if (machine) {
+        OK(sked_machine_parse("machine", machine_text, sizeof machine_text - 1, &x->machine, err));
+        x->problem.machine = x->machine;
+    }
+    OK(sked_i_model_open(&x->model, &x->problem, err));
+    OK(sked_i_belief_open(&x->belief, &x->model, seed, 1, err));
+}
+
+static void close_setup(setup *x)
+{
+    sked_i_belief_close(&x->belief);
+    sked_i_model_close(&x->model);
+    sked_machine_destroy(x->machine);
+    sked_graph_destroy(x->graph);
+}
+
+/* The time of a compiled schedule is that of the simulator on the problem as the guess has it. */
+static void times_are_the_simulators(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 24; seed++) {
+        setup x;
+        open_setup(&x, seed, seed % 2, seed % 4 < 2);
+        sked_schedule *s = make_schedule(&x.problem, seed);
+        sked_i_timing t = {0};
+        sked_i_belief_work *w = x.belief.work[0];
+        OK(sked_i_timing_open(&t, &x.model, s, err));
+        for (int32_t i = 0; i < 5; i++) {
+            sked_i_guess guess = {0};
+            sked_simulator *sim = NULL;
+            double makespan;
+            sked_i_model_rates(&x.model, sked_i_belief_guess(&x.belief, i), &w->rates);
+            const double time = sked_i_timing_run(&t, &w->rates, &w->timing);
+            OK(sked_i_guess_open(&guess, &x.model, &w->rates, err));
+            OK(sked_simulator_create(&guess.problem, &sim, err));
+            sked_simulator_run(sim, 1, s->device, t.order, true, &makespan, NULL);
+            assert_true(fabs(time - makespan) < 1e-9 * makespan);
+            sked_simulator_destroy(sim);
+            sked_i_guess_close(&guess);
+        }
+        sked_i_timing_close(&t);
+        sked_schedule_destroy(s);
+        close_setup(&x);
+    }
+}
+
+static double log_time(const setup *x, const sked_i_timing *t, double *parameter, int64_t k, double by)
+{
+    sked_i_belief_work *w = x->belief.work[0];
+    parameter[k] += by;
+    sked_i_model_rates(&x->model, parameter, &w->rates);
+    parameter[k] -= by;
+    return log(sked_i_timing_run(t, &w->rates, &w->timing));
+}
+
+/* Derivatives by every parameter against central differences, where the critical path does not change. */
+static void derivatives_are_right(void **state)
+{
+    (void)state;
+    enum { STEPS = 2 };
+    int64_t checked = 0, kinks = 0;
+    for (uint64_t seed = 0; seed < 12; seed++) {
+        setup x;
+        open_setup(&x, seed, seed % 2, seed % 4 < 2);
+        sked_schedule *s = make_schedule(&x.problem, seed);
+        sked_i_timing t = {0};
+        sked_i_belief_work *w = x.belief.work[0];
+        double *row = sked_i_alloc(x.model.count, sizeof *row), *at = sked_i_alloc(x.model.count, sizeof *at);
+        OK(sked_i_timing_open(&t, &x.model, s, err));
+        memcpy(at, sked_i_belief_guess(&x.belief, 3), (size_t)x.model.count * sizeof *at);
+        sked_i_model_rates(&x.model, at, &w->rates);
+        sked_i_belief_differentiate(&x.belief, w, &t);
+        memcpy(row, w->row, (size_t)x.model.count * sizeof *row);
+        for (int64_t k = 0; k < x.model.count; k++) {
+            const double h = 1e-5;
+            const double here = log_time(&x, &t, at, k, 0), up = log_time(&x, &t, at, k, h);
+            const double down = log_time(&x, &t, at, k, -h), slope = (up - down) / (2 * h);
+            if (fabs(up + down - 2 * here) > 1e-8) /* another path becomes critical between the two */
+                kinks++;
+            else
+                assert_true(fabs(slope - row[k]) < 1e-6);
+            checked++;
+        }
+        free(row);
+        free(at);
+        sked_i_timing_close(&t);
+        sked_schedule_destroy(s);
+        close_setup(&x);
+    }
+    assert_true(checked > 400 && kinks < checked / 20);
+}
+
+/* Guesses explain what was measured, and a parameter that nothing depends on stays at its prior. */
+static void guesses_explain_the_data(void **state)
+{
+    (void)state;
+    setup x;
+    sked_i_timing t[6] = {{0}};
+    double time[6];
+    const sked_i_limit none = {0};
+    open_setup(&x, 3, false, true);
+    sked_i_belief_work *w = x.belief.work[0];
+    for (int k = 0; k < 6; k++) {
+        sked_schedule *s = make_schedule(&x.problem, (uint64_t)k);
+        OK(sked_i_timing_open(&t[k], &x.model, s, err));
+        sked_i_model_rates(&x.model, sked_i_belief_guess(&x.belief, 0), &w->rates); /* the truth */
+        time[k] = sked_i_timing_run(&t[k], &w->rates, &w->timing);
+        sked_schedule_destroy(s);
+    }
+    for (int k = 0; k < 6; k++)
+        OK(sked_i_belief_add(&x.belief, &t[k], time[k], 0, err));
+    OK(sked_i_belief_update(&x.belief, &none, err));
+    double sum = 0, misfit = 0;
+    for (int32_t i = 0; i < x.belief.particles; i++) {
+        sum += x.belief.weight[i];
+        sked_i_model_rates(&x.model, sked_i_belief_guess(&x.belief, i), &w->rates);
+        for (int k = 0; k < 6; k++)
+            misfit +=
+                x.belief.weight[i] * fabs(log(sked_i_timing_run(&t[k], &w->rates, &w->timing) / time[k])) / 6;
+    }
+    assert_true(fabs(sum - 1) < 1e-9);
+    assert_true(misfit < 0.03);
+    for (int k = 0; k < 6; k++)
+        sked_i_timing_close(&t[k]);
+    close_setup(&x);
+}
+
+static void systems_are_solved(void **state)
+{
+    (void)state;
+    enum { N = 7 };
+    double a[N * N], b[N * N], x[N], y[N];
+    sked_i_rng rng;
+    sked_i_rng_seed(&rng, 1, 2);
+    for (int i = 0; i < N * N; i++)
+        b[i] = sked_i_rng_normal(&rng);
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++) {
+            a[i * N + j] = i == j ? 0.1 : 0;
+            for (int k = 0; k < N; k++)
+                a[i * N + j] += b[i * N + k] * b[j * N + k];
+        }
+    for (int i = 0; i < N; i++)
+        x[i] = y[i] = sked_i_rng_normal(&rng);
+    double full[N * N];
+    memcpy(full, a, sizeof full);
+    assert_true(sked_i_cholesky(a, N));
+    sked_i_cholesky_solve(a, N, x);
+    for (int i = 0; i < N; i++) {
+        double sum = 0;
+        for (int j = 0; j < N; j++)
+            sum += full[i * N + j] * x[j];
+        assert_true(fabs(sum - y[i]) < 1e-9);
+    }
+    double one[1] = {-1};
+    assert_false(sked_i_cholesky(one, 1));
+    double two[4] = {4, 0, 2, 3};
+    assert_true(sked_i_cholesky(two, 2));
+    assert_true(fabs(sked_i_cholesky_log_det(two, 2) - log(8)) < 1e-12);
+}
+
+/* ------------------------------------------------------------------ the record's reader */
+
+static sked_status count_line(void *data, sked_i_record_line *line, sked_error *err)
+{
+    (void)err;
+    *(int *)data += line->failed ? 100 : 1;
+    return SKED_OK;
+}
+
+static sked_status parse(const setup *x, const char *text, int *count, int64_t *good, sked_error *err)
+{
+    static const char *const methods[] = {"search"};
+    const sked_i_record_head head = {&x->problem, "linear", 3};
+    uint64_t seed;
+    *count = 0;
+    return sked_i_record_parse("file", text, strlen(text), &head, methods, 1, count_line, count, good, &seed,
+                               err);
+}
+
+static void records_are_read_strictly(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line, *says;
+    } bad[] = {
+        {"[]", "a measurement"},
+        {"{\"device\":[0],\"order\":[0,1,2],\"method\":\"search\",\"time\":1}", "1 entries for 3 ops"},
+        {"{\"device\":[0,0,0,0],\"order\":[0,1,2],\"method\":\"search\",\"time\":1}", "more entries"},
+        {"{\"device\":[0,0,3],\"order\":[0,1,2],\"method\":\"search\",\"time\":1}", "a device"},
+        {"{\"device\":[0,0,0],\"order\":[0,1,1],\"method\":\"search\",\"time\":1}", "twice"},
+        {"{\"device\":[0,0,0],\"order\":[0,1,2],\"method\":\"magic\",\"time\":1}", "known \"method\""},
+        {"{\"device\":[0,0,0],\"order\":[0,1,2],\"method\":\"search\"}", "either"},
+        {"{\"device\":[0,0,0],\"order\":[0,1,2],\"method\":\"search\",\"time\":-1}", "from 0"},
+        {"{\"device\":[0,0,0],\"order\":[0,1,2],\"method\":\"search\",\"time\":1,\"start\":[0,0,0]}", "both"},
+        {"{\"device\":[0,0,0],\"order\":[0,1,2],\"method\":\"search\",\"time\":1,\"start\":[0,1,0],"
+         "\"finish\":[1,0,1]}",
+         "before it starts"},
+    };
+    sked_builder *b = NULL;
+    setup x = {0};
+    sked_i_buffer head = {0};
+    int count;
+    int64_t good;
+    OK(sked_builder_create(&b, err));
+    for (int i = 0; i < 3; i++)
+        OK(sked_builder_add_op(b, NULL, NULL, 1, NULL, err));
+    OK(sked_builder_finish(b, &x.graph, err));
+    sked_builder_destroy(b);
+    sked_problem_init(&x.problem, x.graph);
+    x.problem.devices = 2;
+    sked_i_record_write_head(&(sked_i_record_head){&x.problem, "linear", 3}, &head);
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        char text[1000];
+        snprintf(text, sizeof text, "%s%s\n", head.data, bad[k].line);
+        FAILS(SKED_ERR_FORMAT, bad[k].says, parse(&x, text, &count, &good, err));
+        FAILS(SKED_ERR_FORMAT, "file:2:", parse(&x, text, &count, &good, err));
+        snprintf(text, sizeof text, "%s%s", head.data, bad[k].line); /* without its end it was cut off */
+        OK(parse(&x, text, &count, &good, err));
+        assert_true(count == 0 && good == head.size);
+    }
+    FAILS(SKED_ERR_FORMAT, "no whole line", parse(&x, "", &count, &good, err));
+    FAILS(SKED_ERR_FORMAT, "first line", parse(&x, "{}\n", &count, &good, err));
+    char text[2000];
+    snprintf(text, sizeof text,
+             "%s{\"device\":[0,1,0],\"order\":[2,0,1],\"method\":\"search\",\"failure\":\"no\"}\n"
+             "{\"device\":[0,1,0],\"order\":[2,0,1],\"method\":\"search\",\"time\":2,\"deviation\":0.1,"
+             "\"runs\":3}\n",
+             head.data);
+    OK(parse(&x, text, &count, &good, err));
+    assert_true(count == 101 && good == (int64_t)strlen(text));
+    sked_i_buffer_free(&head);
+    sked_graph_destroy(x.graph);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(times_are_the_simulators),  cmocka_unit_test(derivatives_are_right),
+        cmocka_unit_test(guesses_explain_the_data),  cmocka_unit_test(systems_are_solved),
+        cmocka_unit_test(records_are_read_strictly),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
