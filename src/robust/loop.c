@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "robust/prior.h"
+#include "robust/refine.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -15,6 +16,9 @@
 #include <string.h>
 
 enum { FIRST_GUESSES = 8, GUESSES = 4, KEPT = 160, CONTENDERS = 3, LEAST_BUDGET_TO_REPEAT = 8 };
+enum { MOVES_PER_ITERATION = 20 };
+/* Of the time of a round: for schedules improved over all guesses. */
+static const double refine_share = 0.4;
 /* Share of the time left that one round may take, at least an even share of the rounds. */
 static const double round_share = 0.12;
 /* The loop has settled when no schedule promises more than this share of the incumbent's time. */
@@ -277,15 +281,22 @@ static double round_seconds(const sked_i_loop *l)
     return isinf(left) ? INFINITY : fmax(0.005, left * fmax(round_share, 1 / rounds));
 }
 
+/* Members make schedules for guesses; then the best of the pool are improved for all guesses together. */
 static sked_status make(sked_i_loop *l, double seconds, sked_error *err)
 {
     const int guesses = l->trials == 0 ? FIRST_GUESSES : GUESSES;
+    const sked_i_refine_options refine = {.seconds = seconds * refine_share,
+                                          .moves = l->run->opt->iterations * MOVES_PER_ITERATION,
+                                          .seed = sked_i_rng_next(&l->rng)};
+    sked_status st = SKED_OK;
     tell_progress(l, "scheduling");
-    sked_status st = sked_i_maker_turn(&l->maker, &l->pool, &l->belief, guesses, seconds, &l->rng, err);
-    if (st == SKED_OK)
-        st = sked_i_pool_predict(&l->pool, &l->belief, err);
-    if (st == SKED_OK)
-        sked_i_pool_trim(&l->pool, &l->belief, incumbent_time(l), KEPT);
+    SKED_TRY(sked_i_maker_turn(&l->maker, &l->pool, &l->belief, guesses, seconds * (1 - refine_share),
+                               &l->rng, err));
+    SKED_TRY(sked_i_pool_predict(&l->pool, &l->belief, err));
+    SKED_TRY(sked_i_refine(&l->pool, &l->belief, incumbent_time(l), &l->limit, &refine, err));
+    SKED_TRY(sked_i_pool_predict(&l->pool, &l->belief, err));
+    sked_i_pool_trim(&l->pool, &l->belief, incumbent_time(l), KEPT);
+cleanup:
     return st;
 }
 
@@ -302,6 +313,8 @@ static sked_status find_promising(sked_i_loop *l, sked_i_pool_entry **out, sked_
         sked_i_pool_entry *chosen = sked_i_pool_choose(&l->pool, &l->belief, best, &promise);
         if (isinf(best) || promise > settled_promise * best)
             *out = chosen;
+        if (*out != NULL && l->trials % 2 == 1) /* every other time: what is good under all guesses */
+            *out = sked_i_pool_choose(&l->pool, &l->belief, INFINITY, &promise);
     }
     return SKED_OK;
 }

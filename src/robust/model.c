@@ -413,6 +413,27 @@ static double start_up_share(const sked_i_model *m, int32_t op, int32_t device)
     return isnan(given) ? 1 / machine->speed[device] : 1;
 }
 
+static void set_time(sked_i_timing *r, const sked_i_model *m, int32_t op, int32_t device)
+{
+    r->group[op] = m->group_of[device];
+    r->base[op] = sked_i_time(&m->costs, op, device);
+    r->share[op] = r->base[op] > 0 ? start_up_share(m, op, device) : 0;
+}
+
+void sked_i_timing_place(sked_i_timing *r, const sked_i_model *m, const int32_t *device, int32_t op)
+{
+    const sked_graph *g = m->problem->graph;
+    set_time(r, m, op, device[op]);
+    for (int64_t k = r->row[op]; k < r->row[op + 1]; k++)
+        r->edge[k].link = sked_i_model_link(m, device[r->edge[k].from], device[op]);
+    for (int64_t e = g->succ_ptr[op]; e < g->succ_ptr[op + 1]; e++) {
+        const int32_t to = g->edge_to[e];
+        for (int64_t k = r->row[to]; k < r->row[to + 1]; k++)
+            if (r->edge[k].from == op)
+                r->edge[k].link = sked_i_model_link(m, device[op], device[to]);
+    }
+}
+
 sked_status sked_i_timing_open(sked_i_timing *r, const sked_i_model *m, const sked_schedule *s,
                                sked_error *err)
 {
@@ -428,12 +449,8 @@ sked_status sked_i_timing_open(sked_i_timing *r, const sked_i_model *m, const sk
     SKED_NEW(r->edge, g->n_edges - g->n_carried);
     SKED_TRY(order_ops(r, g, s, err));
     copy_edges(r, m, s);
-    for (int32_t i = 0; i < g->n_ops; i++) {
-        const int32_t d = s->device[i];
-        r->group[i] = m->group_of[d];
-        r->base[i] = sked_i_time(&m->costs, i, d);
-        r->share[i] = r->base[i] > 0 ? start_up_share(m, i, d) : 0;
-    }
+    for (int32_t i = 0; i < g->n_ops; i++)
+        set_time(r, m, i, s->device[i]);
 cleanup:
     return st;
 }

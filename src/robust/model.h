@@ -64,6 +64,10 @@ void sked_i_model_rates(const sked_i_model *m, const double *parameter, sked_i_r
 SKED_MUST_CHECK sked_status sked_i_timing_open(sked_i_timing *r, const sked_i_model *m,
                                                const sked_schedule *s, sked_error *err);
 
+/* Puts one op on a device: its time there, and the links of its edges. device: [ops] with the new one.
+ * O(degree). */
+void sked_i_timing_place(sked_i_timing *r, const sked_i_model *m, const int32_t *device, int32_t op);
+
 /* The problem as a guess has it. */
 typedef struct sked_i_guess {
     sked_problem problem;

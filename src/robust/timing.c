@@ -113,3 +113,13 @@ void sked_i_timing_differentiate(const sked_i_timing *r, const sked_i_rates *rat
             add_time(r, rates, w, i, d);
     }
 }
+
+int32_t sked_i_timing_critical(const sked_i_timing *r, const sked_i_timing_work *w, int32_t *op)
+{
+    int32_t n = 0;
+    for (int32_t i = w->last; i >= 0;) {
+        op[n++] = i;
+        i = w->via[i] == VIA_NOTHING ? -1 : w->via[i] == VIA_DEVICE ? r->before[i] : r->edge[w->via[i]].from;
+    }
+    return n;
+}

@@ -52,4 +52,6 @@ double sked_i_timing_run(const sked_i_timing *r, const sked_i_rates *rates, sked
 /* Adds the derivative at what the last run of w computed. O(ops). */
 void sked_i_timing_differentiate(const sked_i_timing *r, const sked_i_rates *rates,
                                  const sked_i_timing_work *w, const sked_i_timing_gradient *d);
+/* Ops of the critical path of the last run of w, the last one first, into op[ops]; returns how many. */
+int32_t sked_i_timing_critical(const sked_i_timing *r, const sked_i_timing_work *w, int32_t *op);
 #endif
