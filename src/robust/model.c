@@ -10,7 +10,7 @@
 /* Medians are in mean durations (links: also of the bytes of a mean edge); spreads are of the logarithm. */
 static const double wide_median = 0.3, wide_spread = 2, known_spread = 1;
 static const double start_up_median = 0.01, start_up_spread = 1.5;
-static const double factor_spread = 0.3, op_spread_median = 0.05, op_spread_spread = 1.5;
+static const double warm_spread = 0.15, factor_spread = 0.3, op_spread_median = 0.05, op_spread_spread = 1.5;
 static const double noise_median = 0.002, noise_spread = 1.2;
 /* Mean and deviation of the logarithm of an exponential variable are -0.577 and 1.283. */
 static const double unknown_size_mean = -0.577, unknown_size_spread = 1.283, stored_size_spread = 0.3;
@@ -195,6 +195,7 @@ static sked_status set_priors(sked_i_model *m, const link_class *list, bool stor
     for (int32_t k = 0; k < m->links; k++)
         set_link_prior(m, k, &list[k]);
     set_prior(m, m->at_start_up, start_up_median * m->time_scale, start_up_spread);
+    set_prior(m, m->at_warm, 1, warm_spread);
     for (int32_t k = 0; k < m->types; k++)
         m->spread[m->at_type + k] = factor_spread;
     for (int32_t k = 0; k < m->groups; k++) /* of one group alone the factors by type say it all */
@@ -214,7 +215,8 @@ cleanup:
 static void lay_out(sked_i_model *m)
 {
     m->at_start_up = 2 * (int64_t)m->links;
-    m->at_type = m->at_start_up + 1;
+    m->at_warm = m->at_start_up + 1;
+    m->at_type = m->at_warm + 1;
     m->at_group = m->at_type + m->types;
     m->at_op = m->at_group + m->groups;
     m->at_size = m->at_op + m->ops;
@@ -285,6 +287,8 @@ const char *sked_i_model_name(const sked_i_model *m, int64_t k, char *buf, size_
         name_link(m, (int32_t)(k % m->links), k < m->links ? "latency" : "bandwidth", buf, size);
     else if (k == m->at_start_up)
         snprintf(buf, size, "start-up");
+    else if (k == m->at_warm)
+        snprintf(buf, size, "warm input");
     else if (k == m->at_type)
         snprintf(buf, size, types->count > 0 ? "untyped ops" : "all ops");
     else if (k < m->at_group)
@@ -331,6 +335,7 @@ void sked_i_model_rates(const sked_i_model *m, const double *x, sked_i_rates *r)
         r->per_byte[k] = exp_within(x[sked_i_model_per_byte(m, k)]);
     }
     r->start_up = exp_within(x[m->at_start_up]);
+    r->warm = exp_within(x[m->at_warm]);
     for (int32_t k = 0; k < m->groups; k++)
         r->group[k] = exp_within(x[m->at_group + k]);
     for (int32_t i = 0; i < m->ops; i++)

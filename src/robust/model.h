@@ -23,7 +23,7 @@ typedef struct sked_i_model {
     sked_i_costs costs;
     int32_t ops, links, types, groups;
     bool sized; /* sizes are parameters */
-    int64_t at_start_up, at_type, at_group, at_op, at_size,
+    int64_t at_start_up, at_warm, at_type, at_group, at_op, at_size,
         count;             /* places in the vector; latencies at 0, then times per byte */
     int32_t *type_of;      /* [ops] */
     int32_t *group_of;     /* [devices] */

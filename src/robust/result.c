@@ -239,13 +239,14 @@ static sked_status tell_parameters(sked_i_loop *l, sked_robust_result *r, sked_e
     SKED_NEW(t.list, l->belief.particles);
     SKED_NEW0(ops, m->types);
     SKED_NEW0(chosen, m->types);
-    SKED_NEW0(r->parameter, m->at_start_up + 3 + MOST_TYPES + m->groups);
+    SKED_NEW0(r->parameter, m->at_start_up + 4 + MOST_TYPES + m->groups);
     choose_types(m, ops, chosen);
     for (int32_t k = 0; k < m->links; k++) {
         tell_parameter(&t, sked_i_model_latency(m, k));
         tell_parameter(&t, sked_i_model_per_byte(m, k));
     }
     tell_parameter(&t, m->at_start_up);
+    tell_parameter(&t, m->at_warm);
     for (int32_t k = 0; k < m->types; k++)
         if (chosen[k])
             tell_parameter(&t, m->at_type + k);
