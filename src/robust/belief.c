@@ -45,7 +45,7 @@ static void set_priors(sked_i_belief *b)
     const sked_i_model *m = b->model;
     memcpy(b->prior_mean, m->mean, (size_t)b->links * sizeof *m->mean);
     memcpy(b->prior_spread, m->spread, (size_t)b->links * sizeof *m->spread);
-    const sked_i_normal behind[SKED_I_BEHIND_LINKS] = {m->op_spread, m->noise, m->noise};
+    const sked_i_log_normal behind[SKED_I_BEHIND_LINKS] = {m->op_spread, m->noise, m->noise};
     for (int k = 0; k < SKED_I_BEHIND_LINKS; k++) {
         b->prior_mean[b->links + k] = behind[k].mean;
         b->prior_spread[b->links + k] = behind[k].spread;

@@ -206,8 +206,8 @@ static sked_status set_priors(sked_i_model *m, const link_class *list, bool stor
         m->mean[m->at_size + i] = stored ? 0 : unknown_size_mean;
         m->spread[m->at_size + i] = stored ? stored_size_spread : unknown_size_spread;
     }
-    m->op_spread = (sked_i_normal){sked_i_log(op_spread_median), op_spread_spread};
-    m->noise = (sked_i_normal){sked_i_log(noise_median), noise_spread};
+    m->op_spread = (sked_i_log_normal){sked_i_log(op_spread_median), op_spread_spread};
+    m->noise = (sked_i_log_normal){sked_i_log(noise_median), noise_spread};
 cleanup:
     return st;
 }

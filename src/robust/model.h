@@ -14,9 +14,9 @@
 enum { SKED_I_MOST_LINKS = 12 };
 
 /* Normal of a logarithm; spread 0: the value is known. */
-typedef struct sked_i_normal {
+typedef struct sked_i_log_normal {
     double mean, spread;
-} sked_i_normal;
+} sked_i_log_normal;
 
 typedef struct sked_i_model {
     const sked_problem *problem;
@@ -31,7 +31,7 @@ typedef struct sked_i_model {
     double *unit_size;     /* [ops] where sized */
     int32_t *on_group;     /* [names of durations by device] group that the name stands for, -1: none */
     double *mean, *spread; /* [count] of ops: the spread in units of op_spread */
-    sked_i_normal op_spread, noise;
+    sked_i_log_normal op_spread, noise;
     double time_scale, byte_scale; /* mean duration, mean bytes of an edge */
 } sked_i_model;
 
