@@ -45,7 +45,7 @@ static void set_priors(sked_i_belief *b)
     const sked_i_model *m = b->model;
     memcpy(b->prior_mean, m->mean, (size_t)b->links * sizeof *m->mean);
     memcpy(b->prior_spread, m->spread, (size_t)b->links * sizeof *m->spread);
-    const sked_i_normal behind[SKED_I_BEHIND_LINKS] = {m->op_spread, m->noise, m->noise};
+    const sked_i_log_normal behind[SKED_I_BEHIND_LINKS] = {m->op_spread, m->noise, m->noise};
     for (int k = 0; k < SKED_I_BEHIND_LINKS; k++) {
         b->prior_mean[b->links + k] = behind[k].mean;
         b->prior_spread[b->links + k] = behind[k].spread;
@@ -110,18 +110,32 @@ sked_status sked_i_belief_add(sked_i_belief *b, const sked_i_timing *timing, dou
     return SKED_OK;
 }
 
-/*
- * Traces show every op's time. The start-up cost cannot be told from the ops' factors then, and need not be:
- * it is known from now on.
- */
 sked_status sked_i_belief_add_trace(sked_i_belief *b, const sked_i_timing *timing,
                                     const sked_measurement *run, sked_error *err)
 {
-    const int64_t at = b->model->at_start_up;
+    return sked_i_traces_add(&b->trace, b->model, timing, run, err);
+}
+
+static void know(sked_i_belief *b, int64_t at, double value)
+{
+    b->prior_mean[at] = value;
     b->prior_spread[at] = 0;
     for (int32_t i = 0; i < b->particles; i++)
-        particle_at(b, i)[at] = b->prior_mean[at];
-    return sked_i_traces_add(&b->trace, b->model, timing, run, err);
+        particle_at(b, i)[at] = value;
+}
+
+/*
+ * Traces show every op's time, with and without warm inputs. The start-up cost cannot be told from the ops'
+ * factors then, and need not be: it is known from now on.
+ */
+static sked_status learn_traces(sked_i_belief *b, sked_error *err)
+{
+    const sked_status st = sked_i_traces_fit(&b->trace, b->model, err);
+    if (st == SKED_OK) {
+        know(b, b->model->at_start_up, b->model->mean[b->model->at_start_up]);
+        know(b, b->model->at_warm, b->trace.warm);
+    }
+    return st;
 }
 
 /* ------------------------------------------------------------------ one update */
@@ -264,8 +278,8 @@ static void move(sked_i_belief *b, work *w, int32_t i)
 }
 
 /*
- * A draw that does not explain the data counts less, by its mean misfit: the sum would leave one draw alone, for
- * no better reason than that its critical paths met the kinks of the times best.
+ * A draw that does not explain the data counts less, by its mean misfit: the sum would leave one draw alone,
+ * for no better reason than that its critical paths met the kinks of the times best.
  */
 static void sample(sked_i_belief *b, work *w, int32_t i)
 {
@@ -367,7 +381,7 @@ sked_status sked_i_belief_update(sked_i_belief *b, const sked_i_limit *limit, sk
     for (int t = 0; t < b->threads; t++)
         SKED_TRY(sked_i_belief_work_widen(b->work[t], b, err));
     if (b->trace.runs > 0)
-        SKED_TRY(sked_i_traces_fit(&b->trace, b->model, err));
+        SKED_TRY(learn_traces(b, err));
     SKED_TRY(set_overlaps(b, err));
     SKED_TRY(run_stage(b, limit, 0, b->particles, fit, err));
     mark_lowest(b);

@@ -148,18 +148,39 @@ static void follow_path(sked_i_pool_entry *e, const sked_i_belief *b, sked_i_bel
         e->path[k] /= sqrt(squares);
 }
 
-/* The model errs alike on schedules of like critical paths: one that is like a measured one holds no
- * surprise. */
-static void set_novelty(const sked_i_pool *pool, sked_i_pool_entry *e)
+/* The measured entry whose critical path is most like that of e; NULL: none is. *cosine: how much. */
+static const sked_i_pool_entry *find_alike(const sked_i_pool *pool, const sked_i_pool_entry *e,
+                                           double *cosine)
 {
-    double most = 0;
+    const sked_i_pool_entry *nearest = NULL;
+    *cosine = 0;
     for (int64_t k = 0; k < pool->count; k++) {
-        double cosine = 0;
+        double x = 0;
         for (int64_t i = 0; pool->entry[k]->times > 0 && i < pool->model->count; i++)
-            cosine += e->path[i] * pool->entry[k]->path[i];
-        most = fmax(most, cosine);
+            x += e->path[i] * pool->entry[k]->path[i];
+        if (x > *cosine) {
+            *cosine = x;
+            nearest = pool->entry[k];
+        }
     }
-    e->novelty = sqrt(fmax(0, 1 - most * most));
+    return nearest;
+}
+
+/*
+ * Guesses err alike on schedules of like critical paths: what a guess misses of a measured schedule is added
+ * to those that are like it, and such a schedule holds no surprise.
+ */
+static void correct(const sked_i_pool *pool, sked_i_pool_entry *e)
+{
+    double cosine;
+    const sked_i_pool_entry *known = find_alike(pool, e, &cosine);
+    e->novelty = sqrt(fmax(0, 1 - cosine * cosine));
+    if (known == NULL || e->measured > 0 || !(sked_i_pool_time(known) > 0))
+        return;
+    for (int32_t i = 0; i < pool->particles; i++)
+        if (known->predicted[i] > 0)
+            e->predicted[i] *=
+                sked_i_exp(cosine * cosine * sked_i_log(sked_i_pool_time(known) / known->predicted[i]));
 }
 
 sked_status sked_i_pool_predict(sked_i_pool *pool, const sked_i_belief *b, sked_error *err)
@@ -174,7 +195,7 @@ sked_status sked_i_pool_predict(sked_i_pool *pool, const sked_i_belief *b, sked_
     for (int64_t k = 0; k < pool->count; k++)
         follow_path(pool->entry[k], b, w);
     for (int64_t k = 0; k < pool->count; k++)
-        set_novelty(pool, pool->entry[k]);
+        correct(pool, pool->entry[k]);
     return SKED_OK;
 }
 

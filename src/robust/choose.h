@@ -8,7 +8,7 @@ typedef struct sked_i_pool_entry {
     sked_i_timing timing;
     const char *maker; /* label of the member, static */
     uint64_t hash;
-    double *predicted; /* [particles of the belief] time under each guess */
+    double *predicted; /* [particles of the belief] time under each guess, corrected by what is like it */
     double novelty;    /* 0: its critical path was measured already; 1: no part of it was */
     double *path;      /* [parameters] what links and ops add to its critical path, of length 1 */
     int32_t measured;  /* how often; failures counted */

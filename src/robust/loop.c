@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "robust/prior.h"
+#include "robust/refine.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -15,6 +16,9 @@
 #include <string.h>
 
 enum { FIRST_GUESSES = 8, GUESSES = 4, KEPT = 160, CONTENDERS = 3, LEAST_BUDGET_TO_REPEAT = 8 };
+enum { MOVES_PER_ITERATION = 20 };
+/* Of the time of a round: for schedules improved over all guesses. */
+static const double refine_share = 0.4;
 /* Share of the time left that one round may take, at least an even share of the rounds. */
 static const double round_share = 0.12;
 /* The loop has settled when no schedule promises more than this share of the incumbent's time. */
@@ -22,19 +26,19 @@ static const double settled_promise = 3e-4;
 /* A time is absurd if it is this many deviations and this factor away from what all guesses say. */
 static const double absurd_deviations = 6, absurd_factor = 3;
 
-static double seconds_left(const sked_i_loop *l)
+static double seconds_left(const sked_i_rounds *l)
 {
     return l->run->opt->time_limit - (sked_clock() - l->begin - l->measuring);
 }
 
-static double incumbent_time(const sked_i_loop *l)
+static double incumbent_time(const sked_i_rounds *l)
 {
     const sked_i_pool_entry *best = sked_i_pool_best(&l->pool);
     return best == NULL ? INFINITY : sked_i_pool_time(best);
 }
 
-static void warn(const sked_i_loop *l, const char *format, ...) SKED_PRINTF(2, 3);
-static void warn(const sked_i_loop *l, const char *format, ...)
+static void warn(const sked_i_rounds *l, const char *format, ...) SKED_PRINTF(2, 3);
+static void warn(const sked_i_rounds *l, const char *format, ...)
 {
     char text[1200];
     va_list args;
@@ -46,7 +50,7 @@ static void warn(const sked_i_loop *l, const char *format, ...)
     l->run->opt->warning(l->run->opt->warning_data, text);
 }
 
-static void tell_progress(const sked_i_loop *l, const char *phase)
+static void tell_progress(const sked_i_rounds *l, const char *phase)
 {
     const sked_robust_options *opt = l->run->opt;
     if (opt->progress != NULL)
@@ -58,7 +62,8 @@ static void tell_progress(const sked_i_loop *l, const char *phase)
 
 /* Writes the measurement down. A record that cannot be written is given up with a warning: the run goes on.
  */
-static void write_down(sked_i_loop *l, const sked_i_pool_entry *e, const sked_measurement *said, double time)
+static void write_down(sked_i_rounds *l, const sked_i_pool_entry *e, const sked_measurement *said,
+                       double time)
 {
     sked_i_buffer text = {0};
     sked_error why = {0};
@@ -74,7 +79,7 @@ static void write_down(sked_i_loop *l, const sked_i_pool_entry *e, const sked_me
 }
 
 /* The trial and what it says of its schedule. time NAN: none, and l->failure says why. */
-static sked_status note(sked_i_loop *l, sked_i_pool_entry *e, const sked_measurement *said, double time,
+static sked_status note(sked_i_rounds *l, sked_i_pool_entry *e, const sked_measurement *said, double time,
                         bool resumed, sked_error *err)
 {
     double mean, deviation;
@@ -107,7 +112,7 @@ static sked_status note(sked_i_loop *l, sked_i_pool_entry *e, const sked_measure
 }
 
 /* A trace says what the time says, and more: where the graph knows its sizes the time adds nothing. */
-static sked_status learn(sked_i_loop *l, const sked_i_pool_entry *e, const sked_measurement *said,
+static sked_status learn(sked_i_rounds *l, const sked_i_pool_entry *e, const sked_measurement *said,
                          sked_error *err)
 {
     const double relative = said->deviation / said->time;
@@ -123,7 +128,7 @@ static sked_status learn(sked_i_loop *l, const sked_i_pool_entry *e, const sked_
 }
 
 /* Is the time one that no guess explains? */
-static bool absurd(const sked_i_loop *l, const sked_i_pool_entry *e, double time)
+static bool absurd(const sked_i_rounds *l, const sked_i_pool_entry *e, double time)
 {
     double mean, deviation;
     if (l->belief.n_data + l->belief.trace.runs < 2 || !(time > 0))
@@ -134,7 +139,7 @@ static bool absurd(const sked_i_loop *l, const sked_i_pool_entry *e, double time
 }
 
 /* One call of the target. DEVICE and times that are none become NAN, with a warning and l->failure. */
-static sked_status ask(sked_i_loop *l, const sked_i_pool_entry *e, sked_measurement *said, double *time,
+static sked_status ask(sked_i_rounds *l, const sked_i_pool_entry *e, sked_measurement *said, double *time,
                        sked_error *err)
 {
     sked_error why = {0};
@@ -168,7 +173,8 @@ static bool alike(double a, double b)
  * A time that no guess explains is measured again. If the two agree, the machine is like that; if not, the
  * first was a mishap and counts as a failure.
  */
-static sked_status doubt(sked_i_loop *l, sked_i_pool_entry *e, const sked_measurement *first, sked_error *err)
+static sked_status doubt(sked_i_rounds *l, sked_i_pool_entry *e, const sked_measurement *first,
+                         sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_measurement said = {.size = sizeof said};
@@ -189,7 +195,7 @@ cleanup:
     return st;
 }
 
-static sked_status update(sked_i_loop *l, sked_error *err)
+static sked_status update(sked_i_rounds *l, sked_error *err)
 {
     const double begin = sked_clock();
     sked_status st = sked_i_belief_update(&l->belief, &l->limit, err);
@@ -199,7 +205,7 @@ static sked_status update(sked_i_loop *l, sked_error *err)
     return st;
 }
 
-static sked_status measure(sked_i_loop *l, sked_i_pool_entry *e, sked_error *err)
+static sked_status measure(sked_i_rounds *l, sked_i_pool_entry *e, sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_measurement said = {.size = sizeof said};
@@ -221,7 +227,7 @@ cleanup:
 /* ------------------------------------------------------------------ contenders measured again */
 
 /* The best contender that was measured once only; NULL: all of the best few were measured twice. */
-static sked_i_pool_entry *next_contender(const sked_i_loop *l)
+static sked_i_pool_entry *next_contender(const sked_i_rounds *l)
 {
     double limit = -INFINITY;
     for (int k = 0; k < CONTENDERS; k++) {
@@ -240,7 +246,7 @@ static sked_i_pool_entry *next_contender(const sked_i_loop *l)
 }
 
 /* Measures a contender once more. *done: there is none left, or the target repeats itself exactly. */
-static sked_status repeat(sked_i_loop *l, bool *done, sked_error *err)
+static sked_status repeat(sked_i_rounds *l, bool *done, sked_error *err)
 {
     sked_i_pool_entry *e = l->noisy == 0 ? NULL : next_contender(l);
     sked_measurement said = {.size = sizeof said};
@@ -259,7 +265,7 @@ cleanup:
 }
 
 /* Measurements kept for the contenders; a target known to repeat itself needs none. */
-static int32_t reserve(const sked_i_loop *l)
+static int32_t reserve(const sked_i_rounds *l)
 {
     const int32_t budget = l->run->opt->measurements;
     if (l->noisy == 0 || budget < 4 || (l->noisy < 0 && budget < LEAST_BUDGET_TO_REPEAT))
@@ -270,27 +276,34 @@ static int32_t reserve(const sked_i_loop *l)
 /* ------------------------------------------------------------------ rounds */
 
 /* Time for members in this round: what is left once every round to come has learnt from its measurement. */
-static double round_seconds(const sked_i_loop *l)
+static double round_seconds(const sked_i_rounds *l)
 {
     const double rounds = fmax(1, (double)(l->run->opt->measurements - l->trials));
     const double left = seconds_left(l) - 1.5 * rounds * l->learning;
     return isinf(left) ? INFINITY : fmax(0.005, left * fmax(round_share, 1 / rounds));
 }
 
-static sked_status make(sked_i_loop *l, double seconds, sked_error *err)
+/* Members make schedules for guesses; then the best of the pool are improved for all guesses together. */
+static sked_status make(sked_i_rounds *l, double seconds, sked_error *err)
 {
     const int guesses = l->trials == 0 ? FIRST_GUESSES : GUESSES;
+    const sked_i_refine_options refine = {.seconds = seconds * refine_share,
+                                          .moves = l->run->opt->iterations * MOVES_PER_ITERATION,
+                                          .seed = sked_i_rng_next(&l->rng)};
+    sked_status st = SKED_OK;
     tell_progress(l, "scheduling");
-    sked_status st = sked_i_maker_turn(&l->maker, &l->pool, &l->belief, guesses, seconds, &l->rng, err);
-    if (st == SKED_OK)
-        st = sked_i_pool_predict(&l->pool, &l->belief, err);
-    if (st == SKED_OK)
-        sked_i_pool_trim(&l->pool, &l->belief, incumbent_time(l), KEPT);
+    SKED_TRY(sked_i_maker_turn(&l->maker, &l->pool, &l->belief, guesses, seconds * (1 - refine_share),
+                               &l->rng, err));
+    SKED_TRY(sked_i_pool_predict(&l->pool, &l->belief, err));
+    SKED_TRY(sked_i_refine(&l->pool, &l->belief, incumbent_time(l), &l->limit, &refine, err));
+    SKED_TRY(sked_i_pool_predict(&l->pool, &l->belief, err));
+    sked_i_pool_trim(&l->pool, &l->belief, incumbent_time(l), KEPT);
+cleanup:
     return st;
 }
 
 /* Makes schedules until one promises something, at most twice. NULL: none does. */
-static sked_status find_promising(sked_i_loop *l, sked_i_pool_entry **out, sked_error *err)
+static sked_status find_promising(sked_i_rounds *l, sked_i_pool_entry **out, sked_error *err)
 {
     *out = NULL;
     for (int k = 0; k < 2 && *out == NULL && !(k > 0 && sked_i_limit_stopped(&l->limit)); k++) {
@@ -302,12 +315,14 @@ static sked_status find_promising(sked_i_loop *l, sked_i_pool_entry **out, sked_
         sked_i_pool_entry *chosen = sked_i_pool_choose(&l->pool, &l->belief, best, &promise);
         if (isinf(best) || promise > settled_promise * best)
             *out = chosen;
+        if (*out != NULL && l->trials % 2 == 1) /* every other time: what is good under all guesses */
+            *out = sked_i_pool_choose(&l->pool, &l->belief, INFINITY, &promise);
     }
     return SKED_OK;
 }
 
 /* The end of the loop, or not yet. */
-static bool ended(const sked_i_loop *l, sked_robust_end *end)
+static bool ended(const sked_i_rounds *l, sked_robust_end *end)
 {
     if (sked_i_limit_stopped(&l->limit))
         return *end = SKED_ROBUST_STOPPED, true;
@@ -318,7 +333,7 @@ static bool ended(const sked_i_loop *l, sked_robust_end *end)
     return false;
 }
 
-static sked_status run_rounds(sked_i_loop *l, sked_robust_end *end, sked_error *err)
+static sked_status run_rounds(sked_i_rounds *l, sked_robust_end *end, sked_error *err)
 {
     sked_status st = SKED_OK;
     while (!ended(l, end)) {
@@ -344,7 +359,7 @@ cleanup:
 }
 
 /* What is left of the budget goes to the contenders, so that luck does not win. */
-static sked_status repeat_contenders(sked_i_loop *l, sked_error *err)
+static sked_status repeat_contenders(sked_i_rounds *l, sked_error *err)
 {
     sked_status st = SKED_OK;
     bool done = false;
@@ -373,7 +388,7 @@ static sked_status check(const sked_i_robust_run *run, sked_error *err)
 /* A measurement of the earlier run. */
 static sked_status take_line(void *data, sked_i_record_line *line, sked_error *err)
 {
-    sked_i_loop *l = data;
+    sked_i_rounds *l = data;
     sked_i_pool_entry *e;
     sked_status st = sked_i_pool_offer(&l->pool, line->schedule, sked_i_maker_label(line->method), &e, err);
     if (st != SKED_OK)
@@ -387,7 +402,7 @@ static sked_status take_line(void *data, sked_i_record_line *line, sked_error *e
 }
 
 /* Goes on from opt->resume. *text, *good: the file and how much of it is whole. */
-static sked_status resume(sked_i_loop *l, const sked_i_record_head *head, char **text, int64_t *good,
+static sked_status resume(sked_i_rounds *l, const sked_i_record_head *head, char **text, int64_t *good,
                           sked_error *err)
 {
     const char *path = l->run->opt->resume, *methods[SKED_I_LOOP_COUNT];
@@ -411,8 +426,8 @@ static sked_status resume(sked_i_loop *l, const sked_i_record_head *head, char *
 
 /* The record starts with what was resumed; where it is that file itself, it goes on behind the last whole
  * line. */
-static sked_status open_record(sked_i_loop *l, const sked_i_record_head *head, const char *text, int64_t good,
-                               sked_error *err)
+static sked_status open_record(sked_i_rounds *l, const sked_i_record_head *head, const char *text,
+                               int64_t good, sked_error *err)
 {
     const sked_robust_options *opt = l->run->opt;
     const bool same = opt->log != NULL && opt->resume != NULL && strcmp(opt->log, opt->resume) == 0;
@@ -431,7 +446,7 @@ static sked_status open_record(sked_i_loop *l, const sked_i_record_head *head, c
     return st;
 }
 
-static sked_status open_loop(sked_i_loop *l, const char *target, sked_error *err)
+static sked_status open_loop(sked_i_rounds *l, const char *target, sked_error *err)
 {
     const sked_robust_options *opt = l->run->opt;
     const sked_i_record_head head = {l->run->problem, target, opt->seed};
@@ -456,7 +471,7 @@ cleanup:
     return st;
 }
 
-static void close_loop(sked_i_loop *l)
+static void close_loop(sked_i_rounds *l)
 {
     sked_i_append_close(&l->record);
     sked_i_pool_close(&l->pool);
@@ -467,11 +482,11 @@ static void close_loop(sked_i_loop *l)
 
 sked_status sked_i_robust_loop(const sked_i_robust_run *run, sked_robust_result *r, sked_error *err)
 {
-    sked_i_loop l = {.run = run,
-                     .begin = sked_clock(),
-                     .limit = {.stop = run->opt->stop},
-                     .noisy = -1,
-                     .record = {.file = -1}};
+    sked_i_rounds l = {.run = run,
+                       .begin = sked_clock(),
+                       .limit = {.stop = run->opt->stop},
+                       .noisy = -1,
+                       .record = {.file = -1}};
     sked_status st = SKED_OK;
     SKED_TRY(open_loop(&l, r->target, err));
     SKED_TRY(run_rounds(&l, &r->end, err));

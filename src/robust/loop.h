@@ -1,7 +1,7 @@
 /* What the rounds of the loop and the telling of its result share. */
 #ifndef SKED_ROBUST_LOOP_H
 #define SKED_ROBUST_LOOP_H
-#include "base/append.h"
+#include "base/file.h"
 #include "robust/make.h"
 #include "robust/record.h"
 
@@ -13,7 +13,7 @@ typedef struct sked_i_trial {
     bool again, resumed;
 } sked_i_trial;
 
-typedef struct sked_i_loop {
+typedef struct sked_i_rounds {
     const sked_i_robust_run *run;
     sked_i_model model;
     sked_i_belief belief;
@@ -29,8 +29,8 @@ typedef struct sked_i_loop {
     int32_t failures;
     char failure[1100]; /* why the last one failed */
     int noisy;          /* 1: measurements of one schedule differ, 0: they do not, -1: unknown */
-} sked_i_loop;
+} sked_i_rounds;
 
 /* Members, measurements, parameters and the fitted machine. */
-SKED_MUST_CHECK sked_status sked_i_loop_tell(sked_i_loop *l, sked_robust_result *r, sked_error *err);
+SKED_MUST_CHECK sked_status sked_i_loop_tell(sked_i_rounds *l, sked_robust_result *r, sked_error *err);
 #endif

@@ -103,9 +103,14 @@ static void run_job(const batch *x, job *j, sked_i_belief_work *w)
     sked_schedule *warm = NULL;
     const double begin = sked_clock();
     sked_i_model_rates(x->b->model, j->parameter, &w->rates);
+    w->rates.warm = 1; /* no problem can state it */
     j->status = sked_i_guess_open(&guess, x->b->model, &w->rates, &j->err);
     if (j->status == SKED_OK && j->warm != NULL)
         j->status = start_warm(j, &w->rates, &w->timing, &warm, &j->err);
+    if (warm != NULL && sked_schedule_validate(&guess.problem, warm, NULL) != SKED_OK) {
+        sked_schedule_destroy(warm); /* a memory limit that other times break */
+        warm = NULL;
+    }
     if (j->status == SKED_OK)
         j->status = run_member(x, j, &guess.problem, warm, &j->err);
     sked_schedule_destroy(warm);

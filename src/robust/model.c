@@ -10,7 +10,7 @@
 /* Medians are in mean durations (links: also of the bytes of a mean edge); spreads are of the logarithm. */
 static const double wide_median = 0.3, wide_spread = 2, known_spread = 1;
 static const double start_up_median = 0.01, start_up_spread = 1.5;
-static const double factor_spread = 0.3, op_spread_median = 0.05, op_spread_spread = 1.5;
+static const double warm_spread = 0.15, factor_spread = 0.3, op_spread_median = 0.05, op_spread_spread = 1.5;
 static const double noise_median = 0.002, noise_spread = 1.2;
 /* Mean and deviation of the logarithm of an exponential variable are -0.577 and 1.283. */
 static const double unknown_size_mean = -0.577, unknown_size_spread = 1.283, stored_size_spread = 0.3;
@@ -195,6 +195,7 @@ static sked_status set_priors(sked_i_model *m, const link_class *list, bool stor
     for (int32_t k = 0; k < m->links; k++)
         set_link_prior(m, k, &list[k]);
     set_prior(m, m->at_start_up, start_up_median * m->time_scale, start_up_spread);
+    set_prior(m, m->at_warm, 1, warm_spread);
     for (int32_t k = 0; k < m->types; k++)
         m->spread[m->at_type + k] = factor_spread;
     for (int32_t k = 0; k < m->groups; k++) /* of one group alone the factors by type say it all */
@@ -205,8 +206,8 @@ static sked_status set_priors(sked_i_model *m, const link_class *list, bool stor
         m->mean[m->at_size + i] = stored ? 0 : unknown_size_mean;
         m->spread[m->at_size + i] = stored ? stored_size_spread : unknown_size_spread;
     }
-    m->op_spread = (sked_i_normal){sked_i_log(op_spread_median), op_spread_spread};
-    m->noise = (sked_i_normal){sked_i_log(noise_median), noise_spread};
+    m->op_spread = (sked_i_log_normal){sked_i_log(op_spread_median), op_spread_spread};
+    m->noise = (sked_i_log_normal){sked_i_log(noise_median), noise_spread};
 cleanup:
     return st;
 }
@@ -214,7 +215,8 @@ cleanup:
 static void lay_out(sked_i_model *m)
 {
     m->at_start_up = 2 * (int64_t)m->links;
-    m->at_type = m->at_start_up + 1;
+    m->at_warm = m->at_start_up + 1;
+    m->at_type = m->at_warm + 1;
     m->at_group = m->at_type + m->types;
     m->at_op = m->at_group + m->groups;
     m->at_size = m->at_op + m->ops;
@@ -285,6 +287,8 @@ const char *sked_i_model_name(const sked_i_model *m, int64_t k, char *buf, size_
         name_link(m, (int32_t)(k % m->links), k < m->links ? "latency" : "bandwidth", buf, size);
     else if (k == m->at_start_up)
         snprintf(buf, size, "start-up");
+    else if (k == m->at_warm)
+        snprintf(buf, size, "warm input");
     else if (k == m->at_type)
         snprintf(buf, size, types->count > 0 ? "untyped ops" : "all ops");
     else if (k < m->at_group)
@@ -331,6 +335,7 @@ void sked_i_model_rates(const sked_i_model *m, const double *x, sked_i_rates *r)
         r->per_byte[k] = exp_within(x[sked_i_model_per_byte(m, k)]);
     }
     r->start_up = exp_within(x[m->at_start_up]);
+    r->warm = exp_within(x[m->at_warm]);
     for (int32_t k = 0; k < m->groups; k++)
         r->group[k] = exp_within(x[m->at_group + k]);
     for (int32_t i = 0; i < m->ops; i++)
@@ -413,6 +418,27 @@ static double start_up_share(const sked_i_model *m, int32_t op, int32_t device)
     return isnan(given) ? 1 / machine->speed[device] : 1;
 }
 
+static void set_time(sked_i_timing *r, const sked_i_model *m, int32_t op, int32_t device)
+{
+    r->group[op] = m->group_of[device];
+    r->base[op] = sked_i_time(&m->costs, op, device);
+    r->share[op] = r->base[op] > 0 ? start_up_share(m, op, device) : 0;
+}
+
+void sked_i_timing_place(sked_i_timing *r, const sked_i_model *m, const int32_t *device, int32_t op)
+{
+    const sked_graph *g = m->problem->graph;
+    set_time(r, m, op, device[op]);
+    for (int64_t k = r->row[op]; k < r->row[op + 1]; k++)
+        r->edge[k].link = sked_i_model_link(m, device[r->edge[k].from], device[op]);
+    for (int64_t e = g->succ_ptr[op]; e < g->succ_ptr[op + 1]; e++) {
+        const int32_t to = g->edge_to[e];
+        for (int64_t k = r->row[to]; k < r->row[to + 1]; k++)
+            if (r->edge[k].from == op)
+                r->edge[k].link = sked_i_model_link(m, device[op], device[to]);
+    }
+}
+
 sked_status sked_i_timing_open(sked_i_timing *r, const sked_i_model *m, const sked_schedule *s,
                                sked_error *err)
 {
@@ -428,12 +454,8 @@ sked_status sked_i_timing_open(sked_i_timing *r, const sked_i_model *m, const sk
     SKED_NEW(r->edge, g->n_edges - g->n_carried);
     SKED_TRY(order_ops(r, g, s, err));
     copy_edges(r, m, s);
-    for (int32_t i = 0; i < g->n_ops; i++) {
-        const int32_t d = s->device[i];
-        r->group[i] = m->group_of[d];
-        r->base[i] = sked_i_time(&m->costs, i, d);
-        r->share[i] = r->base[i] > 0 ? start_up_share(m, i, d) : 0;
-    }
+    for (int32_t i = 0; i < g->n_ops; i++)
+        set_time(r, m, i, s->device[i]);
 cleanup:
     return st;
 }

@@ -14,16 +14,16 @@
 enum { SKED_I_MOST_LINKS = 12 };
 
 /* Normal of a logarithm; spread 0: the value is known. */
-typedef struct sked_i_normal {
+typedef struct sked_i_log_normal {
     double mean, spread;
-} sked_i_normal;
+} sked_i_log_normal;
 
 typedef struct sked_i_model {
     const sked_problem *problem;
     sked_i_costs costs;
     int32_t ops, links, types, groups;
     bool sized; /* sizes are parameters */
-    int64_t at_start_up, at_type, at_group, at_op, at_size,
+    int64_t at_start_up, at_warm, at_type, at_group, at_op, at_size,
         count;             /* places in the vector; latencies at 0, then times per byte */
     int32_t *type_of;      /* [ops] */
     int32_t *group_of;     /* [devices] */
@@ -31,7 +31,7 @@ typedef struct sked_i_model {
     double *unit_size;     /* [ops] where sized */
     int32_t *on_group;     /* [names of durations by device] group that the name stands for, -1: none */
     double *mean, *spread; /* [count] of ops: the spread in units of op_spread */
-    sked_i_normal op_spread, noise;
+    sked_i_log_normal op_spread, noise;
     double time_scale, byte_scale; /* mean duration, mean bytes of an edge */
 } sked_i_model;
 
@@ -63,6 +63,10 @@ void sked_i_model_rates(const sked_i_model *m, const double *parameter, sked_i_r
 /* s: a valid schedule of the problem. O(ops log ops + edges). Close in any case. */
 SKED_MUST_CHECK sked_status sked_i_timing_open(sked_i_timing *r, const sked_i_model *m,
                                                const sked_schedule *s, sked_error *err);
+
+/* Puts one op on a device: its time there, and the links of its edges. device: [ops] with the new one.
+ * O(degree). */
+void sked_i_timing_place(sked_i_timing *r, const sked_i_model *m, const int32_t *device, int32_t op);
 
 /* The problem as a guess has it. */
 typedef struct sked_i_guess {

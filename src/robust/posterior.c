@@ -143,6 +143,7 @@ double sked_i_belief_differentiate(const sked_i_belief *b, work *w, const sked_i
     const sked_i_timing_gradient d = {.latency = w->row,
                                       .per_byte = w->row + m->links,
                                       .start_up = w->row + m->at_start_up,
+                                      .warm = w->row + m->at_warm,
                                       .factor = w->row + m->at_op,
                                       .group = w->row + m->at_group,
                                       .size = m->sized ? w->row + m->at_size : NULL};
@@ -251,9 +252,9 @@ static double log_det(const sked_i_belief *b, work *w, const double *particle)
 }
 
 /*
- * Gauss-Newton steps from x, halved where they overshoot; x gets the best point on the way. Returns -log of its
- * posterior, given the particle, times the volume around it; *misfit (may be NULL): half the sum of squared
- * misfits there.
+ * Gauss-Newton steps from x, halved where they overshoot; x gets the best point on the way. Returns -log of
+ * its posterior, given the particle, times the volume around it; *misfit (may be NULL): half the sum of
+ * squared misfits there.
  */
 static double settle(const sked_i_belief *b, work *w, const double *particle, double *x, int steps,
                      double *misfit)

@@ -75,14 +75,14 @@ static bool set_all_links(sked_i_model *m, const char *name, double median, doub
 }
 
 /* Spreads and noise have ranges; a median outside would leave nothing to draw. */
-static void set_normal(reader *r, sked_i_normal *n, double low, double high, double median, double spread)
+static void set_normal(reader *r, sked_i_log_normal *n, double low, double high, double median, double spread)
 {
     if (spread == 0 && median < low)
         median = low;
     if (!(median >= low && median <= high))
         sked_i_json_fail(&r->j, "'%s' must be from %g to %g", r->text.data, low, high);
     else
-        *n = (sked_i_normal){sked_i_log(median), spread};
+        *n = (sked_i_log_normal){sked_i_log(median), spread};
 }
 
 static void fail_unknown(reader *r)

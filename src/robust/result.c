@@ -30,7 +30,7 @@ static int by_proxy(const void *x, const void *y)
 }
 
 /* The measured schedules of one maker, best on the proxy first, into list[]; returns how many. */
-static sked_status rank(const sked_i_loop *l, const char *maker, ranked *list, int32_t *count,
+static sked_status rank(const sked_i_rounds *l, const char *maker, ranked *list, int32_t *count,
                         sked_error *err)
 {
     *count = 0;
@@ -49,7 +49,7 @@ static sked_status rank(const sked_i_loop *l, const char *maker, ranked *list, i
 }
 
 /* The entry hands its schedule over and remembers where it is. */
-static void fill_entry(sked_i_loop *l, sked_robust_member *m, const ranked *x)
+static void fill_entry(sked_i_rounds *l, sked_robust_member *m, const ranked *x)
 {
     const double time = sked_i_pool_time(x->entry), work = sked_target_work(l->run->target);
     const int32_t k = m->count++;
@@ -64,7 +64,7 @@ static void fill_entry(sked_i_loop *l, sked_robust_member *m, const ranked *x)
     }
 }
 
-static sked_status fill_member(sked_i_loop *l, int member, const ranked *list, int32_t count,
+static sked_status fill_member(sked_i_rounds *l, int member, const ranked *list, int32_t count,
                                sked_robust_member *m, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -89,7 +89,7 @@ cleanup:
     return st;
 }
 
-static sked_status tell_members(sked_i_loop *l, sked_robust_result *r, sked_error *err)
+static sked_status tell_members(sked_i_rounds *l, sked_robust_result *r, sked_error *err)
 {
     sked_status st = SKED_OK;
     ranked *list = NULL;
@@ -117,7 +117,7 @@ cleanup:
 
 /* ------------------------------------------------------------------ the course */
 
-static sked_status tell_course(sked_i_loop *l, sked_robust_result *r, sked_error *err)
+static sked_status tell_course(sked_i_rounds *l, sked_robust_result *r, sked_error *err)
 {
     sked_status st = SKED_OK;
     SKED_NEW0(r->measurement, l->trials);
@@ -160,7 +160,7 @@ static int by_value(const void *x, const void *y)
 }
 
 /* A parameter from its logarithm in every guess; inverse: the user knows 1 / it. */
-static void describe(sked_robust_parameter *p, const sked_i_normal *prior, weighted *list, int32_t n,
+static void describe(sked_robust_parameter *p, const sked_i_log_normal *prior, weighted *list, int32_t n,
                      bool inverse)
 {
     double mean = 0, squares = 0, below = 0;
@@ -185,7 +185,7 @@ static void describe(sked_robust_parameter *p, const sked_i_normal *prior, weigh
 }
 
 typedef struct teller {
-    const sked_i_loop *l;
+    const sked_i_rounds *l;
     sked_robust_result *r;
     weighted *list; /* [particles] */
 } teller;
@@ -194,7 +194,7 @@ typedef struct teller {
 static void tell_parameter(teller *t, int64_t k)
 {
     const sked_i_belief *b = &t->l->belief;
-    const sked_i_normal prior = {t->l->model.mean[k], t->l->model.spread[k]};
+    const sked_i_log_normal prior = {t->l->model.mean[k], t->l->model.spread[k]};
     sked_robust_parameter *p = &t->r->parameter[t->r->parameters++];
     for (int32_t i = 0; i < b->particles; i++)
         t->list[i] = (weighted){sked_i_belief_guess(b, i)[k], b->weight[i]};
@@ -203,7 +203,7 @@ static void tell_parameter(teller *t, int64_t k)
 }
 
 /* One that stands behind the links of a particle. */
-static void tell_behind(teller *t, const char *name, int which, const sked_i_normal *prior)
+static void tell_behind(teller *t, const char *name, int which, const sked_i_log_normal *prior)
 {
     const sked_i_belief *b = &t->l->belief;
     sked_robust_parameter *p = &t->r->parameter[t->r->parameters++];
@@ -229,7 +229,7 @@ static void choose_types(const sked_i_model *m, int32_t *ops, bool *chosen)
     }
 }
 
-static sked_status tell_parameters(sked_i_loop *l, sked_robust_result *r, sked_error *err)
+static sked_status tell_parameters(sked_i_rounds *l, sked_robust_result *r, sked_error *err)
 {
     const sked_i_model *m = &l->model;
     sked_status st = SKED_OK;
@@ -239,13 +239,14 @@ static sked_status tell_parameters(sked_i_loop *l, sked_robust_result *r, sked_e
     SKED_NEW(t.list, l->belief.particles);
     SKED_NEW0(ops, m->types);
     SKED_NEW0(chosen, m->types);
-    SKED_NEW0(r->parameter, m->at_start_up + 3 + MOST_TYPES + m->groups);
+    SKED_NEW0(r->parameter, m->at_start_up + 4 + MOST_TYPES + m->groups);
     choose_types(m, ops, chosen);
     for (int32_t k = 0; k < m->links; k++) {
         tell_parameter(&t, sked_i_model_latency(m, k));
         tell_parameter(&t, sked_i_model_per_byte(m, k));
     }
     tell_parameter(&t, m->at_start_up);
+    tell_parameter(&t, m->at_warm);
     for (int32_t k = 0; k < m->types; k++)
         if (chosen[k])
             tell_parameter(&t, m->at_type + k);
@@ -381,7 +382,7 @@ static sked_status add_profile(const fitted *f, sked_error *err)
     return st;
 }
 
-static sked_status tell_machine(sked_i_loop *l, sked_robust_result *r, sked_error *err)
+static sked_status tell_machine(sked_i_rounds *l, sked_robust_result *r, sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_machine_builder *b = NULL;
@@ -404,7 +405,7 @@ cleanup:
     return st;
 }
 
-sked_status sked_i_loop_tell(sked_i_loop *l, sked_robust_result *r, sked_error *err)
+sked_status sked_i_loop_tell(sked_i_rounds *l, sked_robust_result *r, sked_error *err)
 {
     sked_status st = SKED_OK;
     SKED_TRY(sked_i_pool_predict(&l->pool, &l->belief, err));

@@ -50,7 +50,7 @@ double sked_i_timing_run(const sked_i_timing *r, const sked_i_rates *rates, sked
     w->last = -1;
     for (int32_t k = 0; k < r->ops; k++) {
         const int32_t i = r->order[k], before = r->before[i];
-        double start = 0;
+        double start = 0, warm = 1;
         int64_t via = VIA_NOTHING;
         if (before >= 0 && w->start[before] + w->time[before] > start) {
             start = w->start[before] + w->time[before];
@@ -62,9 +62,11 @@ double sked_i_timing_run(const sked_i_timing *r, const sked_i_rates *rates, sked
                 start = t;
                 via = e;
             }
+            if (r->edge[e].from == before)
+                warm = rates->warm;
         }
-        w->time[i] =
-            (r->base[i] + rates->start_up * r->share[i]) * rates->factor[i] * rates->group[r->group[i]];
+        w->time[i] = (r->base[i] + rates->start_up * r->share[i]) * rates->factor[i] *
+                     rates->group[r->group[i]] * warm;
         w->start[i] = start;
         w->via[i] = via;
         if (start + w->time[i] > latest || w->last < 0) {
@@ -75,12 +77,23 @@ double sked_i_timing_run(const sked_i_timing *r, const sked_i_rates *rates, sked
     return latest;
 }
 
+bool sked_i_timing_warm(const sked_i_timing *r, int32_t op)
+{
+    for (int64_t e = r->row[op]; e < r->row[op + 1]; e++)
+        if (r->edge[e].from == r->before[op])
+            return true;
+    return false;
+}
+
 static void add_time(const sked_i_timing *r, const sked_i_rates *rates, const sked_i_timing_work *w,
                      int32_t i, const sked_i_timing_gradient *d)
 {
     d->factor[i] += w->time[i];
     d->group[r->group[i]] += w->time[i];
-    *d->start_up += rates->start_up * r->share[i] * rates->factor[i] * rates->group[r->group[i]];
+    const bool warm = sked_i_timing_warm(r, i);
+    *d->warm += warm ? w->time[i] : 0;
+    *d->start_up += rates->start_up * r->share[i] * rates->factor[i] * rates->group[r->group[i]] *
+                    (warm ? rates->warm : 1);
 }
 
 static void add_transfer(const sked_i_timing_edge *e, const sked_i_rates *rates,
@@ -112,4 +125,14 @@ void sked_i_timing_differentiate(const sked_i_timing *r, const sked_i_rates *rat
         if (isnan(e->lag))
             add_time(r, rates, w, i, d);
     }
+}
+
+int32_t sked_i_timing_critical(const sked_i_timing *r, const sked_i_timing_work *w, int32_t *op)
+{
+    int32_t n = 0;
+    for (int32_t i = w->last; i >= 0;) {
+        op[n++] = i;
+        i = w->via[i] == VIA_NOTHING ? -1 : w->via[i] == VIA_DEVICE ? r->before[i] : r->edge[w->via[i]].from;
+    }
+    return n;
 }

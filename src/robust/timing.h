@@ -7,10 +7,11 @@
 #define SKED_ROBUST_TIMING_H
 #include "base/status.h"
 
-/* What a guess of the machine says. Time of an op: (base + start_up * share) * factor * group. */
+/* What a guess of the machine says. Time of an op: (base + start_up * share) * factor * group, and times warm
+ * where the op before it on its device made one of its inputs. */
 typedef struct sked_i_rates {
     double *latency, *per_byte; /* [links] */
-    double start_up;
+    double start_up, warm;
     double *factor; /* [ops] */
     double *group;  /* [groups] of devices */
     double *size;   /* [ops] bytes of a producer's result; NULL: as the edges say */
@@ -40,7 +41,7 @@ typedef struct sked_i_timing_work {
 
 /* d time / d log of each rate; the caller clears it. size NULL: not wanted. */
 typedef struct sked_i_timing_gradient {
-    double *latency, *per_byte, *start_up, *factor, *group, *size;
+    double *latency, *per_byte, *start_up, *warm, *factor, *group, *size;
 } sked_i_timing_gradient;
 
 SKED_MUST_CHECK sked_status sked_i_timing_work_open(sked_i_timing_work *w, int32_t ops, sked_error *err);
@@ -52,4 +53,8 @@ double sked_i_timing_run(const sked_i_timing *r, const sked_i_rates *rates, sked
 /* Adds the derivative at what the last run of w computed. O(ops). */
 void sked_i_timing_differentiate(const sked_i_timing *r, const sked_i_rates *rates,
                                  const sked_i_timing_work *w, const sked_i_timing_gradient *d);
+/* Did the op before it on its device make one of its inputs? O(degree). */
+bool sked_i_timing_warm(const sked_i_timing *r, int32_t op);
+/* Ops of the critical path of the last run of w, the last one first, into op[ops]; returns how many. */
+int32_t sked_i_timing_critical(const sked_i_timing *r, const sked_i_timing_work *w, int32_t *op);
 #endif

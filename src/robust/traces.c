@@ -12,7 +12,8 @@ enum { ROUNDS = 12 };
 
 void sked_i_traces_close(sked_i_traces *t)
 {
-    void *const owned[] = {t->sum, t->square, t->seen, t->step, t->wait, t->mean, t->spread};
+    void *const owned[] = {t->sum,  t->square, t->seen,     t->step,     t->wait,
+                           t->mean, t->spread, t->warm_sum, t->warm_seen};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     *t = (sked_i_traces){0};
@@ -27,6 +28,8 @@ static sked_status open_trace(sked_i_traces *t, const sked_i_model *m, sked_erro
     SKED_NEW0(t->sum, cells);
     SKED_NEW0(t->square, cells);
     SKED_NEW0(t->seen, cells);
+    SKED_NEW0(t->warm_sum, cells);
+    SKED_NEW0(t->warm_seen, cells);
     SKED_NEW(t->mean, m->count - m->at_type);
     SKED_NEW(t->spread, m->count - m->at_type);
 cleanup:
@@ -46,6 +49,10 @@ static void add_durations(sked_i_traces *t, const sked_i_model *m, const sked_i_
         t->sum[at] += x;
         t->square[at] += x * x;
         t->seen[at]++;
+        if (sked_i_timing_warm(r, i)) {
+            t->warm_sum[at] += x;
+            t->warm_seen[at]++;
+        }
     }
 }
 
@@ -90,17 +97,45 @@ cleanup:
 
 /* ------------------------------------------------------------------ durations */
 
-/* Variance of one traced logarithm, from ops that were traced on the same group of devices more than once. */
+/* Variance of one traced logarithm, from ops that were traced alike more than once: warm or not, same group.
+ */
 static double traced_variance(const sked_i_traces *t, int64_t cells)
 {
     double sum = 0, degrees = 0;
-    for (int64_t k = 0; k < cells; k++)
-        if (t->seen[k] > 1) {
-            sum += fmax(0, t->square[k] - t->sum[k] * t->sum[k] / t->seen[k]);
-            degrees += t->seen[k] - 1;
-        }
+    for (int64_t k = 0; k < cells; k++) {
+        const int32_t warm = t->warm_seen[k], cold = t->seen[k] - warm;
+        const double cold_sum = t->sum[k] - t->warm_sum[k];
+        if (t->seen[k] < 2 || (warm > 0 && cold > 0 && t->seen[k] < 3))
+            continue;
+        sum += fmax(0, t->square[k] - (warm > 0 ? t->warm_sum[k] * t->warm_sum[k] / warm : 0) -
+                           (cold > 0 ? cold_sum * cold_sum / cold : 0));
+        degrees += t->seen[k] - (warm > 0) - (cold > 0);
+    }
     const double variance = degrees > 0 ? sum / degrees : unknown_deviation * unknown_deviation;
     return fmax(variance, least_deviation * least_deviation);
+}
+
+/* What a warm input saves, from ops that were traced with and without one; its prior pulls towards nothing.
+ */
+static double warm_effect(const sked_i_traces *t, const sked_i_model *m, double variance)
+{
+    const double spread = m->spread[m->at_warm];
+    double sum = 0, precision = spread > 0 ? 1 / (spread * spread) : INFINITY;
+    for (int64_t k = 0; k < (int64_t)m->ops * m->groups; k++) {
+        const int32_t warm = t->warm_seen[k], cold = t->seen[k] - warm;
+        if (warm == 0 || cold == 0)
+            continue;
+        const double weight = 1 / (variance / warm + variance / cold);
+        sum += weight * (t->warm_sum[k] / warm - (t->sum[k] - t->warm_sum[k]) / cold);
+        precision += weight;
+    }
+    return precision < INFINITY ? m->mean[m->at_warm] + sum / precision : m->mean[m->at_warm];
+}
+
+/* Mean of what was traced in a cell, as it would be without warm inputs. */
+static double cold_mean(const sked_i_traces *t, int64_t cell)
+{
+    return (t->sum[cell] - t->warm * t->warm_seen[cell]) / t->seen[cell];
 }
 
 /* One parameter as the precision-weighted mean of residuals that its prior pulls towards 0. */
@@ -127,7 +162,7 @@ static void fit_factors(const sked_i_traces *t, const sked_i_model *m, bool by_g
             if (t->seen[cell] == 0)
                 continue;
             const double weight = 1 / (op_variance + variance / t->seen[cell]);
-            p.sum[own] += weight * (t->sum[cell] / t->seen[cell] - other);
+            p.sum[own] += weight * (cold_mean(t, cell) - other);
             p.precision[own] += weight;
         }
     for (int32_t k = 0; k < count; k++) {
@@ -144,8 +179,9 @@ static double fit_ops(sked_i_traces *t, const sked_i_model *m, double op_varianc
         double sum = 0, seen = 0;
         for (int32_t g = 0; g < m->groups; g++) {
             const int64_t cell = (int64_t)i * m->groups + g;
-            sum += t->sum[cell] -
-                   t->seen[cell] * (t->mean[m->type_of[i]] + t->mean[m->at_group - m->at_type + g]);
+            if (t->seen[cell] > 0)
+                sum += t->seen[cell] *
+                       (cold_mean(t, cell) - t->mean[m->type_of[i]] - t->mean[m->at_group - m->at_type + g]);
             seen += t->seen[cell];
         }
         const int64_t at = m->at_op - m->at_type + i;
@@ -163,6 +199,7 @@ sked_status sked_i_traces_fit(sked_i_traces *t, const sked_i_model *m, sked_erro
     pull p = {0};
     const double variance = traced_variance(t, (int64_t)m->ops * m->groups);
     double op_variance = 0.01;
+    t->warm = warm_effect(t, m, variance);
     const int32_t most = m->types > m->groups ? m->types : m->groups;
     SKED_NEW(p.sum, most);
     SKED_NEW(p.precision, most);

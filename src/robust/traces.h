@@ -21,8 +21,11 @@ typedef struct sked_i_traces_step {
 typedef struct sked_i_traces {
     int32_t runs;
     double *sum,
-        *square;   /* [ops * groups] of the logarithm of traced over modelled time, start-up left out */
-    int32_t *seen; /* [ops * groups] */
+        *square;        /* [ops * groups] of the logarithm of traced over modelled time, start-up left out */
+    int32_t *seen;      /* [ops * groups] */
+    double *warm_sum;   /* [ops * groups] of sum, where the op before had made an input */
+    int32_t *warm_seen; /* [ops * groups] */
+    double warm;        /* logarithm of what such ops take, from ops traced with and without */
     sked_i_traces_step *step;
     int64_t n_steps, steps_cap;
     sked_i_traces_wait *wait;
