@@ -534,7 +534,8 @@ CLONES static void view_grad(const sked_i_attention_views *v, int32_t size, int3
 /* Eight entries of a pair's hidden row, before the ReLU. */
 #define HIDDEN(w, op, device, f)                                                                       \
     ((((op) + (device)) + ((f)[0] * (w)[0] + (f)[1] * (w)[1])) + ((f)[2] * (w)[2] + (f)[3] * (w)[3]) + \
-     ((f)[4] * (w)[4] + (f)[5] * (w)[5]) + ((f)[6] * (w)[6] + (f)[7] * (w)[7]))
+     ((f)[4] * (w)[4] + (f)[5] * (w)[5]) + ((f)[6] * (w)[6] + (f)[7] * (w)[7]) +                       \
+     ((f)[8] * (w)[8] + (f)[9] * (w)[9]) + ((f)[10] * (w)[10] + (f)[11] * (w)[11]))
 
 CLONES static void score(const RN(pairs) * s, real *logit)
 {

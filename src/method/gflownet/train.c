@@ -11,24 +11,30 @@
 #include "base/option.h"
 #include "method/gflownet/batch.h"
 #include "method/gflownet/checkpoint.h"
+#include "method/gflownet/machines.h"
 #include "method/gflownet/sample.h"
 #include "method/gflownet/source.h"
 
 #include <string.h>
 
-#define TRAIN_OPTIONS(X)                                                                            \
-    X(BATCH, "batch", INT, "100", 2, 100000, NULL, "trajectories of an update")                     \
-    X(LISTED, "listed", REAL, "0.2", 0, 1, NULL, "share of them from randomised list scheduling")   \
-    X(COLDEST, "coldest", REAL, "0.01", 1e-6, 1e6, NULL, "lowest temperature, drawn log-uniformly") \
-    X(HOTTEST, "hottest", REAL, "1", 1e-6, 1e6, NULL, "highest temperature")                        \
-    X(RATE, "rate", REAL, "0.001", 1e-9, 1, NULL, "learning rate after warm-up, before decay")      \
-    X(CLIP, "clip", REAL, "1", 1e-9, 1e9, NULL, "largest norm of a gradient")                       \
-    X(LEAST_DEVICES, "least-devices", INT, "0", 0, 1000000, NULL,                                   \
-      "draw 2 or more up to --devices; 0: --devices")                                               \
-    X(LARGEST, "largest", INT, "75", 2, 10000, NULL,                                                \
-      "train on random parts of graphs with more ops than this")                                    \
-    X(VALIDATE, "validate", INT, "500", 0, 1e9, NULL,                                               \
-      "updates between two looks at unseen graphs; 0: never")                                       \
+#define TRAIN_OPTIONS(X)                                                                                 \
+    X(BATCH, "batch", INT, "100", 2, 100000, NULL,                                                       \
+      "trajectories of an update; fewer, down to a sixth, above 60 ops")                                 \
+    X(LISTED, "listed", REAL, "0.2", 0, 1, NULL, "share of them from randomised list scheduling")        \
+    X(GENTLEST, "gentlest", REAL, "1", 1e-3, 1e6, NULL,                                                  \
+      "least cost in log R of a delay of a mean duration; drawn log-uniformly, it sets the temperature") \
+    X(SHARPEST, "sharpest", REAL, "600", 1e-3, 1e6, NULL, "largest such cost")                           \
+    X(TRANSFERS, "transfers", REAL, "8", 0, 1000, NULL,                                                  \
+      "longest mean transfer in mean durations; half of the updates have transfers; 0: none")            \
+    X(UNEQUAL, "unequal", REAL, "0.25", 0, 1, NULL, "share of updates with unequal devices")             \
+    X(RATE, "rate", REAL, "0.001", 1e-9, 1, NULL, "learning rate after warm-up, before decay")           \
+    X(CLIP, "clip", REAL, "1", 1e-9, 1e9, NULL, "largest norm of a gradient")                            \
+    X(LEAST_DEVICES, "least-devices", INT, "0", 0, 1000000, NULL,                                        \
+      "draw 2 or more up to --devices; 0: --devices")                                                    \
+    X(LARGEST, "largest", INT, "500", 2, 10000, NULL,                                                    \
+      "train on random parts of graphs with more ops than this")                                         \
+    X(VALIDATE, "validate", INT, "500", 0, 1e9, NULL,                                                    \
+      "updates between two looks at unseen graphs; 0: never")                                            \
     X(HELD_OUT, "held-out", INT, "8", 1, 1000, NULL, "number of those graphs")
 
 /* What kind of model a new one is. */
@@ -167,24 +173,49 @@ cleanup:
     return st;
 }
 
-static int32_t draw_devices(const trainer *t, sked_i_rng *rng)
+/* The machine of an update. The paper's policy knows equal devices without transfers only. */
+static sked_status draw_machine(const trainer *t, const sked_graph *g, sked_i_rng *rng, sked_i_platform *out,
+                                sked_error *err)
 {
     const int32_t most = t->opt->devices, given = (int32_t)t->set[OPTION_LEAST_DEVICES];
-    const int32_t least = given == 0 || given > most ? most : given;
-    return least + (int32_t)sked_i_rng_below(rng, (uint64_t)(most - least + 1));
+    const bool plain = t->model->layout.sizes.policy == SKED_I_POLICY_STEPWISE;
+    const sked_i_machine_law law = {.least_devices = given == 0 || given > most ? most : given,
+                                    .most_devices = most,
+                                    .transfers = plain ? 0 : t->set[OPTION_TRANSFERS],
+                                    .unequal = plain ? 0 : t->set[OPTION_UNEQUAL]};
+    return sked_i_machine_draw(&law, g, rng, out, err);
+}
+
+/* About the same work for graphs of all sizes; the variance of a loss needs some trajectories. */
+static int32_t batch_of(const trainer *t, int32_t ops)
+{
+    enum { full_up_to = 60, least_share = 6 };
+    const int32_t batch = (int32_t)t->set[OPTION_BATCH],
+                  least = batch / least_share > 2 ? batch / least_share : 2;
+    const int64_t fit = ops > full_up_to ? (int64_t)batch * full_up_to / ops : batch;
+    return fit > least ? (int32_t)fit : least;
+}
+
+static double draw_temperature(const trainer *t, const sked_i_instance *x, sked_i_rng *rng)
+{
+    const double low = sked_i_log(t->set[OPTION_GENTLEST]), high = sked_i_log(t->set[OPTION_SHARPEST]);
+    return sked_i_instance_temperature(x, sked_i_exp(low + (high - low) * sked_i_rng_uniform(rng)));
 }
 
 /* Loss and gradient of one mini-batch, then the step. */
-static sked_status learn(trainer *t, const sked_graph *g, int32_t devices, sked_train_progress *p,
+static sked_status learn(trainer *t, const sked_graph *g, sked_i_rng *rng, sked_train_progress *p,
                          sked_error *err)
 {
     sked_status st = SKED_OK;
+    sked_i_platform platform = {0};
     sked_i_instance *x = NULL;
     sked_i_policy_f32 *policy = NULL;
     sked_i_batch_f32 *b = NULL;
     sked_sampler *m = t->model;
-    const int32_t batch = (int32_t)t->set[OPTION_BATCH];
-    SKED_TRY(sked_i_instance_create(g, devices, &t->limit, &x, err));
+    const int32_t batch = batch_of(t, g->n_ops);
+    SKED_TRY(draw_machine(t, g, rng, &platform, err));
+    SKED_TRY(sked_i_instance_on(g, &platform, &t->limit, &x, err));
+    p->temperature = draw_temperature(t, x, rng);
     SKED_TRY(sked_i_policy_create_f32(x, &m->layout, sked_i_backend_cpu.nn, &policy, err));
     SKED_TRY(sked_i_batch_create_f32(policy, batch, t->opt->threads, true, &b, err));
     sked_i_policy_prepare_f32(policy, m->parameter, p->temperature);
@@ -198,6 +229,7 @@ static sked_status learn(trainer *t, const sked_graph *g, int32_t devices, sked_
         st = sked_i_fail(err, SKED_ERR_BUG, "the gradient of update %lld is not finite; lower the rate",
                          (long long)m->steps + 1);
 cleanup:
+    sked_i_platform_clear(&platform);
     sked_i_batch_destroy_f32(b);
     sked_i_policy_destroy_f32(policy);
     sked_i_instance_destroy(x);
@@ -208,14 +240,12 @@ static sked_status update(trainer *t, sked_train_progress *p, sked_error *err)
 {
     sked_i_rng rng;
     sked_graph *g = NULL;
-    const double cold = sked_i_log(t->set[OPTION_COLDEST]), hot = sked_i_log(t->set[OPTION_HOTTEST]);
     sked_i_rng_seed(&rng, t->opt->seed, (UINT64_C(1) << 63) + (uint64_t)t->model->steps);
     sked_status st = sked_i_source_draw(t->source, (int32_t)t->set[OPTION_LARGEST], &rng, &g, err);
     if (st != SKED_OK)
         return st;
-    p->temperature = sked_i_exp(cold + (hot - cold) * sked_i_rng_uniform(&rng));
     p->ops = g->n_ops;
-    st = learn(t, g, draw_devices(t, &rng), p, err);
+    st = learn(t, g, &rng, p, err);
     p->step = t->model->steps;
     sked_graph_destroy(g);
     return st;
@@ -281,8 +311,8 @@ static sked_status check(const trainer *t, sked_error *err)
 {
     if (t->opt->graphs == NULL || t->opt->devices < 1 || t->opt->threads < 1 || !(t->opt->minutes >= 0))
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "training needs graphs, a device and a thread at least");
-    if (t->set[OPTION_COLDEST] > t->set[OPTION_HOTTEST])
-        return sked_i_fail(err, SKED_ERR_ARGUMENT, "coldest is above hottest");
+    if (t->set[OPTION_GENTLEST] > t->set[OPTION_SHARPEST])
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "gentlest is above sharpest");
     if (t->opt->output != NULL) /* now, not after hours */
         return sked_file_check(t->opt->output, err);
     return SKED_OK;
