@@ -210,7 +210,7 @@ static sked_status quality(const arguments *a, sked_error *err)
     enum { n_families = sizeof families / sizeof *families };
     const int graphs = a->sample > 1 ? 1 : 5;
     row all[n_contenders] = {0};
-    printf("quality: %d unseen graphs of 50 ops a family, 4 devices; 1000 candidates at temperature 0.005\n"
+    printf("quality: %d unseen graphs of 50 ops a family, 4 devices; 1000 candidates\n"
            "%-18s %-10s %8s %8s %8s %8s %8s\n",
            graphs, "family", "method", "top 1", "top 100", "GED [%]", "d_inv", "d_sen");
     for (int f = 0; f < n_families; f++) {

@@ -330,7 +330,7 @@ static void test_tiny_problems_backwards(void **state)
 {
     (void)state;
     for (int i = 0; i < n_problems; i++)
-        check_tiny(&problems[i], &tiny_sizes[1], 1500, 4e-3);
+        check_tiny(&problems[i], &tiny_sizes[1], 2200, 4e-3);
 }
 
 static void test_tiny_problems_stepwise(void **state)
