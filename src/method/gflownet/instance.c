@@ -359,8 +359,8 @@ double sked_i_instance_temperature(const sked_i_instance *x, double kappa)
 void sked_i_instance_heat(const sked_i_instance *x, double temperature, double *out)
 {
     const double kappa = sked_i_instance_kappa(x, temperature);
-    out[0] = sked_i_log(temperature);
-    out[1] = sked_i_log(kappa > 1e-3 ? kappa : 1e-3);
+    out[0] = (sked_i_log(temperature) + 5) / 3; /* around 0 and of the order of 1 in training */
+    out[1] = (sked_i_log(kappa > 1e-3 ? kappa : 1e-3) - 4) / 2;
     for (int k = 2; k < SKED_I_HEAT_FEATURES; k++)
         out[k] = x->machine[k - 2];
 }

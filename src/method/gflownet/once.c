@@ -95,15 +95,21 @@ static double sharpness_of(double kappa)
     return sqrt(fmin(fmax(kappa, 0.25), 4096));
 }
 
+/*
+ * All of a vector's weights move at once: with this share an update changes the weights of the direct path by
+ * heat no faster than by their bias.
+ */
+static const real heat_share = (real)0.0625;
+
 static void prepare_direct(RN(once) * p)
 {
     const sked_i_layout *at = p->base.layout;
     const real *w = p->base.parameter;
     p->sharpness = (real)sharpness_of(sked_i_instance_kappa(p->base.instance, p->base.temperature));
     p->base.kernels->linear(1, at->sizes.temperature, SKED_I_DIRECT_FEATURES, p->encoder->heat.second,
-                            w + at->direct_weight, w + at->direct_bias, p->direct);
+                            w + at->direct_weight, NULL, p->direct);
     for (int k = 0; k < SKED_I_DIRECT_FEATURES; k++)
-        p->direct[k] *= p->sharpness;
+        p->direct[k] = p->sharpness * (w[at->direct_bias + k] + heat_share * p->direct[k]);
 }
 
 static void once_prepare(RN(policy) * policy)
@@ -245,9 +251,11 @@ static sked_status once_grad(const RN(policy) * policy, RN(gradient) * gradient,
     k->linear_grad(1, s->temperature, s->width, heat, w + at->shift_weight, dfilm + s->width, dheat,
                    dw + at->shift_weight, dw + at->shift_bias);
     for (int i = 0; i < SKED_I_DIRECT_FEATURES; i++)
-        g.direct[i] *= p->sharpness;
+        dw[at->direct_bias + i] += p->sharpness * g.direct[i];
+    for (int i = 0; i < SKED_I_DIRECT_FEATURES; i++)
+        g.direct[i] *= p->sharpness * heat_share;
     k->linear_grad(1, s->temperature, SKED_I_DIRECT_FEATURES, heat, w + at->direct_weight, g.direct, dheat,
-                   dw + at->direct_weight, dw + at->direct_bias);
+                   dw + at->direct_weight, NULL);
     k->linear_grad(n, s->dim, s->width, e, w + at->op_weight, dplain, de, dw + at->op_weight,
                    dw + at->op_bias);
     k->linear_grad(n, s->dim, s->context, e, w + at->wait_weight, g.wait, de, dw + at->wait_weight,
