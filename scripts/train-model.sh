@@ -12,8 +12,8 @@ SKED=${SKED:-build/sked}
 WORK=${WORK:-build/training}
 THREADS=${THREADS:-2}
 MINUTES=${MINUTES:-8.5}
-STEPS=${STEPS:-40000}
-RATE=${RATE:-0.0005}
+STEPS=${STEPS:-12000}
+RATE=${RATE:-0.0008}
 MODEL=$WORK/model.safetensors
 
 sizes=20-500
@@ -25,7 +25,7 @@ graphs=${graphs}fork-join:$sizes,tree:$sizes
 
 mkdir -p "$WORK"
 set -- "${1:-train}" --graphs "$graphs" --devices 8 --seed 0 --threads "$THREADS" --steps "$STEPS" \
-    --set least-devices=2 --set rate="$RATE" --set validate=1000
+    --set least-devices=2 --set graphs=16 --set rate="$RATE" --set validate=250
 if [ "$1" = finish ]; then
     shift
     exec "$SKED" train "$@" --minutes 0 --resume "$MODEL" --weights-only -o models/gflownet.safetensors
