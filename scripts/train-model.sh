@@ -13,7 +13,7 @@ WORK=${WORK:-build/training}
 THREADS=${THREADS:-2}
 MINUTES=${MINUTES:-8.5}
 STEPS=${STEPS:-12000}
-RATE=${RATE:-0.0008}
+RATE=${RATE:-0.001}
 MODEL=$WORK/model.safetensors
 
 sizes=20-500

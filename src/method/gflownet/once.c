@@ -25,6 +25,7 @@ static int64_t lay_out(RN(once) * p, real *block)
     PIECE(device_weight, (int64_t)s->context * s->width);
     PIECE(state_weight, states * s->width);
     PIECE(pair_weight, (int64_t)SKED_I_PAIR_FEATURES * s->width);
+    PIECE(out, s->width);
     PIECE(direct, SKED_I_DIRECT_FEATURES);
     PIECE(empty, s->context);
     PIECE(empty_part, s->width);
@@ -101,7 +102,7 @@ static double sharpness_of(double kappa)
  */
 static const real heat_share = (real)0.0625;
 
-static void prepare_direct(RN(once) * p)
+static void prepare_logits(RN(once) * p)
 {
     const sked_i_layout *at = p->base.layout;
     const real *w = p->base.parameter;
@@ -110,6 +111,8 @@ static void prepare_direct(RN(once) * p)
                             w + at->direct_weight, NULL, p->direct);
     for (int k = 0; k < SKED_I_DIRECT_FEATURES; k++)
         p->direct[k] = p->sharpness * (w[at->direct_bias + k] + heat_share * p->direct[k]);
+    for (int32_t c = 0; c < at->sizes.width; c++)
+        p->out[c] = p->sharpness * w[at->out_weight + c];
 }
 
 static void once_prepare(RN(policy) * policy)
@@ -139,7 +142,7 @@ static void once_prepare(RN(policy) * policy)
     for (int32_t c = 0; c < s->context; c++)
         p->empty[c] = w[at->empty_device + c] > 0 ? w[at->empty_device + c] : 0;
     k->linear(1, s->context, s->width, p->empty, p->device_weight, NULL, p->empty_part);
-    prepare_direct(p);
+    prepare_logits(p);
     first_waits(p);
 }
 
@@ -216,7 +219,8 @@ static void fold_grad(const RN(once) * p, const RN(once_gradient) * g, real *dpl
                        g->state_weight, dw + at->state_weight, dfilm);
     scale_columns_grad(SKED_I_PAIR_FEATURES, s->width, w + at->pair_weight, p->scale, g->pair_weight,
                        dw + at->pair_weight, dfilm);
-    add_to(s->width, g->out, dw + at->out_weight);
+    for (int32_t c = 0; c < s->width; c++)
+        dw[at->out_weight + c] += p->sharpness * g->out[c];
     add_to((int64_t)SKED_I_WAIT_FEATURES * s->context, g->wait_feature, dw + at->wait_feature);
     add_to((int64_t)SKED_I_LAST_FEATURES * s->context, g->last_feature, dw + at->last_feature);
     if (s->backward == SKED_I_BACKWARD_LEARNED) {

@@ -10,7 +10,8 @@
  * numbers: those of a group that have run nothing are one choice with a multiplicity.
  *
  * Times in pair are squashed, those in near are in mean durations and only clipped. Their weights `direct`
- * follow temperature and machine: a model that has not learnt anything yet is randomised list scheduling.
+ * follow temperature and machine. All logits are larger by the square root of kappa (instance.h). `out`
+ * begins as 0: a model that has not learnt anything yet is randomised list scheduling.
  *
  * A learned backward policy scores the ops that could be removed, each the last of its device, the same way:
  *
@@ -34,7 +35,8 @@ typedef struct RN(once) {
     real *device_weight;      /* [context, width] */
     real *state_weight;       /* [2 * context + SKED_I_STATE_FEATURES, width] */
     real *pair_weight;        /* [SKED_I_PAIR_FEATURES, width] */
-    real sharpness;           /* of direct: grows with kappa */
+    real sharpness;           /* of all logits: grows with kappa */
+    real *out;                /* [width] */
     real *direct;             /* [SKED_I_DIRECT_FEATURES] */
     real *empty, *empty_part; /* [context], [width]: a device that has run nothing */
     real *first_wait;         /* [n, context] max(0, ...) of the empty schedule */

@@ -452,7 +452,7 @@ static RN(pairs) pairs_of(const walker *w)
                        .device = w->row,
                        .feature = w->feature,
                        .weight = w->policy->pair_weight,
-                       .out = w->policy->base.parameter + w->policy->base.layout->out_weight};
+                       .out = w->policy->out};
 }
 
 /* The state's part and the devices' parts of the hidden rows. */

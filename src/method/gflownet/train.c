@@ -25,9 +25,9 @@ enum { MOST_GRAPHS = 256 };
     X(BATCH, "batch", INT, "100", 2, 100000, NULL,                                                       \
       "trajectories of each graph; fewer, down to a sixth, above 60 ops")                                \
     X(LISTED, "listed", REAL, "0.1", 0, 1, NULL, "share of them from randomised list scheduling")        \
-    X(GENTLEST, "gentlest", REAL, "3", 1e-3, 1e6, NULL,                                                  \
+    X(GENTLEST, "gentlest", REAL, "2", 1e-3, 1e6, NULL,                                                  \
       "least cost in log R of a delay of a mean duration; drawn log-uniformly, it sets the temperature") \
-    X(SHARPEST, "sharpest", REAL, "1000", 1e-3, 1e6, NULL, "largest such cost")                          \
+    X(SHARPEST, "sharpest", REAL, "300", 1e-3, 1e6, NULL, "largest such cost")                           \
     X(TRANSFERS, "transfers", REAL, "8", 0, 1000, NULL,                                                  \
       "longest mean transfer in mean durations; half of the updates have transfers; 0: none")            \
     X(UNEQUAL, "unequal", REAL, "0.25", 0, 1, NULL, "share of updates with unequal devices")             \

@@ -104,7 +104,7 @@ typedef enum sked_i_initial {
     X(scale_bias, 1, s->width, ONE)                                           \
     X(shift_weight, s->temperature, s->width, SMALL)                          \
     X(shift_bias, 1, s->width, ZERO)                                          \
-    X(out_weight, 1, s->width, SMALL)                                         \
+    X(out_weight, 1, s->width, ZERO)                                          \
     X(direct_weight, s->temperature, SKED_I_DIRECT_FEATURES, ZERO)            \
     X(direct_bias, 1, SKED_I_DIRECT_FEATURES, LIST)
 
