@@ -5,16 +5,17 @@
 
 /* ---------------------------------------------------------------- suites: the only list */
 /* Name, operands, least and most of them, help. */
-#define SUITE_LIST(X)                                                                                 \
-    X(quality, "", 0, 0, "every set of benchmark instances within its time limit")                    \
-    X(scale, "", 0, 0, "speed and memory as graphs grow, schedules per second, gaps of fast methods") \
-    X(gaus, "", 0, 0, "the differentiable scheduler beside list and fds")                             \
-    X(gflownet, "", 0, 0, "speed of training and sampling, candidates on unseen graphs")              \
-    X(paper, "", 0, 0, "methods with the same stages, beside the three tables of the GFlowNet paper") \
-    X(robust, "", 0, 0,                                                                               \
-      "the loop that learns a machine, beside the one-shot pipeline and what could be known")         \
-    X(targets, "", 0, 0, "how times on the targets relate to the proxy")                              \
-    X(memory, "", 0, 0, "real networks under memory limits")                                          \
+#define SUITE_LIST(X)                                                                                      \
+    X(quality, "", 0, 0, "every set of benchmark instances within its time limit")                         \
+    X(scale, "", 0, 0, "speed and memory as graphs grow, schedules per second, gaps of fast methods")      \
+    X(gaus, "", 0, 0, "the differentiable scheduler beside list and fds")                                  \
+    X(gflownet, "", 0, 0, "speed of training and sampling, candidates on unseen graphs")                   \
+    X(sampler, "", 0, 0, "draws of the learned sampler beside search, list and heft, by size and machine") \
+    X(paper, "", 0, 0, "methods with the same stages, beside the three tables of the GFlowNet paper")      \
+    X(robust, "", 0, 0,                                                                                    \
+      "the loop that learns a machine, beside the one-shot pipeline and what could be known")              \
+    X(targets, "", 0, 0, "how times on the targets relate to the proxy")                                   \
+    X(memory, "", 0, 0, "real networks under memory limits")                                               \
     X(help, "[SUITE]", 0, 1, "explain sked-bench or one of its suites")
 
 enum {
@@ -26,31 +27,35 @@ enum {
 #define ON(name) (1u << SUITE_##name)
 
 /* ---------------------------------------------------------------- options: the only list */
-#define ON_ALL \
-    (ON(quality) | ON(scale) | ON(gaus) | ON(gflownet) | ON(paper) | ON(robust) | ON(targets) | ON(memory))
+#define ON_ALL                                                                                  \
+    (ON(quality) | ON(scale) | ON(gaus) | ON(gflownet) | ON(sampler) | ON(paper) | ON(robust) | \
+     ON(targets) | ON(memory))
 #define ON_RUNS (ON_ALL & ~ON(scale)) /* suites that run methods on many instances */
 
 /* Field, kind, long name, value, preset, least, most, suites, help. */
-#define OPTION_LIST(X)                                                                                    \
-    X(data, TEXT, "data", "DIR", "../shared/data", 0, 0, ON_ALL & ~ON(gflownet),                          \
-      "folder of the benchmark instances, or set SKED_BENCH_DATA")                                        \
-    X(method, TEXT, "method", "M", "auto", 0, 0, ON(quality), "scheduling method")                        \
-    X(time_limit, REAL, "time-limit", "S", NAN, 0, 1e9, ON(quality) | ON(gaus) | ON(memory) | ON(robust), \
-      "seconds per instance; without it, each set has its own limit")                                     \
-    X(seed, INT, "seed", "N", 0, 0, 9e15, ON_ALL, "random seed")                                          \
-    X(seeds, INT, "seeds", "N", 5, 1, 20, ON(paper), "seeds of each method, from --seed on")              \
-    X(threads, INT, "threads", "N", 1, 1, 1024, ON_RUNS, "number of threads")                             \
-    X(model, TEXT, "model", "FILE", NULL, 0, 0, ON(paper) | ON(targets) | ON(robust),                     \
-      "gflownet model; without it, the built-in one")                                                     \
-    X(graphs, TEXT, "graphs", "random|networks|bare", "random", 0, 0, ON(robust),                         \
-      "random: 50 ops, bytes known; bare: the same without bytes; networks: real ones of 100 to 600 ops") \
-    X(sample, INT, "sample", "N", 1, 1, 1000000, ON_RUNS, "run every N-th instance only")                 \
-    X(only, TEXT, "only", "SET", "", 0, 0, ON_ALL & ~ON(targets), "run one set of the suite only")        \
-    X(list, FLAG, "list", "", false, 0, 0, ON_RUNS & ~ON(gflownet) & ~ON(memory),                         \
-      "print every instance, not only the row of its set")                                                \
-    X(exact, FLAG, "exact", "", false, 0, 0, ON(gaus), "also run method exact, 60 s per small instance")  \
-    X(output, LIST, "output", "FILE", NO_VALUES, 0, 0, ON(paper),                                         \
-      "draw the set temperature as SVG, short -o (repeatable)")                                           \
+#define OPTION_LIST(X)                                                                                       \
+    X(data, TEXT, "data", "DIR", "../shared/data", 0, 0, ON_ALL & ~ON(gflownet),                             \
+      "folder of the benchmark instances, or set SKED_BENCH_DATA")                                           \
+    X(method, TEXT, "method", "M", "auto", 0, 0, ON(quality), "scheduling method")                           \
+    X(time_limit, REAL, "time-limit", "S", NAN, 0, 1e9, ON(quality) | ON(gaus) | ON(memory) | ON(robust),    \
+      "seconds per instance; without it, each set has its own limit")                                        \
+    X(seed, INT, "seed", "N", 0, 0, 9e15, ON_ALL, "random seed")                                             \
+    X(seeds, INT, "seeds", "N", 5, 1, 20, ON(paper), "seeds of each method, from --seed on")                 \
+    X(threads, INT, "threads", "N", 1, 1, 1024, ON_RUNS, "number of threads")                                \
+    X(model, TEXT, "model", "FILE", NULL, 0, 0, ON(paper) | ON(targets) | ON(robust) | ON(sampler),          \
+      "gflownet model; without it, the built-in one")                                                        \
+    X(graphs, TEXT, "graphs", "random|networks|bare", "random", 0, 0, ON(robust),                            \
+      "random: 50 ops, bytes known; bare: the same without bytes; networks: real ones of 100 to 600 ops")    \
+    X(sample, INT, "sample", "N", 1, 1, 1000000, ON_RUNS, "run every N-th instance only")                    \
+    X(only, TEXT, "only", "SET", "", 0, 0, ON_ALL & ~ON(targets), "run one set of the suite only")           \
+    X(list, FLAG, "list", "", false, 0, 0, ON_RUNS & ~ON(gflownet) & ~ON(memory),                            \
+      "print every instance, not only the row of its set")                                                   \
+    X(quick, FLAG, "quick", "", false, 0, 0, ON(sampler), "one graph of each kind and less time for search") \
+    X(temperature, REAL, "temperature", "T", 0, 0, 1e6, ON(sampler),                                         \
+      "of the draws; 0: those that follow the size of the problem")                                          \
+    X(exact, FLAG, "exact", "", false, 0, 0, ON(gaus), "also run method exact, 60 s per small instance")     \
+    X(output, LIST, "output", "FILE", NO_VALUES, 0, 0, ON(paper),                                            \
+      "draw the set temperature as SVG, short -o (repeatable)")                                              \
     X(quiet, FLAG, "quiet", "", false, 0, 0, ON_ALL, "no progress")
 
 struct arguments {

@@ -14,6 +14,10 @@ static const manual manuals[SUITE_COUNT] = {
                     "sked-bench gaus --threads 2\nsked-bench gaus --exact --list --time-limit 5 --sample 10",
                     NULL},
     [SUITE_gflownet] = {"Sets: speed, quality.", "sked-bench gflownet --only speed --threads 2", NULL},
+    [SUITE_sampler] =
+        {"Sets: free, known, networks, speed.",
+         "sked-bench sampler --quick --model model.safetensors\nsked-bench sampler --only known --list",
+         NULL},
     [SUITE_paper] =
         {"Sets: random, one, real, networks, and on request temperature. All of them take some 40 "
          "minutes; --only, --sample and --seeds limit that.",

@@ -341,20 +341,28 @@ static void check_parameters(const char *what, const sked_i_layout *layout, whol
     free(dx);
 }
 
-static void check_whole(const char *family, int32_t nodes, int32_t devices, double temperature,
-                        const sked_i_sizes *sizes, int64_t entries, bool *moved)
+static void check_whole(const char *family, int32_t nodes, int32_t devices, double latency,
+                        const sked_machine *machine, double temperature, const sked_i_sizes *sizes,
+                        int64_t entries, bool *moved)
 {
-    const sked_generate_options how = {.size = sizeof how, .nodes = nodes, .seed = 3};
+    const sked_generate_options how = {
+        .size = sizeof how, .nodes = nodes, .seed = 3, .bytes = latency > 0 ? "uniform:0,2" : NULL};
     sked_graph *g = NULL;
     sked_i_instance *x = NULL;
     sked_i_layout layout;
     whole w = {.temperature = temperature};
+    sked_problem problem;
     OK(sked_graph_generate(family, &how, &g, err));
-    OK(sked_i_instance_create(g, devices, NULL, &x, err));
+    sked_problem_init(&problem, g);
+    problem.devices = devices;
+    problem.machine = machine;
+    problem.latency = latency;
+    problem.bandwidth = latency > 0 ? 3 : INFINITY;
+    OK(sked_i_instance_create(&problem, NULL, &x, err));
     OK(sked_i_layout_init(&layout, sizes, err));
     double *parameter = malloc((size_t)layout.total * sizeof *parameter);
     assert_non_null(parameter);
-    fill(parameter, layout.total, 5);
+    fill(parameter, layout.total, (unsigned)(3 + devices));
     for (int64_t i = 0; i < layout.total; i++)
         parameter[i] *= 0.4;
     OK(sked_i_policy_create_f64(x, &layout, k, &w.policy, err));
@@ -370,22 +378,40 @@ static void check_whole(const char *family, int32_t nodes, int32_t devices, doub
     free(parameter);
 }
 
+/* Two devices alike and a faster one. */
+static const char unequal[] =
+    "{\"format\": \"sked-machine-1\", \"devices\": [{\"name\": \"a\", \"type\": \"x\"}, {\"name\": \"b\", "
+    "\"type\": "
+    "\"x\"}, {\"name\": \"c\", \"type\": \"y\", \"speed\": 3}], \"links\": [{\"from\": \"x\", \"to\": \"x\", "
+    "\"latency\": 0.1, \"bandwidth\": 4}, {\"from\": \"x\", \"to\": \"y\", \"latency\": 0.2, \"bandwidth\": "
+    "2}]}";
+
 static void test_whole_loss(void **state)
 {
     (void)state;
+    sked_machine *machine = NULL;
+    OK(sked_machine_parse("machine", unequal, strlen(unequal), &machine, err));
     for (int policy = 0; policy < 2; policy++)
         for (int backward = 0; backward < 2; backward++) {
             const sked_i_sizes sizes = small_sizes(2, policy, backward);
             bool moved[SKED_I_MAX_PARAMETERS] = {false};
             sked_i_layout layout;
-            check_whole("layered", 7, 2, 0.5, &sizes, 12, moved);
-            check_whole("erdos-renyi", 6, 9, 0.1, &sizes, 12, moved); /* more devices than ops */
-            check_whole("tree", 5, 2, 0.2, &sizes, 12, moved);
+            check_whole("layered", 7, 2, 0, NULL, 0.5, &sizes, 12, moved);
+            check_whole("erdos-renyi", 6, 9, 0, NULL, 0.1, &sizes, 12, moved); /* more devices than ops */
+            check_whole("tree", 5, 2, 0, NULL, 0.2, &sizes, 12, moved);
+            for (int32_t devices = 4; devices < 9;
+                 devices++) /* other parameters: a row that is 0 learns nothing */
+                check_whole("layered", 6, devices, 0, NULL, 0.3, &sizes, 2, moved);
+            if (policy == SKED_I_POLICY_ENCODE_ONCE) { /* the other one takes equal devices only */
+                check_whole("layered", 7, 3, 0.4, NULL, 0.3, &sizes, 12, moved);
+                check_whole("layered", 6, 3, 0, machine, 0.3, &sizes, 12, moved);
+            }
             OK(sked_i_layout_init(&layout, &sizes, err));
             for (int i = 0; i < layout.n_table; i++)
                 if (!moved[i])
                     fail_msg("%s has no gradient in any problem", layout.table[i].name);
         }
+    sked_machine_destroy(machine);
 }
 
 /* The first layer and the last are special to the stepwise policy: both in one, and one between. */
@@ -395,7 +421,7 @@ static void test_layers_of_stepwise(void **state)
     for (int layers = 1; layers <= 3; layers += 2) {
         const sked_i_sizes sizes = small_sizes(layers, SKED_I_POLICY_STEPWISE, SKED_I_BACKWARD_LEARNED);
         bool moved[SKED_I_MAX_PARAMETERS] = {false};
-        check_whole("layered", 6, 3, 0.3, &sizes, 6, moved);
+        check_whole("layered", 6, 3, 0, NULL, 0.3, &sizes, 6, moved);
     }
 }
 

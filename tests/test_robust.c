@@ -158,15 +158,16 @@ static void every_member(void **state)
     sked_graph_destroy(g);
 }
 
-/* Members that cannot take unequal devices are left out with a warning; asked for alone, they are refused. */
+/* Members that cannot take devices without a link are left out with a warning; asked for alone, they are
+ * refused. */
 static void members_on_machines(void **state)
 {
     static const char text[] =
-        "{\"format\": \"sked-machine-1\", \"latency\": 1, \"devices\": [{\"name\": \"a\"}, {\"name\": \"b\", "
-        "\"speed\": 2}]}";
+        "{\"format\": \"sked-machine-1\", \"devices\": [{\"name\": \"a\"}, {\"name\": \"b\", \"speed\": 2}, "
+        "{\"name\": \"c\"}], \"links\": [{\"from\": \"a\", \"to\": \"b\", \"latency\": 1}]}";
     sked_graph *g = generate(20, "uniform:1,9");
     sked_machine *m = NULL;
-    sked_problem p = on_devices(g, 2);
+    sked_problem p = on_devices(g, 3);
     sked_robust_options opt;
     sked_robust_result r = {.size = sizeof r};
     listener l = {0};
@@ -187,7 +188,7 @@ static void members_on_machines(void **state)
         assert_string_not_equal(r.member[k]->label, "gflownet");
     sked_robust_result_clear(&r);
     opt.method = "gflownet";
-    FAILS(SKED_ERR_UNSUPPORTED, "'gflownet' does not take", sked_robust(&p, "noisy", &opt, &r, err));
+    FAILS(SKED_ERR_UNSUPPORTED, "link between every two", sked_robust(&p, "noisy", &opt, &r, err));
     sked_machine_destroy(m);
     sked_graph_destroy(g);
 }

@@ -226,6 +226,166 @@ static void test_method_makes_schedules_only(void **state)
     close_fixture(&f);
 }
 
+/* Two devices alike and a fast one, "c"; every pair has a link. */
+static const char unequal[] =
+    "{\"format\": \"sked-machine-1\", \"devices\": [{\"name\": \"a\", \"type\": \"x\"}, {\"name\": \"c\", "
+    "\"type\": "
+    "\"y\", \"speed\": 2}, {\"name\": \"b\", \"type\": \"x\"}], \"links\": [{\"from\": \"x\", \"to\": \"x\", "
+    "\"latency\": 0.25, \"bandwidth\": 4}, {\"from\": \"x\", \"to\": \"y\", \"latency\": 0.5, \"bandwidth\": "
+    "2}]}";
+
+/* All valid, as long as the simulator says, the same on any number of threads, no two the same. */
+static void check_machine(fixture *f)
+{
+    f->options.threads = 1;
+    sked_samples s = draw(f);
+    f->options.threads = 3;
+    sked_samples again = draw(f);
+    assert_true(same_samples(&s, &again));
+    assert_true(s.count > 50);
+    for (int32_t k = 0; k < s.count; k++) {
+        sked_metrics m = {.size = sizeof m};
+        OK(sked_schedule_validate(&f->problem, s.schedule[k], err));
+        OK(sked_schedule_measure(&f->problem, s.schedule[k], &m, err));
+        assert_true(fabs(m.makespan - s.makespan[k]) <= 1e-9 * m.makespan);
+        assert_true(k == 0 || s.makespan[k - 1] <= s.makespan[k]);
+        assert_true(k == 0 || !same_schedules(s.schedule[k - 1], s.schedule[k]));
+    }
+    sked_samples_clear(&s);
+    sked_samples_clear(&again);
+}
+
+static double heft_makespan(const sked_problem *p)
+{
+    sked_result r = {.size = sizeof r};
+    OK(sked_method_run("heft", p, NULL, &r, err));
+    const double makespan = r.value;
+    sked_result_clear(&r);
+    return makespan;
+}
+
+/* The best draw for a machine is no worse than heft where transfers take a mean duration. */
+static void test_transfers(void **state)
+{
+    (void)state;
+    for (double latency = 0.25; latency < 3; latency *= 3) {
+        fixture f = open_fixture("layered", 40);
+        f.problem.latency = latency;
+        check_machine(&f);
+        sked_samples s = draw(&f);
+        assert_true(s.makespan[0] <= heft_makespan(&f.problem));
+        sked_samples_clear(&s);
+        f.options.improve = 1;
+        FAILS(SKED_ERR_UNSUPPORTED, "transfer",
+              sked_sampler_sample(f.model, &f.problem, &f.options, &s, err));
+        close_fixture(&f);
+    }
+}
+
+static void test_unequal_devices(void **state)
+{
+    (void)state;
+    static const char broken[] =
+        "{\"format\": \"sked-machine-1\", \"devices\": [{\"name\": \"a\"}, {\"name\": \"b\"}, {\"name\": "
+        "\"c\"}], \"links\": [{\"from\": \"a\", \"to\": \"b\", \"latency\": 1}]}";
+    fixture f = open_fixture("layered", 40);
+    sked_machine *machine = NULL, *apart = NULL;
+    sked_samples s = {.size = sizeof s};
+    OK(sked_machine_parse("machine", unequal, strlen(unequal), &machine, err));
+    OK(sked_machine_parse("apart", broken, strlen(broken), &apart, err));
+    f.problem.machine = machine;
+    f.problem.devices = 0;
+    check_machine(&f);
+    f.problem.machine = apart;
+    FAILS(SKED_ERR_UNSUPPORTED, "link between every two",
+          sked_sampler_sample(f.model, &f.problem, &f.options, &s, err));
+    sked_machine_destroy(machine);
+    sked_machine_destroy(apart);
+    close_fixture(&f);
+}
+
+/* Ops of a graph where some cannot run on the device "c". */
+static void test_ops_that_cannot_run_everywhere(void **state)
+{
+    (void)state;
+    fixture f = open_fixture("chain", 1);
+    sked_builder *b = NULL;
+    sked_machine *machine = NULL;
+    sked_graph_destroy(f.graph);
+    OK(sked_builder_create(&b, err));
+    for (int32_t k = 0; k < 30; k++) {
+        OK(sked_builder_add_op(b, NULL, NULL, 1 + k % 4, NULL, err));
+        if (k % 3 == 0)
+            OK(sked_builder_add_duration(b, k, "c", INFINITY, err));
+        const sked_edge edge = {k / 2, k, SKED_LAG_DEFAULT, 1 + k % 2, 0};
+        if (k > 0)
+            OK(sked_builder_add_edge(b, &edge, err));
+    }
+    OK(sked_builder_finish(b, &f.graph, err));
+    sked_builder_destroy(b);
+    OK(sked_machine_parse("machine", unequal, strlen(unequal), &machine, err));
+    sked_problem_init(&f.problem, f.graph);
+    f.problem.machine = machine;
+    check_machine(&f);
+    sked_machine_destroy(machine);
+    close_fixture(&f);
+}
+
+/* Time of the best of the draws on a machine with start-up times of transfers. */
+static double best_on_target(const fixture *f, const sked_samples *s)
+{
+    sked_target *t = NULL;
+    double best = INFINITY, time = NAN;
+    OK(sked_target_create("latency", &f->problem, 0, &t, err));
+    for (int32_t k = 0; k < s->count; k++) {
+        OK(measured_time(t, s->schedule[k], &time, err));
+        best = fmin(best, time);
+    }
+    sked_target_destroy(t);
+    return best;
+}
+
+/* Draws over a prior are schedules of the problem as given, and some of them suit a machine with transfers.
+ */
+static void test_prior(void **state)
+{
+    (void)state;
+    fixture f = open_fixture("layered", 40);
+    f.options.count = 320;
+    sked_samples plain = draw(&f);
+    f.options.prior = true;
+    check_machine(&f);
+    sked_samples wide = draw(&f);
+    assert_true(best_on_target(&f, &wide) < 0.9 * best_on_target(&f, &plain));
+    sked_samples_clear(&plain);
+    sked_samples_clear(&wide);
+    f.problem.latency = 1;
+    FAILS(SKED_ERR_UNSUPPORTED, "prior", sked_sampler_sample(f.model, &f.problem, &f.options, &plain, err));
+    close_fixture(&f);
+}
+
+/* Automatic temperatures fall with the size of the graph; a temperature that is given stays. */
+static void test_temperatures(void **state)
+{
+    (void)state;
+    double most[2] = {0};
+    for (int k = 0; k < 2; k++) {
+        fixture f = open_fixture("layered", k == 0 ? 20 : 200);
+        f.options.count = 30;
+        sked_samples s = draw(&f);
+        for (int32_t i = 0; i < s.count; i++)
+            most[k] = fmax(most[k], s.temperature[i]);
+        sked_samples_clear(&s);
+        f.options.temperature = 0.02;
+        s = draw(&f);
+        for (int32_t i = 0; i < s.count; i++)
+            assert_true(s.temperature[i] == 0.02);
+        sked_samples_clear(&s);
+        close_fixture(&f);
+    }
+    assert_true(most[0] > 2 * most[1]);
+}
+
 static double field(const json_t *line, const char *name)
 {
     const json_t *x = json_object_get(line, name);
@@ -254,7 +414,7 @@ static void test_file(void **state)
         OK(sked_schedules_diversity(&f.problem, pair, 2, &d, err));
         assert_true(field(line, "log_prob") == s.log_prob[k]);
         assert_true(field(line, "proxy_makespan") == s.makespan[k]);
-        assert_true(field(line, "temperature") == 0.005);
+        assert_true(field(line, "temperature") == s.temperature[k]);
         assert_true(field(line, "ged") == d.ged);
         assert_true(field(line, "d_inv") == d.d_inv);
         assert_true(field(line, "d_sen") == d.d_sen);
@@ -276,6 +436,11 @@ int main(void)
         cmocka_unit_test(test_improvement_of_odd_graphs),
         cmocka_unit_test(test_improvement_keeps_the_time),
         cmocka_unit_test(test_method_makes_schedules_only),
+        cmocka_unit_test(test_transfers),
+        cmocka_unit_test(test_unequal_devices),
+        cmocka_unit_test(test_ops_that_cannot_run_everywhere),
+        cmocka_unit_test(test_prior),
+        cmocka_unit_test(test_temperatures),
         cmocka_unit_test(test_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -700,7 +700,7 @@ SKED_API int64_t sked_sampler_steps(const sked_sampler *m); /* updates it has se
 typedef struct sked_sample_options {
     size_t size;
     int32_t count;      /* draws */
-    double temperature; /* > 0: small is greedy, large is diverse */
+    double temperature; /* small is greedy, large is diverse; 0: several that follow the problem's size */
     bool raw;           /* every draw in the order it was made; false: best first and without repeats */
     bool greedy;        /* one schedule, the likeliest action at every step */
     bool local;      /* devices reassigned for the starts drawn, so that data stays near, and those of about
@@ -712,29 +712,34 @@ typedef struct sked_sample_options {
     const volatile sig_atomic_t *stop; /* when it becomes non-zero: what was drawn until then, at least 500 */
     sked_progress_fn progress;         /* may be NULL */
     void *progress_data;
+    bool prior; /* draw for machines with transfers of up to 4 mean durations too: candidates for a target
+                   whose transfers are not known. Equal devices without transfer cost */
 } sked_sample_options;
 SKED_API void sked_sample_options_init_sized(sked_sample_options *opt, size_t size);
-SKED_INIT_INPUT(sked_sample_options) /* 1000 draws at 0.005 */
+SKED_INIT_INPUT(sked_sample_options) /* 1000 draws at temperature 0 */
 typedef struct sked_samples {
     size_t size;
     int32_t count;
     sked_schedule **schedule; /* all valid */
     double *log_prob;         /* of the trajectory drawn (before any improvement), on labelled devices */
     double *makespan;
-    double log_z;  /* mean zeta: estimate of log Z at this temperature */
-    double spread; /* standard deviation of zeta; 0 for a perfect sampler */
+    double log_z;        /* mean zeta: estimate of log Z at the temperature of the first draws */
+    double spread;       /* standard deviation of zeta; 0 for a perfect sampler */
+    double *temperature; /* at which each was drawn */
 } sked_samples;
 SKED_INIT_OUTPUT(sked_samples)
 /*
- * p: devices, objective makespan; transfers, pools and loops are UNSUPPORTED. opt may be NULL. Repeats are
- * found up to the names of the devices. Same seed: the same schedules on any number of threads.
+ * p: devices with or without transfers, equal or not, objective makespan; pools, loops, memory limits and
+ * devices without a link are UNSUPPORTED. opt may be NULL. Repeats are found up to the names of equal
+ * devices. Same seed: the same schedules on any number of threads.
  */
 SKED_API SKED_MUST_CHECK sked_status sked_sampler_sample(const sked_sampler *m, const sked_problem *p,
                                                          const sked_sample_options *opt, sked_samples *out,
                                                          sked_error *err);
 SKED_API void sked_samples_clear(sked_samples *s);
 /*
- * One line of JSON a schedule: as sked_schedules_write, with log_prob, proxy_makespan, temperature, and its
+ * One line of JSON a schedule: as sked_schedules_write, with log_prob, proxy_makespan, temperature (of the
+ * samples, or the one given where they have none), and its
  * distances ged, d_inv, d_sen to the best of them (docs/formats/schedule.md).
  */
 SKED_API SKED_MUST_CHECK sked_status sked_samples_write(const sked_samples *s, const sked_problem *p,

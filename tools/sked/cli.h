@@ -120,7 +120,10 @@ enum {
     X(robust_local, TEXT, "local", "on|off", "on", 0, 0, ON(robust),                                         \
       "--one-shot: reassign the devices of candidates to shorten transfers")                                 \
     X(model, TEXT, "model", "FILE", NULL, 0, 0, ON_DRAW, "gflownet model; without it, the built-in one")     \
-    X(temperature, REAL, "temperature", "T", 0.005, 1e-6, 1e6, ON(sample), "small: greedy, large: diverse")  \
+    X(temperature, REAL, "temperature", "T", 0, 0, 1e6, ON(sample),                                          \
+      "small: greedy, large: diverse; 0: several that follow the size of the problem")                       \
+    X(any_machine, FLAG, "any-machine", "", false, 0, 0, ON(sample),                                         \
+      "draw for machines with transfers of up to 4 mean durations too")                                      \
     X(raw, FLAG, "raw", "", false, 0, 0, ON(sample), "write every draw in the order drawn, with repeats")    \
     X(greedy, FLAG, "greedy", "", false, 0, 0, ON(sample), "one schedule: the likeliest action each step")   \
     X(local, FLAG, "local", "", false, 0, 0, ON(sample),                                                     \

@@ -11,29 +11,31 @@ static void cut(sked_samples *s, int32_t top)
         sked_schedule_destroy(s->schedule[--s->count]);
 }
 
-static sked_status describe(const setup *s, const sked_samples *out, const sked_sample_options *opt,
-                            sked_error *err)
+static sked_status describe(const setup *s, const sked_samples *out, sked_error *err)
 {
     sked_diversity d = {.size = sizeof d};
     sked_metrics m = {.size = sizeof m};
     char x[40];
-    double best = INFINITY;
+    double best = INFINITY, least = INFINITY, most = 0;
     int32_t winner = 0;
     const int32_t kept = out->count < 100 ? out->count : 100;
-    for (int32_t k = 0; k < out->count; k++)
+    for (int32_t k = 0; k < out->count; k++) {
+        least = fmin(least, out->temperature[k]);
+        most = fmax(most, out->temperature[k]);
         if (out->makespan[k] < best) {
             best = out->makespan[k];
             winner = k;
         }
+    }
     sked_status st =
         sked_schedules_diversity(&s->problem, (const sked_schedule *const *)out->schedule, kept, &d, err);
     if (st == SKED_OK)
         st = sked_schedule_measure(&s->problem, out->schedule[winner], &m, err);
     if (st == SKED_OK)
         fprintf(stderr,
-                "%d schedules at temperature %g: best makespan %s (speedup %.3f), GED %.1f of the "
+                "%d schedules at temperatures %.4g to %.4g: best makespan %s (speedup %.3f), GED %.1f of the "
                 "first %d, log Z %.4g, spread %.3g\n",
-                (int)out->count, opt->temperature, human(best, x, sizeof x), m.speedup, d.ged, (int)kept,
+                (int)out->count, least, most, human(best, x, sizeof x), m.speedup, d.ged, (int)kept,
                 out->log_z, out->spread);
     return st;
 }
@@ -59,6 +61,7 @@ sked_status run_sample(arguments *a, sked_error *err)
     sked_sample_options_init(&opt);
     opt.count = (int32_t)a->draws;
     opt.temperature = a->temperature;
+    opt.prior = a->any_machine;
     opt.raw = a->raw;
     opt.greedy = a->greedy;
     opt.local = a->local;
@@ -83,7 +86,7 @@ sked_status run_sample(arguments *a, sked_error *err)
         st = sked_samples_write(&out, &s.problem, opt.temperature,
                                 a->output.count > 0 ? a->output.at[i] : "-", err);
     if (st == SKED_OK && !a->quiet && out.count > 0)
-        st = describe(&s, &out, &opt, err);
+        st = describe(&s, &out, err);
     sked_samples_clear(&out);
     sked_sampler_destroy(m);
     clear_setup(&s);

@@ -336,13 +336,13 @@ INLINE void attend(const sked_i_masks *m, int32_t head, int64_t i, int32_t size,
     for (int32_t j = next_allowed(m, row, 0); j < m->n; j = next_allowed(m, row, j + 1)) {
         const double s = dot(size, q, k + j * 3 * inner) * scale;
         if (s > top) {
-            const double shrink = sum > 0 ? sked_i_exp(fmax(top - s, -700)) : 0;
+            const double shrink = sum > 0 ? sked_i_exp_quick(fmax(top - s, -700)) : 0;
             sum *= shrink;
             for (int32_t c = 0; c < size; c++)
                 y[c] *= (real)shrink;
             top = s;
         }
-        const double weight = sked_i_exp(fmax(s - top, -700));
+        const double weight = sked_i_exp_quick(fmax(s - top, -700));
         sum += weight;
         add_scaled(size, (real)weight, v + j * 3 * inner, y);
     }
@@ -368,7 +368,7 @@ INLINE void attend_grad(const sked_i_masks *m, int32_t head, int64_t i, int32_t 
     for (int32_t j = next_allowed(m, row, 0); j < m->n; j = next_allowed(m, row, j + 1)) {
         const int64_t k = j * 3 * inner + key, v = k + inner;
         const double s = dot(size, qkv + at, qkv + k) * scale;
-        const real weight = (real)sked_i_exp(fmin(fmax(s - lse, -700), 0.5));
+        const real weight = (real)sked_i_exp_quick(fmin(fmax(s - lse, -700), 0.5));
         const real ds = weight * (dot(size, dy, qkv + v) - mean) * scale;
         add_scaled(size, weight, dy, dqkv + v);
         add_scaled(size, ds, qkv + k, dqkv + at);
@@ -393,7 +393,7 @@ INLINE void exp_lanes(real *x)
 {
 #ifdef SKED_REAL_DOUBLE
     for (int i = 0; i < LANES; i++)
-        x[i] = sked_i_exp(fmax(x[i], -700));
+        x[i] = sked_i_exp_quick(fmax(x[i], -700));
 #else
     vec t = CVEC(x) + 87.0f;
     t = KEEP(t, POSITIVE(t)) - 87.0f; /* below: as good as 0 */
@@ -534,7 +534,8 @@ CLONES static void view_grad(const sked_i_attention_views *v, int32_t size, int3
 /* Eight entries of a pair's hidden row, before the ReLU. */
 #define HIDDEN(w, op, device, f)                                                                       \
     ((((op) + (device)) + ((f)[0] * (w)[0] + (f)[1] * (w)[1])) + ((f)[2] * (w)[2] + (f)[3] * (w)[3]) + \
-     ((f)[4] * (w)[4] + (f)[5] * (w)[5]) + ((f)[6] * (w)[6] + (f)[7] * (w)[7]))
+     ((f)[4] * (w)[4] + (f)[5] * (w)[5]) + ((f)[6] * (w)[6] + (f)[7] * (w)[7]) +                       \
+     ((f)[8] * (w)[8] + (f)[9] * (w)[9]) + ((f)[10] * (w)[10] + (f)[11] * (w)[11]))
 
 CLONES static void score(const RN(pairs) * s, real *logit)
 {
@@ -593,6 +594,9 @@ CLONES static void score_grad(const RN(pairs) * s, const real *dlogit, real *dop
 
 /* ------------------------------------------------------------------ log-softmax */
 
+/* Below this an exponential adds next to nothing to a sum that is at least 1. */
+static const double negligible = -36;
+
 static bool log_softmax(int32_t n, const real *x, const int32_t *count, real *logp)
 {
     double top = -INFINITY, sum = 0;
@@ -602,8 +606,8 @@ static bool log_softmax(int32_t n, const real *x, const int32_t *count, real *lo
     if (!(top > -INFINITY && top < INFINITY))
         return false;
     for (int32_t i = 0; i < n; i++)
-        if (count[i] > 0)
-            sum += count[i] * sked_i_exp(fmax(x[i] - top, -700));
+        if (count[i] > 0 && x[i] - top > negligible)
+            sum += count[i] * sked_i_exp_quick(x[i] - top);
     const double lse = top + sked_i_log(sum);
     for (int32_t i = 0; i < n; i++)
         logp[i] = count[i] > 0 ? (real)(x[i] - lse) : (real)-INFINITY;
@@ -617,7 +621,8 @@ static void log_softmax_grad(int32_t n, const real *logp, const int32_t *count, 
         total += count[i] > 0 ? dlogp[i] : 0;
     for (int32_t i = 0; i < n; i++)
         if (count[i] > 0)
-            dx[i] += dlogp[i] - total * (real)(count[i] * sked_i_exp(fmax(logp[i], -700)));
+            dx[i] +=
+                dlogp[i] - (logp[i] > negligible ? total * (real)(count[i] * sked_i_exp_quick(logp[i])) : 0);
 }
 
 const RN(kernels) RN(kernels_cpu) = {

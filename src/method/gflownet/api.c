@@ -39,8 +39,7 @@ int64_t sked_sampler_steps(const sked_sampler *m)
 
 void sked_sample_options_init_sized(sked_sample_options *opt, size_t size)
 {
-    const sked_sample_options preset = {
-        .count = 1000, .temperature = 0.005, .threads = 1, .time_limit = INFINITY};
+    const sked_sample_options preset = {.count = 1000, .threads = 1, .time_limit = INFINITY};
     sked_i_sized_init(opt, size, &preset, sizeof preset);
 }
 
@@ -54,12 +53,15 @@ sked_status sked_sampler_sample(const sked_sampler *m, const sked_problem *p, co
     sked_problem plain;
     sked_graph *graph = NULL;
     sked_status st = sked_i_problem_plain(p, &plain, &graph, err);
-    if (st == SKED_OK && (plain.machine != NULL || sked_i_memory_may_bind(p)))
-        st = sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                         "the sampler does not take unequal devices, links or memory limits");
+    if (st == SKED_OK && sked_i_memory_may_bind(p))
+        st = sked_i_fail(err, SKED_ERR_UNSUPPORTED, "the sampler does not take memory limits");
     if (st == SKED_OK)
         st = sked_i_sample(m, &plain, opt, &s, err);
     sked_graph_destroy(graph);
+    if (st == SKED_OK && !SKED_KNOWS(out, temperature)) { /* it could not clear them */
+        free(s.temperature);
+        s.temperature = NULL;
+    }
     if (st == SKED_OK)
         SKED_GIVE(out, s);
     return st;
@@ -73,6 +75,8 @@ void sked_samples_clear(sked_samples *s)
     free(s->schedule);
     free(s->log_prob);
     free(s->makespan);
+    if (SKED_KNOWS(s, temperature))
+        free(s->temperature);
     SKED_GIVE(s, empty);
 }
 
@@ -107,7 +111,7 @@ sked_status sked_samples_write(const sked_samples *s, const sked_problem *p, dou
         more.size = 0;
         add_field(&more, "log_prob", s->log_prob[k]);
         add_field(&more, "proxy_makespan", s->makespan[k]);
-        add_field(&more, "temperature", temperature);
+        add_field(&more, "temperature", s->temperature != NULL ? s->temperature[k] : temperature);
         add_field(&more, "ged", d.ged);
         add_field(&more, "d_inv", d.d_inv);
         add_field(&more, "d_sen", d.d_sen);

@@ -3,7 +3,11 @@
 #include "base/memory.h"
 #include "base/thread.h"
 
+#include <math.h>
 #include <string.h>
+
+/* In nats. */
+static const double huber_bound = 20;
 
 sked_status RN(batch_create)(const RN(policy) * p, int32_t size, int threads, bool gradients,
                              RN(batch) * *out, sked_error *err)
@@ -16,6 +20,7 @@ sked_status RN(batch_create)(const RN(policy) * p, int32_t size, int threads, bo
     b->size = size;
     b->parts = size < SKED_I_BATCH_PARTS ? size : SKED_I_BATCH_PARTS;
     b->threads = threads < b->parts ? threads : b->parts;
+    b->bound = p->kind->single_pass ? INFINITY : huber_bound;
     SKED_NEW0(b->trajectory, size);
     SKED_NEW(b->steps, 2 * size * n);
     for (int64_t k = 0; k < size; k++)
@@ -145,15 +150,47 @@ sked_status RN(batch_replay)(RN(batch) * b, sked_error *err)
     return run_pass(&p, err);
 }
 
-double RN(batch_loss)(const RN(batch) * b, double *mean)
+/* Half the slope of h. */
+static double bounded(const RN(batch) * b, double r)
 {
-    double sum = 0, square = 0;
+    return r > b->bound ? b->bound : r < -b->bound ? -b->bound : r;
+}
+
+/* Sum of slopes at c: falls as c rises, and is 0 at the least loss. */
+static double slopes(const RN(batch) * b, double c)
+{
+    double sum = 0;
     for (int32_t k = 0; k < b->size; k++)
-        sum += zeta_of(b, k);
-    *mean = sum / b->size;
-    for (int32_t k = 0; k < b->size; k++)
-        square += (zeta_of(b, k) - *mean) * (zeta_of(b, k) - *mean);
-    return square / b->size;
+        sum += bounded(b, zeta_of(b, k) - c);
+    return sum;
+}
+
+/* The mean, and with a bound the root of the slopes between the least and the largest zeta, by bisection. */
+static double centre_of(const RN(batch) * b)
+{
+    double low = INFINITY, high = -INFINITY, sum = 0;
+    for (int32_t k = 0; k < b->size; k++) {
+        const double zeta = zeta_of(b, k);
+        low = fmin(low, zeta);
+        high = fmax(high, zeta);
+        sum += zeta;
+    }
+    if (high - low <= b->bound)
+        return sum / b->size;
+    for (double middle; middle = low + (high - low) / 2, middle > low && middle < high;)
+        *(slopes(b, middle) > 0 ? &low : &high) = middle;
+    return low;
+}
+
+double RN(batch_loss)(const RN(batch) * b, double *centre)
+{
+    double sum = 0;
+    *centre = centre_of(b);
+    for (int32_t k = 0; k < b->size; k++) {
+        const double r = zeta_of(b, k) - *centre, inside = bounded(b, r);
+        sum += inside * (2 * r - inside);
+    }
+    return sum / b->size;
 }
 
 sked_status RN(batch_grad)(RN(batch) * b, real *dparameter, sked_error *err)
@@ -164,7 +201,7 @@ sked_status RN(batch_grad)(RN(batch) * b, real *dparameter, sked_error *err)
     SKED_NEW(slope, b->size);
     RN(batch_loss)(b, &mean);
     for (int32_t k = 0; k < b->size; k++)
-        slope[k] = (real)(-2 * (zeta_of(b, k) - mean) / b->size);
+        slope[k] = (real)(-2 * bounded(b, zeta_of(b, k) - mean) / b->size);
     for (int32_t k = 0; k < b->parts; k++)
         clear(&b->gradient[k]);
     pass p = {.batch = b, .replay = true, .slope = slope};

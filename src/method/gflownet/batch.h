@@ -1,7 +1,10 @@
 /*
  * A mini-batch: trajectories of one graph at one temperature, and their log-partition variance loss
  *
- *     L = mean over s of (zeta(s) - mean zeta)^2
+ *     L = mean over s of h(zeta(s) - c),   h(r) = r^2 up to |r| = bound, then 2 bound |r| - bound^2,
+ *
+ * for the c that makes it least; without a bound c is mean zeta. A cold reward may put a trajectory thousands
+ * of nats below the others: with the bound of Huber it counts, but no more than others do.
  *
  * Trajectories are split into a fixed number of parts whatever the number of threads, each with random
  * numbers and a gradient of its own, and parts are added in order: results do not depend on threads.
@@ -16,6 +19,7 @@ typedef struct RN(batch) {
     const RN(policy) * policy;
     int32_t size, parts;
     int threads;
+    double bound; /* INFINITY where gradients are taken in a single pass, which needs a plain square */
     sked_i_trajectory *trajectory; /* [size] */
     int32_t *steps;                /* ops and devices of all of them */
     RN(walker) * walker[SKED_I_BATCH_PARTS];
@@ -39,8 +43,8 @@ SKED_MUST_CHECK sked_status RN(batch_sample)(RN(batch) * b, int32_t listed, bool
                                              uint64_t first, sked_error *err);
 /* The same trajectories again: log-probabilities under the parameters of now. */
 SKED_MUST_CHECK sked_status RN(batch_replay)(RN(batch) * b, sked_error *err);
-/* Loss of the trajectories as last walked; *mean gets mean zeta, the estimate of log Z. */
-double RN(batch_loss)(const RN(batch) * b, double *mean);
+/* Loss of the trajectories as last walked; *centre gets c, the estimate of log Z. */
+double RN(batch_loss)(const RN(batch) * b, double *centre);
 /* Adds the gradient of batch_loss to dparameter. */
 SKED_MUST_CHECK sked_status RN(batch_grad)(RN(batch) * b, real *dparameter, sked_error *err);
 /*

@@ -13,7 +13,8 @@
 #error "tensors are copied as they lie in memory: little-endian only"
 #endif
 
-static const char format_id[] = "sked-gflownet-1";
+static const char old_format_id[] = "sked-gflownet-1"; /* features and shapes were others */
+static const char format_id[] = "sked-gflownet-2";
 enum { max_model_bytes = 1 << 30 };
 static const int64_t max_steps = INT64_C(9000000000000000); /* of `sked train --steps`; never overflows */
 static const char *const policy_names[] = {"encode-once", "stepwise"};
@@ -141,6 +142,11 @@ static void take_meta(reader *r, int field, const sked_i_buffer *text)
     const int64_t most = field == 1 ? max_steps : INT32_MAX;
     int64_t whole = 0;
     bool good = true;
+    if (field == 0 && strcmp(s, old_format_id) == 0) {
+        sked_i_json_fail(&r->json, "a model of sked before transfers were learnt (%s); train it again",
+                         old_format_id);
+        return;
+    }
     if (field == 0)
         good = strcmp(s, format_id) == 0;
     else if (field >= 4 + n_sizes)

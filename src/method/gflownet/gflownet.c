@@ -4,11 +4,14 @@
 
 #include <string.h>
 
-#define GFLOWNET_OPTIONS(X)                                                                                 \
-    X(TEMPERATURE, "temperature", REAL, "0.005", 1e-6, 1e6, NULL, "small: greedy and fast, large: diverse") \
-    X(DRAWS, "draws", INT, "0", 0, 10000000, NULL,                                                          \
-      "schedules drawn; 0: as many as candidates, at least 100")                                            \
-    X(MODEL, "model", TEXT, "built-in", 0, 0, NULL,                                                         \
+#define GFLOWNET_OPTIONS(X)                                                                            \
+    X(TEMPERATURE, "temperature", REAL, "0", 0, 1e6, NULL,                                             \
+      "small: greedy, large: diverse; 0: several that follow the size of the problem")                 \
+    X(PRIOR, "prior", BOOL, "false", 0, 0, NULL,                                                       \
+      "draw for machines with transfers of up to 4 mean durations too; not where transfers are given") \
+    X(DRAWS, "draws", INT, "0", 0, 10000000, NULL,                                                     \
+      "schedules drawn; 0: as many as candidates, at least 100")                                       \
+    X(MODEL, "model", TEXT, "built-in", 0, 0, NULL,                                                    \
       "file of a model of `sked train`; built-in: the one in sked")
 
 SKED_I_OPTIONS(GFLOWNET_OPTIONS);
@@ -56,6 +59,8 @@ static sked_status gflownet_run(sked_i_run *run, sked_error *err)
         return run_free(run, err);
     sked_sample_options_init(&how);
     how.temperature = run->setting[OPTION_TEMPERATURE];
+    how.prior = run->setting[OPTION_PRIOR] != 0 && run->problem->machine == NULL &&
+                !sked_i_has_transfers(run->problem);
     how.threads = run->options->threads;
     const char *path = sked_i_option_text(&options[OPTION_MODEL], run->setting[OPTION_MODEL], run->settings);
     SKED_TRY(sked_sampler_read(strcmp(path, "built-in") == 0 ? NULL : path, &m, err));
@@ -77,7 +82,8 @@ cleanup:
 const sked_i_method sked_i_method_gflownet = {
     .info = {.name = "gflownet",
              .summary = "learned sampler of many different good schedules (GFlowNet)",
-             .features = SKED_CAN_DEVICES | SKED_CAN_CANDIDATES | SKED_CAN_MAKESPAN,
+             .features = SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_MACHINES | SKED_CAN_CANDIDATES |
+                         SKED_CAN_MAKESPAN,
              .options = options,
              .n_options = n_options},
     .run = gflownet_run,

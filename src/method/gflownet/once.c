@@ -1,8 +1,8 @@
 #include "method/gflownet/once.h"
 
-#include "base/explog.h"
 #include "base/memory.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Lays the pieces out in block, or only counts where it is NULL. */
@@ -25,6 +25,8 @@ static int64_t lay_out(RN(once) * p, real *block)
     PIECE(device_weight, (int64_t)s->context * s->width);
     PIECE(state_weight, states * s->width);
     PIECE(pair_weight, (int64_t)SKED_I_PAIR_FEATURES * s->width);
+    PIECE(out, s->width);
+    PIECE(direct, SKED_I_DIRECT_FEATURES);
     PIECE(empty, s->context);
     PIECE(empty_part, s->width);
     PIECE(first_wait, n * s->context);
@@ -88,6 +90,31 @@ static void first_waits(RN(once) * p)
     }
 }
 
+/* A cold reward tells choices apart more sharply; the square root leaves room for what later steps mend. */
+static double sharpness_of(double kappa)
+{
+    return sqrt(fmin(fmax(kappa, 0.25), 4096));
+}
+
+/*
+ * All of a vector's weights move at once: with this share an update changes the weights of the direct path by
+ * heat no faster than by their bias.
+ */
+static const real heat_share = (real)0.0625;
+
+static void prepare_logits(RN(once) * p)
+{
+    const sked_i_layout *at = p->base.layout;
+    const real *w = p->base.parameter;
+    p->sharpness = (real)sharpness_of(sked_i_instance_kappa(p->base.instance, p->base.temperature));
+    p->base.kernels->linear(1, at->sizes.temperature, SKED_I_DIRECT_FEATURES, p->encoder->heat.second,
+                            w + at->direct_weight, NULL, p->direct);
+    for (int k = 0; k < SKED_I_DIRECT_FEATURES; k++)
+        p->direct[k] = p->sharpness * (w[at->direct_bias + k] + heat_share * p->direct[k]);
+    for (int32_t c = 0; c < at->sizes.width; c++)
+        p->out[c] = p->sharpness * w[at->out_weight + c];
+}
+
 static void once_prepare(RN(policy) * policy)
 {
     RN(once) *p = (RN(once) *)policy;
@@ -96,7 +123,9 @@ static void once_prepare(RN(policy) * policy)
     const sked_i_sizes *s = &at->sizes;
     const int32_t n = p->base.instance->n;
     const real *w = p->base.parameter, *e = p->encoder->out, *heat = p->encoder->heat.second;
-    if (!RN(encoder_run)(p->encoder, w, sked_i_log(p->base.temperature)))
+    double inputs[SKED_I_HEAT_FEATURES];
+    sked_i_instance_heat(p->base.instance, p->base.temperature, inputs);
+    if (!RN(encoder_run)(p->encoder, w, inputs))
         return; /* the limit is reached: nothing will walk */
     k->linear(1, s->temperature, s->width, heat, w + at->scale_weight, w + at->scale_bias, p->scale);
     k->linear(1, s->temperature, s->width, heat, w + at->shift_weight, w + at->shift_bias, p->shift);
@@ -113,6 +142,7 @@ static void once_prepare(RN(policy) * policy)
     for (int32_t c = 0; c < s->context; c++)
         p->empty[c] = w[at->empty_device + c] > 0 ? w[at->empty_device + c] : 0;
     k->linear(1, s->context, s->width, p->empty, p->device_weight, NULL, p->empty_part);
+    prepare_logits(p);
     first_waits(p);
 }
 
@@ -134,6 +164,7 @@ int64_t RN(once_gradient_lay_out)(const RN(once) * p, real *block, RN(once_gradi
     PIECE(state_weight, (2 * context + SKED_I_STATE_FEATURES) * width);
     PIECE(pair_weight, SKED_I_PAIR_FEATURES * width);
     PIECE(out, width);
+    PIECE(direct, SKED_I_DIRECT_FEATURES);
     PIECE(wait_feature, SKED_I_WAIT_FEATURES * context);
     PIECE(last_feature, SKED_I_LAST_FEATURES * context);
     PIECE(empty, context);
@@ -188,7 +219,8 @@ static void fold_grad(const RN(once) * p, const RN(once_gradient) * g, real *dpl
                        g->state_weight, dw + at->state_weight, dfilm);
     scale_columns_grad(SKED_I_PAIR_FEATURES, s->width, w + at->pair_weight, p->scale, g->pair_weight,
                        dw + at->pair_weight, dfilm);
-    add_to(s->width, g->out, dw + at->out_weight);
+    for (int32_t c = 0; c < s->width; c++)
+        dw[at->out_weight + c] += p->sharpness * g->out[c];
     add_to((int64_t)SKED_I_WAIT_FEATURES * s->context, g->wait_feature, dw + at->wait_feature);
     add_to((int64_t)SKED_I_LAST_FEATURES * s->context, g->last_feature, dw + at->last_feature);
     if (s->backward == SKED_I_BACKWARD_LEARNED) {
@@ -222,6 +254,12 @@ static sked_status once_grad(const RN(policy) * policy, RN(gradient) * gradient,
                    dw + at->scale_weight, dw + at->scale_bias);
     k->linear_grad(1, s->temperature, s->width, heat, w + at->shift_weight, dfilm + s->width, dheat,
                    dw + at->shift_weight, dw + at->shift_bias);
+    for (int i = 0; i < SKED_I_DIRECT_FEATURES; i++)
+        dw[at->direct_bias + i] += p->sharpness * g.direct[i];
+    for (int i = 0; i < SKED_I_DIRECT_FEATURES; i++)
+        g.direct[i] *= p->sharpness * heat_share;
+    k->linear_grad(1, s->temperature, SKED_I_DIRECT_FEATURES, heat, w + at->direct_weight, g.direct, dheat,
+                   dw + at->direct_weight, NULL);
     k->linear_grad(n, s->dim, s->width, e, w + at->op_weight, dplain, de, dw + at->op_weight,
                    dw + at->op_bias);
     k->linear_grad(n, s->dim, s->context, e, w + at->wait_weight, g.wait, de, dw + at->wait_weight,

@@ -1,12 +1,14 @@
 #include "base/memory.h"
 
 #include "base/explog.h"
+#include "method/gflownet/choices.h"
 #include "method/gflownet/once.h"
-#include "method/gflownet/partial.h"
 
 #include <string.h>
 
-enum { FEATURES = SKED_I_PAIR_FEATURES };
+enum { FEATURES = SKED_I_PAIR_FEATURES, DIRECT = SKED_I_DIRECT_FEATURES };
+/* A gap of that many mean durations is as bad as any larger one. */
+static const real direct_clip = 12;
 
 /*
  * Building schedules step by step with the encode-once policy.
@@ -14,28 +16,29 @@ enum { FEATURES = SKED_I_PAIR_FEATURES };
  * What unscheduled ops and devices contribute changes only when something happens to them, so each keeps
  * its contribution as a version from one change to the next. The gradient of a version is the difference of
  * a running total at its end and its begin: a walk costs O(scored pairs + ops + edges), not O(ops * ops).
- * Devices are numbered in the order they are first used.
+ * Rows of devices are those of the instance's columns.
  */
 typedef struct walker {
     RN(walker) base;
     const RN(once) * policy;
     const sked_i_instance *x;
-    int32_t context, width, devices; /* devices: at most as many as there are ops */
-    bool learned;                    /* backward policy */
+    int32_t context, width;
+    bool learned; /* backward policy */
     sked_i_partial at;
-    int32_t used;           /* devices, numbered in the order they are first used */
+    sked_i_choices choices; /* of this step */
+    int32_t most;           /* devices a list walk opens */
     double work_left, busy; /* busy: sum of the times devices are free */
-    double earliest;        /* start of any pair, this step */
     /* Scorer. */
-    real *wait;                                    /* [n, context] of unscheduled ops */
-    real *device;                                  /* [devices, context] */
-    real *device_part;                             /* [devices, width] */
-    real *state;                                   /* [2 * context + SKED_I_STATE_FEATURES] */
-    real *sum_wait, *sum_device;                   /* [context] */
-    real *sum;                                     /* [width] state part */
-    real *row;                                     /* [devices, width] */
-    real *feature, *logit, *logp, *dlogp, *dlogit; /* per pair */
-    int32_t *count;                                /* per pair */
+    real *wait;                          /* [n, context] of unscheduled ops */
+    real *device;                        /* [devices, context] */
+    real *device_part;                   /* [devices, width] */
+    real *state;                         /* [2 * context + SKED_I_STATE_FEATURES] */
+    real *sum_wait, *sum_device;         /* [context] */
+    real *sum;                           /* [width] state part */
+    real *row;                           /* [devices, width] of this step's choices */
+    real *feature, *direct;              /* per pair and feature */
+    real *logit, *logp, *dlogp, *dlogit; /* per pair */
+    int32_t *count;                      /* per pair */
     int64_t pair_cap;
     /* Gradient: totals so far, and what they were when a version began. */
     const RN(once_gradient) * gradient; /* NULL: not wanted */
@@ -46,17 +49,18 @@ typedef struct walker {
     real *dbase, *dstate, *dversion;    /* [width], as state, [context] */
     /* Backward policy. */
     real *back_state, *dback_state; /* [2 * context + SKED_I_BACK_FEATURES] */
+    real *back_device;              /* [used, context] rows of the used devices, as they were opened */
     real *back_row, *dback_row;     /* [used, width] hidden rows */
     real *back_logit;               /* [used] likewise the next four */
     real *back_logp, *dback_logp, *dback_logit;
     int32_t *back_count;
-    real *ddevice; /* [devices, context] */
+    real *ddevice, *dback_device; /* [devices, context], [used, context] */
 } walker;
 
 static sked_status create_scorer(walker *w, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const int64_t n = w->x->n, context = w->context, width = w->width, devices = w->devices;
+    const int64_t n = w->x->n, context = w->context, width = w->width, devices = w->x->columns;
     SKED_NEW(w->wait, n * context);
     SKED_NEW(w->device, devices * context);
     SKED_NEW(w->device_part, devices * width);
@@ -64,13 +68,13 @@ static sked_status create_scorer(walker *w, sked_error *err)
     SKED_NEW(w->sum_wait, context);
     SKED_NEW(w->sum_device, context);
     SKED_NEW(w->sum, width);
-    SKED_NEW(w->row, devices * width);
+    SKED_NEW(w->row, (devices + w->x->groups) * width);
     SKED_NEW0(w->total_wait, context);
     SKED_NEW0(w->total_device, context);
     SKED_NEW(w->wait_from, n * context);
     SKED_NEW(w->device_from, devices * context);
     SKED_NEW(w->ddevice_part, devices * width);
-    SKED_NEW(w->drow, devices * width);
+    SKED_NEW(w->drow, (devices + w->x->groups) * width);
     SKED_NEW(w->dbase, width);
     SKED_NEW(w->dstate, 2 * context + SKED_I_STATE_FEATURES);
     SKED_NEW(w->dversion, context);
@@ -81,7 +85,7 @@ cleanup:
 static sked_status create_backward(walker *w, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const int64_t context = w->context, width = w->width, devices = w->devices;
+    const int64_t context = w->context, width = w->width, devices = w->x->columns;
     SKED_NEW(w->back_state, 2 * context + SKED_I_BACK_FEATURES);
     SKED_NEW(w->dback_state, 2 * context + SKED_I_BACK_FEATURES);
     SKED_NEW(w->back_row, devices * width);
@@ -92,6 +96,8 @@ static sked_status create_backward(walker *w, sked_error *err)
     SKED_NEW(w->dback_logit, devices);
     SKED_NEW(w->back_count, devices);
     SKED_NEW(w->ddevice, devices * context);
+    SKED_NEW(w->back_device, devices * context);
+    SKED_NEW(w->dback_device, devices * context);
 cleanup:
     return st;
 }
@@ -106,9 +112,9 @@ sked_status RN(once_walker_create)(const RN(policy) * p, RN(walker) * *out, sked
     w->x = p->instance;
     w->context = p->layout->sizes.context;
     w->width = p->layout->sizes.width;
-    w->devices = w->x->devices < w->x->n ? w->x->devices : w->x->n;
     w->learned = p->layout->sizes.backward == SKED_I_BACKWARD_LEARNED;
-    SKED_TRY(sked_i_partial_init(&w->at, w->x, w->devices, err));
+    SKED_TRY(sked_i_partial_init(&w->at, w->x, err));
+    SKED_TRY(sked_i_choices_init(&w->choices, w->x, err));
     SKED_TRY(create_scorer(w, err));
     if (w->learned)
         SKED_TRY(create_backward(w, err));
@@ -123,20 +129,26 @@ cleanup:
 void RN(once_walker_destroy)(RN(walker) * generic)
 {
     walker *w = (walker *)generic;
-    void *const owned[] = {w->wait,         w->device,     w->device_part, w->state,        w->sum_wait,
-                           w->sum_device,   w->sum,        w->row,         w->feature,      w->logit,
-                           w->logp,         w->dlogp,      w->dlogit,      w->count,        w->total_wait,
-                           w->total_device, w->wait_from,  w->device_from, w->ddevice_part, w->drow,
-                           w->dbase,        w->dstate,     w->dversion,    w->back_state,   w->dback_state,
-                           w->back_row,     w->dback_row,  w->back_logit,  w->back_logp,    w->dback_logp,
-                           w->dback_logit,  w->back_count, w->ddevice};
+    void *const owned[] = {
+        w->wait,         w->device,     w->device_part, w->state,        w->sum_wait,     w->sum_device,
+        w->sum,          w->row,        w->feature,     w->logit,        w->logp,         w->dlogp,
+        w->dlogit,       w->count,      w->total_wait,  w->total_device, w->wait_from,    w->device_from,
+        w->ddevice_part, w->drow,       w->dbase,       w->dstate,       w->dversion,     w->back_state,
+        w->dback_state,  w->back_row,   w->dback_row,   w->back_logit,   w->back_logp,    w->dback_logp,
+        w->dback_logit,  w->back_count, w->ddevice,     w->back_device,  w->dback_device, w->direct};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     sked_i_partial_clear(&w->at);
+    sked_i_choices_clear(&w->choices);
     free(w);
 }
 
 /* ------------------------------------------------------------------ versions */
+
+static double squashed(double x)
+{
+    return x / (1 + fabs(x));
+}
 
 /* y[c] = max(0, base[c] + sum_k f[k] weight[k, c]), and its share of the sum. */
 static void version_begin(int32_t width, const real *base, int32_t features, const real *f,
@@ -206,6 +218,7 @@ static void device_features(const walker *w, int32_t d, real *f)
 {
     f[0] = (real)w->at.free_at[d];
     f[1] = !w->at.followed[w->at.last[d]];
+    f[2] = (real)squashed(w->x->pace[w->x->group_of[d]]);
 }
 
 static void device_begin(walker *w, int32_t d)
@@ -251,7 +264,6 @@ static void reset(walker *w)
     const sked_i_instance *x = w->x;
     const size_t context = (size_t)w->context * sizeof(real);
     sked_i_partial_reset(&w->at);
-    w->used = 0;
     w->busy = 0;
     w->work_left = x->work;
     memcpy(w->wait, w->policy->first_wait, (size_t)x->n * context);
@@ -265,7 +277,7 @@ static void reset(walker *w)
 }
 
 /* Its successors learn when the data of op arrives, its predecessors that they are followed. */
-static void tell_neighbours(walker *w, int32_t op, double start)
+static void tell_neighbours(walker *w, int32_t op, int32_t d, double start)
 {
     const sked_i_instance *x = w->x;
     const sked_graph *g = x->graph;
@@ -274,7 +286,7 @@ static void tell_neighbours(walker *w, int32_t op, double start)
         if (g->edge_distance[e] != 0)
             continue;
         wait_end(w, to);
-        sked_i_partial_arrive(&w->at, e, start);
+        sked_i_partial_arrive(&w->at, e, d, start);
         wait_begin(w, to);
     }
     for (int64_t k = g->pred_ptr[op]; k < g->pred_ptr[op + 1]; k++) {
@@ -291,18 +303,16 @@ static void tell_neighbours(walker *w, int32_t op, double start)
     }
 }
 
-/* Appends ready[index] to a device; w->used opens the next empty one. */
+/* Appends ready[index] to a device. */
 static void append(walker *w, int32_t index, int32_t d)
 {
     const double free_at = w->at.free_at[d];
     const int32_t op = sked_i_partial_pop(&w->at, index);
-    const double start = sked_i_later(free_at, w->at.ready_time[op]);
+    const double start = sked_i_partial_start(&w->at, op, d);
     wait_end(w, op);
-    tell_neighbours(w, op, start);
-    if (d < w->used)
+    tell_neighbours(w, op, d, start);
+    if (w->at.last[d] >= 0)
         device_end(w, d);
-    else
-        w->used++;
     sked_i_partial_place(&w->at, op, d, start);
     w->busy += w->at.free_at[d] - free_at;
     w->work_left -= w->x->duration[op];
@@ -311,69 +321,122 @@ static void append(walker *w, int32_t index, int32_t d)
 
 /* ------------------------------------------------------------------ scores */
 
-static int32_t open_devices(const walker *w)
+/* What the features of all pairs of a step are measured against. */
+typedef struct frame {
+    double earliest; /* start of any pair, transfers not counted */
+    double bound;    /* end that some path reaches already */
+    double per_unit; /* 1 / mean duration */
+} frame;
+
+static frame frame_of(const walker *w)
 {
-    return w->used + (w->used < w->x->devices);
+    const sked_i_choices *c = &w->choices;
+    return (frame){.earliest = sked_i_later(c->first_ready, c->least_free),
+                   .bound = sked_i_later(sked_i_later(c->critical, w->at.makespan), 1),
+                   .per_unit = 1 / w->x->unit};
 }
 
-static void pair_features(const walker *w, int32_t op, int32_t d, double least_free, double top_tail, real *f)
+/* One pair: times in mean durations for the hidden row, still to be squashed, and for the direct path. */
+static void pair_features(const walker *w, const frame *at, int32_t op, int32_t d, double least_finish,
+                          real *f, real *g)
 {
-    const double ready = w->at.ready_time[op], free_at = w->at.free_at[d],
-                 start = sked_i_later(ready, free_at);
-    const double end = start + w->x->tail[op];
-    f[0] = (real)(start - w->earliest);
-    f[1] = (real)(start - ready);
-    f[2] = (real)(start - free_at);
-    f[3] = (real)(end - w->at.makespan);
-    f[4] = (real)sked_i_later(0, end - 1);
-    f[5] = (real)(w->x->tail[op] - top_tail);
-    f[6] = (real)sked_i_later(0, start + w->x->duration[op] - w->at.makespan);
-    f[7] = (real)(free_at - least_free);
+    const double u = at->per_unit, data = sked_i_partial_data(&w->at, op, d), free_at = w->at.free_at[d];
+    const double start = sked_i_later(data, free_at), finish = start + sked_i_instance_time(w->x, op, d);
+    const double end = start + w->x->tail[op], gap = (w->choices.top_tail - w->x->tail[op]) * u;
+    const double local = w->at.local != NULL ? w->at.local[(int64_t)op * w->x->columns + d] : 0;
+    f[0] = (real)((start - at->earliest) * u);
+    f[1] = (real)((start - w->at.ready_time[op]) * u);
+    f[2] = (real)((start - free_at) * u);
+    f[3] = (real)((end - w->at.makespan) * u);
+    f[4] = (real)(sked_i_later(0, end - at->bound) * u);
+    f[5] = (real)gap;
+    f[6] = (real)(sked_i_later(0, finish - w->at.makespan) * u);
+    f[7] = (real)((free_at - w->choices.least_free) * u);
+    f[8] = (real)((data - w->at.ready_time[op]) * u);
+    f[9] = (real)local;
+    f[10] = (real)((finish - start - w->x->least[op]) * u);
+    f[11] = (real)((finish - least_finish) * u);
+    g[0] = f[0];
+    g[1] = f[11];
+    g[2] = f[5];
+    g[3] = (real)squashed(gap);
+    g[4] = f[8];
+    g[5] = f[2];
+    g[6] = f[4];
+    g[7] = f[10];
 }
 
-/* Features of every pair and of the state; fills w->feature, w->count, the tail of w->state. */
-static void observe(walker *w)
+static double least_finish(const walker *w, int32_t op)
 {
-    const int32_t open = open_devices(w);
-    double least_free = INFINITY, most_free = 0, top_tail = 0, first_ready = INFINITY, critical = 0;
-    for (int32_t d = 0; d < open; d++) {
-        least_free = w->at.free_at[d] < least_free ? w->at.free_at[d] : least_free;
-        most_free = sked_i_later(most_free, w->at.free_at[d]);
+    const sked_i_choices *c = &w->choices;
+    double least = INFINITY;
+    for (int32_t d = 0; d < c->n_columns; d++) {
+        const double finish =
+            sked_i_partial_start(&w->at, op, c->column[d]) + sked_i_instance_time(w->x, op, c->column[d]);
+        least = finish < least ? finish : least;
     }
-    for (int32_t i = 0; i < w->at.n_ready; i++) {
-        const int32_t op = w->at.ready[i];
-        first_ready = w->at.ready_time[op] < first_ready ? w->at.ready_time[op] : first_ready;
-        top_tail = sked_i_later(top_tail, w->x->tail[op]);
-        critical = sked_i_later(critical, sked_i_later(w->at.ready_time[op], least_free) + w->x->tail[op]);
-    }
-    w->earliest = sked_i_later(first_ready, least_free);
-    for (int32_t i = 0; i < w->at.n_ready; i++)
-        for (int32_t d = 0; d < open; d++) {
-            const int64_t pair = (int64_t)i * open + d;
-            pair_features(w, w->at.ready[i], d, least_free, top_tail, w->feature + pair * FEATURES);
-            w->count[pair] = d < w->used ? 1 : w->x->devices - w->used;
+    return least;
+}
+
+/* Features of every pair; those of a device that cannot run the op are 0, and so is its count. */
+static void observe_pairs(walker *w)
+{
+    const sked_i_choices *c = &w->choices;
+    const frame at = frame_of(w);
+    for (int32_t i = 0; i < c->n_ops; i++) {
+        const int32_t op = c->row[i];
+        const double least = least_finish(w, op);
+        for (int32_t d = 0; d < c->n_columns; d++) {
+            const int64_t pair = (int64_t)i * c->n_columns + d;
+            const bool able = !w->x->picky || sked_i_instance_time(w->x, op, c->column[d]) < INFINITY;
+            w->count[pair] = able ? c->count[d] : 0;
+            if (able) {
+                pair_features(w, &at, op, c->column[d], least, w->feature + pair * FEATURES,
+                              w->direct + pair * DIRECT);
+            } else {
+                memset(w->feature + pair * FEATURES, 0, FEATURES * sizeof(real));
+                memset(w->direct + pair * DIRECT, 0, DIRECT * sizeof(real));
+            }
         }
+    }
+    const int64_t pairs = (int64_t)c->n_ops * c->n_columns;
+    for (int64_t k = 0; k < pairs * FEATURES; k++)
+        w->feature[k] /= 1 + (w->feature[k] < 0 ? -w->feature[k] : w->feature[k]);
+    for (int64_t k = 0; k < pairs * DIRECT; k++)
+        w->direct[k] = w->direct[k] < direct_clip ? w->direct[k] : direct_clip;
+}
+
+/* The tail of w->state. */
+static void observe_state(walker *w)
+{
+    const sked_i_choices *c = &w->choices;
+    const frame at = frame_of(w);
     real *q = w->state + 2 * (int64_t)w->context;
     q[0] = (real)w->at.makespan;
     q[1] = (real)(w->x->n - w->at.left) / (real)w->x->n;
     q[2] = (real)(w->busy / w->x->devices);
-    q[3] = (real)(most_free - least_free);
+    q[3] = (real)squashed((c->most_free - c->least_free) * at.per_unit);
     q[4] = (real)((w->busy + w->work_left) / w->x->devices);
     q[5] = (real)w->at.n_ready / (real)w->at.left;
-    q[6] = (real)w->earliest;
-    q[7] = (real)critical;
+    q[6] = (real)at.earliest;
+    q[7] = (real)c->critical;
+    q[8] = (real)squashed((c->critical - w->at.makespan) * at.per_unit);
+    q[9] = (real)squashed((at.earliest - c->least_free) * at.per_unit);
+    q[10] = (real)w->at.n_ready / (real)(w->at.n_ready + w->x->devices);
+    q[11] = (real)w->at.n_used / (real)w->x->devices;
 }
 
 static bool room_for_pairs(walker *w, int64_t pairs)
 {
     if (pairs <= w->pair_cap)
         return true;
-    int64_t cap[6];
-    for (int i = 0; i < 6; i++)
-        cap[i] = i == 0 ? w->pair_cap * FEATURES : w->pair_cap;
+    int64_t cap[7];
+    for (int i = 0; i < 7; i++)
+        cap[i] = i == 0 ? w->pair_cap * FEATURES : i == 6 ? w->pair_cap * DIRECT : w->pair_cap;
     if (!SKED_GROW(w->feature, cap[0], pairs * FEATURES) || !SKED_GROW(w->logit, cap[1], pairs) ||
         !SKED_GROW(w->logp, cap[2], pairs) || !SKED_GROW(w->dlogp, cap[3], pairs) ||
-        !SKED_GROW(w->dlogit, cap[4], pairs) || !SKED_GROW(w->count, cap[5], pairs))
+        !SKED_GROW(w->dlogit, cap[4], pairs) || !SKED_GROW(w->count, cap[5], pairs) ||
+        !SKED_GROW(w->direct, cap[6], pairs * DIRECT))
         return false;
     w->pair_cap = pairs;
     return true;
@@ -381,39 +444,54 @@ static bool room_for_pairs(walker *w, int64_t pairs)
 
 static RN(pairs) pairs_of(const walker *w)
 {
-    return (RN(pairs)){.ops = w->at.n_ready,
-                       .devices = open_devices(w),
+    return (RN(pairs)){.ops = w->choices.n_ops,
+                       .devices = w->choices.n_columns,
                        .width = w->width,
-                       .row = w->at.ready,
+                       .row = w->choices.row,
                        .op_part = w->policy->op,
                        .device = w->row,
                        .feature = w->feature,
                        .weight = w->policy->pair_weight,
-                       .out = w->policy->base.parameter + w->policy->base.layout->out_weight};
+                       .out = w->policy->out};
+}
+
+/* The state's part and the devices' parts of the hidden rows. */
+static void fill_rows(walker *w)
+{
+    const RN(once) *p = w->policy;
+    const sked_i_choices *c = &w->choices;
+    const real empties = (real)(w->x->devices - w->at.n_used);
+    for (int32_t k = 0; k < w->context; k++) {
+        w->state[k] = w->sum_wait[k] / (real)w->at.left;
+        w->state[w->context + k] = (w->sum_device[k] + empties * p->empty[k]) / (real)w->x->devices;
+    }
+    p->base.kernels->linear(1, 2 * w->context + SKED_I_STATE_FEATURES, w->width, w->state, p->state_weight,
+                            NULL, w->sum);
+    for (int32_t d = 0; d < c->n_columns; d++) {
+        const bool used = w->at.last[c->column[d]] >= 0;
+        const real *part = used ? w->device_part + (int64_t)c->column[d] * w->width : p->empty_part;
+        for (int32_t k = 0; k < w->width; k++)
+            w->row[(int64_t)d * w->width + k] = w->sum[k] + part[k];
+    }
 }
 
 /* Log-probabilities of all pairs into w->logp. */
 static sked_status evaluate(walker *w, sked_error *err)
 {
     const RN(once) *p = w->policy;
-    const int32_t open = open_devices(w), empties = w->x->devices - w->used;
-    if (!room_for_pairs(w, (int64_t)w->at.n_ready * open))
+    sked_i_choices_fill(&w->choices, &w->at);
+    const int32_t count = w->choices.n_ops * w->choices.n_columns;
+    if (!room_for_pairs(w, count))
         return sked_i_no_memory(err);
-    observe(w);
-    for (int32_t c = 0; c < w->context; c++) {
-        w->state[c] = w->sum_wait[c] / (real)w->at.left;
-        w->state[w->context + c] = (w->sum_device[c] + (real)empties * p->empty[c]) / (real)w->x->devices;
-    }
-    p->base.kernels->linear(1, 2 * w->context + SKED_I_STATE_FEATURES, w->width, w->state, p->state_weight,
-                            NULL, w->sum);
-    for (int32_t d = 0; d < open; d++) {
-        const real *part = d < w->used ? w->device_part + (int64_t)d * w->width : p->empty_part;
-        for (int32_t c = 0; c < w->width; c++)
-            w->row[(int64_t)d * w->width + c] = w->sum[c] + part[c];
-    }
+    observe_pairs(w);
+    observe_state(w);
+    fill_rows(w);
     const RN(pairs) pairs = pairs_of(w);
     p->base.kernels->score(&pairs, w->logit);
-    if (!p->base.kernels->log_softmax(w->at.n_ready * open, w->logit, w->count, w->logp))
+    for (int32_t i = 0; i < count; i++)
+        for (int32_t k = 0; k < DIRECT; k++)
+            w->logit[i] += p->direct[k] * w->direct[(int64_t)i * DIRECT + k];
+    if (!p->base.kernels->log_softmax(count, w->logit, w->count, w->logp))
         return sked_i_fail(err, SKED_ERR_BUG, "the policy gives no probability at step %d of %d",
                            (int)(w->x->n - w->at.left), (int)w->x->n);
     return SKED_OK;
@@ -424,31 +502,36 @@ static void step_grad(walker *w, int32_t chosen, real slope)
 {
     const RN(once) *p = w->policy;
     const RN(once_gradient) *g = w->gradient;
-    const int32_t open = open_devices(w), pairs = w->at.n_ready * open, context = w->context;
+    const sked_i_choices *c = &w->choices;
+    const int32_t pairs = c->n_ops * c->n_columns, context = w->context;
     const size_t states = (size_t)(2 * context + SKED_I_STATE_FEATURES);
     memset(w->dlogp, 0, (size_t)pairs * sizeof(real));
     memset(w->dlogit, 0, (size_t)pairs * sizeof(real));
-    memset(w->drow, 0, (size_t)open * (size_t)w->width * sizeof(real));
+    memset(w->drow, 0, (size_t)c->n_columns * (size_t)w->width * sizeof(real));
     memset(w->dbase, 0, (size_t)w->width * sizeof(real));
     memset(w->dstate, 0, states * sizeof(real));
     w->dlogp[chosen] = slope;
     p->base.kernels->log_softmax_grad(pairs, w->logp, w->count, w->dlogp, w->dlogit);
+    for (int32_t i = 0; i < pairs; i++)
+        for (int32_t k = 0; k < DIRECT; k++)
+            g->direct[k] += w->dlogit[i] * w->direct[(int64_t)i * DIRECT + k];
     const RN(pairs) s = pairs_of(w);
     p->base.kernels->score_grad(&s, w->dlogit, g->op, w->drow, g->pair_weight, g->out);
-    for (int32_t d = 0; d < open; d++) {
-        real *part = d < w->used ? w->ddevice_part + (int64_t)d * w->width : g->empty_part;
-        for (int32_t c = 0; c < w->width; c++) {
-            part[c] += w->drow[(int64_t)d * w->width + c];
-            w->dbase[c] += w->drow[(int64_t)d * w->width + c];
+    for (int32_t d = 0; d < c->n_columns; d++) {
+        const bool used = w->at.last[c->column[d]] >= 0;
+        real *part = used ? w->ddevice_part + (int64_t)c->column[d] * w->width : g->empty_part;
+        for (int32_t k = 0; k < w->width; k++) {
+            part[k] += w->drow[(int64_t)d * w->width + k];
+            w->dbase[k] += w->drow[(int64_t)d * w->width + k];
         }
     }
     p->base.kernels->linear_grad(1, (int32_t)states, w->width, w->state, p->state_weight, w->dbase, w->dstate,
                                  g->state_weight, NULL);
-    for (int32_t c = 0; c < context; c++) {
-        const real each = w->dstate[context + c] / (real)w->x->devices;
-        w->total_wait[c] += w->dstate[c] / (real)w->at.left;
-        w->total_device[c] += each;
-        g->empty[c] += each * (real)(w->x->devices - w->used);
+    for (int32_t k = 0; k < context; k++) {
+        const real each = w->dstate[context + k] / (real)w->x->devices;
+        w->total_wait[k] += w->dstate[k] / (real)w->at.left;
+        w->total_device[k] += each;
+        g->empty[k] += each * (real)(w->x->devices - w->at.n_used);
     }
 }
 
@@ -462,7 +545,8 @@ static bool evaluate_back(walker *w)
     const RN(kernels) *k = p->base.kernels;
     const real *weight = p->base.parameter;
     const int32_t context = w->context, width = w->width, states = 2 * context + SKED_I_BACK_FEATURES;
-    const real empties = (real)(w->x->devices - w->used);
+    const int32_t used = w->at.n_used;
+    const real empties = (real)(w->x->devices - used);
     for (int32_t c = 0; c < context; c++) {
         w->back_state[c] = w->sum_wait[c] / (real)w->x->n;
         w->back_state[context + c] = (w->sum_device[c] + empties * p->empty[c]) / (real)w->x->devices;
@@ -470,17 +554,20 @@ static bool evaluate_back(walker *w)
     w->back_state[2 * context] = (real)w->at.makespan;
     w->back_state[2 * context + 1] = (real)w->at.left / (real)w->x->n;
     k->linear(1, states, width, w->back_state, weight + at->back_state, weight + at->back_bias, w->sum);
-    k->linear(w->used, context, width, w->device, weight + at->back_device, NULL, w->back_row);
-    for (int32_t d = 0; d < w->used; d++) {
+    for (int32_t d = 0; d < used; d++)
+        memcpy(w->back_device + (int64_t)d * context, w->device + (int64_t)w->at.used[d] * context,
+               (size_t)context * sizeof(real));
+    k->linear(used, context, width, w->back_device, weight + at->back_device, NULL, w->back_row);
+    for (int32_t d = 0; d < used; d++) {
         real *row = w->back_row + (int64_t)d * width, logit = 0;
         for (int32_t c = 0; c < width; c++) {
             row[c] = row[c] + w->sum[c] > 0 ? row[c] + w->sum[c] : 0;
             logit += row[c] * weight[at->back_out + c];
         }
         w->back_logit[d] = logit;
-        w->back_count[d] = !w->at.followed[w->at.last[d]];
+        w->back_count[d] = !w->at.followed[w->at.last[w->at.used[d]]];
     }
-    return k->log_softmax(w->used, w->back_logit, w->back_count, w->back_logp);
+    return k->log_softmax(used, w->back_logit, w->back_count, w->back_logp);
 }
 
 /* slope * d back_logp[chosen] of the state as it is now. */
@@ -492,13 +579,15 @@ static void back_grad(walker *w, int32_t chosen, real slope)
     const RN(once_gradient) *g = w->gradient;
     const real *weight = p->base.parameter;
     const int32_t context = w->context, width = w->width, states = 2 * context + SKED_I_BACK_FEATURES;
-    memset(w->dback_logp, 0, (size_t)w->used * sizeof(real));
-    memset(w->dback_logit, 0, (size_t)w->used * sizeof(real));
+    const int32_t used = w->at.n_used;
+    memset(w->dback_logp, 0, (size_t)used * sizeof(real));
+    memset(w->dback_logit, 0, (size_t)used * sizeof(real));
+    memset(w->dback_device, 0, (size_t)used * (size_t)context * sizeof(real));
     memset(w->dbase, 0, (size_t)width * sizeof(real));
     memset(w->dback_state, 0, (size_t)states * sizeof(real));
     w->dback_logp[chosen] = slope;
-    k->log_softmax_grad(w->used, w->back_logp, w->back_count, w->dback_logp, w->dback_logit);
-    for (int32_t d = 0; d < w->used; d++)
+    k->log_softmax_grad(used, w->back_logp, w->back_count, w->dback_logp, w->dback_logit);
+    for (int32_t d = 0; d < used; d++)
         for (int32_t c = 0; c < width; c++) {
             const int64_t i = (int64_t)d * width + c;
             const real dlogit = w->dback_logit[d];
@@ -506,15 +595,18 @@ static void back_grad(walker *w, int32_t chosen, real slope)
             w->dback_row[i] = w->back_row[i] > 0 ? dlogit * weight[at->back_out + c] : 0;
             w->dbase[c] += w->dback_row[i];
         }
-    k->linear_grad(w->used, context, width, w->device, weight + at->back_device, w->dback_row, w->ddevice,
-                   g->back_device, NULL);
+    k->linear_grad(used, context, width, w->back_device, weight + at->back_device, w->dback_row,
+                   w->dback_device, g->back_device, NULL);
+    for (int32_t d = 0; d < used; d++)
+        for (int32_t c = 0; c < context; c++)
+            w->ddevice[(int64_t)w->at.used[d] * context + c] += w->dback_device[(int64_t)d * context + c];
     k->linear_grad(1, states, width, w->back_state, weight + at->back_state, w->dbase, w->dback_state,
                    g->back_state, g->back_bias);
     for (int32_t c = 0; c < context; c++) {
         const real each = w->dback_state[context + c] / (real)w->x->devices;
         w->total_wait[c] += w->dback_state[c] / (real)w->x->n;
         w->total_device[c] += each;
-        g->empty[c] += each * (real)(w->x->devices - w->used);
+        g->empty[c] += each * (real)(w->x->devices - used);
     }
 }
 
@@ -522,42 +614,56 @@ static void back_grad(walker *w, int32_t chosen, real slope)
 
 static int32_t replayed(const walker *w, int32_t op, int32_t device)
 {
-    for (int32_t i = 0; i < w->at.n_ready && device >= 0 && device < open_devices(w); i++)
-        if (w->at.ready[i] == op)
-            return i * open_devices(w) + device;
+    const sked_i_choices *c = &w->choices;
+    for (int32_t i = 0; i < c->n_ops; i++)
+        for (int32_t d = 0; d < c->n_columns && c->row[i] == op; d++)
+            if (c->column[d] == device && w->count[i * c->n_columns + d] > 0)
+                return i * c->n_columns + d;
     return -1;
 }
 
 static int32_t choose(const walker *w, sked_i_walk_kind kind, sked_i_rng *rng, const sked_i_trajectory *t,
                       int32_t step)
 {
-    const int32_t pairs = w->at.n_ready * open_devices(w);
+    const int32_t pairs = w->choices.n_ops * w->choices.n_columns;
     switch (kind) {
     case SKED_I_WALK_SAMPLE:
         return RN(choice_draw)(pairs, w->logp, w->count, rng);
     case SKED_I_WALK_GREEDY:
         return RN(choice_likeliest)(pairs, w->logp);
     case SKED_I_WALK_LIST:
-        return sked_i_partial_list(&w->at, open_devices(w));
+        return sked_i_choices_list(&w->choices, &w->at, w->most);
     default:
         return replayed(w, t->op[step], t->device[step]);
     }
 }
 
-/* log P_B of the op just appended to device d, and with a gradient its share of that. */
+/* log P_B of the op just appended to column d, and with a gradient its share of that. */
 static sked_status look_back(walker *w, int32_t d, real slope, double *logp, sked_error *err)
 {
     if (!w->learned) {
-        *logp = -sked_i_log(sked_i_partial_removable(&w->at, w->used));
+        *logp = -sked_i_log(sked_i_partial_removable(&w->at));
         return SKED_OK;
     }
     if (!evaluate_back(w))
         return sked_i_fail(err, SKED_ERR_BUG, "the backward policy gives no probability at step %d of %d",
                            (int)(w->x->n - w->at.left), (int)w->x->n);
-    *logp = w->back_logp[d];
+    int32_t chosen = 0;
+    while (w->at.used[chosen] != d)
+        chosen++;
+    *logp = w->back_logp[chosen];
     if (w->gradient)
-        back_grad(w, d, -slope);
+        back_grad(w, chosen, -slope);
     return SKED_OK;
+}
+
+/* Where transfers take time or devices differ, some of the devices may be better than all. */
+static void begin_list(walker *w, sked_i_rng *rng)
+{
+    sked_i_partial_draw_noise(&w->at, rng);
+    w->most = w->x->columns;
+    if ((w->x->transfers || w->x->groups > 1) && sked_i_rng_uniform(rng) < 0.5)
+        w->most = 1 + (int32_t)sked_i_rng_below(rng, (uint64_t)w->x->columns);
 }
 
 sked_status RN(once_walk)(RN(walker) * generic, sked_i_walk_kind kind, sked_i_rng *rng, real slope,
@@ -573,7 +679,7 @@ sked_status RN(once_walk)(RN(walker) * generic, sked_i_walk_kind kind, sked_i_rn
     t->log_forward = t->log_backward = 0;
     reset(w);
     if (kind == SKED_I_WALK_LIST)
-        sked_i_partial_draw_noise(&w->at, rng);
+        begin_list(w, rng);
     int64_t scored = 0;
     for (int32_t step = 0; step < w->x->n; step++) {
         double back = 0;
@@ -583,8 +689,9 @@ sked_status RN(once_walk)(RN(walker) * generic, sked_i_walk_kind kind, sked_i_rn
             scored = 0;
         }
         SKED_TRY(evaluate(w, err));
-        scored += 1 + (int64_t)w->at.n_ready * open_devices(w);
-        const int32_t open = open_devices(w), chosen = choose(w, kind, rng, t, step);
+        const sked_i_choices *c = &w->choices;
+        scored += 1 + w->at.n_ready / 8 + (int64_t)c->n_ops * c->n_columns;
+        const int32_t chosen = choose(w, kind, rng, t, step);
         if (chosen < 0) {
             st = sked_i_fail(err, SKED_ERR_BUG, "step %d of the trajectory is not legal", (int)step);
             goto cleanup;
@@ -592,14 +699,14 @@ sked_status RN(once_walk)(RN(walker) * generic, sked_i_walk_kind kind, sked_i_rn
         if (gradient)
             step_grad(w, chosen, slope);
         t->log_forward += w->logp[chosen];
-        t->op[step] = w->at.ready[chosen / open];
-        t->device[step] = chosen % open;
-        append(w, chosen / open, chosen % open);
-        SKED_TRY(look_back(w, chosen % open, slope, &back, err));
+        t->op[step] = c->row[chosen / c->n_columns];
+        t->device[step] = c->column[chosen % c->n_columns];
+        append(w, c->index[chosen / c->n_columns], t->device[step]);
+        SKED_TRY(look_back(w, t->device[step], slope, &back, err));
         t->log_backward += back;
     }
-    for (int32_t d = 0; d < w->used && gradient; d++)
-        device_end(w, d);
+    for (int32_t d = 0; d < w->at.n_used && gradient; d++)
+        device_end(w, w->at.used[d]);
     t->makespan = w->at.makespan;
 cleanup:
     w->gradient = NULL;

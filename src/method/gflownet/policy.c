@@ -79,9 +79,12 @@ int32_t RN(choice_likeliest)(int32_t n, const real *logp)
 
 int32_t RN(choice_draw)(int32_t n, const real *logp, const int32_t *count, sked_i_rng *rng)
 {
+    const real negligible = -45; /* no uniform number is that small */
     double rest = sked_i_rng_uniform(rng);
     for (int32_t k = 0; k < n; k++) {
-        const double share = count[k] * sked_i_exp(logp[k] > -700 ? logp[k] : -700);
+        if (!(logp[k] > negligible))
+            continue;
+        const double share = count[k] * sked_i_exp_quick(logp[k]);
         if (rest < share)
             return k;
         rest -= share;

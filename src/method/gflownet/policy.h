@@ -38,7 +38,7 @@ typedef enum sked_i_walk_kind {
 
 /* One schedule being built, step by step. */
 typedef struct sked_i_trajectory {
-    int32_t *op, *device; /* [n] in the order of the steps; devices as the policy numbers them */
+    int32_t *op, *device; /* [n] in the order of the steps; devices are columns of the instance */
     double log_forward;   /* sum of log P_F of the labelled actions */
     double log_backward;  /* sum of log P_B */
     double makespan;      /* in units of scale */

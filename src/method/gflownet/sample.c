@@ -2,10 +2,12 @@
 #include "method/gflownet/sample.h"
 #include "backend/backend.h"
 #include "base/clock.h"
+#include "base/explog.h"
 #include "base/memory.h"
 #include "engine/candidates/candidates.h"
 #include "formats/format.h"
 #include "method/gflownet/batch.h"
+#include "method/gflownet/machines.h"
 #include "schedule/schedule.h"
 
 #include <string.h>
@@ -15,6 +17,20 @@
 enum { draws_at_once = 500, draw_ops_at_once = 500000 };
 /* Some result is better than none: a first draw, and work on draws made, may take as long past the time. */
 static const double moment = 0.05;
+/*
+ * Automatic temperatures: what a delay of one mean duration costs in log R. Each gets a share of the draws.
+ */
+static const double kappas[] = {60, 200, 600};
+enum { n_kappas = sizeof kappas / sizeof *kappas };
+/* Machines of the prior, of 20 draws or more each. */
+enum { prior_machines = 16 };
+static const uint64_t prior_stream = UINT64_C(1) << 62;
+
+/* May ops change their devices at the same starts? */
+static bool movable(const sked_problem *p)
+{
+    return p->machine == NULL && !sked_i_has_transfers(p);
+}
 
 static sked_status check(const sked_problem *p, const sked_sample_options *opt, sked_error *err)
 {
@@ -26,63 +42,87 @@ static sked_status check(const sked_problem *p, const sked_sample_options *opt, 
     if (opt->improve < 0 || ((opt->improve > 0 || opt->local) && opt->raw))
         return sked_i_fail(err, SKED_ERR_ARGUMENT,
                            "rounds of improvement are 0 or more, and raw draws stay as they are");
-    if (!(opt->temperature > 0 && opt->temperature < INFINITY) || opt->count < 1 || opt->threads < 1)
+    if (!(opt->temperature >= 0 && opt->temperature < INFINITY) || opt->count < 1 || opt->threads < 1)
         return sked_i_fail(err, SKED_ERR_ARGUMENT,
-                           "sampling needs a temperature above 0, a draw and a thread at least");
-    if (sked_i_has_transfers(p) || pools || p->ii != 0 || p->horizon < INFINITY || p->fix_device ||
-        p->fix_start || p->objective != SKED_OBJECTIVE_MAKESPAN)
-        return sked_i_fail(
-            err, SKED_ERR_UNSUPPORTED,
-            "sampling takes devices without transfer cost, pools, loops, horizon or fixed ops");
+                           "sampling needs a temperature of 0 or more, a draw and a thread at least");
+    if (pools || p->ii != 0 || p->horizon < INFINITY || p->fix_device || p->fix_start ||
+        p->objective != SKED_OBJECTIVE_MAKESPAN)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "sampling takes devices without pools, loops, horizon or fixed ops");
+    if (opt->improve > 0 && !movable(p))
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "rounds of improvement take equal devices without transfer cost");
+    if (opt->prior && !movable(p))
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "draws over a prior of machines take equal devices without transfer cost");
     return sked_problem_check(p, err);
 }
 
-/* Starts again in the problem's own units, so that integers stay exact. name, free_at: [devices] */
-static void fill_schedule(const sked_graph *g, const sked_i_trajectory *t, int32_t *name, double *free_at,
-                          sked_schedule *s)
+/* When the data of an edge is on a device, in a schedule that has its beginning. */
+static double arrival(const sked_i_costs *c, const sked_schedule *s, int64_t e, int32_t device)
 {
-    for (int32_t i = 0; i < g->n_ops; i++) {
-        s->start[i] = 0;
-        s->device[t->op[i]] = t->device[i];
-        free_at[t->device[i]] = 0;
-    }
-    for (int32_t k = 0; k < g->n_ops; k++) {
-        const int32_t op = t->op[k];
-        double start = free_at[t->device[k]];
-        for (int64_t j = g->pred_ptr[op]; j < g->pred_ptr[op + 1]; j++)
-            if (g->edge_distance[g->pred_edge[j]] == 0)
-                start = fmax(start, s->start[g->pred_op[j]] + g->edge_lag[g->pred_edge[j]]);
-        s->start[op] = start;
-        free_at[t->device[k]] = start + g->duration[op];
-    }
-    sked_i_schedule_name_devices(s, name);
+    const int32_t from = c->graph->edge_from[e], there = s->device[from];
+    return s->start[from] + sked_i_lag(c, e, there) +
+           sked_i_transfer_time(c, c->graph->edge_bytes[e], there, device);
 }
 
-typedef struct sums {
-    double zeta, square;
-} sums;
+/* Starts again in the problem's own units, so that integers stay exact. name, free_at: [devices] */
+static void fill_schedule(const sked_i_costs *c, const sked_i_instance *x, const sked_i_trajectory *t,
+                          int32_t *name, double *free_at, sked_schedule *s)
+{
+    const sked_graph *g = c->graph;
+    for (int32_t i = 0; i < g->n_ops; i++) {
+        s->start[i] = 0;
+        s->device[t->op[i]] = x->real_of[t->device[i]];
+        free_at[s->device[t->op[i]]] = 0;
+    }
+    for (int32_t k = 0; k < g->n_ops; k++) {
+        const int32_t op = t->op[k], device = s->device[op];
+        double start = free_at[device];
+        for (int64_t j = g->pred_ptr[op]; j < g->pred_ptr[op + 1]; j++)
+            if (g->edge_distance[g->pred_edge[j]] == 0)
+                start = fmax(start, arrival(c, s, g->pred_edge[j], device));
+        s->start[op] = start;
+        free_at[device] = start + sked_i_time(c, op, device);
+    }
+    if (c->machine == NULL)
+        sked_i_schedule_name_devices(s, name);
+}
 
-static sked_status take(const sked_problem *p, const sked_i_batch_f32 *b, int32_t count, sked_samples *out,
-                        sums *z, sked_error *err)
+/* Draws of one problem as they come: for it, or for machines that it may have. */
+typedef struct drawing {
+    const sked_sampler *model;
+    const sked_problem *problem;
+    const sked_sample_options *opt;
+    const sked_i_limit *limit;
+    sked_i_costs costs;
+    sked_samples *out;
+    double zeta, square; /* sums over the draws of one part */
+    bool stopped;
+} drawing;
+
+static sked_status take(drawing *d, const sked_i_batch_f32 *b, sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_i_instance *x = b->policy->instance;
+    sked_samples *out = d->out;
     int32_t *name = NULL;
     double *free_at = NULL;
     SKED_NEW(name, x->devices);
     SKED_NEW(free_at, x->devices);
-    for (int32_t k = 0; k < count; k++) {
+    for (int32_t k = 0; k < b->size; k++) {
         if (isnan(b->trajectory[k].makespan))
             continue; /* interrupted */
         const double zeta = sked_i_trajectory_zeta(x, b->policy->temperature, &b->trajectory[k]);
         sked_schedule *s = NULL;
-        SKED_TRY(sked_schedule_create(x->n, p->devices, &s, err));
-        fill_schedule(p->graph, &b->trajectory[k], name, free_at, s);
+        SKED_TRY(sked_schedule_create(x->n, x->devices, &s, err));
+        fill_schedule(&d->costs, x, &b->trajectory[k], name, free_at, s);
         out->schedule[out->count] = s;
         out->log_prob[out->count] = b->trajectory[k].log_forward;
-        out->makespan[out->count++] = sked_i_makespan(p->graph, s);
-        z->zeta += zeta;
-        z->square += zeta * zeta;
+        out->temperature[out->count] = b->policy->temperature;
+        out->makespan[out->count++] = sked_i_latest_finish(&d->costs, s);
+        d->zeta += zeta;
+        d->square += zeta * zeta;
     }
 cleanup:
     free(name);
@@ -98,43 +138,113 @@ static bool goes_on(const sked_sample_options *opt, const sked_i_limit *limit, i
 }
 
 /* The next ones. A stop on the way is no failure where there are some. */
-static sked_status draw_some(sked_i_batch_f32 *b, const sked_problem *p, const sked_sample_options *opt,
-                             sked_samples *out, sums *z, bool *stopped, sked_error *err)
+static sked_status draw_some(drawing *d, sked_i_batch_f32 *b, sked_error *err)
 {
     sked_error why = {0};
     const sked_status drawn =
-        sked_i_batch_sample_f32(b, 0, opt->greedy, opt->seed, (uint64_t)out->count, &why);
-    *stopped = drawn == SKED_ERR_STOPPED;
-    if (drawn != SKED_OK && !*stopped)
+        sked_i_batch_sample_f32(b, 0, d->opt->greedy, d->opt->seed, (uint64_t)d->out->count, &why);
+    d->stopped = drawn == SKED_ERR_STOPPED;
+    if (drawn != SKED_OK && !d->stopped)
         return sked_i_fail(err, drawn, "%s", why.message);
-    const sked_status st = take(p, b, b->size, out, z, err);
-    return st == SKED_OK && *stopped && out->count == 0 ? sked_i_limit_fail(err) : st;
+    const sked_status st = take(d, b, err);
+    return st == SKED_OK && d->stopped && d->out->count == 0 ? sked_i_limit_fail(err) : st;
 }
 
-static sked_status draw_all(sked_i_policy_f32 *policy, const sked_problem *p, const sked_sample_options *opt,
-                            const sked_i_limit *limit, sked_samples *out, sked_error *err)
+/* Until there are `end` draws, `total` being wanted in all; log Z and spread are those of the first part. */
+static sked_status draw_part(drawing *d, sked_i_policy_f32 *policy, int32_t end, int32_t total,
+                             sked_error *err)
 {
     sked_status st = SKED_OK;
-    const int32_t total = opt->greedy ? 1 : opt->count, ops = p->graph->n_ops;
+    sked_samples *out = d->out;
+    const int32_t ops = d->problem->graph->n_ops, first = out->count;
     const int32_t fit = ops > 0 ? draw_ops_at_once / ops : draws_at_once;
     const int32_t most = fit > draws_at_once ? draws_at_once : fit < 16 ? 16 : fit;
     sked_i_batch_f32 *b = NULL;
-    bool stopped = false;
-    sums z = {0, 0};
-    SKED_NEW0(out->schedule, total);
-    SKED_NEW(out->log_prob, total);
-    SKED_NEW(out->makespan, total);
-    while (!stopped && goes_on(opt, limit, out->count, total)) {
-        const int32_t now = total - out->count < most ? total - out->count : most;
-        SKED_TRY(sked_i_batch_create_f32(policy, now, opt->threads, false, &b, err));
-        SKED_TRY(draw_some(b, p, opt, out, &z, &stopped, err));
+    d->zeta = d->square = 0;
+    while (!d->stopped && out->count < end && goes_on(d->opt, d->limit, out->count, total)) {
+        const int32_t now = end - out->count < most ? end - out->count : most;
+        SKED_TRY(sked_i_batch_create_f32(policy, now, d->opt->threads, false, &b, err));
+        SKED_TRY(draw_some(d, b, err));
         sked_i_batch_destroy_f32(b);
         b = NULL;
     }
-    out->log_z = z.zeta / out->count;
-    out->spread = sqrt(fmax(0, z.square / out->count - out->log_z * out->log_z));
+    if (first == 0) {
+        out->log_z = d->zeta / out->count;
+        out->spread = sqrt(fmax(0, d->square / out->count - out->log_z * out->log_z));
+    }
 cleanup:
     sked_i_batch_destroy_f32(b);
+    return st;
+}
+
+/* The temperatures of a machine's draws, given or by kappa, each for a part of those from `first` to `end`.
+ */
+static sked_status draw_machine(drawing *d, sked_i_instance *x, int32_t first, int32_t end, int32_t total,
+                                sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const bool given = d->opt->temperature > 0 || d->opt->greedy;
+    const int parts = given ? 1 : n_kappas;
+    sked_i_policy_f32 *policy = NULL;
+    SKED_TRY(sked_i_policy_create_f32(x, &d->model->layout, sked_i_backend_cpu.nn, &policy, err));
+    for (int k = 0; k < parts && !d->stopped; k++) {
+        const double t =
+            d->opt->temperature > 0 ? d->opt->temperature : sked_i_instance_temperature(x, kappas[k]);
+        const int32_t until = first + (int32_t)((int64_t)(end - first) * (k + 1) / parts);
+        if (until == d->out->count)
+            continue;
+        sked_i_policy_prepare_f32(policy, d->model->parameter, t);
+        SKED_TRY(draw_part(d, policy, until, total, err));
+    }
+cleanup:
+    sked_i_policy_destroy_f32(policy);
+    return st;
+}
+
+/*
+ * A machine of the prior: transfers take 1/8 to 4 mean durations, log-uniformly and spread evenly over the
+ * machines. Machine 0 is the problem's own.
+ */
+static void draw_links(const drawing *d, sked_i_platform *p, int32_t machine, int32_t machines)
+{
+    sked_i_rng rng;
+    sked_i_rng_seed(&rng, d->opt->seed, prior_stream + (uint64_t)machine);
+    const double where = (machine - 1 + sked_i_rng_uniform(&rng)) / (machines - 1);
+    sked_i_machine_draw_links(p, d->problem->graph->n_edges, 0.125 * sked_i_exp(where * sked_i_log(32)),
+                              &rng);
+}
+
+static sked_status draw_all(drawing *d, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const sked_sample_options *opt = d->opt;
+    const int32_t total = opt->greedy ? 1 : opt->count, few = total < 20 ? 1 : total / 20;
+    const int32_t machines = !opt->prior || d->problem->graph->n_ops == 0 ? 1
+                             : few < prior_machines                       ? few
+                                                                          : prior_machines;
+    sked_i_platform platform = {0};
+    sked_i_instance *x = NULL;
+    SKED_NEW0(d->out->schedule, total);
+    SKED_NEW(d->out->log_prob, total);
+    SKED_NEW(d->out->makespan, total);
+    SKED_NEW(d->out->temperature, total);
+    for (int32_t k = 0; k < machines && !d->stopped; k++) {
+        const int32_t first = (int32_t)((int64_t)total * k / machines);
+        const int32_t end = (int32_t)((int64_t)total * (k + 1) / machines);
+        SKED_TRY(sked_i_platform_make(d->problem, &platform, err));
+        if (k > 0)
+            draw_links(d, &platform, k, machines);
+        const sked_status made = sked_i_instance_on(d->problem->graph, &platform, d->limit, &x, err);
+        if (made == SKED_ERR_STOPPED && k > 0)
+            break;
+        SKED_TRY(made);
+        SKED_TRY(draw_machine(d, x, first, end, total, err));
+        sked_i_instance_destroy(x);
+        x = NULL;
+    }
+cleanup:
+    sked_i_platform_clear(&platform);
+    sked_i_instance_destroy(x);
     return st;
 }
 
@@ -149,11 +259,13 @@ static sked_status rank(const sked_problem *p, const sked_sample_options *opt, c
                                .threads = opt->threads,
                                .limit = limit};
     sked_i_candidate *list = NULL;
-    double *log_prob = NULL;
+    double *log_prob = NULL, *temperature = NULL;
     SKED_NEW(log_prob, s->count);
+    SKED_NEW(temperature, s->count);
     SKED_NEW(list, s->count);
     for (int32_t k = 0; k < s->count; k++) {
         log_prob[k] = s->log_prob[k];
+        temperature[k] = s->temperature[k];
         list[k] = (sked_i_candidate){.schedule = s->schedule[k], .makespan = s->makespan[k], .origin = k};
     }
     st = sked_i_candidates_pass(p, &how, list, &s->count, err);
@@ -161,10 +273,12 @@ static sked_status rank(const sked_problem *p, const sked_sample_options *opt, c
         s->schedule[k] = list[k].schedule;
         s->makespan[k] = list[k].makespan;
         s->log_prob[k] = log_prob[list[k].origin];
+        s->temperature[k] = temperature[list[k].origin];
     }
 cleanup:
     free(list);
     free(log_prob);
+    free(temperature);
     return st;
 }
 
@@ -173,16 +287,13 @@ sked_status sked_i_sample(const sked_sampler *m, const sked_problem *p, const sk
 {
     sked_status st = SKED_OK;
     sked_samples s = {.size = sizeof s};
-    sked_i_instance *x = NULL;
-    sked_i_policy_f32 *policy = NULL;
     const double begin = sked_clock();
     sked_i_limit limit = {.stop = opt->stop, .begin = begin};
+    drawing d = {.model = m, .problem = p, .opt = opt, .limit = &limit, .out = &s};
     limit.deadline = begin + fmax(opt->time_limit, moment);
     SKED_TRY(check(p, opt, err));
-    SKED_TRY(sked_i_instance_create(p->graph, p->devices, &limit, &x, err));
-    SKED_TRY(sked_i_policy_create_f32(x, &m->layout, sked_i_backend_cpu.nn, &policy, err));
-    sked_i_policy_prepare_f32(policy, m->parameter, opt->temperature);
-    SKED_TRY(draw_all(policy, p, opt, &limit, &s, err));
+    SKED_TRY(sked_i_costs_make(p, &d.costs, err));
+    SKED_TRY(draw_all(&d, err));
     limit.deadline = fmax(limit.deadline, sked_clock() + moment);
     if (!opt->raw)
         SKED_TRY(rank(p, opt, &limit, &s, err));
@@ -190,7 +301,6 @@ sked_status sked_i_sample(const sked_sampler *m, const sked_problem *p, const sk
     s = (sked_samples){.size = sizeof s};
 cleanup:
     sked_samples_clear(&s);
-    sked_i_policy_destroy_f32(policy);
-    sked_i_instance_destroy(x);
+    sked_i_costs_free(&d.costs);
     return st;
 }

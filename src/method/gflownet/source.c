@@ -1,6 +1,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "method/gflownet/source.h"
 
+#include "base/explog.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "graph/distribution.h"
@@ -169,12 +170,19 @@ cleanup:
     return st;
 }
 
+/* Log-uniform: as many graphs of 20 to 40 ops as of 200 to 400. */
+static int32_t draw_size(int64_t least, int64_t most, sked_i_rng *rng)
+{
+    const double low = sked_i_log((double)least), high = sked_i_log((double)most + 1);
+    const int64_t drawn = (int64_t)sked_i_exp(low + sked_i_rng_uniform(rng) * (high - low));
+    return (int32_t)(drawn < least ? least : drawn > most ? most : drawn);
+}
+
 static sked_status draw_family(const item *it, sked_i_rng *rng, sked_graph **out, sked_error *err)
 {
-    const uint64_t span = (uint64_t)(it->most - it->least + 1);
     sked_generate_options how;
     sked_generate_options_init(&how);
-    how.nodes = (int32_t)(it->least + (int64_t)sked_i_rng_below(rng, span));
+    how.nodes = draw_size(it->least, it->most, rng);
     how.seed = sked_i_rng_next(rng) >> 12;
     how.duration = it->duration;
     return sked_graph_generate(it->family, &how, out, err);
@@ -197,8 +205,8 @@ sked_status sked_i_source_draw(const sked_i_graph_source *s, int32_t largest, sk
         *out = g;
         return SKED_OK;
     }
-    const int32_t least = largest / 3 > 1 ? largest / 3 : 1;
-    const int32_t drawn = least + (int32_t)sked_i_rng_below(rng, (uint64_t)(largest - least + 1));
+    const int32_t least = largest / 16 > 20 ? largest / 16 : largest < 20 ? largest : 20;
+    const int32_t drawn = draw_size(least, largest, rng);
     SKED_TRY(sked_i_graph_part(whole, whole->n_ops <= largest ? whole->n_ops : drawn, rng, out, err));
 cleanup:
     sked_graph_destroy(g);
@@ -260,7 +268,9 @@ static sked_status build_part(const growth *w, sked_graph **out, sked_error *err
         SKED_TRY(sked_builder_add_op(b, NULL, NULL, g->duration[w->chosen[k]], NULL, err));
     for (int32_t k = 0; k < w->count; k++)
         for (int64_t e = g->succ_ptr[w->chosen[k]]; e < g->succ_ptr[w->chosen[k] + 1]; e++) {
-            const sked_edge edge = {k, w->inside[g->edge_to[e]], g->edge_lag[e], 0, 0};
+            const sked_edge edge = {k, w->inside[g->edge_to[e]],
+                                    g->edge_lag_given[e] ? g->edge_lag[e] : SKED_LAG_DEFAULT,
+                                    g->edge_bytes[e], 0};
             if (edge.to >= 0 && g->edge_distance[e] == 0)
                 SKED_TRY(sked_builder_add_edge(b, &edge, err));
         }

@@ -10,7 +10,7 @@ SKED_MUST_CHECK sked_status sked_i_source_open(const char *spec, sked_i_graph_so
 void sked_i_source_close(sked_i_graph_source *s);
 /*
  * A graph of its own for the caller: an item of the spec, each as likely, then a graph of it. Above `largest`
- * ops a random connected part of a third of that to that many.
+ * ops a random connected part of at most that many, at least 20 or a 16th of that. Sizes are log-uniform.
  */
 SKED_MUST_CHECK sked_status sked_i_source_draw(const sked_i_graph_source *s, int32_t largest, sked_i_rng *rng,
                                                sked_graph **out, sked_error *err);

@@ -51,6 +51,9 @@ static sked_status check(const sked_i_instance *x, const sked_i_layout *layout, 
             err, SKED_ERR_UNSUPPORTED,
             "this stepwise model takes up to %d devices, not %d (slots, fixed when it was made)",
             (int)layout->sizes.slots, (int)x->devices);
+    if (x->transfers || x->groups > 1)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "a stepwise model takes equal devices without transfer cost");
     if (x->n > MAX_OPS)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "a stepwise model takes up to %d ops; the graph has %d",
                            (int)MAX_OPS, (int)x->n);
@@ -77,7 +80,9 @@ cleanup:
 static void stepwise_prepare(RN(policy) * policy)
 {
     RN(stepwise) *p = (RN(stepwise) *)policy;
-    RN(stepper_prepare)(p->net, policy->parameter, sked_i_log(policy->temperature));
+    double heat[SKED_I_HEAT_FEATURES];
+    sked_i_instance_heat(policy->instance, policy->temperature, heat);
+    RN(stepper_prepare)(p->net, policy->parameter, heat);
 }
 
 static int64_t stepwise_gradient_size(const RN(policy) * policy)
@@ -113,7 +118,7 @@ static sked_status fill_walker(walker *w, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int64_t n = w->x->n, pairs = n * w->x->devices;
-    SKED_TRY(sked_i_partial_init(&w->at, w->x, w->x->devices, err));
+    SKED_TRY(sked_i_partial_init(&w->at, w->x, err));
     SKED_TRY(RN(step_run_create)(w->policy->net, &w->run, err));
     SKED_NEW(w->start, n);
     SKED_NEW(w->changed, n);
@@ -220,7 +225,7 @@ static void append(walker *w, int32_t index, int32_t d)
         }
     for (int64_t e = g->succ_ptr[op]; e < g->succ_ptr[op + 1]; e++)
         if (g->edge_distance[e] == 0) {
-            sked_i_partial_arrive(&w->at, e, start);
+            sked_i_partial_arrive(&w->at, e, d, start);
             if (w->at.waits[g->edge_to[e]] == 0)
                 mark(w, g->edge_to[e]);
         }
@@ -279,7 +284,7 @@ static sked_status look_back(walker *w, int32_t op, bool want_grad, real slope, 
     RN(step_run) *r = w->run;
     int32_t chosen = 0;
     if (!w->learned) {
-        *logp = -sked_i_log(sked_i_partial_removable(&w->at, w->x->devices));
+        *logp = -sked_i_log(sked_i_partial_removable(&w->at));
         return SKED_OK;
     }
     if (!k->log_softmax(r->n_back, r->back_logit, w->count, w->logp))
@@ -298,10 +303,29 @@ static sked_status look_back(walker *w, int32_t op, bool want_grad, real slope, 
 
 /* ------------------------------------------------------------------ walks */
 
+/* The pair of earliest start, then of the largest noise, then the first. */
+static int32_t list_pair(const walker *w)
+{
+    const sked_i_partial *p = &w->at;
+    const int32_t devices = w->x->devices;
+    int32_t best = 0;
+    double best_start = INFINITY, best_rank = 0;
+    for (int32_t i = 0; i < p->n_ready; i++)
+        for (int32_t d = 0; d < devices; d++) {
+            const double start = sked_i_partial_start(p, p->ready[i], d), rank = p->noise[p->ready[i]];
+            if (start < best_start || (start == best_start && rank > best_rank)) {
+                best = i * devices + d;
+                best_start = start;
+                best_rank = rank;
+            }
+        }
+    return best;
+}
+
 /* List scheduling starts empty devices in a random order: to the policy they are not the same. */
 static int32_t list_choice(const walker *w, sked_i_rng *rng)
 {
-    const int32_t devices = w->x->devices, chosen = sked_i_partial_list(&w->at, devices);
+    const int32_t devices = w->x->devices, chosen = list_pair(w);
     int32_t empty = 0;
     if (w->at.last[chosen % devices] >= 0)
         return chosen;

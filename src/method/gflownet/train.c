@@ -1,6 +1,7 @@
 /*
- * Training: one update = one graph, one temperature, a mini-batch of trajectories, one Adam step. Everything
- * random in update t comes from (seed, t), so that a resumed run goes on as if it had never stopped.
+ * Training: one update = some graphs, for each a machine, a temperature and a mini-batch of trajectories, and
+ * one Adam step. Everything random in update t comes from (seed, t), so that a resumed run goes on as if it
+ * had never stopped.
  */
 #include "method/gflownet/train.h"
 #include "backend/backend.h"
@@ -9,26 +10,35 @@
 #include "base/explog.h"
 #include "base/memory.h"
 #include "base/option.h"
+#include "base/thread.h"
 #include "method/gflownet/batch.h"
 #include "method/gflownet/checkpoint.h"
+#include "method/gflownet/machines.h"
 #include "method/gflownet/sample.h"
 #include "method/gflownet/source.h"
 
 #include <string.h>
 
-#define TRAIN_OPTIONS(X)                                                                            \
-    X(BATCH, "batch", INT, "100", 2, 100000, NULL, "trajectories of an update")                     \
-    X(LISTED, "listed", REAL, "0.2", 0, 1, NULL, "share of them from randomised list scheduling")   \
-    X(COLDEST, "coldest", REAL, "0.01", 1e-6, 1e6, NULL, "lowest temperature, drawn log-uniformly") \
-    X(HOTTEST, "hottest", REAL, "1", 1e-6, 1e6, NULL, "highest temperature")                        \
-    X(RATE, "rate", REAL, "0.001", 1e-9, 1, NULL, "learning rate after warm-up, before decay")      \
-    X(CLIP, "clip", REAL, "1", 1e-9, 1e9, NULL, "largest norm of a gradient")                       \
-    X(LEAST_DEVICES, "least-devices", INT, "0", 0, 1000000, NULL,                                   \
-      "draw 2 or more up to --devices; 0: --devices")                                               \
-    X(LARGEST, "largest", INT, "75", 2, 10000, NULL,                                                \
-      "train on random parts of graphs with more ops than this")                                    \
-    X(VALIDATE, "validate", INT, "500", 0, 1e9, NULL,                                               \
-      "updates between two looks at unseen graphs; 0: never")                                       \
+enum { MOST_GRAPHS = 256 };
+#define TRAIN_OPTIONS(X)                                                                                 \
+    X(GRAPHS, "graphs", INT, "4", 1, 256, NULL, "graphs of an update, in parallel")                      \
+    X(BATCH, "batch", INT, "100", 2, 100000, NULL,                                                       \
+      "trajectories of each graph; fewer, down to a sixth, above 60 ops")                                \
+    X(LISTED, "listed", REAL, "0.1", 0, 1, NULL, "share of them from randomised list scheduling")        \
+    X(GENTLEST, "gentlest", REAL, "2", 1e-3, 1e6, NULL,                                                  \
+      "least cost in log R of a delay of a mean duration; drawn log-uniformly, it sets the temperature") \
+    X(SHARPEST, "sharpest", REAL, "300", 1e-3, 1e6, NULL, "largest such cost")                           \
+    X(TRANSFERS, "transfers", REAL, "8", 0, 1000, NULL,                                                  \
+      "longest mean transfer in mean durations; half of the updates have transfers; 0: none")            \
+    X(UNEQUAL, "unequal", REAL, "0.25", 0, 1, NULL, "share of updates with unequal devices")             \
+    X(RATE, "rate", REAL, "0.001", 1e-9, 1, NULL, "learning rate after warm-up, before decay")           \
+    X(CLIP, "clip", REAL, "1", 1e-9, 1e9, NULL, "largest norm of a gradient")                            \
+    X(LEAST_DEVICES, "least-devices", INT, "0", 0, 1000000, NULL,                                        \
+      "draw 2 or more up to --devices; 0: --devices")                                                    \
+    X(LARGEST, "largest", INT, "500", 2, 10000, NULL,                                                    \
+      "train on random parts of graphs with more ops than this")                                         \
+    X(VALIDATE, "validate", INT, "500", 0, 1e9, NULL,                                                    \
+      "updates between two looks at unseen graphs; 0: never")                                            \
     X(HELD_OUT, "held-out", INT, "8", 1, 1000, NULL, "number of those graphs")
 
 /* What kind of model a new one is. */
@@ -60,6 +70,15 @@ typedef struct held_out {
     double list, brkga; /* speedups */
 } held_out;
 
+/* One graph of an update. */
+typedef struct lesson {
+    float *gradient;
+    double loss, log_z, temperature;
+    int32_t ops;
+    sked_status status;
+    sked_error error;
+} lesson;
+
 typedef struct trainer {
     const sked_train_options *opt;
     double set[n_options];
@@ -67,6 +86,8 @@ typedef struct trainer {
     sked_i_graph_source *source;
     sked_sampler *model;
     float *gradient;
+    lesson *lesson;
+    int n_lessons;
     held_out *held;
     int32_t n_held;
 } trainer;
@@ -167,58 +188,136 @@ cleanup:
     return st;
 }
 
-static int32_t draw_devices(const trainer *t, sked_i_rng *rng)
+/* Of all lessons in the order they are given. */
+static uint64_t lesson_number(const trainer *t, int index)
 {
-    const int32_t most = t->opt->devices, given = (int32_t)t->set[OPTION_LEAST_DEVICES];
-    const int32_t least = given == 0 || given > most ? most : given;
-    return least + (int32_t)sked_i_rng_below(rng, (uint64_t)(most - least + 1));
+    return (uint64_t)t->model->steps * MOST_GRAPHS + (uint64_t)index;
 }
 
-/* Loss and gradient of one mini-batch, then the step. */
-static sked_status learn(trainer *t, const sked_graph *g, int32_t devices, sked_train_progress *p,
+/* The machine of a lesson. The paper's policy knows equal devices without transfers only. */
+static sked_status draw_machine(const trainer *t, const sked_graph *g, sked_i_rng *rng, sked_i_platform *out,
+                                sked_error *err)
+{
+    const int32_t most = t->opt->devices, given = (int32_t)t->set[OPTION_LEAST_DEVICES];
+    const bool plain = t->model->layout.sizes.policy == SKED_I_POLICY_STEPWISE;
+    const sked_i_machine_law law = {.least_devices = given == 0 || given > most ? most : given,
+                                    .most_devices = most,
+                                    .transfers = plain ? 0 : t->set[OPTION_TRANSFERS],
+                                    .unequal = plain ? 0 : t->set[OPTION_UNEQUAL]};
+    return sked_i_machine_draw(&law, g, rng, out, err);
+}
+
+/* About the same work for graphs of all sizes; the variance of a loss needs some trajectories. */
+static int32_t batch_of(const trainer *t, int32_t ops)
+{
+    enum { full_up_to = 60, least_share = 6 };
+    const int32_t batch = (int32_t)t->set[OPTION_BATCH],
+                  least = batch / least_share > 2 ? batch / least_share : 2;
+    const int64_t fit = ops > full_up_to ? (int64_t)batch * full_up_to / ops : batch;
+    return fit > least ? (int32_t)fit : least;
+}
+
+static double draw_temperature(const trainer *t, const sked_i_instance *x, sked_i_rng *rng)
+{
+    const double low = sked_i_log(t->set[OPTION_GENTLEST]), high = sked_i_log(t->set[OPTION_SHARPEST]);
+    return sked_i_instance_temperature(x, sked_i_exp(low + (high - low) * sked_i_rng_uniform(rng)));
+}
+
+/* Loss and gradient of one mini-batch. */
+static sked_status learn(const trainer *t, const sked_graph *g, sked_i_rng *rng, int index, lesson *l,
                          sked_error *err)
 {
     sked_status st = SKED_OK;
+    sked_i_platform platform = {0};
     sked_i_instance *x = NULL;
     sked_i_policy_f32 *policy = NULL;
     sked_i_batch_f32 *b = NULL;
-    sked_sampler *m = t->model;
-    const int32_t batch = (int32_t)t->set[OPTION_BATCH];
-    SKED_TRY(sked_i_instance_create(g, devices, &t->limit, &x, err));
+    const sked_sampler *m = t->model;
+    const int32_t batch = batch_of(t, g->n_ops);
+    const int threads = t->opt->threads > t->n_lessons ? t->opt->threads / t->n_lessons : 1;
+    SKED_TRY(draw_machine(t, g, rng, &platform, err));
+    SKED_TRY(sked_i_instance_on(g, &platform, &t->limit, &x, err));
+    l->temperature = draw_temperature(t, x, rng);
     SKED_TRY(sked_i_policy_create_f32(x, &m->layout, sked_i_backend_cpu.nn, &policy, err));
-    SKED_TRY(sked_i_batch_create_f32(policy, batch, t->opt->threads, true, &b, err));
-    sked_i_policy_prepare_f32(policy, m->parameter, p->temperature);
-    memset(t->gradient, 0, (size_t)m->layout.total * sizeof *t->gradient);
+    SKED_TRY(sked_i_batch_create_f32(policy, batch, threads, true, &b, err));
+    sked_i_policy_prepare_f32(policy, m->parameter, l->temperature);
+    memset(l->gradient, 0, (size_t)m->layout.total * sizeof *l->gradient);
     SKED_TRY(sked_i_batch_learn_f32(b, (int32_t)(t->set[OPTION_LISTED] * batch), t->opt->seed,
-                                    ((uint64_t)m->steps + 1) << 20, t->gradient, err));
-    p->loss = sked_i_batch_loss_f32(b, &p->log_z);
-    p->rate = sked_i_sampler_rate(m);
-    p->norm = sked_i_sampler_update(m, t->gradient, t->set[OPTION_CLIP]);
-    if (!isfinite(p->norm))
-        st = sked_i_fail(err, SKED_ERR_BUG, "the gradient of update %lld is not finite; lower the rate",
-                         (long long)m->steps + 1);
+                                    (lesson_number(t, index) + 1) << 20, l->gradient, err));
+    l->loss = sked_i_batch_loss_f32(b, &l->log_z);
 cleanup:
+    sked_i_platform_clear(&platform);
     sked_i_batch_destroy_f32(b);
     sked_i_policy_destroy_f32(policy);
     sked_i_instance_destroy(x);
     return st;
 }
 
-static sked_status update(trainer *t, sked_train_progress *p, sked_error *err)
+/* Lesson `index` of the update: a graph, a machine and a temperature from random numbers of its own. */
+static sked_status give_lesson(const trainer *t, int index, lesson *l, sked_error *err)
 {
     sked_i_rng rng;
     sked_graph *g = NULL;
-    const double cold = sked_i_log(t->set[OPTION_COLDEST]), hot = sked_i_log(t->set[OPTION_HOTTEST]);
-    sked_i_rng_seed(&rng, t->opt->seed, (UINT64_C(1) << 63) + (uint64_t)t->model->steps);
+    sked_i_rng_seed(&rng, t->opt->seed, (UINT64_C(1) << 63) + lesson_number(t, index));
     sked_status st = sked_i_source_draw(t->source, (int32_t)t->set[OPTION_LARGEST], &rng, &g, err);
     if (st != SKED_OK)
         return st;
-    p->temperature = sked_i_exp(cold + (hot - cold) * sked_i_rng_uniform(&rng));
-    p->ops = g->n_ops;
-    st = learn(t, g, draw_devices(t, &rng), p, err);
-    p->step = t->model->steps;
+    l->ops = g->n_ops;
+    st = learn(t, g, &rng, index, l, err);
     sked_graph_destroy(g);
     return st;
+}
+
+static void give_lessons(void *data, int thread)
+{
+    trainer *t = data;
+    const int threads = t->opt->threads < t->n_lessons ? t->opt->threads : t->n_lessons;
+    for (int k = thread; k < t->n_lessons; k += threads)
+        t->lesson[k].status = give_lesson(t, k, &t->lesson[k], &t->lesson[k].error);
+}
+
+/* The mean of the lessons' gradients, each cut to the largest norm first, so that none outweighs the others.
+ */
+static sked_status add_lessons(trainer *t, sked_train_progress *p, sked_error *err)
+{
+    const int64_t total = t->model->layout.total;
+    memset(t->gradient, 0, (size_t)total * sizeof *t->gradient);
+    for (int k = 0; k < t->n_lessons; k++) {
+        const lesson *l = &t->lesson[k];
+        double square = 0;
+        for (int64_t i = 0; i < total; i++)
+            square += (double)l->gradient[i] * l->gradient[i];
+        const double norm = sqrt(square), clip = t->set[OPTION_CLIP];
+        if (!isfinite(norm))
+            return sked_i_fail(err, SKED_ERR_BUG, "the gradient of update %lld is not finite; lower the rate",
+                               (long long)t->model->steps + 1);
+        const float share = (float)((norm > clip ? clip / norm : 1) / t->n_lessons);
+        for (int64_t i = 0; i < total; i++)
+            t->gradient[i] += share * l->gradient[i];
+        p->norm += norm / t->n_lessons;
+        p->loss += l->loss / t->n_lessons;
+    }
+    return SKED_OK;
+}
+
+static sked_status update(trainer *t, sked_train_progress *p, sked_error *err)
+{
+    const int threads = t->opt->threads < t->n_lessons ? t->opt->threads : t->n_lessons;
+    sked_status st = sked_i_parallel(threads, give_lessons, t, err);
+    for (int k = 0; k < t->n_lessons && st == SKED_OK; k++)
+        if (t->lesson[k].status != SKED_OK)
+            st = sked_i_fail(err, t->lesson[k].status, "%s", t->lesson[k].error.message);
+    if (st == SKED_OK)
+        st = add_lessons(t, p, err);
+    if (st != SKED_OK)
+        return st;
+    p->ops = t->lesson[0].ops;
+    p->temperature = t->lesson[0].temperature;
+    p->log_z = t->lesson[0].log_z;
+    p->rate = sked_i_sampler_rate(t->model);
+    sked_i_sampler_update(t->model, t->gradient, t->set[OPTION_CLIP]);
+    p->step = t->model->steps;
+    return SKED_OK;
 }
 
 static bool over(const trainer *t)
@@ -273,6 +372,10 @@ static sked_status open_model(trainer *t, sked_error *err)
     }
     t->model->rate = t->set[OPTION_RATE];
     SKED_NEW(t->gradient, t->model->layout.total);
+    t->n_lessons = (int)t->set[OPTION_GRAPHS];
+    SKED_NEW0(t->lesson, t->n_lessons);
+    for (int k = 0; k < t->n_lessons; k++)
+        SKED_NEW(t->lesson[k].gradient, t->model->layout.total);
 cleanup:
     return st;
 }
@@ -281,8 +384,8 @@ static sked_status check(const trainer *t, sked_error *err)
 {
     if (t->opt->graphs == NULL || t->opt->devices < 1 || t->opt->threads < 1 || !(t->opt->minutes >= 0))
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "training needs graphs, a device and a thread at least");
-    if (t->set[OPTION_COLDEST] > t->set[OPTION_HOTTEST])
-        return sked_i_fail(err, SKED_ERR_ARGUMENT, "coldest is above hottest");
+    if (t->set[OPTION_GENTLEST] > t->set[OPTION_SHARPEST])
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "gentlest is above sharpest");
     if (t->opt->output != NULL) /* now, not after hours */
         return sked_file_check(t->opt->output, err);
     return SKED_OK;
@@ -309,6 +412,9 @@ cleanup:
     for (int32_t k = 0; k < t.n_held; k++)
         sked_graph_destroy(t.held[k].graph);
     free(t.held);
+    for (int k = 0; k < t.n_lessons && t.lesson != NULL; k++)
+        free(t.lesson[k].gradient);
+    free(t.lesson);
     free(t.gradient);
     sked_i_sampler_destroy(t.model);
     sked_i_source_close(t.source);

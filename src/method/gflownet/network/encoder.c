@@ -126,13 +126,13 @@ static bool layer_run(const RN(encoder) * e, const sked_i_layer_at *at, const re
     return true;
 }
 
-bool RN(encoder_run)(RN(encoder) * e, const real *parameter, double log_temperature)
+bool RN(encoder_run)(RN(encoder) * e, const real *parameter, const double *heat)
 {
     const RN(kernels) *k = e->kernels;
     const sked_i_layout *at = e->layout;
     const sked_i_sizes *s = &at->sizes;
     const real *w = parameter;
-    RN(heat_run)(at, k, w, log_temperature, &e->heat);
+    RN(heat_run)(at, k, w, heat, &e->heat);
     k->linear(e->n, SKED_I_STATIC_FEATURES, s->dim, e->feature, w + at->input_weight, w + at->input_bias,
               e->layer[0].in);
     for (int i = 0; i < s->layers; i++)

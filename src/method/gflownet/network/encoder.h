@@ -40,8 +40,9 @@ SKED_MUST_CHECK sked_status RN(encoder_create)(const sked_i_layout *layout, cons
                                                const sked_i_masks *masks, const real *feature,
                                                RN(encoder) * *out, sked_error *err);
 void RN(encoder_destroy)(RN(encoder) * e);
-/* Fills e->out and e->heat from the parameters. false: the limit was reached, and they are not complete. */
-bool RN(encoder_run)(RN(encoder) * e, const real *parameter, double log_temperature);
+/* Fills e->out and e->heat from the parameters and the inputs heat[SKED_I_HEAT_FEATURES]. false: the limit
+ * was reached, and they are not complete. */
+bool RN(encoder_run)(RN(encoder) * e, const real *parameter, const double *heat);
 /* From dout [n, dim] and dheat [temperature], which it changes, to the parameters (+=). STOPPED at the limit.
  */
 SKED_MUST_CHECK sked_status RN(encoder_grad)(const RN(encoder) * e, const real *parameter, const real *dout,

@@ -7,24 +7,26 @@
 #include "base/status.h"
 
 enum {
-    SKED_I_STATIC_FEATURES = 9, /* of an op: instance.c */
-    SKED_I_WAIT_FEATURES = 3,   /* of an unscheduled op */
-    SKED_I_LAST_FEATURES = 2,   /* of a device that has run something */
-    SKED_I_STATE_FEATURES = 8,  /* of the whole partial schedule */
-    SKED_I_BACK_FEATURES = 2,   /* of the same, for a learned backward policy */
-    SKED_I_STEP_FEATURES = 6,   /* of an op in a partial schedule, beside its device: stepwise.c */
+    SKED_I_STATIC_FEATURES = 16, /* of an op: instance.c */
+    SKED_I_HEAT_FEATURES = 5,    /* of temperature and machine: instance.c */
+    SKED_I_WAIT_FEATURES = 3,    /* of an unscheduled op */
+    SKED_I_LAST_FEATURES = 3,    /* of a device that has run something */
+    SKED_I_STATE_FEATURES = 12,  /* of the whole partial schedule */
+    SKED_I_BACK_FEATURES = 2,    /* of the same, for a learned backward policy */
+    SKED_I_DIRECT_FEATURES = 8,  /* of a pair, straight to its logit */
+    SKED_I_STEP_FEATURES = 6,    /* of an op in a partial schedule, beside its device: stepwise.c */
     SKED_I_MAX_LAYERS = 16
 };
 
 /* Sizes: name, default, least, most, help. All but layers are multiples of 8. */
-#define SKED_I_SIZE_LIST(X)                                             \
-    X(dim, 64, 8, 1024, "width of the encoder")                         \
-    X(layers, 3, 1, SKED_I_MAX_LAYERS, "layers of the encoder")         \
-    X(head, 16, 8, 256, "width of an attention head")                   \
-    X(mlp, 128, 8, 4096, "hidden width of the encoder's MLPs")          \
-    X(temperature, 32, 8, 512, "width of the temperature embedding")    \
-    X(context, 64, 8, 1024, "encode-once: width of the pooled state")   \
-    X(width, 64, 8, 1024, "hidden width of the scorer of (op, device)") \
+#define SKED_I_SIZE_LIST(X)                                                         \
+    X(dim, 64, 8, 1024, "width of the encoder")                                     \
+    X(layers, 3, 1, SKED_I_MAX_LAYERS, "layers of the encoder")                     \
+    X(head, 16, 8, 256, "width of an attention head")                               \
+    X(mlp, 128, 8, 4096, "hidden width of the encoder's MLPs")                      \
+    X(temperature, 32, 8, 512, "width of the embedding of temperature and machine") \
+    X(context, 64, 8, 1024, "encode-once: width of the pooled state")               \
+    X(width, 64, 8, 1024, "hidden width of the scorer of (op, device)")             \
     X(slots, 8, 8, 256, "stepwise: the most devices a problem may have")
 
 /* What kind of policy a model is: text in its file and in settings. */
@@ -42,12 +44,16 @@ typedef struct sked_i_sizes {
 } sked_i_sizes;
 extern const sked_i_sizes sked_i_sizes_preset;
 
-/* How a parameter starts: 0, 1, normal numbers scaled by 1 / sqrt(rows), or a tenth of those. */
+/*
+ * How a parameter starts: 0, 1, normal numbers scaled by 1 / sqrt(rows), a tenth of those, or as the rule of
+ * list scheduling.
+ */
 typedef enum sked_i_initial {
     SKED_I_INITIAL_ZERO,
     SKED_I_INITIAL_ONE,
     SKED_I_INITIAL_NORMAL,
-    SKED_I_INITIAL_SMALL
+    SKED_I_INITIAL_SMALL,
+    SKED_I_INITIAL_LIST
 } sked_i_initial;
 
 /* name, rows, columns, initial. `s` is the sizes. Weights are [in, out]. */
@@ -70,14 +76,14 @@ typedef enum sked_i_initial {
     X(mlp2_bias, 1, s->dim, ZERO)
 
 /* Of both policies; `inputs` is the number of features of an op. */
-#define SKED_I_ENCODER_PARAMETERS(X)                        \
-    X(input_weight, inputs, s->dim, NORMAL)                 \
-    X(input_bias, 1, s->dim, ZERO)                          \
-    X(heat1_weight, 1, s->temperature, NORMAL)              \
-    X(heat1_bias, 1, s->temperature, ZERO)                  \
-    X(heat2_weight, s->temperature, s->temperature, NORMAL) \
-    X(heat2_bias, 1, s->temperature, ZERO)                  \
-    X(final_gain, 1, s->dim, ONE)                           \
+#define SKED_I_ENCODER_PARAMETERS(X)                              \
+    X(input_weight, inputs, s->dim, NORMAL)                       \
+    X(input_bias, 1, s->dim, ZERO)                                \
+    X(heat1_weight, SKED_I_HEAT_FEATURES, s->temperature, NORMAL) \
+    X(heat1_bias, 1, s->temperature, ZERO)                        \
+    X(heat2_weight, s->temperature, s->temperature, NORMAL)       \
+    X(heat2_bias, 1, s->temperature, ZERO)                        \
+    X(final_gain, 1, s->dim, ONE)                                 \
     X(final_bias, 1, s->dim, ZERO)
 
 /* encode-once: the scorer of (op, device) pairs. */
@@ -93,12 +99,14 @@ typedef enum sked_i_initial {
     X(empty_device, 1, s->context, NORMAL)                                    \
     X(device_weight, s->context, s->width, NORMAL)                            \
     X(state_weight, 2 * s->context + SKED_I_STATE_FEATURES, s->width, NORMAL) \
-    X(pair_weight, 8, s->width, NORMAL)                                       \
+    X(pair_weight, 12, s->width, NORMAL)                                      \
     X(scale_weight, s->temperature, s->width, SMALL)                          \
     X(scale_bias, 1, s->width, ONE)                                           \
     X(shift_weight, s->temperature, s->width, SMALL)                          \
     X(shift_bias, 1, s->width, ZERO)                                          \
-    X(out_weight, 1, s->width, SMALL)
+    X(out_weight, 1, s->width, ZERO)                                          \
+    X(direct_weight, s->temperature, SKED_I_DIRECT_FEATURES, ZERO)            \
+    X(direct_bias, 1, SKED_I_DIRECT_FEATURES, LIST)
 
 /* encode-once with a learned backward policy: the scorer of removable ops. */
 #define SKED_I_ONCE_BACK_PARAMETERS(X)                                     \
@@ -147,7 +155,7 @@ typedef struct sked_i_parameter {
     int64_t offset;
 } sked_i_parameter;
 
-enum { SKED_I_MAX_PARAMETERS = 16 * SKED_I_MAX_LAYERS + 32 };
+enum { SKED_I_MAX_PARAMETERS = 16 * SKED_I_MAX_LAYERS + 40 };
 
 typedef struct sked_i_layout {
     sked_i_sizes sizes;

@@ -31,6 +31,23 @@ void sked_i_sampler_destroy(sked_sampler *m)
     free(m);
 }
 
+/* Earliest start and finish first, then the longest path to the end: once_walk.c has the features. */
+static const float list_rule[SKED_I_DIRECT_FEATURES] = {-1, -0.5f, -0.1f, -0.2f, 0, -0.2f, -0.2f, 0};
+
+static float initial(const sked_i_parameter *p, int64_t i, double spread, sked_i_rng *rng)
+{
+    switch (p->initial) {
+    case SKED_I_INITIAL_ZERO:
+        return 0;
+    case SKED_I_INITIAL_ONE:
+        return 1;
+    case SKED_I_INITIAL_LIST:
+        return list_rule[i];
+    default:
+        return (float)(spread * sked_i_rng_normal(rng));
+    }
+}
+
 void sked_i_sampler_start(sked_sampler *m, uint64_t seed)
 {
     m->seed = seed;
@@ -40,10 +57,7 @@ void sked_i_sampler_start(sked_sampler *m, uint64_t seed)
         sked_i_rng rng;
         sked_i_rng_seed(&rng, seed, (uint64_t)k);
         for (int64_t i = 0; i < (int64_t)p->rows * p->columns; i++)
-            m->parameter[p->offset + i] = p->initial == SKED_I_INITIAL_ZERO ? 0
-                                          : p->initial == SKED_I_INITIAL_ONE
-                                              ? 1
-                                              : (float)(spread * sked_i_rng_normal(&rng));
+            m->parameter[p->offset + i] = initial(p, i, spread, &rng);
     }
 }
 

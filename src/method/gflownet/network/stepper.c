@@ -297,7 +297,7 @@ static film_at film_of(const RN(stepper) * s, int i)
                      z->width};
 }
 
-void RN(stepper_prepare)(RN(stepper) * s, const real *parameter, double log_temperature)
+void RN(stepper_prepare)(RN(stepper) * s, const real *parameter, const double *heat)
 {
     static const RN(film) none[SKED_I_MAX_LAYERS + 2];
     const RN(kernels) *k = s->kernels;
@@ -305,7 +305,7 @@ void RN(stepper_prepare)(RN(stepper) * s, const real *parameter, double log_temp
     const real *w = parameter;
     fold_list l;
     s->parameter = parameter;
-    RN(heat_run)(s->layout, k, w, log_temperature, &s->heat);
+    RN(heat_run)(s->layout, k, w, heat, &s->heat);
     for (int i = 0; i < film_count(s); i++) {
         const film_at at = film_of(s, i);
         k->linear(1, z->temperature, at.width, s->heat.second, w + at.scale_weight, w + at.scale_bias,

@@ -74,7 +74,7 @@ SKED_MUST_CHECK sked_status RN(stepper_create)(const sked_i_layout *layout, cons
                                                const sked_i_masks *masks, RN(stepper) * *out,
                                                sked_error *err);
 void RN(stepper_destroy)(RN(stepper) * s);
-void RN(stepper_prepare)(RN(stepper) * s, const real *parameter, double log_temperature);
+void RN(stepper_prepare)(RN(stepper) * s, const real *parameter, const double *heat);
 /* Numbers in a gradient, its pieces, and the way from one to the parameters (+=). */
 int64_t RN(stepper_gradient_size)(const RN(stepper) * s);
 RN(step_weights) RN(stepper_gradient_pieces)(const RN(stepper) * s, real *gradient);

@@ -1,0 +1,393 @@
+/*
+ * sked-bench sampler: how good the draws of the learned sampler are, for graphs of all sizes and for known
+ * machines. Figures are shares of what a reference reaches, in percent: its makespan by that of the best
+ * draw. Graphs are of other seeds than those of training.
+ */
+#include "bench.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEVICES = 4, FIRST_SEED = 830000, FAMILIES = 5 };
+static const char *const families[FAMILIES] = {"erdos-renyi", "layered", "stochastic-block", "watts-strogatz",
+                                               "barabasi-albert"};
+
+/* Names of the sets. */
+static const char *const sets[] = {"free", "known", "networks", "speed"};
+enum { N_SETS = sizeof sets / sizeof *sets };
+
+static bool wanted(const arguments *a, const char *set)
+{
+    return a->only[0] == 0 || strcmp(a->only, set) == 0;
+}
+
+/* ---------------------------------------------------------------- one problem */
+
+/* Makespan of a method's best schedule. */
+static sked_status run_method(const arguments *a, const sked_problem *p, const char *method, double *makespan,
+                              sked_error *err)
+{
+    sked_run_options opt;
+    sked_result r = {.size = sizeof r};
+    sked_run_options_init(&opt);
+    opt.seed = (uint64_t)a->seed;
+    opt.threads = (int)a->threads;
+    opt.time_limit = a->quick ? 0.3 : 1;
+    opt.stop = &stop_requested;
+    const sked_status st = sked_method_run(method, p, &opt, &r, err);
+    if (st == SKED_OK)
+        *makespan = r.value;
+    sked_result_clear(&r);
+    return st;
+}
+
+/* Makespan of the best draw, and that of the mean draw. */
+static sked_status run_sampler(const arguments *a, const sked_sampler *m, const sked_problem *p,
+                               int32_t draws, double *best, double *mean, sked_error *err)
+{
+    sked_sample_options opt;
+    sked_samples s = {.size = sizeof s};
+    sked_sample_options_init(&opt);
+    opt.count = draws;
+    opt.seed = (uint64_t)a->seed;
+    opt.threads = (int)a->threads;
+    opt.stop = &stop_requested;
+    opt.temperature = a->temperature;
+    opt.raw = true;
+    const sked_status st = sked_sampler_sample(m, p, &opt, &s, err);
+    *best = INFINITY;
+    *mean = 0;
+    for (int32_t k = 0; st == SKED_OK && k < s.count; k++) {
+        *best = fmin(*best, s.makespan[k]);
+        *mean += s.makespan[k] / s.count;
+    }
+    sked_samples_clear(&s);
+    return st;
+}
+
+/* Sums of shares over the graphs of a row. */
+typedef struct row {
+    double best, mean, rule, over_rule;
+    int count;
+} row;
+
+/* The sampler against search, and against a rule (list or heft) that stands beside it. */
+static sked_status compare(const arguments *a, const sked_sampler *m, const sked_problem *p, const char *rule,
+                           int32_t draws, row *out, sked_error *err)
+{
+    double search = 0, by_rule = 0, best = 0, mean = 0;
+    sked_status st = run_method(a, p, "search", &search, err);
+    if (st == SKED_OK)
+        st = run_method(a, p, rule, &by_rule, err);
+    if (st == SKED_OK)
+        st = run_sampler(a, m, p, draws, &best, &mean, err);
+    if (st != SKED_OK)
+        return st;
+    out->best += search / best;
+    out->mean += search / mean;
+    out->rule += search / by_rule;
+    out->over_rule += by_rule / best;
+    out->count++;
+    return SKED_OK;
+}
+
+static void print_row(const char *label, const row *r, const char *rule)
+{
+    printf("%-34s %4d %8.2f %8.2f %8.2f %8.2f   (%s)\n", label, r->count, 100 * r->best / r->count,
+           100 * r->mean / r->count, 100 * r->rule / r->count, 100 * r->over_rule / r->count, rule);
+    fflush(stdout);
+}
+
+static void print_head(const char *title)
+{
+    printf("%s\n%-34s %4s %8s %8s %8s %8s\n", title, "[% of search]", "n", "top 1", "mean", "rule",
+           "top/rule");
+}
+
+static int graphs_each(const arguments *a)
+{
+    return a->quick ? 1 : 2;
+}
+
+/* ---------------------------------------------------------------- without transfers */
+
+static sked_status free_family(const arguments *a, const sked_sampler *m, const char *family, int32_t ops,
+                               int32_t draws, row *out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    for (int k = 0; st == SKED_OK && k < graphs_each(a); k++) {
+        const sked_generate_options how = {
+            .size = sizeof how, .nodes = ops, .seed = FIRST_SEED + (uint64_t)k};
+        sked_graph *g = NULL;
+        sked_problem p;
+        st = sked_graph_generate(family, &how, &g, err);
+        if (st != SKED_OK)
+            return st;
+        sked_problem_init(&p, g);
+        p.devices = DEVICES;
+        st = compare(a, m, &p, "list", draws, out, err);
+        sked_graph_destroy(g);
+    }
+    return st;
+}
+
+static void add_row(row *sum, const row *r)
+{
+    sum->best += r->best;
+    sum->mean += r->mean;
+    sum->rule += r->rule;
+    sum->over_rule += r->over_rule;
+    sum->count += r->count;
+}
+
+static sked_status free_set(const arguments *a, const sked_sampler *m, sked_error *err)
+{
+    static const struct {
+        int32_t ops, draws;
+    } sizes[] = {{50, 1000}, {200, 1000}, {1000, 100}};
+    print_head("no transfers, 4 equal devices");
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        row all = {0};
+        char label[80];
+        for (int f = 0; f < FAMILIES; f++) {
+            row r = {0};
+            const sked_status st = free_family(a, m, families[f], sizes[i].ops, sizes[i].draws, &r, err);
+            if (st != SKED_OK)
+                return st;
+            snprintf(label, sizeof label, "  %s", families[f]);
+            if (a->list)
+                print_row(label, &r, "list");
+            add_row(&all, &r);
+        }
+        snprintf(label, sizeof label, "%d ops, %d draws", (int)sizes[i].ops, (int)sizes[i].draws);
+        print_row(label, &all, "list");
+    }
+    putchar('\n');
+    return SKED_OK;
+}
+
+/* ---------------------------------------------------------------- known machines */
+
+/* Two slow, one plain and one fast device. */
+static sked_status unequal_machine(double latency, double bandwidth, sked_machine **out, sked_error *err)
+{
+    static const struct {
+        const char *name, *type;
+        double speed;
+    } device[DEVICES] = {{"a", "slow", 0.7}, {"b", "slow", 0.7}, {"c", "plain", 1}, {"d", "fast", 2}};
+    sked_machine_builder *b = NULL;
+    sked_status st = sked_machine_builder_create("unequal", &b, err);
+    for (int k = 0; st == SKED_OK && k < DEVICES; k++)
+        st = sked_machine_builder_add_device(b, device[k].name, device[k].type, device[k].speed, INFINITY,
+                                             NULL, err);
+    if (st == SKED_OK)
+        st = sked_machine_builder_set_link(b, latency, bandwidth, err);
+    if (st == SKED_OK)
+        st = sked_machine_builder_finish(b, out, err);
+    sked_machine_builder_destroy(b);
+    return st;
+}
+
+/* Latency and bandwidth that take half of a mean transfer of `transfers` mean durations each. */
+static void links_of(const sked_graph *g, double transfers, double *latency, double *bandwidth)
+{
+    double work = 0, bytes = 0;
+    const int32_t ops = sked_graph_op_count(g);
+    const int64_t edges = sked_graph_edge_count(g);
+    for (int32_t i = 0; i < ops; i++)
+        work += sked_graph_duration(g, i);
+    for (int64_t e = 0; e < edges; e++) {
+        sked_edge edge;
+        sked_graph_edge(g, e, &edge);
+        bytes += edge.bytes;
+    }
+    *latency = transfers / 2 * work / ops;
+    *bandwidth = *latency > 0 && edges > 0 ? bytes / (double)edges / *latency : INFINITY;
+}
+
+static sked_status known_graph(const arguments *a, const sked_sampler *m, const char *family, int32_t ops,
+                               uint64_t seed, double transfers, bool unequal, row *out, sked_error *err)
+{
+    const sked_generate_options how = {
+        .size = sizeof how, .nodes = ops, .seed = seed, .bytes = "lognormal:0,1"};
+    sked_graph *g = NULL;
+    sked_machine *machine = NULL;
+    sked_problem p;
+    sked_status st = sked_graph_generate(family, &how, &g, err);
+    if (st != SKED_OK)
+        return st;
+    sked_problem_init(&p, g);
+    p.devices = DEVICES;
+    links_of(g, transfers, &p.latency, &p.bandwidth);
+    if (unequal) {
+        st = unequal_machine(p.latency, p.bandwidth, &machine, err);
+        p.machine = machine;
+        p.latency = 0;
+        p.bandwidth = INFINITY;
+    }
+    if (st == SKED_OK)
+        st = compare(a, m, &p, "heft", 100, out, err);
+    sked_machine_destroy(machine);
+    sked_graph_destroy(g);
+    return st;
+}
+
+static sked_status known_row(const arguments *a, const sked_sampler *m, int32_t ops, double transfers,
+                             bool unequal, row *all, sked_error *err)
+{
+    row sum = {0};
+    char label[80];
+    for (int f = 0; f < FAMILIES; f++) {
+        row r = {0};
+        for (int k = 0; k < graphs_each(a); k++) {
+            const sked_status st = known_graph(a, m, families[f], ops, FIRST_SEED + 100 + (uint64_t)k,
+                                               transfers, unequal, &r, err);
+            if (st != SKED_OK)
+                return st;
+        }
+        snprintf(label, sizeof label, "  %s", families[f]);
+        if (a->list)
+            print_row(label, &r, "heft");
+        add_row(&sum, &r);
+    }
+    snprintf(label, sizeof label, "%d ops, transfers %g%s", (int)ops, transfers, unequal ? ", unequal" : "");
+    print_row(label, &sum, "heft");
+    add_row(all, &sum);
+    return SKED_OK;
+}
+
+static sked_status known_set(const arguments *a, const sked_sampler *m, sked_error *err)
+{
+    static const double transfers[] = {0, 0.5, 1, 2, 4};
+    const int sizes = a->quick ? 1 : 2;
+    sked_status st = SKED_OK;
+    print_head("known machine, 4 devices, best of 100 draws");
+    for (int unequal = 0; unequal < 2; unequal++) {
+        row all = {0};
+        for (int size = 0; size < sizes; size++)
+            for (size_t i = 0; i < sizeof transfers / sizeof *transfers && st == SKED_OK; i++)
+                st = known_row(a, m, size == 0 ? 50 : 200, transfers[i], unequal != 0, &all, err);
+        if (st != SKED_OK)
+            return st;
+        print_row(unequal ? "mean, unequal devices" : "mean, equal devices", &all, "heft");
+    }
+    putchar('\n');
+    return SKED_OK;
+}
+
+/* ---------------------------------------------------------------- real networks */
+
+static sked_status network(const arguments *a, const sked_sampler *m, const char *name, row *out,
+                           sked_error *err)
+{
+    char part[200], path[700];
+    sked_graph *g = NULL;
+    sked_problem p;
+    double list = 0, best = 0, mean = 0;
+    snprintf(part, sizeof part, "networks/%.150s.json", name);
+    sked_status st = sked_graph_read(data_path(a, part, path, sizeof path), NULL, &g, err);
+    if (st != SKED_OK)
+        return st;
+    sked_problem_init(&p, g);
+    p.devices = DEVICES;
+    st = run_method(a, &p, "list", &list, err);
+    if (st == SKED_OK)
+        st = run_sampler(a, m, &p, 200, &best, &mean, err);
+    if (st == SKED_OK) {
+        out->over_rule += list / best;
+        out->mean += list / mean;
+        out->count++;
+        if (a->list)
+            printf("  %-32s %5d ops %8.2f %8.2f\n", name, (int)sked_graph_op_count(g), 100 * list / best,
+                   100 * list / mean);
+        fflush(stdout);
+    }
+    sked_graph_destroy(g);
+    return st;
+}
+
+static sked_status network_set(const arguments *a, const sked_sampler *m, sked_error *err)
+{
+    char path[700];
+    csv table;
+    row all = {0};
+    double least = INFINITY;
+    sked_status st = csv_read(data_path(a, "networks/networks.csv", path, sizeof path), &table, err);
+    if (st != SKED_OK)
+        return st;
+    printf(
+        "real networks of 100 to 2000 ops, no transfers, 4 devices, 200 draws [%% of list]: top 1, mean\n");
+    for (int k = 1, seen = 0; st == SKED_OK && k < table.rows; k++) {
+        const double ops = csv_number(&table, k, "ops");
+        if (ops < 100 || ops > 2000 || seen++ % (a->quick ? 8 : (int)a->sample) != 0)
+            continue;
+        const double before = all.over_rule;
+        st = network(a, m, csv_get(&table, k, "name"), &all, err);
+        least = fmin(least, all.over_rule - before);
+    }
+    csv_free(&table);
+    if (st == SKED_OK && all.count > 0)
+        printf("%d networks: top 1 %.2f (least %.2f), mean %.2f\n\n", all.count,
+               100 * all.over_rule / all.count, 100 * least, 100 * all.mean / all.count);
+    return st;
+}
+
+/* ---------------------------------------------------------------- speed */
+
+static sked_status time_draws(const arguments *a, const sked_sampler *m, int32_t ops, int32_t draws,
+                              sked_error *err)
+{
+    double wall = 0, best, mean;
+    sked_status st = SKED_OK;
+    for (int f = 0; st == SKED_OK && f < FAMILIES; f++) {
+        const sked_generate_options how = {.size = sizeof how, .nodes = ops, .seed = FIRST_SEED};
+        sked_graph *g = NULL;
+        sked_problem p;
+        st = sked_graph_generate(families[f], &how, &g, err);
+        if (st != SKED_OK)
+            return st;
+        sked_problem_init(&p, g);
+        p.devices = DEVICES;
+        const double begin = sked_clock();
+        st = run_sampler(a, m, &p, draws, &best, &mean, err);
+        wall += sked_clock() - begin;
+        sked_graph_destroy(g);
+    }
+    if (st == SKED_OK)
+        printf("%d draws of %d ops: %.3f s, mean of five families, %d threads\n", (int)draws, (int)ops,
+               wall / FAMILIES, (int)a->threads);
+    return st;
+}
+
+static sked_status speed_set(const arguments *a, const sked_sampler *m, sked_error *err)
+{
+    sked_status st = time_draws(a, m, 50, 1000, err);
+    if (st == SKED_OK)
+        st = time_draws(a, m, 1000, 100, err);
+    return st;
+}
+
+sked_status bench_sampler(arguments *a, sked_error *err)
+{
+    sked_sampler *m = NULL;
+    bool known = a->only[0] == 0;
+    for (int k = 0; k < N_SETS; k++)
+        known |= wanted(a, sets[k]);
+    if (!known)
+        return fail(err, SKED_ERR_ARGUMENT, "the sets of this suite are free, known, networks and speed");
+    sked_status st = sked_sampler_read(a->model, &m, err);
+    if (st == SKED_OK)
+        print_machine(a);
+    if (st == SKED_OK && wanted(a, "free"))
+        st = free_set(a, m, err);
+    if (st == SKED_OK && wanted(a, "known"))
+        st = known_set(a, m, err);
+    if (st == SKED_OK && wanted(a, "networks") && have_data(a))
+        st = network_set(a, m, err);
+    if (st == SKED_OK && wanted(a, "speed"))
+        st = speed_set(a, m, err);
+    sked_sampler_destroy(m);
+    return st;
+}
