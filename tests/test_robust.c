@@ -229,8 +229,11 @@ static void one_member(void **state)
 /* Members of the pipeline as methods. */
 static const struct {
     const char *method, *setting;
-} members[] = {
-    {"list", NULL}, {"list", "priority=random"}, {"brkga", NULL}, {"search", NULL}, {"gflownet", NULL}};
+} members[] = {{"list", NULL},
+               {"list", "priority=random"},
+               {"brkga", NULL},
+               {"search", NULL},
+               {"gflownet", "prior=true"}};
 enum { MEMBERS = sizeof members / sizeof *members };
 
 static void check_as_made(const sked_problem *p, const sked_robust_options *opt, int who,

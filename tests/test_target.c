@@ -508,7 +508,7 @@ static void test_defaults_give_the_picture(void **state)
             p.devices = 4;
             const int n = draw_points(&p, wanted[k].spec, v, cap);
             const double r = correlation(v, n), most = spread(v, n);
-            if (!(r > 0.5 && most > wanted[k].least && most < wanted[k].most))
+            if (!(r > 0.4 && most > wanted[k].least && most < wanted[k].most))
                 fail_msg("%s on %s: correlation %.2f, spread %.2f", wanted[k].spec, families[f], r, most);
             sked_graph_destroy(g);
         }
