@@ -582,7 +582,8 @@ static void every_method(void **state)
 }
 
 /* Three unequal devices, of which two have no link. */
-static void make_machine(sked_machine **out)
+/* linked: every pair of devices has a link; otherwise one has none. */
+static void make_machine(bool linked, sked_machine **out)
 {
     static const char *const name[] = {"a", "b", "c"};
     sked_machine_builder *m = NULL;
@@ -591,6 +592,8 @@ static void make_machine(sked_machine **out)
         OK(sked_machine_builder_add_device(m, name[d], NULL, 1 + d, INFINITY, NULL, err));
     OK(sked_machine_builder_add_link(m, "a", "b", 1, 2, false, err));
     OK(sked_machine_builder_add_link(m, "a", "c", 2, 1, false, err));
+    if (linked)
+        OK(sked_machine_builder_add_link(m, "b", "c", 1, 1, false, err));
     OK(sked_machine_builder_finish(m, out, err));
     sked_machine_builder_destroy(m);
 }
@@ -632,15 +635,16 @@ static void unequal_devices(void **state)
                                           {"rank=critical", "device=critical"}};
     const double unlimited = INFINITY;
     sked_graph *g = NULL;
-    sked_machine *machine = NULL;
+    sked_machine *machine = NULL, *linked = NULL;
     OK(build(9, &g, err));
-    make_machine(&machine);
+    make_machine(false, &machine);
+    make_machine(true, &linked);
     for (int m = 0; m < sked_method_count() + 3; m++) {
         const int variant = m - sked_method_count();
         const sked_method_info *info = variant < 0 ? sked_method_at(m) : sked_method_find("heft");
         method_case c = {.method = info->name};
         sked_problem_init(&c.problem, g);
-        c.problem.machine = machine;
+        c.problem.machine = strcmp(info->name, "gflownet") == 0 ? linked : machine;
         c.problem.devices = 3;
         c.problem.capacity = &unlimited;
         for (int k = 0; variant >= 0 && k < 2; k++)
@@ -653,6 +657,7 @@ static void unequal_devices(void **state)
             fail_everywhere(info->name, act_method, &c);
     }
     sked_machine_destroy(machine);
+    sked_machine_destroy(linked);
     sked_graph_destroy(g);
 }
 
@@ -665,7 +670,7 @@ static void targets(void **state)
     sked_graph *g = NULL;
     sked_machine *machine = NULL;
     OK(build(9, &g, err));
-    make_machine(&machine);
+    make_machine(false, &machine);
     for (int k = 0; k < 8; k++) {
         target_case c = {.spec = specs[k / 2]};
         sked_problem_init(&c.problem, g);
