@@ -205,7 +205,7 @@ static int by_density(const void *x, const void *y)
 /* Only the lowest RESTARTS particles are marked. */
 static void mark_lowest(sked_i_belief *b)
 {
-    ranked list[MOST_PARTICLES];
+    ranked list[MOST_PARTICLES] = {{0}};
     for (int32_t i = 0; i < b->particles; i++)
         list[i] = (ranked){b->density[i], i};
     qsort(list, (size_t)b->particles, sizeof *list, by_density);

@@ -149,7 +149,7 @@ static sked_status plan(sked_i_maker *m, batch *x, const sked_i_pool *pool, int 
     double shares = 0;
     SKED_NEW0(x->job, guesses + SKED_I_LOOP_COUNT);
     for (int k = 0; k < guesses + SKED_I_LOOP_COUNT; k++) {
-        const int member = k < guesses ? SKED_I_LOOP_SEARCH : k - guesses;
+        const int other = k - guesses, member = other < 0 ? SKED_I_LOOP_SEARCH : other;
         job *j = &x->job[x->count];
         if (m->refuses[member] || (k >= guesses && member == SKED_I_LOOP_SEARCH))
             continue;

@@ -49,7 +49,9 @@ static void fill_columns(sked_i_choices *c, const sked_i_partial *p)
 {
     const sked_i_instance *x = p->instance;
     const bool all = x->picky || p->n_used <= SKED_I_CHOICE_DEVICES;
-    const sked_i_event bound = all ? (sked_i_event){0} : last_taken(p);
+    sked_i_event bound = {0};
+    if (!all)
+        bound = last_taken(p);
     c->n_columns = 0;
     c->least_free = INFINITY;
     c->most_free = 0;
