@@ -6,6 +6,7 @@ Bounds on seconds are generous (machines under test are busy); what they catch i
 """
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -329,6 +330,23 @@ def drawing_and_training_hear_a_stop(folder):
         process.communicate(timeout=60)
         assert process.returncode in (0, STOPPED), (command, process.returncode)
         assert time.time() - begin < 10, (command, time.time() - begin)
+
+
+@test
+def the_loop_hears_a_stop_while_it_learns(folder):
+    """2,000 ops: an update of all guesses, and what it foretells of all schedules, would take seconds."""
+    graph = generate(folder, "layered", 2000)
+    log, plan = os.path.join(folder, "log.jsonl"), os.path.join(folder, "plan.json")
+    process = start("robust", graph, "--devices", 4, "--target", "noisy+linear", "--time-limit", 60, "--log", log, "-o", plan)
+    wait_for(lambda: os.path.exists(log) and open(log).read().count("\n") > 1, 60)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = sum(float(x) for x in open(f"/proc/{process.pid}/stat").read().rsplit(")", 1)[1].split()[11:13]) / os.sysconf("SC_CLK_TCK")
+    process.send_signal(signal.SIGINT)
+    ends(process, 0)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime - used
+    assert spent < (10 if SANITIZED else 1), f"{spent:.2f} s after the stop"
+    expect(run("check", graph, plan), 0)
 
 
 @test

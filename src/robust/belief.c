@@ -382,6 +382,8 @@ sked_status sked_i_belief_update(sked_i_belief *b, const sked_i_limit *limit, sk
         SKED_TRY(sked_i_belief_work_widen(b->work[t], b, err));
     if (b->trace.runs > 0)
         SKED_TRY(learn_traces(b, err));
+    if (sked_i_limit_stopped(limit))
+        goto cleanup;
     SKED_TRY(set_overlaps(b, err));
     SKED_TRY(run_stage(b, limit, 0, b->particles, fit, err));
     mark_lowest(b);
@@ -393,7 +395,8 @@ sked_status sked_i_belief_update(sked_i_belief *b, const sked_i_limit *limit, sk
     }
     SKED_TRY(run_stage(b, limit, 0, b->particles, sample, err));
     normalise_weights(b);
-    set_inflation(b);
+    if (!sked_i_limit_stopped(limit))
+        set_inflation(b);
 cleanup:
     return st;
 }

@@ -120,6 +120,7 @@ cleanup:
 typedef struct prediction {
     const sked_i_pool *pool;
     const sked_i_belief *b;
+    const sked_i_limit *limit;
 } prediction;
 
 static void predict_part(void *data, int part)
@@ -128,7 +129,7 @@ static void predict_part(void *data, int part)
     sked_i_belief_work *w = p->b->work[part];
     for (int32_t i = part; i < p->b->particles; i += p->b->threads) {
         sked_i_model_rates(p->b->model, sked_i_belief_guess(p->b, i), &w->rates);
-        for (int64_t k = 0; k < p->pool->count; k++)
+        for (int64_t k = 0; k < p->pool->count && !sked_i_limit_stopped(p->limit); k++)
             p->pool->entry[k]->predicted[i] =
                 sked_i_timing_run(&p->pool->entry[k]->timing, &w->rates, &w->timing);
     }
@@ -183,12 +184,13 @@ static void correct(const sked_i_pool *pool, sked_i_pool_entry *e)
                 sked_i_exp(cosine * cosine * sked_i_log(sked_i_pool_time(known) / known->predicted[i]));
 }
 
-sked_status sked_i_pool_predict(sked_i_pool *pool, const sked_i_belief *b, sked_error *err)
+sked_status sked_i_pool_predict(sked_i_pool *pool, const sked_i_belief *b, const sked_i_limit *limit,
+                                sked_error *err)
 {
-    prediction p = {pool, b};
+    prediction p = {pool, b, limit};
     sked_i_belief_work *w = b->work[0];
     const sked_status st = sked_i_parallel(b->threads, predict_part, &p, err);
-    if (st != SKED_OK)
+    if (st != SKED_OK || sked_i_limit_stopped(limit))
         return st;
     sked_i_belief_mean(b, w->parameter);
     sked_i_model_rates(b->model, w->parameter, &w->rates);

@@ -36,8 +36,10 @@ void sked_i_pool_close(sked_i_pool *pool);
  */
 SKED_MUST_CHECK sked_status sked_i_pool_offer(sked_i_pool *pool, const sked_schedule *s, const char *maker,
                                               sked_i_pool_entry **out, sked_error *err);
-/* Times of all entries under all guesses. O(particles * entries * (ops + edges)). */
-SKED_MUST_CHECK sked_status sked_i_pool_predict(sked_i_pool *pool, const sked_i_belief *b, sked_error *err);
+/* Times of all entries under all guesses; a stop leaves some as they were. O(particles * entries * (ops +
+ * edges)). */
+SKED_MUST_CHECK sked_status sked_i_pool_predict(sked_i_pool *pool, const sked_i_belief *b,
+                                                const sked_i_limit *limit, sked_error *err);
 /* Forgets entries that were never measured, but for the `keep` that promise most. best: as below. */
 void sked_i_pool_trim(sked_i_pool *pool, const sked_i_belief *b, double best, int64_t keep);
 

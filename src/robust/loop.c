@@ -200,7 +200,7 @@ static sked_status update(sked_i_rounds *l, sked_error *err)
     const double begin = sked_clock();
     sked_status st = sked_i_belief_update(&l->belief, &l->limit, err);
     if (st == SKED_OK)
-        st = sked_i_pool_predict(&l->pool, &l->belief, err);
+        st = sked_i_pool_predict(&l->pool, &l->belief, &l->limit, err);
     l->learning = sked_clock() - begin;
     return st;
 }
@@ -294,10 +294,13 @@ static sked_status make(sked_i_rounds *l, double seconds, sked_error *err)
     tell_progress(l, "scheduling");
     SKED_TRY(sked_i_maker_turn(&l->maker, &l->pool, &l->belief, guesses, seconds * (1 - refine_share),
                                &l->rng, err));
-    SKED_TRY(sked_i_pool_predict(&l->pool, &l->belief, err));
+    SKED_TRY(sked_i_pool_predict(&l->pool, &l->belief, &l->limit, err));
+    if (sked_i_limit_stopped(&l->limit))
+        return SKED_OK;
     SKED_TRY(sked_i_refine(&l->pool, &l->belief, incumbent_time(l), &l->limit, &refine, err));
-    SKED_TRY(sked_i_pool_predict(&l->pool, &l->belief, err));
-    sked_i_pool_trim(&l->pool, &l->belief, incumbent_time(l), KEPT);
+    SKED_TRY(sked_i_pool_predict(&l->pool, &l->belief, &l->limit, err));
+    if (!sked_i_limit_stopped(&l->limit))
+        sked_i_pool_trim(&l->pool, &l->belief, incumbent_time(l), KEPT);
 cleanup:
     return st;
 }
@@ -310,7 +313,7 @@ static sked_status find_promising(sked_i_rounds *l, sked_i_pool_entry **out, ske
         double promise;
         const double best = incumbent_time(l);
         const sked_status st = make(l, round_seconds(l) * (k + 1), err);
-        if (st != SKED_OK)
+        if (st != SKED_OK || sked_i_limit_stopped(&l->limit)) /* then predictions are not complete */
             return st;
         sked_i_pool_entry *chosen = sked_i_pool_choose(&l->pool, &l->belief, best, &promise);
         if (isinf(best) || promise > settled_promise * best)

@@ -408,7 +408,7 @@ cleanup:
 sked_status sked_i_loop_tell(sked_i_rounds *l, sked_robust_result *r, sked_error *err)
 {
     sked_status st = SKED_OK;
-    SKED_TRY(sked_i_pool_predict(&l->pool, &l->belief, err));
+    SKED_TRY(sked_i_pool_predict(&l->pool, &l->belief, &l->limit, err));
     SKED_TRY(tell_members(l, r, err));
     SKED_TRY(tell_course(l, r, err));
     SKED_TRY(tell_parameters(l, r, err));
