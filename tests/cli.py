@@ -841,7 +841,7 @@ def benchmark_data_by_option_or_environment(folder):
 def interrupted_training_saves_its_model(folder):
     model, log, curve = (os.path.join(folder, n) for n in ("m.safetensors", "l.jsonl", "c.svg"))
     process = subprocess.Popen([SKED, "train", "--graphs", "layered:20", "--devices", "2", "--minutes", "5", "--set", "validate=0",
-                                "--quiet", "-o", model, "-o", log, "-o", curve], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                                "--set", "batch=4", "--set", "graphs=1", "--set", "dim=8", "--set", "layers=1", "--quiet", "-o", model, "-o", log, "-o", curve], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     time.sleep(1.5)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
