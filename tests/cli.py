@@ -506,7 +506,7 @@ def one_shot_as_json(folder):
     out = json.loads(expect(run(*args), 0).stdout)
     assert list(out) == ["target", "measurements", "failures", "target_speedup", "target_time", "proxy_speedup", "seconds", "seed", "end",
                          "noise", "curve", "winner", "methods"], list(out)
-    assert out["measurements"] == len(out["curve"]) == sum(m["measured"] for m in out["methods"]) == 21
+    assert out["measurements"] == len(out["curve"]) == sum(m["measured"] for m in out["methods"]) <= 21  # fewer where the time ends first
     assert out["curve"] == sorted(out["curve"]) and out["curve"][-1] == out["target_speedup"] == max(m["target_speedup"] for m in out["methods"])
     assert (out["end"], out["noise"], out["failures"], out["winner"]["valid"]) == ("budget", None, 0, True), out
     assert list(out["methods"][0]) == ["method", "candidates", "measured", "proxy_speedup", "target_speedup", "ged", "d_inv", "d_sen", "seconds"]
