@@ -705,6 +705,9 @@ def robust_and_sample_take_machines_where_they_can(folder):
     drawn = expect(run("sample", graph, "--machine", machine, "--candidates", 20, "--raw"), 0).stdout.splitlines()
     assert len(drawn) == 20 and "cpu0" in drawn[0], drawn[0]
     expect(run("sample", graph, "--machine", machine, "--any-machine"), 6, "prior")
+    drawn = [json.loads(expect(run("sample", path("cholesky.json"), "--devices", 3, *cost, "--candidates", 20), 0).stdout.splitlines()[0])
+             for cost in ((), ("--latency", 5), ("--bandwidth", 1e-3))]
+    assert drawn[0]["proxy_makespan"] < min(d["proxy_makespan"] for d in drawn[1:]), drawn
     expect(run("sample", graph, "--machine", machine, "--improve", 2), 6, "improvement")
     expect(run("sample", graph), 2, "--machine FILE")
     expect(run("robust", graph, "--target", "noisy"), 2, "--machine FILE")

@@ -708,8 +708,8 @@ typedef struct sked_sample_options {
     int64_t improve; /* rounds of local search on each schedule drawn, and local; 0: none. Not with raw */
     uint64_t seed;
     int threads;
-    double time_limit;                 /* seconds of drawing, looked at every 500 draws; INFINITY: none */
-    const volatile sig_atomic_t *stop; /* when it becomes non-zero: what was drawn until then, at least 500 */
+    double time_limit;                 /* seconds of drawing, heard inside a draw; INFINITY: none */
+    const volatile sig_atomic_t *stop; /* when it becomes non-zero: what was drawn until then */
     sked_progress_fn progress;         /* may be NULL */
     void *progress_data;
     bool prior; /* draw for machines with transfers of up to 4 mean durations too: candidates for a target
@@ -739,8 +739,8 @@ SKED_API SKED_MUST_CHECK sked_status sked_sampler_sample(const sked_sampler *m, 
 SKED_API void sked_samples_clear(sked_samples *s);
 /*
  * One line of JSON a schedule: as sked_schedules_write, with log_prob, proxy_makespan, temperature (of the
- * samples, or the one given where they have none), and its
- * distances ged, d_inv, d_sen to the best of them (docs/formats/schedule.md).
+ * samples, or the one given where they have none), and its distances ged, d_inv, d_sen to the best of them
+ * (docs/formats/schedule.md).
  */
 SKED_API SKED_MUST_CHECK sked_status sked_samples_write(const sked_samples *s, const sked_problem *p,
                                                         double temperature, const char *path,
@@ -754,7 +754,7 @@ typedef struct sked_train_progress {
     int32_t ops;                            /* of the update's graph */
     double temperature;                     /* of the update */
     bool validated;                         /* what follows is filled in */
-    double top1, top100, mean, ged, spread; /* speedups, diversity of the top 100, spread of zeta at 0.005 */
+    double top1, top100, mean, ged, spread; /* speedups, diversity of the top 100, spread of zeta */
     double list, brkga;                     /* speedups of these methods on the same graphs */
 } sked_train_progress;
 typedef void (*sked_train_fn)(void *data, const sked_train_progress *p);

@@ -69,9 +69,9 @@ enum {
       "point gets --time-limit")                                                                             \
     X(record, TEXT, "record", "FILE", NULL, 0, 0, ON(schedule),                                              \
       "record the first descent of method gaus: its steps (.jsonl) or a drawing (.svg)")                     \
-    X(latency, REAL, "latency", "L", 0, 0, 1e300, ON_MACHINE | ON(robust),                                   \
+    X(latency, REAL, "latency", "L", 0, 0, 1e300, ON_MACHINE | ON(robust) | ON(sample),                      \
       "time added to an edge between two devices")                                                           \
-    X(bandwidth, REAL, "bandwidth", "B", INFINITY, 1e-300, 1e300, ON_MACHINE | ON(robust),                   \
+    X(bandwidth, REAL, "bandwidth", "B", INFINITY, 1e-300, 1e300, ON_MACHINE | ON(robust) | ON(sample),      \
       "bytes per time unit between two devices")                                                             \
     X(capacity, LIST, "capacity", "NAME=K", NO_VALUES, 0, 0, ON_MACHINE,                                     \
       "capacity of a resource, or unlimited (repeatable)")                                                   \
