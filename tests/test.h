@@ -81,4 +81,18 @@ static inline sked_status measured_time(sked_target *t, const sked_schedule *s, 
     sked_measurement_clear(&m);
     return st;
 }
+
+static inline sked_machine *must_machine(const char *text)
+{
+    sked_machine *m = NULL;
+    OK(sked_machine_parse("m.json", text, strlen(text), &m, err));
+    return m;
+}
+
+static inline sked_graph *must_graph(const char *text)
+{
+    sked_graph *g = NULL;
+    OK(sked_graph_parse("g.json", text, strlen(text), NULL, &g, err));
+    return g;
+}
 #endif

@@ -17,20 +17,6 @@ static const char node[] =
     "{\"from\":\"gpu\",\"to\":\"gpu\",\"bandwidth\":20},\n"
     "{\"from\":\"cpu0\",\"to\":\"gpu1\",\"latency\":1,\"bandwidth\":1,\"oneway\":true}]}\n";
 
-static sked_machine *must_machine(const char *text)
-{
-    sked_machine *m = NULL;
-    OK(sked_machine_parse("m.json", text, strlen(text), &m, err));
-    return m;
-}
-
-static sked_graph *must_graph(const char *text)
-{
-    sked_graph *g = NULL;
-    OK(sked_graph_parse("g.json", text, strlen(text), NULL, &g, err));
-    return g;
-}
-
 static void assert_link(const sked_machine *m, const char *from, const char *to, double latency,
                         double bandwidth)
 {

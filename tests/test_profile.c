@@ -20,20 +20,6 @@ static const char graph[] =
     "{\"name\":\"c\",\"duration\":4,\"type\":\"Mul\"},{\"name\":\"d\",\"duration\":1}],"
     "\"edges\":[[\"a\",\"b\"],{\"from\":\"c\",\"to\":\"d\",\"lag\":9,\"bytes\":7},[\"b\",\"d\"]]}";
 
-static sked_machine *must_machine(const char *text)
-{
-    sked_machine *m = NULL;
-    OK(sked_machine_parse("m.json", text, strlen(text), &m, err));
-    return m;
-}
-
-static sked_graph *must_graph(const char *text)
-{
-    sked_graph *g = NULL;
-    OK(sked_graph_parse("g.json", text, strlen(text), NULL, &g, err));
-    return g;
-}
-
 /* The graph above on the machine above with these durations. */
 typedef struct profiled {
     sked_machine *machine;
