@@ -5,17 +5,17 @@
 
 /* ---------------------------------------------------------------- suites: the only list */
 /* Name, operands, least and most of them, help. */
-#define SUITE_LIST(X)                                                                                      \
-    X(quality, "", 0, 0, "every set of benchmark instances within its time limit")                         \
-    X(scale, "", 0, 0, "speed and memory as graphs grow, schedules per second, gaps of fast methods")      \
-    X(gaus, "", 0, 0, "the differentiable scheduler beside list and fds")                                  \
-    X(gflownet, "", 0, 0, "speed of training and sampling, candidates on unseen graphs")                   \
-    X(sampler, "", 0, 0, "draws of the learned sampler beside search, list and heft, by size and machine") \
-    X(paper, "", 0, 0, "methods with the same stages, beside the three tables of the GFlowNet paper")      \
-    X(robust, "", 0, 0,                                                                                    \
-      "the loop that learns a machine, beside the one-shot pipeline and what could be known")              \
-    X(targets, "", 0, 0, "how times on the targets relate to the proxy")                                   \
-    X(memory, "", 0, 0, "real networks under memory limits")                                               \
+#define SUITE_LIST(X)                                                                                 \
+    X(quality, "", 0, 0, "every set of benchmark instances within its time limit")                    \
+    X(scale, "", 0, 0, "speed and memory as graphs grow, schedules per second, gaps of fast methods") \
+    X(gaus, "", 0, 0, "the differentiable scheduler beside list and fds")                             \
+    X(gflownet, "", 0, 0, "speed of training and sampling, candidates on unseen graphs")              \
+    X(sampler, "", 0, 0, "draws of the sampler beside search, list and heft, by size and machine")    \
+    X(paper, "", 0, 0, "methods with the same stages, beside the three tables of the GFlowNet paper") \
+    X(robust, "", 0, 0,                                                                               \
+      "the loop that learns a machine, beside the one-shot pipeline and what could be known")         \
+    X(targets, "", 0, 0, "how times on the targets relate to the proxy")                              \
+    X(memory, "", 0, 0, "real networks under memory limits")                                          \
     X(help, "[SUITE]", 0, 1, "explain sked-bench or one of its suites")
 
 enum {

@@ -77,7 +77,7 @@ double sked_i_belief_centre(const sked_i_belief *b, int64_t k)
     return b->trace.mean != NULL && at < b->model->at_size ? b->trace.mean[k] : b->model->mean[at];
 }
 
-void sked_i_belief_deviations(const sked_i_belief *b, const double *particle, double *deviation)
+static void set_deviations(const sked_i_belief *b, const double *particle, double *deviation)
 {
     const sked_i_model *m = b->model;
     const double op_spread = sked_i_exp(particle[b->links + SKED_I_OP_SPREAD]);
@@ -291,7 +291,7 @@ double sked_i_belief_density(const sked_i_belief *b, work *w, const double *part
     double sum = log_prior(b, particle);
     if (!(sum > -INFINITY))
         return -INFINITY;
-    sked_i_belief_deviations(b, particle, w->deviation);
+    set_deviations(b, particle, w->deviation);
     set_centre(b, w);
     if (b->n_data > 0) {
         set_observed(b, w, particle, density_bend, NULL);
@@ -336,7 +336,7 @@ static void set_system(const sked_i_belief *b, work *w, const double *particle, 
     const int32_t m = b->links;
     memset(w->hessian, 0, (size_t)m * (size_t)m * sizeof *w->hessian);
     memset(w->gradient, 0, (size_t)m * sizeof *w->gradient);
-    sked_i_belief_deviations(b, particle, w->deviation);
+    set_deviations(b, particle, w->deviation);
     set_centre(b, w);
     if (b->n_data > 0)
         add_times(b, w, particle, x);
@@ -403,7 +403,7 @@ double sked_i_belief_sample(const sked_i_belief *b, work *w, const double *parti
 {
     double *x = guess + b->links, misfit = 0;
     memcpy(guess, particle, (size_t)b->links * sizeof *particle);
-    sked_i_belief_deviations(b, particle, w->deviation);
+    set_deviations(b, particle, w->deviation);
     for (int64_t k = 0; k < b->many; k++)
         x[k] = w->centre[k] = sked_i_belief_centre(b, k) + w->deviation[k] * sked_i_rng_normal(rng);
     if (b->n_data > 0) {

@@ -44,7 +44,6 @@ double sked_i_belief_differentiate(const sked_i_belief *b, sked_i_belief_work *w
 
 /* Prior of the many parameters, given a particle and the traces. */
 double sked_i_belief_centre(const sked_i_belief *b, int64_t k);
-void sked_i_belief_deviations(const sked_i_belief *b, const double *particle, double *deviation);
 
 /*
  * Logarithm of the posterior of a particle, but for a constant; -INFINITY: impossible. x [many]: where the

@@ -20,8 +20,6 @@ typedef struct sked_i_record_line {
     sked_measurement said; /* time, deviation, runs, trace; nothing where it failed */
 } sked_i_record_line;
 
-/* A hash of all of the problem that changes what schedules take. O(ops + edges). */
-uint64_t sked_i_record_hash(const sked_problem *p);
 void sked_i_record_write_head(const sked_i_record_head *h, sked_i_buffer *out);
 /* order: [ops] as the schedule runs them. failure: why there is no time, or NULL. */
 void sked_i_record_write_line(const sked_schedule *s, const int32_t *order, const char *method,

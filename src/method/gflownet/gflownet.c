@@ -81,7 +81,7 @@ cleanup:
 
 const sked_i_method sked_i_method_gflownet = {
     .info = {.name = "gflownet",
-             .summary = "learned sampler of many different good schedules (GFlowNet)",
+             .summary = "sampler of many different good schedules that can be trained (GFlowNet)",
              .features = SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_MACHINES | SKED_CAN_CANDIDATES |
                          SKED_CAN_MAKESPAN,
              .options = options,
