@@ -9,7 +9,7 @@ MINUTES ?= 60
 CUDACXX ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc) nvcc)
 export CUDACXX
 
-.PHONY: all tests test demo install bench fuzz fuzz-build fuzz-short asan tsan cuda cuda-test mpi debug format soak valgrind \
+.PHONY: all tests test demo install bench fuzz fuzz-build fuzz-short asan tsan cuda cuda-test emulated mpi debug format soak valgrind \
 	check-format lint clean
 
 all: build/build.ninja
@@ -75,8 +75,15 @@ cuda:
 cuda-test:
 	@scripts/setup.sh build test mpi
 	@cmake --preset cuda -DSKED_TESTS=ON >/dev/null
-	@cmake --build build/cuda -j $(JOBS) --target all test_backend
-	@scripts/test.sh build/cuda -R '^test_backend$$'
+	@cmake --build build/cuda -j $(JOBS) --target all cuda_tests
+	@scripts/test.sh build/cuda -L cuda
+
+# The kernels of the CUDA backend compiled for the CPU (tests/emulate), against the plain CPU version.
+emulated:
+	@scripts/setup.sh build test
+	@cmake --preset emulated >/dev/null
+	@cmake --build build/emulated -j $(JOBS) --target cuda_tests
+	@scripts/test.sh build/emulated -L cuda
 
 mpi:
 	@scripts/setup.sh build mpi
@@ -101,10 +108,10 @@ fuzz: fuzz-build
 	@fuzz/run.sh $(SECONDS_PER_TARGET)
 
 format:
-	@git ls-files '*.c' '*.h' '*.cu' | xargs clang-format -i
+	@git ls-files '*.c' '*.h' '*.cu' '*.cpp' | xargs clang-format -i
 
 check-format:
-	@git ls-files '*.c' '*.h' '*.cu' | xargs clang-format --dry-run --Werror
+	@git ls-files '*.c' '*.h' '*.cu' '*.cpp' | xargs clang-format --dry-run --Werror
 
 # After a build, because some headers are generated.
 lint: all

@@ -8,24 +8,9 @@ extern "C" {
 #include "backend/backend.h"
 }
 
-#include <cuda_runtime.h>
-#include <math_constants.h>
+#include "backend/cuda/runtime.h"
+
 #include <stdio.h>
-
-static sked_status cuda_fail(cudaError_t code, const char *what, sked_error *err)
-{
-    const sked_status status = code == cudaErrorMemoryAllocation ? SKED_ERR_MEMORY : SKED_ERR_DEVICE;
-    return sked_i_fail(err, status, "CUDA: %s: %s", what, cudaGetErrorString(code));
-}
-
-#define CUDA_TRY(call)                         \
-    do {                                       \
-        const cudaError_t code_ = (call);      \
-        if (code_ != cudaSuccess) {            \
-            st = cuda_fail(code_, #call, err); \
-            goto cleanup;                      \
-        }                                      \
-    } while (0)
 
 extern "C" {
 
@@ -34,7 +19,7 @@ static sked_status available(sked_error *err)
     int devices = 0;
     const cudaError_t code = cudaGetDeviceCount(&devices);
     if (code != cudaSuccess)
-        return cuda_fail(code, "no usable GPU", err);
+        return sked_i_cuda_fail(code, "no usable GPU", err);
     return devices > 0 ? SKED_OK : sked_i_fail(err, SKED_ERR_DEVICE, "CUDA: this machine has no GPU");
 }
 }
@@ -223,12 +208,11 @@ static sked_status run_part(const sked_i_batch_graph *g, const buffers *b, int64
                             on_device(g->machine, b)};
     const auto kernel = g->machine != NULL ? simulate_kernel<machine_costs> : simulate_kernel<plain_costs>;
     CUDA_TRY(cudaMemcpy(b->raw, device, cells * sizeof *device, cudaMemcpyHostToDevice));
-    transpose<<<grid, block>>>((const int32_t *)b->raw, (int32_t *)b->device, count, g->ops);
+    SKED_LAUNCH(transpose, grid, block, 0, 0, (const int32_t *)b->raw, (int32_t *)b->device, count, g->ops);
     CUDA_TRY(cudaMemcpy(b->raw, order, cells * sizeof *order, cudaMemcpyHostToDevice));
-    transpose<<<grid, block>>>((const int32_t *)b->raw, (int32_t *)b->order, count, g->ops);
-    kernel<<<(unsigned)((count + 127) / 128), 128>>>(d, count, (const int32_t *)b->device,
-                                                     (const int32_t *)b->order, (double *)b->start,
-                                                     (double *)b->free_at, (double *)b->makespan);
+    SKED_LAUNCH(transpose, grid, block, 0, 0, (const int32_t *)b->raw, (int32_t *)b->order, count, g->ops);
+    SKED_LAUNCH(kernel, (unsigned)((count + 127) / 128), 128, 0, 0, d, count, (const int32_t *)b->device,
+                (const int32_t *)b->order, (double *)b->start, (double *)b->free_at, (double *)b->makespan);
     CUDA_TRY(cudaGetLastError());
     CUDA_TRY(cudaMemcpy(makespan, b->makespan, (size_t)count * sizeof *makespan, cudaMemcpyDeviceToHost));
 cleanup:
