@@ -601,6 +601,7 @@ SKED_API SKED_MUST_CHECK sked_status sked_simulator_batch(const sked_simulator *
     X(RECORD, 10, "a recording of its descent")                  \
     X(MACHINES, 11, "unequal devices and links")                 \
     X(LIMITS, 12, "memory limits")                               \
+    X(CUDA, 13, "the cuda backend")                              \
     X(MAKESPAN, 16, "objective makespan")                        \
     X(RESOURCE, 17, "objective resource")                        \
     X(MEMORY, 18, "objective memory")                            \
@@ -642,6 +643,8 @@ typedef struct sked_run_options {
     void *progress_data;
     const char
         *record; /* file that gets the course of the search, .jsonl or .svg (SKED_CAN_RECORD); or NULL */
+    const char *backend; /* "cpu", "cuda" (SKED_CAN_CUDA) or "auto": a GPU where there is one and it is
+                            quicker. NULL: auto */
 } sked_run_options;
 SKED_API void sked_run_options_init_sized(sked_run_options *opt, size_t size);
 SKED_INIT_INPUT(sked_run_options)
@@ -714,6 +717,7 @@ typedef struct sked_sample_options {
     void *progress_data;
     bool prior; /* draw for machines with transfers of up to 4 mean durations too: candidates for a target
                    whose transfers are not known. Equal devices without transfer cost */
+    const char *backend; /* as in sked_run_options */
 } sked_sample_options;
 SKED_API void sked_sample_options_init_sized(sked_sample_options *opt, size_t size);
 SKED_INIT_INPUT(sked_sample_options) /* 1000 draws at temperature 0 */
@@ -778,6 +782,7 @@ typedef struct sked_train_options {
     const volatile sig_atomic_t *stop;
     sked_train_fn progress; /* after every update; may be NULL */
     void *progress_data;
+    const char *backend; /* as in sked_run_options */
 } sked_train_options;
 SKED_API void sked_train_options_init_sized(sked_train_options *opt, size_t size);
 SKED_INIT_INPUT(sked_train_options)
@@ -873,6 +878,7 @@ typedef struct sked_robust_options {
     void *progress_data;
     sked_warning_fn warning; /* a candidate was not measured, and why; may be NULL */
     void *warning_data;
+    const char *backend; /* of the members that can, as in sked_run_options */
 } sked_robust_options;
 SKED_API void sked_robust_options_init_sized(sked_robust_options *opt, size_t size);
 SKED_INIT_INPUT(sked_robust_options)

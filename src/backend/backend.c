@@ -26,5 +26,21 @@ sked_status sked_i_backend_find(const char *name, const sked_i_backend **out, sk
     if (strcmp(name, "cuda") == 0)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "this build has no CUDA (`make cuda` builds one with it); use the cpu backend");
-    return sked_i_fail(err, SKED_ERR_ARGUMENT, "no backend is called '%.60s'; there are cpu and cuda", name);
+    return sked_i_fail(err, SKED_ERR_ARGUMENT, "no backend is called '%.60s'; there are auto, cpu and cuda",
+                       name);
+}
+
+sked_status sked_i_backend_choose(const char *name, bool worth, const sked_i_backend **out, sked_error *err)
+{
+    *out = &sked_i_backend_cpu;
+    if (name != NULL && strcmp(name, "auto") != 0)
+        return sked_i_backend_find(name, out, err);
+#ifdef SKED_WITH_CUDA
+    sked_error unused = {0};
+    if (worth && sked_i_backend_cuda.available(&unused) == SKED_OK)
+        *out = &sked_i_backend_cuda;
+#else
+    (void)worth;
+#endif
+    return SKED_OK;
 }

@@ -52,6 +52,12 @@ typedef struct sked_i_backend {
 /* The backend of that name, available on this machine; ARGUMENT, UNSUPPORTED or DEVICE otherwise. */
 SKED_MUST_CHECK sked_status sked_i_backend_find(const char *name, const sked_i_backend **out,
                                                 sked_error *err);
+/*
+ * The same for what a user says: NULL or "auto" is cuda where this build and this machine have it and the
+ * work is `worth` it (the caller's measured rule), else cpu.
+ */
+SKED_MUST_CHECK sked_status sked_i_backend_choose(const char *name, bool worth, const sked_i_backend **out,
+                                                  sked_error *err);
 extern const sked_i_backend sked_i_backend_cpu;
 #ifdef SKED_WITH_CUDA
 extern const sked_i_backend sked_i_backend_cuda;

@@ -1,6 +1,7 @@
 /* The table of methods, what they take, and the public call that runs one. */
 #include "method/driver.h"
 
+#include "backend/backend.h"
 #include "base/text.h"
 #include "method/memory_limits.h"
 #include "method/table.h"
@@ -79,6 +80,7 @@ static uint32_t needed_features(const sked_problem *p, const sked_run_options *o
     need |= p->fix_device != NULL || p->fix_start != NULL ? SKED_CAN_FIX : 0;
     need |= opt->candidates > 1 ? SKED_CAN_CANDIDATES : 0;
     need |= opt->record != NULL ? SKED_CAN_RECORD : 0;
+    need |= opt->backend != NULL && strcmp(opt->backend, "cuda") == 0 ? SKED_CAN_CUDA : 0;
     for (int32_t r = 0; r < p->graph->n_resources; r++)
         need |= sked_i_capacity(p, r) < INFINITY ? SKED_CAN_RESOURCES : 0;
     return need;
@@ -224,7 +226,9 @@ sked_status sked_method_run(const char *method, const sked_problem *p, const ske
     sked_graph *graph = NULL;
     sked_i_run run = {.problem = &plain, .options = opt};
     sked_status st = SKED_OK;
+    const sked_i_backend *backend;
     sked_i_limit_init(&run.limit, opt);
+    SKED_TRY(sked_i_backend_choose(opt->backend, false, &backend, err)); /* there is none such: says so */
     SKED_TRY(check(p, &run.limit, err));
     SKED_TRY(sked_i_problem_plain(p, &plain, &graph, err));
     SKED_TRY(sked_i_method_check(m, &plain, opt, err));

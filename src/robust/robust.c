@@ -1,5 +1,6 @@
 /* The call: checks, the target, and whichever of the loop and the one-shot pipeline was asked for. */
 #include "robust/robust.h"
+#include "backend/backend.h"
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -59,6 +60,8 @@ sked_status sked_robust(const sked_problem *p, const char *target, const sked_ro
     if (opt->candidates < 1 || opt->top < 1 || opt->threads < 1)
         return sked_i_fail(err, SKED_ERR_ARGUMENT,
                            "robust scheduling needs a candidate, one to measure and a thread at least");
+    const sked_i_backend *backend;
+    SKED_TRY(sked_i_backend_choose(opt->backend, false, &backend, err));
     SKED_TRY(sked_target_create(target, p, opt->seed, &run.target, err));
     sked_i_target_listen(run.target, opt->stop);
     if ((r.target = sked_i_strdup(target)) == NULL)

@@ -103,7 +103,8 @@ enum {
       "iteration limit beside the time limit, in units of the method")                                       \
     X(seed, INT, "seed", "N", 0, 0, 9e15, ON_WORK | ON(generate), "random seed")                             \
     X(threads, INT, "threads", "N", 1, 1, 1024, ON_WORK, "number of threads")                                \
-    X(backend, TEXT, "backend", "cpu|cuda", "cpu", 0, 0, ON(schedule), "where to compute")                   \
+    X(backend, TEXT, "backend", "auto|cpu|cuda", "auto", 0, 0, ON_WORK,                                      \
+      "where to compute; auto: on a GPU where there is one and it is quicker")                               \
     X(set, LIST, "set", "KEY=VALUE", NO_VALUES, 0, 0, ON(train) | ON(schedule) | ON(robust) | ON(generate),  \
       "option of the method or family (repeatable)")                                                         \
     X(target, TEXT, "target", "T", NULL, 0, 0, ON(robust),                                                   \

@@ -99,6 +99,7 @@ static void fill_options(const arguments *a, sked_robust_options *opt, follower 
     opt->iterations = a->iterations;
     opt->seed = (uint64_t)a->seed;
     opt->threads = (int)a->threads;
+    opt->backend = a->backend;
     opt->stop = &stop_requested;
     f->budget = a->one_shot ? 0 : opt->measurements;
     opt->progress = follow;

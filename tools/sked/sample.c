@@ -68,6 +68,7 @@ sked_status run_sample(arguments *a, sked_error *err)
     opt.improve = a->improve;
     opt.seed = (uint64_t)a->seed;
     opt.threads = (int)a->threads;
+    opt.backend = a->backend;
     opt.stop = &stop_requested;
     opt.progress = a->quiet ? NULL : show_progress;
     end_on_signal(true);

@@ -213,6 +213,7 @@ static void fill_train_options(const arguments *a, const session *s, sked_train_
     opt->minutes = a->minutes;
     opt->seed = (uint64_t)a->seed;
     opt->threads = (int)a->threads;
+    opt->backend = a->backend;
     opt->settings = a->set.at;
     opt->n_settings = a->set.count;
     opt->resume = a->resume;

@@ -1,4 +1,5 @@
 /* The public functions of learned models, all of them: thin ones over checkpoint, sample and train. */
+#include "backend/backend.h"
 #include "base/memory.h"
 #include "method/gflownet/checkpoint.h"
 #include "method/gflownet/sample.h"
@@ -52,7 +53,10 @@ sked_status sked_sampler_sample(const sked_sampler *m, const sked_problem *p, co
     sked_samples s = {.size = sizeof s};
     sked_problem plain;
     sked_graph *graph = NULL;
-    sked_status st = sked_i_problem_plain(p, &plain, &graph, err);
+    const sked_i_backend *backend;
+    sked_status st = sked_i_backend_choose(opt->backend, false, &backend, err);
+    if (st == SKED_OK)
+        st = sked_i_problem_plain(p, &plain, &graph, err);
     if (st == SKED_OK && sked_i_memory_may_bind(p))
         st = sked_i_fail(err, SKED_ERR_UNSUPPORTED, "the sampler does not take memory limits");
     if (st == SKED_OK)
@@ -156,5 +160,7 @@ const sked_option *sked_train_option_find(const char *name)
 sked_status sked_train(const sked_train_options *opt, sked_sampler **out, sked_error *err)
 {
     SKED_TAKE(sked_train_options, opt)
-    return sked_i_train(opt, out, err);
+    const sked_i_backend *backend;
+    const sked_status st = sked_i_backend_choose(opt->backend, false, &backend, err);
+    return st == SKED_OK ? sked_i_train(opt, out, err) : st;
 }
