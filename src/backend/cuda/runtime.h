@@ -24,8 +24,7 @@ extern "C" {
 
 static inline sked_status sked_i_cuda_fail(cudaError_t code, const char *what, sked_error *err)
 {
-    const sked_status status = code == cudaErrorMemoryAllocation ? SKED_ERR_MEMORY : SKED_ERR_DEVICE;
-    return sked_i_fail(err, status, "CUDA: %s: %s", what, cudaGetErrorString(code));
+    return sked_i_fail(err, SKED_ERR_DEVICE, "CUDA: %s: %s", what, cudaGetErrorString(code));
 }
 
 /* As SKED_TRY, for CUDA's own calls: to `cleanup` with st and err set. */
@@ -37,4 +36,22 @@ static inline sked_status sked_i_cuda_fail(cudaError_t code, const char *what, s
             goto cleanup;                             \
         }                                             \
     } while (0)
+
+/*
+ * Device memory in one piece, cut from the front: first count what is needed with `at` NULL, then open, then
+ * cut the same pieces again. DEVICE where less is free, with what is asked for and what there is; nothing is
+ * taken then.
+ */
+typedef struct sked_i_cuda_arena {
+    char *at;
+    size_t size, used;
+} sked_i_cuda_arena;
+sked_status sked_i_cuda_arena_open(sked_i_cuda_arena *arena, const char *what, sked_error *err);
+void sked_i_cuda_arena_close(sked_i_cuda_arena *arena);
+/* The next piece, at a multiple of 256 bytes; NULL while counting. */
+void *sked_i_cuda_arena_cut(sked_i_cuda_arena *arena, size_t bytes);
+/* The same for a type: SKED_CUT(arena, float, n). */
+#define SKED_CUT(arena, type, count) ((type *)sked_i_cuda_arena_cut(arena, (size_t)(count) * sizeof(type)))
+/* Bytes that may be taken now: a little is left to others. */
+size_t sked_i_cuda_free_bytes(void);
 #endif

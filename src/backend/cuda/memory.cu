@@ -1,0 +1,39 @@
+/* Memory of the device: checked before it is taken. */
+#include "backend/cuda/runtime.h"
+
+void *sked_i_cuda_arena_cut(sked_i_cuda_arena *arena, size_t bytes)
+{
+    enum { step = 256 };
+    void *piece = arena->at != NULL ? arena->at + arena->used : NULL;
+    arena->used += (bytes + step - 1) / step * step;
+    return piece;
+}
+
+size_t sked_i_cuda_free_bytes(void)
+{
+    const size_t reserve = (size_t)64 << 20; /* what the driver takes for kernels and their stacks */
+    size_t left = 0, total = 0;
+    if (cudaMemGetInfo(&left, &total) != cudaSuccess)
+        return 0;
+    return left > reserve ? left - reserve : 0;
+}
+
+sked_status sked_i_cuda_arena_open(sked_i_cuda_arena *arena, const char *what, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const size_t left = sked_i_cuda_free_bytes(), need = arena->used;
+    if (need > left)
+        return sked_i_fail(err, SKED_ERR_DEVICE, "CUDA: %s needs %.1f MB of device memory, %.1f MB are free",
+                           what, (double)need * 1e-6, (double)left * 1e-6);
+    CUDA_TRY(cudaMalloc((void **)&arena->at, need > 0 ? need : 1));
+    arena->size = need;
+    arena->used = 0;
+cleanup:
+    return st;
+}
+
+void sked_i_cuda_arena_close(sked_i_cuda_arena *arena)
+{
+    cudaFree(arena->at);
+    *arena = (sked_i_cuda_arena){};
+}
