@@ -250,10 +250,122 @@ static void test_draws(void **state)
     }
 }
 
+/* More ready ops and devices than a step chooses among. */
+static void test_bounded_choices(void **state)
+{
+    sked_i_rng r;
+    (void)state;
+    sked_i_rng_seed(&r, 2, 0);
+    test_model t = make_model(&shapes[0], 5);
+    for (int kind = 0; kind < 4; kind++) {
+        test_case c = make_case(&r, 90 + 30 * kind, 2, 17 + 5 * kind, kind);
+        check_draws(&c, &t, 4, false);
+        clear_case(&c);
+    }
+    clear_model(&t);
+}
+
+/* ------------------------------------------------------------------ gradients */
+
+/* Relative error of a gradient, as a whole and of each parameter's block. */
+static void assert_same_gradient(const sked_i_layout *layout, const float *got, const double *want)
+{
+    double all = 0, error = 0;
+    for (int64_t i = 0; i < layout->total; i++)
+        all += want[i] * want[i];
+    for (int p = 0; p < layout->n_table; p++) {
+        const sked_i_parameter *at = &layout->table[p];
+        double square = 0, off = 0;
+        for (int64_t i = at->offset; i < at->offset + (int64_t)at->rows * at->columns; i++) {
+            square += want[i] * want[i];
+            off += (got[i] - want[i]) * (got[i] - want[i]);
+        }
+        error += off;
+        if (!(off <= 1e-6 * square + 1e-10 * all))
+            fail_msg("%s: error %.3g of %.3g (all: %.3g)", at->name, sqrt(off), sqrt(square), sqrt(all));
+    }
+    if (!(error <= 1e-7 * all))
+        fail_msg("error %.3g of %.3g", sqrt(error), sqrt(all));
+}
+
+/* Loss, centre and gradient of the walks as the CPU has them, added to `sum` after cutting. */
+static void learn_on_cpu(const test_case *c, const test_model *t, sked_i_once_walks *w, double clip, double share,
+                         double *sum)
+{
+    sked_i_policy_f64 *policy = NULL;
+    sked_i_batch_f64 *b = NULL;
+    const int64_t total = t->m->layout.total;
+    double *gradient = calloc((size_t)total, sizeof *gradient), centre, square = 0;
+    OK(sked_i_policy_create_f64(c->instance, &t->m->layout, &sked_i_kernels_cpu_f64, &policy, err));
+    OK(sked_i_batch_create_f64(policy, w->count, 1, true, &b, err));
+    sked_i_policy_prepare_f64(policy, t->parameter, c->temperature);
+    copy_steps(b, w);
+    OK(sked_i_batch_replay_f64(b, err));
+    assert_same_numbers(b, w);
+    const double loss = sked_i_batch_loss_f64(b, &centre);
+    OK(sked_i_batch_grad_f64(b, gradient, err));
+    for (int64_t i = 0; i < total; i++)
+        square += gradient[i] * gradient[i];
+    assert_near(w->loss, loss, 2e-3, "loss");
+    assert_near(w->log_z, centre, 1e-3, "log Z");
+    assert_near(w->norm, sqrt(square), 2e-3, "norm");
+    for (int64_t i = 0; i < total; i++)
+        sum[i] += fmin(1, clip / sqrt(square)) * share * gradient[i];
+    sked_i_batch_destroy_f64(b);
+    sked_i_policy_destroy_f64(policy);
+    free(gradient);
+}
+
+/* Several problems at once, in one walk: the gradient of each, cut, and their sum. */
+static void check_gradient(sked_i_rng *r, const sked_i_sizes *sizes, uint64_t seed, int problems, double clip)
+{
+    enum { most = 4 };
+    test_model t = make_model(sizes, seed);
+    test_case c[most];
+    test_walks w[most];
+    sked_i_once_walks walks[most];
+    const int64_t total = t.m->layout.total;
+    float *got = calloc((size_t)total, sizeof *got);
+    double *want = calloc((size_t)total, sizeof *want);
+    for (int k = 0; k < problems; k++) {
+        const int32_t n = 2 + (int32_t)sked_i_rng_below(r, 18), devices = 1 + (int32_t)sked_i_rng_below(r, 5);
+        c[k] = make_case(r, n, 1 + sked_i_rng_below(r, 4), devices, (k + (int)seed) % 4);
+        make_walks(&w[k], &c[k], 5 + 3 * k, k);
+        walks[k] = w[k].walks;
+    }
+    OK(cuda->learn(t.device, problems, walks, NULL, err));
+    OK(cuda->finish(t.device, err));
+    OK(cuda->add(t.device, clip, 0.25, got, err));
+    for (int k = 0; k < problems; k++)
+        learn_on_cpu(&c[k], &t, &walks[k], clip, 0.25, want);
+    assert_same_gradient(&t.m->layout, got, want);
+    for (int k = 0; k < problems; k++) {
+        clear_walks(&w[k]);
+        clear_case(&c[k]);
+    }
+    free(got);
+    free(want);
+    clear_model(&t);
+}
+
+static void test_gradients(void **state)
+{
+    sked_i_rng r;
+    (void)state;
+    sked_i_rng_seed(&r, 3, 0);
+    for (int s = 0; s < n_shapes; s++) {
+        for (uint64_t seed = 0; seed < 4; seed++)
+            check_gradient(&r, &shapes[s], seed, 1, 1e9);
+        check_gradient(&r, &shapes[s], 9, 4, 1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_draws),
+        cmocka_unit_test(test_bounded_choices),
+        cmocka_unit_test(test_gradients),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
