@@ -1,4 +1,7 @@
-/* Learning on the CPU: lessons side by side, the trajectories of each in parts (batch.c). */
+/*
+ * Learning on the CPU. Lessons side by side, each in stages; the trajectories of a lesson are learnt in parts
+ * (batch.c). Threads take what there is to do, but every sum has its order: results do not depend on them.
+ */
 #include "method/gflownet/learner.h"
 
 #include "backend/backend.h"
@@ -8,8 +11,15 @@
 
 #include <string.h>
 
+/* What becomes of a lesson, one after the other. */
+enum { OPEN, PREPARE, DRAW, GRADE, GATHER, LEARN, CLOSE, STAGES };
+
 /* One lesson being learnt. */
 typedef struct desk {
+    const sked_i_lesson *lesson;
+    sked_i_policy_f32 *policy;
+    sked_i_batch_f32 *batch;
+    bool second;     /* its gradients take a second pass */
     float *gradient; /* [total] */
     sked_i_mark mark;
     sked_status status;
@@ -20,7 +30,7 @@ typedef struct cpu_learner {
     sked_i_sampler_learner base;
     sked_sampler *model;
     sked_i_sampler_learner_settings how;
-    const sked_i_lesson *lessons;
+    sked_i_team *team;
     int count;
     desk *desk;      /* [how.lessons] */
     float *gradient; /* [total] */
@@ -32,9 +42,18 @@ static bool serves(const sked_i_layout *layout)
     return true;
 }
 
+static void close_desk(desk *d)
+{
+    sked_i_batch_destroy_f32(d->batch);
+    sked_i_policy_destroy_f32(d->policy);
+    d->batch = NULL;
+    d->policy = NULL;
+}
+
 static void destroy(sked_i_sampler_learner *generic)
 {
     cpu_learner *c = (cpu_learner *)generic;
+    sked_i_team_destroy(c->team);
     for (int k = 0; k < c->how.lessons && c->desk; k++)
         free(c->desk[k].gradient);
     free(c->desk);
@@ -55,6 +74,7 @@ static sked_status create(sked_sampler *model, const sked_i_sampler_learner_sett
     SKED_NEW0(c->desk, how->lessons);
     for (int k = 0; k < how->lessons; k++)
         SKED_NEW(c->desk[k].gradient, model->layout.total);
+    SKED_TRY(sked_i_team_create(how->threads, &c->team, err));
     *out = &c->base;
     c = NULL;
 cleanup:
@@ -68,53 +88,94 @@ static sked_status start(sked_i_sampler_learner *generic, const sked_i_lesson *l
 {
     cpu_learner *c = (cpu_learner *)generic;
     (void)err;
-    c->lessons = lessons;
     c->count = count;
+    for (int k = 0; k < count; k++) {
+        c->desk[k].lesson = &lessons[k];
+        c->desk[k].status = SKED_OK;
+    }
     return SKED_OK;
 }
 
-/* Loss and gradient of one mini-batch. */
-static sked_status learn(const cpu_learner *c, const sked_i_lesson *l, desk *d, sked_error *err)
+/* ------------------------------------------------------------------ stages */
+
+static sked_status open_desk(const cpu_learner *c, desk *d, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const sked_sampler *m = c->model;
-    sked_i_policy_f32 *policy = NULL;
-    sked_i_batch_f32 *b = NULL;
-    const int threads = c->how.threads > c->count ? c->how.threads / c->count : 1;
-    SKED_TRY(sked_i_policy_create_f32(l->instance, &m->layout, sked_i_backend_cpu.nn, &policy, err));
-    SKED_TRY(sked_i_batch_create_f32(policy, l->batch, threads, true, &b, err));
-    sked_i_policy_prepare_f32(policy, m->parameter, l->temperature);
-    memset(d->gradient, 0, (size_t)m->layout.total * sizeof *d->gradient);
-    SKED_TRY(sked_i_batch_learn_f32(b, l->listed, l->seed, l->first, d->gradient, err));
-    d->mark.loss = sked_i_batch_loss_f32(b, &d->mark.log_z);
-    double square = 0;
-    for (int64_t i = 0; i < m->layout.total; i++)
-        square += (double)d->gradient[i] * d->gradient[i];
-    d->mark.norm = sqrt(square);
+    const sked_i_layout *layout = &c->model->layout;
+    SKED_TRY(sked_i_policy_create_f32(d->lesson->instance, layout, sked_i_backend_cpu.nn, &d->policy, err));
+    SKED_TRY(sked_i_batch_create_f32(d->policy, d->lesson->batch, 1, true, &d->batch, err));
 cleanup:
-    sked_i_batch_destroy_f32(b);
-    sked_i_policy_destroy_f32(policy);
     return st;
 }
 
-static int threads_of(const cpu_learner *c)
+static sked_status learn(const cpu_learner *c, desk *d, sked_error *err)
 {
-    return c->how.threads < c->count ? c->how.threads : c->count;
+    memset(d->gradient, 0, (size_t)c->model->layout.total * sizeof *d->gradient);
+    const sked_status st = sked_i_policy_grad_f32(d->policy, &d->batch->gradient[0], d->gradient, err);
+    d->mark.norm = sked_i_gradient_norm(c->model->layout.total, d->gradient);
+    return st;
 }
 
-static void learn_some(void *data, int thread)
+static void run(void *data, int job, int stage, int piece)
 {
     cpu_learner *c = data;
-    for (int k = thread; k < c->count; k += threads_of(c)) {
-        desk *d = &c->desk[k];
-        d->status = learn(c, &c->lessons[k], d, &d->error);
+    desk *d = &c->desk[job];
+    switch (stage) {
+    case OPEN:
+        d->status = open_desk(c, d, &d->error);
+        break;
+    case PREPARE:
+        sked_i_policy_prepare_f32(d->policy, c->model->parameter, d->lesson->temperature);
+        break;
+    case DRAW:
+        sked_i_batch_part_f32(d->batch, piece);
+        break;
+    case GRADE:
+        if (d->second)
+            sked_i_batch_part_f32(d->batch, piece);
+        break;
+    case GATHER:
+        sked_i_batch_gather_f32(d->batch, piece, c->how.threads);
+        break;
+    case LEARN:
+        d->status = learn(c, d, &d->error);
+        break;
+    default:
+        close_desk(d);
+    }
+}
+
+/* Ends the stage before and says how many pieces this one has. */
+static int pieces(void *data, int job, int stage)
+{
+    cpu_learner *c = data;
+    desk *d = &c->desk[job];
+    if (stage == GRADE || stage == GATHER)
+        d->status = sked_i_batch_check_f32(d->batch, &d->error);
+    if (d->status != SKED_OK)
+        return 0;
+    switch (stage) {
+    case DRAW:
+        sked_i_batch_draw_f32(d->batch, d->lesson->listed, d->lesson->seed, d->lesson->first);
+        return d->batch->parts;
+    case GRADE:
+        d->second = sked_i_batch_second_f32(d->batch);
+        return d->second ? d->batch->parts : 1;
+    case GATHER:
+        d->mark.loss = sked_i_batch_loss_f32(d->batch, &d->mark.log_z);
+        return c->how.threads;
+    default:
+        return stage < STAGES;
     }
 }
 
 static sked_status finish(sked_i_sampler_learner *generic, sked_i_mark *marks, sked_error *err)
 {
     cpu_learner *c = (cpu_learner *)generic;
-    const sked_status st = sked_i_parallel(threads_of(c), learn_some, c, err);
+    const sked_i_team_jobs jobs = {.count = c->count, .pieces = pieces, .run = run, .data = c};
+    const sked_status st = sked_i_team_work(c->team, &jobs, err);
+    for (int k = 0; k < c->count; k++)
+        close_desk(&c->desk[k]); /* of lessons that were broken off */
     for (int k = 0; k < c->count && st == SKED_OK; k++)
         if (c->desk[k].status != SKED_OK)
             return sked_i_fail(err, c->desk[k].status, "%s", c->desk[k].error.message);
@@ -123,31 +184,72 @@ static sked_status finish(sked_i_sampler_learner *generic, sked_i_mark *marks, s
     return st;
 }
 
-static sked_status add(sked_i_sampler_learner *generic, float *gradient, sked_error *err)
+/* ------------------------------------------------------------------ update */
+
+/* Some of the parameters, for each thread: no cache line is written by two. */
+static void share_of(const cpu_learner *c, int thread, int64_t *first, int64_t *end)
 {
-    const cpu_learner *c = (const cpu_learner *)generic;
-    (void)err;
+    enum { line = 16 };
+    const int64_t total = c->model->layout.total, lines = (total + line - 1) / line;
+    *first = lines * thread / c->how.threads * line;
+    *end = lines * (thread + 1) / c->how.threads * line;
+    *end = *end < total ? *end : total;
+}
+
+static void add_share(const cpu_learner *c, int64_t first, int64_t end, float *gradient)
+{
     for (int k = 0; k < c->count; k++) {
         const double norm = c->desk[k].mark.norm, clip = c->how.clip;
         const float share = (float)((norm > clip ? clip / norm : 1) / c->how.graphs);
-        for (int64_t i = 0; i < c->model->layout.total; i++)
+        for (int64_t i = first; i < end; i++)
             gradient[i] += share * c->desk[k].gradient[i];
     }
+}
+
+static void sum_some(void *data, int thread)
+{
+    cpu_learner *c = data;
+    int64_t first, end;
+    share_of(c, thread, &first, &end);
+    memset(c->gradient + first, 0, (size_t)(end - first) * sizeof *c->gradient);
+    add_share(c, first, end, c->gradient);
+}
+
+static sked_status add(sked_i_sampler_learner *generic, float *gradient, sked_error *err)
+{
+    (void)err;
+    const cpu_learner *c = (const cpu_learner *)generic;
+    add_share(c, 0, c->model->layout.total, gradient);
     return SKED_OK;
+}
+
+typedef struct step {
+    cpu_learner *learner;
+    const float *gradient;
+    double cut;
+    sked_i_adam adam;
+} step;
+
+static void step_some(void *data, int thread)
+{
+    const step *s = data;
+    int64_t first, end;
+    share_of(s->learner, thread, &first, &end);
+    sked_i_sampler_step(s->learner->model, &s->adam, s->gradient, s->cut, first, end);
 }
 
 static sked_status update(sked_i_sampler_learner *generic, const float *gradient, sked_error *err)
 {
     cpu_learner *c = (cpu_learner *)generic;
-    sked_status st = SKED_OK;
-    if (gradient == NULL) {
-        memset(c->gradient, 0, (size_t)c->model->layout.total * sizeof *c->gradient);
-        SKED_TRY(add(generic, c->gradient, err));
-        gradient = c->gradient;
-    }
-    sked_i_sampler_update(c->model, gradient, c->how.clip);
-cleanup:
-    return st;
+    (void)err;
+    if (gradient == NULL)
+        sked_i_team_run(c->team, sum_some, c);
+    step s = {
+        .learner = c, .gradient = gradient ? gradient : c->gradient, .adam = sked_i_sampler_adam(c->model)};
+    s.cut = sked_i_sampler_cut(c->model, s.gradient, c->how.clip);
+    sked_i_team_run(c->team, step_some, &s);
+    c->model->steps++;
+    return SKED_OK;
 }
 
 /* Everything is in the model. */

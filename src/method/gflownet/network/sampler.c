@@ -78,22 +78,55 @@ sked_i_adam sked_i_sampler_adam(const sked_sampler *m)
                          .rate = sked_i_sampler_rate(m)};
 }
 
-double sked_i_sampler_update(sked_sampler *m, const float *gradient, double clip)
+double sked_i_gradient_norm(int64_t n, const float *gradient)
 {
+    enum { lanes = 8 };
+    double sum[lanes] = {0}, square = 0;
+    int64_t i = 0;
+    for (; i + lanes <= n; i += lanes)
+        for (int k = 0; k < lanes; k++)
+            sum[k] += (double)gradient[i + k] * gradient[i + k];
+    for (; i < n; i++)
+        sum[0] += (double)gradient[i] * gradient[i];
+    for (int k = 0; k < lanes; k++)
+        square += sum[k];
+    return sqrt(square);
+}
+
+/*
+ * Models of the past were cut by the norm of a sum in the order of the parameters, which takes a sixth of a
+ * step's time on one core. It is only asked where it matters.
+ */
+double sked_i_sampler_cut(const sked_sampler *m, const float *gradient, double clip)
+{
+    const double about = sked_i_gradient_norm(m->layout.total, gradient);
+    if (about < clip * (1 - 1e-6))
+        return 1;
     double square = 0;
     for (int64_t i = 0; i < m->layout.total; i++)
         square += (double)gradient[i] * gradient[i];
-    const double norm = sqrt(square), cut = norm > clip ? clip / norm : 1;
-    if (!isfinite(norm))
-        return norm;
-    const sked_i_adam a = sked_i_sampler_adam(m);
-    m->steps++;
-    for (int64_t i = 0; i < m->layout.total; i++) {
+    const double norm = sqrt(square);
+    return !isfinite(norm) ? NAN : norm > clip ? clip / norm : 1;
+}
+
+void sked_i_sampler_step(sked_sampler *m, const sked_i_adam *a, const float *gradient, double cut,
+                         int64_t first, int64_t end)
+{
+    for (int64_t i = first; i < end; i++) {
         const double g = gradient[i] * cut;
-        m->moment1[i] = (float)(a.b1 * m->moment1[i] + (1 - a.b1) * g);
-        m->moment2[i] = (float)(a.b2 * m->moment2[i] + (1 - a.b2) * g * g);
+        m->moment1[i] = (float)(a->b1 * m->moment1[i] + (1 - a->b1) * g);
+        m->moment2[i] = (float)(a->b2 * m->moment2[i] + (1 - a->b2) * g * g);
         m->parameter[i] -=
-            (float)(a.rate * (m->moment1[i] / a.left1) / (sqrt(m->moment2[i] / a.left2) + 1e-8));
+            (float)(a->rate * (m->moment1[i] / a->left1) / (sqrt(m->moment2[i] / a->left2) + 1e-8));
     }
-    return norm;
+}
+
+void sked_i_sampler_update(sked_sampler *m, const float *gradient, double clip)
+{
+    const double cut = sked_i_sampler_cut(m, gradient, clip);
+    if (isnan(cut))
+        return;
+    const sked_i_adam a = sked_i_sampler_adam(m);
+    sked_i_sampler_step(m, &a, gradient, cut, 0, m->layout.total);
+    m->steps++;
 }

@@ -29,12 +29,20 @@ typedef struct sked_i_adam {
 } sked_i_adam;
 /* The numbers of the model's next step, the one after model->steps others. */
 sked_i_adam sked_i_sampler_adam(const sked_sampler *m);
-/*
- * One Adam step. The gradient is first cut to a norm of at most `clip`. The rate rises over the first 100
- * steps and falls with the square root of the steps after some thousands. Returns the norm before cutting; a
- * gradient that is not finite changes nothing.
+/* Of all n numbers, in lanes of a fixed order. */
+double sked_i_gradient_norm(int64_t n, const float *gradient);
+/* What the gradient of a step is multiplied by, so that its norm is at most clip; NAN where it is not finite.
  */
-double sked_i_sampler_update(sked_sampler *m, const float *gradient, double clip);
+double sked_i_sampler_cut(const sked_sampler *m, const float *gradient, double clip);
+/* The step for the parameters first to end - 1; m->steps stays. */
+void sked_i_sampler_step(sked_sampler *m, const sked_i_adam *a, const float *gradient, double cut,
+                         int64_t first, int64_t end);
+/*
+ * One Adam step in all. The gradient is first cut to a norm of at most `clip`. The rate rises over the first
+ * 100 steps and falls with the square root of the steps after some thousands. A gradient that is not finite
+ * changes nothing.
+ */
+void sked_i_sampler_update(sked_sampler *m, const float *gradient, double clip);
 /* Of the next step. */
 double sked_i_sampler_rate(const sked_sampler *m);
 #endif
