@@ -198,9 +198,9 @@ CLONES static void linear_grad(int32_t n, int32_t p, int32_t q, const real *x, c
     for (int64_t i = 0; i < n && dx != NULL; i++)
         for (int64_t k = 0; k < p; k++)
             dx[i * p + k] += dot(q, dy + i * q, w + k * q);
-    if (n < 4) {
+    if (n < 4 && dw != NULL) {
         outer_rows(n, p, q, x, dy, dw);
-    } else {
+    } else if (dw != NULL) {
         int64_t j = 0;
         for (; j + 2 * LANES <= q; j += 2 * LANES)
             outer_strip(2, n, p, q, x, dy + j, dw + j);
@@ -263,23 +263,31 @@ static void norm(int32_t n, int32_t p, const real *x, const real *gain, const re
     }
 }
 
+static void norm_row_grad(int32_t p, const real *x, const real *gain, real mean, real rstd, const real *dy,
+                          real *dx)
+{
+    real sum = 0, along = 0;
+    for (int32_t k = 0; k < p; k++) {
+        sum += dy[k] * gain[k];
+        along += dy[k] * gain[k] * ((x[k] - mean) * rstd);
+    }
+    sum /= (real)p;
+    along /= (real)p;
+    for (int32_t k = 0; k < p; k++)
+        dx[k] += (dy[k] * gain[k] - sum - (x[k] - mean) * rstd * along) * rstd;
+}
+
 static void norm_grad(int32_t n, int32_t p, const real *x, const real *gain, const real *mean,
                       const real *rstd, const real *dy, real *dx, real *dgain, real *dbias)
 {
     for (int64_t i = 0; i < n; i++) {
         const real *row = x + i * p, *drow = dy + i * p;
-        real sum = 0, along = 0;
-        for (int32_t k = 0; k < p; k++) {
-            const real unit = (row[k] - mean[i]) * rstd[i];
-            dgain[k] += drow[k] * unit;
+        for (int32_t k = 0; k < p && dgain != NULL; k++) {
+            dgain[k] += drow[k] * ((row[k] - mean[i]) * rstd[i]);
             dbias[k] += drow[k];
-            sum += drow[k] * gain[k];
-            along += drow[k] * gain[k] * unit;
         }
-        sum /= (real)p;
-        along /= (real)p;
-        for (int32_t k = 0; k < p; k++)
-            dx[i * p + k] += (drow[k] * gain[k] - sum - (row[k] - mean[i]) * rstd[i] * along) * rstd[i];
+        if (dx != NULL)
+            norm_row_grad(p, row, gain, mean[i], rstd[i], drow, dx + i * p);
     }
 }
 
@@ -295,13 +303,16 @@ static void film(int32_t n, int32_t p, const real *x, const real *scale, const r
 static void film_grad(int32_t n, int32_t p, const real *x, const real *scale, const real *y, const real *dy,
                       real *dx, real *dscale, real *dshift)
 {
-    for (int64_t i = 0; i < n; i++)
-        for (int32_t k = 0; k < p; k++) {
-            const real dz = y[i * p + k] > 0 ? dy[i * p + k] : 0;
-            dx[i * p + k] += dz * scale[k];
-            dscale[k] += dz * x[i * p + k];
+    for (int64_t i = 0; i < n; i++) {
+        const real *row = x + i * p, *drow = dy + i * p, *active = y + i * p;
+        for (int32_t k = 0; k < p && dx != NULL; k++)
+            dx[i * p + k] += (active[k] > 0 ? drow[k] : 0) * scale[k];
+        for (int32_t k = 0; k < p && dscale != NULL; k++) {
+            const real dz = active[k] > 0 ? drow[k] : 0;
+            dscale[k] += dz * row[k];
             dshift[k] += dz;
         }
+    }
 }
 
 /* ------------------------------------------------------------------ attention */
@@ -376,11 +387,12 @@ INLINE void attend_grad(const sked_i_masks *m, int32_t head, int64_t i, int32_t 
     }
 }
 
-CLONES static void attention_grad(const sked_i_masks *m, int32_t first, int32_t end, int32_t size,
-                                  const real *qkv, const real *y, const real *lse, const real *dy, real *dqkv)
+CLONES static void attention_grad(const sked_i_masks *m, int32_t first, int32_t end, int32_t first_head,
+                                  int32_t end_head, int32_t size, const real *qkv, const real *y,
+                                  const real *lse, const real *dy, real *dqkv)
 {
     for (int64_t i = first; i < end; i++)
-        for (int32_t head = 0; head < HEADS; head++) {
+        for (int32_t head = first_head; head < end_head; head++) {
             const int64_t at = (i * HEADS + head) * size;
             attend_grad(m, head, i, size, qkv, y + at, lse[i * HEADS + head], dy + at, dqkv);
         }

@@ -11,16 +11,18 @@
 
 #include <string.h>
 
-/* What becomes of a lesson, one after the other. */
-enum { OPEN, PREPARE, DRAW, GRADE, GATHER, LEARN, CLOSE, STAGES };
+/* What becomes of a lesson, one after the other. PREPARE and BACK have stages of the policy's own. */
+typedef enum phase { OPEN, PREPARE, DRAW, GRADE, GATHER, BACK, NORM, DONE } phase;
 
 /* One lesson being learnt. */
 typedef struct desk {
     const sked_i_lesson *lesson;
     sked_i_policy_f32 *policy;
     sked_i_batch_f32 *batch;
-    bool second;     /* its gradients take a second pass */
-    float *gradient; /* [total] */
+    sked_i_back_f32 *back;
+    phase phase;
+    int stage, pieces; /* of the phase, and of that stage */
+    float *gradient;   /* [total] */
     sked_i_mark mark;
     sked_status status;
     sked_error error;
@@ -44,6 +46,10 @@ static bool serves(const sked_i_layout *layout)
 
 static void close_desk(desk *d)
 {
+    sked_error unused = {0};
+    if (d->back)
+        (void)!d->policy->kind->back_end(d->back, &unused);
+    d->back = NULL;
     sked_i_batch_destroy_f32(d->batch);
     sked_i_policy_destroy_f32(d->policy);
     d->batch = NULL;
@@ -92,6 +98,8 @@ static sked_status start(sked_i_sampler_learner *generic, const sked_i_lesson *l
     for (int k = 0; k < count; k++) {
         c->desk[k].lesson = &lessons[k];
         c->desk[k].status = SKED_OK;
+        c->desk[k].phase = OPEN;
+        c->desk[k].stage = 0;
     }
     return SKED_OK;
 }
@@ -108,71 +116,114 @@ cleanup:
     return st;
 }
 
-static sked_status learn(const cpu_learner *c, desk *d, sked_error *err)
+/* Measures the gradient and puts the lesson away. */
+static void end_lesson(const cpu_learner *c, desk *d)
 {
-    memset(d->gradient, 0, (size_t)c->model->layout.total * sizeof *d->gradient);
-    const sked_status st = sked_i_policy_grad_f32(d->policy, &d->batch->gradient[0], d->gradient, err);
+    d->status = d->policy->kind->back_end(d->back, &d->error);
+    d->back = NULL;
     d->mark.norm = sked_i_gradient_norm(c->model->layout.total, d->gradient);
-    return st;
+    close_desk(d);
 }
 
 static void run(void *data, int job, int stage, int piece)
 {
     cpu_learner *c = data;
     desk *d = &c->desk[job];
-    switch (stage) {
+    (void)stage;
+    switch (d->phase) {
     case OPEN:
         d->status = open_desk(c, d, &d->error);
         break;
     case PREPARE:
-        sked_i_policy_prepare_f32(d->policy, c->model->parameter, d->lesson->temperature);
+        d->policy->kind->prepare(d->policy, d->stage, piece, d->pieces);
         break;
     case DRAW:
+    case GRADE:
         sked_i_batch_part_f32(d->batch, piece);
         break;
-    case GRADE:
-        if (d->second)
-            sked_i_batch_part_f32(d->batch, piece);
-        break;
     case GATHER:
-        sked_i_batch_gather_f32(d->batch, piece, c->how.threads);
+        sked_i_batch_gather_f32(d->batch, piece, d->pieces);
         break;
-    case LEARN:
-        d->status = learn(c, d, &d->error);
+    case BACK:
+        d->policy->kind->back_run(d->back, d->stage, piece, d->pieces);
         break;
     default:
-        close_desk(d);
+        end_lesson(c, d);
     }
 }
 
-/* Ends the stage before and says how many pieces this one has. */
-static int pieces(void *data, int job, int stage)
+/* Ends the phase before, and makes ready for this one. */
+static sked_status begin_phase(const cpu_learner *c, desk *d, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const sked_i_lesson *l = d->lesson;
+    switch (d->phase) {
+    case PREPARE:
+        sked_i_policy_begin_f32(d->policy, c->model->parameter, l->temperature);
+        break;
+    case DRAW:
+        sked_i_batch_draw_f32(d->batch, l->listed, l->seed, l->first);
+        break;
+    case GRADE:
+        SKED_TRY(sked_i_batch_check_f32(d->batch, err));
+        if (!sked_i_batch_second_f32(d->batch))
+            d->phase = GATHER;
+        break;
+    case GATHER:
+        SKED_TRY(sked_i_batch_check_f32(d->batch, err));
+        break;
+    case BACK:
+        d->mark.loss = sked_i_batch_loss_f32(d->batch, &d->mark.log_z);
+        memset(d->gradient, 0, (size_t)c->model->layout.total * sizeof *d->gradient);
+        SKED_TRY(d->policy->kind->back_begin(d->policy, &d->batch->gradient[0], d->gradient, &d->back, err));
+        break;
+    default:
+        break;
+    }
+cleanup:
+    return st;
+}
+
+/* Of the desk's phase and stage; 0: the phase has no more stages. */
+static int pieces_of(const cpu_learner *c, const desk *d)
+{
+    const int threads = c->how.threads;
+    switch (d->phase) {
+    case PREPARE:
+        return d->policy->kind->prepare_pieces(d->policy, d->stage, threads);
+    case DRAW:
+    case GRADE:
+        return d->stage == 0 ? d->batch->parts : 0;
+    case GATHER:
+        return d->stage == 0 ? threads : 0;
+    case BACK:
+        return d->policy->kind->back_pieces(d->back, d->stage, threads);
+    default:
+        return d->stage == 0;
+    }
+}
+
+static int next_pieces(void *data, int job, int stage)
 {
     cpu_learner *c = data;
     desk *d = &c->desk[job];
-    if (stage == GRADE || stage == GATHER)
-        d->status = sked_i_batch_check_f32(d->batch, &d->error);
-    if (d->status != SKED_OK)
-        return 0;
-    switch (stage) {
-    case DRAW:
-        sked_i_batch_draw_f32(d->batch, d->lesson->listed, d->lesson->seed, d->lesson->first);
-        return d->batch->parts;
-    case GRADE:
-        d->second = sked_i_batch_second_f32(d->batch);
-        return d->second ? d->batch->parts : 1;
-    case GATHER:
-        d->mark.loss = sked_i_batch_loss_f32(d->batch, &d->mark.log_z);
-        return c->how.threads;
-    default:
-        return stage < STAGES;
+    if (stage > 0)
+        d->stage++;
+    while (d->status == SKED_OK && d->phase != DONE) {
+        d->pieces = pieces_of(c, d);
+        if (d->pieces > 0)
+            return d->pieces;
+        d->phase++;
+        d->stage = 0;
+        d->status = begin_phase(c, d, &d->error);
     }
+    return 0;
 }
 
 static sked_status finish(sked_i_sampler_learner *generic, sked_i_mark *marks, sked_error *err)
 {
     cpu_learner *c = (cpu_learner *)generic;
-    const sked_i_team_jobs jobs = {.count = c->count, .pieces = pieces, .run = run, .data = c};
+    const sked_i_team_jobs jobs = {.count = c->count, .pieces = next_pieces, .run = run, .data = c};
     const sked_status st = sked_i_team_work(c->team, &jobs, err);
     for (int k = 0; k < c->count; k++)
         close_desk(&c->desk[k]); /* of lessons that were broken off */
