@@ -49,6 +49,12 @@ typedef int32_t mask __attribute__((vector_size(LANES * sizeof(real)), aligned(s
 /* The one order in which eight lanes are added. */
 #define ADD_LANES(v) ((((v)[0] + (v)[4]) + ((v)[2] + (v)[6])) + (((v)[1] + (v)[5]) + ((v)[3] + (v)[7])))
 
+/* Sums of the lanes of eight vectors, pairwise: neighbours, then twos, then fours. */
+#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#define TWOS(a, b)         (SHUFFLE(a, b, 0, 8, 2, 10, 4, 12, 6, 14) + SHUFFLE(a, b, 1, 9, 3, 11, 5, 13, 7, 15))
+#define FOURS(a, b)        (SHUFFLE(a, b, 0, 1, 8, 9, 4, 5, 12, 13) + SHUFFLE(a, b, 2, 3, 10, 11, 6, 7, 14, 15))
+#define EIGHTS(a, b)       (SHUFFLE(a, b, 0, 1, 2, 3, 8, 9, 10, 11) + SHUFFLE(a, b, 4, 5, 6, 7, 12, 13, 14, 15))
+
 INLINE void add_scaled(int32_t n, real a, const real *x, real *y)
 {
     int32_t i = 0;
@@ -192,12 +198,35 @@ INLINE void outer_rows(int64_t n, int64_t p, int64_t q, const real *x, const rea
                 add_scaled((int32_t)q, x[i * p + k], dy + i * q, dw + k * q);
 }
 
+/* dx[k] += dy . w[k] for eight rows of w at a time, each sum in the order of dot; q: a multiple of LANES. */
+INLINE void dot_rows(int64_t p, int64_t q, const real *dy, const real *w, real *dx)
+{
+    int64_t k = 0;
+    for (; k + LANES <= p; k += LANES) {
+        vec t[LANES];
+#pragma GCC unroll 8
+        for (int u = 0; u < LANES; u++)
+            t[u] = (vec){0};
+        for (int64_t c = 0; c < q; c += LANES) {
+            const vec y = CVEC(dy + c);
+#pragma GCC unroll 8
+            for (int u = 0; u < LANES; u++)
+                t[u] += y * CVEC(w + (k + u) * q + c);
+        }
+        /* ADD_LANES of all: halves, then twos, then neighbours. */
+        const vec even = FOURS(EIGHTS(t[0], t[4]), EIGHTS(t[2], t[6]));
+        const vec odd = FOURS(EIGHTS(t[1], t[5]), EIGHTS(t[3], t[7]));
+        VEC(dx + k) += TWOS(even, odd);
+    }
+    for (; k < p; k++)
+        dx[k] += dot((int32_t)q, dy, w + k * q);
+}
+
 CLONES static void linear_grad(int32_t n, int32_t p, int32_t q, const real *x, const real *w, const real *dy,
                                real *dx, real *dw, real *db)
 {
     for (int64_t i = 0; i < n && dx != NULL; i++)
-        for (int64_t k = 0; k < p; k++)
-            dx[i * p + k] += dot(q, dy + i * q, w + k * q);
+        dot_rows(p, q, dy + i * q, w, dx + i * p);
     if (n < 4 && dw != NULL) {
         outer_rows(n, p, q, x, dy, dw);
     } else if (dw != NULL) {
@@ -420,12 +449,6 @@ INLINE void exp_lanes(real *x)
     VEC(x) = (sum * r * r + r + 1.0f) * (vec)power;
 #endif
 }
-
-/* Sums of the lanes of eight vectors, pairwise: neighbours, then twos, then fours. */
-#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#define TWOS(a, b)         (SHUFFLE(a, b, 0, 8, 2, 10, 4, 12, 6, 14) + SHUFFLE(a, b, 1, 9, 3, 11, 5, 13, 7, 15))
-#define FOURS(a, b)        (SHUFFLE(a, b, 0, 1, 8, 9, 4, 5, 12, 13) + SHUFFLE(a, b, 2, 3, 10, 11, 6, 7, 14, 15))
-#define EIGHTS(a, b)       (SHUFFLE(a, b, 0, 1, 2, 3, 8, 9, 10, 11) + SHUFFLE(a, b, 4, 5, 6, 7, 12, 13, 14, 15))
 
 /* out[p] = a[from[p]..] . b[to[p]..] of `size` numbers, for all pairs of an op. */
 INLINE void pair_dots(int32_t stride, int32_t size, const int32_t *from, const real *a, const int32_t *to,
