@@ -1,5 +1,6 @@
 /* The encode-once policy on CUDA against the CPU's in double precision, on random graphs, machines and
  * models. */
+#define _POSIX_C_SOURCE 200809L /* setenv */
 #define SKED_REAL_DOUBLE
 #include "test.h"
 
@@ -265,6 +266,52 @@ static void test_bounded_choices(void **state)
     clear_model(&t);
 }
 
+/* How often trajectories are drawn, against what the CPU says of their probability. */
+static void test_distribution(void **state)
+{
+    enum { count = 1500, ops = 3, most = 300 };
+    sked_i_rng r;
+    (void)state;
+    sked_i_rng_seed(&r, 7, 0);
+    test_model t = make_model(&shapes[0], 3);
+    test_case c = make_case(&r, ops, 1, 3, 0);
+    c.temperature = sked_i_instance_temperature(c.instance, 0.5);
+    test_walks w;
+    int32_t first[most], times[most], kinds = 0;
+    double mass = 0;
+    make_walks(&w, &c, count, 0);
+    OK(cuda->walk(t.device, 1, &w.walks, NULL, err));
+    for (int32_t k = 0; k < count; k++) {
+        int32_t at = 0;
+        while (at < kinds &&
+               (memcmp(w.walks.op + ops * k, w.walks.op + ops * first[at], ops * sizeof(int32_t)) ||
+                memcmp(w.walks.device + ops * k, w.walks.device + ops * first[at], ops * sizeof(int32_t))))
+            at++;
+        assert_true(at < most);
+        if (at == kinds) {
+            first[kinds] = k;
+            times[kinds++] = 0;
+        }
+        times[at]++;
+    }
+    for (int32_t at = 0; at < kinds; at++) {
+        const int32_t *device = w.walks.device + ops * first[at];
+        int32_t used = 1; /* columns are opened in order */
+        double forms = 3;
+        for (int32_t i = 1; i < ops; i++)
+            if (device[i] == used)
+                forms *= 3 - used++;
+        const double p = forms * exp(w.walks.log_forward[first[at]]), share = (double)times[at] / count;
+        mass += p;
+        assert_true(fabs(p - share) <= 5 * sqrt(p / count) + 1e-3);
+    }
+    print_message("%d trajectories, %.4f of all\n", (int)kinds, mass);
+    assert_true(kinds > 3 && mass > 0.97 && mass < 1 + 1e-5);
+    clear_walks(&w);
+    clear_case(&c);
+    clear_model(&t);
+}
+
 /* ------------------------------------------------------------------ gradients */
 
 /* Relative error of a gradient, as a whole and of each parameter's block. */
@@ -289,8 +336,8 @@ static void assert_same_gradient(const sked_i_layout *layout, const float *got, 
 }
 
 /* Loss, centre and gradient of the walks as the CPU has them, added to `sum` after cutting. */
-static void learn_on_cpu(const test_case *c, const test_model *t, sked_i_once_walks *w, double clip, double share,
-                         double *sum)
+static void learn_on_cpu(const test_case *c, const test_model *t, sked_i_once_walks *w, double clip,
+                         double share, double *sum)
 {
     sked_i_policy_f64 *policy = NULL;
     sked_i_batch_f64 *b = NULL;
@@ -360,12 +407,245 @@ static void test_gradients(void **state)
     }
 }
 
+/* Parameters and moments after two steps of Adam, as the CPU makes them of the same gradients. */
+static void test_update(void **state)
+{
+    sked_i_rng r;
+    (void)state;
+    sked_i_rng_seed(&r, 4, 0);
+    test_model t = make_model(&shapes[1], 1);
+    test_case c = make_case(&r, 9, 3, 2, 1);
+    test_walks w;
+    const int64_t total = t.m->layout.total;
+    float *gradient = malloc((size_t)total * sizeof *gradient),
+          *block = malloc(3 * (size_t)total * sizeof *block);
+    make_walks(&w, &c, 6, 1);
+    t.m->rate = 0.01;
+    for (int k = 0; k < 2; k++) {
+        const sked_i_adam adam = sked_i_sampler_adam(t.m);
+        const sked_i_once_step step = {2, 0.5, adam.rate, adam.left1, adam.left2};
+        memset(gradient, 0, (size_t)total * sizeof *gradient);
+        OK(cuda->learn(t.device, 1, &w.walks, NULL, err));
+        OK(cuda->finish(t.device, err));
+        OK(cuda->add(t.device, step.clip, step.share, gradient, err));
+        OK(cuda->update(t.device, &step, k == 0 ? NULL : gradient, err));
+        sked_i_sampler_update(t.m, gradient, 1e9);
+    }
+    OK(cuda->get(t.device, block, block + total, block + 2 * total, err));
+    for (int64_t i = 0; i < total; i++) {
+        assert_near(block[i], t.m->parameter[i], 1e-6, "parameter");
+        assert_near(block[total + i], t.m->moment1[i], 1e-6, "mean");
+        assert_near(block[2 * total + i], t.m->moment2[i], 1e-6, "mean square");
+    }
+    free(gradient);
+    free(block);
+    clear_walks(&w);
+    clear_case(&c);
+    clear_model(&t);
+}
+
+/* ------------------------------------------------------------------ the same bytes, limits, memory */
+
+static void test_same_bytes(void **state)
+{
+    sked_i_rng r;
+    (void)state;
+    sked_i_rng_seed(&r, 5, 0);
+    test_case c = make_case(&r, 14, 3, 3, 1);
+    double numbers[2][3][8];
+    float *gradient[2];
+    for (int k = 0; k < 2; k++) {
+        test_model t = make_model(&shapes[1], 7);
+        test_walks w;
+        make_walks(&w, &c, 8, 2);
+        gradient[k] = calloc((size_t)t.m->layout.total, sizeof *gradient[k]);
+        OK(cuda->learn(t.device, 1, &w.walks, NULL, err));
+        OK(cuda->finish(t.device, err));
+        OK(cuda->add(t.device, 1, 1, gradient[k], err));
+        memcpy(numbers[k][0], w.walks.log_forward, sizeof numbers[k][0]);
+        memcpy(numbers[k][1], w.walks.log_backward, sizeof numbers[k][1]);
+        memcpy(numbers[k][2], w.walks.makespan, sizeof numbers[k][2]);
+        if (k == 1)
+            assert_memory_equal(gradient[0], gradient[1], (size_t)t.m->layout.total * sizeof(float));
+        clear_walks(&w);
+        clear_model(&t);
+    }
+    assert_memory_equal(numbers[0], numbers[1], sizeof numbers[0]);
+    free(gradient[0]);
+    free(gradient[1]);
+    clear_case(&c);
+}
+
+/* A walk of several launches is the walk of one; a limit is heard between two of them. */
+static void test_long_walks(void **state)
+{
+    enum { ops = 530 };
+    volatile sig_atomic_t stop = 1;
+    sked_i_rng r;
+    (void)state;
+    sked_i_rng_seed(&r, 6, 0);
+    const sked_i_sizes small = {8, 1, 8, 8, 8, 8, 8, 8, SKED_I_POLICY_ENCODE_ONCE, SKED_I_BACKWARD_LEARNED};
+    test_model t = make_model(&small, 1);
+    test_case c = make_case(&r, ops, 5, 3, 1);
+    test_walks w;
+    check_draws(&c, &t, 1, false);
+    make_walks(&w, &c, 2, 0);
+    sked_i_limit limit = {.begin = sked_clock(), .deadline = INFINITY, .stop = &stop};
+    FAILS(SKED_ERR_STOPPED, "", cuda->walk(t.device, 1, &w.walks, &limit, err));
+    assert_true(isnan(w.walks.makespan[0]) && isnan(w.walks.makespan[1]));
+    stop = 0;
+    limit.deadline = sked_clock() + 1e-3; /* the first launch takes longer, on the slowest GPU and emulated */
+    const sked_status st = cuda->walk(t.device, 1, &w.walks, &limit, NULL);
+    assert_true(st == SKED_ERR_STOPPED || (st == SKED_OK && w.walks.makespan[0] > 0));
+    clear_walks(&w);
+    clear_case(&c);
+    clear_model(&t);
+}
+
+/* The emulated GPU has `bytes` from now on, over what is always left free; 0: plenty. A real one takes no
+ * notice. */
+static void set_memory(int64_t bytes)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)bytes + (64 << 20));
+    if (bytes > 0)
+        setenv("SKED_EMULATE_MEMORY", text, 1);
+    else
+        unsetenv("SKED_EMULATE_MEMORY");
+}
+
+/* Memory for some trajectories only: the others follow. For none, or too few to learn from: an error. */
+static void test_memory(void **state)
+{
+    enum { count = 24 };
+    sked_i_rng r;
+    (void)state;
+    sked_i_rng_seed(&r, 8, 0);
+    test_model t = make_model(&shapes[0], 1);
+    test_case c = make_case(&r, 100, 3, 40, 1);
+    test_walks w, part;
+    sked_i_once_shape shape;
+    sked_i_once_device *none = NULL;
+    sked_error why = {0};
+    int32_t same = 0;
+    make_walks(&w, &c, count, 2);
+    make_walks(&part, &c, count, 2);
+    OK(cuda->walk(t.device, 1, &w.walks, NULL, err));
+    sked_i_once_shape_of(&t.m->layout, &shape);
+    cuda->destroy(t.device);
+    set_memory(1000);
+    const sked_status st = cuda->create(&shape, &none, &why);
+    if (st == SKED_OK) {
+        t.device = none;
+        print_message("skipped: a real GPU\n");
+    } else {
+        assert_int_equal(st, SKED_ERR_DEVICE);
+        assert_non_null(strstr(why.message, "the model needs"));
+        set_memory(2000000);
+        OK(cuda->create(&shape, &t.device, err));
+        OK(cuda->put(t.device, t.m->parameter, NULL, NULL, err));
+        OK(cuda->walk(t.device, 1, &part.walks, NULL, err));
+        for (int32_t k = 0; k < count; k++) {
+            const size_t bytes = 100 * sizeof(int32_t), at = (size_t)k * 100;
+            same += memcmp(w.walks.op + at, part.walks.op + at, bytes) == 0 &&
+                    memcmp(w.walks.device + at, part.walks.device + at, bytes) == 0;
+        }
+        assert_true(same >= count - 3);
+        FAILS(SKED_ERR_DEVICE, "learning from 24 schedules of up to 100 ops needs",
+              cuda->learn(t.device, 1, &part.walks, NULL, err));
+    }
+    set_memory(0);
+    clear_walks(&w);
+    clear_walks(&part);
+    clear_case(&c);
+    clear_model(&t);
+}
+
+/* ------------------------------------------------------------------ from the outside */
+
+/* sked_sampler_sample: the schedules of the CPU, but for a few. */
+static void test_sample(void **state)
+{
+    enum { count = 12 };
+    const sked_generate_options how = {.size = sizeof how, .nodes = 15, .seed = 4};
+    sked_graph *g = NULL;
+    sked_problem p;
+    sked_sampler *m = NULL;
+    sked_sample_options opt;
+    sked_samples s[2] = {{.size = sizeof s[0]}, {.size = sizeof s[0]}};
+    int same = 0;
+    (void)state;
+    OK(sked_graph_generate("layered", &how, &g, err));
+    OK(sked_i_sampler_create(&shapes[0], &m, err));
+    sked_i_sampler_start(m, 1);
+    sked_problem_init(&p, g);
+    p.devices = 3;
+    sked_sample_options_init(&opt);
+    opt.count = count;
+    opt.raw = true;
+    for (int k = 0; k < 2; k++) {
+        opt.backend = k == 0 ? "cpu" : "cuda";
+        OK(sked_sampler_sample(m, &p, &opt, &s[k], err));
+        assert_int_equal(s[k].count, count);
+    }
+    for (int k = 0; k < count; k++) {
+        OK(sked_schedule_validate(&p, s[1].schedule[k], err));
+        same += s[0].makespan[k] == s[1].makespan[k] && fabs(s[0].log_prob[k] - s[1].log_prob[k]) < 1e-3;
+    }
+    assert_true(same >= count - 2);
+    assert_near(s[1].log_z, s[0].log_z, 1e-2, "log Z");
+    sked_samples_clear(&s[0]);
+    sked_samples_clear(&s[1]);
+    sked_sampler_destroy(m);
+    sked_graph_destroy(g);
+}
+
+static sked_sampler *trained(const char *backend, int64_t steps, const char *resume, const char *output)
+{
+    const char *const settings[] = {"dim=16",  "layers=1",   "head=8",   "mlp=16",           "width=16",
+                                    "batch=6", "validate=2", "graphs=2", "backward=learned", "held-out=1"};
+    sked_train_options opt;
+    sked_sampler *m = NULL;
+    sked_train_options_init(&opt);
+    opt.graphs = "layered:5-9";
+    opt.devices = 3;
+    opt.steps = steps;
+    opt.backend = backend;
+    opt.settings = settings;
+    opt.n_settings = sizeof settings / sizeof *settings;
+    opt.resume = resume;
+    opt.output = output;
+    OK(sked_train(&opt, &m, err));
+    return m;
+}
+
+/* Training on the device stays near that on the CPU, and a resumed run is the same to the bit. */
+static void test_training(void **state)
+{
+    const char *file = SKED_BINARY_DIR "/test_cuda_gflownet.safetensors";
+    (void)state;
+    sked_sampler *cpu = trained("cpu", 4, NULL, NULL), *through = trained("cuda", 4, NULL, NULL);
+    sked_sampler *half = trained("cuda", 2, NULL, file), *rest = trained("cuda", 4, file, NULL);
+    const int64_t total = cpu->layout.total;
+    for (int64_t i = 0; i < total; i++)
+        assert_near(through->parameter[i], cpu->parameter[i], 1e-4, "parameter");
+    assert_memory_equal(rest->parameter, through->parameter, (size_t)total * sizeof(float));
+    assert_memory_equal(rest->moment2, through->moment2, (size_t)total * sizeof(float));
+    assert_memory_not_equal(half->parameter, rest->parameter, (size_t)total * sizeof(float));
+    sked_sampler_destroy(cpu);
+    sked_sampler_destroy(through);
+    sked_sampler_destroy(half);
+    sked_sampler_destroy(rest);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_draws),
-        cmocka_unit_test(test_bounded_choices),
-        cmocka_unit_test(test_gradients),
+        cmocka_unit_test(test_draws),        cmocka_unit_test(test_bounded_choices),
+        cmocka_unit_test(test_distribution), cmocka_unit_test(test_gradients),
+        cmocka_unit_test(test_update),       cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_long_walks),   cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_sample),       cmocka_unit_test(test_training),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

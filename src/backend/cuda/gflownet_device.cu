@@ -354,11 +354,11 @@ static void place_all(sked_i_once_device *d, sked_i_cuda_arena *a)
     d->partial_sum = SKED_CUT(a, float, lessons * d->splits * (m->at.total - m->at.small));
 }
 
-/* Steps of a launch: some ten milliseconds, whatever the number of trajectories. */
+/* Steps of a launch: a few milliseconds, whatever the number of trajectories. */
 static int32_t steps_at_once(const sked_i_once_device *d)
 {
     const int64_t waves = 1 + d->model.walks / ((int64_t)d->multiprocessors * 8);
-    return (int32_t)(waves < 100 ? 1500 / waves : 15);
+    return (int32_t)(waves < 32 ? 512 / waves : 16);
 }
 
 static sked_status make_room(sked_i_once_device *d, int32_t count, sked_error *err)
