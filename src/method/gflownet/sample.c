@@ -145,12 +145,39 @@ static bool goes_on(const sked_sample_options *opt, const sked_i_limit *limit, i
     return done < total && (done == 0 || !sked_i_limit_reached(limit));
 }
 
+/* Draws up to number `until` at one temperature. */
+typedef struct rung {
+    double temperature;
+    int32_t until;
+    bool greedy; /* the likeliest action at every step */
+} rung;
+enum { most_rungs = n_kappas + 1 };
+
+/*
+ * The draws of a machine from `first` to `end`: at the temperature given, or parts by kappa, each colder, and
+ * where temperature is 0 the likeliest schedule as the last.
+ */
+static int set_rungs(const drawing *d, const sked_i_instance *x, int32_t first, int32_t end, rung *out)
+{
+    const bool given = d->opt->temperature > 0 || d->opt->greedy;
+    const int parts = given ? 1 : n_kappas;
+    const int32_t random = given || end - first <= parts ? end : end - 1;
+    for (int k = 0; k < parts; k++)
+        out[k] =
+            (rung){d->opt->temperature > 0 ? d->opt->temperature : sked_i_instance_temperature(x, kappas[k]),
+                   first + (int32_t)((int64_t)(random - first) * (k + 1) / parts), d->opt->greedy};
+    if (random == end)
+        return parts;
+    out[parts] = (rung){out[parts - 1].temperature, end, true};
+    return parts + 1;
+}
+
 /* The next ones. A stop on the way is no failure where there are some. */
-static sked_status draw_some(drawing *d, sked_i_batch_f32 *b, sked_error *err)
+static sked_status draw_some(drawing *d, sked_i_batch_f32 *b, bool greedy, sked_error *err)
 {
     sked_error why = {0};
     const sked_status drawn =
-        sked_i_batch_sample_f32(b, 0, d->opt->greedy, d->opt->seed, (uint64_t)d->out->count, &why);
+        sked_i_batch_sample_f32(b, 0, greedy, d->opt->seed, (uint64_t)d->out->count, &why);
     d->stopped = drawn == SKED_ERR_STOPPED;
     if (drawn != SKED_OK && !d->stopped)
         return sked_i_fail(err, drawn, "%s", why.message);
@@ -166,8 +193,8 @@ static void set_spread(drawing *d)
     out->spread = sqrt(fmax(0, d->square / out->count - out->log_z * out->log_z));
 }
 
-/* Until there are `end` draws, `total` being wanted in all; log Z and spread are those of the first part. */
-static sked_status draw_part(drawing *d, sked_i_policy_f32 *policy, int32_t end, int32_t total,
+/* The draws of a part, `total` being wanted in all; log Z and spread are those of the first. */
+static sked_status draw_part(drawing *d, sked_i_policy_f32 *policy, const rung *r, int32_t total,
                              sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -177,10 +204,10 @@ static sked_status draw_part(drawing *d, sked_i_policy_f32 *policy, int32_t end,
     const int32_t most = fit > draws_at_once ? draws_at_once : fit < 16 ? 16 : fit;
     sked_i_batch_f32 *b = NULL;
     d->zeta = d->square = 0;
-    while (!d->stopped && out->count < end && goes_on(d->opt, d->limit, out->count, total)) {
-        const int32_t now = end - out->count < most ? end - out->count : most;
+    while (!d->stopped && out->count < r->until && goes_on(d->opt, d->limit, out->count, total)) {
+        const int32_t now = r->until - out->count < most ? r->until - out->count : most;
         SKED_TRY(sked_i_batch_create_f32(policy, now, d->opt->threads, false, &b, err));
-        SKED_TRY(draw_some(d, b, err));
+        SKED_TRY(draw_some(d, b, r->greedy, err));
         sked_i_batch_destroy_f32(b);
         b = NULL;
     }
@@ -197,6 +224,7 @@ cleanup:
 typedef struct device_part {
     sked_i_once_problem problem;
     int32_t count;
+    bool greedy;
 } device_part;
 
 /* Trajectories of some draws: arrays as the device fills them, and rows of them. */
@@ -231,7 +259,7 @@ static sked_i_once_walks walks_of(const drawing *d, const device_part *p, const 
     const int64_t n = p->problem.n;
     return (sked_i_once_walks){.problem = &p->problem,
                                .count = p->count,
-                               .greedy = d->opt->greedy,
+                               .greedy = p->greedy,
                                .seed = d->opt->seed,
                                .first = drawn,
                                .op = a->steps + first * n,
@@ -258,7 +286,7 @@ static sked_status draw_parts(drawing *d, const sked_i_instance *x, const device
     sked_status st = SKED_OK;
     sked_error why = {0};
     device_draws a = {0};
-    sked_i_once_walks walks[n_kappas];
+    sked_i_once_walks walks[most_rungs];
     int64_t total = 0, at = 0;
     for (int k = 0; k < parts; k++)
         total += part[k].count;
@@ -293,22 +321,21 @@ cleanup:
 static sked_status draw_on_device(drawing *d, const sked_i_instance *x, int32_t first, int32_t end,
                                   int32_t total, sked_error *err)
 {
-    const bool given = d->opt->temperature > 0 || d->opt->greedy;
-    const int parts = given ? 1 : n_kappas;
+    rung rungs[most_rungs];
+    const int parts = set_rungs(d, x, first, end, rungs);
     const int32_t ops = x->n > 0 ? x->n : 1, fit = device_ops_at_once / ops;
     int at = 0;
     while (!d->stopped && at < parts && goes_on(d->opt, d->limit, d->out->count, total)) {
-        device_part part[n_kappas];
+        device_part part[most_rungs];
         int count = 0;
         int32_t room = fit > 16 ? fit : 16, done = d->out->count;
         for (; at < parts && room > 0; at++) {
-            const int32_t until = first + (int32_t)((int64_t)(end - first) * (at + 1) / parts);
+            const int32_t until = rungs[at].until;
             const int32_t now = until - done < room ? until - done : room;
             if (now == 0)
                 continue;
-            const double t =
-                d->opt->temperature > 0 ? d->opt->temperature : sked_i_instance_temperature(x, kappas[at]);
-            sked_i_once_problem_of(x, t, &part[count].problem);
+            sked_i_once_problem_of(x, rungs[at].temperature, &part[count].problem);
+            part[count].greedy = rungs[at].greedy;
             part[count++].count = now;
             room -= now;
             done += now;
@@ -327,26 +354,22 @@ static sked_status draw_on_device(drawing *d, const sked_i_instance *x, int32_t 
 
 /* ------------------------------------------------------------------ machines */
 
-/* The temperatures of a machine's draws, given or by kappa, each for a part of those from `first` to `end`.
- */
 static sked_status draw_machine(drawing *d, sked_i_instance *x, int32_t first, int32_t end, int32_t total,
                                 sked_error *err)
 {
     sked_status st = SKED_OK;
-    const bool given = d->opt->temperature > 0 || d->opt->greedy;
-    const int parts = given ? 1 : n_kappas;
+    rung rungs[most_rungs];
+    const int parts = set_rungs(d, x, first, end, rungs);
     sked_i_policy_f32 *policy = NULL;
     if (d->device != NULL && x->n > 0)
         return draw_on_device(d, x, first, end, total, err);
     SKED_TRY(sked_i_policy_create_f32(x, &d->model->layout, sked_i_backend_cpu.nn, &policy, err));
     for (int k = 0; k < parts && !d->stopped; k++) {
-        const double t =
-            d->opt->temperature > 0 ? d->opt->temperature : sked_i_instance_temperature(x, kappas[k]);
-        const int32_t until = first + (int32_t)((int64_t)(end - first) * (k + 1) / parts);
-        if (until == d->out->count)
+        if (rungs[k].until == d->out->count)
             continue;
-        sked_i_policy_prepare_f32(policy, d->model->parameter, t);
-        SKED_TRY(draw_part(d, policy, until, total, err));
+        if (policy->temperature != rungs[k].temperature)
+            sked_i_policy_prepare_f32(policy, d->model->parameter, rungs[k].temperature);
+        SKED_TRY(draw_part(d, policy, &rungs[k], total, err));
     }
 cleanup:
     sked_i_policy_destroy_f32(policy);
