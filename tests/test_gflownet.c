@@ -728,9 +728,23 @@ static void test_parts_are_connected(void **state)
     sked_graph_destroy(g);
 }
 
+/* Warm-up, then down to a hundredth in a straight line, and no further. */
+static void test_rate_anneals(void **state)
+{
+    (void)state;
+    sked_sampler m = {.rate = 1, .anneal = 1000};
+    const int64_t steps[] = {0, 49, 100, 500, 990, 5000};
+    const double rates[] = {0.01, 0.5 * 0.951, 0.9, 0.5, 0.01, 0.01};
+    for (int k = 0; k < 6; k++) {
+        m.steps = steps[k];
+        assert_float_equal(sked_i_sampler_rate(&m), rates[k], 1e-9);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rate_anneals),
         cmocka_unit_test(test_tiny_problems),
         cmocka_unit_test(test_tiny_problems_backwards),
         cmocka_unit_test(test_tiny_problems_stepwise),

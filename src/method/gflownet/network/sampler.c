@@ -64,7 +64,8 @@ void sked_i_sampler_start(sked_sampler *m, uint64_t seed)
 double sked_i_sampler_rate(const sked_sampler *m)
 {
     const double warm = m->steps < 100 ? (double)(m->steps + 1) / 100 : 1;
-    return m->rate * warm / sqrt(1 + (double)m->steps / 4000);
+    const double left = m->anneal > 0 ? 1 - (double)m->steps / (double)m->anneal : 1;
+    return m->rate * warm * (m->anneal > 0 ? fmax(left, 0.01) : 1 / sqrt(1 + (double)m->steps / 4000));
 }
 
 sked_i_adam sked_i_sampler_adam(const sked_sampler *m)

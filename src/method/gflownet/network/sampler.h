@@ -11,6 +11,8 @@ struct sked_sampler {
     int64_t steps; /* updates so far */
     uint64_t seed;
     double rate; /* learning rate before warm-up and decay */
+    int64_t
+        anneal; /* updates in which it falls to a hundredth, linearly; 0: it falls as the square root says */
 };
 
 SKED_MUST_CHECK sked_status sked_i_sampler_create(const sked_i_sizes *sizes, sked_sampler **out,
@@ -39,8 +41,8 @@ void sked_i_sampler_step(sked_sampler *m, const sked_i_adam *a, const float *gra
                          int64_t first, int64_t end);
 /*
  * One Adam step in all. The gradient is first cut to a norm of at most `clip`. The rate rises over the first
- * 100 steps and falls with the square root of the steps after some thousands. A gradient that is not finite
- * changes nothing.
+ * 100 steps, then falls with the square root of the steps after some thousands, or as m->anneal says. A
+ * gradient that is not finite changes nothing.
  */
 void sked_i_sampler_update(sked_sampler *m, const float *gradient, double clip);
 /* Of the next step. */
