@@ -247,7 +247,8 @@ static void place_results(sked_i_once_device *d, char *begin, results *r)
     r->bytes = r->numbers + (size_t)d->steps * sizeof(int32_t);
 }
 
-static void place_layer(sked_i_cuda_arena *a, const sked_i_once_shape *s, int64_t rows, once_layer *l)
+static void place_layer(sked_i_cuda_arena *a, const sked_i_once_shape *s, int64_t rows, bool grad,
+                        once_layer *l)
 {
     const int64_t inner = (int64_t)HEADS * s->head;
     l->in = SKED_CUT(a, float, rows * s->dim);
@@ -261,6 +262,14 @@ static void place_layer(sked_i_cuda_arena *a, const sked_i_once_shape *s, int64_
     l->stat2 = SKED_CUT(a, float, rows * 2);
     l->hidden = SKED_CUT(a, float, rows * s->mlp);
     l->active = SKED_CUT(a, float, rows * s->mlp);
+    if (!grad)
+        return;
+    l->dout = SKED_CUT(a, float, rows * s->dim);
+    l->dfilmed = SKED_CUT(a, float, rows * s->mlp);
+    l->dnorm2 = SKED_CUT(a, float, rows * s->dim);
+    l->dmiddle = SKED_CUT(a, float, rows * s->dim);
+    l->dqkv = SKED_CUT(a, float, rows * 3 * inner);
+    l->dnorm1 = SKED_CUT(a, float, rows * s->dim);
 }
 
 /* Without gradients all layers work in the same memory, but for the row that goes on. */
@@ -273,7 +282,7 @@ static void place_encoder(sked_i_once_device *d, sked_i_cuda_arena *a)
     float *other = d->grad ? NULL : SKED_CUT(a, float, rows * s->dim);
     for (int k = 0; k < s->layers; k++) {
         if (k == 0 || d->grad)
-            place_layer(a, s, rows, &e->layer[k]);
+            place_layer(a, s, rows, d->grad, &e->layer[k]);
         else
             e->layer[k] = e->layer[0];
         if (!d->grad && k % 2 == 1)
@@ -284,14 +293,13 @@ static void place_encoder(sked_i_once_device *d, sked_i_cuda_arena *a)
     e->out = SKED_CUT(a, float, rows * s->dim);
     if (!d->grad)
         return;
-    e->dx = SKED_CUT(a, float, rows * s->dim);
-    e->ddim = SKED_CUT(a, float, rows * s->dim);
-    e->dwide = SKED_CUT(a, float, rows * s->mlp);
+    e->dplain = SKED_CUT(a, float, rows * s->width);
+    e->dwait = SKED_CUT(a, float, rows * s->context);
+    e->dlast = SKED_CUT(a, float, rows * s->context);
+    e->dembedding = SKED_CUT(a, float, rows * s->dim);
+    e->dinput = SKED_CUT(a, float, rows * s->dim);
     e->dmixed = SKED_CUT(a, float, rows *inner);
-    e->dqkv = SKED_CUT(a, float, rows * 3 * inner);
-    e->dplain = SKED_CUT(a, float, rows *(s->width + 2 * s->context));
     e->dfilm = SKED_CUT(a, float, lessons *(s->layers + 1) * 2 * widest);
-    e->mean = SKED_CUT(a, float, rows *HEADS + lessons * 2 * s->temperature);
     e->gradient = SKED_CUT(a, float, lessons * s->total);
 }
 
@@ -441,7 +449,7 @@ static size_t measure(sked_i_once_device *d, int32_t count, sked_i_once_walks *w
     m->walks = (int32_t)walks;
     choose_block(d, walks);
     d->saves = d->most_ops > steps_at_once(d);
-    d->splits = 1 + 60 / count;
+    d->splits = 1 + 100 / count; /* of the products over all steps: so many blocks are there to do them */
     pack_all(d, &pack);
     d->upload_bytes = pack.used;
     for (int32_t b = 0; b < count; b++)
