@@ -189,7 +189,8 @@ __device__ static void add_rows(const product_of &at, const tile_at &t, int64_t 
  */
 __global__ static void product_kernel(const __grid_constant__ once_model m, float *partial)
 {
-    __shared__ __align__(16) float a[TILE_INNER][TILE], b[TILE_INNER][TILE];
+    __shared__ float4 a4[TILE_INNER][TILE / 4], b4[TILE_INNER][TILE / 4]; /* read four at a time */
+    float(*a)[TILE] = (float(*)[TILE])a4, (*b)[TILE] = (float(*)[TILE])b4;
     const once_lesson *l = &m.lesson[blockIdx.z];
     const int32_t q = m.shape.width, across = (q + TILE - 1) / TILE;
     const int splits = (int)gridDim.y, split = (int)blockIdx.y;
