@@ -640,14 +640,42 @@ static void test_training(void **state)
     sked_sampler_destroy(rest);
 }
 
+/* The one-shot pipeline on the device: members that compute on the CPU alone do so. */
+static void test_robust_members(void **state)
+{
+    const sked_generate_options how = {.size = sizeof how, .nodes = 8, .seed = 4};
+    sked_graph *g = NULL;
+    sked_problem p;
+    sked_robust_options opt;
+    sked_robust_result r = {.size = sizeof r};
+    (void)state;
+    OK(sked_graph_generate("layered", &how, &g, err));
+    sked_problem_init(&p, g);
+    p.devices = 2;
+    sked_robust_options_init(&opt);
+    opt.one_shot = true;
+    opt.candidates = 3;
+    opt.top = 2;
+    opt.iterations = 2;
+    opt.time_limit = INFINITY;
+    opt.backend = "cuda";
+    OK(sked_robust(&p, "linear", &opt, &r, err));
+    assert_true(r.count > 2);
+    for (int k = 0; k < r.count; k++)
+        assert_true(r.member[k]->count > 0);
+    sked_robust_result_clear(&r);
+    sked_graph_destroy(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_draws),        cmocka_unit_test(test_bounded_choices),
-        cmocka_unit_test(test_distribution), cmocka_unit_test(test_gradients),
-        cmocka_unit_test(test_update),       cmocka_unit_test(test_same_bytes),
-        cmocka_unit_test(test_long_walks),   cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_sample),       cmocka_unit_test(test_training),
+        cmocka_unit_test(test_draws),          cmocka_unit_test(test_bounded_choices),
+        cmocka_unit_test(test_distribution),   cmocka_unit_test(test_gradients),
+        cmocka_unit_test(test_update),         cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_long_walks),     cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_sample),         cmocka_unit_test(test_training),
+        cmocka_unit_test(test_robust_members),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
