@@ -475,12 +475,25 @@ cleanup:
     return st;
 }
 
+/* DEVICE, with what would fit, where there is not enough memory for the call. */
+static sked_status check_memory(const sked_i_once_device *d, size_t need, const char *what, sked_error *err)
+{
+    const size_t there = sked_i_cuda_free_bytes() + d->work.size;
+    if (need <= there)
+        return SKED_OK;
+    return sked_i_fail(
+        err, SKED_ERR_DEVICE,
+        "CUDA: %s needs %.1f MB of device memory, %.1f MB are free; about %d schedules fit at once", what,
+        (double)need * 1e-6, (double)there * 1e-6, (int)((double)there / (double)need * d->model.walks));
+}
+
 /* Takes the memory that `measure` found, and copies the problems there. */
 static sked_status open_call(sked_i_once_device *d, size_t need, const char *what, sked_error *err)
 {
     sked_status st = SKED_OK;
     once_pack pack = {};
     if (need > d->work.size) {
+        SKED_TRY(check_memory(d, need, what, err));
         sked_i_cuda_arena_close(&d->work);
         d->work.used = need;
         SKED_TRY(sked_i_cuda_arena_open(&d->work, what, err));
