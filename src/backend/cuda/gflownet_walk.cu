@@ -668,12 +668,23 @@ __device__ static inline const float *device_row(const walk &w, int32_t column)
 {
     return w.last[column] >= 0 ? w.device_part + (int64_t)column * w.w : w.empty_part;
 }
-/* Hidden numbers of a pair before the ReLU. */
-__device__ static inline float2 hidden(const walk &w, const pair_weights &p, float2 op, int32_t column,
-                                       const float *f)
+/* What the devices of a chunk and the state give to the hidden rows: the same for all ops. */
+__device__ static void load_devices(const walk &w, const pair_weights &p, const chunk &t, float2 *device)
 {
-    const float2 part = *(const float2 *)(device_row(w, column) + p.c);
-    float2 h = make_float2(op.x + part.x, op.y + part.y);
+    const float2 base = *(const float2 *)(w.base + p.c);
+#pragma unroll
+    for (int j = 0; j < ONCE_CHUNK_DEVICES; j++) {
+        device[j] = make_float2(0, 0);
+        if (j < t.devices) {
+            const float2 part = *(const float2 *)(device_row(w, w.column[t.d + j]) + p.c);
+            device[j] = make_float2(base.x + part.x, base.y + part.y);
+        }
+    }
+}
+/* Hidden numbers of a pair before the ReLU. */
+__device__ static inline float2 hidden(const pair_weights &p, float2 op, float2 device, const float *f)
+{
+    float2 h = make_float2(op.x + device.x, op.y + device.y);
 #pragma unroll
     for (int k = 0; k < PAIR; k += 4) {
         const float4 v = *(const float4 *)(f + k);
@@ -682,12 +693,9 @@ __device__ static inline float2 hidden(const walk &w, const pair_weights &p, flo
     }
     return h;
 }
-/* The op's row and the state's. */
 __device__ static inline float2 op_row(const walk &w, const pair_weights &p, int32_t op)
 {
-    const float2 row = *(const float2 *)(w.op_rows + (int64_t)op * w.w + p.c);
-    const float2 base = *(const float2 *)(w.base + p.c);
-    return make_float2(row.x + base.x, row.y + base.y);
+    return *(const float2 *)(w.op_rows + (int64_t)op * w.w + p.c);
 }
 
 template <bool grad> __device__ static void score(const walk &w, const chunk &t)
@@ -695,7 +703,9 @@ template <bool grad> __device__ static void score(const walk &w, const chunk &t)
     const int lane = lane_id(), mine = lane / 16 * 2 + lane / 8 % 2;
     for (int32_t first = 0; first < w.w; first += 2 * WARP) {
         pair_weights p;
+        float2 device[ONCE_CHUNK_DEVICES];
         load_weights(w, first, &p);
+        load_devices(w, p, t, device);
         for (int32_t i = warp_id(); i < t.ops; i += warps()) {
             const float2 op = op_row(w, p, w.row[t.o + i]);
             float s[ONCE_CHUNK_DEVICES] = {0, 0, 0, 0};
@@ -703,7 +713,7 @@ template <bool grad> __device__ static void score(const walk &w, const chunk &t)
             for (int j = 0; j < ONCE_CHUNK_DEVICES; j++)
                 if (j < t.devices) {
                     const float2 h =
-                        hidden(w, p, op, w.column[t.d + j], w.feature + (i * ONCE_CHUNK_DEVICES + j) * PAIR);
+                        hidden(p, op, device[j], w.feature + (i * ONCE_CHUNK_DEVICES + j) * PAIR);
                     s[j] = positive(h.x) * p.out.x + positive(h.y) * p.out.y;
                 }
             const float sum = sum_four(s);
@@ -960,7 +970,8 @@ __device__ static void score_grad(const walk &w, const chunk &t, int32_t first)
     const int step = warps(), widest = 2 * w.c > w.w ? 2 * w.c : w.w;
     pair_weights p;
     load_weights(w, first, &p);
-    float2 dw[PAIR], dout = make_float2(0, 0), ddevice[ONCE_CHUNK_DEVICES];
+    float2 dw[PAIR], dout = make_float2(0, 0), device[ONCE_CHUNK_DEVICES], ddevice[ONCE_CHUNK_DEVICES];
+    load_devices(w, p, t, device);
 #pragma unroll
     for (int k = 0; k < PAIR; k++)
         dw[k] = make_float2(0, 0);
@@ -975,7 +986,7 @@ __device__ static void score_grad(const walk &w, const chunk &t, int32_t first)
         for (int j = 0; j < ONCE_CHUNK_DEVICES; j++)
             if (j < t.devices) {
                 const float *f = w.feature + (i * ONCE_CHUNK_DEVICES + j) * PAIR;
-                const float2 h = hidden(w, p, row, w.column[t.d + j], f);
+                const float2 h = hidden(p, row, device[j], f);
                 const float dlogit = w.logit[(int64_t)(t.o + i) * w.head->n_columns + t.d + j];
                 const float2 dh = make_float2(h.x > 0 ? dlogit * p.out.x : 0, h.y > 0 ? dlogit * p.out.y : 0);
                 dout.x += dlogit * positive(h.x);
