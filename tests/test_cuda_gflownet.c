@@ -259,8 +259,8 @@ static void test_bounded_choices(void **state)
     sked_i_rng_seed(&r, 2, 0);
     test_model t = make_model(&shapes[0], 5);
     for (int kind = 0; kind < 4; kind++) {
-        test_case c = make_case(&r, 90 + 30 * kind, 2, 17 + 5 * kind, kind);
-        check_draws(&c, &t, 4, false);
+        test_case c = make_case(&r, 75 + 5 * kind, 2, 17 + kind, kind);
+        check_draws(&c, &t, 3, false);
         clear_case(&c);
     }
     clear_model(&t);
