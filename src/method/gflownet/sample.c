@@ -106,6 +106,7 @@ typedef struct drawing {
     sked_i_costs costs;
     sked_samples *out;
     double zeta, square; /* sums over the draws of one part */
+    bool greedy;         /* the likeliest action at every step now */
     bool stopped;
 } drawing;
 
@@ -214,7 +215,7 @@ static sked_status draw_some(drawing *d, sked_i_batch_f32 *b, sked_error *err)
 {
     sked_error why = {0};
     const sked_status drawn =
-        sked_i_batch_sample_f32(b, 0, d->opt->greedy, d->opt->seed, (uint64_t)d->out->count, &why);
+        sked_i_batch_sample_f32(b, 0, d->greedy, d->opt->seed, (uint64_t)d->out->count, &why);
     d->stopped = drawn == SKED_ERR_STOPPED;
     if (drawn != SKED_OK && !d->stopped)
         return sked_i_fail(err, drawn, "%s", why.message);
@@ -261,6 +262,7 @@ cleanup:
 typedef struct device_part {
     sked_i_once_problem problem;
     int32_t count;
+    bool greedy;
 } device_part;
 
 /* Trajectories of some draws: arrays as the device fills them, and rows of them. */
@@ -295,7 +297,7 @@ static sked_i_once_walks walks_of(const drawing *d, const device_part *p, const 
     const int64_t n = p->problem.n;
     return (sked_i_once_walks){.problem = &p->problem,
                                .count = p->count,
-                               .greedy = d->opt->greedy,
+                               .greedy = p->greedy,
                                .seed = d->opt->seed,
                                .first = drawn,
                                .op = a->steps + first * n,
@@ -323,7 +325,7 @@ static sked_status draw_parts(drawing *d, const sked_i_instance *x, const device
     sked_error why = {0};
     device_draws a = {0};
     taking t = {.drawing = d, .instance = x, .first = d->out->count};
-    sked_i_once_walks walks[n_kappas];
+    sked_i_once_walks walks[n_kappas + 1];
     int64_t total = 0, at = 0;
     for (int k = 0; k < parts; k++)
         total += part[k].count;
@@ -357,36 +359,61 @@ cleanup:
     return st;
 }
 
+/* Parts of a machine's draws: what draw_machine draws one after the other. */
+typedef struct device_plan {
+    device_part part[n_kappas + 1];
+    int count;
+} device_plan;
+
+static void add_part(device_plan *p, const sked_i_instance *x, double temperature, int32_t count, bool greedy)
+{
+    if (count == 0)
+        return;
+    p->part[p->count] = (device_part){.count = count, .greedy = greedy};
+    sked_i_once_problem_of(x, temperature, &p->part[p->count++].problem);
+}
+
+static void plan_draws(const drawing *d, const sked_i_instance *x, int32_t first, int32_t end, device_plan *p)
+{
+    const sked_sample_options *opt = d->opt;
+    const bool given = opt->temperature > 0 || opt->greedy;
+    const int parts = given ? 1 : n_kappas;
+    const int32_t random = given || end - first <= parts ? end : end - 1;
+    int32_t done = first;
+    double t = 0;
+    p->count = 0;
+    for (int k = 0; k < parts; k++) {
+        const int32_t until = first + (int32_t)((int64_t)(random - first) * (k + 1) / parts);
+        t = opt->temperature > 0 ? opt->temperature : sked_i_instance_temperature(x, kappas[k]);
+        add_part(p, x, t, until - done, opt->greedy);
+        done = until;
+    }
+    add_part(p, x, t, end - done, true);
+}
+
 /* As draw_machine, with all temperatures side by side; large numbers of draws piece by piece. */
 static sked_status draw_on_device(drawing *d, const sked_i_instance *x, int32_t first, int32_t end,
                                   int32_t total, sked_error *err)
 {
-    const bool given = d->opt->temperature > 0 || d->opt->greedy;
-    const int parts = given ? 1 : n_kappas;
-    const int32_t ops = x->n > 0 ? x->n : 1, fit = device_ops_at_once / ops;
+    const int32_t fit = device_ops_at_once / x->n;
+    device_plan all;
     int at = 0;
-    while (!d->stopped && at < parts && goes_on(d->opt, d->limit, d->out->count, total)) {
-        device_part part[n_kappas];
+    plan_draws(d, x, first, end, &all);
+    while (!d->stopped && at < all.count && goes_on(d->opt, d->limit, d->out->count, total)) {
+        device_part now[n_kappas + 1];
+        int32_t room = fit > 16 ? fit : 16;
         int count = 0;
-        int32_t room = fit > 16 ? fit : 16, done = d->out->count;
-        for (; at < parts && room > 0; at++) {
-            const int32_t until = first + (int32_t)((int64_t)(end - first) * (at + 1) / parts);
-            const int32_t now = until - done < room ? until - done : room;
-            if (now == 0)
-                continue;
-            const double t =
-                d->opt->temperature > 0 ? d->opt->temperature : sked_i_instance_temperature(x, kappas[at]);
-            sked_i_once_problem_of(x, t, &part[count].problem);
-            part[count++].count = now;
-            room -= now;
-            done += now;
-            if (done < until)
+        for (; at < all.count && room > 0; at++) {
+            device_part *left = &all.part[at];
+            now[count] = *left;
+            now[count].count = left->count < room ? left->count : room;
+            room -= now[count].count;
+            left->count -= now[count++].count;
+            if (left->count > 0)
                 break; /* the rest of this one next time */
         }
-        if (count == 0)
-            break;
         d->zeta = d->square = 0;
-        const sked_status st = draw_parts(d, x, part, count, err);
+        const sked_status st = draw_parts(d, x, now, count, err);
         if (st != SKED_OK)
             return st;
     }
@@ -395,7 +422,9 @@ static sked_status draw_on_device(drawing *d, const sked_i_instance *x, int32_t 
 
 /* ------------------------------------------------------------------ machines */
 
-/* The temperatures of a machine's draws, given or by kappa, each for a part of those from `first` to `end`.
+/*
+ * The draws of a machine from `first` to `end`: at the temperature given, or parts by kappa, each colder, and
+ * the likeliest schedule as the last, where temperature is 0.
  */
 static sked_status draw_machine(drawing *d, sked_i_instance *x, int32_t first, int32_t end, int32_t total,
                                 sked_error *err)
@@ -403,19 +432,24 @@ static sked_status draw_machine(drawing *d, sked_i_instance *x, int32_t first, i
     sked_status st = SKED_OK;
     const bool given = d->opt->temperature > 0 || d->opt->greedy;
     const int parts = given ? 1 : n_kappas;
+    const int32_t random = given || end - first <= parts ? end : end - 1;
     sked_i_policy_f32 *policy = NULL;
+    d->greedy = d->opt->greedy;
     if (d->device != NULL && x->n > 0)
         return draw_on_device(d, x, first, end, total, err);
     SKED_TRY(sked_i_policy_create_f32(x, &d->model->layout, sked_i_backend_cpu.nn, &policy, err));
     for (int k = 0; k < parts && !d->stopped; k++) {
         const double t =
             d->opt->temperature > 0 ? d->opt->temperature : sked_i_instance_temperature(x, kappas[k]);
-        const int32_t until = first + (int32_t)((int64_t)(end - first) * (k + 1) / parts);
+        const int32_t until = first + (int32_t)((int64_t)(random - first) * (k + 1) / parts);
         if (until == d->out->count)
             continue;
         sked_i_policy_prepare_f32(policy, d->model->parameter, t);
         SKED_TRY(draw_part(d, policy, until, total, err));
     }
+    d->greedy = true;
+    if (random < end && !d->stopped)
+        SKED_TRY(draw_part(d, policy, end, total, err));
 cleanup:
     sked_i_policy_destroy_f32(policy);
     return st;
