@@ -21,21 +21,13 @@ sked_status RN(batch_create)(const RN(policy) * p, int32_t size, int threads, bo
     b->parts = size < SKED_I_BATCH_PARTS ? size : SKED_I_BATCH_PARTS;
     b->threads = threads < b->parts ? threads : b->parts;
     b->bound = p->kind->single_pass ? INFINITY : huber_bound;
+    b->gradients = gradients;
     SKED_NEW0(b->trajectory, size);
     SKED_NEW(b->steps, 2 * size * n);
     SKED_NEW(b->slope, gradients ? size : 0);
     for (int64_t k = 0; k < size; k++)
         b->trajectory[k] =
             (sked_i_trajectory){.op = b->steps + 2 * k * n, .device = b->steps + (2 * k + 1) * n};
-    for (int32_t k = 0; k < b->parts; k++) {
-        SKED_TRY(RN(walker_create)(p, &b->walker[k], err));
-        if (gradients)
-            SKED_TRY(RN(gradient_create)(p, &b->gradient[k], err));
-        if (gradients && p->kind->single_pass) {
-            SKED_TRY(RN(gradient_create)(p, &b->plain[k], err));
-            SKED_TRY(RN(gradient_create)(p, &b->weighed[k], err));
-        }
-    }
     *out = b;
     b = NULL;
 cleanup:
@@ -112,10 +104,28 @@ static void clear_part(RN(batch) * b, int32_t part)
     }
 }
 
+/* Memory of a part, by the first thread that needs it: together they are quicker than one. */
+static sked_status open_part(RN(batch) * b, int32_t part, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    if (b->walker[part] != NULL)
+        return SKED_OK;
+    if (b->gradients)
+        SKED_TRY(RN(gradient_create)(b->policy, &b->gradient[part], err));
+    if (b->gradients && b->policy->kind->single_pass) {
+        SKED_TRY(RN(gradient_create)(b->policy, &b->plain[part], err));
+        SKED_TRY(RN(gradient_create)(b->policy, &b->weighed[part], err));
+    }
+    SKED_TRY(RN(walker_create)(b->policy, &b->walker[part], err));
+cleanup:
+    return st;
+}
+
 void RN(batch_part)(RN(batch) * b, int32_t part)
 {
     RN(batch_pass) *p = &b->pass;
-    if (p->slope || p->single)
+    p->status[part] = open_part(b, part, &p->error[part]);
+    if (p->status[part] == SKED_OK && (p->slope || p->single))
         clear_part(b, part);
     for (int32_t k = first_of(b, part); k < first_of(b, part + 1) && p->status[part] == SKED_OK; k++) {
         real slope;

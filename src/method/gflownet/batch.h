@@ -35,7 +35,8 @@ typedef struct RN(batch) {
     int32_t *steps;                /* ops and devices of all of them */
     real *slope;                   /* [size] of the loss, by log P_F - log P_B */
     RN(batch_pass) pass;
-    RN(walker) * walker[SKED_I_BATCH_PARTS];
+    bool gradients;
+    RN(walker) * walker[SKED_I_BATCH_PARTS]; /* NULL: the part has no memory yet */
     RN(gradient) gradient[SKED_I_BATCH_PARTS];
     /* Single pass: sums of gradients of log P_F - log P_B, plain and times (zeta - zeta of the part's first).
      */

@@ -36,6 +36,7 @@ typedef struct cpu_learner {
     int count;
     desk *desk;      /* [how.lessons] */
     float *gradient; /* [total] */
+    double *norm;    /* [threads] of each one's share of it */
 } cpu_learner;
 
 static bool serves(const sked_i_layout *layout)
@@ -64,6 +65,7 @@ static void destroy(sked_i_sampler_learner *generic)
         free(c->desk[k].gradient);
     free(c->desk);
     free(c->gradient);
+    free(c->norm);
     free(c);
 }
 
@@ -77,6 +79,7 @@ static sked_status create(sked_sampler *model, const sked_i_sampler_learner_sett
     c->model = model;
     c->how = *how;
     SKED_NEW(c->gradient, model->layout.total);
+    SKED_NEW(c->norm, how->threads);
     SKED_NEW0(c->desk, how->lessons);
     for (int k = 0; k < how->lessons; k++)
         SKED_NEW(c->desk[k].gradient, model->layout.total);
@@ -116,6 +119,16 @@ cleanup:
     return st;
 }
 
+/* Some of the parameters, for each thread: no cache line is written by two. */
+static void share_of(const cpu_learner *c, int thread, int64_t *first, int64_t *end)
+{
+    enum { line = 16 };
+    const int64_t total = c->model->layout.total, lines = (total + line - 1) / line;
+    *first = lines * thread / c->how.threads * line;
+    *end = lines * (thread + 1) / c->how.threads * line;
+    *end = *end < total ? *end : total;
+}
+
 /* Measures the gradient and puts the lesson away. */
 static void end_lesson(const cpu_learner *c, desk *d)
 {
@@ -128,7 +141,12 @@ static void end_lesson(const cpu_learner *c, desk *d)
 static void run(void *data, int job, int stage, int piece)
 {
     cpu_learner *c = data;
+    if (job >= c->count) {
+        c->how.spare(c->how.spare_data);
+        return;
+    }
     desk *d = &c->desk[job];
+    int64_t first, end;
     (void)stage;
     switch (d->phase) {
     case OPEN:
@@ -143,6 +161,8 @@ static void run(void *data, int job, int stage, int piece)
         break;
     case GATHER:
         sked_i_batch_gather_f32(d->batch, piece, d->pieces);
+        share_of(c, piece, &first, &end);
+        memset(d->gradient + first, 0, (size_t)(end - first) * sizeof *d->gradient);
         break;
     case BACK:
         d->policy->kind->back_run(d->back, d->stage, piece, d->pieces);
@@ -174,7 +194,6 @@ static sked_status begin_phase(const cpu_learner *c, desk *d, sked_error *err)
         break;
     case BACK:
         d->mark.loss = sked_i_batch_loss_f32(d->batch, &d->mark.log_z);
-        memset(d->gradient, 0, (size_t)c->model->layout.total * sizeof *d->gradient);
         SKED_TRY(d->policy->kind->back_begin(d->policy, &d->batch->gradient[0], d->gradient, &d->back, err));
         break;
     default:
@@ -206,6 +225,8 @@ static int pieces_of(const cpu_learner *c, const desk *d)
 static int next_pieces(void *data, int job, int stage)
 {
     cpu_learner *c = data;
+    if (job >= c->count)
+        return stage == 0;
     desk *d = &c->desk[job];
     if (stage > 0)
         d->stage++;
@@ -223,7 +244,8 @@ static int next_pieces(void *data, int job, int stage)
 static sked_status finish(sked_i_sampler_learner *generic, sked_i_mark *marks, sked_error *err)
 {
     cpu_learner *c = (cpu_learner *)generic;
-    const sked_i_team_jobs jobs = {.count = c->count, .pieces = next_pieces, .run = run, .data = c};
+    const int spares = c->how.spare ? c->how.lessons : 0; /* the last jobs: they fill the gaps */
+    const sked_i_team_jobs jobs = {.count = c->count + spares, .pieces = next_pieces, .run = run, .data = c};
     const sked_status st = sked_i_team_work(c->team, &jobs, err);
     for (int k = 0; k < c->count; k++)
         close_desk(&c->desk[k]); /* of lessons that were broken off */
@@ -236,16 +258,6 @@ static sked_status finish(sked_i_sampler_learner *generic, sked_i_mark *marks, s
 }
 
 /* ------------------------------------------------------------------ update */
-
-/* Some of the parameters, for each thread: no cache line is written by two. */
-static void share_of(const cpu_learner *c, int thread, int64_t *first, int64_t *end)
-{
-    enum { line = 16 };
-    const int64_t total = c->model->layout.total, lines = (total + line - 1) / line;
-    *first = lines * thread / c->how.threads * line;
-    *end = lines * (thread + 1) / c->how.threads * line;
-    *end = *end < total ? *end : total;
-}
 
 static void add_share(const cpu_learner *c, int64_t first, int64_t end, float *gradient)
 {
@@ -264,6 +276,16 @@ static void sum_some(void *data, int thread)
     share_of(c, thread, &first, &end);
     memset(c->gradient + first, 0, (size_t)(end - first) * sizeof *c->gradient);
     add_share(c, first, end, c->gradient);
+    c->norm[thread] = sked_i_gradient_norm(end - first, c->gradient + first);
+}
+
+/* Of what sum_some has summed, to more digits than the one question needs that it is asked. */
+static double norm_about(const cpu_learner *c)
+{
+    double square = 0;
+    for (int k = 0; k < c->how.threads; k++)
+        square += c->norm[k] * c->norm[k];
+    return sqrt(square);
 }
 
 static sked_status add(sked_i_sampler_learner *generic, float *gradient, sked_error *err)
@@ -293,11 +315,13 @@ static sked_status update(sked_i_sampler_learner *generic, const float *gradient
 {
     cpu_learner *c = (cpu_learner *)generic;
     (void)err;
-    if (gradient == NULL)
+    step s = {.learner = c, .gradient = gradient, .cut = 1, .adam = sked_i_sampler_adam(c->model)};
+    if (gradient == NULL) {
         sked_i_team_run(c->team, sum_some, c);
-    step s = {
-        .learner = c, .gradient = gradient ? gradient : c->gradient, .adam = sked_i_sampler_adam(c->model)};
-    s.cut = sked_i_sampler_cut(c->model, s.gradient, c->how.clip);
+        s.gradient = c->gradient;
+    }
+    if (gradient != NULL || !(norm_about(c) < c->how.clip * (1 - 1e-6)))
+        s.cut = sked_i_sampler_cut(c->model, s.gradient, c->how.clip);
     sked_i_team_run(c->team, step_some, &s);
     c->model->steps++;
     return SKED_OK;
@@ -313,6 +337,7 @@ static sked_status fetch(sked_i_sampler_learner *generic, sked_error *err)
 
 const sked_i_sampler_learner_kind sked_i_sampler_learner_cpu = {
     .backend = "cpu",
+    .spares = true,
     .serves = serves,
     .create = create,
     .destroy = destroy,

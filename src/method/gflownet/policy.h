@@ -95,6 +95,7 @@ SKED_MUST_CHECK sked_status RN(policy_grad)(const RN(policy) * p, RN(gradient) *
                                             sked_error *err);
 /* The same in pieces, for callers with threads of their own: begin, then the stages of the kind. */
 void RN(policy_begin)(RN(policy) * p, const real *parameter, double temperature);
+/* Its numbers are not set. */
 SKED_MUST_CHECK sked_status RN(gradient_create)(const RN(policy) * p, RN(gradient) * out, sked_error *err);
 void RN(gradient_clear)(RN(gradient) * g);
 
