@@ -26,8 +26,9 @@ sked_status RN(batch_create)(const RN(policy) * p, int32_t size, int threads, bo
     SKED_NEW(b->steps, 2 * size * n);
     SKED_NEW(b->slope, gradients ? size : 0);
     for (int64_t k = 0; k < size; k++)
-        b->trajectory[k] =
-            (sked_i_trajectory){.op = b->steps + 2 * k * n, .device = b->steps + (2 * k + 1) * n};
+        b->trajectory[k] = (sked_i_trajectory){.op = b->steps + 2 * k * n,
+                                               .device = b->steps + (2 * k + 1) * n,
+                                               .keeps = gradients && !p->kind->single_pass};
     *out = b;
     b = NULL;
 cleanup:
@@ -45,6 +46,8 @@ void RN(batch_destroy)(RN(batch) * b)
         RN(gradient_clear)(&b->plain[k]);
         RN(gradient_clear)(&b->weighed[k]);
     }
+    for (int32_t k = 0; k < b->size && b->trajectory != NULL; k++)
+        free(b->trajectory[k].kept);
     free(b->trajectory);
     free(b->steps);
     free(b->slope);

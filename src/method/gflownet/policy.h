@@ -47,6 +47,14 @@ typedef struct sked_i_trajectory {
     double log_forward;   /* sum of log P_F of the labelled actions */
     double log_backward;  /* sum of log P_B */
     double makespan;      /* in units of scale */
+    /*
+     * What a walk without gradient leaves for the next walk with one, under the same parameters: the policy's
+     * own, in numbers of its kind. The owner frees it, and says with `keeps` whether a gradient is to follow.
+     */
+    bool keeps;
+    void *kept;
+    int64_t kept_cap;
+    int32_t kept_steps;
 } sked_i_trajectory;
 
 /* The first member of each kind's walker. */
