@@ -505,6 +505,31 @@ static void test_output_is_tried_first(void **state)
     FAILS(SKED_ERR_IO, "Is a directory", sked_train(&opt, &m, err));
 }
 
+/* A model that has diverged: an error, and what there was before it is written all the same. */
+static void test_failed_training_keeps_the_model(void **state)
+{
+    (void)state;
+    static const char output[] = SKED_BINARY_DIR "/test_gflownet_failed.safetensors";
+    sked_sampler *m = trained(0, 1, 1, NULL, NULL), *other = NULL;
+    sked_train_options opt;
+    for (int64_t k = 0; k < m->layout.total; k++)
+        m->parameter[k] *= 1e30f;
+    OK(sked_sampler_write(m, scratch_file(), true, err));
+    sked_train_options_init(&opt);
+    opt.graphs = "layered:6-12";
+    opt.resume = scratch_file();
+    opt.output = output;
+    opt.steps = 9;
+    remove(output);
+    FAILS(SKED_ERR_BUG, "", sked_train(&opt, &other, err));
+    assert_null(other);
+    OK(sked_sampler_read(output, &other, err));
+    assert_same_model(m, other, true);
+    sked_sampler_destroy(m);
+    sked_sampler_destroy(other);
+    remove(output);
+}
+
 static void test_training_refuses_nonsense(void **state)
 {
     (void)state;
@@ -738,6 +763,7 @@ int main(void)
         cmocka_unit_test(test_damaged_models_are_refused),
         cmocka_unit_test(test_numbers_of_a_model),
         cmocka_unit_test(test_output_is_tried_first),
+        cmocka_unit_test(test_failed_training_keeps_the_model),
         cmocka_unit_test(test_training_refuses_nonsense),
         cmocka_unit_test(test_log_probabilities),
         cmocka_unit_test(test_model_in_the_box_is_encode_once),

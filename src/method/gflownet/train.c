@@ -223,6 +223,14 @@ static bool over(const trainer *t)
     return sked_i_limit_reached(&t->limit) || (t->opt->steps > 0 && t->model->steps >= t->opt->steps);
 }
 
+/* After a failure: what was learnt before it is not lost, where it can be had and written. */
+static void rescue(trainer *t)
+{
+    sked_error unused = {0};
+    if (t->opt->output && t->kind->fetch(t->learner, &unused) == SKED_OK)
+        (void)!sked_i_checkpoint_write(t->model, t->opt->output, true, &unused);
+}
+
 static sked_status loop(trainer *t, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -235,8 +243,10 @@ static sked_status loop(trainer *t, sked_error *err)
             st = SKED_OK;
             break;
         }
-        if (st != SKED_OK)
+        if (st != SKED_OK) {
+            rescue(t);
             return sked_i_fail(err, st, "%s", why.message);
+        }
         if (every > 0 && t->model->steps % every == 0) {
             SKED_TRY(t->kind->fetch(t->learner, err));
             SKED_TRY(validate(t, &p, err));
