@@ -43,9 +43,8 @@ static const lesson lessons[] = {
     {"stepwise: training, the same sizes", {"validate=0", "graphs=1", "policy=stepwise"}, 4, 0.3},
 };
 
-/* Seconds of wall clock and processor for the lesson's updates; *m gets the model. */
-static sked_status train(const arguments *a, const lesson *l, int threads, sked_sampler **m, double *wall,
-                         double *processor, sked_error *err)
+/* *m gets the model. */
+static sked_status time_training(const arguments *a, const lesson *l, sked_sampler **m, sked_error *err)
 {
     sked_train_options opt;
     sked_train_options_init(&opt);
@@ -53,21 +52,13 @@ static sked_status train(const arguments *a, const lesson *l, int threads, sked_
     opt.devices = 4;
     opt.steps = l->updates;
     opt.seed = (uint64_t)a->seed;
-    opt.threads = threads;
+    opt.threads = (int)a->threads;
     opt.settings = l->settings;
     opt.n_settings = 3;
     opt.stop = &stop_requested;
     const stopwatch w = start_watch();
     const sked_status st = sked_train(&opt, m, err);
-    *wall = sked_clock() - w.wall;
-    *processor = processor_since(&w);
-    return st;
-}
-
-static sked_status time_training(const arguments *a, const lesson *l, sked_sampler **m, sked_error *err)
-{
-    double wall, processor;
-    const sked_status st = train(a, l, (int)a->threads, m, &wall, &processor, err);
+    const double wall = sked_clock() - w.wall, processor = processor_since(&w);
     if (st == SKED_OK)
         printf("%-44s %9.2f updates/s (wanted %g)   %.4f s of processor time each\n", l->label,
                l->updates / wall, l->wanted, processor / l->updates);
@@ -123,69 +114,6 @@ static sked_status speed(const arguments *a, const sked_sampler *m, sked_error *
     putchar('\n');
     sked_sampler_destroy(once);
     sked_sampler_destroy(stepwise);
-    return st;
-}
-
-/* ---------------------------------------------------------------- threads */
-
-/* What is trained on more and more threads. */
-typedef struct course {
-    const char *name;
-    int graphs; /* as the settings say */
-    lesson lesson;
-} course;
-
-/* Updates a second: the quickest of three runs; 0 where they were stopped. */
-static sked_status rate_of(const arguments *a, const lesson *l, int threads, double *rate, sked_error *err)
-{
-    double best = INFINITY;
-    for (int k = 0; k < 3; k++) {
-        sked_sampler *m = NULL;
-        double wall, processor;
-        const sked_status st = train(a, l, threads, &m, &wall, &processor, err);
-        sked_sampler_destroy(m);
-        if (st != SKED_OK)
-            return st;
-        best = wall < best ? wall : best;
-    }
-    *rate = stop_requested ? 0 : l->updates / best;
-    return SKED_OK;
-}
-
-static sked_status scale_over_threads(const arguments *a, const course *c, sked_error *err)
-{
-    double alone = 0, rate = 1;
-    for (int threads = 1; threads <= (int)a->threads && rate > 0; threads *= 2) {
-        lesson more = c->lesson;
-        more.updates *= threads; /* about as long for every number of threads */
-        const sked_status st = rate_of(a, &more, threads, &rate, err);
-        if (st != SKED_OK)
-            return st;
-        alone = threads == 1 ? rate : alone;
-        if (rate > 0)
-            printf("%-36s %8d %12.2f %16.0f %8.2f\n", c->name, threads, rate, 100 * rate * c->graphs,
-                   rate / alone);
-        fflush(stdout);
-    }
-    return SKED_OK;
-}
-
-/* On 1, 2, 4, ... threads up to --threads. */
-static sked_status scale(const arguments *a, sked_error *err)
-{
-    static const course courses[] = {
-        {"encode-once, one graph an update",
-         1,
-         {"", {"validate=0", "graphs=1", "policy=encode-once"}, 12, 0}},
-        {"encode-once, 4 graphs", 4, {"", {"validate=0", "graphs=4", "policy=encode-once"}, 3, 0}},
-        {"encode-once, 16 graphs", 16, {"", {"validate=0", "graphs=16", "policy=encode-once"}, 1, 0}},
-        {"stepwise, one graph", 1, {"", {"validate=0", "graphs=1", "policy=stepwise"}, 1, 0}}};
-    sked_status st = SKED_OK;
-    printf("threads: training, 50 ops, 4 devices, batch 100\n%-36s %8s %12s %16s %8s\n", "", "threads",
-           "updates/s", "trajectories/s", "ratio");
-    for (size_t k = 0; k < sizeof courses / sizeof *courses && st == SKED_OK; k++)
-        st = scale_over_threads(a, &courses[k], err);
-    putchar('\n');
     return st;
 }
 
@@ -309,10 +237,10 @@ sked_status bench_gflownet(arguments *a, sked_error *err)
         st = fail(err, SKED_ERR_ARGUMENT, "the sets of this suite are speed, threads and quality");
     if (st == SKED_OK)
         print_machine(a);
+    if (st == SKED_OK && strcmp(a->only, "threads") == 0) /* not with the others: it takes long */
+        st = bench_gflownet_threads(a, err);
     if (st == SKED_OK && wanted(a, "speed"))
         st = speed(a, m, err);
-    if (st == SKED_OK && strcmp(a->only, "threads") == 0) /* long: only where it is asked for */
-        st = scale(a, err);
     if (st == SKED_OK && wanted(a, "quality"))
         st = quality(a, err);
     sked_sampler_destroy(m);
