@@ -36,18 +36,32 @@ cleanup:
     return st;
 }
 
+static int32_t first_of(const RN(batch) * b, int32_t part)
+{
+    return (int32_t)((int64_t)b->size * part / b->parts);
+}
+
+void RN(batch_close_part)(RN(batch) * b, int32_t part)
+{
+    RN(walker_destroy)(b->walker[part]);
+    b->walker[part] = NULL;
+    RN(gradient_clear)(&b->gradient[part]);
+    RN(gradient_clear)(&b->plain[part]);
+    RN(gradient_clear)(&b->weighed[part]);
+    for (int32_t k = first_of(b, part); k < first_of(b, part + 1); k++) {
+        sked_i_trajectory *t = &b->trajectory[k];
+        free(t->kept);
+        t->kept = NULL;
+        t->kept_cap = t->kept_steps = 0;
+    }
+}
+
 void RN(batch_destroy)(RN(batch) * b)
 {
     if (b == NULL)
         return;
-    for (int32_t k = 0; k < b->parts; k++) {
-        RN(walker_destroy)(b->walker[k]);
-        RN(gradient_clear)(&b->gradient[k]);
-        RN(gradient_clear)(&b->plain[k]);
-        RN(gradient_clear)(&b->weighed[k]);
-    }
-    for (int32_t k = 0; k < b->size && b->trajectory != NULL; k++)
-        free(b->trajectory[k].kept);
+    for (int32_t k = 0; k < b->parts && b->trajectory != NULL; k++)
+        RN(batch_close_part)(b, k);
     free(b->trajectory);
     free(b->steps);
     free(b->slope);
@@ -62,11 +76,6 @@ static double zeta_of(const RN(batch) * b, int32_t k)
 static void clear(RN(gradient) * g)
 {
     memset(g->block, 0, (size_t)g->size * sizeof *g->block);
-}
-
-static int32_t first_of(const RN(batch) * b, int32_t part)
-{
-    return (int32_t)((int64_t)b->size * part / b->parts);
 }
 
 /* Adds the gradient of trajectory k, the last one drawn, to the sums of its part. */

@@ -87,4 +87,6 @@ SKED_MUST_CHECK sked_status RN(batch_check)(const RN(batch) * b, sked_error *err
 bool RN(batch_second)(RN(batch) * b);
 /* Adds the parts up in gradient[0], piece by piece of its block. */
 void RN(batch_gather)(RN(batch) * b, int32_t piece, int32_t count);
+/* Frees what a part has; all of it is made again where the part is needed once more. */
+void RN(batch_close_part)(RN(batch) * b, int32_t part);
 #endif

@@ -21,8 +21,9 @@ typedef struct desk {
     sked_i_batch_f32 *batch;
     sked_i_back_f32 *back;
     phase phase;
-    int stage, pieces; /* of the phase, and of that stage */
-    float *gradient;   /* [total] */
+    int stage, pieces;               /* of the phase, and of that stage */
+    float *gradient;                 /* [total] */
+    double norm[SKED_I_BATCH_PARTS]; /* of pieces of it */
     sked_i_mark mark;
     sked_status status;
     sked_error error;
@@ -129,13 +130,32 @@ static void share_of(const cpu_learner *c, int thread, int64_t *first, int64_t *
     *end = *end < total ? *end : total;
 }
 
-/* Measures the gradient and puts the lesson away. */
-static void end_lesson(const cpu_learner *c, desk *d)
+/* Norm of numbers of which these are the norms of pieces. */
+static double norm_of(int count, const double *norms)
 {
-    d->status = d->policy->kind->back_end(d->back, &d->error);
+    double square = 0;
+    for (int k = 0; k < count; k++)
+        square += norms[k] * norms[k];
+    return sqrt(square);
+}
+
+/* Measures a piece of the gradient, and frees a part of the batch. */
+static void end_piece(const cpu_learner *c, desk *d, int piece)
+{
+    const int64_t total = c->model->layout.total;
+    const int64_t first = total * piece / SKED_I_BATCH_PARTS, end = total * (piece + 1) / SKED_I_BATCH_PARTS;
+    d->norm[piece] = sked_i_gradient_norm(end - first, d->gradient + first);
+    if (piece < d->batch->parts)
+        sked_i_batch_close_part_f32(d->batch, piece);
+}
+
+static sked_status end_lesson(desk *d, sked_error *err)
+{
+    const sked_status st = d->policy->kind->back_end(d->back, err);
     d->back = NULL;
-    d->mark.norm = sked_i_gradient_norm(c->model->layout.total, d->gradient);
+    d->mark.norm = norm_of(SKED_I_BATCH_PARTS, d->norm);
     close_desk(d);
+    return st;
 }
 
 static void run(void *data, int job, int stage, int piece)
@@ -168,7 +188,7 @@ static void run(void *data, int job, int stage, int piece)
         d->policy->kind->back_run(d->back, d->stage, piece, d->pieces);
         break;
     default:
-        end_lesson(c, d);
+        end_piece(c, d, piece);
     }
 }
 
@@ -196,6 +216,9 @@ static sked_status begin_phase(const cpu_learner *c, desk *d, sked_error *err)
         d->mark.loss = sked_i_batch_loss_f32(d->batch, &d->mark.log_z);
         SKED_TRY(d->policy->kind->back_begin(d->policy, &d->batch->gradient[0], d->gradient, &d->back, err));
         break;
+    case DONE:
+        SKED_TRY(end_lesson(d, err));
+        break;
     default:
         break;
     }
@@ -217,6 +240,8 @@ static int pieces_of(const cpu_learner *c, const desk *d)
         return d->stage == 0 ? threads : 0;
     case BACK:
         return d->policy->kind->back_pieces(d->back, d->stage, threads);
+    case NORM:
+        return d->stage == 0 ? SKED_I_BATCH_PARTS : 0;
     default:
         return d->stage == 0;
     }
@@ -279,15 +304,6 @@ static void sum_some(void *data, int thread)
     c->norm[thread] = sked_i_gradient_norm(end - first, c->gradient + first);
 }
 
-/* Of what sum_some has summed, to more digits than the one question needs that it is asked. */
-static double norm_about(const cpu_learner *c)
-{
-    double square = 0;
-    for (int k = 0; k < c->how.threads; k++)
-        square += c->norm[k] * c->norm[k];
-    return sqrt(square);
-}
-
 static sked_status add(sked_i_sampler_learner *generic, float *gradient, sked_error *err)
 {
     (void)err;
@@ -320,7 +336,8 @@ static sked_status update(sked_i_sampler_learner *generic, const float *gradient
         sked_i_team_run(c->team, sum_some, c);
         s.gradient = c->gradient;
     }
-    if (gradient != NULL || !(norm_about(c) < c->how.clip * (1 - 1e-6)))
+    /* The cut takes a slow sum: only where rounding could matter. */
+    if (gradient != NULL || !(norm_of(c->how.threads, c->norm) < c->how.clip * (1 - 1e-6)))
         s.cut = sked_i_sampler_cut(c->model, s.gradient, c->how.clip);
     sked_i_team_run(c->team, step_some, &s);
     c->model->steps++;
