@@ -8,8 +8,8 @@ as one batch: they are drawn without gradients, step by step, then all steps are
 batches. No tensor is read on the host on the way. This is a timing, not a trainer: the graph is random and
 stays the same.
 
---device cuda: on the GPU, as one calls PyTorch (eager), with the whole update as one CUDA graph, and with
---compile through torch.compile, too.
+--device cuda: on the GPU, as one calls PyTorch (eager), and with the whole update as one CUDA graph. --compile:
+through torch.compile as well, on the GPU as a CUDA graph.
 """
 import argparse
 import math
@@ -401,14 +401,13 @@ def attempt(what, work):
 def time_torch(network, device, a):
     """{(what, how): (calls a second, processor seconds a call)}."""
     problem, found = Problem(1, device), {}
-    ways = [("eager", lambda once: once)]
-    if device.type == "cuda":
-        ways.append(("CUDA graph", captured))
+    cuda = device.type == "cuda"
+    ways = [("eager", lambda once: once)] + [("CUDA graph", captured)] * cuda
     if a.compile:
-        ways.append(("compiled", lambda once: once))
+        ways.append(("compiled, graph", captured) if cuda else ("compiled", lambda once: once))
     for how, way in ways:
         net, learn, sample = new(network, device, problem, a)
-        if how == "compiled":
+        if how.startswith("compiled"):
             net.logp = torch.compile(net.logp)
         for what, once in (("update", learn), (f"{DRAWS} draws", sample)):
             found[what, how] = attempt(f"{network.__name__} {what}, {how}",
@@ -434,6 +433,7 @@ def main():
     parser.add_argument("--no-sked", action="store_true", help="PyTorch only")
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"], help="where PyTorch computes")
     parser.add_argument("--compile", action="store_true", help="with torch.compile as well")
+    parser.add_argument("--policy", choices=["encode-once", "stepwise"], help="only this one")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=5, help="of each timing")
     parser.add_argument("--steps-at-once", type=int, default=0,
@@ -452,15 +452,17 @@ def main():
             sys.exit(f"sked-bench did not run ({why}); build it first, or give --bench or --no-sked")
     where = torch.cuda.get_device_name() if a.device == "cuda" else f"{a.threads} threads"
     print(f"PyTorch {torch.__version__}, {where}; {OPS} ops, {DEVICES} devices, batch {BATCH}")
-    print(f"{'policy':12} {'what':12} {'how':12} {'ms':>10} {'a second':>10} {'cpu s each':>11}")
+    print(f"{'policy':12} {'what':12} {'how':16} {'ms':>10} {'a second':>10} {'cpu s each':>11}")
     for name, network in (("encode-once", EncodeOnce), ("stepwise", Stepwise)):
+        if a.policy not in (None, name):
+            continue
         for (what, how), figures in time_torch(network, device, a).items():
             if figures:
-                print(f"{name:12} {what:12} {how:12} {1e3 / figures[0]:10.2f} {figures[0]:10.2f} {figures[1]:11.4f}")
+                print(f"{name:12} {what:12} {how:16} {1e3 / figures[0]:10.2f} {figures[0]:10.2f} {figures[1]:11.4f}")
             sys.stdout.flush()
         if name in sked:
             rate, processor = sked[name]
-            print(f"{name:12} {'update':12} {'sked, cpu':12} {1e3 / rate:10.2f} {rate:10.2f} {processor:11.4f}")
+            print(f"{name:12} {'update':12} {'sked, cpu':16} {1e3 / rate:10.2f} {rate:10.2f} {processor:11.4f}")
 
 
 if __name__ == "__main__":

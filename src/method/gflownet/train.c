@@ -223,18 +223,18 @@ static bool over(const trainer *t)
     return sked_i_limit_reached(&t->limit) || (t->opt->steps > 0 && t->model->steps >= t->opt->steps);
 }
 
-/* After a failure: what was learnt before it is not lost, where it can be had and written. */
-static void rescue(trainer *t)
+/* After a failure: what this run has learnt before it is not lost, where it can be had and written. */
+static void rescue(trainer *t, int64_t begun)
 {
     sked_error unused = {0};
-    if (t->opt->output && t->kind->fetch(t->learner, &unused) == SKED_OK)
+    if (t->opt->output && t->model->steps > begun && t->kind->fetch(t->learner, &unused) == SKED_OK)
         (void)!sked_i_checkpoint_write(t->model, t->opt->output, true, &unused);
 }
 
 static sked_status loop(trainer *t, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const int64_t every = (int64_t)t->set[OPTION_VALIDATE];
+    const int64_t every = (int64_t)t->set[OPTION_VALIDATE], begun = t->model->steps;
     while (!over(t)) {
         sked_train_progress p = {0};
         sked_error why = {0};
@@ -244,7 +244,7 @@ static sked_status loop(trainer *t, sked_error *err)
             break;
         }
         if (st != SKED_OK) {
-            rescue(t);
+            rescue(t, begun);
             return sked_i_fail(err, st, "%s", why.message);
         }
         if (every > 0 && t->model->steps % every == 0) {
