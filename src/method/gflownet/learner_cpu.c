@@ -36,6 +36,7 @@ typedef struct cpu_learner {
     sked_i_team *team;
     int count;
     desk *desk;      /* [how.lessons] */
+    int *order;      /* [how.lessons] the largest first, so that none is left to the end alone */
     float *gradient; /* [total] */
     double *norm;    /* [threads] of each one's share of it */
 } cpu_learner;
@@ -65,6 +66,7 @@ static void destroy(sked_i_sampler_learner *generic)
     for (int k = 0; k < c->how.lessons && c->desk; k++)
         free(c->desk[k].gradient);
     free(c->desk);
+    free(c->order);
     free(c->gradient);
     free(c->norm);
     free(c);
@@ -82,6 +84,7 @@ static sked_status create(sked_sampler *model, const sked_i_sampler_learner_sett
     SKED_NEW(c->gradient, model->layout.total);
     SKED_NEW(c->norm, how->threads);
     SKED_NEW0(c->desk, how->lessons);
+    SKED_NEW(c->order, how->lessons);
     for (int k = 0; k < how->lessons; k++)
         SKED_NEW(c->desk[k].gradient, model->layout.total);
     SKED_TRY(sked_i_team_create(how->threads, &c->team, err));
@@ -91,6 +94,11 @@ cleanup:
     if (c)
         destroy(&c->base);
     return st;
+}
+
+static int64_t size_of(const sked_i_lesson *l)
+{
+    return (int64_t)l->graph->n_ops * l->batch;
 }
 
 static sked_status start(sked_i_sampler_learner *generic, const sked_i_lesson *lessons, int count,
@@ -104,6 +112,10 @@ static sked_status start(sked_i_sampler_learner *generic, const sked_i_lesson *l
         c->desk[k].status = SKED_OK;
         c->desk[k].phase = OPEN;
         c->desk[k].stage = 0;
+        int at = k;
+        for (; at > 0 && size_of(&lessons[c->order[at - 1]]) < size_of(&lessons[k]); at--)
+            c->order[at] = c->order[at - 1];
+        c->order[at] = k;
     }
     return SKED_OK;
 }
@@ -165,7 +177,7 @@ static void run(void *data, int job, int stage, int piece)
         c->how.spare(c->how.spare_data);
         return;
     }
-    desk *d = &c->desk[job];
+    desk *d = &c->desk[c->order[job]];
     int64_t first, end;
     (void)stage;
     switch (d->phase) {
@@ -252,7 +264,7 @@ static int next_pieces(void *data, int job, int stage)
     cpu_learner *c = data;
     if (job >= c->count)
         return stage == 0;
-    desk *d = &c->desk[job];
+    desk *d = &c->desk[c->order[job]];
     if (stage > 0)
         d->stage++;
     while (d->status == SKED_OK && d->phase != DONE) {
