@@ -13,16 +13,15 @@
 #include "backend/cuda/gflownet_once.h"
 
 #define FULL 0xffffffffu
-/* Blocks of 128 threads that share a multiprocessor at least: registers are cut to that. */
-#ifndef ONCE_SIDE_BY_SIDE
-#define ONCE_SIDE_BY_SIDE 5
-#endif
+/* Blocks of 128 threads that share a multiprocessor at least: registers are cut to that. Measured on an H200.
+ */
+enum { SIDE_BY_SIDE = 4, SIDE_BY_SIDE_GRAD = 5 };
 
 /* Pointers to the pieces of this block's trajectory; one for all threads. */
 struct walk {
     const once_model *m;
     const once_lesson *x;
-    int32_t lesson, number, k, c, w, n_columns_all;
+    int32_t lesson, number, k, c, w;
     const float *scale, *op_rows, *wait_rows, *last_rows, *empty, *empty_part, *out, *direct;
     const float *wait_feature, *last_feature;
     int32_t *op, *device_step;
@@ -1658,7 +1657,9 @@ __device__ static void copy_state(int4 *to, const int4 *from, int32_t bytes)
 
 /* Steps from `from` up to `until` of trajectory blockIdx.x. */
 template <bool grad, int threads>
-__global__ static void __launch_bounds__(threads, threads > 128 ? 1 : ONCE_SIDE_BY_SIDE)
+__global__ static void __launch_bounds__(threads, threads > 128 ? 1
+                                                  : grad        ? SIDE_BY_SIDE_GRAD
+                                                                : SIDE_BY_SIDE)
     walk_kernel(const __grid_constant__ once_model m, int32_t from, int32_t until)
 {
     SKED_DYNAMIC_SHARED(char, shared);
