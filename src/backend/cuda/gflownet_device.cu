@@ -191,11 +191,12 @@ cleanup:
 
 /* ------------------------------------------------------------------ memory of a call */
 
-/* Trajectories side by side decide how much shared memory each may have, and how many threads. */
+/* Trajectories side by side decide how much shared memory each may have, and how many threads: as measured.
+ */
 static void choose_block(sked_i_once_device *d, int64_t walks)
 {
-    const int64_t each = (walks + d->multiprocessors - 1) / d->multiprocessors;
-    const int64_t side_by_side = each < 1 ? 1 : each > 8 ? 8 : each;
+    const int64_t each = (walks + d->multiprocessors - 1) / d->multiprocessors, most = d->grad ? 6 : 8;
+    const int64_t side_by_side = each < 1 ? 1 : each > most ? most : each;
     d->threads = each > 2 ? 128 : 256;
     d->shared = (int32_t)((d->most_shared + 1024) / side_by_side - 2048);
     d->shared = d->shared / 16 * 16;
@@ -247,7 +248,8 @@ static void place_results(sked_i_once_device *d, char *begin, results *r)
     r->bytes = r->numbers + (size_t)d->steps * sizeof(int32_t);
 }
 
-static void place_layer(sked_i_cuda_arena *a, const sked_i_once_shape *s, int64_t rows, once_layer *l)
+static void place_layer(sked_i_cuda_arena *a, const sked_i_once_shape *s, int64_t rows, bool grad,
+                        once_layer *l)
 {
     const int64_t inner = (int64_t)HEADS * s->head;
     l->in = SKED_CUT(a, float, rows * s->dim);
@@ -261,6 +263,14 @@ static void place_layer(sked_i_cuda_arena *a, const sked_i_once_shape *s, int64_
     l->stat2 = SKED_CUT(a, float, rows * 2);
     l->hidden = SKED_CUT(a, float, rows * s->mlp);
     l->active = SKED_CUT(a, float, rows * s->mlp);
+    if (!grad)
+        return;
+    l->dout = SKED_CUT(a, float, rows * s->dim);
+    l->dfilmed = SKED_CUT(a, float, rows * s->mlp);
+    l->dnorm2 = SKED_CUT(a, float, rows * s->dim);
+    l->dmiddle = SKED_CUT(a, float, rows * s->dim);
+    l->dqkv = SKED_CUT(a, float, rows * 3 * inner);
+    l->dnorm1 = SKED_CUT(a, float, rows * s->dim);
 }
 
 /* Without gradients all layers work in the same memory, but for the row that goes on. */
@@ -273,7 +283,7 @@ static void place_encoder(sked_i_once_device *d, sked_i_cuda_arena *a)
     float *other = d->grad ? NULL : SKED_CUT(a, float, rows * s->dim);
     for (int k = 0; k < s->layers; k++) {
         if (k == 0 || d->grad)
-            place_layer(a, s, rows, &e->layer[k]);
+            place_layer(a, s, rows, d->grad, &e->layer[k]);
         else
             e->layer[k] = e->layer[0];
         if (!d->grad && k % 2 == 1)
@@ -284,14 +294,13 @@ static void place_encoder(sked_i_once_device *d, sked_i_cuda_arena *a)
     e->out = SKED_CUT(a, float, rows * s->dim);
     if (!d->grad)
         return;
-    e->dx = SKED_CUT(a, float, rows * s->dim);
-    e->ddim = SKED_CUT(a, float, rows * s->dim);
-    e->dwide = SKED_CUT(a, float, rows * s->mlp);
+    e->dplain = SKED_CUT(a, float, rows * s->width);
+    e->dwait = SKED_CUT(a, float, rows * s->context);
+    e->dlast = SKED_CUT(a, float, rows * s->context);
+    e->dembedding = SKED_CUT(a, float, rows * s->dim);
+    e->dinput = SKED_CUT(a, float, rows * s->dim);
     e->dmixed = SKED_CUT(a, float, rows *inner);
-    e->dqkv = SKED_CUT(a, float, rows * 3 * inner);
-    e->dplain = SKED_CUT(a, float, rows *(s->width + 2 * s->context));
     e->dfilm = SKED_CUT(a, float, lessons *(s->layers + 1) * 2 * widest);
-    e->mean = SKED_CUT(a, float, rows *HEADS + lessons * 2 * s->temperature);
     e->gradient = SKED_CUT(a, float, lessons * s->total);
 }
 
@@ -441,7 +450,7 @@ static size_t measure(sked_i_once_device *d, int32_t count, sked_i_once_walks *w
     m->walks = (int32_t)walks;
     choose_block(d, walks);
     d->saves = d->most_ops > steps_at_once(d);
-    d->splits = 1 + 60 / count;
+    d->splits = 1 + 100 / count; /* of the products over all steps: so many blocks are there to do them */
     pack_all(d, &pack);
     d->upload_bytes = pack.used;
     for (int32_t b = 0; b < count; b++)
@@ -467,12 +476,25 @@ cleanup:
     return st;
 }
 
+/* DEVICE, with what would fit, where there is not enough memory for the call. */
+static sked_status check_memory(const sked_i_once_device *d, size_t need, const char *what, sked_error *err)
+{
+    const size_t there = sked_i_cuda_free_bytes() + d->work.size;
+    if (need <= there)
+        return SKED_OK;
+    return sked_i_fail(
+        err, SKED_ERR_DEVICE,
+        "CUDA: %s needs %.1f MB of device memory, %.1f MB are free; about %d schedules fit at once", what,
+        (double)need * 1e-6, (double)there * 1e-6, (int)((double)there / (double)need * d->model.walks));
+}
+
 /* Takes the memory that `measure` found, and copies the problems there. */
 static sked_status open_call(sked_i_once_device *d, size_t need, const char *what, sked_error *err)
 {
     sked_status st = SKED_OK;
     once_pack pack = {};
     if (need > d->work.size) {
+        SKED_TRY(check_memory(d, need, what, err));
         sked_i_cuda_arena_close(&d->work);
         d->work.used = need;
         SKED_TRY(sked_i_cuda_arena_open(&d->work, what, err));

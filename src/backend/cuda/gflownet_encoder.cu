@@ -8,7 +8,7 @@
 
 #define FULL 0xffffffffu
 
-enum { TILE_ROWS = 32, TILE_COLUMNS = 64, TILE_INNER = 16, TILE_THREADS = 256 };
+enum { TILE_ROWS = 32, TILE_COLUMNS = 64, TILE_INNER = 64, TILE_THREADS = 256 };
 
 static inline unsigned blocks_of(int64_t count, int64_t each)
 {
@@ -17,118 +17,187 @@ static inline unsigned blocks_of(int64_t count, int64_t each)
 
 /* ------------------------------------------------------------------ y = x w */
 
-/* What happens to a finished number of y [rows, q]. */
-struct tail {
-    const float *bias;     /* [q] or NULL */
-    const float *residual; /* [rows, q] or NULL: added */
-    bool add;              /* to what y holds */
-    const float
-        *film; /* scale, then shift `film_shift` on; rows of a problem `film_stride` apart; NULL: none */
-    int64_t film_stride, film_shift;
-    bool relu;     /* after FiLM */
-    float *second; /* [rows, q] gets the number after FiLM, y the one before; NULL: no FiLM */
+/* FiLM of a row's problem: scale[c], and `shift` numbers on the shift; problems lie `stride` apart. */
+struct film_of {
+    const float *scale;
+    int64_t stride, shift;
 };
 
-__device__ static void finish(const tail &t, const int32_t *row_lesson, int64_t i, int32_t j, int32_t q,
-                              float sum, float *y)
+/* y[rows, q] = sum over the terms of x[rows, p] w, w [p, q], or where it is turned [q, p]; and what then
+ * happens. */
+struct linear_job {
+    struct {
+        const float *x, *w;
+        int32_t p;
+    } term[3];
+    int32_t terms, q;
+    bool turned;
+    film_of before;        /* scale NULL: none; its scale multiplies the numbers of x */
+    const float *bias;     /* [q] or NULL */
+    const float *residual; /* [rows, q] or NULL: added */
+    const float *mask;     /* [rows, q] or NULL: 0 where that is not positive */
+    film_of after;         /* scale NULL: none */
+    bool relu;             /* after FiLM */
+    float *y, *filmed;     /* [rows, q] before and after FiLM */
+};
+enum { MOST_JOBS = 3 };
+struct linear_jobs {
+    linear_job job[MOST_JOBS];
+};
+
+__device__ static void finish(const linear_job &t, const int32_t *row_lesson, int64_t i, int32_t j, float sum)
 {
-    const int64_t at = i * q + j;
+    const int64_t at = i * t.q + j;
     if (t.bias != NULL)
         sum += t.bias[j];
     if (t.residual != NULL)
         sum += t.residual[at];
-    if (t.add)
-        sum += y[at];
-    y[at] = sum;
-    if (t.second != NULL) {
-        const float *film = t.film + row_lesson[i] * t.film_stride + j;
-        const float z = film[0] * sum + film[t.film_shift];
-        t.second[at] = !t.relu || z > 0 ? z : 0;
+    if (t.mask != NULL && !(t.mask[at] > 0))
+        sum = 0;
+    t.y[at] = sum;
+    if (t.after.scale != NULL) {
+        const float *film = t.after.scale + row_lesson[i] * t.after.stride + j;
+        const float z = film[0] * sum + film[t.after.shift];
+        t.filmed[at] = !t.relu || z > 0 ? z : 0;
     }
 }
 
-/* y[rows, q] = x[rows, p] w, w [p, q], or with `turned` w [q, p]. */
-template <bool turned>
-__global__ static void linear_kernel(int32_t rows, int32_t p, int32_t q, const float *x, const float *w,
-                                     tail t, const int32_t *row_lesson, float *y)
+/* A block for a tile of y: 32 rows of 64 columns, eight numbers a thread. */
+__global__ static void linear_kernel(int32_t rows, const __grid_constant__ linear_jobs jobs,
+                                     const int32_t *row_lesson)
 {
     __shared__ float a[TILE_INNER][TILE_ROWS + 1], b[TILE_INNER][TILE_COLUMNS + 1];
-    const int32_t i0 = (int32_t)blockIdx.y * TILE_ROWS, j0 = (int32_t)blockIdx.x * TILE_COLUMNS;
+    const linear_job &t = jobs.job[blockIdx.z];
+    const int32_t i0 = (int32_t)blockIdx.y * TILE_ROWS, j0 = (int32_t)blockIdx.x * TILE_COLUMNS, q = t.q;
     const int tx = (int)threadIdx.x % 32, ty = (int)threadIdx.x / 32; /* columns tx, tx + 32; rows ty + 8 r */
     float sum[4][2] = {};
-    for (int32_t k0 = 0; k0 < p; k0 += TILE_INNER) {
-        for (int s = (int)threadIdx.x; s < TILE_ROWS * TILE_INNER; s += TILE_THREADS) {
-            const int k = s % TILE_INNER, i = s / TILE_INNER;
-            a[k][i] = i0 + i < rows && k0 + k < p ? x[(int64_t)(i0 + i) * p + k0 + k] : 0;
-        }
-        for (int s = (int)threadIdx.x; s < TILE_COLUMNS * TILE_INNER; s += TILE_THREADS) {
-            const int k = turned ? s % TILE_INNER : s / TILE_COLUMNS,
-                      j = turned ? s / TILE_INNER : s % TILE_COLUMNS;
-            const bool in = j0 + j < q && k0 + k < p;
-            b[k][j] = !in      ? 0
-                      : turned ? w[(int64_t)(j0 + j) * p + k0 + k]
-                               : w[(int64_t)(k0 + k) * q + j0 + j];
-        }
-        __syncthreads();
+    if (j0 >= q)
+        return;
+    for (int32_t m = 0; m < t.terms; m++) {
+        const float *x = t.term[m].x, *w = t.term[m].w;
+        const int32_t p = t.term[m].p;
+        for (int32_t k0 = 0; k0 < p; k0 += TILE_INNER) {
 #pragma unroll
-        for (int k = 0; k < TILE_INNER; k++)
-#pragma unroll
-            for (int r = 0; r < 4; r++) {
-                sum[r][0] += a[k][ty + 8 * r] * b[k][tx];
-                sum[r][1] += a[k][ty + 8 * r] * b[k][tx + 32];
+            for (int s = (int)threadIdx.x; s < TILE_ROWS * TILE_INNER; s += TILE_THREADS) {
+                const int k = s % TILE_INNER, i = s / TILE_INNER;
+                float v = i0 + i < rows && k0 + k < p ? x[(int64_t)(i0 + i) * p + k0 + k] : 0;
+                if (t.before.scale != NULL && i0 + i < rows && k0 + k < p)
+                    v *= t.before.scale[row_lesson[i0 + i] * t.before.stride + k0 + k];
+                a[k][i] = v;
             }
-        __syncthreads();
+#pragma unroll
+            for (int s = (int)threadIdx.x; s < TILE_COLUMNS * TILE_INNER; s += TILE_THREADS) {
+                const int k = t.turned ? s % TILE_INNER : s / TILE_COLUMNS;
+                const int j = t.turned ? s / TILE_INNER : s % TILE_COLUMNS;
+                const bool in = j0 + j < q && k0 + k < p;
+                b[k][j] = !in        ? 0
+                          : t.turned ? w[(int64_t)(j0 + j) * p + k0 + k]
+                                     : w[(int64_t)(k0 + k) * q + j0 + j];
+            }
+            __syncthreads();
+            const int inner = p - k0 < TILE_INNER ? p - k0 : (int)TILE_INNER; /* a multiple of 8 */
+#pragma unroll 8
+            for (int k = 0; k < inner; k++)
+#pragma unroll
+                for (int r = 0; r < 4; r++) {
+                    sum[r][0] += a[k][ty + 8 * r] * b[k][tx];
+                    sum[r][1] += a[k][ty + 8 * r] * b[k][tx + 32];
+                }
+            __syncthreads();
+        }
     }
     for (int r = 0; r < 4; r++)
         for (int s = 0; s < 2; s++) {
             const int32_t i = i0 + ty + 8 * r, j = j0 + tx + 32 * s;
             if (i < rows && j < q)
-                finish(t, row_lesson, i, j, q, sum[r][s], y);
+                finish(t, row_lesson, i, j, sum[r][s]);
         }
 }
 
-static void linear(const once_model *m, int32_t p, int32_t q, const float *x, const float *w, tail t,
-                   float *y, cudaStream_t stream)
+/* x w of one term. */
+static linear_job job_of(int32_t p, int32_t q, const float *x, const float *w, float *y)
 {
-    const dim3 grid(blocks_of(q, TILE_COLUMNS), blocks_of(m->rows, TILE_ROWS));
-    SKED_LAUNCH(linear_kernel<false>, grid, TILE_THREADS, 0, stream, m->rows, p, q, x, w, t, m->row_lesson,
-                y);
+    linear_job t = {};
+    t.term[0] = {x, w, p};
+    t.terms = 1;
+    t.q = q;
+    t.y = y;
+    return t;
 }
-/* dx[rows, p] = (or +=) dy[rows, q] w^T */
-static void linear_back(const once_model *m, int32_t p, int32_t q, const float *dy, const float *w, bool add,
-                        float *dx, cudaStream_t stream)
+static void run_jobs(const once_model *m, int count, const linear_job *job, cudaStream_t stream)
 {
-    tail t = {};
-    t.add = add;
-    const dim3 grid(blocks_of(p, TILE_COLUMNS), blocks_of(m->rows, TILE_ROWS));
-    SKED_LAUNCH(linear_kernel<true>, grid, TILE_THREADS, 0, stream, m->rows, q, p, dy, w, t, m->row_lesson,
-                dx);
+    linear_jobs jobs = {};
+    int32_t q = 0;
+    for (int k = 0; k < count; k++) {
+        jobs.job[k] = job[k];
+        q = job[k].q > q ? job[k].q : q;
+    }
+    const dim3 grid(blocks_of(q, TILE_COLUMNS), blocks_of(m->rows, TILE_ROWS), (unsigned)count);
+    SKED_LAUNCH(linear_kernel, grid, TILE_THREADS, 0, stream, m->rows, jobs, m->row_lesson);
+}
+static void linear(const once_model *m, int32_t p, int32_t q, const float *x, int64_t weight, int64_t bias,
+                   const float *residual, float *y, cudaStream_t stream)
+{
+    linear_job t = job_of(p, q, x, m->parameter + weight, y);
+    t.bias = m->parameter + bias;
+    t.residual = residual;
+    run_jobs(m, 1, &t, stream);
+}
+/* dx[rows, p] = dy[rows, q] w^T */
+static void linear_back(const once_model *m, int32_t p, int32_t q, const float *dy, int64_t weight, float *dx,
+                        cudaStream_t stream)
+{
+    linear_job t = job_of(q, p, dy, m->parameter + weight, dx);
+    t.turned = true;
+    run_jobs(m, 1, &t, stream);
 }
 
 /*
- * dw[p, q] = x^T dy over the rows of each problem, and db. Gradients of problems lie `stride` apart; each
- * number is written once, by one thread.
+ * dw[p, q] = x^T dy over the rows of each problem, and db; with FiLM times its scale. Each number is written
+ * once, by one thread. All weights of the encoder in one launch.
  */
-__global__ static void weight_kernel(const once_lesson *lessons, int32_t p, int32_t q, const float *x,
-                                     const float *dy, float *dw, float *db, int64_t stride)
+struct weight_job {
+    const float *x, *dy;
+    int32_t p, q;
+    int64_t weight, bias; /* in the gradient of a problem */
+    film_of film;
+};
+enum { MOST_WEIGHTS = 4 * SKED_I_ONCE_LAYERS + 4 };
+struct weight_jobs {
+    weight_job job[MOST_WEIGHTS];
+    int count;
+};
+
+__global__ static void weight_kernel(const once_lesson *lessons, const __grid_constant__ weight_jobs jobs,
+                                     float *gradients, int64_t total)
 {
     __shared__ float a[TILE_INNER][TILE_ROWS], b[TILE_INNER][TILE_COLUMNS];
-    const once_lesson *l = &lessons[blockIdx.z];
-    const int32_t k0 = (int32_t)blockIdx.y * TILE_ROWS, j0 = (int32_t)blockIdx.x * TILE_COLUMNS;
+    const weight_job &t = jobs.job[blockIdx.z];
+    const once_lesson *l = &lessons[blockIdx.y];
+    const int32_t across = (t.q + TILE_COLUMNS - 1) / TILE_COLUMNS;
+    const int32_t k0 = (int32_t)blockIdx.x / across * TILE_ROWS,
+                  j0 = (int32_t)blockIdx.x % across * TILE_COLUMNS;
     const int tx = (int)threadIdx.x % 32, ty = (int)threadIdx.x / 32;
-    float sum[4][2] = {}, bias = 0;
+    float sum[4][2] = {}, bias = 0, *gradient = gradients + blockIdx.y * total;
+    if (k0 >= t.p)
+        return;
     for (int32_t i0 = 0; i0 < l->n; i0 += TILE_INNER) {
+#pragma unroll
         for (int s = (int)threadIdx.x; s < TILE_ROWS * TILE_INNER; s += TILE_THREADS) {
             const int k = s % TILE_ROWS, i = s / TILE_ROWS;
-            a[i][k] = i0 + i < l->n && k0 + k < p ? x[(int64_t)(l->first_row + i0 + i) * p + k0 + k] : 0;
+            a[i][k] =
+                i0 + i < l->n && k0 + k < t.p ? t.x[(int64_t)(l->first_row + i0 + i) * t.p + k0 + k] : 0;
         }
+#pragma unroll
         for (int s = (int)threadIdx.x; s < TILE_COLUMNS * TILE_INNER; s += TILE_THREADS) {
             const int j = s % TILE_COLUMNS, i = s / TILE_COLUMNS;
-            b[i][j] = i0 + i < l->n && j0 + j < q ? dy[(int64_t)(l->first_row + i0 + i) * q + j0 + j] : 0;
+            b[i][j] =
+                i0 + i < l->n && j0 + j < t.q ? t.dy[(int64_t)(l->first_row + i0 + i) * t.q + j0 + j] : 0;
         }
         __syncthreads();
-#pragma unroll
-        for (int i = 0; i < TILE_INNER; i++) {
+        const int inner = l->n - i0 < TILE_INNER ? l->n - i0 : (int)TILE_INNER;
+#pragma unroll 8
+        for (int i = 0; i < inner; i++) {
 #pragma unroll
             for (int r = 0; r < 4; r++) {
                 sum[r][0] += a[i][ty + 8 * r] * b[i][tx];
@@ -139,21 +208,22 @@ __global__ static void weight_kernel(const once_lesson *lessons, int32_t p, int3
         }
         __syncthreads();
     }
+    const float *film = t.film.scale != NULL ? t.film.scale + blockIdx.y * t.film.stride : NULL;
     for (int r = 0; r < 4; r++)
         for (int s = 0; s < 2; s++) {
             const int32_t k = k0 + ty + 8 * r, j = j0 + tx + 32 * s;
-            if (k < p && j < q)
-                dw[blockIdx.z * stride + (int64_t)k * q + j] = sum[r][s];
+            if (k < t.p && j < t.q)
+                gradient[t.weight + (int64_t)k * t.q + j] = film != NULL ? sum[r][s] * film[j] : sum[r][s];
         }
-    if (ty < 2 && blockIdx.y == 0 && j0 + tx + 32 * ty < q)
-        db[blockIdx.z * stride + j0 + tx + 32 * ty] = bias;
+    const int32_t j = j0 + tx + 32 * ty;
+    if (ty < 2 && k0 == 0 && j < t.q)
+        gradient[t.bias + j] = film != NULL ? bias * film[j] : bias;
 }
-static void weight_grad(const once_model *m, const once_encoder *e, int32_t p, int32_t q, const float *x,
-                        const float *dy, int64_t weight, int64_t bias, cudaStream_t stream)
+
+static void add_weight(weight_jobs *jobs, int32_t p, int32_t q, const float *x, const float *dy,
+                       int64_t weight, int64_t bias)
 {
-    const dim3 grid(blocks_of(q, TILE_COLUMNS), blocks_of(p, TILE_ROWS), (unsigned)m->lessons);
-    SKED_LAUNCH(weight_kernel, grid, TILE_THREADS, 0, stream, m->lesson, p, q, x, dy, e->gradient + weight,
-                e->gradient + bias, m->shape.total);
+    jobs->job[jobs->count++] = {x, dy, p, q, weight, bias, {}};
 }
 
 /* ------------------------------------------------------------------ layer normalisation */
@@ -194,9 +264,9 @@ static void norm(const once_model *m, const float *x, int64_t gain, int64_t bias
                 m->parameter + gain, m->parameter + bias, y, stat);
 }
 
-/* dx (or +=) of a row. */
+/* dx of a row, and what else leads there: residual [rows, p] or NULL. */
 __global__ static void norm_back_kernel(int32_t rows, int32_t p, const float *x, const float *gain,
-                                        const float *stat, const float *dy, bool add, float *dx)
+                                        const float *stat, const float *dy, const float *residual, float *dx)
 {
     const int64_t i = (int64_t)blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP;
     const int lane = (int)threadIdx.x % WARP;
@@ -213,8 +283,14 @@ __global__ static void norm_back_kernel(int32_t rows, int32_t p, const float *x,
     along = lanes_sum(along) / (float)p;
     for (int32_t k = lane; k < p; k += WARP) {
         const float d = (dy[i * p + k] * gain[k] - sum - (x[i * p + k] - mean) * rstd * along) * rstd;
-        dx[i * p + k] = add ? dx[i * p + k] + d : d;
+        dx[i * p + k] = residual != NULL ? residual[i * p + k] + d : d;
     }
+}
+static void norm_back(const once_model *m, const float *x, int64_t gain, const float *stat, const float *dy,
+                      const float *residual, float *dx, cudaStream_t stream)
+{
+    SKED_LAUNCH(norm_back_kernel, blocks_of(m->rows, 4), 128, 0, stream, m->rows, m->shape.dim, x,
+                m->parameter + gain, stat, dy, residual, dx);
 }
 
 /* Sums over the rows of a problem, 32 columns a block, eight rows at a time. */
@@ -230,61 +306,45 @@ __device__ static float column_sum(float (*part)[WARP], float sum)
     __syncthreads();
     return sum;
 }
-__global__ static void norm_weight_kernel(const once_lesson *lessons, int32_t p, const float *x,
-                                          const float *stat, const float *dy, float *dgain, float *dbias,
-                                          int64_t stride)
-{
-    __shared__ float part[SUM_ROWS][WARP];
-    const once_lesson *l = &lessons[blockIdx.y];
-    const int32_t k = (int32_t)blockIdx.x * WARP + (int32_t)threadIdx.x % WARP;
-    float gain = 0, bias = 0;
-    for (int32_t r = (int32_t)threadIdx.x / WARP; r < l->n && k < p; r += SUM_ROWS) {
-        const int64_t i = l->first_row + r;
-        gain += dy[i * p + k] * (x[i * p + k] - stat[2 * i]) * stat[2 * i + 1];
-        bias += dy[i * p + k];
-    }
-    gain = column_sum(part, gain);
-    bias = column_sum(part, bias);
-    if (threadIdx.x < WARP && k < p) {
-        dgain[blockIdx.y * stride + k] = gain;
-        dbias[blockIdx.y * stride + k] = bias;
-    }
-}
-static void norm_grad(const once_model *m, const once_encoder *e, const float *x, int64_t gain, int64_t bias,
-                      const float *stat, const float *dy, bool add, float *dx, cudaStream_t stream)
-{
-    SKED_LAUNCH(norm_back_kernel, blocks_of(m->rows, 4), 128, 0, stream, m->rows, m->shape.dim, x,
-                m->parameter + gain, stat, dy, add, dx);
-    SKED_LAUNCH(norm_weight_kernel, dim3(blocks_of(m->shape.dim, WARP), (unsigned)m->lessons),
-                SUM_ROWS * WARP, 0, stream, m->lesson, m->shape.dim, x, stat, dy, e->gradient + gain,
-                e->gradient + bias, m->shape.total);
-}
 
 /*
- * FiLM and ReLU backwards: dwide becomes the gradient before them, dfilm[problem] gets that of scale and
- * shift, `width` numbers each.
+ * along = sum over rows of dy x, plain = sum of dy, for gains and biases of normalisations (x is normalised
+ * by `stat` first) and for FiLM (stat NULL). All of the encoder in one launch.
  */
-__global__ static void film_grad_kernel(const once_lesson *lessons, int32_t width, const float *hidden,
-                                        const float *active, const float *film, int64_t film_stride,
-                                        int64_t film_shift, float *dwide, float *dfilm, int64_t dfilm_stride)
+struct sum_job {
+    const float *x, *stat, *dy;
+    int32_t p;
+    float *along, *plain; /* of the first problem; the others lie `stride` apart */
+    int64_t stride;
+};
+enum { MOST_SUMS = 3 * SKED_I_ONCE_LAYERS + 1 };
+struct sum_jobs {
+    sum_job job[MOST_SUMS];
+    int count;
+};
+__global__ static void sum_rows_kernel(const once_lesson *lessons, const __grid_constant__ sum_jobs jobs)
 {
     __shared__ float part[SUM_ROWS][WARP];
+    const sum_job &t = jobs.job[blockIdx.z];
     const once_lesson *l = &lessons[blockIdx.y];
-    const int32_t k = (int32_t)blockIdx.x * WARP + (int32_t)threadIdx.x % WARP;
-    const float scale = k < width ? film[blockIdx.y * film_stride + k] : 0;
-    float dscale = 0, dshift = 0;
-    for (int32_t r = (int32_t)threadIdx.x / WARP; r < l->n && k < width; r += SUM_ROWS) {
-        const int64_t at = (int64_t)(l->first_row + r) * width + k;
-        const float dz = active[at] > 0 ? dwide[at] : 0;
-        dscale += dz * hidden[at];
-        dshift += dz;
-        dwide[at] = dz * scale;
+    const int32_t k = (int32_t)blockIdx.x * WARP + (int32_t)threadIdx.x % WARP, p = t.p;
+    float along = 0, plain = 0;
+    if ((int32_t)blockIdx.x * WARP >= p)
+        return;
+#pragma unroll 4
+    for (int32_t r = (int32_t)threadIdx.x / WARP; r < l->n; r += SUM_ROWS) {
+        const int64_t i = l->first_row + r, at = i * p + k;
+        if (k < p) {
+            const float dy = t.dy[at];
+            along += dy * (t.stat != NULL ? (t.x[at] - t.stat[2 * i]) * t.stat[2 * i + 1] : t.x[at]);
+            plain += dy;
+        }
     }
-    dscale = column_sum(part, dscale);
-    dshift = column_sum(part, dshift);
-    if (threadIdx.x < WARP && k < width) {
-        dfilm[blockIdx.y * dfilm_stride + k] = dscale;
-        dfilm[blockIdx.y * dfilm_stride + film_shift + k] = dshift;
+    along = column_sum(part, along);
+    plain = column_sum(part, plain);
+    if (threadIdx.x < WARP && k < p) {
+        t.along[blockIdx.y * t.stride + k] = along;
+        t.plain[blockIdx.y * t.stride + k] = plain;
     }
 }
 
@@ -311,7 +371,37 @@ __device__ static float lanes_max(float x)
     return x;
 }
 
-enum { ATTEND_WARPS = 4, MOST_HEAD = 256 };
+enum { ATTEND_WARPS = 4, MOST_HEAD = 256, OWN = MOST_HEAD / WARP };
+
+/*
+ * Lanes own numbers of a head. Heads of 8 and 16 leave room for several keys at a time: `groups` of lanes
+ * take the set bits of a piece in turn, and are added at the end.
+ */
+struct lane_part {
+    int groups, group, c;
+};
+__device__ static inline lane_part part_of(int32_t size)
+{
+    const int lane = (int)threadIdx.x % WARP, groups = size == 8 ? 4 : size == 16 ? 2 : 1;
+    return {groups, groups > 1 ? lane / size : 0, groups > 1 ? lane % size : lane};
+}
+/* The bit of this lane's group among those left, or -1; *rest loses the bits of all groups. */
+__device__ static inline int next_bit(const lane_part &l, unsigned *rest)
+{
+    int mine = -1;
+    for (int g = 0; g < l.groups; g++) {
+        if (g == l.group)
+            mine = __ffs((int)*rest) - 1;
+        *rest &= *rest - 1;
+    }
+    return mine;
+}
+__device__ static inline float add_groups(const lane_part &l, int32_t size, float x)
+{
+    for (int by = size; l.groups > 1 && by < WARP; by *= 2)
+        x += __shfl_xor_sync(FULL, x, by);
+    return x;
+}
 
 /* A warp for an op and a head: lanes look at ops, then own numbers of the sum. */
 __global__ static void attention_kernel(const once_lesson *lessons, const int32_t *row_lesson, int32_t rows,
@@ -328,9 +418,10 @@ __global__ static void attention_kernel(const once_lesson *lessons, const int32_
     const float *q = qkv + i * 3 * inner + head * size, *keys = qkv + first * 3 * inner + inner + head * size;
     const uint64_t *row = l->masks + ((int64_t)head * l->n + (i - first)) * l->words;
     const float scale = 1 / sqrtf((float)size);
-    float top = -CUDART_INF_F, sum = 0, acc[MOST_HEAD / WARP];
+    const lane_part part = part_of(size);
+    float top = -CUDART_INF_F, sum = 0, acc[OWN];
 #pragma unroll
-    for (int c = 0; c < MOST_HEAD / WARP; c++)
+    for (int c = 0; c < OWN; c++)
         acc[c] = 0;
     for (int32_t piece = 0; piece * WARP < l->n; piece++) {
         const unsigned set = mask_piece(row, piece);
@@ -343,126 +434,132 @@ __global__ static void attention_kernel(const once_lesson *lessons, const int32_
         sum = sum * shrink + lanes_sum(weight);
         top = now;
 #pragma unroll
-        for (int c = 0; c < MOST_HEAD / WARP; c++)
+        for (int c = 0; c < OWN; c++)
             acc[c] *= shrink;
-        for (unsigned rest = set; rest != 0; rest &= rest - 1) {
-            const int from = __ffs((int)rest) - 1;
-            const float share = __shfl_sync(FULL, weight, from);
-            const float *v = keys + inner + (piece * WARP + from) * 3 * inner;
+        for (unsigned rest = set; rest != 0;) {
+            const int from = next_bit(part, &rest);
+            const float share = __shfl_sync(FULL, weight, from < 0 ? 0 : from);
+            const float *v = keys + inner + (piece * WARP + (from < 0 ? 0 : from)) * 3 * inner;
 #pragma unroll
-            for (int c = 0; c < MOST_HEAD / WARP; c++)
-                if (c * WARP + lane < size)
-                    acc[c] += share * v[c * WARP + lane];
+            for (int c = 0; c < OWN; c++)
+                if (c * WARP + part.c < size && from >= 0)
+                    acc[c] += share * v[c * WARP + part.c];
         }
     }
+    acc[0] = add_groups(part, size, acc[0]);
 #pragma unroll
-    for (int c = 0; c < MOST_HEAD / WARP; c++)
-        if (c * WARP + lane < size)
-            y[i * inner + head * size + c * WARP + lane] = acc[c] / sum;
+    for (int c = 0; c < OWN; c++)
+        if (c * WARP + part.c < size && part.group == 0)
+            y[i * inner + head * size + c * WARP + part.c] = acc[c] / sum;
     if (lane == 0)
         lse[i * HEADS + head] = top + logf(sum);
 }
 
-/* mean[i, head] = dy . y */
-__global__ static void attention_mean_kernel(int64_t count, int32_t size, const float *y, const float *dy,
-                                             float *mean)
-{
-    const int64_t k = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (k < count)
-        mean[k] = dot(size, dy + k * size, y + k * size);
-}
+/* What the gradients of attention read and write. */
+struct attention_grad {
+    const float *qkv, *y, *lse, *dy;
+    float *dqkv;
+    int32_t size, rows;
+};
 
 /* Of queries: a warp for an op and a head. */
-__global__ static void query_grad_kernel(const once_lesson *lessons, const int32_t *row_lesson, int32_t rows,
-                                         int32_t size, const float *qkv, const float *lse, const float *mean,
-                                         const float *dy, float *dqkv)
+__device__ static void query_grad(const once_lesson *l, const attention_grad &a, int64_t i, int32_t head)
 {
     const int lane = (int)threadIdx.x % WARP;
-    const int64_t task = (int64_t)blockIdx.x * ATTEND_WARPS + threadIdx.x / WARP;
-    if (task >= (int64_t)rows * HEADS)
-        return;
-    const int64_t i = task / HEADS;
-    const int32_t head = (int32_t)(task % HEADS);
-    const once_lesson *l = &lessons[row_lesson[i]];
+    const int32_t size = a.size;
     const int64_t inner = (int64_t)HEADS * size, first = l->first_row, at = i * 3 * inner + head * size;
-    const float *keys = qkv + first * 3 * inner + inner + head * size, *d = dy + task * size;
+    const int64_t task = i * HEADS + head;
+    const float *keys = a.qkv + first * 3 * inner + inner + head * size, *d = a.dy + task * size;
     const uint64_t *row = l->masks + ((int64_t)head * l->n + (i - first)) * l->words;
-    const float scale = 1 / sqrtf((float)size);
-    float acc[MOST_HEAD / WARP];
+    const float scale = 1 / sqrtf((float)size), mean = dot(size, d, a.y + task * size), lse = a.lse[task];
+    const lane_part part = part_of(size);
+    float acc[OWN];
 #pragma unroll
-    for (int c = 0; c < MOST_HEAD / WARP; c++)
+    for (int c = 0; c < OWN; c++)
         acc[c] = 0;
     for (int32_t piece = 0; piece * WARP < l->n; piece++) {
         const unsigned set = mask_piece(row, piece);
         float ds = 0;
         if (set >> lane & 1) {
             const float *k = keys + (piece * WARP + lane) * 3 * inner;
-            const float weight = expf(fminf(dot(size, qkv + at, k) * scale - lse[task], 0.5f));
-            ds = weight * (dot(size, d, k + inner) - mean[task]) * scale;
+            const float weight = expf(fminf(dot(size, a.qkv + at, k) * scale - lse, 0.5f));
+            ds = weight * (dot(size, d, k + inner) - mean) * scale;
         }
-        for (unsigned rest = set; rest != 0; rest &= rest - 1) {
-            const int from = __ffs((int)rest) - 1;
-            const float share = __shfl_sync(FULL, ds, from);
-            const float *k = keys + (piece * WARP + from) * 3 * inner;
+        for (unsigned rest = set; rest != 0;) {
+            const int from = next_bit(part, &rest);
+            const float share = __shfl_sync(FULL, ds, from < 0 ? 0 : from);
+            const float *k = keys + (piece * WARP + (from < 0 ? 0 : from)) * 3 * inner;
 #pragma unroll
-            for (int c = 0; c < MOST_HEAD / WARP; c++)
-                if (c * WARP + lane < size)
-                    acc[c] += share * k[c * WARP + lane];
+            for (int c = 0; c < OWN; c++)
+                if (c * WARP + part.c < size && from >= 0)
+                    acc[c] += share * k[c * WARP + part.c];
         }
     }
+    acc[0] = add_groups(part, size, acc[0]);
 #pragma unroll
-    for (int c = 0; c < MOST_HEAD / WARP; c++)
-        if (c * WARP + lane < size)
-            dqkv[at + c * WARP + lane] = acc[c];
+    for (int c = 0; c < OWN; c++)
+        if (c * WARP + part.c < size && part.group == 0)
+            a.dqkv[at + c * WARP + part.c] = acc[c];
 }
 
 /* Of keys and values: the same for an op that is looked at. */
-__global__ static void key_grad_kernel(const once_lesson *lessons, const int32_t *row_lesson, int32_t rows,
-                                       int32_t size, const float *qkv, const float *lse, const float *mean,
-                                       const float *dy, float *dqkv)
+__device__ static void key_grad(const once_lesson *l, const attention_grad &a, int64_t j, int32_t head)
 {
     const int lane = (int)threadIdx.x % WARP;
-    const int64_t task = (int64_t)blockIdx.x * ATTEND_WARPS + threadIdx.x / WARP;
-    if (task >= (int64_t)rows * HEADS)
-        return;
-    const int64_t j = task / HEADS;
-    const int32_t head = (int32_t)(task % HEADS);
-    const once_lesson *l = &lessons[row_lesson[j]];
+    const int32_t size = a.size;
     const int64_t inner = (int64_t)HEADS * size, first = l->first_row;
     const int64_t key = j * 3 * inner + inner + head * size, value = key + inner;
     const uint64_t *row = l->turned + ((int64_t)head * l->n + (j - first)) * l->words;
     const float scale = 1 / sqrtf((float)size);
-    float dk[MOST_HEAD / WARP], dv[MOST_HEAD / WARP];
+    const lane_part part = part_of(size);
+    float dk[OWN], dv[OWN];
 #pragma unroll
-    for (int c = 0; c < MOST_HEAD / WARP; c++)
+    for (int c = 0; c < OWN; c++)
         dk[c] = dv[c] = 0;
     for (int32_t piece = 0; piece * WARP < l->n; piece++) {
         const unsigned set = mask_piece(row, piece);
         float ds = 0, weight = 0;
         if (set >> lane & 1) {
             const int64_t i = first + piece * WARP + lane, its = i * HEADS + head;
-            weight =
-                expf(fminf(dot(size, qkv + i * 3 * inner + head * size, qkv + key) * scale - lse[its], 0.5f));
-            ds = weight * (dot(size, dy + its * size, qkv + value) - mean[its]) * scale;
+            const float *d = a.dy + its * size;
+            weight = expf(fminf(
+                dot(size, a.qkv + i * 3 * inner + head * size, a.qkv + key) * scale - a.lse[its], 0.5f));
+            ds = weight * (dot(size, d, a.qkv + value) - dot(size, d, a.y + its * size)) * scale;
         }
-        for (unsigned rest = set; rest != 0; rest &= rest - 1) {
-            const int from = __ffs((int)rest) - 1;
-            const int64_t i = first + piece * WARP + from;
-            const float slope = __shfl_sync(FULL, ds, from), share = __shfl_sync(FULL, weight, from);
+        for (unsigned rest = set; rest != 0;) {
+            const int from = next_bit(part, &rest), there = from < 0 ? 0 : from;
+            const int64_t i = first + piece * WARP + there;
+            const float slope = __shfl_sync(FULL, ds, there), share = __shfl_sync(FULL, weight, there);
 #pragma unroll
-            for (int c = 0; c < MOST_HEAD / WARP; c++)
-                if (c * WARP + lane < size) {
-                    dk[c] += slope * qkv[i * 3 * inner + head * size + c * WARP + lane];
-                    dv[c] += share * dy[(i * HEADS + head) * size + c * WARP + lane];
+            for (int c = 0; c < OWN; c++)
+                if (c * WARP + part.c < size && from >= 0) {
+                    dk[c] += slope * a.qkv[i * 3 * inner + head * size + c * WARP + part.c];
+                    dv[c] += share * a.dy[(i * HEADS + head) * size + c * WARP + part.c];
                 }
         }
     }
+    dk[0] = add_groups(part, size, dk[0]);
+    dv[0] = add_groups(part, size, dv[0]);
 #pragma unroll
-    for (int c = 0; c < MOST_HEAD / WARP; c++)
-        if (c * WARP + lane < size) {
-            dqkv[key + c * WARP + lane] = dk[c];
-            dqkv[value + c * WARP + lane] = dv[c];
+    for (int c = 0; c < OWN; c++)
+        if (c * WARP + part.c < size && part.group == 0) {
+            a.dqkv[key + c * WARP + part.c] = dk[c];
+            a.dqkv[value + c * WARP + part.c] = dv[c];
         }
+}
+
+__global__ static void attention_grad_kernel(const once_lesson *lessons, const int32_t *row_lesson,
+                                             attention_grad a)
+{
+    const int64_t task = (int64_t)blockIdx.x * ATTEND_WARPS + threadIdx.x / WARP;
+    if (task >= (int64_t)a.rows * HEADS)
+        return;
+    const int64_t i = task / HEADS;
+    const once_lesson *l = &lessons[row_lesson[i]];
+    if (blockIdx.y == 0)
+        query_grad(l, a, i, (int32_t)(task % HEADS));
+    else
+        key_grad(l, a, i, (int32_t)(task % HEADS));
 }
 
 /* Masks by key: a thread for a word. */
@@ -483,54 +580,95 @@ __global__ static void turn_masks_kernel(const once_lesson *lessons)
 
 /* ------------------------------------------------------------------ temperature and machine */
 
-/* y[q] = x[p] w + b by all threads of a block. */
-__device__ static void vector_linear(int32_t p, int32_t q, const float *x, const float *w, const float *b,
-                                     bool relu, float *y)
+/* Column j of x[p] w + b. */
+__device__ static float column_of(int32_t p, int32_t q, const float *x, const float *w, const float *b,
+                                  int32_t j)
 {
-    for (int32_t j = (int32_t)threadIdx.x; j < q; j += (int32_t)blockDim.x) {
-        float sum = b != NULL ? b[j] : 0;
-        for (int32_t k = 0; k < p; k++)
-            sum += x[k] * w[(int64_t)k * q + j];
-        y[j] = relu && !(sum > 0) ? 0 : sum;
+    float sum = b != NULL ? b[j] : 0;
+#pragma unroll 8
+    for (int32_t k = 0; k < p; k++)
+        sum += x[k] * w[(int64_t)k * q + j];
+    return sum;
+}
+
+enum { HEAT_BLOCKS = 8, HEAT_THREADS = 128, MOST_HEAT = 512 };
+
+/* The two layers of temperature and machine, by every block that needs them. */
+__device__ static void heat_layers(const once_model &m, const once_lesson *l, float *first, float *second)
+{
+    const sked_i_once_shape &s = m.shape;
+    const float *w = m.parameter;
+    for (int32_t j = (int32_t)threadIdx.x; j < s.temperature; j += (int32_t)blockDim.x) {
+        const float z =
+            column_of(SKED_I_ONCE_HEAT, s.temperature, l->heat, w + s.heat1_weight, w + s.heat1_bias, j);
+        first[j] = z > 0 ? z : 0;
+    }
+    __syncthreads();
+    for (int32_t j = (int32_t)threadIdx.x; j < s.temperature; j += (int32_t)blockDim.x) {
+        const float z =
+            column_of(s.temperature, s.temperature, first, w + s.heat2_weight, w + s.heat2_bias, j);
+        second[j] = z > 0 ? z : 0;
     }
     __syncthreads();
 }
 
-/* A block a problem: FiLM of all layers and of the scorer, weights of logits, the empty device. */
+/* FiLM of layer k, or of the scorer (k = layers): where its parameters are. */
+struct film_at {
+    int64_t scale_weight, scale_bias, shift_weight, shift_bias;
+    int32_t width;
+};
+__device__ static film_at film_at_layer(const sked_i_once_shape &s, int k)
+{
+    if (k == s.layers)
+        return {s.scale_weight, s.scale_bias, s.shift_weight, s.shift_bias, s.width};
+    return {s.layer[k].scale_weight, s.layer[k].scale_bias, s.layer[k].shift_weight, s.layer[k].shift_bias,
+            s.mlp};
+}
+
+/* FiLM of all layers and of the scorer, weights of logits, the empty device: columns shared out over blocks.
+ */
 __global__ static void heat_kernel(const __grid_constant__ once_model m)
 {
+    __shared__ float first[MOST_HEAT], second[MOST_HEAT];
     const sked_i_once_shape &s = m.shape;
-    const int64_t b = blockIdx.x;
+    const int64_t b = blockIdx.y;
     const once_lesson *l = &m.lesson[b];
     const float *w = m.parameter;
-    float *first = m.heat1 + b * s.temperature, *second = m.heat2 + b * s.temperature;
-    float *direct = m.direct + b * DIRECT, *empty = m.empty + b * s.context;
-    vector_linear(SKED_I_ONCE_HEAT, s.temperature, l->heat, w + s.heat1_weight, w + s.heat1_bias, true,
-                  first);
-    vector_linear(s.temperature, s.temperature, first, w + s.heat2_weight, w + s.heat2_bias, true, second);
-    for (int k = 0; k < s.layers; k++) {
-        float *film = m.film + (b * s.layers + k) * 2 * s.mlp;
-        vector_linear(s.temperature, s.mlp, second, w + s.layer[k].scale_weight, w + s.layer[k].scale_bias,
-                      false, film);
-        vector_linear(s.temperature, s.mlp, second, w + s.layer[k].shift_weight, w + s.layer[k].shift_bias,
-                      false, film + s.mlp);
+    const int32_t begin = (int32_t)(blockIdx.x * blockDim.x + threadIdx.x), step = HEAT_BLOCKS * HEAT_THREADS;
+    heat_layers(m, l, first, second);
+    for (int32_t j = begin; j < s.temperature; j += step) {
+        m.heat1[b * s.temperature + j] = first[j];
+        m.heat2[b * s.temperature + j] = second[j];
     }
-    vector_linear(s.temperature, s.width, second, w + s.scale_weight, w + s.scale_bias, false,
-                  m.scale + b * s.width);
-    vector_linear(s.temperature, s.width, second, w + s.shift_weight, w + s.shift_bias, false,
-                  m.shift + b * s.width);
-    vector_linear(s.temperature, DIRECT, second, w + s.direct_weight, NULL, false, direct);
-    for (int32_t c = (int32_t)threadIdx.x; c < s.width; c += (int32_t)blockDim.x)
-        m.out[b * s.width + c] = l->sharpness * w[s.out_weight + c];
-    for (int32_t c = (int32_t)threadIdx.x; c < s.context; c += (int32_t)blockDim.x)
-        empty[c] = w[s.empty_device + c] > 0 ? w[s.empty_device + c] : 0;
-    if (threadIdx.x < DIRECT)
-        direct[threadIdx.x] =
-            l->sharpness * (w[s.direct_bias + threadIdx.x] + ONCE_HEAT_SHARE * direct[threadIdx.x]);
-    __syncthreads();
-    vector_linear(s.context, s.width, empty, w + s.device_weight, NULL, false, m.empty_part + b * s.width);
-    for (int32_t c = (int32_t)threadIdx.x; c < s.width; c += (int32_t)blockDim.x)
-        m.empty_part[b * s.width + c] *= m.scale[b * s.width + c];
+    for (int32_t i = begin; i < s.layers * 2 * s.mlp; i += step) {
+        const film_at at = film_at_layer(s, i / (2 * s.mlp));
+        const int32_t j = i % s.mlp;
+        const bool shift = i / s.mlp % 2;
+        m.film[b * s.layers * 2 * s.mlp + i] =
+            column_of(s.temperature, s.mlp, second, w + (shift ? at.shift_weight : at.scale_weight),
+                      w + (shift ? at.shift_bias : at.scale_bias), j);
+    }
+    for (int32_t j = begin; j < s.width; j += step) {
+        const float scale =
+            column_of(s.temperature, s.width, second, w + s.scale_weight, w + s.scale_bias, j);
+        float part = 0;
+#pragma unroll 8
+        for (int32_t k = 0; k < s.context; k++) {
+            const float empty = w[s.empty_device + k];
+            part += (empty > 0 ? empty : 0) * w[s.device_weight + (int64_t)k * s.width + j];
+        }
+        m.scale[b * s.width + j] = scale;
+        m.shift[b * s.width + j] =
+            column_of(s.temperature, s.width, second, w + s.shift_weight, w + s.shift_bias, j);
+        m.empty_part[b * s.width + j] = part * scale;
+        m.out[b * s.width + j] = l->sharpness * w[s.out_weight + j];
+    }
+    for (int32_t j = begin; j < s.context; j += step)
+        m.empty[b * s.context + j] = w[s.empty_device + j] > 0 ? w[s.empty_device + j] : 0;
+    for (int32_t j = begin; j < DIRECT; j += step)
+        m.direct[b * DIRECT + j] =
+            l->sharpness * (w[s.direct_bias + j] + ONCE_HEAT_SHARE * column_of(s.temperature, DIRECT, second,
+                                                                               w + s.direct_weight, NULL, j));
 }
 
 /* What unscheduled ops say before anything is scheduled: a block a problem and 32 columns. */
@@ -566,13 +704,6 @@ cleanup:
     return st;
 }
 
-static tail with_bias(const float *bias)
-{
-    tail t = {};
-    t.bias = bias;
-    return t;
-}
-
 static void run_attention(const once_model *m, const once_layer *l, cudaStream_t stream)
 {
     SKED_LAUNCH(attention_kernel, blocks_of((int64_t)m->rows * HEADS, ATTEND_WARPS), ATTEND_WARPS * WARP, 0,
@@ -580,35 +711,39 @@ static void run_attention(const once_model *m, const once_layer *l, cudaStream_t
                 l->lse);
 }
 
+static film_of layer_film(const once_model *m, int k)
+{
+    const int64_t mlp = m->shape.mlp;
+    return {m->film + k * 2 * mlp, m->shape.layers * 2 * mlp, mlp};
+}
+
 static void run_mlp(const once_model *m, int k, const once_layer *l, float *next, cudaStream_t stream)
 {
     const sked_i_once_shape *s = &m->shape;
     const sked_i_once_layer *at = &s->layer[k];
-    const float *w = m->parameter;
     norm(m, l->middle, at->norm2_gain, at->norm2_bias, l->norm2, l->stat2, stream);
-    tail film = with_bias(w + at->mlp1_bias), out = with_bias(w + at->mlp2_bias);
-    film.film = m->film + (int64_t)k * 2 * s->mlp;
-    film.film_stride = (int64_t)s->layers * 2 * s->mlp;
-    film.film_shift = s->mlp;
-    film.relu = true;
-    film.second = l->active;
-    linear(m, s->dim, s->mlp, l->norm2, w + at->mlp1_weight, film, l->hidden, stream);
-    out.residual = l->middle;
-    linear(m, s->mlp, s->dim, l->active, w + at->mlp2_weight, out, next, stream);
+    linear_job hidden = job_of(s->dim, s->mlp, l->norm2, m->parameter + at->mlp1_weight, l->hidden);
+    hidden.bias = m->parameter + at->mlp1_bias;
+    hidden.after = layer_film(m, k);
+    hidden.relu = true;
+    hidden.filmed = l->active;
+    run_jobs(m, 1, &hidden, stream);
+    linear(m, s->mlp, s->dim, l->active, at->mlp2_weight, at->mlp2_bias, l->middle, next, stream);
 }
 
 static void run_heads(const once_model *m, const once_encoder *e, cudaStream_t stream)
 {
     const sked_i_once_shape *s = &m->shape;
     const float *w = m->parameter;
-    tail op = with_bias(w + s->op_bias);
-    op.film = m->scale;
-    op.film_stride = s->width;
-    op.film_shift = m->shift - m->scale;
-    op.second = m->op;
-    linear(m, s->dim, s->width, e->out, w + s->op_weight, op, m->plain, stream);
-    linear(m, s->dim, s->context, e->out, w + s->wait_weight, with_bias(w + s->wait_bias), m->wait, stream);
-    linear(m, s->dim, s->context, e->out, w + s->last_weight, with_bias(w + s->last_bias), m->last, stream);
+    linear_job job[] = {job_of(s->dim, s->width, e->out, w + s->op_weight, m->plain),
+                        job_of(s->dim, s->context, e->out, w + s->wait_weight, m->wait),
+                        job_of(s->dim, s->context, e->out, w + s->last_weight, m->last)};
+    job[0].bias = w + s->op_bias;
+    job[0].after = {m->scale, s->width, m->shift - m->scale};
+    job[0].filmed = m->op;
+    job[1].bias = w + s->wait_bias;
+    job[2].bias = w + s->last_bias;
+    run_jobs(m, 3, job, stream);
     SKED_LAUNCH(first_wait_kernel, dim3(blocks_of(s->context, WARP), (unsigned)m->lessons), SUM_ROWS * WARP,
                 0, stream, *m);
 }
@@ -617,21 +752,17 @@ sked_status once_encode(const once_model *m, const once_encoder *e, const once_l
 {
     sked_status st = SKED_OK;
     const sked_i_once_shape *s = &m->shape;
-    const float *w = m->parameter;
     const int32_t inner = HEADS * s->head;
-    SKED_LAUNCH(heat_kernel, (unsigned)m->lessons, 128, 0, how->stream, *m);
-    linear(m, SKED_I_ONCE_STATIC, s->dim, e->feature, w + s->input_weight, with_bias(w + s->input_bias),
-           e->layer[0].in, how->stream);
+    SKED_LAUNCH(heat_kernel, dim3(HEAT_BLOCKS, (unsigned)m->lessons), HEAT_THREADS, 0, how->stream, *m);
+    linear(m, SKED_I_ONCE_STATIC, s->dim, e->feature, s->input_weight, s->input_bias, NULL, e->layer[0].in,
+           how->stream);
     for (int k = 0; k < s->layers && st == SKED_OK; k++) {
         const sked_i_once_layer *at = &s->layer[k];
         const once_layer *l = &e->layer[k];
         norm(m, l->in, at->norm1_gain, at->norm1_bias, l->norm1, l->stat1, how->stream);
-        linear(m, s->dim, 3 * inner, l->norm1, w + at->qkv_weight, with_bias(w + at->qkv_bias), l->qkv,
-               how->stream);
+        linear(m, s->dim, 3 * inner, l->norm1, at->qkv_weight, at->qkv_bias, NULL, l->qkv, how->stream);
         run_attention(m, l, how->stream);
-        tail merge = with_bias(w + at->merge_bias);
-        merge.residual = l->in;
-        linear(m, inner, s->dim, l->mixed, w + at->merge_weight, merge, l->middle, how->stream);
+        linear(m, inner, s->dim, l->mixed, at->merge_weight, at->merge_bias, l->in, l->middle, how->stream);
         run_mlp(m, k, l, k + 1 < s->layers ? e->layer[k + 1].in : e->last, how->stream);
         st = look(how, err);
     }
@@ -669,131 +800,174 @@ __global__ static void fold_rows_kernel(const __grid_constant__ once_model m, fl
     }
 }
 
-/* Undoes FiLM on the scorer's weights: columns of one problem, a thread each. dfilm: [lessons, 2, width] */
+/*
+ * Undoes FiLM on the scorer's weights, `rows` of them: 32 columns a block, eight rows at a time. dfilm
+ * [lessons] gets the gradient of the scorer's scale and shift. `empty` is added to the scaled gradient as a
+ * product with `part`: the empty device goes through the same weights.
+ */
 __device__ static float fold_weight(const once_model &m, int64_t rows, int64_t weight, const float *dscaled,
-                                    int32_t c, float scale, float *gradient)
+                                    const float *empty, float part, int32_t c, float scale, float *gradient)
 {
     const int64_t width = m.shape.width;
     float dscale = 0;
-    for (int64_t k = 0; k < rows; k++) {
-        const float d = dscaled[k * width + c];
+#pragma unroll 4
+    for (int64_t k = threadIdx.x / WARP; k < rows; k += SUM_ROWS) {
+        const float d = dscaled[k * width + c] + (empty != NULL ? empty[k] * part : 0);
         gradient[weight + k * width + c] = d * scale;
         dscale += d * m.parameter[weight + k * width + c];
     }
     return dscale;
 }
-__global__ static void fold_kernel(const __grid_constant__ once_model m, float *gradients, float *dfilm,
-                                   int64_t dfilm_stride, int64_t dfilm_shift)
+__device__ static void fold_columns(const once_model &m, int64_t b, float *gradient, float *dscale_out,
+                                    float *dshift_out)
 {
+    __shared__ float part[SUM_ROWS][WARP];
     const sked_i_once_shape &s = m.shape;
-    const int64_t b = blockIdx.y;
     const once_lesson *l = &m.lesson[b];
     const fold_at at = fold_of(m, l);
-    float *gradient = gradients + b * s.total;
-    const int32_t c = (int32_t)(blockIdx.x * blockDim.x + threadIdx.x);
-    if (c >= s.width)
-        return;
-    const float scale = m.scale[b * s.width + c], *plain = m.plain + (int64_t)l->first_row * s.width;
+    const int32_t c = (int32_t)(blockIdx.x * WARP + threadIdx.x % WARP);
     float dscale = 0, dshift = 0;
-    for (int64_t i = 0; i < l->n; i++) {
-        dscale += at.op[i * s.width + c] * plain[i * s.width + c];
-        dshift += at.op[i * s.width + c];
+    if (c < s.width) {
+        const float scale = m.scale[b * s.width + c], *plain = m.plain + (int64_t)l->first_row * s.width;
+#pragma unroll 4
+        for (int64_t i = threadIdx.x / WARP; i < l->n; i += SUM_ROWS) {
+            dscale += at.op[i * s.width + c] * plain[i * s.width + c];
+            dshift += at.op[i * s.width + c];
+        }
+        dscale += fold_weight(m, 2 * s.context + SKED_I_ONCE_STATE, s.state_weight,
+                              at.rest + m.at.state_weight, NULL, 0, c, scale, gradient);
+        dscale += fold_weight(m, PAIR, s.pair_weight, at.rest + m.at.pair, NULL, 0, c, scale, gradient);
+        dscale += fold_weight(m, s.context, s.device_weight, at.rest + m.at.device_weight,
+                              m.empty + b * s.context, at.rest[m.at.empty_part + c], c, scale, gradient);
     }
-    dscale += fold_weight(m, 2 * s.context + SKED_I_ONCE_STATE, s.state_weight, at.rest + m.at.state_weight,
-                          c, scale, gradient);
-    dscale += fold_weight(m, PAIR, s.pair_weight, at.rest + m.at.pair, c, scale, gradient);
-    /* The empty device's part goes through the same weights. */
-    const float part = at.rest[m.at.empty_part + c];
-    for (int64_t k = 0; k < s.context; k++) {
-        const float d = at.rest[m.at.device_weight + k * s.width + c] + m.empty[b * s.context + k] * part;
-        gradient[s.device_weight + k * s.width + c] = d * scale;
-        dscale += d * m.parameter[s.device_weight + k * s.width + c];
+    dscale = column_sum(part, dscale);
+    dshift = column_sum(part, dshift);
+    if (threadIdx.x < WARP && c < s.width) {
+        gradient[s.out_weight + c] = l->sharpness * at.rest[m.at.out + c];
+        dscale_out[c] = dscale;
+        dshift_out[c] = dshift;
     }
-    gradient[s.out_weight + c] = l->sharpness * at.rest[m.at.out + c];
-    dfilm[b * dfilm_stride + c] = dscale;
-    dfilm[b * dfilm_stride + dfilm_shift + c] = dshift;
 }
 
 /* What takes no more than copying, and the empty device. */
-__global__ static void fold_rest_kernel(const __grid_constant__ once_model m, float *gradients)
+__device__ static void fold_rest(const once_model &m, int64_t b, float *gradient)
 {
     const sked_i_once_shape &s = m.shape;
-    const int64_t b = blockIdx.x, w = s.width, c = s.context;
+    const int64_t w = s.width, c = s.context;
     const once_lesson *l = &m.lesson[b];
     const float *rest = fold_of(m, l).rest;
-    float *gradient = gradients + b * s.total;
-#define COPY(name, from, count)                                 \
+#define COPY(name, count)                                       \
     for (int64_t k = threadIdx.x; k < (count); k += blockDim.x) \
-        gradient[s.name + k] = rest[m.at.from + k];
-    COPY(wait_feature, wait_feature, SKED_I_ONCE_WAIT * c)
-    COPY(last_feature, last_feature, SKED_I_ONCE_LAST * c)
+        gradient[s.name + k] = rest[m.at.name + k];
+    COPY(wait_feature, SKED_I_ONCE_WAIT * c)
+    COPY(last_feature, SKED_I_ONCE_LAST * c)
     if (s.learned) {
-        COPY(back_device, back_device, c * w)
-        COPY(back_state, back_state, (2 * c + SKED_I_ONCE_BACK) * w)
-        COPY(back_bias, back_bias, w)
-        COPY(back_out, back_out, w)
+        COPY(back_device, c * w)
+        COPY(back_state, (2 * c + SKED_I_ONCE_BACK) * w)
+        COPY(back_bias, w)
+        COPY(back_out, w)
     }
 #undef COPY
     for (int64_t k = threadIdx.x; k < DIRECT; k += blockDim.x)
         gradient[s.direct_bias + k] = l->sharpness * rest[m.at.direct + k];
-    for (int64_t k = threadIdx.x; k < c; k += blockDim.x) {
-        float sum = rest[m.at.empty + k];
-        for (int64_t j = 0; j < w; j++)
+    for (int64_t k = threadIdx.x / WARP; k < c; k += blockDim.x / WARP) {
+        float sum = 0;
+        for (int64_t j = threadIdx.x % WARP; j < w; j += WARP)
             sum += rest[m.at.empty_part + j] * m.scale[b * w + j] * m.parameter[s.device_weight + k * w + j];
-        gradient[s.empty_device + k] = m.empty[b * c + k] > 0 ? sum : 0;
+        sum = lanes_sum(sum);
+        if (threadIdx.x % WARP == 0)
+            gradient[s.empty_device + k] = m.empty[b * c + k] > 0 ? sum + rest[m.at.empty + k] : 0;
     }
 }
 
-/* dw = x dy^T, db = dy, and dx += w dy, of one row; a block. dx: one number a thread. */
-__device__ static float vector_grad(int32_t p, int32_t q, const float *x, const float *w, const float *dy,
-                                    float scale, float *dw, float *db)
+__global__ static void fold_kernel(const __grid_constant__ once_model m, float *gradients, float *dfilm,
+                                   int64_t dfilm_stride, int64_t dfilm_shift)
 {
-    float dx = 0;
-    for (int64_t k = threadIdx.x; k < (int64_t)p * q; k += blockDim.x)
-        dw[k] = x[k / q] * (scale * dy[k % q]);
-    for (int32_t k = (int32_t)threadIdx.x; k < q && db != NULL; k += (int32_t)blockDim.x)
-        db[k] = dy[k];
-    if ((int32_t)threadIdx.x < p && w != NULL)
-        for (int32_t j = 0; j < q; j++)
-            dx += w[(int64_t)threadIdx.x * q + j] * (scale * dy[j]);
-    return dx;
+    const int64_t b = blockIdx.y;
+    float *gradient = gradients + b * m.shape.total, *film = dfilm + b * dfilm_stride;
+    if (blockIdx.x + 1 < gridDim.x)
+        fold_columns(m, b, gradient, film, film + dfilm_shift);
+    else
+        fold_rest(m, b, gradient);
 }
 
-/* From FiLM to the two layers of temperature and machine: a block of at least `temperature` threads a
- * problem. */
-__global__ static void heat_grad_kernel(const __grid_constant__ once_model m, const float *dfilms,
-                                        int64_t stride, int64_t widest, float *gradients, float *dheat)
+/* dw = x dy^T and db = dy of one row; all blocks of a problem share the numbers. */
+__device__ static void outer(int32_t p, int32_t q, const float *x, const float *dy, float scale, float *dw,
+                             float *db)
 {
+    const int64_t begin = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, step = HEAT_BLOCKS * HEAT_THREADS;
+    for (int64_t k = begin; k < (int64_t)p * q; k += step)
+        dw[k] = x[k / q] * (scale * dy[k % q]);
+    for (int64_t k = begin; k < q && db != NULL; k += step)
+        db[k] = dy[k];
+}
+/* w[k] . dy, by a warp. */
+__device__ static float row_dot(int32_t q, const float *w, const float *dy, int32_t k)
+{
+    float sum = 0;
+    for (int32_t j = (int32_t)threadIdx.x % WARP; j < q; j += WARP)
+        sum += w[(int64_t)k * q + j] * dy[j];
+    return sum;
+}
+
+/* The way through the two layers, by one block: warps share out the numbers of a layer. */
+__device__ static void heat_back(const once_model &m, int64_t b, const float *film, int64_t widest,
+                                 const float *direct, float *g)
+{
+    __shared__ float d[MOST_HEAT], before[MOST_HEAT];
     const sked_i_once_shape &s = m.shape;
-    const int64_t b = blockIdx.x;
     const once_lesson *l = &m.lesson[b];
     const float *w = m.parameter, *first = m.heat1 + b * s.temperature, *second = m.heat2 + b * s.temperature;
-    const float *film = dfilms + b * stride, *direct = fold_of(m, l).rest + m.at.direct;
-    float *g = gradients + b * s.total, *d = dheat + b * 2 * s.temperature, dx = 0;
-    for (int k = 0; k <= s.layers; k++) {
-        const bool scorer = k == s.layers;
-        const int32_t width = scorer ? s.width : s.mlp;
-        const sked_i_once_layer &at = s.layer[scorer ? 0 : k];
-        const int64_t scale = scorer ? s.scale_weight : at.scale_weight,
-                      shift = scorer ? s.shift_weight : at.shift_weight;
-        const int64_t scale_bias = scorer ? s.scale_bias : at.scale_bias;
-        const int64_t shift_bias = scorer ? s.shift_bias : at.shift_bias;
-        const float *dscale = film + k * 2 * widest, *dshift = dscale + widest;
-        dx += vector_grad(s.temperature, width, second, w + scale, dscale, 1, g + scale, g + scale_bias);
-        dx += vector_grad(s.temperature, width, second, w + shift, dshift, 1, g + shift, g + shift_bias);
+    const int32_t warp = (int32_t)threadIdx.x / WARP, warps = (int32_t)blockDim.x / WARP;
+    for (int32_t k = warp; k < s.temperature; k += warps) {
+        float sum = l->sharpness * ONCE_HEAT_SHARE * row_dot(DIRECT, w + s.direct_weight, direct, k);
+        for (int i = 0; i <= s.layers; i++) {
+            const film_at at = film_at_layer(s, i);
+            sum += row_dot(at.width, w + at.scale_weight, film + i * 2 * widest, k);
+            sum += row_dot(at.width, w + at.shift_weight, film + i * 2 * widest + widest, k);
+        }
+        sum = lanes_sum(sum);
+        if (threadIdx.x % WARP == 0)
+            d[k] = second[k] > 0 ? sum : 0;
     }
-    dx += vector_grad(s.temperature, DIRECT, second, w + s.direct_weight, direct,
-                      l->sharpness * ONCE_HEAT_SHARE, g + s.direct_weight, NULL);
-    if ((int32_t)threadIdx.x < s.temperature)
-        d[threadIdx.x] = second[threadIdx.x] > 0 ? dx : 0;
     __syncthreads();
-    dx = vector_grad(s.temperature, s.temperature, first, w + s.heat2_weight, d, 1, g + s.heat2_weight,
-                     g + s.heat2_bias);
-    if ((int32_t)threadIdx.x < s.temperature)
-        d[s.temperature + threadIdx.x] = first[threadIdx.x] > 0 ? dx : 0;
+    for (int32_t k = (int32_t)threadIdx.x; k < s.temperature; k += (int32_t)blockDim.x)
+        g[s.heat2_bias + k] = d[k];
+    for (int64_t k = threadIdx.x; k < (int64_t)s.temperature * s.temperature; k += blockDim.x)
+        g[s.heat2_weight + k] = first[k / s.temperature] * d[k % s.temperature];
+    for (int32_t k = warp; k < s.temperature; k += warps) {
+        const float sum = lanes_sum(row_dot(s.temperature, w + s.heat2_weight, d, k));
+        if (threadIdx.x % WARP == 0)
+            before[k] = first[k] > 0 ? sum : 0;
+    }
     __syncthreads();
-    vector_grad(SKED_I_ONCE_HEAT, s.temperature, l->heat, NULL, d + s.temperature, 1, g + s.heat1_weight,
-                g + s.heat1_bias);
+    for (int32_t k = (int32_t)threadIdx.x; k < s.temperature; k += (int32_t)blockDim.x)
+        g[s.heat1_bias + k] = before[k];
+    for (int64_t k = threadIdx.x; k < (int64_t)SKED_I_ONCE_HEAT * s.temperature; k += blockDim.x)
+        g[s.heat1_weight + k] = l->heat[k / s.temperature] * before[k % s.temperature];
+}
+
+/* From FiLM to its weights, and in the last block to what is before them. */
+__global__ static void heat_grad_kernel(const __grid_constant__ once_model m, const float *dfilms,
+                                        int64_t stride, int64_t widest, float *gradients)
+{
+    const sked_i_once_shape &s = m.shape;
+    const int64_t b = blockIdx.y;
+    const once_lesson *l = &m.lesson[b];
+    const float *second = m.heat2 + b * s.temperature, *film = dfilms + b * stride;
+    const float *direct = fold_of(m, l).rest + m.at.direct;
+    float *g = gradients + b * s.total;
+    if (blockIdx.x == HEAT_BLOCKS) {
+        heat_back(m, b, film, widest, direct, g);
+        return;
+    }
+    for (int k = 0; k <= s.layers; k++) {
+        const film_at at = film_at_layer(s, k);
+        const float *dscale = film + k * 2 * widest;
+        outer(s.temperature, at.width, second, dscale, 1, g + at.scale_weight, g + at.scale_bias);
+        outer(s.temperature, at.width, second, dscale + widest, 1, g + at.shift_weight, g + at.shift_bias);
+    }
+    outer(s.temperature, DIRECT, second, direct, l->sharpness * ONCE_HEAT_SHARE, g + s.direct_weight, NULL);
 }
 
 static int64_t widest_film(const sked_i_once_shape *s)
@@ -801,59 +975,98 @@ static int64_t widest_film(const sked_i_once_shape *s)
     return s->mlp > s->width ? s->mlp : s->width;
 }
 
-/* From the gradient of a layer's output in e->dx to that of its input. */
-static void layer_grad(const once_model *m, const once_encoder *e, int k, cudaStream_t stream)
+/* From the gradient of a layer's output to that of its input. */
+static void layer_back(const once_model *m, const once_encoder *e, int k, float *dinput, cudaStream_t stream)
 {
     const sked_i_once_shape *s = &m->shape;
     const sked_i_once_layer *at = &s->layer[k];
     const once_layer *l = &e->layer[k];
     const float *w = m->parameter;
     const int32_t inner = HEADS * s->head;
-    const int64_t widest = widest_film(s), stride = (s->layers + 1) * 2 * widest;
-    const unsigned tasks = blocks_of((int64_t)m->rows * HEADS, ATTEND_WARPS);
-    weight_grad(m, e, s->mlp, s->dim, l->active, e->dx, at->mlp2_weight, at->mlp2_bias, stream);
-    linear_back(m, s->mlp, s->dim, e->dx, w + at->mlp2_weight, false, e->dwide, stream);
-    SKED_LAUNCH(film_grad_kernel, dim3(blocks_of(s->mlp, WARP), (unsigned)m->lessons), SUM_ROWS * WARP, 0,
-                stream, m->lesson, s->mlp, (const float *)l->hidden, (const float *)l->active,
-                (const float *)m->film + (int64_t)k * 2 * s->mlp, (int64_t)s->layers * 2 * s->mlp, widest,
-                e->dwide, e->dfilm + k * 2 * widest, stride);
-    weight_grad(m, e, s->dim, s->mlp, l->norm2, e->dwide, at->mlp1_weight, at->mlp1_bias, stream);
-    linear_back(m, s->dim, s->mlp, e->dwide, w + at->mlp1_weight, false, e->ddim, stream);
-    norm_grad(m, e, l->middle, at->norm2_gain, at->norm2_bias, l->stat2, e->ddim, true, e->dx, stream);
-    weight_grad(m, e, inner, s->dim, l->mixed, e->dx, at->merge_weight, at->merge_bias, stream);
-    linear_back(m, inner, s->dim, e->dx, w + at->merge_weight, false, e->dmixed, stream);
-    SKED_LAUNCH(attention_mean_kernel, blocks_of((int64_t)m->rows * HEADS, 128), 128, 0, stream,
-                (int64_t)m->rows * HEADS, s->head, (const float *)l->mixed, (const float *)e->dmixed,
-                e->mean);
-    SKED_LAUNCH(query_grad_kernel, tasks, ATTEND_WARPS * WARP, 0, stream, m->lesson, m->row_lesson, m->rows,
-                s->head, (const float *)l->qkv, (const float *)l->lse, (const float *)e->mean,
-                (const float *)e->dmixed, e->dqkv);
-    SKED_LAUNCH(key_grad_kernel, tasks, ATTEND_WARPS * WARP, 0, stream, m->lesson, m->row_lesson, m->rows,
-                s->head, (const float *)l->qkv, (const float *)l->lse, (const float *)e->mean,
-                (const float *)e->dmixed, e->dqkv);
-    weight_grad(m, e, s->dim, 3 * inner, l->norm1, e->dqkv, at->qkv_weight, at->qkv_bias, stream);
-    linear_back(m, s->dim, 3 * inner, e->dqkv, w + at->qkv_weight, false, e->ddim, stream);
-    norm_grad(m, e, l->in, at->norm1_gain, at->norm1_bias, l->stat1, e->ddim, true, e->dx, stream);
+    linear_job hidden = job_of(s->dim, s->mlp, l->dout, w + at->mlp2_weight, l->dfilmed);
+    hidden.turned = true;
+    hidden.mask = l->active;
+    run_jobs(m, 1, &hidden, stream);
+    linear_job wide = job_of(s->mlp, s->dim, l->dfilmed, w + at->mlp1_weight, l->dnorm2);
+    wide.turned = true;
+    wide.before = layer_film(m, k);
+    run_jobs(m, 1, &wide, stream);
+    norm_back(m, l->middle, at->norm2_gain, l->stat2, l->dnorm2, l->dout, l->dmiddle, stream);
+    linear_back(m, inner, s->dim, l->dmiddle, at->merge_weight, e->dmixed, stream);
+    const attention_grad a = {l->qkv, l->mixed, l->lse, e->dmixed, l->dqkv, s->head, m->rows};
+    SKED_LAUNCH(attention_grad_kernel, dim3(blocks_of((int64_t)m->rows * HEADS, ATTEND_WARPS), 2),
+                ATTEND_WARPS * WARP, 0, stream, m->lesson, m->row_lesson, a);
+    linear_back(m, s->dim, 3 * inner, l->dqkv, at->qkv_weight, l->dnorm1, stream);
+    norm_back(m, l->in, at->norm1_gain, l->stat1, l->dnorm1, l->dmiddle, dinput, stream);
 }
 
-/* From the sums of the walks to the embedding's gradient in e->ddim and the scorer's weights. */
-static void heads_grad(const once_model *m, const once_encoder *e, cudaStream_t stream)
+/* From the sums of the walks to the embedding's gradient in e->dembedding and the scorer's weights. */
+static void heads_back(const once_model *m, const once_encoder *e, cudaStream_t stream)
 {
     const sked_i_once_shape *s = &m->shape;
     const float *w = m->parameter;
     const int64_t widest = widest_film(s), stride = (s->layers + 1) * 2 * widest;
-    float *dplain = e->dplain, *dwait = dplain + (int64_t)m->rows * s->width;
-    float *dlast = dwait + (int64_t)m->rows * s->context;
-    SKED_LAUNCH(fold_rows_kernel, (unsigned)m->rows, 64, 0, stream, *m, dplain, dwait, dlast);
-    SKED_LAUNCH(fold_kernel, dim3(blocks_of(s->width, 32), (unsigned)m->lessons), 32, 0, stream, *m,
-                e->gradient, e->dfilm + s->layers * 2 * widest, stride, widest);
-    SKED_LAUNCH(fold_rest_kernel, (unsigned)m->lessons, 128, 0, stream, *m, e->gradient);
-    weight_grad(m, e, s->dim, s->width, e->out, dplain, s->op_weight, s->op_bias, stream);
-    weight_grad(m, e, s->dim, s->context, e->out, dwait, s->wait_weight, s->wait_bias, stream);
-    weight_grad(m, e, s->dim, s->context, e->out, dlast, s->last_weight, s->last_bias, stream);
-    linear_back(m, s->dim, s->width, dplain, w + s->op_weight, false, e->ddim, stream);
-    linear_back(m, s->dim, s->context, dwait, w + s->wait_weight, true, e->ddim, stream);
-    linear_back(m, s->dim, s->context, dlast, w + s->last_weight, true, e->ddim, stream);
+    SKED_LAUNCH(fold_rows_kernel, (unsigned)m->rows, 64, 0, stream, *m, e->dplain, e->dwait, e->dlast);
+    SKED_LAUNCH(fold_kernel, dim3(blocks_of(s->width, WARP) + 1, (unsigned)m->lessons), SUM_ROWS * WARP, 0,
+                stream, *m, e->gradient, e->dfilm + s->layers * 2 * widest, stride, widest);
+    linear_job t = job_of(s->width, s->dim, e->dplain, w + s->op_weight, e->dembedding);
+    t.term[1] = {e->dwait, w + s->wait_weight, s->context};
+    t.term[2] = {e->dlast, w + s->last_weight, s->context};
+    t.terms = 3;
+    t.turned = true;
+    run_jobs(m, 1, &t, stream);
+}
+
+/* All weights of matrices, once the rows of their gradients are there. */
+static void weights_back(const once_model *m, const once_encoder *e, cudaStream_t stream)
+{
+    const sked_i_once_shape *s = &m->shape;
+    const int32_t inner = HEADS * s->head;
+    weight_jobs jobs = {};
+    unsigned tiles = 0;
+    add_weight(&jobs, s->dim, s->width, e->out, e->dplain, s->op_weight, s->op_bias);
+    add_weight(&jobs, s->dim, s->context, e->out, e->dwait, s->wait_weight, s->wait_bias);
+    add_weight(&jobs, s->dim, s->context, e->out, e->dlast, s->last_weight, s->last_bias);
+    add_weight(&jobs, SKED_I_ONCE_STATIC, s->dim, e->feature, e->dinput, s->input_weight, s->input_bias);
+    for (int k = 0; k < s->layers; k++) {
+        const sked_i_once_layer *at = &s->layer[k];
+        const once_layer *l = &e->layer[k];
+        add_weight(&jobs, s->dim, 3 * inner, l->norm1, l->dqkv, at->qkv_weight, at->qkv_bias);
+        add_weight(&jobs, inner, s->dim, l->mixed, l->dmiddle, at->merge_weight, at->merge_bias);
+        add_weight(&jobs, s->mlp, s->dim, l->active, l->dout, at->mlp2_weight, at->mlp2_bias);
+        add_weight(&jobs, s->dim, s->mlp, l->norm2, l->dfilmed, at->mlp1_weight, at->mlp1_bias);
+        jobs.job[jobs.count - 1].film = layer_film(m, k);
+    }
+    for (int k = 0; k < jobs.count; k++) {
+        const unsigned its = blocks_of(jobs.job[k].p, TILE_ROWS) * blocks_of(jobs.job[k].q, TILE_COLUMNS);
+        tiles = its > tiles ? its : tiles;
+    }
+    SKED_LAUNCH(weight_kernel, dim3(tiles, (unsigned)m->lessons, (unsigned)jobs.count), TILE_THREADS, 0,
+                stream, m->lesson, jobs, e->gradient, s->total);
+}
+
+/* Gains and biases of the normalisations, and FiLM. */
+static void sums_back(const once_model *m, const once_encoder *e, cudaStream_t stream)
+{
+    const sked_i_once_shape *s = &m->shape;
+    const int64_t widest = widest_film(s), stride = (s->layers + 1) * 2 * widest, total = s->total;
+    float *g = e->gradient;
+    sum_jobs jobs = {};
+    jobs.job[jobs.count++] = {e->last,           e->stat,           e->dembedding, s->dim,
+                              g + s->final_gain, g + s->final_bias, total};
+    for (int k = 0; k < s->layers; k++) {
+        const sked_i_once_layer *at = &s->layer[k];
+        const once_layer *l = &e->layer[k];
+        float *film = e->dfilm + k * 2 * widest;
+        jobs.job[jobs.count++] = {l->in, l->stat1, l->dnorm1, s->dim, g + at->norm1_gain, g + at->norm1_bias,
+                                  total};
+        jobs.job[jobs.count++] = {l->middle,          l->stat2,           l->dnorm2, s->dim,
+                                  g + at->norm2_gain, g + at->norm2_bias, total};
+        jobs.job[jobs.count++] = {l->hidden, NULL, l->dfilmed, s->mlp, film, film + widest, stride};
+    }
+    const int32_t p = s->mlp > s->dim ? s->mlp : s->dim;
+    SKED_LAUNCH(sum_rows_kernel, dim3(blocks_of(p, WARP), (unsigned)m->lessons, (unsigned)jobs.count),
+                SUM_ROWS * WARP, 0, stream, m->lesson, jobs);
 }
 
 sked_status once_encode_grad(const once_model *m, const once_encoder *e, const once_launch *how,
@@ -862,18 +1075,18 @@ sked_status once_encode_grad(const once_model *m, const once_encoder *e, const o
     sked_status st = SKED_OK;
     const sked_i_once_shape *s = &m->shape;
     const int64_t widest = widest_film(s), stride = (s->layers + 1) * 2 * widest;
-    const unsigned threads = (unsigned)((s->temperature + WARP - 1) / WARP * WARP);
     SKED_LAUNCH(turn_masks_kernel, dim3(16, (unsigned)m->lessons), 128, 0, how->stream, m->lesson);
-    heads_grad(m, e, how->stream);
-    norm_grad(m, e, e->last, s->final_gain, s->final_bias, e->stat, e->ddim, false, e->dx, how->stream);
+    heads_back(m, e, how->stream);
+    norm_back(m, e->last, s->final_gain, e->stat, e->dembedding, NULL, e->layer[s->layers - 1].dout,
+              how->stream);
     for (int k = s->layers - 1; k >= 0 && st == SKED_OK; k--) {
-        layer_grad(m, e, k, how->stream);
+        layer_back(m, e, k, k > 0 ? e->layer[k - 1].dout : e->dinput, how->stream);
         st = look(how, err);
     }
-    weight_grad(m, e, SKED_I_ONCE_STATIC, s->dim, e->feature, e->dx, s->input_weight, s->input_bias,
-                how->stream);
-    SKED_LAUNCH(heat_grad_kernel, (unsigned)m->lessons, threads > 128 ? threads : 128, 0, how->stream, *m,
-                (const float *)e->dfilm, stride, widest, e->gradient, e->mean);
+    weights_back(m, e, how->stream);
+    sums_back(m, e, how->stream);
+    SKED_LAUNCH(heat_grad_kernel, dim3(HEAT_BLOCKS + 1, (unsigned)m->lessons), HEAT_THREADS, 0, how->stream,
+                *m, (const float *)e->dfilm, stride, widest, e->gradient);
     return st;
 }
 

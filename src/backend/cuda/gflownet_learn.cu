@@ -128,7 +128,7 @@ __global__ static void sum_kernel(const __grid_constant__ once_model m)
     }
 }
 
-enum { TILE_ROWS = 32, TILE_COLUMNS = 64, TILE_INNER = 16, TILE_THREADS = 256 };
+enum { TILE = 64, TILE_INNER = 16, TILE_THREADS = 256 };
 
 /* A weight whose gradient is x^T dy over rows of trajectories: which of the four. */
 struct product_of {
@@ -151,59 +151,71 @@ __device__ static product_of product_at(const once_model &m, const once_lesson *
     }
 }
 
+/* Rows `from` to `until` of x and of dy times the slope of their trajectory, into shared memory and into the
+ * tile: sixteen numbers a thread. */
+struct tile_at {
+    int32_t k0, j0, q;
+};
+__device__ static void add_rows(const product_of &at, const tile_at &t, int64_t from, int64_t until,
+                                float slope, float (*a)[TILE], float (*b)[TILE], float (*sum)[4])
+{
+    const int tx = (int)threadIdx.x % 16 * 4, ty = (int)threadIdx.x / 16 * 4;
+    for (int64_t i0 = from; i0 < until; i0 += TILE_INNER) {
+#pragma unroll
+        for (int s = (int)threadIdx.x; s < TILE * TILE_INNER; s += TILE_THREADS) {
+            const int c = s % TILE, i = s / TILE;
+            const bool in = i0 + i < until;
+            a[i][c] = in && t.k0 + c < at.p ? at.x[(i0 + i) * at.p + t.k0 + c] : 0;
+            b[i][c] = in && t.j0 + c < t.q ? slope * at.dy[(i0 + i) * t.q + t.j0 + c] : 0;
+        }
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < TILE_INNER; i++) {
+            const float4 u = *(const float4 *)&a[i][ty], v = *(const float4 *)&b[i][tx];
+            const float us[4] = {u.x, u.y, u.z, u.w}, vs[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+            for (int r = 0; r < 4; r++)
+#pragma unroll
+                for (int c = 0; c < 4; c++)
+                    sum[r][c] += us[r] * vs[c];
+        }
+        __syncthreads();
+    }
+}
+
 /*
  * One tile of one weight over the trajectories of one split. grid: tiles of all four weights (or two),
  * splits, problems.
  */
 __global__ static void product_kernel(const __grid_constant__ once_model m, float *partial)
 {
-    __shared__ float a[TILE_INNER][TILE_ROWS], b[TILE_INNER][TILE_COLUMNS];
+    __shared__ float4 a4[TILE_INNER][TILE / 4], b4[TILE_INNER][TILE / 4]; /* read four at a time */
+    float(*a)[TILE] = (float(*)[TILE])a4, (*b)[TILE] = (float(*)[TILE])b4;
     const once_lesson *l = &m.lesson[blockIdx.z];
-    const int32_t q = m.shape.width, across = (q + TILE_COLUMNS - 1) / TILE_COLUMNS;
+    const int32_t q = m.shape.width, across = (q + TILE - 1) / TILE;
     const int splits = (int)gridDim.y, split = (int)blockIdx.y;
     int32_t tile = (int32_t)blockIdx.x, which = 0;
     product_of at = product_at(m, l, 0);
-    for (int32_t tiles; tiles = (at.p + TILE_ROWS - 1) / TILE_ROWS * across, tile >= tiles;) {
+    for (int32_t tiles; tiles = (at.p + TILE - 1) / TILE * across, tile >= tiles;) {
         tile -= tiles;
         at = product_at(m, l, ++which);
     }
-    const int32_t k0 = tile / across * TILE_ROWS, j0 = tile % across * TILE_COLUMNS;
-    const int tx = (int)threadIdx.x % 32, ty = (int)threadIdx.x / 32;
-    float sum[4][2] = {};
+    const tile_at t = {tile / across * TILE, tile % across * TILE, q};
+    float sum[4][4] = {};
     const int32_t first = (int32_t)((int64_t)l->count * split / splits);
     const int32_t end = (int32_t)((int64_t)l->count * (split + 1) / splits);
     for (int32_t walk = first; walk < end; walk++) {
         const int64_t row = (int64_t)walk * at.rows;
         const int32_t rows = at.versions ? m.n_versions[l->first_walk + walk] : at.rows;
-        const float slope = (float)m.slope[l->first_walk + walk];
-        for (int32_t i0 = 0; i0 < rows; i0 += TILE_INNER) {
-            for (int s = (int)threadIdx.x; s < TILE_ROWS * TILE_INNER; s += TILE_THREADS) {
-                const int k = s % TILE_ROWS, i = s / TILE_ROWS;
-                a[i][k] = i0 + i < rows && k0 + k < at.p ? at.x[(row + i0 + i) * at.p + k0 + k] : 0;
-            }
-            for (int s = (int)threadIdx.x; s < TILE_COLUMNS * TILE_INNER; s += TILE_THREADS) {
-                const int j = s % TILE_COLUMNS, i = s / TILE_COLUMNS;
-                b[i][j] = i0 + i < rows && j0 + j < q ? slope * at.dy[(row + i0 + i) * q + j0 + j] : 0;
-            }
-            __syncthreads();
-#pragma unroll
-            for (int i = 0; i < TILE_INNER; i++)
-#pragma unroll
-                for (int r = 0; r < 4; r++) {
-                    sum[r][0] += a[i][ty + 8 * r] * b[i][tx];
-                    sum[r][1] += a[i][ty + 8 * r] * b[i][tx + 32];
-                }
-            __syncthreads();
-        }
+        add_rows(at, t, row, row + rows, (float)m.slope[l->first_walk + walk], a, b, sum);
     }
     float *out =
         partial + ((int64_t)blockIdx.z * splits + split) * (m.at.total - m.at.small) + at.at - m.at.small;
+    const int32_t k0 = t.k0 + (int32_t)threadIdx.x / 16 * 4, j0 = t.j0 + (int32_t)threadIdx.x % 16 * 4;
     for (int r = 0; r < 4; r++)
-        for (int s = 0; s < 2; s++) {
-            const int32_t k = k0 + ty + 8 * r, j = j0 + tx + 32 * s;
-            if (k < at.p && j < q)
-                out[(int64_t)k * q + j] = sum[r][s];
-        }
+        for (int c = 0; c < 4; c++)
+            if (k0 + r < at.p && j0 + c < q)
+                out[(int64_t)(k0 + r) * q + j0 + c] = sum[r][c];
 }
 
 __global__ static void splits_kernel(const __grid_constant__ once_model m, int32_t splits,
@@ -215,6 +227,7 @@ __global__ static void splits_kernel(const __grid_constant__ once_model m, int32
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count;
          i += (int64_t)gridDim.x * blockDim.x) {
         float sum = 0;
+#pragma unroll 8
         for (int32_t k = 0; k < splits; k++)
             sum += partial[((int64_t)blockIdx.y * splits + k) * count + i];
         out[i] = sum;
@@ -224,11 +237,10 @@ __global__ static void splits_kernel(const __grid_constant__ once_model m, int32
 void once_sum_launch(const once_model *m, int32_t splits, float *partial, cudaStream_t stream)
 {
     const sked_i_once_shape *s = &m->shape;
-    const unsigned across = blocks_of(s->width, TILE_COLUMNS),
-                   device = blocks_of(s->context, TILE_ROWS) * across;
-    unsigned tiles = blocks_of(2 * s->context + SKED_I_ONCE_STATE, TILE_ROWS) * across + device;
+    const unsigned across = blocks_of(s->width, TILE), device = blocks_of(s->context, TILE) * across;
+    unsigned tiles = blocks_of(2 * s->context + SKED_I_ONCE_STATE, TILE) * across + device;
     if (s->learned)
-        tiles += blocks_of(2 * s->context + SKED_I_ONCE_BACK, TILE_ROWS) * across + device;
+        tiles += blocks_of(2 * s->context + SKED_I_ONCE_BACK, TILE) * across + device;
     SKED_LAUNCH(sum_kernel, dim3(m->lessons > 4 ? 64 : 256, (unsigned)m->lessons), 128, 0, stream, *m);
     SKED_LAUNCH(product_kernel, dim3(tiles, (unsigned)splits, (unsigned)m->lessons), TILE_THREADS, 0, stream,
                 *m, partial);

@@ -107,7 +107,7 @@ struct walk_head {
     uint64_t rng[4];
     int32_t n_ready, n_used, left, step, most, status;
     int32_t n_ops, n_columns, n_changed, n_told, n_versions;
-    int32_t chosen, op, place, at; /* the pair, its op, its column, where the op is among the ready ones */
+    int32_t op, place, at; /* the chosen op, its column, where it is among the ready ones */
 };
 /* What changed for an unscheduled op by the data of an edge: its features before and after. */
 struct walk_told {
@@ -140,7 +140,8 @@ struct once_lesson {
     float sharpness, heat[SKED_I_ONCE_HEAT];
     uint64_t seed, first;
     const int32_t *group_size, *group_first, *quickest, *group_of;
-    const double *pace, *latency, *per_byte, *time, *duration, *least, *tail, *lag, *share, *bytes;
+    const float *pace; /* [groups] squashed */
+    const double *latency, *per_byte, *time, *duration, *least, *tail, *lag, *share, *bytes;
     const int32_t *waits, *succ_ptr, *succ_op, *pred_ptr, *pred_op;
     const uint64_t *masks; /* [HEADS, n, words] */
     uint64_t *turned;      /* the same by key; with gradients */
@@ -236,13 +237,19 @@ struct once_model {
 /* What the encoder keeps for its gradient. */
 struct once_layer {
     float *in, *norm1, *stat1, *qkv, *mixed, *lse, *middle, *norm2, *stat2, *hidden, *active;
+    /* Gradients: of the output, before FiLM's scale, of both normalisations, after attention, of qkv. */
+    float *dout, *dfilmed, *dnorm2, *dmiddle, *dqkv, *dnorm1;
 };
 struct once_encoder {
     float *feature; /* [rows, STATIC] */
     once_layer layer[SKED_I_ONCE_LAYERS];
     float *last, *stat, *out; /* [rows, dim], [rows, 2], [rows, dim] */
-    float *dx, *ddim, *dwide, *dmixed, *dqkv, *dfilm, *dplain, *mean; /* gradients */
-    float *gradient;                                                  /* [lessons, total] */
+    /* Gradients. */
+    float *dplain, *dwait, *dlast; /* [rows, width], [rows, context] each */
+    float *dembedding, *dinput;    /* [rows, dim] */
+    float *dmixed;                 /* [rows, heads * head], of one layer at a time */
+    float *dfilm;                  /* [lessons, layers + 1, 2, mlp or width] */
+    float *gradient;               /* [lessons, total] */
 };
 
 /* ------------------------------------------------------------------ the parts */

@@ -94,7 +94,9 @@ void once_pack_lesson(once_pack *p, const sked_i_once_walks *w, once_lesson *l)
     copy(p, g, x->group_first, &l->group_first);
     copy(p, g, x->quickest, &l->quickest);
     copy(p, x->columns, x->group_of, &l->group_of);
-    copy(p, g, x->pace, &l->pace);
+    float *pace = room(p, g, &l->pace);
+    for (int64_t k = 0; k < g && pace != NULL; k++)
+        pace[k] = (float)(x->pace[k] / (1 + fabs(x->pace[k])));
     copy(p, g * g, x->latency, &l->latency);
     copy(p, g * g, x->per_byte, &l->per_byte);
     copy(p, n * g, x->time, &l->time);

@@ -13,12 +13,15 @@
 #include "backend/cuda/gflownet_once.h"
 
 #define FULL 0xffffffffu
+/* Blocks of 128 threads that share a multiprocessor at least: registers are cut to that. Measured on an H200.
+ */
+enum { SIDE_BY_SIDE = 4, SIDE_BY_SIDE_GRAD = 5 };
 
 /* Pointers to the pieces of this block's trajectory; one for all threads. */
 struct walk {
     const once_model *m;
     const once_lesson *x;
-    int32_t lesson, number, k, c, w, n_columns_all;
+    int32_t lesson, number, k, c, w;
     const float *scale, *op_rows, *wait_rows, *last_rows, *empty, *empty_part, *out, *direct;
     const float *wait_feature, *last_feature;
     int32_t *op, *device_step;
@@ -44,13 +47,18 @@ __device__ static inline double later(double a, double b)
 {
     return a > b ? a : b;
 }
-__device__ static inline double squashed(double x)
-{
-    return x / (1 + fabs(x));
-}
 __device__ static inline float positive(float x)
 {
     return x > 0 ? x : 0;
+}
+
+/*
+ * Adds to a sum in global memory without waiting for it. Only one thread adds to a number between two
+ * barriers, so that the order is the same every time.
+ */
+__device__ static inline void add_to(float *at, float x)
+{
+    atomicAdd(at, x);
 }
 
 /* ------------------------------------------------------------------ reductions */
@@ -171,7 +179,7 @@ __device__ static void rng_seed(uint64_t *s, uint64_t seed, uint64_t stream)
 
 __device__ static inline double time_of(const walk &w, int32_t op, int32_t column)
 {
-    return w.x->time[(int64_t)op * w.x->groups + w.x->group_of[column]];
+    return w.x->groups == 1 ? w.x->time[op] : w.x->time[(int64_t)op * w.x->groups + w.x->group_of[column]];
 }
 __device__ static inline double data_at(const walk &w, int32_t op, int32_t column)
 {
@@ -335,37 +343,64 @@ __device__ static void list_columns(const walk &w, bool all)
     }
 }
 
-/* Over all ready ops. */
-__device__ static void measure_ready(const walk &w)
+/* What is told of all ready ops: earliest data, longest tail, latest end of a path. */
+struct ready_sums {
+    double first, top, critical;
+};
+__device__ static ready_sums measure(const walk &w, int32_t begin, int32_t step)
 {
+    ready_sums s = {CUDART_INF, 0, 0};
     const double free_at = w.head->least_free;
-    double first = CUDART_INF, top = 0, critical = 0;
-    for (int32_t i = (int32_t)threadIdx.x; i < w.head->n_ready; i += (int32_t)blockDim.x) {
+    for (int32_t i = begin; i < w.head->n_ready; i += step) {
         const int32_t op = w.ready[i];
         const double data = w.ready_time[op], tail = w.x->tail[op];
-        first = data < first ? data : first;
-        top = later(top, tail);
-        critical = later(critical, later(data, free_at) + tail);
+        s.first = data < s.first ? data : s.first;
+        s.top = later(s.top, tail);
+        s.critical = later(s.critical, later(data, free_at) + tail);
     }
-    first = warp_min(first);
-    top = warp_max(top);
-    critical = warp_max(critical);
+    return {warp_min(s.first), warp_max(s.top), warp_max(s.critical)};
+}
+__device__ static void note_ready(const walk &w, const ready_sums &s)
+{
+    w.head->first_ready = s.first;
+    w.head->top_tail = s.top;
+    w.head->critical = s.critical;
+}
+
+/* All of them are choices; warp 0. */
+__device__ static void take_all(const walk &w)
+{
+    const int32_t ready = w.head->n_ready;
+    const ready_sums s = measure(w, lane_id(), WARP);
+    for (int32_t i = lane_id(); i < ready; i += WARP) {
+        w.index[i] = i;
+        w.row[i] = w.ready[i];
+    }
     if (lane_id() == 0) {
-        w.reduce[warp_id()] = first;
-        w.reduce[warps() + warp_id()] = top;
-        w.reduce[2 * warps() + warp_id()] = critical;
+        note_ready(w, s);
+        w.head->n_ops = ready;
+    }
+}
+
+/* All threads; barriers inside. */
+__device__ static void measure_many(const walk &w)
+{
+    ready_sums s = measure(w, (int32_t)threadIdx.x, (int32_t)blockDim.x);
+    if (lane_id() == 0) {
+        w.reduce[warp_id()] = s.first;
+        w.reduce[warps() + warp_id()] = s.top;
+        w.reduce[2 * warps() + warp_id()] = s.critical;
     }
     __syncthreads();
     if (threadIdx.x == 0) {
         for (int k = 1; k < warps(); k++) {
-            first = w.reduce[k] < first ? w.reduce[k] : first;
-            top = later(top, w.reduce[warps() + k]);
-            critical = later(critical, w.reduce[2 * warps() + k]);
+            s.first = w.reduce[k] < s.first ? w.reduce[k] : s.first;
+            s.top = later(s.top, w.reduce[warps() + k]);
+            s.critical = later(s.critical, w.reduce[2 * warps() + k]);
         }
-        w.head->first_ready = first;
-        w.head->top_tail = top;
-        w.head->critical = critical;
+        note_ready(w, s);
     }
+    __syncthreads();
 }
 
 /* Times are not negative: their bits are ordered as they are. */
@@ -456,26 +491,21 @@ __device__ static void pick_ops(const walk &w)
 
 __device__ static void fill_choices(const walk &w)
 {
-    const bool all = w.x->picky || w.head->n_used <= MOST_DEVICES;
+    const bool all = w.x->picky || w.head->n_used <= MOST_DEVICES, many = w.head->n_ready > MOST_OPS;
     if (!all)
         mark_devices(w);
-    if (warp_id() == 0)
+    if (warp_id() == 0) {
         list_columns(w, all);
-    __syncthreads();
-    measure_ready(w);
-    const int32_t ready = w.head->n_ready;
-    if (ready > MOST_OPS) {
-        __syncthreads();
-        pick_ops(w);
-    } else {
-        for (int32_t i = (int32_t)threadIdx.x; i < ready; i += (int32_t)blockDim.x) {
-            w.index[i] = i;
-            w.row[i] = w.ready[i];
-        }
-        if (threadIdx.x == 0)
-            w.head->n_ops = ready;
+        __syncwarp();
+        if (!many)
+            take_all(w);
     }
     __syncthreads();
+    if (many) {
+        measure_many(w);
+        pick_ops(w);
+        __syncthreads();
+    }
 }
 
 /* ------------------------------------------------------------------ features */
@@ -637,25 +667,34 @@ __device__ static inline const float *device_row(const walk &w, int32_t column)
 {
     return w.last[column] >= 0 ? w.device_part + (int64_t)column * w.w : w.empty_part;
 }
-/* Hidden numbers of a pair before the ReLU. */
-__device__ static inline float2 hidden(const walk &w, const pair_weights &p, float2 op, int32_t column,
-                                       const float *f)
+/* What the devices of a chunk and the state give to the hidden rows: the same for all ops. */
+__device__ static void load_devices(const walk &w, const pair_weights &p, const chunk &t, float2 *device)
 {
-    const float2 part = *(const float2 *)(device_row(w, column) + p.c);
-    float2 h = make_float2(op.x + part.x, op.y + part.y);
+    const float2 base = *(const float2 *)(w.base + p.c);
 #pragma unroll
-    for (int k = 0; k < PAIR; k++) {
-        h.x += f[k] * p.w[k].x;
-        h.y += f[k] * p.w[k].y;
+    for (int j = 0; j < ONCE_CHUNK_DEVICES; j++) {
+        device[j] = make_float2(0, 0);
+        if (j < t.devices) {
+            const float2 part = *(const float2 *)(device_row(w, w.column[t.d + j]) + p.c);
+            device[j] = make_float2(base.x + part.x, base.y + part.y);
+        }
+    }
+}
+/* Hidden numbers of a pair before the ReLU. */
+__device__ static inline float2 hidden(const pair_weights &p, float2 op, float2 device, const float *f)
+{
+    float2 h = make_float2(op.x + device.x, op.y + device.y);
+#pragma unroll
+    for (int k = 0; k < PAIR; k += 4) {
+        const float4 v = *(const float4 *)(f + k);
+        h.x += (v.x * p.w[k].x + v.y * p.w[k + 1].x) + (v.z * p.w[k + 2].x + v.w * p.w[k + 3].x);
+        h.y += (v.x * p.w[k].y + v.y * p.w[k + 1].y) + (v.z * p.w[k + 2].y + v.w * p.w[k + 3].y);
     }
     return h;
 }
-/* The op's row and the state's. */
 __device__ static inline float2 op_row(const walk &w, const pair_weights &p, int32_t op)
 {
-    const float2 row = *(const float2 *)(w.op_rows + (int64_t)op * w.w + p.c);
-    const float2 base = *(const float2 *)(w.base + p.c);
-    return make_float2(row.x + base.x, row.y + base.y);
+    return *(const float2 *)(w.op_rows + (int64_t)op * w.w + p.c);
 }
 
 template <bool grad> __device__ static void score(const walk &w, const chunk &t)
@@ -663,7 +702,9 @@ template <bool grad> __device__ static void score(const walk &w, const chunk &t)
     const int lane = lane_id(), mine = lane / 16 * 2 + lane / 8 % 2;
     for (int32_t first = 0; first < w.w; first += 2 * WARP) {
         pair_weights p;
+        float2 device[ONCE_CHUNK_DEVICES];
         load_weights(w, first, &p);
+        load_devices(w, p, t, device);
         for (int32_t i = warp_id(); i < t.ops; i += warps()) {
             const float2 op = op_row(w, p, w.row[t.o + i]);
             float s[ONCE_CHUNK_DEVICES] = {0, 0, 0, 0};
@@ -671,7 +712,7 @@ template <bool grad> __device__ static void score(const walk &w, const chunk &t)
             for (int j = 0; j < ONCE_CHUNK_DEVICES; j++)
                 if (j < t.devices) {
                     const float2 h =
-                        hidden(w, p, op, w.column[t.d + j], w.feature + (i * ONCE_CHUNK_DEVICES + j) * PAIR);
+                        hidden(p, op, device[j], w.feature + (i * ONCE_CHUNK_DEVICES + j) * PAIR);
                     s[j] = positive(h.x) * p.out.x + positive(h.y) * p.out.y;
                 }
             const float sum = sum_four(s);
@@ -736,19 +777,34 @@ template <bool grad> __device__ static void evaluate(const walk &w)
 
 /* ------------------------------------------------------------------ the choice: warp 0 */
 
-/* log of the sum of count * exp(logit); NAN where there is no probability. */
-__device__ static double log_sum(const float *logit, const int32_t *count, int32_t columns, int32_t pairs)
+/*
+ * Turns logits into shares count * exp(logit - top), 0 below what adds anything. Returns their sum, or NAN
+ * where there is no probability; *top gets the largest logit. One warp. Single precision: an error of a
+ * millionth of a probability is far below what a step of training moves.
+ */
+__device__ static float exponentials(float *logit, const int32_t *count, int32_t columns, int32_t pairs,
+                                     float *top)
 {
-    double top = -CUDART_INF, sum = 0;
+    float most = -CUDART_INF_F, sum = 0;
     for (int32_t p = lane_id(); p < pairs; p += WARP)
-        top = logit[p] > top ? (double)logit[p] : top;
-    top = warp_max(top);
-    if (!(top > -CUDART_INF && top < CUDART_INF))
-        return CUDART_NAN;
-    for (int32_t p = lane_id(); p < pairs; p += WARP)
-        if (logit[p] - top > ONCE_NEGLIGIBLE)
-            sum += (count != NULL ? count[p % columns] : 1) * exp(logit[p] - top);
-    return top + log(warp_sum(sum));
+        most = fmaxf(most, logit[p]);
+    for (int by = WARP / 2; by > 0; by /= 2)
+        most = fmaxf(most, __shfl_xor_sync(FULL, most, by));
+    *top = most;
+    if (!(most > -CUDART_INF_F && most < CUDART_INF_F))
+        return CUDART_NAN_F;
+    int32_t column = lane_id() % columns;
+    const int32_t step = WARP % columns;
+    for (int32_t p = lane_id(); p < pairs; p += WARP) {
+        const float x = logit[p] - most;
+        const float share =
+            x > (float)ONCE_NEGLIGIBLE ? (count != NULL ? (float)count[column] : 1.0f) * expf(x) : 0;
+        logit[p] = share;
+        sum += share;
+        column += step;
+        column -= column >= columns ? columns : 0;
+    }
+    return warp_sum_float(sum);
 }
 
 /* The first of the largest. */
@@ -772,31 +828,27 @@ __device__ static int32_t likeliest(const float *logit, int32_t pairs)
     return at < pairs ? at : 0;
 }
 
-__device__ static int32_t draw(const walk &w, double lse, int32_t pairs)
+/* An index by its share of `sum`. */
+__device__ static int32_t draw(const walk &w, const float *share, float sum, int32_t pairs)
 {
     const int lane = lane_id();
-    double rest = 0;
+    float rest = 0;
     if (lane == 0)
-        rest = rng_uniform(w.head->rng);
+        rest = (float)(rng_uniform(w.head->rng) * sum);
     rest = __shfl_sync(FULL, rest, 0);
     for (int32_t p = lane; p - lane < pairs; p += WARP) {
-        double share = 0;
-        if (p < pairs) {
-            const float logp = (float)(w.logit[p] - lse);
-            if (logp > -45)
-                share = w.count[p % w.head->n_columns] * exp((double)logp);
-        }
-        double sum = share;
+        const float mine = p < pairs ? share[p] : 0;
+        float until = mine;
         for (int by = 1; by < WARP; by *= 2) {
-            const double more = __shfl_up_sync(FULL, sum, (unsigned)by);
-            sum += lane >= by ? more : 0;
+            const float more = __shfl_up_sync(FULL, until, (unsigned)by);
+            until += lane >= by ? more : 0;
         }
-        const unsigned hit = __ballot_sync(FULL, share > 0 && rest < sum);
+        const unsigned hit = __ballot_sync(FULL, mine > 0 && rest < until);
         if (hit != 0)
             return p - lane + __ffs((int)hit) - 1;
-        rest -= __shfl_sync(FULL, sum, WARP - 1);
+        rest -= __shfl_sync(FULL, until, WARP - 1);
     }
-    return likeliest(w.logit, pairs); /* rounding left a rest */
+    return likeliest(share, pairs); /* rounding left a rest */
 }
 
 /* The pair of list scheduling (sked_i_choices_list): least first key, then second, then the first pair. */
@@ -845,61 +897,68 @@ __device__ static int32_t replayed(const walk &w, int32_t pairs)
     return -1;
 }
 
-__device__ static int32_t choose(const walk &w, double lse, int32_t pairs)
+/* A pair that is chosen whatever the probabilities are; -1: none is legal. */
+__device__ static int32_t choose(const walk &w, int32_t pairs)
 {
     if (w.x->replay)
         return replayed(w, pairs);
     if (w.x->greedy)
         return likeliest(w.logit, pairs);
-    if (!listed(w))
-        return draw(w, lse, pairs);
     const int32_t within = w.head->n_used >= w.head->most ? list_pair(w, true, pairs) : -1;
     return within >= 0 ? within : list_pair(w, false, pairs);
 }
 
-/* Turns logits into their gradient by the logp of the chosen one, times slope. */
-__device__ static void logit_grad(float *logit, const int32_t *count, int32_t columns, int32_t pairs,
-                                  double lse, int32_t chosen, float slope)
+/* Turns shares into the gradient of the logits by the logp of the chosen one, times slope. */
+__device__ static void logit_grad(float *share, int32_t pairs, float sum, int32_t chosen, float slope)
 {
-    for (int32_t p = lane_id(); p < pairs; p += WARP) {
-        const float logp = (float)(logit[p] - lse);
-        const float share = logp > (float)ONCE_NEGLIGIBLE
-                                ? (float)((count != NULL ? count[p % columns] : 1) * exp((double)logp))
-                                : 0;
-        logit[p] = slope * ((p == chosen ? 1.0f : 0.0f) - share);
-    }
+    const float scale = slope / sum;
+    for (int32_t p = lane_id(); p < pairs; p += WARP)
+        share[p] = (p == chosen ? slope : 0) - share[p] * scale;
 }
 
-/* What the chosen pair means, and its log P_F; one warp. */
+/* Notes the chosen pair and what it means; lane 0. */
+__device__ static void take_pair(const walk &w, int32_t chosen, float logp)
+{
+    walk_head *h = w.head;
+    if (chosen < 0) {
+        h->status = WALK_NOT_LEGAL;
+        return;
+    }
+    const int32_t i = chosen / h->n_columns;
+    h->at = w.index[i];
+    h->op = w.row[i];
+    h->place = w.column[chosen - i * h->n_columns];
+    h->start = later(data_at(w, h->op, h->place), w.free_at[h->place]);
+    h->log_forward += logp;
+    w.op[h->step] = h->op;
+    w.device_step[h->step] = h->place;
+}
+
+/* One pair of all, and its log P_F; one warp. */
 template <bool grad> __device__ static void decide(const walk &w)
 {
     walk_head *h = w.head;
     const int32_t pairs = h->n_ops * h->n_columns;
-    const double lse = log_sum(w.logit, w.count, h->n_columns, pairs);
-    if (isnan(lse)) {
+    const bool drawn = !w.x->replay && !w.x->greedy && !listed(w);
+    int32_t chosen = drawn ? 0 : choose(w, pairs);
+    float top, logit = chosen >= 0 ? w.logit[chosen] : 0;
+    __syncwarp();
+    const float sum = exponentials(w.logit, w.count, h->n_columns, pairs, &top);
+    __syncwarp();
+    if (isnan(sum)) {
         if (lane_id() == 0)
             h->status = WALK_NO_PROBABILITY;
         return;
     }
-    const int32_t chosen = choose(w, lse, pairs);
-    __syncwarp();
-    if (lane_id() == 0) {
-        if (chosen < 0) {
-            h->status = WALK_NOT_LEGAL;
-        } else {
-            h->chosen = chosen;
-            h->at = w.index[chosen / h->n_columns];
-            h->op = w.row[chosen / h->n_columns];
-            h->place = w.column[chosen % h->n_columns];
-            h->start = later(data_at(w, h->op, h->place), w.free_at[h->place]);
-            h->log_forward += (float)(w.logit[chosen] - lse);
-            w.op[h->step] = h->op;
-            w.device_step[h->step] = h->place;
-        }
+    if (drawn) {
+        chosen = draw(w, w.logit, sum, pairs);
+        logit = top + logf(w.logit[chosen] / (float)w.count[chosen % h->n_columns]);
     }
+    if (lane_id() == 0)
+        take_pair(w, chosen, logit - top - logf(sum));
     __syncwarp();
     if (grad && chosen >= 0)
-        logit_grad(w.logit, w.count, h->n_columns, pairs, lse, chosen, 1);
+        logit_grad(w.logit, pairs, sum, chosen, 1);
 }
 
 /* ------------------------------------------------------------------ gradient of a step */
@@ -910,7 +969,8 @@ __device__ static void score_grad(const walk &w, const chunk &t, int32_t first)
     const int step = warps(), widest = 2 * w.c > w.w ? 2 * w.c : w.w;
     pair_weights p;
     load_weights(w, first, &p);
-    float2 dw[PAIR], dout = make_float2(0, 0), ddevice[ONCE_CHUNK_DEVICES];
+    float2 dw[PAIR], dout = make_float2(0, 0), device[ONCE_CHUNK_DEVICES], ddevice[ONCE_CHUNK_DEVICES];
+    load_devices(w, p, t, device);
 #pragma unroll
     for (int k = 0; k < PAIR; k++)
         dw[k] = make_float2(0, 0);
@@ -925,7 +985,7 @@ __device__ static void score_grad(const walk &w, const chunk &t, int32_t first)
         for (int j = 0; j < ONCE_CHUNK_DEVICES; j++)
             if (j < t.devices) {
                 const float *f = w.feature + (i * ONCE_CHUNK_DEVICES + j) * PAIR;
-                const float2 h = hidden(w, p, row, w.column[t.d + j], f);
+                const float2 h = hidden(p, row, device[j], f);
                 const float dlogit = w.logit[(int64_t)(t.o + i) * w.head->n_columns + t.d + j];
                 const float2 dh = make_float2(h.x > 0 ? dlogit * p.out.x : 0, h.y > 0 ? dlogit * p.out.y : 0);
                 dout.x += dlogit * positive(h.x);
@@ -941,8 +1001,8 @@ __device__ static void score_grad(const walk &w, const chunk &t, int32_t first)
                 }
             }
         if (p.on) {
-            float2 *at = (float2 *)(w.dop + (int64_t)op * w.w + p.c);
-            *at = make_float2(at->x + drow.x, at->y + drow.y);
+            add_to(w.dop + (int64_t)op * w.w + p.c, drow.x);
+            add_to(w.dop + (int64_t)op * w.w + p.c + 1, drow.y);
         }
     }
     if (!p.on)
@@ -1018,7 +1078,6 @@ __device__ static void step_grad(const walk &w)
         __syncthreads();
         device_grad(w, t);
     }
-    __syncthreads();
     float *state = w.x->states + step * states, *dbase = w.x->dbases + step * w.w;
     for (int32_t c = (int32_t)threadIdx.x; c < states; c += (int32_t)blockDim.x)
         state[c] = w.state[c];
@@ -1034,18 +1093,33 @@ __device__ static void step_grad(const walk &w)
 
 /* ------------------------------------------------------------------ appending an op */
 
-/* Takes the chosen op out of the ready ones. */
-__device__ static void pop(const walk &w)
+/* Takes the chosen op out of the ready ones: thread `at` of `by`; wait() lets all of them finish reading. */
+template <class W> __device__ static void pop(const walk &w, int32_t at, int32_t by, W wait)
 {
-    const int32_t last = w.head->n_ready - 1, at = w.head->at;
-    for (int32_t i = at + (int32_t)threadIdx.x; i - (int32_t)threadIdx.x < last; i += (int32_t)blockDim.x) {
+    const int32_t last = w.head->n_ready - 1;
+    for (int32_t i = w.head->at + at; i - at < last; i += by) {
         const int32_t next = i < last ? w.ready[i + 1] : 0;
-        __syncthreads();
+        wait();
         if (i < last)
             w.ready[i] = next;
     }
-    __syncthreads();
+    wait();
+    if (at == 0)
+        w.head->n_ready = last;
+    wait();
 }
+struct wait_warp {
+    __device__ void operator()() const
+    {
+        __syncwarp();
+    }
+};
+struct wait_block {
+    __device__ void operator()() const
+    {
+        __syncthreads();
+    }
+};
 
 __device__ static void tell(const walk &w, int32_t e, walk_told *told)
 {
@@ -1107,7 +1181,7 @@ __device__ static void note_change(const walk &w, int32_t at, int32_t q, int32_t
         change->before[k] = feature[k];
     feature[0] = (float)w.free_at[q];
     feature[1] = fresh;
-    feature[2] = (float)squashed(w.x->pace[w.x->group_of[q]]);
+    feature[2] = w.x->pace[w.x->group_of[q]];
     for (int k = 0; k < SKED_I_ONCE_LAST; k++)
         change->after[k] = feature[k];
 }
@@ -1150,6 +1224,7 @@ __device__ static void place_op(const walk &w)
     h->busy += w.free_at[d] - free_at;
     h->work_left -= x->duration[op];
     h->left--;
+    h->step++;
     h->n_changed = changed + 1;
 }
 
@@ -1158,18 +1233,6 @@ __device__ static inline float version(float base, const float *f, const float *
                                        int32_t stride)
 {
     return positive(base + f[0] * weight[c] + f[1] * weight[stride + c] + f[2] * weight[2 * stride + c]);
-}
-
-/* A version of an unscheduled op begins (sign -1) or ends (+1): its gradient is the total in between. */
-__device__ static inline void wait_grad(const walk &w, int32_t op, int32_t c, const float *f, float y,
-                                        float sign)
-{
-    if (!(y > 0))
-        return;
-    const float dz = sign * w.total_wait[c];
-    w.dwait[(int64_t)op * w.c + c] += dz;
-    for (int k = 0; k < SKED_I_ONCE_WAIT; k++)
-        w.sum_wait_feature[k * w.c + c] += f[k] * dz;
 }
 
 /* The scheduled op waits no more. */
@@ -1181,27 +1244,40 @@ template <bool grad> __device__ static void leave(const walk &w)
     for (int32_t c = (int32_t)threadIdx.x; c < w.c; c += (int32_t)blockDim.x) {
         const float y = version(w.wait_rows[(int64_t)op * w.c + c], f, w.wait_feature, c, w.c);
         w.sum_wait[c] -= y;
-        if (grad)
-            wait_grad(w, op, c, f, y, 1);
+        if (grad && y > 0) { /* its last version ends: the gradient is the total since it began */
+            const float total = w.total_wait[c];
+            add_to(w.dwait + (int64_t)op * w.c + c, total);
+            for (int k = 0; k < SKED_I_ONCE_WAIT; k++)
+                w.sum_wait_feature[k * w.c + c] += f[k] * total;
+        }
     }
 }
 
+/* Versions of the ops told end, and others begin: a version's gradient is the total at its end less that at
+ * its begin, so where both are on only their features differ. */
 template <bool grad> __device__ static void hear(const walk &w)
 {
-    for (int32_t c = (int32_t)threadIdx.x; c < w.c; c += (int32_t)blockDim.x) {
-        float sum = w.sum_wait[c];
-        for (int32_t k = 0; k < w.head->n_told; k++) {
+    const int32_t told = w.head->n_told, stride = w.c;
+    for (int32_t c = (int32_t)threadIdx.x; c < stride; c += (int32_t)blockDim.x) {
+        float sum = w.sum_wait[c], feature[SKED_I_ONCE_WAIT] = {0, 0, 0};
+        const float total = grad ? w.total_wait[c] : 0;
+        for (int32_t k = 0; k < told; k++) {
             const walk_told *t = &w.told[k];
-            const float row = w.wait_rows[(int64_t)t->op * w.c + c];
-            const float before = version(row, t->before, w.wait_feature, c, w.c);
-            const float after = version(row, t->after, w.wait_feature, c, w.c);
+            const float row = w.wait_rows[(int64_t)t->op * stride + c];
+            const float before = version(row, t->before, w.wait_feature, c, stride);
+            const float after = version(row, t->after, w.wait_feature, c, stride);
             sum = sum - before + after;
             if (grad) {
-                wait_grad(w, t->op, c, t->before, before, 1);
-                wait_grad(w, t->op, c, t->after, after, -1);
+                const float ends = before > 0 ? total : 0, begins = after > 0 ? total : 0;
+                if (ends != begins)
+                    add_to(w.dwait + (int64_t)t->op * stride + c, ends - begins);
+                for (int j = 0; j < SKED_I_ONCE_WAIT; j++)
+                    feature[j] += t->before[j] * ends - t->after[j] * begins;
             }
         }
         w.sum_wait[c] = sum;
+        for (int j = 0; grad && j < SKED_I_ONCE_WAIT; j++)
+            w.sum_wait_feature[j * stride + c] += feature[j];
     }
 }
 
@@ -1240,7 +1316,7 @@ __device__ static void device_end_grad(const walk &w, const walk_change *t, int 
             dy += product(w, slot + 1, c);
         w.x->versions[row * w.c + c] = y;
         if (y > 0) {
-            w.dlast[(int64_t)t->before_op * w.c + c] += dy;
+            add_to(w.dlast + (int64_t)t->before_op * w.c + c, dy);
             for (int k = 0; k < SKED_I_ONCE_LAST; k++)
                 w.sum_last_feature[k * w.c + c] += t->before[k] * dy;
         }
@@ -1321,24 +1397,25 @@ template <bool grad> __device__ static void append(const walk &w)
 {
     const once_lesson *x = w.x;
     const int32_t op = w.head->op, first = x->succ_ptr[op], end = x->succ_ptr[op + 1];
-    leave<grad>(w);
-    pop(w);
-    if (threadIdx.x == 0)
-        w.head->n_ready--;
+    const bool many = w.head->n_ops == MOST_OPS; /* the ready ops change already while others get here */
+    if (many)
+        pop(w, (int32_t)threadIdx.x, (int32_t)blockDim.x, wait_block());
+    else if (warp_id() == 0)
+        pop(w, lane_id(), WARP, wait_warp());
     if (warp_id() == 1)
         place_op(w);
+    leave<grad>(w);
     for (int32_t e = first; e < end; e += WARP) {
-        if (warp_id() == 0) {
-            __syncwarp();
+        if (warp_id() == 0)
             tell_successors(w, e, end);
-        }
         __syncthreads();
         hear<grad>(w);
         if (x->transfers)
             spread(w);
         __syncthreads();
     }
-    __syncthreads();
+    if (first == end)
+        __syncthreads();
     if (grad)
         end_devices(w);
     begin_devices<grad>(w);
@@ -1353,9 +1430,10 @@ __device__ static void look_back_uniform(const walk &w)
     int32_t count = 0;
     for (int32_t k = lane_id(); k < w.head->n_used; k += WARP)
         count += !w.followed[w.last[w.used[k]]];
-    const double all = warp_sum(count);
+    for (int by = WARP / 2; by > 0; by /= 2)
+        count += __shfl_xor_sync(FULL, count, by);
     if (lane_id() == 0)
-        w.head->log_backward -= log(all);
+        w.head->log_backward -= logf((float)count);
 }
 
 /* The parts of devices that changed, and their parts of the backward rows. */
@@ -1418,26 +1496,29 @@ __device__ static void score_back(const walk &w)
 template <bool grad> __device__ static void decide_back(const walk &w)
 {
     walk_head *h = w.head;
-    const double lse = log_sum(w.back_logit, NULL, 1, h->n_used);
     int32_t chosen = 0;
     while (w.used[chosen] != h->place)
         chosen++;
+    float top;
+    const float logit = w.back_logit[chosen];
+    __syncwarp();
+    const float sum = exponentials(w.back_logit, NULL, 1, h->n_used, &top);
     if (lane_id() == 0) {
-        if (isnan(lse))
+        if (isnan(sum))
             h->status = WALK_NO_BACK_PROBABILITY;
         else
-            h->log_backward += (float)(w.back_logit[chosen] - lse);
+            h->log_backward += logit - top - logf(sum);
     }
     __syncwarp();
     if (grad)
-        logit_grad(w.back_logit, NULL, 1, h->n_used, lse, chosen, -1);
+        logit_grad(w.back_logit, h->n_used, sum, chosen, -1);
 }
 
 __device__ static void back_grad(const walk &w)
 {
     const float *out = w.m->parameter + w.m->shape.back_out;
     const int32_t states = 2 * w.c + SKED_I_ONCE_BACK;
-    const int64_t step = (int64_t)w.number * w.x->n + w.head->step;
+    const int64_t step = (int64_t)w.number * w.x->n + w.head->step - 1; /* the one just made */
     for (int32_t c = (int32_t)threadIdx.x; c < w.w; c += (int32_t)blockDim.x) {
         float dbase = 0, dout = 0;
         for (int32_t d = 0; d < w.head->n_used; d++) {
@@ -1492,10 +1573,6 @@ template <bool grad> __device__ static void take_step(const walk &w)
         step_grad(w);
     append<grad>(w);
     look_back<grad>(w);
-    __syncthreads();
-    if (threadIdx.x == 0)
-        w.head->step++;
-    __syncthreads();
 }
 
 /* Versions that live to the end, and the sums of this trajectory. */
@@ -1536,11 +1613,10 @@ __device__ static void finish_grad(const walk &w)
         w.m->n_versions[w.x->first_walk + w.number] = w.head->n_versions;
 }
 
-__device__ static void bind(walk &w, const once_model *m, int32_t block, char *shared)
+__device__ static void bind(walk &w, const once_model *m, const once_lesson *x, int32_t lesson, int32_t block,
+                            char *shared)
 {
     const sked_i_once_shape &s = m->shape;
-    const int32_t lesson = m->walk_lesson[block];
-    const once_lesson *x = &m->lesson[lesson];
     w.m = m;
     w.x = x;
     w.lesson = lesson;
@@ -1580,17 +1656,23 @@ __device__ static void copy_state(int4 *to, const int4 *from, int32_t bytes)
 }
 
 /* Steps from `from` up to `until` of trajectory blockIdx.x. */
-template <bool grad>
-__global__ static void __launch_bounds__(256)
+template <bool grad, int threads>
+__global__ static void __launch_bounds__(threads, threads > 128 ? 1
+                                                  : grad        ? SIDE_BY_SIDE_GRAD
+                                                                : SIDE_BY_SIDE)
     walk_kernel(const __grid_constant__ once_model m, int32_t from, int32_t until)
 {
     SKED_DYNAMIC_SHARED(char, shared);
     __shared__ walk w;
-    const int32_t block = (int32_t)blockIdx.x;
-    if (threadIdx.x == 0)
-        bind(w, &m, block, shared);
+    __shared__ once_lesson here; /* its numbers and pointers are read at every turn */
+    const int32_t block = (int32_t)blockIdx.x, lesson = m.walk_lesson[block];
+    for (int32_t i = (int32_t)threadIdx.x; i < (int32_t)(sizeof here / 4); i += (int32_t)blockDim.x)
+        ((int32_t *)&here)[i] = ((const int32_t *)&m.lesson[lesson])[i];
     __syncthreads();
-    const once_lesson *x = w.x;
+    if (threadIdx.x == 0)
+        bind(w, &m, &here, lesson, block, shared);
+    __syncthreads();
+    const once_lesson *x = &here;
     if (x->n < from || (x->n == from && from > 0))
         return; /* complete */
     int4 *saved = (int4 *)(x->saved + (int64_t)w.number * x->shared_bytes);
@@ -1613,22 +1695,33 @@ __global__ static void __launch_bounds__(256)
     }
 }
 
+template <bool grad>
+static void launch(const once_model *m, int32_t threads, int32_t shared, int32_t from, int32_t until,
+                   cudaStream_t stream)
+{
+    const unsigned walks = (unsigned)m->walks;
+    if (threads > 128)
+        SKED_LAUNCH((walk_kernel<grad, 256>), walks, (unsigned)threads, (size_t)shared, stream, *m, from,
+                    until);
+    else
+        SKED_LAUNCH((walk_kernel<grad, 128>), walks, (unsigned)threads, (size_t)shared, stream, *m, from,
+                    until);
+}
+
 void once_walk_launch(const once_model *m, int32_t threads, int32_t shared, bool grad, int32_t from,
                       int32_t until, cudaStream_t stream)
 {
-    if (grad)
-        SKED_LAUNCH(walk_kernel<true>, (unsigned)m->walks, (unsigned)threads, (size_t)shared, stream, *m,
-                    from, until);
-    else
-        SKED_LAUNCH(walk_kernel<false>, (unsigned)m->walks, (unsigned)threads, (size_t)shared, stream, *m,
-                    from, until);
+    (grad ? launch<true> : launch<false>)(m, threads, shared, from, until, stream);
 }
 
 sked_status once_walk_setup(int32_t shared, sked_error *err)
 {
     sked_status st = SKED_OK;
-    CUDA_TRY(cudaFuncSetAttribute(walk_kernel<true>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
-    CUDA_TRY(cudaFuncSetAttribute(walk_kernel<false>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+    const cudaFuncAttribute most = cudaFuncAttributeMaxDynamicSharedMemorySize;
+    CUDA_TRY(cudaFuncSetAttribute(walk_kernel<true, 128>, most, shared));
+    CUDA_TRY(cudaFuncSetAttribute(walk_kernel<true, 256>, most, shared));
+    CUDA_TRY(cudaFuncSetAttribute(walk_kernel<false, 128>, most, shared));
+    CUDA_TRY(cudaFuncSetAttribute(walk_kernel<false, 256>, most, shared));
 cleanup:
     return st;
 }

@@ -21,8 +21,9 @@ typedef struct desk {
     sked_i_batch_f32 *batch;
     sked_i_back_f32 *back;
     phase phase;
-    int stage, pieces; /* of the phase, and of that stage */
-    float *gradient;   /* [total] */
+    int stage, pieces;               /* of the phase, and of that stage */
+    float *gradient;                 /* [total] */
+    double norm[SKED_I_BATCH_PARTS]; /* of pieces of it */
     sked_i_mark mark;
     sked_status status;
     sked_error error;
@@ -35,7 +36,9 @@ typedef struct cpu_learner {
     sked_i_team *team;
     int count;
     desk *desk;      /* [how.lessons] */
+    int *order;      /* [how.lessons] the largest first, so that none is left to the end alone */
     float *gradient; /* [total] */
+    double *norm;    /* [threads] of each one's share of it */
 } cpu_learner;
 
 static bool serves(const sked_i_layout *layout)
@@ -63,7 +66,9 @@ static void destroy(sked_i_sampler_learner *generic)
     for (int k = 0; k < c->how.lessons && c->desk; k++)
         free(c->desk[k].gradient);
     free(c->desk);
+    free(c->order);
     free(c->gradient);
+    free(c->norm);
     free(c);
 }
 
@@ -77,7 +82,9 @@ static sked_status create(sked_sampler *model, const sked_i_sampler_learner_sett
     c->model = model;
     c->how = *how;
     SKED_NEW(c->gradient, model->layout.total);
+    SKED_NEW(c->norm, how->threads);
     SKED_NEW0(c->desk, how->lessons);
+    SKED_NEW(c->order, how->lessons);
     for (int k = 0; k < how->lessons; k++)
         SKED_NEW(c->desk[k].gradient, model->layout.total);
     SKED_TRY(sked_i_team_create(how->threads, &c->team, err));
@@ -87,6 +94,11 @@ cleanup:
     if (c)
         destroy(&c->base);
     return st;
+}
+
+static int64_t size_of(const sked_i_lesson *l)
+{
+    return (int64_t)l->graph->n_ops * l->batch;
 }
 
 static sked_status start(sked_i_sampler_learner *generic, const sked_i_lesson *lessons, int count,
@@ -100,6 +112,10 @@ static sked_status start(sked_i_sampler_learner *generic, const sked_i_lesson *l
         c->desk[k].status = SKED_OK;
         c->desk[k].phase = OPEN;
         c->desk[k].stage = 0;
+        int at = k;
+        for (; at > 0 && size_of(&lessons[c->order[at - 1]]) < size_of(&lessons[k]); at--)
+            c->order[at] = c->order[at - 1];
+        c->order[at] = k;
     }
     return SKED_OK;
 }
@@ -116,19 +132,53 @@ cleanup:
     return st;
 }
 
-/* Measures the gradient and puts the lesson away. */
-static void end_lesson(const cpu_learner *c, desk *d)
+/* Some of the parameters, for each thread: no cache line is written by two. */
+static void share_of(const cpu_learner *c, int thread, int64_t *first, int64_t *end)
 {
-    d->status = d->policy->kind->back_end(d->back, &d->error);
+    enum { line = 16 };
+    const int64_t total = c->model->layout.total, lines = (total + line - 1) / line;
+    *first = lines * thread / c->how.threads * line;
+    *end = lines * (thread + 1) / c->how.threads * line;
+    *end = *end < total ? *end : total;
+}
+
+/* Norm of numbers of which these are the norms of pieces. */
+static double norm_of(int count, const double *norms)
+{
+    double square = 0;
+    for (int k = 0; k < count; k++)
+        square += norms[k] * norms[k];
+    return sqrt(square);
+}
+
+/* Measures a piece of the gradient, and frees a part of the batch. */
+static void end_piece(const cpu_learner *c, desk *d, int piece)
+{
+    const int64_t total = c->model->layout.total;
+    const int64_t first = total * piece / SKED_I_BATCH_PARTS, end = total * (piece + 1) / SKED_I_BATCH_PARTS;
+    d->norm[piece] = sked_i_gradient_norm(end - first, d->gradient + first);
+    if (piece < d->batch->parts)
+        sked_i_batch_close_part_f32(d->batch, piece);
+}
+
+static sked_status end_lesson(desk *d, sked_error *err)
+{
+    const sked_status st = d->policy->kind->back_end(d->back, err);
     d->back = NULL;
-    d->mark.norm = sked_i_gradient_norm(c->model->layout.total, d->gradient);
+    d->mark.norm = norm_of(SKED_I_BATCH_PARTS, d->norm);
     close_desk(d);
+    return st;
 }
 
 static void run(void *data, int job, int stage, int piece)
 {
     cpu_learner *c = data;
-    desk *d = &c->desk[job];
+    if (job >= c->count) {
+        c->how.spare(c->how.spare_data);
+        return;
+    }
+    desk *d = &c->desk[c->order[job]];
+    int64_t first, end;
     (void)stage;
     switch (d->phase) {
     case OPEN:
@@ -143,12 +193,14 @@ static void run(void *data, int job, int stage, int piece)
         break;
     case GATHER:
         sked_i_batch_gather_f32(d->batch, piece, d->pieces);
+        share_of(c, piece, &first, &end);
+        memset(d->gradient + first, 0, (size_t)(end - first) * sizeof *d->gradient);
         break;
     case BACK:
         d->policy->kind->back_run(d->back, d->stage, piece, d->pieces);
         break;
     default:
-        end_lesson(c, d);
+        end_piece(c, d, piece);
     }
 }
 
@@ -174,8 +226,10 @@ static sked_status begin_phase(const cpu_learner *c, desk *d, sked_error *err)
         break;
     case BACK:
         d->mark.loss = sked_i_batch_loss_f32(d->batch, &d->mark.log_z);
-        memset(d->gradient, 0, (size_t)c->model->layout.total * sizeof *d->gradient);
         SKED_TRY(d->policy->kind->back_begin(d->policy, &d->batch->gradient[0], d->gradient, &d->back, err));
+        break;
+    case DONE:
+        SKED_TRY(end_lesson(d, err));
         break;
     default:
         break;
@@ -198,6 +252,8 @@ static int pieces_of(const cpu_learner *c, const desk *d)
         return d->stage == 0 ? threads : 0;
     case BACK:
         return d->policy->kind->back_pieces(d->back, d->stage, threads);
+    case NORM:
+        return d->stage == 0 ? SKED_I_BATCH_PARTS : 0;
     default:
         return d->stage == 0;
     }
@@ -206,7 +262,9 @@ static int pieces_of(const cpu_learner *c, const desk *d)
 static int next_pieces(void *data, int job, int stage)
 {
     cpu_learner *c = data;
-    desk *d = &c->desk[job];
+    if (job >= c->count)
+        return stage == 0;
+    desk *d = &c->desk[c->order[job]];
     if (stage > 0)
         d->stage++;
     while (d->status == SKED_OK && d->phase != DONE) {
@@ -223,7 +281,8 @@ static int next_pieces(void *data, int job, int stage)
 static sked_status finish(sked_i_sampler_learner *generic, sked_i_mark *marks, sked_error *err)
 {
     cpu_learner *c = (cpu_learner *)generic;
-    const sked_i_team_jobs jobs = {.count = c->count, .pieces = next_pieces, .run = run, .data = c};
+    const int spares = c->how.spare ? c->how.lessons : 0; /* the last jobs: they fill the gaps */
+    const sked_i_team_jobs jobs = {.count = c->count + spares, .pieces = next_pieces, .run = run, .data = c};
     const sked_status st = sked_i_team_work(c->team, &jobs, err);
     for (int k = 0; k < c->count; k++)
         close_desk(&c->desk[k]); /* of lessons that were broken off */
@@ -237,33 +296,20 @@ static sked_status finish(sked_i_sampler_learner *generic, sked_i_mark *marks, s
 
 /* ------------------------------------------------------------------ update */
 
-/* Some of the parameters, for each thread: no cache line is written by two. */
-static void share_of(const cpu_learner *c, int thread, int64_t *first, int64_t *end)
+/* What the gradient of a lesson counts. */
+static float weight_of(const cpu_learner *c, int lesson)
 {
-    enum { line = 16 };
-    const int64_t total = c->model->layout.total, lines = (total + line - 1) / line;
-    *first = lines * thread / c->how.threads * line;
-    *end = lines * (thread + 1) / c->how.threads * line;
-    *end = *end < total ? *end : total;
+    const double norm = c->desk[lesson].mark.norm, clip = c->how.clip;
+    return (float)((norm > clip ? clip / norm : 1) / c->how.graphs);
 }
 
 static void add_share(const cpu_learner *c, int64_t first, int64_t end, float *gradient)
 {
     for (int k = 0; k < c->count; k++) {
-        const double norm = c->desk[k].mark.norm, clip = c->how.clip;
-        const float share = (float)((norm > clip ? clip / norm : 1) / c->how.graphs);
+        const float weight = weight_of(c, k);
         for (int64_t i = first; i < end; i++)
-            gradient[i] += share * c->desk[k].gradient[i];
+            gradient[i] += weight * c->desk[k].gradient[i];
     }
-}
-
-static void sum_some(void *data, int thread)
-{
-    cpu_learner *c = data;
-    int64_t first, end;
-    share_of(c, thread, &first, &end);
-    memset(c->gradient + first, 0, (size_t)(end - first) * sizeof *c->gradient);
-    add_share(c, first, end, c->gradient);
 }
 
 static sked_status add(sked_i_sampler_learner *generic, float *gradient, sked_error *err)
@@ -274,9 +320,20 @@ static sked_status add(sked_i_sampler_learner *generic, float *gradient, sked_er
     return SKED_OK;
 }
 
+static void sum_some(void *data, int thread)
+{
+    cpu_learner *c = data;
+    int64_t first, end;
+    share_of(c, thread, &first, &end);
+    memset(c->gradient + first, 0, (size_t)(end - first) * sizeof *c->gradient);
+    add_share(c, first, end, c->gradient);
+    c->norm[thread] = sked_i_gradient_norm(end - first, c->gradient + first);
+}
+
 typedef struct step {
     cpu_learner *learner;
     const float *gradient;
+    bool sums; /* the gradient is to be summed first */
     double cut;
     sked_i_adam adam;
 } step;
@@ -285,19 +342,42 @@ static void step_some(void *data, int thread)
 {
     const step *s = data;
     int64_t first, end;
+    if (s->sums)
+        sum_some(s->learner, thread);
     share_of(s->learner, thread, &first, &end);
     sked_i_sampler_step(s->learner->model, &s->adam, s->gradient, s->cut, first, end);
+}
+
+/*
+ * Prepares a step with the sum over the lessons. The cut takes a slow sum, so it is asked for only where the
+ * norm may be above clip: no norm is larger than the sum of the lessons' (to more digits than rounding takes
+ * away).
+ */
+static void begin_sum(cpu_learner *c, step *s)
+{
+    const double surely_below = c->how.clip * (1 - 1e-6);
+    double most = 0;
+    s->gradient = c->gradient;
+    for (int k = 0; k < c->count; k++)
+        most += weight_of(c, k) * c->desk[k].mark.norm;
+    s->sums = most < surely_below || c->count == 1;
+    if (!s->sums)
+        sked_i_team_run(c->team, sum_some, c);
+    if (s->sums && !(most < surely_below))
+        s->cut = sked_i_sampler_cut(c->model, weight_of(c, 0), c->desk[0].gradient, c->how.clip);
+    else if (!s->sums && !(norm_of(c->how.threads, c->norm) < surely_below))
+        s->cut = sked_i_sampler_cut(c->model, 1, c->gradient, c->how.clip);
 }
 
 static sked_status update(sked_i_sampler_learner *generic, const float *gradient, sked_error *err)
 {
     cpu_learner *c = (cpu_learner *)generic;
     (void)err;
+    step s = {.learner = c, .gradient = gradient, .cut = 1, .adam = sked_i_sampler_adam(c->model)};
     if (gradient == NULL)
-        sked_i_team_run(c->team, sum_some, c);
-    step s = {
-        .learner = c, .gradient = gradient ? gradient : c->gradient, .adam = sked_i_sampler_adam(c->model)};
-    s.cut = sked_i_sampler_cut(c->model, s.gradient, c->how.clip);
+        begin_sum(c, &s);
+    else
+        s.cut = sked_i_sampler_cut(c->model, 1, gradient, c->how.clip);
     sked_i_team_run(c->team, step_some, &s);
     c->model->steps++;
     return SKED_OK;
@@ -313,6 +393,7 @@ static sked_status fetch(sked_i_sampler_learner *generic, sked_error *err)
 
 const sked_i_sampler_learner_kind sked_i_sampler_learner_cpu = {
     .backend = "cpu",
+    .spares = true,
     .serves = serves,
     .create = create,
     .destroy = destroy,

@@ -49,7 +49,7 @@ sked_status RN(gradient_create)(const RN(policy) * p, RN(gradient) * out, sked_e
 {
     enum { line = 64 }; /* bytes of a cache line */
     out->size = p->kind->gradient_size(p);
-    char *bytes = sked_i_alloc_zero(out->size + line / (int64_t)sizeof *out->block, sizeof *out->block);
+    char *bytes = sked_i_alloc(out->size + line / (int64_t)sizeof *out->block, sizeof *out->block);
     if (bytes == NULL)
         return sked_i_no_memory(err);
     out->owned = bytes;

@@ -47,6 +47,14 @@ typedef struct sked_i_trajectory {
     double log_forward;   /* sum of log P_F of the labelled actions */
     double log_backward;  /* sum of log P_B */
     double makespan;      /* in units of scale */
+    /*
+     * What a walk without gradient leaves for the next walk with one, under the same parameters: the policy's
+     * own, in numbers of its kind. The owner frees it, and says with `keeps` whether a gradient is to follow.
+     */
+    bool keeps;
+    void *kept;
+    int64_t kept_cap;
+    int32_t kept_steps;
 } sked_i_trajectory;
 
 /* The first member of each kind's walker. */
@@ -95,6 +103,7 @@ SKED_MUST_CHECK sked_status RN(policy_grad)(const RN(policy) * p, RN(gradient) *
                                             sked_error *err);
 /* The same in pieces, for callers with threads of their own: begin, then the stages of the kind. */
 void RN(policy_begin)(RN(policy) * p, const real *parameter, double temperature);
+/* Its numbers are not set. */
 SKED_MUST_CHECK sked_status RN(gradient_create)(const RN(policy) * p, RN(gradient) * out, sked_error *err);
 void RN(gradient_clear)(RN(gradient) * g);
 

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/explog.h"
 #include "base/memory.h"
+#include "base/thread.h"
 #include "engine/candidates/candidates.h"
 #include "formats/format.h"
 #include "method/gflownet/batch.h"
@@ -108,33 +109,96 @@ typedef struct drawing {
     bool stopped;
 } drawing;
 
-static sked_status take(drawing *d, const sked_i_instance *x, double temperature, int32_t count,
-                        const sked_i_trajectory *trajectory, sked_error *err)
+/* Trajectories that become the schedules from number `first` of the samples on. */
+typedef struct taking {
+    drawing *drawing;
+    const sked_i_instance *instance;
+    const sked_i_trajectory **drawn; /* [count] */
+    int32_t first, count;
+    int threads;
+    sked_status *status; /* [threads] */
+    sked_error *error;   /* [threads] */
+} taking;
+
+/* A thread's share of the schedules. */
+static sked_status make_schedules(const taking *t, int thread, sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_samples *out = d->out;
+    const sked_i_instance *x = t->instance;
+    const sked_i_costs *costs = &t->drawing->costs;
+    sked_samples *out = t->drawing->out;
     int32_t *name = NULL;
     double *free_at = NULL;
     SKED_NEW(name, x->devices);
     SKED_NEW(free_at, x->devices);
-    for (int32_t k = 0; k < count; k++) {
-        const sked_i_trajectory *t = &trajectory[k];
-        if (isnan(t->makespan))
-            continue; /* interrupted */
-        const double zeta = sked_i_trajectory_zeta(x, temperature, t);
+    const int32_t end = (int32_t)((int64_t)t->count * (thread + 1) / t->threads);
+    for (int32_t k = (int32_t)((int64_t)t->count * thread / t->threads); k < end; k++) {
         sked_schedule *s = NULL;
         SKED_TRY(sked_schedule_create(x->n, x->devices, &s, err));
-        fill_schedule(&d->costs, x, t, name, free_at, s);
-        out->schedule[out->count] = s;
-        out->log_prob[out->count] = t->log_forward;
-        out->temperature[out->count] = temperature;
-        out->makespan[out->count++] = sked_i_latest_finish(&d->costs, s);
-        d->zeta += zeta;
-        d->square += zeta * zeta;
+        fill_schedule(costs, x, t->drawn[k], name, free_at, s);
+        out->schedule[t->first + k] = s;
+        out->makespan[t->first + k] = sked_i_latest_finish(costs, s);
     }
 cleanup:
     free(name);
     free(free_at);
+    return st;
+}
+
+static void make_share(void *data, int thread)
+{
+    taking *t = data;
+    t->status[thread] = make_schedules(t, thread, &t->error[thread]);
+}
+
+/* Schedules of the trajectories in t->drawn, on as many threads as are worth their start. */
+static sked_status make_all(taking *t, sked_error *err)
+{
+    enum { ops_of_a_thread = 5000 }; /* some 0.1 ms */
+    sked_status st = SKED_OK;
+    const int64_t shares = 1 + (int64_t)t->count * t->instance->n / ops_of_a_thread;
+    t->threads = shares < t->drawing->opt->threads ? (int)shares : t->drawing->opt->threads;
+    SKED_NEW0(t->status, t->threads);
+    SKED_NEW0(t->error, t->threads);
+    t->drawing->out->count = t->first + t->count; /* what is not there is NULL, for clearing too */
+    SKED_TRY(sked_i_parallel(t->threads, make_share, t, err));
+    for (int k = 0; k < t->threads; k++)
+        if (t->status[k] != SKED_OK) {
+            st = sked_i_fail(err, t->status[k], "%s", t->error[k].message);
+            goto cleanup;
+        }
+cleanup:
+    free(t->status);
+    free(t->error);
+    return st;
+}
+
+/* Notes the complete ones of `count` trajectories of a temperature. */
+static void note(taking *t, double temperature, int32_t count, const sked_i_trajectory *trajectory)
+{
+    drawing *d = t->drawing;
+    for (int32_t k = 0; k < count; k++) {
+        if (isnan(trajectory[k].makespan))
+            continue; /* interrupted */
+        const double zeta = sked_i_trajectory_zeta(t->instance, temperature, &trajectory[k]);
+        const int32_t at = t->first + t->count;
+        d->out->log_prob[at] = trajectory[k].log_forward;
+        d->out->temperature[at] = temperature;
+        t->drawn[t->count++] = &trajectory[k];
+        d->zeta += zeta;
+        d->square += zeta * zeta;
+    }
+}
+
+static sked_status take(drawing *d, const sked_i_batch_f32 *b, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    taking t = {.drawing = d, .instance = b->policy->instance, .first = d->out->count};
+    SKED_NEW(t.drawn, b->size);
+    note(&t, b->policy->temperature, b->size, b->trajectory);
+    SKED_TRY(make_all(&t, err));
+cleanup:
+    free(t.drawn);
     return st;
 }
 
@@ -181,16 +245,16 @@ static sked_status draw_some(drawing *d, sked_i_batch_f32 *b, bool greedy, sked_
     d->stopped = drawn == SKED_ERR_STOPPED;
     if (drawn != SKED_OK && !d->stopped)
         return sked_i_fail(err, drawn, "%s", why.message);
-    const sked_status st = take(d, b->policy->instance, b->policy->temperature, b->size, b->trajectory, err);
+    const sked_status st = take(d, b, err);
     return st == SKED_OK && d->stopped && d->out->count == 0 ? sked_i_limit_fail(err) : st;
 }
 
-/* What the draws of a part say of log Z. */
-static void set_spread(drawing *d)
+/* What the first `count` draws, those of a part, say of log Z. */
+static void set_spread(drawing *d, int32_t count)
 {
     sked_samples *out = d->out;
-    out->log_z = d->zeta / out->count;
-    out->spread = sqrt(fmax(0, d->square / out->count - out->log_z * out->log_z));
+    out->log_z = d->zeta / count;
+    out->spread = sqrt(fmax(0, d->square / count - out->log_z * out->log_z));
 }
 
 /* The draws of a part, `total` being wanted in all; log Z and spread are those of the first. */
@@ -212,7 +276,7 @@ static sked_status draw_part(drawing *d, sked_i_policy_f32 *policy, const rung *
         b = NULL;
     }
     if (first == 0)
-        set_spread(d);
+        set_spread(d, out->count);
 cleanup:
     sked_i_batch_destroy_f32(b);
     return st;
@@ -286,6 +350,7 @@ static sked_status draw_parts(drawing *d, const sked_i_instance *x, const device
     sked_status st = SKED_OK;
     sked_error why = {0};
     device_draws a = {0};
+    taking t = {.drawing = d, .instance = x, .first = d->out->count};
     sked_i_once_walks walks[most_rungs];
     int64_t total = 0, at = 0;
     for (int k = 0; k < parts; k++)
@@ -302,50 +367,65 @@ static sked_status draw_parts(drawing *d, const sked_i_instance *x, const device
         goto cleanup;
     }
     list_trajectories(&a, total, x->n);
+    SKED_NEW(t.drawn, total);
     at = 0;
     for (int k = 0; k < parts; k++) {
-        const bool first = d->out->count == 0;
-        SKED_TRY(take(d, x, part[k].problem.temperature, part[k].count, a.trajectory + at, err));
-        if (first && d->out->count > 0)
-            set_spread(d);
+        const bool first = t.first + t.count == 0;
+        note(&t, part[k].problem.temperature, part[k].count, a.trajectory + at);
+        if (first && t.count > 0)
+            set_spread(d, t.count);
         at += part[k].count;
     }
+    SKED_TRY(make_all(&t, err));
     if (d->stopped && d->out->count == 0)
         st = sked_i_limit_fail(err);
 cleanup:
+    free(t.drawn);
     free_draws(&a);
     return st;
+}
+
+/* The parts of a machine's draws; how many. */
+static int plan_draws(const drawing *d, const sked_i_instance *x, int32_t first, int32_t end,
+                      device_part *out)
+{
+    rung rungs[most_rungs];
+    const int parts = set_rungs(d, x, first, end, rungs);
+    int count = 0;
+    for (int k = 0; k < parts; k++) {
+        const int32_t now = rungs[k].until - first;
+        first = rungs[k].until;
+        if (now == 0)
+            continue;
+        out[count] = (device_part){.count = now, .greedy = rungs[k].greedy};
+        sked_i_once_problem_of(x, rungs[k].temperature, &out[count++].problem);
+    }
+    return count;
 }
 
 /* As draw_machine, with all temperatures side by side; large numbers of draws piece by piece. */
 static sked_status draw_on_device(drawing *d, const sked_i_instance *x, int32_t first, int32_t end,
                                   int32_t total, sked_error *err)
 {
-    rung rungs[most_rungs];
-    const int parts = set_rungs(d, x, first, end, rungs);
-    const int32_t ops = x->n > 0 ? x->n : 1, fit = device_ops_at_once / ops;
+    const int32_t fit = device_ops_at_once / x->n;
+    device_part all[most_rungs];
+    const int parts = plan_draws(d, x, first, end, all);
     int at = 0;
     while (!d->stopped && at < parts && goes_on(d->opt, d->limit, d->out->count, total)) {
-        device_part part[most_rungs];
+        device_part now[most_rungs];
+        int32_t room = fit > 16 ? fit : 16;
         int count = 0;
-        int32_t room = fit > 16 ? fit : 16, done = d->out->count;
         for (; at < parts && room > 0; at++) {
-            const int32_t until = rungs[at].until;
-            const int32_t now = until - done < room ? until - done : room;
-            if (now == 0)
-                continue;
-            sked_i_once_problem_of(x, rungs[at].temperature, &part[count].problem);
-            part[count].greedy = rungs[at].greedy;
-            part[count++].count = now;
-            room -= now;
-            done += now;
-            if (done < until)
+            device_part *left = &all[at];
+            now[count] = *left;
+            now[count].count = left->count < room ? left->count : room;
+            room -= now[count].count;
+            left->count -= now[count++].count;
+            if (left->count > 0)
                 break; /* the rest of this one next time */
         }
-        if (count == 0)
-            break;
         d->zeta = d->square = 0;
-        const sked_status st = draw_parts(d, x, part, count, err);
+        const sked_status st = draw_parts(d, x, now, count, err);
         if (st != SKED_OK)
             return st;
     }

@@ -26,6 +26,8 @@
     X(RATE, "rate", REAL, "0.001", 1e-9, 1, NULL, "learning rate after warm-up, before decay")           \
     X(ANNEAL, "anneal", INT, "0", 0, 9e15, NULL,                                                         \
       "updates in which the rate falls to a hundredth, linearly; 0: it falls slowly, without an end")    \
+    X(BLEND, "blend", REAL, "1", 0, 1, NULL,                                                             \
+      "with --weights-only: how far the weights lie from the start of the model to what it learnt")      \
     X(CLIP, "clip", REAL, "1", 1e-9, 1e9, NULL, "largest norm of a gradient")                            \
     X(LEAST_DEVICES, "least-devices", INT, "0", 0, 1000000, NULL,                                        \
       "draw 2 or more up to --devices; 0: --devices")                                                    \
@@ -72,6 +74,7 @@ typedef struct trainer {
     sked_sampler *model;
     sked_i_lesson_law law;
     sked_i_lesson_queue *queue;
+    const sked_i_sampler_learner_kind *kind;
     sked_i_sampler_learner *learner;
     int n_lessons;
     sked_i_mark *marks; /* [n_lessons] */
@@ -191,18 +194,18 @@ static sked_status prefetch(trainer *t, sked_error *err)
 {
     const sked_i_lesson *lessons;
     const int64_t next = t->model->steps + 1;
-    if (t->learner->kind->prefetch == NULL || !sked_i_lesson_queue_ready(t->queue, next))
+    if (t->kind->prefetch == NULL || !sked_i_lesson_queue_ready(t->queue, next))
         return SKED_OK;
     const sked_status st = sked_i_lesson_queue_at(t->queue, next, &lessons, err);
     if (st == SKED_OK)
-        t->learner->kind->prefetch(t->learner, lessons, t->n_lessons);
+        t->kind->prefetch(t->learner, lessons, t->n_lessons);
     return st;
 }
 
 static sked_status update(trainer *t, sked_train_progress *p, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const sked_i_sampler_learner_kind *kind = t->learner->kind;
+    const sked_i_sampler_learner_kind *kind = t->kind;
     const sked_i_lesson *lessons;
     SKED_TRY(sked_i_lesson_queue_at(t->queue, t->model->steps, &lessons, err));
     SKED_TRY(kind->start(t->learner, lessons, t->n_lessons, err));
@@ -225,10 +228,18 @@ static bool over(const trainer *t)
     return sked_i_limit_reached(&t->limit) || (t->opt->steps > 0 && t->model->steps >= t->opt->steps);
 }
 
+/* After a failure: what this run has learnt before it is not lost, where it can be had and written. */
+static void rescue(trainer *t, int64_t begun)
+{
+    sked_error unused = {0};
+    if (t->opt->output && t->model->steps > begun && t->kind->fetch(t->learner, &unused) == SKED_OK)
+        (void)!sked_i_checkpoint_write(t->model, t->opt->output, true, &unused);
+}
+
 static sked_status loop(trainer *t, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const int64_t every = (int64_t)t->set[OPTION_VALIDATE];
+    const int64_t every = (int64_t)t->set[OPTION_VALIDATE], begun = t->model->steps;
     while (!over(t)) {
         sked_train_progress p = {0};
         sked_error why = {0};
@@ -237,17 +248,19 @@ static sked_status loop(trainer *t, sked_error *err)
             st = SKED_OK;
             break;
         }
-        if (st != SKED_OK)
+        if (st != SKED_OK) {
+            rescue(t, begun);
             return sked_i_fail(err, st, "%s", why.message);
+        }
         if (every > 0 && t->model->steps % every == 0) {
-            SKED_TRY(t->learner->kind->fetch(t->learner, err));
+            SKED_TRY(t->kind->fetch(t->learner, err));
             SKED_TRY(validate(t, &p, err));
         }
         p.seconds = sked_clock() - t->limit.begin;
         if (t->opt->progress)
             t->opt->progress(t->opt->progress_data, &p);
     }
-    SKED_TRY(t->learner->kind->fetch(t->learner, err));
+    SKED_TRY(t->kind->fetch(t->learner, err));
     if (t->opt->output)
         SKED_TRY(sked_i_checkpoint_write(t->model, t->opt->output, true, err));
 cleanup:
@@ -279,24 +292,23 @@ cleanup:
     return st;
 }
 
-static sked_status open_learner(trainer *t, sked_error *err)
+static void make_a_lesson(void *data)
 {
-    sked_status st = SKED_OK;
-    const sked_i_sampler_learner_kind *kind;
-    t->n_lessons = (int)t->set[OPTION_GRAPHS];
-    const sked_i_sampler_learner_settings how = {.clip = t->set[OPTION_CLIP],
-                                                 .graphs = t->n_lessons,
-                                                 .lessons = t->n_lessons,
-                                                 .batch = (int32_t)t->set[OPTION_BATCH],
-                                                 .largest = (int32_t)t->set[OPTION_LARGEST],
-                                                 .devices = t->opt->devices,
-                                                 .threads = t->opt->threads,
-                                                 .limit = &t->limit};
-    SKED_NEW(t->marks, t->n_lessons);
-    SKED_TRY(sked_i_sampler_learner_choose(t->opt->backend, &t->model->layout, &how, &kind, err));
-    SKED_TRY(kind->create(t->model, &how, &t->learner, err));
-cleanup:
-    return st;
+    sked_i_lesson_queue_help(((trainer *)data)->queue);
+}
+
+static sked_i_sampler_learner_settings settings_of(trainer *t)
+{
+    return (sked_i_sampler_learner_settings){.clip = t->set[OPTION_CLIP],
+                                             .graphs = t->n_lessons,
+                                             .lessons = t->n_lessons,
+                                             .batch = (int32_t)t->set[OPTION_BATCH],
+                                             .largest = (int32_t)t->set[OPTION_LARGEST],
+                                             .devices = t->opt->devices,
+                                             .threads = t->opt->threads,
+                                             .limit = &t->limit,
+                                             .spare = make_a_lesson,
+                                             .spare_data = t};
 }
 
 /* The paper's policy knows equal devices without transfers only. */
@@ -310,14 +322,14 @@ static sked_i_machine_law machines_of(const trainer *t)
                                 .unequal = plain ? 0 : t->set[OPTION_UNEQUAL]};
 }
 
-/* On one thread a lesson is made when it is needed. On more they are made ahead: two for every thread. */
+/* By a learner's threads at their leisure, or by others: two for each. */
 static sked_status open_queue(trainer *t, sked_error *err)
 {
-    const int threads = t->opt->threads > 1 ? t->opt->threads : 0;
+    const int threads = t->kind->spares ? 0 : t->opt->threads;
     const sked_i_lesson_plan plan = {.update = t->model->steps,
                                      .last = t->opt->steps > 0 ? t->opt->steps : INT64_MAX,
                                      .count = t->n_lessons,
-                                     .ahead = 1 + (2 * threads + t->n_lessons - 1) / t->n_lessons,
+                                     .ahead = 2 + (2 * threads + t->n_lessons - 1) / t->n_lessons,
                                      .threads = threads};
     t->law = (sked_i_lesson_law){.source = t->source,
                                  .seed = t->opt->seed,
@@ -354,11 +366,17 @@ sked_status sked_i_train(const sked_train_options *opt, sked_sampler **out, sked
     clock.stop = opt->stop;
     SKED_TRY(sked_i_source_open(opt->graphs, &t.source, err));
     SKED_TRY(open_model(&t, err));
-    SKED_TRY(open_learner(&t, err));
+    t.n_lessons = (int)t.set[OPTION_GRAPHS];
+    SKED_NEW(t.marks, t.n_lessons);
+    const sked_i_sampler_learner_settings how = settings_of(&t);
+    SKED_TRY(sked_i_sampler_learner_choose(opt->backend, &t.model->layout, &how, &t.kind, err));
     SKED_TRY(hold_out(&t, err));
     sked_i_limit_init(&t.limit, &clock);
     SKED_TRY(open_queue(&t, err));
+    SKED_TRY(t.kind->create(t.model, &how, &t.learner, err));
     SKED_TRY(loop(&t, err));
+    if (t.set[OPTION_BLEND] < 1) /* what was written for going on with is complete */
+        SKED_TRY(sked_i_sampler_blend(t.model, t.set[OPTION_BLEND], err));
 cleanup:
     sked_i_sampler_learner_destroy(t.learner);
     sked_i_lesson_queue_destroy(t.queue);

@@ -4,7 +4,11 @@
 
 #include <string.h>
 
-/* Cuts pieces off one block; with block NULL it only measures. */
+/*
+ * Cuts pieces off one block; with block NULL it only measures. Each begins with a cache line, so that threads
+ * that write rows or heads of usual widths side by side do not write to the same line.
+ */
+enum { LINE = 64 / sizeof(float) };
 typedef struct cutter {
     real *block;
     int64_t used;
@@ -13,8 +17,14 @@ typedef struct cutter {
 static real *cut(cutter *c, int64_t rows, int64_t columns)
 {
     real *p = c->block ? c->block + c->used : NULL;
-    c->used += rows * columns;
+    c->used += (rows * columns + LINE - 1) / LINE * LINE;
     return p;
+}
+
+static real *first_line(real *block)
+{
+    const uintptr_t bytes = LINE * sizeof *block, over = (uintptr_t)block % bytes;
+    return over == 0 ? block : (real *)(void *)((char *)block + (bytes - over));
 }
 
 static int64_t lay_out(RN(encoder) * e, real *block)
@@ -61,12 +71,12 @@ sked_status RN(encoder_create)(const sked_i_layout *layout, const RN(kernels) * 
     e->masks = masks;
     e->feature = feature;
     e->n = masks->n;
-    e->block = sked_i_alloc_zero(lay_out(e, NULL), sizeof *e->block);
+    e->block = sked_i_alloc_zero(lay_out(e, NULL) + LINE, sizeof *e->block);
     if (e->block == NULL) {
         free(e);
         return sked_i_no_memory(err);
     }
-    lay_out(e, e->block);
+    lay_out(e, first_line(e->block));
     *out = e;
     return SKED_OK;
 }
@@ -232,10 +242,10 @@ sked_status RN(encoder_back_init)(RN(encoder_back) * b, const RN(encoder) * e, c
 {
     *b = (RN(encoder_back)){
         .encoder = e, .parameter = parameter, .dout = dout, .dheat = dheat, .dparameter = dparameter};
-    b->block = sked_i_alloc_zero(lay_out_back(b, NULL), sizeof *b->block);
+    b->block = sked_i_alloc_zero(lay_out_back(b, NULL) + LINE, sizeof *b->block);
     if (b->block == NULL)
         return sked_i_no_memory(err);
-    lay_out_back(b, b->block);
+    lay_out_back(b, first_line(b->block));
     return SKED_OK;
 }
 

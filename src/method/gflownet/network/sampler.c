@@ -61,6 +61,19 @@ void sked_i_sampler_start(sked_sampler *m, uint64_t seed)
     }
 }
 
+sked_status sked_i_sampler_blend(sked_sampler *m, double share, sked_error *err)
+{
+    sked_sampler *start = NULL;
+    const sked_status st = sked_i_sampler_create(&m->layout.sizes, &start, err);
+    if (st != SKED_OK)
+        return st;
+    sked_i_sampler_start(start, m->seed);
+    for (int64_t i = 0; i < m->layout.total; i++)
+        m->parameter[i] = start->parameter[i] + (float)share * (m->parameter[i] - start->parameter[i]);
+    sked_i_sampler_destroy(start);
+    return SKED_OK;
+}
+
 double sked_i_sampler_rate(const sked_sampler *m)
 {
     const double warm = m->steps < 100 ? (double)(m->steps + 1) / 100 : 1;
@@ -94,18 +107,13 @@ double sked_i_gradient_norm(int64_t n, const float *gradient)
     return sqrt(square);
 }
 
-/*
- * Models of the past were cut by the norm of a sum in the order of the parameters, which takes a sixth of a
- * step's time on one core. It is only asked where it matters.
- */
-double sked_i_sampler_cut(const sked_sampler *m, const float *gradient, double clip)
+double sked_i_sampler_cut(const sked_sampler *m, float weight, const float *gradient, double clip)
 {
-    const double about = sked_i_gradient_norm(m->layout.total, gradient);
-    if (about < clip * (1 - 1e-6))
-        return 1;
     double square = 0;
-    for (int64_t i = 0; i < m->layout.total; i++)
-        square += (double)gradient[i] * gradient[i];
+    for (int64_t i = 0; i < m->layout.total; i++) {
+        const float g = weight * gradient[i];
+        square += (double)g * g;
+    }
     const double norm = sqrt(square);
     return !isfinite(norm) ? NAN : norm > clip ? clip / norm : 1;
 }
@@ -124,7 +132,7 @@ void sked_i_sampler_step(sked_sampler *m, const sked_i_adam *a, const float *gra
 
 void sked_i_sampler_update(sked_sampler *m, const float *gradient, double clip)
 {
-    const double cut = sked_i_sampler_cut(m, gradient, clip);
+    const double cut = sked_i_sampler_cut(m, 1, gradient, clip);
     if (isnan(cut))
         return;
     const sked_i_adam a = sked_i_sampler_adam(m);
