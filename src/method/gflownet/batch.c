@@ -186,15 +186,21 @@ static void release(RN(batch) * b, int32_t part)
     __atomic_store_n(&b->pass.taken[part], false, __ATOMIC_RELEASE);
 }
 
+/* `other` is so far behind `own` that a thread had better change: it must fetch what the part has in memory.
+ * On few threads all parts are done in good time without. */
+static bool is_behind(const RN(batch) * b, int32_t other, int32_t own)
+{
+    enum { parts_enough = 4 }; /* for each thread */
+    return b->threads * parts_enough > b->parts && left_of(b, other) > left_of(b, own) + 1;
+}
+
 void RN(batch_walk)(RN(batch) * b)
 {
     for (int32_t own = -1;;) {
         const int32_t other = most_left(b);
         if (own < 0 && other < 0)
             return;
-        const bool behind =
-            other >= 0 && (own < 0 || (b->threads > 1 && left_of(b, other) > left_of(b, own) + 1));
-        if (behind && claim(b, other)) {
+        if (other >= 0 && (own < 0 || is_behind(b, other, own)) && claim(b, other)) {
             if (own >= 0)
                 release(b, own);
             own = other;
