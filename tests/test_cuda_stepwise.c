@@ -36,10 +36,9 @@ typedef struct setting {
 } setting;
 
 /* dim, layers, head, mlp, temperature, context, width, slots */
-#define SMALL(layers, head, slots, backward)                           \
-    {                                                                  \
-        16, layers, head, 24, 8, 8, 16, slots, SKED_I_POLICY_STEPWISE, \
-            SKED_I_BACKWARD_##backward                                 \
+#define SMALL(layers, head, slots, backward)                                                      \
+    {                                                                                             \
+        16, layers, head, 24, 8, 8, 16, slots, SKED_I_POLICY_STEPWISE, SKED_I_BACKWARD_##backward \
     }
 static const setting small_settings[] = {
     {"layered", 9, 3, 1, SMALL(2, 8, 8, LEARNED), 0.3, 6},
@@ -51,8 +50,8 @@ static const setting small_settings[] = {
 };
 enum { n_small = sizeof small_settings / sizeof *small_settings };
 
-#define DEFAULT_SIZES(backward)                                                            \
-    {                                                                                      \
+#define DEFAULT_SIZES(backward)                                                           \
+    {                                                                                     \
         64, 3, 16, 128, 32, 64, 64, 8, SKED_I_POLICY_STEPWISE, SKED_I_BACKWARD_##backward \
     }
 static const setting large_settings[] = {
@@ -210,8 +209,8 @@ static void compare_gradients(const fixture *f, const float *got, const double *
         const sked_i_parameter *p = &f->layout.table[k];
         for (int64_t i = p->offset; i < p->offset + (int64_t)p->rows * p->columns; i++)
             if (!(fabs(got[i] - want[i]) <= tolerance * scale))
-                fail_msg("%s[%lld]: %.9g, not %.9g (norm %g)", p->name, (long long)(i - p->offset), (double)got[i],
-                         want[i], scale);
+                fail_msg("%s[%lld]: %.9g, not %.9g (norm %g)", p->name, (long long)(i - p->offset),
+                         (double)got[i], want[i], scale);
     }
 }
 
@@ -471,9 +470,9 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small),   cmocka_unit_test(test_rounded),
-        cmocka_unit_test(test_drawing), cmocka_unit_test(test_several_and_again),
-        cmocka_unit_test(test_update),  cmocka_unit_test(test_distribution),
+        cmocka_unit_test(test_small),    cmocka_unit_test(test_rounded),
+        cmocka_unit_test(test_drawing),  cmocka_unit_test(test_several_and_again),
+        cmocka_unit_test(test_update),   cmocka_unit_test(test_distribution),
         cmocka_unit_test(test_refusals), cmocka_unit_test(test_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,8 +4,8 @@
  * memory, and are read before a call returns.
  *
  * Gradients are not kept while schedules are drawn. Once they are drawn every partial schedule is known, so
- * all of them (trajectories * steps) are independent work: they are encoded again and their gradients added in
- * a fixed order. That costs a forward run more and gives as many independent states as a device can take,
+ * all of them (trajectories * steps) are independent work: they are encoded again and their gradients added
+ * in a fixed order. That costs a forward run more and gives as many independent states as a device can take,
  * where drawing has one a trajectory.
  */
 #ifndef SKED_BACKEND_STEPWISE_H
@@ -15,16 +15,18 @@
 enum { SKED_I_STEPWISE_LAYERS = 16, SKED_I_STEPWISE_HEAT = 5, SKED_I_STEPWISE_FEATURES = 6 };
 
 /* Where parameters begin in their block; those of a learned backward policy are -1 where there is none. */
-#define SKED_I_STEPWISE_LAYER_OFFSETS(X)                                                                \
-    X(norm1_gain) X(norm1_bias) X(qkv_weight) X(qkv_bias) X(merge_weight) X(merge_bias) X(norm2_gain)   \
-    X(norm2_bias) X(mlp1_weight) X(mlp1_bias) X(scale_weight) X(scale_bias) X(shift_weight) X(shift_bias) \
-    X(mlp2_weight) X(mlp2_bias)
-#define SKED_I_STEPWISE_OFFSETS(X)                                                                      \
-    X(input_weight) X(input_bias) X(heat1_weight) X(heat1_bias) X(heat2_weight) X(heat2_bias)           \
-    X(final_gain) X(final_bias) X(forward1_weight) X(forward1_bias) X(forward_scale_weight)             \
-    X(forward_scale_bias) X(forward_shift_weight) X(forward_shift_bias) X(forward2_weight)              \
-    X(forward2_bias) X(back1_weight) X(back1_bias) X(back_scale_weight) X(back_scale_bias)              \
-    X(back_shift_weight) X(back_shift_bias) X(back2_weight)
+#define SKED_I_STEPWISE_LAYER_OFFSETS(X)                                                              \
+    X(norm1_gain)                                                                                     \
+    X(norm1_bias) X(qkv_weight) X(qkv_bias) X(merge_weight) X(merge_bias) X(norm2_gain) X(norm2_bias) \
+        X(mlp1_weight) X(mlp1_bias) X(scale_weight) X(scale_bias) X(shift_weight) X(shift_bias)       \
+            X(mlp2_weight) X(mlp2_bias)
+#define SKED_I_STEPWISE_OFFSETS(X)                                                                         \
+    X(input_weight)                                                                                        \
+    X(input_bias) X(heat1_weight) X(heat1_bias) X(heat2_weight) X(heat2_bias) X(final_gain) X(final_bias)  \
+        X(forward1_weight) X(forward1_bias) X(forward_scale_weight) X(forward_scale_bias)                  \
+            X(forward_shift_weight) X(forward_shift_bias) X(forward2_weight) X(forward2_bias)              \
+                X(back1_weight) X(back1_bias) X(back_scale_weight) X(back_scale_bias) X(back_shift_weight) \
+                    X(back_shift_bias) X(back2_weight)
 
 typedef struct sked_i_stepwise_layer {
 #define SKED_X(name) int64_t name;
@@ -73,7 +75,7 @@ typedef struct sked_i_stepwise_problem {
 
 /* Of the trajectories of one problem; NULL: not wanted. */
 typedef struct sked_i_stepwise_outcome {
-    int32_t *op, *device;                           /* [batch * ops] */
+    int32_t *op, *device;                          /* [batch * ops] */
     double *log_forward, *log_backward, *makespan; /* [batch] */
 } sked_i_stepwise_outcome;
 
@@ -85,8 +87,8 @@ typedef struct sked_i_stepwise_device sked_i_stepwise_device;
 
 /*
  * Calls of one device come from one thread. Everything fails with DEVICE where the device does (out of memory
- * included: nothing is lost then), STOPPED where the limit came first, BUG where the policy gives no number or
- * a replayed action is not legal.
+ * included: nothing is lost then), STOPPED where the limit came first, BUG where the policy gives no number
+ * or a replayed action is not legal.
  */
 typedef struct sked_i_stepwise_backend {
     /* The limit (NULL: none) is heard between launches of some hundredths of a second. */

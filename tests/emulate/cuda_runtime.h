@@ -21,6 +21,7 @@
 #define __constant__    static
 #define __shared__      static
 #define __forceinline__ inline
+#define __noinline__
 #define __launch_bounds__(...)
 #define __align__(n) alignas(n)
 #define __grid_constant__

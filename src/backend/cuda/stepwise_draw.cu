@@ -4,7 +4,8 @@
  */
 #include "backend/cuda/stepwise_kernels.h"
 
-/* ------------------------------------------------------------------ random numbers, as base/rng.h has them */
+/* ------------------------------------------------------------------ random numbers, as base/rng.h has them
+ */
 
 __device__ static inline uint64_t next_number(uint64_t *s)
 {
@@ -74,7 +75,8 @@ __device__ static void begin(const step_problem &p, int k)
     __syncthreads();
     if (threadIdx.x < SKED_STEP_WARP) {
         const int32_t *waits = p.waits + row;
-        const int ready = step_list(p.ops, [=](int i) { return waits[i] == 0 ? i : -1; }, p.queue + row);
+        const int ready = step_list(
+            p.ops, [=](int i) { return waits[i] == 0 ? i : -1; }, p.queue + row);
         if (threadIdx.x == 0) {
             p.queued[k] = ready;
             p.trouble[k] = 0;

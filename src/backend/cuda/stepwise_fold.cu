@@ -1,7 +1,7 @@
 /*
  * Before and after the network of the stepwise policy: what depends on the temperature alone is worked into
- * the matrices, which are packed as tensor cores read them; gradients of those go back to the parameters; loss
- * and Adam. Small work: a few launches an update.
+ * the matrices, which are packed as tensor cores read them; gradients of those go back to the parameters;
+ * loss and Adam. Small work: a few launches an update.
  */
 #include "backend/cuda/stepwise_kernels.h"
 
@@ -43,8 +43,8 @@ __global__ static void warm_kernel(const step_problem *problem, step_folding f, 
                                       w + f.heat1_bias, c));
     __syncthreads();
     for (int c = threadIdx.x; c < f.temperature; c += blockDim.x)
-        second[c] = fmaxf(0, column_of(f.temperature, f.temperature, first, w + f.heat2_weight,
-                                       w + f.heat2_bias, c));
+        second[c] =
+            fmaxf(0, column_of(f.temperature, f.temperature, first, w + f.heat2_weight, w + f.heat2_bias, c));
     __syncthreads();
     for (int i = 0; i < f.films; i++) {
         const step_film film = f.film[i];
@@ -81,7 +81,8 @@ __global__ static void fold_kernel(const step_problem *problem, step_folding f, 
         const float gain = m.gain >= 0 ? w[m.gain + k] : 1;
         const float v = step_round(gain * w[m.weight + (int64_t)k * m.width + c] * scale_of(p, m, c));
         const int there = ((c / 8 * (rows / 8) + k / 8) * SKED_STEP_WARP + c % 8 * 4 + k % 4) * 2 + k % 8 / 4;
-        const int back = ((k / 8 * (columns / 8) + c / 8) * SKED_STEP_WARP + k % 8 * 4 + c % 4) * 2 + c % 8 / 4;
+        const int back =
+            ((k / 8 * (columns / 8) + c / 8) * SKED_STEP_WARP + k % 8 * 4 + c % 4) * 2 + c % 8 / 4;
         weight[there] = v;
         turned[back] = v;
     }
@@ -89,7 +90,8 @@ __global__ static void fold_kernel(const step_problem *problem, step_folding f, 
         float bias = w[m.bias + c];
         for (int k = 0; k < rows && m.norm >= 0; k++)
             bias += w[m.norm + k] * w[m.weight + (int64_t)k * m.width + c];
-        p.folded[place.bias + c] = bias * scale_of(p, m, c) + (m.film >= 0 ? p.film[m.film + columns + c] : 0);
+        p.folded[place.bias + c] =
+            bias * scale_of(p, m, c) + (m.film >= 0 ? p.film[m.film + columns + c] : 0);
     }
 }
 
@@ -105,8 +107,7 @@ __global__ static void loss_kernel(const step_problem *problem)
         double mine = 0;
         for (int k = threadIdx.x; k < p.batch; k += blockDim.x) {
             const double speedup = p.makespan[k] > 0 ? p.work / p.makespan[k] : 1;
-            const double zeta =
-                (speedup - p.devices) / p.temperature + p.log_backward[k] - p.log_forward[k];
+            const double zeta = (speedup - p.devices) / p.temperature + p.log_backward[k] - p.log_forward[k];
             const double r = zeta - sum / p.batch;
             if (pass == 1)
                 p.slope[k] = (float)(-2 * r / p.batch);
@@ -126,7 +127,8 @@ __global__ static void loss_kernel(const step_problem *problem)
 __global__ static void gather_kernel(const step_problem *problem, const float *gradients, int64_t size)
 {
     const step_problem &p = problem[blockIdx.y];
-    for (int64_t e = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; e < size; e += (int64_t)gridDim.x * blockDim.x) {
+    for (int64_t e = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; e < size;
+         e += (int64_t)gridDim.x * blockDim.x) {
         float sum = 0;
         for (int b = 0; b < p.n_blocks; b++)
             sum += gradients[(p.first_block + b) * size + e];
@@ -135,8 +137,8 @@ __global__ static void gather_kernel(const step_problem *problem, const float *g
 }
 
 /* One row of a matrix, by one warp: its parameters, and its share of gain and norm. */
-__device__ static void unfold_row(const step_problem &p, const step_fold &m, const step_matrix &at, const float *w,
-                                  int k, float &dgain, float &dnorm)
+__device__ static void unfold_row(const step_problem &p, const step_fold &m, const step_matrix &at,
+                                  const float *w, int k, float &dgain, float &dnorm)
 {
     const float *drow = p.folded_gradient + at.dweight + (int64_t)k * at.columns;
     const float *dbias = p.folded_gradient + at.dbias, *row = w + m.weight + (int64_t)k * m.width;
@@ -157,7 +159,8 @@ __global__ static void unfold_rows_kernel(const step_problem *problem, step_fold
     const int first = blockIdx.y, warps = gridDim.x * blockDim.x / SKED_STEP_WARP;
     if (f.fold[first].follows)
         return;
-    for (int k = (blockIdx.x * blockDim.x + threadIdx.x) / SKED_STEP_WARP; k < f.matrix[first].rows; k += warps) {
+    for (int k = (blockIdx.x * blockDim.x + threadIdx.x) / SKED_STEP_WARP; k < f.matrix[first].rows;
+         k += warps) {
         float dgain = 0, dnorm = 0;
         for (int i = first; i == first || (i < f.matrices && f.fold[i].follows); i++)
             unfold_row(p, f.fold[i], f.matrix[i], w, k, dgain, dnorm);
@@ -198,7 +201,8 @@ __global__ static void unfold_plain_kernel(const step_problem *problem, step_net
 {
     const step_problem &p = problem[blockIdx.y];
     const int size = z.inputs * z.dim;
-    for (int e = blockIdx.x * blockDim.x + threadIdx.x; e < size + z.dim + z.width; e += gridDim.x * blockDim.x) {
+    for (int e = blockIdx.x * blockDim.x + threadIdx.x; e < size + z.dim + z.width;
+         e += gridDim.x * blockDim.x) {
         if (e < size)
             p.gradient[z.input_weight + e] = p.folded_gradient[z.dinput + e];
         else if (e < size + z.dim)
@@ -284,7 +288,8 @@ __global__ static void adam_kernel(const step_problem *problem, int problems, co
                                    float *moment1, float *moment2)
 {
     const double b1 = 0.9, b2 = 0.999;
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < total; i += (int64_t)gridDim.x * blockDim.x) {
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < total;
+         i += (int64_t)gridDim.x * blockDim.x) {
         float sum = gradient != NULL ? gradient[i] : 0;
         for (int k = 0; k < problems && gradient == NULL; k++)
             sum += share[k] * problem[k].gradient[i];
@@ -318,8 +323,8 @@ void sked_i_step_loss(const step_load *load, cudaStream_t stream)
     SKED_LAUNCH(loss_kernel, l.problems, SMALL_BLOCK, 0, stream, l.problem);
 }
 
-void sked_i_step_unfold(const step_load *load, const step_folding *folding, const float *gradients, int64_t size,
-                        int64_t total, cudaStream_t stream)
+void sked_i_step_unfold(const step_load *load, const step_folding *folding, const float *gradients,
+                        int64_t size, int64_t total, cudaStream_t stream)
 {
     const step_load l = *load;
     const step_folding f = *folding;
@@ -339,6 +344,6 @@ void sked_i_step_adam(const step_problem *problem, int problems, const float *sh
                       cudaStream_t stream)
 {
     const step_adam a = *adam;
-    SKED_LAUNCH(adam_kernel, blocks_for(total), SMALL_BLOCK, 0, stream, problem, problems, share, gradient, total,
-                a, parameter, moment1, moment2);
+    SKED_LAUNCH(adam_kernel, blocks_for(total), SMALL_BLOCK, 0, stream, problem, problems, share, gradient,
+                total, a, parameter, moment1, moment2);
 }

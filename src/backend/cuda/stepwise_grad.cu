@@ -19,7 +19,7 @@ struct sums {
 };
 
 /* Kept rows back into rows that products read. */
-__device__ static void fetch(const float *kept, int rows, int columns, float *to, int ld)
+__device__ __noinline__ static void fetch(const float *kept, int rows, int columns, float *to, int ld)
 {
     const int quads = columns / 4;
     for (int k = threadIdx.x; k < rows * quads; k += blockDim.x)
@@ -31,8 +31,8 @@ __device__ static void fetch(const float *kept, int rows, int columns, float *to
  * Through the normalisation: dx[r] = base[r] + ..., where base (by row of the picked ones, or NULL) and dx
  * have the length of dy.
  */
-__device__ static void unit_grad(int rows, int dim, const float *y, const float *rstd, const float *dy,
-                                 const float *base, float *dx)
+__device__ __noinline__ static void unit_grad(int rows, int dim, const float *y, const float *rstd,
+                                              const float *dy, const float *base, float *dx)
 {
     const int lane = threadIdx.x % SKED_STEP_WARP, warps = blockDim.x / SKED_STEP_WARP;
     const int ld = dim + SKED_STEP_PAD;
@@ -60,9 +60,8 @@ __device__ static void forward_slopes(const step_work &w, int k, int step, float
     const int64_t at = (int64_t)k * p.ops + step;
     const int ld = step_wide_ld(w.z), devices = p.devices, count = w.count[0] * devices;
     const float *logit = w.wide;
-    const double lse = step_log_sum(count, [=](int i) {
-        return (double)logit[(int64_t)(i / devices) * ld + i % devices];
-    });
+    const double lse =
+        step_log_sum(count, [=](int i) { return (double)logit[(int64_t)(i / devices) * ld + i % devices]; });
     const int op = p.op[at], d = p.device[at];
     for (int i = threadIdx.x; i < w.count[0] * w.z.slots; i += SKED_STEP_WARP) {
         float *x = w.wide + (int64_t)(i / w.z.slots) * ld + i % w.z.slots;
@@ -86,11 +85,13 @@ __device__ static void backward_slopes(const step_work &w, int k, int step, floa
 __device__ static step_rows heads_second(const step_work &w, const sums &g)
 {
     const step_net &z = w.z;
-    const int forward = w.count[0], back = w.count[1], ld = step_wide_ld(z), active_ld = z.width + SKED_STEP_PAD;
+    const int forward = w.count[0], back = w.count[1], ld = step_wide_ld(z),
+              active_ld = z.width + SKED_STEP_PAD;
     const step_rows dhidden = {w.wide + z.slots, ld, NULL, forward};
     if (forward > 0) {
         const step_matrix m = step_head_matrix(w, STEP_FORWARD2);
-        const step_rows active = step_all_rows(w.deep, z.width, forward), dlogit = {w.wide, ld, NULL, forward};
+        const step_rows active = step_all_rows(w.deep, z.width, forward),
+                        dlogit = {w.wide, ld, NULL, forward};
         step_ending e = {};
         e.to = dhidden;
         e.gate = active;
@@ -112,7 +113,8 @@ __device__ static step_rows heads_second(const step_work &w, const sums &g)
     return dhidden;
 }
 
-/* From the slopes of the logits to top, the slopes of the rows of the last layer. u: [rows, dim] as it was. */
+/* From the slopes of the logits to top, the slopes of the rows of the last layer. u: [rows, dim] as it was.
+ */
 __device__ static void heads_grad(const step_work &w, const sums &g, float *u, float *t)
 {
     const step_net &z = w.z;
@@ -158,7 +160,8 @@ __device__ static void query_grad_tile(const step_attention &v, int h, int m, co
     for (int column = 0; column < head; column += 16) {
         float out[2][4] = {};
         for (int n = 0; n < (v.w.p.ops + 7) / 8; n++) {
-            const uint64_t see[2] = {v.sees(near[0], h, n / 8) >> n % 8 * 8, v.sees(near[1], h, n / 8) >> n % 8 * 8};
+            const uint64_t see[2] = {v.sees(near[0], h, n / 8) >> n % 8 * 8,
+                                     v.sees(near[1], h, n / 8) >> n % 8 * 8};
             if (!__any_sync(sked_step_all, ((see[0] | see[1]) & 0xff) != 0))
                 continue;
             float s[4] = {}, dp[4] = {}, slope[4], weight;
@@ -166,10 +169,12 @@ __device__ static void query_grad_tile(const step_attention &v, int h, int m, co
             step_dots(head, dy0, dy1, v.value(n * 8 + g, h), dp);
             for (int c = 0; c < 4; c++) {
                 const int at = near[c / 2] * SKED_I_HEADS + h;
-                score_slope(see[c / 2] >> (2 * t + c % 2) & 1, s[c], dp[c], lse[at], mean[at], weight, slope[c]);
+                score_slope(see[c / 2] >> (2 * t + c % 2) & 1, s[c], dp[c], lse[at], mean[at], weight,
+                            slope[c]);
             }
             const float a[4] = {slope[0], slope[2], slope[1], slope[3]};
-            const float *b0 = v.key(n * 8 + 2 * t, h) + column + g, *b1 = v.key(n * 8 + 2 * t + 1, h) + column + g;
+            const float *b0 = v.key(n * 8 + 2 * t, h) + column + g,
+                        *b1 = v.key(n * 8 + 2 * t + 1, h) + column + g;
 #pragma unroll
             for (int o = 0; o < 2; o++)
                 if (column + 8 * o < head)
@@ -207,12 +212,14 @@ __device__ static void key_grad_tile(const step_attention &v, int h, int m, cons
             step_dots(head, v.value(j0, h), v.value(j0 + 8, h), dy.near(n * 8 + g) + h * head, dp);
             for (int c = 0; c < 4; c++) {
                 const int at = near[c % 2] * SKED_I_HEADS + h;
-                score_slope(see[c % 2] >> (g + c / 2 * 8) & 1, s[c], dp[c], lse[at], mean[at], weight[c], slope[c]);
+                score_slope(see[c % 2] >> (g + c / 2 * 8) & 1, s[c], dp[c], lse[at], mean[at], weight[c],
+                            slope[c]);
             }
             const float a[4] = {slope[0], slope[2], slope[1], slope[3]};
             const float b[4] = {weight[0], weight[2], weight[1], weight[3]};
             const float *q0 = v.query(i[0], h) + column + g, *q1 = v.query(i[1], h) + column + g;
-            const float *y0 = dy.near(i[0]) + h * head + column + g, *y1 = dy.near(i[1]) + h * head + column + g;
+            const float *y0 = dy.near(i[0]) + h * head + column + g,
+                        *y1 = dy.near(i[1]) + h * head + column + g;
 #pragma unroll
             for (int o = 0; o < 2; o++)
                 if (column + 8 * o < head) {
@@ -225,7 +232,8 @@ __device__ static void key_grad_tile(const step_attention &v, int h, int m, cons
 #pragma unroll
             for (int o = 0; o < 2; o++)
                 if (column + 8 * o < head && j0 + c / 2 * 8 < v.w.p.ops) {
-                    float *at = to + (int64_t)(j0 + c / 2 * 8) * ld + inner + h * head + column + 8 * o + 2 * t + c % 2;
+                    float *at = to + (int64_t)(j0 + c / 2 * 8) * ld + inner + h * head + column + 8 * o +
+                                2 * t + c % 2;
                     at[0] = step_round(dkey[o][c]);
                     at[inner] = step_round(dvalue[o][c]);
                 }
@@ -233,8 +241,8 @@ __device__ static void key_grad_tile(const step_attention &v, int h, int m, cons
 }
 
 /* From dy of the mixed values to the slopes of queries, keys and values in `to`. */
-__device__ static void attend_grad(const step_attention &v, const step_rows &dy, const float *lse, float *to,
-                                   int ld)
+__device__ __noinline__ static void attend_grad(const step_attention &v, const step_rows &dy,
+                                                const float *lse, float *to, int ld)
 {
     const int warps = blockDim.x / SKED_STEP_WARP;
     const int queries = (v.rows + 15) / 16 * SKED_I_HEADS, keys = (v.w.p.ops + 15) / 16 * SKED_I_HEADS;
@@ -259,7 +267,8 @@ __device__ static void mlp_grad(const step_work &w, const sums &g, int layer, in
                                 float *t)
 {
     const step_net &z = w.z;
-    const step_matrix m1 = step_layer_matrix(w, layer, STEP_MLP1), m2 = step_layer_matrix(w, layer, STEP_MLP2);
+    const step_matrix m1 = step_layer_matrix(w, layer, STEP_MLP1),
+                      m2 = step_layer_matrix(w, layer, STEP_MLP2);
     const step_rows active = step_all_rows(w.deep, z.mlp, rows), dy = step_all_rows(dx, z.dim, rows);
     const step_rows dactive = step_rows{w.wide, step_wide_ld(z), NULL, rows};
     fetch(step_keep(w, layer, w.keep.active), rows, z.mlp, w.deep, active.ld);
@@ -297,8 +306,8 @@ __device__ static void head_means(const step_work &w, int rows, const step_rows 
 }
 
 /* From the slopes of queries, keys and values in deep to those of the unit rows in t. */
-__device__ static void project_grad(const step_work &w, const sums &g, int layer, int rows, const int32_t *pick,
-                                    float *u, float *t)
+__device__ static void project_grad(const step_work &w, const sums &g, int layer, int rows,
+                                    const int32_t *pick, float *u, float *t)
 {
     const step_net &z = w.z;
     const step_matrix m = step_layer_matrix(w, layer, STEP_QKV);
@@ -315,7 +324,8 @@ __device__ static void project_grad(const step_work &w, const sums &g, int layer
     const step_rows dquery = {w.deep, deep_ld(z), NULL, rows};
     e.to = e.onto = step_picked_rows(t, z.dim, pick, rows);
     step_product(dquery, step_turned(w, m, 0, z.inner), e);
-    step_outer(step_picked_rows(u, z.dim, pick, rows), z.dim, dquery, z.inner, g.weight(m), columns, g.bias(m));
+    step_outer(step_picked_rows(u, z.dim, pick, rows), z.dim, dquery, z.inner, g.weight(m), columns,
+               g.bias(m));
     __syncthreads();
 }
 
@@ -415,7 +425,8 @@ __device__ static void add_state(const step_work &w, const sums &g, int k, int s
 
 /* States from * blocks .. end * blocks - 1 of every problem, shared out among its blocks. */
 __global__ static void __launch_bounds__(SKED_STEP_THREADS, 1)
-    grad_kernel(const __grid_constant__ step_load load, float *gradients, int64_t size, int64_t from, int64_t end)
+    grad_kernel(const __grid_constant__ step_load load, float *gradients, int64_t size, int64_t from,
+                int64_t end)
 {
     SKED_DYNAMIC_SHARED(float, shared);
     const int block = blockIdx.x;

@@ -23,14 +23,14 @@ struct sked_i_stepwise_device {
     const sked_i_limit *limit;
     cudaStream_t stream;
     int processors;
-    size_t shared_most; /* bytes a block may have */
+    size_t shared_most;            /* bytes a block may have */
     sked_i_cuda_arena model, work; /* parameters and tables; a load */
     step_net net;
     step_folding folding;
     step_matrix matrix[SKED_I_STEPWISE_LAYERS * STEP_MATRICES + STEP_HEADS];
     step_fold fold[SKED_I_STEPWISE_LAYERS * STEP_MATRICES + STEP_HEADS];
     step_film film[SKED_I_STEPWISE_LAYERS + 2];
-    int64_t folded_size, gradient_size; /* of a problem */
+    int64_t folded_size, gradient_size;         /* of a problem */
     float *parameter, *moment1, *moment2, *sum; /* [total] */
     float *share;                               /* [most shares] */
     int most_shares;
@@ -88,11 +88,11 @@ static void place_layer(device *d, int i)
     place_matrix(d, k + STEP_MERGE, inner, s->dim);
     place_matrix(d, k + STEP_MLP1, s->dim, s->mlp);
     place_matrix(d, k + STEP_MLP2, s->mlp, s->dim);
-    d->fold[k + STEP_QKV] = {l->qkv_weight, l->qkv_bias, l->norm1_gain, l->norm1_bias, 3 * inner, -1, inner,
-                             query_scale,   false};
+    d->fold[k + STEP_QKV] = {l->qkv_weight, l->qkv_bias, l->norm1_gain, l->norm1_bias, 3 * inner, -1,
+                             inner,         query_scale, false};
     d->fold[k + STEP_MERGE] = {l->merge_weight, l->merge_bias, -1, -1, s->dim, -1, 0, 1, false};
-    d->fold[k + STEP_MLP1] = {l->mlp1_weight, l->mlp1_bias,  l->norm2_gain, l->norm2_bias, s->mlp,
-                              d->film[i].at,  0, 1, false};
+    d->fold[k + STEP_MLP1] = {
+        l->mlp1_weight, l->mlp1_bias, l->norm2_gain, l->norm2_bias, s->mlp, d->film[i].at, 0, 1, false};
     d->fold[k + STEP_MLP2] = {l->mlp2_weight, l->mlp2_bias, -1, -1, s->dim, -1, 0, 1, false};
 }
 
@@ -100,22 +100,40 @@ static void place_heads(device *d)
 {
     const sked_i_stepwise_shape *s = &d->shape;
     const int k = s->layers * STEP_MATRICES;
-    const step_film forward = {s->forward_scale_weight, s->forward_scale_bias, s->forward_shift_weight,
-                               s->forward_shift_bias,   s->width,              0};
+    const step_film forward = {s->forward_scale_weight,
+                               s->forward_scale_bias,
+                               s->forward_shift_weight,
+                               s->forward_shift_bias,
+                               s->width,
+                               0};
     const step_film back = {s->back_scale_weight, s->back_scale_bias, s->back_shift_weight,
                             s->back_shift_bias,   s->width,           0};
     place_film(d, s->layers, &forward);
     place_matrix(d, k + STEP_FORWARD2, s->width, s->slots);
     place_matrix(d, k + STEP_FORWARD1, s->dim, s->width);
     d->fold[k + STEP_FORWARD2] = {s->forward2_weight, s->forward2_bias, -1, -1, s->slots, -1, 0, 1, false};
-    d->fold[k + STEP_FORWARD1] = {s->forward1_weight,      s->forward1_bias, s->final_gain, s->final_bias, s->width,
-                                  d->film[s->layers].at, 0,                1,             false};
+    d->fold[k + STEP_FORWARD1] = {s->forward1_weight,
+                                  s->forward1_bias,
+                                  s->final_gain,
+                                  s->final_bias,
+                                  s->width,
+                                  d->film[s->layers].at,
+                                  0,
+                                  1,
+                                  false};
     if (!s->learned)
         return;
     place_film(d, s->layers + 1, &back);
     place_matrix(d, k + STEP_BACK1, s->dim, s->width);
-    d->fold[k + STEP_BACK1] = {s->back1_weight,           s->back1_bias, s->final_gain, s->final_bias, s->width,
-                               d->film[s->layers + 1].at, 0,             1,             true};
+    d->fold[k + STEP_BACK1] = {s->back1_weight,
+                               s->back1_bias,
+                               s->final_gain,
+                               s->final_bias,
+                               s->width,
+                               d->film[s->layers + 1].at,
+                               0,
+                               1,
+                               true};
 }
 
 static void make_tables(device *d)
@@ -315,10 +333,14 @@ static int64_t plan_kept(device *d)
     int64_t used = 0;
     struct {
         int64_t *at, size;
-    } const list[] = {{&d->keep.unit1, n * z->dim},   {&d->keep.rstd1, n},
-                      {&d->keep.qkv, 3 * n * z->inner}, {&d->keep.lse, n * SKED_I_HEADS},
-                      {&d->keep.mixed, n * z->inner}, {&d->keep.unit2, n * z->dim},
-                      {&d->keep.rstd2, n},            {&d->keep.active, n * z->mlp}};
+    } const list[] = {{&d->keep.unit1, n * z->dim},
+                      {&d->keep.rstd1, n},
+                      {&d->keep.qkv, 3 * n * z->inner},
+                      {&d->keep.lse, n * SKED_I_HEADS},
+                      {&d->keep.mixed, n * z->inner},
+                      {&d->keep.unit2, n * z->dim},
+                      {&d->keep.rstd2, n},
+                      {&d->keep.active, n * z->mlp}};
     for (const auto &piece : list) {
         *piece.at = used;
         used += piece.size;
@@ -403,7 +425,8 @@ static void pack_problem(packer *b, const sked_i_stepwise_problem *from, step_pr
     p->lag = (const double *)pack(b, from->lag, m * sizeof(double));
     p->duration = (const double *)pack(b, from->duration, n * sizeof(double));
     p->tail = (const double *)pack(b, from->tail, n * sizeof(double));
-    p->masks = (const uint64_t *)pack(b, from->masks, SKED_I_HEADS * n * (size_t)from->words * sizeof(uint64_t));
+    p->masks =
+        (const uint64_t *)pack(b, from->masks, SKED_I_HEADS * n * (size_t)from->words * sizeof(uint64_t));
     p->ops = from->ops;
     p->devices = from->devices;
     p->batch = from->batch;
@@ -423,8 +446,10 @@ static void pack_problem(packer *b, const sked_i_stepwise_problem *from, step_pr
 static void cut_problem(const device *d, sked_i_cuda_arena *a, step_problem *p)
 {
     const int64_t cells = (int64_t)p->batch * p->ops, columns = (int64_t)p->batch * p->devices;
-    int32_t **const words[] = {&p->op, &p->device, &p->at, &p->on, &p->ready_at, &p->gone_at, &p->queue, &p->waits};
-    double **const numbers[] = {&p->start, &p->data, &p->noise}, **const of_batch[] = {&p->log_forward, &p->log_backward, &p->makespan};
+    int32_t **const words[] = {&p->op,       &p->device,  &p->at,    &p->on,
+                               &p->ready_at, &p->gone_at, &p->queue, &p->waits};
+    double **const numbers[] = {&p->start, &p->data, &p->noise},
+                   **const of_batch[] = {&p->log_forward, &p->log_backward, &p->makespan};
     for (int32_t **w : words)
         *w = SKED_CUT(a, int32_t, cells);
     for (double **x : numbers)
@@ -483,8 +508,8 @@ static sked_status open_load(device *d, size_t blob, sked_error *err)
     sked_i_cuda_arena count = {};
     cut_load(d, &count, blob);
     if (count.used > d->work.size) {
-        snprintf(what, sizeof what, "stepwise policy: %d graph%s of up to %d ops, %lld trajectories,", d->count,
-                 d->count == 1 ? "" : "s", d->most_ops, (long long)d->trajectories);
+        snprintf(what, sizeof what, "stepwise policy: %d graph%s of up to %d ops, %lld trajectories,",
+                 d->count, d->count == 1 ? "" : "s", d->most_ops, (long long)d->trajectories);
         sked_i_cuda_arena_close(&d->work);
         d->work.used = count.used;
         const sked_status st = sked_i_cuda_arena_open(&d->work, what, err);
@@ -694,14 +719,15 @@ cleanup:
 static sked_status device_gradient(sked_i_stepwise_device *d, int problem, float *gradient, sked_error *err)
 {
     sked_status st = SKED_OK;
-    SKED_TRY(download(d, gradient, d->problem[problem].gradient, (size_t)d->shape.total * sizeof(float), err));
+    SKED_TRY(
+        download(d, gradient, d->problem[problem].gradient, (size_t)d->shape.total * sizeof(float), err));
     SKED_TRY(settle(d, err));
 cleanup:
     return st;
 }
 
-static sked_status device_update(sked_i_stepwise_device *d, const float *gradient, const float *share, double rate,
-                                 double left1, double left2, sked_error *err)
+static sked_status device_update(sked_i_stepwise_device *d, const float *gradient, const float *share,
+                                 double rate, double left1, double left2, sked_error *err)
 {
     sked_status st = SKED_OK;
     const step_adam adam = {rate, left1, left2};
@@ -709,15 +735,15 @@ static sked_status device_update(sked_i_stepwise_device *d, const float *gradien
         SKED_TRY(upload(d, d->sum, gradient, (size_t)d->shape.total * sizeof(float), err));
     else
         SKED_TRY(upload(d, d->share, share, (size_t)d->count * sizeof(float), err));
-    sked_i_step_adam(d->problem_there, d->count, d->share, gradient != NULL ? d->sum : NULL, d->shape.total, &adam,
-                     d->parameter, d->moment1, d->moment2, d->stream);
+    sked_i_step_adam(d->problem_there, d->count, d->share, gradient != NULL ? d->sum : NULL, d->shape.total,
+                     &adam, d->parameter, d->moment1, d->moment2, d->stream);
     CUDA_TRY(cudaGetLastError());
 cleanup:
     return st;
 }
 
 extern "C" {
-const sked_i_stepwise_backend sked_i_stepwise_cuda = {device_create, device_destroy,  device_write, device_read,
-                                                      device_load,   device_draw,     device_outcome, device_learn,
-                                                      device_gradient, device_update};
+const sked_i_stepwise_backend sked_i_stepwise_cuda = {
+    device_create, device_destroy, device_write, device_read,     device_load,
+    device_draw,   device_outcome, device_learn, device_gradient, device_update};
 }

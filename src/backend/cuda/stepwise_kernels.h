@@ -18,11 +18,11 @@ cudaError_t sked_i_step_grad_allow(size_t shared);
 /* How a matrix comes from the parameters, by offsets there (-1: none). */
 struct step_fold {
     int64_t weight, bias, gain, norm;
-    int width;         /* from row to row of the parameter */
-    int film;          /* where its scale begins among the scales and shifts, or -1 */
-    int queries;       /* so many columns are scaled by query_scale */
+    int width;   /* from row to row of the parameter */
+    int film;    /* where its scale begins among the scales and shifts, or -1 */
+    int queries; /* so many columns are scaled by query_scale */
     float query_scale;
-    bool follows;      /* shares gain and norm with the matrix before */
+    bool follows; /* shares gain and norm with the matrix before */
 };
 struct step_film {
     int64_t scale_weight, scale_bias, shift_weight, shift_bias;
@@ -40,8 +40,8 @@ void sked_i_step_fold(const step_load *load, const step_folding *folding, cudaSt
 /* Loss and its slopes by trajectory. */
 void sked_i_step_loss(const step_load *load, cudaStream_t stream);
 /* From the gradients of the blocks to those of the parameters, and their norms. */
-void sked_i_step_unfold(const step_load *load, const step_folding *folding, const float *gradients, int64_t size,
-                        int64_t total, cudaStream_t stream);
+void sked_i_step_unfold(const step_load *load, const step_folding *folding, const float *gradients,
+                        int64_t size, int64_t total, cudaStream_t stream);
 struct step_adam {
     double rate, left1, left2;
 };

@@ -100,7 +100,8 @@ __device__ static inline void step_end(const step_ending &e, int r, int c, float
         onto = *(const float2 *)(e.onto[r] + c);
     if (e.gate.at != NULL)
         gate = *(const float2 *)(e.gate[r] + c);
-    const float2 y = {step_end_one(e, y0, bias.x, onto.x, gate.x), step_end_one(e, y1, bias.y, onto.y, gate.y)};
+    const float2 y = {step_end_one(e, y0, bias.x, onto.x, gate.x),
+                      step_end_one(e, y1, bias.y, onto.y, gate.y)};
     *(float2 *)(e.to[r] + c) = y;
     if (e.copy != NULL)
         *(float2 *)(e.copy + (int64_t)r * e.copy_ld + c) = y;
@@ -174,8 +175,10 @@ __device__ static inline step_tiling step_tiling_of(int rows, int columns)
     return (rows + 1) / 2 * ((columns + 1) / 2) * 2 >= warps ? STEP_MIDDLE : STEP_SMALL;
 }
 
-/* y = x w, by all threads of the block. Barriers are the caller's. */
-__device__ static void step_product(const step_rows &x, const step_factor &w, const step_ending &e)
+/* y = x w, by all threads of the block. Barriers are the caller's. Not inlined: it is called from many
+ * places. */
+__device__ __noinline__ static void step_product(const step_rows &x, const step_factor &w,
+                                                 const step_ending &e)
 {
     const int rows = (x.count + 15) / 16;
     switch (step_tiling_of(rows, w.columns)) {
@@ -235,19 +238,22 @@ __device__ static void step_outer_tile(const step_rows &x, int p, const step_row
 }
 
 /* Of a matrix w[p, q], whose rows lie `width` apart in dw, and of its bias. */
-__device__ static void step_outer(const step_rows &x, int p, const step_rows &dy, int q, float *dw, int width,
-                                  float *db)
+__device__ __noinline__ static void step_outer(const step_rows &x, int p, const step_rows &dy, int q,
+                                               float *dw, int width, float *db)
 {
     const int rows = (p + 15) / 16, columns = q / 8;
     switch (step_tiling_of(rows, columns)) {
     case STEP_LARGE:
-        step_tiles<4, 3>(rows, columns, [&](int m, int n) { step_outer_tile<4, 3>(x, p, dy, q, m, n, dw, width); });
+        step_tiles<4, 3>(rows, columns,
+                         [&](int m, int n) { step_outer_tile<4, 3>(x, p, dy, q, m, n, dw, width); });
         break;
     case STEP_MIDDLE:
-        step_tiles<2, 2>(rows, columns, [&](int m, int n) { step_outer_tile<2, 2>(x, p, dy, q, m, n, dw, width); });
+        step_tiles<2, 2>(rows, columns,
+                         [&](int m, int n) { step_outer_tile<2, 2>(x, p, dy, q, m, n, dw, width); });
         break;
     default:
-        step_tiles<1, 1>(rows, columns, [&](int m, int n) { step_outer_tile<1, 1>(x, p, dy, q, m, n, dw, width); });
+        step_tiles<1, 1>(rows, columns,
+                         [&](int m, int n) { step_outer_tile<1, 1>(x, p, dy, q, m, n, dw, width); });
     }
     for (int c = threadIdx.x; c < q; c += blockDim.x) {
         float sum = 0;

@@ -53,23 +53,24 @@ struct step_problem {
     double work, unit, temperature;
     float log_devices, heat[SKED_I_STEPWISE_HEAT];
     uint64_t seed, first;
-    float *folded, *film, *warmth; /* weights for this temperature; scales and shifts; the two hidden layers */
-    int32_t *op, *device;          /* by step */
-    int32_t *at, *on;              /* by op: the step that scheduled it (ops + 1: none yet), its device */
-    int32_t *ready_at;             /* the first state in which it can be added */
-    int32_t *gone_at;              /* the step that made it impossible to remove */
-    int32_t *queue;                /* ops in the order they became ready; -1: not yet */
+    float *folded, *film,
+        *warmth;          /* weights for this temperature; scales and shifts; the two hidden layers */
+    int32_t *op, *device; /* by step */
+    int32_t *at, *on;     /* by op: the step that scheduled it (ops + 1: none yet), its device */
+    int32_t *ready_at;    /* the first state in which it can be added */
+    int32_t *gone_at;     /* the step that made it impossible to remove */
+    int32_t *queue;       /* ops in the order they became ready; -1: not yet */
     int32_t *waits;
     double *start, *data, *noise;
     double *free_at; /* by device */
     int32_t *last;
-    uint64_t *rng;                              /* [batch, 4] */
+    uint64_t *rng;                                 /* [batch, 4] */
     double *log_forward, *log_backward, *makespan; /* [batch] */
-    int32_t *queued, *trouble;                  /* [batch]; trouble: 0, or 1 + step * 2 + kind */
-    float *slope;                               /* [batch] of the loss by log P_F - log P_B */
-    double *loss;                               /* loss, centre, norm */
-    float *gradient, *folded_gradient;          /* [total], [folded gradient] */
-    int first_block, n_blocks;                  /* of the gradient */
+    int32_t *queued, *trouble;                     /* [batch]; trouble: 0, or 1 + step * 2 + kind */
+    float *slope;                                  /* [batch] of the loss by log P_F - log P_B */
+    double *loss;                                  /* loss, centre, norm */
+    float *gradient, *folded_gradient;             /* [total], [folded gradient] */
+    int first_block, n_blocks;                     /* of the gradient */
 };
 enum { STEP_NO_NUMBER, STEP_NOT_LEGAL };
 
@@ -110,7 +111,8 @@ __device__ static inline step_factor step_columns(const step_work &w, const step
                        m.rows / 8};
 }
 /* The transpose, of these columns of the matrix. */
-__device__ static inline step_factor step_turned(const step_work &w, const step_matrix &m, int first, int count)
+__device__ static inline step_factor step_turned(const step_work &w, const step_matrix &m, int first,
+                                                 int count)
 {
     const float2 *at = (const float2 *)(w.p.folded + m.turned);
     return step_factor{at + (int64_t)first / 8 * SKED_STEP_WARP, m.rows / 8, count / 8, m.columns / 8};
@@ -124,7 +126,7 @@ struct step_load {
     const step_problem *problem; /* [problems] */
     int problems;
     const float *parameter;
-    float *scratch; /* [blocks, stride] rows that shared memory does not hold, and what is kept */
+    float *scratch;       /* [blocks, stride] rows that shared memory does not hold, and what is kept */
     int64_t stride, kept; /* kept: where that begins in the piece of a block; -1: nothing is */
 };
 
@@ -197,12 +199,12 @@ __device__ static void step_pick_rows(const step_work &w, int k)
 {
     const int32_t *queue = w.p.queue + (int64_t)k * w.p.ops, *state = w.state;
     const int forward = step_list(
-        w.p.ops,
-        [=](int i) { return queue[i] >= 0 && (state[queue[i]] & STEP_IS_READY) ? queue[i] : -1; }, w.pick);
+        w.p.ops, [=](int i) { return queue[i] >= 0 && (state[queue[i]] & STEP_IS_READY) ? queue[i] : -1; },
+        w.pick);
     int back = 0;
     if (w.z.learned)
-        back = step_list(w.p.ops, [=](int i) { return state[i] & STEP_IS_REMOVABLE ? i : -1; },
-                         w.pick + forward);
+        back = step_list(
+            w.p.ops, [=](int i) { return state[i] & STEP_IS_REMOVABLE ? i : -1; }, w.pick + forward);
     if (threadIdx.x == 0) {
         w.count[0] = forward;
         w.count[1] = back;
@@ -258,7 +260,8 @@ __device__ static inline double step_warp_sum(double x)
 }
 
 /* Rows of mean 0 and deviation 1, rounded; copy [rows, dim] may be NULL. */
-__device__ static void step_unit(int rows, int dim, const float *x, float *y, float *rstd, float *copy)
+__device__ __noinline__ static void step_unit(int rows, int dim, const float *x, float *y, float *rstd,
+                                              float *copy)
 {
     const int lane = threadIdx.x % SKED_STEP_WARP, warps = blockDim.x / SKED_STEP_WARP;
     const int ld = dim + SKED_STEP_PAD;
@@ -289,8 +292,8 @@ struct step_attention {
     const step_work &w;
     const float *qkv;
     int ld;
-    int rows;            /* queries */
-    const int32_t *op;   /* [rows] NULL: all ops */
+    int rows;          /* queries */
+    const int32_t *op; /* [rows] NULL: all ops */
     __device__ const float *query(int r, int h) const
     {
         return qkv + (int64_t)(r < rows ? r : rows - 1) * ld + h * w.z.head;
@@ -386,7 +389,8 @@ __device__ static void step_attend_word(const step_attention &v, int h, int m, i
         }
         const float a[4] = {step_round(s[n][0]), step_round(s[n][2]), step_round(s[n][1]),
                             step_round(s[n][3])};
-        const float *b0 = v.value(word * 64 + n * 8 + 2 * t, h), *b1 = v.value(word * 64 + n * 8 + 2 * t + 1, h);
+        const float *b0 = v.value(word * 64 + n * 8 + 2 * t, h),
+                    *b1 = v.value(word * 64 + n * 8 + 2 * t + 1, h);
 #pragma unroll
         for (int o = 0; o < 2; o++)
             if (column + 8 * o < head)
@@ -426,7 +430,8 @@ __device__ static void step_attend_tile(const step_attention &v, int h, int m, s
     }
 }
 
-__device__ static void step_attend(const step_attention &v, step_rows mixed, float *copy, float *lse)
+__device__ __noinline__ static void step_attend(const step_attention &v, step_rows mixed, float *copy,
+                                                float *lse)
 {
     const int warps = blockDim.x / SKED_STEP_WARP;
     for (int k = threadIdx.x / SKED_STEP_WARP; k < (v.rows + 15) / 16 * SKED_I_HEADS; k += warps)
@@ -495,7 +500,8 @@ __device__ static void step_layer_forward(const step_work &w, int layer, float *
     __syncthreads();
     step_unit(rows, z.dim, y, u, step_keep(w, layer, w.keep.rstd2), step_keep(w, layer, w.keep.unit2));
     __syncthreads();
-    const step_matrix mlp1 = step_layer_matrix(w, layer, STEP_MLP1), mlp2 = step_layer_matrix(w, layer, STEP_MLP2);
+    const step_matrix mlp1 = step_layer_matrix(w, layer, STEP_MLP1),
+                      mlp2 = step_layer_matrix(w, layer, STEP_MLP2);
     step_ending hidden = {};
     hidden.to = step_all_rows(w.deep, z.mlp, rows);
     hidden.bias = w.p.folded + mlp1.bias;
