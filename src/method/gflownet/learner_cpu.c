@@ -1,0 +1,349 @@
+/*
+ * Learning on the CPU. Lessons side by side, each in stages; the trajectories of a lesson are learnt in parts
+ * (batch.c). Threads take what there is to do, but every sum has its order: results do not depend on them.
+ */
+#include "method/gflownet/learner.h"
+
+#include "backend/backend.h"
+#include "base/memory.h"
+#include "base/thread.h"
+#include "method/gflownet/batch.h"
+
+#include <string.h>
+
+/* What becomes of a lesson, one after the other. PREPARE and BACK have stages of the policy's own. */
+typedef enum phase { OPEN, PREPARE, DRAW, GRADE, GATHER, BACK, NORM, DONE } phase;
+
+/* One lesson being learnt. */
+typedef struct desk {
+    const sked_i_lesson *lesson;
+    sked_i_policy_f32 *policy;
+    sked_i_batch_f32 *batch;
+    sked_i_back_f32 *back;
+    phase phase;
+    int stage, pieces; /* of the phase, and of that stage */
+    float *gradient;   /* [total] */
+    sked_i_mark mark;
+    sked_status status;
+    sked_error error;
+} desk;
+
+typedef struct cpu_learner {
+    sked_i_sampler_learner base;
+    sked_sampler *model;
+    sked_i_sampler_learner_settings how;
+    sked_i_team *team;
+    int count;
+    desk *desk;      /* [how.lessons] */
+    float *gradient; /* [total] */
+    double *norm;    /* [threads] of each one's share of it */
+} cpu_learner;
+
+static bool serves(const sked_i_layout *layout)
+{
+    (void)layout;
+    return true;
+}
+
+static void close_desk(desk *d)
+{
+    sked_error unused = {0};
+    if (d->back)
+        (void)!d->policy->kind->back_end(d->back, &unused);
+    d->back = NULL;
+    sked_i_batch_destroy_f32(d->batch);
+    sked_i_policy_destroy_f32(d->policy);
+    d->batch = NULL;
+    d->policy = NULL;
+}
+
+static void destroy(sked_i_sampler_learner *generic)
+{
+    cpu_learner *c = (cpu_learner *)generic;
+    sked_i_team_destroy(c->team);
+    for (int k = 0; k < c->how.lessons && c->desk; k++)
+        free(c->desk[k].gradient);
+    free(c->desk);
+    free(c->gradient);
+    free(c->norm);
+    free(c);
+}
+
+static sked_status create(sked_sampler *model, const sked_i_sampler_learner_settings *how,
+                          sked_i_sampler_learner **out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    cpu_learner *c = NULL;
+    SKED_NEW0(c, 1);
+    c->base.kind = &sked_i_sampler_learner_cpu;
+    c->model = model;
+    c->how = *how;
+    SKED_NEW(c->gradient, model->layout.total);
+    SKED_NEW(c->norm, how->threads);
+    SKED_NEW0(c->desk, how->lessons);
+    for (int k = 0; k < how->lessons; k++)
+        SKED_NEW(c->desk[k].gradient, model->layout.total);
+    SKED_TRY(sked_i_team_create(how->threads, &c->team, err));
+    *out = &c->base;
+    c = NULL;
+cleanup:
+    if (c)
+        destroy(&c->base);
+    return st;
+}
+
+static sked_status start(sked_i_sampler_learner *generic, const sked_i_lesson *lessons, int count,
+                         sked_error *err)
+{
+    cpu_learner *c = (cpu_learner *)generic;
+    (void)err;
+    c->count = count;
+    for (int k = 0; k < count; k++) {
+        c->desk[k].lesson = &lessons[k];
+        c->desk[k].status = SKED_OK;
+        c->desk[k].phase = OPEN;
+        c->desk[k].stage = 0;
+    }
+    return SKED_OK;
+}
+
+/* ------------------------------------------------------------------ stages */
+
+static sked_status open_desk(const cpu_learner *c, desk *d, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const sked_i_layout *layout = &c->model->layout;
+    SKED_TRY(sked_i_policy_create_f32(d->lesson->instance, layout, sked_i_backend_cpu.nn, &d->policy, err));
+    SKED_TRY(sked_i_batch_create_f32(d->policy, d->lesson->batch, 1, true, &d->batch, err));
+cleanup:
+    return st;
+}
+
+/* Some of the parameters, for each thread: no cache line is written by two. */
+static void share_of(const cpu_learner *c, int thread, int64_t *first, int64_t *end)
+{
+    enum { line = 16 };
+    const int64_t total = c->model->layout.total, lines = (total + line - 1) / line;
+    *first = lines * thread / c->how.threads * line;
+    *end = lines * (thread + 1) / c->how.threads * line;
+    *end = *end < total ? *end : total;
+}
+
+/* Measures the gradient and puts the lesson away. */
+static void end_lesson(const cpu_learner *c, desk *d)
+{
+    d->status = d->policy->kind->back_end(d->back, &d->error);
+    d->back = NULL;
+    d->mark.norm = sked_i_gradient_norm(c->model->layout.total, d->gradient);
+    close_desk(d);
+}
+
+static void run(void *data, int job, int stage, int piece)
+{
+    cpu_learner *c = data;
+    if (job >= c->count) {
+        c->how.spare(c->how.spare_data);
+        return;
+    }
+    desk *d = &c->desk[job];
+    int64_t first, end;
+    (void)stage;
+    switch (d->phase) {
+    case OPEN:
+        d->status = open_desk(c, d, &d->error);
+        break;
+    case PREPARE:
+        d->policy->kind->prepare(d->policy, d->stage, piece, d->pieces);
+        break;
+    case DRAW:
+    case GRADE:
+        sked_i_batch_part_f32(d->batch, piece);
+        break;
+    case GATHER:
+        sked_i_batch_gather_f32(d->batch, piece, d->pieces);
+        share_of(c, piece, &first, &end);
+        memset(d->gradient + first, 0, (size_t)(end - first) * sizeof *d->gradient);
+        break;
+    case BACK:
+        d->policy->kind->back_run(d->back, d->stage, piece, d->pieces);
+        break;
+    default:
+        end_lesson(c, d);
+    }
+}
+
+/* Ends the phase before, and makes ready for this one. */
+static sked_status begin_phase(const cpu_learner *c, desk *d, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const sked_i_lesson *l = d->lesson;
+    switch (d->phase) {
+    case PREPARE:
+        sked_i_policy_begin_f32(d->policy, c->model->parameter, l->temperature);
+        break;
+    case DRAW:
+        sked_i_batch_draw_f32(d->batch, l->listed, l->seed, l->first);
+        break;
+    case GRADE:
+        SKED_TRY(sked_i_batch_check_f32(d->batch, err));
+        if (!sked_i_batch_second_f32(d->batch))
+            d->phase = GATHER;
+        break;
+    case GATHER:
+        SKED_TRY(sked_i_batch_check_f32(d->batch, err));
+        break;
+    case BACK:
+        d->mark.loss = sked_i_batch_loss_f32(d->batch, &d->mark.log_z);
+        SKED_TRY(d->policy->kind->back_begin(d->policy, &d->batch->gradient[0], d->gradient, &d->back, err));
+        break;
+    default:
+        break;
+    }
+cleanup:
+    return st;
+}
+
+/* Of the desk's phase and stage; 0: the phase has no more stages. */
+static int pieces_of(const cpu_learner *c, const desk *d)
+{
+    const int threads = c->how.threads;
+    switch (d->phase) {
+    case PREPARE:
+        return d->policy->kind->prepare_pieces(d->policy, d->stage, threads);
+    case DRAW:
+    case GRADE:
+        return d->stage == 0 ? d->batch->parts : 0;
+    case GATHER:
+        return d->stage == 0 ? threads : 0;
+    case BACK:
+        return d->policy->kind->back_pieces(d->back, d->stage, threads);
+    default:
+        return d->stage == 0;
+    }
+}
+
+static int next_pieces(void *data, int job, int stage)
+{
+    cpu_learner *c = data;
+    if (job >= c->count)
+        return stage == 0;
+    desk *d = &c->desk[job];
+    if (stage > 0)
+        d->stage++;
+    while (d->status == SKED_OK && d->phase != DONE) {
+        d->pieces = pieces_of(c, d);
+        if (d->pieces > 0)
+            return d->pieces;
+        d->phase++;
+        d->stage = 0;
+        d->status = begin_phase(c, d, &d->error);
+    }
+    return 0;
+}
+
+static sked_status finish(sked_i_sampler_learner *generic, sked_i_mark *marks, sked_error *err)
+{
+    cpu_learner *c = (cpu_learner *)generic;
+    const int spares = c->how.spare ? c->how.lessons : 0; /* the last jobs: they fill the gaps */
+    const sked_i_team_jobs jobs = {.count = c->count + spares, .pieces = next_pieces, .run = run, .data = c};
+    const sked_status st = sked_i_team_work(c->team, &jobs, err);
+    for (int k = 0; k < c->count; k++)
+        close_desk(&c->desk[k]); /* of lessons that were broken off */
+    for (int k = 0; k < c->count && st == SKED_OK; k++)
+        if (c->desk[k].status != SKED_OK)
+            return sked_i_fail(err, c->desk[k].status, "%s", c->desk[k].error.message);
+        else
+            marks[k] = c->desk[k].mark;
+    return st;
+}
+
+/* ------------------------------------------------------------------ update */
+
+static void add_share(const cpu_learner *c, int64_t first, int64_t end, float *gradient)
+{
+    for (int k = 0; k < c->count; k++) {
+        const double norm = c->desk[k].mark.norm, clip = c->how.clip;
+        const float share = (float)((norm > clip ? clip / norm : 1) / c->how.graphs);
+        for (int64_t i = first; i < end; i++)
+            gradient[i] += share * c->desk[k].gradient[i];
+    }
+}
+
+static void sum_some(void *data, int thread)
+{
+    cpu_learner *c = data;
+    int64_t first, end;
+    share_of(c, thread, &first, &end);
+    memset(c->gradient + first, 0, (size_t)(end - first) * sizeof *c->gradient);
+    add_share(c, first, end, c->gradient);
+    c->norm[thread] = sked_i_gradient_norm(end - first, c->gradient + first);
+}
+
+/* Of what sum_some has summed, to more digits than the one question needs that it is asked. */
+static double norm_about(const cpu_learner *c)
+{
+    double square = 0;
+    for (int k = 0; k < c->how.threads; k++)
+        square += c->norm[k] * c->norm[k];
+    return sqrt(square);
+}
+
+static sked_status add(sked_i_sampler_learner *generic, float *gradient, sked_error *err)
+{
+    (void)err;
+    const cpu_learner *c = (const cpu_learner *)generic;
+    add_share(c, 0, c->model->layout.total, gradient);
+    return SKED_OK;
+}
+
+typedef struct step {
+    cpu_learner *learner;
+    const float *gradient;
+    double cut;
+    sked_i_adam adam;
+} step;
+
+static void step_some(void *data, int thread)
+{
+    const step *s = data;
+    int64_t first, end;
+    share_of(s->learner, thread, &first, &end);
+    sked_i_sampler_step(s->learner->model, &s->adam, s->gradient, s->cut, first, end);
+}
+
+static sked_status update(sked_i_sampler_learner *generic, const float *gradient, sked_error *err)
+{
+    cpu_learner *c = (cpu_learner *)generic;
+    (void)err;
+    step s = {.learner = c, .gradient = gradient, .cut = 1, .adam = sked_i_sampler_adam(c->model)};
+    if (gradient == NULL) {
+        sked_i_team_run(c->team, sum_some, c);
+        s.gradient = c->gradient;
+    }
+    if (gradient != NULL || !(norm_about(c) < c->how.clip * (1 - 1e-6)))
+        s.cut = sked_i_sampler_cut(c->model, s.gradient, c->how.clip);
+    sked_i_team_run(c->team, step_some, &s);
+    c->model->steps++;
+    return SKED_OK;
+}
+
+/* Everything is in the model. */
+static sked_status fetch(sked_i_sampler_learner *generic, sked_error *err)
+{
+    (void)generic;
+    (void)err;
+    return SKED_OK;
+}
+
+const sked_i_sampler_learner_kind sked_i_sampler_learner_cpu = {
+    .backend = "cpu",
+    .spares = true,
+    .serves = serves,
+    .create = create,
+    .destroy = destroy,
+    .start = start,
+    .finish = finish,
+    .add = add,
+    .update = update,
+    .fetch = fetch,
+};
