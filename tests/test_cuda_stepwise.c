@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "method/gflownet/batch.h"
+#include "method/gflownet/network/sampler.h"
 #include "method/gflownet/stepwise_device.h"
 
 #include <math.h>
@@ -467,13 +468,82 @@ static void test_refusals(void **state)
     clear_fixture(&f);
 }
 
+/* ------------------------------------------------------------------ training */
+
+enum { updates = 4 };
+typedef struct curve {
+    sked_train_progress at[updates];
+    int count;
+} curve;
+
+static void note(void *data, const sked_train_progress *p)
+{
+    curve *c = data;
+    if (c->count < updates)
+        c->at[c->count++] = *p;
+}
+
+static sked_sampler *train(const char *backend_name, int64_t steps, const char *resume, const char *output,
+                           curve *c)
+{
+    static const char *const settings[] = {"policy=stepwise", "graphs=2",     "batch=6", "validate=0",
+                                           "dim=16",          "layers=2",     "head=8",  "mlp=16",
+                                           "width=16",        "temperature=8"};
+    sked_train_options opt;
+    sked_sampler *m = NULL;
+    sked_train_options_init(&opt);
+    opt.graphs = "layered:7";
+    opt.devices = 2;
+    opt.steps = steps;
+    opt.seed = 3;
+    opt.settings = settings;
+    opt.n_settings = sizeof settings / sizeof *settings;
+    opt.backend = backend_name;
+    opt.resume = resume;
+    opt.output = output;
+    opt.progress = c ? note : NULL;
+    opt.progress_data = c;
+    OK(sked_train(&opt, &m, err));
+    return m;
+}
+
+/* The same losses as on the CPU; and a run that is resumed ends with the same bytes as one that is not. */
+static void test_training(void **state)
+{
+    (void)state;
+    const char *file = "test_cuda_stepwise.model";
+    curve cpu = {.count = 0}, cuda = {.count = 0};
+    sked_sampler *a = train("cpu", updates, NULL, NULL, &cpu), *b = train("cuda", updates, NULL, NULL, &cuda);
+    assert_int_equal(cpu.count, updates);
+    assert_int_equal(cuda.count, updates);
+    for (int k = 0; k < updates; k++) {
+        print_message("update %d: loss %.6g and %.6g, norm %.6g and %.6g\n", k, cpu.at[k].loss,
+                      cuda.at[k].loss, cpu.at[k].norm, cuda.at[k].norm);
+        const double tolerance = rounds() ? 0.02 : 1e-4;
+        assert_true(fabs(cpu.at[k].loss - cuda.at[k].loss) <= tolerance * cpu.at[k].loss);
+        assert_true(fabs(cpu.at[k].norm - cuda.at[k].norm) <= tolerance * cpu.at[k].norm);
+        assert_true(fabs(cpu.at[k].log_z - cuda.at[k].log_z) <= tolerance * (1 + fabs(cpu.at[k].log_z)));
+    }
+    sked_sampler_destroy(train("cuda", updates / 2, NULL, file, NULL));
+    sked_sampler *c = train("cuda", updates, file, NULL, NULL);
+    assert_int_equal(b->steps, updates);
+    assert_memory_equal(b->parameter, c->parameter, (size_t)b->layout.total * sizeof *b->parameter);
+    assert_memory_equal(b->moment2, c->moment2, (size_t)b->layout.total * sizeof *b->moment2);
+    assert_memory_not_equal(a->parameter, b->parameter, (size_t)b->layout.total * sizeof *b->parameter);
+    remove(file);
+    sked_sampler_destroy(a);
+    sked_sampler_destroy(b);
+    sked_sampler_destroy(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_small),    cmocka_unit_test(test_rounded),
         cmocka_unit_test(test_drawing),  cmocka_unit_test(test_several_and_again),
         cmocka_unit_test(test_update),   cmocka_unit_test(test_distribution),
-        cmocka_unit_test(test_refusals), cmocka_unit_test(test_large),
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_training),
+        cmocka_unit_test(test_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -668,7 +668,8 @@ static sked_status run_gradient(device *d, sked_error *err)
                              (size_t)d->grad.blocks * (size_t)d->gradient_size * sizeof(float), d->stream));
     for (int64_t from = 0; from < rounds; from += at_once) {
         const int64_t end = from + at_once < rounds ? from + at_once : rounds;
-        SKED_TRY(check_limit(d, err));
+        if (from > 0)
+            SKED_TRY(check_limit(d, err));
         sked_i_step_grad(&l, d->grad.threads, d->grad.blocks, d->grad.shared, d->block_gradients,
                          d->gradient_size, from, end, d->stream);
     }
