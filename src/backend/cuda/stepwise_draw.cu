@@ -263,7 +263,7 @@ __device__ static int choose(const step_work &w, int k, int step, const pair_sco
 
 __device__ static void fail_at(const step_problem &p, int k, int step, int kind)
 {
-    if (threadIdx.x == 0)
+    if (threadIdx.x % SKED_STEP_WARP == 0)
         p.trouble[k] = 1 + 2 * step + kind;
 }
 
@@ -271,6 +271,7 @@ __device__ static void fail_at(const step_problem &p, int k, int step, int kind)
 __device__ static void look_back(const step_work &w, int k, int step)
 {
     const step_problem &p = w.p;
+    const int lane = threadIdx.x % SKED_STEP_WARP;
     double logp = 0;
     if (w.z.learned) {
         const float *back = w.back;
@@ -282,13 +283,13 @@ __device__ static void look_back(const step_work &w, int k, int step)
             logp = row[i] == op ? (float)(back[i] - lse) : logp;
     } else {
         int removable = 0;
-        for (int i = threadIdx.x; i < p.ops; i += SKED_STEP_WARP)
+        for (int i = lane; i < p.ops; i += SKED_STEP_WARP)
             removable += (w.state[i] & STEP_IS_REMOVABLE) != 0;
         for (int by = 16; by > 0; by /= 2)
             removable += __shfl_xor_sync(sked_step_all, removable, by);
         logp = -log((double)removable);
     }
-    if (threadIdx.x == 0)
+    if (lane == 0)
         p.log_backward[k] += logp;
 }
 
@@ -323,13 +324,11 @@ __device__ static void visit(const step_work &w, int k, int step)
     __syncthreads();
     if (w.count[0] + w.count[1] > 0)
         step_forward(w, w.narrow);
-    if (threadIdx.x < SKED_STEP_WARP) {
-        if (step > 0)
-            look_back(w, k, step);
-        __syncwarp();
-        if (step < w.p.ops)
-            go_forward(w, k, step);
-    }
+    /* Two warps at once: one reads what the other leaves alone. */
+    if (threadIdx.x / SKED_STEP_WARP == 0 && step < w.p.ops)
+        go_forward(w, k, step);
+    if (threadIdx.x / SKED_STEP_WARP == 1 && step > 0)
+        look_back(w, k, step);
     __syncthreads();
 }
 

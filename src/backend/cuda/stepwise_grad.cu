@@ -19,36 +19,43 @@ struct sums {
 };
 
 /* Kept rows back into rows that products read. */
-__device__ __noinline__ static void fetch(const float *kept, int rows, int columns, float *to, int ld)
+__device__ __noinline__ static void fetch(const float *__restrict__ kept, int rows, int columns,
+                                          float *__restrict__ to, int ld)
 {
     const int quads = columns / 4;
-    for (int k = threadIdx.x; k < rows * quads; k += blockDim.x)
-        *(float4 *)(to + (int64_t)(k / quads) * ld + k % quads * 4) =
-            *(const float4 *)(kept + (int64_t)(k / quads) * columns + k % quads * 4);
+#pragma unroll 4
+    for (int k = threadIdx.x; k < rows * quads; k += blockDim.x) {
+        const int r = k / quads, c = (k - r * quads) * 4;
+        *(float4 *)(to + (int64_t)r * ld + c) = *(const float4 *)(kept + (int64_t)k * 4);
+    }
 }
 
-/*
- * Through the normalisation: dx[r] = base[r] + ..., where base (by row of the picked ones, or NULL) and dx
- * have the length of dy.
- */
+/* Through the normalisation: dx = base (NULL: 0) + ..., all rows of the same length in memory. */
 __device__ __noinline__ static void unit_grad(int rows, int dim, const float *y, const float *rstd,
                                               const float *dy, const float *base, float *dx)
 {
-    const int lane = threadIdx.x % SKED_STEP_WARP, warps = blockDim.x / SKED_STEP_WARP;
-    const int ld = dim + SKED_STEP_PAD;
-    for (int r = threadIdx.x / SKED_STEP_WARP; r < rows; r += warps) {
+    const int ld = dim + SKED_STEP_PAD, stride = 4 * SKED_STEP_LANES;
+    step_each_row(rows, [=](int r, int column) {
         const int64_t row = (int64_t)r * ld;
+        const int end = r >= 0 ? dim : 0;
         float sum = 0, along = 0;
-        for (int c = lane; c < dim; c += SKED_STEP_WARP) {
-            sum += dy[row + c];
-            along += dy[row + c] * y[row + c];
+        for (int c = column; c < end; c += stride) {
+            const float4 d = *(const float4 *)(dy + row + c), v = *(const float4 *)(y + row + c);
+            sum += step_four(d);
+            along += step_four(float4{d.x * v.x, d.y * v.y, d.z * v.z, d.w * v.w});
         }
-        const float mean = step_warp_sum(sum) / dim, slope = step_warp_sum(along) / dim, scale = rstd[r];
-        for (int c = lane; c < dim; c += SKED_STEP_WARP) {
-            const float d = (dy[row + c] - mean - y[row + c] * slope) * scale;
-            dx[row + c] = base != NULL ? base[row + c] + d : d;
+        const float mean = step_lanes_sum(sum) / dim, slope = step_lanes_sum(along) / dim;
+        const float scale = r >= 0 ? rstd[r] : 0;
+        for (int c = column; c < end; c += stride) {
+            const float4 d = *(const float4 *)(dy + row + c), v = *(const float4 *)(y + row + c);
+            float4 b = {0, 0, 0, 0};
+            if (base != NULL)
+                b = *(const float4 *)(base + row + c);
+            *(float4 *)(dx + row + c) =
+                float4{b.x + (d.x - mean - v.x * slope) * scale, b.y + (d.y - mean - v.y * slope) * scale,
+                       b.z + (d.z - mean - v.z * slope) * scale, b.w + (d.w - mean - v.w * slope) * scale};
         }
-    }
+    });
 }
 
 /* ------------------------------------------------------------------ from the action to the rows */
@@ -364,28 +371,23 @@ __device__ static void attention_grad(const step_work &w, const sums &g, int lay
     __syncthreads();
 }
 
-/* The input matrix: features are few, and most of them 0. */
+/* The input matrix, with the features as rows in deep. */
 __device__ static void input_grad(const step_work &w, const sums &g)
 {
-    const int dim = w.z.dim, ld = dim + SKED_STEP_PAD, n = w.p.ops;
-    float *dweight = g.at + w.z.dinput;
-    for (int k = threadIdx.x; k < (w.z.inputs + 1) * dim; k += blockDim.x) {
-        const int row = k / dim, c = k % dim;
-        float sum = 0;
-        for (int i = 0; i < n; i++) {
-            float f[SKED_I_STEPWISE_FEATURES], factor = 1;
-            step_features(w, i, f);
-            if (row < SKED_I_STEPWISE_FEATURES)
-                factor = f[row];
-            else if (row < w.z.inputs)
-                factor = step_device_feature(w, i) == row ? 1 : 0;
-            sum += factor * w.x[(int64_t)i * ld + c];
-        }
-        if (row < w.z.inputs)
-            dweight[k] += sum;
-        else
-            g.at[w.z.dinput_bias + c] += sum;
+    const int inputs = w.z.inputs, ld = (inputs + 7) / 8 * 8 + SKED_STEP_PAD, n = w.p.ops;
+    for (int k = threadIdx.x; k < n * inputs; k += blockDim.x) {
+        const int i = k / inputs, c = k % inputs;
+        float f[SKED_I_STEPWISE_FEATURES];
+        step_features(w, i, f);
+        float v = c == step_device_feature(w, i) ? 1 : 0;
+#pragma unroll
+        for (int j = 0; j < SKED_I_STEPWISE_FEATURES; j++)
+            v = c == j ? f[j] : v;
+        w.deep[(int64_t)i * ld + c] = step_round(v);
     }
+    __syncthreads();
+    step_outer(step_rows{w.deep, ld, NULL, n}, inputs, step_all_rows(w.x, w.z.dim, n), w.z.dim,
+               g.at + w.z.dinput, w.z.dim, g.at + w.z.dinput_bias);
 }
 
 /* ------------------------------------------------------------------ states */

@@ -321,7 +321,9 @@ static void plan_rows(const device *d, bool gradient, kernel_plan *p)
     p->places.x = place(p, d->shared_most, n * dim);
     p->places.narrow = place(p, d->shared_most, n * (gradient ? most_of(2 * dim, inner) : dim));
     p->places.top = place(p, d->shared_most, n * dim);
-    p->places.deep = place(p, d->shared_most, n * (gradient ? most_of(deep, 3 * z->inner + pad) : deep));
+    const int64_t inputs = (z->inputs + 7) / 8 * 8 + pad;
+    const int64_t dqkv = most_of(3 * z->inner + pad, inputs);
+    p->places.deep = place(p, d->shared_most, n * (gradient ? most_of(deep, dqkv) : deep));
     p->places.wide = place(p, d->shared_most, n * wide);
     p->threads = n * z->dim > small ? SKED_STEP_THREADS : 128;
 }

@@ -237,7 +237,7 @@ __device__ static void step_outer_tile(const step_rows &x, int p, const step_row
             }
 }
 
-/* Of a matrix w[p, q], whose rows lie `width` apart in dw, and of its bias. */
+/* Of a matrix w[p, q], whose rows lie `width` apart in dw, and of its bias. dy has all its rows. */
 __device__ __noinline__ static void step_outer(const step_rows &x, int p, const step_rows &dy, int q,
                                                float *dw, int width, float *db)
 {
@@ -256,10 +256,12 @@ __device__ __noinline__ static void step_outer(const step_rows &x, int p, const 
                          [&](int m, int n) { step_outer_tile<1, 1>(x, p, dy, q, m, n, dw, width); });
     }
     for (int c = threadIdx.x; c < q; c += blockDim.x) {
-        float sum = 0;
-        for (int r = 0; r < dy.count; r++)
-            sum += dy[r][c];
-        db[c] += sum;
+        float sum[4] = {};
+        for (int r = 0; r < dy.count; r += 4)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                sum[i] += r + i < dy.count ? dy.at[(int64_t)(r + i) * dy.ld + c] : 0;
+        db[c] += (sum[0] + sum[1]) + (sum[2] + sum[3]);
     }
 }
 #endif

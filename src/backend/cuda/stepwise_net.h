@@ -259,30 +259,58 @@ __device__ static inline double step_warp_sum(double x)
     return x;
 }
 
+/* Eight lanes take a row, four numbers at a time: sums over them in three exchanges. */
+enum { SKED_STEP_LANES = 8 };
+__device__ static inline float step_lanes_sum(float x)
+{
+    for (int by = SKED_STEP_LANES / 2; by > 0; by /= 2)
+        x += __shfl_xor_sync(sked_step_all, x, by);
+    return x;
+}
+__device__ static inline float step_four(float4 x)
+{
+    return (x.x + x.y) + (x.z + x.w);
+}
+
+/* Calls f(row, first column) for all rows; those behind the last come as -1, for all lanes must be there. */
+template <class F> __device__ static inline void step_each_row(int rows, F f)
+{
+    const int side_by_side = blockDim.x / SKED_STEP_LANES, column = threadIdx.x % SKED_STEP_LANES * 4;
+    for (int first = 0; first < rows; first += side_by_side) {
+        const int r = first + threadIdx.x / SKED_STEP_LANES;
+        f(r < rows ? r : -1, column);
+    }
+}
+
 /* Rows of mean 0 and deviation 1, rounded; copy [rows, dim] may be NULL. */
 __device__ __noinline__ static void step_unit(int rows, int dim, const float *x, float *y, float *rstd,
                                               float *copy)
 {
-    const int lane = threadIdx.x % SKED_STEP_WARP, warps = blockDim.x / SKED_STEP_WARP;
-    const int ld = dim + SKED_STEP_PAD;
-    for (int r = threadIdx.x / SKED_STEP_WARP; r < rows; r += warps) {
+    const int ld = dim + SKED_STEP_PAD, stride = 4 * SKED_STEP_LANES;
+    step_each_row(rows, [=](int r, int column) {
         const float *row = x + (int64_t)r * ld;
+        const int end = r >= 0 ? dim : 0;
         float sum = 0, square = 0;
-        for (int c = lane; c < dim; c += SKED_STEP_WARP)
-            sum += row[c];
-        const float mean = step_warp_sum(sum) / dim;
-        for (int c = lane; c < dim; c += SKED_STEP_WARP)
-            square += (row[c] - mean) * (row[c] - mean);
-        const float scale = 1 / sqrtf(step_warp_sum(square) / dim + 1e-5f);
-        for (int c = lane; c < dim; c += SKED_STEP_WARP) {
-            const float v = step_round((row[c] - mean) * scale);
-            y[(int64_t)r * ld + c] = v;
-            if (copy != NULL)
-                copy[(int64_t)r * dim + c] = v;
+        for (int c = column; c < end; c += stride)
+            sum += step_four(*(const float4 *)(row + c));
+        const float mean = step_lanes_sum(sum) / dim;
+        for (int c = column; c < end; c += stride) {
+            const float4 v = *(const float4 *)(row + c);
+            const float4 d = {v.x - mean, v.y - mean, v.z - mean, v.w - mean};
+            square += step_four(float4{d.x * d.x, d.y * d.y, d.z * d.z, d.w * d.w});
         }
-        if (lane == 0 && rstd != NULL)
+        const float scale = 1 / sqrtf(step_lanes_sum(square) / dim + 1e-5f);
+        for (int c = column; c < end; c += stride) {
+            const float4 v = *(const float4 *)(row + c);
+            const float4 out = {step_round((v.x - mean) * scale), step_round((v.y - mean) * scale),
+                                step_round((v.z - mean) * scale), step_round((v.w - mean) * scale)};
+            *(float4 *)(y + (int64_t)r * ld + c) = out;
+            if (copy != NULL)
+                *(float4 *)(copy + (int64_t)r * dim + c) = out;
+        }
+        if (column == 0 && r >= 0 && rstd != NULL)
             rstd[r] = scale;
-    }
+    });
 }
 
 /* ------------------------------------------------------------------ attention */
