@@ -536,6 +536,54 @@ static void test_training(void **state)
     sked_sampler_destroy(c);
 }
 
+static sked_samples sample(const sked_sampler *m, const sked_problem *p, const char *backend_name,
+                           bool greedy)
+{
+    sked_sample_options opt;
+    sked_samples s = {.size = sizeof s};
+    sked_sample_options_init(&opt);
+    opt.count = 12;
+    opt.raw = true;
+    opt.greedy = greedy;
+    opt.seed = 4;
+    opt.backend = backend_name;
+    OK(sked_sampler_sample(m, p, &opt, &s, err));
+    return s;
+}
+
+/* Schedules of a model, three temperatures at once, as the CPU draws them. */
+static void test_sampling(void **state)
+{
+    (void)state;
+    const sked_generate_options how = {.size = sizeof how, .nodes = 8, .seed = 2};
+    sked_sampler *m = train("cpu", 1, NULL, NULL, NULL);
+    sked_graph *g = NULL;
+    sked_problem p;
+    int32_t same = 0;
+    OK(sked_graph_generate("layered", &how, &g, err));
+    sked_problem_init(&p, g);
+    p.devices = 3;
+    for (int greedy = 0; greedy < 2; greedy++) {
+        sked_samples a = sample(m, &p, "cpu", greedy), b = sample(m, &p, "cuda", greedy);
+        assert_int_equal(a.count, greedy ? 1 : 12);
+        assert_int_equal(b.count, a.count);
+        for (int32_t k = 0; k < a.count; k++) {
+            OK(sked_schedule_validate(&p, b.schedule[k], err));
+            assert_true(a.temperature[k] == b.temperature[k]);
+            if (a.makespan[k] != b.makespan[k])
+                continue;
+            same++;
+            assert_true(fabs(a.log_prob[k] - b.log_prob[k]) <= (rounds() ? 0.05 : 1e-4));
+        }
+        assert_true(fabs(a.log_z - b.log_z) <= (rounds() ? 0.1 : 1e-4) * fabs(a.log_z));
+        sked_samples_clear(&a);
+        sked_samples_clear(&b);
+    }
+    assert_true(rounds() ? same > 6 : same == 13);
+    sked_graph_destroy(g);
+    sked_sampler_destroy(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -543,7 +591,7 @@ int main(void)
         cmocka_unit_test(test_drawing),  cmocka_unit_test(test_several_and_again),
         cmocka_unit_test(test_update),   cmocka_unit_test(test_distribution),
         cmocka_unit_test(test_refusals), cmocka_unit_test(test_training),
-        cmocka_unit_test(test_large),
+        cmocka_unit_test(test_sampling), cmocka_unit_test(test_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

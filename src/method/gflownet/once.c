@@ -97,12 +97,6 @@ static void sum_first_waits(RN(once) * p)
             p->first_sum[c] += p->first_wait[j * width + c];
 }
 
-/* A cold reward tells choices apart more sharply; the square root leaves room for what later steps mend. */
-static double sharpness_of(double kappa)
-{
-    return sqrt(fmin(fmax(kappa, 0.25), 4096));
-}
-
 /*
  * All of a vector's weights move at once: with this share an update changes the weights of the direct path by
  * heat no faster than by their bias.
@@ -113,7 +107,7 @@ static void prepare_logits(RN(once) * p)
 {
     const sked_i_layout *at = p->base.layout;
     const real *w = p->base.parameter;
-    p->sharpness = (real)sharpness_of(sked_i_instance_kappa(p->base.instance, p->base.temperature));
+    p->sharpness = (real)sked_i_instance_sharpness(p->base.instance, p->base.temperature);
     p->base.kernels->linear(1, at->sizes.temperature, SKED_I_DIRECT_FEATURES, p->encoder->heat.second,
                             w + at->direct_weight, NULL, p->direct);
     for (int k = 0; k < SKED_I_DIRECT_FEATURES; k++)

@@ -7,7 +7,9 @@
 #include "engine/candidates/candidates.h"
 #include "formats/format.h"
 #include "method/gflownet/batch.h"
+#include "method/gflownet/device.h"
 #include "method/gflownet/machines.h"
+#include "method/gflownet/stepwise_device.h"
 #include "schedule/schedule.h"
 
 #include <string.h>
@@ -15,6 +17,10 @@
 /* Draws at a time, and ops of them: memory of trajectories follows this, and so does what a stop leaves over.
  */
 enum { draws_at_once = 500, draw_ops_at_once = 500000 };
+/* The same on a device of its own, which wants many side by side. */
+enum { device_ops_at_once = 1 << 25, stepwise_ops_at_once = 1 << 19 };
+/* Ops of all draws from which on such a device is quicker, with the time until it is ready: measured. */
+enum { worth_ops = 500000, worth_stepwise = 5000 };
 /* Some result is better than none: a first draw, and work on draws made, may take as long past the time. */
 static const double moment = 0.05;
 /*
@@ -95,31 +101,36 @@ typedef struct drawing {
     const sked_problem *problem;
     const sked_sample_options *opt;
     const sked_i_limit *limit;
+    const sked_i_once_backend *backend; /* NULL: the CPU */
+    sked_i_once_device *device;
+    const sked_i_stepwise_backend *stepwise; /* the same of a stepwise model */
+    sked_i_stepwise_device *stepwise_device;
     sked_i_costs costs;
     sked_samples *out;
     double zeta, square; /* sums over the draws of one part */
     bool stopped;
 } drawing;
 
-static sked_status take(drawing *d, const sked_i_batch_f32 *b, sked_error *err)
+static sked_status take(drawing *d, const sked_i_instance *x, double temperature, int32_t count,
+                        const sked_i_trajectory *trajectory, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const sked_i_instance *x = b->policy->instance;
     sked_samples *out = d->out;
     int32_t *name = NULL;
     double *free_at = NULL;
     SKED_NEW(name, x->devices);
     SKED_NEW(free_at, x->devices);
-    for (int32_t k = 0; k < b->size; k++) {
-        if (isnan(b->trajectory[k].makespan))
+    for (int32_t k = 0; k < count; k++) {
+        const sked_i_trajectory *t = &trajectory[k];
+        if (isnan(t->makespan))
             continue; /* interrupted */
-        const double zeta = sked_i_trajectory_zeta(x, b->policy->temperature, &b->trajectory[k]);
+        const double zeta = sked_i_trajectory_zeta(x, temperature, t);
         sked_schedule *s = NULL;
         SKED_TRY(sked_schedule_create(x->n, x->devices, &s, err));
-        fill_schedule(&d->costs, x, &b->trajectory[k], name, free_at, s);
+        fill_schedule(&d->costs, x, t, name, free_at, s);
         out->schedule[out->count] = s;
-        out->log_prob[out->count] = b->trajectory[k].log_forward;
-        out->temperature[out->count] = b->policy->temperature;
+        out->log_prob[out->count] = t->log_forward;
+        out->temperature[out->count] = temperature;
         out->makespan[out->count++] = sked_i_latest_finish(&d->costs, s);
         d->zeta += zeta;
         d->square += zeta * zeta;
@@ -146,8 +157,16 @@ static sked_status draw_some(drawing *d, sked_i_batch_f32 *b, sked_error *err)
     d->stopped = drawn == SKED_ERR_STOPPED;
     if (drawn != SKED_OK && !d->stopped)
         return sked_i_fail(err, drawn, "%s", why.message);
-    const sked_status st = take(d, b, err);
+    const sked_status st = take(d, b->policy->instance, b->policy->temperature, b->size, b->trajectory, err);
     return st == SKED_OK && d->stopped && d->out->count == 0 ? sked_i_limit_fail(err) : st;
+}
+
+/* What the draws of a part say of log Z. */
+static void set_spread(drawing *d)
+{
+    sked_samples *out = d->out;
+    out->log_z = d->zeta / out->count;
+    out->spread = sqrt(fmax(0, d->square / out->count - out->log_z * out->log_z));
 }
 
 /* Until there are `end` draws, `total` being wanted in all; log Z and spread are those of the first part. */
@@ -168,14 +187,182 @@ static sked_status draw_part(drawing *d, sked_i_policy_f32 *policy, int32_t end,
         sked_i_batch_destroy_f32(b);
         b = NULL;
     }
-    if (first == 0) {
-        out->log_z = d->zeta / out->count;
-        out->spread = sqrt(fmax(0, d->square / out->count - out->log_z * out->log_z));
-    }
+    if (first == 0)
+        set_spread(d);
 cleanup:
     sked_i_batch_destroy_f32(b);
     return st;
 }
+
+/* ------------------------------------------------------------------ on a device of its own */
+
+/* Draws of one temperature, a part of those that are made at once. */
+typedef struct device_part {
+    sked_i_once_problem problem;
+    int32_t count;
+} device_part;
+
+/* Trajectories of some draws: arrays as the device fills them, and rows of them. */
+typedef struct device_draws {
+    int32_t *steps;
+    double *number; /* log P_F, log P_B and makespan of all */
+    sked_i_trajectory *trajectory;
+} device_draws;
+
+static sked_status reserve_draws(device_draws *a, int64_t count, int64_t n, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    SKED_NEW(a->steps, 2 * count * n);
+    SKED_NEW(a->number, 3 * count);
+    SKED_NEW(a->trajectory, count);
+cleanup:
+    return st;
+}
+
+static void free_draws(device_draws *a)
+{
+    free(a->steps);
+    free(a->number);
+    free(a->trajectory);
+    *a = (device_draws){0};
+}
+
+/* The walks of a part whose first draw is number `first` of these, `drawn` of all. */
+static sked_i_once_walks walks_of(const drawing *d, const device_part *p, const device_draws *a,
+                                  int64_t total, int64_t first, uint64_t drawn)
+{
+    const int64_t n = p->problem.n;
+    return (sked_i_once_walks){.problem = &p->problem,
+                               .count = p->count,
+                               .greedy = d->opt->greedy,
+                               .seed = d->opt->seed,
+                               .first = drawn,
+                               .op = a->steps + first * n,
+                               .device = a->steps + (total + first) * n,
+                               .log_forward = a->number + first,
+                               .log_backward = a->number + total + first,
+                               .makespan = a->number + 2 * total + first};
+}
+
+static void list_trajectories(const device_draws *a, int64_t total, int64_t n)
+{
+    for (int64_t k = 0; k < total; k++)
+        a->trajectory[k] = (sked_i_trajectory){.op = a->steps + k * n,
+                                               .device = a->steps + (total + k) * n,
+                                               .log_forward = a->number[k],
+                                               .log_backward = a->number[total + k],
+                                               .makespan = a->number[2 * total + k]};
+}
+
+/* Walks of a stepwise model. */
+static sked_status walk_stepwise(drawing *d, const sked_i_instance *x, int parts, sked_i_once_walks *walks,
+                                 sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_stepwise_input input[n_kappas];
+    sked_i_stepwise_problem problem[n_kappas];
+    memset(input, 0, sizeof input);
+    for (int k = 0; k < parts; k++) {
+        sked_i_once_walks *w = &walks[k];
+        for (int32_t i = 0; i < w->count; i++)
+            w->makespan[i] = NAN;
+        SKED_TRY(sked_i_stepwise_input_make(x, &d->model->layout, w->problem->temperature, &input[k], err));
+        problem[k] = input[k].problem;
+        problem[k].walk = w->greedy ? SKED_I_STEPWISE_GREEDY : SKED_I_STEPWISE_SAMPLE;
+        problem[k].batch = w->count;
+        problem[k].seed = w->seed;
+        problem[k].first = w->first;
+    }
+    SKED_TRY(d->stepwise->load(d->stepwise_device, parts, problem, false, err));
+    SKED_TRY(d->stepwise->draw(d->stepwise_device, err));
+    for (int k = 0; k < parts; k++) {
+        const sked_i_once_walks *w = &walks[k];
+        const sked_i_stepwise_outcome out = {w->op, w->device, w->log_forward, w->log_backward, w->makespan};
+        SKED_TRY(d->stepwise->outcome(d->stepwise_device, k, &out, err));
+    }
+cleanup:
+    for (int k = 0; k < parts; k++)
+        sked_i_stepwise_input_clear(&input[k]);
+    return st;
+}
+
+/* Draws all of the parts at once and takes them. A stop on the way is no failure where there are some. */
+static sked_status draw_parts(drawing *d, const sked_i_instance *x, const device_part *part, int parts,
+                              sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_error why = {0};
+    device_draws a = {0};
+    sked_i_once_walks walks[n_kappas];
+    int64_t total = 0, at = 0;
+    for (int k = 0; k < parts; k++)
+        total += part[k].count;
+    SKED_TRY(reserve_draws(&a, total, x->n, err));
+    for (int k = 0; k < parts; k++) {
+        walks[k] = walks_of(d, &part[k], &a, total, at, (uint64_t)(d->out->count + at));
+        at += part[k].count;
+    }
+    const sked_status drawn = d->stepwise != NULL ? walk_stepwise(d, x, parts, walks, &why)
+                                                  : d->backend->walk(d->device, parts, walks, d->limit, &why);
+    d->stopped = drawn == SKED_ERR_STOPPED;
+    if (drawn != SKED_OK && !d->stopped) {
+        st = sked_i_fail(err, drawn, "%s", why.message);
+        goto cleanup;
+    }
+    list_trajectories(&a, total, x->n);
+    at = 0;
+    for (int k = 0; k < parts; k++) {
+        const bool first = d->out->count == 0;
+        SKED_TRY(take(d, x, part[k].problem.temperature, part[k].count, a.trajectory + at, err));
+        if (first && d->out->count > 0)
+            set_spread(d);
+        at += part[k].count;
+    }
+    if (d->stopped && d->out->count == 0)
+        st = sked_i_limit_fail(err);
+cleanup:
+    free_draws(&a);
+    return st;
+}
+
+/* As draw_machine, with all temperatures side by side; large numbers of draws piece by piece. */
+static sked_status draw_on_device(drawing *d, const sked_i_instance *x, int32_t first, int32_t end,
+                                  int32_t total, sked_error *err)
+{
+    const bool given = d->opt->temperature > 0 || d->opt->greedy;
+    const int parts = given ? 1 : n_kappas;
+    const int32_t ops = x->n > 0 ? x->n : 1;
+    const int32_t fit = (d->stepwise != NULL ? stepwise_ops_at_once : device_ops_at_once) / ops;
+    int at = 0;
+    while (!d->stopped && at < parts && goes_on(d->opt, d->limit, d->out->count, total)) {
+        device_part part[n_kappas];
+        int count = 0;
+        int32_t room = fit > 16 ? fit : 16, done = d->out->count;
+        for (; at < parts && room > 0; at++) {
+            const int32_t until = first + (int32_t)((int64_t)(end - first) * (at + 1) / parts);
+            const int32_t now = until - done < room ? until - done : room;
+            if (now == 0)
+                continue;
+            const double t =
+                d->opt->temperature > 0 ? d->opt->temperature : sked_i_instance_temperature(x, kappas[at]);
+            sked_i_once_problem_of(x, t, &part[count].problem);
+            part[count++].count = now;
+            room -= now;
+            done += now;
+            if (done < until)
+                break; /* the rest of this one next time */
+        }
+        if (count == 0)
+            break;
+        d->zeta = d->square = 0;
+        const sked_status st = draw_parts(d, x, part, count, err);
+        if (st != SKED_OK)
+            return st;
+    }
+    return SKED_OK;
+}
+
+/* ------------------------------------------------------------------ machines */
 
 /* The temperatures of a machine's draws, given or by kappa, each for a part of those from `first` to `end`.
  */
@@ -186,6 +373,8 @@ static sked_status draw_machine(drawing *d, sked_i_instance *x, int32_t first, i
     const bool given = d->opt->temperature > 0 || d->opt->greedy;
     const int parts = given ? 1 : n_kappas;
     sked_i_policy_f32 *policy = NULL;
+    if ((d->device != NULL || d->stepwise_device != NULL) && x->n > 0)
+        return draw_on_device(d, x, first, end, total, err);
     SKED_TRY(sked_i_policy_create_f32(x, &d->model->layout, sked_i_backend_cpu.nn, &policy, err));
     for (int k = 0; k < parts && !d->stopped; k++) {
         const double t =
@@ -248,6 +437,45 @@ cleanup:
     return st;
 }
 
+static sked_status open_stepwise(drawing *d, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_stepwise_shape shape;
+    sked_i_stepwise_shape_fill(&d->model->layout, &shape);
+    SKED_TRY(d->stepwise->create(&shape, d->limit, &d->stepwise_device, err));
+    SKED_TRY(d->stepwise->write(d->stepwise_device, d->model->parameter, NULL, NULL, err));
+cleanup:
+    return st;
+}
+
+/* The device of the chosen backend, with the model there. */
+static sked_status open_device(drawing *d, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const sked_i_layout *layout = &d->model->layout;
+    const bool once = layout->sizes.policy == SKED_I_POLICY_ENCODE_ONCE;
+    const int64_t ops = (int64_t)(d->opt->greedy ? 1 : d->opt->count) * d->problem->graph->n_ops;
+    const sked_i_backend *backend;
+    sked_i_once_shape shape;
+    SKED_TRY(
+        sked_i_backend_choose(d->opt->backend, ops >= (once ? worth_ops : worth_stepwise), &backend, err));
+    if (backend == &sked_i_backend_cpu)
+        return SKED_OK;
+    d->stepwise = once ? NULL : backend->stepwise;
+    if (d->stepwise != NULL)
+        return open_stepwise(d, err);
+    if (!once || backend->once == NULL)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "the %s backend does not draw from this policy; use the cpu backend",
+                           backend->name);
+    sked_i_once_shape_of(layout, &shape);
+    d->backend = backend->once;
+    SKED_TRY(d->backend->create(&shape, &d->device, err));
+    SKED_TRY(d->backend->put(d->device, d->model->parameter, NULL, NULL, err));
+cleanup:
+    return st;
+}
+
 /* The stages of all candidates. What a draw was likely to be goes with it. */
 static sked_status rank(const sked_problem *p, const sked_sample_options *opt, const sked_i_limit *limit,
                         sked_samples *s, sked_error *err)
@@ -293,6 +521,7 @@ sked_status sked_i_sample(const sked_sampler *m, const sked_problem *p, const sk
     limit.deadline = begin + fmax(opt->time_limit, moment);
     SKED_TRY(check(p, opt, err));
     SKED_TRY(sked_i_costs_make(p, &d.costs, err));
+    SKED_TRY(open_device(&d, err));
     SKED_TRY(draw_all(&d, err));
     limit.deadline = fmax(limit.deadline, sked_clock() + moment);
     if (!opt->raw)
@@ -300,6 +529,10 @@ sked_status sked_i_sample(const sked_sampler *m, const sked_problem *p, const sk
     *out = s;
     s = (sked_samples){.size = sizeof s};
 cleanup:
+    if (d.device != NULL)
+        d.backend->destroy(d.device);
+    if (d.stepwise_device != NULL)
+        d.stepwise->destroy(d.stepwise_device);
     sked_samples_clear(&s);
     sked_i_costs_free(&d.costs);
     return st;
