@@ -315,7 +315,7 @@ __device__ static void go_forward(const step_work &w, int k, int step)
     __syncwarp();
 }
 
-__device__ static void visit(const step_work &w, int k, int step)
+__device__ static void visit(step_work &w, int k, int step)
 {
     step_read_state(w, k, step);
     __syncthreads();
@@ -336,10 +336,11 @@ __global__ static void __launch_bounds__(SKED_STEP_THREADS, 1)
     draw_kernel(const __grid_constant__ step_load load, int from, int end)
 {
     SKED_DYNAMIC_SHARED(float, shared);
+    __shared__ step_work w;
+    const step_problem &p = w.p;
     int item = blockIdx.x;
     for (int i = 0; i < load.problems; i++) {
-        const step_problem p = load.problem[i];
-        const step_work w = step_open(load, p, shared);
+        step_open(load, i, shared, w);
         __syncthreads();
         for (; item < p.batch; item += gridDim.x) {
             if (from == 0)
@@ -351,6 +352,7 @@ __global__ static void __launch_bounds__(SKED_STEP_THREADS, 1)
             __syncthreads();
         }
         item -= p.batch;
+        __syncthreads();
     }
 }
 

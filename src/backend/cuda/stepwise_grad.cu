@@ -147,6 +147,15 @@ __device__ static void heads_grad(const step_work &w, const sums &g, float *u, f
 
 /* ------------------------------------------------------------------ attention */
 
+/* From dy of the mixed values to the slopes of queries, keys and values, in the places those have. */
+struct attend_call {
+    step_attention v;
+    step_rows dy; /* [queries, inner] */
+    const float *lse, *mean;
+    float *to;
+    int ld;
+};
+
 /* Weight and slope of its score, of one tile: p and ds, from scores s and dp = dy . value. */
 __device__ static inline void score_slope(bool seen, float s, float dp, float lse, float mean, float &weight,
                                           float &slope)
@@ -156,17 +165,19 @@ __device__ static inline void score_slope(bool seen, float s, float dp, float ls
     weight = step_round(weight);
 }
 
-/* Slopes of 16 queries of one head. dy: [queries, inner]; to: queries of the same places as in v. */
-__device__ static void query_grad_tile(const step_attention &v, int h, int m, const step_rows &dy,
-                                       const float *lse, float *to, int ld)
+/* Slopes of 16 queries of one head. */
+__device__ static void query_grad_tile(const attend_call &call, int h, int m)
 {
-    const int lane = threadIdx.x % SKED_STEP_WARP, g = lane / 4, t = lane % 4, head = v.w.z.head;
+    const step_attention &v = call.v;
+    const step_rows &dy = call.dy;
+    const float *lse = call.lse, *mean = call.mean;
+    const int lane = threadIdx.x % SKED_STEP_WARP, g = lane / 4, t = lane % 4, head = v.head;
     const int r0 = m * 16 + g, r1 = r0 + 8, last = v.rows - 1;
     const int near[2] = {r0 < last ? r0 : last, r1 < last ? r1 : last};
-    const float *dy0 = dy.near(r0) + h * head, *dy1 = dy.near(r1) + h * head, *mean = v.w.mean;
+    const float *dy0 = dy.near(r0) + h * head, *dy1 = dy.near(r1) + h * head;
     for (int column = 0; column < head; column += 16) {
         float out[2][4] = {};
-        for (int n = 0; n < (v.w.p.ops + 7) / 8; n++) {
+        for (int n = 0; n < (v.ops + 7) / 8; n++) {
             const uint64_t see[2] = {v.sees(near[0], h, n / 8) >> n % 8 * 8,
                                      v.sees(near[1], h, n / 8) >> n % 8 * 8};
             if (!__any_sync(sked_step_all, ((see[0] | see[1]) & 0xff) != 0))
@@ -192,18 +203,19 @@ __device__ static void query_grad_tile(const step_attention &v, int h, int m, co
 #pragma unroll
             for (int o = 0; o < 2; o++)
                 if (column + 8 * o < head && r0 + c / 2 * 8 <= last)
-                    to[(int64_t)(r0 + c / 2 * 8) * ld + h * head + column + 8 * o + 2 * t + c % 2] =
+                    call.to[(int64_t)(r0 + c / 2 * 8) * call.ld + h * head + column + 8 * o + 2 * t + c % 2] =
                         step_round(out[o][c]);
     }
 }
 
 /* Slopes of 16 keys and values of one head. */
-__device__ static void key_grad_tile(const step_attention &v, int h, int m, const step_rows &dy,
-                                     const float *lse, float *to, int ld)
+__device__ static void key_grad_tile(const attend_call &call, int h, int m)
 {
-    const int lane = threadIdx.x % SKED_STEP_WARP, g = lane / 4, t = lane % 4, head = v.w.z.head;
-    const int inner = v.w.z.inner, j0 = m * 16 + g, last = v.rows - 1;
-    const float *mean = v.w.mean;
+    const step_attention &v = call.v;
+    const step_rows &dy = call.dy;
+    const float *lse = call.lse, *mean = call.mean;
+    const int lane = threadIdx.x % SKED_STEP_WARP, g = lane / 4, t = lane % 4, head = v.head;
+    const int inner = v.inner, j0 = m * 16 + g, last = v.rows - 1;
     for (int column = 0; column < head; column += 16) {
         float dkey[2][4] = {}, dvalue[2][4] = {};
         for (int n = 0; n < (v.rows + 7) / 8; n++) {
@@ -238,27 +250,27 @@ __device__ static void key_grad_tile(const step_attention &v, int h, int m, cons
         for (int c = 0; c < 4; c++)
 #pragma unroll
             for (int o = 0; o < 2; o++)
-                if (column + 8 * o < head && j0 + c / 2 * 8 < v.w.p.ops) {
-                    float *at = to + (int64_t)(j0 + c / 2 * 8) * ld + inner + h * head + column + 8 * o +
-                                2 * t + c % 2;
+                if (column + 8 * o < head && j0 + c / 2 * 8 < v.ops) {
+                    float *at = call.to + (int64_t)(j0 + c / 2 * 8) * call.ld + inner + h * head + column +
+                                8 * o + 2 * t + c % 2;
                     at[0] = step_round(dkey[o][c]);
                     at[inner] = step_round(dvalue[o][c]);
                 }
     }
 }
 
-/* From dy of the mixed values to the slopes of queries, keys and values in `to`. */
-__device__ __noinline__ static void attend_grad(const step_attention &v, const step_rows &dy,
-                                                const float *lse, float *to, int ld)
+/* All of them. */
+__device__ __noinline__ static void attend_grad_run(const attend_call &shared)
 {
+    const attend_call call = shared;
     const int warps = blockDim.x / SKED_STEP_WARP;
-    const int queries = (v.rows + 15) / 16 * SKED_I_HEADS, keys = (v.w.p.ops + 15) / 16 * SKED_I_HEADS;
+    const int queries = (call.v.rows + 15) / 16 * SKED_I_HEADS, keys = (call.v.ops + 15) / 16 * SKED_I_HEADS;
     for (int k = threadIdx.x / SKED_STEP_WARP; k < queries + keys; k += warps) {
         const int q = k - keys; /* keys first: they take longer */
         if (q < 0)
-            key_grad_tile(v, k % SKED_I_HEADS, k / SKED_I_HEADS, dy, lse, to, ld);
+            key_grad_tile(call, k % SKED_I_HEADS, k / SKED_I_HEADS);
         else
-            query_grad_tile(v, q % SKED_I_HEADS, q / SKED_I_HEADS, dy, lse, to, ld);
+            query_grad_tile(call, q % SKED_I_HEADS, q / SKED_I_HEADS);
     }
 }
 
@@ -359,8 +371,8 @@ __device__ static void attention_grad(const step_work &w, const sums &g, int lay
         for (int k = threadIdx.x; k < n * ld; k += blockDim.x)
             w.x[k] = 0;
     __syncthreads();
-    const step_attention v = {w, w.wide, step_wide_ld(z), rows, pick};
-    attend_grad(v, dmixed, step_keep(w, layer, w.keep.lse), w.deep, deep_ld(z));
+    attend_grad_run(step_hand_over(attend_call{step_attention_of(w, rows, pick), dmixed,
+                                               step_keep(w, layer, w.keep.lse), w.mean, w.deep, deep_ld(z)}));
     for (int k = threadIdx.x; last && k < rows * z.dim; k += blockDim.x)
         w.x[(int64_t)w.pick[k / z.dim] * ld + k % z.dim] = dx[(int64_t)(k / z.dim) * ld + k % z.dim];
     __syncthreads();
@@ -392,7 +404,7 @@ __device__ static void input_grad(const step_work &w, const sums &g)
 
 /* ------------------------------------------------------------------ states */
 
-__device__ static void add_state(const step_work &w, const sums &g, int k, int step)
+__device__ static void add_state(step_work &w, const sums &g, int k, int step)
 {
     const int dim = w.z.dim, layers = w.z.layers;
     const float slope = w.p.slope[k];
@@ -431,19 +443,20 @@ __global__ static void __launch_bounds__(SKED_STEP_THREADS, 1)
                 int64_t end)
 {
     SKED_DYNAMIC_SHARED(float, shared);
+    __shared__ step_work w;
     const int block = blockIdx.x;
     int i = 0;
     while (block >= load.problem[i].first_block + load.problem[i].n_blocks)
         i++;
-    const step_problem p = load.problem[i];
-    const step_work w = step_open(load, p, shared);
+    step_open(load, i, shared, w);
     const sums g = {gradients + block * size};
     __syncthreads();
+    const int states = w.p.ops + 1;
     for (int64_t round = from; round < end; round++) {
-        const int64_t state = round * p.n_blocks + (block - p.first_block);
-        if (state >= (int64_t)p.batch * (p.ops + 1))
+        const int64_t state = round * w.p.n_blocks + (block - w.p.first_block);
+        if (state >= (int64_t)w.p.batch * states)
             break;
-        add_state(w, g, (int)(state / (p.ops + 1)), (int)(state % (p.ops + 1)));
+        add_state(w, g, (int)(state / states), (int)(state % states));
         __syncthreads();
     }
 }

@@ -207,12 +207,13 @@ cleanup:
 static sked_status open_model(device *d, sked_error *err)
 {
     sked_status st = SKED_OK;
+    enum { fixed_shared = 12 << 10 }; /* what kernels have of their own, or more */
     int number = 0, shared = 0;
     const size_t matrices = (size_t)d->net.n_matrices;
     CUDA_TRY(cudaGetDevice(&number));
     CUDA_TRY(cudaDeviceGetAttribute(&d->processors, cudaDevAttrMultiProcessorCount, number));
     CUDA_TRY(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, number));
-    d->shared_most = (size_t)shared;
+    d->shared_most = (size_t)shared - fixed_shared;
     CUDA_TRY(cudaStreamCreateWithFlags(&d->stream, cudaStreamNonBlocking));
     cut_model(d, &d->model);
     SKED_TRY(sked_i_cuda_arena_open(&d->model, "a stepwise model", err));
@@ -314,7 +315,7 @@ static void plan_rows(const device *d, bool gradient, kernel_plan *p)
     const int64_t n = d->most_ops, pad = SKED_STEP_PAD, dim = z->dim + pad, inner = z->inner + pad;
     const int64_t deep = most_of(most_of(z->inner, z->mlp), z->width) + pad;
     const int64_t wide = most_of(most_of(3 * z->inner, z->slots + z->width), z->mlp) + pad;
-    const int64_t table = z->n_matrices * (int64_t)(sizeof(step_matrix) / sizeof(int)) + 2;
+    const int64_t table = z->n_matrices * (int64_t)(sizeof(step_matrix) / sizeof(int));
     enum { small = 512 }; /* more numbers than this want more threads */
     *p = {};
     p->places.small = place(p, d->shared_most, table + n * (5 + (gradient ? SKED_I_HEADS : 0)));

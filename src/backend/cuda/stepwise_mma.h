@@ -14,7 +14,7 @@
 #define SKED_BACKEND_CUDA_STEPWISE_MMA_H
 #include "backend/cuda/runtime.h"
 
-enum { SKED_STEP_WARP = 32, SKED_STEP_PAD = 4 };
+enum { SKED_STEP_WARP = 32, SKED_STEP_PAD = 4, SKED_STEP_THREADS = 512 };
 static const unsigned sked_step_all = 0xffffffffu;
 
 /* To the nearest number of TF32. Inputs that are not rounded lose their last bits. */
@@ -51,12 +51,17 @@ struct step_rows {
     int count;
     __device__ float *operator[](int r) const
     {
-        return at + (int64_t)(row != NULL ? row[r] : r) * ld;
+        return at + (row != NULL ? row[r] : r) * ld;
     }
     /* One of them for certain: what is computed for rows behind the last is thrown away. */
+    __device__ int offset(int r) const
+    {
+        r = r < count ? r : count - 1;
+        return (row != NULL ? row[r] : r) * ld;
+    }
     __device__ float *near(int r) const
     {
-        return (*this)[r < count ? r : count - 1];
+        return at + offset(r);
     }
 };
 
@@ -69,7 +74,7 @@ __device__ static inline step_rows step_picked_rows(float *at, int columns, cons
     return step_rows{at, columns + SKED_STEP_PAD, row, count};
 }
 
-/* What becomes of y = x w: to = onto + [gate > 0] relu(y + bias), rounded. */
+/* What becomes of y = x w: to = [gate > 0] relu(y + bias + onto), rounded. */
 struct step_ending {
     step_rows to;
     const float *bias; /* NULL: none; so below */
@@ -80,31 +85,38 @@ struct step_ending {
     bool relu, round;
 };
 
-__device__ static inline float step_end_one(const step_ending &e, float y, float bias, float onto, float gate)
+/* Columns c and c + 1 of row r, before the product is added. */
+__device__ static inline float2 step_begin(const step_ending &e, int r, int c)
 {
-    y += bias;
-    y = e.relu && !(y > 0) ? 0 : y;
-    y = gate > 0 ? y + onto : onto;
+    float2 y = {0, 0};
+    if (r >= e.to.count)
+        return y;
+    if (e.bias != NULL)
+        y = *(const float2 *)(e.bias + c);
+    if (e.onto.at != NULL) {
+        const float2 onto = *(const float2 *)(e.onto[r] + c);
+        y = float2{y.x + onto.x, y.y + onto.y};
+    }
+    return y;
+}
+
+__device__ static inline float step_end_one(const step_ending &e, float y, float gate)
+{
+    y = (e.relu && !(y > 0)) || !(gate > 0) ? 0 : y;
     return e.round ? step_round(y) : y;
 }
 
-/* Columns c and c + 1 of row r. */
 __device__ static inline void step_end(const step_ending &e, int r, int c, float y0, float y1)
 {
     if (r >= e.to.count)
         return;
-    float2 bias = {0, 0}, onto = {0, 0}, gate = {1, 1};
-    if (e.bias != NULL)
-        bias = *(const float2 *)(e.bias + c);
-    if (e.onto.at != NULL)
-        onto = *(const float2 *)(e.onto[r] + c);
+    float2 gate = {1, 1};
     if (e.gate.at != NULL)
         gate = *(const float2 *)(e.gate[r] + c);
-    const float2 y = {step_end_one(e, y0, bias.x, onto.x, gate.x),
-                      step_end_one(e, y1, bias.y, onto.y, gate.y)};
+    const float2 y = {step_end_one(e, y0, gate.x), step_end_one(e, y1, gate.y)};
     *(float2 *)(e.to[r] + c) = y;
     if (e.copy != NULL)
-        *(float2 *)(e.copy + (int64_t)r * e.copy_ld + c) = y;
+        *(float2 *)(e.copy + r * e.copy_ld + c) = y;
 }
 
 /*
@@ -116,44 +128,81 @@ struct step_factor {
     int columns, inner, stride; /* in tiles of 8 */
 };
 
+struct step_product_call {
+    step_rows x;
+    step_factor w;
+    step_ending e;
+};
+
+/* What the sums of a tile begin with. */
+template <int MT, int NT>
+__device__ static inline void step_begin_tile(const step_ending &ending, int m, int n, int columns,
+                                              float (&sum)[MT][NT][4])
+{
+    const step_ending e = ending;
+    const int lane = threadIdx.x % SKED_STEP_WARP, g = lane / 4, t = lane % 4;
+#pragma unroll
+    for (int i = 0; i < MT; i++)
+#pragma unroll
+        for (int j = 0; j < NT; j++) {
+            const int r = (m + i) * 16 + g, c = (n + j < columns ? n + j : n) * 8 + 2 * t;
+            const float2 y0 = step_begin(e, r, c), y1 = step_begin(e, r + 8, c);
+            sum[i][j][0] = y0.x;
+            sum[i][j][1] = y0.y;
+            sum[i][j][2] = y1.x;
+            sum[i][j][3] = y1.y;
+        }
+}
+
+template <int MT, int NT>
+__device__ static inline void step_end_tile(const step_ending &ending, int m, int n, int columns,
+                                            const float (&sum)[MT][NT][4])
+{
+    const step_ending e = ending;
+    const int lane = threadIdx.x % SKED_STEP_WARP, g = lane / 4, t = lane % 4;
+#pragma unroll
+    for (int i = 0; i < MT; i++)
+#pragma unroll
+        for (int j = 0; j < NT; j++)
+            if (n + j < columns) {
+                const int r = (m + i) * 16 + g, c = (n + j) * 8 + 2 * t;
+                step_end(e, r, c, sum[i][j][0], sum[i][j][1]);
+                step_end(e, r + 8, c, sum[i][j][2], sum[i][j][3]);
+            }
+}
+
 /* MT tiles of 16 rows by NT tiles of 8 columns, from tiles m and n on: one warp. */
 template <int MT, int NT>
-__device__ static void step_product_tile(const step_rows &x, const step_factor &w, int m, int n,
-                                         const step_ending &e)
+__device__ static inline void step_product_tile(const step_product_call &call, int m, int n)
 {
     const int lane = threadIdx.x % SKED_STEP_WARP, g = lane / 4, t = lane % 4;
-    const float *low[MT], *high[MT];
-    const float2 *b[NT];
-    float sum[MT][NT][4] = {};
+    const step_rows x = call.x;
+    const step_factor w = call.w;
+    int low[MT], high[MT];
+    float sum[MT][NT][4];
+    step_begin_tile<MT, NT>(call.e, m, n, w.columns, sum);
+#pragma unroll
     for (int i = 0; i < MT; i++) {
-        low[i] = x.near((m + i) * 16 + g) + t;
-        high[i] = x.near((m + i) * 16 + g + 8) + t;
+        low[i] = x.offset((m + i) * 16 + g) + t;
+        high[i] = x.offset((m + i) * 16 + g + 8) + t;
     }
-    for (int j = 0; j < NT; j++)
-        b[j] = w.at + (int64_t)(n + j < w.columns ? n + j : n) * w.stride * SKED_STEP_WARP + lane;
+    const float2 *const b = w.at + n * w.stride * SKED_STEP_WARP + lane;
 #pragma unroll 4
     for (int k = 0; k < w.inner; k++) {
         float2 f[NT];
 #pragma unroll
         for (int j = 0; j < NT; j++)
-            f[j] = b[j][k * SKED_STEP_WARP];
+            f[j] = b[((n + j < w.columns ? j : 0) * w.stride + k) * SKED_STEP_WARP];
 #pragma unroll
         for (int i = 0; i < MT; i++) {
-            const float a[4] = {low[i][k * 8], high[i][k * 8], low[i][k * 8 + 4], high[i][k * 8 + 4]};
+            const float *x0 = x.at + low[i] + k * 8, *x1 = x.at + high[i] + k * 8;
+            const float a[4] = {x0[0], x1[0], x0[4], x1[4]};
 #pragma unroll
             for (int j = 0; j < NT; j++)
                 step_mma(sum[i][j], a, f[j]);
         }
     }
-#pragma unroll
-    for (int i = 0; i < MT; i++)
-#pragma unroll
-        for (int j = 0; j < NT; j++)
-            if (n + j < w.columns) {
-                const int r = (m + i) * 16 + g, c = (n + j) * 8 + 2 * t;
-                step_end(e, r, c, sum[i][j][0], sum[i][j][1]);
-                step_end(e, r + 8, c, sum[i][j][2], sum[i][j][3]);
-            }
+    step_end_tile<MT, NT>(call.e, m, n, w.columns, sum);
 }
 
 /* Calls F(m, n) for all tiles of MT by NT, shared out among the warps. */
@@ -175,93 +224,124 @@ __device__ static inline step_tiling step_tiling_of(int rows, int columns)
     return (rows + 1) / 2 * ((columns + 1) / 2) * 2 >= warps ? STEP_MIDDLE : STEP_SMALL;
 }
 
-/* y = x w, by all threads of the block. Barriers are the caller's. Not inlined: it is called from many
- * places. */
-__device__ __noinline__ static void step_product(const step_rows &x, const step_factor &w,
-                                                 const step_ending &e)
+/*
+ * What a warp is to compute, in shared memory: a function that is not inlined (it is called from many places)
+ * takes it from there. On the stack every thread would have a copy of its own, more than the cache holds.
+ */
+template <class T> __device__ static inline const T &step_hand_over(const T &call)
 {
-    const int rows = (x.count + 15) / 16;
-    switch (step_tiling_of(rows, w.columns)) {
+    __shared__ T slot[SKED_STEP_THREADS / SKED_STEP_WARP];
+    T &mine = slot[threadIdx.x / SKED_STEP_WARP];
+    __syncwarp();
+    if (threadIdx.x % SKED_STEP_WARP == 0)
+        mine = call;
+    __syncwarp();
+    return mine;
+}
+
+__device__ __noinline__ static void step_product_run(const step_product_call &c)
+{
+    const int rows = (c.x.count + 15) / 16, columns = c.w.columns;
+    switch (step_tiling_of(rows, columns)) {
     case STEP_LARGE:
-        step_tiles<4, 3>(rows, w.columns, [&](int m, int n) { step_product_tile<4, 3>(x, w, m, n, e); });
+        step_tiles<4, 3>(rows, columns, [&](int m, int n) { step_product_tile<4, 3>(c, m, n); });
         break;
     case STEP_MIDDLE:
-        step_tiles<2, 2>(rows, w.columns, [&](int m, int n) { step_product_tile<2, 2>(x, w, m, n, e); });
+        step_tiles<2, 2>(rows, columns, [&](int m, int n) { step_product_tile<2, 2>(c, m, n); });
         break;
     default:
-        step_tiles<1, 1>(rows, w.columns, [&](int m, int n) { step_product_tile<1, 1>(x, w, m, n, e); });
+        step_tiles<1, 1>(rows, columns, [&](int m, int n) { step_product_tile<1, 1>(c, m, n); });
     }
+}
+
+/* y = x w, by all threads of the block. Barriers are the caller's. */
+__device__ static inline void step_product(const step_rows &x, const step_factor &w, const step_ending &e)
+{
+    step_product_run(step_hand_over(step_product_call{x, w, e}));
 }
 
 /* ------------------------------------------------------------------ gradients of matrices */
 
-/* MT tiles of 16 rows of dw by NT of 8 columns: dw[p, q] += sum over the rows of x and dy. */
+struct step_outer_call {
+    step_rows x, dy; /* dy has all its rows */
+    int p, q, width; /* dw[p, q], whose rows lie `width` apart */
+    float *dw, *db;
+};
+
+/* MT tiles of 16 rows of dw by NT of 8 columns: the sum so far, and over the rows of x and dy. */
 template <int MT, int NT>
-__device__ static void step_outer_tile(const step_rows &x, int p, const step_rows &dy, int q, int m, int n,
-                                       float *dw, int width)
+__device__ static inline void step_outer_tile(const step_outer_call &call, int m, int n)
 {
-    const int lane = threadIdx.x % SKED_STEP_WARP, g = lane / 4, t = lane % 4;
-    float sum[MT][NT][4] = {};
+    const step_outer_call o = call;
+    const int lane = threadIdx.x % SKED_STEP_WARP, g = lane / 4, t = lane % 4, count = o.x.count;
+    float sum[MT][NT][2][2];
+    float2 *const at = (float2 *)(o.dw + (int64_t)(m * 16 + g) * o.width + n * 8 + 2 * t);
+#pragma unroll
+    for (int i = 0; i < 2 * MT; i++)
+#pragma unroll
+        for (int j = 0; j < NT; j++) {
+            float2 old = {0, 0};
+            if (m * 16 + 8 * i + g < o.p && (n + j) * 8 < o.q)
+                old = at[(i * 8 * o.width + j * 8) / 2];
+            sum[i / 2][j][i % 2][0] = old.x;
+            sum[i / 2][j][i % 2][1] = old.y;
+        }
 #pragma unroll 2
-    for (int r = 0; r < x.count; r += 8) {
-        const float *x0 = x.near(r + t), *x1 = x.near(r + t + 4);
-        const float *y0 = dy.near(r + t), *y1 = dy.near(r + t + 4);
-        const bool in0 = r + t < x.count, in1 = r + t + 4 < x.count;
+    for (int r = 0; r < count; r += 8) {
+        const float *x0 = o.x.near(r + t) + m * 16 + g, *x1 = o.x.near(r + t + 4) + m * 16 + g;
+        const float *y0 = o.dy.near(r + t) + n * 8 + g, *y1 = o.dy.near(r + t + 4) + n * 8 + g;
+        const bool in0 = r + t < count, in1 = r + t + 4 < count;
         float2 b[NT];
 #pragma unroll
         for (int j = 0; j < NT; j++) {
-            const int c = (n + j) * 8 + g < q ? (n + j) * 8 + g : g;
+            const int c = (n + j) * 8 < o.q ? j * 8 : 0;
             b[j] = float2{in0 ? y0[c] : 0, in1 ? y1[c] : 0};
         }
 #pragma unroll
         for (int i = 0; i < MT; i++) {
-            const int k = (m + i) * 16 + g, low = k < p ? k : g, high = k + 8 < p ? k + 8 : g;
+            const int k = (m + i) * 16 + g, low = k < o.p ? i * 16 : 0, high = k + 8 < o.p ? i * 16 + 8 : 0;
             const float a[4] = {x0[low], x0[high], x1[low], x1[high]};
 #pragma unroll
             for (int j = 0; j < NT; j++)
-                step_mma(sum[i][j], a, b[j]);
+                step_mma(*(float(*)[4])sum[i][j], a, b[j]);
         }
     }
 #pragma unroll
-    for (int i = 0; i < MT; i++)
+    for (int i = 0; i < 2 * MT; i++)
 #pragma unroll
         for (int j = 0; j < NT; j++)
-#pragma unroll
-            for (int half = 0; half < 2; half++) {
-                const int k = (m + i) * 16 + g + 8 * half, c = (n + j) * 8 + 2 * t;
-                if (k >= p || c >= q)
-                    continue;
-                float2 *at = (float2 *)(dw + (int64_t)k * width + c);
-                const float2 old = *at;
-                *at = float2{old.x + sum[i][j][2 * half], old.y + sum[i][j][2 * half + 1]};
-            }
+            if (m * 16 + 8 * i + g < o.p && (n + j) * 8 < o.q)
+                at[(i * 8 * o.width + j * 8) / 2] = float2{sum[i / 2][j][i % 2][0], sum[i / 2][j][i % 2][1]};
 }
 
-/* Of a matrix w[p, q], whose rows lie `width` apart in dw, and of its bias. dy has all its rows. */
-__device__ __noinline__ static void step_outer(const step_rows &x, int p, const step_rows &dy, int q,
-                                               float *dw, int width, float *db)
+__device__ __noinline__ static void step_outer_run(const step_outer_call &o)
 {
-    const int rows = (p + 15) / 16, columns = q / 8;
+    const int rows = (o.p + 15) / 16, columns = o.q / 8, end = o.q, count = o.dy.count, ld = o.dy.ld;
     switch (step_tiling_of(rows, columns)) {
     case STEP_LARGE:
-        step_tiles<4, 3>(rows, columns,
-                         [&](int m, int n) { step_outer_tile<4, 3>(x, p, dy, q, m, n, dw, width); });
+        step_tiles<4, 3>(rows, columns, [&](int m, int n) { step_outer_tile<4, 3>(o, m, n); });
         break;
     case STEP_MIDDLE:
-        step_tiles<2, 2>(rows, columns,
-                         [&](int m, int n) { step_outer_tile<2, 2>(x, p, dy, q, m, n, dw, width); });
+        step_tiles<2, 2>(rows, columns, [&](int m, int n) { step_outer_tile<2, 2>(o, m, n); });
         break;
     default:
-        step_tiles<1, 1>(rows, columns,
-                         [&](int m, int n) { step_outer_tile<1, 1>(x, p, dy, q, m, n, dw, width); });
+        step_tiles<1, 1>(rows, columns, [&](int m, int n) { step_outer_tile<1, 1>(o, m, n); });
     }
-    for (int c = threadIdx.x; c < q; c += blockDim.x) {
-        float sum[4] = {};
-        for (int r = 0; r < dy.count; r += 4)
+    for (int c = threadIdx.x; c < end; c += blockDim.x) {
+        const float *dy = o.dy.at + c;
+        float sum[4] = {o.db[c], 0, 0, 0};
+        for (int r = 0; r < count; r += 4)
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                sum[i] += r + i < dy.count ? dy.at[(int64_t)(r + i) * dy.ld + c] : 0;
-        db[c] += (sum[0] + sum[1]) + (sum[2] + sum[3]);
+                sum[i] += r + i < count ? dy[(r + i) * ld] : 0;
+        o.db[c] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
     }
+}
+
+/* dw += x^T dy, and db, by all threads of the block. */
+__device__ static inline void step_outer(const step_rows &x, int p, const step_rows &dy, int q, float *dw,
+                                         int width, float *db)
+{
+    step_outer_run(step_hand_over(step_outer_call{x, dy, p, q, width, dw, db}));
 }
 #endif

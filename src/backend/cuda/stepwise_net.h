@@ -10,8 +10,6 @@ extern "C" {
 }
 #include "backend/cuda/stepwise_mma.h"
 
-enum { SKED_STEP_THREADS = 512 };
-
 /* A matrix of the network: places in the folded weights of a problem and in a gradient. */
 struct step_matrix {
     int rows, columns;
@@ -74,19 +72,19 @@ struct step_problem {
 };
 enum { STEP_NO_NUMBER, STEP_NOT_LEGAL };
 
-/* One block's view of its memory and of one state. */
+/* One block's view of its memory and of one state; in shared memory itself. */
 struct step_work {
-    const step_net &z;
-    const step_problem &p;
+    step_net z;
+    step_problem p;
+    step_kept keep;
     const float *parameter;
     step_matrix *matrix;
     float *x, *top, *narrow, *wide, *deep; /* as step_places says */
     float *kept;                           /* NULL: nothing is kept */
-    const step_kept &keep;
     float *start, *rstd, *back; /* [ops]: start of scheduled ops; of the heads; logits of removal */
     float *mean;                /* [ops * heads] gradient */
     int32_t *state, *pick;      /* [ops]: bits and device; rows that the heads look at */
-    int32_t *count;             /* [2] ops to add, ops that could be removed */
+    int32_t count[2];           /* ops to add, ops that could be removed */
 };
 enum { STEP_IS_SCHEDULED = 1, STEP_IS_READY = 2, STEP_IS_REMOVABLE = 4, STEP_DEVICE_SHIFT = 3 };
 
@@ -130,33 +128,34 @@ struct step_load {
     int64_t stride, kept; /* kept: where that begins in the piece of a block; -1: nothing is */
 };
 
-__device__ static step_work step_open(const step_load &l, const step_problem &p, float *shared)
+/* By all threads; barriers are the caller's. */
+__device__ static void step_open(const step_load &l, int problem, float *shared, step_work &w)
 {
     float *own = l.scratch + blockIdx.x * l.stride, *small = step_place(l.places.small, shared, own);
-    const int n = p.ops, table = l.net.n_matrices * (int)(sizeof(step_matrix) / sizeof(int));
-    step_matrix *matrix = (step_matrix *)small;
-    small += table + 2;
-    const step_work w = {l.net,
-                         p,
-                         l.parameter,
-                         matrix,
-                         step_place(l.places.x, shared, own),
-                         step_place(l.places.top, shared, own),
-                         step_place(l.places.narrow, shared, own),
-                         step_place(l.places.wide, shared, own),
-                         step_place(l.places.deep, shared, own),
-                         l.kept >= 0 ? own + l.kept : NULL,
-                         l.keep,
-                         small,
-                         small + n,
-                         small + 2 * n,
-                         small + 5 * n,
-                         (int32_t *)(small + 3 * n),
-                         (int32_t *)(small + 4 * n),
-                         (int32_t *)(small - 2)};
+    const int table = l.net.n_matrices * (int)(sizeof(step_matrix) / sizeof(int));
     for (int i = threadIdx.x; i < table; i += blockDim.x)
-        ((int *)matrix)[i] = ((const int *)l.net.matrix)[i];
-    return w;
+        ((int *)small)[i] = ((const int *)l.net.matrix)[i];
+    if (threadIdx.x != 0)
+        return;
+    const int n = l.problem[problem].ops;
+    w.z = l.net;
+    w.p = l.problem[problem];
+    w.keep = l.keep;
+    w.parameter = l.parameter;
+    w.matrix = (step_matrix *)small;
+    w.x = step_place(l.places.x, shared, own);
+    w.top = step_place(l.places.top, shared, own);
+    w.narrow = step_place(l.places.narrow, shared, own);
+    w.wide = step_place(l.places.wide, shared, own);
+    w.deep = step_place(l.places.deep, shared, own);
+    w.kept = l.kept >= 0 ? own + l.kept : NULL;
+    small += table;
+    w.start = small;
+    w.rstd = small + n;
+    w.back = small + 2 * n;
+    w.state = (int32_t *)(small + 3 * n);
+    w.pick = (int32_t *)(small + 4 * n);
+    w.mean = small + 5 * n;
 }
 
 /* ------------------------------------------------------------------ the state */
@@ -195,7 +194,7 @@ template <class F> __device__ static int step_list(int n, F wanted, int32_t *out
 }
 
 /* Ops to add in the order they became ready, then ops that could be removed. By the first warp. */
-__device__ static void step_pick_rows(const step_work &w, int k)
+__device__ static void step_pick_rows(step_work &w, int k)
 {
     const int32_t *queue = w.p.queue + (int64_t)k * w.p.ops, *state = w.state;
     const int forward = step_list(
@@ -317,28 +316,27 @@ __device__ __noinline__ static void step_unit(int rows, int dim, const float *x,
 
 /* The three parts of a row of queries, keys and values; queries may be of fewer rows than keys. */
 struct step_attention {
-    const step_work &w;
     const float *qkv;
-    int ld;
-    int rows;          /* queries */
+    int ld, rows;      /* rows: queries */
     const int32_t *op; /* [rows] NULL: all ops */
+    int ops, words, head, inner;
+    const uint64_t *masks;
     __device__ const float *query(int r, int h) const
     {
-        return qkv + (int64_t)(r < rows ? r : rows - 1) * ld + h * w.z.head;
+        return qkv + (r < rows ? r : rows - 1) * ld + h * head;
     }
     __device__ const float *key(int j, int h) const
     {
-        return qkv + (int64_t)(j < w.p.ops ? j : w.p.ops - 1) * ld + w.z.inner + h * w.z.head;
+        return qkv + (j < ops ? j : ops - 1) * ld + inner + h * head;
     }
     __device__ const float *value(int j, int h) const
     {
-        return key(j, h) + w.z.inner;
+        return key(j, h) + inner;
     }
     /* Which of the keys 64 word .. 64 word + 63 query r sees. */
     __device__ uint64_t sees(int r, int h, int word) const
     {
-        const int i = op != NULL ? op[r] : r;
-        return w.p.masks[((int64_t)h * w.p.ops + i) * w.p.words + word];
+        return masks[(int64_t)(h * ops + (op != NULL ? op[r] : r)) * words + word];
     }
 };
 
@@ -376,7 +374,7 @@ struct step_softmax {
 __device__ static void step_attend_word(const step_attention &v, int h, int m, int word, int column,
                                         step_softmax &soft, float (&out)[2][4])
 {
-    const int lane = threadIdx.x % SKED_STEP_WARP, g = lane / 4, t = lane % 4, head = v.w.z.head;
+    const int lane = threadIdx.x % SKED_STEP_WARP, g = lane / 4, t = lane % 4, head = v.head;
     const int r0 = m * 16 + g, r1 = r0 + 8, last = v.rows - 1;
     const uint64_t see[2] = {v.sees(r0 < last ? r0 : last, h, word), v.sees(r1 < last ? r1 : last, h, word)};
     float s[8][4] = {}, top[2] = {soft.top[0], soft.top[1]};
@@ -430,11 +428,11 @@ __device__ static void step_attend_word(const step_attention &v, int h, int m, i
 __device__ static void step_attend_tile(const step_attention &v, int h, int m, step_rows mixed, float *copy,
                                         float *lse)
 {
-    const int lane = threadIdx.x % SKED_STEP_WARP, g = lane / 4, t = lane % 4, head = v.w.z.head;
+    const int lane = threadIdx.x % SKED_STEP_WARP, g = lane / 4, t = lane % 4, head = v.head;
     for (int column = 0; column < head; column += 16) {
         step_softmax soft = {{-CUDART_INF_F, -CUDART_INF_F}, {0, 0}};
         float out[2][4] = {};
-        for (int word = 0; word < v.w.p.words; word++)
+        for (int word = 0; word < v.words; word++)
             step_attend_word(v, h, m, word, column, soft, out);
 #pragma unroll
         for (int c = 0; c < 2; c++) {
@@ -450,7 +448,7 @@ __device__ static void step_attend_tile(const step_attention &v, int h, int m, s
                 const float2 y = {step_round(out[o][2 * c] / sum), step_round(out[o][2 * c + 1] / sum)};
                 *(float2 *)(mixed[r] + at) = y;
                 if (copy != NULL)
-                    *(float2 *)(copy + (int64_t)r * v.w.z.inner + at) = y;
+                    *(float2 *)(copy + (int64_t)r * v.inner + at) = y;
             }
             if (lse != NULL && t == 0)
                 lse[r * SKED_I_HEADS + h] = soft.top[c] + logf(sum);
@@ -458,12 +456,17 @@ __device__ static void step_attend_tile(const step_attention &v, int h, int m, s
     }
 }
 
-__device__ __noinline__ static void step_attend(const step_attention &v, step_rows mixed, float *copy,
-                                                float *lse)
+struct step_attend_call {
+    step_attention v;
+    step_rows mixed;
+    float *copy, *lse;
+};
+__device__ __noinline__ static void step_attend_run(const step_attend_call &call)
 {
+    const step_attend_call c = call;
     const int warps = blockDim.x / SKED_STEP_WARP;
-    for (int k = threadIdx.x / SKED_STEP_WARP; k < (v.rows + 15) / 16 * SKED_I_HEADS; k += warps)
-        step_attend_tile(v, k % SKED_I_HEADS, k / SKED_I_HEADS, mixed, copy, lse);
+    for (int k = threadIdx.x / SKED_STEP_WARP; k < (c.v.rows + 15) / 16 * SKED_I_HEADS; k += warps)
+        step_attend_tile(c.v, k % SKED_I_HEADS, k / SKED_I_HEADS, c.mixed, c.copy, c.lse);
 }
 
 /* ------------------------------------------------------------------ the network */
@@ -477,6 +480,12 @@ __device__ static inline int step_wide_ld(const step_net &z)
 {
     const int a = 3 * z.inner, b = z.slots + z.width, most = a > b ? a : b;
     return (most > z.mlp ? most : z.mlp) + SKED_STEP_PAD;
+}
+
+__device__ static inline step_attention step_attention_of(const step_work &w, int rows, const int32_t *pick)
+{
+    return step_attention{w.wide,    step_wide_ld(w.z), rows,      pick,     w.p.ops,
+                          w.p.words, w.z.head,          w.z.inner, w.p.masks};
 }
 
 /* Queries, keys and values of a layer from u: of the picked rows only in the last one. */
@@ -515,9 +524,10 @@ __device__ static void step_layer_forward(const step_work &w, int layer, float *
     __syncthreads();
     step_project(w, layer, u, rows, pick);
     __syncthreads();
-    const step_attention v = {w, w.wide, step_wide_ld(z), rows, pick};
     const step_rows mixed = step_all_rows(w.deep, z.inner, rows);
-    step_attend(v, mixed, step_keep(w, layer, w.keep.mixed), step_keep(w, layer, w.keep.lse));
+    step_attend_run(
+        step_hand_over(step_attend_call{step_attention_of(w, rows, pick), mixed,
+                                        step_keep(w, layer, w.keep.mixed), step_keep(w, layer, w.keep.lse)}));
     __syncthreads();
     const step_matrix merge = step_layer_matrix(w, layer, STEP_MERGE);
     step_ending e = {};
