@@ -332,6 +332,43 @@ __device__ static void visit(step_work &w, int k, int step)
     __syncthreads();
 }
 
+/*
+ * Lets trajectory k grow in shared memory: what is read and written step by step moves there. Rows are found
+ * as before, from k * ops on.
+ */
+__device__ static void move_in(const step_problem &there, int k, float *tables, step_problem &p)
+{
+    const int n = there.ops, devices = there.devices;
+    const int64_t row = (int64_t)k * n, column = (int64_t)k * devices;
+    double *number = (double *)tables;
+    int32_t *word = (int32_t *)(number + 3 * n + devices);
+    p.start = number - row;
+    p.data = number + n - row;
+    p.noise = number + 2 * n - row;
+    p.free_at = number + 3 * n - column;
+    p.at = word - row;
+    p.on = word + n - row;
+    p.ready_at = word + 2 * n - row;
+    p.gone_at = word + 3 * n - row;
+    p.queue = word + 4 * n - row;
+    p.waits = word + 5 * n - row;
+    p.last = word + 6 * n - column;
+}
+
+/* What the gradient reads of it, back to where it belongs. */
+__device__ static void move_out(const step_problem &p, int k, const step_problem &there)
+{
+    const int64_t row = (int64_t)k * p.ops;
+    for (int i = threadIdx.x; i < p.ops; i += blockDim.x) {
+        there.start[row + i] = p.start[row + i];
+        there.at[row + i] = p.at[row + i];
+        there.on[row + i] = p.on[row + i];
+        there.ready_at[row + i] = p.ready_at[row + i];
+        there.gone_at[row + i] = p.gone_at[row + i];
+        there.queue[row + i] = p.queue[row + i];
+    }
+}
+
 __global__ static void __launch_bounds__(SKED_STEP_THREADS, 1)
     draw_kernel(const __grid_constant__ step_load load, int from, int end)
 {
@@ -342,13 +379,19 @@ __global__ static void __launch_bounds__(SKED_STEP_THREADS, 1)
     for (int i = 0; i < load.problems; i++) {
         step_open(load, i, shared, w);
         __syncthreads();
+        const bool inside = load.places.tables >= 0 && from == 0 && end > p.ops;
         for (; item < p.batch; item += gridDim.x) {
+            if (inside && threadIdx.x == 0)
+                move_in(load.problem[i], item, shared + load.places.tables, w.p);
+            __syncthreads();
             if (from == 0)
                 begin(p, item);
             if (from == 0 && p.walk == SKED_I_STEPWISE_SAMPLE && item < p.listed)
                 draw_noise(p, item);
             for (int step = from; step < end && step <= p.ops && p.trouble[item] == 0; step++)
                 visit(w, item, step);
+            if (inside)
+                move_out(p, item, load.problem[i]);
             __syncthreads();
         }
         item -= p.batch;

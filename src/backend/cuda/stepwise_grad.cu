@@ -23,7 +23,7 @@ __device__ __noinline__ static void fetch(const float *__restrict__ kept, int ro
                                           float *__restrict__ to, int ld)
 {
     const int quads = columns / 4;
-#pragma unroll 4
+#pragma unroll 8
     for (int k = threadIdx.x; k < rows * quads; k += blockDim.x) {
         const int r = k / quads, c = (k - r * quads) * 4;
         *(float4 *)(to + (int64_t)r * ld + c) = *(const float4 *)(kept + (int64_t)k * 4);
@@ -122,7 +122,7 @@ __device__ static step_rows heads_second(const step_work &w, const sums &g)
 
 /* From the slopes of the logits to top, the slopes of the rows of the last layer. u: [rows, dim] as it was.
  */
-__device__ static void heads_grad(const step_work &w, const sums &g, float *u, float *t)
+__device__ __noinline__ static void heads_grad(const step_work &w, const sums &g, float *u, float *t)
 {
     const step_net &z = w.z;
     const int forward = w.count[0], back = w.count[1], ld = z.dim + SKED_STEP_PAD;
@@ -260,9 +260,11 @@ __device__ static void key_grad_tile(const attend_call &call, int h, int m)
 }
 
 /* All of them. */
-__device__ __noinline__ static void attend_grad_run(const attend_call &shared)
+template <bool INSIDE> __device__ static inline void attend_grad_tiles(const attend_call &shared)
 {
-    const attend_call call = shared;
+    attend_call call = shared;
+    call.v.qkv = step_inside<INSIDE>(shared.v.qkv);
+    call.dy.at = (float *)step_inside<INSIDE>(shared.dy.at);
     const int warps = blockDim.x / SKED_STEP_WARP;
     const int queries = (call.v.rows + 15) / 16 * SKED_I_HEADS, keys = (call.v.ops + 15) / 16 * SKED_I_HEADS;
     for (int k = threadIdx.x / SKED_STEP_WARP; k < queries + keys; k += warps) {
@@ -273,6 +275,13 @@ __device__ __noinline__ static void attend_grad_run(const attend_call &shared)
             query_grad_tile(call, q % SKED_I_HEADS, q / SKED_I_HEADS);
     }
 }
+__device__ __noinline__ static void attend_grad_run(const attend_call &call)
+{
+    if (step_is_inside(call.v.qkv) && step_is_inside(call.dy.at))
+        attend_grad_tiles<true>(call);
+    else
+        attend_grad_tiles<false>(call);
+}
 
 /* ------------------------------------------------------------------ layers */
 
@@ -282,8 +291,8 @@ __device__ static inline int deep_ld(const step_net &z)
 }
 
 /* MLP half: dx of its rows is changed in place. */
-__device__ static void mlp_grad(const step_work &w, const sums &g, int layer, int rows, float *dx, float *u,
-                                float *t)
+__device__ __noinline__ static void mlp_grad(const step_work &w, const sums &g, int layer, int rows,
+                                             float *dx, float *u, float *t)
 {
     const step_net &z = w.z;
     const step_matrix m1 = step_layer_matrix(w, layer, STEP_MLP1),
@@ -310,8 +319,9 @@ __device__ static void mlp_grad(const step_work &w, const sums &g, int layer, in
     __syncthreads();
 }
 
-/* mean[r, h] = dy . y of the head: what a softmax takes off its slopes. */
-__device__ static void head_means(const step_work &w, int rows, const step_rows &y, const step_rows &dy)
+/* mean[r, h] = dy . y of the head: what a softmax takes off its slopes. And lse from where it was kept. */
+__device__ static void head_means(const step_work &w, int rows, const step_rows &y, const step_rows &dy,
+                                  const float *lse)
 {
     const int head = w.z.head;
     for (int k = threadIdx.x; k < rows * SKED_I_HEADS; k += blockDim.x) {
@@ -321,12 +331,13 @@ __device__ static void head_means(const step_work &w, int rows, const step_rows 
         for (int c = 0; c < head; c++)
             sum += a[c] * b[c];
         w.mean[k] = sum;
+        w.lse[k] = lse[k];
     }
 }
 
 /* From the slopes of queries, keys and values in deep to those of the unit rows in t. */
-__device__ static void project_grad(const step_work &w, const sums &g, int layer, int rows,
-                                    const int32_t *pick, float *u, float *t)
+__device__ __noinline__ static void project_grad(const step_work &w, const sums &g, int layer, int rows,
+                                                 const int32_t *pick, float *u, float *t)
 {
     const step_net &z = w.z;
     const step_matrix m = step_layer_matrix(w, layer, STEP_QKV);
@@ -349,8 +360,8 @@ __device__ static void project_grad(const step_work &w, const sums &g, int layer
 }
 
 /* Attention half: from dx of the layer's rows to x, the slopes of all ops. */
-__device__ static void attention_grad(const step_work &w, const sums &g, int layer, int rows, float *dx,
-                                      float *u, float *t)
+__device__ __noinline__ static void attention_grad(const step_work &w, const sums &g, int layer, int rows,
+                                                   float *dx, float *u, float *t)
 {
     const step_net &z = w.z;
     const bool last = layer == z.layers - 1;
@@ -365,14 +376,14 @@ __device__ static void attention_grad(const step_work &w, const sums &g, int lay
     step_product(dy, step_turned(w, m, 0, z.dim), e);
     step_outer(mixed, z.inner, dy, z.dim, g.weight(m), z.dim, g.bias(m));
     __syncthreads();
-    head_means(w, rows, mixed, dmixed);
+    head_means(w, rows, mixed, dmixed, step_keep(w, layer, w.keep.lse));
     fetch(step_keep(w, layer, w.keep.qkv), n, 3 * z.inner, w.wide, step_wide_ld(z));
     if (last) /* x: the slopes that pass by the layer */
         for (int k = threadIdx.x; k < n * ld; k += blockDim.x)
             w.x[k] = 0;
     __syncthreads();
-    attend_grad_run(step_hand_over(attend_call{step_attention_of(w, rows, pick), dmixed,
-                                               step_keep(w, layer, w.keep.lse), w.mean, w.deep, deep_ld(z)}));
+    attend_grad_run(step_hand_over(
+        attend_call{step_attention_of(w, rows, pick), dmixed, w.lse, w.mean, w.deep, deep_ld(z)}));
     for (int k = threadIdx.x; last && k < rows * z.dim; k += blockDim.x)
         w.x[(int64_t)w.pick[k / z.dim] * ld + k % z.dim] = dx[(int64_t)(k / z.dim) * ld + k % z.dim];
     __syncthreads();

@@ -309,6 +309,13 @@ static int64_t place(kernel_plan *p, size_t most, int64_t count)
     return -1 - (p->stride - (int64_t)(bytes / sizeof(float)));
 }
 
+/* The same in shared memory or nowhere: -1. What is small enough to leave room for others. */
+static int64_t place_inside(kernel_plan *p, size_t most, int64_t count)
+{
+    const size_t bytes = (size_t)(count + 3) / 4 * 4 * sizeof(float);
+    return p->shared + bytes <= most ? place(p, most, count) : -1;
+}
+
 static void plan_rows(const device *d, bool gradient, kernel_plan *p)
 {
     const step_net *z = &d->net;
@@ -318,7 +325,7 @@ static void plan_rows(const device *d, bool gradient, kernel_plan *p)
     const int64_t table = z->n_matrices * (int64_t)(sizeof(step_matrix) / sizeof(int));
     enum { small = 512 }; /* more numbers than this want more threads */
     *p = {};
-    p->places.small = place(p, d->shared_most, table + n * (5 + (gradient ? SKED_I_HEADS : 0)));
+    p->places.small = place(p, d->shared_most, table + n * (5 + (gradient ? 2 * SKED_I_HEADS : 0)));
     p->places.x = place(p, d->shared_most, n * dim);
     p->places.narrow = place(p, d->shared_most, n * (gradient ? most_of(2 * dim, inner) : dim));
     p->places.top = place(p, d->shared_most, n * dim);
@@ -326,6 +333,8 @@ static void plan_rows(const device *d, bool gradient, kernel_plan *p)
     const int64_t dqkv = most_of(3 * z->inner + pad, inputs);
     p->places.deep = place(p, d->shared_most, n * (gradient ? most_of(deep, dqkv) : deep));
     p->places.wide = place(p, d->shared_most, n * wide);
+    p->places.masks = place_inside(p, d->shared_most, 2 * SKED_I_HEADS * n * ((n + 63) / 64));
+    p->places.tables = gradient ? -1 : place_inside(p, d->shared_most, 12 * n + 3 * z->slots);
     p->threads = n * z->dim > small ? SKED_STEP_THREADS : 128;
 }
 

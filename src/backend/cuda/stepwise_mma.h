@@ -14,6 +14,8 @@
 #define SKED_BACKEND_CUDA_STEPWISE_MMA_H
 #include "backend/cuda/runtime.h"
 
+/* Weights come from far away: so many steps before they are used. */
+enum { STEP_AHEAD = 4 };
 enum { SKED_STEP_WARP = 32, SKED_STEP_PAD = 4, SKED_STEP_THREADS = 512 };
 static const unsigned sked_step_all = 0xffffffffu;
 
@@ -41,6 +43,22 @@ __device__ static inline void step_mma(float (&d)[4], const float (&a)[4], float
     const float two[2] = {b.x, b.y};
     sked_emulate::mma_tf32(d, a, two);
 #endif
+}
+
+__device__ static inline bool step_is_inside(const float *at)
+{
+#ifdef __CUDACC__
+    return __isShared(at);
+#else
+    (void)at;
+    return false;
+#endif
+}
+/* The same place; where INSIDE says that it is in shared memory, so that the compiler knows it too. */
+template <bool INSIDE> __device__ static inline const float *step_inside(const float *at)
+{
+    SKED_DYNAMIC_SHARED(float, shared);
+    return INSIDE ? shared + (int)(at - shared) : at;
 }
 
 /* Rows of a matrix: row r is at + (row ? row[r] : r) * ld. */
@@ -172,36 +190,51 @@ __device__ static inline void step_end_tile(const step_ending &ending, int m, in
 }
 
 /* MT tiles of 16 rows by NT tiles of 8 columns, from tiles m and n on: one warp. */
-template <int MT, int NT>
+template <bool INSIDE, int MT, int NT>
 __device__ static inline void step_product_tile(const step_product_call &call, int m, int n)
 {
     const int lane = threadIdx.x % SKED_STEP_WARP, g = lane / 4, t = lane % 4;
     const step_rows x = call.x;
     const step_factor w = call.w;
+    const float *const from = step_inside<INSIDE>(x.at);
+    const float2 *const b = w.at + n * w.stride * SKED_STEP_WARP + lane;
+    float2 ahead[STEP_AHEAD][NT];
     int low[MT], high[MT];
     float sum[MT][NT][4];
+#pragma unroll
+    for (int u = 0; u < STEP_AHEAD; u++)
+#pragma unroll
+        for (int j = 0; j < NT; j++)
+            ahead[u][j] =
+                b[((n + j < w.columns ? j : 0) * w.stride + (u < w.inner ? u : 0)) * SKED_STEP_WARP];
     step_begin_tile<MT, NT>(call.e, m, n, w.columns, sum);
 #pragma unroll
     for (int i = 0; i < MT; i++) {
         low[i] = x.offset((m + i) * 16 + g) + t;
         high[i] = x.offset((m + i) * 16 + g + 8) + t;
     }
-    const float2 *const b = w.at + n * w.stride * SKED_STEP_WARP + lane;
-#pragma unroll 4
-    for (int k = 0; k < w.inner; k++) {
-        float2 f[NT];
+#pragma unroll 1
+    for (int first = 0; first < w.inner; first += STEP_AHEAD)
 #pragma unroll
-        for (int j = 0; j < NT; j++)
-            f[j] = b[((n + j < w.columns ? j : 0) * w.stride + k) * SKED_STEP_WARP];
+        for (int u = 0; u < STEP_AHEAD; u++) {
+            const int k = first + u, next = k + STEP_AHEAD < w.inner ? k + STEP_AHEAD : 0;
+            float2 f[NT];
+            if (k >= w.inner)
+                break;
 #pragma unroll
-        for (int i = 0; i < MT; i++) {
-            const float *x0 = x.at + low[i] + k * 8, *x1 = x.at + high[i] + k * 8;
-            const float a[4] = {x0[0], x1[0], x0[4], x1[4]};
+            for (int j = 0; j < NT; j++) {
+                f[j] = ahead[u][j];
+                ahead[u][j] = b[((n + j < w.columns ? j : 0) * w.stride + next) * SKED_STEP_WARP];
+            }
 #pragma unroll
-            for (int j = 0; j < NT; j++)
-                step_mma(sum[i][j], a, f[j]);
+            for (int i = 0; i < MT; i++) {
+                const float *x0 = from + low[i] + k * 8, *x1 = from + high[i] + k * 8;
+                const float a[4] = {x0[0], x1[0], x0[4], x1[4]};
+#pragma unroll
+                for (int j = 0; j < NT; j++)
+                    step_mma(sum[i][j], a, f[j]);
+            }
         }
-    }
     step_end_tile<MT, NT>(call.e, m, n, w.columns, sum);
 }
 
@@ -239,19 +272,26 @@ template <class T> __device__ static inline const T &step_hand_over(const T &cal
     return mine;
 }
 
-__device__ __noinline__ static void step_product_run(const step_product_call &c)
+template <bool INSIDE> __device__ static inline void step_product_tiles(const step_product_call &c)
 {
     const int rows = (c.x.count + 15) / 16, columns = c.w.columns;
     switch (step_tiling_of(rows, columns)) {
     case STEP_LARGE:
-        step_tiles<4, 3>(rows, columns, [&](int m, int n) { step_product_tile<4, 3>(c, m, n); });
+        step_tiles<4, 3>(rows, columns, [&](int m, int n) { step_product_tile<INSIDE, 4, 3>(c, m, n); });
         break;
     case STEP_MIDDLE:
-        step_tiles<2, 2>(rows, columns, [&](int m, int n) { step_product_tile<2, 2>(c, m, n); });
+        step_tiles<2, 2>(rows, columns, [&](int m, int n) { step_product_tile<INSIDE, 2, 2>(c, m, n); });
         break;
     default:
-        step_tiles<1, 1>(rows, columns, [&](int m, int n) { step_product_tile<1, 1>(c, m, n); });
+        step_tiles<1, 1>(rows, columns, [&](int m, int n) { step_product_tile<INSIDE, 1, 1>(c, m, n); });
     }
+}
+__device__ __noinline__ static void step_product_run(const step_product_call &c)
+{
+    if (step_is_inside(c.x.at))
+        step_product_tiles<true>(c);
+    else
+        step_product_tiles<false>(c);
 }
 
 /* y = x w, by all threads of the block. Barriers are the caller's. */
@@ -262,34 +302,39 @@ __device__ static inline void step_product(const step_rows &x, const step_factor
 
 /* ------------------------------------------------------------------ gradients of matrices */
 
+/*
+ * Adds without waiting for what is there. Every number is added to by one thread of one block, in the order
+ * of the program: the result is the same on every run.
+ */
+__device__ static inline void step_add(float *at, float x, float y)
+{
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 900
+    atomicAdd((float2 *)at, float2{x, y});
+#else
+    atomicAdd(at, x);
+    atomicAdd(at + 1, y);
+#endif
+}
+
 struct step_outer_call {
     step_rows x, dy; /* dy has all its rows */
     int p, q, width; /* dw[p, q], whose rows lie `width` apart */
     float *dw, *db;
 };
 
-/* MT tiles of 16 rows of dw by NT of 8 columns: the sum so far, and over the rows of x and dy. */
-template <int MT, int NT>
+/* MT tiles of 16 rows of dw by NT of 8 columns: adds the sum over the rows of x and dy. */
+template <bool INSIDE, int MT, int NT>
 __device__ static inline void step_outer_tile(const step_outer_call &call, int m, int n)
 {
     const step_outer_call o = call;
     const int lane = threadIdx.x % SKED_STEP_WARP, g = lane / 4, t = lane % 4, count = o.x.count;
-    float sum[MT][NT][2][2];
-    float2 *const at = (float2 *)(o.dw + (int64_t)(m * 16 + g) * o.width + n * 8 + 2 * t);
-#pragma unroll
-    for (int i = 0; i < 2 * MT; i++)
-#pragma unroll
-        for (int j = 0; j < NT; j++) {
-            float2 old = {0, 0};
-            if (m * 16 + 8 * i + g < o.p && (n + j) * 8 < o.q)
-                old = at[(i * 8 * o.width + j * 8) / 2];
-            sum[i / 2][j][i % 2][0] = old.x;
-            sum[i / 2][j][i % 2][1] = old.y;
-        }
+    const float *const x = step_inside<INSIDE>(o.x.at) + m * 16 + g;
+    const float *const dy = step_inside<INSIDE>(o.dy.at) + n * 8 + g;
+    float sum[MT][NT][4] = {};
 #pragma unroll 2
     for (int r = 0; r < count; r += 8) {
-        const float *x0 = o.x.near(r + t) + m * 16 + g, *x1 = o.x.near(r + t + 4) + m * 16 + g;
-        const float *y0 = o.dy.near(r + t) + n * 8 + g, *y1 = o.dy.near(r + t + 4) + n * 8 + g;
+        const float *x0 = x + o.x.offset(r + t), *x1 = x + o.x.offset(r + t + 4);
+        const float *y0 = dy + o.dy.offset(r + t), *y1 = dy + o.dy.offset(r + t + 4);
         const bool in0 = r + t < count, in1 = r + t + 4 < count;
         float2 b[NT];
 #pragma unroll
@@ -303,30 +348,40 @@ __device__ static inline void step_outer_tile(const step_outer_call &call, int m
             const float a[4] = {x0[low], x0[high], x1[low], x1[high]};
 #pragma unroll
             for (int j = 0; j < NT; j++)
-                step_mma(*(float(*)[4])sum[i][j], a, b[j]);
+                step_mma(sum[i][j], a, b[j]);
         }
     }
+    float *const at = o.dw + (m * 16 + g) * o.width + n * 8 + 2 * t;
 #pragma unroll
     for (int i = 0; i < 2 * MT; i++)
 #pragma unroll
         for (int j = 0; j < NT; j++)
             if (m * 16 + 8 * i + g < o.p && (n + j) * 8 < o.q)
-                at[(i * 8 * o.width + j * 8) / 2] = float2{sum[i / 2][j][i % 2][0], sum[i / 2][j][i % 2][1]};
+                step_add(at + i * 8 * o.width + j * 8, sum[i / 2][j][i % 2 * 2],
+                         sum[i / 2][j][i % 2 * 2 + 1]);
 }
 
-__device__ __noinline__ static void step_outer_run(const step_outer_call &o)
+template <bool INSIDE> __device__ static inline void step_outer_tiles(const step_outer_call &o)
 {
-    const int rows = (o.p + 15) / 16, columns = o.q / 8, end = o.q, count = o.dy.count, ld = o.dy.ld;
+    const int rows = (o.p + 15) / 16, columns = o.q / 8;
     switch (step_tiling_of(rows, columns)) {
     case STEP_LARGE:
-        step_tiles<4, 3>(rows, columns, [&](int m, int n) { step_outer_tile<4, 3>(o, m, n); });
+        step_tiles<4, 3>(rows, columns, [&](int m, int n) { step_outer_tile<INSIDE, 4, 3>(o, m, n); });
         break;
     case STEP_MIDDLE:
-        step_tiles<2, 2>(rows, columns, [&](int m, int n) { step_outer_tile<2, 2>(o, m, n); });
+        step_tiles<2, 2>(rows, columns, [&](int m, int n) { step_outer_tile<INSIDE, 2, 2>(o, m, n); });
         break;
     default:
-        step_tiles<1, 1>(rows, columns, [&](int m, int n) { step_outer_tile<1, 1>(o, m, n); });
+        step_tiles<1, 1>(rows, columns, [&](int m, int n) { step_outer_tile<INSIDE, 1, 1>(o, m, n); });
     }
+}
+__device__ __noinline__ static void step_outer_run(const step_outer_call &o)
+{
+    const int end = o.q, count = o.dy.count, ld = o.dy.ld;
+    if (step_is_inside(o.x.at) && step_is_inside(o.dy.at))
+        step_outer_tiles<true>(o);
+    else
+        step_outer_tiles<false>(o);
     for (int c = threadIdx.x; c < end; c += blockDim.x) {
         const float *dy = o.dy.at + c;
         float sum[4] = {o.db[c], 0, 0, 0};

@@ -26,6 +26,7 @@ enum { STEP_FORWARD2, STEP_FORWARD1, STEP_BACK1, STEP_HEADS }; /* the last only 
  */
 struct step_places {
     int64_t x, top, narrow, wide, deep, small;
+    int64_t masks, tables; /* -1: they stay where they are */
 };
 /* What a layer keeps for its gradient, in the block's piece of global memory. */
 struct step_kept {
@@ -82,7 +83,8 @@ struct step_work {
     float *x, *top, *narrow, *wide, *deep; /* as step_places says */
     float *kept;                           /* NULL: nothing is kept */
     float *start, *rstd, *back; /* [ops]: start of scheduled ops; of the heads; logits of removal */
-    float *mean;                /* [ops * heads] gradient */
+    float *mean, *lse;          /* [ops * heads] gradient */
+    const uint64_t *masks;      /* as in p */
     int32_t *state, *pick;      /* [ops]: bits and device; rows that the heads look at */
     int32_t count[2];           /* ops to add, ops that could be removed */
 };
@@ -133,13 +135,17 @@ __device__ static void step_open(const step_load &l, int problem, float *shared,
 {
     float *own = l.scratch + blockIdx.x * l.stride, *small = step_place(l.places.small, shared, own);
     const int table = l.net.n_matrices * (int)(sizeof(step_matrix) / sizeof(int));
+    const step_problem &there = l.problem[problem];
     for (int i = threadIdx.x; i < table; i += blockDim.x)
         ((int *)small)[i] = ((const int *)l.net.matrix)[i];
+    for (int i = threadIdx.x; l.places.masks >= 0 && i < SKED_I_HEADS * there.ops * there.words;
+         i += blockDim.x)
+        ((uint64_t *)(shared + l.places.masks))[i] = there.masks[i];
     if (threadIdx.x != 0)
         return;
-    const int n = l.problem[problem].ops;
+    const int n = there.ops;
     w.z = l.net;
-    w.p = l.problem[problem];
+    w.p = there;
     w.keep = l.keep;
     w.parameter = l.parameter;
     w.matrix = (step_matrix *)small;
@@ -156,6 +162,8 @@ __device__ static void step_open(const step_load &l, int problem, float *shared,
     w.state = (int32_t *)(small + 3 * n);
     w.pick = (int32_t *)(small + 4 * n);
     w.mean = small + 5 * n;
+    w.lse = small + (5 + SKED_I_HEADS) * n;
+    w.masks = l.places.masks >= 0 ? (uint64_t *)(shared + l.places.masks) : w.p.masks;
 }
 
 /* ------------------------------------------------------------------ the state */
@@ -461,12 +469,20 @@ struct step_attend_call {
     step_rows mixed;
     float *copy, *lse;
 };
-__device__ __noinline__ static void step_attend_run(const step_attend_call &call)
+template <bool INSIDE> __device__ static inline void step_attend_tiles(const step_attend_call &call)
 {
-    const step_attend_call c = call;
+    step_attend_call c = call;
     const int warps = blockDim.x / SKED_STEP_WARP;
+    c.v.qkv = step_inside<INSIDE>(c.v.qkv);
     for (int k = threadIdx.x / SKED_STEP_WARP; k < (c.v.rows + 15) / 16 * SKED_I_HEADS; k += warps)
         step_attend_tile(c.v, k % SKED_I_HEADS, k / SKED_I_HEADS, c.mixed, c.copy, c.lse);
+}
+__device__ __noinline__ static void step_attend_run(const step_attend_call &call)
+{
+    if (step_is_inside(call.v.qkv))
+        step_attend_tiles<true>(call);
+    else
+        step_attend_tiles<false>(call);
 }
 
 /* ------------------------------------------------------------------ the network */
@@ -484,8 +500,8 @@ __device__ static inline int step_wide_ld(const step_net &z)
 
 __device__ static inline step_attention step_attention_of(const step_work &w, int rows, const int32_t *pick)
 {
-    return step_attention{w.wide,    step_wide_ld(w.z), rows,      pick,     w.p.ops,
-                          w.p.words, w.z.head,          w.z.inner, w.p.masks};
+    return step_attention{w.wide,    step_wide_ld(w.z), rows,      pick,   w.p.ops,
+                          w.p.words, w.z.head,          w.z.inner, w.masks};
 }
 
 /* Queries, keys and values of a layer from u: of the picked rows only in the last one. */
@@ -512,7 +528,7 @@ __device__ static void step_project(const step_work &w, int layer, float *u, int
 }
 
 /* One layer: from x to x, or in the last one to top, the picked rows. u: [ops, dim]; deep: [ops, ...]. */
-__device__ static void step_layer_forward(const step_work &w, int layer, float *u)
+__device__ __noinline__ static void step_layer_forward(const step_work &w, int layer, float *u)
 {
     const step_net &z = w.z;
     const bool last = layer == z.layers - 1;
@@ -555,7 +571,7 @@ __device__ static void step_layer_forward(const step_work &w, int layer, float *
 }
 
 /* Logits of the picked rows: [forward, slots] in wide, back in w.back. u gets the rows, deep the MLPs'. */
-__device__ static void step_heads_forward(const step_work &w, float *u)
+__device__ __noinline__ static void step_heads_forward(const step_work &w, float *u)
 {
     const step_net &z = w.z;
     const int forward = w.count[0], back = w.count[1], lane = threadIdx.x % SKED_STEP_WARP;
