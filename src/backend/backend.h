@@ -44,7 +44,8 @@ typedef struct sked_i_backend {
      */
     sked_status (*simulate)(const sked_i_batch_graph *g, int64_t count, const int32_t *device,
                             const int32_t *order, double *makespan, sked_error *err);
-    const sked_i_gaus_backend *gaus;               /* the Gaussian relaxation; NULL: this backend has none */
+    const sked_i_gaus_backend *gaus; /* the Gaussian relaxation; NULL: this backend has none */
+    const sked_i_gaus_descent_backend *gaus_descent;
     const sked_i_gaus_device_backend *gaus_device; /* the same with devices; NULL: none */
     const sked_i_kernels_f32 *nn; /* operators of the neural network; NULL: this backend has none */
 } sked_i_backend;
