@@ -90,7 +90,10 @@ typedef struct sked_i_gaus_step {
 
 typedef struct sked_i_gaus_descent sked_i_gaus_descent;
 
-enum { SKED_I_GAUS_FLIGHT = 2 }; /* runs that a descent may have under way */
+enum {
+    SKED_I_GAUS_FLIGHT = 2, /* runs that a descent may have under way */
+    SKED_I_GAUS_RUN = 64    /* steps of one run at most */
+};
 
 /*
  * Gradient steps with all that they need in the memory of the backend: evaluation, Adam on (mu, log sigma),
@@ -115,7 +118,7 @@ typedef struct sked_i_gaus_descent_backend {
     /* Value and gradient by the means (dmu: [ops]) at the point. No run is under way. */
     sked_status (*evaluate)(sked_i_gaus_descent *descent, double *dmu, sked_i_gaus_value *value,
                             sked_error *err);
-    /* Starts `count` >= 1 steps after those under way, which are fewer than SKED_I_GAUS_FLIGHT runs. */
+    /* Starts 1 to SKED_I_GAUS_RUN steps after those under way, fewer than SKED_I_GAUS_FLIGHT runs. */
     sked_status (*run)(sked_i_gaus_descent *descent, const sked_i_gaus_step *steps, int count,
                        sked_error *err);
     /*
@@ -191,4 +194,8 @@ typedef struct sked_i_gaus_device_backend {
 extern const sked_i_gaus_backend sked_i_gaus_cpu;
 extern const sked_i_gaus_descent_backend sked_i_gaus_descent_cpu;
 extern const sked_i_gaus_device_backend sked_i_gaus_device_cpu;
+#ifdef SKED_WITH_CUDA
+extern const sked_i_gaus_backend sked_i_gaus_cuda;
+extern const sked_i_gaus_descent_backend sked_i_gaus_descent_cuda;
+#endif
 #endif

@@ -1,0 +1,219 @@
+/* Descents of the time-step relaxation: whole runs of steps on the device, one stream each. */
+#include "backend/cuda/gaus_steps.h"
+
+extern "C" {
+#include "backend/gaus_step.h"
+#include "base/memory.h"
+}
+
+#include <string.h>
+
+/* What comes back after a run, in memory that the device writes to. */
+typedef struct landing {
+    double *mu, *sigma, *tau; /* [ops], [ops], [SKED_I_GAUS_RUN * (profiles + 1)] on its way out */
+    sked_i_gaus_control *control;
+    cudaEvent_t done;
+} landing;
+
+struct sked_i_gaus_descent {
+    sked_i_gaus_steps steps;
+    const sked_i_gaus_bounds *bounds;
+    int32_t *lo, *hi;            /* [ops] on the device, as what follows */
+    double *momentum, *variance; /* [2 ops] */
+    double *tau;                 /* [SKED_I_GAUS_FLIGHT * SKED_I_GAUS_RUN * (profiles + 1)] */
+    sked_i_gaus_decay decay;
+    landing landings[SKED_I_GAUS_FLIGHT];
+    int oldest, under_way;
+};
+
+/* ------------------------------------------------------------------ one step */
+
+struct mover {
+    const int32_t *lo, *hi;
+    double *momentum, *variance;
+    sked_i_gaus_decay decay;
+    double rate, widest;
+    bool fixed_sigma;
+};
+
+__device__ static void move_op(const sked_i_gaus_board &b, const mover &m, int64_t i,
+                               const sked_i_gaus_pair &gradient)
+{
+    const double lo = m.lo[i], hi = m.hi[i];
+    if (!isfinite(gradient.mu) || !isfinite(gradient.sigma)) {
+        atomicMin(&b.control->lost, (int32_t)i);
+        return;
+    }
+    if (hi == lo)
+        return;
+    const double rate = m.rate * sked_i_gaus_pace(hi - lo);
+    const double mu =
+        b.mu[i] - 10 * rate * sked_i_gaus_adam(&m.decay, &m.momentum[i], &m.variance[i], gradient.mu);
+    b.mu[i] = fmin(hi, fmax(lo, mu));
+    if (m.fixed_sigma)
+        return;
+    const int64_t k = (int64_t)b.ops + i;
+    const double sigma = b.sigma[i];
+    const double turn = sked_i_gaus_adam(&m.decay, &m.momentum[k], &m.variance[k], gradient.sigma * sigma);
+    b.sigma[i] = fmax(SKED_I_GAUS_SIGMA_LEAST, fmin(sigma * exp(-0.05 * turn), m.widest));
+}
+
+__global__ static void __launch_bounds__(SKED_I_GAUS_BLOCK) adam_kernel(sked_i_gaus_board b, mover m)
+{
+    const int64_t i = ((int64_t)blockIdx.x * SKED_I_GAUS_BLOCK + threadIdx.x) / 8;
+    const int lane = (int)threadIdx.x % 8;
+    const sked_i_gaus_pair gradient = gaus_gather(b, i, lane);
+    if (lane == 0 && i < b.ops)
+        move_op(b, m, i, gradient);
+}
+
+/* One gradient step, launched. tau: on the device. */
+static void launch_step(sked_i_gaus_descent *d, const sked_i_gaus_step *step, const double *tau)
+{
+    const sked_i_gaus_board b = d->steps.board;
+    const cudaStream_t stream = d->steps.stream;
+    const unsigned blocks = (unsigned)(((int64_t)b.ops * 8 + SKED_I_GAUS_BLOCK - 1) / SKED_I_GAUS_BLOCK);
+    sked_i_gaus_decay_advance(&d->decay);
+    const mover m = {d->lo,    d->hi,      d->momentum,  d->variance,
+                     d->decay, step->rate, step->widest, d->bounds->fixed_sigma};
+    sked_i_gaus_forward(&b, d->steps.what, stream);
+    sked_i_gaus_profiles(&b, tau, true, stream);
+    sked_i_gaus_backward(&b, d->steps.what, stream);
+    SKED_LAUNCH(adam_kernel, blocks > 0 ? blocks : 1, SKED_I_GAUS_BLOCK, 0, stream, b, m);
+}
+
+/* ------------------------------------------------------------------ opening and closing */
+
+static void lay(sked_i_cuda_arena *a, void *data)
+{
+    sked_i_gaus_descent *d = (sked_i_gaus_descent *)data;
+    const int64_t n = d->steps.board.ops, rows = (int64_t)d->steps.board.profiles + 1;
+    d->lo = SKED_CUT(a, int32_t, n);
+    d->hi = SKED_CUT(a, int32_t, n);
+    d->momentum = SKED_CUT(a, double, 2 * n);
+    d->variance = SKED_CUT(a, double, 2 * n);
+    d->tau = SKED_CUT(a, double, SKED_I_GAUS_FLIGHT *SKED_I_GAUS_RUN *rows);
+}
+
+static void destroy(sked_i_gaus_descent *d)
+{
+    if (d == NULL)
+        return;
+    sked_i_gaus_steps_close(&d->steps);
+    for (int k = 0; k < SKED_I_GAUS_FLIGHT; k++) {
+        landing *x = &d->landings[k];
+        void *const owned[] = {x->mu, x->sigma, x->tau, x->control};
+        for (size_t j = 0; j < sizeof owned / sizeof *owned; j++)
+            cudaFreeHost(owned[j]);
+        if (x->done != NULL)
+            cudaEventDestroy(x->done);
+    }
+    free(d);
+}
+
+static sked_status open_landing(landing *x, const sked_i_gaus_board *b, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const size_t bytes = (size_t)(b->ops > 0 ? b->ops : 1) * sizeof(double);
+    const size_t rows = (size_t)b->profiles + 1;
+    CUDA_TRY(cudaMallocHost(&x->mu, bytes));
+    CUDA_TRY(cudaMallocHost(&x->sigma, bytes));
+    CUDA_TRY(cudaMallocHost(&x->tau, SKED_I_GAUS_RUN * rows * sizeof(double)));
+    CUDA_TRY(cudaMallocHost(&x->control, sizeof *x->control));
+    CUDA_TRY(cudaEventCreateWithFlags(&x->done, cudaEventDisableTiming));
+cleanup:
+    return st;
+}
+
+static sked_status create(const sked_i_gaus_view *view, const sked_i_gaus_bounds *bounds, int threads,
+                          sked_i_gaus_descent **out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const size_t bytes = (size_t)view->ops * sizeof(int32_t);
+    sked_i_gaus_descent *d = (sked_i_gaus_descent *)sked_i_alloc_zero(1, sizeof *d);
+    (void)threads;
+    if (d == NULL)
+        return sked_i_no_memory(err);
+    d->bounds = bounds;
+    SKED_TRY(sked_i_gaus_steps_open(&d->steps, view, lay, d, err));
+    for (int k = 0; k < SKED_I_GAUS_FLIGHT; k++)
+        SKED_TRY(open_landing(&d->landings[k], &d->steps.board, err));
+    CUDA_TRY(cudaMemcpyAsync(d->lo, bounds->lo, bytes, cudaMemcpyHostToDevice, d->steps.stream));
+    CUDA_TRY(cudaMemcpyAsync(d->hi, bounds->hi, bytes, cudaMemcpyHostToDevice, d->steps.stream));
+    CUDA_TRY(cudaStreamSynchronize(d->steps.stream));
+    *out = d;
+    return SKED_OK;
+cleanup:
+    destroy(d);
+    return st;
+}
+
+/* ------------------------------------------------------------------ the table */
+
+static sked_status place(sked_i_gaus_descent *d, const double *mu, const double *sigma, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const size_t bytes = 2 * (size_t)d->steps.board.ops * sizeof(double);
+    CUDA_TRY(cudaMemsetAsync(d->momentum, 0, bytes, d->steps.stream));
+    CUDA_TRY(cudaMemsetAsync(d->variance, 0, bytes, d->steps.stream));
+    SKED_TRY(sked_i_gaus_steps_place(&d->steps, mu, sigma, err));
+    d->decay = {1, 1};
+cleanup:
+    return st;
+}
+
+static sked_status aim(sked_i_gaus_descent *d, const sked_i_gaus_terms *terms, const double *violation,
+                       sked_error *err)
+{
+    return sked_i_gaus_steps_aim(&d->steps, terms, violation, err);
+}
+
+static sked_status evaluate(sked_i_gaus_descent *d, double *dmu, sked_i_gaus_value *value, sked_error *err)
+{
+    return sked_i_gaus_steps_evaluate(&d->steps, dmu, NULL, value, err);
+}
+
+static sked_status run(sked_i_gaus_descent *d, const sked_i_gaus_step *steps, int count, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const sked_i_gaus_board *b = &d->steps.board;
+    const cudaStream_t stream = d->steps.stream;
+    const size_t rows = (size_t)b->profiles + 1, bytes = (size_t)b->ops * sizeof(double);
+    const int place = (d->oldest + d->under_way) % SKED_I_GAUS_FLIGHT;
+    landing *x = &d->landings[place];
+    double *tau = d->tau + (size_t)place * SKED_I_GAUS_RUN * rows;
+    for (int k = 0; k < count; k++)
+        memcpy(x->tau + (size_t)k * rows, steps[k].tau, rows * sizeof *tau);
+    CUDA_TRY(
+        cudaMemcpyAsync(tau, x->tau, (size_t)count * rows * sizeof *tau, cudaMemcpyHostToDevice, stream));
+    for (int k = 0; k < count; k++)
+        launch_step(d, &steps[k], tau + (size_t)k * rows);
+    CUDA_TRY(cudaGetLastError());
+    CUDA_TRY(cudaMemcpyAsync(x->mu, b->mu, bytes, cudaMemcpyDeviceToHost, stream));
+    CUDA_TRY(cudaMemcpyAsync(x->sigma, b->sigma, bytes, cudaMemcpyDeviceToHost, stream));
+    CUDA_TRY(cudaMemcpyAsync(x->control, b->control, sizeof *b->control, cudaMemcpyDeviceToHost, stream));
+    CUDA_TRY(cudaEventRecord(x->done, stream));
+    d->under_way++;
+cleanup:
+    return st;
+}
+
+static sked_status wait(sked_i_gaus_descent *d, double *mu, double *sigma, sked_i_gaus_value *value,
+                        sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const landing *x = &d->landings[d->oldest];
+    const size_t bytes = (size_t)d->steps.board.ops * sizeof(double);
+    CUDA_TRY(cudaEventSynchronize(x->done));
+    d->oldest = (d->oldest + 1) % SKED_I_GAUS_FLIGHT;
+    d->under_way--;
+    SKED_TRY(sked_i_gaus_control_check(x->control, err));
+    memcpy(mu, x->mu, bytes);
+    memcpy(sigma, x->sigma, bytes);
+    *value = x->control->value;
+cleanup:
+    return st;
+}
+
+extern "C" const sked_i_gaus_descent_backend sked_i_gaus_descent_cuda = {true, create,   destroy, place,
+                                                                         aim,  evaluate, run,     wait};
