@@ -1,6 +1,8 @@
 /* The method `gaus`: options, quick starts, and which part takes the problem. */
 #include "method/gaus/gaus.h"
 
+#include "backend/backend.h"
+
 #include <string.h>
 
 #define GAUS_OPTIONS(X)                                                                                    \
@@ -23,8 +25,9 @@ SKED_I_OPTIONS(GAUS_OPTIONS);
 
 enum { DEPENDENCY_SHORTFALL, DEPENDENCY_EXACT };
 enum {
-    forced = 20000,      /* ops up to which fds is worth its time as a start */
-    worth_forking = 2000 /* ops from which an evaluation takes longer than starting threads */
+    forced = 20000,       /* ops up to which fds is worth its time as a start */
+    worth_forking = 2000, /* ops from which an evaluation takes longer than starting threads */
+    worth_a_gpu = 1000    /* ops from which a step takes longer than its launches */
 };
 
 static sked_i_gaus_settings read_settings(const double *value)
@@ -174,7 +177,11 @@ cleanup:
 
 static sked_status run_gaus(sked_i_run *run, sked_error *err)
 {
-    const sked_i_gaus_settings set = read_settings(run->setting);
+    sked_i_gaus_settings set = read_settings(run->setting);
+    const bool worth = run->problem->graph->n_ops >= worth_a_gpu;
+    const sked_status st = sked_i_backend_choose(run->options->backend, worth, &set.tuning.backend, err);
+    if (st != SKED_OK)
+        return st;
     return takes_devices(run->problem) ? run_real(run, &set, err) : run_whole(run, &set, err);
 }
 
@@ -182,7 +189,7 @@ const sked_i_method sked_i_method_gaus = {
     .info = {"gaus", "differentiable scheduling: Gaussian start times, descent, legaliser, polish",
              SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_LOOPS | SKED_CAN_HORIZON |
                  SKED_CAN_START | SKED_CAN_FIX | SKED_CAN_ANYTIME | SKED_CAN_RECORD | SKED_CAN_MAKESPAN |
-                 SKED_CAN_RESOURCE | SKED_CAN_MEMORY | SKED_CAN_COST | SKED_CAN_MACHINES,
+                 SKED_CAN_RESOURCE | SKED_CAN_MEMORY | SKED_CAN_COST | SKED_CAN_MACHINES | SKED_CAN_CUDA,
              options, n_options},
     .run = run_gaus,
 };

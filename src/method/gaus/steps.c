@@ -5,6 +5,8 @@
  */
 #include "method/gaus/gaus.h"
 
+#include "backend/backend.h"
+
 typedef struct tools {
     sked_i_gaus_legaliser *legaliser;
     double *mu; /* [n] */
@@ -63,8 +65,8 @@ static sked_status afford_starts(sked_i_gaus_rounds *r, sked_error *err)
     sked_i_gaus_tuning tuning = r->tuning;
     sked_i_gaus_incumbent *scratch = &r->items[0].best;
     const double begin = sked_clock(), left = r->run->limit.deadline - begin;
-    if (isinf(left) || !r->run->limit.paced || r->starts <= 1)
-        return SKED_OK;
+    if (isinf(left) || !r->run->limit.paced || r->starts <= 1 || r->tuning.backend->gaus_descent->beside)
+        return SKED_OK; /* a GPU makes its steps while the starts of others are legalised */
     tuning.iterations = 2;
     sked_i_gaus_place_means(r->model, SKED_I_GAUS_START_MIDPOINT, NULL, NULL, t->mu);
     const sked_status st =
