@@ -47,6 +47,7 @@ typedef struct sked_i_backend {
     const sked_i_gaus_backend *gaus; /* the Gaussian relaxation; NULL: this backend has none */
     const sked_i_gaus_descent_backend *gaus_descent;
     const sked_i_gaus_device_backend *gaus_device; /* the same with devices; NULL: none */
+    const sked_i_gaus_device_descent_backend *gaus_device_descent;
     const sked_i_kernels_f32 *nn; /* operators of the neural network; NULL: this backend has none */
 } sked_i_backend;
 

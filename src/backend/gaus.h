@@ -191,11 +191,53 @@ typedef struct sked_i_gaus_device_backend {
     const double *(*load)(const sked_i_gaus_device_evaluator *evaluator, int32_t row);
 } sked_i_gaus_device_backend;
 
+/* ------------------------------------------------------------------ descents with devices */
+
+/* Arrays belong to the caller and outlive the descent. */
+typedef struct sked_i_gaus_device_bounds {
+    const double *lo, *hi; /* [ops] windows of the means; an empty one: neither mean nor sigma moves */
+    const int32_t *fix;    /* [ops] device of a pinned op, below 0: free; NULL: all are */
+    double least;          /* logits that are further below the largest, in temperatures, give no share */
+    bool fixed_sigma;
+} sked_i_gaus_device_bounds;
+
+/* One gradient step. The shares are set by the temperature before it. */
+typedef struct sked_i_gaus_device_step {
+    double rate, share_rate; /* of Adam on the means (to be multiplied by sked_i_gaus_pace) and logits */
+    double widest;           /* upper limit of sigma */
+    double temperature;      /* of the softmax */
+} sked_i_gaus_device_step;
+
+typedef struct sked_i_gaus_device_descent sked_i_gaus_device_descent;
+
+/* As sked_i_gaus_descent_backend, with shares: the softmax of logits [ops * devices]. */
+typedef struct sked_i_gaus_device_descent_backend {
+    bool beside;
+    sked_status (*create)(const sked_i_gaus_device_view *view, const sked_i_gaus_device_bounds *bounds,
+                          int threads, sked_i_gaus_device_descent **out, sked_error *err);
+    void (*destroy)(sked_i_gaus_device_descent *descent);
+    /* The shares are those of temperature 1. */
+    sked_status (*place)(sked_i_gaus_device_descent *descent, const double *mu, const double *sigma,
+                         const double *logit, sked_error *err);
+    sked_status (*aim)(sked_i_gaus_device_descent *descent, const sked_i_gaus_device_terms *terms,
+                       const double *violation, sked_error *err);
+    sked_status (*evaluate)(sked_i_gaus_device_descent *descent, double *dmu, sked_i_gaus_value *value,
+                            sked_error *err);
+    sked_status (*run)(sked_i_gaus_device_descent *descent, const sked_i_gaus_device_step *steps, int count,
+                       sked_error *err);
+    /* The shares are those before the last step. */
+    sked_status (*wait)(sked_i_gaus_device_descent *descent, const sked_i_gaus_device_point *at,
+                        sked_i_gaus_value *value, sked_error *err);
+} sked_i_gaus_device_descent_backend;
+
 extern const sked_i_gaus_backend sked_i_gaus_cpu;
 extern const sked_i_gaus_descent_backend sked_i_gaus_descent_cpu;
 extern const sked_i_gaus_device_backend sked_i_gaus_device_cpu;
+extern const sked_i_gaus_device_descent_backend sked_i_gaus_device_descent_cpu;
 #ifdef SKED_WITH_CUDA
 extern const sked_i_gaus_backend sked_i_gaus_cuda;
 extern const sked_i_gaus_descent_backend sked_i_gaus_descent_cuda;
+extern const sked_i_gaus_device_backend sked_i_gaus_device_cuda;
+extern const sked_i_gaus_device_descent_backend sked_i_gaus_device_descent_cuda;
 #endif
 #endif

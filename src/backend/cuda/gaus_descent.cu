@@ -1,5 +1,5 @@
 /* Descents of the time-step relaxation: whole runs of steps on the device, one stream each. */
-#include "backend/cuda/gaus_steps.h"
+#include "backend/cuda/gaus_landing.h"
 
 extern "C" {
 #include "backend/gaus_step.h"
@@ -8,22 +8,15 @@ extern "C" {
 
 #include <string.h>
 
-/* What comes back after a run, in memory that the device writes to. */
-typedef struct landing {
-    double *mu, *sigma, *tau; /* [ops], [ops], [SKED_I_GAUS_RUN * (profiles + 1)] on its way out */
-    sked_i_gaus_control *control;
-    cudaEvent_t done;
-} landing;
-
 struct sked_i_gaus_descent {
     sked_i_gaus_steps steps;
     const sked_i_gaus_bounds *bounds;
     int32_t *lo, *hi;            /* [ops] on the device, as what follows */
     double *momentum, *variance; /* [2 ops] */
     double *tau;                 /* [SKED_I_GAUS_FLIGHT * SKED_I_GAUS_RUN * (profiles + 1)] */
+    double *sent_tau;            /* the same on the host */
     sked_i_gaus_decay decay;
-    landing landings[SKED_I_GAUS_FLIGHT];
-    int oldest, under_way;
+    sked_i_gaus_landings landings;
 };
 
 /* ------------------------------------------------------------------ one step */
@@ -100,29 +93,9 @@ static void destroy(sked_i_gaus_descent *d)
     if (d == NULL)
         return;
     sked_i_gaus_steps_close(&d->steps);
-    for (int k = 0; k < SKED_I_GAUS_FLIGHT; k++) {
-        landing *x = &d->landings[k];
-        void *const owned[] = {x->mu, x->sigma, x->tau, x->control};
-        for (size_t j = 0; j < sizeof owned / sizeof *owned; j++)
-            cudaFreeHost(owned[j]);
-        if (x->done != NULL)
-            cudaEventDestroy(x->done);
-    }
+    sked_i_gaus_landings_close(&d->landings);
+    cudaFreeHost(d->sent_tau);
     free(d);
-}
-
-static sked_status open_landing(landing *x, const sked_i_gaus_board *b, sked_error *err)
-{
-    sked_status st = SKED_OK;
-    const size_t bytes = (size_t)(b->ops > 0 ? b->ops : 1) * sizeof(double);
-    const size_t rows = (size_t)b->profiles + 1;
-    CUDA_TRY(cudaMallocHost(&x->mu, bytes));
-    CUDA_TRY(cudaMallocHost(&x->sigma, bytes));
-    CUDA_TRY(cudaMallocHost(&x->tau, SKED_I_GAUS_RUN * rows * sizeof(double)));
-    CUDA_TRY(cudaMallocHost(&x->control, sizeof *x->control));
-    CUDA_TRY(cudaEventCreateWithFlags(&x->done, cudaEventDisableTiming));
-cleanup:
-    return st;
 }
 
 static sked_status create(const sked_i_gaus_view *view, const sked_i_gaus_bounds *bounds, int threads,
@@ -130,14 +103,15 @@ static sked_status create(const sked_i_gaus_view *view, const sked_i_gaus_bounds
 {
     sked_status st = SKED_OK;
     const size_t bytes = (size_t)view->ops * sizeof(int32_t);
+    const size_t rows = ((size_t)view->profiles + 1) * sizeof(double);
     sked_i_gaus_descent *d = (sked_i_gaus_descent *)sked_i_alloc_zero(1, sizeof *d);
     (void)threads;
     if (d == NULL)
         return sked_i_no_memory(err);
     d->bounds = bounds;
     SKED_TRY(sked_i_gaus_steps_open(&d->steps, view, lay, d, err));
-    for (int k = 0; k < SKED_I_GAUS_FLIGHT; k++)
-        SKED_TRY(open_landing(&d->landings[k], &d->steps.board, err));
+    SKED_TRY(sked_i_gaus_landings_open(&d->landings, 2 * (int64_t)view->ops, err));
+    CUDA_TRY(cudaMallocHost(&d->sent_tau, SKED_I_GAUS_FLIGHT * SKED_I_GAUS_RUN * rows));
     CUDA_TRY(cudaMemcpyAsync(d->lo, bounds->lo, bytes, cudaMemcpyHostToDevice, d->steps.stream));
     CUDA_TRY(cudaMemcpyAsync(d->hi, bounds->hi, bytes, cudaMemcpyHostToDevice, d->steps.stream));
     CUDA_TRY(cudaStreamSynchronize(d->steps.stream));
@@ -178,22 +152,15 @@ static sked_status run(sked_i_gaus_descent *d, const sked_i_gaus_step *steps, in
     sked_status st = SKED_OK;
     const sked_i_gaus_board *b = &d->steps.board;
     const cudaStream_t stream = d->steps.stream;
-    const size_t rows = (size_t)b->profiles + 1, bytes = (size_t)b->ops * sizeof(double);
-    const int place = (d->oldest + d->under_way) % SKED_I_GAUS_FLIGHT;
-    landing *x = &d->landings[place];
-    double *tau = d->tau + (size_t)place * SKED_I_GAUS_RUN * rows;
+    const size_t rows = (size_t)b->profiles + 1;
+    const size_t first = (size_t)sked_i_gaus_landings_next(&d->landings) * SKED_I_GAUS_RUN * rows;
     for (int k = 0; k < count; k++)
-        memcpy(x->tau + (size_t)k * rows, steps[k].tau, rows * sizeof *tau);
-    CUDA_TRY(
-        cudaMemcpyAsync(tau, x->tau, (size_t)count * rows * sizeof *tau, cudaMemcpyHostToDevice, stream));
+        memcpy(d->sent_tau + first + (size_t)k * rows, steps[k].tau, rows * sizeof(double));
+    CUDA_TRY(cudaMemcpyAsync(d->tau + first, d->sent_tau + first, (size_t)count * rows * sizeof(double),
+                             cudaMemcpyHostToDevice, stream));
     for (int k = 0; k < count; k++)
-        launch_step(d, &steps[k], tau + (size_t)k * rows);
-    CUDA_TRY(cudaGetLastError());
-    CUDA_TRY(cudaMemcpyAsync(x->mu, b->mu, bytes, cudaMemcpyDeviceToHost, stream));
-    CUDA_TRY(cudaMemcpyAsync(x->sigma, b->sigma, bytes, cudaMemcpyDeviceToHost, stream));
-    CUDA_TRY(cudaMemcpyAsync(x->control, b->control, sizeof *b->control, cudaMemcpyDeviceToHost, stream));
-    CUDA_TRY(cudaEventRecord(x->done, stream));
-    d->under_way++;
+        launch_step(d, &steps[k], d->tau + first + (size_t)k * rows);
+    SKED_TRY(sked_i_gaus_landings_send(&d->landings, b->mu, b->control, stream, err));
 cleanup:
     return st;
 }
@@ -201,17 +168,13 @@ cleanup:
 static sked_status wait(sked_i_gaus_descent *d, double *mu, double *sigma, sked_i_gaus_value *value,
                         sked_error *err)
 {
-    sked_status st = SKED_OK;
-    const landing *x = &d->landings[d->oldest];
-    const size_t bytes = (size_t)d->steps.board.ops * sizeof(double);
-    CUDA_TRY(cudaEventSynchronize(x->done));
-    d->oldest = (d->oldest + 1) % SKED_I_GAUS_FLIGHT;
-    d->under_way--;
-    SKED_TRY(sked_i_gaus_control_check(x->control, err));
-    memcpy(mu, x->mu, bytes);
-    memcpy(sigma, x->sigma, bytes);
-    *value = x->control->value;
-cleanup:
+    const size_t n = (size_t)d->steps.board.ops;
+    const double *point;
+    const sked_status st = sked_i_gaus_landings_wait(&d->landings, &point, value, err);
+    if (st == SKED_OK) {
+        memcpy(mu, point, n * sizeof *mu);
+        memcpy(sigma, point + n, n * sizeof *sigma);
+    }
     return st;
 }
 

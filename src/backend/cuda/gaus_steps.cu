@@ -61,8 +61,8 @@ static void lay_numbers(sked_i_gaus_board *b, sked_i_cuda_arena *a)
     b->weight = SKED_CUT(a, double, rows);
     b->capacity = SKED_CUT(a, double, rows);
     b->tau = SKED_CUT(a, double, rows);
-    b->mu = SKED_CUT(a, double, n);
-    b->sigma = SKED_CUT(a, double, n);
+    b->mu = SKED_CUT(a, double, 2 * n);
+    b->sigma = b->mu != NULL ? b->mu + n : NULL;
     b->dmu = SKED_CUT(a, double, n);
     b->dsigma = SKED_CUT(a, double, n);
     b->change = SKED_CUT(a, unsigned long long, rows * b->length);

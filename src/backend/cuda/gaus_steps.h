@@ -75,7 +75,7 @@ typedef struct sked_i_gaus_board {
     double *scale;                 /* [profiles + 1] of the integers in change */
     sked_i_normal *normal;
     double *weight, *capacity;  /* [profiles + 1] */
-    double *mu, *sigma;         /* [ops] */
+    double *mu, *sigma;         /* [ops] one after the other */
     unsigned long long *change; /* [(profiles + 1) * length] 0 between evaluations */
     long long *level;           /* [(profiles + 1) * length] sums of change; NULL: not folded */
     double *profile, *price;    /* [(profiles + 1) * cells] price: of the peak alone */

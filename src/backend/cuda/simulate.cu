@@ -253,6 +253,11 @@ static sked_status simulate(const sked_i_batch_graph *g, int64_t count, const in
 }
 
 extern const sked_i_backend sked_i_backend_cuda;
-const sked_i_backend sked_i_backend_cuda = {"cuda", available, simulate, &sked_i_gaus_cuda,
-                                            &sked_i_gaus_descent_cuda};
+const sked_i_backend sked_i_backend_cuda = {"cuda",
+                                            available,
+                                            simulate,
+                                            &sked_i_gaus_cuda,
+                                            &sked_i_gaus_descent_cuda,
+                                            &sked_i_gaus_device_cuda,
+                                            &sked_i_gaus_device_descent_cuda};
 }

@@ -140,7 +140,7 @@ static sked_status step(sked_i_gaus_descent *d, const sked_i_gaus_step *s, sked_
 static sked_status run(sked_i_gaus_descent *d, const sked_i_gaus_step *steps, int count, sked_error *err)
 {
     sked_status st = SKED_OK;
-    assert(count >= 1);
+    assert(count >= 1 && count <= SKED_I_GAUS_RUN);
     for (int k = 0; st == SKED_OK && k < count; k++)
         st = step(d, &steps[k], err);
     return st;
