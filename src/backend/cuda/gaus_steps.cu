@@ -155,19 +155,13 @@ static sked_status make(const sked_i_gaus_view *v, sked_i_gaus_board *b, made *m
 
 /* ------------------------------------------------------------------ opening and closing */
 
-typedef struct piece {
-    void *to;
-    const void *from;
-    size_t bytes;
-} piece;
-
-static sked_status send(const sked_i_gaus_steps *s, const piece *pieces, int count, sked_error *err)
+sked_status sked_i_gaus_send(const sked_i_gaus_piece *pieces, int count, cudaStream_t stream, sked_error *err)
 {
     sked_status st = SKED_OK;
     for (int k = 0; k < count; k++)
         if (pieces[k].bytes > 0)
             CUDA_TRY(cudaMemcpyAsync(pieces[k].to, pieces[k].from, pieces[k].bytes, cudaMemcpyHostToDevice,
-                                     s->stream));
+                                     stream));
 cleanup:
     return st;
 }
@@ -177,26 +171,25 @@ static sked_status send_problem(const sked_i_gaus_steps *s, const made *m, sked_
     sked_status st = SKED_OK;
     const sked_i_gaus_view *v = s->view;
     const sked_i_gaus_board *b = &s->board;
-    const size_t n = (size_t)b->ops, edges = (size_t)b->edges, uses = (size_t)v->use_ptr[v->ops];
-    const size_t rows = (size_t)b->profiles + 1;
-    const piece pieces[] = {{b->duration, v->duration, n * sizeof *b->duration},
-                            {b->use_ptr, v->use_ptr, (n + 1) * sizeof *b->use_ptr},
-                            {b->use_profile, v->use_profile, uses * sizeof *b->use_profile},
-                            {b->use_amount, v->use_amount, uses * sizeof *b->use_amount},
-                            {b->memory, v->memory, v->memory != NULL ? n * sizeof *b->memory : 0},
-                            {b->succ_ptr, v->succ_ptr, (n + 1) * sizeof *b->succ_ptr},
-                            {b->edge_to, v->edge_to, edges * sizeof *b->edge_to},
-                            {b->gap, v->gap, edges * sizeof *b->gap},
-                            {b->shift, v->shift, edges * sizeof *b->shift},
-                            {b->edge_kind, v->edge_kind, edges * sizeof *b->edge_kind},
-                            {b->pred_ptr, m->pred_ptr, (n + 1) * sizeof *b->pred_ptr},
-                            {b->pred_edge, m->pred_edge, edges * sizeof *b->pred_edge},
-                            {b->net, m->net, n * sizeof *b->net},
-                            {b->scale, m->scale, rows * sizeof *b->scale},
-                            {b->heavy, m->heavy, (size_t)b->heavy_count * sizeof *b->heavy},
-                            {b->normal, m->normal, sizeof *b->normal}};
-    SKED_TRY(send(s, pieces, sizeof pieces / sizeof *pieces, err));
-    CUDA_TRY(cudaMemsetAsync(b->change, 0, rows * (size_t)b->length * sizeof *b->change, s->stream));
+    const int64_t n = b->ops, uses = v->use_ptr[v->ops], rows = (int64_t)b->profiles + 1;
+    const sked_i_gaus_piece pieces[] = {SKED_I_GAUS_PIECE(b->duration, v->duration, n),
+                                        SKED_I_GAUS_PIECE(b->use_ptr, v->use_ptr, n + 1),
+                                        SKED_I_GAUS_PIECE(b->use_profile, v->use_profile, uses),
+                                        SKED_I_GAUS_PIECE(b->use_amount, v->use_amount, uses),
+                                        SKED_I_GAUS_PIECE(b->memory, v->memory, v->memory != NULL ? n : 0),
+                                        SKED_I_GAUS_PIECE(b->succ_ptr, v->succ_ptr, n + 1),
+                                        SKED_I_GAUS_PIECE(b->edge_to, v->edge_to, b->edges),
+                                        SKED_I_GAUS_PIECE(b->gap, v->gap, b->edges),
+                                        SKED_I_GAUS_PIECE(b->shift, v->shift, b->edges),
+                                        SKED_I_GAUS_PIECE(b->edge_kind, v->edge_kind, b->edges),
+                                        SKED_I_GAUS_PIECE(b->pred_ptr, m->pred_ptr, n + 1),
+                                        SKED_I_GAUS_PIECE(b->pred_edge, m->pred_edge, b->edges),
+                                        SKED_I_GAUS_PIECE(b->net, m->net, n),
+                                        SKED_I_GAUS_PIECE(b->scale, m->scale, rows),
+                                        SKED_I_GAUS_PIECE(b->heavy, m->heavy, b->heavy_count),
+                                        SKED_I_GAUS_PIECE(b->normal, m->normal, 1)};
+    SKED_TRY(sked_i_gaus_send(pieces, sizeof pieces / sizeof *pieces, s->stream, err));
+    CUDA_TRY(cudaMemsetAsync(b->change, 0, (size_t)rows * b->length * sizeof *b->change, s->stream));
     CUDA_TRY(cudaStreamSynchronize(s->stream));
 cleanup:
     return st;
@@ -241,6 +234,20 @@ static bool matters(const sked_i_gaus_terms *t, int family)
     return t->multiplier[family] != 0 || t->penalty[family] != 0;
 }
 
+sked_i_gaus_control sked_i_gaus_control_make(const double *multiplier, const double *penalty,
+                                             const double *violation, double alpha)
+{
+    sked_i_gaus_control c = {};
+    for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++) {
+        c.multiplier[f] = multiplier[f];
+        c.penalty[f] = penalty[f];
+        c.before[f] = violation[f];
+    }
+    c.alpha = alpha;
+    c.lost = INT32_MAX;
+    return c;
+}
+
 static unsigned what_matters(const sked_i_gaus_view *v, const sked_i_gaus_terms *t)
 {
     unsigned what = t->exact_dependency ? SKED_I_GAUS_WITH_EXACT : 0;
@@ -260,21 +267,15 @@ sked_status sked_i_gaus_steps_aim(sked_i_gaus_steps *s, const sked_i_gaus_terms 
 {
     sked_status st = SKED_OK;
     const sked_i_gaus_board *b = &s->board;
-    const size_t rows = ((size_t)b->profiles + 1) * sizeof(double);
-    sked_i_gaus_control control = {};
-    for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++) {
-        control.multiplier[f] = terms->multiplier[f];
-        control.penalty[f] = terms->penalty[f];
-        control.before[f] = violation[f];
-    }
-    control.alpha = terms->alpha;
-    control.lost = INT32_MAX;
+    const int32_t rows = b->profiles + 1;
+    const sked_i_gaus_control control =
+        sked_i_gaus_control_make(terms->multiplier, terms->penalty, violation, terms->alpha);
     s->what = what_matters(s->view, terms);
-    const piece pieces[] = {{b->weight, terms->weight, rows},
-                            {b->capacity, terms->capacity, rows},
-                            {b->tau, terms->tau, rows},
-                            {b->control, &control, sizeof control}};
-    SKED_TRY(send(s, pieces, 4, err));
+    const sked_i_gaus_piece pieces[] = {SKED_I_GAUS_PIECE(b->weight, terms->weight, rows),
+                                        SKED_I_GAUS_PIECE(b->capacity, terms->capacity, rows),
+                                        SKED_I_GAUS_PIECE(b->tau, terms->tau, rows),
+                                        SKED_I_GAUS_PIECE(b->control, &control, 1)};
+    SKED_TRY(sked_i_gaus_send(pieces, 4, s->stream, err));
     CUDA_TRY(cudaStreamSynchronize(s->stream));
 cleanup:
     return st;
@@ -284,14 +285,14 @@ sked_status sked_i_gaus_steps_place(sked_i_gaus_steps *s, const double *mu, cons
                                     sked_error *err)
 {
     sked_status st = SKED_OK;
-    const size_t bytes = (size_t)s->board.ops * sizeof(double);
-    const piece pieces[] = {{s->board.mu, mu, bytes}, {s->board.sigma, sigma, bytes}};
+    const sked_i_gaus_piece pieces[] = {SKED_I_GAUS_PIECE(s->board.mu, mu, s->board.ops),
+                                        SKED_I_GAUS_PIECE(s->board.sigma, sigma, s->board.ops)};
     for (int32_t i = 0; i < s->board.ops; i++)
         if (!(fabs(mu[i]) < 0x1p29) || !(sigma[i] > 0) || !(sigma[i] < 0x1p20))
             return sked_i_fail(err, SKED_ERR_BUG,
                                "the differentiable scheduler lost its numbers at op %d: mu %g, sigma %g",
                                (int)i, mu[i], sigma[i]);
-    SKED_TRY(send(s, pieces, 2, err));
+    SKED_TRY(sked_i_gaus_send(pieces, 2, s->stream, err));
     CUDA_TRY(cudaStreamSynchronize(s->stream));
 cleanup:
     return st;

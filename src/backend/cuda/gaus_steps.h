@@ -17,7 +17,7 @@
 #define SKED_BACKEND_CUDA_GAUS_STEPS_H
 extern "C" {
 #include "backend/cpu/gaus/normal.h"
-#include "backend/gaus.h"
+#include "backend/gaus_step.h"
 }
 
 #include "backend/cuda/runtime.h"
@@ -105,6 +105,20 @@ typedef struct sked_i_gaus_steps {
     unsigned what;
 } sked_i_gaus_steps;
 
+/* Copies on their way to the device. */
+typedef struct sked_i_gaus_piece {
+    void *to;
+    const void *from;
+    size_t bytes;
+} sked_i_gaus_piece;
+sked_status sked_i_gaus_send(const sked_i_gaus_piece *pieces, int count, cudaStream_t stream,
+                             sked_error *err);
+/* A piece of `count` numbers of the type of `to`. */
+#define SKED_I_GAUS_PIECE(to, from, count)                   \
+    {                                                        \
+        (void *)(to), (from), (size_t)(count) * sizeof *(to) \
+    }
+
 /* Further pieces of the arena; called twice, first to count. */
 typedef void (*sked_i_gaus_lay_fn)(sked_i_cuda_arena *arena, void *data);
 /* Puts the problem on the device. lay: NULL, or what else is wanted there. Close it after a failure, too. */
@@ -120,6 +134,8 @@ sked_status sked_i_gaus_steps_place(sked_i_gaus_steps *s, const double *mu, cons
 /* Value and gradient at the point; dsigma may be NULL. Waits. */
 sked_status sked_i_gaus_steps_evaluate(sked_i_gaus_steps *s, double *dmu, double *dsigma,
                                        sked_i_gaus_value *value, sked_error *err);
+sked_i_gaus_control sked_i_gaus_control_make(const double *multiplier, const double *penalty,
+                                             const double *violation, double alpha);
 /* BUG where the value, or the gradient of an op, is not finite. */
 sked_status sked_i_gaus_control_check(const sked_i_gaus_control *control, sked_error *err);
 
