@@ -37,7 +37,7 @@ SKED_I_GAUS_ANYWHERE static inline double sked_i_gaus_adam(const sked_i_gaus_dec
 /* What a step of a mean is multiplied by: wide windows are crossed faster. */
 SKED_I_GAUS_ANYWHERE static inline double sked_i_gaus_pace(double window)
 {
-    return fmin(2, fmax(0.1, 0.02 * window));
+    return fmin(2.0, fmax(0.1, 0.02 * window));
 }
 
 /* Multipliers of violations that did not fall grow by 3 %; before: [families] those of the last step. */

@@ -8,7 +8,7 @@ extern "C" {
 
 #include <string.h>
 
-struct sked_i_gaus_descent {
+typedef struct descent {
     sked_i_gaus_steps steps;
     const sked_i_gaus_bounds *bounds;
     int32_t *lo, *hi;            /* [ops] on the device, as what follows */
@@ -17,7 +17,13 @@ struct sked_i_gaus_descent {
     double *sent_tau;            /* the same on the host */
     sked_i_gaus_decay decay;
     sked_i_gaus_landings landings;
-};
+} descent;
+
+/* What the table calls a descent. */
+static inline descent *mine(sked_i_gaus_descent *x)
+{
+    return reinterpret_cast<descent *>(x);
+}
 
 /* ------------------------------------------------------------------ one step */
 
@@ -61,7 +67,7 @@ __global__ static void __launch_bounds__(SKED_I_GAUS_BLOCK) adam_kernel(sked_i_g
 }
 
 /* One gradient step, launched. tau: on the device. */
-static void launch_step(sked_i_gaus_descent *d, const sked_i_gaus_step *step, const double *tau)
+static void launch_step(descent *d, const sked_i_gaus_step *step, const double *tau)
 {
     const sked_i_gaus_board b = d->steps.board;
     const cudaStream_t stream = d->steps.stream;
@@ -79,7 +85,7 @@ static void launch_step(sked_i_gaus_descent *d, const sked_i_gaus_step *step, co
 
 static void lay(sked_i_cuda_arena *a, void *data)
 {
-    sked_i_gaus_descent *d = (sked_i_gaus_descent *)data;
+    descent *d = (descent *)data;
     const int64_t n = d->steps.board.ops, rows = (int64_t)d->steps.board.profiles + 1;
     d->lo = SKED_CUT(a, int32_t, n);
     d->hi = SKED_CUT(a, int32_t, n);
@@ -88,8 +94,9 @@ static void lay(sked_i_cuda_arena *a, void *data)
     d->tau = SKED_CUT(a, double, SKED_I_GAUS_FLIGHT *SKED_I_GAUS_RUN *rows);
 }
 
-static void destroy(sked_i_gaus_descent *d)
+static void destroy(sked_i_gaus_descent *opaque)
 {
+    descent *d = mine(opaque);
     if (d == NULL)
         return;
     sked_i_gaus_steps_close(&d->steps);
@@ -104,7 +111,7 @@ static sked_status create(const sked_i_gaus_view *view, const sked_i_gaus_bounds
     sked_status st = SKED_OK;
     const size_t bytes = (size_t)view->ops * sizeof(int32_t);
     const size_t rows = ((size_t)view->profiles + 1) * sizeof(double);
-    sked_i_gaus_descent *d = (sked_i_gaus_descent *)sked_i_alloc_zero(1, sizeof *d);
+    descent *d = (descent *)sked_i_alloc_zero(1, sizeof *d);
     (void)threads;
     if (d == NULL)
         return sked_i_no_memory(err);
@@ -115,17 +122,18 @@ static sked_status create(const sked_i_gaus_view *view, const sked_i_gaus_bounds
     CUDA_TRY(cudaMemcpyAsync(d->lo, bounds->lo, bytes, cudaMemcpyHostToDevice, d->steps.stream));
     CUDA_TRY(cudaMemcpyAsync(d->hi, bounds->hi, bytes, cudaMemcpyHostToDevice, d->steps.stream));
     CUDA_TRY(cudaStreamSynchronize(d->steps.stream));
-    *out = d;
+    *out = reinterpret_cast<sked_i_gaus_descent *>(d);
     return SKED_OK;
 cleanup:
-    destroy(d);
+    destroy(reinterpret_cast<sked_i_gaus_descent *>(d));
     return st;
 }
 
 /* ------------------------------------------------------------------ the table */
 
-static sked_status place(sked_i_gaus_descent *d, const double *mu, const double *sigma, sked_error *err)
+static sked_status place(sked_i_gaus_descent *opaque, const double *mu, const double *sigma, sked_error *err)
 {
+    descent *d = mine(opaque);
     sked_status st = SKED_OK;
     const size_t bytes = 2 * (size_t)d->steps.board.ops * sizeof(double);
     CUDA_TRY(cudaMemsetAsync(d->momentum, 0, bytes, d->steps.stream));
@@ -136,19 +144,23 @@ cleanup:
     return st;
 }
 
-static sked_status aim(sked_i_gaus_descent *d, const sked_i_gaus_terms *terms, const double *violation,
+static sked_status aim(sked_i_gaus_descent *opaque, const sked_i_gaus_terms *terms, const double *violation,
                        sked_error *err)
 {
+    descent *d = mine(opaque);
     return sked_i_gaus_steps_aim(&d->steps, terms, violation, err);
 }
 
-static sked_status evaluate(sked_i_gaus_descent *d, double *dmu, sked_i_gaus_value *value, sked_error *err)
+static sked_status evaluate(sked_i_gaus_descent *opaque, double *dmu, sked_i_gaus_value *value,
+                            sked_error *err)
 {
+    descent *d = mine(opaque);
     return sked_i_gaus_steps_evaluate(&d->steps, dmu, NULL, value, err);
 }
 
-static sked_status run(sked_i_gaus_descent *d, const sked_i_gaus_step *steps, int count, sked_error *err)
+static sked_status run(sked_i_gaus_descent *opaque, const sked_i_gaus_step *steps, int count, sked_error *err)
 {
+    descent *d = mine(opaque);
     sked_status st = SKED_OK;
     const sked_i_gaus_board *b = &d->steps.board;
     const cudaStream_t stream = d->steps.stream;
@@ -165,9 +177,10 @@ cleanup:
     return st;
 }
 
-static sked_status wait(sked_i_gaus_descent *d, double *mu, double *sigma, sked_i_gaus_value *value,
+static sked_status wait(sked_i_gaus_descent *opaque, double *mu, double *sigma, sked_i_gaus_value *value,
                         sked_error *err)
 {
+    descent *d = mine(opaque);
     const size_t n = (size_t)d->steps.board.ops;
     const double *point;
     const sked_status st = sked_i_gaus_landings_wait(&d->landings, &point, value, err);

@@ -268,13 +268,20 @@ cleanup:
 
 /* ------------------------------------------------------------------ the table of the evaluator */
 
-struct sked_i_gaus_device_evaluator {
+typedef struct evaluator {
     sked_i_gaus_devices devices;
     double *load; /* [rows * cells] of the last evaluation */
-};
+} evaluator;
 
-static void destroy(sked_i_gaus_device_evaluator *s)
+/* What the table calls an evaluator. */
+static inline evaluator *mine(sked_i_gaus_device_evaluator *x)
 {
+    return reinterpret_cast<evaluator *>(x);
+}
+
+static void destroy(sked_i_gaus_device_evaluator *opaque)
+{
+    evaluator *s = mine(opaque);
     if (s == NULL)
         return;
     sked_i_gaus_devices_close(&s->devices);
@@ -285,7 +292,7 @@ static void destroy(sked_i_gaus_device_evaluator *s)
 static sked_status create(const sked_i_gaus_device_view *view, int threads,
                           sked_i_gaus_device_evaluator **out, sked_error *err)
 {
-    sked_i_gaus_device_evaluator *s = (sked_i_gaus_device_evaluator *)sked_i_alloc_zero(1, sizeof *s);
+    evaluator *s = (evaluator *)sked_i_alloc_zero(1, sizeof *s);
     (void)threads;
     if (s == NULL)
         return sked_i_no_memory(err);
@@ -293,9 +300,9 @@ static sked_status create(const sked_i_gaus_device_view *view, int threads,
     if (st == SKED_OK && !make_room(&s->load, (int64_t)s->devices.board.rows * view->cells))
         st = sked_i_no_memory(err);
     if (st == SKED_OK)
-        *out = s;
+        *out = reinterpret_cast<sked_i_gaus_device_evaluator *>(s);
     else
-        destroy(s);
+        destroy(reinterpret_cast<sked_i_gaus_device_evaluator *>(s));
     return st;
 }
 
@@ -308,11 +315,12 @@ cleanup:
     return st;
 }
 
-static sked_status evaluate(sked_i_gaus_device_evaluator *s, const sked_i_gaus_device_terms *terms,
+static sked_status evaluate(sked_i_gaus_device_evaluator *opaque, const sked_i_gaus_device_terms *terms,
                             const sked_i_gaus_device_point *at, const sked_i_gaus_device_point *gradient,
                             sked_i_gaus_value *value, sked_error *err)
 {
     sked_status st = SKED_OK;
+    evaluator *s = mine(opaque);
     static const double none[SKED_I_GAUS_FAMILIES] = {0, 0, 0, 0};
     sked_i_gaus_devices *d = &s->devices;
     const sked_i_gaus_device_board *b = &d->board;
@@ -329,8 +337,9 @@ cleanup:
     return st;
 }
 
-static const double *load_of(const sked_i_gaus_device_evaluator *s, int32_t row)
+static const double *load_of(const sked_i_gaus_device_evaluator *opaque, int32_t row)
 {
+    const evaluator *s = reinterpret_cast<const evaluator *>(opaque);
     return s->load + (int64_t)row * s->devices.board.cells;
 }
 

@@ -8,7 +8,7 @@ extern "C" {
 
 #include <string.h>
 
-struct sked_i_gaus_device_descent {
+typedef struct descent {
     sked_i_gaus_devices devices;
     const sked_i_gaus_device_bounds *bounds;
     double *lo, *hi;             /* [ops] on the device, as what follows */
@@ -17,7 +17,13 @@ struct sked_i_gaus_device_descent {
     double *momentum, *variance; /* [2 ops + ops * devices] */
     sked_i_gaus_decay decay;
     sked_i_gaus_landings landings;
-};
+} descent;
+
+/* What the table calls a descent. */
+static inline descent *mine(sked_i_gaus_device_descent *x)
+{
+    return reinterpret_cast<descent *>(x);
+}
 
 /* ------------------------------------------------------------------ one step */
 
@@ -106,14 +112,14 @@ __global__ static void __launch_bounds__(SKED_I_GAUS_BLOCK) adam_kernel(sked_i_g
     }
 }
 
-static mover mover_of(const sked_i_gaus_device_descent *d, const sked_i_gaus_device_step *step)
+static mover mover_of(const descent *d, const sked_i_gaus_device_step *step)
 {
     return {d->lo,       d->hi,       d->fix,           d->logit,
             d->momentum, d->variance, d->bounds->least, d->bounds->fixed_sigma,
             d->decay,    *step};
 }
 
-static void launch_shares(const sked_i_gaus_device_descent *d, const sked_i_gaus_device_step *step)
+static void launch_shares(const descent *d, const sked_i_gaus_device_step *step)
 {
     const sked_i_gaus_device_board b = d->devices.board;
     const mover m = mover_of(d, step);
@@ -121,7 +127,7 @@ static void launch_shares(const sked_i_gaus_device_descent *d, const sked_i_gaus
         SKED_LAUNCH(share_kernel, b.blocks, SKED_I_GAUS_BLOCK, 0, d->devices.stream, b, m);
 }
 
-static void launch_step(sked_i_gaus_device_descent *d, const sked_i_gaus_device_step *step)
+static void launch_step(descent *d, const sked_i_gaus_device_step *step)
 {
     const sked_i_gaus_device_board b = d->devices.board;
     launch_shares(d, step);
@@ -135,7 +141,7 @@ static void launch_step(sked_i_gaus_device_descent *d, const sked_i_gaus_device_
 
 static void lay(sked_i_cuda_arena *a, void *data)
 {
-    sked_i_gaus_device_descent *d = (sked_i_gaus_device_descent *)data;
+    descent *d = (descent *)data;
     const int64_t n = d->devices.board.ops, shares = n * d->devices.board.devices;
     d->lo = SKED_CUT(a, double, n);
     d->hi = SKED_CUT(a, double, n);
@@ -145,8 +151,9 @@ static void lay(sked_i_cuda_arena *a, void *data)
     d->variance = SKED_CUT(a, double, 2 * n + shares);
 }
 
-static void destroy(sked_i_gaus_device_descent *d)
+static void destroy(sked_i_gaus_device_descent *opaque)
 {
+    descent *d = mine(opaque);
     if (d == NULL)
         return;
     sked_i_gaus_devices_close(&d->devices);
@@ -159,7 +166,7 @@ static sked_status create(const sked_i_gaus_device_view *view, const sked_i_gaus
 {
     sked_status st = SKED_OK;
     const int64_t n = view->ops;
-    sked_i_gaus_device_descent *d = (sked_i_gaus_device_descent *)sked_i_alloc_zero(1, sizeof *d);
+    descent *d = (descent *)sked_i_alloc_zero(1, sizeof *d);
     (void)threads;
     if (d == NULL)
         return sked_i_no_memory(err);
@@ -173,18 +180,19 @@ static sked_status create(const sked_i_gaus_device_view *view, const sked_i_gaus
         SKED_TRY(sked_i_gaus_send(pieces, 3, d->devices.stream, err));
     }
     CUDA_TRY(cudaStreamSynchronize(d->devices.stream));
-    *out = d;
+    *out = reinterpret_cast<sked_i_gaus_device_descent *>(d);
     return SKED_OK;
 cleanup:
-    destroy(d);
+    destroy(reinterpret_cast<sked_i_gaus_device_descent *>(d));
     return st;
 }
 
 /* ------------------------------------------------------------------ the table */
 
-static sked_status place(sked_i_gaus_device_descent *d, const double *mu, const double *sigma,
+static sked_status place(sked_i_gaus_device_descent *opaque, const double *mu, const double *sigma,
                          const double *logit, sked_error *err)
 {
+    descent *d = mine(opaque);
     sked_status st = SKED_OK;
     const int64_t shares = (int64_t)d->devices.board.ops * d->devices.board.devices;
     const size_t bytes = (size_t)(2 * (int64_t)d->devices.board.ops + shares) * sizeof(double);
@@ -201,15 +209,17 @@ cleanup:
     return st;
 }
 
-static sked_status aim(sked_i_gaus_device_descent *d, const sked_i_gaus_device_terms *terms,
+static sked_status aim(sked_i_gaus_device_descent *opaque, const sked_i_gaus_device_terms *terms,
                        const double *violation, sked_error *err)
 {
+    descent *d = mine(opaque);
     return sked_i_gaus_devices_aim(&d->devices, terms, violation, err);
 }
 
-static sked_status evaluate(sked_i_gaus_device_descent *d, double *dmu, sked_i_gaus_value *value,
+static sked_status evaluate(sked_i_gaus_device_descent *opaque, double *dmu, sked_i_gaus_value *value,
                             sked_error *err)
 {
+    descent *d = mine(opaque);
     sked_status st = SKED_OK;
     const sked_i_gaus_device_board *b = &d->devices.board;
     sked_i_gaus_devices_launch(&d->devices, false);
@@ -220,18 +230,20 @@ cleanup:
     return st;
 }
 
-static sked_status run(sked_i_gaus_device_descent *d, const sked_i_gaus_device_step *steps, int count,
+static sked_status run(sked_i_gaus_device_descent *opaque, const sked_i_gaus_device_step *steps, int count,
                        sked_error *err)
 {
+    descent *d = mine(opaque);
     const sked_i_gaus_device_board *b = &d->devices.board;
     for (int k = 0; k < count; k++)
         launch_step(d, &steps[k]);
     return sked_i_gaus_landings_send(&d->landings, b->mu, b->control, d->devices.stream, err);
 }
 
-static sked_status wait(sked_i_gaus_device_descent *d, const sked_i_gaus_device_point *at,
+static sked_status wait(sked_i_gaus_device_descent *opaque, const sked_i_gaus_device_point *at,
                         sked_i_gaus_value *value, sked_error *err)
 {
+    descent *d = mine(opaque);
     const size_t n = (size_t)d->devices.board.ops, shares = n * (size_t)d->devices.board.devices;
     const double *point;
     const sked_status st = sked_i_gaus_landings_wait(&d->landings, &point, value, err);

@@ -340,13 +340,20 @@ cleanup:
 
 /* ------------------------------------------------------------------ the table of the evaluator */
 
-struct sked_i_gaus_evaluator {
+typedef struct evaluator {
     sked_i_gaus_steps steps;
     double *profile; /* [(profiles + 1) * cells] of the last evaluation */
-};
+} evaluator;
 
-static void destroy(sked_i_gaus_evaluator *s)
+/* What the table calls an evaluator. */
+static inline evaluator *mine(sked_i_gaus_evaluator *x)
 {
+    return reinterpret_cast<evaluator *>(x);
+}
+
+static void destroy(sked_i_gaus_evaluator *opaque)
+{
+    evaluator *s = mine(opaque);
     if (s == NULL)
         return;
     sked_i_gaus_steps_close(&s->steps);
@@ -357,7 +364,7 @@ static void destroy(sked_i_gaus_evaluator *s)
 static sked_status create(const sked_i_gaus_view *view, int threads, sked_i_gaus_evaluator **out,
                           sked_error *err)
 {
-    sked_i_gaus_evaluator *s = (sked_i_gaus_evaluator *)sked_i_alloc_zero(1, sizeof *s);
+    evaluator *s = (evaluator *)sked_i_alloc_zero(1, sizeof *s);
     (void)threads;
     if (s == NULL)
         return sked_i_no_memory(err);
@@ -366,17 +373,18 @@ static sked_status create(const sked_i_gaus_view *view, int threads, sked_i_gaus
     if (st == SKED_OK && !make_room(&s->profile, cells))
         st = sked_i_no_memory(err);
     if (st == SKED_OK)
-        *out = s;
+        *out = reinterpret_cast<sked_i_gaus_evaluator *>(s);
     else
-        destroy(s);
+        destroy(reinterpret_cast<sked_i_gaus_evaluator *>(s));
     return st;
 }
 
-static sked_status evaluate(sked_i_gaus_evaluator *s, const sked_i_gaus_terms *terms, const double *mu,
+static sked_status evaluate(sked_i_gaus_evaluator *opaque, const sked_i_gaus_terms *terms, const double *mu,
                             const double *sigma, double *dmu, double *dsigma, sked_i_gaus_value *value,
                             sked_error *err)
 {
     sked_status st = SKED_OK;
+    evaluator *s = mine(opaque);
     static const double none[SKED_I_GAUS_FAMILIES] = {0, 0, 0, 0};
     const sked_i_gaus_board *b = &s->steps.board;
     SKED_TRY(sked_i_gaus_steps_aim(&s->steps, terms, none, err));
@@ -388,8 +396,9 @@ cleanup:
     return st;
 }
 
-static const double *profile_of(const sked_i_gaus_evaluator *s, int32_t profile)
+static const double *profile_of(const sked_i_gaus_evaluator *opaque, int32_t profile)
 {
+    const evaluator *s = reinterpret_cast<const evaluator *>(opaque);
     return s->profile + (int64_t)profile * s->steps.board.cells;
 }
 
