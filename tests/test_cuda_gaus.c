@@ -292,7 +292,7 @@ static void test_lost_numbers(void **state)
 
 /* ------------------------------------------------------------------ descents */
 
-enum { STEPS = 24 };
+enum { STEPS = 48 };
 
 typedef struct path {
     double *mu, *sigma;
@@ -374,10 +374,10 @@ static void test_steps(void **state)
 /* The same bits however the steps are cut into runs, and one way or two under way. */
 static void test_runs(void **state)
 {
-    static const int runs[][2] = {{1, 1}, {8, 1}, {5, 2}, {1, 2}, {24, 2}};
+    static const int runs[][2] = {{1, 1}, {8, 1}, {5, 2}, {1, 2}, {48, 2}, {16, 2}};
     path first;
     (void)state;
-    for (int k = 0; k < 5; k++) {
+    for (int k = 0; k < 6; k++) {
         sample x;
         path p;
         make_sample(&shapes[4], 9, &x);

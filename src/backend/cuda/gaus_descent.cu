@@ -8,15 +8,24 @@ extern "C" {
 
 #include <string.h>
 
+/* What differs from step to step. */
+typedef struct numbers {
+    double rate, widest;
+    sked_i_gaus_decay decay;
+} numbers;
+
 typedef struct descent {
     sked_i_gaus_steps steps;
     const sked_i_gaus_bounds *bounds;
     int32_t *lo, *hi;            /* [ops] on the device, as what follows */
     double *momentum, *variance; /* [2 ops] */
     double *tau;                 /* [SKED_I_GAUS_FLIGHT * SKED_I_GAUS_RUN * (profiles + 1)] */
+    numbers *now;                /* [SKED_I_GAUS_FLIGHT * SKED_I_GAUS_RUN] */
     double *sent_tau;            /* the same on the host */
+    numbers *sent;
     sked_i_gaus_decay decay;
     sked_i_gaus_landings landings;
+    sked_i_gaus_graphs graphs;
 } descent;
 
 /* What the table calls a descent. */
@@ -30,8 +39,7 @@ static inline descent *mine(sked_i_gaus_descent *x)
 struct mover {
     const int32_t *lo, *hi;
     double *momentum, *variance;
-    sked_i_gaus_decay decay;
-    double rate, widest;
+    const numbers *now;
     bool fixed_sigma;
 };
 
@@ -39,22 +47,23 @@ __device__ static void move_op(const sked_i_gaus_board &b, const mover &m, int64
                                const sked_i_gaus_pair &gradient)
 {
     const double lo = m.lo[i], hi = m.hi[i];
+    const numbers now = *m.now;
     if (!isfinite(gradient.mu) || !isfinite(gradient.sigma)) {
         atomicMin(&b.control->lost, (int32_t)i);
         return;
     }
     if (hi == lo)
         return;
-    const double rate = m.rate * sked_i_gaus_pace(hi - lo);
+    const double rate = now.rate * sked_i_gaus_pace(hi - lo);
     const double mu =
-        b.mu[i] - 10 * rate * sked_i_gaus_adam(&m.decay, &m.momentum[i], &m.variance[i], gradient.mu);
+        b.mu[i] - 10 * rate * sked_i_gaus_adam(&now.decay, &m.momentum[i], &m.variance[i], gradient.mu);
     b.mu[i] = fmin(hi, fmax(lo, mu));
     if (m.fixed_sigma)
         return;
     const int64_t k = (int64_t)b.ops + i;
     const double sigma = b.sigma[i];
-    const double turn = sked_i_gaus_adam(&m.decay, &m.momentum[k], &m.variance[k], gradient.sigma * sigma);
-    b.sigma[i] = fmax(SKED_I_GAUS_SIGMA_LEAST, fmin(sigma * exp(-0.05 * turn), m.widest));
+    const double turn = sked_i_gaus_adam(&now.decay, &m.momentum[k], &m.variance[k], gradient.sigma * sigma);
+    b.sigma[i] = fmax(SKED_I_GAUS_SIGMA_LEAST, fmin(sigma * exp(-0.05 * turn), now.widest));
 }
 
 __global__ static void __launch_bounds__(SKED_I_GAUS_BLOCK) adam_kernel(sked_i_gaus_board b, mover m)
@@ -66,17 +75,17 @@ __global__ static void __launch_bounds__(SKED_I_GAUS_BLOCK) adam_kernel(sked_i_g
         move_op(b, m, i, gradient);
 }
 
-/* One gradient step, launched. tau: on the device. */
-static void launch_step(descent *d, const sked_i_gaus_step *step, const double *tau)
+/* Step k of the run that lands in `place`. */
+static void launch_step(void *data, int place, int k)
 {
+    const descent *d = (const descent *)data;
     const sked_i_gaus_board b = d->steps.board;
     const cudaStream_t stream = d->steps.stream;
     const unsigned blocks = (unsigned)(((int64_t)b.ops * 8 + SKED_I_GAUS_BLOCK - 1) / SKED_I_GAUS_BLOCK);
-    sked_i_gaus_decay_advance(&d->decay);
-    const mover m = {d->lo,    d->hi,      d->momentum,  d->variance,
-                     d->decay, step->rate, step->widest, d->bounds->fixed_sigma};
+    const int64_t at = (int64_t)place * SKED_I_GAUS_RUN + k;
+    const mover m = {d->lo, d->hi, d->momentum, d->variance, d->now + at, d->bounds->fixed_sigma};
     sked_i_gaus_forward(&b, d->steps.what, stream);
-    sked_i_gaus_profiles(&b, tau, true, stream);
+    sked_i_gaus_profiles(&b, d->tau + at * (b.profiles + 1), true, stream);
     sked_i_gaus_backward(&b, d->steps.what, stream);
     SKED_LAUNCH(adam_kernel, blocks > 0 ? blocks : 1, SKED_I_GAUS_BLOCK, 0, stream, b, m);
 }
@@ -92,6 +101,7 @@ static void lay(sked_i_cuda_arena *a, void *data)
     d->momentum = SKED_CUT(a, double, 2 * n);
     d->variance = SKED_CUT(a, double, 2 * n);
     d->tau = SKED_CUT(a, double, SKED_I_GAUS_FLIGHT *SKED_I_GAUS_RUN *rows);
+    d->now = SKED_CUT(a, numbers, SKED_I_GAUS_FLIGHT * SKED_I_GAUS_RUN);
 }
 
 static void destroy(sked_i_gaus_descent *opaque)
@@ -101,7 +111,9 @@ static void destroy(sked_i_gaus_descent *opaque)
         return;
     sked_i_gaus_steps_close(&d->steps);
     sked_i_gaus_landings_close(&d->landings);
+    sked_i_gaus_graphs_clear(&d->graphs);
     cudaFreeHost(d->sent_tau);
+    cudaFreeHost(d->sent);
     free(d);
 }
 
@@ -119,6 +131,7 @@ static sked_status create(const sked_i_gaus_view *view, const sked_i_gaus_bounds
     SKED_TRY(sked_i_gaus_steps_open(&d->steps, view, lay, d, err));
     SKED_TRY(sked_i_gaus_landings_open(&d->landings, 2 * (int64_t)view->ops, err));
     CUDA_TRY(cudaMallocHost(&d->sent_tau, SKED_I_GAUS_FLIGHT * SKED_I_GAUS_RUN * rows));
+    CUDA_TRY(cudaMallocHost(&d->sent, SKED_I_GAUS_FLIGHT * SKED_I_GAUS_RUN * sizeof *d->sent));
     CUDA_TRY(cudaMemcpyAsync(d->lo, bounds->lo, bytes, cudaMemcpyHostToDevice, d->steps.stream));
     CUDA_TRY(cudaMemcpyAsync(d->hi, bounds->hi, bytes, cudaMemcpyHostToDevice, d->steps.stream));
     CUDA_TRY(cudaStreamSynchronize(d->steps.stream));
@@ -148,6 +161,7 @@ static sked_status aim(sked_i_gaus_descent *opaque, const sked_i_gaus_terms *ter
                        sked_error *err)
 {
     descent *d = mine(opaque);
+    sked_i_gaus_graphs_clear(&d->graphs); /* they have the terms in them */
     return sked_i_gaus_steps_aim(&d->steps, terms, violation, err);
 }
 
@@ -165,13 +179,20 @@ static sked_status run(sked_i_gaus_descent *opaque, const sked_i_gaus_step *step
     const sked_i_gaus_board *b = &d->steps.board;
     const cudaStream_t stream = d->steps.stream;
     const size_t rows = (size_t)b->profiles + 1;
-    const size_t first = (size_t)sked_i_gaus_landings_next(&d->landings) * SKED_I_GAUS_RUN * rows;
-    for (int k = 0; k < count; k++)
-        memcpy(d->sent_tau + first + (size_t)k * rows, steps[k].tau, rows * sizeof(double));
-    CUDA_TRY(cudaMemcpyAsync(d->tau + first, d->sent_tau + first, (size_t)count * rows * sizeof(double),
-                             cudaMemcpyHostToDevice, stream));
-    for (int k = 0; k < count; k++)
-        launch_step(d, &steps[k], d->tau + first + (size_t)k * rows);
+    const int place = sked_i_gaus_landings_next(&d->landings);
+    const size_t first = (size_t)place * SKED_I_GAUS_RUN;
+    for (int k = 0; k < count; k++) {
+        sked_i_gaus_decay_advance(&d->decay);
+        d->sent[first + k] = {steps[k].rate, steps[k].widest, d->decay};
+        memcpy(d->sent_tau + (first + k) * rows, steps[k].tau, rows * sizeof(double));
+    }
+    {
+        const sked_i_gaus_piece pieces[] = {
+            SKED_I_GAUS_PIECE(d->tau + first * rows, d->sent_tau + first * rows, count * rows),
+            SKED_I_GAUS_PIECE(d->now + first, d->sent + first, count)};
+        SKED_TRY(sked_i_gaus_send(pieces, 2, stream, err));
+    }
+    SKED_TRY(sked_i_gaus_graphs_run(&d->graphs, place, count, launch_step, d, stream, err));
     SKED_TRY(sked_i_gaus_landings_send(&d->landings, b->mu, b->control, stream, err));
 cleanup:
     return st;

@@ -19,6 +19,7 @@ static void measure(sked_i_gaus_device_board *b, const sked_i_gaus_device_view *
     b->kinds = b->equal ? 1 : v->kinds->count;
     b->longest = b->equal ? 0 : v->kinds->longest;
     b->edges = v->succ_ptr[v->ops];
+    b->copies = sked_i_gaus_copies((int64_t)b->rows * b->cells);
     const int64_t blocks = ((int64_t)v->ops + SKED_I_GAUS_TEAM - 1) / SKED_I_GAUS_TEAM;
     b->blocks = blocks < 1 ? 1 : blocks < SKED_I_GAUS_BLOCKS ? (int)blocks : SKED_I_GAUS_BLOCKS;
 }
@@ -56,7 +57,7 @@ static void lay_numbers(sked_i_gaus_device_board *b, sked_i_cuda_arena *a)
     b->sigma = b->mu != NULL ? b->mu + n : NULL;
     b->share = b->mu != NULL ? b->mu + 2 * n : NULL;
     b->by_kind = SKED_CUT(a, double, n * b->kinds);
-    b->change = SKED_CUT(a, unsigned long long, rows * b->cells);
+    b->change = SKED_CUT(a, unsigned long long, b->copies *rows * b->cells);
     b->load = SKED_CUT(a, double, rows * b->cells);
     b->price = SKED_CUT(a, double, rows * b->cells);
     b->prefix = SKED_CUT(a, double, rows *((int64_t)b->cells + 1));
@@ -173,7 +174,8 @@ static sked_status send_problem(const sked_i_gaus_devices *s, const made *m, ske
                                              SKED_I_GAUS_PIECE(b->links, k->links, edges)};
         SKED_TRY(sked_i_gaus_send(unequal, sizeof unequal / sizeof *unequal, s->stream, err));
     }
-    CUDA_TRY(cudaMemsetAsync(b->change, 0, (size_t)b->rows * b->cells * sizeof *b->change, s->stream));
+    CUDA_TRY(
+        cudaMemsetAsync(b->change, 0, (size_t)b->copies * b->rows * b->cells * sizeof *b->change, s->stream));
     CUDA_TRY(cudaStreamSynchronize(s->stream));
 cleanup:
     return st;

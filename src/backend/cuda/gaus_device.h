@@ -19,9 +19,9 @@ enum { SKED_I_GAUS_DEVICE_SUMS = 2 }; /* dependency, latency */
 /* The problem and its point on the device; kernels get it by value. */
 typedef struct sked_i_gaus_device_board {
     int32_t ops, devices, pools, cells, rows;
-    int32_t kinds; /* of devices */
-    bool equal;    /* identical devices */
-    int blocks;
+    int32_t kinds;      /* of devices */
+    bool equal;         /* identical devices */
+    int blocks, copies; /* copies: as in sked_i_gaus_board */
     int64_t edges;
     double longest;
     int64_t *succ_ptr;
@@ -40,7 +40,7 @@ typedef struct sked_i_gaus_device_board {
     double *scale;                 /* [rows] of the integers in change */
     double *mu, *sigma, *share;    /* [ops], [ops], [ops * devices] one after the other */
     double *by_kind;               /* [ops * kinds] shares of the kinds */
-    unsigned long long *change;    /* [rows * cells] 0 between evaluations */
+    unsigned long long *change;    /* [copies * rows * cells] 0 between evaluations */
     double *load, *price;          /* [rows * cells] */
     double *prefix;                /* [rows * (cells + 1)] sums of prices before a cell */
     double *over;                  /* [rows] overuse */

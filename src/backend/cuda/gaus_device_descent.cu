@@ -8,6 +8,12 @@ extern "C" {
 
 #include <string.h>
 
+/* What differs from step to step. */
+typedef struct numbers {
+    sked_i_gaus_device_step step;
+    sked_i_gaus_decay decay;
+} numbers;
+
 typedef struct descent {
     sked_i_gaus_devices devices;
     const sked_i_gaus_device_bounds *bounds;
@@ -15,8 +21,11 @@ typedef struct descent {
     int32_t *fix;                /* [ops] NULL: no op is pinned */
     double *logit;               /* [ops * devices] */
     double *momentum, *variance; /* [2 ops + ops * devices] */
+    numbers *now;                /* [SKED_I_GAUS_FLIGHT * SKED_I_GAUS_RUN + 1], the last for temperature 1 */
+    numbers *sent;               /* the same on the host */
     sked_i_gaus_decay decay;
     sked_i_gaus_landings landings;
+    sked_i_gaus_graphs graphs;
 } descent;
 
 /* What the table calls a descent. */
@@ -33,8 +42,7 @@ struct mover {
     double *logit, *momentum, *variance;
     double least;
     bool fixed_sigma;
-    sked_i_gaus_decay decay;
-    sked_i_gaus_device_step step;
+    const numbers *now;
 };
 
 __device__ static inline double warp_most(double x)
@@ -56,7 +64,7 @@ __global__ static void __launch_bounds__(SKED_I_GAUS_BLOCK) share_kernel(sked_i_
             most = fmax(most, logit[k]);
         most = warp_most(most);
         for (int32_t k = lane; k < b.devices; k += 32) {
-            const double x = (logit[k] - most) / m.step.temperature;
+            const double x = (logit[k] - most) / m.now->step.temperature;
             sum += share[k] = x > m.least ? exp(x) : 0;
         }
         sum = gaus_warp_sum(sum);
@@ -76,8 +84,8 @@ __device__ static void move_shares(const sked_i_gaus_device_board &b, const move
     mean = gaus_warp_sum(mean);
     for (int32_t k = lane; k < b.devices; k += 32)
         m.logit[first + k] -=
-            m.step.share_rate * sked_i_gaus_adam(&m.decay, &m.momentum[offset + k], &m.variance[offset + k],
-                                                 share[k] * (dshare[k] - mean));
+            m.now->step.share_rate * sked_i_gaus_adam(&m.now->decay, &m.momentum[offset + k],
+                                                      &m.variance[offset + k], share[k] * (dshare[k] - mean));
 }
 
 __device__ static void move_op(const sked_i_gaus_device_board &b, const mover &m, int64_t i)
@@ -86,13 +94,14 @@ __device__ static void move_op(const sked_i_gaus_device_board &b, const mover &m
     const int64_t k = (int64_t)b.ops + i;
     if (!(hi - lo > 0))
         return;
-    const double rate = m.step.rate * sked_i_gaus_pace(hi - lo);
-    const double mu = b.mu[i] - rate * sked_i_gaus_adam(&m.decay, &m.momentum[i], &m.variance[i], b.dmu[i]);
+    const double rate = m.now->step.rate * sked_i_gaus_pace(hi - lo);
+    const double mu =
+        b.mu[i] - rate * sked_i_gaus_adam(&m.now->decay, &m.momentum[i], &m.variance[i], b.dmu[i]);
     b.mu[i] = fmin(hi, fmax(lo, mu));
     if (m.fixed_sigma)
         return;
-    const double turn = sked_i_gaus_adam(&m.decay, &m.momentum[k], &m.variance[k], b.dsigma[i] * sigma);
-    b.sigma[i] = fmax(SKED_I_GAUS_SIGMA_LEAST, fmin(sigma * exp(-0.05 * turn), m.step.widest));
+    const double turn = sked_i_gaus_adam(&m.now->decay, &m.momentum[k], &m.variance[k], b.dsigma[i] * sigma);
+    b.sigma[i] = fmax(SKED_I_GAUS_SIGMA_LEAST, fmin(sigma * exp(-0.05 * turn), m.now->step.widest));
 }
 
 __global__ static void __launch_bounds__(SKED_I_GAUS_BLOCK) adam_kernel(sked_i_gaus_device_board b, mover m)
@@ -112,32 +121,36 @@ __global__ static void __launch_bounds__(SKED_I_GAUS_BLOCK) adam_kernel(sked_i_g
     }
 }
 
-static mover mover_of(const descent *d, const sked_i_gaus_device_step *step)
+static mover mover_of(const descent *d, int64_t at)
 {
     return {d->lo,       d->hi,       d->fix,           d->logit,
             d->momentum, d->variance, d->bounds->least, d->bounds->fixed_sigma,
-            d->decay,    *step};
+            d->now + at};
 }
 
-static void launch_shares(const descent *d, const sked_i_gaus_device_step *step)
+static void launch_shares(const descent *d, int64_t at)
 {
     const sked_i_gaus_device_board b = d->devices.board;
-    const mover m = mover_of(d, step);
+    const mover m = mover_of(d, at);
     if (b.devices > 0)
         SKED_LAUNCH(share_kernel, b.blocks, SKED_I_GAUS_BLOCK, 0, d->devices.stream, b, m);
 }
 
-static void launch_step(descent *d, const sked_i_gaus_device_step *step)
+/* Step k of the run that lands in `place`. */
+static void launch_step(void *data, int place, int k)
 {
+    const descent *d = (const descent *)data;
     const sked_i_gaus_device_board b = d->devices.board;
-    launch_shares(d, step);
+    const int64_t at = (int64_t)place * SKED_I_GAUS_RUN + k;
+    const mover m = mover_of(d, at);
+    launch_shares(d, at);
     sked_i_gaus_devices_launch(&d->devices, true);
-    sked_i_gaus_decay_advance(&d->decay);
-    const mover m = mover_of(d, step);
     SKED_LAUNCH(adam_kernel, b.blocks, SKED_I_GAUS_BLOCK, 0, d->devices.stream, b, m);
 }
 
 /* ------------------------------------------------------------------ opening and closing */
+
+enum { all_numbers = SKED_I_GAUS_FLIGHT * SKED_I_GAUS_RUN + 1 };
 
 static void lay(sked_i_cuda_arena *a, void *data)
 {
@@ -147,6 +160,7 @@ static void lay(sked_i_cuda_arena *a, void *data)
     d->hi = SKED_CUT(a, double, n);
     d->fix = d->bounds->fix != NULL ? SKED_CUT(a, int32_t, n) : NULL;
     d->logit = SKED_CUT(a, double, shares);
+    d->now = SKED_CUT(a, numbers, all_numbers);
     d->momentum = SKED_CUT(a, double, 2 * n + shares);
     d->variance = SKED_CUT(a, double, 2 * n + shares);
 }
@@ -158,6 +172,8 @@ static void destroy(sked_i_gaus_device_descent *opaque)
         return;
     sked_i_gaus_devices_close(&d->devices);
     sked_i_gaus_landings_close(&d->landings);
+    sked_i_gaus_graphs_clear(&d->graphs);
+    cudaFreeHost(d->sent);
     free(d);
 }
 
@@ -173,6 +189,7 @@ static sked_status create(const sked_i_gaus_device_view *view, const sked_i_gaus
     d->bounds = bounds;
     SKED_TRY(sked_i_gaus_devices_open(&d->devices, view, lay, d, err));
     SKED_TRY(sked_i_gaus_landings_open(&d->landings, 2 * n + n * view->devices, err));
+    CUDA_TRY(cudaMallocHost(&d->sent, all_numbers * sizeof *d->sent));
     {
         const sked_i_gaus_piece pieces[] = {
             SKED_I_GAUS_PIECE(d->lo, bounds->lo, n), SKED_I_GAUS_PIECE(d->hi, bounds->hi, n),
@@ -196,14 +213,16 @@ static sked_status place(sked_i_gaus_device_descent *opaque, const double *mu, c
     sked_status st = SKED_OK;
     const int64_t shares = (int64_t)d->devices.board.ops * d->devices.board.devices;
     const size_t bytes = (size_t)(2 * (int64_t)d->devices.board.ops + shares) * sizeof(double);
-    const sked_i_gaus_piece piece = SKED_I_GAUS_PIECE(d->logit, logit, shares);
-    const sked_i_gaus_device_step warm = {0, 0, 0, 1};
+    const int warm = all_numbers - 1;
+    d->sent[warm].step.temperature = 1;
+    const sked_i_gaus_piece pieces[] = {SKED_I_GAUS_PIECE(d->logit, logit, shares),
+                                        SKED_I_GAUS_PIECE(d->now + warm, d->sent + warm, 1)};
     d->decay = {1, 1};
     CUDA_TRY(cudaMemsetAsync(d->momentum, 0, bytes, d->devices.stream));
     CUDA_TRY(cudaMemsetAsync(d->variance, 0, bytes, d->devices.stream));
-    SKED_TRY(sked_i_gaus_send(&piece, 1, d->devices.stream, err));
+    SKED_TRY(sked_i_gaus_send(pieces, 2, d->devices.stream, err));
     SKED_TRY(sked_i_gaus_devices_place(&d->devices, mu, sigma, NULL, err));
-    launch_shares(d, &warm);
+    launch_shares(d, warm);
     CUDA_TRY(cudaGetLastError());
 cleanup:
     return st;
@@ -234,10 +253,20 @@ static sked_status run(sked_i_gaus_device_descent *opaque, const sked_i_gaus_dev
                        sked_error *err)
 {
     descent *d = mine(opaque);
+    sked_status st = SKED_OK;
     const sked_i_gaus_device_board *b = &d->devices.board;
-    for (int k = 0; k < count; k++)
-        launch_step(d, &steps[k]);
-    return sked_i_gaus_landings_send(&d->landings, b->mu, b->control, d->devices.stream, err);
+    const cudaStream_t stream = d->devices.stream;
+    const int place = sked_i_gaus_landings_next(&d->landings), first = place * SKED_I_GAUS_RUN;
+    const sked_i_gaus_piece piece = SKED_I_GAUS_PIECE(d->now + first, d->sent + first, count);
+    for (int k = 0; k < count; k++) {
+        sked_i_gaus_decay_advance(&d->decay);
+        d->sent[first + k] = {steps[k], d->decay};
+    }
+    SKED_TRY(sked_i_gaus_send(&piece, 1, stream, err));
+    SKED_TRY(sked_i_gaus_graphs_run(&d->graphs, place, count, launch_step, d, stream, err));
+    SKED_TRY(sked_i_gaus_landings_send(&d->landings, b->mu, b->control, stream, err));
+cleanup:
+    return st;
 }
 
 static sked_status wait(sked_i_gaus_device_descent *opaque, const sked_i_gaus_device_point *at,

@@ -5,18 +5,17 @@
 /* Loads of one row, and their overuse: 1 is full. Leaves zeros for the next evaluation. */
 __global__ static void __launch_bounds__(SKED_I_GAUS_WIDE) load_kernel(sked_i_gaus_device_board b)
 {
-    const int64_t row = (int64_t)blockIdx.x * b.cells;
+    const int64_t row = (int64_t)blockIdx.x * b.cells, stride = (int64_t)b.rows * b.cells;
     const double inverse = 1 / b.scale[blockIdx.x]; /* a power of two */
     long long carry = 0, all;
     double over = 0;
     for (int32_t first = 0; first < b.cells; first += SKED_I_GAUS_WIDE) {
         const int32_t c = first + (int32_t)threadIdx.x;
-        const long long x = c < b.cells ? (long long)b.change[row + c] : 0;
+        const long long x = c < b.cells ? gaus_take_change(b.change + row + c, b.copies, stride) : 0;
         const double load = (double)(carry + gaus_block_scan(x, &all)) * inverse;
         carry += all;
         if (c >= b.cells)
             continue;
-        b.change[row + c] = 0;
         b.load[row + c] = load;
         over += load > 1 ? 0.5 * (load - 1) * (load - 1) : 0;
     }

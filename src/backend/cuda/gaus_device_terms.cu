@@ -77,8 +77,9 @@ __device__ static inline void book(const board &b, int64_t row, int32_t c, doubl
                                    double before)
 {
     const long long change = llrint(scaled * now) - llrint(scaled * before);
+    const int64_t copy = (int)blockIdx.x % b.copies;
     if (change != 0 && c < b.cells)
-        atomicAdd(&b.change[row * b.cells + (c < 0 ? 0 : c)], (unsigned long long)change);
+        atomicAdd(&b.change[(copy * b.rows + row) * b.cells + (c < 0 ? 0 : c)], (unsigned long long)change);
 }
 
 /* One end of op i, for the devices of one kind (only >= 0) or of all where it is busy. */

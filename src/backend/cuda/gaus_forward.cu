@@ -5,9 +5,10 @@
 __device__ static inline void add_change(const sked_i_gaus_board &b, int32_t profile, int32_t d,
                                          long long amount)
 {
-    const int64_t k = (int64_t)d + b.lead;
+    const int64_t k = (int64_t)d + b.lead, copy = (int)blockIdx.x % b.copies;
+    const int64_t row = copy * (b.profiles + 1) + profile;
     if (amount != 0 && k < b.length)
-        atomicAdd(&b.change[(int64_t)profile * b.length + (k < 0 ? 0 : k)], (unsigned long long)amount);
+        atomicAdd(&b.change[row * b.length + (k < 0 ? 0 : k)], (unsigned long long)amount);
 }
 
 /*

@@ -54,3 +54,46 @@ sked_status sked_i_gaus_landings_wait(sked_i_gaus_landings *l, const double **po
 cleanup:
     return st;
 }
+
+/* ------------------------------------------------------------------ graphs */
+
+void sked_i_gaus_graphs_clear(sked_i_gaus_graphs *g)
+{
+    for (int k = 0; k < SKED_I_GAUS_FLIGHT; k++) {
+        if (g->at[k] != NULL)
+            cudaGraphExecDestroy(g->at[k]);
+        g->at[k] = NULL;
+    }
+}
+
+static sked_status capture(sked_i_gaus_graphs *g, int place, sked_i_gaus_launch_fn launch, void *data,
+                           cudaStream_t stream, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    cudaGraph_t graph = NULL;
+    CUDA_TRY(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    for (int k = 0; k < SKED_I_GAUS_CAPTURED; k++)
+        launch(data, place, k);
+    CUDA_TRY(cudaStreamEndCapture(stream, &graph));
+    CUDA_TRY(cudaGraphInstantiate(&g->at[place], graph, 0));
+cleanup:
+    if (graph != NULL)
+        cudaGraphDestroy(graph);
+    return st;
+}
+
+sked_status sked_i_gaus_graphs_run(sked_i_gaus_graphs *g, int place, int count, sked_i_gaus_launch_fn launch,
+                                   void *data, cudaStream_t stream, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    if (count == SKED_I_GAUS_CAPTURED) {
+        if (g->at[place] == NULL)
+            SKED_TRY(capture(g, place, launch, data, stream, err));
+        CUDA_TRY(cudaGraphLaunch(g->at[place], stream));
+        return SKED_OK;
+    }
+    for (int k = 0; k < count; k++)
+        launch(data, place, k);
+cleanup:
+    return st;
+}

@@ -28,4 +28,19 @@ sked_status sked_i_gaus_landings_send(sked_i_gaus_landings *l, const double *poi
 /* Waits for the oldest run. What it gives stays until the next two runs are sent. BUG as control_check. */
 sked_status sked_i_gaus_landings_wait(sked_i_gaus_landings *l, const double **point, sked_i_gaus_value *value,
                                       sked_error *err);
+
+/*
+ * Steps of a run as CUDA graphs: launching kernels one by one takes longer than small problems do. What
+ * differs from step to step is read from memory, so one graph serves all runs of SKED_I_GAUS_CAPTURED steps
+ * that land in the same place.
+ */
+enum { SKED_I_GAUS_CAPTURED = 16 };
+typedef struct sked_i_gaus_graphs {
+    cudaGraphExec_t at[SKED_I_GAUS_FLIGHT];
+} sked_i_gaus_graphs;
+void sked_i_gaus_graphs_clear(sked_i_gaus_graphs *g);
+/* launch(data, place, step) launches one step on the stream; `count` of them are made. */
+typedef void (*sked_i_gaus_launch_fn)(void *data, int place, int step);
+sked_status sked_i_gaus_graphs_run(sked_i_gaus_graphs *g, int place, int count, sked_i_gaus_launch_fn launch,
+                                   void *data, cudaStream_t stream, sked_error *err);
 #endif

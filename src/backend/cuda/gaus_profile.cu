@@ -5,16 +5,16 @@
 __device__ static void integrate(const sked_i_gaus_board &b, int32_t p)
 {
     const double inverse = 1 / b.scale[p]; /* a power of two */
+    const int64_t stride = (int64_t)(b.profiles + 1) * b.length;
     unsigned long long *change = b.change + (int64_t)p * b.length;
     long long carry = 0, all;
     for (int32_t first = 0; first < b.length; first += SKED_I_GAUS_WIDE) {
         const int32_t k = first + (int32_t)threadIdx.x;
-        const long long x = k < b.length ? (long long)change[k] : 0;
+        const long long x = k < b.length ? gaus_take_change(change + k, b.copies, stride) : 0;
         const long long now = carry + gaus_block_scan(x, &all);
         carry += all;
         if (k >= b.length)
             continue;
-        change[k] = 0;
         if (b.period > 0)
             b.level[(int64_t)p * b.length + k] = now;
         else

@@ -29,6 +29,7 @@ static void measure(sked_i_gaus_board *b, const sked_i_gaus_view *v)
     b->cells = v->period > 0 ? v->period : v->steps + 1;
     b->lead = v->period > 0 ? v->period * (1 + 64 / v->period) : 0;
     b->length = v->period > 0 ? (int32_t)(b->lead * 2 + v->steps + longest + 1) : v->steps + 1;
+    b->copies = sked_i_gaus_copies(((int64_t)b->profiles + 1) * b->length);
     const int64_t blocks = ((int64_t)v->ops + SKED_I_GAUS_TEAM - 1) / SKED_I_GAUS_TEAM;
     b->light_blocks = blocks < 1 ? 1 : blocks < SKED_I_GAUS_BLOCKS ? (int)blocks : SKED_I_GAUS_BLOCKS;
     b->heavy_blocks = b->heavy_count < SKED_I_GAUS_BLOCKS ? b->heavy_count : SKED_I_GAUS_BLOCKS;
@@ -65,7 +66,7 @@ static void lay_numbers(sked_i_gaus_board *b, sked_i_cuda_arena *a)
     b->sigma = b->mu != NULL ? b->mu + n : NULL;
     b->dmu = SKED_CUT(a, double, n);
     b->dsigma = SKED_CUT(a, double, n);
-    b->change = SKED_CUT(a, unsigned long long, rows * b->length);
+    b->change = SKED_CUT(a, unsigned long long, b->copies *rows * b->length);
     b->level = b->period > 0 ? SKED_CUT(a, long long, rows * b->length) : NULL;
     b->profile = SKED_CUT(a, double, rows * b->cells);
     b->price = SKED_CUT(a, double, rows * b->cells);
@@ -189,7 +190,8 @@ static sked_status send_problem(const sked_i_gaus_steps *s, const made *m, sked_
                                         SKED_I_GAUS_PIECE(b->heavy, m->heavy, b->heavy_count),
                                         SKED_I_GAUS_PIECE(b->normal, m->normal, 1)};
     SKED_TRY(sked_i_gaus_send(pieces, sizeof pieces / sizeof *pieces, s->stream, err));
-    CUDA_TRY(cudaMemsetAsync(b->change, 0, (size_t)rows * b->length * sizeof *b->change, s->stream));
+    CUDA_TRY(
+        cudaMemsetAsync(b->change, 0, (size_t)(b->copies * rows) * b->length * sizeof *b->change, s->stream));
     CUDA_TRY(cudaStreamSynchronize(s->stream));
 cleanup:
     return st;

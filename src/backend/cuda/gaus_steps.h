@@ -60,6 +60,7 @@ typedef struct sked_i_gaus_board {
     int32_t heavy_count;
     int64_t edges;
     int light_blocks, heavy_blocks;
+    int copies;    /* of change: blocks take turns, or few cells would keep all of them waiting */
     double shifts; /* sum of bytes * shift: what communication is beside the means */
     int32_t *duration;
     int64_t *use_ptr;
@@ -76,7 +77,7 @@ typedef struct sked_i_gaus_board {
     sked_i_normal *normal;
     double *weight, *capacity;  /* [profiles + 1] */
     double *mu, *sigma;         /* [ops] one after the other */
-    unsigned long long *change; /* [(profiles + 1) * length] 0 between evaluations */
+    unsigned long long *change; /* [copies * (profiles + 1) * length] 0 between evaluations */
     long long *level;           /* [(profiles + 1) * length] sums of change; NULL: not folded */
     double *profile, *price;    /* [(profiles + 1) * cells] price: of the peak alone */
     sked_i_gaus_pair *row;      /* [profiles + 1] peak and overuse */
@@ -87,6 +88,13 @@ typedef struct sked_i_gaus_board {
     double *dmu, *dsigma;       /* [ops] of a single evaluation */
     sked_i_gaus_control *control;
 } sked_i_gaus_board;
+
+/* Copies of rows * length changes that are worth their memory. */
+static inline int sked_i_gaus_copies(int64_t cells)
+{
+    const int64_t copies = 32768 / (cells > 0 ? cells : 1);
+    return copies < 1 ? 1 : copies > 64 ? 64 : (int)copies;
+}
 
 /* Launches on a stream. tau: [profiles + 1] on the device. */
 void sked_i_gaus_forward(const sked_i_gaus_board *b, unsigned what, cudaStream_t stream);
@@ -179,6 +187,16 @@ __device__ static inline double gaus_warp_sum(double x)
     for (int k = 16; k > 0; k >>= 1)
         x += __shfl_xor_sync(0xffffffffu, x, k);
     return x;
+}
+/* Takes the changes of one cell out of all copies, `stride` apart, and leaves zeros. */
+__device__ static inline long long gaus_take_change(unsigned long long *change, int copies, int64_t stride)
+{
+    unsigned long long sum = 0;
+    for (int k = 0; k < copies; k++) {
+        sum += change[k * stride];
+        change[k * stride] = 0;
+    }
+    return (long long)sum;
 }
 /* E[max(0, Y)], Y ~ N(m, s^2); *dm, *ds: its derivatives. */
 __device__ static inline double gaus_excess(const sked_i_normal *t, double m, double s, double *dm,
