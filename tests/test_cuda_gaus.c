@@ -309,7 +309,7 @@ static void descend(const sked_i_gaus_descent_backend *backend, const sample *x,
                     int flight, path *p)
 {
     static const double none[SKED_I_GAUS_FAMILIES] = {0};
-    const sked_i_gaus_bounds bounds = {x->lo, x->hi, fixed};
+    const sked_i_gaus_bounds bounds = {x->lo, x->hi, fixed, {1.03, 0.99}};
     sked_i_gaus_descent *d = NULL;
     sked_i_gaus_step steps[STEPS];
     int under_way = 0;
@@ -665,7 +665,8 @@ static void descend_devices(const sked_i_gaus_device_descent_backend *backend, c
                             int run, int flight, device_path *p)
 {
     static const double none[SKED_I_GAUS_FAMILIES] = {0};
-    const sked_i_gaus_device_bounds bounds = {x->lo, x->hi, x->s.devices > 0 ? x->fix : NULL, -7, false};
+    const sked_i_gaus_device_bounds bounds = {x->lo, x->hi, x->s.devices > 0 ? x->fix : NULL,
+                                              -7,    false, {1.03, 0.99}};
     sked_i_gaus_device_descent *d = NULL;
     sked_i_gaus_device_step steps[STEPS];
     int under_way = 0;

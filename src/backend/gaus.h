@@ -75,10 +75,16 @@ typedef struct sked_i_gaus_backend {
 /* Sigma of a mean that moves is at least this: an op that cannot move must not freeze its neighbours. */
 #define SKED_I_GAUS_SIGMA_LEAST 0.15
 
-/* What the means may do. Arrays belong to the caller and outlive the descent. */
+/* A violation above `fall` times that of the last step has its multiplier raised by the factor `growth`. */
+typedef struct sked_i_gaus_growth {
+    double growth, fall;
+} sked_i_gaus_growth;
+
+/* What the means and multipliers may do. Arrays belong to the caller and outlive the descent. */
 typedef struct sked_i_gaus_bounds {
     const int32_t *lo, *hi; /* [ops] windows of the means; lo == hi: neither mean nor sigma moves */
     bool fixed_sigma;
+    sked_i_gaus_growth raise;
 } sked_i_gaus_bounds;
 
 /* One gradient step. */
@@ -199,6 +205,7 @@ typedef struct sked_i_gaus_device_bounds {
     const int32_t *fix;    /* [ops] device of a pinned op, below 0: free; NULL: all are */
     double least;          /* logits that are further below the largest, in temperatures, give no share */
     bool fixed_sigma;
+    sked_i_gaus_growth raise;
 } sked_i_gaus_device_bounds;
 
 /* One gradient step. The shares are set by the temperature before it. */

@@ -40,13 +40,14 @@ SKED_I_GAUS_ANYWHERE static inline double sked_i_gaus_pace(double window)
     return fmin(2.0, fmax(0.1, 0.02 * window));
 }
 
-/* Multipliers of violations that did not fall grow by 3 %; before: [families] those of the last step. */
+/* Multipliers of violations that did not fall grow; before: [families] those of the last step. */
 SKED_I_GAUS_ANYWHERE static inline void sked_i_gaus_raise_multipliers(const sked_i_gaus_value *value,
+                                                                      const sked_i_gaus_growth *raise,
                                                                       double *before, double *multiplier)
 {
     for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++) {
-        if (value->violation[f] > 0.99 * before[f] && value->violation[f] > 1e-6)
-            multiplier[f] *= 1.03;
+        if (value->violation[f] > raise->fall * before[f] && value->violation[f] > 1e-6)
+            multiplier[f] *= raise->growth;
         before[f] = value->violation[f];
     }
 }

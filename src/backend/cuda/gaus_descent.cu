@@ -162,7 +162,8 @@ static sked_status aim(sked_i_gaus_descent *opaque, const sked_i_gaus_terms *ter
 {
     descent *d = mine(opaque);
     sked_i_gaus_graphs_clear(&d->graphs); /* they have the terms in them */
-    return sked_i_gaus_steps_aim(&d->steps, terms, violation, err);
+    const sked_i_gaus_beginning start = {d->bounds->raise, violation};
+    return sked_i_gaus_steps_aim(&d->steps, terms, &start, err);
 }
 
 static sked_status evaluate(sked_i_gaus_descent *opaque, double *dmu, sked_i_gaus_value *value,

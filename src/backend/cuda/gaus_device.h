@@ -71,7 +71,7 @@ sked_status sked_i_gaus_devices_open(sked_i_gaus_devices *s, const sked_i_gaus_d
                                      sked_i_gaus_lay_fn lay, void *data, sked_error *err);
 void sked_i_gaus_devices_close(sked_i_gaus_devices *s);
 sked_status sked_i_gaus_devices_aim(sked_i_gaus_devices *s, const sked_i_gaus_device_terms *terms,
-                                    const double *violation, sked_error *err);
+                                    const sked_i_gaus_beginning *start, sked_error *err);
 /* Sends means and sigmas, and shares unless NULL. BUG where a mean or sigma would leave the grid. */
 sked_status sked_i_gaus_devices_place(sked_i_gaus_devices *s, const double *mu, const double *sigma,
                                       const double *share, sked_error *err);

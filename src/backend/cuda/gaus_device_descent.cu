@@ -232,7 +232,8 @@ static sked_status aim(sked_i_gaus_device_descent *opaque, const sked_i_gaus_dev
                        const double *violation, sked_error *err)
 {
     descent *d = mine(opaque);
-    return sked_i_gaus_devices_aim(&d->devices, terms, violation, err);
+    const sked_i_gaus_beginning start = {d->bounds->raise, violation};
+    return sked_i_gaus_devices_aim(&d->devices, terms, &start, err);
 }
 
 static sked_status evaluate(sked_i_gaus_device_descent *opaque, double *dmu, sked_i_gaus_value *value,

@@ -59,7 +59,8 @@ static sked_status open_descent(descent *d, sked_error *err)
     if (backend == NULL)
         SKED_TRY(sked_i_backend_find("cpu", &backend, err));
     d->backend = backend->gaus_descent;
-    d->bounds = (sked_i_gaus_bounds){d->m->lo, d->m->hi, d->tuning->fixed_sigma};
+    d->bounds = (sked_i_gaus_bounds){d->m->lo, d->m->hi, d->tuning->fixed_sigma,
+                                     sked_i_gaus_growth_of(d->backend->beside, d->tuning->iterations)};
     d->most = runs_beside(d) ? long_run : 1;
     SKED_TRY(d->backend->create(&d->m->view, &d->bounds, d->tuning->threads, &d->steps, err));
     SKED_NEW(d->sigma, n);

@@ -54,11 +54,13 @@ static sked_status open_descent(descent *d, sked_error *err)
         SKED_TRY(sked_i_backend_find("cpu", &backend, err));
     d->backend = backend->gaus_device_descent;
     /* On unequal devices an evaluation costs the pairs of kinds that have a share: a thousandth is none. */
-    d->bounds = (sked_i_gaus_device_bounds){.lo = d->grid->lo,
-                                            .hi = d->grid->hi,
-                                            .fix = b->p->fix_device,
-                                            .least = b->form->unequal != NULL ? -7 : -30,
-                                            .fixed_sigma = d->tuning->fixed_sigma};
+    d->bounds = (sked_i_gaus_device_bounds){
+        .lo = d->grid->lo,
+        .hi = d->grid->hi,
+        .fix = b->p->fix_device,
+        .least = b->form->unequal != NULL ? -7 : -30,
+        .fixed_sigma = d->tuning->fixed_sigma,
+        .raise = sked_i_gaus_growth_of(d->backend->beside, d->tuning->iterations)};
     d->most = runs_beside(d) ? long_run : 1;
     SKED_TRY(d->backend->create(&d->grid->view, &d->bounds, d->tuning->threads, &d->steps, err));
     SKED_NEW(d->at.mu, n);

@@ -12,3 +12,9 @@ int32_t sked_i_gaus_affordable(double begin, int32_t done, int32_t all, int32_t 
     const double more = left / fmax(1e-9, now - begin) * done;
     return done + (int32_t)fmax(least, fmin(all - done, more));
 }
+
+sked_i_gaus_growth sked_i_gaus_growth_of(bool beside, int32_t iterations)
+{
+    const double slower = beside ? fmax(1, iterations / 400.0) : 1;
+    return (sked_i_gaus_growth){pow(1.03, 1 / slower), pow(0.99, 1 / slower)};
+}

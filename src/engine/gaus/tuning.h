@@ -44,6 +44,11 @@ typedef struct sked_i_gaus_tuning {
 } sked_i_gaus_tuning;
 
 /*
+ * How multipliers grow in a descent of so many steps. 3 % a step are right for some 400 of them; a descent
+ * `beside` the caller makes many more, and as much has to happen in it.
+ */
+sked_i_gaus_growth sked_i_gaus_growth_of(bool beside, int32_t iterations);
+/*
  * Gradient steps of `all` that the time allows by the pace so far, `done` since `begin`, at least `least`
  * more: a descent that is cut short would end hot.
  */
