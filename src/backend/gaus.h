@@ -109,6 +109,8 @@ enum {
  */
 typedef struct sked_i_gaus_descent_backend {
     bool beside; /* run returns at once and the steps are made beside the caller; else within run */
+    /* *count: how many of `most` descents have room at a time. DEVICE with the sizes where not one has. */
+    sked_status (*room)(const sked_i_gaus_view *view, int most, int *count, sked_error *err);
     sked_status (*create)(const sked_i_gaus_view *view, const sked_i_gaus_bounds *bounds, int threads,
                           sked_i_gaus_descent **out, sked_error *err);
     void (*destroy)(sked_i_gaus_descent *descent);

@@ -104,6 +104,20 @@ static void lay(sked_i_cuda_arena *a, void *data)
     d->now = SKED_CUT(a, numbers, SKED_I_GAUS_FLIGHT * SKED_I_GAUS_RUN);
 }
 
+static sked_status room(const sked_i_gaus_view *view, int most, int *count, sked_error *err)
+{
+    descent d = {};
+    sked_i_gaus_steps_count(&d.steps, view, lay, &d);
+    const double need = (double)d.steps.arena.used, left = (double)sked_i_cuda_free_bytes();
+    if (left < need)
+        return sked_i_fail(err, SKED_ERR_DEVICE,
+                           "CUDA: a descent of gaus over %d ops needs %.1f MB of device memory, %.1f MB are "
+                           "free: some %.0f ops would fit",
+                           (int)view->ops, need * 1e-6, left * 1e-6, floor(left / need * view->ops));
+    *count = left / need < most ? (int)(left / need) : most;
+    return SKED_OK;
+}
+
 static void destroy(sked_i_gaus_descent *opaque)
 {
     descent *d = mine(opaque);
@@ -213,5 +227,5 @@ static sked_status wait(sked_i_gaus_descent *opaque, double *mu, double *sigma, 
     return st;
 }
 
-extern "C" const sked_i_gaus_descent_backend sked_i_gaus_descent_cuda = {true, create,   destroy, place,
-                                                                         aim,  evaluate, run,     wait};
+extern "C" const sked_i_gaus_descent_backend sked_i_gaus_descent_cuda = {
+    true, room, create, destroy, place, aim, evaluate, run, wait};

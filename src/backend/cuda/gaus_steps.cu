@@ -197,21 +197,30 @@ cleanup:
     return st;
 }
 
+static void lay_out(sked_i_gaus_steps *s, sked_i_gaus_lay_fn lay, void *data)
+{
+    lay_problem(&s->board, &s->arena, s->view);
+    lay_numbers(&s->board, &s->arena);
+    if (lay != NULL)
+        lay(&s->arena, data);
+}
+
+void sked_i_gaus_steps_count(sked_i_gaus_steps *s, const sked_i_gaus_view *view, sked_i_gaus_lay_fn lay,
+                             void *data)
+{
+    s->view = view;
+    measure(&s->board, view);
+    lay_out(s, lay, data);
+}
+
 sked_status sked_i_gaus_steps_open(sked_i_gaus_steps *s, const sked_i_gaus_view *view, sked_i_gaus_lay_fn lay,
                                    void *data, sked_error *err)
 {
     sked_status st = SKED_OK;
     made m = {};
-    s->view = view;
-    measure(&s->board, view);
-    for (int pass = 0; pass < 2; pass++) {
-        lay_problem(&s->board, &s->arena, view);
-        lay_numbers(&s->board, &s->arena);
-        if (lay != NULL)
-            lay(&s->arena, data);
-        if (pass == 0)
-            SKED_TRY(sked_i_cuda_arena_open(&s->arena, "a descent of gaus", err));
-    }
+    sked_i_gaus_steps_count(s, view, lay, data);
+    SKED_TRY(sked_i_cuda_arena_open(&s->arena, "a descent of gaus", err));
+    lay_out(s, lay, data);
     SKED_TRY(make(view, &s->board, &m, err));
     CUDA_TRY(cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
     SKED_TRY(send_problem(s, &m, err));

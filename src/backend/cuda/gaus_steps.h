@@ -133,6 +133,9 @@ typedef void (*sked_i_gaus_lay_fn)(sked_i_cuda_arena *arena, void *data);
 /* Puts the problem on the device. lay: NULL, or what else is wanted there. Close it after a failure, too. */
 sked_status sked_i_gaus_steps_open(sked_i_gaus_steps *s, const sked_i_gaus_view *view, sked_i_gaus_lay_fn lay,
                                    void *data, sked_error *err);
+/* Only counts: s->arena.used bytes would be taken. */
+void sked_i_gaus_steps_count(sked_i_gaus_steps *s, const sked_i_gaus_view *view, sked_i_gaus_lay_fn lay,
+                             void *data);
 void sked_i_gaus_steps_close(sked_i_gaus_steps *s);
 /* Sends terms to the device; start: NULL, or how multipliers grow and from which violations on. */
 typedef struct sked_i_gaus_beginning {

@@ -43,8 +43,11 @@ typedef struct descent {
     int64_t *evaluations;
 } descent;
 
-/* Steps of a run: who watches sees every one, and the CPU hears limits after every one. */
-enum { long_run = 16 };
+/*
+ * Steps of a run: who watches sees every one, and the CPU hears limits after every one. A GPU takes some 6 ms
+ * for a step of a million ops, and limits are heard after the runs under way.
+ */
+enum { long_run = 16, short_run = 4, large = 1 << 18 };
 
 static bool runs_beside(const descent *d)
 {
@@ -61,7 +64,7 @@ static sked_status open_descent(descent *d, sked_error *err)
     d->backend = backend->gaus_descent;
     d->bounds = (sked_i_gaus_bounds){d->m->lo, d->m->hi, d->tuning->fixed_sigma,
                                      sked_i_gaus_growth_of(d->backend->beside, d->tuning->iterations)};
-    d->most = runs_beside(d) ? long_run : 1;
+    d->most = !runs_beside(d) ? 1 : d->m->n > large ? short_run : long_run;
     SKED_TRY(d->backend->create(&d->m->view, &d->bounds, d->tuning->threads, &d->steps, err));
     SKED_NEW(d->sigma, n);
     SKED_NEW(d->dmu, n);

@@ -27,7 +27,8 @@ enum { DEPENDENCY_SHORTFALL, DEPENDENCY_EXACT };
 enum {
     forced = 20000,       /* ops up to which fds is worth its time as a start */
     worth_forking = 2000, /* ops from which an evaluation takes longer than starting threads */
-    worth_a_gpu = 1000    /* ops from which a step takes longer than its launches */
+    worth_a_gpu = 1000,   /* ops from which a step takes longer than its launches */
+    more_steps = 8        /* on a GPU for one on a CPU */
 };
 
 static sked_i_gaus_settings read_settings(const double *value)
@@ -175,13 +176,38 @@ cleanup:
     return st;
 }
 
+/* A GPU makes steps so quickly that legalising would keep it waiting: more of them, and more in between. */
+static void use_backend(const sked_i_backend *backend, bool devices, sked_i_gaus_tuning *t)
+{
+    const bool beside = devices ? backend->gaus_device_descent->beside : backend->gaus_descent->beside;
+    const int32_t times = beside ? more_steps : 1;
+    t->backend = backend;
+    t->iterations = (int32_t)fmin(1e9, (double)t->iterations * times);
+    t->every = (int32_t)fmin(1e9, (double)t->every * times);
+}
+
+sked_status sked_i_gaus_fit(const sked_i_run *run, const sked_i_gaus_view *view, sked_i_gaus_tuning *tuning,
+                            int *count, sked_error *err)
+{
+    sked_error why = {0};
+    const char *name = run->options->backend;
+    sked_status st = tuning->backend->gaus_descent->room(view, *count, count, &why);
+    if (st != SKED_ERR_DEVICE || (name != NULL && strcmp(name, "auto") != 0))
+        return st == SKED_OK ? st : sked_i_fail(err, st, "%s", why.message);
+    tuning->iterations /= more_steps;
+    tuning->every /= more_steps;
+    return sked_i_backend_find("cpu", &tuning->backend, err);
+}
+
 static sked_status run_gaus(sked_i_run *run, sked_error *err)
 {
     sked_i_gaus_settings set = read_settings(run->setting);
+    const sked_i_backend *backend;
     const bool worth = run->problem->graph->n_ops >= worth_a_gpu;
-    const sked_status st = sked_i_backend_choose(run->options->backend, worth, &set.tuning.backend, err);
+    const sked_status st = sked_i_backend_choose(run->options->backend, worth, &backend, err);
     if (st != SKED_OK)
         return st;
+    use_backend(backend, takes_devices(run->problem), &set.tuning);
     return takes_devices(run->problem) ? run_real(run, &set, err) : run_whole(run, &set, err);
 }
 

@@ -28,6 +28,12 @@ typedef struct sked_i_gaus_settings {
 
 /* Threads of one evaluation where `jobs` descents run at a time: those left over, on graphs worth forking. */
 int sked_i_gaus_threads(const sked_i_run *run, int jobs);
+/*
+ * Lowers *count, the descents at a time, to what has room on the backend. Where not one has: DEVICE, or the
+ * CPU takes its place where the user left the choice to sked.
+ */
+SKED_MUST_CHECK sked_status sked_i_gaus_fit(const sked_i_run *run, const sked_i_gaus_view *view,
+                                            sked_i_gaus_tuning *tuning, int *count, sked_error *err);
 /* Records every step of the descent so tuned where the run keeps a recording. */
 void sked_i_gaus_watch(const sked_i_run *run, sked_i_gaus_tuning *tuning);
 /* By how much a value fell; a first schedule gains nothing. */

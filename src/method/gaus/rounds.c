@@ -197,7 +197,13 @@ static sked_status run_rounds(sked_i_gaus_rounds *r, sked_error *err)
         r->relaxation->plan(r);
         assert(r->count >= 1 && r->count <= r->most);
         r->deadline = now + left * (r->round == 0 ? r->relaxation->first_share : 1);
-        SKED_TRY(run_round(r, &better, err));
+        st = run_round(r, &better, err);
+        if (st == SKED_ERR_DEVICE && r->best.value < INFINITY) { /* what has been found counts */
+            st = SKED_OK;
+            why = "a failure of the device";
+            break;
+        }
+        SKED_TRY(st);
         stale = better ? 0 : stale + 1;
         SKED_LOG(2, "gaus", "round %d: %d items, best %g%s", r->round, r->count, r->best.value,
                  better ? " (better)" : "");

@@ -196,12 +196,16 @@ static const sked_i_gaus_relaxation relaxation = {.phase = "gradient and polish"
 sked_status sked_i_gaus_run_steps(sked_i_run *run, const sked_i_gaus_settings *set,
                                   const sked_i_gaus_model *m, sked_error *err)
 {
-    const int threads = run->options->threads;
+    int threads = run->options->threads;
+    sked_i_gaus_tuning tuning = set->tuning;
+    const sked_status st = sked_i_gaus_fit(run, &m->view, &tuning, &threads, err);
+    if (st != SKED_OK)
+        return st;
     sked_i_gaus_rounds r = {.run = run,
                             .set = set,
                             .relaxation = &relaxation,
                             .model = m,
-                            .tuning = set->tuning,
+                            .tuning = tuning,
                             .period = m->period,
                             .starts = set->starts,
                             .threads = threads,

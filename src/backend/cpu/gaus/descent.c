@@ -19,6 +19,14 @@ struct sked_i_gaus_descent {
     sked_i_gaus_value value; /* of the last evaluation */
 };
 
+static sked_status room(const sked_i_gaus_view *view, int most, int *count, sked_error *err)
+{
+    (void)view;
+    (void)err;
+    *count = most;
+    return SKED_OK;
+}
+
 static void destroy(sked_i_gaus_descent *d)
 {
     if (d == NULL)
@@ -157,5 +165,11 @@ static sked_status wait(sked_i_gaus_descent *d, double *mu, double *sigma, sked_
     return SKED_OK;
 }
 
-const sked_i_gaus_descent_backend sked_i_gaus_descent_cpu = {false, create,   destroy, place,
-                                                             aim,   evaluate, run,     wait};
+const sked_i_gaus_descent_backend sked_i_gaus_descent_cpu = {.room = room,
+                                                             .create = create,
+                                                             .destroy = destroy,
+                                                             .place = place,
+                                                             .aim = aim,
+                                                             .evaluate = evaluate,
+                                                             .run = run,
+                                                             .wait = wait};

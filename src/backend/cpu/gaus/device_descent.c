@@ -209,5 +209,10 @@ static sked_status wait(sked_i_gaus_device_descent *d, const sked_i_gaus_device_
     return SKED_OK;
 }
 
-const sked_i_gaus_device_descent_backend sked_i_gaus_device_descent_cpu = {false, create,   destroy, place,
-                                                                           aim,   evaluate, run,     wait};
+const sked_i_gaus_device_descent_backend sked_i_gaus_device_descent_cpu = {.create = create,
+                                                                           .destroy = destroy,
+                                                                           .place = place,
+                                                                           .aim = aim,
+                                                                           .evaluate = evaluate,
+                                                                           .run = run,
+                                                                           .wait = wait};
