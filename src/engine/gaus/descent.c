@@ -226,6 +226,8 @@ static sked_status start_run(descent *d, int32_t k, int32_t count, bool restart,
     }
     d->flights[d->under_way++] =
         (flight){.first = k, .restart = restart, .harvest = (k + count) % d->tuning->every == 0};
+    if (d->tuning->steps != NULL)
+        *d->tuning->steps += count;
     return d->backend->run(d->steps, d->planned, count, err);
 }
 

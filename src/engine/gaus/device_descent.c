@@ -177,6 +177,8 @@ static sked_status start_run(descent *d, int32_t k, int32_t count, sked_error *e
                                                   .temperature = 1 - 0.8 * progress};
     }
     d->flights[d->under_way++] = (flight){.first = k, .harvest = (k + count) % t->every == 0};
+    if (d->tuning->steps != NULL)
+        *d->tuning->steps += count;
     return d->backend->run(d->steps, d->planned, count, err);
 }
 

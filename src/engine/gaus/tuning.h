@@ -41,6 +41,7 @@ typedef struct sked_i_gaus_tuning {
     void *visit_data;
     sked_i_gaus_record_fn record; /* called once per gradient step; NULL: nobody watches */
     void *record_data;
+    int64_t *steps; /* grows by the gradient steps made; NULL: nobody counts them */
 } sked_i_gaus_tuning;
 
 /*

@@ -80,6 +80,7 @@ typedef struct sked_i_gaus_effort {
 typedef struct sked_i_gaus_worker {
     void *tools;         /* of the relaxation */
     int64_t evaluations; /* schedules made since the run was told */
+    int64_t steps;       /* gradient steps likewise */
     sked_i_gaus_effort descent, polish;
     sked_status status;
     sked_error error;
