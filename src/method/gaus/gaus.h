@@ -62,6 +62,7 @@ typedef struct sked_i_gaus_rounds sked_i_gaus_rounds;
 typedef struct sked_i_gaus_item {
     int start;      /* kind of start, in the relaxation's own numbers */
     bool from_best; /* starts from the incumbent of the rounds instead */
+    bool varied;    /* other rate and sigmas than those of the same start before it */
     bool descend;
     double below;        /* devices: horizon of the descent as a share of the incumbent's length */
     double sweeps, heat; /* of the polish; no sweeps: no polish */

@@ -106,17 +106,27 @@ static int kind_of(const sked_i_gaus_model *m, int k)
     return m->with_memory ? for_memory[k] : for_loads[k];
 }
 
+/* Descents of the first round: on a GPU one a thread at least, the starts again with other rates and sigmas.
+ */
+static int first_count(const sked_i_gaus_rounds *r)
+{
+    const bool beside = r->tuning.backend->gaus_descent->beside;
+    return beside && r->starts > 1 && r->threads > r->starts ? r->threads : r->starts > 0 ? r->starts : 1;
+}
+
 /* Longer and longer polish, descents from the incumbent, and something new. */
 static void plan(sked_i_gaus_rounds *r)
 {
     const sked_i_gaus_settings *set = r->set;
     const double sweeps = set->polish ? set->sweeps : 0;
-    r->count = r->round == 0 ? (r->starts > 0 ? r->starts : 1) : 2 * r->threads;
+    r->count = r->round == 0 ? first_count(r) : 2 * r->threads;
     r->list = r->round == 0 ? r->list : NULL;
     for (int k = 0; k < r->count; k++) {
         sked_i_gaus_item *it = &r->items[k];
         const int turn = r->round + k;
-        it->start = r->round == 0 ? kind_of(r->model, k) : SKED_I_GAUS_START_RANDOM;
+        it->varied = r->round == 0 && r->starts > 0 && k >= r->starts;
+        it->start =
+            r->round > 0 ? SKED_I_GAUS_START_RANDOM : kind_of(r->model, it->varied ? k % r->starts : k);
         it->descend = r->starts > 0;
         it->sweeps = sweeps;
         it->heat = set->heat * (k % 2 == 0 ? 1 : 0.3); /* hot moves whole regions, mild balances loads */
@@ -144,6 +154,10 @@ static void begin(sked_i_gaus_task *t)
             own->mu[i] = r->best.start[i];
     } else {
         sked_i_gaus_place_means(m, it->start, r->list, &t->rng, own->mu);
+    }
+    if (it->varied) {
+        t->tuning.sigma_scale = 0.4 + 1.2 * sked_i_rng_uniform(&t->rng);
+        t->tuning.rate *= 0.3 + 1.4 * sked_i_rng_uniform(&t->rng);
     }
     if (it->from_best) {
         t->tuning.sigma_scale = 0.15 + 0.5 * sked_i_rng_uniform(&t->rng);
