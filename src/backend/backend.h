@@ -6,6 +6,7 @@
 #define SKED_BACKEND_BACKEND_H
 #include "backend/gaus.h"
 #include "backend/kernels.h"
+#include "backend/timing.h"
 
 /*
  * Unequal devices and links for the batched simulator. Time of an op on a device of class k: table[table_row
@@ -48,6 +49,11 @@ typedef struct sked_i_backend {
     const sked_i_gaus_descent_backend *gaus_descent;
     const sked_i_gaus_device_backend *gaus_device; /* the same with devices; NULL: none */
     const sked_i_gaus_device_descent_backend *gaus_device_descent;
+    /*
+     * time[k * guesses + g] of candidate k under guess g. NULL: the caller runs them one by one
+     * (robust/timing.c).
+     */
+    sked_status (*predict)(const sked_i_prediction *p, double *time, sked_error *err);
     const sked_i_kernels_f32 *nn; /* operators of the neural network; NULL: this backend has none */
 } sked_i_backend;
 

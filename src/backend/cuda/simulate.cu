@@ -252,6 +252,9 @@ static sked_status simulate(const sked_i_batch_graph *g, int64_t count, const in
     return st;
 }
 
+/* predict.cu */
+sked_status sked_i_cuda_predict(const sked_i_prediction *p, double *time, sked_error *err);
+
 extern const sked_i_backend sked_i_backend_cuda;
 const sked_i_backend sked_i_backend_cuda = {"cuda",
                                             available,
@@ -259,5 +262,6 @@ const sked_i_backend sked_i_backend_cuda = {"cuda",
                                             &sked_i_gaus_cuda,
                                             &sked_i_gaus_descent_cuda,
                                             &sked_i_gaus_device_cuda,
-                                            &sked_i_gaus_device_descent_cuda};
+                                            &sked_i_gaus_device_descent_cuda,
+                                            sked_i_cuda_predict};
 }
