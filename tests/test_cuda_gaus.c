@@ -309,7 +309,7 @@ static void descend(const sked_i_gaus_descent_backend *backend, const sample *x,
                     int flight, path *p)
 {
     static const double none[SKED_I_GAUS_FAMILIES] = {0};
-    const sked_i_gaus_bounds bounds = {x->lo, x->hi, fixed, {1.03, 0.99}};
+    const sked_i_gaus_bounds bounds = {x->lo, x->hi, fixed};
     sked_i_gaus_descent *d = NULL;
     sked_i_gaus_step steps[STEPS];
     int under_way = 0;
@@ -321,7 +321,8 @@ static void descend(const sked_i_gaus_descent_backend *backend, const sample *x,
     for (int k = 0; k < STEPS; k += run) {
         const int count = k + run <= STEPS ? run : STEPS - k;
         for (int j = 0; j < count; j++)
-            steps[j] = (sked_i_gaus_step){0.2 - 0.005 * (k + j), 8 - 0.2 * (k + j), x->tau};
+            steps[j] =
+                (sked_i_gaus_step){0.2 - 0.005 * (k + j), fmax(1, 8 - 0.2 * (k + j)), x->tau, {1.03, 0.99}};
         OK(backend->run(d, steps, count, err));
         if (++under_way == flight) {
             take(backend, d, p);
@@ -665,8 +666,7 @@ static void descend_devices(const sked_i_gaus_device_descent_backend *backend, c
                             int run, int flight, device_path *p)
 {
     static const double none[SKED_I_GAUS_FAMILIES] = {0};
-    const sked_i_gaus_device_bounds bounds = {x->lo, x->hi, x->s.devices > 0 ? x->fix : NULL,
-                                              -7,    false, {1.03, 0.99}};
+    const sked_i_gaus_device_bounds bounds = {x->lo, x->hi, x->s.devices > 0 ? x->fix : NULL, -7, false};
     sked_i_gaus_device_descent *d = NULL;
     sked_i_gaus_device_step steps[STEPS];
     int under_way = 0;
@@ -679,8 +679,8 @@ static void descend_devices(const sked_i_gaus_device_descent_backend *backend, c
     for (int k = 0; k < STEPS; k += run) {
         const int count = k + run <= STEPS ? run : STEPS - k;
         for (int j = 0; j < count; j++)
-            steps[j] =
-                (sked_i_gaus_device_step){0.5 - 0.01 * (k + j), 0.1, 3 - 0.1 * (k + j), 1 - 0.02 * (k + j)};
+            steps[j] = (sked_i_gaus_device_step){
+                0.5 - 0.01 * (k + j), 0.1, 3 - 0.1 * (k + j), 1 - 0.02 * (k + j), {1.03, 0.99}};
         OK(backend->run(d, steps, count, err));
         if (++under_way == flight) {
             OK(backend->wait(d, &p->at, &p->value, err));

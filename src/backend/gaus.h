@@ -80,11 +80,10 @@ typedef struct sked_i_gaus_growth {
     double growth, fall;
 } sked_i_gaus_growth;
 
-/* What the means and multipliers may do. Arrays belong to the caller and outlive the descent. */
+/* What the means may do. Arrays belong to the caller and outlive the descent. */
 typedef struct sked_i_gaus_bounds {
     const int32_t *lo, *hi; /* [ops] windows of the means; lo == hi: neither mean nor sigma moves */
     bool fixed_sigma;
-    sked_i_gaus_growth raise;
 } sked_i_gaus_bounds;
 
 /* One gradient step. */
@@ -92,6 +91,7 @@ typedef struct sked_i_gaus_step {
     double rate;       /* of Adam on the means, to be multiplied by sked_i_gaus_pace of the window */
     double widest;     /* upper limit of sigma */
     const double *tau; /* [profiles + 1] */
+    sked_i_gaus_growth raise;
 } sked_i_gaus_step;
 
 typedef struct sked_i_gaus_descent sked_i_gaus_descent;
@@ -207,7 +207,6 @@ typedef struct sked_i_gaus_device_bounds {
     const int32_t *fix;    /* [ops] device of a pinned op, below 0: free; NULL: all are */
     double least;          /* logits that are further below the largest, in temperatures, give no share */
     bool fixed_sigma;
-    sked_i_gaus_growth raise;
 } sked_i_gaus_device_bounds;
 
 /* One gradient step. The shares are set by the temperature before it. */
@@ -215,6 +214,7 @@ typedef struct sked_i_gaus_device_step {
     double rate, share_rate; /* of Adam on the means (to be multiplied by sked_i_gaus_pace) and logits */
     double widest;           /* upper limit of sigma */
     double temperature;      /* of the softmax */
+    sked_i_gaus_growth raise;
 } sked_i_gaus_device_step;
 
 typedef struct sked_i_gaus_device_descent sked_i_gaus_device_descent;

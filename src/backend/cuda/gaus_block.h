@@ -67,7 +67,8 @@ __device__ static inline void gaus_sum_partial(const double *partial, int blocks
 }
 
 /* One thread: what the violations of v add to its total, dL/dV, and the multipliers of the next step. */
-__device__ static inline void gaus_keep_value(sked_i_gaus_control *c, sked_i_gaus_value *v, bool raise)
+__device__ static inline void gaus_keep_value(sked_i_gaus_control *c, sked_i_gaus_value *v,
+                                              const sked_i_gaus_growth *raise)
 {
     for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++) {
         const double x = v->violation[f];
@@ -75,7 +76,7 @@ __device__ static inline void gaus_keep_value(sked_i_gaus_control *c, sked_i_gau
         c->coefficient[f] = c->multiplier[f] + c->penalty[f] * x;
     }
     c->value = *v;
-    if (raise)
-        sked_i_gaus_raise_multipliers(v, &c->raise, c->before, c->multiplier);
+    if (raise != NULL)
+        sked_i_gaus_raise_multipliers(v, raise, c->before, c->multiplier);
 }
 #endif

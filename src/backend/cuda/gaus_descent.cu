@@ -11,6 +11,7 @@ extern "C" {
 /* What differs from step to step. */
 typedef struct numbers {
     double rate, widest;
+    sked_i_gaus_growth raise;
     sked_i_gaus_decay decay;
 } numbers;
 
@@ -85,7 +86,7 @@ static void launch_step(void *data, int place, int k)
     const int64_t at = (int64_t)place * SKED_I_GAUS_RUN + k;
     const mover m = {d->lo, d->hi, d->momentum, d->variance, d->now + at, d->bounds->fixed_sigma};
     sked_i_gaus_forward(&b, d->steps.what, stream);
-    sked_i_gaus_profiles(&b, d->tau + at * (b.profiles + 1), true, stream);
+    sked_i_gaus_profiles(&b, d->tau + at * (b.profiles + 1), &d->now[at].raise, stream);
     sked_i_gaus_backward(&b, d->steps.what, stream);
     SKED_LAUNCH(adam_kernel, blocks > 0 ? blocks : 1, SKED_I_GAUS_BLOCK, 0, stream, b, m);
 }
@@ -176,8 +177,7 @@ static sked_status aim(sked_i_gaus_descent *opaque, const sked_i_gaus_terms *ter
 {
     descent *d = mine(opaque);
     sked_i_gaus_graphs_clear(&d->graphs); /* they have the terms in them */
-    const sked_i_gaus_beginning start = {d->bounds->raise, violation};
-    return sked_i_gaus_steps_aim(&d->steps, terms, &start, err);
+    return sked_i_gaus_steps_aim(&d->steps, terms, violation, err);
 }
 
 static sked_status evaluate(sked_i_gaus_descent *opaque, double *dmu, sked_i_gaus_value *value,
@@ -198,7 +198,7 @@ static sked_status run(sked_i_gaus_descent *opaque, const sked_i_gaus_step *step
     const size_t first = (size_t)place * SKED_I_GAUS_RUN;
     for (int k = 0; k < count; k++) {
         sked_i_gaus_decay_advance(&d->decay);
-        d->sent[first + k] = {steps[k].rate, steps[k].widest, d->decay};
+        d->sent[first + k] = {steps[k].rate, steps[k].widest, steps[k].raise, d->decay};
         memcpy(d->sent_tau + (first + k) * rows, steps[k].tau, rows * sizeof(double));
     }
     {

@@ -216,10 +216,11 @@ void sked_i_gaus_devices_close(sked_i_gaus_devices *s)
 /* ------------------------------------------------------------------ one evaluation */
 
 sked_status sked_i_gaus_devices_aim(sked_i_gaus_devices *s, const sked_i_gaus_device_terms *terms,
-                                    const sked_i_gaus_beginning *start, sked_error *err)
+                                    const double *violation, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const sked_i_gaus_control control = sked_i_gaus_control_make(terms->multiplier, terms->penalty, 0, start);
+    const sked_i_gaus_control control =
+        sked_i_gaus_control_make(terms->multiplier, terms->penalty, violation, 0);
     const sked_i_gaus_piece piece = SKED_I_GAUS_PIECE(s->board.control, &control, 1);
     SKED_TRY(sked_i_gaus_send(&piece, 1, s->stream, err));
     CUDA_TRY(cudaStreamSynchronize(s->stream));
@@ -247,7 +248,7 @@ cleanup:
     return st;
 }
 
-void sked_i_gaus_devices_launch(const sked_i_gaus_devices *s, bool raise)
+void sked_i_gaus_devices_launch(const sked_i_gaus_devices *s, const sked_i_gaus_growth *raise)
 {
     sked_i_gaus_device_forward(&s->board, s->stream);
     sked_i_gaus_device_profiles(&s->board, raise, s->stream);
@@ -320,14 +321,15 @@ static sked_status evaluate(sked_i_gaus_device_evaluator *opaque, const sked_i_g
                             const sked_i_gaus_device_point *at, const sked_i_gaus_device_point *gradient,
                             sked_i_gaus_value *value, sked_error *err)
 {
+    static const double none[SKED_I_GAUS_FAMILIES] = {0, 0, 0, 0};
     sked_status st = SKED_OK;
     evaluator *s = mine(opaque);
     sked_i_gaus_devices *d = &s->devices;
     const sked_i_gaus_device_board *b = &d->board;
     const int64_t n = b->ops;
-    SKED_TRY(sked_i_gaus_devices_aim(d, terms, NULL, err));
+    SKED_TRY(sked_i_gaus_devices_aim(d, terms, none, err));
     SKED_TRY(sked_i_gaus_devices_place(d, at->mu, at->sigma, at->share, err));
-    sked_i_gaus_devices_launch(d, false);
+    sked_i_gaus_devices_launch(d, NULL);
     SKED_TRY(fetch(d, gradient->mu, b->dmu, n, err));
     SKED_TRY(fetch(d, gradient->sigma, b->dsigma, n, err));
     SKED_TRY(fetch(d, gradient->share, b->dshare, n * b->devices, err));

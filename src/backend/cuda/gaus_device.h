@@ -54,8 +54,9 @@ typedef struct sked_i_gaus_device_board {
 
 /* Launches on a stream. */
 void sked_i_gaus_device_forward(const sked_i_gaus_device_board *b, cudaStream_t stream);
-/* raise: multipliers grow afterwards where violations did not fall. */
-void sked_i_gaus_device_profiles(const sked_i_gaus_device_board *b, bool raise, cudaStream_t stream);
+/* raise: as in sked_i_gaus_profiles. */
+void sked_i_gaus_device_profiles(const sked_i_gaus_device_board *b, const sked_i_gaus_growth *raise,
+                                 cudaStream_t stream);
 void sked_i_gaus_device_backward(const sked_i_gaus_device_board *b, cudaStream_t stream);
 
 /* The board of a view, with what the device and the stream have for it. */
@@ -71,12 +72,12 @@ sked_status sked_i_gaus_devices_open(sked_i_gaus_devices *s, const sked_i_gaus_d
                                      sked_i_gaus_lay_fn lay, void *data, sked_error *err);
 void sked_i_gaus_devices_close(sked_i_gaus_devices *s);
 sked_status sked_i_gaus_devices_aim(sked_i_gaus_devices *s, const sked_i_gaus_device_terms *terms,
-                                    const sked_i_gaus_beginning *start, sked_error *err);
+                                    const double *violation, sked_error *err);
 /* Sends means and sigmas, and shares unless NULL. BUG where a mean or sigma would leave the grid. */
 sked_status sked_i_gaus_devices_place(sked_i_gaus_devices *s, const double *mu, const double *sigma,
                                       const double *share, sked_error *err);
 /* Launches an evaluation at the point. */
-void sked_i_gaus_devices_launch(const sked_i_gaus_devices *s, bool raise);
+void sked_i_gaus_devices_launch(const sked_i_gaus_devices *s, const sked_i_gaus_growth *raise);
 /* The value of the last evaluation; waits. */
 sked_status sked_i_gaus_devices_value(const sked_i_gaus_devices *s, sked_i_gaus_value *value,
                                       sked_error *err);

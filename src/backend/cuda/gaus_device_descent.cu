@@ -144,7 +144,7 @@ static void launch_step(void *data, int place, int k)
     const int64_t at = (int64_t)place * SKED_I_GAUS_RUN + k;
     const mover m = mover_of(d, at);
     launch_shares(d, at);
-    sked_i_gaus_devices_launch(&d->devices, true);
+    sked_i_gaus_devices_launch(&d->devices, &d->now[at].step.raise);
     SKED_LAUNCH(adam_kernel, b.blocks, SKED_I_GAUS_BLOCK, 0, d->devices.stream, b, m);
 }
 
@@ -232,8 +232,7 @@ static sked_status aim(sked_i_gaus_device_descent *opaque, const sked_i_gaus_dev
                        const double *violation, sked_error *err)
 {
     descent *d = mine(opaque);
-    const sked_i_gaus_beginning start = {d->bounds->raise, violation};
-    return sked_i_gaus_devices_aim(&d->devices, terms, &start, err);
+    return sked_i_gaus_devices_aim(&d->devices, terms, violation, err);
 }
 
 static sked_status evaluate(sked_i_gaus_device_descent *opaque, double *dmu, sked_i_gaus_value *value,
@@ -242,7 +241,7 @@ static sked_status evaluate(sked_i_gaus_device_descent *opaque, double *dmu, ske
     descent *d = mine(opaque);
     sked_status st = SKED_OK;
     const sked_i_gaus_device_board *b = &d->devices.board;
-    sked_i_gaus_devices_launch(&d->devices, false);
+    sked_i_gaus_devices_launch(&d->devices, NULL);
     CUDA_TRY(cudaMemcpyAsync(dmu, b->dmu, (size_t)b->ops * sizeof *dmu, cudaMemcpyDeviceToHost,
                              d->devices.stream));
     SKED_TRY(sked_i_gaus_devices_value(&d->devices, value, err));

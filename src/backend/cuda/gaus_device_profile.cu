@@ -25,7 +25,7 @@ __global__ static void __launch_bounds__(SKED_I_GAUS_WIDE) load_kernel(sked_i_ga
 }
 
 __global__ static void __launch_bounds__(SKED_I_GAUS_WIDE)
-    value_kernel(sked_i_gaus_device_board b, bool raise)
+    value_kernel(sked_i_gaus_device_board b, const sked_i_gaus_growth *raise)
 {
     double sum[SKED_I_GAUS_DEVICE_SUMS];
     gaus_sum_partial(b.partial, b.blocks, SKED_I_GAUS_DEVICE_SUMS, sum);
@@ -59,7 +59,8 @@ __global__ static void __launch_bounds__(SKED_I_GAUS_WIDE) price_kernel(sked_i_g
         prefix[0] = 0;
 }
 
-void sked_i_gaus_device_profiles(const sked_i_gaus_device_board *board, bool raise, cudaStream_t stream)
+void sked_i_gaus_device_profiles(const sked_i_gaus_device_board *board, const sked_i_gaus_growth *raise,
+                                 cudaStream_t stream)
 {
     const sked_i_gaus_device_board b = *board;
     if (b.rows > 0)

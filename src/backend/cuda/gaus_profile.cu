@@ -73,7 +73,8 @@ __global__ static void __launch_bounds__(SKED_I_GAUS_WIDE)
         b.row[p] = {peak, over};
 }
 
-__global__ static void __launch_bounds__(SKED_I_GAUS_WIDE) value_kernel(sked_i_gaus_board b, bool raise)
+__global__ static void __launch_bounds__(SKED_I_GAUS_WIDE)
+    value_kernel(sked_i_gaus_board b, const sked_i_gaus_growth *raise)
 {
     double sum[SKED_I_GAUS_SUMS];
     gaus_sum_partial(b.partial, b.light_blocks + b.heavy_blocks, SKED_I_GAUS_SUMS, sum);
@@ -92,7 +93,8 @@ __global__ static void __launch_bounds__(SKED_I_GAUS_WIDE) value_kernel(sked_i_g
     gaus_keep_value(b.control, &v, raise);
 }
 
-void sked_i_gaus_profiles(const sked_i_gaus_board *board, const double *tau, bool raise, cudaStream_t stream)
+void sked_i_gaus_profiles(const sked_i_gaus_board *board, const double *tau, const sked_i_gaus_growth *raise,
+                          cudaStream_t stream)
 {
     const sked_i_gaus_board b = *board;
     SKED_LAUNCH(profile_kernel, (unsigned)b.profiles + 1, SKED_I_GAUS_WIDE, 0, stream, b, tau);

@@ -245,17 +245,16 @@ static bool matters(const sked_i_gaus_terms *t, int family)
     return t->multiplier[family] != 0 || t->penalty[family] != 0;
 }
 
-sked_i_gaus_control sked_i_gaus_control_make(const double *multiplier, const double *penalty, double alpha,
-                                             const sked_i_gaus_beginning *start)
+sked_i_gaus_control sked_i_gaus_control_make(const double *multiplier, const double *penalty,
+                                             const double *violation, double alpha)
 {
     sked_i_gaus_control c = {};
     for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++) {
         c.multiplier[f] = multiplier[f];
         c.penalty[f] = penalty[f];
-        c.before[f] = start != NULL ? start->violation[f] : 0;
+        c.before[f] = violation[f];
     }
     c.alpha = alpha;
-    c.raise = start != NULL ? start->raise : sked_i_gaus_growth{1, 1};
     c.lost = INT32_MAX;
     return c;
 }
@@ -275,13 +274,13 @@ static unsigned what_matters(const sked_i_gaus_view *v, const sked_i_gaus_terms 
 }
 
 sked_status sked_i_gaus_steps_aim(sked_i_gaus_steps *s, const sked_i_gaus_terms *terms,
-                                  const sked_i_gaus_beginning *start, sked_error *err)
+                                  const double *violation, sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_i_gaus_board *b = &s->board;
     const int32_t rows = b->profiles + 1;
     const sked_i_gaus_control control =
-        sked_i_gaus_control_make(terms->multiplier, terms->penalty, terms->alpha, start);
+        sked_i_gaus_control_make(terms->multiplier, terms->penalty, violation, terms->alpha);
     s->what = what_matters(s->view, terms);
     const sked_i_gaus_piece pieces[] = {SKED_I_GAUS_PIECE(b->weight, terms->weight, rows),
                                         SKED_I_GAUS_PIECE(b->capacity, terms->capacity, rows),
@@ -335,7 +334,7 @@ sked_status sked_i_gaus_steps_evaluate(sked_i_gaus_steps *s, double *dmu, double
     const size_t bytes = (size_t)b->ops * sizeof(double);
     sked_i_gaus_control control;
     sked_i_gaus_forward(b, s->what, s->stream);
-    sked_i_gaus_profiles(b, b->tau, false, s->stream);
+    sked_i_gaus_profiles(b, b->tau, NULL, s->stream);
     sked_i_gaus_backward(b, s->what, s->stream);
     sked_i_gaus_gradient(b, s->stream);
     CUDA_TRY(cudaGetLastError());
@@ -395,10 +394,11 @@ static sked_status evaluate(sked_i_gaus_evaluator *opaque, const sked_i_gaus_ter
                             const double *sigma, double *dmu, double *dsigma, sked_i_gaus_value *value,
                             sked_error *err)
 {
+    static const double none[SKED_I_GAUS_FAMILIES] = {0, 0, 0, 0};
     sked_status st = SKED_OK;
     evaluator *s = mine(opaque);
     const sked_i_gaus_board *b = &s->steps.board;
-    SKED_TRY(sked_i_gaus_steps_aim(&s->steps, terms, NULL, err));
+    SKED_TRY(sked_i_gaus_steps_aim(&s->steps, terms, none, err));
     SKED_TRY(sked_i_gaus_steps_place(&s->steps, mu, sigma, err));
     SKED_TRY(sked_i_gaus_steps_evaluate(&s->steps, dmu, dsigma, value, err));
     CUDA_TRY(cudaMemcpy(s->profile, b->profile, ((size_t)b->profiles + 1) * b->cells * sizeof(double),

@@ -37,7 +37,6 @@ typedef struct sked_i_gaus_control {
     double before[SKED_I_GAUS_FAMILIES];      /* violations of the last step */
     double coefficient[SKED_I_GAUS_FAMILIES]; /* multiplier + penalty * V */
     double alpha;
-    sked_i_gaus_growth raise;
     sked_i_gaus_value value;
     int32_t lost; /* the first op whose gradient is not finite; INT32_MAX: none */
 } sked_i_gaus_control;
@@ -99,8 +98,9 @@ static inline int sked_i_gaus_copies(int64_t cells)
 
 /* Launches on a stream. tau: [profiles + 1] on the device. */
 void sked_i_gaus_forward(const sked_i_gaus_board *b, unsigned what, cudaStream_t stream);
-/* raise: multipliers grow afterwards where violations did not fall. */
-void sked_i_gaus_profiles(const sked_i_gaus_board *b, const double *tau, bool raise, cudaStream_t stream);
+/* raise: on the device, how multipliers grow afterwards; NULL: they do not. */
+void sked_i_gaus_profiles(const sked_i_gaus_board *b, const double *tau, const sked_i_gaus_growth *raise,
+                          cudaStream_t stream);
 void sked_i_gaus_backward(const sked_i_gaus_board *b, unsigned what, cudaStream_t stream);
 /* Sums of the gradients to dmu and dsigma. */
 void sked_i_gaus_gradient(const sked_i_gaus_board *b, cudaStream_t stream);
@@ -137,21 +137,17 @@ sked_status sked_i_gaus_steps_open(sked_i_gaus_steps *s, const sked_i_gaus_view 
 void sked_i_gaus_steps_count(sked_i_gaus_steps *s, const sked_i_gaus_view *view, sked_i_gaus_lay_fn lay,
                              void *data);
 void sked_i_gaus_steps_close(sked_i_gaus_steps *s);
-/* Sends terms to the device; start: NULL, or how multipliers grow and from which violations on. */
-typedef struct sked_i_gaus_beginning {
-    sked_i_gaus_growth raise;
-    const double *violation; /* [families] */
-} sked_i_gaus_beginning;
+/* Sends terms, and violations to compare with, to the device. */
 sked_status sked_i_gaus_steps_aim(sked_i_gaus_steps *s, const sked_i_gaus_terms *terms,
-                                  const sked_i_gaus_beginning *start, sked_error *err);
+                                  const double *violation, sked_error *err);
 /* Sends the point. BUG where a mean or sigma would leave the grid. */
 sked_status sked_i_gaus_steps_place(sked_i_gaus_steps *s, const double *mu, const double *sigma,
                                     sked_error *err);
 /* Value and gradient at the point; dsigma may be NULL. Waits. */
 sked_status sked_i_gaus_steps_evaluate(sked_i_gaus_steps *s, double *dmu, double *dsigma,
                                        sked_i_gaus_value *value, sked_error *err);
-sked_i_gaus_control sked_i_gaus_control_make(const double *multiplier, const double *penalty, double alpha,
-                                             const sked_i_gaus_beginning *start);
+sked_i_gaus_control sked_i_gaus_control_make(const double *multiplier, const double *penalty,
+                                             const double *violation, double alpha);
 /* BUG where the value, or the gradient of an op, is not finite. */
 sked_status sked_i_gaus_control_check(const sked_i_gaus_control *control, sked_error *err);
 

@@ -62,8 +62,7 @@ static sked_status open_descent(descent *d, sked_error *err)
     if (backend == NULL)
         SKED_TRY(sked_i_backend_find("cpu", &backend, err));
     d->backend = backend->gaus_descent;
-    d->bounds = (sked_i_gaus_bounds){d->m->lo, d->m->hi, d->tuning->fixed_sigma,
-                                     sked_i_gaus_growth_of(d->backend->beside, d->tuning->iterations)};
+    d->bounds = (sked_i_gaus_bounds){d->m->lo, d->m->hi, d->tuning->fixed_sigma};
     d->most = !runs_beside(d) ? 1 : d->m->n > large ? short_run : long_run;
     SKED_TRY(d->backend->create(&d->m->view, &d->bounds, d->tuning->threads, &d->steps, err));
     SKED_NEW(d->sigma, n);
@@ -216,12 +215,14 @@ static int32_t steps_ahead(const descent *d, int32_t k, int32_t mark)
 static sked_status start_run(descent *d, int32_t k, int32_t count, bool restart, sked_error *err)
 {
     const int64_t rows = d->m->profiles + 1;
+    const sked_i_gaus_growth raise = sked_i_gaus_growth_of(d->backend->beside, d->all);
     assert(count >= 1 && count <= d->most && d->under_way < SKED_I_GAUS_FLIGHT);
     for (int32_t j = 0; j < count; j++) {
         const double progress = (double)((k + j) % d->stretch) / d->stretch;
         d->planned[j] = (sked_i_gaus_step){.rate = d->tuning->rate * (1 - 0.8 * progress),
                                            .widest = d->tuning->sigma_most * (1 - 0.8 * progress),
-                                           .tau = d->tau + j * rows};
+                                           .tau = d->tau + j * rows,
+                                           .raise = raise};
         set_tau(d, progress, d->tau + j * rows);
     }
     d->flights[d->under_way++] =

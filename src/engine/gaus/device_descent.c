@@ -54,13 +54,11 @@ static sked_status open_descent(descent *d, sked_error *err)
         SKED_TRY(sked_i_backend_find("cpu", &backend, err));
     d->backend = backend->gaus_device_descent;
     /* On unequal devices an evaluation costs the pairs of kinds that have a share: a thousandth is none. */
-    d->bounds = (sked_i_gaus_device_bounds){
-        .lo = d->grid->lo,
-        .hi = d->grid->hi,
-        .fix = b->p->fix_device,
-        .least = b->form->unequal != NULL ? -7 : -30,
-        .fixed_sigma = d->tuning->fixed_sigma,
-        .raise = sked_i_gaus_growth_of(d->backend->beside, d->tuning->iterations)};
+    d->bounds = (sked_i_gaus_device_bounds){.lo = d->grid->lo,
+                                            .hi = d->grid->hi,
+                                            .fix = b->p->fix_device,
+                                            .least = b->form->unequal != NULL ? -7 : -30,
+                                            .fixed_sigma = d->tuning->fixed_sigma};
     d->most = runs_beside(d) ? long_run : 1;
     SKED_TRY(d->backend->create(&d->grid->view, &d->bounds, d->tuning->threads, &d->steps, err));
     SKED_NEW(d->at.mu, n);
@@ -168,13 +166,15 @@ cleanup:
 static sked_status start_run(descent *d, int32_t k, int32_t count, sked_error *err)
 {
     const sked_i_gaus_tuning *t = d->tuning;
+    const sked_i_gaus_growth raise = sked_i_gaus_growth_of(d->backend->beside, d->all);
     assert(count >= 1 && count <= d->most && d->under_way < SKED_I_GAUS_FLIGHT);
     for (int32_t j = 0; j < count; j++) {
         const double progress = (double)(k + j) / d->all, cooling = 1 - 0.8 * progress;
         d->planned[j] = (sked_i_gaus_device_step){.rate = 5 * t->rate * cooling,
                                                   .share_rate = t->rate * cooling,
                                                   .widest = t->sigma_most * pow(0.05, progress),
-                                                  .temperature = 1 - 0.8 * progress};
+                                                  .temperature = 1 - 0.8 * progress,
+                                                  .raise = raise};
     }
     d->flights[d->under_way++] = (flight){.first = k, .harvest = (k + count) % t->every == 0};
     if (d->tuning->steps != NULL)
