@@ -36,6 +36,7 @@ typedef struct descent {
     flight flights[SKED_I_GAUS_FLIGHT]; /* the oldest first */
     int under_way;
     int32_t all, stretch; /* steps altogether; between returns to the incumbent */
+    int32_t every;        /* steps between legalisations */
     int32_t stale;        /* legalisations since the last better one */
     bool enough;          /* the goal is met, the visitor has enough, or it has gone stale */
     const sked_i_limit *limit;
@@ -203,8 +204,8 @@ static void record(const descent *d, const flight *f, const sked_i_gaus_value *v
 /* Steps from k to where the descent looks up: a legalisation, a return, the end, or `mark`. */
 static int32_t steps_ahead(const descent *d, int32_t k, int32_t mark)
 {
-    const int32_t every = d->tuning->every, left[] = {every - k % every, d->stretch - k % d->stretch,
-                                                      d->all - k, k < mark ? mark - k : d->most};
+    const int32_t left[] = {d->every - k % d->every, d->stretch - k % d->stretch, d->all - k,
+                            k < mark ? mark - k : d->most};
     int32_t count = d->most;
     for (size_t j = 0; j < sizeof left / sizeof *left; j++)
         count = left[j] < count ? left[j] : count;
@@ -226,7 +227,7 @@ static sked_status start_run(descent *d, int32_t k, int32_t count, bool restart,
         set_tau(d, progress, d->tau + j * rows);
     }
     d->flights[d->under_way++] =
-        (flight){.first = k, .restart = restart, .harvest = (k + count) % d->tuning->every == 0};
+        (flight){.first = k, .restart = restart, .harvest = (k + count) % d->every == 0};
     if (d->tuning->steps != NULL)
         *d->tuning->steps += count;
     return d->backend->run(d->steps, d->planned, count, err);
@@ -241,7 +242,7 @@ static void harvest(descent *d)
     if (sked_i_gaus_legalise(d->l, d->mu, d->limit) && sked_i_gaus_keep(d->best, d->l->state))
         d->stale = 0;
     d->enough = d->best->value <= t->goal || (t->visit != NULL && t->visit(t->visit_data, d->mu, d->sigma)) ||
-                (int64_t)d->stale * t->every > 2 * (int64_t)d->stretch;
+                (int64_t)d->stale * d->every > 2 * (int64_t)d->stretch;
 }
 
 /* Waits for the oldest run and looks at its means. */
@@ -276,6 +277,20 @@ static sked_status settle_all(descent *d, sked_error *err)
 /* ------------------------------------------------------------------ the descent */
 
 /*
+ * Sets the steps, as many as the time allows, and what follows from them: a GPU legalises as often in a short
+ * descent as in a long one, for it waits for that.
+ */
+static void set_length(descent *d, int32_t all)
+{
+    const sked_i_gaus_tuning *t = d->tuning;
+    d->all = all;
+    d->stretch = all / (t->restarts + 1) + 1;
+    d->every = t->every;
+    if (d->backend->beside)
+        d->every = (int32_t)fmax(1, floor((double)all * t->every / t->iterations));
+}
+
+/*
  * The means of one run are legalised while the backend makes the next one. What that finds decides about
  * returns and the end only, so the steps are the same as one after the other.
  */
@@ -287,8 +302,7 @@ static sked_status descend(descent *d, sked_error *err)
     const int32_t from = beside ? 8 : 0, mark = beside ? 40 : 6;
     double begin = sked_clock();
     sked_status st = SKED_OK;
-    d->all = t->iterations;
-    d->stretch = d->all / (t->restarts + 1) + 1;
+    set_length(d, t->iterations);
     for (int32_t k = 0, count; st == SKED_OK && k < d->all && !d->enough; k += count) {
         const bool turn = k > 0 && k % d->stretch == 0;
         count = 0;
@@ -296,10 +310,8 @@ static sked_status descend(descent *d, sked_error *err)
             SKED_TRY(settle_all(d, err));
         if (k == from)
             begin = sked_clock();
-        if (k == mark) {
-            d->all = from + sked_i_gaus_affordable(begin, k - from, d->all - from, 8, d->limit);
-            d->stretch = d->all / (t->restarts + 1) + 1;
-        }
+        if (k == mark)
+            set_length(d, from + sked_i_gaus_affordable(begin, k - from, d->all - from, 8, d->limit));
         if (d->enough || sked_i_limit_reached(d->limit))
             break;
         const bool restart = k > 0 && k % d->stretch == 0 && d->best->value < INFINITY;

@@ -177,11 +177,17 @@ cleanup:
 }
 
 /* A GPU makes steps so quickly that legalising would keep it waiting: more of them, and more in between. */
-static void use_backend(const sked_i_backend *backend, bool devices, sked_i_gaus_tuning *t)
+static void use_backend(const sked_i_run *run, const sked_i_backend *backend, sked_i_gaus_tuning *t)
 {
-    const bool beside = devices ? backend->gaus_device_descent->beside : backend->gaus_descent->beside;
-    const int32_t times = beside ? more_steps : 1;
+    const bool beside =
+        takes_devices(run->problem) ? backend->gaus_device_descent->beside : backend->gaus_descent->beside;
     t->backend = backend;
+    if (beside)
+        sked_i_gaus_lengthen(t, more_steps);
+}
+
+void sked_i_gaus_lengthen(sked_i_gaus_tuning *t, int32_t times)
+{
     t->iterations = (int32_t)fmin(1e9, (double)t->iterations * times);
     t->every = (int32_t)fmin(1e9, (double)t->every * times);
 }
@@ -194,8 +200,9 @@ sked_status sked_i_gaus_fit(const sked_i_run *run, const sked_i_gaus_view *view,
     sked_status st = tuning->backend->gaus_descent->room(view, *count, count, &why);
     if (st != SKED_ERR_DEVICE || (name != NULL && strcmp(name, "auto") != 0))
         return st == SKED_OK ? st : sked_i_fail(err, st, "%s", why.message);
-    tuning->iterations /= more_steps;
-    tuning->every /= more_steps;
+    const sked_i_gaus_settings plain = read_settings(run->setting);
+    tuning->iterations = plain.tuning.iterations;
+    tuning->every = plain.tuning.every;
     return sked_i_backend_find("cpu", &tuning->backend, err);
 }
 
@@ -207,7 +214,7 @@ static sked_status run_gaus(sked_i_run *run, sked_error *err)
     const sked_status st = sked_i_backend_choose(run->options->backend, worth, &backend, err);
     if (st != SKED_OK)
         return st;
-    use_backend(backend, takes_devices(run->problem), &set.tuning);
+    use_backend(run, backend, &set.tuning);
     return takes_devices(run->problem) ? run_real(run, &set, err) : run_whole(run, &set, err);
 }
 

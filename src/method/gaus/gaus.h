@@ -34,6 +34,8 @@ int sked_i_gaus_threads(const sked_i_run *run, int jobs);
  */
 SKED_MUST_CHECK sked_status sked_i_gaus_fit(const sked_i_run *run, const sked_i_gaus_view *view,
                                             sked_i_gaus_tuning *tuning, int *count, sked_error *err);
+/* So many times the steps, and as many between legalisations. */
+void sked_i_gaus_lengthen(sked_i_gaus_tuning *t, int32_t times);
 /* Records every step of the descent so tuned where the run keeps a recording. */
 void sked_i_gaus_watch(const sked_i_run *run, sked_i_gaus_tuning *tuning);
 /* By how much a value fell; a first schedule gains nothing. */
