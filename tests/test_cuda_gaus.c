@@ -2,6 +2,7 @@
  * The differentiable scheduler on the GPU beside the CPU: value, profiles and gradient of random problems
  * with every term, and descents step by step.
  */
+#define _DEFAULT_SOURCE
 #include "backend/backend.h"
 #include "engine/gaus/steps.h"
 #include "random_problem.h"
@@ -731,6 +732,107 @@ static void test_device_steps(void **state)
     }
 }
 
+/* ------------------------------------------------------------------ the method */
+
+/* One round of short descents on a random problem; the caller clears r. */
+static sked_status run_gaus(const char *backend, int threads, const random_problem *x, sked_result *r,
+                            sked_error *err)
+{
+    const char *settings[] = {"starts=2", "steps=2", "sweeps=1"};
+    sked_run_options opt;
+    sked_run_options_init(&opt);
+    opt.iterations = 1;
+    opt.time_limit = INFINITY;
+    opt.threads = threads;
+    opt.backend = backend;
+    opt.settings = settings;
+    opt.n_settings = 3;
+    return sked_method_run("gaus", &x->problem, &opt, r, err);
+}
+
+static void make_memory_problem(random_problem *x)
+{
+    random_problem_make(12, RANDOM_LAGS | RANDOM_HORIZON, 30, 30, x);
+    x->problem.objective = SKED_OBJECTIVE_MEMORY;
+}
+
+static int64_t steps_of(const sked_result *r)
+{
+    for (int32_t k = 0; k < r->n_statistics; k++)
+        if (strcmp(r->statistics[k]->technique, "gradient step") == 0)
+            return r->statistics[k]->calls;
+    return 0;
+}
+
+/* Steps and devices: valid and the same bytes twice. */
+static void test_method(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        random_problem x;
+        sked_result r[2];
+        if (k == 1)
+            random_problem_make(6, RANDOM_TRANSFERS | RANDOM_REAL, 10, 20, &x);
+        else
+            make_memory_problem(&x);
+        for (int turn = 0; turn < 2; turn++) {
+            r[turn] = (sked_result){.size = sizeof r[turn]};
+            OK(run_gaus("cuda", 2, &x, &r[turn], err));
+            OK(sked_schedule_validate(&x.problem, r[turn].schedule[0], err));
+            assert_true(steps_of(&r[turn]) > 0);
+        }
+        assert_memory_equal(r[0].schedule[0]->start, r[1].schedule[0]->start,
+                            (size_t)sked_graph_op_count(x.graph) * sizeof(double));
+        sked_result_clear(&r[0]);
+        sked_result_clear(&r[1]);
+        random_problem_free(&x);
+    }
+}
+
+/* The portfolio passes the backend on, and its members that have no other compute on the CPU. */
+static void test_portfolio(void **state)
+{
+    random_problem x;
+    sked_run_options opt;
+    sked_result r = {.size = sizeof r};
+    (void)state;
+    make_memory_problem(&x);
+    sked_run_options_init(&opt);
+    opt.time_limit = 0.2;
+    opt.backend = "cuda";
+    OK(sked_method_run("auto", &x.problem, &opt, &r, err));
+    OK(sked_schedule_validate(&x.problem, r.schedule[0], err));
+    sked_result_clear(&r);
+    random_problem_free(&x);
+}
+
+/* Without room for one descent: the sizes are told, and where the choice is sked's the CPU goes on. */
+static void test_no_room(void **state)
+{
+    random_problem x;
+    sked_result r = {.size = sizeof r};
+    sample small;
+    int count = 0;
+    (void)state;
+    make_sample(&shapes[1], 1, &small);
+    OK(sked_i_gaus_descent_cuda.room(&small.view, 3, &count, err));
+    assert_int_equal(count, 3);
+    setenv("SKED_EMULATE_MEMORY", "67120000", 1); /* 64 MiB of it are left to others */
+    const sked_status st = sked_i_gaus_descent_cuda.room(&small.view, 3, &count, NULL);
+    free_sample(&small);
+    if (st == SKED_OK && count == 3) {
+        unsetenv("SKED_EMULATE_MEMORY");
+        print_message("a real GPU has room\n");
+        skip();
+    }
+    make_memory_problem(&x);
+    FAILS(SKED_ERR_DEVICE, "would fit", run_gaus("cuda", 1, &x, &r, err));
+    OK(run_gaus("auto", 1, &x, &r, err));
+    sked_result_clear(&r);
+    unsetenv("SKED_EMULATE_MEMORY");
+    random_problem_free(&x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -738,7 +840,8 @@ int main(void)
         cmocka_unit_test(test_amounts),      cmocka_unit_test(test_lost_numbers),
         cmocka_unit_test(test_steps),        cmocka_unit_test(test_runs),
         cmocka_unit_test(test_descent),      cmocka_unit_test(test_devices),
-        cmocka_unit_test(test_device_steps),
+        cmocka_unit_test(test_device_steps), cmocka_unit_test(test_method),
+        cmocka_unit_test(test_portfolio),    cmocka_unit_test(test_no_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,6 +39,8 @@ typedef struct sked_i_backend {
     const char *name;
     /* OK, or UNSUPPORTED/DEVICE with the reason it cannot be used on this machine. */
     sked_status (*available)(sked_error *err);
+    /* Does what the first call would wait for, some 0.2 s on a GPU; on any thread. NULL: nothing. */
+    void (*wake)(void);
     /*
      * makespan[b] for each of count schedules given by device[b * ops + i] and order[b * ops + k] (a
      * topological order of the ops); NAN where an order is not topological. Host memory everywhere.

@@ -2,6 +2,7 @@
 #include "method/gaus/gaus.h"
 
 #include "backend/backend.h"
+#include "base/thread.h"
 
 #include <string.h>
 
@@ -146,34 +147,66 @@ static bool wants_forces(const sked_i_run *run)
            !list_suffices(run);
 }
 
-static sked_status run_whole(sked_i_run *run, const sked_i_gaus_settings *set, sked_error *err)
+/* Schedules to start from, where whole steps count. */
+static sked_status start_whole(sked_i_run *run, sked_error *err)
 {
     const sked_problem *p = run->problem;
-    sked_status st = check(p, err);
-    if (st != SKED_OK)
-        return st;
+    sked_status st = SKED_OK;
     if (p->objective == SKED_OBJECTIVE_MAKESPAN && p->ii == 0)
-        return sked_i_gaus_run_makespan(run, set, err);
+        return SKED_OK; /* makespan.c has its own */
     if (wants_forces(run))
         st = quick_start(run, "fds", forces_pay(p->graph) ? 0.9 : 0.25, err);
     if (st == SKED_OK && p->ii != SKED_II_AUTO)
         st = quick_start(run, p->ii > 0 ? "modulo-list" : "list", 0.2, err);
-    if (st == SKED_OK)
-        st = sked_i_gaus_run_horizon(run, set, err);
     return st;
 }
 
-static sked_status run_real(sked_i_run *run, const sked_i_gaus_settings *set, sked_error *err)
+/* The same where times are real. */
+static sked_status start_real(sked_i_run *run, sked_error *err)
 {
     sked_status st = SKED_OK;
     if (run->options->start != NULL)
         SKED_TRY(sked_i_run_offer_start(run, err));
     SKED_TRY(quick_start(run, "list", 0.2, err));
     SKED_TRY(quick_start(run, "heft", 0.2, err));
-    if (!sked_i_run_over(run))
-        SKED_TRY(sked_i_gaus_run_devices(run, set, err));
 cleanup:
     return st;
+}
+
+/* Quick starts, and a GPU that wakes up beside them. */
+typedef struct opening {
+    sked_i_run *run;
+    const sked_i_backend *backend;
+    sked_status status;
+    sked_error error;
+} opening;
+
+static void open_part(void *data, int index)
+{
+    opening *o = data;
+    if (index == 1)
+        o->backend->wake();
+    else
+        o->status = (takes_devices(o->run->problem) ? start_real : start_whole)(o->run, &o->error);
+}
+
+static sked_status run_quick_starts(sked_i_run *run, const sked_i_backend *backend, sked_error *err)
+{
+    opening o = {.run = run, .backend = backend};
+    const sked_status st = sked_i_parallel(backend->wake != NULL ? 2 : 1, open_part, &o, err);
+    if (st != SKED_OK || o.status == SKED_OK)
+        return st;
+    return sked_i_fail(err, o.status, "%s", o.error.message);
+}
+
+static sked_status run_relaxation(sked_i_run *run, const sked_i_gaus_settings *set, sked_error *err)
+{
+    const sked_problem *p = run->problem;
+    if (takes_devices(p))
+        return sked_i_run_over(run) ? SKED_OK : sked_i_gaus_run_devices(run, set, err);
+    if (p->objective == SKED_OBJECTIVE_MAKESPAN && p->ii == 0)
+        return sked_i_gaus_run_makespan(run, set, err);
+    return sked_i_gaus_run_horizon(run, set, err);
 }
 
 /* A GPU makes steps so quickly that legalising would keep it waiting: more of them, and more in between. */
@@ -208,14 +241,18 @@ sked_status sked_i_gaus_fit(const sked_i_run *run, const sked_i_gaus_view *view,
 
 static sked_status run_gaus(sked_i_run *run, sked_error *err)
 {
+    sked_status st = SKED_OK;
     sked_i_gaus_settings set = read_settings(run->setting);
     const sked_i_backend *backend;
     const bool worth = run->problem->graph->n_ops >= worth_a_gpu;
-    const sked_status st = sked_i_backend_choose(run->options->backend, worth, &backend, err);
-    if (st != SKED_OK)
-        return st;
+    SKED_TRY(sked_i_backend_choose(run->options->backend, worth, &backend, err));
+    if (!takes_devices(run->problem))
+        SKED_TRY(check(run->problem, err));
     use_backend(run, backend, &set.tuning);
-    return takes_devices(run->problem) ? run_real(run, &set, err) : run_whole(run, &set, err);
+    SKED_TRY(run_quick_starts(run, backend, err));
+    SKED_TRY(run_relaxation(run, &set, err));
+cleanup:
+    return st;
 }
 
 const sked_i_method sked_i_method_gaus = {
