@@ -136,13 +136,13 @@ static void predict_part(void *data, int part)
     }
 }
 
-/* Ops of all pairs from which a GPU is done before the CPU: some 20 ms of one core. */
-static const double worth_a_gpu = 2e6;
+/* Ops of all pairs a thread from which a GPU is done before the CPU: some 5 ms (docs/performance.md). */
+static const double worth_a_gpu = 5e5;
 
 static bool predicts_elsewhere(const sked_i_pool *pool, const sked_i_belief *b)
 {
     return pool->backend != NULL && pool->backend->predict != NULL &&
-           (double)pool->count * b->particles * b->model->ops >= worth_a_gpu;
+           (double)pool->count * b->particles * b->model->ops >= worth_a_gpu * b->threads;
 }
 
 /* All pairs in one call of the backend. */

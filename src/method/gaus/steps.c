@@ -159,7 +159,7 @@ static void begin(sked_i_gaus_task *t)
     }
     if (it->varied) {
         t->tuning.sigma_scale = 0.4 + 1.2 * sked_i_rng_uniform(&t->rng);
-        t->tuning.rate *= 0.3 + 1.4 * sked_i_rng_uniform(&t->rng);
+        t->tuning.rate *= 0.4 * pow(10, sked_i_rng_uniform(&t->rng)); /* deep graphs want large ones */
     }
     if (it->from_best) {
         t->tuning.sigma_scale = 0.15 + 0.5 * sked_i_rng_uniform(&t->rng);
