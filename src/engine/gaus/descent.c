@@ -28,9 +28,9 @@ typedef struct descent {
     double *mu, *sigma;        /* [n] the point after the last run that was waited for */
     double *dmu;               /* [n] at the start */
     double *mean, *deviation;  /* [n] the point before that run, for who watches; NULL: nobody does */
-    double *tau;               /* [most * (profiles + 1)] */
-    sked_i_gaus_step *planned; /* [most] */
-    int32_t most;              /* steps of one run at most */
+    double *tau;               /* [steps of a run * (profiles + 1)] */
+    sked_i_gaus_step *planned; /* [steps of a run] */
+    int32_t most;              /* steps of the next run at most */
     double peak;               /* of the start: the scale of tau */
     sked_i_gaus_terms terms;
     flight flights[SKED_I_GAUS_FLIGHT]; /* the oldest first */
@@ -45,10 +45,15 @@ typedef struct descent {
 } descent;
 
 /*
- * Steps of a run: who watches sees every one, and the CPU hears limits after every one. A GPU takes some 6 ms
- * for a step of a million ops, and limits are heard after the runs under way.
+ * Steps of a run: who watches sees every one, and the CPU hears limits after every one. On a GPU limits are
+ * heard after the runs under way, while other descents take their turns: some 20 ms a run.
  */
-enum { long_run = 16, short_run = 4, large = 1 << 18 };
+enum {
+    long_run = 16,
+    short_run = 2,
+    large = 20000 /* ops from which runs are short until the pace is known */
+};
+static const double run_seconds = 0.02;
 
 static bool runs_beside(const descent *d)
 {
@@ -65,11 +70,12 @@ static sked_status open_descent(descent *d, sked_error *err)
     d->backend = backend->gaus_descent;
     d->bounds = (sked_i_gaus_bounds){d->m->lo, d->m->hi, d->tuning->fixed_sigma};
     d->most = !runs_beside(d) ? 1 : d->m->n > large ? short_run : long_run;
+    const int64_t longest = runs_beside(d) ? long_run : 1;
     SKED_TRY(d->backend->create(&d->m->view, &d->bounds, d->tuning->threads, &d->steps, err));
     SKED_NEW(d->sigma, n);
     SKED_NEW(d->dmu, n);
-    SKED_NEW(d->tau, d->most * rows);
-    SKED_NEW(d->planned, d->most);
+    SKED_NEW(d->tau, longest * rows);
+    SKED_NEW(d->planned, longest);
     if (d->tuning->record != NULL) {
         SKED_NEW(d->mean, n);
         SKED_NEW(d->deviation, n);
@@ -310,8 +316,12 @@ static sked_status descend(descent *d, sked_error *err)
             SKED_TRY(settle_all(d, err));
         if (k == from)
             begin = sked_clock();
-        if (k == mark)
+        if (k == mark) {
+            const double pace = (sked_clock() - begin) / (k - from);
             set_length(d, from + sked_i_gaus_affordable(begin, k - from, d->all - from, 8, d->limit));
+            if (beside) /* how steps are cut into runs changes nothing else */
+                d->most = (int32_t)fmax(1, fmin(long_run, run_seconds / pace));
+        }
         if (d->enough || sked_i_limit_reached(d->limit))
             break;
         const bool restart = k > 0 && k % d->stretch == 0 && d->best->value < INFINITY;

@@ -37,7 +37,8 @@ typedef struct descent {
     sked_i_gaus_incumbent *best;
 } descent;
 
-enum { long_run = 16 }; /* steps of a run beside the caller */
+/* Steps of a run beside the caller, who hears limits after those under way. */
+enum { long_run = 16, short_run = 2, large = 20000 /* shares from which they are short */ };
 
 static bool runs_beside(const descent *d)
 {
@@ -59,7 +60,7 @@ static sked_status open_descent(descent *d, sked_error *err)
                                             .fix = b->p->fix_device,
                                             .least = b->form->unequal != NULL ? -7 : -30,
                                             .fixed_sigma = d->tuning->fixed_sigma};
-    d->most = runs_beside(d) ? long_run : 1;
+    d->most = !runs_beside(d) ? 1 : shares > large ? short_run : long_run;
     SKED_TRY(d->backend->create(&d->grid->view, &d->bounds, d->tuning->threads, &d->steps, err));
     SKED_NEW(d->at.mu, n);
     SKED_NEW(d->at.sigma, n);
