@@ -246,6 +246,17 @@ static const pattern patterns[] = {
       ".model m" I "\n.inputs a\n.outputs o\n.subckt m" NEXT " a=a o=x\n.subckt m" NEXT " a=x o=o\n.end\n",
       ""}},
 
+    {"aiger", "gates on one input", {"aag " N1 "0 1 0 0 " N "\n2\n", NEXT "0 2 3\n", ""}},
+    {"aiger",
+     "a chain against the order of lines",
+     {"aag " N1 "0 1 0 0 " N1 "\n2\n", NEXT "0 " I2 "0 2\n", N1 "0 2 2\n"}},
+    {"aiger", "symbols", {"aag " N "0 " N " 0 0 0\n", NEXT "0\n", "", "i" I " name" I "\n", "c\n"}},
+    {"aiger", "one symbol for all", {"aag " N "0 " N " 0 0 0\n", NEXT "0\n", "", "i" I " x\n", "c\n"}},
+    {"aiger", "latches", {"aag " N "0 0 " N " 0 0\n", NEXT "0 " NEXT "0 0\n", ""}},
+    {"aiger", "outputs", {"aag 1 1 0 " N " 0\n2\n", "2\n", ""}},
+    {"aiger", "justice properties", {"aag 1 1 0 0 0 0 0 " N " 0\n2\n", "1\n", "", "3\n", ""}},
+    {"aiger", "a comment", {"aag 0 0 0 0 0\nc\n", "x\n", ""}},
+
     {"regal", "nodes", {"", "node { name: \"n" I "\" id: " I " compute_cost: 1 }\n", ""}},
     {"regal",
      "inputs of one node",
