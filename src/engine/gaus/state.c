@@ -85,6 +85,36 @@ static inline double mass_of(const sked_i_gaus_state *s, int32_t p, double level
     return x < -700 ? 0 : sked_i_exp(x < 700 ? x : 700);
 }
 
+/*
+ * Adds amount to `length` cells from step d on; full turns go to every cell. The row holds differences
+ * between a cell and the one before it, so that a long life costs no more than a short one.
+ */
+static void add_difference(const sked_i_gaus_model *m, double *row, int32_t d, int64_t length, double amount)
+{
+    if (m->period > 0) {
+        row[0] += (double)(length / m->period) * amount;
+        length %= m->period;
+    }
+    assert(length >= 0 && (m->period > 0 || (d >= 0 && d + length <= m->cells)));
+    if (length == 0)
+        return;
+    const int32_t begin = cell_of(m, d), end = begin + (int32_t)length;
+    row[begin] += amount;
+    if (end < m->cells) {
+        row[end] -= amount;
+    } else if (end > m->cells) { /* folded: it goes on from the first cell */
+        row[0] += amount;
+        row[end - m->cells] -= amount;
+    }
+}
+
+static void sum_differences(const sked_i_gaus_model *m, double *row)
+{
+    double level = 0;
+    for (int32_t c = 0; c < m->cells; c++)
+        row[c] = level += row[c];
+}
+
 /* Adds amount to `length` cells from step d on; full turns go to every cell. */
 static void add_plain(const sked_i_gaus_model *m, double *row, int32_t d, int64_t length, double amount)
 {
@@ -136,6 +166,15 @@ static void find_last(sked_i_gaus_state *s, int32_t i)
     s->holders[i] = holders;
 }
 
+static void add_life(sked_i_gaus_state *s, int32_t p, int32_t d, int64_t length, double amount)
+{
+    double *row = s->level + (int64_t)p * s->m->cells;
+    if (s->m->differences[p])
+        add_difference(s->m, row, d, length, amount);
+    else
+        add_plain(s->m, row, d, length, amount);
+}
+
 void sked_i_gaus_state_set(sked_i_gaus_state *s, const int32_t *at)
 {
     const sked_i_gaus_model *m = s->m;
@@ -145,18 +184,19 @@ void sked_i_gaus_state_set(sked_i_gaus_state *s, const int32_t *at)
     for (int32_t i = 0; i < m->n; i++) {
         assert(s->at[i] >= m->lo[i] && s->at[i] <= m->hi[i]);
         for (int64_t u = m->use_ptr[i]; u < m->use_ptr[i + 1]; u++)
-            add_plain(m, s->level + (int64_t)m->use_profile[u] * m->cells, s->at[i], m->duration[i],
-                      m->use_amount[u]);
+            add_life(s, m->use_profile[u], s->at[i], m->duration[i], m->use_amount[u]);
         if (m->memory[i] > 0) {
             find_last(s, i);
             if (s->last[i] > s->at[i])
-                add_plain(m, s->level + (int64_t)m->profiles * m->cells, s->at[i],
-                          (int64_t)s->last[i] - s->at[i], m->memory[i]);
+                add_life(s, m->profiles, s->at[i], (int64_t)s->last[i] - s->at[i], m->memory[i]);
         }
         for (int64_t e = m->g->succ_ptr[i]; m->alpha > 0 && e < m->g->succ_ptr[i + 1]; e++)
             if (sked_i_gaus_counts(m, e))
                 s->communication += m->bytes[e] * (s->at[m->g->edge_to[e]] - s->at[i] + m->shift[e]);
     }
+    for (int32_t p = 0; p <= m->profiles; p++)
+        if (m->differences[p])
+            sum_differences(m, s->level + (int64_t)p * m->cells);
 }
 
 void sked_i_gaus_state_load(sked_i_gaus_state *s, const double *start)

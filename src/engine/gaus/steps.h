@@ -44,6 +44,7 @@ typedef struct sked_i_gaus_model {
     double *capacity;         /* [profiles + 1] INFINITY: none */
     double *typical;          /* [profiles + 1] mean amount of an op that has one, at least tiny */
     double *largest;          /* [profiles + 1] */
+    bool *differences;        /* [profiles + 1] whole schedules fill it by differences between steps */
     double alpha;             /* 0 unless the objective is cost */
     bool with_memory, capped; /* capped: some capacity is finite */
     sked_i_gaus_view view;
@@ -85,7 +86,10 @@ typedef struct sked_i_gaus_state {
 SKED_MUST_CHECK sked_status sked_i_gaus_state_create(const sked_i_gaus_model *m, sked_i_gaus_state **out,
                                                      sked_error *err);
 void sked_i_gaus_state_destroy(sked_i_gaus_state *s);
-/* Takes over starts within the windows and builds all profiles. O(ops + edges + lives). */
+/*
+ * Takes over starts within the windows and builds all profiles. O(ops + edges + profiles * cells), and the
+ * lengths of what is not filled by differences.
+ */
 void sked_i_gaus_state_set(sked_i_gaus_state *s, const int32_t *at);
 /* The same from real numbers that are whole. */
 void sked_i_gaus_state_load(sked_i_gaus_state *s, const double *start);
@@ -119,10 +123,10 @@ void sked_i_gaus_round(const sked_i_gaus_model *m, const double *mu, int repair,
 /* What turns means into schedules that keep everything. */
 typedef struct sked_i_gaus_legaliser {
     const sked_i_gaus_model *m;
-    sked_i_gaus_state *state; /* the last schedule made */
-    sked_i_ims *ims;          /* NULL without capacities */
-    sked_i_frame *near;       /* its windows: not much before the rounded means */
-    int32_t *at, *scratch;    /* [n] */
+    sked_i_gaus_state *state;       /* the last schedule made */
+    sked_i_ims *ims;                /* NULL without capacities */
+    sked_i_frame *near;             /* its windows: not much before the rounded means */
+    int32_t *at, *scratch, *middle; /* [n] */
 } sked_i_gaus_legaliser;
 SKED_MUST_CHECK sked_status sked_i_gaus_legaliser_create(const sked_i_gaus_model *m,
                                                          sked_i_gaus_legaliser **out, sked_error *err);
