@@ -5,6 +5,7 @@
  *   model.c      the problem in whole steps: windows, profiles, edges
  *   starts.c     where the means begin: list, ASAP, ALAP, midpoint, filling, random
  *   descent.c    Adam under an augmented Lagrangian; legalises often and keeps the best
+ *   means.c      the same on the means alone, for peak memory of large graphs
  *   legalise.c   means to a legal schedule: topological repair, modulo repair
  *   state.c      a legal schedule with its profiles, moved op by op
  *   polish.c     single-op moves within slack under the same smoothed objective
@@ -166,6 +167,17 @@ SKED_MUST_CHECK sked_status sked_i_gaus_descend(sked_i_gaus_legaliser *l, const 
                                                 const sked_i_limit *limit, double *mu,
                                                 sked_i_gaus_incumbent *best, int64_t *evaluations,
                                                 sked_error *err);
+/* Is the objective one that the means alone can descend: peak memory, without interval or capacities? */
+bool sked_i_gaus_means_suffice(const sked_i_gaus_model *m);
+/*
+ * The same on the means alone (means.c): every step takes O(ops + edges + steps), and mu keeps every edge
+ * after it. Where means suffice. tuning: iterations, restarts, every, rate, sigma_scale, goal count.
+ */
+SKED_MUST_CHECK sked_status sked_i_gaus_descend_means(sked_i_gaus_legaliser *l,
+                                                      const sked_i_gaus_tuning *tuning,
+                                                      const sked_i_limit *limit, double *mu,
+                                                      sked_i_gaus_incumbent *best, int64_t *evaluations,
+                                                      sked_error *err);
 /*
  * Anneals from best, a legal schedule, with single-op moves for `sweeps` passes over the movable ops, until
  * the limit, or until best meets the goal.

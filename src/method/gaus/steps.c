@@ -5,9 +5,11 @@
  */
 #include "method/gaus/gaus.h"
 
+#include <string.h>
+
 typedef struct tools {
     sked_i_gaus_legaliser *legaliser;
-    double *mu; /* [n] */
+    double *mu, *means; /* [n] where Gaussians start from, and the means alone */
 } tools;
 
 static void destroy_tools(void *data)
@@ -17,6 +19,7 @@ static void destroy_tools(void *data)
         return;
     sked_i_gaus_legaliser_destroy(t->legaliser);
     free(t->mu);
+    free(t->means);
     free(t);
 }
 
@@ -27,6 +30,7 @@ static sked_status create_tools(const sked_i_gaus_rounds *r, void **out, sked_er
     tools *t = NULL;
     SKED_NEW0(t, 1);
     SKED_NEW(t->mu, m->n);
+    SKED_NEW(t->means, m->n);
     SKED_TRY(sked_i_gaus_legaliser_create(m, &t->legaliser, err));
     *out = t;
     return SKED_OK;
@@ -72,6 +76,7 @@ static sked_status afford_starts(sked_i_gaus_rounds *r, sked_error *err)
     const double step = (sked_clock() - begin) / 4; /* two more for the multipliers */
     const double count = floor(r->threads * 0.3 * left / (120 * fmax(1e-7, step)));
     r->starts = count < r->starts ? (int)fmax(count, 1) : r->starts;
+    r->slow = count < 1 && sked_i_gaus_means_suffice(r->model);
     return st;
 }
 
@@ -151,9 +156,30 @@ static void begin(sked_i_gaus_task *t)
     }
 }
 
+/* Peak memory: the means alone first, four steps for one, in half of the time where Gaussians follow. */
+static sked_status descend_means(sked_i_gaus_task *t, sked_error *err)
+{
+    const sked_i_gaus_rounds *r = t->rounds;
+    const tools *own = t->worker->tools;
+    const double now = sked_clock();
+    sked_i_gaus_tuning tuning = t->tuning;
+    sked_i_limit limit = t->limit;
+    if (!sked_i_gaus_means_suffice(r->model))
+        return SKED_OK;
+    if (limit.paced && !r->slow)
+        limit.deadline = now + 0.5 * (limit.deadline - now);
+    tuning.iterations *= 4;
+    memcpy(own->means, own->mu, (size_t)r->n * sizeof *own->mu);
+    return sked_i_gaus_descend_means(own->legaliser, &tuning, &limit, own->means, &t->item->best,
+                                     &t->worker->evaluations, err);
+}
+
 static sked_status descend(sked_i_gaus_task *t, sked_error *err)
 {
     const tools *own = t->worker->tools;
+    const sked_status st = descend_means(t, err);
+    if (st != SKED_OK || t->rounds->slow)
+        return st;
     return sked_i_gaus_descend(own->legaliser, &t->tuning, &t->limit, own->mu, &t->item->best,
                                &t->worker->evaluations, err);
 }
