@@ -377,7 +377,7 @@ static double smoothed(const sked_i_gaus_state *s)
         double sum = 0;
         for (int32_t c = 0; s->m->weight[p] > 0 && c < s->m->cells; c++)
             sum += exp((s->level[(int64_t)p * s->m->cells + c] - s->top[p]) / s->tau[p]);
-        value += s->m->weight[p] > 0 ? s->m->weight[p] * s->tau[p] * sum / s->sum[p] : 0;
+        value += s->m->weight[p] > 0 ? s->m->weight[p] * s->tau[p] * log(sum) : 0;
     }
     return value;
 }

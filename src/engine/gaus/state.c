@@ -284,6 +284,17 @@ void sked_i_gaus_state_slack(const sked_i_gaus_state *s, int32_t i, int32_t reac
 
 /* ------------------------------------------------------------------ pricing places */
 
+/*
+ * By how much tau * log sum exp rises, as a multiple of tau, where the sum changes by `change`. The log
+ * itself, not its slope: with a small tau the slope makes one step above the peak a million times as dear as
+ * it is.
+ */
+static inline double rise_of(double change, double sum)
+{
+    const double x = fmax(change / sum, 1e-12 - 1);
+    return fabs(x) < 1e-4 ? x * (1 - x * (0.5 - x / 3)) : sked_i_log(1 + x);
+}
+
 static void scan_communication(sked_i_gaus_state *s, int32_t i, int32_t lo, int32_t hi)
 {
     const sked_i_gaus_model *m = s->m;
@@ -313,7 +324,7 @@ static void scan_load(sked_i_gaus_state *s, int32_t i, int64_t u, int32_t lo, in
     const int32_t p = m->use_profile[u], span = span_of(m, i), at = s->at[i];
     const double *mass = s->mass + (int64_t)p * m->cells;
     const double grow = sked_i_exp(m->use_amount[u] / s->tau[p]);
-    const double unit = m->weight[p] * s->tau[p] * (grow - 1) / s->sum[p];
+    const double unit = m->weight[p] * s->tau[p];
     double here = 0, sum = 0;
     for (int32_t d = at; d < at + span; d++)
         here += mass[cell_of(m, d)] / grow;
@@ -325,7 +336,7 @@ static void scan_load(sked_i_gaus_state *s, int32_t i, int64_t u, int32_t lo, in
             sum -= holds(m, d - span, at, span) ? y / grow : y;
         }
         if (d - span + 1 >= lo)
-            s->cost[d - span + 1 - lo] += unit * (sum - here);
+            s->cost[d - span + 1 - lo] += unit * rise_of((grow - 1) * (sum - here), s->sum[p]);
     }
 }
 
@@ -433,7 +444,7 @@ static void scan_later(sked_i_gaus_state *s, int32_t i, int32_t lo, int32_t hi, 
         if (changed)
             factor = factor_of(s, net);
         sum += mass[cell_of(m, d)] * factor;
-        s->cost[d + 1 - lo] += unit * sum;
+        s->cost[d + 1 - lo] += unit * rise_of(sum, s->sum[m->profiles]);
     }
 }
 
@@ -458,7 +469,7 @@ static void scan_earlier(sked_i_gaus_state *s, int32_t i, int32_t lo, int32_t co
             factor = factor_of(s, net);
         changed = false;
         sum += mass[cell_of(m, d)] * factor;
-        s->cost[d - lo] += unit * sum;
+        s->cost[d - lo] += unit * rise_of(sum, s->sum[m->profiles]);
     }
 }
 
@@ -468,7 +479,7 @@ void sked_i_gaus_state_scan(sked_i_gaus_state *s, int32_t i, int32_t lo, int32_t
     assert(lo <= s->at[i] && s->at[i] <= hi && hi - lo <= 2 * SKED_I_GAUS_FARTHEST);
     scan_communication(s, i, lo, hi);
     if (m->weight[m->profiles] > 0) {
-        const double unit = m->weight[m->profiles] * s->tau[m->profiles] / s->sum[m->profiles];
+        const double unit = m->weight[m->profiles] * s->tau[m->profiles];
         const int32_t count = collect_ends(s, i);
         scan_later(s, i, lo, hi, count, unit);
         scan_earlier(s, i, lo, count, unit);
