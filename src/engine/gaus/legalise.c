@@ -19,7 +19,7 @@ static void push_later(const sked_i_gaus_model *m, int32_t *at)
     for (bool moved = true; moved;) {
         moved = false;
         for (int32_t k = 0; k < m->n; k++) {
-            const int32_t i = g->topo[k];
+            const int32_t i = m->order[k];
             for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
                 const int32_t t = at[i] + m->gap[e];
                 if (!sked_i_gaus_counts(m, e) || t <= at[g->edge_to[e]])
@@ -37,7 +37,7 @@ static void push_earlier(const sked_i_gaus_model *m, int32_t *at)
     for (bool moved = true; moved;) {
         moved = false;
         for (int32_t k = m->n; k-- > 0;) {
-            const int32_t i = g->topo[k];
+            const int32_t i = m->order[k];
             for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
                 const int32_t t = at[g->edge_to[e]] - m->gap[e];
                 if (!sked_i_gaus_counts(m, e) || t >= at[i])

@@ -19,7 +19,8 @@
 typedef struct descent {
     const sked_i_gaus_model *m;
     const sked_i_gaus_tuning *tuning;
-    double *mu, *dmu, *other;    /* [n] */
+    double *mu, *dmu;            /* [n] */
+    double *end;                 /* [n] when the last reader of a value starts; scratch between steps */
     double *momentum, *variance; /* [n] of Adam */
     double *profile, *price;     /* [cells + 1] */
     double *sums;                /* [cells + 1] scratch */
@@ -39,7 +40,7 @@ static sked_status open_descent(descent *d, sked_error *err)
     sked_status st = SKED_OK;
     const int64_t n = d->m->n, cells = d->m->cells;
     SKED_NEW(d->dmu, n);
-    SKED_NEW(d->other, n);
+    SKED_NEW(d->end, n);
     SKED_NEW0(d->momentum, n);
     SKED_NEW0(d->variance, n);
     SKED_NEW(d->profile, cells + 1);
@@ -51,9 +52,19 @@ cleanup:
 
 static void close_descent(descent *d)
 {
-    void *const owned[] = {d->dmu, d->other, d->momentum, d->variance, d->profile, d->price, d->sums};
+    void *const owned[] = {d->dmu, d->end, d->momentum, d->variance, d->profile, d->price, d->sums};
     for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
         free(owned[k]);
+}
+
+/* fmax and fmin are calls; no number here is NAN. */
+static inline double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+static inline double smaller(double a, double b)
+{
+    return a < b ? a : b;
 }
 
 /* ------------------------------------------------------------------ rows over time */
@@ -113,8 +124,9 @@ static void fill_profile(descent *d)
     for (int32_t i = 0; i < m->n; i++) {
         if (m->memory[i] == 0)
             continue;
+        d->end[i] = end_of(d, i);
         put(d->profile, d->mu[i], m->memory[i]);
-        put(d->profile, end_of(d, i), -m->memory[i]);
+        put(d->profile, d->end[i], -m->memory[i]);
     }
     for (int32_t c = 0; c < m->cells; c++)
         d->profile[c] = level += d->profile[c];
@@ -149,16 +161,19 @@ static inline double share_of(double early)
 static void pull_readers(descent *d, int32_t i)
 {
     const sked_i_gaus_model *m = d->m;
-    const double end = end_of(d, i), inverse = 1 / d->width, size = m->memory[i];
+    const sked_graph *g = m->g;
+    const int64_t first = g->succ_ptr[i], past = g->succ_ptr[i + 1];
+    const double end = d->end[i], inverse = 1 / d->width, price = m->memory[i] * get(d->price, end);
     double shares = 0;
-    for (int64_t e = m->g->succ_ptr[i]; e < m->g->succ_ptr[i + 1]; e++)
+    d->dmu[i] -= m->memory[i] * get(d->price, d->mu[i]);
+    if (price == 0)
+        return;
+    for (int64_t e = first; e < past; e++)
         if (sked_i_gaus_counts(m, e))
-            shares += share_of((end - d->mu[m->g->edge_to[e]]) * inverse);
-    const double price = size * get(d->price, end) / shares;
-    for (int64_t e = m->g->succ_ptr[i]; e < m->g->succ_ptr[i + 1]; e++)
+            shares += share_of((end - d->mu[g->edge_to[e]]) * inverse);
+    for (int64_t e = first; e < past; e++)
         if (sked_i_gaus_counts(m, e))
-            d->dmu[m->g->edge_to[e]] += price * share_of((end - d->mu[m->g->edge_to[e]]) * inverse);
-    d->dmu[i] -= size * get(d->price, d->mu[i]);
+            d->dmu[g->edge_to[e]] += price / shares * share_of((end - d->mu[g->edge_to[e]]) * inverse);
 }
 
 /* Edges that are short, or nearly so, pull their ends apart. The half step is the continuity correction. */
@@ -223,16 +238,16 @@ static void step(descent *d, double progress, int32_t stretch)
 {
     const sked_i_gaus_model *m = d->m;
     const double cooling = 1 - 0.8 * progress, rate = 10 * d->tuning->rate * cooling;
-    const double crossing = 5 * d->scale * cooling / stretch;
+    const double crossing = d->scale >= 1 ? 5 * cooling / stretch : 0;
     sked_i_gaus_decay_advance(&d->decay);
     for (int32_t i = 0; i < m->n; i++) {
         const double window = m->hi[i] - m->lo[i];
         if (window == 0)
             continue;
-        const double most = fmax(rate * fmin(2, fmax(0.1, 0.02 * window)), crossing * window);
+        const double most = larger(rate * smaller(2, larger(0.1, 0.02 * window)), crossing * window);
         const double mu =
             d->mu[i] - most * sked_i_gaus_adam(&d->decay, &d->momentum[i], &d->variance[i], d->dmu[i]);
-        d->mu[i] = fmin(m->hi[i], fmax(m->lo[i], mu));
+        d->mu[i] = smaller(m->hi[i], larger(m->lo[i], mu));
     }
 }
 
@@ -241,19 +256,19 @@ static void keep_edges(descent *d)
 {
     const sked_i_gaus_model *m = d->m;
     const sked_graph *g = m->g;
-    double *later = d->mu, *earlier = d->other;
+    double *later = d->mu, *earlier = d->end;
     memcpy(earlier, later, (size_t)m->n * sizeof *later);
     for (int32_t k = 0; k < m->n; k++) {
-        const int32_t i = g->topo[k];
+        const int32_t i = m->order[k];
         for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
             if (sked_i_gaus_counts(m, e))
-                later[g->edge_to[e]] = fmax(later[g->edge_to[e]], later[i] + m->gap[e]);
+                later[g->edge_to[e]] = larger(later[g->edge_to[e]], later[i] + m->gap[e]);
     }
     for (int32_t k = m->n; k-- > 0;) {
-        const int32_t i = g->topo[k];
+        const int32_t i = m->order[k];
         for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
             if (sked_i_gaus_counts(m, e))
-                earlier[i] = fmin(earlier[i], earlier[g->edge_to[e]] - m->gap[e]);
+                earlier[i] = smaller(earlier[i], earlier[g->edge_to[e]] - m->gap[e]);
     }
     for (int32_t i = 0; i < m->n; i++) {
         d->mu[i] = 0.5 * (later[i] + earlier[i]);

@@ -28,6 +28,22 @@ cleanup:
     return st;
 }
 
+/* Netlists mostly number their ops in topological order: taken in that order, neighbours lie close together.
+ */
+static sked_status choose_order(sked_i_gaus_model *m, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const sked_graph *g = m->g;
+    bool numbered = true;
+    SKED_NEW(m->order, m->n);
+    for (int64_t e = 0; e < g->n_edges; e++)
+        numbered = numbered && (g->edge_distance[e] > 0 || g->edge_from[e] < g->edge_to[e]);
+    for (int32_t k = 0; k < m->n; k++)
+        m->order[k] = numbered ? k : g->topo[k];
+cleanup:
+    return st;
+}
+
 /* An edge is a rule where it can bind; carried edges of an unpipelined problem are none, and no use either.
  */
 static sked_status copy_edges(sked_i_gaus_model *m, sked_error *err)
@@ -275,6 +291,7 @@ sked_status sked_i_gaus_model_create(const sked_problem *p, int64_t ii, int64_t 
     if (!sked_i_frame_set(m->loop, m->frame, ii > 0 ? ii : steps + 1, steps))
         goto cleanup;
     SKED_TRY(copy_ops(m, err));
+    SKED_TRY(choose_order(m, err));
     SKED_TRY(copy_edges(m, err));
     SKED_TRY(copy_memory(m, err));
     SKED_TRY(make_profiles(m, err));
@@ -290,9 +307,10 @@ void sked_i_gaus_model_destroy(sked_i_gaus_model *m)
 {
     if (m == NULL)
         return;
-    void *const owned[] = {m->lo,          m->hi,          m->duration,   m->gap,     m->shift,   m->kind,
-                           m->bytes,       m->memory,      m->multi,      m->use_ptr, m->typical, m->largest,
-                           m->differences, m->use_profile, m->use_amount, m->weight,  m->capacity};
+    void *const owned[] = {m->order,      m->lo,      m->hi,      m->duration,    m->gap,
+                           m->shift,      m->kind,    m->bytes,   m->memory,      m->multi,
+                           m->use_ptr,    m->typical, m->largest, m->differences, m->use_profile,
+                           m->use_amount, m->weight,  m->capacity};
     for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
         free(owned[k]);
     sked_i_frame_destroy(m->frame);

@@ -32,6 +32,7 @@ typedef struct sked_i_gaus_model {
     int32_t n, steps, period, cells; /* period 0: not pipelined; cells: period or steps + 1 */
     int32_t *lo, *hi;                /* [n] windows of starts, lo <= hi */
     int32_t *duration;
+    int32_t *order; /* [n] topological: as they are numbered where that is one, for the sake of caches */
     int32_t *gap, *shift; /* [edges] start(to) >= start(from) + gap; shift: distance * period */
     uint8_t *kind;        /* [edges] SKED_I_GAUS_EDGE_* */
     double *bytes;        /* [edges] 1: counts as communication */

@@ -56,6 +56,27 @@ static void take_list(sked_i_gaus_rounds *r, const sked_schedule *list)
         sked_i_gaus_keep(&r->best, t->legaliser->state);
 }
 
+/* Steps with Gaussians that a third of the time `left` allows where one takes `step` seconds of a thread. */
+static double affordable_steps(const sked_i_gaus_rounds *r, double left, double step)
+{
+    return r->threads * 0.3 * left / fmax(1e-7, step);
+}
+
+/* The means alone descend, one start for each thread. */
+static void go_slow(sked_i_gaus_rounds *r)
+{
+    if (!sked_i_gaus_means_suffice(r->model))
+        return;
+    r->slow = true;
+    r->starts = r->set->starts < r->threads ? r->set->starts : r->threads;
+}
+
+/* So large that measuring a step would take too long: a step takes about a microsecond an op. */
+static bool hopeless(const sked_i_gaus_rounds *r, double left)
+{
+    return sked_i_gaus_means_suffice(r->model) && affordable_steps(r, left, 1e-6 * r->n) < 120;
+}
+
 /*
  * Starts that the time allows: a descent of fewer than some 120 steps is worth less than none, so rather
  * fewer of them. Measured by two steps from the middle. Without a time limit: all.
@@ -69,14 +90,19 @@ static sked_status afford_starts(sked_i_gaus_rounds *r, sked_error *err)
     const double begin = sked_clock(), left = r->run->limit.deadline - begin;
     if (isinf(left) || !r->run->limit.paced || r->starts <= 1)
         return SKED_OK;
+    if (hopeless(r, left)) {
+        go_slow(r);
+        return SKED_OK;
+    }
     tuning.iterations = 2;
     sked_i_gaus_place_means(r->model, SKED_I_GAUS_START_MIDPOINT, NULL, NULL, t->mu);
     const sked_status st =
         sked_i_gaus_descend(t->legaliser, &tuning, &r->run->limit, t->mu, scratch, &w->evaluations, err);
     const double step = (sked_clock() - begin) / 4; /* two more for the multipliers */
-    const double count = floor(r->threads * 0.3 * left / (120 * fmax(1e-7, step)));
+    const double count = floor(affordable_steps(r, left, step) / 120);
     r->starts = count < r->starts ? (int)fmax(count, 1) : r->starts;
-    r->slow = count < 1 && sked_i_gaus_means_suffice(r->model);
+    if (count < 1)
+        go_slow(r);
     return st;
 }
 
@@ -97,16 +123,20 @@ cleanup:
 /* ------------------------------------------------------------------ what a round does */
 
 /* Kinds of start, the most promising first: where loads count, symmetric starts are of little use. */
-static int kind_of(const sked_i_gaus_model *m, int k)
+static int kind_of(const sked_i_gaus_rounds *r, int k)
 {
+    const sked_i_gaus_model *m = r->model;
     static const int for_loads[] = {SKED_I_GAUS_START_LIST, SKED_I_GAUS_START_FILL, SKED_I_GAUS_START_ALAP,
                                     SKED_I_GAUS_START_MIDPOINT, SKED_I_GAUS_START_ASAP};
     static const int for_memory[] = {SKED_I_GAUS_START_MIDPOINT, SKED_I_GAUS_START_ALAP,
                                      SKED_I_GAUS_START_LIST, SKED_I_GAUS_START_ASAP,
                                      SKED_I_GAUS_START_RANDOM};
+    static const int with_few_steps[] = {SKED_I_GAUS_START_LIST, SKED_I_GAUS_START_MIDPOINT,
+                                         SKED_I_GAUS_START_ALAP, SKED_I_GAUS_START_ASAP,
+                                         SKED_I_GAUS_START_RANDOM};
     if (k >= SKED_I_GAUS_START_RANDOM)
         return SKED_I_GAUS_START_RANDOM;
-    return m->with_memory ? for_memory[k] : for_loads[k];
+    return r->slow ? with_few_steps[k] : m->with_memory ? for_memory[k] : for_loads[k];
 }
 
 /* Longer and longer polish, descents from the incumbent, and something new. */
@@ -119,7 +149,7 @@ static void plan(sked_i_gaus_rounds *r)
     for (int k = 0; k < r->count; k++) {
         sked_i_gaus_item *it = &r->items[k];
         const int turn = r->round + k;
-        it->start = r->round == 0 ? kind_of(r->model, k) : SKED_I_GAUS_START_RANDOM;
+        it->start = r->round == 0 ? kind_of(r, k) : SKED_I_GAUS_START_RANDOM;
         it->descend = r->starts > 0;
         it->sweeps = sweeps;
         it->heat = set->heat * (k % 2 == 0 ? 1 : 0.3); /* hot moves whole regions, mild balances loads */
@@ -169,6 +199,8 @@ static sked_status descend_means(sked_i_gaus_task *t, sked_error *err)
     if (limit.paced && !r->slow)
         limit.deadline = now + 0.5 * (limit.deadline - now);
     tuning.iterations *= 4;
+    if (!t->item->from_best && t->item->start == SKED_I_GAUS_START_LIST)
+        tuning.sigma_scale *= 0.5; /* near a good schedule */
     memcpy(own->means, own->mu, (size_t)r->n * sizeof *own->mu);
     return sked_i_gaus_descend_means(own->legaliser, &tuning, &limit, own->means, &t->item->best,
                                      &t->worker->evaluations, err);
