@@ -133,7 +133,6 @@ struct sked_i_gaus_rounds {
     double gradient;    /* best value that a descent alone gave */
     int best_start;     /* the kind of start that the incumbent goes back to */
     double deadline;    /* of this round */
-    bool slow;          /* the time allows too few steps with Gaussians: the means alone descend */
 };
 
 /*

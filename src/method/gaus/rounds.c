@@ -18,12 +18,6 @@ static sked_i_limit slice(const sked_i_gaus_rounds *r, int index, double part)
     return limit;
 }
 
-/* A share of the time as the relaxation has it; more where descents are starved of steps. */
-static double share(const sked_i_gaus_rounds *r, double usual)
-{
-    return r->slow ? fmax(usual, 0.8) : usual;
-}
-
 /* Runs one phase and notes what it took. */
 static sked_status run_phase(sked_i_gaus_task *t, sked_status (*phase)(sked_i_gaus_task *t, sked_error *err),
                              sked_i_gaus_effort *effort, sked_error *err)
@@ -51,7 +45,7 @@ static sked_status run_item(const sked_i_gaus_rounds *r, sked_i_gaus_worker *w, 
         sked_i_gaus_watch(r->run, &t.tuning);
     x->begin(&t);
     if (it->descend) {
-        t.limit = slice(r, index, it->sweeps > 0 ? share(r, x->descent_share) : 1);
+        t.limit = slice(r, index, it->sweeps > 0 ? x->descent_share : 1);
         SKED_TRY(run_phase(&t, x->descend, &w->descent, err));
     }
     it->seconds = sked_clock() - begin;
@@ -202,7 +196,7 @@ static sked_status run_rounds(sked_i_gaus_rounds *r, sked_error *err)
         bool better;
         r->relaxation->plan(r);
         assert(r->count >= 1 && r->count <= r->most);
-        r->deadline = now + left * (r->round == 0 ? share(r, r->relaxation->first_share) : 1);
+        r->deadline = now + left * (r->round == 0 ? r->relaxation->first_share : 1);
         SKED_TRY(run_round(r, &better, err));
         stale = better ? 0 : stale + 1;
         SKED_LOG(2, "gaus", "round %d: %d items, best %g%s", r->round, r->count, r->best.value,

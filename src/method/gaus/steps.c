@@ -5,12 +5,13 @@
  */
 #include "method/gaus/gaus.h"
 
-#include <string.h>
-
 typedef struct tools {
     sked_i_gaus_legaliser *legaliser;
-    double *mu, *means; /* [n] where Gaussians start from, and the means alone */
+    double *mu;    /* [n] where Gaussians start from */
+    double *means; /* [n] those that descend alone */
 } tools;
+
+static const sked_i_gaus_relaxation starved;
 
 static void destroy_tools(void *data)
 {
@@ -62,12 +63,12 @@ static double affordable_steps(const sked_i_gaus_rounds *r, double left, double 
     return r->threads * 0.3 * left / fmax(1e-7, step);
 }
 
-/* The means alone descend, one start for each thread. */
-static void go_slow(sked_i_gaus_rounds *r)
+/* Too few steps with Gaussians: the means alone descend, one start for each thread. */
+static void starve(sked_i_gaus_rounds *r)
 {
     if (!sked_i_gaus_means_suffice(r->model))
         return;
-    r->slow = true;
+    r->relaxation = &starved;
     r->starts = r->set->starts < r->threads ? r->set->starts : r->threads;
 }
 
@@ -90,19 +91,19 @@ static sked_status afford_starts(sked_i_gaus_rounds *r, sked_error *err)
     const double begin = sked_clock(), left = r->run->limit.deadline - begin;
     if (isinf(left) || !r->run->limit.paced || r->starts <= 1)
         return SKED_OK;
-    if (hopeless(r, left)) {
-        go_slow(r);
-        return SKED_OK;
-    }
     tuning.iterations = 2;
     sked_i_gaus_place_means(r->model, SKED_I_GAUS_START_MIDPOINT, NULL, NULL, t->mu);
+    if (hopeless(r, left)) {
+        starve(r);
+        return SKED_OK;
+    }
     const sked_status st =
         sked_i_gaus_descend(t->legaliser, &tuning, &r->run->limit, t->mu, scratch, &w->evaluations, err);
     const double step = (sked_clock() - begin) / 4; /* two more for the multipliers */
     const double count = floor(affordable_steps(r, left, step) / 120);
     r->starts = count < r->starts ? (int)fmax(count, 1) : r->starts;
     if (count < 1)
-        go_slow(r);
+        starve(r);
     return st;
 }
 
@@ -123,20 +124,16 @@ cleanup:
 /* ------------------------------------------------------------------ what a round does */
 
 /* Kinds of start, the most promising first: where loads count, symmetric starts are of little use. */
-static int kind_of(const sked_i_gaus_rounds *r, int k)
+static int kind_of(const sked_i_gaus_model *m, int k)
 {
-    const sked_i_gaus_model *m = r->model;
     static const int for_loads[] = {SKED_I_GAUS_START_LIST, SKED_I_GAUS_START_FILL, SKED_I_GAUS_START_ALAP,
                                     SKED_I_GAUS_START_MIDPOINT, SKED_I_GAUS_START_ASAP};
     static const int for_memory[] = {SKED_I_GAUS_START_MIDPOINT, SKED_I_GAUS_START_ALAP,
                                      SKED_I_GAUS_START_LIST, SKED_I_GAUS_START_ASAP,
                                      SKED_I_GAUS_START_RANDOM};
-    static const int with_few_steps[] = {SKED_I_GAUS_START_LIST, SKED_I_GAUS_START_MIDPOINT,
-                                         SKED_I_GAUS_START_ALAP, SKED_I_GAUS_START_ASAP,
-                                         SKED_I_GAUS_START_RANDOM};
     if (k >= SKED_I_GAUS_START_RANDOM)
         return SKED_I_GAUS_START_RANDOM;
-    return r->slow ? with_few_steps[k] : m->with_memory ? for_memory[k] : for_loads[k];
+    return m->with_memory ? for_memory[k] : for_loads[k];
 }
 
 /* Longer and longer polish, descents from the incumbent, and something new. */
@@ -149,11 +146,13 @@ static void plan(sked_i_gaus_rounds *r)
     for (int k = 0; k < r->count; k++) {
         sked_i_gaus_item *it = &r->items[k];
         const int turn = r->round + k;
-        it->start = r->round == 0 ? kind_of(r, k) : SKED_I_GAUS_START_RANDOM;
+        it->start = r->round == 0 ? kind_of(r->model, k) : SKED_I_GAUS_START_RANDOM;
         it->descend = r->starts > 0;
         it->sweeps = sweeps;
         it->heat = set->heat * (k % 2 == 0 ? 1 : 0.3); /* hot moves whole regions, mild balances loads */
         it->from_best = r->round > 0 && turn % 4 != 3;
+        if (r->relaxation == &starved && r->round == 0)
+            it->start = k == 0 ? SKED_I_GAUS_START_LIST : kind_of(r->model, k - 1); /* the nearest first */
         if (it->from_best && set->polish && (turn % 2 == 1 || r->starts == 0)) {
             it->descend = false;
             it->sweeps = sweeps * pow(2, fmin(5, r->round));
@@ -186,31 +185,34 @@ static void begin(sked_i_gaus_task *t)
     }
 }
 
-/* Peak memory: the means alone first, four steps for one, in half of the time where Gaussians follow. */
+/* Peak memory: the means alone descend first, four steps for one. */
 static sked_status descend_means(sked_i_gaus_task *t, sked_error *err)
 {
     const sked_i_gaus_rounds *r = t->rounds;
     const tools *own = t->worker->tools;
-    const double now = sked_clock();
     sked_i_gaus_tuning tuning = t->tuning;
-    sked_i_limit limit = t->limit;
     if (!sked_i_gaus_means_suffice(r->model))
         return SKED_OK;
-    if (limit.paced && !r->slow)
-        limit.deadline = now + 0.5 * (limit.deadline - now);
-    tuning.iterations *= 4;
+    tuning.iterations = 4 * r->set->tuning.iterations;
+    tuning.every = r->set->tuning.every;
     if (!t->item->from_best && t->item->start == SKED_I_GAUS_START_LIST)
         tuning.sigma_scale *= 0.5; /* near a good schedule */
-    memcpy(own->means, own->mu, (size_t)r->n * sizeof *own->mu);
-    return sked_i_gaus_descend_means(own->legaliser, &tuning, &limit, own->means, &t->item->best,
+    for (int32_t i = 0; i < r->n; i++)
+        own->means[i] = own->mu[i];
+    return sked_i_gaus_descend_means(own->legaliser, &tuning, &t->limit, own->means, &t->item->best,
                                      &t->worker->evaluations, err);
 }
 
+/* Means alone for half of the time, then Gaussians. */
 static sked_status descend(sked_i_gaus_task *t, sked_error *err)
 {
     const tools *own = t->worker->tools;
+    const double now = sked_clock(), deadline = t->limit.deadline;
+    if (t->limit.paced)
+        t->limit.deadline = now + 0.5 * (deadline - now);
     const sked_status st = descend_means(t, err);
-    if (st != SKED_OK || t->rounds->slow)
+    t->limit.deadline = deadline;
+    if (st != SKED_OK)
         return st;
     return sked_i_gaus_descend(own->legaliser, &t->tuning, &t->limit, own->mu, &t->item->best,
                                &t->worker->evaluations, err);
@@ -248,6 +250,20 @@ static const sked_i_gaus_relaxation relaxation = {.phase = "gradient and polish"
                                                   .descend = descend,
                                                   .polish = polish,
                                                   .explain = explain};
+
+/* The same without Gaussians, where the time allows too few of their steps. */
+static const sked_i_gaus_relaxation starved = {.phase = "gradient and polish",
+                                               .polish_name = "polish",
+                                               .first_share = 0.8,
+                                               .descent_share = 0.8,
+                                               .create_tools = create_tools,
+                                               .destroy_tools = destroy_tools,
+                                               .prepare = prepare,
+                                               .plan = plan,
+                                               .begin = begin,
+                                               .descend = descend_means,
+                                               .polish = polish,
+                                               .explain = explain};
 
 sked_status sked_i_gaus_run_steps(sked_i_run *run, const sked_i_gaus_settings *set,
                                   const sked_i_gaus_model *m, sked_error *err)
