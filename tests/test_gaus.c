@@ -587,6 +587,31 @@ static void test_means_of_circuit(void **state)
     sked_graph_destroy(g);
 }
 
+/* 60,000 ops in a second leave no time for Gaussians: the means alone, never worse than list. */
+static void test_starved(void **state)
+{
+    const sked_generate_options o = {.size = sizeof o, .nodes = 60000};
+    sked_graph *g = NULL;
+    sked_problem p;
+    double value[2];
+    (void)state;
+    OK(sked_graph_generate("circuit", &o, &g, err));
+    sked_problem_init(&p, g);
+    p.objective = SKED_OBJECTIVE_MEMORY;
+    p.horizon = 900;
+    for (int k = 0; k < 2; k++) {
+        sked_run_options opt;
+        sked_result r = {.size = sizeof r};
+        sked_run_options_init(&opt);
+        opt.time_limit = k == 0 ? 60 : 1;
+        OK(sked_method_run(k == 0 ? "list" : "gaus", &p, &opt, &r, err));
+        value[k] = r.value;
+        sked_result_clear(&r);
+    }
+    assert_true(value[1] <= value[0]);
+    sked_graph_destroy(g);
+}
+
 typedef struct watcher {
     const sked_i_gaus_model *m;
     int64_t steps, restarts, visits;
@@ -961,6 +986,7 @@ int main(void)
         cmocka_unit_test(test_legaliser),
         cmocka_unit_test(test_means),
         cmocka_unit_test(test_means_of_circuit),
+        cmocka_unit_test(test_starved),
         cmocka_unit_test(test_watched_descent),
         cmocka_unit_test(test_against_exhaustive_search),
         cmocka_unit_test(test_pipelined),
