@@ -10,6 +10,7 @@
 #include <assert.h>
 
 static const double coldest = 0.001, enough_passes = 300;
+enum { beyond_caches = 30000 }; /* movable ops */
 
 typedef struct annealer {
     sked_i_gaus_state *s;
@@ -105,11 +106,18 @@ static double heat_for(double heat, double done, double begin, const sked_i_limi
     return heat * fmin(1, fmax(coldest, done / spent * (limit->deadline - begin) / enough_passes));
 }
 
-/* One piece of a pass at this temperature. */
+/*
+ * One piece of a pass at this temperature. Ops are drawn at random; beyond what caches hold, runs of
+ * neighbours are, which lie close together.
+ */
 static void anneal(annealer *a, int32_t moves)
 {
-    for (int32_t k = 0; k <= moves; k++) {
-        try_op(a, a->movable[sked_i_rng_below(a->rng, (uint64_t)a->count)]);
+    const int32_t length = a->count > beyond_caches ? 32 : 1;
+    int32_t next = 0;
+    for (int32_t k = 0; k <= moves; k++, next++) {
+        if (k % length == 0)
+            next = (int32_t)sked_i_rng_below(a->rng, (uint64_t)(a->count - length + 1));
+        try_op(a, a->movable[next]);
         if ((k & 255) == 255 && sked_i_limit_reached(a->limit))
             break;
     }
