@@ -57,12 +57,6 @@ static void take_list(sked_i_gaus_rounds *r, const sked_schedule *list)
         sked_i_gaus_keep(&r->best, t->legaliser->state);
 }
 
-/* Steps with Gaussians that a third of the time `left` allows where one takes `step` seconds of a thread. */
-static double affordable_steps(const sked_i_gaus_rounds *r, double left, double step)
-{
-    return r->threads * 0.3 * left / fmax(1e-7, step);
-}
-
 /* Too few steps with Gaussians: the means alone descend, one start for each thread. */
 static void starve(sked_i_gaus_rounds *r)
 {
@@ -75,7 +69,7 @@ static void starve(sked_i_gaus_rounds *r)
 /* So large that measuring a step would take too long: a step takes about a microsecond an op. */
 static bool hopeless(const sked_i_gaus_rounds *r, double left)
 {
-    return sked_i_gaus_means_suffice(r->model) && affordable_steps(r, left, 1e-6 * r->n) < 120;
+    return sked_i_gaus_means_suffice(r->model) && r->threads * 0.3 * left < 120 * 1e-6 * r->n;
 }
 
 /*
@@ -100,7 +94,7 @@ static sked_status afford_starts(sked_i_gaus_rounds *r, sked_error *err)
     const sked_status st =
         sked_i_gaus_descend(t->legaliser, &tuning, &r->run->limit, t->mu, scratch, &w->evaluations, err);
     const double step = (sked_clock() - begin) / 4; /* two more for the multipliers */
-    const double count = floor(affordable_steps(r, left, step) / 120);
+    const double count = floor(r->threads * 0.3 * left / (120 * fmax(1e-7, step)));
     r->starts = count < r->starts ? (int)fmax(count, 1) : r->starts;
     if (count < 1)
         starve(r);
