@@ -9,9 +9,14 @@ typedef struct tools {
     sked_i_gaus_legaliser *legaliser;
     double *mu;    /* [n] where Gaussians start from */
     double *means; /* [n] those that descend alone */
+    bool starved;  /* of the first worker: the time allows too few steps with Gaussians */
 } tools;
 
-static const sked_i_gaus_relaxation starved;
+static bool is_starved(const sked_i_gaus_rounds *r)
+{
+    const tools *first = r->workers[0].tools;
+    return first->starved;
+}
 
 static void destroy_tools(void *data)
 {
@@ -57,12 +62,13 @@ static void take_list(sked_i_gaus_rounds *r, const sked_schedule *list)
         sked_i_gaus_keep(&r->best, t->legaliser->state);
 }
 
-/* Too few steps with Gaussians: the means alone descend, one start for each thread. */
+/* The means alone descend, one start for each thread. */
 static void starve(sked_i_gaus_rounds *r)
 {
+    tools *first = r->workers[0].tools;
     if (!sked_i_gaus_means_suffice(r->model))
         return;
-    r->relaxation = &starved;
+    first->starved = true;
     r->starts = r->set->starts < r->threads ? r->set->starts : r->threads;
 }
 
@@ -145,7 +151,7 @@ static void plan(sked_i_gaus_rounds *r)
         it->sweeps = sweeps;
         it->heat = set->heat * (k % 2 == 0 ? 1 : 0.3); /* hot moves whole regions, mild balances loads */
         it->from_best = r->round > 0 && turn % 4 != 3;
-        if (r->relaxation == &starved && r->round == 0)
+        if (is_starved(r) && r->round == 0)
             it->start = k == 0 ? SKED_I_GAUS_START_LIST : kind_of(r->model, k - 1); /* the nearest first */
         if (it->from_best && set->polish && (turn % 2 == 1 || r->starts == 0)) {
             it->descend = false;
@@ -197,16 +203,19 @@ static sked_status descend_means(sked_i_gaus_task *t, sked_error *err)
                                      &t->worker->evaluations, err);
 }
 
-/* Means alone for half of the time, then Gaussians. */
+/* Means alone for half of the time, then Gaussians; starved ones for a third more, at the cost of the polish.
+ */
 static sked_status descend(sked_i_gaus_task *t, sked_error *err)
 {
     const tools *own = t->worker->tools;
+    const bool alone = is_starved(t->rounds);
     const double now = sked_clock(), deadline = t->limit.deadline;
     if (t->limit.paced)
-        t->limit.deadline = now + 0.5 * (deadline - now);
+        t->limit.deadline =
+            fmin(t->rounds->run->limit.deadline, now + (alone ? 4.0 / 3 : 0.5) * (deadline - now));
     const sked_status st = descend_means(t, err);
     t->limit.deadline = deadline;
-    if (st != SKED_OK)
+    if (st != SKED_OK || alone)
         return st;
     return sked_i_gaus_descend(own->legaliser, &t->tuning, &t->limit, own->mu, &t->item->best,
                                &t->worker->evaluations, err);
@@ -244,20 +253,6 @@ static const sked_i_gaus_relaxation relaxation = {.phase = "gradient and polish"
                                                   .descend = descend,
                                                   .polish = polish,
                                                   .explain = explain};
-
-/* The same without Gaussians, where the time allows too few of their steps. */
-static const sked_i_gaus_relaxation starved = {.phase = "gradient and polish",
-                                               .polish_name = "polish",
-                                               .first_share = 0.8,
-                                               .descent_share = 0.8,
-                                               .create_tools = create_tools,
-                                               .destroy_tools = destroy_tools,
-                                               .prepare = prepare,
-                                               .plan = plan,
-                                               .begin = begin,
-                                               .descend = descend_means,
-                                               .polish = polish,
-                                               .explain = explain};
 
 sked_status sked_i_gaus_run_steps(sked_i_run *run, const sked_i_gaus_settings *set,
                                   const sked_i_gaus_model *m, sked_error *err)
