@@ -20,7 +20,12 @@ static sked_status available(sked_error *err)
     const cudaError_t code = cudaGetDeviceCount(&devices);
     if (code != cudaSuccess)
         return sked_i_cuda_fail(code, "no usable GPU", err);
-    return devices > 0 ? SKED_OK : sked_i_fail(err, SKED_ERR_DEVICE, "CUDA: this machine has no GPU");
+    if (devices == 0)
+        return sked_i_fail(err, SKED_ERR_DEVICE, "CUDA: this machine has no GPU");
+    if (sked_i_backend_place() == 0) /* the caller's own choice of a device stays */
+        return SKED_OK;
+    const cudaError_t chosen = cudaSetDevice(sked_i_backend_place() % devices);
+    return chosen == cudaSuccess ? SKED_OK : sked_i_cuda_fail(chosen, "the GPU of this process", err);
 }
 }
 

@@ -171,6 +171,16 @@ static sked_status offer_empty(sked_i_run *run, sked_error *err)
     return st;
 }
 
+/* One turn: each form keeps its crew. */
+static sked_status run_form(sked_i_run *run, sked_error *err)
+{
+    if (sked_i_memory_may_bind(run->problem))
+        return sked_i_search_memory_limits(run, err);
+    if (run->problem->graph->n_ops > small && sked_i_disjunctive_fits(run->problem))
+        return sked_i_disjunctive_search(run, err);
+    return needs_devices(run->problem) ? sked_i_transfer_search(run, err) : run_cumulative(run, err);
+}
+
 static sked_status run_search(sked_i_run *run, sked_error *err)
 {
     if (run->problem->graph->n_ops == 0)
@@ -182,11 +192,7 @@ static sked_status run_search(sked_i_run *run, sked_error *err)
     }
     if (sked_i_run_over(run) && sked_i_run_incumbent(run) != NULL)
         return SKED_OK;
-    if (sked_i_memory_may_bind(run->problem))
-        return sked_i_search_memory_limits(run, err);
-    if (run->problem->graph->n_ops > small && sked_i_disjunctive_fits(run->problem))
-        return sked_i_disjunctive_search(run, err);
-    return needs_devices(run->problem) ? sked_i_transfer_search(run, err) : run_cumulative(run, err);
+    return sked_i_run_in_turns(run, run_form, err);
 }
 
 const sked_i_method sked_i_method_search = {

@@ -1,0 +1,261 @@
+/* Incumbents, bounds and proofs between ranks. */
+#include "method/exchange.h"
+
+#include "base/logging.h"
+#include "dist/dist.h"
+#include "method/driver.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct sked_i_exchange {
+    bool waits;              /* results must repeat */
+    bool called_off;         /* another rank was told to stop */
+    bool *gone;              /* [ranks] */
+    sked_i_result_rank told; /* of the best schedule that the others know */
+    double told_bound;
+    double next; /* clock: not again before */
+};
+
+/* The head of a message; a schedule, where it brings one, follows: starts, then devices. */
+typedef struct news {
+    bool leaves, stopped, brings;
+    double bound, second_bound, least_ii, ii;
+    sked_i_result_rank rank;
+    char maker[48];
+} news;
+
+sked_i_exchange *sked_i_exchange_open(const sked_run_options *opt)
+{
+    const int ranks = sked_dist_size();
+    if (!opt->together || ranks == 1)
+        return NULL;
+    sked_i_exchange *x = sked_i_alloc_zero(1, sizeof *x);
+    bool *gone = sked_i_alloc_zero(ranks, sizeof *gone);
+    if (x == NULL || gone == NULL)
+        sked_i_dist_abort(SKED_ERR_MEMORY);
+    *x = (sked_i_exchange){.waits = opt->iterations > 0,
+                           .gone = gone,
+                           .told = SKED_I_RESULT_RANK_WORST,
+                           .told_bound = -INFINITY};
+    gone[sked_dist_rank()] = true;
+    return x;
+}
+
+bool sked_i_exchange_called_off(const sked_i_exchange *x)
+{
+    return x != NULL && x->called_off;
+}
+
+/* ------------------------------------------------------------------ writing */
+
+/* To those that still run; farewell: to those that have left, too, for they wait for it. */
+static sked_status write_all(const sked_i_exchange *x, bool farewell, const void *message, int64_t size,
+                             sked_error *err)
+{
+    sked_status st = SKED_OK;
+    for (int k = 0; k < sked_dist_size() && st == SKED_OK; k++)
+        if (k != sked_dist_rank() && (farewell || !x->gone[k]))
+            st = sked_i_dist_send(k, SKED_I_MAIL_NEWS, message, size, err);
+    return st;
+}
+
+static int64_t message_size(const sked_problem *p, bool brings)
+{
+    const int64_t row = (int64_t)sizeof(double) + (p->devices > 0 ? (int64_t)sizeof(int32_t) : 0);
+    return (int64_t)sizeof(news) + (brings ? p->graph->n_ops * row : 0);
+}
+
+/* A proof is a bound that the incumbent meets. */
+static news describe(const sked_i_run *run)
+{
+    const sked_i_driver *d = run->driver;
+    const bool by_length = run->problem->objective == SKED_OBJECTIVE_II;
+    news n = {.stopped = sked_i_limit_stopped(&run->limit),
+              .bound = d->proved && !by_length ? fmax(d->bound, sked_i_run_best(run)) : d->bound,
+              .second_bound = d->second_bound,
+              .least_ii = d->least_ii,
+              .rank = sked_i_result_pool_best(&d->pool)};
+    n.brings = sked_i_result_rank_precedes(n.rank, d->exchange->told);
+    if (n.brings) {
+        n.ii = d->pool.entry[0].schedule->ii;
+        snprintf(n.maker, sizeof n.maker, "%s", d->pool.entry[0].maker);
+    }
+    return n;
+}
+
+static sked_status tell(sked_i_run *run, sked_error *err)
+{
+    sked_i_exchange *x = run->driver->exchange;
+    const news n = describe(run);
+    if (!x->waits && !n.brings && !n.stopped && !(n.bound > x->told_bound))
+        return SKED_OK;
+    const int64_t size = message_size(run->problem, n.brings);
+    char *message = sked_i_alloc(size, 1);
+    if (message == NULL)
+        return sked_i_no_memory(err);
+    memcpy(message, &n, sizeof n);
+    if (n.brings) {
+        const sked_schedule *s = run->driver->pool.entry[0].schedule;
+        const size_t starts = (size_t)s->ops * sizeof *s->start;
+        memcpy(message + sizeof n, s->start, starts);
+        if (s->device != NULL)
+            memcpy(message + sizeof n + starts, s->device, (size_t)s->ops * sizeof *s->device);
+        x->told = n.rank;
+    }
+    x->told_bound = n.bound;
+    const sked_status st = write_all(x, false, message, size, err);
+    free(message);
+    return st;
+}
+
+/* ------------------------------------------------------------------ reading */
+
+/* Takes over a schedule that is better than the run's own. */
+static sked_status take_schedule(sked_i_run *run, const news *n, const char *rows, sked_error *err)
+{
+    sked_i_driver *d = run->driver;
+    const sked_i_method *maker = sked_i_method_find(n->maker);
+    sked_schedule *s = NULL;
+    if (sked_i_result_rank_precedes(n->rank, d->exchange->told))
+        d->exchange->told = n->rank;
+    if (!sked_i_result_rank_precedes(n->rank, sked_i_result_pool_best(&d->pool)))
+        return SKED_OK;
+    if (maker == NULL)
+        return sked_i_fail(err, SKED_ERR_BUG, "another rank sent a schedule of no method");
+    sked_status st = sked_schedule_create(run->problem->graph->n_ops, run->problem->devices, &s, err);
+    if (st != SKED_OK)
+        return st;
+    const size_t starts = (size_t)s->ops * sizeof *s->start;
+    s->ii = n->ii;
+    memcpy(s->start, rows, starts);
+    if (s->device != NULL)
+        memcpy(s->device, rows + starts, (size_t)s->ops * sizeof *s->device);
+    st = sked_i_driver_pass_on(run, s, maker->info.name, err);
+    sked_schedule_destroy(s);
+    return st;
+}
+
+static sked_status take(sked_i_run *run, int from, const char *message, int64_t size, sked_error *err)
+{
+    sked_i_exchange *x = run->driver->exchange;
+    news n;
+    if (size < (int64_t)sizeof n)
+        return sked_i_fail(err, SKED_ERR_BUG, "rank %d sent news of %lld bytes", from, (long long)size);
+    memcpy(&n, message, sizeof n);
+    x->gone[from] = n.leaves;
+    x->called_off = x->called_off || n.stopped;
+    if (n.leaves)
+        return SKED_OK;
+    if (size != message_size(run->problem, n.brings) || memchr(n.maker, 0, sizeof n.maker) == NULL)
+        return sked_i_fail(err, SKED_ERR_BUG, "rank %d sent news of %lld bytes", from, (long long)size);
+    SKED_LOG(2, "exchange", "rank %d says %g%s, bound %g", from, n.rank.by[1], n.brings ? ", with it" : "",
+             n.bound);
+    const sked_i_driver proofs = {.bound = n.bound, .second_bound = n.second_bound, .least_ii = n.least_ii};
+    sked_i_driver_take_bounds(run->driver, &proofs);
+    return n.brings ? take_schedule(run, &n, message + sizeof n, err) : SKED_OK;
+}
+
+/* One message of each rank that is there, or all that have come. Lowest rank first. */
+static sked_status hear(sked_i_run *run, sked_error *err)
+{
+    const sked_i_exchange *x = run->driver->exchange;
+    sked_status st = SKED_OK;
+    for (int k = 0; k < sked_dist_size(); k++) {
+        bool more = !x->gone[k];
+        while (more && st == SKED_OK) {
+            void *message = NULL;
+            int64_t size = 0;
+            st = sked_i_dist_receive(k, SKED_I_MAIL_NEWS, x->waits, &message, &size, err);
+            if (st == SKED_OK && message != NULL)
+                st = take(run, k, message, size, err);
+            more = message != NULL && !x->waits && !x->gone[k];
+            free(message);
+        }
+    }
+    return st;
+}
+
+sked_status sked_i_run_exchange(sked_i_run *run, sked_error *err)
+{
+    static const double pause = 0.02; /* seconds between two exchanges that wait for nobody */
+    sked_i_exchange *x = run->driver->exchange;
+    if (x == NULL || (!x->waits && sked_clock() < x->next))
+        return SKED_OK;
+    sked_status st = tell(run, err);
+    if (st == SKED_OK)
+        st = hear(run, err);
+    x->next = sked_clock() + pause;
+    return st;
+}
+
+/* Whatever still comes is too late: sked_dist_best compares the results. */
+void sked_i_exchange_close(sked_i_exchange *x, const sked_i_limit *limit)
+{
+    if (x == NULL)
+        return;
+    const news last = {.leaves = true, .stopped = sked_i_limit_stopped(limit)};
+    if (write_all(x, true, &last, sizeof last, NULL) != SKED_OK)
+        sked_i_dist_abort(SKED_ERR_MEMORY);
+    for (int k = 0; k < sked_dist_size(); k++)
+        while (!x->gone[k]) {
+            void *message = NULL;
+            int64_t size = 0;
+            if (sked_i_dist_receive(k, SKED_I_MAIL_NEWS, true, &message, &size, NULL) != SKED_OK)
+                sked_i_dist_abort(SKED_ERR_MEMORY);
+            x->gone[k] = ((const news *)message)->leaves;
+            free(message);
+        }
+    free(x->gone);
+    free(x);
+}
+
+/* ------------------------------------------------------------------ turns */
+
+enum { turns_of_iterations = 8 };
+
+/* The end of turn k: a share of the iterations, or a time that grows with the time gone by. */
+static void limit_turn(const sked_i_run *run, double begin, int k, sked_run_options *options,
+                       sked_i_run *part)
+{
+    const int64_t all = run->options->iterations;
+    const double now = sked_clock();
+    options->iterations = all * (k + 1) / turns_of_iterations - all * k / turns_of_iterations;
+    if (all == 0)
+        part->limit.deadline = fmin(run->limit.deadline, now + 0.05 + 0.2 * (now - begin));
+}
+
+/* Was the turn ended by its own limit, or by an incumbent that is still missing? Then another one helps. */
+static bool may_go_on(sked_status st, const sked_i_run *run, int k)
+{
+    const bool unfinished = st == SKED_OK || st == SKED_ERR_STOPPED || st == SKED_ERR_INFEASIBLE;
+    return unfinished && !sked_i_run_over(run) && !sked_i_run_proved(run) &&
+           (run->options->iterations == 0 || k + 1 < turns_of_iterations);
+}
+
+sked_status sked_i_run_in_turns(sked_i_run *run, sked_status (*turn)(sked_i_run *run, sked_error *err),
+                                sked_error *err)
+{
+    const double begin = sked_clock();
+    sked_status st = SKED_OK;
+    if (run->driver->exchange == NULL)
+        return turn(run, err);
+    for (int k = 0;; k++) {
+        sked_run_options options = *run->options;
+        sked_i_run part = *run;
+        sked_error why = {0};
+        part.options = &options;
+        limit_turn(run, begin, k, &options, &part);
+        const double turned = sked_clock(), before = sked_i_run_best(run);
+        st = turn(&part, &why);
+        SKED_TRY(sked_i_run_exchange(run, err));
+        const bool idle = options.iterations == 0 && before == sked_i_run_best(run) &&
+                          sked_clock() - turned < 0.3 * (part.limit.deadline - turned);
+        if (idle || !may_go_on(st, run, k))
+            return st == SKED_OK || sked_i_run_incumbent(run) != NULL
+                       ? SKED_OK
+                       : sked_i_fail(err, st, "%s", why.message);
+    }
+cleanup:
+    return st;
+}
