@@ -160,7 +160,5 @@ const sked_option *sked_train_option_find(const char *name)
 sked_status sked_train(const sked_train_options *opt, sked_sampler **out, sked_error *err)
 {
     SKED_TAKE(sked_train_options, opt)
-    const sked_i_backend *backend;
-    const sked_status st = sked_i_backend_choose(opt->backend, false, &backend, err);
-    return st == SKED_OK ? sked_i_train(opt, out, err) : st;
+    return sked_i_train(opt, out, err);
 }

@@ -23,6 +23,7 @@ sked_status RN(batch_create)(const RN(policy) * p, int32_t size, int threads, bo
     b->bound = p->kind->single_pass ? INFINITY : huber_bound;
     SKED_NEW0(b->trajectory, size);
     SKED_NEW(b->steps, 2 * size * n);
+    SKED_NEW(b->slope, gradients ? size : 0);
     for (int64_t k = 0; k < size; k++)
         b->trajectory[k] =
             (sked_i_trajectory){.op = b->steps + 2 * k * n, .device = b->steps + (2 * k + 1) * n};
@@ -54,20 +55,9 @@ void RN(batch_destroy)(RN(batch) * b)
     }
     free(b->trajectory);
     free(b->steps);
+    free(b->slope);
     free(b);
 }
-
-/* One pass over all trajectories, part by part. */
-typedef struct pass {
-    RN(batch) * batch;
-    bool replay, greedy;
-    int32_t listed;
-    uint64_t seed, first;
-    const real *slope; /* [size]: add gradients; NULL: none */
-    bool single;       /* gradients of the trajectories as they are drawn */
-    sked_error error[SKED_I_BATCH_PARTS];
-    sked_status status[SKED_I_BATCH_PARTS];
-} pass;
 
 static double zeta_of(const RN(batch) * b, int32_t k)
 {
@@ -97,57 +87,92 @@ static void collect(RN(batch) * b, int32_t part, int32_t k)
     clear(g);
 }
 
-static void run_part(pass *p, int32_t part)
+/* The slope of trajectory k, and whether its gradient is wanted. */
+static bool slope_of(const RN(batch) * b, int32_t k, real *slope)
 {
-    RN(batch) *b = p->batch;
+    const RN(batch_pass) *p = &b->pass;
+    *slope = p->slope ? p->slope[k] : p->single;
+    return p->slope != NULL || p->single;
+}
+
+static sked_i_walk_kind kind_of(const RN(batch_pass) * p, int32_t k)
+{
+    return p->replay       ? SKED_I_WALK_REPLAY
+           : k < p->listed ? SKED_I_WALK_LIST
+           : p->greedy     ? SKED_I_WALK_GREEDY
+                           : SKED_I_WALK_SAMPLE;
+}
+
+static void clear_part(RN(batch) * b, int32_t part)
+{
+    clear(&b->gradient[part]);
+    if (b->pass.single) {
+        clear(&b->plain[part]);
+        clear(&b->weighed[part]);
+    }
+}
+
+void RN(batch_part)(RN(batch) * b, int32_t part)
+{
+    RN(batch_pass) *p = &b->pass;
+    if (p->slope || p->single)
+        clear_part(b, part);
     for (int32_t k = first_of(b, part); k < first_of(b, part + 1) && p->status[part] == SKED_OK; k++) {
-        const sked_i_walk_kind kind = p->replay       ? SKED_I_WALK_REPLAY
-                                      : k < p->listed ? SKED_I_WALK_LIST
-                                      : p->greedy     ? SKED_I_WALK_GREEDY
-                                                      : SKED_I_WALK_SAMPLE;
-        const real slope = p->slope ? p->slope[k] : p->single;
+        real slope;
+        RN(gradient) *gradient = slope_of(b, k, &slope) ? &b->gradient[part] : NULL;
         sked_i_rng rng;
         sked_i_rng_seed(&rng, p->seed, p->first + (uint64_t)k);
-        p->status[part] =
-            RN(walk)(b->walker[part], kind, &rng, slope, p->slope || p->single ? &b->gradient[part] : NULL,
-                     &b->trajectory[k], &p->error[part]);
+        p->status[part] = RN(walk)(b->walker[part], kind_of(p, k), &rng, slope, gradient, &b->trajectory[k],
+                                   &p->error[part]);
         if (p->single && p->status[part] == SKED_OK)
             collect(b, part, k);
     }
 }
 
-static void run_thread(void *data, int thread)
+static void begin_pass(RN(batch) * b, const RN(batch_pass) * p)
 {
-    pass *p = data;
-    for (int32_t part = thread; part < p->batch->parts; part += p->batch->threads)
-        run_part(p, part);
+    b->pass = *p;
+    for (int32_t k = 0; k < b->size; k++)
+        b->trajectory[k].makespan = NAN;
 }
 
-static sked_status run_pass(pass *p, sked_error *err)
+sked_status RN(batch_check)(const RN(batch) * b, sked_error *err)
 {
     bool stopped = false;
-    for (int32_t k = 0; k < p->batch->size; k++)
-        p->batch->trajectory[k].makespan = NAN;
-    sked_status st = sked_i_parallel(p->batch->threads, run_thread, p, err);
-    for (int32_t k = 0; k < p->batch->parts && st == SKED_OK; k++) {
-        stopped = stopped || p->status[k] == SKED_ERR_STOPPED;
-        if (p->status[k] != SKED_OK && p->status[k] != SKED_ERR_STOPPED)
-            st = sked_i_fail(err, p->status[k], "%s", p->error[k].message);
+    for (int32_t k = 0; k < b->parts; k++) {
+        const sked_status st = b->pass.status[k];
+        stopped = stopped || st == SKED_ERR_STOPPED;
+        if (st != SKED_OK && st != SKED_ERR_STOPPED)
+            return sked_i_fail(err, st, "%s", b->pass.error[k].message);
     }
-    return st == SKED_OK && stopped ? sked_i_limit_fail(err) : st;
+    return stopped ? sked_i_limit_fail(err) : SKED_OK;
+}
+
+static void run_thread(void *data, int thread)
+{
+    RN(batch) *b = data;
+    for (int32_t part = thread; part < b->parts; part += b->threads)
+        RN(batch_part)(b, part);
+}
+
+/* The pass that was begun, on threads. */
+static sked_status run_pass(RN(batch) * b, sked_error *err)
+{
+    const sked_status st = sked_i_parallel(b->threads, run_thread, b, err);
+    return st == SKED_OK ? RN(batch_check)(b, err) : st;
 }
 
 sked_status RN(batch_sample)(RN(batch) * b, int32_t listed, bool greedy, uint64_t seed, uint64_t first,
                              sked_error *err)
 {
-    pass p = {.batch = b, .greedy = greedy, .listed = listed, .seed = seed, .first = first};
-    return run_pass(&p, err);
+    begin_pass(b, &(RN(batch_pass)){.greedy = greedy, .listed = listed, .seed = seed, .first = first});
+    return run_pass(b, err);
 }
 
 sked_status RN(batch_replay)(RN(batch) * b, sked_error *err)
 {
-    pass p = {.batch = b, .replay = true};
-    return run_pass(&p, err);
+    begin_pass(b, &(RN(batch_pass)){.replay = true});
+    return run_pass(b, err);
 }
 
 /* Half the slope of h. */
@@ -193,49 +218,64 @@ double RN(batch_loss)(const RN(batch) * b, double *centre)
     return sum / b->size;
 }
 
+void RN(batch_draw)(RN(batch) * b, int32_t listed, uint64_t seed, uint64_t first)
+{
+    begin_pass(b,
+               &(RN(batch_pass)){
+                   .listed = listed, .seed = seed, .first = first, .single = b->policy->kind->single_pass});
+}
+
+static void begin_grad(RN(batch) * b)
+{
+    for (int32_t k = 0; k < b->size; k++)
+        b->slope[k] = (real)(-2 * bounded(b, zeta_of(b, k) - b->centre) / b->size);
+    begin_pass(b, &(RN(batch_pass)){.replay = true, .slope = b->slope});
+}
+
+bool RN(batch_second)(RN(batch) * b)
+{
+    b->centre = centre_of(b);
+    if (b->policy->kind->single_pass)
+        return false;
+    begin_grad(b);
+    return true;
+}
+
+/* Elements first to end - 1 of gradients that were taken as the trajectories were drawn. */
+static void gather_weighed(RN(batch) * b, int64_t first, int64_t end)
+{
+    real *sum = b->gradient[0].block;
+    memset(sum + first, 0, (size_t)(end - first) * sizeof *sum);
+    for (int32_t k = 0; k < b->parts; k++) {
+        const real scale = (real)(-2.0 / b->size), weight = (real)(zeta_of(b, first_of(b, k)) - b->centre);
+        const real *plain = b->plain[k].block, *weighed = b->weighed[k].block;
+        for (int64_t i = first; i < end; i++)
+            sum[i] += scale * (weighed[i] + weight * plain[i]);
+    }
+}
+
+void RN(batch_gather)(RN(batch) * b, int32_t piece, int32_t count)
+{
+    enum { line = 16 }; /* numbers: no cache line is written by two threads */
+    const int64_t lines = (b->gradient[0].size + line - 1) / line, last = b->gradient[0].size;
+    const int64_t first = lines * piece / count * line, end = lines * (piece + 1) / count * line;
+    if (b->pass.single) {
+        gather_weighed(b, first, end < last ? end : last);
+        return;
+    }
+    for (int32_t k = 1; k < b->parts; k++)
+        for (int64_t i = first; i < end && i < last; i++)
+            b->gradient[0].block[i] += b->gradient[k].block[i];
+}
+
 sked_status RN(batch_grad)(RN(batch) * b, real *dparameter, sked_error *err)
 {
     sked_status st = SKED_OK;
-    real *slope = NULL;
-    double mean;
-    SKED_NEW(slope, b->size);
-    RN(batch_loss)(b, &mean);
-    for (int32_t k = 0; k < b->size; k++)
-        slope[k] = (real)(-2 * bounded(b, zeta_of(b, k) - mean) / b->size);
-    for (int32_t k = 0; k < b->parts; k++)
-        clear(&b->gradient[k]);
-    pass p = {.batch = b, .replay = true, .slope = slope};
-    SKED_TRY(run_pass(&p, err));
-    for (int32_t k = 1; k < b->parts; k++)
-        for (int64_t i = 0; i < b->gradient[0].size; i++)
-            b->gradient[0].block[i] += b->gradient[k].block[i];
+    b->centre = centre_of(b);
+    begin_grad(b);
+    SKED_TRY(run_pass(b, err));
+    RN(batch_gather)(b, 0, 1);
     SKED_TRY(RN(policy_grad)(b->policy, &b->gradient[0], dparameter, err));
-cleanup:
-    free(slope);
-    return st;
-}
-
-static sked_status learn_in_one(RN(batch) * b, pass *p, real *dparameter, sked_error *err)
-{
-    sked_status st = SKED_OK;
-    double mean;
-    for (int32_t k = 0; k < b->parts; k++) {
-        clear(&b->gradient[k]);
-        clear(&b->plain[k]);
-        clear(&b->weighed[k]);
-    }
-    p->single = true;
-    SKED_TRY(run_pass(p, err));
-    RN(batch_loss)(b, &mean);
-    RN(gradient) *sum = &b->gradient[0];
-    clear(sum);
-    for (int32_t k = 0; k < b->parts; k++) {
-        const real scale = (real)(-2.0 / b->size), weight = (real)(zeta_of(b, first_of(b, k)) - mean);
-        const real *plain = b->plain[k].block, *weighed = b->weighed[k].block;
-        for (int64_t i = 0; i < sum->size; i++)
-            sum->block[i] += scale * (weighed[i] + weight * plain[i]);
-    }
-    SKED_TRY(RN(policy_grad)(b->policy, sum, dparameter, err));
 cleanup:
     return st;
 }
@@ -244,11 +284,12 @@ sked_status RN(batch_learn)(RN(batch) * b, int32_t listed, uint64_t seed, uint64
                             sked_error *err)
 {
     sked_status st = SKED_OK;
-    pass p = {.batch = b, .listed = listed, .seed = seed, .first = first};
-    if (b->policy->kind->single_pass)
-        return learn_in_one(b, &p, dparameter, err);
-    SKED_TRY(run_pass(&p, err));
-    SKED_TRY(RN(batch_grad)(b, dparameter, err));
+    RN(batch_draw)(b, listed, seed, first);
+    SKED_TRY(run_pass(b, err));
+    if (RN(batch_second)(b))
+        SKED_TRY(run_pass(b, err));
+    RN(batch_gather)(b, 0, 1);
+    SKED_TRY(RN(policy_grad)(b->policy, &b->gradient[0], dparameter, err));
 cleanup:
     return st;
 }

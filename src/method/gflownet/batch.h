@@ -15,13 +15,26 @@
 
 enum { SKED_I_BATCH_PARTS = 16 };
 
+/* What the parts do now. */
+typedef struct RN(batch_pass) {
+    bool replay, greedy, single; /* single: gradients of the trajectories as they are drawn */
+    int32_t listed;
+    uint64_t seed, first;
+    const real *slope; /* [size]: add gradients; NULL: none */
+    sked_error error[SKED_I_BATCH_PARTS];
+    sked_status status[SKED_I_BATCH_PARTS];
+} RN(batch_pass);
+
 typedef struct RN(batch) {
     const RN(policy) * policy;
     int32_t size, parts;
     int threads;
-    double bound; /* INFINITY where gradients are taken in a single pass, which needs a plain square */
+    double bound;  /* INFINITY where gradients are taken in a single pass, which needs a plain square */
+    double centre; /* of the loss whose gradient is taken */
     sked_i_trajectory *trajectory; /* [size] */
     int32_t *steps;                /* ops and devices of all of them */
+    real *slope;                   /* [size] of the loss, by log P_F - log P_B */
+    RN(batch_pass) pass;
     RN(walker) * walker[SKED_I_BATCH_PARTS];
     RN(gradient) gradient[SKED_I_BATCH_PARTS];
     /* Single pass: sums of gradients of log P_F - log P_B, plain and times (zeta - zeta of the part's first).
@@ -56,4 +69,21 @@ SKED_MUST_CHECK sked_status RN(batch_grad)(RN(batch) * b, real *dparameter, sked
  */
 SKED_MUST_CHECK sked_status RN(batch_learn)(RN(batch) * b, int32_t listed, uint64_t seed, uint64_t first,
                                             real *dparameter, sked_error *err);
+
+/*
+ * batch_learn in pieces, for callers with threads of their own. In this order, what is called "pieces" at
+ * once on any threads:
+ *
+ *     batch_draw; pieces batch_part(0..parts - 1); batch_check
+ *     batch_second, and where that says so: pieces batch_part(0..parts - 1); batch_check
+ *     pieces batch_gather(0..count - 1 of any count); policy_grad of gradient[0]
+ */
+void RN(batch_draw)(RN(batch) * b, int32_t listed, uint64_t seed, uint64_t first);
+void RN(batch_part)(RN(batch) * b, int32_t part);
+/* How the parts ended. */
+SKED_MUST_CHECK sked_status RN(batch_check)(const RN(batch) * b, sked_error *err);
+/* The trajectories are drawn. true: their gradients take a second pass. */
+bool RN(batch_second)(RN(batch) * b);
+/* Adds the parts up in gradient[0], piece by piece of its block. */
+void RN(batch_gather)(RN(batch) * b, int32_t piece, int32_t count);
 #endif

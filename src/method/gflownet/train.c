@@ -4,22 +4,14 @@
  * had never stopped.
  */
 #include "method/gflownet/train.h"
-#include "backend/backend.h"
 
 #include "base/clock.h"
-#include "base/explog.h"
 #include "base/memory.h"
 #include "base/option.h"
-#include "base/thread.h"
-#include "method/gflownet/batch.h"
 #include "method/gflownet/checkpoint.h"
-#include "method/gflownet/machines.h"
+#include "method/gflownet/learner.h"
 #include "method/gflownet/sample.h"
-#include "method/gflownet/source.h"
 
-#include <string.h>
-
-enum { MOST_GRAPHS = 256 };
 #define TRAIN_OPTIONS(X)                                                                                 \
     X(GRAPHS, "graphs", INT, "4", 1, 256, NULL, "graphs of an update, in parallel")                      \
     X(BATCH, "batch", INT, "100", 2, 100000, NULL,                                                       \
@@ -70,24 +62,17 @@ typedef struct held_out {
     double list, brkga; /* speedups */
 } held_out;
 
-/* One graph of an update. */
-typedef struct lesson {
-    float *gradient;
-    double loss, log_z, temperature;
-    int32_t ops;
-    sked_status status;
-    sked_error error;
-} lesson;
-
 typedef struct trainer {
     const sked_train_options *opt;
     double set[n_options];
     sked_i_limit limit;
     sked_i_graph_source *source;
     sked_sampler *model;
-    float *gradient;
-    lesson *lesson;
+    sked_i_lesson_law law;
+    sked_i_lesson_queue *queue;
+    sked_i_sampler_learner *learner;
     int n_lessons;
+    sked_i_mark *marks; /* [n_lessons] */
     held_out *held;
     int32_t n_held;
 } trainer;
@@ -181,143 +166,55 @@ static sked_status validate(trainer *t, sked_train_progress *p, sked_error *err)
             return sked_i_fail(err, st, "%s", why.message);
         p->validated = st == SKED_OK;
     }
-    st = SKED_OK; /* a stop: the model counts, not what was being measured */
-    if (t->opt->output)
-        SKED_TRY(sked_i_checkpoint_write(t->model, t->opt->output, true, err));
-cleanup:
-    return st;
+    /* a stop: the model counts, not what was being measured */
+    return t->opt->output ? sked_i_checkpoint_write(t->model, t->opt->output, true, err) : SKED_OK;
 }
 
-/* Of all lessons in the order they are given. */
-static uint64_t lesson_number(const trainer *t, int index)
+/* What progress says of an update; an error where it must not be made. */
+static sked_status look_at_marks(const trainer *t, sked_train_progress *p, sked_error *err)
 {
-    return (uint64_t)t->model->steps * MOST_GRAPHS + (uint64_t)index;
-}
-
-/* The machine of a lesson. The paper's policy knows equal devices without transfers only. */
-static sked_status draw_machine(const trainer *t, const sked_graph *g, sked_i_rng *rng, sked_i_platform *out,
-                                sked_error *err)
-{
-    const int32_t most = t->opt->devices, given = (int32_t)t->set[OPTION_LEAST_DEVICES];
-    const bool plain = t->model->layout.sizes.policy == SKED_I_POLICY_STEPWISE;
-    const sked_i_machine_law law = {.least_devices = given == 0 || given > most ? most : given,
-                                    .most_devices = most,
-                                    .transfers = plain ? 0 : t->set[OPTION_TRANSFERS],
-                                    .unequal = plain ? 0 : t->set[OPTION_UNEQUAL]};
-    return sked_i_machine_draw(&law, g, rng, out, err);
-}
-
-/* About the same work for graphs of all sizes; the variance of a loss needs some trajectories. */
-static int32_t batch_of(const trainer *t, int32_t ops)
-{
-    enum { full_up_to = 60, least_share = 6 };
-    const int32_t batch = (int32_t)t->set[OPTION_BATCH],
-                  least = batch / least_share > 2 ? batch / least_share : 2;
-    const int64_t fit = ops > full_up_to ? (int64_t)batch * full_up_to / ops : batch;
-    return fit > least ? (int32_t)fit : least;
-}
-
-static double draw_temperature(const trainer *t, const sked_i_instance *x, sked_i_rng *rng)
-{
-    const double low = sked_i_log(t->set[OPTION_GENTLEST]), high = sked_i_log(t->set[OPTION_SHARPEST]);
-    return sked_i_instance_temperature(x, sked_i_exp(low + (high - low) * sked_i_rng_uniform(rng)));
-}
-
-/* Loss and gradient of one mini-batch. */
-static sked_status learn(const trainer *t, const sked_graph *g, sked_i_rng *rng, int index, lesson *l,
-                         sked_error *err)
-{
-    sked_status st = SKED_OK;
-    sked_i_platform platform = {0};
-    sked_i_instance *x = NULL;
-    sked_i_policy_f32 *policy = NULL;
-    sked_i_batch_f32 *b = NULL;
-    const sked_sampler *m = t->model;
-    const int32_t batch = batch_of(t, g->n_ops);
-    const int threads = t->opt->threads > t->n_lessons ? t->opt->threads / t->n_lessons : 1;
-    SKED_TRY(draw_machine(t, g, rng, &platform, err));
-    SKED_TRY(sked_i_instance_on(g, &platform, &t->limit, &x, err));
-    l->temperature = draw_temperature(t, x, rng);
-    SKED_TRY(sked_i_policy_create_f32(x, &m->layout, sked_i_backend_cpu.nn, &policy, err));
-    SKED_TRY(sked_i_batch_create_f32(policy, batch, threads, true, &b, err));
-    sked_i_policy_prepare_f32(policy, m->parameter, l->temperature);
-    memset(l->gradient, 0, (size_t)m->layout.total * sizeof *l->gradient);
-    SKED_TRY(sked_i_batch_learn_f32(b, (int32_t)(t->set[OPTION_LISTED] * batch), t->opt->seed,
-                                    (lesson_number(t, index) + 1) << 20, l->gradient, err));
-    l->loss = sked_i_batch_loss_f32(b, &l->log_z);
-cleanup:
-    sked_i_platform_clear(&platform);
-    sked_i_batch_destroy_f32(b);
-    sked_i_policy_destroy_f32(policy);
-    sked_i_instance_destroy(x);
-    return st;
-}
-
-/* Lesson `index` of the update: a graph, a machine and a temperature from random numbers of its own. */
-static sked_status give_lesson(const trainer *t, int index, lesson *l, sked_error *err)
-{
-    sked_i_rng rng;
-    sked_graph *g = NULL;
-    sked_i_rng_seed(&rng, t->opt->seed, (UINT64_C(1) << 63) + lesson_number(t, index));
-    sked_status st = sked_i_source_draw(t->source, (int32_t)t->set[OPTION_LARGEST], &rng, &g, err);
-    if (st != SKED_OK)
-        return st;
-    l->ops = g->n_ops;
-    st = learn(t, g, &rng, index, l, err);
-    sked_graph_destroy(g);
-    return st;
-}
-
-static void give_lessons(void *data, int thread)
-{
-    trainer *t = data;
-    const int threads = t->opt->threads < t->n_lessons ? t->opt->threads : t->n_lessons;
-    for (int k = thread; k < t->n_lessons; k += threads)
-        t->lesson[k].status = give_lesson(t, k, &t->lesson[k], &t->lesson[k].error);
-}
-
-/* The mean of the lessons' gradients, each cut to the largest norm first, so that none outweighs the others.
- */
-static sked_status add_lessons(trainer *t, sked_train_progress *p, sked_error *err)
-{
-    const int64_t total = t->model->layout.total;
-    memset(t->gradient, 0, (size_t)total * sizeof *t->gradient);
     for (int k = 0; k < t->n_lessons; k++) {
-        const lesson *l = &t->lesson[k];
-        double square = 0;
-        for (int64_t i = 0; i < total; i++)
-            square += (double)l->gradient[i] * l->gradient[i];
-        const double norm = sqrt(square), clip = t->set[OPTION_CLIP];
-        if (!isfinite(norm))
+        if (!isfinite(t->marks[k].norm))
             return sked_i_fail(err, SKED_ERR_BUG, "the gradient of update %lld is not finite; lower the rate",
                                (long long)t->model->steps + 1);
-        const float share = (float)((norm > clip ? clip / norm : 1) / t->n_lessons);
-        for (int64_t i = 0; i < total; i++)
-            t->gradient[i] += share * l->gradient[i];
-        p->norm += norm / t->n_lessons;
-        p->loss += l->loss / t->n_lessons;
+        p->norm += t->marks[k].norm / t->n_lessons;
+        p->loss += t->marks[k].loss / t->n_lessons;
     }
     return SKED_OK;
 }
 
+/* Of the next update, if they are there already. */
+static sked_status prefetch(trainer *t, sked_error *err)
+{
+    const sked_i_lesson *lessons;
+    const int64_t next = t->model->steps + 1;
+    if (t->learner->kind->prefetch == NULL || !sked_i_lesson_queue_ready(t->queue, next))
+        return SKED_OK;
+    const sked_status st = sked_i_lesson_queue_at(t->queue, next, &lessons, err);
+    if (st == SKED_OK)
+        t->learner->kind->prefetch(t->learner, lessons, t->n_lessons);
+    return st;
+}
+
 static sked_status update(trainer *t, sked_train_progress *p, sked_error *err)
 {
-    const int threads = t->opt->threads < t->n_lessons ? t->opt->threads : t->n_lessons;
-    sked_status st = sked_i_parallel(threads, give_lessons, t, err);
-    for (int k = 0; k < t->n_lessons && st == SKED_OK; k++)
-        if (t->lesson[k].status != SKED_OK)
-            st = sked_i_fail(err, t->lesson[k].status, "%s", t->lesson[k].error.message);
-    if (st == SKED_OK)
-        st = add_lessons(t, p, err);
-    if (st != SKED_OK)
-        return st;
-    p->ops = t->lesson[0].ops;
-    p->temperature = t->lesson[0].temperature;
-    p->log_z = t->lesson[0].log_z;
+    sked_status st = SKED_OK;
+    const sked_i_sampler_learner_kind *kind = t->learner->kind;
+    const sked_i_lesson *lessons;
+    SKED_TRY(sked_i_lesson_queue_at(t->queue, t->model->steps, &lessons, err));
+    SKED_TRY(kind->start(t->learner, lessons, t->n_lessons, err));
+    SKED_TRY(prefetch(t, err));
+    SKED_TRY(kind->finish(t->learner, t->marks, err));
+    SKED_TRY(look_at_marks(t, p, err));
+    p->ops = lessons[0].graph->n_ops;
+    p->temperature = lessons[0].temperature;
+    p->log_z = t->marks[0].log_z;
     p->rate = sked_i_sampler_rate(t->model);
-    sked_i_sampler_update(t->model, t->gradient, t->set[OPTION_CLIP]);
+    sked_i_lesson_queue_release(t->queue);
+    SKED_TRY(kind->update(t->learner, NULL, err));
     p->step = t->model->steps;
-    return SKED_OK;
+cleanup:
+    return st;
 }
 
 static bool over(const trainer *t)
@@ -339,12 +236,15 @@ static sked_status loop(trainer *t, sked_error *err)
         }
         if (st != SKED_OK)
             return sked_i_fail(err, st, "%s", why.message);
-        if (every > 0 && t->model->steps % every == 0)
+        if (every > 0 && t->model->steps % every == 0) {
+            SKED_TRY(t->learner->kind->fetch(t->learner, err));
             SKED_TRY(validate(t, &p, err));
+        }
         p.seconds = sked_clock() - t->limit.begin;
         if (t->opt->progress)
             t->opt->progress(t->opt->progress_data, &p);
     }
+    SKED_TRY(t->learner->kind->fetch(t->learner, err));
     if (t->opt->output)
         SKED_TRY(sked_i_checkpoint_write(t->model, t->opt->output, true, err));
 cleanup:
@@ -371,13 +271,60 @@ static sked_status open_model(trainer *t, sked_error *err)
         sked_i_sampler_start(t->model, t->opt->seed);
     }
     t->model->rate = t->set[OPTION_RATE];
-    SKED_NEW(t->gradient, t->model->layout.total);
-    t->n_lessons = (int)t->set[OPTION_GRAPHS];
-    SKED_NEW0(t->lesson, t->n_lessons);
-    for (int k = 0; k < t->n_lessons; k++)
-        SKED_NEW(t->lesson[k].gradient, t->model->layout.total);
 cleanup:
     return st;
+}
+
+static sked_status open_learner(trainer *t, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const sked_i_sampler_learner_kind *kind;
+    t->n_lessons = (int)t->set[OPTION_GRAPHS];
+    const sked_i_sampler_learner_settings how = {.clip = t->set[OPTION_CLIP],
+                                                 .graphs = t->n_lessons,
+                                                 .lessons = t->n_lessons,
+                                                 .batch = (int32_t)t->set[OPTION_BATCH],
+                                                 .largest = (int32_t)t->set[OPTION_LARGEST],
+                                                 .devices = t->opt->devices,
+                                                 .threads = t->opt->threads,
+                                                 .limit = &t->limit};
+    SKED_NEW(t->marks, t->n_lessons);
+    SKED_TRY(sked_i_sampler_learner_choose(t->opt->backend, &t->model->layout, &how, &kind, err));
+    SKED_TRY(kind->create(t->model, &how, &t->learner, err));
+cleanup:
+    return st;
+}
+
+/* The paper's policy knows equal devices without transfers only. */
+static sked_i_machine_law machines_of(const trainer *t)
+{
+    const int32_t most = t->opt->devices, given = (int32_t)t->set[OPTION_LEAST_DEVICES];
+    const bool plain = t->model->layout.sizes.policy == SKED_I_POLICY_STEPWISE;
+    return (sked_i_machine_law){.least_devices = given == 0 || given > most ? most : given,
+                                .most_devices = most,
+                                .transfers = plain ? 0 : t->set[OPTION_TRANSFERS],
+                                .unequal = plain ? 0 : t->set[OPTION_UNEQUAL]};
+}
+
+/* On one thread a lesson is made when it is needed. On more they are made ahead: two for every thread. */
+static sked_status open_queue(trainer *t, sked_error *err)
+{
+    const int threads = t->opt->threads > 1 ? t->opt->threads : 0;
+    const sked_i_lesson_plan plan = {.update = t->model->steps,
+                                     .last = t->opt->steps > 0 ? t->opt->steps : INT64_MAX,
+                                     .count = t->n_lessons,
+                                     .ahead = 1 + (2 * threads + t->n_lessons - 1) / t->n_lessons,
+                                     .threads = threads};
+    t->law = (sked_i_lesson_law){.source = t->source,
+                                 .seed = t->opt->seed,
+                                 .largest = (int32_t)t->set[OPTION_LARGEST],
+                                 .batch = (int32_t)t->set[OPTION_BATCH],
+                                 .listed = t->set[OPTION_LISTED],
+                                 .gentlest = t->set[OPTION_GENTLEST],
+                                 .sharpest = t->set[OPTION_SHARPEST],
+                                 .machine = machines_of(t),
+                                 .limit = &t->limit};
+    return sked_i_lesson_queue_create(&t->law, &plan, &t->queue, err);
 }
 
 static sked_status check(const trainer *t, sked_error *err)
@@ -403,20 +350,22 @@ sked_status sked_i_train(const sked_train_options *opt, sked_sampler **out, sked
     clock.stop = opt->stop;
     SKED_TRY(sked_i_source_open(opt->graphs, &t.source, err));
     SKED_TRY(open_model(&t, err));
+    SKED_TRY(open_learner(&t, err));
     SKED_TRY(hold_out(&t, err));
     sked_i_limit_init(&t.limit, &clock);
+    SKED_TRY(open_queue(&t, err));
     SKED_TRY(loop(&t, err));
-    *out = t.model;
-    t.model = NULL;
 cleanup:
+    sked_i_sampler_learner_destroy(t.learner);
+    sked_i_lesson_queue_destroy(t.queue);
     for (int32_t k = 0; k < t.n_held; k++)
         sked_graph_destroy(t.held[k].graph);
     free(t.held);
-    for (int k = 0; k < t.n_lessons && t.lesson != NULL; k++)
-        free(t.lesson[k].gradient);
-    free(t.lesson);
-    free(t.gradient);
-    sked_i_sampler_destroy(t.model);
+    free(t.marks);
+    if (st == SKED_OK)
+        *out = t.model;
+    else
+        sked_i_sampler_destroy(t.model);
     sked_i_source_close(t.source);
     return st;
 }

@@ -21,12 +21,28 @@ SKED_MUST_CHECK sked_status sked_i_sampler_parse(const char *name, const char *b
 void sked_i_sampler_destroy(sked_sampler *m);
 /* Initial values from the seed. */
 void sked_i_sampler_start(sked_sampler *m, uint64_t seed);
-/*
- * One Adam step (Kingma and Ba 2015, default constants, bias correction). The gradient, which it changes,
- * is first cut to a norm of at most `clip`. The rate rises over the first 100 steps and falls with the
- * square root of the steps after some thousands. Returns the norm before cutting; a gradient that is not
- * finite changes nothing.
+/* What Adam (Kingma and Ba 2015, default constants, bias correction) does with gradient g of a parameter w:
+ * m1 = b1 m1 + (1 - b1) g,  m2 = b2 m2 + (1 - b2) g g,  w -= rate (m1 / left1) / (sqrt(m2 / left2) + 1e-8).
  */
-double sked_i_sampler_update(sked_sampler *m, float *gradient, double clip);
+typedef struct sked_i_adam {
+    double b1, b2, left1, left2, rate;
+} sked_i_adam;
+/* The numbers of the model's next step, the one after model->steps others. */
+sked_i_adam sked_i_sampler_adam(const sked_sampler *m);
+/* Of all n numbers, in lanes of a fixed order. */
+double sked_i_gradient_norm(int64_t n, const float *gradient);
+/* What the gradient of a step is multiplied by, so that its norm is at most clip; NAN where it is not finite.
+ */
+double sked_i_sampler_cut(const sked_sampler *m, const float *gradient, double clip);
+/* The step for the parameters first to end - 1; m->steps stays. */
+void sked_i_sampler_step(sked_sampler *m, const sked_i_adam *a, const float *gradient, double cut,
+                         int64_t first, int64_t end);
+/*
+ * One Adam step in all. The gradient is first cut to a norm of at most `clip`. The rate rises over the first
+ * 100 steps and falls with the square root of the steps after some thousands. A gradient that is not finite
+ * changes nothing.
+ */
+void sked_i_sampler_update(sked_sampler *m, const float *gradient, double clip);
+/* Of the next step. */
 double sked_i_sampler_rate(const sked_sampler *m);
 #endif
