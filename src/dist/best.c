@@ -70,6 +70,7 @@ sked_status sked_dist_agree(sked_status status, sked_error *err)
 /* How long a rank that failed waits for the others to come to their ends; after that it ends the job. */
 static const double patience = 1;
 static bool others_are_missing;
+static sked_status failure_of_another; /* OK: none */
 
 /* The outcome of another rank. False: it did not come in time. */
 static bool hear(int from, double deadline, sked_status *status)
@@ -101,6 +102,7 @@ bool sked_dist_tells(sked_status status)
         sked_status other = SKED_OK;
         others_are_missing = k != rank && !hear(k, deadline, &other);
         another = another || (other != SKED_OK && k < rank);
+        failure_of_another = other != SKED_OK ? other : failure_of_another;
     }
     return status != SKED_OK && (others_are_missing || !another);
 }
@@ -109,7 +111,7 @@ void sked_dist_end(sked_status status)
 {
     if (others_are_missing)
         sked_i_dist_abort(status);
-    sked_i_dist_finish();
+    sked_i_dist_finish(status != SKED_OK ? status : failure_of_another);
 }
 
 /* ------------------------------------------------------------------ the best result */

@@ -62,10 +62,13 @@ static void reap(void)
     }
 }
 
-void sked_i_dist_finish(void)
+void sked_i_dist_finish(sked_status failure)
 {
-    while (reap(), on_their_way != NULL)
+    const double end = sked_clock() + 1;
+    while (reap(), on_their_way != NULL && sked_clock() < end)
         sked_i_pause(0.0002);
+    if (on_their_way != NULL) /* a rank that failed does not read any more, and MPI_Finalize would wait */
+        sked_i_dist_abort(failure);
     MPI_Finalize();
 }
 

@@ -214,15 +214,20 @@ void sked_i_exchange_close(sked_i_exchange *x, const sked_i_limit *limit)
 
 enum { turns_of_iterations = 8 };
 
-/* The end of turn k: a share of the iterations, or a time that grows with the time gone by. */
+/*
+ * The end of turn k: an even share of the iterations, or a tenth of the time. The first turn has a quarter of
+ * it: ranks that begin alike must first have found different things. Without a time limit turns grow.
+ */
 static void limit_turn(const sked_i_run *run, double begin, int k, sked_run_options *options,
                        sked_i_run *part)
 {
     const int64_t all = run->options->iterations;
     const double now = sked_clock();
     options->iterations = all * (k + 1) / turns_of_iterations - all * k / turns_of_iterations;
+    const double time = run->limit.deadline - begin;
+    const double turn = isfinite(time) ? time * (k == 0 ? 0.25 : 0.1) : 1 + 0.2 * (now - begin);
     if (all == 0)
-        part->limit.deadline = fmin(run->limit.deadline, now + 0.05 + 0.2 * (now - begin));
+        part->limit.deadline = fmin(run->limit.deadline, now + fmax(turn, 0.02));
 }
 
 /* Was the turn ended by its own limit, or by an incumbent that is still missing? Then another one helps. */

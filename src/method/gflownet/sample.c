@@ -7,6 +7,7 @@
 #include "engine/candidates/candidates.h"
 #include "formats/format.h"
 #include "method/gflownet/batch.h"
+#include "method/gflownet/gather.h"
 #include "method/gflownet/machines.h"
 #include "schedule/schedule.h"
 
@@ -97,7 +98,11 @@ typedef struct drawing {
     const sked_i_limit *limit;
     sked_i_costs costs;
     sked_samples *out;
-    double zeta, square; /* sums over the draws of one part */
+    sked_i_draw *draw;  /* [total] */
+    int32_t total;      /* draws wanted, of all ranks */
+    int32_t position;   /* number of the next one: its random numbers */
+    int32_t first_part; /* draws at the first temperature */
+    bool together;      /* ranks share the draws */
     bool stopped;
 } drawing;
 
@@ -120,10 +125,10 @@ static sked_status take(drawing *d, const sked_i_batch_f32 *b, sked_error *err)
         out->schedule[out->count] = s;
         out->log_prob[out->count] = b->trajectory[k].log_forward;
         out->temperature[out->count] = b->policy->temperature;
+        d->draw[out->count] = (sked_i_draw){d->position + k, zeta};
         out->makespan[out->count++] = sked_i_latest_finish(&d->costs, s);
-        d->zeta += zeta;
-        d->square += zeta * zeta;
     }
+    d->position += b->size;
 cleanup:
     free(name);
     free(free_at);
@@ -142,35 +147,46 @@ static sked_status draw_some(drawing *d, sked_i_batch_f32 *b, sked_error *err)
 {
     sked_error why = {0};
     const sked_status drawn =
-        sked_i_batch_sample_f32(b, 0, d->opt->greedy, d->opt->seed, (uint64_t)d->out->count, &why);
+        sked_i_batch_sample_f32(b, 0, d->opt->greedy, d->opt->seed, (uint64_t)d->position, &why);
     d->stopped = drawn == SKED_ERR_STOPPED;
     if (drawn != SKED_OK && !d->stopped)
         return sked_i_fail(err, drawn, "%s", why.message);
+    const bool first = d->position == 0;
     const sked_status st = take(d, b, err);
-    return st == SKED_OK && d->stopped && d->out->count == 0 ? sked_i_limit_fail(err) : st;
+    return st == SKED_OK && d->stopped && first && d->out->count == 0 ? sked_i_limit_fail(err) : st;
 }
 
-/* Until there are `end` draws, `total` being wanted in all; log Z and spread are those of the first part. */
-static sked_status draw_part(drawing *d, sked_i_policy_f32 *policy, int32_t end, int32_t total,
+/* log Z and spread are those of the first part. */
+static void judge_draws(const drawing *d)
+{
+    sked_samples *out = d->out;
+    double sum = 0, square = 0;
+    int32_t count = 0;
+    for (; count < out->count && d->draw[count].number < d->first_part; count++) {
+        sum += d->draw[count].zeta;
+        square += d->draw[count].zeta * d->draw[count].zeta;
+    }
+    out->log_z = sum / count;
+    out->spread = sqrt(fmax(0, square / count - out->log_z * out->log_z));
+}
+
+/* The draws from number `from` to `end`, or this rank's share of them. */
+static sked_status draw_part(drawing *d, sked_i_policy_f32 *policy, int32_t from, int32_t end,
                              sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_samples *out = d->out;
-    const int32_t ops = d->problem->graph->n_ops, first = out->count;
+    const sked_i_draw_range own = sked_i_draws_of_rank(d->together, from, end);
+    const int32_t ops = d->problem->graph->n_ops;
     const int32_t fit = ops > 0 ? draw_ops_at_once / ops : draws_at_once;
     const int32_t most = fit > draws_at_once ? draws_at_once : fit < 16 ? 16 : fit;
     sked_i_batch_f32 *b = NULL;
-    d->zeta = d->square = 0;
-    while (!d->stopped && out->count < end && goes_on(d->opt, d->limit, out->count, total)) {
-        const int32_t now = end - out->count < most ? end - out->count : most;
+    d->position = own.from;
+    while (!d->stopped && d->position < own.end && goes_on(d->opt, d->limit, d->position, d->total)) {
+        const int32_t now = own.end - d->position < most ? own.end - d->position : most;
         SKED_TRY(sked_i_batch_create_f32(policy, now, d->opt->threads, false, &b, err));
         SKED_TRY(draw_some(d, b, err));
         sked_i_batch_destroy_f32(b);
         b = NULL;
-    }
-    if (first == 0) {
-        out->log_z = d->zeta / out->count;
-        out->spread = sqrt(fmax(0, d->square / out->count - out->log_z * out->log_z));
     }
 cleanup:
     sked_i_batch_destroy_f32(b);
@@ -179,22 +195,23 @@ cleanup:
 
 /* The temperatures of a machine's draws, given or by kappa, each for a part of those from `first` to `end`.
  */
-static sked_status draw_machine(drawing *d, sked_i_instance *x, int32_t first, int32_t end, int32_t total,
-                                sked_error *err)
+static sked_status draw_machine(drawing *d, sked_i_instance *x, int32_t first, int32_t end, sked_error *err)
 {
     sked_status st = SKED_OK;
     const bool given = d->opt->temperature > 0 || d->opt->greedy;
     const int parts = given ? 1 : n_kappas;
     sked_i_policy_f32 *policy = NULL;
     SKED_TRY(sked_i_policy_create_f32(x, &d->model->layout, sked_i_backend_cpu.nn, &policy, err));
-    for (int k = 0; k < parts && !d->stopped; k++) {
+    for (int32_t k = 0, from = first; k < parts && !d->stopped; k++) {
         const double t =
             d->opt->temperature > 0 ? d->opt->temperature : sked_i_instance_temperature(x, kappas[k]);
         const int32_t until = first + (int32_t)((int64_t)(end - first) * (k + 1) / parts);
-        if (until == d->out->count)
+        if (until == from)
             continue;
         sked_i_policy_prepare_f32(policy, d->model->parameter, t);
-        SKED_TRY(draw_part(d, policy, until, total, err));
+        d->first_part = from == 0 ? until : d->first_part;
+        SKED_TRY(draw_part(d, policy, from, until, err));
+        from = until;
     }
 cleanup:
     sked_i_policy_destroy_f32(policy);
@@ -218,7 +235,7 @@ static sked_status draw_all(drawing *d, sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_sample_options *opt = d->opt;
-    const int32_t total = opt->greedy ? 1 : opt->count, few = total < 20 ? 1 : total / 20;
+    const int32_t total = d->total, few = total < 20 ? 1 : total / 20;
     const int32_t machines = !opt->prior || d->problem->graph->n_ops == 0 ? 1
                              : few < prior_machines                       ? few
                                                                           : prior_machines;
@@ -228,6 +245,7 @@ static sked_status draw_all(drawing *d, sked_error *err)
     SKED_NEW(d->out->log_prob, total);
     SKED_NEW(d->out->makespan, total);
     SKED_NEW(d->out->temperature, total);
+    SKED_NEW(d->draw, total);
     for (int32_t k = 0; k < machines && !d->stopped; k++) {
         const int32_t first = (int32_t)((int64_t)total * k / machines);
         const int32_t end = (int32_t)((int64_t)total * (k + 1) / machines);
@@ -238,7 +256,7 @@ static sked_status draw_all(drawing *d, sked_error *err)
         if (made == SKED_ERR_STOPPED && k > 0)
             break;
         SKED_TRY(made);
-        SKED_TRY(draw_machine(d, x, first, end, total, err));
+        SKED_TRY(draw_machine(d, x, first, end, err));
         sked_i_instance_destroy(x);
         x = NULL;
     }
@@ -289,18 +307,29 @@ sked_status sked_i_sample(const sked_sampler *m, const sked_problem *p, const sk
     sked_samples s = {.size = sizeof s};
     const double begin = sked_clock();
     sked_i_limit limit = {.stop = opt->stop, .begin = begin};
-    drawing d = {.model = m, .problem = p, .opt = opt, .limit = &limit, .out = &s};
+    drawing d = {.model = m,
+                 .problem = p,
+                 .opt = opt,
+                 .limit = &limit,
+                 .out = &s,
+                 .total = opt->greedy ? 1 : opt->count,
+                 .together = opt->together && sked_dist_size() > 1};
     limit.deadline = begin + fmax(opt->time_limit, moment);
     SKED_TRY(check(p, opt, err));
     SKED_TRY(sked_i_costs_make(p, &d.costs, err));
-    SKED_TRY(draw_all(&d, err));
+    st = draw_all(&d, err);
+    if (d.together)
+        st = sked_i_draws_gather(p, st, &s, d.draw, d.total, err);
+    SKED_TRY(st);
+    judge_draws(&d);
     limit.deadline = fmax(limit.deadline, sked_clock() + moment);
-    if (!opt->raw)
+    if (!opt->raw && s.count > 0)
         SKED_TRY(rank(p, opt, &limit, &s, err));
     *out = s;
     s = (sked_samples){.size = sizeof s};
 cleanup:
     sked_samples_clear(&s);
+    free(d.draw);
     sked_i_costs_free(&d.costs);
     return st;
 }
