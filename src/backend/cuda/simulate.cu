@@ -22,10 +22,7 @@ static sked_status available(sked_error *err)
         return sked_i_cuda_fail(code, "no usable GPU", err);
     if (devices == 0)
         return sked_i_fail(err, SKED_ERR_DEVICE, "CUDA: this machine has no GPU");
-    if (sked_i_backend_place() == 0) /* the caller's own choice of a device stays */
-        return SKED_OK;
-    const cudaError_t chosen = cudaSetDevice(sked_i_backend_place() % devices);
-    return chosen == cudaSuccess ? SKED_OK : sked_i_cuda_fail(chosen, "the GPU of this process", err);
+    return sked_i_cuda_place(err);
 }
 }
 

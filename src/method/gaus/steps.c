@@ -37,19 +37,21 @@ cleanup:
 
 /* ------------------------------------------------------------------ before the first round */
 
-/* The schedule to start from is the first incumbent, where it is one of this model. */
-static void take_list(sked_i_gaus_rounds *r, const sked_schedule *list)
+/* A schedule becomes the incumbent where it is one of this model, and better. */
+static bool adopt(sked_i_gaus_rounds *r, const sked_schedule *s)
 {
     const sked_i_gaus_model *m = r->model;
     const tools *t = r->workers[0].tools;
-    if (list == NULL || list->ii != m->period)
-        return;
+    const double before = r->best.value;
+    if (s == NULL || s->ii != m->period)
+        return false;
     for (int32_t i = 0; i < m->n; i++)
-        if (!(list->start[i] >= m->lo[i] && list->start[i] <= m->hi[i]))
-            return;
-    sked_i_gaus_state_load(t->legaliser->state, list->start);
+        if (!(s->start[i] >= m->lo[i] && s->start[i] <= m->hi[i]))
+            return false;
+    sked_i_gaus_state_load(t->legaliser->state, s->start);
     if (sked_i_gaus_state_legal(t->legaliser->state))
         sked_i_gaus_keep(&r->best, t->legaliser->state);
+    return r->best.value < before;
 }
 
 /*
@@ -70,7 +72,8 @@ static sked_status afford_starts(sked_i_gaus_rounds *r, sked_error *err)
     const sked_status st =
         sked_i_gaus_descend(t->legaliser, &tuning, &r->run->limit, t->mu, scratch, &w->evaluations, err);
     const double step = (sked_clock() - begin) / 4; /* two more for the multipliers */
-    const double count = floor(r->threads * 0.3 * left / (120 * fmax(1e-7, step)));
+    const double count =
+        floor(sked_i_gaus_ranks(r->run) * r->threads * 0.3 * left / (120 * fmax(1e-7, step)));
     r->starts = count < r->starts ? (int)fmax(count, 1) : r->starts;
     return st;
 }
@@ -81,7 +84,7 @@ static sked_status prepare(sked_i_gaus_rounds *r, sked_error *err)
     const sked_schedule *given = r->run->options->start;
     const sked_schedule *list = given != NULL ? given : sked_i_run_incumbent(r->run);
     r->list = list != NULL ? list->start : NULL;
-    take_list(r, list);
+    (void)adopt(r, list);
     if (given != NULL && r->best.value < INFINITY)
         SKED_TRY(sked_i_gaus_rounds_offer(r, err));
     SKED_TRY(afford_starts(r, err));
@@ -109,12 +112,14 @@ static void plan(sked_i_gaus_rounds *r)
 {
     const sked_i_gaus_settings *set = r->set;
     const double sweeps = set->polish ? set->sweeps : 0;
-    r->count = r->round == 0 ? (r->starts > 0 ? r->starts : 1) : 2 * r->threads;
+    const int ranks = sked_i_gaus_ranks(r->run), starts = (r->starts + ranks - 1) / ranks;
+    r->count = r->round == 0 ? (starts > 0 ? starts : 1) : 2 * r->threads;
+    const int first = sked_i_gaus_first_item(r->run, r->count);
     r->list = r->round == 0 ? r->list : NULL;
     for (int k = 0; k < r->count; k++) {
         sked_i_gaus_item *it = &r->items[k];
-        const int turn = r->round + k;
-        it->start = r->round == 0 ? kind_of(r->model, k) : SKED_I_GAUS_START_RANDOM;
+        const int turn = r->round + first + k;
+        it->start = r->round == 0 ? kind_of(r->model, first + k) : SKED_I_GAUS_START_RANDOM;
         it->descend = r->starts > 0;
         it->sweeps = sweeps;
         it->heat = set->heat * (k % 2 == 0 ? 1 : 0.3); /* hot moves whole regions, mild balances loads */
@@ -189,6 +194,7 @@ static const sked_i_gaus_relaxation relaxation = {.phase = "gradient and polish"
                                                   .begin = begin,
                                                   .descend = descend,
                                                   .polish = polish,
+                                                  .adopt = adopt,
                                                   .explain = explain};
 
 sked_status sked_i_gaus_run_steps(sked_i_run *run, const sked_i_gaus_settings *set,
