@@ -264,6 +264,7 @@ sked_status sked_i_run_in_turns(sked_i_run *run, sked_status (*turn)(sked_i_run 
         sked_i_run part = *run;
         sked_error why = {0};
         part.options = &options;
+        part.goes_on = run->goes_on || k > 0;
         limit_turn(run, begin, k, &options, &part);
         const double turned = sked_clock(), before = sked_i_run_best(run);
         st = turn(&part, &why);

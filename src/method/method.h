@@ -19,6 +19,7 @@ typedef struct sked_i_run {
     const double *setting;           /* [n_options] parsed, in table order */
     const char *const *settings;     /* the same as they were given, for sked_i_option_text */
     sked_i_limit limit;
+    bool goes_on; /* a turn after another one that was interrupted only for an exchange with other ranks */
     sked_i_recording *recording; /* what the method keeps of its first descent; NULL: nobody asks */
     struct sked_i_driver *driver;
 } sked_i_run;

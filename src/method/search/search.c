@@ -66,7 +66,8 @@ static sked_status resume_worker(sked_i_crew_worker *base, sked_error *err)
     const cumulative *c = (cumulative *)base->crew;
     sked_i_search_worker *w = (sked_i_search_worker *)base;
     (void)err;
-    const bool renewed = w->portfolio != NULL && sked_i_portfolio_renew(w->portfolio);
+    const bool renewed =
+        !base->crew->run->goes_on && w->portfolio != NULL && sked_i_portfolio_renew(w->portfolio);
     const bool news = renewed || sked_i_run_best(base->crew->run) * c->form->scale < base->best;
     w->seed = c->seeded && news ? c->seed : NULL;
     return SKED_OK;
