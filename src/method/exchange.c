@@ -267,7 +267,8 @@ sked_status sked_i_run_in_turns(sked_i_run *run, sked_status (*turn)(sked_i_run 
         part.goes_on = run->goes_on || k > 0;
         limit_turn(run, begin, k, &options, &part);
         const double turned = sked_clock(), before = sked_i_run_best(run);
-        st = turn(&part, &why);
+        const bool has_work = run->options->iterations == 0 || options.iterations > 0;
+        st = has_work ? turn(&part, &why) : st; /* fewer iterations than turns: some have none */
         SKED_TRY(sked_i_run_exchange(run, err));
         const bool idle = options.iterations == 0 && before == sked_i_run_best(run) &&
                           sked_clock() - turned < 0.3 * (part.limit.deadline - turned);
