@@ -162,6 +162,22 @@ def stopping_the_job_gives_the_incumbent():
     run(1, f"check {g} s.json --latency 5 --bandwidth 0.2")
 
 
+def with_pid(line):
+    """The command of a rank that writes its process number to the file pid."""
+    return ["sh", "-c", 'echo $$ >pid; exec "$0" "$@"', SKED] + words(line)
+
+
+def a_signal_to_one_rank_stops_all():
+    g = graph("g.json", 200)
+    line = f"schedule {g} {MACHINE} --method search --time-limit 1000 -o s.json"
+    job = launch((1, [SKED] + words(line)), (1, with_pid(line)))
+    wait_for(lambda: os.path.exists("pid") and read("pid"), "rank 1 does not start")
+    time.sleep(1)
+    os.kill(int(read("pid")), signal.SIGINT)
+    end(job)
+    run(1, f"check {g} s.json --latency 5 --bandwidth 0.2")
+
+
 # ---------------------------------------------------------------- train and sample
 
 def a_model_has_the_same_bytes_on_any_number_of_ranks():
@@ -201,8 +217,7 @@ def stopping_training_saves_the_model():
 def a_rank_that_dies_ends_the_job_and_leaves_a_whole_checkpoint():
     """The model that is there is that of some update before, to the byte."""
     line = "train --graphs layered:8-12 --devices 2 --minutes 10 -o m.safetensors " + " ".join(SMALL)
-    keep_pid = ["sh", "-c", 'echo $$ >pid; exec "$0" "$@"', SKED] + words(line)
-    job = launch((1, [SKED] + words(line)), (1, keep_pid))
+    job = launch((1, [SKED] + words(line)), (1, with_pid(line)))
     wait_for(lambda: os.path.exists("m.safetensors"), "no checkpoint")
     os.kill(int(read("pid")), signal.SIGKILL)
     _, err = end(job, None)
@@ -300,7 +315,7 @@ def other_commands_run_once():
 
 
 CASES = [f for f in list(globals().values()) if callable(f) and getattr(f, "__module__", None) == __name__
-         and f.__name__ not in ("words", "launch", "end", "run", "read", "timeless", "wait_for", "graph", "problems", "main")]
+         and f.__name__ not in ("words", "launch", "end", "run", "read", "timeless", "wait_for", "graph", "problems", "with_pid", "main")]
 
 
 def main():

@@ -1069,6 +1069,11 @@ SKED_API SKED_MUST_CHECK sked_status sked_schedules_write(const sked_problem *p,
  * docs/distributed.md
  */
 SKED_API SKED_MUST_CHECK sked_status sked_dist_begin(int *argc, char ***argv, sked_error *err);
+/*
+ * From now on a stop of one rank is one of all: where *stop becomes non-zero, it does so on the other ranks a
+ * moment later. Every rank calls it; stop must stay until end.
+ */
+SKED_API void sked_dist_watch(volatile sig_atomic_t *stop);
 /* A rank that failed while others are still at work ends them all with its status as exit code. */
 SKED_API void sked_dist_end(sked_status status);
 /*

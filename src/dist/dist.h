@@ -2,8 +2,8 @@
  * Several processes as the library uses them: messages between ranks, and what is built of them. mpi.c sends
  * them over MPI; single.c is the same for one process. Everything else is in best.c, once.
  *
- * Only the thread that called sked_dist_begin may call. Ranks are processes of one program on machines of one
- * kind: structs travel as they lie in memory.
+ * Only the thread that called sked_dist_begin may call; a thread of mpi.c's own passes stops on. Ranks are
+ * processes of one program on machines of one kind: structs travel as they lie in memory.
  */
 #ifndef SKED_DIST_DIST_H
 #define SKED_DIST_DIST_H
@@ -13,6 +13,7 @@
 typedef enum sked_i_mail {
     SKED_I_MAIL_SHARE,    /* sked_i_dist_share */
     SKED_I_MAIL_END,      /* sked_dist_tells */
+    SKED_I_MAIL_STOP,     /* sked_dist_watch */
     SKED_I_MAIL_SCHEDULE, /* the winner's, for rank 0 */
     SKED_I_MAIL_NEWS,     /* incumbents: method/exchange.c */
     SKED_I_MAIL_DRAWS,    /* of a sampler, for rank 0 */

@@ -1,5 +1,10 @@
-/* Messages over MPI. One thread calls; waiting processes sleep, for there may be more of them than cores. */
+/*
+ * Messages over MPI. Waiting processes sleep, for there may be more of them than cores. The thread that
+ * passes stops on needs an MPI that takes calls from several threads; with another one, every rank hears its
+ * own.
+ */
 #ifdef SKED_WITH_MPI
+#define _POSIX_C_SOURCE 200809L
 
 #include "dist/dist.h"
 
@@ -9,6 +14,9 @@
 
 #include <limits.h>
 #include <mpi.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +27,7 @@ typedef struct parcel {
     max_align_t data[];
 } parcel;
 
-static int rank, size = 1;
+static int rank, size = 1, threads_allowed;
 static parcel *on_their_way;
 
 /* Processes on one machine take its devices in turn. */
@@ -35,16 +43,67 @@ static void place_on_machine(void)
 
 sked_status sked_dist_begin(int *argc, char ***argv, sked_error *err)
 {
-    int provided;
-    if (MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)
+    if (MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &threads_allowed) != MPI_SUCCESS)
         return sked_i_fail(err, SKED_ERR_DEVICE, "MPI cannot be started");
-    if (provided < MPI_THREAD_FUNNELED)
+    if (threads_allowed < MPI_THREAD_FUNNELED)
         return sked_i_fail(err, SKED_ERR_DEVICE, "this MPI knows no threads");
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     place_on_machine();
     return SKED_OK;
 }
+
+/* ------------------------------------------------------------------ stops */
+
+static pthread_t watcher;
+static bool watching;
+static atomic_bool watched_enough;
+static volatile sig_atomic_t *stop_flag;
+
+static bool stopped(void)
+{
+    const sked_i_limit limit = {.stop = stop_flag};
+    return sked_i_limit_stopped(&limit);
+}
+
+/* Has another rank stopped? */
+static bool hear_stop(void)
+{
+    int there;
+    MPI_Status from;
+    MPI_Iprobe(MPI_ANY_SOURCE, SKED_I_MAIL_STOP, MPI_COMM_WORLD, &there, &from);
+    if (there)
+        MPI_Recv(NULL, 0, MPI_BYTE, from.MPI_SOURCE, SKED_I_MAIL_STOP, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return there;
+}
+
+/* Until there was a stop, or there is nothing left to stop. */
+static void *watch(void *unused)
+{
+    bool heard = false;
+    for (; !atomic_load(&watched_enough) && !heard && !stopped(); sked_i_pause(0.01))
+        heard = hear_stop();
+    if (heard)
+        sked_i_ask_stop(stop_flag);
+    for (int k = 0; k < size && !heard && stopped(); k++)
+        if (k != rank)
+            MPI_Send(NULL, 0, MPI_BYTE, k, SKED_I_MAIL_STOP, MPI_COMM_WORLD); /* no bytes: it does not wait */
+    return unused;
+}
+
+void sked_dist_watch(volatile sig_atomic_t *stop)
+{
+    if (size == 1 || threads_allowed < MPI_THREAD_MULTIPLE || watching)
+        return;
+    sigset_t all, before; /* signals are for the threads that work: they end waits there */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    stop_flag = stop;
+    watching = pthread_create(&watcher, NULL, watch, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* ------------------------------------------------------------------ messages */
 
 /* Frees what has arrived; errors of MPI end the job (MPI_ERRORS_ARE_FATAL, its preset). */
 static void reap(void)
@@ -65,6 +124,9 @@ static void reap(void)
 void sked_i_dist_finish(sked_status failure)
 {
     const double end = sked_clock() + 1;
+    atomic_store(&watched_enough, true);
+    if (watching)
+        pthread_join(watcher, NULL);
     while (reap(), on_their_way != NULL && sked_clock() < end)
         sked_i_pause(0.0002);
     if (on_their_way != NULL) /* a rank that failed does not read any more, and MPI_Finalize would wait */

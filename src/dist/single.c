@@ -13,6 +13,11 @@ sked_status sked_dist_begin(int *argc, char ***argv, sked_error *err)
     return SKED_OK;
 }
 
+void sked_dist_watch(volatile sig_atomic_t *stop)
+{
+    (void)stop;
+}
+
 void sked_i_dist_finish(sked_status failure)
 {
     (void)failure;

@@ -168,7 +168,7 @@ bool sked_i_driver_meets_bound(const sked_i_run *run)
 
 bool sked_i_run_over(const sked_i_run *run)
 {
-    if (sked_i_limit_reached(&run->limit) || sked_i_exchange_called_off(run->driver->exchange))
+    if (sked_i_limit_reached(&run->limit))
         return true;
     return sked_i_run_wanted(run) == 1 && sked_i_driver_meets_bound(run);
 }

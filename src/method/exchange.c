@@ -10,7 +10,6 @@
 
 struct sked_i_exchange {
     bool waits;              /* results must repeat */
-    bool called_off;         /* another rank was told to stop */
     bool *gone;              /* [ranks] */
     sked_i_result_rank told; /* of the best schedule that the others know */
     double told_bound;
@@ -19,7 +18,7 @@ struct sked_i_exchange {
 
 /* The head of a message; a schedule, where it brings one, follows: starts, then devices. */
 typedef struct news {
-    bool leaves, stopped, brings;
+    bool leaves, brings;
     double bound, second_bound, least_ii, ii;
     sked_i_result_rank rank;
     char maker[48];
@@ -40,11 +39,6 @@ sked_i_exchange *sked_i_exchange_open(const sked_run_options *opt)
                            .told_bound = -INFINITY};
     gone[sked_dist_rank()] = true;
     return x;
-}
-
-bool sked_i_exchange_called_off(const sked_i_exchange *x)
-{
-    return x != NULL && x->called_off;
 }
 
 /* ------------------------------------------------------------------ writing */
@@ -71,8 +65,7 @@ static news describe(const sked_i_run *run)
 {
     const sked_i_driver *d = run->driver;
     const bool by_length = run->problem->objective == SKED_OBJECTIVE_II;
-    news n = {.stopped = sked_i_limit_stopped(&run->limit),
-              .bound = d->proved && !by_length ? fmax(d->bound, sked_i_run_best(run)) : d->bound,
+    news n = {.bound = d->proved && !by_length ? fmax(d->bound, sked_i_run_best(run)) : d->bound,
               .second_bound = d->second_bound,
               .least_ii = d->least_ii,
               .rank = sked_i_result_pool_best(&d->pool)};
@@ -88,7 +81,7 @@ static sked_status tell(sked_i_run *run, sked_error *err)
 {
     sked_i_exchange *x = run->driver->exchange;
     const news n = describe(run);
-    if (!x->waits && !n.brings && !n.stopped && !(n.bound > x->told_bound))
+    if (!x->waits && !n.brings && !(n.bound > x->told_bound))
         return SKED_OK;
     const int64_t size = message_size(run->problem, n.brings);
     char *message = sked_i_alloc(size, 1);
@@ -144,7 +137,6 @@ static sked_status take(sked_i_run *run, int from, const char *message, int64_t 
         return sked_i_fail(err, SKED_ERR_BUG, "rank %d sent news of %lld bytes", from, (long long)size);
     memcpy(&n, message, sizeof n);
     x->gone[from] = n.leaves;
-    x->called_off = x->called_off || n.stopped;
     if (n.leaves)
         return SKED_OK;
     if (size != message_size(run->problem, n.brings) || memchr(n.maker, 0, sizeof n.maker) == NULL)
@@ -194,7 +186,7 @@ sked_status sked_i_run_exchange(sked_i_run *run, sked_error *err)
         return SKED_OK;
     if (x->next == 0)
         x->next = run->limit.begin + rest_of(run, true);
-    if (!x->waits && sked_clock() < x->next && !sked_i_limit_stopped(&run->limit))
+    if (!x->waits && sked_clock() < x->next)
         return SKED_OK;
     sked_status st = tell(run, err);
     if (st == SKED_OK)
@@ -204,11 +196,11 @@ sked_status sked_i_run_exchange(sked_i_run *run, sked_error *err)
 }
 
 /* Whatever still comes is too late: sked_dist_best compares the results. */
-void sked_i_exchange_close(sked_i_exchange *x, const sked_i_limit *limit)
+void sked_i_exchange_close(sked_i_exchange *x)
 {
     if (x == NULL)
         return;
-    const news last = {.leaves = true, .stopped = sked_i_limit_stopped(limit)};
+    const news last = {.leaves = true};
     if (write_all(x, true, &last, sizeof last, NULL) != SKED_OK)
         sked_i_dist_abort(SKED_ERR_MEMORY);
     for (int k = 0; k < sked_dist_size(); k++)

@@ -5,7 +5,7 @@
  */
 #ifndef SKED_METHOD_EXCHANGE_H
 #define SKED_METHOD_EXCHANGE_H
-#include "base/clock.h"
+#include "base/status.h"
 
 typedef struct sked_i_exchange sked_i_exchange;
 
@@ -15,7 +15,5 @@ typedef struct sked_i_exchange sked_i_exchange;
  */
 sked_i_exchange *sked_i_exchange_open(const sked_run_options *opt);
 /* Leaves, and waits until all others have left. NULL is fine. */
-void sked_i_exchange_close(sked_i_exchange *x, const sked_i_limit *limit);
-/* Was another rank told to stop? NULL: no. */
-bool sked_i_exchange_called_off(const sked_i_exchange *x);
+void sked_i_exchange_close(sked_i_exchange *x);
 #endif

@@ -244,7 +244,7 @@ sked_status sked_method_run(const char *method, const sked_problem *p, const ske
     if (st == SKED_OK || (st == SKED_ERR_STOPPED && run.driver->pool.count > 0))
         st = finish(m, p, &run, begin, build_seconds, out, err);
 cleanup:
-    sked_i_exchange_close(exchange, &run.limit);
+    sked_i_exchange_close(exchange);
     sked_i_driver_close(&run);
     sked_i_recording_destroy(run.recording);
     sked_graph_destroy(graph);

@@ -80,6 +80,7 @@ static sked_status parse_and_run(const program *p, int argc, char **argv, argume
         print_help(p, stdout, command);
     } else if (st == SKED_OK) {
         catch_signals();
+        sked_dist_watch(&stop_requested);
         st = obey_shared(p, a, err);
         if (st == SKED_OK && (sked_dist_rank() == 0 || p->commands[command].shared))
             st = p->commands[command].run(a, err);
