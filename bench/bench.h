@@ -66,6 +66,8 @@ struct arguments {
 #define X(name, ...) sked_status bench_##name(arguments *a, sked_error *err);
 SUITE_LIST(X)
 #undef X
+/* A set of gflownet. */
+sked_status bench_gflownet_threads(const arguments *a, sked_error *err);
 
 /* ---------------------------------------------------------------- what the suites share */
 

@@ -233,10 +233,12 @@ sked_status bench_gflownet(arguments *a, sked_error *err)
 {
     sked_sampler *m = NULL;
     sked_status st = sked_sampler_read(NULL, &m, err);
-    if (st == SKED_OK && !wanted(a, "speed") && !wanted(a, "quality"))
-        st = fail(err, SKED_ERR_ARGUMENT, "the sets of this suite are speed and quality");
+    if (st == SKED_OK && !wanted(a, "speed") && !wanted(a, "threads") && !wanted(a, "quality"))
+        st = fail(err, SKED_ERR_ARGUMENT, "the sets of this suite are speed, threads and quality");
     if (st == SKED_OK)
         print_machine(a);
+    if (st == SKED_OK && strcmp(a->only, "threads") == 0) /* not with the others: it takes long */
+        st = bench_gflownet_threads(a, err);
     if (st == SKED_OK && wanted(a, "speed"))
         st = speed(a, m, err);
     if (st == SKED_OK && wanted(a, "quality"))

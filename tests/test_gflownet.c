@@ -505,6 +505,67 @@ static void test_output_is_tried_first(void **state)
     FAILS(SKED_ERR_IO, "Is a directory", sked_train(&opt, &m, err));
 }
 
+static void note_step(void *data, const sked_train_progress *p)
+{
+    *(int64_t *)data = p->step;
+}
+
+/* Trains a model whose weights are so much too large that it fails sooner or later; returns the last update.
+ */
+static int64_t train_until_it_fails(const sked_sampler *m, float scale, const char *output)
+{
+    static const char *const settings[] = {"batch=10", "graphs=1", "validate=0"};
+    sked_sampler *large = NULL, *none = NULL;
+    sked_train_options opt;
+    int64_t last = m->steps;
+    OK(sked_sampler_write(m, scratch_file(), true, err));
+    OK(sked_sampler_read(scratch_file(), &large, err));
+    for (int64_t k = 0; k < m->layout.total; k++)
+        large->parameter[k] *= scale;
+    OK(sked_sampler_write(large, scratch_file(), true, err));
+    sked_sampler_destroy(large);
+    sked_train_options_init(&opt);
+    opt.graphs = "layered:6-12";
+    opt.devices = 3;
+    opt.seed = 5;
+    opt.resume = scratch_file();
+    opt.output = output;
+    opt.settings = settings;
+    opt.n_settings = sizeof settings / sizeof *settings;
+    opt.progress = note_step;
+    opt.progress_data = &last;
+    opt.steps = 1000;
+    FAILS(SKED_ERR_BUG, "", sked_train(&opt, &none, err));
+    assert_null(none);
+    return last;
+}
+
+/* A model that diverges: an error, and what was learnt before it is written all the same. */
+static void test_failed_training_keeps_the_model(void **state)
+{
+    (void)state;
+    static const char output[] = SKED_BINARY_DIR "/test_gflownet_failed.safetensors";
+    static const float scales[] = {1.3e6f, 1.5e6f, 1.7e6f, 1e10f};
+    sked_sampler *m = trained(0, 1, 1, NULL, NULL);
+    int kept = 0;
+    for (size_t k = 0; k < sizeof scales / sizeof *scales; k++) {
+        sked_sampler *saved = NULL;
+        remove(output);
+        const int64_t last = train_until_it_fails(m, scales[k], output);
+        if (last == m->steps) { /* nothing was learnt, nothing is written */
+            FAILS(SKED_ERR_IO, "", sked_sampler_read(output, &saved, err));
+            continue;
+        }
+        OK(sked_sampler_read(output, &saved, err));
+        assert_int_equal(sked_sampler_steps(saved), last);
+        sked_sampler_destroy(saved);
+        kept++;
+    }
+    assert_in_range(kept, 1, sizeof scales / sizeof *scales - 1);
+    remove(output);
+    sked_sampler_destroy(m);
+}
+
 static void test_training_refuses_nonsense(void **state)
 {
     (void)state;
@@ -738,6 +799,7 @@ int main(void)
         cmocka_unit_test(test_damaged_models_are_refused),
         cmocka_unit_test(test_numbers_of_a_model),
         cmocka_unit_test(test_output_is_tried_first),
+        cmocka_unit_test(test_failed_training_keeps_the_model),
         cmocka_unit_test(test_training_refuses_nonsense),
         cmocka_unit_test(test_log_probabilities),
         cmocka_unit_test(test_model_in_the_box_is_encode_once),

@@ -146,7 +146,7 @@ static double attention_fn(void *data, const double *x, double *dx)
     k->attention(m, 0, m->n, HEAD, x, y, lse);
     const double sum = weigh(y, N * INNER, dy);
     if (dx)
-        k->attention_grad(m, 0, m->n, HEAD, x, y, lse, dy, dx);
+        k->attention_grad(m, 0, m->n, 0, SKED_I_HEADS, HEAD, x, y, lse, dy, dx);
     return sum;
 }
 

@@ -203,10 +203,61 @@ static void teams_do_every_share(void **state)
         assert_int_equal(s.part[k], 1000 * (k + 1));
 }
 
+/* Job j has j + 1 stages of up to 7 pieces. Each piece writes down that it was run, and what it saw of the
+ * stage before. */
+enum { JOBS = 9, MOST_PIECES = 7 };
+typedef struct factory {
+    int done[JOBS][JOBS][MOST_PIECES];
+    int out_of_order, asked[JOBS][JOBS + 1];
+} factory;
+
+static int pieces_of(int job, int stage)
+{
+    return stage > job ? 0 : 1 + (job * 5 + stage * 3) % MOST_PIECES;
+}
+
+static int ask_pieces(void *data, int job, int stage)
+{
+    ((factory *)data)->asked[job][stage]++;
+    return pieces_of(job, stage);
+}
+
+static void run_piece(void *data, int job, int stage, int piece)
+{
+    factory *f = data;
+    for (int k = 0; stage > 0 && k < pieces_of(job, stage - 1); k++)
+        if (f->done[job][stage - 1][k] != 1)
+            f->out_of_order = 1;
+    f->done[job][stage][piece]++;
+}
+
+static void jobs_go_through_their_stages(void **state)
+{
+    (void)state;
+    for (int count = 1; count <= 6; count += 5) {
+        sked_i_team *team = NULL;
+        OK(sked_i_team_create(count, &team, err));
+        for (int turn = 0; turn < 200; turn++) {
+            factory f = {0};
+            const sked_i_team_jobs jobs = {.count = JOBS, .pieces = ask_pieces, .run = run_piece, .data = &f};
+            OK(sked_i_team_work(team, &jobs, err));
+            assert_int_equal(f.out_of_order, 0);
+            for (int j = 0; j < JOBS; j++)
+                for (int s = 0; s <= j + 1; s++) {
+                    assert_int_equal(f.asked[j][s], 1);
+                    for (int k = 0; k < pieces_of(j, s); k++)
+                        assert_int_equal(f.done[j][s][k], 1);
+                }
+        }
+        sked_i_team_destroy(team);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(teams_do_every_share),
+        cmocka_unit_test(jobs_go_through_their_stages),
         cmocka_unit_test(forces_do_not_depend_on_threads),
         cmocka_unit_test(several_threads_prove_the_truth),
         cmocka_unit_test(same_bytes_for_seed_and_threads),

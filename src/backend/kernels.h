@@ -46,7 +46,7 @@ typedef struct RN(pairs) {
 typedef struct RN(kernels) {
     /* y[n,q] = x[n,p] w[p,q] + b[q]; b may be NULL. */
     void (*linear)(int32_t n, int32_t p, int32_t q, const real *x, const real *w, const real *b, real *y);
-    /* dx and db may be NULL; w is not read where dx is NULL. */
+    /* dx, dw and db may be NULL; w is not read where dx is NULL. */
     void (*linear_grad)(int32_t n, int32_t p, int32_t q, const real *x, const real *w, const real *dy,
                         real *dx, real *dw, real *db);
     /*
@@ -59,25 +59,28 @@ typedef struct RN(kernels) {
     /* Rows of mean 0 and deviation 1: y[n,p], p a multiple of SKED_I_LANES; rstd[n] for the gradient. */
     void (*unit)(int32_t n, int32_t p, const real *x, real *y, real *rstd);
     void (*unit_grad)(int32_t n, int32_t p, const real *y, const real *rstd, const real *dy, real *dx);
-    /* Layer normalisation: y[n,p]; mean[n] and rstd[n] are kept for the gradient. */
+    /* Layer normalisation: y[n,p]; mean[n] and rstd[n] are kept for the gradient. There dx may be NULL, and
+     * so may dgain and dbias. */
     void (*norm)(int32_t n, int32_t p, const real *x, const real *gain, const real *bias, real *y, real *mean,
                  real *rstd);
     void (*norm_grad)(int32_t n, int32_t p, const real *x, const real *gain, const real *mean,
                       const real *rstd, const real *dy, real *dx, real *dgain, real *dbias);
-    /* y[n,p] = max(0, scale[p] * x[n,p] + shift[p]). */
+    /* y[n,p] = max(0, scale[p] * x[n,p] + shift[p]). dx may be NULL, and so may dscale and dshift. */
     void (*film)(int32_t n, int32_t p, const real *x, const real *scale, const real *shift, real *y);
     void (*film_grad)(int32_t n, int32_t p, const real *x, const real *scale, const real *y, const real *dy,
                       real *dx, real *dscale, real *dshift);
     /*
      * Masked attention, one relation a head: qkv[n, 3 * heads * size], y[n, heads * size], lse[n * heads]
      * log of each softmax's sum, from which the gradient gets the weights back. For the ops first to end - 1;
-     * pieces taken in order give the same numbers as all at once. Time follows the allowed pairs, memory the
-     * ops.
+     * pieces taken in order give the same numbers as all at once. The gradient is that of the heads
+     * first_head to end_head - 1; heads write apart from each other. Time follows the allowed pairs, memory
+     * the ops.
      */
     void (*attention)(const sked_i_masks *m, int32_t first, int32_t end, int32_t size, const real *qkv,
                       real *y, real *lse);
-    void (*attention_grad)(const sked_i_masks *m, int32_t first, int32_t end, int32_t size, const real *qkv,
-                           const real *y, const real *lse, const real *dy, real *dqkv);
+    void (*attention_grad)(const sked_i_masks *m, int32_t first, int32_t end, int32_t first_head,
+                           int32_t end_head, int32_t size, const real *qkv, const real *y, const real *lse,
+                           const real *dy, real *dqkv);
     /*
      * The same for some ops only, by lists: op[r] looks with query row[r] of q[., heads * size], which is
      * scaled already, at kv[n, 2 * heads * size]. y[rows, heads * size]; weight[rows, stride] keeps the

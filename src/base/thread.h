@@ -12,7 +12,7 @@ SKED_MUST_CHECK sked_status sked_i_parallel(int count, void (*work)(void *data, 
 
 /*
  * Threads that wait between stretches of work, for loops whose stretches are shorter (from about 0.05 ms)
- * than it takes to start threads. They look for work for some ten microseconds before they go to sleep.
+ * than it takes to start threads. They look for work for about a millisecond before they sleep.
  */
 typedef struct sked_i_team sked_i_team;
 /* count threads, the caller's included. Where no more can be had, the caller does the work of the others. */

@@ -49,6 +49,12 @@ typedef int32_t mask __attribute__((vector_size(LANES * sizeof(real)), aligned(s
 /* The one order in which eight lanes are added. */
 #define ADD_LANES(v) ((((v)[0] + (v)[4]) + ((v)[2] + (v)[6])) + (((v)[1] + (v)[5]) + ((v)[3] + (v)[7])))
 
+/* Sums of the lanes of eight vectors, pairwise: neighbours, then twos, then fours. */
+#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#define TWOS(a, b)         (SHUFFLE(a, b, 0, 8, 2, 10, 4, 12, 6, 14) + SHUFFLE(a, b, 1, 9, 3, 11, 5, 13, 7, 15))
+#define FOURS(a, b)        (SHUFFLE(a, b, 0, 1, 8, 9, 4, 5, 12, 13) + SHUFFLE(a, b, 2, 3, 10, 11, 6, 7, 14, 15))
+#define EIGHTS(a, b)       (SHUFFLE(a, b, 0, 1, 2, 3, 8, 9, 10, 11) + SHUFFLE(a, b, 4, 5, 6, 7, 12, 13, 14, 15))
+
 INLINE void add_scaled(int32_t n, real a, const real *x, real *y)
 {
     int32_t i = 0;
@@ -192,15 +198,38 @@ INLINE void outer_rows(int64_t n, int64_t p, int64_t q, const real *x, const rea
                 add_scaled((int32_t)q, x[i * p + k], dy + i * q, dw + k * q);
 }
 
+/* dx[k] += dy . w[k] for eight rows of w at a time, each sum in the order of dot; q: a multiple of LANES. */
+INLINE void dot_rows(int64_t p, int64_t q, const real *dy, const real *w, real *dx)
+{
+    int64_t k = 0;
+    for (; k + LANES <= p; k += LANES) {
+        vec t[LANES];
+#pragma GCC unroll 8
+        for (int u = 0; u < LANES; u++)
+            t[u] = (vec){0};
+        for (int64_t c = 0; c < q; c += LANES) {
+            const vec y = CVEC(dy + c);
+#pragma GCC unroll 8
+            for (int u = 0; u < LANES; u++)
+                t[u] += y * CVEC(w + (k + u) * q + c);
+        }
+        /* ADD_LANES of all: halves, then twos, then neighbours. */
+        const vec even = FOURS(EIGHTS(t[0], t[4]), EIGHTS(t[2], t[6]));
+        const vec odd = FOURS(EIGHTS(t[1], t[5]), EIGHTS(t[3], t[7]));
+        VEC(dx + k) += TWOS(even, odd);
+    }
+    for (; k < p; k++)
+        dx[k] += dot((int32_t)q, dy, w + k * q);
+}
+
 CLONES static void linear_grad(int32_t n, int32_t p, int32_t q, const real *x, const real *w, const real *dy,
                                real *dx, real *dw, real *db)
 {
     for (int64_t i = 0; i < n && dx != NULL; i++)
-        for (int64_t k = 0; k < p; k++)
-            dx[i * p + k] += dot(q, dy + i * q, w + k * q);
-    if (n < 4) {
+        dot_rows(p, q, dy + i * q, w, dx + i * p);
+    if (n < 4 && dw != NULL) {
         outer_rows(n, p, q, x, dy, dw);
-    } else {
+    } else if (dw != NULL) {
         int64_t j = 0;
         for (; j + 2 * LANES <= q; j += 2 * LANES)
             outer_strip(2, n, p, q, x, dy + j, dw + j);
@@ -263,23 +292,31 @@ static void norm(int32_t n, int32_t p, const real *x, const real *gain, const re
     }
 }
 
+static void norm_row_grad(int32_t p, const real *x, const real *gain, real mean, real rstd, const real *dy,
+                          real *dx)
+{
+    real sum = 0, along = 0;
+    for (int32_t k = 0; k < p; k++) {
+        sum += dy[k] * gain[k];
+        along += dy[k] * gain[k] * ((x[k] - mean) * rstd);
+    }
+    sum /= (real)p;
+    along /= (real)p;
+    for (int32_t k = 0; k < p; k++)
+        dx[k] += (dy[k] * gain[k] - sum - (x[k] - mean) * rstd * along) * rstd;
+}
+
 static void norm_grad(int32_t n, int32_t p, const real *x, const real *gain, const real *mean,
                       const real *rstd, const real *dy, real *dx, real *dgain, real *dbias)
 {
     for (int64_t i = 0; i < n; i++) {
         const real *row = x + i * p, *drow = dy + i * p;
-        real sum = 0, along = 0;
-        for (int32_t k = 0; k < p; k++) {
-            const real unit = (row[k] - mean[i]) * rstd[i];
-            dgain[k] += drow[k] * unit;
+        for (int32_t k = 0; k < p && dgain != NULL; k++) {
+            dgain[k] += drow[k] * ((row[k] - mean[i]) * rstd[i]);
             dbias[k] += drow[k];
-            sum += drow[k] * gain[k];
-            along += drow[k] * gain[k] * unit;
         }
-        sum /= (real)p;
-        along /= (real)p;
-        for (int32_t k = 0; k < p; k++)
-            dx[i * p + k] += (drow[k] * gain[k] - sum - (row[k] - mean[i]) * rstd[i] * along) * rstd[i];
+        if (dx != NULL)
+            norm_row_grad(p, row, gain, mean[i], rstd[i], drow, dx + i * p);
     }
 }
 
@@ -295,13 +332,16 @@ static void film(int32_t n, int32_t p, const real *x, const real *scale, const r
 static void film_grad(int32_t n, int32_t p, const real *x, const real *scale, const real *y, const real *dy,
                       real *dx, real *dscale, real *dshift)
 {
-    for (int64_t i = 0; i < n; i++)
-        for (int32_t k = 0; k < p; k++) {
-            const real dz = y[i * p + k] > 0 ? dy[i * p + k] : 0;
-            dx[i * p + k] += dz * scale[k];
-            dscale[k] += dz * x[i * p + k];
+    for (int64_t i = 0; i < n; i++) {
+        const real *row = x + i * p, *drow = dy + i * p, *active = y + i * p;
+        for (int32_t k = 0; k < p && dx != NULL; k++)
+            dx[i * p + k] += (active[k] > 0 ? drow[k] : 0) * scale[k];
+        for (int32_t k = 0; k < p && dscale != NULL; k++) {
+            const real dz = active[k] > 0 ? drow[k] : 0;
+            dscale[k] += dz * row[k];
             dshift[k] += dz;
         }
+    }
 }
 
 /* ------------------------------------------------------------------ attention */
@@ -376,11 +416,12 @@ INLINE void attend_grad(const sked_i_masks *m, int32_t head, int64_t i, int32_t 
     }
 }
 
-CLONES static void attention_grad(const sked_i_masks *m, int32_t first, int32_t end, int32_t size,
-                                  const real *qkv, const real *y, const real *lse, const real *dy, real *dqkv)
+CLONES static void attention_grad(const sked_i_masks *m, int32_t first, int32_t end, int32_t first_head,
+                                  int32_t end_head, int32_t size, const real *qkv, const real *y,
+                                  const real *lse, const real *dy, real *dqkv)
 {
     for (int64_t i = first; i < end; i++)
-        for (int32_t head = 0; head < HEADS; head++) {
+        for (int32_t head = first_head; head < end_head; head++) {
             const int64_t at = (i * HEADS + head) * size;
             attend_grad(m, head, i, size, qkv, y + at, lse[i * HEADS + head], dy + at, dqkv);
         }
@@ -408,12 +449,6 @@ INLINE void exp_lanes(real *x)
     VEC(x) = (sum * r * r + r + 1.0f) * (vec)power;
 #endif
 }
-
-/* Sums of the lanes of eight vectors, pairwise: neighbours, then twos, then fours. */
-#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#define TWOS(a, b)         (SHUFFLE(a, b, 0, 8, 2, 10, 4, 12, 6, 14) + SHUFFLE(a, b, 1, 9, 3, 11, 5, 13, 7, 15))
-#define FOURS(a, b)        (SHUFFLE(a, b, 0, 1, 8, 9, 4, 5, 12, 13) + SHUFFLE(a, b, 2, 3, 10, 11, 6, 7, 14, 15))
-#define EIGHTS(a, b)       (SHUFFLE(a, b, 0, 1, 2, 3, 8, 9, 10, 11) + SHUFFLE(a, b, 4, 5, 6, 7, 12, 13, 14, 15))
 
 /* out[p] = a[from[p]..] . b[to[p]..] of `size` numbers, for all pairs of an op. */
 INLINE void pair_dots(int32_t stride, int32_t size, const int32_t *from, const real *a, const int32_t *to,

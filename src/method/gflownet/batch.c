@@ -21,21 +21,14 @@ sked_status RN(batch_create)(const RN(policy) * p, int32_t size, int threads, bo
     b->parts = size < SKED_I_BATCH_PARTS ? size : SKED_I_BATCH_PARTS;
     b->threads = threads < b->parts ? threads : b->parts;
     b->bound = p->kind->single_pass ? INFINITY : huber_bound;
+    b->gradients = gradients;
     SKED_NEW0(b->trajectory, size);
     SKED_NEW(b->steps, 2 * size * n);
     SKED_NEW(b->slope, gradients ? size : 0);
     for (int64_t k = 0; k < size; k++)
-        b->trajectory[k] =
-            (sked_i_trajectory){.op = b->steps + 2 * k * n, .device = b->steps + (2 * k + 1) * n};
-    for (int32_t k = 0; k < b->parts; k++) {
-        SKED_TRY(RN(walker_create)(p, &b->walker[k], err));
-        if (gradients)
-            SKED_TRY(RN(gradient_create)(p, &b->gradient[k], err));
-        if (gradients && p->kind->single_pass) {
-            SKED_TRY(RN(gradient_create)(p, &b->plain[k], err));
-            SKED_TRY(RN(gradient_create)(p, &b->weighed[k], err));
-        }
-    }
+        b->trajectory[k] = (sked_i_trajectory){.op = b->steps + 2 * k * n,
+                                               .device = b->steps + (2 * k + 1) * n,
+                                               .keeps = gradients && !p->kind->single_pass};
     *out = b;
     b = NULL;
 cleanup:
@@ -43,16 +36,32 @@ cleanup:
     return st;
 }
 
+static int32_t first_of(const RN(batch) * b, int32_t part)
+{
+    return (int32_t)((int64_t)b->size * part / b->parts);
+}
+
+void RN(batch_close_part)(RN(batch) * b, int32_t part)
+{
+    RN(walker_destroy)(b->walker[part]);
+    b->walker[part] = NULL;
+    RN(gradient_clear)(&b->gradient[part]);
+    RN(gradient_clear)(&b->plain[part]);
+    RN(gradient_clear)(&b->weighed[part]);
+    for (int32_t k = first_of(b, part); k < first_of(b, part + 1); k++) {
+        sked_i_trajectory *t = &b->trajectory[k];
+        free(t->kept);
+        t->kept = NULL;
+        t->kept_cap = t->kept_steps = 0;
+    }
+}
+
 void RN(batch_destroy)(RN(batch) * b)
 {
     if (b == NULL)
         return;
-    for (int32_t k = 0; k < b->parts; k++) {
-        RN(walker_destroy)(b->walker[k]);
-        RN(gradient_clear)(&b->gradient[k]);
-        RN(gradient_clear)(&b->plain[k]);
-        RN(gradient_clear)(&b->weighed[k]);
-    }
+    for (int32_t k = 0; k < b->parts && b->trajectory != NULL; k++)
+        RN(batch_close_part)(b, k);
     free(b->trajectory);
     free(b->steps);
     free(b->slope);
@@ -67,11 +76,6 @@ static double zeta_of(const RN(batch) * b, int32_t k)
 static void clear(RN(gradient) * g)
 {
     memset(g->block, 0, (size_t)g->size * sizeof *g->block);
-}
-
-static int32_t first_of(const RN(batch) * b, int32_t part)
-{
-    return (int32_t)((int64_t)b->size * part / b->parts);
 }
 
 /* Adds the gradient of trajectory k, the last one drawn, to the sums of its part. */
@@ -112,10 +116,28 @@ static void clear_part(RN(batch) * b, int32_t part)
     }
 }
 
+/* Memory of a part, by the first thread that needs it: together they are quicker than one. */
+static sked_status open_part(RN(batch) * b, int32_t part, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    if (b->walker[part] != NULL)
+        return SKED_OK;
+    if (b->gradients)
+        SKED_TRY(RN(gradient_create)(b->policy, &b->gradient[part], err));
+    if (b->gradients && b->policy->kind->single_pass) {
+        SKED_TRY(RN(gradient_create)(b->policy, &b->plain[part], err));
+        SKED_TRY(RN(gradient_create)(b->policy, &b->weighed[part], err));
+    }
+    SKED_TRY(RN(walker_create)(b->policy, &b->walker[part], err));
+cleanup:
+    return st;
+}
+
 void RN(batch_part)(RN(batch) * b, int32_t part)
 {
     RN(batch_pass) *p = &b->pass;
-    if (p->slope || p->single)
+    p->status[part] = open_part(b, part, &p->error[part]);
+    if (p->status[part] == SKED_OK && (p->slope || p->single))
         clear_part(b, part);
     for (int32_t k = first_of(b, part); k < first_of(b, part + 1) && p->status[part] == SKED_OK; k++) {
         real slope;

@@ -35,7 +35,8 @@ typedef struct RN(batch) {
     int32_t *steps;                /* ops and devices of all of them */
     real *slope;                   /* [size] of the loss, by log P_F - log P_B */
     RN(batch_pass) pass;
-    RN(walker) * walker[SKED_I_BATCH_PARTS];
+    bool gradients;
+    RN(walker) * walker[SKED_I_BATCH_PARTS]; /* NULL: the part has no memory yet */
     RN(gradient) gradient[SKED_I_BATCH_PARTS];
     /* Single pass: sums of gradients of log P_F - log P_B, plain and times (zeta - zeta of the part's first).
      */
@@ -86,4 +87,6 @@ SKED_MUST_CHECK sked_status RN(batch_check)(const RN(batch) * b, sked_error *err
 bool RN(batch_second)(RN(batch) * b);
 /* Adds the parts up in gradient[0], piece by piece of its block. */
 void RN(batch_gather)(RN(batch) * b, int32_t piece, int32_t count);
+/* Frees what a part has; all of it is made again where the part is needed once more. */
+void RN(batch_close_part)(RN(batch) * b, int32_t part);
 #endif

@@ -42,6 +42,10 @@ typedef struct sked_i_sampler_learner_settings {
     int32_t devices;           /* nor more of these */
     int threads;               /* of the CPU that it may use */
     const sked_i_limit *limit; /* heard while it works; NULL: none */
+    /* Makes one lesson of the next update: for threads that would wait, once a lesson. NULL: nothing to do.
+     */
+    void (*spare)(void *data);
+    void *spare_data;
 } sked_i_sampler_learner_settings;
 
 /* What became of a lesson. */
@@ -57,6 +61,7 @@ typedef struct sked_i_sampler_learner {
 
 struct sked_i_sampler_learner_kind {
     const char *backend; /* name of the backend it computes on */
+    bool spares; /* it uses settings.spare. Else lessons are made by other threads, while this one computes */
     bool (*serves)(const sked_i_layout *layout);
     /* Measured: it is quicker than the CPU's. NULL: it is not asked. */
     bool (*worth)(const sked_i_layout *layout, const sked_i_sampler_learner_settings *how);

@@ -11,16 +11,19 @@
 
 #include <string.h>
 
-/* What becomes of a lesson, one after the other. */
-enum { OPEN, PREPARE, DRAW, GRADE, GATHER, LEARN, CLOSE, STAGES };
+/* What becomes of a lesson, one after the other. PREPARE and BACK have stages of the policy's own. */
+typedef enum phase { OPEN, PREPARE, DRAW, GRADE, GATHER, BACK, NORM, DONE } phase;
 
 /* One lesson being learnt. */
 typedef struct desk {
     const sked_i_lesson *lesson;
     sked_i_policy_f32 *policy;
     sked_i_batch_f32 *batch;
-    bool second;     /* its gradients take a second pass */
-    float *gradient; /* [total] */
+    sked_i_back_f32 *back;
+    phase phase;
+    int stage, pieces;               /* of the phase, and of that stage */
+    float *gradient;                 /* [total] */
+    double norm[SKED_I_BATCH_PARTS]; /* of pieces of it */
     sked_i_mark mark;
     sked_status status;
     sked_error error;
@@ -33,7 +36,9 @@ typedef struct cpu_learner {
     sked_i_team *team;
     int count;
     desk *desk;      /* [how.lessons] */
+    int *order;      /* [how.lessons] the largest first, so that none is left to the end alone */
     float *gradient; /* [total] */
+    double *norm;    /* [threads] of each one's share of it */
 } cpu_learner;
 
 static bool serves(const sked_i_layout *layout)
@@ -44,6 +49,10 @@ static bool serves(const sked_i_layout *layout)
 
 static void close_desk(desk *d)
 {
+    sked_error unused = {0};
+    if (d->back)
+        (void)!d->policy->kind->back_end(d->back, &unused);
+    d->back = NULL;
     sked_i_batch_destroy_f32(d->batch);
     sked_i_policy_destroy_f32(d->policy);
     d->batch = NULL;
@@ -57,7 +66,9 @@ static void destroy(sked_i_sampler_learner *generic)
     for (int k = 0; k < c->how.lessons && c->desk; k++)
         free(c->desk[k].gradient);
     free(c->desk);
+    free(c->order);
     free(c->gradient);
+    free(c->norm);
     free(c);
 }
 
@@ -71,7 +82,9 @@ static sked_status create(sked_sampler *model, const sked_i_sampler_learner_sett
     c->model = model;
     c->how = *how;
     SKED_NEW(c->gradient, model->layout.total);
+    SKED_NEW(c->norm, how->threads);
     SKED_NEW0(c->desk, how->lessons);
+    SKED_NEW(c->order, how->lessons);
     for (int k = 0; k < how->lessons; k++)
         SKED_NEW(c->desk[k].gradient, model->layout.total);
     SKED_TRY(sked_i_team_create(how->threads, &c->team, err));
@@ -83,6 +96,11 @@ cleanup:
     return st;
 }
 
+static int64_t size_of(const sked_i_lesson *l)
+{
+    return (int64_t)l->graph->n_ops * l->batch;
+}
+
 static sked_status start(sked_i_sampler_learner *generic, const sked_i_lesson *lessons, int count,
                          sked_error *err)
 {
@@ -92,6 +110,12 @@ static sked_status start(sked_i_sampler_learner *generic, const sked_i_lesson *l
     for (int k = 0; k < count; k++) {
         c->desk[k].lesson = &lessons[k];
         c->desk[k].status = SKED_OK;
+        c->desk[k].phase = OPEN;
+        c->desk[k].stage = 0;
+        int at = k;
+        for (; at > 0 && size_of(&lessons[c->order[at - 1]]) < size_of(&lessons[k]); at--)
+            c->order[at] = c->order[at - 1];
+        c->order[at] = k;
     }
     return SKED_OK;
 }
@@ -108,71 +132,157 @@ cleanup:
     return st;
 }
 
-static sked_status learn(const cpu_learner *c, desk *d, sked_error *err)
+/* Some of the parameters, for each thread: no cache line is written by two. */
+static void share_of(const cpu_learner *c, int thread, int64_t *first, int64_t *end)
 {
-    memset(d->gradient, 0, (size_t)c->model->layout.total * sizeof *d->gradient);
-    const sked_status st = sked_i_policy_grad_f32(d->policy, &d->batch->gradient[0], d->gradient, err);
-    d->mark.norm = sked_i_gradient_norm(c->model->layout.total, d->gradient);
+    enum { line = 16 };
+    const int64_t total = c->model->layout.total, lines = (total + line - 1) / line;
+    *first = lines * thread / c->how.threads * line;
+    *end = lines * (thread + 1) / c->how.threads * line;
+    *end = *end < total ? *end : total;
+}
+
+/* Norm of numbers of which these are the norms of pieces. */
+static double norm_of(int count, const double *norms)
+{
+    double square = 0;
+    for (int k = 0; k < count; k++)
+        square += norms[k] * norms[k];
+    return sqrt(square);
+}
+
+/* Measures a piece of the gradient, and frees a part of the batch. */
+static void end_piece(const cpu_learner *c, desk *d, int piece)
+{
+    const int64_t total = c->model->layout.total;
+    const int64_t first = total * piece / SKED_I_BATCH_PARTS, end = total * (piece + 1) / SKED_I_BATCH_PARTS;
+    d->norm[piece] = sked_i_gradient_norm(end - first, d->gradient + first);
+    if (piece < d->batch->parts)
+        sked_i_batch_close_part_f32(d->batch, piece);
+}
+
+static sked_status end_lesson(desk *d, sked_error *err)
+{
+    const sked_status st = d->policy->kind->back_end(d->back, err);
+    d->back = NULL;
+    d->mark.norm = norm_of(SKED_I_BATCH_PARTS, d->norm);
+    close_desk(d);
     return st;
 }
 
 static void run(void *data, int job, int stage, int piece)
 {
     cpu_learner *c = data;
-    desk *d = &c->desk[job];
-    switch (stage) {
+    if (job >= c->count) {
+        c->how.spare(c->how.spare_data);
+        return;
+    }
+    desk *d = &c->desk[c->order[job]];
+    int64_t first, end;
+    (void)stage;
+    switch (d->phase) {
     case OPEN:
         d->status = open_desk(c, d, &d->error);
         break;
     case PREPARE:
-        sked_i_policy_prepare_f32(d->policy, c->model->parameter, d->lesson->temperature);
+        d->policy->kind->prepare(d->policy, d->stage, piece, d->pieces);
         break;
     case DRAW:
+    case GRADE:
         sked_i_batch_part_f32(d->batch, piece);
         break;
-    case GRADE:
-        if (d->second)
-            sked_i_batch_part_f32(d->batch, piece);
-        break;
     case GATHER:
-        sked_i_batch_gather_f32(d->batch, piece, c->how.threads);
+        sked_i_batch_gather_f32(d->batch, piece, d->pieces);
+        share_of(c, piece, &first, &end);
+        memset(d->gradient + first, 0, (size_t)(end - first) * sizeof *d->gradient);
         break;
-    case LEARN:
-        d->status = learn(c, d, &d->error);
+    case BACK:
+        d->policy->kind->back_run(d->back, d->stage, piece, d->pieces);
         break;
     default:
-        close_desk(d);
+        end_piece(c, d, piece);
     }
 }
 
-/* Ends the stage before and says how many pieces this one has. */
-static int pieces(void *data, int job, int stage)
+/* Ends the phase before, and makes ready for this one. */
+static sked_status begin_phase(const cpu_learner *c, desk *d, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const sked_i_lesson *l = d->lesson;
+    switch (d->phase) {
+    case PREPARE:
+        sked_i_policy_begin_f32(d->policy, c->model->parameter, l->temperature);
+        break;
+    case DRAW:
+        sked_i_batch_draw_f32(d->batch, l->listed, l->seed, l->first);
+        break;
+    case GRADE:
+        SKED_TRY(sked_i_batch_check_f32(d->batch, err));
+        if (!sked_i_batch_second_f32(d->batch))
+            d->phase = GATHER;
+        break;
+    case GATHER:
+        SKED_TRY(sked_i_batch_check_f32(d->batch, err));
+        break;
+    case BACK:
+        d->mark.loss = sked_i_batch_loss_f32(d->batch, &d->mark.log_z);
+        SKED_TRY(d->policy->kind->back_begin(d->policy, &d->batch->gradient[0], d->gradient, &d->back, err));
+        break;
+    case DONE:
+        SKED_TRY(end_lesson(d, err));
+        break;
+    default:
+        break;
+    }
+cleanup:
+    return st;
+}
+
+/* Of the desk's phase and stage; 0: the phase has no more stages. */
+static int pieces_of(const cpu_learner *c, const desk *d)
+{
+    const int threads = c->how.threads;
+    switch (d->phase) {
+    case PREPARE:
+        return d->policy->kind->prepare_pieces(d->policy, d->stage, threads);
+    case DRAW:
+    case GRADE:
+        return d->stage == 0 ? d->batch->parts : 0;
+    case GATHER:
+        return d->stage == 0 ? threads : 0;
+    case BACK:
+        return d->policy->kind->back_pieces(d->back, d->stage, threads);
+    case NORM:
+        return d->stage == 0 ? SKED_I_BATCH_PARTS : 0;
+    default:
+        return d->stage == 0;
+    }
+}
+
+static int next_pieces(void *data, int job, int stage)
 {
     cpu_learner *c = data;
-    desk *d = &c->desk[job];
-    if (stage == GRADE || stage == GATHER)
-        d->status = sked_i_batch_check_f32(d->batch, &d->error);
-    if (d->status != SKED_OK)
-        return 0;
-    switch (stage) {
-    case DRAW:
-        sked_i_batch_draw_f32(d->batch, d->lesson->listed, d->lesson->seed, d->lesson->first);
-        return d->batch->parts;
-    case GRADE:
-        d->second = sked_i_batch_second_f32(d->batch);
-        return d->second ? d->batch->parts : 1;
-    case GATHER:
-        d->mark.loss = sked_i_batch_loss_f32(d->batch, &d->mark.log_z);
-        return c->how.threads;
-    default:
-        return stage < STAGES;
+    if (job >= c->count)
+        return stage == 0;
+    desk *d = &c->desk[c->order[job]];
+    if (stage > 0)
+        d->stage++;
+    while (d->status == SKED_OK && d->phase != DONE) {
+        d->pieces = pieces_of(c, d);
+        if (d->pieces > 0)
+            return d->pieces;
+        d->phase++;
+        d->stage = 0;
+        d->status = begin_phase(c, d, &d->error);
     }
+    return 0;
 }
 
 static sked_status finish(sked_i_sampler_learner *generic, sked_i_mark *marks, sked_error *err)
 {
     cpu_learner *c = (cpu_learner *)generic;
-    const sked_i_team_jobs jobs = {.count = c->count, .pieces = pieces, .run = run, .data = c};
+    const int spares = c->how.spare ? c->how.lessons : 0; /* the last jobs: they fill the gaps */
+    const sked_i_team_jobs jobs = {.count = c->count + spares, .pieces = next_pieces, .run = run, .data = c};
     const sked_status st = sked_i_team_work(c->team, &jobs, err);
     for (int k = 0; k < c->count; k++)
         close_desk(&c->desk[k]); /* of lessons that were broken off */
@@ -185,16 +295,6 @@ static sked_status finish(sked_i_sampler_learner *generic, sked_i_mark *marks, s
 }
 
 /* ------------------------------------------------------------------ update */
-
-/* Some of the parameters, for each thread: no cache line is written by two. */
-static void share_of(const cpu_learner *c, int thread, int64_t *first, int64_t *end)
-{
-    enum { line = 16 };
-    const int64_t total = c->model->layout.total, lines = (total + line - 1) / line;
-    *first = lines * thread / c->how.threads * line;
-    *end = lines * (thread + 1) / c->how.threads * line;
-    *end = *end < total ? *end : total;
-}
 
 static void add_share(const cpu_learner *c, int64_t first, int64_t end, float *gradient)
 {
@@ -213,6 +313,7 @@ static void sum_some(void *data, int thread)
     share_of(c, thread, &first, &end);
     memset(c->gradient + first, 0, (size_t)(end - first) * sizeof *c->gradient);
     add_share(c, first, end, c->gradient);
+    c->norm[thread] = sked_i_gradient_norm(end - first, c->gradient + first);
 }
 
 static sked_status add(sked_i_sampler_learner *generic, float *gradient, sked_error *err)
@@ -242,11 +343,14 @@ static sked_status update(sked_i_sampler_learner *generic, const float *gradient
 {
     cpu_learner *c = (cpu_learner *)generic;
     (void)err;
-    if (gradient == NULL)
+    step s = {.learner = c, .gradient = gradient, .cut = 1, .adam = sked_i_sampler_adam(c->model)};
+    if (gradient == NULL) {
         sked_i_team_run(c->team, sum_some, c);
-    step s = {
-        .learner = c, .gradient = gradient ? gradient : c->gradient, .adam = sked_i_sampler_adam(c->model)};
-    s.cut = sked_i_sampler_cut(c->model, s.gradient, c->how.clip);
+        s.gradient = c->gradient;
+    }
+    /* The cut takes a slow sum: only where rounding could matter. */
+    if (gradient != NULL || !(norm_of(c->how.threads, c->norm) < c->how.clip * (1 - 1e-6)))
+        s.cut = sked_i_sampler_cut(c->model, s.gradient, c->how.clip);
     sked_i_team_run(c->team, step_some, &s);
     c->model->steps++;
     return SKED_OK;
@@ -262,6 +366,7 @@ static sked_status fetch(sked_i_sampler_learner *generic, sked_error *err)
 
 const sked_i_sampler_learner_kind sked_i_sampler_learner_cpu = {
     .backend = "cpu",
+    .spares = true,
     .serves = serves,
     .create = create,
     .destroy = destroy,

@@ -187,6 +187,14 @@ sked_status sked_i_lesson_queue_at(sked_i_lesson_queue *q, int64_t update, const
     return SKED_OK;
 }
 
+void sked_i_lesson_queue_help(sked_i_lesson_queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    if (has_room(q))
+        make_next(q);
+    pthread_mutex_unlock(&q->lock);
+}
+
 bool sked_i_lesson_queue_ready(sked_i_lesson_queue *q, int64_t update)
 {
     const int slot = slot_of(q, update);

@@ -65,6 +65,8 @@ void sked_i_lesson_queue_destroy(sked_i_lesson_queue *q);
  */
 SKED_MUST_CHECK sked_status sked_i_lesson_queue_at(sked_i_lesson_queue *q, int64_t update,
                                                    const sked_i_lesson **out, sked_error *err);
+/* Makes one lesson on the caller's thread, the next one, if the window has room for it. */
+void sked_i_lesson_queue_help(sked_i_lesson_queue *q);
 /* The same update is in the window and made without an error: queue_at will not wait. */
 bool sked_i_lesson_queue_ready(sked_i_lesson_queue *q, int64_t update);
 /* Done with the lessons of the oldest update; the window moves on by one. */

@@ -75,19 +75,26 @@ static void scale_columns(int64_t rows, int32_t columns, const real *w, const re
 }
 
 /* What the unscheduled ops say before anything is scheduled; walks start from a copy. */
-static void first_waits(RN(once) * p)
+static void first_waits(RN(once) * p, int32_t first, int32_t end)
 {
     const int32_t width = p->base.layout->sizes.context;
     const real *w = p->base.parameter + p->base.layout->wait_feature;
-    memset(p->first_sum, 0, (size_t)width * sizeof *p->first_sum);
-    for (int64_t j = 0; j < p->base.instance->n; j++) {
+    for (int64_t j = first; j < end; j++) {
         const real ready = p->base.instance->waits[j] == 0, tail = (real)p->base.instance->tail[j];
         for (int32_t c = 0; c < width; c++) {
             const real z = p->wait[j * width + c] + ready * w[width + c] + tail * w[2 * width + c];
             p->first_wait[j * width + c] = z > 0 ? z : 0;
-            p->first_sum[c] += p->first_wait[j * width + c];
         }
     }
+}
+
+static void sum_first_waits(RN(once) * p)
+{
+    const int32_t width = p->base.layout->sizes.context;
+    memset(p->first_sum, 0, (size_t)width * sizeof *p->first_sum);
+    for (int64_t j = 0; j < p->base.instance->n; j++)
+        for (int32_t c = 0; c < width; c++)
+            p->first_sum[c] += p->first_wait[j * width + c];
 }
 
 /* A cold reward tells choices apart more sharply; the square root leaves room for what later steps mend. */
@@ -115,26 +122,15 @@ static void prepare_logits(RN(once) * p)
         p->out[c] = p->sharpness * w[at->out_weight + c];
 }
 
-static void once_prepare(RN(policy) * policy)
+/* What depends on temperature and weights only. */
+static void prepare_weights(RN(once) * p)
 {
-    RN(once) *p = (RN(once) *)policy;
     const RN(kernels) *k = p->base.kernels;
     const sked_i_layout *at = p->base.layout;
     const sked_i_sizes *s = &at->sizes;
-    const int32_t n = p->base.instance->n;
-    const real *w = p->base.parameter, *e = p->encoder->out, *heat = p->encoder->heat.second;
-    double inputs[SKED_I_HEAT_FEATURES];
-    sked_i_instance_heat(p->base.instance, p->base.temperature, inputs);
-    if (!RN(encoder_run)(p->encoder, w, inputs))
-        return; /* the limit is reached: nothing will walk */
+    const real *w = p->base.parameter, *heat = p->encoder->heat.second;
     k->linear(1, s->temperature, s->width, heat, w + at->scale_weight, w + at->scale_bias, p->scale);
     k->linear(1, s->temperature, s->width, heat, w + at->shift_weight, w + at->shift_bias, p->shift);
-    k->linear(n, s->dim, s->width, e, w + at->op_weight, w + at->op_bias, p->plain);
-    k->linear(n, s->dim, s->context, e, w + at->wait_weight, w + at->wait_bias, p->wait);
-    k->linear(n, s->dim, s->context, e, w + at->last_weight, w + at->last_bias, p->last);
-    scale_columns(n, s->width, p->plain, p->scale, p->op);
-    for (int64_t i = 0; i < (int64_t)n * s->width; i++)
-        p->op[i] += p->shift[i % s->width];
     scale_columns(s->context, s->width, w + at->device_weight, p->scale, p->device_weight);
     scale_columns(2 * s->context + SKED_I_STATE_FEATURES, s->width, w + at->state_weight, p->scale,
                   p->state_weight);
@@ -143,7 +139,50 @@ static void once_prepare(RN(policy) * policy)
         p->empty[c] = w[at->empty_device + c] > 0 ? w[at->empty_device + c] : 0;
     k->linear(1, s->context, s->width, p->empty, p->device_weight, NULL, p->empty_part);
     prepare_logits(p);
-    first_waits(p);
+}
+
+static void prepare_rows(RN(once) * p, int32_t first, int32_t end)
+{
+    const RN(kernels) *k = p->base.kernels;
+    const sked_i_layout *at = p->base.layout;
+    const sked_i_sizes *s = &at->sizes;
+    const int64_t op = (int64_t)first * s->width, context = (int64_t)first * s->context;
+    const real *w = p->base.parameter, *e = p->encoder->out + (int64_t)first * s->dim;
+    k->linear(end - first, s->dim, s->width, e, w + at->op_weight, w + at->op_bias, p->plain + op);
+    k->linear(end - first, s->dim, s->context, e, w + at->wait_weight, w + at->wait_bias, p->wait + context);
+    k->linear(end - first, s->dim, s->context, e, w + at->last_weight, w + at->last_bias, p->last + context);
+    scale_columns(end - first, s->width, p->plain + op, p->scale, p->op + op);
+    for (int64_t i = op; i < (int64_t)end * s->width; i++)
+        p->op[i] += p->shift[i % s->width];
+    first_waits(p, first, end);
+}
+
+/* The stages of the encoder, the last one with the rows made of it, and a sum. */
+static int once_prepare_pieces(const RN(policy) * policy, int stage, int threads)
+{
+    const RN(once) *p = (const RN(once) *)policy;
+    const int layers = policy->layout->sizes.layers;
+    return stage <= layers ? RN(encoder_row_pieces)(p->encoder, threads) : stage == layers + 1;
+}
+
+/* Where the limit is reached on the way nothing will walk. */
+static void once_prepare(RN(policy) * policy, int stage, int piece, int pieces)
+{
+    RN(once) *p = (RN(once) *)policy;
+    const int layers = policy->layout->sizes.layers;
+    const int32_t first = RN(encoder_row)(p->encoder, piece, pieces);
+    const int32_t end = RN(encoder_row)(p->encoder, piece + 1, pieces);
+    double inputs[SKED_I_HEAT_FEATURES];
+    if (stage > layers) {
+        sum_first_waits(p);
+        return;
+    }
+    sked_i_instance_heat(policy->instance, policy->temperature, inputs);
+    RN(encoder_rows)(p->encoder, policy->parameter, inputs, stage, first, end);
+    if (stage == 0 && first == 0)
+        prepare_weights(p);
+    if (stage == layers)
+        prepare_rows(p, first, end);
 }
 
 int64_t RN(once_gradient_lay_out)(const RN(once) * p, real *block, RN(once_gradient) * out)
@@ -232,55 +271,149 @@ static void fold_grad(const RN(once) * p, const RN(once_gradient) * g, real *dpl
     }
 }
 
-static sked_status once_grad(const RN(policy) * policy, RN(gradient) * gradient, real *dparameter,
-                             sked_error *err)
+typedef struct back {
+    RN(back) base;
+    RN(once_gradient) g;
+    RN(encoder_back) encoder;
+    real *dparameter, *block;
+    real *de, *dplain;   /* [n, dim], [n, width] */
+    real *dfilm, *dheat; /* [2 * width], [temperature] */
+} back;
+
+static sked_status once_back_end(RN(back) * generic, sked_error *err)
+{
+    back *b = (back *)generic;
+    const bool stopped = b->encoder.stopped;
+    RN(encoder_back_clear)(&b->encoder);
+    free(b->block);
+    free(b);
+    return stopped ? sked_i_limit_fail(err) : SKED_OK;
+}
+
+static sked_status once_back_begin(const RN(policy) * policy, RN(gradient) * gradient, real *dparameter,
+                                   RN(back) * *out, sked_error *err)
 {
     sked_status st = SKED_OK;
     const RN(once) *p = (const RN(once) *)policy;
-    RN(once_gradient) g;
+    const sked_i_sizes *s = &policy->layout->sizes;
+    const int64_t n = policy->instance->n;
+    back *b = NULL;
+    SKED_NEW0(b, 1);
+    b->base.policy = policy;
+    b->dparameter = dparameter;
+    RN(once_gradient_lay_out)(p, gradient->block, &b->g);
+    SKED_NEW0(b->block, n * (s->dim + s->width) + 2 * s->width + s->temperature);
+    b->de = b->block;
+    b->dplain = b->de + n * s->dim;
+    b->dfilm = b->dplain + n * s->width;
+    b->dheat = b->dfilm + 2 * s->width;
+    SKED_TRY(
+        RN(encoder_back_init)(&b->encoder, p->encoder, policy->parameter, b->de, b->dheat, dparameter, err));
+    *out = &b->base;
+    b = NULL;
+cleanup:
+    if (b) {
+        RN(encoder_back_clear)(&b->encoder);
+        free(b->block);
+        free(b);
+    }
+    return st;
+}
+
+/* What lies between the walks and the rows of the encoder. */
+static void heads_back(back *b)
+{
+    const RN(once) *p = (const RN(once) *)b->base.policy;
     const RN(kernels) *k = p->base.kernels;
     const sked_i_layout *at = p->base.layout;
     const sked_i_sizes *s = &at->sizes;
-    const int32_t n = p->base.instance->n;
-    const real *w = p->base.parameter, *e = p->encoder->out, *heat = p->encoder->heat.second;
-    real *de = NULL, *dplain = NULL, *dfilm = NULL, *dheat = NULL, *dw = dparameter;
-    SKED_NEW0(de, (int64_t)n * s->dim);
-    SKED_NEW0(dplain, (int64_t)n * s->width);
-    SKED_NEW0(dfilm, 2 * s->width);
-    SKED_NEW0(dheat, s->temperature);
-    RN(once_gradient_lay_out)(p, gradient->block, &g);
-    fold_grad(p, &g, dplain, dfilm, dw);
-    k->linear_grad(1, s->temperature, s->width, heat, w + at->scale_weight, dfilm, dheat,
+    const real *w = p->base.parameter, *heat = p->encoder->heat.second;
+    real *dw = b->dparameter, *ddirect = b->g.direct;
+    fold_grad(p, &b->g, b->dplain, b->dfilm, dw);
+    k->linear_grad(1, s->temperature, s->width, heat, w + at->scale_weight, b->dfilm, b->dheat,
                    dw + at->scale_weight, dw + at->scale_bias);
-    k->linear_grad(1, s->temperature, s->width, heat, w + at->shift_weight, dfilm + s->width, dheat,
+    k->linear_grad(1, s->temperature, s->width, heat, w + at->shift_weight, b->dfilm + s->width, b->dheat,
                    dw + at->shift_weight, dw + at->shift_bias);
     for (int i = 0; i < SKED_I_DIRECT_FEATURES; i++)
-        dw[at->direct_bias + i] += p->sharpness * g.direct[i];
+        dw[at->direct_bias + i] += p->sharpness * ddirect[i];
     for (int i = 0; i < SKED_I_DIRECT_FEATURES; i++)
-        g.direct[i] *= p->sharpness * heat_share;
-    k->linear_grad(1, s->temperature, SKED_I_DIRECT_FEATURES, heat, w + at->direct_weight, g.direct, dheat,
+        ddirect[i] *= p->sharpness * heat_share;
+    k->linear_grad(1, s->temperature, SKED_I_DIRECT_FEATURES, heat, w + at->direct_weight, ddirect, b->dheat,
                    dw + at->direct_weight, NULL);
-    k->linear_grad(n, s->dim, s->width, e, w + at->op_weight, dplain, de, dw + at->op_weight,
-                   dw + at->op_bias);
-    k->linear_grad(n, s->dim, s->context, e, w + at->wait_weight, g.wait, de, dw + at->wait_weight,
-                   dw + at->wait_bias);
-    k->linear_grad(n, s->dim, s->context, e, w + at->last_weight, g.last, de, dw + at->last_weight,
-                   dw + at->last_bias);
-    SKED_TRY(RN(encoder_grad)(p->encoder, w, de, dheat, dw, err));
-cleanup:
-    free(de);
-    free(dplain);
-    free(dfilm);
-    free(dheat);
-    return st;
+}
+
+/* The three matrices that read the embedding: what they are given back, and where they lie. */
+enum { READERS = 3 };
+typedef struct reader {
+    const real *dy;
+    int64_t weight, bias;
+    int32_t columns;
+} reader;
+
+static reader reader_at(const back *b, int which)
+{
+    const sked_i_layout *at = b->base.policy->layout;
+    const sked_i_sizes *s = &at->sizes;
+    const reader all[READERS] = {{b->dplain, at->op_weight, at->op_bias, s->width},
+                                 {b->g.wait, at->wait_weight, at->wait_bias, s->context},
+                                 {b->g.last, at->last_weight, at->last_bias, s->context}};
+    return all[which];
+}
+
+static void embedding_back(const back *b, int32_t first, int32_t end)
+{
+    const RN(policy) *p = b->base.policy;
+    const int32_t dim = p->layout->sizes.dim;
+    for (int r = 0; r < READERS; r++) {
+        const reader x = reader_at(b, r);
+        p->kernels->linear_grad(end - first, dim, x.columns, NULL, p->parameter + x.weight,
+                                x.dy + (int64_t)first * x.columns, b->de + (int64_t)first * dim, NULL, NULL);
+    }
+}
+
+static void reader_back(const back *b, int which)
+{
+    const RN(policy) *p = b->base.policy;
+    const reader x = reader_at(b, which);
+    p->kernels->linear_grad(p->instance->n, p->layout->sizes.dim, x.columns,
+                            ((const RN(once) *)p)->encoder->out, NULL, x.dy, NULL, b->dparameter + x.weight,
+                            b->dparameter + x.bias);
+}
+
+/* Stage 0 on its own, then those of the encoder; the first of them begins with the rows of the embedding, and
+ * the readers' weights follow it. */
+static int once_back_pieces(const RN(back) * generic, int stage, int threads)
+{
+    const back *b = (const back *)generic;
+    return stage == 0 ? 1 : RN(encoder_back_pieces)(&b->encoder, stage - 1, threads);
+}
+
+static void once_back_run(RN(back) * generic, int stage, int piece, int pieces)
+{
+    back *b = (back *)generic;
+    const RN(encoder) *e = b->encoder.encoder;
+    if (stage == 0) {
+        heads_back(b);
+        return;
+    }
+    if (stage == 1)
+        embedding_back(b, RN(encoder_row)(e, piece, pieces), RN(encoder_row)(e, piece + 1, pieces));
+    for (int r = 0; r < READERS && stage == 2; r++) /* heads of attention: more than readers, or one piece */
+        if (pieces == 1 || piece == SKED_I_HEADS - 1 - r)
+            reader_back(b, r);
+    RN(encoder_back_run)(&b->encoder, stage - 1, piece, pieces);
 }
 
 const RN(policy_kind) RN(policy_once) = {
     .create = once_create,
     .destroy = once_destroy,
+    .prepare_pieces = once_prepare_pieces,
     .prepare = once_prepare,
     .gradient_size = once_gradient_size,
-    .grad = once_grad,
+    .back_begin = once_back_begin,
+    .back_pieces = once_back_pieces,
+    .back_run = once_back_run,
+    .back_end = once_back_end,
     .walker_create = RN(once_walker_create),
     .walker_destroy = RN(once_walker_destroy),
     .walk = RN(once_walk),

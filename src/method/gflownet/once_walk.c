@@ -40,6 +40,7 @@ typedef struct walker {
     real *logit, *logp, *dlogp, *dlogit; /* per pair */
     int32_t *count;                      /* per pair */
     int64_t pair_cap;
+    int64_t kept; /* numbers of the trajectory's steps so far that are kept */
     /* Gradient: totals so far, and what they were when a version began. */
     const RN(once_gradient) * gradient; /* NULL: not wanted */
     real *total_wait, *total_device;    /* [context] */
@@ -455,8 +456,37 @@ static RN(pairs) pairs_of(const walker *w)
                        .out = w->policy->out};
 }
 
-/* The state's part and the devices' parts of the hidden rows. */
-static void fill_rows(walker *w)
+/* ------------------------------------------------------------------ what is kept for the gradient */
+
+/* Numbers of a trajectory: above that the rest of its steps is computed again. */
+enum { MOST_KEPT = 1 << 18 };
+
+/* Room for a step with so many pairs; NULL: this step is not kept. */
+static real *kept_step(walker *w, sked_i_trajectory *t, int64_t pairs)
+{
+    const int64_t from = w->kept, end = from + w->width + pairs;
+    real *all = t->kept;
+    if (!t->keeps || end > MOST_KEPT || !SKED_GROW(all, t->kept_cap, end)) {
+        w->kept = MOST_KEPT;
+        return NULL;
+    }
+    t->kept = all;
+    t->kept_steps++;
+    w->kept = end;
+    return all + from;
+}
+
+static const real *take_kept(walker *w, const sked_i_trajectory *t, int32_t step, int64_t pairs)
+{
+    if (w->gradient == NULL || step >= t->kept_steps)
+        return NULL;
+    const real *at = (const real *)t->kept + w->kept;
+    w->kept += w->width + pairs;
+    return at;
+}
+
+/* The state's part and the devices' parts of the hidden rows; known: the state's part, or NULL. */
+static void fill_rows(walker *w, const real *known)
 {
     const RN(once) *p = w->policy;
     const sked_i_choices *c = &w->choices;
@@ -465,8 +495,11 @@ static void fill_rows(walker *w)
         w->state[k] = w->sum_wait[k] / (real)w->at.left;
         w->state[w->context + k] = (w->sum_device[k] + empties * p->empty[k]) / (real)w->x->devices;
     }
-    p->base.kernels->linear(1, 2 * w->context + SKED_I_STATE_FEATURES, w->width, w->state, p->state_weight,
-                            NULL, w->sum);
+    if (known)
+        memcpy(w->sum, known, (size_t)w->width * sizeof *w->sum);
+    else
+        p->base.kernels->linear(1, 2 * w->context + SKED_I_STATE_FEATURES, w->width, w->state,
+                                p->state_weight, NULL, w->sum);
     for (int32_t d = 0; d < c->n_columns; d++) {
         const bool used = w->at.last[c->column[d]] >= 0;
         const real *part = used ? w->device_part + (int64_t)c->column[d] * w->width : p->empty_part;
@@ -475,17 +508,10 @@ static void fill_rows(walker *w)
     }
 }
 
-/* Log-probabilities of all pairs into w->logp. */
-static sked_status evaluate(walker *w, sked_error *err)
+/* Logits of all pairs, and their log-probabilities into w->logp. */
+static sked_status score(walker *w, int32_t count, sked_error *err)
 {
     const RN(once) *p = w->policy;
-    sked_i_choices_fill(&w->choices, &w->at);
-    const int32_t count = w->choices.n_ops * w->choices.n_columns;
-    if (!room_for_pairs(w, count))
-        return sked_i_no_memory(err);
-    observe_pairs(w);
-    observe_state(w);
-    fill_rows(w);
     const RN(pairs) pairs = pairs_of(w);
     p->base.kernels->score(&pairs, w->logit);
     for (int32_t i = 0; i < count; i++)
@@ -495,6 +521,30 @@ static sked_status evaluate(walker *w, sked_error *err)
         return sked_i_fail(err, SKED_ERR_BUG, "the policy gives no probability at step %d of %d",
                            (int)(w->x->n - w->at.left), (int)w->x->n);
     return SKED_OK;
+}
+
+/* Log-probabilities of all pairs into w->logp. With a gradient those of the walk before are there already. */
+static sked_status evaluate(walker *w, sked_i_trajectory *t, int32_t step, sked_error *err)
+{
+    sked_i_choices_fill(&w->choices, &w->at);
+    const int32_t count = w->choices.n_ops * w->choices.n_columns;
+    if (!room_for_pairs(w, count))
+        return sked_i_no_memory(err);
+    const real *known = take_kept(w, t, step, count);
+    observe_pairs(w);
+    observe_state(w);
+    fill_rows(w, known);
+    if (known) {
+        memcpy(w->logp, known + w->width, (size_t)count * sizeof *w->logp);
+        return SKED_OK;
+    }
+    const sked_status st = score(w, count, err);
+    real *kept = st == SKED_OK && w->gradient == NULL ? kept_step(w, t, count) : NULL;
+    if (kept) {
+        memcpy(kept, w->sum, (size_t)w->width * sizeof *kept);
+        memcpy(kept + w->width, w->logp, (size_t)count * sizeof *kept);
+    }
+    return st;
 }
 
 /* The step's share of the gradient: slope * d logp[chosen]. */
@@ -677,6 +727,9 @@ sked_status RN(once_walk)(RN(walker) * generic, sked_i_walk_kind kind, sked_i_rn
         RN(once_gradient_lay_out)(w->policy, gradient->block, &pieces);
     w->gradient = gradient ? &pieces : NULL;
     t->log_forward = t->log_backward = 0;
+    w->kept = 0;
+    if (gradient == NULL)
+        t->kept_steps = 0;
     reset(w);
     if (kind == SKED_I_WALK_LIST)
         begin_list(w, rng);
@@ -688,7 +741,7 @@ sked_status RN(once_walk)(RN(walker) * generic, sked_i_walk_kind kind, sked_i_rn
                 SKED_TRY(sked_i_limit_fail(err));
             scored = 0;
         }
-        SKED_TRY(evaluate(w, err));
+        SKED_TRY(evaluate(w, t, step, err));
         const sked_i_choices *c = &w->choices;
         scored += 1 + w->at.n_ready / 8 + (int64_t)c->n_ops * c->n_columns;
         const int32_t chosen = choose(w, kind, rng, t, step);

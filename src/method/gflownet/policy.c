@@ -21,23 +21,35 @@ void RN(policy_destroy)(RN(policy) * p)
         p->kind->destroy(p);
 }
 
-void RN(policy_prepare)(RN(policy) * p, const real *parameter, double temperature)
+void RN(policy_begin)(RN(policy) * p, const real *parameter, double temperature)
 {
     p->parameter = parameter;
     p->temperature = temperature;
-    p->kind->prepare(p);
+}
+
+void RN(policy_prepare)(RN(policy) * p, const real *parameter, double temperature)
+{
+    RN(policy_begin)(p, parameter, temperature);
+    for (int stage = 0; p->kind->prepare_pieces(p, stage, 1) > 0; stage++)
+        p->kind->prepare(p, stage, 0, 1);
 }
 
 sked_status RN(policy_grad)(const RN(policy) * p, RN(gradient) * g, real *dparameter, sked_error *err)
 {
-    return p->kind->grad(p, g, dparameter, err);
+    RN(back) *b = NULL;
+    const sked_status st = p->kind->back_begin(p, g, dparameter, &b, err);
+    if (st != SKED_OK)
+        return st;
+    for (int stage = 0; p->kind->back_pieces(b, stage, 1) > 0; stage++)
+        p->kind->back_run(b, stage, 0, 1);
+    return p->kind->back_end(b, err);
 }
 
 sked_status RN(gradient_create)(const RN(policy) * p, RN(gradient) * out, sked_error *err)
 {
     enum { line = 64 }; /* bytes of a cache line */
     out->size = p->kind->gradient_size(p);
-    char *bytes = sked_i_alloc_zero(out->size + line / (int64_t)sizeof *out->block, sizeof *out->block);
+    char *bytes = sked_i_alloc(out->size + line / (int64_t)sizeof *out->block, sizeof *out->block);
     if (bytes == NULL)
         return sked_i_no_memory(err);
     out->owned = bytes;

@@ -29,6 +29,11 @@ typedef struct RN(gradient) {
     void *owned;
 } RN(gradient);
 
+/* A gradient on its way back to the parameters: the first member of each kind's own structure. */
+typedef struct RN(back) {
+    const RN(policy) * policy;
+} RN(back);
+
 typedef enum sked_i_walk_kind {
     SKED_I_WALK_SAMPLE, /* draw from the policy */
     SKED_I_WALK_GREEDY, /* its likeliest action each time */
@@ -42,6 +47,14 @@ typedef struct sked_i_trajectory {
     double log_forward;   /* sum of log P_F of the labelled actions */
     double log_backward;  /* sum of log P_B */
     double makespan;      /* in units of scale */
+    /*
+     * What a walk without gradient leaves for the next walk with one, under the same parameters: the policy's
+     * own, in numbers of its kind. The owner frees it, and says with `keeps` whether a gradient is to follow.
+     */
+    bool keeps;
+    void *kept;
+    int64_t kept_cap;
+    int32_t kept_steps;
 } sked_i_trajectory;
 
 /* The first member of each kind's walker. */
@@ -58,9 +71,19 @@ struct RN(policy_kind) {
     sked_status (*create)(const sked_i_instance *x, const sked_i_layout *layout, const RN(kernels) * kernels,
                           RN(policy) * *out, sked_error *err);
     void (*destroy)(RN(policy) * p);
-    void (*prepare)(RN(policy) * p); /* parameter and temperature are set */
+    /*
+     * prepare, with parameter and temperature set, goes in stages of pieces: those of a stage may run at
+     * once, in any number that prepare_pieces(threads) names; 0: there are no more stages.
+     */
+    int (*prepare_pieces)(const RN(policy) * p, int stage, int threads);
+    void (*prepare)(RN(policy) * p, int stage, int piece, int pieces);
     int64_t (*gradient_size)(const RN(policy) * p);
-    sked_status (*grad)(const RN(policy) * p, RN(gradient) * g, real *dparameter, sked_error *err);
+    /* So does the way back of a gradient. back_end says how it went and frees. */
+    sked_status (*back_begin)(const RN(policy) * p, RN(gradient) * g, real *dparameter, RN(back) * *out,
+                              sked_error *err);
+    int (*back_pieces)(const RN(back) * b, int stage, int threads);
+    void (*back_run)(RN(back) * b, int stage, int piece, int pieces);
+    sked_status (*back_end)(RN(back) * b, sked_error *err);
     sked_status (*walker_create)(const RN(policy) * p, RN(walker) * *out, sked_error *err);
     void (*walker_destroy)(RN(walker) * w);
     sked_status (*walk)(RN(walker) * w, sked_i_walk_kind kind, sked_i_rng *rng, real slope,
@@ -75,9 +98,12 @@ SKED_MUST_CHECK sked_status RN(policy_create)(const sked_i_instance *x, const sk
 void RN(policy_destroy)(RN(policy) * p);
 /* For these parameters (which must stay) and this temperature. Not complete where the limit is reached. */
 void RN(policy_prepare)(RN(policy) * p, const real *parameter, double temperature);
-/* Carries g, which it changes, to the parameters (+=). */
+/* Carries g, which it changes, to the parameters (+=). STOPPED where the limit is reached. */
 SKED_MUST_CHECK sked_status RN(policy_grad)(const RN(policy) * p, RN(gradient) * g, real *dparameter,
                                             sked_error *err);
+/* The same in pieces, for callers with threads of their own: begin, then the stages of the kind. */
+void RN(policy_begin)(RN(policy) * p, const real *parameter, double temperature);
+/* Its numbers are not set. */
 SKED_MUST_CHECK sked_status RN(gradient_create)(const RN(policy) * p, RN(gradient) * out, sked_error *err);
 void RN(gradient_clear)(RN(gradient) * g);
 

@@ -77,9 +77,20 @@ cleanup:
     return st;
 }
 
-static void stepwise_prepare(RN(policy) * policy)
+/* One stage of one piece, both ways. */
+static int one_piece(const RN(policy) * policy, int stage, int threads)
+{
+    (void)policy;
+    (void)threads;
+    return stage == 0;
+}
+
+static void stepwise_prepare(RN(policy) * policy, int stage, int piece, int pieces)
 {
     RN(stepwise) *p = (RN(stepwise) *)policy;
+    (void)stage;
+    (void)piece;
+    (void)pieces;
     double heat[SKED_I_HEAT_FEATURES];
     sked_i_instance_heat(policy->instance, policy->temperature, heat);
     RN(stepper_prepare)(p->net, policy->parameter, heat);
@@ -90,10 +101,49 @@ static int64_t stepwise_gradient_size(const RN(policy) * policy)
     return RN(stepper_gradient_size)(((const RN(stepwise) *)policy)->net);
 }
 
-static sked_status stepwise_grad(const RN(policy) * policy, RN(gradient) * g, real *dparameter,
-                                 sked_error *err)
+typedef struct way_back {
+    RN(back) base;
+    RN(gradient) * gradient;
+    real *dparameter;
+    sked_status status;
+    sked_error error;
+} way_back;
+
+static sked_status stepwise_back_begin(const RN(policy) * policy, RN(gradient) * g, real *dparameter,
+                                       RN(back) * *out, sked_error *err)
 {
-    return RN(stepper_grad)(((const RN(stepwise) *)policy)->net, g->block, dparameter, err);
+    way_back *b = sked_i_alloc_zero(1, sizeof *b);
+    if (b == NULL)
+        return sked_i_no_memory(err);
+    b->base.policy = policy;
+    b->gradient = g;
+    b->dparameter = dparameter;
+    *out = &b->base;
+    return SKED_OK;
+}
+
+static int stepwise_back_pieces(const RN(back) * b, int stage, int threads)
+{
+    return one_piece(b->policy, stage, threads);
+}
+
+static void stepwise_back_run(RN(back) * generic, int stage, int piece, int pieces)
+{
+    way_back *b = (way_back *)generic;
+    (void)stage;
+    (void)piece;
+    (void)pieces;
+    b->status = RN(stepper_grad)(((const RN(stepwise) *)b->base.policy)->net, b->gradient->block,
+                                 b->dparameter, &b->error);
+}
+
+static sked_status stepwise_back_end(RN(back) * generic, sked_error *err)
+{
+    way_back *b = (way_back *)generic;
+    const sked_status st =
+        b->status == SKED_OK ? SKED_OK : sked_i_fail(err, b->status, "%s", b->error.message);
+    free(b);
+    return st;
 }
 
 /* ------------------------------------------------------------------ walker */
@@ -421,9 +471,13 @@ const RN(policy_kind) RN(policy_stepwise) = {
     .single_pass = true,
     .create = stepwise_create,
     .destroy = stepwise_destroy,
+    .prepare_pieces = one_piece,
     .prepare = stepwise_prepare,
     .gradient_size = stepwise_gradient_size,
-    .grad = stepwise_grad,
+    .back_begin = stepwise_back_begin,
+    .back_pieces = stepwise_back_pieces,
+    .back_run = stepwise_back_run,
+    .back_end = stepwise_back_end,
     .walker_create = stepwise_walker_create,
     .walker_destroy = stepwise_walker_destroy,
     .walk = stepwise_walk,

@@ -71,6 +71,7 @@ typedef struct trainer {
     sked_sampler *model;
     sked_i_lesson_law law;
     sked_i_lesson_queue *queue;
+    const sked_i_sampler_learner_kind *kind;
     sked_i_sampler_learner *learner;
     sked_i_ranks ranks; /* who has which lessons */
     sked_i_mark *marks; /* [ranks.lessons] */
@@ -192,11 +193,11 @@ static sked_status prefetch(trainer *t, sked_error *err)
 {
     const sked_i_lesson *lessons;
     const int64_t next = t->model->steps + 1;
-    if (t->learner->kind->prefetch == NULL || !sked_i_lesson_queue_ready(t->queue, next))
+    if (t->kind->prefetch == NULL || !sked_i_lesson_queue_ready(t->queue, next))
         return SKED_OK;
     const sked_status st = sked_i_lesson_queue_at(t->queue, next, &lessons, err);
     if (st == SKED_OK)
-        t->learner->kind->prefetch(t->learner, lessons, t->ranks.count);
+        t->kind->prefetch(t->learner, lessons, t->ranks.count);
     return st;
 }
 
@@ -204,7 +205,7 @@ static sked_status prefetch(trainer *t, sked_error *err)
 static sked_status learn(trainer *t, sked_i_rank_view *view, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const sked_i_sampler_learner_kind *kind = t->learner->kind;
+    const sked_i_sampler_learner_kind *kind = t->kind;
     const sked_i_lesson *lessons;
     if (sked_i_limit_reached(&t->limit))
         return sked_i_limit_fail(err);
@@ -232,16 +233,24 @@ static sked_status update(trainer *t, sked_train_progress *p, sked_error *err)
     p->log_z = t->marks[0].log_z;
     p->rate = sked_i_sampler_rate(t->model);
     SKED_TRY(sked_i_ranks_sum(&t->ranks, t->learner, &gradient, err));
-    SKED_TRY(t->learner->kind->update(t->learner, gradient, err));
+    SKED_TRY(t->kind->update(t->learner, gradient, err));
     p->step = t->model->steps;
 cleanup:
     return st;
 }
 
+/* After a failure: what this run has learnt before it is not lost, where it can be had and written. */
+static void rescue(trainer *t, int64_t begun)
+{
+    sked_error unused = {0};
+    if (t->opt->output && t->model->steps > begun && t->kind->fetch(t->learner, &unused) == SKED_OK)
+        (void)!sked_i_checkpoint_write(t->model, t->opt->output, true, &unused);
+}
+
 static sked_status loop(trainer *t, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const int64_t every = (int64_t)t->set[OPTION_VALIDATE];
+    const int64_t every = (int64_t)t->set[OPTION_VALIDATE], begun = t->model->steps;
     while (t->opt->steps == 0 || t->model->steps < t->opt->steps) {
         sked_train_progress p = {0};
         sked_error why = {0};
@@ -250,17 +259,19 @@ static sked_status loop(trainer *t, sked_error *err)
             st = SKED_OK;
             break;
         }
-        if (st != SKED_OK)
+        if (st != SKED_OK) {
+            rescue(t, begun);
             return sked_i_fail(err, st, "%s", why.message);
+        }
         if (t->validates && every > 0 && t->model->steps % every == 0) {
-            SKED_TRY(t->learner->kind->fetch(t->learner, err));
+            SKED_TRY(t->kind->fetch(t->learner, err));
             SKED_TRY(validate(t, &p, err));
         }
         p.seconds = sked_clock() - t->limit.begin;
         if (t->opt->progress)
             t->opt->progress(t->opt->progress_data, &p);
     }
-    SKED_TRY(t->learner->kind->fetch(t->learner, err));
+    SKED_TRY(t->kind->fetch(t->learner, err));
     if (t->opt->output)
         SKED_TRY(sked_i_checkpoint_write(t->model, t->opt->output, true, err));
 cleanup:
@@ -291,25 +302,23 @@ cleanup:
     return st;
 }
 
-static sked_status open_learner(trainer *t, sked_error *err)
+static void make_a_lesson(void *data)
 {
-    sked_status st = SKED_OK;
-    const sked_i_sampler_learner_kind *kind;
-    SKED_TRY(sked_i_ranks_open(t->opt->together, (int)t->set[OPTION_GRAPHS], t->model->layout.total,
-                               &t->ranks, err));
-    const sked_i_sampler_learner_settings how = {.clip = t->set[OPTION_CLIP],
-                                                 .graphs = t->ranks.lessons,
-                                                 .lessons = t->ranks.count > 0 ? t->ranks.count : 1,
-                                                 .batch = (int32_t)t->set[OPTION_BATCH],
-                                                 .largest = (int32_t)t->set[OPTION_LARGEST],
-                                                 .devices = t->opt->devices,
-                                                 .threads = t->opt->threads,
-                                                 .limit = &t->limit};
-    SKED_NEW(t->marks, t->ranks.lessons);
-    SKED_TRY(sked_i_sampler_learner_choose(t->opt->backend, &t->model->layout, &how, &kind, err));
-    SKED_TRY(kind->create(t->model, &how, &t->learner, err));
-cleanup:
-    return st;
+    sked_i_lesson_queue_help(((trainer *)data)->queue);
+}
+
+static sked_i_sampler_learner_settings settings_of(trainer *t)
+{
+    return (sked_i_sampler_learner_settings){.clip = t->set[OPTION_CLIP],
+                                             .graphs = t->ranks.lessons,
+                                             .lessons = t->ranks.count > 0 ? t->ranks.count : 1,
+                                             .batch = (int32_t)t->set[OPTION_BATCH],
+                                             .largest = (int32_t)t->set[OPTION_LARGEST],
+                                             .devices = t->opt->devices,
+                                             .threads = t->opt->threads,
+                                             .limit = &t->limit,
+                                             .spare = make_a_lesson,
+                                             .spare_data = t};
 }
 
 /* The paper's policy knows equal devices without transfers only. */
@@ -323,17 +332,17 @@ static sked_i_machine_law machines_of(const trainer *t)
                                 .unequal = plain ? 0 : t->set[OPTION_UNEQUAL]};
 }
 
-/* On one thread a lesson is made when it is needed. On more they are made ahead: two for every thread. */
+/* By a learner's threads at their leisure, or by others: two for each. */
 static sked_status open_queue(trainer *t, sked_error *err)
 {
-    const int threads = t->opt->threads > 1 ? t->opt->threads : 0, count = t->ranks.count;
+    const int threads = t->kind->spares ? 0 : t->opt->threads, count = t->ranks.count;
     if (count == 0)
         return SKED_OK;
     const sked_i_lesson_plan plan = {.update = t->model->steps,
                                      .last = t->opt->steps > 0 ? t->opt->steps : INT64_MAX,
                                      .first = t->ranks.first,
                                      .count = count,
-                                     .ahead = 1 + (2 * threads + count - 1) / count,
+                                     .ahead = 2 + (2 * threads + count - 1) / count,
                                      .threads = threads};
     t->law = (sked_i_lesson_law){.source = t->source,
                                  .seed = t->opt->seed,
@@ -370,10 +379,15 @@ static sked_status open_trainer(trainer *t, sked_error *err)
     clock.stop = opt->stop;
     SKED_TRY(sked_i_source_open(opt->graphs, &t->source, err));
     SKED_TRY(open_model(t, err));
-    SKED_TRY(open_learner(t, err));
+    SKED_TRY(
+        sked_i_ranks_open(opt->together, (int)t->set[OPTION_GRAPHS], t->model->layout.total, &t->ranks, err));
+    SKED_NEW(t->marks, t->ranks.lessons);
+    const sked_i_sampler_learner_settings how = settings_of(t);
+    SKED_TRY(sked_i_sampler_learner_choose(opt->backend, &t->model->layout, &how, &t->kind, err));
     SKED_TRY(hold_out(t, err));
     sked_i_limit_init(&t->limit, &clock);
     SKED_TRY(open_queue(t, err));
+    SKED_TRY(t->kind->create(t->model, &how, &t->learner, err));
 cleanup:
     return st;
 }

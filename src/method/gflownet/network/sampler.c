@@ -93,15 +93,8 @@ double sked_i_gradient_norm(int64_t n, const float *gradient)
     return sqrt(square);
 }
 
-/*
- * Models of the past were cut by the norm of a sum in the order of the parameters, which takes a sixth of a
- * step's time on one core. It is only asked where it matters.
- */
 double sked_i_sampler_cut(const sked_sampler *m, const float *gradient, double clip)
 {
-    const double about = sked_i_gradient_norm(m->layout.total, gradient);
-    if (about < clip * (1 - 1e-6))
-        return 1;
     double square = 0;
     for (int64_t i = 0; i < m->layout.total; i++)
         square += (double)gradient[i] * gradient[i];

@@ -1,0 +1,311 @@
+/*
+ * What training stands on: lessons that depend on (seed, update, index) only, made ahead in any way, and
+ * learners whose result depends neither on threads nor on how the lessons of an update are shared.
+ */
+#include "test.h"
+
+#include "base/memory.h"
+#include "method/gflownet/learner.h"
+
+#include <string.h>
+
+static sked_i_graph_source *source(void)
+{
+    sked_i_graph_source *s = NULL;
+    OK(sked_i_source_open("layered:8-20,erdos-renyi:12", &s, err));
+    return s;
+}
+
+static sked_i_lesson_law law_of(const sked_i_graph_source *s, const sked_i_limit *limit)
+{
+    return (sked_i_lesson_law){
+        .source = s,
+        .seed = 3,
+        .largest = 16,
+        .batch = 12,
+        .listed = 0.25,
+        .gentlest = 2,
+        .sharpest = 300,
+        .machine = {.least_devices = 2, .most_devices = 4, .transfers = 8, .unequal = 0.5},
+        .limit = limit};
+}
+
+static void assert_same_lesson(const sked_i_lesson *a, const sked_i_lesson *b)
+{
+    const sked_i_instance *x = a->instance, *y = b->instance;
+    assert_int_equal(a->update, b->update);
+    assert_int_equal(a->index, b->index);
+    assert_int_equal(a->graph->n_ops, b->graph->n_ops);
+    assert_int_equal(a->graph->n_edges, b->graph->n_edges);
+    assert_memory_equal(a->graph->duration, b->graph->duration,
+                        (size_t)a->graph->n_ops * sizeof *a->graph->duration);
+    assert_int_equal(x->devices, y->devices);
+    assert_int_equal(x->groups, y->groups);
+    assert_memory_equal(x->platform.time, y->platform.time,
+                        (size_t)x->n * (size_t)x->groups * sizeof *x->platform.time);
+    assert_true(a->temperature == b->temperature && x->scale == y->scale);
+    assert_int_equal(a->batch, b->batch);
+    assert_int_equal(a->listed, b->listed);
+    assert_true(a->seed == b->seed && a->first == b->first);
+}
+
+/* Threads, the window, the first update and a share of the lessons change nothing of a lesson. */
+static void test_lessons_are_the_same_however_they_are_made(void **state)
+{
+    (void)state;
+    static const sked_i_lesson_plan plans[] = {
+        {0, 9, 0, 3, 1, 0}, {0, 9, 0, 3, 4, 3}, {2, 9, 1, 2, 3, 1}, {5, INT64_MAX, 2, 1, 2, 2}};
+    sked_i_graph_source *s = source();
+    const sked_i_lesson_law law = law_of(s, NULL);
+    for (size_t p = 0; p < sizeof plans / sizeof *plans; p++) {
+        sked_i_lesson_queue *q = NULL;
+        OK(sked_i_lesson_queue_create(&law, &plans[p], &q, err));
+        for (int64_t update = plans[p].update; update < 9; update++) {
+            const sked_i_lesson *lessons = NULL;
+            OK(sked_i_lesson_queue_at(q, update, &lessons, err));
+            assert_true(sked_i_lesson_queue_ready(q, update));
+            for (int k = 0; k < plans[p].count; k++) {
+                sked_i_lesson alone;
+                OK(sked_i_lesson_make(&law, update, plans[p].first + k, &alone, err));
+                assert_same_lesson(&alone, &lessons[k]);
+                sked_i_lesson_clear(&alone);
+            }
+            sked_i_lesson_queue_release(q);
+        }
+        assert_false(plans[p].last == 9 && sked_i_lesson_queue_ready(q, 9));
+        sked_i_lesson_queue_destroy(q);
+    }
+    sked_i_source_close(s);
+}
+
+/* Made by whoever has time: in order, and not beyond the window. */
+static void test_helping_fills_the_window(void **state)
+{
+    (void)state;
+    sked_i_graph_source *s = source();
+    const sked_i_lesson_law law = law_of(s, NULL);
+    const sked_i_lesson_plan plan = {.last = 100, .count = 2, .ahead = 2};
+    sked_i_lesson_queue *q = NULL;
+    OK(sked_i_lesson_queue_create(&law, &plan, &q, err));
+    for (int k = 0; k < 3; k++)
+        sked_i_lesson_queue_help(q);
+    assert_true(sked_i_lesson_queue_ready(q, 0));
+    assert_false(sked_i_lesson_queue_ready(q, 1));
+    for (int k = 0; k < 3; k++)
+        sked_i_lesson_queue_help(q);
+    assert_true(sked_i_lesson_queue_ready(q, 1));
+    assert_false(sked_i_lesson_queue_ready(q, 2));
+    sked_i_lesson_queue_release(q);
+    assert_false(sked_i_lesson_queue_ready(q, 2));
+    sked_i_lesson_queue_destroy(q);
+    sked_i_source_close(s);
+}
+
+static void test_a_stop_ends_lessons(void **state)
+{
+    (void)state;
+    volatile sig_atomic_t stop = 1;
+    sked_run_options opt;
+    sked_i_limit limit;
+    sked_run_options_init(&opt);
+    opt.stop = &stop;
+    sked_i_limit_init(&limit, &opt);
+    sked_i_graph_source *s = source();
+    const sked_i_lesson_law law = law_of(s, &limit);
+    for (int threads = 0; threads <= 2; threads += 2) {
+        const sked_i_lesson_plan plan = {.last = 100, .count = 2, .ahead = 3, .threads = threads};
+        sked_i_lesson_queue *q = NULL;
+        const sked_i_lesson *lessons = NULL;
+        OK(sked_i_lesson_queue_create(&law, &plan, &q, err));
+        FAILS(SKED_ERR_STOPPED, "stopped", sked_i_lesson_queue_at(q, 0, &lessons, err));
+        assert_false(sked_i_lesson_queue_ready(q, 0));
+        sked_i_lesson_queue_destroy(q);
+    }
+    sked_i_source_close(s);
+}
+
+/* ------------------------------------------------------------------ learners */
+
+enum { GRAPHS = 3 };
+
+static sked_sampler *new_model(sked_i_policy_id policy)
+{
+    const sked_i_sizes sizes = {16, 2, 8, 16, 8, 8, 16, 16, policy, SKED_I_BACKWARD_UNIFORM};
+    sked_sampler *m = NULL;
+    OK(sked_i_sampler_create(&sizes, &m, err));
+    sked_i_sampler_start(m, 7);
+    return m;
+}
+
+static sked_i_sampler_learner_settings settings(int lessons, int threads)
+{
+    return (sked_i_sampler_learner_settings){.clip = 0.01, /* some are clipped, some are not */
+                                             .graphs = GRAPHS,
+                                             .lessons = lessons,
+                                             .batch = 12,
+                                             .largest = 16,
+                                             .devices = 4,
+                                             .threads = threads};
+}
+
+static void assert_same_state(const sked_sampler *a, const sked_sampler *b)
+{
+    const size_t bytes = (size_t)a->layout.total * sizeof(float);
+    assert_int_equal(a->steps, b->steps);
+    assert_memory_equal(a->parameter, b->parameter, bytes);
+    assert_memory_equal(a->moment1, b->moment1, bytes);
+    assert_memory_equal(a->moment2, b->moment2, bytes);
+}
+
+static void learn(sked_i_sampler_learner *l, const sked_i_lesson *lessons, int count, sked_i_mark *marks)
+{
+    OK(l->kind->start(l, lessons, count, err));
+    OK(l->kind->finish(l, marks, err));
+}
+
+/* One update by one learner. */
+static sked_sampler *learnt_alone(sked_i_policy_id policy, const sked_i_lesson *lessons, int threads,
+                                  sked_i_mark *marks)
+{
+    const sked_i_sampler_learner_settings how = settings(GRAPHS, threads);
+    sked_sampler *m = new_model(policy);
+    sked_i_sampler_learner *l = NULL;
+    OK(sked_i_sampler_learner_cpu.create(m, &how, &l, err));
+    for (int k = 0; k < 3; k++) {
+        learn(l, lessons, GRAPHS, marks);
+        OK(l->kind->update(l, NULL, err));
+    }
+    OK(l->kind->fetch(l, err));
+    sked_i_sampler_learner_destroy(l);
+    return m;
+}
+
+/* The same by two of them, as two processes would: each adds to what those before it have summed. */
+static void learn_together(sked_i_policy_id policy, const sked_i_lesson *lessons, const sked_sampler *alone,
+                           const sked_i_mark *marks)
+{
+    const int share[2] = {2, 1};
+    sked_sampler *m[2];
+    sked_i_sampler_learner *l[2];
+    sked_i_mark mark[GRAPHS];
+    float *gradient = calloc((size_t)alone->layout.total, sizeof *gradient);
+    assert_non_null(gradient);
+    for (int r = 0; r < 2; r++) {
+        const sked_i_sampler_learner_settings how = settings(share[r], 1 + r);
+        m[r] = new_model(policy);
+        OK(sked_i_sampler_learner_cpu.create(m[r], &how, &l[r], err));
+    }
+    for (int k = 0; k < 3; k++) {
+        memset(gradient, 0, (size_t)alone->layout.total * sizeof *gradient);
+        for (int r = 0; r < 2; r++) {
+            learn(l[r], lessons + (r == 0 ? 0 : share[0]), share[r], mark + (r == 0 ? 0 : share[0]));
+            OK(l[r]->kind->add(l[r], gradient, err));
+        }
+        for (int r = 0; r < 2; r++)
+            OK(l[r]->kind->update(l[r], gradient, err));
+    }
+    for (int r = 0; r < 2; r++) {
+        OK(l[r]->kind->fetch(l[r], err));
+        assert_same_state(alone, m[r]);
+        sked_i_sampler_learner_destroy(l[r]);
+        sked_sampler_destroy(m[r]);
+    }
+    for (int k = 0; k < GRAPHS; k++)
+        assert_true(mark[k].loss == marks[k].loss && mark[k].log_z == marks[k].log_z &&
+                    mark[k].norm == marks[k].norm);
+    free(gradient);
+}
+
+static void check_learning(sked_i_policy_id policy)
+{
+    sked_i_graph_source *s = source();
+    sked_i_lesson_law law = law_of(s, NULL);
+    sked_i_lesson lessons[GRAPHS];
+    sked_i_mark marks[GRAPHS], others[GRAPHS];
+    if (policy == SKED_I_POLICY_STEPWISE)
+        law.machine.transfers = law.machine.unequal = 0;
+    for (int k = 0; k < GRAPHS; k++)
+        OK(sked_i_lesson_make(&law, 0, k, &lessons[k], err));
+    sked_sampler *alone = learnt_alone(policy, lessons, 1, marks);
+    for (int threads = 2; threads <= 9; threads += 7) {
+        sked_sampler *m = learnt_alone(policy, lessons, threads, others);
+        assert_same_state(alone, m);
+        assert_memory_equal(marks, others, sizeof marks);
+        sked_sampler_destroy(m);
+    }
+    learn_together(policy, lessons, alone, marks);
+    sked_sampler_destroy(alone);
+    for (int k = 0; k < GRAPHS; k++)
+        sked_i_lesson_clear(&lessons[k]);
+    sked_i_source_close(s);
+}
+
+static void test_learning_depends_on_the_lessons_only(void **state)
+{
+    (void)state;
+    check_learning(SKED_I_POLICY_ENCODE_ONCE);
+    check_learning(SKED_I_POLICY_STEPWISE);
+}
+
+/* A stop in an update: an error, and the model as it was. */
+static void test_a_stop_leaves_the_model(void **state)
+{
+    (void)state;
+    volatile sig_atomic_t stop = 0;
+    sked_run_options opt;
+    sked_i_limit limit;
+    sked_run_options_init(&opt);
+    opt.stop = &stop;
+    sked_i_limit_init(&limit, &opt);
+    sked_i_graph_source *s = source();
+    const sked_i_lesson_law law = law_of(s, &limit);
+    const sked_i_sampler_learner_settings how = settings(1, 2);
+    sked_sampler *m = new_model(SKED_I_POLICY_ENCODE_ONCE), *before = new_model(SKED_I_POLICY_ENCODE_ONCE);
+    sked_i_sampler_learner *l = NULL;
+    sked_i_lesson lesson;
+    sked_i_mark mark;
+    OK(sked_i_lesson_make(&law, 0, 0, &lesson, err));
+    OK(sked_i_sampler_learner_cpu.create(m, &how, &l, err));
+    stop = 1;
+    OK(l->kind->start(l, &lesson, 1, err));
+    FAILS(SKED_ERR_STOPPED, "stopped", l->kind->finish(l, &mark, err));
+    OK(l->kind->fetch(l, err));
+    assert_same_state(before, m);
+    stop = 0;
+    learn(l, &lesson, 1, &mark);
+    assert_true(isfinite(mark.loss) && mark.norm > 0);
+    sked_i_sampler_learner_destroy(l);
+    sked_i_lesson_clear(&lesson);
+    sked_sampler_destroy(m);
+    sked_sampler_destroy(before);
+    sked_i_source_close(s);
+}
+
+static void test_backends_are_chosen_by_name(void **state)
+{
+    (void)state;
+    sked_sampler *m = new_model(SKED_I_POLICY_ENCODE_ONCE);
+    const sked_i_sampler_learner_settings how = settings(1, 1);
+    const sked_i_sampler_learner_kind *kind = NULL;
+    OK(sked_i_sampler_learner_choose("cpu", &m->layout, &how, &kind, err));
+    assert_ptr_equal(kind, &sked_i_sampler_learner_cpu);
+    kind = NULL;
+    OK(sked_i_sampler_learner_choose(NULL, &m->layout, &how, &kind, err));
+    assert_non_null(kind);
+    FAILS(SKED_ERR_ARGUMENT, "no backend",
+          sked_i_sampler_learner_choose("abacus", &m->layout, &how, &kind, err));
+    sked_sampler_destroy(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lessons_are_the_same_however_they_are_made),
+        cmocka_unit_test(test_helping_fills_the_window),
+        cmocka_unit_test(test_a_stop_ends_lessons),
+        cmocka_unit_test(test_learning_depends_on_the_lessons_only),
+        cmocka_unit_test(test_a_stop_leaves_the_model),
+        cmocka_unit_test(test_backends_are_chosen_by_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
