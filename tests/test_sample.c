@@ -198,10 +198,10 @@ static void test_improvement_keeps_the_time(void **state)
     fixture f = open_fixture("layered", 300);
     f.options.count = 50;
     f.options.improve = 1000000;
-    f.options.time_limit = 0.5;
+    f.options.time_limit = 3; /* enough for a first draw on a busy machine with a sanitizer */
     const clock_t begin = clock();
     sked_samples s = draw(&f);
-    assert_true((double)(clock() - begin) / CLOCKS_PER_SEC < 4);
+    assert_true((double)(clock() - begin) / CLOCKS_PER_SEC < 20);
     assert_true(s.count > 0);
     for (int32_t k = 0; k < s.count; k++)
         OK(sked_schedule_validate(&f.problem, s.schedule[k], err));

@@ -103,6 +103,7 @@ typedef struct drawing {
     int32_t position;   /* number of the next one: its random numbers */
     int32_t first_part; /* draws at the first temperature */
     bool together;      /* ranks share the draws */
+    bool greedy;        /* the likeliest action at every step now */
     bool stopped;
 } drawing;
 
@@ -147,7 +148,7 @@ static sked_status draw_some(drawing *d, sked_i_batch_f32 *b, sked_error *err)
 {
     sked_error why = {0};
     const sked_status drawn =
-        sked_i_batch_sample_f32(b, 0, d->opt->greedy, d->opt->seed, (uint64_t)d->position, &why);
+        sked_i_batch_sample_f32(b, 0, d->greedy, d->opt->seed, (uint64_t)d->position, &why);
     d->stopped = drawn == SKED_ERR_STOPPED;
     if (drawn != SKED_OK && !d->stopped)
         return sked_i_fail(err, drawn, "%s", why.message);
@@ -193,19 +194,23 @@ cleanup:
     return st;
 }
 
-/* The temperatures of a machine's draws, given or by kappa, each for a part of those from `first` to `end`.
+/*
+ * The draws of a machine from `first` to `end`: at the temperature given, or parts by kappa, each colder, and
+ * the likeliest schedule as the last, where temperature is 0.
  */
 static sked_status draw_machine(drawing *d, sked_i_instance *x, int32_t first, int32_t end, sked_error *err)
 {
     sked_status st = SKED_OK;
     const bool given = d->opt->temperature > 0 || d->opt->greedy;
     const int parts = given ? 1 : n_kappas;
+    const int32_t random = given || end - first <= parts ? end : end - 1;
     sked_i_policy_f32 *policy = NULL;
+    d->greedy = d->opt->greedy;
     SKED_TRY(sked_i_policy_create_f32(x, &d->model->layout, sked_i_backend_cpu.nn, &policy, err));
     for (int32_t k = 0, from = first; k < parts && !d->stopped; k++) {
         const double t =
             d->opt->temperature > 0 ? d->opt->temperature : sked_i_instance_temperature(x, kappas[k]);
-        const int32_t until = first + (int32_t)((int64_t)(end - first) * (k + 1) / parts);
+        const int32_t until = first + (int32_t)((int64_t)(random - first) * (k + 1) / parts);
         if (until == from)
             continue;
         sked_i_policy_prepare_f32(policy, d->model->parameter, t);
@@ -213,6 +218,9 @@ static sked_status draw_machine(drawing *d, sked_i_instance *x, int32_t first, i
         SKED_TRY(draw_part(d, policy, from, until, err));
         from = until;
     }
+    d->greedy = true;
+    if (random < end && !d->stopped)
+        SKED_TRY(draw_part(d, policy, random, end, err));
 cleanup:
     sked_i_policy_destroy_f32(policy);
     return st;

@@ -32,7 +32,7 @@ void sked_i_sampler_destroy(sked_sampler *m)
 }
 
 /* Earliest start and finish first, then the longest path to the end: once_walk.c has the features. */
-static const float list_rule[SKED_I_DIRECT_FEATURES] = {-1, -0.5f, -0.1f, -0.2f, 0, -0.2f, -0.2f, 0};
+static const float list_rule[SKED_I_DIRECT_FEATURES] = {-2, -0.5f, -0.1f, -0.2f, 0, -0.2f, -0.2f, 0};
 
 static float initial(const sked_i_parameter *p, int64_t i, double spread, sked_i_rng *rng)
 {
