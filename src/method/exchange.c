@@ -229,7 +229,7 @@ static void limit_turn(const sked_i_run *run, double begin, int k, sked_run_opti
 {
     const int64_t all = run->options->iterations;
     const double now = sked_clock();
-    options->iterations = all * (k + 1) / turns_of_iterations - all * k / turns_of_iterations;
+    options->iterations = all / turns_of_iterations + (k < all % turns_of_iterations);
     const double time = run->limit.deadline - begin;
     const double turn = isfinite(time) ? time * (k == 0 ? 0.25 : 0.1) : 1 + 0.2 * (now - begin);
     if (all == 0)
@@ -248,21 +248,22 @@ sked_status sked_i_run_in_turns(sked_i_run *run, sked_status (*turn)(sked_i_run 
                                 sked_error *err)
 {
     const double begin = sked_clock();
+    const bool timed = run->options->iterations == 0;
     sked_status st = SKED_OK;
+    sked_error why = {0};
     if (run->driver->exchange == NULL)
         return turn(run, err);
     for (int k = 0;; k++) {
         sked_run_options options = *run->options;
         sked_i_run part = *run;
-        sked_error why = {0};
         part.options = &options;
         part.goes_on = run->goes_on || k > 0;
         limit_turn(run, begin, k, &options, &part);
         const double turned = sked_clock(), before = sked_i_run_best(run);
-        const bool has_work = run->options->iterations == 0 || options.iterations > 0;
-        st = has_work ? turn(&part, &why) : st; /* fewer iterations than turns: some have none */
+        if (timed || options.iterations > 0) /* fewer iterations than turns: some have none */
+            st = turn(&part, &why);
         SKED_TRY(sked_i_run_exchange(run, err));
-        const bool idle = options.iterations == 0 && before == sked_i_run_best(run) &&
+        const bool idle = timed && before == sked_i_run_best(run) &&
                           sked_clock() - turned < 0.3 * (part.limit.deadline - turned);
         if (idle || !may_go_on(st, run, k))
             return st == SKED_OK || sked_i_run_incumbent(run) != NULL
