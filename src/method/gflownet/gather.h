@@ -11,16 +11,13 @@ typedef struct sked_i_draw_range {
     int32_t from, end;
 } sked_i_draw_range;
 sked_i_draw_range sked_i_draws_of_rank(bool together, int32_t from, int32_t end);
-/* What is known of the draws in sked_samples beside what stands there. */
-typedef struct sked_i_draw {
-    int32_t number; /* among the draws of all ranks */
-    double zeta;
-} sked_i_draw;
 /*
- * At the end: rank 0 takes the draws of the others in among its own, by number; the others send theirs and
- * keep none. Every rank calls with the status of its drawing; a failure of one becomes that of all, but a
- * stop before the first draw is one of rank 0 only. room: of draw and of the arrays of s.
+ * At the end: each rank has draws of its own in s, each in the place of its number among the draws of all;
+ * the schedules of others are NULL. Rank 0 takes in those of the others, and has no gaps any more; the others
+ * send theirs and keep none. zeta goes along. Every rank calls with the status of its drawing: a failure of
+ * one becomes that of all, but a stop before the first draw is one of rank 0 only. room: of zeta and of the
+ * arrays of s.
  */
 SKED_MUST_CHECK sked_status sked_i_draws_gather(const sked_problem *p, sked_status status, sked_samples *s,
-                                                sked_i_draw *draw, int32_t room, sked_error *err);
+                                                double *zeta, int32_t room, sked_error *err);
 #endif

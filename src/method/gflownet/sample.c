@@ -98,12 +98,11 @@ typedef struct drawing {
     const sked_i_limit *limit;
     sked_i_costs costs;
     sked_samples *out;
-    sked_i_draw *draw;  /* [total] */
-    int32_t total;      /* draws wanted, of all ranks */
-    int32_t position;   /* number of the next one: its random numbers */
-    int32_t first_part; /* draws at the first temperature */
-    bool together;      /* ranks share the draws */
-    bool greedy;        /* the likeliest action at every step now */
+    double zeta, square; /* sums over the draws of one part */
+    double *zetas;       /* [draws wanted] */
+    int32_t first_part;  /* draws of the first one, over all ranks */
+    bool together;       /* ranks share the draws: those of others are left out, count passes over them */
+    bool greedy;         /* the likeliest action at every step now */
     bool stopped;
 } drawing;
 
@@ -126,10 +125,11 @@ static sked_status take(drawing *d, const sked_i_batch_f32 *b, sked_error *err)
         out->schedule[out->count] = s;
         out->log_prob[out->count] = b->trajectory[k].log_forward;
         out->temperature[out->count] = b->policy->temperature;
-        d->draw[out->count] = (sked_i_draw){d->position + k, zeta};
         out->makespan[out->count++] = sked_i_latest_finish(&d->costs, s);
+        d->zetas[out->count - 1] = zeta;
+        d->zeta += zeta;
+        d->square += zeta * zeta;
     }
-    d->position += b->size;
 cleanup:
     free(name);
     free(free_at);
@@ -148,47 +148,41 @@ static sked_status draw_some(drawing *d, sked_i_batch_f32 *b, sked_error *err)
 {
     sked_error why = {0};
     const sked_status drawn =
-        sked_i_batch_sample_f32(b, 0, d->greedy, d->opt->seed, (uint64_t)d->position, &why);
+        sked_i_batch_sample_f32(b, 0, d->greedy, d->opt->seed, (uint64_t)d->out->count, &why);
     d->stopped = drawn == SKED_ERR_STOPPED;
     if (drawn != SKED_OK && !d->stopped)
         return sked_i_fail(err, drawn, "%s", why.message);
-    const bool first = d->position == 0;
     const sked_status st = take(d, b, err);
-    return st == SKED_OK && d->stopped && first && d->out->count == 0 ? sked_i_limit_fail(err) : st;
+    return st == SKED_OK && d->stopped && d->out->count == 0 ? sked_i_limit_fail(err) : st;
 }
 
-/* log Z and spread are those of the first part. */
-static void judge_draws(const drawing *d)
-{
-    sked_samples *out = d->out;
-    double sum = 0, square = 0;
-    int32_t count = 0;
-    for (; count < out->count && d->draw[count].number < d->first_part; count++) {
-        sum += d->draw[count].zeta;
-        square += d->draw[count].zeta * d->draw[count].zeta;
-    }
-    out->log_z = sum / count;
-    out->spread = sqrt(fmax(0, square / count - out->log_z * out->log_z));
-}
-
-/* The draws from number `from` to `end`, or this rank's share of them. */
-static sked_status draw_part(drawing *d, sked_i_policy_f32 *policy, int32_t from, int32_t end,
+/* Until there are `end` draws, `total` being wanted in all; log Z and spread are those of the first part. */
+static sked_status draw_part(drawing *d, sked_i_policy_f32 *policy, int32_t end, int32_t total,
                              sked_error *err)
 {
     sked_status st = SKED_OK;
-    const sked_i_draw_range own = sked_i_draws_of_rank(d->together, from, end);
-    const int32_t ops = d->problem->graph->n_ops;
+    sked_samples *out = d->out;
+    const int32_t ops = d->problem->graph->n_ops, first = out->count;
     const int32_t fit = ops > 0 ? draw_ops_at_once / ops : draws_at_once;
     const int32_t most = fit > draws_at_once ? draws_at_once : fit < 16 ? 16 : fit;
+    const sked_i_draw_range own = sked_i_draws_of_rank(d->together, first, end);
     sked_i_batch_f32 *b = NULL;
-    d->position = own.from;
-    while (!d->stopped && d->position < own.end && goes_on(d->opt, d->limit, d->position, d->total)) {
-        const int32_t now = own.end - d->position < most ? own.end - d->position : most;
+    d->zeta = d->square = 0;
+    out->count = own.from;
+    while (!d->stopped && out->count < own.end && goes_on(d->opt, d->limit, out->count, total)) {
+        const int32_t now = own.end - out->count < most ? own.end - out->count : most;
         SKED_TRY(sked_i_batch_create_f32(policy, now, d->opt->threads, false, &b, err));
         SKED_TRY(draw_some(d, b, err));
         sked_i_batch_destroy_f32(b);
         b = NULL;
     }
+    if (first == 0) {
+        d->first_part = end;
+        out->log_z = d->zeta / out->count;
+        out->spread = sqrt(fmax(0, d->square / out->count - out->log_z * out->log_z));
+    }
+    d->stopped = d->stopped || out->count < own.end; /* the time is up */
+    out->count = d->stopped ? out->count : end;
 cleanup:
     sked_i_batch_destroy_f32(b);
     return st;
@@ -198,7 +192,8 @@ cleanup:
  * The draws of a machine from `first` to `end`: at the temperature given, or parts by kappa, each colder, and
  * the likeliest schedule as the last, where temperature is 0.
  */
-static sked_status draw_machine(drawing *d, sked_i_instance *x, int32_t first, int32_t end, sked_error *err)
+static sked_status draw_machine(drawing *d, sked_i_instance *x, int32_t first, int32_t end, int32_t total,
+                                sked_error *err)
 {
     sked_status st = SKED_OK;
     const bool given = d->opt->temperature > 0 || d->opt->greedy;
@@ -207,20 +202,18 @@ static sked_status draw_machine(drawing *d, sked_i_instance *x, int32_t first, i
     sked_i_policy_f32 *policy = NULL;
     d->greedy = d->opt->greedy;
     SKED_TRY(sked_i_policy_create_f32(x, &d->model->layout, sked_i_backend_cpu.nn, &policy, err));
-    for (int32_t k = 0, from = first; k < parts && !d->stopped; k++) {
+    for (int k = 0; k < parts && !d->stopped; k++) {
         const double t =
             d->opt->temperature > 0 ? d->opt->temperature : sked_i_instance_temperature(x, kappas[k]);
         const int32_t until = first + (int32_t)((int64_t)(random - first) * (k + 1) / parts);
-        if (until == from)
+        if (until == d->out->count)
             continue;
         sked_i_policy_prepare_f32(policy, d->model->parameter, t);
-        d->first_part = from == 0 ? until : d->first_part;
-        SKED_TRY(draw_part(d, policy, from, until, err));
-        from = until;
+        SKED_TRY(draw_part(d, policy, until, total, err));
     }
     d->greedy = true;
     if (random < end && !d->stopped)
-        SKED_TRY(draw_part(d, policy, random, end, err));
+        SKED_TRY(draw_part(d, policy, end, total, err));
 cleanup:
     sked_i_policy_destroy_f32(policy);
     return st;
@@ -243,7 +236,7 @@ static sked_status draw_all(drawing *d, sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_sample_options *opt = d->opt;
-    const int32_t total = d->total, few = total < 20 ? 1 : total / 20;
+    const int32_t total = opt->greedy ? 1 : opt->count, few = total < 20 ? 1 : total / 20;
     const int32_t machines = !opt->prior || d->problem->graph->n_ops == 0 ? 1
                              : few < prior_machines                       ? few
                                                                           : prior_machines;
@@ -253,7 +246,7 @@ static sked_status draw_all(drawing *d, sked_error *err)
     SKED_NEW(d->out->log_prob, total);
     SKED_NEW(d->out->makespan, total);
     SKED_NEW(d->out->temperature, total);
-    SKED_NEW(d->draw, total);
+    SKED_NEW(d->zetas, total);
     for (int32_t k = 0; k < machines && !d->stopped; k++) {
         const int32_t first = (int32_t)((int64_t)total * k / machines);
         const int32_t end = (int32_t)((int64_t)total * (k + 1) / machines);
@@ -264,13 +257,34 @@ static sked_status draw_all(drawing *d, sked_error *err)
         if (made == SKED_ERR_STOPPED && k > 0)
             break;
         SKED_TRY(made);
-        SKED_TRY(draw_machine(d, x, first, end, err));
+        SKED_TRY(draw_machine(d, x, first, end, total, err));
         sked_i_instance_destroy(x);
         x = NULL;
     }
 cleanup:
     sked_i_platform_clear(&platform);
     sked_i_instance_destroy(x);
+    return st;
+}
+
+/* The draws of all ranks on the first, and what those of the first part say of log Z. */
+static sked_status draw_together(drawing *d, sked_error *err)
+{
+    const int32_t total = d->opt->greedy ? 1 : d->opt->count;
+    sked_samples *out = d->out;
+    sked_status st = draw_all(d, err);
+    st = sked_i_draws_gather(d->problem, st, out, d->zetas, total, err);
+    double sum = 0, square = 0;
+    int32_t count = 0; /* a stop may have left fewer: then others moved up */
+    for (int32_t k = 0; st == SKED_OK && k < out->count && k < d->first_part; k++) {
+        if (out->temperature[k] != out->temperature[0])
+            break;
+        count++;
+        sum += d->zetas[k];
+        square += d->zetas[k] * d->zetas[k];
+    }
+    out->log_z = sum / count;
+    out->spread = sqrt(fmax(0, square / count - out->log_z * out->log_z));
     return st;
 }
 
@@ -315,21 +329,12 @@ sked_status sked_i_sample(const sked_sampler *m, const sked_problem *p, const sk
     sked_samples s = {.size = sizeof s};
     const double begin = sked_clock();
     sked_i_limit limit = {.stop = opt->stop, .begin = begin};
-    drawing d = {.model = m,
-                 .problem = p,
-                 .opt = opt,
-                 .limit = &limit,
-                 .out = &s,
-                 .total = opt->greedy ? 1 : opt->count,
-                 .together = opt->together && sked_dist_size() > 1};
+    drawing d = {.model = m, .problem = p, .opt = opt, .limit = &limit, .out = &s};
+    d.together = opt->together && sked_dist_size() > 1;
     limit.deadline = begin + fmax(opt->time_limit, moment);
     SKED_TRY(check(p, opt, err));
     SKED_TRY(sked_i_costs_make(p, &d.costs, err));
-    st = draw_all(&d, err);
-    if (d.together)
-        st = sked_i_draws_gather(p, st, &s, d.draw, d.total, err);
-    SKED_TRY(st);
-    judge_draws(&d);
+    SKED_TRY((d.together ? draw_together : draw_all)(&d, err));
     limit.deadline = fmax(limit.deadline, sked_clock() + moment);
     if (!opt->raw && s.count > 0)
         SKED_TRY(rank(p, opt, &limit, &s, err));
@@ -337,7 +342,7 @@ sked_status sked_i_sample(const sked_sampler *m, const sked_problem *p, const sk
     s = (sked_samples){.size = sizeof s};
 cleanup:
     sked_samples_clear(&s);
-    free(d.draw);
+    free(d.zetas);
     sked_i_costs_free(&d.costs);
     return st;
 }
