@@ -168,15 +168,21 @@ static sked_status hear(sked_i_run *run, sked_error *err)
     return st;
 }
 
+static sked_status exchange(sked_i_run *run, sked_error *err)
+{
+    const sked_status st = tell(run, err);
+    return st == SKED_OK ? hear(run, err) : st;
+}
+
 /*
- * Exchanges that wait for nobody come rarely: a fifth of the time before the first, then about a tenth. Ranks
- * that know each other's incumbents too early all search in the same place.
+ * Until the next exchange that waits for nobody: half of the time before the first, then about a tenth. Ranks
+ * that know each other's incumbents too early all search in the same place: docs/performance.md.
  */
 static double rest_of(const sked_i_run *run, bool first)
 {
     const double time = run->limit.deadline - run->limit.begin;
     const double gone = sked_clock() - run->limit.begin;
-    return fmax(0.01, isfinite(time) ? time * (first ? 0.2 : 0.08) : first ? 0.8 : 0.15 * gone);
+    return fmax(0.01, isfinite(time) ? time * (first ? 0.5 : 0.08) : first ? 1 : 0.15 * gone);
 }
 
 sked_status sked_i_run_exchange(sked_i_run *run, sked_error *err)
@@ -188,9 +194,7 @@ sked_status sked_i_run_exchange(sked_i_run *run, sked_error *err)
         x->next = run->limit.begin + rest_of(run, true);
     if (!x->waits && sked_clock() < x->next)
         return SKED_OK;
-    sked_status st = tell(run, err);
-    if (st == SKED_OK)
-        st = hear(run, err);
+    const sked_status st = exchange(run, err);
     x->next = sked_clock() + rest_of(run, false);
     return st;
 }
@@ -262,7 +266,7 @@ sked_status sked_i_run_in_turns(sked_i_run *run, sked_status (*turn)(sked_i_run 
         const double turned = sked_clock(), before = sked_i_run_best(run);
         if (timed || options.iterations > 0) /* fewer iterations than turns: some have none */
             st = turn(&part, &why);
-        SKED_TRY(sked_i_run_exchange(run, err));
+        SKED_TRY(exchange(run, err));
         const bool idle = timed && before == sked_i_run_best(run) &&
                           sked_clock() - turned < 0.3 * (part.limit.deadline - turned);
         if (idle || !may_go_on(st, run, k))

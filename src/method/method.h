@@ -72,9 +72,9 @@ bool sked_i_run_over(const sked_i_run *run);
 /*
  * Incumbent, bounds and a proof of this run to the other ranks, and theirs to it; a better incumbent becomes
  * the run's own. Call it on the run's thread, where the method can take over a new incumbent. Without an
- * iteration limit it never waits and takes what has come. With one it waits for every rank that still runs,
- * so that results repeat: then it must be called after fixed numbers of iterations. Shares of a run and
- * single processes: nothing happens.
+ * iteration limit it never waits and takes what has come; calls in the first half of the time, and soon after
+ * an exchange, do nothing. With one it waits for every rank that still runs, so that results repeat: then
+ * it must be called after fixed numbers of iterations. Shares of a run and single processes: nothing happens.
  */
 SKED_MUST_CHECK sked_status sked_i_run_exchange(sked_i_run *run, sked_error *err);
 /*

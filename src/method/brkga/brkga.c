@@ -328,7 +328,8 @@ static bool again(sked_i_crew *crew)
         if (over((island *)crew->worker[k]))
             return false;
     exchange(crew);
-    sked_i_crew_fail(crew->worker[0], sked_i_run_exchange(crew->run, &crew->worker[0]->error));
+    if (all->last == INT64_MAX || all->until >= all->last / 2) /* populations grow apart first */
+        sked_i_crew_fail(crew->worker[0], sked_i_run_exchange(crew->run, &crew->worker[0]->error));
     if (crew->worker[0]->status != SKED_OK || sked_i_run_over(crew->run))
         return false;
     settle(crew);
