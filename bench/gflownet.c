@@ -32,49 +32,98 @@ static double processor_since(const stopwatch *w)
 
 /* ---------------------------------------------------------------- speed */
 
-/* What is trained for the clock: settings, updates, and the least updates a second that are wanted. */
+/* What is trained for the clock: settings, trajectories and number of updates, and the least rate that is
+ * wanted on the CPU and on a GPU (updates a second). */
 typedef struct lesson {
     const char *label, *settings[3];
-    int updates;
-    double wanted;
+    int trajectories, updates[2];
+    double wanted[2];
 } lesson;
+enum { LESSON_ONE, LESSON_MANY, LESSON_STEPWISE };
 static const lesson lessons[] = {
-    {"training, 50 ops, 4 devices, batch 100", {"validate=0", "graphs=1", "policy=encode-once"}, 30, 3},
-    {"stepwise: training, the same sizes", {"validate=0", "graphs=1", "policy=stepwise"}, 4, 0.3},
+    {"training, 50 ops, 4 devices, batch 100",
+     {"validate=0", "graphs=1", "policy=encode-once"},
+     100,
+     {30, 1500},
+     {3, 300}},
+    {"the same, 16 graphs an update",
+     {"validate=0", "graphs=16", "policy=encode-once"},
+     1600,
+     {4, 300},
+     {0.2, 62.5}},
+    {"stepwise: training, the same sizes",
+     {"validate=0", "graphs=1", "policy=stepwise"},
+     100,
+     {4, 200},
+     {0.3, 40}},
 };
+
+static bool on_gpu(const arguments *a)
+{
+    return strcmp(a->backend, "cuda") == 0;
+}
+
+/* The clock at the first and at the last of the updates that count: what comes before is made once. */
+typedef struct lap {
+    int64_t from;
+    double begin, end;
+} lap;
+
+static void note_update(void *data, const sked_train_progress *p)
+{
+    lap *l = data;
+    l->end = sked_clock();
+    if (p->step <= l->from)
+        l->begin = l->end;
+}
 
 /* *m gets the model. */
 static sked_status time_training(const arguments *a, const lesson *l, sked_sampler **m, sked_error *err)
 {
     sked_train_options opt;
+    const int updates = l->updates[on_gpu(a)];
+    lap laps = {.from = updates / 5};
     sked_train_options_init(&opt);
     opt.graphs = "layered:50";
     opt.devices = 4;
-    opt.steps = l->updates;
+    opt.steps = updates;
     opt.seed = (uint64_t)a->seed;
     opt.threads = (int)a->threads;
+    opt.backend = a->backend;
     opt.settings = l->settings;
     opt.n_settings = 3;
     opt.stop = &stop_requested;
+    opt.progress = note_update;
+    opt.progress_data = &laps;
     const stopwatch w = start_watch();
     const sked_status st = sked_train(&opt, m, err);
-    const double wall = sked_clock() - w.wall, processor = processor_since(&w);
+    const double processor = processor_since(&w),
+                 rate = (double)(updates - laps.from) / (laps.end - laps.begin);
     if (st == SKED_OK)
-        printf("%-44s %9.2f updates/s (wanted %g)   %.4f s of processor time each\n", l->label,
-               l->updates / wall, l->wanted, processor / l->updates);
+        printf("%-44s %9.2f updates/s (wanted %g), %.0f trajectories/s   %.4f s of processor time each\n",
+               l->label, rate, l->wanted[on_gpu(a)], rate * l->trajectories, processor / updates);
     return st;
 }
 
-/* limit: seconds wanted at most; 0: none is set. */
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Median of some calls, after one that is not counted. limit: seconds wanted at most; 0: none is set. */
 static sked_status time_sampling(const arguments *a, const sked_sampler *m, const char *who, int32_t ops,
                                  int32_t count, double limit, sked_error *err)
 {
+    enum { most = 5 };
     const sked_generate_options how = {.size = sizeof how, .nodes = ops, .seed = 1000 + (uint64_t)a->seed};
+    const int calls = on_gpu(a) ? most : 1;
     sked_graph *g = NULL;
     sked_problem p;
     sked_sample_options opt;
-    sked_samples s = {.size = sizeof s};
+    double wall[most] = {0};
     char label[80], wanted_text[40] = "";
+    stopwatch w = start_watch();
     sked_status st = sked_graph_generate("layered", &how, &g, err);
     if (st != SKED_OK)
         return st;
@@ -84,35 +133,46 @@ static sked_status time_sampling(const arguments *a, const sked_sampler *m, cons
     opt.count = count;
     opt.threads = (int)a->threads;
     opt.seed = (uint64_t)a->seed;
-    const stopwatch w = start_watch();
-    st = sked_sampler_sample(m, &p, &opt, &s, err);
-    const double wall = sked_clock() - w.wall, processor = processor_since(&w);
+    opt.backend = a->backend;
+    for (int k = on_gpu(a) ? -1 : 0; k < calls && st == SKED_OK; k++) {
+        sked_samples s = {.size = sizeof s};
+        w = start_watch();
+        st = sked_sampler_sample(m, &p, &opt, &s, err);
+        wall[k > 0 ? k : 0] = sked_clock() - w.wall;
+        sked_samples_clear(&s);
+    }
+    const double processor = processor_since(&w);
+    qsort(wall, (size_t)calls, sizeof *wall, by_value);
     snprintf(label, sizeof label, "%ssampling %d schedules of %d ops", who, (int)count, (int)ops);
     if (limit > 0)
         snprintf(wanted_text, sizeof wanted_text, "(wanted %g)", limit);
     if (st == SKED_OK)
-        printf("%-44s %9.3f s %-20s %.4f s of processor time\n", label, wall, wanted_text, processor);
-    sked_samples_clear(&s);
+        printf("%-44s %9.4f s %-20s %.4f s of processor time\n", label, wall[calls / 2], wanted_text,
+               processor);
     sked_graph_destroy(g);
     return st;
 }
 
 static sked_status speed(const arguments *a, const sked_sampler *m, sked_error *err)
 {
-    sked_sampler *once = NULL, *stepwise = NULL;
-    printf("speed: %lld parameters, %d threads\n", (long long)sked_sampler_parameter_count(m),
-           (int)a->threads);
-    sked_status st = time_training(a, &lessons[0], &once, err);
+    sked_sampler *once = NULL, *many = NULL, *stepwise = NULL;
+    const bool gpu = on_gpu(a);
+    printf("speed: %lld parameters, %d threads, backend %s\n", (long long)sked_sampler_parameter_count(m),
+           (int)a->threads, a->backend);
+    sked_status st = time_training(a, &lessons[LESSON_ONE], &once, err);
     if (st == SKED_OK)
-        st = time_sampling(a, m, "", 50, 1000, 0.5, err);
+        st = time_training(a, &lessons[LESSON_MANY], &many, err);
     if (st == SKED_OK)
-        st = time_sampling(a, m, "", 1000, 100, 10, err);
+        st = time_sampling(a, m, "", 50, 1000, gpu ? 0.005 : 0.5, err);
     if (st == SKED_OK)
-        st = time_training(a, &lessons[1], &stepwise, err);
+        st = time_sampling(a, m, "", 1000, gpu ? 1000 : 100, gpu ? 0.3 : 10, err);
+    if (st == SKED_OK)
+        st = time_training(a, &lessons[LESSON_STEPWISE], &stepwise, err);
     if (st == SKED_OK)
         st = time_sampling(a, stepwise, "stepwise: ", 50, 100, 0, err);
     putchar('\n');
     sked_sampler_destroy(once);
+    sked_sampler_destroy(many);
     sked_sampler_destroy(stepwise);
     return st;
 }

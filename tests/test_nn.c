@@ -7,6 +7,7 @@
 #include "method/gflownet/network/sampler.h"
 
 #include <math.h>
+#include <string.h>
 
 /* ------------------------------------------------------------------ a scalar function and its gradient */
 
@@ -425,14 +426,129 @@ static void test_layers_of_stepwise(void **state)
     }
 }
 
+/* ------------------------------------------------------------------ the one order of sums */
+
+enum { LANES = SKED_I_LANES, MOST_WIDTH = 72, ORDER_OPS = 3, ORDER_DEVICES = 2 };
+
+static double add_lanes(const double *v)
+{
+    return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
+}
+
+/* Entry c of the hidden row of a pair, before the ReLU. */
+static double hidden(const sked_i_pairs_f64 *s, int op, int device, int c)
+{
+    const double *f = s->feature + (op * s->devices + device) * SKED_I_PAIR_FEATURES;
+    double h = s->op_part[s->row[op] * s->width + c] + s->device[device * s->width + c];
+    for (int m = 0; m < SKED_I_PAIR_FEATURES; m += 2)
+        h += f[m] * s->weight[m * s->width + c] + f[m + 1] * s->weight[(m + 1) * s->width + c];
+    return h;
+}
+
+static double score_by_hand(const sked_i_pairs_f64 *s, int op, int device)
+{
+    double lane[LANES] = {0};
+    for (int c = 0; c < s->width; c++) {
+        const double h = hidden(s, op, device, c);
+        lane[c % LANES] += (h > 0 ? h : 0) * s->out[c];
+    }
+    return add_lanes(lane);
+}
+
+typedef struct score_gradient {
+    double op[ORDER_OPS * MOST_WIDTH], device[ORDER_DEVICES * MOST_WIDTH];
+    double weight[SKED_I_PAIR_FEATURES * MOST_WIDTH], out[MOST_WIDTH];
+} score_gradient;
+
+static void score_gradient_by_hand(const sked_i_pairs_f64 *s, const double *dlogit, score_gradient *g)
+{
+    for (int c = 0; c < s->width; c++)
+        for (int i = 0; i < s->ops; i++) {
+            double drow = 0;
+            for (int d = 0; d < s->devices; d++) {
+                const int p = i * s->devices + d;
+                const double h = hidden(s, i, d, c), dh = h > 0 ? dlogit[p] * s->out[c] : 0;
+                g->out[c] += dlogit[p] * (h > 0 ? h : 0);
+                drow += dh;
+                g->device[d * s->width + c] += dh;
+                for (int m = 0; m < SKED_I_PAIR_FEATURES; m++)
+                    g->weight[m * s->width + c] += s->feature[p * SKED_I_PAIR_FEATURES + m] * dh;
+            }
+            g->op[s->row[i] * s->width + c] += drow;
+        }
+}
+
+static void check_order_of_scores(int32_t width)
+{
+    static const int32_t row[ORDER_OPS] = {2, 0, 1};
+    double x[(ORDER_OPS + ORDER_DEVICES + SKED_I_PAIR_FEATURES + 1) * MOST_WIDTH];
+    double feature[ORDER_OPS * ORDER_DEVICES * SKED_I_PAIR_FEATURES], dlogit[ORDER_OPS * ORDER_DEVICES],
+        logit[6];
+    static score_gradient hand, kernel;
+    fill(x, (int64_t)(sizeof x / sizeof *x), (uint64_t)width);
+    fill(feature, (int64_t)(sizeof feature / sizeof *feature), 3);
+    fill(dlogit, ORDER_OPS * ORDER_DEVICES, 4);
+    const sked_i_pairs_f64 s = {.ops = ORDER_OPS,
+                                .devices = ORDER_DEVICES,
+                                .width = width,
+                                .row = row,
+                                .op_part = x,
+                                .device = x + ORDER_OPS * width,
+                                .feature = feature,
+                                .weight = x + (ORDER_OPS + ORDER_DEVICES) * width,
+                                .out = x + (ORDER_OPS + ORDER_DEVICES + SKED_I_PAIR_FEATURES) * width};
+    k->score(&s, logit);
+    for (int i = 0; i < ORDER_OPS; i++)
+        for (int d = 0; d < ORDER_DEVICES; d++)
+            assert_true(logit[i * ORDER_DEVICES + d] == score_by_hand(&s, i, d));
+    memset(&hand, 0, sizeof hand);
+    memset(&kernel, 0, sizeof kernel);
+    score_gradient_by_hand(&s, dlogit, &hand);
+    k->score_grad(&s, dlogit, kernel.op, kernel.device, kernel.weight, kernel.out);
+    for (size_t m = 0; m < sizeof hand / sizeof(double); m++)
+        assert_true(((const double *)&hand)[m] == ((const double *)&kernel)[m]);
+}
+
+static void check_order_of_linear(int32_t rows, int32_t p, int32_t q)
+{
+    double x[6 * 24], w[24 * MOST_WIDTH], dy[6 * MOST_WIDTH], dx[6 * 24] = {0}, dw[24 * MOST_WIDTH] = {0};
+    fill(x, 6 * 24, 5);
+    fill(w, 24 * MOST_WIDTH, 6);
+    fill(dy, 6 * MOST_WIDTH, 7);
+    k->linear_grad(rows, p, q, x, w, dy, dx, dw, NULL);
+    for (int i = 0; i < rows; i++)
+        for (int m = 0; m < p; m++) {
+            double lane[LANES] = {0};
+            for (int c = 0; c < q; c++)
+                lane[c % LANES] += dy[i * q + c] * w[m * q + c];
+            assert_true(dx[i * p + m] == add_lanes(lane));
+        }
+    for (int m = 0; m < p; m++)
+        for (int c = 0; c < q; c++) {
+            double sum = 0;
+            for (int i = 0; i < rows; i++)
+                sum += x[i * p + m] * dy[i * q + c];
+            assert_true(dw[m * q + c] == sum);
+        }
+}
+
+/* To the bit, whatever vector unit and tile do the work: widths that fill wide vectors, and others. */
+static void test_sums_have_one_order(void **state)
+{
+    (void)state;
+    for (int32_t width = LANES; width <= MOST_WIDTH; width += LANES) {
+        check_order_of_scores(width);
+        check_order_of_linear(1, 24, width);
+        check_order_of_linear(6, 19, width);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_operators),
-        cmocka_unit_test(test_attention_by_lists),
-        cmocka_unit_test(test_masked_row_is_refused),
-        cmocka_unit_test(test_whole_loss),
-        cmocka_unit_test(test_layers_of_stepwise),
+        cmocka_unit_test(test_sums_have_one_order), cmocka_unit_test(test_operators),
+        cmocka_unit_test(test_attention_by_lists),  cmocka_unit_test(test_masked_row_is_refused),
+        cmocka_unit_test(test_whole_loss),          cmocka_unit_test(test_layers_of_stepwise),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #ifndef SKED_BACKEND_BACKEND_H
 #define SKED_BACKEND_BACKEND_H
 #include "backend/gaus.h"
+#include "backend/gflownet.h"
 #include "backend/kernels.h"
 
 /*
@@ -50,6 +51,7 @@ typedef struct sked_i_backend {
     const sked_i_gaus_backend *gaus;               /* the Gaussian relaxation; NULL: this backend has none */
     const sked_i_gaus_device_backend *gaus_device; /* the same with devices; NULL: none */
     const sked_i_kernels_f32 *nn; /* operators of the neural network; NULL: this backend has none */
+    const sked_i_once_backend *once; /* the whole encode-once policy; NULL: this backend has none */
 } sked_i_backend;
 
 /* The backend of that name, available on this machine; ARGUMENT, UNSUPPORTED or DEVICE otherwise. */

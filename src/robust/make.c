@@ -89,6 +89,7 @@ static sked_status run_member(const batch *x, job *j, const sked_problem *p, con
     run.top = run.candidates;
     run.min_distance = opt->min_distance;
     run.stop = opt->stop;
+    run.backend = sked_i_robust_backend(opt, names[j->member]);
     run.start = sked_method_find(names[j->member])->features & SKED_CAN_START ? warm : NULL;
     if (st == SKED_OK)
         st = sked_method_run(names[j->member], p, &run, &j->result, err);

@@ -107,6 +107,7 @@ static sked_status gather(const pipeline *l, const entrant *who, sked_robust_mem
     run.iterations = opt->iterations;
     run.candidates = who->many ? opt->candidates : 0;
     run.stop = opt->stop;
+    run.backend = sked_i_robust_backend(opt, who->method);
     run.progress = opt->progress;
     run.progress_data = opt->progress_data;
     if (st == SKED_OK)

@@ -73,6 +73,12 @@ static sked_status run_pipeline(const sked_i_robust_run *run, sked_robust_result
     return st;
 }
 
+const char *sked_i_robust_backend(const sked_robust_options *opt, const char *method)
+{
+    const sked_method_info *info = sked_method_find(method);
+    return info != NULL && info->features & SKED_CAN_CUDA ? opt->backend : "cpu";
+}
+
 sked_status sked_robust(const sked_problem *p, const char *target, const sked_robust_options *opt,
                         sked_robust_result *out, sked_error *err)
 {

@@ -21,4 +21,6 @@ SKED_MUST_CHECK sked_status sked_i_robust_one_shot(const sked_i_robust_run *run,
                                                    sked_error *err);
 SKED_MUST_CHECK sked_status sked_i_robust_loop(const sked_i_robust_run *run, sked_robust_result *r,
                                                sked_error *err);
+/* The backend of a member: what the options say, or the CPU where it has no other. */
+const char *sked_i_robust_backend(const sked_robust_options *opt, const char *method);
 #endif

@@ -68,6 +68,7 @@ static sked_status gflownet_run(sked_i_run *run, sked_error *err)
     how.seed = run->options->seed;
     how.time_limit = left_for_draws(run, draws);
     how.stop = run->limit.stop;
+    how.backend = run->options->backend;
     how.progress = run->options->progress;
     how.progress_data = run->options->progress_data;
     SKED_TRY(sked_sampler_sample(m, run->problem, &how, &s, err));
@@ -83,7 +84,7 @@ const sked_i_method sked_i_method_gflownet = {
     .info = {.name = "gflownet",
              .summary = "sampler of many different good schedules that can be trained (GFlowNet)",
              .features = SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_MACHINES | SKED_CAN_CANDIDATES |
-                         SKED_CAN_MAKESPAN,
+                         SKED_CAN_MAKESPAN | SKED_CAN_CUDA,
              .options = options,
              .n_options = n_options},
     .run = gflownet_run,

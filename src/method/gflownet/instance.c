@@ -356,6 +356,11 @@ double sked_i_instance_temperature(const sked_i_instance *x, double kappa)
     return t > 1e-9 ? t : 1e-9; /* ops without duration */
 }
 
+double sked_i_instance_sharpness(const sked_i_instance *x, double temperature)
+{
+    return sqrt(fmin(fmax(sked_i_instance_kappa(x, temperature), 0.25), 4096));
+}
+
 void sked_i_instance_heat(const sked_i_instance *x, double temperature, double *out)
 {
     const double kappa = sked_i_instance_kappa(x, temperature);

@@ -59,6 +59,9 @@ void sked_i_instance_destroy(sked_i_instance *x);
  */
 double sked_i_instance_kappa(const sked_i_instance *x, double temperature);
 double sked_i_instance_temperature(const sked_i_instance *x, double kappa);
+/* By which all logits are larger: a cold reward tells choices apart more sharply; the square root of kappa
+ * leaves room for what later steps mend. */
+double sked_i_instance_sharpness(const sked_i_instance *x, double temperature);
 /* Inputs of the network beside the graph: temperature, kappa, machine. */
 void sked_i_instance_heat(const sked_i_instance *x, double temperature, double *out);
 

@@ -7,6 +7,7 @@
 
 static const sked_i_sampler_learner_kind *const kinds[] = {
     &sked_i_sampler_learner_cpu,
+    &sked_i_sampler_learner_cuda,
 };
 enum { n_kinds = sizeof kinds / sizeof *kinds };
 

@@ -296,14 +296,28 @@ static sked_status finish(sked_i_sampler_learner *generic, sked_i_mark *marks, s
 
 /* ------------------------------------------------------------------ update */
 
+/* What the gradient of a lesson counts. */
+static float weight_of(const cpu_learner *c, int lesson)
+{
+    const double norm = c->desk[lesson].mark.norm, clip = c->how.clip;
+    return (float)((norm > clip ? clip / norm : 1) / c->how.graphs);
+}
+
 static void add_share(const cpu_learner *c, int64_t first, int64_t end, float *gradient)
 {
     for (int k = 0; k < c->count; k++) {
-        const double norm = c->desk[k].mark.norm, clip = c->how.clip;
-        const float share = (float)((norm > clip ? clip / norm : 1) / c->how.graphs);
+        const float weight = weight_of(c, k);
         for (int64_t i = first; i < end; i++)
-            gradient[i] += share * c->desk[k].gradient[i];
+            gradient[i] += weight * c->desk[k].gradient[i];
     }
+}
+
+static sked_status add(sked_i_sampler_learner *generic, float *gradient, sked_error *err)
+{
+    (void)err;
+    const cpu_learner *c = (const cpu_learner *)generic;
+    add_share(c, 0, c->model->layout.total, gradient);
+    return SKED_OK;
 }
 
 static void sum_some(void *data, int thread)
@@ -316,17 +330,10 @@ static void sum_some(void *data, int thread)
     c->norm[thread] = sked_i_gradient_norm(end - first, c->gradient + first);
 }
 
-static sked_status add(sked_i_sampler_learner *generic, float *gradient, sked_error *err)
-{
-    (void)err;
-    const cpu_learner *c = (const cpu_learner *)generic;
-    add_share(c, 0, c->model->layout.total, gradient);
-    return SKED_OK;
-}
-
 typedef struct step {
     cpu_learner *learner;
     const float *gradient;
+    bool sums; /* the gradient is to be summed first */
     double cut;
     sked_i_adam adam;
 } step;
@@ -335,8 +342,31 @@ static void step_some(void *data, int thread)
 {
     const step *s = data;
     int64_t first, end;
+    if (s->sums)
+        sum_some(s->learner, thread);
     share_of(s->learner, thread, &first, &end);
     sked_i_sampler_step(s->learner->model, &s->adam, s->gradient, s->cut, first, end);
+}
+
+/*
+ * Prepares a step with the sum over the lessons. The cut takes a slow sum, so it is asked for only where the
+ * norm may be above clip: no norm is larger than the sum of the lessons' (to more digits than rounding takes
+ * away).
+ */
+static void begin_sum(cpu_learner *c, step *s)
+{
+    const double surely_below = c->how.clip * (1 - 1e-6);
+    double most = 0;
+    s->gradient = c->gradient;
+    for (int k = 0; k < c->count; k++)
+        most += weight_of(c, k) * c->desk[k].mark.norm;
+    s->sums = most < surely_below || c->count == 1;
+    if (!s->sums)
+        sked_i_team_run(c->team, sum_some, c);
+    if (s->sums && !(most < surely_below))
+        s->cut = sked_i_sampler_cut(c->model, weight_of(c, 0), c->desk[0].gradient, c->how.clip);
+    else if (!s->sums && !(norm_of(c->how.threads, c->norm) < surely_below))
+        s->cut = sked_i_sampler_cut(c->model, 1, c->gradient, c->how.clip);
 }
 
 static sked_status update(sked_i_sampler_learner *generic, const float *gradient, sked_error *err)
@@ -344,13 +374,10 @@ static sked_status update(sked_i_sampler_learner *generic, const float *gradient
     cpu_learner *c = (cpu_learner *)generic;
     (void)err;
     step s = {.learner = c, .gradient = gradient, .cut = 1, .adam = sked_i_sampler_adam(c->model)};
-    if (gradient == NULL) {
-        sked_i_team_run(c->team, sum_some, c);
-        s.gradient = c->gradient;
-    }
-    /* The cut takes a slow sum: only where rounding could matter. */
-    if (gradient != NULL || !(norm_of(c->how.threads, c->norm) < c->how.clip * (1 - 1e-6)))
-        s.cut = sked_i_sampler_cut(c->model, s.gradient, c->how.clip);
+    if (gradient == NULL)
+        begin_sum(c, &s);
+    else
+        s.cut = sked_i_sampler_cut(c->model, 1, gradient, c->how.clip);
     sked_i_team_run(c->team, step_some, &s);
     c->model->steps++;
     return SKED_OK;

@@ -74,6 +74,12 @@ static void scale_columns(int64_t rows, int32_t columns, const real *w, const re
             out[i * columns + c] = w[i * columns + c] * scale[c];
 }
 
+static void add_to(int64_t n, const real *x, real *y)
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] += x[i];
+}
+
 /* What the unscheduled ops say before anything is scheduled; walks start from a copy. */
 static void first_waits(RN(once) * p, int32_t first, int32_t end)
 {
@@ -97,12 +103,6 @@ static void sum_first_waits(RN(once) * p)
             p->first_sum[c] += p->first_wait[j * width + c];
 }
 
-/* A cold reward tells choices apart more sharply; the square root leaves room for what later steps mend. */
-static double sharpness_of(double kappa)
-{
-    return sqrt(fmin(fmax(kappa, 0.25), 4096));
-}
-
 /*
  * All of a vector's weights move at once: with this share an update changes the weights of the direct path by
  * heat no faster than by their bias.
@@ -113,7 +113,7 @@ static void prepare_logits(RN(once) * p)
 {
     const sked_i_layout *at = p->base.layout;
     const real *w = p->base.parameter;
-    p->sharpness = (real)sharpness_of(sked_i_instance_kappa(p->base.instance, p->base.temperature));
+    p->sharpness = (real)sked_i_instance_sharpness(p->base.instance, p->base.temperature);
     p->base.kernels->linear(1, at->sizes.temperature, SKED_I_DIRECT_FEATURES, p->encoder->heat.second,
                             w + at->direct_weight, NULL, p->direct);
     for (int k = 0; k < SKED_I_DIRECT_FEATURES; k++)
@@ -152,8 +152,8 @@ static void prepare_rows(RN(once) * p, int32_t first, int32_t end)
     k->linear(end - first, s->dim, s->context, e, w + at->wait_weight, w + at->wait_bias, p->wait + context);
     k->linear(end - first, s->dim, s->context, e, w + at->last_weight, w + at->last_bias, p->last + context);
     scale_columns(end - first, s->width, p->plain + op, p->scale, p->op + op);
-    for (int64_t i = op; i < (int64_t)end * s->width; i++)
-        p->op[i] += p->shift[i % s->width];
+    for (int64_t i = first; i < end; i++)
+        add_to(s->width, p->shift, p->op + i * s->width);
     first_waits(p, first, end);
 }
 
@@ -233,12 +233,6 @@ static void scale_columns_grad(int64_t rows, int32_t columns, const real *w, con
         }
 }
 
-static void add_to(int64_t n, const real *x, real *y)
-{
-    for (int64_t i = 0; i < n; i++)
-        y[i] += x[i];
-}
-
 /* Undoes the FiLM fold: weights into dw, op rows into dplain, and dfilm = gradient of [scale, shift]. */
 static void fold_grad(const RN(once) * p, const RN(once_gradient) * g, real *dplain, real *dfilm, real *dw)
 {
@@ -250,8 +244,8 @@ static void fold_grad(const RN(once) * p, const RN(once_gradient) * g, real *dpl
     for (int32_t c = 0; c < s->context; c++)
         dw[at->empty_device + c] += p->empty[c] > 0 ? g->empty[c] : 0;
     scale_columns_grad(p->base.instance->n, s->width, p->plain, p->scale, g->op, dplain, dfilm);
-    for (int64_t i = 0; i < (int64_t)p->base.instance->n * s->width; i++)
-        dfilm[s->width + i % s->width] += g->op[i];
+    for (int64_t i = 0; i < p->base.instance->n; i++)
+        add_to(s->width, g->op + i * s->width, dfilm + s->width);
     scale_columns_grad(s->context, s->width, w + at->device_weight, p->scale, g->device_weight,
                        dw + at->device_weight, dfilm);
     scale_columns_grad(2 * s->context + SKED_I_STATE_FEATURES, s->width, w + at->state_weight, p->scale,

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { FEATURES = SKED_I_PAIR_FEATURES, DIRECT = SKED_I_DIRECT_FEATURES };
+enum { FEATURES = SKED_I_PAIR_FEATURES, DIRECT = SKED_I_DIRECT_FEATURES, STEPS_AT_ONCE = 32 };
 /* A gap of that many mean durations is as bad as any larger one. */
 static const real direct_clip = 12;
 
@@ -48,6 +48,9 @@ typedef struct walker {
     real *ddevice_part;                 /* [devices, width] */
     real *drow;                         /* [devices, width] */
     real *dbase, *dstate, *dversion;    /* [width], as state, [context] */
+    /* Steps whose share of the gradient of state_weight is still to be added: many at once are quicker. */
+    real *states, *dbases; /* [STEPS_AT_ONCE, as state], [STEPS_AT_ONCE, width] */
+    int32_t n_states;
     /* Backward policy. */
     real *back_state, *dback_state; /* [2 * context + SKED_I_BACK_FEATURES] */
     real *back_device;              /* [used, context] rows of the used devices, as they were opened */
@@ -79,6 +82,8 @@ static sked_status create_scorer(walker *w, sked_error *err)
     SKED_NEW(w->dbase, width);
     SKED_NEW(w->dstate, 2 * context + SKED_I_STATE_FEATURES);
     SKED_NEW(w->dversion, context);
+    SKED_NEW(w->states, STEPS_AT_ONCE * (2 * context + SKED_I_STATE_FEATURES));
+    SKED_NEW(w->dbases, STEPS_AT_ONCE * width);
 cleanup:
     return st;
 }
@@ -130,13 +135,14 @@ cleanup:
 void RN(once_walker_destroy)(RN(walker) * generic)
 {
     walker *w = (walker *)generic;
-    void *const owned[] = {
-        w->wait,         w->device,     w->device_part, w->state,        w->sum_wait,     w->sum_device,
-        w->sum,          w->row,        w->feature,     w->logit,        w->logp,         w->dlogp,
-        w->dlogit,       w->count,      w->total_wait,  w->total_device, w->wait_from,    w->device_from,
-        w->ddevice_part, w->drow,       w->dbase,       w->dstate,       w->dversion,     w->back_state,
-        w->dback_state,  w->back_row,   w->dback_row,   w->back_logit,   w->back_logp,    w->dback_logp,
-        w->dback_logit,  w->back_count, w->ddevice,     w->back_device,  w->dback_device, w->direct};
+    void *const owned[] = {w->wait,         w->device,     w->device_part, w->state,        w->sum_wait,
+                           w->sum_device,   w->sum,        w->row,         w->feature,      w->logit,
+                           w->logp,         w->dlogp,      w->dlogit,      w->count,        w->total_wait,
+                           w->total_device, w->wait_from,  w->device_from, w->ddevice_part, w->drow,
+                           w->dbase,        w->dstate,     w->dversion,    w->back_state,   w->dback_state,
+                           w->back_row,     w->dback_row,  w->back_logit,  w->back_logp,    w->dback_logp,
+                           w->dback_logit,  w->back_count, w->ddevice,     w->back_device,  w->dback_device,
+                           w->direct,       w->states,     w->dbases};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     sked_i_partial_clear(&w->at);
@@ -547,6 +553,24 @@ static sked_status evaluate(walker *w, sked_i_trajectory *t, int32_t step, sked_
     return st;
 }
 
+/* Adds what the steps since the last time do to the gradient of state_weight. */
+static void add_states(walker *w)
+{
+    const int32_t states = 2 * w->context + SKED_I_STATE_FEATURES;
+    w->policy->base.kernels->linear_grad(w->n_states, states, w->width, w->states, NULL, w->dbases, NULL,
+                                         w->gradient->state_weight, NULL);
+    w->n_states = 0;
+}
+
+static void remember_state(walker *w)
+{
+    const int64_t states = 2 * w->context + SKED_I_STATE_FEATURES, at = w->n_states;
+    memcpy(w->states + at * states, w->state, (size_t)states * sizeof(real));
+    memcpy(w->dbases + at * w->width, w->dbase, (size_t)w->width * sizeof(real));
+    if (++w->n_states == STEPS_AT_ONCE)
+        add_states(w);
+}
+
 /* The step's share of the gradient: slope * d logp[chosen]. */
 static void step_grad(walker *w, int32_t chosen, real slope)
 {
@@ -575,8 +599,9 @@ static void step_grad(walker *w, int32_t chosen, real slope)
             w->dbase[k] += w->drow[(int64_t)d * w->width + k];
         }
     }
-    p->base.kernels->linear_grad(1, (int32_t)states, w->width, w->state, p->state_weight, w->dbase, w->dstate,
-                                 g->state_weight, NULL);
+    p->base.kernels->linear_grad(1, (int32_t)states, w->width, NULL, p->state_weight, w->dbase, w->dstate,
+                                 NULL, NULL);
+    remember_state(w);
     for (int32_t k = 0; k < context; k++) {
         const real each = w->dstate[context + k] / (real)w->x->devices;
         w->total_wait[k] += w->dstate[k] / (real)w->at.left;
@@ -728,6 +753,7 @@ sked_status RN(once_walk)(RN(walker) * generic, sked_i_walk_kind kind, sked_i_rn
     w->gradient = gradient ? &pieces : NULL;
     t->log_forward = t->log_backward = 0;
     w->kept = 0;
+    w->n_states = 0;
     if (gradient == NULL)
         t->kept_steps = 0;
     reset(w);
@@ -760,6 +786,8 @@ sked_status RN(once_walk)(RN(walker) * generic, sked_i_walk_kind kind, sked_i_rn
     }
     for (int32_t d = 0; d < w->at.n_used && gradient; d++)
         device_end(w, w->at.used[d]);
+    if (gradient)
+        add_states(w);
     t->makespan = w->at.makespan;
 cleanup:
     w->gradient = NULL;

@@ -4,9 +4,11 @@
 #include "base/clock.h"
 #include "base/explog.h"
 #include "base/memory.h"
+#include "base/thread.h"
 #include "engine/candidates/candidates.h"
 #include "formats/format.h"
 #include "method/gflownet/batch.h"
+#include "method/gflownet/device.h"
 #include "method/gflownet/gather.h"
 #include "method/gflownet/machines.h"
 #include "schedule/schedule.h"
@@ -16,6 +18,10 @@
 /* Draws at a time, and ops of them: memory of trajectories follows this, and so does what a stop leaves over.
  */
 enum { draws_at_once = 500, draw_ops_at_once = 500000 };
+/* The same on a device of its own, which wants many side by side. */
+enum { device_ops_at_once = 1 << 25 };
+/* Ops of all draws from which on such a device is quicker, with the time until it is ready: measured. */
+enum { worth_ops = 500000 };
 /* Some result is better than none: a first draw, and work on draws made, may take as long past the time. */
 static const double moment = 0.05;
 /*
@@ -96,6 +102,8 @@ typedef struct drawing {
     const sked_problem *problem;
     const sked_sample_options *opt;
     const sked_i_limit *limit;
+    const sked_i_once_backend *backend; /* NULL: the CPU */
+    sked_i_once_device *device;
     sked_i_costs costs;
     sked_samples *out;
     double zeta, square; /* sums over the draws of one part */
@@ -106,33 +114,97 @@ typedef struct drawing {
     bool stopped;
 } drawing;
 
-static sked_status take(drawing *d, const sked_i_batch_f32 *b, sked_error *err)
+/* Trajectories that become the schedules from number `first` of the samples on. */
+typedef struct taking {
+    drawing *drawing;
+    const sked_i_instance *instance;
+    const sked_i_trajectory **drawn; /* [count] */
+    int32_t first, count;
+    int threads;
+    sked_status *status; /* [threads] */
+    sked_error *error;   /* [threads] */
+} taking;
+
+/* A thread's share of the schedules. */
+static sked_status make_schedules(const taking *t, int thread, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const sked_i_instance *x = b->policy->instance;
-    sked_samples *out = d->out;
+    const sked_i_instance *x = t->instance;
+    const sked_i_costs *costs = &t->drawing->costs;
+    sked_samples *out = t->drawing->out;
     int32_t *name = NULL;
     double *free_at = NULL;
     SKED_NEW(name, x->devices);
     SKED_NEW(free_at, x->devices);
-    for (int32_t k = 0; k < b->size; k++) {
-        if (isnan(b->trajectory[k].makespan))
-            continue; /* interrupted */
-        const double zeta = sked_i_trajectory_zeta(x, b->policy->temperature, &b->trajectory[k]);
+    const int32_t end = (int32_t)((int64_t)t->count * (thread + 1) / t->threads);
+    for (int32_t k = (int32_t)((int64_t)t->count * thread / t->threads); k < end; k++) {
         sked_schedule *s = NULL;
         SKED_TRY(sked_schedule_create(x->n, x->devices, &s, err));
-        fill_schedule(&d->costs, x, &b->trajectory[k], name, free_at, s);
-        out->schedule[out->count] = s;
-        out->log_prob[out->count] = b->trajectory[k].log_forward;
-        out->temperature[out->count] = b->policy->temperature;
-        out->makespan[out->count++] = sked_i_latest_finish(&d->costs, s);
-        d->zetas[out->count - 1] = zeta;
-        d->zeta += zeta;
-        d->square += zeta * zeta;
+        fill_schedule(costs, x, t->drawn[k], name, free_at, s);
+        out->schedule[t->first + k] = s;
+        out->makespan[t->first + k] = sked_i_latest_finish(costs, s);
     }
 cleanup:
     free(name);
     free(free_at);
+    return st;
+}
+
+static void make_share(void *data, int thread)
+{
+    taking *t = data;
+    t->status[thread] = make_schedules(t, thread, &t->error[thread]);
+}
+
+/* Schedules of the trajectories in t->drawn, on as many threads as are worth their start. */
+static sked_status make_all(taking *t, sked_error *err)
+{
+    enum { ops_of_a_thread = 5000 }; /* some 0.1 ms */
+    sked_status st = SKED_OK;
+    const int64_t shares = 1 + (int64_t)t->count * t->instance->n / ops_of_a_thread;
+    t->threads = shares < t->drawing->opt->threads ? (int)shares : t->drawing->opt->threads;
+    SKED_NEW0(t->status, t->threads);
+    SKED_NEW0(t->error, t->threads);
+    t->drawing->out->count = t->first + t->count; /* what is not there is NULL, for clearing too */
+    SKED_TRY(sked_i_parallel(t->threads, make_share, t, err));
+    for (int k = 0; k < t->threads; k++)
+        if (t->status[k] != SKED_OK) {
+            st = sked_i_fail(err, t->status[k], "%s", t->error[k].message);
+            goto cleanup;
+        }
+cleanup:
+    free(t->status);
+    free(t->error);
+    return st;
+}
+
+/* Notes the complete ones of `count` trajectories of a temperature. */
+static void note(taking *t, double temperature, int32_t count, const sked_i_trajectory *trajectory)
+{
+    drawing *d = t->drawing;
+    for (int32_t k = 0; k < count; k++) {
+        if (isnan(trajectory[k].makespan))
+            continue; /* interrupted */
+        const double zeta = sked_i_trajectory_zeta(t->instance, temperature, &trajectory[k]);
+        const int32_t at = t->first + t->count;
+        d->out->log_prob[at] = trajectory[k].log_forward;
+        d->out->temperature[at] = temperature;
+        d->zetas[at] = zeta;
+        t->drawn[t->count++] = &trajectory[k];
+        d->zeta += zeta;
+        d->square += zeta * zeta;
+    }
+}
+
+static sked_status take(drawing *d, const sked_i_batch_f32 *b, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    taking t = {.drawing = d, .instance = b->policy->instance, .first = d->out->count};
+    SKED_NEW(t.drawn, b->size);
+    note(&t, b->policy->temperature, b->size, b->trajectory);
+    SKED_TRY(make_all(&t, err));
+cleanup:
+    free(t.drawn);
     return st;
 }
 
@@ -154,6 +226,14 @@ static sked_status draw_some(drawing *d, sked_i_batch_f32 *b, sked_error *err)
         return sked_i_fail(err, drawn, "%s", why.message);
     const sked_status st = take(d, b, err);
     return st == SKED_OK && d->stopped && d->out->count == 0 ? sked_i_limit_fail(err) : st;
+}
+
+/* What the first `count` draws, those of a part, say of log Z. */
+static void set_spread(drawing *d, int32_t count)
+{
+    sked_samples *out = d->out;
+    out->log_z = d->zeta / count;
+    out->spread = sqrt(fmax(0, d->square / count - out->log_z * out->log_z));
 }
 
 /* Until there are `end` draws, `total` being wanted in all; log Z and spread are those of the first part. */
@@ -178,8 +258,7 @@ static sked_status draw_part(drawing *d, sked_i_policy_f32 *policy, int32_t end,
     }
     if (first == 0) {
         d->first_part = end;
-        out->log_z = d->zeta / out->count;
-        out->spread = sqrt(fmax(0, d->square / out->count - out->log_z * out->log_z));
+        set_spread(d, out->count - own.from);
     }
     d->stopped = d->stopped || out->count < own.end; /* the time is up */
     out->count = d->stopped ? out->count : end;
@@ -187,6 +266,181 @@ cleanup:
     sked_i_batch_destroy_f32(b);
     return st;
 }
+
+/* ------------------------------------------------------------------ on a device of its own */
+
+/* Draws of one temperature, a part of those that are made at once. */
+typedef struct device_part {
+    sked_i_once_problem problem;
+    int32_t count;
+    bool greedy;
+} device_part;
+
+/* Trajectories of some draws: arrays as the device fills them, and rows of them. */
+typedef struct device_draws {
+    int32_t *steps;
+    double *number; /* log P_F, log P_B and makespan of all */
+    sked_i_trajectory *trajectory;
+} device_draws;
+
+static sked_status reserve_draws(device_draws *a, int64_t count, int64_t n, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    SKED_NEW(a->steps, 2 * count * n);
+    SKED_NEW(a->number, 3 * count);
+    SKED_NEW(a->trajectory, count);
+cleanup:
+    return st;
+}
+
+static void free_draws(device_draws *a)
+{
+    free(a->steps);
+    free(a->number);
+    free(a->trajectory);
+    *a = (device_draws){0};
+}
+
+/* The walks of a part whose first draw is number `first` of these, `drawn` of all. */
+static sked_i_once_walks walks_of(const drawing *d, const device_part *p, const device_draws *a,
+                                  int64_t total, int64_t first, uint64_t drawn)
+{
+    const int64_t n = p->problem.n;
+    return (sked_i_once_walks){.problem = &p->problem,
+                               .count = p->count,
+                               .greedy = p->greedy,
+                               .seed = d->opt->seed,
+                               .first = drawn,
+                               .op = a->steps + first * n,
+                               .device = a->steps + (total + first) * n,
+                               .log_forward = a->number + first,
+                               .log_backward = a->number + total + first,
+                               .makespan = a->number + 2 * total + first};
+}
+
+static void list_trajectories(const device_draws *a, int64_t total, int64_t n)
+{
+    for (int64_t k = 0; k < total; k++)
+        a->trajectory[k] = (sked_i_trajectory){.op = a->steps + k * n,
+                                               .device = a->steps + (total + k) * n,
+                                               .log_forward = a->number[k],
+                                               .log_backward = a->number[total + k],
+                                               .makespan = a->number[2 * total + k]};
+}
+
+/* Draws all of the parts at once and takes them. A stop on the way is no failure where there are some. */
+static sked_status draw_parts(drawing *d, const sked_i_instance *x, const device_part *part, int parts,
+                              sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_error why = {0};
+    device_draws a = {0};
+    taking t = {.drawing = d, .instance = x, .first = d->out->count};
+    sked_i_once_walks walks[n_kappas + 1];
+    int64_t total = 0, at = 0;
+    for (int k = 0; k < parts; k++)
+        total += part[k].count;
+    SKED_TRY(reserve_draws(&a, total, x->n, err));
+    for (int k = 0; k < parts; k++) {
+        walks[k] = walks_of(d, &part[k], &a, total, at, (uint64_t)(d->out->count + at));
+        at += part[k].count;
+    }
+    const sked_status drawn = d->backend->walk(d->device, parts, walks, d->limit, &why);
+    d->stopped = drawn == SKED_ERR_STOPPED;
+    if (drawn != SKED_OK && !d->stopped) {
+        st = sked_i_fail(err, drawn, "%s", why.message);
+        goto cleanup;
+    }
+    list_trajectories(&a, total, x->n);
+    SKED_NEW(t.drawn, total);
+    at = 0;
+    for (int k = 0; k < parts; k++) {
+        const bool first = t.first + t.count == 0;
+        note(&t, part[k].problem.temperature, part[k].count, a.trajectory + at);
+        if (first && t.count > 0)
+            set_spread(d, t.count);
+        at += part[k].count;
+    }
+    SKED_TRY(make_all(&t, err));
+    if (d->stopped && d->out->count == 0)
+        st = sked_i_limit_fail(err);
+cleanup:
+    free(t.drawn);
+    free_draws(&a);
+    return st;
+}
+
+/* Parts of a machine's draws: what draw_machine draws one after the other. */
+typedef struct device_plan {
+    device_part part[n_kappas + 1];
+    int count;
+    sked_i_draw_range own; /* the numbers that this rank draws */
+} device_plan;
+
+/* The draws of a range, as far as they are this rank's. */
+static void add_part(device_plan *p, const sked_i_instance *x, double temperature, sked_i_draw_range range,
+                     bool greedy)
+{
+    const int32_t from = range.from > p->own.from ? range.from : p->own.from;
+    const int32_t until = range.end < p->own.end ? range.end : p->own.end;
+    if (from >= until)
+        return;
+    p->part[p->count] = (device_part){.count = until - from, .greedy = greedy};
+    sked_i_once_problem_of(x, temperature, &p->part[p->count++].problem);
+}
+
+static void plan_draws(drawing *d, const sked_i_instance *x, int32_t first, int32_t end, device_plan *p)
+{
+    const sked_sample_options *opt = d->opt;
+    const bool given = opt->temperature > 0 || opt->greedy;
+    const int parts = given ? 1 : n_kappas;
+    const int32_t random = given || end - first <= parts ? end : end - 1;
+    int32_t done = first;
+    double t = 0;
+    *p = (device_plan){.own = sked_i_draws_of_rank(d->together, first, end)};
+    for (int k = 0; k < parts; k++) {
+        const int32_t until = first + (int32_t)((int64_t)(random - first) * (k + 1) / parts);
+        t = opt->temperature > 0 ? opt->temperature : sked_i_instance_temperature(x, kappas[k]);
+        add_part(p, x, t, (sked_i_draw_range){done, until}, opt->greedy);
+        d->first_part = done == 0 ? until : d->first_part;
+        done = until;
+    }
+    add_part(p, x, t, (sked_i_draw_range){done, end}, true);
+}
+
+/* As draw_machine, with all temperatures side by side; large numbers of draws piece by piece. */
+static sked_status draw_on_device(drawing *d, const sked_i_instance *x, int32_t first, int32_t end,
+                                  int32_t total, sked_error *err)
+{
+    const int32_t fit = device_ops_at_once / x->n;
+    device_plan all;
+    int at = 0;
+    plan_draws(d, x, first, end, &all);
+    d->out->count = all.own.from;
+    while (!d->stopped && at < all.count && goes_on(d->opt, d->limit, d->out->count, total)) {
+        device_part now[n_kappas + 1];
+        int32_t room = fit > 16 ? fit : 16;
+        int count = 0;
+        for (; at < all.count && room > 0; at++) {
+            device_part *left = &all.part[at];
+            now[count] = *left;
+            now[count].count = left->count < room ? left->count : room;
+            room -= now[count].count;
+            left->count -= now[count++].count;
+            if (left->count > 0)
+                break; /* the rest of this one next time */
+        }
+        d->zeta = d->square = 0;
+        const sked_status st = draw_parts(d, x, now, count, err);
+        if (st != SKED_OK)
+            return st;
+    }
+    d->stopped = d->stopped || d->out->count < all.own.end; /* the time is up */
+    d->out->count = d->stopped ? d->out->count : end;
+    return SKED_OK;
+}
+
+/* ------------------------------------------------------------------ machines */
 
 /*
  * The draws of a machine from `first` to `end`: at the temperature given, or parts by kappa, each colder, and
@@ -201,6 +455,8 @@ static sked_status draw_machine(drawing *d, sked_i_instance *x, int32_t first, i
     const int32_t random = given || end - first <= parts ? end : end - 1;
     sked_i_policy_f32 *policy = NULL;
     d->greedy = d->opt->greedy;
+    if (d->device != NULL && x->n > 0)
+        return draw_on_device(d, x, first, end, total, err);
     SKED_TRY(sked_i_policy_create_f32(x, &d->model->layout, sked_i_backend_cpu.nn, &policy, err));
     for (int k = 0; k < parts && !d->stopped; k++) {
         const double t =
@@ -288,6 +544,30 @@ static sked_status draw_together(drawing *d, sked_error *err)
     return st;
 }
 
+/* The device of the chosen backend, with the model there. */
+static sked_status open_device(drawing *d, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const sked_i_layout *layout = &d->model->layout;
+    const bool once = layout->sizes.policy == SKED_I_POLICY_ENCODE_ONCE;
+    const int64_t ops = (int64_t)(d->opt->greedy ? 1 : d->opt->count) * d->problem->graph->n_ops;
+    const sked_i_backend *backend;
+    sked_i_once_shape shape;
+    SKED_TRY(sked_i_backend_choose(d->opt->backend, once && ops >= worth_ops, &backend, err));
+    if (backend == &sked_i_backend_cpu)
+        return SKED_OK;
+    if (!once || backend->once == NULL)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "the %s backend does not draw from this policy; use the cpu backend",
+                           backend->name);
+    sked_i_once_shape_of(layout, &shape);
+    d->backend = backend->once;
+    SKED_TRY(d->backend->create(&shape, &d->device, err));
+    SKED_TRY(d->backend->put(d->device, d->model->parameter, NULL, NULL, err));
+cleanup:
+    return st;
+}
+
 /* The stages of all candidates. What a draw was likely to be goes with it. */
 static sked_status rank(const sked_problem *p, const sked_sample_options *opt, const sked_i_limit *limit,
                         sked_samples *s, sked_error *err)
@@ -334,6 +614,7 @@ sked_status sked_i_sample(const sked_sampler *m, const sked_problem *p, const sk
     limit.deadline = begin + fmax(opt->time_limit, moment);
     SKED_TRY(check(p, opt, err));
     SKED_TRY(sked_i_costs_make(p, &d.costs, err));
+    SKED_TRY(open_device(&d, err));
     SKED_TRY((d.together ? draw_together : draw_all)(&d, err));
     limit.deadline = fmax(limit.deadline, sked_clock() + moment);
     if (!opt->raw && s.count > 0)
@@ -341,6 +622,8 @@ sked_status sked_i_sample(const sked_sampler *m, const sked_problem *p, const sk
     *out = s;
     s = (sked_samples){.size = sizeof s};
 cleanup:
+    if (d.device != NULL)
+        d.backend->destroy(d.device);
     sked_samples_clear(&s);
     free(d.zetas);
     sked_i_costs_free(&d.costs);

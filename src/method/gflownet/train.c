@@ -135,6 +135,7 @@ static sked_status look(const trainer *t, const held_out *h, sked_train_progress
     how.count = 300;
     how.threads = t->opt->threads;
     how.seed = t->opt->seed;
+    how.backend = t->opt->backend;
     how.stop = t->opt->stop;
     sked_status st = sked_i_sample(t->model, &problem, &how, &s, err);
     if (st != SKED_OK)

@@ -93,11 +93,13 @@ double sked_i_gradient_norm(int64_t n, const float *gradient)
     return sqrt(square);
 }
 
-double sked_i_sampler_cut(const sked_sampler *m, const float *gradient, double clip)
+double sked_i_sampler_cut(const sked_sampler *m, float weight, const float *gradient, double clip)
 {
     double square = 0;
-    for (int64_t i = 0; i < m->layout.total; i++)
-        square += (double)gradient[i] * gradient[i];
+    for (int64_t i = 0; i < m->layout.total; i++) {
+        const float g = weight * gradient[i];
+        square += (double)g * g;
+    }
     const double norm = sqrt(square);
     return !isfinite(norm) ? NAN : norm > clip ? clip / norm : 1;
 }
@@ -116,7 +118,7 @@ void sked_i_sampler_step(sked_sampler *m, const sked_i_adam *a, const float *gra
 
 void sked_i_sampler_update(sked_sampler *m, const float *gradient, double clip)
 {
-    const double cut = sked_i_sampler_cut(m, gradient, clip);
+    const double cut = sked_i_sampler_cut(m, 1, gradient, clip);
     if (isnan(cut))
         return;
     const sked_i_adam a = sked_i_sampler_adam(m);

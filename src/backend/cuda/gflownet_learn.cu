@@ -1,0 +1,333 @@
+/*
+ * From trajectories to an update: the loss with its centre, sums over the trajectories of a problem, the mean
+ * of the problems' gradients after cutting, Adam. batch.c, train.c and network/sampler.c have the same in
+ * plain C.
+ */
+#include "backend/cuda/gflownet_once.h"
+
+#define FULL 0xffffffffu
+
+static inline unsigned blocks_of(int64_t count, int64_t each)
+{
+    return (unsigned)((count + each - 1) / each);
+}
+
+/* ------------------------------------------------------------------ loss */
+
+enum { LOSS_THREADS = 128 };
+
+/* The same value in all threads; part: [LOSS_THREADS / WARP]. kind: 0 sum, 1 max. */
+__device__ static double block_reduce(double *part, double x, int kind)
+{
+    for (int by = WARP / 2; by > 0; by /= 2) {
+        const double its = __shfl_xor_sync(FULL, x, by);
+        x = kind == 0 ? x + its : x > its ? x : its;
+    }
+    if (threadIdx.x % WARP == 0)
+        part[threadIdx.x / WARP] = x;
+    __syncthreads();
+    x = part[0];
+    for (int k = 1; k < LOSS_THREADS / WARP; k++)
+        x = kind == 0 ? x + part[k] : x > part[k] ? x : part[k];
+    __syncthreads();
+    return x;
+}
+
+__device__ static double zeta_of(const once_model &m, const once_lesson *l, int32_t k)
+{
+    const int64_t at = l->first_walk + k;
+    const double speedup = m.makespan[at] > 0 ? l->work / m.makespan[at] : 1;
+    return (speedup - l->devices) / l->temperature + m.log_backward[at] - m.log_forward[at];
+}
+__device__ static double bounded(double r)
+{
+    return r > ONCE_HUBER_BOUND ? ONCE_HUBER_BOUND : r < -ONCE_HUBER_BOUND ? -ONCE_HUBER_BOUND : r;
+}
+
+/*
+ * The root of the sum of slopes, which falls in pieces of straight lines: Newton's steps, and halving where
+ * one leads outside.
+ */
+__device__ static double centre_of(const once_model &m, const once_lesson *l, double *part)
+{
+    double low = CUDART_INF, high = -CUDART_INF, sum = 0;
+    for (int32_t k = (int32_t)threadIdx.x; k < l->count; k += LOSS_THREADS) {
+        const double zeta = zeta_of(m, l, k);
+        low = zeta < low ? zeta : low;
+        high = zeta > high ? zeta : high;
+        sum += zeta;
+    }
+    low = -block_reduce(part, -low, 1);
+    high = block_reduce(part, high, 1);
+    double centre = block_reduce(part, sum, 0) / l->count;
+    if (high - low <= ONCE_HUBER_BOUND)
+        return centre;
+    for (int round = 0; round < 200; round++) {
+        double slope = 0, inside = 0;
+        for (int32_t k = (int32_t)threadIdx.x; k < l->count; k += LOSS_THREADS) {
+            const double r = zeta_of(m, l, k) - centre;
+            slope += bounded(r);
+            inside += r > -ONCE_HUBER_BOUND && r < ONCE_HUBER_BOUND;
+        }
+        slope = block_reduce(part, slope, 0);
+        inside = block_reduce(part, inside, 0);
+        *(slope > 0 ? &low : &high) = centre;
+        double next = inside > 0 ? centre + slope / inside : low + (high - low) / 2;
+        if (!(next >= low && next <= high))
+            next = low + (high - low) / 2;
+        if (next == centre || slope == 0)
+            break;
+        centre = next;
+    }
+    return centre;
+}
+
+/* A block a problem. */
+__global__ static void loss_kernel(const __grid_constant__ once_model m, double *loss)
+{
+    __shared__ double part[LOSS_THREADS / WARP];
+    const once_lesson *l = &m.lesson[blockIdx.x];
+    const double centre = centre_of(m, l, part);
+    double sum = 0;
+    for (int32_t k = (int32_t)threadIdx.x; k < l->count; k += LOSS_THREADS) {
+        const double r = zeta_of(m, l, k) - centre, inside = bounded(r);
+        sum += inside * (2 * r - inside);
+        m.slope[l->first_walk + k] = -2 * inside / l->count;
+    }
+    sum = block_reduce(part, sum, 0);
+    if (threadIdx.x == 0) {
+        loss[2 * blockIdx.x] = sum / l->count;
+        loss[2 * blockIdx.x + 1] = centre;
+    }
+}
+
+void once_loss_launch(const once_model *m, double *loss, cudaStream_t stream)
+{
+    SKED_LAUNCH(loss_kernel, (unsigned)m->lessons, LOSS_THREADS, 0, stream, *m, loss);
+}
+
+/* ------------------------------------------------------------------ sums over trajectories */
+
+/* Rows of ops and small weights: a thread a number, trajectories in order. */
+__global__ static void sum_kernel(const __grid_constant__ once_model m)
+{
+    const once_lesson *l = &m.lesson[blockIdx.y];
+    const int64_t n = l->n, w = m.shape.width, c = m.shape.context;
+    const int64_t ends[] = {n * w, n * (w + c), n * (w + 2 * c), n * (w + 2 * c) + m.at.small};
+    const double *slope = m.slope + l->first_walk;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < ends[3];
+         i += (int64_t)gridDim.x * blockDim.x) {
+        const float *from = i < ends[0] ? l->dop : i < ends[1] ? l->dwait : i < ends[2] ? l->dlast : l->small;
+        const int64_t begin = i < ends[0] ? 0 : i < ends[1] ? ends[0] : i < ends[2] ? ends[1] : ends[2];
+        const int64_t step = i < ends[0] ? n * w : i < ends[2] ? n * c : (int64_t)m.at.small;
+        float sum = 0;
+#pragma unroll 8
+        for (int32_t k = 0; k < l->count; k++)
+            sum += (float)slope[k] * from[k * step + i - begin];
+        l->sums[i] = sum;
+    }
+}
+
+enum { TILE = 64, TILE_INNER = 16, TILE_THREADS = 256 };
+
+/* A weight whose gradient is x^T dy over rows of trajectories: which of the four. */
+struct product_of {
+    const float *x, *dy;
+    int32_t p, rows, at; /* rows: room for them in each trajectory */
+    bool versions;       /* only so many are there */
+};
+__device__ static product_of product_at(const once_model &m, const once_lesson *l, int which)
+{
+    const int32_t c = m.shape.context, n = l->n;
+    switch (which) {
+    case 0:
+        return {l->states, l->dbases, 2 * c + SKED_I_ONCE_STATE, n, m.at.state_weight, false};
+    case 1:
+        return {l->versions, l->dversions, c, 2 * n, m.at.device_weight, true};
+    case 2:
+        return {l->back_states, l->dbacks, 2 * c + SKED_I_ONCE_BACK, n, m.at.back_state, false};
+    default:
+        return {l->versions, l->dback_versions, c, 2 * n, m.at.back_device, true};
+    }
+}
+
+/* Rows `from` to `until` of x and of dy times the slope of their trajectory, into shared memory and into the
+ * tile: sixteen numbers a thread. */
+struct tile_at {
+    int32_t k0, j0, q;
+};
+__device__ static void add_rows(const product_of &at, const tile_at &t, int64_t from, int64_t until,
+                                float slope, float (*a)[TILE], float (*b)[TILE], float (*sum)[4])
+{
+    const int tx = (int)threadIdx.x % 16 * 4, ty = (int)threadIdx.x / 16 * 4;
+    for (int64_t i0 = from; i0 < until; i0 += TILE_INNER) {
+#pragma unroll
+        for (int s = (int)threadIdx.x; s < TILE * TILE_INNER; s += TILE_THREADS) {
+            const int c = s % TILE, i = s / TILE;
+            const bool in = i0 + i < until;
+            a[i][c] = in && t.k0 + c < at.p ? at.x[(i0 + i) * at.p + t.k0 + c] : 0;
+            b[i][c] = in && t.j0 + c < t.q ? slope * at.dy[(i0 + i) * t.q + t.j0 + c] : 0;
+        }
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < TILE_INNER; i++) {
+            const float4 u = *(const float4 *)&a[i][ty], v = *(const float4 *)&b[i][tx];
+            const float us[4] = {u.x, u.y, u.z, u.w}, vs[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+            for (int r = 0; r < 4; r++)
+#pragma unroll
+                for (int c = 0; c < 4; c++)
+                    sum[r][c] += us[r] * vs[c];
+        }
+        __syncthreads();
+    }
+}
+
+/*
+ * One tile of one weight over the trajectories of one split. grid: tiles of all four weights (or two),
+ * splits, problems.
+ */
+__global__ static void product_kernel(const __grid_constant__ once_model m, float *partial)
+{
+    __shared__ float4 a4[TILE_INNER][TILE / 4], b4[TILE_INNER][TILE / 4]; /* read four at a time */
+    float(*a)[TILE] = (float(*)[TILE])a4, (*b)[TILE] = (float(*)[TILE])b4;
+    const once_lesson *l = &m.lesson[blockIdx.z];
+    const int32_t q = m.shape.width, across = (q + TILE - 1) / TILE;
+    const int splits = (int)gridDim.y, split = (int)blockIdx.y;
+    int32_t tile = (int32_t)blockIdx.x, which = 0;
+    product_of at = product_at(m, l, 0);
+    for (int32_t tiles; tiles = (at.p + TILE - 1) / TILE * across, tile >= tiles;) {
+        tile -= tiles;
+        at = product_at(m, l, ++which);
+    }
+    const tile_at t = {tile / across * TILE, tile % across * TILE, q};
+    float sum[4][4] = {};
+    const int32_t first = (int32_t)((int64_t)l->count * split / splits);
+    const int32_t end = (int32_t)((int64_t)l->count * (split + 1) / splits);
+    for (int32_t walk = first; walk < end; walk++) {
+        const int64_t row = (int64_t)walk * at.rows;
+        const int32_t rows = at.versions ? m.n_versions[l->first_walk + walk] : at.rows;
+        add_rows(at, t, row, row + rows, (float)m.slope[l->first_walk + walk], a, b, sum);
+    }
+    float *out =
+        partial + ((int64_t)blockIdx.z * splits + split) * (m.at.total - m.at.small) + at.at - m.at.small;
+    const int32_t k0 = t.k0 + (int32_t)threadIdx.x / 16 * 4, j0 = t.j0 + (int32_t)threadIdx.x % 16 * 4;
+    for (int r = 0; r < 4; r++)
+        for (int c = 0; c < 4; c++)
+            if (k0 + r < at.p && j0 + c < q)
+                out[(int64_t)(k0 + r) * q + j0 + c] = sum[r][c];
+}
+
+__global__ static void splits_kernel(const __grid_constant__ once_model m, int32_t splits,
+                                     const float *partial)
+{
+    const once_lesson *l = &m.lesson[blockIdx.y];
+    const int64_t count = m.at.total - m.at.small;
+    float *out = l->sums + (int64_t)l->n * (m.shape.width + 2 * m.shape.context) + m.at.small;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count;
+         i += (int64_t)gridDim.x * blockDim.x) {
+        float sum = 0;
+#pragma unroll 8
+        for (int32_t k = 0; k < splits; k++)
+            sum += partial[((int64_t)blockIdx.y * splits + k) * count + i];
+        out[i] = sum;
+    }
+}
+
+void once_sum_launch(const once_model *m, int32_t splits, float *partial, cudaStream_t stream)
+{
+    const sked_i_once_shape *s = &m->shape;
+    const unsigned across = blocks_of(s->width, TILE), device = blocks_of(s->context, TILE) * across;
+    unsigned tiles = blocks_of(2 * s->context + SKED_I_ONCE_STATE, TILE) * across + device;
+    if (s->learned)
+        tiles += blocks_of(2 * s->context + SKED_I_ONCE_BACK, TILE) * across + device;
+    SKED_LAUNCH(sum_kernel, dim3(m->lessons > 4 ? 64 : 256, (unsigned)m->lessons), 128, 0, stream, *m);
+    SKED_LAUNCH(product_kernel, dim3(tiles, (unsigned)splits, (unsigned)m->lessons), TILE_THREADS, 0, stream,
+                *m, partial);
+    SKED_LAUNCH(splits_kernel, dim3(64, (unsigned)m->lessons), 128, 0, stream, *m, splits,
+                (const float *)partial);
+}
+
+/* ------------------------------------------------------------------ norms, mean, Adam */
+
+enum { NORM_THREADS = 128 };
+
+/* Squares of a share of the numbers; partial: [vectors, ONCE_NORM_BLOCKS] */
+__global__ static void square_kernel(int64_t total, const float *gradient, double *partial)
+{
+    __shared__ double part[NORM_THREADS / WARP];
+    const float *g = gradient + blockIdx.y * total;
+    double sum = 0;
+    for (int64_t i = (int64_t)blockIdx.x * NORM_THREADS + threadIdx.x; i < total;
+         i += (int64_t)ONCE_NORM_BLOCKS * NORM_THREADS)
+        sum += (double)g[i] * g[i];
+    for (int by = WARP / 2; by > 0; by /= 2)
+        sum += __shfl_xor_sync(FULL, sum, by);
+    if (threadIdx.x % WARP == 0)
+        part[threadIdx.x / WARP] = sum;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int k = 1; k < NORM_THREADS / WARP; k++)
+            sum += part[k];
+        partial[blockIdx.y * ONCE_NORM_BLOCKS + blockIdx.x] = sum;
+    }
+}
+
+/* A warp. */
+__global__ static void norm_kernel(const double *partial, double *norm)
+{
+    double sum = 0;
+    for (int k = (int)threadIdx.x; k < ONCE_NORM_BLOCKS; k += WARP)
+        sum += partial[blockIdx.x * ONCE_NORM_BLOCKS + k];
+    for (int by = WARP / 2; by > 0; by /= 2)
+        sum += __shfl_xor_sync(FULL, sum, by);
+    if (threadIdx.x == 0)
+        norm[blockIdx.x] = sqrt(sum);
+}
+
+__global__ static void add_kernel(int64_t total, int32_t lessons, double clip, double share,
+                                  const double *norm, const float *gradients, bool add, float *gradient)
+{
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < total;
+         i += (int64_t)gridDim.x * blockDim.x) {
+        float sum = add ? gradient[i] : 0;
+        for (int32_t k = 0; k < lessons; k++)
+            sum += (float)((norm[k] > clip ? clip / norm[k] : 1) * share) * gradients[k * total + i];
+        gradient[i] = sum;
+    }
+}
+
+void once_norm_launch(const once_model *m, const once_encoder *e, double *partial, double *norm,
+                      cudaStream_t stream)
+{
+    SKED_LAUNCH(square_kernel, dim3(ONCE_NORM_BLOCKS, (unsigned)m->lessons), NORM_THREADS, 0, stream,
+                m->shape.total, (const float *)e->gradient, partial);
+    SKED_LAUNCH(norm_kernel, (unsigned)m->lessons, WARP, 0, stream, (const double *)partial, norm);
+}
+
+void once_add_launch(const once_model *m, const once_encoder *e, double clip, double share,
+                     const double *norm, bool add, float *gradient, cudaStream_t stream)
+{
+    SKED_LAUNCH(add_kernel, blocks_of(m->shape.total, 256), 256, 0, stream, m->shape.total, m->lessons, clip,
+                share, norm, (const float *)e->gradient, add, gradient);
+}
+
+__global__ static void adam_kernel(int64_t total, sked_i_once_step how, const float *gradient,
+                                   float *parameter, float *moment1, float *moment2)
+{
+    const double b1 = 0.9, b2 = 0.999;
+    const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= total)
+        return;
+    const double g = gradient[i];
+    moment1[i] = (float)(b1 * moment1[i] + (1 - b1) * g);
+    moment2[i] = (float)(b2 * moment2[i] + (1 - b2) * g * g);
+    parameter[i] -= (float)(how.rate * (moment1[i] / how.left1) / (sqrt(moment2[i] / how.left2) + 1e-8));
+}
+
+void once_adam_launch(int64_t total, const sked_i_once_step *how, const float *gradient, float *parameter,
+                      float *moment1, float *moment2, cudaStream_t stream)
+{
+    SKED_LAUNCH(adam_kernel, blocks_of(total, 256), 256, 0, stream, total, *how, gradient, parameter, moment1,
+                moment2);
+}

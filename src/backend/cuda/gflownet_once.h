@@ -1,0 +1,295 @@
+/*
+ * The encode-once policy on a GPU: what its parts share.
+ *
+ * Problems of one call are numbered (lesson); their ops are rows of common matrices, their trajectories are
+ * numbered through. Sums run in a fixed order, without atomics: same input, same bytes.
+ *
+ *   gflownet_pack.cu     problems as one block of bytes that is copied at once
+ *   gflownet_encoder.cu  the encoder and the rows the walks read, and the way back to the parameters
+ *   gflownet_walk.cu     trajectories, one thread block each, with the gradient of log P_F - log P_B of each
+ *   gflownet_learn.cu    losses, sums over trajectories, cutting, Adam
+ *   gflownet_device.cu   memory and order of launches
+ */
+#ifndef SKED_BACKEND_CUDA_GFLOWNET_ONCE_H
+#define SKED_BACKEND_CUDA_GFLOWNET_ONCE_H
+extern "C" {
+#include "backend/gflownet.h"
+}
+
+#include "backend/cuda/runtime.h"
+
+enum {
+    HEADS = 7,
+    PAIR = SKED_I_ONCE_PAIR,
+    DIRECT = SKED_I_ONCE_DIRECT,
+    MOST_OPS = SKED_I_ONCE_OPS,
+    MOST_DEVICES = SKED_I_ONCE_DEVICES,
+    WARP = 32
+};
+/* As in batch.c and once_walk.c. */
+#define ONCE_HUBER_BOUND 20.0
+#define ONCE_HEAT_SHARE  0.0625f
+#define ONCE_DIRECT_CLIP 12.0f
+#define ONCE_NEGLIGIBLE  (-36.0)
+
+/* ------------------------------------------------------------------ what a walk keeps of one trajectory */
+
+/*
+ * Pieces of one trajectory's state: name, type, numbers. Early ones lie in shared memory, the rest in global
+ * memory where there is no more room. n ops, k columns, g groups, c context, w width, t = threads / 32, p =
+ * pairs of a step, d = columns of a step at most; `grad` and `back` are 0 or 1.
+ */
+#define ONCE_PIECES(X)                                                \
+    X(head, walk_head, 1)                                             \
+    X(state, float, 2 * c + SKED_I_ONCE_STATE)                        \
+    X(base, float, w)                                                 \
+    X(sum_wait, float, c)                                             \
+    X(sum_device, float, c)                                           \
+    X(row, int32_t, MOST_OPS)                                         \
+    X(index, int32_t, MOST_OPS)                                       \
+    X(op_least, double, MOST_OPS)                                     \
+    X(reduce, double, 4 * t)                                          \
+    X(told, walk_told, WARP)                                          \
+    X(feature, float, ONCE_CHUNK *PAIR)                               \
+    X(straight, float, ONCE_CHUNK *(grad ? DIRECT + 1 : 1))           \
+    X(partial, float, (int64_t)ONCE_ROWS *t *(2 * c > w ? 2 * c : w)) \
+    X(total_wait, float, grad *c)                                     \
+    X(total_device, float, grad *c)                                   \
+    X(dbase, float, grad *w)                                          \
+    X(sum_direct, float, grad *DIRECT)                                \
+    X(sum_empty, float, grad *c)                                      \
+    X(sum_empty_part, float, grad *w)                                 \
+    X(sum_wait_feature, float, grad *SKED_I_ONCE_WAIT *c)             \
+    X(sum_last_feature, float, grad *SKED_I_ONCE_LAST *c)             \
+    X(back_state, float, back *(2 * c + SKED_I_ONCE_BACK))            \
+    X(back_base, float, back *w)                                      \
+    X(sum_back_out, float, back *grad *w)                             \
+    X(sum_back_bias, float, back *grad *w)                            \
+    X(free_at, double, k)                                             \
+    X(last, int32_t, k)                                               \
+    X(used, int32_t, k)                                               \
+    X(opened, int32_t, g)                                             \
+    X(column, int32_t, d)                                             \
+    X(count, int32_t, d)                                              \
+    X(changed, walk_change, k + 1)                                    \
+    X(device_feature, float, 3 * k)                                   \
+    X(device, float, k *c)                                            \
+    X(device_part, float, k *w)                                       \
+    X(logit, float, p)                                                \
+    X(ready_time, double, n)                                          \
+    X(waits, int32_t, n)                                              \
+    X(ready, int32_t, n)                                              \
+    X(device_of, int32_t, n)                                          \
+    X(followed, uint8_t, n)                                           \
+    X(sum_pair, float, grad *(PAIR + 1) * (int64_t)t * w)             \
+    X(device_from, float, grad *k *c)                                 \
+    X(ddevice_part, float, grad *k *w)                                \
+    X(back_part, float, back *k *w)                                   \
+    X(dback_part, float, back *grad *k *w)                            \
+    X(back_logit, float, back *k)                                     \
+    X(taken, uint8_t, k)                                              \
+    X(noise, double, n)                                               \
+    X(arrive, double, moves *n *k)                                    \
+    X(local, double, moves *n *k)
+
+enum { ONCE_CHUNK = 128, ONCE_CHUNK_DEVICES = 4, ONCE_ROWS = 4 };
+
+/* Numbers of the walk itself. status: 0, or 1 + what went wrong. */
+typedef enum walk_status {
+    WALK_OK,
+    WALK_NO_PROBABILITY,
+    WALK_NO_BACK_PROBABILITY,
+    WALK_NOT_LEGAL
+} walk_status;
+struct walk_head {
+    double makespan, busy, work_left, log_forward, log_backward;
+    double least_free, most_free, first_ready, top_tail, critical, start;
+    uint64_t rng[4];
+    int32_t n_ready, n_used, left, step, most, status;
+    int32_t n_ops, n_columns, n_changed, n_told, n_versions;
+    int32_t op, place, at; /* the chosen op, its column, where it is among the ready ones */
+};
+/* What changed for an unscheduled op by the data of an edge: its features before and after. */
+struct walk_told {
+    int32_t op, edge;
+    float before[SKED_I_ONCE_WAIT], after[SKED_I_ONCE_WAIT];
+    double there; /* the data where it was made */
+};
+
+/* A device whose last op, or what is told of it, changes. before_op -1: it was empty. */
+struct walk_change {
+    int32_t column, before_op, after_op;
+    float before[SKED_I_ONCE_LAST], after[SKED_I_ONCE_LAST];
+};
+
+enum {
+#define X(name, type, numbers) ONCE_PIECE_##name,
+    ONCE_PIECES(X)
+#undef X
+        ONCE_N_PIECES
+};
+
+/* ------------------------------------------------------------------ a problem on the device */
+
+struct once_lesson {
+    int32_t n, devices, groups, columns, count, listed, words;
+    int32_t first_row, first_walk;                /* of all */
+    int32_t choices;                              /* columns of a step at most */
+    bool transfers, picky, greedy, replay, twice; /* twice: some op has two edges to the same op */
+    double work, unit, per_unit, temperature;
+    float sharpness, heat[SKED_I_ONCE_HEAT];
+    uint64_t seed, first;
+    const int32_t *group_size, *group_first, *quickest, *group_of;
+    const float *pace; /* [groups] squashed */
+    const double *latency, *per_byte, *time, *duration, *least, *tail, *lag, *share, *bytes;
+    const int32_t *waits, *succ_ptr, *succ_op, *pred_ptr, *pred_op;
+    const uint64_t *masks; /* [HEADS, n, words] */
+    uint64_t *turned;      /* the same by key; with gradients */
+    int32_t *op, *device;  /* [count, n] trajectories */
+    /* State of a trajectory. */
+    char *global; /* [count * stride] */
+    char *saved;  /* [count * shared_bytes], between two launches */
+    int64_t stride;
+    int32_t shared_bytes;
+    int32_t offset[ONCE_N_PIECES]; /* in shared memory, or -1 - it in units of 16 bytes in global memory */
+    /* With gradients, per trajectory. */
+    float *dop, *dwait, *dlast;  /* [count, n, width or context] */
+    float *states, *dbases;      /* [count, n, 2 c + STATE], [count, n, w] rows of steps */
+    float *versions, *dversions; /* [count, 2 n, c], [count, 2 n, w] rows of devices as they were */
+    float *back_states, *dbacks; /* [count, n, 2 c + BACK], [count, n, w] */
+    float *dback_versions;       /* [count, 2 n, w] */
+    float *small;                /* [count, once_small] */
+    float *sums;                 /* [once_sums] over the trajectories */
+};
+
+/* The small gradients of a trajectory, in this order: numbers of each. */
+#define ONCE_SMALL(X)                    \
+    X(pair, PAIR *w)                     \
+    X(out, w)                            \
+    X(direct, DIRECT)                    \
+    X(wait_feature, SKED_I_ONCE_WAIT *c) \
+    X(last_feature, SKED_I_ONCE_LAST *c) \
+    X(empty, c)                          \
+    X(empty_part, w)                     \
+    X(back_out, back *w)                 \
+    X(back_bias, back *w)
+/* The weights whose gradients are products over all rows of steps or versions. */
+#define ONCE_PRODUCTS(X)                                \
+    X(state_weight, (2 * c + SKED_I_ONCE_STATE) * w)    \
+    X(device_weight, c *w)                              \
+    X(back_state, back *(2 * c + SKED_I_ONCE_BACK) * w) \
+    X(back_device, back *c *w)
+
+struct once_small {
+#define X(name, numbers) int32_t name;
+    ONCE_SMALL(X)
+    int32_t small; /* numbers so far: of one trajectory */
+    ONCE_PRODUCTS(X)
+#undef X
+    int32_t total; /* of the sums of a lesson, beside the rows */
+};
+static inline once_small once_small_of(const sked_i_once_shape *s)
+{
+    const int32_t w = s->width, c = s->context, back = s->learned;
+    once_small at = {};
+    int32_t used = 0;
+#define X(name, numbers) \
+    at.name = used;      \
+    used += (numbers);
+    ONCE_SMALL(X)
+    at.small = used;
+    ONCE_PRODUCTS(X)
+#undef X
+    at.total = used;
+    return at;
+}
+
+/* The model and all lessons, as kernels take them. */
+struct once_model {
+    sked_i_once_shape shape;
+    const float *parameter;
+    const float *state_turned, *device_turned;    /* [w, 2 c], [w, c] */
+    const float *back_state_turned, *back_turned; /* the same of the backward policy */
+    once_small at;
+    const once_lesson *lesson; /* [lessons] */
+    int32_t lessons, rows, walks;
+    const int32_t *row_lesson;  /* [rows] */
+    const int32_t *walk_lesson; /* [walks] */
+    /* Per lesson. */
+    float *heat1, *heat2; /* [lessons, temperature] */
+    float *film;          /* [lessons, layers, 2, mlp] */
+    float *scale, *shift; /* [lessons, width] */
+    float *out;           /* [lessons, width] */
+    float *direct;        /* [lessons, DIRECT] */
+    float *empty;         /* [lessons, context] after the ReLU */
+    float *empty_part;    /* [lessons, width] */
+    float *first_sum;     /* [lessons, context] */
+    /* Per row. */
+    float *plain, *op;  /* [rows, width] before and after FiLM */
+    float *wait, *last; /* [rows, context] */
+    /* Per trajectory. */
+    double *log_forward, *log_backward, *makespan; /* [walks] */
+    int32_t *status;                               /* [walks] walk_status, and step << 8 */
+    int32_t *n_versions;                           /* [walks] */
+    double *slope;                                 /* [walks] of the loss by log P_F - log P_B */
+};
+
+/* What the encoder keeps for its gradient. */
+struct once_layer {
+    float *in, *norm1, *stat1, *qkv, *mixed, *lse, *middle, *norm2, *stat2, *hidden, *active;
+    /* Gradients: of the output, before FiLM's scale, of both normalisations, after attention, of qkv. */
+    float *dout, *dfilmed, *dnorm2, *dmiddle, *dqkv, *dnorm1;
+};
+struct once_encoder {
+    float *feature; /* [rows, STATIC] */
+    once_layer layer[SKED_I_ONCE_LAYERS];
+    float *last, *stat, *out; /* [rows, dim], [rows, 2], [rows, dim] */
+    /* Gradients. */
+    float *dplain, *dwait, *dlast; /* [rows, width], [rows, context] each */
+    float *dembedding, *dinput;    /* [rows, dim] */
+    float *dmixed;                 /* [rows, heads * head], of one layer at a time */
+    float *dfilm;                  /* [lessons, layers + 1, 2, mlp or width] */
+    float *gradient;               /* [lessons, total] */
+};
+
+/* ------------------------------------------------------------------ the parts */
+
+/* Packs problems: with host NULL only counts bytes. Pointers of the lessons lead into device memory at `at`.
+ */
+struct once_pack {
+    char *host, *at;
+    size_t used;
+};
+void once_pack_lesson(once_pack *p, const sked_i_once_walks *w, once_lesson *l);
+/* Lays the state of a trajectory out; `shared` bytes are there for it. */
+void once_lay_out(const sked_i_once_shape *s, int32_t threads, bool grad, int32_t shared, once_lesson *l);
+
+struct once_launch {
+    cudaStream_t stream;
+    const sked_i_limit *limit;
+    bool pause; /* large: wait now and then and look at the limit */
+};
+/* STOPPED at the limit. */
+sked_status once_encode(const once_model *m, const once_encoder *e, const once_launch *how, sked_error *err);
+sked_status once_encode_grad(const once_model *m, const once_encoder *e, const once_launch *how,
+                             sked_error *err);
+void once_turn_weights(const once_model *m, cudaStream_t stream);
+/* Steps `from` to `until` of all trajectories. */
+void once_walk_launch(const once_model *m, int32_t threads, int32_t shared, bool grad, int32_t from,
+                      int32_t until, cudaStream_t stream);
+sked_status once_walk_setup(int32_t shared, sked_error *err);
+/* loss: [lessons, 2] loss and log Z; fills m->slope. */
+void once_loss_launch(const once_model *m, double *loss, cudaStream_t stream);
+/* Rows and weights summed over the trajectories; partial: [lessons, splits, at.total - at.small] */
+void once_sum_launch(const once_model *m, int32_t splits, float *partial, cudaStream_t stream);
+/* Norms of the lessons' gradients; partial: [lessons, ONCE_NORM_BLOCKS] */
+void once_norm_launch(const once_model *m, const once_encoder *e, double *partial, double *norm,
+                      cudaStream_t stream);
+/* The sum of the gradients after cutting, times share; or added to what `gradient` holds. */
+void once_add_launch(const once_model *m, const once_encoder *e, double clip, double share,
+                     const double *norm, bool add, float *gradient, cudaStream_t stream);
+void once_adam_launch(int64_t total, const sked_i_once_step *how, const float *gradient, float *parameter,
+                      float *moment1, float *moment2, cudaStream_t stream);
+enum { ONCE_NORM_BLOCKS = 64 };
+extern "C" const sked_i_once_backend sked_i_once_cuda;
+#endif

@@ -1,0 +1,129 @@
+/* Problems as bytes for one copy, and the layout of a trajectory's state. */
+#include "backend/cuda/gflownet_once.h"
+
+#include <math.h>
+
+/* Room for `count` numbers: where the host writes them (NULL while counting) and where the device reads them.
+ */
+template <class T> static T *room(once_pack *p, int64_t count, const T **device)
+{
+    T *host = p->host != NULL ? (T *)(p->host + p->used) : NULL;
+    *device = (const T *)(p->at + p->used);
+    p->used += ((size_t)count * sizeof(T) + 15) / 16 * 16;
+    return host;
+}
+
+template <class T> static void copy(once_pack *p, int64_t count, const T *from, const T **device)
+{
+    T *to = room(p, count, device);
+    if (to != NULL && count > 0)
+        memcpy(to, from, (size_t)count * sizeof(T));
+}
+
+/* Out-edges of distance 0. */
+static void pack_successors(once_pack *p, const sked_i_once_problem *x, once_lesson *l)
+{
+    int32_t *ptr = room(p, x->n + 1, &l->succ_ptr), *to = room(p, x->edges, &l->succ_op);
+    double *lag = room(p, x->edges, &l->lag), *share = room(p, l->transfers ? x->edges : 0, &l->share);
+    double *bytes = room(p, l->transfers ? x->edges : 0, &l->bytes);
+    int32_t at = 0;
+    if (ptr == NULL)
+        return;
+    l->twice = false;
+    for (int32_t i = 0; i < x->n; i++) {
+        ptr[i] = at;
+        for (int64_t e = x->succ_ptr[i]; e < x->succ_ptr[i + 1]; e++) {
+            if (x->edge_distance[e] != 0)
+                continue;
+            for (int32_t k = at - 1; k >= ptr[i] && !l->twice; k--)
+                l->twice = to[k] == x->edge_to[e];
+            to[at] = x->edge_to[e];
+            lag[at] = x->lag[e];
+            if (l->transfers) {
+                share[at] = x->share[e];
+                bytes[at] = x->bytes[e];
+            }
+            at++;
+        }
+    }
+    ptr[x->n] = at;
+}
+
+/* Predecessors by edges of distance 0, each once: in-edges are in the order of their beginnings. */
+static void pack_predecessors(once_pack *p, const sked_i_once_problem *x, once_lesson *l)
+{
+    int32_t *ptr = room(p, x->n + 1, &l->pred_ptr), *op = room(p, x->edges, &l->pred_op), at = 0;
+    if (ptr == NULL)
+        return;
+    for (int32_t i = 0; i < x->n; i++) {
+        ptr[i] = at;
+        for (int64_t k = x->pred_ptr[i]; k < x->pred_ptr[i + 1]; k++)
+            if (x->edge_distance[x->pred_edge[k]] == 0 && (at == ptr[i] || op[at - 1] != x->pred_op[k]))
+                op[at++] = x->pred_op[k];
+    }
+    ptr[x->n] = at;
+}
+
+void once_pack_lesson(once_pack *p, const sked_i_once_walks *w, once_lesson *l)
+{
+    const sked_i_once_problem *x = w->problem;
+    const int64_t n = x->n, g = x->groups;
+    l->n = x->n;
+    l->devices = x->devices;
+    l->groups = x->groups;
+    l->columns = x->columns;
+    l->count = w->count;
+    l->listed = w->listed;
+    l->words = (int32_t)x->words;
+    l->transfers = x->transfers;
+    l->picky = x->picky;
+    l->greedy = w->greedy;
+    l->replay = w->replay;
+    l->work = x->work;
+    l->unit = x->unit;
+    l->per_unit = 1 / x->unit;
+    l->temperature = x->temperature;
+    l->sharpness = (float)x->sharpness;
+    for (int k = 0; k < SKED_I_ONCE_HEAT; k++)
+        l->heat[k] = (float)x->heat[k];
+    l->seed = w->seed;
+    l->first = w->first;
+    const int32_t used = x->picky || x->columns < MOST_DEVICES ? x->columns : (int32_t)MOST_DEVICES;
+    l->choices = used + (x->picky || x->groups < MOST_DEVICES ? x->groups : (int32_t)MOST_DEVICES);
+    copy(p, g, x->group_size, &l->group_size);
+    copy(p, g, x->group_first, &l->group_first);
+    copy(p, g, x->quickest, &l->quickest);
+    copy(p, x->columns, x->group_of, &l->group_of);
+    float *pace = room(p, g, &l->pace);
+    for (int64_t k = 0; k < g && pace != NULL; k++)
+        pace[k] = (float)(x->pace[k] / (1 + fabs(x->pace[k])));
+    copy(p, g * g, x->latency, &l->latency);
+    copy(p, g * g, x->per_byte, &l->per_byte);
+    copy(p, n * g, x->time, &l->time);
+    copy(p, n, x->duration, &l->duration);
+    copy(p, n, x->least, &l->least);
+    copy(p, n, x->tail, &l->tail);
+    copy(p, n, x->waits, &l->waits);
+    pack_successors(p, x, l);
+    pack_predecessors(p, x, l);
+    copy(p, HEADS * n * x->words, x->masks, &l->masks);
+}
+
+void once_lay_out(const sked_i_once_shape *s, int32_t threads, bool want_grad, int32_t shared, once_lesson *l)
+{
+    const int64_t n = l->n, k = l->columns, g = l->groups, c = s->context, w = s->width, t = threads / WARP;
+    const int64_t d = l->choices, p = (n < MOST_OPS ? n : (int64_t)MOST_OPS) * d;
+    const int64_t grad = want_grad, back = s->learned, moves = l->transfers;
+    int64_t inside = 0, outside = 0;
+#define X(name, type, numbers)                                                       \
+    do {                                                                             \
+        const int64_t bytes = ((int64_t)sizeof(type) * (numbers) + 15) / 16 * 16;    \
+        const bool fits = inside + bytes <= shared;                                  \
+        l->offset[ONCE_PIECE_##name] = (int32_t)(fits ? inside : -1 - outside / 16); \
+        *(fits ? &inside : &outside) += bytes;                                       \
+    } while (0);
+    ONCE_PIECES(X)
+#undef X
+    l->shared_bytes = (int32_t)inside;
+    l->stride = (outside + 255) / 256 * 256;
+}

@@ -1,0 +1,131 @@
+/* Learning on a device of its own: lessons go there as plain arrays, losses and norms come back. */
+#include "method/gflownet/learner.h"
+
+#include "backend/backend.h"
+#include "base/memory.h"
+#include "method/gflownet/device.h"
+
+typedef struct device_learner {
+    sked_i_sampler_learner base;
+    sked_sampler *model;
+    sked_i_sampler_learner_settings how;
+    const sked_i_once_backend *backend;
+    sked_i_once_device *device;
+    int count;
+    sked_i_once_problem *problem; /* [how.lessons] */
+    sked_i_once_walks *walks;     /* [how.lessons] */
+} device_learner;
+
+static bool serves(const sked_i_layout *layout)
+{
+    return layout->sizes.policy == SKED_I_POLICY_ENCODE_ONCE;
+}
+
+/* An update of a few trajectories is over on the CPU before its launches are. */
+static bool worth(const sked_i_layout *layout, const sked_i_sampler_learner_settings *how)
+{
+    (void)layout;
+    return (int64_t)how->lessons * how->batch >= 32;
+}
+
+static void destroy(sked_i_sampler_learner *generic)
+{
+    device_learner *c = (device_learner *)generic;
+    if (c->device != NULL)
+        c->backend->destroy(c->device);
+    free(c->problem);
+    free(c->walks);
+    free(c);
+}
+
+static sked_status create(sked_sampler *model, const sked_i_sampler_learner_settings *how,
+                          sked_i_sampler_learner **out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const sked_i_backend *backend;
+    sked_i_once_shape shape;
+    device_learner *c = NULL;
+    SKED_TRY(sked_i_backend_find("cuda", &backend, err));
+    SKED_NEW0(c, 1);
+    c->base.kind = &sked_i_sampler_learner_cuda;
+    c->model = model;
+    c->how = *how;
+    c->backend = backend->once;
+    SKED_NEW(c->problem, how->lessons);
+    SKED_NEW(c->walks, how->lessons);
+    sked_i_once_shape_of(&model->layout, &shape);
+    SKED_TRY(c->backend->create(&shape, &c->device, err));
+    SKED_TRY(c->backend->put(c->device, model->parameter, model->moment1, model->moment2, err));
+    *out = &c->base;
+    c = NULL;
+cleanup:
+    if (c)
+        destroy(&c->base);
+    return st;
+}
+
+static sked_status start(sked_i_sampler_learner *generic, const sked_i_lesson *lessons, int count,
+                         sked_error *err)
+{
+    device_learner *c = (device_learner *)generic;
+    c->count = count;
+    for (int k = 0; k < count; k++) {
+        const sked_i_lesson *l = &lessons[k];
+        sked_i_once_problem_of(l->instance, l->temperature, &c->problem[k]);
+        c->walks[k] = (sked_i_once_walks){.problem = &c->problem[k],
+                                          .count = l->batch,
+                                          .listed = l->listed,
+                                          .seed = l->seed,
+                                          .first = l->first};
+    }
+    return c->backend->learn(c->device, count, c->walks, c->how.limit, err);
+}
+
+static sked_status finish(sked_i_sampler_learner *generic, sked_i_mark *marks, sked_error *err)
+{
+    device_learner *c = (device_learner *)generic;
+    const sked_status st = c->backend->finish(c->device, err);
+    for (int k = 0; k < c->count && st == SKED_OK; k++)
+        marks[k] = (sked_i_mark){c->walks[k].loss, c->walks[k].log_z, c->walks[k].norm};
+    return st;
+}
+
+static sked_status add(sked_i_sampler_learner *generic, float *gradient, sked_error *err)
+{
+    device_learner *c = (device_learner *)generic;
+    return c->backend->add(c->device, c->how.clip, 1.0 / c->how.graphs, gradient, err);
+}
+
+static sked_status update(sked_i_sampler_learner *generic, const float *gradient, sked_error *err)
+{
+    device_learner *c = (device_learner *)generic;
+    const sked_i_adam adam = sked_i_sampler_adam(c->model);
+    const sked_i_once_step step = {.clip = c->how.clip,
+                                   .share = 1.0 / c->how.graphs,
+                                   .rate = adam.rate,
+                                   .left1 = adam.left1,
+                                   .left2 = adam.left2};
+    const sked_status st = c->backend->update(c->device, &step, gradient, err);
+    if (st == SKED_OK)
+        c->model->steps++;
+    return st;
+}
+
+static sked_status fetch(sked_i_sampler_learner *generic, sked_error *err)
+{
+    device_learner *c = (device_learner *)generic;
+    return c->backend->get(c->device, c->model->parameter, c->model->moment1, c->model->moment2, err);
+}
+
+const sked_i_sampler_learner_kind sked_i_sampler_learner_cuda = {
+    .backend = "cuda",
+    .serves = serves,
+    .worth = worth,
+    .create = create,
+    .destroy = destroy,
+    .start = start,
+    .finish = finish,
+    .add = add,
+    .update = update,
+    .fetch = fetch,
+};
