@@ -7,6 +7,7 @@
 #include "backend/gaus.h"
 #include "backend/gflownet.h"
 #include "backend/kernels.h"
+#include "backend/stepwise.h"
 
 /*
  * Unequal devices and links for the batched simulator. Time of an op on a device of class k: table[table_row
@@ -50,8 +51,9 @@ typedef struct sked_i_backend {
                             const int32_t *order, double *makespan, sked_error *err);
     const sked_i_gaus_backend *gaus;               /* the Gaussian relaxation; NULL: this backend has none */
     const sked_i_gaus_device_backend *gaus_device; /* the same with devices; NULL: none */
-    const sked_i_kernels_f32 *nn; /* operators of the neural network; NULL: this backend has none */
+    const sked_i_kernels_f32 *nn;    /* operators of the neural network; NULL: this backend has none */
     const sked_i_once_backend *once; /* the whole encode-once policy; NULL: this backend has none */
+    const sked_i_stepwise_backend *stepwise; /* the whole stepwise policy; NULL: none */
 } sked_i_backend;
 
 /* The backend of that name, available on this machine; ARGUMENT, UNSUPPORTED or DEVICE otherwise. */

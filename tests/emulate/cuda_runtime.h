@@ -21,6 +21,7 @@
 #define __constant__    static
 #define __shared__      static
 #define __forceinline__ inline
+#define __noinline__
 #define __launch_bounds__(...)
 #define __align__(n) alignas(n)
 #define __grid_constant__
@@ -167,6 +168,12 @@ void sync_block();
 /* Every living lane of the mask gives a word; all see those of the lanes that gave one. */
 const uint64_t *sync_warp(unsigned mask, uint64_t word, unsigned *given);
 int lane();
+/*
+ * Tensor cores: d += a b of mma.m16n8k8, every lane with its fragments. Inputs are whole floats, which shows
+ * mistakes that rounding hides; with SKED_EMULATE_TF32 in the environment they lose their last 13 bits.
+ */
+void mma_tf32(float *d, const float *a, const float *b);
+float round_tf32(float x);
 
 template <class T> T exchange(unsigned mask, T value, int from)
 {

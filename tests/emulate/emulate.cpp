@@ -91,6 +91,7 @@ static const std::function<void()> *body;
 static std::vector<char> dynamic_shared;
 static int votes;
 static unsigned launches;
+static bool tf32; /* tensor cores take inputs of 10 bits */
 
 static void wait_as(state what)
 {
@@ -189,6 +190,7 @@ static void run_grid(dim3 grid, dim3 block, size_t shared, const std::function<v
         stacks = (char *)mmap(nullptr, (size_t)MOST * STACK, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     const bool descending = launches++ % 2 == 1;
+    tf32 = getenv("SKED_EMULATE_TF32") != nullptr;
     const int64_t blocks = (int64_t)grid.x * grid.y * grid.z;
     n_fibers = (int)(block.x * block.y * block.z);
     if (n_fibers < 1 || n_fibers > MOST || blocks < 1)
@@ -230,6 +232,32 @@ const uint64_t *sked_emulate::sync_warp(unsigned mask, uint64_t word, unsigned *
     wait_as(AT_WARP);
     *given = w->given;
     return w->seen;
+}
+
+static float cut_tf32(float x)
+{
+    return tf32 ? __uint_as_float(__float_as_uint(x) & ~0x1fffu) : x;
+}
+
+float sked_emulate::round_tf32(float x)
+{
+    return tf32 ? __uint_as_float((__float_as_uint(x) + 0x1000u) & ~0x1fffu) : x;
+}
+
+void sked_emulate::mma_tf32(float *d, const float *a, const float *b)
+{
+    static float box[MOST][6];
+    float(*mine)[6] = box + current / 32 * 32;
+    const int g = lane() / 4, t = lane() % 4;
+    for (int k = 0; k < 6; k++)
+        mine[lane()][k] = cut_tf32(k < 4 ? a[k] : b[k - 4]);
+    __syncwarp();
+    for (int c = 0; c < 4; c++) {
+        const int row = g + c / 2 * 8, column = 2 * t + c % 2;
+        for (int k = 0; k < 8; k++)
+            d[c] += mine[row % 8 * 4 + k % 4][row / 8 + k / 4 * 2] * mine[column * 4 + k % 4][4 + k / 4];
+    }
+    __syncwarp();
 }
 
 static int vote(int predicate)

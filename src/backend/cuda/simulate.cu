@@ -6,6 +6,7 @@
  */
 extern "C" {
 #include "backend/backend.h"
+#include "backend/cuda/stepwise.h"
 }
 
 #include "backend/cuda/gflownet_once.h"
@@ -256,6 +257,6 @@ static sked_status simulate(const sked_i_batch_graph *g, int64_t count, const in
 }
 
 extern const sked_i_backend sked_i_backend_cuda;
-const sked_i_backend sked_i_backend_cuda = {"cuda",  available, simulate,         NULL, NULL, NULL,
-                                            &sked_i_once_cuda};
+const sked_i_backend sked_i_backend_cuda = {"cuda", available, simulate,          NULL,
+                                            NULL,   NULL,      &sked_i_once_cuda, &sked_i_stepwise_cuda};
 }

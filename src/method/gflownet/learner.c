@@ -8,6 +8,7 @@
 static const sked_i_sampler_learner_kind *const kinds[] = {
     &sked_i_sampler_learner_cpu,
     &sked_i_sampler_learner_cuda,
+    &sked_i_sampler_learner_stepwise,
 };
 enum { n_kinds = sizeof kinds / sizeof *kinds };
 

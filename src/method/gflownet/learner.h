@@ -93,7 +93,8 @@ struct sked_i_sampler_learner_kind {
     /* Parameters, moments and steps into the model. */
     sked_status (*fetch)(sked_i_sampler_learner *l, sked_error *err);
 };
-extern const sked_i_sampler_learner_kind sked_i_sampler_learner_cpu, sked_i_sampler_learner_cuda;
+extern const sked_i_sampler_learner_kind sked_i_sampler_learner_cpu, sked_i_sampler_learner_cuda,
+    sked_i_sampler_learner_stepwise;
 
 /*
  * The kind for what a user says: NULL or "auto", "cpu", "cuda" (sked_i_backend_choose). UNSUPPORTED where the

@@ -11,6 +11,7 @@
 #include "method/gflownet/device.h"
 #include "method/gflownet/gather.h"
 #include "method/gflownet/machines.h"
+#include "method/gflownet/stepwise_device.h"
 #include "schedule/schedule.h"
 
 #include <string.h>
@@ -19,9 +20,9 @@
  */
 enum { draws_at_once = 500, draw_ops_at_once = 500000 };
 /* The same on a device of its own, which wants many side by side. */
-enum { device_ops_at_once = 1 << 25 };
+enum { device_ops_at_once = 1 << 25, stepwise_ops_at_once = 1 << 19 };
 /* Ops of all draws from which on such a device is quicker, with the time until it is ready: measured. */
-enum { worth_ops = 500000 };
+enum { worth_ops = 500000, worth_stepwise = 5000 };
 /* Some result is better than none: a first draw, and work on draws made, may take as long past the time. */
 static const double moment = 0.05;
 /*
@@ -104,6 +105,8 @@ typedef struct drawing {
     const sked_i_limit *limit;
     const sked_i_once_backend *backend; /* NULL: the CPU */
     sked_i_once_device *device;
+    const sked_i_stepwise_backend *stepwise; /* the same of a stepwise model */
+    sked_i_stepwise_device *stepwise_device;
     sked_i_costs costs;
     sked_samples *out;
     double zeta, square; /* sums over the draws of one part */
@@ -328,6 +331,38 @@ static void list_trajectories(const device_draws *a, int64_t total, int64_t n)
                                                .makespan = a->number[2 * total + k]};
 }
 
+/* Walks of a stepwise model. */
+static sked_status walk_stepwise(drawing *d, const sked_i_instance *x, int parts, sked_i_once_walks *walks,
+                                 sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_stepwise_input input[n_kappas + 1];
+    sked_i_stepwise_problem problem[n_kappas + 1];
+    memset(input, 0, sizeof input);
+    for (int k = 0; k < parts; k++) {
+        sked_i_once_walks *w = &walks[k];
+        for (int32_t i = 0; i < w->count; i++)
+            w->makespan[i] = NAN;
+        SKED_TRY(sked_i_stepwise_input_make(x, &d->model->layout, w->problem->temperature, &input[k], err));
+        problem[k] = input[k].problem;
+        problem[k].walk = w->greedy ? SKED_I_STEPWISE_GREEDY : SKED_I_STEPWISE_SAMPLE;
+        problem[k].batch = w->count;
+        problem[k].seed = w->seed;
+        problem[k].first = w->first;
+    }
+    SKED_TRY(d->stepwise->load(d->stepwise_device, parts, problem, false, err));
+    SKED_TRY(d->stepwise->draw(d->stepwise_device, err));
+    for (int k = 0; k < parts; k++) {
+        const sked_i_once_walks *w = &walks[k];
+        const sked_i_stepwise_outcome out = {w->op, w->device, w->log_forward, w->log_backward, w->makespan};
+        SKED_TRY(d->stepwise->outcome(d->stepwise_device, k, &out, err));
+    }
+cleanup:
+    for (int k = 0; k < parts; k++)
+        sked_i_stepwise_input_clear(&input[k]);
+    return st;
+}
+
 /* Draws all of the parts at once and takes them. A stop on the way is no failure where there are some. */
 static sked_status draw_parts(drawing *d, const sked_i_instance *x, const device_part *part, int parts,
                               sked_error *err)
@@ -345,7 +380,8 @@ static sked_status draw_parts(drawing *d, const sked_i_instance *x, const device
         walks[k] = walks_of(d, &part[k], &a, total, at, (uint64_t)(d->out->count + at));
         at += part[k].count;
     }
-    const sked_status drawn = d->backend->walk(d->device, parts, walks, d->limit, &why);
+    const sked_status drawn = d->stepwise != NULL ? walk_stepwise(d, x, parts, walks, &why)
+                                                  : d->backend->walk(d->device, parts, walks, d->limit, &why);
     d->stopped = drawn == SKED_ERR_STOPPED;
     if (drawn != SKED_OK && !d->stopped) {
         st = sked_i_fail(err, drawn, "%s", why.message);
@@ -412,7 +448,7 @@ static void plan_draws(drawing *d, const sked_i_instance *x, int32_t first, int3
 static sked_status draw_on_device(drawing *d, const sked_i_instance *x, int32_t first, int32_t end,
                                   int32_t total, sked_error *err)
 {
-    const int32_t fit = device_ops_at_once / x->n;
+    const int32_t fit = (d->stepwise != NULL ? stepwise_ops_at_once : device_ops_at_once) / x->n;
     device_plan all;
     int at = 0;
     plan_draws(d, x, first, end, &all);
@@ -455,7 +491,7 @@ static sked_status draw_machine(drawing *d, sked_i_instance *x, int32_t first, i
     const int32_t random = given || end - first <= parts ? end : end - 1;
     sked_i_policy_f32 *policy = NULL;
     d->greedy = d->opt->greedy;
-    if (d->device != NULL && x->n > 0)
+    if ((d->device != NULL || d->stepwise_device != NULL) && x->n > 0)
         return draw_on_device(d, x, first, end, total, err);
     SKED_TRY(sked_i_policy_create_f32(x, &d->model->layout, sked_i_backend_cpu.nn, &policy, err));
     for (int k = 0; k < parts && !d->stopped; k++) {
@@ -544,6 +580,17 @@ static sked_status draw_together(drawing *d, sked_error *err)
     return st;
 }
 
+static sked_status open_stepwise(drawing *d, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_stepwise_shape shape;
+    sked_i_stepwise_shape_fill(&d->model->layout, &shape);
+    SKED_TRY(d->stepwise->create(&shape, d->limit, &d->stepwise_device, err));
+    SKED_TRY(d->stepwise->write(d->stepwise_device, d->model->parameter, NULL, NULL, err));
+cleanup:
+    return st;
+}
+
 /* The device of the chosen backend, with the model there. */
 static sked_status open_device(drawing *d, sked_error *err)
 {
@@ -553,9 +600,13 @@ static sked_status open_device(drawing *d, sked_error *err)
     const int64_t ops = (int64_t)(d->opt->greedy ? 1 : d->opt->count) * d->problem->graph->n_ops;
     const sked_i_backend *backend;
     sked_i_once_shape shape;
-    SKED_TRY(sked_i_backend_choose(d->opt->backend, once && ops >= worth_ops, &backend, err));
+    SKED_TRY(
+        sked_i_backend_choose(d->opt->backend, ops >= (once ? worth_ops : worth_stepwise), &backend, err));
     if (backend == &sked_i_backend_cpu)
         return SKED_OK;
+    d->stepwise = once ? NULL : backend->stepwise;
+    if (d->stepwise != NULL)
+        return open_stepwise(d, err);
     if (!once || backend->once == NULL)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "the %s backend does not draw from this policy; use the cpu backend",
@@ -624,6 +675,8 @@ sked_status sked_i_sample(const sked_sampler *m, const sked_problem *p, const sk
 cleanup:
     if (d.device != NULL)
         d.backend->destroy(d.device);
+    if (d.stepwise_device != NULL)
+        d.stepwise->destroy(d.stepwise_device);
     sked_samples_clear(&s);
     free(d.zetas);
     sked_i_costs_free(&d.costs);

@@ -9,11 +9,9 @@
 #include "method/gflownet/network/stepper.h"
 #include "method/gflownet/partial.h"
 #include "method/gflownet/policy.h"
+#include "method/gflownet/stepwise_device.h"
 
 #include <string.h>
-
-/* The lists of attention take 8 bytes for every pair of ops, each walker 4 a layer: 32 MB and 16 MB here. */
-enum { MAX_OPS = 2000 };
 
 typedef struct RN(stepwise) {
     RN(policy) base;
@@ -44,28 +42,12 @@ static void stepwise_destroy(RN(policy) * policy)
     free(p);
 }
 
-static sked_status check(const sked_i_instance *x, const sked_i_layout *layout, sked_error *err)
-{
-    if (x->devices > layout->sizes.slots)
-        return sked_i_fail(
-            err, SKED_ERR_UNSUPPORTED,
-            "this stepwise model takes up to %d devices, not %d (slots, fixed when it was made)",
-            (int)layout->sizes.slots, (int)x->devices);
-    if (x->transfers || x->groups > 1)
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                           "a stepwise model takes equal devices without transfer cost");
-    if (x->n > MAX_OPS)
-        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "a stepwise model takes up to %d ops; the graph has %d",
-                           (int)MAX_OPS, (int)x->n);
-    return SKED_OK;
-}
-
 static sked_status stepwise_create(const sked_i_instance *x, const sked_i_layout *layout,
                                    const RN(kernels) * kernels, RN(policy) * *out, sked_error *err)
 {
     sked_status st = SKED_OK;
     RN(stepwise) *p = NULL;
-    SKED_TRY(check(x, layout, err));
+    SKED_TRY(sked_i_stepwise_check(x, layout, err));
     SKED_NEW0(p, 1);
     p->base = (RN(policy)){.kind = &RN(policy_stepwise), .instance = x, .layout = layout, .kernels = kernels};
     SKED_TRY(RN(stepper_create)(layout, kernels, &x->masks, &p->net, err));

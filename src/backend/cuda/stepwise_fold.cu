@@ -1,0 +1,349 @@
+/*
+ * Before and after the network of the stepwise policy: what depends on the temperature alone is worked into
+ * the matrices, which are packed as tensor cores read them; gradients of those go back to the parameters;
+ * loss and Adam. Small work: a few launches an update.
+ */
+#include "backend/cuda/stepwise_kernels.h"
+
+enum { SMALL_BLOCK = 256, LARGE_BLOCK = 1024 };
+
+/* Sum over the block, the same on every run; scratch: [32]. */
+__device__ static double block_sum(double x, double *scratch)
+{
+    x = step_warp_sum(x);
+    if (threadIdx.x % SKED_STEP_WARP == 0)
+        scratch[threadIdx.x / SKED_STEP_WARP] = x;
+    __syncthreads();
+    double sum = 0;
+    for (int i = 0; i < (int)blockDim.x / SKED_STEP_WARP; i++)
+        sum += scratch[i];
+    __syncthreads();
+    return sum;
+}
+
+/* ------------------------------------------------------------------ temperature */
+
+/* y = x . weight + bias, one column a thread. */
+__device__ static float column_of(int rows, int width, const float *x, const float *weight, const float *bias,
+                                  int c)
+{
+    float sum = bias[c];
+    for (int k = 0; k < rows; k++)
+        sum += x[k] * weight[(int64_t)k * width + c];
+    return sum;
+}
+
+/* The embedding of temperature and machine, and every FiLM from it. A block a problem. */
+__global__ static void warm_kernel(const step_problem *problem, step_folding f, const float *w)
+{
+    const step_problem &p = problem[blockIdx.x];
+    float *first = p.warmth, *second = first + f.temperature;
+    for (int c = threadIdx.x; c < f.temperature; c += blockDim.x)
+        first[c] = fmaxf(0, column_of(SKED_I_STEPWISE_HEAT, f.temperature, p.heat, w + f.heat1_weight,
+                                      w + f.heat1_bias, c));
+    __syncthreads();
+    for (int c = threadIdx.x; c < f.temperature; c += blockDim.x)
+        second[c] =
+            fmaxf(0, column_of(f.temperature, f.temperature, first, w + f.heat2_weight, w + f.heat2_bias, c));
+    __syncthreads();
+    for (int i = 0; i < f.films; i++) {
+        const step_film film = f.film[i];
+        for (int c = threadIdx.x; c < film.width; c += blockDim.x) {
+            p.film[film.at + c] =
+                column_of(f.temperature, film.width, second, w + film.scale_weight, w + film.scale_bias, c);
+            p.film[film.at + film.width + c] =
+                column_of(f.temperature, film.width, second, w + film.shift_weight, w + film.shift_bias, c);
+        }
+    }
+}
+
+/* Scale of column c of a matrix: FiLM's, or that of queries. */
+__device__ static inline float scale_of(const step_problem &p, const step_fold &m, int c)
+{
+    if (m.film >= 0)
+        return p.film[m.film + c];
+    return c < m.queries ? m.query_scale : 1;
+}
+
+/*
+ * weight = diag(gain) parameter diag(scale), packed both ways; bias = (norm . parameter + bias) diag(scale)
+ * + shift. Blocks: (part, matrix, problem).
+ */
+__global__ static void fold_kernel(const step_problem *problem, step_folding f, const float *w)
+{
+    const step_problem &p = problem[blockIdx.z];
+    const step_fold m = f.fold[blockIdx.y];
+    const step_matrix place = f.matrix[blockIdx.y];
+    const int rows = place.rows, columns = place.columns, thread = blockIdx.x * blockDim.x + threadIdx.x;
+    float *weight = p.folded + place.weight, *turned = p.folded + place.turned;
+    for (int e = thread; e < rows * columns; e += gridDim.x * blockDim.x) {
+        const int k = e / columns, c = e % columns;
+        const float gain = m.gain >= 0 ? w[m.gain + k] : 1;
+        const float v = step_round(gain * w[m.weight + (int64_t)k * m.width + c] * scale_of(p, m, c));
+        const int there = ((c / 8 * (rows / 8) + k / 8) * SKED_STEP_WARP + c % 8 * 4 + k % 4) * 2 + k % 8 / 4;
+        const int back =
+            ((k / 8 * (columns / 8) + c / 8) * SKED_STEP_WARP + k % 8 * 4 + c % 4) * 2 + c % 8 / 4;
+        weight[there] = v;
+        turned[back] = v;
+    }
+    for (int c = thread; c < columns; c += gridDim.x * blockDim.x) {
+        float bias = w[m.bias + c];
+        for (int k = 0; k < rows && m.norm >= 0; k++)
+            bias += w[m.norm + k] * w[m.weight + (int64_t)k * m.width + c];
+        p.folded[place.bias + c] =
+            bias * scale_of(p, m, c) + (m.film >= 0 ? p.film[m.film + columns + c] : 0);
+    }
+}
+
+/* ------------------------------------------------------------------ loss */
+
+/* zeta of all trajectories, their mean, the loss and its slopes. A block a problem. */
+__global__ static void loss_kernel(const step_problem *problem)
+{
+    __shared__ double scratch[32];
+    const step_problem &p = problem[blockIdx.x];
+    double sum = 0, square = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        double mine = 0;
+        for (int k = threadIdx.x; k < p.batch; k += blockDim.x) {
+            const double speedup = p.makespan[k] > 0 ? p.work / p.makespan[k] : 1;
+            const double zeta = (speedup - p.devices) / p.temperature + p.log_backward[k] - p.log_forward[k];
+            const double r = zeta - sum / p.batch;
+            if (pass == 1)
+                p.slope[k] = (float)(-2 * r / p.batch);
+            mine += pass == 0 ? zeta : r * r;
+        }
+        *(pass == 0 ? &sum : &square) = block_sum(mine, scratch);
+    }
+    if (threadIdx.x == 0) {
+        p.loss[0] = square / p.batch;
+        p.loss[1] = sum / p.batch;
+    }
+}
+
+/* ------------------------------------------------------------------ back to the parameters */
+
+/* Gradients of the blocks of a problem, added in order. Blocks: (part, problem). */
+__global__ static void gather_kernel(const step_problem *problem, const float *gradients, int64_t size)
+{
+    const step_problem &p = problem[blockIdx.y];
+    for (int64_t e = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; e < size;
+         e += (int64_t)gridDim.x * blockDim.x) {
+        float sum = 0;
+        for (int b = 0; b < p.n_blocks; b++)
+            sum += gradients[(p.first_block + b) * size + e];
+        p.folded_gradient[e] = sum;
+    }
+}
+
+/* One row of a matrix, by one warp: its parameters, and its share of gain and norm. */
+__device__ static void unfold_row(const step_problem &p, const step_fold &m, const step_matrix &at,
+                                  const float *w, int k, float &dgain, float &dnorm)
+{
+    const float *drow = p.folded_gradient + at.dweight + (int64_t)k * at.columns;
+    const float *dbias = p.folded_gradient + at.dbias, *row = w + m.weight + (int64_t)k * m.width;
+    const float gain = m.gain >= 0 ? w[m.gain + k] : 1, norm = m.norm >= 0 ? w[m.norm + k] : 0;
+    float *out = p.gradient + m.weight + (int64_t)k * m.width;
+    for (int c = threadIdx.x % SKED_STEP_WARP; c < at.columns; c += SKED_STEP_WARP) {
+        const float scale = scale_of(p, m, c);
+        out[c] = (gain * drow[c] + norm * dbias[c]) * scale;
+        dgain += row[c] * scale * drow[c];
+        dnorm += row[c] * scale * dbias[c];
+    }
+}
+
+/* Rows of all matrices. One that shares its normalisation with the one before is done with that. */
+__global__ static void unfold_rows_kernel(const step_problem *problem, step_folding f, const float *w)
+{
+    const step_problem &p = problem[blockIdx.z];
+    const int first = blockIdx.y, warps = gridDim.x * blockDim.x / SKED_STEP_WARP;
+    if (f.fold[first].follows)
+        return;
+    for (int k = (blockIdx.x * blockDim.x + threadIdx.x) / SKED_STEP_WARP; k < f.matrix[first].rows;
+         k += warps) {
+        float dgain = 0, dnorm = 0;
+        for (int i = first; i == first || (i < f.matrices && f.fold[i].follows); i++)
+            unfold_row(p, f.fold[i], f.matrix[i], w, k, dgain, dnorm);
+        dgain = step_warp_sum(dgain);
+        dnorm = step_warp_sum(dnorm);
+        if (threadIdx.x % SKED_STEP_WARP == 0 && f.fold[first].gain >= 0) {
+            p.gradient[f.fold[first].gain + k] = dgain;
+            p.gradient[f.fold[first].norm + k] = dnorm;
+        }
+    }
+}
+
+/* Biases and FiLM of all matrices, one column a thread; gradients of FiLM go behind FiLM. */
+__global__ static void unfold_columns_kernel(const step_problem *problem, step_folding f, const float *w)
+{
+    const step_problem &p = problem[blockIdx.z];
+    const step_fold m = f.fold[blockIdx.y];
+    const step_matrix at = f.matrix[blockIdx.y];
+    float *dfilm = p.film + f.film_size + m.film;
+    for (int c = blockIdx.x * blockDim.x + threadIdx.x; c < at.columns; c += gridDim.x * blockDim.x) {
+        const float dbias = p.folded_gradient[at.dbias + c];
+        p.gradient[m.bias + c] = dbias * scale_of(p, m, c);
+        if (m.film < 0)
+            continue;
+        float dscale = dbias * w[m.bias + c];
+        for (int k = 0; k < at.rows; k++) {
+            const float gain = m.gain >= 0 ? w[m.gain + k] : 1, norm = m.norm >= 0 ? w[m.norm + k] : 0;
+            dscale += w[m.weight + (int64_t)k * m.width + c] *
+                      (gain * p.folded_gradient[at.dweight + (int64_t)k * at.columns + c] + norm * dbias);
+        }
+        dfilm[c] = dscale;
+        dfilm[at.columns + c] = dbias;
+    }
+}
+
+/* Input, second layer of the backward head: parameters as they are. Blocks: (part, problem). */
+__global__ static void unfold_plain_kernel(const step_problem *problem, step_net z)
+{
+    const step_problem &p = problem[blockIdx.y];
+    const int size = z.inputs * z.dim;
+    for (int e = blockIdx.x * blockDim.x + threadIdx.x; e < size + z.dim + z.width;
+         e += gridDim.x * blockDim.x) {
+        if (e < size)
+            p.gradient[z.input_weight + e] = p.folded_gradient[z.dinput + e];
+        else if (e < size + z.dim)
+            p.gradient[z.input_bias + e - size] = p.folded_gradient[z.dinput_bias + e - size];
+        else if (z.learned)
+            p.gradient[z.back2_weight + e - size - z.dim] = p.folded_gradient[z.dback2 + e - size - z.dim];
+    }
+}
+
+/* Gradients of one FiLM, and of the embedding by it: a warp for each number of that. */
+__device__ static void film_grad(const step_problem &p, const step_folding &f, const step_film &film,
+                                 const float *w, float *dsecond)
+{
+    const float *second = p.warmth + f.temperature, *dscale = p.film + f.film_size + film.at,
+                *dshift = dscale + film.width;
+    const int lane = threadIdx.x % SKED_STEP_WARP;
+    for (int k = threadIdx.x / SKED_STEP_WARP; k < f.temperature; k += blockDim.x / SKED_STEP_WARP) {
+        float sum = 0;
+        for (int c = lane; c < film.width; c += SKED_STEP_WARP) {
+            const int64_t at = (int64_t)k * film.width + c;
+            sum += w[film.scale_weight + at] * dscale[c] + w[film.shift_weight + at] * dshift[c];
+            p.gradient[film.scale_weight + at] = second[k] * dscale[c];
+            p.gradient[film.shift_weight + at] = second[k] * dshift[c];
+        }
+        sum = step_warp_sum(sum);
+        if (lane == 0)
+            dsecond[k] += sum;
+    }
+    for (int c = threadIdx.x; c < film.width; c += blockDim.x) {
+        p.gradient[film.scale_bias + c] = dscale[c];
+        p.gradient[film.shift_bias + c] = dshift[c];
+    }
+}
+
+/* All of FiLM, and the embedding of temperature and machine. A block a problem. */
+__global__ static void cool_kernel(const step_problem *problem, step_folding f, const float *w)
+{
+    const step_problem &p = problem[blockIdx.x];
+    const int size = f.temperature;
+    float *first = p.warmth, *second = first + size, *dfirst = second + size, *dsecond = dfirst + size;
+    for (int c = threadIdx.x; c < size; c += blockDim.x)
+        dsecond[c] = 0;
+    __syncthreads();
+    for (int i = 0; i < f.films; i++) {
+        film_grad(p, f, f.film[i], w, dsecond);
+        __syncthreads();
+    }
+    for (int c = threadIdx.x; c < size; c += blockDim.x)
+        dsecond[c] = second[c] > 0 ? dsecond[c] : 0;
+    __syncthreads();
+    for (int k = threadIdx.x; k < size; k += blockDim.x) {
+        float sum = 0;
+        for (int c = 0; c < size; c++) {
+            sum += w[f.heat2_weight + k * size + c] * dsecond[c];
+            p.gradient[f.heat2_weight + k * size + c] = first[k] * dsecond[c];
+        }
+        p.gradient[f.heat2_bias + k] = dsecond[k];
+        dfirst[k] = first[k] > 0 ? sum : 0;
+    }
+    __syncthreads();
+    for (int k = threadIdx.x; k < size; k += blockDim.x) {
+        p.gradient[f.heat1_bias + k] = dfirst[k];
+        for (int j = 0; j < SKED_I_STEPWISE_HEAT; j++)
+            p.gradient[f.heat1_weight + j * size + k] = p.heat[j] * dfirst[k];
+    }
+}
+
+__global__ static void norm_kernel(const step_problem *problem, int64_t total)
+{
+    __shared__ double scratch[32];
+    const step_problem &p = problem[blockIdx.x];
+    double sum = 0;
+    for (int64_t i = threadIdx.x; i < total; i += blockDim.x)
+        sum += (double)p.gradient[i] * p.gradient[i];
+    sum = block_sum(sum, scratch);
+    if (threadIdx.x == 0)
+        p.loss[2] = sqrt(sum);
+}
+
+/* Adam as sked_i_sampler_update has it; gradient NULL: the shares of the problems, in order. */
+__global__ static void adam_kernel(const step_problem *problem, int problems, const float *share,
+                                   const float *gradient, int64_t total, step_adam a, float *parameter,
+                                   float *moment1, float *moment2)
+{
+    const double b1 = 0.9, b2 = 0.999;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < total;
+         i += (int64_t)gridDim.x * blockDim.x) {
+        float sum = gradient != NULL ? gradient[i] : 0;
+        for (int k = 0; k < problems && gradient == NULL; k++)
+            sum += share[k] * problem[k].gradient[i];
+        const double g = sum;
+        moment1[i] = (float)(b1 * moment1[i] + (1 - b1) * g);
+        moment2[i] = (float)(b2 * moment2[i] + (1 - b2) * g * g);
+        parameter[i] -= (float)(a.rate * (moment1[i] / a.left1) / (sqrt(moment2[i] / a.left2) + 1e-8));
+    }
+}
+
+/* ------------------------------------------------------------------ launches */
+
+static int blocks_for(int64_t items)
+{
+    const int64_t blocks = (items + SMALL_BLOCK - 1) / SMALL_BLOCK;
+    return (int)(blocks < 1 ? 1 : blocks > 256 ? 256 : blocks);
+}
+
+void sked_i_step_fold(const step_load *load, const step_folding *folding, cudaStream_t stream)
+{
+    const step_load l = *load;
+    const step_folding f = *folding;
+    const dim3 grid(32, (unsigned)f.matrices, (unsigned)l.problems);
+    SKED_LAUNCH(warm_kernel, l.problems, SMALL_BLOCK, 0, stream, l.problem, f, l.parameter);
+    SKED_LAUNCH(fold_kernel, grid, SMALL_BLOCK, 0, stream, l.problem, f, l.parameter);
+}
+
+void sked_i_step_loss(const step_load *load, cudaStream_t stream)
+{
+    const step_load l = *load;
+    SKED_LAUNCH(loss_kernel, l.problems, SMALL_BLOCK, 0, stream, l.problem);
+}
+
+void sked_i_step_unfold(const step_load *load, const step_folding *folding, const float *gradients,
+                        int64_t size, int64_t total, cudaStream_t stream)
+{
+    const step_load l = *load;
+    const step_folding f = *folding;
+    const unsigned problems = (unsigned)l.problems;
+    const dim3 gather((unsigned)blocks_for(size), problems), grid(8, (unsigned)f.matrices, problems),
+        plain(4, problems);
+    SKED_LAUNCH(gather_kernel, gather, SMALL_BLOCK, 0, stream, l.problem, gradients, size);
+    SKED_LAUNCH(unfold_rows_kernel, grid, SMALL_BLOCK, 0, stream, l.problem, f, l.parameter);
+    SKED_LAUNCH(unfold_columns_kernel, grid, SMALL_BLOCK, 0, stream, l.problem, f, l.parameter);
+    SKED_LAUNCH(unfold_plain_kernel, plain, SMALL_BLOCK, 0, stream, l.problem, l.net);
+    SKED_LAUNCH(cool_kernel, problems, LARGE_BLOCK, 0, stream, l.problem, f, l.parameter);
+    SKED_LAUNCH(norm_kernel, problems, LARGE_BLOCK, 0, stream, l.problem, total);
+}
+
+void sked_i_step_adam(const step_problem *problem, int problems, const float *share, const float *gradient,
+                      int64_t total, const step_adam *adam, float *parameter, float *moment1, float *moment2,
+                      cudaStream_t stream)
+{
+    const step_adam a = *adam;
+    SKED_LAUNCH(adam_kernel, blocks_for(total), SMALL_BLOCK, 0, stream, problem, problems, share, gradient,
+                total, a, parameter, moment1, moment2);
+}

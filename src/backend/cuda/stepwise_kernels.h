@@ -1,0 +1,51 @@
+/* The kernels of the stepwise policy, as its host code (stepwise_host.cu) calls them. */
+#ifndef SKED_BACKEND_CUDA_STEPWISE_KERNELS_H
+#define SKED_BACKEND_CUDA_STEPWISE_KERNELS_H
+#include "backend/cuda/stepwise_net.h"
+
+/* Steps from .. end - 1 of all trajectories; state `ops` ends one. */
+void sked_i_step_draw(const step_load *load, int threads, int blocks, size_t shared, int from, int end,
+                      cudaStream_t stream);
+cudaError_t sked_i_step_draw_allow(size_t shared);
+/*
+ * Rounds from .. end - 1: each a state of every block. gradients: [blocks, size], which begin with 0 and are
+ * added to.
+ */
+void sked_i_step_grad(const step_load *load, int threads, int blocks, size_t shared, float *gradients,
+                      int64_t size, int64_t from, int64_t end, cudaStream_t stream);
+cudaError_t sked_i_step_grad_allow(size_t shared);
+
+/* How a matrix comes from the parameters, by offsets there (-1: none). */
+struct step_fold {
+    int64_t weight, bias, gain, norm;
+    int width;   /* from row to row of the parameter */
+    int film;    /* where its scale begins among the scales and shifts, or -1 */
+    int queries; /* so many columns are scaled by query_scale */
+    float query_scale;
+    bool follows; /* shares gain and norm with the matrix before */
+};
+struct step_film {
+    int64_t scale_weight, scale_bias, shift_weight, shift_bias;
+    int width, at; /* at: scale, then shift */
+};
+struct step_folding {
+    int matrices, films, film_size, temperature;
+    const step_matrix *matrix; /* [matrices] */
+    const step_fold *fold;
+    const step_film *film; /* [films] */
+    int64_t heat1_weight, heat1_bias, heat2_weight, heat2_bias;
+};
+/* Weights of all problems for the parameters of now. */
+void sked_i_step_fold(const step_load *load, const step_folding *folding, cudaStream_t stream);
+/* Loss and its slopes by trajectory. */
+void sked_i_step_loss(const step_load *load, cudaStream_t stream);
+/* From the gradients of the blocks to those of the parameters, and their norms. */
+void sked_i_step_unfold(const step_load *load, const step_folding *folding, const float *gradients,
+                        int64_t size, int64_t total, cudaStream_t stream);
+struct step_adam {
+    double rate, left1, left2;
+};
+void sked_i_step_adam(const step_problem *problem, int problems, const float *share, const float *gradient,
+                      int64_t total, const step_adam *adam, float *parameter, float *moment1, float *moment2,
+                      cudaStream_t stream);
+#endif

@@ -1,0 +1,597 @@
+/* The stepwise policy on a GPU, or on its emulation, against the CPU's in double precision. */
+#define _POSIX_C_SOURCE 200809L /* setenv */
+#define SKED_REAL_DOUBLE
+#include "test.h"
+
+#include "backend/cuda/stepwise.h"
+#include "base/memory.h"
+#include "base/rng.h"
+#include "method/gflownet/batch.h"
+#include "method/gflownet/network/sampler.h"
+#include "method/gflownet/stepwise_device.h"
+
+#include <math.h>
+
+/*
+ * The emulator computes with whole floats, so that a small mistake shows; with SKED_EMULATE_TF32 it rounds as
+ * tensor cores do, and tolerances are those of the GPU.
+ */
+#ifdef SKED_CUDA_EMULATED
+enum { emulated = 1 };
+#else
+enum { emulated = 0 };
+#endif
+
+static bool rounds(void)
+{
+    return !emulated || getenv("SKED_EMULATE_TF32") != NULL;
+}
+
+typedef struct setting {
+    const char *family;
+    int32_t nodes, devices;
+    uint64_t seed;
+    sked_i_sizes sizes;
+    double temperature;
+    int32_t batch;
+} setting;
+
+/* dim, layers, head, mlp, temperature, context, width, slots */
+#define SMALL(layers, head, slots, backward)                                                      \
+    {                                                                                             \
+        16, layers, head, 24, 8, 8, 16, slots, SKED_I_POLICY_STEPWISE, SKED_I_BACKWARD_##backward \
+    }
+static const setting small_settings[] = {
+    {"layered", 9, 3, 1, SMALL(2, 8, 8, LEARNED), 0.3, 6},
+    {"layered", 7, 2, 2, SMALL(1, 8, 8, UNIFORM), 0.2, 5},
+    {"erdos-renyi", 6, 9, 3, SMALL(2, 8, 16, LEARNED), 0.1, 5}, /* more devices than ops */
+    {"tree", 19, 2, 4, SMALL(3, 16, 8, LEARNED), 0.4, 3},       /* more than one tile of rows */
+    {"chain", 4, 2, 5, SMALL(2, 24, 8, UNIFORM), 1, 4},         /* a head of more than two tiles */
+    {"erdos-renyi", 70, 3, 6, SMALL(1, 8, 8, LEARNED), 0.3, 2}, /* more than one word of a mask */
+};
+enum { n_small = sizeof small_settings / sizeof *small_settings };
+
+#define DEFAULT_SIZES(backward)                                                           \
+    {                                                                                     \
+        64, 3, 16, 128, 32, 64, 64, 8, SKED_I_POLICY_STEPWISE, SKED_I_BACKWARD_##backward \
+    }
+static const setting large_settings[] = {
+    {"layered", 50, 4, 1, DEFAULT_SIZES(LEARNED), 0.02, 20},
+    {"erdos-renyi", 61, 8, 2, DEFAULT_SIZES(UNIFORM), 0.05, 12},
+    {"layered", 130, 4, 3, DEFAULT_SIZES(LEARNED), 0.02, 4}, /* rows in global memory */
+};
+enum { n_large = sizeof large_settings / sizeof *large_settings };
+
+/* A problem for both sides. */
+typedef struct fixture {
+    const setting *s;
+    sked_graph *graph;
+    sked_i_instance *instance;
+    sked_i_layout layout;
+    double *parameter;
+    float *single;
+    sked_i_policy_f64 *policy;
+    sked_i_batch_f64 *batch;
+    sked_i_stepwise_input input;
+    int32_t *op, *device; /* [batch * ops] */
+    double *log_forward, *log_backward, *makespan;
+} fixture;
+
+static void *room(int64_t count, size_t size)
+{
+    void *p = sked_i_alloc_zero(count, size);
+    assert_non_null(p);
+    return p;
+}
+
+/* Parameters of some size everywhere: with those of a new model most gradients would be 0. */
+static void fill_parameters(fixture *f)
+{
+    sked_i_rng rng;
+    f->parameter = room(f->layout.total, sizeof *f->parameter);
+    f->single = room(f->layout.total, sizeof *f->single);
+    for (int k = 0; k < f->layout.n_table; k++) {
+        const sked_i_parameter *p = &f->layout.table[k];
+        const double spread = p->rows > 1 ? 1 / sqrt(p->rows) : 0.3;
+        sked_i_rng_seed(&rng, 11, (uint64_t)k);
+        for (int64_t i = 0; i < (int64_t)p->rows * p->columns; i++) {
+            const double base = p->initial == SKED_I_INITIAL_ONE ? 1 : 0;
+            f->single[p->offset + i] = (float)(base + spread * sked_i_rng_normal(&rng));
+            f->parameter[p->offset + i] = f->single[p->offset + i];
+        }
+    }
+}
+
+static void make_fixture(const setting *s, fixture *f)
+{
+    const sked_generate_options how = {.size = sizeof how, .nodes = s->nodes, .seed = s->seed};
+    const int64_t cells = (int64_t)s->batch * s->nodes;
+    sked_problem problem;
+    *f = (fixture){.s = s};
+    OK(sked_graph_generate(s->family, &how, &f->graph, err));
+    sked_problem_init(&problem, f->graph);
+    problem.devices = s->devices;
+    OK(sked_i_instance_create(&problem, NULL, &f->instance, err));
+    OK(sked_i_layout_init(&f->layout, &s->sizes, err));
+    fill_parameters(f);
+    OK(sked_i_policy_create_f64(f->instance, &f->layout, &sked_i_kernels_cpu_f64, &f->policy, err));
+    OK(sked_i_batch_create_f64(f->policy, s->batch, 1, true, &f->batch, err));
+    sked_i_policy_prepare_f64(f->policy, f->parameter, s->temperature);
+    OK(sked_i_stepwise_input_make(f->instance, &f->layout, s->temperature, &f->input, err));
+    f->input.problem.batch = s->batch;
+    f->input.problem.seed = 5;
+    f->op = room(cells, sizeof *f->op);
+    f->device = room(cells, sizeof *f->device);
+    f->log_forward = room(s->batch, sizeof(double));
+    f->log_backward = room(s->batch, sizeof(double));
+    f->makespan = room(s->batch, sizeof(double));
+}
+
+static void clear_fixture(fixture *f)
+{
+    sked_i_stepwise_input_clear(&f->input);
+    sked_i_batch_destroy_f64(f->batch);
+    sked_i_policy_destroy_f64(f->policy);
+    sked_i_instance_destroy(f->instance);
+    sked_graph_destroy(f->graph);
+    free(f->parameter);
+    free(f->single);
+    free(f->op);
+    free(f->device);
+    free(f->log_forward);
+    free(f->log_backward);
+    free(f->makespan);
+}
+
+static const sked_i_stepwise_backend *backend(void)
+{
+    return &sked_i_stepwise_cuda;
+}
+
+static sked_i_stepwise_device *open_device(const fixture *f)
+{
+    sked_i_stepwise_shape shape;
+    sked_i_stepwise_device *d = NULL;
+    sked_i_stepwise_shape_fill(&f->layout, &shape);
+    OK(backend()->create(&shape, NULL, &d, err));
+    OK(backend()->write(d, f->single, NULL, NULL, err));
+    return d;
+}
+
+/* The trajectories of the CPU's batch to the device's problem. */
+static void replay_these(fixture *f)
+{
+    const int32_t n = f->instance->n;
+    for (int64_t k = 0; k < f->s->batch; k++) {
+        memcpy(f->op + k * n, f->batch->trajectory[k].op, (size_t)n * sizeof *f->op);
+        memcpy(f->device + k * n, f->batch->trajectory[k].device, (size_t)n * sizeof *f->device);
+    }
+    f->input.problem.walk = SKED_I_STEPWISE_REPLAY;
+    f->input.problem.op = f->op;
+    f->input.problem.device = f->device;
+}
+
+static void run_device(fixture *f, sked_i_stepwise_device *d, bool gradients)
+{
+    const sked_i_stepwise_outcome out = {f->op, f->device, f->log_forward, f->log_backward, f->makespan};
+    OK(backend()->load(d, 1, &f->input.problem, gradients, err));
+    OK(backend()->draw(d, err));
+    OK(backend()->outcome(d, 0, &out, err));
+}
+
+/* What the device gave for the trajectories of the CPU's batch. */
+static void compare_walks(const fixture *f, double tolerance)
+{
+    double worst = 0;
+    for (int32_t k = 0; k < f->s->batch; k++) {
+        const sked_i_trajectory *t = &f->batch->trajectory[k];
+        assert_true(t->makespan == f->makespan[k]);
+        worst = fmax(worst, fabs(t->log_forward - f->log_forward[k]));
+        worst = fmax(worst, fabs(t->log_backward - f->log_backward[k]));
+    }
+    print_message("%s %d on %d: log P differs by %.3g\n", f->s->family, (int)f->s->nodes, (int)f->s->devices,
+                  worst);
+    if (!(worst <= tolerance * f->s->nodes))
+        fail_msg("log-probabilities differ by %g", worst);
+}
+
+static void compare_gradients(const fixture *f, const float *got, const double *want, double tolerance)
+{
+    double square = 0, largest = 0;
+    for (int64_t i = 0; i < f->layout.total; i++) {
+        square += want[i] * want[i];
+        largest = fmax(largest, fabs(got[i] - want[i]));
+    }
+    const double scale = sqrt(square);
+    assert_true(scale > 1e-6);
+    print_message("%s %d on %d: gradient of norm %.3g differs by %.3g of it at most\n", f->s->family,
+                  (int)f->s->nodes, (int)f->s->devices, scale, largest / scale);
+    for (int k = 0; k < f->layout.n_table; k++) {
+        const sked_i_parameter *p = &f->layout.table[k];
+        for (int64_t i = p->offset; i < p->offset + (int64_t)p->rows * p->columns; i++)
+            if (!(fabs(got[i] - want[i]) <= tolerance * scale))
+                fail_msg("%s[%lld]: %.9g, not %.9g (norm %g)", p->name, (long long)(i - p->offset),
+                         (double)got[i], want[i], scale);
+    }
+}
+
+/* Log-probabilities and gradients of trajectories that the CPU drew. */
+static void check_setting(const setting *s)
+{
+    fixture f;
+    sked_i_stepwise_mark mark;
+    double log_z;
+    make_fixture(s, &f);
+    sked_i_stepwise_device *d = open_device(&f);
+    double *want = room(f.layout.total, sizeof *want);
+    float *got = room(f.layout.total, sizeof *got);
+    OK(sked_i_batch_sample_f64(f.batch, s->batch / 3, false, 5, 0, err));
+    replay_these(&f);
+    run_device(&f, d, true);
+    compare_walks(&f, rounds() ? 2e-3 : 1e-6);
+    const double loss = sked_i_batch_loss_f64(f.batch, &log_z);
+    OK(backend()->learn(d, &mark, err));
+    OK(backend()->gradient(d, 0, got, err));
+    OK(sked_i_batch_grad_f64(f.batch, want, err));
+    assert_true(fabs(mark.loss - loss) <= (rounds() ? 0.03 : 1e-3) * (loss + 1));
+    assert_true(fabs(mark.log_z - log_z) <= (rounds() ? 2e-3 : 1e-4) * s->nodes);
+    compare_gradients(&f, got, want, rounds() ? 1e-2 : 2e-6);
+    free(want);
+    free(got);
+    backend()->destroy(d);
+    clear_fixture(&f);
+}
+
+static void test_small(void **state)
+{
+    (void)state;
+    for (int k = 0; k < n_small; k++)
+        check_setting(&small_settings[k]);
+}
+
+/* The sizes of real models: on a GPU, or on a patient emulator. */
+static void test_large(void **state)
+{
+    (void)state;
+    if (emulated && getenv("SKED_EMULATE_LARGE") == NULL)
+        skip();
+    for (int k = 0; k < n_large; k++)
+        check_setting(&large_settings[k]);
+}
+
+/* As a GPU rounds. */
+static void test_rounded(void **state)
+{
+    (void)state;
+    if (!emulated)
+        skip();
+    setenv("SKED_EMULATE_TF32", "1", 1);
+    check_setting(&small_settings[0]);
+    unsetenv("SKED_EMULATE_TF32");
+}
+
+/* Schedules drawn with the numbers the CPU draws with. */
+static void check_drawing(const setting *s, sked_i_stepwise_walk walk, int32_t listed)
+{
+    fixture f;
+    make_fixture(s, &f);
+    sked_i_stepwise_device *d = open_device(&f);
+    const int64_t n = f.instance->n, bytes = n * (int64_t)sizeof *f.op;
+    int32_t same = 0;
+    f.input.problem.walk = walk;
+    f.input.problem.listed = listed;
+    run_device(&f, d, false);
+    OK(sked_i_batch_sample_f64(f.batch, listed, walk == SKED_I_STEPWISE_GREEDY, 5, 0, err));
+    for (int32_t k = 0; k < s->batch; k++) {
+        sked_i_trajectory *t = &f.batch->trajectory[k];
+        const bool equal = memcmp(t->op, f.op + k * n, (size_t)bytes) == 0 &&
+                           memcmp(t->device, f.device + k * n, (size_t)bytes) == 0;
+        same += equal;
+        assert_true(equal || k >= listed); /* the network has no say in these */
+        memcpy(t->op, f.op + k * n, (size_t)bytes);
+        memcpy(t->device, f.device + k * n, (size_t)bytes);
+    }
+    print_message("%d of %d schedules as the CPU's\n", (int)same, (int)s->batch);
+    assert_true(rounds() || same == s->batch); /* rounding may turn a choice that is nearly a tie */
+    OK(sked_i_batch_replay_f64(f.batch, err));
+    compare_walks(&f, rounds() ? 2e-3 : 1e-6);
+    backend()->destroy(d);
+    clear_fixture(&f);
+}
+
+static void test_drawing(void **state)
+{
+    (void)state;
+    for (int k = 0; k < n_small - 1; k++) {
+        check_drawing(&small_settings[k], SKED_I_STEPWISE_SAMPLE, small_settings[k].batch / 2);
+        check_drawing(&small_settings[k], SKED_I_STEPWISE_GREEDY, 0);
+    }
+}
+
+/* Several problems in one load are what each is alone, and a run is the same bytes again. */
+static void test_several_and_again(void **state)
+{
+    (void)state;
+    enum { count = 3 };
+    fixture f[count];
+    sked_i_stepwise_problem problem[count];
+    sked_i_stepwise_mark mark[2][count];
+    setting s[count] = {small_settings[0], small_settings[0], small_settings[0]};
+    s[1].nodes = 4;
+    s[1].seed = 8;
+    s[1].batch = 9;
+    s[2].devices = 2;
+    for (int k = 0; k < count; k++) {
+        make_fixture(&s[k], &f[k]);
+        f[k].input.problem.listed = 2;
+        problem[k] = f[k].input.problem;
+    }
+    const int64_t total = f[0].layout.total;
+    float *gradient[2] = {room(total, sizeof(float)), room(total, sizeof(float))};
+    sked_i_stepwise_device *d = open_device(&f[0]);
+    for (int k = 0; k < count; k++) { /* alone */
+        run_device(&f[k], d, true);
+        OK(backend()->learn(d, &mark[0][k], err));
+    }
+    for (int again = 0; again < 2; again++) {
+        OK(backend()->load(d, count, problem, true, err));
+        OK(backend()->draw(d, err));
+        OK(backend()->learn(d, mark[1], err));
+        OK(backend()->gradient(d, 1, gradient[again], err));
+        for (int k = 0; k < count; k++) {
+            const int64_t cells = (int64_t)s[k].batch * s[k].nodes;
+            int32_t *op = room(cells, sizeof *op);
+            double *log_forward = room(s[k].batch, sizeof *log_forward);
+            const sked_i_stepwise_outcome out = {.op = op, .log_forward = log_forward};
+            OK(backend()->outcome(d, k, &out, err));
+            assert_memory_equal(op, f[k].op, (size_t)cells * sizeof *op);
+            assert_memory_equal(log_forward, f[k].log_forward, (size_t)s[k].batch * sizeof *log_forward);
+            assert_true(mark[0][k].loss == mark[1][k].loss);
+            assert_true(fabs(mark[0][k].norm - mark[1][k].norm) <= 1e-4 * mark[0][k].norm);
+            free(op);
+            free(log_forward);
+        }
+    }
+    assert_memory_equal(gradient[0], gradient[1], (size_t)total * sizeof(float));
+    backend()->destroy(d);
+    for (int k = 0; k < count; k++)
+        clear_fixture(&f[k]);
+    free(gradient[0]);
+    free(gradient[1]);
+}
+
+/* One Adam step with the shares of two problems, and with a gradient from outside. */
+static void test_update(void **state)
+{
+    (void)state;
+    fixture f;
+    sked_i_stepwise_mark mark[2];
+    setting s = small_settings[1];
+    make_fixture(&s, &f);
+    const int64_t total = f.layout.total;
+    float *g[2], *parameter = room(total, sizeof *parameter), *moment1 = room(total, sizeof *moment1);
+    float *moment2 = room(total, sizeof *moment2), *given = room(total, sizeof *given);
+    const float share[2] = {0.25f, 2};
+    sked_i_stepwise_problem problem[2] = {f.input.problem, f.input.problem};
+    problem[1].seed = 6;
+    sked_i_stepwise_device *d = open_device(&f);
+    OK(backend()->load(d, 2, problem, true, err));
+    OK(backend()->draw(d, err));
+    OK(backend()->learn(d, mark, err));
+    for (int k = 0; k < 2; k++) {
+        g[k] = room(total, sizeof(float));
+        OK(backend()->gradient(d, k, g[k], err));
+    }
+    for (int outside = 0; outside < 2; outside++) {
+        OK(backend()->write(d, f.single, NULL, NULL, err));
+        OK(backend()->update(d, outside ? given : NULL, share, 1e-2, 0.1, 0.001, err));
+        OK(backend()->read(d, parameter, moment1, moment2, err));
+        for (int64_t i = 0; i < total; i++) {
+            const double sum = outside ? given[i] : share[0] * (double)g[0][i] + share[1] * (double)g[1][i];
+            const double m1 = 0.1 * sum, m2 = 0.001 * sum * sum;
+            const double want = f.single[i] - 1e-2 * (m1 / 0.1) / (sqrt(m2 / 0.001) + 1e-8);
+            assert_true(fabs(moment1[i] - m1) <= 1e-6 * (fabs(sum) + mark[0].norm + mark[1].norm));
+            assert_true(fabs(parameter[i] - want) <= (fabs(sum) > 1e-4 ? 1e-4 : 0.011));
+            given[i] = (float)(i % 7) - 3;
+        }
+    }
+    backend()->destroy(d);
+    clear_fixture(&f);
+    free(g[0]);
+    free(g[1]);
+    free(parameter);
+    free(moment1);
+    free(moment2);
+    free(given);
+}
+
+/* Every schedule of a tiny problem as often as its probability says. */
+static void test_distribution(void **state)
+{
+    (void)state;
+    const setting s = {"chain", 2, 3, 1, SMALL(1, 8, 8, UNIFORM), 1, emulated ? 600 : 20000};
+    enum { outcomes = 9 };
+    fixture f;
+    int count[outcomes] = {0};
+    double sum = 0;
+    make_fixture(&s, &f);
+    sked_i_stepwise_device *d = open_device(&f);
+    run_device(&f, d, false);
+    for (int32_t k = 0; k < s.batch; k++)
+        count[f.device[2 * k] * 3 + f.device[2 * k + 1]]++;
+    sked_i_walker_f64 *w = NULL;
+    OK(sked_i_walker_create_f64(f.policy, &w, err));
+    for (int k = 0; k < outcomes; k++) {
+        int32_t op[2] = {f.op[0], f.op[1]}, device[2] = {k / 3, k % 3};
+        sked_i_trajectory t = {.op = op, .device = device};
+        OK(sked_i_walk_f64(w, SKED_I_WALK_REPLAY, NULL, 0, NULL, &t, err));
+        const double p = exp(t.log_forward), deviation = sqrt(s.batch * p * (1 - p));
+        sum += p;
+        if (!(fabs(count[k] - s.batch * p) <= 4 * deviation + 2))
+            fail_msg("schedule %d: %d of %d draws, expected %.1f", k, count[k], (int)s.batch, s.batch * p);
+    }
+    assert_true(fabs(sum - 1) < 1e-9);
+    sked_i_walker_destroy_f64(w);
+    backend()->destroy(d);
+    clear_fixture(&f);
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    fixture f;
+    make_fixture(&small_settings[0], &f);
+    sked_i_stepwise_device *d = open_device(&f);
+    sked_i_stepwise_problem p = f.input.problem;
+    const sked_i_stepwise_outcome none = {0};
+    sked_i_stepwise_mark mark;
+    /* More than the device has: said, and the next load works. */
+    p.batch = 1 << 30;
+    FAILS(SKED_ERR_DEVICE, "of device memory", backend()->load(d, 1, &p, true, err));
+    OK(sked_i_batch_sample_f64(f.batch, 0, false, 5, 0, err));
+    replay_these(&f);
+    f.op[f.instance->n + 1] = f.op[f.instance->n]; /* twice the same op */
+    OK(backend()->load(d, 1, &f.input.problem, true, err));
+    OK(backend()->draw(d, err));
+    FAILS(SKED_ERR_BUG, "step 1 of the trajectory is not legal", backend()->outcome(d, 0, &none, err));
+    FAILS(SKED_ERR_BUG, "not legal", backend()->learn(d, &mark, err));
+    /* A model that has diverged. */
+    f.input.problem.walk = SKED_I_STEPWISE_SAMPLE;
+    for (int64_t i = 0; i < f.layout.total; i++)
+        f.single[i] = NAN;
+    OK(backend()->write(d, f.single, NULL, NULL, err));
+    OK(backend()->load(d, 1, &f.input.problem, false, err));
+    OK(backend()->draw(d, err));
+    FAILS(SKED_ERR_BUG, "no probability at step 0", backend()->outcome(d, 0, &none, err));
+    FAILS(SKED_ERR_BUG, "nothing was drawn", backend()->learn(d, &mark, err));
+    backend()->destroy(d);
+    clear_fixture(&f);
+}
+
+/* ------------------------------------------------------------------ training */
+
+enum { updates = 4 };
+typedef struct curve {
+    sked_train_progress at[updates];
+    int count;
+} curve;
+
+static void note(void *data, const sked_train_progress *p)
+{
+    curve *c = data;
+    if (c->count < updates)
+        c->at[c->count++] = *p;
+}
+
+static sked_sampler *train(const char *backend_name, int64_t steps, const char *resume, const char *output,
+                           curve *c)
+{
+    static const char *const settings[] = {"policy=stepwise", "graphs=2",     "batch=6", "validate=0",
+                                           "dim=16",          "layers=2",     "head=8",  "mlp=16",
+                                           "width=16",        "temperature=8"};
+    sked_train_options opt;
+    sked_sampler *m = NULL;
+    sked_train_options_init(&opt);
+    opt.graphs = "layered:7";
+    opt.devices = 2;
+    opt.steps = steps;
+    opt.seed = 3;
+    opt.settings = settings;
+    opt.n_settings = sizeof settings / sizeof *settings;
+    opt.backend = backend_name;
+    opt.resume = resume;
+    opt.output = output;
+    opt.progress = c ? note : NULL;
+    opt.progress_data = c;
+    OK(sked_train(&opt, &m, err));
+    return m;
+}
+
+/* The same losses as on the CPU; and a run that is resumed ends with the same bytes as one that is not. */
+static void test_training(void **state)
+{
+    (void)state;
+    const char *file = "test_cuda_stepwise.model";
+    curve cpu = {.count = 0}, cuda = {.count = 0};
+    sked_sampler *a = train("cpu", updates, NULL, NULL, &cpu), *b = train("cuda", updates, NULL, NULL, &cuda);
+    assert_int_equal(cpu.count, updates);
+    assert_int_equal(cuda.count, updates);
+    for (int k = 0; k < updates; k++) {
+        print_message("update %d: loss %.6g and %.6g, norm %.6g and %.6g\n", k, cpu.at[k].loss,
+                      cuda.at[k].loss, cpu.at[k].norm, cuda.at[k].norm);
+        const double tolerance = rounds() ? 0.02 : 1e-4;
+        assert_true(fabs(cpu.at[k].loss - cuda.at[k].loss) <= tolerance * cpu.at[k].loss);
+        assert_true(fabs(cpu.at[k].norm - cuda.at[k].norm) <= tolerance * cpu.at[k].norm);
+        assert_true(fabs(cpu.at[k].log_z - cuda.at[k].log_z) <= tolerance * (1 + fabs(cpu.at[k].log_z)));
+    }
+    sked_sampler_destroy(train("cuda", updates / 2, NULL, file, NULL));
+    sked_sampler *c = train("cuda", updates, file, NULL, NULL);
+    assert_int_equal(b->steps, updates);
+    assert_memory_equal(b->parameter, c->parameter, (size_t)b->layout.total * sizeof *b->parameter);
+    assert_memory_equal(b->moment2, c->moment2, (size_t)b->layout.total * sizeof *b->moment2);
+    assert_memory_not_equal(a->parameter, b->parameter, (size_t)b->layout.total * sizeof *b->parameter);
+    remove(file);
+    sked_sampler_destroy(a);
+    sked_sampler_destroy(b);
+    sked_sampler_destroy(c);
+}
+
+static sked_samples sample(const sked_sampler *m, const sked_problem *p, const char *backend_name,
+                           bool greedy)
+{
+    sked_sample_options opt;
+    sked_samples s = {.size = sizeof s};
+    sked_sample_options_init(&opt);
+    opt.count = 12;
+    opt.raw = true;
+    opt.greedy = greedy;
+    opt.seed = 4;
+    opt.backend = backend_name;
+    OK(sked_sampler_sample(m, p, &opt, &s, err));
+    return s;
+}
+
+/* Schedules of a model, three temperatures at once, as the CPU draws them. */
+static void test_sampling(void **state)
+{
+    (void)state;
+    const sked_generate_options how = {.size = sizeof how, .nodes = 8, .seed = 2};
+    sked_sampler *m = train("cpu", 1, NULL, NULL, NULL);
+    sked_graph *g = NULL;
+    sked_problem p;
+    int32_t same = 0;
+    OK(sked_graph_generate("layered", &how, &g, err));
+    sked_problem_init(&p, g);
+    p.devices = 3;
+    for (int greedy = 0; greedy < 2; greedy++) {
+        sked_samples a = sample(m, &p, "cpu", greedy), b = sample(m, &p, "cuda", greedy);
+        assert_int_equal(a.count, greedy ? 1 : 12);
+        assert_int_equal(b.count, a.count);
+        for (int32_t k = 0; k < a.count; k++) {
+            OK(sked_schedule_validate(&p, b.schedule[k], err));
+            assert_true(a.temperature[k] == b.temperature[k]);
+            if (a.makespan[k] != b.makespan[k])
+                continue;
+            same++;
+            assert_true(fabs(a.log_prob[k] - b.log_prob[k]) <= (rounds() ? 0.05 : 1e-4));
+        }
+        assert_true(fabs(a.log_z - b.log_z) <= (rounds() ? 0.1 : 1e-4) * fabs(a.log_z));
+        sked_samples_clear(&a);
+        sked_samples_clear(&b);
+    }
+    assert_true(rounds() ? same > 6 : same == 13);
+    sked_graph_destroy(g);
+    sked_sampler_destroy(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_small),    cmocka_unit_test(test_rounded),
+        cmocka_unit_test(test_drawing),  cmocka_unit_test(test_several_and_again),
+        cmocka_unit_test(test_update),   cmocka_unit_test(test_distribution),
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_training),
+        cmocka_unit_test(test_sampling), cmocka_unit_test(test_large),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
