@@ -1,6 +1,7 @@
 /*
  * sked-bench gaus: the differentiable scheduler beside list, fds and exact on the problems it is made for:
- * load and communication (rw), memory (epfl), pipelined memory (modulo), latency and units (express_dfg).
+ * load and communication (rw), memory (epfl), pipelined memory (modulo), latency and units (express_dfg); and
+ * what a gradient step takes (step). With --backend other than cpu, gaus on the CPU stands beside it.
  */
 #define _DEFAULT_SOURCE
 #include "bench.h"
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_BASELINES = 3 };
+enum { MAX_BASELINES = 3, BESIDE_CPU = MAX_BASELINES, COMPARED };
 
 typedef struct instance {
     char path[512], name[80];
@@ -30,8 +31,8 @@ typedef struct set {
     const char *name;
     sked_objective objective;
     const char *baseline[MAX_BASELINES]; /* the first is what the target speaks of */
-    const char *must;
-    double factor, alpha; /* of the horizon, of communication */
+    const char *must;                    /* NULL: steps are timed */
+    double factor, alpha;                /* of the horizon, of communication */
     sked_status (*list)(const arguments *a, const struct set *s, instances *out, sked_error *err);
 } set;
 
@@ -39,12 +40,13 @@ typedef struct outcome {
     bool found;
     double value, seconds, bound;
     double makespan, load, communication;
+    int64_t evaluations;
     char note[200];
 } outcome;
 
 typedef struct tally {
-    int n, legal, met, referenced, worse[MAX_BASELINES], compared[MAX_BASELINES];
-    double ratio[MAX_BASELINES]; /* sum of logs of gaus over baseline */
+    int n, legal, met, referenced, worse[COMPARED], compared[COMPARED];
+    double ratio[COMPARED]; /* sum of logs of gaus over baseline */
     double gap, seconds;
 } tally;
 
@@ -194,13 +196,14 @@ static const set sets[] = {
     {"modulo", SKED_OBJECTIVE_MEMORY, {"modulo-list"}, "95 % legal, 10 % below", 0, 0, list_modulo},
     {"latency", SKED_OBJECTIVE_MAKESPAN, {"list"}, "80 % of the proven optima", 0, 0, list_latency},
     {"units", SKED_OBJECTIVE_RESOURCE, {"list", "fds"}, "80 % of the reference", 0, 0, list_units},
+    {"step", SKED_OBJECTIVE_MEMORY, {NULL}, NULL, 1.2, 0, list_epfl},
 };
 enum { n_sets = sizeof sets / sizeof *sets };
 
 /* ------------------------------------------------------------------ running */
 
-static sked_status run_method(const arguments *a, const sked_problem *p, const char *method, double limit,
-                              outcome *out, sked_error *err)
+static sked_status run_method(const arguments *a, const sked_problem *p, const char *method,
+                              const char *backend, double limit, outcome *out, sked_error *err)
 {
     sked_run_options opt;
     sked_result r = {.size = sizeof r};
@@ -210,6 +213,7 @@ static sked_status run_method(const arguments *a, const sked_problem *p, const c
     opt.seed = (uint64_t)a->seed;
     opt.threads = (int)a->threads;
     opt.time_limit = limit;
+    opt.backend = backend;
     opt.stop = &stop_requested;
     *out = (outcome){.value = NAN};
     if (sked_method_find(method) == NULL)
@@ -221,7 +225,14 @@ static sked_status run_method(const arguments *a, const sked_problem *p, const c
         st = sked_schedule_measure(p, r.schedule[0], &m, &why);
     if (st != SKED_OK)
         return fail(err, st, "%s: %s", method, why.message);
-    *out = (outcome){true, r.value, r.seconds, r.lower_bound, m.makespan, m.resource, m.communication, ""};
+    *out = (outcome){.found = true,
+                     .value = r.value,
+                     .seconds = r.seconds,
+                     .bound = r.lower_bound,
+                     .makespan = m.makespan,
+                     .load = m.resource,
+                     .communication = m.communication,
+                     .evaluations = r.evaluations};
     snprintf(out->note, sizeof out->note, "%s", r.note);
     sked_result_clear(&r);
     return SKED_OK;
@@ -233,7 +244,7 @@ static sked_status set_horizon(const arguments *a, const instance *one, sked_pro
     if (one->ii > 0) {
         outcome loose;
         p->ii = one->ii;
-        const sked_status st = run_method(a, p, "modulo-list", one->limit, &loose, err);
+        const sked_status st = run_method(a, p, "modulo-list", "cpu", one->limit, &loose, err);
         p->horizon = loose.found ? fmax(one->horizon, loose.makespan) : one->horizon + one->ii;
         return st;
     }
@@ -294,16 +305,23 @@ static sked_status run_instance(const arguments *a, const set *s, const instance
     st = set_horizon(a, one, &p, err);
     const double limit = limit_of(a, one, sked_graph_op_count(g));
     if (st == SKED_OK)
-        st = run_method(a, &p, "gaus", limit, &gaus, err);
+        st = run_method(a, &p, "gaus", a->backend, limit, &gaus, err);
     if (st == SKED_OK && a->list) {
         printf("  %-42s ops %6d horizon %4g", one->name, (int)sked_graph_op_count(g), p.horizon);
         print_outcome("gaus", &gaus);
-        printf(" (%.1f s)", gaus.seconds);
+        printf(" (%.1f s, %lld evaluations)", gaus.seconds, (long long)gaus.evaluations);
+    }
+    if (st == SKED_OK && strcmp(a->backend, "cpu") != 0) {
+        outcome cpu;
+        st = run_method(a, &p, "gaus", "cpu", limit, &cpu, err);
+        compare(&gaus, &cpu, BESIDE_CPU, t);
+        if (a->list)
+            print_outcome("gaus on the cpu", &cpu);
     }
     for (int k = 0; st == SKED_OK && k < MAX_BASELINES; k++) {
         if (baseline[k] == NULL || (k == 2 && sked_graph_op_count(g) > 1000))
             continue;
-        st = run_method(a, &p, baseline[k], k == 2 ? 60 : limit, &other[k], err);
+        st = run_method(a, &p, baseline[k], "cpu", k == 2 ? 60 : limit, &other[k], err);
         compare(&gaus, &other[k], k, t);
         if (a->list)
             print_outcome(baseline[k], &other[k]);
@@ -325,14 +343,106 @@ static sked_status run_instance(const arguments *a, const set *s, const instance
     return st;
 }
 
+/* ------------------------------------------------------------------ what a gradient step takes */
+
+typedef struct pace {
+    double seconds, steps;
+} pace;
+
+/* One descent from the midpoint without polish; it legalises once. */
+static sked_status run_descent(const arguments *a, const sked_problem *p, const char *backend, int steps,
+                               pace *out, sked_error *err)
+{
+    char setting[2][40];
+    const char *settings[] = {"starts=1", "polish=false", "restarts=0", setting[0], setting[1]};
+    sked_run_options opt;
+    sked_result r = {.size = sizeof r};
+    snprintf(setting[0], sizeof setting[0], "steps=%d", steps);
+    snprintf(setting[1], sizeof setting[1], "every=%d", steps);
+    sked_run_options_init(&opt);
+    opt.seed = (uint64_t)a->seed;
+    opt.threads = (int)a->threads;
+    opt.iterations = 1;
+    opt.time_limit = INFINITY;
+    opt.backend = backend;
+    opt.settings = settings;
+    opt.n_settings = 5;
+    opt.stop = &stop_requested;
+    const sked_status st = sked_method_run("gaus", p, &opt, &r, err);
+    for (int32_t k = 0; st == SKED_OK && k < r.n_statistics; k++) {
+        const sked_statistic *x = r.statistics[k];
+        if (strcmp(x->technique, "descent") == 0)
+            out->seconds = x->seconds;
+        if (strcmp(x->technique, "gradient step") == 0)
+            out->steps = (double)x->calls;
+    }
+    sked_result_clear(&r);
+    return st;
+}
+
+/* The difference of a long and a short descent: what opens and closes them is not counted. */
+static sked_status measure_step(const arguments *a, const sked_problem *p, const char *backend, double *ms,
+                                sked_error *err)
+{
+    enum { few = 10, many = 40 };
+    pace brief = {0}, lengthy = {0};
+    sked_status st = run_descent(a, p, backend, few, &brief, err);
+    if (st == SKED_OK)
+        st = run_descent(a, p, backend, many, &lengthy, err);
+    *ms = 1e3 * (lengthy.seconds - brief.seconds) / fmax(1, lengthy.steps - brief.steps);
+    return st;
+}
+
+static sked_status time_instance(const arguments *a, const set *s, const instance *one, sked_error *err)
+{
+    sked_graph *g = NULL;
+    sked_problem p;
+    double ms = NAN, cpu = NAN;
+    sked_status st = read_with_library(one->path, one->library, &g, err);
+    if (st != SKED_OK)
+        return st;
+    sked_problem_init(&p, g);
+    p.objective = s->objective;
+    st = set_horizon(a, one, &p, err);
+    if (st == SKED_OK)
+        st = measure_step(a, &p, "cpu", &cpu, err);
+    if (st == SKED_OK && strcmp(a->backend, "cpu") != 0)
+        st = measure_step(a, &p, a->backend, &ms, err);
+    if (st == SKED_OK)
+        printf("  %-20s ops %7d horizon %6g  ms a step: cpu %9.3f", one->name, (int)sked_graph_op_count(g),
+               p.horizon, cpu);
+    if (st == SKED_OK && !isnan(ms))
+        printf("  %s %9.3f", a->backend, ms);
+    if (st == SKED_OK)
+        printf("\n");
+    sked_graph_destroy(g);
+    return st;
+}
+
+static sked_status time_steps(const arguments *a, const set *s, sked_error *err)
+{
+    instances list = {0};
+    sked_status st = s->list(a, s, &list, err);
+    printf("step: one descent from the midpoint, memory at %g x depth\n", s->factor);
+    for (int i = 0; st == SKED_OK && i < list.count && !stop_requested; i += (int)a->sample) {
+        st = time_instance(a, s, &list.at[i], err);
+        fflush(stdout);
+    }
+    free(list.at);
+    return st;
+}
+
+/* ------------------------------------------------------------------ rows */
+
 static void print_row(const set *s, const tally *t, const arguments *a)
 {
-    const char *baseline[MAX_BASELINES] = {s->baseline[0], s->baseline[1], a->exact ? "exact" : NULL};
+    const char *baseline[COMPARED] = {s->baseline[0], s->baseline[1], a->exact ? "exact" : NULL,
+                                      "gaus on the cpu"};
     printf("%-16s %4d legal %5.1f %%  gap to bound %8.3f %%  %6.2f s", s->name, t->n, 100.0 * t->legal / t->n,
            100 * t->gap / t->n, t->seconds / t->n);
     if (t->referenced > 0)
         printf("  reference met %d/%d", t->met, t->n);
-    for (int k = 0; k < MAX_BASELINES; k++)
+    for (int k = 0; k < COMPARED; k++)
         if (baseline[k] != NULL && t->compared[k] > 0)
             printf("  against %s: %+.1f %%, worse on %d of %d", baseline[k],
                    100 * (exp(t->ratio[k] / t->compared[k]) - 1), t->worse[k], t->compared[k]);
@@ -369,7 +479,7 @@ sked_status bench_gaus(arguments *a, sked_error *err)
     for (int i = 0; st == SKED_OK && i < n_sets; i++) {
         if (strncmp(sets[i].name, a->only, strlen(a->only)) != 0)
             continue;
-        st = run_set(a, &sets[i], err);
+        st = (sets[i].must != NULL ? run_set : time_steps)(a, &sets[i], err);
         run++;
     }
     if (st == SKED_OK && run == 0)

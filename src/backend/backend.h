@@ -8,6 +8,7 @@
 #include "backend/gflownet.h"
 #include "backend/kernels.h"
 #include "backend/stepwise.h"
+#include "backend/timing.h"
 
 /*
  * Unequal devices and links for the batched simulator. Time of an op on a device of class k: table[table_row
@@ -43,14 +44,23 @@ typedef struct sked_i_backend {
      * share the machine, the calling thread gets the GPU of this one (sked_i_backend_place).
      */
     sked_status (*available)(sked_error *err);
+    /* Does what the first call would wait for, some 0.2 s on a GPU; on any thread. NULL: nothing. */
+    void (*wake)(void);
     /*
      * makespan[b] for each of count schedules given by device[b * ops + i] and order[b * ops + k] (a
      * topological order of the ops); NAN where an order is not topological. Host memory everywhere.
      */
     sked_status (*simulate)(const sked_i_batch_graph *g, int64_t count, const int32_t *device,
                             const int32_t *order, double *makespan, sked_error *err);
-    const sked_i_gaus_backend *gaus;               /* the Gaussian relaxation; NULL: this backend has none */
+    const sked_i_gaus_backend *gaus; /* the Gaussian relaxation; NULL: this backend has none */
+    const sked_i_gaus_descent_backend *gaus_descent;
     const sked_i_gaus_device_backend *gaus_device; /* the same with devices; NULL: none */
+    const sked_i_gaus_device_descent_backend *gaus_device_descent;
+    /*
+     * time[k * guesses + g] of candidate k under guess g. NULL: the caller runs them one by one
+     * (robust/timing.c).
+     */
+    sked_status (*predict)(const sked_i_prediction *p, double *time, sked_error *err);
     const sked_i_kernels_f32 *nn;    /* operators of the neural network; NULL: this backend has none */
     const sked_i_once_backend *once; /* the whole encode-once policy; NULL: this backend has none */
     const sked_i_stepwise_backend *stepwise; /* the whole stepwise policy; NULL: none */

@@ -70,9 +70,78 @@ typedef struct sked_i_gaus_backend {
     const double *(*profile)(const sked_i_gaus_evaluator *evaluator, int32_t profile);
 } sked_i_gaus_backend;
 
+/* ------------------------------------------------------------------ descents */
+
+/* Sigma of a mean that moves is at least this: an op that cannot move must not freeze its neighbours. */
+#define SKED_I_GAUS_SIGMA_LEAST 0.15
+
+/* A violation above `fall` times that of the last step has its multiplier raised by the factor `growth`. */
+typedef struct sked_i_gaus_growth {
+    double growth, fall;
+} sked_i_gaus_growth;
+
+/* What the means may do. Arrays belong to the caller and outlive the descent. */
+typedef struct sked_i_gaus_bounds {
+    const int32_t *lo, *hi; /* [ops] windows of the means; lo == hi: neither mean nor sigma moves */
+    bool fixed_sigma;
+} sked_i_gaus_bounds;
+
+/* One gradient step. */
+typedef struct sked_i_gaus_step {
+    double rate;       /* of Adam on the means, to be multiplied by sked_i_gaus_pace of the window */
+    double widest;     /* upper limit of sigma */
+    const double *tau; /* [profiles + 1] */
+    sked_i_gaus_growth raise;
+} sked_i_gaus_step;
+
+typedef struct sked_i_gaus_descent sked_i_gaus_descent;
+
+enum {
+    SKED_I_GAUS_FLIGHT = 2, /* runs that a descent may have under way */
+    SKED_I_GAUS_RUN = 64    /* steps of one run at most */
+};
+
 /*
- * The same for devices, in real time: op i starts at X_i ~ N(mu_i, sigma_i^2) and runs on device d with
- * chance share[i * devices + d], all independent. Times are in cells of the relaxation's own width.
+ * Gradient steps with all that they need in the memory of the backend: evaluation, Adam on (mu, log sigma),
+ * projection to the windows, growth of the multipliers. The caller has the schedule of rates and tau, and
+ * looks at the means when it wants to. A descent belongs to one thread at a time; several descents may run
+ * at once.
+ */
+typedef struct sked_i_gaus_descent_backend {
+    bool beside; /* run returns at once and the steps are made beside the caller; else within run */
+    /* *count: how many of `most` descents have room at a time. DEVICE with the sizes where not one has. */
+    sked_status (*room)(const sked_i_gaus_view *view, int most, int *count, sked_error *err);
+    sked_status (*create)(const sked_i_gaus_view *view, const sked_i_gaus_bounds *bounds, int threads,
+                          sked_i_gaus_descent **out, sked_error *err);
+    void (*destroy)(sked_i_gaus_descent *descent);
+    /* The point, [ops] each, means within the windows; Adam forgets what it has seen. No run is under way. */
+    sked_status (*place)(sked_i_gaus_descent *descent, const double *mu, const double *sigma,
+                         sked_error *err);
+    /*
+     * What is descended. weight and capacity stay with the caller; violation: [families] what the next one is
+     * compared with before its multiplier grows. No run is under way.
+     */
+    sked_status (*aim)(sked_i_gaus_descent *descent, const sked_i_gaus_terms *terms, const double *violation,
+                       sked_error *err);
+    /* Value and gradient by the means (dmu: [ops]) at the point. No run is under way. */
+    sked_status (*evaluate)(sked_i_gaus_descent *descent, double *dmu, sked_i_gaus_value *value,
+                            sked_error *err);
+    /* Starts 1 to SKED_I_GAUS_RUN steps after those under way, fewer than SKED_I_GAUS_FLIGHT runs. */
+    sked_status (*run)(sked_i_gaus_descent *descent, const sked_i_gaus_step *steps, int count,
+                       sked_error *err);
+    /*
+     * Waits for the oldest run under way: the point after it ([ops] each) and the value before its last step.
+     * BUG where a number was not finite.
+     */
+    sked_status (*wait)(sked_i_gaus_descent *descent, double *mu, double *sigma, sked_i_gaus_value *value,
+                        sked_error *err);
+} sked_i_gaus_descent_backend;
+
+/* ------------------------------------------------------------------ devices */
+
+/*
+ * The relaxation with devices, in real time: op i starts at X_i ~ N(mu_i, sigma_i^2) and runs on device d
+ * with chance share[i * devices + d], all independent. Times are in cells of the relaxation's own width.
  */
 /*
  * Unequal devices. Those of one kind run every op in the same time and have the same links. Between different
@@ -130,6 +199,54 @@ typedef struct sked_i_gaus_device_backend {
     const double *(*load)(const sked_i_gaus_device_evaluator *evaluator, int32_t row);
 } sked_i_gaus_device_backend;
 
+/* ------------------------------------------------------------------ descents with devices */
+
+/* Arrays belong to the caller and outlive the descent. */
+typedef struct sked_i_gaus_device_bounds {
+    const double *lo, *hi; /* [ops] windows of the means; an empty one: neither mean nor sigma moves */
+    const int32_t *fix;    /* [ops] device of a pinned op, below 0: free; NULL: all are */
+    double least;          /* logits that are further below the largest, in temperatures, give no share */
+    bool fixed_sigma;
+} sked_i_gaus_device_bounds;
+
+/* One gradient step. The shares are set by the temperature before it. */
+typedef struct sked_i_gaus_device_step {
+    double rate, share_rate; /* of Adam on the means (to be multiplied by sked_i_gaus_pace) and logits */
+    double widest;           /* upper limit of sigma */
+    double temperature;      /* of the softmax */
+    sked_i_gaus_growth raise;
+} sked_i_gaus_device_step;
+
+typedef struct sked_i_gaus_device_descent sked_i_gaus_device_descent;
+
+/* As sked_i_gaus_descent_backend, with shares: the softmax of logits [ops * devices]. */
+typedef struct sked_i_gaus_device_descent_backend {
+    bool beside;
+    sked_status (*create)(const sked_i_gaus_device_view *view, const sked_i_gaus_device_bounds *bounds,
+                          int threads, sked_i_gaus_device_descent **out, sked_error *err);
+    void (*destroy)(sked_i_gaus_device_descent *descent);
+    /* The shares are those of temperature 1. */
+    sked_status (*place)(sked_i_gaus_device_descent *descent, const double *mu, const double *sigma,
+                         const double *logit, sked_error *err);
+    sked_status (*aim)(sked_i_gaus_device_descent *descent, const sked_i_gaus_device_terms *terms,
+                       const double *violation, sked_error *err);
+    sked_status (*evaluate)(sked_i_gaus_device_descent *descent, double *dmu, sked_i_gaus_value *value,
+                            sked_error *err);
+    sked_status (*run)(sked_i_gaus_device_descent *descent, const sked_i_gaus_device_step *steps, int count,
+                       sked_error *err);
+    /* The shares are those before the last step. */
+    sked_status (*wait)(sked_i_gaus_device_descent *descent, const sked_i_gaus_device_point *at,
+                        sked_i_gaus_value *value, sked_error *err);
+} sked_i_gaus_device_descent_backend;
+
 extern const sked_i_gaus_backend sked_i_gaus_cpu;
+extern const sked_i_gaus_descent_backend sked_i_gaus_descent_cpu;
 extern const sked_i_gaus_device_backend sked_i_gaus_device_cpu;
+extern const sked_i_gaus_device_descent_backend sked_i_gaus_device_descent_cpu;
+#ifdef SKED_WITH_CUDA
+extern const sked_i_gaus_backend sked_i_gaus_cuda;
+extern const sked_i_gaus_descent_backend sked_i_gaus_descent_cuda;
+extern const sked_i_gaus_device_backend sked_i_gaus_device_cuda;
+extern const sked_i_gaus_device_descent_backend sked_i_gaus_device_descent_cuda;
+#endif
 #endif

@@ -315,5 +315,6 @@ const sked_i_method sked_i_method_auto = {
              .features = SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_LOOPS |
                          SKED_CAN_HORIZON | SKED_CAN_START | SKED_CAN_FIX | SKED_CAN_CANDIDATES |
                          SKED_CAN_ANYTIME | SKED_CAN_EXACT | SKED_CAN_MAKESPAN | SKED_CAN_RESOURCE |
-                         SKED_CAN_MEMORY | SKED_CAN_COST | SKED_CAN_II | SKED_CAN_MACHINES | SKED_CAN_LIMITS},
+                         SKED_CAN_MEMORY | SKED_CAN_COST | SKED_CAN_II | SKED_CAN_MACHINES | SKED_CAN_LIMITS |
+                         SKED_CAN_CUDA},
     .run = run_auto};

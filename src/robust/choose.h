@@ -21,7 +21,8 @@ typedef struct sked_i_pool {
     const sked_i_model *model;
     int32_t particles;
     sked_simulator *simulator;
-    sked_i_pool_entry **entry; /* [count] each at a place of its own */
+    const struct sked_i_backend *backend; /* that predicts where there is much to predict; NULL: the CPU */
+    sked_i_pool_entry **entry;            /* [count] each at a place of its own */
     int64_t count, cap;
     int32_t *label; /* [devices] work space */
 } sked_i_pool;

@@ -256,7 +256,27 @@ static sked_status simulate(const sked_i_batch_graph *g, int64_t count, const in
     return st;
 }
 
+/* The first call makes the context; where it fails, the next one says why. */
+static void wake(void)
+{
+    if (sked_i_cuda_place(NULL) == SKED_OK)
+        (void)cudaFree(NULL);
+}
+
+/* predict.cu */
+sked_status sked_i_cuda_predict(const sked_i_prediction *p, double *time, sked_error *err);
+
 extern const sked_i_backend sked_i_backend_cuda;
-const sked_i_backend sked_i_backend_cuda = {"cuda", available, simulate,          NULL,
-                                            NULL,   NULL,      &sked_i_once_cuda, &sked_i_stepwise_cuda};
+const sked_i_backend sked_i_backend_cuda = {"cuda",
+                                            available,
+                                            wake,
+                                            simulate,
+                                            &sked_i_gaus_cuda,
+                                            &sked_i_gaus_descent_cuda,
+                                            &sked_i_gaus_device_cuda,
+                                            &sked_i_gaus_device_descent_cuda,
+                                            sked_i_cuda_predict,
+                                            NULL,
+                                            &sked_i_once_cuda,
+                                            &sked_i_stepwise_cuda};
 }

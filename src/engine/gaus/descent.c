@@ -6,59 +6,94 @@
 #include "engine/gaus/steps.h"
 
 #include "backend/backend.h"
-#include "base/explog.h"
 
 #include <assert.h>
 #include <string.h>
 
+/* A run of gradient steps that the backend has not finished, or that nobody has looked at. */
+typedef struct flight {
+    int32_t first; /* its first step */
+    bool restart;  /* it began at the incumbent */
+    bool harvest;  /* its means are to be legalised */
+} flight;
+
+/* What a loop over the steps of one descent keeps. */
 typedef struct descent {
     sked_i_gaus_legaliser *l;
     const sked_i_gaus_model *m;
     const sked_i_gaus_tuning *tuning;
-    const sked_i_gaus_backend *backend;
-    sked_i_gaus_evaluator *evaluator;
-    double *mu, *sigma; /* [n] */
-    double *dmu, *dsigma;
-    double *momentum, *variance; /* [2 n] of Adam: mu, then log sigma */
-    double *tau;                 /* [profiles + 1] */
-    double *capacity, *weight;   /* [profiles + 1] */
-    sked_i_gaus_decay decay;
-    double widest; /* upper limit of sigma by now */
-    double peak;   /* of the start: the scale of tau */
-    double before[SKED_I_GAUS_FAMILIES];
+    const sked_i_gaus_descent_backend *backend;
+    sked_i_gaus_descent *steps;
+    sked_i_gaus_bounds bounds;
+    double *mu, *sigma;        /* [n] the point after the last run that was waited for */
+    double *dmu;               /* [n] at the start */
+    double *mean, *deviation;  /* [n] the point before that run, for who watches; NULL: nobody does */
+    double *tau;               /* [steps of a run * (profiles + 1)] */
+    sked_i_gaus_step *planned; /* [steps of a run] */
+    int32_t most;              /* steps of the next run at most */
+    double peak;               /* of the start: the scale of tau */
     sked_i_gaus_terms terms;
+    flight flights[SKED_I_GAUS_FLIGHT]; /* the oldest first */
+    int under_way;
+    int32_t all, stretch; /* steps altogether; between returns to the incumbent */
+    int32_t every;        /* steps between legalisations */
+    int32_t stale;        /* legalisations since the last better one */
+    bool enough;          /* the goal is met, the visitor has enough, or it has gone stale */
+    const sked_i_limit *limit;
+    sked_i_gaus_incumbent *best;
+    int64_t *evaluations;
 } descent;
+
+/*
+ * Steps of a run: who watches sees every one, and the CPU hears limits after every one. On a GPU limits are
+ * heard after the runs under way, while other descents take their turns: some 20 ms a run.
+ */
+enum {
+    long_run = 16,
+    short_run = 2,
+    large = 20000 /* ops from which runs are short until the pace is known */
+};
+static const double run_seconds = 0.02;
+
+static bool runs_beside(const descent *d)
+{
+    return d->backend->beside && d->tuning->record == NULL;
+}
 
 static sked_status open_descent(descent *d, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int64_t n = d->m->n, rows = d->m->profiles + 1;
-    const sked_i_backend *backend;
-    SKED_TRY(sked_i_backend_find("cpu", &backend, err));
-    d->backend = backend->gaus;
-    SKED_TRY(d->backend->create(&d->m->view, d->tuning->threads, &d->evaluator, err));
+    const sked_i_backend *backend = d->tuning->backend;
+    if (backend == NULL)
+        SKED_TRY(sked_i_backend_find("cpu", &backend, err));
+    d->backend = backend->gaus_descent;
+    d->bounds = (sked_i_gaus_bounds){d->m->lo, d->m->hi, d->tuning->fixed_sigma};
+    d->most = !runs_beside(d) ? 1 : d->m->n > large ? short_run : long_run;
+    const int64_t longest = runs_beside(d) ? long_run : 1;
+    SKED_TRY(d->backend->create(&d->m->view, &d->bounds, d->tuning->threads, &d->steps, err));
     SKED_NEW(d->sigma, n);
     SKED_NEW(d->dmu, n);
-    SKED_NEW(d->dsigma, n);
-    SKED_NEW0(d->momentum, 2 * n);
-    SKED_NEW0(d->variance, 2 * n);
-    SKED_NEW(d->tau, rows);
-    SKED_NEW(d->weight, rows);
+    SKED_NEW(d->tau, longest * rows);
+    SKED_NEW(d->planned, longest);
+    if (d->tuning->record != NULL) {
+        SKED_NEW(d->mean, n);
+        SKED_NEW(d->deviation, n);
+    }
 cleanup:
     return st;
 }
 
 static void close_descent(descent *d)
 {
-    if (d->evaluator != NULL)
-        d->backend->destroy(d->evaluator);
+    if (d->steps != NULL)
+        d->backend->destroy(d->steps);
     free(d->sigma);
     free(d->dmu);
-    free(d->dsigma);
-    free(d->momentum);
-    free(d->variance);
+    free(d->mean);
+    free(d->deviation);
     free(d->tau);
-    free(d->weight);
+    free(d->planned);
 }
 
 /* sigma as a share of the window; wide enough to feel a neighbour step where there is a choice at all. */
@@ -70,18 +105,15 @@ static void reset_sigma(descent *d, double scale)
         d->sigma[i] = fmin(fmax(SKED_I_GAUS_SIGMA_LEAST, d->tuning->sigma_most * scale),
                            fmax(fmax(SKED_I_GAUS_SIGMA_LEAST, least), scale * d->tuning->kappa * window));
     }
-    memset(d->momentum, 0, 2 * (size_t)d->m->n * sizeof *d->momentum);
-    memset(d->variance, 0, 2 * (size_t)d->m->n * sizeof *d->variance);
-    d->decay = (sked_i_gaus_decay){1, 1};
 }
 
 /* tau falls from a tenth of the peak to the size of one op. */
-static void set_tau(descent *d, double progress)
+static void set_tau(const descent *d, double progress, double *tau)
 {
     for (int32_t p = 0; p <= d->m->profiles; p++) {
         const double fine = d->m->typical[p], coarse = fmax(2 * fine, 0.1 * d->peak);
-        d->tau[p] = fmax(coarse * pow(fine / coarse, progress), d->m->largest[p] / 600);
-        assert(d->tau[p] > 0);
+        tau[p] = fmax(coarse * pow(fine / coarse, progress), d->m->largest[p] / 600);
+        assert(tau[p] > 0);
     }
 }
 
@@ -96,18 +128,14 @@ static double mean_pull(const descent *d)
     return count > 0 ? sum / (double)count : 1;
 }
 
-static sked_status evaluate(descent *d, sked_i_gaus_value *value, sked_error *err)
+/* Value and gradient at the start under the terms as they stand. */
+static sked_status measure(descent *d, sked_i_gaus_value *value, sked_error *err)
 {
-    sked_status st =
-        d->backend->evaluate(d->evaluator, &d->terms, d->mu, d->sigma, d->dmu, d->dsigma, value, err);
-    if (st == SKED_OK && !isfinite(value->total))
-        st =
-            sked_i_fail(err, SKED_ERR_BUG,
-                        "the differentiable scheduler met a number that is not finite: total %g, peak %g, "
-                        "communication %g, violations %g %g %g %g, multipliers %g %g %g %g",
-                        value->total, value->peak, value->communication, value->violation[0],
-                        value->violation[1], value->violation[2], value->violation[3], d->terms.multiplier[0],
-                        d->terms.multiplier[1], d->terms.multiplier[2], d->terms.multiplier[3]);
+    sked_status st = SKED_OK;
+    static const double none[SKED_I_GAUS_FAMILIES] = {0};
+    SKED_TRY(d->backend->aim(d->steps, &d->terms, none, err));
+    SKED_TRY(d->backend->evaluate(d->steps, d->dmu, value, err));
+cleanup:
     return st;
 }
 
@@ -117,150 +145,196 @@ static sked_status evaluate(descent *d, sked_i_gaus_value *value, sked_error *er
  */
 static sked_status set_multipliers(descent *d, sked_error *err)
 {
+    sked_status st = SKED_OK;
     sked_i_gaus_value value;
     memset(d->terms.multiplier, 0, sizeof d->terms.multiplier);
     memset(d->terms.penalty, 0, sizeof d->terms.penalty);
-    sked_status st = evaluate(d, &value, err);
+    SKED_TRY(measure(d, &value, err));
     const double pull = mean_pull(d);
     for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++)
         d->terms.multiplier[f] = f == SKED_I_GAUS_CAPACITY && !d->m->capped ? 0 : pull;
-    if (st == SKED_OK)
-        st = evaluate(d, &value, err);
-    for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++) {
+    SKED_TRY(measure(d, &value, err));
+    for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++)
         d->terms.penalty[f] = d->terms.multiplier[f] / (1 + value.violation[f]);
-        d->before[f] = value.violation[f];
-    }
+    SKED_TRY(d->backend->aim(d->steps, &d->terms, value.violation, err));
+cleanup:
     return st;
 }
 
-static sked_status step(descent *d, double progress, sked_error *err)
-{
-    const sked_i_gaus_model *m = d->m;
-    const double cooling = 1 - 0.8 * progress;
-    sked_i_gaus_decay_advance(&d->decay);
-    for (int32_t i = 0; i < m->n; i++) {
-        const double window = m->hi[i] - m->lo[i];
-        if (!isfinite(d->dmu[i]) || !isfinite(d->dsigma[i]))
-            return sked_i_fail(err, SKED_ERR_BUG,
-                               "the differentiable scheduler's gradient is not finite at op %d: mu %g (%g), "
-                               "sigma %g (%g), window %d..%d",
-                               (int)i, d->mu[i], d->dmu[i], d->sigma[i], d->dsigma[i], (int)m->lo[i],
-                               (int)m->hi[i]);
-        if (window == 0)
-            continue;
-        const double rate = d->tuning->rate * cooling * fmin(2, fmax(0.1, 0.02 * window));
-        const double mu =
-            d->mu[i] - 10 * rate * sked_i_gaus_adam(&d->decay, &d->momentum[i], &d->variance[i], d->dmu[i]);
-        d->mu[i] = fmin(m->hi[i], fmax(m->lo[i], mu));
-        if (d->tuning->fixed_sigma)
-            continue;
-        const int64_t k = (int64_t)m->n + i;
-        const double turn =
-            sked_i_gaus_adam(&d->decay, &d->momentum[k], &d->variance[k], d->dsigma[i] * d->sigma[i]);
-        const double sigma = d->sigma[i] * sked_i_exp(-0.05 * turn);
-        d->sigma[i] = fmax(SKED_I_GAUS_SIGMA_LEAST, fmin(sigma, d->widest));
-    }
-    return SKED_OK;
-}
-
-static void return_to(descent *d, const sked_i_gaus_incumbent *best, double scale)
+static sked_status return_to_best(descent *d, double scale, sked_error *err)
 {
     for (int32_t i = 0; i < d->m->n; i++)
-        d->mu[i] = best->start[i];
+        d->mu[i] = d->best->start[i];
     reset_sigma(d, scale);
+    return d->backend->place(d->steps, d->mu, d->sigma, err);
 }
 
-static void prepare(descent *d)
+static sked_status prepare(descent *d, sked_error *err)
 {
     const sked_i_gaus_model *m = d->m;
     d->peak = 0;
     for (int32_t i = 0; i < m->n; i++)
         assert(d->mu[i] >= m->lo[i] && d->mu[i] <= m->hi[i]);
-    for (int32_t p = 0; p <= m->profiles; p++)
-        d->weight[p] = m->weight[p];
     sked_i_gaus_round(m, d->mu, SKED_I_GAUS_REPAIR_LATER, d->l->at, d->l->scratch);
     sked_i_gaus_state_set(d->l->state, d->l->at);
     for (int32_t p = 0; p <= m->profiles; p++)
         for (int32_t c = 0; m->weight[p] > 0 && c < m->cells; c++)
             d->peak = fmax(d->peak, d->l->state->level[(int64_t)p * m->cells + c]);
-    d->terms = (sked_i_gaus_terms){.weight = d->weight,
+    d->terms = (sked_i_gaus_terms){.weight = m->weight,
                                    .capacity = m->capacity,
                                    .tau = d->tau,
                                    .alpha = m->alpha,
                                    .exact_dependency = d->tuning->exact};
     reset_sigma(d, d->tuning->sigma_scale);
-    set_tau(d, 0);
+    set_tau(d, 0, d->tau);
+    return d->backend->place(d->steps, d->mu, d->sigma, err);
 }
 
-static void record(const descent *d, int32_t k, bool restart, const sked_i_gaus_value *value, double best)
+static void record(const descent *d, const flight *f, const sked_i_gaus_value *value)
 {
-    if (d->tuning->record == NULL)
-        return;
     const bool rules_only = d->m->p->objective == SKED_OBJECTIVE_MAKESPAN; /* the horizon stands for it */
     d->tuning->record(d->tuning->record_data,
                       &(sked_i_gaus_iterate){
-                          .number = k,
-                          .restart = restart,
+                          .number = f->first,
+                          .restart = f->restart,
                           .objective = rules_only ? NAN : value->peak + d->terms.alpha * value->communication,
-                          .best = best,
+                          .best = d->best->value,
                           .violation = value->violation,
                           .ops = d->m->n,
-                          .mean = d->mu,
-                          .deviation = d->sigma});
+                          .mean = d->mean,
+                          .deviation = d->deviation});
+}
+
+/* ------------------------------------------------------------------ runs of steps */
+
+/* Steps from k to where the descent looks up: a legalisation, a return, the end, or `mark`. */
+static int32_t steps_ahead(const descent *d, int32_t k, int32_t mark)
+{
+    const int32_t left[] = {d->every - k % d->every, d->stretch - k % d->stretch, d->all - k,
+                            k < mark ? mark - k : d->most};
+    int32_t count = d->most;
+    for (size_t j = 0; j < sizeof left / sizeof *left; j++)
+        count = left[j] < count ? left[j] : count;
+    return count;
+}
+
+/* Starts the steps k to k + count - 1. */
+static sked_status start_run(descent *d, int32_t k, int32_t count, bool restart, sked_error *err)
+{
+    const int64_t rows = d->m->profiles + 1;
+    const sked_i_gaus_growth raise = sked_i_gaus_growth_of(d->backend->beside, d->all);
+    assert(count >= 1 && count <= d->most && d->under_way < SKED_I_GAUS_FLIGHT);
+    for (int32_t j = 0; j < count; j++) {
+        const double progress = (double)((k + j) % d->stretch) / d->stretch;
+        d->planned[j] = (sked_i_gaus_step){.rate = d->tuning->rate * (1 - 0.8 * progress),
+                                           .widest = d->tuning->sigma_most * (1 - 0.8 * progress),
+                                           .tau = d->tau + j * rows,
+                                           .raise = raise};
+        set_tau(d, progress, d->tau + j * rows);
+    }
+    d->flights[d->under_way++] =
+        (flight){.first = k, .restart = restart, .harvest = (k + count) % d->every == 0};
+    if (d->tuning->steps != NULL)
+        *d->tuning->steps += count;
+    return d->backend->run(d->steps, d->planned, count, err);
+}
+
+/* Legalises the means and keeps what is better. */
+static void harvest(descent *d)
+{
+    const sked_i_gaus_tuning *t = d->tuning;
+    (*d->evaluations)++;
+    d->stale++;
+    if (sked_i_gaus_legalise(d->l, d->mu, d->limit) && sked_i_gaus_keep(d->best, d->l->state))
+        d->stale = 0;
+    d->enough = d->best->value <= t->goal || (t->visit != NULL && t->visit(t->visit_data, d->mu, d->sigma)) ||
+                (int64_t)d->stale * d->every > 2 * (int64_t)d->stretch;
+}
+
+/* Waits for the oldest run and looks at its means. */
+static sked_status settle(descent *d, sked_error *err)
+{
+    sked_i_gaus_value value;
+    const flight f = d->flights[0];
+    if (d->mean != NULL) {
+        memcpy(d->mean, d->mu, (size_t)d->m->n * sizeof *d->mean);
+        memcpy(d->deviation, d->sigma, (size_t)d->m->n * sizeof *d->deviation);
+    }
+    d->under_way--;
+    memmove(d->flights, d->flights + 1, (size_t)d->under_way * sizeof *d->flights);
+    const sked_status st = d->backend->wait(d->steps, d->mu, d->sigma, &value, err);
+    if (st != SKED_OK)
+        return st;
+    if (d->mean != NULL)
+        record(d, &f, &value);
+    if (f.harvest)
+        harvest(d);
+    return SKED_OK;
+}
+
+static sked_status settle_all(descent *d, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    while (st == SKED_OK && d->under_way > 0)
+        st = settle(d, err);
+    return st;
 }
 
 /* ------------------------------------------------------------------ the descent */
 
-/* One gradient step, `progress` of the way through its stretch. */
-static sked_status advance(descent *d, int32_t k, double progress, bool restart, double best, sked_error *err)
-{
-    sked_i_gaus_value value;
-    d->widest = d->tuning->sigma_most * (1 - 0.8 * progress);
-    set_tau(d, progress);
-    sked_status st = evaluate(d, &value, err);
-    if (st != SKED_OK)
-        return st;
-    record(d, k, restart, &value, best);
-    st = step(d, progress, err);
-    sked_i_gaus_raise_multipliers(&value, d->before, d->terms.multiplier);
-    return st;
-}
-
-/* Legalises the means and keeps what is better; true: the goal is met, or the visitor has enough. */
-static bool harvest(descent *d, const sked_i_limit *limit, sked_i_gaus_incumbent *best, int32_t *stale)
+/*
+ * Sets the steps, as many as the time allows, and what follows from them: a GPU legalises as often in a short
+ * descent as in a long one, for it waits for that.
+ */
+static void set_length(descent *d, int32_t all)
 {
     const sked_i_gaus_tuning *t = d->tuning;
-    (*stale)++;
-    if (sked_i_gaus_legalise(d->l, d->mu, limit) && sked_i_gaus_keep(best, d->l->state))
-        *stale = 0;
-    return best->value <= t->goal || (t->visit != NULL && t->visit(t->visit_data, d->mu, d->sigma));
+    d->all = all;
+    d->stretch = all / (t->restarts + 1) + 1;
+    d->every = t->every;
+    if (d->backend->beside)
+        d->every = (int32_t)fmax(1, floor((double)all * t->every / t->iterations));
 }
 
-static sked_status descend(descent *d, const sked_i_limit *limit, sked_i_gaus_incumbent *best,
-                           int64_t *evaluations, sked_error *err)
+/*
+ * The means of one run are legalised while the backend makes the next one. What that finds decides about
+ * returns and the end only, so the steps are the same as one after the other.
+ */
+static sked_status descend(descent *d, sked_error *err)
 {
     const sked_i_gaus_tuning *t = d->tuning;
-    int32_t all = t->iterations, stretch = all / (t->restarts + 1) + 1;
-    const double begin = sked_clock();
+    const bool beside = runs_beside(d);
+    /* The first steps on a GPU load its code: the pace is measured after them. */
+    const int32_t from = beside ? 8 : 0, mark = beside ? 40 : 6;
+    double begin = sked_clock();
     sked_status st = SKED_OK;
-    int32_t stale = 0; /* legalisations since the last better one */
-    for (int32_t k = 0; st == SKED_OK && k < all; k++) {
-        if (k == 6) {
-            all = sked_i_gaus_affordable(begin, k, all, 8, limit);
-            stretch = all / (t->restarts + 1) + 1;
+    set_length(d, t->iterations);
+    for (int32_t k = 0, count; st == SKED_OK && k < d->all && !d->enough; k += count) {
+        const bool turn = k > 0 && k % d->stretch == 0;
+        count = 0;
+        if (turn || (beside && (k == from || k == mark)))
+            SKED_TRY(settle_all(d, err));
+        if (k == from)
+            begin = sked_clock();
+        if (k == mark) {
+            const double pace = (sked_clock() - begin) / (k - from);
+            set_length(d, from + sked_i_gaus_affordable(begin, k - from, d->all - from, 8, d->limit));
+            if (beside) /* how steps are cut into runs changes nothing else */
+                d->most = (int32_t)fmax(1, fmin(long_run, run_seconds / pace));
         }
-        if (sked_i_limit_reached(limit))
+        if (d->enough || sked_i_limit_reached(d->limit))
             break;
-        const bool restart = k % stretch == 0 && k > 0 && best->value < INFINITY;
+        const bool restart = k > 0 && k % d->stretch == 0 && d->best->value < INFINITY;
         if (restart)
-            return_to(d, best, t->sigma_scale * pow(0.5, k / stretch));
-        st = advance(d, k, (double)(k % stretch) / stretch, restart, best->value, err);
-        if (st != SKED_OK || (k + 1) % t->every != 0)
-            continue;
-        (*evaluations)++;
-        if (harvest(d, limit, best, &stale) || stale * t->every > 2 * stretch)
-            break;
+            SKED_TRY(return_to_best(d, t->sigma_scale * pow(0.5, k / d->stretch), err));
+        count = steps_ahead(d, k, k < from ? from : mark);
+        SKED_TRY(start_run(d, k, count, restart, err));
+        while (d->under_way > (beside ? 1 : 0))
+            SKED_TRY(settle(d, err));
     }
+    if (!d->enough && !sked_i_limit_reached(d->limit))
+        SKED_TRY(settle_all(d, err));
+cleanup:
     return st;
 }
 
@@ -268,15 +342,21 @@ sked_status sked_i_gaus_descend(sked_i_gaus_legaliser *l, const sked_i_gaus_tuni
                                 const sked_i_limit *limit, double *mu, sked_i_gaus_incumbent *best,
                                 int64_t *evaluations, sked_error *err)
 {
-    descent d = {.l = l, .m = l->m, .tuning = tuning, .mu = mu};
+    descent d = {.l = l,
+                 .m = l->m,
+                 .tuning = tuning,
+                 .mu = mu,
+                 .limit = limit,
+                 .best = best,
+                 .evaluations = evaluations};
     assert(tuning->every >= 1 && tuning->threads >= 1 && tuning->rate > 0 && tuning->sigma_scale > 0);
     sked_status st = open_descent(&d, err);
-    if (st == SKED_OK) {
-        prepare(&d);
-        st = set_multipliers(&d, err);
-    }
     if (st == SKED_OK)
-        st = descend(&d, limit, best, evaluations, err);
+        st = prepare(&d, err);
+    if (st == SKED_OK)
+        st = set_multipliers(&d, err);
+    if (st == SKED_OK)
+        st = descend(&d, err);
     close_descent(&d);
     return st;
 }

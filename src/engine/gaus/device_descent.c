@@ -5,44 +5,68 @@
 #include "engine/gaus/device.h"
 
 #include "backend/backend.h"
-#include "base/explog.h"
 #include "base/memory.h"
 
 #include <assert.h>
 #include <string.h>
 
+/* A run of gradient steps that the backend has not finished, or that nobody has looked at. */
+typedef struct flight {
+    int32_t first; /* its first step */
+    bool harvest;  /* its point is to be decoded */
+} flight;
+
 typedef struct descent {
     const sked_i_gaus_device_grid *grid;
     const sked_i_gaus_tuning *tuning;
-    const sked_i_gaus_device_backend *backend;
-    sked_i_gaus_device_evaluator *evaluator;
-    sked_i_gaus_device_point at, gradient;
-    double *logit;               /* [n * m] */
-    double *momentum, *variance; /* [2 n + n m] of Adam: mu, log sigma, logits */
-    double *mean, *deviation;    /* [n] in units of time, for who watches; NULL: nobody does */
-    sked_i_gaus_decay decay;
-    double widest, before[SKED_I_GAUS_FAMILIES];
+    const sked_i_gaus_device_descent_backend *backend;
+    sked_i_gaus_device_descent *steps;
+    sked_i_gaus_device_bounds bounds;
+    sked_i_gaus_device_point at; /* after the last run that was waited for */
+    double *logit;               /* [n * m] at the start */
+    double *dmu;                 /* [n] at the start */
+    double *mean, *deviation; /* [n] before that run, in units of time, for who watches; NULL: nobody does */
+    sked_i_gaus_device_step planned[SKED_I_GAUS_RUN];
+    int32_t most, all; /* steps of one run at most; steps altogether */
     sked_i_gaus_device_terms terms;
+    flight flights[SKED_I_GAUS_FLIGHT]; /* the oldest first */
+    int under_way;
+    bool enough; /* the goal is met */
+    sked_i_gaus_device_decoder *decoder;
+    sked_i_rng *rng;
+    sked_i_gaus_incumbent *best;
 } descent;
+
+/* Steps of a run beside the caller, who hears limits after those under way. */
+enum { long_run = 16, short_run = 2, large = 20000 /* shares from which they are short */ };
+
+static bool runs_beside(const descent *d)
+{
+    return d->backend->beside && d->tuning->record == NULL;
+}
 
 static sked_status open_descent(descent *d, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const sked_i_backend *backend;
-    const int64_t n = d->grid->model->n, shares = n * d->grid->model->m;
-    SKED_TRY(sked_i_backend_find("cpu", &backend, err));
-    d->backend = backend->gaus_device;
-    SKED_TRY(d->backend->create(&d->grid->view, d->tuning->threads, &d->evaluator, err));
+    const sked_i_backend *backend = d->tuning->backend;
+    const sked_i_gaus_device_model *b = d->grid->model;
+    const int64_t n = b->n, shares = n * b->m;
+    if (backend == NULL)
+        SKED_TRY(sked_i_backend_find("cpu", &backend, err));
+    d->backend = backend->gaus_device_descent;
+    /* On unequal devices an evaluation costs the pairs of kinds that have a share: a thousandth is none. */
+    d->bounds = (sked_i_gaus_device_bounds){.lo = d->grid->lo,
+                                            .hi = d->grid->hi,
+                                            .fix = b->p->fix_device,
+                                            .least = b->form->unequal != NULL ? -7 : -30,
+                                            .fixed_sigma = d->tuning->fixed_sigma};
+    d->most = !runs_beside(d) ? 1 : shares > large ? short_run : long_run;
+    SKED_TRY(d->backend->create(&d->grid->view, &d->bounds, d->tuning->threads, &d->steps, err));
     SKED_NEW(d->at.mu, n);
     SKED_NEW(d->at.sigma, n);
     SKED_NEW(d->at.share, shares);
-    SKED_NEW(d->gradient.mu, n);
-    SKED_NEW(d->gradient.sigma, n);
-    SKED_NEW(d->gradient.share, shares);
     SKED_NEW(d->logit, shares);
-    SKED_NEW0(d->momentum, 2 * n + shares);
-    SKED_NEW0(d->variance, 2 * n + shares);
-    d->decay = (sked_i_gaus_decay){1, 1};
+    SKED_NEW(d->dmu, n);
     if (d->tuning->record != NULL) {
         SKED_NEW(d->mean, n);
         SKED_NEW(d->deviation, n);
@@ -53,11 +77,9 @@ cleanup:
 
 static void close_descent(descent *d)
 {
-    if (d->evaluator != NULL)
-        d->backend->destroy(d->evaluator);
-    void *const owned[] = {d->at.mu,          d->at.sigma,       d->at.share, d->gradient.mu,
-                           d->gradient.sigma, d->gradient.share, d->logit,    d->momentum,
-                           d->variance,       d->mean,           d->deviation};
+    if (d->steps != NULL)
+        d->backend->destroy(d->steps);
+    void *const owned[] = {d->at.mu, d->at.sigma, d->at.share, d->logit, d->dmu, d->mean, d->deviation};
     for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
         free(owned[k]);
 }
@@ -111,160 +133,125 @@ static void place_shares(descent *d, int kind, const sked_i_gaus_incumbent *from
 }
 
 /*
- * Softmax of the logits at a temperature; pinned ops stay on their device. On unequal devices an evaluation
- * costs the pairs of kinds that have a share, so a thousandth of the largest is none.
- */
-static void set_shares(descent *d, double temperature)
-{
-    const int32_t m = d->grid->model->m, *fix = d->grid->model->p->fix_device;
-    const double least = d->grid->model->form->unequal != NULL ? -7 : -30;
-    for (int32_t i = 0; i < d->grid->model->n; i++) {
-        const double *logit = d->logit + (int64_t)i * m;
-        double *share = d->at.share + (int64_t)i * m, most = -INFINITY, sum = 0;
-        for (int32_t k = 0; k < m; k++)
-            most = fmax(most, logit[k]);
-        for (int32_t k = 0; k < m; k++) {
-            const double x = (logit[k] - most) / temperature;
-            sum += share[k] = x > least ? sked_i_exp(x) : 0;
-        }
-        assert(m == 0 || sum >= 1); /* the largest logit alone gives 1 */
-        for (int32_t k = 0; k < m; k++)
-            share[k] = fix != NULL && fix[i] >= 0 ? k == fix[i] : share[k] / sum;
-    }
-}
-
-/* ------------------------------------------------------------------ one step */
-
-static sked_status evaluate(descent *d, sked_i_gaus_value *value, sked_error *err)
-{
-    sked_status st = d->backend->evaluate(d->evaluator, &d->terms, &d->at, &d->gradient, value, err);
-    if (st == SKED_OK && !isfinite(value->total))
-        st = sked_i_fail(err, SKED_ERR_BUG,
-                         "the differentiable scheduler met a number that is not finite: total %g, violations "
-                         "%g %g %g, multipliers %g %g %g, %d cells of %g",
-                         value->total, value->violation[0], value->violation[2], value->violation[3],
-                         d->terms.multiplier[0], d->terms.multiplier[2], d->terms.multiplier[3],
-                         (int)d->grid->view.cells, d->grid->width);
-    return st;
-}
-
-/*
  * Multipliers are the inverse of the mean pull at the start; capacities a tenth of that, for they are met
  * soon and dependencies late (measured).
  */
 static sked_status set_multipliers(descent *d, sked_error *err)
 {
     static const int families[] = {SKED_I_GAUS_DEPENDENCY, SKED_I_GAUS_CAPACITY};
+    static const double none[SKED_I_GAUS_FAMILIES] = {0};
     sked_status st = SKED_OK;
     sked_i_gaus_value value;
     double found[2] = {1, 1};
-    for (int f = 0; st == SKED_OK && f < 2; f++) {
+    for (int f = 0; f < 2; f++) {
         double pull = 0;
         d->terms = (sked_i_gaus_device_terms){0};
         d->terms.multiplier[families[f]] = 1;
-        st = evaluate(d, &value, err);
-        for (int32_t i = 0; st == SKED_OK && i < d->grid->model->n; i++)
-            pull += fabs(d->gradient.mu[i]);
+        SKED_TRY(d->backend->aim(d->steps, &d->terms, none, err));
+        SKED_TRY(d->backend->evaluate(d->steps, d->dmu, &value, err));
+        for (int32_t i = 0; i < d->grid->model->n; i++)
+            pull += fabs(d->dmu[i]);
         found[f] = fmin(1e3, d->grid->model->n / fmax(pull, 1e-9));
     }
     d->terms = (sked_i_gaus_device_terms){0};
     d->terms.multiplier[SKED_I_GAUS_DEPENDENCY] = d->terms.multiplier[SKED_I_GAUS_LATENCY] = found[0];
     d->terms.multiplier[SKED_I_GAUS_CAPACITY] = 0.1 * found[1];
+    SKED_TRY(d->backend->aim(d->steps, &d->terms, none, err));
+cleanup:
     return st;
 }
 
-/* The gradient of the shares goes through the softmax to the logits. */
-static void step_shares(descent *d, int32_t i, double rate)
-{
-    const int32_t m = d->grid->model->m;
-    const int64_t first = (int64_t)i * m, offset = 2 * (int64_t)d->grid->model->n + first;
-    double *momentum = d->momentum + offset, *variance = d->variance + offset;
-    const double *share = d->at.share + first, *dshare = d->gradient.share + first;
-    double mean = 0;
-    for (int32_t k = 0; k < m; k++)
-        mean += share[k] * dshare[k];
-    for (int32_t k = 0; k < m; k++)
-        d->logit[first + k] -=
-            rate * sked_i_gaus_adam(&d->decay, momentum + k, variance + k, share[k] * (dshare[k] - mean));
-}
+/* ------------------------------------------------------------------ runs of steps */
 
-static sked_status step(descent *d, double progress, sked_error *err)
+/* Starts the steps k to k + count - 1. */
+static sked_status start_run(descent *d, int32_t k, int32_t count, sked_error *err)
 {
-    const sked_i_gaus_device_grid *g = d->grid;
-    const int64_t n = g->model->n;
-    const double cooling = 1 - 0.8 * progress;
-    sked_i_gaus_decay_advance(&d->decay);
-    for (int32_t i = 0; i < n; i++) {
-        const double window = g->hi[i] - g->lo[i];
-        if (!isfinite(d->gradient.mu[i]) || !isfinite(d->gradient.sigma[i]))
-            return sked_i_fail(err, SKED_ERR_BUG,
-                               "the differentiable scheduler's gradient is not finite at op %d: mu %g (%g), "
-                               "sigma %g (%g), window %g..%g",
-                               (int)i, d->at.mu[i], d->gradient.mu[i], d->at.sigma[i], d->gradient.sigma[i],
-                               g->lo[i], g->hi[i]);
-        if (g->model->m > 1)
-            step_shares(d, i, d->tuning->rate * cooling);
-        if (!(window > 0))
-            continue;
-        const double rate = 5 * d->tuning->rate * cooling * fmin(2, fmax(0.1, 0.02 * window));
-        d->at.mu[i] =
-            fmin(g->hi[i],
-                 fmax(g->lo[i], d->at.mu[i] - rate * sked_i_gaus_adam(&d->decay, &d->momentum[i],
-                                                                      &d->variance[i], d->gradient.mu[i])));
-        if (d->tuning->fixed_sigma)
-            continue;
-        const double turn = sked_i_gaus_adam(&d->decay, &d->momentum[n + i], &d->variance[n + i],
-                                             d->gradient.sigma[i] * d->at.sigma[i]);
-        d->at.sigma[i] =
-            fmax(SKED_I_GAUS_SIGMA_LEAST, fmin(d->at.sigma[i] * sked_i_exp(-0.05 * turn), d->widest));
+    const sked_i_gaus_tuning *t = d->tuning;
+    const sked_i_gaus_growth raise = sked_i_gaus_growth_of(d->backend->beside, d->all);
+    assert(count >= 1 && count <= d->most && d->under_way < SKED_I_GAUS_FLIGHT);
+    for (int32_t j = 0; j < count; j++) {
+        const double progress = (double)(k + j) / d->all, cooling = 1 - 0.8 * progress;
+        d->planned[j] = (sked_i_gaus_device_step){.rate = 5 * t->rate * cooling,
+                                                  .share_rate = t->rate * cooling,
+                                                  .widest = t->sigma_most * pow(0.05, progress),
+                                                  .temperature = 1 - 0.8 * progress,
+                                                  .raise = raise};
     }
-    return SKED_OK;
+    d->flights[d->under_way++] = (flight){.first = k, .harvest = (k + count) % t->every == 0};
+    if (d->tuning->steps != NULL)
+        *d->tuning->steps += count;
+    return d->backend->run(d->steps, d->planned, count, err);
 }
 
-/* ------------------------------------------------------------------ the descent */
-
-static void record(descent *d, int32_t k, const sked_i_gaus_value *value, double best)
+static void look_back(const descent *d)
 {
-    const int32_t n = d->grid->model->n;
-    if (d->tuning->record == NULL)
-        return;
-    for (int32_t i = 0; i < n; i++) {
+    for (int32_t i = 0; d->mean != NULL && i < d->grid->model->n; i++) {
         d->mean[i] = d->at.mu[i] * d->grid->width;
         d->deviation[i] = d->at.sigma[i] * d->grid->width;
     }
+}
+
+static void record(const descent *d, int32_t k, const sked_i_gaus_value *value)
+{
+    if (d->mean == NULL)
+        return;
     d->tuning->record(d->tuning->record_data, &(sked_i_gaus_iterate){.number = k,
                                                                      .objective = NAN,
-                                                                     .best = best,
+                                                                     .best = d->best->value,
                                                                      .violation = value->violation,
-                                                                     .ops = n,
+                                                                     .ops = d->grid->model->n,
                                                                      .mean = d->mean,
                                                                      .deviation = d->deviation});
 }
 
-static sked_status descend(descent *d, sked_i_gaus_device_decoder *dec, sked_i_rng *rng,
-                           const sked_i_limit *limit, sked_i_gaus_incumbent *best, sked_error *err)
+/* Waits for the oldest run and decodes its point. */
+static sked_status settle(descent *d, sked_error *err)
 {
-    const sked_i_gaus_tuning *t = d->tuning;
-    const double begin = sked_clock();
     sked_status st = SKED_OK;
     sked_i_gaus_value value;
-    int32_t all = t->iterations;
-    for (int32_t k = 0; st == SKED_OK && k < all && !sked_i_limit_reached(limit); k++) {
-        if (k == t->every)
-            all = sked_i_gaus_affordable(begin, k, all, 4, limit);
-        const double progress = (double)k / all;
-        d->widest = t->sigma_most * pow(0.05, progress);
-        set_shares(d, 1 - 0.8 * progress);
-        SKED_TRY(evaluate(d, &value, err));
-        record(d, k, &value, best->value);
-        SKED_TRY(step(d, progress, err));
-        sked_i_gaus_raise_multipliers(&value, d->before, d->terms.multiplier);
-        if ((k + 1) % t->every != 0)
-            continue;
-        SKED_TRY(sked_i_gaus_device_decode(dec, &d->at, 2, rng, best, err));
-        if (best->value <= t->goal)
-            break;
+    const flight f = d->flights[0];
+    look_back(d);
+    d->under_way--;
+    memmove(d->flights, d->flights + 1, (size_t)d->under_way * sizeof *d->flights);
+    SKED_TRY(d->backend->wait(d->steps, &d->at, &value, err));
+    record(d, f.first, &value);
+    if (f.harvest)
+        SKED_TRY(sked_i_gaus_device_decode(d->decoder, &d->at, 2, d->rng, d->best, err));
+    d->enough = f.harvest && d->best->value <= d->tuning->goal;
+cleanup:
+    return st;
+}
+
+static sked_status settle_down_to(descent *d, int left, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    while (st == SKED_OK && d->under_way > left && !d->enough)
+        st = settle(d, err);
+    return st;
+}
+
+/* ------------------------------------------------------------------ the descent */
+
+static sked_status descend(descent *d, const sked_i_limit *limit, sked_error *err)
+{
+    const sked_i_gaus_tuning *t = d->tuning;
+    const bool beside = runs_beside(d);
+    const double begin = sked_clock();
+    sked_status st = SKED_OK;
+    d->all = t->iterations;
+    for (int32_t k = 0, count; k < d->all && !d->enough && !sked_i_limit_reached(limit); k += count) {
+        if (k == t->every) {
+            SKED_TRY(settle_down_to(d, 0, err));
+            d->all = sked_i_gaus_affordable(begin, k, d->all, 4, limit);
+        }
+        count = t->every - k % t->every;
+        count = count < d->most ? count : d->most;
+        count = count < d->all - k ? count : d->all - k;
+        SKED_TRY(start_run(d, k, count, err));
+        SKED_TRY(settle_down_to(d, beside ? 1 : 0, err));
     }
+    if (!sked_i_limit_reached(limit))
+        SKED_TRY(settle_down_to(d, 0, err));
 cleanup:
     return st;
 }
@@ -275,18 +262,17 @@ sked_status sked_i_gaus_device_descend(const sked_i_gaus_device_grid *grid, sked
                                        const sked_i_limit *limit, sked_i_gaus_incumbent *best,
                                        sked_error *err)
 {
-    descent d = {.grid = grid, .tuning = tuning};
+    sked_status st = SKED_OK;
+    descent d = {.grid = grid, .tuning = tuning, .decoder = dec, .rng = rng, .best = best};
     assert(tuning->every >= 1 && tuning->threads >= 1 && tuning->rate > 0);
     assert(from->value < INFINITY);
-    sked_status st = open_descent(&d, err);
-    if (st == SKED_OK) {
-        place_means(&d, kind, from);
-        place_shares(&d, kind, from, rng);
-        set_shares(&d, 1);
-        st = set_multipliers(&d, err);
-    }
-    if (st == SKED_OK)
-        st = descend(&d, dec, rng, limit, best, err);
+    SKED_TRY(open_descent(&d, err));
+    place_means(&d, kind, from);
+    place_shares(&d, kind, from, rng);
+    SKED_TRY(d.backend->place(d.steps, d.at.mu, d.at.sigma, d.logit, err));
+    SKED_TRY(set_multipliers(&d, err));
+    SKED_TRY(descend(&d, limit, err));
+cleanup:
     close_descent(&d);
     return st;
 }

@@ -13,11 +13,8 @@ int32_t sked_i_gaus_affordable(double begin, int32_t done, int32_t all, int32_t 
     return done + (int32_t)fmax(least, fmin(all - done, more));
 }
 
-void sked_i_gaus_raise_multipliers(const sked_i_gaus_value *value, double *before, double *multiplier)
+sked_i_gaus_growth sked_i_gaus_growth_of(bool beside, int32_t iterations)
 {
-    for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++) {
-        if (value->violation[f] > 0.99 * before[f] && value->violation[f] > 1e-6)
-            multiplier[f] *= 1.03;
-        before[f] = value->violation[f];
-    }
+    const double slower = beside ? fmax(1, iterations / 400.0) : 1;
+    return (sked_i_gaus_growth){pow(1.03, 1 / slower), pow(0.99, 1 / slower)};
 }

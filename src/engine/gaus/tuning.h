@@ -1,13 +1,11 @@
 /*
  * What the descents of both relaxations (steps.h, device.h) have in common: how they are tuned, who watches
- * them, and one step of Adam.
+ * them, and how many steps the time allows.
  */
 #ifndef SKED_ENGINE_GAUS_TUNING_H
 #define SKED_ENGINE_GAUS_TUNING_H
-#include "backend/gaus.h"
+#include "backend/gaus_step.h"
 #include "base/clock.h"
-
-#include <math.h>
 
 /* ------------------------------------------------------------------ watching a descent */
 
@@ -36,44 +34,25 @@ typedef struct sked_i_gaus_tuning {
     int32_t restarts;   /* times it goes back to the incumbent within the iterations */
     int32_t every;      /* gradient steps between legalisations, >= 1 */
     int threads;        /* of one evaluation, >= 1 */
-    double goal;        /* stop at this value */
+    const struct sked_i_backend *backend; /* that makes the steps; NULL: the CPU */
+    double goal;                          /* stop at this value */
     /* Called with the means at every legalisation; true: stop. NULL: legalise only. */
     bool (*visit)(void *data, const double *mu, const double *sigma);
     void *visit_data;
     sked_i_gaus_record_fn record; /* called once per gradient step; NULL: nobody watches */
     void *record_data;
+    int64_t *steps; /* grows by the gradient steps made; NULL: nobody counts them */
 } sked_i_gaus_tuning;
 
-/* The least sigma: an op that cannot move must not freeze its neighbours' gradients. */
-#define SKED_I_GAUS_SIGMA_LEAST 0.15
-
+/*
+ * How multipliers grow in a descent of so many steps. 3 % a step are right for some 400 of them; a descent
+ * `beside` the caller makes many more, and as much has to happen in it.
+ */
+sked_i_gaus_growth sked_i_gaus_growth_of(bool beside, int32_t iterations);
 /*
  * Gradient steps of `all` that the time allows by the pace so far, `done` since `begin`, at least `least`
  * more: a descent that is cut short would end hot.
  */
 int32_t sked_i_gaus_affordable(double begin, int32_t done, int32_t all, int32_t least,
                                const sked_i_limit *limit);
-
-/* ------------------------------------------------------------------ one step */
-
-/* Powers of Adam's rates, for its bias correction; 1 before the first step. */
-typedef struct sked_i_gaus_decay {
-    double first, second;
-} sked_i_gaus_decay;
-
-static inline void sked_i_gaus_decay_advance(sked_i_gaus_decay *d)
-{
-    d->first *= 0.9;
-    d->second *= 0.99;
-}
-/* One Adam step of one number; returns the step in units of the rate. */
-static inline double sked_i_gaus_adam(const sked_i_gaus_decay *d, double *momentum, double *variance,
-                                      double gradient)
-{
-    *momentum = 0.9 * *momentum + 0.1 * gradient;
-    *variance = 0.99 * *variance + 0.01 * gradient * gradient;
-    return *momentum / (1 - d->first) / (sqrt(*variance / (1 - d->second)) + 1e-30);
-}
-/* Multipliers of violations that did not fall grow by 3 %; before: [families] those of the last step. */
-void sked_i_gaus_raise_multipliers(const sked_i_gaus_value *value, double *before, double *multiplier);
 #endif

@@ -1,6 +1,9 @@
 /* The method `gaus`: options, quick starts, and which part takes the problem. */
 #include "method/gaus/gaus.h"
 
+#include "backend/backend.h"
+#include "base/thread.h"
+
 #include <string.h>
 
 #define GAUS_OPTIONS(X)                                                                                    \
@@ -23,8 +26,10 @@ SKED_I_OPTIONS(GAUS_OPTIONS);
 
 enum { DEPENDENCY_SHORTFALL, DEPENDENCY_EXACT };
 enum {
-    forced = 20000,      /* ops up to which fds is worth its time as a start */
-    worth_forking = 2000 /* ops from which an evaluation takes longer than starting threads */
+    forced = 20000,       /* ops up to which fds is worth its time as a start */
+    worth_forking = 2000, /* ops from which an evaluation takes longer than starting threads */
+    worth_a_gpu = 1000,   /* ops from which a step takes longer than its launches */
+    more_steps = 8        /* on a GPU for one on a CPU */
 };
 
 static sked_i_gaus_settings read_settings(const double *value)
@@ -152,47 +157,119 @@ static bool wants_forces(const sked_i_run *run)
            !list_suffices(run);
 }
 
-static sked_status run_whole(sked_i_run *run, const sked_i_gaus_settings *set, sked_error *err)
+/* Schedules to start from, where whole steps count. */
+static sked_status start_whole(sked_i_run *run, sked_error *err)
 {
     const sked_problem *p = run->problem;
-    sked_status st = check(p, err);
-    if (st != SKED_OK)
-        return st;
+    sked_status st = SKED_OK;
     if (p->objective == SKED_OBJECTIVE_MAKESPAN && p->ii == 0)
-        return sked_i_gaus_run_makespan(run, set, err);
+        return SKED_OK; /* makespan.c has its own */
     if (wants_forces(run))
         st = quick_start(run, "fds", forces_pay(p->graph) ? 0.9 : 0.25, err);
     if (st == SKED_OK && p->ii != SKED_II_AUTO)
         st = quick_start(run, p->ii > 0 ? "modulo-list" : "list", 0.2, err);
-    if (st == SKED_OK)
-        st = sked_i_gaus_run_horizon(run, set, err);
     return st;
 }
 
-static sked_status run_real(sked_i_run *run, const sked_i_gaus_settings *set, sked_error *err)
+/* The same where times are real. */
+static sked_status start_real(sked_i_run *run, sked_error *err)
 {
     sked_status st = SKED_OK;
     if (run->options->start != NULL)
         SKED_TRY(sked_i_run_offer_start(run, err));
     SKED_TRY(quick_start(run, "list", 0.2, err));
     SKED_TRY(quick_start(run, "heft", 0.2, err));
-    if (!sked_i_run_over(run))
-        SKED_TRY(sked_i_gaus_run_devices(run, set, err));
 cleanup:
     return st;
 }
 
+/* Quick starts, and a GPU that wakes up beside them. */
+typedef struct opening {
+    sked_i_run *run;
+    const sked_i_backend *backend;
+    sked_status status;
+    sked_error error;
+} opening;
+
+static void open_part(void *data, int index)
+{
+    opening *o = data;
+    if (index == 1)
+        o->backend->wake();
+    else
+        o->status = (takes_devices(o->run->problem) ? start_real : start_whole)(o->run, &o->error);
+}
+
+static sked_status run_quick_starts(sked_i_run *run, const sked_i_backend *backend, sked_error *err)
+{
+    opening o = {.run = run, .backend = backend};
+    const sked_status st = sked_i_parallel(backend->wake != NULL ? 2 : 1, open_part, &o, err);
+    if (st != SKED_OK || o.status == SKED_OK)
+        return st;
+    return sked_i_fail(err, o.status, "%s", o.error.message);
+}
+
+static sked_status run_relaxation(sked_i_run *run, const sked_i_gaus_settings *set, sked_error *err)
+{
+    const sked_problem *p = run->problem;
+    if (takes_devices(p))
+        return sked_i_run_over(run) ? SKED_OK : sked_i_gaus_run_devices(run, set, err);
+    if (p->objective == SKED_OBJECTIVE_MAKESPAN && p->ii == 0)
+        return sked_i_gaus_run_makespan(run, set, err);
+    return sked_i_gaus_run_horizon(run, set, err);
+}
+
+/* A GPU makes steps so quickly that legalising would keep it waiting: more of them, and more in between. */
+static void use_backend(const sked_i_run *run, const sked_i_backend *backend, sked_i_gaus_tuning *t)
+{
+    const bool beside =
+        takes_devices(run->problem) ? backend->gaus_device_descent->beside : backend->gaus_descent->beside;
+    t->backend = backend;
+    if (beside)
+        sked_i_gaus_lengthen(t, more_steps);
+}
+
+void sked_i_gaus_lengthen(sked_i_gaus_tuning *t, int32_t times)
+{
+    t->iterations = (int32_t)fmin(1e9, (double)t->iterations * times);
+    t->every = (int32_t)fmin(1e9, (double)t->every * times);
+}
+
+sked_status sked_i_gaus_fit(const sked_i_run *run, const sked_i_gaus_view *view, sked_i_gaus_tuning *tuning,
+                            int *count, sked_error *err)
+{
+    sked_error why = {0};
+    const char *name = run->options->backend;
+    sked_status st = tuning->backend->gaus_descent->room(view, *count, count, &why);
+    if (st != SKED_ERR_DEVICE || (name != NULL && strcmp(name, "auto") != 0))
+        return st == SKED_OK ? st : sked_i_fail(err, st, "%s", why.message);
+    const sked_i_gaus_settings plain = read_settings(run->setting);
+    tuning->iterations = plain.tuning.iterations;
+    tuning->every = plain.tuning.every;
+    return sked_i_backend_find("cpu", &tuning->backend, err);
+}
+
 static sked_status run_gaus(sked_i_run *run, sked_error *err)
 {
-    const sked_i_gaus_settings set = read_settings(run->setting);
-    return takes_devices(run->problem) ? run_real(run, &set, err) : run_whole(run, &set, err);
+    sked_status st = SKED_OK;
+    sked_i_gaus_settings set = read_settings(run->setting);
+    const sked_i_backend *backend;
+    const bool worth = run->problem->graph->n_ops >= worth_a_gpu;
+    SKED_TRY(sked_i_backend_choose(run->options->backend, worth, &backend, err));
+    if (!takes_devices(run->problem))
+        SKED_TRY(check(run->problem, err));
+    use_backend(run, backend, &set.tuning);
+    SKED_TRY(run_quick_starts(run, backend, err));
+    SKED_TRY(run_relaxation(run, &set, err));
+cleanup:
+    return st;
 }
 
 const sked_i_method sked_i_method_gaus = {
     .info = {"gaus", "differentiable scheduling: Gaussian start times, descent, legaliser, polish",
              SKED_CAN_DEVICES | SKED_CAN_TRANSFERS | SKED_CAN_RESOURCES | SKED_CAN_LOOPS | SKED_CAN_HORIZON |
                  SKED_CAN_START | SKED_CAN_FIX | SKED_CAN_ANYTIME | SKED_CAN_RECORD | SKED_CAN_MAKESPAN |
-                 SKED_CAN_RESOURCE | SKED_CAN_MEMORY | SKED_CAN_COST | SKED_CAN_MACHINES,
+                 SKED_CAN_RESOURCE | SKED_CAN_MEMORY | SKED_CAN_COST | SKED_CAN_MACHINES | SKED_CAN_CUDA,
              options, n_options},
     .run = run_gaus,
 };

@@ -28,6 +28,14 @@ typedef struct sked_i_gaus_settings {
 
 /* Threads of one evaluation where `jobs` descents run at a time: those left over, on graphs worth forking. */
 int sked_i_gaus_threads(const sked_i_run *run, int jobs);
+/*
+ * Lowers *count, the descents at a time, to what has room on the backend. Where not one has: DEVICE, or the
+ * CPU takes its place where the user left the choice to sked.
+ */
+SKED_MUST_CHECK sked_status sked_i_gaus_fit(const sked_i_run *run, const sked_i_gaus_view *view,
+                                            sked_i_gaus_tuning *tuning, int *count, sked_error *err);
+/* So many times the steps, and as many between legalisations. */
+void sked_i_gaus_lengthen(sked_i_gaus_tuning *t, int32_t times);
 /* Records every step of the descent so tuned where the run keeps a recording. */
 void sked_i_gaus_watch(const sked_i_run *run, sked_i_gaus_tuning *tuning);
 /* By how much a value fell; a first schedule gains nothing. */
@@ -64,6 +72,7 @@ typedef struct sked_i_gaus_rounds sked_i_gaus_rounds;
 typedef struct sked_i_gaus_item {
     int start;      /* kind of start, in the relaxation's own numbers */
     bool from_best; /* starts from the incumbent of the rounds instead */
+    bool varied;    /* other rate and sigmas than those of the same start before it */
     bool descend;
     double below;        /* devices: horizon of the descent as a share of the incumbent's length */
     double sweeps, heat; /* of the polish; no sweeps: no polish */
@@ -82,6 +91,7 @@ typedef struct sked_i_gaus_effort {
 typedef struct sked_i_gaus_worker {
     void *tools;         /* of the relaxation */
     int64_t evaluations; /* schedules made since the run was told */
+    int64_t steps;       /* gradient steps likewise */
     sked_i_gaus_effort descent, polish;
     sked_status status;
     sked_error error;

@@ -110,8 +110,10 @@ static sked_status shorten(shortener *s, const sked_i_gaus_model *m, bool *short
     sked_i_gaus_tuning t = s->set->tuning;
     const int tries = s->set->starts, patience = 1 + s->set->patience;
     const int32_t before = s->scheme->length;
+    int one = 1;
     t.goal = 0; /* any schedule within the horizon */
     t.threads = sked_i_gaus_threads(s->run, 1);
+    SKED_TRY(sked_i_gaus_fit(s->run, &m->view, &t, &one, err));
     t.visit = sked_i_gaus_scheme_visit;
     t.visit_data = s->scheme;
     SKED_TRY(sked_i_gaus_legaliser_create(m, &l, err));

@@ -115,8 +115,10 @@ static sked_status try_starts(sked_i_run *run, const sked_i_gaus_settings *set, 
     sked_i_gaus_tuning tuning = set->tuning;
     sked_i_rng rng;
     int64_t evaluations = 0;
+    int one = 1;
     tuning.goal = 0; /* any schedule within the horizon */
     tuning.threads = sked_i_gaus_threads(run, 1);
+    SKED_TRY(sked_i_gaus_fit(run, &m->view, &tuning, &one, err));
     sked_i_rng_seed(&rng, run->options->seed, (uint64_t)m->steps);
     for (int k = 0; k <= set->starts && best->value == INFINITY && !sked_i_limit_reached(&run->limit); k++) {
         /* Kind 0 is a list: the schedule. */

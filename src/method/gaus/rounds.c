@@ -41,6 +41,7 @@ static sked_status run_item(const sked_i_gaus_rounds *r, sked_i_gaus_worker *w, 
     sked_i_rng_seed(&t.rng, r->run->options->seed, (uint64_t)r->round * 1000003u + (uint64_t)index);
     it->best.value = INFINITY;
     t.tuning.threads = sked_i_gaus_threads(r->run, r->count);
+    t.tuning.steps = &w->steps;
     if (r->round == 0 && index == 0)
         sked_i_gaus_watch(r->run, &t.tuning);
     x->begin(&t);
@@ -96,6 +97,9 @@ static sked_status collect_workers(sked_i_gaus_rounds *r, sked_error *err)
         sked_i_run_evaluated(r->run, w->evaluations);
         w->evaluations = 0;
         tell_effort(r->run, "descent", &w->descent);
+        if (w->steps > 0)
+            sked_i_run_tally(r->run, "gradient step", w->steps, 0, 0, 0);
+        w->steps = 0;
         tell_effort(r->run, r->relaxation->polish_name, &w->polish);
         if (st == SKED_OK && w->status != SKED_OK)
             st = sked_i_fail(err, w->status, "%s", w->error.message);
@@ -207,7 +211,13 @@ static sked_status run_rounds(sked_i_gaus_rounds *r, sked_error *err)
         r->relaxation->plan(r);
         assert(r->count >= 1 && r->count <= r->most);
         r->deadline = now + left * (r->round == 0 ? r->relaxation->first_share : 1);
-        SKED_TRY(run_round(r, &better, err));
+        st = run_round(r, &better, err);
+        if (st == SKED_ERR_DEVICE && r->best.value < INFINITY) { /* what has been found counts */
+            st = SKED_OK;
+            why = "a failure of the device";
+            break;
+        }
+        SKED_TRY(st);
         SKED_TRY(exchange(r, &better, err));
         stale = better ? 0 : stale + 1;
         SKED_LOG(2, "gaus", "round %d: %d items, best %g%s", r->round, r->count, r->best.value,

@@ -5,6 +5,10 @@
  */
 #include "method/gaus/gaus.h"
 
+#include "backend/backend.h"
+
+enum { at_leisure = 8 }; /* times as many steps where the time is known that they may take */
+
 typedef struct tools {
     sked_i_gaus_legaliser *legaliser;
     double *mu; /* [n] */
@@ -65,8 +69,8 @@ static sked_status afford_starts(sked_i_gaus_rounds *r, sked_error *err)
     sked_i_gaus_tuning tuning = r->tuning;
     sked_i_gaus_incumbent *scratch = &r->items[0].best;
     const double begin = sked_clock(), left = r->run->limit.deadline - begin;
-    if (isinf(left) || !r->run->limit.paced || r->starts <= 1)
-        return SKED_OK;
+    if (isinf(left) || !r->run->limit.paced || r->starts <= 1 || r->tuning.backend->gaus_descent->beside)
+        return SKED_OK; /* a GPU makes its steps while the starts of others are legalised */
     tuning.iterations = 2;
     sked_i_gaus_place_means(r->model, SKED_I_GAUS_START_MIDPOINT, NULL, NULL, t->mu);
     const sked_status st =
@@ -107,19 +111,31 @@ static int kind_of(const sked_i_gaus_model *m, int k)
     return m->with_memory ? for_memory[k] : for_loads[k];
 }
 
+/*
+ * Descents of the first round: the starts, shared by the ranks; on a GPU one a thread at least, the starts
+ * again with other rates and sigmas.
+ */
+static int first_count(const sked_i_gaus_rounds *r)
+{
+    const bool beside = r->tuning.backend->gaus_descent->beside;
+    const int ranks = sked_i_gaus_ranks(r->run), own = (r->starts + ranks - 1) / ranks;
+    return beside && r->starts > 1 && r->threads > own ? r->threads : own > 0 ? own : 1;
+}
+
 /* Longer and longer polish, descents from the incumbent, and something new. */
 static void plan(sked_i_gaus_rounds *r)
 {
     const sked_i_gaus_settings *set = r->set;
     const double sweeps = set->polish ? set->sweeps : 0;
-    const int ranks = sked_i_gaus_ranks(r->run), starts = (r->starts + ranks - 1) / ranks;
-    r->count = r->round == 0 ? (starts > 0 ? starts : 1) : 2 * r->threads;
-    const int first = sked_i_gaus_first_item(r->run, r->count);
+    r->count = r->round == 0 ? first_count(r) : 2 * r->threads;
     r->list = r->round == 0 ? r->list : NULL;
+    const int first = sked_i_gaus_first_item(r->run, r->count);
     for (int k = 0; k < r->count; k++) {
         sked_i_gaus_item *it = &r->items[k];
-        const int turn = r->round + first + k;
-        it->start = r->round == 0 ? kind_of(r->model, first + k) : SKED_I_GAUS_START_RANDOM;
+        const int turn = r->round + first + k, kind = first + k;
+        it->varied = r->round == 0 && r->starts > 0 && kind >= r->starts;
+        it->start =
+            r->round > 0 ? SKED_I_GAUS_START_RANDOM : kind_of(r->model, it->varied ? kind % r->starts : kind);
         it->descend = r->starts > 0;
         it->sweeps = sweeps;
         it->heat = set->heat * (k % 2 == 0 ? 1 : 0.3); /* hot moves whole regions, mild balances loads */
@@ -147,6 +163,10 @@ static void begin(sked_i_gaus_task *t)
             own->mu[i] = r->best.start[i];
     } else {
         sked_i_gaus_place_means(m, it->start, r->list, &t->rng, own->mu);
+    }
+    if (it->varied) {
+        t->tuning.sigma_scale = 0.4 + 1.2 * sked_i_rng_uniform(&t->rng);
+        t->tuning.rate *= 0.4 * pow(10, sked_i_rng_uniform(&t->rng)); /* deep graphs want large ones */
     }
     if (it->from_best) {
         t->tuning.sigma_scale = 0.15 + 0.5 * sked_i_rng_uniform(&t->rng);
@@ -200,16 +220,22 @@ static const sked_i_gaus_relaxation relaxation = {.phase = "gradient and polish"
 sked_status sked_i_gaus_run_steps(sked_i_run *run, const sked_i_gaus_settings *set,
                                   const sked_i_gaus_model *m, sked_error *err)
 {
-    const int threads = run->options->threads;
+    int threads = run->options->threads;
+    sked_i_gaus_tuning tuning = set->tuning;
+    const sked_status st = sked_i_gaus_fit(run, &m->view, &tuning, &threads, err);
+    if (st != SKED_OK)
+        return st;
     sked_i_gaus_rounds r = {.run = run,
                             .set = set,
                             .relaxation = &relaxation,
                             .model = m,
-                            .tuning = set->tuning,
+                            .tuning = tuning,
                             .period = m->period,
                             .starts = set->starts,
                             .threads = threads,
                             .most = set->starts > 2 * threads ? set->starts : 2 * threads};
     r.tuning.goal = sked_i_run_bound(run);
+    if (tuning.backend->gaus_descent->beside && run->limit.paced && isfinite(run->limit.deadline))
+        sked_i_gaus_lengthen(&r.tuning, at_leisure); /* the time limit cuts them down to what it allows */
     return sked_i_gaus_rounds_run(&r, err);
 }

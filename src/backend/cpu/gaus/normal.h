@@ -6,6 +6,12 @@
 #define SKED_BACKEND_CPU_GAUS_NORMAL_H
 #include <stdint.h>
 
+#ifdef __CUDACC__
+#define SKED_I_NORMAL_ANYWHERE __host__ __device__ /* the GPU reads a copy of the table */
+#else
+#define SKED_I_NORMAL_ANYWHERE
+#endif
+
 enum { SKED_I_NORMAL_PER_UNIT = 64, SKED_I_NORMAL_HALF = 544 /* 8.5 units each side */ };
 typedef struct sked_i_normal {
     struct {
@@ -16,7 +22,8 @@ typedef struct sked_i_normal {
 void sked_i_normal_init(sked_i_normal *t);
 
 /* Phi and phi at a distance h from a node z0 where they are c0 and p0. No division, no branch: vectorises. */
-static inline double sked_i_normal_near(double z0, double h, double c0, double p0, double *pdf)
+SKED_I_NORMAL_ANYWHERE static inline double sked_i_normal_near(double z0, double h, double c0, double p0,
+                                                               double *pdf)
 {
     const double q = z0 * z0, u = -h * (z0 + 0.5 * h);
     const double grow =
@@ -28,7 +35,7 @@ static inline double sked_i_normal_near(double z0, double h, double c0, double p
 }
 
 /* Phi(z) and phi(z); absolute error below 1e-14, 0 or 1 and 0 beyond 8.5. */
-static inline double sked_i_normal_at(const sked_i_normal *t, double z, double *pdf)
+SKED_I_NORMAL_ANYWHERE static inline double sked_i_normal_at(const sked_i_normal *t, double z, double *pdf)
 {
     if (!(z > -8.5) || !(z < 8.5)) {
         *pdf = 0;

@@ -1,0 +1,231 @@
+/* Descents of the time-step relaxation: whole runs of steps on the device, one stream each. */
+#include "backend/cuda/gaus_landing.h"
+
+extern "C" {
+#include "backend/gaus_step.h"
+#include "base/memory.h"
+}
+
+#include <string.h>
+
+/* What differs from step to step. */
+typedef struct numbers {
+    double rate, widest;
+    sked_i_gaus_growth raise;
+    sked_i_gaus_decay decay;
+} numbers;
+
+typedef struct descent {
+    sked_i_gaus_steps steps;
+    const sked_i_gaus_bounds *bounds;
+    int32_t *lo, *hi;            /* [ops] on the device, as what follows */
+    double *momentum, *variance; /* [2 ops] */
+    double *tau;                 /* [SKED_I_GAUS_FLIGHT * SKED_I_GAUS_RUN * (profiles + 1)] */
+    numbers *now;                /* [SKED_I_GAUS_FLIGHT * SKED_I_GAUS_RUN] */
+    double *sent_tau;            /* the same on the host */
+    numbers *sent;
+    sked_i_gaus_decay decay;
+    sked_i_gaus_landings landings;
+    sked_i_gaus_graphs graphs;
+} descent;
+
+/* What the table calls a descent. */
+static inline descent *mine(sked_i_gaus_descent *x)
+{
+    return reinterpret_cast<descent *>(x);
+}
+
+/* ------------------------------------------------------------------ one step */
+
+struct mover {
+    const int32_t *lo, *hi;
+    double *momentum, *variance;
+    const numbers *now;
+    bool fixed_sigma;
+};
+
+__device__ static void move_op(const sked_i_gaus_board &b, const mover &m, int64_t i,
+                               const sked_i_gaus_pair &gradient)
+{
+    const double lo = m.lo[i], hi = m.hi[i];
+    const numbers now = *m.now;
+    if (!isfinite(gradient.mu) || !isfinite(gradient.sigma)) {
+        atomicMin(&b.control->lost, (int32_t)i);
+        return;
+    }
+    if (hi == lo)
+        return;
+    const double rate = now.rate * sked_i_gaus_pace(hi - lo);
+    const double mu =
+        b.mu[i] - 10 * rate * sked_i_gaus_adam(&now.decay, &m.momentum[i], &m.variance[i], gradient.mu);
+    b.mu[i] = fmin(hi, fmax(lo, mu));
+    if (m.fixed_sigma)
+        return;
+    const int64_t k = (int64_t)b.ops + i;
+    const double sigma = b.sigma[i];
+    const double turn = sked_i_gaus_adam(&now.decay, &m.momentum[k], &m.variance[k], gradient.sigma * sigma);
+    b.sigma[i] = fmax(SKED_I_GAUS_SIGMA_LEAST, fmin(sigma * exp(-0.05 * turn), now.widest));
+}
+
+__global__ static void __launch_bounds__(SKED_I_GAUS_BLOCK) adam_kernel(sked_i_gaus_board b, mover m)
+{
+    const int64_t i = ((int64_t)blockIdx.x * SKED_I_GAUS_BLOCK + threadIdx.x) / 8;
+    const int lane = (int)threadIdx.x % 8;
+    const sked_i_gaus_pair gradient = gaus_gather(b, i, lane);
+    if (lane == 0 && i < b.ops)
+        move_op(b, m, i, gradient);
+}
+
+/* Step k of the run that lands in `place`. */
+static void launch_step(void *data, int place, int k)
+{
+    const descent *d = (const descent *)data;
+    const sked_i_gaus_board b = d->steps.board;
+    const cudaStream_t stream = d->steps.stream;
+    const unsigned blocks = (unsigned)(((int64_t)b.ops * 8 + SKED_I_GAUS_BLOCK - 1) / SKED_I_GAUS_BLOCK);
+    const int64_t at = (int64_t)place * SKED_I_GAUS_RUN + k;
+    const mover m = {d->lo, d->hi, d->momentum, d->variance, d->now + at, d->bounds->fixed_sigma};
+    sked_i_gaus_forward(&b, d->steps.what, stream);
+    sked_i_gaus_profiles(&b, d->tau + at * (b.profiles + 1), &d->now[at].raise, stream);
+    sked_i_gaus_backward(&b, d->steps.what, stream);
+    SKED_LAUNCH(adam_kernel, blocks > 0 ? blocks : 1, SKED_I_GAUS_BLOCK, 0, stream, b, m);
+}
+
+/* ------------------------------------------------------------------ opening and closing */
+
+static void lay(sked_i_cuda_arena *a, void *data)
+{
+    descent *d = (descent *)data;
+    const int64_t n = d->steps.board.ops, rows = (int64_t)d->steps.board.profiles + 1;
+    d->lo = SKED_CUT(a, int32_t, n);
+    d->hi = SKED_CUT(a, int32_t, n);
+    d->momentum = SKED_CUT(a, double, 2 * n);
+    d->variance = SKED_CUT(a, double, 2 * n);
+    d->tau = SKED_CUT(a, double, SKED_I_GAUS_FLIGHT *SKED_I_GAUS_RUN *rows);
+    d->now = SKED_CUT(a, numbers, SKED_I_GAUS_FLIGHT * SKED_I_GAUS_RUN);
+}
+
+static sked_status room(const sked_i_gaus_view *view, int most, int *count, sked_error *err)
+{
+    descent d = {};
+    sked_i_gaus_steps_count(&d.steps, view, lay, &d);
+    const double need = (double)d.steps.arena.used, left = (double)sked_i_cuda_free_bytes();
+    if (left < need)
+        return sked_i_fail(err, SKED_ERR_DEVICE,
+                           "CUDA: a descent of gaus over %d ops needs %.1f MB of device memory, %.1f MB are "
+                           "free: some %.0f ops would fit",
+                           (int)view->ops, need * 1e-6, left * 1e-6, floor(left / need * view->ops));
+    *count = left / need < most ? (int)(left / need) : most;
+    return SKED_OK;
+}
+
+static void destroy(sked_i_gaus_descent *opaque)
+{
+    descent *d = mine(opaque);
+    if (d == NULL)
+        return;
+    sked_i_gaus_steps_close(&d->steps);
+    sked_i_gaus_landings_close(&d->landings);
+    sked_i_gaus_graphs_clear(&d->graphs);
+    cudaFreeHost(d->sent_tau);
+    cudaFreeHost(d->sent);
+    free(d);
+}
+
+static sked_status create(const sked_i_gaus_view *view, const sked_i_gaus_bounds *bounds, int threads,
+                          sked_i_gaus_descent **out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const size_t bytes = (size_t)view->ops * sizeof(int32_t);
+    const size_t rows = ((size_t)view->profiles + 1) * sizeof(double);
+    descent *d = (descent *)sked_i_alloc_zero(1, sizeof *d);
+    (void)threads;
+    if (d == NULL)
+        return sked_i_no_memory(err);
+    d->bounds = bounds;
+    SKED_TRY(sked_i_gaus_steps_open(&d->steps, view, lay, d, err));
+    SKED_TRY(sked_i_gaus_landings_open(&d->landings, 2 * (int64_t)view->ops, err));
+    CUDA_TRY(cudaMallocHost(&d->sent_tau, SKED_I_GAUS_FLIGHT * SKED_I_GAUS_RUN * rows));
+    CUDA_TRY(cudaMallocHost(&d->sent, SKED_I_GAUS_FLIGHT * SKED_I_GAUS_RUN * sizeof *d->sent));
+    CUDA_TRY(cudaMemcpyAsync(d->lo, bounds->lo, bytes, cudaMemcpyHostToDevice, d->steps.stream));
+    CUDA_TRY(cudaMemcpyAsync(d->hi, bounds->hi, bytes, cudaMemcpyHostToDevice, d->steps.stream));
+    CUDA_TRY(cudaStreamSynchronize(d->steps.stream));
+    *out = reinterpret_cast<sked_i_gaus_descent *>(d);
+    return SKED_OK;
+cleanup:
+    destroy(reinterpret_cast<sked_i_gaus_descent *>(d));
+    return st;
+}
+
+/* ------------------------------------------------------------------ the table */
+
+static sked_status place(sked_i_gaus_descent *opaque, const double *mu, const double *sigma, sked_error *err)
+{
+    descent *d = mine(opaque);
+    sked_status st = SKED_OK;
+    const size_t bytes = 2 * (size_t)d->steps.board.ops * sizeof(double);
+    CUDA_TRY(cudaMemsetAsync(d->momentum, 0, bytes, d->steps.stream));
+    CUDA_TRY(cudaMemsetAsync(d->variance, 0, bytes, d->steps.stream));
+    SKED_TRY(sked_i_gaus_steps_place(&d->steps, mu, sigma, err));
+    d->decay = {1, 1};
+cleanup:
+    return st;
+}
+
+static sked_status aim(sked_i_gaus_descent *opaque, const sked_i_gaus_terms *terms, const double *violation,
+                       sked_error *err)
+{
+    descent *d = mine(opaque);
+    sked_i_gaus_graphs_clear(&d->graphs); /* they have the terms in them */
+    return sked_i_gaus_steps_aim(&d->steps, terms, violation, err);
+}
+
+static sked_status evaluate(sked_i_gaus_descent *opaque, double *dmu, sked_i_gaus_value *value,
+                            sked_error *err)
+{
+    descent *d = mine(opaque);
+    return sked_i_gaus_steps_evaluate(&d->steps, dmu, NULL, value, err);
+}
+
+static sked_status run(sked_i_gaus_descent *opaque, const sked_i_gaus_step *steps, int count, sked_error *err)
+{
+    descent *d = mine(opaque);
+    sked_status st = SKED_OK;
+    const sked_i_gaus_board *b = &d->steps.board;
+    const cudaStream_t stream = d->steps.stream;
+    const size_t rows = (size_t)b->profiles + 1;
+    const int place = sked_i_gaus_landings_next(&d->landings);
+    const size_t first = (size_t)place * SKED_I_GAUS_RUN;
+    for (int k = 0; k < count; k++) {
+        sked_i_gaus_decay_advance(&d->decay);
+        d->sent[first + k] = {steps[k].rate, steps[k].widest, steps[k].raise, d->decay};
+        memcpy(d->sent_tau + (first + k) * rows, steps[k].tau, rows * sizeof(double));
+    }
+    {
+        const sked_i_gaus_piece pieces[] = {
+            SKED_I_GAUS_PIECE(d->tau + first * rows, d->sent_tau + first * rows, count * rows),
+            SKED_I_GAUS_PIECE(d->now + first, d->sent + first, count)};
+        SKED_TRY(sked_i_gaus_send(pieces, 2, stream, err));
+    }
+    SKED_TRY(sked_i_gaus_graphs_run(&d->graphs, place, count, launch_step, d, stream, err));
+    SKED_TRY(sked_i_gaus_landings_send(&d->landings, b->mu, b->control, stream, err));
+cleanup:
+    return st;
+}
+
+static sked_status wait(sked_i_gaus_descent *opaque, double *mu, double *sigma, sked_i_gaus_value *value,
+                        sked_error *err)
+{
+    descent *d = mine(opaque);
+    const size_t n = (size_t)d->steps.board.ops;
+    const double *point;
+    const sked_status st = sked_i_gaus_landings_wait(&d->landings, &point, value, err);
+    if (st == SKED_OK) {
+        memcpy(mu, point, n * sizeof *mu);
+        memcpy(sigma, point + n, n * sizeof *sigma);
+    }
+    return st;
+}
+
+extern "C" const sked_i_gaus_descent_backend sked_i_gaus_descent_cuda = {
+    true, room, create, destroy, place, aim, evaluate, run, wait};
