@@ -751,6 +751,8 @@ static void readers(void **state)
         "cost.pbtxt",
         "small.stg",
         "full_adder.blif",
+        "half_adder.aag",
+        "counter.aig",
         "dfg.dot",
         "json_dnn.json",
         "json_layered.json",

@@ -377,7 +377,7 @@ static double smoothed(const sked_i_gaus_state *s)
         double sum = 0;
         for (int32_t c = 0; s->m->weight[p] > 0 && c < s->m->cells; c++)
             sum += exp((s->level[(int64_t)p * s->m->cells + c] - s->top[p]) / s->tau[p]);
-        value += s->m->weight[p] > 0 ? s->m->weight[p] * s->tau[p] * sum / s->sum[p] : 0;
+        value += s->m->weight[p] > 0 ? s->m->weight[p] * s->tau[p] * log(sum) : 0;
     }
     return value;
 }
@@ -515,6 +515,101 @@ static void test_legaliser(void **state)
         random_problem_free(&r);
     }
     assert_true(legal > 300);
+}
+
+/* Descends from the middle twice: the same schedule, legal and no worse than the means it began with. */
+static double descend_means_twice(const sked_i_gaus_model *m, double *mu)
+{
+    const sked_i_gaus_tuning tuning = {
+        .rate = 0.2, .sigma_scale = 1, .iterations = 160, .restarts = 3, .every = 8, .goal = -INFINITY};
+    const sked_i_limit limit = {.deadline = INFINITY};
+    sked_i_gaus_legaliser *l = NULL;
+    sked_i_gaus_incumbent best[2];
+    int64_t evaluations = 0;
+    OK(sked_i_gaus_legaliser_create(m, &l, err));
+    for (int k = 0; k < 2; k++) {
+        OK(sked_i_gaus_incumbent_create(m->n, false, &best[k], err));
+        sked_i_gaus_place_means(m, SKED_I_GAUS_START_MIDPOINT, NULL, NULL, mu);
+        OK(sked_i_gaus_descend_means(l, &tuning, &limit, mu, &best[k], &evaluations, err));
+        for (int32_t i = 0; i < m->n; i++)
+            assert_true(mu[i] >= m->lo[i] && mu[i] <= m->hi[i]);
+        sked_i_gaus_state_load(l->state, best[k].start);
+        assert_true(sked_i_gaus_state_legal(l->state));
+        assert_true(sked_i_gaus_state_value(l->state) == best[k].value);
+    }
+    assert_int_equal(evaluations, 2 * 20);
+    assert_memory_equal(best[0].start, best[1].start, (size_t)m->n * sizeof *best[0].start);
+    const double value = best[0].value;
+    sked_i_gaus_incumbent_free(&best[0]);
+    sked_i_gaus_incumbent_free(&best[1]);
+    sked_i_gaus_legaliser_destroy(l);
+    return value;
+}
+
+static void test_means(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        random_problem r;
+        sked_i_gaus_model *m = NULL;
+        double mu[20];
+        random_problem_make(seed, (seed % 2 ? RANDOM_LAGS | RANDOM_NEGATIVE : 0) | RANDOM_HORIZON, 3, 20, &r);
+        r.problem.objective = SKED_OBJECTIVE_MEMORY;
+        r.problem.horizon += 6;
+        OK(sked_i_gaus_model_create(&r.problem, 0, (int64_t)r.problem.horizon, &m, err));
+        if (m != NULL && sked_i_gaus_means_suffice(m))
+            descend_means_twice(m, mu);
+        sked_i_gaus_model_destroy(m);
+        random_problem_free(&r);
+    }
+}
+
+/* A divider of 14 bits needs its number, its divisor and its remainder: 3 * 14 bits and a few. */
+static void test_means_of_circuit(void **state)
+{
+    const char *setting = "kind=divider";
+    const sked_generate_options o = {.size = sizeof o, .nodes = 2000, .settings = &setting, .n_settings = 1};
+    sked_graph *g = NULL;
+    sked_problem p;
+    sked_graph_info info = {.size = sizeof info};
+    sked_i_gaus_model *m = NULL;
+    (void)state;
+    OK(sked_graph_generate("circuit", &o, &g, err));
+    OK(sked_graph_describe(g, &info, err));
+    sked_problem_init(&p, g);
+    p.objective = SKED_OBJECTIVE_MEMORY;
+    OK(sked_i_gaus_model_create(&p, 0, (int64_t)(1.2 * info.depth), &m, err));
+    double *mu = malloc((size_t)m->n * sizeof *mu);
+    assert_non_null(mu);
+    assert_true(descend_means_twice(m, mu) <= 60); /* the middle alone gives 138 */
+    free(mu);
+    sked_i_gaus_model_destroy(m);
+    sked_graph_destroy(g);
+}
+
+/* 60,000 ops in a second leave no time for Gaussians: the means alone, never worse than list. */
+static void test_starved(void **state)
+{
+    const sked_generate_options o = {.size = sizeof o, .nodes = 60000};
+    sked_graph *g = NULL;
+    sked_problem p;
+    double value[2];
+    (void)state;
+    OK(sked_graph_generate("circuit", &o, &g, err));
+    sked_problem_init(&p, g);
+    p.objective = SKED_OBJECTIVE_MEMORY;
+    p.horizon = 900;
+    for (int k = 0; k < 2; k++) {
+        sked_run_options opt;
+        sked_result r = {.size = sizeof r};
+        sked_run_options_init(&opt);
+        opt.time_limit = k == 0 ? 60 : 1;
+        OK(sked_method_run(k == 0 ? "list" : "gaus", &p, &opt, &r, err));
+        value[k] = r.value;
+        sked_result_clear(&r);
+    }
+    assert_true(value[1] <= value[0]);
+    sked_graph_destroy(g);
 }
 
 typedef struct watcher {
@@ -889,6 +984,9 @@ int main(void)
         cmocka_unit_test(test_lost_numbers),
         cmocka_unit_test(test_moves),
         cmocka_unit_test(test_legaliser),
+        cmocka_unit_test(test_means),
+        cmocka_unit_test(test_means_of_circuit),
+        cmocka_unit_test(test_starved),
         cmocka_unit_test(test_watched_descent),
         cmocka_unit_test(test_against_exhaustive_search),
         cmocka_unit_test(test_pipelined),

@@ -37,13 +37,14 @@ static bool same_edges(const sked_graph *a, const sked_graph *b)
 
 static bool is_sized(const char *family) /* exists in certain sizes only */
 {
-    return strcmp(family, "fft") == 0 || strcmp(family, "cholesky") == 0 || strcmp(family, "lu") == 0;
+    return strcmp(family, "fft") == 0 || strcmp(family, "cholesky") == 0 || strcmp(family, "lu") == 0 ||
+           strcmp(family, "circuit") == 0;
 }
 
 static bool is_random(const char *family)
 {
-    static const char *const shapes[] = {"chain", "fork-join", "tree", "fft", "cholesky", "lu"};
-    for (int i = 0; i < 6; i++)
+    static const char *const shapes[] = {"chain", "fork-join", "tree", "fft", "cholesky", "lu", "circuit"};
+    for (int i = 0; i < 7; i++)
         if (strcmp(family, shapes[i]) == 0)
             return false;
     return true;
@@ -63,12 +64,13 @@ static void table_lists_the_families(void **state)
                                        "fft",
                                        "cholesky",
                                        "lu",
-                                       "loop"};
-    assert_int_equal(sked_family_count(), 12);
-    for (int i = 0; i < 12; i++)
+                                       "loop",
+                                       "circuit"};
+    assert_int_equal(sked_family_count(), 13);
+    for (int i = 0; i < 13; i++)
         assert_string_equal(sked_family_at(i)->name, want[i]);
     assert_null(sked_family_at(-1));
-    assert_null(sked_family_at(12));
+    assert_null(sked_family_at(13));
 }
 
 /* A finished graph has no cycle of distance 0; here: sizes, ends, no twins. */
@@ -127,7 +129,8 @@ static void graphs_stay_the_same(void **state)
     static const uint64_t want[] = {0x3c1b4b6826b69b48u, 0x8fc63f19ba690576u, 0x01d09d91c6f7b764u,
                                     0xb864f51117636df7u, 0xc519239ed53dbcd9u, 0x6688c4f5dbed87c0u,
                                     0xbdcee6b956dc8e1cu, 0x41062ba7f21c0df7u, 0x6a96da9ae7bd1b96u,
-                                    0xb03e6212bfa1c5c3u, 0x7ba50634006c7cd0u, 0x2b7d385bc6e99e47u};
+                                    0xb03e6212bfa1c5c3u, 0x7ba50634006c7cd0u, 0x2b7d385bc6e99e47u,
+                                    0x96b497fe26ab506fu};
     for (int f = 0; f < sked_family_count(); f++) {
         const sked_generate_options o = {
             .size = sizeof o, .nodes = 300, .seed = 42, .duration = "lognormal:1,0.5", .bytes = "normal:3,2"};
@@ -350,6 +353,30 @@ static void fft_points_meet(void **state)
         assert_true(i >= 8 || reach[i] == 255);
     }
     sked_graph_destroy(g);
+}
+
+/* Inputs first, then gates of one or two inputs; a divider is deeper by far. */
+static void circuits_are_of_gates(void **state)
+{
+    (void)state;
+    static const char *const kinds[] = {"kind=multiplier", "kind=divider"};
+    int32_t depth[2];
+    for (int k = 0; k < 2; k++) {
+        sked_graph_info info = {.size = sizeof info};
+        sked_graph *g = make_with("circuit", 20000, 0, kinds[k]);
+        OK(sked_graph_describe(g, &info, err));
+        assert_in_range(g->n_ops, 18000, 20000);
+        for (int32_t i = 0; i < g->n_ops; i++) {
+            const int64_t inputs = g->pred_ptr[i + 1] - g->pred_ptr[i];
+            const char *type = sked_graph_op_type(g, i);
+            assert_true(inputs == 0 ? strcmp(type, "input") == 0 : inputs <= 2 && strcmp(type, "and") == 0);
+            assert_true(g->memory[i] == 1 && g->duration[i] == 1);
+        }
+        assert_true(info.sources < 200);
+        depth[k] = info.depth;
+        sked_graph_destroy(g);
+    }
+    assert_true(depth[0] > 300 && depth[1] > 5 * depth[0]);
 }
 
 static void loops_are_modulo_problems(void **state)
@@ -599,6 +626,7 @@ int main(void)
         cmocka_unit_test(sized_families_take_the_largest_that_fits),
         cmocka_unit_test(cholesky_of_three),
         cmocka_unit_test(fft_points_meet),
+        cmocka_unit_test(circuits_are_of_gates),
         cmocka_unit_test(loops_are_modulo_problems),
         cmocka_unit_test(distributions_have_their_means),
         cmocka_unit_test(distributions_refuse),

@@ -4,6 +4,7 @@
  */
 #define _DEFAULT_SOURCE
 #include "../fuzz/parsers.h"
+#include "engine/gaus/steps.h"
 #include "growth.h"
 #include "test.h"
 
@@ -245,6 +246,17 @@ static const pattern patterns[] = {
      {".model top\n.inputs a\n.outputs o\n.subckt m0 a=a o=o\n.end\n",
       ".model m" I "\n.inputs a\n.outputs o\n.subckt m" NEXT " a=a o=x\n.subckt m" NEXT " a=x o=o\n.end\n",
       ""}},
+
+    {"aiger", "gates on one input", {"aag " N1 "0 1 0 0 " N "\n2\n", NEXT "0 2 3\n", ""}},
+    {"aiger",
+     "a chain against the order of lines",
+     {"aag " N1 "0 1 0 0 " N1 "\n2\n", NEXT "0 " I2 "0 2\n", N1 "0 2 2\n"}},
+    {"aiger", "symbols", {"aag " N "0 " N " 0 0 0\n", NEXT "0\n", "", "i" I " name" I "\n", "c\n"}},
+    {"aiger", "one symbol for all", {"aag " N "0 " N " 0 0 0\n", NEXT "0\n", "", "i" I " x\n", "c\n"}},
+    {"aiger", "latches", {"aag " N "0 0 " N " 0 0\n", NEXT "0 " NEXT "0 0\n", ""}},
+    {"aiger", "outputs", {"aag 1 1 0 " N " 0\n2\n", "2\n", ""}},
+    {"aiger", "justice properties", {"aag 1 1 0 0 0 0 0 " N " 0\n2\n", "1\n", "", "3\n", ""}},
+    {"aiger", "a comment", {"aag 0 0 0 0 0\nc\n", "x\n", ""}},
 
     {"regal", "nodes", {"", "node { name: \"n" I "\" id: " I " compute_cost: 1 }\n", ""}},
     {"regal",
@@ -796,12 +808,119 @@ static void test_replay_with_contention(void **state)
         fail_msg("twice the ops take %.2f times the work", ratio);
 }
 
+/* ------------------------------------------------------------------ GauS on circuits */
+
+/* Deep circuits, where values live for thousands of steps. */
+typedef struct relaxed {
+    sked_graph *graph;
+    sked_problem problem;
+    double steps;
+    sked_i_gaus_model *model;
+    sked_i_gaus_legaliser *legaliser;
+    sked_i_gaus_incumbent best;
+    double *mu;
+} relaxed;
+
+static void open_relaxed(int32_t nodes, relaxed *x)
+{
+    const char *setting = "kind=divider";
+    const sked_generate_options o = {.size = sizeof o, .nodes = nodes, .settings = &setting, .n_settings = 1};
+    sked_graph_info info = {.size = sizeof info};
+    OK(sked_graph_generate("circuit", &o, &x->graph, err));
+    OK(sked_graph_describe(x->graph, &info, err));
+    sked_problem_init(&x->problem, x->graph);
+    x->problem.objective = SKED_OBJECTIVE_MEMORY;
+    x->steps = floor(1.2 * info.depth);
+    OK(sked_i_gaus_model_create(&x->problem, 0, (int64_t)x->steps, &x->model, err));
+    OK(sked_i_gaus_legaliser_create(x->model, &x->legaliser, err));
+    OK(sked_i_gaus_incumbent_create(x->model->n, false, &x->best, err));
+    assert_non_null(x->mu = malloc((size_t)x->model->n * sizeof *x->mu));
+}
+
+static void close_relaxed(relaxed *x)
+{
+    free(x->mu);
+    sked_i_gaus_incumbent_free(&x->best);
+    sked_i_gaus_legaliser_destroy(x->legaliser);
+    sked_i_gaus_model_destroy(x->model);
+    sked_graph_destroy(x->graph);
+}
+
+static void model_once(void *data)
+{
+    const relaxed *x = data;
+    sked_i_gaus_model *m = NULL;
+    OK(sked_i_gaus_model_create(&x->problem, 0, (int64_t)x->steps, &m, err));
+    sked_i_gaus_model_destroy(m);
+}
+
+static void legalise_once(void *data)
+{
+    relaxed *x = data;
+    const sked_i_limit limit = {.deadline = INFINITY};
+    sked_i_gaus_place_means(x->model, SKED_I_GAUS_START_MIDPOINT, NULL, NULL, x->mu);
+    assert_true(sked_i_gaus_legalise(x->legaliser, x->mu, &limit));
+    sked_i_gaus_keep(&x->best, x->legaliser->state);
+}
+
+static void descend_once(void *data)
+{
+    relaxed *x = data;
+    const sked_i_gaus_tuning tuning = {
+        .rate = 0.2, .sigma_scale = 1, .iterations = 8, .restarts = 1, .every = 8, .goal = -INFINITY};
+    const sked_i_limit limit = {.deadline = INFINITY};
+    int64_t evaluations = 0;
+    sked_i_gaus_place_means(x->model, SKED_I_GAUS_START_MIDPOINT, NULL, NULL, x->mu);
+    OK(sked_i_gaus_descend_means(x->legaliser, &tuning, &limit, x->mu, &x->best, &evaluations, err));
+}
+
+static void polish_once(void *data)
+{
+    relaxed *x = data;
+    const sked_i_limit limit = {.deadline = INFINITY};
+    sked_i_rng rng;
+    sked_i_rng_seed(&rng, 1, 1);
+    legalise_once(x);
+    OK(sked_i_gaus_polish(x->legaliser->state, 0.25, 0.01, &rng, &limit, 0, &x->best, err));
+}
+
+static void test_gaus_on_circuits(void **state)
+{
+    static const struct {
+        const char *what;
+        void (*call)(void *data);
+    } parts[] = {{"model", model_once},
+                 {"legalising", legalise_once},
+                 {"steps on the means", descend_once},
+                 {"polish", polish_once}};
+    const double base = work_counter() >= 0 ? 3e6 : 1e-3;
+    relaxed x[2];
+    (void)state;
+    memset(x, 0, sizeof x);
+    for (int k = 0; k < 2; k++)
+        open_relaxed((k + 1) * 100000, &x[k]);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        double work[2] = {INFINITY, INFINITY}, ratio = INFINITY;
+        for (int round = 0; round < 6 && !(ratio <= 2.5); round++) {
+            for (int k = 0; k < 2; k++)
+                work[k] = fmin(work[k], work_of(parts[i].call, &x[k]));
+            ratio = (work[1] + base) / (work[0] + base);
+        }
+        print_message("  %-40s times %.2f\n", parts[i].what, ratio);
+        if (!(ratio <= 2.5))
+            fail_msg("%s: twice the ops take %.2f times the work", parts[i].what, ratio);
+    }
+    for (int k = 0; k < 2; k++)
+        close_relaxed(&x[k]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_reader),
         cmocka_unit_test(test_every_check),
         cmocka_unit_test(test_replay_with_contention),
+        cmocka_unit_test(test_gaus_on_circuits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ static void push_later(const sked_i_gaus_model *m, int32_t *at)
     for (bool moved = true; moved;) {
         moved = false;
         for (int32_t k = 0; k < m->n; k++) {
-            const int32_t i = g->topo[k];
+            const int32_t i = m->order[k];
             for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
                 const int32_t t = at[i] + m->gap[e];
                 if (!sked_i_gaus_counts(m, e) || t <= at[g->edge_to[e]])
@@ -37,7 +37,7 @@ static void push_earlier(const sked_i_gaus_model *m, int32_t *at)
     for (bool moved = true; moved;) {
         moved = false;
         for (int32_t k = m->n; k-- > 0;) {
-            const int32_t i = g->topo[k];
+            const int32_t i = m->order[k];
             for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
                 const int32_t t = at[g->edge_to[e]] - m->gap[e];
                 if (!sked_i_gaus_counts(m, e) || t >= at[i])
@@ -49,6 +49,12 @@ static void push_earlier(const sked_i_gaus_model *m, int32_t *at)
     }
 }
 
+/* Rounded down, which keeps difference constraints. */
+static int32_t middle_of(int32_t a, int32_t b)
+{
+    return (int32_t)floor(((double)a + b) / 2);
+}
+
 static void repair_edges(const sked_i_gaus_model *m, int repair, int32_t *at, int32_t *scratch)
 {
     if (repair != SKED_I_GAUS_REPAIR_EARLIER)
@@ -57,7 +63,7 @@ static void repair_edges(const sked_i_gaus_model *m, int repair, int32_t *at, in
         return;
     push_earlier(m, repair == SKED_I_GAUS_REPAIR_EARLIER ? at : scratch);
     for (int32_t i = 0; repair == SKED_I_GAUS_REPAIR_MIDDLE && i < m->n; i++)
-        at[i] = (int32_t)floor(((double)at[i] + scratch[i]) / 2);
+        at[i] = middle_of(at[i], scratch[i]);
 }
 
 void sked_i_gaus_round(const sked_i_gaus_model *m, const double *mu, int repair, int32_t *at,
@@ -83,6 +89,7 @@ sked_status sked_i_gaus_legaliser_create(const sked_i_gaus_model *m, sked_i_gaus
     SKED_TRY(sked_i_gaus_state_create(m, &l->state, err));
     SKED_NEW(l->at, m->n);
     SKED_NEW(l->scratch, m->n);
+    SKED_NEW(l->middle, m->n);
     if (m->capped) {
         SKED_TRY(sked_i_ims_create(m->loop, &l->ims, err));
         SKED_TRY(sked_i_frame_create(m->loop, &l->near, err));
@@ -108,6 +115,7 @@ void sked_i_gaus_legaliser_destroy(sked_i_gaus_legaliser *l)
     sked_i_frame_destroy(l->near);
     free(l->at);
     free(l->scratch);
+    free(l->middle);
     free(l);
 }
 
@@ -154,25 +162,28 @@ static bool legalise_capped(sked_i_gaus_legaliser *l, const double *mu, const sk
     return false;
 }
 
+/* The value of the schedule `at`, which the state takes over. */
+static double value_of(sked_i_gaus_legaliser *l, const int32_t *at)
+{
+    sked_i_gaus_state_set(l->state, at);
+    return sked_i_gaus_state_value(l->state);
+}
+
+/* Later, earlier and their middle, the first of the best. */
 bool sked_i_gaus_legalise(sked_i_gaus_legaliser *l, const double *mu, const sked_i_limit *limit)
 {
-    double best = INFINITY;
-    int chosen = SKED_I_GAUS_REPAIR_LATER;
-    if (l->m->capped)
+    const sked_i_gaus_model *m = l->m;
+    if (m->capped)
         return legalise_capped(l, mu, limit);
-    for (int repair = SKED_I_GAUS_REPAIR_LATER; repair <= SKED_I_GAUS_REPAIR_MIDDLE; repair++) {
-        sked_i_gaus_round(l->m, mu, repair, l->at, l->scratch);
-        sked_i_gaus_state_set(l->state, l->at);
-        const double value = sked_i_gaus_state_value(l->state);
-        if (value < best) {
-            best = value;
-            chosen = repair;
-        }
-    }
-    if (chosen != SKED_I_GAUS_REPAIR_MIDDLE) { /* the last one made is in place */
-        sked_i_gaus_round(l->m, mu, chosen, l->at, l->scratch);
-        sked_i_gaus_state_set(l->state, l->at);
-    }
+    for (int32_t i = 0; i < m->n; i++)
+        l->at[i] = l->scratch[i] = rounded(m, mu, i);
+    push_later(m, l->at);
+    push_earlier(m, l->scratch);
+    for (int32_t i = 0; i < m->n; i++)
+        l->middle[i] = middle_of(l->at[i], l->scratch[i]);
+    const double later = value_of(l, l->at), earlier = value_of(l, l->scratch);
+    if (!(value_of(l, l->middle) < fmin(later, earlier)))
+        sked_i_gaus_state_set(l->state, later <= earlier ? l->at : l->scratch);
     assert(sked_i_gaus_state_legal(l->state));
     return true;
 }

@@ -28,6 +28,22 @@ cleanup:
     return st;
 }
 
+/* Netlists mostly number their ops in topological order: taken in that order, neighbours lie close together.
+ */
+static sked_status choose_order(sked_i_gaus_model *m, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const sked_graph *g = m->g;
+    bool numbered = true;
+    SKED_NEW(m->order, m->n);
+    for (int64_t e = 0; e < g->n_edges; e++)
+        numbered = numbered && (g->edge_distance[e] > 0 || g->edge_from[e] < g->edge_to[e]);
+    for (int32_t k = 0; k < m->n; k++)
+        m->order[k] = numbered ? k : g->topo[k];
+cleanup:
+    return st;
+}
+
 /* An edge is a rule where it can bind; carried edges of an unpipelined problem are none, and no use either.
  */
 static sked_status copy_edges(sked_i_gaus_model *m, sked_error *err)
@@ -143,28 +159,54 @@ static void set_weights(sked_i_gaus_model *m, const profile_map *map)
     m->weight[m->profiles] = m->with_memory ? 1 : 0;
 }
 
+/* One more amount of profile p. */
+static void add_amount(sked_i_gaus_model *m, int32_t p, double amount, bool *whole)
+{
+    m->typical[p] += amount;
+    m->largest[p] = fmax(m->largest[p], amount);
+    *whole = *whole && amount == floor(amount);
+}
+
+/*
+ * Differences give the same profile as adding step by step where amounts are whole: all sums are exact. On
+ * long rows of other amounts, where adding would take too long, a rounding error is the price; not against a
+ * capacity, which may be met to the last bit.
+ */
+static void choose_differences(sked_i_gaus_model *m, const bool *whole)
+{
+    enum { long_row = 4096 };
+    for (int32_t p = 0; p <= m->profiles; p++)
+        m->differences[p] =
+            whole[p] ? (m->steps + 1) * m->typical[p] < 0x1p53 : m->cells > long_row && isinf(m->capacity[p]);
+}
+
 /* Mean and largest amount per profile: the scale of its smoothing. */
 static sked_status set_scales(sked_i_gaus_model *m, sked_error *err)
 {
     sked_status st = SKED_OK;
     double *count = NULL;
+    bool *whole = NULL;
     SKED_NEW0(count, m->profiles + 1);
     SKED_NEW0(m->typical, m->profiles + 1);
     SKED_NEW0(m->largest, m->profiles + 1);
+    SKED_NEW(m->differences, m->profiles + 1);
+    SKED_NEW(whole, m->profiles + 1);
+    for (int32_t p = 0; p <= m->profiles; p++)
+        whole[p] = true;
     for (int64_t u = 0; u < m->use_ptr[m->n]; u++) {
         count[m->use_profile[u]]++;
-        m->typical[m->use_profile[u]] += m->use_amount[u];
-        m->largest[m->use_profile[u]] = fmax(m->largest[m->use_profile[u]], m->use_amount[u]);
+        add_amount(m, m->use_profile[u], m->use_amount[u], &whole[m->use_profile[u]]);
     }
     for (int32_t i = 0; i < m->n; i++) {
         count[m->profiles] += m->memory[i] > 0;
-        m->typical[m->profiles] += m->memory[i];
-        m->largest[m->profiles] = fmax(m->largest[m->profiles], m->memory[i]);
+        add_amount(m, m->profiles, m->memory[i], &whole[m->profiles]);
     }
+    choose_differences(m, whole);
     for (int32_t p = 0; p <= m->profiles; p++) /* a scale of 0 would divide by it */
         m->typical[p] = count[p] > 0 && m->typical[p] > 0 ? m->typical[p] / count[p] : 1;
 cleanup:
     free(count);
+    free(whole);
     return st;
 }
 
@@ -249,6 +291,7 @@ sked_status sked_i_gaus_model_create(const sked_problem *p, int64_t ii, int64_t 
     if (!sked_i_frame_set(m->loop, m->frame, ii > 0 ? ii : steps + 1, steps))
         goto cleanup;
     SKED_TRY(copy_ops(m, err));
+    SKED_TRY(choose_order(m, err));
     SKED_TRY(copy_edges(m, err));
     SKED_TRY(copy_memory(m, err));
     SKED_TRY(make_profiles(m, err));
@@ -264,9 +307,10 @@ void sked_i_gaus_model_destroy(sked_i_gaus_model *m)
 {
     if (m == NULL)
         return;
-    void *const owned[] = {m->lo,          m->hi,         m->duration, m->gap,     m->shift,   m->kind,
-                           m->bytes,       m->memory,     m->multi,    m->use_ptr, m->typical, m->largest,
-                           m->use_profile, m->use_amount, m->weight,   m->capacity};
+    void *const owned[] = {m->order,      m->lo,      m->hi,      m->duration,    m->gap,
+                           m->shift,      m->kind,    m->bytes,   m->memory,      m->multi,
+                           m->use_ptr,    m->typical, m->largest, m->differences, m->use_profile,
+                           m->use_amount, m->weight,  m->capacity};
     for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
         free(owned[k]);
     sked_i_frame_destroy(m->frame);

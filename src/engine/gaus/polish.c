@@ -9,6 +9,9 @@
 
 #include <assert.h>
 
+static const double coldest = 0.001, enough_passes = 300;
+enum { beyond_caches = 30000 }; /* movable ops */
+
 typedef struct annealer {
     sked_i_gaus_state *s;
     sked_i_rng *rng;
@@ -93,6 +96,33 @@ static double progress_of(double done, double all, double begin, const sked_i_li
     return fmin(1, fmax(passes, time));
 }
 
+/*
+ * A polish that the time cuts to few passes begins cooler: what heat tears apart takes hundreds of passes to
+ * heal. The pace is that of a first, cold piece of `done` passes.
+ */
+static double heat_for(double heat, double done, double begin, const sked_i_limit *limit)
+{
+    const double spent = fmax(1e-9, sked_clock() - begin);
+    return heat * fmin(1, fmax(coldest, done / spent * (limit->deadline - begin) / enough_passes));
+}
+
+/*
+ * One piece of a pass at this temperature. Ops are drawn at random; beyond what caches hold, runs of
+ * neighbours are, which lie close together.
+ */
+static void anneal(annealer *a, int32_t moves)
+{
+    const int32_t length = a->count > beyond_caches ? 32 : 1;
+    int32_t next = 0;
+    for (int32_t k = 0; k <= moves; k++, next++) {
+        if (k % length == 0)
+            next = (int32_t)sked_i_rng_below(a->rng, (uint64_t)(a->count - length + 1));
+        try_op(a, a->movable[next]);
+        if ((k & 255) == 255 && sked_i_limit_reached(a->limit))
+            break;
+    }
+}
+
 sked_status sked_i_gaus_polish(sked_i_gaus_state *s, double sweeps, double heat, sked_i_rng *rng,
                                const sked_i_limit *limit, double goal, sked_i_gaus_incumbent *best,
                                sked_error *err)
@@ -100,7 +130,9 @@ sked_status sked_i_gaus_polish(sked_i_gaus_state *s, double sweeps, double heat,
     enum { pieces = 8 };
     const int32_t period = s->m->period;
     annealer a = {.s = s, .rng = rng, .limit = limit};
+    const bool timed = isfinite(limit->deadline) && limit->paced;
     const double begin = sked_clock();
+    double start = timed ? coldest * heat : heat; /* temperature at the start */
     sked_status st = find_movable(&a, err);
     if (st != SKED_OK || a.count == 0)
         goto cleanup;
@@ -113,14 +145,12 @@ sked_status sked_i_gaus_polish(sked_i_gaus_state *s, double sweeps, double heat,
         const double progress = progress_of(piece, sweeps * pieces, begin, limit);
         if (sked_i_limit_reached(limit))
             break;
-        a.temperature = heat * pow(0.002, progress);
+        a.temperature = start * pow(0.002, progress);
         sked_i_gaus_state_smooth(s, 4 * pow(0.02, progress));
-        for (int32_t k = 0; k <= a.count / pieces; k++) {
-            try_op(&a, a.movable[sked_i_rng_below(rng, (uint64_t)a.count)]);
-            if ((k & 255) == 255 && sked_i_limit_reached(limit))
-                break;
-        }
+        anneal(&a, a.count / pieces);
         sked_i_gaus_keep(best, s);
+        if (timed && piece == 0)
+            start = heat_for(heat, 1.0 / pieces, begin, limit);
     }
 cleanup:
     free(a.movable);

@@ -85,6 +85,36 @@ static inline double mass_of(const sked_i_gaus_state *s, int32_t p, double level
     return x < -700 ? 0 : sked_i_exp(x < 700 ? x : 700);
 }
 
+/*
+ * Adds amount to `length` cells from step d on; full turns go to every cell. The row holds differences
+ * between a cell and the one before it, so that a long life costs no more than a short one.
+ */
+static void add_difference(const sked_i_gaus_model *m, double *row, int32_t d, int64_t length, double amount)
+{
+    if (m->period > 0) {
+        row[0] += (double)(length / m->period) * amount;
+        length %= m->period;
+    }
+    assert(length >= 0 && (m->period > 0 || (d >= 0 && d + length <= m->cells)));
+    if (length == 0)
+        return;
+    const int32_t begin = cell_of(m, d), end = begin + (int32_t)length;
+    row[begin] += amount;
+    if (end < m->cells) {
+        row[end] -= amount;
+    } else if (end > m->cells) { /* folded: it goes on from the first cell */
+        row[0] += amount;
+        row[end - m->cells] -= amount;
+    }
+}
+
+static void sum_differences(const sked_i_gaus_model *m, double *row)
+{
+    double level = 0;
+    for (int32_t c = 0; c < m->cells; c++)
+        row[c] = level += row[c];
+}
+
 /* Adds amount to `length` cells from step d on; full turns go to every cell. */
 static void add_plain(const sked_i_gaus_model *m, double *row, int32_t d, int64_t length, double amount)
 {
@@ -136,6 +166,15 @@ static void find_last(sked_i_gaus_state *s, int32_t i)
     s->holders[i] = holders;
 }
 
+static void add_life(sked_i_gaus_state *s, int32_t p, int32_t d, int64_t length, double amount)
+{
+    double *row = s->level + (int64_t)p * s->m->cells;
+    if (s->m->differences[p])
+        add_difference(s->m, row, d, length, amount);
+    else
+        add_plain(s->m, row, d, length, amount);
+}
+
 void sked_i_gaus_state_set(sked_i_gaus_state *s, const int32_t *at)
 {
     const sked_i_gaus_model *m = s->m;
@@ -145,18 +184,19 @@ void sked_i_gaus_state_set(sked_i_gaus_state *s, const int32_t *at)
     for (int32_t i = 0; i < m->n; i++) {
         assert(s->at[i] >= m->lo[i] && s->at[i] <= m->hi[i]);
         for (int64_t u = m->use_ptr[i]; u < m->use_ptr[i + 1]; u++)
-            add_plain(m, s->level + (int64_t)m->use_profile[u] * m->cells, s->at[i], m->duration[i],
-                      m->use_amount[u]);
+            add_life(s, m->use_profile[u], s->at[i], m->duration[i], m->use_amount[u]);
         if (m->memory[i] > 0) {
             find_last(s, i);
             if (s->last[i] > s->at[i])
-                add_plain(m, s->level + (int64_t)m->profiles * m->cells, s->at[i],
-                          (int64_t)s->last[i] - s->at[i], m->memory[i]);
+                add_life(s, m->profiles, s->at[i], (int64_t)s->last[i] - s->at[i], m->memory[i]);
         }
         for (int64_t e = m->g->succ_ptr[i]; m->alpha > 0 && e < m->g->succ_ptr[i + 1]; e++)
             if (sked_i_gaus_counts(m, e))
                 s->communication += m->bytes[e] * (s->at[m->g->edge_to[e]] - s->at[i] + m->shift[e]);
     }
+    for (int32_t p = 0; p <= m->profiles; p++)
+        if (m->differences[p])
+            sum_differences(m, s->level + (int64_t)p * m->cells);
 }
 
 void sked_i_gaus_state_load(sked_i_gaus_state *s, const double *start)
@@ -244,6 +284,17 @@ void sked_i_gaus_state_slack(const sked_i_gaus_state *s, int32_t i, int32_t reac
 
 /* ------------------------------------------------------------------ pricing places */
 
+/*
+ * By how much tau * log sum exp rises, as a multiple of tau, where the sum changes by `change`. The log
+ * itself, not its slope: with a small tau the slope makes one step above the peak a million times as dear as
+ * it is.
+ */
+static inline double rise_of(double change, double sum)
+{
+    const double x = fmax(change / sum, 1e-12 - 1);
+    return fabs(x) < 1e-4 ? x * (1 - x * (0.5 - x / 3)) : sked_i_log(1 + x);
+}
+
 static void scan_communication(sked_i_gaus_state *s, int32_t i, int32_t lo, int32_t hi)
 {
     const sked_i_gaus_model *m = s->m;
@@ -273,7 +324,7 @@ static void scan_load(sked_i_gaus_state *s, int32_t i, int64_t u, int32_t lo, in
     const int32_t p = m->use_profile[u], span = span_of(m, i), at = s->at[i];
     const double *mass = s->mass + (int64_t)p * m->cells;
     const double grow = sked_i_exp(m->use_amount[u] / s->tau[p]);
-    const double unit = m->weight[p] * s->tau[p] * (grow - 1) / s->sum[p];
+    const double unit = m->weight[p] * s->tau[p];
     double here = 0, sum = 0;
     for (int32_t d = at; d < at + span; d++)
         here += mass[cell_of(m, d)] / grow;
@@ -285,7 +336,7 @@ static void scan_load(sked_i_gaus_state *s, int32_t i, int64_t u, int32_t lo, in
             sum -= holds(m, d - span, at, span) ? y / grow : y;
         }
         if (d - span + 1 >= lo)
-            s->cost[d - span + 1 - lo] += unit * (sum - here);
+            s->cost[d - span + 1 - lo] += unit * rise_of((grow - 1) * (sum - here), s->sum[p]);
     }
 }
 
@@ -393,7 +444,7 @@ static void scan_later(sked_i_gaus_state *s, int32_t i, int32_t lo, int32_t hi, 
         if (changed)
             factor = factor_of(s, net);
         sum += mass[cell_of(m, d)] * factor;
-        s->cost[d + 1 - lo] += unit * sum;
+        s->cost[d + 1 - lo] += unit * rise_of(sum, s->sum[m->profiles]);
     }
 }
 
@@ -418,7 +469,7 @@ static void scan_earlier(sked_i_gaus_state *s, int32_t i, int32_t lo, int32_t co
             factor = factor_of(s, net);
         changed = false;
         sum += mass[cell_of(m, d)] * factor;
-        s->cost[d - lo] += unit * sum;
+        s->cost[d - lo] += unit * rise_of(sum, s->sum[m->profiles]);
     }
 }
 
@@ -428,7 +479,7 @@ void sked_i_gaus_state_scan(sked_i_gaus_state *s, int32_t i, int32_t lo, int32_t
     assert(lo <= s->at[i] && s->at[i] <= hi && hi - lo <= 2 * SKED_I_GAUS_FARTHEST);
     scan_communication(s, i, lo, hi);
     if (m->weight[m->profiles] > 0) {
-        const double unit = m->weight[m->profiles] * s->tau[m->profiles] / s->sum[m->profiles];
+        const double unit = m->weight[m->profiles] * s->tau[m->profiles];
         const int32_t count = collect_ends(s, i);
         scan_later(s, i, lo, hi, count, unit);
         scan_earlier(s, i, lo, count, unit);

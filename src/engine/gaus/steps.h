@@ -5,6 +5,7 @@
  *   model.c      the problem in whole steps: windows, profiles, edges
  *   starts.c     where the means begin: list, ASAP, ALAP, midpoint, filling, random
  *   descent.c    Adam under an augmented Lagrangian; legalises often and keeps the best
+ *   means.c      the same on the means alone, for peak memory of large graphs
  *   legalise.c   means to a legal schedule: topological repair, modulo repair
  *   state.c      a legal schedule with its profiles, moved op by op
  *   polish.c     single-op moves within slack under the same smoothed objective
@@ -31,6 +32,7 @@ typedef struct sked_i_gaus_model {
     int32_t n, steps, period, cells; /* period 0: not pipelined; cells: period or steps + 1 */
     int32_t *lo, *hi;                /* [n] windows of starts, lo <= hi */
     int32_t *duration;
+    int32_t *order; /* [n] topological: as they are numbered where that is one, for the sake of caches */
     int32_t *gap, *shift; /* [edges] start(to) >= start(from) + gap; shift: distance * period */
     uint8_t *kind;        /* [edges] SKED_I_GAUS_EDGE_* */
     double *bytes;        /* [edges] 1: counts as communication */
@@ -44,6 +46,7 @@ typedef struct sked_i_gaus_model {
     double *capacity;         /* [profiles + 1] INFINITY: none */
     double *typical;          /* [profiles + 1] mean amount of an op that has one, at least tiny */
     double *largest;          /* [profiles + 1] */
+    bool *differences;        /* [profiles + 1] whole schedules fill it by differences between steps */
     double alpha;             /* 0 unless the objective is cost */
     bool with_memory, capped; /* capped: some capacity is finite */
     sked_i_gaus_view view;
@@ -85,7 +88,10 @@ typedef struct sked_i_gaus_state {
 SKED_MUST_CHECK sked_status sked_i_gaus_state_create(const sked_i_gaus_model *m, sked_i_gaus_state **out,
                                                      sked_error *err);
 void sked_i_gaus_state_destroy(sked_i_gaus_state *s);
-/* Takes over starts within the windows and builds all profiles. O(ops + edges + lives). */
+/*
+ * Takes over starts within the windows and builds all profiles. O(ops + edges + profiles * cells), and the
+ * lengths of what is not filled by differences.
+ */
 void sked_i_gaus_state_set(sked_i_gaus_state *s, const int32_t *at);
 /* The same from real numbers that are whole. */
 void sked_i_gaus_state_load(sked_i_gaus_state *s, const double *start);
@@ -119,10 +125,10 @@ void sked_i_gaus_round(const sked_i_gaus_model *m, const double *mu, int repair,
 /* What turns means into schedules that keep everything. */
 typedef struct sked_i_gaus_legaliser {
     const sked_i_gaus_model *m;
-    sked_i_gaus_state *state; /* the last schedule made */
-    sked_i_ims *ims;          /* NULL without capacities */
-    sked_i_frame *near;       /* its windows: not much before the rounded means */
-    int32_t *at, *scratch;    /* [n] */
+    sked_i_gaus_state *state;       /* the last schedule made */
+    sked_i_ims *ims;                /* NULL without capacities */
+    sked_i_frame *near;             /* its windows: not much before the rounded means */
+    int32_t *at, *scratch, *middle; /* [n] */
 } sked_i_gaus_legaliser;
 SKED_MUST_CHECK sked_status sked_i_gaus_legaliser_create(const sked_i_gaus_model *m,
                                                          sked_i_gaus_legaliser **out, sked_error *err);
@@ -162,6 +168,17 @@ SKED_MUST_CHECK sked_status sked_i_gaus_descend(sked_i_gaus_legaliser *l, const 
                                                 const sked_i_limit *limit, double *mu,
                                                 sked_i_gaus_incumbent *best, int64_t *evaluations,
                                                 sked_error *err);
+/* Is the objective one that the means alone can descend: peak memory, without interval or capacities? */
+bool sked_i_gaus_means_suffice(const sked_i_gaus_model *m);
+/*
+ * The same on the means alone (means.c): every step takes O(ops + edges + steps), and mu keeps every edge
+ * after it. Where means suffice. tuning: iterations, restarts, every, rate, sigma_scale, goal count.
+ */
+SKED_MUST_CHECK sked_status sked_i_gaus_descend_means(sked_i_gaus_legaliser *l,
+                                                      const sked_i_gaus_tuning *tuning,
+                                                      const sked_i_limit *limit, double *mu,
+                                                      sked_i_gaus_incumbent *best, int64_t *evaluations,
+                                                      sked_error *err);
 /*
  * Anneals from best, a legal schedule, with single-op moves for `sweeps` passes over the movable ops, until
  * the limit, or until best meets the goal.

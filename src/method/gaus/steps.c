@@ -11,8 +11,16 @@ enum { at_leisure = 8 }; /* times as many steps where the time is known that the
 
 typedef struct tools {
     sked_i_gaus_legaliser *legaliser;
-    double *mu; /* [n] */
+    double *mu;    /* [n] where Gaussians start from */
+    double *means; /* [n] those that descend alone */
+    bool starved;  /* of the first worker: the time allows too few steps with Gaussians */
 } tools;
+
+static bool is_starved(const sked_i_gaus_rounds *r)
+{
+    const tools *first = r->workers[0].tools;
+    return first->starved;
+}
 
 static void destroy_tools(void *data)
 {
@@ -21,6 +29,7 @@ static void destroy_tools(void *data)
         return;
     sked_i_gaus_legaliser_destroy(t->legaliser);
     free(t->mu);
+    free(t->means);
     free(t);
 }
 
@@ -31,6 +40,7 @@ static sked_status create_tools(const sked_i_gaus_rounds *r, void **out, sked_er
     tools *t = NULL;
     SKED_NEW0(t, 1);
     SKED_NEW(t->mu, m->n);
+    SKED_NEW(t->means, m->n);
     SKED_TRY(sked_i_gaus_legaliser_create(m, &t->legaliser, err));
     *out = t;
     return SKED_OK;
@@ -58,6 +68,22 @@ static bool adopt(sked_i_gaus_rounds *r, const sked_schedule *s)
     return r->best.value < before;
 }
 
+/* The means alone descend, one start for each thread. */
+static void starve(sked_i_gaus_rounds *r)
+{
+    tools *first = r->workers[0].tools;
+    if (!sked_i_gaus_means_suffice(r->model))
+        return;
+    first->starved = true;
+    r->starts = r->set->starts < r->threads ? r->set->starts : r->threads;
+}
+
+/* So large that measuring a step would take too long: a step takes about a microsecond an op. */
+static bool hopeless(const sked_i_gaus_rounds *r, double left)
+{
+    return sked_i_gaus_means_suffice(r->model) && r->threads * 0.3 * left < 120 * 1e-6 * r->n;
+}
+
 /*
  * Starts that the time allows: a descent of fewer than some 120 steps is worth less than none, so rather
  * fewer of them. Measured by two steps from the middle. Without a time limit: all.
@@ -73,12 +99,18 @@ static sked_status afford_starts(sked_i_gaus_rounds *r, sked_error *err)
         return SKED_OK; /* a GPU makes its steps while the starts of others are legalised */
     tuning.iterations = 2;
     sked_i_gaus_place_means(r->model, SKED_I_GAUS_START_MIDPOINT, NULL, NULL, t->mu);
+    if (hopeless(r, left)) {
+        starve(r);
+        return SKED_OK;
+    }
     const sked_status st =
         sked_i_gaus_descend(t->legaliser, &tuning, &r->run->limit, t->mu, scratch, &w->evaluations, err);
     const double step = (sked_clock() - begin) / 4; /* two more for the multipliers */
     const double count =
         floor(sked_i_gaus_ranks(r->run) * r->threads * 0.3 * left / (120 * fmax(1e-7, step)));
     r->starts = count < r->starts ? (int)fmax(count, 1) : r->starts;
+    if (count < 1)
+        starve(r);
     return st;
 }
 
@@ -140,6 +172,8 @@ static void plan(sked_i_gaus_rounds *r)
         it->sweeps = sweeps;
         it->heat = set->heat * (k % 2 == 0 ? 1 : 0.3); /* hot moves whole regions, mild balances loads */
         it->from_best = r->round > 0 && turn % 4 != 3;
+        if (is_starved(r) && r->round == 0)
+            it->start = k == 0 ? SKED_I_GAUS_START_LIST : kind_of(r->model, k - 1); /* the nearest first */
         if (it->from_best && set->polish && (turn % 2 == 1 || r->starts == 0)) {
             it->descend = false;
             it->sweeps = sweeps * pow(2, fmin(5, r->round));
@@ -176,9 +210,38 @@ static void begin(sked_i_gaus_task *t)
     }
 }
 
+/* Peak memory: the means alone descend first, four steps for one. */
+static sked_status descend_means(sked_i_gaus_task *t, sked_error *err)
+{
+    const sked_i_gaus_rounds *r = t->rounds;
+    const tools *own = t->worker->tools;
+    sked_i_gaus_tuning tuning = t->tuning;
+    if (!sked_i_gaus_means_suffice(r->model))
+        return SKED_OK;
+    tuning.iterations = 4 * r->set->tuning.iterations;
+    tuning.every = r->set->tuning.every;
+    if (!t->item->from_best && t->item->start == SKED_I_GAUS_START_LIST)
+        tuning.sigma_scale *= 0.5; /* near a good schedule */
+    for (int32_t i = 0; i < r->n; i++)
+        own->means[i] = own->mu[i];
+    return sked_i_gaus_descend_means(own->legaliser, &tuning, &t->limit, own->means, &t->item->best,
+                                     &t->worker->evaluations, err);
+}
+
+/* Means alone for half of the time, then Gaussians; starved ones for a third more, at the cost of the polish.
+ */
 static sked_status descend(sked_i_gaus_task *t, sked_error *err)
 {
     const tools *own = t->worker->tools;
+    const bool alone = is_starved(t->rounds);
+    const double now = sked_clock(), deadline = t->limit.deadline;
+    if (t->limit.paced)
+        t->limit.deadline =
+            fmin(t->rounds->run->limit.deadline, now + (alone ? 4.0 / 3 : 0.5) * (deadline - now));
+    const sked_status st = descend_means(t, err);
+    t->limit.deadline = deadline;
+    if (st != SKED_OK || alone)
+        return st;
     return sked_i_gaus_descend(own->legaliser, &t->tuning, &t->limit, own->mu, &t->item->best,
                                &t->worker->evaluations, err);
 }

@@ -1,0 +1,346 @@
+/*
+ * Descent on the means alone, for peak memory: the relaxation without a sigma of its own for every op. The
+ * profile of the means is smoothed over time by one common width, so a step takes O(ops + edges + steps)
+ * where the Gaussians take their windows, and large circuits get their hundreds of steps on a processor.
+ *
+ *   profile   value i lives from mu_i to the latest mu_j of its readers; a mean between two steps is shared
+ *   price     softmax of the smoothed profile, smoothed once more: what a value costs in a step
+ *   gradient  -price(mu_i) for the start of a value; +price(its end) shared among its latest readers
+ *   edges     a pull where mu_to - mu_from comes near the gap; after each step the means go to the middle of
+ *             the least starts above and the largest below that keep every edge, so rounding alone is legal
+ */
+#include "engine/gaus/steps.h"
+
+#include "base/explog.h"
+
+#include <assert.h>
+#include <string.h>
+
+typedef struct descent {
+    const sked_i_gaus_model *m;
+    const sked_i_gaus_tuning *tuning;
+    double *mu, *dmu;            /* [n] */
+    double *end;                 /* [n] when the last reader of a value starts; scratch between steps */
+    double *momentum, *variance; /* [n] of Adam */
+    double *profile, *price;     /* [cells + 1] */
+    double *sums;                /* [cells + 1] scratch */
+    sked_i_gaus_decay decay;
+    double peak;  /* of the start: the scale of tau */
+    double width; /* of the smoothing over time, in steps */
+    double tau;
+    double scale; /* falls with every return to the incumbent */
+    double pull;  /* of an edge that is far too short */
+} descent;
+
+/* Starting widths and pulls, found on circuits of 700 to 57,000 ops. */
+static const double widest = 2, least_width = 0.15, edge_pull = 10;
+
+static sked_status open_descent(descent *d, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int64_t n = d->m->n, cells = d->m->cells;
+    SKED_NEW(d->dmu, n);
+    SKED_NEW(d->end, n);
+    SKED_NEW0(d->momentum, n);
+    SKED_NEW0(d->variance, n);
+    SKED_NEW(d->profile, cells + 1);
+    SKED_NEW(d->price, cells + 1);
+    SKED_NEW(d->sums, cells + 1);
+cleanup:
+    return st;
+}
+
+static void close_descent(descent *d)
+{
+    void *const owned[] = {d->dmu, d->end, d->momentum, d->variance, d->profile, d->price, d->sums};
+    for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
+        free(owned[k]);
+}
+
+/* fmax and fmin are calls; no number here is NAN. */
+static inline double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+static inline double smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+/* ------------------------------------------------------------------ rows over time */
+
+/* A mean between two steps counts in both. */
+static inline void put(double *row, double at, double amount)
+{
+    const int32_t k = (int32_t)at;
+    const double share = at - k;
+    row[k] += amount * (1 - share);
+    row[k + 1] += amount * share;
+}
+
+static inline double get(const double *row, double at)
+{
+    const int32_t k = (int32_t)at;
+    const double share = at - k;
+    return row[k] * (1 - share) + row[k + 1] * share;
+}
+
+/* Moving average over `half` steps to both sides, twice. Outside the horizon nothing lives. */
+static void smooth(const descent *d, double *row)
+{
+    const int32_t cells = d->m->cells, half = (int32_t)(d->width + 0.5);
+    for (int pass = 0; half > 0 && pass < 2; pass++) {
+        double sum = 0;
+        for (int32_t c = 0; c <= half && c < cells; c++)
+            sum += row[c];
+        for (int32_t c = 0; c < cells; c++) {
+            d->sums[c] = sum / (2 * half + 1);
+            sum += c + half + 1 < cells ? row[c + half + 1] : 0;
+            sum -= c - half >= 0 ? row[c - half] : 0;
+        }
+        memcpy(row, d->sums, (size_t)cells * sizeof *row);
+    }
+}
+
+/* ------------------------------------------------------------------ the gradient */
+
+/* When the last reader of value i starts, not before i itself. */
+static inline double end_of(const descent *d, int32_t i)
+{
+    const sked_i_gaus_model *m = d->m;
+    double end = d->mu[i];
+    for (int64_t e = m->g->succ_ptr[i]; e < m->g->succ_ptr[i + 1]; e++) {
+        const double use = d->mu[m->g->edge_to[e]];
+        end = sked_i_gaus_counts(m, e) && use > end ? use : end;
+    }
+    return end;
+}
+
+static void fill_profile(descent *d)
+{
+    const sked_i_gaus_model *m = d->m;
+    double level = 0;
+    memset(d->profile, 0, ((size_t)m->cells + 1) * sizeof *d->profile);
+    for (int32_t i = 0; i < m->n; i++) {
+        if (m->memory[i] == 0)
+            continue;
+        d->end[i] = end_of(d, i);
+        put(d->profile, d->mu[i], m->memory[i]);
+        put(d->profile, d->end[i], -m->memory[i]);
+    }
+    for (int32_t c = 0; c < m->cells; c++)
+        d->profile[c] = level += d->profile[c];
+    smooth(d, d->profile);
+}
+
+static void fill_price(descent *d)
+{
+    const int32_t cells = d->m->cells;
+    double most = 0, sum = 0;
+    for (int32_t c = 0; c < cells; c++)
+        most = d->profile[c] > most ? d->profile[c] : most;
+    for (int32_t c = 0; c < cells; c++) {
+        const double x = (d->profile[c] - most) / d->tau;
+        sum += d->price[c] = x > -40 ? sked_i_exp(x) : 0;
+    }
+    assert(sum > 0);
+    for (int32_t c = 0; c < cells; c++)
+        d->price[c] /= sum;
+    d->price[cells] = 0;
+    smooth(d, d->price);
+}
+
+/* Share of a reader in the end of a value, `early` widths before the latest one. */
+static inline double share_of(double early)
+{
+    const double x = 1 + early * early;
+    return 1 / (x * x);
+}
+
+/* The end of value i pulls its latest readers, by their share. */
+static void pull_readers(descent *d, int32_t i)
+{
+    const sked_i_gaus_model *m = d->m;
+    const sked_graph *g = m->g;
+    const int64_t first = g->succ_ptr[i], past = g->succ_ptr[i + 1];
+    const double end = d->end[i], inverse = 1 / d->width, price = m->memory[i] * get(d->price, end);
+    double shares = 0;
+    d->dmu[i] -= m->memory[i] * get(d->price, d->mu[i]);
+    if (price == 0)
+        return;
+    for (int64_t e = first; e < past; e++)
+        if (sked_i_gaus_counts(m, e))
+            shares += share_of((end - d->mu[g->edge_to[e]]) * inverse);
+    for (int64_t e = first; e < past; e++)
+        if (sked_i_gaus_counts(m, e))
+            d->dmu[g->edge_to[e]] += price / shares * share_of((end - d->mu[g->edge_to[e]]) * inverse);
+}
+
+/* Edges that are short, or nearly so, pull their ends apart. The half step is the continuity correction. */
+static void pull_edges(descent *d, int32_t i)
+{
+    const sked_i_gaus_model *m = d->m;
+    const double slope = 0.7 / d->width;
+    double own = 0;
+    for (int64_t e = m->g->succ_ptr[i]; e < m->g->succ_ptr[i + 1]; e++) {
+        if (!sked_i_gaus_counts(m, e))
+            continue;
+        const double x = slope * (m->gap[e] - 0.5 + d->mu[i] - d->mu[m->g->edge_to[e]]);
+        const double pull = d->pull * (0.5 + 0.5 * x / sqrt(1 + x * x));
+        own += pull;
+        d->dmu[m->g->edge_to[e]] -= pull;
+    }
+    d->dmu[i] += own;
+}
+
+static void find_gradient(descent *d)
+{
+    const sked_i_gaus_model *m = d->m;
+    fill_profile(d);
+    fill_price(d);
+    memset(d->dmu, 0, (size_t)m->n * sizeof *d->dmu);
+    for (int32_t i = 0; i < m->n; i++) {
+        if (m->memory[i] > 0)
+            pull_readers(d, i);
+        if (d->pull > 0)
+            pull_edges(d, i);
+    }
+}
+
+/* Edges pull `edge_pull` times as hard as the objective pulls a mean op. */
+static void set_pull(descent *d)
+{
+    double sum = 0;
+    int64_t count = 0;
+    d->pull = 0;
+    find_gradient(d);
+    for (int32_t i = 0; i < d->m->n; i++) {
+        sum += fabs(d->dmu[i]);
+        count += d->dmu[i] != 0;
+    }
+    d->pull = count > 0 ? edge_pull * sum / (double)count : 1;
+}
+
+/* ------------------------------------------------------------------ one step */
+
+/* tau falls from a tenth of the peak to the size of one op, the width to a fifth. */
+static void set_smoothing(descent *d, double progress)
+{
+    const int32_t p = d->m->profiles;
+    const double fine = d->m->typical[p], coarse = fmax(2 * fine, 0.1 * d->peak);
+    d->tau = fmax(coarse * pow(fine / coarse, progress), d->m->largest[p] / 600);
+    d->width = fmax(least_width, widest * d->scale * (1 - 0.8 * progress));
+}
+
+/* Means move by shares of their windows; within a stretch of steps each could cross its window a few times.
+ */
+static void step(descent *d, double progress, int32_t stretch)
+{
+    const sked_i_gaus_model *m = d->m;
+    const double cooling = 1 - 0.8 * progress, rate = 10 * d->tuning->rate * cooling;
+    const double crossing = d->scale >= 1 ? 5 * cooling / stretch : 0;
+    sked_i_gaus_decay_advance(&d->decay);
+    for (int32_t i = 0; i < m->n; i++) {
+        const double window = m->hi[i] - m->lo[i];
+        if (window == 0)
+            continue;
+        const double most = larger(rate * smaller(2, larger(0.1, 0.02 * window)), crossing * window);
+        const double mu =
+            d->mu[i] - most * sked_i_gaus_adam(&d->decay, &d->momentum[i], &d->variance[i], d->dmu[i]);
+        d->mu[i] = smaller(m->hi[i], larger(m->lo[i], mu));
+    }
+}
+
+/* The middle of the means pushed later and pushed earlier until every edge holds. O(ops + edges). */
+static void keep_edges(descent *d)
+{
+    const sked_i_gaus_model *m = d->m;
+    const sked_graph *g = m->g;
+    double *later = d->mu, *earlier = d->end;
+    memcpy(earlier, later, (size_t)m->n * sizeof *later);
+    for (int32_t k = 0; k < m->n; k++) {
+        const int32_t i = m->order[k];
+        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
+            if (sked_i_gaus_counts(m, e))
+                later[g->edge_to[e]] = larger(later[g->edge_to[e]], later[i] + m->gap[e]);
+    }
+    for (int32_t k = m->n; k-- > 0;) {
+        const int32_t i = m->order[k];
+        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
+            if (sked_i_gaus_counts(m, e))
+                earlier[i] = smaller(earlier[i], earlier[g->edge_to[e]] - m->gap[e]);
+    }
+    for (int32_t i = 0; i < m->n; i++) {
+        d->mu[i] = 0.5 * (later[i] + earlier[i]);
+        assert(d->mu[i] >= m->lo[i] && d->mu[i] <= m->hi[i]);
+    }
+}
+
+/* ------------------------------------------------------------------ the descent */
+
+static void round_means(const descent *d, sked_i_gaus_legaliser *l)
+{
+    sked_i_gaus_round(d->m, d->mu, SKED_I_GAUS_REPAIR_LATER, l->at, l->scratch);
+    sked_i_gaus_state_set(l->state, l->at);
+}
+
+/* A stretch begins: from the incumbent but for the first one, and sharper each time. */
+static void begin_stretch(descent *d, bool first, const sked_i_gaus_incumbent *best)
+{
+    const size_t bytes = (size_t)d->m->n * sizeof *d->mu;
+    if (!first && best->value < INFINITY) {
+        memcpy(d->mu, best->start, bytes);
+        d->scale *= 0.5;
+    }
+    memset(d->momentum, 0, bytes);
+    memset(d->variance, 0, bytes);
+    d->decay = (sked_i_gaus_decay){1, 1};
+    set_smoothing(d, 0);
+    set_pull(d);
+}
+
+static void descend(descent *d, sked_i_gaus_legaliser *l, const sked_i_limit *limit,
+                    sked_i_gaus_incumbent *best, int64_t *evaluations)
+{
+    const sked_i_gaus_tuning *t = d->tuning;
+    int32_t all = t->iterations, stretch = all / (t->restarts + 1) + 1;
+    const double begin = sked_clock();
+    for (int32_t k = 0; k < all && best->value > t->goal && !sked_i_limit_reached(limit); k++) {
+        if (k == 6) {
+            all = sked_i_gaus_affordable(begin, k, all, 8, limit);
+            stretch = all / (t->restarts + 1) + 1;
+        }
+        if (k % stretch == 0)
+            begin_stretch(d, k == 0, best);
+        set_smoothing(d, (double)(k % stretch) / stretch);
+        find_gradient(d);
+        step(d, (double)(k % stretch) / stretch, stretch);
+        keep_edges(d);
+        if ((k + 1) % t->every != 0)
+            continue;
+        (*evaluations)++;
+        round_means(d, l);
+        sked_i_gaus_keep(best, l->state);
+    }
+}
+
+bool sked_i_gaus_means_suffice(const sked_i_gaus_model *m)
+{
+    return m->with_memory && !m->capped && m->period == 0;
+}
+
+sked_status sked_i_gaus_descend_means(sked_i_gaus_legaliser *l, const sked_i_gaus_tuning *tuning,
+                                      const sked_i_limit *limit, double *mu, sked_i_gaus_incumbent *best,
+                                      int64_t *evaluations, sked_error *err)
+{
+    descent d = {.m = l->m, .tuning = tuning, .mu = mu, .scale = tuning->sigma_scale};
+    assert(sked_i_gaus_means_suffice(l->m) && tuning->every >= 1 && tuning->rate > 0);
+    const sked_status st = open_descent(&d, err);
+    if (st == SKED_OK) {
+        round_means(&d, l);
+        d.peak = sked_i_gaus_state_value(l->state);
+        descend(&d, l, limit, best, evaluations);
+    }
+    close_descent(&d);
+    return st;
+}
