@@ -191,11 +191,12 @@ cleanup:
 
 /* ------------------------------------------------------------------ memory of a call */
 
-/* Trajectories side by side decide how much shared memory each may have, and how many threads. */
+/* Trajectories side by side decide how much shared memory each may have, and how many threads: as measured.
+ */
 static void choose_block(sked_i_once_device *d, int64_t walks)
 {
-    const int64_t each = (walks + d->multiprocessors - 1) / d->multiprocessors;
-    const int64_t side_by_side = each < 1 ? 1 : each > 8 ? 8 : each;
+    const int64_t each = (walks + d->multiprocessors - 1) / d->multiprocessors, most = d->grad ? 6 : 8;
+    const int64_t side_by_side = each < 1 ? 1 : each > most ? most : each;
     d->threads = each > 2 ? 128 : 256;
     d->shared = (int32_t)((d->most_shared + 1024) / side_by_side - 2048);
     d->shared = d->shared / 16 * 16;

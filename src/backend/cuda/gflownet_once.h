@@ -6,7 +6,7 @@
  *
  *   gflownet_pack.cu     problems as one block of bytes that is copied at once
  *   gflownet_encoder.cu  the encoder and the rows the walks read, and the way back to the parameters
- *   gflownet_walk.cu     trajectories, one thread block each, with the gradient of log P_F - log P_B of each
+ *   gflownet_walk*       trajectories, one thread block each, with the gradient of log P_F - log P_B of each
  *   gflownet_learn.cu    losses, sums over trajectories, cutting, Adam
  *   gflownet_device.cu   memory and order of launches
  */

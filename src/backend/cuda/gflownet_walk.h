@@ -1,0 +1,267 @@
+/* The state of a walk, and what all its steps use: reductions, products, random numbers. gflownet_walk.cu
+ * says how. */
+#ifndef SKED_BACKEND_CUDA_GFLOWNET_WALK_H
+#define SKED_BACKEND_CUDA_GFLOWNET_WALK_H
+#include "backend/cuda/gflownet_once.h"
+
+#define FULL 0xffffffffu
+
+/* Pointers to the pieces of this block's trajectory; one for all threads. */
+struct walk {
+    const once_model *m;
+    const once_lesson *x;
+    int32_t lesson, number, k, c, w;
+    const float *scale, *op_rows, *wait_rows, *last_rows, *empty, *empty_part, *out, *direct;
+    const float *wait_feature, *last_feature;
+    int32_t *op, *device_step;
+    float *dop, *dwait, *dlast;
+#define X(name, type, numbers) type *name;
+    ONCE_PIECES(X)
+#undef X
+};
+
+__device__ static inline int lane_id()
+{
+    return (int)threadIdx.x & (WARP - 1);
+}
+__device__ static inline int warp_id()
+{
+    return (int)threadIdx.x / WARP;
+}
+__device__ static inline int warps()
+{
+    return (int)blockDim.x / WARP;
+}
+__device__ static inline double later(double a, double b)
+{
+    return a > b ? a : b;
+}
+__device__ static inline float positive(float x)
+{
+    return x > 0 ? x : 0;
+}
+
+/*
+ * Adds to a sum in global memory without waiting for it. Only one thread adds to a number between two
+ * barriers, so that the order is the same every time.
+ */
+__device__ static inline void add_to(float *at, float x)
+{
+    atomicAdd(at, x);
+}
+
+/* ------------------------------------------------------------------ reductions */
+
+__device__ static double warp_sum(double x)
+{
+    for (int by = WARP / 2; by > 0; by /= 2)
+        x += __shfl_xor_sync(FULL, x, by);
+    return x;
+}
+__device__ static double warp_max(double x)
+{
+    for (int by = WARP / 2; by > 0; by /= 2)
+        x = later(x, __shfl_xor_sync(FULL, x, by));
+    return x;
+}
+__device__ static double warp_min(double x)
+{
+    return -warp_max(-x);
+}
+__device__ static float warp_sum_float(float x)
+{
+    for (int by = WARP / 2; by > 0; by /= 2)
+        x += __shfl_xor_sync(FULL, x, by);
+    return x;
+}
+
+/* Sum j of four over the lanes, j = (lane / 16) * 2 + (lane / 8) % 2; six exchanges in the place of twenty.
+ */
+__device__ static float sum_four(const float *s)
+{
+    const int lane = lane_id();
+    const bool high = lane & 16, middle = lane & 8;
+    const float first = (high ? s[2] : s[0]) + __shfl_xor_sync(FULL, high ? s[0] : s[2], 16);
+    const float second = (high ? s[3] : s[1]) + __shfl_xor_sync(FULL, high ? s[1] : s[3], 16);
+    float sum = (middle ? second : first) + __shfl_xor_sync(FULL, middle ? first : second, 8);
+    for (int by = 4; by > 0; by /= 2)
+        sum += __shfl_xor_sync(FULL, sum, by);
+    return sum;
+}
+
+/* ------------------------------------------------------------------ products of rows and matrices */
+
+/* The share of this warp in x[rows] m[rows, columns]; `product` adds the shares after a barrier. */
+__device__ static void multiply(const walk &w, int slot, const float *x, const float *m, int rows,
+                                int columns)
+{
+    const int step = warps(), widest = 2 * w.c > w.w ? 2 * w.c : w.w;
+    float *partial = w.partial + (int64_t)(slot * step + warp_id()) * widest;
+    for (int c = 2 * lane_id(); c < columns; c += 2 * WARP) {
+        float2 sum = make_float2(0, 0);
+#pragma unroll 4
+        for (int k = warp_id(); k < rows; k += step) {
+            const float2 v = *(const float2 *)(m + (int64_t)k * columns + c);
+            sum.x += x[k] * v.x;
+            sum.y += x[k] * v.y;
+        }
+        *(float2 *)(partial + c) = sum;
+    }
+}
+
+__device__ static float product(const walk &w, int slot, int c)
+{
+    const int step = warps(), widest = 2 * w.c > w.w ? 2 * w.c : w.w;
+    const float *partial = w.partial + (int64_t)slot * step * widest + c;
+    float sum = 0;
+    for (int k = 0; k < step; k++)
+        sum += partial[(int64_t)k * widest];
+    return sum;
+}
+
+/* ------------------------------------------------------------------ random numbers: base/rng.h */
+
+__device__ static uint64_t rng_next(uint64_t *s)
+{
+    const uint64_t x = s[1] * 5, result = ((x << 7) | (x >> 57)) * 9, t = s[1] << 17;
+    s[2] ^= s[0];
+    s[3] ^= s[1];
+    s[1] ^= s[2];
+    s[0] ^= s[3];
+    s[2] ^= t;
+    s[3] = (s[3] << 45) | (s[3] >> 19);
+    return result;
+}
+__device__ static double rng_uniform(uint64_t *s)
+{
+    return (double)(rng_next(s) >> 11) * 0x1.0p-53;
+}
+__device__ static uint64_t rng_below(uint64_t *s, uint64_t n)
+{
+    uint64_t x = rng_next(s);
+    if (x * n < n) {
+        const uint64_t threshold = (0 - n) % n;
+        while (x * n < threshold)
+            x = rng_next(s);
+    }
+    return __umul64hi(x, n);
+}
+__device__ static uint64_t splitmix(uint64_t *x)
+{
+    uint64_t z = (*x += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+__device__ static void rng_seed(uint64_t *s, uint64_t seed, uint64_t stream)
+{
+    uint64_t x = seed, y = stream ^ 0x6a09e667f3bcc909u;
+    for (int i = 0; i < 4; i++)
+        s[i] = splitmix(&x) ^ splitmix(&y);
+    if ((s[0] | s[1] | s[2] | s[3]) == 0)
+        s[0] = 1;
+    for (int i = 0; i < 8; i++)
+        rng_next(s);
+}
+
+/* ------------------------------------------------------------------ the partial schedule */
+
+__device__ static inline double time_of(const walk &w, int32_t op, int32_t column)
+{
+    return w.x->groups == 1 ? w.x->time[op] : w.x->time[(int64_t)op * w.x->groups + w.x->group_of[column]];
+}
+__device__ static inline double data_at(const walk &w, int32_t op, int32_t column)
+{
+    return w.x->transfers ? w.arrive[(int64_t)op * w.k + column] : w.ready_time[op];
+}
+__device__ static inline bool listed(const walk &w)
+{
+    return !w.x->replay && w.number < w.x->listed;
+}
+
+/* Ops that wait for nothing, in ascending order; warp 0. */
+__device__ static void first_ready(const walk &w)
+{
+    int32_t ready = 0;
+    for (int32_t i = lane_id(); i - lane_id() < w.x->n; i += WARP) {
+        const bool now = i < w.x->n && w.x->waits[i] == 0;
+        const unsigned set = __ballot_sync(FULL, now);
+        if (now)
+            w.ready[ready + __popc(set & ((1u << lane_id()) - 1))] = i;
+        ready += __popc(set);
+    }
+    if (lane_id() == 0)
+        w.head->n_ready = ready;
+}
+
+/* Gumbel noise on the tails, as sked_i_partial_draw_noise; and how many devices are opened. Thread 0 draws.
+ */
+__device__ static void begin_list(const walk &w)
+{
+    const once_lesson *x = w.x;
+    if (threadIdx.x == 0) {
+        uint64_t *rng = w.head->rng;
+        const double most = 4 * x->unit < 0.1 ? 4 * x->unit : 0.1;
+        w.reduce[0] = most * rng_uniform(rng);
+        for (int32_t i = 0; i < x->n; i++)
+            w.noise[i] = (double)((rng_next(rng) >> 12) + 1) * 0x1.0p-53;
+        if ((x->transfers || x->groups > 1) && rng_uniform(rng) < 0.5)
+            w.head->most = 1 + (int32_t)rng_below(rng, (uint64_t)x->columns);
+    }
+    __syncthreads();
+    for (int32_t i = (int32_t)threadIdx.x; i < x->n; i += (int32_t)blockDim.x)
+        w.noise[i] = x->tail[i] - w.reduce[0] * log(-log(w.noise[i]));
+}
+
+template <class T> __device__ static void fill(T *at, int64_t count, T value)
+{
+    for (int64_t i = threadIdx.x; i < count; i += blockDim.x)
+        at[i] = value;
+}
+
+template <bool grad> __device__ static void reset(const walk &w)
+{
+    const once_lesson *x = w.x;
+    const bool back = w.m->shape.learned;
+    const int64_t n = x->n, k = w.k;
+    if (threadIdx.x == 0) {
+        walk_head h = {};
+        h.work_left = x->work;
+        h.left = x->n;
+        h.most = x->columns;
+        rng_seed(h.rng, x->seed, x->first + (uint64_t)w.number);
+        *w.head = h;
+    }
+    fill(w.ready_time, n, 0.0);
+    fill(w.device_of, n, (int32_t)-1);
+    fill(w.followed, n, (uint8_t)0);
+    fill(w.free_at, k, 0.0);
+    fill(w.last, k, (int32_t)-1);
+    fill(w.opened, x->groups, (int32_t)0);
+    fill(w.arrive, x->transfers ? n * k : 0, 0.0);
+    fill(w.local, x->transfers ? n * k : 0, 0.0);
+    fill(w.sum_device, w.c, 0.0f);
+    for (int32_t i = (int32_t)threadIdx.x; i < n; i += (int32_t)blockDim.x)
+        w.waits[i] = x->waits[i];
+    for (int32_t i = (int32_t)threadIdx.x; i < w.c; i += (int32_t)blockDim.x)
+        w.sum_wait[i] = w.m->first_sum[(int64_t)w.lesson * w.c + i];
+    if (grad) {
+        fill(w.total_wait, w.c, 0.0f);
+        fill(w.total_device, w.c, 0.0f);
+        fill(w.sum_direct, DIRECT, 0.0f);
+        fill(w.sum_empty, w.c, 0.0f);
+        fill(w.sum_empty_part, w.w, 0.0f);
+        fill(w.sum_wait_feature, SKED_I_ONCE_WAIT * w.c, 0.0f);
+        fill(w.sum_last_feature, SKED_I_ONCE_LAST * w.c, 0.0f);
+        fill(w.sum_pair, (int64_t)(PAIR + 1) * warps() * w.w, 0.0f);
+        fill(w.sum_back_out, back ? w.w : 0, 0.0f);
+        fill(w.sum_back_bias, back ? w.w : 0, 0.0f);
+    }
+    __syncthreads();
+    if (warp_id() == 0)
+        first_ready(w);
+    if (listed(w))
+        begin_list(w);
+    __syncthreads();
+}
+#endif

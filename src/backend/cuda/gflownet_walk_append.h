@@ -1,0 +1,336 @@
+/* The chosen op joins the schedule: times, ready ops, versions of waiting ops and of devices. */
+#ifndef SKED_BACKEND_CUDA_GFLOWNET_WALK_APPEND_H
+#define SKED_BACKEND_CUDA_GFLOWNET_WALK_APPEND_H
+#include "backend/cuda/gflownet_walk.h"
+
+/* ------------------------------------------------------------------ appending an op */
+
+/* Takes the chosen op out of the ready ones: thread `at` of `by`; wait() lets all of them finish reading. */
+template <class W> __device__ static void pop(const walk &w, int32_t at, int32_t by, W wait)
+{
+    const int32_t last = w.head->n_ready - 1;
+    for (int32_t i = w.head->at + at; i - at < last; i += by) {
+        const int32_t next = i < last ? w.ready[i + 1] : 0;
+        wait();
+        if (i < last)
+            w.ready[i] = next;
+    }
+    wait();
+    if (at == 0)
+        w.head->n_ready = last;
+    wait();
+}
+struct wait_warp {
+    __device__ void operator()() const
+    {
+        __syncwarp();
+    }
+};
+struct wait_block {
+    __device__ void operator()() const
+    {
+        __syncthreads();
+    }
+};
+
+__device__ static void tell(const walk &w, int32_t e, walk_told *told)
+{
+    const once_lesson *x = w.x;
+    const int32_t to = x->succ_op[e], waits = w.waits[to] - 1;
+    const double lag = isnan(x->lag[e]) ? time_of(w, w.head->op, w.head->place) : x->lag[e];
+    const double before = w.ready_time[to], there = w.head->start + lag, after = later(before, there);
+    told->op = to;
+    told->edge = e;
+    told->there = there;
+    told->before[0] = (float)before;
+    told->before[1] = 0;
+    told->before[2] = (float)(before + x->tail[to]);
+    told->after[0] = (float)after;
+    told->after[1] = waits == 0;
+    told->after[2] = (float)(after + x->tail[to]);
+    w.ready_time[to] = after;
+    w.waits[to] = waits;
+}
+
+/* Successors along the edges from `first` on, up to 32: times and new ready ops. Warp 0. */
+__device__ static void tell_successors(const walk &w, int32_t first, int32_t end)
+{
+    const int lane = lane_id();
+    const int32_t e = first + lane;
+    bool ready = false;
+    if (!w.x->twice) {
+        if (e < end)
+            tell(w, e, &w.told[lane]);
+    } else {
+        for (int k = 0; k < WARP; k++) {
+            if (k == lane && e < end)
+                tell(w, e, &w.told[lane]);
+            __syncwarp();
+        }
+    }
+    if (e < end)
+        ready = w.told[lane].after[1] > 0;
+    const unsigned set = __ballot_sync(FULL, ready);
+    const int32_t count = w.head->n_ready;
+    if (ready)
+        w.ready[count + __popc(set & ((1u << lane) - 1))] = w.told[lane].op;
+    __syncwarp();
+    if (lane == 0) {
+        w.head->n_ready = count + __popc(set);
+        w.head->n_told = end - first < WARP ? end - first : WARP;
+    }
+}
+
+/* A device changes: notes its features before and after. */
+__device__ static void note_change(const walk &w, int32_t at, int32_t q, int32_t after_op, float fresh)
+{
+    walk_change *change = &w.changed[at];
+    float *feature = w.device_feature + 3 * (int64_t)q;
+    change->column = q;
+    change->before_op = w.last[q];
+    change->after_op = after_op;
+    for (int k = 0; k < SKED_I_ONCE_LAST; k++)
+        change->before[k] = feature[k];
+    feature[0] = (float)w.free_at[q];
+    feature[1] = fresh;
+    feature[2] = w.x->pace[w.x->group_of[q]];
+    for (int k = 0; k < SKED_I_ONCE_LAST; k++)
+        change->after[k] = feature[k];
+}
+
+/* Predecessors are followed now; devices that end in one change, and the op's own device last. One warp. */
+__device__ static void place_op(const walk &w)
+{
+    const once_lesson *x = w.x;
+    walk_head *h = w.head;
+    const int lane = lane_id();
+    const int32_t op = h->op, d = h->place, end = x->pred_ptr[op + 1];
+    int32_t changed = 0;
+    for (int32_t e = x->pred_ptr[op] + lane; e - lane < end; e += WARP) {
+        bool shows = false;
+        int32_t its = 0, from = 0;
+        if (e < end && !w.followed[x->pred_op[e]]) {
+            from = x->pred_op[e];
+            its = w.device_of[from];
+            w.followed[from] = 1;
+            shows = its != d && w.last[its] == from;
+        }
+        const unsigned set = __ballot_sync(FULL, shows);
+        if (shows)
+            note_change(w, changed + __popc(set & ((1u << lane) - 1)), its, from, 0);
+        changed += __popc(set);
+    }
+    __syncwarp();
+    if (lane != 0)
+        return;
+    const double free_at = w.free_at[d];
+    w.free_at[d] = h->start + time_of(w, op, d);
+    note_change(w, changed, d, op, 1);
+    if (w.last[d] < 0) {
+        w.used[h->n_used++] = d;
+        w.opened[x->group_of[d]]++;
+    }
+    w.last[d] = op;
+    w.device_of[op] = d;
+    h->makespan = later(w.free_at[d], h->makespan);
+    h->busy += w.free_at[d] - free_at;
+    h->work_left -= x->duration[op];
+    h->left--;
+    h->step++;
+    h->n_changed = changed + 1;
+}
+
+/* max(0, base + f . weight) of one column. */
+__device__ static inline float version(float base, const float *f, const float *weight, int32_t c,
+                                       int32_t stride)
+{
+    return positive(base + f[0] * weight[c] + f[1] * weight[stride + c] + f[2] * weight[2 * stride + c]);
+}
+
+/* The scheduled op waits no more. */
+template <bool grad> __device__ static void leave(const walk &w)
+{
+    const int32_t op = w.head->op;
+    const double ready = w.ready_time[op];
+    const float f[SKED_I_ONCE_WAIT] = {(float)ready, 1, (float)(ready + w.x->tail[op])};
+    for (int32_t c = (int32_t)threadIdx.x; c < w.c; c += (int32_t)blockDim.x) {
+        const float y = version(w.wait_rows[(int64_t)op * w.c + c], f, w.wait_feature, c, w.c);
+        w.sum_wait[c] -= y;
+        if (grad && y > 0) { /* its last version ends: the gradient is the total since it began */
+            const float total = w.total_wait[c];
+            add_to(w.dwait + (int64_t)op * w.c + c, total);
+            for (int k = 0; k < SKED_I_ONCE_WAIT; k++)
+                w.sum_wait_feature[k * w.c + c] += f[k] * total;
+        }
+    }
+}
+
+/* Versions of the ops told end, and others begin: a version's gradient is the total at its end less that at
+ * its begin, so where both are on only their features differ. */
+template <bool grad> __device__ static void hear(const walk &w)
+{
+    const int32_t told = w.head->n_told, stride = w.c;
+    for (int32_t c = (int32_t)threadIdx.x; c < stride; c += (int32_t)blockDim.x) {
+        float sum = w.sum_wait[c], feature[SKED_I_ONCE_WAIT] = {0, 0, 0};
+        const float total = grad ? w.total_wait[c] : 0;
+        for (int32_t k = 0; k < told; k++) {
+            const walk_told *t = &w.told[k];
+            const float row = w.wait_rows[(int64_t)t->op * stride + c];
+            const float before = version(row, t->before, w.wait_feature, c, stride);
+            const float after = version(row, t->after, w.wait_feature, c, stride);
+            sum = sum - before + after;
+            if (grad) {
+                const float ends = before > 0 ? total : 0, begins = after > 0 ? total : 0;
+                if (ends != begins)
+                    add_to(w.dwait + (int64_t)t->op * stride + c, ends - begins);
+                for (int j = 0; j < SKED_I_ONCE_WAIT; j++)
+                    feature[j] += t->before[j] * ends - t->after[j] * begins;
+            }
+        }
+        w.sum_wait[c] = sum;
+        for (int j = 0; grad && j < SKED_I_ONCE_WAIT; j++)
+            w.sum_wait_feature[j * stride + c] += feature[j];
+    }
+}
+
+/* The data of the edges told, on every column. */
+__device__ static void spread(const walk &w)
+{
+    const once_lesson *x = w.x;
+    const int32_t from = w.head->place, group = x->group_of[from];
+    const int32_t many = w.head->n_told * w.k;
+    /* Two edges to the same op wait for each other: the same thread takes a column of all edges. */
+    const int32_t begin = (int32_t)threadIdx.x, by = (int32_t)blockDim.x;
+    for (int32_t i = begin; i < (x->twice ? w.k : many); i += by)
+        for (int32_t t = x->twice ? 0 : i / w.k; t < (x->twice ? w.head->n_told : i / w.k + 1); t++) {
+            const walk_told *told = &w.told[t];
+            const int32_t q = x->twice ? i : i % w.k;
+            const int64_t link = (int64_t)group * x->groups + x->group_of[q];
+            double *arrive = w.arrive + (int64_t)told->op * w.k + q;
+            const double at = q == from
+                                  ? told->there
+                                  : told->there + x->latency[link] + x->bytes[told->edge] * x->per_byte[link];
+            *arrive = later(at, *arrive);
+            if (q == from)
+                w.local[(int64_t)told->op * w.k + q] += x->share[told->edge];
+        }
+}
+
+/* A version of a device ends: its gradient to the row of its last op, and rows for the weights. */
+__device__ static void device_end_grad(const walk &w, const walk_change *t, int slot, int32_t number)
+{
+    const int64_t q = t->column, row = (int64_t)w.number * 2 * w.x->n + number;
+    const bool back = w.m->shape.learned;
+    for (int32_t c = (int32_t)threadIdx.x; c < w.c; c += (int32_t)blockDim.x) {
+        const float y = w.device[q * w.c + c];
+        float dy = w.total_device[c] - w.device_from[q * w.c + c] + product(w, slot, c);
+        if (back)
+            dy += product(w, slot + 1, c);
+        w.x->versions[row * w.c + c] = y;
+        if (y > 0) {
+            add_to(w.dlast + (int64_t)t->before_op * w.c + c, dy);
+            for (int k = 0; k < SKED_I_ONCE_LAST; k++)
+                w.sum_last_feature[k * w.c + c] += t->before[k] * dy;
+        }
+    }
+}
+
+/* What is known of the gradient of a device's part of the hidden rows goes to the weights' rows. */
+__device__ static void device_end_rows(const walk &w, const walk_change *t, int32_t number)
+{
+    const int64_t q = t->column, row = (int64_t)w.number * 2 * w.x->n + number;
+    for (int32_t c = (int32_t)threadIdx.x; c < w.w; c += (int32_t)blockDim.x) {
+        float *part = w.ddevice_part + q * w.w + c;
+        w.x->dversions[row * w.w + c] = *part;
+        *part *= w.scale[c];
+        if (w.m->shape.learned)
+            w.x->dback_versions[row * w.w + c] = w.dback_part[q * w.w + c];
+    }
+}
+
+/* Ends the versions of the devices in w.changed that had one. All threads; barriers at both ends. */
+__device__ static void end_devices(const walk &w)
+{
+    const bool back = w.m->shape.learned;
+    const int32_t changed = w.head->n_changed, versions = w.head->n_versions;
+    int32_t number = versions;
+    for (int32_t j = 0; j < changed; j++)
+        if (w.changed[j].before_op >= 0)
+            device_end_rows(w, &w.changed[j], number++);
+    __syncthreads();
+    number = versions;
+    const int32_t at_once = back ? ONCE_ROWS / 2 : ONCE_ROWS;
+    for (int32_t j = 0; j < changed; j += at_once) {
+        const int32_t end = changed - j < at_once ? changed : j + at_once;
+        for (int32_t i = j; i < end; i++) {
+            const int64_t q = w.changed[i].column;
+            const int slot = (i - j) * (back ? 2 : 1);
+            if (w.changed[i].before_op < 0)
+                continue;
+            multiply(w, slot, w.ddevice_part + q * w.w, w.m->device_turned, w.w, w.c);
+            if (back)
+                multiply(w, slot + 1, w.dback_part + q * w.w, w.m->back_turned, w.w, w.c);
+        }
+        __syncthreads();
+        for (int32_t i = j; i < end; i++)
+            if (w.changed[i].before_op >= 0)
+                device_end_grad(w, &w.changed[i], (i - j) * (back ? 2 : 1), number++);
+        __syncthreads();
+    }
+    if (threadIdx.x == 0)
+        w.head->n_versions = number;
+}
+
+/* New rows of the devices that changed. */
+template <bool grad> __device__ static void begin_devices(const walk &w)
+{
+    for (int32_t c = (int32_t)threadIdx.x; c < w.c; c += (int32_t)blockDim.x) {
+        float sum = w.sum_device[c];
+        for (int32_t j = 0; j < w.head->n_changed; j++) {
+            const walk_change *t = &w.changed[j];
+            float *y = w.device + (int64_t)t->column * w.c + c;
+            if (t->before_op >= 0)
+                sum -= *y;
+            *y = version(w.last_rows[(int64_t)t->after_op * w.c + c], t->after, w.last_feature, c, w.c);
+            sum += *y;
+            if (grad)
+                w.device_from[(int64_t)t->column * w.c + c] = w.total_device[c];
+        }
+        w.sum_device[c] = sum;
+    }
+    for (int32_t j = 0; grad && j < w.head->n_changed; j++) {
+        const int64_t at = (int64_t)w.changed[j].column * w.w;
+        fill(w.ddevice_part + at, w.w, 0.0f);
+        fill(w.dback_part + at, w.m->shape.learned ? w.w : 0, 0.0f);
+    }
+}
+
+template <bool grad> __device__ static void append(const walk &w)
+{
+    const once_lesson *x = w.x;
+    const int32_t op = w.head->op, first = x->succ_ptr[op], end = x->succ_ptr[op + 1];
+    const bool many = w.head->n_ops == MOST_OPS; /* the ready ops change already while others get here */
+    if (many)
+        pop(w, (int32_t)threadIdx.x, (int32_t)blockDim.x, wait_block());
+    else if (warp_id() == 0)
+        pop(w, lane_id(), WARP, wait_warp());
+    if (warp_id() == 1)
+        place_op(w);
+    leave<grad>(w);
+    for (int32_t e = first; e < end; e += WARP) {
+        if (warp_id() == 0)
+            tell_successors(w, e, end);
+        __syncthreads();
+        hear<grad>(w);
+        if (x->transfers)
+            spread(w);
+        __syncthreads();
+    }
+    if (first == end)
+        __syncthreads();
+    if (grad)
+        end_devices(w);
+    begin_devices<grad>(w);
+    __syncthreads();
+}
+#endif

@@ -1,0 +1,370 @@
+/* The pairs among which a step chooses, and their features: choices.c and once_walk.c have the same in plain
+ * C. */
+#ifndef SKED_BACKEND_CUDA_GFLOWNET_WALK_CHOICES_H
+#define SKED_BACKEND_CUDA_GFLOWNET_WALK_CHOICES_H
+#include "backend/cuda/gflownet_walk.h"
+
+/* ------------------------------------------------------------------ choices: choices.c */
+
+/* Above MOST_DEVICES used devices those that are free first, then as they were opened. */
+__device__ static void mark_devices(const walk &w)
+{
+    const int32_t used = w.head->n_used;
+    for (int32_t i = (int32_t)threadIdx.x; i < used; i += (int32_t)blockDim.x) {
+        const double mine = w.free_at[w.used[i]];
+        int32_t before = 0;
+        for (int32_t j = 0; j < used && before < MOST_DEVICES; j++) {
+            const double its = w.free_at[w.used[j]];
+            before += its < mine || (its == mine && j < i);
+        }
+        w.taken[i] = before < MOST_DEVICES;
+    }
+    __syncthreads();
+}
+
+/* Warp 0. */
+__device__ static void list_columns(const walk &w, bool all)
+{
+    const once_lesson *x = w.x;
+    const int lane = lane_id();
+    const unsigned below = (1u << lane) - 1;
+    const int32_t used = w.head->n_used;
+    int32_t count = 0, empties = 0;
+    for (int32_t i = lane; i - lane < used; i += WARP) {
+        const bool take = i < used && (all || w.taken[i]);
+        const unsigned set = __ballot_sync(FULL, take);
+        const int32_t at = count + __popc(set & below);
+        if (take) {
+            w.column[at] = w.used[i];
+            w.count[at] = 1;
+        }
+        count += __popc(set);
+    }
+    for (int32_t i = lane; i - lane < x->groups; i += WARP) {
+        const int32_t group = i < x->groups ? x->quickest[i] : 0;
+        const int32_t first = x->group_first[group];
+        const int32_t end = group + 1 < x->groups ? x->group_first[group + 1] : x->columns;
+        bool take = i < x->groups && w.opened[group] < end - first;
+        const int32_t place = empties + __popc(__ballot_sync(FULL, take) & below);
+        take = take && (x->picky || place < MOST_DEVICES);
+        if (take) {
+            w.column[count + place - empties] = first + w.opened[group];
+            w.count[count + place - empties] = x->group_size[group] - w.opened[group];
+        }
+        const int32_t more = __popc(__ballot_sync(FULL, take));
+        count += more;
+        empties += more;
+    }
+    __syncwarp();
+    double least = CUDART_INF, most = 0;
+    for (int32_t d = lane; d < count; d += WARP) {
+        const double at = w.free_at[w.column[d]];
+        least = at < least ? at : least;
+        most = later(most, at);
+    }
+    least = warp_min(least);
+    most = warp_max(most);
+    if (lane == 0) {
+        w.head->n_columns = count;
+        w.head->least_free = least;
+        w.head->most_free = most;
+    }
+}
+
+/* What is told of all ready ops: earliest data, longest tail, latest end of a path. */
+struct ready_sums {
+    double first, top, critical;
+};
+__device__ static ready_sums measure(const walk &w, int32_t begin, int32_t step)
+{
+    ready_sums s = {CUDART_INF, 0, 0};
+    const double free_at = w.head->least_free;
+    for (int32_t i = begin; i < w.head->n_ready; i += step) {
+        const int32_t op = w.ready[i];
+        const double data = w.ready_time[op], tail = w.x->tail[op];
+        s.first = data < s.first ? data : s.first;
+        s.top = later(s.top, tail);
+        s.critical = later(s.critical, later(data, free_at) + tail);
+    }
+    return {warp_min(s.first), warp_max(s.top), warp_max(s.critical)};
+}
+__device__ static void note_ready(const walk &w, const ready_sums &s)
+{
+    w.head->first_ready = s.first;
+    w.head->top_tail = s.top;
+    w.head->critical = s.critical;
+}
+
+/* All of them are choices; warp 0. */
+__device__ static void take_all(const walk &w)
+{
+    const int32_t ready = w.head->n_ready;
+    const ready_sums s = measure(w, lane_id(), WARP);
+    for (int32_t i = lane_id(); i < ready; i += WARP) {
+        w.index[i] = i;
+        w.row[i] = w.ready[i];
+    }
+    if (lane_id() == 0) {
+        note_ready(w, s);
+        w.head->n_ops = ready;
+    }
+}
+
+/* All threads; barriers inside. */
+__device__ static void measure_many(const walk &w)
+{
+    ready_sums s = measure(w, (int32_t)threadIdx.x, (int32_t)blockDim.x);
+    if (lane_id() == 0) {
+        w.reduce[warp_id()] = s.first;
+        w.reduce[warps() + warp_id()] = s.top;
+        w.reduce[2 * warps() + warp_id()] = s.critical;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int k = 1; k < warps(); k++) {
+            s.first = w.reduce[k] < s.first ? w.reduce[k] : s.first;
+            s.top = later(s.top, w.reduce[warps() + k]);
+            s.critical = later(s.critical, w.reduce[2 * warps() + k]);
+        }
+        note_ready(w, s);
+    }
+    __syncthreads();
+}
+
+/* Times are not negative: their bits are ordered as they are. */
+__device__ static inline unsigned long long bits_of(double x)
+{
+    return (unsigned long long)__double_as_longlong(x + 0.0);
+}
+__device__ static inline double start_key(const walk &w, int32_t i)
+{
+    return later(w.ready_time[w.ready[i]], w.head->least_free);
+}
+
+/* How many of the ready ops have a key of at most `bound` (and, by tail, the given start). */
+__device__ static int32_t count_keys(const walk &w, bool by_tail, unsigned long long start,
+                                     unsigned long long bound)
+{
+    int32_t count = 0;
+    for (int32_t i = (int32_t)threadIdx.x; i - (int32_t)threadIdx.x < w.head->n_ready;
+         i += (int32_t)blockDim.x) {
+        bool in = false;
+        if (i < w.head->n_ready) {
+            const unsigned long long key = bits_of(start_key(w, i));
+            /* Long tails first: their bits are turned round. */
+            in = by_tail ? key == start && ~bits_of(w.x->tail[w.ready[i]]) <= bound : key <= bound;
+        }
+        count += __syncthreads_count(in);
+    }
+    return count;
+}
+
+/* The least key that `wanted` ops do not exceed. */
+__device__ static unsigned long long least_bound(const walk &w, bool by_tail, unsigned long long start,
+                                                 unsigned long long low, int32_t wanted)
+{
+    unsigned long long high = ~0ull;
+    if (count_keys(w, by_tail, start, low) >= wanted)
+        return low;
+    while (high - low > 1) { /* low has too few, high enough */
+        const unsigned long long middle = low + (high - low) / 2;
+        if (count_keys(w, by_tail, start, middle) >= wanted)
+            high = middle;
+        else
+            low = middle;
+    }
+    return high;
+}
+
+/* The ops that list scheduling would take first: earliest start, longest tail, first to become ready. */
+__device__ static void pick_ops(const walk &w)
+{
+    const int lane = lane_id();
+    const unsigned below = (1u << lane) - 1;
+    const double earliest = later(w.head->first_ready, w.head->least_free);
+    const unsigned long long start = least_bound(w, false, 0, bits_of(earliest), MOST_OPS);
+    const int32_t before = start > 0 ? count_keys(w, false, 0, start - 1) : 0;
+    const unsigned long long tail =
+        least_bound(w, true, start, ~bits_of(w.head->top_tail), MOST_OPS - before);
+    if (warp_id() == 0) {
+        int32_t count = 0, ties = MOST_OPS - before;
+        if (tail > 0) { /* those of longer tail go first */
+            int32_t longer = 0;
+            for (int32_t i = lane; i < w.head->n_ready; i += WARP)
+                longer += bits_of(start_key(w, i)) == start && ~bits_of(w.x->tail[w.ready[i]]) < tail;
+            ties -= (int32_t)warp_sum(longer);
+        }
+        for (int32_t i = lane; i - lane < w.head->n_ready; i += WARP) {
+            bool sure = false, tie = false;
+            if (i < w.head->n_ready) {
+                const unsigned long long key = bits_of(start_key(w, i)),
+                                         its = ~bits_of(w.x->tail[w.ready[i]]);
+                sure = key < start || (key == start && its < tail);
+                tie = key == start && its == tail;
+            }
+            const unsigned equal = __ballot_sync(FULL, tie);
+            const bool take = sure || (tie && __popc(equal & below) < ties);
+            const unsigned set = __ballot_sync(FULL, take);
+            if (take) {
+                w.index[count + __popc(set & below)] = i;
+                w.row[count + __popc(set & below)] = w.ready[i];
+            }
+            count += __popc(set);
+            ties -= __popc(equal) < ties ? __popc(equal) : ties;
+        }
+        if (lane == 0)
+            w.head->n_ops = count;
+    }
+}
+
+__device__ static void fill_choices(const walk &w)
+{
+    const bool all = w.x->picky || w.head->n_used <= MOST_DEVICES, many = w.head->n_ready > MOST_OPS;
+    if (!all)
+        mark_devices(w);
+    if (warp_id() == 0) {
+        list_columns(w, all);
+        __syncwarp();
+        if (!many)
+            take_all(w);
+    }
+    __syncthreads();
+    if (many) {
+        measure_many(w);
+        pick_ops(w);
+        __syncthreads();
+    }
+}
+
+/* ------------------------------------------------------------------ features */
+
+__device__ static void observe_state(const walk &w)
+{
+    const once_lesson *x = w.x;
+    const walk_head *h = w.head;
+    const float empties = (float)(x->devices - h->n_used);
+    for (int32_t c = (int32_t)threadIdx.x; c < w.c; c += (int32_t)blockDim.x) {
+        w.state[c] = w.sum_wait[c] / (float)h->left;
+        w.state[w.c + c] = (w.sum_device[c] + empties * w.empty[c]) / (float)x->devices;
+    }
+    const int32_t k = (int32_t)blockDim.x - 1 - (int32_t)threadIdx.x; /* the last warp has least to do */
+    if (k >= SKED_I_ONCE_STATE)
+        return;
+    const double earliest = later(h->first_ready, h->least_free), u = x->per_unit;
+    const double gap = k == 3   ? (h->most_free - h->least_free) * u
+                       : k == 8 ? (h->critical - h->makespan) * u
+                                : (earliest - h->least_free) * u;
+    const double over = k == 0    ? h->makespan
+                        : k == 1  ? x->n - h->left
+                        : k == 2  ? h->busy
+                        : k == 4  ? h->busy + h->work_left
+                        : k == 6  ? earliest
+                        : k == 7  ? h->critical
+                        : k == 5  ? h->n_ready
+                        : k == 10 ? h->n_ready
+                        : k == 11 ? h->n_used
+                                  : gap;
+    const double under = k == 1                        ? x->n
+                         : k == 2 || k == 4 || k == 11 ? x->devices
+                         : k == 5                      ? h->left
+                         : k == 10                     ? h->n_ready + x->devices
+                         : k == 3 || k == 8 || k == 9  ? 1 + fabs(gap)
+                                                       : 1;
+    w.state[2 * w.c + k] = (float)(over / under);
+}
+
+/* The earliest end of each op over the columns. */
+__device__ static void observe_ops(const walk &w)
+{
+    for (int32_t i = (int32_t)threadIdx.x; i < w.head->n_ops; i += (int32_t)blockDim.x) {
+        const int32_t op = w.row[i];
+        double least = CUDART_INF;
+        for (int32_t d = 0; d < w.head->n_columns; d++) {
+            const int32_t q = w.column[d];
+            const double finish = later(data_at(w, op, q), w.free_at[q]) + time_of(w, op, q);
+            least = finish < least ? finish : least;
+        }
+        w.op_least[i] = least;
+    }
+}
+
+__device__ static inline float squash(float x)
+{
+    return __fdividef(x, 1 + fabsf(x));
+}
+__device__ static inline float clipped(float x)
+{
+    return x < ONCE_DIRECT_CLIP ? x : ONCE_DIRECT_CLIP;
+}
+
+/* One pair: w.feature, and what goes straight to the logit (-infinity: the device cannot run the op). */
+template <bool grad> __device__ static void pair_features(const walk &w, int slot, int32_t i, int32_t d)
+{
+    const once_lesson *x = w.x;
+    const walk_head *h = w.head;
+    const int32_t op = w.row[i], q = w.column[d];
+    float *f = w.feature + slot * PAIR, *straight = w.straight + slot * (grad ? DIRECT + 1 : 1), sum = 0;
+    const double time = time_of(w, op, q);
+    if (!(time < CUDART_INF)) {
+        for (int k = 0; k < PAIR; k++)
+            f[k] = 0;
+        for (int k = 0; grad && k < DIRECT; k++)
+            straight[1 + k] = 0;
+        straight[0] = -CUDART_INF_F;
+        return;
+    }
+    const double u = x->per_unit, data = data_at(w, op, q), free_at = w.free_at[q], tail = x->tail[op];
+    const double ready = w.ready_time[op], start = later(data, free_at), finish = start + time;
+    const double earliest = later(h->first_ready, h->least_free);
+    const double bound = later(later(h->critical, h->makespan), 1), end = start + tail;
+    const float f0 = (float)((start - earliest) * u), f2 = (float)((start - free_at) * u);
+    const float f4 = (float)(later(0, end - bound) * u), f5 = (float)((h->top_tail - tail) * u);
+    const float f8 = (float)((data - ready) * u), f10 = (float)((finish - start - x->least[op]) * u);
+    const float f11 = (float)((finish - w.op_least[i]) * u);
+    f[0] = squash(f0);
+    f[1] = squash((float)((start - ready) * u));
+    f[2] = squash(f2);
+    f[3] = squash((float)((end - h->makespan) * u));
+    f[4] = squash(f4);
+    f[5] = squash(f5);
+    f[6] = squash((float)(later(0, finish - h->makespan) * u));
+    f[7] = squash((float)((free_at - h->least_free) * u));
+    f[8] = squash(f8);
+    f[9] = squash(x->transfers ? (float)w.local[(int64_t)op * w.k + q] : 0.0f);
+    f[10] = squash(f10);
+    f[11] = squash(f11);
+    const float g[DIRECT] = {clipped(f0), clipped(f11), clipped(f5), f[5],
+                             clipped(f8), clipped(f2),  clipped(f4), clipped(f10)};
+    for (int k = 0; k < DIRECT; k++) {
+        sum += w.direct[k] * g[k];
+        if (grad)
+            straight[1 + k] = g[k];
+    }
+    straight[0] = sum;
+}
+
+/* A block of pairs that fits the room for features: ops from o, devices from d. */
+struct chunk {
+    int32_t o, ops, d, devices;
+};
+__device__ static inline int32_t chunk_count(const walk &w)
+{
+    const int32_t ops = ONCE_CHUNK / ONCE_CHUNK_DEVICES;
+    return ((w.head->n_ops + ops - 1) / ops) *
+           ((w.head->n_columns + ONCE_CHUNK_DEVICES - 1) / ONCE_CHUNK_DEVICES);
+}
+__device__ static inline chunk chunk_at(const walk &w, int32_t k)
+{
+    const int32_t ops = ONCE_CHUNK / ONCE_CHUNK_DEVICES, down = (w.head->n_ops + ops - 1) / ops;
+    chunk t = {(k % down) * ops, ops, (k / down) * ONCE_CHUNK_DEVICES, ONCE_CHUNK_DEVICES};
+    t.ops = w.head->n_ops - t.o < ops ? w.head->n_ops - t.o : ops;
+    t.devices = w.head->n_columns - t.d < t.devices ? w.head->n_columns - t.d : t.devices;
+    return t;
+}
+template <bool grad> __device__ static void observe_pairs(const walk &w, const chunk &t)
+{
+    for (int32_t s = (int32_t)threadIdx.x; s < t.ops * ONCE_CHUNK_DEVICES; s += (int32_t)blockDim.x)
+        if (s % ONCE_CHUNK_DEVICES < t.devices)
+            pair_features<grad>(w, s, t.o + s / ONCE_CHUNK_DEVICES, t.d + s % ONCE_CHUNK_DEVICES);
+}
+#endif

@@ -1,0 +1,456 @@
+/* Logits of the pairs of a step, the choice of one, and the gradient of its log-probability. */
+#ifndef SKED_BACKEND_CUDA_GFLOWNET_WALK_SCORE_H
+#define SKED_BACKEND_CUDA_GFLOWNET_WALK_SCORE_H
+#include "backend/cuda/gflownet_walk_choices.h"
+
+/* ------------------------------------------------------------------ scores */
+
+/* Two columns of the weights of pairs, with FiLM, for this lane. */
+struct pair_weights {
+    float2 w[PAIR], out;
+    int32_t c;
+    bool on;
+};
+__device__ static void load_weights(const walk &w, int32_t first, pair_weights *p)
+{
+    const float *weight = w.m->parameter + w.m->shape.pair_weight;
+    p->c = first + 2 * lane_id();
+    p->on = p->c < w.w;
+    if (!p->on)
+        p->c = 0;
+    const float2 scale = *(const float2 *)(w.scale + p->c);
+#pragma unroll
+    for (int k = 0; k < PAIR; k++) {
+        const float2 v = *(const float2 *)(weight + k * w.w + p->c);
+        p->w[k] = p->on ? make_float2(v.x * scale.x, v.y * scale.y) : make_float2(0, 0);
+    }
+    p->out = p->on ? *(const float2 *)(w.out + p->c) : make_float2(0, 0);
+}
+__device__ static inline const float *device_row(const walk &w, int32_t column)
+{
+    return w.last[column] >= 0 ? w.device_part + (int64_t)column * w.w : w.empty_part;
+}
+/* What the devices of a chunk and the state give to the hidden rows: the same for all ops. */
+__device__ static void load_devices(const walk &w, const pair_weights &p, const chunk &t, float2 *device)
+{
+    const float2 base = *(const float2 *)(w.base + p.c);
+#pragma unroll
+    for (int j = 0; j < ONCE_CHUNK_DEVICES; j++) {
+        device[j] = make_float2(0, 0);
+        if (j < t.devices) {
+            const float2 part = *(const float2 *)(device_row(w, w.column[t.d + j]) + p.c);
+            device[j] = make_float2(base.x + part.x, base.y + part.y);
+        }
+    }
+}
+/* Hidden numbers of a pair before the ReLU. */
+__device__ static inline float2 hidden(const pair_weights &p, float2 op, float2 device, const float *f)
+{
+    float2 h = make_float2(op.x + device.x, op.y + device.y);
+#pragma unroll
+    for (int k = 0; k < PAIR; k += 4) {
+        const float4 v = *(const float4 *)(f + k);
+        h.x += (v.x * p.w[k].x + v.y * p.w[k + 1].x) + (v.z * p.w[k + 2].x + v.w * p.w[k + 3].x);
+        h.y += (v.x * p.w[k].y + v.y * p.w[k + 1].y) + (v.z * p.w[k + 2].y + v.w * p.w[k + 3].y);
+    }
+    return h;
+}
+__device__ static inline float2 op_row(const walk &w, const pair_weights &p, int32_t op)
+{
+    return *(const float2 *)(w.op_rows + (int64_t)op * w.w + p.c);
+}
+
+template <bool grad> __device__ static void score(const walk &w, const chunk &t)
+{
+    const int lane = lane_id(), mine = lane / 16 * 2 + lane / 8 % 2;
+    for (int32_t first = 0; first < w.w; first += 2 * WARP) {
+        pair_weights p;
+        float2 device[ONCE_CHUNK_DEVICES];
+        load_weights(w, first, &p);
+        load_devices(w, p, t, device);
+        for (int32_t i = warp_id(); i < t.ops; i += warps()) {
+            const float2 op = op_row(w, p, w.row[t.o + i]);
+            float s[ONCE_CHUNK_DEVICES] = {0, 0, 0, 0};
+#pragma unroll
+            for (int j = 0; j < ONCE_CHUNK_DEVICES; j++)
+                if (j < t.devices) {
+                    const float2 h =
+                        hidden(p, op, device[j], w.feature + (i * ONCE_CHUNK_DEVICES + j) * PAIR);
+                    s[j] = positive(h.x) * p.out.x + positive(h.y) * p.out.y;
+                }
+            const float sum = sum_four(s);
+            if (lane % 8 == 0 && mine < t.devices) {
+                const int slot = i * ONCE_CHUNK_DEVICES + mine;
+                float *logit = w.logit + (int64_t)(t.o + i) * w.head->n_columns + t.d + mine;
+                *logit = first == 0 ? sum + w.straight[slot * (grad ? DIRECT + 1 : 1)] : *logit + sum;
+            }
+        }
+    }
+}
+
+/* The rows of devices that changed, their parts of the hidden rows; slots from `slot` on, then a barrier. */
+__device__ static void multiply_devices(const walk &w, int slot, int32_t first, int32_t end)
+{
+    const float *weight = w.m->parameter + w.m->shape.device_weight;
+    for (int32_t j = first; j < end; j++)
+        multiply(w, slot + j - first, w.device + (int64_t)w.changed[j].column * w.c, weight, w.c, w.w);
+}
+__device__ static void store_devices(const walk &w, int slot, int32_t first, int32_t end)
+{
+    for (int32_t c = (int32_t)threadIdx.x; c < w.w; c += (int32_t)blockDim.x)
+        for (int32_t j = first; j < end; j++)
+            w.device_part[(int64_t)w.changed[j].column * w.w + c] =
+                product(w, slot + j - first, c) * w.scale[c];
+}
+
+/* Logits of all pairs. */
+template <bool grad> __device__ static void evaluate(const walk &w)
+{
+    fill_choices(w);
+    observe_state(w);
+    observe_ops(w);
+    __syncthreads();
+    const int32_t changed = w.m->shape.learned ? 0 : w.head->n_changed; /* else done after the last step */
+    const int32_t now = changed < ONCE_ROWS - 1 ? changed : ONCE_ROWS - 1;
+    multiply(w, 0, w.state, w.m->parameter + w.m->shape.state_weight, 2 * w.c + SKED_I_ONCE_STATE, w.w);
+    multiply_devices(w, 1, 0, now);
+    observe_pairs<grad>(w, chunk_at(w, 0));
+    __syncthreads();
+    for (int32_t c = (int32_t)threadIdx.x; c < w.w; c += (int32_t)blockDim.x)
+        w.base[c] = product(w, 0, c) * w.scale[c];
+    store_devices(w, 1, 0, now);
+    __syncthreads();
+    for (int32_t j = now; j < changed; j += ONCE_ROWS) {
+        const int32_t end = changed - j < ONCE_ROWS ? changed : j + ONCE_ROWS;
+        multiply_devices(w, 0, j, end);
+        __syncthreads();
+        store_devices(w, 0, j, end);
+        __syncthreads();
+    }
+    for (int32_t k = 0; k < chunk_count(w); k++) {
+        const chunk t = chunk_at(w, k);
+        if (k > 0) {
+            observe_pairs<grad>(w, t);
+            __syncthreads();
+        }
+        score<grad>(w, t);
+        __syncthreads();
+    }
+}
+
+/* ------------------------------------------------------------------ the choice: warp 0 */
+
+/*
+ * Turns logits into shares count * exp(logit - top), 0 below what adds anything. Returns their sum, or NAN
+ * where there is no probability; *top gets the largest logit. One warp. Single precision: an error of a
+ * millionth of a probability is far below what a step of training moves.
+ */
+__device__ static float exponentials(float *logit, const int32_t *count, int32_t columns, int32_t pairs,
+                                     float *top)
+{
+    float most = -CUDART_INF_F, sum = 0;
+    for (int32_t p = lane_id(); p < pairs; p += WARP)
+        most = fmaxf(most, logit[p]);
+    for (int by = WARP / 2; by > 0; by /= 2)
+        most = fmaxf(most, __shfl_xor_sync(FULL, most, by));
+    *top = most;
+    if (!(most > -CUDART_INF_F && most < CUDART_INF_F))
+        return CUDART_NAN_F;
+    int32_t column = lane_id() % columns;
+    const int32_t step = WARP % columns;
+    for (int32_t p = lane_id(); p < pairs; p += WARP) {
+        const float x = logit[p] - most;
+        const float share =
+            x > (float)ONCE_NEGLIGIBLE ? (count != NULL ? (float)count[column] : 1.0f) * expf(x) : 0;
+        logit[p] = share;
+        sum += share;
+        column += step;
+        column -= column >= columns ? columns : 0;
+    }
+    return warp_sum_float(sum);
+}
+
+/* The first of the largest. */
+__device__ static int32_t likeliest(const float *logit, int32_t pairs)
+{
+    float best = -CUDART_INF_F;
+    int32_t at = 0x7fffffff;
+    for (int32_t p = lane_id(); p < pairs; p += WARP)
+        if (logit[p] > best) {
+            best = logit[p];
+            at = p;
+        }
+    for (int by = WARP / 2; by > 0; by /= 2) {
+        const float its = __shfl_xor_sync(FULL, best, by);
+        const int32_t where = __shfl_xor_sync(FULL, at, by);
+        if (its > best || (its == best && where < at)) {
+            best = its;
+            at = where;
+        }
+    }
+    return at < pairs ? at : 0;
+}
+
+/* An index by its share of `sum`. */
+__device__ static int32_t draw(const walk &w, const float *share, float sum, int32_t pairs)
+{
+    const int lane = lane_id();
+    float rest = 0;
+    if (lane == 0)
+        rest = (float)(rng_uniform(w.head->rng) * sum);
+    rest = __shfl_sync(FULL, rest, 0);
+    for (int32_t p = lane; p - lane < pairs; p += WARP) {
+        const float mine = p < pairs ? share[p] : 0;
+        float until = mine;
+        for (int by = 1; by < WARP; by *= 2) {
+            const float more = __shfl_up_sync(FULL, until, (unsigned)by);
+            until += lane >= by ? more : 0;
+        }
+        const unsigned hit = __ballot_sync(FULL, mine > 0 && rest < until);
+        if (hit != 0)
+            return p - lane + __ffs((int)hit) - 1;
+        rest -= __shfl_sync(FULL, until, WARP - 1);
+    }
+    return likeliest(share, pairs); /* rounding left a rest */
+}
+
+/* The pair of list scheduling (sked_i_choices_list): least first key, then second, then the first pair. */
+__device__ static int32_t list_pair(const walk &w, bool used_only, int32_t pairs)
+{
+    const once_lesson *x = w.x;
+    const bool plain = !x->transfers && x->groups == 1;
+    double first = CUDART_INF, second = CUDART_INF;
+    int32_t at = 0x7fffffff;
+    for (int32_t p = lane_id(); p < pairs; p += WARP) {
+        const int32_t op = w.row[p / w.head->n_columns], q = w.column[p % w.head->n_columns];
+        const double time = time_of(w, op, q);
+        if ((used_only && w.last[q] < 0) || !(time < CUDART_INF))
+            continue;
+        const double start = later(data_at(w, op, q), w.free_at[q]);
+        const double one = plain ? start : start + time - x->duration[op] - w.noise[op];
+        const double two = plain ? -w.noise[op] : 0;
+        if (at == 0x7fffffff || one < first || (one == first && two < second)) {
+            first = one;
+            second = two;
+            at = p;
+        }
+    }
+    for (int by = WARP / 2; by > 0; by /= 2) {
+        const double one = __shfl_xor_sync(FULL, first, by), two = __shfl_xor_sync(FULL, second, by);
+        const int32_t where = __shfl_xor_sync(FULL, at, by);
+        if (one < first || (one == first && (two < second || (two == second && where < at)))) {
+            first = one;
+            second = two;
+            at = where;
+        }
+    }
+    return at < pairs ? at : -1;
+}
+
+__device__ static int32_t replayed(const walk &w, int32_t pairs)
+{
+    const int32_t op = w.op[w.head->step], column = w.device_step[w.head->step];
+    for (int32_t p = lane_id(); p - lane_id() < pairs; p += WARP) {
+        const bool hit = p < pairs && w.row[p / w.head->n_columns] == op &&
+                         w.column[p % w.head->n_columns] == column && w.logit[p] > -CUDART_INF_F;
+        const unsigned set = __ballot_sync(FULL, hit);
+        if (set != 0)
+            return p - lane_id() + __ffs((int)set) - 1;
+    }
+    return -1;
+}
+
+/* A pair that is chosen whatever the probabilities are; -1: none is legal. */
+__device__ static int32_t choose(const walk &w, int32_t pairs)
+{
+    if (w.x->replay)
+        return replayed(w, pairs);
+    if (w.x->greedy)
+        return likeliest(w.logit, pairs);
+    const int32_t within = w.head->n_used >= w.head->most ? list_pair(w, true, pairs) : -1;
+    return within >= 0 ? within : list_pair(w, false, pairs);
+}
+
+/* Turns shares into the gradient of the logits by the logp of the chosen one, times slope. */
+__device__ static void logit_grad(float *share, int32_t pairs, float sum, int32_t chosen, float slope)
+{
+    const float scale = slope / sum;
+    for (int32_t p = lane_id(); p < pairs; p += WARP)
+        share[p] = (p == chosen ? slope : 0) - share[p] * scale;
+}
+
+/* Notes the chosen pair and what it means; lane 0. */
+__device__ static void take_pair(const walk &w, int32_t chosen, float logp)
+{
+    walk_head *h = w.head;
+    if (chosen < 0) {
+        h->status = WALK_NOT_LEGAL;
+        return;
+    }
+    const int32_t i = chosen / h->n_columns;
+    h->at = w.index[i];
+    h->op = w.row[i];
+    h->place = w.column[chosen - i * h->n_columns];
+    h->start = later(data_at(w, h->op, h->place), w.free_at[h->place]);
+    h->log_forward += logp;
+    w.op[h->step] = h->op;
+    w.device_step[h->step] = h->place;
+}
+
+/* One pair of all, and its log P_F; one warp. */
+template <bool grad> __device__ static void decide(const walk &w)
+{
+    walk_head *h = w.head;
+    const int32_t pairs = h->n_ops * h->n_columns;
+    const bool drawn = !w.x->replay && !w.x->greedy && !listed(w);
+    int32_t chosen = drawn ? 0 : choose(w, pairs);
+    float top, logit = chosen >= 0 ? w.logit[chosen] : 0;
+    __syncwarp();
+    const float sum = exponentials(w.logit, w.count, h->n_columns, pairs, &top);
+    __syncwarp();
+    if (isnan(sum)) {
+        if (lane_id() == 0)
+            h->status = WALK_NO_PROBABILITY;
+        return;
+    }
+    if (drawn) {
+        chosen = draw(w, w.logit, sum, pairs);
+        logit = top + logf(w.logit[chosen] / (float)w.count[chosen % h->n_columns]);
+    }
+    if (lane_id() == 0)
+        take_pair(w, chosen, logit - top - logf(sum));
+    __syncwarp();
+    if (grad && chosen >= 0)
+        logit_grad(w.logit, pairs, sum, chosen, 1);
+}
+
+/* ------------------------------------------------------------------ gradient of a step */
+
+/* Adds what the pairs of a chunk say: op rows, weights, and w.partial by device. */
+__device__ static void score_grad(const walk &w, const chunk &t, int32_t first)
+{
+    const int step = warps(), widest = 2 * w.c > w.w ? 2 * w.c : w.w;
+    pair_weights p;
+    load_weights(w, first, &p);
+    float2 dw[PAIR], dout = make_float2(0, 0), device[ONCE_CHUNK_DEVICES], ddevice[ONCE_CHUNK_DEVICES];
+    load_devices(w, p, t, device);
+#pragma unroll
+    for (int k = 0; k < PAIR; k++)
+        dw[k] = make_float2(0, 0);
+#pragma unroll
+    for (int j = 0; j < ONCE_CHUNK_DEVICES; j++)
+        ddevice[j] = make_float2(0, 0);
+    for (int32_t i = warp_id(); i < t.ops; i += step) {
+        const int32_t op = w.row[t.o + i];
+        const float2 row = op_row(w, p, op);
+        float2 drow = make_float2(0, 0);
+#pragma unroll
+        for (int j = 0; j < ONCE_CHUNK_DEVICES; j++)
+            if (j < t.devices) {
+                const float *f = w.feature + (i * ONCE_CHUNK_DEVICES + j) * PAIR;
+                const float2 h = hidden(p, row, device[j], f);
+                const float dlogit = w.logit[(int64_t)(t.o + i) * w.head->n_columns + t.d + j];
+                const float2 dh = make_float2(h.x > 0 ? dlogit * p.out.x : 0, h.y > 0 ? dlogit * p.out.y : 0);
+                dout.x += dlogit * positive(h.x);
+                dout.y += dlogit * positive(h.y);
+                drow.x += dh.x;
+                drow.y += dh.y;
+                ddevice[j].x += dh.x;
+                ddevice[j].y += dh.y;
+#pragma unroll
+                for (int k = 0; k < PAIR; k++) {
+                    dw[k].x += f[k] * dh.x;
+                    dw[k].y += f[k] * dh.y;
+                }
+            }
+        if (p.on) {
+            add_to(w.dop + (int64_t)op * w.w + p.c, drow.x);
+            add_to(w.dop + (int64_t)op * w.w + p.c + 1, drow.y);
+        }
+    }
+    if (!p.on)
+        return;
+    float *sums = w.sum_pair + (int64_t)warp_id() * (PAIR + 1) * w.w + p.c;
+#pragma unroll
+    for (int k = 0; k < PAIR + 1; k++) {
+        float2 *at = (float2 *)(sums + k * w.w);
+        const float2 add = k < PAIR ? dw[k < PAIR ? k : 0] : dout;
+        *at = make_float2(at->x + add.x, at->y + add.y);
+    }
+#pragma unroll
+    for (int j = 0; j < ONCE_CHUNK_DEVICES; j++)
+        *(float2 *)(w.partial + (int64_t)(j * step + warp_id()) * widest + p.c) = ddevice[j];
+}
+
+/* Sums of the weights that lead straight to a logit; each warp some of them. */
+__device__ static void straight_grad(const walk &w, const chunk &t)
+{
+    for (int k = warp_id(); k < DIRECT; k += warps()) {
+        float sum = 0;
+        for (int32_t s = lane_id(); s < t.ops * ONCE_CHUNK_DEVICES; s += WARP)
+            if (s % ONCE_CHUNK_DEVICES < t.devices)
+                sum += w.logit[(int64_t)(t.o + s / ONCE_CHUNK_DEVICES) * w.head->n_columns + t.d +
+                               s % ONCE_CHUNK_DEVICES] *
+                       w.straight[s * (DIRECT + 1) + 1 + k];
+        sum = warp_sum_float(sum);
+        if (lane_id() == 0)
+            w.sum_direct[k] += sum;
+    }
+}
+
+/* From w.partial to the parts of devices, used or empty, and to the state's part. */
+__device__ static void device_grad(const walk &w, const chunk &t)
+{
+    for (int32_t c = (int32_t)threadIdx.x; c < w.w; c += (int32_t)blockDim.x)
+        for (int j = 0; j < t.devices; j++) {
+            const int32_t q = w.column[t.d + j];
+            const float sum = product(w, j, c);
+            float *part = w.last[q] >= 0 ? w.ddevice_part + (int64_t)q * w.w : w.sum_empty_part;
+            part[c] += sum;
+            w.dbase[c] += sum;
+        }
+}
+
+/* d of a pooled state, by product slot 0, to the running totals and the empty devices. */
+__device__ static void state_grad(const walk &w, float waiting)
+{
+    const float devices = (float)w.x->devices, empties = (float)(w.x->devices - w.head->n_used);
+    for (int32_t c = (int32_t)threadIdx.x; c < w.c; c += (int32_t)blockDim.x) {
+        const float each = product(w, 0, w.c + c) / devices;
+        w.total_wait[c] += product(w, 0, c) / waiting;
+        w.total_device[c] += each;
+        w.sum_empty[c] += each * empties;
+    }
+}
+
+__device__ static void step_grad(const walk &w)
+{
+    const int32_t chunks = chunk_count(w), states = 2 * w.c + SKED_I_ONCE_STATE;
+    const int64_t step = (int64_t)w.number * w.x->n + w.head->step;
+    fill(w.dbase, w.w, 0.0f);
+    for (int32_t k = 0; k < chunks; k++) {
+        const chunk t = chunk_at(w, k);
+        if (chunks > 1) {
+            __syncthreads();
+            observe_pairs<true>(w, t);
+            __syncthreads();
+        }
+        straight_grad(w, t);
+        for (int32_t first = 0; first < w.w; first += 2 * WARP)
+            score_grad(w, t, first);
+        __syncthreads();
+        device_grad(w, t);
+    }
+    float *state = w.x->states + step * states, *dbase = w.x->dbases + step * w.w;
+    for (int32_t c = (int32_t)threadIdx.x; c < states; c += (int32_t)blockDim.x)
+        state[c] = w.state[c];
+    for (int32_t c = (int32_t)threadIdx.x; c < w.w; c += (int32_t)blockDim.x) {
+        dbase[c] = w.dbase[c];
+        w.dbase[c] *= w.scale[c];
+    }
+    __syncthreads();
+    multiply(w, 0, w.dbase, w.m->state_turned, w.w, 2 * w.c);
+    __syncthreads();
+    state_grad(w, (float)w.head->left);
+}
+#endif
