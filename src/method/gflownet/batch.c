@@ -133,27 +133,92 @@ cleanup:
     return st;
 }
 
-void RN(batch_part)(RN(batch) * b, int32_t part)
+static int32_t left_of(const RN(batch) * b, int32_t part)
+{
+    return __atomic_load_n(&b->pass.left[part], __ATOMIC_RELAXED);
+}
+
+/* The next trajectory of a part that is the caller's. */
+static void walk_next(RN(batch) * b, int32_t part)
 {
     RN(batch_pass) *p = &b->pass;
-    p->status[part] = open_part(b, part, &p->error[part]);
-    if (p->status[part] == SKED_OK && (p->slope || p->single))
-        clear_part(b, part);
-    for (int32_t k = first_of(b, part); k < first_of(b, part + 1) && p->status[part] == SKED_OK; k++) {
+    const int32_t left = left_of(b, part), k = first_of(b, part + 1) - left;
+    sked_status *st = &p->status[part];
+    if (k == first_of(b, part)) {
+        *st = open_part(b, part, &p->error[part]);
+        if (*st == SKED_OK && (p->slope || p->single))
+            clear_part(b, part);
+    }
+    if (*st == SKED_OK) {
         real slope;
         RN(gradient) *gradient = slope_of(b, k, &slope) ? &b->gradient[part] : NULL;
         sked_i_rng rng;
         sked_i_rng_seed(&rng, p->seed, p->first + (uint64_t)k);
-        p->status[part] = RN(walk)(b->walker[part], kind_of(p, k), &rng, slope, gradient, &b->trajectory[k],
-                                   &p->error[part]);
-        if (p->single && p->status[part] == SKED_OK)
-            collect(b, part, k);
+        *st = RN(walk)(b->walker[part], kind_of(p, k), &rng, slope, gradient, &b->trajectory[k],
+                       &p->error[part]);
+    }
+    if (p->single && *st == SKED_OK)
+        collect(b, part, k);
+    __atomic_store_n(&p->left[part], *st == SKED_OK ? left - 1 : 0, __ATOMIC_RELAXED);
+}
+
+/* Of the parts that nobody is at, the one with the most to do; -1: there is none. */
+static int32_t most_left(const RN(batch) * b)
+{
+    int32_t best = -1, most = 0;
+    for (int32_t k = 0; k < b->parts; k++)
+        if (left_of(b, k) > most && !__atomic_load_n(&b->pass.taken[k], __ATOMIC_RELAXED)) {
+            best = k;
+            most = left_of(b, k);
+        }
+    return best;
+}
+
+static bool claim(RN(batch) * b, int32_t part)
+{
+    bool free = false;
+    return __atomic_compare_exchange_n(&b->pass.taken[part], &free, true, false, __ATOMIC_ACQUIRE,
+                                       __ATOMIC_RELAXED);
+}
+
+static void release(RN(batch) * b, int32_t part)
+{
+    __atomic_store_n(&b->pass.taken[part], false, __ATOMIC_RELEASE);
+}
+
+/* `other` is so far behind `own` that a thread had better change: it must fetch what the part has in memory.
+ * On few threads all parts are done in good time without. */
+static bool is_behind(const RN(batch) * b, int32_t other, int32_t own)
+{
+    enum { parts_enough = 4 }; /* for each thread */
+    return b->threads * parts_enough > b->parts && left_of(b, other) > left_of(b, own) + 1;
+}
+
+void RN(batch_walk)(RN(batch) * b)
+{
+    for (int32_t own = -1;;) {
+        const int32_t other = most_left(b);
+        if (own < 0 && other < 0)
+            return;
+        if (other >= 0 && (own < 0 || is_behind(b, other, own)) && claim(b, other)) {
+            if (own >= 0)
+                release(b, own);
+            own = other;
+        }
+        if (own >= 0 && left_of(b, own) > 0)
+            walk_next(b, own);
+        if (own >= 0 && left_of(b, own) == 0) {
+            release(b, own);
+            own = -1;
+        }
     }
 }
 
 static void begin_pass(RN(batch) * b, const RN(batch_pass) * p)
 {
     b->pass = *p;
+    for (int32_t k = 0; k < b->parts; k++)
+        b->pass.left[k] = first_of(b, k + 1) - first_of(b, k);
     for (int32_t k = 0; k < b->size; k++)
         b->trajectory[k].makespan = NAN;
 }
@@ -172,9 +237,8 @@ sked_status RN(batch_check)(const RN(batch) * b, sked_error *err)
 
 static void run_thread(void *data, int thread)
 {
-    RN(batch) *b = data;
-    for (int32_t part = thread; part < b->parts; part += b->threads)
-        RN(batch_part)(b, part);
+    (void)thread;
+    RN(batch_walk)(data);
 }
 
 /* The pass that was begun, on threads. */

@@ -127,7 +127,7 @@ static sked_status open_desk(const cpu_learner *c, desk *d, sked_error *err)
     sked_status st = SKED_OK;
     const sked_i_layout *layout = &c->model->layout;
     SKED_TRY(sked_i_policy_create_f32(d->lesson->instance, layout, sked_i_backend_cpu.nn, &d->policy, err));
-    SKED_TRY(sked_i_batch_create_f32(d->policy, d->lesson->batch, 1, true, &d->batch, err));
+    SKED_TRY(sked_i_batch_create_f32(d->policy, d->lesson->batch, c->how.threads, true, &d->batch, err));
 cleanup:
     return st;
 }
@@ -189,7 +189,7 @@ static void run(void *data, int job, int stage, int piece)
         break;
     case DRAW:
     case GRADE:
-        sked_i_batch_part_f32(d->batch, piece);
+        sked_i_batch_walk_f32(d->batch);
         break;
     case GATHER:
         sked_i_batch_gather_f32(d->batch, piece, d->pieces);
