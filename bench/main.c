@@ -44,7 +44,7 @@ static const manual manuals[SUITE_COUNT] = {
 
 static const command_line suites[SUITE_COUNT] = {
 #define X(name, operands, least, most, help) \
-    {#name, operands, help, least, most, bench_##name, &manuals[SUITE_##name]},
+    {#name, operands, help, least, most, bench_##name, &manuals[SUITE_##name], false},
     SUITE_LIST(X)
 #undef X
 };

@@ -720,7 +720,7 @@ def targets_compose_and_say_so(folder):
     assert "Targets compose" in text and "repeat" in text.split("Targets compose")[1], text
     listed = json.loads(expect(run("targets", "--json"), 0).stdout)
     options = {t["name"]: [o["name"] for o in t["options"]] for t in listed}
-    assert options["contention"] == ["bus", "repeat", "warm-up", "trace"], options
+    assert options["contention"] == ["bus", "repeat", "warm-up", "trace", "parallel"], options
     assert {"noisy", "linear", "contention", "cache", "jitter", "command"} <= set(options), options
     page = open(os.path.join(SOURCE, "docs", "targets.md")).read()
     for name, names in options.items():

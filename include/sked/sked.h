@@ -645,6 +645,7 @@ typedef struct sked_run_options {
         *record; /* file that gets the course of the search, .jsonl or .svg (SKED_CAN_RECORD); or NULL */
     const char *backend; /* "cpu", "cuda" (SKED_CAN_CUDA) or "auto": a GPU where there is one and it is
                             quicker. NULL: auto */
+    bool together;       /* every rank makes this call: incumbents are exchanged (sked_dist_best ends it) */
 } sked_run_options;
 SKED_API void sked_run_options_init_sized(sked_run_options *opt, size_t size);
 SKED_INIT_INPUT(sked_run_options)
@@ -718,6 +719,8 @@ typedef struct sked_sample_options {
     bool prior; /* draw for machines with transfers of up to 4 mean durations too: candidates for a target
                    whose transfers are not known. Equal devices without transfer cost */
     const char *backend; /* as in sked_run_options */
+    bool together;       /* every rank makes this call: draws are split, rank 0 gets them all; the others get
+                            none */
 } sked_sample_options;
 SKED_API void sked_sample_options_init_sized(sked_sample_options *opt, size_t size);
 SKED_INIT_INPUT(sked_sample_options) /* 1000 draws at temperature 0 */
@@ -783,6 +786,8 @@ typedef struct sked_train_options {
     sked_train_fn progress; /* after every update; may be NULL */
     void *progress_data;
     const char *backend; /* as in sked_run_options */
+    bool together;       /* every rank makes this call: the graphs of an update are split; all get the model,
+                            rank 0 writes and tells */
 } sked_train_options;
 SKED_API void sked_train_options_init_sized(sked_train_options *opt, size_t size);
 SKED_INIT_INPUT(sked_train_options)
@@ -879,6 +884,8 @@ typedef struct sked_robust_options {
     sked_warning_fn warning; /* a candidate was not measured, and why; may be NULL */
     void *warning_data;
     const char *backend; /* of the members that can, as in sked_run_options */
+    bool together;       /* every rank makes this call: rank 0 schedules, all measure where the target may run
+                            at several places at once; the others get no result */
 } sked_robust_options;
 SKED_API void sked_robust_options_init_sized(sked_robust_options *opt, size_t size);
 SKED_INIT_INPUT(sked_robust_options)
@@ -1055,12 +1062,27 @@ SKED_API SKED_MUST_CHECK sked_status sked_schedules_write(const sked_problem *p,
 /* ------------------------------------------------------------------ several processes */
 
 /*
- * A build with MPI (`make mpi`) lets `mpirun -n K` run K processes on one problem: each takes a seed of
- * its own (sked_dist_seed) and the best result of all reaches rank 0. Without MPI there is one process
- * and every call does nothing. begin comes first in main, end last; begin may take arguments away.
+ * A build with MPI (`make mpi`) lets `mpirun -n K` run K processes, the ranks, on one problem. A call whose
+ * options say `together` is made by every rank with the same arguments (but for the seed of a run, which is
+ * sked_dist_seed): the ranks share its work. Without MPI there is one process and nothing here does anything.
+ * begin comes first in main, end last; begin may take arguments away. One thread makes all these calls.
+ * docs/distributed.md
  */
 SKED_API SKED_MUST_CHECK sked_status sked_dist_begin(int *argc, char ***argv, sked_error *err);
+/*
+ * From now on a stop of one rank is one of all: where *stop becomes non-zero, it does so on the other ranks a
+ * moment later. Every rank calls it; stop must stay until end.
+ */
+SKED_API void sked_dist_watch(volatile sig_atomic_t *stop);
+/* A rank that failed while others are still at work ends them all with its status as exit code. */
 SKED_API void sked_dist_end(sked_status status);
+/*
+ * Right before end, with the outcome of this rank: true where it is the one to tell of a failure, so that a
+ * message that all ranks have is printed once.
+ */
+SKED_API bool sked_dist_tells(sked_status status);
+/* Every rank with its own outcome so far: the first failure, lowest rank first, becomes that of all. */
+SKED_API SKED_MUST_CHECK sked_status sked_dist_agree(sked_status status, sked_error *err);
 SKED_API int sked_dist_rank(void);
 SKED_API int sked_dist_size(void);
 /* The seed of this rank: rank 0 keeps `seed`, so one process gives the same result as a plain build. */

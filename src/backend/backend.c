@@ -13,6 +13,18 @@ static const sked_i_backend *const backends[] = {
 };
 enum { n_backends = sizeof backends / sizeof *backends };
 
+static int place_on_machine;
+
+void sked_i_backend_set_place(int place)
+{
+    place_on_machine = place;
+}
+
+int sked_i_backend_place(void)
+{
+    return place_on_machine;
+}
+
 sked_status sked_i_backend_find(const char *name, const sked_i_backend **out, sked_error *err)
 {
     for (int i = 0; i < n_backends; i++) {

@@ -39,7 +39,10 @@ typedef struct sked_i_batch_graph {
 
 typedef struct sked_i_backend {
     const char *name;
-    /* OK, or UNSUPPORTED/DEVICE with the reason it cannot be used on this machine. */
+    /*
+     * OK, or UNSUPPORTED/DEVICE with the reason it cannot be used on this machine. Where several processes
+     * share the machine, the calling thread gets the GPU of this one (sked_i_backend_place).
+     */
     sked_status (*available)(sked_error *err);
     /* Does what the first call would wait for, some 0.2 s on a GPU; on any thread. NULL: nothing. */
     void (*wake)(void);
@@ -72,6 +75,12 @@ SKED_MUST_CHECK sked_status sked_i_backend_find(const char *name, const sked_i_b
  */
 SKED_MUST_CHECK sked_status sked_i_backend_choose(const char *name, bool worth, const sked_i_backend **out,
                                                   sked_error *err);
+/*
+ * Which of the processes on this machine this one is, 0 unless sked_dist_begin has said otherwise. A backend
+ * with several GPUs takes the one of that number, modulo theirs.
+ */
+void sked_i_backend_set_place(int place);
+int sked_i_backend_place(void);
 extern const sked_i_backend sked_i_backend_cpu;
 #ifdef SKED_WITH_CUDA
 extern const sked_i_backend sked_i_backend_cuda;

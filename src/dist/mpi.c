@@ -1,30 +1,136 @@
-/* Several processes over MPI: independent seeds, one winner. Nothing is exchanged while they search. */
-#include "sked/sked.h"
-
+/*
+ * Messages over MPI. Waiting processes sleep, for there may be more of them than cores. The thread that
+ * passes stops on needs an MPI that takes calls from several threads; with another one, every rank hears its
+ * own.
+ */
 #ifdef SKED_WITH_MPI
+#define _POSIX_C_SOURCE 200809L
 
+#include "dist/dist.h"
+
+#include "backend/backend.h"
+#include "base/clock.h"
 #include "base/memory.h"
-#include "base/sized.h"
-#include "schedule/schedule.h"
 
+#include <limits.h>
 #include <mpi.h>
-#include <stdio.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
-static int rank, size = 1;
+/* A message on its way. */
+typedef struct parcel {
+    struct parcel *next;
+    MPI_Request request;
+    max_align_t data[];
+} parcel;
+
+static int rank, size = 1, threads_allowed;
+static parcel *on_their_way;
+
+/* Processes on one machine take its devices in turn. */
+static void place_on_machine(void)
+{
+    MPI_Comm machine;
+    int here;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &machine);
+    MPI_Comm_rank(machine, &here);
+    MPI_Comm_free(&machine);
+    sked_i_backend_set_place(here);
+}
 
 sked_status sked_dist_begin(int *argc, char ***argv, sked_error *err)
 {
-    if (MPI_Init(argc, argv) != MPI_SUCCESS)
+    if (MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &threads_allowed) != MPI_SUCCESS)
         return sked_i_fail(err, SKED_ERR_DEVICE, "MPI cannot be started");
+    if (threads_allowed < MPI_THREAD_FUNNELED)
+        return sked_i_fail(err, SKED_ERR_DEVICE, "this MPI knows no threads");
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    place_on_machine();
     return SKED_OK;
 }
 
-void sked_dist_end(sked_status status)
+/* ------------------------------------------------------------------ stops */
+
+static pthread_t watcher;
+static bool watching;
+static atomic_bool watched_enough;
+static volatile sig_atomic_t *stop_flag;
+
+static bool stopped(void)
 {
-    (void)status;
+    const sked_i_limit limit = {.stop = stop_flag};
+    return sked_i_limit_stopped(&limit);
+}
+
+/* Has another rank stopped? */
+static bool hear_stop(void)
+{
+    int there;
+    MPI_Status from;
+    MPI_Iprobe(MPI_ANY_SOURCE, SKED_I_MAIL_STOP, MPI_COMM_WORLD, &there, &from);
+    if (there)
+        MPI_Recv(NULL, 0, MPI_BYTE, from.MPI_SOURCE, SKED_I_MAIL_STOP, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return there;
+}
+
+/* Until there was a stop, or there is nothing left to stop. */
+static void *watch(void *unused)
+{
+    bool heard = false;
+    for (; !atomic_load(&watched_enough) && !heard && !stopped(); sked_i_pause(0.01))
+        heard = hear_stop();
+    if (heard)
+        sked_i_ask_stop(stop_flag);
+    for (int k = 0; k < size && !heard && stopped(); k++)
+        if (k != rank)
+            MPI_Send(NULL, 0, MPI_BYTE, k, SKED_I_MAIL_STOP, MPI_COMM_WORLD); /* no bytes: it does not wait */
+    return unused;
+}
+
+void sked_dist_watch(volatile sig_atomic_t *stop)
+{
+    if (size == 1 || threads_allowed < MPI_THREAD_MULTIPLE || watching)
+        return;
+    sigset_t all, before; /* signals are for the threads that work: they end waits there */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    stop_flag = stop;
+    watching = pthread_create(&watcher, NULL, watch, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* ------------------------------------------------------------------ messages */
+
+/* Frees what has arrived; errors of MPI end the job (MPI_ERRORS_ARE_FATAL, its preset). */
+static void reap(void)
+{
+    for (parcel **p = &on_their_way; *p != NULL;) {
+        int arrived;
+        parcel *here = *p;
+        MPI_Test(&here->request, &arrived, MPI_STATUS_IGNORE);
+        if (arrived) {
+            *p = here->next;
+            free(here);
+        } else {
+            p = &here->next;
+        }
+    }
+}
+
+void sked_i_dist_finish(sked_status failure)
+{
+    const double end = sked_clock() + 1;
+    atomic_store(&watched_enough, true);
+    if (watching)
+        pthread_join(watcher, NULL);
+    while (reap(), on_their_way != NULL && sked_clock() < end)
+        sked_i_pause(0.0002);
+    if (on_their_way != NULL) /* a rank that failed does not read any more, and MPI_Finalize would wait */
+        sked_i_dist_abort(failure);
     MPI_Finalize();
 }
 
@@ -38,129 +144,60 @@ int sked_dist_size(void)
     return size;
 }
 
-uint64_t sked_dist_seed(uint64_t seed)
+sked_status sked_i_dist_send(int to, sked_i_mail kind, const void *data, int64_t bytes, sked_error *err)
 {
-    return seed + (uint64_t)rank * 0x9e3779b97f4a7c15u;
-}
-
-/* What every rank tells all others about its outcome. */
-typedef struct outcome {
-    double status, value, makespan, bound, evaluations, optimal;
-} outcome;
-
-static bool better(const outcome *a, const outcome *b)
-{
-    if ((a->status == SKED_OK) != (b->status == SKED_OK))
-        return a->status == SKED_OK;
-    return a->value != b->value ? a->value < b->value : a->makespan < b->makespan;
-}
-
-/* Moves the winner's best schedule to rank 0. */
-static sked_status move_schedule(const sked_problem *p, int winner, sked_result *r, sked_error *err)
-{
-    const int32_t n = p->graph->n_ops;
-    sked_schedule *s = NULL;
-    sked_status st = SKED_OK;
-    if (rank == winner) {
-        s = r->schedule[0];
-        MPI_Send(&s->ii, 1, MPI_DOUBLE, 0, 1, MPI_COMM_WORLD);
-        MPI_Send(s->start, n, MPI_DOUBLE, 0, 2, MPI_COMM_WORLD);
-        if (s->device != NULL)
-            MPI_Send(s->device, n, MPI_INT32_T, 0, 3, MPI_COMM_WORLD);
-        MPI_Send(r->method, (int)sizeof r->method, MPI_CHAR, 0, 4, MPI_COMM_WORLD);
-        return SKED_OK;
-    }
-    sked_result fresh = {.size = sizeof fresh};
-    SKED_TRY(sked_schedule_create(n, p->devices, &s, err));
-    SKED_NEW(fresh.schedule, 1);
-    MPI_Recv(&s->ii, 1, MPI_DOUBLE, winner, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    MPI_Recv(s->start, n, MPI_DOUBLE, winner, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    if (s->device != NULL)
-        MPI_Recv(s->device, n, MPI_INT32_T, winner, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    MPI_Recv(fresh.method, (int)sizeof fresh.method, MPI_CHAR, winner, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    SKED_TRY(sked_schedule_validate(p, s, err));
-    fresh.schedule[0] = s;
-    fresh.count = 1;
-    fresh.seconds = r->seconds;
-    fresh.build_seconds = r->build_seconds;
-    sked_result_clear(r);
-    *r = fresh;
-    return SKED_OK;
-cleanup: /* without room for it rank 0 cannot take part any more: the processes end together */
-    sked_schedule_destroy(s);
-    free(fresh.schedule);
-    return st;
-}
-
-static sked_status describe(const sked_problem *p, sked_status status, const sked_result *r, outcome *out,
-                            sked_error *err)
-{
-    sked_metrics m = {.size = sizeof m};
-    outcome o = {.status = status, .value = INFINITY, .makespan = INFINITY, .bound = -INFINITY};
-    *out = o;
-    if (status != SKED_OK)
-        return status;
-    const sked_status st = sked_schedule_measure(p, r->schedule[0], &m, err);
-    if (st != SKED_OK)
-        return out->status = st;
-    o.value = r->value;
-    o.makespan = m.makespan;
-    o.bound = r->lower_bound;
-    o.evaluations = (double)r->evaluations;
-    o.optimal = r->optimal;
-    *out = o;
-    return SKED_OK;
-}
-
-/* The same with structs of this version. */
-static sked_status find_best(const sked_problem *p, sked_status status, sked_result *r, sked_error *err)
-{
-    outcome mine;
-    status = describe(p, status, r, &mine, err);
-    outcome *all = sked_i_alloc(size, sizeof *all);
-    if (all == NULL)
+    if (bytes > INT_MAX)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED, "a message of %lld bytes is too large for MPI",
+                           (long long)bytes);
+    parcel *p = sked_i_alloc(1, sizeof *p + (size_t)bytes);
+    if (p == NULL)
         return sked_i_no_memory(err);
-    enum { fields = sizeof mine / sizeof(double) };
-    MPI_Allgather(&mine, fields, MPI_DOUBLE, all, fields, MPI_DOUBLE, MPI_COMM_WORLD);
-    int winner = 0;
-    double bound = -INFINITY, evaluations = 0, optimal = 0;
-    for (int k = 0; k < size; k++) {
-        winner = better(&all[k], &all[winner]) ? k : winner;
-        bound = all[k].bound > bound ? all[k].bound : bound;
-        evaluations += all[k].evaluations;
-    }
-    for (int k = 0; k < size; k++)
-        optimal = all[k].optimal && all[k].value == all[winner].value ? 1 : optimal;
-    const outcome best = all[winner];
-    free(all);
-    if (best.status != SKED_OK)
-        return status;
-    sked_status st = SKED_OK;
-    if (winner != 0 && (rank == 0 || rank == winner))
-        st = move_schedule(p, winner, r, err);
-    if (rank == 0 && st == SKED_OK) {
-        r->value = best.value;
-        r->lower_bound = bound;
-        r->evaluations = (int64_t)evaluations;
-        r->optimal = optimal != 0;
-        if (err != NULL)
-            *err = (sked_error){0};
-    }
-    return rank == 0 ? st : SKED_OK;
+    memcpy(p->data, data, (size_t)bytes);
+    reap();
+    MPI_Isend(p->data, (int)bytes, MPI_BYTE, to, (int)kind, MPI_COMM_WORLD, &p->request);
+    p->next = on_their_way;
+    on_their_way = p;
+    return SKED_OK;
 }
 
-sked_status sked_dist_best(const sked_problem *p, sked_status status, sked_result *r, sked_error *err)
+/* Looks until a message is there; false: none is, and nobody waits. */
+static bool look(int from, sked_i_mail kind, bool wait, MPI_Message *message, MPI_Status *status)
 {
-    if (size == 1)
-        return status;
-    SKED_TAKE_PROBLEM(p)
-    SKED_CHECK_OUTPUT(sked_result, r);
-    const sked_result *given = r;
-    SKED_TAKE(sked_result, given)
-    sked_result own = *given;
-    const sked_status st = find_best(p, status, &own, err);
-    SKED_GIVE(r, own);
-    return st;
+    enum { looks_without_sleep = 200 };
+    int there;
+    for (int64_t k = 0;; k++) {
+        MPI_Improbe(from, (int)kind, MPI_COMM_WORLD, &there, message, status);
+        if (there || !wait)
+            return there;
+        reap();
+        if (k > looks_without_sleep)
+            sked_i_pause(0.00005);
+    }
+}
+
+sked_status sked_i_dist_receive(int from, sked_i_mail kind, bool wait, void **data, int64_t *bytes,
+                                sked_error *err)
+{
+    MPI_Message message;
+    MPI_Status status;
+    int count;
+    *data = NULL;
+    if (!look(from, kind, wait, &message, &status))
+        return SKED_OK;
+    MPI_Get_count(&status, MPI_BYTE, &count);
+    void *room = sked_i_alloc(count, 1);
+    if (room == NULL)
+        return sked_i_no_memory(err);
+    MPI_Mrecv(room, count, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+    *data = room;
+    *bytes = count;
+    return SKED_OK;
+}
+
+void sked_i_dist_abort(sked_status status)
+{
+    MPI_Abort(MPI_COMM_WORLD, (int)status);
+    abort(); /* it does not return */
 }
 
 #endif

@@ -1,7 +1,9 @@
-/* One process. */
-#include "sked/sked.h"
-
+/* One process: there is nobody to write to. */
 #ifndef SKED_WITH_MPI
+
+#include "dist/dist.h"
+
+#include <stdlib.h>
 
 sked_status sked_dist_begin(int *argc, char ***argv, sked_error *err)
 {
@@ -11,9 +13,14 @@ sked_status sked_dist_begin(int *argc, char ***argv, sked_error *err)
     return SKED_OK;
 }
 
-void sked_dist_end(sked_status status)
+void sked_dist_watch(volatile sig_atomic_t *stop)
 {
-    (void)status;
+    (void)stop;
+}
+
+void sked_i_dist_finish(sked_status failure)
+{
+    (void)failure;
 }
 
 int sked_dist_rank(void)
@@ -26,17 +33,27 @@ int sked_dist_size(void)
     return 1;
 }
 
-uint64_t sked_dist_seed(uint64_t seed)
+sked_status sked_i_dist_send(int to, sked_i_mail kind, const void *data, int64_t size, sked_error *err)
 {
-    return seed;
+    (void)kind;
+    (void)data;
+    (void)size;
+    return sked_i_fail(err, SKED_ERR_BUG, "a message to rank %d of one process", to);
 }
 
-sked_status sked_dist_best(const sked_problem *p, sked_status outcome, sked_result *result, sked_error *err)
+sked_status sked_i_dist_receive(int from, sked_i_mail kind, bool wait, void **data, int64_t *size,
+                                sked_error *err)
 {
-    (void)p;
-    (void)result;
-    (void)err;
-    return outcome;
+    (void)kind;
+    (void)wait;
+    (void)data;
+    (void)size;
+    return sked_i_fail(err, SKED_ERR_BUG, "a message from rank %d of one process", from);
+}
+
+void sked_i_dist_abort(sked_status status)
+{
+    exit((int)status);
 }
 
 #endif

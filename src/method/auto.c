@@ -279,6 +279,9 @@ static sked_status run_round(sked_i_run *run, plan todo, int round, double secon
             return sked_i_fail(err, st, "%s", why.message);
         *any = *any || (st == SKED_OK && m->share > 0);
         hear(said, m, st, &why);
+        const sked_status told = sked_i_run_exchange(run, err);
+        if (told != SKED_OK)
+            return told;
     }
     return SKED_OK;
 }

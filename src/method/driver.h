@@ -1,6 +1,7 @@
 /* The driver's own side of a run. Only driver.c, share.c and method.c include this. */
 #ifndef SKED_METHOD_DRIVER_H
 #define SKED_METHOD_DRIVER_H
+#include "method/exchange.h"
 #include "method/method.h"
 #include "method/result_pool.h"
 
@@ -25,6 +26,7 @@ typedef struct sked_i_driver {
     int64_t n_states, state_cap;
     sked_statistic *row; /* what ran, how often, how long, what it gained */
     int64_t n_rows, row_cap;
+    sked_i_exchange *exchange; /* with other ranks; NULL: this process is alone, or a share of one */
 } sked_i_driver;
 
 /* Readies run->driver; the run's other fields are set. Close it after a failure, too. */
@@ -37,6 +39,11 @@ SKED_MUST_CHECK sked_status sked_i_driver_run(sked_i_run *run, const sked_i_meth
 bool sked_i_interval_first(const sked_problem *p);
 /* Does the incumbent meet the bounds? */
 bool sked_i_driver_meets_bound(const sked_i_run *run);
+/* Takes over what another driver of the same problem has proved. share.c */
+void sked_i_driver_take_bounds(sked_i_driver *d, const sked_i_driver *from);
+/* Offers a schedule under the name of the method that made it. share.c */
+SKED_MUST_CHECK sked_status sked_i_driver_pass_on(sked_i_run *run, const sked_schedule *s, const char *maker,
+                                                  sked_error *err);
 /* Adds a row of statistics, or to the row of that method and technique ("": the method itself). */
 void sked_i_driver_tally(sked_i_run *run, const sked_statistic *add);
 /* UNSUPPORTED where the problem or the options need what the method does not take. method.c */

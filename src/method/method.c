@@ -226,6 +226,7 @@ sked_status sked_method_run(const char *method, const sked_problem *p, const ske
     sked_graph *graph = NULL;
     sked_i_run run = {.problem = &plain, .options = opt};
     sked_status st = SKED_OK;
+    sked_i_exchange *exchange = sked_i_exchange_open(opt);
     const sked_i_backend *backend;
     sked_i_limit_init(&run.limit, opt);
     SKED_TRY(sked_i_backend_choose(opt->backend, false, &backend, err)); /* there is none such: says so */
@@ -235,6 +236,7 @@ sked_status sked_method_run(const char *method, const sked_problem *p, const ske
     if (opt->record != NULL)
         SKED_TRY(sked_i_recording_create(opt->record, &plain, &run.recording, err));
     SKED_TRY(sked_i_driver_open(&run, opt->candidates > 1 ? opt->candidates : 1, err));
+    run.driver->exchange = exchange;
     SKED_TRY(set_bounds(&run, err));
     const double called = sked_clock();
     st = sked_i_driver_run(&run, m, opt->settings, opt->n_settings, err);
@@ -242,6 +244,7 @@ sked_status sked_method_run(const char *method, const sked_problem *p, const ske
     if (st == SKED_OK || (st == SKED_ERR_STOPPED && run.driver->pool.count > 0))
         st = finish(m, p, &run, begin, build_seconds, out, err);
 cleanup:
+    sked_i_exchange_close(exchange);
     sked_i_driver_close(&run);
     sked_i_recording_destroy(run.recording);
     sked_graph_destroy(graph);

@@ -19,6 +19,7 @@ typedef struct sked_i_run {
     const double *setting;           /* [n_options] parsed, in table order */
     const char *const *settings;     /* the same as they were given, for sked_i_option_text */
     sked_i_limit limit;
+    bool goes_on; /* a turn after another one that was interrupted only for an exchange with other ranks */
     sked_i_recording *recording; /* what the method keeps of its first descent; NULL: nobody asks */
     struct sked_i_driver *driver;
 } sked_i_run;
@@ -65,6 +66,24 @@ void sked_i_run_prove(sked_i_run *run);
 bool sked_i_run_proved(const sked_i_run *run);
 /* True when the time is up, a stop was asked for, or the incumbent meets the bound. */
 bool sked_i_run_over(const sked_i_run *run);
+
+/* ------------------------------------------------------------------ other processes */
+
+/*
+ * Incumbent, bounds and a proof of this run to the other ranks, and theirs to it; a better incumbent becomes
+ * the run's own. Call it on the run's thread, where the method can take over a new incumbent. Without an
+ * iteration limit it never waits and takes what has come; calls in the first half of the time, and soon after
+ * an exchange, do nothing. With one it waits for every rank that still runs, so that results repeat: then
+ * it must be called after fixed numbers of iterations. Shares of a run and single processes: nothing happens.
+ */
+SKED_MUST_CHECK sked_status sked_i_run_exchange(sked_i_run *run, sked_error *err);
+/*
+ * A method that keeps its state between turns (sked_i_run_keep): run in several turns with an exchange
+ * between them, or in one where there is nobody to exchange with.
+ */
+SKED_MUST_CHECK sked_status sked_i_run_in_turns(sked_i_run *run,
+                                                sked_status (*turn)(sked_i_run *run, sked_error *err),
+                                                sked_error *err);
 
 /* ------------------------------------------------------------------ reporting */
 

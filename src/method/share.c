@@ -2,7 +2,7 @@
 #include "method/driver.h"
 
 /* The second bound belongs to the first: at a higher first one, only that of the giver holds. */
-static void take_bounds(sked_i_driver *d, const sked_i_driver *from)
+void sked_i_driver_take_bounds(sked_i_driver *d, const sked_i_driver *from)
 {
     if (from->bound > d->bound)
         d->second_bound = from->second_bound;
@@ -12,12 +12,11 @@ static void take_bounds(sked_i_driver *d, const sked_i_driver *from)
     d->least_ii = fmax(d->least_ii, from->least_ii);
 }
 
-/* Offers an entry of another pool under the name of the method that made it. */
-static sked_status pass_on(sked_i_run *run, const sked_i_result_pool_entry *entry, sked_error *err)
+sked_status sked_i_driver_pass_on(sked_i_run *run, const sked_schedule *s, const char *maker, sked_error *err)
 {
     const char *own = run->driver->current;
-    run->driver->current = entry->maker;
-    const sked_status st = sked_i_run_offer(run, entry->schedule, err);
+    run->driver->current = maker;
+    const sked_status st = sked_i_run_offer(run, s, err);
     run->driver->current = own;
     return st;
 }
@@ -25,10 +24,10 @@ static sked_status pass_on(sked_i_run *run, const sked_i_result_pool_entry *entr
 sked_status sked_i_share_tell(sked_i_share *share, const sked_i_run *run, sked_error *err)
 {
     const sked_i_result_pool *pool = &run->driver->pool;
-    take_bounds(share->run.driver, run->driver);
+    sked_i_driver_take_bounds(share->run.driver, run->driver);
     return sked_i_result_rank_precedes(sked_i_result_pool_best(pool),
                                        sked_i_result_pool_best(&share->run.driver->pool))
-               ? pass_on(&share->run, &pool->entry[0], err)
+               ? sked_i_driver_pass_on(&share->run, pool->entry[0].schedule, pool->entry[0].maker, err)
                : SKED_OK;
 }
 
@@ -76,8 +75,9 @@ sked_status sked_i_share_join(sked_i_share *share, sked_i_run *run, sked_error *
         sked_i_result_rank_precedes(sked_i_result_pool_best(&from->pool), sked_i_result_pool_best(&d->pool));
     if (sked_i_run_wanted(run) > 1 || better)
         for (int32_t k = 0; k < from->pool.count; k++)
-            SKED_TRY(pass_on(run, &from->pool.entry[k], err));
-    take_bounds(d, from);
+            SKED_TRY(
+                sked_i_driver_pass_on(run, from->pool.entry[k].schedule, from->pool.entry[k].maker, err));
+    sked_i_driver_take_bounds(d, from);
     for (int64_t k = 0; k < from->n_rows; k++) {
         sked_statistic row = from->row[k];
         row.offers = row.improvements = 0; /* counted when they were passed on */

@@ -311,6 +311,40 @@ sked_i_pool_entry *sked_i_pool_choose(const sked_i_pool *pool, const sked_i_beli
     return chosen;
 }
 
+/* NAN: it is one of the others. */
+static double promise_beside(const sked_i_pool_entry *e, const sked_i_belief *b, double best,
+                             sked_i_pool_entry *const *others, int count)
+{
+    double sum = 0;
+    for (int k = 0; k < count; k++)
+        if (others[k] == e)
+            return NAN;
+    for (int32_t i = 0; i < b->particles; i++) {
+        double bar = best;
+        for (int k = 0; k < count; k++)
+            bar = fmin(bar, others[k]->predicted[i]);
+        sum += b->weight[i] *
+               improvement(bar, e->predicted[i], e->novelty * sked_i_belief_noise(b, i) * e->predicted[i]);
+    }
+    return sum;
+}
+
+sked_i_pool_entry *sked_i_pool_choose_beside(const sked_i_pool *pool, const sked_i_belief *b, double best,
+                                             sked_i_pool_entry *const *others, int count, double *promise)
+{
+    sked_i_pool_entry *chosen = NULL;
+    *promise = -INFINITY;
+    for (int64_t k = 0; k < pool->count; k++) {
+        sked_i_pool_entry *e = pool->entry[k];
+        const double x = e->measured > 0 ? NAN : promise_beside(e, b, best, others, count);
+        if (x > *promise) {
+            *promise = x;
+            chosen = e;
+        }
+    }
+    return chosen;
+}
+
 const sked_i_pool_entry *sked_i_pool_fittest(const sked_i_pool *pool, int32_t i)
 {
     const sked_i_pool_entry *best = NULL;

@@ -61,6 +61,12 @@ double sked_i_pool_promise(const sked_i_pool_entry *e, const sked_i_belief *b, d
 /* The entry not measured yet that promises most; NULL: none. *promise gets its own. */
 sked_i_pool_entry *sked_i_pool_choose(const sked_i_pool *pool, const sked_i_belief *b, double best,
                                       double *promise);
+/*
+ * The same where others (count of them) are measured at the same time: by how much it is expected to fall
+ * below `best` and below what each guess predicts for them.
+ */
+sked_i_pool_entry *sked_i_pool_choose_beside(const sked_i_pool *pool, const sked_i_belief *b, double best,
+                                             sked_i_pool_entry *const *others, int count, double *promise);
 /* The entry of the least time under guess i; NULL: the pool is empty. */
 const sked_i_pool_entry *sked_i_pool_fittest(const sked_i_pool *pool, int32_t i);
 #endif

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "robust/prior.h"
+#include "robust/ranks.h"
 #include "robust/refine.h"
 
 #include <math.h>
@@ -18,6 +19,7 @@
 
 enum { FIRST_GUESSES = 8, GUESSES = 4, KEPT = 160, CONTENDERS = 3, LEAST_BUDGET_TO_REPEAT = 8 };
 enum { MOVES_PER_ITERATION = 20 };
+enum { MOST_AT_ONCE = 64 }; /* measurements of a round, whatever the number of ranks */
 /* Of the time of a round: for schedules improved over all guesses. */
 static const double refine_share = 0.4;
 /* Share of the time left that one round may take, at least an even share of the rounds. */
@@ -139,30 +141,41 @@ static bool absurd(const sked_i_rounds *l, const sked_i_pool_entry *e, double ti
     return far > absurd_deviations * deviation && far > sked_i_log(absurd_factor);
 }
 
-/* One call of the target. DEVICE and times that are none become NAN, with a warning and l->failure. */
-static sked_status ask(sked_i_rounds *l, const sked_i_pool_entry *e, sked_measurement *said, double *time,
-                       sked_error *err)
+/*
+ * The target is asked for schedules, each on a rank of its own. DEVICE and times that are none become NAN in
+ * judge_answer, with a warning and l->failure.
+ */
+static sked_status ask(sked_i_rounds *l, sked_i_order *orders, int count, sked_error *err)
 {
-    sked_error why = {0};
     const double begin = sked_clock();
     tell_progress(l, "measuring");
-    const sked_status st = sked_target_measure(l->run->target, e->schedule, said, &why);
+    sked_status st = sked_i_robust_measure(l->run, l->asked, orders, count, err);
     l->measuring += sked_clock() - begin;
-    *time = NAN;
-    if (st == SKED_OK && said->time >= 0 && said->time < INFINITY) {
-        *time = said->time;
-        return SKED_OK;
+    l->asked += count;
+    for (int k = 0; k < count && st == SKED_OK; k++) {
+        st = orders[k].status == SKED_ERR_DEVICE ? SKED_OK : orders[k].status;
+        if (st != SKED_OK && st != SKED_ERR_STOPPED)
+            return sked_i_fail(err, st, "%s", orders[k].why.message);
     }
-    if (st == SKED_ERR_STOPPED)
-        return st;
-    if (st != SKED_OK && st != SKED_ERR_DEVICE)
-        return sked_i_fail(err, st, "%s", why.message);
-    if (st == SKED_OK)
-        snprintf(l->failure, sizeof l->failure, "the target says %g", said->time);
+    return st;
+}
+
+/* The time an order was answered with. NAN: none, and l->failure says why. */
+static double judge_answer(sked_i_rounds *l, const sked_i_order *o)
+{
+    if (o->status == SKED_OK && o->said.time >= 0 && o->said.time < INFINITY)
+        return o->said.time;
+    if (o->status == SKED_OK)
+        snprintf(l->failure, sizeof l->failure, "the target says %g", o->said.time);
     else
-        snprintf(l->failure, sizeof l->failure, "%s", why.message);
+        snprintf(l->failure, sizeof l->failure, "%s", o->why.message);
     warn(l, "measurement %lld failed: %s", (long long)l->trials + 1, l->failure);
-    return SKED_OK;
+    return NAN;
+}
+
+static sked_i_order order_of(const sked_i_pool_entry *e)
+{
+    return (sked_i_order){.schedule = e->schedule, .said = {.size = sizeof(sked_measurement)}};
 }
 
 static bool alike(double a, double b)
@@ -178,9 +191,9 @@ static sked_status doubt(sked_i_rounds *l, sked_i_pool_entry *e, const sked_meas
                          sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_measurement said = {.size = sizeof said};
-    double time;
-    SKED_TRY(ask(l, e, &said, &time, err));
+    sked_i_order again = order_of(e);
+    SKED_TRY(ask(l, &again, 1, err));
+    const double time = judge_answer(l, &again);
     const bool agreed = !isnan(time) && alike(time, first->time);
     if (!agreed) {
         snprintf(l->failure, sizeof l->failure, "%g is far from all guesses; measured again it was %g",
@@ -188,11 +201,11 @@ static sked_status doubt(sked_i_rounds *l, sked_i_pool_entry *e, const sked_meas
         warn(l, "measurement %lld is left out: %s", (long long)l->trials + 1, l->failure);
     }
     SKED_TRY(note(l, e, first, agreed ? first->time : NAN, false, err));
-    SKED_TRY(note(l, e, &said, time, false, err));
+    SKED_TRY(note(l, e, &again.said, time, false, err));
     if (!isnan(time))
-        SKED_TRY(learn(l, e, &said, err));
+        SKED_TRY(learn(l, e, &again.said, err));
 cleanup:
-    sked_measurement_clear(&said);
+    sked_measurement_clear(&again.said);
     return st;
 }
 
@@ -206,22 +219,31 @@ static sked_status update(sked_i_rounds *l, sked_error *err)
     return st;
 }
 
-static sked_status measure(sked_i_rounds *l, sked_i_pool_entry *e, sked_error *err)
+/* What one of a round's measurements says; `behind` more of them follow. */
+static sked_status take_answer(sked_i_rounds *l, sked_i_pool_entry *e, const sked_i_order *o, int behind,
+                               sked_error *err)
+{
+    const double time = judge_answer(l, o);
+    if (absurd(l, e, time) && l->trials + 2 + behind <= l->run->opt->measurements)
+        return doubt(l, e, &o->said, err);
+    const sked_status st = note(l, e, &o->said, time, false, err);
+    return st == SKED_OK && !isnan(time) ? learn(l, e, &o->said, err) : st;
+}
+
+/* Measures the schedules of a round at once and learns from them in their order. */
+static sked_status measure(sked_i_rounds *l, sked_i_pool_entry *const *chosen, int count, sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_measurement said = {.size = sizeof said};
-    double time;
-    SKED_TRY(ask(l, e, &said, &time, err));
-    if (absurd(l, e, time) && l->trials + 2 <= l->run->opt->measurements) {
-        SKED_TRY(doubt(l, e, &said, err));
-    } else {
-        SKED_TRY(note(l, e, &said, time, false, err));
-        if (!isnan(time))
-            SKED_TRY(learn(l, e, &said, err));
-    }
+    sked_i_order orders[MOST_AT_ONCE];
+    for (int k = 0; k < count; k++)
+        orders[k] = order_of(chosen[k]);
+    SKED_TRY(ask(l, orders, count, err));
+    for (int k = 0; k < count; k++)
+        SKED_TRY(take_answer(l, chosen[k], &orders[k], count - 1 - k, err));
     SKED_TRY(update(l, err));
 cleanup:
-    sked_measurement_clear(&said);
+    for (int k = 0; k < count; k++)
+        sked_measurement_clear(&orders[k].said);
     return st;
 }
 
@@ -250,18 +272,18 @@ static sked_i_pool_entry *next_contender(const sked_i_rounds *l)
 static sked_status repeat(sked_i_rounds *l, bool *done, sked_error *err)
 {
     sked_i_pool_entry *e = l->noisy == 0 ? NULL : next_contender(l);
-    sked_measurement said = {.size = sizeof said};
     sked_status st = SKED_OK;
-    double time;
     *done = e == NULL;
     if (*done)
         return SKED_OK;
-    SKED_TRY(ask(l, e, &said, &time, err));
-    SKED_TRY(note(l, e, &said, time, false, err));
+    sked_i_order again = order_of(e);
+    SKED_TRY(ask(l, &again, 1, err));
+    const double time = judge_answer(l, &again);
+    SKED_TRY(note(l, e, &again.said, time, false, err));
     if (!isnan(time) && l->noisy == 1)
-        SKED_TRY(learn(l, e, &said, err));
+        SKED_TRY(learn(l, e, &again.said, err));
 cleanup:
-    sked_measurement_clear(&said);
+    sked_measurement_clear(&again.said);
     return st;
 }
 
@@ -319,10 +341,31 @@ static sked_status find_promising(sked_i_rounds *l, sked_i_pool_entry **out, ske
         sked_i_pool_entry *chosen = sked_i_pool_choose(&l->pool, &l->belief, best, &promise);
         if (isinf(best) || promise > settled_promise * best)
             *out = chosen;
-        if (*out != NULL && l->trials % 2 == 1) /* every other time: what is good under all guesses */
+        if (*out != NULL &&
+            l->trials / l->run->ranks % 2 == 1) /* every other time: what is good under all guesses */
             *out = sked_i_pool_choose(&l->pool, &l->belief, INFINITY, &promise);
     }
     return SKED_OK;
+}
+
+/*
+ * What is measured beside chosen[0], one for each further rank, as long as it promises something beside those
+ * before it and the budget lasts. Returns how many there are in all.
+ */
+static int choose_more(const sked_i_rounds *l, sked_i_pool_entry **chosen)
+{
+    const double best = incumbent_time(l);
+    const int64_t left = l->run->opt->measurements - reserve(l) - l->trials;
+    const int64_t ranks = l->run->ranks < MOST_AT_ONCE ? l->run->ranks : MOST_AT_ONCE;
+    int count = 1;
+    while (count < ranks && count < left) {
+        double promise;
+        chosen[count] = sked_i_pool_choose_beside(&l->pool, &l->belief, best, chosen, count, &promise);
+        if (chosen[count] == NULL || !(promise > 0))
+            break;
+        count++;
+    }
+    return count;
 }
 
 /* The end of the loop, or not yet. */
@@ -341,18 +384,18 @@ static sked_status run_rounds(sked_i_rounds *l, sked_robust_end *end, sked_error
 {
     sked_status st = SKED_OK;
     while (!ended(l, end)) {
-        sked_i_pool_entry *e;
+        sked_i_pool_entry *chosen[MOST_AT_ONCE];
         bool done = true;
         if (l->trials > 0 && l->trials >= l->run->opt->measurements - reserve(l))
             SKED_TRY(repeat(l, &done, err));
         if (!done)
             continue;
-        SKED_TRY(find_promising(l, &e, err));
-        if (e == NULL) {
+        SKED_TRY(find_promising(l, &chosen[0], err));
+        if (chosen[0] == NULL) {
             *end = sked_i_limit_stopped(&l->limit) ? SKED_ROBUST_STOPPED : SKED_ROBUST_SETTLED;
             break;
         }
-        SKED_TRY(measure(l, e, err));
+        SKED_TRY(measure(l, chosen, choose_more(l, chosen), err));
     }
 cleanup:
     if (st == SKED_ERR_STOPPED) { /* while measuring: what was measured before stands */

@@ -24,6 +24,7 @@ typedef struct sked_i_rounds {
     sked_i_limit limit; /* hears a stop */
     sked_i_trial *trial;
     int64_t trials, trials_cap;
+    int64_t asked;          /* schedules that the target was asked for */
     double measuring;       /* seconds that do not count */
     double begin, learning; /* seconds: when it began; what the last update took */
     int32_t failures;

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "engine/candidates/candidates.h"
 #include "problem/costs.h"
-#include "robust/robust.h"
+#include "robust/ranks.h"
 #include "schedule/schedule.h"
 
 #include <stdio.h>
@@ -56,7 +56,8 @@ typedef struct pipeline {
     sked_graph *graph;  /* of plain, where it has its own */
     double share;       /* seconds of scheduling of a member, its stages counted */
     sked_robust_result *result;
-    int64_t room; /* of result->measurement */
+    int64_t room;     /* of result->measurement */
+    int64_t measured; /* schedules that the target was asked for */
 } pipeline;
 
 /* What a member's run leaves of its time to the stages; methods that improve would take all of it. */
@@ -267,39 +268,53 @@ static void take_time(const pipeline *l, sked_robust_member *m, int32_t k, doubl
 }
 
 /* One that the target cannot measure is told and left out, never lost. *over: a stop came, the rest waits. */
-static sked_status measure_one(pipeline *l, sked_robust_member *m, int32_t k, bool *over, sked_error *err)
+static sked_status take_answer(pipeline *l, sked_robust_member *m, int32_t k, const sked_i_order *o,
+                               bool *over, sked_error *err)
 {
-    sked_error why = {0};
-    sked_measurement said = {.size = sizeof said};
-    sked_status st = sked_target_measure(l->target, m->schedule[k], &said, &why);
-    *over = st == SKED_ERR_STOPPED;
-    if (st == SKED_OK) {
-        take_time(l, m, k, said.time);
-        st = record(l, m, k, &said, err);
-    } else if (st == SKED_ERR_DEVICE) {
-        warn_unmeasured(l, m, k, why.message);
-        m->failures++;
-        st = record(l, m, k, NULL, err);
-    } else if (st != SKED_ERR_STOPPED) {
-        st = sked_i_fail(err, st, "%s", why.message);
+    *over = *over || o->status == SKED_ERR_STOPPED;
+    if (*over)
+        return SKED_OK;
+    if (o->status == SKED_OK) {
+        take_time(l, m, k, o->said.time);
+        return record(l, m, k, &o->said, err);
     }
-    sked_measurement_clear(&said);
-    return *over ? SKED_OK : st;
+    if (o->status != SKED_ERR_DEVICE)
+        return sked_i_fail(err, o->status, "%s", o->why.message);
+    warn_unmeasured(l, m, k, o->why.message);
+    m->failures++;
+    return record(l, m, k, NULL, err);
+}
+
+/* The candidates from `first` on, as many as ranks measure at once; `orders` has room for them. */
+static sked_status measure_some(pipeline *l, sked_robust_member *m, int32_t first, sked_i_order *orders,
+                                bool *over, sked_error *err)
+{
+    const int32_t left = m->count - first, count = left < l->run->ranks ? left : l->run->ranks;
+    for (int32_t k = 0; k < count; k++)
+        orders[k] = (sked_i_order){.schedule = m->schedule[first + k], .said = {.size = sizeof orders->said}};
+    sked_status st = sked_i_robust_measure(l->run, l->measured, orders, count, err);
+    l->measured += count;
+    for (int32_t k = 0; k < count; k++) {
+        if (st == SKED_OK)
+            st = take_answer(l, m, first + k, &orders[k], over, err);
+        sked_measurement_clear(&orders[k].said);
+    }
+    return st;
 }
 
 static sked_status measure_target(pipeline *l, sked_robust_member *m, sked_error *err)
 {
     sked_status st = SKED_OK;
+    sked_i_order *orders = NULL;
     bool over = false;
+    SKED_NEW(orders, l->run->ranks);
     SKED_NEW(m->target, m->count);
     for (int32_t k = 0; k < m->count; k++)
         m->target[k] = NAN;
-    for (int32_t k = 0; k < m->count && !over; k++) {
-        if (sked_i_robust_stopped(l->run))
-            break;
-        SKED_TRY(measure_one(l, m, k, &over, err));
-    }
+    for (int32_t k = 0; k < m->count && !over && !sked_i_robust_stopped(l->run); k += l->run->ranks)
+        SKED_TRY(measure_some(l, m, k, orders, &over, err));
 cleanup:
+    free(orders);
     return st;
 }
 

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/sized.h"
 #include "base/text.h"
+#include "robust/ranks.h"
 
 bool sked_i_robust_stopped(const sked_i_robust_run *run)
 {
@@ -45,6 +46,33 @@ void sked_robust_result_clear(sked_robust_result *r)
     SKED_GIVE(r, empty);
 }
 
+/* The target, and who measures. Where ranks make this call together, they fail together. */
+static sked_status open_target(sked_i_robust_run *run, const char *spec, sked_error *err)
+{
+    const sked_i_backend *backend;
+    const sked_robust_options *opt = run->opt;
+    sked_status st = sked_i_backend_choose(opt->backend, false, &backend, err);
+    if (st == SKED_OK)
+        st = sked_target_create(spec, run->problem, opt->seed, &run->target, err);
+    if (opt->together)
+        st = sked_dist_agree(st, err);
+    if (st != SKED_OK)
+        return st;
+    sked_i_target_listen(run->target, opt->stop);
+    run->ranks = sked_i_robust_ranks(opt, run->target);
+    return SKED_OK;
+}
+
+/* Rank 0 runs the pipeline, others of a call made together measure for it. */
+static sked_status run_pipeline(const sked_i_robust_run *run, sked_robust_result *r, sked_error *err)
+{
+    if (run->opt->together && sked_dist_rank() > 0)
+        return run->ranks > 1 ? sked_i_robust_serve(run, err) : SKED_OK;
+    const sked_status st = (run->opt->one_shot ? sked_i_robust_one_shot : sked_i_robust_loop)(run, r, err);
+    sked_i_robust_dismiss(run);
+    return st;
+}
+
 const char *sked_i_robust_backend(const sked_robust_options *opt, const char *method)
 {
     const sked_method_info *info = sked_method_find(method);
@@ -66,14 +94,11 @@ sked_status sked_robust(const sked_problem *p, const char *target, const sked_ro
     if (opt->candidates < 1 || opt->top < 1 || opt->threads < 1)
         return sked_i_fail(err, SKED_ERR_ARGUMENT,
                            "robust scheduling needs a candidate, one to measure and a thread at least");
-    const sked_i_backend *backend;
-    SKED_TRY(sked_i_backend_choose(opt->backend, false, &backend, err));
-    SKED_TRY(sked_target_create(target, p, opt->seed, &run.target, err));
-    sked_i_target_listen(run.target, opt->stop);
+    SKED_TRY(open_target(&run, target, err));
     if ((r.target = sked_i_strdup(target)) == NULL)
         SKED_TRY(sked_i_no_memory(err));
     r.one_shot = opt->one_shot;
-    SKED_TRY((opt->one_shot ? sked_i_robust_one_shot : sked_i_robust_loop)(&run, &r, err));
+    SKED_TRY(run_pipeline(&run, &r, err));
     r.seconds = sked_clock() - begin;
     SKED_GIVE(out, r);
     r = (sked_robust_result){.size = sizeof r};

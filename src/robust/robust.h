@@ -10,6 +10,7 @@ typedef struct sked_i_robust_run {
     const sked_problem *problem;
     const sked_robust_options *opt;
     sked_target *target;
+    int ranks; /* that measure at once */
 } sked_i_robust_run;
 
 bool sked_i_robust_stopped(const sked_i_robust_run *run);

@@ -114,6 +114,18 @@ void sked_i_target_listen(sked_target *t, const volatile sig_atomic_t *stop)
     t->stop = stop;
 }
 
+bool sked_i_target_parallel(const sked_target *t)
+{
+    const int wish = (int)t->common[SKED_I_TARGET_PARALLEL];
+    return wish == SKED_I_PARALLEL_AUTO ? t->part[0].kind->run == NULL : wish == SKED_I_PARALLEL_TRUE;
+}
+
+void sked_i_target_seek(sked_target *t, int64_t number)
+{
+    t->runs =
+        (uint64_t)number * (uint64_t)(t->common[SKED_I_TARGET_WARM_UP] + t->common[SKED_I_TARGET_REPEAT]);
+}
+
 double sked_target_work(const sked_target *t)
 {
     return t->work;

@@ -13,14 +13,17 @@
 enum { SKED_I_TARGET_OPTIONS = 16, SKED_I_TARGET_PARTS = 16 };
 
 /* Options of the whole target, which any part may set. Columns as in base/option.h. */
-#define SKED_I_TARGET_COMMON(X)                                                                \
-    X(REPEAT, "repeat", INT, "1", 1, 1000, NULL, "runs of a schedule; the median is its time") \
-    X(WARM_UP, "warm-up", INT, "0", 0, 1000, NULL, "runs before them that do not count")       \
-    X(TRACE, "trace", ENUM, "auto", 0, 0, "auto|true|false",                                   \
-      "give start and finish of every op; auto: if the program of command prints them, else not")
+#define SKED_I_TARGET_COMMON(X)                                                                   \
+    X(REPEAT, "repeat", INT, "1", 1, 1000, NULL, "runs of a schedule; the median is its time")    \
+    X(WARM_UP, "warm-up", INT, "0", 0, 1000, NULL, "runs before them that do not count")          \
+    X(TRACE, "trace", ENUM, "auto", 0, 0, "auto|true|false",                                      \
+      "give start and finish of every op; auto: if the program of command prints them, else not") \
+    X(PARALLEL, "parallel", ENUM, "auto", 0, 0, "auto|true|false",                                \
+      "ranks of MPI measure at once, each for itself; auto: simulated targets, not a command")
 #define SKED_I_TARGET_COMMON_ID(id, ...) SKED_I_TARGET_##id,
 enum { SKED_I_TARGET_COMMON(SKED_I_TARGET_COMMON_ID) SKED_I_TARGET_COMMON_OPTIONS };
 enum { SKED_I_TRACE_AUTO, SKED_I_TRACE_TRUE, SKED_I_TRACE_FALSE };
+enum { SKED_I_PARALLEL_AUTO, SKED_I_PARALLEL_TRUE, SKED_I_PARALLEL_FALSE };
 
 /* One run of a schedule. */
 typedef struct sked_i_trace {
@@ -83,6 +86,10 @@ SKED_MUST_CHECK sked_status sked_i_target_need_transfers(sked_target *t, sked_er
 /* jitter.c. Fills t->factor for the run at hand and returns the factor of the whole of it. */
 double sked_i_jitter_draw(sked_target *t);
 
+/* May several processes measure at once? */
+bool sked_i_target_parallel(const sked_target *t);
+/* The next measurement is the one after `number` others: simulated noise is that of its number. */
+void sked_i_target_seek(sked_target *t, int64_t number);
 /* From now on a stop ends measurements of t: STOPPED. stop must stay. */
 void sked_i_target_listen(sked_target *t, const volatile sig_atomic_t *stop);
 #endif

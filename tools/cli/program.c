@@ -18,6 +18,17 @@ static void occupy_streams(void)
             return;
 }
 
+/* Other ranks print what rank 0 prints: once is enough. */
+static void silence_rank(void)
+{
+    const int nowhere = open("/dev/null", O_WRONLY);
+    if (nowhere >= 0) {
+        dup2(nowhere, 1);
+        close(nowhere);
+    }
+    silence_progress();
+}
+
 /* One sentence. Messages are escaped where they are made (sked_i_fail, fail). */
 static void complain(const program *p, sked_status st, const sked_error *err)
 {
@@ -69,8 +80,9 @@ static sked_status parse_and_run(const program *p, int argc, char **argv, argume
         print_help(p, stdout, command);
     } else if (st == SKED_OK) {
         catch_signals();
+        sked_dist_watch(&stop_requested);
         st = obey_shared(p, a, err);
-        if (st == SKED_OK)
+        if (st == SKED_OK && (sked_dist_rank() == 0 || p->commands[command].shared))
             st = p->commands[command].run(a, err);
         end_progress();
     }
@@ -80,6 +92,8 @@ static sked_status parse_and_run(const program *p, int argc, char **argv, argume
 /* The first word is a command, or asks about the program itself. */
 static sked_status run_words(const program *p, int argc, char **argv, sked_error *err)
 {
+    if (argc < 2 && sked_dist_rank() > 0)
+        return SKED_ERR_ARGUMENT;
     if (argc < 2) {
         print_help(p, stderr, -1);
         return SKED_ERR_ARGUMENT;
@@ -109,8 +123,10 @@ int run_program(const program *p, int argc, char **argv)
         complain(p, st, &err);
         return (int)st;
     }
+    if (sked_dist_rank() > 0)
+        silence_rank();
     st = run_words(p, argc, argv, &err);
-    if (st != SKED_OK && argc > 1 && sked_dist_rank() == 0)
+    if (sked_dist_tells(st) && argc > 1)
         complain(p, st, &err);
     sked_dist_end(st);
     return (int)st;

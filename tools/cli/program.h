@@ -63,6 +63,7 @@ typedef struct command_line {
     int least, most; /* operands */
     sked_status (*run)(arguments *a, sked_error *err);
     const manual *manual;
+    bool shared; /* the processes of several ranks work on it together; false: rank 0 does it alone */
 } command_line;
 
 /* A word that is no command but looks like one, and what to say about it. */

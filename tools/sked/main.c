@@ -89,7 +89,7 @@ static const manual manuals[COMMAND_COUNT] = {
 
 static const command_line commands[COMMAND_COUNT] = {
 #define X(name, operands, least, most, help) \
-    {#name, operands, help, least, most, run_##name, &manuals[COMMAND_##name]},
+    {#name, operands, help, least, most, run_##name, &manuals[COMMAND_##name], (ON(name) & ON_WORK) != 0},
     COMMAND_LIST(X)
 #undef X
 };

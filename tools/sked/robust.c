@@ -105,6 +105,7 @@ static void fill_options(const arguments *a, sked_robust_options *opt, follower 
     opt->progress = follow;
     opt->progress_data = f;
     opt->warning = warn_user;
+    opt->together = true;
 }
 
 /* ------------------------------------------------------------------ members */
@@ -365,11 +366,12 @@ sked_status run_robust(arguments *a, sked_error *err)
     fill_options(a, &opt, &f);
     end_on_signal(true);
     st = load_problem(a, a->operand.at[0], &s, err);
+    st = sked_dist_agree(st, err);
     end_on_signal(false);
     if (st == SKED_OK)
         st = sked_robust(&s.problem, a->target, &opt, &r, err);
     end_progress();
-    if (st == SKED_OK)
+    if (st == SKED_OK && sked_dist_rank() == 0)
         st = deliver(a, &s.problem, &r, err);
     sked_robust_result_clear(&r);
     clear_setup(&s);

@@ -52,6 +52,21 @@ static sked_status check_arguments(const arguments *a, sked_error *err)
     return SKED_OK;
 }
 
+/* Writes and describes them. */
+static sked_status deliver(const arguments *a, const setup *s, sked_samples *out, double temperature,
+                           sked_error *err)
+{
+    sked_status st = SKED_OK;
+    if (a->top > 0)
+        cut(out, (int32_t)a->top);
+    for (int i = 0; st == SKED_OK && i < (a->output.count > 0 ? a->output.count : 1); i++)
+        st = sked_samples_write(out, &s->problem, temperature, a->output.count > 0 ? a->output.at[i] : "-",
+                                err);
+    if (st == SKED_OK && !a->quiet && out->count > 0)
+        st = describe(s, out, err);
+    return st;
+}
+
 sked_status run_sample(arguments *a, sked_error *err)
 {
     setup s = {0};
@@ -69,6 +84,7 @@ sked_status run_sample(arguments *a, sked_error *err)
     opt.seed = (uint64_t)a->seed;
     opt.threads = (int)a->threads;
     opt.backend = a->backend;
+    opt.together = true;
     opt.stop = &stop_requested;
     opt.progress = a->quiet ? NULL : show_progress;
     end_on_signal(true);
@@ -77,17 +93,13 @@ sked_status run_sample(arguments *a, sked_error *err)
         st = load_problem(a, a->operand.at[0], &s, err);
     if (st == SKED_OK)
         st = sked_sampler_read(a->model, &m, err);
+    st = sked_dist_agree(st, err);
     end_on_signal(false);
     if (st == SKED_OK)
         st = sked_sampler_sample(m, &s.problem, &opt, &out, err);
     end_progress();
-    if (st == SKED_OK && a->top > 0)
-        cut(&out, (int32_t)a->top);
-    for (int i = 0; st == SKED_OK && i < (a->output.count > 0 ? a->output.count : 1); i++)
-        st = sked_samples_write(&out, &s.problem, opt.temperature,
-                                a->output.count > 0 ? a->output.at[i] : "-", err);
-    if (st == SKED_OK && !a->quiet && out.count > 0)
-        st = describe(&s, &out, err);
+    if (st == SKED_OK && sked_dist_rank() == 0)
+        st = deliver(a, &s, &out, opt.temperature, err);
     sked_samples_clear(&out);
     sked_sampler_destroy(m);
     clear_setup(&s);

@@ -19,8 +19,9 @@ static void fill_options(const arguments *a, sked_run_options *opt)
     opt->min_distance = a->min_distance;
     opt->stop = &stop_requested;
     opt->progress = show_progress;
-    opt->record = a->record;
+    opt->record = sked_dist_rank() == 0 ? a->record : NULL;
     opt->backend = a->backend;
+    opt->together = a->sweep == NULL; /* each point of a sweep is a run, and rank 0 makes them all */
 }
 
 static sked_status check_arguments(const arguments *a, sked_error *err)
@@ -248,21 +249,23 @@ sked_status run_schedule(arguments *a, sked_error *err)
     if (st == SKED_OK && a->start != NULL)
         st = sked_schedule_read(a->start, &s.problem, &start, err);
     opt.start = start;
+    st = sked_dist_agree(st, err);
     end_on_signal(false);
     if (st == SKED_OK && a->sweep != NULL) {
-        st = run_sweep(a, &s, &opt, err);
+        st = sked_dist_rank() == 0 ? run_sweep(a, &s, &opt, err) : SKED_OK;
         sked_schedule_destroy(start);
         clear_setup(&s);
         return st;
     }
-    if (st == SKED_OK)
+    const bool agreed = st == SKED_OK;
+    if (agreed)
         st = sked_method_run(a->method, &s.problem, &opt, &r, err);
     end_progress();
     if (st == SKED_OK && a->record != NULL && !r.recorded)
         warn("--record: no descent took place, nothing is written (the first schedule met the bound?)");
     if (st == SKED_OK)
         warn_about(&s);
-    if (s.graph != NULL)
+    if (agreed)
         st = sked_dist_best(&s.problem, st, &r, err);
     if (st == SKED_OK && sked_dist_rank() == 0)
         st = report(a, &s, &r, err);

@@ -219,6 +219,7 @@ static void fill_train_options(const arguments *a, const session *s, sked_train_
     opt->resume = a->resume;
     opt->output = s->model;
     opt->stop = &stop_requested;
+    opt->together = true;
 }
 
 static void print_configuration(const arguments *a, const sked_train_options *opt)
@@ -226,6 +227,8 @@ static void print_configuration(const arguments *a, const sked_train_options *op
     printable_text text;
     fprintf(stderr, "train: graphs %s, devices %d, seed %llu, threads %d", printable(opt->graphs, &text),
             (int)opt->devices, (unsigned long long)opt->seed, opt->threads);
+    if (sked_dist_size() > 1)
+        fprintf(stderr, ", ranks %d", sked_dist_size());
     if (opt->resume)
         fprintf(stderr, ", resume %s", printable(opt->resume, &text));
     for (int i = 0; i < a->set.count; i++)
@@ -255,18 +258,20 @@ sked_status run_train(arguments *a, sked_error *err)
     sked_sampler *m = NULL;
     sked_status st = a->graphs != NULL ? pick_outputs(&s, err)
                                        : fail(err, SKED_ERR_ARGUMENT, "`sked train` needs --graphs SPEC");
-    if (st == SKED_OK)
+    const bool first = sked_dist_rank() == 0; /* the rank that writes and tells */
+    if (st == SKED_OK && first)
         st = open_outputs(&s, err);
+    st = sked_dist_agree(st, err);
     fill_train_options(a, &s, &opt);
     opt.progress = on_update;
     opt.progress_data = &s;
-    if (st == SKED_OK && !a->quiet)
+    if (st == SKED_OK && first && !a->quiet)
         print_configuration(a, &opt);
-    end_on_signal(true);
+    end_on_signal(first); /* the others leave it to the first whether there is a model to save */
     if (st == SKED_OK)
         st = sked_train(&opt, &m, err);
     end_on_signal(false);
-    if (st == SKED_OK)
+    if (st == SKED_OK && first)
         st = deliver(&s, m, err);
     const sked_status log = close_log(&s, err);
     sked_sampler_destroy(m);

@@ -1,4 +1,7 @@
 /* Memory of the device: checked before it is taken. */
+extern "C" {
+#include "backend/backend.h"
+}
 #include "backend/cuda/runtime.h"
 
 void *sked_i_cuda_arena_cut(sked_i_cuda_arena *arena, size_t bytes)
@@ -18,9 +21,23 @@ size_t sked_i_cuda_free_bytes(void)
     return left > reserve ? left - reserve : 0;
 }
 
-sked_status sked_i_cuda_arena_open(sked_i_cuda_arena *arena, const char *what, sked_error *err)
+sked_status sked_i_cuda_place(sked_error *err)
 {
     sked_status st = SKED_OK;
+    int devices = 1;
+    if (sked_i_backend_place() == 0) /* the caller's own choice of a device stays */
+        return SKED_OK;
+    CUDA_TRY(cudaGetDeviceCount(&devices));
+    CUDA_TRY(cudaSetDevice(sked_i_backend_place() % devices));
+cleanup:
+    return st;
+}
+
+sked_status sked_i_cuda_arena_open(sked_i_cuda_arena *arena, const char *what, sked_error *err)
+{
+    sked_status st = sked_i_cuda_place(err);
+    if (st != SKED_OK)
+        return st;
     const size_t left = sked_i_cuda_free_bytes(), need = arena->used;
     if (need > left)
         return sked_i_fail(err, SKED_ERR_DEVICE, "CUDA: %s needs %.1f MB of device memory, %.1f MB are free",

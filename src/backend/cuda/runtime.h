@@ -38,6 +38,12 @@ static inline sked_status sked_i_cuda_fail(cudaError_t code, const char *what, s
     } while (0)
 
 /*
+ * The calling thread works on the GPU of this process (sked_i_backend_place). sked_i_backend's available and
+ * the opening of an arena call it: every thread does one of them first. memory.cu
+ */
+sked_status sked_i_cuda_place(sked_error *err);
+
+/*
  * Device memory in one piece, cut from the front: first count what is needed with `at` NULL, then open, then
  * cut the same pieces again. DEVICE where less is free, with what is asked for and what there is; nothing is
  * taken then.

@@ -22,7 +22,9 @@ static sked_status available(sked_error *err)
     const cudaError_t code = cudaGetDeviceCount(&devices);
     if (code != cudaSuccess)
         return sked_i_cuda_fail(code, "no usable GPU", err);
-    return devices > 0 ? SKED_OK : sked_i_fail(err, SKED_ERR_DEVICE, "CUDA: this machine has no GPU");
+    if (devices == 0)
+        return sked_i_fail(err, SKED_ERR_DEVICE, "CUDA: this machine has no GPU");
+    return sked_i_cuda_place(err);
 }
 }
 
@@ -257,7 +259,8 @@ static sked_status simulate(const sked_i_batch_graph *g, int64_t count, const in
 /* The first call makes the context; where it fails, the next one says why. */
 static void wake(void)
 {
-    (void)cudaFree(NULL);
+    if (sked_i_cuda_place(NULL) == SKED_OK)
+        (void)cudaFree(NULL);
 }
 
 /* predict.cu */

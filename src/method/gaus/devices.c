@@ -44,21 +44,29 @@ static bool offers(const sked_i_gaus_rounds *r)
     return r->best.value < sked_i_run_best(r->run) && sked_i_keeps_horizon(r->run->problem, r->best.value);
 }
 
+/* The run's incumbent becomes that of the rounds where it is better. */
+static bool adopt(sked_i_gaus_rounds *r, const sked_schedule *s)
+{
+    const double value = sked_i_run_best(r->run);
+    const bool better = s != NULL && value < r->best.value;
+    if (better)
+        sked_i_gaus_incumbent_copy(
+            &r->best,
+            &(sked_i_gaus_incumbent){.start = s->start,
+                                     .device = s->device != NULL ? s->device : r->items[0].best.device,
+                                     .value = value},
+            r->n);
+    return better;
+}
+
 /* The incumbent of the run, or what our own quick orders give, is where the first round begins. */
 static sked_status prepare(sked_i_gaus_rounds *r, sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_i_run *run = r->run;
     const tools *t = r->workers[0].tools;
-    const sked_schedule *s = sked_i_run_incumbent(run);
     const double begin = sked_clock(), before = sked_i_run_best(run);
-    if (s != NULL)
-        sked_i_gaus_incumbent_copy(
-            &r->best,
-            &(sked_i_gaus_incumbent){.start = s->start,
-                                     .device = s->device != NULL ? s->device : r->items[0].best.device,
-                                     .value = before},
-            r->n);
+    (void)adopt(r, sked_i_run_incumbent(run));
     SKED_TRY(sked_i_gaus_device_decode_ranks(t->decoder, &r->best, err));
     sked_i_run_evaluated(run, t->decoder->decodes);
     sked_i_run_tally(run, "quick start", 1, sked_clock() - begin, t->decoder->decodes,
@@ -75,9 +83,10 @@ static void plan(sked_i_gaus_rounds *r)
     static const int starts[] = {SKED_I_GAUS_DEVICE_OPEN, SKED_I_GAUS_DEVICE_NEAR, SKED_I_GAUS_DEVICE_NEAR,
                                  SKED_I_GAUS_DEVICE_OPEN, SKED_I_GAUS_DEVICE_NEAR, SKED_I_GAUS_DEVICE_MIDDLE};
     r->count = r->most;
+    const int first = sked_i_gaus_first_item(r->run, r->count);
     for (int k = 0; k < r->count; k++) {
         sked_i_gaus_item *it = &r->items[k];
-        const int turn = r->round * r->count + k;
+        const int turn = r->round * r->count * sked_i_gaus_ranks(r->run) + first + k;
         it->start = starts[turn % 6];
         it->below = below[turn % 5];
         it->descend = r->starts > 0 && sked_i_gaus_device_model_fits(r->model);
@@ -148,6 +157,7 @@ static const sked_i_gaus_relaxation relaxation = {.phase = "gradient and moves",
                                                   .descend = descend,
                                                   .polish = polish,
                                                   .offers = offers,
+                                                  .adopt = adopt,
                                                   .explain = explain};
 
 sked_status sked_i_gaus_run_devices(sked_i_run *run, const sked_i_gaus_settings *set, sked_error *err)

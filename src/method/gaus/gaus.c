@@ -59,6 +59,16 @@ int sked_i_gaus_threads(const sked_i_run *run, int jobs)
     return run->problem->graph->n_ops < worth_forking || jobs >= threads ? 1 : threads / jobs;
 }
 
+int sked_i_gaus_ranks(const sked_i_run *run)
+{
+    return run->options->together ? sked_dist_size() : 1;
+}
+
+int sked_i_gaus_first_item(const sked_i_run *run, int count)
+{
+    return run->options->together ? sked_dist_rank() * count : 0;
+}
+
 static void record(void *data, const sked_i_gaus_iterate *x)
 {
     sked_i_record_step step = {

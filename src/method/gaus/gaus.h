@@ -44,6 +44,14 @@ static inline double sked_i_gaus_gain(double before, double after)
     return before < INFINITY && after < before ? before - after : 0;
 }
 
+/*
+ * The first of `count` items of a rank among those of all ranks that make this run together, as if they were
+ * one rank with as many items: ranks begin with different starts. Else 0.
+ */
+int sked_i_gaus_first_item(const sked_i_run *run, int count);
+/* How many ranks make this run. */
+int sked_i_gaus_ranks(const sked_i_run *run);
+
 /* ------------------------------------------------------------------ models */
 
 /*
@@ -118,6 +126,9 @@ typedef struct sked_i_gaus_relaxation {
     sked_status (*polish)(sked_i_gaus_task *t, sked_error *err);
     /* May the incumbent be offered? NULL: always. */
     bool (*offers)(const sked_i_gaus_rounds *r);
+    /* Takes a valid schedule that another rank has found as incumbent, where the relaxation knows it and it
+     * is better. */
+    bool (*adopt)(sked_i_gaus_rounds *r, const sked_schedule *s);
     /* The note. why: what stopped the rounds. */
     void (*explain)(const sked_i_gaus_rounds *r, const char *why);
 } sked_i_gaus_relaxation;

@@ -92,6 +92,16 @@ static sked_status descend_once(shortener *s, sked_i_gaus_legaliser *l, const sk
     return st;
 }
 
+/* A shorter schedule of another rank becomes the one to shorten. */
+static sked_status exchange(shortener *s, sked_error *err)
+{
+    const double before = sked_i_run_best(s->run);
+    const sked_status st = sked_i_run_exchange(s->run, err);
+    if (st == SKED_OK && sked_i_run_best(s->run) < before)
+        sked_i_gaus_scheme_take(s->scheme, sked_i_run_incumbent(s->run)->start);
+    return st;
+}
+
 /* Descents at the model's horizon until one finds a schedule that fits: *shorter. */
 static sked_status shorten(shortener *s, const sked_i_gaus_model *m, bool *shorter, sked_error *err)
 {
@@ -115,6 +125,7 @@ static sked_status shorten(shortener *s, const sked_i_gaus_model *m, bool *short
             sked_i_gaus_watch(s->run, &t);
         s->watched = true;
         SKED_TRY(descend_once(s, l, &t, k, err));
+        SKED_TRY(exchange(s, err));
         *shorter = s->scheme->length < before;
         sked_i_run_progress(s->run, "gradient and generation scheme");
     }

@@ -147,6 +147,16 @@ cleanup:
     return st;
 }
 
+/* *better: another rank had a better incumbent. */
+static sked_status exchange(sked_i_gaus_rounds *r, bool *better, sked_error *err)
+{
+    const double before = sked_i_run_best(r->run);
+    const sked_status st = sked_i_run_exchange(r->run, err);
+    if (st == SKED_OK && sked_i_run_best(r->run) < before)
+        *better = r->relaxation->adopt(r, sked_i_run_incumbent(r->run)) || *better;
+    return st;
+}
+
 /* ------------------------------------------------------------------ all rounds */
 
 static sked_status open_rounds(sked_i_gaus_rounds *r, sked_error *err)
@@ -208,6 +218,7 @@ static sked_status run_rounds(sked_i_gaus_rounds *r, sked_error *err)
             break;
         }
         SKED_TRY(st);
+        SKED_TRY(exchange(r, &better, err));
         stale = better ? 0 : stale + 1;
         SKED_LOG(2, "gaus", "round %d: %d items, best %g%s", r->round, r->count, r->best.value,
                  better ? " (better)" : "");

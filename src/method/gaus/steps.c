@@ -51,19 +51,21 @@ cleanup:
 
 /* ------------------------------------------------------------------ before the first round */
 
-/* The schedule to start from is the first incumbent, where it is one of this model. */
-static void take_list(sked_i_gaus_rounds *r, const sked_schedule *list)
+/* A schedule becomes the incumbent where it is one of this model, and better. */
+static bool adopt(sked_i_gaus_rounds *r, const sked_schedule *s)
 {
     const sked_i_gaus_model *m = r->model;
     const tools *t = r->workers[0].tools;
-    if (list == NULL || list->ii != m->period)
-        return;
+    const double before = r->best.value;
+    if (s == NULL || s->ii != m->period)
+        return false;
     for (int32_t i = 0; i < m->n; i++)
-        if (!(list->start[i] >= m->lo[i] && list->start[i] <= m->hi[i]))
-            return;
-    sked_i_gaus_state_load(t->legaliser->state, list->start);
+        if (!(s->start[i] >= m->lo[i] && s->start[i] <= m->hi[i]))
+            return false;
+    sked_i_gaus_state_load(t->legaliser->state, s->start);
     if (sked_i_gaus_state_legal(t->legaliser->state))
         sked_i_gaus_keep(&r->best, t->legaliser->state);
+    return r->best.value < before;
 }
 
 /* The means alone descend, one start for each thread. */
@@ -104,7 +106,8 @@ static sked_status afford_starts(sked_i_gaus_rounds *r, sked_error *err)
     const sked_status st =
         sked_i_gaus_descend(t->legaliser, &tuning, &r->run->limit, t->mu, scratch, &w->evaluations, err);
     const double step = (sked_clock() - begin) / 4; /* two more for the multipliers */
-    const double count = floor(r->threads * 0.3 * left / (120 * fmax(1e-7, step)));
+    const double count =
+        floor(sked_i_gaus_ranks(r->run) * r->threads * 0.3 * left / (120 * fmax(1e-7, step)));
     r->starts = count < r->starts ? (int)fmax(count, 1) : r->starts;
     if (count < 1)
         starve(r);
@@ -117,7 +120,7 @@ static sked_status prepare(sked_i_gaus_rounds *r, sked_error *err)
     const sked_schedule *given = r->run->options->start;
     const sked_schedule *list = given != NULL ? given : sked_i_run_incumbent(r->run);
     r->list = list != NULL ? list->start : NULL;
-    take_list(r, list);
+    (void)adopt(r, list);
     if (given != NULL && r->best.value < INFINITY)
         SKED_TRY(sked_i_gaus_rounds_offer(r, err));
     SKED_TRY(afford_starts(r, err));
@@ -140,12 +143,15 @@ static int kind_of(const sked_i_gaus_model *m, int k)
     return m->with_memory ? for_memory[k] : for_loads[k];
 }
 
-/* Descents of the first round: on a GPU one a thread at least, the starts again with other rates and sigmas.
+/*
+ * Descents of the first round: the starts, shared by the ranks; on a GPU one a thread at least, the starts
+ * again with other rates and sigmas.
  */
 static int first_count(const sked_i_gaus_rounds *r)
 {
     const bool beside = r->tuning.backend->gaus_descent->beside;
-    return beside && r->starts > 1 && r->threads > r->starts ? r->threads : r->starts > 0 ? r->starts : 1;
+    const int ranks = sked_i_gaus_ranks(r->run), own = (r->starts + ranks - 1) / ranks;
+    return beside && r->starts > 1 && r->threads > own ? r->threads : own > 0 ? own : 1;
 }
 
 /* Longer and longer polish, descents from the incumbent, and something new. */
@@ -155,12 +161,13 @@ static void plan(sked_i_gaus_rounds *r)
     const double sweeps = set->polish ? set->sweeps : 0;
     r->count = r->round == 0 ? first_count(r) : 2 * r->threads;
     r->list = r->round == 0 ? r->list : NULL;
+    const int first = sked_i_gaus_first_item(r->run, r->count);
     for (int k = 0; k < r->count; k++) {
         sked_i_gaus_item *it = &r->items[k];
-        const int turn = r->round + k;
-        it->varied = r->round == 0 && r->starts > 0 && k >= r->starts;
+        const int turn = r->round + first + k, kind = first + k;
+        it->varied = r->round == 0 && r->starts > 0 && kind >= r->starts;
         it->start =
-            r->round > 0 ? SKED_I_GAUS_START_RANDOM : kind_of(r->model, it->varied ? k % r->starts : k);
+            r->round > 0 ? SKED_I_GAUS_START_RANDOM : kind_of(r->model, it->varied ? kind % r->starts : kind);
         it->descend = r->starts > 0;
         it->sweeps = sweeps;
         it->heat = set->heat * (k % 2 == 0 ? 1 : 0.3); /* hot moves whole regions, mild balances loads */
@@ -270,6 +277,7 @@ static const sked_i_gaus_relaxation relaxation = {.phase = "gradient and polish"
                                                   .begin = begin,
                                                   .descend = descend,
                                                   .polish = polish,
+                                                  .adopt = adopt,
                                                   .explain = explain};
 
 sked_status sked_i_gaus_run_steps(sked_i_run *run, const sked_i_gaus_settings *set,

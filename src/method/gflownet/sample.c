@@ -9,6 +9,7 @@
 #include "formats/format.h"
 #include "method/gflownet/batch.h"
 #include "method/gflownet/device.h"
+#include "method/gflownet/gather.h"
 #include "method/gflownet/machines.h"
 #include "method/gflownet/stepwise_device.h"
 #include "schedule/schedule.h"
@@ -110,6 +111,9 @@ typedef struct drawing {
     sked_i_costs costs;
     sked_samples *out;
     double zeta, square; /* sums over the draws of one part */
+    double *zetas;       /* [draws wanted] */
+    int32_t first_part;  /* draws of the first one, over all ranks */
+    bool together;       /* ranks share the draws: those of others are left out, count passes over them */
     bool stopped;
 } drawing;
 
@@ -188,6 +192,7 @@ static void note(taking *t, double temperature, int32_t count, const sked_i_traj
         const int32_t at = t->first + t->count;
         d->out->log_prob[at] = trajectory[k].log_forward;
         d->out->temperature[at] = temperature;
+        d->zetas[at] = zeta;
         t->drawn[t->count++] = &trajectory[k];
         d->zeta += zeta;
         d->square += zeta * zeta;
@@ -270,17 +275,23 @@ static sked_status draw_part(drawing *d, sked_i_policy_f32 *policy, const rung *
     const int32_t ops = d->problem->graph->n_ops, first = out->count;
     const int32_t fit = ops > 0 ? draw_ops_at_once / ops : draws_at_once;
     const int32_t most = fit > draws_at_once ? draws_at_once : fit < 16 ? 16 : fit;
+    const sked_i_draw_range own = sked_i_draws_of_rank(d->together, first, r->until);
     sked_i_batch_f32 *b = NULL;
     d->zeta = d->square = 0;
-    while (!d->stopped && out->count < r->until && goes_on(d->opt, d->limit, out->count, total)) {
-        const int32_t now = r->until - out->count < most ? r->until - out->count : most;
+    out->count = own.from;
+    while (!d->stopped && out->count < own.end && goes_on(d->opt, d->limit, out->count, total)) {
+        const int32_t now = own.end - out->count < most ? own.end - out->count : most;
         SKED_TRY(sked_i_batch_create_f32(policy, now, d->opt->threads, false, &b, err));
         SKED_TRY(draw_some(d, b, r->greedy, err));
         sked_i_batch_destroy_f32(b);
         b = NULL;
     }
-    if (first == 0)
-        set_spread(d, out->count);
+    if (first == 0) {
+        d->first_part = r->until;
+        set_spread(d, out->count - own.from);
+    }
+    d->stopped = d->stopped || out->count < own.end; /* the time is up */
+    out->count = d->stopped ? out->count : r->until;
 cleanup:
     sked_i_batch_destroy_f32(b);
     return st;
@@ -422,19 +433,21 @@ cleanup:
     return st;
 }
 
-/* The parts of a machine's draws; how many. */
-static int plan_draws(const drawing *d, const sked_i_instance *x, int32_t first, int32_t end,
+/* The parts of a machine's draws as far as they are `own`, those of this rank; how many. */
+static int plan_draws(drawing *d, const sked_i_instance *x, int32_t first, int32_t end, sked_i_draw_range own,
                       device_part *out)
 {
     rung rungs[most_rungs];
     const int parts = set_rungs(d, x, first, end, rungs);
     int count = 0;
+    d->first_part = first == 0 ? rungs[0].until : d->first_part;
     for (int k = 0; k < parts; k++) {
-        const int32_t now = rungs[k].until - first;
+        const int32_t from = first > own.from ? first : own.from;
+        const int32_t until = rungs[k].until < own.end ? rungs[k].until : own.end;
         first = rungs[k].until;
-        if (now == 0)
+        if (from >= until)
             continue;
-        out[count] = (device_part){.count = now, .greedy = rungs[k].greedy};
+        out[count] = (device_part){.count = until - from, .greedy = rungs[k].greedy};
         sked_i_once_problem_of(x, rungs[k].temperature, &out[count++].problem);
     }
     return count;
@@ -445,9 +458,11 @@ static sked_status draw_on_device(drawing *d, const sked_i_instance *x, int32_t 
                                   int32_t total, sked_error *err)
 {
     const int32_t fit = (d->stepwise != NULL ? stepwise_ops_at_once : device_ops_at_once) / x->n;
+    const sked_i_draw_range own = sked_i_draws_of_rank(d->together, first, end);
     device_part all[most_rungs];
-    const int parts = plan_draws(d, x, first, end, all);
+    const int parts = plan_draws(d, x, first, end, own, all);
     int at = 0;
+    d->out->count = own.from;
     while (!d->stopped && at < parts && goes_on(d->opt, d->limit, d->out->count, total)) {
         device_part now[most_rungs];
         int32_t room = fit > 16 ? fit : 16;
@@ -466,6 +481,8 @@ static sked_status draw_on_device(drawing *d, const sked_i_instance *x, int32_t 
         if (st != SKED_OK)
             return st;
     }
+    d->stopped = d->stopped || d->out->count < own.end; /* the time is up */
+    d->out->count = d->stopped ? d->out->count : end;
     return SKED_OK;
 }
 
@@ -520,6 +537,7 @@ static sked_status draw_all(drawing *d, sked_error *err)
     SKED_NEW(d->out->log_prob, total);
     SKED_NEW(d->out->makespan, total);
     SKED_NEW(d->out->temperature, total);
+    SKED_NEW(d->zetas, total);
     for (int32_t k = 0; k < machines && !d->stopped; k++) {
         const int32_t first = (int32_t)((int64_t)total * k / machines);
         const int32_t end = (int32_t)((int64_t)total * (k + 1) / machines);
@@ -537,6 +555,27 @@ static sked_status draw_all(drawing *d, sked_error *err)
 cleanup:
     sked_i_platform_clear(&platform);
     sked_i_instance_destroy(x);
+    return st;
+}
+
+/* The draws of all ranks on the first, and what those of the first part say of log Z. */
+static sked_status draw_together(drawing *d, sked_error *err)
+{
+    const int32_t total = d->opt->greedy ? 1 : d->opt->count;
+    sked_samples *out = d->out;
+    sked_status st = draw_all(d, err);
+    st = sked_i_draws_gather(d->problem, st, out, d->zetas, total, err);
+    double sum = 0, square = 0;
+    int32_t count = 0; /* a stop may have left fewer: then others moved up */
+    for (int32_t k = 0; st == SKED_OK && k < out->count && k < d->first_part; k++) {
+        if (out->temperature[k] != out->temperature[0])
+            break;
+        count++;
+        sum += d->zetas[k];
+        square += d->zetas[k] * d->zetas[k];
+    }
+    out->log_z = sum / count;
+    out->spread = sqrt(fmax(0, square / count - out->log_z * out->log_z));
     return st;
 }
 
@@ -621,13 +660,14 @@ sked_status sked_i_sample(const sked_sampler *m, const sked_problem *p, const sk
     const double begin = sked_clock();
     sked_i_limit limit = {.stop = opt->stop, .begin = begin};
     drawing d = {.model = m, .problem = p, .opt = opt, .limit = &limit, .out = &s};
+    d.together = opt->together && sked_dist_size() > 1;
     limit.deadline = begin + fmax(opt->time_limit, moment);
     SKED_TRY(check(p, opt, err));
     SKED_TRY(sked_i_costs_make(p, &d.costs, err));
     SKED_TRY(open_device(&d, err));
-    SKED_TRY(draw_all(&d, err));
+    SKED_TRY((d.together ? draw_together : draw_all)(&d, err));
     limit.deadline = fmax(limit.deadline, sked_clock() + moment);
-    if (!opt->raw)
+    if (!opt->raw && s.count > 0)
         SKED_TRY(rank(p, opt, &limit, &s, err));
     *out = s;
     s = (sked_samples){.size = sizeof s};
@@ -637,6 +677,7 @@ cleanup:
     if (d.stepwise_device != NULL)
         d.stepwise->destroy(d.stepwise_device);
     sked_samples_clear(&s);
+    free(d.zetas);
     sked_i_costs_free(&d.costs);
     return st;
 }

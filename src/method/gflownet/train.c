@@ -10,6 +10,7 @@
 #include "base/option.h"
 #include "method/gflownet/checkpoint.h"
 #include "method/gflownet/learner.h"
+#include "method/gflownet/ranks.h"
 #include "method/gflownet/sample.h"
 
 #define TRAIN_OPTIONS(X)                                                                                 \
@@ -76,8 +77,9 @@ typedef struct trainer {
     sked_i_lesson_queue *queue;
     const sked_i_sampler_learner_kind *kind;
     sked_i_sampler_learner *learner;
-    int n_lessons;
-    sked_i_mark *marks; /* [n_lessons] */
+    sked_i_ranks ranks; /* who has which lessons */
+    sked_i_mark *marks; /* [ranks.lessons] */
+    bool validates;     /* and writes checkpoints */
     held_out *held;
     int32_t n_held;
 } trainer;
@@ -108,7 +110,8 @@ static sked_status baseline(const trainer *t, const sked_graph *g, const char *m
 static sked_status hold_out(trainer *t, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const int32_t count = t->set[OPTION_VALIDATE] > 0 ? (int32_t)t->set[OPTION_HELD_OUT] : 0;
+    const bool wanted = t->validates && t->set[OPTION_VALIDATE] > 0;
+    const int32_t count = wanted ? (int32_t)t->set[OPTION_HELD_OUT] : 0;
     SKED_NEW0(t->held, count);
     for (int32_t k = 0; k < count; k++) {
         held_out *h = &t->held[t->n_held++];
@@ -179,12 +182,13 @@ static sked_status validate(trainer *t, sked_train_progress *p, sked_error *err)
 /* What progress says of an update; an error where it must not be made. */
 static sked_status look_at_marks(const trainer *t, sked_train_progress *p, sked_error *err)
 {
-    for (int k = 0; k < t->n_lessons; k++) {
+    const int count = t->ranks.lessons;
+    for (int k = 0; k < count; k++) {
         if (!isfinite(t->marks[k].norm))
             return sked_i_fail(err, SKED_ERR_BUG, "the gradient of update %lld is not finite; lower the rate",
                                (long long)t->model->steps + 1);
-        p->norm += t->marks[k].norm / t->n_lessons;
-        p->loss += t->marks[k].loss / t->n_lessons;
+        p->norm += t->marks[k].norm / count;
+        p->loss += t->marks[k].loss / count;
     }
     return SKED_OK;
 }
@@ -198,34 +202,46 @@ static sked_status prefetch(trainer *t, sked_error *err)
         return SKED_OK;
     const sked_status st = sked_i_lesson_queue_at(t->queue, next, &lessons, err);
     if (st == SKED_OK)
-        t->kind->prefetch(t->learner, lessons, t->n_lessons);
+        t->kind->prefetch(t->learner, lessons, t->ranks.count);
+    return st;
+}
+
+/* The lessons of this rank. STOPPED where the limit is reached, for a rank without lessons, too. */
+static sked_status learn(trainer *t, sked_i_rank_view *view, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const sked_i_sampler_learner_kind *kind = t->kind;
+    const sked_i_lesson *lessons;
+    if (sked_i_limit_reached(&t->limit))
+        return sked_i_limit_fail(err);
+    if (t->ranks.count == 0)
+        return SKED_OK;
+    SKED_TRY(sked_i_lesson_queue_at(t->queue, t->model->steps, &lessons, err));
+    SKED_TRY(kind->start(t->learner, lessons, t->ranks.count, err));
+    SKED_TRY(prefetch(t, err));
+    SKED_TRY(kind->finish(t->learner, t->marks + t->ranks.first, err));
+    *view = (sked_i_rank_view){lessons[0].graph->n_ops, lessons[0].temperature};
+    sked_i_lesson_queue_release(t->queue);
+cleanup:
     return st;
 }
 
 static sked_status update(trainer *t, sked_train_progress *p, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const sked_i_sampler_learner_kind *kind = t->kind;
-    const sked_i_lesson *lessons;
-    SKED_TRY(sked_i_lesson_queue_at(t->queue, t->model->steps, &lessons, err));
-    SKED_TRY(kind->start(t->learner, lessons, t->n_lessons, err));
-    SKED_TRY(prefetch(t, err));
-    SKED_TRY(kind->finish(t->learner, t->marks, err));
+    sked_i_rank_view view = {0};
+    const float *gradient;
+    SKED_TRY(sked_i_ranks_agree(&t->ranks, learn(t, &view, err), t->marks, &view, err));
     SKED_TRY(look_at_marks(t, p, err));
-    p->ops = lessons[0].graph->n_ops;
-    p->temperature = lessons[0].temperature;
+    p->ops = view.ops;
+    p->temperature = view.temperature;
     p->log_z = t->marks[0].log_z;
     p->rate = sked_i_sampler_rate(t->model);
-    sked_i_lesson_queue_release(t->queue);
-    SKED_TRY(kind->update(t->learner, NULL, err));
+    SKED_TRY(sked_i_ranks_sum(&t->ranks, t->learner, &gradient, err));
+    SKED_TRY(t->kind->update(t->learner, gradient, err));
     p->step = t->model->steps;
 cleanup:
     return st;
-}
-
-static bool over(const trainer *t)
-{
-    return sked_i_limit_reached(&t->limit) || (t->opt->steps > 0 && t->model->steps >= t->opt->steps);
 }
 
 /* After a failure: what this run has learnt before it is not lost, where it can be had and written. */
@@ -240,11 +256,11 @@ static sked_status loop(trainer *t, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int64_t every = (int64_t)t->set[OPTION_VALIDATE], begun = t->model->steps;
-    while (!over(t)) {
+    while (t->opt->steps == 0 || t->model->steps < t->opt->steps) {
         sked_train_progress p = {0};
         sked_error why = {0};
         st = update(t, &p, &why);
-        if (st == SKED_ERR_STOPPED) { /* an update that was not finished has changed nothing */
+        if (st == SKED_ERR_STOPPED) { /* the limit; an update that was not finished has changed nothing */
             st = SKED_OK;
             break;
         }
@@ -252,7 +268,7 @@ static sked_status loop(trainer *t, sked_error *err)
             rescue(t, begun);
             return sked_i_fail(err, st, "%s", why.message);
         }
-        if (every > 0 && t->model->steps % every == 0) {
+        if (t->validates && every > 0 && t->model->steps % every == 0) {
             SKED_TRY(t->kind->fetch(t->learner, err));
             SKED_TRY(validate(t, &p, err));
         }
@@ -300,8 +316,8 @@ static void make_a_lesson(void *data)
 static sked_i_sampler_learner_settings settings_of(trainer *t)
 {
     return (sked_i_sampler_learner_settings){.clip = t->set[OPTION_CLIP],
-                                             .graphs = t->n_lessons,
-                                             .lessons = t->n_lessons,
+                                             .graphs = t->ranks.lessons,
+                                             .lessons = t->ranks.count > 0 ? t->ranks.count : 1,
                                              .batch = (int32_t)t->set[OPTION_BATCH],
                                              .largest = (int32_t)t->set[OPTION_LARGEST],
                                              .devices = t->opt->devices,
@@ -325,11 +341,14 @@ static sked_i_machine_law machines_of(const trainer *t)
 /* By a learner's threads at their leisure, or by others: two for each. */
 static sked_status open_queue(trainer *t, sked_error *err)
 {
-    const int threads = t->kind->spares ? 0 : t->opt->threads;
+    const int threads = t->kind->spares ? 0 : t->opt->threads, count = t->ranks.count;
+    if (count == 0)
+        return SKED_OK;
     const sked_i_lesson_plan plan = {.update = t->model->steps,
                                      .last = t->opt->steps > 0 ? t->opt->steps : INT64_MAX,
-                                     .count = t->n_lessons,
-                                     .ahead = 2 + (2 * threads + t->n_lessons - 1) / t->n_lessons,
+                                     .first = t->ranks.first,
+                                     .count = count,
+                                     .ahead = 2 + (2 * threads + count - 1) / count,
                                      .threads = threads};
     t->law = (sked_i_lesson_law){.source = t->source,
                                  .seed = t->opt->seed,
@@ -354,36 +373,63 @@ static sked_status check(const trainer *t, sked_error *err)
     return SKED_OK;
 }
 
-sked_status sked_i_train(const sked_train_options *opt, sked_sampler **out, sked_error *err)
+static sked_status open_trainer(trainer *t, sked_error *err)
 {
     sked_status st = SKED_OK;
-    trainer t = {.opt = opt};
+    const sked_train_options *opt = t->opt;
     sked_run_options clock;
-    SKED_TRY(sked_i_options_parse("train", options, n_options, opt->settings, opt->n_settings, t.set, err));
-    SKED_TRY(check(&t, err));
+    SKED_TRY(sked_i_options_parse("train", options, n_options, opt->settings, opt->n_settings, t->set, err));
+    SKED_TRY(check(t, err));
     sked_run_options_init(&clock);
     clock.time_limit = opt->minutes * 60;
     clock.stop = opt->stop;
-    SKED_TRY(sked_i_source_open(opt->graphs, &t.source, err));
-    SKED_TRY(open_model(&t, err));
-    t.n_lessons = (int)t.set[OPTION_GRAPHS];
-    SKED_NEW(t.marks, t.n_lessons);
-    const sked_i_sampler_learner_settings how = settings_of(&t);
-    SKED_TRY(sked_i_sampler_learner_choose(opt->backend, &t.model->layout, &how, &t.kind, err));
-    SKED_TRY(hold_out(&t, err));
-    sked_i_limit_init(&t.limit, &clock);
-    SKED_TRY(open_queue(&t, err));
-    SKED_TRY(t.kind->create(t.model, &how, &t.learner, err));
-    SKED_TRY(loop(&t, err));
-    if (t.set[OPTION_BLEND] < 1) /* what was written for going on with is complete */
-        SKED_TRY(sked_i_sampler_blend(t.model, t.set[OPTION_BLEND], err));
+    SKED_TRY(sked_i_source_open(opt->graphs, &t->source, err));
+    SKED_TRY(open_model(t, err));
+    SKED_TRY(
+        sked_i_ranks_open(opt->together, (int)t->set[OPTION_GRAPHS], t->model->layout.total, &t->ranks, err));
+    SKED_NEW(t->marks, t->ranks.lessons);
+    const sked_i_sampler_learner_settings how = settings_of(t);
+    SKED_TRY(sked_i_sampler_learner_choose(opt->backend, &t->model->layout, &how, &t->kind, err));
+    SKED_TRY(hold_out(t, err));
+    sked_i_limit_init(&t->limit, &clock);
+    SKED_TRY(open_queue(t, err));
+    SKED_TRY(t->kind->create(t->model, &how, &t->learner, err));
 cleanup:
+    return st;
+}
+
+/* The first rank writes, validates and tells; the others learn and follow. */
+static sked_train_options options_of_rank(const sked_train_options *opt)
+{
+    sked_train_options own = *opt;
+    if (opt->together && sked_dist_rank() > 0) {
+        own.output = NULL;
+        own.progress = NULL;
+    }
+    return own;
+}
+
+sked_status sked_i_train(const sked_train_options *given, sked_sampler **out, sked_error *err)
+{
+    const sked_train_options opt = options_of_rank(given);
+    trainer t = {.opt = &opt, .validates = !opt.together || sked_dist_rank() == 0};
+    sked_error why = {0};
+    sked_status st = open_trainer(&t, &why);
+    if (opt.together)
+        st = sked_dist_agree(st, &why);
+    if (st == SKED_OK)
+        st = loop(&t, err);
+    else
+        st = sked_i_fail(err, st, "%s", why.message);
+    if (st == SKED_OK && t.set[OPTION_BLEND] < 1) /* what was written for going on with is complete */
+        st = sked_i_sampler_blend(t.model, t.set[OPTION_BLEND], err);
     sked_i_sampler_learner_destroy(t.learner);
     sked_i_lesson_queue_destroy(t.queue);
     for (int32_t k = 0; k < t.n_held; k++)
         sked_graph_destroy(t.held[k].graph);
     free(t.held);
     free(t.marks);
+    sked_i_ranks_close(&t.ranks);
     if (st == SKED_OK)
         *out = t.model;
     else

@@ -239,21 +239,25 @@ static void settle(worker *w)
         memcpy(w->now.wish, device_of(x, w->scratch), (size_t)x->limits.model.n * sizeof *w->now.wish);
 }
 
-/* From the incumbent: its starts are the order, its devices the wishes. */
-static void restart(worker *w)
+/* A schedule as the next point: its starts are the order, its devices the wishes. */
+static void try_schedule(worker *w, const double *start, const int32_t *device)
 {
-    const bounded *x = w->shared;
-    const sked_i_memory *m = &x->limits.model;
-    if (!(w->base.best < INFINITY))
-        return;
+    const sked_i_memory *m = &w->shared->limits.model;
     copy_point(&w->next, &w->now, m->n);
-    sort_starts(m->g, start_of(w->base.incumbent), w->item, w->spare, w->next.order);
+    sort_starts(m->g, start, w->item, w->spare, w->next.order);
     if (m->occupied)
-        memcpy(w->next.wish, device_of(x, w->base.incumbent), (size_t)m->n * sizeof *w->next.wish);
+        memcpy(w->next.wish, device, (size_t)m->n * sizeof *w->next.wish);
     w->next.window = (int)sked_i_rng_below(&w->base.client.rng, n_windows);
     evaluate(w);
     if (w->next.cost <= w->now.cost * 1.02)
         copy_point(&w->now, &w->next, m->n);
+}
+
+/* From the incumbent. */
+static void restart(worker *w)
+{
+    if (w->base.best < INFINITY)
+        try_schedule(w, start_of(w->base.incumbent), device_of(w->shared, w->base.incumbent));
 }
 
 static void work(sked_i_crew_worker *base)
@@ -341,10 +345,14 @@ cleanup:
     return st;
 }
 
+/* Another rank's incumbent is the next point where it is shorter. */
 static sked_status resume_worker(sked_i_crew_worker *base, sked_error *err)
 {
-    (void)base;
+    const sked_i_run *run = base->crew->run;
+    const sked_schedule *s = sked_i_run_incumbent(run);
     (void)err;
+    if (run->goes_on && ((worker *)base)->begun && s != NULL && sked_i_run_best(run) < base->best)
+        try_schedule((worker *)base, s->start, s->device);
     return SKED_OK;
 }
 

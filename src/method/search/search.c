@@ -66,7 +66,8 @@ static sked_status resume_worker(sked_i_crew_worker *base, sked_error *err)
     const cumulative *c = (cumulative *)base->crew;
     sked_i_search_worker *w = (sked_i_search_worker *)base;
     (void)err;
-    const bool renewed = w->portfolio != NULL && sked_i_portfolio_renew(w->portfolio);
+    const bool renewed =
+        !base->crew->run->goes_on && w->portfolio != NULL && sked_i_portfolio_renew(w->portfolio);
     const bool news = renewed || sked_i_run_best(base->crew->run) * c->form->scale < base->best;
     w->seed = c->seeded && news ? c->seed : NULL;
     return SKED_OK;
@@ -171,6 +172,16 @@ static sked_status offer_empty(sked_i_run *run, sked_error *err)
     return st;
 }
 
+/* One turn: each form keeps its crew. */
+static sked_status run_form(sked_i_run *run, sked_error *err)
+{
+    if (sked_i_memory_may_bind(run->problem))
+        return sked_i_search_memory_limits(run, err);
+    if (run->problem->graph->n_ops > small && sked_i_disjunctive_fits(run->problem))
+        return sked_i_disjunctive_search(run, err);
+    return needs_devices(run->problem) ? sked_i_transfer_search(run, err) : run_cumulative(run, err);
+}
+
 static sked_status run_search(sked_i_run *run, sked_error *err)
 {
     if (run->problem->graph->n_ops == 0)
@@ -182,11 +193,7 @@ static sked_status run_search(sked_i_run *run, sked_error *err)
     }
     if (sked_i_run_over(run) && sked_i_run_incumbent(run) != NULL)
         return SKED_OK;
-    if (sked_i_memory_may_bind(run->problem))
-        return sked_i_search_memory_limits(run, err);
-    if (run->problem->graph->n_ops > small && sked_i_disjunctive_fits(run->problem))
-        return sked_i_disjunctive_search(run, err);
-    return needs_devices(run->problem) ? sked_i_transfer_search(run, err) : run_cumulative(run, err);
+    return sked_i_run_in_turns(run, run_form, err);
 }
 
 const sked_i_method sked_i_method_search = {

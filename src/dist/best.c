@@ -1,0 +1,272 @@
+/* What ranks tell one another at the end: the best result, failures, and who speaks of them. */
+#include "dist/dist.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/sized.h"
+#include "schedule/schedule.h"
+
+#include <stdio.h>
+#include <string.h>
+
+uint64_t sked_dist_seed(uint64_t seed)
+{
+    return seed + (uint64_t)sked_dist_rank() * 0x9e3779b97f4a7c15u;
+}
+
+sked_status sked_i_dist_read(int from, sked_i_mail kind, void *data, int64_t size, sked_error *err)
+{
+    void *message = NULL;
+    int64_t bytes = 0;
+    sked_status st = sked_i_dist_receive(from, kind, true, &message, &bytes, err);
+    if (st == SKED_OK && bytes != size)
+        st = sked_i_fail(err, SKED_ERR_BUG, "rank %d sent %lld bytes, not %lld", from, (long long)bytes,
+                         (long long)size);
+    if (st == SKED_OK)
+        memcpy(data, message, (size_t)size);
+    free(message);
+    return st;
+}
+
+sked_status sked_i_dist_share(const void *mine, int64_t size, void *all, sked_error *err)
+{
+    const int rank = sked_dist_rank(), ranks = sked_dist_size();
+    char *const rows = all;
+    sked_status st = SKED_OK;
+    memcpy(rows + rank * size, mine, (size_t)size);
+    for (int k = 0; k < ranks; k++)
+        if (k != rank)
+            SKED_TRY(sked_i_dist_send(k, SKED_I_MAIL_SHARE, mine, size, err));
+    for (int k = 0; k < ranks; k++)
+        if (k != rank)
+            SKED_TRY(sked_i_dist_read(k, SKED_I_MAIL_SHARE, rows + k * size, size, err));
+cleanup:
+    return st;
+}
+
+/* ------------------------------------------------------------------ failures */
+
+sked_status sked_dist_agree(sked_status status, sked_error *err)
+{
+    const int ranks = sked_dist_size();
+    sked_error mine = {.status = status}, *all = NULL;
+    if (ranks == 1)
+        return status;
+    if (status != SKED_OK && err != NULL)
+        mine = *err;
+    all = sked_i_alloc(ranks, sizeof *all);
+    if (all == NULL)
+        return sked_i_no_memory(err);
+    sked_status st = sked_i_dist_share(&mine, sizeof mine, all, err);
+    for (int k = 0; k < ranks && st == SKED_OK; k++) {
+        st = all[k].status;
+        if (st != SKED_OK && err != NULL)
+            *err = all[k];
+    }
+    free(all);
+    return st;
+}
+
+/* How long a rank that failed waits for the others to come to their ends; after that it ends the job. */
+static const double patience = 1;
+static bool others_are_missing;
+static sked_status failure_of_another; /* OK: none */
+
+/* The outcome of another rank. False: it did not come in time. */
+static bool hear(int from, double deadline, sked_status *status)
+{
+    void *message = NULL;
+    int64_t bytes = 0;
+    for (;; sked_i_pause(0.0005)) {
+        if (sked_i_dist_receive(from, SKED_I_MAIL_END, false, &message, &bytes, NULL) != SKED_OK)
+            return false;
+        if (message != NULL)
+            break;
+        if (sked_clock() > deadline)
+            return false;
+    }
+    memcpy(status, message, sizeof *status);
+    free(message);
+    return true;
+}
+
+bool sked_dist_tells(sked_status status)
+{
+    const int rank = sked_dist_rank(), ranks = sked_dist_size();
+    const double deadline = status == SKED_OK ? INFINITY : sked_clock() + patience;
+    bool another = false;
+    for (int k = 0; k < ranks; k++)
+        if (k != rank && sked_i_dist_send(k, SKED_I_MAIL_END, &status, sizeof status, NULL) != SKED_OK)
+            others_are_missing = true;
+    for (int k = 0; k < ranks && !others_are_missing; k++) {
+        sked_status other = SKED_OK;
+        others_are_missing = k != rank && !hear(k, deadline, &other);
+        another = another || (other != SKED_OK && k < rank);
+        failure_of_another = other != SKED_OK ? other : failure_of_another;
+    }
+    return status != SKED_OK && (others_are_missing || !another);
+}
+
+void sked_dist_end(sked_status status)
+{
+    if (others_are_missing)
+        sked_i_dist_abort(status);
+    sked_i_dist_finish(status != SKED_OK ? status : failure_of_another);
+}
+
+/* ------------------------------------------------------------------ the best result */
+
+/* What every rank tells all others about its outcome. */
+typedef struct outcome {
+    double status, value, makespan, bound, evaluations, optimal;
+} outcome;
+
+static bool better(const outcome *a, const outcome *b)
+{
+    if ((a->status == SKED_OK) != (b->status == SKED_OK))
+        return a->status == SKED_OK;
+    return a->value != b->value ? a->value < b->value : a->makespan < b->makespan;
+}
+
+/* The winner's best schedule on its way to rank 0: this, the starts, the devices where there are any. */
+typedef struct delivery {
+    double ii;
+    char method[sizeof((sked_result *)0)->method];
+} delivery;
+
+static int64_t delivery_size(const sked_schedule *s)
+{
+    return (int64_t)sizeof(delivery) +
+           s->ops * (int64_t)(sizeof *s->start + (s->device != NULL ? sizeof *s->device : 0));
+}
+
+static sked_status send_schedule(const sked_result *r, sked_error *err)
+{
+    const sked_schedule *s = r->schedule[0];
+    const int64_t size = delivery_size(s);
+    const size_t n = (size_t)s->ops;
+    delivery *d = sked_i_alloc(size, 1);
+    if (d == NULL)
+        return sked_i_no_memory(err);
+    d->ii = s->ii;
+    memcpy(d->method, r->method, sizeof d->method);
+    memcpy(d + 1, s->start, n * sizeof *s->start);
+    if (s->device != NULL)
+        memcpy((char *)(d + 1) + n * sizeof *s->start, s->device, n * sizeof *s->device);
+    const sked_status st = sked_i_dist_send(0, SKED_I_MAIL_SCHEDULE, d, size, err);
+    free(d);
+    return st;
+}
+
+/* Rank 0 puts it in the place of its own result. */
+static sked_status take_schedule(const sked_problem *p, int winner, sked_result *r, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_schedule *s = NULL;
+    delivery *d = NULL;
+    sked_result fresh = {.size = sizeof fresh, .seconds = r->seconds, .build_seconds = r->build_seconds};
+    SKED_TRY(sked_schedule_create(p->graph->n_ops, p->devices, &s, err));
+    const size_t n = (size_t)s->ops;
+    const int64_t size = delivery_size(s);
+    SKED_NEW(fresh.schedule, 1);
+    if ((d = sked_i_alloc(size, 1)) == NULL)
+        SKED_TRY(sked_i_no_memory(err));
+    SKED_TRY(sked_i_dist_read(winner, SKED_I_MAIL_SCHEDULE, d, size, err));
+    s->ii = d->ii;
+    snprintf(fresh.method, sizeof fresh.method, "%s", d->method);
+    memcpy(s->start, d + 1, n * sizeof *s->start);
+    if (s->device != NULL)
+        memcpy(s->device, (char *)(d + 1) + n * sizeof *s->start, n * sizeof *s->device);
+    SKED_TRY(sked_schedule_validate(p, s, err));
+    fresh.schedule[0] = s;
+    fresh.count = 1;
+    sked_result_clear(r);
+    *r = fresh;
+    free(d);
+    return SKED_OK;
+cleanup:
+    sked_schedule_destroy(s);
+    free(fresh.schedule);
+    free(d);
+    return st;
+}
+
+static sked_status describe(const sked_problem *p, sked_status status, const sked_result *r, outcome *out,
+                            sked_error *err)
+{
+    sked_metrics m = {.size = sizeof m};
+    *out = (outcome){.status = status, .value = INFINITY, .makespan = INFINITY, .bound = -INFINITY};
+    if (status != SKED_OK)
+        return status;
+    const sked_status st = sked_schedule_measure(p, r->schedule[0], &m, err);
+    out->status = st;
+    if (st != SKED_OK)
+        return st;
+    *out = (outcome){.value = r->value,
+                     .makespan = m.makespan,
+                     .bound = r->lower_bound,
+                     .evaluations = (double)r->evaluations,
+                     .optimal = r->optimal};
+    return SKED_OK;
+}
+
+/* The first of the best, with the best bound, the evaluations and the proofs of all. */
+static int sum_up(const outcome *all, int ranks, outcome *best)
+{
+    int winner = 0;
+    double bound = -INFINITY, evaluations = 0, optimal = 0;
+    for (int k = 0; k < ranks; k++) {
+        winner = better(&all[k], &all[winner]) ? k : winner;
+        bound = fmax(bound, all[k].bound);
+        evaluations += all[k].evaluations;
+    }
+    for (int k = 0; k < ranks; k++)
+        optimal = all[k].optimal && all[k].value == all[winner].value ? 1 : optimal;
+    *best = all[winner];
+    best->bound = bound;
+    best->evaluations = evaluations;
+    best->optimal = optimal;
+    return winner;
+}
+
+/* The same with structs of this version. */
+static sked_status find_best(const sked_problem *p, sked_status status, sked_result *r, sked_error *err)
+{
+    const int rank = sked_dist_rank();
+    outcome mine, best, *all = sked_i_alloc(sked_dist_size(), sizeof *all);
+    status = describe(p, status, r, &mine, err);
+    if (all == NULL)
+        return sked_i_no_memory(err);
+    sked_status st = sked_i_dist_share(&mine, sizeof mine, all, err);
+    const int winner = st == SKED_OK ? sum_up(all, sked_dist_size(), &best) : 0;
+    free(all);
+    if (st != SKED_OK || best.status != SKED_OK)
+        return st != SKED_OK ? st : status;
+    if (winner != 0 && rank == winner)
+        st = send_schedule(r, err);
+    if (winner != 0 && rank == 0)
+        st = take_schedule(p, winner, r, err);
+    if (rank == 0 && st == SKED_OK) {
+        r->value = best.value;
+        r->lower_bound = best.bound;
+        r->evaluations = (int64_t)best.evaluations;
+        r->optimal = best.optimal != 0;
+        if (err != NULL)
+            *err = (sked_error){0};
+    }
+    return st;
+}
+
+sked_status sked_dist_best(const sked_problem *p, sked_status status, sked_result *r, sked_error *err)
+{
+    if (sked_dist_size() == 1)
+        return status;
+    SKED_TAKE_PROBLEM(p)
+    SKED_CHECK_OUTPUT(sked_result, r);
+    const sked_result *given = r;
+    SKED_TAKE(sked_result, given)
+    sked_result own = *given;
+    const sked_status st = find_best(p, status, &own, err);
+    SKED_GIVE(r, own);
+    return st;
+}

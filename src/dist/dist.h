@@ -1,0 +1,51 @@
+/*
+ * Several processes as the library uses them: messages between ranks, and what is built of them. mpi.c sends
+ * them over MPI; single.c is the same for one process. Everything else is in best.c, once.
+ *
+ * Only the thread that called sked_dist_begin may call; a thread of mpi.c's own passes stops on. Ranks are
+ * processes of one program on machines of one kind: structs travel as they lie in memory.
+ */
+#ifndef SKED_DIST_DIST_H
+#define SKED_DIST_DIST_H
+#include "base/status.h"
+
+/* What a message is about. Those of one kind from one rank arrive in the order they were sent. */
+typedef enum sked_i_mail {
+    SKED_I_MAIL_SHARE,    /* sked_i_dist_share */
+    SKED_I_MAIL_END,      /* sked_dist_tells */
+    SKED_I_MAIL_STOP,     /* sked_dist_watch */
+    SKED_I_MAIL_SCHEDULE, /* the winner's, for rank 0 */
+    SKED_I_MAIL_NEWS,     /* incumbents: method/exchange.c */
+    SKED_I_MAIL_DRAWS,    /* of a sampler, for rank 0 */
+    SKED_I_MAIL_GRADIENT, /* parts of gradients in training */
+    SKED_I_MAIL_ORDER,    /* robust: a schedule to measure */
+    SKED_I_MAIL_ANSWER    /* robust: what was measured */
+} sked_i_mail;
+
+/* ------------------------------------------------------------------ mpi.c, single.c */
+
+/* Sends bytes to another rank. They are copied and travel while both go on. */
+SKED_MUST_CHECK sked_status sked_i_dist_send(int to, sked_i_mail kind, const void *data, int64_t size,
+                                             sked_error *err);
+/*
+ * The next message of that kind from another rank. *data is the caller's to free. Without wait *data is NULL
+ * where none has come yet; with it the process sleeps until one has.
+ */
+SKED_MUST_CHECK sked_status sked_i_dist_receive(int from, sked_i_mail kind, bool wait, void **data,
+                                                int64_t *size, sked_error *err);
+/*
+ * The end of a process that has come to an end as all others have: what it sent is received or never will be.
+ * failure: of some rank, or OK.
+ */
+void sked_i_dist_finish(sked_status failure);
+/* Ends the processes of all ranks at once with the exit code of that status. Nothing can be said any more. */
+void sked_i_dist_abort(sked_status status);
+
+/* ------------------------------------------------------------------ best.c */
+
+/* A message of exactly `size` bytes into data: BUG where it has another size. Waits. */
+SKED_MUST_CHECK sked_status sked_i_dist_read(int from, sked_i_mail kind, void *data, int64_t size,
+                                             sked_error *err);
+/* Everybody's `size` bytes to everybody: all[k * size] is what rank k gave. Every rank must call. */
+SKED_MUST_CHECK sked_status sked_i_dist_share(const void *mine, int64_t size, void *all, sked_error *err);
+#endif
