@@ -789,9 +789,45 @@ static void test_parts_are_connected(void **state)
     sked_graph_destroy(g);
 }
 
+/* Warm-up, then down to a hundredth in a straight line, and no further. */
+static void test_rate_anneals(void **state)
+{
+    (void)state;
+    sked_sampler m = {.rate = 1, .anneal = 1000};
+    const int64_t steps[] = {0, 49, 100, 500, 990, 5000};
+    const double rates[] = {0.01, 0.5 * 0.951, 0.9, 0.5, 0.01, 0.01};
+    for (int k = 0; k < 6; k++) {
+        m.steps = steps[k];
+        assert_float_equal(sked_i_sampler_rate(&m), rates[k], 1e-9);
+    }
+}
+
+/* All of the way changes nothing, none of it gives the start back, half of it the mean. */
+static void test_blend(void **state)
+{
+    (void)state;
+    sked_sampler *m = NULL, *start = NULL;
+    OK(sked_i_sampler_create(&sked_i_sizes_preset, &m, err));
+    OK(sked_i_sampler_create(&sked_i_sizes_preset, &start, err));
+    sked_i_sampler_start(start, 5);
+    const double shares[] = {1, 0.5, 0};
+    for (int k = 0; k < 3; k++) {
+        sked_i_sampler_start(m, 5);
+        for (int64_t i = 0; i < m->layout.total; i++)
+            m->parameter[i] += 2;
+        OK(sked_i_sampler_blend(m, shares[k], err));
+        for (int64_t i = 0; i < m->layout.total; i += 1000)
+            assert_float_equal(m->parameter[i], start->parameter[i] + 2 * shares[k], 1e-5);
+    }
+    sked_i_sampler_destroy(m);
+    sked_i_sampler_destroy(start);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rate_anneals),
+        cmocka_unit_test(test_blend),
         cmocka_unit_test(test_tiny_problems),
         cmocka_unit_test(test_tiny_problems_backwards),
         cmocka_unit_test(test_tiny_problems_stepwise),

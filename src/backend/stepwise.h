@@ -15,14 +15,15 @@
 enum { SKED_I_STEPWISE_LAYERS = 16, SKED_I_STEPWISE_HEAT = 5, SKED_I_STEPWISE_FEATURES = 6 };
 
 /* Where parameters begin in their block; those of a learned backward policy are -1 where there is none. */
-#define SKED_I_STEPWISE_LAYER_OFFSETS(X)                                                              \
-    X(norm1_gain)                                                                                     \
-    X(norm1_bias) X(qkv_weight) X(qkv_bias) X(merge_weight) X(merge_bias) X(norm2_gain) X(norm2_bias) \
-        X(mlp1_weight) X(mlp1_bias) X(scale_weight) X(scale_bias) X(shift_weight) X(shift_bias)       \
-            X(mlp2_weight) X(mlp2_bias)
+#define SKED_I_STEPWISE_LAYER_OFFSETS(X)                                                               \
+    X(norm1_gain)                                                                                      \
+    X(norm1_bias)                                                                                      \
+    X(qkv_weight) X(qkv_bias) X(merge_weight) X(merge_bias) X(norm2_gain) X(norm2_bias) X(mlp1_weight) \
+        X(mlp1_bias) X(scale_weight) X(scale_bias) X(shift_weight) X(shift_bias) X(mlp2_weight) X(mlp2_bias)
 #define SKED_I_STEPWISE_OFFSETS(X)                                                                         \
     X(input_weight)                                                                                        \
-    X(input_bias) X(heat1_weight) X(heat1_bias) X(heat2_weight) X(heat2_bias) X(final_gain) X(final_bias)  \
+    X(input_bias)                                                                                          \
+    X(heat1_weight) X(heat1_bias) X(heat2_weight) X(heat2_bias) X(final_gain) X(final_bias)                \
         X(forward1_weight) X(forward1_bias) X(forward_scale_weight) X(forward_scale_bias)                  \
             X(forward_shift_weight) X(forward_shift_bias) X(forward2_weight) X(forward2_bias)              \
                 X(back1_weight) X(back1_bias) X(back_scale_weight) X(back_scale_bias) X(back_shift_weight) \

@@ -16,7 +16,7 @@
 
 /* Weights come from far away: so many steps before they are used. */
 enum { STEP_AHEAD = 4 };
-enum { SKED_STEP_WARP = 32, SKED_STEP_PAD = 4, SKED_STEP_THREADS = 512 };
+enum { SKED_STEP_WARP = 32, SKED_STEP_PAD = 4, SKED_STEP_THREADS = 256 };
 static const unsigned sked_step_all = 0xffffffffu;
 
 /* To the nearest number of TF32. Inputs that are not rounded lose their last bits. */

@@ -21,8 +21,9 @@
 enum { draws_at_once = 500, draw_ops_at_once = 500000 };
 /* The same on a device of its own, which wants many side by side. */
 enum { device_ops_at_once = 1 << 25, stepwise_ops_at_once = 1 << 19 };
-/* Ops of all draws from which on such a device is quicker, with the time until it is ready: measured. */
-enum { worth_ops = 500000, worth_stepwise = 5000 };
+/* Ops of all draws from which on such a device is quicker, with the time until it is ready: measured for
+ * encode-once; stepwise is 14 times as quick there, and encodes every op again at every step. */
+enum { worth_ops = 500000, worth_stepwise = 50000 };
 /* Some result is better than none: a first draw, and work on draws made, may take as long past the time. */
 static const double moment = 0.05;
 /*
@@ -113,7 +114,6 @@ typedef struct drawing {
     double *zetas;       /* [draws wanted] */
     int32_t first_part;  /* draws of the first one, over all ranks */
     bool together;       /* ranks share the draws: those of others are left out, count passes over them */
-    bool greedy;         /* the likeliest action at every step now */
     bool stopped;
 } drawing;
 
@@ -218,12 +218,39 @@ static bool goes_on(const sked_sample_options *opt, const sked_i_limit *limit, i
     return done < total && (done == 0 || !sked_i_limit_reached(limit));
 }
 
+/* Draws up to number `until` at one temperature. */
+typedef struct rung {
+    double temperature;
+    int32_t until;
+    bool greedy; /* the likeliest action at every step */
+} rung;
+enum { most_rungs = n_kappas + 1 };
+
+/*
+ * The draws of a machine from `first` to `end`: at the temperature given, or parts by kappa, each colder, and
+ * where temperature is 0 the likeliest schedule as the last.
+ */
+static int set_rungs(const drawing *d, const sked_i_instance *x, int32_t first, int32_t end, rung *out)
+{
+    const bool given = d->opt->temperature > 0 || d->opt->greedy;
+    const int parts = given ? 1 : n_kappas;
+    const int32_t random = given || end - first <= parts ? end : end - 1;
+    for (int k = 0; k < parts; k++)
+        out[k] =
+            (rung){d->opt->temperature > 0 ? d->opt->temperature : sked_i_instance_temperature(x, kappas[k]),
+                   first + (int32_t)((int64_t)(random - first) * (k + 1) / parts), d->opt->greedy};
+    if (random == end)
+        return parts;
+    out[parts] = (rung){out[parts - 1].temperature, end, true};
+    return parts + 1;
+}
+
 /* The next ones. A stop on the way is no failure where there are some. */
-static sked_status draw_some(drawing *d, sked_i_batch_f32 *b, sked_error *err)
+static sked_status draw_some(drawing *d, sked_i_batch_f32 *b, bool greedy, sked_error *err)
 {
     sked_error why = {0};
     const sked_status drawn =
-        sked_i_batch_sample_f32(b, 0, d->greedy, d->opt->seed, (uint64_t)d->out->count, &why);
+        sked_i_batch_sample_f32(b, 0, greedy, d->opt->seed, (uint64_t)d->out->count, &why);
     d->stopped = drawn == SKED_ERR_STOPPED;
     if (drawn != SKED_OK && !d->stopped)
         return sked_i_fail(err, drawn, "%s", why.message);
@@ -239,8 +266,8 @@ static void set_spread(drawing *d, int32_t count)
     out->spread = sqrt(fmax(0, d->square / count - out->log_z * out->log_z));
 }
 
-/* Until there are `end` draws, `total` being wanted in all; log Z and spread are those of the first part. */
-static sked_status draw_part(drawing *d, sked_i_policy_f32 *policy, int32_t end, int32_t total,
+/* The draws of a part, `total` being wanted in all; log Z and spread are those of the first. */
+static sked_status draw_part(drawing *d, sked_i_policy_f32 *policy, const rung *r, int32_t total,
                              sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -248,23 +275,23 @@ static sked_status draw_part(drawing *d, sked_i_policy_f32 *policy, int32_t end,
     const int32_t ops = d->problem->graph->n_ops, first = out->count;
     const int32_t fit = ops > 0 ? draw_ops_at_once / ops : draws_at_once;
     const int32_t most = fit > draws_at_once ? draws_at_once : fit < 16 ? 16 : fit;
-    const sked_i_draw_range own = sked_i_draws_of_rank(d->together, first, end);
+    const sked_i_draw_range own = sked_i_draws_of_rank(d->together, first, r->until);
     sked_i_batch_f32 *b = NULL;
     d->zeta = d->square = 0;
     out->count = own.from;
     while (!d->stopped && out->count < own.end && goes_on(d->opt, d->limit, out->count, total)) {
         const int32_t now = own.end - out->count < most ? own.end - out->count : most;
         SKED_TRY(sked_i_batch_create_f32(policy, now, d->opt->threads, false, &b, err));
-        SKED_TRY(draw_some(d, b, err));
+        SKED_TRY(draw_some(d, b, r->greedy, err));
         sked_i_batch_destroy_f32(b);
         b = NULL;
     }
     if (first == 0) {
-        d->first_part = end;
+        d->first_part = r->until;
         set_spread(d, out->count - own.from);
     }
     d->stopped = d->stopped || out->count < own.end; /* the time is up */
-    out->count = d->stopped ? out->count : end;
+    out->count = d->stopped ? out->count : r->until;
 cleanup:
     sked_i_batch_destroy_f32(b);
     return st;
@@ -336,8 +363,8 @@ static sked_status walk_stepwise(drawing *d, const sked_i_instance *x, int parts
                                  sked_error *err)
 {
     sked_status st = SKED_OK;
-    sked_i_stepwise_input input[n_kappas + 1];
-    sked_i_stepwise_problem problem[n_kappas + 1];
+    sked_i_stepwise_input input[most_rungs];
+    sked_i_stepwise_problem problem[most_rungs];
     memset(input, 0, sizeof input);
     for (int k = 0; k < parts; k++) {
         sked_i_once_walks *w = &walks[k];
@@ -371,7 +398,7 @@ static sked_status draw_parts(drawing *d, const sked_i_instance *x, const device
     sked_error why = {0};
     device_draws a = {0};
     taking t = {.drawing = d, .instance = x, .first = d->out->count};
-    sked_i_once_walks walks[n_kappas + 1];
+    sked_i_once_walks walks[most_rungs];
     int64_t total = 0, at = 0;
     for (int k = 0; k < parts; k++)
         total += part[k].count;
@@ -406,42 +433,24 @@ cleanup:
     return st;
 }
 
-/* Parts of a machine's draws: what draw_machine draws one after the other. */
-typedef struct device_plan {
-    device_part part[n_kappas + 1];
-    int count;
-    sked_i_draw_range own; /* the numbers that this rank draws */
-} device_plan;
-
-/* The draws of a range, as far as they are this rank's. */
-static void add_part(device_plan *p, const sked_i_instance *x, double temperature, sked_i_draw_range range,
-                     bool greedy)
+/* The parts of a machine's draws, as far as they are this rank's; how many. */
+static int plan_draws(drawing *d, const sked_i_instance *x, int32_t first, int32_t end,
+                      const sked_i_draw_range *own, device_part *out)
 {
-    const int32_t from = range.from > p->own.from ? range.from : p->own.from;
-    const int32_t until = range.end < p->own.end ? range.end : p->own.end;
-    if (from >= until)
-        return;
-    p->part[p->count] = (device_part){.count = until - from, .greedy = greedy};
-    sked_i_once_problem_of(x, temperature, &p->part[p->count++].problem);
-}
-
-static void plan_draws(drawing *d, const sked_i_instance *x, int32_t first, int32_t end, device_plan *p)
-{
-    const sked_sample_options *opt = d->opt;
-    const bool given = opt->temperature > 0 || opt->greedy;
-    const int parts = given ? 1 : n_kappas;
-    const int32_t random = given || end - first <= parts ? end : end - 1;
-    int32_t done = first;
-    double t = 0;
-    *p = (device_plan){.own = sked_i_draws_of_rank(d->together, first, end)};
+    rung rungs[most_rungs];
+    const int parts = set_rungs(d, x, first, end, rungs);
+    int count = 0;
     for (int k = 0; k < parts; k++) {
-        const int32_t until = first + (int32_t)((int64_t)(random - first) * (k + 1) / parts);
-        t = opt->temperature > 0 ? opt->temperature : sked_i_instance_temperature(x, kappas[k]);
-        add_part(p, x, t, (sked_i_draw_range){done, until}, opt->greedy);
-        d->first_part = done == 0 ? until : d->first_part;
-        done = until;
+        const int32_t from = first > own->from ? first : own->from;
+        const int32_t until = rungs[k].until < own->end ? rungs[k].until : own->end;
+        d->first_part = first == 0 ? rungs[k].until : d->first_part;
+        first = rungs[k].until;
+        if (from >= until)
+            continue;
+        out[count] = (device_part){.count = until - from, .greedy = rungs[k].greedy};
+        sked_i_once_problem_of(x, rungs[k].temperature, &out[count++].problem);
     }
-    add_part(p, x, t, (sked_i_draw_range){done, end}, true);
+    return count;
 }
 
 /* As draw_machine, with all temperatures side by side; large numbers of draws piece by piece. */
@@ -449,16 +458,17 @@ static sked_status draw_on_device(drawing *d, const sked_i_instance *x, int32_t 
                                   int32_t total, sked_error *err)
 {
     const int32_t fit = (d->stepwise != NULL ? stepwise_ops_at_once : device_ops_at_once) / x->n;
-    device_plan all;
+    const sked_i_draw_range own = sked_i_draws_of_rank(d->together, first, end);
+    device_part all[most_rungs];
+    const int parts = plan_draws(d, x, first, end, &own, all);
     int at = 0;
-    plan_draws(d, x, first, end, &all);
-    d->out->count = all.own.from;
-    while (!d->stopped && at < all.count && goes_on(d->opt, d->limit, d->out->count, total)) {
-        device_part now[n_kappas + 1];
+    d->out->count = own.from;
+    while (!d->stopped && at < parts && goes_on(d->opt, d->limit, d->out->count, total)) {
+        device_part now[most_rungs];
         int32_t room = fit > 16 ? fit : 16;
         int count = 0;
-        for (; at < all.count && room > 0; at++) {
-            device_part *left = &all.part[at];
+        for (; at < parts && room > 0; at++) {
+            device_part *left = &all[at];
             now[count] = *left;
             now[count].count = left->count < room ? left->count : room;
             room -= now[count].count;
@@ -471,41 +481,30 @@ static sked_status draw_on_device(drawing *d, const sked_i_instance *x, int32_t 
         if (st != SKED_OK)
             return st;
     }
-    d->stopped = d->stopped || d->out->count < all.own.end; /* the time is up */
+    d->stopped = d->stopped || d->out->count < own.end; /* the time is up */
     d->out->count = d->stopped ? d->out->count : end;
     return SKED_OK;
 }
 
 /* ------------------------------------------------------------------ machines */
 
-/*
- * The draws of a machine from `first` to `end`: at the temperature given, or parts by kappa, each colder, and
- * the likeliest schedule as the last, where temperature is 0.
- */
 static sked_status draw_machine(drawing *d, sked_i_instance *x, int32_t first, int32_t end, int32_t total,
                                 sked_error *err)
 {
     sked_status st = SKED_OK;
-    const bool given = d->opt->temperature > 0 || d->opt->greedy;
-    const int parts = given ? 1 : n_kappas;
-    const int32_t random = given || end - first <= parts ? end : end - 1;
+    rung rungs[most_rungs];
+    const int parts = set_rungs(d, x, first, end, rungs);
     sked_i_policy_f32 *policy = NULL;
-    d->greedy = d->opt->greedy;
     if ((d->device != NULL || d->stepwise_device != NULL) && x->n > 0)
         return draw_on_device(d, x, first, end, total, err);
     SKED_TRY(sked_i_policy_create_f32(x, &d->model->layout, sked_i_backend_cpu.nn, &policy, err));
     for (int k = 0; k < parts && !d->stopped; k++) {
-        const double t =
-            d->opt->temperature > 0 ? d->opt->temperature : sked_i_instance_temperature(x, kappas[k]);
-        const int32_t until = first + (int32_t)((int64_t)(random - first) * (k + 1) / parts);
-        if (until == d->out->count)
+        if (rungs[k].until == d->out->count)
             continue;
-        sked_i_policy_prepare_f32(policy, d->model->parameter, t);
-        SKED_TRY(draw_part(d, policy, until, total, err));
+        if (policy->temperature != rungs[k].temperature)
+            sked_i_policy_prepare_f32(policy, d->model->parameter, rungs[k].temperature);
+        SKED_TRY(draw_part(d, policy, &rungs[k], total, err));
     }
-    d->greedy = true;
-    if (random < end && !d->stopped)
-        SKED_TRY(draw_part(d, policy, end, total, err));
 cleanup:
     sked_i_policy_destroy_f32(policy);
     return st;

@@ -25,6 +25,10 @@
       "longest mean transfer in mean durations; half of the updates have transfers; 0: none")            \
     X(UNEQUAL, "unequal", REAL, "0.25", 0, 1, NULL, "share of updates with unequal devices")             \
     X(RATE, "rate", REAL, "0.001", 1e-9, 1, NULL, "learning rate after warm-up, before decay")           \
+    X(ANNEAL, "anneal", INT, "0", 0, 9e15, NULL,                                                         \
+      "updates in which the rate falls to a hundredth, linearly; 0: it falls slowly, without an end")    \
+    X(BLEND, "blend", REAL, "1", 0, 1, NULL,                                                             \
+      "with --weights-only: how far the weights lie from the start of the model to what it learnt")      \
     X(CLIP, "clip", REAL, "1", 1e-9, 1e9, NULL, "largest norm of a gradient")                            \
     X(LEAST_DEVICES, "least-devices", INT, "0", 0, 1000000, NULL,                                        \
       "draw 2 or more up to --devices; 0: --devices")                                                    \
@@ -299,6 +303,7 @@ static sked_status open_model(trainer *t, sked_error *err)
         sked_i_sampler_start(t->model, t->opt->seed);
     }
     t->model->rate = t->set[OPTION_RATE];
+    t->model->anneal = (int64_t)t->set[OPTION_ANNEAL];
 cleanup:
     return st;
 }
@@ -416,6 +421,8 @@ sked_status sked_i_train(const sked_train_options *given, sked_sampler **out, sk
         st = loop(&t, err);
     else
         st = sked_i_fail(err, st, "%s", why.message);
+    if (st == SKED_OK && t.set[OPTION_BLEND] < 1) /* what was written for going on with is complete */
+        st = sked_i_sampler_blend(t.model, t.set[OPTION_BLEND], err);
     sked_i_sampler_learner_destroy(t.learner);
     sked_i_lesson_queue_destroy(t.queue);
     for (int32_t k = 0; k < t.n_held; k++)

@@ -61,10 +61,24 @@ void sked_i_sampler_start(sked_sampler *m, uint64_t seed)
     }
 }
 
+sked_status sked_i_sampler_blend(sked_sampler *m, double share, sked_error *err)
+{
+    sked_sampler *start = NULL;
+    const sked_status st = sked_i_sampler_create(&m->layout.sizes, &start, err);
+    if (st != SKED_OK)
+        return st;
+    sked_i_sampler_start(start, m->seed);
+    for (int64_t i = 0; i < m->layout.total; i++)
+        m->parameter[i] = start->parameter[i] + (float)share * (m->parameter[i] - start->parameter[i]);
+    sked_i_sampler_destroy(start);
+    return SKED_OK;
+}
+
 double sked_i_sampler_rate(const sked_sampler *m)
 {
     const double warm = m->steps < 100 ? (double)(m->steps + 1) / 100 : 1;
-    return m->rate * warm / sqrt(1 + (double)m->steps / 4000);
+    const double left = m->anneal > 0 ? 1 - (double)m->steps / (double)m->anneal : 1;
+    return m->rate * warm * (m->anneal > 0 ? fmax(left, 0.01) : 1 / sqrt(1 + (double)m->steps / 4000));
 }
 
 sked_i_adam sked_i_sampler_adam(const sked_sampler *m)

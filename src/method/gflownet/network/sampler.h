@@ -11,6 +11,8 @@ struct sked_sampler {
     int64_t steps; /* updates so far */
     uint64_t seed;
     double rate; /* learning rate before warm-up and decay */
+    int64_t
+        anneal; /* updates in which it falls to a hundredth, linearly; 0: it falls as the square root says */
 };
 
 SKED_MUST_CHECK sked_status sked_i_sampler_create(const sked_i_sizes *sizes, sked_sampler **out,
@@ -21,6 +23,12 @@ SKED_MUST_CHECK sked_status sked_i_sampler_parse(const char *name, const char *b
 void sked_i_sampler_destroy(sked_sampler *m);
 /* Initial values from the seed. */
 void sked_i_sampler_start(sked_sampler *m, uint64_t seed);
+/*
+ * Weights that lie `share` of the way from the model's start to what it has learnt. Below 1 they do better on
+ * kinds of graphs that were not learnt from, at little cost on the others (Wortsman and others 2022, for
+ * images).
+ */
+SKED_MUST_CHECK sked_status sked_i_sampler_blend(sked_sampler *m, double share, sked_error *err);
 /* What Adam (Kingma and Ba 2015, default constants, bias correction) does with gradient g of a parameter w:
  * m1 = b1 m1 + (1 - b1) g,  m2 = b2 m2 + (1 - b2) g g,  w -= rate (m1 / left1) / (sqrt(m2 / left2) + 1e-8).
  */
@@ -42,8 +50,8 @@ void sked_i_sampler_step(sked_sampler *m, const sked_i_adam *a, const float *gra
                          int64_t first, int64_t end);
 /*
  * One Adam step in all. The gradient is first cut to a norm of at most `clip`. The rate rises over the first
- * 100 steps and falls with the square root of the steps after some thousands. A gradient that is not finite
- * changes nothing.
+ * 100 steps, then falls with the square root of the steps after some thousands, or as m->anneal says. A
+ * gradient that is not finite changes nothing.
  */
 void sked_i_sampler_update(sked_sampler *m, const float *gradient, double clip);
 /* Of the next step. */
