@@ -54,7 +54,7 @@ enum {
     X(temperature, REAL, "temperature", "T", 0, 0, 1e6, ON(sampler),                                         \
       "of the draws; 0: those that follow the size of the problem")                                          \
     X(backend, TEXT, "backend", "auto|cpu|cuda", "cpu", 0, 0, ON(gflownet) | ON(gaus),                       \
-      "where gaus, or the set speed of gflownet, computes")                                                  \
+      "where gaus and the set speed of gflownet compute")                                                    \
     X(exact, FLAG, "exact", "", false, 0, 0, ON(gaus), "also run method exact, 60 s per small instance")     \
     X(output, LIST, "output", "FILE", NO_VALUES, 0, 0, ON(paper),                                            \
       "draw the set temperature as SVG, short -o (repeatable)")                                              \

@@ -433,17 +433,17 @@ cleanup:
     return st;
 }
 
-/* The parts of a machine's draws, as far as they are this rank's; how many. */
-static int plan_draws(drawing *d, const sked_i_instance *x, int32_t first, int32_t end,
-                      const sked_i_draw_range *own, device_part *out)
+/* The parts of a machine's draws as far as they are `own`, those of this rank; how many. */
+static int plan_draws(drawing *d, const sked_i_instance *x, int32_t first, int32_t end, sked_i_draw_range own,
+                      device_part *out)
 {
     rung rungs[most_rungs];
     const int parts = set_rungs(d, x, first, end, rungs);
     int count = 0;
     for (int k = 0; k < parts; k++) {
-        const int32_t from = first > own->from ? first : own->from;
-        const int32_t until = rungs[k].until < own->end ? rungs[k].until : own->end;
-        d->first_part = first == 0 ? rungs[k].until : d->first_part;
+        d->first_part = first == 0 ? rungs[k].until : d->first_part; /* with few draws some parts have none */
+        const int32_t from = first > own.from ? first : own.from;
+        const int32_t until = rungs[k].until < own.end ? rungs[k].until : own.end;
         first = rungs[k].until;
         if (from >= until)
             continue;
@@ -460,7 +460,7 @@ static sked_status draw_on_device(drawing *d, const sked_i_instance *x, int32_t 
     const int32_t fit = (d->stepwise != NULL ? stepwise_ops_at_once : device_ops_at_once) / x->n;
     const sked_i_draw_range own = sked_i_draws_of_rank(d->together, first, end);
     device_part all[most_rungs];
-    const int parts = plan_draws(d, x, first, end, &own, all);
+    const int parts = plan_draws(d, x, first, end, own, all);
     int at = 0;
     d->out->count = own.from;
     while (!d->stopped && at < parts && goes_on(d->opt, d->limit, d->out->count, total)) {
