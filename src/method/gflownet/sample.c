@@ -440,8 +440,8 @@ static int plan_draws(drawing *d, const sked_i_instance *x, int32_t first, int32
     rung rungs[most_rungs];
     const int parts = set_rungs(d, x, first, end, rungs);
     int count = 0;
-    d->first_part = first == 0 ? rungs[0].until : d->first_part;
     for (int k = 0; k < parts; k++) {
+        d->first_part = first == 0 ? rungs[k].until : d->first_part; /* with few draws some parts have none */
         const int32_t from = first > own.from ? first : own.from;
         const int32_t until = rungs[k].until < own.end ? rungs[k].until : own.end;
         first = rungs[k].until;
