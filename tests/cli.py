@@ -292,7 +292,7 @@ def a_machine_comes_out_of_files_that_describe_one(folder):
 def generators_are_reproducible(folder):
     families = re.findall(r"^  ([a-z-]+) +\S", expect(run("help", "generate"), 0).stdout.split("families\n")[1].split("\ndist")[0],
                           flags=re.M)
-    assert len(families) == 12, families
+    assert len(families) == 13, families
     for family in families:
         out = [expect(run("generate", family, "--nodes", 60, "--seed", seed, "-o", "-"), 0).stdout for seed in (1, 1, 2)]
         assert out[0] == out[1], family

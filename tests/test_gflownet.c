@@ -323,14 +323,14 @@ static void test_tiny_problems(void **state)
 {
     (void)state;
     for (int i = 0; i < n_problems; i++)
-        check_tiny(&problems[i], &tiny_sizes[0], 1800, 4e-3);
+        check_tiny(&problems[i], &tiny_sizes[0], 4500, 4e-3);
 }
 
 static void test_tiny_problems_backwards(void **state)
 {
     (void)state;
     for (int i = 0; i < n_problems; i++)
-        check_tiny(&problems[i], &tiny_sizes[1], 2200, 4e-3);
+        check_tiny(&problems[i], &tiny_sizes[1], 3000, 4e-3);
 }
 
 static void test_tiny_problems_stepwise(void **state)
