@@ -58,7 +58,6 @@ typedef struct islands {
     float *given;        /* [keys] to begin with, NULL: none */
     int32_t size;        /* of a population */
     int64_t until, last; /* generations: of this round, of the run */
-    double foreign;      /* objective of the last incumbent taken from another rank */
     bool restarts;
 } islands;
 
@@ -299,20 +298,13 @@ static void exchange(const sked_i_crew *crew)
         rank_members((island *)crew->worker[k]);
 }
 
-/* An incumbent of another rank takes the place of the worst of the first island. */
-static void settle(sked_i_crew *crew)
+/* An incumbent that another rank has sent takes the place of the worst of the first island. */
+static void settle(const sked_i_crew *crew)
 {
-    islands *all = (islands *)crew;
     island *x = (island *)crew->worker[0];
-    const double best = sked_i_run_best(crew->run);
-    double own = INFINITY;
-    for (int k = 0; k < crew->active; k++)
-        own = fmin(own, crew->worker[k]->best);
-    if (!(best < all->foreign && best * crew->scale < own))
-        return;
-    all->foreign = best;
     member *worst = &x->now[x->size - 1];
-    sked_i_brkga_space_express(all->space, sked_i_run_incumbent(crew->run), row(x, worst->row));
+    sked_i_brkga_space_express(((const islands *)crew)->space, sked_i_run_incumbent(crew->run),
+                               row(x, worst->row));
     judge(x, worst);
     rank_members(x);
 }
@@ -328,11 +320,13 @@ static bool again(sked_i_crew *crew)
         if (over((island *)crew->worker[k]))
             return false;
     exchange(crew);
+    const double before = sked_i_run_best(crew->run);
     if (all->last == INT64_MAX || all->until >= all->last / 2) /* populations grow apart first */
         sked_i_crew_fail(crew->worker[0], sked_i_run_exchange(crew->run, &crew->worker[0]->error));
     if (crew->worker[0]->status != SKED_OK || sked_i_run_over(crew->run))
         return false;
-    settle(crew);
+    if (sked_i_run_best(crew->run) < before)
+        settle(crew);
     all->until = all->last - all->until > step ? all->until + step : all->last;
     return true;
 }
@@ -409,7 +403,6 @@ static sked_status open_islands(sked_i_run *run, islands *all, sked_error *err)
     all->crew.fixed = run->problem->fix_start != NULL;
     all->setting = run->setting;
     all->size = population_size(run, space);
-    all->foreign = INFINITY;
     all->crew.last_offers = fmin(sked_i_run_wanted(run), (double)run->options->threads * all->size);
     all->last = iterations > 0 ? iterations : INT64_MAX;
     all->restarts = sked_i_run_wanted(run) == 1;

@@ -145,7 +145,8 @@ static sked_status fetch(sked_i_sampler_learner *generic, sked_error *err)
     return s->backend->read(s->device, s->model->parameter, s->model->moment1, s->model->moment2, err);
 }
 
-/* A batch of 100 is quicker than 16 cores (docs/performance.md); where smaller ones begin to be is estimated. */
+/* A batch of 100 is quicker than 16 cores (docs/performance.md); where smaller ones begin to be is estimated.
+ */
 static bool worth(const sked_i_layout *layout, const sked_i_sampler_learner_settings *how)
 {
     enum { least = 16 };

@@ -21,8 +21,8 @@
 enum { draws_at_once = 500, draw_ops_at_once = 500000 };
 /* The same on a device of its own, which wants many side by side. */
 enum { device_ops_at_once = 1 << 25, stepwise_ops_at_once = 1 << 19 };
-/* Ops of all draws from which on such a device is quicker, with the time until it is ready: from the speeds of
- * both for encode-once; estimated for stepwise, which encodes every op again at every step. */
+/* Ops of all draws from which on such a device is quicker, with the time until it is ready: from the speeds
+ * of both for encode-once; estimated for stepwise, which encodes every op again at every step. */
 enum { worth_ops = 500000, worth_stepwise = 50000 };
 /* Some result is better than none: a first draw, and work on draws made, may take as long past the time. */
 static const double moment = 0.05;
