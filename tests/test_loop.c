@@ -531,6 +531,9 @@ static void refuses_bad_priors(void **state)
          "at most 10"},
         {"{\"format\": \"sked-prior-1\", \"parameters\": {\"noise\": {\"median\": 5, \"spread\": 1}}}",
          "must be from"},
+        {"{\"format\": \"sked-prior-1\", \"parameters\": {\"latency\": {\"value\": 1}, \"latency\": "
+         "{\"value\": 2}}}",
+         "given twice"},
     };
     sked_graph *g = generate(10, 15);
     const sked_problem p = on_devices(g, 2);

@@ -23,6 +23,7 @@ typedef struct reader {
     sked_i_json j;
     sked_i_model *m;
     sked_i_names names; /* of the vector's parameters up to the ops, as results call them */
+    sked_i_names given; /* in the file so far */
     sked_i_buffer text;
 } reader;
 
@@ -101,16 +102,24 @@ static void fail_unknown(reader *r)
                      sked_i_suggest(r->text.data, names, n, hint, sizeof hint));
 }
 
+/* The name into r->text. */
+static void read_name(reader *r)
+{
+    bool fresh = true;
+    r->text.size = 0;
+    sked_i_buffer_add(&r->text, r->j.key, r->j.key_size);
+    if (r->text.failed || sked_i_names_add(&r->given, r->j.key, r->j.key_size, &fresh) < 0)
+        sked_i_json_fail_as(&r->j, SKED_ERR_MEMORY, "out of memory");
+    else if (!fresh)
+        sked_i_json_fail(&r->j, "a parameter is given twice");
+}
+
 static void read_parameter(reader *r)
 {
     double median = 0, spread = 0;
-    r->text.size = 0;
-    sked_i_buffer_add(&r->text, r->j.key, r->j.key_size);
-    if (r->text.failed) {
-        sked_i_json_fail_as(&r->j, SKED_ERR_MEMORY, "out of memory");
-        return;
-    }
-    read_one(r, &median, &spread);
+    read_name(r);
+    if (r->j.status == SKED_OK)
+        read_one(r, &median, &spread);
     if (r->j.status != SKED_OK)
         return;
     if (strncmp(r->text.data, "bandwidth", 9) == 0 && !(median > 0)) {
@@ -181,6 +190,7 @@ sked_status sked_i_prior_parse(const char *name, const char *text, size_t size, 
         st = r.j.status;
     }
     sked_i_names_free(&r.names);
+    sked_i_names_free(&r.given);
     sked_i_buffer_free(&r.text);
     sked_i_json_free(&r.j);
     return st;
