@@ -5,6 +5,7 @@
  */
 #ifndef SKED_BACKEND_GFLOWNET_H
 #define SKED_BACKEND_GFLOWNET_H
+#include "backend/layer.h"
 #include "base/clock.h"
 
 #include <stdbool.h>
@@ -57,29 +58,6 @@ enum {
     X(back_state)              \
     X(back_bias)               \
     X(back_out)
-#define SKED_I_ONCE_LAYER_OFFSETS(X) \
-    X(norm1_gain)                    \
-    X(norm1_bias)                    \
-    X(qkv_weight)                    \
-    X(qkv_bias)                      \
-    X(merge_weight)                  \
-    X(merge_bias)                    \
-    X(norm2_gain)                    \
-    X(norm2_bias)                    \
-    X(mlp1_weight)                   \
-    X(mlp1_bias)                     \
-    X(scale_weight)                  \
-    X(scale_bias)                    \
-    X(shift_weight)                  \
-    X(shift_bias)                    \
-    X(mlp2_weight)                   \
-    X(mlp2_bias)
-
-typedef struct sked_i_once_layer {
-#define SKED_X(name) int64_t name;
-    SKED_I_ONCE_LAYER_OFFSETS(SKED_X)
-#undef SKED_X
-} sked_i_once_layer;
 
 /* A model: sizes, all but layers multiples of 8, and where each parameter begins in the block. */
 typedef struct sked_i_once_shape {
@@ -89,7 +67,7 @@ typedef struct sked_i_once_shape {
 #define SKED_X(name) int64_t name;
     SKED_I_ONCE_OFFSETS(SKED_X)
 #undef SKED_X
-    sked_i_once_layer layer[SKED_I_ONCE_LAYERS];
+    sked_i_layer_offsets layer[SKED_I_ONCE_LAYERS];
 } sked_i_once_shape;
 
 /*

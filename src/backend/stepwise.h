@@ -10,28 +10,12 @@
  */
 #ifndef SKED_BACKEND_STEPWISE_H
 #define SKED_BACKEND_STEPWISE_H
+#include "backend/layer.h"
 #include "base/clock.h"
 
 enum { SKED_I_STEPWISE_LAYERS = 16, SKED_I_STEPWISE_HEAT = 5, SKED_I_STEPWISE_FEATURES = 6 };
 
 /* Where parameters begin in their block; those of a learned backward policy are -1 where there is none. */
-#define SKED_I_STEPWISE_LAYER_OFFSETS(X) \
-    X(norm1_gain)                        \
-    X(norm1_bias)                        \
-    X(qkv_weight)                        \
-    X(qkv_bias)                          \
-    X(merge_weight)                      \
-    X(merge_bias)                        \
-    X(norm2_gain)                        \
-    X(norm2_bias)                        \
-    X(mlp1_weight)                       \
-    X(mlp1_bias)                         \
-    X(scale_weight)                      \
-    X(scale_bias)                        \
-    X(shift_weight)                      \
-    X(shift_bias)                        \
-    X(mlp2_weight)                       \
-    X(mlp2_bias)
 #define SKED_I_STEPWISE_OFFSETS(X) \
     X(input_weight)                \
     X(input_bias)                  \
@@ -57,12 +41,6 @@ enum { SKED_I_STEPWISE_LAYERS = 16, SKED_I_STEPWISE_HEAT = 5, SKED_I_STEPWISE_FE
     X(back_shift_bias)             \
     X(back2_weight)
 
-typedef struct sked_i_stepwise_layer {
-#define SKED_X(name) int64_t name;
-    SKED_I_STEPWISE_LAYER_OFFSETS(SKED_X)
-#undef SKED_X
-} sked_i_stepwise_layer;
-
 /* Sizes are multiples of 8 but layers. */
 typedef struct sked_i_stepwise_shape {
     int32_t dim, layers, head, mlp, temperature, width, slots;
@@ -71,7 +49,7 @@ typedef struct sked_i_stepwise_shape {
 #define SKED_X(name) int64_t name;
     SKED_I_STEPWISE_OFFSETS(SKED_X)
 #undef SKED_X
-    sked_i_stepwise_layer layer[SKED_I_STEPWISE_LAYERS];
+    sked_i_layer_offsets layer[SKED_I_STEPWISE_LAYERS];
 } sked_i_stepwise_shape;
 
 typedef enum sked_i_stepwise_walk {

@@ -720,7 +720,7 @@ static film_of layer_film(const once_model *m, int k)
 static void run_mlp(const once_model *m, int k, const once_layer *l, float *next, cudaStream_t stream)
 {
     const sked_i_once_shape *s = &m->shape;
-    const sked_i_once_layer *at = &s->layer[k];
+    const sked_i_layer_offsets *at = &s->layer[k];
     norm(m, l->middle, at->norm2_gain, at->norm2_bias, l->norm2, l->stat2, stream);
     linear_job hidden = job_of(s->dim, s->mlp, l->norm2, m->parameter + at->mlp1_weight, l->hidden);
     hidden.bias = m->parameter + at->mlp1_bias;
@@ -757,7 +757,7 @@ sked_status once_encode(const once_model *m, const once_encoder *e, const once_l
     linear(m, SKED_I_ONCE_STATIC, s->dim, e->feature, s->input_weight, s->input_bias, NULL, e->layer[0].in,
            how->stream);
     for (int k = 0; k < s->layers && st == SKED_OK; k++) {
-        const sked_i_once_layer *at = &s->layer[k];
+        const sked_i_layer_offsets *at = &s->layer[k];
         const once_layer *l = &e->layer[k];
         norm(m, l->in, at->norm1_gain, at->norm1_bias, l->norm1, l->stat1, how->stream);
         linear(m, s->dim, 3 * inner, l->norm1, at->qkv_weight, at->qkv_bias, NULL, l->qkv, how->stream);
@@ -979,7 +979,7 @@ static int64_t widest_film(const sked_i_once_shape *s)
 static void layer_back(const once_model *m, const once_encoder *e, int k, float *dinput, cudaStream_t stream)
 {
     const sked_i_once_shape *s = &m->shape;
-    const sked_i_once_layer *at = &s->layer[k];
+    const sked_i_layer_offsets *at = &s->layer[k];
     const once_layer *l = &e->layer[k];
     const float *w = m->parameter;
     const int32_t inner = HEADS * s->head;
@@ -1029,7 +1029,7 @@ static void weights_back(const once_model *m, const once_encoder *e, cudaStream_
     add_weight(&jobs, s->dim, s->context, e->out, e->dlast, s->last_weight, s->last_bias);
     add_weight(&jobs, SKED_I_ONCE_STATIC, s->dim, e->feature, e->dinput, s->input_weight, s->input_bias);
     for (int k = 0; k < s->layers; k++) {
-        const sked_i_once_layer *at = &s->layer[k];
+        const sked_i_layer_offsets *at = &s->layer[k];
         const once_layer *l = &e->layer[k];
         add_weight(&jobs, s->dim, 3 * inner, l->norm1, l->dqkv, at->qkv_weight, at->qkv_bias);
         add_weight(&jobs, inner, s->dim, l->mixed, l->dmiddle, at->merge_weight, at->merge_bias);
@@ -1055,7 +1055,7 @@ static void sums_back(const once_model *m, const once_encoder *e, cudaStream_t s
     jobs.job[jobs.count++] = {e->last,           e->stat,           e->dembedding, s->dim,
                               g + s->final_gain, g + s->final_bias, total};
     for (int k = 0; k < s->layers; k++) {
-        const sked_i_once_layer *at = &s->layer[k];
+        const sked_i_layer_offsets *at = &s->layer[k];
         const once_layer *l = &e->layer[k];
         float *film = e->dfilm + k * 2 * widest;
         jobs.job[jobs.count++] = {l->in, l->stat1, l->dnorm1, s->dim, g + at->norm1_gain, g + at->norm1_bias,

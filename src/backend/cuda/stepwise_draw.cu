@@ -2,57 +2,8 @@
  * Schedules of the stepwise policy: one block of threads walks one trajectory, state after state. The network
  * runs on all its threads; the choice and the growth of the partial schedule are the first warp's.
  */
+#include "backend/cuda/rng.h"
 #include "backend/cuda/stepwise_kernels.h"
-
-/* ------------------------------------------------------------------ random numbers, as base/rng.h has them
- */
-
-__device__ static inline uint64_t next_number(uint64_t *s)
-{
-    const uint64_t x = s[1] * 5, result = ((x << 7) | (x >> 57)) * 9, t = s[1] << 17;
-    s[2] ^= s[0];
-    s[3] ^= s[1];
-    s[1] ^= s[2];
-    s[0] ^= s[3];
-    s[2] ^= t;
-    s[3] = (s[3] << 45) | (s[3] >> 19);
-    return result;
-}
-
-__device__ static inline double uniform(uint64_t *s)
-{
-    return (double)(next_number(s) >> 11) * 0x1.0p-53;
-}
-
-__device__ static uint64_t below(uint64_t *s, uint64_t n)
-{
-    uint64_t x = next_number(s);
-    if (x * n < n) {
-        const uint64_t threshold = (0 - n) % n;
-        while (x * n < threshold)
-            x = next_number(s);
-    }
-    return __umul64hi(x, n);
-}
-
-__device__ static uint64_t splitmix(uint64_t *x)
-{
-    uint64_t z = (*x += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-__device__ static void seed_numbers(uint64_t *s, uint64_t seed, uint64_t stream)
-{
-    uint64_t x = seed, y = stream ^ 0x6a09e667f3bcc909u;
-    for (int i = 0; i < 4; i++)
-        s[i] = splitmix(&x) ^ splitmix(&y);
-    if ((s[0] | s[1] | s[2] | s[3]) == 0)
-        s[0] = 1;
-    for (int i = 0; i < 8; i++)
-        (void)next_number(s);
-}
 
 /* ------------------------------------------------------------------ the partial schedule */
 
@@ -81,7 +32,7 @@ __device__ static void begin(const step_problem &p, int k)
             p.queued[k] = ready;
             p.trouble[k] = 0;
             p.log_forward[k] = p.log_backward[k] = p.makespan[k] = 0;
-            seed_numbers(p.rng + 4 * k, p.seed, p.first + (uint64_t)k);
+            rng_seed(p.rng + 4 * k, p.seed, p.first + (uint64_t)k);
         }
     }
     __syncthreads();
@@ -94,9 +45,9 @@ __device__ static void draw_noise(const step_problem &p, int k)
     uint64_t *rng = p.rng + 4 * k;
     if (threadIdx.x == 0) {
         const double most = 4 * p.unit < 0.1 ? 4 * p.unit : 0.1;
-        strength = most * uniform(rng);
+        strength = most * rng_uniform(rng);
         for (int i = 0; i < p.ops; i++)
-            noise[i] = (double)((next_number(rng) >> 12) + 1) * 0x1.0p-53;
+            noise[i] = (double)((rng_next(rng) >> 12) + 1) * 0x1.0p-53;
     }
     if (threadIdx.x < SKED_STEP_WARP) {
         strength = __shfl_sync(sked_step_all, strength, 0);
@@ -226,7 +177,7 @@ __device__ static int choose_listed(const step_work &w, int k, const pair_scores
         int empty = 0, d = 0;
         for (int j = 0; j < p.devices; j++)
             empty += p.last[column + j] < 0;
-        int skip = (int)below(p.rng + 4 * k, (uint64_t)empty);
+        int skip = (int)rng_below(p.rng + 4 * k, (uint64_t)empty);
         while (p.last[column + d] >= 0 || skip-- > 0)
             d++;
         pair = pair / p.devices * p.devices + d;
@@ -255,7 +206,7 @@ __device__ static int choose(const step_work &w, int k, int step, const pair_sco
         return choose_listed(w, k, s);
     double rest = 0;
     if (threadIdx.x == 0)
-        rest = uniform(p.rng + 4 * k);
+        rest = rng_uniform(p.rng + 4 * k);
     return choose_drawn(s, __shfl_sync(sked_step_all, rest, 0));
 }
 

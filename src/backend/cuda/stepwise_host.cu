@@ -79,7 +79,7 @@ static void place_film(device *d, int i, const step_film *f)
 static void place_layer(device *d, int i)
 {
     const sked_i_stepwise_shape *s = &d->shape;
-    const sked_i_stepwise_layer *l = &s->layer[i];
+    const sked_i_layer_offsets *l = &s->layer[i];
     const int inner = d->net.inner, k = i * STEP_MATRICES;
     const step_film film = {l->scale_weight, l->scale_bias, l->shift_weight, l->shift_bias, s->mlp, 0};
     const float query_scale = 1 / sqrtf((float)s->head);

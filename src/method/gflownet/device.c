@@ -29,7 +29,7 @@ void sked_i_once_shape_of(const sked_i_layout *layout, sked_i_once_shape *out)
 #undef SKED_X
     for (int k = 0; k < s->layers; k++) {
 #define SKED_X(name) out->layer[k].name = layout->layer[k].name;
-        SKED_I_ONCE_LAYER_OFFSETS(SKED_X)
+        SKED_I_LAYER_OFFSETS(SKED_X)
 #undef SKED_X
     }
 }

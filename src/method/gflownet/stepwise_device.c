@@ -38,7 +38,7 @@ void sked_i_stepwise_shape_fill(const sked_i_layout *layout, sked_i_stepwise_sha
 #undef SKED_X
 #define SKED_X(name) out->layer[i].name = layout->layer[i].name;
     for (int i = 0; i < z->layers; i++) {
-        SKED_I_STEPWISE_LAYER_OFFSETS(SKED_X)
+        SKED_I_LAYER_OFFSETS(SKED_X)
     }
 #undef SKED_X
 }
