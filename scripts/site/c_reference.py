@@ -146,18 +146,18 @@ def documented(entry: Entry) -> str:
     return next((text for pattern, text in CONVENTIONS if pattern.search(flat.split("(")[0]) or pattern.search(flat)), "")
 
 
-def expand(entry: Entry, macros: dict[str, str]) -> str:
-    """The members of an enum that is made from a list, as a table."""
+def expand(entry: Entry, lists: dict[str, Entry]) -> tuple[str, str]:
+    """The contract of the list that an enum is made from, and its members as a table; empty where there is no list."""
     made = re.search(r"#define SKED_X\((.*?)\) (SKED_\w*?)##name.*?\n\s+(SKED_\w+_LIST)\(SKED_X\)", entry.code, re.S)
     if not made:
-        return ""
+        return "", ""
     columns = [part.strip() for part in made[1].split(",")]
-    rows = re.findall(r"X\((\w+), ([^\n]*?)\)\s*\\?(?:\n|$)", macros[made[3]].split("\n", 1)[1])
+    rows = re.findall(r"X\((\w+), ([^\n]*?)\)\s*\\?(?:\n|$)", lists[made[3]].code.split("\n", 1)[1])
     table = [f"| name | {' | '.join(columns[1:])} |", "|---" * len(columns) + "|"]
     for name, rest in rows:
         values = re.findall(r'"[^"]*"|[^,\s][^,]*', rest)
         table.append(f"| `{made[2]}{name}` | {' | '.join(v.strip(chr(34)) for v in values)} |")
-    return "\n".join(table)
+    return lists[made[3]].text, "\n".join(table)
 
 
 class Page:
@@ -166,8 +166,8 @@ class Page:
     def __init__(self, reader: Reader) -> None:
         self.reader = reader
         entries = [entry for _, group in reader.sections for entry in group]
-        self.names = {entry.name for entry in entries if entry.name}
-        self.macros = {entry.name: entry.code for entry in entries if entry.kind == "macro"}
+        self.names = {entry.name for entry in entries if entry.name and not entry.name.endswith("_LIST")}
+        self.lists = {entry.name: entry for entry in entries if entry.name.endswith("_LIST")}
 
     def prose(self, text: str) -> str:
         """Words of a comment: names become links, the rest is kept from meaning anything in Markdown."""
@@ -191,30 +191,20 @@ class Page:
         inside = entry.kind == "macro" or (entry.kind == "type" and "{" in entry.code)
         if not text and not inside:
             raise HeaderError(f"{self.reader.path}:{entry.line}: {entry.name} has no contract")
-        parts = [f"### `{entry.name}` {{#{entry.name}}}"]
-        table = expand(entry, self.macros)
-        if table:
-            parts += [self.prose(text), table]
-        else:
-            parts += [f"```c\n{entry.code}\n```", self.prose(text)]
-        return "\n\n".join(part for part in parts if part)
+        told, table = expand(entry, self.lists)
+        body = table or f"```c\n{entry.code}\n```"
+        head = f"### `{entry.name}` {{#{entry.name}}}" if entry.name else ""
+        return "\n\n".join(part for part in (head, self.prose(told), body, self.prose(text)) if part)
 
     def render(self) -> str:
         """The whole page. Lists that enums are made of appear as the tables of those enums."""
         parts = ["# C reference", self.prose(self.reader.intro)]
         for title, entries in self.reader.sections:
-            shown = [e for e in entries if e.name and not re.search(r"_LIST$|^SKED_(X|STRINGIFY|INIT)", e.name)]
-            unnamed = [e for e in entries if not e.name]
-            if shown or unnamed:
+            shown = [e for e in entries if not re.search(r"_LIST$|^SKED_(X|STRINGIFY|INIT)", e.name)]
+            if shown:
                 parts.append(f"## {title[0].upper()}{title[1:]}")
             parts += [self.entry(e) for e in shown]
-            parts += [part for e in unnamed if (part := self.unnamed(e))]
         return "\n\n".join(parts) + "\n"
-
-    def unnamed(self, entry: Entry) -> str:
-        """An enum without a name: its constants."""
-        table = expand(entry, self.macros)
-        return f"{self.prose(entry.text)}\n\n{table or f'```c{chr(10)}{entry.code}{chr(10)}```'}"
 
 
 def page(path: str) -> str:
