@@ -76,7 +76,8 @@ def test_in_a_browser(shots: str) -> bool:
             browser.wait("return document.querySelectorAll('.md-search-result__item').length > 3", "results of the search")
             if shots:
                 browser.shot(os.path.join(shots, "search.png"))
-            assert not browser.errors(), browser.errors()
+            errors = browser.errors()
+            assert not errors, errors
         finally:
             browser.close()
     return True

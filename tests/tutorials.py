@@ -66,7 +66,8 @@ def run(page: pathlib.Path) -> tuple[int, list[str]]:
     return len(todo), bad
 
 
-pages = [pathlib.Path(name) for name in sys.argv[3:]] or sorted((source / "docs" / "tutorials").glob("*.md"))
+pages = [pathlib.Path(name) for name in sys.argv[3:]] or [
+    source / "docs" / "index.md", *sorted((source / "docs" / "tutorials").glob("*.md"))]
 results = [run(page) for page in pages]
 bad = [sentence for _, sentences in results for sentence in sentences]
 count = sum(number for number, _ in results)

@@ -100,15 +100,26 @@ def carried(files: Files) -> set[pathlib.Path]:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    try:
-        files.append(File.generated(config, "reference/c.md", content=c_reference.page("include/sked/sked.h")))
-    except c_reference.HeaderError as error:
-        raise PluginError(str(error)) from error
-    files.append(File.generated(config, "reference/command.md", content=command_page()))
     for path in sorted(carried(files)):
         files.append(File.generated(config, f"source/{path}", abs_src_path=str(ROOT / path),
                                     inclusion=InclusionLevel.NOT_IN_NAV))
     return files
+
+
+def header_page() -> str:
+    try:
+        return c_reference.page(str(ROOT / "include" / "sked" / "sked.h"))
+    except c_reference.HeaderError as error:
+        raise PluginError(str(error)) from error
+
+
+# What stands in docs/ under these names is for readers of the repository.
+MADE = {"reference/c.md": header_page, "reference/command.md": command_page}
+
+
+def on_page_read_source(page: Page, config: MkDocsConfig) -> str | None:
+    make = MADE.get(page.file.src_uri)
+    return make() if make else None
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
