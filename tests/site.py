@@ -77,7 +77,7 @@ def test_in_a_browser(shots: str) -> bool:
             if shots:
                 browser.shot(os.path.join(shots, "search.png"))
             errors = browser.errors()
-            assert not errors, errors
+            assert not errors, errors[0]
         finally:
             browser.close()
     return True
