@@ -24,7 +24,7 @@ extern "Python" sked_status sked_py_measure(void *, const sked_schedule *, doubl
 
 
 def preprocessed(compiler: str, header: str) -> str:
-    """The header after the preprocessor, without what it includes and without attributes of GNU C."""
+    """The header after the preprocessor, without what it includes or attributes of GNU C."""
     command = [compiler, "-E", "-U__GNUC__", header]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     lines, inside = [], False

@@ -60,7 +60,7 @@ class InvalidScheduleError(Error, ValueError):
 
 
 class DeviceError(Error):
-    """A device or a target failed. A target function raises it for a plan that cannot be measured."""
+    """A device or a target failed. A target function raises it for a plan it cannot measure."""
 
     code = 9
 

@@ -388,5 +388,9 @@ def robust(
     def make() -> Optional[RobustResult]:
         return RobustResult(p, out, seed, long.warnings) if out.count > 0 else None
 
-    found: RobustResult = outcome.result(make)
-    return found
+    try:
+        found: RobustResult = outcome.result(make)
+        return found
+    except DeviceError as error:
+        why = f": {long.warnings[-1]}" if long.warnings else ""
+        raise DeviceError(f"{error}{why}") from None
