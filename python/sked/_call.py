@@ -104,16 +104,18 @@ class Outcome:
         return found
 
 
-@ffi.def_extern()  # type: ignore[untyped-decorator]
 def sked_py_progress(data: Any, phase: Any, share: float, value: float, bound: float) -> None:
     call: LongCall = ffi.from_handle(data)
     call.tell(Progress(text(phase), share, value, bound))
 
 
-@ffi.def_extern()  # type: ignore[untyped-decorator]
 def sked_py_warning(data: Any, message: Any) -> None:
     call: LongCall = ffi.from_handle(data)
     call.warnings.append(text(message))
+
+
+ffi.def_extern()(sked_py_progress)
+ffi.def_extern()(sked_py_warning)
 
 
 class Settings:

@@ -242,13 +242,15 @@ class TrainProgress(NamedTuple):
 _AFTER_VALIDATION = TrainProgress._fields[TrainProgress._fields.index("validated") + 1 :]
 
 
-@ffi.def_extern()  # type: ignore[untyped-decorator]
 def sked_py_train(data: Any, p: Any) -> None:
     long: LongCall = ffi.from_handle(data)
     values = {name: getattr(p, name) for name in TrainProgress._fields}
     if not p.validated:
         values.update(dict.fromkeys(_AFTER_VALIDATION, math.nan))
     long.tell(TrainProgress(**values))
+
+
+ffi.def_extern()(sked_py_train)
 
 
 TrainItem = Union[Graph, str, "os.PathLike[str]"]

@@ -33,7 +33,7 @@ class ProblemOptions(TypedDict, total=False):
 
 def _named(enumeration: str, name_of: Any) -> Dict[str, int]:
     """Numbers of an enumeration of the library by their names."""
-    return {text(name_of(k)): k for k in ffi.typeof(enumeration).elements}
+    return {text(name_of(k)): k for k in sorted(ffi.typeof(enumeration).elements)}
 
 
 def _choice(what: str, word: str, names: Dict[str, int]) -> int:

@@ -25,7 +25,7 @@ from ._machine import Machine, MachineLike
 from ._native import ffi, lib
 from ._problem import Problem, as_problem
 from ._run import fill_common
-from ._schedule import Schedule, shown
+from ._schedule import Schedule, run_order, shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,9 +55,7 @@ class Plan:
         self.machine = problem.machine
         self.start = start
         self.device = device
-        rank = np.empty(len(start), dtype="i4")
-        rank[problem.graph.topological_order()] = np.arange(len(start), dtype="i4")
-        self.order: "NDArray[np.int32]" = np.lexsort((rank, start)).astype("i4")
+        self.order = run_order(problem, start)
 
     def ops_of(self, device: int) -> "NDArray[np.int32]":
         """Ops of a device in the order they run on it."""
@@ -275,7 +273,6 @@ def _columns(trace: Any) -> Any:
     return trace
 
 
-@ffi.def_extern(error=lib.SKED_ERR_BUG)  # type: ignore[untyped-decorator]
 def sked_py_measure(data: Any, s: Any, time: Any, start: Any, finish: Any, err: Any) -> int:
     long: _Measuring = ffi.from_handle(data)
     try:
@@ -286,6 +283,9 @@ def sked_py_measure(data: Any, s: Any, time: Any, start: Any, finish: Any, err: 
     except BaseException as error:
         long.fail(error)
         return _report(err, lib.SKED_ERR_STOPPED, "the target function raised an exception")
+
+
+ffi.def_extern(error=lib.SKED_ERR_BUG)(sked_py_measure)
 
 
 def _report(err: Any, status: int, message: str) -> int:

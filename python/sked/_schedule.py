@@ -118,9 +118,7 @@ class Schedule:
     @property
     def order(self) -> "NDArray[np.int32]":
         """All ops by start; those of equal start in a topological order."""
-        rank = np.empty(len(self), dtype="i4")
-        rank[self.problem.graph.topological_order()] = np.arange(len(self), dtype="i4")
-        return np.lexsort((rank, self.start)).astype("i4")
+        return run_order(self.problem, self.start)
 
     def ops_of(self, device: int) -> "NDArray[np.int32]":
         """Ops of a device in the order they run on it."""
@@ -232,6 +230,14 @@ class Schedule:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def run_order(problem: Problem, start: "NDArray[np.float64]") -> "NDArray[np.int32]":
+    """All ops by start; those of equal start in a topological order."""
+    rank = np.empty(len(start), dtype="i4")
+    rank[problem.graph.topological_order()] = np.arange(len(start), dtype="i4")
+    order: "NDArray[np.int32]" = np.lexsort((rank, start)).astype("i4")
+    return order
 
 
 def shown(result: object, schedule: Schedule) -> str:
