@@ -67,7 +67,7 @@ def test_in_a_browser(shots: str) -> bool:
             browser.open(str(site / "index.html"))
             browser.wait("return document.readyState === 'complete'", "the first page")
             if shots:
-                for page in ("index", "tutorials/hls", "reference/c", "reference/command", "methods/gaus"):
+                for page in ("index", "tutorials/hls", "reference/c", "reference/python", "reference/command", "methods/gaus"):
                     browser.open(str(site / f"{page}.html"))
                     browser.shot(os.path.join(shots, page.replace("/", "-") + ".png"))
                 browser.open(str(site / "index.html"))

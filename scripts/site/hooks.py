@@ -21,6 +21,7 @@ from mkdocs.structure.pages import Page
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts" / "site"))
 import c_reference  # noqa: E402 (mkdocs loads a hook without its folder on the path)
+import python_reference  # noqa: E402
 
 LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")
 FENCE = re.compile(r"^(```|~~~).*?^\1", flags=re.M | re.S)
@@ -113,8 +114,15 @@ def header_page() -> str:
         raise PluginError(str(error)) from error
 
 
+def python_page() -> str:
+    try:
+        return python_reference.page(ROOT / "python")
+    except python_reference.DocstringError as error:
+        raise PluginError(str(error)) from error
+
+
 # What stands in docs/ under these names is for readers of the repository.
-MADE = {"reference/c.md": header_page, "reference/command.md": command_page}
+MADE = {"reference/c.md": header_page, "reference/command.md": command_page, "reference/python.md": python_page}
 
 
 def on_page_read_source(page: Page, config: MkDocsConfig) -> str | None:
