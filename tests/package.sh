@@ -65,6 +65,12 @@ if [ $# -gt 1 ]; then # hide the real folders, install, look, remove
     exit 0
 fi
 
+# debian/control lists what the build needs once more, in its own form.
+grep -v '^#' scripts/packages-build.txt | while read -r package; do
+    [ "$package" = build-essential ] || sed -n '/^Build-Depends:/,/^Standards/p' debian/control | grep -qw -- "$package" ||
+        { echo "FAILED debian/control: no $package in Build-Depends"; exit 1; }
+done
+
 count=0
 for package in "$packages"/*.deb; do
     count=$((count + 1))
