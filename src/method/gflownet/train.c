@@ -280,7 +280,7 @@ static void learn_log_z(const trainer *t, const sked_i_adam *a)
     sked_i_sampler_step_log_z(t->model, &own, gradient);
 }
 
-/* One step of Adam. p: what the first of an update tells. */
+/* One step of Adam; p tells of the last one of an update. */
 static sked_status step(trainer *t, sked_train_progress *p, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -294,8 +294,7 @@ static sked_status step(trainer *t, sked_train_progress *p, sked_error *err)
     now.temperature = view.temperature;
     now.log_z = t->marks[0].log_z;
     now.rate = sked_i_sampler_rate(t->model);
-    if (t->model->epoch == 0)
-        *p = now;
+    *p = now;
     SKED_TRY(sked_i_ranks_sum(&t->ranks, t->learner, &gradient, err));
     SKED_TRY(t->kind->update(t->learner, gradient, err));
     if (t->model->loss == SKED_I_LOSS_TB)
