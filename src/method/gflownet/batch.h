@@ -1,6 +1,6 @@
 /*
- * A mini-batch: trajectories of one graph at one temperature, and their loss (loss.h). By default that is the
- * log-partition variance loss
+ * A mini-batch: trajectories of one graph at one temperature, and their loss (backend/loss.h). By default
+ * that is the log-partition variance loss
  *
  *     L = mean over s of h(zeta(s) - c),   h(r) = r^2 up to |r| = bound, then 2 bound |r| - bound^2,
  *
