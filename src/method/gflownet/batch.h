@@ -47,6 +47,7 @@ typedef struct RN(batch) {
     double centre; /* of the loss whose gradient is taken */
     sked_i_clipping ppo;
     double *log_step;              /* [size * ops] PPO: log P_F of every step as it was drawn */
+    double *advantage;             /* [size] likewise, room for them */
     sked_i_trajectory *trajectory; /* [size] */
     int32_t *steps;                /* ops and devices of all of them */
     real *slope;                   /* [size] of the loss, by log P_F - log P_B */
