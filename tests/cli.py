@@ -860,6 +860,7 @@ def training_log_and_curve(folder):
                "held-out=1", "--set", "dim=8", "--set", "layers=1", "--quiet", "-o", model, "-o", log, "-o", curve), 0)
     lines = [json.loads(line) for line in open(log)]
     assert [line["step"] for line in lines] == [1, 2, 3, 4]
+    assert all(line["speedup"] > 0 for line in lines), lines
     assert all({"top1", "top100", "mean", "ged", "spread", "list", "brkga"} <= set(line) for line in lines[1::2])
     xml.dom.minidom.parse(curve)
     expect(run("robust", path("cholesky.json"), "--devices", 2, "--one-shot", "--method", "gflownet", "--model", model, "--candidates", 5,
