@@ -60,7 +60,7 @@ static void close_threads(sked_target *t)
     free(x->kind);
     free(x->result);
     free(x->array);
-    free(x->load);
+    free(x->busy);
     free(x);
     t->state = NULL;
 }
@@ -70,13 +70,13 @@ static void close_threads(sked_target *t)
 static void choose_kinds(sked_i_threads *x, const sked_graph *g, int wish)
 {
     for (int32_t i = 0; i < g->n_ops; i++)
-        x->kind[i] = wish == KIND_AUTO ? (unsigned char)sked_i_load_kind_of(sked_graph_op_type(g, i))
+        x->kind[i] = wish == KIND_AUTO ? (unsigned char)sked_i_busy_kind_of(sked_graph_op_type(g, i))
                                        : wish == KIND_MEMORY;
 }
 
 static bool has_memory_kind(const sked_i_threads *x, const sked_graph *g)
 {
-    return g->n_ops > 0 && memchr(x->kind, SKED_I_LOAD_MEMORY, (size_t)g->n_ops) != NULL;
+    return g->n_ops > 0 && memchr(x->kind, SKED_I_BUSY_MEMORY, (size_t)g->n_ops) != NULL;
 }
 
 /* A mean op of 0.2 ms is long beside the microsecond that devices take to see each other's results. */
@@ -89,12 +89,12 @@ static double choose_unit(const sked_target *t, double wish)
     return fmax(shortest, fmin(longest, all / n)) / mean;
 }
 
-/* Pieces of the array that a load sweeps over: twice the caches, so that a stream comes from memory. */
+/* Pieces of the array that busy work sweeps over: twice the caches, so that a stream comes from memory. */
 static int64_t pieces_of(const sked_i_threads *x, bool streams)
 {
     const double most = 256 << 20, unknown = 32 << 20;
     const double cache = x->cores.cache > 0 ? x->cores.cache : unknown;
-    return streams ? (int64_t)(fmin(most, 2 * cache) / (SKED_I_LOAD_PIECE * sizeof(double))) + 1 : 1;
+    return streams ? (int64_t)(fmin(most, 2 * cache) / (SKED_I_BUSY_PIECE * sizeof(double))) + 1 : 1;
 }
 
 static sked_status check_devices(const sked_i_threads *x, bool oversubscribe, sked_error *err)
@@ -120,7 +120,7 @@ static sked_status check_memory(const sked_i_threads *x, const sked_graph *g, do
     for (int32_t i = 0; i < g->n_ops; i++)
         total += fmax(64, sked_i_result_size(g, i) * x->scale);
     for (int32_t d = 0; d < x->devices; d++)
-        total += (double)x->load[d].pieces * SKED_I_LOAD_PIECE * sizeof(double);
+        total += (double)x->busy[d].pieces * SKED_I_BUSY_PIECE * sizeof(double);
     if (total <= most)
         return SKED_OK;
     return sked_i_fail(
@@ -143,22 +143,22 @@ static void calibrate(void *data)
     const calibration *c = data;
     sked_i_threads *const x = c->threads;
     sked_i_threads_touch(&x->array[0]);
-    x->sweep[SKED_I_LOAD_ARITHMETIC] = sked_i_load_calibrate(&x->load[0], SKED_I_LOAD_ARITHMETIC, &c->limit);
+    x->sweep[SKED_I_BUSY_ARITHMETIC] = sked_i_busy_calibrate(&x->busy[0], SKED_I_BUSY_ARITHMETIC, &c->limit);
     if (c->streams)
-        x->sweep[SKED_I_LOAD_MEMORY] = sked_i_load_calibrate(&x->load[0], SKED_I_LOAD_MEMORY, &c->limit);
+        x->sweep[SKED_I_BUSY_MEMORY] = sked_i_busy_calibrate(&x->busy[0], SKED_I_BUSY_MEMORY, &c->limit);
 }
 
-static sked_status make_loads(sked_i_threads *x, const sked_graph *g, double limit, sked_error *err)
+static sked_status make_busy(sked_i_threads *x, const sked_graph *g, double limit, sked_error *err)
 {
     sked_status st = SKED_OK;
     calibration c = {.threads = x, .streams = has_memory_kind(x, g)};
     for (int32_t d = 0; d < x->devices; d++)
-        x->load[d].pieces = pieces_of(x, c.streams);
+        x->busy[d].pieces = pieces_of(x, c.streams);
     SKED_TRY(check_memory(x, g, limit, err));
     for (int32_t d = 0; d < x->devices; d++) {
-        const size_t size = (size_t)x->load[d].pieces * SKED_I_LOAD_PIECE * sizeof(double);
+        const size_t size = (size_t)x->busy[d].pieces * SKED_I_BUSY_PIECE * sizeof(double);
         SKED_TRY(sked_i_threads_area_fit(&x->array[d], size, err));
-        x->load[d].array = x->array[d].data;
+        x->busy[d].array = x->array[d].data;
     }
     SKED_TRY(sked_i_threads_pinned(x->cores.place[0], calibrate, &c, err));
 cleanup:
@@ -183,9 +183,9 @@ static sked_status prepare(sked_target *t, const double *setting, sked_error *er
     SKED_NEW(x->kind, g->n_ops);
     SKED_NEW0(x->result, x->devices);
     SKED_NEW0(x->array, x->devices);
-    SKED_NEW0(x->load, x->devices);
+    SKED_NEW0(x->busy, x->devices);
     choose_kinds(x, g, (int)setting[OPTION_KIND]);
-    SKED_TRY(make_loads(x, g, setting[OPTION_LIMIT], err));
+    SKED_TRY(make_busy(x, g, setting[OPTION_LIMIT], err));
 cleanup:
     return st;
 }

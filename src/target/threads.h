@@ -8,8 +8,8 @@
  */
 #ifndef SKED_TARGET_THREADS_H
 #define SKED_TARGET_THREADS_H
+#include "target/busy.h"
 #include "target/cores.h"
-#include "target/load.h"
 #include "target/queues.h"
 
 /* Memory straight from the system: no page of it was touched by another thread. */
@@ -22,12 +22,12 @@ typedef struct sked_i_threads {
     sked_i_cores cores;
     int32_t devices;
     double unit;                     /* seconds of a duration of 1 */
-    double sweep[SKED_I_LOAD_KINDS]; /* seconds each */
+    double sweep[SKED_I_BUSY_KINDS]; /* seconds each */
     unsigned char *kind;             /* [ops] */
     double scale;                    /* bytes of memory for one of the graph's */
     sked_i_threads_area *result;     /* [devices] as the last run wanted them */
-    sked_i_threads_area *array;      /* [devices] what loads sweep over */
-    sked_i_load *load;               /* [devices] */
+    sked_i_threads_area *array;      /* [devices] what busy work sweeps over */
+    sked_i_busy *busy;               /* [devices] */
 } sked_i_threads;
 
 /* Words of 8 bytes that hold so many of the graph's bytes, at least a cache line. */

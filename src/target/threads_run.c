@@ -174,7 +174,7 @@ static bool run_op(const run *r, int32_t i, int32_t device)
         return false;
     o->start = sked_clock();
     o->value = read_inputs(r, i);
-    if (!sked_i_load_run(&x->load[device], x->kind[i], o->sweeps, &r->limit))
+    if (!sked_i_busy_run(&x->busy[device], x->kind[i], o->sweeps, &r->limit))
         return false;
     write_result(o->result, sked_i_threads_words(x, sked_i_result_size(r->graph, i)), o->value);
     o->finish = sked_clock();
