@@ -798,11 +798,21 @@ def robust_suite_says_what_was_reached(folder):
 
 
 @test
+def real_suite_runs_schedules(folder):
+    base = ["real", "--sample", 10, "--list", "--quiet", "--time-limit", 0.1]
+    shown = expect(bench(*base, "--only", "threads"), 0).stdout
+    if "skipped: " not in shown:  # a single core
+        for part in ("devices, target threads:kind=arithmetic", "list, one", "geometric mean of 1", "fitted to all of them", "seed 0", "s in all"):
+            assert part in shown, (part, shown)
+    expect(bench(*base, "--only", "nothing"), 2, "threads, memory and simgrid")
+
+
+@test
 def benchmarks_are_a_program_of_their_own(folder):
     usage = expect(bench("help"), 0).stdout
     assert usage == expect(bench("--help"), 0).stdout
     suites = re.findall(r"^  ([a-z]+) ", usage, flags=re.M)
-    assert sorted(suites) == ["gaus", "gflownet", "help", "memory", "paper", "quality", "robust", "sampler", "scale", "targets"], suites
+    assert sorted(suites) == ["gaus", "gflownet", "help", "memory", "paper", "quality", "real", "robust", "sampler", "scale", "targets"], suites
     for suite in suites:
         assert expect(bench("help", suite), 0).stdout == expect(bench(suite, "--help"), 0).stdout
     assert bench().returncode == 2
