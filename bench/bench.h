@@ -53,7 +53,7 @@ enum {
     X(only, TEXT, "only", "SET", "", 0, 0, ON_ALL & ~ON(targets), "run one set of the suite only")           \
     X(list, FLAG, "list", "", false, 0, 0, ON_RUNS & ~ON(gflownet) & ~ON(memory),                            \
       "print every instance, not only the row of its set")                                                   \
-    X(quick, FLAG, "quick", "", false, 0, 0, ON(sampler), "one graph of each kind and less time for search") \
+    X(quick, FLAG, "quick", "", false, 0, 0, ON(sampler) | ON(real), "one graph of each kind and less time") \
     X(temperature, REAL, "temperature", "T", 0, 0, 1e6, ON(sampler),                                         \
       "of the draws; 0: those that follow the size of the problem")                                          \
     X(backend, TEXT, "backend", "auto|cpu|cuda", "cpu", 0, 0, ON(gflownet) | ON(gaus),                       \

@@ -15,10 +15,22 @@ enum {
     OPS = 50,
     GRAPHS = RANDOM_FAMILIES,
     MEASUREMENTS = 20,
+    QUICK_MEASUREMENTS = 4,
     CANDIDATES = 1000,
+    QUICK_CANDIDATES = 50,
     ROUNDS = 5, /* in which winners are measured again */
 };
-static const double seconds_each = 5;
+static const double seconds_each = 5, quick_seconds = 0.2;
+
+static double seconds_of(const arguments *a)
+{
+    return !isnan(a->time_limit) ? a->time_limit : a->quick ? quick_seconds : seconds_each;
+}
+
+static int32_t measurements_of(const arguments *a)
+{
+    return a->quick ? QUICK_MEASUREMENTS : MEASUREMENTS;
+}
 
 typedef struct set {
     const char *name, *target;
@@ -95,11 +107,11 @@ static sked_status play(const arguments *a, const sked_problem *p, const char *t
     opt.method = who != LOOP ? names[who] : NULL;
     opt.settings = random;
     opt.n_settings = who == 1 ? 1 : 0;
-    opt.measurements = MEASUREMENTS;
-    opt.candidates = CANDIDATES;
-    opt.top = MEASUREMENTS;
+    opt.measurements = measurements_of(a);
+    opt.candidates = a->quick ? QUICK_CANDIDATES : CANDIDATES;
+    opt.top = measurements_of(a);
     opt.model = a->model;
-    opt.time_limit = isnan(a->time_limit) ? seconds_each : a->time_limit;
+    opt.time_limit = seconds_of(a);
     opt.seed = (uint64_t)a->seed;
     opt.threads = (int)a->threads;
     opt.stop = &stop_requested;
@@ -299,7 +311,7 @@ static sked_status run_set(const arguments *a, const set *s, sked_error *err)
     sked_status st = SKED_OK;
     printf("\n%s: ", s->name);
     for (int i = 0; st == SKED_OK && t.devices != 0 && i < GRAPHS && !stop_requested; i++) {
-        if (i % a->sample == 0)
+        if (i % a->sample == 0 && !(a->quick && t.graphs > 0))
             st = run_one(a, i, &t, err);
         show_progress(NULL, s->name, (i + 1.0) / GRAPHS, NAN, NAN);
     }
@@ -330,7 +342,7 @@ sked_status bench_real(arguments *a, sked_error *err)
     printf("graphs of %d ops; %g s of scheduling and %d measurements for each method and the loop; winners "
            "measured again %d "
            "times in turn\n",
-           OPS, isnan(a->time_limit) ? seconds_each : a->time_limit, MEASUREMENTS, ROUNDS);
+           OPS, seconds_of(a), (int)measurements_of(a), ROUNDS);
     for (int i = 0; st == SKED_OK && i < N_SETS; i++)
         if (wanted(a, &sets[i]) && !stop_requested)
             st = run_set(a, &sets[i], err);

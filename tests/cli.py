@@ -825,7 +825,7 @@ def schedules_run_on_simgrid_or_it_says_how_to_get_it(folder):
 
 @test
 def real_suite_runs_schedules(folder):
-    base = ["real", "--sample", 10, "--list", "--quiet", "--time-limit", 0.1]
+    base = ["real", "--quick", "--list", "--quiet"]
     shown = expect(bench(*base, "--only", "threads"), 0).stdout
     if "skipped: " not in shown:  # a single core
         for part in ("devices, target threads:kind=arithmetic", "list, one", "geometric mean of 1", "fitted to all of them", "seed 0", "s in all"):
