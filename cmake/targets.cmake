@@ -4,13 +4,15 @@ pkg_check_modules(HWLOC QUIET IMPORTED_TARGET hwloc)
 if(HWLOC_FOUND)
   set_property(SOURCE src/target/cores.c src/target/threads.c APPEND PROPERTY COMPILE_DEFINITIONS SKED_WITH_HWLOC)
   list(APPEND SKED_TARGET_LIBRARIES PkgConfig::HWLOC)
+  set(SKED_PC_HWLOC " hwloc")
 endif()
 
 # SimGrid runs in a program of its own (tools/simgrid says why); the library only has to find it.
 set_property(SOURCE src/target/simgrid.c APPEND PROPERTY COMPILE_DEFINITIONS
   SKED_LIBEXEC="${CMAKE_INSTALL_FULL_LIBEXECDIR}/sked")
 list(APPEND SKED_TARGET_LIBRARIES ${CMAKE_DL_LIBS})
-pkg_check_modules(SIMGRID QUIET IMPORTED_TARGET simgrid>=3.32)
+# Version 3.36 and later start activities by another call.
+pkg_check_modules(SIMGRID QUIET IMPORTED_TARGET simgrid>=3.32 simgrid<3.36)
 if(SIMGRID_FOUND AND NOT SKED_FUZZ)
   enable_language(CXX)
   add_executable(sked_simgrid tools/simgrid/main.cpp)

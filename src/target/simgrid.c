@@ -66,18 +66,34 @@ static void add_quoted(sked_i_buffer *b, const char *path)
     sked_i_buffer_char(b, '\'');
 }
 
-/* Beside the library where that is linked, or the command; a command found in PATH has no folder in its name.
+/* The folder of the library where that is linked, or of the command; one found in PATH has none in its name.
  */
-static void path_beside(char *path, size_t size)
+static void own_folder(char *path, size_t size)
 {
-    char own[4096] = "";
     Dl_info info;
-    if (dladdr(options, &info) != 0 && info.dli_fname != NULL && strchr(info.dli_fname, '/') != NULL)
-        snprintf(own, sizeof own, "%s", info.dli_fname);
-    else if (readlink("/proc/self/exe", own, sizeof own - 1) < 0)
-        own[0] = 0;
-    const char *slash = strrchr(own, '/');
-    snprintf(path, size, "%.*ssked-simgrid", slash != NULL ? (int)(slash - own) + 1 : 0, own);
+    path[0] = 0;
+    if (dladdr(options, &info) != 0 && info.dli_fname != NULL && strchr(info.dli_fname, '/') != NULL) {
+        snprintf(path, size, "%s", info.dli_fname);
+    } else {
+        const ssize_t n = readlink("/proc/self/exe", path, size - 1);
+        path[n > 0 ? n : 0] = 0;
+    }
+    char *slash = strrchr(path, '/');
+    *(slash != NULL ? slash : path) = 0;
+}
+
+/* In the build folder the program stands beside the command; installed, in libexec of the same prefix. */
+static bool find_nearby(char *path, size_t size)
+{
+    static const char *const places[] = {"", "/../libexec/sked", "/../../libexec/sked"};
+    char folder[2048];
+    own_folder(folder, sizeof folder);
+    for (size_t k = 0; folder[0] != 0 && k < sizeof places / sizeof *places; k++) {
+        snprintf(path, size, "%s%s/sked-simgrid", folder, places[k]);
+        if (access(path, X_OK) == 0)
+            return true;
+    }
+    return false;
 }
 
 static sked_status find_program(const sked_target *t, char *path, size_t size, sked_error *err)
@@ -89,9 +105,9 @@ static sked_status find_program(const sked_target *t, char *path, size_t size, s
             return SKED_OK;
         return sked_i_fail(err, SKED_ERR_IO, "target simgrid: %s is no program", given);
     }
-    path_beside(path, size);
-    if (strchr(path, '/') == NULL || access(path, X_OK) != 0)
-        snprintf(path, size, "%s/sked-simgrid", SKED_LIBEXEC);
+    if (find_nearby(path, size))
+        return SKED_OK;
+    snprintf(path, size, "%s/sked-simgrid", SKED_LIBEXEC);
     if (access(path, X_OK) == 0)
         return SKED_OK;
     return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
