@@ -293,8 +293,11 @@ static void measure_or_spoil(void *data, int index)
     uint64_t *result = threads->result[0].data;
     sked_measurement m = {.size = sizeof m};
     if (index == 0) {
-        x->status = sked_target_measure(x->target, x->schedule, &m, &x->error);
-        sked_measurement_clear(&m);
+        for (int tries = 0; x->status == SKED_OK && tries < 100;
+             tries++) { /* it may write at the wrong moment */
+            x->status = sked_target_measure(x->target, x->schedule, &m, &x->error);
+            sked_measurement_clear(&m);
+        }
         __atomic_store_n(&x->done, true, __ATOMIC_RELEASE);
     }
     for (uint64_t k = 1; index == 1 && !__atomic_load_n(&x->done, __ATOMIC_ACQUIRE); k++) {
@@ -303,7 +306,7 @@ static void measure_or_spoil(void *data, int index)
     }
 }
 
-/* a, then c on the other device, then b, which reads the results of both. */
+/* a, then c on the other device, then b; both read the result of a, and b much later. */
 static void test_data_is_read(void **state)
 {
     (void)state;
@@ -324,7 +327,7 @@ static void test_data_is_read(void **state)
     OK(measured_time(x.target, x.schedule, &time, err));
     OK(sked_i_parallel(2, measure_or_spoil, &x, err));
     assert_int_equal(x.status, SKED_ERR_DEVICE);
-    assert_non_null(strstr(x.error.message, "op 'b' read other bytes"));
+    assert_non_null(strstr(x.error.message, "read other bytes"));
     OK(measured_time(x.target, x.schedule, &time, err));
     sked_target_destroy(x.target);
     sked_schedule_destroy(x.schedule);
