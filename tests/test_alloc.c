@@ -8,6 +8,7 @@
 #include "test.h"
 
 #include <limits.h>
+#include <sys/stat.h>
 
 #include "schedule/schedule.h"
 
@@ -730,17 +731,34 @@ static void unequal_devices(void **state)
     sked_graph_destroy(g);
 }
 
+/* In place of sked-simgrid, which need not be there: what matters here is who calls it. */
+#define SIMULATOR SKED_BINARY_DIR "/test_alloc_simulator.sh"
+static void make_simulator(void)
+{
+    FILE *f = fopen(SIMULATOR, "w");
+    assert_non_null(f);
+    fputs("#!/bin/sh\necho 5\n", f);
+    fclose(f);
+    assert_int_equal(chmod(SIMULATOR, 0755), 0);
+}
+
 static void targets(void **state)
 {
     (void)state;
     static const char *const specs[] = {
-        "proxy:trace=true", "noisy+linear+contention:bus=true,trace=true+cache+jitter:repeat=2,warm-up=1",
-        "contention", "command:f() { sed 's/\"makespan\"/\"time\"/' \"$1\"; }; f"};
+        "proxy:trace=true",
+        "noisy+linear+contention:bus=true,trace=true+cache+jitter:repeat=2,warm-up=1",
+        "contention",
+        "command:f() { sed 's/\"makespan\"/\"time\"/' \"$1\"; }; f",
+        "simgrid,hosts=a/b/c,program=" SIMULATOR ":" SKED_SOURCE_DIR "/examples/platforms/two-clusters.xml",
+        "threads:oversubscribe=true,unit=1e-7,repeat=1,warm-up=0"};
+    enum { n_specs = sizeof specs / sizeof *specs };
     sked_graph *g = NULL;
     sked_machine *machine = NULL;
     OK(build(9, &g, err));
     make_machine(false, &machine);
-    for (int k = 0; k < 8; k++) {
+    make_simulator();
+    for (int k = 0; k < 2 * n_specs; k++) {
         target_case c = {.spec = specs[k / 2]};
         sked_problem_init(&c.problem, g);
         c.problem.devices = 3;

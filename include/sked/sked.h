@@ -848,9 +848,10 @@ SKED_API const sked_option *sked_target_option_find(const char *name);
 
 /*
  * A target made ready for one problem with devices. spec: names with options joined by '+', which apply in
- * that order ("noisy:model=type,strength=0.3+linear+jitter:repeat=5"), or "command,timeout=5:PROGRAM ARGS"
- * alone. The schedule's devices and the order on each are kept; times are the target's own. The k-th
- * measurement of a seed is the same each time, but for command.
+ * that order ("noisy:model=type,strength=0.3+linear+jitter:repeat=5"); or one that runs schedules, alone:
+ * "threads:unit=1e-6", "simgrid,unit=1e-6:PLATFORM.xml", "command,timeout=5:PROGRAM ARGS". The schedule's
+ * devices and the order on each are kept; times are the target's own. The k-th measurement of a seed is the
+ * same each time, but for threads and command.
  */
 typedef struct sked_target sked_target;
 SKED_API SKED_MUST_CHECK sked_status sked_target_create(const char *spec, const sked_problem *p,
@@ -875,7 +876,8 @@ SKED_API SKED_MUST_CHECK sked_status sked_target_measure(sked_target *t, const s
                                                          sked_measurement *out, sked_error *err);
 /*
  * The problem that a simulated target runs (jitter left out), for those who compare with what could be known;
- * NULL where no problem says all of it (command, contention, cache). It lives as long as the target.
+ * NULL where no problem says all of it (contention, cache, and what runs schedules). It lives as long as the
+ * target.
  */
 SKED_API const sked_problem *sked_target_truth(const sked_target *t);
 /* Time of all ops on the best single device of the target: work / time is the speedup there. */
