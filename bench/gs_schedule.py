@@ -15,6 +15,7 @@ import argparse
 import importlib.util
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -98,8 +99,10 @@ def write_program(args: argparse.Namespace, folder: str) -> str:
     return file
 
 
-def stay_on_the_cpu(torch: Any) -> None:
-    """Without a GPU, what moves to it stays where it is."""
+def stay_on_the_cpu(torch: Any, gigabytes: float) -> None:
+    """Without a GPU, what moves to it stays where it is; memory has a limit, for graphs that it cannot hold."""
+    limit = int(gigabytes * 2**30)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
     torch.Tensor.cuda = lambda self, *_, **__: self
     torch.nn.Module.cuda = lambda self, *_, **__: self
 
@@ -111,25 +114,27 @@ def run_program(args: argparse.Namespace, file: str, watch: Watch) -> str:
 
     torch.set_num_threads(args.threads)
     if args.device == "cpu" or not torch.cuda.is_available():
-        stay_on_the_cpu(torch)
+        stay_on_the_cpu(torch, args.memory)
     networkx.read_gml = watch.read
     with open(file) as text:
-        code = compile(text.read(), file, "exec")
+        source = text.read()
     watch.program.update({"__name__": "__main__", "print": watch.say})
     before = sys.argv
     sys.argv = [file, os.path.abspath(args.graph), str(args.temperature), str(args.rate), str(args.horizon), str(args.batch)]
     signal.signal(signal.SIGALRM, end_by_alarm)
-    signal.setitimer(signal.ITIMER_REAL, args.time_limit)
     try:
+        code = compile(source, file, "exec")
+        signal.setitimer(signal.ITIMER_REAL, args.time_limit)
         exec(code, watch.program)
     except TimeUp:
         pass
     except torch.OutOfMemoryError:
         return "out of memory of the GPU"
     except (MemoryError, RuntimeError, TypeError) as problem:
-        return f"the program ended: {str(problem).splitlines()[0][:200]}"
+        return f"it ended: {(str(problem) or 'out of memory').splitlines()[0][:200]}"
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
+        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         sys.argv = before
         networkx.read_gml = watch.read_gml
     return ""
@@ -173,14 +178,15 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--temperature", type=float, default=50, metavar="T", help="as its README: 50")
     parser.add_argument("--rate", type=float, default=1, metavar="R", help="learning rate; as its README: 1")
     parser.add_argument("--device", choices=["auto", "cpu"], default="auto", help="auto: a GPU where there is one")
+    parser.add_argument("--memory", type=float, default=16, metavar="GB", help="on the CPU: most memory (default 16)")
     parser.add_argument("--curve", metavar="FILE.jsonl", required=True)
     parser.add_argument("-o", dest="output", metavar="SCHEDULE.json", help="the best schedule")
     parser.add_argument("--peer", default=os.path.join(ROOT, "..", "shared", "peers", "gs-schedule"), metavar="DIR",
                         help="folder of its code")
     parser.add_argument("--sked", default=os.path.join(ROOT, "build", "sked"))
     args = parser.parse_args()
-    if args.horizon < 2 or args.alpha <= 0 or args.threads < 1 or args.batch < 1 or args.time_limit <= 0:
-        parser.error("--horizon wants 2 or more, --alpha, --threads, --batch and --time-limit more than 0")
+    if args.horizon < 2 or args.alpha <= 0 or args.threads < 1 or args.batch < 1 or min(args.time_limit, args.memory) <= 0:
+        parser.error("--horizon wants 2 or more; --alpha, --threads, --batch, --time-limit and --memory more than 0")
     return args
 
 
