@@ -175,12 +175,33 @@ def readers(x: Instance) -> list[list[tuple[int, int]]]:
     return by_value
 
 
-def model_memory(model: Any, x: Instance) -> tuple[list[Any], float]:
-    """B: a value is an interval from its start to that of its last reader; their peak is the objective."""
-    if x.pools or any(x.kept):
-        raise Refused("formulation B is for graphs without resources and without kept values")
-    start, alive, sizes = add_starts(model, x), [], []
-    peak = model.new_int_var(0, sum(x.memory), "peak")
+def add_memory_by_steps(cp: Any, model: Any, x: Instance, start: list[Any], peak: Any) -> None:
+    """Booleans "has started by step t": a value takes room where its op has and a reader has not."""
+    begun = [[model.new_bool_var("") for _ in range(low, high)] for low, high in zip(x.low, x.high)]
+    by = lambda i, t: 0 if t < x.low[i] else 1 if t >= x.high[i] else begun[i][t - x.low[i]]
+    for i, row in enumerate(begun):
+        model.add(start[i] == x.high[i] - cp.LinearExpr.sum(row))
+        for earlier, later in zip(row, row[1:]):
+            model.add_implication(earlier, later)
+    for i, k, lag, distance, _ in x.edges:
+        for t in range(x.low[k], x.high[k]) if distance == 0 else ():
+            model.add(by(k, t) <= by(i, t - lag))
+    load: list[list[tuple[Any, int]]] = [[] for _ in range(x.horizon)]
+    for i, reading in enumerate(readers(x)):
+        last = max((x.high[k] for k, _ in reading), default=0)
+        for t in range(x.low[i], last):
+            alive = model.new_bool_var("")
+            for k, _ in reading:
+                model.add(alive >= by(i, t) - by(k, t))
+            load[t].append((alive, x.memory[i]))
+    for held in load:
+        if held:
+            model.add(cp.LinearExpr.weighted_sum(*map(list, zip(*held))) <= peak)
+
+
+def add_memory_by_intervals(model: Any, x: Instance, start: list[Any], peak: Any) -> None:
+    """A value is an interval from the start of its op to that of its last reader."""
+    alive, sizes = [], []
     for i, by in enumerate(readers(x)):
         if not by:
             continue
@@ -190,9 +211,19 @@ def model_memory(model: Any, x: Instance) -> tuple[list[Any], float]:
         length = model.new_int_var(0, x.horizon, "")
         alive.append(model.new_interval_var(start[i], length, end, ""))
         sizes.append(x.memory[i])
-    for s, earliest in zip(start, x.low):
-        model.add_hint(s, earliest)  # legal, so that there is a first schedule at once
     model.add_cumulative(alive, sizes, peak)
+
+
+def model_memory(cp: Any, model: Any, x: Instance, most_steps: int) -> tuple[list[Any], float]:
+    """B: the peak of what is alive."""
+    if x.pools or any(x.kept):
+        raise Refused("formulation B is for graphs without resources and without kept values")
+    start = add_starts(model, x)
+    peak = model.new_int_var(0, sum(x.memory), "peak")
+    if 40 * x.steps() <= most_steps:
+        add_memory_by_steps(cp, model, x, start, peak)
+    else:
+        add_memory_by_intervals(model, x, start, peak)
     model.minimize(peak)
     return start, 1
 
@@ -342,7 +373,7 @@ def lines_of(args: argparse.Namespace, x: Instance, recorder: Recorder, folder: 
 def build(cp: Any, model: Any, x: Instance, args: argparse.Namespace) -> tuple[list[Any], float]:
     if args.objective == "cost":
         return model_cost(cp, model, x, args.alpha, args.most_steps)
-    return model_pipelined(model, x) if args.ii else model_memory(model, x)
+    return model_pipelined(model, x) if args.ii else model_memory(cp, model, x, args.most_steps)
 
 
 def parse(words: list[str], sked: str) -> argparse.Namespace:
@@ -360,7 +391,7 @@ def parse(words: list[str], sked: str) -> argparse.Namespace:
     parser.add_argument("--memory", type=float, default=8, metavar="GB",
                         help="most memory of the process (default 8); beyond it the run ends with 'out of memory'")
     parser.add_argument("--most-steps", type=int, default=200000, metavar="N",
-                        help="formulation A: up to so many pairs of op and step one Boolean for each, beyond it intervals")
+                        help="A: up to so many pairs of op and step a Boolean for each, beyond it intervals; B: a fortieth of it")
     parser.add_argument("--curve", metavar="FILE.jsonl", required=True)
     parser.add_argument("-o", dest="output", metavar="SCHEDULE.json", help="the best schedule")
     parser.add_argument("--sked", default=sked)
