@@ -184,7 +184,8 @@ def record_one(args: argparse.Namespace, one: Instance, solver: Solver, threads:
     if ended is None:
         return
     row = {"set": one.set, "instance": one.name, "solver": solver.name, "threads": threads, "curve": name,
-           "horizon": one.horizon, "limit": args.time_limit, "seed": args.seed, "machine": args.machine, **ended}
+           "horizon": one.horizon, "limit": args.time_limit, "seed": args.seed, "machine": args.machine,
+           **({"batch": args.batch} if solver.name == "gs-schedule" else {}), **ended}
     with open(os.path.join(args.folder, "runs.jsonl"), "a") as out:
         out.write(json.dumps(row) + "\n")
     shown = row["value"] if row["value"] is not None else f"none: {row['note']}"
