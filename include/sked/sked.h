@@ -727,6 +727,16 @@ typedef struct sked_statistic {
     double gain;                  /* by how much it lowered the objective, its first schedule aside */
 } sked_statistic;
 
+/* Value over time: a new incumbent, or a better bound. Each point holds both as they were then. */
+typedef struct sked_curve_point {
+    double seconds;      /* since the run began */
+    int64_t evaluations; /* until then; those of other threads are counted when their work is taken over */
+    double value;        /* of the incumbent; INFINITY: none yet */
+    double bound;        /* proven by then */
+    double ii;           /* interval of the incumbent, 0: not pipelined. A smaller one comes before a value */
+    char method[32];     /* that found it (auto: the member) */
+} sked_curve_point;
+
 typedef struct sked_result {
     size_t size;
     char method[64];          /* the method that made the best schedule (auto: the member) */
@@ -741,6 +751,8 @@ typedef struct sked_result {
     bool recorded;             /* the file of options.record was written: there was something to record */
     int32_t n_statistics;
     sked_statistic **statistics; /* [n_statistics] what ran, how often, how long, what it gained */
+    int32_t n_curve;
+    sked_curve_point **curve; /* [n_curve] value over time, first point first */
 } sked_result;
 SKED_INIT_OUTPUT(sked_result)
 /*
@@ -751,6 +763,12 @@ SKED_API SKED_MUST_CHECK sked_status sked_method_run(const char *method, const s
                                                      const sked_run_options *opt, sked_result *out,
                                                      sked_error *err);
 SKED_API void sked_result_clear(sked_result *r);
+/*
+ * Writes the curve, one JSON object a line: seconds, evaluations, value and bound (null: none), ii where
+ * pipelined, method (docs/reports.md). Written as by sked_file_write.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_curve_write(const sked_result *r, const char *path,
+                                                      sked_error *err);
 
 /* ------------------------------------------------------------------ learned models */
 
@@ -1130,6 +1148,8 @@ typedef struct sked_report_data {
     uint64_t seed;
     const sked_robust_result *robust; /* what the schedule is the winner of, or NULL */
     const sked_sweep_result *sweep;   /* the curve whose knee the schedule is, or NULL; HTML shows it */
+    sked_curve_point *const *curve; /* [n_curve] of the run that found the schedule (sked_result), or NULL */
+    int32_t n_curve;
 } sked_report_data;
 SKED_API void sked_report_data_init_sized(sked_report_data *data, size_t size);
 SKED_INIT_INPUT(sked_report_data)
