@@ -179,6 +179,8 @@ static sked_status memory_bound(const sked_problem *p, double *bound, const char
         SKED_TRY(sked_i_least_peak(p, &spread, err));
         keep(spread, "values that must be held while one op runs, or at the end", &best, why);
     }
+    SKED_TRY(sked_i_memory_bound(p, &spread, err));
+    keep(settle_amount(p->graph, spread), "values that must be alive at one moment", &best, why);
     *bound = best;
 cleanup:
     windows_free(&w);

@@ -10,6 +10,9 @@ SKED_MUST_CHECK sked_status sked_i_makespan_bound(const sked_problem *p, double 
 SKED_MUST_CHECK sked_status sked_i_machine_bound(const sked_problem *p, double *bound, const char **why,
                                                  sked_error *err);
 
+/* Objective memory (bound_memory.c): what must be alive at some moment. */
+SKED_MUST_CHECK sked_status sked_i_memory_bound(const sked_problem *p, double *bound, sked_error *err);
+
 typedef struct sked_i_area_item {
     double cut, other, area; /* cut: what the set is cut by (head or rest); other: its least counts */
 } sked_i_area_item;
