@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "method/memory_limits.h"
 #include "method/table.h"
+#include "problem/bounds.h"
 #include "problem/costs.h"
 
 #include <stdio.h>
@@ -187,11 +188,16 @@ static sked_status finish(const sked_i_method *m, const sked_problem *asked, ske
     return SKED_OK;
 }
 
-/* The bounds known before any method runs. */
+/*
+ * The bounds known before any method runs. What may take any amount of work has some thirtieth of the time
+ * limit, by its number and not by the clock: the same limit gives the same bound.
+ */
 static sked_status set_bounds(sked_i_run *run, sked_error *err)
 {
+    static const double work_per_second = 3e6;
     sked_i_driver *d = run->driver;
-    sked_status st = sked_problem_bound(run->problem, &d->bound, NULL, err);
+    const double work = fmin(SKED_I_BOUND_WORK, work_per_second * run->options->time_limit);
+    sked_status st = sked_i_problem_bound(run->problem, work, &d->bound, NULL, err);
     if (st == SKED_OK && sked_i_interval_first(run->problem)) {
         sked_i_min_ii least = {0};
         st = sked_i_problem_min_ii(run->problem, &least, err);

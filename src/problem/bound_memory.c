@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double share = 1e7;     /* arcs looked at for each kind of moments, some 8 ns each */
 static const double largest = 1.5e6; /* moments * (ops + edges) at once */
 
 /* A moment to try. */
@@ -37,6 +36,7 @@ typedef struct prober {
     uint8_t *side;        /* [moments * n] */
     candidate *item;      /* [n] */
     double slack;         /* rounding of real times */
+    double share;         /* arcs looked at for each kind of moments */
     double work, best;
     candidate at; /* the moment that gave it */
 } prober;
@@ -259,7 +259,7 @@ static void keep_best(prober *b, double bound, const candidate *at)
 /* Candidates that may give more, `before` moments of each row before them. */
 static void probe_all(prober *b, int32_t count, int32_t before)
 {
-    b->work = share;
+    b->work = b->share;
     for (int32_t k = 0; k < count && b->work > 0; k++)
         if (b->item[k].most > b->best)
             keep_best(b, probe(b, &b->item[k], before), &b->item[k]);
@@ -269,7 +269,7 @@ static void probe_all(prober *b, int32_t count, int32_t before)
 static void climb(prober *b, int32_t before)
 {
     const sked_graph *g = b->g;
-    b->work = share;
+    b->work = b->share;
     for (bool better = b->at.op >= 0; better && b->work > 0;) {
         const int32_t x = b->at.op;
         const double was = b->best;
@@ -350,7 +350,7 @@ static sked_status probe_rows(prober *b, sked_error *err)
     sked_i_live_moments row = {.count = 1, .spacing = typical_lag(b->g)};
     const int32_t most = most_moments(b) < longest ? most_moments(b) : longest;
     int32_t before = 0;
-    b->work = share;
+    b->work = b->share;
     while (b->work > 0) {
         const int32_t more = row.count / 6 + 1;
         row.count += more;
@@ -423,10 +423,10 @@ static void close_prober(prober *b)
     free(b->item);
 }
 
-sked_status sked_i_memory_bound(const sked_problem *p, double *bound, sked_error *err)
+sked_status sked_i_memory_bound(const sked_problem *p, double work, double *bound, sked_error *err)
 {
     sked_status st = SKED_OK;
-    prober b = {.p = p, .g = p->graph};
+    prober b = {.p = p, .g = p->graph, .share = work / 4};
     b.slack = sked_i_problem_integral(p) ? 0 : 1e-9 * fmax(1, fmin(p->horizon, 1e300));
     SKED_TRY(open_prober(&b, err));
     if (p->ii > 0) {

@@ -163,7 +163,8 @@ static double life_length(const sked_graph *g, int32_t i)
     return longest;
 }
 
-static sked_status memory_bound(const sked_problem *p, double *bound, const char **why, sked_error *err)
+static sked_status memory_bound(const sked_problem *p, double work, double *bound, const char **why,
+                                sked_error *err)
 {
     windows w;
     double spread;
@@ -179,7 +180,7 @@ static sked_status memory_bound(const sked_problem *p, double *bound, const char
         SKED_TRY(sked_i_least_peak(p, &spread, err));
         keep(spread, "values that must be held while one op runs, or at the end", &best, why);
     }
-    SKED_TRY(sked_i_memory_bound(p, &spread, err));
+    SKED_TRY(sked_i_memory_bound(p, work, &spread, err));
     keep(settle_amount(p->graph, spread), "values that must be alive at one moment", &best, why);
     *bound = best;
 cleanup:
@@ -198,7 +199,8 @@ static double communication_bound(const sked_problem *p)
     return sum;
 }
 
-static sked_status plain_bound(const sked_problem *p, double *bound, const char **reason, sked_error *err)
+static sked_status plain_bound(const sked_problem *p, double work, double *bound, const char **reason,
+                               sked_error *err)
 {
     double load;
     sked_status st;
@@ -208,7 +210,7 @@ static sked_status plain_bound(const sked_problem *p, double *bound, const char 
     case SKED_OBJECTIVE_II:
         return ii_bound(p, bound, reason, err);
     case SKED_OBJECTIVE_MEMORY:
-        return memory_bound(p, bound, reason, err);
+        return memory_bound(p, work, bound, reason, err);
     case SKED_OBJECTIVE_RESOURCE:
     case SKED_OBJECTIVE_COST:
         st = resource_bound(p, &load, err);
@@ -225,16 +227,16 @@ static sked_status plain_bound(const sked_problem *p, double *bound, const char 
     return sked_i_fail(err, SKED_ERR_ARGUMENT, "unknown objective %d", (int)p->objective);
 }
 
-sked_status sked_problem_bound(const sked_problem *p, double *bound, const char **why, sked_error *err)
+sked_status sked_i_problem_bound(const sked_problem *p, double work, double *bound, const char **why,
+                                 sked_error *err)
 {
-    SKED_TAKE_PROBLEM(p)
     const char *reason = NULL;
     double best = 0;
     sked_problem relaxed;
     sked_graph *graph = NULL;
     sked_status st = sked_i_problem_relaxed(p, &relaxed, &graph, err);
     if (st == SKED_OK)
-        st = plain_bound(&relaxed, &best, &reason, err);
+        st = plain_bound(&relaxed, work, &best, &reason, err);
     if (st == SKED_OK && p->machine != NULL && p->objective == SKED_OBJECTIVE_MAKESPAN)
         st = sked_i_machine_bound(p, &best, &reason, err);
     sked_graph_destroy(graph);
@@ -244,4 +246,10 @@ sked_status sked_problem_bound(const sked_problem *p, double *bound, const char 
     if (why != NULL)
         *why = reason;
     return SKED_OK;
+}
+
+sked_status sked_problem_bound(const sked_problem *p, double *bound, const char **why, sked_error *err)
+{
+    SKED_TAKE_PROBLEM(p)
+    return sked_i_problem_bound(p, SKED_I_BOUND_WORK, bound, why, err);
 }

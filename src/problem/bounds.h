@@ -10,8 +10,18 @@ SKED_MUST_CHECK sked_status sked_i_makespan_bound(const sked_problem *p, double 
 SKED_MUST_CHECK sked_status sked_i_machine_bound(const sked_problem *p, double *bound, const char **why,
                                                  sked_error *err);
 
-/* Objective memory (bound_memory.c): what must be alive at some moment. */
-SKED_MUST_CHECK sked_status sked_i_memory_bound(const sked_problem *p, double *bound, sked_error *err);
+/*
+ * Objective memory (bound_memory.c): what must be alive at some moment. Looks at `work` arcs or so, some 8 ns
+ * each.
+ */
+SKED_MUST_CHECK sked_status sked_i_memory_bound(const sked_problem *p, double work, double *bound,
+                                                sked_error *err);
+
+/* Steps that sked_problem_bound may take where a bound can use any number of them. */
+#define SKED_I_BOUND_WORK 4e7
+/* sked_problem_bound with so many of them. */
+SKED_MUST_CHECK sked_status sked_i_problem_bound(const sked_problem *p, double work, double *bound,
+                                                 const char **why, sked_error *err);
 
 typedef struct sked_i_area_item {
     double cut, other, area; /* cut: what the set is cut by (head or rest); other: its least counts */
