@@ -18,6 +18,8 @@
     X(FIXED_SIGMA, "fixed-sigma", BOOL, "false", 0, 0, NULL, "keep sigma as it starts")                    \
     X(DEPENDENCY, "dependency", ENUM, "shortfall", 0, 0, "shortfall|exact",                                \
       "violation of an edge: expected shortfall, or the chance that it is broken")                         \
+    X(LAGRANGIAN, "lagrangian", ENUM, "ours", 0, 0, "ours|published",                                      \
+      "weights of violations: multipliers grow where one stalls; or dual steps and a growing penalty")     \
     X(POLISH, "polish", BOOL, "true", 0, 0, NULL, "moves of single ops after legalising")                  \
     X(SWEEPS, "sweeps", REAL, "300", 1, 1e9, NULL, "passes over the ops in a first polish")                \
     X(HEAT, "heat", REAL, "1", 0, 100, NULL, "temperature at which the polish begins")                     \
@@ -25,6 +27,7 @@
 SKED_I_OPTIONS(GAUS_OPTIONS);
 
 enum { DEPENDENCY_SHORTFALL, DEPENDENCY_EXACT };
+enum { LAGRANGIAN_OURS, LAGRANGIAN_PUBLISHED };
 enum {
     forced = 20000,       /* ops up to which fds is worth its time as a start */
     worth_forking = 2000, /* ops from which an evaluation takes longer than starting threads */
@@ -40,6 +43,7 @@ static sked_i_gaus_settings read_settings(const double *value)
                                        .sigma_scale = 1,
                                        .fixed_sigma = value[OPTION_FIXED_SIGMA] != 0,
                                        .exact = value[OPTION_DEPENDENCY] == DEPENDENCY_EXACT,
+                                       .published = value[OPTION_LAGRANGIAN] == LAGRANGIAN_PUBLISHED,
                                        .iterations = (int32_t)value[OPTION_STEPS],
                                        .restarts = (int32_t)value[OPTION_RESTARTS],
                                        .every = (int32_t)value[OPTION_EVERY],
