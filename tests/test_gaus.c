@@ -681,6 +681,65 @@ static void test_watched_descent(void **state)
     close_fixture(&f);
 }
 
+typedef struct violations {
+    double first, last;
+} violations;
+
+static void watch_violations(void *data, const sked_i_gaus_iterate *x)
+{
+    violations *v = data;
+    v->last = x->violation[SKED_I_GAUS_DEPENDENCY];
+    if (x->number == 0)
+        v->first = v->last;
+}
+
+/* Dual steps and growing penalties: by their definition, and they bring the violations down. */
+static void test_published_lagrangian(void **state)
+{
+    const sked_i_gaus_growth raise = {1.5, 0.9, 0.5}, ours = {1.5, 0.9, 0};
+    const sked_i_gaus_value value = {.violation = {4, 2, 0, 1}};
+    double before[SKED_I_GAUS_FAMILIES] = {4, 8, 0, 1}, multiplier[SKED_I_GAUS_FAMILIES] = {1, 1, 1, 1},
+           penalty[SKED_I_GAUS_FAMILIES] = {2, 2, 2, SKED_I_GAUS_PENALTY_MOST};
+    const double expected[][4] = {{5, 3, 1, 1 + 0.5 * SKED_I_GAUS_PENALTY_MOST},
+                                  {3, 2, 2, SKED_I_GAUS_PENALTY_MOST}};
+    (void)state;
+    sked_i_gaus_raise_multipliers(&value, &raise, before, multiplier, penalty);
+    assert_memory_equal(multiplier, expected[0], sizeof multiplier);
+    assert_memory_equal(penalty, expected[1], sizeof penalty);
+    sked_i_gaus_raise_multipliers(&value, &ours, before, multiplier, penalty);
+    assert_true(multiplier[0] == 7.5 && multiplier[2] == 1 && penalty[0] == 3);
+
+    const sked_i_limit limit = {.deadline = INFINITY};
+    fixture f;
+    sked_i_gaus_legaliser *l = NULL;
+    sked_i_gaus_incumbent best;
+    int64_t evaluations = 0;
+    violations seen[2];
+    open_fixture(&f, 0, 1);
+    OK(sked_i_gaus_legaliser_create(f.m, &l, err));
+    OK(sked_i_gaus_incumbent_create(f.m->n, false, &best, err));
+    for (int k = 0; k < 2; k++) {
+        sked_i_gaus_tuning tuning = {.rate = 0.2,
+                                     .kappa = 0.15,
+                                     .sigma_most = 8,
+                                     .sigma_scale = 1,
+                                     .published = k == 1,
+                                     .iterations = 100,
+                                     .every = 10,
+                                     .threads = 1,
+                                     .goal = -INFINITY,
+                                     .record = watch_violations,
+                                     .record_data = &seen[k]};
+        sked_i_gaus_place_means(f.m, SKED_I_GAUS_START_MIDPOINT, NULL, NULL, f.mu);
+        OK(sked_i_gaus_descend(l, &tuning, &limit, f.mu, &best, &evaluations, err));
+    }
+    assert_true(seen[0].first == seen[1].first && seen[0].last != seen[1].last);
+    assert_true(seen[1].last < 0.5 * seen[1].first);
+    sked_i_gaus_incumbent_free(&best);
+    sked_i_gaus_legaliser_destroy(l);
+    close_fixture(&f);
+}
+
 /* ------------------------------------------------------------------ the method */
 
 static sked_status run(const sked_problem *p, double seconds, int threads, sked_result *out, sked_error *err)
@@ -988,6 +1047,7 @@ int main(void)
         cmocka_unit_test(test_means_of_circuit),
         cmocka_unit_test(test_starved),
         cmocka_unit_test(test_watched_descent),
+        cmocka_unit_test(test_published_lagrangian),
         cmocka_unit_test(test_against_exhaustive_search),
         cmocka_unit_test(test_pipelined),
         cmocka_unit_test(test_interval_search),
