@@ -87,9 +87,7 @@ void sked_i_gaus_watch(const sked_i_run *run, sked_i_gaus_tuning *tuning)
     tuning->record_data = run->recording;
 }
 
-/* A quick method's schedule to start from; one that does not take the problem or finds nothing is no error.
- */
-static sked_status quick_start(sked_i_run *run, const char *method, double share, sked_error *err)
+sked_status sked_i_gaus_quick_start(sked_i_run *run, const char *method, double share, sked_error *err)
 {
     sked_error why = {0};
     const double begin = sked_clock(), left = run->limit.deadline - begin, before = sked_i_run_best(run);
@@ -169,9 +167,9 @@ static sked_status start_whole(sked_i_run *run, sked_error *err)
     if (p->objective == SKED_OBJECTIVE_MAKESPAN && p->ii == 0)
         return SKED_OK; /* makespan.c has its own */
     if (wants_forces(run))
-        st = quick_start(run, "fds", forces_pay(p->graph) ? 0.9 : 0.25, err);
+        st = sked_i_gaus_quick_start(run, "fds", forces_pay(p->graph) ? 0.9 : 0.25, err);
     if (st == SKED_OK && p->ii != SKED_II_AUTO)
-        st = quick_start(run, p->ii > 0 ? "modulo-list" : "list", 0.2, err);
+        st = sked_i_gaus_quick_start(run, p->ii > 0 ? "modulo-list" : "list", 0.2, err);
     return st;
 }
 
@@ -181,8 +179,8 @@ static sked_status start_real(sked_i_run *run, sked_error *err)
     sked_status st = SKED_OK;
     if (run->options->start != NULL)
         SKED_TRY(sked_i_run_offer_start(run, err));
-    SKED_TRY(quick_start(run, "list", 0.2, err));
-    SKED_TRY(quick_start(run, "heft", 0.2, err));
+    SKED_TRY(sked_i_gaus_quick_start(run, "list", 0.2, err));
+    SKED_TRY(sked_i_gaus_quick_start(run, "heft", 0.2, err));
 cleanup:
     return st;
 }
