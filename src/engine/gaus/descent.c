@@ -150,6 +150,8 @@ static sked_status set_multipliers(descent *d, sked_error *err)
     memset(d->terms.multiplier, 0, sizeof d->terms.multiplier);
     memset(d->terms.penalty, 0, sizeof d->terms.penalty);
     SKED_TRY(measure(d, &value, err));
+    if (sked_i_limit_reached(d->limit))
+        return SKED_OK; /* there is no time for a step either */
     const double pull = mean_pull(d);
     for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++)
         d->terms.multiplier[f] = f == SKED_I_GAUS_CAPACITY && !d->m->capped ? 0 : pull;
