@@ -153,25 +153,17 @@ static double inputs_of_one_op(const sked_problem *p)
     return g->integral ? best : best * (1 - 1e-12);
 }
 
-/* A value lives at least as long as the longest lag to a consumer. */
-static double life_length(const sked_graph *g, int32_t i)
-{
-    double longest = 0;
-    for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
-        if (g->edge_distance[e] == 0)
-            longest = fmax(longest, g->edge_lag[e]);
-    return longest;
-}
-
 static sked_status memory_bound(const sked_problem *p, double work, double *bound, const char **why,
                                 sked_error *err)
 {
     windows w;
-    double spread;
+    double spread, *life = NULL;
     sked_status st;
     SKED_TRY(windows_init(&w, p, err));
+    SKED_NEW(life, p->graph->n_ops);
+    SKED_TRY(sked_i_least_lives(p, work / 4, life, err));
     for (int32_t i = 0; i < p->graph->n_ops; i++)
-        add_item(&w, i, life_length(p->graph, i), p->graph->memory[i]);
+        add_item(&w, i, life[i], p->graph->memory[i]);
     SKED_TRY(least_peak(&w, &spread, err));
     double best = inputs_of_one_op(p);
     *why = "inputs of one op";
@@ -184,6 +176,7 @@ static sked_status memory_bound(const sked_problem *p, double work, double *boun
     keep(settle_amount(p->graph, spread), "values that must be alive at one moment", &best, why);
     *bound = best;
 cleanup:
+    free(life);
     windows_free(&w);
     return st;
 }

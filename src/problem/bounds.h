@@ -16,6 +16,13 @@ SKED_MUST_CHECK sked_status sked_i_machine_bound(const sked_problem *p, double *
  */
 SKED_MUST_CHECK sked_status sked_i_memory_bound(const sked_problem *p, double work, double *bound,
                                                 sked_error *err);
+/*
+ * life: [ops] how long each value lives at the least: the longest path to a reader, found in `work` looks at
+ * ops and edges or so, the most promising values first; for the others the longest lag. With an interval
+ * readers of later iterations count.
+ */
+SKED_MUST_CHECK sked_status sked_i_least_lives(const sked_problem *p, double work, double *life,
+                                               sked_error *err);
 
 /* Steps that sked_problem_bound may take where a bound can use any number of them. */
 #define SKED_I_BOUND_WORK 4e7
