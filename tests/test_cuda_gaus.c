@@ -758,7 +758,7 @@ static sked_status run_gaus(const char *backend, int threads, const random_probl
 
 static void make_memory_problem(random_problem *x)
 {
-    random_problem_make(12, RANDOM_LAGS | RANDOM_HORIZON, 30, 30, x);
+    random_problem_make(18, RANDOM_LAGS | RANDOM_HORIZON, 30, 30, x);
     x->problem.objective = SKED_OBJECTIVE_MEMORY;
 }
 

@@ -553,10 +553,15 @@ static void test_means(void **state)
         random_problem r;
         sked_i_gaus_model *m = NULL;
         double mu[20];
-        random_problem_make(seed, (seed % 2 ? RANDOM_LAGS | RANDOM_NEGATIVE : 0) | RANDOM_HORIZON, 3, 20, &r);
+        const int period = seed % 4 >= 2 ? 5 + (int)seed % 7 : 0;
+        random_problem_make(seed,
+                            (seed % 2 ? RANDOM_LAGS | RANDOM_NEGATIVE : 0) | RANDOM_HORIZON |
+                                (period > 0 ? RANDOM_LOOPS : 0),
+                            3, 20, &r);
         r.problem.objective = SKED_OBJECTIVE_MEMORY;
         r.problem.horizon += 6;
-        OK(sked_i_gaus_model_create(&r.problem, 0, (int64_t)r.problem.horizon, &m, err));
+        r.problem.ii = period;
+        OK(sked_i_gaus_model_create(&r.problem, period, (int64_t)r.problem.horizon, &m, err));
         if (m != NULL && sked_i_gaus_means_suffice(m))
             descend_means_twice(m, mu);
         sked_i_gaus_model_destroy(m);
@@ -582,8 +587,38 @@ static void test_means_of_circuit(void **state)
     double *mu = malloc((size_t)m->n * sizeof *mu);
     assert_non_null(mu);
     assert_true(descend_means_twice(m, mu) <= 60); /* the middle alone gives 138 */
+    sked_i_gaus_model_destroy(m);
+    m = NULL;
+    p.ii = 100; /* folded: all that is alive a hundred steps apart */
+    OK(sked_i_gaus_model_create(&p, 100, (int64_t)(1.2 * info.depth), &m, err));
+    const double folded = descend_means_twice(m, mu);
+    print_message("folded over 100 of %d steps: %g\n", (int)m->steps, folded);
+    assert_true(folded <= 220);
     free(mu);
     sked_i_gaus_model_destroy(m);
+    sked_graph_destroy(g);
+}
+
+/* Where modulo-list finds a schedule, so does gaus, however little time there is. */
+static void test_hurried_loop(void **state)
+{
+    const sked_generate_options o = {.size = sizeof o, .nodes = 2000};
+    sked_graph *g = NULL;
+    sked_problem p;
+    (void)state;
+    OK(sked_graph_generate("loop", &o, &g, err));
+    sked_problem_init(&p, g);
+    p.objective = SKED_OBJECTIVE_MEMORY;
+    p.ii = SKED_II_AUTO;
+    for (int k = 0; k < 2; k++) {
+        sked_run_options opt;
+        sked_result r = {.size = sizeof r};
+        sked_run_options_init(&opt);
+        opt.time_limit = 0.2 * k;
+        OK(sked_method_run("gaus", &p, &opt, &r, err));
+        OK(sked_schedule_validate(&p, r.schedule[0], err));
+        sked_result_clear(&r);
+    }
     sked_graph_destroy(g);
 }
 
@@ -1045,6 +1080,7 @@ int main(void)
         cmocka_unit_test(test_legaliser),
         cmocka_unit_test(test_means),
         cmocka_unit_test(test_means_of_circuit),
+        cmocka_unit_test(test_hurried_loop),
         cmocka_unit_test(test_starved),
         cmocka_unit_test(test_watched_descent),
         cmocka_unit_test(test_published_lagrangian),
