@@ -426,7 +426,9 @@ static void close_prober(prober *b)
 sked_status sked_i_memory_bound(const sked_problem *p, double work, double *bound, sked_error *err)
 {
     sked_status st = SKED_OK;
-    prober b = {.p = p, .g = p->graph, .share = work / 4};
+    prober b = {.p = p, .g = p->graph};
+    /* small graphs have few moments: what is left after two thousand looks at each edge gives little */
+    b.share = fmin(work / 4, 2000 * ((double)p->graph->n_ops + (double)p->graph->n_edges));
     b.slack = sked_i_problem_integral(p) ? 0 : 1e-9 * fmax(1, fmin(p->horizon, 1e300));
     SKED_TRY(open_prober(&b, err));
     if (p->ii > 0) {
