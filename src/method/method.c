@@ -189,12 +189,12 @@ static sked_status finish(const sked_i_method *m, const sked_problem *asked, ske
 }
 
 /*
- * The bounds known before any method runs. What may take any amount of work has some thirtieth of the time
+ * The bounds known before any method runs. What may take any amount of work has about a fiftieth of the time
  * limit, by its number and not by the clock: the same limit gives the same bound.
  */
 static sked_status set_bounds(sked_i_run *run, sked_error *err)
 {
-    static const double work_per_second = 3e6;
+    static const double work_per_second = 2e6;
     sked_i_driver *d = run->driver;
     const double work = fmin(SKED_I_BOUND_WORK, work_per_second * run->options->time_limit);
     sked_status st = sked_i_problem_bound(run->problem, work, &d->bound, NULL, err);

@@ -11,7 +11,7 @@ SKED_MUST_CHECK sked_status sked_i_machine_bound(const sked_problem *p, double *
                                                  sked_error *err);
 
 /*
- * Objective memory (bound_memory.c): what must be alive at some moment. Looks at `work` arcs or so, some 8 ns
+ * Objective memory (bound_memory.c): what must be alive at some moment. Looks at `work` arcs or so, some 10 ns
  * each.
  */
 SKED_MUST_CHECK sked_status sked_i_memory_bound(const sked_problem *p, double work, double *bound,
@@ -25,7 +25,7 @@ SKED_MUST_CHECK sked_status sked_i_least_lives(const sked_problem *p, double wor
                                                sked_error *err);
 
 /* Steps that sked_problem_bound may take where a bound can use any number of them. */
-#define SKED_I_BOUND_WORK 4e7
+#define SKED_I_BOUND_WORK 3e7
 /* sked_problem_bound with so many of them. */
 SKED_MUST_CHECK sked_status sked_i_problem_bound(const sked_problem *p, double work, double *bound,
                                                  const char **why, sked_error *err);

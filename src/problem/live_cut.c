@@ -22,6 +22,7 @@ struct sked_i_live_cut {
     const sked_graph *g;
     int32_t n, moments;
     bool from_begin;
+    bool holds;           /* some value may be held whatever the ops do */
     int32_t *order_shift; /* [edges] moments between an op and what must have started before it, or no_arc */
     int32_t *read_shift;  /* [edges] moments between a value and its reader, or no_arc */
     int32_t *farthest;    /* [n] largest read_shift of its value */
@@ -29,8 +30,8 @@ struct sked_i_live_cut {
     double *step_flow;    /* [moments * n] from op to the same op a moment later */
     double *read_flow;    /* [moments * edges] from value, at its moment, to reader */
     double *order_flow;   /* [moments * edges] from reader, at its moment, to op */
-    uint8_t *entered;     /* [nodes] in this round */
-    int64_t *next;        /* [nodes] arc to look at */
+    uint8_t *entered;     /* [nodes] in this round, or a source */
+    int32_t *next;        /* [nodes] arc to look at */
     int64_t *path;        /* [nodes] */
     int64_t *source;      /* values made by ops that have started, and that are not settled */
     int64_t n_sources;
@@ -77,6 +78,7 @@ sked_status sked_i_live_cut_create(const sked_graph *g, const sked_i_live_moment
     c->n = g->n_ops;
     c->moments = m->count;
     c->from_begin = m->from_begin;
+    c->holds = m->from_begin || g->keep != NULL;
     SKED_NEW(c->order_shift, g->n_edges);
     SKED_NEW(c->read_shift, g->n_edges);
     SKED_NEW(c->farthest, g->n_ops);
@@ -132,7 +134,7 @@ static int64_t op_node(const sked_i_live_cut *c, int64_t moment, int32_t v)
 }
 
 /* Arc k of a value: its readers, then back to its op. false: past the last. */
-static bool value_arc(sked_i_live_cut *c, int64_t moment, int32_t v, int64_t k, arc *a)
+static inline bool value_arc(sked_i_live_cut *c, int64_t moment, int32_t v, int64_t k, arc *a)
 {
     const sked_graph *g = c->g;
     const int64_t e = g->succ_ptr[v] + k, at = moment * c->n + v;
@@ -148,7 +150,7 @@ static bool value_arc(sked_i_live_cut *c, int64_t moment, int32_t v, int64_t k, 
 }
 
 /* An in-edge of an op: to where it leads from, and what that value has sent here back to it. */
-static void input_arc(sked_i_live_cut *c, int64_t moment, int64_t j, bool back, arc *a)
+static inline void input_arc(sked_i_live_cut *c, int64_t moment, int64_t j, bool back, arc *a)
 {
     const sked_graph *g = c->g;
     const int32_t from = g->pred_op[j];
@@ -163,7 +165,7 @@ static void input_arc(sked_i_live_cut *c, int64_t moment, int64_t j, bool back, 
 }
 
 /* An out-edge of an op: what its reader has sent to it, back to the reader. */
-static void output_arc(sked_i_live_cut *c, int64_t moment, int64_t e, arc *a)
+static inline void output_arc(sked_i_live_cut *c, int64_t moment, int64_t e, arc *a)
 {
     const sked_graph *g = c->g;
     const int64_t then = moment + c->order_shift[e];
@@ -186,7 +188,7 @@ static void step_arc(sked_i_live_cut *c, int64_t moment, int32_t v, bool back, a
 }
 
 /* Arc k of a node, of which some have no room; false: past the last. */
-static bool arc_at(sked_i_live_cut *c, int64_t node, int64_t k, arc *a)
+static inline bool arc_at(sked_i_live_cut *c, int64_t node, int64_t k, arc *a)
 {
     const sked_graph *g = c->g;
     const int64_t at = node / 2, moment = c->moments == 1 ? 0 : at / c->n;
@@ -220,12 +222,7 @@ static bool is_sink(const sked_i_live_cut *c, int64_t node)
     const int64_t at = node / 2;
     if (node % 2 == 0)
         return c->side[at] == SKED_I_WAITING;
-    return is_held(c, at / c->n, (int32_t)(at % c->n));
-}
-
-static bool is_source(const sked_i_live_cut *c, int64_t node)
-{
-    return node % 2 == 0 && c->side[node / 2] == SKED_I_STARTED;
+    return c->holds && is_held(c, at / c->n, (int32_t)(at % c->n));
 }
 
 /* The next arc of `node` to a node that has not been entered in this round; false: none is left. */
@@ -233,7 +230,7 @@ static bool advance(sked_i_live_cut *c, int64_t node, arc *a, double *work)
 {
     for (; arc_at(c, node, c->next[node], a); c->next[node]++) {
         --*work;
-        if (a->room > 0 && !c->entered[a->to] && !is_source(c, a->to))
+        if (a->room > 0 && !c->entered[a->to])
             return true;
     }
     return false;
@@ -242,7 +239,7 @@ static bool advance(sked_i_live_cut *c, int64_t node, arc *a, double *work)
 /* Sends what the path to `depth` takes of `amount`. Its nodes may be entered again. */
 static double send(sked_i_live_cut *c, int64_t depth, double amount)
 {
-    arc a;
+    arc a = {0};
     for (int64_t k = 0; k < depth; k++) {
         (void)arc_at(c, c->path[k], c->next[c->path[k]], &a);
         amount = fmin(amount, a.room);
@@ -261,7 +258,7 @@ static double augment(sked_i_live_cut *c, int64_t source, double *work)
 {
     const double room = c->g->memory[source % c->n] - c->value_flow[source];
     int64_t depth = 0;
-    arc a;
+    arc a = {0};
     c->path[0] = 2 * source + 1;
     if (!(room > 0) || c->entered[c->path[0]])
         return 0;
@@ -329,16 +326,24 @@ static void begin_flow(sked_i_live_cut *c, const uint8_t *side)
         c->waits[j] = c->n > 0 && memchr(side + (size_t)j * (size_t)c->n, SKED_I_WAITING, (size_t)c->n);
 }
 
+static void begin_round(sked_i_live_cut *c)
+{
+    const size_t ops = (size_t)c->moments * (size_t)c->n;
+    memset(c->next, 0, 2 * ops * sizeof *c->next);
+    for (size_t at = 0; at < ops; at++) {
+        c->entered[2 * at] = c->side[at] == SKED_I_STARTED;
+        c->entered[2 * at + 1] = 0;
+    }
+}
+
 double sked_i_live_cut_least(sked_i_live_cut *c, const uint8_t *side, double *work)
 {
-    const size_t nodes = 2 * (size_t)c->moments * (size_t)c->n;
     begin_flow(c, side);
     double flow = settle_values(c);
     *work -= (double)c->moments * ((double)c->n + (double)c->g->n_edges);
     for (bool found = true; found && *work > 0;) {
         found = false;
-        memset(c->entered, 0, nodes);
-        memset(c->next, 0, nodes * sizeof *c->next);
+        begin_round(c);
         for (int64_t k = 0; k < c->n_sources; k++)
             for (double more; (more = augment(c, c->source[k], work)) > 0; found = true)
                 flow += more;
