@@ -174,7 +174,8 @@ static void cuts_agree_with_enumeration(void **state)
         random_problem r;
         sked_i_live_cut *cut = NULL;
         uint8_t side[9];
-        double least = INFINITY, work = 1e6, little = random_int(&rng, 10, 60);
+        double least = INFINITY;
+        sked_i_bound_effort ample = {.work = 1e6}, little = {.work = random_int(&rng, 10, 60)};
         random_problem_make((uint64_t)seed, seed % 2 ? RANDOM_LAGS : RANDOM_NEGATIVE, 4, 9, &r);
         const int32_t n = r.graph->n_ops, first = random_int(&rng, 0, n / 2),
                       last = random_int(&rng, n / 2, n);
@@ -183,7 +184,7 @@ static void cuts_agree_with_enumeration(void **state)
         for (unsigned set = 0; set < 1u << n; set++)
             least = fmin(least, alive_between(r.graph, side, set));
         OK(sked_i_live_cut_create(r.graph, &(sked_i_live_moments){.count = 1, .spacing = 1}, &cut, err));
-        assert_true(sked_i_live_cut_least(cut, side, &work) == least);
+        assert_true(sked_i_live_cut_least(cut, side, &ample) == least);
         assert_true(sked_i_live_cut_least(cut, side, &little) <= least);
         sked_i_live_cut_destroy(cut);
         random_problem_free(&r);

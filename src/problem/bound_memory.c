@@ -37,7 +37,8 @@ typedef struct prober {
     candidate *item;      /* [n] */
     double slack;         /* rounding of real times */
     double share;         /* arcs looked at for each kind of moments */
-    double work, best;
+    sked_i_bound_effort effort;
+    double best;
     candidate at; /* the moment that gave it */
 } prober;
 
@@ -129,7 +130,7 @@ static double probe(prober *b, const candidate *x, int32_t before)
         else
             look_at_time(b, j, x->time + delay);
     }
-    const double sum = sked_i_live_cut_least(b->cut, b->side, &b->work);
+    const double sum = sked_i_live_cut_least(b->cut, b->side, &b->effort);
     return b->shape.pipelined ? sum : sum / b->shape.count;
 }
 
@@ -248,6 +249,11 @@ static int32_t list_ops(const prober *b)
 
 /* ------------------------------------------------------------------ probing */
 
+static void begin_kind(prober *b)
+{
+    b->effort.work = sked_i_limit_heard(b->effort.limit) ? 0 : b->share;
+}
+
 static void keep_best(prober *b, double bound, const candidate *at)
 {
     if (!(bound > b->best))
@@ -259,8 +265,8 @@ static void keep_best(prober *b, double bound, const candidate *at)
 /* Candidates that may give more, `before` moments of each row before them. */
 static void probe_all(prober *b, int32_t count, int32_t before)
 {
-    b->work = b->share;
-    for (int32_t k = 0; k < count && b->work > 0; k++)
+    begin_kind(b);
+    for (int32_t k = 0; k < count && b->effort.work > 0; k++)
         if (b->item[k].most > b->best)
             keep_best(b, probe(b, &b->item[k], before), &b->item[k]);
 }
@@ -269,16 +275,16 @@ static void probe_all(prober *b, int32_t count, int32_t before)
 static void climb(prober *b, int32_t before)
 {
     const sked_graph *g = b->g;
-    b->work = b->share;
-    for (bool better = b->at.op >= 0; better && b->work > 0;) {
+    begin_kind(b);
+    for (bool better = b->at.op >= 0; better && b->effort.work > 0;) {
         const int32_t x = b->at.op;
         const double was = b->best;
         candidate next = {.op = -1};
-        for (int64_t k = g->pred_ptr[x]; k < g->pred_ptr[x + 1] && b->work > 0; k++) {
+        for (int64_t k = g->pred_ptr[x]; k < g->pred_ptr[x + 1] && b->effort.work > 0; k++) {
             next.op = g->pred_op[k];
             keep_best(b, probe(b, &next, before), &next);
         }
-        for (int64_t e = g->succ_ptr[x]; e < g->succ_ptr[x + 1] && b->work > 0; e++) {
+        for (int64_t e = g->succ_ptr[x]; e < g->succ_ptr[x + 1] && b->effort.work > 0; e++) {
             next.op = g->edge_to[e];
             keep_best(b, probe(b, &next, before), &next);
         }
@@ -350,8 +356,8 @@ static sked_status probe_rows(prober *b, sked_error *err)
     sked_i_live_moments row = {.count = 1, .spacing = typical_lag(b->g)};
     const int32_t most = most_moments(b) < longest ? most_moments(b) : longest;
     int32_t before = 0;
-    b->work = b->share;
-    while (b->work > 0) {
+    begin_kind(b);
+    while (b->effort.work > 0) {
         const int32_t more = row.count / 6 + 1;
         row.count += more;
         if (row.count > most)
@@ -423,12 +429,13 @@ static void close_prober(prober *b)
     free(b->item);
 }
 
-sked_status sked_i_memory_bound(const sked_problem *p, double work, double *bound, sked_error *err)
+sked_status sked_i_memory_bound(const sked_problem *p, const sked_i_bound_effort *effort, double *bound,
+                                sked_error *err)
 {
     sked_status st = SKED_OK;
-    prober b = {.p = p, .g = p->graph};
+    prober b = {.p = p, .g = p->graph, .effort.limit = effort->limit};
     /* small graphs have few moments: what is left after two thousand looks at each edge gives little */
-    b.share = fmin(work / 4, 2000 * ((double)p->graph->n_ops + (double)p->graph->n_edges));
+    b.share = fmin(effort->work / 4, 2000 * ((double)p->graph->n_ops + (double)p->graph->n_edges));
     b.slack = sked_i_problem_integral(p) ? 0 : 1e-9 * fmax(1, fmin(p->horizon, 1e300));
     SKED_TRY(open_prober(&b, err));
     if (p->ii > 0) {

@@ -153,15 +153,15 @@ static double inputs_of_one_op(const sked_problem *p)
     return g->integral ? best : best * (1 - 1e-12);
 }
 
-static sked_status memory_bound(const sked_problem *p, double work, double *bound, const char **why,
-                                sked_error *err)
+static sked_status memory_bound(const sked_problem *p, const sked_i_bound_effort *effort, double *bound,
+                                const char **why, sked_error *err)
 {
     windows w;
     double spread, *life = NULL;
     sked_status st;
     SKED_TRY(windows_init(&w, p, err));
     SKED_NEW(life, p->graph->n_ops);
-    SKED_TRY(sked_i_least_lives(p, work / 4, life, err));
+    SKED_TRY(sked_i_least_lives(p, effort, life, err));
     for (int32_t i = 0; i < p->graph->n_ops; i++)
         add_item(&w, i, life[i], p->graph->memory[i]);
     SKED_TRY(least_peak(&w, &spread, err));
@@ -172,7 +172,7 @@ static sked_status memory_bound(const sked_problem *p, double work, double *boun
         SKED_TRY(sked_i_least_peak(p, &spread, err));
         keep(spread, "values that must be held while one op runs, or at the end", &best, why);
     }
-    SKED_TRY(sked_i_memory_bound(p, work, &spread, err));
+    SKED_TRY(sked_i_memory_bound(p, effort, &spread, err));
     keep(settle_amount(p->graph, spread), "values that must be alive at one moment", &best, why);
     *bound = best;
 cleanup:
@@ -192,8 +192,8 @@ static double communication_bound(const sked_problem *p)
     return sum;
 }
 
-static sked_status plain_bound(const sked_problem *p, double work, double *bound, const char **reason,
-                               sked_error *err)
+static sked_status plain_bound(const sked_problem *p, const sked_i_bound_effort *effort, double *bound,
+                               const char **reason, sked_error *err)
 {
     double load;
     sked_status st;
@@ -203,7 +203,7 @@ static sked_status plain_bound(const sked_problem *p, double work, double *bound
     case SKED_OBJECTIVE_II:
         return ii_bound(p, bound, reason, err);
     case SKED_OBJECTIVE_MEMORY:
-        return memory_bound(p, work, bound, reason, err);
+        return memory_bound(p, effort, bound, reason, err);
     case SKED_OBJECTIVE_RESOURCE:
     case SKED_OBJECTIVE_COST:
         st = resource_bound(p, &load, err);
@@ -220,8 +220,8 @@ static sked_status plain_bound(const sked_problem *p, double work, double *bound
     return sked_i_fail(err, SKED_ERR_ARGUMENT, "unknown objective %d", (int)p->objective);
 }
 
-sked_status sked_i_problem_bound(const sked_problem *p, double work, double *bound, const char **why,
-                                 sked_error *err)
+sked_status sked_i_problem_bound(const sked_problem *p, const sked_i_bound_effort *effort, double *bound,
+                                 const char **why, sked_error *err)
 {
     const char *reason = NULL;
     double best = 0;
@@ -229,7 +229,7 @@ sked_status sked_i_problem_bound(const sked_problem *p, double work, double *bou
     sked_graph *graph = NULL;
     sked_status st = sked_i_problem_relaxed(p, &relaxed, &graph, err);
     if (st == SKED_OK)
-        st = plain_bound(&relaxed, work, &best, &reason, err);
+        st = plain_bound(&relaxed, effort, &best, &reason, err);
     if (st == SKED_OK && p->machine != NULL && p->objective == SKED_OBJECTIVE_MAKESPAN)
         st = sked_i_machine_bound(p, &best, &reason, err);
     sked_graph_destroy(graph);
@@ -244,5 +244,5 @@ sked_status sked_i_problem_bound(const sked_problem *p, double work, double *bou
 sked_status sked_problem_bound(const sked_problem *p, double *bound, const char **why, sked_error *err)
 {
     SKED_TAKE_PROBLEM(p)
-    return sked_i_problem_bound(p, SKED_I_BOUND_WORK, bound, why, err);
+    return sked_i_problem_bound(p, &(sked_i_bound_effort){.work = SKED_I_BOUND_WORK}, bound, why, err);
 }

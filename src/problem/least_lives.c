@@ -91,11 +91,13 @@ static int by_gain(const void *a, const void *b)
     return (x->op > y->op) - (x->op < y->op);
 }
 
-sked_status sked_i_least_lives(const sked_problem *p, double work, double *life, sked_error *err)
+sked_status sked_i_least_lives(const sked_problem *p, const sked_i_bound_effort *effort, double *life,
+                               sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_graph *g = p->graph;
     lives x = {.g = g, .interval = p->ii > 0 ? p->ii : 0};
+    double work = effort->work / 4;
     SKED_NEW(x.head, g->n_ops);
     SKED_NEW(x.dist, g->n_ops);
     SKED_NEW(x.place, g->n_ops);
@@ -108,7 +110,8 @@ sked_status sked_i_least_lives(const sked_problem *p, double work, double *life,
         x.order[v] = (promise){g->memory[v] * (most_life(&x, v) - life[v]), v};
     }
     qsort(x.order, (size_t)g->n_ops, sizeof *x.order, by_gain);
-    for (int32_t k = 0; k < g->n_ops && work > 0 && x.order[k].gain > 0; k++)
+    for (int32_t k = 0; k < g->n_ops && work > 0 && x.order[k].gain > 0 && !sked_i_limit_heard(effort->limit);
+         k++)
         life[x.order[k].op] = fmax(life[x.order[k].op], path_life(&x, x.order[k].op, &work));
 cleanup:
     free(x.head);

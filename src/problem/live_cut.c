@@ -36,6 +36,7 @@ struct sked_i_live_cut {
     int64_t *source;      /* values made by ops that have started, and that are not settled */
     int64_t n_sources;
     bool *waits; /* [moments] some op waits for certain */
+    uint32_t looks;
     const uint8_t *side;
 };
 
@@ -226,10 +227,10 @@ static bool is_sink(const sked_i_live_cut *c, int64_t node)
 }
 
 /* The next arc of `node` to a node that has not been entered in this round; false: none is left. */
-static bool advance(sked_i_live_cut *c, int64_t node, arc *a, double *work)
+static bool advance(sked_i_live_cut *c, int64_t node, arc *a, sked_i_bound_effort *effort)
 {
     for (; arc_at(c, node, c->next[node], a); c->next[node]++) {
-        --*work;
+        effort->work--;
         if (a->room > 0 && !c->entered[a->to])
             return true;
     }
@@ -254,7 +255,7 @@ static double send(sked_i_live_cut *c, int64_t depth, double amount)
 }
 
 /* One path from a source's value to a sink, and what it carries; 0: none is left in this round. */
-static double augment(sked_i_live_cut *c, int64_t source, double *work)
+static double augment(sked_i_live_cut *c, int64_t source, sked_i_bound_effort *effort)
 {
     const double room = c->g->memory[source % c->n] - c->value_flow[source];
     int64_t depth = 0;
@@ -264,9 +265,11 @@ static double augment(sked_i_live_cut *c, int64_t source, double *work)
         return 0;
     c->entered[c->path[0]] = 1;
     while (!is_sink(c, c->path[depth])) {
-        if (*work <= 0)
+        if ((++c->looks & 4095) == 0 && sked_i_limit_heard(effort->limit))
+            effort->work = 0;
+        if (effort->work <= 0)
             return 0;
-        if (advance(c, c->path[depth], &a, work)) {
+        if (advance(c, c->path[depth], &a, effort)) {
             c->path[++depth] = a.to;
             c->entered[a.to] = 1;
             continue;
@@ -275,7 +278,7 @@ static double augment(sked_i_live_cut *c, int64_t source, double *work)
             return 0;
         c->next[c->path[--depth]]++;
     }
-    *work -= (double)depth;
+    effort->work -= (double)depth;
     const double amount = send(c, depth, room);
     c->value_flow[source] += amount;
     return amount;
@@ -336,16 +339,16 @@ static void begin_round(sked_i_live_cut *c)
     }
 }
 
-double sked_i_live_cut_least(sked_i_live_cut *c, const uint8_t *side, double *work)
+double sked_i_live_cut_least(sked_i_live_cut *c, const uint8_t *side, sked_i_bound_effort *effort)
 {
     begin_flow(c, side);
     double flow = settle_values(c);
-    *work -= (double)c->moments * ((double)c->n + (double)c->g->n_edges);
-    for (bool found = true; found && *work > 0;) {
+    effort->work -= (double)c->moments * ((double)c->n + (double)c->g->n_edges);
+    for (bool found = true; found && effort->work > 0;) {
         found = false;
         begin_round(c);
         for (int64_t k = 0; k < c->n_sources; k++)
-            for (double more; (more = augment(c, c->source[k], work)) > 0; found = true)
+            for (double more; (more = augment(c, c->source[k], effort)) > 0; found = true)
                 flow += more;
     }
     return flow;
