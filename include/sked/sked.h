@@ -369,6 +369,25 @@ SKED_INIT_INPUT(sked_generate_options)
 SKED_API SKED_MUST_CHECK sked_status sked_graph_generate(const char *family, const sked_generate_options *opt,
                                                          sked_graph **out, sked_error *err);
 
+/* Loop-carried edges to add to a graph. */
+typedef struct sked_back_edges {
+    size_t size;
+    int64_t count;
+    int32_t distance; /* of each: 1 to this, drawn evenly; preset 1 */
+    int32_t span;     /* each goes back over 1 to this many edges, drawn evenly; preset 16 */
+    uint64_t seed;
+} sked_back_edges;
+SKED_API void sked_back_edges_init_sized(sked_back_edges *draw, size_t size);
+SKED_INIT_INPUT(sked_back_edges)
+/*
+ * A copy of the graph as a loop body: each new edge leads from an op, drawn evenly, back along the longest
+ * path that leads to it (to itself where it reads nothing), with the op's duration as lag. So no recurrence
+ * takes longer than `span` lags and a duration. O(ops + edges + count * span * in-degree). ARGUMENT where a
+ * number is out of range.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_graph_looped(const sked_graph *g, const sked_back_edges *draw,
+                                                       sked_graph **out, sked_error *err);
+
 /* ------------------------------------------------------------------ machines */
 
 /* Devices and the links between them (docs/machines.md). Read-only once made: threads may share it. */
