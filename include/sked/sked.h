@@ -369,6 +369,25 @@ SKED_INIT_INPUT(sked_generate_options)
 SKED_API SKED_MUST_CHECK sked_status sked_graph_generate(const char *family, const sked_generate_options *opt,
                                                          sked_graph **out, sked_error *err);
 
+/* Loop-carried edges to add to a graph. */
+typedef struct sked_back_edges {
+    size_t size;
+    int64_t count;
+    int32_t distance; /* of each: 1 to this, drawn evenly; preset 1 */
+    int32_t span;     /* each goes back over 1 to this many edges, drawn evenly; preset 16 */
+    uint64_t seed;
+} sked_back_edges;
+SKED_API void sked_back_edges_init_sized(sked_back_edges *draw, size_t size);
+SKED_INIT_INPUT(sked_back_edges)
+/*
+ * A copy of the graph as a loop body: each new edge leads from an op, drawn evenly, back along the longest
+ * path that leads to it (to itself where it reads nothing), with the op's duration as lag. So no recurrence
+ * takes longer than `span` lags and a duration. O(ops + edges + count * span * in-degree). ARGUMENT where a
+ * number is out of range.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_graph_looped(const sked_graph *g, const sked_back_edges *draw,
+                                                       sked_graph **out, sked_error *err);
+
 /* ------------------------------------------------------------------ machines */
 
 /* Devices and the links between them (docs/machines.md). Read-only once made: threads may share it. */
@@ -727,6 +746,16 @@ typedef struct sked_statistic {
     double gain;                  /* by how much it lowered the objective, its first schedule aside */
 } sked_statistic;
 
+/* Value over time: a new incumbent, or a better bound. Each point holds both as they were then. */
+typedef struct sked_curve_point {
+    double seconds;      /* since the run began */
+    int64_t evaluations; /* until then; those of other threads are counted when their work is taken over */
+    double value;        /* of the incumbent; INFINITY: none yet */
+    double bound;        /* proven by then */
+    double ii;           /* interval of the incumbent, 0: not pipelined. A smaller one comes before a value */
+    char method[32];     /* that found it (auto: the member) */
+} sked_curve_point;
+
 typedef struct sked_result {
     size_t size;
     char method[64];          /* the method that made the best schedule (auto: the member) */
@@ -741,6 +770,8 @@ typedef struct sked_result {
     bool recorded;             /* the file of options.record was written: there was something to record */
     int32_t n_statistics;
     sked_statistic **statistics; /* [n_statistics] what ran, how often, how long, what it gained */
+    int32_t n_curve;
+    sked_curve_point **curve; /* [n_curve] value over time, first point first */
 } sked_result;
 SKED_INIT_OUTPUT(sked_result)
 /*
@@ -751,6 +782,12 @@ SKED_API SKED_MUST_CHECK sked_status sked_method_run(const char *method, const s
                                                      const sked_run_options *opt, sked_result *out,
                                                      sked_error *err);
 SKED_API void sked_result_clear(sked_result *r);
+/*
+ * Writes the curve, one JSON object a line: seconds, evaluations, value and bound (null: none), ii where
+ * pipelined, method (docs/reports.md). Written as by sked_file_write.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_curve_write(const sked_result *r, const char *path,
+                                                      sked_error *err);
 
 /* ------------------------------------------------------------------ learned models */
 
@@ -830,6 +867,7 @@ typedef struct sked_train_progress {
     bool validated;                         /* what follows is filled in */
     double top1, top100, mean, ged, spread; /* speedups, diversity of the top 100, spread of zeta */
     double list, brkga;                     /* speedups of these methods on the same graphs */
+    double speedup; /* always there: mean of the trajectories that the update drew from the policy */
 } sked_train_progress;
 /* Hears what training says; p ends with the call. */
 typedef void (*sked_train_fn)(void *data, const sked_train_progress *p);
@@ -887,9 +925,10 @@ SKED_API const sked_option *sked_target_option_find(const char *name);
 
 /*
  * A target made ready for one problem with devices. spec: names with options joined by '+', which apply in
- * that order ("noisy:model=type,strength=0.3+linear+jitter:repeat=5"), or "command,timeout=5:PROGRAM ARGS"
- * alone. The schedule's devices and the order on each are kept; times are the target's own. The k-th
- * measurement of a seed is the same each time, but for command.
+ * that order ("noisy:model=type,strength=0.3+linear+jitter:repeat=5"); or one that runs schedules, alone:
+ * "threads:unit=1e-6", "simgrid,unit=1e-6:PLATFORM.xml", "command,timeout=5:PROGRAM ARGS". The schedule's
+ * devices and the order on each are kept; times are the target's own. The k-th measurement of a seed is the
+ * same each time, but for threads and command.
  */
 typedef struct sked_target sked_target;
 /* p is copied, the graph and arrays it points to are not. seed: of noise and jitter. */
@@ -915,7 +954,8 @@ SKED_API SKED_MUST_CHECK sked_status sked_target_measure(sked_target *t, const s
                                                          sked_measurement *out, sked_error *err);
 /*
  * The problem that a simulated target runs (jitter left out), for those who compare with what could be known;
- * NULL where no problem says all of it (command, contention, cache). It lives as long as the target.
+ * NULL where no problem says all of it (contention, cache, and what runs schedules). It lives as long as the
+ * target.
  */
 SKED_API const sked_problem *sked_target_truth(const sked_target *t);
 /* Time of all ops on the best single device of the target: work / time is the speedup there. */
@@ -1127,6 +1167,8 @@ typedef struct sked_report_data {
     uint64_t seed;
     const sked_robust_result *robust; /* what the schedule is the winner of, or NULL */
     const sked_sweep_result *sweep;   /* the curve whose knee the schedule is, or NULL; HTML shows it */
+    sked_curve_point *const *curve; /* [n_curve] of the run that found the schedule (sked_result), or NULL */
+    int32_t n_curve;
 } sked_report_data;
 SKED_API void sked_report_data_init_sized(sked_report_data *data, size_t size);
 SKED_INIT_INPUT(sked_report_data)
