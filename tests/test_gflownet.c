@@ -771,7 +771,7 @@ static void test_ppo_makes_schedules_better(void **state)
     (void)state;
     static const char *const policies[][2] = {{"policy=encode-once", "rate=0.02"},
                                               {"policy=stepwise", "rate=0.003"}};
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 1 + full_training; k++) {
         const double gain = gain_of_ppo(policies[k][0], policies[k][1], "entropy=0");
         assert_true(gain > 0.1);
         assert_true(gain_of_ppo(policies[k][0], policies[k][1], "entropy=10") < gain - 0.1);
