@@ -707,12 +707,26 @@ static sked_status act_profile(const void *data, sked_error *err)
     return st;
 }
 
+/* data: a graph, which becomes a loop. */
+static sked_status act_back_edges(const void *data, sked_error *err)
+{
+    sked_back_edges draw;
+    sked_graph *g = NULL;
+    sked_back_edges_init(&draw);
+    draw.count = 3;
+    const sked_status st = sked_graph_looped(data, &draw, &g, err);
+    assert_true((st == SKED_OK) == (g != NULL));
+    sked_graph_destroy(g);
+    return st;
+}
+
 static void profiles(void **state)
 {
     (void)state;
     sked_graph *g = NULL;
     OK(build(9, &g, err));
     fail_everywhere("profile", act_profile, g);
+    fail_everywhere("back edges", act_back_edges, g);
     sked_graph_destroy(g);
 }
 

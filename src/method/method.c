@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "method/memory_limits.h"
 #include "method/table.h"
+#include "problem/bounds.h"
 #include "problem/costs.h"
 
 #include <stdio.h>
@@ -189,11 +190,20 @@ static sked_status finish(const sked_i_method *m, const sked_problem *asked, ske
     return SKED_OK;
 }
 
-/* The bounds known before any method runs. */
+/*
+ * The bounds known before any method runs. What may take any amount of work has about a fiftieth of the time
+ * limit, by its number and not by the clock, so that the same limit gives the same bound; and a tenth by the
+ * clock, on a machine with much else to do.
+ */
 static sked_status set_bounds(sked_i_run *run, sked_error *err)
 {
+    static const double work_per_second = 2e6;
     sked_i_driver *d = run->driver;
-    sked_status st = sked_problem_bound(run->problem, &d->bound, NULL, err);
+    sked_i_limit limit = run->limit;
+    limit.deadline = limit.paced ? limit.begin + (limit.deadline - limit.begin) / 10 : INFINITY;
+    const sked_i_bound_effort effort = {
+        .work = fmin(SKED_I_BOUND_WORK, work_per_second * run->options->time_limit), .limit = &limit};
+    sked_status st = sked_i_problem_bound(run->problem, &effort, &d->bound, NULL, err);
     if (st == SKED_OK && sked_i_interval_first(run->problem)) {
         sked_i_min_ii least = {0};
         st = sked_i_problem_min_ii(run->problem, &least, err);

@@ -45,6 +45,13 @@ static inline double sked_i_gaus_gain(double before, double after)
 }
 
 /*
+ * A quick method's schedule to start from, in a share of the time left; one that does not take the problem or
+ * finds nothing is no error.
+ */
+SKED_MUST_CHECK sked_status sked_i_gaus_quick_start(sked_i_run *run, const char *method, double share,
+                                                    sked_error *err);
+
+/*
  * The first of `count` items of a rank among those of all ranks that make this run together, as if they were
  * one rank with as many items: ranks begin with different starts. Else 0.
  */
