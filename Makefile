@@ -9,8 +9,8 @@ MINUTES ?= 60
 CUDACXX ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc) nvcc)
 export CUDACXX
 
-.PHONY: all tests test demo install bench fuzz fuzz-build fuzz-short asan tsan cuda cuda-test emulated mpi debug format soak valgrind \
-	check-format lint clean
+.PHONY: all tests test python demo install bench fuzz fuzz-build fuzz-short asan tsan cuda cuda-test emulated mpi debug format soak valgrind \
+	check-format lint clean site site-test package package-test
 
 all: build/build.ninja
 	@cmake --build build -j $(JOBS)
@@ -29,8 +29,13 @@ build/tests/CTestTestfile.cmake: build/build.ninja scripts/packages-test.txt scr
 tests: build/tests/CTestTestfile.cmake
 	@cmake --build build -j $(JOBS) --target all tests
 
+# The Python package and what its tests need, into build/venv.
+python: build/tests/CTestTestfile.cmake
+	@cmake --build build -j $(JOBS) --target sked_static
+	@python/setup.sh build
+
 # Every parser is fuzzed shortly, then every test runs; the last line counts them.
-test: tests fuzz-short
+test: tests python fuzz-short
 	@scripts/test.sh build
 
 # Random problems, random options, all methods, for MINUTES; stops at the first disagreement.
@@ -52,6 +57,22 @@ install: all
 bench: all
 	build/sked-bench scale
 	build/sked-bench quality
+
+# The documentation as a site in build/site, and what its reader may expect of it.
+site: all
+	@scripts/setup.sh docs
+	@scripts/site.sh
+
+site-test: site
+	@python3 tests/site.py . build/site
+
+# Debian packages in build/package, and a test that installs them where nothing else is touched.
+package: build/build.ninja
+	@scripts/setup.sh package
+	@scripts/package.sh
+
+package-test: package
+	@tests/package.sh build/package
 
 asan:
 	@scripts/setup.sh build test

@@ -173,6 +173,8 @@ static sked_status finish(const sked_i_method *m, const sked_problem *asked, ske
         st = sked_i_recording_write(run->recording, run->options->record, &r.recorded, err);
     if (st == SKED_OK && SKED_KNOWS(out, statistics))
         st = hand_statistics(d, &r, err);
+    if (st == SKED_OK && SKED_KNOWS(out, curve))
+        st = sked_i_value_curve_give(&d->curve, &r, err);
     if (st == SKED_OK)
         st = deliver(run, &r, err);
     if (st == SKED_OK)
@@ -248,6 +250,7 @@ sked_status sked_method_run(const char *method, const sked_problem *p, const ske
     SKED_TRY(sked_i_driver_open(&run, opt->candidates > 1 ? opt->candidates : 1, err));
     run.driver->exchange = exchange;
     SKED_TRY(set_bounds(&run, err));
+    run.driver->curve.bound = run.driver->bound;
     const double called = sked_clock();
     st = sked_i_driver_run(&run, m, opt->settings, opt->n_settings, err);
     const double build_seconds = sked_clock() - called - run.driver->judging;
@@ -270,6 +273,11 @@ void sked_result_clear(sked_result *r)
         if (r->n_statistics > 0)
             free(r->statistics[0]);
         free(r->statistics);
+    }
+    if (SKED_KNOWS(r, curve)) {
+        sked_i_value_curve curve;
+        sked_i_value_curve_take(&curve, r);
+        sked_i_value_curve_free(&curve);
     }
     const sked_result empty = {0};
     SKED_GIVE(r, empty);

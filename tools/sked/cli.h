@@ -69,6 +69,8 @@ enum {
       "point gets --time-limit")                                                                             \
     X(record, TEXT, "record", "FILE", NULL, 0, 0, ON(schedule),                                              \
       "record the first descent of method gaus: its steps (.jsonl) or a drawing (.svg)")                     \
+    X(curve, TEXT, "curve", "FILE.jsonl", NULL, 0, 0, ON(schedule),                                          \
+      "write value and bound over time, one JSON line at each improvement")                                  \
     X(latency, REAL, "latency", "L", 0, 0, 1e300, ON_MACHINE | ON(robust) | ON(sample),                      \
       "time added to an edge between two devices")                                                           \
     X(bandwidth, REAL, "bandwidth", "B", INFINITY, 1e-300, 1e300, ON_MACHINE | ON(robust) | ON(sample),      \
@@ -195,7 +197,7 @@ void print_families(FILE *out);
 
 /*
  * outputs.c: refuses, before any work, an output that is one of the inputs (ARGUMENT; links are followed) or
- * that cannot be written (IO). load_problem does it for -o and --record.
+ * that cannot be written (IO). load_problem does it for -o, --record and --curve.
  */
 sked_status refuse_input(const char *input, const char *output, sked_error *err); /* input NULL: none */
 sked_status check_output(const arguments *a, const char *output, sked_error *err);
