@@ -334,12 +334,12 @@ def generators_are_reproducible(folder):
         out = [expect(run("generate", family, "--nodes", 60, "--seed", seed, "-o", "-"), 0).stdout for seed in (1, 1, 2)]
         assert out[0] == out[1], family
         json.loads(out[0])
-    loop = os.path.join(folder, "loop.json")
+    loop, more = (os.path.join(folder, name) for name in ("loop.json", "more.json"))
     expect(run("generate", "layered", "--nodes", 60, "--back-edges", 5, "--distance", 2, "-o", loop), 0)
     assert json.loads(expect(run("info", loop, "--json"), 0).stdout)["carried_edges"] == 5
-    expect(run("convert", loop, loop, "--back-edges", 4, "--seed", 3), 0)
-    assert json.loads(expect(run("info", loop, "--json"), 0).stdout)["carried_edges"] == 9
-    expect(run("convert", loop, loop, "--back-edges", 4, "--distance", 0), 2, "distance")
+    expect(run("convert", loop, more, "--back-edges", 4, "--seed", 3), 0)
+    assert json.loads(expect(run("info", more, "--json"), 0).stdout)["carried_edges"] == 9
+    expect(run("convert", loop, more, "--back-edges", 4, "--distance", 0), 2, "distance")
     expect(run("generate", "layered", "--nodes", 20, "--count", 3, "-o", os.path.join(folder, "many")), 0)
     assert len(os.listdir(os.path.join(folder, "many"))) == 3
 
