@@ -11,11 +11,16 @@ const char *random_family(int i)
     return families[(i + i / RANDOM_FAMILIES) % RANDOM_FAMILIES];
 }
 
-sked_status random_graph(int i, sked_graph **out, sked_error *err)
+sked_status random_graph_like(int i, const char *like, sked_graph **out, sked_error *err)
 {
     const sked_generate_options how = {
-        .size = sizeof how, .nodes = 50, .seed = 70000 + (uint64_t)(i / RANDOM_FAMILIES)};
+        .size = sizeof how, .nodes = 50, .seed = 70000 + (uint64_t)(i / RANDOM_FAMILIES), .like = like};
     return sked_graph_generate(random_family(i), &how, out, err);
+}
+
+sked_status random_graph(int i, sked_graph **out, sked_error *err)
+{
+    return random_graph_like(i, NULL, out, err);
 }
 
 /* By folder and name; inputs for throughput that repeat one for latency are not listed. */
@@ -53,12 +58,17 @@ const char *real_graph_name(int i)
     return strrchr(real_graphs[i], '/') + 1;
 }
 
+const char *real_graph_path(const arguments *a, int i, char *buf, size_t size)
+{
+    return data_path(a, real_graphs[i], buf, size);
+}
+
 sked_status real_graph(const arguments *a, int i, sked_graph **out, sked_error *err)
 {
     char path[600];
     sked_graph_info info = {.size = sizeof info};
     sked_graph *g = NULL;
-    sked_status st = sked_graph_read(data_path(a, real_graphs[i], path, sizeof path), NULL, &g, err);
+    sked_status st = sked_graph_read(real_graph_path(a, i, path, sizeof path), NULL, &g, err);
     if (st == SKED_OK)
         st = sked_graph_describe(g, &info, err);
     if (st != SKED_OK) {
@@ -89,9 +99,15 @@ bool network_fits(const csv *list, int row)
     return ops >= LEAST_NETWORK_OPS && ops <= MOST_NETWORK_OPS && parallelism >= least_parallelism;
 }
 
+const char *network_path(const arguments *a, const csv *list, int row, char *buf, size_t size)
+{
+    char part[200];
+    snprintf(part, sizeof part, "networks/%s.json", csv_get(list, row, "name"));
+    return data_path(a, part, buf, size);
+}
+
 sked_status network_graph(const arguments *a, const csv *list, int row, sked_graph **out, sked_error *err)
 {
-    char part[200], path[900];
-    snprintf(part, sizeof part, "networks/%s.json", csv_get(list, row, "name"));
-    return sked_graph_read(data_path(a, part, path, sizeof path), NULL, out, err);
+    char path[900];
+    return sked_graph_read(network_path(a, list, row, path, sizeof path), NULL, out, err);
 }

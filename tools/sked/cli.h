@@ -147,6 +147,8 @@ enum {
     X(bytes, TEXT, "bytes", "DIST", NULL, 0, 0, ON(generate), "distribution of edge bytes")                  \
     X(memory, TEXT, "memory", "DIST", NULL, 0, 0, ON(generate), "distribution of result sizes")              \
     X(weight, TEXT, "weight", "DIST", NULL, 0, 0, ON(generate), "distribution of weights")                   \
+    X(like, TEXT, "like", "SET", NULL, 0, 0, ON(generate),                                                   \
+      "parameters of a publication's graphs: paper (five random families)")                                  \
     X(demand, TEXT, "demand", "SPEC", NULL, 0, 0, ON(generate),                                              \
       "resources: NAME:capacity:DIST, joined by ';'")                                                        \
     X(output, LIST, "output", "FILE", NO_VALUES, 0, 0, ON_WORK | ON(generate),                               \
