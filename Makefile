@@ -10,7 +10,7 @@ CUDACXX ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/n
 export CUDACXX
 
 .PHONY: all tests test demo install bench fuzz fuzz-build fuzz-short asan tsan cuda cuda-test emulated mpi debug format soak valgrind \
-	check-format lint clean
+	check-format lint evidence evidence-full clean
 
 all: build/build.ninja
 	@cmake --build build -j $(JOBS)
@@ -52,6 +52,14 @@ install: all
 bench: all
 	build/sked-bench scale
 	build/sked-bench quality
+
+# Runs the commands that stand beside the figures of README.md and docs, and rewrites those figures: an hour on two
+# cores; evidence-full the long ones (hours, some with a GPU).
+evidence: all
+	@scripts/evidence.py
+
+evidence-full: all
+	@scripts/evidence.py --full
 
 asan:
 	@scripts/setup.sh build test

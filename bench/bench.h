@@ -44,6 +44,8 @@ enum {
       "seeds of each method, from --seed on; without it 2, with --full 5")                                   \
     X(full, FLAG, "full", "", false, 0, 0, ON(paper),                                                        \
       "the whole protocol: all graphs, longer training, the stepwise rows; hours, with a GPU")               \
+    X(updates, INT, "updates", "N", 0, 1, 1000000000, ON(paper),                                             \
+      "updates of each model that a set trains; without it a few hundred, with --full 5,000 to 10,000")      \
     X(models, TEXT, "models", "DIR", "build/paper", 0, 0, ON(paper),                                         \
       "folder of the models that the tables train; those it has are taken as they are")                      \
     X(json, TEXT, "json", "FILE", NULL, 0, 0, ON(paper), "record all figures, one JSON object a line")       \

@@ -144,6 +144,8 @@ typedef struct paper_pupil {
     const char *settings[PAPER_MOST_SETTINGS];
     double coldest, warmest; /* temperatures */
 } paper_pupil;
+/* As --updates says, else of the training. */
+int64_t paper_updates(const paper_run *r, const paper_training *t);
 bool paper_learner_on(const paper_run *r, int learner);
 const paper_pupil *paper_learner(int learner);
 /*

@@ -109,7 +109,7 @@ static sked_status follow(const paper_run *r, const bench_graph *b, const struct
     char model[2][PAPER_PATH];
     sked_status st = SKED_OK;
     for (int k = 0; k < LOOKS && st == SKED_OK && !stop_requested; k++) {
-        const int64_t until = b->how.updates[r->full] * (k + 1) / LOOKS;
+        const int64_t until = (paper_updates(r, &b->how) * (k + 1) + LOOKS - 1) / LOOKS;
         st = paper_train(r, &b->how, &x->pupil[r->full], seed, until, k > 0 ? model[(k + 1) % 2] : NULL,
                          model[k % 2], err);
         updates[k] = (double)until;
@@ -213,7 +213,7 @@ static sked_status run_temperatures(paper_run *r, const bench_graph *b, sked_err
 {
     char model[PAPER_PATH];
     sked_status st =
-        paper_train(r, &b->how, &ablations[0].pupil[r->full], 0, b->how.updates[r->full], NULL, model, err);
+        paper_train(r, &b->how, &ablations[0].pupil[r->full], 0, paper_updates(r, &b->how), NULL, model, err);
     printf(
         "\n### Rewards of %d draws by temperature\n\n| temperature | mean speedup | best | spread of zeta |\n"
         "|---|---|---|---|\n",
@@ -329,7 +329,7 @@ sked_status paper_figures(paper_run *r, sked_error *err)
             "\n### Training on one erdos-renyi graph of %d ops, %s, %lld updates of 100 trajectories, %d "
             "seed(s)\n\n| figure | trained with | drawn at | mean speedup of the first look | of the last | "
             "spread of zeta |\n|---|---|---|---|---|---|\n",
-            GRAPH_OPS, r->full ? "stepwise" : "encode-once", (long long)b.how.updates[r->full], r->seeds);
+            GRAPH_OPS, r->full ? "stepwise" : "encode-once", (long long)paper_updates(r, &b.how), r->seeds);
     for (int k = 0; k < N_ABLATIONS && st == SKED_OK && !stop_requested; k++)
         st = run_ablation(r, &b, &ablations[k], err);
     if (st == SKED_OK && !stop_requested)

@@ -24,6 +24,11 @@ bool paper_learner_on(const paper_run *r, int learner)
     return r->full || !learners[learner].full;
 }
 
+int64_t paper_updates(const paper_run *r, const paper_training *t)
+{
+    return r->a->updates > 0 ? r->a->updates : t->updates[r->full];
+}
+
 const paper_pupil *paper_learner(int learner)
 {
     return &learners[learner].pupil;
@@ -178,7 +183,7 @@ sked_status paper_table_learn(paper_run *r, paper_table *t, const paper_training
     sked_status st = SKED_OK;
     const double begin = sked_clock();
     t->learns = true;
-    t->updates = how->updates[r->full];
+    t->updates = paper_updates(r, how);
     for (int k = 0; k < PAPER_LEARNERS; k++)
         for (int s = 0; s < r->seeds && paper_learner_on(r, k) && st == SKED_OK && !stop_requested; s++)
             st = paper_train(r, how, paper_learner(k), s, t->updates, NULL, t->model[k][s], err);
