@@ -181,14 +181,15 @@ def a_signal_to_one_rank_stops_all():
 # ---------------------------------------------------------------- train and sample
 
 def a_model_has_the_same_bytes_on_any_number_of_ranks():
-    for policy in ("encode-once", "stepwise"):
-        line = f"train --graphs layered:8-12 --devices 2 --steps 4 --set policy={policy} --set graphs=4"
+    trainings = (("encode-once", "variance", 3), ("stepwise", "variance", 3), ("encode-once", "tb", 2), ("stepwise", "ppo", 2))
+    for policy, loss, most in trainings:
+        line = f"train --graphs layered:8-12 --devices 2 --steps 4 --set policy={policy} --set loss={loss} --set graphs=4"
         logs = set()
-        for ranks in (1, 2, 3):
+        for ranks in range(1, most + 1):
             _, err = run(ranks, f"{line} -o m{ranks}.safetensors -o log.jsonl " + " ".join(SMALL))
             assert err.count("train: graphs") == 1 and err.count("step 3 ") == 1, err
             logs.add(json.dumps([timeless(json.loads(x)) for x in read("log.jsonl").splitlines()]))
-            assert read(f"m{ranks}.safetensors") == read("m1.safetensors"), (policy, ranks)
+            assert read(f"m{ranks}.safetensors") == read("m1.safetensors"), (policy, loss, ranks)
         assert len(logs) == 1, logs
     run(1, "train --graphs layered:8-12 --devices 2 --steps 2 --set graphs=1 -o one.safetensors " + " ".join(SMALL))
     run(2, "train --graphs layered:8-12 --devices 2 --steps 2 --set graphs=1 -o two.safetensors " + " ".join(SMALL))

@@ -451,12 +451,13 @@ static sked_status act_parse_schedule(const void *data, sked_error *err)
     return st;
 }
 
-/* One update of a new model, its file, and draws from it. data: its policy and backward settings. */
+/* One update of a new model, its file, and draws from it. data: its settings of policy, backward and loss. */
 static sked_status act_train(const void *data, sked_error *err)
 {
     const char *const *kind = data;
-    const char *const settings[] = {kind[0],   kind[1],     "dim=8",         "layers=1", "head=8",    "mlp=8",
-                                    "width=8", "context=8", "temperature=8", "batch=2",  "validate=0"};
+    const char *const settings[] = {kind[0],   kind[1],      kind[2],   "dim=8",     "layers=1",
+                                    "head=8",  "mlp=8",      "width=8", "context=8", "temperature=8",
+                                    "batch=2", "validate=0", "epochs=2"};
     sked_train_options opt;
     sked_sampler *m = NULL, *again = NULL;
     sked_samples s = {.size = sizeof s};
@@ -737,9 +738,10 @@ static void loops(void **state)
 static void training(void **state)
 {
     (void)state;
-    static const char *const kinds[][2] = {{"policy=encode-once", "backward=uniform"},
-                                           {"policy=encode-once", "backward=learned"},
-                                           {"policy=stepwise", "backward=learned"}};
+    static const char *const kinds[][3] = {{"policy=encode-once", "backward=uniform", "loss=tb"},
+                                           {"policy=encode-once", "backward=learned", "loss=variance"},
+                                           {"policy=stepwise", "backward=learned", "loss=variance"},
+                                           {"policy=stepwise", "backward=uniform", "loss=ppo"}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         fail_everywhere(kinds[i][0], act_train, kinds[i]);
 }

@@ -764,6 +764,7 @@ typedef struct sked_train_progress {
     bool validated;                         /* what follows is filled in */
     double top1, top100, mean, ged, spread; /* speedups, diversity of the top 100, spread of zeta */
     double list, brkga;                     /* speedups of these methods on the same graphs */
+    double speedup; /* always there: mean of the trajectories that the update drew from the policy */
 } sked_train_progress;
 typedef void (*sked_train_fn)(void *data, const sked_train_progress *p);
 

@@ -16,9 +16,9 @@ typedef struct device_learner {
     sked_i_once_walks *walks;     /* [how.lessons] */
 } device_learner;
 
-static bool serves(const sked_i_layout *layout)
+static bool serves(const sked_i_layout *layout, sked_i_loss_id loss)
 {
-    return layout->sizes.policy == SKED_I_POLICY_ENCODE_ONCE;
+    return loss == SKED_I_LOSS_VARIANCE && layout->sizes.policy == SKED_I_POLICY_ENCODE_ONCE;
 }
 
 /* An update of a few trajectories is over on the CPU before its launches are. */
@@ -64,8 +64,8 @@ cleanup:
     return st;
 }
 
-static sked_status start(sked_i_sampler_learner *generic, const sked_i_lesson *lessons, int count,
-                         sked_error *err)
+static sked_status start(sked_i_sampler_learner *generic, const sked_i_lesson *lessons,
+                         const sked_i_loss *losses, int count, sked_error *err)
 {
     device_learner *c = (device_learner *)generic;
     c->count = count;
@@ -86,7 +86,8 @@ static sked_status finish(sked_i_sampler_learner *generic, sked_i_mark *marks, s
     device_learner *c = (device_learner *)generic;
     const sked_status st = c->backend->finish(c->device, err);
     for (int k = 0; k < c->count && st == SKED_OK; k++)
-        marks[k] = (sked_i_mark){c->walks[k].loss, c->walks[k].log_z, c->walks[k].norm};
+        marks[k] =
+            (sked_i_mark){.loss = c->walks[k].loss, .log_z = c->walks[k].log_z, .norm = c->walks[k].norm};
     return st;
 }
 
@@ -107,7 +108,7 @@ static sked_status update(sked_i_sampler_learner *generic, const float *gradient
                                    .left2 = adam.left2};
     const sked_status st = c->backend->update(c->device, &step, gradient, err);
     if (st == SKED_OK)
-        c->model->steps++;
+        sked_i_sampler_advance(c->model);
     return st;
 }
 

@@ -18,9 +18,9 @@ typedef struct stepwise_learner {
     float *share, *gradient;          /* [how.lessons], [total] */
 } stepwise_learner;
 
-static bool serves(const sked_i_layout *layout)
+static bool serves(const sked_i_layout *layout, sked_i_loss_id loss)
 {
-    return layout->sizes.policy == SKED_I_POLICY_STEPWISE;
+    return loss == SKED_I_LOSS_VARIANCE && layout->sizes.policy == SKED_I_POLICY_STEPWISE;
 }
 
 static void clear_lessons(stepwise_learner *s)
@@ -81,8 +81,8 @@ cleanup:
     return st;
 }
 
-static sked_status start(sked_i_sampler_learner *generic, const sked_i_lesson *lessons, int count,
-                         sked_error *err)
+static sked_status start(sked_i_sampler_learner *generic, const sked_i_lesson *lessons,
+                         const sked_i_loss *losses, int count, sked_error *err)
 {
     sked_status st = SKED_OK;
     stepwise_learner *s = (stepwise_learner *)generic;
@@ -135,7 +135,7 @@ static sked_status update(sked_i_sampler_learner *generic, const float *gradient
     const sked_i_adam a = sked_i_sampler_adam(s->model);
     const sked_status st = s->backend->update(s->device, gradient, s->share, a.rate, a.left1, a.left2, err);
     if (st == SKED_OK)
-        s->model->steps++;
+        sked_i_sampler_advance(s->model);
     return st;
 }
 
