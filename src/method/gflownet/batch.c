@@ -66,6 +66,7 @@ void RN(batch_destroy)(RN(batch) * b)
     free(b->steps);
     free(b->slope);
     free(b->log_step);
+    free(b->advantage);
     free(b);
 }
 
@@ -76,6 +77,8 @@ sked_status RN(batch_set_loss)(RN(batch) * b, const sked_i_loss *loss, sked_erro
     const bool ppo = loss->kind == SKED_I_LOSS_PPO;
     if (ppo && b->log_step == NULL)
         SKED_NEW(b->log_step, b->size * n);
+    if (ppo && b->advantage == NULL)
+        SKED_NEW(b->advantage, b->size);
     b->loss = *loss;
     b->ppo = (sked_i_clipping){loss->clip, loss->entropy / ((double)b->size * (double)n)};
     for (int64_t k = 0; k < b->size; k++) {
@@ -363,23 +366,14 @@ double RN(batch_speedup)(const RN(batch) * b, int32_t listed)
     return sum / (b->size - first);
 }
 
-static double log_reward(const RN(batch) * b, int32_t k)
-{
-    const sked_i_instance *x = b->policy->instance;
-    return (sked_i_instance_speedup(x, b->trajectory[k].makespan) - x->devices) / b->policy->temperature;
-}
-
-/* -A(s) by the steps of all trajectories: what a ratio counts in PPO's loss. */
 static void fill_advantages(RN(batch) * b)
 {
-    double mean = 0, square = 0;
+    const RN(policy) *p = b->policy;
     for (int32_t k = 0; k < b->size; k++)
-        mean += log_reward(b, k) / b->size;
+        b->advantage[k] = sked_i_log_reward(p->instance, p->temperature, b->trajectory[k].makespan);
+    sked_i_advantages(b->size, p->instance->n, b->advantage);
     for (int32_t k = 0; k < b->size; k++)
-        square += (log_reward(b, k) - mean) * (log_reward(b, k) - mean) / b->size;
-    const double unit = (1 + sqrt(square)) * b->size * b->policy->instance->n;
-    for (int32_t k = 0; k < b->size; k++)
-        b->slope[k] = (real)((mean - log_reward(b, k)) / unit);
+        b->slope[k] = (real)b->advantage[k];
 }
 
 static void begin_grad(RN(batch) * b)

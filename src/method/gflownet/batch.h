@@ -1,6 +1,6 @@
 /*
- * A mini-batch: trajectories of one graph at one temperature, and their loss (loss.h). By default that is the
- * log-partition variance loss
+ * A mini-batch: trajectories of one graph at one temperature, and their loss (backend/loss.h). By default
+ * that is the log-partition variance loss
  *
  *     L = mean over s of h(zeta(s) - c),   h(r) = r^2 up to |r| = bound, then 2 bound |r| - bound^2,
  *
@@ -47,6 +47,7 @@ typedef struct RN(batch) {
     double centre; /* of the loss whose gradient is taken */
     sked_i_clipping ppo;
     double *log_step;              /* [size * ops] PPO: log P_F of every step as it was drawn */
+    double *advantage;             /* [size] likewise, room for them */
     sked_i_trajectory *trajectory; /* [size] */
     int32_t *steps;                /* ops and devices of all of them */
     real *slope;                   /* [size] of the loss, by log P_F - log P_B */

@@ -20,7 +20,8 @@ typedef struct stepwise_learner {
 
 static bool serves(const sked_i_layout *layout, sked_i_loss_id loss)
 {
-    return loss == SKED_I_LOSS_VARIANCE && layout->sizes.policy == SKED_I_POLICY_STEPWISE;
+    (void)loss;
+    return layout->sizes.policy == SKED_I_POLICY_STEPWISE;
 }
 
 static void clear_lessons(stepwise_learner *s)
@@ -97,11 +98,18 @@ static sked_status start(sked_i_sampler_learner *generic, const sked_i_lesson *l
         s->problem[k].listed = l->listed;
         s->problem[k].seed = l->seed;
         s->problem[k].first = l->first;
+        s->problem[k].loss = losses[k];
     }
     SKED_TRY(s->backend->load(s->device, count, s->problem, true, err));
     SKED_TRY(s->backend->draw(s->device, err));
 cleanup:
     return st;
+}
+
+static sked_status again(sked_i_sampler_learner *generic, sked_error *err)
+{
+    stepwise_learner *s = (stepwise_learner *)generic;
+    return s->backend->again(s->device, err);
 }
 
 static sked_status finish(sked_i_sampler_learner *generic, sked_i_mark *marks, sked_error *err)
@@ -110,7 +118,11 @@ static sked_status finish(sked_i_sampler_learner *generic, sked_i_mark *marks, s
     const sked_status st = s->backend->learn(s->device, s->mark, err);
     for (int k = 0; k < s->count && st == SKED_OK; k++) {
         const double norm = s->mark[k].norm, clip = s->how.clip;
-        marks[k] = (sked_i_mark){.loss = s->mark[k].loss, .log_z = s->mark[k].log_z, .norm = norm};
+        marks[k] = (sked_i_mark){.loss = s->mark[k].loss,
+                                 .log_z = s->mark[k].log_z,
+                                 .norm = norm,
+                                 .speedup = s->mark[k].speedup,
+                                 .pull = s->mark[k].pull};
         s->share[k] = (float)((norm > clip ? clip / norm : 1) / s->how.graphs);
     }
     return st;
@@ -161,6 +173,7 @@ const sked_i_sampler_learner_kind sked_i_sampler_learner_stepwise = {
     .create = create,
     .destroy = destroy,
     .start = start,
+    .again = again,
     .finish = finish,
     .add = add,
     .update = update,

@@ -34,9 +34,6 @@ typedef enum sked_i_policy_id { SKED_I_POLICY_ENCODE_ONCE, SKED_I_POLICY_STEPWIS
 #define SKED_I_POLICY_CHOICES "encode-once|stepwise"
 typedef enum sked_i_backward_id { SKED_I_BACKWARD_UNIFORM, SKED_I_BACKWARD_LEARNED } sked_i_backward_id;
 #define SKED_I_BACKWARD_CHOICES "uniform|learned"
-/* What it was trained by, likewise (loss.h). */
-typedef enum sked_i_loss_id { SKED_I_LOSS_VARIANCE, SKED_I_LOSS_TB, SKED_I_LOSS_PPO } sked_i_loss_id;
-#define SKED_I_LOSS_CHOICES "variance|tb|ppo"
 
 typedef struct sked_i_sizes {
 #define SKED_X(name, preset, least, most, help) int32_t name;
