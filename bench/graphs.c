@@ -58,17 +58,12 @@ const char *real_graph_name(int i)
     return strrchr(real_graphs[i], '/') + 1;
 }
 
-const char *real_graph_path(const arguments *a, int i, char *buf, size_t size)
-{
-    return data_path(a, real_graphs[i], buf, size);
-}
-
 sked_status real_graph(const arguments *a, int i, sked_graph **out, sked_error *err)
 {
     char path[600];
     sked_graph_info info = {.size = sizeof info};
     sked_graph *g = NULL;
-    sked_status st = sked_graph_read(real_graph_path(a, i, path, sizeof path), NULL, &g, err);
+    sked_status st = sked_graph_read(data_path(a, real_graphs[i], path, sizeof path), NULL, &g, err);
     if (st == SKED_OK)
         st = sked_graph_describe(g, &info, err);
     if (st != SKED_OK) {

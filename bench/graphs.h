@@ -14,7 +14,6 @@ enum { MOST_REAL_OPS = 500 };
 /* Real graphs: number 0 is the one nearest to the paper's 78 ops that has parallel branches. */
 int real_graph_count(void);
 const char *real_graph_name(int i);
-const char *real_graph_path(const arguments *a, int i, char *buf, size_t size);
 /*
  * Reads real graph i; *out stays NULL where it has more than MOST_REAL_OPS ops or nothing to run in parallel
  * (work below 1.05 critical paths: one device is as good as four). With --list it says so.

@@ -47,6 +47,10 @@ void paper_record_end(paper_run *r);
     X(BRKGA, "brkga", "brkga", SETTINGS(NULL), PAPER_DRAWS, PAPER_POPULATION, -1)                            \
     X(SEARCH, "search", "search", SETTINGS(NULL), PAPER_DRAWS, 1, -1)                                        \
     X(BUILT_IN, "gflownet, built in", "gflownet", SETTINGS(NULL), PAPER_DRAWS, 0, -1)                        \
+    X(PPO_ONCE, "ppo, encode-once", "gflownet", SETTINGS("prior=false", "temperature=0.25"), PAPER_DRAWS, 0, \
+      PAPER_LEARNER_PPO_ONCE)                                                                                \
+    X(PPO_STEPWISE, "ppo, stepwise", "gflownet", SETTINGS("prior=false", "temperature=0.25"), PAPER_DRAWS,   \
+      0, PAPER_LEARNER_PPO_STEPWISE)                                                                         \
     X(ONCE, "gflownet, encode-once", "gflownet", SETTINGS("prior=false", "temperature=0.005"), PAPER_DRAWS,  \
       0, PAPER_LEARNER_ONCE)                                                                                 \
     X(STEPWISE, "gflownet, stepwise", "gflownet", SETTINGS("prior=false", "temperature=0.005"), PAPER_DRAWS, \
@@ -58,7 +62,7 @@ enum {
         PAPER_METHODS
 };
 
-enum { PAPER_MOST_SETTINGS = 2 };
+enum { PAPER_MOST_SETTINGS = 3 };
 typedef struct paper_method {
     const char *label, *method, *settings[PAPER_MOST_SETTINGS];
     int32_t candidates;
@@ -66,6 +70,7 @@ typedef struct paper_method {
     int learner; /* -1: none */
 } paper_method;
 extern const paper_method paper_methods[PAPER_METHODS];
+/* Not one of the rivals: ppo is, though it draws from the same networks. */
 bool paper_is_gflownet(int method);
 
 typedef struct paper_stage {
@@ -117,8 +122,10 @@ enum { PAPER_PUBLISHED = 4 };
 /* ---------------------------------------------------------------- models */
 
 /* Id, name, settings beside those of all, range of temperatures it is trained at, only with --full. */
-#define PAPER_LEARNER_LIST(X)                                              \
-    X(ONCE, "encode-once", SETTINGS("policy=encode-once"), 0.01, 1, false) \
+#define PAPER_LEARNER_LIST(X)                                                                  \
+    X(PPO_ONCE, "ppo-once", SETTINGS("policy=encode-once", "loss=ppo"), 0.25, 0.25, false)     \
+    X(PPO_STEPWISE, "ppo-stepwise", SETTINGS("policy=stepwise", "loss=ppo"), 0.25, 0.25, true) \
+    X(ONCE, "encode-once", SETTINGS("policy=encode-once"), 0.01, 1, false)                     \
     X(STEPWISE, "stepwise", SETTINGS("policy=stepwise"), 0.01, 1, true)
 enum {
 #define X(id, ...) PAPER_LEARNER_##id,

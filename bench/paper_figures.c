@@ -22,9 +22,10 @@ static const struct ablation {
       {name "-stepwise", {"policy=stepwise", loss}, coldest, warmest}},      \
      drawn},
     SERIES("loss", "variance", "varied", NULL, 0.01, 1, 0.01)
-        SERIES("temperature", "0.01 to 1, drawn at 0.01", "varied", NULL, 0.01, 1, 0.01)
-            SERIES("temperature", "0.01", "at001", NULL, 0.01, 0.01, 0.01)
-                SERIES("temperature", "0.03", "at003", NULL, 0.03, 0.03, 0.03)
+        SERIES("loss", "trajectory balance", "tb", "loss=tb", 0.01, 1, 0.01)
+            SERIES("temperature", "0.01 to 1, drawn at 0.01", "varied", NULL, 0.01, 1, 0.01)
+                SERIES("temperature", "0.01", "at001", NULL, 0.01, 0.01, 0.01)
+                    SERIES("temperature", "0.03", "at003", NULL, 0.03, 0.03, 0.03)
 #undef SERIES
 };
 enum { N_ABLATIONS = sizeof ablations / sizeof *ablations };

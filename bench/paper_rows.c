@@ -19,7 +19,7 @@ const char *const paper_targets[PAPER_TARGETS] = {"noisy", "bandwidth", "latency
 
 bool paper_is_gflownet(int method)
 {
-    return strcmp(paper_methods[method].method, "gflownet") == 0;
+    return strncmp(paper_methods[method].label, "gflownet", strlen("gflownet")) == 0;
 }
 
 /* The pipeline with one member. Its own target is the proxy: the others measure what it keeps. */

@@ -801,15 +801,18 @@ def networks(folder, *names):
 def paper_suite_trains_and_records(folder):
     record = os.path.join(folder, "r.jsonl")
     base = ["paper", "--seeds", 1, "--updates", 2, "--models", os.path.join(folder, "models"), "--quiet", "--json", record]
-    data = networks(os.path.join(folder, "data"), "hrnet_w18", "train_mlp_8")
+    data = networks(os.path.join(folder, "data"), "hrnet_w18", "train_mlp_8", "rgcn_12rel")
+    shown = expect(bench(*base, "--only", "table1", "--data", data), 0).stdout
+    for row in ("ppo, encode-once | as made", "gflownet, encode-once | local, improve=5", "ppo | in the paper"):
+        assert f"\n| {row} |" in shown, (row, shown)
     shown = expect(bench(*base, "--only", "table3", "--data", data), 0).stdout
-    assert "Mean of 1 graph(s), 1 seed(s)" in shown and "2 updates of 100 trajectories" in shown, shown
+    assert "Mean of 2 graph(s), 1 seed(s)" in shown and "2 updates of 100 trajectories" in shown, shown
     rows = [json.loads(line) for line in open(record)]
     assert rows[0]["kind"] == "run" and rows[0]["seeds"] == 1 and not rows[0]["full"], rows[0]
-    for method in ("list", "brkga", "gflownet, encode-once"):
+    for method in ("list", "brkga", "ppo, encode-once", "gflownet, encode-once"):
         mine = [r for r in rows if r["kind"] == "row" and r["method"] == method]
         assert [r["stages"] for r in mine] == ["as made", "local", "local, improve=5"], mine
-        assert all(1 <= r["top1"] <= 4 and r["graphs"] == 1 for r in mine), mine
+        assert all(1 <= r["top1"] <= 4 and r["graphs"] == 2 for r in mine), mine
         assert all((r["updates"] == 2) == ("encode" in method) for r in mine), mine
     assert [r["top1"] for r in rows if r["kind"] == "published"] == [2.74, 2.59, 2.41, 2.71], rows
     again = expect(bench(*base, "--only", "table3", "--data", data), 0).stdout  # with the models of the first run
@@ -829,7 +832,7 @@ def paper_suite_figures_and_generators(folder):
     expect(bench(*base, "figures"), 0)
     rows = [json.loads(line) for line in open(record)]
     kinds = [r["kind"] for r in rows]
-    assert kinds.count("correlation") == 3 and kinds.count("rewards") == 8 and kinds.count("curve") >= 4, kinds
+    assert kinds.count("correlation") == 3 and kinds.count("rewards") == 8 and kinds.count("curve") == 5, kinds
     for r in rows:
         assert r["kind"] != "rewards" or sum(r["counts"]) == 1000, r
         assert r["kind"] != "curve" or r["updates"] == list(range(1, 11)) and all(1 <= x <= 4 for x in r["mean"]), r
