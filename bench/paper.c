@@ -46,16 +46,22 @@ static bool wanted(const arguments *a, const char *set)
 
 static void print_setting(const paper_run *r, const sked_sampler *m)
 {
+    printable_text name;
+    bool any = false;
+    for (int i = 0; i < N_TABLES; i++)
+        any |= wanted(r->a, tables[i].name);
     print_machine(r->a);
-    printf(
-        "\n%s; %d devices, %d candidates of each method, top %d by the proxy; %d seed(s), ± the standard "
-        "deviation of one. Built-in row: %s, %lld parameters, %lld updates. top 1, top 100: speedup on the "
-        "proxy; noisy (mean of %d draws), bandwidth, latency: best of the top %d on that target. list: one "
-        "schedule; brkga, search: %d schedules built (fewer above %d ops).\n",
-        r->full ? "The whole protocol (--full)" : "Smaller than --full", PAPER_DEVICES, PAPER_DRAWS,
-        PAPER_TOP, r->seeds, r->a->model != NULL ? r->a->model : "the model of the library",
-        (long long)sked_sampler_parameter_count(m), (long long)sked_sampler_steps(m), PAPER_NOISES, PAPER_TOP,
-        PAPER_EVALUATIONS, PAPER_EVALUATED_OPS);
+    printf("\n%s; %d devices, %d seed(s). Built-in model: %s, %lld parameters, %lld updates.\n",
+           r->full ? "The whole protocol (--full)" : "Smaller than --full", PAPER_DEVICES, r->seeds,
+           r->a->model != NULL ? printable(r->a->model, &name) : "the library's",
+           (long long)sked_sampler_parameter_count(m), (long long)sked_sampler_steps(m));
+    if (any)
+        printf(
+            "%d candidates of each method, top %d by the proxy; ± the standard deviation of one seed. top 1, "
+            "top 100: speedup on the proxy; noisy (mean of %d draws), bandwidth, latency: best of the top %d "
+            "on "
+            "that target. list: one schedule; brkga, search: %d schedules built (fewer above %d ops).\n",
+            PAPER_DRAWS, PAPER_TOP, PAPER_NOISES, PAPER_TOP, PAPER_EVALUATIONS, PAPER_EVALUATED_OPS);
 }
 
 static sked_status run_table(paper_run *r, paper_table *t, sked_error *err)
@@ -147,6 +153,8 @@ sked_status bench_paper(arguments *a, sked_error *err)
         record_run(&r);
     print_setting(&r, m);
     st = run_sets(&r, m, err);
+    if (st == SKED_ERR_STOPPED && stop_requested)
+        st = SKED_OK; /* inside a draw: what was printed before it counts */
     printf("\n%.1f s in all\n", sked_clock() - begin);
     sked_sampler_destroy(m);
     if (r.json.file == NULL)

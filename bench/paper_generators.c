@@ -86,6 +86,7 @@ static sked_status measure_draws(const paper_run *r, const sked_sampler *m, cons
     how.temperature = 0.005;
     how.seed = (uint64_t)r->a->seed;
     how.threads = (int)r->a->threads;
+    how.stop = &stop_requested;
     sked_status st = sked_sampler_sample(m, p, &how, &s, err);
     const int32_t kept = s.count < PAPER_TOP ? s.count : PAPER_TOP;
     if (st == SKED_OK)

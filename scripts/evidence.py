@@ -115,25 +115,35 @@ def run(command: str, root: str, limit: float | None) -> tuple[str, str]:
     return text, skipped[0] if skipped else ""
 
 
-def write(path: str, lines: list[str]) -> None:
-    """Under another name first: a page is never half written."""
+def read(path: str) -> list[str]:
+    with open(path, encoding="utf-8") as file:
+        return file.read().rstrip("\n").split("\n")
+
+
+def replace(page: str, root: str, command: str, inside: list[str]) -> None:
+    """In the page as it is now, since someone may have edited it meanwhile; a page is never half
+    written."""
+    path = os.path.join(root, page)
+    lines = read(path)
+    for block in reversed(find_blocks(page, lines)):
+        if block.command == command:
+            lines[block.first : block.last] = inside
     with open(path + ".new", "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
     os.replace(path + ".new", path)
 
 
-def renew(page: str, lines: list[str], blocks: list[Block], root: str, limit: float | None) -> int:
-    """Runs the blocks of a page, the last one first: line numbers hold. Returns the failures."""
+def renew(page: str, blocks: list[Block], root: str, limit: float | None) -> int:
+    """Runs the blocks of a page and returns the failures."""
     failures = 0
-    for block in reversed(blocks):
+    for block in blocks:
         begin = time.monotonic()
         text, reason = run(block.command, root, limit)
         seconds = f"{time.monotonic() - begin:.1f} s"
         print(f"{page}:{block.line}: {block.command}: {reason or 'renewed'}, {seconds}", flush=True)
         failures += bool(reason) and not reason.startswith("skipped:")
         if not reason:
-            lines[block.first : block.last] = as_markdown(text)
-            write(os.path.join(root, page), lines)
+            replace(page, root, block.command, as_markdown(text))
     return failures
 
 
@@ -199,8 +209,7 @@ def main() -> int:
     a = parser.parse_args()
     root, failures, count = os.path.abspath(a.root), 0, 0
     for page in pages(root):
-        with open(os.path.join(root, page), encoding="utf-8") as file:
-            lines = file.read().rstrip("\n").split("\n")
+        lines = read(os.path.join(root, page))
         blocks = find_blocks(page, lines)
         if a.bare:
             for line in bare_tables(lines):
@@ -213,7 +222,7 @@ def main() -> int:
             for b in wanted:
                 print(f"{page}:{b.line}: {'evidence-full' if b.full else 'evidence'}: {b.command}")
         else:
-            failures += renew(page, lines, wanted, root, a.limit)
+            failures += renew(page, wanted, root, a.limit)
     print(f"{count} {'tables' if a.bare else 'blocks'}, {failures} failed")
     return 1 if failures else 0
 

@@ -87,6 +87,20 @@ def what_fails_changes_nothing(folder):
 
 
 @test
+def pages_may_be_edited_meanwhile(folder):
+    put(
+        folder,
+        "a.md",
+        block("echo '# New' > new; cat new a.md > b; mv b a.md; echo 5 ops") + "end\n",
+    )
+    assert python(EVIDENCE, "--root", folder).returncode == 0
+    page = open(os.path.join(folder, "a.md")).read()
+    assert page.startswith("# New\n<!-- ev") and page.endswith(
+        "5 ops\n```\n<!-- /evidence -->\nend\n"
+    )
+
+
+@test
 def programs_of_the_build_come_first(folder):
     os.chmod(put(folder, "build/sked-bench", "#!/bin/sh\necho ours $1\n"), 0o755)
     put(folder, "a.md", block("sked-bench paper"))
