@@ -858,11 +858,47 @@ def robust_suite_says_what_was_reached(folder):
 
 
 @test
+def schedules_run_on_threads(folder):
+    base = ["robust", path("cholesky.json"), "--measurements", 2, "--iterations", 1, "--quiet", "--json", "--target"]
+    fast = "threads:oversubscribe=true,unit=1e-6,repeat=1,warm-up=0"
+    out = json.loads(expect(run(*base, fast, "--devices", 2), 0).stdout)
+    assert out["target"] == fast and out["failures"] == 0 and out["target_time"] > 0, out
+    expect(run(*base, "threads", "--devices", 100000), 6, "oversubscribe=true")
+    expect(run(*base, "threads:memory-limit=1", "--devices", 1), 6, "memory-scale")
+    expect(run(*base, "threads+jitter", "--devices", 1), 2, "stands alone")
+    script = subprocess.run([os.path.join(SOURCE, "examples", "threads.sh"), SKED, folder], capture_output=True, text=True)
+    assert script.returncode == 0 and json.load(open(os.path.join(folder, "threads.json")))["format"] == "sked-schedule-1", script
+
+
+@test
+def schedules_run_on_simgrid_or_it_says_how_to_get_it(folder):
+    platform = os.path.join(SOURCE, "examples", "platforms", "two-clusters.xml")
+    base = ["robust", path("cholesky.json"), "--devices", 4, "--measurements", 2, "--iterations", 1, "--quiet", "--json", "--target"]
+    if os.path.exists(os.path.join(os.path.dirname(SKED), "sked-simgrid")):
+        out = json.loads(expect(run(*base, f"simgrid:{platform}"), 0).stdout)
+        assert out["failures"] == 0 and out["target_time"] > 0, out
+    else:
+        expect(run(*base, f"simgrid:{platform}"), 6, "libsimgrid-dev")
+    expect(run(*base, "simgrid:nowhere.xml"), 4, "nowhere.xml")
+    expect(run(*base, "simgrid"), 2, "PLATFORM.xml")
+
+
+@test
+def real_suite_runs_schedules(folder):
+    base = ["real", "--quick", "--list", "--quiet"]
+    shown = expect(bench(*base, "--only", "threads"), 0).stdout
+    if "skipped: " not in shown:  # a single core
+        for part in ("devices, target threads:kind=arithmetic", "list, one", "geometric mean of 1", "fitted to all of them", "seed 0", "s in all"):
+            assert part in shown, (part, shown)
+    expect(bench(*base, "--only", "nothing"), 2, "threads, memory and simgrid")
+
+
+@test
 def benchmarks_are_a_program_of_their_own(folder):
     usage = expect(bench("help"), 0).stdout
     assert usage == expect(bench("--help"), 0).stdout
     suites = re.findall(r"^  ([a-z]+) ", usage, flags=re.M)
-    assert sorted(suites) == ["gaus", "gflownet", "help", "memory", "paper", "quality", "robust", "sampler", "scale", "targets"], suites
+    assert sorted(suites) == ["gaus", "gflownet", "help", "memory", "paper", "quality", "real", "robust", "sampler", "scale", "targets"], suites
     for suite in suites:
         assert expect(bench("help", suite), 0).stdout == expect(bench(suite, "--help"), 0).stdout
     assert bench().returncode == 2
@@ -920,6 +956,7 @@ def training_log_and_curve(folder):
                "held-out=1", "--set", "dim=8", "--set", "layers=1", "--quiet", "-o", model, "-o", log, "-o", curve), 0)
     lines = [json.loads(line) for line in open(log)]
     assert [line["step"] for line in lines] == [1, 2, 3, 4]
+    assert all(line["speedup"] > 0 for line in lines), lines
     assert all({"top1", "top100", "mean", "ged", "spread", "list", "brkga"} <= set(line) for line in lines[1::2])
     xml.dom.minidom.parse(curve)
     expect(run("robust", path("cholesky.json"), "--devices", 2, "--one-shot", "--method", "gflownet", "--model", model, "--candidates", 5,

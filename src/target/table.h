@@ -8,4 +8,6 @@
     X(contention)           \
     X(cache)                \
     X(jitter)               \
+    X(threads)              \
+    X(simgrid)              \
     X(command)

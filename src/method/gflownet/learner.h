@@ -70,7 +70,7 @@ typedef struct sked_i_sampler_learner {
 struct sked_i_sampler_learner_kind {
     const char *backend; /* name of the backend it computes on */
     bool spares; /* it uses settings.spare. Else lessons are made by other threads, while this one computes */
-    bool (*serves)(const sked_i_layout *layout, sked_i_loss_id loss);
+    bool (*serves)(const sked_i_layout *layout);
     /* Measured: it is quicker than the CPU's. NULL: it is not asked. */
     bool (*worth)(const sked_i_layout *layout, const sked_i_sampler_learner_settings *how);
     /*
@@ -86,7 +86,7 @@ struct sked_i_sampler_learner_kind {
      * has returned, for PPO the last one of the update. */
     sked_status (*start)(sked_i_sampler_learner *l, const sked_i_lesson *lessons, const sked_i_loss *losses,
                          int count, sked_error *err);
-    /* PPO: as above. NULL: it does not serve PPO. */
+    /* PPO: as above. */
     sked_status (*again)(sked_i_sampler_learner *l, sked_error *err);
     /*
      * These lessons come in the next start (the same pointer and lessons[0].update), where one comes: upload
@@ -110,7 +110,7 @@ extern const sked_i_sampler_learner_kind sked_i_sampler_learner_cpu, sked_i_samp
 
 /*
  * The kind for what a user says: NULL or "auto", "cpu", "cuda" (sked_i_backend_choose). UNSUPPORTED where the
- * backend has none for this policy and loss.
+ * backend has none for this policy.
  */
 SKED_MUST_CHECK sked_status sked_i_sampler_learner_choose(const char *backend, const sked_i_layout *layout,
                                                           const sked_i_sampler_learner_settings *how,

@@ -43,10 +43,9 @@ typedef struct cpu_learner {
     double *norm;    /* [threads] of each one's share of it */
 } cpu_learner;
 
-static bool serves(const sked_i_layout *layout, sked_i_loss_id loss)
+static bool serves(const sked_i_layout *layout)
 {
     (void)layout;
-    (void)loss;
     return true;
 }
 

@@ -24,9 +24,8 @@ typedef struct device_learner {
     drawn *drawn;                 /* [how.lessons] */
 } device_learner;
 
-static bool serves(const sked_i_layout *layout, sked_i_loss_id loss)
+static bool serves(const sked_i_layout *layout)
 {
-    (void)loss;
     return layout->sizes.policy == SKED_I_POLICY_ENCODE_ONCE;
 }
 

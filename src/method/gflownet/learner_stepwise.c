@@ -18,9 +18,8 @@ typedef struct stepwise_learner {
     float *share, *gradient;          /* [how.lessons], [total] */
 } stepwise_learner;
 
-static bool serves(const sked_i_layout *layout, sked_i_loss_id loss)
+static bool serves(const sked_i_layout *layout)
 {
-    (void)loss;
     return layout->sizes.policy == SKED_I_POLICY_STEPWISE;
 }
 

@@ -245,6 +245,20 @@ static sked_status start(trainer *t, const sked_i_lesson *lessons, sked_error *e
     return st == SKED_OK ? prefetch(t, err) : st;
 }
 
+/* PPO: the model as it is before an update, for one that fails half-way. */
+static sked_status remember(trainer *t, sked_error *err)
+{
+    const sked_sampler *m = t->model;
+    const size_t total = (size_t)m->layout.total;
+    if (t->before == NULL || m->epoch > 0)
+        return SKED_OK;
+    const sked_status st = t->kind->fetch(t->learner, err);
+    memcpy(t->before, m->parameter, total * sizeof *t->before);
+    memcpy(t->before + total, m->moment1, total * sizeof *t->before);
+    memcpy(t->before + 2 * total, m->moment2, total * sizeof *t->before);
+    return st;
+}
+
 /* The lessons of this rank. STOPPED where the limit is reached, for a rank without lessons, too. */
 static sked_status learn(trainer *t, sked_i_rank_view *view, sked_error *err)
 {
@@ -253,6 +267,7 @@ static sked_status learn(trainer *t, sked_i_rank_view *view, sked_error *err)
     const sked_i_lesson *lessons;
     if (sked_i_limit_reached(&t->limit))
         return sked_i_limit_fail(err);
+    SKED_TRY(remember(t, err));
     if (t->ranks.count == 0)
         return SKED_OK;
     SKED_TRY(sked_i_lesson_queue_at(t->queue, t->model->steps, &lessons, err));
@@ -303,20 +318,7 @@ cleanup:
     return st;
 }
 
-/* PPO: the model as it is before an update, for one that fails half-way. */
-static sked_status remember(trainer *t, sked_error *err)
-{
-    const sked_sampler *m = t->model;
-    const size_t total = (size_t)m->layout.total;
-    if (t->before == NULL)
-        return SKED_OK;
-    const sked_status st = t->kind->fetch(t->learner, err);
-    memcpy(t->before, m->parameter, total * sizeof *t->before);
-    memcpy(t->before + total, m->moment1, total * sizeof *t->before);
-    memcpy(t->before + 2 * total, m->moment2, total * sizeof *t->before);
-    return st;
-}
-
+/* The model as it was before an update that failed half-way. */
 static void undo(trainer *t)
 {
     sked_sampler *m = t->model;
@@ -332,11 +334,10 @@ static void undo(trainer *t)
 
 static sked_status update(trainer *t, sked_train_progress *p, sked_error *err)
 {
-    sked_status st = remember(t, err);
-    do {
-        if (st == SKED_OK)
-            st = step(t, p, err);
-    } while (st == SKED_OK && t->model->epoch > 0);
+    sked_status st;
+    do
+        st = step(t, p, err);
+    while (st == SKED_OK && t->model->epoch > 0);
     if (st != SKED_OK)
         undo(t);
     p->step = t->model->steps;
