@@ -56,18 +56,22 @@ static sked_status draw(const paper_run *r, const char *model, const sked_proble
     return st;
 }
 
-static double work_of(const sked_graph *g, sked_error *err)
+static sked_status work_of(const sked_graph *g, double *work, sked_error *err)
 {
     sked_graph_info info = {.size = sizeof info};
-    return sked_graph_describe(g, &info, err) == SKED_OK ? info.work : NAN;
+    const sked_status st = sked_graph_describe(g, &info, err);
+    *work = info.work;
+    return st;
 }
 
 static sked_status look_at(const paper_run *r, const char *model, const sked_problem *p, double temperature,
                            look *out, sked_error *err)
 {
     sked_samples s = {.size = sizeof s};
-    const double work = work_of(p->graph, err);
-    sked_status st = draw(r, model, p, temperature, LOOK_DRAWS, &s, err);
+    double work;
+    sked_status st = work_of(p->graph, &work, err);
+    if (st == SKED_OK)
+        st = draw(r, model, p, temperature, LOOK_DRAWS, &s, err);
     *out = (look){.spread = s.spread};
     for (int32_t k = 0; st == SKED_OK && k < s.count; k++) {
         out->mean += work / s.makespan[k] / s.count;
@@ -189,9 +193,10 @@ static sked_status run_rewards(paper_run *r, const bench_graph *b, const char *m
                                sked_error *err)
 {
     sked_samples s = {.size = sizeof s};
-    double counts[BINS] = {0}, mean = 0, top1 = 0;
-    const double work = work_of(b->graph, err);
-    const sked_status st = draw(r, model, &b->problem, temperature, PAPER_DRAWS, &s, err);
+    double counts[BINS] = {0}, mean = 0, top1 = 0, work;
+    sked_status st = work_of(b->graph, &work, err);
+    if (st == SKED_OK)
+        st = draw(r, model, &b->problem, temperature, PAPER_DRAWS, &s, err);
     for (int32_t k = 0; st == SKED_OK && k < s.count; k++) {
         const double speedup = work / s.makespan[k];
         const int bin = (int)((speedup - first_bin) / bin_width);
@@ -299,16 +304,18 @@ static sked_status run_correlation(paper_run *r, sked_error *err)
     sked_graph *g = NULL;
     sked_problem p;
     sked_samples all[WARMTHS] = {{0}};
+    double work = 0;
     sked_status st = random_graph_like(1, "paper", &g, err);
     if (st != SKED_OK)
         return st;
     sked_problem_init(&p, g);
     p.devices = PAPER_DEVICES;
-    st = draw_points(r, &p, all, err);
+    st = work_of(g, &work, err);
+    if (st == SKED_OK)
+        st = draw_points(r, &p, all, err);
     printf("\n### Proxy and target: %s, 50 ops\n\n| target | schedules | correlation of the speedups |\n"
            "|---|---|---|\n",
            random_family(1));
-    const double work = work_of(g, err);
     for (int t = 0; t < PAPER_TARGETS && st == SKED_OK && !stop_requested; t++)
         st = run_target(r, &p, all, paper_targets[t], work, err);
     for (int k = 0; k < WARMTHS; k++)

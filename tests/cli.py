@@ -769,6 +769,14 @@ def samples_carry_what_the_manual_says(folder):
 
 
 @test
+def graphs_like_a_publication(folder):
+    graph = os.path.join(folder, "g.json")
+    expect(run("generate", "watts-strogatz", "--nodes", 50, "--like", "paper", "-o", graph), 0)
+    assert len(json.load(open(graph))["edges"]) == 200
+    expect(run("generate", "tree", "--nodes", 50, "--like", "paper", "-o", graph), 2, "no graphs of this family")
+
+
+@test
 def paper_suite_says_where_it_loses(folder):
     shown = expect(bench("paper", "--only", "random", "--sample", 25, "--seeds", 2, "--list", "--quiet"), 0).stdout
     for part in ("Where a gflownet row is below", "in the paper", "92.02", "seed 0", "2 seed(s)", "erdos-renyi, 50 ops", "s in all"):
