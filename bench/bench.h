@@ -79,6 +79,8 @@ struct arguments {
 #define X(name, ...) sked_status bench_##name(arguments *a, sked_error *err);
 SUITE_LIST(X)
 #undef X
+/* Sets of gaus; *run grows by those that --only admits. */
+sked_status bench_gaus_loops(const arguments *a, int *run, sked_error *err);
 /* A set of gflownet. */
 sked_status bench_gflownet_threads(const arguments *a, sked_error *err);
 

@@ -73,9 +73,13 @@ def the_best_of_independent_seeds_reaches_rank_0():
     g = graph("g.json", 60)
     better = 0
     for seed in range(4):
-        line = f"schedule {g} --devices 3 --method list --set priority=random --set tries=1 --seed {seed} --json -o s.json"
+        line = f"schedule {g} --devices 3 --method list --set priority=random --set tries=1 --seed {seed} --json -o s.json --curve k.jsonl"
         one, two = (json.loads(run(n, line)[0]) for n in (1, 2))
         run(1, f"check {g} s.json")
+        with open("k.jsonl") as lines:  # rank 0 writes it, and it ends with what the ranks have together
+            last = [json.loads(line) for line in lines][-1]
+        assert (last["value"], last["bound"]) == (two["value"], two["lower_bound"]), (last, two)
+        assert last["method"] == "list" and last["seconds"] >= 0, last
         assert two["value"] <= one["value"], (seed, one["value"], two["value"])
         assert two["value"] == two["makespan"], two
         assert two["evaluations"] == 2 * one["evaluations"], (seed, one["evaluations"], two["evaluations"])

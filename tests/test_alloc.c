@@ -408,6 +408,27 @@ static sked_status act_sweep(const void *data, sked_error *err)
     return st;
 }
 
+/* Value over time, by several threads, written. */
+static sked_status act_curve(const void *data, sked_error *err)
+{
+    const char *file = SKED_BINARY_DIR "/test_alloc.curve.jsonl";
+    sked_run_options opt;
+    sked_result r = {.size = sizeof r, .n_curve = -7};
+    sked_run_options_init(&opt);
+    opt.threads = 2;
+    opt.iterations = 20;
+    opt.time_limit = INFINITY;
+    sked_status st = sked_method_run("search", data, &opt, &r, err);
+    if (st != SKED_OK) {
+        assert_int_equal(r.n_curve, -7);
+        return st;
+    }
+    st = sked_curve_write(&r, file, err);
+    sked_result_clear(&r);
+    remove(file);
+    return st;
+}
+
 /* The course of a descent, written as lines and as a picture. */
 static sked_status act_record(const void *data, sked_error *err)
 {
@@ -686,12 +707,26 @@ static sked_status act_profile(const void *data, sked_error *err)
     return st;
 }
 
+/* data: a graph, which becomes a loop. */
+static sked_status act_back_edges(const void *data, sked_error *err)
+{
+    sked_back_edges draw;
+    sked_graph *g = NULL;
+    sked_back_edges_init(&draw);
+    draw.count = 3;
+    const sked_status st = sked_graph_looped(data, &draw, &g, err);
+    assert_true((st == SKED_OK) == (g != NULL));
+    sked_graph_destroy(g);
+    return st;
+}
+
 static void profiles(void **state)
 {
     (void)state;
     sked_graph *g = NULL;
     OK(build(9, &g, err));
     fail_everywhere("profile", act_profile, g);
+    fail_everywhere("back edges", act_back_edges, g);
     sked_graph_destroy(g);
 }
 
@@ -806,6 +841,7 @@ static void loops(void **state)
     fail_often("loop", act_loop, &p, 400);
     p.latency = 1;
     fail_everywhere("recording", act_record, &p);
+    fail_everywhere("curve", act_curve, &p);
     sked_graph_destroy(g);
 }
 
