@@ -174,24 +174,15 @@ def bare_tables(lines: list[str]) -> list[int]:
 
 
 def pages(root: str) -> list[str]:
-    listed = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard", "*.md"],
-        cwd=root,
-        text=True,
-        capture_output=True,
-    )
-    names = (
-        listed.stdout.split("\n")
-        if listed.returncode == 0
-        else [
-            os.path.relpath(os.path.join(folder, name), root)
-            for folder, _, files in os.walk(root)
-            for name in files
-        ]
-    )
-    return sorted(
-        name for name in names if name.endswith(".md") and os.path.exists(os.path.join(root, name))
-    )
+    """What git tracks or would track; without git, all pages."""
+    command = ["git", "ls-files", "-co", "--exclude-standard", "*.md"]
+    listed = subprocess.run(command, cwd=root, text=True, capture_output=True)
+    names = listed.stdout.split("\n")
+    if listed.returncode != 0:
+        walk = [(folder, name) for folder, _, files in os.walk(root) for name in files]
+        names = [os.path.relpath(os.path.join(folder, name), root) for folder, name in walk]
+    found = {name for name in names if name.endswith(".md")}
+    return sorted(name for name in found if os.path.exists(os.path.join(root, name)))
 
 
 def main() -> int:
