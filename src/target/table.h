@@ -8,4 +8,6 @@
     X(contention)           \
     X(cache)                \
     X(jitter)               \
-    X(command)
+    X(command)              \
+    X(torch)                \
+    X(onnxruntime)

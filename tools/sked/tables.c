@@ -242,7 +242,7 @@ static void targets_text(void)
     fputc('\n', stdout);
     put_wrapped(stdout, "", 0,
                 "Targets compose: --target noisy:strength=0.3+linear+jitter applies its parts in that order. "
-                "command stands alone. Every target also takes, on any one of its parts,");
+                "command, torch and onnxruntime stand alone. Every target also takes, on any one of its parts,");
     for (int i = 0; i < sked_target_option_count(); i++)
         print_option(stdout, "  ", 19, sked_target_option_at(i), "");
 }
