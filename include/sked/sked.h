@@ -166,6 +166,32 @@ SKED_API int32_t sked_builder_op_count(const sked_builder *b);
  */
 SKED_API SKED_MUST_CHECK sked_status sked_builder_finish(sked_builder *b, sked_graph **out, sked_error *err);
 
+/* A graph as columns, for programs that hold arrays. All may be NULL but duration, and from and to. */
+typedef struct sked_columns {
+    size_t size;
+    int32_t ops;
+    const char *const *name;       /* [ops], entries may be NULL: as in sked_builder_add_op */
+    const char *const *type;       /* [ops] likewise */
+    const double *duration;        /* [ops] */
+    const double *memory, *weight; /* [ops]; NULL: 0 and 1 */
+    const uint8_t *keep;           /* [ops] 1: the value stays to the end; NULL: none does */
+    int64_t edges;
+    const int32_t *from, *to; /* [edges] */
+    const double *lag;        /* [edges], entries may be SKED_LAG_DEFAULT; NULL: all are */
+    const double *bytes;      /* [edges]; NULL: 0 */
+    const int32_t *distance;  /* [edges]; NULL: 0 */
+} sked_columns;
+SKED_INIT_OUTPUT(sked_columns)
+/* Adds the ops after those the builder has, then the edges: sked_builder_add_op and _add_edge for each. */
+SKED_API SKED_MUST_CHECK sked_status sked_builder_add_columns(sked_builder *b, const sked_columns *columns,
+                                                              sked_error *err);
+/*
+ * The graph's own arrays, which live as long as it does: edges as sked_graph_edge numbers them, with their
+ * lag as a number. Names and types are NULL: sked_graph_op_name and _op_type have them. O(1).
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_graph_columns(const sked_graph *g, sked_columns *out,
+                                                        sked_error *err);
+
 SKED_API void sked_graph_destroy(sked_graph *g);
 SKED_API const char *sked_graph_name(const sked_graph *g); /* "" when unnamed */
 SKED_API int32_t sked_graph_op_count(const sked_graph *g);
@@ -858,6 +884,14 @@ SKED_API void sked_target_destroy(sked_target *t);
 /* One sentence about something that did not end the call. It ends with the call. */
 typedef void (*sked_warning_fn)(void *data, const char *message);
 
+/*
+ * Runs a schedule and sets *time: above 0, or 0 where no op takes time. start and finish, [ops] each, come
+ * filled with NAN; who fills both gives a trace, with 0 <= start <= finish. DEVICE with a message in err:
+ * this schedule cannot be measured, others can. Any other failure ends the call with it.
+ */
+typedef sked_status (*sked_measure_fn)(void *data, const sked_schedule *s, double *time, double *start,
+                                       double *finish, sked_error *err);
+
 typedef struct sked_robust_options {
     size_t size;
     bool one_shot;               /* false: the loop that learns the machine while it measures */
@@ -886,6 +920,9 @@ typedef struct sked_robust_options {
     const char *backend; /* of the members that can, as in sked_run_options */
     bool together;       /* every rank makes this call: rank 0 schedules, all measure where the target may run
                             at several places at once; the others get no result */
+    sked_measure_fn measure; /* measures, on the thread that made the call; `target` is then no spec but its
+                                name in the result. NULL: the target does */
+    void *measure_data;
 } sked_robust_options;
 SKED_API void sked_robust_options_init_sized(sked_robust_options *opt, size_t size);
 SKED_INIT_INPUT(sked_robust_options)

@@ -52,7 +52,9 @@ static sked_status open_target(sked_i_robust_run *run, const char *spec, sked_er
     const sked_i_backend *backend;
     const sked_robust_options *opt = run->opt;
     sked_status st = sked_i_backend_choose(opt->backend, false, &backend, err);
-    if (st == SKED_OK)
+    if (st == SKED_OK && opt->measure != NULL)
+        st = sked_i_target_create_callback(opt->measure, opt->measure_data, run->problem, &run->target, err);
+    else if (st == SKED_OK)
         st = sked_target_create(spec, run->problem, opt->seed, &run->target, err);
     if (opt->together)
         st = sked_dist_agree(st, err);
@@ -89,6 +91,8 @@ sked_status sked_robust(const sked_problem *p, const char *target, const sked_ro
     sked_robust_result r = {.size = sizeof r};
     sked_i_robust_run run = {.problem = p, .opt = opt};
     const double begin = sked_clock();
+    if (target == NULL && opt->measure != NULL)
+        target = "callback";
     if (target == NULL)
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "robust scheduling needs a target; see `sked targets`");
     if (opt->candidates < 1 || opt->top < 1 || opt->threads < 1)

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-static const double most_time = 1e100;
-
 enum { TOP_TIME, TOP_OPS };
 static const char *const top_keys[] = {"time", "ops"};
 static const sked_i_json_fields top_fields = {"an answer", top_keys, 2, false};
@@ -136,10 +134,10 @@ static void take_entry(reader *r, const entry *e)
     else if (e->device >= 0 && e->device != r->schedule->device[e->op])
         sked_i_json_fail_as(j, SKED_ERR_INVALID, "op '%s' ran on device %d; the schedule has it on %d", label,
                             (int)e->device, (int)r->schedule->device[e->op]);
-    else if (!(e->start >= 0 && e->finish >= e->start && e->finish < most_time))
+    else if (!(e->start >= 0 && e->finish >= e->start && e->finish < SKED_I_MOST_TIME))
         sked_i_json_fail_as(j, SKED_ERR_INVALID,
                             "op '%s' starts at %g and finishes at %g; 0 <= start <= finish < %g must hold",
-                            label, e->start, e->finish, most_time);
+                            label, e->start, e->finish, SKED_I_MOST_TIME);
     else {
         r->trace.start[e->op] = e->start;
         r->trace.finish[e->op] = e->finish;
@@ -240,9 +238,10 @@ sked_status sked_i_answer_read(const char *name, const char *text, size_t size, 
         st = parse_object(&r, name, text + at, end - at, err);
     else if (!find_number(text, end, &r.trace.time))
         st = sked_i_fail(err, SKED_ERR_FORMAT, "%s: no time was printed", name);
-    if (st == SKED_OK && !(r.trace.time >= 0 && r.trace.time < most_time && (r.trace.time > 0 || !timed)))
+    if (st == SKED_OK &&
+        !(r.trace.time >= 0 && r.trace.time < SKED_I_MOST_TIME && (r.trace.time > 0 || !timed)))
         st = sked_i_fail(err, SKED_ERR_INVALID, "%s: the time %g is not %s 0 and below %g", name,
-                         r.trace.time, timed ? "above" : "at least", most_time);
+                         r.trace.time, timed ? "above" : "at least", SKED_I_MOST_TIME);
     if (st == SKED_OK)
         *out = r.trace;
     else

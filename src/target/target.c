@@ -74,22 +74,30 @@ static sked_status open_parts(sked_target *t, sked_error *err)
     return st;
 }
 
+sked_status sked_i_target_prepare(sked_target *t, const sked_problem *p, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    if (p->devices <= 0)
+        return sked_i_fail(err, SKED_ERR_ARGUMENT,
+                           "a target measures schedules on devices: give their number");
+    t->problem = *p;
+    SKED_TRY(open_parts(t, err));
+    SKED_TRY(sked_i_replay_create(&t->problem, &t->rules, &t->replay, err));
+    t->work = sked_i_sequential_time(&t->replay->costs);
+cleanup:
+    return st;
+}
+
 sked_status sked_target_create(const char *spec, const sked_problem *p, uint64_t seed, sked_target **out,
                                sked_error *err)
 {
     SKED_TAKE_PROBLEM(p)
     sked_status st = SKED_OK;
     sked_target *t = NULL;
-    if (p->devices <= 0)
-        return sked_i_fail(err, SKED_ERR_ARGUMENT,
-                           "a target measures schedules on devices: give their number");
     SKED_NEW0(t, 1);
-    t->problem = *p;
     t->seed = seed;
     SKED_TRY(sked_i_target_parse(spec, t, err));
-    SKED_TRY(open_parts(t, err));
-    SKED_TRY(sked_i_replay_create(&t->problem, &t->rules, &t->replay, err));
-    t->work = sked_i_sequential_time(&t->replay->costs);
+    SKED_TRY(sked_i_target_prepare(t, p, err));
     *out = t;
     return SKED_OK;
 cleanup:

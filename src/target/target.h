@@ -25,6 +25,9 @@ enum { SKED_I_TARGET_COMMON(SKED_I_TARGET_COMMON_ID) SKED_I_TARGET_COMMON_OPTION
 enum { SKED_I_TRACE_AUTO, SKED_I_TRACE_TRUE, SKED_I_TRACE_FALSE };
 enum { SKED_I_PARALLEL_AUTO, SKED_I_PARALLEL_TRUE, SKED_I_PARALLEL_FALSE };
 
+/* Times of measurements and traces are below it. */
+#define SKED_I_MOST_TIME 1e100
+
 /* One run of a schedule. */
 typedef struct sked_i_trace {
     double time;
@@ -57,6 +60,8 @@ struct sked_target {
     double work;
     char *argument;                    /* of command: what stands behind the colon */
     const volatile sig_atomic_t *stop; /* ends a measurement that is under way; NULL: none */
+    sked_measure_fn measure;           /* of callback.c: the caller's own function; NULL: there is none */
+    void *measure_data;
 };
 
 typedef struct sked_i_target {
@@ -85,6 +90,13 @@ void sked_i_target_take_machine(sked_target *t, sked_machine *machine);
 SKED_MUST_CHECK sked_status sked_i_target_need_transfers(sked_target *t, sked_error *err);
 /* jitter.c. Fills t->factor for the run at hand and returns the factor of the whole of it. */
 double sked_i_jitter_draw(sked_target *t);
+
+/* callback.c. A target whose runs are calls of a function, on its own kind that no spec can name. */
+SKED_MUST_CHECK sked_status sked_i_target_create_callback(sked_measure_fn measure, void *data,
+                                                          const sked_problem *p, sked_target **out,
+                                                          sked_error *err);
+/* target.c. t has its parts: makes it ready for p. */
+SKED_MUST_CHECK sked_status sked_i_target_prepare(sked_target *t, const sked_problem *p, sked_error *err);
 
 /* May several processes measure at once? */
 bool sked_i_target_parallel(const sked_target *t);

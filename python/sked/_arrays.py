@@ -1,0 +1,69 @@
+"""Between numpy and C."""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Sequence
+
+import numpy as np
+
+from ._errors import ArgumentError
+from ._native import ffi
+
+_C_TYPES = {"f8": "double[]", "i4": "int32_t[]", "u1": "uint8_t[]"}
+
+
+def column(values: Any, kind: str, size: Optional[int], what: str) -> Optional[Any]:
+    """A one-dimensional contiguous array of that kind ("f8", "i4", "u1"); without a copy where it is one already.
+
+    A single number stands for all. None stays None.
+    """
+    if values is None:
+        return None
+    array = np.asarray(values)
+    if array.dtype == object or array.dtype.kind not in "biuf":
+        raise ArgumentError(f"{what}: wants numbers, not {array.dtype}")
+    if kind == "i4" and array.dtype.kind == "f":
+        raise ArgumentError(f"{what}: wants whole numbers, not {array.dtype}")
+    if kind == "i4" and array.size > 0 and (array.max() > 2**31 - 1 or array.min() < -(2**31)):
+        raise ArgumentError(f"{what}: a number does not fit into 32 bits")
+    if array.ndim == 0 and size is not None:
+        array = np.full(size, array)
+    if array.ndim != 1 or (size is not None and array.size != size):
+        raise ArgumentError(f"{what}: wants {'one dimension' if size is None else f'{size} numbers'}, not shape {array.shape}")
+    return np.ascontiguousarray(array, dtype=kind)
+
+
+def pointer(array: Optional[Any], kind: str) -> Any:
+    """What C gets for a column; the array must stay."""
+    return ffi.NULL if array is None else ffi.from_buffer(_C_TYPES[kind], array)
+
+
+def view(data: Any, size: int, kind: str, owner: Any) -> Any:
+    """A read-only array over memory of C, which `owner` keeps alive."""
+    if size == 0 or data == ffi.NULL:
+        return np.zeros(0, dtype=kind)
+    nbytes = size * np.dtype(kind).itemsize
+    kept = ffi.gc(ffi.cast("char *", data), lambda _, owner=owner: None)
+    array = np.frombuffer(ffi.buffer(kept, nbytes), dtype=kind)
+    array.flags.writeable = False
+    return array
+
+
+class Texts:
+    """A list of str as `const char *const *`: one block of bytes and pointers into it."""
+
+    def __init__(self, texts: Optional[Sequence[str]], size: int, what: str) -> None:
+        self.pointer = ffi.NULL
+        if texts is None:
+            return
+        if len(texts) != size:
+            raise ArgumentError(f"{what}: wants {size} texts, not {len(texts)}")
+        if size == 0:
+            return
+        self._block = np.frombuffer(("\0".join(texts) + "\0").encode(), dtype="u1")
+        ends = np.flatnonzero(self._block == 0)
+        if ends.size != size:
+            raise ArgumentError(f"{what}: a text must not contain the character NUL")
+        starts = np.concatenate(([0], ends[:-1] + 1)).astype(np.uintp)
+        self._pointers = starts + np.uintp(self._block.ctypes.data)
+        self.pointer = ffi.cast("const char *const *", ffi.from_buffer(self._pointers))

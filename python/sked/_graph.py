@@ -1,0 +1,460 @@
+"""Graphs."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from ._arrays import Texts, column, pointer, view
+from ._errors import ArgumentError, c_text, call, new_error, text
+from ._native import ffi, lib
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from ._machine import Machine
+
+OpKey = Union[int, str]
+_Raw = bytes  # the class below has a property of that name
+
+
+class Graph:
+    """A graph of operations.
+
+    Add ops and edges, then use it. The first use checks the graph as a whole and freezes it: graphs are read-only
+    from then on, and threads may share them. `copy` gives one that can grow again.
+
+    Args:
+        name: of the graph.
+
+    Example:
+        >>> g = sked.Graph("saxpy")
+        >>> mul = g.add_op("mul", duration=2)
+        >>> add = g.add_op("add", duration=1)
+        >>> g.add_edge(mul, add, bytes=64)
+    """
+
+    def __init__(self, name: str = "") -> None:
+        self._built: Any = None
+        builder = ffi.new("sked_builder **")
+        call(lib.sked_builder_create, builder)
+        self._builder: Any = ffi.gc(builder[0], lib.sked_builder_destroy)
+        if name:
+            call(lib.sked_builder_set_name, self._builder, c_text(name))
+
+    @classmethod
+    def _take(cls, pointer_out: Any) -> "Graph":
+        """A graph that C has made."""
+        graph = cls.__new__(cls)
+        graph._builder = None
+        graph._built = ffi.gc(pointer_out[0], lib.sked_graph_destroy)
+        return graph
+
+    # ---------------------------------------------------------------- building
+
+    def _open(self) -> Any:
+        if self._builder is None:
+            raise ArgumentError("the graph is in use and read-only; .copy() gives one that can grow")
+        return self._builder
+
+    def _id(self, key: OpKey) -> int:
+        if isinstance(key, str):
+            found = lib.sked_builder_find_op(self._open(), c_text(key))
+            if found < 0:
+                raise ArgumentError(f"the graph has no op called {key!r}")
+            return int(found)
+        return int(key)
+
+    def add_resource(self, name: str, capacity: float = math.inf) -> int:
+        """Adds a resource pool that ops can hold.
+
+        Args:
+            name: unique.
+            capacity: amount there is of it; inf: no limit.
+
+        Returns:
+            Its index.
+        """
+        out = ffi.new("int32_t *")
+        call(lib.sked_builder_add_resource, self._open(), c_text(name), capacity, out)
+        return int(out[0])
+
+    def add_op(
+        self,
+        name: Optional[str] = None,
+        duration: float = 1.0,
+        *,
+        type: Optional[str] = None,
+        memory: float = 0.0,
+        weight: float = 1.0,
+        keep: bool = False,
+        durations: Optional[Mapping[str, Optional[float]]] = None,
+        demand: Optional[Mapping[str, float]] = None,
+    ) -> int:
+        """Adds an op.
+
+        Args:
+            name: unique; None: its index.
+            duration: 0 or more.
+            type: kind of op, which cost models learn by.
+            memory: size of its result.
+            weight: in the resource objective.
+            keep: the result stays in memory to the end.
+            durations: times by device name or device type; None there: it cannot run on it.
+            demand: amounts it holds, by name of the resource.
+
+        Returns:
+            Its index.
+        """
+        b = self._open()
+        out = ffi.new("int32_t *")
+        call(lib.sked_builder_add_op, b, c_text(name), c_text(type), duration, out)
+        op = out[0]
+        if memory != 0:
+            call(lib.sked_builder_set_memory, b, op, memory)
+        if weight != 1:
+            call(lib.sked_builder_set_weight, b, op, weight)
+        if keep:
+            call(lib.sked_builder_set_keep, b, op, True)
+        for device, time in (durations or {}).items():
+            time = math.inf if time is None else time
+            call(lib.sked_builder_add_duration, b, op, c_text(device), time)
+        for resource, amount in (demand or {}).items():
+            call(lib.sked_builder_add_demand, b, op, self._resource(resource), amount)
+        return int(op)
+
+    def _resource(self, name: str) -> int:
+        found = lib.sked_builder_find_resource(self._open(), c_text(name))
+        if found < 0:
+            raise ArgumentError(f"the graph has no resource called {name!r}; add_resource comes first")
+        return int(found)
+
+    def add_edge(
+        self,
+        from_: OpKey,
+        to: OpKey,
+        *,
+        lag: Optional[float] = None,
+        bytes: float = 0.0,
+        distance: int = 0,
+    ) -> None:
+        """Adds an edge: `to` starts `lag` after the start of `from_`, or later.
+
+        Args:
+            from_: index or name of an op.
+            to: index or name of an op.
+            lag: start to start; None: the time of `from_` on its device.
+            bytes: that pass, between devices at the price of their link.
+            distance: k > 0 marks a loop-carried edge over k iterations.
+        """
+        edge = ffi.new("sked_edge *")
+        edge.to = self._id(to)
+        setattr(edge, "from", self._id(from_))
+        edge.lag = math.nan if lag is None else lag
+        edge.bytes = bytes
+        edge.distance = distance
+        call(lib.sked_builder_add_edge, self._open(), edge)
+
+    def _add_columns(self, names: Any, types: Any, ops: Dict[str, Any], edges: Dict[str, Any]) -> None:
+        columns = ffi.new("sked_columns *")
+        columns.size = ffi.sizeof("sked_columns")
+        columns.ops, columns.edges = ops["duration"].size, edges["from"].size
+        kept = (Texts(names, columns.ops, "names"), Texts(types, columns.ops, "types"))
+        columns.name, columns.type = kept[0].pointer, kept[1].pointer
+        for name, array in {**ops, **edges}.items():
+            if array is not None:
+                setattr(columns, name, pointer(array, array.dtype.str[1:]))
+        call(lib.sked_builder_add_columns, self._open(), columns)
+
+    @property
+    def _c(self) -> Any:
+        """The finished graph."""
+        if self._built is None:
+            out = ffi.new("sked_graph **")
+            call(lib.sked_builder_finish, self._builder, out)
+            self._built = ffi.gc(out[0], lib.sked_graph_destroy)
+            self._builder = None
+        return self._built
+
+    # ---------------------------------------------------------------- looking
+
+    @property
+    def name(self) -> str:
+        """Name of the graph; "" where it has none."""
+        return text(lib.sked_graph_name(self._c))
+
+    def __len__(self) -> int:
+        """Number of ops."""
+        if self._built is None:
+            return int(lib.sked_builder_op_count(self._builder))
+        return int(lib.sked_graph_op_count(self._built))
+
+    @property
+    def edge_count(self) -> int:
+        """Number of edges."""
+        return int(lib.sked_graph_edge_count(self._c))
+
+    def _columns(self) -> Any:
+        columns = ffi.new("sked_columns *")
+        columns.size = ffi.sizeof("sked_columns")
+        call(lib.sked_graph_columns, self._c, columns)
+        return columns
+
+    def _op_column(self, field: str, kind: str = "f8") -> Any:
+        columns = self._columns()
+        return view(getattr(columns, field), columns.ops, kind, self._c)
+
+    def _edge_column(self, field: str, kind: str) -> Any:
+        columns = self._columns()
+        return view(getattr(columns, field), columns.edges, kind, self._c)
+
+    @property
+    def duration(self) -> "NDArray[np.float64]":
+        """Durations of the ops, a read-only view."""
+        return self._op_column("duration")  # type: ignore[no-any-return]
+
+    @property
+    def memory(self) -> "NDArray[np.float64]":
+        """Sizes of the results, a read-only view."""
+        return self._op_column("memory")  # type: ignore[no-any-return]
+
+    @property
+    def weight(self) -> "NDArray[np.float64]":
+        """Weights of the ops, a read-only view."""
+        return self._op_column("weight")  # type: ignore[no-any-return]
+
+    @property
+    def keep(self) -> "NDArray[np.bool_]":
+        """True for ops whose result stays in memory to the end."""
+        kept = self._op_column("keep", "u1")
+        return kept.astype(bool) if kept.size == len(self) else np.zeros(len(self), dtype=bool)
+
+    @property
+    def edges(self) -> "NDArray[np.int32]":
+        """Both ends of all edges, sorted by the first: shape (edges, 2)."""
+        ends = (self._edge_column("from", "i4"), self._edge_column("to", "i4"))
+        return np.stack(ends, axis=1)
+
+    @property
+    def lag(self) -> "NDArray[np.float64]":
+        """Lags of the edges, in the order of `edges`; a read-only view."""
+        return self._edge_column("lag", "f8")  # type: ignore[no-any-return]
+
+    @property
+    def bytes(self) -> "NDArray[np.float64]":
+        """Bytes of the edges, in the order of `edges`; a read-only view."""
+        return self._edge_column("bytes", "f8")  # type: ignore[no-any-return]
+
+    @property
+    def distance(self) -> "NDArray[np.int32]":
+        """Distances of the edges, in the order of `edges`; a read-only view."""
+        return self._edge_column("distance", "i4")  # type: ignore[no-any-return]
+
+    def op_name(self, op: int) -> str:
+        """Name of an op: the one it was given, or its index."""
+        self._check_op(op)
+        size = 256
+        while True:
+            buffer = ffi.new("char[]", size)
+            lib.sked_graph_op_name(self._c, op, buffer, size)
+            name: _Raw = ffi.string(buffer)
+            if len(name) < size - 1:
+                return name.decode()
+            size *= 16
+
+    def op_type(self, op: int) -> Optional[str]:
+        """Type of an op; None: untyped."""
+        self._check_op(op)
+        found = lib.sked_graph_op_type(self._c, op)
+        return None if found == ffi.NULL else text(found)
+
+    def _check_op(self, op: int) -> None:
+        if not 0 <= op < len(self):
+            raise ArgumentError(f"there is no op {op}: the graph has {len(self)}")
+
+    @property
+    def names(self) -> List[str]:
+        """Names of all ops."""
+        return [self.op_name(i) for i in range(len(self))]
+
+    @property
+    def types(self) -> List[Optional[str]]:
+        """Types of all ops."""
+        return [self.op_type(i) for i in range(len(self))]
+
+    def index(self, name: str) -> int:
+        """Index of the op of that name."""
+        found = int(lib.sked_graph_find_op(self._c, c_text(name)))
+        if found < 0:
+            raise ArgumentError(f"the graph has no op called {name!r}")
+        return found
+
+    @property
+    def resources(self) -> Dict[str, float]:
+        """Capacity of every resource by its name."""
+        g = self._c
+        return {
+            text(lib.sked_graph_resource_name(g, r)): float(lib.sked_graph_capacity(g, r))
+            for r in range(lib.sked_graph_resource_count(g))
+        }
+
+    def demand(self, op: int) -> Dict[str, float]:
+        """What an op holds, by name of the resource."""
+        self._check_op(op)
+        amounts = {name: lib.sked_graph_demand(self._c, op, r) for r, name in enumerate(self.resources)}
+        return {name: float(amount) for name, amount in amounts.items() if amount > 0}
+
+    def durations(self, op: int) -> Dict[str, Optional[float]]:
+        """Times of an op by device name or type; None: it cannot run there."""
+        self._check_op(op)
+        found: Dict[str, Optional[float]] = {}
+        for i in range(lib.sked_graph_duration_name_count(self._c)):
+            device = lib.sked_graph_duration_name(self._c, i)
+            time = float(lib.sked_graph_duration_on(self._c, op, device))
+            if not math.isnan(time):
+                found[text(device)] = time if math.isfinite(time) else None
+        return found
+
+    def topological_order(self) -> "NDArray[np.int32]":
+        """A topological order of the edges of distance 0."""
+        order = np.empty(len(self), dtype="i4")
+        lib.sked_graph_topological(self._c, ffi.from_buffer("int32_t[]", order))
+        return order
+
+    def describe(self) -> Dict[str, Any]:
+        """Sizes, depth, width, work, critical path, as `sked info` prints them."""
+        info = ffi.new("sked_graph_info *")
+        info.size = ffi.sizeof("sked_graph_info")
+        call(lib.sked_graph_describe, self._c, info)
+        fields = [name for name, _ in ffi.typeof("sked_graph_info").fields if name != "size"]
+        return {name: getattr(info, name) for name in fields}
+
+    def __eq__(self, other: object) -> bool:
+        """True where ops, names, types, all numbers, resources and edges are the same."""
+        if not isinstance(other, Graph):
+            return NotImplemented
+        return bool(lib.sked_graph_equal(self._c, other._c))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        if self._built is None:
+            return f"<sked.Graph, {len(self)} ops so far>"
+        name = f" {self.name!r}" if self.name else ""
+        return f"<sked.Graph{name}: {len(self)} ops, {self.edge_count} edges>"
+
+    # ---------------------------------------------------------------- leaving
+
+    def profiled(self, machine: "Machine") -> "Graph":
+        """A copy with the durations that the machine's profile has measured."""
+        out = ffi.new("sked_graph **")
+        call(lib.sked_graph_profiled, self._c, machine._c, out)
+        return Graph._take(out)
+
+    def save(self, path: "Union[str, os.PathLike[str]]", format: Optional[str] = None) -> None:
+        """Writes the graph; the extension picks the format unless one is named."""
+        call(lib.sked_graph_write, self._c, c_text(os.fspath(path)), c_text(format))
+
+
+def read(
+    path: "Union[str, os.PathLike[str]]",
+    *,
+    format: Optional[str] = None,
+    library: "Union[str, os.PathLike[str], None]" = None,
+    resources: "Union[str, os.PathLike[str], None]" = None,
+    profile: "Union[str, os.PathLike[str], None]" = None,
+) -> Graph:
+    """Reads a graph: ONNX, JSON, DOT, GML, GraphML, STG and more (`sked.formats()`).
+
+    Args:
+        path: the file; "-" is standard input.
+        format: by extension and content where None.
+        library: op library, which gives durations and units by op type.
+        resources: resource model of a GraphML file.
+        profile: measured durations by op name.
+    """
+    kept = [c_text(None if x is None else os.fspath(x)) for x in (format, library, resources, profile)]
+    out = ffi.new("sked_graph **")
+    call(lib.sked_graph_read, c_text(os.fspath(path)), _read_options(kept), out)
+    return Graph._take(out)
+
+
+def _read_options(kept: List[Any]) -> Any:
+    options = ffi.new("sked_read_options *")
+    lib.sked_read_options_init_sized(options, ffi.sizeof("sked_read_options"))
+    options.format, options.library, options.resources, options.profile = kept
+    return options
+
+
+def parse(data: Union[str, bytes], name: str = "graph.json", *, format: Optional[str] = None) -> Graph:
+    """Reads a graph from memory.
+
+    Args:
+        data: what the file would hold.
+        name: stands for the file in messages, and its extension for the format.
+        format: where the name does not say it.
+    """
+    raw = data.encode() if isinstance(data, str) else bytes(data)
+    kept = [c_text(format), ffi.NULL, ffi.NULL, ffi.NULL]
+    out = ffi.new("sked_graph **")
+    call(lib.sked_graph_parse, c_text(name), ffi.from_buffer(raw), len(raw), _read_options(kept), out)
+    return Graph._take(out)
+
+
+def from_arrays(
+    duration: "ArrayLike",
+    from_: "ArrayLike" = (),
+    to: "ArrayLike" = (),
+    *,
+    names: Optional[Sequence[str]] = None,
+    types: Optional[Sequence[str]] = None,
+    memory: "Optional[ArrayLike]" = None,
+    weight: "Optional[ArrayLike]" = None,
+    keep: "Optional[ArrayLike]" = None,
+    lag: "Optional[ArrayLike]" = None,
+    bytes: "Optional[ArrayLike]" = None,
+    distance: "Optional[ArrayLike]" = None,
+    name: str = "",
+) -> Graph:
+    """A graph from whole arrays, the quick way in for large ones.
+
+    Args:
+        duration: one per op.
+        from_: first end of every edge, as indices of ops.
+        to: second end of every edge.
+        names: of the ops; None: their indices.
+        types: of the ops; None: untyped.
+        memory: sizes of the results; None: 0.
+        weight: of the ops; None: 1.
+        keep: True where the result stays in memory to the end.
+        lag: of the edges, nan where it follows the duration; None: all follow it.
+        bytes: of the edges; None: 0.
+        distance: of the edges; None: 0.
+        name: of the graph.
+
+    A single number stands for a whole column. Arrays of the right type (float64, int32) are read without a copy.
+    """
+    durations = column(duration, "f8", None, "duration")
+    first = column(from_ if np.size(from_) else np.zeros(0, "i4"), "i4", None, "from_")
+    assert durations is not None and first is not None
+    n, m = durations.size, first.size
+    ops = {
+        "duration": durations,
+        "memory": column(memory, "f8", n, "memory"),
+        "weight": column(weight, "f8", n, "weight"),
+        "keep": None if keep is None else column(np.asarray(keep) != 0, "u1", n, "keep"),
+    }
+    edges = {
+        "from": first,
+        "to": column(to if np.size(to) else np.zeros(0, "i4"), "i4", m, "to"),
+        "lag": column(lag, "f8", m, "lag"),
+        "bytes": column(bytes, "f8", m, "bytes"),
+        "distance": column(distance, "i4", m, "distance"),
+    }
+    graph = Graph(name)
+    graph._add_columns(names, types, ops, edges)
+    graph._c  # checks it now
+    return graph

@@ -1,0 +1,183 @@
+"""A graph on a machine, with its objective and limits."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple, TypedDict, Union
+
+import numpy as np
+
+from ._arrays import column, pointer
+from ._errors import ArgumentError, c_text, call, text
+from ._graph import Graph
+from ._machine import Machine, MachineLike
+from ._native import ffi, lib
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+
+class ProblemOptions(TypedDict, total=False):
+    """Keyword arguments of `Problem`, which every function takes that takes a graph and a machine."""
+
+    objective: Optional[str]
+    horizon: Optional[float]
+    ii: Union[float, str, None]
+    alpha: Optional[float]
+    capacity: Optional[Mapping[str, float]]
+    memory_limit: Optional[float]
+    lifetime: str
+    fix_device: Any
+    fix_start: Any
+
+
+def _named(enumeration: str, name_of: Any) -> Dict[str, int]:
+    """Numbers of an enumeration of the library by their names."""
+    return {text(name_of(k)): k for k in ffi.typeof(enumeration).elements}
+
+
+def _choice(what: str, word: str, names: Dict[str, int]) -> int:
+    if word not in names:
+        raise ArgumentError(f"{what} is one of {', '.join(names)}, not {word!r}")
+    return names[word]
+
+
+class Problem:
+    """A graph on a machine: what is to be scheduled.
+
+    Args:
+        graph: what to run.
+        machine: where; a number stands for that many equal devices, None for no devices (resource pools only).
+        objective: "makespan", "resource", "memory", "cost" or "ii". None: makespan, or ii where ii is "auto".
+        horizon: latest finish allowed.
+        ii: initiation interval of a pipelined loop, or "auto" to search for it.
+        alpha: weight of communication in the cost objective.
+        capacity: of resources by name, in place of the graph's own.
+        memory_limit: of all values held at a time.
+        lifetime: "start", "finish" or "auto": when the last reader of a value lets it go.
+        fix_device: one device per op, -1 where it is free.
+        fix_start: one start per op, nan where it is free.
+
+    Attributes:
+        graph: the graph; durations that the machine's profile names are those of the profile.
+        machine: the machine; None: there are no devices.
+        objective: its name.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        machine: MachineLike = None,
+        *,
+        objective: Optional[str] = None,
+        horizon: Optional[float] = None,
+        ii: Union[float, str, None] = None,
+        alpha: Optional[float] = None,
+        capacity: Optional[Mapping[str, float]] = None,
+        memory_limit: Optional[float] = None,
+        lifetime: str = "auto",
+        fix_device: "Optional[ArrayLike]" = None,
+        fix_start: "Optional[ArrayLike]" = None,
+    ) -> None:
+        self.machine = Machine.identical(machine) if isinstance(machine, (int, np.integer)) else machine
+        profile = self.machine is not None and self.machine.profile
+        self.graph = graph.profiled(self.machine) if self.machine is not None and profile else graph
+        self.objective = objective or ("ii" if ii == "auto" else "makespan")
+        p = self._c = ffi.new("sked_problem *")
+        lib.sked_problem_init_sized(p, ffi.sizeof("sked_problem"), self.graph._c)
+        self._place()
+        p.objective = _choice("objective", self.objective, _named("sked_objective", lib.sked_objective_name))
+        p.lifetime = _choice("lifetime", lifetime, _named("sked_lifetime", lib.sked_lifetime_name))
+        for field, value in (("horizon", horizon), ("alpha", alpha), ("memory_limit", memory_limit)):
+            if value is not None:
+                setattr(p, field, value)
+        if ii is not None or self.objective == "ii":
+            p.ii = _interval("auto" if ii is None else ii)
+        self._fix(fix_device, fix_start, capacity)
+
+    def _place(self) -> None:
+        if self.machine is None:
+            return
+        if self.machine._identical is not None:
+            self._c.devices, self._c.latency, self._c.bandwidth = self.machine._identical
+        else:
+            self._c.machine = self.machine._c
+
+    def _fix(self, device: Any, start: Any, capacity: Optional[Mapping[str, float]]) -> None:
+        n = len(self.graph)
+        arrays = (column(device, "i4", n, "fix_device"), column(start, "f8", n, "fix_start"))
+        self._kept = (*arrays, _capacities(self.graph, capacity))
+        self._c.fix_device = pointer(arrays[0], "i4")
+        self._c.fix_start = pointer(arrays[1], "f8")
+        self._c.capacity = pointer(self._kept[2], "f8")
+
+    @property
+    def device_count(self) -> int:
+        """Number of devices; 0: none."""
+        return 0 if self.machine is None else len(self.machine)
+
+    def check(self) -> None:
+        """Raises what can be refuted at once: arguments out of range, or InfeasibleError with the proof."""
+        call(lib.sked_problem_check, self._c)
+
+    def bound(self) -> "Bound":
+        """A lower bound of the objective over all valid schedules."""
+        out, why = ffi.new("double *"), ffi.new("const char **")
+        call(lib.sked_problem_bound, self._c, out, why)
+        return Bound(float(out[0]), text(why[0]))
+
+    def durations(self, device: "Optional[NDArray[np.int32]]") -> "NDArray[np.float64]":
+        """Time of every op on the device given for it; without devices: its duration."""
+        if device is None or self.machine is None or self.machine._identical is not None:
+            return self.graph.duration
+        duration, p = lib.sked_problem_duration, self._c
+        times = (duration(p, i, d) for i, d in enumerate(device.tolist()))
+        return np.fromiter(times, dtype="f8", count=len(device))
+
+    def export(self, path: "Union[str, os.PathLike[str]]", format: Optional[str] = None) -> None:
+        """Writes the problem as a model for other solvers: .lp, .mps or .mzn."""
+        call(lib.sked_problem_export, self._c, c_text(os.fspath(path)), c_text(format))
+
+    def __repr__(self) -> str:
+        return f"<sked.Problem: {self.graph!r} on {self.machine!r}, objective {self.objective}>"
+
+
+class Bound(float):
+    """A lower bound: a float with the name of the argument that decides it in `.why`."""
+
+    why: str
+
+    def __new__(cls, value: float, why: str) -> "Bound":
+        bound = super().__new__(cls, value)
+        bound.why = why
+        return bound
+
+
+def _interval(ii: Union[float, str]) -> float:
+    if isinstance(ii, str):
+        if ii != "auto":
+            raise ArgumentError(f'ii is a number or "auto", not {ii!r}')
+        return -1.0
+    if not ii > 0:
+        raise ArgumentError(f"ii must be above 0, not {ii}")
+    return float(ii)
+
+
+def _capacities(graph: Graph, given: Optional[Mapping[str, float]]) -> Optional[Any]:
+    if not given:
+        return None
+    all_of_them = graph.resources
+    for name in given:
+        if name not in all_of_them:
+            raise ArgumentError(f"the graph has no resource called {name!r}")
+    return np.array([given.get(name, all_of_them[name]) for name in all_of_them], dtype="f8")
+
+
+def as_problem(graph: Union[Graph, Problem], machine: MachineLike, options: Mapping[str, Any]) -> Problem:
+    """The problem that a function was given in either form."""
+    if isinstance(graph, Problem):
+        if machine is not None or options:
+            raise ArgumentError("a Problem has its machine and options already")
+        return graph
+    return Problem(graph, machine, **options)

@@ -1,0 +1,220 @@
+"""Searching for a schedule."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+from ._call import LongCall, ProgressFunction, Settings
+from ._errors import ArgumentError, c_text, text
+from ._graph import Graph
+from ._machine import MachineLike
+from ._native import ffi, lib
+from ._problem import Bound, Problem, as_problem
+from ._schedule import Schedule
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._problem import ProblemOptions
+
+
+class Result:
+    """What a search found.
+
+    In a notebook it shows itself as the Gantt chart of its best schedule.
+
+    Attributes:
+        schedule: the best one.
+        schedules: all of them, best first, where candidates were asked for.
+        value: of the objective.
+        objective: name of the objective.
+        bound: proven lower bound of the objective.
+        status: "optimal", "feasible", or "stopped" where a stop was asked for.
+        method: that made the best schedule.
+        evaluations: complete schedules built or evaluated.
+        seconds: of the whole run.
+        seed: of the run.
+        note: what one may want to know; mostly "".
+    """
+
+    def __init__(self, problem: Problem, c_result: Any, seed: int, stopped: bool) -> None:
+        self.problem = problem
+        self.objective = problem.objective
+        self.value = float(c_result.value)
+        self.bound = float(c_result.lower_bound)
+        self.optimal = bool(c_result.optimal)
+        self.status = "optimal" if self.optimal else "stopped" if stopped else "feasible"
+        self.method = text(c_result.method)
+        self.evaluations = int(c_result.evaluations)
+        self.seconds = float(c_result.seconds)
+        self.seed = seed
+        self.note = text(c_result.note)
+        self._c = c_result
+        self._method = ffi.new("char[]", self.method.encode())
+        about = {
+            "method": self._method,
+            "lower_bound": self.bound,
+            "optimal": self.optimal,
+            "seconds": self.seconds,
+            "seed": seed,
+        }
+        owner = (c_result, self._method)
+        self.schedules: Tuple[Schedule, ...] = tuple(
+            Schedule._take(problem, c_result.schedule[i], owner, about) for i in range(c_result.count)
+        )
+
+    @property
+    def schedule(self) -> Schedule:
+        """The best schedule."""
+        return self.schedules[0]
+
+    @property
+    def makespan(self) -> float:
+        """Latest finish of the best schedule."""
+        return self.schedule.makespan
+
+    @property
+    def gap(self) -> float:
+        """How far the value is above the bound, as a share of the bound; 0: it is optimal."""
+        if self.optimal or self.value <= self.bound:
+            return 0.0
+        return (self.value - self.bound) / self.bound if self.bound > 0 else math.inf
+
+    @property
+    def statistics(self) -> List[Dict[str, Any]]:
+        """What ran inside, how often, how long, and what it gained: one row per method and technique."""
+        rows = []
+        for i in range(self._c.n_statistics):
+            row = self._c.statistics[i]
+            fields = [name for name, _ in ffi.typeof("sked_statistic").fields]
+            values = [getattr(row, name) for name in fields]
+            rows.append({k: text(v) if isinstance(v, ffi.CData) else v for k, v in zip(fields, values)})
+        return rows
+
+    def _repr_svg_(self) -> str:
+        return self.schedule.svg()
+
+    def __repr__(self) -> str:
+        return (
+            f"<sked.Result: {self.objective} {self.value:g}, bound {self.bound:g}, gap {100 * self.gap:.2f} %, "
+            f"{self.status}, by {self.method} in {self.seconds:.2f} s>"
+        )
+
+
+def _run_options(
+    long: LongCall,
+    settings: Settings,
+    kept: List[Any],
+    *,
+    seed: int,
+    threads: int,
+    time_limit: Optional[float],
+    iterations: int,
+    backend: Optional[str],
+) -> Any:
+    options = ffi.new("sked_run_options *")
+    lib.sked_run_options_init_sized(options, ffi.sizeof("sked_run_options"))
+    options.time_limit = math.inf if time_limit is None else time_limit
+    options.iterations = iterations
+    fill_common(options, long, kept, seed=seed, threads=threads, backend=backend)
+    settings.give(options)
+    return options
+
+
+def fill_common(
+    options: Any, long: LongCall, kept: List[Any], *, seed: int, threads: int, backend: Optional[str]
+) -> None:
+    """What the options of every long call have."""
+    if not 0 <= seed < 2**64:
+        raise ArgumentError(f"seed must be from 0 to 2**64 - 1, not {seed}")
+    if not 1 <= threads <= 1024:
+        raise ArgumentError(f"threads must be from 1 to 1024, not {threads}")
+    options.seed, options.threads = seed, threads
+    options.stop = long.stop
+    kept.append(c_text(backend))
+    options.backend = kept[-1]
+
+
+def schedule(
+    graph: Union[Graph, Problem],
+    machine: MachineLike = None,
+    *,
+    method: str = "auto",
+    time_limit: Optional[float] = 5.0,
+    iterations: int = 0,
+    seed: int = 0,
+    threads: int = 1,
+    settings: Optional[Mapping[str, Any]] = None,
+    start: Optional[Schedule] = None,
+    candidates: int = 1,
+    top: int = 0,
+    min_distance: float = 0.0,
+    progress: Optional[ProgressFunction] = None,
+    backend: Optional[str] = None,
+    **problem: "Unpack[ProblemOptions]",
+) -> Result:
+    """Schedules a graph on a machine.
+
+    Args:
+        graph: what to schedule, or a whole problem.
+        machine: where; a number stands for that many equal devices, None for no devices.
+        method: `sked.methods()` lists them; "auto" takes the strongest for the problem.
+        time_limit: seconds; None: no limit.
+        iterations: limit in the method's own unit; 0: none. Unlike time it gives the same result on every run.
+        seed: of the random numbers.
+        threads: to work with.
+        settings: options of the method.
+        start: a schedule for a warm start.
+        candidates: how many different schedules to find.
+        top: how many of these to keep; 0: all.
+        min_distance: least distance between two kept ones, GED in percent.
+        progress: is told where the search stands. Where it returns False the search ends with its incumbent.
+        backend: "cpu", "cuda" or "auto".
+        **problem: as for `Problem`: objective, horizon, ii, alpha, capacity, memory_limit, lifetime, fix_device,
+            fix_start.
+
+    Raises:
+        InfeasibleError: there is no schedule, or none was found.
+        StoppedError: a limit came before the first schedule.
+        Interrupted: Ctrl-C; `.result` has the incumbent.
+    """
+    p = as_problem(graph, machine, problem)
+    long, pairs, kept = LongCall(progress), Settings(settings), [c_text(method)]
+    options = _run_options(
+        long,
+        pairs,
+        kept,
+        seed=seed,
+        threads=threads,
+        time_limit=time_limit,
+        iterations=iterations,
+        backend=backend,
+    )
+    options.candidates, options.top, options.min_distance = candidates, top, min_distance
+    if start is not None:
+        options.start = start._c
+    if progress is not None:
+        options.progress, options.progress_data = lib.sked_py_progress, long.handle
+    out = ffi.gc(ffi.new("sked_result *"), lib.sked_result_clear)
+    out.size = ffi.sizeof("sked_result")
+    outcome = long.run(lib.sked_method_run, kept[0], p._c, options, out)
+
+    def make() -> Optional[Result]:
+        return Result(p, out, seed, long.guard.stop != 0) if out.count > 0 else None
+
+    found: Result = outcome.result(make)
+    return found
+
+
+def bounds(
+    graph: Union[Graph, Problem], machine: MachineLike = None, **problem: "Unpack[ProblemOptions]"
+) -> Bound:
+    """A lower bound of the objective over all valid schedules; `.why` names the argument that decides.
+
+    Args:
+        graph: what to schedule, or a whole problem.
+        machine: where.
+        **problem: as for `Problem`.
+    """
+    return as_problem(graph, machine, problem).bound()

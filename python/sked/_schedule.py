@@ -1,0 +1,344 @@
+"""Schedules and what can be done with them."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Union
+
+import numpy as np
+
+from ._arrays import column, view
+from ._errors import ArgumentError, c_text, call
+from ._graph import Graph
+from ._machine import MachineLike
+from ._native import ffi, lib
+from ._problem import Problem, as_problem
+
+if TYPE_CHECKING:
+    import networkx
+    import pandas
+    from numpy.typing import ArrayLike, NDArray
+    from typing_extensions import Unpack
+
+    from ._problem import ProblemOptions
+
+_ROW = np.dtype([("start", "f8"), ("finish", "f8"), ("device", "i4")])
+
+
+class Schedule:
+    """A start for every op, and a device where there are devices.
+
+    In a notebook it shows itself as a Gantt chart.
+
+    Args:
+        problem: what it is a schedule of.
+        start: one per op.
+        device: one per op; None where the problem has no devices.
+        ii: initiation interval of a pipelined one; 0: it is not.
+
+    Attributes:
+        problem: what it is a schedule of.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        start: "ArrayLike",
+        device: "Optional[ArrayLike]" = None,
+        *,
+        ii: float = 0.0,
+    ) -> None:
+        n, devices = len(problem.graph), problem.device_count
+        starts = column(start, "f8", n, "start")
+        places = column(device, "i4", n, "device")
+        if (places is None) != (devices == 0):
+            raise ArgumentError("device: one per op where the problem has devices, else None")
+        out = ffi.new("sked_schedule **")
+        call(lib.sked_schedule_create, n, devices, out)
+        self._set(problem, ffi.gc(out[0], lib.sked_schedule_destroy), None)
+        self._c.ii = ii
+        if n > 0:
+            ffi.memmove(self._c.start, starts, 8 * n)
+        if places is not None and n > 0:
+            ffi.memmove(self._c.device, places, 4 * n)
+
+    def _set(self, problem: Problem, c_schedule: Any, owner: Any) -> None:
+        self.problem = problem
+        self._c = c_schedule
+        self._owner = owner if owner is not None else c_schedule
+        self._about: Dict[str, Any] = {}
+
+    @classmethod
+    def _take(cls, problem: Problem, c_schedule: Any, owner: Any, about: Optional[Dict[str, Any]] = None) -> "Schedule":
+        """A schedule in memory that `owner` keeps alive. about: what a report says beside it."""
+        schedule = cls.__new__(cls)
+        schedule._set(problem, c_schedule, owner)
+        schedule._about = about or {}
+        return schedule
+
+    # ---------------------------------------------------------------- looking
+
+    def __len__(self) -> int:
+        """Number of ops."""
+        return int(self._c.ops)
+
+    @property
+    def start(self) -> "NDArray[np.float64]":
+        """Start of every op, a read-only view."""
+        return view(self._c.start, len(self), "f8", self._owner)  # type: ignore[no-any-return]
+
+    @property
+    def device(self) -> "Optional[NDArray[np.int32]]":
+        """Device of every op, a read-only view; None: there are no devices."""
+        if self._c.devices == 0:
+            return None
+        return view(self._c.device, len(self), "i4", self._owner)  # type: ignore[no-any-return]
+
+    @property
+    def finish(self) -> "NDArray[np.float64]":
+        """Finish of every op."""
+        return self.start + self.problem.durations(self.device)
+
+    @property
+    def ii(self) -> Optional[float]:
+        """Initiation interval; None: it is not pipelined."""
+        return float(self._c.ii) or None
+
+    @property
+    def makespan(self) -> float:
+        """Latest finish."""
+        return self.metrics()["makespan"]
+
+    @property
+    def order(self) -> "NDArray[np.int32]":
+        """All ops by start; those of equal start in a topological order."""
+        rank = np.empty(len(self), dtype="i4")
+        rank[self.problem.graph.topological_order()] = np.arange(len(self), dtype="i4")
+        return np.lexsort((rank, self.start)).astype("i4")
+
+    def ops_of(self, device: int) -> "NDArray[np.int32]":
+        """Ops of a device in the order they run on it."""
+        if self.device is None or not 0 <= device < self._c.devices:
+            raise ArgumentError(f"there is no device {device}: the schedule has {self._c.devices}")
+        order = self.order
+        return order[self.device[order] == device]
+
+    def metrics(self) -> Dict[str, float]:
+        """Makespan, speedup, idle share, resource, peak memory, communication, transfer, value of the objective."""
+        out = ffi.new("sked_metrics *")
+        out.size = ffi.sizeof("sked_metrics")
+        call(lib.sked_schedule_measure, self.problem._c, self._c, out)
+        fields = [name for name, _ in ffi.typeof("sked_metrics").fields if name != "size"]
+        return {name: float(getattr(out, name)) for name in fields}
+
+    def device_memory(self) -> "NDArray[np.float64]":
+        """Peak memory of every device, copies included."""
+        peak = np.zeros(self._c.devices, dtype="f8")
+        call(lib.sked_schedule_device_memory, self.problem._c, self._c, ffi.from_buffer("double[]", peak))
+        return peak
+
+    def validate(self) -> None:
+        """Asks the independent judge; raises InvalidScheduleError with the first broken rule."""
+        call(lib.sked_schedule_validate, self.problem._c, self._c)
+
+    def __repr__(self) -> str:
+        where = f" on {self._c.devices} devices" if self._c.devices else ""
+        return f"<sked.Schedule of {len(self)} ops{where}, makespan {self.makespan:g}>"
+
+    # ---------------------------------------------------------------- leaving
+
+    def to_numpy(self) -> "NDArray[np.void]":
+        """A structured array with one row per op: start, finish, device (-1: there are none)."""
+        rows = np.empty(len(self), dtype=_ROW)
+        rows["start"], rows["finish"] = self.start, self.finish
+        rows["device"] = -1 if self.device is None else self.device
+        return rows
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """A DataFrame with one row per op: name, type, device (by name), start, finish."""
+        import pandas
+
+        graph, machine = self.problem.graph, self.problem.machine
+        columns: Dict[str, Any] = {"name": graph.names, "type": graph.types}
+        if self.device is not None and machine is not None:
+            labels = [d.name for d in machine.devices]
+            columns["device"] = [labels[d] for d in self.device.tolist()]
+        columns["start"], columns["finish"] = self.start, self.finish
+        return pandas.DataFrame(columns)
+
+    def to_networkx(self) -> "networkx.MultiDiGraph":
+        """The graph with start, finish and device at every op."""
+        network = self.problem.graph.to_networkx()
+        rows = self.to_numpy()
+        for name, row in zip(self.problem.graph.names, rows.tolist()):
+            network.nodes[name].update(zip(("start", "finish", "device"), row))
+        return network
+
+    def _report(self) -> Any:
+        data = ffi.new("sked_report_data *")
+        lib.sked_report_data_init_sized(data, ffi.sizeof("sked_report_data"))
+        data.problem, data.schedule = self.problem._c, self._c
+        for field, value in self._about.items():
+            setattr(data, field, value)
+        return data
+
+    def save(self, path: "Union[str, os.PathLike[str]]", format: Optional[str] = None) -> None:
+        """Writes the schedule; the extension picks what it becomes.
+
+        Args:
+            path: .json a schedule file, .trace.json for Perfetto, .svg, .html, .dot (`sked.reports()`).
+            format: name of a report, where the extension does not say it.
+        """
+        call(lib.sked_report_write, self._report(), c_text(os.fspath(path)), c_text(format))
+
+    def _written(self, name: str) -> str:
+        with tempfile.TemporaryDirectory(prefix="sked-") as folder:
+            path = os.path.join(folder, name)
+            self.save(path)
+            with open(path, encoding="utf-8") as f:
+                return f.read()
+
+    def svg(self) -> str:
+        """The Gantt chart as SVG."""
+        return self._written("schedule.svg")
+
+    def html(self) -> str:
+        """The interactive report, a whole page of HTML."""
+        return self._written("schedule.html")
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+    def __eq__(self, other: object) -> bool:
+        """True where starts, devices and interval are the same."""
+        if not isinstance(other, Schedule):
+            return NotImplemented
+        same_devices = (self.device is None) == (other.device is None) and (
+            self.device is None or np.array_equal(self.device, other.device)
+        )
+        return self.ii == other.ii and same_devices and np.array_equal(self.start, other.start)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def read_schedule(
+    path: "Union[str, os.PathLike[str]]",
+    graph: Union[Graph, Problem],
+    machine: MachineLike = None,
+    **problem: "Unpack[ProblemOptions]",
+) -> Schedule:
+    """Reads a schedule file of a graph on a machine and checks what the file claims.
+
+    Args:
+        path: the file.
+        graph: of the schedule, or the whole problem.
+        machine: of the schedule.
+        **problem: as for `Problem`.
+    """
+    p = as_problem(graph, machine, problem)
+    out = ffi.new("sked_schedule **")
+    call(lib.sked_schedule_read, c_text(os.fspath(path)), p._c, out)
+    owner = ffi.gc(out[0], lib.sked_schedule_destroy)
+    return Schedule._take(p, owner, owner)
+
+
+def validate(
+    schedule: Schedule,
+    graph: Union[Graph, Problem, None] = None,
+    machine: MachineLike = None,
+    **problem: "Unpack[ProblemOptions]",
+) -> None:
+    """Asks the independent judge about a schedule.
+
+    Args:
+        schedule: what to judge.
+        graph: of another problem than the schedule's own, or that problem.
+        machine: likewise.
+        **problem: as for `Problem`.
+
+    Raises:
+        InvalidScheduleError: with the first broken rule.
+    """
+    p = schedule.problem if graph is None else as_problem(graph, machine, problem)
+    call(lib.sked_schedule_validate, p._c, schedule._c)
+
+
+def simulate(
+    graph: Union[Graph, Problem],
+    machine: MachineLike = None,
+    *,
+    device: "ArrayLike",
+    order: "ArrayLike",
+    transfers: bool = True,
+    **problem: "Unpack[ProblemOptions]",
+) -> "Simulation":
+    """Start times from devices and orders: the proxy that methods rank schedules by.
+
+    Args:
+        graph: of the schedules, or the whole problem.
+        machine: its devices.
+        device: device of every op; shape (ops,), or (count, ops) for many schedules at once.
+        order: all ops so that those of one device stand in the order they run on it; shape as `device`. A
+            topological order always qualifies.
+        transfers: count transfer costs or not.
+        **problem: as for `Problem`.
+
+    Returns:
+        Makespans and starts; a makespan is inf where order and graph contradict each other.
+    """
+    p = as_problem(graph, machine, problem)
+    n = len(p.graph)
+    places, orders = (np.atleast_2d(np.ascontiguousarray(x, dtype="i4")) for x in (device, order))
+    if places.shape != orders.shape or places.ndim != 2 or places.shape[1] != n:
+        raise ArgumentError(f"device and order: want shape (count, {n}) both, not {places.shape} and {orders.shape}")
+    _check_simulated(p, places, orders)
+    count = places.shape[0]
+    out = ffi.new("sked_simulator **")
+    call(lib.sked_simulator_create, p._c, out)
+    simulator = ffi.gc(out[0], lib.sked_simulator_destroy)
+    makespan, start = np.empty(count, dtype="f8"), np.empty((count, n), dtype="f8")
+    pointers = [ffi.from_buffer("int32_t[]", x) for x in (places, orders)]
+    times = [ffi.from_buffer("double[]", x) for x in (makespan, start)]
+    lib.sked_simulator_run(simulator, count, *pointers, transfers, *times)
+    single = np.ndim(device) == 1
+    return Simulation(makespan[0] if single else makespan, start[0] if single else start)
+
+
+def _check_simulated(p: Problem, device: Any, order: Any) -> None:
+    """The simulator trusts its input; ours comes from anywhere."""
+    n = len(p.graph)
+    if device.size > 0 and not (0 <= device.min() and device.max() < p.device_count):
+        raise ArgumentError(f"device: wants numbers from 0 to {p.device_count - 1}")
+    if not np.array_equal(np.sort(order, axis=1), np.broadcast_to(np.arange(n), order.shape)):
+        raise ArgumentError(f"order: wants every op from 0 to {n - 1} once in each row")
+
+
+class Simulation:
+    """What `simulate` gives.
+
+    Attributes:
+        makespan: one per schedule, a plain number where one schedule was given.
+        start: starts, shape (count, ops), or (ops,) where one schedule was given.
+    """
+
+    def __init__(self, makespan: Any, start: "NDArray[np.float64]") -> None:
+        self.makespan = makespan
+        self.start = start
+
+    def __repr__(self) -> str:
+        return f"<sked.Simulation: makespan {self.makespan}>"
+
+
+def diversity(schedules: List[Schedule]) -> Dict[str, float]:
+    """Mean distance between pairs of schedules of one problem: ged in percent, d_inv, d_sen."""
+    if not schedules:
+        raise ArgumentError("diversity wants schedules")
+    p = schedules[0].problem
+    if any(s.problem.graph is not p.graph for s in schedules):
+        raise ArgumentError("diversity wants schedules of one graph")
+    out = ffi.new("sked_diversity *")
+    out.size = ffi.sizeof("sked_diversity")
+    array = ffi.new("const sked_schedule *[]", [s._c for s in schedules])
+    call(lib.sked_schedules_diversity, p._c, array, len(schedules), out)
+    return {"ged": out.ged, "d_inv": out.d_inv, "d_sen": out.d_sen}
