@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import torch
@@ -20,6 +19,9 @@ _VIEWS = frozenset(
 _FEW = 3
 # A first estimate of durations, as for ONNX models: FLOP and bytes per microsecond.
 _FLOP, _BYTES = 100e3, 10e3
+
+# Bytes of the results of every op, and of every edge.
+Sizes = Tuple[List[int], Dict[Tuple[int, int], int]]
 
 
 class Unsupported(ValueError):
@@ -448,7 +450,7 @@ class Program:
     def _looks_at(self, node: int, nodes: Set[int]) -> bool:
         return any(i in nodes for i in self.nodes[node].inputs)
 
-    def sizes(self, values: Optional[Sequence[Any]] = None) -> Tuple[List[int], Dict[Tuple[int, int], int]]:
+    def sizes(self, values: Optional[Sequence[Any]] = None) -> Sizes:
         """Bytes of the results of every op that others read, and of every edge."""
         known = self._static if values is None else values
         edges: Dict[Tuple[int, int], Set[int]] = {}
@@ -478,22 +480,15 @@ class Program:
         longest = max(_flop(n, self._static, node) / _FLOP, read / _BYTES)
         return max(1, -int(-longest // 1))
 
-    def graph_json(
-        self, durations: Sequence[float], values: Optional[Sequence[Any]] = None
-    ) -> Dict[str, Any]:
+    def graph_json(self, durations: Sequence[float], sizes: Sizes) -> Dict[str, Any]:
         """The graph in sked's own format (docs/formats/native.md)."""
-        memory, edges = self.sizes(values)
+        memory, edges = sizes
         ops = [
             {"name": self.names[k], "type": self.types[k], "duration": durations[k], "memory": memory[k]}
             for k in range(len(self.ops))
         ]
         lines = [{"from": a, "to": b, "bytes": size} for (a, b), size in sorted(edges.items())]
         return {"format": "sked-graph-1", "name": self.name, "ops": ops, "edges": lines}
-
-    def write(self, path: str, durations: Sequence[float], values: Optional[Sequence[Any]] = None) -> None:
-        """Writes `graph_json` to a file."""
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(self.graph_json(durations, values), file)
 
 
 def _references(template: Any) -> List[_Ref]:

@@ -27,7 +27,7 @@ from torch.utils import _pytree as pytree
 
 from ._queues import Queues, Step
 from ._threads import Crew, Job
-from ._torch_program import Program, Unsupported, Value
+from ._torch_program import Program, Sizes, Unsupported, Value
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -512,7 +512,7 @@ def graph_of(target: "Union[CudaTarget, ThreadTarget]", durations: Sequence[floa
     return _graph(target.program, durations, target.model.sizes)
 
 
-def _graph(program: Program, durations: Sequence[float], sizes: Tuple[List[int], Dict[Tuple[int, int], int]]) -> "Graph":
+def _graph(program: Program, durations: Sequence[float], sizes: Sizes) -> "Graph":
     from ._graph import Graph
 
     memory, edges = sizes
