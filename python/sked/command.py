@@ -2,10 +2,10 @@
 
     python -m sked.command onnxruntime model.onnx plan.json
     python -m sked.command torch net.py:make plan.json
-    python -m sked.command torch net.py:make --devices 4 --graph net.json
+    python -m sked.command graph net.py:make net.json
 
-It prints one JSON object with the time in microseconds and, where there is one, the trace. With --graph it measures the
-ops instead, and writes the graph that plans are made for.
+It prints one JSON object with the time in microseconds and, where there is one, the trace. `graph` measures the ops of a
+PyTorch module and writes the graph that plans are made for.
 """
 
 from __future__ import annotations
@@ -120,12 +120,14 @@ def _torch_target(a: argparse.Namespace, devices: int) -> Any:
     return kind(module, args, kwargs, devices=devices, group=not a.no_group, repeats=a.repeats)
 
 
+def _write_graph(a: argparse.Namespace) -> Dict[str, Any]:
+    target = _torch_target(a, 1)
+    with open(a.graph, "w", encoding="utf-8") as file:
+        json.dump(target.program.graph_json(target.profile(a.repeats), target.model.sizes), file)
+    return {"ops": len(target.program.ops)}
+
+
 def _measure_torch(a: argparse.Namespace) -> Dict[str, Any]:
-    if a.graph is not None:
-        target = _torch_target(a, a.devices)
-        with open(a.graph, "w", encoding="utf-8") as file:
-            json.dump(target.program.graph_json(target.profile(), target.model.sizes), file)
-        return {"ops": len(target.program.ops)}
     with open(a.plan, encoding="utf-8") as file:
         target = _torch_target(a, int(json.load(file).get("devices", 1)))
     plan = FilePlan(a.plan, target.program.names, target.program.preds)
@@ -151,21 +153,22 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m sked.command", description=__doc__.splitlines()[0])
     kinds = parser.add_subparsers(dest="runtime", required=True)
     torch = kinds.add_parser("torch", help="a PyTorch module on CUDA streams or CPU threads")
-    torch.add_argument("model", help="FILE.pt2, or FILE.py:FUNCTION that returns a module and its inputs")
-    torch.add_argument("--backend", choices=["cuda", "cpu"], help="default: where the inputs are")
-    torch.add_argument("--no-group", action="store_true", help="light ops are ops of their own")
-    torch.add_argument("--graph", metavar="FILE.json", help="measure the ops and write their graph")
-    torch.add_argument("--devices", type=int, default=2, help="with --graph: streams or threads (default: 2)")
-    torch.set_defaults(measure=_measure_torch)
+    graph = kinds.add_parser("graph", help="the graph of a PyTorch module with measured durations")
     onnx = kinds.add_parser("onnxruntime", help="an ONNX model on CPU threads")
+    for each in (torch, graph):
+        each.add_argument("model", help="FILE.pt2, or FILE.py:FUNCTION that returns a module and its inputs")
+        each.add_argument("--backend", choices=["cuda", "cpu"], help="default: where the inputs are")
+        each.add_argument("--no-group", action="store_true", help="light ops are ops of their own")
+    graph.add_argument("graph", help="the file to write")
     onnx.add_argument("model", help="an ONNX model")
     onnx.add_argument("--inputs", metavar="FILE.npz", help="inputs by name (default: random)")
     onnx.add_argument("--random-weights", action="store_true", help="do not read weights beside the model")
     onnx.add_argument("--split", action="store_true", help="every op is a session; gives a trace")
-    onnx.set_defaults(measure=_measure_onnxruntime, graph=None)
-    for each in (torch, onnx):
+    for each, measure in ((torch, _measure_torch), (graph, _write_graph), (onnx, _measure_onnxruntime)):
         each.add_argument("--repeats", type=int, default=10, help="timed runs; the median counts (default: 10)")
-        each.add_argument("plan", nargs="?", help="a schedule file")
+        each.set_defaults(measure=measure)
+        if each is not graph:
+            each.add_argument("plan", help="a schedule file")
     return parser
 
 
@@ -173,8 +176,6 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     """The command ``python -m sked.command``."""
     parser = _parser()
     a = parser.parse_args(arguments)
-    if (a.plan is None) == (a.graph is None):
-        parser.error("give a schedule file" + (", or --graph FILE.json" if a.runtime == "torch" else ""))
     if a.repeats < 1:
         parser.error("--repeats must be 1 or more")
     measure: Callable[[argparse.Namespace], Dict[str, Any]] = a.measure
