@@ -73,6 +73,15 @@ def op_names(graph: "onnx.GraphProto") -> List[str]:
     return names
 
 
+def named(model: "onnx.ModelProto") -> "onnx.ModelProto":
+    """A copy whose nodes carry these names: ONNX Runtime refuses a name that comes twice."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    for node, name in zip(copy.graph.node, op_names(copy.graph)):
+        node.name = name
+    return copy
+
+
 def random_inputs(session: "onnxruntime.InferenceSession", seed: int = 0) -> Dict[str, "np.ndarray[Any, Any]"]:
     """An input for every one that the session wants; open dimensions are 1, integers 0 or 1."""
     rng = np.random.default_rng(seed)
@@ -149,10 +158,10 @@ class OnnxProgram:
         inputs: Optional[Mapping[str, "np.ndarray[Any, Any]"]] = None,
         seed: int = 0,
     ) -> None:
-        self.model = load(model)
+        self.model = named(load(model))
         graph = self.model.graph
         self.nodes = list(graph.node)
-        self.names = op_names(graph)
+        self.names = [node.name for node in graph.node]
         self._weights = {w.name: w for w in graph.initializer}
         self._sparse = {w.values.name: w for w in graph.sparse_initializer}
         self._maker = {name: i for i, n in enumerate(self.nodes) for name in n.output if name}

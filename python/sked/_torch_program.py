@@ -161,7 +161,20 @@ class _Reader:
             inputs = tuple(self._index[n] for n in node.all_input_nodes)
             name = _base_name(node, owner)
             args, kwargs = self._refer(tuple(node.args)), self._refer(dict(node.kwargs))
-            self._append(node, Node(node.name, "op", name, _callee(node, owner), args, kwargs, inputs))
+            made = Node(node.name, "op", name, _callee(node, owner), args, kwargs, inputs)
+            value = self._view_of_constants(made)
+            kind = "op" if value is None else "constant"
+            self._append(node, made._replace(kind=kind), value)
+
+    def _view_of_constants(self, node: Node) -> Any:
+        """A weight seen otherwise is a constant, too, and follows the weight where that changes; None: no such."""
+        if node.type not in _VIEWS or any(self.nodes[i].kind != "constant" for i in node.inputs):
+            return None
+        with torch.no_grad():
+            assert node.call is not None
+            value = node.call(*_fill(node.args, self.values), **_fill(node.kwargs, self.values))
+        given = {_address(x) for i in node.inputs for x in tensors_of(self.values[i])}
+        return value if {_address(x) for x in tensors_of(value)} <= given else None
 
 
 def _refuse_writes(graph: torch.fx.Graph, owner: torch.nn.Module, advice: str) -> None:
@@ -312,10 +325,16 @@ class Program:
         groups.join(light=group)
         self.ops = groups.ordered()
         self._op_of = {i: k for k, members in enumerate(self.ops) for i in members}
-        main = [next((i for i in m if _is_heavy(self.nodes[i])), m[-1]) for m in self.ops]
+        main = [self._main(members) for members in self.ops]
         self.names = [self.nodes[i].name for i in main]
         self.types = [self.nodes[i].type for i in main]
         self.preds = [self._read_by(k) for k in range(len(self.ops))]
+
+    def _main(self, members: List[int]) -> int:
+        """The node that an op is called after: the first heavy one, else the last that computes."""
+        heavy = [i for i in members if _is_heavy(self.nodes[i])]
+        busy = [i for i in members if self.nodes[i].type not in _VIEWS]
+        return heavy[0] if heavy else (busy or members)[-1]
 
     def _read_by(self, op: int) -> List[int]:
         read = {self._op_of[p] for i in self.ops[op] for p in self.nodes[i].inputs if p in self._op_of}

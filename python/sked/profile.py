@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence
 
 import numpy as np
 
-from ._onnx_program import load, onnx, op_names, open_session, random_inputs, session_options
+from ._onnx_program import load, named, onnx, open_session, random_inputs, session_options
 
 if TYPE_CHECKING:
     from ._onnx_program import ModelLike
@@ -48,21 +48,18 @@ def measure(
         threads: that a kernel may use.
         seed: of the random inputs.
     """
-    named = onnx.ModelProto()
-    named.CopyFrom(load(model))
-    for node, name in zip(named.graph.node, op_names(named.graph)):
-        node.name = name
+    loaded = named(load(model))
     options = session_options(optimise=False, threads=threads)
     with tempfile.TemporaryDirectory() as folder:
         options.enable_profiling = True
         options.profile_file_prefix = os.path.join(folder, "profile")
-        session = open_session(named, options)
+        session = open_session(loaded, options)
         feed = dict(inputs) if inputs is not None else random_inputs(session, seed)
         for _ in range(warm_up + repeats):
             session.run(None, feed)
         with open(session.end_profiling(), encoding="utf-8") as file:
             events = json.load(file)
-    return _medians(events, {node.name for node in named.graph.node}, repeats)
+    return _medians(events, {node.name for node in loaded.graph.node}, repeats)
 
 
 def _medians(events: Sequence[Mapping[str, Any]], names: "set[str]", repeats: int) -> Dict[str, float]:
