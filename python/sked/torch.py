@@ -137,8 +137,12 @@ class _Model:
             raise Unsupported("the module computes nothing")
 
     def run_eager(self, leaves: Optional[List[Any]] = None) -> Any:
+        return self.run_with(self.eager, leaves)
+
+    def run_with(self, module: Callable[..., Any], leaves: Optional[List[Any]] = None) -> Any:
+        """Another form of the module with the example inputs, or with these."""
         args, kwargs = pytree.tree_unflatten(self.inputs if leaves is None else leaves, self._spec)
-        return self.eager(*args, **kwargs)
+        return module(*args, **kwargs)
 
     def take(self, args: Sequence[Any], kwargs: Dict[str, Any]) -> List[Any]:
         """The leaves of new inputs, which must be like the first ones."""
@@ -256,7 +260,7 @@ class CudaTarget:
         args: Sequence[Any],
         kwargs: Optional[Dict[str, Any]] = None,
         *,
-        devices: int = 4,
+        devices: int = 8,
         group: bool = True,
         repeats: int = 10,
     ) -> None:
@@ -608,7 +612,7 @@ def accelerate(
         module: in eval mode; or an ExportedProgram, or a torch.fx.GraphModule.
         args: example inputs.
         kwargs: example inputs by name.
-        devices: streams or threads; None: 4 streams, or as many threads as PyTorch uses.
+        devices: streams or threads; None: 8 streams, or as many threads as PyTorch uses.
         measurements: schedules to measure.
         time_limit: seconds of scheduling; measuring is not counted.
         seed: of the random numbers.
@@ -626,7 +630,7 @@ def accelerate(
     if backend not in ("cuda", "cpu"):
         raise ValueError(f"the backend is 'cuda' or 'cpu', not {backend!r}")
     kind = CudaTarget if backend == "cuda" else ThreadTarget
-    count = devices or (4 if backend == "cuda" else torch.get_num_threads())
+    count = devices or (8 if backend == "cuda" else torch.get_num_threads())
     target = kind(module, args, kwargs, devices=count, group=group)
     graph = graph_of(target, target.profile())
     found = robust(graph, count, target=target, measurements=measurements, time_limit=time_limit, seed=seed,
