@@ -9,7 +9,7 @@ MINUTES ?= 60
 CUDACXX ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc) nvcc)
 export CUDACXX
 
-.PHONY: all tests test demo install bench fuzz fuzz-build fuzz-short asan tsan cuda cuda-test emulated mpi debug format soak valgrind \
+.PHONY: all tests test python demo install bench fuzz fuzz-build fuzz-short asan tsan cuda cuda-test emulated mpi debug format soak valgrind \
 	check-format lint clean
 
 all: build/build.ninja
@@ -29,8 +29,13 @@ build/tests/CTestTestfile.cmake: build/build.ninja scripts/packages-test.txt scr
 tests: build/tests/CTestTestfile.cmake
 	@cmake --build build -j $(JOBS) --target all tests
 
+# The Python package and what its tests need, into build/venv.
+python: build/tests/CTestTestfile.cmake
+	@cmake --build build -j $(JOBS) --target sked_static
+	@python/setup.sh build
+
 # Every parser is fuzzed shortly, then every test runs; the last line counts them.
-test: tests fuzz-short
+test: tests python fuzz-short
 	@scripts/test.sh build
 
 # Random problems, random options, all methods, for MINUTES; stops at the first disagreement.

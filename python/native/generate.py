@@ -1,7 +1,7 @@
 """Writes the C source of the extension module: generate.py COMPILER HEADER OUT.c
 
-The declarations are those of the public header itself, as the C preprocessor leaves them, so that no list of
-functions is kept twice. interrupt.h beside this file is the only C code of our own.
+The declarations are those of the public header itself, as the C preprocessor leaves them, so that
+no list of functions is kept twice. interrupt.h beside this file is the only C code of our own.
 """
 
 import os
@@ -18,12 +18,13 @@ CALLBACKS = """
 extern "Python" void sked_py_progress(void *, const char *, double, double, double);
 extern "Python" void sked_py_train(void *, const sked_train_progress *);
 extern "Python" void sked_py_warning(void *, const char *);
-extern "Python" sked_status sked_py_measure(void *, const sked_schedule *, double *, double *, double *, sked_error *);
+extern "Python" sked_status sked_py_measure(void *, const sked_schedule *, double *, double *,
+                                            double *, sked_error *);
 """
 
 
 def preprocessed(compiler: str, header: str) -> str:
-    """The header after the preprocessor, without what it includes. No GNU C: its attributes stay away."""
+    """The header after the preprocessor, without what it includes or attributes of GNU C."""
     command = [compiler, "-E", "-U__GNUC__", header]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     lines, inside = [], False

@@ -1,7 +1,7 @@
 /*
- * Ctrl-C while the library works. Python's own handler only notes the signal: its Python part runs once the call
- * has returned. So a call made on the main thread puts a handler before that one, which also sets the flag that
- * the library looks at. Calls nest where a callback makes another one.
+ * Ctrl-C while the library works. Python's own handler only notes the signal: its Python part runs once the
+ * call has returned. So a call made on the main thread puts a handler before that one, which also sets the
+ * flag that the library looks at. Calls nest where a callback makes another one.
  */
 #include <signal.h>
 

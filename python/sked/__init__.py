@@ -1,16 +1,17 @@
 """sked schedules computation graphs.
 
-    import sked
-
-    g = sked.read("model.onnx")
-    m = sked.Machine.identical(4, latency=2, bandwidth=100)
-    r = sked.schedule(g, m, time_limit=5)
-    print(r.makespan, r.bound, r.gap)
+Example:
+    >>> import sked
+    >>> g = sked.read("model.onnx")
+    >>> m = sked.Machine.identical(4, latency=2, bandwidth=100)
+    >>> r = sked.schedule(g, m, time_limit=5)
+    >>> r.makespan, r.bound, r.gap
 """
 
 from __future__ import annotations
 
 from ._call import Progress
+from ._convert import from_networkx, from_onnx, from_torch
 from ._errors import (
     ArgumentError,
     BugError,
@@ -25,9 +26,92 @@ from ._errors import (
     StoppedError,
     UnsupportedError,
 )
+from ._errors import (
+    text as _text,
+)
 from ._graph import Graph, from_arrays, parse, read
+from ._learn import Sampler, Samples, TrainProgress, sample, train
+from ._lists import (
+    Family,
+    Format,
+    Method,
+    Option,
+    Report,
+    Target,
+    families,
+    formats,
+    generate,
+    methods,
+    reports,
+    target_options,
+    targets,
+    train_options,
+)
 from ._machine import Device, Machine
+from ._native import lib as _lib
 from ._problem import Bound, Problem
-from ._robust import Plan, RobustResult, robust
+from ._robust import Member, Parameter, Plan, RobustResult, robust
 from ._run import Result, bounds, schedule
 from ._schedule import Schedule, Simulation, diversity, read_schedule, simulate, validate
+
+__version__: str = _text(_lib.sked_version())
+
+__all__ = [
+    "ArgumentError",
+    "Bound",
+    "BugError",
+    "Device",
+    "DeviceError",
+    "Error",
+    "Family",
+    "FileError",
+    "Format",
+    "Graph",
+    "InfeasibleError",
+    "Interrupted",
+    "InvalidScheduleError",
+    "Machine",
+    "Member",
+    "Method",
+    "Option",
+    "OutOfMemoryError",
+    "Parameter",
+    "ParseError",
+    "Plan",
+    "Problem",
+    "Progress",
+    "Report",
+    "Result",
+    "RobustResult",
+    "Sampler",
+    "Samples",
+    "Schedule",
+    "Simulation",
+    "StoppedError",
+    "Target",
+    "TrainProgress",
+    "UnsupportedError",
+    "bounds",
+    "diversity",
+    "families",
+    "formats",
+    "from_arrays",
+    "from_networkx",
+    "from_onnx",
+    "from_torch",
+    "generate",
+    "methods",
+    "parse",
+    "read",
+    "read_schedule",
+    "reports",
+    "robust",
+    "sample",
+    "schedule",
+    "simulate",
+    "target_options",
+    "targets",
+    "train",
+    "train_options",
+    "validate",
+]

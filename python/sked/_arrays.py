@@ -13,7 +13,7 @@ _C_TYPES = {"f8": "double[]", "i4": "int32_t[]", "u1": "uint8_t[]"}
 
 
 def column(values: Any, kind: str, size: Optional[int], what: str) -> Optional[Any]:
-    """A one-dimensional contiguous array of that kind ("f8", "i4", "u1"); without a copy where it is one already.
+    """A contiguous column of that kind ("f8", "i4", "u1"), without a copy where it is one already.
 
     A single number stands for all. None stays None.
     """
@@ -29,7 +29,8 @@ def column(values: Any, kind: str, size: Optional[int], what: str) -> Optional[A
     if array.ndim == 0 and size is not None:
         array = np.full(size, array)
     if array.ndim != 1 or (size is not None and array.size != size):
-        raise ArgumentError(f"{what}: wants {'one dimension' if size is None else f'{size} numbers'}, not shape {array.shape}")
+        wanted = "one dimension" if size is None else f"{size} numbers"
+        raise ArgumentError(f"{what}: wants {wanted}, not shape {array.shape}")
     return np.ascontiguousarray(array, dtype=kind)
 
 
@@ -50,9 +51,9 @@ def view(data: Any, size: int, kind: str, owner: Any) -> Any:
 
 
 class Texts:
-    """A list of str as `const char *const *`: one block of bytes and pointers into it."""
+    """A list of str as `const char *const *`: a block of bytes, pointers into it, NULL for None."""
 
-    def __init__(self, texts: Optional[Sequence[str]], size: int, what: str) -> None:
+    def __init__(self, texts: Optional[Sequence[Optional[str]]], size: int, what: str) -> None:
         self.pointer = ffi.NULL
         if texts is None:
             return
@@ -60,10 +61,13 @@ class Texts:
             raise ArgumentError(f"{what}: wants {size} texts, not {len(texts)}")
         if size == 0:
             return
-        self._block = np.frombuffer(("\0".join(texts) + "\0").encode(), dtype="u1")
+        missing = [i for i, text in enumerate(texts) if text is None]
+        joined = "\0".join(text or "" for text in texts)
+        self._block = np.frombuffer((joined + "\0").encode(), dtype="u1")
         ends = np.flatnonzero(self._block == 0)
         if ends.size != size:
             raise ArgumentError(f"{what}: a text must not contain the character NUL")
         starts = np.concatenate(([0], ends[:-1] + 1)).astype(np.uintp)
         self._pointers = starts + np.uintp(self._block.ctypes.data)
+        self._pointers[missing] = 0
         self.pointer = ffi.cast("const char *const *", ffi.from_buffer(self._pointers))

@@ -33,8 +33,8 @@ ProgressFunction = Callable[[Progress], Optional[bool]]
 class LongCall:
     """One call that hears Ctrl-C and calls back.
 
-    The flag `stop` goes into the options of the call. It is set by Ctrl-C, by a callback that raises, and by a
-    progress function that returns False.
+    The flag `stop` goes into the options of the call. It is set by Ctrl-C, by a callback that
+    raises, and by a progress function that returns False.
     """
 
     def __init__(self, progress: Optional[Callable[[Any], Optional[bool]]] = None) -> None:
@@ -70,7 +70,8 @@ class LongCall:
             try:
                 if main:
                     lib.sked_py_guard_enter(self.guard)
-                function(*arguments, err)  # its status is in err too, where no signal can make us lose it
+                # Its status is in err too, where no signal can make us lose it.
+                function(*arguments, err)
             finally:
                 if main:
                     lib.sked_py_guard_leave(self.guard)
@@ -89,7 +90,10 @@ class Outcome:
         self._err = err
 
     def result(self, make: Callable[[], Any]) -> Any:
-        """What `make` reads from the outputs (None where they are empty); raises what the call or a callback raised."""
+        """What `make` reads from the outputs, or None where they are empty.
+
+        Raises what the call or a callback raised.
+        """
         raised = self._call.raised
         found = make() if self._err.status == lib.SKED_OK else None
         if isinstance(raised, KeyboardInterrupt):
@@ -100,16 +104,18 @@ class Outcome:
         return found
 
 
-@ffi.def_extern()  # type: ignore[untyped-decorator]
 def sked_py_progress(data: Any, phase: Any, share: float, value: float, bound: float) -> None:
     call: LongCall = ffi.from_handle(data)
     call.tell(Progress(text(phase), share, value, bound))
 
 
-@ffi.def_extern()  # type: ignore[untyped-decorator]
 def sked_py_warning(data: Any, message: Any) -> None:
     call: LongCall = ffi.from_handle(data)
     call.warnings.append(text(message))
+
+
+ffi.def_extern()(sked_py_progress)
+ffi.def_extern()(sked_py_warning)
 
 
 class Settings:

@@ -60,7 +60,7 @@ class InvalidScheduleError(Error, ValueError):
 
 
 class DeviceError(Error):
-    """A device or a target failed. A measuring function raises it where one plan cannot be measured."""
+    """A device or a target failed. A target function raises it for a plan it cannot measure."""
 
     code = 9
 
@@ -85,7 +85,9 @@ class Interrupted(KeyboardInterrupt):
     """
 
     def __init__(self, result: Any = None) -> None:
-        super().__init__("interrupted" if result is None else "interrupted; .result has the incumbent")
+        super().__init__(
+            "interrupted" if result is None else "interrupted; .result has the incumbent"
+        )
         self.result = result
 
 
@@ -137,7 +139,7 @@ def call(function: Any, *arguments: Any) -> None:
 
 
 def c_text(value: Optional[str]) -> Any:
-    """A str as `const char *`; None is NULL. The caller keeps what it gets for as long as C may look at it."""
+    """A str as `const char *`; None is NULL. The caller keeps it while C may look at it."""
     if value is None:
         return ffi.NULL
     if "\0" in value:

@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import math
 import os
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+import threading
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
 from ._arrays import Texts, column, pointer, view
-from ._errors import ArgumentError, c_text, call, new_error, text
+from ._errors import ArgumentError, c_text, call, text
 from ._native import ffi, lib
 
 if TYPE_CHECKING:
+    import networkx
     from numpy.typing import ArrayLike, NDArray
 
     from ._machine import Machine
 
 OpKey = Union[int, str]
+_FINISHING = threading.Lock()  # threads may share a graph, its first use too
 _Raw = bytes  # the class below has a property of that name
 
 
 class Graph:
     """A graph of operations.
 
-    Add ops and edges, then use it. The first use checks the graph as a whole and freezes it: graphs are read-only
-    from then on, and threads may share them. `copy` gives one that can grow again.
+    Add ops and edges, then use it. The first use checks the graph as a whole and freezes it:
+    graphs are read-only from then on, and threads may share them. `copy` gives one that can grow
+    again.
 
     Args:
         name: of the graph.
@@ -57,7 +61,9 @@ class Graph:
 
     def _open(self) -> Any:
         if self._builder is None:
-            raise ArgumentError("the graph is in use and read-only; .copy() gives one that can grow")
+            raise ArgumentError(
+                "the graph is in use and read-only; .copy() gives one that can grow"
+            )
         return self._builder
 
     def _id(self, key: OpKey) -> int:
@@ -129,7 +135,9 @@ class Graph:
     def _resource(self, name: str) -> int:
         found = lib.sked_builder_find_resource(self._open(), c_text(name))
         if found < 0:
-            raise ArgumentError(f"the graph has no resource called {name!r}; add_resource comes first")
+            raise ArgumentError(
+                f"the graph has no resource called {name!r}; add_resource comes first"
+            )
         return int(found)
 
     def add_edge(
@@ -158,7 +166,9 @@ class Graph:
         edge.distance = distance
         call(lib.sked_builder_add_edge, self._open(), edge)
 
-    def _add_columns(self, names: Any, types: Any, ops: Dict[str, Any], edges: Dict[str, Any]) -> None:
+    def _add_columns(
+        self, names: Any, types: Any, ops: Dict[str, Any], edges: Dict[str, Any]
+    ) -> None:
         columns = ffi.new("sked_columns *")
         columns.size = ffi.sizeof("sked_columns")
         columns.ops, columns.edges = ops["duration"].size, edges["from"].size
@@ -173,11 +183,17 @@ class Graph:
     def _c(self) -> Any:
         """The finished graph."""
         if self._built is None:
-            out = ffi.new("sked_graph **")
-            call(lib.sked_builder_finish, self._builder, out)
-            self._built = ffi.gc(out[0], lib.sked_graph_destroy)
-            self._builder = None
+            with _FINISHING:
+                self._finish()
         return self._built
+
+    def _finish(self) -> None:
+        if self._built is not None:  # another thread was quicker
+            return
+        out = ffi.new("sked_graph **")
+        call(lib.sked_builder_finish, self._builder, out)
+        self._built = ffi.gc(out[0], lib.sked_graph_destroy)
+        self._builder = None
 
     # ---------------------------------------------------------------- looking
 
@@ -304,7 +320,9 @@ class Graph:
     def demand(self, op: int) -> Dict[str, float]:
         """What an op holds, by name of the resource."""
         self._check_op(op)
-        amounts = {name: lib.sked_graph_demand(self._c, op, r) for r, name in enumerate(self.resources)}
+        amounts = {
+            name: lib.sked_graph_demand(self._c, op, r) for r, name in enumerate(self.resources)
+        }
         return {name: float(amount) for name, amount in amounts.items() if amount > 0}
 
     def durations(self, op: int) -> Dict[str, Optional[float]]:
@@ -317,6 +335,11 @@ class Graph:
             if not math.isnan(time):
                 found[text(device)] = time if math.isfinite(time) else None
         return found
+
+    @property
+    def _follows(self) -> Any:
+        """True for edges whose lag is the duration of their first op, and follows it."""
+        return self._edge_column("lag_given", "u1") == 0
 
     def topological_order(self) -> "NDArray[np.int32]":
         """A topological order of the edges of distance 0."""
@@ -348,6 +371,45 @@ class Graph:
 
     # ---------------------------------------------------------------- leaving
 
+    def copy(self) -> "Graph":
+        """A copy to which ops and edges can be added."""
+        twin = Graph(self.name)
+        for resource, capacity in self.resources.items():
+            twin.add_resource(resource, capacity)
+        plain = not self.resources and lib.sked_graph_duration_name_count(self._c) == 0
+        columns = self._columns()
+        names, types = self.names, self.types
+        if plain:
+            kept = (Texts(names, len(self), "names"), Texts(types, len(self), "types"))
+            columns.name, columns.type = kept[0].pointer, kept[1].pointer
+        else:
+            self._copy_ops(twin, names, types)
+            columns.ops = 0
+        call(lib.sked_builder_add_columns, twin._open(), columns)
+        return twin
+
+    def _copy_ops(self, twin: "Graph", names: List[str], types: List[Optional[str]]) -> None:
+        rows = zip(
+            self.duration.tolist(), self.memory.tolist(), self.weight.tolist(), self.keep.tolist()
+        )
+        for i, (duration, memory, weight, keep) in enumerate(rows):
+            twin.add_op(
+                names[i],
+                duration,
+                type=types[i],
+                memory=memory,
+                weight=weight,
+                keep=keep,
+                durations=self.durations(i),
+                demand=self.demand(i),
+            )
+
+    def to_networkx(self) -> "networkx.MultiDiGraph[Any]":
+        """The graph as networkx knows graphs; `from_networkx` reads it back."""
+        from ._convert import to_networkx
+
+        return to_networkx(self)
+
     def profiled(self, machine: "Machine") -> "Graph":
         """A copy with the durations that the machine's profile has measured."""
         out = ffi.new("sked_graph **")
@@ -376,7 +438,9 @@ def read(
         resources: resource model of a GraphML file.
         profile: measured durations by op name.
     """
-    kept = [c_text(None if x is None else os.fspath(x)) for x in (format, library, resources, profile)]
+    kept = [
+        c_text(None if x is None else os.fspath(x)) for x in (format, library, resources, profile)
+    ]
     out = ffi.new("sked_graph **")
     call(lib.sked_graph_read, c_text(os.fspath(path)), _read_options(kept), out)
     return Graph._take(out)
@@ -389,18 +453,33 @@ def _read_options(kept: List[Any]) -> Any:
     return options
 
 
-def parse(data: Union[str, bytes], name: str = "graph.json", *, format: Optional[str] = None) -> Graph:
+def parse(
+    data: Union[str, bytes],
+    name: str = "graph.json",
+    *,
+    format: Optional[str] = None,
+    library: "Union[str, os.PathLike[str], None]" = None,
+    resources: "Union[str, os.PathLike[str], None]" = None,
+    profile: "Union[str, os.PathLike[str], None]" = None,
+) -> Graph:
     """Reads a graph from memory.
 
     Args:
         data: what the file would hold.
         name: stands for the file in messages, and its extension for the format.
         format: where the name does not say it.
+        library: as for `read`.
+        resources: as for `read`.
+        profile: as for `read`.
     """
     raw = data.encode() if isinstance(data, str) else bytes(data)
-    kept = [c_text(format), ffi.NULL, ffi.NULL, ffi.NULL]
+    kept = [
+        c_text(None if x is None else os.fspath(x)) for x in (format, library, resources, profile)
+    ]
     out = ffi.new("sked_graph **")
-    call(lib.sked_graph_parse, c_text(name), ffi.from_buffer(raw), len(raw), _read_options(kept), out)
+    call(
+        lib.sked_graph_parse, c_text(name), ffi.from_buffer(raw), len(raw), _read_options(kept), out
+    )
     return Graph._take(out)
 
 
@@ -435,7 +514,8 @@ def from_arrays(
         distance: of the edges; None: 0.
         name: of the graph.
 
-    A single number stands for a whole column. Arrays of the right type (float64, int32) are read without a copy.
+    A single number stands for a whole column. Arrays of the right type (float64, int32) are read
+    without a copy.
     """
     durations = column(duration, "f8", None, "duration")
     first = column(from_ if np.size(from_) else np.zeros(0, "i4"), "i4", None, "from_")
@@ -456,5 +536,5 @@ def from_arrays(
     }
     graph = Graph(name)
     graph._add_columns(names, types, ops, edges)
-    graph._c  # checks it now
+    graph._finish()
     return graph

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 from ._errors import ArgumentError, c_text, call, text
 from ._native import ffi, lib
+
+_FINISHING = threading.Lock()  # threads may share a machine, its first use too
 
 
 class Device(NamedTuple):
@@ -29,12 +32,13 @@ class Device(NamedTuple):
 class Machine:
     """Devices, each of which runs one op at a time, and the links between them.
 
-    `Machine.identical` is the short form. Otherwise add devices and links, then use it: the first use checks it and
-    makes it read-only.
+    `Machine.identical` is the short form. Otherwise add devices and links, then use it: the first
+    use checks it and makes it read-only.
 
     Args:
         name: of the machine.
-        latency: of pairs of devices without a link of their own. None for both: they cannot exchange data.
+        latency: of pairs of devices without a link of their own. None for both: they cannot
+            exchange data.
         bandwidth: likewise.
 
     Example:
@@ -57,7 +61,9 @@ class Machine:
             call(lib.sked_machine_builder_set_link, self._builder, latency or 0.0, speed)
 
     @classmethod
-    def identical(cls, devices: int, *, latency: float = 0.0, bandwidth: float = math.inf) -> "Machine":
+    def identical(
+        cls, devices: int, *, latency: float = 0.0, bandwidth: float = math.inf
+    ) -> "Machine":
         """A machine of equal devices.
 
         Args:
@@ -111,7 +117,15 @@ class Machine:
             Its index.
         """
         out = ffi.new("int32_t *")
-        call(lib.sked_machine_builder_add_device, self._open(), c_text(name), c_text(type), speed, memory, out)
+        call(
+            lib.sked_machine_builder_add_device,
+            self._open(),
+            c_text(name),
+            c_text(type),
+            speed,
+            memory,
+            out,
+        )
         return int(out[0])
 
     def add_link(
@@ -132,7 +146,15 @@ class Machine:
             bandwidth: bytes per time unit.
             oneway: from `from_` to `to` only.
         """
-        call(lib.sked_machine_builder_add_link, self._open(), c_text(from_), c_text(to), latency, bandwidth, oneway)
+        call(
+            lib.sked_machine_builder_add_link,
+            self._open(),
+            c_text(from_),
+            c_text(to),
+            latency,
+            bandwidth,
+            oneway,
+        )
 
     def add_duration(self, op: str, time: Optional[float], *, on: Optional[str] = None) -> None:
         """Adds a measured time of an op on this machine to its profile (`Graph.profiled`).
@@ -151,11 +173,17 @@ class Machine:
         if self._identical is not None:
             return ffi.NULL
         if self._built is None:
-            out = ffi.new("sked_machine **")
-            call(lib.sked_machine_builder_finish, self._builder, out)
-            self._built = ffi.gc(out[0], lib.sked_machine_destroy)
-            self._builder = None
+            with _FINISHING:
+                self._finish()
         return self._built
+
+    def _finish(self) -> None:
+        if self._built is not None:  # another thread was quicker
+            return
+        out = ffi.new("sked_machine **")
+        call(lib.sked_machine_builder_finish, self._builder, out)
+        self._built = ffi.gc(out[0], lib.sked_machine_destroy)
+        self._builder = None
 
     def __len__(self) -> int:
         """Number of devices."""

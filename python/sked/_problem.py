@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import os
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple, TypedDict, Union
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, TypedDict, Union
 
 import numpy as np
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ProblemOptions(TypedDict, total=False):
-    """Keyword arguments of `Problem`, which every function takes that takes a graph and a machine."""
+    """Keyword arguments of `Problem`; functions of a graph and a machine take them, too."""
 
     objective: Optional[str]
     horizon: Optional[float]
@@ -34,7 +33,7 @@ class ProblemOptions(TypedDict, total=False):
 
 def _named(enumeration: str, name_of: Any) -> Dict[str, int]:
     """Numbers of an enumeration of the library by their names."""
-    return {text(name_of(k)): k for k in ffi.typeof(enumeration).elements}
+    return {text(name_of(k)): k for k in sorted(ffi.typeof(enumeration).elements)}
 
 
 def _choice(what: str, word: str, names: Dict[str, int]) -> int:
@@ -48,8 +47,10 @@ class Problem:
 
     Args:
         graph: what to run.
-        machine: where; a number stands for that many equal devices, None for no devices (resource pools only).
-        objective: "makespan", "resource", "memory", "cost" or "ii". None: makespan, or ii where ii is "auto".
+        machine: where; a number stands for that many equal devices, None for no devices (resource
+            pools only).
+        objective: "makespan", "resource", "memory", "cost" or "ii". None: makespan, or ii where ii
+            is "auto".
         horizon: latest finish allowed.
         ii: initiation interval of a pipelined loop, or "auto" to search for it.
         alpha: weight of communication in the cost objective.
@@ -80,16 +81,24 @@ class Problem:
         fix_device: "Optional[ArrayLike]" = None,
         fix_start: "Optional[ArrayLike]" = None,
     ) -> None:
-        self.machine = Machine.identical(machine) if isinstance(machine, (int, np.integer)) else machine
+        self.machine = (
+            Machine.identical(machine) if isinstance(machine, (int, np.integer)) else machine
+        )
         profile = self.machine is not None and self.machine.profile
         self.graph = graph.profiled(self.machine) if self.machine is not None and profile else graph
         self.objective = objective or ("ii" if ii == "auto" else "makespan")
         p = self._c = ffi.new("sked_problem *")
         lib.sked_problem_init_sized(p, ffi.sizeof("sked_problem"), self.graph._c)
         self._place()
-        p.objective = _choice("objective", self.objective, _named("sked_objective", lib.sked_objective_name))
+        p.objective = _choice(
+            "objective", self.objective, _named("sked_objective", lib.sked_objective_name)
+        )
         p.lifetime = _choice("lifetime", lifetime, _named("sked_lifetime", lib.sked_lifetime_name))
-        for field, value in (("horizon", horizon), ("alpha", alpha), ("memory_limit", memory_limit)):
+        for field, value in (
+            ("horizon", horizon),
+            ("alpha", alpha),
+            ("memory_limit", memory_limit),
+        ):
             if value is not None:
                 setattr(p, field, value)
         if ii is not None or self.objective == "ii":
@@ -118,7 +127,7 @@ class Problem:
         return 0 if self.machine is None else len(self.machine)
 
     def check(self) -> None:
-        """Raises what can be refuted at once: arguments out of range, or InfeasibleError with the proof."""
+        """Raises what can be refuted at once: ArgumentError, or InfeasibleError with the proof."""
         call(lib.sked_problem_check, self._c)
 
     def bound(self) -> "Bound":
@@ -174,7 +183,9 @@ def _capacities(graph: Graph, given: Optional[Mapping[str, float]]) -> Optional[
     return np.array([given.get(name, all_of_them[name]) for name in all_of_them], dtype="f8")
 
 
-def as_problem(graph: Union[Graph, Problem], machine: MachineLike, options: Mapping[str, Any]) -> Problem:
+def as_problem(
+    graph: Union[Graph, Problem], machine: MachineLike, options: Mapping[str, Any]
+) -> Problem:
     """The problem that a function was given in either form."""
     if isinstance(graph, Problem):
         if machine is not None or options:

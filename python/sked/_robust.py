@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
 
 import numpy as np
 
@@ -16,7 +25,7 @@ from ._machine import Machine, MachineLike
 from ._native import ffi, lib
 from ._problem import Problem, as_problem
 from ._run import fill_common
-from ._schedule import Schedule
+from ._schedule import Schedule, run_order, shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,19 +47,20 @@ class Plan:
         order: all ops by start, so that every op comes after those it needs.
     """
 
-    def __init__(self, problem: Problem, start: "NDArray[np.float64]", device: "NDArray[np.int32]") -> None:
+    def __init__(
+        self, problem: Problem, start: "NDArray[np.float64]", device: "NDArray[np.int32]"
+    ) -> None:
         self.problem = problem
         self.graph = problem.graph
         self.machine = problem.machine
         self.start = start
         self.device = device
-        rank = np.empty(len(start), dtype="i4")
-        rank[problem.graph.topological_order()] = np.arange(len(start), dtype="i4")
-        self.order: "NDArray[np.int32]" = np.lexsort((rank, start)).astype("i4")
+        self.order = run_order(problem, start)
 
     def ops_of(self, device: int) -> "NDArray[np.int32]":
         """Ops of a device in the order they run on it."""
-        return self.order[self.device[self.order] == device]
+        mine: "NDArray[np.int32]" = self.order[self.device[self.order] == device]
+        return mine
 
     @property
     def schedule(self) -> Schedule:
@@ -131,8 +141,9 @@ class RobustResult:
         speedup: of the winner on the target, against the best single device.
         target: its name or spec.
         method: that made the winner.
-        measurements: one row per measurement in the order they were made: a structured array with the fields member,
-            candidate, time, deviation, expected, fitted, best (speedup of the best until then), again, resumed.
+        measurements: one row per measurement in the order they were made: a structured array with
+            the fields member, candidate, time, deviation, expected, fitted, best (speedup of the
+            best until then), again, resumed.
         failures: measurements that failed.
         parameters: of the fitted cost model, by name; empty with one_shot.
         machine: the fitted machine with its profile of durations; None with one_shot.
@@ -153,7 +164,9 @@ class RobustResult:
         self.speedup = float(won.target[won.best])
         self.measurements = _measurements(r)
         self.failures = int(r.failures)
-        self.parameters = {text(r.parameter[i].name): _parameter(r.parameter[i]) for i in range(r.parameters)}
+        self.parameters = {
+            text(r.parameter[i].name): _parameter(r.parameter[i]) for i in range(r.parameters)
+        }
         self.members = [_member(r.member[i]) for i in range(r.count)]
         self.machine: Optional[Machine] = None if r.machine == ffi.NULL else _fitted(r)
         self.end = ffi.typeof("sked_robust_end").elements[int(r.end)].rsplit("_", 1)[1].lower()
@@ -162,7 +175,13 @@ class RobustResult:
         self.seed = seed
         self.warnings = list(warned)
         label = ffi.new("char[]", self.method.encode())
-        about = {"method": label, "lower_bound": won.lower_bound, "seconds": self.seconds, "seed": seed, "robust": r}
+        about = {
+            "method": label,
+            "lower_bound": won.lower_bound,
+            "seconds": self.seconds,
+            "seed": seed,
+            "robust": r,
+        }
         self.schedule = Schedule._take(problem, won.schedule[won.best], (r, label), about)
 
     @property
@@ -175,13 +194,13 @@ class RobustResult:
         """Speedup on the target of the best after 1, 2, ... measurements."""
         return np.array(self.measurements["best"])
 
-    def _repr_svg_(self) -> str:
-        return self.schedule.svg()
+    def _repr_html_(self) -> str:
+        return shown(self, self.schedule)
 
     def __repr__(self) -> str:
         return (
-            f"<sked.RobustResult: {self.time:g} on {self.target}, speedup {self.speedup:g}, by {self.method} after "
-            f"{len(self.measurements)} measurements>"
+            f"<sked.RobustResult: {self.time:g} on {self.target}, speedup {self.speedup:g}, "
+            f"by {self.method} after {len(self.measurements)} measurements>"
         )
 
 
@@ -198,7 +217,9 @@ def _parameter(p: Any) -> Parameter:
 
 def _member(m: Any) -> Member:
     measured = sum(not math.isnan(m.target[i]) for i in range(m.count))
-    return Member(text(m.label), int(m.count), measured, int(m.failures), float(m.time), float(m.seconds))
+    return Member(
+        text(m.label), int(m.count), measured, int(m.failures), float(m.time), float(m.seconds)
+    )
 
 
 def _fitted(r: Any) -> Machine:
@@ -208,7 +229,12 @@ def _fitted(r: Any) -> Machine:
 class _Measuring(LongCall):
     """A robust call whose target is a Python function."""
 
-    def __init__(self, problem: Problem, function: Optional[TargetFunction], progress: Optional[ProgressFunction]):
+    def __init__(
+        self,
+        problem: Problem,
+        function: Optional[TargetFunction],
+        progress: Optional[ProgressFunction],
+    ):
         super().__init__(progress)
         self.problem = problem
         self.function = function
@@ -217,21 +243,36 @@ class _Measuring(LongCall):
         assert self.function is not None
         n = int(s.ops)
         starts = np.frombuffer(ffi.buffer(s.start, 8 * n), dtype="f8").copy() if n else np.zeros(0)
-        devices = np.frombuffer(ffi.buffer(s.device, 4 * n), dtype="i4").copy() if n else np.zeros(0, "i4")
+        devices = (
+            np.frombuffer(ffi.buffer(s.device, 4 * n), dtype="i4").copy()
+            if n
+            else np.zeros(0, "i4")
+        )
         answer = self.function(Plan(self.problem, starts, devices))
         trace = None
         if isinstance(answer, tuple):
             answer, trace = answer
         time[0] = float(answer)
-        for out, column in zip((start, finish), trace or ()):
+        for out, column in zip((start, finish), _columns(trace)):
             values = np.ascontiguousarray(column, dtype="f8")
             if values.shape != (n,):
-                raise ArgumentError(f"a trace has {n} starts and {n} finishes, not shape {values.shape}")
+                raise ArgumentError(
+                    f"a trace has {n} starts and {n} finishes, not shape {values.shape}"
+                )
             if n > 0:
                 ffi.memmove(out, values, 8 * n)
 
 
-@ffi.def_extern(error=lib.SKED_ERR_BUG)  # type: ignore[untyped-decorator]
+def _columns(trace: Any) -> Any:
+    if trace is None:
+        return ()
+    if len(trace) != 2:
+        raise ArgumentError(
+            f"a trace is a pair of arrays, start and finish, not {len(trace)} things"
+        )
+    return trace
+
+
 def sked_py_measure(data: Any, s: Any, time: Any, start: Any, finish: Any, err: Any) -> int:
     long: _Measuring = ffi.from_handle(data)
     try:
@@ -244,10 +285,15 @@ def sked_py_measure(data: Any, s: Any, time: Any, start: Any, finish: Any, err: 
         return _report(err, lib.SKED_ERR_STOPPED, "the target function raised an exception")
 
 
+ffi.def_extern(error=lib.SKED_ERR_BUG)(sked_py_measure)
+
+
 def _report(err: Any, status: int, message: str) -> int:
     if err != ffi.NULL:
         err.status = status
-        ffi.memmove(err.message, (message.encode()[:990] + b"\0"), min(len(message.encode()), 990) + 1)
+        ffi.memmove(
+            err.message, (message.encode()[:990] + b"\0"), min(len(message.encode()), 990) + 1
+        )
     return int(status)
 
 
@@ -277,15 +323,17 @@ def robust(
     backend: Optional[str] = None,
     **problem: "Unpack[ProblemOptions]",
 ) -> RobustResult:
-    """Finds the schedule that is best where it runs: by measuring, and learning the machine while doing so.
+    """Finds the schedule that is best where it runs: by measuring, and learning the machine while
+    doing so.
 
     Args:
         graph: what to schedule, or a whole problem.
         machine: where; a number stands for that many equal devices.
-        target: what measures. A spec as `sked targets` lists them ("noisy+linear"), or a function that gets a `Plan`
-            and returns its time, or the time and a trace: a pair of arrays, start and finish of every op. It is
-            called on the thread of this call. Where it raises DeviceError, this plan counts as one that cannot be
-            measured; any other exception ends the call.
+        target: what measures. A spec as `sked targets` lists them ("noisy+linear"), or a function
+            that gets a `Plan` and returns its time, or the time and a trace: a pair of arrays,
+            start and finish of every op. It is called on the thread of this call. Where it raises
+            DeviceError, this plan counts as one that cannot be measured; any other exception ends
+            the call.
         measurements: budget of the loop, failed ones counted.
         time_limit: seconds of scheduling in all; measuring is not counted.
         one_shot: gather candidates, measure the best of them, learn nothing.
@@ -303,7 +351,8 @@ def robust(
         settings: options of the methods.
         seed: of the random numbers.
         threads: to work with.
-        progress: is told where the run stands. Where it returns False, the best that was measured wins.
+        progress: is told where the run stands. Where it returns False, the best that was measured
+            wins.
         backend: "cpu", "cuda" or "auto".
         **problem: as for `Problem`.
 
@@ -329,7 +378,9 @@ def robust(
         options.progress, options.progress_data = lib.sked_py_progress, long.handle
     if function is not None:
         options.measure, options.measure_data = lib.sked_py_measure, long.handle
-    name = c_text(target if isinstance(target, str) else getattr(target, "__name__", type(target).__name__))
+    name = c_text(
+        target if isinstance(target, str) else getattr(target, "__name__", type(target).__name__)
+    )
     out = ffi.gc(ffi.new("sked_robust_result *"), lib.sked_robust_result_clear)
     out.size = ffi.sizeof("sked_robust_result")
     outcome = long.run(lib.sked_robust, p._c, name, options, out)
@@ -337,5 +388,9 @@ def robust(
     def make() -> Optional[RobustResult]:
         return RobustResult(p, out, seed, long.warnings) if out.count > 0 else None
 
-    found: RobustResult = outcome.result(make)
-    return found
+    try:
+        found: RobustResult = outcome.result(make)
+        return found
+    except DeviceError as error:
+        why = f": {long.warnings[-1]}" if long.warnings else ""
+        raise DeviceError(f"{error}{why}") from None

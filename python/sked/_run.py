@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple, Union
 
 from ._call import LongCall, ProgressFunction, Settings
 from ._errors import ArgumentError, c_text, text
@@ -11,7 +11,7 @@ from ._graph import Graph
 from ._machine import MachineLike
 from ._native import ffi, lib
 from ._problem import Bound, Problem, as_problem
-from ._schedule import Schedule
+from ._schedule import Schedule, shown
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -61,7 +61,8 @@ class Result:
         }
         owner = (c_result, self._method)
         self.schedules: Tuple[Schedule, ...] = tuple(
-            Schedule._take(problem, c_result.schedule[i], owner, about) for i in range(c_result.count)
+            Schedule._take(problem, c_result.schedule[i], owner, about)
+            for i in range(c_result.count)
         )
 
     @property
@@ -83,47 +84,35 @@ class Result:
 
     @property
     def statistics(self) -> List[Dict[str, Any]]:
-        """What ran inside, how often, how long, and what it gained: one row per method and technique."""
+        """What ran inside, how often, how long, what it gained: a row per method and technique."""
         rows = []
         for i in range(self._c.n_statistics):
             row = self._c.statistics[i]
             fields = [name for name, _ in ffi.typeof("sked_statistic").fields]
             values = [getattr(row, name) for name in fields]
-            rows.append({k: text(v) if isinstance(v, ffi.CData) else v for k, v in zip(fields, values)})
+            rows.append(
+                {k: text(v) if isinstance(v, ffi.CData) else v for k, v in zip(fields, values)}
+            )
         return rows
 
-    def _repr_svg_(self) -> str:
-        return self.schedule.svg()
+    def _repr_html_(self) -> str:
+        return shown(self, self.schedule)
 
     def __repr__(self) -> str:
         return (
-            f"<sked.Result: {self.objective} {self.value:g}, bound {self.bound:g}, gap {100 * self.gap:.2f} %, "
-            f"{self.status}, by {self.method} in {self.seconds:.2f} s>"
+            f"<sked.Result: {self.objective} {self.value:g}, bound {self.bound:g}, "
+            f"gap {100 * self.gap:.2f} %, {self.status}, by {self.method} in {self.seconds:.2f} s>"
         )
 
 
-def _run_options(
+def fill_common(
+    options: Any,
     long: LongCall,
-    settings: Settings,
     kept: List[Any],
     *,
     seed: int,
     threads: int,
-    time_limit: Optional[float],
-    iterations: int,
     backend: Optional[str],
-) -> Any:
-    options = ffi.new("sked_run_options *")
-    lib.sked_run_options_init_sized(options, ffi.sizeof("sked_run_options"))
-    options.time_limit = math.inf if time_limit is None else time_limit
-    options.iterations = iterations
-    fill_common(options, long, kept, seed=seed, threads=threads, backend=backend)
-    settings.give(options)
-    return options
-
-
-def fill_common(
-    options: Any, long: LongCall, kept: List[Any], *, seed: int, threads: int, backend: Optional[str]
 ) -> None:
     """What the options of every long call have."""
     if not 0 <= seed < 2**64:
@@ -161,7 +150,8 @@ def schedule(
         machine: where; a number stands for that many equal devices, None for no devices.
         method: `sked.methods()` lists them; "auto" takes the strongest for the problem.
         time_limit: seconds; None: no limit.
-        iterations: limit in the method's own unit; 0: none. Unlike time it gives the same result on every run.
+        iterations: limit in the method's own unit; 0: none. Unlike time it gives the same result
+            on every run.
         seed: of the random numbers.
         threads: to work with.
         settings: options of the method.
@@ -169,10 +159,11 @@ def schedule(
         candidates: how many different schedules to find.
         top: how many of these to keep; 0: all.
         min_distance: least distance between two kept ones, GED in percent.
-        progress: is told where the search stands. Where it returns False the search ends with its incumbent.
+        progress: is told where the search stands. Where it returns False the search ends with its
+            incumbent.
         backend: "cpu", "cuda" or "auto".
-        **problem: as for `Problem`: objective, horizon, ii, alpha, capacity, memory_limit, lifetime, fix_device,
-            fix_start.
+        **problem: as for `Problem`: objective, horizon, ii, alpha, capacity, memory_limit,
+            lifetime, fix_device, fix_start.
 
     Raises:
         InfeasibleError: there is no schedule, or none was found.
@@ -181,16 +172,12 @@ def schedule(
     """
     p = as_problem(graph, machine, problem)
     long, pairs, kept = LongCall(progress), Settings(settings), [c_text(method)]
-    options = _run_options(
-        long,
-        pairs,
-        kept,
-        seed=seed,
-        threads=threads,
-        time_limit=time_limit,
-        iterations=iterations,
-        backend=backend,
-    )
+    options = ffi.new("sked_run_options *")
+    lib.sked_run_options_init_sized(options, ffi.sizeof("sked_run_options"))
+    options.time_limit = math.inf if time_limit is None else time_limit
+    options.iterations = iterations
+    fill_common(options, long, kept, seed=seed, threads=threads, backend=backend)
+    pairs.give(options)
     options.candidates, options.top, options.min_distance = candidates, top, min_distance
     if start is not None:
         options.start = start._c
@@ -210,7 +197,8 @@ def schedule(
 def bounds(
     graph: Union[Graph, Problem], machine: MachineLike = None, **problem: "Unpack[ProblemOptions]"
 ) -> Bound:
-    """A lower bound of the objective over all valid schedules; `.why` names the argument that decides.
+    """A lower bound of the objective over all valid schedules; `.why` names the argument that
+    decides.
 
     Args:
         graph: what to schedule, or a whole problem.

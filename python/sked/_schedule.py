@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import html
 import os
 import tempfile
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Union
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
     from ._problem import ProblemOptions
 
+_MOST_SHOWN = 20_000  # a picture of more ops is larger than what a notebook bears
 _ROW = np.dtype([("start", "f8"), ("finish", "f8"), ("device", "i4")])
 
 
@@ -70,7 +73,9 @@ class Schedule:
         self._about: Dict[str, Any] = {}
 
     @classmethod
-    def _take(cls, problem: Problem, c_schedule: Any, owner: Any, about: Optional[Dict[str, Any]] = None) -> "Schedule":
+    def _take(
+        cls, problem: Problem, c_schedule: Any, owner: Any, about: Optional[Dict[str, Any]] = None
+    ) -> "Schedule":
         """A schedule in memory that `owner` keeps alive. about: what a report says beside it."""
         schedule = cls.__new__(cls)
         schedule._set(problem, c_schedule, owner)
@@ -113,19 +118,18 @@ class Schedule:
     @property
     def order(self) -> "NDArray[np.int32]":
         """All ops by start; those of equal start in a topological order."""
-        rank = np.empty(len(self), dtype="i4")
-        rank[self.problem.graph.topological_order()] = np.arange(len(self), dtype="i4")
-        return np.lexsort((rank, self.start)).astype("i4")
+        return run_order(self.problem, self.start)
 
     def ops_of(self, device: int) -> "NDArray[np.int32]":
         """Ops of a device in the order they run on it."""
         if self.device is None or not 0 <= device < self._c.devices:
             raise ArgumentError(f"there is no device {device}: the schedule has {self._c.devices}")
-        order = self.order
-        return order[self.device[order] == device]
+        mine: "NDArray[np.int32]" = self.order[self.device[self.order] == device]
+        return mine
 
     def metrics(self) -> Dict[str, float]:
-        """Makespan, speedup, idle share, resource, peak memory, communication, transfer, value of the objective."""
+        """What the library measures: makespan, speedup, idle (a share), resource, peak_memory,
+        communication, transfer, and the value of the objective."""
         out = ffi.new("sked_metrics *")
         out.size = ffi.sizeof("sked_metrics")
         call(lib.sked_schedule_measure, self.problem._c, self._c, out)
@@ -135,7 +139,12 @@ class Schedule:
     def device_memory(self) -> "NDArray[np.float64]":
         """Peak memory of every device, copies included."""
         peak = np.zeros(self._c.devices, dtype="f8")
-        call(lib.sked_schedule_device_memory, self.problem._c, self._c, ffi.from_buffer("double[]", peak))
+        call(
+            lib.sked_schedule_device_memory,
+            self.problem._c,
+            self._c,
+            ffi.from_buffer("double[]", peak),
+        )
         return peak
 
     def validate(self) -> None:
@@ -167,7 +176,7 @@ class Schedule:
         columns["start"], columns["finish"] = self.start, self.finish
         return pandas.DataFrame(columns)
 
-    def to_networkx(self) -> "networkx.MultiDiGraph":
+    def to_networkx(self) -> "networkx.MultiDiGraph[Any]":
         """The graph with start, finish and device at every op."""
         network = self.problem.graph.to_networkx()
         rows = self.to_numpy()
@@ -187,7 +196,8 @@ class Schedule:
         """Writes the schedule; the extension picks what it becomes.
 
         Args:
-            path: .json a schedule file, .trace.json for Perfetto, .svg, .html, .dot (`sked.reports()`).
+            path: .json a schedule file, .trace.json for Perfetto, .svg, .html, .dot
+                (`sked.reports()`).
             format: name of a report, where the extension does not say it.
         """
         call(lib.sked_report_write, self._report(), c_text(os.fspath(path)), c_text(format))
@@ -203,23 +213,40 @@ class Schedule:
         """The Gantt chart as SVG."""
         return self._written("schedule.svg")
 
-    def html(self) -> str:
+    def report(self) -> str:
         """The interactive report, a whole page of HTML."""
         return self._written("schedule.html")
 
-    def _repr_svg_(self) -> str:
-        return self.svg()
+    def _repr_html_(self) -> str:
+        return shown(self, self)
 
     def __eq__(self, other: object) -> bool:
         """True where starts, devices and interval are the same."""
         if not isinstance(other, Schedule):
             return NotImplemented
-        same_devices = (self.device is None) == (other.device is None) and (
-            self.device is None or np.array_equal(self.device, other.device)
+        mine, theirs = self.to_numpy(), other.to_numpy()
+        return self.ii == other.ii and all(
+            np.array_equal(mine[field], theirs[field]) for field in ("start", "device")
         )
-        return self.ii == other.ii and same_devices and np.array_equal(self.start, other.start)
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def run_order(problem: Problem, start: "NDArray[np.float64]") -> "NDArray[np.int32]":
+    """All ops by start; those of equal start in a topological order."""
+    rank = np.empty(len(start), dtype="i4")
+    rank[problem.graph.topological_order()] = np.arange(len(start), dtype="i4")
+    order: "NDArray[np.int32]" = np.lexsort((rank, start)).astype("i4")
+    return order
+
+
+def shown(result: object, schedule: Schedule) -> str:
+    """HTML for a notebook: a line, and the Gantt chart as an image, so that no style leaks out."""
+    line = f"<div><code>{html.escape(repr(result).strip('<>'))}</code></div>"
+    if len(schedule) > _MOST_SHOWN:
+        return line
+    picture = base64.b64encode(schedule.svg().encode()).decode()
+    return f'{line}<img src="data:image/svg+xml;base64,{picture}" alt="Gantt chart">'
 
 
 def read_schedule(
@@ -279,8 +306,8 @@ def simulate(
         graph: of the schedules, or the whole problem.
         machine: its devices.
         device: device of every op; shape (ops,), or (count, ops) for many schedules at once.
-        order: all ops so that those of one device stand in the order they run on it; shape as `device`. A
-            topological order always qualifies.
+        order: all ops so that those of one device stand in the order they run on it; shape as
+            `device`. A topological order always qualifies.
         transfers: count transfer costs or not.
         **problem: as for `Problem`.
 
@@ -291,7 +318,9 @@ def simulate(
     n = len(p.graph)
     places, orders = (np.atleast_2d(np.ascontiguousarray(x, dtype="i4")) for x in (device, order))
     if places.shape != orders.shape or places.ndim != 2 or places.shape[1] != n:
-        raise ArgumentError(f"device and order: want shape (count, {n}) both, not {places.shape} and {orders.shape}")
+        raise ArgumentError(
+            f"device and order: want shape (count, {n}) both, not {places.shape} and {orders.shape}"
+        )
     _check_simulated(p, places, orders)
     count = places.shape[0]
     out = ffi.new("sked_simulator **")

@@ -18,10 +18,11 @@ static sked_status add_op(sked_builder *b, const sked_columns *c, int32_t i, ske
 
 static sked_status add_edge(sked_builder *b, const sked_columns *c, int64_t e, sked_error *err)
 {
+    const bool follows = c->lag == NULL || (c->lag_given != NULL && !c->lag_given[e]);
     const sked_edge edge = {
         .from = c->from[e],
         .to = c->to[e],
-        .lag = c->lag != NULL ? c->lag[e] : SKED_LAG_DEFAULT,
+        .lag = follows ? SKED_LAG_DEFAULT : c->lag[e],
         .bytes = c->bytes != NULL ? c->bytes[e] : 0,
         .distance = c->distance != NULL ? c->distance[e] : 0,
     };
@@ -59,6 +60,7 @@ sked_status sked_graph_columns(const sked_graph *g, sked_columns *out, sked_erro
         .from = g->edge_from,
         .to = g->edge_to,
         .lag = g->edge_lag,
+        .lag_given = g->edge_lag_given,
         .bytes = g->edge_bytes,
         .distance = g->edge_distance,
     };

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import ast
+import importlib.util
+import inspect
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+import sked
+from conftest import ROOT
+
+PACKAGE = os.path.join(ROOT, "python", "sked")
+SOURCES = sorted(name for name in os.listdir(PACKAGE) if name.endswith((".py", ".pyi")))
+
+
+def test_version_is_that_of_the_header():
+    with open(os.path.join(ROOT, "include", "sked", "sked.h"), encoding="utf-8") as f:
+        numbers = re.findall(r"#define SKED_VERSION_(?:MAJOR|MINOR|PATCH) +(\d+)", f.read())
+    assert sked.__version__ == ".".join(numbers)
+
+
+def test_typed():
+    assert os.path.exists(os.path.join(os.path.dirname(sked.__file__), "py.typed"))
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_python_3_9_understands_it(name):
+    with open(os.path.join(PACKAGE, name), encoding="utf-8") as f:
+        ast.parse(f.read(), feature_version=(3, 9))
+
+
+def public_parts():
+    for name in sked.__all__:
+        thing = getattr(sked, name)
+        yield name, thing
+        for part, member in vars(thing).items() if inspect.isclass(thing) else ():
+            if not part.startswith("_") and (callable(member) or isinstance(member, property)):
+                yield f"{name}.{part}", member
+
+
+def test_everything_public_is_documented():
+    missing = [name for name, thing in public_parts() if not inspect.getdoc(thing)]
+    assert missing == []
+
+
+def arguments_of(thing) -> set:
+    try:
+        parameters = inspect.signature(thing).parameters
+    except (TypeError, ValueError):
+        return set()
+    return {p for p in parameters if p not in ("self", "cls")}
+
+
+def test_docstrings_name_the_arguments():
+    """Every function with arguments worth a section names them all, and no others."""
+    for name, thing in public_parts():
+        thing = thing.__func__ if isinstance(thing, classmethod) else thing
+        section = re.search(r"Args:\n(.*?)(?:\n\n|\Z)", inspect.getdoc(thing) or "", flags=re.S)
+        if inspect.isfunction(thing) and section:
+            named = set(re.findall(r"^    \*{0,2}(\w+): ", section[1], flags=re.M))
+            assert named == arguments_of(thing), name
+
+
+@pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
+def test_types(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path)]
+        + ["--config-file", os.path.join(ROOT, "pyproject.toml"), PACKAGE],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def python_blocks(path: str) -> list:
+    with open(path, encoding="utf-8") as f:
+        return re.findall(r"^```python\n(.*?)^```", f.read(), flags=re.S | re.M)
+
+
+def test_the_documentation_runs(tmp_path, monkeypatch):
+    """The examples of docs/python.md one after another, as a reader would type them."""
+    blocks = python_blocks(os.path.join(ROOT, "docs", "python.md"))
+    assert len(blocks) > 5
+    monkeypatch.chdir(tmp_path)
+    os.symlink(os.path.join(ROOT, "examples"), tmp_path / "examples")
+    names: dict = {}
+    for block in blocks:
+        exec(compile(block, "docs/python.md", "exec"), names)
+
+
+def test_the_notebook_runs(monkeypatch):
+    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    folder = os.path.join(ROOT, "examples")
+    book = nbformat.read(os.path.join(folder, "sked.ipynb"), as_version=4)
+    client = nbclient.NotebookClient(
+        book, timeout=120, kernel_name="python3", resources={"metadata": {"path": folder}}
+    )
+    client.execute()
+    pictures = [
+        o for c in book.cells for o in c.get("outputs", ()) if "text/html" in o.get("data", {})
+    ]
+    assert any("data:image/svg+xml" in o.data["text/html"] for o in pictures)
