@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""PyTorch networks at batch 1: eager, torch.compile, one CUDA graph, and CUDA graphs by schedules of sked.
+"""PyTorch networks at batch 1: eager, torch.compile, a plain CUDA graph, schedules of sked.
 
-    python3 bench/torch_real.py --sked build/sked                    # on a GPU: the table of docs/real.md
-    python3 bench/torch_real.py --sked build/sked --quick            # anywhere: small networks on CPU threads
+    python3 bench/torch_real.py --sked build/sked            # on a GPU: the table of docs/real.md
+    python3 bench/torch_real.py --sked build/sked --quick    # anywhere: small, on CPU threads
 
-Every row of a network is measured in turns with the others, on the same inputs, and checked against the eager result.
-Schedules come from the program `sked`, which asks this one for measurements through a socket; the compiled part of the
-Python package is not needed, only python/sked beside this file. Results are printed as Markdown.
+Every row of a network is measured in turns with the others, on the same inputs, and checked against
+the eager result. Schedules come from the program `sked`, which asks this one for measurements
+through a socket; the compiled part of the Python package is not needed, only python/sked beside
+this file. Results are printed as Markdown.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def networks(torch: Any, quick: bool) -> Dict[str, Callable[[], Tuple[Any, Tuple
             return f.relu(self.norm(self.conv(x)))
 
     class RandomlyWired(nn.Module):
-        """A Watts-Strogatz graph of convolutions, edges from lower to higher numbers (Xie et al. 2019)."""
+        """A Watts-Strogatz graph, edges from lower to higher numbers (Xie et al. 2019)."""
 
         def __init__(self, nodes: int, c: int, near: int = 4, rewired: float = 0.75) -> None:
             super().__init__()
@@ -85,7 +86,11 @@ def networks(torch: Any, quick: bool) -> Dict[str, Callable[[], Tuple[Any, Tuple
     class Separable(nn.Module):
         def __init__(self, c: int, k: int) -> None:
             super().__init__()
-            self.deep, self.wide, self.norm = nn.Conv2d(c, c, k, 1, k // 2, groups=c), nn.Conv2d(c, c, 1), nn.BatchNorm2d(c)
+            self.deep, self.wide, self.norm = (
+                nn.Conv2d(c, c, k, 1, k // 2, groups=c),
+                nn.Conv2d(c, c, 1),
+                nn.BatchNorm2d(c),
+            )
 
         def forward(self, x: Any) -> Any:
             return self.norm(self.wide(self.deep(f.relu(x))))
@@ -133,14 +138,21 @@ def networks(torch: Any, quick: bool) -> Dict[str, Callable[[], Tuple[Any, Tuple
         def __init__(self, c: int, branches: int, stages: int) -> None:
             super().__init__()
             width = [c << b for b in range(branches)]
-            self.down = nn.ModuleList(Unit(width[b], width[b + 1], 3, 2) for b in range(branches - 1))
+            self.down = nn.ModuleList(
+                Unit(width[b], width[b + 1], 3, 2) for b in range(branches - 1)
+            )
             self.units = nn.ModuleList(
-                nn.ModuleList(nn.Sequential(Unit(w, w), Unit(w, w)) for w in width) for _ in range(stages)
+                nn.ModuleList(nn.Sequential(Unit(w, w), Unit(w, w)) for w in width)
+                for _ in range(stages)
             )
             self.fuse = nn.ModuleList(
                 nn.ModuleList(
                     nn.ModuleList(
-                        nn.Identity() if i == j else Unit(width[i], width[j], 1, max(1, 1 << (j - i)) if j > i else 1)
+                        (
+                            nn.Identity()
+                            if i == j
+                            else Unit(width[i], width[j], 1, max(1, 1 << (j - i)) if j > i else 1)
+                        )
                         for i in range(branches)
                     )
                     for j in range(branches)
@@ -163,7 +175,9 @@ def networks(torch: Any, quick: bool) -> Dict[str, Callable[[], Tuple[Any, Tuple
             for i, y in enumerate(now):
                 if i != j:
                     z = row[i](y)
-                    total = total + (f.interpolate(z, scale_factor=float(1 << (i - j))) if i > j else z)
+                    total = total + (
+                        f.interpolate(z, scale_factor=float(1 << (i - j))) if i > j else z
+                    )
             return f.relu(total)
 
     class Experts(nn.Module):
@@ -178,7 +192,10 @@ def networks(torch: Any, quick: bool) -> Dict[str, Callable[[], Tuple[Any, Tuple
         def forward(self, x: Any) -> Any:
             weight = torch.softmax(self.gate(x), -1)
             made = [b(f.gelu(a(x))) for a, b in zip(self.first, self.second)]
-            return x + sum((y * weight[:, i : i + 1] for i, y in enumerate(made[1:], 1)), made[0] * weight[:, :1])
+            return x + sum(
+                (y * weight[:, i : i + 1] for i, y in enumerate(made[1:], 1)),
+                made[0] * weight[:, :1],
+            )
 
     class Layer(nn.Module):
         """A layer of a transformer."""
@@ -236,7 +253,9 @@ def networks(torch: Any, quick: bool) -> Dict[str, Callable[[], Tuple[Any, Tuple
     class Branches(nn.Module):
         def __init__(self, branches: int, depth: int, c: int) -> None:
             super().__init__()
-            self.branches = nn.ModuleList(nn.Sequential(*(Unit(c, c) for _ in range(depth))) for _ in range(branches))
+            self.branches = nn.ModuleList(
+                nn.Sequential(*(Unit(c, c) for _ in range(depth))) for _ in range(branches)
+            )
 
         def forward(self, x: Any) -> Any:
             return torch.cat([branch(x) for branch in self.branches], 1)
@@ -256,9 +275,15 @@ def networks(torch: Any, quick: bool) -> Dict[str, Callable[[], Tuple[Any, Tuple
     return {
         "randomly wired": lambda: (RandomlyWired(60, 64), image(64, 28)),
         "NASNet-like": lambda: (NasNet(6, 64), image(64, 28)),
-        "Inception-like": lambda: (nn.Sequential(*(Inception(256) for _ in range(9))), image(256, 14)),
+        "Inception-like": lambda: (
+            nn.Sequential(*(Inception(256) for _ in range(9))),
+            image(256, 14),
+        ),
         "HRNet-like": lambda: (HighResolution(32, 4, 3), image(32, 56)),
-        "mixture of experts": lambda: (nn.Sequential(*(Experts(512, 16) for _ in range(4))), (torch.randn(16, 512),)),
+        "mixture of experts": lambda: (
+            nn.Sequential(*(Experts(512, 16) for _ in range(4))),
+            (torch.randn(16, 512),),
+        ),
         "two towers": lambda: (Towers(512, 4), (torch.randn(1, 64, 512), torch.randn(1, 64, 512))),
         "LSTM stack": lambda: (LstmStack(512, 4), (torch.randn(16, 1, 512),)),
         "branches": lambda: (Branches(8, 8, 64), image(64, 28)),
@@ -271,7 +296,9 @@ def networks(torch: Any, quick: bool) -> Dict[str, Callable[[], Tuple[Any, Tuple
 class Sked:
     """Runs of the program sked for one network; they ask `target` for measurements."""
 
-    def __init__(self, a: argparse.Namespace, target: Any, plan_type: Any, graph: Dict[str, Any]) -> None:
+    def __init__(
+        self, a: argparse.Namespace, target: Any, plan_type: Any, graph: Dict[str, Any]
+    ) -> None:
         self.a, self.target, self.plan_type = a, target, plan_type
         self.folder = tempfile.mkdtemp(prefix="sked-real-")
         self.graph = os.path.join(self.folder, "graph.json")
@@ -299,7 +326,14 @@ class Sked:
     def run(self, name: str, arguments: Sequence[str], measures: bool) -> Tuple[Any, List[float]]:
         """The plan that a call of sked ends with, and the times that it measured on the way."""
         path = os.path.join(self.folder, f"{name}.json")
-        words = [self.a.sked, *arguments[:1], self.graph, "--devices", str(self.target.devices), *arguments[1:]]
+        words = [
+            self.a.sked,
+            *arguments[:1],
+            self.graph,
+            "--devices",
+            str(self.target.devices),
+            *arguments[1:],
+        ]
         words += ["--seed", str(self.a.seed), "--time-limit", str(self.a.time_limit), "-o", path]
         if measures:
             program = f"{sys.executable} -I -S {os.path.abspath(__file__)} --ask {self.folder}/ask"
@@ -351,16 +385,23 @@ def planned(plan_file: str) -> float:
         return float(json.load(file)["makespan"])
 
 
-def schedule_rows(a: argparse.Namespace, command: Any, target: Any, result: Result) -> Dict[str, Any]:
+def schedule_rows(
+    a: argparse.Namespace, command: Any, target: Any, result: Result
+) -> Dict[str, Any]:
     """Runs of the plain graph and of every kind of schedule."""
     durations = target.profile()
     result.ops = len(durations)
     result.proxy["one device"] = sum(durations)
-    sked = Sked(a, target, command.FilePlan, target.program.graph_json(durations, target.model.sizes))
+    sked = Sked(
+        a, target, command.FilePlan, target.program.graph_json(durations, target.model.sizes)
+    )
     n = str(a.measurements)
     calls = {
         "list": (["schedule", "--method", "list"], False),
-        "one-shot": (["robust", "--one-shot", "--method", "gflownet", "--candidates", "1000", "--top", n], True),
+        "one-shot": (
+            ["robust", "--one-shot", "--method", "gflownet", "--candidates", "1000", "--top", n],
+            True,
+        ),
         "loop": (["robust", "--measurements", n], True),
     }
     runs = {"plain graph": target.plain()}
@@ -389,13 +430,23 @@ def compiled(torch: Any, target: Any) -> Optional[Callable[[], Any]]:
             run()
         target.check(run)
     except Exception as error:  # its compilers may be missing, and it may not know an op
-        print(f"  torch.compile failed: {type(error).__name__}: {str(error)[:200]}", file=sys.stderr, flush=True)
+        print(
+            f"  torch.compile failed: {type(error).__name__}: {str(error)[:200]}",
+            file=sys.stderr,
+            flush=True,
+        )
         return None
     return run
 
 
 def measure(
-    a: argparse.Namespace, torch: Any, runtime: Any, command: Any, name: str, make: Any, compiles: bool
+    a: argparse.Namespace,
+    torch: Any,
+    runtime: Any,
+    command: Any,
+    name: str,
+    make: Any,
+    compiles: bool,
 ) -> Tuple[Result, float]:
     """All rows of a network, and the seconds that torch.compile took."""
     torch.manual_seed(a.seed)
@@ -427,7 +478,11 @@ def measure(
 
 def mean_ratio(results: Sequence[Result], over: str, under: str) -> float:
     """Geometric mean of time `over` by time `under`."""
-    logs = [math.log(r.times[over] / r.times[under]) for r in results if over in r.times and under in r.times]
+    logs = [
+        math.log(r.times[over] / r.times[under])
+        for r in results
+        if over in r.times and under in r.times
+    ]
     return math.exp(statistics.fmean(logs)) if logs else math.nan
 
 
@@ -438,47 +493,89 @@ def print_head() -> None:
 
 def print_row(r: Result) -> None:
     cells = " | ".join(f"{r.times[row] / 1e3:.3f}" if row in r.times else "-" for row in ROWS)
-    print(f"| {r.name} | {r.ops} | {cells} | {r.times['plain graph'] / r.times['loop']:.2f} |", flush=True)
+    print(
+        f"| {r.name} | {r.ops} | {cells} | {r.times['plain graph'] / r.times['loop']:.2f} |",
+        flush=True,
+    )
 
 
 def print_summary(results: Sequence[Result]) -> None:
-    print("\nMilliseconds, medians of measurements in turns. Geometric means: " + "; ".join(
-        f"loop {mean_ratio(results, row, 'loop'):.3f} times as fast as {row}" for row in ROWS if row != "loop" and any(row in r.times for r in results)))
-    print("\n| network | sum of ops | list: proxy | measured | loop: proxy | measured |\n|---|---|---|---|---|---|")
+    print(
+        "\nMilliseconds, medians of measurements in turns. Geometric means: "
+        + "; ".join(
+            f"loop {mean_ratio(results, row, 'loop'):.3f} times as fast as {row}"
+            for row in ROWS
+            if row != "loop" and any(row in r.times for r in results)
+        )
+    )
+    print(
+        "\n| network | sum of ops | list: proxy | measured | loop: proxy | measured |\n"
+        "|---|---|---|---|---|---|"
+    )
     for r in results:
-        pairs = " | ".join(f"{r.proxy[k] / 1e3:.3f} | {r.times[k] / 1e3:.3f}" for k in ("list", "loop"))
+        pairs = " | ".join(
+            f"{r.proxy[k] / 1e3:.3f} | {r.times[k] / 1e3:.3f}" for k in ("list", "loop")
+        )
         print(f"| {r.name} | {r.proxy['one device'] / 1e3:.3f} | {pairs} |")
     print("\nBest of the loop after 1, 2, 4, ... measurements, milliseconds:\n")
     for r in results:
         steps = sorted({*(2**k for k in range(12) if 2**k < len(r.curve)), len(r.curve)})
-        print(f"- {r.name}: " + ", ".join(f"{k}: {r.curve[k - 1] / 1e3:.3f}" for k in steps if k > 0))
+        print(
+            f"- {r.name}: " + ", ".join(f"{k}: {r.curve[k - 1] / 1e3:.3f}" for k in steps if k > 0)
+        )
 
 
 def describe(a: argparse.Namespace, torch: Any) -> str:
     where = torch.cuda.get_device_name() if a.device == "cuda" else f"CPU, {a.streams} threads"
-    version = subprocess.run([a.sked, "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    version = subprocess.run(
+        [a.sked, "--version"], stdout=subprocess.PIPE, text=True, check=True
+    ).stdout.strip()
     return (
-        f"{where}; batch 1, {'half' if a.device == 'cuda' else 'single'} precision; {a.streams} streams; "
+        f"{where}; batch 1, {'half' if a.device == 'cuda' else 'single'} precision; "
+        f"{a.streams} streams; "
         f"{a.measurements} measurements, {a.time_limit:g} s of scheduling; seed {a.seed}; "
-        f"PyTorch {torch.__version__}, CUDA {torch.version.cuda}, cuDNN {torch.backends.cudnn.version()}; {version}"
+        f"PyTorch {torch.__version__}, CUDA {torch.version.cuda}, "
+        f"cuDNN {torch.backends.cudnn.version()}; {version}"
     )
 
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     here = os.path.dirname(os.path.abspath(__file__))
-    parser.add_argument("--sked", default=os.path.join(here, "..", "build", "sked"), help="the program sked")
-    parser.add_argument("--package", default=os.path.join(here, "..", "python"), help="folder of the Python package")
-    parser.add_argument("--device", choices=["cuda", "cpu"], help="default: cuda where there is one")
-    parser.add_argument("--streams", type=int, help="streams or threads (default: 8; 2 with --quick)")
-    parser.add_argument("--measurements", type=int, help="of the loop and of one-shot (default: 30; 4 with --quick)")
-    parser.add_argument("--time-limit", type=float, help="seconds of scheduling (default: 5; 1 with --quick)")
-    parser.add_argument("--rounds", type=int, help="of the final comparison (default: 20; 2 with --quick)")
+    parser.add_argument(
+        "--sked", default=os.path.join(here, "..", "build", "sked"), help="the program sked"
+    )
+    parser.add_argument(
+        "--package", default=os.path.join(here, "..", "python"), help="folder of the Python package"
+    )
+    parser.add_argument(
+        "--device", choices=["cuda", "cpu"], help="default: cuda where there is one"
+    )
+    parser.add_argument(
+        "--streams", type=int, help="streams or threads (default: 8; 2 with --quick)"
+    )
+    parser.add_argument(
+        "--measurements", type=int, help="of the loop and of one-shot (default: 30; 4 with --quick)"
+    )
+    parser.add_argument(
+        "--time-limit", type=float, help="seconds of scheduling (default: 5; 1 with --quick)"
+    )
+    parser.add_argument(
+        "--rounds", type=int, help="of the final comparison (default: 20; 2 with --quick)"
+    )
     parser.add_argument("--networks", help="names, comma-separated (default: all)")
-    parser.add_argument("--compile-budget", type=float, help="seconds for torch.compile (default: 240; 0 with --quick)")
+    parser.add_argument(
+        "--compile-budget",
+        type=float,
+        help="seconds for torch.compile (default: 240; 0 with --quick)",
+    )
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", metavar="FILE", help="write all figures there, after every network")
-    parser.add_argument("--quick", action="store_true", help="small networks on CPU threads: does it run?")
+    parser.add_argument(
+        "--json", metavar="FILE", help="write all figures there, after every network"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="small networks on CPU threads: does it run?"
+    )
     a = parser.parse_args()
     for name, full, quick in (
         ("streams", 8, 2),
@@ -518,7 +615,9 @@ def main() -> int:
     for name in chosen:
         begin = time.perf_counter()
         print(name, file=sys.stderr, flush=True)
-        result, seconds = measure(a, torch, runtime, command, name, makers[name], spent < a.compile_budget)
+        result, seconds = measure(
+            a, torch, runtime, command, name, makers[name], spent < a.compile_budget
+        )
         spent += seconds
         results.append(result)
         print_row(result)

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple, Union
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Dict,
+    Iterable,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+    Union,
+)
 
 import numpy as np
 
@@ -82,7 +94,9 @@ def named(model: "onnx.ModelProto") -> "onnx.ModelProto":
     return copy
 
 
-def random_inputs(session: "onnxruntime.InferenceSession", seed: int = 0) -> Dict[str, "np.ndarray[Any, Any]"]:
+def random_inputs(
+    session: "onnxruntime.InferenceSession", seed: int = 0
+) -> Dict[str, "np.ndarray[Any, Any]"]:
     """An input for every one that the session wants; open dimensions are 1, integers 0 or 1."""
     rng = np.random.default_rng(seed)
     made: Dict[str, "np.ndarray[Any, Any]"] = {}
@@ -183,7 +197,7 @@ class OnnxProgram:
         return sorted({self._maker[name] for name in self.reads[node] if name in self._maker})
 
     def _try_all(self, inputs: Optional[Mapping[str, "np.ndarray[Any, Any]"]], seed: int) -> None:
-        """Types of all tensors from a session that gives all of them; results from the model itself."""
+        """Types of all tensors from a session that gives them; results from the model itself."""
         whole = onnx.ModelProto()
         whole.CopyFrom(self.model)
         del whole.graph.output[:]
@@ -192,7 +206,9 @@ class OnnxProgram:
         for value in (*session.get_inputs(), *session.get_outputs()):
             self.types[value.name] = value.type
         self.inputs = dict(inputs) if inputs is not None else random_inputs(session, seed)
-        results = open_session(self.model, session_options(optimise=False)).run(self.outputs, self.inputs)
+        results = open_session(self.model, session_options(optimise=False)).run(
+            self.outputs, self.inputs
+        )
         self.reference = dict(zip(self.outputs, results))
 
     def constant(self, name: str) -> "np.ndarray[Any, Any]":
@@ -206,7 +222,9 @@ class OnnxProgram:
         reads = dict.fromkeys(name for i in nodes for name in self.reads[i] if name not in made)
         stored = [name for name in reads if self._is_stored(name)]
         inputs = [name for name in reads if not self._is_stored(name)]
-        wanted = {x for j, names in enumerate(self.reads) if j not in inside for x in names} | set(self.outputs)
+        wanted = {x for j, names in enumerate(self.reads) if j not in inside for x in names} | set(
+            self.outputs
+        )
         outputs = [name for i in nodes for name in self.nodes[i].output if name in wanted]
         graph = onnx.helper.make_graph(
             [self.nodes[i] for i in nodes],

@@ -1,13 +1,23 @@
-"""A schedule as queues: what every device runs in which order, and where it waits for another device.
+"""A schedule as queues: what every device runs in which order, and where it waits for others.
 
-Both runtimes (``sked.torch``, ``sked.onnxruntime``) issue ops from here. A device knows of another what it
-has waited for, and all that was known there at that point: a vector clock. A wait that tells nothing new is
-left out.
+Both runtimes (``sked.torch``, ``sked.onnxruntime``) issue ops from here. A device knows of another
+what it has waited for, and all that was known there at that point: a vector clock. A wait that
+tells nothing new is left out.
 """
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Sequence, Set, Tuple
+from typing import Any, Dict, List, NamedTuple, Protocol, Sequence, Set, Tuple
+
+
+class PlanLike(Protocol):
+    """What a plan, a schedule or a file of one has: arrays with a device and an order of all ops."""
+
+    @property
+    def device(self) -> Any: ...
+
+    @property
+    def order(self) -> Any: ...
 
 
 class Step(NamedTuple):
@@ -16,7 +26,7 @@ class Step(NamedTuple):
     op: int
     device: int
     waits: Tuple[int, ...]
-    """Ops of other devices that must have finished, and of which this device does not know it yet."""
+    """Ops of other devices that must have finished, as far as this device does not know it."""
     signals: bool
     """Some other device waits for this op."""
     frees: Tuple[int, ...]
@@ -31,9 +41,9 @@ class Queues:
         device: for every op its device, from 0.
         order: all ops, in an order in which every op comes after what it reads.
         devices: number of devices.
-        values: for every value the op that makes it and all ops that read it. Its memory belongs to the
-            device of its maker and is free there as soon as that device knows that all readers have
-            finished. Values that stay to the end are not listed.
+        values: for every value the op that makes it and all ops that read it. Its memory belongs to
+            the device of its maker and is free there as soon as that device knows that all readers
+            have finished. Values that stay to the end are not listed.
 
     Raises:
         ValueError: `order` is no order of all ops, or an op comes before one that it reads.
@@ -63,7 +73,9 @@ class Queues:
     def _check(self) -> None:
         n = len(self._preds)
         if sorted(self._order) != list(range(n)) or len(self._device) != n:
-            raise ValueError(f"the order must name each of the {n} ops once, with a device for every op")
+            raise ValueError(
+                f"the order must name each of the {n} ops once, with a device for every op"
+            )
         if any(not 0 <= d < self.devices for d in self._device):
             raise ValueError(f"the devices of ops must be 0 to {self.devices - 1}")
         seen: Set[int] = set()

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import queue
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Callable, ContextManager, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    ContextManager,
+    Dict,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 import numpy as np
 
@@ -34,7 +46,9 @@ class _Run:
     """One run of all jobs."""
 
     def __init__(self, jobs: Sequence[Sequence[Job]], count: int) -> None:
-        self._done: Dict[int, threading.Event] = {j.number: threading.Event() for d in jobs for j in d if j.signals}
+        self._done: Dict[int, threading.Event] = {
+            j.number: threading.Event() for d in jobs for j in d if j.signals
+        }
         self.failure: Optional[BaseException] = None
         self.start = np.zeros(count)
         self.finish = np.zeros(count)
@@ -71,12 +85,16 @@ class Crew:
         around: what holds on each thread for as long as it lives.
     """
 
-    def __init__(self, devices: int, around: Callable[[], ContextManager[Any]] = contextlib.nullcontext) -> None:
+    def __init__(
+        self, devices: int, around: Callable[[], ContextManager[Any]] = contextlib.nullcontext
+    ) -> None:
         self._queues: List["queue.SimpleQueue[Optional[Callable[[], None]]]"] = []
         for _ in range(devices):
             ready = threading.Event()
             self._queues.append(queue.SimpleQueue())
-            thread = threading.Thread(target=self._work, args=(self._queues[-1], around, ready), daemon=True)
+            thread = threading.Thread(
+                target=self._work, args=(self._queues[-1], around, ready), daemon=True
+            )
             thread.start()
             ready.wait()
 
@@ -94,7 +112,9 @@ class Crew:
                     return
                 job()
 
-    def run(self, jobs: Sequence[Sequence[Job]], count: int) -> "Tuple[NDArray[np.float64], NDArray[np.float64]]":
+    def run(
+        self, jobs: Sequence[Sequence[Job]], count: int
+    ) -> "Tuple[NDArray[np.float64], NDArray[np.float64]]":
         """Runs the jobs of every device, `count` in all.
 
         Returns:
@@ -107,7 +127,7 @@ class Crew:
         run = _Run(jobs, count)
         busy = [d for d in range(len(jobs)) if jobs[d]]
         for d in busy:
-            self._queues[d].put(lambda d=d: run.work(jobs[d], finished.release))  # type: ignore[misc]
+            self._queues[d].put(functools.partial(run.work, jobs[d], finished.release))
         for _ in busy:
             finished.acquire()
         if run.failure is not None:

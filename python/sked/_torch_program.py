@@ -8,12 +8,24 @@ import torch
 import torch.fx
 from torch.utils import _pytree as pytree
 
-# Ops that keep a device busy. The others are light: where ops are grouped they go with a producer or consumer.
-_HEAVY = ("conv", "mm", "linear", "matmul", "attention", "lstm", "gru", "rnn", "einsum", "pool", "dot")
+# Ops that keep a device busy. The others are light: in groups they go with a producer or consumer.
+_HEAVY = (
+    "conv",
+    "mm",
+    "linear",
+    "matmul",
+    "attention",
+    "lstm",
+    "gru",
+    "rnn",
+    "einsum",
+    "pool",
+    "dot",
+)
 # Ops that only look at the memory of others.
 _VIEWS = frozenset(
-    "view reshape permute transpose t expand squeeze unsqueeze select slice split split_with_sizes chunk "
-    "unbind getitem detach alias as_strided flatten unflatten narrow".split()
+    "view reshape permute transpose t expand squeeze unsqueeze select slice split "
+    "split_with_sizes chunk unbind getitem detach alias as_strided flatten unflatten narrow".split()
 )
 # So many light ops, views not counted, may go with the op that reads them.
 _FEW = 3
@@ -56,8 +68,7 @@ def _bytes(value: Any) -> int:
 
 
 def _address(x: torch.Tensor) -> int:
-    storage = x.untyped_storage() if hasattr(x, "untyped_storage") else x.storage()
-    return int(storage.data_ptr())
+    return int(x.untyped_storage().data_ptr())
 
 
 def _fill(template: Any, values: Sequence[Any]) -> Any:
@@ -99,7 +110,12 @@ def _writes(node: torch.fx.Node, owner: torch.nn.Module) -> bool:
     name = _base_name(node, owner)
     in_place = name.endswith("_") and not name.endswith("__")
     assigns = node.op == "call_function" and name in ("iadd", "isub", "imul", "itruediv", "setitem")
-    return in_place or assigns or bool(node.kwargs.get("inplace")) or node.kwargs.get("out") is not None
+    return (
+        in_place
+        or assigns
+        or bool(node.kwargs.get("inplace"))
+        or node.kwargs.get("out") is not None
+    )
 
 
 def _method(name: str) -> Callable[..., Any]:
@@ -112,11 +128,13 @@ def _method(name: str) -> Callable[..., Any]:
 def _callee(node: torch.fx.Node, owner: torch.nn.Module) -> Callable[..., Any]:
     if node.op == "call_method":
         return _method(str(node.target))
+    callee: Any = node.target
     if node.op == "call_module":
-        return owner.get_submodule(str(node.target))
-    if not callable(node.target):
-        raise Unsupported(f"node {node.name} of the graph calls {node.target!r}, which is no function")
-    return node.target
+        callee = owner.get_submodule(str(node.target))
+    if not callable(callee):
+        raise Unsupported(f"node {node.name} of the graph calls {callee!r}, which is no function")
+    function: Callable[..., Any] = callee
+    return function
 
 
 def _attribute(owner: torch.nn.Module, path: str) -> Any:
@@ -129,7 +147,9 @@ def _attribute(owner: torch.nn.Module, path: str) -> Any:
 class _Reader:
     """Nodes of a torch.fx graph, with placeholders that stand for constants already known."""
 
-    def __init__(self, graph: torch.fx.Graph, owner: torch.nn.Module, known: Dict[str, Any]) -> None:
+    def __init__(
+        self, graph: torch.fx.Graph, owner: torch.nn.Module, known: Dict[str, Any]
+    ) -> None:
         self.nodes: List[Node] = []
         self.values: List[Any] = []
         self.inputs: List[int] = []
@@ -155,7 +175,11 @@ class _Reader:
             self.inputs.append(len(self.nodes))
             self._append(node, Node(node.name, "input", "input"))
         elif node.op in ("placeholder", "get_attr"):
-            value = known[node.name] if node.op == "placeholder" else _attribute(owner, str(node.target))
+            value = (
+                known[node.name]
+                if node.op == "placeholder"
+                else _attribute(owner, str(node.target))
+            )
             self._append(node, Node(node.name, "constant", "constant"), value)
         else:
             inputs = tuple(self._index[n] for n in node.all_input_nodes)
@@ -167,7 +191,7 @@ class _Reader:
             self._append(node, made._replace(kind=kind), value)
 
     def _view_of_constants(self, node: Node) -> Any:
-        """A weight seen otherwise is a constant, too, and follows the weight where that changes; None: no such."""
+        """A view of a weight is a constant that follows the weight where that changes; else None."""
         if node.type not in _VIEWS or any(self.nodes[i].kind != "constant" for i in node.inputs):
             return None
         with torch.no_grad():
@@ -180,7 +204,9 @@ class _Reader:
 def _refuse_writes(graph: torch.fx.Graph, owner: torch.nn.Module, advice: str) -> None:
     for node in graph.nodes:
         if _writes(node, owner):
-            raise Unsupported(f"op {node.name} ({_base_name(node, owner)}) writes to its input; {advice}")
+            raise Unsupported(
+                f"op {node.name} ({_base_name(node, owner)}) writes to its input; {advice}"
+            )
 
 
 # ---------------------------------------------------------------------- groups
@@ -265,7 +291,7 @@ class _Groups:
 
 
 class Value(NamedTuple):
-    """Memory that may be used again: nodes that share it, the op that makes it, the ops that use it."""
+    """Memory that may be used again: nodes that share it, the op that makes it, its users."""
 
     nodes: Tuple[int, ...]
     maker: int
@@ -337,7 +363,9 @@ class Program:
         return heavy[0] if heavy else (busy or members)[-1]
 
     def _read_by(self, op: int) -> List[int]:
-        read = {self._op_of[p] for i in self.ops[op] for p in self.nodes[i].inputs if p in self._op_of}
+        read = {
+            self._op_of[p] for i in self.ops[op] for p in self.nodes[i].inputs if p in self._op_of
+        }
         return sorted(read - {op})
 
     # -- where it comes from
@@ -362,8 +390,6 @@ class Program:
             return cls.from_exported(module, group)
         if isinstance(module, torch.fx.GraphModule):
             return cls._from_graph_module(module, group)
-        if not hasattr(torch, "export") or not hasattr(torch.export, "export"):
-            return cls._from_graph_module(torch.fx.symbolic_trace(module), group)
         with torch.no_grad():
             exported = torch.export.export(module, tuple(args), dict(kwargs or {}), strict=False)
         return cls.from_exported(exported, group, type(module).__name__)
@@ -379,7 +405,8 @@ class Program:
         written += list(getattr(signature, "user_inputs_to_mutate", {}).values())
         if written:
             raise Unsupported(
-                f"the module changes {', '.join(map(str, written[:3]))} when it runs; call module.eval() first"
+                f"the module changes {', '.join(map(str, written[:3]))} when it runs; "
+                "call module.eval() first"
             )
         _refuse_writes(exported.graph, module, "this op has no functional form")
         known = cls._constants(exported)
@@ -408,7 +435,9 @@ class Program:
 
     @classmethod
     def _from_graph_module(cls, module: torch.fx.GraphModule, group: bool) -> "Program":
-        _refuse_writes(module.graph, module, "trace it with torch.export, which removes such writes")
+        _refuse_writes(
+            module.graph, module, "trace it with torch.export, which removes such writes"
+        )
         reader = _Reader(module.graph, module, {})
         count = len(reader.inputs)
 
@@ -451,7 +480,8 @@ class Program:
     def memory(self, values: Sequence[Any]) -> List[Value]:
         """What may be freed while the ops run, from the results of a run that kept all of them.
 
-        Memory of inputs, constants and results of the module is not in it, nor memory that several ops made.
+        Memory of inputs, constants and results of the module is not in it, nor memory that several
+        ops made.
         """
         kept = {ref.node for ref in _references(self._output)}
         found = []
@@ -459,7 +489,9 @@ class Program:
             if nodes & kept or any(self.nodes[i].kind != "op" for i in nodes):
                 continue
             touched = {self._op_of[i] for i in nodes}
-            touched |= {self._op_of[j] for j in self._op_of for i in self.nodes[j].inputs if i in nodes}
+            touched |= {
+                self._op_of[j] for j in self._op_of for i in self.nodes[j].inputs if i in nodes
+            }
             makers = {self._op_of[i] for i in nodes if not self._looks_at(i, nodes)}
             if len(makers) == 1:
                 maker = makers.pop()
@@ -487,23 +519,33 @@ class Program:
         memory = [sum(bytes_of[i] for i in nodes) for nodes in leaving]
         return memory, {edge: sum(bytes_of[i] for i in nodes) for edge, nodes in edges.items()}
 
-    def estimates(self) -> List[float]:
-        """Durations in microseconds by FLOP and bytes, as for ONNX models; they depend on no machine."""
-        return [float(sum(self._estimate(i) for i in members)) for members in self.ops]
+    def is_static(self) -> bool:
+        """Does the graph itself say how large all results are?"""
+        return all(x is not None for x, n in zip(self._static, self.nodes) if n.kind != "constant")
 
-    def _estimate(self, node: int) -> int:
+    def estimates(self, values: Optional[Sequence[Any]] = None) -> List[float]:
+        """Durations in microseconds by FLOP and bytes, as for ONNX models, on no machine."""
+        known = self._static if values is None else values
+        return [float(sum(self._estimate(i, known) for i in members)) for members in self.ops]
+
+    def _estimate(self, node: int, known: Sequence[Any]) -> int:
         n = self.nodes[node]
         if n.type in _VIEWS:
             return 0
-        read = sum(_bytes(self._static[i]) for i in n.inputs) + _bytes(self._static[node])
-        longest = max(_flop(n, self._static, node) / _FLOP, read / _BYTES)
+        moved = sum(_bytes(known[i]) for i in n.inputs) + _bytes(known[node])
+        longest = max(_flop(n, known, node) / _FLOP, moved / _BYTES)
         return max(1, -int(-longest // 1))
 
     def graph_json(self, durations: Sequence[float], sizes: Sizes) -> Dict[str, Any]:
         """The graph in sked's own format (docs/formats/native.md)."""
         memory, edges = sizes
         ops = [
-            {"name": self.names[k], "type": self.types[k], "duration": durations[k], "memory": memory[k]}
+            {
+                "name": self.names[k],
+                "type": self.types[k],
+                "duration": durations[k],
+                "memory": memory[k],
+            }
             for k in range(len(self.ops))
         ]
         lines = [{"from": a, "to": b, "bytes": size} for (a, b), size in sorted(edges.items())]
@@ -528,8 +570,8 @@ def _flop(node: Node, static: Sequence[Any], number: int) -> float:
         inner = 1
         for size in shapes[1][1:]:
             inner *= size
-        return 2.0 * results * inner
+        return 2.0 * float(results * inner)
     if any(word in node.type for word in ("mm", "linear", "matmul")) and len(shapes) > 1:
         operands = shapes[-2:] if "add" in node.type else shapes[:2]
-        return 2.0 * results * operands[0][-1]
+        return 2.0 * float(results * operands[0][-1])
     return float(results)

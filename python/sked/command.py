@@ -4,8 +4,8 @@
     python -m sked.command torch net.py:make plan.json
     python -m sked.command graph net.py:make net.json
 
-It prints one JSON object with the time in microseconds and, where there is one, the trace. `graph` measures the ops of a
-PyTorch module and writes the graph that plans are made for.
+It prints one JSON object with the time in microseconds and, where there is one, the trace. `graph`
+measures the ops of a PyTorch module and writes the graph that plans are made for.
 """
 
 from __future__ import annotations
@@ -40,13 +40,15 @@ class FilePlan:
         index = {name: i for i, name in enumerate(names)}
         lines = {str(op.get("name")): op for op in plan.get("ops", [])}
         if plan.get("format") != "sked-schedule-1" or set(lines) != set(index):
-            raise ValueError(f"{path}: no schedule of this model: it must name each of its {len(names)} ops")
+            raise ValueError(
+                f"{path}: no schedule of this model: it must name each of its {len(names)} ops"
+            )
         self.devices = int(plan["devices"])
         start = np.zeros(len(names))
         self.device = np.zeros(len(names), dtype="i4")
         for name, op in lines.items():
             start[index[name]], self.device[index[name]] = float(op["start"]), int(op["device"])
-        self.order = np.lexsort((_ranks(preds), start)).astype("i4")
+        self.order = np.lexsort((np.array(_ranks(preds)), start)).astype("i4")
 
 
 def _ranks(preds: Sequence[Sequence[int]]) -> List[int]:
@@ -68,13 +70,18 @@ def _ranks(preds: Sequence[Sequence[int]]) -> List[int]:
     return rank
 
 
-def answer(measured: Any, names: Sequence[str], device: Sequence[int]) -> Dict[str, Any]:
+def answer(measured: Any, names: Sequence[str], device: Any) -> Dict[str, Any]:
     """What a target gave as the object that `sked` reads."""
     if not isinstance(measured, tuple):
         return {"time": measured}
     time, (start, finish) = measured
     ops = [
-        {"name": name, "start": float(start[i]), "finish": float(finish[i]), "device": int(device[i])}
+        {
+            "name": name,
+            "start": float(start[i]),
+            "finish": float(finish[i]),
+            "device": int(device[i]),
+        }
         for i, name in enumerate(names)
     ]
     return {"time": time, "ops": ops}
@@ -87,8 +94,8 @@ def read_module(spec: str) -> Tuple[Any, Sequence[Any], Dict[str, Any]]:
     """A module and its example inputs.
 
     Args:
-        spec: FILE.pt2 as torch.export.save writes it, or FILE.py:FUNCTION, where the function returns the module and a
-            tuple of inputs.
+        spec: FILE.pt2 as torch.export.save writes it, or FILE.py:FUNCTION, where the function
+            returns the module and a tuple of inputs.
     """
     import torch
 
@@ -136,12 +143,15 @@ def _measure_torch(a: argparse.Namespace) -> Dict[str, Any]:
 
 def _measure_onnxruntime(a: argparse.Namespace) -> Dict[str, Any]:
     from . import onnxruntime as runtime
-    from .profile import load, read_inputs
+    from ._onnx_program import load
+    from .profile import read_inputs
 
     with open(a.plan, encoding="utf-8") as file:
         devices = int(json.load(file).get("devices", 1))
     model = load(a.model, a.random_weights)
-    target = runtime.Target(model, read_inputs(a.inputs), devices=devices, repeats=a.repeats, split=a.split)
+    target = runtime.Target(
+        model, read_inputs(a.inputs), devices=devices, repeats=a.repeats, split=a.split
+    )
     plan = FilePlan(a.plan, target.program.names, target.program.preds)
     return answer(target(plan), target.program.names, plan.device)
 
@@ -150,22 +160,36 @@ def _measure_onnxruntime(a: argparse.Namespace) -> Dict[str, Any]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m sked.command", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m sked.command", description=__doc__.splitlines()[0]
+    )
     kinds = parser.add_subparsers(dest="runtime", required=True)
     torch = kinds.add_parser("torch", help="a PyTorch module on CUDA streams or CPU threads")
     graph = kinds.add_parser("graph", help="the graph of a PyTorch module with measured durations")
     onnx = kinds.add_parser("onnxruntime", help="an ONNX model on CPU threads")
     for each in (torch, graph):
-        each.add_argument("model", help="FILE.pt2, or FILE.py:FUNCTION that returns a module and its inputs")
-        each.add_argument("--backend", choices=["cuda", "cpu"], help="default: where the inputs are")
+        each.add_argument(
+            "model", help="FILE.pt2, or FILE.py:FUNCTION that returns a module and its inputs"
+        )
+        each.add_argument(
+            "--backend", choices=["cuda", "cpu"], help="default: where the inputs are"
+        )
         each.add_argument("--no-group", action="store_true", help="light ops are ops of their own")
     graph.add_argument("graph", help="the file to write")
     onnx.add_argument("model", help="an ONNX model")
     onnx.add_argument("--inputs", metavar="FILE.npz", help="inputs by name (default: random)")
-    onnx.add_argument("--random-weights", action="store_true", help="do not read weights beside the model")
+    onnx.add_argument(
+        "--random-weights", action="store_true", help="do not read weights beside the model"
+    )
     onnx.add_argument("--split", action="store_true", help="every op is a session; gives a trace")
-    for each, measure in ((torch, _measure_torch), (graph, _write_graph), (onnx, _measure_onnxruntime)):
-        each.add_argument("--repeats", type=int, default=10, help="timed runs; the median counts (default: 10)")
+    for each, measure in (
+        (torch, _measure_torch),
+        (graph, _write_graph),
+        (onnx, _measure_onnxruntime),
+    ):
+        each.add_argument(
+            "--repeats", type=int, default=10, help="timed runs; the median counts (default: 10)"
+        )
         each.set_defaults(measure=measure)
         if each is not graph:
             each.add_argument("plan", help="a schedule file")

@@ -1,7 +1,7 @@
-"""Op durations of an ONNX model, measured with ONNX Runtime: a profile that ``sked --profile`` reads.
+"""Measured durations of the ops of an ONNX model: a profile that ``sked --profile`` reads.
 
-    python -m sked.profile model.onnx -o model.profile.json
-    sked schedule model.onnx --devices 2 --profile model.profile.json
+python -m sked.profile model.onnx -o model.profile.json
+sked schedule model.onnx --devices 2 --profile model.profile.json
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence
 
 import numpy as np
 
-from ._onnx_program import load, named, onnx, open_session, random_inputs, session_options
+from ._onnx_program import load, named, open_session, random_inputs, session_options
+
+import onnx  # after what says how to get it
 
 if TYPE_CHECKING:
     from ._onnx_program import ModelLike
@@ -37,8 +39,8 @@ def measure(
 ) -> Dict[str, float]:
     """Median durations in microseconds by op name, as sked names the nodes of the model.
 
-    ONNX Runtime profiles its own kernels, with its optimiser off so that every node stays a node. Constants take no
-    time and are left out.
+    ONNX Runtime profiles its own kernels, with its optimiser off so that every node stays a node.
+    Constants take no time and are left out.
 
     Args:
         model: a file or a model.
@@ -62,7 +64,9 @@ def measure(
     return _medians(events, {node.name for node in loaded.graph.node}, repeats)
 
 
-def _medians(events: Sequence[Mapping[str, Any]], names: "set[str]", repeats: int) -> Dict[str, float]:
+def _medians(
+    events: Sequence[Mapping[str, Any]], names: "set[str]", repeats: int
+) -> Dict[str, float]:
     """Of the last runs: those before them were to warm up."""
     samples: Dict[str, List[float]] = {}
     for event in events:
@@ -82,14 +86,20 @@ def read_inputs(path: Optional[str]) -> "Optional[Dict[str, np.ndarray[Any, Any]
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
     """The command ``python -m sked.profile``."""
-    parser = argparse.ArgumentParser(prog="python -m sked.profile", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m sked.profile", description=__doc__.splitlines()[0]
+    )
     parser.add_argument("model", help="an ONNX model")
-    parser.add_argument("-o", "--output", default="-", help="file to write (default: standard output)")
+    parser.add_argument(
+        "-o", "--output", default="-", help="file to write (default: standard output)"
+    )
     parser.add_argument("--inputs", metavar="FILE.npz", help="inputs by name (default: random)")
     parser.add_argument("--repeats", type=int, default=20, help="runs that count (default: 20)")
     parser.add_argument("--warm-up", type=int, default=3, help="runs before them (default: 3)")
     parser.add_argument("--threads", type=int, default=1, help="threads of a kernel (default: 1)")
-    parser.add_argument("--random-weights", action="store_true", help="do not read weights beside the model")
+    parser.add_argument(
+        "--random-weights", action="store_true", help="do not read weights beside the model"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the random inputs (default: 0)")
     a = parser.parse_args(arguments)
     if a.repeats < 1 or a.warm_up < 0 or a.threads < 1:
@@ -100,7 +110,9 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         parser.error(str(error))
     except Exception as error:  # what protobuf raises depends on its version
         parser.error(f"{a.model}: not an ONNX model: {error}")
-    durations = measure(model, inputs, repeats=a.repeats, warm_up=a.warm_up, threads=a.threads, seed=a.seed)
+    durations = measure(
+        model, inputs, repeats=a.repeats, warm_up=a.warm_up, threads=a.threads, seed=a.seed
+    )
     text = json.dumps(durations, indent=1) + "\n"
     if a.output == "-":
         sys.stdout.write(text)

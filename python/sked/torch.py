@@ -4,8 +4,9 @@
     fast = sked.torch.accelerate(module, (example,), measurements=30)
     y = fast(x)                       # the same results, for inputs of the same shapes
 
-`Program` is a module as a graph of ops. `CudaTarget` and `ThreadTarget` run it by a plan (device and order of every
-op) and measure it: they are targets for `sked.robust`. Times are microseconds, as are the durations of the graphs.
+`Program` is a module as a graph of ops. `CudaTarget` and `ThreadTarget` run it by a plan (device
+and order of every op) and measure it: they are targets for `sked.robust`. Times are microseconds,
+as are the durations of the graphs.
 """
 
 from __future__ import annotations
@@ -14,7 +15,20 @@ import contextlib
 import functools
 import statistics
 import time
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+    Union,
+)
 
 import numpy as np
 
@@ -25,7 +39,7 @@ except ImportError as cause:
 
 from torch.utils import _pytree as pytree
 
-from ._queues import Queues, Step
+from ._queues import PlanLike, Queues, Step
 from ._threads import Crew, Job
 from ._torch_program import Program, Sizes, Unsupported, Value
 
@@ -34,10 +48,8 @@ if TYPE_CHECKING:
 
     from ._call import ProgressFunction
     from ._graph import Graph
-    from ._robust import Plan, RobustResult
-    from ._schedule import Schedule
+    from ._robust import RobustResult
 
-    AnyPlan = Union[Plan, Schedule]
     Trace = Tuple[NDArray[np.float64], NDArray[np.float64]]
 
 __all__ = [
@@ -52,7 +64,7 @@ __all__ = [
     "from_exported",
 ]
 
-# Largest deviation from the eager result, relative to its largest element; other dtypes must be equal.
+# Largest deviation from the eager result, relative to its largest element; others must be equal.
 _TOLERANCE = {
     torch.float64: 1e-9,
     torch.complex128: 1e-9,
@@ -61,6 +73,7 @@ _TOLERANCE = {
     torch.float16: 1e-2,
     torch.bfloat16: 4e-2,
 }
+_cuda: Any = torch.cuda  # not all of it has types
 # A profile launches so many ops behind one long kernel, so that the GPU never waits for the host.
 _CHUNK = 64
 # Runs of a CUDA graph between two events: launching one takes about as long as a small graph runs.
@@ -90,7 +103,10 @@ def compare(result: Any, reference: Any) -> None:
 
 def _compare_tensors(number: int, a: torch.Tensor, b: torch.Tensor) -> None:
     if a.shape != b.shape or a.dtype != b.dtype:
-        raise Mismatch(f"output {number} is {a.dtype} {tuple(a.shape)}, the eager one {b.dtype} {tuple(b.shape)}")
+        raise Mismatch(
+            f"output {number} is {a.dtype} {tuple(a.shape)}, "
+            f"the eager one {b.dtype} {tuple(b.shape)}"
+        )
     if b.numel() == 0 or torch.equal(a, b):
         return
     tolerance = _TOLERANCE.get(b.dtype, 0.0)
@@ -98,12 +114,17 @@ def _compare_tensors(number: int, a: torch.Tensor, b: torch.Tensor) -> None:
     a, b = a.to(wide), b.to(wide)
     finite = torch.isfinite(b)
     if not torch.equal(finite, torch.isfinite(a)):
-        raise Mismatch(f"output {number} is finite where the eager one is not, or the other way round")
+        raise Mismatch(
+            f"output {number} is finite where the eager one is not, or the other way round"
+        )
     if not bool(finite.any()):
         return
     largest, error = float(b[finite].abs().max()), float((a[finite] - b[finite]).abs().max())
     if error > tolerance * largest:
-        raise Mismatch(f"output {number} differs from the eager one by {error:g}; its largest element is {largest:g}")
+        raise Mismatch(
+            f"output {number} differs from the eager one by {error:g}; "
+            f"its largest element is {largest:g}"
+        )
 
 
 def _eager(module: Any) -> Callable[..., Any]:
@@ -115,20 +136,26 @@ def _eager(module: Any) -> Callable[..., Any]:
 class _Model:
     """A module, its program, inputs of its own and what it makes of them."""
 
-    def __init__(self, module: Any, args: Sequence[Any], kwargs: Optional[Dict[str, Any]], group: bool) -> None:
+    def __init__(
+        self, module: Any, args: Sequence[Any], kwargs: Optional[Dict[str, Any]], group: bool
+    ) -> None:
         self.eager = _eager(module)
         self.program = Program.from_module(module, args, kwargs, group)
         leaves, self._spec = pytree.tree_flatten((tuple(args), dict(kwargs or {})))
         self.inputs = [x.detach().clone() if isinstance(x, torch.Tensor) else x for x in leaves]
         given = self.program.flatten(tuple(args), dict(kwargs or {}))
         if len(given) != len(leaves):
-            raise Unsupported("the inputs of a torch.fx.GraphModule must be tensors and numbers, not lists of them")
+            raise Unsupported(
+                "the inputs of a GraphModule must be tensors and numbers, not lists of them"
+            )
         with torch.no_grad():
             self.reference = self.run_eager()
             try:
                 compare(self.run_eager(), self.reference)
             except Mismatch as error:
-                raise Unsupported(f"the module is random: twice the same input, but {error}") from error
+                raise Unsupported(
+                    f"the module is random: twice the same input, but {error}"
+                ) from error
             values = self.program.run(self.inputs)
             compare(self.program.result(values), self.reference)
             self.memory = self.program.memory(values)
@@ -146,22 +173,28 @@ class _Model:
 
     def take(self, args: Sequence[Any], kwargs: Dict[str, Any]) -> List[Any]:
         """The leaves of new inputs, which must be like the first ones."""
+        leaves: List[Any]
         leaves, spec = pytree.tree_flatten((tuple(args), kwargs))
         if spec != self._spec:
             raise ValueError(f"the inputs have the structure {spec}, not {self._spec}")
         for number, (new, old) in enumerate(zip(leaves, self.inputs)):
             if not isinstance(old, torch.Tensor):
                 if new != old:
-                    raise ValueError(f"input {number} is {new!r}; the module was accelerated for {old!r}")
+                    raise ValueError(
+                        f"input {number} is {new!r}; the module was accelerated for {old!r}"
+                    )
             elif not isinstance(new, torch.Tensor) or _kind(new) != _kind(old):
                 kind = _kind(new) if isinstance(new, torch.Tensor) else type(new).__name__
-                raise ValueError(f"input {number} is {kind}; the module was accelerated for {_kind(old)}")
+                raise ValueError(
+                    f"input {number} is {kind}; the module was accelerated for {_kind(old)}"
+                )
         return leaves
 
-    def queues(self, plan: "AnyPlan", devices: int) -> Queues:
-        assert plan.device is not None
+    def queues(self, plan: PlanLike, devices: int) -> Queues:
         values = [(v.maker, v.readers) for v in self.memory]
-        return Queues(self.program.preds, plan.device.tolist(), plan.order.tolist(), devices, values)
+        return Queues(
+            self.program.preds, plan.device.tolist(), plan.order.tolist(), devices, values
+        )
 
 
 def _kind(x: torch.Tensor) -> str:
@@ -174,17 +207,23 @@ def _kind(x: torch.Tensor) -> str:
 class StreamRun:
     """Issues the steps of a schedule on streams: an event only where streams meet.
 
-    The first stream is the one that a capture began on. The others are forked from it before their first op, and it
-    waits for all of them in the end. PyTorch's allocator gives freed memory to the next op of the stream that
-    allocated it, whoever still reads it elsewhere. So a value is dropped only where its own stream has waited for all
-    readers; what never comes so far is kept until everything was issued.
+    The first stream is the one that a capture began on. The others are forked from it before their
+    first op, and it waits for all of them in the end. PyTorch's allocator gives freed memory to the
+    next op of the stream that allocated it, whoever still reads it elsewhere. So a value is dropped
+    only where its own stream has waited for all readers; what never comes so far is kept until
+    everything was issued.
 
     Args:
         cuda: `torch.cuda`, or what stands in for it in tests.
     """
 
     def __init__(
-        self, program: Program, memory: Sequence[Value], inputs: Sequence[Any], streams: Sequence[Any], cuda: Any
+        self,
+        program: Program,
+        memory: Sequence[Value],
+        inputs: Sequence[Any],
+        streams: Sequence[Any],
+        cuda: Any,
     ) -> None:
         self.program = program
         self.memory = memory
@@ -243,7 +282,8 @@ class _Captured:
 class CudaTarget:
     """Runs a module by a plan as one CUDA graph over several streams.
 
-    Call it with a plan, and it gives the time in microseconds: a target for `sked.robust`. Every plan is checked
+    Call it with a plan, and it gives the time in microseconds: a target for `sked.robust`. Every
+        plan is checked
     against the eager result.
 
     Args:
@@ -266,23 +306,23 @@ class CudaTarget:
     ) -> None:
         self.devices = devices
         self.repeats = repeats
-        self.streams = [torch.cuda.Stream() for _ in range(devices)]
+        self.streams = [_cuda.Stream() for _ in range(devices)]
         self.model = _Model(module, args, kwargs, group)
         self.program = self.model.program
         self._warm_up()
 
     def _warm_up(self) -> None:
-        """Kernels are loaded, algorithms chosen, and every stream gets its workspaces: captures can do none of it."""
-        torch.cuda.synchronize()
+        """Loads kernels, chooses algorithms, gives streams workspaces: captures can do none of it."""
+        _cuda.synchronize()
         with torch.no_grad():
             for stream in self.streams:
-                with torch.cuda.stream(stream):
+                with _cuda.stream(stream):
                     self.model.run_eager()
                     self.program.run(self.model.inputs)
                 stream.synchronize()
 
     def profile(self, repeats: int = 7) -> List[float]:
-        """Durations of the ops in microseconds: medians between CUDA events, while the GPU has work queued."""
+        """Durations in microseconds: medians between CUDA events, while the GPU has work queued."""
         samples: List[List[float]] = [[] for _ in self.program.ops]
         sleep = 20_000_000  # cycles, about 10 ms
         with torch.no_grad():
@@ -293,25 +333,27 @@ class CudaTarget:
                     sleep = self._profile_chunk(chunk, values, samples, sleep)
         return [statistics.median(x) for x in samples]
 
-    def _profile_chunk(self, chunk: range, values: List[Any], samples: List[List[float]], sleep: int) -> int:
-        events = [torch.cuda.Event(enable_timing=True) for _ in range(len(chunk) + 1)]
-        torch.cuda.synchronize()
-        torch.cuda._sleep(sleep)
+    def _profile_chunk(
+        self, chunk: range, values: List[Any], samples: List[List[float]], sleep: int
+    ) -> int:
+        events = [_cuda.Event(enable_timing=True) for _ in range(len(chunk) + 1)]
+        _cuda.synchronize()
+        _cuda._sleep(sleep)
         begin = time.perf_counter()
         events[0].record()
         for k, op in enumerate(chunk):
             self.program.run_op(op, values)
             events[k + 1].record()
         host = time.perf_counter() - begin
-        torch.cuda.synchronize()
+        _cuda.synchronize()
         for k, op in enumerate(chunk):
             samples[op].append(1e3 * events[k].elapsed_time(events[k + 1]))
         return max(20_000_000, int(4e9 * host))
 
-    def capture(self, plan: "AnyPlan") -> _Captured:
+    def capture(self, plan: PlanLike) -> _Captured:
         """The plan as a CUDA graph."""
         queues = self.model.queues(plan, self.devices)
-        run = StreamRun(self.program, self.model.memory, self.model.inputs, self.streams, torch.cuda)
+        run = StreamRun(self.program, self.model.memory, self.model.inputs, self.streams, _cuda)
         return self._capture(lambda: run.issue(queues))
 
     def plain(self) -> _Captured:
@@ -319,15 +361,15 @@ class CudaTarget:
         return self._capture(self.model.run_eager)
 
     def _capture(self, issue: Callable[[], Any]) -> _Captured:
-        graph = torch.cuda.CUDAGraph()
-        torch.cuda.synchronize()
-        with torch.no_grad(), torch.cuda.graph(graph, stream=self.streams[0]):
+        graph = _cuda.CUDAGraph()
+        _cuda.synchronize()
+        with torch.no_grad(), _cuda.graph(graph, stream=self.streams[0]):
             result = issue()
         return _Captured(graph, result)
 
     def times(self, run: Callable[[], Any], repeats: int) -> List[float]:
         """Microseconds of a run, so many times."""
-        events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(repeats)]
+        events = [[_cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(repeats)]
         for _ in range(_INNER):
             run()
         for begin, end in events:
@@ -335,7 +377,7 @@ class CudaTarget:
             for _ in range(_INNER):
                 run()
             end.record()
-        torch.cuda.synchronize()
+        _cuda.synchronize()
         return [1e3 * begin.elapsed_time(end) / _INNER for begin, end in events]
 
     def check(self, run: Callable[[], Any]) -> None:
@@ -345,10 +387,10 @@ class CudaTarget:
             Mismatch: they differ.
         """
         result = run()
-        torch.cuda.synchronize()
+        _cuda.synchronize()
         compare(result, self.model.reference)
 
-    def __call__(self, plan: "AnyPlan") -> float:
+    def __call__(self, plan: PlanLike) -> float:
         run = self.capture(plan)
         self.check(run)
         return statistics.median(self.times(run, self.repeats))
@@ -383,7 +425,8 @@ def _one_thread() -> Iterator[None]:
 class ThreadTarget:
     """Runs a module by a plan on CPU threads, one for each device; its ops use no other threads.
 
-    Call it with a plan, and it gives the time in microseconds and a trace: a target for `sked.robust`. Every plan is
+    Call it with a plan, and it gives the time in microseconds and a trace: a target for
+        `sked.robust`. Every plan is
     checked against the eager result.
 
     Args:
@@ -423,7 +466,7 @@ class ThreadTarget:
         traces = [run.traced()[1] for _ in range(repeats + 1)][1:]
         return [float(x) for x in np.median([finish - start for start, finish in traces], axis=0)]
 
-    def capture(self, plan: "Union[AnyPlan, _InOrder]") -> "_Scheduled":
+    def capture(self, plan: PlanLike) -> "_Scheduled":
         """The plan as something that can run."""
         return _Scheduled(self, self.model.queues(plan, self.devices))
 
@@ -454,7 +497,7 @@ class ThreadTarget:
         """
         compare(run(), self.model.reference)
 
-    def __call__(self, plan: "AnyPlan") -> "Tuple[float, Trace]":
+    def __call__(self, plan: PlanLike) -> "Tuple[float, Trace]":
         run = self.capture(plan)
         self.check(run)
         traces = [run.traced() for _ in range(self.repeats)]
@@ -528,17 +571,27 @@ def _graph(program: Program, durations: Sequence[float], sizes: Sizes) -> "Graph
     return graph
 
 
-def from_exported(exported: Any, group: bool = True) -> "Graph":
-    """The graph of a torch.export.ExportedProgram, with estimated durations in microseconds.
+def from_exported(
+    exported: Any, inputs: Optional[Sequence[Any]] = None, group: bool = True
+) -> "Graph":
+    """The graph of an ExportedProgram or a torch.fx.GraphModule, with estimated durations.
 
-    Durations follow from FLOP and bytes, as those of ONNX models do: they are the same on every machine. `CudaTarget`
-    and `ThreadTarget` measure them.
+    Durations are microseconds and follow from FLOP and bytes, as those of ONNX models do: they are
+    the same on every machine. `CudaTarget` and `ThreadTarget` measure them.
 
     Args:
+        exported: the program.
+        inputs: of a GraphModule that does not say how large its tensors are; it runs once.
         group: light ops go with a producer or consumer; else only views do.
     """
-    program = Program.from_exported(exported, group)
-    return _graph(program, program.estimates(), program.sizes())
+    program = Program.from_module(exported, inputs or (), group=group)
+    values = None
+    if not program.is_static():
+        if inputs is None:
+            raise ValueError("the graph does not say how large its tensors are: give inputs")
+        with torch.no_grad():
+            values = program.run(program.flatten(tuple(inputs), {}))
+    return _graph(program, program.estimates(values), program.sizes(values))
 
 
 class Times(NamedTuple):
@@ -554,10 +607,10 @@ class Times(NamedTuple):
 
 
 class Accelerated:
-    """A module that runs by the schedule which was fastest, or as it was where no schedule is faster.
+    """A module that runs by the fastest schedule, or as it was where no schedule is faster.
 
-    It takes inputs of the shapes, dtypes and devices of the example. Calls must not overlap. Weights that change in
-    place after `accelerate` count.
+    It takes inputs of the shapes, dtypes and devices of the example. Calls must not overlap.
+    Weights that change in place after `accelerate` count.
 
     Attributes:
         times: of both in the final comparison.
@@ -565,8 +618,14 @@ class Accelerated:
         robust: how the schedule was found.
     """
 
-    def __init__(self, target: "Union[CudaTarget, ThreadTarget]", run: Callable[[], Any], times: Times,
-                 robust: "RobustResult", scheduled: bool) -> None:
+    def __init__(
+        self,
+        target: "Union[CudaTarget, ThreadTarget]",
+        run: Callable[[], Any],
+        times: Times,
+        robust: "RobustResult",
+        scheduled: bool,
+    ) -> None:
         self._target = target
         self._call = target.make(run)
         self.times = times
@@ -578,11 +637,14 @@ class Accelerated:
 
     def __repr__(self) -> str:
         kept = "scheduled" if self.scheduled else "plain"
-        return f"<sked.torch.Accelerated: plain {self.times.plain:.1f} us, scheduled {self.times.scheduled:.1f} us, {kept}>"
+        plain, best = self.times
+        return f"<sked.torch.Accelerated: plain {plain:.1f} us, scheduled {best:.1f} us, {kept}>"
 
 
-def duel(target: "Union[CudaTarget, ThreadTarget]", runs: Sequence[Callable[[], Any]], rounds: int = 15) -> List[float]:
-    """Medians of several runs, measured in turns so that a slow phase of the machine meets all of them."""
+def duel(
+    target: "Union[CudaTarget, ThreadTarget]", runs: Sequence[Callable[[], Any]], rounds: int = 15
+) -> List[float]:
+    """Medians of several runs, in turns so that a slow phase of the machine meets all of them."""
     found: List[List[float]] = [[] for _ in runs]
     for _ in range(rounds):
         for k, run in enumerate(runs):
@@ -605,7 +667,8 @@ def accelerate(
 ) -> Accelerated:
     """A module that gives the same results faster, for inputs of the same shapes.
 
-    Op durations are profiled, `sked.robust` measures schedules, and the best one meets the plain CUDA graph (on CPU
+    Op durations are profiled, `sked.robust` measures schedules, and the best one meets the plain
+    CUDA graph (on CPU
     threads: the eager module) in a final comparison in turns. The faster one is returned.
 
     Args:
@@ -625,7 +688,10 @@ def accelerate(
     """
     from ._robust import robust
 
-    on_gpu = any(isinstance(x, torch.Tensor) and x.is_cuda for x in pytree.tree_flatten((tuple(args), kwargs))[0])
+    on_gpu = any(
+        isinstance(x, torch.Tensor) and x.is_cuda
+        for x in pytree.tree_flatten((tuple(args), kwargs))[0]
+    )
     backend = backend or ("cuda" if on_gpu else "cpu")
     if backend not in ("cuda", "cpu"):
         raise ValueError(f"the backend is 'cuda' or 'cpu', not {backend!r}")
@@ -633,8 +699,15 @@ def accelerate(
     count = devices or (8 if backend == "cuda" else torch.get_num_threads())
     target = kind(module, args, kwargs, devices=count, group=group)
     graph = graph_of(target, target.profile())
-    found = robust(graph, count, target=target, measurements=measurements, time_limit=time_limit, seed=seed,
-                   progress=progress)
+    found = robust(
+        graph,
+        count,
+        target=target,
+        measurements=measurements,
+        time_limit=time_limit,
+        seed=seed,
+        progress=progress,
+    )
     runs = [target.plain(), target.capture(found.schedule)]
     target.check(runs[1])
     times = Times(*duel(target, runs))

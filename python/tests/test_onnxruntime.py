@@ -22,7 +22,9 @@ import sked.onnxruntime as so
 from sked._onnx_program import load, op_names
 from sked._queues import Queues
 
-SHARED = os.path.join(os.path.dirname(__file__), "..", "..", "..", "shared", "data", "networks", "onnx")
+SHARED = os.path.join(
+    os.path.dirname(__file__), "..", "..", "..", "shared", "data", "networks", "onnx"
+)
 
 
 class AnyOrder:
@@ -58,7 +60,9 @@ def test_names_of_real_models() -> None:
     if not paths:
         pytest.skip("the shared models are not there")
     for path in paths:
-        assert sked.read(path).names == op_names(onnx.load(path, load_external_data=False).graph), path
+        assert sked.read(path).names == op_names(
+            onnx.load(path, load_external_data=False).graph
+        ), path
 
 
 @pytest.mark.parametrize("model", [onnx_models.branches(), onnx_models.captured()])
@@ -96,13 +100,17 @@ def test_parts_end_where_devices_meet() -> None:
     steps = Queues([[], [0], [0], [1, 2]], [0, 0, 1, 0], [0, 1, 2, 3], 2).steps
     parts = so.cut(steps, 2)
     assert [[p.ops for p in list_] for list_ in parts] == [[(0,), (1,), (3,)], [(2,)]]
-    assert [[p.ops for p in list_] for list_ in so.cut(Queues([[], [0]], [0, 0], [0, 1], 1).steps, 1)] == [[(0, 1)]]
+    assert [
+        [p.ops for p in list_] for list_ in so.cut(Queues([[], [0]], [0, 0], [0, 1], 1).steps, 1)
+    ] == [[(0, 1)]]
 
 
 def test_the_loop_measures_it(tmp_path: Any) -> None:
     model = onnx_models.branches()
     target = so.Target(model, devices=2, repeats=1)
-    found = sked.robust(sked.read(saved(model, tmp_path)), 2, target=target, measurements=3, time_limit=1)
+    found = sked.robust(
+        sked.read(saved(model, tmp_path)), 2, target=target, measurements=3, time_limit=1
+    )
     so.compare(target.load(found.schedule)(target.program.inputs), target.program.reference)
     target.close()
 
@@ -119,22 +127,42 @@ def test_comparison() -> None:
 
 def test_weights_beside_the_model(tmp_path: Any) -> None:
     path = str(tmp_path / "model.onnx")
-    onnx.save(onnx_models.branches(), path, save_as_external_data=True, location="weights", size_threshold=0)
+    onnx.save(
+        onnx_models.branches(),
+        path,
+        save_as_external_data=True,
+        location="weights",
+        size_threshold=0,
+    )
     assert so.Target(path, devices=1, repeats=1)(AnyOrder(so.Target(path).program.preds, 1, 0)) > 0
     os.unlink(tmp_path / "weights")
     with pytest.raises(Exception, match="weights"):
         load(path)
-    assert so.Target(load(path, random_weights=True), devices=1).program.reference["left"].shape == (1, 4)
+    assert so.Target(load(path, random_weights=True), devices=1).program.reference[
+        "left"
+    ].shape == (1, 4)
 
 
 def test_command(tmp_path: Any) -> None:
     path, plan = saved(onnx_models.branches(), tmp_path), str(tmp_path / "plan.json")
     sked.schedule(sked.read(path), 2, time_limit=1).schedule.save(plan)
     np.savez(tmp_path / "in.npz", x=np.ones((3, 8), dtype="f4"))
-    command = [sys.executable, "-m", "sked.command", "onnxruntime", path, "--inputs", str(tmp_path / "in.npz")]
+    command = [
+        sys.executable,
+        "-m",
+        "sked.command",
+        "onnxruntime",
+        path,
+        "--inputs",
+        str(tmp_path / "in.npz"),
+    ]
     done = subprocess.run([*command, "--repeats", "1", plan], check=True, stdout=subprocess.PIPE)
     assert set(json.loads(done.stdout)) == {"time"}
-    done = subprocess.run([*command, "--split", "--repeats", "1", plan], check=True, stdout=subprocess.PIPE)
+    done = subprocess.run(
+        [*command, "--split", "--repeats", "1", plan], check=True, stdout=subprocess.PIPE
+    )
     assert len(json.loads(done.stdout)["ops"]) == len(sked.read(path))
-    failed = subprocess.run([*command, str(tmp_path / "absent.json")], stderr=subprocess.PIPE, check=False)
+    failed = subprocess.run(
+        [*command, str(tmp_path / "absent.json")], stderr=subprocess.PIPE, check=False
+    )
     assert failed.returncode == 1 and b"absent.json" in failed.stderr

@@ -50,7 +50,10 @@ def test_traces_of_the_runtime_are_profiles(tmp_path: Any) -> None:
 
 def test_warm_up_does_not_count() -> None:
     events = [{"cat": "Node", "name": "a_kernel_time", "dur": d} for d in (100, 5, 3, 4)]
-    events += [{"cat": "Session", "name": "a_kernel_time", "dur": 9}, {"cat": "Node", "name": "b_kernel_time", "dur": 1}]
+    events += [
+        {"cat": "Session", "name": "a_kernel_time", "dur": 9},
+        {"cat": "Node", "name": "b_kernel_time", "dur": 1},
+    ]
     assert profile._medians(events, {"a"}, 3) == {"a": 4.0}
 
 

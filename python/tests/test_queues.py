@@ -1,4 +1,4 @@
-"""Schedules as queues: every edge is kept, no wait is needless, no memory is used again too early."""
+"""Schedules as queues: edges are kept, no wait is needless, no memory is used again early."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def known_before(steps: Sequence[Step]) -> Dict[int, Set[int]]:
 def random_problem(seed: int) -> Tuple[List[List[int]], List[int], List[int], int]:
     rng = random.Random(seed)
     n, devices = rng.randrange(1, 40), rng.randrange(1, 6)
-    preds = [sorted({rng.randrange(i) for _ in range(rng.randrange(4))}) if i else [] for i in range(n)]
+    preds = [
+        sorted({rng.randrange(i) for _ in range(rng.randrange(4))}) if i else [] for i in range(n)
+    ]
     missing = [set(p) for p in preds]
     order: List[int] = []
     while len(order) < n:
@@ -40,7 +42,9 @@ def test_random_schedules(seed: int) -> None:
     preds, device, order, devices = random_problem(seed)
     values = [(i, [j for j in range(len(preds)) if i in preds[j]]) for i in range(len(preds))]
     steps = Queues(preds, device, order, devices, values).steps
-    assert [s.op for s in steps] == order and [s.device for s in steps] == [device[i] for i in order]
+    assert [s.op for s in steps] == order and [s.device for s in steps] == [
+        device[i] for i in order
+    ]
     before = known_before(steps)
     for i, list_ in enumerate(preds):
         assert set(list_) <= before[i]

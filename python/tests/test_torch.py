@@ -1,4 +1,4 @@
-"""PyTorch modules by a schedule. Streams are stood in for by a layer that checks what happens before what."""
+"""PyTorch modules by a schedule. In place of streams, a layer checks what happens before what."""
 
 from __future__ import annotations
 
@@ -30,8 +30,12 @@ class Wired(nn.Module):
     def __init__(self, nodes: int = 10, channels: int = 4) -> None:
         super().__init__()
         rng = random.Random(nodes)
-        self.wires = [sorted({rng.randrange(i) for _ in range(2)}) if i else [] for i in range(nodes)]
-        self.convs = nn.ModuleList(nn.Conv2d(channels, channels, 3, padding=1) for _ in range(nodes))
+        self.wires = [
+            sorted({rng.randrange(i) for _ in range(2)}) if i else [] for i in range(nodes)
+        ]
+        self.convs = nn.ModuleList(
+            nn.Conv2d(channels, channels, 3, padding=1) for _ in range(nodes)
+        )
         self.norms = nn.ModuleList(nn.BatchNorm2d(channels) for _ in range(nodes))
         self.register_buffer("scale", torch.linspace(0.5, 1, channels), persistent=False)
         self.head = nn.Linear(channels, 3)
@@ -42,7 +46,9 @@ class Wired(nn.Module):
             y = sum((made[w] for w in wires), x if not wires else 0)
             made.append(torch.relu_(norm(conv(y))) * self.scale.view(1, -1, 1, 1))
         left, right = made[-1].split(2, dim=1)
-        return {"head": self.head(made[-2].mean((2, 3))) + shift, "sum": left + right}, made[-3][:, 0]
+        return {"head": self.head(made[-2].mean((2, 3))) + shift, "sum": left + right}, made[-3][
+            :, 0
+        ]
 
 
 def wired(nodes: int = 10) -> Any:
@@ -99,11 +105,19 @@ def test_memory_of_views_belongs_to_who_made_it() -> None:
 def test_static_graph_needs_no_machine() -> None:
     module, args = wired()
     exported = torch.export.export(module, args)
-    g, again = st.from_exported(exported), st.from_exported(exported)
+    g, again = sked.from_torch(exported), sked.torch.from_exported(exported)
     assert g == again and len(g) == len(st.Program.from_exported(exported).ops)
     conv = g.index("conv2d_1")
     assert g.duration[conv] >= 1 and g.memory[conv] == 4 * 4 * 8 * 8 and g.op_type(conv) == "conv2d"
     assert g.bytes.max() > 0
+
+
+def test_static_graph_of_a_graph_module() -> None:
+    traced = torch.fx.symbolic_trace(nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)))
+    g = sked.from_torch(traced, inputs=(torch.ones(3, 4),))
+    assert len(g) == 2 and g.types == ["linear", "linear"] and g.bytes.tolist() == [4 * 3 * 8]
+    with pytest.raises(ValueError, match="give inputs"):
+        sked.from_torch(traced)
 
 
 def test_weights_are_those_of_the_module() -> None:
@@ -263,7 +277,9 @@ def test_streams_keep_every_edge_and_all_memory(group: bool) -> None:
         freed += len(run.freed)
         if devices == 1:
             last = plan.order[-1]  # what it touches is free only after it
-            assert run.freed == {v for v, x in enumerate(model.memory) if last not in (x.maker, *x.readers)}
+            assert run.freed == {
+                v for v, x in enumerate(model.memory) if last not in (x.maker, *x.readers)
+            }
     assert freed > 0
 
 
@@ -287,13 +303,84 @@ def test_the_check_finds_memory_dropped_too_early() -> None:
     early = []
     for step in queues.steps:  # as reference counts would: once the last reader was issued
         issued.add(step.op)
-        frees = tuple(v for v in read if read[v] <= issued and model.memory[v].maker in issued - {step.op})
+        frees = tuple(
+            v for v in read if read[v] <= issued and model.memory[v].maker in issued - {step.op}
+        )
         early.append(step._replace(frees=tuple(v for v in frees if step.op not in read[v])))
         for v in early[-1].frees:
             del read[v]
     queues.steps = early
     with pytest.raises(AssertionError, match="another stream still reads"):
         Checked(model.program, model.memory, model.inputs, Cuda(3)).issue(queues)
+
+
+class TimedEvent(Event):
+    def __init__(self, enable_timing: bool = False) -> None:
+        super().__init__()
+
+    def record(self, stream: Any = None) -> None:
+        if stream is not None:
+            super().record(stream)
+
+    def elapsed_time(self, end: "TimedEvent") -> float:
+        return 0.5
+
+
+class Graph:
+    """What was captured has run already, and replaying changes nothing."""
+
+    replays = 0
+
+    def replay(self) -> None:
+        Graph.replays += 1
+
+
+class WholeCuda(Cuda):
+    """Enough of torch.cuda to run a target on it."""
+
+    Event = TimedEvent
+    CUDAGraph = Graph
+
+    def __init__(self) -> None:
+        super().__init__(1)
+
+    def Stream(self) -> Stream:
+        stream = Stream()
+        stream.synchronize = lambda: None  # type: ignore[attr-defined]
+        return stream
+
+    def synchronize(self) -> None:
+        pass
+
+    def _sleep(self, cycles: int) -> None:
+        assert cycles > 0
+
+    @contextlib.contextmanager
+    def graph(self, graph: Graph, stream: Stream) -> Iterator[None]:
+        stream.forked = True
+        yield
+
+
+def test_cuda_target_without_a_gpu(monkeypatch: Any) -> None:
+    monkeypatch.setattr(st, "_cuda", WholeCuda())
+    module, args = wired(6)
+    target = st.CudaTarget(module, args, devices=3, repeats=4)
+    assert target.profile(2) == [500.0] * len(target.program.ops)
+    for seed in range(4):
+        assert target(AnyOrder(target.program.preds, 3, seed)) == 100.0  # five replays in 0.5 ms
+    fast = st.accelerate(module, args, backend="cuda", devices=3, measurements=2, time_limit=1)
+    assert not fast.scheduled and fast.times == (100.0, 100.0)  # no faster, so the plain one stays
+    before = Graph.replays
+    found = fast(*args)
+    assert Graph.replays == before + 1
+    with torch.no_grad():
+        st.compare(found, module(*args))
+    first = fast._target.model.inputs[0]
+    fast(2 * args[0])
+    assert torch.equal(first, 2 * args[0]) and found[1] is not fast(2 * args[0])[1]
+    target.model.reference = module(*args)[::-1]
+    with pytest.raises(st.Mismatch):
+        target(AnyOrder(target.program.preds, 3, 0))
 
 
 # ---------------------------------------------------------------------- threads
@@ -328,11 +415,15 @@ def test_errors_on_threads_come_back() -> None:
 def test_accelerate() -> None:
     module, args = wired(6)
     fast = st.accelerate(module, args, {"shift": 0.25}, devices=2, measurements=3, time_limit=1)
-    assert len(fast.robust.measurements) >= 1 and fast.scheduled == (fast.times.scheduled < fast.times.plain)
+    assert len(fast.robust.measurements) >= 1 and fast.scheduled == (
+        fast.times.scheduled < fast.times.plain
+    )
     x = torch.randn(1, 4, 8, 8)
     with torch.no_grad():
         st.compare(fast(x, shift=0.25), module(x, shift=0.25))
-    with pytest.raises(ValueError, match=r"input 0 is torch.float32 of shape \(2, 4, 8, 8\).*accelerated for"):
+    with pytest.raises(
+        ValueError, match=r"input 0 is torch.float32 of shape \(2, 4, 8, 8\).*accelerated for"
+    ):
         fast(torch.randn(2, 4, 8, 8), shift=0.25)
     with pytest.raises(ValueError, match="input 1 is 1.0"):
         fast(x, shift=1.0)
@@ -362,7 +453,8 @@ def test_command(tmp_path: Any) -> None:
         "import torch\ndef make():\n"
         "    a, b = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)\n"
         "    class Net(torch.nn.Module):\n"
-        "        def __init__(self):\n            super().__init__()\n            self.a, self.b = a, b\n"
+        "        def __init__(self):\n            super().__init__()\n"
+        "            self.a, self.b = a, b\n"
         "        def forward(self, x):\n            return self.a(x) + self.b(x)\n"
         "    return Net().eval(), (torch.ones(2, 4),)\n"
     )
@@ -371,16 +463,28 @@ def test_command(tmp_path: Any) -> None:
     subprocess.run([*command, "graph", spec, graph, "--repeats", "1"], check=True)
     g = sked.read(graph)
     sked.schedule(g, 2, time_limit=1).schedule.save(plan)
-    done = subprocess.run([*command, "torch", spec, plan, "--repeats", "1"], check=True, stdout=subprocess.PIPE)
+    done = subprocess.run(
+        [*command, "torch", spec, plan, "--repeats", "1"], check=True, stdout=subprocess.PIPE
+    )
     found = json.loads(done.stdout)
     assert found["time"] > 0 and {op["name"] for op in found["ops"]} == set(g.names)
-    wrong = subprocess.run([*command, "torch", "net.txt", plan], stderr=subprocess.PIPE, check=False)
+    wrong = subprocess.run(
+        [*command, "torch", "net.txt", plan], stderr=subprocess.PIPE, check=False
+    )
     assert wrong.returncode == 1 and b"neither FILE.pt2 nor" in wrong.stderr
 
 
 def test_plans_of_another_model(tmp_path: Any) -> None:
     path = tmp_path / "plan.json"
-    path.write_text(json.dumps({"format": "sked-schedule-1", "devices": 1, "ops": [{"name": "a", "start": 0, "device": 0}]}))
+    path.write_text(
+        json.dumps(
+            {
+                "format": "sked-schedule-1",
+                "devices": 1,
+                "ops": [{"name": "a", "start": 0, "device": 0}],
+            }
+        )
+    )
     assert FilePlan(str(path), ["a"], [[]]).order.tolist() == [0]
     with pytest.raises(ValueError, match="no schedule of this model"):
         FilePlan(str(path), ["b"], [[]])
