@@ -538,11 +538,12 @@ static void log_and_exp_are_close(void **state)
     (void)state;
     sked_i_rng r;
     sked_i_rng_seed(&r, 5, 5);
-    assert_true(sked_i_log(1) == 0 && sked_i_exp(0) == 1);
+    assert_true(sked_i_log(1) == 0 && sked_i_exp(0) == 1 && sked_i_exp_quick(0) == 1);
     for (int i = 0; i < 100000; i++) {
         const double y = 1400 * sked_i_rng_uniform(&r) - 700,
                      x = exp(y / 2) * sked_i_rng_uniform(&r) + DBL_MIN;
         assert_true(fabs(sked_i_exp(y) / exp(y) - 1) < 3e-15);
+        assert_true(fabs(sked_i_exp_quick(y) / exp(y) - 1) < 3e-15);
         assert_true(fabs(sked_i_log(x) - log(x)) <= 3e-16 * (fabs(log(x)) + 1));
         const double u = 1 - sked_i_rng_uniform(&r);
         assert_true(fabs(sked_i_log(u) - log(u)) <= 4e-16 * fabs(log(u)));

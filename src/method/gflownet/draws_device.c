@@ -1,0 +1,248 @@
+/* Draws on a device of its own. */
+#include "backend/backend.h"
+#include "base/memory.h"
+#include "method/gflownet/device.h"
+#include "method/gflownet/draws.h"
+#include "method/gflownet/gather.h"
+#include "method/gflownet/stepwise_device.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Ops of the draws made at once: the device wants many side by side. */
+enum { device_ops_at_once = 1 << 25, stepwise_ops_at_once = 1 << 19 };
+/* Ops of all draws from which on such a device is quicker, with the time until it is ready: from the speeds
+ * of both for encode-once; estimated for stepwise, which encodes every op again at every step. */
+enum { worth_ops = 500000, worth_stepwise = 50000 };
+
+static sked_status open_stepwise(sked_i_drawing *d, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_stepwise_shape shape;
+    sked_i_stepwise_shape_fill(&d->model->layout, &shape);
+    SKED_TRY(d->stepwise->create(&shape, d->limit, &d->stepwise_device, err));
+    SKED_TRY(d->stepwise->write(d->stepwise_device, d->model->parameter, NULL, NULL, err));
+cleanup:
+    return st;
+}
+
+sked_status sked_i_drawing_open(sked_i_drawing *d, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const sked_i_layout *layout = &d->model->layout;
+    const bool once = layout->sizes.policy == SKED_I_POLICY_ENCODE_ONCE;
+    const int64_t ops = (int64_t)(d->opt->greedy ? 1 : d->opt->count) * d->problem->graph->n_ops;
+    const sked_i_backend *backend;
+    sked_i_once_shape shape;
+    SKED_TRY(
+        sked_i_backend_choose(d->opt->backend, ops >= (once ? worth_ops : worth_stepwise), &backend, err));
+    if (backend == &sked_i_backend_cpu)
+        return SKED_OK;
+    d->stepwise = once ? NULL : backend->stepwise;
+    if (d->stepwise != NULL)
+        return open_stepwise(d, err);
+    if (!once || backend->once == NULL)
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "the %s backend does not draw from this policy; use the cpu backend",
+                           backend->name);
+    sked_i_once_shape_of(layout, &shape);
+    d->backend = backend->once;
+    SKED_TRY(d->backend->create(&shape, &d->device, err));
+    SKED_TRY(d->backend->put(d->device, d->model->parameter, NULL, NULL, err));
+cleanup:
+    return st;
+}
+
+void sked_i_drawing_close(sked_i_drawing *d)
+{
+    if (d->device != NULL)
+        d->backend->destroy(d->device);
+    if (d->stepwise_device != NULL)
+        d->stepwise->destroy(d->stepwise_device);
+}
+
+/* Draws of one temperature, a part of those that are made at once. */
+typedef struct device_part {
+    sked_i_once_problem problem;
+    int32_t count;
+    bool greedy;
+} device_part;
+
+/* Trajectories of some draws: arrays as the device fills them, and rows of them. */
+typedef struct device_draws {
+    int32_t *steps;
+    double *number; /* log P_F, log P_B and makespan of all */
+    sked_i_trajectory *trajectory;
+} device_draws;
+
+static sked_status reserve_draws(device_draws *a, int64_t count, int64_t n, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    SKED_NEW(a->steps, 2 * count * n);
+    SKED_NEW(a->number, 3 * count);
+    SKED_NEW(a->trajectory, count);
+cleanup:
+    return st;
+}
+
+static void free_draws(device_draws *a)
+{
+    free(a->steps);
+    free(a->number);
+    free(a->trajectory);
+    *a = (device_draws){0};
+}
+
+/* The walks of a part whose first draw is number `first` of these, `drawn` of all. */
+static sked_i_once_walks walks_of(const sked_i_drawing *d, const device_part *p, const device_draws *a,
+                                  int64_t total, int64_t first, uint64_t drawn)
+{
+    const int64_t n = p->problem.n;
+    return (sked_i_once_walks){.problem = &p->problem,
+                               .count = p->count,
+                               .greedy = p->greedy,
+                               .seed = d->opt->seed,
+                               .first = drawn,
+                               .op = a->steps + first * n,
+                               .device = a->steps + (total + first) * n,
+                               .log_forward = a->number + first,
+                               .log_backward = a->number + total + first,
+                               .makespan = a->number + 2 * total + first};
+}
+
+static void list_trajectories(const device_draws *a, int64_t total, int64_t n)
+{
+    for (int64_t k = 0; k < total; k++)
+        a->trajectory[k] = (sked_i_trajectory){.op = a->steps + k * n,
+                                               .device = a->steps + (total + k) * n,
+                                               .log_forward = a->number[k],
+                                               .log_backward = a->number[total + k],
+                                               .makespan = a->number[2 * total + k]};
+}
+
+/* Walks of a stepwise model. */
+static sked_status walk_stepwise(sked_i_drawing *d, const sked_i_instance *x, int parts,
+                                 sked_i_once_walks *walks, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_stepwise_input input[sked_i_most_rungs];
+    sked_i_stepwise_problem problem[sked_i_most_rungs];
+    memset(input, 0, sizeof input);
+    for (int k = 0; k < parts; k++) {
+        sked_i_once_walks *w = &walks[k];
+        for (int32_t i = 0; i < w->count; i++)
+            w->makespan[i] = NAN;
+        SKED_TRY(sked_i_stepwise_input_make(x, &d->model->layout, w->problem->temperature, &input[k], err));
+        problem[k] = input[k].problem;
+        problem[k].walk = w->greedy ? SKED_I_STEPWISE_GREEDY : SKED_I_STEPWISE_SAMPLE;
+        problem[k].batch = w->count;
+        problem[k].seed = w->seed;
+        problem[k].first = w->first;
+    }
+    SKED_TRY(d->stepwise->load(d->stepwise_device, parts, problem, false, err));
+    SKED_TRY(d->stepwise->draw(d->stepwise_device, err));
+    for (int k = 0; k < parts; k++) {
+        const sked_i_once_walks *w = &walks[k];
+        const sked_i_stepwise_outcome out = {w->op, w->device, w->log_forward, w->log_backward, w->makespan};
+        SKED_TRY(d->stepwise->outcome(d->stepwise_device, k, &out, err));
+    }
+cleanup:
+    for (int k = 0; k < parts; k++)
+        sked_i_stepwise_input_clear(&input[k]);
+    return st;
+}
+
+/* Draws all of the parts at once and takes them. A stop on the way is no failure where there are some. */
+static sked_status draw_parts(sked_i_drawing *d, const sked_i_instance *x, const device_part *part, int parts,
+                              sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_error why = {0};
+    device_draws a = {0};
+    sked_i_taking t = {.drawing = d, .instance = x, .first = d->out->count};
+    sked_i_once_walks walks[sked_i_most_rungs];
+    int64_t total = 0, at = 0;
+    for (int k = 0; k < parts; k++)
+        total += part[k].count;
+    SKED_TRY(reserve_draws(&a, total, x->n, err));
+    for (int k = 0; k < parts; k++) {
+        walks[k] = walks_of(d, &part[k], &a, total, at, (uint64_t)(d->out->count + at));
+        at += part[k].count;
+    }
+    const sked_status drawn = d->stepwise != NULL ? walk_stepwise(d, x, parts, walks, &why)
+                                                  : d->backend->walk(d->device, parts, walks, d->limit, &why);
+    d->stopped = drawn == SKED_ERR_STOPPED;
+    if (drawn != SKED_OK && !d->stopped) {
+        st = sked_i_fail(err, drawn, "%s", why.message);
+        goto cleanup;
+    }
+    list_trajectories(&a, total, x->n);
+    SKED_NEW(t.drawn, total);
+    at = 0;
+    for (int k = 0; k < parts; k++) {
+        const bool first = t.first + t.count == 0;
+        sked_i_taking_note(&t, part[k].problem.temperature, part[k].count, a.trajectory + at);
+        if (first && t.count > 0)
+            sked_i_drawing_spread(d, t.count);
+        at += part[k].count;
+    }
+    SKED_TRY(sked_i_taking_make(&t, err));
+    if (d->stopped && d->out->count == 0)
+        st = sked_i_limit_fail(err);
+cleanup:
+    free(t.drawn);
+    free_draws(&a);
+    return st;
+}
+
+/* The parts of a machine's draws as far as they are `own`, those of this rank; how many. */
+static int plan_draws(sked_i_drawing *d, const sked_i_instance *x, int32_t first, int32_t end,
+                      sked_i_draw_range own, device_part *out)
+{
+    sked_i_rung rungs[sked_i_most_rungs];
+    const int parts = sked_i_drawing_rungs(d, x, first, end, rungs);
+    int count = 0;
+    for (int k = 0; k < parts; k++) {
+        d->first_part = first == 0 ? rungs[k].until : d->first_part; /* with few draws some parts have none */
+        const int32_t from = first > own.from ? first : own.from;
+        const int32_t until = rungs[k].until < own.end ? rungs[k].until : own.end;
+        first = rungs[k].until;
+        if (from >= until)
+            continue;
+        out[count] = (device_part){.count = until - from, .greedy = rungs[k].greedy};
+        sked_i_once_problem_of(x, rungs[k].temperature, &out[count++].problem);
+    }
+    return count;
+}
+
+sked_status sked_i_drawing_on_device(sked_i_drawing *d, const sked_i_instance *x, int32_t first, int32_t end,
+                                     int32_t total, sked_error *err)
+{
+    const int32_t fit = (d->stepwise != NULL ? stepwise_ops_at_once : device_ops_at_once) / x->n;
+    const sked_i_draw_range own = sked_i_draws_of_rank(d->together, first, end);
+    device_part all[sked_i_most_rungs];
+    const int parts = plan_draws(d, x, first, end, own, all);
+    int at = 0;
+    d->out->count = own.from;
+    while (!d->stopped && at < parts && sked_i_drawing_goes_on(d->opt, d->limit, d->out->count, total)) {
+        device_part now[sked_i_most_rungs];
+        int32_t room = fit > 16 ? fit : 16;
+        int count = 0;
+        for (; at < parts && room > 0; at++) {
+            device_part *left = &all[at];
+            now[count] = *left;
+            now[count].count = left->count < room ? left->count : room;
+            room -= now[count].count;
+            left->count -= now[count++].count;
+            if (left->count > 0)
+                break; /* the rest of this one next time */
+        }
+        d->zeta = d->square = 0;
+        const sked_status st = draw_parts(d, x, now, count, err);
+        if (st != SKED_OK)
+            return st;
+    }
+    d->stopped = d->stopped || d->out->count < own.end; /* the time is up */
+    d->out->count = d->stopped ? d->out->count : end;
+    return SKED_OK;
+}
