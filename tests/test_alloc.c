@@ -224,6 +224,32 @@ static sked_status act_build(const void *data, sked_error *err)
     return st;
 }
 
+/* Whole arrays at once, with names. */
+static sked_status act_columns(const void *data, sked_error *err)
+{
+    static const char *const name[] = {"a", "b", "c"};
+    static const double duration[] = {1, 2, 3};
+    static const int32_t from[] = {0, 1}, to[] = {1, 2};
+    const sked_columns columns = {.size = sizeof columns,
+                                  .ops = 3,
+                                  .name = name,
+                                  .duration = duration,
+                                  .edges = 2,
+                                  .from = from,
+                                  .to = to};
+    sked_builder *b = NULL;
+    sked_graph *g = NULL;
+    (void)data;
+    sked_status st = sked_builder_create(&b, err);
+    if (st == SKED_OK)
+        st = sked_builder_add_columns(b, &columns, err);
+    if (st == SKED_OK)
+        st = sked_builder_finish(b, &g, err);
+    sked_builder_destroy(b);
+    sked_graph_destroy(g);
+    return st;
+}
+
 /* A cycle: the refusal itself allocates. */
 static sked_status act_cycle(const void *data, sked_error *err)
 {
@@ -285,6 +311,34 @@ static sked_status act_robust(const void *data, sked_error *err)
         sked_robust_result_clear(&r);
     else
         assert_int_equal(r.count, -7);
+    return st;
+}
+
+static sked_status measure(void *data, const sked_schedule *s, double *time, double *start, double *finish,
+                           sked_error *err)
+{
+    (void)data;
+    (void)err;
+    for (int32_t i = 0; i < s->ops; i++)
+        finish[i] = (start[i] = s->start[i]) + 1;
+    *time = 1;
+    return SKED_OK;
+}
+
+/* data: the problem. A function in place of the target, with a trace. */
+static sked_status act_callback(const void *data, sked_error *err)
+{
+    sked_robust_options opt;
+    sked_robust_result r = {.size = sizeof r};
+    sked_robust_options_init(&opt);
+    opt.one_shot = true;
+    opt.method = "list";
+    opt.candidates = 2;
+    opt.time_limit = INFINITY;
+    opt.measure = measure;
+    const sked_status st = sked_robust(data, NULL, &opt, &r, err);
+    if (st == SKED_OK)
+        sked_robust_result_clear(&r);
     return st;
 }
 
@@ -498,6 +552,7 @@ static void graphs(void **state)
     fail_everywhere("small graph", act_build, &few);
     fail_everywhere("larger graph", act_build, &some);
     fail_everywhere("cycle", act_cycle, &some);
+    fail_everywhere("columns", act_columns, NULL);
 }
 
 static sked_graph *shared_graph(void)
@@ -749,6 +804,7 @@ static void loops(void **state)
     p.objective = SKED_OBJECTIVE_MAKESPAN;
     p.devices = 2;
     fail_everywhere("robust", act_robust, &p);
+    fail_everywhere("robust with a function", act_callback, &p);
     fail_often("loop", act_loop, &p, 400);
     p.latency = 1;
     fail_everywhere("recording", act_record, &p);

@@ -179,8 +179,8 @@ typedef struct sked_columns {
     const int32_t *from, *to; /* [edges] */
     const double *lag;        /* [edges], entries may be SKED_LAG_DEFAULT; NULL: all are */
     const uint8_t *lag_given; /* [edges] 0: SKED_LAG_DEFAULT, whatever stands in lag; NULL: as lag says */
-    const double *bytes;     /* [edges]; NULL: 0 */
-    const int32_t *distance; /* [edges]; NULL: 0 */
+    const double *bytes;      /* [edges]; NULL: 0 */
+    const int32_t *distance;  /* [edges]; NULL: 0 */
 } sked_columns;
 SKED_INIT_OUTPUT(sked_columns)
 /* Adds the ops after those the builder has, then the edges: sked_builder_add_op and _add_edge for each. */
@@ -188,7 +188,8 @@ SKED_API SKED_MUST_CHECK sked_status sked_builder_add_columns(sked_builder *b, c
                                                               sked_error *err);
 /*
  * The graph's own arrays, which live as long as it does: edges as sked_graph_edge numbers them, with their
- * lag as a number. A builder takes them as they are. Names and types are NULL: sked_graph_op_name and _op_type have them. O(1).
+ * lag as a number. A builder takes them as they are. Names and types are NULL: sked_graph_op_name and
+ * _op_type have them. O(1).
  */
 SKED_API SKED_MUST_CHECK sked_status sked_graph_columns(const sked_graph *g, sked_columns *out,
                                                         sked_error *err);

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 
 import numpy as np
 import pytest
@@ -91,3 +93,13 @@ def test_bad_training(diamond, tmp_path):
         sked.train([tmp_path / "a,b.json"], steps=1)
     with pytest.raises(sked.FileError):
         sked.Sampler(tmp_path / "none.safetensors")
+
+
+def test_interrupt_gives_the_model(diamond):
+    def progress(p: sked.TrainProgress) -> None:
+        if p.step == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(sked.Interrupted) as caught:
+        sked.train(diamond, devices=2, minutes=5, settings={"batch": 4}, progress=progress)
+    assert caught.value.result.steps >= 2
