@@ -439,6 +439,16 @@ def compiled(torch: Any, target: Any) -> Optional[Callable[[], Any]]:
     return run
 
 
+def normalise(torch: Any, module: Any, args: Sequence[Any]) -> None:
+    """Statistics as of a trained network: random weights alone fade out or overflow in half."""
+    norms = [m for m in module.modules() if isinstance(m, torch.nn.BatchNorm2d)]
+    for norm in norms:
+        norm.momentum = 1.0
+    with torch.no_grad():
+        module.train()(*args)
+    module.eval()
+
+
 def measure(
     a: argparse.Namespace,
     torch: Any,
@@ -451,7 +461,7 @@ def measure(
     """All rows of a network, and the seconds that torch.compile took."""
     torch.manual_seed(a.seed)
     module, args = make()
-    module = module.eval()
+    normalise(torch, module, args)
     if a.device == "cuda":
         module, args = module.cuda().half(), tuple(x.cuda().half() for x in args)
     result = Result(name)

@@ -11,7 +11,7 @@ from typing import Any, Dict, List, NamedTuple, Protocol, Sequence, Set, Tuple
 
 
 class PlanLike(Protocol):
-    """What a plan, a schedule or a file of one has: arrays with a device and an order of all ops."""
+    """What a plan, a schedule or a file of one has: arrays of a device and an order of all ops."""
 
     @property
     def device(self) -> Any: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import torch
@@ -27,8 +28,10 @@ _VIEWS = frozenset(
     "view reshape permute transpose t expand squeeze unsqueeze select slice split "
     "split_with_sizes chunk unbind getitem detach alias as_strided flatten unflatten narrow".split()
 )
-# So many light ops, views not counted, may go with the op that reads them.
-_FEW = 3
+# Some of them copy where they must.
+_COPIES = frozenset(["reshape", "flatten", "unflatten"])
+# So many light ops, views not counted, may go with what reads them; so many are in it then.
+_FEW, _MANY = 3, 6
 # A first estimate of durations, as for ONNX models: FLOP and bytes per microsecond.
 _FLOP, _BYTES = 100e3, 10e3
 
@@ -47,7 +50,7 @@ class _Ref(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A constant, an input, or a call whose arguments refer to other nodes."""
+    """A constant, an input, a view of inputs, or an op: a call with references to other nodes."""
 
     name: str
     kind: str
@@ -187,11 +190,22 @@ class _Reader:
             args, kwargs = self._refer(tuple(node.args)), self._refer(dict(node.kwargs))
             made = Node(node.name, "op", name, _callee(node, owner), args, kwargs, inputs)
             value = self._view_of_constants(made)
-            kind = "op" if value is None else "constant"
-            self._append(node, made._replace(kind=kind), value)
+            if value is not None:
+                made = made._replace(kind="constant")
+            elif self._is_view_of_inputs(made):
+                made = made._replace(kind="view")
+            self._append(node, made, value)
+
+    def _is_view_of_inputs(self, node: Node) -> bool:
+        """An op of ATen that never copies, or one that picks from the list that such an op made."""
+        if not node.inputs or any(self.nodes[i].kind == "op" for i in node.inputs):
+            return False
+        if node.call is operator.getitem:
+            return self.nodes[node.inputs[0]].kind == "view" and len(node.inputs) == 1
+        return hasattr(node.call, "_schema") and node.type in _VIEWS - _COPIES
 
     def _view_of_constants(self, node: Node) -> Any:
-        """A view of a weight is a constant that follows the weight where that changes; else None."""
+        """A view of a weight is a constant that follows the weight where it changes; else None."""
         if node.type not in _VIEWS or any(self.nodes[i].kind != "constant" for i in node.inputs):
             return None
         with torch.no_grad():
@@ -252,9 +266,18 @@ class _Groups:
         if always or self.consumers(producer) == {self.of[node]}:
             self._join(self.of[node], producer)
 
-    def _is_small(self, group: int) -> bool:
-        counted = [i for i in self.members[group] if self.nodes[i].type not in _VIEWS]
-        return len(counted) <= _FEW and not any(_is_heavy(self.nodes[i]) for i in counted)
+    def _busy(self, group: int) -> List[Node]:
+        return [self.nodes[i] for i in self.members[group] if self.nodes[i].type not in _VIEWS]
+
+    def _join_consumer(self, group: int) -> None:
+        busy = self._busy(group)
+        if len(busy) > _FEW or any(map(_is_heavy, busy)):
+            return
+        consumers = self.consumers(group)
+        if len(consumers) == 1:
+            (consumer,) = consumers
+            if len(busy) + len(self._busy(consumer)) <= _MANY:
+                self._join(group, consumer)
 
     def join(self, light: bool) -> None:
         """Views with their producers; with `light`, light ops with producers and consumers, too."""
@@ -264,10 +287,7 @@ class _Groups:
             elif light and not _is_heavy(self.nodes[i]):
                 self._join_producer(i, always=False)
         for i in reversed(self.ops if light else []):
-            group = self.of[i]
-            consumers = self.consumers(group) if self._is_small(group) else set()
-            if len(consumers) == 1:
-                self._join(group, consumers.pop())
+            self._join_consumer(self.of[i])
 
     def ordered(self) -> List[List[int]]:
         """The members of each group, groups after those that they read."""
@@ -344,6 +364,7 @@ class Program:
         self._values = reader.values
         self._static = reader.static
         self._inputs = reader.inputs
+        self._views = [i for i, n in enumerate(self.nodes) if n.kind == "view"]
         self._output = reader.output
         self.flatten = flatten
         self._unflatten = unflatten
@@ -451,18 +472,24 @@ class Program:
     # -- running
 
     def begin(self, inputs: Sequence[Any]) -> List[Any]:
-        """Room for the results of all nodes, with constants and inputs (see `flatten`) in it."""
+        """Room for the results of all nodes, with constants, inputs (`flatten`) and their views."""
         values = list(self._values)
         for node, x in zip(self._inputs, inputs):
             values[node] = x
+        with torch.no_grad():
+            for i in self._views:
+                self._call(i, values)
         return values
+
+    def _call(self, i: int, values: List[Any]) -> None:
+        node = self.nodes[i]
+        assert node.call is not None
+        values[i] = node.call(*_fill(node.args, values), **_fill(node.kwargs, values))
 
     def run_op(self, op: int, values: List[Any]) -> None:
         """Runs one op; its producers have run."""
         for i in self.ops[op]:
-            node = self.nodes[i]
-            assert node.call is not None
-            values[i] = node.call(*_fill(node.args, values), **_fill(node.kwargs, values))
+            self._call(i, values)
 
     def result(self, values: Sequence[Any]) -> Any:
         """The result of the module once all ops have run."""

@@ -312,7 +312,7 @@ class CudaTarget:
         self._warm_up()
 
     def _warm_up(self) -> None:
-        """Loads kernels, chooses algorithms, gives streams workspaces: captures can do none of it."""
+        """Loads kernels, chooses algorithms, gives streams workspaces: captures cannot do that."""
         _cuda.synchronize()
         with torch.no_grad():
             for stream in self.streams:

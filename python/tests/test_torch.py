@@ -102,6 +102,24 @@ def test_memory_of_views_belongs_to_who_made_it() -> None:
     assert names == {"mul": {"add", copied}, "add": {"mul_1"}}
 
 
+def test_views_of_inputs_are_no_ops() -> None:
+    class Steps(nn.Module):
+        def forward(self, x: Any) -> Any:
+            total = x[0].t()
+            for step in x.unbind(0)[1:]:
+                total = total + step.t()
+            return total, x.reshape(-1)
+
+    x = torch.randn(5, 3, 3)
+    program = st.Program.from_module(Steps(), (x,), group=False)
+    assert set(program.types) == {"add", "reshape"}  # the last one might copy
+    with torch.no_grad():
+        st.compare(program.result(program.run([x])), Steps()(x))
+    # A chain of sums does not become one op.
+    grouped = st.Program.from_module(nn.Sequential(*(Steps2() for _ in range(4))), (x,))
+    assert len(grouped.ops) > 1
+
+
 def test_static_graph_needs_no_machine() -> None:
     module, args = wired()
     exported = torch.export.export(module, args)
@@ -126,6 +144,11 @@ def test_weights_are_those_of_the_module() -> None:
     with torch.no_grad():
         module.head.bias += 1
         st.compare(program.result(program.run(list(args))), module(*args))
+
+
+class Steps2(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return sum((y.sin() * x for y in (x + 1, x + 2, x + 3)), x)
 
 
 class Counting(nn.Module):
