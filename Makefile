@@ -10,7 +10,7 @@ CUDACXX ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/n
 export CUDACXX
 
 .PHONY: all tests test python demo install bench fuzz fuzz-build fuzz-short asan tsan cuda cuda-test emulated mpi debug format soak valgrind \
-	check-format lint clean
+	check-format lint clean site site-test package package-test
 
 all: build/build.ninja
 	@cmake --build build -j $(JOBS)
@@ -57,6 +57,22 @@ install: all
 bench: all
 	build/sked-bench scale
 	build/sked-bench quality
+
+# The documentation as a site in build/site, and what its reader may expect of it.
+site: all
+	@scripts/setup.sh docs
+	@scripts/site.sh
+
+site-test: site
+	@python3 tests/site.py . build/site
+
+# Debian packages in build/package, and a test that installs them where nothing else is touched.
+package: build/build.ninja
+	@scripts/setup.sh package
+	@scripts/package.sh
+
+package-test: package
+	@tests/package.sh build/package
 
 asan:
 	@scripts/setup.sh build test

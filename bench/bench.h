@@ -14,6 +14,7 @@
     X(paper, "", 0, 0, "methods with the same stages, beside the three tables of the GFlowNet paper") \
     X(robust, "", 0, 0,                                                                               \
       "the loop that learns a machine, beside the one-shot pipeline and what could be known")         \
+    X(real, "", 0, 0, "schedules that run: on this machine's cores, and on a platform of SimGrid")    \
     X(targets, "", 0, 0, "how times on the targets relate to the proxy")                              \
     X(memory, "", 0, 0, "real networks under memory limits")                                          \
     X(help, "[SUITE]", 0, 1, "explain sked-bench or one of its suites")
@@ -27,22 +28,24 @@ enum {
 #define ON(name) (1u << SUITE_##name)
 
 /* ---------------------------------------------------------------- options: the only list */
-#define ON_ALL                                                                                  \
-    (ON(quality) | ON(scale) | ON(gaus) | ON(gflownet) | ON(sampler) | ON(paper) | ON(robust) | \
+#define ON_ALL                                                                                             \
+    (ON(quality) | ON(scale) | ON(gaus) | ON(gflownet) | ON(sampler) | ON(paper) | ON(robust) | ON(real) | \
      ON(targets) | ON(memory))
 #define ON_RUNS (ON_ALL & ~ON(scale)) /* suites that run methods on many instances */
 
 /* Field, kind, long name, value, preset, least, most, suites, help. */
 #define OPTION_LIST(X)                                                                                       \
-    X(data, TEXT, "data", "DIR", "../shared/data", 0, 0, ON_ALL & ~ON(gflownet),                             \
+    X(data, TEXT, "data", "DIR", "../shared/data", 0, 0, ON_ALL & ~ON(gflownet) & ~ON(real),                 \
       "folder of the benchmark instances, or set SKED_BENCH_DATA")                                           \
     X(method, TEXT, "method", "M", "auto", 0, 0, ON(quality), "scheduling method")                           \
-    X(time_limit, REAL, "time-limit", "S", NAN, 0, 1e9, ON(quality) | ON(gaus) | ON(memory) | ON(robust),    \
+    X(time_limit, REAL, "time-limit", "S", NAN, 0, 1e9,                                                      \
+      ON(quality) | ON(gaus) | ON(memory) | ON(robust) | ON(real),                                           \
       "seconds per instance; without it, each set has its own limit")                                        \
     X(seed, INT, "seed", "N", 0, 0, 9e15, ON_ALL, "random seed")                                             \
     X(seeds, INT, "seeds", "N", 5, 1, 20, ON(paper), "seeds of each method, from --seed on")                 \
     X(threads, INT, "threads", "N", 1, 1, 1024, ON_RUNS, "number of threads")                                \
-    X(model, TEXT, "model", "FILE", NULL, 0, 0, ON(paper) | ON(targets) | ON(robust) | ON(sampler),          \
+    X(model, TEXT, "model", "FILE", NULL, 0, 0,                                                              \
+      ON(paper) | ON(targets) | ON(robust) | ON(real) | ON(sampler),                                         \
       "gflownet model; without it, the built-in one")                                                        \
     X(graphs, TEXT, "graphs", "random|networks|bare", "random", 0, 0, ON(robust),                            \
       "random: 50 ops, bytes known; bare: the same without bytes; networks: real ones of 100 to 600 ops")    \
@@ -50,7 +53,7 @@ enum {
     X(only, TEXT, "only", "SET", "", 0, 0, ON_ALL & ~ON(targets), "run one set of the suite only")           \
     X(list, FLAG, "list", "", false, 0, 0, ON_RUNS & ~ON(gflownet) & ~ON(memory),                            \
       "print every instance, not only the row of its set")                                                   \
-    X(quick, FLAG, "quick", "", false, 0, 0, ON(sampler), "one graph of each kind and less time for search") \
+    X(quick, FLAG, "quick", "", false, 0, 0, ON(sampler) | ON(real), "one graph of each kind and less time") \
     X(temperature, REAL, "temperature", "T", 0, 0, 1e6, ON(sampler),                                         \
       "of the draws; 0: those that follow the size of the problem")                                          \
     X(backend, TEXT, "backend", "auto|cpu|cuda", "cpu", 0, 0, ON(gflownet) | ON(gaus),                       \
@@ -68,6 +71,8 @@ struct arguments {
 #define X(name, ...) sked_status bench_##name(arguments *a, sked_error *err);
 SUITE_LIST(X)
 #undef X
+/* Sets of gaus; *run grows by those that --only admits. */
+sked_status bench_gaus_loops(const arguments *a, int *run, sked_error *err);
 /* A set of gflownet. */
 sked_status bench_gflownet_threads(const arguments *a, sked_error *err);
 

@@ -3,6 +3,7 @@
 
 Needs the Python package ortools. Where it is missing it is installed from PyPI into build/cpsat-venv; where that
 fails the script says "skipped" and exits 0. Every schedule of both sides is checked by `sked check`.
+`cpsat.py curve GRAPH ...` solves one of GauS's formulations and records value over time (cpsat_gaus.py).
 See bench/README.md for how each set is modelled.
 """
 import argparse
@@ -51,7 +52,7 @@ def import_solver():
     present = os.path.exists(python) and subprocess.run([python, "-c", "import ortools"], capture_output=True).returncode == 0
     if not present:
         install(python)
-    os.execv(python, [python, os.path.abspath(__file__), *sys.argv[1:]])
+    os.execv(python, [python, os.path.abspath(sys.argv[0]), *sys.argv[1:]])
 
 
 # ---- the sets, as `sked-bench quality` knows them ---------------------------------------------------------------
@@ -383,6 +384,9 @@ def parse():
 
 
 def main():
+    if sys.argv[1:2] == ["curve"]:
+        import cpsat_gaus
+        return cpsat_gaus.main(import_solver(), sys.argv[2:], os.path.join(ROOT, "build", "sked"))
     args = parse()
     sets = [s for s in SETS if s[0].startswith(args.only or "")]
     if not sets:

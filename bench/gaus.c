@@ -482,6 +482,8 @@ sked_status bench_gaus(arguments *a, sked_error *err)
         st = (sets[i].must != NULL ? run_set : time_steps)(a, &sets[i], err);
         run++;
     }
+    if (st == SKED_OK)
+        st = bench_gaus_loops(a, &run, err);
     if (st == SKED_OK && run == 0)
         st = fail(err, SKED_ERR_ARGUMENT, "no set begins with '%.60s'", a->only);
     return st;

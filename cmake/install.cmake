@@ -9,6 +9,9 @@ install(DIRECTORY include/sked DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT sked-targets NAMESPACE sked:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sked)
 set_target_properties(sked_shared PROPERTIES EXPORT_NAME sked)
 
+# From the folder of the pkg-config file to the prefix: a libdir may have several parts (lib/x86_64-linux-gnu).
+file(RELATIVE_PATH SKED_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" SKED_PC_PREFIX "${SKED_PC_PREFIX}")
 configure_file(cmake/sked.pc.in sked.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/sked.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 configure_file(cmake/sked-config.cmake.in sked-config.cmake @ONLY)

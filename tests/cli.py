@@ -129,6 +129,43 @@ def a_descent_is_recorded(folder):
 
 
 @test
+def value_over_time_is_written(folder):
+    file = os.path.join(folder, "curve.jsonl")
+    asked = ("schedule", path("cholesky.json"), "--devices", 4, "--latency", 1, "--time-limit", 0.3)
+    for threads in (1, 2):
+        out = json.loads(expect(run(*asked, "--threads", threads, "--curve", file, "--json"), 0).stdout)
+        points = [json.loads(line) for line in open(file)]
+        assert all(list(p) == ["seconds", "evaluations", "value", "bound", "method"] for p in points), points
+        assert points[-1]["value"] == out["value"] and points[-1]["bound"] == out["lower_bound"], (points, out)
+        assert points[-1]["seconds"] <= out["seconds"] and points[-1]["evaluations"] <= out["evaluations"], (points, out)
+        for a, b in zip(points, points[1:]):
+            assert a["seconds"] <= b["seconds"] and a["evaluations"] <= b["evaluations"], points
+            assert (a["value"] is None or a["value"] >= b["value"]) and a["bound"] <= b["bound"], points
+    before = open(file).read()
+    for extra, code, part in ((["--curve", "x.csv"], 2, "written as .jsonl"), (["--curve", file, "-o", file], 2, "another output"),
+                              (["--curve", file, "--sweep", "horizon=20:30:10"], 2, "--curve takes one run"),
+                              (["--curve", os.path.join(folder, "no", "x.jsonl")], 4, "x.jsonl"),
+                              (["--curve", file, "--horizon", 1], 7, "horizon")):
+        expect(run(*asked, "--quiet", *extra), code, part)
+        assert open(file).read() == before, extra  # refused before the work, or nothing found: as it was
+    pipelined = run("schedule", path("dot_product_loop.json"), "--ii", "auto", "--objective", "memory", "--time-limit", 0.3, "--curve", file)
+    expect(pipelined, 0)
+    assert all(json.loads(line)["ii"] > 0 for line in open(file))
+
+
+@test
+def an_interrupted_run_writes_its_curve(folder):
+    file = os.path.join(folder, "curve.jsonl")
+    process = subprocess.Popen([SKED, "schedule", path("cholesky.json"), "--devices", "4", "--latency", "1", "--time-limit", "60", "--method",
+                                "search", "--quiet", "--curve", file], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=30)
+    last = json.loads(open(file).read().splitlines()[-1])
+    assert process.returncode == 0 and f"makespan {last['value']:g}" in out, (out, last)
+
+
+@test
 def statistics_say_what_ran(folder):
     asked = ("schedule", path("cholesky.json"), "--devices", 4, "--latency", 1, "--time-limit", 0.5, "--statistics")
     rows = json.loads(expect(run(*asked, "--json"), 0).stdout)["statistics"]
@@ -227,7 +264,7 @@ def bad_arguments_exit_2_with_one_sentence(folder):
         (["schedule", graph, "--devices", "1e999"], "devices"), (["schedule", graph, "--method", "lst"], "list"),
         (["schedule", graph, "--objective", "speed"], "makespan, resource, memory, cost, ii"), (["schedule", graph, "--devices"], "value"),
         (["schedule", graph, "--method", "list", "--set", "prioritty=random"], "priority"), (["schedule", graph, "--ii", "-3"], "ii"),
-        (["schedule", graph, "-o", "x.xyz"], ".trace.json .machine.json .svg .curve.svg .scatter.svg .html .dot .jsonl"), (["schedule", graph, "--devices", 2, "--devices", 3], "twice"),
+        (["schedule", graph, "-o", "x.xyz"], ".trace.json .machine.json .svg .curve.svg .progress.svg .scatter.svg .html .dot .jsonl"), (["schedule", graph, "--devices", 2, "--devices", 3], "twice"),
         (["schedule", graph, "--top", 2], "candidates"), (["generate", "layred", "--nodes", 5, "-o", "x.json"], "layered"),
         (["generate", "layered", "-o", "x.json"], "nodes"), (["generate", "layered", "--nodes", -1, "-o", "x.json"], "nodes"),
         (["convert", graph, "-", "--to", "doot"], "dot"), (["methods", "lst"], "list"), (["help", "infos"], "info"),
@@ -297,6 +334,12 @@ def generators_are_reproducible(folder):
         out = [expect(run("generate", family, "--nodes", 60, "--seed", seed, "-o", "-"), 0).stdout for seed in (1, 1, 2)]
         assert out[0] == out[1], family
         json.loads(out[0])
+    loop = os.path.join(folder, "loop.json")
+    expect(run("generate", "layered", "--nodes", 60, "--back-edges", 5, "--distance", 2, "-o", loop), 0)
+    assert json.loads(expect(run("info", loop, "--json"), 0).stdout)["carried_edges"] == 5
+    expect(run("convert", loop, loop, "--back-edges", 4, "--seed", 3), 0)
+    assert json.loads(expect(run("info", loop, "--json"), 0).stdout)["carried_edges"] == 9
+    expect(run("convert", loop, loop, "--back-edges", 4, "--distance", 0), 2, "distance")
     expect(run("generate", "layered", "--nodes", 20, "--count", 3, "-o", os.path.join(folder, "many")), 0)
     assert len(os.listdir(os.path.join(folder, "many"))) == 3
 
@@ -798,11 +841,47 @@ def robust_suite_says_what_was_reached(folder):
 
 
 @test
+def schedules_run_on_threads(folder):
+    base = ["robust", path("cholesky.json"), "--measurements", 2, "--iterations", 1, "--quiet", "--json", "--target"]
+    fast = "threads:oversubscribe=true,unit=1e-6,repeat=1,warm-up=0"
+    out = json.loads(expect(run(*base, fast, "--devices", 2), 0).stdout)
+    assert out["target"] == fast and out["failures"] == 0 and out["target_time"] > 0, out
+    expect(run(*base, "threads", "--devices", 100000), 6, "oversubscribe=true")
+    expect(run(*base, "threads:memory-limit=1", "--devices", 1), 6, "memory-scale")
+    expect(run(*base, "threads+jitter", "--devices", 1), 2, "stands alone")
+    script = subprocess.run([os.path.join(SOURCE, "examples", "threads.sh"), SKED, folder], capture_output=True, text=True)
+    assert script.returncode == 0 and json.load(open(os.path.join(folder, "threads.json")))["format"] == "sked-schedule-1", script
+
+
+@test
+def schedules_run_on_simgrid_or_it_says_how_to_get_it(folder):
+    platform = os.path.join(SOURCE, "examples", "platforms", "two-clusters.xml")
+    base = ["robust", path("cholesky.json"), "--devices", 4, "--measurements", 2, "--iterations", 1, "--quiet", "--json", "--target"]
+    if os.path.exists(os.path.join(os.path.dirname(SKED), "sked-simgrid")):
+        out = json.loads(expect(run(*base, f"simgrid:{platform}"), 0).stdout)
+        assert out["failures"] == 0 and out["target_time"] > 0, out
+    else:
+        expect(run(*base, f"simgrid:{platform}"), 6, "libsimgrid-dev")
+    expect(run(*base, "simgrid:nowhere.xml"), 4, "nowhere.xml")
+    expect(run(*base, "simgrid"), 2, "PLATFORM.xml")
+
+
+@test
+def real_suite_runs_schedules(folder):
+    base = ["real", "--quick", "--list", "--quiet"]
+    shown = expect(bench(*base, "--only", "threads"), 0).stdout
+    if "skipped: " not in shown:  # a single core
+        for part in ("devices, target threads:kind=arithmetic", "list, one", "geometric mean of 1", "fitted to all of them", "seed 0", "s in all"):
+            assert part in shown, (part, shown)
+    expect(bench(*base, "--only", "nothing"), 2, "threads, memory and simgrid")
+
+
+@test
 def benchmarks_are_a_program_of_their_own(folder):
     usage = expect(bench("help"), 0).stdout
     assert usage == expect(bench("--help"), 0).stdout
     suites = re.findall(r"^  ([a-z]+) ", usage, flags=re.M)
-    assert sorted(suites) == ["gaus", "gflownet", "help", "memory", "paper", "quality", "robust", "sampler", "scale", "targets"], suites
+    assert sorted(suites) == ["gaus", "gflownet", "help", "memory", "paper", "quality", "real", "robust", "sampler", "scale", "targets"], suites
     for suite in suites:
         assert expect(bench("help", suite), 0).stdout == expect(bench(suite, "--help"), 0).stdout
     assert bench().returncode == 2
@@ -860,6 +939,7 @@ def training_log_and_curve(folder):
                "held-out=1", "--set", "dim=8", "--set", "layers=1", "--quiet", "-o", model, "-o", log, "-o", curve), 0)
     lines = [json.loads(line) for line in open(log)]
     assert [line["step"] for line in lines] == [1, 2, 3, 4]
+    assert all(line["speedup"] > 0 for line in lines), lines
     assert all({"top1", "top100", "mean", "ged", "spread", "list", "brkga"} <= set(line) for line in lines[1::2])
     xml.dom.minidom.parse(curve)
     expect(run("robust", path("cholesky.json"), "--devices", 2, "--one-shot", "--method", "gflownet", "--model", model, "--candidates", 5,

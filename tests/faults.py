@@ -30,7 +30,7 @@ SKED = options.sked
 GRAPH = os.path.join(options.source, "examples", "cholesky.json")
 FIR = [os.path.join(options.source, "examples", "fir.dot"), "--library", os.path.join(options.source, "examples", "units.json")]
 KINDS = ("open", "read", "write", "fsync", "rename", "close")
-TIMED = (".html", ".svg", "w.json", "log.jsonl", ".safetensors")  # other bytes at another time, or at another checkpoint
+TIMED = (".html", ".svg", "w.json", "log.jsonl", "k.jsonl", ".safetensors")  # other bytes at another time, or at another checkpoint
 OLD = b"the old file\n"
 TEMPORARY = re.compile(r"\.sked-[0-9a-f]{16}\.tmp")
 TINY = [word for pair in ("dim=8", "layers=1", "head=8", "mlp=8", "width=8", "context=8", "temperature=8", "batch=2", "held-out=1")
@@ -90,8 +90,8 @@ def whole(name, content):
         xml.dom.minidom.parseString(text)
     elif name.endswith(".html"):
         assert text.rstrip().endswith("</html>")
-    else:  # a log grows line by line
-        assert name == "log.jsonl" and (not text or text.endswith("\n")), name
+    else:  # a log grows line by line; a curve is there as a whole
+        assert name in ("log.jsonl", "k.jsonl") and (not text or text.endswith("\n")), name
         [json.loads(line) for line in text.removeprefix(OLD.decode()).splitlines()]
 
 
@@ -138,6 +138,7 @@ def commands():
                           "w.json", "-o", "w.svg", "-o", "w.html"], ["w.json", "w.svg", "w.html"]),
         Command("record", ["schedule", GRAPH, "--devices", 3, "--latency", 1, "--method", "gaus", "--iterations", 1, "--set", "steps=9",
                            "--set", "starts=1", "--quiet", "--record", "d.jsonl"], ["d.jsonl"]),
+        Command("curve", ["schedule", GRAPH, "--devices", 2, "--method", "list", "--quiet", "--curve", "k.jsonl"], ["k.jsonl"]),
         Command("check", ["check", GRAPH, "old.json"], [], [("old.json", plan)]),
         Command("info", ["info", GRAPH], []),
     ]

@@ -7,7 +7,7 @@ import sys
 
 # Never change; or allocated by the library alone, so that they may grow at their end.
 FIXED = {"sked_error", "sked_edge", "sked_option"}
-LIBRARY = {"sked_schedule", "sked_statistic", "sked_train_progress", "sked_robust_member", "sked_sweep_point",
+LIBRARY = {"sked_schedule", "sked_statistic", "sked_curve_point", "sked_train_progress", "sked_robust_member", "sked_sweep_point",
            "sked_robust_measurement", "sked_robust_parameter"}
 OWNED = {"sked_result", "sked_samples", "sked_robust_result", "sked_sweep_result", "sked_measurement"}  # hold memory
 

@@ -156,7 +156,7 @@ def cuda_stays_in_its_folder(tree):
 
 
 # The writer itself; the plan a measuring program reads, in the temporary folder; the log of training, which grows.
-WRITERS = ("src/base/file_write.c", "src/target/command.c", "tools/sked/train.c")
+WRITERS = ("src/base/file_write.c", "src/target/shell.c", "tools/sked/train.c")
 WRITES = re.compile(r"\b(fopen|freopen|creat|rename|renameat|mkstemps?|mkostemps?|tmpfile)\s*\(|\bO_(CREAT|TMPFILE)\b")
 
 

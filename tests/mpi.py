@@ -73,9 +73,13 @@ def the_best_of_independent_seeds_reaches_rank_0():
     g = graph("g.json", 60)
     better = 0
     for seed in range(4):
-        line = f"schedule {g} --devices 3 --method list --set priority=random --set tries=1 --seed {seed} --json -o s.json"
+        line = f"schedule {g} --devices 3 --method list --set priority=random --set tries=1 --seed {seed} --json -o s.json --curve k.jsonl"
         one, two = (json.loads(run(n, line)[0]) for n in (1, 2))
         run(1, f"check {g} s.json")
+        with open("k.jsonl") as lines:  # rank 0 writes it, and it ends with what the ranks have together
+            last = [json.loads(line) for line in lines][-1]
+        assert (last["value"], last["bound"]) == (two["value"], two["lower_bound"]), (last, two)
+        assert last["method"] == "list" and last["seconds"] >= 0, last
         assert two["value"] <= one["value"], (seed, one["value"], two["value"])
         assert two["value"] == two["makespan"], two
         assert two["evaluations"] == 2 * one["evaluations"], (seed, one["evaluations"], two["evaluations"])
@@ -181,14 +185,15 @@ def a_signal_to_one_rank_stops_all():
 # ---------------------------------------------------------------- train and sample
 
 def a_model_has_the_same_bytes_on_any_number_of_ranks():
-    for policy in ("encode-once", "stepwise"):
-        line = f"train --graphs layered:8-12 --devices 2 --steps 4 --set policy={policy} --set graphs=4"
+    trainings = (("encode-once", "variance", 3), ("stepwise", "variance", 3), ("encode-once", "tb", 2), ("stepwise", "ppo", 2))
+    for policy, loss, most in trainings:
+        line = f"train --graphs layered:8-12 --devices 2 --steps 4 --set policy={policy} --set loss={loss} --set graphs=4"
         logs = set()
-        for ranks in (1, 2, 3):
+        for ranks in range(1, most + 1):
             _, err = run(ranks, f"{line} -o m{ranks}.safetensors -o log.jsonl " + " ".join(SMALL))
             assert err.count("train: graphs") == 1 and err.count("step 3 ") == 1, err
             logs.add(json.dumps([timeless(json.loads(x)) for x in read("log.jsonl").splitlines()]))
-            assert read(f"m{ranks}.safetensors") == read("m1.safetensors"), (policy, ranks)
+            assert read(f"m{ranks}.safetensors") == read("m1.safetensors"), (policy, loss, ranks)
         assert len(logs) == 1, logs
     run(1, "train --graphs layered:8-12 --devices 2 --steps 2 --set graphs=1 -o one.safetensors " + " ".join(SMALL))
     run(2, "train --graphs layered:8-12 --devices 2 --steps 2 --set graphs=1 -o two.safetensors " + " ".join(SMALL))

@@ -383,6 +383,30 @@ class Suite:
         self.keep("svg-curve")
         self.no_errors("loop")
 
+    def test_progress(self):
+        self.browser.scheme("light")
+        self.load("progress")
+        count = lambda what: self.browser.run(f"return document.querySelectorAll('{what}').length")
+        assert count("#progress .plot > svg .marks") == 3 and count("#progress .plot > svg .best") == 1
+        assert count("#progress .plot > svg .diagonal") == 1
+        said = self.browser.run("return document.getElementById('progress').innerText")
+        for part in ("First schedule", "0.0004 s", "Last improvement", "0.5 s", "</script> & <co>", "lower bound"):
+            assert part in said, f"the card does not say {part}: {said}"
+        self.browser.run("document.getElementById('progress').scrollIntoView()")
+        self.browser.move(*self.browser.run("""const b = document.querySelectorAll('#progress .plot > svg .marks')[2].getBoundingClientRect();
+            return [b.left + b.width / 2, b.top + b.height / 2];"""))
+        tip = self.browser.run("const t = document.getElementById('progress-tip'); return t.hidden ? '' : t.innerText")
+        for part in ("makespan 30", "0.5 s", "9000", "gaus"):
+            assert part in tip, f"hover does not say {part}: {tip}"
+        self.keep("page-progress")
+        self.browser.scheme("dark")
+        self.keep("page-progress-dark")
+        self.browser.scheme("light")
+        self.browser.open(self.path("progress.progress.svg"))
+        assert count(".l") == 1
+        self.keep("svg-progress")
+        self.no_errors("progress")
+
     def test_unknown_section(self):
         self.load("sections")
         assert "unheard-of" in self.browser.run("return document.querySelector('.error').textContent")

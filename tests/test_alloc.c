@@ -8,6 +8,7 @@
 #include "test.h"
 
 #include <limits.h>
+#include <sys/stat.h>
 
 #include "schedule/schedule.h"
 
@@ -407,6 +408,27 @@ static sked_status act_sweep(const void *data, sked_error *err)
     return st;
 }
 
+/* Value over time, by several threads, written. */
+static sked_status act_curve(const void *data, sked_error *err)
+{
+    const char *file = SKED_BINARY_DIR "/test_alloc.curve.jsonl";
+    sked_run_options opt;
+    sked_result r = {.size = sizeof r, .n_curve = -7};
+    sked_run_options_init(&opt);
+    opt.threads = 2;
+    opt.iterations = 20;
+    opt.time_limit = INFINITY;
+    sked_status st = sked_method_run("search", data, &opt, &r, err);
+    if (st != SKED_OK) {
+        assert_int_equal(r.n_curve, -7);
+        return st;
+    }
+    st = sked_curve_write(&r, file, err);
+    sked_result_clear(&r);
+    remove(file);
+    return st;
+}
+
 /* The course of a descent, written as lines and as a picture. */
 static sked_status act_record(const void *data, sked_error *err)
 {
@@ -505,12 +527,13 @@ static sked_status act_parse_schedule(const void *data, sked_error *err)
     return st;
 }
 
-/* One update of a new model, its file, and draws from it. data: its policy and backward settings. */
+/* One update of a new model, its file, and draws from it. data: its settings of policy, backward and loss. */
 static sked_status act_train(const void *data, sked_error *err)
 {
     const char *const *kind = data;
-    const char *const settings[] = {kind[0],   kind[1],     "dim=8",         "layers=1", "head=8",    "mlp=8",
-                                    "width=8", "context=8", "temperature=8", "batch=2",  "validate=0"};
+    const char *const settings[] = {kind[0],   kind[1],      kind[2],   "dim=8",     "layers=1",
+                                    "head=8",  "mlp=8",      "width=8", "context=8", "temperature=8",
+                                    "batch=2", "validate=0", "epochs=2"};
     sked_train_options opt;
     sked_sampler *m = NULL, *again = NULL;
     sked_samples s = {.size = sizeof s};
@@ -704,6 +727,19 @@ static sked_status act_trace(const void *data, sked_error *err)
     return st;
 }
 
+/* data: a graph, which becomes a loop. */
+static sked_status act_back_edges(const void *data, sked_error *err)
+{
+    sked_back_edges draw;
+    sked_graph *g = NULL;
+    sked_back_edges_init(&draw);
+    draw.count = 3;
+    const sked_status st = sked_graph_looped(data, &draw, &g, err);
+    assert_true((st == SKED_OK) == (g != NULL));
+    sked_graph_destroy(g);
+    return st;
+}
+
 static void profiles(void **state)
 {
     (void)state;
@@ -711,6 +747,7 @@ static void profiles(void **state)
     OK(build(9, &g, err));
     fail_everywhere("profile", act_profile, g);
     fail_everywhere("trace", act_trace, "{\"ops\":[{\"duration\":1},{\"duration\":2}],\"edges\":[[0,1]]}");
+    fail_everywhere("back edges", act_back_edges, g);
     sked_graph_destroy(g);
 }
 
@@ -750,17 +787,34 @@ static void unequal_devices(void **state)
     sked_graph_destroy(g);
 }
 
+/* In place of sked-simgrid, which need not be there: what matters here is who calls it. */
+#define SIMULATOR SKED_BINARY_DIR "/test_alloc_simulator.sh"
+static void make_simulator(void)
+{
+    FILE *f = fopen(SIMULATOR, "w");
+    assert_non_null(f);
+    fputs("#!/bin/sh\necho 5\n", f);
+    fclose(f);
+    assert_int_equal(chmod(SIMULATOR, 0755), 0);
+}
+
 static void targets(void **state)
 {
     (void)state;
     static const char *const specs[] = {
-        "proxy:trace=true", "noisy+linear+contention:bus=true,trace=true+cache+jitter:repeat=2,warm-up=1",
-        "contention", "command:f() { sed 's/\"makespan\"/\"time\"/' \"$1\"; }; f"};
+        "proxy:trace=true",
+        "noisy+linear+contention:bus=true,trace=true+cache+jitter:repeat=2,warm-up=1",
+        "contention",
+        "command:f() { sed 's/\"makespan\"/\"time\"/' \"$1\"; }; f",
+        "simgrid,hosts=a/b/c,program=" SIMULATOR ":" SKED_SOURCE_DIR "/examples/platforms/two-clusters.xml",
+        "threads:oversubscribe=true,unit=1e-7,repeat=1,warm-up=0"};
+    enum { n_specs = sizeof specs / sizeof *specs };
     sked_graph *g = NULL;
     sked_machine *machine = NULL;
     OK(build(9, &g, err));
     make_machine(false, &machine);
-    for (int k = 0; k < 8; k++) {
+    make_simulator();
+    for (int k = 0; k < 2 * n_specs; k++) {
         target_case c = {.spec = specs[k / 2]};
         sked_problem_init(&c.problem, g);
         c.problem.devices = 3;
@@ -808,15 +862,17 @@ static void loops(void **state)
     fail_often("loop", act_loop, &p, 400);
     p.latency = 1;
     fail_everywhere("recording", act_record, &p);
+    fail_everywhere("curve", act_curve, &p);
     sked_graph_destroy(g);
 }
 
 static void training(void **state)
 {
     (void)state;
-    static const char *const kinds[][2] = {{"policy=encode-once", "backward=uniform"},
-                                           {"policy=encode-once", "backward=learned"},
-                                           {"policy=stepwise", "backward=learned"}};
+    static const char *const kinds[][3] = {{"policy=encode-once", "backward=uniform", "loss=tb"},
+                                           {"policy=encode-once", "backward=learned", "loss=variance"},
+                                           {"policy=stepwise", "backward=learned", "loss=variance"},
+                                           {"policy=stepwise", "backward=uniform", "loss=ppo"}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         fail_everywhere(kinds[i][0], act_train, kinds[i]);
 }

@@ -104,6 +104,7 @@ static void init_keeps_to_the_callers_size(void **state)
     (void)state;
     CHECK_INIT(sked_read_options);
     CHECK_INIT(sked_generate_options);
+    CHECK_INIT(sked_back_edges);
     CHECK_INIT(sked_run_options);
     CHECK_INIT(sked_sample_options);
     CHECK_INIT(sked_train_options);

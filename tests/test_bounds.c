@@ -1,6 +1,7 @@
 /* Bounds never exceed the optimum, and are worth something. */
 #include "brute_force.h"
 #include "problem/energy.h"
+#include "problem/live_cut.h"
 #include "random_problem.h"
 #include "test.h"
 
@@ -85,6 +86,139 @@ static void other_bounds_hold(void **state)
     assert_true(t.met * 10 > t.count * 3);
 }
 
+/* Peak memory against enumeration: every kind of edge, with and without horizon, fixed starts, intervals. */
+static void memory_bounds_hold(void **state)
+{
+    (void)state;
+    const unsigned kinds[] = {0,
+                              RANDOM_LAGS | RANDOM_ZERO,
+                              RANDOM_NEGATIVE,
+                              RANDOM_KEEP,
+                              RANDOM_KEEP | RANDOM_ZERO | RANDOM_LAGS,
+                              RANDOM_FIX_START,
+                              RANDOM_DEVICES,
+                              RANDOM_TRANSFERS,
+                              RANDOM_UNEQUAL};
+    tally t = {0};
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        for (int seed = 0; seed < 60; seed++) {
+            random_problem r;
+            double shortest;
+            const bool many = k >= 6; /* devices: more to enumerate */
+            random_problem_make((uint64_t)seed, kinds[k], 2, many ? 4 : 5, &r);
+            OK(sked_problem_bound(&r.problem, &shortest, NULL, err));
+            const int limit = (int)shortest + (many ? 2 : seed % 5);
+            r.problem.objective = SKED_OBJECTIVE_MEMORY;
+            r.problem.lifetime = seed % 3 == 2 ? SKED_LIFETIME_FINISH : SKED_LIFETIME_START;
+            if (seed % 2)
+                r.problem.horizon = limit;
+            check(&r.problem, brute_force_times(&r.problem, limit), kinds[k], seed, &t);
+            random_problem_free(&r);
+        }
+    print_message("memory: %d of %d bounds are met\n", t.met, t.count);
+    assert_true(t.met * 10 > t.count * 6);
+}
+
+static void pipelined_memory_bounds_hold(void **state)
+{
+    (void)state;
+    const unsigned kinds[] = {RANDOM_LOOPS, RANDOM_LOOPS | RANDOM_LAGS, RANDOM_LOOPS | RANDOM_RESOURCES,
+                              RANDOM_LOOPS | RANDOM_NEGATIVE};
+    tally t = {0};
+    for (size_t k = 0; k < 4; k++)
+        for (int seed = 0; seed < 60; seed++) {
+            random_problem r;
+            double shortest, interval;
+            random_problem_make((uint64_t)seed, kinds[k], 2, 4, &r);
+            OK(sked_problem_bound(&r.problem, &shortest, NULL, err));
+            r.problem.objective = SKED_OBJECTIVE_II;
+            OK(sked_problem_bound(&r.problem, &interval, NULL, err));
+            r.problem.ii = interval + seed % 3;
+            r.problem.objective = SKED_OBJECTIVE_MEMORY;
+            if (seed % 4)
+                r.problem.horizon = shortest + seed % 5;
+            check(&r.problem, brute_force_times(&r.problem, (int)shortest + seed % 5), kinds[k], seed, &t);
+            random_problem_free(&r);
+        }
+    print_message("pipelined memory: %d of %d bounds are met\n", t.met, t.count);
+    assert_true(t.met * 10 > t.count * 5);
+}
+
+/* Memory of the values made in S with a reader outside, by the definition; INFINITY: S breaks an order. */
+static double alive_between(const sked_graph *g, const uint8_t *side, unsigned started)
+{
+    double sum = 0;
+    for (int32_t v = 0; v < g->n_ops; v++) {
+        bool read = false;
+        const bool in = started >> v & 1;
+        if ((side[v] == SKED_I_STARTED && !in) || (side[v] == SKED_I_WAITING && in))
+            return INFINITY;
+        for (int64_t e = g->succ_ptr[v]; e < g->succ_ptr[v + 1]; e++) {
+            const bool later = started >> g->edge_to[e] & 1;
+            if (later && !in && g->edge_lag[e] >= 0)
+                return INFINITY;
+            read = read || !later;
+        }
+        sum += read && in ? g->memory[v] : 0;
+    }
+    return sum;
+}
+
+/* Of one moment, the flow is the least over all sets; cut short, it is less and no more. */
+static void cuts_agree_with_enumeration(void **state)
+{
+    (void)state;
+    sked_i_rng rng;
+    sked_i_rng_seed(&rng, 3, 3);
+    for (int seed = 0; seed < 200; seed++) {
+        random_problem r;
+        sked_i_live_cut *cut = NULL;
+        uint8_t side[9];
+        double least = INFINITY;
+        sked_i_bound_effort ample = {.work = 1e6}, little = {.work = random_int(&rng, 10, 60)};
+        random_problem_make((uint64_t)seed, seed % 2 ? RANDOM_LAGS : RANDOM_NEGATIVE, 4, 9, &r);
+        const int32_t n = r.graph->n_ops, first = random_int(&rng, 0, n / 2),
+                      last = random_int(&rng, n / 2, n);
+        for (int32_t k = 0; k < n; k++) /* closed under the order of the edges */
+            side[r.graph->topo[k]] = k < first ? SKED_I_STARTED : k >= last ? SKED_I_WAITING : SKED_I_FREE;
+        for (unsigned set = 0; set < 1u << n; set++)
+            least = fmin(least, alive_between(r.graph, side, set));
+        OK(sked_i_live_cut_create(r.graph, &(sked_i_live_moments){.count = 1, .spacing = 1}, &cut, err));
+        assert_true(sked_i_live_cut_least(cut, side, &ample) == least);
+        assert_true(sked_i_live_cut_least(cut, side, &little) <= least);
+        sked_i_live_cut_destroy(cut);
+        random_problem_free(&r);
+    }
+}
+
+/* A divider holds its divisor and the remainder all the time: more than the inputs of one op. */
+static void memory_bound_of_a_circuit(void **state)
+{
+    (void)state;
+    sked_generate_options opt;
+    sked_graph *g = NULL;
+    sked_problem p;
+    double path, bound;
+    const char *why = NULL;
+    const char *const settings[] = {"kind=divider"};
+    sked_generate_options_init(&opt);
+    opt.nodes = 2000;
+    opt.memory = "const:1";
+    opt.settings = settings;
+    opt.n_settings = 1;
+    OK(sked_graph_generate("circuit", &opt, &g, err));
+    sked_problem_init(&p, g);
+    OK(sked_problem_bound(&p, &path, NULL, err));
+    p.objective = SKED_OBJECTIVE_MEMORY;
+    OK(sked_problem_bound(&p, &bound, &why, err));
+    print_message("divider: at least %g (%s)\n", bound, why);
+    assert_true(bound >= 2 * 13); /* 26 bits by 13 */
+    p.horizon = floor(1.2 * path);
+    OK(sked_problem_bound(&p, &bound, &why, err));
+    assert_true(bound >= 2 * 13);
+    sked_graph_destroy(g);
+}
+
 /* The merged sweep against the definition of certain work. */
 static double work_in(const sked_i_energy_item *item, int n, double t1, double t2)
 {
@@ -136,6 +270,10 @@ int main(void)
         cmocka_unit_test(makespan_bounds_hold),
         cmocka_unit_test(makespan_bounds_hold_with_fixed_decisions),
         cmocka_unit_test(other_bounds_hold),
+        cmocka_unit_test(memory_bounds_hold),
+        cmocka_unit_test(pipelined_memory_bounds_hold),
+        cmocka_unit_test(cuts_agree_with_enumeration),
+        cmocka_unit_test(memory_bound_of_a_circuit),
         cmocka_unit_test(energy_agrees_with_its_definition),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -305,6 +305,12 @@ static void take(const sked_i_gaus_descent_backend *backend, sked_i_gaus_descent
     OK(backend->wait(d, p->mu, p->sigma, &p->value, err));
 }
 
+/* Every other step is one of the published Lagrangian. */
+static sked_i_gaus_growth raise_at(int step)
+{
+    return (sked_i_gaus_growth){1.03, 0.99, step % 2 ? 0.5 : 0};
+}
+
 /* STEPS steps in runs of `run`, with up to `flight` under way. */
 static void descend(const sked_i_gaus_descent_backend *backend, const sample *x, bool fixed, int run,
                     int flight, path *p)
@@ -322,8 +328,8 @@ static void descend(const sked_i_gaus_descent_backend *backend, const sample *x,
     for (int k = 0; k < STEPS; k += run) {
         const int count = k + run <= STEPS ? run : STEPS - k;
         for (int j = 0; j < count; j++)
-            steps[j] =
-                (sked_i_gaus_step){0.2 - 0.005 * (k + j), fmax(1, 8 - 0.2 * (k + j)), x->tau, {1.03, 0.99}};
+            steps[j] = (sked_i_gaus_step){0.2 - 0.005 * (k + j), fmax(1, 8 - 0.2 * (k + j)), x->tau,
+                                          raise_at(k + j)};
         OK(backend->run(d, steps, count, err));
         if (++under_way == flight) {
             take(backend, d, p);
@@ -680,8 +686,8 @@ static void descend_devices(const sked_i_gaus_device_descent_backend *backend, c
     for (int k = 0; k < STEPS; k += run) {
         const int count = k + run <= STEPS ? run : STEPS - k;
         for (int j = 0; j < count; j++)
-            steps[j] = (sked_i_gaus_device_step){
-                0.5 - 0.01 * (k + j), 0.1, 3 - 0.1 * (k + j), 1 - 0.02 * (k + j), {1.03, 0.99}};
+            steps[j] = (sked_i_gaus_device_step){0.5 - 0.01 * (k + j), 0.1, 3 - 0.1 * (k + j),
+                                                 1 - 0.02 * (k + j), raise_at(k + j)};
         OK(backend->run(d, steps, count, err));
         if (++under_way == flight) {
             OK(backend->wait(d, &p->at, &p->value, err));
@@ -752,7 +758,7 @@ static sked_status run_gaus(const char *backend, int threads, const random_probl
 
 static void make_memory_problem(random_problem *x)
 {
-    random_problem_make(12, RANDOM_LAGS | RANDOM_HORIZON, 30, 30, x);
+    random_problem_make(18, RANDOM_LAGS | RANDOM_HORIZON, 30, 30, x);
     x->problem.objective = SKED_OBJECTIVE_MEMORY;
 }
 

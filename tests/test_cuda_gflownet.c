@@ -363,6 +363,78 @@ static void learn_on_cpu(const test_case *c, const test_model *t, sked_i_once_wa
     free(gradient);
 }
 
+/* One problem by another loss: trajectory balance in one walk; PPO on what was drawn with other parameters.
+ */
+static void check_loss(sked_i_rng *r, const sked_i_sizes *sizes, const sked_i_loss *law, int kind)
+{
+    enum { count = 7 };
+    const bool ppo = law->kind == SKED_I_LOSS_PPO;
+    test_model t = make_model(sizes, 3);
+    const int64_t total = t.m->layout.total;
+    test_case c = make_case(r, 12, 2, 4, kind);
+    test_walks w;
+    make_walks(&w, &c, count, ppo ? 0 : 2);
+    sked_i_once_walks *x = &w.walks;
+    double log_step[count * 12], slope[count], centre;
+    float *got = calloc((size_t)total, sizeof *got);
+    double *want = calloc((size_t)total, sizeof *want);
+    sked_i_policy_f64 *policy = NULL;
+    sked_i_batch_f64 *b = NULL;
+    OK(sked_i_policy_create_f64(c.instance, &t.m->layout, &sked_i_kernels_cpu_f64, &policy, err));
+    OK(sked_i_batch_create_f64(policy, count, 1, true, &b, err));
+    OK(sked_i_batch_set_loss_f64(b, law, err));
+    x->loss_of = *law;
+    if (ppo) {
+        x->log_step = log_step;
+        OK(cuda->walk(t.device, 1, x, NULL, err));
+        for (int k = 0; k < count; k++)
+            slope[k] = sked_i_log_reward(c.instance, c.temperature, x->makespan[k]);
+        sked_i_advantages(count, 12, slope);
+        x->slope = slope;
+        x->replay = true;
+        for (int64_t i = 0; i < total; i++) {
+            t.m->parameter[i] *= (float)(1 + 0.2 * sin((double)i));
+            t.parameter[i] = t.m->parameter[i];
+        }
+        OK(cuda->put(t.device, t.m->parameter, NULL, NULL, err));
+    }
+    OK(cuda->learn(t.device, 1, x, NULL, err));
+    OK(cuda->finish(t.device, err));
+    OK(cuda->add(t.device, 1e9, 1, got, err));
+    sked_i_policy_prepare_f64(policy, t.parameter, c.temperature);
+    copy_steps(b, x);
+    OK(sked_i_batch_replay_f64(b, err));
+    for (int k = 0; k < count * 12 && ppo; k++)
+        b->log_step[k] = log_step[k];
+    OK(sked_i_batch_grad_f64(b, want, err));
+    assert_near(x->loss, sked_i_batch_loss_f64(b, &centre), 2e-3, "loss");
+    assert_near(x->pull, sked_i_batch_pull_f64(b), 2e-3, "pull");
+    assert_near(x->speedup, sked_i_batch_speedup_f64(b, x->listed), 1e-9, "speedup");
+    assert_true(ppo || x->log_z == law->log_z);
+    assert_same_gradient(&t.m->layout, got, want);
+    sked_i_batch_destroy_f64(b);
+    sked_i_policy_destroy_f64(policy);
+    clear_walks(&w);
+    clear_case(&c);
+    free(got);
+    free(want);
+    clear_model(&t);
+}
+
+static void test_other_losses(void **state)
+{
+    static const sked_i_loss laws[] = {{.kind = SKED_I_LOSS_TB, .log_z = -9},
+                                       {.kind = SKED_I_LOSS_PPO, .clip = 0.05},
+                                       {.kind = SKED_I_LOSS_PPO, .clip = 0.05, .entropy = 2}};
+    sked_i_rng r;
+    (void)state;
+    sked_i_rng_seed(&r, 31, 0);
+    for (int k = 0; k < 3; k++) {
+        check_loss(&r, &shapes[0], &laws[k], 0);
+        check_loss(&r, &shapes[1], &laws[k], 1);
+    }
+}
+
 /* Several problems at once, in one walk: the gradient of each, cut, and their sum. */
 static void check_gradient(sked_i_rng *r, const sked_i_sizes *sizes, uint64_t seed, int problems, double clip)
 {
@@ -601,10 +673,11 @@ static void test_sample(void **state)
     sked_graph_destroy(g);
 }
 
-static sked_sampler *trained(const char *backend, int64_t steps, const char *resume, const char *output)
+static sked_sampler *trained(const char *backend, const char *const *kind, int64_t steps, const char *resume,
+                             const char *output)
 {
-    const char *const settings[] = {"dim=16",  "layers=1",   "head=8",   "mlp=16",           "width=16",
-                                    "batch=6", "validate=2", "graphs=2", "backward=learned", "held-out=1"};
+    const char *const settings[] = {"dim=16",  "layers=1",   "head=8",   "mlp=16", "width=16",   kind[0],
+                                    "batch=6", "validate=2", "graphs=2", kind[1],  "held-out=1", "epochs=3"};
     sked_train_options opt;
     sked_sampler *m = NULL;
     sked_train_options_init(&opt);
@@ -621,12 +694,11 @@ static sked_sampler *trained(const char *backend, int64_t steps, const char *res
 }
 
 /* Training on the device stays near that on the CPU, and a resumed run is the same to the bit. */
-static void test_training(void **state)
+static void check_training(const char *const *kind)
 {
     const char *file = SKED_BINARY_DIR "/test_cuda_gflownet.safetensors";
-    (void)state;
-    sked_sampler *cpu = trained("cpu", 4, NULL, NULL), *through = trained("cuda", 4, NULL, NULL);
-    sked_sampler *half = trained("cuda", 2, NULL, file), *rest = trained("cuda", 4, file, NULL);
+    sked_sampler *cpu = trained("cpu", kind, 4, NULL, NULL), *through = trained("cuda", kind, 4, NULL, NULL);
+    sked_sampler *half = trained("cuda", kind, 2, NULL, file), *rest = trained("cuda", kind, 4, file, NULL);
     const int64_t total = cpu->layout.total;
     for (int64_t i = 0; i < total; i++)
         assert_near(through->parameter[i], cpu->parameter[i], 1e-4, "parameter");
@@ -637,6 +709,16 @@ static void test_training(void **state)
     sked_sampler_destroy(through);
     sked_sampler_destroy(half);
     sked_sampler_destroy(rest);
+}
+
+static void test_training(void **state)
+{
+    static const char *const kinds[][2] = {{"backward=learned", "loss=variance"},
+                                           {"backward=learned", "loss=tb"},
+                                           {"backward=uniform", "loss=ppo"}};
+    (void)state;
+    for (int k = 0; k < 3; k++)
+        check_training(kinds[k]);
 }
 
 /* The one-shot pipeline on the device: members that compute on the CPU alone do so. */
@@ -669,12 +751,12 @@ static void test_robust_members(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_draws),          cmocka_unit_test(test_bounded_choices),
-        cmocka_unit_test(test_distribution),   cmocka_unit_test(test_gradients),
-        cmocka_unit_test(test_update),         cmocka_unit_test(test_same_bytes),
-        cmocka_unit_test(test_long_walks),     cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_sample),         cmocka_unit_test(test_training),
-        cmocka_unit_test(test_robust_members),
+        cmocka_unit_test(test_draws),        cmocka_unit_test(test_bounded_choices),
+        cmocka_unit_test(test_distribution), cmocka_unit_test(test_gradients),
+        cmocka_unit_test(test_other_losses), cmocka_unit_test(test_update),
+        cmocka_unit_test(test_same_bytes),   cmocka_unit_test(test_long_walks),
+        cmocka_unit_test(test_memory),       cmocka_unit_test(test_sample),
+        cmocka_unit_test(test_training),     cmocka_unit_test(test_robust_members),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -242,6 +242,84 @@ static void check_setting(const setting *s)
     clear_fixture(&f);
 }
 
+/* Trajectory balance far from its log Z. */
+static void check_balance(const setting *s)
+{
+    fixture f;
+    sked_i_stepwise_mark mark;
+    const sked_i_loss law = {.kind = SKED_I_LOSS_TB, .log_z = -7};
+    double log_z;
+    make_fixture(s, &f);
+    f.input.problem.loss = law;
+    f.input.problem.listed = s->batch / 3;
+    sked_i_stepwise_device *d = open_device(&f);
+    double *want = room(f.layout.total, sizeof *want);
+    float *got = room(f.layout.total, sizeof *got);
+    OK(sked_i_batch_set_loss_f64(f.batch, &law, err));
+    OK(sked_i_batch_sample_f64(f.batch, s->batch / 3, false, 5, 0, err));
+    replay_these(&f);
+    run_device(&f, d, true);
+    OK(backend()->learn(d, &mark, err));
+    OK(backend()->gradient(d, 0, got, err));
+    const double loss = sked_i_batch_loss_f64(f.batch, &log_z), pull = sked_i_batch_pull_f64(f.batch);
+    const double speedup = sked_i_batch_speedup_f64(f.batch, s->batch / 3);
+    OK(sked_i_batch_grad_f64(f.batch, want, err));
+    assert_true(mark.log_z == law.log_z && fabs(pull) > 0.1);
+    assert_true(fabs(mark.loss - loss) <= (rounds() ? 0.03 : 1e-3) * (loss + 1));
+    assert_true(fabs(mark.pull - pull) <= (rounds() ? 4e-3 : 1e-4) * s->nodes);
+    assert_true(fabs(mark.speedup - speedup) < 1e-9);
+    compare_gradients(&f, got, want, rounds() ? 1e-2 : 2e-6);
+    free(want);
+    free(got);
+    backend()->destroy(d);
+    clear_fixture(&f);
+}
+
+/* Ratios that are cut, ratios that are not, and entropy: at other parameters than those of the draw. */
+static void check_ppo(const setting *s, double entropy)
+{
+    fixture f;
+    sked_i_stepwise_mark mark;
+    const sked_i_loss law = {.kind = SKED_I_LOSS_PPO, .clip = 0.05, .entropy = entropy};
+    double log_z;
+    make_fixture(s, &f);
+    f.input.problem.loss = law;
+    sked_i_stepwise_device *d = open_device(&f);
+    double *want = room(f.layout.total, sizeof *want);
+    float *got = room(f.layout.total, sizeof *got);
+    OK(sked_i_batch_set_loss_f64(f.batch, &law, err));
+    OK(sked_i_batch_sample_f64(f.batch, 0, false, 5, 0, err));
+    replay_these(&f);
+    run_device(&f, d, true);
+    for (int64_t i = 0; i < f.layout.total; i++) {
+        f.single[i] *= (float)(1 + 0.2 * sin((double)i));
+        f.parameter[i] = f.single[i];
+    }
+    OK(backend()->write(d, f.single, NULL, NULL, err));
+    OK(backend()->again(d, err));
+    OK(backend()->learn(d, &mark, err));
+    OK(backend()->gradient(d, 0, got, err));
+    sked_i_policy_prepare_f64(f.policy, f.parameter, s->temperature);
+    OK(sked_i_batch_grad_f64(f.batch, want, err));
+    const double loss = sked_i_batch_loss_f64(f.batch, &log_z);
+    print_message("PPO: loss %.6g, on the device %.6g\n", loss, mark.loss);
+    assert_true(fabs(mark.loss - loss) <= (rounds() ? 0.03 : 1e-5) * (fabs(loss) + entropy));
+    assert_true(mark.norm > 0 && mark.pull == 0);
+    compare_gradients(&f, got, want, rounds() ? 3e-2 : 1e-5);
+    free(want);
+    free(got);
+    backend()->destroy(d);
+    clear_fixture(&f);
+}
+
+static void test_other_losses(void **state)
+{
+    (void)state;
+    check_balance(&small_settings[0]);
+    check_ppo(&small_settings[0], 0);
+    check_ppo(&small_settings[1], 2);
+}
+
 static void test_small(void **state)
 {
     (void)state;
@@ -483,12 +561,12 @@ static void note(void *data, const sked_train_progress *p)
         c->at[c->count++] = *p;
 }
 
-static sked_sampler *train(const char *backend_name, int64_t steps, const char *resume, const char *output,
-                           curve *c)
+static sked_sampler *train(const char *backend_name, const char *loss, int64_t steps, const char *resume,
+                           const char *output, curve *c)
 {
-    static const char *const settings[] = {"policy=stepwise", "graphs=2",     "batch=6", "validate=0",
-                                           "dim=16",          "layers=2",     "head=8",  "mlp=16",
-                                           "width=16",        "temperature=8"};
+    const char *const settings[] = {"policy=stepwise", "graphs=2", "batch=6",       "validate=0",
+                                    "dim=16",          "layers=2", "head=8",        "mlp=16",
+                                    "width=16",        loss,       "temperature=8", "epochs=2"};
     sked_train_options opt;
     sked_sampler *m = NULL;
     sked_train_options_init(&opt);
@@ -508,25 +586,28 @@ static sked_sampler *train(const char *backend_name, int64_t steps, const char *
 }
 
 /* The same losses as on the CPU; and a run that is resumed ends with the same bytes as one that is not. */
-static void test_training(void **state)
+static void check_training(const char *loss, int count)
 {
-    (void)state;
+    const bool ppo = strcmp(loss, "loss=ppo") == 0;
     const char *file = "test_cuda_stepwise.model";
     curve cpu = {.count = 0}, cuda = {.count = 0};
-    sked_sampler *a = train("cpu", updates, NULL, NULL, &cpu), *b = train("cuda", updates, NULL, NULL, &cuda);
-    assert_int_equal(cpu.count, updates);
-    assert_int_equal(cuda.count, updates);
-    for (int k = 0; k < updates; k++) {
-        print_message("update %d: loss %.6g and %.6g, norm %.6g and %.6g\n", k, cpu.at[k].loss,
+    sked_sampler *a = train("cpu", loss, count, NULL, NULL, &cpu),
+                 *b = train("cuda", loss, count, NULL, NULL, &cuda);
+    assert_int_equal(cpu.count, count);
+    assert_int_equal(cuda.count, count);
+    for (int k = 0; k < count; k++) {
+        print_message("%s, update %d: loss %.6g and %.6g, norm %.6g and %.6g\n", loss, k, cpu.at[k].loss,
                       cuda.at[k].loss, cpu.at[k].norm, cuda.at[k].norm);
         const double tolerance = rounds() ? 0.02 : 1e-4;
-        assert_true(fabs(cpu.at[k].loss - cuda.at[k].loss) <= tolerance * cpu.at[k].loss);
+        assert_true(fabs(cpu.at[k].loss - cuda.at[k].loss) <= tolerance * fabs(cpu.at[k].loss));
         assert_true(fabs(cpu.at[k].norm - cuda.at[k].norm) <= tolerance * cpu.at[k].norm);
-        assert_true(fabs(cpu.at[k].log_z - cuda.at[k].log_z) <= tolerance * (1 + fabs(cpu.at[k].log_z)));
+        assert_true(ppo ||
+                    fabs(cpu.at[k].log_z - cuda.at[k].log_z) <= tolerance * (1 + fabs(cpu.at[k].log_z)));
+        assert_true(fabs(cpu.at[k].speedup - cuda.at[k].speedup) <= tolerance * cpu.at[k].speedup);
     }
-    sked_sampler_destroy(train("cuda", updates / 2, NULL, file, NULL));
-    sked_sampler *c = train("cuda", updates, file, NULL, NULL);
-    assert_int_equal(b->steps, updates);
+    sked_sampler_destroy(train("cuda", loss, count / 2, NULL, file, NULL));
+    sked_sampler *c = train("cuda", loss, count, file, NULL, NULL);
+    assert_int_equal(b->steps, count);
     assert_memory_equal(b->parameter, c->parameter, (size_t)b->layout.total * sizeof *b->parameter);
     assert_memory_equal(b->moment2, c->moment2, (size_t)b->layout.total * sizeof *b->moment2);
     assert_memory_not_equal(a->parameter, b->parameter, (size_t)b->layout.total * sizeof *b->parameter);
@@ -534,6 +615,14 @@ static void test_training(void **state)
     sked_sampler_destroy(a);
     sked_sampler_destroy(b);
     sked_sampler_destroy(c);
+}
+
+static void test_training(void **state)
+{
+    (void)state;
+    check_training("loss=variance", updates);
+    check_training("loss=tb", 2);
+    check_training("loss=ppo", 2);
 }
 
 static sked_samples sample(const sked_sampler *m, const sked_problem *p, const char *backend_name,
@@ -556,7 +645,7 @@ static void test_sampling(void **state)
 {
     (void)state;
     const sked_generate_options how = {.size = sizeof how, .nodes = 8, .seed = 2};
-    sked_sampler *m = train("cpu", 1, NULL, NULL, NULL);
+    sked_sampler *m = train("cpu", "loss=variance", 1, NULL, NULL, NULL);
     sked_graph *g = NULL;
     sked_problem p;
     int32_t same = 0;
@@ -587,11 +676,17 @@ static void test_sampling(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small),    cmocka_unit_test(test_rounded),
-        cmocka_unit_test(test_drawing),  cmocka_unit_test(test_several_and_again),
-        cmocka_unit_test(test_update),   cmocka_unit_test(test_distribution),
-        cmocka_unit_test(test_refusals), cmocka_unit_test(test_training),
-        cmocka_unit_test(test_sampling), cmocka_unit_test(test_large),
+        cmocka_unit_test(test_other_losses),
+        cmocka_unit_test(test_small),
+        cmocka_unit_test(test_rounded),
+        cmocka_unit_test(test_drawing),
+        cmocka_unit_test(test_several_and_again),
+        cmocka_unit_test(test_update),
+        cmocka_unit_test(test_distribution),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_training),
+        cmocka_unit_test(test_sampling),
+        cmocka_unit_test(test_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

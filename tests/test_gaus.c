@@ -553,10 +553,15 @@ static void test_means(void **state)
         random_problem r;
         sked_i_gaus_model *m = NULL;
         double mu[20];
-        random_problem_make(seed, (seed % 2 ? RANDOM_LAGS | RANDOM_NEGATIVE : 0) | RANDOM_HORIZON, 3, 20, &r);
+        const int period = seed % 4 >= 2 ? 5 + (int)seed % 7 : 0;
+        random_problem_make(seed,
+                            (seed % 2 ? RANDOM_LAGS | RANDOM_NEGATIVE : 0) | RANDOM_HORIZON |
+                                (period > 0 ? RANDOM_LOOPS : 0),
+                            3, 20, &r);
         r.problem.objective = SKED_OBJECTIVE_MEMORY;
         r.problem.horizon += 6;
-        OK(sked_i_gaus_model_create(&r.problem, 0, (int64_t)r.problem.horizon, &m, err));
+        r.problem.ii = period;
+        OK(sked_i_gaus_model_create(&r.problem, period, (int64_t)r.problem.horizon, &m, err));
         if (m != NULL && sked_i_gaus_means_suffice(m))
             descend_means_twice(m, mu);
         sked_i_gaus_model_destroy(m);
@@ -582,8 +587,38 @@ static void test_means_of_circuit(void **state)
     double *mu = malloc((size_t)m->n * sizeof *mu);
     assert_non_null(mu);
     assert_true(descend_means_twice(m, mu) <= 60); /* the middle alone gives 138 */
+    sked_i_gaus_model_destroy(m);
+    m = NULL;
+    p.ii = 100; /* folded: all that is alive a hundred steps apart */
+    OK(sked_i_gaus_model_create(&p, 100, (int64_t)(1.2 * info.depth), &m, err));
+    const double folded = descend_means_twice(m, mu);
+    print_message("folded over 100 of %d steps: %g\n", (int)m->steps, folded);
+    assert_true(folded <= 220);
     free(mu);
     sked_i_gaus_model_destroy(m);
+    sked_graph_destroy(g);
+}
+
+/* Where modulo-list finds a schedule, so does gaus, however little time there is. */
+static void test_hurried_loop(void **state)
+{
+    const sked_generate_options o = {.size = sizeof o, .nodes = 2000};
+    sked_graph *g = NULL;
+    sked_problem p;
+    (void)state;
+    OK(sked_graph_generate("loop", &o, &g, err));
+    sked_problem_init(&p, g);
+    p.objective = SKED_OBJECTIVE_MEMORY;
+    p.ii = SKED_II_AUTO;
+    for (int k = 0; k < 2; k++) {
+        sked_run_options opt;
+        sked_result r = {.size = sizeof r};
+        sked_run_options_init(&opt);
+        opt.time_limit = 0.2 * k;
+        OK(sked_method_run("gaus", &p, &opt, &r, err));
+        OK(sked_schedule_validate(&p, r.schedule[0], err));
+        sked_result_clear(&r);
+    }
     sked_graph_destroy(g);
 }
 
@@ -676,6 +711,65 @@ static void test_watched_descent(void **state)
     tuning.visit_data = &w;
     OK(sked_i_gaus_descend(l, &tuning, &limit, f.mu, &best, &evaluations, err));
     assert_int_equal(w.steps, 12);
+    sked_i_gaus_incumbent_free(&best);
+    sked_i_gaus_legaliser_destroy(l);
+    close_fixture(&f);
+}
+
+typedef struct violations {
+    double first, last;
+} violations;
+
+static void watch_violations(void *data, const sked_i_gaus_iterate *x)
+{
+    violations *v = data;
+    v->last = x->violation[SKED_I_GAUS_DEPENDENCY];
+    if (x->number == 0)
+        v->first = v->last;
+}
+
+/* Dual steps and growing penalties: by their definition, and they bring the violations down. */
+static void test_published_lagrangian(void **state)
+{
+    const sked_i_gaus_growth raise = {1.5, 0.9, 0.5}, ours = {1.5, 0.9, 0};
+    const sked_i_gaus_value value = {.violation = {4, 2, 0, 1}};
+    double before[SKED_I_GAUS_FAMILIES] = {4, 8, 0, 1}, multiplier[SKED_I_GAUS_FAMILIES] = {1, 1, 1, 1},
+           penalty[SKED_I_GAUS_FAMILIES] = {2, 2, 2, SKED_I_GAUS_PENALTY_MOST};
+    const double expected[][4] = {{5, 3, 1, 1 + 0.5 * SKED_I_GAUS_PENALTY_MOST},
+                                  {3, 2, 2, SKED_I_GAUS_PENALTY_MOST}};
+    (void)state;
+    sked_i_gaus_raise_multipliers(&value, &raise, before, multiplier, penalty);
+    assert_memory_equal(multiplier, expected[0], sizeof multiplier);
+    assert_memory_equal(penalty, expected[1], sizeof penalty);
+    sked_i_gaus_raise_multipliers(&value, &ours, before, multiplier, penalty);
+    assert_true(multiplier[0] == 7.5 && multiplier[2] == 1 && penalty[0] == 3);
+
+    const sked_i_limit limit = {.deadline = INFINITY};
+    fixture f;
+    sked_i_gaus_legaliser *l = NULL;
+    sked_i_gaus_incumbent best;
+    int64_t evaluations = 0;
+    violations seen[2];
+    open_fixture(&f, 0, 1);
+    OK(sked_i_gaus_legaliser_create(f.m, &l, err));
+    OK(sked_i_gaus_incumbent_create(f.m->n, false, &best, err));
+    for (int k = 0; k < 2; k++) {
+        sked_i_gaus_tuning tuning = {.rate = 0.2,
+                                     .kappa = 0.15,
+                                     .sigma_most = 8,
+                                     .sigma_scale = 1,
+                                     .published = k == 1,
+                                     .iterations = 100,
+                                     .every = 10,
+                                     .threads = 1,
+                                     .goal = -INFINITY,
+                                     .record = watch_violations,
+                                     .record_data = &seen[k]};
+        sked_i_gaus_place_means(f.m, SKED_I_GAUS_START_MIDPOINT, NULL, NULL, f.mu);
+        OK(sked_i_gaus_descend(l, &tuning, &limit, f.mu, &best, &evaluations, err));
+    }
+    assert_true(seen[0].first == seen[1].first && seen[0].last != seen[1].last);
+    assert_true(seen[1].last < 0.5 * seen[1].first);
     sked_i_gaus_incumbent_free(&best);
     sked_i_gaus_legaliser_destroy(l);
     close_fixture(&f);
@@ -986,8 +1080,10 @@ int main(void)
         cmocka_unit_test(test_legaliser),
         cmocka_unit_test(test_means),
         cmocka_unit_test(test_means_of_circuit),
+        cmocka_unit_test(test_hurried_loop),
         cmocka_unit_test(test_starved),
         cmocka_unit_test(test_watched_descent),
+        cmocka_unit_test(test_published_lagrangian),
         cmocka_unit_test(test_against_exhaustive_search),
         cmocka_unit_test(test_pipelined),
         cmocka_unit_test(test_interval_search),

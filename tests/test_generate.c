@@ -396,6 +396,44 @@ static void loops_are_modulo_problems(void **state)
     }
 }
 
+static double least_interval(const sked_graph *g)
+{
+    sked_problem p;
+    double ii;
+    sked_problem_init(&p, g);
+    p.objective = SKED_OBJECTIVE_II;
+    OK(sked_problem_bound(&p, &ii, NULL, err));
+    return ii;
+}
+
+/* Every back edge closes a recurrence, and none of them, nor several together, needs more than span + 1. */
+static void back_edges_close_recurrences(void **state)
+{
+    (void)state;
+    sked_back_edges draw;
+    sked_back_edges_init(&draw);
+    sked_graph *plain = make_with("circuit", 3000, 0, "kind=divider"), *g[3] = {NULL};
+    draw.count = 300;
+    draw.distance = 3;
+    draw.span = 7;
+    for (int k = 0; k < 3; k++) {
+        draw.seed = k == 2;
+        OK(sked_graph_looped(plain, &draw, &g[k], err));
+        assert_int_equal(g[k]->n_carried, 300);
+        assert_int_equal(g[k]->n_edges, plain->n_edges + 300);
+        assert_int_equal(g[k]->n_ops, plain->n_ops);
+        for (int64_t e = 0; e < g[k]->n_edges; e++)
+            assert_in_range(g[k]->edge_distance[e], 0, 3);
+        assert_in_range((int)least_interval(g[k]), 5, 8);
+    }
+    assert_true(same_edges(g[0], g[1]) && !same_edges(g[0], g[2]));
+    for (int k = 0; k < 3; k++)
+        sked_graph_destroy(g[k]);
+    draw.span = 0;
+    FAILS(SKED_ERR_ARGUMENT, "span", sked_graph_looped(plain, &draw, &g[0], err));
+    sked_graph_destroy(plain);
+}
+
 /* ------------------------------------------------------------------ distributions and demands */
 
 static double phi(double x)
@@ -628,6 +666,7 @@ int main(void)
         cmocka_unit_test(fft_points_meet),
         cmocka_unit_test(circuits_are_of_gates),
         cmocka_unit_test(loops_are_modulo_problems),
+        cmocka_unit_test(back_edges_close_recurrences),
         cmocka_unit_test(distributions_have_their_means),
         cmocka_unit_test(distributions_refuse),
         cmocka_unit_test(columns_are_filled),

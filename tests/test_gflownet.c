@@ -1,4 +1,5 @@
 /* The sampler against the truth: tiny problems where every schedule can be listed. */
+#define _POSIX_C_SOURCE 200809L
 #include "test.h"
 
 #include "base/rng.h"
@@ -7,6 +8,8 @@
 #include "method/gflownet/source.h"
 
 #include <math.h>
+#include <pthread.h>
+#include <time.h>
 
 enum { MAX_OPS = 5, MAX_CLASSES = 20000 };
 
@@ -186,25 +189,49 @@ static sked_graph *tiny_graph(const tiny *t)
 static const double temperatures[] = {1, 0.3, 0.1};
 enum { n_temperatures = sizeof temperatures / sizeof *temperatures };
 
+/* Trajectory balance: the loss at the log Z of now, then a step of that with its part of the gradient. */
+static void begin_balance(const sked_sampler *m, sked_i_batch_f32 *b, double temperature,
+                          sked_i_log_z_input *in)
+{
+    sked_i_log_z_look(b->policy->instance, temperature, in);
+    const sked_i_loss loss = {.kind = SKED_I_LOSS_TB, .log_z = sked_i_log_z_value(m->log_z, in)};
+    OK(sked_i_batch_set_loss_f32(b, &loss, err));
+}
+static void end_balance(sked_sampler *m, const sked_i_batch_f32 *b, const sked_i_log_z_input *in)
+{
+    double parameter[SKED_I_LOG_Z_TOTAL], gradient[SKED_I_LOG_Z_TOTAL] = {0};
+    sked_i_adam adam = sked_i_sampler_adam(m);
+    for (int i = 0; i < SKED_I_LOG_Z_TOTAL; i++)
+        parameter[i] = m->log_z->parameter[i];
+    sked_i_log_z_grad(parameter, in, sked_i_batch_pull_f32(b), gradient);
+    adam.rate *= 4;
+    sked_i_sampler_step_log_z(m, &adam, gradient);
+}
+
 static void train(sked_sampler *m, sked_i_policy_f32 *p, int updates, double rate, int batch)
 {
     sked_i_batch_f32 *b = NULL;
+    sked_i_log_z_input in;
     float *gradient = malloc((size_t)m->layout.total * sizeof *gradient);
     assert_non_null(gradient);
     OK(sked_i_batch_create_f32(p, batch, 1, true, &b, err));
     for (int u = 0; u < updates; u++) {
         memset(gradient, 0, (size_t)m->layout.total * sizeof *gradient);
         sked_i_policy_prepare_f32(p, m->parameter, temperatures[u % n_temperatures]);
+        if (m->log_z)
+            begin_balance(m, b, temperatures[u % n_temperatures], &in);
         OK(sked_i_batch_learn_f32(b, batch / 8, 9, (uint64_t)u * 1000, gradient, err));
         m->rate = rate * (1 - (double)u / updates);
+        if (m->log_z)
+            end_balance(m, b, &in);
         sked_i_sampler_update(m, gradient, 1);
     }
     sked_i_batch_destroy_f32(b);
     free(gradient);
 }
 
-/* Total variation to R/Z over all schedules, and mean zeta against log Z. */
-static void compare(const tiny *t, sked_i_policy_f32 *p, listing *l)
+/* Total variation to R/Z over all schedules, and mean zeta against log Z, which it returns. */
+static double compare(const tiny *t, sked_i_policy_f32 *p, listing *l)
 {
     sked_i_batch_f32 *b = NULL;
     double z = 0, mass = 0, distance = 0, mean;
@@ -233,6 +260,7 @@ static void compare(const tiny *t, sked_i_policy_f32 *p, listing *l)
         assert_true(distance <= 0.05);
         assert_true(fabs(mean - log(z)) <= 0.1);
     }
+    return log(z);
 }
 
 /* Sanitizers make training slow: there all policies run, and the first is trained to the end where data takes
@@ -251,7 +279,8 @@ static const sked_i_sizes tiny_sizes[] = {
     {24, 2, 8, 48, 16, 8, 32, 8, SKED_I_POLICY_STEPWISE, SKED_I_BACKWARD_UNIFORM},
 };
 
-static void check_tiny(const tiny *t, const sked_i_sizes *sizes, int updates, double rate)
+static void check_tiny_by(const tiny *t, const sked_i_sizes *sizes, sked_i_loss_id loss, int updates,
+                          double rate)
 {
     sked_graph *g = tiny_graph(t);
     sked_machine *machine = NULL;
@@ -278,13 +307,21 @@ static void check_tiny(const tiny *t, const sked_i_sizes *sizes, int updates, do
         l.work += machine == NULL ? t->duration[i] : x->duration[i] * x->scale;
     OK(sked_i_sampler_create(sizes, &m, err));
     sked_i_sampler_start(m, 1);
+    if (loss == SKED_I_LOSS_TB)
+        OK(sked_i_sampler_open_log_z(m, err));
     OK(sked_i_policy_create_f32(x, &m->layout, &sked_i_kernels_cpu_f32, &p, err));
     train(m, p, updates, rate, 32);
     for (int k = 0; k < n_temperatures; k++) {
         l.temperature = temperatures[k];
         l.count = l.trajectories = 0;
         sked_i_policy_prepare_f32(p, m->parameter, l.temperature);
-        compare(t, p, &l);
+        const double truth = compare(t, p, &l);
+        if (m->log_z && l.judged) {
+            sked_i_log_z_input in;
+            sked_i_log_z_look(x, l.temperature, &in);
+            print_message("    learned log Z %.4f\n", sked_i_log_z_value(m->log_z, &in));
+            assert_true(fabs(sked_i_log_z_value(m->log_z, &in) - truth) <= 0.1);
+        }
     }
     sked_i_policy_destroy_f32(p);
     sked_i_instance_destroy(x);
@@ -292,6 +329,11 @@ static void check_tiny(const tiny *t, const sked_i_sizes *sizes, int updates, do
     sked_graph_destroy(g);
     sked_machine_destroy(machine);
     free(l.row);
+}
+
+static void check_tiny(const tiny *t, const sked_i_sizes *sizes, int updates, double rate)
+{
+    check_tiny_by(t, sizes, SKED_I_LOSS_VARIANCE, updates, rate);
 }
 
 static const tiny problems[] = {
@@ -342,6 +384,15 @@ static void test_tiny_problems_stepwise(void **state)
     check_tiny(&problems[0], &tiny_sizes[3], 2000, 3e-3);
 }
 
+/* The same with a learned log Z, which must be the true one. */
+static void test_tiny_problems_balanced(void **state)
+{
+    (void)state;
+    check_tiny_by(&problems[4], &tiny_sizes[0], SKED_I_LOSS_TB, 2000, 4e-3);
+    check_tiny_by(&problems[1], &tiny_sizes[1], SKED_I_LOSS_TB, 2000, 4e-3);
+    check_tiny_by(&problems[0], &tiny_sizes[2], SKED_I_LOSS_TB, 2200, 3e-3);
+}
+
 /* ------------------------------------------------------------------ models, training, sampling */
 
 static sked_graph *generated(const char *family, int32_t nodes, uint64_t seed)
@@ -352,17 +403,24 @@ static sked_graph *generated(const char *family, int32_t nodes, uint64_t seed)
     return g;
 }
 
-/* The kinds of model there are. */
-static const char *const kinds[][2] = {{"policy=encode-once", "backward=uniform"},
-                                       {"policy=encode-once", "backward=learned"},
-                                       {"policy=stepwise", "backward=learned"},
-                                       {"policy=stepwise", "backward=uniform"}};
-enum { n_kinds = sizeof kinds / sizeof *kinds };
+/* The kinds of model there are, then some of them learnt by other losses. */
+static const char *const kinds[][3] = {
+    {"policy=encode-once", "backward=uniform", "loss=variance"},
+    {"policy=encode-once", "backward=learned", "loss=variance"},
+    {"policy=stepwise", "backward=learned", "loss=variance"},
+    {"policy=stepwise", "backward=uniform", "loss=variance"},
+    {"policy=encode-once", "backward=uniform", "loss=tb"},
+    {"policy=stepwise", "backward=auto", "loss=tb"},
+    {"policy=encode-once", "backward=auto", "loss=ppo"},
+    {"policy=stepwise", "backward=auto", "loss=ppo"},
+};
+enum { n_kinds = 4, BALANCED = 4, n_trainings = sizeof kinds / sizeof *kinds };
 
 static sked_sampler *trained(int kind, int64_t steps, int threads, const char *resume, const char *output)
 {
-    const char *const settings[] = {"dim=16",   "layers=2",   "head=8",     "mlp=16",       "width=16",
-                                    "batch=10", "validate=2", "held-out=2", kinds[kind][0], kinds[kind][1]};
+    const char *const settings[] = {"dim=16",       "layers=2",     "head=8",      "mlp=16",
+                                    "width=16",     "batch=10",     "validate=2",  "held-out=2",
+                                    kinds[kind][0], kinds[kind][1], kinds[kind][2]};
     sked_train_options opt;
     sked_sampler *m = NULL;
     sked_train_options_init(&opt);
@@ -392,6 +450,9 @@ static void assert_same_model(const sked_sampler *a, const sked_sampler *b, bool
         assert_memory_equal(a->moment1, b->moment1, bytes);
         assert_memory_equal(a->moment2, b->moment2, bytes);
     }
+    assert_int_equal(a->loss, b->loss);
+    if (a->log_z && moments)
+        assert_memory_equal(a->log_z, b->log_z, sizeof *a->log_z);
 }
 
 static const char *scratch_file(void)
@@ -409,6 +470,7 @@ static void check_resume(int kind)
     OK(sked_sampler_write(through, scratch_file(), false, err));
     OK(sked_sampler_read(scratch_file(), &fresh, err));
     assert_same_model(through, fresh, false);
+    assert_null(fresh->log_z); /* the model is whole without */
     sked_sampler_destroy(through);
     sked_sampler_destroy(half);
     sked_sampler_destroy(rest);
@@ -418,8 +480,26 @@ static void check_resume(int kind)
 static void test_resume_is_bit_identical(void **state)
 {
     (void)state;
-    for (int kind = 0; kind < n_kinds; kind++)
+    for (int kind = 0; kind < n_trainings; kind++)
         check_resume(kind);
+}
+
+/* What a model was learnt by: its file says so, and log Z goes where another loss goes on. */
+static void test_a_model_knows_its_loss(void **state)
+{
+    (void)state;
+    sked_sampler *m = trained(BALANCED, 2, 1, NULL, scratch_file()), *next = NULL;
+    assert_int_equal(m->loss, SKED_I_LOSS_TB);
+    assert_non_null(m->log_z);
+    assert_true(m->log_z->moment2[SKED_I_LOG_Z_TOTAL - 1] > 0); /* it has learnt */
+    sked_sampler_destroy(m);
+    next = trained(0, 4, 1, scratch_file(), scratch_file());
+    assert_int_equal(next->loss, SKED_I_LOSS_VARIANCE);
+    assert_null(next->log_z);
+    sked_sampler_destroy(next);
+    next = trained(BALANCED, 5, 1, scratch_file(), NULL); /* and begins again where it is not there */
+    assert_non_null(next->log_z);
+    sked_sampler_destroy(next);
 }
 
 static void put_file(const char *bytes, size_t size)
@@ -428,6 +508,42 @@ static void put_file(const char *bytes, size_t size)
     assert_non_null(f);
     assert_int_equal(fwrite(bytes, 1, size, f), size);
     assert_int_equal(fclose(f), 0);
+}
+
+/* Replaces text of the header by other text of the same length. */
+static void put_changed(const char *bytes, size_t size, const char *from, const char *to)
+{
+    static char other[4000000];
+    const size_t length = strlen(from);
+    bool found = false;
+    memcpy(other, bytes, size);
+    for (size_t i = 8; i + length < size && !found; i++)
+        if (memcmp(other + i, from, length) == 0) {
+            memcpy(other + i, to, length);
+            found = true;
+        }
+    assert_true(found);
+    put_file(other, size);
+}
+
+static void check_damaged_log_z(void)
+{
+    static char bytes[4000000];
+    sked_sampler *m = trained(BALANCED, 1, 1, NULL, NULL), *other = NULL;
+    OK(sked_sampler_write(m, scratch_file(), true, err));
+    FILE *f = fopen(scratch_file(), "rb");
+    assert_non_null(f);
+    const size_t size = fread(bytes, 1, sizeof bytes, f);
+    fclose(f);
+    put_changed(bytes, size, "\"moment1.log_z.out_bias\"", "\"moment2.log_z.out_bias\"");
+    FAILS(SKED_ERR_FORMAT, "log_z.out_bias of the model is missing or stands twice",
+          sked_sampler_read(scratch_file(), &other, err));
+    put_changed(bytes, size, "\"loss\":\"tb\"", "\"loss\":\"tc\"");
+    FAILS(SKED_ERR_FORMAT, "'loss' of the model is not understood",
+          sked_sampler_read(scratch_file(), &other, err));
+    put_changed(bytes, size, ",\"loss\":\"tb\"", "             "); /* no log Z without its loss */
+    FAILS(SKED_ERR_FORMAT, "a tensor sked does not know", sked_sampler_read(scratch_file(), &other, err));
+    sked_sampler_destroy(m);
 }
 
 static void test_damaged_models_are_refused(void **state)
@@ -450,6 +566,8 @@ static void test_damaged_models_are_refused(void **state)
     memset(bytes + size - 4, 0xff, 4); /* a NaN */
     put_file(bytes, size);
     FAILS(SKED_ERR_FORMAT, "not finite", sked_sampler_read(scratch_file(), &other, err));
+    check_damaged_log_z();
+    put_file(bytes, size);
     for (size_t cut = 8; cut < 600;
          cut += 7) { /* any header byte may be wrong: an error or a model, no crash */
         const char keep = bytes[cut];
@@ -567,6 +685,99 @@ static void test_failed_training_keeps_the_model(void **state)
     sked_sampler_destroy(m);
 }
 
+static sked_train_options ppo_options(const char *const *settings, int count)
+{
+    sked_train_options opt;
+    sked_train_options_init(&opt);
+    opt.graphs = "layered:6-12";
+    opt.devices = 3;
+    opt.seed = 5;
+    opt.settings = settings;
+    opt.n_settings = count;
+    return opt;
+}
+
+static volatile sig_atomic_t stop_now;
+
+static void *stop_soon(void *data)
+{
+    const struct timespec time = {0, *(const long *)data};
+    nanosleep(&time, NULL);
+    stop_now = 1;
+    return NULL;
+}
+
+/* PPO takes several steps in an update: a stop half-way leaves the model of before. */
+static void test_stopped_ppo_changes_nothing(void **state)
+{
+    (void)state;
+    static const char *const settings[] = {"dim=16",   "layers=1", "head=8",     "mlp=16",   "width=16",
+                                           "batch=10", "graphs=1", "validate=0", "loss=ppo", "epochs=100"};
+    for (long time = 50000000; time < 200000000; time += 70000000) {
+        sked_train_options opt = ppo_options(settings, sizeof settings / sizeof *settings);
+        sked_sampler *stopped = NULL, *whole = NULL;
+        pthread_t thread;
+        stop_now = 0;
+        opt.stop = &stop_now;
+        assert_int_equal(pthread_create(&thread, NULL, stop_soon, &time), 0);
+        OK(sked_train(&opt, &stopped, err));
+        pthread_join(thread, NULL);
+        opt.stop = NULL;
+        opt.steps = stopped->steps;
+        if (opt.steps == 0)
+            opt.minutes = 0;
+        OK(sked_train(&opt, &whole, err));
+        assert_same_model(whole, stopped, true);
+        sked_sampler_destroy(stopped);
+        sked_sampler_destroy(whole);
+    }
+}
+
+static void note_speedup(void *data, const sked_train_progress *p)
+{
+    double *speedup = data; /* of the first updates, and of the last */
+    if (p->step <= 10 || p->step > 70)
+        speedup[p->step > 10] += p->speedup / 10;
+}
+
+/* Trains on one graph and returns how much better its draws get. */
+static double gain_of_ppo(const char *policy, const char *rate, const char *entropy)
+{
+    static const char file[] = SKED_BINARY_DIR "/test_gflownet.json";
+    const char *const settings[] = {"dim=16",      "layers=1",  "head=8",     "mlp=16",
+                                    "width=16",    "batch=24",  "graphs=1",   "validate=0",
+                                    "transfers=0", "unequal=0", "gentlest=4", "sharpest=4",
+                                    "loss=ppo",    rate,        policy,       entropy};
+    sked_train_options opt = ppo_options(settings, sizeof settings / sizeof *settings);
+    double speedup[2] = {0};
+    sked_sampler *m = NULL;
+    sked_graph *g = generated("stochastic-block", 16, 3);
+    OK(sked_graph_write(g, file, NULL, err));
+    opt.graphs = file;
+    opt.steps = 80;
+    opt.progress = note_speedup;
+    opt.progress_data = speedup;
+    OK(sked_train(&opt, &m, err));
+    print_message("%s, %s: mean speedup %.4f, then %.4f\n", policy, entropy, speedup[0], speedup[1]);
+    sked_sampler_destroy(m);
+    sked_graph_destroy(g);
+    remove(file);
+    return speedup[1] - speedup[0];
+}
+
+/* From its own trajectories only; a large bonus for entropy keeps them apart, and so worse. */
+static void test_ppo_makes_schedules_better(void **state)
+{
+    (void)state;
+    static const char *const policies[][2] = {{"policy=encode-once", "rate=0.02"},
+                                              {"policy=stepwise", "rate=0.003"}};
+    for (int k = 0; k < 2; k++) {
+        const double gain = gain_of_ppo(policies[k][0], policies[k][1], "entropy=0");
+        assert_true(gain > 0.1);
+        assert_true(gain_of_ppo(policies[k][0], policies[k][1], "entropy=10") < gain - 0.1);
+    }
+}
+
 static void test_training_refuses_nonsense(void **state)
 {
     (void)state;
@@ -588,6 +799,12 @@ static void test_training_refuses_nonsense(void **state)
     FAILS(SKED_ERR_ARGUMENT, "batch", sked_train(&opt, &m, err));
     opt.settings = odd;
     FAILS(SKED_ERR_ARGUMENT, "multiple of 8", sked_train(&opt, &m, err));
+    const char *backwards[] = {"loss=ppo", "backward=learned"}, *unknown[] = {"loss=reinforce"};
+    opt.settings = unknown;
+    FAILS(SKED_ERR_ARGUMENT, "loss", sked_train(&opt, &m, err));
+    opt.settings = backwards;
+    opt.n_settings = 2;
+    FAILS(SKED_ERR_ARGUMENT, "ppo has no use for backward=learned", sked_train(&opt, &m, err));
 }
 
 /* A model of that kind as training would start it. */
@@ -832,7 +1049,11 @@ int main(void)
         cmocka_unit_test(test_tiny_problems),
         cmocka_unit_test(test_tiny_problems_backwards),
         cmocka_unit_test(test_tiny_problems_stepwise),
+        cmocka_unit_test(test_tiny_problems_balanced),
         cmocka_unit_test(test_resume_is_bit_identical),
+        cmocka_unit_test(test_a_model_knows_its_loss),
+        cmocka_unit_test(test_ppo_makes_schedules_better),
+        cmocka_unit_test(test_stopped_ppo_changes_nothing),
         cmocka_unit_test(test_damaged_models_are_refused),
         cmocka_unit_test(test_numbers_of_a_model),
         cmocka_unit_test(test_output_is_tried_first),

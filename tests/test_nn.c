@@ -282,6 +282,7 @@ typedef struct whole {
     sked_i_policy_f64 *policy;
     sked_i_batch_f64 *batch;
     double temperature;
+    int64_t total;
 } whole;
 
 static double loss_fn(void *data, const double *x, double *dx)
@@ -294,6 +295,21 @@ static double loss_fn(void *data, const double *x, double *dx)
     if (dx)
         OK(sked_i_batch_grad_f64(w->batch, dx, err));
     return loss;
+}
+
+/* PPO's, of walks with a gradient only; times a thousand, to be compared to as many digits. */
+static double surrogate_fn(void *data, const double *x, double *dx)
+{
+    whole *w = data;
+    const double large = 1000;
+    double mean, *all = calloc((size_t)w->total, sizeof *all);
+    assert_non_null(all);
+    sked_i_policy_prepare_f64(w->policy, x, w->temperature);
+    OK(sked_i_batch_grad_f64(w->batch, all, err));
+    for (int64_t i = 0; i < w->total && dx; i++)
+        dx[i] += large * all[i];
+    free(all);
+    return large * sked_i_batch_loss_f64(w->batch, &mean);
 }
 
 static sked_i_sizes small_sizes(int layers, sked_i_policy_id policy, sked_i_backward_id backward)
@@ -324,12 +340,12 @@ static void check_learning(const whole *w, const sked_i_layout *layout)
 }
 
 /* Every parameter of the table, up to that many entries or so of each. */
-static void check_parameters(const char *what, const sked_i_layout *layout, whole *w, double *x,
+static void check_parameters(const char *what, const sked_i_layout *layout, scalar_fn f, whole *w, double *x,
                              int64_t entries, bool *moved)
 {
     double *dx = calloc((size_t)layout->total, sizeof *dx);
     assert_non_null(dx);
-    loss_fn(w, x, dx);
+    f(w, x, dx);
     const double largest = largest_of(dx, layout->total);
     for (int i = 0; i < layout->n_table; i++) {
         const sked_i_parameter *p = &layout->table[i];
@@ -337,14 +353,56 @@ static void check_parameters(const char *what, const sked_i_layout *layout, whol
         char name[80];
         snprintf(name, sizeof name, "%s, %s", what, p->name);
         moved[i] |= largest_of(dx + p->offset, count) > 1e-9;
-        compare_entries(name, loss_fn, w, x, dx, largest, p->offset + i % step, p->offset + count, step);
+        compare_entries(name, f, w, x, dx, largest, p->offset + i % step, p->offset + count, step);
     }
     free(dx);
 }
 
-static void check_whole(const char *family, int32_t nodes, int32_t devices, double latency,
-                        const sked_machine *machine, double temperature, const sked_i_sizes *sizes,
-                        int64_t entries, bool *moved)
+/* Some ratios are cut: without a bound the objective is another. */
+static void check_cuts(const whole *w, const sked_i_loss *loss)
+{
+    const sked_i_batch_f64 *b = w->batch;
+    double free = 0, cut = 0;
+    for (int32_t i = 0; i < b->size; i++) {
+        sked_i_trajectory t = b->trajectory[i];
+        sked_i_walker_f64 *walker = NULL;
+        sked_i_gradient_f64 g = {0};
+        const sked_i_clipping wide = {1e9, 0}, narrow = {loss->clip, 0};
+        OK(sked_i_walker_create_f64(w->policy, &walker, err));
+        OK(sked_i_gradient_create_f64(w->policy, &g, err));
+        for (int side = -1; side <= 1; side += 2) {
+            t.ppo = &wide;
+            OK(sked_i_walk_f64(walker, SKED_I_WALK_REPLAY, NULL, side, &g, &t, err));
+            free += t.objective;
+            t.ppo = &narrow;
+            OK(sked_i_walk_f64(walker, SKED_I_WALK_REPLAY, NULL, side, &g, &t, err));
+            cut += t.objective;
+        }
+        sked_i_gradient_clear_f64(&g);
+        sked_i_walker_destroy_f64(walker);
+    }
+    assert_true(fabs(free - cut) > 1e-3);
+}
+
+/* The loss, at other parameters than those the trajectories were drawn with. */
+static void check_loss(const char *family, const sked_i_layout *layout, const sked_i_loss *loss, whole *w,
+                       double *x, int64_t entries, bool *moved)
+{
+    const bool ppo = loss->kind == SKED_I_LOSS_PPO;
+    OK(sked_i_batch_set_loss_f64(w->batch, loss, err));
+    OK(sked_i_batch_sample_f64(w->batch, 2, false, 1, 0, err));
+    for (int64_t i = 0; i < layout->total; i++)
+        x[i] *= 1 + 0.3 * sin((double)i);
+    w->total = layout->total;
+    check_parameters(family, layout, ppo ? surrogate_fn : loss_fn, w, x, entries, moved);
+    if (ppo)
+        check_cuts(w, loss);
+}
+
+/* loss NULL: the variance loss. */
+static void check_whole_by(const char *family, int32_t nodes, int32_t devices, double latency,
+                           const sked_machine *machine, double temperature, const sked_i_sizes *sizes,
+                           const sked_i_loss *loss, int64_t entries, bool *moved)
 {
     const sked_generate_options how = {
         .size = sizeof how, .nodes = nodes, .seed = 3, .bytes = latency > 0 ? "uniform:0,2" : NULL};
@@ -370,13 +428,24 @@ static void check_whole(const char *family, int32_t nodes, int32_t devices, doub
     OK(sked_i_batch_create_f64(w.policy, 9, 1, true, &w.batch, err));
     sked_i_policy_prepare_f64(w.policy, parameter, temperature);
     OK(sked_i_batch_sample_f64(w.batch, 2, false, 1, 0, err));
-    check_learning(&w, &layout);
-    check_parameters(family, &layout, &w, parameter, entries, moved);
+    if (loss) {
+        check_loss(family, &layout, loss, &w, parameter, entries, moved);
+    } else {
+        check_learning(&w, &layout);
+        check_parameters(family, &layout, loss_fn, &w, parameter, entries, moved);
+    }
     sked_i_batch_destroy_f64(w.batch);
     sked_i_policy_destroy_f64(w.policy);
     sked_i_instance_destroy(x);
     sked_graph_destroy(g);
     free(parameter);
+}
+
+static void check_whole(const char *family, int32_t nodes, int32_t devices, double latency,
+                        const sked_machine *machine, double temperature, const sked_i_sizes *sizes,
+                        int64_t entries, bool *moved)
+{
+    check_whole_by(family, nodes, devices, latency, machine, temperature, sizes, NULL, entries, moved);
 }
 
 /* Two devices alike and a faster one. */
@@ -424,6 +493,66 @@ static void test_layers_of_stepwise(void **state)
         bool moved[SKED_I_MAX_PARAMETERS] = {false};
         check_whole("layered", 6, 3, 0, NULL, 0.3, &sizes, 6, moved);
     }
+}
+
+/* PPO learns nothing of a backward policy: it has none. */
+static void assert_backward_rests(const sked_i_sizes *sizes, const bool *moved)
+{
+    sked_i_layout layout;
+    int found = 0;
+    OK(sked_i_layout_init(&layout, sizes, err));
+    for (int i = 0; i < layout.n_table; i++)
+        if (strcmp(layout.table[i].name, "back_out") == 0 ||
+            strcmp(layout.table[i].name, "back2_weight") == 0) {
+            assert_false(moved[i]);
+            found++;
+        }
+    assert_int_equal(found, 1);
+}
+
+/* Trajectory balance far from its log Z, the clipped ratio alone, and with the bonus for entropy. */
+static void test_other_losses(void **state)
+{
+    (void)state;
+    static const sked_i_loss losses[] = {{.kind = SKED_I_LOSS_TB, .log_z = -12},
+                                         {.kind = SKED_I_LOSS_PPO, .clip = 0.05},
+                                         {.kind = SKED_I_LOSS_PPO, .clip = 0.05, .entropy = 3}};
+    for (int policy = 0; policy < 2; policy++)
+        for (int i = 0; i < 3; i++) {
+            const sked_i_sizes sizes = small_sizes(1, policy, SKED_I_BACKWARD_LEARNED);
+            bool moved[SKED_I_MAX_PARAMETERS] = {false};
+            if (policy == SKED_I_POLICY_ENCODE_ONCE) /* equal devices: choices with several labels */
+                check_whole_by("erdos-renyi", 6, 5, 0, NULL, 0.1, &sizes, &losses[i], 2, moved);
+            else
+                check_whole_by("layered", 6, 2, 0, NULL, 0.5, &sizes, &losses[i], 1, moved);
+            if (losses[i].kind == SKED_I_LOSS_PPO)
+                assert_backward_rests(&sizes, moved);
+        }
+}
+
+static double log_z_fn(void *data, const double *x, double *dx)
+{
+    const sked_i_log_z_input *in = data;
+    const double z = sked_i_log_z_eval(x, in), far = z - 7;
+    if (dx)
+        sked_i_log_z_grad(x, in, 2 * far, dx);
+    return far * far;
+}
+
+/* The head of log Z, and what it says before it has learnt anything. */
+static void test_log_z(void **state)
+{
+    (void)state;
+    sked_i_log_z_input in = {.list = -2, .kappa = 3, .ops = 5};
+    sked_i_log_z *z = malloc(sizeof *z);
+    double x[SKED_I_LOG_Z_TOTAL];
+    assert_non_null(z);
+    fill(in.feature, SKED_I_LOG_Z_FEATURES, 4);
+    fill(x, SKED_I_LOG_Z_TOTAL, 5);
+    check_gradient("log Z", log_z_fn, &in, x, SKED_I_LOG_Z_TOTAL);
+    sked_i_log_z_start(z, 1);
+    assert_true(sked_i_log_z_value(z, &in) == in.list);
+    free(z);
 }
 
 /* ------------------------------------------------------------------ the one order of sums */
@@ -546,9 +675,15 @@ static void test_sums_have_one_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sums_have_one_order), cmocka_unit_test(test_operators),
-        cmocka_unit_test(test_attention_by_lists),  cmocka_unit_test(test_masked_row_is_refused),
-        cmocka_unit_test(test_whole_loss),          cmocka_unit_test(test_layers_of_stepwise),
+        cmocka_unit_test(test_sums_have_one_order),
+        cmocka_unit_test(test_operators),
+        cmocka_unit_test(test_attention_by_lists),
+        cmocka_unit_test(test_masked_row_is_refused),
+        cmocka_unit_test(test_whole_loss),
+        cmocka_unit_test(test_layers_of_stepwise),
+        cmocka_unit_test(test_other_losses),
+
+        cmocka_unit_test(test_log_z),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,8 @@ static char *slurp(const char *path, size_t *size)
     return text;
 }
 
-/* Can this report show the sample? A scatter picture shows a comparison, a curve and a machine a loop. */
+/* Can this report show the sample? A scatter picture shows a comparison, a curve and a machine a loop,
+ * progress value over time. */
 static bool suits(const sample *s, int report)
 {
     const sked_robust_result *r = s->data.robust;
@@ -40,6 +41,8 @@ static bool suits(const sample *s, int report)
         return r != NULL;
     if (strcmp(name, "curve") == 0 || strcmp(name, "machine") == 0)
         return r != NULL && r->measurements > 0;
+    if (strcmp(name, "progress") == 0)
+        return s->data.n_curve > 0;
     return true;
 }
 
@@ -647,7 +650,7 @@ static void test_html(void **state)
         assert_int_equal(json_array_size(json_object_get(json_object_get(data, "edges"), "to")),
                          s.graph->n_edges);
         /* the data and the program: no name ends one */
-        assert_int_equal(count_of(text, "</script>"), s.data.robust ? 3 : 2);
+        assert_int_equal(count_of(text, "</script>"), s.data.robust || s.data.n_curve > 0 ? 3 : 2);
         assert_int_equal(count_of(text, "http"), 1); /* http-equiv: nothing is fetched */
         for (size_t i = 0; i < n; i++)
             assert_true(fabs(json_number_value(json_array_get(json_object_get(data, "start"), i)) -
@@ -804,6 +807,71 @@ static void test_curve(void **state)
     sample_free(&s);
 }
 
+static void test_progress(void **state)
+{
+    (void)state;
+    sample s = {0};
+    size_t size;
+    sample_progress(&s);
+    char *text = report_text(&s, ".progress.svg", &size);
+    xmlDoc *doc = xmlReadMemory(text, (int)size, "x.svg", NULL, XML_PARSE_NONET);
+    assert_non_null(doc);
+    assert_int_equal(count_of(text, "class=\"l\""), 1);
+    assert_int_equal(count_of(text, "class=\"lb\""), 2); /* the bound, and its key */
+    assert_int_equal(count_of(text, "<g fill="), 3 + 4); /* incumbents, and the keys of all methods */
+    assert_non_null(strstr(text, "&lt;/script&gt; &amp; &lt;co&gt;"));
+    assert_non_null(strstr(text, ">0.001</text>")); /* powers of ten */
+    xmlFreeDoc(doc);
+    free(text);
+    text = report_text(&s, ".html", &size);
+    json_t *data = page_data(text, "progress");
+    const json_t *points = json_object_get(data, "points");
+    assert_int_equal(json_array_size(points), 5);
+    assert_true(json_is_null(json_object_get(json_array_get(points, 0), "value")));
+    assert_true(number_at(json_array_get(points, 4), "bound") == 21 && number_at(data, "seconds") == 20);
+    assert_int_equal(json_array_size(json_object_get(data, "methods")), 4);
+    json_decref(data);
+    free(text);
+    s.data.n_curve = 1; /* only a bound: a picture, but nothing for the page */
+    text = report_text(&s, ".progress.svg", &size);
+    assert_null(strstr(text, "nan"));
+    assert_null(strstr(text, "inf"));
+    free(text);
+    text = report_text(&s, ".html", &size);
+    assert_null(strstr(text, "data-kind=\"progress\""));
+    free(text);
+    s.data.curve = NULL;
+    FAILS(SKED_ERR_UNSUPPORTED, "sked schedule", sked_report_write(&s.data, "never", "progress", err));
+    sample_free(&s);
+}
+
+/* More methods than marks, more points than a picture needs. */
+static void test_long_progress(void **state)
+{
+    (void)state;
+    enum { many = 20000 };
+    sample s = {0};
+    size_t size;
+    sked_curve_point *row = calloc(many, sizeof *row), **curve = malloc(many * sizeof *curve);
+    for (int i = 0; i < many; i++) {
+        row[i] = (sked_curve_point){.seconds = 1e-3 * (i + 1), .value = 2 * many - i, .bound = 1};
+        snprintf(row[i].method, sizeof row[i].method, "m%d", i % 7);
+        curve[i] = &row[i];
+    }
+    sample_small(&s);
+    s.data.curve = curve;
+    s.data.n_curve = many;
+    char *text = report_text(&s, ".progress.svg", &size);
+    assert_true(size < 2000000);
+    assert_non_null(strstr(text, ">m3</text>"));
+    assert_non_null(strstr(text, ">others</text>"));
+    assert_null(strstr(text, ">m4</text>"));
+    free(text);
+    free(curve);
+    free(row);
+    sample_free(&s);
+}
+
 /* However many measurements there are, pages and pictures stay small and show the last one. */
 static void test_long_courses(void **state)
 {
@@ -883,6 +951,7 @@ static void test_same_bytes(void **state)
     (void)state;
     sample s = {0};
     sample_resources(&s);
+    add_progress(&s);
     s.machine = sample_fitted();
     s.data.robust = sample_course(s.machine);
     for (int r = 0; r < sked_report_count(); r++) {
@@ -970,6 +1039,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_scatter),
         cmocka_unit_test(test_course_data),
         cmocka_unit_test(test_curve),
+        cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_long_progress),
         cmocka_unit_test(test_long_courses),
         cmocka_unit_test(test_fitted_machine),
         cmocka_unit_test(test_json_round_trip),

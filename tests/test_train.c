@@ -126,20 +126,31 @@ static void test_a_stop_ends_lessons(void **state)
 
 /* ------------------------------------------------------------------ learners */
 
-enum { GRAPHS = 3 };
+enum { GRAPHS = 3, EPOCHS = 3 };
 
-static sked_sampler *new_model(sked_i_policy_id policy)
+static sked_sampler *new_model(sked_i_policy_id policy, sked_i_loss_id loss)
 {
     const sked_i_sizes sizes = {16, 2, 8, 16, 8, 8, 16, 16, policy, SKED_I_BACKWARD_UNIFORM};
     sked_sampler *m = NULL;
     OK(sked_i_sampler_create(&sizes, &m, err));
     sked_i_sampler_start(m, 7);
+    m->epochs = loss == SKED_I_LOSS_PPO ? EPOCHS : 1;
+    m->rate = loss == SKED_I_LOSS_PPO ? 0.1 : m->rate; /* so that ratios differ from 1 */
     return m;
 }
 
-static sked_i_sampler_learner_settings settings(int lessons, int threads)
+/* What is learnt by, one after the other. */
+static const sked_i_loss losses[] = {
+    {.kind = SKED_I_LOSS_VARIANCE},
+    {.kind = SKED_I_LOSS_TB, .log_z = -3},
+    {.kind = SKED_I_LOSS_PPO, .clip = 0.01, .entropy = 0.1}, /* some ratios are cut, some are not */
+};
+enum { n_losses = sizeof losses / sizeof *losses };
+
+static sked_i_sampler_learner_settings settings(const sked_i_loss *loss, int lessons, int threads)
 {
-    return (sked_i_sampler_learner_settings){.clip = 0.01, /* some are clipped, some are not */
+    return (sked_i_sampler_learner_settings){.loss = loss->kind,
+                                             .clip = 0.01, /* some are clipped, some are not */
                                              .graphs = GRAPHS,
                                              .lessons = lessons,
                                              .batch = 12,
@@ -157,22 +168,28 @@ static void assert_same_state(const sked_sampler *a, const sked_sampler *b)
     assert_memory_equal(a->moment2, b->moment2, bytes);
 }
 
-static void learn(sked_i_sampler_learner *l, const sked_i_lesson *lessons, int count, sked_i_mark *marks)
+/* New trajectories, or those of the epoch before. */
+static void learn(sked_i_sampler_learner *l, const sked_sampler *m, const sked_i_loss *loss,
+                  const sked_i_lesson *lessons, int count, sked_i_mark *marks)
 {
-    OK(l->kind->start(l, lessons, count, err));
+    const sked_i_loss each[GRAPHS] = {*loss, *loss, *loss};
+    if (m->epoch > 0)
+        OK(l->kind->again(l, err));
+    else
+        OK(l->kind->start(l, lessons, each, count, err));
     OK(l->kind->finish(l, marks, err));
 }
 
-/* One update by one learner. */
-static sked_sampler *learnt_alone(sked_i_policy_id policy, const sked_i_lesson *lessons, int threads,
-                                  sked_i_mark *marks)
+/* Some updates by one learner. */
+static sked_sampler *learnt_alone(sked_i_policy_id policy, const sked_i_loss *loss,
+                                  const sked_i_lesson *lessons, int threads, sked_i_mark *marks)
 {
-    const sked_i_sampler_learner_settings how = settings(GRAPHS, threads);
-    sked_sampler *m = new_model(policy);
+    const sked_i_sampler_learner_settings how = settings(loss, GRAPHS, threads);
+    sked_sampler *m = new_model(policy, loss->kind);
     sked_i_sampler_learner *l = NULL;
     OK(sked_i_sampler_learner_cpu.create(m, &how, &l, err));
-    for (int k = 0; k < 3; k++) {
-        learn(l, lessons, GRAPHS, marks);
+    while (m->steps < 3) {
+        learn(l, m, loss, lessons, GRAPHS, marks);
         OK(l->kind->update(l, NULL, err));
     }
     OK(l->kind->fetch(l, err));
@@ -181,8 +198,8 @@ static sked_sampler *learnt_alone(sked_i_policy_id policy, const sked_i_lesson *
 }
 
 /* The same by two of them, as two processes would: each adds to what those before it have summed. */
-static void learn_together(sked_i_policy_id policy, const sked_i_lesson *lessons, const sked_sampler *alone,
-                           const sked_i_mark *marks)
+static void learn_together(sked_i_policy_id policy, const sked_i_loss *loss, const sked_i_lesson *lessons,
+                           const sked_sampler *alone, const sked_i_mark *marks)
 {
     const int share[2] = {2, 1};
     sked_sampler *m[2];
@@ -191,14 +208,15 @@ static void learn_together(sked_i_policy_id policy, const sked_i_lesson *lessons
     float *gradient = calloc((size_t)alone->layout.total, sizeof *gradient);
     assert_non_null(gradient);
     for (int r = 0; r < 2; r++) {
-        const sked_i_sampler_learner_settings how = settings(share[r], 1 + r);
-        m[r] = new_model(policy);
+        const sked_i_sampler_learner_settings how = settings(loss, share[r], 1 + r);
+        m[r] = new_model(policy, loss->kind);
         OK(sked_i_sampler_learner_cpu.create(m[r], &how, &l[r], err));
     }
-    for (int k = 0; k < 3; k++) {
+    while (m[0]->steps < 3) {
         memset(gradient, 0, (size_t)alone->layout.total * sizeof *gradient);
         for (int r = 0; r < 2; r++) {
-            learn(l[r], lessons + (r == 0 ? 0 : share[0]), share[r], mark + (r == 0 ? 0 : share[0]));
+            learn(l[r], m[r], loss, lessons + (r == 0 ? 0 : share[0]), share[r],
+                  mark + (r == 0 ? 0 : share[0]));
             OK(l[r]->kind->add(l[r], gradient, err));
         }
         for (int r = 0; r < 2; r++)
@@ -211,12 +229,11 @@ static void learn_together(sked_i_policy_id policy, const sked_i_lesson *lessons
         sked_sampler_destroy(m[r]);
     }
     for (int k = 0; k < GRAPHS; k++)
-        assert_true(mark[k].loss == marks[k].loss && mark[k].log_z == marks[k].log_z &&
-                    mark[k].norm == marks[k].norm);
+        assert_memory_equal(&mark[k], &marks[k], sizeof *mark);
     free(gradient);
 }
 
-static void check_learning(sked_i_policy_id policy)
+static void check_learning(sked_i_policy_id policy, const sked_i_loss *loss)
 {
     sked_i_graph_source *s = source();
     sked_i_lesson_law law = law_of(s, NULL);
@@ -226,14 +243,19 @@ static void check_learning(sked_i_policy_id policy)
         law.machine.transfers = law.machine.unequal = 0;
     for (int k = 0; k < GRAPHS; k++)
         OK(sked_i_lesson_make(&law, 0, k, &lessons[k], err));
-    sked_sampler *alone = learnt_alone(policy, lessons, 1, marks);
+    sked_sampler *alone = learnt_alone(policy, loss, lessons, 1, marks);
     for (int threads = 2; threads <= 9; threads += 7) {
-        sked_sampler *m = learnt_alone(policy, lessons, threads, others);
+        sked_sampler *m = learnt_alone(policy, loss, lessons, threads, others);
         assert_same_state(alone, m);
         assert_memory_equal(marks, others, sizeof marks);
         sked_sampler_destroy(m);
     }
-    learn_together(policy, lessons, alone, marks);
+    learn_together(policy, loss, lessons, alone, marks);
+    for (int k = 0; k < GRAPHS; k++) {
+        assert_true(isfinite(marks[k].loss) && marks[k].norm > 0 && marks[k].speedup > 1);
+        assert_true((marks[k].pull != 0) == (loss->kind == SKED_I_LOSS_TB));
+        assert_true((marks[k].log_z == loss->log_z) == (loss->kind == SKED_I_LOSS_TB));
+    }
     sked_sampler_destroy(alone);
     for (int k = 0; k < GRAPHS; k++)
         sked_i_lesson_clear(&lessons[k]);
@@ -243,8 +265,10 @@ static void check_learning(sked_i_policy_id policy)
 static void test_learning_depends_on_the_lessons_only(void **state)
 {
     (void)state;
-    check_learning(SKED_I_POLICY_ENCODE_ONCE);
-    check_learning(SKED_I_POLICY_STEPWISE);
+    for (int k = 0; k < n_losses; k++) {
+        check_learning(SKED_I_POLICY_ENCODE_ONCE, &losses[k]);
+        check_learning(SKED_I_POLICY_STEPWISE, &losses[k]);
+    }
 }
 
 /* A stop in an update: an error, and the model as it was. */
@@ -259,20 +283,21 @@ static void test_a_stop_leaves_the_model(void **state)
     sked_i_limit_init(&limit, &opt);
     sked_i_graph_source *s = source();
     const sked_i_lesson_law law = law_of(s, &limit);
-    const sked_i_sampler_learner_settings how = settings(1, 2);
-    sked_sampler *m = new_model(SKED_I_POLICY_ENCODE_ONCE), *before = new_model(SKED_I_POLICY_ENCODE_ONCE);
+    const sked_i_sampler_learner_settings how = settings(&losses[0], 1, 2);
+    sked_sampler *m = new_model(SKED_I_POLICY_ENCODE_ONCE, SKED_I_LOSS_VARIANCE),
+                 *before = new_model(SKED_I_POLICY_ENCODE_ONCE, SKED_I_LOSS_VARIANCE);
     sked_i_sampler_learner *l = NULL;
     sked_i_lesson lesson;
     sked_i_mark mark;
     OK(sked_i_lesson_make(&law, 0, 0, &lesson, err));
     OK(sked_i_sampler_learner_cpu.create(m, &how, &l, err));
     stop = 1;
-    OK(l->kind->start(l, &lesson, 1, err));
+    OK(l->kind->start(l, &lesson, &losses[0], 1, err));
     FAILS(SKED_ERR_STOPPED, "stopped", l->kind->finish(l, &mark, err));
     OK(l->kind->fetch(l, err));
     assert_same_state(before, m);
     stop = 0;
-    learn(l, &lesson, 1, &mark);
+    learn(l, m, &losses[0], &lesson, 1, &mark);
     assert_true(isfinite(mark.loss) && mark.norm > 0);
     sked_i_sampler_learner_destroy(l);
     sked_i_lesson_clear(&lesson);
@@ -284,8 +309,8 @@ static void test_a_stop_leaves_the_model(void **state)
 static void test_backends_are_chosen_by_name(void **state)
 {
     (void)state;
-    sked_sampler *m = new_model(SKED_I_POLICY_ENCODE_ONCE);
-    const sked_i_sampler_learner_settings how = settings(1, 1);
+    sked_sampler *m = new_model(SKED_I_POLICY_ENCODE_ONCE, SKED_I_LOSS_VARIANCE);
+    const sked_i_sampler_learner_settings how = settings(&losses[0], 1, 1);
     const sked_i_sampler_learner_kind *kind = NULL;
     OK(sked_i_sampler_learner_choose("cpu", &m->layout, &how, &kind, err));
     assert_ptr_equal(kind, &sked_i_sampler_learner_cpu);

@@ -86,8 +86,9 @@ typedef struct sked_error {
 
 /* The meaning of a status as a short phrase; never NULL. */
 SKED_API const char *sked_status_text(sked_status status);
-/* Of the library that is linked; the macros are those of the header. */
+/* Version of the library that is linked; the macros are those of the header. */
 SKED_API const char *sked_version(void);
+/* The same as one number, as SKED_VERSION_NUMBER. */
 SKED_API int sked_version_number(void);
 /* Frees what a call handed over as a plain array. NULL is fine. */
 SKED_API void sked_free(void *p);
@@ -110,7 +111,9 @@ SKED_API void sked_free(void *p);
 
 /* ------------------------------------------------------------------ graphs */
 
+/* Ops, edges and resources. Immutable once built: threads may share it. */
 typedef struct sked_graph sked_graph;
+/* A graph in the making; of one thread at a time. */
 typedef struct sked_builder sked_builder;
 
 /* In sked_builder_add_edge: the lag is the duration of `from`, and follows it. */
@@ -126,6 +129,7 @@ typedef struct sked_edge {
 /* Builds a graph op by op. A builder that has failed stays failed and finish repeats the cause. */
 SKED_API SKED_MUST_CHECK sked_status sked_builder_create(sked_builder **out, sked_error *err);
 SKED_API void sked_builder_destroy(sked_builder *b);
+/* Names the graph; "" until set. */
 SKED_API SKED_MUST_CHECK sked_status sked_builder_set_name(sked_builder *b, const char *name,
                                                            sked_error *err);
 /* capacity: >= 0, or INFINITY for unlimited. Names are unique. */
@@ -134,10 +138,13 @@ SKED_API SKED_MUST_CHECK sked_status sked_builder_add_resource(sked_builder *b, 
 /* name NULL: the op's index is its name. type NULL: untyped. memory 0, weight 1 until set. */
 SKED_API SKED_MUST_CHECK sked_status sked_builder_add_op(sked_builder *b, const char *name, const char *type,
                                                          double duration, int32_t *id, sked_error *err);
+/* Size of the value that the op makes: >= 0. */
 SKED_API SKED_MUST_CHECK sked_status sked_builder_set_memory(sked_builder *b, int32_t op, double memory,
                                                              sked_error *err);
+/* Weight of its load in the objective `resource`: >= 0. */
 SKED_API SKED_MUST_CHECK sked_status sked_builder_set_weight(sked_builder *b, int32_t op, double weight,
                                                              sked_error *err);
+/* In place of the duration it was added with: >= 0. Default lags follow. */
 SKED_API SKED_MUST_CHECK sked_status sked_builder_set_duration(sked_builder *b, int32_t op, double duration,
                                                                sked_error *err);
 /* Its value stays in memory to the end of the schedule: a result, a weight. */
@@ -156,9 +163,11 @@ SKED_API SKED_MUST_CHECK sked_status sked_builder_add_demand(sked_builder *b, in
 /* Ops may be added after edges that name them (forward references): ids are checked in finish. */
 SKED_API SKED_MUST_CHECK sked_status sked_builder_add_edge(sked_builder *b, const sked_edge *edge,
                                                            sked_error *err);
-/* Index of a named op or resource, or -1. Expected O(1). */
+/* Index of a named op, or -1. Expected O(1). */
 SKED_API int32_t sked_builder_find_op(sked_builder *b, const char *name);
+/* Index of a named resource, or -1. */
 SKED_API int32_t sked_builder_find_resource(sked_builder *b, const char *name);
+/* Ops added so far: the id of the next one. */
 SKED_API int32_t sked_builder_op_count(const sked_builder *b);
 /*
  * Checks the whole graph (unique names, edge ends, no cycle of distance 0) and hands it over; the
@@ -196,23 +205,33 @@ SKED_API SKED_MUST_CHECK sked_status sked_graph_columns(const sked_graph *g, ske
 
 SKED_API void sked_graph_destroy(sked_graph *g);
 SKED_API const char *sked_graph_name(const sked_graph *g); /* "" when unnamed */
+/* Ops are numbered from 0; so are edges and resources. Every index in a call must be one of theirs. */
 SKED_API int32_t sked_graph_op_count(const sked_graph *g);
+/* Edges, loop-carried ones included. */
 SKED_API int64_t sked_graph_edge_count(const sked_graph *g);
+/* Resources; 0: the graph has no pools. */
 SKED_API int32_t sked_graph_resource_count(const sked_graph *g);
 /* Writes the op's name into buf (the index where it has none) and returns buf. */
 SKED_API const char *sked_graph_op_name(const sked_graph *g, int32_t op, char *buf, size_t size);
 SKED_API int32_t sked_graph_find_op(const sked_graph *g, const char *name); /* -1: none. O(1) */
 SKED_API const char *sked_graph_op_type(const sked_graph *g, int32_t op);   /* NULL when untyped */
+/* The duration that the graph gives; devices may have others (sked_graph_duration_on). */
 SKED_API double sked_graph_duration(const sked_graph *g, int32_t op);
+/* Size of the value that the op makes. */
 SKED_API double sked_graph_memory(const sked_graph *g, int32_t op);
+/* Weight of its load in the objective `resource`. */
 SKED_API double sked_graph_weight(const sked_graph *g, int32_t op);
+/* Whether its value stays in memory to the end. */
 SKED_API bool sked_graph_keep(const sked_graph *g, int32_t op);
 /* Names of devices and device types that durations are given for, in the order they came. */
 SKED_API int32_t sked_graph_duration_name_count(const sked_graph *g);
+/* Name i of these; it lives as long as the graph. */
 SKED_API const char *sked_graph_duration_name(const sked_graph *g, int32_t i);
 /* What the graph says for that name; NAN: nothing. */
 SKED_API double sked_graph_duration_on(const sked_graph *g, int32_t op, const char *device);
+/* Amount of the resource that the op holds while it runs; 0: none. */
 SKED_API double sked_graph_demand(const sked_graph *g, int32_t op, int32_t resource);
+/* Name of a resource; it lives as long as the graph. */
 SKED_API const char *sked_graph_resource_name(const sked_graph *g, int32_t resource);
 SKED_API double sked_graph_capacity(const sked_graph *g, int32_t resource);       /* INFINITY: no limit */
 SKED_API int32_t sked_graph_find_resource(const sked_graph *g, const char *name); /* -1: none */
@@ -346,15 +365,37 @@ typedef struct sked_generate_options {
 } sked_generate_options;
 SKED_API void sked_generate_options_init_sized(sked_generate_options *opt, size_t size);
 SKED_INIT_INPUT(sked_generate_options)
+/* A random graph of a family. ARGUMENT: no such family, setting or distribution, with the nearest name. */
 SKED_API SKED_MUST_CHECK sked_status sked_graph_generate(const char *family, const sked_generate_options *opt,
                                                          sked_graph **out, sked_error *err);
+
+/* Loop-carried edges to add to a graph. */
+typedef struct sked_back_edges {
+    size_t size;
+    int64_t count;
+    int32_t distance; /* of each: 1 to this, drawn evenly; preset 1 */
+    int32_t span;     /* each goes back over 1 to this many edges, drawn evenly; preset 16 */
+    uint64_t seed;
+} sked_back_edges;
+SKED_API void sked_back_edges_init_sized(sked_back_edges *draw, size_t size);
+SKED_INIT_INPUT(sked_back_edges)
+/*
+ * A copy of the graph as a loop body: each new edge leads from an op, drawn evenly, back along the longest
+ * path that leads to it (to itself where it reads nothing), with the op's duration as lag. So no recurrence
+ * takes longer than `span` lags and a duration. O(ops + edges + count * span * in-degree). ARGUMENT where a
+ * number is out of range.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_graph_looped(const sked_graph *g, const sked_back_edges *draw,
+                                                       sked_graph **out, sked_error *err);
 
 /* ------------------------------------------------------------------ machines */
 
 /* Devices and the links between them (docs/machines.md). Read-only once made: threads may share it. */
 typedef struct sked_machine sked_machine;
+/* A machine in the making; of one thread at a time. */
 typedef struct sked_machine_builder sked_machine_builder;
 
+/* Builds a machine device by device, then link by link. name NULL: unnamed. */
 SKED_API SKED_MUST_CHECK sked_status sked_machine_builder_create(const char *name, sked_machine_builder **out,
                                                                  sked_error *err);
 SKED_API void sked_machine_builder_destroy(sked_machine_builder *b);
@@ -393,23 +434,30 @@ SKED_API void sked_machine_destroy(sked_machine *m);
 
 /* sked-machine-1; path "-" is standard input. Errors: IO, FORMAT, UNSUPPORTED, MEMORY. */
 SKED_API SKED_MUST_CHECK sked_status sked_machine_read(const char *path, sked_machine **out, sked_error *err);
+/* The same from memory; `name` stands for the file in messages. */
 SKED_API SKED_MUST_CHECK sked_status sked_machine_parse(const char *name, const char *text, size_t size,
                                                         sked_machine **out, sked_error *err);
+/* As sked-machine-1, by sked_file_write. */
 SKED_API SKED_MUST_CHECK sked_status sked_machine_write(const sked_machine *m, const char *path,
                                                         sked_error *err);
 
 SKED_API const char *sked_machine_name(const sked_machine *m); /* "" when unnamed */
+/* Devices are numbered from 0, in the order they were added. */
 SKED_API int32_t sked_machine_device_count(const sked_machine *m);
+/* Name of a device; it lives as long as the machine. */
 SKED_API const char *sked_machine_device_name(const sked_machine *m, int32_t device);
 SKED_API const char *sked_machine_device_type(const sked_machine *m, int32_t device); /* NULL: none */
+/* Durations are divided by it. */
 SKED_API double sked_machine_device_speed(const sked_machine *m, int32_t device);
 SKED_API double sked_machine_device_memory(const sked_machine *m, int32_t device);  /* INFINITY: no limit */
 SKED_API int32_t sked_machine_find_device(const sked_machine *m, const char *name); /* -1: none. O(1) */
 /* The links as they were given, by the names of devices or types; and the one of all other pairs (false:
  * none). */
 SKED_API int64_t sked_machine_given_link_count(const sked_machine *m);
+/* Link i of these. */
 SKED_API void sked_machine_given_link(const sked_machine *m, int64_t i, const char **from, const char **to,
                                       double *latency, double *bandwidth, bool *oneway);
+/* The link of all other pairs; false: there is none. */
 SKED_API bool sked_machine_default_link(const sked_machine *m, double *latency, double *bandwidth);
 /* false: the two cannot exchange data. The same device: true, both free. O(1) */
 SKED_API bool sked_machine_link(const sked_machine *m, int32_t from, int32_t to, double *latency,
@@ -418,6 +466,7 @@ SKED_API bool sked_machine_link(const sked_machine *m, int32_t from, int32_t to,
 /* The profile as it was given. *on NULL: in place of the op's duration. *time INFINITY: it cannot run there.
  */
 SKED_API int64_t sked_machine_duration_count(const sked_machine *m);
+/* Entry i of the profile. */
 SKED_API void sked_machine_duration(const sked_machine *m, int64_t i, const char **op, const char **on,
                                     double *time);
 /*
@@ -457,6 +506,7 @@ typedef enum sked_lifetime {
     SKED_LIFETIME_LIST(SKED_X)
 #undef SKED_X
 } sked_lifetime;
+/* "auto", "start" or "finish". */
 SKED_API const char *sked_lifetime_name(sked_lifetime l);
 
 /* A graph on a machine. Plain data: fill with sked_problem_init, then change what differs. */
@@ -489,6 +539,7 @@ static inline void sked_problem_init(sked_problem *p, const sked_graph *g)
  * worst.
  */
 SKED_API SKED_MUST_CHECK sked_status sked_problem_check(const sked_problem *p, sked_error *err);
+/* "makespan", "resource", ...: as in SKED_OBJECTIVE_LIST. */
 SKED_API const char *sked_objective_name(sked_objective o);
 /* Number of devices, of whichever form of machine. */
 SKED_API int32_t sked_problem_device_count(const sked_problem *p);
@@ -518,8 +569,10 @@ typedef struct sked_schedule {
     double *start;   /* [ops] */
     int32_t *device; /* [ops] or NULL */
 } sked_schedule;
+/* All ops at 0, on device 0; devices 0: without the array device. */
 SKED_API SKED_MUST_CHECK sked_status sked_schedule_create(int32_t ops, int32_t devices, sked_schedule **out,
                                                           sked_error *err);
+/* A copy that you end with sked_schedule_destroy. */
 SKED_API SKED_MUST_CHECK sked_status sked_schedule_clone(const sked_schedule *s, sked_schedule **out,
                                                          sked_error *err);
 SKED_API void sked_schedule_destroy(sked_schedule *s);
@@ -536,6 +589,7 @@ SKED_API SKED_MUST_CHECK sked_status sked_schedule_validate(const sked_problem *
  */
 SKED_API SKED_MUST_CHECK sked_status sked_schedule_read(const char *path, const sked_problem *p,
                                                         sked_schedule **out, sked_error *err);
+/* The same from memory; `name` stands for the file in messages. */
 SKED_API SKED_MUST_CHECK sked_status sked_schedule_parse(const char *name, const char *text, size_t size,
                                                          const sked_problem *p, sked_schedule **out,
                                                          sked_error *err);
@@ -547,6 +601,7 @@ SKED_API SKED_MUST_CHECK sked_status sked_schedule_parse(const char *name, const
  */
 SKED_API SKED_MUST_CHECK sked_status sked_fix_read(const char *path, const sked_problem *p,
                                                    int32_t **fix_device, double **fix_start, sked_error *err);
+/* The same from memory; `name` stands for the file in messages. */
 SKED_API SKED_MUST_CHECK sked_status sked_fix_parse(const char *name, const char *text, size_t size,
                                                     const sked_problem *p, int32_t **fix_device,
                                                     double **fix_start, sked_error *err);
@@ -582,6 +637,7 @@ typedef struct sked_diversity {
     double ged, d_inv, d_sen;
 } sked_diversity;
 SKED_INIT_OUTPUT(sked_diversity)
+/* Of `count` schedules of p. */
 SKED_API SKED_MUST_CHECK sked_status sked_schedules_diversity(const sked_problem *p,
                                                               const sked_schedule *const *s, int32_t count,
                                                               sked_diversity *out, sked_error *err);
@@ -591,6 +647,7 @@ SKED_API SKED_MUST_CHECK sked_status sked_schedules_diversity(const sked_problem
  * run allocates nothing. Not thread-safe: one per thread.
  */
 typedef struct sked_simulator sked_simulator;
+/* The graph and the machine of p must outlive it. */
 SKED_API SKED_MUST_CHECK sked_status sked_simulator_create(const sked_problem *p, sked_simulator **out,
                                                            sked_error *err);
 SKED_API void sked_simulator_destroy(sked_simulator *sim);
@@ -689,6 +746,16 @@ typedef struct sked_statistic {
     double gain;                  /* by how much it lowered the objective, its first schedule aside */
 } sked_statistic;
 
+/* Value over time: a new incumbent, or a better bound. Each point holds both as they were then. */
+typedef struct sked_curve_point {
+    double seconds;      /* since the run began */
+    int64_t evaluations; /* until then; those of other threads are counted when their work is taken over */
+    double value;        /* of the incumbent; INFINITY: none yet */
+    double bound;        /* proven by then */
+    double ii;           /* interval of the incumbent, 0: not pipelined. A smaller one comes before a value */
+    char method[32];     /* that found it (auto: the member) */
+} sked_curve_point;
+
 typedef struct sked_result {
     size_t size;
     char method[64];          /* the method that made the best schedule (auto: the member) */
@@ -703,6 +770,8 @@ typedef struct sked_result {
     bool recorded;             /* the file of options.record was written: there was something to record */
     int32_t n_statistics;
     sked_statistic **statistics; /* [n_statistics] what ran, how often, how long, what it gained */
+    int32_t n_curve;
+    sked_curve_point **curve; /* [n_curve] value over time, first point first */
 } sked_result;
 SKED_INIT_OUTPUT(sked_result)
 /*
@@ -713,6 +782,12 @@ SKED_API SKED_MUST_CHECK sked_status sked_method_run(const char *method, const s
                                                      const sked_run_options *opt, sked_result *out,
                                                      sked_error *err);
 SKED_API void sked_result_clear(sked_result *r);
+/*
+ * Writes the curve, one JSON object a line: seconds, evaluations, value and bound (null: none), ii where
+ * pipelined, method (docs/reports.md). Written as by sked_file_write.
+ */
+SKED_API SKED_MUST_CHECK sked_status sked_curve_write(const sked_result *r, const char *path,
+                                                      sked_error *err);
 
 /* ------------------------------------------------------------------ learned models */
 
@@ -726,6 +801,7 @@ SKED_API SKED_MUST_CHECK sked_status sked_sampler_read(const char *path, sked_sa
 SKED_API SKED_MUST_CHECK sked_status sked_sampler_write(const sked_sampler *m, const char *path,
                                                         bool optimiser, sked_error *err);
 SKED_API void sked_sampler_destroy(sked_sampler *m);
+/* Weights of the network. */
 SKED_API int64_t sked_sampler_parameter_count(const sked_sampler *m);
 SKED_API int64_t sked_sampler_steps(const sked_sampler *m); /* updates it has seen */
 
@@ -791,7 +867,9 @@ typedef struct sked_train_progress {
     bool validated;                         /* what follows is filled in */
     double top1, top100, mean, ged, spread; /* speedups, diversity of the top 100, spread of zeta */
     double list, brkga;                     /* speedups of these methods on the same graphs */
+    double speedup; /* always there: mean of the trajectories that the update drew from the policy */
 } sked_train_progress;
+/* Hears what training says; p ends with the call. */
 typedef void (*sked_train_fn)(void *data, const sked_train_progress *p);
 
 /*
@@ -847,11 +925,13 @@ SKED_API const sked_option *sked_target_option_find(const char *name);
 
 /*
  * A target made ready for one problem with devices. spec: names with options joined by '+', which apply in
- * that order ("noisy:model=type,strength=0.3+linear+jitter:repeat=5"), or "command,timeout=5:PROGRAM ARGS"
- * alone. The schedule's devices and the order on each are kept; times are the target's own. The k-th
- * measurement of a seed is the same each time, but for command.
+ * that order ("noisy:model=type,strength=0.3+linear+jitter:repeat=5"); or one that runs schedules, alone:
+ * "threads:unit=1e-6", "simgrid,unit=1e-6:PLATFORM.xml", "command,timeout=5:PROGRAM ARGS". The schedule's
+ * devices and the order on each are kept; times are the target's own. The k-th measurement of a seed is the
+ * same each time, but for threads and command.
  */
 typedef struct sked_target sked_target;
+/* p is copied, the graph and arrays it points to are not. seed: of noise and jitter. */
 SKED_API SKED_MUST_CHECK sked_status sked_target_create(const char *spec, const sked_problem *p,
                                                         uint64_t seed, sked_target **out, sked_error *err);
 /* What a target said of one schedule. */
@@ -874,7 +954,8 @@ SKED_API SKED_MUST_CHECK sked_status sked_target_measure(sked_target *t, const s
                                                          sked_measurement *out, sked_error *err);
 /*
  * The problem that a simulated target runs (jitter left out), for those who compare with what could be known;
- * NULL where no problem says all of it (command, contention, cache). It lives as long as the target.
+ * NULL where no problem says all of it (contention, cache, and what runs schedules). It lives as long as the
+ * target.
  */
 SKED_API const sked_problem *sked_target_truth(const sked_target *t);
 /* Time of all ops on the best single device of the target: work / time is the speedup there. */
@@ -1086,6 +1167,8 @@ typedef struct sked_report_data {
     uint64_t seed;
     const sked_robust_result *robust; /* what the schedule is the winner of, or NULL */
     const sked_sweep_result *sweep;   /* the curve whose knee the schedule is, or NULL; HTML shows it */
+    sked_curve_point *const *curve; /* [n_curve] of the run that found the schedule (sked_result), or NULL */
+    int32_t n_curve;
 } sked_report_data;
 SKED_API void sked_report_data_init_sized(sked_report_data *data, size_t size);
 SKED_INIT_INPUT(sked_report_data)
@@ -1122,7 +1205,9 @@ SKED_API void sked_dist_end(sked_status status);
 SKED_API bool sked_dist_tells(sked_status status);
 /* Every rank with its own outcome so far: the first failure, lowest rank first, becomes that of all. */
 SKED_API SKED_MUST_CHECK sked_status sked_dist_agree(sked_status status, sked_error *err);
+/* This process, from 0; 0 without MPI. */
 SKED_API int sked_dist_rank(void);
+/* Number of processes; 1 without MPI. */
 SKED_API int sked_dist_size(void);
 /* The seed of this rank: rank 0 keeps `seed`, so one process gives the same result as a plain build. */
 SKED_API uint64_t sked_dist_seed(uint64_t seed);
@@ -1163,11 +1248,12 @@ SKED_API double sked_clock(void); /* seconds, monotonic */
  * in "...". Messages of the library are escaped already. Returns buf.
  */
 SKED_API const char *sked_escape(const char *text, char *buf, size_t size);
+/* Bytes that one escaped character takes at most. */
+enum { SKED_ESCAPE_SIZE = 16 };
 /*
  * The same for one character, without limit: moves *text past it and returns the size of what stands in out,
  * 0 at the end. json: as inside a JSON string, where bytes that are no UTF-8 become U+FFFD.
  */
-enum { SKED_ESCAPE_SIZE = 16 };
 SKED_API int sked_escape_next(const char **text, bool json, char out[SKED_ESCAPE_SIZE]);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 """sked schedules computation graphs.
 
-Example:
+Examples:
     >>> import sked
     >>> g = sked.read("model.onnx")
     >>> m = sked.Machine.identical(4, latency=2, bandwidth=100)

@@ -34,7 +34,7 @@ class Graph:
     Args:
         name: of the graph.
 
-    Example:
+    Examples:
         >>> g = sked.Graph("saxpy")
         >>> mul = g.add_op("mul", duration=2)
         >>> add = g.add_op("add", duration=1)

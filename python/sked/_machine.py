@@ -41,7 +41,7 @@ class Machine:
             exchange data.
         bandwidth: likewise.
 
-    Example:
+    Examples:
         >>> m = sked.Machine("node", latency=5, bandwidth=100)
         >>> m.add_device("cpu0", type="cpu")
         >>> m.add_device("gpu0", type="gpu", speed=8, memory=24e9)

@@ -75,9 +75,13 @@ typedef struct sked_i_gaus_backend {
 /* Sigma of a mean that moves is at least this: an op that cannot move must not freeze its neighbours. */
 #define SKED_I_GAUS_SIGMA_LEAST 0.15
 
-/* A violation above `fall` times that of the last step has its multiplier raised by the factor `growth`. */
+/*
+ * What follows a step. A violation above `fall` times that of the last step has its multiplier raised by the
+ * factor `growth`. With dual > 0, as published: its penalty instead, and every multiplier makes a dual step,
+ * by dual * penalty * violation.
+ */
 typedef struct sked_i_gaus_growth {
-    double growth, fall;
+    double growth, fall, dual;
 } sked_i_gaus_growth;
 
 /* What the means may do. Arrays belong to the caller and outlive the descent. */

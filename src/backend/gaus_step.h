@@ -40,14 +40,23 @@ SKED_I_GAUS_ANYWHERE static inline double sked_i_gaus_pace(double window)
     return fmin(2.0, fmax(0.1, 0.02 * window));
 }
 
-/* Multipliers of violations that did not fall grow; before: [families] those of the last step. */
+/* Beyond this penalties grow no more: their products with violations stay finite. */
+#define SKED_I_GAUS_PENALTY_MOST 1e100
+
+/* Multipliers, or penalties, of violations that did not fall grow; before: [families] those of the last step.
+ */
 SKED_I_GAUS_ANYWHERE static inline void sked_i_gaus_raise_multipliers(const sked_i_gaus_value *value,
                                                                       const sked_i_gaus_growth *raise,
-                                                                      double *before, double *multiplier)
+                                                                      double *before, double *multiplier,
+                                                                      double *penalty)
 {
     for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++) {
-        if (value->violation[f] > raise->fall * before[f] && value->violation[f] > 1e-6)
-            multiplier[f] *= raise->growth;
+        double *weight = raise->dual > 0 ? penalty : multiplier;
+        if (raise->dual > 0)
+            multiplier[f] += raise->dual * penalty[f] * value->violation[f];
+        if (value->violation[f] > raise->fall * before[f] && value->violation[f] > 1e-6 &&
+            (raise->dual == 0 || penalty[f] < SKED_I_GAUS_PENALTY_MOST))
+            weight[f] *= raise->growth;
         before[f] = value->violation[f];
     }
 }

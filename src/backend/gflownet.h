@@ -6,6 +6,7 @@
 #ifndef SKED_BACKEND_GFLOWNET_H
 #define SKED_BACKEND_GFLOWNET_H
 #include "backend/layer.h"
+#include "backend/loss.h"
 #include "base/clock.h"
 
 #include <stdbool.h>
@@ -104,7 +105,15 @@ typedef struct sked_i_once_walks {
     uint64_t seed, first;                          /* trajectory k takes stream first + k */
     int32_t *op, *device;                          /* [count * n] out, in where they are replayed */
     double *log_forward, *log_backward, *makespan; /* [count] out; makespan NAN: not complete */
-    double loss, log_z, norm;                      /* out, by learn */
+    sked_i_loss loss_of;                           /* learn: of the trajectories */
+    /*
+     * [count * n] log P_F of every step: out by walk where it is not NULL, in by learn for PPO, which only
+     * replays: with them and slope[count], what a ratio of a trajectory counts.
+     */
+    double *log_step;
+    const double *slope;
+    double loss, log_z, norm; /* out, by learn */
+    double speedup, pull;     /* likewise: mean of the trajectories after `listed`; tb: derivative by log Z */
 } sked_i_once_walks;
 
 /* One step of Adam. */
@@ -134,7 +143,8 @@ typedef struct sked_i_once_backend {
                         sked_error *err);
     /*
      * Begins an update: trajectories, the loss of each problem (batch.h) and its gradient. `finish` waits,
-     * and fills loss, log_z and norm; the trajectories' own numbers too, where their pointers are not NULL.
+     * and fills loss, log_z, norm, speedup and pull; the trajectories' own numbers too, where their pointers
+     * are not NULL.
      */
     sked_status (*learn)(sked_i_once_device *d, int32_t count, sked_i_once_walks *w,
                          const sked_i_limit *limit, sked_error *err);

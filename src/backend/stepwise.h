@@ -11,6 +11,7 @@
 #ifndef SKED_BACKEND_STEPWISE_H
 #define SKED_BACKEND_STEPWISE_H
 #include "backend/layer.h"
+#include "backend/loss.h"
 #include "base/clock.h"
 
 enum { SKED_I_STEPWISE_LAYERS = 16, SKED_I_STEPWISE_HEAT = 5, SKED_I_STEPWISE_FEATURES = 6 };
@@ -78,6 +79,7 @@ typedef struct sked_i_stepwise_problem {
     int32_t batch, listed; /* trajectory k takes its random numbers from stream first + k of seed */
     uint64_t seed, first;
     const int32_t *op, *device; /* [batch * ops] REPLAY: the actions in order */
+    sked_i_loss loss;           /* learn: of its trajectories */
 } sked_i_stepwise_problem;
 
 /* Of the trajectories of one problem; NULL: not wanted. */
@@ -88,6 +90,7 @@ typedef struct sked_i_stepwise_outcome {
 
 typedef struct sked_i_stepwise_mark {
     double loss, log_z, norm; /* norm of the gradient */
+    double speedup, pull; /* mean of the trajectories after `listed`; tb: derivative of the loss by log Z */
 } sked_i_stepwise_mark;
 
 typedef struct sked_i_stepwise_device sked_i_stepwise_device;
@@ -114,9 +117,11 @@ typedef struct sked_i_stepwise_backend {
     sked_status (*draw)(sked_i_stepwise_device *d, sked_error *err);
     sked_status (*outcome)(sked_i_stepwise_device *d, int problem, const sked_i_stepwise_outcome *out,
                            sked_error *err);
+    /* PPO: the schedules drawn last stay, and learn takes their gradient at the parameters of now. */
+    sked_status (*again)(sked_i_stepwise_device *d, sked_error *err);
     /*
-     * Loss of the schedules drawn last and its gradient, problem by problem: mean of (zeta - mean zeta)^2.
-     * marks: [count]
+     * Loss of the schedules drawn last and its gradient, problem by problem: mean of (zeta - mean zeta)^2, or
+     * as problem.loss says. marks: [count]
      */
     sked_status (*learn)(sked_i_stepwise_device *d, sked_i_stepwise_mark *marks, sked_error *err);
     /* gradient[total] of one problem as last learnt. */

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/sized.h"
 #include "schedule/schedule.h"
+#include "schedule/value_curve.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -180,6 +181,10 @@ static sked_status take_schedule(const sked_problem *p, int winner, sked_result 
     SKED_TRY(sked_schedule_validate(p, s, err));
     fresh.schedule[0] = s;
     fresh.count = 1;
+    fresh.curve = r->curve;
+    fresh.n_curve = r->n_curve;
+    r->curve = NULL;
+    r->n_curve = 0;
     sked_result_clear(r);
     *r = fresh;
     free(d);
@@ -229,6 +234,24 @@ static int sum_up(const outcome *all, int ranks, outcome *best)
     return winner;
 }
 
+/* The curve of rank 0, where it has one, ends with what all ranks know. */
+static sked_status end_curve(sked_result *r, sked_error *err)
+{
+    sked_i_value_curve c;
+    if (r->n_curve == 0)
+        return SKED_OK;
+    sked_i_value_curve_take(&c, r);
+    c.begin = sked_clock() - r->seconds;
+    c.method = r->method;
+    sked_i_value_curve_note(&c, &(sked_curve_point){.evaluations = r->evaluations,
+                                                    .value = r->value,
+                                                    .bound = r->lower_bound,
+                                                    .ii = r->schedule[0]->ii});
+    const sked_status st = sked_i_value_curve_give(&c, r, err);
+    sked_i_value_curve_free(&c);
+    return st;
+}
+
 /* The same with structs of this version. */
 static sked_status find_best(const sked_problem *p, sked_status status, sked_result *r, sked_error *err)
 {
@@ -253,6 +276,7 @@ static sked_status find_best(const sked_problem *p, sked_status status, sked_res
         r->optimal = best.optimal != 0;
         if (err != NULL)
             *err = (sked_error){0};
+        st = end_curve(r, err);
     }
     return st;
 }

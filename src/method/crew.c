@@ -56,11 +56,21 @@ void sked_i_crew_see(sked_i_crew_worker *w, double cost, const void *solution)
              (long long)w->client.evaluations, w->best);
     w->best = cost;
     memcpy(w->incumbent, solution, w->crew->size);
+    if (w->crew->kind->again == NULL)
+        sked_i_value_curve_note(&w->curve, &(sked_curve_point){.evaluations = w->client.evaluations,
+                                                               .value = cost / w->crew->scale});
     if (cost <= w->goal && w->crew->halts)
         atomic_store_explicit(&w->crew->halt, 1, memory_order_relaxed);
 }
 
 /* ------------------------------------------------------------------ offering */
+
+/* On the run's thread. */
+static void count_evaluations(sked_i_crew_worker *w)
+{
+    sked_i_run_evaluated(w->crew->run, w->client.evaluations - w->counted);
+    w->counted = w->client.evaluations;
+}
 
 /* Offers the worker's incumbent. Returns the seconds that took. */
 static double publish(sked_i_crew_worker *w, double now)
@@ -81,6 +91,7 @@ static double deadline(const sked_i_crew *crew, double took)
 
 static void publish_news(sked_i_crew_worker *w, double now)
 {
+    count_evaluations(w);
     const double took = publish(w, now);
     w->next_publish = now + 0.05 + 20 * took;
     w->limit.deadline = deadline(w->crew, took);
@@ -107,6 +118,8 @@ bool sked_i_crew_over(sked_i_client *client)
 static void publish_best(sked_i_crew *crew)
 {
     sked_i_crew_worker *best = crew->worker[0];
+    for (int k = 0; k < crew->active; k++)
+        count_evaluations(crew->worker[k]);
     for (int k = 1; k < crew->active; k++)
         best = crew->worker[k]->best < best->best ? crew->worker[k] : best;
     if (!(best->best < crew->published))
@@ -124,6 +137,7 @@ static void close_worker(sked_i_crew_worker *w)
     w->crew->kind->close(w);
     for (int32_t k = 0; k < w->elites.count; k++)
         free(w->elites.row[k]);
+    sked_i_value_curve_free(&w->curve);
     void *const owned[] = {w->incumbent, w->elites.row, w->elites.cost, w->elites.hash, w};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
@@ -158,6 +172,8 @@ static void bind(sked_i_crew_worker *w, double goal)
     const bool leads = w->index == 0 && crew->kind->again == NULL && w->elites.capacity == 0;
     w->next_publish = leads ? 0 : INFINITY;
     w->status = SKED_OK;
+    w->curve.begin = run->limit.begin;
+    w->curve.before = sked_i_run_evaluations(run) - w->client.evaluations;
 }
 
 /* Takes the next place in the crew; the array has room. */
@@ -266,8 +282,7 @@ static void report(sked_i_crew_worker *w)
 {
     sked_i_run *run = w->crew->run;
     const char *const *name = w->crew->kind->technique;
-    sked_i_run_evaluated(run, w->client.evaluations - w->counted);
-    w->counted = w->client.evaluations;
+    count_evaluations(w);
     for (int t = 0; t < SKED_I_CREW_TECHNIQUES && name[t] != NULL; t++) {
         const sked_i_crew_tally *x = &w->tally[t];
         if (x->calls > 0)
@@ -304,6 +319,7 @@ static sked_status merge(sked_i_crew *crew, sked_error *err)
             return sked_i_fail(err, w->status, "%s", w->error.message);
         if (crew->kind->again == NULL)
             SKED_TRY(offer_all(w, err));
+        sked_i_run_merge_curve(crew->run, &w->curve);
     }
     if (sked_i_run_incumbent(crew->run) == NULL)
         return none_found(crew, least, err);

@@ -75,6 +75,7 @@ struct sked_i_crew_worker {
     double published;        /* cost last offered */
     double next_publish;     /* clock */
     sked_i_crew_elites elites;
+    sked_i_value_curve curve; /* its incumbents, where the run hears of them only later: no rounds */
     sked_i_crew_tally tally[SKED_I_CREW_TECHNIQUES];
     sked_status status; /* first failure of this turn */
     sked_error error;

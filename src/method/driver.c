@@ -17,6 +17,7 @@ sked_status sked_i_driver_open(sked_i_run *run, int32_t wanted, sked_error *err)
     sked_status st = SKED_OK;
     SKED_NEW0(run->driver, 1);
     run->driver->second_bound = -INFINITY;
+    run->driver->curve.begin = run->limit.begin;
     SKED_TRY(sked_i_result_pool_open(&run->driver->pool, run->problem, wanted, err));
 cleanup:
     return st;
@@ -31,6 +32,7 @@ void sked_i_driver_close(sked_i_run *run)
         if (d->state[k].state != NULL)
             d->state[k].destroy(d->state[k].state);
     sked_i_result_pool_close(&d->pool);
+    sked_i_value_curve_free(&d->curve);
     free(d->state);
     free(d->row);
     free(d);
@@ -70,6 +72,34 @@ bool sked_i_interval_first(const sked_problem *p)
     return p->ii == SKED_II_AUTO && p->objective != SKED_OBJECTIVE_II;
 }
 
+/* The incumbent as a point; what the method has proved is a bound that it meets. */
+static sked_curve_point describe(const sked_i_run *run)
+{
+    const sked_i_driver *d = run->driver;
+    const sked_schedule *s = sked_i_run_incumbent(run);
+    sked_curve_point p = {.evaluations = d->evaluations,
+                          .value = sked_i_run_best(run),
+                          .bound = d->bound,
+                          .ii = s != NULL ? s->ii : 0};
+    if (d->proved && s != NULL && run->problem->objective != SKED_OBJECTIVE_II)
+        p.bound = p.value;
+    snprintf(p.method, sizeof p.method, "%s", d->current);
+    return p;
+}
+
+void sked_i_driver_note(sked_i_run *run)
+{
+    const sked_curve_point now = describe(run);
+    sked_i_value_curve_note(&run->driver->curve, &now);
+}
+
+void sked_i_run_merge_curve(sked_i_run *run, sked_i_value_curve *thread)
+{
+    const sked_curve_point best = describe(run);
+    run->driver->curve.method = run->driver->current;
+    sked_i_value_curve_merge(&run->driver->curve, thread, &best);
+}
+
 static sked_status judge(sked_i_run *run, const sked_schedule *s, sked_error *err)
 {
     sked_i_driver *d = run->driver;
@@ -86,6 +116,7 @@ static sked_status judge(sked_i_run *run, const sked_schedule *s, sked_error *er
     bool kept;
     const sked_status inserted = sked_i_result_pool_insert(&d->pool, s, rank, d->current, &kept, err);
     const bool better = inserted == SKED_OK && sked_i_run_best(run) < before;
+    sked_i_driver_note(run);
     SKED_LOG(better ? 1 : 2, "driver", "%s offers %g (incumbent %g, bound %g)%s", d->current, m.value, before,
              d->bound,
              better ? ": new incumbent"
@@ -131,6 +162,7 @@ void sked_i_run_raise_bound(sked_i_run *run, double bound)
     SKED_LOG(1, "driver", "%s raises the bound from %g to %g", run->driver->current, run->driver->bound,
              bound);
     run->driver->bound = bound;
+    sked_i_driver_note(run);
 }
 
 void sked_i_run_raise_length(sked_i_run *run, double bound)
@@ -147,6 +179,7 @@ void sked_i_run_prove(sked_i_run *run)
 {
     SKED_LOG(1, "driver", "%s proves the incumbent %g optimal", run->driver->current, sked_i_run_best(run));
     run->driver->proved = true;
+    sked_i_driver_note(run);
 }
 
 bool sked_i_run_proved(const sked_i_run *run)

@@ -4,6 +4,7 @@
 #include "method/exchange.h"
 #include "method/method.h"
 #include "method/result_pool.h"
+#include "schedule/value_curve.h"
 
 /* What a method keeps between its turns. */
 typedef struct sked_i_kept_state {
@@ -26,6 +27,7 @@ typedef struct sked_i_driver {
     int64_t n_states, state_cap;
     sked_statistic *row; /* what ran, how often, how long, what it gained */
     int64_t n_rows, row_cap;
+    sked_i_value_curve curve;  /* value over time */
     sked_i_exchange *exchange; /* with other ranks; NULL: this process is alone, or a share of one */
 } sked_i_driver;
 
@@ -39,6 +41,8 @@ SKED_MUST_CHECK sked_status sked_i_driver_run(sked_i_run *run, const sked_i_meth
 bool sked_i_interval_first(const sked_problem *p);
 /* Does the incumbent meet the bounds? */
 bool sked_i_driver_meets_bound(const sked_i_run *run);
+/* The curve gets a point where incumbent or bound are better than in its last one. */
+void sked_i_driver_note(sked_i_run *run);
 /* Takes over what another driver of the same problem has proved. share.c */
 void sked_i_driver_take_bounds(sked_i_driver *d, const sked_i_driver *from);
 /* Offers a schedule under the name of the method that made it. share.c */

@@ -145,6 +145,7 @@ static sked_status take(sked_i_run *run, int from, const char *message, int64_t 
              n.bound);
     const sked_i_driver proofs = {.bound = n.bound, .second_bound = n.second_bound, .least_ii = n.least_ii};
     sked_i_driver_take_bounds(run->driver, &proofs);
+    sked_i_driver_note(run);
     return n.brings ? take_schedule(run, &n, message + sizeof n, err) : SKED_OK;
 }
 

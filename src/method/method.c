@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "method/memory_limits.h"
 #include "method/table.h"
+#include "problem/bounds.h"
 #include "problem/costs.h"
 
 #include <stdio.h>
@@ -172,6 +173,8 @@ static sked_status finish(const sked_i_method *m, const sked_problem *asked, ske
         st = sked_i_recording_write(run->recording, run->options->record, &r.recorded, err);
     if (st == SKED_OK && SKED_KNOWS(out, statistics))
         st = hand_statistics(d, &r, err);
+    if (st == SKED_OK && SKED_KNOWS(out, curve))
+        st = sked_i_value_curve_give(&d->curve, &r, err);
     if (st == SKED_OK)
         st = deliver(run, &r, err);
     if (st == SKED_OK)
@@ -187,11 +190,20 @@ static sked_status finish(const sked_i_method *m, const sked_problem *asked, ske
     return SKED_OK;
 }
 
-/* The bounds known before any method runs. */
+/*
+ * The bounds known before any method runs. What may take any amount of work has about a fiftieth of the time
+ * limit, by its number and not by the clock, so that the same limit gives the same bound; and a tenth by the
+ * clock, on a machine with much else to do.
+ */
 static sked_status set_bounds(sked_i_run *run, sked_error *err)
 {
+    static const double work_per_second = 2e6;
     sked_i_driver *d = run->driver;
-    sked_status st = sked_problem_bound(run->problem, &d->bound, NULL, err);
+    sked_i_limit limit = run->limit;
+    limit.deadline = limit.paced ? limit.begin + (limit.deadline - limit.begin) / 10 : INFINITY;
+    const sked_i_bound_effort effort = {
+        .work = fmin(SKED_I_BOUND_WORK, work_per_second * run->options->time_limit), .limit = &limit};
+    sked_status st = sked_i_problem_bound(run->problem, &effort, &d->bound, NULL, err);
     if (st == SKED_OK && sked_i_interval_first(run->problem)) {
         sked_i_min_ii least = {0};
         st = sked_i_problem_min_ii(run->problem, &least, err);
@@ -238,6 +250,7 @@ sked_status sked_method_run(const char *method, const sked_problem *p, const ske
     SKED_TRY(sked_i_driver_open(&run, opt->candidates > 1 ? opt->candidates : 1, err));
     run.driver->exchange = exchange;
     SKED_TRY(set_bounds(&run, err));
+    run.driver->curve.bound = run.driver->bound;
     const double called = sked_clock();
     st = sked_i_driver_run(&run, m, opt->settings, opt->n_settings, err);
     const double build_seconds = sked_clock() - called - run.driver->judging;
@@ -260,6 +273,11 @@ void sked_result_clear(sked_result *r)
         if (r->n_statistics > 0)
             free(r->statistics[0]);
         free(r->statistics);
+    }
+    if (SKED_KNOWS(r, curve)) {
+        sked_i_value_curve curve;
+        sked_i_value_curve_take(&curve, r);
+        sked_i_value_curve_free(&curve);
     }
     const sked_result empty = {0};
     SKED_GIVE(r, empty);

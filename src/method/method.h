@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "method/record.h"
 #include "schedule/schedule.h"
+#include "schedule/value_curve.h"
 
 /* One run as a method sees it. Read-only outside the driver; everything else goes through the calls below. */
 typedef struct sked_i_run {
@@ -94,6 +95,11 @@ int64_t sked_i_run_evaluations(const sked_i_run *run);
 void sked_i_run_note(sked_i_run *run, const char *format, ...) SKED_PRINTF(2, 3);
 /* Tells the user; cheap, rate-limited by the caller's progress function. */
 void sked_i_run_progress(sked_i_run *run, const char *phase);
+/*
+ * Value over time that a thread has kept of its own, where the run hears of its incumbents only later; begin
+ * it with the limit's. After the offers of what it found. Empties the thread's curve.
+ */
+void sked_i_run_merge_curve(sked_i_run *run, sked_i_value_curve *thread);
 /*
  * Adds to the statistics of one technique of the current method ("genetic"): calls, seconds, evaluations, and
  * by how much it lowered the objective. name must stay for ever. For sked_result's statistics.

@@ -44,6 +44,8 @@ sked_status sked_i_share_open(const sked_i_run *run, sked_i_share *share, sked_e
     share->run.driver->bound = run->driver->bound;
     SKED_TRY(sked_i_share_tell(share, run, err));
     share->run.driver->n_rows = 0; /* what it was told is not its own work */
+    share->run.driver->curve.count = 0;
+    share->run.driver->curve.before = run->driver->evaluations;
 cleanup:
     return st;
 }
@@ -85,9 +87,11 @@ sked_status sked_i_share_join(sked_i_share *share, sked_i_run *run, sked_error *
         sked_i_driver_tally(run, &row);
     }
     from->n_rows = 0;
+    sked_i_run_merge_curve(run, &from->curve);
     d->evaluations += from->evaluations;
     d->proved = d->proved || from->proved;
     from->evaluations = 0;
+    from->curve.before = d->evaluations;
     SKED_TRY(take_states(from, run, err));
 cleanup:
     return st;

@@ -153,24 +153,17 @@ static double inputs_of_one_op(const sked_problem *p)
     return g->integral ? best : best * (1 - 1e-12);
 }
 
-/* A value lives at least as long as the longest lag to a consumer. */
-static double life_length(const sked_graph *g, int32_t i)
-{
-    double longest = 0;
-    for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
-        if (g->edge_distance[e] == 0)
-            longest = fmax(longest, g->edge_lag[e]);
-    return longest;
-}
-
-static sked_status memory_bound(const sked_problem *p, double *bound, const char **why, sked_error *err)
+static sked_status memory_bound(const sked_problem *p, const sked_i_bound_effort *effort, double *bound,
+                                const char **why, sked_error *err)
 {
     windows w;
-    double spread;
+    double spread, *life = NULL;
     sked_status st;
     SKED_TRY(windows_init(&w, p, err));
+    SKED_NEW(life, p->graph->n_ops);
+    SKED_TRY(sked_i_least_lives(p, effort, life, err));
     for (int32_t i = 0; i < p->graph->n_ops; i++)
-        add_item(&w, i, life_length(p->graph, i), p->graph->memory[i]);
+        add_item(&w, i, life[i], p->graph->memory[i]);
     SKED_TRY(least_peak(&w, &spread, err));
     double best = inputs_of_one_op(p);
     *why = "inputs of one op";
@@ -179,8 +172,11 @@ static sked_status memory_bound(const sked_problem *p, double *bound, const char
         SKED_TRY(sked_i_least_peak(p, &spread, err));
         keep(spread, "values that must be held while one op runs, or at the end", &best, why);
     }
+    SKED_TRY(sked_i_memory_bound(p, effort, &spread, err));
+    keep(settle_amount(p->graph, spread), "values that must be alive at one moment", &best, why);
     *bound = best;
 cleanup:
+    free(life);
     windows_free(&w);
     return st;
 }
@@ -196,7 +192,8 @@ static double communication_bound(const sked_problem *p)
     return sum;
 }
 
-static sked_status plain_bound(const sked_problem *p, double *bound, const char **reason, sked_error *err)
+static sked_status plain_bound(const sked_problem *p, const sked_i_bound_effort *effort, double *bound,
+                               const char **reason, sked_error *err)
 {
     double load;
     sked_status st;
@@ -206,7 +203,7 @@ static sked_status plain_bound(const sked_problem *p, double *bound, const char 
     case SKED_OBJECTIVE_II:
         return ii_bound(p, bound, reason, err);
     case SKED_OBJECTIVE_MEMORY:
-        return memory_bound(p, bound, reason, err);
+        return memory_bound(p, effort, bound, reason, err);
     case SKED_OBJECTIVE_RESOURCE:
     case SKED_OBJECTIVE_COST:
         st = resource_bound(p, &load, err);
@@ -223,16 +220,16 @@ static sked_status plain_bound(const sked_problem *p, double *bound, const char 
     return sked_i_fail(err, SKED_ERR_ARGUMENT, "unknown objective %d", (int)p->objective);
 }
 
-sked_status sked_problem_bound(const sked_problem *p, double *bound, const char **why, sked_error *err)
+sked_status sked_i_problem_bound(const sked_problem *p, const sked_i_bound_effort *effort, double *bound,
+                                 const char **why, sked_error *err)
 {
-    SKED_TAKE_PROBLEM(p)
     const char *reason = NULL;
     double best = 0;
     sked_problem relaxed;
     sked_graph *graph = NULL;
     sked_status st = sked_i_problem_relaxed(p, &relaxed, &graph, err);
     if (st == SKED_OK)
-        st = plain_bound(&relaxed, &best, &reason, err);
+        st = plain_bound(&relaxed, effort, &best, &reason, err);
     if (st == SKED_OK && p->machine != NULL && p->objective == SKED_OBJECTIVE_MAKESPAN)
         st = sked_i_machine_bound(p, &best, &reason, err);
     sked_graph_destroy(graph);
@@ -242,4 +239,10 @@ sked_status sked_problem_bound(const sked_problem *p, double *bound, const char 
     if (why != NULL)
         *why = reason;
     return SKED_OK;
+}
+
+sked_status sked_problem_bound(const sked_problem *p, double *bound, const char **why, sked_error *err)
+{
+    SKED_TAKE_PROBLEM(p)
+    return sked_i_problem_bound(p, &(sked_i_bound_effort){.work = SKED_I_BOUND_WORK}, bound, why, err);
 }

@@ -1,6 +1,7 @@
 /* Parts of sked_problem_bound. */
 #ifndef SKED_PROBLEM_BOUNDS_H
 #define SKED_PROBLEM_BOUNDS_H
+#include "problem/live_cut.h"
 #include "problem/problem.h"
 
 /* Objective makespan (bound_makespan.c). Near-linear for large graphs. */
@@ -9,6 +10,22 @@ SKED_MUST_CHECK sked_status sked_i_makespan_bound(const sked_problem *p, double 
 /* The same on unequal devices (bound_machine.c): raises *bound, which holds already, and says why. */
 SKED_MUST_CHECK sked_status sked_i_machine_bound(const sked_problem *p, double *bound, const char **why,
                                                  sked_error *err);
+
+/* Objective memory (bound_memory.c): what must be alive at some moment. */
+SKED_MUST_CHECK sked_status sked_i_memory_bound(const sked_problem *p, const sked_i_bound_effort *effort,
+                                                double *bound, sked_error *err);
+/*
+ * life: [ops] how long each value lives at the least: the longest path to a reader, the most promising values
+ * first as far as a quarter of the effort goes; for the others the longest lag. With an interval readers of
+ * later iterations count.
+ */
+SKED_MUST_CHECK sked_status sked_i_least_lives(const sked_problem *p, const sked_i_bound_effort *effort,
+                                               double *life, sked_error *err);
+
+#define SKED_I_BOUND_WORK 3e7 /* of sked_problem_bound, where a bound can use any amount */
+/* sked_problem_bound with this effort. */
+SKED_MUST_CHECK sked_status sked_i_problem_bound(const sked_problem *p, const sked_i_bound_effort *effort,
+                                                 double *bound, const char **why, sked_error *err);
 
 typedef struct sked_i_area_item {
     double cut, other, area; /* cut: what the set is cut by (head or rest); other: its least counts */

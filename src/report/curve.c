@@ -68,13 +68,15 @@ static void draw_measurement(const course *c, sked_i_buffer *b, int32_t i)
 static sked_status curve_write(const sked_report_data *data, sked_i_buffer *out, sked_error *err)
 {
     course c = {.r = data->robust};
+    char speedup_on[200];
     if (c.r == NULL || !sked_i_course_known(c.r))
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "a curve shows measurements: `sked robust` writes it, without --one-shot");
     c.stride = sked_i_course_stride(c.r);
     c.work = sked_i_course_work(c.r);
     find_ranges(&c);
-    sked_i_plot_begin(out, data, "Best after each measurement", "measurements");
+    sked_i_plot_begin(out, data, "Best after each measurement", "measurements",
+                      sked_i_plot_speedup(c.r, speedup_on, sizeof speedup_on));
     sked_i_plot_grid(out, &c.x, &c.y);
     draw_best(&c, out);
     for (int32_t i = 0; i < c.r->measurements; i += c.stride)

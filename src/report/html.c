@@ -5,6 +5,7 @@
 #include "report/page.h"
 #include "report/palette.h"
 #include "report/profiles.h"
+#include "report/progress.h"
 #include "report/report.h"
 #include "report/tradeoff.h"
 
@@ -269,7 +270,7 @@ static sked_status html_write(const sked_report_data *data, sked_i_buffer *out, 
 {
     sked_i_view v = {0};
     sked_i_curves curves = {0};
-    sked_i_buffer b = {0}, robust = {0}, curve = {0};
+    sked_i_buffer b = {0}, robust = {0}, curve = {0}, progress = {0};
     sked_metrics m = {.size = sizeof m};
     sked_status st = SKED_OK;
     if (data->schedule->ops > max_ops)
@@ -288,7 +289,7 @@ static sked_status html_write(const sked_report_data *data, sked_i_buffer *out, 
     add_curves(&curves, &b);
     sked_i_buffer_char(&b, '}');
     const char *name = sked_graph_name(v.graph);
-    sked_i_page_section sections[3];
+    sked_i_page_section sections[4];
     int count = 0;
     if (data->robust != NULL) {
         const bool loop = sked_i_course_known(data->robust);
@@ -303,12 +304,17 @@ static sked_status html_write(const sked_report_data *data, sked_i_buffer *out, 
         sections[count++] = (sked_i_page_section){"tradeoff", curve.data, curve.size};
     }
     sections[count++] = (sked_i_page_section){"schedule", b.data, b.size};
-    if (b.failed || robust.failed || curve.failed)
+    if (sked_i_progress_known(data)) {
+        sked_i_progress_json(data, &progress);
+        sections[count++] = (sked_i_page_section){"progress", progress.data, progress.size};
+    }
+    if (b.failed || robust.failed || curve.failed || progress.failed)
         SKED_TRY(sked_i_no_memory(err));
     sked_i_page_write(out, *name ? name : "Schedule", sections, count);
 cleanup:
     sked_i_buffer_free(&robust);
     sked_i_buffer_free(&curve);
+    sked_i_buffer_free(&progress);
     sked_i_buffer_free(&b);
     sked_i_curves_free(&curves);
     sked_i_view_free(&v);

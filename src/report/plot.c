@@ -4,6 +4,8 @@
 #include "report/label.h"
 #include "report/palette.h"
 
+#include <stdio.h>
+
 static const double page_width = 760, page_height = 480;
 static const double left = 64, right = 20, top = 74, bottom = 52;
 
@@ -18,16 +20,28 @@ void sked_i_axis_add(sked_i_axis *a, double value)
     a->to = fmax(a->to, value);
 }
 
+static double scaled(const sked_i_axis *a, double value)
+{
+    return a->logarithmic ? log10(value) : value;
+}
+
 double sked_i_axis_at(const sked_i_axis *a, double value)
 {
-    return a->low + (a->high - a->low) * (value - a->from) / (a->to - a->from);
+    const double from = scaled(a, a->from), to = scaled(a, a->to);
+    return a->low + (a->high - a->low) * (scaled(a, value) - from) / (to - from);
 }
 
 static void stretch(sked_i_axis *a)
 {
     if (!(a->to >= a->from)) {
-        a->from = 0;
+        a->from = a->logarithmic ? 1e-3 : 0;
         a->to = 1;
+    }
+    if (a->logarithmic) {
+        const double times = pow(a->to / a->from, 0.03) * 1.05;
+        a->from /= times;
+        a->to *= times;
+        return;
     }
     const double room = fmax(0.06 * (a->to - a->from), 0.005 * fmax(fabs(a->to), 1e-12));
     a->from -= room;
@@ -42,6 +56,27 @@ void sked_i_plot_place(sked_i_axis *x, sked_i_axis *y)
     x->high = page_width - right;
     y->low = page_height - bottom;
     y->high = top;
+}
+
+/* Powers of ten, and 2 and 5 of each where there are few. */
+static void draw_decades(sked_i_buffer *b, const sked_i_axis *a)
+{
+    static const int mantissas[] = {1, 2, 5};
+    const int first = (int)floor(log10(a->from)), last = (int)floor(log10(a->to));
+    const int steps = last - first < 2 ? 3 : 1, every = 1 + (last - first) / 10;
+    char label[40];
+    for (int k = first; k <= last; k += every)
+        for (int m = 0; m < steps; m++) {
+            const double value = mantissas[m] * pow(10, k);
+            if (!(value >= a->from && value <= a->to))
+                continue;
+            const double at = sked_i_axis_at(a, value);
+            const sked_i_ticks t = {mantissas[m], k, value};
+            sked_i_label_draw(b, "<path class=\"g\" d=\"M~ ~V~\"/><text class=\"m mi\" x=\"~\" y=\"~\">", at,
+                              top, page_height - bottom, at, page_height - bottom + 18);
+            sked_i_buffer_text(b, sked_i_ticks_label(&t, 1, label, sizeof label));
+            sked_i_buffer_text(b, "</text>\n");
+        }
 }
 
 static void draw_grid(sked_i_buffer *b, const sked_i_axis *a, bool upright)
@@ -63,7 +98,10 @@ static void draw_grid(sked_i_buffer *b, const sked_i_axis *a, bool upright)
 
 void sked_i_plot_grid(sked_i_buffer *b, const sked_i_axis *x, const sked_i_axis *y)
 {
-    draw_grid(b, x, true);
+    if (x->logarithmic)
+        draw_decades(b, x);
+    else
+        draw_grid(b, x, true);
     draw_grid(b, y, false);
 }
 
@@ -114,7 +152,15 @@ void sked_i_plot_winner(sked_i_buffer *b, const sked_robust_result *c, double x,
                       x + (right_half ? -14 : 14), y + 4);
 }
 
-void sked_i_plot_begin(sked_i_buffer *b, const sked_report_data *data, const char *what, const char *x)
+const char *sked_i_plot_speedup(const sked_robust_result *r, char *buf, size_t size)
+{
+    char target[120];
+    snprintf(buf, size, "speedup on %s", sked_i_label_cut(r->target, 40, target, sizeof target));
+    return buf;
+}
+
+void sked_i_plot_begin(sked_i_buffer *b, const sked_report_data *data, const char *what, const char *x,
+                       const char *y)
 {
     char text[120];
     const char *name = sked_graph_name(data->problem->graph);
@@ -128,11 +174,12 @@ void sked_i_plot_begin(sked_i_buffer *b, const sked_report_data *data, const cha
            "'Helvetica Neue',Arial,'DejaVu Sans',sans-serif;fill:#1f2328}.ti{font-size:16px;"
            "font-weight:600}.m{fill:#59636e}.e,.b1{text-anchor:end}.mi{text-anchor:middle}"
            ".b0,.b1{font-weight:600}.bg{fill:#fff}.g{stroke:#e3e8ed;fill:none}.l{stroke:#0b62c4;stroke-width:"
-           "2;fill:none}"
+           "2;fill:none}.lb{stroke:#59636e;stroke-width:1.6;stroke-dasharray:6 4;fill:none}"
            ".x{stroke:#c0392b;stroke-width:1.6;fill:none}.h{fill:none;stroke:#59636e;stroke-width:1.2}"
            ".p{fill-opacity:.62}.w{fill:none;stroke-width:2;stroke:#" SKED_I_CRITICAL_LIGHT "}\n"
            "@media (prefers-color-scheme:dark){text{fill:#e6e9ed}.m{fill:#a3adb8}"
-           ".bg{fill:#14171c}.p{fill-opacity:.8}.g{stroke:#2a3039}.l{stroke:#6cb0ff}.x{stroke:#ff7b72}.h{"
+           ".bg{fill:#14171c}.p{fill-opacity:.8}.g{stroke:#2a3039}.l{stroke:#6cb0ff}.lb{stroke:#a3adb8}.x{"
+           "stroke:#ff7b72}.h{"
            "stroke:#a3adb8}.w{stroke:#" SKED_I_CRITICAL_DARK "}}\n</style>\n"
            "<rect class=\"bg\" width=\"100%\" height=\"100%\"/>\n");
     sked_i_label_draw(b, "<text class=\"ti\" x=\"~\" y=\"28\">", left);
@@ -141,8 +188,8 @@ void sked_i_plot_begin(sked_i_buffer *b, const sked_report_data *data, const cha
                       page_height - 12);
     sked_i_buffer_xml(b, x);
     sked_i_buffer_text(b, "</text>\n");
-    sked_i_label_draw(b, "<text class=\"m mi\" transform=\"rotate(-90 16 ~)\" x=\"16\" y=\"~\">speedup on ",
+    sked_i_label_draw(b, "<text class=\"m mi\" transform=\"rotate(-90 16 ~)\" x=\"16\" y=\"~\">",
                       (top + page_height - bottom) / 2, (top + page_height - bottom) / 2);
-    sked_i_buffer_xml(b, sked_i_label_cut(data->robust->target, 40, text, sizeof text));
+    sked_i_buffer_xml(b, y);
     sked_i_buffer_text(b, "</text>\n");
 }

@@ -1,4 +1,4 @@
-/* What the pictures of robust runs share: the page with its title and axes, grid, marks and legend. */
+/* What the pictures of runs share: the page with its title and axes, grid, marks and legend. */
 #ifndef SKED_REPORT_PLOT_H
 #define SKED_REPORT_PLOT_H
 #include "base/text.h"
@@ -7,6 +7,7 @@
 typedef struct sked_i_axis {
     double from, to;
     double low, high; /* pixels */
+    bool logarithmic; /* values are above 0; set it before the range is placed */
 } sked_i_axis;
 
 /* An axis without values. */
@@ -17,8 +18,11 @@ void sked_i_axis_add(sked_i_axis *a, double value);
 void sked_i_plot_place(sked_i_axis *x, sked_i_axis *y);
 double sked_i_axis_at(const sked_i_axis *a, double value);
 
-/* Begins the page: <svg>, style, the graph's name (or `what`), axes: x, and speedup on the target. */
-void sked_i_plot_begin(sked_i_buffer *b, const sked_report_data *data, const char *what, const char *x);
+/* Begins the page: <svg>, style, the graph's name (or `what`), and the names of the axes. */
+void sked_i_plot_begin(sked_i_buffer *b, const sked_report_data *data, const char *what, const char *x,
+                       const char *y);
+/* "speedup on TARGET", cut where it is long. Returns buf. */
+const char *sked_i_plot_speedup(const sked_robust_result *r, char *buf, size_t size);
 void sked_i_plot_grid(sked_i_buffer *b, const sked_i_axis *x, const sked_i_axis *y);
 /* Forms: diamond, circle, square, triangle, triangle on its head. */
 void sked_i_plot_mark(sked_i_buffer *b, int mark, double x, double y, double r);

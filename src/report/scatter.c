@@ -33,12 +33,14 @@ static sked_status scatter_write(const sked_report_data *data, sked_i_buffer *ou
 {
     const sked_robust_result *c = data->robust;
     sked_i_axis x, y;
+    char speedup[200];
     if (c == NULL || c->count == 0)
         return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
                            "a scatter picture shows candidates on a target: `sked robust` writes it");
     const sked_robust_member *s = c->member[c->winner];
     find_ranges(c, &x, &y);
-    sked_i_plot_begin(out, data, "Candidates on proxy and target", "speedup on the proxy");
+    sked_i_plot_begin(out, data, "Candidates on proxy and target", "speedup on the proxy",
+                      sked_i_plot_speedup(c, speedup, sizeof speedup));
     sked_i_plot_grid(out, &x, &y);
     draw_points(out, c, &x, &y);
     if (s->best >= 0)

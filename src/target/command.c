@@ -10,9 +10,6 @@
 #include "target/answer.h"
 #include "target/shell.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -26,35 +23,6 @@ static sked_status open_command(sked_target *t, const double *setting, sked_erro
     return SKED_OK;
 }
 
-/* The file is new and nobody reads it before the program runs, so it is written in place. */
-static bool write_all(int fd, const char *data, int64_t size)
-{
-    while (size > 0) {
-        const ssize_t n = write(fd, data, (size_t)size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        data += n;
-        size -= n;
-    }
-    return true;
-}
-
-static sked_status write_file(const sked_i_buffer *text, char *path, sked_error *err)
-{
-    const int fd = mkostemps(path, 5, O_CLOEXEC);
-    if (fd < 0)
-        return sked_i_fail(err, SKED_ERR_IO, "cannot create a temporary file: %s", strerror(errno));
-    bool written = write_all(fd, text->data, text->size);
-    written = close(fd) == 0 && written;
-    if (written)
-        return SKED_OK;
-    const sked_status st = sked_i_fail(err, SKED_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
-    unlink(path);
-    return st;
-}
-
 static sked_status write_schedule(const sked_target *t, const sked_schedule *s, char *path, sked_error *err)
 {
     sked_i_buffer text = {0};
@@ -62,29 +30,9 @@ static sked_status write_schedule(const sked_target *t, const sked_schedule *s, 
     if (st == SKED_OK && text.failed)
         st = sked_i_no_memory(err);
     if (st == SKED_OK)
-        st = write_file(&text, path, err);
+        st = sked_i_shell_file(&text, path, err);
     sked_i_buffer_free(&text);
     return st;
-}
-
-/* What is wrong with a run that ended so; NULL: nothing. */
-static const char *complaint(sked_i_shell_end end)
-{
-    switch (end) {
-    case SKED_I_SHELL_MISSING:
-        return "could not be started";
-    case SKED_I_SHELL_LATE:
-        return "took longer than its time-out";
-    case SKED_I_SHELL_STOPPED:
-        return "was stopped";
-    case SKED_I_SHELL_LONG:
-        return "printed more than 64 MB";
-    case SKED_I_SHELL_FAILED:
-        return "ended with an error";
-    case SKED_I_SHELL_DONE:
-        break;
-    }
-    return NULL;
 }
 
 /* One run: DEVICE where another one may do better. */
@@ -94,7 +42,7 @@ static sked_status try_once(const sked_target *t, const char *program, const ske
     sked_i_buffer text = {0};
     sked_error cause = {0};
     const sked_i_shell_end end = sked_i_shell_run(p, &text);
-    const char *wrong = complaint(end);
+    const char *wrong = sked_i_shell_complaint(end);
     sked_status st = SKED_OK;
     if (text.failed) {
         st = sked_i_no_memory(err);
@@ -138,17 +86,12 @@ static sked_status run_program(const sked_target *t, const char *program, const 
 sked_status sked_i_command_run(const sked_target *t, const char *program, const double *setting,
                                const sked_schedule *s, sked_i_trace *out, sked_error *err)
 {
-    char path[] = "/tmp/sked-plan-XXXXXX.json";
+    char path[] = SKED_I_SHELL_FILE;
     sked_status st = write_schedule(t, s, path, err);
     if (st != SKED_OK)
         return st;
     st = run_program(t, program, setting, path, s, out, err);
     unlink(path);
-    if (st == SKED_OK && t->common[SKED_I_TARGET_TRACE] == SKED_I_TRACE_FALSE) {
-        const double time = out->time;
-        sked_i_trace_free(out);
-        out->time = time;
-    }
     return st;
 }
 

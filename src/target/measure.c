@@ -50,6 +50,11 @@ static sked_status run_once(sked_target *t, const sked_schedule *s, sked_i_trace
     const sked_status st =
         first->kind->run != NULL ? first->kind->run(t, first->setting, s, out, err) : replay(t, s, out, err);
     t->runs++;
+    if (st == SKED_OK && t->common[SKED_I_TARGET_TRACE] == SKED_I_TRACE_FALSE) {
+        const double time = out->time;
+        sked_i_trace_free(out);
+        out->time = time;
+    }
     return st;
 }
 

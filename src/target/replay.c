@@ -340,3 +340,8 @@ sked_status sked_i_replay_run(sked_i_replay *r, const sked_schedule *s, const do
     *time = latest;
     return SKED_OK;
 }
+
+const int32_t *sked_i_replay_positions(const sked_i_replay *r)
+{
+    return r->room->position;
+}

@@ -37,4 +37,6 @@ void sked_i_replay_destroy(sked_i_replay *r);
  */
 SKED_MUST_CHECK sked_status sked_i_replay_run(sked_i_replay *r, const sked_schedule *s, const double *factor,
                                               double *time, sked_error *err);
+/* Of the last run: op i is the position-th on its device from 0 on. [ops] */
+const int32_t *sked_i_replay_positions(const sked_i_replay *r);
 #endif

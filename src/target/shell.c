@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -179,4 +180,54 @@ sked_i_shell_end sked_i_shell_run(const sked_i_shell_command *p, sked_i_buffer *
         return SKED_I_SHELL_MISSING;
     }
     return finish(&r, attend(p, &r));
+}
+
+const char *sked_i_shell_complaint(sked_i_shell_end end)
+{
+    switch (end) {
+    case SKED_I_SHELL_MISSING:
+        return "could not be started";
+    case SKED_I_SHELL_LATE:
+        return "took longer than its time-out";
+    case SKED_I_SHELL_STOPPED:
+        return "was stopped";
+    case SKED_I_SHELL_LONG:
+        return "printed more than 64 MB";
+    case SKED_I_SHELL_FAILED:
+        return "ended with an error";
+    case SKED_I_SHELL_DONE:
+        break;
+    }
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ files */
+
+/* The file is new and nobody reads it before the program runs, so it is written in place. */
+static bool write_all(int fd, const char *data, int64_t size)
+{
+    while (size > 0) {
+        const ssize_t n = write(fd, data, (size_t)size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        data += n;
+        size -= n;
+    }
+    return true;
+}
+
+sked_status sked_i_shell_file(const sked_i_buffer *text, char *path, sked_error *err)
+{
+    const int fd = mkostemps(path, 5, O_CLOEXEC);
+    if (fd < 0)
+        return sked_i_fail(err, SKED_ERR_IO, "cannot create a temporary file: %s", strerror(errno));
+    bool written = write_all(fd, text->data, text->size);
+    written = close(fd) == 0 && written;
+    if (written)
+        return SKED_OK;
+    const sked_status st = sked_i_fail(err, SKED_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
+    unlink(path);
+    return st;
 }

@@ -40,24 +40,18 @@ static size_t part_size(const char *spec, size_t end)
 }
 
 /* The settings of one part, its own and common ones. */
-typedef struct settings {
-    char *text;
-    const char *list[SKED_I_TARGET_OPTIONS];
-    int count;
-} settings;
-
-static sked_status split(const char *text, size_t size, settings *s, sked_error *err)
+static sked_status split(const char *text, size_t size, sked_i_target_part *p, sked_error *err)
 {
-    *s = (settings){.text = sked_i_alloc((int64_t)size + 1, 1)};
-    if (s->text == NULL)
+    p->text = sked_i_alloc((int64_t)size + 1, 1);
+    if (p->text == NULL)
         return sked_i_no_memory(err);
-    memcpy(s->text, text, size);
-    s->text[size] = 0;
-    for (char *at = s->text; *at;) {
-        if (s->count == SKED_I_TARGET_OPTIONS)
+    memcpy(p->text, text, size);
+    p->text[size] = 0;
+    for (char *at = p->text; *at;) {
+        if (p->n_given == SKED_I_TARGET_OPTIONS)
             return sked_i_fail(err, SKED_ERR_ARGUMENT, "a target takes %d options at most",
                                (int)SKED_I_TARGET_OPTIONS);
-        s->list[s->count++] = at;
+        p->given[p->n_given++] = at;
         at += strcspn(at, ",");
         if (*at == ',')
             *at++ = 0;
@@ -65,18 +59,26 @@ static sked_status split(const char *text, size_t size, settings *s, sked_error 
     return SKED_OK;
 }
 
-static bool names(const settings *s, const char *option)
+static bool names(const sked_i_target_part *p, const char *option)
 {
     const size_t n = strlen(option);
-    for (int k = 0; k < s->count; k++)
-        if (strncmp(s->list[k], option, n) == 0 && s->list[k][n] == '=')
+    for (int k = 0; k < p->n_given; k++)
+        if (strncmp(p->given[k], option, n) == 0 && p->given[k][n] == '=')
             return true;
     return false;
 }
 
+/* A kind that really runs schedules has its own presets of how often. */
+static void take_presets(sked_target *t, const sked_i_target *kind)
+{
+    if (kind->repeat > 0)
+        t->common[SKED_I_TARGET_REPEAT] = kind->repeat;
+    if (kind->warm_up > 0)
+        t->common[SKED_I_TARGET_WARM_UP] = kind->warm_up;
+}
+
 /* `given`: bits of the common options that parts before this one have set. */
-static sked_status take_settings(sked_target *t, sked_i_target_part *part, const settings *s, unsigned *given,
-                                 sked_error *err)
+static sked_status take_settings(sked_target *t, sked_i_target_part *part, unsigned *given, sked_error *err)
 {
     const sked_target_info *info = &part->kind->info;
     enum { room = (int)SKED_I_TARGET_OPTIONS + (int)SKED_I_TARGET_COMMON_OPTIONS };
@@ -85,13 +87,15 @@ static sked_status take_settings(sked_target *t, sked_i_target_part *part, const
     const int own = info->n_options, all = own + SKED_I_TARGET_COMMON_OPTIONS;
     for (int i = 0; i < all; i++)
         table[i] = i < own ? info->options[i] : common[i - own];
-    const sked_status st = sked_i_options_parse(info->name, table, all, s->list, s->count, value, err);
+    const sked_status st =
+        sked_i_options_parse(info->name, table, all, part->given, part->n_given, value, err);
     if (st != SKED_OK)
         return st;
+    take_presets(t, part->kind);
     for (int i = 0; i < own; i++)
         part->setting[i] = value[i];
     for (int i = 0; i < SKED_I_TARGET_COMMON_OPTIONS; i++) {
-        if (!names(s, common[i].name))
+        if (!names(part, common[i].name))
             continue;
         if (*given >> i & 1u)
             return sked_i_fail(err, SKED_ERR_ARGUMENT,
@@ -121,27 +125,28 @@ static sked_status add_part(sked_target *t, const char *text, size_t size, sked_
     return SKED_OK;
 }
 
+static sked_status stands_alone(const sked_i_target *kind, sked_error *err)
+{
+    return sked_i_fail(err, SKED_ERR_ARGUMENT, "target '%s' stands alone; '+' joins it to nothing",
+                       kind->info.name);
+}
+
 /* One part of `size` bytes. */
 static sked_status parse_part(sked_target *t, const char *text, size_t size, unsigned *given, sked_error *err)
 {
     const size_t n = strcspn(text, ",:"), name = n < size ? n : size;
-    settings s = {0};
     sked_status st = add_part(t, text, name, err);
     if (st != SKED_OK)
         return st;
     sked_i_target_part *const part = &t->part[t->n_parts - 1];
     const char *options = name < size ? text + name + 1 : text + size;
     if (part->kind->free_text)
-        return sked_i_fail(err, SKED_ERR_ARGUMENT, "target '%s' stands alone; '+' joins it to nothing",
-                           part->kind->info.name);
+        return stands_alone(part->kind, err);
     if (name < size && text[name] == ',')
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "options of a target stand behind a colon: %s:%.*s",
                            part->kind->info.name, (int)(size - name < 100 ? size - name - 1 : 100), options);
-    st = split(options, (size_t)(text + size - options), &s, err);
-    if (st == SKED_OK)
-        st = take_settings(t, part, &s, given, err);
-    free(s.text);
-    return st;
+    st = split(options, (size_t)(text + size - options), part, err);
+    return st == SKED_OK ? take_settings(t, part, given, err) : st;
 }
 
 /* "NAME,key=value,...:TEXT" */
@@ -149,16 +154,12 @@ static sked_status parse_free_text(sked_target *t, const char *spec, sked_error 
 {
     const size_t name = strcspn(spec, ",:"), head = strcspn(spec, ":");
     unsigned given = 0;
-    settings s = {0};
     sked_status st = add_part(t, spec, name, err);
     if (st == SKED_OK && (t->argument = sked_i_strdup(spec[head] == ':' ? spec + head + 1 : "")) == NULL)
         st = sked_i_no_memory(err);
     if (st == SKED_OK)
-        st = split(name < head ? spec + name + 1 : "", name < head ? head - name - 1 : 0, &s, err);
-    if (st == SKED_OK)
-        st = take_settings(t, &t->part[0], &s, &given, err);
-    free(s.text);
-    return st;
+        st = split(name < head ? spec + name + 1 : "", name < head ? head - name - 1 : 0, &t->part[0], err);
+    return st == SKED_OK ? take_settings(t, &t->part[0], &given, err) : st;
 }
 
 /* Does the spec begin with a part that takes all the rest? */
@@ -184,5 +185,8 @@ sked_status sked_i_target_parse(const char *spec, sked_target *t, sked_error *er
         st = parse_part(t, spec + at, n, &given, err);
         at += n + 1;
     }
+    for (int k = 0; st == SKED_OK && t->n_parts > 1 && k < t->n_parts; k++)
+        if (t->part[k].kind->run != NULL)
+            st = stands_alone(t->part[k].kind, err);
     return st;
 }

@@ -8,6 +8,8 @@
     X(contention)           \
     X(cache)                \
     X(jitter)               \
+    X(threads)              \
+    X(simgrid)              \
     X(command)              \
     X(torch)                \
     X(onnxruntime)

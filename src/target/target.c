@@ -84,6 +84,8 @@ sked_status sked_i_target_prepare(sked_target *t, const sked_problem *p, sked_er
     SKED_TRY(open_parts(t, err));
     SKED_TRY(sked_i_replay_create(&t->problem, &t->rules, &t->replay, err));
     t->work = sked_i_sequential_time(&t->replay->costs);
+    if (t->n_parts > 0 && t->part[0].kind->prepare != NULL)
+        SKED_TRY(t->part[0].kind->prepare(t, t->part[0].setting, err));
 cleanup:
     return st;
 }
@@ -109,6 +111,10 @@ void sked_target_destroy(sked_target *t)
 {
     if (t == NULL)
         return;
+    if (t->n_parts > 0 && t->part[0].kind->close != NULL)
+        t->part[0].kind->close(t);
+    for (int k = 0; k < t->n_parts; k++)
+        free(t->part[k].text);
     sked_i_replay_destroy(t->replay);
     sked_graph_destroy(t->graph);
     sked_machine_destroy(t->machine);
@@ -125,7 +131,8 @@ void sked_i_target_listen(sked_target *t, const volatile sig_atomic_t *stop)
 bool sked_i_target_parallel(const sked_target *t)
 {
     const int wish = (int)t->common[SKED_I_TARGET_PARALLEL];
-    return wish == SKED_I_PARALLEL_AUTO ? t->part[0].kind->run == NULL : wish == SKED_I_PARALLEL_TRUE;
+    const sked_i_target *kind = t->part[0].kind;
+    return wish == SKED_I_PARALLEL_AUTO ? kind->run == NULL || kind->simulated : wish == SKED_I_PARALLEL_TRUE;
 }
 
 void sked_i_target_seek(sked_target *t, int64_t number)

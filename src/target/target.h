@@ -13,13 +13,14 @@
 enum { SKED_I_TARGET_OPTIONS = 16, SKED_I_TARGET_PARTS = 16 };
 
 /* Options of the whole target, which any part may set. Columns as in base/option.h. */
-#define SKED_I_TARGET_COMMON(X)                                                                   \
-    X(REPEAT, "repeat", INT, "1", 1, 1000, NULL, "runs of a schedule; the median is its time")    \
-    X(WARM_UP, "warm-up", INT, "0", 0, 1000, NULL, "runs before them that do not count")          \
-    X(TRACE, "trace", ENUM, "auto", 0, 0, "auto|true|false",                                      \
-      "give start and finish of every op; auto: if the program of command prints them, else not") \
-    X(PARALLEL, "parallel", ENUM, "auto", 0, 0, "auto|true|false",                                \
-      "ranks of MPI measure at once, each for itself; auto: simulated targets, not a command")
+#define SKED_I_TARGET_COMMON(X)                                                                          \
+    X(REPEAT, "repeat", INT, "1", 1, 1000, NULL, "runs of a schedule; the median is its time")           \
+    X(WARM_UP, "warm-up", INT, "0", 0, 1000, NULL, "runs before them that do not count")                 \
+    X(TRACE, "trace", ENUM, "auto", 0, 0, "auto|true|false",                                             \
+      "give start and finish of every op; auto: what is run gives them (threads, simgrid, a program of " \
+      "command that prints them), models do not")                                                        \
+    X(PARALLEL, "parallel", ENUM, "auto", 0, 0, "auto|true|false",                                       \
+      "ranks of MPI measure at once, each for itself; auto: simulated targets, not threads or a command")
 #define SKED_I_TARGET_COMMON_ID(id, ...) SKED_I_TARGET_##id,
 enum { SKED_I_TARGET_COMMON(SKED_I_TARGET_COMMON_ID) SKED_I_TARGET_COMMON_OPTIONS };
 enum { SKED_I_TRACE_AUTO, SKED_I_TRACE_TRUE, SKED_I_TRACE_FALSE };
@@ -38,6 +39,9 @@ void sked_i_trace_free(sked_i_trace *r);
 typedef struct sked_i_target_part {
     const struct sked_i_target *kind;
     double setting[SKED_I_TARGET_OPTIONS];
+    char *text;                               /* the settings of the spec, which `given` points into */
+    const char *given[SKED_I_TARGET_OPTIONS]; /* "key=value", for options that are texts */
+    int n_given;
 } sked_i_target_part;
 
 /* Noise of a single run: jitter.c. */
@@ -58,7 +62,8 @@ struct sked_target {
     double *factor;      /* [ops] of the run at hand; NULL: there is no jitter */
     uint64_t seed, runs; /* runs so far, warm-up and all */
     double work;
-    char *argument;                    /* of command: what stands behind the colon */
+    char *argument;                    /* of command and simgrid: what stands behind the colon */
+    void *state;                       /* of a kind that runs schedules itself; its `close` frees it */
     const volatile sig_atomic_t *stop; /* ends a measurement that is under way; NULL: none */
     sked_measure_fn measure;           /* of callback.c: the caller's own function; NULL: there is none */
     void *measure_data;
@@ -66,7 +71,9 @@ struct sked_target {
 
 typedef struct sked_i_target {
     sked_target_info info;
-    bool free_text; /* what stands behind the colon is no option list */
+    bool free_text;      /* what stands behind the colon is no option list */
+    bool simulated;      /* it has a `run`, and yet several processes may measure at once */
+    int repeat, warm_up; /* presets of its own for these common options; 0: those of all */
     /*
      * Changes t->problem (through sked_i_target_take_graph, ..._take_machine), the rules or the jitter. Parts
      * come in the order of the spec. NULL: nothing to do.
@@ -74,7 +81,11 @@ typedef struct sked_i_target {
     sked_status (*open)(sked_target *t, const double *setting, sked_error *err);
     /* After every part was opened: what depends on all of them. NULL: nothing to do. */
     sked_status (*complete)(sked_target *t, sked_error *err);
-    /* One run, trace and all; NULL: replay the schedule on t->problem. */
+    /* After that, when t->replay and t->work are there: what `run` needs. NULL: nothing. */
+    sked_status (*prepare)(sked_target *t, const double *setting, sked_error *err);
+    /* Frees t->state. It may be NULL. */
+    void (*close)(sked_target *t);
+    /* One run, trace and all; NULL: replay the schedule on t->problem. Such a kind stands alone. */
     sked_status (*run)(sked_target *t, const double *setting, const sked_schedule *s, sked_i_trace *out,
                        sked_error *err);
 } sked_i_target;

@@ -69,6 +69,8 @@ enum {
       "point gets --time-limit")                                                                             \
     X(record, TEXT, "record", "FILE", NULL, 0, 0, ON(schedule),                                              \
       "record the first descent of method gaus: its steps (.jsonl) or a drawing (.svg)")                     \
+    X(curve, TEXT, "curve", "FILE.jsonl", NULL, 0, 0, ON(schedule),                                          \
+      "write value and bound over time, one JSON line at each improvement")                                  \
     X(latency, REAL, "latency", "L", 0, 0, 1e300, ON_MACHINE | ON(robust) | ON(sample),                      \
       "time added to an edge between two devices")                                                           \
     X(bandwidth, REAL, "bandwidth", "B", INFINITY, 1e-300, 1e300, ON_MACHINE | ON(robust) | ON(sample),      \
@@ -101,7 +103,7 @@ enum {
       "seconds of scheduling in all; measuring is not counted")                                              \
     X(iterations, INT, "iterations", "N", 0, 1, 9e15, ON(schedule) | ON(robust),                             \
       "iteration limit beside the time limit, in units of the method")                                       \
-    X(seed, INT, "seed", "N", 0, 0, 9e15, ON_WORK | ON(generate), "random seed")                             \
+    X(seed, INT, "seed", "N", 0, 0, 9e15, ON_WORK | ON(generate) | ON(convert), "random seed")               \
     X(threads, INT, "threads", "N", 1, 1, 1024, ON_WORK, "number of threads")                                \
     X(backend, TEXT, "backend", "auto|cpu|cuda", "auto", 0, 0, ON_WORK,                                      \
       "where to compute; auto: on a GPU where there is one and it is quicker")                               \
@@ -149,6 +151,12 @@ enum {
     X(weight, TEXT, "weight", "DIST", NULL, 0, 0, ON(generate), "distribution of weights")                   \
     X(demand, TEXT, "demand", "SPEC", NULL, 0, 0, ON(generate),                                              \
       "resources: NAME:capacity:DIST, joined by ';'")                                                        \
+    X(back_edges, INT, "back-edges", "N", 0, 0, 1e9, ON(generate) | ON(convert),                             \
+      "make a loop of the graph: add N loop-carried edges, each of which closes a recurrence")               \
+    X(distance, INT, "distance", "D", 1, 1, 1000000, ON(generate) | ON(convert),                             \
+      "largest distance of --back-edges, in iterations")                                                     \
+    X(span, INT, "span", "K", 16, 1, 1000000, ON(generate) | ON(convert),                                    \
+      "most edges that a recurrence of --back-edges spans")                                                  \
     X(output, LIST, "output", "FILE", NO_VALUES, 0, 0, ON_WORK | ON(generate),                               \
       "output file, short -o (repeatable): the extension selects the writer, - is standard output")          \
     X(statistics, FLAG, "statistics", "", false, 0, 0, ON(schedule),                                         \
@@ -189,7 +197,7 @@ void print_families(FILE *out);
 
 /*
  * outputs.c: refuses, before any work, an output that is one of the inputs (ARGUMENT; links are followed) or
- * that cannot be written (IO). load_problem does it for -o and --record.
+ * that cannot be written (IO). load_problem does it for -o, --record and --curve.
  */
 sked_status refuse_input(const char *input, const char *output, sked_error *err); /* input NULL: none */
 sked_status check_output(const arguments *a, const char *output, sked_error *err);
@@ -210,6 +218,8 @@ typedef struct setup {
 sked_status load_graph(const arguments *a, const char *path, sked_graph **out, sked_error *err);
 sked_status load_problem(const arguments *a, const char *path, setup *s, sked_error *err);
 void clear_setup(setup *s);
+/* --back-edges: *g becomes a loop; unchanged without it. */
+sked_status add_back_edges(const arguments *a, uint64_t seed, sked_graph **g, sked_error *err);
 
 /* machine.c: the devices of a problem in text and JSON. */
 const char *machine_name(const sked_machine *m, printable_text *buf);

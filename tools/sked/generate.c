@@ -43,6 +43,8 @@ static sked_status generate_one(const arguments *a, sked_generate_options *opt, 
     sked_graph *g = NULL;
     end_on_signal(true);
     sked_status st = sked_graph_generate(a->operand.at[0], opt, &g, err);
+    if (st == SKED_OK)
+        st = add_back_edges(a, opt->seed, &g, err);
     begin_write(path);
     if (st == SKED_OK)
         st = sked_graph_write(g, path, strcmp(path, "-") == 0 ? "native" : NULL, err);

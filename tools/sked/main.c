@@ -49,7 +49,7 @@ static const manual manuals[COMMAND_COUNT] = {
         {"Trains a model on the graphs given: files, folders and generator families. Reports "
          "its quality on held-out graphs. Ctrl-C saves the model; --resume continues from one, which -o may "
          "replace. "
-         "--set changes policy, batch, temperatures and sizes (docs/training.md).",
+         "--set changes policy, loss, batch, temperatures and sizes (docs/training.md).",
          "sked train --graphs erdos-renyi:20-50,layered:20-50 --devices 4 --minutes 60 -o "
          "model.safetensors\n"
          "sked train --graphs nets/ --devices 8 --steps 5000 --resume model.safetensors -o "

@@ -38,6 +38,10 @@ static sked_status check_arguments(const arguments *a, sked_error *err)
     if (a->record != NULL && !ends_with(a->record, ".jsonl") && !ends_with(a->record, ".svg"))
         return fail(err, SKED_ERR_ARGUMENT, "--record %.200s: a descent is written as .jsonl or .svg",
                     a->record);
+    if (a->sweep != NULL && a->curve != NULL)
+        return fail(err, SKED_ERR_ARGUMENT, "--curve takes one run: leave out --sweep");
+    if (a->curve != NULL && !ends_with(a->curve, ".jsonl"))
+        return fail(err, SKED_ERR_ARGUMENT, "--curve %.200s: value over time is written as .jsonl", a->curve);
     return SKED_OK;
 }
 
@@ -189,6 +193,8 @@ static sked_status write_outputs(const arguments *a, const setup *s, const sked_
         data.optimal = r->optimal;
         data.seconds = r->seconds;
         data.seed = (uint64_t)a->seed;
+        data.curve = r->curve;
+        data.n_curve = r->n_curve;
         sked_status st;
         if (ends_with(path, CANDIDATES_EXTENSION))
             st = sked_schedules_write(&s->problem, (const sked_schedule *const *)r->schedule, r->count, path,
@@ -221,6 +227,8 @@ static sked_status report(const arguments *a, const setup *s, const sked_result 
                                       err);
     if (st == SKED_OK)
         st = write_outputs(a, s, r, err);
+    if (st == SKED_OK && a->curve != NULL)
+        st = sked_curve_write(r, a->curve, err);
     if (st == SKED_OK)
         st = device_peaks(&s->problem, r->schedule[0], &peak, err);
     if (st != SKED_OK)

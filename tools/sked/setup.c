@@ -113,6 +113,24 @@ static sked_status set_lifetime(const char *word, sked_problem *p, sked_error *e
     return word ? fail(err, SKED_ERR_ARGUMENT, "--lifetime is start or finish, not '%.60s'", word) : SKED_OK;
 }
 
+sked_status add_back_edges(const arguments *a, uint64_t seed, sked_graph **g, sked_error *err)
+{
+    sked_graph *looped = NULL;
+    const sked_back_edges draw = {.size = sizeof draw,
+                                  .count = a->back_edges,
+                                  .distance = (int32_t)a->distance,
+                                  .span = (int32_t)a->span,
+                                  .seed = seed};
+    if (a->back_edges == 0)
+        return SKED_OK;
+    const sked_status st = sked_graph_looped(*g, &draw, &looped, err);
+    if (st == SKED_OK) {
+        sked_graph_destroy(*g);
+        *g = looped;
+    }
+    return st;
+}
+
 /* What the machine's profile measured takes the place of the graph's durations. */
 static sked_status apply_profile(setup *s, sked_error *err)
 {

@@ -100,9 +100,9 @@ static void log_update(session *s, const sked_train_progress *p)
     const int size =
         snprintf(line, sizeof line,
                  "{\"step\":%lld,\"seconds\":%.3f,\"loss\":%.6g,\"log_z\":%.6g,\"norm\":%.6g,\"rate\":%.6g,"
-                 "\"ops\":%d,\"temperature\":%.6g%s}\n",
+                 "\"ops\":%d,\"temperature\":%.6g,\"speedup\":%.6g%s}\n",
                  (long long)p->step, p->seconds, p->loss, p->log_z, p->norm, p->rate, (int)p->ops,
-                 p->temperature, seen);
+                 p->temperature, p->speedup, seen);
     add_line(s, line, (size_t)size);
 }
 

@@ -77,6 +77,6 @@ __device__ static inline void gaus_keep_value(sked_i_gaus_control *c, sked_i_gau
     }
     c->value = *v;
     if (raise != NULL)
-        sked_i_gaus_raise_multipliers(v, raise, c->before, c->multiplier);
+        sked_i_gaus_raise_multipliers(v, raise, c->before, c->multiplier, c->penalty);
 }
 #endif

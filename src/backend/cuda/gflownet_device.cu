@@ -19,7 +19,7 @@ struct pinned {
 /* What comes back in one copy. */
 struct results {
     double *log_forward, *log_backward, *makespan; /* [walks] */
-    double *loss, *norm;                           /* [lessons, 2], [lessons] */
+    double *loss, *norm;                           /* [lessons, ONCE_LOSSES], [lessons] */
     int32_t *status, *steps;                       /* [walks], ops and devices of all trajectories */
     size_t numbers, bytes;                         /* up to the steps, and with them */
     char *begin;
@@ -241,7 +241,7 @@ static void place_results(sked_i_once_device *d, char *begin, results *r)
     r->log_backward = r->log_forward + walks;
     r->makespan = r->log_backward + walks;
     r->loss = r->makespan + walks;
-    r->norm = r->loss + 2 * lessons;
+    r->norm = r->loss + ONCE_LOSSES * lessons;
     r->status = (int32_t *)(r->norm + lessons);
     r->steps = r->status + walks;
     r->numbers = (size_t)((char *)r->steps - begin);
@@ -379,6 +379,8 @@ static void place_all(sked_i_once_device *d, sked_i_cuda_arena *a)
         l.op = steps;
         l.device = steps + (int64_t)l.count * l.n;
         steps += 2 * (int64_t)l.count * l.n;
+        l.log_step = d->walks[b]->log_step ? SKED_CUT(a, double, (int64_t)l.count *l.n) : NULL;
+        l.credit = d->walks[b]->slope ? SKED_CUT(a, double, l.count) : NULL;
         place_walks(d, a, &l);
     }
     place_rows(d, a);
@@ -387,6 +389,7 @@ static void place_all(sked_i_once_device *d, sked_i_cuda_arena *a)
         return;
     place_zeros(d, a);
     m->slope = SKED_CUT(a, double, walks);
+    m->value = SKED_CUT(a, double, walks);
     m->n_versions = SKED_CUT(a, int32_t, walks);
     d->partial_norm = SKED_CUT(a, double, lessons *ONCE_NORM_BLOCKS);
     d->partial_sum = SKED_CUT(a, float, lessons * d->splits * (m->at.total - m->at.small));
@@ -470,6 +473,12 @@ static sked_status upload_steps(sked_i_once_device *d, sked_error *err)
             continue;
         CUDA_TRY(cudaMemcpyAsync(l->op, d->walks[b]->op, bytes, cudaMemcpyHostToDevice, d->stream));
         CUDA_TRY(cudaMemcpyAsync(l->device, d->walks[b]->device, bytes, cudaMemcpyHostToDevice, d->stream));
+        if (l->credit != NULL) {
+            CUDA_TRY(cudaMemcpyAsync(l->log_step, d->walks[b]->log_step, 2 * bytes, cudaMemcpyHostToDevice,
+                                     d->stream));
+            CUDA_TRY(cudaMemcpyAsync(l->credit, d->walks[b]->slope, (size_t)l->count * sizeof(double),
+                                     cudaMemcpyHostToDevice, d->stream));
+        }
         CUDA_TRY(cudaStreamSynchronize(d->stream));
     }
 cleanup:
@@ -563,6 +572,13 @@ static sked_status bring(sked_i_once_device *d, bool learnt, sked_error *err)
     place_results(d, d->down.at, &r);
     CUDA_TRY(cudaMemcpyAsync(d->down.at, d->out.begin, steps ? r.bytes : r.numbers, cudaMemcpyDeviceToHost,
                              d->stream));
+    for (size_t b = 0; b < (size_t)d->model.lessons && !d->grad; b++) {
+        const once_lesson *l = &d->lesson[b];
+        if (l->log_step != NULL)
+            CUDA_TRY(cudaMemcpyAsync(d->walks[b]->log_step, l->log_step,
+                                     (size_t)l->count * (size_t)l->n * sizeof(double), cudaMemcpyDeviceToHost,
+                                     d->stream));
+    }
     CUDA_TRY(cudaStreamSynchronize(d->stream));
     for (size_t b = 0; b < (size_t)d->model.lessons; b++) {
         sked_i_once_walks *w = d->walks[b];
@@ -581,8 +597,11 @@ static sked_status bring(sked_i_once_device *d, bool learnt, sked_error *err)
             memcpy(w->device, op + cells, cells * sizeof *op);
         }
         if (learnt) {
-            w->loss = r.loss[2 * b];
-            w->log_z = r.loss[2 * b + 1];
+            const double *of = r.loss + ONCE_LOSSES * b;
+            w->loss = of[ONCE_LOSS];
+            w->log_z = of[ONCE_CENTRE];
+            w->speedup = of[ONCE_SPEEDUP];
+            w->pull = of[ONCE_PULL];
             w->norm = r.norm[b];
         }
     }
@@ -620,6 +639,7 @@ static sked_i_once_walks part_of(const sked_i_once_walks *w, int32_t first, int3
     part.log_forward += first;
     part.log_backward += first;
     part.makespan += first;
+    part.log_step += part.log_step != NULL ? step : 0;
     return part;
 }
 

@@ -33,11 +33,15 @@ __device__ static double block_reduce(double *part, double x, int kind)
     return x;
 }
 
+__device__ static double speedup_of(const once_model &m, const once_lesson *l, int32_t k)
+{
+    const int64_t at = l->first_walk + k;
+    return m.makespan[at] > 0 ? l->work / m.makespan[at] : 1;
+}
 __device__ static double zeta_of(const once_model &m, const once_lesson *l, int32_t k)
 {
     const int64_t at = l->first_walk + k;
-    const double speedup = m.makespan[at] > 0 ? l->work / m.makespan[at] : 1;
-    return (speedup - l->devices) / l->temperature + m.log_backward[at] - m.log_forward[at];
+    return (speedup_of(m, l, k) - l->devices) / l->temperature + m.log_backward[at] - m.log_forward[at];
 }
 __device__ static double bounded(double r)
 {
@@ -82,22 +86,33 @@ __device__ static double centre_of(const once_model &m, const once_lesson *l, do
     return centre;
 }
 
-/* A block a problem. */
+/* A block a problem. PPO's walks have taken the gradient of the loss itself. */
 __global__ static void loss_kernel(const __grid_constant__ once_model m, double *loss)
 {
     __shared__ double part[LOSS_THREADS / WARP];
     const once_lesson *l = &m.lesson[blockIdx.x];
-    const double centre = centre_of(m, l, part);
-    double sum = 0;
+    const bool ppo = l->law.kind == SKED_I_LOSS_PPO, tb = l->law.kind == SKED_I_LOSS_TB;
+    const double centre = tb ? l->law.log_z : centre_of(m, l, part);
+    const int32_t drawn = l->listed < l->count ? l->listed : 0;
+    double sum = 0, speedup = 0, pull = 0, value = 0;
     for (int32_t k = (int32_t)threadIdx.x; k < l->count; k += LOSS_THREADS) {
         const double r = zeta_of(m, l, k) - centre, inside = bounded(r);
         sum += inside * (2 * r - inside);
-        m.slope[l->first_walk + k] = -2 * inside / l->count;
+        pull += inside;
+        value += ppo ? m.value[l->first_walk + k] : 0;
+        speedup += k >= drawn ? speedup_of(m, l, k) : 0;
+        m.slope[l->first_walk + k] = ppo ? 1 : -2 * inside / l->count;
     }
     sum = block_reduce(part, sum, 0);
+    speedup = block_reduce(part, speedup, 0);
+    pull = block_reduce(part, pull, 0);
+    value = block_reduce(part, value, 0);
     if (threadIdx.x == 0) {
-        loss[2 * blockIdx.x] = sum / l->count;
-        loss[2 * blockIdx.x + 1] = centre;
+        loss += ONCE_LOSSES * blockIdx.x;
+        loss[ONCE_LOSS] = ppo ? value : sum / l->count;
+        loss[ONCE_CENTRE] = centre;
+        loss[ONCE_SPEEDUP] = speedup / (l->count - drawn);
+        loss[ONCE_PULL] = tb ? -2 * pull / l->count : 0;
     }
 }
 

@@ -103,6 +103,7 @@ typedef enum walk_status {
 } walk_status;
 struct walk_head {
     double makespan, busy, work_left, log_forward, log_backward;
+    double value; /* PPO: the loss of the steps so far */
     double least_free, most_free, first_ready, top_tail, critical, start;
     uint64_t rng[4];
     int32_t n_ready, n_used, left, step, most, status;
@@ -146,6 +147,9 @@ struct once_lesson {
     const uint64_t *masks; /* [HEADS, n, words] */
     uint64_t *turned;      /* the same by key; with gradients */
     int32_t *op, *device;  /* [count, n] trajectories */
+    sked_i_loss law;
+    double *log_step; /* [count, n] log P_F of the steps; NULL: not wanted */
+    double *credit;   /* [count] PPO: what the ratio of a step counts */
     /* State of a trajectory. */
     char *global; /* [count * stride] */
     char *saved;  /* [count * shared_bytes], between two launches */
@@ -231,7 +235,8 @@ struct once_model {
     double *log_forward, *log_backward, *makespan; /* [walks] */
     int32_t *status;                               /* [walks] walk_status, and step << 8 */
     int32_t *n_versions;                           /* [walks] */
-    double *slope;                                 /* [walks] of the loss by log P_F - log P_B */
+    double *slope; /* [walks] of the loss by what the walk took the gradient of */
+    double *value; /* [walks] PPO: the loss */
 };
 
 /* What the encoder keeps for its gradient. */
@@ -278,7 +283,8 @@ void once_turn_weights(const once_model *m, cudaStream_t stream);
 void once_walk_launch(const once_model *m, int32_t threads, int32_t shared, bool grad, int32_t from,
                       int32_t until, cudaStream_t stream);
 sked_status once_walk_setup(int32_t shared, sked_error *err);
-/* loss: [lessons, 2] loss and log Z; fills m->slope. */
+/* loss: [lessons, ONCE_LOSSES]; fills m->slope. */
+enum { ONCE_LOSS, ONCE_CENTRE, ONCE_SPEEDUP, ONCE_PULL, ONCE_LOSSES };
 void once_loss_launch(const once_model *m, double *loss, cudaStream_t stream);
 /* Rows and weights summed over the trajectories; partial: [lessons, splits, at.total - at.small] */
 void once_sum_launch(const once_model *m, int32_t splits, float *partial, cudaStream_t stream);

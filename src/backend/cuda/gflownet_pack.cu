@@ -86,6 +86,8 @@ void once_pack_lesson(once_pack *p, const sked_i_once_walks *w, once_lesson *l)
     l->sharpness = (float)x->sharpness;
     for (int k = 0; k < SKED_I_ONCE_HEAT; k++)
         l->heat[k] = (float)x->heat[k];
+    l->law = w->loss_of;
+    l->law.entropy /= (double)w->count * x->n;
     l->seed = w->seed;
     l->first = w->first;
     const int32_t used = x->picky || x->columns < MOST_DEVICES ? x->columns : (int32_t)MOST_DEVICES;

@@ -106,7 +106,7 @@ template <bool grad> __device__ static void decide_back(const walk &w)
     }
     __syncwarp();
     if (grad)
-        logit_grad(w.back_logit, h->n_used, sum, chosen, -1);
+        logit_grad(w.back_logit, h->n_used, sum, chosen, w.x->law.kind == SKED_I_LOSS_PPO ? 0 : -1);
 }
 
 __device__ static void back_grad(const walk &w)
@@ -287,6 +287,8 @@ __global__ static void __launch_bounds__(threads, threads > 128 ? 1
         m.log_backward[block] = w.head->log_backward;
         m.makespan[block] = w.head->left == 0 ? w.head->makespan : CUDART_NAN;
         m.status[block] = w.head->status | w.head->step << 8;
+        if (grad)
+            m.value[block] = w.head->value;
     }
 }
 

@@ -279,6 +279,31 @@ __device__ static void logit_grad(float *share, int32_t pairs, float sum, int32_
         share[p] = (p == chosen ? slope : 0) - share[p] * scale;
 }
 
+/*
+ * The same for PPO (policy.c): the ratio to what the step was drawn with is cut, and entropy counts. A share
+ * is that of all devices that are the same choice.
+ */
+__device__ static void clipped_grad(const walk &w, int32_t pairs, float sum, int32_t chosen, float logp)
+{
+    const once_lesson *x = w.x;
+    const float slope = (float)x->credit[w.number], bonus = (float)x->law.entropy;
+    const double away = logp - x->log_step[(int64_t)w.number * x->n + w.head->step];
+    const double ratio = exp(away < 20 ? away : 20), bound = slope < 0 ? 1 + x->law.clip : 1 - x->law.clip;
+    const bool cut = slope < 0 ? ratio > bound : ratio < bound;
+    const float own = cut ? 0 : (float)(slope * ratio);
+    float entropy = 0;
+    for (int32_t p = lane_id(); p < pairs; p += WARP)
+        entropy -= w.logit[p] > 0 ? w.logit[p] / sum * logf(w.logit[p] / sum) : 0;
+    entropy = warp_sum_float(entropy);
+    for (int32_t p = lane_id(); p < pairs; p += WARP) {
+        const float share = w.logit[p] / sum;
+        const float spread = share > 0 ? bonus * share * (logf(share) + entropy) : 0;
+        w.logit[p] = (p == chosen ? own : 0) - own * share + spread;
+    }
+    if (lane_id() == 0)
+        w.head->value += slope * (cut ? bound : ratio) - x->law.entropy * entropy;
+}
+
 /* Notes the chosen pair and what it means; lane 0. */
 __device__ static void take_pair(const walk &w, int32_t chosen, float logp)
 {
@@ -317,11 +342,18 @@ template <bool grad> __device__ static void decide(const walk &w)
         chosen = draw(w, w.logit, sum, pairs);
         logit = top + logf(w.logit[chosen] / (float)w.count[chosen % h->n_columns]);
     }
+    const float logp = logit - top - logf(sum);
     if (lane_id() == 0)
-        take_pair(w, chosen, logit - top - logf(sum));
+        take_pair(w, chosen, logp);
+    if (!grad && w.x->log_step != NULL && lane_id() == 0)
+        w.x->log_step[(int64_t)w.number * w.x->n + h->step] = logp;
     __syncwarp();
-    if (grad && chosen >= 0)
-        logit_grad(w.logit, pairs, sum, chosen, 1);
+    if (grad && chosen >= 0) {
+        if (w.x->law.kind == SKED_I_LOSS_PPO)
+            clipped_grad(w, pairs, sum, chosen, logp);
+        else
+            logit_grad(w.logit, pairs, sum, chosen, 1);
+    }
 }
 
 /* ------------------------------------------------------------------ gradient of a step */

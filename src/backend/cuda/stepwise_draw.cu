@@ -261,6 +261,8 @@ __device__ static void go_forward(const step_work &w, int k, int step)
     }
     if (threadIdx.x == 0) {
         p.log_forward[k] += s.logp(pair);
+        if (p.log_step != NULL)
+            p.log_step[(int64_t)k * p.ops + step] = s.logp(pair);
         append(p, k, step, w.pick[pair / p.devices], pair % p.devices);
     }
     __syncwarp();

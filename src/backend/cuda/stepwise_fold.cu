@@ -97,28 +97,77 @@ __global__ static void fold_kernel(const step_problem *problem, step_folding f, 
 
 /* ------------------------------------------------------------------ loss */
 
-/* zeta of all trajectories, their mean, the loss and its slopes. A block a problem. */
+__device__ static double speedup_of(const step_problem &p, int k)
+{
+    return p.makespan[k] > 0 ? p.work / p.makespan[k] : 1;
+}
+__device__ static double log_reward(const step_problem &p, int k)
+{
+    return (speedup_of(p, k) - p.devices) / p.temperature;
+}
+
+/* Sum over the trajectories from `first` on, in all threads. */
+template <class F> __device__ static double batch_sum(const step_problem &p, int first, double *scratch, F of)
+{
+    double mine = 0;
+    for (int k = first + (int)threadIdx.x; k < p.batch; k += blockDim.x)
+        mine += of(k);
+    return block_sum(mine, scratch);
+}
+
+/* PPO: what a ratio counts, the advantage by the steps of all trajectories (batch.c). */
+__device__ static void advantage_slopes(const step_problem &p, double *scratch)
+{
+    const double mean = batch_sum(p, 0, scratch, [&](int k) { return log_reward(p, k); }) / p.batch;
+    const double square = batch_sum(p, 0, scratch, [&](int k) {
+        const double r = log_reward(p, k) - mean;
+        return r * r;
+    });
+    const double unit = (1 + sqrt(square / p.batch)) * p.batch * p.ops;
+    for (int k = threadIdx.x; k < p.batch; k += blockDim.x)
+        p.slope[k] = (float)((mean - log_reward(p, k)) / unit);
+}
+
+/* zeta of all trajectories, their mean or log Z, the loss and its slopes. A block a problem. */
 __global__ static void loss_kernel(const step_problem *problem)
 {
     __shared__ double scratch[32];
     const step_problem &p = problem[blockIdx.x];
-    double sum = 0, square = 0;
-    for (int pass = 0; pass < 2; pass++) {
-        double mine = 0;
-        for (int k = threadIdx.x; k < p.batch; k += blockDim.x) {
-            const double speedup = p.makespan[k] > 0 ? p.work / p.makespan[k] : 1;
-            const double zeta = (speedup - p.devices) / p.temperature + p.log_backward[k] - p.log_forward[k];
-            const double r = zeta - sum / p.batch;
-            if (pass == 1)
-                p.slope[k] = (float)(-2 * r / p.batch);
-            mine += pass == 0 ? zeta : r * r;
-        }
-        *(pass == 0 ? &sum : &square) = block_sum(mine, scratch);
-    }
+    const int drawn = p.listed < p.batch ? p.listed : 0;
+    const auto zeta = [&](int k) { return log_reward(p, k) + p.log_backward[k] - p.log_forward[k]; };
+    const double mean = batch_sum(p, 0, scratch, zeta) / p.batch;
+    const double centre = p.law.kind == SKED_I_LOSS_TB ? p.law.log_z : mean;
+    const double square = batch_sum(p, 0, scratch, [&](int k) {
+        const double r = zeta(k) - centre;
+        return r * r;
+    });
+    const double speedup = batch_sum(p, drawn, scratch, [&](int k) { return speedup_of(p, k); });
+    if (p.law.kind == SKED_I_LOSS_PPO)
+        advantage_slopes(p, scratch);
+    else
+        for (int k = threadIdx.x; k < p.batch; k += blockDim.x)
+            p.slope[k] = (float)(-2 * (zeta(k) - centre) / p.batch);
     if (threadIdx.x == 0) {
-        p.loss[0] = square / p.batch;
-        p.loss[1] = sum / p.batch;
+        p.loss[STEP_LOSS] = square / p.batch;
+        p.loss[STEP_CENTRE] = centre;
+        p.loss[STEP_SPEEDUP] = speedup / (p.batch - drawn);
+        p.loss[STEP_PULL] = p.law.kind == SKED_I_LOSS_TB ? -2 * (mean - centre) : 0;
     }
+}
+
+/* PPO: the loss is that of all steps, which the gradient has gone through. */
+__global__ static void value_kernel(const step_problem *problem)
+{
+    __shared__ double scratch[32];
+    const step_problem &p = problem[blockIdx.x];
+    if (p.law.kind != SKED_I_LOSS_PPO)
+        return;
+    double mine = 0;
+    for (int64_t i = threadIdx.x; i < (int64_t)p.batch * p.ops; i += blockDim.x)
+        mine += p.value[i];
+    const double sum = block_sum(mine, scratch);
+    if (threadIdx.x == 0)
+        p.loss[STEP_LOSS] = sum;
 }
 
 /* ------------------------------------------------------------------ back to the parameters */
@@ -279,7 +328,7 @@ __global__ static void norm_kernel(const step_problem *problem, int64_t total)
         sum += (double)p.gradient[i] * p.gradient[i];
     sum = block_sum(sum, scratch);
     if (threadIdx.x == 0)
-        p.loss[2] = sqrt(sum);
+        p.loss[STEP_NORM] = sqrt(sum);
 }
 
 /* Adam as sked_i_sampler_update has it; gradient NULL: the shares of the problems, in order. */
@@ -337,6 +386,7 @@ void sked_i_step_unfold(const step_load *load, const step_folding *folding, cons
     SKED_LAUNCH(unfold_plain_kernel, plain, SMALL_BLOCK, 0, stream, l.problem, l.net);
     SKED_LAUNCH(cool_kernel, problems, LARGE_BLOCK, 0, stream, l.problem, f, l.parameter);
     SKED_LAUNCH(norm_kernel, problems, LARGE_BLOCK, 0, stream, l.problem, total);
+    SKED_LAUNCH(value_kernel, problems, LARGE_BLOCK, 0, stream, l.problem);
 }
 
 void sked_i_step_adam(const step_problem *problem, int problems, const float *share, const float *gradient,

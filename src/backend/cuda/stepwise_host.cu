@@ -45,7 +45,7 @@ struct sked_i_stepwise_device {
     step_kept keep;
     int64_t kept_size; /* of a block */
     float *scratch, *block_gradients;
-    double *loss;     /* [count, 3] */
+    double *loss;     /* [count, STEP_LOSS_NUMBERS] */
     int32_t *trouble; /* [trajectories] */
     int64_t trajectories;
     int most_ops;
@@ -453,6 +453,8 @@ static void pack_problem(packer *b, const sked_i_stepwise_problem *from, step_pr
         p->heat[i] = (float)from->heat[i];
     p->seed = from->seed;
     p->first = from->first;
+    p->law = from->loss;
+    p->law.entropy /= (double)p->batch * p->ops;
 }
 
 static void cut_problem(const device *d, sked_i_cuda_arena *a, step_problem *p)
@@ -480,6 +482,10 @@ static void cut_problem(const device *d, sked_i_cuda_arena *a, step_problem *p)
     p->slope = SKED_CUT(a, float, p->batch);
     p->gradient = SKED_CUT(a, float, d->shape.total);
     p->folded_gradient = SKED_CUT(a, float, d->gradient_size);
+    if (p->law.kind != SKED_I_LOSS_PPO)
+        return;
+    p->log_step = SKED_CUT(a, double, cells);
+    p->value = SKED_CUT(a, double, cells);
 }
 
 static void cut_load(device *d, sked_i_cuda_arena *a, size_t blob)
@@ -487,7 +493,7 @@ static void cut_load(device *d, sked_i_cuda_arena *a, size_t blob)
     const int64_t grad = (int64_t)d->grad.blocks * (d->grad.stride + d->kept_size);
     char *there = (char *)sked_i_cuda_arena_cut(a, blob);
     d->problem_there = (step_problem *)there;
-    d->loss = SKED_CUT(a, double, 3 * d->count);
+    d->loss = SKED_CUT(a, double, STEP_LOSS_NUMBERS * d->count);
     d->trouble = SKED_CUT(a, int32_t, d->trajectories);
     d->share = SKED_CUT(a, float, d->count);
     for (int k = 0; k < d->count; k++)
@@ -496,7 +502,7 @@ static void cut_load(device *d, sked_i_cuda_arena *a, size_t blob)
     d->scratch = SKED_CUT(a, float, most_of((int64_t)d->draw.blocks * d->draw.stride, grad));
     int64_t first = 0;
     for (int k = 0; k < d->count && there != NULL; k++) {
-        d->problem[k].loss = d->loss + 3 * k;
+        d->problem[k].loss = d->loss + STEP_LOSS_NUMBERS * k;
         d->problem[k].trouble = d->trouble + first;
         first += d->problem[k].batch;
     }
@@ -695,20 +701,19 @@ static sked_status read_marks(device *d, sked_i_stepwise_mark *marks, sked_error
 {
     sked_status st = SKED_OK;
     int32_t *trouble = (int32_t *)sked_i_alloc(d->trajectories, sizeof *trouble), *next = trouble;
-    double *loss = (double *)sked_i_alloc(3 * d->count, sizeof *loss);
+    double *loss = (double *)sked_i_alloc(STEP_LOSS_NUMBERS * d->count, sizeof *loss);
     if (trouble == NULL || loss == NULL) {
         st = sked_i_no_memory(err);
         goto cleanup;
     }
     SKED_TRY(download(d, trouble, d->trouble, (size_t)d->trajectories * sizeof *trouble, err));
-    SKED_TRY(download(d, loss, d->loss, 3 * (size_t)d->count * sizeof *loss, err));
+    SKED_TRY(download(d, loss, d->loss, STEP_LOSS_NUMBERS * (size_t)d->count * sizeof *loss, err));
     SKED_TRY(settle(d, err));
     for (int k = 0; k < d->count; k++) {
         SKED_TRY(check_trouble(d, k, next, err));
         next += d->problem[k].batch;
-        marks[k].loss = loss[3 * k];
-        marks[k].log_z = loss[3 * k + 1];
-        marks[k].norm = loss[3 * k + 2];
+        const double *of = loss + STEP_LOSS_NUMBERS * k;
+        marks[k] = {of[STEP_LOSS], of[STEP_CENTRE], of[STEP_NORM], of[STEP_SPEEDUP], of[STEP_PULL]};
     }
 cleanup:
     free(trouble);
@@ -725,6 +730,18 @@ static sked_status device_learn(sked_i_stepwise_device *d, sked_i_stepwise_mark 
     sked_i_step_loss(&l, d->stream);
     SKED_TRY(run_gradient(d, err));
     SKED_TRY(read_marks(d, marks, err));
+cleanup:
+    return st;
+}
+
+static sked_status device_again(sked_i_stepwise_device *d, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const step_load l = load_of(d, &d->grad, true);
+    if (!d->drawn || !d->gradients)
+        return sked_i_fail(err, SKED_ERR_BUG, "nothing was drawn to learn from again");
+    sked_i_step_fold(&l, &d->folding, d->stream);
+    CUDA_TRY(cudaGetLastError());
 cleanup:
     return st;
 }
@@ -757,6 +774,6 @@ cleanup:
 
 extern "C" {
 const sked_i_stepwise_backend sked_i_stepwise_cuda = {
-    device_create, device_destroy, device_write, device_read,     device_load,
-    device_draw,   device_outcome, device_learn, device_gradient, device_update};
+    device_create,  device_destroy, device_write, device_read,     device_load,  device_draw,
+    device_outcome, device_again,   device_learn, device_gradient, device_update};
 }

@@ -67,11 +67,14 @@ struct step_problem {
     double *log_forward, *log_backward, *makespan; /* [batch] */
     int32_t *queued, *trouble;                     /* [batch]; trouble: 0, or 1 + step * 2 + kind */
     float *slope;                                  /* [batch] of the loss by log P_F - log P_B */
-    double *loss;                                  /* loss, centre, norm */
-    float *gradient, *folded_gradient;             /* [total], [folded gradient] */
-    int first_block, n_blocks;                     /* of the gradient */
+    sked_i_loss law;
+    double *log_step, *value;          /* [batch * ops] PPO: log P_F as drawn; a step's share of the loss */
+    double *loss;                      /* [STEP_LOSS_NUMBERS] */
+    float *gradient, *folded_gradient; /* [total], [folded gradient] */
+    int first_block, n_blocks;         /* of the gradient */
 };
 enum { STEP_NO_NUMBER, STEP_NOT_LEGAL };
+enum { STEP_LOSS, STEP_CENTRE, STEP_NORM, STEP_SPEEDUP, STEP_PULL, STEP_LOSS_NUMBERS };
 
 /* One block's view of its memory and of one state; in shared memory itself. */
 struct step_work {

@@ -141,7 +141,7 @@ cleanup:
 
 /*
  * Multipliers begin where breaking a rule by a step pulls as hard as the objective pulls a mean op, measured
- * at the start; penalties where the violation of the start doubles that.
+ * at the start.
  */
 static sked_status set_multipliers(descent *d, sked_error *err)
 {
@@ -150,12 +150,13 @@ static sked_status set_multipliers(descent *d, sked_error *err)
     memset(d->terms.multiplier, 0, sizeof d->terms.multiplier);
     memset(d->terms.penalty, 0, sizeof d->terms.penalty);
     SKED_TRY(measure(d, &value, err));
+    if (sked_i_limit_reached(d->limit))
+        return SKED_OK; /* there is no time for a step either */
     const double pull = mean_pull(d);
     for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++)
         d->terms.multiplier[f] = f == SKED_I_GAUS_CAPACITY && !d->m->capped ? 0 : pull;
     SKED_TRY(measure(d, &value, err));
-    for (int f = 0; f < SKED_I_GAUS_FAMILIES; f++)
-        d->terms.penalty[f] = d->terms.multiplier[f] / (1 + value.violation[f]);
+    sked_i_gaus_set_penalties(d->tuning, value.violation, d->terms.multiplier, d->terms.penalty);
     SKED_TRY(d->backend->aim(d->steps, &d->terms, value.violation, err));
 cleanup:
     return st;
@@ -222,7 +223,7 @@ static int32_t steps_ahead(const descent *d, int32_t k, int32_t mark)
 static sked_status start_run(descent *d, int32_t k, int32_t count, bool restart, sked_error *err)
 {
     const int64_t rows = d->m->profiles + 1;
-    const sked_i_gaus_growth raise = sked_i_gaus_growth_of(d->backend->beside, d->all);
+    const sked_i_gaus_growth raise = sked_i_gaus_growth_of(d->tuning, d->backend->beside, d->all);
     assert(count >= 1 && count <= d->most && d->under_way < SKED_I_GAUS_FLIGHT);
     for (int32_t j = 0; j < count; j++) {
         const double progress = (double)((k + j) % d->stretch) / d->stretch;

@@ -157,6 +157,11 @@ static sked_status set_multipliers(descent *d, sked_error *err)
     d->terms.multiplier[SKED_I_GAUS_DEPENDENCY] = d->terms.multiplier[SKED_I_GAUS_LATENCY] = found[0];
     d->terms.multiplier[SKED_I_GAUS_CAPACITY] = 0.1 * found[1];
     SKED_TRY(d->backend->aim(d->steps, &d->terms, none, err));
+    if (d->tuning->published) { /* ours does without penalties here */
+        SKED_TRY(d->backend->evaluate(d->steps, d->dmu, &value, err));
+        sked_i_gaus_set_penalties(d->tuning, value.violation, d->terms.multiplier, d->terms.penalty);
+        SKED_TRY(d->backend->aim(d->steps, &d->terms, none, err));
+    }
 cleanup:
     return st;
 }
@@ -167,7 +172,7 @@ cleanup:
 static sked_status start_run(descent *d, int32_t k, int32_t count, sked_error *err)
 {
     const sked_i_gaus_tuning *t = d->tuning;
-    const sked_i_gaus_growth raise = sked_i_gaus_growth_of(d->backend->beside, d->all);
+    const sked_i_gaus_growth raise = sked_i_gaus_growth_of(t, d->backend->beside, d->all);
     assert(count >= 1 && count <= d->most && d->under_way < SKED_I_GAUS_FLIGHT);
     for (int32_t j = 0; j < count; j++) {
         const double progress = (double)(k + j) / d->all, cooling = 1 - 0.8 * progress;

@@ -1,13 +1,15 @@
 /* The best schedule that one thread, or one part of the search, has found. */
 #ifndef SKED_ENGINE_GAUS_INCUMBENT_H
 #define SKED_ENGINE_GAUS_INCUMBENT_H
-#include "base/status.h"
+#include "schedule/value_curve.h"
 
 /* value INFINITY: none; start and device then hold no meaning. */
 typedef struct sked_i_gaus_incumbent {
-    double *start;   /* [n]; whole numbers in the time-step relaxation */
-    int32_t *device; /* [n]; NULL in the time-step relaxation */
-    double value;    /* of the objective */
+    double *start;              /* [n]; whole numbers in the time-step relaxation */
+    int32_t *device;            /* [n]; NULL in the time-step relaxation */
+    double value;               /* of the objective */
+    sked_i_value_curve *curve;  /* gets a point where the time-step relaxation keeps a schedule; NULL: none */
+    const int64_t *evaluations; /* for these points */
 } sked_i_gaus_incumbent;
 
 /* Free it after a failure, too. */

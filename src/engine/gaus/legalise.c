@@ -196,5 +196,9 @@ bool sked_i_gaus_keep(sked_i_gaus_incumbent *best, const sked_i_gaus_state *s)
     best->value = value;
     for (int32_t i = 0; i < s->m->n; i++)
         best->start[i] = s->at[i];
+    if (best->curve != NULL)
+        sked_i_value_curve_note(
+            best->curve,
+            &(sked_curve_point){.evaluations = *best->evaluations, .value = value, .ii = s->m->period});
     return true;
 }

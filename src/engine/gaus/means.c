@@ -8,6 +8,9 @@
  *   gradient  -price(mu_i) for the start of a value; +price(its end) shared among its latest readers
  *   edges     a pull where mu_to - mu_from comes near the gap; after each step the means go to the middle of
  *             the least starts above and the largest below that keep every edge, so rounding alone is legal
+ *
+ * With an interval the profile is folded, lives end with readers of later iterations, and carried edges are
+ * kept in a few passes: rounding repairs what these leave.
  */
 #include "engine/gaus/steps.h"
 
@@ -23,6 +26,7 @@ typedef struct descent {
     double *end;                 /* [n] when the last reader of a value starts; scratch between steps */
     double *momentum, *variance; /* [n] of Adam */
     double *profile, *price;     /* [cells + 1] */
+    double base;                 /* folded: what every cell of the profile has beside its changes */
     double *sums;                /* [cells + 1] scratch */
     sked_i_gaus_decay decay;
     double peak;  /* of the start: the scale of tau */
@@ -69,26 +73,61 @@ static inline double smaller(double a, double b)
 
 /* ------------------------------------------------------------------ rows over time */
 
-/* A mean between two steps counts in both. */
-static inline void put(double *row, double at, double amount)
+/* A change of the folded profile in one step: it counts there and in all later intervals. */
+static inline void put_folded(descent *d, int64_t step, double amount)
 {
-    const int32_t k = (int32_t)at;
-    const double share = at - k;
-    row[k] += amount * (1 - share);
-    row[k + 1] += amount * share;
+    d->profile[step % d->m->period] += amount;
+    d->base -= amount * (double)(step / d->m->period);
 }
 
-static inline double get(const double *row, double at)
+/* A change of the profile. A mean between two steps counts in both. */
+static inline void put(descent *d, double at, double amount)
 {
-    const int32_t k = (int32_t)at;
-    const double share = at - k;
-    return row[k] * (1 - share) + row[k + 1] * share;
+    const int64_t k = (int64_t)at;
+    const double share = at - (double)k;
+    if (d->m->period > 0) {
+        put_folded(d, k, amount * (1 - share));
+        put_folded(d, k + 1, amount * share);
+    } else {
+        d->profile[k] += amount * (1 - share);
+        d->profile[k + 1] += amount * share;
+    }
+}
+
+static inline double price_at(const descent *d, double at)
+{
+    const int64_t k = (int64_t)at, period = d->m->period;
+    const double share = at - (double)k;
+    if (period > 0)
+        return d->price[k % period] * (1 - share) + d->price[(k + 1) % period] * share;
+    return d->price[k] * (1 - share) + d->price[k + 1] * share;
+}
+
+/* Moving average over `half` cells to both sides around the interval, twice. */
+static void smooth_folded(const descent *d, double *row)
+{
+    const int32_t cells = d->m->cells, wanted = (int32_t)(d->width + 0.5), most = (cells - 1) / 2;
+    const int32_t half = wanted < most ? wanted : most;
+    for (int pass = 0; half > 0 && pass < 2; pass++) {
+        double sum = 0;
+        for (int32_t c = -half; c <= half; c++)
+            sum += row[(c + cells) % cells];
+        for (int32_t c = 0; c < cells; c++) {
+            d->sums[c] = sum / (2 * half + 1);
+            sum += row[(c + half + 1) % cells] - row[(c - half + cells) % cells];
+        }
+        memcpy(row, d->sums, (size_t)cells * sizeof *row);
+    }
 }
 
 /* Moving average over `half` steps to both sides, twice. Outside the horizon nothing lives. */
 static void smooth(const descent *d, double *row)
 {
     const int32_t cells = d->m->cells, half = (int32_t)(d->width + 0.5);
+    if (d->m->period > 0) {
+        smooth_folded(d, row);
+        return;
+    }
     for (int pass = 0; half > 0 && pass < 2; pass++) {
         double sum = 0;
         for (int32_t c = 0; c <= half && c < cells; c++)
@@ -110,7 +149,7 @@ static inline double end_of(const descent *d, int32_t i)
     const sked_i_gaus_model *m = d->m;
     double end = d->mu[i];
     for (int64_t e = m->g->succ_ptr[i]; e < m->g->succ_ptr[i + 1]; e++) {
-        const double use = d->mu[m->g->edge_to[e]];
+        const double use = d->mu[m->g->edge_to[e]] + m->shift[e];
         end = sked_i_gaus_counts(m, e) && use > end ? use : end;
     }
     return end;
@@ -119,15 +158,16 @@ static inline double end_of(const descent *d, int32_t i)
 static void fill_profile(descent *d)
 {
     const sked_i_gaus_model *m = d->m;
-    double level = 0;
+    d->base = 0;
     memset(d->profile, 0, ((size_t)m->cells + 1) * sizeof *d->profile);
     for (int32_t i = 0; i < m->n; i++) {
         if (m->memory[i] == 0)
             continue;
         d->end[i] = end_of(d, i);
-        put(d->profile, d->mu[i], m->memory[i]);
-        put(d->profile, d->end[i], -m->memory[i]);
+        put(d, d->mu[i], m->memory[i]);
+        put(d, d->end[i], -m->memory[i]);
     }
+    double level = d->base;
     for (int32_t c = 0; c < m->cells; c++)
         d->profile[c] = level += d->profile[c];
     smooth(d, d->profile);
@@ -163,17 +203,18 @@ static void pull_readers(descent *d, int32_t i)
     const sked_i_gaus_model *m = d->m;
     const sked_graph *g = m->g;
     const int64_t first = g->succ_ptr[i], past = g->succ_ptr[i + 1];
-    const double end = d->end[i], inverse = 1 / d->width, price = m->memory[i] * get(d->price, end);
+    const double end = d->end[i], inverse = 1 / d->width, price = m->memory[i] * price_at(d, end);
     double shares = 0;
-    d->dmu[i] -= m->memory[i] * get(d->price, d->mu[i]);
+    d->dmu[i] -= m->memory[i] * price_at(d, d->mu[i]);
     if (price == 0)
         return;
     for (int64_t e = first; e < past; e++)
         if (sked_i_gaus_counts(m, e))
-            shares += share_of((end - d->mu[g->edge_to[e]]) * inverse);
+            shares += share_of((end - d->mu[g->edge_to[e]] - m->shift[e]) * inverse);
     for (int64_t e = first; e < past; e++)
         if (sked_i_gaus_counts(m, e))
-            d->dmu[g->edge_to[e]] += price / shares * share_of((end - d->mu[g->edge_to[e]]) * inverse);
+            d->dmu[g->edge_to[e]] +=
+                price / shares * share_of((end - d->mu[g->edge_to[e]] - m->shift[e]) * inverse);
 }
 
 /* Edges that are short, or nearly so, pull their ends apart. The half step is the continuity correction. */
@@ -251,24 +292,38 @@ static void step(descent *d, double progress, int32_t stretch)
     }
 }
 
-/* The middle of the means pushed later and pushed earlier until every edge holds. O(ops + edges). */
-static void keep_edges(descent *d)
+static void push_later(const sked_i_gaus_model *m, double *at)
 {
-    const sked_i_gaus_model *m = d->m;
     const sked_graph *g = m->g;
-    double *later = d->mu, *earlier = d->end;
-    memcpy(earlier, later, (size_t)m->n * sizeof *later);
     for (int32_t k = 0; k < m->n; k++) {
         const int32_t i = m->order[k];
         for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
             if (sked_i_gaus_counts(m, e))
-                later[g->edge_to[e]] = larger(later[g->edge_to[e]], later[i] + m->gap[e]);
+                at[g->edge_to[e]] = larger(at[g->edge_to[e]], at[i] + m->gap[e]);
     }
+}
+
+static void push_earlier(const sked_i_gaus_model *m, double *at)
+{
+    const sked_graph *g = m->g;
     for (int32_t k = m->n; k-- > 0;) {
         const int32_t i = m->order[k];
         for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
             if (sked_i_gaus_counts(m, e))
-                earlier[i] = smaller(earlier[i], earlier[g->edge_to[e]] - m->gap[e]);
+                at[i] = smaller(at[i], at[g->edge_to[e]] - m->gap[e]);
+    }
+}
+
+/* The middle of the means pushed later and pushed earlier until every edge holds. O(ops + edges). */
+static void keep_edges(descent *d)
+{
+    const sked_i_gaus_model *m = d->m;
+    double *later = d->mu, *earlier = d->end;
+    const int passes = m->period > 0 ? 3 : 1;
+    memcpy(earlier, later, (size_t)m->n * sizeof *later);
+    for (int pass = 0; pass < passes; pass++) {
+        push_later(m, later);
+        push_earlier(m, earlier);
     }
     for (int32_t i = 0; i < m->n; i++) {
         d->mu[i] = 0.5 * (later[i] + earlier[i]);
@@ -326,7 +381,7 @@ static void descend(descent *d, sked_i_gaus_legaliser *l, const sked_i_limit *li
 
 bool sked_i_gaus_means_suffice(const sked_i_gaus_model *m)
 {
-    return m->with_memory && !m->capped && m->period == 0;
+    return m->with_memory && !m->capped;
 }
 
 sked_status sked_i_gaus_descend_means(sked_i_gaus_legaliser *l, const sked_i_gaus_tuning *tuning,

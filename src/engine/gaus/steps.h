@@ -168,7 +168,7 @@ SKED_MUST_CHECK sked_status sked_i_gaus_descend(sked_i_gaus_legaliser *l, const 
                                                 const sked_i_limit *limit, double *mu,
                                                 sked_i_gaus_incumbent *best, int64_t *evaluations,
                                                 sked_error *err);
-/* Is the objective one that the means alone can descend: peak memory, without interval or capacities? */
+/* Is the objective one that the means alone can descend: peak memory, without capacities? */
 bool sked_i_gaus_means_suffice(const sked_i_gaus_model *m);
 /*
  * The same on the means alone (means.c): every step takes O(ops + edges + steps), and mu keeps every edge

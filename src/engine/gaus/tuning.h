@@ -30,6 +30,7 @@ typedef struct sked_i_gaus_tuning {
     double sigma_scale; /* of kappa and sigma_most: below 1 for restarts near a good schedule */
     bool fixed_sigma;   /* keep sigma as it starts */
     bool exact;         /* exact form of the dependency violation */
+    bool published;     /* augmented Lagrangian with dual steps and a growing penalty */
     int32_t iterations; /* gradient steps */
     int32_t restarts;   /* times it goes back to the incumbent within the iterations */
     int32_t every;      /* gradient steps between legalisations, >= 1 */
@@ -45,10 +46,16 @@ typedef struct sked_i_gaus_tuning {
 } sked_i_gaus_tuning;
 
 /*
- * How multipliers grow in a descent of so many steps. 3 % a step are right for some 400 of them; a descent
- * `beside` the caller makes many more, and as much has to happen in it.
+ * How multipliers, or as published penalties, grow in a descent of so many steps. 3 % a step are right for
+ * some 400 of them; a descent `beside` the caller makes many more, and as much has to happen in it.
  */
-sked_i_gaus_growth sked_i_gaus_growth_of(bool beside, int32_t iterations);
+sked_i_gaus_growth sked_i_gaus_growth_of(const sked_i_gaus_tuning *tuning, bool beside, int32_t iterations);
+/*
+ * Weights of the violations at the start, [families] each: multipliers as given, and penalties that double
+ * their pull there. As published multipliers begin at 0, and the penalties alone pull as hard.
+ */
+void sked_i_gaus_set_penalties(const sked_i_gaus_tuning *tuning, const double *violation, double *multiplier,
+                               double *penalty);
 /*
  * Gradient steps of `all` that the time allows by the pace so far, `done` since `begin`, at least `least`
  * more: a descent that is cut short would end hot.

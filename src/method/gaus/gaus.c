@@ -18,6 +18,8 @@
     X(FIXED_SIGMA, "fixed-sigma", BOOL, "false", 0, 0, NULL, "keep sigma as it starts")                    \
     X(DEPENDENCY, "dependency", ENUM, "shortfall", 0, 0, "shortfall|exact",                                \
       "violation of an edge: expected shortfall, or the chance that it is broken")                         \
+    X(LAGRANGIAN, "lagrangian", ENUM, "ours", 0, 0, "ours|published",                                      \
+      "weights of violations: multipliers grow where one stalls; or dual steps and a growing penalty")     \
     X(POLISH, "polish", BOOL, "true", 0, 0, NULL, "moves of single ops after legalising")                  \
     X(SWEEPS, "sweeps", REAL, "300", 1, 1e9, NULL, "passes over the ops in a first polish")                \
     X(HEAT, "heat", REAL, "1", 0, 100, NULL, "temperature at which the polish begins")                     \
@@ -25,6 +27,7 @@
 SKED_I_OPTIONS(GAUS_OPTIONS);
 
 enum { DEPENDENCY_SHORTFALL, DEPENDENCY_EXACT };
+enum { LAGRANGIAN_OURS, LAGRANGIAN_PUBLISHED };
 enum {
     forced = 20000,       /* ops up to which fds is worth its time as a start */
     worth_forking = 2000, /* ops from which an evaluation takes longer than starting threads */
@@ -40,6 +43,7 @@ static sked_i_gaus_settings read_settings(const double *value)
                                        .sigma_scale = 1,
                                        .fixed_sigma = value[OPTION_FIXED_SIGMA] != 0,
                                        .exact = value[OPTION_DEPENDENCY] == DEPENDENCY_EXACT,
+                                       .published = value[OPTION_LAGRANGIAN] == LAGRANGIAN_PUBLISHED,
                                        .iterations = (int32_t)value[OPTION_STEPS],
                                        .restarts = (int32_t)value[OPTION_RESTARTS],
                                        .every = (int32_t)value[OPTION_EVERY],
@@ -83,9 +87,7 @@ void sked_i_gaus_watch(const sked_i_run *run, sked_i_gaus_tuning *tuning)
     tuning->record_data = run->recording;
 }
 
-/* A quick method's schedule to start from; one that does not take the problem or finds nothing is no error.
- */
-static sked_status quick_start(sked_i_run *run, const char *method, double share, sked_error *err)
+sked_status sked_i_gaus_quick_start(sked_i_run *run, const char *method, double share, sked_error *err)
 {
     sked_error why = {0};
     const double begin = sked_clock(), left = run->limit.deadline - begin, before = sked_i_run_best(run);
@@ -165,9 +167,9 @@ static sked_status start_whole(sked_i_run *run, sked_error *err)
     if (p->objective == SKED_OBJECTIVE_MAKESPAN && p->ii == 0)
         return SKED_OK; /* makespan.c has its own */
     if (wants_forces(run))
-        st = quick_start(run, "fds", forces_pay(p->graph) ? 0.9 : 0.25, err);
+        st = sked_i_gaus_quick_start(run, "fds", forces_pay(p->graph) ? 0.9 : 0.25, err);
     if (st == SKED_OK && p->ii != SKED_II_AUTO)
-        st = quick_start(run, p->ii > 0 ? "modulo-list" : "list", 0.2, err);
+        st = sked_i_gaus_quick_start(run, p->ii > 0 ? "modulo-list" : "list", 0.2, err);
     return st;
 }
 
@@ -177,8 +179,8 @@ static sked_status start_real(sked_i_run *run, sked_error *err)
     sked_status st = SKED_OK;
     if (run->options->start != NULL)
         SKED_TRY(sked_i_run_offer_start(run, err));
-    SKED_TRY(quick_start(run, "list", 0.2, err));
-    SKED_TRY(quick_start(run, "heft", 0.2, err));
+    SKED_TRY(sked_i_gaus_quick_start(run, "list", 0.2, err));
+    SKED_TRY(sked_i_gaus_quick_start(run, "heft", 0.2, err));
 cleanup:
     return st;
 }

@@ -45,6 +45,13 @@ static inline double sked_i_gaus_gain(double before, double after)
 }
 
 /*
+ * A quick method's schedule to start from, in a share of the time left; one that does not take the problem or
+ * finds nothing is no error.
+ */
+SKED_MUST_CHECK sked_status sked_i_gaus_quick_start(sked_i_run *run, const char *method, double share,
+                                                    sked_error *err);
+
+/*
  * The first of `count` items of a rank among those of all ranks that make this run together, as if they were
  * one rank with as many items: ranks begin with different starts. Else 0.
  */
@@ -93,6 +100,7 @@ typedef struct sked_i_gaus_worker {
     int64_t evaluations; /* schedules made since the run was told */
     int64_t steps;       /* gradient steps likewise */
     sked_i_gaus_effort descent, polish;
+    sked_i_value_curve curve; /* what its items find in this round */
     sked_status status;
     sked_error error;
 } sked_i_gaus_worker;

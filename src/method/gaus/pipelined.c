@@ -38,7 +38,7 @@ static void place_at(const sked_i_loop *loop, const sked_i_frame *frame, sked_i_
     }
 }
 
-/* The first interval from..to at which all ops can be placed. */
+/* The first interval from..to at which all ops can be placed, in a third of the time. */
 static sked_status find_interval(sked_i_run *run, const sked_i_loop *loop, int64_t from, int64_t to,
                                  interval *out, sked_error *err)
 {
@@ -47,13 +47,16 @@ static sked_status find_interval(sked_i_run *run, const sked_i_loop *loop, int64
     sked_i_ims *ims = NULL;
     sked_i_rng rng;
     const double begin = sked_clock();
+    sked_i_limit limit = run->limit;
+    if (limit.paced && isfinite(limit.deadline))
+        limit.deadline = begin + (limit.deadline - begin) / 3;
     sked_i_rng_seed(&rng, run->options->seed, 77);
     SKED_TRY(sked_i_frame_create(loop, &frame, err));
     SKED_TRY(sked_i_ims_create(loop, &ims, err));
-    for (int64_t ii = from; ii <= to && out->length == 0 && !sked_i_limit_reached(&run->limit); ii++) {
+    for (int64_t ii = from; ii <= to && out->length == 0 && !sked_i_limit_reached(&limit); ii++) {
         if (!sked_i_frame_set(loop, frame, ii, SKED_I_FAR))
             continue;
-        place_at(loop, frame, ims, &rng, &run->limit, out);
+        place_at(loop, frame, ims, &rng, &limit, out);
         if (ims->table->failed)
             SKED_TRY(sked_i_no_memory(err));
     }
@@ -61,6 +64,44 @@ static sked_status find_interval(sked_i_run *run, const sked_i_loop *loop, int64
 cleanup:
     sked_i_frame_destroy(frame);
     sked_i_ims_destroy(ims);
+    return st;
+}
+
+/* The incumbent, where it is one of whole steps. */
+static void take_incumbent(const sked_i_run *run, const sked_i_loop *loop, interval *out)
+{
+    const sked_schedule *s = sked_i_run_incumbent(run);
+    if (s == NULL || !(s->ii >= 1) || s->ii != floor(s->ii))
+        return;
+    int64_t length = 0;
+    for (int32_t i = 0; i < loop->n; i++) {
+        const double start = s->start[i];
+        if (!(start >= 0) || start != floor(start) || start > 0x1p50)
+            return;
+        length = (int64_t)start + loop->duration[i] > length ? (int64_t)start + loop->duration[i] : length;
+    }
+    memcpy(out->start, s->start, (size_t)loop->n * sizeof *out->start);
+    out->ii = (int64_t)s->ii;
+    out->length = length;
+}
+
+/*
+ * A schedule with its interval: one interval after the other, and where that takes too long what modulo-list
+ * finds, which makes larger steps and knows one iteration after the other. A given interval it has tried
+ * before.
+ */
+static sked_status find_schedule(sked_i_run *run, const sked_i_loop *loop, interval *out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int64_t given = (int64_t)run->problem->ii;
+    SKED_TRY(find_interval(run, loop, given > 0 ? given : loop->min_ii, given > 0 ? given : loop->max_ii, out,
+                           err));
+    if (out->length == 0 && given <= 0)
+        SKED_TRY(sked_i_gaus_quick_start(run, "modulo-list", 0.5, err));
+    if (out->length == 0)
+        take_incumbent(run, loop, out);
+    out->ii = out->length > 0 ? out->ii : given > 0 ? given : loop->min_ii;
+cleanup:
     return st;
 }
 
@@ -84,12 +125,8 @@ static sked_status settle(sked_i_run *run, interval *found, int64_t *steps, sked
     sked_i_loop *loop = NULL;
     sked_i_frame *frame = NULL;
     SKED_TRY(sked_i_loop_create(p, &loop, err));
-    if (loop->pipelined) {
-        const int64_t given = (int64_t)p->ii;
-        SKED_TRY(find_interval(run, loop, given > 0 ? given : loop->min_ii, given > 0 ? given : loop->max_ii,
-                               found, err));
-        found->ii = found->length > 0 ? found->ii : given > 0 ? given : loop->min_ii;
-    }
+    if (loop->pipelined)
+        SKED_TRY(find_schedule(run, loop, found, err));
     if (p->horizon < 0x1p40) {
         *steps = (int64_t)floor(p->horizon);
         goto cleanup;

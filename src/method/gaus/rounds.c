@@ -40,6 +40,8 @@ static sked_status run_item(const sked_i_gaus_rounds *r, sked_i_gaus_worker *w, 
     const double begin = sked_clock();
     sked_i_rng_seed(&t.rng, r->run->options->seed, (uint64_t)r->round * 1000003u + (uint64_t)index);
     it->best.value = INFINITY;
+    it->best.curve = &w->curve;
+    it->best.evaluations = &w->evaluations;
     t.tuning.threads = sked_i_gaus_threads(r->run, r->count);
     t.tuning.steps = &w->steps;
     if (r->round == 0 && index == 0)
@@ -129,6 +131,11 @@ static sked_status run_round(sked_i_gaus_rounds *r, bool *better, sked_error *er
 {
     sked_status st = SKED_OK;
     *better = false;
+    for (int k = 0; k < r->threads; k++) {
+        r->workers[k].curve.begin = r->run->limit.begin;
+        r->workers[k].curve.before = sked_i_run_evaluations(r->run);
+        r->workers[k].curve.count = 0;
+    }
     SKED_TRY(sked_i_parallel(r->threads, work, r, err));
     SKED_TRY(collect_workers(r, err));
     const sked_i_gaus_item *it = best_item(r);
@@ -143,6 +150,8 @@ static sked_status run_round(sked_i_gaus_rounds *r, bool *better, sked_error *er
     r->best_start = it->from_best ? r->best_start : it->start;
     sked_i_gaus_incumbent_copy(&r->best, &it->best, r->n);
     SKED_TRY(sked_i_gaus_rounds_offer(r, err));
+    for (int k = 0; k < r->threads; k++)
+        sked_i_run_merge_curve(r->run, &r->workers[k].curve);
 cleanup:
     return st;
 }
@@ -178,8 +187,10 @@ cleanup:
 
 static void close_rounds(sked_i_gaus_rounds *r)
 {
-    for (int k = 0; r->workers != NULL && k < r->threads; k++)
+    for (int k = 0; r->workers != NULL && k < r->threads; k++) {
         r->relaxation->destroy_tools(r->workers[k].tools);
+        sked_i_value_curve_free(&r->workers[k].curve);
+    }
     for (int k = 0; r->items != NULL && k < r->most; k++)
         sked_i_gaus_incumbent_free(&r->items[k].best);
     free(r->workers);

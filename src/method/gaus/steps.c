@@ -68,7 +68,7 @@ static bool adopt(sked_i_gaus_rounds *r, const sked_schedule *s)
     return r->best.value < before;
 }
 
-/* The means alone descend, one start for each thread. */
+/* The means alone descend, one start for each thread. With capacities they cannot. */
 static void starve(sked_i_gaus_rounds *r)
 {
     tools *first = r->workers[0].tools;
@@ -81,7 +81,8 @@ static void starve(sked_i_gaus_rounds *r)
 /* So large that measuring a step would take too long: a step takes about a microsecond an op. */
 static bool hopeless(const sked_i_gaus_rounds *r, double left)
 {
-    return sked_i_gaus_means_suffice(r->model) && r->threads * 0.3 * left < 120 * 1e-6 * r->n;
+    const double steps = sked_i_gaus_means_suffice(r->model) ? 120 : 4;
+    return r->threads * 0.3 * left < steps * 1e-6 * r->n;
 }
 
 /*
@@ -100,6 +101,7 @@ static sked_status afford_starts(sked_i_gaus_rounds *r, sked_error *err)
     tuning.iterations = 2;
     sked_i_gaus_place_means(r->model, SKED_I_GAUS_START_MIDPOINT, NULL, NULL, t->mu);
     if (hopeless(r, left)) {
+        r->starts = r->best.value < INFINITY ? 0 : 1;
         starve(r);
         return SKED_OK;
     }
@@ -210,13 +212,13 @@ static void begin(sked_i_gaus_task *t)
     }
 }
 
-/* Peak memory: the means alone descend first, four steps for one. */
+/* Peak memory: the means alone descend first, four steps for one; with an interval only where starved. */
 static sked_status descend_means(sked_i_gaus_task *t, sked_error *err)
 {
     const sked_i_gaus_rounds *r = t->rounds;
     const tools *own = t->worker->tools;
     sked_i_gaus_tuning tuning = t->tuning;
-    if (!sked_i_gaus_means_suffice(r->model))
+    if (!sked_i_gaus_means_suffice(r->model) || (r->period > 0 && !is_starved(r)))
         return SKED_OK;
     tuning.iterations = 4 * r->set->tuning.iterations;
     tuning.every = r->set->tuning.every;

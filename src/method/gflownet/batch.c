@@ -65,7 +65,34 @@ void RN(batch_destroy)(RN(batch) * b)
     free(b->trajectory);
     free(b->steps);
     free(b->slope);
+    free(b->log_step);
+    free(b->advantage);
     free(b);
+}
+
+sked_status RN(batch_set_loss)(RN(batch) * b, const sked_i_loss *loss, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int64_t n = b->policy->instance->n;
+    const bool ppo = loss->kind == SKED_I_LOSS_PPO;
+    if (ppo && b->log_step == NULL)
+        SKED_NEW(b->log_step, b->size * n);
+    if (ppo && b->advantage == NULL)
+        SKED_NEW(b->advantage, b->size);
+    b->loss = *loss;
+    b->ppo = (sked_i_clipping){loss->clip, loss->entropy / ((double)b->size * (double)n)};
+    for (int64_t k = 0; k < b->size; k++) {
+        b->trajectory[k].ppo = ppo ? &b->ppo : NULL;
+        b->trajectory[k].log_step = ppo ? b->log_step + k * n : NULL;
+    }
+cleanup:
+    return st;
+}
+
+/* Gradients are taken as trajectories are drawn. Those of PPO depend on what all of them reach. */
+static bool takes_one_pass(const RN(batch) * b)
+{
+    return b->policy->kind->single_pass && b->loss.kind != SKED_I_LOSS_PPO;
 }
 
 static double zeta_of(const RN(batch) * b, int32_t k)
@@ -124,7 +151,7 @@ static sked_status open_part(RN(batch) * b, int32_t part, sked_error *err)
         return SKED_OK;
     if (b->gradients)
         SKED_TRY(RN(gradient_create)(b->policy, &b->gradient[part], err));
-    if (b->gradients && b->policy->kind->single_pass) {
+    if (b->gradients && takes_one_pass(b)) {
         SKED_TRY(RN(gradient_create)(b->policy, &b->plain[part], err));
         SKED_TRY(RN(gradient_create)(b->policy, &b->weighed[part], err));
     }
@@ -276,10 +303,15 @@ static double slopes(const RN(batch) * b, double c)
     return sum;
 }
 
-/* The mean, and with a bound the root of the slopes between the least and the largest zeta, by bisection. */
+/*
+ * The learned log Z; or the mean, and with a bound the root of the slopes between the least and the largest
+ * zeta, by bisection.
+ */
 static double centre_of(const RN(batch) * b)
 {
     double low = INFINITY, high = -INFINITY, sum = 0;
+    if (b->loss.kind == SKED_I_LOSS_TB)
+        return b->loss.log_z;
     for (int32_t k = 0; k < b->size; k++) {
         const double zeta = zeta_of(b, k);
         low = fmin(low, zeta);
@@ -293,10 +325,20 @@ static double centre_of(const RN(batch) * b)
     return low;
 }
 
+static double surrogate_of(const RN(batch) * b)
+{
+    double sum = 0;
+    for (int32_t k = 0; k < b->size; k++)
+        sum += b->trajectory[k].objective - b->ppo.entropy * b->trajectory[k].entropy;
+    return sum;
+}
+
 double RN(batch_loss)(const RN(batch) * b, double *centre)
 {
     double sum = 0;
     *centre = centre_of(b);
+    if (b->loss.kind == SKED_I_LOSS_PPO)
+        return surrogate_of(b);
     for (int32_t k = 0; k < b->size; k++) {
         const double r = zeta_of(b, k) - *centre, inside = bounded(b, r);
         sum += inside * (2 * r - inside);
@@ -306,22 +348,55 @@ double RN(batch_loss)(const RN(batch) * b, double *centre)
 
 void RN(batch_draw)(RN(batch) * b, int32_t listed, uint64_t seed, uint64_t first)
 {
-    begin_pass(b,
-               &(RN(batch_pass)){
-                   .listed = listed, .seed = seed, .first = first, .single = b->policy->kind->single_pass});
+    begin_pass(
+        b, &(RN(batch_pass)){.listed = listed, .seed = seed, .first = first, .single = takes_one_pass(b)});
+}
+
+double RN(batch_pull)(const RN(batch) * b)
+{
+    return b->loss.kind == SKED_I_LOSS_TB ? -2 * slopes(b, b->loss.log_z) / b->size : 0;
+}
+
+double RN(batch_speedup)(const RN(batch) * b, int32_t listed)
+{
+    const int32_t first = listed < b->size ? listed : 0;
+    double sum = 0;
+    for (int32_t k = first; k < b->size; k++)
+        sum += sked_i_instance_speedup(b->policy->instance, b->trajectory[k].makespan);
+    return sum / (b->size - first);
+}
+
+static void fill_advantages(RN(batch) * b)
+{
+    const RN(policy) *p = b->policy;
+    for (int32_t k = 0; k < b->size; k++)
+        b->advantage[k] = sked_i_log_reward(p->instance, p->temperature, b->trajectory[k].makespan);
+    sked_i_advantages(b->size, p->instance->n, b->advantage);
+    for (int32_t k = 0; k < b->size; k++)
+        b->slope[k] = (real)b->advantage[k];
 }
 
 static void begin_grad(RN(batch) * b)
 {
-    for (int32_t k = 0; k < b->size; k++)
+    if (b->loss.kind == SKED_I_LOSS_PPO)
+        fill_advantages(b);
+    for (int32_t k = 0; k < b->size && b->loss.kind != SKED_I_LOSS_PPO; k++)
         b->slope[k] = (real)(-2 * bounded(b, zeta_of(b, k) - b->centre) / b->size);
     begin_pass(b, &(RN(batch_pass)){.replay = true, .slope = b->slope});
+}
+
+void RN(batch_again)(RN(batch) * b)
+{
+    for (int32_t k = 0; k < b->size; k++)
+        b->trajectory[k].kept_steps = 0; /* of other parameters */
+    b->centre = centre_of(b);
+    begin_grad(b);
 }
 
 bool RN(batch_second)(RN(batch) * b)
 {
     b->centre = centre_of(b);
-    if (b->policy->kind->single_pass)
+    if (takes_one_pass(b))
         return false;
     begin_grad(b);
     return true;
@@ -357,8 +432,12 @@ void RN(batch_gather)(RN(batch) * b, int32_t piece, int32_t count)
 sked_status RN(batch_grad)(RN(batch) * b, real *dparameter, sked_error *err)
 {
     sked_status st = SKED_OK;
-    b->centre = centre_of(b);
-    begin_grad(b);
+    if (b->loss.kind == SKED_I_LOSS_PPO) {
+        RN(batch_again)(b);
+    } else {
+        b->centre = centre_of(b);
+        begin_grad(b);
+    }
     SKED_TRY(run_pass(b, err));
     RN(batch_gather)(b, 0, 1);
     SKED_TRY(RN(policy_grad)(b->policy, &b->gradient[0], dparameter, err));

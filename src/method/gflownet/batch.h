@@ -1,16 +1,27 @@
 /*
- * A mini-batch: trajectories of one graph at one temperature, and their log-partition variance loss
+ * A mini-batch: trajectories of one graph at one temperature, and their loss (backend/loss.h). By default
+ * that is the log-partition variance loss
  *
  *     L = mean over s of h(zeta(s) - c),   h(r) = r^2 up to |r| = bound, then 2 bound |r| - bound^2,
  *
  * for the c that makes it least; without a bound c is mean zeta. A cold reward may put a trajectory thousands
- * of nats below the others: with the bound of Huber it counts, but no more than others do.
+ * of nats below the others: with the bound of Huber it counts, but no more than others do. Trajectory balance
+ * is the same with a c that is given. PPO, with r the ratio of P_F of a step to what it was when the step was
+ * drawn and H the entropy of the choices there, is
+ *
+ *     L = -mean over s and its steps of (min(r A(s), cut(r) A(s)) + entropy * H),
+ *     A(s) = (log R(s) - mean log R) / (1 + deviation of log R).
+ *
+ * The reward comes at the end of a schedule and every trajectory of the batch begins at the same state, so
+ * the mean of the batch is what a critic would have to learn to say there, and no other network is needed.
+ * Rewards that differ by less than a nat are left as they are: there the bonus for entropy may win.
  *
  * Trajectories are split into a fixed number of parts whatever the number of threads, each with random
  * numbers and a gradient of its own, and parts are added in order: results do not depend on threads.
  */
 #ifndef SKED_METHOD_GFLOWNET_BATCH_H
 #define SKED_METHOD_GFLOWNET_BATCH_H
+#include "method/gflownet/loss.h"
 #include "method/gflownet/policy.h"
 
 enum { SKED_I_BATCH_PARTS = 16 };
@@ -31,8 +42,12 @@ typedef struct RN(batch) {
     const RN(policy) * policy;
     int32_t size, parts;
     int threads;
-    double bound;  /* INFINITY where gradients are taken in a single pass, which needs a plain square */
+    double bound; /* INFINITY where gradients are taken in a single pass, which needs a plain square */
+    sked_i_loss loss;
     double centre; /* of the loss whose gradient is taken */
+    sked_i_clipping ppo;
+    double *log_step;              /* [size * ops] PPO: log P_F of every step as it was drawn */
+    double *advantage;             /* [size] likewise, room for them */
     sked_i_trajectory *trajectory; /* [size] */
     int32_t *steps;                /* ops and devices of all of them */
     real *slope;                   /* [size] of the loss, by log P_F - log P_B */
@@ -59,9 +74,16 @@ SKED_MUST_CHECK sked_status RN(batch_sample)(RN(batch) * b, int32_t listed, bool
                                              uint64_t first, sked_error *err);
 /* The same trajectories again: log-probabilities under the parameters of now. */
 SKED_MUST_CHECK sked_status RN(batch_replay)(RN(batch) * b, sked_error *err);
-/* Loss of the trajectories as last walked; *centre gets c, the estimate of log Z. */
+/* From now on; a new batch has the variance loss. MEMORY: the loss is as before. */
+SKED_MUST_CHECK sked_status RN(batch_set_loss)(RN(batch) * b, const sked_i_loss *loss, sked_error *err);
+/* Loss of the trajectories as last walked (PPO: with a gradient); *centre gets c, the estimate of log Z. */
 double RN(batch_loss)(const RN(batch) * b, double *centre);
-/* Adds the gradient of batch_loss to dparameter. */
+/* Trajectory balance: the derivative of the loss by log Z. 0 for others, which do not learn it. */
+double RN(batch_pull)(const RN(batch) * b);
+/* Mean speedup of the trajectories that were drawn from the policy, after `listed` others (or of all). */
+double RN(batch_speedup)(const RN(batch) * b, int32_t listed);
+/* Adds the gradient of batch_loss to dparameter. PPO: under the parameters of now; others: of the last walk.
+ */
 SKED_MUST_CHECK sked_status RN(batch_grad)(RN(batch) * b, real *dparameter, sked_error *err);
 /*
  * One update's worth: new trajectories as batch_sample draws them, and the gradient of their loss added to
@@ -91,6 +113,8 @@ void RN(batch_walk)(RN(batch) * b);
 SKED_MUST_CHECK sked_status RN(batch_check)(const RN(batch) * b, sked_error *err);
 /* The trajectories are drawn. true: their gradients take a second pass. */
 bool RN(batch_second)(RN(batch) * b);
+/* Instead of drawing: the second pass once more, of the same trajectories under the parameters of now. */
+void RN(batch_again)(RN(batch) * b);
 /* Adds the parts up in gradient[0], piece by piece of its block. */
 void RN(batch_gather)(RN(batch) * b, int32_t piece, int32_t count);
 /* Frees what a part has; all of it is made again where the part is needed once more. */

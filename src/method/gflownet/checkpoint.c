@@ -19,26 +19,56 @@ enum { max_model_bytes = 1 << 30 };
 static const int64_t max_steps = INT64_C(9000000000000000); /* of `sked train --steps`; never overflows */
 static const char *const policy_names[] = {"encode-once", "stepwise"};
 static const char *const backward_names[] = {"uniform", "learned"};
+static const char *const loss_names[] = {"variance", "tb", "ppo"};
+static const char *const prefixes[] = {"", "moment1.", "moment2."};
+enum { BLOCKS = 3 }; /* parameters, and both moments */
 
 /* ------------------------------------------------------------------ writing */
 
-/* The blocks of a file in order; prefix before the parameters' names. */
-static int blocks_of(const sked_sampler *m, bool optimiser, const char *prefix[3], float *block[3])
+/* A part of a model: a table of parameters, and the three blocks they lie in, [total] each. */
+typedef struct part {
+    const sked_i_parameter *table;
+    int count;
+    int64_t total;
+    float *block[BLOCKS];
+} part;
+
+static part network_of(const sked_sampler *m)
 {
-    prefix[0] = "";
-    prefix[1] = "moment1.";
-    prefix[2] = "moment2.";
-    block[0] = m->parameter;
-    block[1] = m->moment1;
-    block[2] = m->moment2;
-    return optimiser ? 3 : 1;
+    return (part){
+        m->layout.table, m->layout.n_table, m->layout.total, {m->parameter, m->moment1, m->moment2}};
 }
 
+/* Of a model without it: no blocks. */
+static part log_z_of(const sked_sampler *m)
+{
+    sked_i_log_z *z = m->log_z;
+    part p = {.table = sked_i_log_z_table, .count = SKED_I_LOG_Z_TENSORS, .total = SKED_I_LOG_Z_TOTAL};
+    if (z != NULL) {
+        p.block[0] = z->parameter;
+        p.block[1] = z->moment1;
+        p.block[2] = z->moment2;
+    }
+    return p;
+}
+
+/* One block of tensors, its numbers from byte `at` on. */
+static void write_tensors(const part *p, int block, int64_t at, sked_i_buffer *out)
+{
+    for (int i = 0; i < p->count; i++) {
+        const sked_i_parameter *t = &p->table[i];
+        const long long from = (long long)(at + 4 * t->offset);
+        sked_i_buffer_format(
+            out, ",\"%s%s\":{\"dtype\":\"F32\",\"shape\":[%d,%d],\"data_offsets\":[%lld,%lld]}",
+            prefixes[block], t->name, (int)t->rows, (int)t->columns, from, from + 4LL * t->rows * t->columns);
+    }
+}
+
+/* log Z is for resuming only, as the moments are. */
 static void write_header(const sked_sampler *m, bool optimiser, sked_i_buffer *out)
 {
-    const char *prefix[3];
-    float *block[3];
-    const int blocks = blocks_of(m, optimiser, prefix, block);
+    const part network = network_of(m), log_z = log_z_of(m);
+    const int blocks = optimiser ? BLOCKS : 1;
     sked_i_buffer_format(out, "{\"__metadata__\":{\"format\":\"%s\",\"sked\":\"%s\"", format_id,
                          SKED_VERSION);
     sked_i_buffer_format(out, ",\"steps\":\"%lld\",\"seed\":\"%llu\",\"rate\":\"", (long long)m->steps,
@@ -49,16 +79,15 @@ static void write_header(const sked_sampler *m, bool optimiser, sked_i_buffer *o
     sked_i_buffer_format(out, ",\"" #name "\":\"%d\"", (int)m->layout.sizes.name);
     SKED_I_SIZE_LIST(SKED_X)
 #undef SKED_X
-    sked_i_buffer_format(out, ",\"policy\":\"%s\",\"backward\":\"%s\"}", policy_names[m->layout.sizes.policy],
+    sked_i_buffer_format(out, ",\"policy\":\"%s\",\"backward\":\"%s\"", policy_names[m->layout.sizes.policy],
                          backward_names[m->layout.sizes.backward]);
+    if (m->loss != SKED_I_LOSS_VARIANCE) /* which files that name none have */
+        sked_i_buffer_format(out, ",\"loss\":\"%s\"", loss_names[m->loss]);
+    sked_i_buffer_char(out, '}');
     for (int b = 0; b < blocks; b++)
-        for (int i = 0; i < m->layout.n_table; i++) {
-            const sked_i_parameter *p = &m->layout.table[i];
-            const long long from = 4 * ((long long)b * m->layout.total + p->offset);
-            sked_i_buffer_format(
-                out, ",\"%s%s\":{\"dtype\":\"F32\",\"shape\":[%d,%d],\"data_offsets\":[%lld,%lld]}",
-                prefix[b], p->name, (int)p->rows, (int)p->columns, from, from + 4LL * p->rows * p->columns);
-        }
+        write_tensors(&network, b, 4 * b * network.total, out);
+    for (int b = 0; b < BLOCKS && optimiser && m->log_z != NULL; b++)
+        write_tensors(&log_z, b, 4 * (BLOCKS * network.total + b * log_z.total), out);
     sked_i_buffer_char(out, '}');
     while (out->size % 8 != 0 && !out->failed)
         sked_i_buffer_char(out, ' ');
@@ -66,9 +95,8 @@ static void write_header(const sked_sampler *m, bool optimiser, sked_i_buffer *o
 
 sked_status sked_i_checkpoint_write(const sked_sampler *m, const char *path, bool optimiser, sked_error *err)
 {
-    const char *prefix[3];
-    float *block[3];
-    const int blocks = blocks_of(m, optimiser, prefix, block);
+    const part network = network_of(m), log_z = log_z_of(m);
+    const int blocks = optimiser ? BLOCKS : 1;
     sked_i_buffer header = {0}, all = {0};
     write_header(m, optimiser, &header);
     const uint64_t length = (uint64_t)header.size;
@@ -76,7 +104,9 @@ sked_status sked_i_checkpoint_write(const sked_sampler *m, const char *path, boo
     if (!header.failed)
         sked_i_buffer_add(&all, header.data, (size_t)header.size);
     for (int b = 0; b < blocks; b++)
-        sked_i_buffer_add(&all, (const char *)block[b], (size_t)m->layout.total * sizeof(float));
+        sked_i_buffer_add(&all, (const char *)network.block[b], (size_t)network.total * sizeof(float));
+    for (int b = 0; b < BLOCKS && optimiser && m->log_z != NULL; b++)
+        sked_i_buffer_add(&all, (const char *)log_z.block[b], (size_t)log_z.total * sizeof(float));
     const sked_status st =
         header.failed || all.failed ? sked_i_no_memory(err) : sked_i_file_save(path, all.data, all.size, err);
     sked_i_buffer_free(&header);
@@ -95,7 +125,9 @@ typedef struct reader {
     int64_t steps;
     uint64_t seed;
     double rate;
-    uint8_t seen[3][SKED_I_MAX_PARAMETERS];
+    sked_i_loss_id loss;
+    uint8_t seen[BLOCKS][SKED_I_MAX_PARAMETERS];
+    uint8_t log_z_seen[BLOCKS][SKED_I_LOG_Z_TENSORS];
 } reader;
 
 static const char *const meta_keys[] = {"format",
@@ -106,25 +138,35 @@ static const char *const meta_keys[] = {"format",
                                         SKED_I_SIZE_LIST(SKED_X)
 #undef SKED_X
                                             "policy",
-                                        "backward"};
-/* Files of the first versions end with the size before slots: they are encode-once with uniform P_B. */
-enum { n_meta = sizeof meta_keys / sizeof *meta_keys, n_sizes = n_meta - 6, n_optional = 3 };
+                                        "backward",
+                                        "loss"};
+/*
+ * Files of the first versions end with the size before slots: they are encode-once with uniform P_B. A file
+ * without a loss has the variance loss.
+ */
+enum { n_meta = sizeof meta_keys / sizeof *meta_keys, n_sizes = n_meta - 7, n_optional = 4 };
 static const sked_i_json_fields meta_fields = {"__metadata__", meta_keys, n_meta, false};
 
-/* The place of a name in a list of two, or -1. */
-static int name_index(const char *const names[2], const char *name)
+/* The place of a name in a list, or -1. */
+static int name_index(const char *const *names, int count, const char *name)
 {
-    return strcmp(name, names[0]) == 0 ? 0 : strcmp(name, names[1]) == 0 ? 1 : -1;
+    for (int i = 0; i < count; i++)
+        if (strcmp(name, names[i]) == 0)
+            return i;
+    return -1;
 }
 
-/* The kinds of policy; false: not understood. */
+/* The kinds of policy and loss; false: not understood. */
 static bool take_kind(reader *r, int field, const char *name)
 {
-    const int policy = name_index(policy_names, name), backward = name_index(backward_names, name);
+    const int policy = name_index(policy_names, 2, name), backward = name_index(backward_names, 2, name);
+    const int loss = name_index(loss_names, 3, name);
     if (field == 4 + n_sizes && policy >= 0)
         r->sizes.policy = (sked_i_policy_id)policy;
     else if (field == 5 + n_sizes && backward >= 0)
         r->sizes.backward = (sked_i_backward_id)backward;
+    else if (field == 6 + n_sizes && loss >= 0)
+        r->loss = (sked_i_loss_id)loss;
     else
         return false;
     return true;
@@ -184,8 +226,8 @@ static void read_meta(reader *r)
     sked_i_buffer_free(&text);
 }
 
-/* "moment1.layer.0.qkv_weight" to block 1 and its index; false: no such parameter. */
-static bool find_parameter(const reader *r, int *block, int *index)
+/* "moment1.layer.0.qkv_weight" to block 1 and its index; false: the part has no such parameter. */
+static bool find_parameter(const reader *r, const part *p, int *block, int *index)
 {
     const char *key = r->json.key;
     size_t size = r->json.key_size;
@@ -195,8 +237,8 @@ static bool find_parameter(const reader *r, int *block, int *index)
         key += 8;
         size -= 8;
     }
-    for (*index = 0; *index < r->model->layout.n_table; ++*index) {
-        const char *name = r->model->layout.table[*index].name;
+    for (*index = 0; *index < p->count; ++*index) {
+        const char *name = p->table[*index].name;
         if (strlen(name) == size && memcmp(name, key, size) == 0)
             return true;
     }
@@ -220,10 +262,9 @@ static void read_pair(reader *r, const char *what, int64_t out[2])
         sked_i_json_fail(&r->json, "%s has %d numbers, not 2", what, count);
 }
 
-static void copy_tensor(reader *r, int block, const sked_i_parameter *p, const int64_t shape[2],
+static void copy_tensor(reader *r, float *block, const sked_i_parameter *p, const int64_t shape[2],
                         const int64_t place[2])
 {
-    float *const target[3] = {r->model->parameter, r->model->moment1, r->model->moment2};
     const int64_t count = (int64_t)p->rows * p->columns;
     if (shape[0] != p->rows || shape[1] != p->columns)
         sked_i_json_fail(&r->json, "tensor %s has the shape [%lld, %lld], not [%d, %d]", p->name,
@@ -232,7 +273,7 @@ static void copy_tensor(reader *r, int block, const sked_i_parameter *p, const i
         sked_i_json_fail(&r->json, "tensor %s does not lie inside the file", p->name);
     if (r->json.status != SKED_OK)
         return;
-    float *to = target[block] + p->offset;
+    float *to = block + p->offset;
     memcpy(to, r->data + place[0], (size_t)count * sizeof *to);
     for (int64_t i = 0; i < count; i++)
         if (!isfinite(to[i])) {
@@ -241,13 +282,27 @@ static void copy_tensor(reader *r, int block, const sked_i_parameter *p, const i
         }
 }
 
+/* The part of the model that the tensor of this key belongs to, and its place there. */
+static bool find_tensor(const reader *r, part *p, int *block, int *index, bool *log_z)
+{
+    *p = network_of(r->model);
+    *log_z = false;
+    if (find_parameter(r, p, block, index))
+        return true;
+    *p = log_z_of(r->model);
+    *log_z = true;
+    return p->block[0] != NULL && find_parameter(r, p, block, index);
+}
+
 static void read_tensor(reader *r)
 {
     sked_i_buffer text = {0};
+    part p;
+    bool log_z;
     int block, index, field;
     uint32_t seen = 0;
     int64_t shape[2] = {0, 0}, place[2] = {0, 0};
-    if (!find_parameter(r, &block, &index)) {
+    if (!find_tensor(r, &p, &block, &index, &log_z)) {
         sked_i_json_fail(&r->json, "the model has a tensor sked does not know");
         return;
     }
@@ -265,8 +320,9 @@ static void read_tensor(reader *r)
     if (r->json.status == SKED_OK && seen != 7)
         sked_i_json_fail(&r->json, "a tensor lacks its type, shape or place");
     if (r->json.status == SKED_OK)
-        copy_tensor(r, block, &r->model->layout.table[index], shape, place);
-    r->seen[block][index] += r->seen[block][index] < 2; /* twice is as wrong as often */
+        copy_tensor(r, p.block[block], &p.table[index], shape, place);
+    uint8_t *times = log_z ? &r->log_z_seen[block][index] : &r->seen[block][index];
+    *times += *times < 2; /* twice is as wrong as often */
     sked_i_buffer_free(&text);
 }
 
@@ -288,11 +344,25 @@ static void read_members(reader *r, bool metadata)
 
 static void check_complete(reader *r)
 {
-    for (int b = 0; b < 3; b++)
+    for (int b = 0; b < BLOCKS; b++)
         for (int i = 0; i < r->model->layout.n_table && r->json.status == SKED_OK; i++)
             if (r->seen[b][i] != r->seen[b][0] || (b == 0 && r->seen[b][i] != 1) || r->seen[b][i] > 1)
                 sked_i_json_fail(&r->json, "tensor %s of the model is missing or stands twice",
                                  r->model->layout.table[i].name);
+}
+
+/* The tensors of log Z: each once in all blocks, or none (--weights-only). */
+static void check_log_z(reader *r)
+{
+    for (int b = 0; b < BLOCKS; b++)
+        for (int i = 0; i < SKED_I_LOG_Z_TENSORS && r->json.status == SKED_OK; i++)
+            if (r->log_z_seen[b][i] != r->log_z_seen[0][0] || r->log_z_seen[b][i] > 1)
+                sked_i_json_fail(&r->json, "tensor %s of the model is missing or stands twice",
+                                 sked_i_log_z_table[i].name);
+    if (r->log_z_seen[0][0] == 0) {
+        free(r->model->log_z);
+        r->model->log_z = NULL;
+    }
 }
 
 /* Before memory is taken for a model: its sizes are allowed, and the file holds as many numbers. */
@@ -322,9 +392,13 @@ static sked_status read_header(reader *r, const sked_i_source *source, sked_erro
     r->model->steps = r->steps;
     r->model->seed = r->seed;
     r->model->rate = r->rate;
+    r->model->loss = r->loss;
+    if (r->loss == SKED_I_LOSS_TB)
+        SKED_TRY(sked_i_sampler_open_log_z(r->model, err));
     sked_i_json_begin(&r->json, source, err);
     read_members(r, false);
     check_complete(r);
+    check_log_z(r);
     st = r->json.status;
 cleanup:
     sked_i_json_free(&r->json);

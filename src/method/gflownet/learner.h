@@ -10,6 +10,9 @@
  *     add(gradient)                      only where several processes share an update
  *     update(gradient or NULL)           Adam
  *
+ * and for PPO, model->epochs - 1 times, `again` in the place of start, for the same trajectories at the
+ * parameters of now, with finish, add and update after it.
+ *
  * fetch comes between updates only. Where start or finish fails (STOPPED included), or where train.c does not
  * like a norm, no update follows: the parameters are as before, and fetch gives those.
  *
@@ -32,9 +35,11 @@
 #ifndef SKED_METHOD_GFLOWNET_LEARNER_H
 #define SKED_METHOD_GFLOWNET_LEARNER_H
 #include "method/gflownet/lesson.h"
+#include "method/gflownet/loss.h"
 #include "method/gflownet/network/sampler.h"
 
 typedef struct sked_i_sampler_learner_settings {
+    sked_i_loss_id loss;       /* the kind that every start has */
     double clip;               /* largest norm of a lesson's gradient */
     int graphs;                /* lessons of an update, over all processes */
     int lessons;               /* of them given to this learner: no start has more */
@@ -51,6 +56,9 @@ typedef struct sked_i_sampler_learner_settings {
 /* What became of a lesson. */
 typedef struct sked_i_mark {
     double loss, log_z, norm; /* norm of the gradient before clipping */
+    double speedup;           /* mean of the trajectories that were drawn */
+    double pull;              /* tb: derivative of the loss by log Z */
+    sked_i_log_z_input input; /* tb: what the head was told; train.c's own */
 } sked_i_mark;
 
 typedef struct sked_i_sampler_learner_kind sked_i_sampler_learner_kind;
@@ -74,16 +82,20 @@ struct sked_i_sampler_learner_kind {
                           sked_i_sampler_learner **out, sked_error *err);
     /* Waits for what is under way. The model has what the last fetch gave, or newer. */
     void (*destroy)(sked_i_sampler_learner *l);
-    /* May return before anything is computed. The lessons stay until finish has returned. */
-    sked_status (*start)(sked_i_sampler_learner *l, const sked_i_lesson *lessons, int count, sked_error *err);
+    /* losses: [count] of the lessons. May return before anything is computed. The lessons stay until finish
+     * has returned, for PPO the last one of the update. */
+    sked_status (*start)(sked_i_sampler_learner *l, const sked_i_lesson *lessons, const sked_i_loss *losses,
+                         int count, sked_error *err);
+    /* PPO: as above. */
+    sked_status (*again)(sked_i_sampler_learner *l, sked_error *err);
     /*
      * These lessons come in the next start (the same pointer and lessons[0].update), where one comes: upload
      * them, say, while the others are learnt. They stay until its finish. A failure shows in that start.
      * NULL: it has no use for them.
      */
     void (*prefetch)(sked_i_sampler_learner *l, const sked_i_lesson *lessons, int count);
-    /* marks: [count] of start. STOPPED where the limit came first; MEMORY, DEVICE, or BUG where the policy
-     * gives no number. A norm may be NAN or infinite: the caller looks. */
+    /* marks: [count] of start, all but the input. STOPPED where the limit came first; MEMORY, DEVICE, or BUG
+     * where the policy gives no number. A norm may be NAN or infinite: the caller looks. */
     sked_status (*finish)(sked_i_sampler_learner *l, sked_i_mark *marks, sked_error *err);
     /* gradient[layout.total] += share * gradient of each lesson, in order. */
     sked_status (*add)(sked_i_sampler_learner *l, float *gradient, sked_error *err);

@@ -17,6 +17,8 @@ typedef enum phase { OPEN, PREPARE, DRAW, GRADE, GATHER, BACK, NORM, DONE } phas
 /* One lesson being learnt. */
 typedef struct desk {
     const sked_i_lesson *lesson;
+    sked_i_loss loss;
+    bool again; /* the trajectories are those of the time before */
     sked_i_policy_f32 *policy;
     sked_i_batch_f32 *batch;
     sked_i_back_f32 *back;
@@ -63,8 +65,10 @@ static void destroy(sked_i_sampler_learner *generic)
 {
     cpu_learner *c = (cpu_learner *)generic;
     sked_i_team_destroy(c->team);
-    for (int k = 0; k < c->how.lessons && c->desk; k++)
+    for (int k = 0; k < c->how.lessons && c->desk; k++) {
+        close_desk(&c->desk[k]);
         free(c->desk[k].gradient);
+    }
     free(c->desk);
     free(c->order);
     free(c->gradient);
@@ -101,14 +105,16 @@ static int64_t size_of(const sked_i_lesson *l)
     return (int64_t)l->graph->n_ops * l->batch;
 }
 
-static sked_status start(sked_i_sampler_learner *generic, const sked_i_lesson *lessons, int count,
-                         sked_error *err)
+static sked_status start(sked_i_sampler_learner *generic, const sked_i_lesson *lessons,
+                         const sked_i_loss *losses, int count, sked_error *err)
 {
     cpu_learner *c = (cpu_learner *)generic;
     (void)err;
     c->count = count;
     for (int k = 0; k < count; k++) {
         c->desk[k].lesson = &lessons[k];
+        c->desk[k].loss = losses[k];
+        c->desk[k].again = false;
         c->desk[k].status = SKED_OK;
         c->desk[k].phase = OPEN;
         c->desk[k].stage = 0;
@@ -116,6 +122,19 @@ static sked_status start(sked_i_sampler_learner *generic, const sked_i_lesson *l
         for (; at > 0 && size_of(&lessons[c->order[at - 1]]) < size_of(&lessons[k]); at--)
             c->order[at] = c->order[at - 1];
         c->order[at] = k;
+    }
+    return SKED_OK;
+}
+
+/* What OPEN does is done already. */
+static sked_status again(sked_i_sampler_learner *generic, sked_error *err)
+{
+    cpu_learner *c = (cpu_learner *)generic;
+    (void)err;
+    for (int k = 0; k < c->count; k++) {
+        c->desk[k].again = true;
+        c->desk[k].phase = OPEN;
+        c->desk[k].stage = 1;
     }
     return SKED_OK;
 }
@@ -128,6 +147,7 @@ static sked_status open_desk(const cpu_learner *c, desk *d, sked_error *err)
     const sked_i_layout *layout = &c->model->layout;
     SKED_TRY(sked_i_policy_create_f32(d->lesson->instance, layout, sked_i_backend_cpu.nn, &d->policy, err));
     SKED_TRY(sked_i_batch_create_f32(d->policy, d->lesson->batch, c->how.threads, true, &d->batch, err));
+    SKED_TRY(sked_i_batch_set_loss_f32(d->batch, &d->loss, err));
 cleanup:
     return st;
 }
@@ -161,12 +181,13 @@ static void end_piece(const cpu_learner *c, desk *d, int piece)
         sked_i_batch_close_part_f32(d->batch, piece);
 }
 
-static sked_status end_lesson(desk *d, sked_error *err)
+static sked_status end_lesson(const cpu_learner *c, desk *d, sked_error *err)
 {
     const sked_status st = d->policy->kind->back_end(d->back, err);
     d->back = NULL;
     d->mark.norm = norm_of(SKED_I_BATCH_PARTS, d->norm);
-    close_desk(d);
+    if (c->model->epoch + 1 >= c->model->epochs)
+        close_desk(d);
     return st;
 }
 
@@ -214,7 +235,12 @@ static sked_status begin_phase(const cpu_learner *c, desk *d, sked_error *err)
         sked_i_policy_begin_f32(d->policy, c->model->parameter, l->temperature);
         break;
     case DRAW:
-        sked_i_batch_draw_f32(d->batch, l->listed, l->seed, l->first);
+        if (d->again) {
+            sked_i_batch_again_f32(d->batch);
+            d->phase = GRADE;
+        } else {
+            sked_i_batch_draw_f32(d->batch, l->listed, l->seed, l->first);
+        }
         break;
     case GRADE:
         SKED_TRY(sked_i_batch_check_f32(d->batch, err));
@@ -226,10 +252,12 @@ static sked_status begin_phase(const cpu_learner *c, desk *d, sked_error *err)
         break;
     case BACK:
         d->mark.loss = sked_i_batch_loss_f32(d->batch, &d->mark.log_z);
+        d->mark.speedup = sked_i_batch_speedup_f32(d->batch, l->listed);
+        d->mark.pull = sked_i_batch_pull_f32(d->batch);
         SKED_TRY(d->policy->kind->back_begin(d->policy, &d->batch->gradient[0], d->gradient, &d->back, err));
         break;
     case DONE:
-        SKED_TRY(end_lesson(d, err));
+        SKED_TRY(end_lesson(c, d, err));
         break;
     default:
         break;
@@ -285,7 +313,8 @@ static sked_status finish(sked_i_sampler_learner *generic, sked_i_mark *marks, s
     const sked_i_team_jobs jobs = {.count = c->count + spares, .pieces = next_pieces, .run = run, .data = c};
     const sked_status st = sked_i_team_work(c->team, &jobs, err);
     for (int k = 0; k < c->count; k++)
-        close_desk(&c->desk[k]); /* of lessons that were broken off */
+        if (st != SKED_OK || c->desk[k].status != SKED_OK)
+            close_desk(&c->desk[k]); /* it was broken off */
     for (int k = 0; k < c->count && st == SKED_OK; k++)
         if (c->desk[k].status != SKED_OK)
             return sked_i_fail(err, c->desk[k].status, "%s", c->desk[k].error.message);
@@ -379,7 +408,7 @@ static sked_status update(sked_i_sampler_learner *generic, const float *gradient
     else
         s.cut = sked_i_sampler_cut(c->model, 1, gradient, c->how.clip);
     sked_i_team_run(c->team, step_some, &s);
-    c->model->steps++;
+    sked_i_sampler_advance(c->model);
     return SKED_OK;
 }
 
@@ -398,6 +427,7 @@ const sked_i_sampler_learner_kind sked_i_sampler_learner_cpu = {
     .create = create,
     .destroy = destroy,
     .start = start,
+    .again = again,
     .finish = finish,
     .add = add,
     .update = update,

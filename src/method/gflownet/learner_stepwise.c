@@ -81,8 +81,8 @@ cleanup:
     return st;
 }
 
-static sked_status start(sked_i_sampler_learner *generic, const sked_i_lesson *lessons, int count,
-                         sked_error *err)
+static sked_status start(sked_i_sampler_learner *generic, const sked_i_lesson *lessons,
+                         const sked_i_loss *losses, int count, sked_error *err)
 {
     sked_status st = SKED_OK;
     stepwise_learner *s = (stepwise_learner *)generic;
@@ -97,11 +97,18 @@ static sked_status start(sked_i_sampler_learner *generic, const sked_i_lesson *l
         s->problem[k].listed = l->listed;
         s->problem[k].seed = l->seed;
         s->problem[k].first = l->first;
+        s->problem[k].loss = losses[k];
     }
     SKED_TRY(s->backend->load(s->device, count, s->problem, true, err));
     SKED_TRY(s->backend->draw(s->device, err));
 cleanup:
     return st;
+}
+
+static sked_status again(sked_i_sampler_learner *generic, sked_error *err)
+{
+    stepwise_learner *s = (stepwise_learner *)generic;
+    return s->backend->again(s->device, err);
 }
 
 static sked_status finish(sked_i_sampler_learner *generic, sked_i_mark *marks, sked_error *err)
@@ -110,7 +117,11 @@ static sked_status finish(sked_i_sampler_learner *generic, sked_i_mark *marks, s
     const sked_status st = s->backend->learn(s->device, s->mark, err);
     for (int k = 0; k < s->count && st == SKED_OK; k++) {
         const double norm = s->mark[k].norm, clip = s->how.clip;
-        marks[k] = (sked_i_mark){.loss = s->mark[k].loss, .log_z = s->mark[k].log_z, .norm = norm};
+        marks[k] = (sked_i_mark){.loss = s->mark[k].loss,
+                                 .log_z = s->mark[k].log_z,
+                                 .norm = norm,
+                                 .speedup = s->mark[k].speedup,
+                                 .pull = s->mark[k].pull};
         s->share[k] = (float)((norm > clip ? clip / norm : 1) / s->how.graphs);
     }
     return st;
@@ -135,7 +146,7 @@ static sked_status update(sked_i_sampler_learner *generic, const float *gradient
     const sked_i_adam a = sked_i_sampler_adam(s->model);
     const sked_status st = s->backend->update(s->device, gradient, s->share, a.rate, a.left1, a.left2, err);
     if (st == SKED_OK)
-        s->model->steps++;
+        sked_i_sampler_advance(s->model);
     return st;
 }
 
@@ -161,6 +172,7 @@ const sked_i_sampler_learner_kind sked_i_sampler_learner_stepwise = {
     .create = create,
     .destroy = destroy,
     .start = start,
+    .again = again,
     .finish = finish,
     .add = add,
     .update = update,

@@ -571,8 +571,8 @@ static void remember_state(walker *w)
         add_states(w);
 }
 
-/* The step's share of the gradient: slope * d logp[chosen]. */
-static void step_grad(walker *w, int32_t chosen, real slope)
+/* The step's share of the gradient: slope * d logp[chosen], or what PPO makes of it. */
+static void step_grad(walker *w, sked_i_trajectory *t, int32_t step, int32_t chosen, real slope)
 {
     const RN(once) *p = w->policy;
     const RN(once_gradient) *g = w->gradient;
@@ -584,8 +584,9 @@ static void step_grad(walker *w, int32_t chosen, real slope)
     memset(w->drow, 0, (size_t)c->n_columns * (size_t)w->width * sizeof(real));
     memset(w->dbase, 0, (size_t)w->width * sizeof(real));
     memset(w->dstate, 0, states * sizeof(real));
-    w->dlogp[chosen] = slope;
+    w->dlogp[chosen] = RN(step_slope)(t, step, slope, w->logp[chosen]);
     p->base.kernels->log_softmax_grad(pairs, w->logp, w->count, w->dlogp, w->dlogit);
+    RN(step_entropy)(t, pairs, w->logp, w->count, w->dlogit);
     for (int32_t i = 0; i < pairs; i++)
         for (int32_t k = 0; k < DIRECT; k++)
             g->direct[k] += w->dlogit[i] * w->direct[(int64_t)i * DIRECT + k];
@@ -751,7 +752,7 @@ sked_status RN(once_walk)(RN(walker) * generic, sked_i_walk_kind kind, sked_i_rn
     if (gradient)
         RN(once_gradient_lay_out)(w->policy, gradient->block, &pieces);
     w->gradient = gradient ? &pieces : NULL;
-    t->log_forward = t->log_backward = 0;
+    t->log_forward = t->log_backward = t->objective = t->entropy = 0;
     w->kept = 0;
     w->n_states = 0;
     if (gradient == NULL)
@@ -776,12 +777,14 @@ sked_status RN(once_walk)(RN(walker) * generic, sked_i_walk_kind kind, sked_i_rn
             goto cleanup;
         }
         if (gradient)
-            step_grad(w, chosen, slope);
+            step_grad(w, t, step, chosen, slope);
+        if (t->ppo && kind != SKED_I_WALK_REPLAY)
+            t->log_step[step] = w->logp[chosen];
         t->log_forward += w->logp[chosen];
         t->op[step] = c->row[chosen / c->n_columns];
         t->device[step] = c->column[chosen % c->n_columns];
         append(w, c->index[chosen / c->n_columns], t->device[step]);
-        SKED_TRY(look_back(w, t->device[step], slope, &back, err));
+        SKED_TRY(look_back(w, t->device[step], t->ppo ? 0 : slope, &back, err));
         t->log_backward += back;
     }
     for (int32_t d = 0; d < w->at.n_used && gradient; d++)

@@ -103,3 +103,42 @@ int32_t RN(choice_draw)(int32_t n, const real *logp, const int32_t *count, sked_
     }
     return RN(choice_likeliest)(n, logp); /* rounding left a rest */
 }
+
+real RN(step_slope)(sked_i_trajectory *t, int32_t step, real slope, real logp)
+{
+    const double most = 20; /* nats: beyond, a ratio is as bad as any, and stays a number */
+    if (t->ppo == NULL)
+        return slope;
+    const double away = logp - t->log_step[step];
+    const double ratio = sked_i_exp(away > most ? most : away > -700 ? away : -700);
+    const double bound = slope < 0 ? 1 + t->ppo->clip : 1 - t->ppo->clip;
+    const bool cut = slope < 0 ? ratio > bound : ratio < bound;
+    t->objective += slope * (cut ? bound : ratio);
+    return cut ? 0 : (real)(slope * ratio);
+}
+
+/* Of a choice with all its labels: probability, and its logarithm where that is not 0. */
+static double choice_share(real logp, int32_t count, double *log_share)
+{
+    const real negligible = -45;
+    if (count == 0 || !(logp > negligible))
+        return 0;
+    *log_share = logp + (count > 1 ? sked_i_log(count) : 0);
+    return count * sked_i_exp_quick(logp);
+}
+
+void RN(step_entropy)(sked_i_trajectory *t, int32_t n, const real *logp, const int32_t *count, real *dlogit)
+{
+    double entropy = 0, log_share = 0;
+    if (t->ppo == NULL)
+        return;
+    for (int32_t k = 0; k < n; k++) {
+        const double share = choice_share(logp[k], count[k], &log_share);
+        entropy -= share * log_share;
+    }
+    for (int32_t k = 0; k < n; k++) {
+        const double share = choice_share(logp[k], count[k], &log_share);
+        dlogit[k] += (real)(t->ppo->entropy * share * (log_share + entropy));
+    }
+    t->entropy += entropy;
+}

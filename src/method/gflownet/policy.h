@@ -41,12 +41,25 @@ typedef enum sked_i_walk_kind {
     SKED_I_WALK_REPLAY  /* the actions already in the trajectory */
 } sked_i_walk_kind;
 
+/* PPO: a ratio of probabilities counts from 1 - clip to 1 + clip; a nat of entropy is worth `entropy`. */
+typedef struct sked_i_clipping {
+    double clip, entropy;
+} sked_i_clipping;
+
 /* One schedule being built, step by step. */
 typedef struct sked_i_trajectory {
     int32_t *op, *device; /* [n] in the order of the steps; devices are columns of the instance */
     double log_forward;   /* sum of log P_F of the labelled actions */
     double log_backward;  /* sum of log P_B */
     double makespan;      /* in units of scale */
+    /*
+     * PPO, the owner's: NULL, or what a walk with a gradient adds instead (walk below). Then log_step [n]
+     * gets log P_F of every step that is drawn, for replays to compare with; objective and entropy get the
+     * sums over the steps of a walk with a gradient.
+     */
+    const sked_i_clipping *ppo;
+    double *log_step;
+    double objective, entropy;
     /*
      * What a walk without gradient leaves for the next walk with one, under the same parameters: the policy's
      * own, in numbers of its kind. The owner frees it, and says with `keeps` whether a gradient is to follow.
@@ -111,8 +124,13 @@ SKED_MUST_CHECK sked_status RN(walker_create)(const RN(policy) * p, RN(walker) *
 void RN(walker_destroy)(RN(walker) * w);
 /*
  * One walk; rng may be NULL where kind needs none. With a gradient adds slope * d (log_forward
- * - log_backward) to it. STOPPED where the instance's limit is reached on the way; MEMORY, or BUG where the
- * policy gives no number (a model that has diverged).
+ * - log_backward) to it; for PPO instead, with r the ratio of P_F of a step to that when it was drawn,
+ *
+ *     d (sum over the steps of slope * cut(r) - entropy * H),
+ *
+ * where cut(r) is r, but at most 1 + clip where slope < 0 (an action to be made likelier) and at least
+ * 1 - clip where slope > 0, and H the entropy of the choices of the step. STOPPED where the instance's limit
+ * is reached on the way; MEMORY, or BUG where the policy gives no number (a model that has diverged).
  */
 SKED_MUST_CHECK sked_status RN(walk)(RN(walker) * w, sked_i_walk_kind kind, sked_i_rng *rng, real slope,
                                      RN(gradient) * gradient, sked_i_trajectory *t, sked_error *err);
@@ -120,6 +138,13 @@ SKED_MUST_CHECK sked_status RN(walk)(RN(walker) * w, sked_i_walk_kind kind, sked
 /* An index drawn with probability count * exp(logp), and the likeliest one. */
 int32_t RN(choice_draw)(int32_t n, const real *logp, const int32_t *count, sked_i_rng *rng);
 int32_t RN(choice_likeliest)(int32_t n, const real *logp);
+/* The slope of log P_F of a step whose action has this logp: `slope` itself, or for PPO as walk says. */
+real RN(step_slope)(sked_i_trajectory *t, int32_t step, real slope, real logp);
+/*
+ * PPO: dlogit += the slope of -entropy * H, where the labels of one choice count together: devices that
+ * nothing tells apart are one place to go to.
+ */
+void RN(step_entropy)(sked_i_trajectory *t, int32_t n, const real *logp, const int32_t *count, real *dlogit);
 
 /* log R + log P_B - log P_F; at the optimum log Z for every trajectory. */
 double sked_i_trajectory_zeta(const sked_i_instance *x, double temperature, const sked_i_trajectory *t);

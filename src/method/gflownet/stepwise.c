@@ -295,16 +295,17 @@ static bool evaluate_forward(walker *w)
     return w->base.policy->kernels->log_softmax(w->at.n_ready * devices, w->logit, w->count, w->logp);
 }
 
-/* slope * d logp[chosen] into the gradient of the logits. */
-static void forward_grad(walker *w, int32_t chosen, real slope)
+/* slope * d logp[chosen], or what PPO makes of it, into the gradient of the logits. */
+static void forward_grad(walker *w, sked_i_trajectory *t, int32_t step, int32_t chosen, real slope)
 {
     const int32_t devices = w->x->devices, slots = w->base.policy->layout->sizes.slots;
     const int64_t pairs = (int64_t)w->at.n_ready * devices;
     memset(w->dlogp, 0, (size_t)pairs * sizeof(real));
     memset(w->dlogit, 0, (size_t)pairs * sizeof(real));
     memset(w->run->dlogit, 0, (size_t)w->at.n_ready * (size_t)slots * sizeof(real));
-    w->dlogp[chosen] = slope;
+    w->dlogp[chosen] = RN(step_slope)(t, step, slope, w->logp[chosen]);
     w->base.policy->kernels->log_softmax_grad((int32_t)pairs, w->logp, w->count, w->dlogp, w->dlogit);
+    RN(step_entropy)(t, (int32_t)pairs, w->logp, w->count, w->dlogit);
     for (int64_t i = 0; i < w->at.n_ready; i++)
         memcpy(w->run->dlogit + i * slots, w->dlogit + i * devices, (size_t)devices * sizeof(real));
 }
@@ -402,6 +403,8 @@ static sked_status go_forward(walker *w, sked_i_walk_kind kind, sked_i_rng *rng,
     *chosen = choose(w, kind, rng, t, step);
     if (*chosen < 0)
         return sked_i_fail(err, SKED_ERR_BUG, "step %d of the trajectory is not legal", (int)step);
+    if (t->ppo && kind != SKED_I_WALK_REPLAY)
+        t->log_step[step] = w->logp[*chosen];
     t->log_forward += w->logp[*chosen];
     t->op[step] = w->at.ready[*chosen / w->x->devices];
     t->device[step] = *chosen % w->x->devices;
@@ -414,7 +417,7 @@ static sked_status stepwise_walk(RN(walker) * generic, sked_i_walk_kind kind, sk
     sked_status st = SKED_OK;
     walker *w = (walker *)generic;
     const int32_t n = w->x->n;
-    t->log_forward = t->log_backward = 0;
+    t->log_forward = t->log_backward = t->objective = t->entropy = 0;
     if (gradient)
         SKED_TRY(RN(step_run_want_grad)(w->run, err));
     reset(w);
@@ -429,12 +432,12 @@ static sked_status stepwise_walk(RN(walker) * generic, sked_i_walk_kind kind, sk
         if (asked)
             RN(step_run_forward)(w->run);
         if (step > 0)
-            SKED_TRY(look_back(w, t->op[step - 1], gradient != NULL, -slope, &back, err));
+            SKED_TRY(look_back(w, t->op[step - 1], gradient != NULL, t->ppo ? 0 : -slope, &back, err));
         t->log_backward += back;
         if (step < n)
             SKED_TRY(go_forward(w, kind, rng, t, step, &chosen, err));
         if (gradient && step < n)
-            forward_grad(w, chosen, slope);
+            forward_grad(w, t, step, chosen, slope);
         if (gradient && asked)
             RN(step_run_backward)(w->run, gradient->block);
         if (step < n) {

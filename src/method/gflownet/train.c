@@ -13,29 +13,40 @@
 #include "method/gflownet/ranks.h"
 #include "method/gflownet/sample.h"
 
-#define TRAIN_OPTIONS(X)                                                                                 \
-    X(GRAPHS, "graphs", INT, "4", 1, 256, NULL, "graphs of an update, in parallel")                      \
-    X(BATCH, "batch", INT, "100", 2, 100000, NULL,                                                       \
-      "trajectories of each graph; fewer, down to a sixth, above 60 ops")                                \
-    X(LISTED, "listed", REAL, "0.1", 0, 1, NULL, "share of them from randomised list scheduling")        \
-    X(GENTLEST, "gentlest", REAL, "2", 1e-3, 1e6, NULL,                                                  \
-      "least cost in log R of a delay of a mean duration; drawn log-uniformly, it sets the temperature") \
-    X(SHARPEST, "sharpest", REAL, "300", 1e-3, 1e6, NULL, "largest such cost")                           \
-    X(TRANSFERS, "transfers", REAL, "8", 0, 1000, NULL,                                                  \
-      "longest mean transfer in mean durations; half of the updates have transfers; 0: none")            \
-    X(UNEQUAL, "unequal", REAL, "0.25", 0, 1, NULL, "share of updates with unequal devices")             \
-    X(RATE, "rate", REAL, "0.001", 1e-9, 1, NULL, "learning rate after warm-up, before decay")           \
-    X(ANNEAL, "anneal", INT, "0", 0, 9e15, NULL,                                                         \
-      "updates in which the rate falls to a hundredth, linearly; 0: it falls slowly, without an end")    \
-    X(BLEND, "blend", REAL, "1", 0, 1, NULL,                                                             \
-      "with --weights-only: how far the weights lie from the start of the model to what it learnt")      \
-    X(CLIP, "clip", REAL, "1", 1e-9, 1e9, NULL, "largest norm of a gradient")                            \
-    X(LEAST_DEVICES, "least-devices", INT, "0", 0, 1000000, NULL,                                        \
-      "draw 2 or more up to --devices; 0: --devices")                                                    \
-    X(LARGEST, "largest", INT, "500", 2, 10000, NULL,                                                    \
-      "train on random parts of graphs with more ops than this")                                         \
-    X(VALIDATE, "validate", INT, "500", 0, 1e9, NULL,                                                    \
-      "updates between two looks at unseen graphs; 0: never")                                            \
+#include <string.h>
+
+#define TRAIN_OPTIONS(X)                                                                                  \
+    X(GRAPHS, "graphs", INT, "4", 1, 256, NULL, "graphs of an update, in parallel")                       \
+    X(BATCH, "batch", INT, "100", 2, 100000, NULL,                                                        \
+      "trajectories of each graph; fewer, down to a sixth, above 60 ops")                                 \
+    X(LISTED, "listed", REAL, "0.1", 0, 1, NULL, "share of them from randomised list scheduling")         \
+    X(GENTLEST, "gentlest", REAL, "2", 1e-3, 1e6, NULL,                                                   \
+      "least cost in log R of a delay of a mean duration; drawn log-uniformly, it sets the temperature")  \
+    X(SHARPEST, "sharpest", REAL, "300", 1e-3, 1e6, NULL, "largest such cost")                            \
+    X(TRANSFERS, "transfers", REAL, "8", 0, 1000, NULL,                                                   \
+      "longest mean transfer in mean durations; half of the updates have transfers; 0: none")             \
+    X(UNEQUAL, "unequal", REAL, "0.25", 0, 1, NULL, "share of updates with unequal devices")              \
+    X(RATE, "rate", REAL, "0.001", 1e-9, 1, NULL, "learning rate after warm-up, before decay")            \
+    X(ANNEAL, "anneal", INT, "0", 0, 9e15, NULL,                                                          \
+      "updates in which the rate falls to a hundredth, linearly; 0: it falls slowly, without an end")     \
+    X(BLEND, "blend", REAL, "1", 0, 1, NULL,                                                              \
+      "with --weights-only: how far the weights lie from the start of the model to what it learnt")       \
+    X(CLIP, "clip", REAL, "1", 1e-9, 1e9, NULL, "largest norm of a gradient")                             \
+    X(LOSS, "loss", ENUM, "variance", 0, 0, SKED_I_LOSS_CHOICES,                                          \
+      "log-partition variance, trajectory balance, or proximal policy optimisation")                      \
+    X(LOG_Z_RATE, "log-z-rate", REAL, "0.01", 1e-9, 1, NULL,                                              \
+      "tb: learning rate of log Z, with the warm-up and decay of the other one")                          \
+    X(PPO_CLIP, "ppo-clip", REAL, "0.2", 1e-9, 1, NULL,                                                   \
+      "ppo: how far from 1 a ratio of probabilities counts")                                              \
+    X(ENTROPY, "entropy", REAL, "0.01", 0, 1000, NULL,                                                    \
+      "ppo: what a nat of a step's entropy is worth at the start; it falls with the rate")                \
+    X(EPOCHS, "epochs", INT, "4", 1, 1000, NULL, "ppo: steps of Adam with the trajectories of an update") \
+    X(LEAST_DEVICES, "least-devices", INT, "0", 0, 1000000, NULL,                                         \
+      "draw 2 or more up to --devices; 0: --devices")                                                     \
+    X(LARGEST, "largest", INT, "500", 2, 10000, NULL,                                                     \
+      "train on random parts of graphs with more ops than this")                                          \
+    X(VALIDATE, "validate", INT, "500", 0, 1e9, NULL,                                                     \
+      "updates between two looks at unseen graphs; 0: never")                                             \
     X(HELD_OUT, "held-out", INT, "8", 1, 1000, NULL, "number of those graphs")
 
 /* What kind of model a new one is. */
@@ -77,9 +88,12 @@ typedef struct trainer {
     sked_i_lesson_queue *queue;
     const sked_i_sampler_learner_kind *kind;
     sked_i_sampler_learner *learner;
-    sked_i_ranks ranks; /* who has which lessons */
-    sked_i_mark *marks; /* [ranks.lessons] */
-    bool validates;     /* and writes checkpoints */
+    sked_i_ranks ranks;  /* who has which lessons */
+    sked_i_mark *marks;  /* [ranks.lessons] */
+    sked_i_loss *losses; /* [ranks.count] of this rank's lessons */
+    float *before;       /* [3 * total] PPO: the model before the update under way */
+    bool undone;         /* the model is what was before an update that failed; the learner's is not */
+    bool validates;      /* and writes checkpoints */
     held_out *held;
     int32_t n_held;
 } trainer;
@@ -189,6 +203,7 @@ static sked_status look_at_marks(const trainer *t, sked_train_progress *p, sked_
                                (long long)t->model->steps + 1);
         p->norm += t->marks[k].norm / count;
         p->loss += t->marks[k].loss / count;
+        p->speedup += t->marks[k].speedup / count;
     }
     return SKED_OK;
 }
@@ -206,49 +221,140 @@ static sked_status prefetch(trainer *t, sked_error *err)
     return st;
 }
 
+static sked_i_loss loss_of(const trainer *t, const sked_i_lesson *l)
+{
+    sked_i_log_z_input in;
+    sked_i_loss loss = {.kind = t->model->loss,
+                        .clip = t->set[OPTION_PPO_CLIP],
+                        .entropy = t->set[OPTION_ENTROPY] * sked_i_sampler_decay(t->model)};
+    if (loss.kind == SKED_I_LOSS_TB) {
+        sked_i_log_z_look(l->instance, l->temperature, &in);
+        loss.log_z = sked_i_log_z_value(t->model->log_z, &in);
+    }
+    return loss;
+}
+
+/* The gradient of this rank's lessons is under way: of new trajectories, or once more of those there are. */
+static sked_status start(trainer *t, const sked_i_lesson *lessons, sked_error *err)
+{
+    if (t->model->epoch > 0)
+        return t->kind->again(t->learner, err);
+    for (int k = 0; k < t->ranks.count; k++)
+        t->losses[k] = loss_of(t, &lessons[k]);
+    const sked_status st = t->kind->start(t->learner, lessons, t->losses, t->ranks.count, err);
+    return st == SKED_OK ? prefetch(t, err) : st;
+}
+
+/* PPO: the model as it is before an update, for one that fails half-way. */
+static sked_status remember(trainer *t, sked_error *err)
+{
+    const sked_sampler *m = t->model;
+    const size_t total = (size_t)m->layout.total;
+    if (t->before == NULL || m->epoch > 0)
+        return SKED_OK;
+    const sked_status st = t->kind->fetch(t->learner, err);
+    memcpy(t->before, m->parameter, total * sizeof *t->before);
+    memcpy(t->before + total, m->moment1, total * sizeof *t->before);
+    memcpy(t->before + 2 * total, m->moment2, total * sizeof *t->before);
+    return st;
+}
+
 /* The lessons of this rank. STOPPED where the limit is reached, for a rank without lessons, too. */
 static sked_status learn(trainer *t, sked_i_rank_view *view, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const sked_i_sampler_learner_kind *kind = t->kind;
+    sked_i_mark *marks = t->marks + t->ranks.first;
     const sked_i_lesson *lessons;
     if (sked_i_limit_reached(&t->limit))
         return sked_i_limit_fail(err);
+    SKED_TRY(remember(t, err));
     if (t->ranks.count == 0)
         return SKED_OK;
     SKED_TRY(sked_i_lesson_queue_at(t->queue, t->model->steps, &lessons, err));
-    SKED_TRY(kind->start(t->learner, lessons, t->ranks.count, err));
-    SKED_TRY(prefetch(t, err));
-    SKED_TRY(kind->finish(t->learner, t->marks + t->ranks.first, err));
+    SKED_TRY(start(t, lessons, err));
+    SKED_TRY(t->kind->finish(t->learner, marks, err));
+    for (int k = 0; k < t->ranks.count && t->model->loss == SKED_I_LOSS_TB; k++)
+        sked_i_log_z_look(lessons[k].instance, lessons[k].temperature, &marks[k].input);
     *view = (sked_i_rank_view){lessons[0].graph->n_ops, lessons[0].temperature};
-    sked_i_lesson_queue_release(t->queue);
+    if (t->model->epoch + 1 == t->model->epochs)
+        sked_i_lesson_queue_release(t->queue);
 cleanup:
     return st;
 }
 
-static sked_status update(trainer *t, sked_train_progress *p, sked_error *err)
+/* Trajectory balance: the head of log Z takes a step, too; a: that of the other parameters. */
+static void learn_log_z(const trainer *t, const sked_i_adam *a)
+{
+    sked_i_adam own = *a;
+    own.rate *= t->set[OPTION_LOG_Z_RATE] / t->model->rate;
+    double parameter[SKED_I_LOG_Z_TOTAL], gradient[SKED_I_LOG_Z_TOTAL] = {0};
+    for (int i = 0; i < SKED_I_LOG_Z_TOTAL; i++)
+        parameter[i] = t->model->log_z->parameter[i];
+    for (int k = 0; k < t->ranks.lessons; k++)
+        sked_i_log_z_grad(parameter, &t->marks[k].input, t->marks[k].pull / t->ranks.lessons, gradient);
+    sked_i_sampler_step_log_z(t->model, &own, gradient);
+}
+
+/* One step of Adam; p tells of the last one of an update. */
+static sked_status step(trainer *t, sked_train_progress *p, sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_i_rank_view view = {0};
+    sked_train_progress now = {0};
+    const sked_i_adam adam = sked_i_sampler_adam(t->model);
     const float *gradient;
     SKED_TRY(sked_i_ranks_agree(&t->ranks, learn(t, &view, err), t->marks, &view, err));
-    SKED_TRY(look_at_marks(t, p, err));
-    p->ops = view.ops;
-    p->temperature = view.temperature;
-    p->log_z = t->marks[0].log_z;
-    p->rate = sked_i_sampler_rate(t->model);
+    SKED_TRY(look_at_marks(t, &now, err));
+    now.ops = view.ops;
+    now.temperature = view.temperature;
+    now.log_z = t->marks[0].log_z;
+    now.rate = sked_i_sampler_rate(t->model);
+    *p = now;
     SKED_TRY(sked_i_ranks_sum(&t->ranks, t->learner, &gradient, err));
     SKED_TRY(t->kind->update(t->learner, gradient, err));
-    p->step = t->model->steps;
+    if (t->model->loss == SKED_I_LOSS_TB)
+        learn_log_z(t, &adam);
 cleanup:
     return st;
+}
+
+/* The model as it was before an update that failed half-way. */
+static void undo(trainer *t)
+{
+    sked_sampler *m = t->model;
+    const size_t total = (size_t)m->layout.total;
+    if (m->epoch == 0)
+        return;
+    memcpy(m->parameter, t->before, total * sizeof *t->before);
+    memcpy(m->moment1, t->before + total, total * sizeof *t->before);
+    memcpy(m->moment2, t->before + 2 * total, total * sizeof *t->before);
+    m->epoch = 0;
+    t->undone = true;
+}
+
+static sked_status update(trainer *t, sked_train_progress *p, sked_error *err)
+{
+    sked_status st;
+    do
+        st = step(t, p, err);
+    while (st == SKED_OK && t->model->epoch > 0);
+    if (st != SKED_OK)
+        undo(t);
+    p->step = t->model->steps;
+    return st;
+}
+
+/* What was learnt last into the model. */
+static sked_status fetch(trainer *t, sked_error *err)
+{
+    return t->undone ? SKED_OK : t->kind->fetch(t->learner, err);
 }
 
 /* After a failure: what this run has learnt before it is not lost, where it can be had and written. */
 static void rescue(trainer *t, int64_t begun)
 {
     sked_error unused = {0};
-    if (t->opt->output && t->model->steps > begun && t->kind->fetch(t->learner, &unused) == SKED_OK)
+    if (t->opt->output && t->model->steps > begun && fetch(t, &unused) == SKED_OK)
         (void)!sked_i_checkpoint_write(t->model, t->opt->output, true, &unused);
 }
 
@@ -269,16 +375,32 @@ static sked_status loop(trainer *t, sked_error *err)
             return sked_i_fail(err, st, "%s", why.message);
         }
         if (t->validates && every > 0 && t->model->steps % every == 0) {
-            SKED_TRY(t->kind->fetch(t->learner, err));
+            SKED_TRY(fetch(t, err));
             SKED_TRY(validate(t, &p, err));
         }
         p.seconds = sked_clock() - t->limit.begin;
         if (t->opt->progress)
             t->opt->progress(t->opt->progress_data, &p);
     }
-    SKED_TRY(t->kind->fetch(t->learner, err));
+    SKED_TRY(fetch(t, err));
     if (t->opt->output)
         SKED_TRY(sked_i_checkpoint_write(t->model, t->opt->output, true, err));
+cleanup:
+    return st;
+}
+
+static sked_status set_loss(trainer *t, sked_i_loss_id loss, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_sampler *m = t->model;
+    m->loss = loss;
+    m->epochs = loss == SKED_I_LOSS_PPO ? (int32_t)t->set[OPTION_EPOCHS] : 1;
+    if (m->epochs > 1)
+        SKED_NEW(t->before, 3 * m->layout.total);
+    if (loss == SKED_I_LOSS_TB)
+        return sked_i_sampler_open_log_z(m, err);
+    free(m->log_z); /* of the training before: what goes on without it would not fit it any more */
+    m->log_z = NULL;
 cleanup:
     return st;
 }
@@ -287,15 +409,17 @@ static sked_status open_model(trainer *t, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int backward = (int)t->set[OPTION_BACKWARD];
+    const sked_i_loss_id loss = (sked_i_loss_id)t->set[OPTION_LOSS];
     sked_i_sizes sizes;
     int at = OPTION_SIZES;
 #define SKED_X(name, preset, least, most, help) sizes.name = (int32_t)t->set[at++];
     SKED_I_SIZE_LIST(SKED_X)
 #undef SKED_X
     sizes.policy = (sked_i_policy_id)t->set[OPTION_POLICY];
-    sizes.backward = backward != BACKWARD_AUTO                ? (sked_i_backward_id)backward
-                     : sizes.policy == SKED_I_POLICY_STEPWISE ? SKED_I_BACKWARD_LEARNED
-                                                              : SKED_I_BACKWARD_UNIFORM;
+    const bool learns = sizes.policy == SKED_I_POLICY_STEPWISE && loss != SKED_I_LOSS_PPO;
+    sizes.backward = backward != BACKWARD_AUTO ? (sked_i_backward_id)backward
+                     : learns                  ? SKED_I_BACKWARD_LEARNED
+                                               : SKED_I_BACKWARD_UNIFORM;
     if (t->opt->resume) {
         SKED_TRY(sked_i_checkpoint_read(t->opt->resume, &t->model, err));
     } else {
@@ -304,6 +428,7 @@ static sked_status open_model(trainer *t, sked_error *err)
     }
     t->model->rate = t->set[OPTION_RATE];
     t->model->anneal = (int64_t)t->set[OPTION_ANNEAL];
+    SKED_TRY(set_loss(t, loss, err));
 cleanup:
     return st;
 }
@@ -315,7 +440,8 @@ static void make_a_lesson(void *data)
 
 static sked_i_sampler_learner_settings settings_of(trainer *t)
 {
-    return (sked_i_sampler_learner_settings){.clip = t->set[OPTION_CLIP],
+    return (sked_i_sampler_learner_settings){.loss = t->model->loss,
+                                             .clip = t->set[OPTION_CLIP],
                                              .graphs = t->ranks.lessons,
                                              .lessons = t->ranks.count > 0 ? t->ranks.count : 1,
                                              .batch = (int32_t)t->set[OPTION_BATCH],
@@ -350,11 +476,12 @@ static sked_status open_queue(trainer *t, sked_error *err)
                                      .count = count,
                                      .ahead = 2 + (2 * threads + count - 1) / count,
                                      .threads = threads};
+    const bool own = t->model->loss == SKED_I_LOSS_PPO; /* it learns from trajectories of its own only */
     t->law = (sked_i_lesson_law){.source = t->source,
                                  .seed = t->opt->seed,
                                  .largest = (int32_t)t->set[OPTION_LARGEST],
                                  .batch = (int32_t)t->set[OPTION_BATCH],
-                                 .listed = t->set[OPTION_LISTED],
+                                 .listed = own ? 0 : t->set[OPTION_LISTED],
                                  .gentlest = t->set[OPTION_GENTLEST],
                                  .sharpest = t->set[OPTION_SHARPEST],
                                  .machine = machines_of(t),
@@ -368,6 +495,8 @@ static sked_status check(const trainer *t, sked_error *err)
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "training needs graphs, a device and a thread at least");
     if (t->set[OPTION_GENTLEST] > t->set[OPTION_SHARPEST])
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "gentlest is above sharpest");
+    if (t->set[OPTION_LOSS] == SKED_I_LOSS_PPO && t->set[OPTION_BACKWARD] == SKED_I_BACKWARD_LEARNED)
+        return sked_i_fail(err, SKED_ERR_ARGUMENT, "loss=ppo has no use for backward=learned");
     if (t->opt->output != NULL) /* now, not after hours */
         return sked_file_check(t->opt->output, err);
     return SKED_OK;
@@ -387,7 +516,8 @@ static sked_status open_trainer(trainer *t, sked_error *err)
     SKED_TRY(open_model(t, err));
     SKED_TRY(
         sked_i_ranks_open(opt->together, (int)t->set[OPTION_GRAPHS], t->model->layout.total, &t->ranks, err));
-    SKED_NEW(t->marks, t->ranks.lessons);
+    SKED_NEW0(t->marks, t->ranks.lessons);
+    SKED_NEW(t->losses, t->ranks.count);
     const sked_i_sampler_learner_settings how = settings_of(t);
     SKED_TRY(sked_i_sampler_learner_choose(opt->backend, &t->model->layout, &how, &t->kind, err));
     SKED_TRY(hold_out(t, err));
@@ -429,6 +559,8 @@ sked_status sked_i_train(const sked_train_options *given, sked_sampler **out, sk
         sked_graph_destroy(t.held[k].graph);
     free(t.held);
     free(t.marks);
+    free(t.losses);
+    free(t.before);
     sked_i_ranks_close(&t.ranks);
     if (st == SKED_OK)
         *out = t.model;

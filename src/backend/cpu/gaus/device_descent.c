@@ -183,7 +183,7 @@ static sked_status step(sked_i_gaus_device_descent *d, const sked_i_gaus_device_
                                d->bounds->lo[i], d->bounds->hi[i]);
         move(d, s, i);
     }
-    sked_i_gaus_raise_multipliers(&d->value, &s->raise, d->before, d->terms.multiplier);
+    sked_i_gaus_raise_multipliers(&d->value, &s->raise, d->before, d->terms.multiplier, d->terms.penalty);
     return SKED_OK;
 }
 

@@ -14,6 +14,7 @@ sked_status sked_i_sampler_create(const sked_i_sizes *sizes, sked_sampler **out,
     SKED_NEW0(m->moment1, m->layout.total);
     SKED_NEW0(m->moment2, m->layout.total);
     m->rate = 1e-3;
+    m->epochs = 1;
     *out = m;
     m = NULL;
 cleanup:
@@ -28,6 +29,7 @@ void sked_i_sampler_destroy(sked_sampler *m)
     free(m->parameter);
     free(m->moment1);
     free(m->moment2);
+    free(m->log_z);
     free(m);
 }
 
@@ -74,16 +76,27 @@ sked_status sked_i_sampler_blend(sked_sampler *m, double share, sked_error *err)
     return SKED_OK;
 }
 
+double sked_i_sampler_decay(const sked_sampler *m)
+{
+    const double left = m->anneal > 0 ? 1 - (double)m->steps / (double)m->anneal : 1;
+    return m->anneal > 0 ? fmax(left, 0.01) : 1 / sqrt(1 + (double)m->steps / 4000);
+}
+
 double sked_i_sampler_rate(const sked_sampler *m)
 {
     const double warm = m->steps < 100 ? (double)(m->steps + 1) / 100 : 1;
-    const double left = m->anneal > 0 ? 1 - (double)m->steps / (double)m->anneal : 1;
-    return m->rate * warm * (m->anneal > 0 ? fmax(left, 0.01) : 1 / sqrt(1 + (double)m->steps / 4000));
+    return m->rate * warm * sked_i_sampler_decay(m);
+}
+
+void sked_i_sampler_advance(sked_sampler *m)
+{
+    m->epoch = m->epoch + 1 < m->epochs ? m->epoch + 1 : 0;
+    m->steps += m->epoch == 0;
 }
 
 sked_i_adam sked_i_sampler_adam(const sked_sampler *m)
 {
-    const double b1 = 0.9, b2 = 0.999, t = (double)(m->steps + 1);
+    const double b1 = 0.9, b2 = 0.999, t = (double)m->steps * m->epochs + m->epoch + 1;
     /* b^t through exp and log of our own: pow differs between C libraries. */
     return (sked_i_adam){.b1 = b1,
                          .b2 = b2,
@@ -118,16 +131,18 @@ double sked_i_sampler_cut(const sked_sampler *m, float weight, const float *grad
     return !isfinite(norm) ? NAN : norm > clip ? clip / norm : 1;
 }
 
+static inline void adam_step(const sked_i_adam *a, double g, float *parameter, float *moment1, float *moment2)
+{
+    *moment1 = (float)(a->b1 * *moment1 + (1 - a->b1) * g);
+    *moment2 = (float)(a->b2 * *moment2 + (1 - a->b2) * g * g);
+    *parameter -= (float)(a->rate * (*moment1 / a->left1) / (sqrt(*moment2 / a->left2) + 1e-8));
+}
+
 void sked_i_sampler_step(sked_sampler *m, const sked_i_adam *a, const float *gradient, double cut,
                          int64_t first, int64_t end)
 {
-    for (int64_t i = first; i < end; i++) {
-        const double g = gradient[i] * cut;
-        m->moment1[i] = (float)(a->b1 * m->moment1[i] + (1 - a->b1) * g);
-        m->moment2[i] = (float)(a->b2 * m->moment2[i] + (1 - a->b2) * g * g);
-        m->parameter[i] -=
-            (float)(a->rate * (m->moment1[i] / a->left1) / (sqrt(m->moment2[i] / a->left2) + 1e-8));
-    }
+    for (int64_t i = first; i < end; i++)
+        adam_step(a, gradient[i] * cut, &m->parameter[i], &m->moment1[i], &m->moment2[i]);
 }
 
 void sked_i_sampler_update(sked_sampler *m, const float *gradient, double clip)
@@ -137,5 +152,23 @@ void sked_i_sampler_update(sked_sampler *m, const float *gradient, double clip)
         return;
     const sked_i_adam a = sked_i_sampler_adam(m);
     sked_i_sampler_step(m, &a, gradient, cut, 0, m->layout.total);
-    m->steps++;
+    sked_i_sampler_advance(m);
+}
+
+sked_status sked_i_sampler_open_log_z(sked_sampler *m, sked_error *err)
+{
+    if (m->log_z != NULL)
+        return SKED_OK;
+    m->log_z = sked_i_alloc(1, sizeof *m->log_z);
+    if (m->log_z == NULL)
+        return sked_i_no_memory(err);
+    sked_i_log_z_start(m->log_z, m->seed);
+    return SKED_OK;
+}
+
+void sked_i_sampler_step_log_z(sked_sampler *m, const sked_i_adam *a, const double *gradient)
+{
+    sked_i_log_z *z = m->log_z;
+    for (int i = 0; i < SKED_I_LOG_Z_TOTAL; i++)
+        adam_step(a, gradient[i], &z->parameter[i], &z->moment1[i], &z->moment2[i]);
 }

@@ -1,14 +1,18 @@
 /* A trained or growing model: parameters, and the optimiser's memory of their gradients. */
 #ifndef SKED_METHOD_GFLOWNET_NETWORK_SAMPLER_H
 #define SKED_METHOD_GFLOWNET_NETWORK_SAMPLER_H
-#include "method/gflownet/network/layout.h"
+#include "backend/loss.h"
+#include "method/gflownet/network/log_z.h"
 
 struct sked_sampler {
     sked_i_layout layout;
     float *parameter; /* [layout.total] */
     float *moment1;   /* Adam's means of gradient and squared gradient */
     float *moment2;
-    int64_t steps; /* updates so far */
+    int64_t steps;         /* updates so far */
+    int32_t epochs, epoch; /* Adam's steps of an update, and those of the one under way */
+    sked_i_loss_id loss;   /* of the last training */
+    sked_i_log_z *log_z;   /* trajectory balance: what it learns beside the policy; or NULL */
     uint64_t seed;
     double rate; /* learning rate before warm-up and decay */
     int64_t
@@ -54,6 +58,14 @@ void sked_i_sampler_step(sked_sampler *m, const sked_i_adam *a, const float *gra
  * gradient that is not finite changes nothing.
  */
 void sked_i_sampler_update(sked_sampler *m, const float *gradient, double clip);
+/* A step of Adam was made: the last one of an update completes it. */
+void sked_i_sampler_advance(sked_sampler *m);
 /* Of the next step. */
 double sked_i_sampler_rate(const sked_sampler *m);
+/* The same without warm-up, by what it is at the start. */
+double sked_i_sampler_decay(const sked_sampler *m);
+/* Trajectory balance from now on: a head of log Z, if there is none yet. */
+SKED_MUST_CHECK sked_status sked_i_sampler_open_log_z(sked_sampler *m, sked_error *err);
+/* One step of Adam for the head. */
+void sked_i_sampler_step_log_z(sked_sampler *m, const sked_i_adam *a, const double *gradient);
 #endif

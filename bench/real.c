@@ -1,0 +1,351 @@
+/*
+ * sked-bench real: schedules that run, on this machine (threads) and on a platform of SimGrid. Every method
+ * gets the same scheduling time and the same number of measurements; the loop too. Winners are then measured
+ * again, in turn, so that nobody profits from a lucky run. Beside it: how far off the proxy is, what the loop
+ * expected before each measurement, and what its fitted model says afterwards.
+ */
+#include "graphs.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MOST_DEVICES = 4,
+    OPS = 50,
+    GRAPHS = RANDOM_FAMILIES,
+    MEASUREMENTS = 20,
+    QUICK_MEASUREMENTS = 4,
+    CANDIDATES = 1000,
+    QUICK_CANDIDATES = 50,
+    ROUNDS = 5, /* in which winners are measured again */
+};
+static const double seconds_each = 5, quick_seconds = 0.2;
+
+static double seconds_of(const arguments *a)
+{
+    return !isnan(a->time_limit) ? a->time_limit : a->quick ? quick_seconds : seconds_each;
+}
+
+static int32_t measurements_of(const arguments *a)
+{
+    return a->quick ? QUICK_MEASUREMENTS : MEASUREMENTS;
+}
+
+typedef struct set {
+    const char *name, *target;
+    const char *machine; /* file; NULL: as many devices as there are cores */
+    /* Of the graphs. A result takes about half of a mean op to get to another core, or cluster: transfers
+     * matter, and do not rule. */
+    const char *bytes;
+} set;
+
+static const set sets[] = {
+    {"threads", "threads:kind=arithmetic", NULL, "exponential:1000000"},
+    {"memory", "threads:kind=memory", NULL, "exponential:1000000"},
+    {"simgrid", "simgrid:examples/platforms/two-clusters.xml", "examples/platforms/two-clusters.machine.json",
+     "exponential:5000000"},
+};
+enum { N_SETS = sizeof sets / sizeof *sets };
+
+/* Who takes part. The first is one schedule, measured once; the last the loop. */
+static const char *const names[] = {"list, one", "list", "brkga", "search", "gflownet", "loop"};
+enum { PLAYERS = sizeof names / sizeof *names, LOOP = PLAYERS - 1 };
+
+typedef struct player {
+    sked_result one;        /* of the first */
+    sked_robust_result all; /* of the others */
+    bool away;              /* it cannot take this machine */
+    double time;            /* of its best schedule, measured again */
+} player;
+
+/* Relative deviations from what was measured: sums of their logarithms' sizes. */
+typedef struct errors {
+    double proxy, expected, fitted;
+    int n, n_expected;
+} errors;
+
+typedef struct table {
+    const set *set;
+    sked_machine *machine;
+    int32_t devices;
+    double ratio[PLAYERS]; /* sums of logarithms: time of the first over that of each */
+    int ahead[PLAYERS];    /* graphs on which it is more than a hundredth faster than the loop */
+    int away[PLAYERS];     /* graphs that it cannot take */
+    int graphs;
+    errors errors;
+} table;
+
+/* ---------------------------------------------------------------- one graph */
+
+static const sked_schedule *best_of(const player *x)
+{
+    if (x->all.count == 0)
+        return x->one.schedule[0];
+    const sked_robust_member *m = x->all.member[x->all.winner];
+    return m->schedule[m->best];
+}
+
+static sked_status make_one(const arguments *a, const sked_problem *p, sked_result *out, sked_error *err)
+{
+    sked_run_options opt;
+    sked_run_options_init(&opt);
+    opt.seed = (uint64_t)a->seed;
+    opt.stop = &stop_requested;
+    return sked_method_run(names[1], p, &opt, out, err);
+}
+
+static sked_status play(const arguments *a, const sked_problem *p, const char *target, int who, player *out,
+                        sked_error *err)
+{
+    static const char *const random[] = {"priority=random"};
+    sked_robust_options opt;
+    if (who == 0)
+        return make_one(a, p, &out->one, err);
+    sked_robust_options_init(&opt);
+    opt.one_shot = who != LOOP;
+    opt.method = who != LOOP ? names[who] : NULL;
+    opt.settings = random;
+    opt.n_settings = who == 1 ? 1 : 0;
+    opt.measurements = measurements_of(a);
+    opt.candidates = a->quick ? QUICK_CANDIDATES : CANDIDATES;
+    opt.top = measurements_of(a);
+    opt.model = a->model;
+    opt.time_limit = seconds_of(a);
+    opt.seed = (uint64_t)a->seed;
+    opt.threads = (int)a->threads;
+    opt.stop = &stop_requested;
+    return sked_robust(p, target, &opt, &out->all, err);
+}
+
+static int by_value(const void *x, const void *y)
+{
+    const double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+static sked_status measure_again(sked_target *t, player *players, sked_error *err)
+{
+    double time[PLAYERS][ROUNDS];
+    sked_status st = SKED_OK;
+    for (int round = 0; round < ROUNDS; round++)
+        for (int i = 0; st == SKED_OK && i < PLAYERS; i++) {
+            sked_measurement m = {.size = sizeof m};
+            if (players[i].away)
+                continue;
+            st = sked_target_measure(t, best_of(&players[i]), &m, err);
+            time[i][round] = m.time;
+            sked_measurement_clear(&m);
+        }
+    for (int i = 0; st == SKED_OK && i < PLAYERS; i++) {
+        if (players[i].away)
+            continue;
+        qsort(time[i], ROUNDS, sizeof *time[i], by_value);
+        players[i].time = time[i][ROUNDS / 2];
+    }
+    return st;
+}
+
+/* How far the models were off in the measurements of the loop. */
+static void add_errors(const sked_robust_result *r, double work, errors *e)
+{
+    for (int32_t k = 0; k < r->measurements; k++) {
+        const sked_robust_measurement *m = &r->measurement[k];
+        if (isnan(m->time))
+            continue;
+        e->proxy += fabs(log(work / r->member[m->member]->proxy[m->candidate] / m->time));
+        e->fitted += fabs(log(m->fitted / m->time));
+        e->n++;
+        if (k > 0) { /* before the first there is nothing but the prior */
+            e->expected += fabs(log(m->expected / m->time));
+            e->n_expected++;
+        }
+    }
+}
+
+static void add_graph(const arguments *a, const char *label, const player *players, table *t)
+{
+    if (a->list) {
+        end_progress();
+        printf("%-24.24s", label);
+    }
+    for (int i = 0; i < PLAYERS; i++) {
+        const double ratio = players[i].away ? NAN : players[0].time / players[i].time;
+        t->ratio[i] += players[i].away ? 0 : log(ratio);
+        t->ahead[i] += !players[i].away && players[i].time < 0.99 * players[LOOP].time;
+        t->away[i] += players[i].away;
+        if (a->list)
+            printf(" %9.3f", ratio);
+    }
+    if (a->list)
+        printf("\n");
+    t->graphs++;
+}
+
+/* A method that cannot take the machine stays away; the first and the loop can. */
+static sked_status play_all(const arguments *a, const sked_problem *p, const char *target, player *players,
+                            sked_error *err)
+{
+    sked_status st = SKED_OK;
+    for (int i = 0; st == SKED_OK && i < PLAYERS; i++) {
+        sked_error why = {0};
+        st = play(a, p, target, i, &players[i], &why);
+        players[i].away = st == SKED_ERR_UNSUPPORTED && i > 0 && i < LOOP;
+        if (players[i].away)
+            st = SKED_OK;
+        else if (st != SKED_OK)
+            *err = why;
+    }
+    return st;
+}
+
+static sked_status run_graph(const arguments *a, const sked_problem *p, const char *label, const char *target,
+                             table *t, sked_error *err)
+{
+    player players[PLAYERS];
+    sked_target *judge = NULL;
+    sked_status st = SKED_OK;
+    for (int i = 0; i < PLAYERS; i++)
+        players[i] = (player){.one = {.size = sizeof players[i].one}, .all = {.size = sizeof players[i].all}};
+    st = play_all(a, p, target, players, err);
+    if (st == SKED_OK)
+        st = sked_target_create(target, p, (uint64_t)a->seed, &judge, err);
+    if (st == SKED_OK)
+        st = measure_again(judge, players, err);
+    if (st == SKED_OK) {
+        add_errors(&players[LOOP].all, sked_target_work(judge), &t->errors);
+        add_graph(a, label, players, t);
+    }
+    sked_target_destroy(judge);
+    for (int i = 0; i < PLAYERS; i++) {
+        sked_result_clear(&players[i].one);
+        sked_robust_result_clear(&players[i].all);
+    }
+    return st;
+}
+
+/* ---------------------------------------------------------------- sets */
+
+/* The machine, or as many devices as the target takes, four at most. 0: it cannot run here, and this says
+ * why. */
+static int32_t find_devices(const sked_graph *g, table *t)
+{
+    sked_problem p;
+    sked_error why = {0};
+    int32_t least = 2;
+    sked_problem_init(&p, g);
+    if (t->set->machine != NULL && sked_machine_read(t->set->machine, &t->machine, &why) != SKED_OK) {
+        printf("skipped, not in the source folder: %s\n", why.message);
+        return 0;
+    }
+    p.machine = t->machine;
+    p.devices = t->machine != NULL ? sked_machine_device_count(t->machine) : MOST_DEVICES;
+    if (t->machine != NULL)
+        least = p.devices;
+    for (; p.devices >= least; p.devices--) {
+        sked_target *target = NULL;
+        sked_error error = {0};
+        const bool works = sked_target_create(t->set->target, &p, 0, &target, &error) == SKED_OK;
+        sked_target_destroy(target);
+        if (works)
+            return p.devices;
+        if (why.message[0] == 0)
+            why = error;
+    }
+    printf("skipped: %s\n", why.message);
+    return 0;
+}
+
+static void print_table(const table *t)
+{
+    char label[40];
+    snprintf(label, sizeof label, "geometric mean of %d", t->graphs);
+    printf("%-24s", label);
+    for (int i = 0; i < PLAYERS; i++)
+        printf(" %9.3f", t->away[i] < t->graphs ? exp(t->ratio[i] / (t->graphs - t->away[i])) : NAN);
+    printf("\n");
+    for (int i = 0; i < LOOP; i++)
+        if (t->ahead[i] > 0)
+            printf("the loop is behind %s on %d of %d graphs (by more than 1 %%)\n", names[i], t->ahead[i],
+                   t->graphs);
+    const errors *e = &t->errors;
+    printf("off what was measured, in the mean: proxy %.1f %%, the loop's model before each measurement %.1f "
+           "%%, fitted to all "
+           "of them %.1f %%\n",
+           100 * (exp(e->proxy / e->n) - 1), 100 * (exp(e->expected / fmax(1, e->n_expected)) - 1),
+           100 * (exp(e->fitted / e->n) - 1));
+    fflush(stdout);
+}
+
+static void print_head(const table *t)
+{
+    printf("%d devices, target %s\n%-24s", (int)t->devices, t->set->target, "faster than list, one");
+    for (int k = 0; k < PLAYERS; k++)
+        printf(" %9s", names[k]);
+    printf("\n");
+}
+
+static sked_status run_one(const arguments *a, int i, table *t, sked_error *err)
+{
+    const sked_generate_options how = {
+        .size = sizeof how, .nodes = OPS, .seed = 90000 + (uint64_t)a->seed, .bytes = t->set->bytes};
+    sked_graph *g = NULL;
+    sked_problem p;
+    sked_status st = sked_graph_generate(random_family(i), &how, &g, err);
+    if (st != SKED_OK)
+        return st;
+    if (t->graphs == 0 && (t->devices = find_devices(g, t)) > 0)
+        print_head(t);
+    sked_problem_init(&p, g);
+    p.devices = t->devices;
+    p.machine = t->machine;
+    if (t->devices > 0)
+        st = run_graph(a, &p, random_family(i), t->set->target, t, err);
+    sked_graph_destroy(g);
+    return st;
+}
+
+static sked_status run_set(const arguments *a, const set *s, sked_error *err)
+{
+    table t = {.set = s, .devices = -1};
+    sked_status st = SKED_OK;
+    printf("\n%s: ", s->name);
+    for (int i = 0; st == SKED_OK && t.devices != 0 && i < GRAPHS && !stop_requested; i++) {
+        if (i % a->sample == 0 && !(a->quick && t.graphs > 0))
+            st = run_one(a, i, &t, err);
+        show_progress(NULL, s->name, (i + 1.0) / GRAPHS, NAN, NAN);
+    }
+    end_progress();
+    if (st == SKED_OK && t.graphs > 0)
+        print_table(&t);
+    sked_machine_destroy(t.machine);
+    return st;
+}
+
+/* ---------------------------------------------------------------- the suite */
+
+static bool wanted(const arguments *a, const set *s)
+{
+    return a->only[0] == 0 || strcmp(a->only, s->name) == 0;
+}
+
+sked_status bench_real(arguments *a, sked_error *err)
+{
+    const double begin = sked_clock();
+    sked_status st = SKED_OK;
+    bool any = false;
+    for (int i = 0; i < N_SETS; i++)
+        any = any || wanted(a, &sets[i]);
+    if (!any)
+        return fail(err, SKED_ERR_ARGUMENT, "the sets of this suite are threads, memory and simgrid");
+    print_machine(a);
+    printf("graphs of %d ops; %g s of scheduling and %d measurements for each method and the loop; winners "
+           "measured again %d "
+           "times in turn\n",
+           OPS, seconds_of(a), (int)measurements_of(a), ROUNDS);
+    for (int i = 0; st == SKED_OK && i < N_SETS; i++)
+        if (wanted(a, &sets[i]) && !stop_requested)
+            st = run_set(a, &sets[i], err);
+    printf("%.1f s in all\n", sked_clock() - begin);
+    return st;
+}

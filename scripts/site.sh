@@ -1,0 +1,14 @@
+#!/bin/sh
+# Builds the documentation site into build/site; warnings are errors. The tools live in a virtual environment of their own
+# under build/, which is made anew when requirements-docs.txt changes.
+set -eu
+cd "$(dirname "$0")/.."
+tools=build/site-tools
+if ! cmp -s requirements-docs.txt $tools/made-from.txt; then
+    rm -rf $tools
+    python3 -m venv $tools
+    $tools/bin/pip install -q --disable-pip-version-check -r requirements-docs.txt
+    cp requirements-docs.txt $tools/made-from.txt
+fi
+NO_MKDOCS_2_WARNING=1 $tools/bin/mkdocs build --strict --quiet
+echo "build/site/index.html"

@@ -1,0 +1,148 @@
+"""What mkdocs does for us beside its own work.
+
+- A line `folder/*` of the navigation stands for all pages of that folder that it does not name elsewhere.
+- The reference pages are made from the header, from what the command says of itself and from the Python package.
+- Pages link to files of the repository as in any browser of it (`../examples/fir.dot`). The site carries those files under
+  source/, and such links lead there.
+"""
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files, InclusionLevel
+from mkdocs.structure.pages import Page
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts" / "site"))
+import c_reference  # noqa: E402 (mkdocs loads a hook without its folder on the path)
+import python_reference  # noqa: E402
+
+LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")
+FENCE = re.compile(r"^(```|~~~).*?^\1", flags=re.M | re.S)
+COMMAND = os.environ.get("SKED", str(ROOT / "build" / "sked"))
+
+
+def named(nav: object) -> set[str]:
+    """Every page that the navigation names."""
+    if isinstance(nav, str):
+        return {nav}
+    inner = nav.values() if isinstance(nav, dict) else nav
+    return set().union(*(named(item) for item in inner))
+
+
+def expand(nav: list, pages: set[str]) -> list:
+    """The navigation with `folder/*` replaced by the other pages of the folder, by name."""
+    done: list = []
+    for item in nav:
+        if isinstance(item, dict):
+            done.append({key: expand(value, pages) if isinstance(value, list) else value for key, value in item.items()})
+        elif item.endswith("/*"):
+            folder = ROOT / "docs" / item[:-2]
+            done += sorted({f"{item[:-1]}{path.name}" for path in folder.glob("*.md")} - pages)
+        else:
+            done.append(item)
+    return done
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    config.nav = expand(config.nav, named(config.nav))
+    return config
+
+
+def command_page() -> str:
+    """What the command prints of itself: the list of its commands, then each of them."""
+
+    def say(*words: str) -> str:
+        return subprocess.run([COMMAND, *words], capture_output=True, text=True, check=True).stdout.strip()
+
+    front = say("help")
+    names = re.findall(r"^  ([a-z]+) {2,}", front, flags=re.M)
+    if "schedule" not in names:
+        raise PluginError(f"{COMMAND} help names no commands")
+    parts = ["# The command", "`sked help` prints this page, `man sked` the same.", f"```text\n{front}\n```"]
+    for name in names:
+        title, text = say("help", name).split("\n", 1)
+        parts.append(f"## {title.split(':')[0]} {{#{name}}}\n\n```text\n{text.strip()}\n```")
+    return "\n\n".join(parts) + "\n"
+
+
+def outside(text: str, place: pathlib.PurePath) -> dict[str, pathlib.Path]:
+    """Links of a page at `place` in the repository that lead to files outside docs/."""
+    found = {}
+    for link in LINK.findall(FENCE.sub("", text)):
+        path = (ROOT / place.parent / link[1]).resolve()
+        if path.is_file() and path.is_relative_to(ROOT) and not path.is_relative_to(ROOT / "docs"):
+            found[link[1]] = path.relative_to(ROOT)
+    return found
+
+
+def place_of(source: str) -> pathlib.PurePath:
+    """Where a page of the site is in the repository."""
+    return pathlib.PurePath(source[7:]) if source.startswith("source/") else pathlib.PurePath("docs", source)
+
+
+def carried(files: Files) -> set[pathlib.Path]:
+    """The files outside docs/ that pages lead to, and those that these lead to in turn."""
+    waiting = [pathlib.Path("docs", file.src_uri) for file in files.documentation_pages()]
+    known: set[pathlib.Path] = set()
+    while waiting:
+        place = waiting.pop()
+        if place.suffix == ".md" and (ROOT / place).exists():
+            new = set(outside((ROOT / place).read_text(encoding="utf-8"), place).values()) - known
+            known |= new
+            waiting += new
+    return known
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    for path in sorted(carried(files)):
+        files.append(File.generated(config, f"source/{path}", abs_src_path=str(ROOT / path),
+                                    inclusion=InclusionLevel.NOT_IN_NAV))
+    return files
+
+
+def header_page() -> str:
+    try:
+        return c_reference.page(str(ROOT / "include" / "sked" / "sked.h"))
+    except c_reference.HeaderError as error:
+        raise PluginError(str(error)) from error
+
+
+def python_page() -> str:
+    try:
+        return python_reference.page(ROOT / "python")
+    except python_reference.DocstringError as error:
+        raise PluginError(str(error)) from error
+
+
+# What stands in docs/ under these names is for readers of the repository.
+MADE = {"reference/c.md": header_page, "reference/command.md": command_page, "reference/python.md": python_page}
+
+
+def on_page_read_source(page: Page, config: MkDocsConfig) -> str | None:
+    make = MADE.get(page.file.src_uri)
+    return make() if make else None
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Links to files of the repository lead to their copy in the site, links from there into docs/ to the page."""
+    source, place = page.file.src_uri, place_of(page.file.src_uri)
+    leave = outside(markdown, place)
+
+    def lead(match: re.Match[str]) -> str:
+        path = (ROOT / place.parent / match[2]).resolve()
+        if match[2] in leave:
+            to = f"source/{leave[match[2]]}"
+        elif source.startswith("source/") and path.is_relative_to(ROOT / "docs"):
+            to = str(path.relative_to(ROOT / "docs"))
+        else:
+            return match[0]
+        return f"{match[1]}{os.path.relpath(to, os.path.dirname(source) or '.')}{match[3]}"
+
+    return LINK.sub(lead, markdown)

@@ -1,0 +1,17 @@
+/* What losses have to know of a lesson beside the probabilities of its trajectories. */
+#ifndef SKED_METHOD_GFLOWNET_LOSS_H
+#define SKED_METHOD_GFLOWNET_LOSS_H
+#include "backend/loss.h"
+#include "method/gflownet/instance.h"
+#include "method/gflownet/network/log_z.h"
+
+static inline double sked_i_log_reward(const sked_i_instance *x, double temperature, double makespan)
+{
+    return (sked_i_instance_speedup(x, makespan) - x->devices) / temperature;
+}
+/* PPO: from log R of the trajectories of a batch to what the ratio of a step of each counts in the loss
+ * (batch.h), -A(s) by the number of all steps; in place. */
+void sked_i_advantages(int32_t count, int32_t steps, double *reward);
+/* tb: what the head of log Z is told of a lesson. */
+void sked_i_log_z_look(const sked_i_instance *x, double temperature, sked_i_log_z_input *out);
+#endif

@@ -1,0 +1,452 @@
+/*
+ * Peak memory. At any moment some ops have started and others have not; a value made by the former and read
+ * by the latter is alive. Which ops have started is known in part: at a time by the windows that horizon and
+ * fixed starts leave, and just before an op starts by what leads to it and from it. Whatever the other ops
+ * do, the least memory then is a minimum cut (live_cut.h). Several moments in a row share the order of the
+ * ops, and the peak is no less than the mean over them. With an initiation interval all moments that fold
+ * onto one add up.
+ */
+#include "base/memory.h"
+#include "problem/bounds.h"
+#include "problem/live_cut.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const double largest = 1.5e6; /* moments * (ops + edges) at once */
+
+/* A moment to try. */
+typedef struct candidate {
+    double most;     /* the bound it gives is at most this */
+    double time;     /* just before it, where op is -1 */
+    int32_t op;      /* just before it starts */
+    uint32_t chance; /* the first ones lie far apart */
+} candidate;
+
+typedef struct prober {
+    const sked_problem *p;
+    const sked_graph *g;
+    sked_i_live_moments shape;
+    sked_i_live_cut *cut;
+    double *early, *late; /* [n] starts; late INFINITY: any time */
+    double *from, *to;    /* [n] longest path from the op at hand, and to it; -INFINITY: none */
+    double *sorted;       /* [n] */
+    double *alive;        /* [n + 1] */
+    int32_t *place;       /* [n] in the topological order */
+    uint8_t *side;        /* [moments * n] */
+    candidate *item;      /* [n] */
+    double slack;         /* rounding of real times */
+    double share;         /* arcs looked at for each kind of moments */
+    sked_i_bound_effort effort;
+    double best;
+    candidate at; /* the moment that gave it */
+} prober;
+
+/* ------------------------------------------------------------------ windows */
+
+static void set_early(const prober *b, double *early)
+{
+    const sked_graph *g = b->g;
+    const double *fix = b->p->fix_start;
+    for (int32_t i = 0; i < g->n_ops; i++)
+        early[i] = fix != NULL && !isnan(fix[i]) ? fix[i] : 0;
+    for (int32_t k = 0; k < g->n_ops; k++) {
+        const int32_t i = g->topo[k];
+        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
+            if (g->edge_distance[e] == 0)
+                early[g->edge_to[e]] = fmax(early[g->edge_to[e]], early[i] + g->edge_lag[e]);
+    }
+}
+
+static void set_late(const prober *b, double horizon, double *late)
+{
+    const sked_graph *g = b->g;
+    const double *fix = b->p->fix_start;
+    for (int32_t k = g->n_ops; k-- > 0;) {
+        const int32_t i = g->topo[k];
+        late[i] = horizon - g->duration[i];
+        if (fix != NULL && !isnan(fix[i]))
+            late[i] = fmin(late[i], fix[i]);
+        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++)
+            if (g->edge_distance[e] == 0)
+                late[i] = fmin(late[i], late[g->edge_to[e]] - g->edge_lag[e]);
+    }
+}
+
+/* Longest paths from op x, and to it. */
+static void measure_paths(prober *b, int32_t x)
+{
+    const sked_graph *g = b->g;
+    for (int32_t i = 0; i < g->n_ops; i++)
+        b->from[i] = b->to[i] = -INFINITY;
+    b->from[x] = b->to[x] = 0;
+    for (int32_t k = b->place[x]; k < g->n_ops; k++) {
+        const int32_t i = g->topo[k];
+        for (int64_t e = g->succ_ptr[i]; b->from[i] > -INFINITY && e < g->succ_ptr[i + 1]; e++)
+            if (g->edge_distance[e] == 0)
+                b->from[g->edge_to[e]] = fmax(b->from[g->edge_to[e]], b->from[i] + g->edge_lag[e]);
+    }
+    for (int32_t k = b->place[x] + 1; k-- > 0;) {
+        const int32_t i = g->topo[k];
+        for (int64_t j = g->pred_ptr[i]; b->to[i] > -INFINITY && j < g->pred_ptr[i + 1]; j++)
+            if (g->edge_distance[g->pred_edge[j]] == 0)
+                b->to[g->pred_op[j]] = fmax(b->to[g->pred_op[j]], b->to[i] + g->edge_lag[g->pred_edge[j]]);
+    }
+}
+
+/* ------------------------------------------------------------------ who has started */
+
+static void set_side(const prober *b, int32_t moment, int32_t i, double soonest, double latest, double time)
+{
+    b->side[(int64_t)moment * b->g->n_ops + i] = soonest >= time            ? SKED_I_WAITING
+                                                 : latest < time - b->slack ? SKED_I_STARTED
+                                                                            : SKED_I_FREE;
+}
+
+/* Just before a time. */
+static void look_at_time(const prober *b, int32_t moment, double time)
+{
+    for (int32_t i = 0; i < b->g->n_ops; i++)
+        set_side(b, moment, i, b->early[i], b->late[i], time);
+}
+
+/* Just before so long after the start of op x, whose paths are measured. */
+static void look_after_start(const prober *b, int32_t moment, int32_t x, double delay)
+{
+    for (int32_t i = 0; i < b->g->n_ops; i++)
+        set_side(b, moment, i, fmax(b->from[i], b->early[i] - b->late[x]),
+                 fmin(-b->to[i], b->late[i] - b->early[x]), delay);
+}
+
+/* The bound that the moments around this one give, `before` of them earlier. */
+static double probe(prober *b, const candidate *x, int32_t before)
+{
+    if (x->op >= 0)
+        measure_paths(b, x->op);
+    for (int32_t j = 0; j < b->shape.count; j++) {
+        const double delay = (j - before) * b->shape.spacing;
+        if (x->op >= 0)
+            look_after_start(b, j, x->op, delay);
+        else
+            look_at_time(b, j, x->time + delay);
+    }
+    const double sum = sked_i_live_cut_least(b->cut, b->side, &b->effort);
+    return b->shape.pipelined ? sum : sum / b->shape.count;
+}
+
+/* ------------------------------------------------------------------ candidates */
+
+static int by_number(const void *x, const void *y)
+{
+    const double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+/* Different values among start[n], rising, to b->sorted; returns their count. */
+static int32_t sort_times(const prober *b, const double *start)
+{
+    int32_t count = 0;
+    memcpy(b->sorted, start, (size_t)b->g->n_ops * sizeof *start);
+    qsort(b->sorted, (size_t)b->g->n_ops, sizeof *start, by_number);
+    for (int32_t i = 0; i < b->g->n_ops; i++)
+        if (count == 0 || b->sorted[i] > b->sorted[count - 1])
+            b->sorted[count++] = b->sorted[i];
+    return count;
+}
+
+/* How many of the first `count` sorted times are at most t. */
+static int32_t times_until(const prober *b, int32_t count, double t)
+{
+    int32_t low = 0;
+    while (low < count) {
+        const int32_t middle = low + (count - low) / 2;
+        if (b->sorted[middle] <= t)
+            low = middle + 1;
+        else
+            count = middle;
+    }
+    return low;
+}
+
+/* Memory alive just before every sorted time when ops begin at start, to b->alive. */
+static void add_up(const prober *b, const double *start, int32_t count)
+{
+    const sked_graph *g = b->g;
+    for (int32_t k = 0; k <= count; k++)
+        b->alive[k] = 0;
+    for (int32_t v = 0; v < g->n_ops; v++) {
+        double last = g->keep != NULL && g->keep[v] ? INFINITY : start[v];
+        for (int64_t e = g->succ_ptr[v]; e < g->succ_ptr[v + 1]; e++)
+            if (g->edge_distance[e] == 0)
+                last = fmax(last, start[g->edge_to[e]]);
+        b->alive[times_until(b, count, start[v])] += g->memory[v];
+        b->alive[times_until(b, count, last)] -= g->memory[v];
+    }
+    for (int32_t k = 1; k <= count; k++)
+        b->alive[k] += b->alive[k - 1];
+}
+
+/* Bits in reverse. */
+static uint32_t scatter(uint32_t k)
+{
+    uint32_t out = 0;
+    for (int bit = 0; bit < 32; bit++)
+        out |= (k >> bit & 1) << (31 - bit);
+    return out;
+}
+
+static int by_chance(const void *x, const void *y)
+{
+    const candidate *a = x, *b = y;
+    return (a->chance > b->chance) - (a->chance < b->chance);
+}
+
+/*
+ * Times at which some op may start first: who waits changes there only. Pipelined: those of the first
+ * interval that they fold onto.
+ */
+static int32_t list_times(const prober *b)
+{
+    for (int32_t i = 0; i < b->g->n_ops; i++)
+        b->from[i] = b->shape.pipelined ? b->p->ii - fmod(b->p->ii - fmod(b->early[i], b->p->ii), b->p->ii)
+                                        : b->early[i];
+    const int32_t count = sort_times(b, b->from);
+    for (int32_t k = 0; k < count; k++)
+        b->item[k] =
+            (candidate){.most = INFINITY, .time = b->sorted[k], .op = -1, .chance = scatter((uint32_t)k)};
+    for (int side = 0; side < 2 && !b->shape.pipelined && b->p->horizon < INFINITY; side++) {
+        const double *start = side == 0 ? b->early : b->late;
+        add_up(b, start, count);
+        for (int32_t k = 0; k < count; k++)
+            b->item[k].most = fmin(b->item[k].most, b->alive[k]);
+    }
+    qsort(b->item, (size_t)count, sizeof *b->item, by_chance);
+    return count;
+}
+
+/* All ops. Any schedule says how much an op's moment can give at most: as early as possible, and as late. */
+static int32_t list_ops(const prober *b)
+{
+    const sked_graph *g = b->g;
+    double path = 0;
+    for (int32_t i = 0; i < g->n_ops; i++) {
+        b->item[i] = (candidate){.most = INFINITY, .op = i, .chance = scatter((uint32_t)b->place[i])};
+        path = fmax(path, b->early[i] + g->duration[i]);
+    }
+    for (int side = 0; side < 2 && !b->shape.pipelined; side++) {
+        double *start = b->to; /* free until the first probe */
+        set_early(b, start);
+        if (side == 1)
+            set_late(b, fmin(b->p->horizon, path), start);
+        const int32_t count = sort_times(b, start);
+        add_up(b, start, count);
+        for (int32_t i = 0; i < g->n_ops; i++)
+            b->item[i].most = fmin(b->item[i].most, b->alive[times_until(b, count, start[i]) - 1]);
+    }
+    qsort(b->item, (size_t)g->n_ops, sizeof *b->item, by_chance);
+    return g->n_ops;
+}
+
+/* ------------------------------------------------------------------ probing */
+
+static void begin_kind(prober *b)
+{
+    b->effort.work = sked_i_limit_heard(b->effort.limit) ? 0 : b->share;
+}
+
+static void keep_best(prober *b, double bound, const candidate *at)
+{
+    if (!(bound > b->best))
+        return;
+    b->best = bound;
+    b->at = *at;
+}
+
+/* Candidates that may give more, `before` moments of each row before them. */
+static void probe_all(prober *b, int32_t count, int32_t before)
+{
+    begin_kind(b);
+    for (int32_t k = 0; k < count && b->effort.work > 0; k++)
+        if (b->item[k].most > b->best)
+            keep_best(b, probe(b, &b->item[k], before), &b->item[k]);
+}
+
+/* From the best op to its neighbours while one of them gives more. */
+static void climb(prober *b, int32_t before)
+{
+    const sked_graph *g = b->g;
+    begin_kind(b);
+    for (bool better = b->at.op >= 0; better && b->effort.work > 0;) {
+        const int32_t x = b->at.op;
+        const double was = b->best;
+        candidate next = {.op = -1};
+        for (int64_t k = g->pred_ptr[x]; k < g->pred_ptr[x + 1] && b->effort.work > 0; k++) {
+            next.op = g->pred_op[k];
+            keep_best(b, probe(b, &next, before), &next);
+        }
+        for (int64_t e = g->succ_ptr[x]; e < g->succ_ptr[x + 1] && b->effort.work > 0; e++) {
+            next.op = g->edge_to[e];
+            keep_best(b, probe(b, &next, before), &next);
+        }
+        better = b->best > was;
+    }
+}
+
+static void close_cut(prober *b)
+{
+    sked_i_live_cut_destroy(b->cut);
+    free(b->side);
+    b->cut = NULL;
+    b->side = NULL;
+}
+
+static sked_status open_cut(prober *b, const sked_i_live_moments *shape, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    close_cut(b);
+    b->shape = *shape;
+    SKED_TRY(sked_i_live_cut_create(b->g, shape, &b->cut, err));
+    SKED_NEW(b->side, (int64_t)shape->count * b->g->n_ops);
+cleanup:
+    return st;
+}
+
+static bool has_windows(const prober *b)
+{
+    return b->p->horizon < INFINITY || b->p->fix_start != NULL;
+}
+
+static int32_t most_moments(const prober *b)
+{
+    return (int32_t)fmax(1, floor(largest / ((double)b->g->n_ops + (double)b->g->n_edges)));
+}
+
+/* One moment at a time. */
+static sked_status probe_moments(prober *b, sked_error *err)
+{
+    const sked_status st = open_cut(b, &(sked_i_live_moments){.count = 1, .spacing = 1}, err);
+    if (st != SKED_OK)
+        return st;
+    if (has_windows(b))
+        probe_all(b, list_times(b), 0);
+    probe_all(b, list_ops(b), 0);
+    climb(b, 0);
+    return SKED_OK;
+}
+
+/* A typical lag. */
+static double typical_lag(const sked_graph *g)
+{
+    double sum = 0, count = 0;
+    for (int64_t e = 0; e < g->n_edges; e++)
+        if (g->edge_distance[e] == 0 && g->edge_lag[e] > 0) {
+            sum += g->edge_lag[e];
+            count++;
+        }
+    const double mean = count > 0 ? sum / count : 1;
+    return g->integral ? fmax(1, floor(mean)) : mean;
+}
+
+/* Rows of moments around the best one, longer and longer to the side where the mean is higher. */
+static sked_status probe_rows(prober *b, sked_error *err)
+{
+    enum { longest = 64 };
+    sked_status st = SKED_OK;
+    const candidate at = b->at;
+    sked_i_live_moments row = {.count = 1, .spacing = typical_lag(b->g)};
+    const int32_t most = most_moments(b) < longest ? most_moments(b) : longest;
+    int32_t before = 0;
+    begin_kind(b);
+    while (b->effort.work > 0) {
+        const int32_t more = row.count / 6 + 1;
+        row.count += more;
+        if (row.count > most)
+            break;
+        SKED_TRY(open_cut(b, &row, err));
+        const double later = probe(b, &at, before), sooner = probe(b, &at, before + more);
+        keep_best(b, fmax(later, sooner), &at);
+        before += sooner > later ? more : 0;
+    }
+cleanup:
+    return st;
+}
+
+/* All moments of one phase of the interval: those that the windows know, and those around the ops. */
+static sked_status probe_phases(prober *b, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const double ii = b->p->ii, turns = ceil(b->p->horizon / ii);
+    double path = 0;
+    sked_i_live_moments row = {.spacing = ii, .pipelined = true};
+    for (int32_t i = 0; i < b->g->n_ops; i++)
+        path = fmax(path, b->early[i] + b->g->duration[i]);
+    if (turns <= most_moments(b)) {
+        row.count = (int32_t)fmax(1, turns);
+        row.from_begin = true;
+        SKED_TRY(open_cut(b, &row, err));
+        probe_all(b, list_times(b), 0);
+        row.from_begin = false;
+    }
+    const int32_t around = (int32_t)fmin(floor(path / ii), (most_moments(b) - 1) / 2);
+    row.count = 2 * around + 1;
+    SKED_TRY(open_cut(b, &row, err));
+    probe_all(b, list_ops(b), around);
+    climb(b, around);
+cleanup:
+    return st;
+}
+
+static sked_status open_prober(prober *b, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const int64_t n = b->g->n_ops;
+    SKED_NEW(b->early, n);
+    SKED_NEW(b->late, n);
+    SKED_NEW(b->from, n);
+    SKED_NEW(b->to, n);
+    SKED_NEW(b->sorted, n);
+    SKED_NEW(b->alive, n + 1);
+    SKED_NEW(b->place, n);
+    SKED_NEW(b->item, n);
+    for (int32_t k = 0; k < b->g->n_ops; k++)
+        b->place[b->g->topo[k]] = k;
+    set_early(b, b->early);
+    set_late(b, b->p->horizon, b->late);
+cleanup:
+    return st;
+}
+
+static void close_prober(prober *b)
+{
+    close_cut(b);
+    free(b->early);
+    free(b->late);
+    free(b->from);
+    free(b->to);
+    free(b->sorted);
+    free(b->alive);
+    free(b->place);
+    free(b->item);
+}
+
+sked_status sked_i_memory_bound(const sked_problem *p, const sked_i_bound_effort *effort, double *bound,
+                                sked_error *err)
+{
+    sked_status st = SKED_OK;
+    prober b = {.p = p, .g = p->graph, .effort.limit = effort->limit};
+    /* small graphs have few moments: what is left after two thousand looks at each edge gives little */
+    b.share = fmin(effort->work / 4, 2000 * ((double)p->graph->n_ops + (double)p->graph->n_edges));
+    b.slack = sked_i_problem_integral(p) ? 0 : 1e-9 * fmax(1, fmin(p->horizon, 1e300));
+    SKED_TRY(open_prober(&b, err));
+    if (p->ii > 0) {
+        SKED_TRY(probe_phases(&b, err));
+    } else {
+        SKED_TRY(probe_moments(&b, err));
+        if (b.best > 0)
+            SKED_TRY(probe_rows(&b, err));
+    }
+    *bound = b.best;
+cleanup:
+    close_prober(&b);
+    return st;
+}

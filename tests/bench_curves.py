@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""The scripts that record value over time (bench/curves.py and its rivals). Usage: bench_curves.py SKED SOURCE_FOLDER
+
+Installs nothing: CP-SAT's models are compared with `exact` where ortools is already there, else that test is skipped.
+GS-Schedule's part is tested with a program of our own in its place. Ends with the line that scripts/count.py counts.
+"""
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import types
+import xml.dom.minidom
+
+SKED, SOURCE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(SOURCE, "bench"))
+import cpsat_gaus  # noqa: E402
+import gs_schedule  # noqa: E402
+
+passed, failed, skipped = 0, 0, 0
+
+
+class Skip(Exception):
+    """What the test needs is not here."""
+
+
+def test(function):
+    global passed, failed, skipped
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            function(folder)
+            passed += 1
+        except Skip as why:
+            skipped += 1
+            print(f"skipped {function.__name__}: {why}")
+        except (Exception, SystemExit) as problem:
+            failed += 1
+            print(f"FAILED {function.__name__}: {problem!r}")
+    return function
+
+
+def curves(*words, code=0):
+    done = subprocess.run([sys.executable, os.path.join(SOURCE, "bench", "curves.py"), *map(str, words)], capture_output=True,
+                          text=True, timeout=120)
+    assert done.returncode == code, (words, done.returncode, done.stderr[-300:])
+    return done
+
+
+@test
+def runs_are_recorded_shown_and_drawn(folder):
+    data, out = os.path.join(folder, "data"), os.path.join(folder, "out")
+    os.makedirs(os.path.join(data, "rw"))
+    shutil.copy(os.path.join(SOURCE, "tests", "data", "rw.gml"), os.path.join(data, "rw", "tiny.gml"))
+    words = ("record", out, "--only", "rw-1", "--data", data, "--sked", SKED, "--solvers", "list", "fds", "gaus", "--threads", 1, 2,
+             "--time-limit", 0.3, "--machine", "a <machine>")
+    shown = curves(*words).stdout
+    runs = [json.loads(line) for line in open(os.path.join(out, "runs.jsonl"))]
+    assert {(r["set"], r["solver"], r["threads"]) for r in runs} == {
+        (s, name, t) for s in ("rw-1", "rw-100") for name, t in (("list", 1), ("fds", 1), ("gaus", 1), ("gaus", 2))}, runs
+    for r in runs:
+        points = [json.loads(line) for line in open(os.path.join(out, r["curve"]))]
+        assert points[-1]["value"] == r["value"] and r["bound"] <= r["value"], r
+    assert "| tiny | gaus, 2 threads |" in shown and "a <machine>; seeds [0]" in shown and "### rw-100" in shown, shown
+    picture = xml.dom.minidom.parse(os.path.join(out, "pareto.svg")).documentElement.toxml()
+    assert picture.count('class="t"') == 2 and "gaus, 2 threads" in picture
+    curves(*words)  # nothing is run twice
+    assert len(open(os.path.join(out, "runs.jsonl")).readlines()) == len(runs)
+
+
+@test
+def what_found_nothing_is_said(folder):
+    rows = [{"set": "rw-1", "instance": i, "solver": s, "threads": 1, "curve": f"{i}.{s}.jsonl", "limit": 60, "seed": 0, "machine": "m",
+             "value": v, "bound": None, "note": "out of memory"} for i, s, v in (("a", "gaus", 10), ("b", "gaus", 20), ("a", "cpsat", 11),
+                                                                                ("b", "cpsat", None))]
+    with open(os.path.join(folder, "runs.jsonl"), "w") as out:
+        out.writelines(json.dumps(row) + "\n" for row in rows)
+        out.write('{"set": "rw-1", "cut')  # ended while it wrote
+    for row in rows:
+        if row["value"]:
+            with open(os.path.join(folder, row["curve"]), "w") as out:
+                for seconds, value in ((0.5, 2 * row["value"]), (30, row["value"])):
+                    out.write(json.dumps({"seconds": seconds, "evaluations": 1, "value": value, "bound": None, "method": "x"}) + "\n")
+    shown = curves("table", folder).stdout
+    assert "| a | gaus | 20 | 20 | 10 | - |" in shown and "| b | cpsat | - | - | - | - | out of memory |" in shown, shown
+    assert "| cpsat | +120.0 % | +120.0 % | +10.0 % | | 1 of 2 scheduled |" in shown, shown
+    curves("draw", folder, "-o", os.path.join(folder, "x.svg"))
+    assert "cpsat (1 of 2)" in open(os.path.join(folder, "x.svg")).read()
+    assert "no runs" in curves("table", os.path.join(folder, "none"), code=1).stderr
+    assert "no set begins" in curves("table", folder, "--only", "xyz", code=2).stderr
+
+
+# ---- CP-SAT --------------------------------------------------------------------------------------
+
+
+@test
+def windows_follow_paths(folder):
+    graph = {"ops": [{"name": n, "duration": 2, "memory": 1} for n in "abc"],
+             "edges": [["b", "c"], {"from": "a", "to": "b", "lag": 3, "bytes": 4}, {"from": "c", "to": "a", "distance": 1}]}
+    flat = cpsat_gaus.Instance(graph, 9, 0)
+    assert (flat.low, flat.high) == ([0, 3, 5], [2, 5, 7])
+    assert flat.edges == [(1, 2, 2, 0, False), (0, 1, 3, 0, True), (2, 0, 2, 1, False)]
+    assert cpsat_gaus.Instance(graph, 9, 7).low == [0, 3, 5]
+    for horizon, ii in ((6, 0), (9, 6)):  # too short a horizon; a recurrence that the interval breaks
+        try:
+            cpsat_gaus.Instance(graph, horizon, ii)
+            raise AssertionError("an impossible instance is taken")
+        except cpsat_gaus.Refused:
+            pass
+
+
+@test
+def models_agree_with_exact(folder):
+    python = next((p for p in (sys.executable, os.path.join(SOURCE, "build", "cpsat-venv", "bin", "python")) if os.path.exists(p) and
+                   subprocess.run([p, "-c", "import ortools"], capture_output=True).returncode == 0), None)
+    if python is None:
+        raise Skip("ortools is not installed; bench/cpsat.py installs it")
+    for seed in range(2):
+        graph, curve = os.path.join(folder, "g.json"), os.path.join(folder, "c.jsonl")
+        subprocess.run([SKED, "generate", "layered", "--nodes", "8", "--seed", str(seed), "--duration", "int:1,3", "--memory", "int:1,4", "--bytes", "int:0,2", "--weight",
+                        "int:1,5", "--quiet", "-o", graph], check=True)
+        depth = json.loads(subprocess.run([SKED, "info", graph, "--json"], capture_output=True, check=True).stdout)["critical_path"]
+        for objective in (["cost", "--alpha", "0.5"], ["cost", "--alpha", "0.5", "--most-steps", "0"], ["memory"],
+                          ["memory", "--most-steps", "0"]):
+            asked = [graph, "--objective", *objective, "--horizon", str(int(depth) + 1), "--time-limit", "20"]
+            told = subprocess.run([python, os.path.join(SOURCE, "bench", "cpsat.py"), "curve", *asked, "--curve", curve, "--sked", SKED],
+                                  capture_output=True, text=True, check=True)
+            theirs = json.loads(told.stdout)
+            ours = json.loads(subprocess.run([SKED, "schedule", *asked[:5 if "--alpha" in asked else 3], "--horizon", str(int(depth) + 1), "--method",
+                                              "exact", "--json", "--quiet"], capture_output=True, check=True).stdout)
+            assert theirs["optimal"] and ours["optimal"] and theirs["value"] == ours["value"], (asked, theirs, ours["value"])
+            last = [json.loads(line) for line in open(curve)][-1]
+            assert last["value"] == last["bound"] == ours["value"], last
+
+
+# ---- GS-Schedule ---------------------------------------------------------------------------------
+
+# As GS-Schedule's programs do: solutions are checked by a function that reads the graph, and said to be legal or not.
+PROGRAM = """
+import time
+st, exclude_time = time.time() - 5, 2
+def legal_check(L, gmlfile):
+    networkx.read_gml(gmlfile)
+    return 'illegal' if L[0] > L[1] else 1
+for i, L in enumerate(([0, 1], [1, 0], [0, 0], [0, 1]), 1):
+    print('Legal Solution!' if legal_check(L, 'g') != 'illegal' else 'Illegal Solution!')
+"""
+
+
+@test
+def solutions_of_gs_schedule_are_watched_and_judged(folder):
+    watch = gs_schedule.Watch(lambda path: path)
+    watch.program.update({"print": watch.say, "networkx": types.SimpleNamespace(read_gml=watch.read)})
+    exec(compile(PROGRAM, "program", "exec"), watch.program)
+    assert [(epoch, steps) for _, epoch, steps in watch.found] == [(1, [0, 1]), (3, [0, 0]), (4, [0, 1])], watch.found
+    assert all(3 <= seconds < 4 for seconds, _, _ in watch.found), watch.found
+    graph = os.path.join(folder, "g.gml")
+    with open(graph, "w") as out:
+        out.write('graph [ directed 1 node [ id 0 label "0" parameter 8 ] node [ id 1 label "1" parameter 5 ]\n'
+                  "edge [ source 0 target 1 parameter 3 ] ]\n")
+    best = os.path.join(folder, "best.json")
+    args = argparse.Namespace(sked=SKED, graph=graph, horizon=2, alpha=1.0, batch=10, output=best)
+    lines = gs_schedule.lines_of(args, watch, ["0", "1"], folder)
+    assert [(x["value"], x["evaluations"]) for x in lines] == [(9, 10)], lines  # 8 in a stage and a crossing; then 13: no better
+    assert json.load(open(best))["ops"][1]["start"] == 1
+    watch.found = [(1.0, 1, [1, 0])]
+    try:
+        gs_schedule.lines_of(args, watch, ["0", "1"], folder)
+        raise AssertionError("an illegal solution is taken")
+    except SystemExit as problem:
+        assert "sked refuses a solution" in str(problem), problem
+
+
+print(f"{passed} passed, {failed} failed, {skipped} skipped")
+sys.exit(1 if failed else 0)
