@@ -121,7 +121,7 @@ class Crew:
             Start and finish of every job, in microseconds from the start of the run.
 
         Raises:
-            whatever a job raised first.
+            BaseException: whatever a job raised first.
         """
         finished = threading.Semaphore(0)
         run = _Run(jobs, count)

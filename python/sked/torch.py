@@ -288,7 +288,8 @@ class CudaTarget:
 
     Args:
         module: a module on a GPU, an ExportedProgram or a GraphModule.
-        args, kwargs: example inputs.
+        args: example inputs.
+        kwargs: example inputs by name.
         devices: streams.
         group: light ops go with a producer or consumer.
         repeats: timed runs of a plan, five replays each; the median counts.
@@ -431,7 +432,8 @@ class ThreadTarget:
 
     Args:
         module: a module on the CPU, an ExportedProgram or a GraphModule.
-        args, kwargs: example inputs.
+        args: example inputs.
+        kwargs: example inputs by name.
         devices: threads.
         group: light ops go with a producer or consumer.
         repeats: timed runs of a plan; the median counts.
