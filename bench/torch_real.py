@@ -410,6 +410,7 @@ def schedule_rows(
         result.proxy[name] = planned(os.path.join(sked.folder, f"{name}.json"))
         runs[name] = target.capture(plan)
         target.check(runs[name])
+        target.check_other_inputs(runs[name])
         if name == "loop":
             result.curve = best_so_far(times)
         print(f"  {name}: {len(times)} measured", file=sys.stderr, flush=True)

@@ -391,6 +391,23 @@ class CudaTarget:
         _cuda.synchronize()
         compare(result, self.model.reference)
 
+    def check_other_inputs(self, run: Callable[[], Any]) -> None:
+        """The same for the example inputs turned round: nothing of the first ones may stay behind.
+
+        Raises:
+            Mismatch: the results differ from the eager ones.
+        """
+        own = [x for x in self.model.inputs if isinstance(x, torch.Tensor)]
+        before = [x.clone() for x in own]
+        with torch.no_grad():
+            try:
+                for x in own:
+                    x.copy_(x.flip(tuple(range(x.dim()))))
+                compare(run(), self.model.run_eager())
+            finally:
+                for x, old in zip(own, before):
+                    x.copy_(old)
+
     def __call__(self, plan: PlanLike) -> float:
         run = self.capture(plan)
         self.check(run)
@@ -498,6 +515,19 @@ class ThreadTarget:
             Mismatch: they differ.
         """
         compare(run(), self.model.reference)
+
+    def check_other_inputs(self, run: Callable[[], Any]) -> None:
+        """The same for the example inputs turned round.
+
+        Raises:
+            Mismatch: the results differ from the eager ones.
+        """
+        leaves = [
+            x.flip(tuple(range(x.dim()))) if isinstance(x, torch.Tensor) else x
+            for x in self.model.inputs
+        ]
+        with torch.no_grad():
+            compare(self.make(run)(leaves), self.model.run_eager(leaves))
 
     def __call__(self, plan: PlanLike) -> "Tuple[float, Trace]":
         run = self.capture(plan)
@@ -712,6 +742,7 @@ def accelerate(
     )
     runs = [target.plain(), target.capture(found.schedule)]
     target.check(runs[1])
+    target.check_other_inputs(runs[1])
     times = Times(*duel(target, runs))
     scheduled = times.scheduled < times.plain
     return Accelerated(target, runs[scheduled], times, found, scheduled)

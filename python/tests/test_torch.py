@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import random
 import subprocess
 import sys
@@ -391,6 +392,11 @@ def test_cuda_target_without_a_gpu(monkeypatch: Any) -> None:
     assert target.profile(2) == [500.0] * len(target.program.ops)
     for seed in range(4):
         assert target(AnyOrder(target.program.preds, 3, seed)) == 100.0  # five replays in 0.5 ms
+    run, inputs = target.capture(AnyOrder(target.program.preds, 3, 0)), target.model.inputs
+    with pytest.raises(st.Mismatch):  # a graph that keeps the first inputs, as replaying here does
+        target.check_other_inputs(run)
+    assert torch.equal(inputs[0], args[0])
+    monkeypatch.setattr(st.CudaTarget, "check_other_inputs", lambda self, run: None)
     fast = st.accelerate(module, args, backend="cuda", devices=3, measurements=2, time_limit=1)
     assert not fast.scheduled and fast.times == (100.0, 100.0)  # no faster, so the plain one stays
     before = Graph.replays
@@ -495,6 +501,27 @@ def test_command(tmp_path: Any) -> None:
         [*command, "torch", "net.txt", plan], stderr=subprocess.PIPE, check=False
     )
     assert wrong.returncode == 1 and b"neither FILE.pt2 nor" in wrong.stderr
+
+
+def test_the_benchmark_runs(tmp_path: Any) -> None:
+    root = os.path.join(os.path.dirname(__file__), "..", "..")
+    program = os.path.join(root, "build", "sked")
+    if not os.access(program, os.X_OK):
+        pytest.skip("the program sked is not built")
+    script = [sys.executable, os.path.join(root, "bench", "torch_real.py"), "--sked", program]
+    out = str(tmp_path / "out.json")
+    done = subprocess.run(
+        [*script, "--quick", "--networks", "branches,LSTM stack", "--json", out],
+        check=True,
+        stdout=subprocess.PIPE,
+    )
+    assert b"| LSTM stack |" in done.stdout and b"loop against plain" in done.stdout
+    with open(out, encoding="utf-8") as file:
+        results = json.load(file)["results"]
+    assert [r["name"] for r in results] == ["branches", "LSTM stack"]
+    assert all(
+        set(r["times"]) == {"eager", "plain graph", "list", "one-shot", "loop"} for r in results
+    )
 
 
 def test_plans_of_another_model(tmp_path: Any) -> None:
