@@ -10,11 +10,16 @@
 static const sked_option options[] = {SKED_I_COMMAND_OPTIONS("300")};
 enum { n_options = sizeof options / sizeof *options };
 
-/* Prints the first part that is missing, or "complete". */
+/* Prints the first part that is missing, or "complete". A folder called sked is not the package. */
 static const char probe[] =
     "if ! command -v python3 >/dev/null; then echo python3; exit 0; fi; "
-    "python3 -c 'import importlib.util as u, sys; print(next((m for m in sys.argv[1:] "
-    "if u.find_spec(m) is None), \"complete\"))' sked %s";
+    "python3 -c 'import importlib.util as u, sys\n"
+    "def has(m):\n"
+    "    try:\n"
+    "        return u.find_spec(m) is not None\n"
+    "    except ImportError:\n"
+    "        return False\n"
+    "print(next((m for m in sys.argv[1:] if not has(m)), \"complete\"))' sked.command ";
 
 static sked_status say_missing(const char *name, const char *part, sked_error *err)
 {
@@ -33,12 +38,15 @@ static sked_status say_missing(const char *name, const char *part, sked_error *e
 static sked_status look(const sked_target *t, const char *name, sked_error *err)
 {
     sked_i_buffer command = {0}, answer = {0};
-    sked_i_buffer_format(&command, probe, name);
+    sked_i_buffer_text(&command, probe);
+    sked_i_buffer_text(&command, name);
     sked_status st = command.failed ? sked_i_no_memory(err) : SKED_OK;
     if (st == SKED_OK) {
         const sked_i_shell_command p = {.command = command.data, .file = "", .timeout = 60, .stop = t->stop};
         const sked_i_shell_end end = sked_i_shell_run(&p, &answer);
-        if (end != SKED_I_SHELL_DONE || answer.size == 0)
+        if (answer.failed)
+            st = sked_i_no_memory(err);
+        else if (end != SKED_I_SHELL_DONE || answer.size == 0)
             st = sked_i_fail(err, SKED_ERR_DEVICE, "target %s: python3 could not be asked for its modules",
                              name);
         else if (strcmp(answer.data, "complete\n") != 0)
