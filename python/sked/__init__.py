@@ -53,7 +53,7 @@ from ._lists import (
 from ._machine import Device, Machine
 from ._native import lib as _lib
 from ._problem import Bound, Problem
-from ._robust import Member, Parameter, Plan, RobustResult, robust
+from ._robust import Measured, Member, Parameter, Plan, RobustResult, measure, robust
 from ._run import Result, bounds, schedule
 from ._schedule import Schedule, Simulation, diversity, read_schedule, simulate, validate
 
@@ -74,6 +74,7 @@ __all__ = [
     "Interrupted",
     "InvalidScheduleError",
     "Machine",
+    "Measured",
     "Member",
     "Method",
     "Option",
@@ -103,6 +104,7 @@ __all__ = [
     "from_onnx",
     "from_torch",
     "generate",
+    "measure",
     "methods",
     "parse",
     "read",
