@@ -10,6 +10,9 @@ Examples:
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 from ._call import Progress
 from ._convert import from_networkx, from_onnx, from_torch
 from ._errors import (
@@ -117,3 +120,12 @@ __all__ = [
     "train_options",
     "validate",
 ]
+
+_RUNTIMES = ("command", "onnxruntime", "profile", "torch")
+
+
+def __getattr__(name: str) -> Any:
+    """Runtimes are imported when they are first used: what they stand on is optional."""
+    if name in _RUNTIMES:
+        return importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

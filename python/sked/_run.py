@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     from ._problem import ProblemOptions
 
 
+def _row(struct: Any) -> Dict[str, Any]:
+    """A C struct of numbers and texts as a dict."""
+    names = [name for name, _ in ffi.typeof(struct).fields]
+    values = [getattr(struct, name) for name in names]
+    return {k: text(v) if isinstance(v, ffi.CData) else v for k, v in zip(names, values)}
+
+
 class Result:
     """What a search found.
 
@@ -85,15 +92,12 @@ class Result:
     @property
     def statistics(self) -> List[Dict[str, Any]]:
         """What ran inside, how often, how long, what it gained: a row per method and technique."""
-        rows = []
-        for i in range(self._c.n_statistics):
-            row = self._c.statistics[i]
-            fields = [name for name, _ in ffi.typeof("sked_statistic").fields]
-            values = [getattr(row, name) for name in fields]
-            rows.append(
-                {k: text(v) if isinstance(v, ffi.CData) else v for k, v in zip(fields, values)}
-            )
-        return rows
+        return [_row(self._c.statistics[i][0]) for i in range(self._c.n_statistics)]
+
+    @property
+    def curve(self) -> List[Dict[str, Any]]:
+        """Value over time: seconds, evaluations, value and bound at each improvement of either."""
+        return [_row(self._c.curve[i][0]) for i in range(self._c.n_curve)]
 
     def _repr_html_(self) -> str:
         return shown(self, self.schedule)

@@ -18,6 +18,8 @@ def test_result(diamond):
     assert r.status == "optimal" and r.optimal and r.objective == "makespan"
     assert r.schedules == (r.schedule,) and r.evaluations > 0 and r.seconds >= 0
     assert {"method", "technique", "calls"} <= set(r.statistics[0])
+    last = r.curve[-1]
+    assert (last["value"], last["bound"]) == (7, 7) and last["method"] and last["seconds"] >= 0
     assert "makespan 7" in repr(r)
 
 
