@@ -85,13 +85,21 @@ static void starve(sked_i_gaus_rounds *r)
     r->starts = r->set->starts < r->threads ? r->set->starts : r->threads;
 }
 
-/*
- * So large that measuring a step would take too long: a step takes a microsecond an op or more. Where the
- * means cannot descend alone, only the polish is left.
- */
+/* A loop with capacities: the means cannot descend alone, only the polish is left. Needs an incumbent. */
+static void leave_polish(sked_i_gaus_rounds *r)
+{
+    tools *first = r->workers[0].tools;
+    if (sked_i_gaus_means_suffice(r->model) || r->period == 0 || r->best.value == INFINITY)
+        return;
+    first->polishes = true;
+    r->starts = 0;
+}
+
+/* So large that measuring a step would take too long: a step takes a microsecond an op or more. */
 static bool hopeless(const sked_i_gaus_rounds *r, double left)
 {
-    const double steps = sked_i_gaus_means_suffice(r->model) ? 120 : 40;
+    const bool means = sked_i_gaus_means_suffice(r->model);
+    const double steps = means ? 120 : r->period > 0 ? 40 : 0;
     return r->threads * 0.3 * left < steps * 1e-6 * r->n;
 }
 
@@ -111,10 +119,9 @@ static sked_status afford_starts(sked_i_gaus_rounds *r, sked_error *err)
     tuning.iterations = 2;
     sked_i_gaus_place_means(r->model, SKED_I_GAUS_START_MIDPOINT, NULL, NULL, t->mu);
     if (hopeless(r, left)) {
-        tools *first = w->tools;
-        first->polishes = !sked_i_gaus_means_suffice(r->model) && r->best.value < INFINITY;
-        r->starts = first->polishes ? 0 : 1;
+        r->starts = 1;
         starve(r);
+        leave_polish(r);
         return SKED_OK;
     }
     const sked_status st =
@@ -123,8 +130,10 @@ static sked_status afford_starts(sked_i_gaus_rounds *r, sked_error *err)
     const double count =
         floor(sked_i_gaus_ranks(r->run) * r->threads * 0.3 * left / (120 * fmax(1e-7, step)));
     r->starts = count < r->starts ? (int)fmax(count, 1) : r->starts;
-    if (count < 1)
+    if (count < 1) {
         starve(r);
+        leave_polish(r);
+    }
     return st;
 }
 
