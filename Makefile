@@ -10,7 +10,7 @@ CUDACXX ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/n
 export CUDACXX
 
 .PHONY: all tests test python demo install bench fuzz fuzz-build fuzz-short asan tsan cuda cuda-test emulated mpi debug format soak valgrind \
-	check-format lint clean site site-test package package-test
+	check-format lint clean evidence evidence-full site site-test package package-test
 
 all: build/build.ninja
 	@cmake --build build -j $(JOBS)
@@ -57,6 +57,14 @@ install: all
 bench: all
 	build/sked-bench scale
 	build/sked-bench quality
+
+# Runs the commands that stand beside the figures of README.md and docs, and rewrites those figures: an hour on two
+# cores; evidence-full the long ones (hours, some with a GPU).
+evidence: all
+	@scripts/evidence.py
+
+evidence-full: all
+	@scripts/evidence.py --full
 
 # The documentation as a site in build/site, and what its reader may expect of it.
 site: all

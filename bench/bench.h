@@ -42,7 +42,15 @@ enum {
       ON(quality) | ON(gaus) | ON(memory) | ON(robust) | ON(real),                                           \
       "seconds per instance; without it, each set has its own limit")                                        \
     X(seed, INT, "seed", "N", 0, 0, 9e15, ON_ALL, "random seed")                                             \
-    X(seeds, INT, "seeds", "N", 5, 1, 20, ON(paper), "seeds of each method, from --seed on")                 \
+    X(seeds, INT, "seeds", "N", 0, 1, 20, ON(paper),                                                         \
+      "seeds of each method, from --seed on; without it 2, with --full 5")                                   \
+    X(full, FLAG, "full", "", false, 0, 0, ON(paper),                                                        \
+      "the whole protocol: all graphs, longer training, the stepwise rows; hours, with a GPU")               \
+    X(updates, INT, "updates", "N", 0, 1, 1000000000, ON(paper),                                             \
+      "updates of each model that a set trains; without it a few hundred, with --full 5,000 to 10,000")      \
+    X(models, TEXT, "models", "DIR", "build/paper", 0, 0, ON(paper),                                         \
+      "folder of the models that the tables train; those it has are taken as they are")                      \
+    X(json, TEXT, "json", "FILE", NULL, 0, 0, ON(paper), "record all figures, one JSON object a line")       \
     X(threads, INT, "threads", "N", 1, 1, 1024, ON_RUNS, "number of threads")                                \
     X(model, TEXT, "model", "FILE", NULL, 0, 0,                                                              \
       ON(paper) | ON(targets) | ON(robust) | ON(real) | ON(sampler),                                         \
@@ -56,8 +64,8 @@ enum {
     X(quick, FLAG, "quick", "", false, 0, 0, ON(sampler) | ON(real), "one graph of each kind and less time") \
     X(temperature, REAL, "temperature", "T", 0, 0, 1e6, ON(sampler),                                         \
       "of the draws; 0: those that follow the size of the problem")                                          \
-    X(backend, TEXT, "backend", "auto|cpu|cuda", "cpu", 0, 0, ON(gflownet) | ON(gaus),                       \
-      "where gaus and the set speed of gflownet compute")                                                    \
+    X(backend, TEXT, "backend", "auto|cpu|cuda", "cpu", 0, 0, ON(gflownet) | ON(gaus) | ON(paper),           \
+      "where gaus, the set speed of gflownet, and the models of paper compute")                              \
     X(exact, FLAG, "exact", "", false, 0, 0, ON(gaus), "also run method exact, 60 s per small instance")     \
     X(output, LIST, "output", "FILE", NO_VALUES, 0, 0, ON(paper),                                            \
       "draw the set temperature as SVG, short -o (repeatable)")                                              \
@@ -78,6 +86,8 @@ sked_status bench_gflownet_threads(const arguments *a, sked_error *err);
 
 /* ---------------------------------------------------------------- what the suites share */
 
+/* Of /proc/cpuinfo, in buf. */
+const char *processor_name(char *buf, size_t size);
 /* One line that says where the figures come from: version, processor, seed, threads. */
 void print_machine(const arguments *a);
 /* True where the folder of benchmark instances exists; says so on standard output where it does not. */

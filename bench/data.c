@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static void processor_name(char *buf, size_t size)
+const char *processor_name(char *buf, size_t size)
 {
     FILE *f = fopen("/proc/cpuinfo", "r");
     char line[512];
@@ -22,14 +22,14 @@ static void processor_name(char *buf, size_t size)
     }
     if (f != NULL)
         fclose(f);
+    return buf;
 }
 
 void print_machine(const arguments *a)
 {
     char name[256];
-    processor_name(name, sizeof name);
-    printf("sked %s; %s; seed %.0f; %.0f thread(s)\n", sked_version(), name, (double)a->seed,
-           (double)a->threads);
+    printf("sked %s; %s; seed %.0f; %.0f thread(s)\n", sked_version(), processor_name(name, sizeof name),
+           (double)a->seed, (double)a->threads);
 }
 
 const char *data_path(const arguments *a, const char *part, char *buf, size_t size)

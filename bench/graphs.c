@@ -11,11 +11,16 @@ const char *random_family(int i)
     return families[(i + i / RANDOM_FAMILIES) % RANDOM_FAMILIES];
 }
 
-sked_status random_graph(int i, sked_graph **out, sked_error *err)
+sked_status random_graph_like(int i, const char *like, sked_graph **out, sked_error *err)
 {
     const sked_generate_options how = {
-        .size = sizeof how, .nodes = 50, .seed = 70000 + (uint64_t)(i / RANDOM_FAMILIES)};
+        .size = sizeof how, .nodes = 50, .seed = 70000 + (uint64_t)(i / RANDOM_FAMILIES), .like = like};
     return sked_graph_generate(random_family(i), &how, out, err);
+}
+
+sked_status random_graph(int i, sked_graph **out, sked_error *err)
+{
+    return random_graph_like(i, NULL, out, err);
 }
 
 /* By folder and name; inputs for throughput that repeat one for latency are not listed. */
@@ -89,9 +94,15 @@ bool network_fits(const csv *list, int row)
     return ops >= LEAST_NETWORK_OPS && ops <= MOST_NETWORK_OPS && parallelism >= least_parallelism;
 }
 
+const char *network_path(const arguments *a, const csv *list, int row, char *buf, size_t size)
+{
+    char part[200];
+    snprintf(part, sizeof part, "networks/%s.json", csv_get(list, row, "name"));
+    return data_path(a, part, buf, size);
+}
+
 sked_status network_graph(const arguments *a, const csv *list, int row, sked_graph **out, sked_error *err)
 {
-    char part[200], path[900];
-    snprintf(part, sizeof part, "networks/%s.json", csv_get(list, row, "name"));
-    return sked_graph_read(data_path(a, part, path, sizeof path), NULL, out, err);
+    char path[900];
+    return sked_graph_read(network_path(a, list, row, path, sizeof path), NULL, out, err);
 }

@@ -7,6 +7,8 @@ enum { RANDOM_FAMILIES = 5, RANDOM_GRAPHS = 5 * RANDOM_FAMILIES };
 /* Graph i of RANDOM_GRAPHS, 50 ops. The families take turns, so that every N-th still shows all of them. */
 const char *random_family(int i);
 sked_status random_graph(int i, sked_graph **out, sked_error *err);
+/* The same of another set of parameters (`sked generate --like`). */
+sked_status random_graph_like(int i, const char *like, sked_graph **out, sked_error *err);
 
 enum { MOST_REAL_OPS = 500 };
 /* Real graphs: number 0 is the one nearest to the paper's 78 ops that has parallel branches. */
@@ -23,5 +25,6 @@ enum { LEAST_NETWORK_OPS = 100, MOST_NETWORK_OPS = 600 };
 sked_status networks_read(const arguments *a, csv *out, sked_error *err);
 /* It has as many ops, and work of 1.05 critical paths at least. */
 bool network_fits(const csv *list, int row);
+const char *network_path(const arguments *a, const csv *list, int row, char *buf, size_t size);
 sked_status network_graph(const arguments *a, const csv *list, int row, sked_graph **out, sked_error *err);
 #endif

@@ -20,9 +20,13 @@ static const manual manuals[SUITE_COUNT] = {
          "sked-bench sampler --quick --model model.safetensors\nsked-bench sampler --only known --list",
          NULL},
     [SUITE_paper] =
-        {"Sets: random, one, real, networks, and on request temperature. All of them take some 40 "
-         "minutes; --only, --sample and --seeds limit that.",
-         "sked-bench paper --threads 2 --model model.safetensors\n"
+        {"Sets: table1, table2, table3, figures, generators; on request (--only) random, networks and "
+         "temperature. The first five take some 20 minutes on two cores: two seeds, a part of the graphs, "
+         "short training. --full is the whole protocol. Models are kept in --models, so a run that was "
+         "stopped "
+         "goes on; bench/figures/paper.py draws what --json has recorded.",
+         "sked-bench paper --threads 2 --json paper.jsonl\n"
+         "sked-bench paper --full --backend cuda --json paper.jsonl\n"
          "sked-bench paper --only networks --sample 4 --seeds 2 --list\n"
          "sked-bench paper --only temperature -o temperature.svg",
          NULL},

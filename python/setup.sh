@@ -10,5 +10,6 @@ if ! cmp -s "$wanted" "$venv/installed.txt"; then
     "$venv/bin/python" -m pip install -q --disable-pip-version-check -r "$wanted"
     cp "$wanted" "$venv/installed.txt"
 fi
+# Debian's pip does not know the short form of --config-settings yet.
 "$venv/bin/python" -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps --force-reinstall \
-    -Cbuild-dir="$build/python" -Ccmake.define.SKED_PYTHON_LIBRARY="$build/libsked.a" .
+    --config-settings=build-dir="$build/python" --config-settings=cmake.define.SKED_PYTHON_LIBRARY="$build/libsked.a" .

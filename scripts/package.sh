@@ -7,4 +7,5 @@ if ! DEB_RULES_REQUIRES_ROOT=no SKED_PACKAGES=build/package debian/rules clean b
     cat $log >&2
     exit 1
 fi
+dh_clean
 ls build/package/*.deb

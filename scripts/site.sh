@@ -10,5 +10,10 @@ if ! cmp -s requirements-docs.txt $tools/made-from.txt; then
     $tools/bin/pip install -q --disable-pip-version-check -r requirements-docs.txt
     cp requirements-docs.txt $tools/made-from.txt
 fi
-NO_MKDOCS_2_WARNING=1 $tools/bin/mkdocs build --strict --quiet
+# Not --quiet: with it mkdocs does not count warnings.
+log=build/site.log
+if ! NO_MKDOCS_2_WARNING=1 $tools/bin/mkdocs build --strict >$log 2>&1; then
+    grep -v '^INFO' $log >&2
+    exit 1
+fi
 echo "build/site/index.html"

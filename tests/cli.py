@@ -812,19 +812,87 @@ def samples_carry_what_the_manual_says(folder):
 
 
 @test
+def graphs_like_a_publication(folder):
+    graph = os.path.join(folder, "g.json")
+    expect(run("generate", "watts-strogatz", "--nodes", 50, "--like", "paper", "-o", graph), 0)
+    assert len(json.load(open(graph))["edges"]) == 200
+    expect(run("generate", "tree", "--nodes", 50, "--like", "paper", "-o", graph), 2, "no graphs of this family")
+
+
+@test
 def paper_suite_says_where_it_loses(folder):
     shown = expect(bench("paper", "--only", "random", "--sample", 25, "--seeds", 2, "--list", "--quiet"), 0).stdout
-    for part in ("gflownet beside the others", "in the paper", "92.02", "seed 0", "2 seed(s)", "erdos-renyi, 50 ops", "s in all"):
+    for part in ("Where a gflownet row is below", "in the paper", "92.02", "seed 0", "2 seed(s)", "erdos-renyi, 50 ops", "s in all"):
         assert part in shown, (part, shown)
-    for method in ("list", "random list", "brkga", "search", "gflownet"):
+    for method in ("list", "random list", "brkga", "search", "gflownet, built in"):
         for stages in ("as made", "local", "local, improve=5"):  # of the graph, and in the mean
-            assert len(re.findall(rf"^{method} +{stages} +\d+\.\d+ ±", shown, flags=re.M)) == 2, (method, stages)
-    assert len(re.findall(r"^random +(?:as made|local|local, improve=5) .* gflownet ", shown, flags=re.M)) >= 3, shown
-    expect(bench("paper", "--only", "nothing"), 2, "random, one, real, networks")
+            assert len(re.findall(rf"^\| {method} \| {stages} \| \d+\.\d+ ± ", shown, flags=re.M)) == 2, (method, stages)
+    assert "encode-once" not in shown, shown  # nothing is trained here
+    expect(bench("paper", "--only", "nothing"), 2, "table1, table2, table3, figures, generators")
     picture = os.path.join(folder, "t.svg")
     expect(bench("paper", "-o", picture), 2, "--only temperature")
+    expect(bench("paper", "--json", "/no/such/folder/x.jsonl"), 4, "/no/such/folder")
     expect(bench("paper", "--only", "temperature", "--sample", 25, "--quiet", "-o", picture), 0)
     xml.dom.minidom.parse(picture)
+
+
+def networks(folder, *names):
+    """Benchmark data of tiny networks with these names."""
+    lines = ["name,kind,ops,edges,work_ms,critical_path_ms,parallelism,depth,width,edge_mb"]
+    os.makedirs(os.path.join(folder, "networks"))
+    for name in names:
+        expect(run("generate", "layered", "--nodes", 20, "-o", os.path.join(folder, "networks", name + ".json")), 0)
+        lines.append(f"{name},inference,20,40,1,1,2,5,5,1")
+    with open(os.path.join(folder, "networks", "networks.csv"), "w") as file:
+        file.write("\n".join(lines) + "\n")
+    return folder
+
+
+@test
+def paper_suite_trains_and_records(folder):
+    record = os.path.join(folder, "r.jsonl")
+    base = ["paper", "--seeds", 1, "--updates", 2, "--models", os.path.join(folder, "models"), "--quiet", "--json", record]
+    data = networks(os.path.join(folder, "data"), "hrnet_w18", "train_mlp_8", "rgcn_12rel")
+    shown = expect(bench(*base, "--only", "table1", "--data", data), 0).stdout
+    for row in ("ppo, encode-once | as made", "gflownet, encode-once | local, improve=5", "ppo | in the paper"):
+        assert f"\n| {row} |" in shown, (row, shown)
+    shown = expect(bench(*base, "--only", "table3", "--data", data), 0).stdout
+    assert "Mean of 2 graph(s), 1 seed(s)" in shown and "2 updates of 100 trajectories" in shown, shown
+    rows = [json.loads(line) for line in open(record)]
+    assert rows[0]["kind"] == "run" and rows[0]["seeds"] == 1 and not rows[0]["full"], rows[0]
+    for method in ("list", "brkga", "ppo, encode-once", "gflownet, encode-once"):
+        mine = [r for r in rows if r["kind"] == "row" and r["method"] == method]
+        assert [r["stages"] for r in mine] == ["as made", "local", "local, improve=5"], mine
+        assert all(1 <= r["top1"] <= 4 and r["graphs"] == 2 for r in mine), mine
+        assert all((r["updates"] == 2) == ("encode" in method) for r in mine), mine
+    assert [r["top1"] for r in rows if r["kind"] == "published"] == [2.74, 2.59, 2.41, 2.71], rows
+    again = expect(bench(*base, "--only", "table3", "--data", data), 0).stdout  # with the models of the first run
+
+    def without_seconds(text):
+        return re.sub(r"\d+\.\d+ \|$|\d+\.\d s ", "", text, flags=re.M)
+
+    assert without_seconds(again) == without_seconds(shown), again
+    unknown = networks(os.path.join(folder, "other"), "hrnet_w18", "no_family_of_ours")
+    expect(bench(*base, "--only", "table3", "--data", unknown), 6, "row 3: this network is in no family")
+
+
+@test
+def paper_suite_figures_and_generators(folder):
+    record, models = os.path.join(folder, "r.jsonl"), os.path.join(folder, "models")
+    base = ["paper", "--seeds", 1, "--updates", 10, "--models", models, "--quiet", "--json", record, "--only"]
+    expect(bench(*base, "figures"), 0)
+    rows = [json.loads(line) for line in open(record)]
+    kinds = [r["kind"] for r in rows]
+    assert kinds.count("correlation") == 3 and kinds.count("rewards") == 8 and kinds.count("curve") == 5, kinds
+    for r in rows:
+        assert r["kind"] != "rewards" or sum(r["counts"]) == 1000, r
+        assert r["kind"] != "curve" or r["updates"] == list(range(1, 11)) and all(1 <= x <= 4 for x in r["mean"]), r
+    warm = {r["temperature"]: r["mean"] for r in rows if r["kind"] == "rewards"}
+    assert warm[0.01] > warm[0.1] > warm[1], warm
+    expect(bench(*base, "generators", "--sample", 10), 0)
+    means = {r["set"]: r for r in map(json.loads, open(record)) if r["kind"] == "generators" and r["family"] == "mean"}
+    assert means["--like paper"]["list"] < means["default"]["list"], means
+    assert means["--like paper"]["edges"] > means["default"]["edges"], means
 
 
 @test

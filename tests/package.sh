@@ -60,7 +60,9 @@ if [ $# -gt 1 ]; then # hide the real folders, install, look, remove
     expect "" dpkg -i "$packages"/*.deb
     check ""
     expect "" dpkg --purge sked libsked-dev libsked0.1 python3-sked
-    ! [ -e /usr/bin/sked ] && ! [ -e /usr/lib/python3/dist-packages/sked ] || fail "dpkg --purge leaves something behind"
+    if [ -e /usr/bin/sked ] || [ -e /usr/lib/python3/dist-packages/sked ]; then
+        fail "dpkg --purge leaves something behind"
+    fi
     echo "$passed"
     exit 0
 fi

@@ -30,6 +30,12 @@ def test_nothing_from_elsewhere() -> None:
         assert not found, f"{path} loads {found[0]}"
 
 
+def test_warnings_are_errors() -> None:
+    """mkdocs counts only the warnings that it may print."""
+    log = (site.parent / "site.log").read_text(encoding="utf-8")
+    assert "Documentation built" in log and "WARNING" not in log, log
+
+
 def refused(text: str) -> str:
     with tempfile.NamedTemporaryFile("w", suffix=".h") as file:
         file.write(text)
@@ -84,6 +90,7 @@ def test_in_a_browser(shots: str) -> bool:
 
 
 test_nothing_from_elsewhere()
+test_warnings_are_errors()
 test_header_reference()
 browsed = test_in_a_browser(sys.argv[3] if len(sys.argv) > 3 else "")
-print("3 passed, 0 failed" if browsed else "2 passed, 0 failed, 1 skipped")
+print("4 passed, 0 failed" if browsed else "3 passed, 0 failed, 1 skipped")

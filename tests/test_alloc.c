@@ -707,6 +707,26 @@ static sked_status act_profile(const void *data, sked_error *err)
     return st;
 }
 
+/* data: a graph's text. A trace as its profile: complete events, begins and ends. */
+static sked_status act_trace(const void *data, sked_error *err)
+{
+    static const char trace[] =
+        "[{\"name\":\"0\",\"ph\":\"X\",\"dur\":1},{\"name\":\"1\",\"ph\":\"B\",\"ts\":1},"
+        "{\"ph\":\"E\",\"ts\":3},{\"name\":\"0_kernel_time\",\"ph\":\"X\",\"dur\":2}]";
+    const sked_read_options opt = {
+        .size = sizeof opt, .format = "native", .profile = SKED_BINARY_DIR "/test_alloc.trace.json"};
+    sked_graph *g = NULL;
+    FILE *f = fopen(opt.profile, "w");
+    assert_non_null(f);
+    fputs(trace, f);
+    fclose(f);
+    const sked_status st = sked_graph_parse("g.json", data, strlen(data), &opt, &g, err);
+    assert_true((st == SKED_OK) == (g != NULL));
+    sked_graph_destroy(g);
+    remove(opt.profile);
+    return st;
+}
+
 /* data: a graph, which becomes a loop. */
 static sked_status act_back_edges(const void *data, sked_error *err)
 {
@@ -726,6 +746,7 @@ static void profiles(void **state)
     sked_graph *g = NULL;
     OK(build(9, &g, err));
     fail_everywhere("profile", act_profile, g);
+    fail_everywhere("trace", act_trace, "{\"ops\":[{\"duration\":1},{\"duration\":2}],\"edges\":[[0,1]]}");
     fail_everywhere("back edges", act_back_edges, g);
     sked_graph_destroy(g);
 }

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { OPS = 300 };
+enum { OPS = 120 };
 
 static void note(sked_i_value_curve *c, int64_t evaluations, double value, double bound, double ii)
 {
@@ -131,7 +131,7 @@ static void searches_note_improvements(void **state)
     p.bandwidth = 2;
     for (int threads = 1; threads <= 2; threads++) {
         sked_result r = {.size = sizeof r};
-        run("search", &p, threads, 40000, &r);
+        run("search", &p, threads, 20000, &r);
         check_curve(&r);
         assert_true(r.n_curve > 5); /* not only what was offered at the end */
         sked_result_clear(&r);

@@ -711,6 +711,71 @@ static void test_profile(void **state)
     FAILS(SKED_ERR_FORMAT, "must be an object", apply_profile("[1]", &g, err));
 }
 
+/* Durations of m, s and u after a profile. */
+static void expect_profiled(const char *profile, double m, double s, double u)
+{
+    sked_graph *g = NULL;
+    OK(apply_profile(profile, &g, err));
+    assert_true(sked_graph_duration(g, 0) == m && sked_graph_duration(g, 1) == s &&
+                sked_graph_duration(g, 2) == u);
+    sked_graph_destroy(g);
+}
+
+static void test_trace_as_profile(void **state)
+{
+    (void)state;
+    /* Medians of one, two and three events; other names, phases and keys are passed over. */
+    expect_profiled("[{\"name\":\"m\",\"ph\":\"X\",\"ts\":5,\"dur\":3,\"args\":{\"a\":[1]}},"
+                    "{\"name\":\"s\",\"ph\":\"X\",\"dur\":9},{\"name\":\"s\",\"ph\":\"X\",\"dur\":2},"
+                    "{\"name\":\"s\",\"ph\":\"X\",\"dur\":1.5},{\"name\":\"s\",\"ph\":\"C\",\"dur\":100},"
+                    "{\"name\":\"other\",\"ph\":\"X\"},{\"ph\":\"M\",\"name\":[1]},{}]",
+                    3, 2, 4);
+    expect_profiled("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[{\"name\":\"u\",\"ph\":\"X\",\"dur\":1},"
+                    "{\"name\":\"u\",\"ph\":\"X\",\"dur\":2}],\"otherData\":{}}",
+                    1, 9, 1.5);
+    /* Begin and end nest within a thread; what is never closed or never opened says nothing. */
+    expect_profiled(
+        "[{\"name\":\"m\",\"ph\":\"B\",\"ts\":0,\"pid\":1,\"tid\":1},"
+        "{\"name\":\"u\",\"ph\":\"B\",\"ts\":1,\"pid\":1,\"tid\":\"x\"},"
+        "{\"name\":\"inner\",\"ph\":\"B\",\"ts\":1,\"pid\":1,\"tid\":1},"
+        "{\"ph\":\"E\",\"ts\":2,\"pid\":1,\"tid\":1},{\"ph\":\"E\",\"ts\":7,\"pid\":1,\"tid\":1},"
+        "{\"ph\":\"E\",\"ts\":8,\"pid\":1,\"tid\":1},{\"ph\":\"E\",\"ts\":4,\"pid\":1,\"tid\":\"x\"},"
+        "{\"name\":\"s\",\"ph\":\"B\",\"ts\":9,\"pid\":2,\"tid\":1}]",
+        7, 9, 3);
+    /* ONNX Runtime's names, of a node without a name, too. */
+    expect_profiled("[{\"cat\":\"Node\",\"name\":\"m_kernel_time\",\"ph\":\"X\",\"dur\":11},"
+                    "{\"name\":\"sub_1_kernel_time\",\"ph\":\"X\",\"dur\":12},"
+                    "{\"name\":\"sub_0_kernel_time\",\"ph\":\"X\",\"dur\":13},"
+                    "{\"name\":\"sub_7_kernel_time\",\"ph\":\"X\",\"dur\":13},"
+                    "{\"name\":\"_kernel_time\",\"ph\":\"X\",\"dur\":13},"
+                    "{\"name\":\"m_fence_before\",\"ph\":\"X\",\"dur\":14}]",
+                    11, 12, 4);
+    expect_profiled("{\"m\": 2, \"u\": 3}", 2, 9, 3);
+}
+
+static void test_trace_refused(void **state)
+{
+    static const bad list[] = {
+        {"[]", "no event of the trace has the name of an op"},
+        {"[{\"name\":\"x\",\"ph\":\"X\",\"dur\":1}]", "no event of the trace"},
+        {"[{\"name\":\"m\",\"ph\":\"X\"}]", "needs a \"dur\""},
+        {"[{\"name\":\"m\",\"ph\":\"X\",\"dur\":-1}]", "needs a \"dur\""},
+        {"[{\"name\":\"m\",\"ph\":\"X\",\"dur\":\"1\"}]", "\"dur\" must be a number"},
+        {"[{\"name\":\"m\",\"ph\":\"B\"}]", "needs a \"ts\""},
+        {"[{\"name\":\"m\",\"ph\":\"B\",\"ts\":5},{\"ph\":\"E\",\"ts\":4}]", "ends before it begins"},
+        {"[{\"name\":\"m\",\"ph\":\"X\",\"dur\":1}", "not closed"},
+        {"[{\"name\":\"m\",\"ph\":\"X\",\"dur\":1}] 2", "profile.json"},
+        {"{\"traceEvents\":[{\"name\":\"m\",\"ph\":\"X\",\"dur\":1}]} 2", "profile.json"},
+        {"{\"traceEvents\":1}", "no op called 'traceEvents'"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        sked_graph *g = NULL;
+        FAILS(SKED_ERR_FORMAT, list[i].part, apply_profile(list[i].text, &g, err));
+        assert_null(g);
+    }
+}
+
 /* ------------------------------------------------------------------ other JSON graphs */
 
 static void test_node_link(void **state)
@@ -1506,6 +1571,8 @@ int main(void)
         cmocka_unit_test(test_library_meaning),
         cmocka_unit_test(test_library_refuses),
         cmocka_unit_test(test_profile),
+        cmocka_unit_test(test_trace_as_profile),
+        cmocka_unit_test(test_trace_refused),
         cmocka_unit_test(test_node_link),
         cmocka_unit_test(test_node_link_refuses),
         cmocka_unit_test(test_dnn_partitioning),

@@ -149,6 +149,69 @@ static void graphs_stay_the_same(void **state)
     }
 }
 
+/* ------------------------------------------------------------------ sets of parameters */
+
+static sked_graph *make_like(const char *family, int32_t nodes, uint64_t seed)
+{
+    const sked_generate_options o = {.size = sizeof o, .nodes = nodes, .seed = seed, .like = "paper"};
+    return make_full(family, &o);
+}
+
+static double parallelism_of(const sked_graph *g)
+{
+    sked_graph_info info = {.size = sizeof info};
+    OK(sked_graph_describe(g, &info, err));
+    return info.work / info.critical_path;
+}
+
+/* Every graph allows a speedup of 3; a seed gives the same one again; degrees stay as graphs grow. */
+static void like_paper(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"erdos-renyi", "layered", "stochastic-block", "watts-strogatz",
+                                        "barabasi-albert"};
+    for (int f = 0; f < 5; f++) {
+        double edges = 0;
+        int drawn_again = 0;
+        for (uint64_t seed = 0; seed < 40; seed++) {
+            sked_graph *g = make_like(names[f], 50, seed), *same = make_like(names[f], 50, seed);
+            assert_true(parallelism_of(g) >= 3 && same_edges(g, same));
+            edges += (double)g->n_edges / 40;
+            sked_graph *first = make(names[f], 50, seed);
+            drawn_again += strcmp(names[f], "layered") == 0 && !same_edges(g, first);
+            sked_graph_destroy(g);
+            sked_graph_destroy(same);
+            sked_graph_destroy(first);
+        }
+        if (strcmp(names[f], "layered") == 0)
+            assert_true(drawn_again > 0 && drawn_again < 40 && edges < 120);
+        else
+            assert_true(edges > 170 && edges < 210);
+    }
+    sked_graph *g = make_like("erdos-renyi", 1000, 1);
+    assert_true(g->n_edges > 3600 && g->n_edges < 4600);
+    sked_graph_destroy(g);
+}
+
+static void like_is_checked(void **state)
+{
+    (void)state;
+    static const char *const given[] = {"m=1"};
+    sked_graph *g = NULL;
+    sked_generate_options o = {.size = sizeof o, .nodes = 50, .like = "papr"};
+    FAILS(SKED_ERR_ARGUMENT, "did you mean 'paper'", sked_graph_generate("layered", &o, &g, err));
+    o.like = "paper";
+    FAILS(SKED_ERR_ARGUMENT, "no graphs of this family", sked_graph_generate("chain", &o, &g, err));
+    o.nodes = 2;
+    FAILS(SKED_ERR_ARGUMENT, "work of 3 critical paths", sked_graph_generate("layered", &o, &g, err));
+    o.nodes = 50;
+    o.settings = given; /* what is given is kept */
+    o.n_settings = 1;
+    OK(sked_graph_generate("barabasi-albert", &o, &g, err));
+    assert_int_equal(g->n_edges, 49);
+    sked_graph_destroy(g);
+}
+
 /* ------------------------------------------------------------------ single families */
 
 static void close_to(double got, double want, double tolerance)
@@ -656,6 +719,8 @@ int main(void)
         cmocka_unit_test(sizes_are_kept),
         cmocka_unit_test(seeds_decide),
         cmocka_unit_test(graphs_stay_the_same),
+        cmocka_unit_test(like_paper),
+        cmocka_unit_test(like_is_checked),
         cmocka_unit_test(random_families_have_their_edges),
         cmocka_unit_test(ring_degrees),
         cmocka_unit_test(layered_is_as_published),

@@ -387,6 +387,55 @@ static void test_programs(void **state)
     rmdir(folder);
 }
 
+/* A target of the Python package where `python3` is this script, or absent for NULL. */
+static sked_status with_python(const char *python, const char *spec, double *time, sked_error *err)
+{
+    char folder[] = "/tmp/sked-python-XXXXXX", path[100], before[4096];
+    sked_graph *g = fork_graph(1, 1, 0);
+    sked_schedule *s = fork_schedule();
+    sked_problem p;
+    sked_target *t = NULL;
+    sked_problem_init(&p, g);
+    p.devices = 2;
+    assert_non_null(mkdtemp(folder));
+    if (python != NULL) {
+        char script[100];
+        write_script(folder, python, script, sizeof script);
+        snprintf(path, sizeof path, "%s/python3", folder);
+        assert_int_equal(rename(script, path), 0);
+    }
+    snprintf(before, sizeof before, "%s", getenv("PATH"));
+    setenv("PATH", folder, 1);
+    sked_status st = sked_target_create(spec, &p, 0, &t, err);
+    if (st == SKED_OK)
+        st = measured_time(t, s, time, err);
+    setenv("PATH", before, 1);
+    if (python != NULL)
+        unlink(path);
+    rmdir(folder);
+    sked_target_destroy(t);
+    sked_schedule_destroy(s);
+    sked_graph_destroy(g);
+    return st;
+}
+
+static void test_python_targets(void **state)
+{
+    (void)state;
+    double time = 0;
+    FAILS(SKED_ERR_ARGUMENT, "onnxruntime wants a model", with_python(NULL, "onnxruntime", &time, err));
+    FAILS(SKED_ERR_UNSUPPORTED, "no python3 on the PATH", with_python(NULL, "torch:m.pt2", &time, err));
+    FAILS(SKED_ERR_UNSUPPORTED, "'torch', which python3 does not find: `pip install 'libsked[torch]'`",
+          with_python("for m; do :; done; echo $m", "torch:m.pt2", &time, err));
+    FAILS(SKED_ERR_DEVICE, "could not be asked", with_python("exit 1", "torch:m.pt2", &time, err));
+    FAILS(SKED_ERR_ARGUMENT, "'torch' stands alone", with_python(NULL, "noisy+torch:m.pt2", &time, err));
+    /* It is asked for its modules first, then measures. */
+    static const char python[] = "case \"$1 $2 $3 $4\" in '-c '*) echo complete;; "
+                                 "'-m sked.command onnxruntime m.onnx') test -s \"$6\" && echo $5;; esac";
+    OK(with_python(python, "onnxruntime,retries=0:m.onnx 2.5", &time, err));
+    near(time, 2.5);
+}
+
 /* The program wrote the name of its plan there; true when that file still stands. */
 static bool plan_stands(const char *note)
 {
@@ -608,6 +657,7 @@ int main(void)
         cmocka_unit_test(test_repeats),
         cmocka_unit_test(test_schedules_of_another_graph),
         cmocka_unit_test(test_programs),
+        cmocka_unit_test(test_python_targets),
         cmocka_unit_test(test_awkward_programs),
         cmocka_unit_test(test_defaults_give_the_picture),
         cmocka_unit_test(test_unequal_machines),

@@ -362,6 +362,7 @@ typedef struct sked_generate_options {
     const char *demand;          /* "RES:capacity:distribution[;...]"; NULL: family's default */
     const char *const *settings; /* "key=value" family parameters (p=0.1, width=0.3) */
     int n_settings;
+    const char *like; /* "paper": those not given as in docs/generators.md; NULL: family's defaults */
 } sked_generate_options;
 SKED_API void sked_generate_options_init_sized(sked_generate_options *opt, size_t size);
 SKED_INIT_INPUT(sked_generate_options)

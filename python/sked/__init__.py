@@ -10,6 +10,9 @@ Examples:
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 from ._call import Progress
 from ._convert import from_networkx, from_onnx, from_torch
 from ._errors import (
@@ -50,7 +53,7 @@ from ._lists import (
 from ._machine import Device, Machine
 from ._native import lib as _lib
 from ._problem import Bound, Problem
-from ._robust import Member, Parameter, Plan, RobustResult, robust
+from ._robust import Measured, Member, Parameter, Plan, RobustResult, measure, robust
 from ._run import Result, bounds, schedule
 from ._schedule import Schedule, Simulation, diversity, read_schedule, simulate, validate
 
@@ -71,6 +74,7 @@ __all__ = [
     "Interrupted",
     "InvalidScheduleError",
     "Machine",
+    "Measured",
     "Member",
     "Method",
     "Option",
@@ -100,6 +104,7 @@ __all__ = [
     "from_onnx",
     "from_torch",
     "generate",
+    "measure",
     "methods",
     "parse",
     "read",
@@ -115,3 +120,12 @@ __all__ = [
     "train_options",
     "validate",
 ]
+
+_RUNTIMES = ("command", "onnxruntime", "profile", "torch")
+
+
+def __getattr__(name: str) -> Any:
+    """Runtimes are imported when they are first used: what they stand on is optional."""
+    if name in _RUNTIMES:
+        return importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -18,8 +18,9 @@ from typing import (
 
 import numpy as np
 
+from ._arrays import view
 from ._call import LongCall, ProgressFunction, Settings
-from ._errors import ArgumentError, DeviceError, c_text, text
+from ._errors import ArgumentError, DeviceError, c_text, call, text
 from ._graph import Graph
 from ._machine import Machine, MachineLike
 from ._native import ffi, lib
@@ -77,6 +78,48 @@ class Plan:
 
 Measurement = Union[float, "Tuple[float, Optional[Trace]]"]
 TargetFunction = Callable[[Plan], Measurement]
+
+
+class Measured(NamedTuple):
+    """What a target said of one schedule.
+
+    Attributes:
+        time: median of the runs.
+        deviation: standard deviation of one run; 0 where there was one.
+        runs: how many, warm-up not counted.
+        start: trace of the run nearest to the median; None: the target gives none.
+        finish: likewise.
+    """
+
+    time: float
+    deviation: float
+    runs: int
+    start: "Optional[NDArray[np.float64]]"
+    finish: "Optional[NDArray[np.float64]]"
+
+
+def measure(schedule: Schedule, target: str, *, seed: int = 0) -> Measured:
+    """Runs a schedule on a target.
+
+    Args:
+        schedule: what to run.
+        target: its spec: "noisy+linear:repeat=5", "command:./measure.sh", ...
+        seed: of simulated noise.
+
+    Raises:
+        DeviceError: it cannot be measured.
+    """
+    made = ffi.new("sked_target **")
+    call(lib.sked_target_create, c_text(target), schedule.problem._c, seed, made)
+    owner = ffi.gc(made[0], lib.sked_target_destroy)
+    out = ffi.gc(ffi.new("sked_measurement *"), lib.sked_measurement_clear)
+    out.size = ffi.sizeof("sked_measurement")
+    call(lib.sked_target_measure, owner, schedule._c, out)
+    trace = (
+        None if x == ffi.NULL else view(x, len(schedule), "f8", out)
+        for x in (out.start, out.finish)
+    )
+    return Measured(float(out.time), float(out.deviation), int(out.runs), *trace)
 
 
 class Parameter(NamedTuple):

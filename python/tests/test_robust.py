@@ -152,6 +152,19 @@ def test_log_and_resume(recommender, tmp_path):
     assert again.measurements["resumed"].sum() == count
 
 
+def test_measure(recommender):
+    s = sked.schedule(recommender, 3, method="list").schedule
+    assert sked.measure(s, "proxy") == (s.makespan, 0, 1, None, None)
+    m = sked.measure(s, "jitter:repeat=5,trace=true", seed=1)
+    assert m.runs == 5 and m.deviation > 0 and m.finish.max() > 0
+    assert (m.finish >= m.start).all() and m.start.shape == (len(s),)
+    assert m.time == sked.measure(s, "jitter:repeat=5,trace=true", seed=1).time
+    with pytest.raises(sked.ArgumentError, match="no target is called"):
+        sked.measure(s, "jiter")
+    with pytest.raises(sked.DeviceError):
+        sked.measure(s, "command,retries=0:false")
+
+
 def test_bad_targets(diamond):
     with pytest.raises(sked.ArgumentError, match="noisy"):
         sked.robust(diamond, 2, target="noisi")

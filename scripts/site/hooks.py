@@ -1,9 +1,10 @@
 """What mkdocs does for us beside its own work.
 
-- A line `folder/*` of the navigation stands for all pages of that folder that it does not name elsewhere.
+- A line `folder/*` of the navigation stands for all pages of that folder that it does not name elsewhere; `*` for those of
+  docs/ itself.
 - The reference pages are made from the header, from what the command says of itself and from the Python package.
 - Pages link to files of the repository as in any browser of it (`../examples/fir.dot`). The site carries those files under
-  source/, and such links lead there.
+  source/, and such links lead there. A folder appears as the list of its files.
 """
 from __future__ import annotations
 
@@ -19,6 +20,7 @@ from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
 sys.path.insert(0, str(ROOT / "scripts" / "site"))
 import c_reference  # noqa: E402 (mkdocs loads a hook without its folder on the path)
 import python_reference  # noqa: E402
@@ -37,14 +39,16 @@ def named(nav: object) -> set[str]:
 
 
 def expand(nav: list, pages: set[str]) -> list:
-    """The navigation with `folder/*` replaced by the other pages of the folder, by name."""
+    """The navigation with `folder/*` replaced by the other pages of the folder, by name; without empty sections."""
     done: list = []
     for item in nav:
         if isinstance(item, dict):
-            done.append({key: expand(value, pages) if isinstance(value, list) else value for key, value in item.items()})
-        elif item.endswith("/*"):
-            folder = ROOT / "docs" / item[:-2]
-            done += sorted({f"{item[:-1]}{path.name}" for path in folder.glob("*.md")} - pages)
+            key, value = next(iter(item.items()))
+            inner = expand(value, pages) if isinstance(value, list) else value
+            done += [{key: inner}] if inner else []
+        elif item.endswith("*"):
+            found = {path.relative_to(DOCS).as_posix() for path in (DOCS / item).parent.glob("*.md")}
+            done += sorted(found - pages)
         else:
             done.append(item)
     return done
@@ -73,11 +77,11 @@ def command_page() -> str:
 
 
 def outside(text: str, place: pathlib.PurePath) -> dict[str, pathlib.Path]:
-    """Links of a page at `place` in the repository that lead to files outside docs/."""
+    """Links of a page at `place` in the repository that lead to files and folders outside docs/."""
     found = {}
     for link in LINK.findall(FENCE.sub("", text)):
         path = (ROOT / place.parent / link[1]).resolve()
-        if path.is_file() and path.is_relative_to(ROOT) and not path.is_relative_to(ROOT / "docs"):
+        if path.exists() and path.is_relative_to(ROOT) and not path.is_relative_to(DOCS):
             found[link[1]] = path.relative_to(ROOT)
     return found
 
@@ -87,23 +91,44 @@ def place_of(source: str) -> pathlib.PurePath:
     return pathlib.PurePath(source[7:]) if source.startswith("source/") else pathlib.PurePath("docs", source)
 
 
+def inside(folder: pathlib.Path) -> list[str]:
+    """Names of the files in a folder of the repository."""
+    return sorted(path.name for path in (ROOT / folder).iterdir() if path.is_file())
+
+
 def carried(files: Files) -> set[pathlib.Path]:
-    """The files outside docs/ that pages lead to, and those that these lead to in turn."""
+    """The files and folders outside docs/ that pages lead to, and those that these lead to in turn."""
     waiting = [pathlib.Path("docs", file.src_uri) for file in files.documentation_pages()]
     known: set[pathlib.Path] = set()
     while waiting:
         place = waiting.pop()
-        if place.suffix == ".md" and (ROOT / place).exists():
+        new: set[pathlib.Path] = set()
+        if (ROOT / place).is_dir():
+            new = {place / name for name in inside(place)} - known
+        elif place.suffix == ".md":
             new = set(outside((ROOT / place).read_text(encoding="utf-8"), place).values()) - known
-            known |= new
-            waiting += new
+        known |= new
+        waiting += new
     return known
+
+
+def target(path: pathlib.Path) -> str:
+    """Where the site has a file or folder of the repository; a folder's README is its page."""
+    if (ROOT / path).is_dir():
+        return f"source/{path}/README.md" if (ROOT / path / "README.md").exists() else f"source/{path}/index.md"
+    return f"source/{path}"
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path in sorted(carried(files)):
-        files.append(File.generated(config, f"source/{path}", abs_src_path=str(ROOT / path),
-                                    inclusion=InclusionLevel.NOT_IN_NAV))
+        if (ROOT / path).is_dir():
+            if target(path).endswith("README.md"):
+                continue
+            lines = [f"# {path}", "", *(f"- [{name}]({name})" for name in inside(path))]
+            made = File.generated(config, target(path), content="\n".join(lines) + "\n", inclusion=InclusionLevel.NOT_IN_NAV)
+        else:
+            made = File.generated(config, target(path), abs_src_path=str(ROOT / path), inclusion=InclusionLevel.NOT_IN_NAV)
+        files.append(made)
     return files
 
 
@@ -138,9 +163,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     def lead(match: re.Match[str]) -> str:
         path = (ROOT / place.parent / match[2]).resolve()
         if match[2] in leave:
-            to = f"source/{leave[match[2]]}"
-        elif source.startswith("source/") and path.is_relative_to(ROOT / "docs"):
-            to = str(path.relative_to(ROOT / "docs"))
+            to = target(leave[match[2]])
+        elif source.startswith("source/") and path.is_relative_to(DOCS):
+            to = str(path.relative_to(DOCS))
         else:
             return match[0]
         return f"{match[1]}{os.path.relpath(to, os.path.dirname(source) or '.')}{match[3]}"

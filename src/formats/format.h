@@ -63,7 +63,10 @@ SKED_MUST_CHECK sked_status sked_i_library_apply(const char *path, const sked_gr
                                                  sked_error *err);
 SKED_MUST_CHECK sked_status sked_i_library_parse(const char *name, const char *text, size_t size,
                                                  const sked_graph *g, sked_graph **out, sked_error *err);
-/* Measured durations by op name (library.c): {"op": duration, ...}; ops it does not name keep theirs. */
+/*
+ * Measured durations by op name (library.c): {"op": duration, ...}, or a trace (trace_profile.h); ops it does
+ * not name keep theirs.
+ */
 SKED_MUST_CHECK sked_status sked_i_profile_apply(const char *path, const sked_graph *g, sked_graph **out,
                                                  sked_error *err);
 SKED_MUST_CHECK sked_status sked_i_profile_parse(const char *name, const char *text, size_t size,

@@ -2,6 +2,7 @@
  */
 #include "base/memory.h"
 #include "formats/json.h"
+#include "formats/trace_profile.h"
 
 #include <string.h>
 
@@ -355,7 +356,11 @@ sked_status sked_i_profile_parse(const char *name, const char *text, size_t size
     SKED_NEW0(seen, g->n_ops);
     memcpy(duration, g->duration, (size_t)g->n_ops * sizeof *duration);
     sked_i_json_begin(&j, &source, err);
-    read_profile(&j, g, duration, seen, &key);
+    const char *const events = sked_i_trace_find(&j);
+    if (events != NULL)
+        sked_i_trace_read(&j, events, g, duration);
+    else
+        read_profile(&j, g, duration, seen, &key);
     SKED_TRY(j.status);
     SKED_TRY(sked_i_graph_with_durations(g, duration, out, err));
 cleanup:

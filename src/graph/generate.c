@@ -7,6 +7,7 @@
 #include "graph/distribution.h"
 #include "graph/families/family.h"
 #include "graph/graph.h"
+#include "graph/like.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -149,6 +150,8 @@ static void drop_twins(sked_i_draft *p, int64_t *ptr, int32_t *seen)
 
 /* Each column draws from a stream of its own, so that changing one leaves the others as they are. */
 enum { STREAM_EDGES = 1, STREAM_DURATION, STREAM_BYTES, STREAM_MEMORY, STREAM_WEIGHT, STREAM_DEMAND };
+/* Seeds of graphs that are drawn again; demands have the streams from STREAM_DEMAND on. */
+enum { STREAM_AGAIN = STREAM_DEMAND + MOST_DEMANDS };
 
 typedef struct column {
     bool used;
@@ -364,6 +367,73 @@ static void find_given(const sked_family_info *f, const sked_generate_options *o
     }
 }
 
+/* One graph of the seed; name: what it is called. */
+static sked_status generate_once(const sked_i_family *f, const sked_generate_options *opt,
+                                 const double *value, const bool *given, uint64_t name, sked_graph **out,
+                                 sked_error *err)
+{
+    sked_status st = SKED_OK;
+    char text[80];
+    columns c = {0};
+    sked_i_draft plan = {.nodes = opt->nodes, .value = value, .given = given};
+    SKED_TRY(open_columns(f, opt, &c, err));
+    sked_i_rng_seed(&plan.rng, opt->seed, STREAM_EDGES);
+    if (opt->nodes > 0)
+        SKED_TRY(f->lay_out(&plan, err));
+    if (plan.failed) {
+        st = sked_i_no_memory(err);
+        goto cleanup;
+    }
+    snprintf(text, sizeof text, "%s-%d-%llu", f->info.name, (int)plan.n, (unsigned long long)name);
+    SKED_TRY(build(&plan, &c, text, out, err));
+cleanup:
+    clear_plan(&plan);
+    return st;
+}
+
+static sked_status is_parallel(const sked_graph *g, double least, bool *out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    double *head = NULL, work = 0;
+    SKED_NEW(head, g->n_ops);
+    sked_i_heads(g, head);
+    for (int32_t i = 0; i < g->n_ops; i++)
+        work += g->duration[i];
+    *out = work >= least * sked_i_critical_path(g, head);
+cleanup:
+    free(head);
+    return st;
+}
+
+/* Graphs of seeds that follow from the given one, that one first, until one is parallel enough. */
+static sked_status generate_parallel(const sked_i_family *f, const sked_generate_options *opt,
+                                     const double *value, const bool *given, double least, sked_graph **out,
+                                     sked_error *err)
+{
+    enum { ATTEMPTS = 1000 };
+    sked_generate_options one = *opt;
+    sked_i_rng seeds;
+    sked_i_rng_seed(&seeds, opt->seed, STREAM_AGAIN);
+    for (int k = 0; k < ATTEMPTS; k++) {
+        sked_graph *g = NULL;
+        bool good = false;
+        sked_status st = generate_once(f, &one, value, given, opt->seed, &g, err);
+        if (st == SKED_OK)
+            st = is_parallel(g, least, &good, err);
+        if (st == SKED_OK && good) {
+            *out = g;
+            return SKED_OK;
+        }
+        sked_graph_destroy(g);
+        if (st != SKED_OK)
+            return st;
+        one.seed = sked_i_rng_next(&seeds);
+    }
+    return sked_i_fail(err, SKED_ERR_ARGUMENT,
+                       "%s: none of %d graphs of %d ops has work of %g critical paths, as '%s' asks",
+                       f->info.name, ATTEMPTS, (int)opt->nodes, least, opt->like);
+}
+
 sked_status sked_graph_generate(const char *family, const sked_generate_options *opt, sked_graph **out,
                                 sked_error *err)
 {
@@ -371,9 +441,7 @@ sked_status sked_graph_generate(const char *family, const sked_generate_options 
     sked_status st = SKED_OK;
     double value[MOST_OPTIONS];
     bool given[MOST_OPTIONS];
-    char name[80];
-    columns c = {0};
-    sked_i_draft plan = {.nodes = opt->nodes, .value = value, .given = given};
+    const sked_i_like *like = NULL;
     const sked_i_family *f = find_family(family, err);
     if (f == NULL)
         return SKED_ERR_ARGUMENT;
@@ -383,17 +451,11 @@ sked_status sked_graph_generate(const char *family, const sked_generate_options 
     SKED_TRY(sked_i_options_parse(family, f->info.options, f->info.n_options, opt->settings, opt->n_settings,
                                   value, err));
     find_given(&f->info, opt, given);
-    SKED_TRY(open_columns(f, opt, &c, err));
-    sked_i_rng_seed(&plan.rng, opt->seed, STREAM_EDGES);
-    if (opt->nodes > 0)
-        SKED_TRY(f->lay_out(&plan, err));
-    if (plan.failed) {
-        st = sked_i_no_memory(err);
-        goto cleanup;
-    }
-    snprintf(name, sizeof name, "%s-%d-%llu", family, (int)plan.n, (unsigned long long)opt->seed);
-    SKED_TRY(build(&plan, &c, name, out, err));
+    if (opt->like == NULL)
+        return generate_once(f, opt, value, given, opt->seed, out, err);
+    SKED_TRY(sked_i_like_find(opt->like, family, &like, err));
+    sked_i_like_apply(like, f->info.options, f->info.n_options, opt->nodes, value, given);
+    SKED_TRY(generate_parallel(f, opt, value, given, sked_i_like_parallelism(like), out, err));
 cleanup:
-    clear_plan(&plan);
     return st;
 }

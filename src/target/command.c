@@ -4,20 +4,16 @@
  * and repeated, then reported.
  */
 #define _GNU_SOURCE
+#include "target/command.h"
+
 #include "formats/format.h"
 #include "target/answer.h"
 #include "target/shell.h"
-#include "target/target.h"
 
 #include <string.h>
 #include <unistd.h>
 
-enum { TIMEOUT, RETRIES };
-
-static const sked_option options[] = {
-    {"timeout", SKED_OPTION_REAL, "60", 0.001, 1e6, NULL, "seconds a run may take"},
-    {"retries", SKED_OPTION_INT, "1", 0, 1000, NULL, "further runs after one that failed or took too long"},
-};
+static const sked_option options[] = {SKED_I_COMMAND_OPTIONS("60")};
 
 static sked_status open_command(sked_target *t, const double *setting, sked_error *err)
 {
@@ -40,8 +36,8 @@ static sked_status write_schedule(const sked_target *t, const sked_schedule *s, 
 }
 
 /* One run: DEVICE where another one may do better. */
-static sked_status try_once(const sked_target *t, const sked_i_shell_command *p, const sked_schedule *s,
-                            sked_i_trace *out, sked_error *err)
+static sked_status try_once(const sked_target *t, const char *program, const sked_i_shell_command *p,
+                            const sked_schedule *s, sked_i_trace *out, sked_error *err)
 {
     sked_i_buffer text = {0};
     sked_error cause = {0};
@@ -52,51 +48,57 @@ static sked_status try_once(const sked_target *t, const sked_i_shell_command *p,
         st = sked_i_no_memory(err);
     } else if (wrong != NULL) {
         st = end == SKED_I_SHELL_STOPPED ? SKED_ERR_STOPPED : SKED_ERR_DEVICE;
-        sked_i_fail(err, st, "the program '%.100s' %s", t->argument, wrong);
+        sked_i_fail(err, st, "the program '%.100s' %s", program, wrong);
     } else {
         const bool timed = t->work > 0;
         st = sked_i_answer_read("output", text.data, (size_t)text.size, &t->problem, s, timed, out, &cause);
         if (st == SKED_ERR_MEMORY)
             sked_i_no_memory(err);
         else if (st != SKED_OK)
-            st = sked_i_fail(err, SKED_ERR_DEVICE, "the program '%.100s': %s", t->argument, cause.message);
+            st = sked_i_fail(err, SKED_ERR_DEVICE, "the program '%.100s': %s", program, cause.message);
     }
     sked_i_buffer_free(&text);
     return st;
 }
 
-static sked_status run_program(const sked_target *t, const double *setting, const char *path,
-                               const sked_schedule *s, sked_i_trace *out, sked_error *err)
+static sked_status run_program(const sked_target *t, const char *program, const double *setting,
+                               const char *path, const sked_schedule *s, sked_i_trace *out, sked_error *err)
 {
     sked_i_buffer command = {0};
     sked_error why = {0};
     sked_status st = SKED_ERR_DEVICE;
-    sked_i_buffer_text(&command, t->argument);
+    sked_i_buffer_text(&command, program);
     sked_i_buffer_text(&command, " \"$1\"");
     if (command.failed) {
         sked_i_buffer_free(&command);
         return sked_i_no_memory(err);
     }
     const sked_i_shell_command p = {
-        .command = command.data, .file = path, .timeout = setting[TIMEOUT], .stop = t->stop};
-    for (int k = 0; k <= (int)setting[RETRIES] && st == SKED_ERR_DEVICE; k++) {
+        .command = command.data, .file = path, .timeout = setting[SKED_I_COMMAND_TIMEOUT], .stop = t->stop};
+    for (int k = 0; k <= (int)setting[SKED_I_COMMAND_RETRIES] && st == SKED_ERR_DEVICE; k++) {
         why = (sked_error){0};
-        st = try_once(t, &p, s, out, &why);
+        st = try_once(t, program, &p, s, out, &why);
     }
     sked_i_buffer_free(&command);
     return st == SKED_OK ? st : sked_i_fail(err, st, "%s", why.message);
 }
 
-static sked_status run(sked_target *t, const double *setting, const sked_schedule *s, sked_i_trace *out,
-                       sked_error *err)
+sked_status sked_i_command_run(const sked_target *t, const char *program, const double *setting,
+                               const sked_schedule *s, sked_i_trace *out, sked_error *err)
 {
     char path[] = SKED_I_SHELL_FILE;
     sked_status st = write_schedule(t, s, path, err);
     if (st != SKED_OK)
         return st;
-    st = run_program(t, setting, path, s, out, err);
+    st = run_program(t, program, setting, path, s, out, err);
     unlink(path);
     return st;
+}
+
+static sked_status run(sked_target *t, const double *setting, const sked_schedule *s, sked_i_trace *out,
+                       sked_error *err)
+{
+    return sked_i_command_run(t, t->argument, setting, s, out, err);
 }
 
 const sked_i_target sked_i_target_command = {

@@ -1,6 +1,6 @@
 /*
  * A schedule on a SimGrid platform. The program sked-simgrid (tools/simgrid) runs it: SimGrid has one engine
- * for each process and ends the process on errors. So every run is a process of its own, which makes
+ * for each process and may end the process on errors. So every run is a process of its own, which makes
  * measurements repeatable and lets several threads and ranks measure at once.
  */
 #define _GNU_SOURCE

@@ -10,4 +10,6 @@
     X(jitter)               \
     X(threads)              \
     X(simgrid)              \
-    X(command)
+    X(command)              \
+    X(torch)                \
+    X(onnxruntime)

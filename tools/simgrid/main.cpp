@@ -1,8 +1,8 @@
 /*
  * sked-simgrid PLAN: runs one schedule on a SimGrid platform and prints time and trace as JSON. Target
  * `simgrid` writes the plan and calls this program. It is a program of its own because SimGrid keeps its
- * engine in global variables, one for each process, ends the process on errors, and brings ns-3, which would
- * make every start of sked thirty times as long.
+ * engine in global variables, one for each process, may end the process on errors, and brings libraries
+ * that take 35 ms to load and are partly under the GPL.
  *
  * The plan is text:
  *     sked-simgrid-1

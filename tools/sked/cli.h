@@ -149,6 +149,8 @@ enum {
     X(bytes, TEXT, "bytes", "DIST", NULL, 0, 0, ON(generate), "distribution of edge bytes")                  \
     X(memory, TEXT, "memory", "DIST", NULL, 0, 0, ON(generate), "distribution of result sizes")              \
     X(weight, TEXT, "weight", "DIST", NULL, 0, 0, ON(generate), "distribution of weights")                   \
+    X(like, TEXT, "like", "SET", NULL, 0, 0, ON(generate),                                                   \
+      "parameters of a publication's graphs: paper (five random families)")                                  \
     X(demand, TEXT, "demand", "SPEC", NULL, 0, 0, ON(generate),                                              \
       "resources: NAME:capacity:DIST, joined by ';'")                                                        \
     X(back_edges, INT, "back-edges", "N", 0, 0, 1e9, ON(generate) | ON(convert),                             \

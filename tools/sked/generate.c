@@ -88,7 +88,8 @@ sked_status run_generate(arguments *a, sked_error *err)
                                  .weight = a->weight,
                                  .demand = a->demand,
                                  .settings = a->set.at,
-                                 .n_settings = a->set.count};
+                                 .n_settings = a->set.count,
+                                 .like = a->like};
     const char *path = a->output.at[0];
     if (a->count > 0 || is_folder(path))
         return generate_many(a, &opt, path, a->count > 0 ? a->count : 1, err);

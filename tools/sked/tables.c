@@ -240,10 +240,11 @@ static void targets_text(void)
     for (int i = 0; i < sked_target_count(); i++)
         target_text(sked_target_at(i));
     fputc('\n', stdout);
-    put_wrapped(
-        stdout, "", 0,
-        "Targets compose: --target noisy:strength=0.3+linear+jitter applies its parts in that order. "
-        "threads, simgrid and command stand alone. Every target also takes, on any one of its parts,");
+    put_wrapped(stdout, "", 0,
+                "Targets compose: --target noisy:strength=0.3+linear+jitter applies its parts in that order. "
+                "threads, simgrid, command, torch and onnxruntime stand alone. Every target also takes, on "
+                "any one of "
+                "its parts,");
     for (int i = 0; i < sked_target_option_count(); i++)
         print_option(stdout, "  ", 19, sked_target_option_at(i), "");
 }

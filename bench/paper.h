@@ -1,0 +1,217 @@
+/*
+ * What the files of `sked-bench paper` share: our rows for the tables of "Robust Scheduling with GFlowNets"
+ * (ICLR 2023), the models that some rows train first, and how rows are printed and recorded.
+ */
+#ifndef SKED_BENCH_PAPER_H
+#define SKED_BENCH_PAPER_H
+#include "graphs.h"
+
+#include <math.h>
+
+enum {
+    PAPER_DEVICES = 4,
+    PAPER_DRAWS = 1000,
+    PAPER_TOP = 100,
+    PAPER_NOISES = 5,          /* noisy: the mean over this many sets of true durations */
+    PAPER_EVALUATIONS = 75000, /* complete schedules that brkga and search build, */
+    PAPER_EVALUATED_OPS = 100, /* fewer in proportion above this many ops */
+    PAPER_POPULATION = 2 * PAPER_DRAWS,
+    PAPER_MOST_SEEDS = 20,
+};
+
+/* ---------------------------------------------------------------- the run */
+
+typedef struct paper_run {
+    const arguments *a;
+    int seeds;
+    bool full;
+    json_out json; /* where results are recorded, one object a line; file NULL: nowhere */
+    file_out file;
+} paper_run;
+
+/* Begins an object of the given kind on a line of its own; paper_record_end ends it. Only where json.file. */
+void paper_record(paper_run *r, const char *kind);
+void paper_record_numbers(paper_run *r, const char *key, const double *x, int n);
+void paper_record_end(paper_run *r);
+
+/* ---------------------------------------------------------------- who takes part: the only list */
+
+/*
+ * Id, label, method, settings, candidates, schedules that one of its iterations builds (0: it ends by
+ * itself), the learner that makes its model. A member of the one-shot pipeline is named by its method: what
+ * the pipeline itself sets (random priorities of list, say) holds here, too.
+ */
+#define PAPER_METHOD_LIST(X)                                                                                 \
+    X(LIST, "list", "list", SETTINGS("priority=critical-path"), 1, 0, -1)                                    \
+    X(RANDOM_LIST, "random list", "list", SETTINGS(NULL), PAPER_DRAWS, 0, -1)                                \
+    X(BRKGA, "brkga", "brkga", SETTINGS(NULL), PAPER_DRAWS, PAPER_POPULATION, -1)                            \
+    X(SEARCH, "search", "search", SETTINGS(NULL), PAPER_DRAWS, 1, -1)                                        \
+    X(BUILT_IN, "gflownet, built in", "gflownet", SETTINGS(NULL), PAPER_DRAWS, 0, -1)                        \
+    X(PPO_ONCE, "ppo, encode-once", "gflownet", SETTINGS("prior=false", "temperature=0.25"), PAPER_DRAWS, 0, \
+      PAPER_LEARNER_PPO_ONCE)                                                                                \
+    X(PPO_STEPWISE, "ppo, stepwise", "gflownet", SETTINGS("prior=false", "temperature=0.25"), PAPER_DRAWS,   \
+      0, PAPER_LEARNER_PPO_STEPWISE)                                                                         \
+    X(ONCE, "gflownet, encode-once", "gflownet", SETTINGS("prior=false", "temperature=0.005"), PAPER_DRAWS,  \
+      0, PAPER_LEARNER_ONCE)                                                                                 \
+    X(STEPWISE, "gflownet, stepwise", "gflownet", SETTINGS("prior=false", "temperature=0.005"), PAPER_DRAWS, \
+      0, PAPER_LEARNER_STEPWISE)
+enum {
+#define X(id, ...) PAPER_##id,
+    PAPER_METHOD_LIST(X)
+#undef X
+        PAPER_METHODS
+};
+
+enum { PAPER_MOST_SETTINGS = 3 };
+typedef struct paper_method {
+    const char *label, *method, *settings[PAPER_MOST_SETTINGS];
+    int32_t candidates;
+    int32_t evaluations;
+    int learner; /* -1: none */
+} paper_method;
+extern const paper_method paper_methods[PAPER_METHODS];
+/* Not one of the rivals: ppo is, though it draws from the same networks. */
+bool paper_is_gflownet(int method);
+
+typedef struct paper_stage {
+    const char *name;
+    bool local;
+    int improve;
+} paper_stage;
+enum { PAPER_STAGES = 3 };
+extern const paper_stage paper_stages[PAPER_STAGES];
+
+/* ---------------------------------------------------------------- figures */
+
+/* A column is one figure of a row; `judged`: gflownet should not be below the others there. */
+#define PAPER_COLUMN_LIST(X)        \
+    X(top1, "top 1", true)          \
+    X(top100, "top 100", false)     \
+    X(noisy, "noisy", true)         \
+    X(bandwidth, "bandwidth", true) \
+    X(latency, "latency", true)     \
+    X(ged, "GED [%]", false)        \
+    X(d_inv, "d_inv", false)        \
+    X(d_sen, "d_sen", false)
+enum {
+#define X(field, name, judged) PAPER_##field,
+    PAPER_COLUMN_LIST(X)
+#undef X
+        PAPER_COLUMNS
+};
+enum { PAPER_TARGETS = 3 }; /* columns from PAPER_noisy on */
+extern const char *const paper_targets[PAPER_TARGETS];
+
+typedef struct paper_row {
+    double figure[PAPER_COLUMNS];
+    double candidates, seconds;
+} paper_row;
+
+/* One method with one set of stages: sums over graphs, for each seed. */
+typedef struct paper_cell {
+    paper_row seed[PAPER_MOST_SEEDS];
+} paper_cell;
+
+/* A row as published; NAN: the paper has none. */
+typedef struct paper_published {
+    const char *method;
+    double figure[PAPER_COLUMNS], deviation[PAPER_COLUMNS];
+} paper_published;
+enum { PAPER_PUBLISHED = 4 };
+
+/* ---------------------------------------------------------------- models */
+
+/* Id, name, settings beside those of all, range of temperatures it is trained at, only with --full. */
+#define PAPER_LEARNER_LIST(X)                                                                  \
+    X(PPO_ONCE, "ppo-once", SETTINGS("policy=encode-once", "loss=ppo"), 0.25, 0.25, false)     \
+    X(PPO_STEPWISE, "ppo-stepwise", SETTINGS("policy=stepwise", "loss=ppo"), 0.25, 0.25, true) \
+    X(ONCE, "encode-once", SETTINGS("policy=encode-once"), 0.01, 1, false)                     \
+    X(STEPWISE, "stepwise", SETTINGS("policy=stepwise"), 0.01, 1, true)
+enum {
+#define X(id, ...) PAPER_LEARNER_##id,
+    PAPER_LEARNER_LIST(X)
+#undef X
+        PAPER_LEARNERS
+};
+
+enum { PAPER_PATH = 700 };
+/* What a set of models learns from. */
+typedef struct paper_training {
+    const char *name;    /* of its files */
+    const char *graphs;  /* as in sked_train_options */
+    const char *setting; /* one more, or NULL */
+    double
+        sharpness; /* mean of (speedup of list)^2 / ops: kappa times temperature (docs/methods/gflownet.md) */
+    int64_t updates[2]; /* usual, --full */
+} paper_training;
+
+/* One model of a training: a policy, a loss, a range of temperatures. */
+typedef struct paper_pupil {
+    const char *name;
+    const char *settings[PAPER_MOST_SETTINGS];
+    double coldest, warmest; /* temperatures */
+} paper_pupil;
+/* As --updates says, else of the training. */
+int64_t paper_updates(const paper_run *r, const paper_training *t);
+bool paper_learner_on(const paper_run *r, int learner);
+const paper_pupil *paper_learner(int learner);
+/*
+ * Trains up to `updates`, going on from the model in file `from` (NULL: from none), or takes the model that
+ * an earlier run has left in the folder of --models; path (another than from) gets its file. A stop leaves a
+ * model of fewer updates, which the next run continues.
+ */
+sked_status paper_train(const paper_run *r, const paper_training *t, const paper_pupil *who, int seed,
+                        int64_t updates, const char *from, char *path, sked_error *err);
+/* --models/part, the folder made where it is missing. */
+sked_status paper_folder(const paper_run *r, const char *part, char *path, sked_error *err);
+/* (Speedup of list scheduling)^2 / ops of one graph. */
+sked_status paper_sharpness(const sked_graph *g, double *out, sked_error *err);
+
+/* ---------------------------------------------------------------- tables */
+
+typedef struct paper_table {
+    const char *name, *title;
+    const paper_published *published; /* [PAPER_PUBLISHED]; NULL: no such table there */
+    /* Trains what its rows need, then calls paper_graph for each graph. */
+    sked_status (*run)(paper_run *r, struct paper_table *t, sked_error *err);
+    paper_cell sum[PAPER_METHODS][PAPER_STAGES];
+    char model[PAPER_LEARNERS][PAPER_MOST_SEEDS][PAPER_PATH]; /* "": not trained */
+    bool learns; /* false: rows that need a model of their own are left out */
+    int graphs;
+    int64_t updates;
+    double begin, width; /* share of the set done before this graph, and what it adds */
+} paper_table;
+
+/* The models of all learners and seeds. */
+sked_status paper_table_learn(paper_run *r, paper_table *t, const paper_training *how, sked_error *err);
+bool paper_takes_part(const paper_run *r, const paper_table *t, int method);
+/* Every method, stage and seed on one graph, added to the table's sums. A stop on the way leaves it out. */
+sked_status paper_graph(paper_run *r, const sked_graph *g, const char *label, paper_table *t,
+                        sked_error *err);
+void paper_progress(paper_table *t, int done, int count);
+bool paper_skipped(const paper_run *r, int index);
+
+sked_status paper_table1(paper_run *r, paper_table *t, sked_error *err);
+sked_status paper_table2(paper_run *r, paper_table *t, sked_error *err);
+sked_status paper_table3(paper_run *r, paper_table *t, sked_error *err);
+sked_status paper_random(paper_run *r, paper_table *t, sked_error *err);
+sked_status paper_networks(paper_run *r, paper_table *t, sked_error *err);
+extern const paper_published paper_published1[PAPER_PUBLISHED], paper_published2[PAPER_PUBLISHED],
+    paper_published3[PAPER_PUBLISHED];
+
+/* paper_print.c */
+void paper_print_header(void);
+void paper_print_cells(const paper_run *r, const paper_table *t, paper_cell (*cells)[PAPER_STAGES],
+                       int graphs);
+void paper_print_published(const paper_table *t);
+/* Where a gflownet row is below the best of the others with the same stages, in so many words. */
+void paper_print_verdicts(const paper_run *r, const paper_table *t);
+void paper_record_table(paper_run *r, const paper_table *t);
+double paper_over_seeds(const paper_cell *c, int column, int graphs, int seeds, double *deviation);
+
+/* ---------------------------------------------------------------- other sets */
+
+sked_status paper_figures(paper_run *r, sked_error *err);
+sked_status paper_generators(paper_run *r, sked_error *err);
+sked_status paper_temperature(paper_run *r, const sked_sampler *m, sked_error *err);
+#endif

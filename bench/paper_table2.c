@@ -1,0 +1,101 @@
+/*
+ * Table 2: 50 test graphs of five families, ten of each, and models trained on 1,000 others, half of them
+ * erdos-renyi, half layered; all of 50 ops. Both sets are those of `--like paper` (docs/generators.md).
+ */
+#include "paper.h"
+
+enum { TEST_GRAPHS = 50, USUAL_STRIDE = 5, TRAINING_GRAPHS = 500 /* of each of the two families */ };
+static const char *const training_families[] = {"erdos-renyi", "layered"};
+enum { N_FAMILIES = sizeof training_families / sizeof *training_families };
+
+/* Training graphs have seeds from here on; those of the tests (graphs.c) are others. */
+static const uint64_t first_seed = 10000;
+
+static sked_status write_graph(const char *family, int i, const char *folder, double *sharpness,
+                               sked_error *err)
+{
+    sked_generate_options how;
+    sked_graph *g = NULL;
+    char path[PAPER_PATH + 60];
+    double own = 0;
+    sked_generate_options_init(&how);
+    how.nodes = 50;
+    how.seed = first_seed + (uint64_t)i;
+    how.like = "paper";
+    snprintf(path, sizeof path, "%s/%s-%03d.json", folder, family, i);
+    sked_status st = sked_graph_generate(family, &how, &g, err);
+    if (st == SKED_OK)
+        st = paper_sharpness(g, &own, err);
+    if (st == SKED_OK)
+        st = sked_graph_write(g, path, NULL, err);
+    *sharpness += own / (N_FAMILIES * TRAINING_GRAPHS);
+    sked_graph_destroy(g);
+    return st;
+}
+
+/* Two folders of 500 files: two items of `--graphs`, each drawn as often. */
+static sked_status write_graphs(const paper_run *r, char *spec, size_t size, double *sharpness,
+                                sked_error *err)
+{
+    sked_status st = SKED_OK;
+    size_t used = 0;
+    *sharpness = 0;
+    for (int f = 0; f < N_FAMILIES && st == SKED_OK; f++) {
+        char part[60], folder[PAPER_PATH];
+        snprintf(part, sizeof part, "table2-%s", training_families[f]);
+        st = paper_folder(r, part, folder, err);
+        for (int i = 0; i < TRAINING_GRAPHS && st == SKED_OK && !stop_requested; i++)
+            st = write_graph(training_families[f], i, folder, sharpness, err);
+        used += (size_t)snprintf(spec + used, size - used, "%s%s", f > 0 ? "," : "", folder);
+    }
+    return st;
+}
+
+/* A folder with a comma in its name would be two items. */
+static sked_status check_models(const paper_run *r, sked_error *err)
+{
+    for (const char *s = r->a->models; *s; s++)
+        if (*s == ',')
+            return fail(err, SKED_ERR_ARGUMENT, "--models: the path may have no comma");
+    return SKED_OK;
+}
+
+sked_status paper_table2(paper_run *r, paper_table *t, sked_error *err)
+{
+    char spec[N_FAMILIES * PAPER_PATH];
+    paper_training how = {.name = "table2", .graphs = spec, .updates = {600, 10000}};
+    const int stride = r->full ? 1 : USUAL_STRIDE;
+    sked_status st = check_models(r, err);
+    if (st == SKED_OK)
+        st = write_graphs(r, spec, sizeof spec, &how.sharpness, err);
+    if (st == SKED_OK && !stop_requested)
+        st = paper_table_learn(r, t, &how, err);
+    for (int i = 0; st == SKED_OK && i < TEST_GRAPHS && !stop_requested; i++) {
+        sked_graph *g = NULL;
+        paper_progress(t, i, TEST_GRAPHS);
+        if (i % stride != 0 || paper_skipped(r, i / stride))
+            continue;
+        st = random_graph_like(i, "paper", &g, err);
+        if (st == SKED_OK)
+            st = paper_graph(r, g, random_family(i), t, err);
+        sked_graph_destroy(g);
+    }
+    return st;
+}
+
+/* Set "random": the generators' own parameters and the built-in model. */
+sked_status paper_random(paper_run *r, paper_table *t, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    for (int i = 0; st == SKED_OK && i < RANDOM_GRAPHS && !stop_requested; i++) {
+        sked_graph *g = NULL;
+        paper_progress(t, i, RANDOM_GRAPHS);
+        if (paper_skipped(r, i))
+            continue;
+        st = random_graph(i, &g, err);
+        if (st == SKED_OK)
+            st = paper_graph(r, g, random_family(i), t, err);
+        sked_graph_destroy(g);
+    }
+    return st;
+}

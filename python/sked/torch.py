@@ -1,0 +1,748 @@
+"""PyTorch modules by a schedule, on CUDA streams or CPU threads.
+
+    import sked.torch
+    fast = sked.torch.accelerate(module, (example,), measurements=30)
+    y = fast(x)                       # the same results, for inputs of the same shapes
+
+`Program` is a module as a graph of ops. `CudaTarget` and `ThreadTarget` run it by a plan (device
+and order of every op) and measure it: they are targets for `sked.robust`. Times are microseconds,
+as are the durations of the graphs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import statistics
+import time
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+    Union,
+)
+
+import numpy as np
+
+try:
+    import torch
+except ImportError as cause:
+    raise ImportError("sked.torch needs PyTorch: pip install 'libsked[torch]'") from cause
+
+from torch.utils import _pytree as pytree
+
+from ._queues import PlanLike, Queues, Step
+from ._threads import Crew, Job
+from ._torch_program import Program, Sizes, Unsupported, Value
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ._call import ProgressFunction
+    from ._graph import Graph
+    from ._robust import RobustResult
+
+    Trace = Tuple[NDArray[np.float64], NDArray[np.float64]]
+
+__all__ = [
+    "Accelerated",
+    "CudaTarget",
+    "Mismatch",
+    "Program",
+    "ThreadTarget",
+    "Unsupported",
+    "accelerate",
+    "compare",
+    "from_exported",
+]
+
+# Largest deviation from the eager result, relative to its largest element; others must be equal.
+_TOLERANCE = {
+    torch.float64: 1e-9,
+    torch.complex128: 1e-9,
+    torch.float32: 1e-4,
+    torch.complex64: 1e-4,
+    torch.float16: 1e-2,
+    torch.bfloat16: 4e-2,
+}
+_cuda: Any = torch.cuda  # not all of it has types
+# A profile launches so many ops behind one long kernel, so that the GPU never waits for the host.
+_CHUNK = 64
+# Runs of a CUDA graph between two events: launching one takes about as long as a small graph runs.
+_INNER = 5
+
+
+class Mismatch(RuntimeError):
+    """A run gave another result than the eager module."""
+
+
+def compare(result: Any, reference: Any) -> None:
+    """Checks a result against that of the eager module, with a tolerance by dtype.
+
+    Raises:
+        Mismatch: it says which output differs, and by how much.
+    """
+    found, spec = pytree.tree_flatten(result)
+    wanted, other = pytree.tree_flatten(reference)
+    if spec != other:
+        raise Mismatch(f"the result has the structure {spec}, the eager one {other}")
+    for number, (a, b) in enumerate(zip(found, wanted)):
+        if isinstance(b, torch.Tensor):
+            _compare_tensors(number, a, b)
+        elif a != b:
+            raise Mismatch(f"output {number} is {a!r}, the eager one {b!r}")
+
+
+def _compare_tensors(number: int, a: torch.Tensor, b: torch.Tensor) -> None:
+    if a.shape != b.shape or a.dtype != b.dtype:
+        raise Mismatch(
+            f"output {number} is {a.dtype} {tuple(a.shape)}, "
+            f"the eager one {b.dtype} {tuple(b.shape)}"
+        )
+    if b.numel() == 0 or torch.equal(a, b):
+        return
+    tolerance = _TOLERANCE.get(b.dtype, 0.0)
+    wide = torch.complex128 if b.is_complex() else torch.float64
+    a, b = a.to(wide), b.to(wide)
+    finite = torch.isfinite(b)
+    if not torch.equal(finite, torch.isfinite(a)):
+        raise Mismatch(
+            f"output {number} is finite where the eager one is not, or the other way round"
+        )
+    if not bool(finite.any()):
+        return
+    largest, error = float(b[finite].abs().max()), float((a[finite] - b[finite]).abs().max())
+    if error > tolerance * largest:
+        raise Mismatch(
+            f"output {number} differs from the eager one by {error:g}; "
+            f"its largest element is {largest:g}"
+        )
+
+
+def _eager(module: Any) -> Callable[..., Any]:
+    """The module as a function; an ExportedProgram is none."""
+    made: Callable[..., Any] = module.module() if hasattr(module, "graph_signature") else module
+    return made
+
+
+class _Model:
+    """A module, its program, inputs of its own and what it makes of them."""
+
+    def __init__(
+        self, module: Any, args: Sequence[Any], kwargs: Optional[Dict[str, Any]], group: bool
+    ) -> None:
+        self.eager = _eager(module)
+        self.program = Program.from_module(module, args, kwargs, group)
+        leaves, self._spec = pytree.tree_flatten((tuple(args), dict(kwargs or {})))
+        self.inputs = [x.detach().clone() if isinstance(x, torch.Tensor) else x for x in leaves]
+        given = self.program.flatten(tuple(args), dict(kwargs or {}))
+        if len(given) != len(leaves):
+            raise Unsupported(
+                "the inputs of a GraphModule must be tensors and numbers, not lists of them"
+            )
+        with torch.no_grad():
+            self.reference = self.run_eager()
+            try:
+                compare(self.run_eager(), self.reference)
+            except Mismatch as error:
+                raise Unsupported(
+                    f"the module is random: twice the same input, but {error}"
+                ) from error
+            values = self.program.run(self.inputs)
+            compare(self.program.result(values), self.reference)
+            self.memory = self.program.memory(values)
+            self.sizes = self.program.sizes(values)
+        if not self.program.ops:
+            raise Unsupported("the module computes nothing")
+
+    def run_eager(self, leaves: Optional[List[Any]] = None) -> Any:
+        return self.run_with(self.eager, leaves)
+
+    def run_with(self, module: Callable[..., Any], leaves: Optional[List[Any]] = None) -> Any:
+        """Another form of the module with the example inputs, or with these."""
+        args, kwargs = pytree.tree_unflatten(self.inputs if leaves is None else leaves, self._spec)
+        return module(*args, **kwargs)
+
+    def take(self, args: Sequence[Any], kwargs: Dict[str, Any]) -> List[Any]:
+        """The leaves of new inputs, which must be like the first ones."""
+        leaves: List[Any]
+        leaves, spec = pytree.tree_flatten((tuple(args), kwargs))
+        if spec != self._spec:
+            raise ValueError(f"the inputs have the structure {spec}, not {self._spec}")
+        for number, (new, old) in enumerate(zip(leaves, self.inputs)):
+            if not isinstance(old, torch.Tensor):
+                if new != old:
+                    raise ValueError(
+                        f"input {number} is {new!r}; the module was accelerated for {old!r}"
+                    )
+            elif not isinstance(new, torch.Tensor) or _kind(new) != _kind(old):
+                kind = _kind(new) if isinstance(new, torch.Tensor) else type(new).__name__
+                raise ValueError(
+                    f"input {number} is {kind}; the module was accelerated for {_kind(old)}"
+                )
+        return leaves
+
+    def queues(self, plan: PlanLike, devices: int) -> Queues:
+        values = [(v.maker, v.readers) for v in self.memory]
+        return Queues(
+            self.program.preds, plan.device.tolist(), plan.order.tolist(), devices, values
+        )
+
+
+def _kind(x: torch.Tensor) -> str:
+    return f"{x.dtype} of shape {tuple(x.shape)} on {x.device}"
+
+
+# ---------------------------------------------------------------------- CUDA streams
+
+
+class StreamRun:
+    """Issues the steps of a schedule on streams: an event only where streams meet.
+
+    The first stream is the one that a capture began on. The others are forked from it before their
+    first op, and it waits for all of them in the end. PyTorch's allocator gives freed memory to the
+    next op of the stream that allocated it, whoever still reads it elsewhere. So a value is dropped
+    only where its own stream has waited for all readers; what never comes so far is kept until
+    everything was issued.
+
+    Args:
+        cuda: `torch.cuda`, or what stands in for it in tests.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        memory: Sequence[Value],
+        inputs: Sequence[Any],
+        streams: Sequence[Any],
+        cuda: Any,
+    ) -> None:
+        self.program = program
+        self.memory = memory
+        self.values = program.begin(inputs)
+        self.streams = streams
+        self.cuda = cuda
+        self._event: Dict[int, Any] = {}
+        self._fork: Any = None
+        self._begun: Set[int] = {0}
+
+    def issue(self, queues: Queues) -> Any:
+        """Issues all steps and returns the result of the module."""
+        self._fork = self._record(self.streams[0])
+        for step in queues.steps:
+            self._issue_step(step)
+        for device in sorted(self._begun - {0}):
+            self.streams[0].wait_event(self._record(self.streams[device]))
+        return self.program.result(self.values)
+
+    def free(self, value: int) -> None:
+        for node in self.memory[value].nodes:
+            self.values[node] = None
+
+    def _record(self, stream: Any) -> Any:
+        event = self.cuda.Event()
+        event.record(stream)
+        return event
+
+    def _issue_step(self, step: Step) -> None:
+        stream = self.streams[step.device]
+        if step.device not in self._begun:
+            self._begun.add(step.device)
+            stream.wait_event(self._fork)
+        for op in step.waits:
+            stream.wait_event(self._event[op])
+        for value in step.frees:
+            self.free(value)
+        with self.cuda.stream(stream):
+            self.program.run_op(step.op, self.values)
+        if step.signals:
+            self._event[step.op] = self._record(stream)
+
+
+class _Captured:
+    """A CUDA graph and the result that it writes."""
+
+    def __init__(self, graph: Any, result: Any) -> None:
+        self.graph = graph
+        self.result = result
+
+    def __call__(self) -> Any:
+        self.graph.replay()
+        return self.result
+
+
+class CudaTarget:
+    """Runs a module by a plan as one CUDA graph over several streams.
+
+    Call it with a plan, and it gives the time in microseconds: a target for `sked.robust`. Every
+        plan is checked
+    against the eager result.
+
+    Args:
+        module: a module on a GPU, an ExportedProgram or a GraphModule.
+        args: example inputs.
+        kwargs: example inputs by name.
+        devices: streams.
+        group: light ops go with a producer or consumer.
+        repeats: timed runs of a plan, five replays each; the median counts.
+    """
+
+    def __init__(
+        self,
+        module: Any,
+        args: Sequence[Any],
+        kwargs: Optional[Dict[str, Any]] = None,
+        *,
+        devices: int = 8,
+        group: bool = True,
+        repeats: int = 10,
+    ) -> None:
+        self.devices = devices
+        self.repeats = repeats
+        self.streams = [_cuda.Stream() for _ in range(devices)]
+        self.model = _Model(module, args, kwargs, group)
+        self.program = self.model.program
+        self._warm_up()
+
+    def _warm_up(self) -> None:
+        """Loads kernels, chooses algorithms, gives streams workspaces: captures cannot do that."""
+        _cuda.synchronize()
+        with torch.no_grad():
+            for stream in self.streams:
+                with _cuda.stream(stream):
+                    self.model.run_eager()
+                    self.program.run(self.model.inputs)
+                stream.synchronize()
+
+    def profile(self, repeats: int = 7) -> List[float]:
+        """Durations in microseconds: medians between CUDA events, while the GPU has work queued."""
+        samples: List[List[float]] = [[] for _ in self.program.ops]
+        sleep = 20_000_000  # cycles, about 10 ms
+        with torch.no_grad():
+            for _ in range(repeats):
+                values = self.program.begin(self.model.inputs)
+                for first in range(0, len(samples), _CHUNK):
+                    chunk = range(first, min(first + _CHUNK, len(samples)))
+                    sleep = self._profile_chunk(chunk, values, samples, sleep)
+        return [statistics.median(x) for x in samples]
+
+    def _profile_chunk(
+        self, chunk: range, values: List[Any], samples: List[List[float]], sleep: int
+    ) -> int:
+        events = [_cuda.Event(enable_timing=True) for _ in range(len(chunk) + 1)]
+        _cuda.synchronize()
+        _cuda._sleep(sleep)
+        begin = time.perf_counter()
+        events[0].record()
+        for k, op in enumerate(chunk):
+            self.program.run_op(op, values)
+            events[k + 1].record()
+        host = time.perf_counter() - begin
+        _cuda.synchronize()
+        for k, op in enumerate(chunk):
+            samples[op].append(1e3 * events[k].elapsed_time(events[k + 1]))
+        return max(20_000_000, int(4e9 * host))
+
+    def capture(self, plan: PlanLike) -> _Captured:
+        """The plan as a CUDA graph."""
+        queues = self.model.queues(plan, self.devices)
+        run = StreamRun(self.program, self.model.memory, self.model.inputs, self.streams, _cuda)
+        return self._capture(lambda: run.issue(queues))
+
+    def plain(self) -> _Captured:
+        """The eager module as a CUDA graph on one stream."""
+        return self._capture(self.model.run_eager)
+
+    def _capture(self, issue: Callable[[], Any]) -> _Captured:
+        graph = _cuda.CUDAGraph()
+        _cuda.synchronize()
+        with torch.no_grad(), _cuda.graph(graph, stream=self.streams[0]):
+            result = issue()
+        return _Captured(graph, result)
+
+    def times(self, run: Callable[[], Any], repeats: int) -> List[float]:
+        """Microseconds of a run, so many times."""
+        events = [[_cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(repeats)]
+        for _ in range(_INNER):
+            run()
+        for begin, end in events:
+            begin.record()
+            for _ in range(_INNER):
+                run()
+            end.record()
+        _cuda.synchronize()
+        return [1e3 * begin.elapsed_time(end) / _INNER for begin, end in events]
+
+    def check(self, run: Callable[[], Any]) -> None:
+        """Compares what a run gives with the eager result.
+
+        Raises:
+            Mismatch: they differ.
+        """
+        result = run()
+        _cuda.synchronize()
+        compare(result, self.model.reference)
+
+    def check_other_inputs(self, run: Callable[[], Any]) -> None:
+        """The same for the example inputs turned round: nothing of the first ones may stay behind.
+
+        Raises:
+            Mismatch: the results differ from the eager ones.
+        """
+        own = [x for x in self.model.inputs if isinstance(x, torch.Tensor)]
+        before = [x.clone() for x in own]
+        with torch.no_grad():
+            try:
+                for x in own:
+                    x.copy_(x.flip(tuple(range(x.dim()))))
+                compare(run(), self.model.run_eager())
+            finally:
+                for x, old in zip(own, before):
+                    x.copy_(old)
+
+    def __call__(self, plan: PlanLike) -> float:
+        run = self.capture(plan)
+        self.check(run)
+        return statistics.median(self.times(run, self.repeats))
+
+    def make(self, run: Callable[[], Any]) -> Callable[[List[Any]], Any]:
+        """A function of new inputs: they are copied to where the graph reads them."""
+        own = self.model.inputs
+
+        def call(leaves: List[Any]) -> Any:
+            with torch.no_grad():
+                for old, new in zip(own, leaves):
+                    if isinstance(old, torch.Tensor):
+                        old.copy_(new)
+                flat, spec = pytree.tree_flatten(run())
+                flat = [x.clone() if isinstance(x, torch.Tensor) else x for x in flat]
+            return pytree.tree_unflatten(flat, spec)
+
+        return call
+
+
+# ---------------------------------------------------------------------- CPU threads
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    """Ops that this thread calls use no other threads."""
+    torch.set_num_threads(1)
+    with torch.no_grad():
+        yield
+
+
+class ThreadTarget:
+    """Runs a module by a plan on CPU threads, one for each device; its ops use no other threads.
+
+    Call it with a plan, and it gives the time in microseconds and a trace: a target for
+        `sked.robust`. Every plan is
+    checked against the eager result.
+
+    Args:
+        module: a module on the CPU, an ExportedProgram or a GraphModule.
+        args: example inputs.
+        kwargs: example inputs by name.
+        devices: threads.
+        group: light ops go with a producer or consumer.
+        repeats: timed runs of a plan; the median counts.
+    """
+
+    def __init__(
+        self,
+        module: Any,
+        args: Sequence[Any],
+        kwargs: Optional[Dict[str, Any]] = None,
+        *,
+        devices: int = 2,
+        group: bool = True,
+        repeats: int = 10,
+    ) -> None:
+        self.devices = devices
+        self.repeats = repeats
+        self.model = _Model(module, args, kwargs, group)
+        self.program = self.model.program
+        threads = torch.get_num_threads()
+        self._crew = Crew(devices, _one_thread)
+        torch.set_num_threads(threads)  # the others keep what they have set for themselves
+
+    def close(self) -> None:
+        """Ends the threads."""
+        self._crew.close()
+
+    def profile(self, repeats: int = 7) -> List[float]:
+        """Durations of the ops in microseconds: medians of runs on one thread."""
+        plan = _InOrder(len(self.program.ops))
+        run = self.capture(plan)
+        traces = [run.traced()[1] for _ in range(repeats + 1)][1:]
+        return [float(x) for x in np.median([finish - start for start, finish in traces], axis=0)]
+
+    def capture(self, plan: PlanLike) -> "_Scheduled":
+        """The plan as something that can run."""
+        return _Scheduled(self, self.model.queues(plan, self.devices))
+
+    def plain(self) -> Callable[[], Any]:
+        """The eager module, with all the threads that PyTorch takes."""
+
+        def run() -> Any:
+            with torch.no_grad():
+                return self.model.run_eager()
+
+        return run
+
+    def times(self, run: Callable[[], Any], repeats: int) -> List[float]:
+        """Microseconds of a run, so many times."""
+        run()
+        found = []
+        for _ in range(repeats):
+            begin = time.perf_counter()
+            run()
+            found.append(1e6 * (time.perf_counter() - begin))
+        return found
+
+    def check(self, run: Callable[[], Any]) -> None:
+        """Compares what a run gives with the eager result.
+
+        Raises:
+            Mismatch: they differ.
+        """
+        compare(run(), self.model.reference)
+
+    def check_other_inputs(self, run: Callable[[], Any]) -> None:
+        """The same for the example inputs turned round.
+
+        Raises:
+            Mismatch: the results differ from the eager ones.
+        """
+        leaves = [
+            x.flip(tuple(range(x.dim()))) if isinstance(x, torch.Tensor) else x
+            for x in self.model.inputs
+        ]
+        with torch.no_grad():
+            compare(self.make(run)(leaves), self.model.run_eager(leaves))
+
+    def __call__(self, plan: PlanLike) -> "Tuple[float, Trace]":
+        run = self.capture(plan)
+        self.check(run)
+        traces = [run.traced() for _ in range(self.repeats)]
+        middle = statistics.median(t for t, _ in traces)
+        return middle, min(traces, key=lambda x: abs(x[0] - middle))[1]
+
+    def run(self, queues: Queues, inputs: Sequence[Any]) -> "Tuple[Any, Trace]":
+        """The result of one run with these inputs, and its trace."""
+        values = self.program.begin(inputs)
+        jobs: List[List[Job]] = [[] for _ in range(self.devices)]
+        for step in queues.steps:
+            call = functools.partial(self.program.run_op, step.op, values)
+            jobs[step.device].append(Job(step.op, step.waits, step.signals, call))
+        trace = self._crew.run(jobs, len(self.program.ops))
+        return self.program.result(values), trace
+
+    def make(self, run: Callable[[], Any]) -> Callable[[List[Any]], Any]:
+        """A function of new inputs."""
+        if isinstance(run, _Scheduled):
+            queues = run.queues
+            return lambda leaves: self.run(queues, leaves)[0]
+
+        def call(leaves: List[Any]) -> Any:
+            with torch.no_grad():
+                return self.model.run_eager(leaves)
+
+        return call
+
+
+class _InOrder:
+    """The plan that runs everything on the first device."""
+
+    def __init__(self, ops: int) -> None:
+        self.device = np.zeros(ops, dtype="i4")
+        self.order = np.arange(ops, dtype="i4")
+
+
+class _Scheduled:
+    """A plan on threads."""
+
+    def __init__(self, target: ThreadTarget, queues: Queues) -> None:
+        self._target = target
+        self.queues = queues
+
+    def __call__(self) -> Any:
+        return self._target.run(self.queues, self._target.model.inputs)[0]
+
+    def traced(self) -> "Tuple[float, Trace]":
+        """Time and trace of one run, in microseconds."""
+        trace = self._target.run(self.queues, self._target.model.inputs)[1]
+        return float(trace[1].max()), trace
+
+
+# ---------------------------------------------------------------------- the whole
+
+
+def graph_of(target: "Union[CudaTarget, ThreadTarget]", durations: Sequence[float]) -> "Graph":
+    """The ops of a target as a graph with these durations."""
+    return _graph(target.program, durations, target.model.sizes)
+
+
+def _graph(program: Program, durations: Sequence[float], sizes: Sizes) -> "Graph":
+    from ._graph import Graph
+
+    memory, edges = sizes
+    graph = Graph(program.name)
+    for name, kind, duration, size in zip(program.names, program.types, durations, memory):
+        graph.add_op(name, duration, type=kind, memory=size)
+    for (a, b), size in sorted(edges.items()):
+        graph.add_edge(a, b, bytes=size)
+    return graph
+
+
+def from_exported(
+    exported: Any, inputs: Optional[Sequence[Any]] = None, group: bool = True
+) -> "Graph":
+    """The graph of an ExportedProgram or a torch.fx.GraphModule, with estimated durations.
+
+    Durations are microseconds and follow from FLOP and bytes, as those of ONNX models do: they are
+    the same on every machine. `CudaTarget` and `ThreadTarget` measure them.
+
+    Args:
+        exported: the program.
+        inputs: of a GraphModule that does not say how large its tensors are; it runs once.
+        group: light ops go with a producer or consumer; else only views do.
+    """
+    program = Program.from_module(exported, inputs or (), group=group)
+    values = None
+    if not program.is_static():
+        if inputs is None:
+            raise ValueError("the graph does not say how large its tensors are: give inputs")
+        with torch.no_grad():
+            values = program.run(program.flatten(tuple(inputs), {}))
+    return _graph(program, program.estimates(values), program.sizes(values))
+
+
+class Times(NamedTuple):
+    """Medians of the final comparison, in microseconds.
+
+    Attributes:
+        plain: the CUDA graph of the eager module on one stream; on CPU threads the eager module.
+        scheduled: the best schedule that was measured.
+    """
+
+    plain: float
+    scheduled: float
+
+
+class Accelerated:
+    """A module that runs by the fastest schedule, or as it was where no schedule is faster.
+
+    It takes inputs of the shapes, dtypes and devices of the example. Calls must not overlap.
+    Weights that change in place after `accelerate` count.
+
+    Attributes:
+        times: of both in the final comparison.
+        scheduled: whether it runs by the schedule.
+        robust: how the schedule was found.
+    """
+
+    def __init__(
+        self,
+        target: "Union[CudaTarget, ThreadTarget]",
+        run: Callable[[], Any],
+        times: Times,
+        robust: "RobustResult",
+        scheduled: bool,
+    ) -> None:
+        self._target = target
+        self._call = target.make(run)
+        self.times = times
+        self.robust = robust
+        self.scheduled = scheduled
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call(self._target.model.take(args, kwargs))
+
+    def __repr__(self) -> str:
+        kept = "scheduled" if self.scheduled else "plain"
+        plain, best = self.times
+        return f"<sked.torch.Accelerated: plain {plain:.1f} us, scheduled {best:.1f} us, {kept}>"
+
+
+def duel(
+    target: "Union[CudaTarget, ThreadTarget]", runs: Sequence[Callable[[], Any]], rounds: int = 15
+) -> List[float]:
+    """Medians of several runs, in turns so that a slow phase of the machine meets all of them."""
+    found: List[List[float]] = [[] for _ in runs]
+    for _ in range(rounds):
+        for k, run in enumerate(runs):
+            found[k] += target.times(run, 2)
+    return [statistics.median(x) for x in found]
+
+
+def accelerate(
+    module: Any,
+    args: Sequence[Any],
+    kwargs: Optional[Dict[str, Any]] = None,
+    *,
+    devices: Optional[int] = None,
+    measurements: int = 30,
+    time_limit: float = 10.0,
+    seed: int = 0,
+    backend: Optional[str] = None,
+    group: bool = True,
+    progress: "Optional[ProgressFunction]" = None,
+) -> Accelerated:
+    """A module that gives the same results faster, for inputs of the same shapes.
+
+    Op durations are profiled, `sked.robust` measures schedules, and the best one meets the plain
+    CUDA graph (on CPU
+    threads: the eager module) in a final comparison in turns. The faster one is returned.
+
+    Args:
+        module: in eval mode; or an ExportedProgram, or a torch.fx.GraphModule.
+        args: example inputs.
+        kwargs: example inputs by name.
+        devices: streams or threads; None: 8 streams, or as many threads as PyTorch uses.
+        measurements: schedules to measure.
+        time_limit: seconds of scheduling; measuring is not counted.
+        seed: of the random numbers.
+        backend: "cuda" or "cpu"; None: where the inputs are.
+        group: light ops go with a producer or consumer; else only views do.
+        progress: is told where the run stands.
+
+    Raises:
+        Unsupported: the module is random, or changes its buffers or inputs.
+    """
+    from ._robust import robust
+
+    on_gpu = any(
+        isinstance(x, torch.Tensor) and x.is_cuda
+        for x in pytree.tree_flatten((tuple(args), kwargs))[0]
+    )
+    backend = backend or ("cuda" if on_gpu else "cpu")
+    if backend not in ("cuda", "cpu"):
+        raise ValueError(f"the backend is 'cuda' or 'cpu', not {backend!r}")
+    kind = CudaTarget if backend == "cuda" else ThreadTarget
+    count = devices or (8 if backend == "cuda" else torch.get_num_threads())
+    target = kind(module, args, kwargs, devices=count, group=group)
+    graph = graph_of(target, target.profile())
+    found = robust(
+        graph,
+        count,
+        target=target,
+        measurements=measurements,
+        time_limit=time_limit,
+        seed=seed,
+        progress=progress,
+    )
+    runs = [target.plain(), target.capture(found.schedule)]
+    target.check(runs[1])
+    target.check_other_inputs(runs[1])
+    times = Times(*duel(target, runs))
+    scheduled = times.scheduled < times.plain
+    return Accelerated(target, runs[scheduled], times, found, scheduled)

@@ -1,0 +1,551 @@
+"""PyTorch modules by a schedule. In place of streams, a layer checks what happens before what."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import subprocess
+import sys
+from typing import Any, Dict, Iterator, List, Set
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+if not hasattr(torch, "export") or not hasattr(torch.export, "export"):
+    pytest.skip("this PyTorch has no torch.export", allow_module_level=True)
+
+import sked
+import sked.torch as st
+from sked._queues import Queues
+from sked.command import FilePlan
+
+nn = torch.nn
+
+
+class Wired(nn.Module):
+    """Convolutions wired at random, with views, tuples, constants and an in-place op among them."""
+
+    def __init__(self, nodes: int = 10, channels: int = 4) -> None:
+        super().__init__()
+        rng = random.Random(nodes)
+        self.wires = [
+            sorted({rng.randrange(i) for _ in range(2)}) if i else [] for i in range(nodes)
+        ]
+        self.convs = nn.ModuleList(
+            nn.Conv2d(channels, channels, 3, padding=1) for _ in range(nodes)
+        )
+        self.norms = nn.ModuleList(nn.BatchNorm2d(channels) for _ in range(nodes))
+        self.register_buffer("scale", torch.linspace(0.5, 1, channels), persistent=False)
+        self.head = nn.Linear(channels, 3)
+
+    def forward(self, x: Any, shift: float = 0.0) -> Any:
+        made: List[Any] = []
+        for wires, conv, norm in zip(self.wires, self.convs, self.norms):
+            y = sum((made[w] for w in wires), x if not wires else 0)
+            made.append(torch.relu_(norm(conv(y))) * self.scale.view(1, -1, 1, 1))
+        left, right = made[-1].split(2, dim=1)
+        return {"head": self.head(made[-2].mean((2, 3))) + shift, "sum": left + right}, made[-3][
+            :, 0
+        ]
+
+
+def wired(nodes: int = 10) -> Any:
+    torch.manual_seed(nodes)
+    return Wired(nodes).eval(), (torch.randn(1, 4, 8, 8),)
+
+
+class AnyOrder:
+    """A random plan that keeps the edges."""
+
+    def __init__(self, preds: List[List[int]], devices: int, seed: int) -> None:
+        rng, order = random.Random(seed), []  # type: ignore[var-annotated]
+        while len(order) < len(preds):
+            ready = [i for i in range(len(preds)) if i not in order and set(preds[i]) <= set(order)]
+            order.append(rng.choice(ready))
+        self.order = np.array(order, dtype="i4")
+        self.device = np.array([rng.randrange(devices) for _ in preds], dtype="i4")
+
+
+# ---------------------------------------------------------------------- programs
+
+
+def test_groups_are_a_graph_of_the_heavy_ops() -> None:
+    module, args = wired()
+    program = st.Program.from_module(module, args)
+    assert sum("conv" in kind for kind in program.types) == 10
+    assert len(program.ops) <= 13  # convolutions, the head, and what leaves the module
+    fine = st.Program.from_module(module, args, group=False)
+    assert len(fine.ops) > 2 * len(program.ops)
+    for each in (program, fine):
+        assert len(set(each.names)) == len(each.names)
+        assert all(p < i for i, list_ in enumerate(each.preds) for p in list_)
+        with torch.no_grad():
+            st.compare(each.result(each.run(list(args))), module(*args))
+
+
+def test_memory_of_views_belongs_to_who_made_it() -> None:
+    class Views(nn.Module):
+        def forward(self, x: Any) -> Any:
+            a = x * 2
+            b = a.view(-1)
+            c = b + 1
+            return c * 3, a.t().contiguous()
+
+    x = torch.randn(3, 3)
+    program = st.Program.from_module(Views(), (x,), group=False)
+    with torch.no_grad():
+        memory = program.memory(program.run([x]))
+    names = {program.names[v.maker]: {program.names[r] for r in v.readers} for v in memory}
+    copied = next(name for name in program.names if name in ("clone", "contiguous"))
+    assert names == {"mul": {"add", copied}, "add": {"mul_1"}}
+
+
+def test_views_of_inputs_are_no_ops() -> None:
+    class Steps(nn.Module):
+        def forward(self, x: Any) -> Any:
+            total = x[0].t()
+            for step in x.unbind(0)[1:]:
+                total = total + step.t()
+            return total, x.reshape(-1)
+
+    x = torch.randn(5, 3, 3)
+    program = st.Program.from_module(Steps(), (x,), group=False)
+    assert set(program.types) == {"add", "reshape"}  # the last one might copy
+    with torch.no_grad():
+        st.compare(program.result(program.run([x])), Steps()(x))
+    # A chain of sums does not become one op.
+    grouped = st.Program.from_module(nn.Sequential(*(Steps2() for _ in range(4))), (x,))
+    assert len(grouped.ops) > 1
+
+
+def test_static_graph_needs_no_machine() -> None:
+    module, args = wired()
+    exported = torch.export.export(module, args)
+    g, again = sked.from_torch(exported), sked.torch.from_exported(exported)
+    assert g == again and len(g) == len(st.Program.from_exported(exported).ops)
+    conv = g.index("conv2d_1")
+    assert g.duration[conv] >= 1 and g.memory[conv] == 4 * 4 * 8 * 8 and g.op_type(conv) == "conv2d"
+    assert g.bytes.max() > 0
+
+
+def test_static_graph_of_a_graph_module() -> None:
+    traced = torch.fx.symbolic_trace(nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)))
+    g = sked.from_torch(traced, inputs=(torch.ones(3, 4),))
+    assert len(g) == 2 and g.types == ["linear", "linear"] and g.bytes.tolist() == [4 * 3 * 8]
+    with pytest.raises(ValueError, match="give inputs"):
+        sked.from_torch(traced)
+
+
+def test_weights_are_those_of_the_module() -> None:
+    module, args = wired(4)
+    program = st.Program.from_module(module, args)
+    with torch.no_grad():
+        module.head.bias += 1
+        st.compare(program.result(program.run(list(args))), module(*args))
+
+
+class Steps2(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return sum((y.sin() * x for y in (x + 1, x + 2, x + 3)), x)
+
+
+class Counting(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(1))
+
+    def forward(self, x: Any) -> Any:
+        self.calls += 1
+        return x * 2
+
+
+class Noise(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x + torch.rand_like(x)
+
+
+class Nothing(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x
+
+
+class InPlace(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return torch.relu_(x * 2) + 1
+
+
+@pytest.mark.parametrize(
+    "module, message",
+    [(Counting(), "changes calls"), (Noise(), "is random"), (Nothing(), "computes nothing")],
+)
+def test_modules_that_no_schedule_can_run(module: Any, message: str) -> None:
+    with pytest.raises(st.Unsupported, match=message):
+        st.ThreadTarget(module, (torch.ones(2),), devices=1)
+
+
+def test_graph_modules() -> None:
+    class Plain(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 4)
+
+        def forward(self, x: Any, y: Any) -> Any:
+            return torch.cat([self.a(x).relu(), self.b(y)], 1)
+
+    args = (torch.randn(2, 4), torch.randn(2, 4))
+    traced = torch.fx.symbolic_trace(Plain().eval())
+    target = st.ThreadTarget(traced, args, devices=2)
+    target.check(target.capture(AnyOrder(target.program.preds, 2, 1)))
+    with pytest.raises(st.Unsupported, match="relu_.*writes to its input"):
+        st.Program.from_module(torch.fx.symbolic_trace(InPlace()), (torch.ones(2),))
+
+
+def test_comparison() -> None:
+    x = torch.tensor([1.0, 2.0, float("nan")])
+    st.compare({"a": x}, {"a": x + torch.tensor([5e-5, 0, 0])})
+    for other in (x + 1e-2, torch.tensor([1.0, 2.0, 3.0]), x[:2], x.double()):
+        with pytest.raises(st.Mismatch, match="output 0"):
+            st.compare({"a": other}, {"a": x})
+    with pytest.raises(st.Mismatch, match="structure"):
+        st.compare([x], (x,))
+    with pytest.raises(st.Mismatch, match="output 0"):
+        st.compare(torch.tensor([1, 2]), torch.tensor([1, 3]))
+    st.compare(torch.tensor([1.0, 2.0]).half(), torch.tensor([1.005, 2.0]).half())
+
+
+# ---------------------------------------------------------------------- streams
+
+
+class Stream:
+    """Knows which ops have finished wherever it stands."""
+
+    def __init__(self) -> None:
+        self.seen: Set[int] = set()
+        self.forked = False
+
+    def wait_event(self, event: "Event") -> None:
+        assert event.recorded, "waits for an event that was not recorded"
+        self.seen |= event.seen
+        self.forked = True
+
+
+class Event:
+    def __init__(self) -> None:
+        self.recorded = False
+        self.seen: Set[int] = set()
+
+    def record(self, stream: Stream) -> None:
+        self.recorded, self.seen = True, set(stream.seen)
+
+
+class Cuda:
+    """In place of torch.cuda: ops run at once, and are checked against what their stream knows."""
+
+    Event = Event
+
+    def __init__(self, streams: int) -> None:
+        self.streams = [Stream() for _ in range(streams)]
+        self.streams[0].forked = True
+        self.current = self.streams[0]
+
+    @contextlib.contextmanager
+    def stream(self, stream: Stream) -> Iterator[None]:
+        self.current = stream
+        yield
+
+
+class Checked(st.StreamRun):
+    """Checks every op, and every value that is dropped."""
+
+    def __init__(self, program: Any, memory: Any, inputs: Any, cuda: Cuda) -> None:
+        super().__init__(program, memory, inputs, cuda.streams, cuda)
+        self.home: Dict[int, Stream] = {}
+        self.freed: Set[int] = set()
+        self.ops = program
+        self.program = self  # type: ignore[assignment]
+
+    def run_op(self, op: int, values: List[Any]) -> None:
+        stream = self.cuda.current
+        assert stream.forked, "a stream that is not part of the capture"
+        assert set(self.ops.preds[op]) <= stream.seen, "an op before what it reads"
+        self.ops.run_op(op, values)
+        stream.seen.add(op)
+        self.home[op] = stream
+
+    def result(self, values: List[Any]) -> Any:
+        assert self.streams[0].seen == set(range(len(self.ops.ops))), "a stream that is not joined"
+        return self.ops.result(values)
+
+    def free(self, value: int) -> None:
+        v = self.memory[value]
+        assert set(v.readers) <= self.home[v.maker].seen, "memory that another stream still reads"
+        self.freed.add(value)
+        super().free(value)
+
+
+@pytest.mark.parametrize("group", [True, False])
+def test_streams_keep_every_edge_and_all_memory(group: bool) -> None:
+    module, args = wired()
+    model = st._Model(module, args, None, group)
+    freed = 0
+    for seed in range(12):
+        devices = 1 + seed % 4
+        plan = AnyOrder(model.program.preds, devices, seed)
+        cuda = Cuda(devices)
+        run = Checked(model.program, model.memory, model.inputs, cuda)
+        with torch.no_grad():
+            st.compare(run.issue(model.queues(plan, devices)), model.reference)
+        freed += len(run.freed)
+        if devices == 1:
+            last = plan.order[-1]  # what it touches is free only after it
+            assert run.freed == {
+                v for v, x in enumerate(model.memory) if last not in (x.maker, *x.readers)
+            }
+    assert freed > 0
+
+
+def test_the_check_finds_missing_waits() -> None:
+    module, args = wired()
+    model = st._Model(module, args, None, True)
+    plan = AnyOrder(model.program.preds, 3, 5)
+    queues = model.queues(plan, 3)
+    queues.steps = [step._replace(waits=()) for step in queues.steps]
+    with pytest.raises(AssertionError, match="before what it reads"):
+        Checked(model.program, model.memory, model.inputs, Cuda(3)).issue(queues)
+
+
+def test_the_check_finds_memory_dropped_too_early() -> None:
+    module, args = wired()
+    model = st._Model(module, args, None, True)
+    plan = AnyOrder(model.program.preds, 3, 5)
+    queues = model.queues(plan, 3)
+    read = {v: set(x.readers) for v, x in enumerate(model.memory)}
+    issued: Set[int] = set()
+    early = []
+    for step in queues.steps:  # as reference counts would: once the last reader was issued
+        issued.add(step.op)
+        frees = tuple(
+            v for v in read if read[v] <= issued and model.memory[v].maker in issued - {step.op}
+        )
+        early.append(step._replace(frees=tuple(v for v in frees if step.op not in read[v])))
+        for v in early[-1].frees:
+            del read[v]
+    queues.steps = early
+    with pytest.raises(AssertionError, match="another stream still reads"):
+        Checked(model.program, model.memory, model.inputs, Cuda(3)).issue(queues)
+
+
+class TimedEvent(Event):
+    def __init__(self, enable_timing: bool = False) -> None:
+        super().__init__()
+
+    def record(self, stream: Any = None) -> None:
+        if stream is not None:
+            super().record(stream)
+
+    def elapsed_time(self, end: "TimedEvent") -> float:
+        return 0.5
+
+
+class Graph:
+    """What was captured has run already, and replaying changes nothing."""
+
+    replays = 0
+
+    def replay(self) -> None:
+        Graph.replays += 1
+
+
+class WholeCuda(Cuda):
+    """Enough of torch.cuda to run a target on it."""
+
+    Event = TimedEvent
+    CUDAGraph = Graph
+
+    def __init__(self) -> None:
+        super().__init__(1)
+
+    def Stream(self) -> Stream:
+        stream = Stream()
+        stream.synchronize = lambda: None  # type: ignore[attr-defined]
+        return stream
+
+    def synchronize(self) -> None:
+        pass
+
+    def _sleep(self, cycles: int) -> None:
+        assert cycles > 0
+
+    @contextlib.contextmanager
+    def graph(self, graph: Graph, stream: Stream) -> Iterator[None]:
+        stream.forked = True
+        yield
+
+
+def test_cuda_target_without_a_gpu(monkeypatch: Any) -> None:
+    monkeypatch.setattr(st, "_cuda", WholeCuda())
+    module, args = wired(6)
+    target = st.CudaTarget(module, args, devices=3, repeats=4)
+    assert target.profile(2) == [500.0] * len(target.program.ops)
+    for seed in range(4):
+        assert target(AnyOrder(target.program.preds, 3, seed)) == 100.0  # five replays in 0.5 ms
+    run, inputs = target.capture(AnyOrder(target.program.preds, 3, 0)), target.model.inputs
+    with pytest.raises(st.Mismatch):  # a graph that keeps the first inputs, as replaying here does
+        target.check_other_inputs(run)
+    assert torch.equal(inputs[0], args[0])
+    monkeypatch.setattr(st.CudaTarget, "check_other_inputs", lambda self, run: None)
+    fast = st.accelerate(module, args, backend="cuda", devices=3, measurements=2, time_limit=1)
+    assert not fast.scheduled and fast.times == (100.0, 100.0)  # no faster, so the plain one stays
+    before = Graph.replays
+    found = fast(*args)
+    assert Graph.replays == before + 1
+    with torch.no_grad():
+        st.compare(found, module(*args))
+    first = fast._target.model.inputs[0]
+    fast(2 * args[0])
+    assert torch.equal(first, 2 * args[0]) and found[1] is not fast(2 * args[0])[1]
+    target.model.reference = module(*args)[::-1]
+    with pytest.raises(st.Mismatch):
+        target(AnyOrder(target.program.preds, 3, 0))
+
+
+# ---------------------------------------------------------------------- threads
+
+
+def test_threads_give_the_same_result() -> None:
+    module, args = wired()
+    target = st.ThreadTarget(module, args, {"shift": 0.5}, devices=3, repeats=2)
+    threads = torch.get_num_threads()
+    for seed in range(8):
+        plan = AnyOrder(target.program.preds, 3, seed)
+        time, (start, finish) = target(plan)
+        assert time > 0 and (finish >= start).all() and start.min() >= 0
+        for i, list_ in enumerate(target.program.preds):
+            assert all(finish[p] <= start[i] for p in list_)
+    assert torch.get_num_threads() == threads
+    assert len(target.profile(1)) == len(target.program.ops)
+    target.close()
+
+
+def test_errors_on_threads_come_back() -> None:
+    module, args = wired(4)
+    target = st.ThreadTarget(module, args, devices=2)
+    run = target.make(target.capture(AnyOrder(target.program.preds, 2, 0)))
+    with pytest.raises(RuntimeError):
+        run([torch.randn(1, 5, 8, 8)])
+    with torch.no_grad():
+        st.compare(run(list(args)), module(*args))  # and the threads go on
+    target.close()
+
+
+def test_accelerate() -> None:
+    module, args = wired(6)
+    fast = st.accelerate(module, args, {"shift": 0.25}, devices=2, measurements=3, time_limit=1)
+    assert len(fast.robust.measurements) >= 1 and fast.scheduled == (
+        fast.times.scheduled < fast.times.plain
+    )
+    x = torch.randn(1, 4, 8, 8)
+    with torch.no_grad():
+        st.compare(fast(x, shift=0.25), module(x, shift=0.25))
+    with pytest.raises(
+        ValueError, match=r"input 0 is torch.float32 of shape \(2, 4, 8, 8\).*accelerated for"
+    ):
+        fast(torch.randn(2, 4, 8, 8), shift=0.25)
+    with pytest.raises(ValueError, match="input 1 is 1.0"):
+        fast(x, shift=1.0)
+    with pytest.raises(ValueError, match="structure"):
+        fast(x)
+    with pytest.raises(ValueError, match="backend is"):
+        st.accelerate(module, args, backend="tpu")
+
+
+@pytest.mark.parametrize("scheduled", [True, False])
+def test_both_ways_of_an_accelerated_module(scheduled: bool) -> None:
+    module, args = wired(5)
+    target = st.ThreadTarget(module, args, devices=2)
+    run = target.capture(AnyOrder(target.program.preds, 2, 3)) if scheduled else target.plain()
+    fast = st.Accelerated(target, run, st.Times(1, 2), None, scheduled)  # type: ignore[arg-type]
+    x = torch.randn(1, 4, 8, 8)
+    with torch.no_grad():
+        st.compare(fast(x), module(x))
+    assert ("scheduled" if scheduled else "plain") in repr(fast)
+
+
+# ---------------------------------------------------------------------- the command
+
+
+def test_command(tmp_path: Any) -> None:
+    (tmp_path / "net.py").write_text(
+        "import torch\ndef make():\n"
+        "    a, b = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)\n"
+        "    class Net(torch.nn.Module):\n"
+        "        def __init__(self):\n            super().__init__()\n"
+        "            self.a, self.b = a, b\n"
+        "        def forward(self, x):\n            return self.a(x) + self.b(x)\n"
+        "    return Net().eval(), (torch.ones(2, 4),)\n"
+    )
+    command = [sys.executable, "-m", "sked.command"]
+    spec, graph, plan = f"{tmp_path}/net.py:make", f"{tmp_path}/net.json", f"{tmp_path}/plan.json"
+    subprocess.run([*command, "graph", spec, graph, "--repeats", "1"], check=True)
+    g = sked.read(graph)
+    sked.schedule(g, 2, time_limit=1).schedule.save(plan)
+    done = subprocess.run(
+        [*command, "torch", spec, plan, "--repeats", "1"], check=True, stdout=subprocess.PIPE
+    )
+    found = json.loads(done.stdout)
+    assert found["time"] > 0 and {op["name"] for op in found["ops"]} == set(g.names)
+    wrong = subprocess.run(
+        [*command, "torch", "net.txt", plan], stderr=subprocess.PIPE, check=False
+    )
+    assert wrong.returncode == 1 and b"neither FILE.pt2 nor" in wrong.stderr
+
+
+def test_the_benchmark_runs(tmp_path: Any) -> None:
+    root = os.path.join(os.path.dirname(__file__), "..", "..")
+    program = os.path.join(root, "build", "sked")
+    if not os.access(program, os.X_OK):
+        pytest.skip("the program sked is not built")
+    script = [sys.executable, os.path.join(root, "bench", "torch_real.py"), "--sked", program]
+    out = str(tmp_path / "out.json")
+    done = subprocess.run(
+        [*script, "--quick", "--networks", "branches,LSTM stack", "--json", out],
+        check=True,
+        stdout=subprocess.PIPE,
+    )
+    assert b"| LSTM stack |" in done.stdout and b"loop against plain" in done.stdout
+    with open(out, encoding="utf-8") as file:
+        results = json.load(file)["results"]
+    assert [r["name"] for r in results] == ["branches", "LSTM stack"]
+    assert all(
+        set(r["times"]) == {"eager", "plain graph", "list", "one-shot", "loop"} for r in results
+    )
+
+
+def test_plans_of_another_model(tmp_path: Any) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(
+        json.dumps(
+            {
+                "format": "sked-schedule-1",
+                "devices": 1,
+                "ops": [{"name": "a", "start": 0, "device": 0}],
+            }
+        )
+    )
+    assert FilePlan(str(path), ["a"], [[]]).order.tolist() == [0]
+    with pytest.raises(ValueError, match="no schedule of this model"):
+        FilePlan(str(path), ["b"], [[]])
+
+
+def test_exported_file(tmp_path: Any) -> None:
+    from sked.command import read_module
+
+    module, args = wired(3)
+    torch.export.save(torch.export.export(module, args), tmp_path / "net.pt2")
+    exported, inputs, kwargs = read_module(str(tmp_path / "net.pt2"))
+    target = st.ThreadTarget(exported, inputs, kwargs, devices=2, repeats=1)
+    target.check(target.capture(AnyOrder(target.program.preds, 2, 0)))
+    target.close()

@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""What makes figures and tables in the docs, on tiny examples. Usage: evidence.py SOURCE_FOLDER
+
+scripts/evidence.py rewrites blocks of pages; bench/figures/paper.py draws what `sked-bench paper`
+records. No benchmark runs here. Ends with the line that scripts/count.py counts."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import xml.dom.minidom
+
+SOURCE = sys.argv[1]
+EVIDENCE = os.path.join(SOURCE, "scripts", "evidence.py")
+PICTURES = os.path.join(SOURCE, "bench", "figures", "paper.py")
+TESTS = []
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def python(*args):
+    return subprocess.run([sys.executable, *map(str, args)], capture_output=True, text=True)
+
+
+def put(folder, name, text):
+    path = os.path.join(folder, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as file:
+        file.write(text)
+    return path
+
+
+def block(command, inside="old\n", kind="evidence"):
+    return f"<!-- {kind}: {command} -->\n{inside}<!-- /evidence -->\n"
+
+
+@test
+def blocks_are_rewritten(folder):
+    put(
+        folder,
+        "docs/table.md",
+        "# Page\n\nbefore\n"
+        + block("printf '## T\\n\\n| a | b |\\n|---|---|\\n| x | 1.5 |\\n'")
+        + "after\n",
+    )
+    put(folder, "README.md", block("echo 17 ops") + "\n" + block("echo long", kind="evidence-full"))
+    done = python(EVIDENCE, "--root", folder)
+    assert done.returncode == 0 and "2 blocks, 0 failed" in done.stdout, done
+    page = open(os.path.join(folder, "docs/table.md")).read()
+    assert "before\n<!-- evidence: printf" in page and page.endswith(
+        "| x | 1.5 |\n\n<!-- /evidence -->\nafter\n"
+    ), page
+    assert "**T**" in page and "\n## T" not in page and "old" not in page, page
+    readme = open(os.path.join(folder, "README.md")).read()
+    assert "-->\n```\n17 ops\n```\n<!-- /evidence -->" in readme, readme
+    assert readme.endswith(block("echo long", kind="evidence-full")), readme  # only with --full
+    assert python(EVIDENCE, "--root", folder, "--full").returncode == 0
+    assert "long\n```" in open(os.path.join(folder, "README.md")).read()
+    again = python(EVIDENCE, "--root", folder)  # what it wrote is read again as it is
+    assert again.returncode == 0 and open(os.path.join(folder, "docs/table.md")).read() == page
+
+
+@test
+def what_fails_changes_nothing(folder):
+    text = (
+        block("echo new; exit 3")
+        + block("echo 'skipped: no data'")
+        + block("true")
+        + block("sleep 9")
+    )
+    put(folder, "a.md", text + block("echo good"))
+    done = python(EVIDENCE, "--root", folder, "--limit", 1)
+    assert done.returncode == 1 and "5 blocks, 3 failed" in done.stdout, done.stdout
+    for reason in (
+        "ended with code 3",
+        "skipped: no data",
+        "printed nothing",
+        "took more than 1 s",
+    ):
+        assert reason in done.stdout, done.stdout
+    page = open(os.path.join(folder, "a.md")).read()
+    assert page.startswith(text) and "good" in page.split(text)[1].split("-->", 1)[1], page
+
+
+@test
+def pages_may_be_edited_meanwhile(folder):
+    put(
+        folder,
+        "a.md",
+        block("echo '# New' > new; cat new a.md > b; mv b a.md; echo 5 ops") + "end\n",
+    )
+    assert python(EVIDENCE, "--root", folder).returncode == 0
+    page = open(os.path.join(folder, "a.md")).read()
+    assert page.startswith("# New\n<!-- ev") and page.endswith(
+        "5 ops\n```\n<!-- /evidence -->\nend\n"
+    )
+
+
+@test
+def programs_of_the_build_come_first(folder):
+    os.chmod(put(folder, "build/sked-bench", "#!/bin/sh\necho ours $1\n"), 0o755)
+    put(folder, "a.md", block("sked-bench paper"))
+    assert python(EVIDENCE, "--root", folder).returncode == 0
+    assert "ours paper" in open(os.path.join(folder, "a.md")).read()
+
+
+@test
+def broken_markers_are_named(folder):
+    for text, part in (
+        ("\n<!-- evidence: true -->\n", "a.md:2: this block has no end"),
+        ("x\n<!-- /evidence -->\n", "a.md:2: no block begins"),
+        (
+            "<!-- evidence: a -->\n" + block("b"),
+            "a.md:2: a block begins inside the block of line 1",
+        ),
+    ):
+        put(folder, "a.md", text)
+        done = python(EVIDENCE, "--root", folder)
+        assert done.returncode == 1 and part in done.stderr, (text, done)
+    put(folder, "a.md", "```\n<!-- evidence: touch made -->\n```\n")  # an example, not a block
+    done = python(EVIDENCE, "--root", folder)
+    assert (
+        done.returncode == 0
+        and "0 blocks" in done.stdout
+        and not os.path.exists(os.path.join(folder, "made"))
+    )
+
+
+@test
+def bare_tables_are_named(folder):
+    table = "| a | b |\n|---|---|\n| x | 1.5 |\n"
+    put(
+        folder,
+        "a.md",
+        f"# A\n\n## One\n{table}\n## Two\n{table}\n    sked-bench scale\n## Three\n| a |\n|---|\n| word |\n",
+    )
+    done = python(EVIDENCE, "--root", folder, "--bare")
+    assert (
+        "a.md:5: figures without a command" in done.stdout and "1 tables" in done.stdout
+    ), done.stdout
+
+
+@test
+def blocks_of_the_project_are_well_formed(folder):
+    done = python(EVIDENCE, "--list")
+    assert (
+        done.returncode == 0 and "evidence" in done.stdout and "0 blocks" not in done.stdout
+    ), done
+
+
+RECORDS = [
+    {"kind": "run", "seed": 0},
+    {"kind": "row", "table": "table1", "method": "list"},
+    {
+        "kind": "correlation",
+        "target": "a<b",
+        "correlation": 0.5,
+        "proxy": [1, 2, 3],
+        "measured": [1, 3, 2],
+    },
+    *(
+        {
+            "kind": "rewards",
+            "temperature": t,
+            "trained_down_to": 0.01,
+            "mean": 3,
+            "top1": 4,
+            "first": 1,
+            "width": 1,
+            "counts": [1, 2, 3],
+        }
+        for t in (0.001, 0.01, 1)
+    ),
+    *(
+        {
+            "kind": "curve",
+            "figure": f,
+            "series": s,
+            "seed": k,
+            "temperature": 1,
+            "updates": [1, 2],
+            "mean": [1, 1],
+            "top1": [1, 2],
+            "spread": [2, 1],
+        }
+        for f in ("loss", "temperature")
+        for s in ("x", "y")
+        for k in (0, 1)
+    ),
+]
+
+
+@test
+def records_are_drawn(folder):
+    record = put(folder, "r.jsonl", "".join(json.dumps(r) + "\n" for r in RECORDS))
+    done = python(PICTURES, record, "-o", folder)
+    assert done.returncode == 0, done
+    for name in ("correlation", "rewards", "extrapolation", "loss", "temperature"):
+        picture = xml.dom.minidom.parse(os.path.join(folder, f"paper-{name}.svg"))
+        text = picture.toxml()
+        assert (
+            picture.getElementsByTagName("path") and "nan" not in text and "inf" not in text
+        ), text
+    assert "a&lt;b" in open(os.path.join(folder, "paper-correlation.svg")).read()
+    curves = xml.dom.minidom.parse(os.path.join(folder, "paper-loss.svg"))
+    lines = [p for p in curves.getElementsByTagName("path") if p.getAttribute("fill") == "none"]
+    assert len(lines) == 4, len(lines)  # two series, each a mean of two seeds, in two panels
+
+
+@test
+def bad_records_are_refused(folder):
+    done = python(PICTURES, put(folder, "r.jsonl", '{"kind": "run"}\n[1]\n'), "-o", folder)
+    assert done.returncode == 1 and "r.jsonl:2: no record" in done.stderr, done
+    done = python(PICTURES, put(folder, "r.jsonl", '{"kind": "run"}\n'), "-o", folder)
+    assert done.returncode == 1 and "no figures in it" in done.stderr, done
+
+
+def main():
+    passed = failed = 0
+    for function in TESTS:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                function(folder)
+                passed += 1
+            except Exception as error:  # the others run all the same
+                print(f"FAILED {function.__name__}: {error!r}")
+                failed += 1
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
