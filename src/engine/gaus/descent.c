@@ -351,6 +351,8 @@ sked_status sked_i_gaus_descend(sked_i_gaus_legaliser *l, const sked_i_gaus_tuni
                  .best = best,
                  .evaluations = evaluations};
     assert(tuning->every >= 1 && tuning->threads >= 1 && tuning->rate > 0 && tuning->sigma_scale > 0);
+    if (sked_i_limit_reached(limit))
+        return SKED_OK;
     sked_status st = open_descent(&d, err);
     if (st == SKED_OK)
         st = prepare(&d, err);

@@ -14,12 +14,19 @@ typedef struct tools {
     double *mu;    /* [n] where Gaussians start from */
     double *means; /* [n] those that descend alone */
     bool starved;  /* of the first worker: the time allows too few steps with Gaussians */
+    bool polishes; /* of the first worker: it allows none, and the incumbent is polished from the start */
 } tools;
 
 static bool is_starved(const sked_i_gaus_rounds *r)
 {
     const tools *first = r->workers[0].tools;
     return first->starved;
+}
+
+static bool only_polishes(const sked_i_gaus_rounds *r)
+{
+    const tools *first = r->workers[0].tools;
+    return first->polishes;
 }
 
 static void destroy_tools(void *data)
@@ -78,10 +85,21 @@ static void starve(sked_i_gaus_rounds *r)
     r->starts = r->set->starts < r->threads ? r->set->starts : r->threads;
 }
 
-/* So large that measuring a step would take too long: a step takes about a microsecond an op. */
+/* A loop with capacities: the means cannot descend alone, only the polish is left. Needs an incumbent. */
+static void leave_polish(sked_i_gaus_rounds *r)
+{
+    tools *first = r->workers[0].tools;
+    if (sked_i_gaus_means_suffice(r->model) || r->period == 0 || r->best.value == INFINITY)
+        return;
+    first->polishes = true;
+    r->starts = 0;
+}
+
+/* So large that measuring a step would take too long: a step takes a microsecond an op or more. */
 static bool hopeless(const sked_i_gaus_rounds *r, double left)
 {
-    const double steps = sked_i_gaus_means_suffice(r->model) ? 120 : 4;
+    const bool means = sked_i_gaus_means_suffice(r->model);
+    const double steps = means ? 120 : r->period > 0 ? 40 : 0;
     return r->threads * 0.3 * left < steps * 1e-6 * r->n;
 }
 
@@ -101,8 +119,9 @@ static sked_status afford_starts(sked_i_gaus_rounds *r, sked_error *err)
     tuning.iterations = 2;
     sked_i_gaus_place_means(r->model, SKED_I_GAUS_START_MIDPOINT, NULL, NULL, t->mu);
     if (hopeless(r, left)) {
-        r->starts = r->best.value < INFINITY ? 0 : 1;
+        r->starts = 1;
         starve(r);
+        leave_polish(r);
         return SKED_OK;
     }
     const sked_status st =
@@ -111,8 +130,10 @@ static sked_status afford_starts(sked_i_gaus_rounds *r, sked_error *err)
     const double count =
         floor(sked_i_gaus_ranks(r->run) * r->threads * 0.3 * left / (120 * fmax(1e-7, step)));
     r->starts = count < r->starts ? (int)fmax(count, 1) : r->starts;
-    if (count < 1)
+    if (count < 1) {
         starve(r);
+        leave_polish(r);
+    }
     return st;
 }
 
@@ -173,7 +194,7 @@ static void plan(sked_i_gaus_rounds *r)
         it->descend = r->starts > 0;
         it->sweeps = sweeps;
         it->heat = set->heat * (k % 2 == 0 ? 1 : 0.3); /* hot moves whole regions, mild balances loads */
-        it->from_best = r->round > 0 && turn % 4 != 3;
+        it->from_best = (r->round > 0 && turn % 4 != 3) || only_polishes(r);
         if (is_starved(r) && r->round == 0)
             it->start = k == 0 ? SKED_I_GAUS_START_LIST : kind_of(r->model, k - 1); /* the nearest first */
         if (it->from_best && set->polish && (turn % 2 == 1 || r->starts == 0)) {
