@@ -828,6 +828,36 @@ static void test_against_exhaustive_search(void **state)
         fail_msg("only %d of %d optima met", met, all);
 }
 
+/* Without a descent gaus keeps the schedule it is given where its own first ones are worse. */
+static void test_warm_start(void **state)
+{
+    static const char *const settings[] = {"starts=0"};
+    int helped = 0;
+    (void)state;
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        random_problem r;
+        sked_result best = {.size = sizeof best}, cold = {.size = sizeof cold}, warm = {.size = sizeof warm};
+        sked_run_options opt;
+        random_problem_make(seed, RANDOM_RESOURCES, 15, 20, &r);
+        sked_run_options_init(&opt);
+        opt.time_limit = INFINITY;
+        opt.iterations = 1000;
+        OK(sked_method_run("search", &r.problem, &opt, &best, err));
+        opt.settings = settings;
+        opt.n_settings = 1;
+        OK(sked_method_run("gaus", &r.problem, &opt, &cold, err));
+        opt.start = best.schedule[0];
+        OK(sked_method_run("gaus", &r.problem, &opt, &warm, err));
+        assert_true(warm.value <= best.value);
+        helped += warm.value < cold.value;
+        sked_result_clear(&best);
+        sked_result_clear(&cold);
+        sked_result_clear(&warm);
+        random_problem_free(&r);
+    }
+    assert_true(helped > 0);
+}
+
 static void test_pipelined(void **state)
 {
     int met = 0, all = 0;
@@ -1082,6 +1112,7 @@ int main(void)
         cmocka_unit_test(test_means_of_circuit),
         cmocka_unit_test(test_hurried_loop),
         cmocka_unit_test(test_starved),
+        cmocka_unit_test(test_warm_start),
         cmocka_unit_test(test_watched_descent),
         cmocka_unit_test(test_published_lagrangian),
         cmocka_unit_test(test_against_exhaustive_search),

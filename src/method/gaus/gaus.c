@@ -164,9 +164,11 @@ static sked_status start_whole(sked_i_run *run, sked_error *err)
 {
     const sked_problem *p = run->problem;
     sked_status st = SKED_OK;
+    if (run->options->start != NULL && p->ii != SKED_II_AUTO)
+        st = sked_i_run_offer_start(run, err);
     if (p->objective == SKED_OBJECTIVE_MAKESPAN && p->ii == 0)
-        return SKED_OK; /* makespan.c has its own */
-    if (wants_forces(run))
+        return st; /* makespan.c has its own */
+    if (st == SKED_OK && wants_forces(run))
         st = sked_i_gaus_quick_start(run, "fds", forces_pay(p->graph) ? 0.9 : 0.25, err);
     if (st == SKED_OK && p->ii != SKED_II_AUTO)
         st = sked_i_gaus_quick_start(run, p->ii > 0 ? "modulo-list" : "list", 0.2, err);

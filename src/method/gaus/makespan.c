@@ -57,7 +57,7 @@ static sked_status offer(shortener *s, sked_error *err)
     return st;
 }
 
-/* ASAP, ALAP and the middle of both as orders. */
+/* ASAP, ALAP and the middle of both as orders; what the user gave. */
 static sked_status first_schedules(shortener *s, const sked_i_gaus_model *m, sked_error *err)
 {
     static const int kinds[] = {SKED_I_GAUS_START_ALAP, SKED_I_GAUS_START_MIDPOINT, SKED_I_GAUS_START_ASAP};
@@ -66,6 +66,8 @@ static sked_status first_schedules(shortener *s, const sked_i_gaus_model *m, ske
         sked_i_gaus_place_means(m, kinds[k], NULL, NULL, s->mu);
         sked_i_gaus_scheme_decode(s->scheme, s->mu);
     }
+    if (s->run->options->start != NULL)
+        sked_i_gaus_scheme_take(s->scheme, s->run->options->start->start);
     sked_i_run_tally(s->run, "quick start", 1, sked_clock() - begin, s->scheme->decodes, 0);
     return s->scheme->length < INT32_MAX ? offer(s, err) : SKED_OK;
 }
