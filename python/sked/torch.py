@@ -283,8 +283,7 @@ class CudaTarget:
     """Runs a module by a plan as one CUDA graph over several streams.
 
     Call it with a plan, and it gives the time in microseconds: a target for `sked.robust`. Every
-        plan is checked
-    against the eager result.
+    plan is checked against the eager result.
 
     Args:
         module: a module on a GPU, an ExportedProgram or a GraphModule.
