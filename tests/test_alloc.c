@@ -23,10 +23,11 @@
 #endif
 #endif
 
-/* Armed: allocations are counted, and number `fail_at` (from 1) fails; 0: none does. */
+/* Armed: allocations of all threads are counted, and number `fail_at` (from 1) fails; 0: none does. */
 static bool armed;
-static long calls, fail_at, balance;
-static bool failed;
+static _Atomic long calls, balance;
+static long fail_at;
+static _Atomic bool failed;
 
 static bool refused(void)
 {
@@ -168,7 +169,8 @@ static void fail_often(const char *what, action act, const void *data, long dens
         const sked_status st = act(data, &err);
         armed = false;
         if (balance != 0)
-            fail_msg("%s: allocation %ld failed, %ld blocks leaked (status %d)", what, n, balance, (int)st);
+            fail_msg("%s: allocation %ld failed, %ld blocks leaked (status %d)", what, n, (long)balance,
+                     (int)st);
         if (!failed) {
             assert_int_equal(st, SKED_OK);
             assert_true(n > 1);

@@ -702,7 +702,7 @@ static void *stop_soon(void *data)
 {
     const struct timespec time = {0, *(const long *)data};
     nanosleep(&time, NULL);
-    stop_now = 1;
+    __atomic_store_n(&stop_now, 1, __ATOMIC_RELAXED);
     return NULL;
 }
 
