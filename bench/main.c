@@ -21,7 +21,7 @@ static const manual manuals[SUITE_COUNT] = {
          NULL},
     [SUITE_paper] =
         {"Sets: table1, table2, table3, figures, generators; on request (--only) random, networks and "
-         "temperature. The first five take some 20 minutes on two cores: two seeds, a part of the graphs, "
+         "temperature. The first five take some ten minutes on two cores: two seeds, a part of the graphs, "
          "short training. --full is the whole protocol. Models are kept in --models, so a run that was "
          "stopped "
          "goes on; bench/figures/paper.py draws what --json has recorded.",
