@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import os
-import threading
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
 from ._arrays import Texts, column, pointer, view
+from ._built import Built
 from ._errors import ArgumentError, c_text, call, text
 from ._native import ffi, lib
 
@@ -20,11 +20,10 @@ if TYPE_CHECKING:
     from ._machine import Machine
 
 OpKey = Union[int, str]
-_FINISHING = threading.Lock()  # threads may share a graph, its first use too
 _Raw = bytes  # the class below has a property of that name
 
 
-class Graph:
+class Graph(Built):
     """A graph of operations.
 
     Add ops and edges, then use it. The first use checks the graph as a whole and freezes it:
@@ -41,11 +40,13 @@ class Graph:
         >>> g.add_edge(mul, add, bytes=64)
     """
 
+    _maker = ("sked_graph", lib.sked_builder_finish, lib.sked_graph_destroy)
+
     def __init__(self, name: str = "") -> None:
-        self._built: Any = None
+        self._built = None
         builder = ffi.new("sked_builder **")
         call(lib.sked_builder_create, builder)
-        self._builder: Any = ffi.gc(builder[0], lib.sked_builder_destroy)
+        self._builder = ffi.gc(builder[0], lib.sked_builder_destroy)
         if name:
             call(lib.sked_builder_set_name, self._builder, c_text(name))
 
@@ -182,18 +183,7 @@ class Graph:
     @property
     def _c(self) -> Any:
         """The finished graph."""
-        if self._built is None:
-            with _FINISHING:
-                self._finish()
-        return self._built
-
-    def _finish(self) -> None:
-        if self._built is not None:  # another thread was quicker
-            return
-        out = ffi.new("sked_graph **")
-        call(lib.sked_builder_finish, self._builder, out)
-        self._built = ffi.gc(out[0], lib.sked_graph_destroy)
-        self._builder = None
+        return self._finish()
 
     # ---------------------------------------------------------------- looking
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 import os
-import threading
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
+from ._built import Built
 from ._errors import ArgumentError, c_text, call, text
 from ._native import ffi, lib
-
-_FINISHING = threading.Lock()  # threads may share a machine, its first use too
 
 
 class Device(NamedTuple):
@@ -29,7 +27,7 @@ class Device(NamedTuple):
     memory: float
 
 
-class Machine:
+class Machine(Built):
     """Devices, each of which runs one op at a time, and the links between them.
 
     `Machine.identical` is the short form. Otherwise add devices and links, then use it: the first
@@ -48,14 +46,16 @@ class Machine:
         >>> m.add_link("cpu", "gpu", latency=10, bandwidth=2500)
     """
 
+    _maker = ("sked_machine", lib.sked_machine_builder_finish, lib.sked_machine_destroy)
+
     def __init__(
         self, name: str = "", *, latency: Optional[float] = None, bandwidth: Optional[float] = None
     ) -> None:
         self._identical: Optional[Tuple[int, float, float]] = None
-        self._built: Any = None
+        self._built = None
         out = ffi.new("sked_machine_builder **")
         call(lib.sked_machine_builder_create, c_text(name), out)
-        self._builder: Any = ffi.gc(out[0], lib.sked_machine_builder_destroy)
+        self._builder = ffi.gc(out[0], lib.sked_machine_builder_destroy)
         if latency is not None or bandwidth is not None:
             speed = math.inf if bandwidth is None else bandwidth
             call(lib.sked_machine_builder_set_link, self._builder, latency or 0.0, speed)
@@ -172,18 +172,7 @@ class Machine:
         """The finished machine; NULL where it is one of equal devices."""
         if self._identical is not None:
             return ffi.NULL
-        if self._built is None:
-            with _FINISHING:
-                self._finish()
-        return self._built
-
-    def _finish(self) -> None:
-        if self._built is not None:  # another thread was quicker
-            return
-        out = ffi.new("sked_machine **")
-        call(lib.sked_machine_builder_finish, self._builder, out)
-        self._built = ffi.gc(out[0], lib.sked_machine_destroy)
-        self._builder = None
+        return self._finish()
 
     def __len__(self) -> int:
         """Number of devices."""

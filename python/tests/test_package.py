@@ -75,6 +75,19 @@ def test_types(tmp_path):
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.skipif(
+    importlib.util.find_spec("cibuildwheel") is None, reason="cibuildwheel is not installed"
+)
+def test_what_wheels_are_built():
+    """cibuildwheel reads its settings, refuses what it does not know, and says what it would build."""
+    ask = [sys.executable, "-m", "cibuildwheel", "--print-build-identifiers", "--archs", "all"]
+    done = subprocess.run([*ask, "--platform", "linux", ROOT], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["cp39-manylinux_x86_64", "cp39-manylinux_aarch64"]
+    script = os.path.join(ROOT, "python", "wheel-libraries.sh")  # what runs before all of them
+    assert subprocess.run(["sh", "-n", script]).returncode == 0 and os.access(script, os.X_OK)
+
+
 def python_blocks(path: str) -> list:
     with open(path, encoding="utf-8") as f:
         return re.findall(r"^```python\n(.*?)^```", f.read(), flags=re.S | re.M)
