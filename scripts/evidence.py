@@ -133,17 +133,19 @@ def replace(page: str, root: str, command: str, inside: list[str]) -> None:
     os.replace(path + ".new", path)
 
 
-def renew(page: str, blocks: list[Block], root: str, limit: float | None) -> int:
-    """Runs the blocks of a page and returns the failures."""
+def renew(blocks: list[Block], root: str, limit: float | None) -> int:
+    """Runs every command once, however many pages show what it prints; returns the failures."""
     failures = 0
-    for block in blocks:
+    for command in dict.fromkeys(block.command for block in blocks):
+        places = [block for block in blocks if block.command == command]
         begin = time.monotonic()
-        text, reason = run(block.command, root, limit)
+        text, reason = run(command, root, limit)
         seconds = f"{time.monotonic() - begin:.1f} s"
-        print(f"{page}:{block.line}: {block.command}: {reason or 'renewed'}, {seconds}", flush=True)
-        failures += bool(reason) and not reason.startswith("skipped:")
-        if not reason:
-            replace(page, root, block.command, as_markdown(text))
+        for block in places:
+            print(f"{block.path}:{block.line}: {command}: {reason or 'renewed'}, {seconds}", flush=True)
+        failures += len(places) if reason and not reason.startswith("skipped:") else 0
+        for page in dict.fromkeys(block.path for block in places if not reason):
+            replace(page, root, command, as_markdown(text))
     return failures
 
 
@@ -199,21 +201,22 @@ def main() -> int:
     )
     a = parser.parse_args()
     root, failures, count = os.path.abspath(a.root), 0, 0
+    wanted: list[Block] = []
     for page in pages(root):
         lines = read(os.path.join(root, page))
-        blocks = find_blocks(page, lines)
         if a.bare:
             for line in bare_tables(lines):
                 print(f"{page}:{line}: figures without a command")
                 count += 1
             continue
-        wanted = [b for b in blocks if a.only in b.command and (a.list or b.full == a.full)]
-        count += len(wanted)
-        if a.list:
-            for b in wanted:
-                print(f"{page}:{b.line}: {'evidence-full' if b.full else 'evidence'}: {b.command}")
-        else:
-            failures += renew(page, wanted, root, a.limit)
+        blocks = find_blocks(page, lines)
+        wanted += [b for b in blocks if a.only in b.command and (a.list or b.full == a.full)]
+    if a.list:
+        for b in wanted:
+            print(f"{b.path}:{b.line}: {'evidence-full' if b.full else 'evidence'}: {b.command}")
+    elif not a.bare:
+        failures = renew(wanted, root, a.limit)
+    count += len(wanted)
     print(f"{count} {'tables' if a.bare else 'blocks'}, {failures} failed")
     return 1 if failures else 0
 

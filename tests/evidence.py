@@ -101,6 +101,18 @@ def pages_may_be_edited_meanwhile(folder):
 
 
 @test
+def a_command_of_several_pages_runs_once(folder):
+    command = "echo run >> runs; wc -l < runs"
+    put(folder, "README.md", block(command))
+    put(folder, "docs/a.md", block(command) + block(command))
+    done = python(EVIDENCE, "--root", folder)
+    assert done.returncode == 0 and "3 blocks, 0 failed" in done.stdout, done
+    for page, blocks in (("README.md", 1), ("docs/a.md", 2)):
+        text = open(os.path.join(folder, page)).read()
+        assert text.count("```\n1\n```") == blocks, text
+
+
+@test
 def programs_of_the_build_come_first(folder):
     os.chmod(put(folder, "build/sked-bench", "#!/bin/sh\necho ours $1\n"), 0o755)
     put(folder, "a.md", block("sked-bench paper"))
