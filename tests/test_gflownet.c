@@ -4,6 +4,7 @@
 
 #include "base/rng.h"
 #include "method/gflownet/batch.h"
+#include "method/gflownet/choices.h"
 #include "method/gflownet/network/sampler.h"
 #include "method/gflownet/source.h"
 
@@ -525,7 +526,7 @@ static void put_changed(const char *bytes, size_t size, const char *from, const 
     put_file(other, size);
 }
 
-static void check_damaged_log_z(void)
+static void check_damaged_header(void)
 {
     static char bytes[4000000];
     sked_sampler *m = trained(BALANCED, 1, 1, NULL, NULL), *other = NULL;
@@ -536,6 +537,12 @@ static void check_damaged_log_z(void)
     fclose(f);
     put_changed(bytes, size, "\"moment1.log_z.out_bias\"", "\"moment2.log_z.out_bias\"");
     FAILS(SKED_ERR_FORMAT, "log_z.out_bias of the model is missing or stands twice",
+          sked_sampler_read(scratch_file(), &other, err));
+    put_changed(bytes, size, "\"sked-gflownet-2\"", "\"sked-gflownet-1\"");
+    FAILS(SKED_ERR_FORMAT, "a model of sked before transfers were learnt (sked-gflownet-1); train it again",
+          sked_sampler_read(scratch_file(), &other, err));
+    put_changed(bytes, size, "\"sked-gflownet-2\"", "\"sked-gflownet-9\""); /* of a sked to come */
+    FAILS(SKED_ERR_FORMAT, "'format' of the model is not understood",
           sked_sampler_read(scratch_file(), &other, err));
     put_changed(bytes, size, "\"loss\":\"tb\"", "\"loss\":\"tc\"");
     FAILS(SKED_ERR_FORMAT, "'loss' of the model is not understood",
@@ -565,7 +572,7 @@ static void test_damaged_models_are_refused(void **state)
     memset(bytes + size - 4, 0xff, 4); /* a NaN */
     put_file(bytes, size);
     FAILS(SKED_ERR_FORMAT, "not finite", sked_sampler_read(scratch_file(), &other, err));
-    check_damaged_log_z();
+    check_damaged_header();
     put_file(bytes, size);
     for (size_t cut = 8; cut < 600;
          cut += 7) { /* any header byte may be wrong: an error or a model, no crash */
@@ -1006,6 +1013,125 @@ static void test_parts_are_connected(void **state)
     sked_graph_destroy(g);
 }
 
+/* ------------------------------------------------------------------ the bounds on choices */
+
+/* Independent ops of duration 1, 2, ..., the longest first; picky: the first cannot run on the devices `y`.
+ */
+static sked_graph *row_of_ops(int32_t ops, bool picky)
+{
+    sked_builder *b = NULL;
+    sked_graph *g = NULL;
+    OK(sked_builder_create(&b, err));
+    for (int32_t i = 0; i < ops; i++) {
+        OK(sked_builder_add_op(b, NULL, NULL, ops - i, NULL, err));
+        if (picky && i == 0)
+            OK(sked_builder_add_duration(b, i, "y", INFINITY, err));
+    }
+    OK(sked_builder_finish(b, &g, err));
+    sked_builder_destroy(b);
+    return g;
+}
+
+/* Two types of devices, linked, half of them each. */
+static sked_machine *two_types(int32_t devices)
+{
+    sked_machine_builder *b = NULL;
+    sked_machine *m = NULL;
+    OK(sked_machine_builder_create("two", &b, err));
+    for (int32_t d = 0; d < devices; d++) {
+        char name[16];
+        snprintf(name, sizeof name, "d%d", (int)d);
+        OK(sked_machine_builder_add_device(b, name, d < devices / 2 ? "x" : "y", d < devices / 2 ? 1 : 2,
+                                           INFINITY, NULL, err));
+    }
+    OK(sked_machine_builder_set_link(b, 0, INFINITY, err));
+    OK(sked_machine_builder_finish(b, &m, err));
+    sked_machine_builder_destroy(b);
+    return m;
+}
+
+typedef struct choosing {
+    sked_graph *graph;
+    sked_machine *machine;
+    sked_problem problem;
+    sked_i_instance *instance;
+    sked_i_partial partial;
+    sked_i_choices choices;
+} choosing;
+
+/* The first `used` ops stand each on a device of its own. */
+static void begin_choosing(choosing *c, int32_t ops, int32_t devices, bool picky, int32_t used)
+{
+    *c = (choosing){.graph = row_of_ops(ops, picky), .machine = picky ? two_types(devices) : NULL};
+    sked_problem_init(&c->problem, c->graph);
+    c->problem.devices = devices;
+    c->problem.machine = c->machine;
+    OK(sked_i_instance_create(&c->problem, NULL, &c->instance, err));
+    OK(sked_i_partial_init(&c->partial, c->instance, err));
+    OK(sked_i_choices_init(&c->choices, c->instance, err));
+    sked_i_partial_reset(&c->partial);
+    for (int32_t k = 0; k < used; k++) {
+        const int32_t *first = c->instance->group_first, half = picky ? devices / 2 : devices;
+        const int32_t column = k < half ? first[0] + k : first[1] + k - half;
+        int32_t at = 0;
+        while (c->partial.ready[at] != k)
+            at++;
+        sked_i_partial_append(&c->partial, at, column);
+    }
+    sked_i_choices_fill(&c->choices, &c->partial);
+}
+
+static void end_choosing(choosing *c)
+{
+    sked_i_choices_clear(&c->choices);
+    sked_i_partial_clear(&c->partial);
+    sked_i_instance_destroy(c->instance);
+    sked_machine_destroy(c->machine);
+    sked_graph_destroy(c->graph);
+}
+
+/* A step looks at 64 ops, those that list scheduling would take first, in the order they became ready. */
+static void test_a_step_chooses_among_64_ops(void **state)
+{
+    (void)state;
+    for (int32_t ops = SKED_I_CHOICE_OPS - 1; ops <= SKED_I_CHOICE_OPS + 30; ops += 1 + 10 * (ops > 64)) {
+        choosing c;
+        begin_choosing(&c, ops, 4, false, 0);
+        assert_int_equal(c.partial.n_ready, ops);
+        assert_int_equal(c.choices.n_ops, ops < SKED_I_CHOICE_OPS ? ops : SKED_I_CHOICE_OPS);
+        for (int32_t i = 0; i < c.choices.n_ops; i++) {
+            assert_int_equal(c.choices.row[i], c.partial.ready[c.choices.index[i]]);
+            assert_true(i == 0 || c.choices.index[i] > c.choices.index[i - 1]);
+            assert_in_range(c.choices.row[i], 0, SKED_I_CHOICE_OPS - 1); /* the longest are the first ones */
+        }
+        end_choosing(&c);
+    }
+}
+
+/*
+ * Of more than 16 devices in use it looks at the 16 that are free first, and at one empty device of each
+ * kind. Where an op cannot run everywhere it looks at all of them.
+ */
+static void test_a_step_chooses_among_16_devices(void **state)
+{
+    (void)state;
+    for (int32_t used = SKED_I_CHOICE_DEVICES - 1; used <= SKED_I_CHOICE_DEVICES + 4; used++) {
+        choosing c;
+        begin_choosing(&c, 40, SKED_I_CHOICE_DEVICES + 4, false, used);
+        const int32_t taken = used < SKED_I_CHOICE_DEVICES ? used : SKED_I_CHOICE_DEVICES;
+        const int32_t empty = used < SKED_I_CHOICE_DEVICES + 4;
+        assert_int_equal(c.choices.n_columns, taken + empty);
+        for (int32_t k = 0; k < taken; k++) /* op 0 is the longest: its device is free last */
+            assert_int_equal(c.choices.column[k], used - taken + k);
+        for (int32_t k = 0; k < empty; k++)
+            assert_int_equal(c.choices.count[taken + k], SKED_I_CHOICE_DEVICES + 4 - used);
+        end_choosing(&c);
+        begin_choosing(&c, 40, SKED_I_CHOICE_DEVICES + 4, true, used);
+        assert_int_equal(c.choices.n_columns, used + empty);
+        end_choosing(&c);
+    }
+}
+
 /* Warm-up, then down to a hundredth in a straight line, and no further. */
 static void test_rate_anneals(void **state)
 {
@@ -1064,6 +1190,8 @@ int main(void)
         cmocka_unit_test(test_samples),
         cmocka_unit_test(test_temperature_does_what_it_says),
         cmocka_unit_test(test_parts_are_connected),
+        cmocka_unit_test(test_a_step_chooses_among_64_ops),
+        cmocka_unit_test(test_a_step_chooses_among_16_devices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,9 +23,9 @@ void sked_i_belief_close(sked_i_belief *b)
     sked_i_traces_close(&b->trace);
     for (int64_t d = 0; d < b->n_data; d++)
         free(b->data[d].smooth);
-    void *const owned[] = {b->prior_mean, b->prior_spread, b->particle,    b->linear, b->density,
-                           b->guess,      b->weight,       b->rng,         b->data,   b->work,
-                           b->alive,      b->overlap_ops,  b->overlap_rest};
+    void *const owned[] = {b->prior_mean, b->prior_spread, b->particle,     b->linear,    b->density,
+                           b->guess,      b->weight,       b->rng,          b->data,      b->work,
+                           b->alive,      b->overlap_ops,  b->overlap_rest, b->log_weight};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     *b = (sked_i_belief){0};
@@ -85,6 +85,7 @@ sked_status sked_i_belief_open(sked_i_belief *b, const sked_i_model *m, uint64_t
     SKED_NEW(b->density, b->particles);
     SKED_NEW(b->guess, b->particles * m->count);
     SKED_NEW(b->weight, b->particles);
+    SKED_NEW(b->log_weight, b->particles);
     SKED_NEW(b->rng, b->particles);
     SKED_NEW(b->alive, b->particles);
     SKED_NEW0(b->work, threads);
@@ -285,16 +286,16 @@ static void sample(sked_i_belief *b, work *w, int32_t i)
 {
     const double misfit =
         sked_i_belief_sample(b, w, particle_at(b, i), &b->rng[i], b->guess + i * b->model->count);
-    b->weight[i] = b->n_data > 0 ? -fmax(0, misfit / (double)b->n_data - 1) / 2 : 0;
+    b->log_weight[i] = b->n_data > 0 ? -fmax(0, misfit / (double)b->n_data - 1) / 2 : 0;
 }
 
 static void normalise_weights(sked_i_belief *b)
 {
     double best = -INFINITY, sum = 0;
     for (int32_t i = 0; i < b->particles; i++)
-        best = fmax(best, b->weight[i]);
+        best = fmax(best, b->log_weight[i]);
     for (int32_t i = 0; i < b->particles; i++)
-        sum += b->weight[i] = sked_i_exp(fmax(-700, b->weight[i] - best));
+        sum += b->weight[i] = sked_i_exp(fmax(-700, b->log_weight[i] - best));
     for (int32_t i = 0; i < b->particles; i++)
         b->weight[i] /= sum;
 }
@@ -306,6 +307,8 @@ static void set_inflation(sked_i_belief *b)
     for (int64_t d = 0; d < b->n_data; d++) {
         double sum = 0;
         for (int32_t i = 0; i < b->particles; i++) {
+            if (sked_i_belief_stopped(b))
+                return;
             sked_i_model_rates(b->model, sked_i_belief_guess(b, i), &w->rates);
             const double time = sked_i_timing_run(b->data[d].timing, &w->rates, &w->timing);
             const double z =
@@ -326,7 +329,7 @@ static sked_status smooth_datum(sked_i_belief *b, sked_i_datum *x, sked_error *e
     const sked_i_model *m = b->model;
     sked_status st = SKED_OK;
     SKED_NEW0(x->smooth, b->many);
-    for (int32_t i = 0; i < b->particles; i++) {
+    for (int32_t i = 0; i < b->particles && !sked_i_belief_stopped(b); i++) {
         memcpy(w->parameter, sked_i_belief_guess(b, i), (size_t)m->count * sizeof *w->parameter);
         for (int32_t k = 0; k < m->ops; k++)
             w->parameter[m->at_op + k] +=
@@ -364,7 +367,7 @@ static sked_status set_overlaps(sked_i_belief *b, sked_error *err)
     b->overlap_rest = NULL;
     SKED_NEW(b->overlap_ops, b->n_data * b->n_data);
     SKED_NEW(b->overlap_rest, b->n_data * b->n_data);
-    for (int64_t i = 0; i < b->n_data; i++) {
+    for (int64_t i = 0; i < b->n_data && !sked_i_belief_stopped(b); i++) {
         if (b->data[i].smooth == NULL)
             SKED_TRY(smooth_datum(b, &b->data[i], err));
         for (int64_t j = 0; j <= i; j++)
@@ -378,6 +381,7 @@ sked_status sked_i_belief_update(sked_i_belief *b, const sked_i_limit *limit, sk
 {
     sked_status st = SKED_OK;
     const int32_t half = b->particles / 2;
+    b->limit = limit;
     for (int t = 0; t < b->threads; t++)
         SKED_TRY(sked_i_belief_work_widen(b->work[t], b, err));
     if (b->trace.runs > 0)
@@ -394,10 +398,12 @@ sked_status sked_i_belief_update(sked_i_belief *b, const sked_i_limit *limit, sk
         SKED_TRY(run_stage(b, limit, half, b->particles, move, err));
     }
     SKED_TRY(run_stage(b, limit, 0, b->particles, sample, err));
-    normalise_weights(b);
-    if (!sked_i_limit_stopped(limit))
+    if (!sked_i_limit_stopped(limit)) {
+        normalise_weights(b);
         set_inflation(b);
+    }
 cleanup:
+    b->limit = NULL;
     return st;
 }
 

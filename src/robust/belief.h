@@ -28,6 +28,7 @@ typedef struct sked_i_datum {
 
 typedef struct sked_i_belief {
     const sked_i_model *model;
+    const sked_i_limit *limit; /* of the update that goes on; NULL: none does */
     int threads;
     int32_t particles;
     int32_t links;     /* first parameters of a particle: links and start-up, as in the model's vector */
@@ -39,6 +40,7 @@ typedef struct sked_i_belief {
     double *density;                   /* [particles] log of the posterior */
     double *guess;                     /* [particles * model->count] */
     double *weight;                    /* [particles] sums to 1 */
+    double *log_weight;                /* [particles] of the last draws, but for a constant */
     sked_i_rng *rng;                   /* [particles] */
     int32_t *alive;                    /* [particles] those that explain the data */
     sked_i_datum *data;

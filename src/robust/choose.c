@@ -128,7 +128,7 @@ static void predict_part(void *data, int part)
 {
     const prediction *p = data;
     sked_i_belief_work *w = p->b->work[part];
-    for (int32_t i = part; i < p->b->particles; i += p->b->threads) {
+    for (int32_t i = part; i < p->b->particles && !sked_i_limit_stopped(p->limit); i += p->b->threads) {
         sked_i_model_rates(p->b->model, sked_i_belief_guess(p->b, i), &w->rates);
         for (int64_t k = 0; k < p->pool->count && !sked_i_limit_stopped(p->limit); k++)
             p->pool->entry[k]->predicted[i] =
@@ -241,9 +241,9 @@ sked_status sked_i_pool_predict(sked_i_pool *pool, const sked_i_belief *b, const
         return st;
     sked_i_belief_mean(b, w->parameter);
     sked_i_model_rates(b->model, w->parameter, &w->rates);
-    for (int64_t k = 0; k < pool->count; k++)
+    for (int64_t k = 0; k < pool->count && !sked_i_limit_stopped(limit); k++)
         follow_path(pool->entry[k], b, w);
-    for (int64_t k = 0; k < pool->count; k++)
+    for (int64_t k = 0; k < pool->count && !sked_i_limit_stopped(limit); k++)
         correct(pool, pool->entry[k]);
     return SKED_OK;
 }

@@ -167,12 +167,13 @@ cleanup:
     return st;
 }
 
-/* What a job made goes into the pool; a member that cannot take the problem is left out from now on. */
+/* What a job made goes into the pool, as far as no stop comes; a member that cannot take the problem is left
+ * out from now on. */
 static sked_status take(sked_i_maker *m, job *j, sked_i_pool *pool, sked_error *err)
 {
     sked_status st = SKED_OK;
     m->seconds[j->member] += j->seconds;
-    for (int32_t k = 0; k < j->result.count && st == SKED_OK; k++)
+    for (int32_t k = 0; k < j->result.count && st == SKED_OK && !sked_i_robust_stopped(m->run); k++)
         st = sked_i_pool_offer(pool, j->result.schedule[k], names[j->member], NULL, err);
     if (j->status == SKED_ERR_UNSUPPORTED)
         m->refuses[j->member] = true;

@@ -261,7 +261,7 @@ static double settle(const sked_i_belief *b, work *w, const double *particle, do
 {
     double least = INFINITY, result = INFINITY;
     memcpy(w->at, x, (size_t)b->many * sizeof *x);
-    for (int k = 0; k <= steps; k++) {
+    for (int k = 0; k <= steps && !sked_i_belief_stopped(b); k++) {
         const double fit = linearise(b, w, particle, w->at), reached = fit + distance(b, w, w->at);
         if (reached < least) {
             const bool done = reached > least - settled;
@@ -378,7 +378,7 @@ static bool propose_step(const sked_i_belief *b, work *w, const double *particle
 void sked_i_belief_fit(const sked_i_belief *b, work *w, double *particle, double *x, double *density)
 {
     double damping = 0.01;
-    for (int k = 0; k < FIT_STEPS; k++) {
+    for (int k = 0; k < FIT_STEPS && !sked_i_belief_stopped(b); k++) {
         set_system(b, w, particle, x);
         if (!propose_step(b, w, particle, damping))
             return;

@@ -42,6 +42,12 @@ void sked_i_belief_work_close(sked_i_belief_work *w); /* NULL: nothing */
 /* Logarithm of the time of a schedule under w->rates; w->row [model->count] gets its derivative. */
 double sked_i_belief_differentiate(const sked_i_belief *b, sked_i_belief_work *w, const sked_i_timing *r);
 
+/* A stop ends the update that goes on: what is computed from here on is not used. */
+static inline bool sked_i_belief_stopped(const sked_i_belief *b)
+{
+    return b->limit != NULL && sked_i_limit_stopped(b->limit);
+}
+
 /* Prior of the many parameters, given a particle and the traces. */
 double sked_i_belief_centre(const sked_i_belief *b, int64_t k);
 

@@ -178,10 +178,10 @@ static void anneal(refiner *r)
     double value = judge(r), best = value, done = 0;
     keep_best(r);
     for (int64_t k = 0; done < 1; k++) {
+        if (sked_i_limit_stopped(r->limit))
+            return;
         if (k % LOOK == 0) {
             done = progress(r, begin, k);
-            if (sked_i_limit_stopped(r->limit))
-                return;
             look(r);
         }
         try_move(r, first_temperature * fmax(0, 1 - done), &value);
