@@ -293,14 +293,21 @@ static void report(sked_i_crew_worker *w)
         sked_i_run_prove(run);
 }
 
+bool sked_i_crew_late(const sked_i_crew *crew, double begin)
+{
+    static const double grace = 0.05;
+    return sked_i_limit_stopped(&crew->run->limit) && sked_clock() > begin + grace;
+}
+
 /* Offers what a worker has found and not offered yet. */
 static sked_status offer_all(sked_i_crew_worker *w, sked_error *err)
 {
     sked_status st = SKED_OK;
+    const double begin = sked_clock();
     if (w->best < w->published)
         SKED_TRY(w->crew->kind->offer(w, w->incumbent, err));
     w->published = w->best;
-    for (int32_t k = 0; k < w->elites.count; k++)
+    for (int32_t k = 0; k < w->elites.count && !sked_i_crew_late(w->crew, begin); k++)
         SKED_TRY(w->crew->kind->offer(w, w->elites.row[k], err));
 cleanup:
     return st;

@@ -112,6 +112,8 @@ double sked_i_crew_goal(const sked_i_crew *crew, const sked_i_run *run);
 
 /* True when the worker must return what it has; the client's `over`. Offers news now and then. */
 bool sked_i_crew_over(sked_i_client *client);
+/* A stop leaves a moment, from `begin` on, to hand over candidates beside the incumbent: it is over. */
+bool sked_i_crew_late(const sked_i_crew *crew, double begin);
 /* Takes note of a valid solution, copied. */
 void sked_i_crew_see(sked_i_crew_worker *w, double cost, const void *solution);
 /* Would sked_i_crew_see keep it? */

@@ -349,7 +349,7 @@ static sked_status offer_members(sked_i_crew *crew, sked_error *err)
             island *x = (island *)crew->worker[q];
             if (k >= x->size || x->now[k].repeated)
                 continue;
-            if (sked_i_run_incumbent(run) != NULL && sked_clock() > end)
+            if (sked_i_run_incumbent(run) != NULL && (sked_clock() > end || sked_i_crew_late(crew, now)))
                 return SKED_OK;
             SKED_TRY(offer(&x->base, row(x, x->now[k].row), err));
         }
