@@ -29,8 +29,9 @@ build/tests/CTestTestfile.cmake: build/build.ninja scripts/packages-test.txt scr
 tests: build/tests/CTestTestfile.cmake
 	@cmake --build build -j $(JOBS) --target all tests
 
-# The Python package and what its tests need, into build/venv.
-python: build/tests/CTestTestfile.cmake
+# The Python package and what its tests need, into build/venv. `make -j test` has two of these at a time, but never two
+# builds in one folder.
+python: build/tests/CTestTestfile.cmake | $(filter tests,$(patsubst test,tests,$(MAKECMDGOALS)))
 	@cmake --build build -j $(JOBS) --target sked_static
 	@python/setup.sh build
 
@@ -129,7 +130,7 @@ debug:
 fuzz-build:
 	@scripts/setup.sh build test
 	@cmake --preset fuzz >/dev/null
-	@cmake --build build/fuzz -j $(JOBS)
+	@cmake --build build/fuzz -j $(JOBS) --target parser_fuzzer
 
 fuzz-short: fuzz-build
 	@fuzz/run.sh 1

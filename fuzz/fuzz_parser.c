@@ -1,9 +1,13 @@
-/* One libFuzzer target per parser: SKED_FUZZ_PARSER is its name in the list of parsers.h. */
+/* One libFuzzer target per parser: the program under the name fuzz_X runs parser X of the list of parsers.h.
+ */
 #include "parsers.h"
 
 #include <stdio.h>
 
+int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const parser *target;
 
 static const parser *find(const char *name)
 {
@@ -13,13 +17,23 @@ static const parser *find(const char *name)
     return NULL;
 }
 
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    const char *path = (*argv)[0], *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    (void)argc;
+    target = strncmp(name, "fuzz_", 5) == 0 ? find(name + 5) : NULL;
+    if (target == NULL) {
+        fprintf(stderr, "%s: no parser of this name; call me fuzz_NAME\n", name);
+        exit(2);
+    }
+    return 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const parser *p = find(SKED_FUZZ_PARSER);
+    const parser *p = target;
     bool accepted = false;
     char *bytes = malloc(size); /* exactly as large: AddressSanitizer sees the first byte read too far */
-    if (p == NULL)
-        abort();
     if (bytes == NULL)
         return -1;
     memcpy(bytes, data, size);

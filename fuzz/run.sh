@@ -1,7 +1,7 @@
 #!/bin/sh
-# fuzz/run.sh SECONDS [PARSER ...]: runs the fuzz targets (all, or those named) one after another.
+# fuzz/run.sh SECONDS [PARSER ...]: runs the fuzz targets (all, or those named), one for each processor at a time.
 #
-# Build them first: cmake --preset fuzz && cmake --build build/fuzz
+# Build them first: cmake --preset fuzz && cmake --build build/fuzz --target parser_fuzzer
 # What libFuzzer learns stays in fuzz/corpus/PARSER (not under version control). An input that breaks a
 # parser is left as fuzz/corpus/PARSER.crash-*; once fixed, it belongs into fuzz/regressions/PARSER/.
 set -u
@@ -19,32 +19,33 @@ if [ $# -eq 0 ]; then
     done
 fi
 if [ $# -eq 0 ]; then
-    echo "no fuzz targets in $targets; build them: cmake --preset fuzz && cmake --build build/fuzz" >&2
+    echo "no fuzz targets in $targets; build them: make fuzz-build" >&2
     exit 2
 fi
 # Undefined behaviour counts as a crash.
 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1${UBSAN_OPTIONS:+:$UBSAN_OPTIONS}
 export UBSAN_OPTIONS
-failed=
-for name in "$@"; do
-    corpus=fuzz/corpus/$name
-    mkdir -p "$corpus"
-    set -- "$corpus"
-    for known in "fuzz/seeds/$name" "fuzz/regressions/$name"; do
-        [ -d "$known" ] && set -- "$@" "$known"
-    done
-    [ -f "fuzz/dict/$name.dict" ] && set -- "-dict=fuzz/dict/$name.dict" "$@"
-    echo "fuzz $name: $seconds s"
-    if ! "$targets/fuzz_$name" -max_total_time="$seconds" -max_len=16384 -timeout=20 -rss_limit_mb=2048 \
-        -artifact_prefix="$corpus." -print_final_stats=1 "$@" >"$corpus.log" 2>&1; then
-        failed="$failed $name"
-        tail -n 40 "$corpus.log"
-    else
-        grep -E "stat::number_of_executed_units|stat::peak_rss_mb" "$corpus.log"
+if [ $# -gt 1 ]; then
+    if ! printf '%s\n' "$@" | xargs -n 1 -P "$(nproc)" fuzz/run.sh "$seconds"; then
+        echo "some failed"
+        exit 1
     fi
+    echo "all clean"
+    exit 0
+fi
+name=$1
+corpus=fuzz/corpus/$name
+mkdir -p "$corpus"
+set -- "$corpus"
+for known in "fuzz/seeds/$name" "fuzz/regressions/$name"; do
+    [ -d "$known" ] && set -- "$@" "$known"
 done
-if [ -n "$failed" ]; then
-    echo "failed:$failed"
+[ -f "fuzz/dict/$name.dict" ] && set -- "-dict=fuzz/dict/$name.dict" "$@"
+if ! "$targets/fuzz_$name" -max_total_time="$seconds" -max_len=16384 -timeout=20 -rss_limit_mb=2048 \
+    -artifact_prefix="$corpus." -print_final_stats=1 "$@" >"$corpus.log" 2>&1; then
+    echo "fuzz $name failed"
+    tail -n 40 "$corpus.log"
     exit 1
 fi
-echo "all clean"
+echo "fuzz $name: $seconds s, $(sed -n 's/^stat::number_of_executed_units: *//p' "$corpus.log") inputs," \
+    "$(sed -n 's/^stat::peak_rss_mb: *//p' "$corpus.log") MB"

@@ -46,6 +46,7 @@ def preload():
 
 
 PRELOAD = preload()
+SANITIZED = PRELOAD != options.shim
 
 
 class Command:
@@ -202,7 +203,7 @@ def everywhere(command, reference):
     """All faults of a command, until the n-th call is one too many."""
     problems = []
     for kind in KINDS:
-        for action in ("fail", "kill"):
+        for action in ("fail",) if SANITIZED else ("fail", "kill"):
             n, wrong = 1, ""
             while wrong is not None:
                 wrong = under_fault(command, f"{kind}:{n}:{action}", reference)
@@ -337,7 +338,9 @@ def random_kills():
 if not shutil.which("ldd"):
     sys.exit("ldd is missing")
 io_faults()
-if not options.part or options.part == "kill":
+if SANITIZED:  # a process that is killed tells a sanitizer nothing
+    print("skipped: SIGKILL, under a sanitizer")
+elif not options.part or options.part == "kill":
     random_kills()
 print(f"{runs} runs under faults")
 print(f"{passed} passed, {failed} failed")

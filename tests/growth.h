@@ -50,7 +50,7 @@ static inline double work_now(void)
 static inline double work_of(void (*call)(void *data), void *data)
 {
     double least = INFINITY;
-    for (int run = 0; run < (work_counter() >= 0 ? 1 : 5); run++) {
+    for (int run = 0; run < (work_counter() >= 0 ? 1 : 3); run++) {
         const double begin = work_now();
         call(data);
         least = fmin(least, work_now() - begin);

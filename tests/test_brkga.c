@@ -59,7 +59,7 @@ static sked_problem on_devices(const sked_graph *g, int32_t devices, double band
 static void check_kind(const char *method, unsigned flags, int count, int64_t iterations, bool times)
 {
     int missed = 0;
-    for (int seed = 0; seed < count; seed++) {
+    for (int seed = 0; seed < CASES(count); seed++) {
         random_problem r;
         sked_result got = {.size = sizeof got};
         random_problem_make((uint64_t)seed, flags, 3, times ? 5 : 6, &r);
@@ -81,6 +81,7 @@ static void check_kind(const char *method, unsigned flags, int count, int64_t it
 static void optimal_where_devices_are_alike(void **state)
 {
     (void)state;
+    ONE_THREAD();
     check_kind("brkga", RANDOM_DEVICES, 60, 60, false);
     check_kind("brkga", RANDOM_RESOURCES, 60, 60, false);
     check_kind("brkga", RANDOM_DEVICES | RANDOM_RESOURCES | RANDOM_LAGS, 60, 60, false);
@@ -91,6 +92,7 @@ static void optimal_where_devices_are_alike(void **state)
 static void optimal_with_transfers(void **state)
 {
     (void)state;
+    ONE_THREAD();
     const unsigned flags[] = {RANDOM_TRANSFERS, RANDOM_TRANSFERS | RANDOM_RESOURCES,
                               RANDOM_TRANSFERS | RANDOM_REAL | RANDOM_LAGS};
     for (int k = 0; k < 3; k++) {
@@ -225,7 +227,8 @@ static void horizons_that_cannot_be_kept(void **state)
 static void transfers_are_worth_avoiding(void **state)
 {
     (void)state;
-    for (uint64_t seed = 0; seed < 6; seed++) {
+    ONE_THREAD();
+    for (uint64_t seed = 0; seed < CASES(6); seed++) {
         sked_graph *g = generate(seed % 2 ? "layered" : "erdos-renyi", 40, seed);
         sked_graph_info info = {.size = sizeof info};
         OK(sked_graph_describe(g, &info, err));
@@ -270,7 +273,7 @@ static void random_move(const sked_i_sequence *s, sked_i_rng *rng, sked_i_sequen
 static void moves_are_timed_exactly(void **state)
 {
     (void)state;
-    for (uint64_t seed = 0; seed < 60; seed++) {
+    for (uint64_t seed = 0; seed < CASES(60); seed++) {
         random_problem r;
         sked_i_rng rng;
         sked_i_sequencing *l = NULL;

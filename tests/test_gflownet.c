@@ -264,12 +264,9 @@ static double compare(const tiny *t, sked_i_policy_f32 *p, listing *l)
     return log(z);
 }
 
-/* Sanitizers make training slow: there all policies run, and none is trained to the end. */
-#if defined(__SANITIZE_ADDRESS__)
-enum { full_training = 0 };
-#else
-enum { full_training = 1 };
-#endif
+/* Sanitizers make training slow: there all policies run on some of the problems, and none is trained to the
+ * end. */
+enum { full_training = !SANITIZED };
 
 /* Policies that learn the tiny problems: small, as the problems are. */
 static const sked_i_sizes tiny_sizes[] = {
@@ -357,30 +354,33 @@ static const tiny problems[] = {
      "\"latency\": 0.25, \"bandwidth\": 4}, {\"from\": \"x\", \"to\": \"y\", \"latency\": 0.5, "
      "\"bandwidth\": 2}]}"},
 };
-enum {
-    n_problems = sizeof problems / sizeof *problems,
-    n_equal = 4
-}; /* the first: devices equal, no transfers */
+enum { n_problems = sizeof problems / sizeof *problems };
 
 static void test_tiny_problems(void **state)
 {
     (void)state;
-    for (int i = 0; i < n_problems; i++)
+    ONE_THREAD();
+    for (int i = 0; i < n_problems; i += full_training ? 1 : 5)
         check_tiny(&problems[i], &tiny_sizes[0], 4500, 4e-3);
 }
 
+/* Edges, three devices, unequal ones. */
 static void test_tiny_problems_backwards(void **state)
 {
     (void)state;
-    for (int i = 0; i < n_problems; i++)
+    ONE_THREAD();
+    for (int i = 1; i < n_problems; i += full_training ? 2 : 4)
         check_tiny(&problems[i], &tiny_sizes[1], 3000, 4e-3);
 }
 
+/* It takes equal devices only. */
 static void test_tiny_problems_stepwise(void **state)
 {
     (void)state;
-    for (int i = 0; i < n_equal; i++)
-        check_tiny(&problems[i], &tiny_sizes[2], i == 3 ? 3600 : 1500, 3e-3); /* 972 trajectories of labels */
+    ONE_THREAD();
+    check_tiny(&problems[1], &tiny_sizes[2], 1500, 3e-3);
+    if (full_training)
+        check_tiny(&problems[3], &tiny_sizes[2], 3600, 3e-3); /* 972 trajectories of labels */
     check_tiny(&problems[0], &tiny_sizes[3], 2000, 3e-3);
 }
 
@@ -388,6 +388,7 @@ static void test_tiny_problems_stepwise(void **state)
 static void test_tiny_problems_balanced(void **state)
 {
     (void)state;
+    ONE_THREAD();
     check_tiny_by(&problems[4], &tiny_sizes[0], SKED_I_LOSS_TB, 2000, 4e-3);
     check_tiny_by(&problems[1], &tiny_sizes[1], SKED_I_LOSS_TB, 2000, 4e-3);
     check_tiny_by(&problems[0], &tiny_sizes[2], SKED_I_LOSS_TB, 2200, 3e-3);
@@ -775,6 +776,7 @@ static double gain_of_ppo(const char *policy, const char *rate, const char *entr
 static void test_ppo_makes_schedules_better(void **state)
 {
     (void)state;
+    ONE_THREAD();
     static const char *const policies[][2] = {{"policy=encode-once", "rate=0.02"},
                                               {"policy=stepwise", "rate=0.003"}};
     for (int k = 0; k < 1 + full_training; k++) {
@@ -963,6 +965,7 @@ static void test_samples(void **state)
 static void test_temperature_does_what_it_says(void **state)
 {
     (void)state;
+    ONE_THREAD();
     static const double heat[] = {1, 0.1, 0.03, 0.01};
     sked_sampler *m = NULL;
     double speedup[4] = {0}, ged[4] = {0};

@@ -1,6 +1,7 @@
 /*
- * Twice the input, at most two and a half times the work: every reader on files of half a megabyte and of
- * one, made to be as bad as they can be. The readers come from the tables: one without a case here fails.
+ * Twice the input, at most two and a half times the work: every reader on files of a quarter of a megabyte
+ * and of one, made to be as bad as they can be. The readers come from the tables: one without a case here
+ * fails.
  */
 #define _DEFAULT_SOURCE
 #include "../fuzz/parsers.h"
@@ -533,7 +534,7 @@ static sked_graph *graph_beside(int64_t ops)
     return g;
 }
 
-enum { kilobyte = 1024, half = 512 * kilobyte };
+enum { kilobyte = 1024, small = 256 * kilobyte };
 
 static double work_to_parse(const parser *p, const sked_i_buffer *file, sked_status *status)
 {
@@ -577,19 +578,19 @@ static double growth_from(const parser *p, fill_fn *make, int which, int64_t siz
 }
 
 /*
- * From half a megabyte to one; where that is too much, at larger sizes as well: processor time jumps where
- * the data outgrows a cache, but not every time, and what is quadratic shows at every size.
+ * From a quarter of a megabyte to half of one; where that is too much, at larger sizes as well: processor
+ * time jumps where the data outgrows a cache, but not every time, and what is quadratic shows at every size.
  */
 static void check_growth(const parser *p, const char *what, fill_fn *make, int which)
 {
     const bool exact = work_counter() >= 0;
     double work;
     bool accepted;
-    double ratio = growth_from(p, make, which, half, &work, &accepted);
+    double ratio = growth_from(p, make, which, small, &work, &accepted);
     print_message("  %-18s %-40s %8.2f %s, times %.2f%s\n", p->name, what, exact ? 1e-6 * work : 1e3 * work,
                   exact ? "M instructions" : "ms", ratio, accepted ? "" : ", refused");
     for (int k = 2; k <= 4 && !(ratio <= 2.5) && !exact; k *= 2)
-        ratio = growth_from(p, make, which, k * half, &work, &accepted);
+        ratio = growth_from(p, make, which, k * small, &work, &accepted);
     if (!(ratio <= 2.5))
         fail_msg("%s, %s: twice the size takes %.2f times the work", p->name, what, ratio);
 }

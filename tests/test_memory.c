@@ -102,7 +102,7 @@ static void judge_and_profile_agree_with_steps(void **state)
 {
     (void)state;
     int broken = 0, kept = 0;
-    for (uint64_t seed = 0; seed < 2000; seed++) {
+    for (uint64_t seed = 0; seed < CASES(2000); seed++) {
         random_problem r;
         sked_i_rng rng;
         sked_schedule *s = NULL;
@@ -138,7 +138,7 @@ static void judge_and_profile_agree_with_steps(void **state)
         sked_schedule_destroy(s);
         random_problem_free(&r);
     }
-    assert_true(broken > 200 && kept > 200);
+    assert_true(broken > CASES(200) && kept > CASES(200));
 }
 
 /* ------------------------------------------------------------------ checks and bounds */
@@ -147,7 +147,7 @@ static void refusals_are_right(void **state)
 {
     (void)state;
     int refuted = 0, wrong = 0;
-    for (uint64_t seed = 0; seed < 1000; seed++) {
+    for (uint64_t seed = 0; seed < CASES(1000); seed++) {
         random_problem r;
         make_limited(seed, kinds[seed % n_kinds], 1, 4, &r);
         sked_error err = {0};
@@ -160,7 +160,7 @@ static void refusals_are_right(void **state)
         }
         random_problem_free(&r);
     }
-    assert_true(refuted > 100);
+    assert_true(refuted > CASES(100));
     assert_int_equal(wrong, 0);
 }
 
@@ -170,7 +170,7 @@ static void bounds_of_peaks_hold(void **state)
 {
     (void)state;
     int met = 0;
-    for (uint64_t seed = 0; seed < 300; seed++) {
+    for (uint64_t seed = 0; seed < CASES(300); seed++) {
         random_problem r;
         double bound;
         random_problem_make(seed, kinds[seed % n_kinds], 1, 4, &r);
@@ -184,7 +184,7 @@ static void bounds_of_peaks_hold(void **state)
         met += bound == best;
         random_problem_free(&r);
     }
-    assert_true(met > 50);
+    assert_true(met > CASES(50));
 }
 
 static sked_graph *graph_of(const char *text)
@@ -282,7 +282,7 @@ static void exact_meets_brute_force(void **state)
 {
     (void)state;
     int feasible = 0, proofs = 0;
-    for (uint64_t seed = 0; seed < 330; seed++) {
+    for (uint64_t seed = 0; seed < CASES(330); seed++) {
         random_problem r;
         bool proved;
         make_limited(seed, kinds[seed % n_kinds], 1, 4, &r);
@@ -294,7 +294,7 @@ static void exact_meets_brute_force(void **state)
         proofs += best == INFINITY;
         random_problem_free(&r);
     }
-    assert_true(feasible > 100 && proofs > 50);
+    assert_true(feasible > CASES(100) && proofs > CASES(50));
 }
 
 static void methods_meet_brute_force(void **state)
@@ -302,7 +302,7 @@ static void methods_meet_brute_force(void **state)
     (void)state;
     static const char *const methods[] = {"list", "search", "auto"};
     int feasible = 0, found[3] = {0}, best_found[3] = {0};
-    for (uint64_t seed = 0; seed < 220; seed++) {
+    for (uint64_t seed = 0; seed < CASES(220); seed++) {
         random_problem r;
         bool proved;
         make_limited(seed, kinds[seed % n_kinds], 1, 5, &r);
@@ -315,7 +315,7 @@ static void methods_meet_brute_force(void **state)
         }
         random_problem_free(&r);
     }
-    assert_true(feasible > 100);
+    assert_true(feasible > CASES(100));
     assert_true(found[0] >= feasible * 90 / 100 && found[1] >= feasible * 95 / 100 && found[2] == feasible);
     assert_true(best_found[1] >= feasible * 90 / 100 && best_found[2] >= feasible * 95 / 100);
 }
@@ -360,7 +360,7 @@ static void larger_problems_stay_valid(void **state)
     (void)state;
     static const char *const methods[] = {"list", "search", "auto"};
     int asked = 0, found = 0;
-    for (uint64_t seed = 0; seed < 220; seed++) {
+    for (uint64_t seed = 0; seed < CASES(220); seed++) {
         random_problem r;
         bool proved;
         const unsigned more = seed % 3 == 0 ? RANDOM_REAL : seed % 3 == 1 ? RANDOM_NEGATIVE | RANDOM_LAGS : 0;

@@ -181,7 +181,7 @@ static void makespan_everywhere(void **state)
             int runs = 0, found = 0;
             if (!takes(info, kinds[k].needs | SKED_CAN_MAKESPAN))
                 continue;
-            for (uint64_t seed = 0; seed < 8; seed++, runs++) {
+            for (uint64_t seed = 0; seed < CASES(8); seed++, runs++) {
                 random_problem r;
                 random_problem_make(seed, kinds[k].flags, 1, 9, &r);
                 found += run_twice(info->name, kinds[k].name, seed, &r.problem) != NOT_FOUND;
@@ -209,7 +209,7 @@ static void other_objectives(void **state)
                 const sked_method_info *info = sked_method_at(m);
                 if (!takes(info, kinds[k].needs | objectives[o].need))
                     continue;
-                for (uint64_t seed = 0; seed < 4; seed++) {
+                for (uint64_t seed = 0; seed < CASES(4); seed++) {
                     random_problem r;
                     random_problem_make(seed, kinds[k].flags, 1, 9, &r);
                     r.problem.objective = objectives[o].objective;
@@ -228,7 +228,7 @@ static void pipelined(void **state)
     (void)state;
     for (int m = 0; m < sked_method_count(); m++) {
         const sked_method_info *info = sked_method_at(m);
-        for (uint64_t seed = 0; seed < 40; seed++) {
+        for (uint64_t seed = 0; seed < CASES(40); seed++) {
             const unsigned machine = seed % 2 ? RANDOM_DEVICES : RANDOM_RESOURCES;
             if (!takes(info,
                        SKED_CAN_LOOPS | SKED_CAN_II | (seed % 2 ? SKED_CAN_DEVICES : SKED_CAN_RESOURCES)))
@@ -262,7 +262,7 @@ static void never_below_the_optimum(void **state)
                               SKED_CAN_DEVICES | SKED_CAN_TRANSFERS,
                               unequal,
                               unequal | SKED_CAN_RESOURCES};
-    for (uint64_t seed = 0; seed < 140; seed++) {
+    for (uint64_t seed = 0; seed < CASES(140); seed++) {
         random_problem r;
         random_problem_make(seed, flags[seed % 7], 1, 6, &r);
         const double optimum = brute_force_orders(&r.problem);
@@ -299,7 +299,7 @@ static void tight_horizons(void **state)
         int possible = 0, found = 0;
         if (!takes(info, SKED_CAN_HORIZON | SKED_CAN_DEVICES | SKED_CAN_MAKESPAN))
             continue;
-        for (uint64_t seed = 0; seed < 60; seed++) {
+        for (uint64_t seed = 0; seed < CASES(60); seed++) {
             random_problem r;
             random_problem_make(seed, RANDOM_DEVICES | RANDOM_LAGS, 2, 5, &r);
             const double optimum = brute_force_orders(&r.problem);
@@ -380,7 +380,7 @@ static void list_combinations(void **state)
     static const char *const direction[] = {"direction=forward", "direction=backward"};
     for (int k = 0; k < n_kinds; k++)
         for (int c = 0; c < 24; c++)
-            for (uint64_t seed = 100; seed < 110; seed++) {
+            for (uint64_t seed = 100; seed < 100 + CASES(10); seed++) {
                 const char *settings[] = {priority[c / 4], scheme[c % 2], direction[c / 2 % 2], "tries=3"};
                 random_problem r;
                 sked_run_options opt;

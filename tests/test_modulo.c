@@ -208,7 +208,7 @@ static void compare(const tiny *t, int limit, bool want_proof)
 static void test_brute_force(void **state)
 {
     (void)state;
-    for (int k = 0; k < 400; k++) {
+    for (int k = 0; k < CASES(400); k++) {
         sked_i_rng rng;
         sked_i_rng_seed(&rng, 1000 + (uint64_t)k, 0);
         const tiny t = random_loop(&rng, 1 + below(&rng, 5), below(&rng, 3), 0, 3);
@@ -219,7 +219,7 @@ static void test_brute_force(void **state)
 static void test_brute_force_unit_times(void **state)
 {
     (void)state;
-    for (int k = 0; k < 200; k++) {
+    for (int k = 0; k < CASES(200); k++) {
         sked_i_rng rng;
         sked_i_rng_seed(&rng, 2000 + (uint64_t)k, 0);
         const tiny t = random_loop(&rng, 6, 1 + below(&rng, 2), 0, 1);
@@ -230,7 +230,7 @@ static void test_brute_force_unit_times(void **state)
 static void test_brute_force_devices(void **state)
 {
     (void)state;
-    for (int k = 0; k < 200; k++) {
+    for (int k = 0; k < CASES(200); k++) {
         sked_i_rng rng;
         sked_i_rng_seed(&rng, 3000 + (uint64_t)k, 0);
         const tiny t = random_loop(&rng, 1 + below(&rng, 4), below(&rng, 2), 1 + below(&rng, 2), 3);
@@ -242,7 +242,7 @@ static void test_brute_force_devices(void **state)
 static void test_given_interval(void **state)
 {
     (void)state;
-    for (int k = 0; k < 150; k++) {
+    for (int k = 0; k < CASES(150); k++) {
         sked_i_rng rng;
         sked_i_rng_seed(&rng, 4000 + (uint64_t)k, 0);
         const tiny t = random_loop(&rng, 1 + below(&rng, 4), 1 + below(&rng, 2), 0, 3);
@@ -316,7 +316,7 @@ static void check_cycle(const tiny *t, const sked_i_min_ii *m)
 static void test_recurrence_bound(void **state)
 {
     (void)state;
-    for (int k = 0; k < 500; k++) {
+    for (int k = 0; k < CASES(500); k++) {
         sked_i_rng rng;
         sked_i_rng_seed(&rng, 5000 + (uint64_t)k, 0);
         const tiny t = random_loop(&rng, 1 + below(&rng, 30), 0, 0, 5);
@@ -502,7 +502,7 @@ static void test_random_loops_validate(void **state)
 {
     (void)state;
     const char *const methods[] = {"modulo-list", "modulo-search"};
-    for (int k = 0; k < 60; k++) {
+    for (int k = 0; k < CASES(60); k++) {
         sked_i_rng rng;
         sked_i_rng_seed(&rng, 6000 + (uint64_t)k, 0);
         const tiny t = random_loop(&rng, 10 + below(&rng, 50), below(&rng, 4), below(&rng, 4), 6);
@@ -531,7 +531,7 @@ static void test_random_loops_validate(void **state)
 static void test_other_problems(void **state)
 {
     (void)state;
-    for (int k = 0; k < 40; k++) {
+    for (int k = 0; k < CASES(40); k++) {
         sked_i_rng rng;
         sked_i_rng_seed(&rng, 7000 + (uint64_t)k, 0);
         const tiny t = random_loop(&rng, 5 + below(&rng, 15), 1 + below(&rng, 2), k % 3, 4);
@@ -688,7 +688,7 @@ static void test_large_loop(void **state)
 static void test_generated_loops(void **state)
 {
     (void)state;
-    for (int k = 0; k < 60; k++) {
+    for (int k = 0; k < CASES(60); k++) {
         const sked_generate_options how = {.size = sizeof how, .nodes = 3 + 4 * k, .seed = (uint64_t)k};
         sked_graph *g = NULL;
         sked_problem p;

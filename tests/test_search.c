@@ -36,7 +36,7 @@ typedef struct kind {
 
 static void check_kind(kind k)
 {
-    for (int seed = 0; seed < k.count; seed++) {
+    for (int seed = 0; seed < CASES(k.count); seed++) {
         random_problem r;
         sked_result got = {.size = sizeof got};
         random_problem_make((uint64_t)seed, k.flags, k.low, k.high, &r);
@@ -59,6 +59,7 @@ static void check_kind(kind k)
 static void test_optimal_pools(void **state)
 {
     (void)state;
+    ONE_THREAD();
     check_kind((kind){RANDOM_RESOURCES, 4, 7, 60, 3000, false});
     check_kind((kind){RANDOM_RESOURCES | RANDOM_LAGS | RANDOM_ZERO, 4, 7, 60, 3000, false});
     check_kind((kind){RANDOM_RESOURCES | RANDOM_REAL, 4, 7, 60, 3000, false});
@@ -68,6 +69,7 @@ static void test_optimal_pools(void **state)
 static void test_optimal_devices(void **state)
 {
     (void)state;
+    ONE_THREAD();
     check_kind((kind){RANDOM_DEVICES, 4, 7, 40, 3000, false});
     check_kind((kind){RANDOM_DEVICES | RANDOM_RESOURCES | RANDOM_LAGS, 4, 7, 40, 3000, false});
     check_kind((kind){RANDOM_DEVICES | RANDOM_REAL | RANDOM_ZERO, 4, 7, 40, 3000, false});
@@ -76,6 +78,7 @@ static void test_optimal_devices(void **state)
 static void test_optimal_transfers(void **state)
 {
     (void)state;
+    ONE_THREAD();
     check_kind((kind){RANDOM_TRANSFERS, 4, 6, 40, 20000, false});
     check_kind((kind){RANDOM_TRANSFERS | RANDOM_RESOURCES | RANDOM_LAGS, 4, 6, 40, 20000, false});
     check_kind((kind){RANDOM_TRANSFERS | RANDOM_REAL | RANDOM_ZERO, 4, 6, 40, 20000, false});
@@ -84,6 +87,7 @@ static void test_optimal_transfers(void **state)
 static void test_optimal_fixed(void **state)
 {
     (void)state;
+    ONE_THREAD();
     check_kind((kind){RANDOM_RESOURCES | RANDOM_FIX_START, 4, 5, 40, 5000, true});
     check_kind((kind){RANDOM_RESOURCES | RANDOM_NEGATIVE | RANDOM_HORIZON, 4, 5, 40, 5000, true});
     check_kind((kind){RANDOM_DEVICES | RANDOM_FIX_DEVICE, 4, 5, 40, 20000, true});
@@ -94,6 +98,7 @@ static void test_optimal_fixed(void **state)
 static void test_proves(void **state)
 {
     (void)state;
+    ONE_THREAD();
     for (int seed = 0; seed < 30; seed++) {
         random_problem r;
         sked_result got = {.size = sizeof got};
@@ -253,7 +258,7 @@ static void check_shape(shape k, int count, bool naive)
 {
     sked_i_rng rng;
     sked_i_rng_seed(&rng, 1, (uint64_t)k.longest);
-    for (int seed = 0; seed < count; seed++) {
+    for (int seed = 0; seed < CASES(count); seed++) {
         sked_problem p;
         sked_i_cumulative *c = NULL;
         sked_graph *g = shape_graph(k, &rng);
@@ -271,6 +276,7 @@ static void check_shape(shape k, int count, bool naive)
 static void test_decoders(void **state)
 {
     (void)state;
+    ONE_THREAD();
     static const double longest[] = {3, 10, 40, 3000};
     for (int k = 0; k < 4; k++) {
         check_shape((shape){1, 24, longest[k], false, false, 2, 2, 9, 2}, 250, true);

@@ -81,8 +81,9 @@ static void run_twice(const sked_method_info *info, const kind *k, uint64_t seed
     opt.candidates = info->features & SKED_CAN_CANDIDATES && seed % 2 ? 3 : 1;
     const sked_status st = sked_method_run(info->name, &r.problem, &opt, &a, &why);
     if (st == SKED_OK) {
-        OK(sked_method_run(info->name, &r.problem, &opt, &b, err));
-        if (!same(&a, &b))
+        if (!SANITIZED) /* what it finds, it finds in one run */
+            OK(sked_method_run(info->name, &r.problem, &opt, &b, err));
+        if (!SANITIZED && !same(&a, &b))
             fail_msg("%s, %s, seed %d, %d threads: two runs, two results (%g and %g)", info->name, k->name,
                      (int)seed, threads, a.value, b.value);
         for (int32_t s = 0; s < a.count; s++)
@@ -99,7 +100,7 @@ static void same_bytes_for_seed_and_threads(void **state)
     (void)state;
     for (int m = 0; m < sked_method_count(); m++)
         for (int k = 0; k < n_kinds; k++)
-            for (int threads = 1; threads <= 3; threads++) {
+            for (int threads = SANITIZED ? 3 : 1; threads <= 3; threads++) {
                 const sked_method_info *info = sked_method_at(m);
                 if ((info->features & kinds[k].needs) == kinds[k].needs)
                     run_twice(info, &kinds[k], (uint64_t)threads % 2, threads);
@@ -113,7 +114,7 @@ static void several_threads_prove_the_truth(void **state)
     const unsigned flags[] = {RANDOM_DEVICES, RANDOM_RESOURCES, RANDOM_TRANSFERS,
                               RANDOM_DEVICES | RANDOM_RESOURCES | RANDOM_LAGS};
     const char *const methods[] = {"exact", "auto"}; /* auto may end before the proof */
-    for (uint64_t seed = 0; seed < 40; seed++) {
+    for (uint64_t seed = 0; seed < CASES(40); seed++) {
         random_problem r;
         random_problem_make(seed, flags[seed % 4], 3, 6, &r);
         const double optimum = brute_force_orders(&r.problem);
