@@ -61,6 +61,8 @@ enum {
     X(only, TEXT, "only", "SET", "", 0, 0, ON_ALL & ~ON(targets), "run one set of the suite only")           \
     X(list, FLAG, "list", "", false, 0, 0, ON_RUNS & ~ON(gflownet) & ~ON(memory),                            \
       "print every instance, not only the row of its set")                                                   \
+    X(devices, INT, "devices", "N", 4, 2, 1024, ON(real),                                                    \
+      "devices of the sets threads and memory, at most as many as there are cores")                          \
     X(quick, FLAG, "quick", "", false, 0, 0, ON(sampler) | ON(real), "one graph of each kind and less time") \
     X(temperature, REAL, "temperature", "T", 0, 0, 1e6, ON(sampler),                                         \
       "of the draws; 0: those that follow the size of the problem")                                          \

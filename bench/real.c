@@ -11,7 +11,6 @@
 #include <string.h>
 
 enum {
-    MOST_DEVICES = 4,
     OPS = 50,
     GRAPHS = RANDOM_FAMILIES,
     MEASUREMENTS = 20,
@@ -248,9 +247,9 @@ static sked_status run_graph(const arguments *a, const sked_problem *p, const ch
 
 /* ---------------------------------------------------------------- sets */
 
-/* The machine, or as many devices as the target takes, four at most. 0: it cannot run here, and this says
- * why. */
-static int32_t find_devices(const sked_graph *g, table *t)
+/* The machine, or as many devices as the target takes, --devices at most. 0: it cannot run here, and this
+ * says why. */
+static int32_t find_devices(const arguments *a, const sked_graph *g, table *t)
 {
     sked_problem p;
     sked_error why = {0};
@@ -261,7 +260,7 @@ static int32_t find_devices(const sked_graph *g, table *t)
         return 0;
     }
     p.machine = t->machine;
-    p.devices = t->machine != NULL ? sked_machine_device_count(t->machine) : MOST_DEVICES;
+    p.devices = t->machine != NULL ? sked_machine_device_count(t->machine) : (int32_t)a->devices;
     if (t->machine != NULL)
         least = p.devices;
     for (; p.devices >= least; p.devices--) {
@@ -322,7 +321,7 @@ static sked_status run_one(const arguments *a, int i, table *t, sked_error *err)
     sked_status st = sked_graph_generate(random_family(i), &how, &g, err);
     if (st != SKED_OK)
         return st;
-    if (t->graphs == 0 && (t->devices = find_devices(g, t)) > 0)
+    if (t->graphs == 0 && (t->devices = find_devices(a, g, t)) > 0)
         print_head(t);
     sked_problem_init(&p, g);
     p.devices = t->devices;

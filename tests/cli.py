@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -941,10 +942,11 @@ def schedules_run_on_simgrid_or_it_says_how_to_get_it(folder):
 @test
 def real_suite_runs_schedules(folder):
     base = ["real", "--quick", "--list", "--quiet"]
-    shown = expect(bench(*base, "--only", "threads"), 0).stdout
+    shown = expect(bench(*base, "--only", "threads", "--devices", 2), 0).stdout
     if "skipped: " not in shown:  # a single core
-        for part in ("devices, target threads:kind=arithmetic", "list, one", "geometric mean of 1", "fitted to all of them", "seed 0", "s in all"):
+        for part in ("threads: 2 devices, target threads:kind=arithmetic", "list, one", "geometric mean of 1", "fitted to all of them", "seed 0", "s in all"):
             assert part in shown, (part, shown)
+    expect(bench(*base, "--only", "threads", "--devices", 1), 2, "--devices")
     expect(bench(*base, "--only", "nothing"), 2, "threads, memory and simgrid")
 
 
@@ -964,6 +966,25 @@ def benchmarks_are_a_program_of_their_own(folder):
         expect(bench(*args), 2, part)
     for args in (["bench"], ["bench", "quality"], ["help", "bench"]):
         expect(run(*args), 2, "sked-bench")
+
+
+@test
+def quality_is_a_table(folder):
+    """Markdown, as `make evidence` puts it into pages."""
+    os.mkdir(os.path.join(folder, "rcpsp_patterson"))
+    with open(os.path.join(folder, "rcpsp_patterson", "optimum.csv"), "w") as file:
+        file.write("problem,optimum\npat1.rcp,1\npat2.rcp,1000\n")
+    for name in ("pat1.rcp", "pat2.rcp"):
+        shutil.copy(os.path.join(SOURCE, "tests", "data", "small.rcp"), os.path.join(folder, "rcpsp_patterson", name))
+    shown = expect(bench("quality", "--only", "patterson", "--data", folder, "--quiet"), 0).stdout.splitlines()
+    table = [[cell.strip() for cell in line.strip("|").split("|")] for line in shown if line.startswith("|")]
+    assert len(table) == 3 and set(table[1]) == {"---"} and len({len(row) for row in table}) == 1, shown
+    row = dict(zip(table[0], table[2]))
+    assert (row["instances"], row["n"], row["limit"], row["met"]) == ("Patterson projects", "2", "1 s", "1"), row
+    assert (row["of the proven optima"], row["proved"], row["peer"]) == ("50.0 %", "100.0 %", "-"), row
+    part = expect(bench("quality", "--only", "patterson", "--data", folder, "--sample", 2, "--quiet"), 0).stdout
+    assert "| 1 of 2 |" in re.sub(" +", " ", part), part
+    assert "skipped: " in expect(bench("quality", "--data", os.path.join(folder, "none")), 0).stdout
 
 
 def tiny_instances(folder):
