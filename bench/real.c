@@ -2,7 +2,7 @@
  * sked-bench real: schedules that run, on this machine (threads) and on a platform of SimGrid. Every method
  * gets the same scheduling time and the same number of measurements; the loop too. Winners are then measured
  * again, in turn, so that nobody profits from a lucky run. Beside it: how far off the proxy is, what the loop
- * expected before each measurement, and what its fitted model says afterwards.
+ * expected before each measurement, and what its fitted model says afterwards. Tables are Markdown.
  */
 #include "graphs.h"
 
@@ -185,7 +185,7 @@ static void add_graph(const arguments *a, const char *label, const player *playe
 {
     if (a->list) {
         end_progress();
-        printf("%-24.24s", label);
+        printf("| %-24.24s |", label);
     }
     for (int i = 0; i < PLAYERS; i++) {
         const double ratio = players[i].away ? NAN : players[0].time / players[i].time;
@@ -194,7 +194,7 @@ static void add_graph(const arguments *a, const char *label, const player *playe
         t->ahead[i] += !players[i].away && players[i].time < 0.99 * players[LOOP].time;
         t->away[i] += players[i].away;
         if (a->list)
-            printf(" %9.3f", ratio);
+            printf(" %9.3f |", ratio);
     }
     if (a->list)
         printf("\n");
@@ -279,9 +279,9 @@ static int32_t find_devices(const arguments *a, const sked_graph *g, table *t)
 
 static void print_means(const char *label, const table *t, const double *sums)
 {
-    printf("%-24s", label);
+    printf("| %-24s |", label);
     for (int i = 0; i < PLAYERS; i++)
-        printf(" %9.3f", t->away[i] < t->graphs ? exp(sums[i] / (t->graphs - t->away[i])) : NAN);
+        printf(" %9.3f |", t->away[i] < t->graphs ? exp(sums[i] / (t->graphs - t->away[i])) : NAN);
     printf("\n");
 }
 
@@ -290,15 +290,16 @@ static void print_table(const table *t)
     char label[40];
     snprintf(label, sizeof label, "geometric mean of %d", t->graphs);
     print_means(label, t, t->ratio);
-    print_means("  the same on the proxy", t, t->proxy);
+    print_means("the same on the proxy", t, t->proxy);
+    printf("\n");
     for (int i = 0; i < LOOP; i++)
         if (t->ahead[i] > 0)
-            printf("the loop is behind %s on %d of %d graphs (by more than 1 %%)\n", names[i], t->ahead[i],
+            printf("The loop is behind %s on %d of %d graphs (by more than 1 %%).\n", names[i], t->ahead[i],
                    t->graphs);
     const errors *e = &t->errors;
-    printf("off what was measured, in the mean: proxy %.1f %%, the loop's model before each measurement %.1f "
+    printf("Off what was measured, in the mean: proxy %.1f %%, the loop's model before each measurement %.1f "
            "%%, fitted to all "
-           "of them %.1f %%\n",
+           "of them %.1f %%.\n",
            100 * (exp(e->proxy / e->n) - 1), 100 * (exp(e->expected / fmax(1, e->n_expected)) - 1),
            100 * (exp(e->fitted / e->n) - 1));
     fflush(stdout);
@@ -306,9 +307,13 @@ static void print_table(const table *t)
 
 static void print_head(const table *t)
 {
-    printf("%d devices, target %s\n%-24s", (int)t->devices, t->set->target, "faster than list, one");
+    printf("%d devices, target %s. Times faster than list, one:\n\n| %-24s |", (int)t->devices,
+           t->set->target, "graph");
     for (int k = 0; k < PLAYERS; k++)
-        printf(" %9s", names[k]);
+        printf(" %9s |", names[k]);
+    printf("\n|---|");
+    for (int k = 0; k < PLAYERS; k++)
+        printf("---|");
     printf("\n");
 }
 
@@ -366,13 +371,13 @@ sked_status bench_real(arguments *a, sked_error *err)
     if (!any)
         return fail(err, SKED_ERR_ARGUMENT, "the sets of this suite are threads, memory and simgrid");
     print_machine(a);
-    printf("graphs of %d ops; %g s of scheduling and %d measurements for each method and the loop; winners "
+    printf("\nGraphs of %d ops; %g s of scheduling and %d measurements for each method and the loop; winners "
            "measured again %d "
-           "times in turn\n",
+           "times in turn.\n",
            OPS, seconds_of(a), (int)measurements_of(a), ROUNDS);
     for (int i = 0; st == SKED_OK && i < N_SETS; i++)
         if (wanted(a, &sets[i]) && !stop_requested)
             st = run_set(a, &sets[i], err);
-    printf("%.1f s in all\n", sked_clock() - begin);
+    printf("\n%.1f s in all\n", sked_clock() - begin);
     return st;
 }

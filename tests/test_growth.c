@@ -565,7 +565,7 @@ static double growth_from(const parser *p, fill_fn *make, int which, int64_t siz
     sked_status status = SKED_OK;
     for (int k = 0; k < 2; k++)
         make(&file[k], which, (k + 1) * size);
-    for (int round = 0; round < 6 && !(ratio <= 2.5); round++) {
+    for (int round = 0; round < 10 && !(ratio <= 2.5); round++) {
         for (int k = 0; k < 2; k++)
             work[k] = fmin(work[k], work_to_parse(p, &file[k], &status));
         ratio = (work[1] + base) / (work[0] + base);
@@ -719,7 +719,7 @@ static double growth_of_check(const check *c, int32_t n)
     memset(x, 0, sizeof x);
     for (int k = 0; k < 2; k++)
         open_checked(c, (k + 1) * n, &x[k]);
-    for (int round = 0; round < 6 && !(ratio <= 2.5); round++) {
+    for (int round = 0; round < 10 && !(ratio <= 2.5); round++) {
         for (int k = 0; k < 2; k++)
             work[k] = fmin(work[k], work_of(check_once, &x[k]));
         ratio = (work[1] + base) / (work[0] + base);
@@ -902,7 +902,7 @@ static void test_gaus_on_circuits(void **state)
         open_relaxed((k + 1) * 100000, &x[k]);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         double work[2] = {INFINITY, INFINITY}, ratio = INFINITY;
-        for (int round = 0; round < 6 && !(ratio <= 2.5); round++) {
+        for (int round = 0; round < 10 && !(ratio <= 2.5); round++) {
             for (int k = 0; k < 2; k++)
                 work[k] = fmin(work[k], work_of(parts[i].call, &x[k]));
             ratio = (work[1] + base) / (work[0] + base);
