@@ -481,7 +481,7 @@ static void check_resume(int kind)
 static void test_resume_is_bit_identical(void **state)
 {
     (void)state;
-    for (int kind = 0; kind < n_trainings; kind++)
+    for (int kind = 0; kind < n_trainings; kind += SANITIZED ? 3 : 1)
         check_resume(kind);
 }
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, 
 import numpy as np
 
 from ._arrays import Texts, column, pointer, view
-from ._built import Built
+from ._built import finished
 from ._errors import ArgumentError, c_text, call, text
 from ._native import ffi, lib
 
@@ -23,7 +23,7 @@ OpKey = Union[int, str]
 _Raw = bytes  # the class below has a property of that name
 
 
-class Graph(Built):
+class Graph:
     """A graph of operations.
 
     Add ops and edges, then use it. The first use checks the graph as a whole and freezes it:
@@ -40,13 +40,11 @@ class Graph(Built):
         >>> g.add_edge(mul, add, bytes=64)
     """
 
-    _maker = ("sked_graph", lib.sked_builder_finish, lib.sked_graph_destroy)
-
     def __init__(self, name: str = "") -> None:
-        self._built = None
+        self._built: Any = None
         builder = ffi.new("sked_builder **")
         call(lib.sked_builder_create, builder)
-        self._builder = ffi.gc(builder[0], lib.sked_builder_destroy)
+        self._builder: Any = ffi.gc(builder[0], lib.sked_builder_destroy)
         if name:
             call(lib.sked_builder_set_name, self._builder, c_text(name))
 
@@ -184,6 +182,9 @@ class Graph(Built):
     def _c(self) -> Any:
         """The finished graph."""
         return self._finish()
+
+    def _finish(self) -> Any:
+        return finished(self, "sked_graph", lib.sked_builder_finish, lib.sked_graph_destroy)
 
     # ---------------------------------------------------------------- looking
 

@@ -6,7 +6,7 @@ import math
 import os
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
-from ._built import Built
+from ._built import finished
 from ._errors import ArgumentError, c_text, call, text
 from ._native import ffi, lib
 
@@ -27,7 +27,7 @@ class Device(NamedTuple):
     memory: float
 
 
-class Machine(Built):
+class Machine:
     """Devices, each of which runs one op at a time, and the links between them.
 
     `Machine.identical` is the short form. Otherwise add devices and links, then use it: the first
@@ -46,16 +46,14 @@ class Machine(Built):
         >>> m.add_link("cpu", "gpu", latency=10, bandwidth=2500)
     """
 
-    _maker = ("sked_machine", lib.sked_machine_builder_finish, lib.sked_machine_destroy)
-
     def __init__(
         self, name: str = "", *, latency: Optional[float] = None, bandwidth: Optional[float] = None
     ) -> None:
         self._identical: Optional[Tuple[int, float, float]] = None
-        self._built = None
+        self._built: Any = None
         out = ffi.new("sked_machine_builder **")
         call(lib.sked_machine_builder_create, c_text(name), out)
-        self._builder = ffi.gc(out[0], lib.sked_machine_builder_destroy)
+        self._builder: Any = ffi.gc(out[0], lib.sked_machine_builder_destroy)
         if latency is not None or bandwidth is not None:
             speed = math.inf if bandwidth is None else bandwidth
             call(lib.sked_machine_builder_set_link, self._builder, latency or 0.0, speed)
@@ -172,7 +170,8 @@ class Machine(Built):
         """The finished machine; NULL where it is one of equal devices."""
         if self._identical is not None:
             return ffi.NULL
-        return self._finish()
+        destroy = lib.sked_machine_destroy
+        return finished(self, "sked_machine", lib.sked_machine_builder_finish, destroy)
 
     def __len__(self) -> int:
         """Number of devices."""
