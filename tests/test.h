@@ -48,15 +48,22 @@ enum { SANITIZED = 0 };
 #endif
 #define CASES(n) (SANITIZED ? ((n) + 3) / 4 : (n))
 
+#define SKIP_UNDER_SANITIZER(why)            \
+    do {                                     \
+        print_message("skipped: " why "\n"); \
+        skip();                              \
+    } while (0)
 /* A test of one thread shows ThreadSanitizer nothing. */
 #if defined(__SANITIZE_THREAD__)
-#define ONE_THREAD()                                                   \
-    do {                                                               \
-        print_message("skipped: one thread, under ThreadSanitizer\n"); \
-        skip();                                                        \
-    } while (0)
+#define ONE_THREAD() SKIP_UNDER_SANITIZER("one thread, under ThreadSanitizer")
 #else
 #define ONE_THREAD() (void)0
+#endif
+/* A long test of results, by code that shorter ones run: it shows sanitizers nothing. */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define RESULTS_ONLY() SKIP_UNDER_SANITIZER("results only, under a sanitizer")
+#else
+#define RESULTS_ONLY() (void)0
 #endif
 
 /* SKED_SKIP=PATTERN in the environment leaves tests out by name (* and ?): see tests/CMakeLists.txt.

@@ -861,7 +861,7 @@ static void loops(void **state)
     p.devices = 2;
     fail_everywhere("robust", act_robust, &p);
     fail_everywhere("robust with a function", act_callback, &p);
-    fail_often("loop", act_loop, &p, 400);
+    fail_often("loop", act_loop, &p, CASES(400));
     p.latency = 1;
     fail_everywhere("recording", act_record, &p);
     fail_everywhere("curve", act_curve, &p);

@@ -103,10 +103,10 @@ static void test_looks_are_never_far_apart(void **state)
 static void test_a_stop_ends_the_work(void **state)
 {
     (void)state;
-    long most = 0, done = 0;
+    long most = 0, done = 0, runs = 0;
     OK(run("noisy+linear", 0, err));
     const long all = total;
-    for (int k = 1; k < 8; k++) {
+    for (int k = 1; k < 8; k += SANITIZED ? 3 : 1, runs++) {
         sked_error why = {0};
         const sked_status st = run("noisy+linear", all * k / 8, &why);
         assert_true(st == SKED_OK || st == SKED_ERR_STOPPED);
@@ -114,7 +114,7 @@ static void test_a_stop_ends_the_work(void **state)
         most = after > most ? after : most;
     }
     print_message("at most %ld passes after a stop\n", most);
-    assert_true(done > 4);
+    assert_true(2 * done > runs);
     assert_in_range(most, 0, MOST_PASSES);
 }
 
