@@ -292,19 +292,19 @@ def every_method_keeps_a_short_limit(folder):
              (write(folder, "ring.json", ring(20000)), "--objective", "ii"),
              (generate(folder, "layered", 3000), "--devices", 4), (generate(folder, "layered", 10000), "--devices", 4)]
     found = 0
-    for case in cases:
+    for case in cases[::3] if SANITIZED else cases:  # it judges processor time, which says little with a sanitizer in it
         for method in METHODS:
             found += check_limit(0.2, *case, "--method", method) == 0
-    assert found >= len(cases), "auto and list give schedules of most"
+    assert SANITIZED or found >= len(cases), "auto and list give schedules of most"
 
 
 @test
 def too_little_time_is_no_proof(folder):
     graph = generate(folder, "layered", 50000)
     for method in METHODS:
-        for seconds in (0, 0.05, 0.15):
+        for seconds in (0.05,) if SANITIZED else (0, 0.05, 0.15):
             check_limit(seconds, graph, "--devices", 8, "--method", method)
-    for seconds in range(5, 40, 3):  # some of these end while the first schedule is decoded
+    for seconds in range(5, 40, 9 if SANITIZED else 3):  # some of these end while the first schedule is decoded
         check_limit(seconds / 100, graph, "--devices", 8, "--method", "search")
 
 
@@ -336,7 +336,7 @@ def drawing_and_training_hear_a_stop(folder):
 def the_loop_hears_a_stop_while_it_learns(folder):
     """1,000 ops: an update of all guesses, and what it foretells of all schedules, takes a second; tests/test_stop.c counts
     what is done between two looks."""
-    graph = generate(folder, "layered", 1000)
+    graph = generate(folder, "layered", 300 if SANITIZED else 1000)
     log, plan = os.path.join(folder, "log.jsonl"), os.path.join(folder, "plan.json")
     process = start("robust", graph, "--devices", 4, "--target", "noisy+linear", "--time-limit", 60, "--log", log, "-o", plan)
     wait_for(lambda: os.path.exists(log) and open(log).read().count("\n") > 1, 60)
