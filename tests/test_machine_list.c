@@ -121,7 +121,7 @@ static void options_and_limits(void **state)
             int runs = 0, none = 0;
             if (!takes(methods[m], kinds[k].flags))
                 continue;
-            for (uint64_t seed = 0; seed < 30; seed++) {
+            for (uint64_t seed = 0; seed < CASES(30); seed++) {
                 random_problem r;
                 random_problem_make(seed, kinds[k].flags, 1, 5, &r);
                 none +=
