@@ -9,11 +9,14 @@
 #include "base/memory.h"
 #include "problem/bounds.h"
 #include "problem/live_cut.h"
+#include "problem/live_price.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const double largest = 1.5e6; /* moments * (ops + edges) at once */
+static const double largest = 1.5e6;    /* moments * (ops + edges) at once */
+static const double largest_room = 4e6; /* numbers in messages */
+static const double least_sweeps = 20;  /* to be worth it */
 
 /* A moment to try. */
 typedef struct candidate {
@@ -37,6 +40,7 @@ typedef struct prober {
     candidate *item;      /* [n] */
     double slack;         /* rounding of real times */
     double share;         /* arcs looked at for each kind of moments */
+    double price_share;   /* numbers in messages sent for prices */
     sked_i_bound_effort effort;
     double best;
     candidate at; /* the moment that gave it */
@@ -396,6 +400,83 @@ cleanup:
     return st;
 }
 
+/* ------------------------------------------------------------------ prices */
+
+/* Windows of all ops relative to the start of op x, to b->from and b->to. */
+static void set_windows_around(prober *b, int32_t x)
+{
+    measure_paths(b, x);
+    for (int32_t i = 0; i < b->g->n_ops; i++) {
+        b->from[i] = fmax(b->from[i], b->early[i] - b->late[x]);
+        b->to[i] = fmin(-b->to[i], b->late[i] - b->early[x]);
+    }
+}
+
+/* The largest distance of an edge. */
+static double farthest_reader(const sked_graph *g)
+{
+    double most = 0;
+    for (int64_t e = 0; e < g->n_edges; e++)
+        most = fmax(most, g->edge_distance[e]);
+    return most;
+}
+
+/* Moments of the whole time that there is, from `begin` to `end`. */
+static void spread_moments(const prober *b, double begin, double end, sked_i_priced_moments *m)
+{
+    enum { most_phases = 64, most_times = 1024 };
+    const double ii = b->p->ii;
+    const bool whole = b->g->integral && ii == floor(ii) && (ii > 0 ? ii : end - begin) <= most_times;
+    m->spacing = whole ? 1 : typical_lag(b->g);
+    if (ii > 0) {
+        m->phases = whole ? (int32_t)ii : (int32_t)fmax(1, fmin(most_phases, floor(ii / m->spacing)));
+        m->spacing = ii / m->phases;
+    }
+    m->first = begin + m->spacing;
+    m->count = (int32_t)fmin(1e6, fmax(0, ceil((end - begin) / m->spacing) - 1));
+}
+
+/* Fewer moments, around a time, until their messages find room. */
+static void cut_moments(const prober *b, double time, sked_i_priced_moments *m)
+{
+    const double room = fmin(largest_room, b->effort.work / least_sweeps);
+    const double begin = m->first;
+    const int32_t all = m->count;
+    while (m->count > 0 && sked_i_price_room(b->g, m) > room) {
+        m->count -= m->count / 4 + 1;
+        const double centre = floor((time - begin) / m->spacing) - m->count / 2;
+        m->first = begin + m->spacing * fmax(0, fmin(all - m->count, centre));
+    }
+}
+
+/* Prices of all times that the windows know, or else of those around the best op. */
+static sked_status probe_prices(prober *b, sked_error *err)
+{
+    sked_i_priced_moments m = {.slack = b->slack, .early = b->early, .late = b->late};
+    double path = 0, bound = 0, time = b->at.time;
+    b->effort.work = sked_i_limit_heard(b->effort.limit) ? 0 : b->price_share;
+    for (int32_t i = 0; i < b->g->n_ops; i++)
+        path = fmax(path, b->early[i] + b->g->duration[i]);
+    if (b->p->horizon < INFINITY || b->at.op < 0) {
+        const double carried = b->p->ii > 0 ? b->p->ii * farthest_reader(b->g) : 0;
+        spread_moments(b, 0, (b->p->horizon < INFINITY ? b->p->horizon : path) + carried, &m);
+        if (b->at.op >= 0)
+            time = (b->early[b->at.op] + b->late[b->at.op]) / 2;
+    } else {
+        set_windows_around(b, b->at.op);
+        m.early = b->from;
+        m.late = b->to;
+        spread_moments(b, -path, path, &m);
+        time = 0;
+    }
+    cut_moments(b, time, &m);
+    if (m.count == 0)
+        return SKED_OK;
+    const sked_status st = sked_i_price_bound(b->g, &m, &b->effort, &bound, err);
+    b->best = fmax(b->best, bound);
+    return st;
+}
+
 static sked_status open_prober(prober *b, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -436,6 +517,7 @@ sked_status sked_i_memory_bound(const sked_problem *p, const sked_i_bound_effort
     prober b = {.p = p, .g = p->graph, .effort.limit = effort->limit};
     /* small graphs have few moments: what is left after two thousand looks at each edge gives little */
     b.share = fmin(effort->work / 4, 2000 * ((double)p->graph->n_ops + (double)p->graph->n_edges));
+    b.price_share = fmin(effort->work, 20000 * ((double)p->graph->n_ops + (double)p->graph->n_edges));
     b.slack = sked_i_problem_integral(p) ? 0 : 1e-9 * fmax(1, fmin(p->horizon, 1e300));
     SKED_TRY(open_prober(&b, err));
     if (p->ii > 0) {
@@ -445,6 +527,8 @@ sked_status sked_i_memory_bound(const sked_problem *p, const sked_i_bound_effort
         if (b.best > 0)
             SKED_TRY(probe_rows(&b, err));
     }
+    if (b.best > 0)
+        SKED_TRY(probe_prices(&b, err));
     *bound = b.best;
 cleanup:
     close_prober(&b);
