@@ -40,7 +40,7 @@ typedef struct prober {
     candidate *item;      /* [n] */
     double slack;         /* rounding of real times */
     double share;         /* arcs looked at for each kind of moments */
-    double price_share;   /* numbers in messages sent for prices */
+    double life_share;    /* for the sum of lives, and again for prices of moments */
     sked_i_bound_effort effort;
     double best;
     candidate at; /* the moment that gave it */
@@ -449,31 +449,67 @@ static void cut_moments(const prober *b, double time, sked_i_priced_moments *m)
     }
 }
 
-/* Prices of all times that the windows know, or else of those around the best op. */
-static sked_status probe_prices(prober *b, sked_error *err)
+/* Moments of all times that the windows know, or else of those around the best op. */
+static void set_moments(prober *b, sked_i_priced_moments *m)
 {
-    sked_i_priced_moments m = {.slack = b->slack, .early = b->early, .late = b->late};
-    double path = 0, bound = 0, time = b->at.time;
-    b->effort.work = sked_i_limit_heard(b->effort.limit) ? 0 : b->price_share;
+    double path = 0, time = b->at.time;
     for (int32_t i = 0; i < b->g->n_ops; i++)
         path = fmax(path, b->early[i] + b->g->duration[i]);
     if (b->p->horizon < INFINITY || b->at.op < 0) {
         const double carried = b->p->ii > 0 ? b->p->ii * farthest_reader(b->g) : 0;
-        spread_moments(b, 0, (b->p->horizon < INFINITY ? b->p->horizon : path) + carried, &m);
+        spread_moments(b, 0, (b->p->horizon < INFINITY ? b->p->horizon : path) + carried, m);
         if (b->at.op >= 0)
             time = (b->early[b->at.op] + b->late[b->at.op]) / 2;
     } else {
         set_windows_around(b, b->at.op);
-        m.early = b->from;
-        m.late = b->to;
-        spread_moments(b, -path, path, &m);
+        m->early = b->from;
+        m->late = b->to;
+        spread_moments(b, -path, path, m);
         time = 0;
     }
-    cut_moments(b, time, &m);
-    if (m.count == 0)
-        return SKED_OK;
-    const sked_status st = sked_i_price_bound(b->g, &m, &b->effort, &bound, err);
+    cut_moments(b, time, m);
+}
+
+/* All lives fall between the first start and the last, or into the interval again and again. */
+static double time_of_lives(const prober *b)
+{
+    double first = INFINITY, last = -INFINITY;
+    if (b->p->ii > 0)
+        return b->p->ii;
+    for (int32_t i = 0; i < b->g->n_ops; i++) {
+        first = fmin(first, b->early[i]);
+        last = fmax(last, b->late[i]);
+    }
+    return last - first + b->slack;
+}
+
+/*
+ * The least sum of all lives, spread evenly; then prices for the moments, which begin with the same price
+ * each. Without windows equal prices are the best for an interval: a schedule may begin in any phase of it.
+ */
+static sked_status probe_lives(prober *b, sked_error *err)
+{
+    sked_i_priced_moments m = {.slack = b->slack, .early = b->early, .late = b->late};
+    sked_i_life_flow flow;
+    double sum = 0, bound = 0;
+    const bool timed = b->p->horizon < INFINITY;
+    sked_status st = sked_i_life_flow_create(b->g, &flow, err);
+    if (st != SKED_OK)
+        return st;
+    b->effort.work = sked_i_limit_heard(b->effort.limit) ? 0 : b->life_share;
+    SKED_TRY(sked_i_life_flow_most(b->g, fmax(0, b->p->ii), timed ? b->early : NULL, timed ? b->late : NULL,
+                                   &b->effort, &flow, &sum, err));
+    const double time = time_of_lives(b);
+    if (time > 0 && time < INFINITY)
+        b->best = fmax(b->best, sum / time);
+    b->effort.work = sked_i_limit_heard(b->effort.limit) ? 0 : b->life_share;
+    if (timed || !(b->p->ii > 0))
+        set_moments(b, &m);
+    if (m.count > 0)
+        SKED_TRY(sked_i_price_bound(b->g, &m, &flow, &b->effort, &bound, err));
     b->best = fmax(b->best, bound);
+cleanup:
+    sked_i_life_flow_free(&flow);
     return st;
 }
 
@@ -517,7 +553,7 @@ sked_status sked_i_memory_bound(const sked_problem *p, const sked_i_bound_effort
     prober b = {.p = p, .g = p->graph, .effort.limit = effort->limit};
     /* small graphs have few moments: what is left after two thousand looks at each edge gives little */
     b.share = fmin(effort->work / 4, 2000 * ((double)p->graph->n_ops + (double)p->graph->n_edges));
-    b.price_share = fmin(effort->work, 20000 * ((double)p->graph->n_ops + (double)p->graph->n_edges));
+    b.life_share = fmin(effort->work, 20000 * ((double)p->graph->n_ops + (double)p->graph->n_edges));
     b.slack = sked_i_problem_integral(p) ? 0 : 1e-9 * fmax(1, fmin(p->horizon, 1e300));
     SKED_TRY(open_prober(&b, err));
     if (p->ii > 0) {
@@ -528,7 +564,7 @@ sked_status sked_i_memory_bound(const sked_problem *p, const sked_i_bound_effort
             SKED_TRY(probe_rows(&b, err));
     }
     if (b.best > 0)
-        SKED_TRY(probe_prices(&b, err));
+        SKED_TRY(probe_lives(&b, err));
     *bound = b.best;
 cleanup:
     close_prober(&b);

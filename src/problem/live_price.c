@@ -37,7 +37,8 @@ typedef struct variable {
 typedef struct pair {
     int32_t below, above;
     int32_t step;
-    int64_t at; /* of its message, [labels of the variable that it goes to] */
+    double flow; /* of the cost that it carries at equal prices */
+    int64_t at;  /* of its message, [labels of the variable that it goes to] */
 } pair;
 
 typedef struct pricing {
@@ -82,26 +83,6 @@ static double interval_of(const sked_i_priced_moments *m)
     return m->phases * m->spacing;
 }
 
-/* Who ends the life of a value: one op by its start (0 or more), or one of these. */
-enum { NOBODY = -1, OWN_END = -2 };
-
-static int32_t ended_by(const sked_graph *g, const sked_i_priced_moments *m, int32_t v)
-{
-    int32_t reader = NOBODY;
-    if (!(g->memory[v] > 0))
-        return NOBODY;
-    if (g->keep != NULL && g->keep[v])
-        return OWN_END;
-    for (int64_t e = g->succ_ptr[v]; e < g->succ_ptr[v + 1]; e++) {
-        if (!reads(g, m, e))
-            continue;
-        if (reader >= 0 || g->edge_distance[e] > 0 || g->edge_lag[e] < 0)
-            return OWN_END;
-        reader = g->edge_to[e];
-    }
-    return reader;
-}
-
 /* When the life of v ends if ops start at start[]; kept values live until the last op starts. */
 static double end_time(const pricing *x, int32_t v, const double *start)
 {
@@ -142,12 +123,12 @@ static sked_status number_variables(pricing *x, sked_error *err)
     }
     for (int32_t v = 0; v < g->n_ops; v++) {
         int32_t last = v;
-        by[v] = ended_by(g, x->m, v);
+        by[v] = sked_i_life_ended_by(g, x->m->phases > 0, v);
         for (int64_t e = g->succ_ptr[v]; e < g->succ_ptr[v + 1]; e++)
             if (reads(g, x->m, e) && place[g->edge_to[e]] > place[last])
                 last = g->edge_to[e];
         next[v] = first[last];
-        if (by[v] == OWN_END)
+        if (by[v] == SKED_I_OWN_END)
             first[last] = v;
     }
     for (int32_t k = 0; k < g->n_ops; k++) {
@@ -156,7 +137,7 @@ static sked_status number_variables(pricing *x, sked_error *err)
             x->end[v] = x->n++;
     }
     for (int32_t v = 0; v < g->n_ops; v++)
-        if (by[v] != OWN_END)
+        if (by[v] != SKED_I_OWN_END)
             x->end[v] = by[v] >= 0 ? x->start[by[v]] : -1;
 cleanup:
     free(place);
@@ -168,7 +149,7 @@ cleanup:
 
 static bool has_own_end(const pricing *x, int32_t v)
 {
-    return x->end[v] >= 0 && ended_by(x->g, x->m, v) == OWN_END;
+    return x->end[v] >= 0 && sked_i_life_ended_by(x->g, x->m->phases > 0, v) == SKED_I_OWN_END;
 }
 
 /* false: a window is empty. */
@@ -200,29 +181,30 @@ static bool set_labels(pricing *x)
 
 /* ------------------------------------------------------------------ pairs */
 
-static void add_pair(pricing *x, int32_t below, int32_t above, double shift)
+static void add_pair(pricing *x, int32_t below, int32_t above, double shift, double flow)
 {
-    x->pair[x->n_pairs++] = (pair){.below = below, .above = above, .step = step_of(x->m, shift)};
+    x->pair[x->n_pairs++] =
+        (pair){.below = below, .above = above, .step = step_of(x->m, shift), .flow = flow};
 }
 
 /* The order that each edge asks for, and every end after what it ends. */
-static void list_pairs(pricing *x)
+static void list_pairs(pricing *x, const sked_i_life_flow *f)
 {
     const sked_graph *g = x->g;
     const double interval = interval_of(x->m);
     for (int32_t v = 0; v < g->n_ops; v++) {
         const bool own = has_own_end(x, v);
         if (own)
-            add_pair(x, x->start[v], x->end[v], 0);
+            add_pair(x, x->start[v], x->end[v], 0, f->own[v]);
         for (int64_t e = g->succ_ptr[v]; e < g->succ_ptr[v + 1]; e++) {
             const int32_t reader = x->start[g->edge_to[e]];
             const double shift = g->edge_distance[e] * interval;
             if (!reads(g, x->m, e))
                 continue;
             if (reader != x->start[v])
-                add_pair(x, x->start[v], reader, g->edge_lag[e] - shift);
+                add_pair(x, x->start[v], reader, g->edge_lag[e] - shift, f->order[e]);
             if (own)
-                add_pair(x, reader, x->end[v], shift);
+                add_pair(x, reader, x->end[v], shift, f->read[e]);
         }
     }
 }
@@ -439,12 +421,25 @@ static void move_prices(pricing *x, double pays, double step)
     set_prices(x);
 }
 
+/* Messages to the earlier variables that give the bound of the flow at equal prices, in the first sweep. */
+static void begin_messages(pricing *x)
+{
+    for (int32_t k = 0; k < x->n_pairs; k++) {
+        const pair *p = &x->pair[k];
+        const bool below = p->below < p->above;
+        const variable *v = &x->var[below ? p->below : p->above];
+        for (int32_t label = v->low; label <= v->high; label++)
+            x->message[p->at + label - v->low] = (below ? p->flow : -p->flow) * x->paid[label];
+    }
+}
+
 /* Sweeps to and fro until the work is done, or a hundred of them have gained next to nothing. */
 static void improve(pricing *x, sked_i_bound_effort *effort, double *bound)
 {
     enum { patience = 50 };
     double mark = 0;
     set_prices(x);
+    begin_messages(x);
     for (int round = 0; effort->work > 0; round++) {
         if (!sweep(x, 1, effort, bound))
             break;
@@ -511,16 +506,17 @@ static void close_pricing(pricing *x)
 }
 
 sked_status sked_i_price_bound(const sked_graph *g, const sked_i_priced_moments *m,
-                               sked_i_bound_effort *effort, double *bound, sked_error *err)
+                               const sked_i_life_flow *flow, sked_i_bound_effort *effort, double *bound,
+                               sked_error *err)
 {
     sked_status st = SKED_OK;
     pricing x = {.g = g, .m = m};
     double best = 0;
     SKED_TRY(open_pricing(&x, err));
     if (set_labels(&x)) {
-        list_pairs(&x);
+        list_pairs(&x, flow);
         sort_pairs(&x);
-        SKED_NEW0(x.message, (int64_t)x.room);
+        SKED_NEW(x.message, (int64_t)x.room);
         improve(&x, effort, &best);
     }
     *bound = best;

@@ -6,7 +6,7 @@
  */
 #ifndef SKED_PROBLEM_LIVE_PRICE_H
 #define SKED_PROBLEM_LIVE_PRICE_H
-#include "problem/live_cut.h"
+#include "problem/life_flow.h"
 
 /* Moments just before `first`, `first` + `spacing`, ..., and when ops may start. */
 typedef struct sked_i_priced_moments {
@@ -21,8 +21,10 @@ typedef struct sked_i_priced_moments {
 double sked_i_price_room(const sked_graph *g, const sked_i_priced_moments *m);
 /*
  * A lower bound of the peak, better the more effort->work there is, which falls by about the room in each
- * sweep; 0 where none is found. effort->limit is heard. O(room) memory.
+ * sweep; 0 where none is found. The search begins with what `flow` proves at equal prices. effort->limit is
+ * heard. O(room) memory.
  */
 SKED_MUST_CHECK sked_status sked_i_price_bound(const sked_graph *g, const sked_i_priced_moments *m,
-                                               sked_i_bound_effort *effort, double *bound, sked_error *err);
+                                               const sked_i_life_flow *flow, sked_i_bound_effort *effort,
+                                               double *bound, sked_error *err);
 #endif
