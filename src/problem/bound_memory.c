@@ -5,6 +5,9 @@
  * do, the least memory then is a minimum cut (live_cut.h). Several moments in a row share the order of the
  * ops, and the peak is no less than the mean over them. With an initiation interval all moments that fold
  * onto one add up.
+ *
+ * Over the whole time, the peak is no less than the least sum of all lives over the length of the time
+ * (life_flow.h), nor than what the values must pay at any prices of the moments (live_price.h).
  */
 #include "base/memory.h"
 #include "problem/bounds.h"
@@ -40,11 +43,16 @@ typedef struct prober {
     candidate *item;      /* [n] */
     double slack;         /* rounding of real times */
     double share;         /* arcs looked at for each kind of moments */
-    double life_share;    /* for the sum of lives, and again for prices of moments */
+    double life_share;    /* for prices of moments, and twice as much for the sum of lives */
     sked_i_bound_effort effort;
     double best;
-    candidate at; /* the moment that gave it */
+    const char *why; /* what gave it */
+    candidate at;    /* the moment that gave the best of one moment or row */
 } prober;
+
+static const char by_cut[] = "values that must be alive at one moment",
+                  by_sum[] = "least sum of all lives, spread over the time there is",
+                  by_price[] = "least lives at the best prices of moments";
 
 /* ------------------------------------------------------------------ windows */
 
@@ -263,7 +271,16 @@ static void keep_best(prober *b, double bound, const candidate *at)
     if (!(bound > b->best))
         return;
     b->best = bound;
+    b->why = by_cut;
     b->at = *at;
+}
+
+static void keep_sum(prober *b, double bound, const char *why)
+{
+    if (!(bound > b->best))
+        return;
+    b->best = bound;
+    b->why = why;
 }
 
 /* Candidates that may give more, `before` moments of each row before them. */
@@ -496,18 +513,17 @@ static sked_status probe_lives(prober *b, sked_error *err)
     sked_status st = sked_i_life_flow_create(b->g, &flow, err);
     if (st != SKED_OK)
         return st;
-    b->effort.work = sked_i_limit_heard(b->effort.limit) ? 0 : b->life_share;
-    SKED_TRY(sked_i_life_flow_most(b->g, fmax(0, b->p->ii), timed ? b->early : NULL, timed ? b->late : NULL,
-                                   &b->effort, &flow, &sum, err));
+    b->effort.work = sked_i_limit_heard(b->effort.limit) ? 0 : 2 * b->life_share;
+    SKED_TRY(sked_i_life_flow_most(b->g, fmax(0, b->p->ii), &b->effort, &flow, &sum, err));
     const double time = time_of_lives(b);
     if (time > 0 && time < INFINITY)
-        b->best = fmax(b->best, sum / time);
+        keep_sum(b, sum / time, by_sum);
     b->effort.work = sked_i_limit_heard(b->effort.limit) ? 0 : b->life_share;
     if (timed || !(b->p->ii > 0))
         set_moments(b, &m);
     if (m.count > 0)
         SKED_TRY(sked_i_price_bound(b->g, &m, &flow, &b->effort, &bound, err));
-    b->best = fmax(b->best, bound);
+    keep_sum(b, bound, by_price);
 cleanup:
     sked_i_life_flow_free(&flow);
     return st;
@@ -547,10 +563,10 @@ static void close_prober(prober *b)
 }
 
 sked_status sked_i_memory_bound(const sked_problem *p, const sked_i_bound_effort *effort, double *bound,
-                                sked_error *err)
+                                const char **why, sked_error *err)
 {
     sked_status st = SKED_OK;
-    prober b = {.p = p, .g = p->graph, .effort.limit = effort->limit};
+    prober b = {.p = p, .g = p->graph, .effort.limit = effort->limit, .why = by_cut};
     /* small graphs have few moments: what is left after two thousand looks at each edge gives little */
     b.share = fmin(effort->work / 4, 2000 * ((double)p->graph->n_ops + (double)p->graph->n_edges));
     b.life_share = fmin(effort->work, 20000 * ((double)p->graph->n_ops + (double)p->graph->n_edges));
@@ -566,6 +582,7 @@ sked_status sked_i_memory_bound(const sked_problem *p, const sked_i_bound_effort
     if (b.best > 0)
         SKED_TRY(probe_lives(&b, err));
     *bound = b.best;
+    *why = b.why;
 cleanup:
     close_prober(&b);
     return st;

@@ -157,6 +157,7 @@ static sked_status memory_bound(const sked_problem *p, const sked_i_bound_effort
                                 const char **why, sked_error *err)
 {
     windows w;
+    const char *reason = NULL;
     double spread, *life = NULL;
     sked_status st;
     SKED_TRY(windows_init(&w, p, err));
@@ -172,8 +173,8 @@ static sked_status memory_bound(const sked_problem *p, const sked_i_bound_effort
         SKED_TRY(sked_i_least_peak(p, &spread, err));
         keep(spread, "values that must be held while one op runs, or at the end", &best, why);
     }
-    SKED_TRY(sked_i_memory_bound(p, effort, &spread, err));
-    keep(settle_amount(p->graph, spread), "values that must be alive at one moment", &best, why);
+    SKED_TRY(sked_i_memory_bound(p, effort, &spread, &reason, err));
+    keep(settle_amount(p->graph, spread), reason, &best, why);
     *bound = best;
 cleanup:
     free(life);

@@ -7,10 +7,10 @@
  *
  * The network simplex keeps a spanning tree of arcs that may carry flow. Each value begins on its way over
  * one reader of its own iteration; these ways are a forest, so the first tree needs no artificial flow. An
- * arc from each root of the forest to one common node ties it together; it never carries flow unless there is
- * a horizon, where it stands for the latest start. The arc that leaves is the last one that blocks, seen from
- * the node where the two ways meet (Cunningham 1976): the tree stays strongly feasible and the search cannot
- * cycle.
+ * arc from each root of the forest to one common node ties it together and never carries flow: what comes
+ * over one of them would have to go back over another. The arc that leaves is the last one that blocks, seen
+ * from the node where the two ways meet (Cunningham 1976): the tree stays strongly feasible and the search
+ * cannot cycle.
  */
 #include "problem/life_flow.h"
 
@@ -28,15 +28,13 @@ typedef struct arc {
 typedef struct life_flow {
     const sked_graph *g;
     double ii;
-    const double *early, *late; /* [ops] NULL: any time */
     int32_t root, n_nodes;
     arc *arcs;
-    int64_t n_arcs;      /* that may enter */
-    int64_t ties;        /* the first of those that may not, at the end of `arcs` */
-    int64_t first_value; /* the first of those of edges and ends */
-    int64_t next;        /* where to look for an arc to enter */
-    double *x;           /* [nodes] times that make all arcs of the tree tight */
-    double *flow;        /* [nodes] of the arc to the parent */
+    int64_t n_arcs; /* that may enter */
+    int64_t ties;   /* the first of those that may not, at the end of `arcs` */
+    int64_t next;   /* where to look for an arc to enter */
+    double *x;      /* [nodes] times that make all arcs of the tree tight */
+    double *flow;   /* [nodes] of the arc to the parent */
     int32_t *parent, *depth, *child, *before, *after; /* [nodes] -1: none; siblings before and after */
     int64_t *up;                                      /* [nodes] arc to the parent */
     double slack;
@@ -81,15 +79,6 @@ static int64_t add_arc(life_flow *f, int32_t tail, int32_t head, double length)
 {
     f->arcs[f->n_arcs] = (arc){tail, head, length, 0};
     return f->n_arcs++;
-}
-
-/* The arc from the start of v to the common node: its latest start, or one that is never to enter again. */
-static int64_t tie_to_root(life_flow *f, int32_t v)
-{
-    if (f->late != NULL)
-        return v; /* listed first */
-    f->arcs[--f->ties] = (arc){v, f->root, 0, 0};
-    return f->ties;
 }
 
 /* ------------------------------------------------------------------ tree */
@@ -165,8 +154,10 @@ static void begin_value(life_flow *f, int32_t v, int64_t way)
     }
     if (way < 0 && end >= 0)
         hang(f, end, v, own, size);
-    if (way < 0 || !(size > 0))
-        hang(f, v, f->root, tie_to_root(f, v), 0);
+    if (way < 0 || !(size > 0)) {
+        f->arcs[--f->ties] = (arc){v, f->root, 0, 0};
+        hang(f, v, f->root, f->ties, 0);
+    }
 }
 
 /* ------------------------------------------------------------------ pivots */
@@ -323,11 +314,6 @@ static void plant(life_flow *f)
     f->parent[n] = -1;
     f->x[n] = 0;
     f->depth[n] = 0;
-    for (int32_t v = 0; v < n && f->late != NULL; v++)
-        (void)add_arc(f, v, f->root, -f->late[v]);
-    for (int32_t v = 0; v < n && f->early != NULL; v++)
-        (void)add_arc(f, f->root, v, f->early[v]);
-    f->first_value = f->n_arcs;
     for (int32_t v = 0; v < n; v++)
         begin_value(f, v, first_way(f->g, v));
     for (int32_t k = f->child[n]; k >= 0; k = f->after[k])
@@ -353,7 +339,7 @@ static double settle_flow(life_flow *f)
 static void hand_out(const life_flow *f, sked_i_life_flow *out)
 {
     const sked_graph *g = f->g;
-    const arc *a = f->arcs + f->first_value;
+    const arc *a = f->arcs;
     for (int32_t v = 0; v < g->n_ops; v++) {
         const bool own = sked_i_life_ended_by(g, f->ii > 0, v) == SKED_I_OWN_END;
         out->own[v] = own ? a++->flow : 0;
@@ -386,14 +372,13 @@ void sked_i_life_flow_free(sked_i_life_flow *f)
     free(f->own);
 }
 
-sked_status sked_i_life_flow_most(const sked_graph *g, double ii, const double *early, const double *late,
-                                  sked_i_bound_effort *effort, sked_i_life_flow *out, double *sum,
-                                  sked_error *err)
+sked_status sked_i_life_flow_most(const sked_graph *g, double ii, sked_i_bound_effort *effort,
+                                  sked_i_life_flow *out, double *sum, sked_error *err)
 {
     sked_status st;
-    life_flow f = {.g = g, .ii = ii, .early = early, .late = late, .effort = *effort};
+    life_flow f = {.g = g, .ii = ii, .effort = *effort};
     f.slack = g->integral && ii == floor(ii) ? 0 : 1e-9;
-    SKED_TRY(open_flow(&f, 2 * (int64_t)g->n_ops + 1, 2 * g->n_edges + 4 * (int64_t)g->n_ops, err));
+    SKED_TRY(open_flow(&f, 2 * (int64_t)g->n_ops + 1, 2 * g->n_edges + 2 * (int64_t)g->n_ops, err));
     plant(&f);
     improve(&f);
     *sum = settle_flow(&f);
