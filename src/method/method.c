@@ -180,10 +180,13 @@ static sked_status set_bounds(sked_i_run *run, sked_error *err)
 {
     sked_i_driver *d = run->driver;
     sked_i_limit limit = run->limit;
-    limit.deadline = limit.paced ? limit.begin + (limit.deadline - limit.begin) / 10 : INFINITY;
+    const bool interval_first = sked_i_interval_first(run->problem);
+    const double tenth = limit.paced ? (limit.deadline - limit.begin) / 10 : INFINITY;
+    limit.deadline = limit.begin + (interval_first ? tenth / 2 : tenth);
     const sked_i_bound_effort effort = {.work = bound_work(run), .limit = &limit};
     sked_status st = sked_i_problem_bound(run->problem, &effort, &d->bound, NULL, err);
-    if (st == SKED_OK && sked_i_interval_first(run->problem)) {
+    limit.deadline = limit.begin + tenth;
+    if (st == SKED_OK && interval_first) {
         sked_i_min_ii least = {0};
         st = sked_i_problem_min_ii(run->problem, &least, err);
         d->least_ii = fmax(least.recurrence, least.resource);

@@ -43,8 +43,10 @@ typedef struct prober {
     candidate *item;      /* [n] */
     double slack;         /* rounding of real times */
     double share;         /* arcs looked at for each kind of moments */
-    double life_share;    /* for prices of moments, and twice as much for the sum of lives */
+    double life_share;    /* for the sum of lives, and for prices of moments */
     sked_i_bound_effort effort;
+    sked_i_life_flow flow; /* that proves the sum of lives */
+    double sum;            /* of lives, spread evenly */
     double best;
     const char *why; /* what gave it */
     candidate at;    /* the moment that gave the best of one moment or row */
@@ -275,7 +277,7 @@ static void keep_best(prober *b, double bound, const candidate *at)
     b->at = *at;
 }
 
-static void keep_sum(prober *b, double bound, const char *why)
+static void keep_more(prober *b, double bound, const char *why)
 {
     if (!(bound > b->best))
         return;
@@ -500,32 +502,39 @@ static double time_of_lives(const prober *b)
     return last - first + b->slack;
 }
 
+static void begin_lives(prober *b)
+{
+    b->effort.work = sked_i_limit_heard(b->effort.limit) ? 0 : b->life_share;
+}
+
+/* The least sum of all lives, spread evenly. */
+static sked_status probe_sum(prober *b, sked_error *err)
+{
+    double sum = 0;
+    const double time = time_of_lives(b);
+    begin_lives(b);
+    const sked_status st = sked_i_life_flow_most(b->g, fmax(0, b->p->ii), &b->effort, &b->flow, &sum, err);
+    if (time > 0 && time < INFINITY)
+        b->sum = sum / time;
+    return st;
+}
+
 /*
- * The least sum of all lives, spread evenly; then prices for the moments, which begin with the same price
- * each. Without windows equal prices are the best for an interval: a schedule may begin in any phase of it.
+ * Prices for the moments, which begin with the same price each. Without windows equal prices are the best for
+ * an interval, for a schedule may begin in any phase of it: that is the sum above.
  */
-static sked_status probe_lives(prober *b, sked_error *err)
+static sked_status probe_prices(prober *b, sked_error *err)
 {
     sked_i_priced_moments m = {.slack = b->slack, .early = b->early, .late = b->late};
-    sked_i_life_flow flow;
-    double sum = 0, bound = 0;
-    const bool timed = b->p->horizon < INFINITY;
-    sked_status st = sked_i_life_flow_create(b->g, &flow, err);
-    if (st != SKED_OK)
-        return st;
-    b->effort.work = sked_i_limit_heard(b->effort.limit) ? 0 : 2 * b->life_share;
-    SKED_TRY(sked_i_life_flow_most(b->g, fmax(0, b->p->ii), &b->effort, &flow, &sum, err));
-    const double time = time_of_lives(b);
-    if (time > 0 && time < INFINITY)
-        keep_sum(b, sum / time, by_sum);
-    b->effort.work = sked_i_limit_heard(b->effort.limit) ? 0 : b->life_share;
-    if (timed || !(b->p->ii > 0))
-        set_moments(b, &m);
-    if (m.count > 0)
-        SKED_TRY(sked_i_price_bound(b->g, &m, &flow, &b->effort, &bound, err));
-    keep_sum(b, bound, by_price);
-cleanup:
-    sked_i_life_flow_free(&flow);
+    double bound = 0;
+    begin_lives(b);
+    if (b->p->horizon == INFINITY && b->p->ii > 0)
+        return SKED_OK;
+    set_moments(b, &m);
+    if (m.count == 0)
+        return SKED_OK;
+    const sked_status st = sked_i_price_bound(b->g, &m, &b->flow, &b->effort, &bound, err);
+    keep_more(b, bound, by_price);
     return st;
 }
 
@@ -533,6 +542,7 @@ static sked_status open_prober(prober *b, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int64_t n = b->g->n_ops;
+    SKED_TRY(sked_i_life_flow_create(b->g, &b->flow, err));
     SKED_NEW(b->early, n);
     SKED_NEW(b->late, n);
     SKED_NEW(b->from, n);
@@ -552,6 +562,7 @@ cleanup:
 static void close_prober(prober *b)
 {
     close_cut(b);
+    sked_i_life_flow_free(&b->flow);
     free(b->early);
     free(b->late);
     free(b->from);
@@ -572,6 +583,7 @@ sked_status sked_i_memory_bound(const sked_problem *p, const sked_i_bound_effort
     b.life_share = fmin(effort->work, 20000 * ((double)p->graph->n_ops + (double)p->graph->n_edges));
     b.slack = sked_i_problem_integral(p) ? 0 : 1e-9 * fmax(1, fmin(p->horizon, 1e300));
     SKED_TRY(open_prober(&b, err));
+    SKED_TRY(probe_sum(&b, err)); /* the quickest goes first: the time may be up at any moment */
     if (p->ii > 0) {
         SKED_TRY(probe_phases(&b, err));
     } else {
@@ -580,7 +592,8 @@ sked_status sked_i_memory_bound(const sked_problem *p, const sked_i_bound_effort
             SKED_TRY(probe_rows(&b, err));
     }
     if (b.best > 0)
-        SKED_TRY(probe_lives(&b, err));
+        SKED_TRY(probe_prices(&b, err));
+    keep_more(&b, b.sum, by_sum);
     *bound = b.best;
     *why = b.why;
 cleanup:

@@ -178,23 +178,14 @@ static int first_count(const sked_i_gaus_rounds *r)
 }
 
 /*
- * Items of a later round: two, or one a thread. More would make rounds longer and fewer, and each goes on from
- * the best of the one before. A GPU makes the steps of one item while another one is polished.
+ * Items of a later round: two, or one a thread. More would make rounds longer and fewer, and each goes on
+ * from the best of the one before; so two threads do what one does, and sooner. A GPU makes the steps of one
+ * item while another one is polished.
  */
 static int later_count(const sked_i_gaus_rounds *r)
 {
     const bool beside = r->tuning.backend->gaus_descent->beside;
     return beside ? 2 * r->threads : r->threads > 2 ? r->threads : 2;
-}
-
-/* Threads that would wait for the longest polish of the round polish for longer, too: half as long. */
-static void fill_up(sked_i_gaus_rounds *r)
-{
-    double longest = 0;
-    for (int k = 0; k < r->count; k++)
-        longest = fmax(longest, r->items[k].sweeps);
-    for (int k = 0; k < r->count && r->threads > 1; k++)
-        r->items[k].sweeps = fmax(r->items[k].sweeps, longest / 2);
 }
 
 /* Longer and longer polish, descents from the incumbent, and something new. */
@@ -223,7 +214,6 @@ static void plan(sked_i_gaus_rounds *r)
             it->heat = set->heat * (turn % 4 == 1 ? 1 : 0.3);
         }
     }
-    fill_up(r);
 }
 
 /* ------------------------------------------------------------------ one item */
