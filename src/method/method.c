@@ -158,8 +158,9 @@ static sked_status judge_as_asked(const sked_problem *asked, const sked_i_run *r
 
 static double bound_work(const sked_i_run *run)
 {
-    static const double work_per_second = 2e6, most = 10 * SKED_I_BOUND_WORK;
-    return fmin(most, work_per_second * run->options->time_limit);
+    static const double work_per_second = 2e6, most = 3e8;
+    const double seconds = run->options->time_limit;
+    return isinf(seconds) ? SKED_I_BOUND_WORK : fmin(most, work_per_second * seconds);
 }
 
 /* The bound of what the run asks for, at one interval. */
@@ -172,9 +173,10 @@ static sked_status bound_at(const sked_i_run *run, double ii, const sked_i_bound
 }
 
 /*
- * The bounds known before any method runs. What may take any amount of work has about a fiftieth of the time
- * limit, by its number and not by the clock, so that the same limit gives the same bound; and a tenth by the
- * clock, on a machine with much else to do.
+ * The bounds known before any method runs. What may take any amount of work has about a twenty-fifth of the
+ * time limit, by its number and not by the clock, so that the same limit gives the same bound; and a tenth by
+ * the clock, on a machine with much else to do. Where the interval comes first, the bound that holds at any
+ * interval is worth less than that at the least one.
  */
 static sked_status set_bounds(sked_i_run *run, sked_error *err)
 {
@@ -183,8 +185,9 @@ static sked_status set_bounds(sked_i_run *run, sked_error *err)
     const bool interval_first = sked_i_interval_first(run->problem);
     const double tenth = limit.paced ? (limit.deadline - limit.begin) / 10 : INFINITY;
     limit.deadline = limit.begin + (interval_first ? tenth / 2 : tenth);
-    const sked_i_bound_effort effort = {.work = bound_work(run), .limit = &limit};
+    sked_i_bound_effort effort = {.work = bound_work(run) * (interval_first ? 0.25 : 1), .limit = &limit};
     sked_status st = sked_i_problem_bound(run->problem, &effort, &d->bound, NULL, err);
+    effort.work = bound_work(run);
     limit.deadline = limit.begin + tenth;
     if (st == SKED_OK && interval_first) {
         sked_i_min_ii least = {0};

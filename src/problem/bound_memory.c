@@ -580,7 +580,7 @@ sked_status sked_i_memory_bound(const sked_problem *p, const sked_i_bound_effort
     prober b = {.p = p, .g = p->graph, .effort.limit = effort->limit, .why = by_cut};
     /* small graphs have few moments: what is left after two thousand looks at each edge gives little */
     b.share = fmin(effort->work / 4, 2000 * ((double)p->graph->n_ops + (double)p->graph->n_edges));
-    b.life_share = fmin(effort->work, 20000 * ((double)p->graph->n_ops + (double)p->graph->n_edges));
+    b.life_share = fmin(effort->work / 2, 20000 * ((double)p->graph->n_ops + (double)p->graph->n_edges));
     b.slack = sked_i_problem_integral(p) ? 0 : 1e-9 * fmax(1, fmin(p->horizon, 1e300));
     SKED_TRY(open_prober(&b, err));
     SKED_TRY(probe_sum(&b, err)); /* the quickest goes first: the time may be up at any moment */
