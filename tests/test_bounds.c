@@ -138,6 +138,22 @@ static void memory_bounds_hold(void **state)
     assert_true(t.met * 10 > t.count * 6);
 }
 
+/* Two lives that meet at a time which is rounded: they do not overlap. */
+static void rounded_windows_prove_nothing(void **state)
+{
+    (void)state;
+    random_problem r;
+    tally t = {0};
+    random_problem_make(511, RANDOM_NEGATIVE, 2, 5, &r);
+    r.problem.objective = SKED_OBJECTIVE_MEMORY;
+    r.problem.horizon = 6;
+    const double optimum = brute_force_times(&r.problem, 6);
+    shrink_times(&r);
+    check(&r.problem, optimum, RANDOM_NEGATIVE, 511, &t);
+    assert_int_equal(t.met, 1);
+    random_problem_free(&r);
+}
+
 static void pipelined_memory_bounds_hold(void **state)
 {
     (void)state;
@@ -451,6 +467,7 @@ int main(void)
         cmocka_unit_test(makespan_bounds_hold_with_fixed_decisions),
         cmocka_unit_test(other_bounds_hold),
         cmocka_unit_test(memory_bounds_hold),
+        cmocka_unit_test(rounded_windows_prove_nothing),
         cmocka_unit_test(pipelined_memory_bounds_hold),
         cmocka_unit_test(cuts_agree_with_enumeration),
         cmocka_unit_test(memory_bound_of_a_circuit),

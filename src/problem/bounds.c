@@ -72,10 +72,11 @@ static void windows_free(windows *w)
     free(w->item);
 }
 
-/* One item more for least_peak, of op i. */
+/* One item more for least_peak, of op i. Sums of reals are rounded: windows end a little later. */
 static void add_item(windows *w, int32_t i, double length, double amount)
 {
-    const double early = w->head[i], late = fmax(early, w->p->horizon - w->tail[i]);
+    const double slack = w->p->graph->integral ? 0 : 1e-9 * fmax(1, w->p->horizon);
+    const double early = w->head[i], late = fmax(early, w->p->horizon - w->tail[i]) + slack;
     if (length > 0 && amount > 0)
         w->item[w->n++] = (sked_i_energy_item){early, late, length, amount};
 }
