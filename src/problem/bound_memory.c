@@ -20,6 +20,7 @@
 static const double largest = 1.5e6;    /* moments * (ops + edges) at once */
 static const double largest_room = 4e6; /* numbers in messages */
 static const double least_sweeps = 20;  /* to be worth it */
+static const double largest_flow = 2e6; /* ops + edges: of more, no flow of lives would be found in time */
 
 /* A moment to try. */
 typedef struct candidate {
@@ -456,13 +457,14 @@ static void spread_moments(const prober *b, double begin, double end, sked_i_pri
 }
 
 /* Fewer moments, around a time, until their messages find room. */
-static void cut_moments(const prober *b, double time, sked_i_priced_moments *m)
+static void cut_moments(prober *b, double time, sked_i_priced_moments *m)
 {
     const double room = fmin(largest_room, b->effort.work / least_sweeps);
     const double begin = m->first;
     const int32_t all = m->count;
     while (m->count > 0 && sked_i_price_room(b->g, m) > room) {
-        m->count -= m->count / 4 + 1;
+        b->effort.work -= b->g->n_ops;
+        m->count -= b->effort.work > 0 ? m->count / 4 + 1 : m->count;
         const double centre = floor((time - begin) / m->spacing) - m->count / 2;
         m->first = begin + m->spacing * fmax(0, fmin(all - m->count, centre));
     }
@@ -507,28 +509,40 @@ static void begin_lives(prober *b)
     b->effort.work = sked_i_limit_heard(b->effort.limit) ? 0 : b->life_share;
 }
 
+/* An interval and no horizon: a schedule may begin in any phase, so no moment is worth more than another. */
+static bool any_phase(const prober *b)
+{
+    return b->p->ii > 0 && b->p->horizon == INFINITY;
+}
+
+static bool wants_lives(const prober *b)
+{
+    return b->g->n_ops > 0 && (double)b->g->n_ops + (double)b->g->n_edges <= largest_flow;
+}
+
 /* The least sum of all lives, spread evenly. */
 static sked_status probe_sum(prober *b, sked_error *err)
 {
     double sum = 0;
     const double time = time_of_lives(b);
+    sked_status st = sked_i_life_flow_create(b->g, &b->flow, err);
+    if (st != SKED_OK)
+        return st;
     begin_lives(b);
-    const sked_status st = sked_i_life_flow_most(b->g, fmax(0, b->p->ii), &b->effort, &b->flow, &sum, err);
+    b->effort.work *= any_phase(b) ? 2 : 1; /* there are no prices to find */
+    st = sked_i_life_flow_most(b->g, fmax(0, b->p->ii), &b->effort, &b->flow, &sum, err);
     if (time > 0 && time < INFINITY)
         b->sum = sum / time;
     return st;
 }
 
-/*
- * Prices for the moments, which begin with the same price each. Without windows equal prices are the best for
- * an interval, for a schedule may begin in any phase of it: that is the sum above.
- */
+/* Prices for the moments, which begin with the same price each. */
 static sked_status probe_prices(prober *b, sked_error *err)
 {
     sked_i_priced_moments m = {.slack = b->slack, .early = b->early, .late = b->late};
     double bound = 0;
     begin_lives(b);
-    if (b->p->horizon == INFINITY && b->p->ii > 0)
+    if (any_phase(b))
         return SKED_OK;
     set_moments(b, &m);
     if (m.count == 0)
@@ -542,7 +556,6 @@ static sked_status open_prober(prober *b, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int64_t n = b->g->n_ops;
-    SKED_TRY(sked_i_life_flow_create(b->g, &b->flow, err));
     SKED_NEW(b->early, n);
     SKED_NEW(b->late, n);
     SKED_NEW(b->from, n);
@@ -583,7 +596,8 @@ sked_status sked_i_memory_bound(const sked_problem *p, const sked_i_bound_effort
     b.life_share = fmin(effort->work / 2, 20000 * ((double)p->graph->n_ops + (double)p->graph->n_edges));
     b.slack = sked_i_problem_integral(p) ? 0 : 1e-9 * fmax(1, fmin(p->horizon, 1e300));
     SKED_TRY(open_prober(&b, err));
-    SKED_TRY(probe_sum(&b, err)); /* the quickest goes first: the time may be up at any moment */
+    if (wants_lives(&b)) /* the quickest goes first: the time may be up at any moment */
+        SKED_TRY(probe_sum(&b, err));
     if (p->ii > 0) {
         SKED_TRY(probe_phases(&b, err));
     } else {
@@ -591,7 +605,7 @@ sked_status sked_i_memory_bound(const sked_problem *p, const sked_i_bound_effort
         if (b.best > 0)
             SKED_TRY(probe_rows(&b, err));
     }
-    if (b.best > 0)
+    if (b.best > 0 && wants_lives(&b))
         SKED_TRY(probe_prices(&b, err));
     keep_more(&b, b.sum, by_sum);
     *bound = b.best;

@@ -258,8 +258,9 @@ static void rehang(life_flow *f, int64_t k, const blocking *b)
 /* Brings in violated arcs while there are any and work is left. */
 static void improve(life_flow *f)
 {
-    uint32_t pivots = 0;
-    while (f->effort.work > 0 && !((++pivots & 63) == 0 && sked_i_limit_heard(f->effort.limit))) {
+    for (uint32_t pivots = 1; f->effort.work > 0; pivots++) {
+        if ((pivots & 63) == 0 && sked_i_limit_heard(f->effort.limit))
+            f->effort.work = 0;
         const int64_t k = find_entering(f);
         if (k < 0)
             return;

@@ -17,10 +17,10 @@ SKED_MUST_CHECK sked_status sked_i_life_flow_create(const sked_graph *g, sked_i_
                                                     sked_error *err);
 void sked_i_life_flow_free(sked_i_life_flow *f);
 /*
- * A lower bound of the sum of all lives, each times the size of its value: the least there is where
- * effort->work is ample, and never less than the longest lags to readers of the same iteration add up to. ii
- * 0: carried edges do not count. O(ops + edges) memory; work counts looks at arcs and nodes. `out` gets the
- * flow that proves it.
+ * A lower bound of the sum of all lives, each times the size of its value: the least there is where work is
+ * left, and never less than the longest lags to readers of the same iteration add up to. ii 0: carried edges
+ * do not count. O(ops + edges) memory; work counts looks at arcs and nodes. `out` gets the flow that proves
+ * it.
  */
 SKED_MUST_CHECK sked_status sked_i_life_flow_most(const sked_graph *g, double ii, sked_i_bound_effort *effort,
                                                   sked_i_life_flow *out, double *sum, sked_error *err);
