@@ -415,6 +415,32 @@ static void bound_at_the_interval_found(void **state)
     sked_graph_destroy(g);
 }
 
+/* A run ends once it meets the bound at the least interval. */
+static void a_loop_is_proved_optimal(void **state)
+{
+    (void)state;
+    const char *text =
+        "{\"format\":\"sked-graph-1\",\"ops\":[{\"duration\":2,\"memory\":1},{\"duration\":1,"
+        "\"memory\":1},{\"duration\":3,\"memory\":1}],\"edges\":[[0,1],[1,2],{\"from\":2,\"to\":"
+        "0,\"distance\":2}]}";
+    sked_graph *g = NULL;
+    sked_problem p;
+    sked_run_options run;
+    sked_result r = {.size = sizeof r};
+    OK(sked_graph_parse("loop.json", text, strlen(text), NULL, &g, err));
+    sked_problem_init(&p, g);
+    p.objective = SKED_OBJECTIVE_MEMORY;
+    p.ii = SKED_II_AUTO;
+    sked_run_options_init(&run);
+    run.time_limit = INFINITY;
+    OK(sked_method_run("gaus", &p, &run, &r, err));
+    assert_true(r.schedule[0]->ii == 3 && r.value == 2); /* lives of 2, 1 and 3 steps every 3 */
+    assert_true(r.optimal && r.lower_bound == 2);
+    assert_int_equal(r.evaluations, 0); /* the first schedule meets it */
+    sked_result_clear(&r);
+    sked_graph_destroy(g);
+}
+
 /* The merged sweep against the definition of certain work. */
 static double work_in(const sked_i_energy_item *item, int n, double t1, double t2)
 {
@@ -475,6 +501,7 @@ int main(void)
         cmocka_unit_test(prices_hold),
         cmocka_unit_test(memory_bounds_of_whole_schedules),
         cmocka_unit_test(bound_at_the_interval_found),
+        cmocka_unit_test(a_loop_is_proved_optimal),
         cmocka_unit_test(energy_agrees_with_its_definition),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
