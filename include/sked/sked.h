@@ -762,7 +762,7 @@ typedef struct sked_result {
     char method[64];          /* the method that made the best schedule (auto: the member) */
     sked_schedule **schedule; /* best first, all valid, all different */
     int32_t count;
-    double value, lower_bound; /* of the objective */
+    double value, lower_bound; /* of the objective, at the interval found */
     bool optimal;              /* value meets the bound, or the search space was exhausted */
     int64_t evaluations;       /* complete schedules built or evaluated */
     double seconds;            /* whole run: bounds, method, validation */

@@ -194,7 +194,8 @@ bool sked_i_driver_meets_bound(const sked_i_run *run)
     if (d->pool.count == 0 || (sked_i_interval_first(run->problem) && best.by[0] > d->least_ii))
         return false;
     const double slack = run->problem->graph->integral ? 0 : 1e-9 * fabs(best.by[1]);
-    if (!(best.by[1] <= d->bound + slack))
+    const bool at_least = d->bounded_ii > 0 && best.by[0] == d->bounded_ii;
+    if (!(best.by[1] <= (at_least ? fmax(d->bound, d->interval_bound) : d->bound) + slack))
         return false;
     return run->problem->objective != SKED_OBJECTIVE_II || best.by[2] <= d->second_bound;
 }

@@ -177,12 +177,23 @@ static int first_count(const sked_i_gaus_rounds *r)
     return beside && r->starts > 1 && r->threads > own ? r->threads : own > 0 ? own : 1;
 }
 
+/*
+ * Items of a later round: two, or one a thread. More would make rounds longer and fewer, and each goes on
+ * from the best of the one before; so two threads do what one does, and sooner. A GPU makes the steps of one
+ * item while another one is polished.
+ */
+static int later_count(const sked_i_gaus_rounds *r)
+{
+    const bool beside = r->tuning.backend->gaus_descent->beside;
+    return beside ? 2 * r->threads : r->threads > 2 ? r->threads : 2;
+}
+
 /* Longer and longer polish, descents from the incumbent, and something new. */
 static void plan(sked_i_gaus_rounds *r)
 {
     const sked_i_gaus_settings *set = r->set;
     const double sweeps = set->polish ? set->sweeps : 0;
-    r->count = r->round == 0 ? first_count(r) : 2 * r->threads;
+    r->count = r->round == 0 ? first_count(r) : later_count(r);
     r->list = r->round == 0 ? r->list : NULL;
     const int first = sked_i_gaus_first_item(r->run, r->count);
     for (int k = 0; k < r->count; k++) {
