@@ -23,6 +23,7 @@ typedef struct sked_i_gaus_settings {
     int patience; /* rounds without progress before it stops */
     bool polish;
     double sweeps, heat;       /* of the polish */
+    int32_t steps, every;      /* as the user has them, whatever the backend makes of them in: */
     sked_i_gaus_tuning tuning; /* one thread, no goal, nobody watches */
 } sked_i_gaus_settings;
 
@@ -77,9 +78,10 @@ typedef struct sked_i_gaus_rounds sked_i_gaus_rounds;
 
 /* A start, a descent from it, and a polish of what that found. */
 typedef struct sked_i_gaus_item {
-    int start;      /* kind of start, in the relaxation's own numbers */
-    bool from_best; /* starts from the incumbent of the rounds instead */
-    bool varied;    /* other rate and sigmas than those of the same start before it */
+    int start;       /* kind of start, in the relaxation's own numbers */
+    bool from_best;  /* starts from the incumbent of the rounds instead */
+    bool varied;     /* other rate and sigmas than those of the same start before it */
+    bool means_only; /* time steps: it descends without Gaussians */
     bool descend;
     double below;        /* devices: horizon of the descent as a share of the incumbent's length */
     double sweeps, heat; /* of the polish; no sweeps: no polish */
@@ -119,12 +121,12 @@ typedef struct sked_i_gaus_task {
 typedef struct sked_i_gaus_relaxation {
     const char *phase;       /* shown as progress */
     const char *polish_name; /* in the statistics */
-    double first_share;      /* of the time: what the first round may take */
     double descent_share;    /* of an item's time where a polish follows */
     bool needs_incumbent;    /* without a first schedule there is nothing to do */
     sked_status (*create_tools)(const sked_i_gaus_rounds *r, void **out, sked_error *err);
     void (*destroy_tools)(void *tools); /* NULL is fine */
-    /* Sets the first incumbent and what else the first round needs; may lower r->starts. */
+    /* Sets the first incumbent and what else the first round needs; may lower r->starts and set
+     * r->first_share. */
     sked_status (*prepare)(sked_i_gaus_rounds *r, sked_error *err);
     /* Sets r->count <= r->most and what every item does in round r->round. */
     void (*plan)(sked_i_gaus_rounds *r);
@@ -151,6 +153,7 @@ struct sked_i_gaus_rounds {
     bool with_devices;         /* incumbents have devices */
     int32_t period;            /* initiation interval of the schedules, 0: not pipelined */
     int starts, threads, most; /* descents of the first round; workers; items of a round at most */
+    double first_share;        /* of the time: what the first round may take */
     /* kept by the rounds */
     int32_t n;
     int round, count;            /* items of this round */
