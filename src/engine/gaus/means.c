@@ -465,6 +465,8 @@ static void descend(descent *d, sked_i_gaus_legaliser *l, const sked_i_limit *li
         const stride farthest_now = stride_of(d, progress, stretch);
         set_smoothing(d, progress);
         find_gradient(d);
+        if (sked_i_limit_reached(limit)) /* a step of a million ops takes half of 0.1 s */
+            break;
         step(d, &farthest_now);
         keep_edges(d, k);
         if (d->m->period == 0 && k >= stretch) /* near a schedule; a fresh start needs its speed */

@@ -102,6 +102,7 @@ typedef struct sked_i_gaus_worker {
     int64_t evaluations; /* schedules made since the run was told */
     int64_t steps;       /* gradient steps likewise */
     sked_i_gaus_effort descent, polish;
+    sked_i_gaus_effort means; /* time steps: what of the descents was on the means alone */
     sked_i_value_curve curve; /* what its items find in this round */
     sked_status status;
     sked_error error;

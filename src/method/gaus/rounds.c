@@ -99,6 +99,7 @@ static sked_status collect_workers(sked_i_gaus_rounds *r, sked_error *err)
         sked_i_run_evaluated(r->run, w->evaluations);
         w->evaluations = 0;
         tell_effort(r->run, "descent", &w->descent);
+        tell_effort(r->run, "descent on the means", &w->means);
         if (w->steps > 0)
             sked_i_run_tally(r->run, "gradient step", w->steps, 0, 0, 0);
         w->steps = 0;

@@ -285,7 +285,10 @@ static void begin(sked_i_gaus_task *t)
 static sked_status descend_means(sked_i_gaus_task *t, sked_error *err)
 {
     const sked_i_gaus_rounds *r = t->rounds;
-    const tools *own = t->worker->tools;
+    sked_i_gaus_worker *w = t->worker;
+    const tools *own = w->tools;
+    const double begin = sked_clock();
+    const int64_t before = w->evaluations;
     sked_i_gaus_tuning tuning = t->tuning;
     if (!sked_i_gaus_means_suffice(r->model) || (r->period > 0 && !means_alone(r)))
         return SKED_OK;
@@ -296,8 +299,12 @@ static sked_status descend_means(sked_i_gaus_task *t, sked_error *err)
         tuning.sigma_scale *= 0.5; /* near a good schedule */
     for (int32_t i = 0; i < r->n; i++)
         own->means[i] = own->mu[i];
-    return sked_i_gaus_descend_means(own->legaliser, &tuning, &t->limit, own->means, &t->item->best,
-                                     &t->worker->evaluations, err);
+    const sked_status st = sked_i_gaus_descend_means(own->legaliser, &tuning, &t->limit, own->means,
+                                                     &t->item->best, &w->evaluations, err);
+    w->means.calls++;
+    w->means.seconds += sked_clock() - begin;
+    w->means.evaluations += w->evaluations - before;
+    return st;
 }
 
 /* Means alone for half of the time, then Gaussians; without these for a third more, at the cost of the
