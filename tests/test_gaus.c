@@ -586,7 +586,9 @@ static void test_means_of_circuit(void **state)
     OK(sked_i_gaus_model_create(&p, 0, (int64_t)(1.2 * info.depth), &m, err));
     double *mu = malloc((size_t)m->n * sizeof *mu);
     assert_non_null(mu);
-    assert_true(descend_means_twice(m, mu) <= 60); /* the middle alone gives 138 */
+    const double plain = descend_means_twice(m, mu);
+    print_message("in %d steps: %g\n", (int)m->steps, plain);
+    assert_true(plain <= 60); /* the middle alone gives 138 */
     sked_i_gaus_model_destroy(m);
     m = NULL;
     p.ii = 100; /* folded: all that is alive a hundred steps apart */
@@ -773,6 +775,35 @@ static void test_published_lagrangian(void **state)
     sked_i_gaus_incumbent_free(&best);
     sked_i_gaus_legaliser_destroy(l);
     close_fixture(&f);
+}
+
+/* An evaluation ends with the limit and gives no value; without one it goes on. */
+static void test_cut_evaluation(void **state)
+{
+    volatile sig_atomic_t stop = 0;
+    const sked_i_limit limit = {.deadline = INFINITY, .stop = &stop};
+    const sked_i_gaus_descent_backend *backend = &sked_i_gaus_descent_cpu;
+    (void)state;
+    for (int threads = 1; threads <= 2; threads++) {
+        fixture f;
+        sked_i_gaus_descent *d = NULL;
+        sked_i_gaus_value value = {.total = NAN};
+        open_fixture(&f, 0, threads);
+        const sked_i_gaus_bounds bounds = {f.m->lo, f.m->hi, false, &limit};
+        const double violation[SKED_I_GAUS_FAMILIES] = {0};
+        stop = 0;
+        OK(backend->create(&f.m->view, &bounds, threads, &d, err));
+        OK(backend->place(d, f.mu, f.sigma, err));
+        OK(backend->aim(d, &f.terms, violation, err));
+        stop = 1;
+        assert_int_equal(backend->evaluate(d, f.dmu, &value, NULL), SKED_ERR_STOPPED);
+        assert_true(isnan(value.total));
+        stop = 0;
+        OK(backend->evaluate(d, f.dmu, &value, err));
+        assert_true(isfinite(value.total));
+        backend->destroy(d);
+        close_fixture(&f);
+    }
 }
 
 /* ------------------------------------------------------------------ the method */
@@ -1110,6 +1141,7 @@ int main(void)
         cmocka_unit_test(test_legaliser),
         cmocka_unit_test(test_means),
         cmocka_unit_test(test_means_of_circuit),
+        cmocka_unit_test(test_cut_evaluation),
         cmocka_unit_test(test_hurried_loop),
         cmocka_unit_test(test_starved),
         cmocka_unit_test(test_warm_start),

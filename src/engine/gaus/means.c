@@ -210,6 +210,10 @@ static void pull_readers(descent *d, int32_t i)
     d->dmu[i] -= m->memory[i] * price_at(d, d->mu[i]);
     if (price == 0)
         return;
+    if (past - first == 1) { /* as most values have: no shares to divide */
+        d->dmu[g->edge_to[first]] += sked_i_gaus_counts(m, first) ? price : 0;
+        return;
+    }
     for (int64_t e = first; e < past; e++)
         if (sked_i_gaus_counts(m, e))
             shares += share_of((end - d->mu[g->edge_to[e]] - m->shift[e]) * inverse);
@@ -448,29 +452,49 @@ static void begin_stretch(descent *d, bool first, const sked_i_gaus_incumbent *b
     set_pull(d);
 }
 
+/* Stretches of steps: the first, and those that begin at the incumbent. */
+typedef struct stretches {
+    int32_t all, first, later;
+} stretches;
+
+/* The first one goes farthest and has half of the steps; with an interval, as many as the others. */
+static stretches divide_steps(const descent *d, int32_t all)
+{
+    const int32_t restarts = d->tuning->restarts, even = all / (restarts + 1) + 1;
+    if (restarts == 0 || d->m->period > 0)
+        return (stretches){all, even, even};
+    return (stretches){all, all / 2 + 1, (all - all / 2) / restarts + 1};
+}
+
+/* Step k. */
+static void take_step(descent *d, int32_t k, const stretches *s, const sked_i_limit *limit)
+{
+    const bool fresh = k < s->first;
+    const int32_t length = fresh ? s->first : s->later;
+    const double progress = (double)(fresh ? k : (k - s->first) % s->later) / length;
+    const stride most = stride_of(d, progress, length);
+    set_smoothing(d, progress);
+    find_gradient(d);
+    if (sked_i_limit_reached(limit)) /* a step of a million ops takes half of 0.1 s */
+        return;
+    step(d, &most);
+    keep_edges(d, k);
+    if (d->m->period == 0 && !fresh) /* near a schedule; a fresh start needs its speed */
+        follow(d, &most);
+}
+
 static void descend(descent *d, sked_i_gaus_legaliser *l, const sked_i_limit *limit,
                     sked_i_gaus_incumbent *best, int64_t *evaluations)
 {
     const sked_i_gaus_tuning *t = d->tuning;
-    int32_t all = t->iterations, stretch = all / (t->restarts + 1) + 1;
+    stretches s = divide_steps(d, t->iterations);
     const double begin = sked_clock();
-    for (int32_t k = 0; k < all && best->value > t->goal && !sked_i_limit_reached(limit); k++) {
-        if (k == 6) {
-            all = sked_i_gaus_affordable(begin, k, all, 8, limit);
-            stretch = all / (t->restarts + 1) + 1;
-        }
-        if (k % stretch == 0)
+    for (int32_t k = 0; k < s.all && best->value > t->goal && !sked_i_limit_reached(limit); k++) {
+        if (k == 6)
+            s = divide_steps(d, sked_i_gaus_affordable(begin, k, s.all, 8, limit));
+        if (k == 0 || (k >= s.first && (k - s.first) % s.later == 0))
             begin_stretch(d, k == 0, best);
-        const double progress = (double)(k % stretch) / stretch;
-        const stride farthest_now = stride_of(d, progress, stretch);
-        set_smoothing(d, progress);
-        find_gradient(d);
-        if (sked_i_limit_reached(limit)) /* a step of a million ops takes half of 0.1 s */
-            break;
-        step(d, &farthest_now);
-        keep_edges(d, k);
-        if (d->m->period == 0 && k >= stretch) /* near a schedule; a fresh start needs its speed */
-            follow(d, &farthest_now);
+        take_step(d, k, &s, limit);
         if ((k + 1) % t->every != 0)
             continue;
         (*evaluations)++;
