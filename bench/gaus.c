@@ -382,15 +382,31 @@ static sked_status run_descent(const arguments *a, const sked_problem *p, const 
     return st;
 }
 
+/* The quickest of a few descents: what else the machine does is not counted. */
+static sked_status run_quickest(const arguments *a, const sked_problem *p, const char *backend, int steps,
+                                pace *out, sked_error *err)
+{
+    enum { times = 3 };
+    sked_status st = SKED_OK;
+    out->seconds = INFINITY;
+    for (int k = 0; st == SKED_OK && k < times; k++) {
+        pace x = {0};
+        st = run_descent(a, p, backend, steps, &x, err);
+        out->seconds = fmin(out->seconds, x.seconds);
+        out->steps = x.steps;
+    }
+    return st;
+}
+
 /* The difference of a long and a short descent: what opens and closes them is not counted. */
 static sked_status measure_step(const arguments *a, const sked_problem *p, const char *backend, double *ms,
                                 sked_error *err)
 {
-    enum { few = 10, many = 40 };
+    enum { few = 5, many = 25 };
     pace brief = {0}, lengthy = {0};
-    sked_status st = run_descent(a, p, backend, few, &brief, err);
+    sked_status st = run_quickest(a, p, backend, few, &brief, err);
     if (st == SKED_OK)
-        st = run_descent(a, p, backend, many, &lengthy, err);
+        st = run_quickest(a, p, backend, many, &lengthy, err);
     *ms = 1e3 * (lengthy.seconds - brief.seconds) / fmax(1, lengthy.steps - brief.steps);
     return st;
 }
