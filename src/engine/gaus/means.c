@@ -40,6 +40,7 @@ typedef struct descent {
 
 /* Starting widths and pulls, found on circuits of 700 to 57,000 ops. */
 static const double widest = 2, least_width = 0.15, edge_pull = 3, edge_pull_folded = 10;
+static const double coarsest = 0.2, coarsest_folded = 0.1; /* tau at the start as a share of the peak */
 
 static sked_status open_descent(descent *d, sked_error *err)
 {
@@ -271,11 +272,12 @@ static void set_pull(descent *d)
 
 /* ------------------------------------------------------------------ one step */
 
-/* tau falls from a tenth of the peak to the size of one op, the width to a fifth. */
+/* tau falls from a share of the peak to the size of one op, the width to a fifth. */
 static void set_smoothing(descent *d, double progress)
 {
     const int32_t p = d->m->profiles;
-    const double fine = d->m->typical[p], coarse = fmax(2 * fine, 0.1 * d->peak);
+    const double share = d->m->period > 0 ? coarsest_folded : coarsest;
+    const double fine = d->m->typical[p], coarse = fmax(2 * fine, share * d->peak);
     d->tau = fmax(coarse * pow(fine / coarse, progress), d->m->largest[p] / 600);
     d->width = fmax(least_width, widest * d->scale * (1 - 0.8 * progress));
 }
