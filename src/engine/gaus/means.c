@@ -39,7 +39,7 @@ typedef struct descent {
 } descent;
 
 /* Starting widths and pulls, found on circuits of 700 to 57,000 ops. */
-static const double widest = 2, least_width = 0.15, edge_pull = 3, edge_pull_folded = 10;
+static const double widest = 2, least_width = 0.15, edge_pull = 1.5, edge_pull_folded = 10;
 static const double coarsest = 0.2, coarsest_folded = 0.1; /* tau at the start as a share of the peak */
 
 static sked_status open_descent(descent *d, sked_error *err)
