@@ -38,9 +38,18 @@ typedef struct descent {
     double pull;  /* of an edge that is far too short */
 } descent;
 
-/* Starting widths and pulls, found on circuits of 700 to 57,000 ops. */
-static const double widest = 2, least_width = 0.15, edge_pull = 1.5, edge_pull_folded = 10;
-static const double coarsest = 0.2, coarsest_folded = 0.1; /* tau at the start as a share of the peak */
+/* Starting widths, found on circuits of 700 to 57,000 ops. */
+static const double widest = 2, least_width = 0.15;
+
+/*
+ * How far from shallow (0) to deep (1) the problem is. On long horizons gentle edges and a flat price at the
+ * start let whole chains move; where a few steps are all there are, edges must hold. Found on the same
+ * circuits, and on factorisations and random graphs of 2,000 ops in 20 to 80 steps.
+ */
+static double depth_of(const sked_i_gaus_model *m)
+{
+    return m->period > 0 ? 0 : fmin(1, m->steps / 250.0);
+}
 
 static sked_status open_descent(descent *d, sked_error *err)
 {
@@ -266,7 +275,7 @@ static void set_pull(descent *d)
         sum += fabs(d->dmu[i]);
         count += d->dmu[i] != 0;
     }
-    const double times = d->m->period > 0 ? edge_pull_folded : edge_pull;
+    const double times = 10 - 8.5 * depth_of(d->m);
     d->pull = count > 0 ? times * sum / (double)count : 1;
 }
 
@@ -276,7 +285,7 @@ static void set_pull(descent *d)
 static void set_smoothing(descent *d, double progress)
 {
     const int32_t p = d->m->profiles;
-    const double share = d->m->period > 0 ? coarsest_folded : coarsest;
+    const double share = 0.1 + 0.1 * depth_of(d->m);
     const double fine = d->m->typical[p], coarse = fmax(2 * fine, share * d->peak);
     d->tau = fmax(coarse * pow(fine / coarse, progress), d->m->largest[p] / 600);
     d->width = fmax(least_width, widest * d->scale * (1 - 0.8 * progress));
