@@ -426,6 +426,8 @@ static sked_status time_instance(const arguments *a, const set *s, const instanc
         st = measure_step(a, &p, "cpu", &cpu, err);
     if (st == SKED_OK && strcmp(a->backend, "cpu") != 0)
         st = measure_step(a, &p, a->backend, &ms, err);
+    if (stop_requested)
+        goto cleanup; /* what was cut short has no pace */
     if (st == SKED_OK)
         printf("  %-20s ops %7d horizon %6g  ms a step: cpu %9.3f", one->name, (int)sked_graph_op_count(g),
                p.horizon, cpu);
@@ -433,6 +435,7 @@ static sked_status time_instance(const arguments *a, const set *s, const instanc
         printf("  %s %9.3f", a->backend, ms);
     if (st == SKED_OK)
         printf("\n");
+cleanup:
     sked_graph_destroy(g);
     return st;
 }

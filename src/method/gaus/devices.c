@@ -168,7 +168,7 @@ sked_status sked_i_gaus_run_devices(sked_i_run *run, const sked_i_gaus_settings 
                             .tuning = set->tuning,
                             .with_devices = true,
                             .starts = set->starts,
-                            .first_share = 1,
+                            .share = 1,
                             .threads = run->options->threads,
                             .most = set->starts > 0 ? set->starts : 1};
     r.tuning.goal = sked_i_run_bound(run);

@@ -126,8 +126,7 @@ typedef struct sked_i_gaus_relaxation {
     bool needs_incumbent;    /* without a first schedule there is nothing to do */
     sked_status (*create_tools)(const sked_i_gaus_rounds *r, void **out, sked_error *err);
     void (*destroy_tools)(void *tools); /* NULL is fine */
-    /* Sets the first incumbent and what else the first round needs; may lower r->starts and set
-     * r->first_share. */
+    /* Sets the first incumbent and what else the first round needs; may lower r->starts. */
     sked_status (*prepare)(sked_i_gaus_rounds *r, sked_error *err);
     /* Sets r->count <= r->most and what every item does in round r->round. */
     void (*plan)(sked_i_gaus_rounds *r);
@@ -154,10 +153,10 @@ struct sked_i_gaus_rounds {
     bool with_devices;         /* incumbents have devices */
     int32_t period;            /* initiation interval of the schedules, 0: not pipelined */
     int starts, threads, most; /* descents of the first round; workers; items of a round at most */
-    double first_share;        /* of the time: what the first round may take */
     /* kept by the rounds */
     int32_t n;
     int round, count;            /* items of this round */
+    double share;                /* of the time left: what this round may take; plan may change it */
     sked_i_gaus_worker *workers; /* [threads] */
     sked_i_gaus_item *items;     /* [most] */
     sked_i_gaus_incumbent best;

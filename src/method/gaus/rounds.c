@@ -222,7 +222,7 @@ static sked_status run_rounds(sked_i_gaus_rounds *r, sked_error *err)
         bool better;
         r->relaxation->plan(r);
         assert(r->count >= 1 && r->count <= r->most);
-        r->deadline = now + left * (r->round == 0 ? r->first_share : 1);
+        r->deadline = now + left * r->share;
         st = run_round(r, &better, err);
         if (st == SKED_ERR_DEVICE && r->best.value < INFINITY) { /* what has been found counts */
             st = SKED_OK;

@@ -11,7 +11,7 @@ enum {
     at_leisure = 8,      /* times as many steps where the time is known that they may take */
     means_lead = 5000,   /* ops from which Gaussians find little that the means alone do not */
     means_for_one = 4,   /* steps on the means for one with Gaussians */
-    means_at_leisure = 4 /* times as many of these where the time is known */
+    means_at_leisure = 2 /* times as many of these where they descend alone */
 };
 
 typedef struct tools {
@@ -87,7 +87,6 @@ static void leave_means(sked_i_gaus_rounds *r)
     if (!sked_i_gaus_means_suffice(r->model))
         return;
     first->alone = true;
-    r->first_share = 0.75; /* what the first descents do not find, later ones seldom do */
     r->starts = r->set->starts < r->threads ? r->set->starts : r->threads;
 }
 
@@ -218,13 +217,25 @@ static void plan_later(const sked_i_gaus_rounds *r, sked_i_gaus_item *it, int tu
     it->from_best = turn % 4 != 3 || means_alone(r) || only_polishes(r);
 }
 
+/*
+ * What a round may take of the time left. On the means alone each round goes on from the best of all threads,
+ * so there are several.
+ */
+static double share_of_round(const sked_i_gaus_rounds *r)
+{
+    if (means_alone(r))
+        return r->round == 0 ? 0.6 : r->round < 3 ? 0.5 : 1;
+    return r->round == 0 ? 0.6 : 1;
+}
+
 static void plan(sked_i_gaus_rounds *r)
 {
     const sked_i_gaus_settings *set = r->set;
     const bool beside = r->tuning.backend->gaus_descent->beside;
     const double sweeps = set->polish ? set->sweeps : 0;
-    const int polishing = means_alone(r) ? 4 : 2; /* one turn in so many is a polish of the incumbent */
-    r->count = r->round == 0 ? first_count(r) : 2 * r->threads;
+    const int polishing = means_alone(r) ? 8 : 2; /* one turn in so many is a polish of the incumbent */
+    r->count = r->round == 0 ? first_count(r) : means_alone(r) ? r->threads : 2 * r->threads;
+    r->share = share_of_round(r);
     r->list = r->round == 0 ? r->list : NULL;
     const int first = sked_i_gaus_first_item(r->run, r->count);
     for (int k = 0; k < r->count; k++) {
@@ -271,7 +282,8 @@ static void begin(sked_i_gaus_task *t)
         t->tuning.rate *= 0.4 * pow(10, sked_i_rng_uniform(&t->rng)); /* deep graphs want large ones */
     }
     if (it->from_best) {
-        t->tuning.sigma_scale = 0.15 + 0.5 * sked_i_rng_uniform(&t->rng);
+        const double least = it->means_only ? 0.4 : 0.15, range = it->means_only ? 0.8 : 0.5;
+        t->tuning.sigma_scale = least + range * sked_i_rng_uniform(&t->rng);
         t->tuning.rate *= 0.2 + sked_i_rng_uniform(&t->rng);
     } else if (sked_i_gaus_legalise(own->legaliser, own->mu, &r->run->limit)) {
         sked_i_gaus_keep(&it->best, own->legaliser->state);
@@ -307,16 +319,15 @@ static sked_status descend_means(sked_i_gaus_task *t, sked_error *err)
     return st;
 }
 
-/* Means alone for half of the time, then Gaussians; without these for a third more, at the cost of the
- * polish. */
+/* Means alone for half of the time, then Gaussians; without these for half more, at the cost of the polish,
+ * which finds little then. */
 static sked_status descend(sked_i_gaus_task *t, sked_error *err)
 {
     const tools *own = t->worker->tools;
     const bool only = t->item->means_only;
     const double now = sked_clock(), deadline = t->limit.deadline;
     if (t->limit.paced)
-        t->limit.deadline =
-            fmin(t->rounds->run->limit.deadline, now + (only ? 4.0 / 3 : 0.5) * (deadline - now));
+        t->limit.deadline = fmin(t->rounds->run->limit.deadline, now + (only ? 1.5 : 0.5) * (deadline - now));
     const sked_status st = descend_means(t, err);
     t->limit.deadline = deadline;
     if (st != SKED_OK || only)
@@ -373,7 +384,6 @@ sked_status sked_i_gaus_run_steps(sked_i_run *run, const sked_i_gaus_settings *s
                             .tuning = tuning,
                             .period = m->period,
                             .starts = set->starts,
-                            .first_share = 0.6,
                             .threads = threads,
                             .most = set->starts > 2 * threads ? set->starts : 2 * threads};
     r.tuning.goal = sked_i_run_bound(run);
