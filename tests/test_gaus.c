@@ -959,6 +959,28 @@ static void test_same_bytes(void **state)
     random_problem_free(&r);
 }
 
+/* Two threads make the rounds of one, and need half the time for them; what they find is the same. */
+static void test_two_threads_do_what_one_does(void **state)
+{
+    static const sked_objective objectives[] = {SKED_OBJECTIVE_COST, SKED_OBJECTIVE_MEMORY};
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        random_problem r;
+        sked_result one = {.size = sizeof one}, two = {.size = sizeof two};
+        random_problem_make((uint64_t)k, RANDOM_LAGS | RANDOM_HORIZON, 40, 60, &r);
+        r.problem.objective = objectives[k];
+        OK(run(&r.problem, INFINITY, 1, &one, err));
+        OK(run(&r.problem, INFINITY, 2, &two, err));
+        assert_true(one.value == two.value && one.evaluations == two.evaluations);
+        assert_string_equal(one.note, two.note);
+        for (int32_t i = 0; i < one.schedule[0]->ops; i++)
+            assert_true(one.schedule[0]->start[i] == two.schedule[0]->start[i]);
+        sked_result_clear(&one);
+        sked_result_clear(&two);
+        random_problem_free(&r);
+    }
+}
+
 /* What the run did is told technique by technique. */
 static const sked_statistic *technique(const sked_result *r, const char *name)
 {
@@ -1151,6 +1173,7 @@ int main(void)
         cmocka_unit_test(test_pipelined),
         cmocka_unit_test(test_interval_search),
         cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_two_threads_do_what_one_does),
         cmocka_unit_test(test_statistics),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_strange_graphs),

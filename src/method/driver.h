@@ -18,6 +18,7 @@ typedef struct sked_i_driver {
     double bound;        /* proven lower bound of the objective */
     double second_bound; /* objective ii: bound of the length at II = bound; else -INFINITY */
     double least_ii;     /* another objective at the least interval: proven bound of that; else 0 */
+    double bounded_ii, interval_bound; /* then: bound of the objective at that interval; else 0 */
     int64_t evaluations;
     bool proved; /* a method has proved the incumbent optimal */
     char note[200];

@@ -156,19 +156,90 @@ static sked_status judge_as_asked(const sked_problem *asked, const sked_i_run *r
     return SKED_OK;
 }
 
+static double bound_work(const sked_i_run *run)
+{
+    static const double work_per_second = 2e6, most = 3e8;
+    const double seconds = run->options->time_limit;
+    return isinf(seconds) ? SKED_I_BOUND_WORK : fmin(most, work_per_second * seconds);
+}
+
+/* The bound of what the run asks for, at one interval. */
+static sked_status bound_at(const sked_i_run *run, double ii, const sked_i_bound_effort *effort,
+                            double *bound, sked_error *err)
+{
+    sked_problem at = *run->problem;
+    at.ii = ii;
+    return sked_i_problem_bound(&at, effort, bound, NULL, err);
+}
+
+/*
+ * The bounds known before any method runs. What may take any amount of work has about a twenty-fifth of the
+ * time limit, by its number and not by the clock, so that the same limit gives the same bound; and a tenth by
+ * the clock, on a machine with much else to do. Where the interval comes first, the bound that holds at any
+ * interval is worth less than that at the least one.
+ */
+static sked_status set_bounds(sked_i_run *run, sked_error *err)
+{
+    sked_i_driver *d = run->driver;
+    sked_i_limit limit = run->limit;
+    const bool interval_first = sked_i_interval_first(run->problem);
+    const double tenth = limit.paced ? (limit.deadline - limit.begin) / 10 : INFINITY;
+    limit.deadline = limit.begin + (interval_first ? tenth / 2 : tenth);
+    sked_i_bound_effort effort = {.work = bound_work(run) * (interval_first ? 0.25 : 1), .limit = &limit};
+    sked_status st = sked_i_problem_bound(run->problem, &effort, &d->bound, NULL, err);
+    effort.work = bound_work(run);
+    limit.deadline = limit.begin + tenth;
+    if (st == SKED_OK && interval_first) {
+        sked_i_min_ii least = {0};
+        st = sked_i_problem_min_ii(run->problem, &least, err);
+        d->least_ii = fmax(least.recurrence, least.resource);
+        d->bounded_ii = sked_i_problem_integral(run->problem) ? fmax(1, d->least_ii) : d->least_ii;
+        if (st == SKED_OK && d->bounded_ii > 0)
+            st = bound_at(run, d->bounded_ii, &effort, &d->interval_bound, err);
+    }
+    return st;
+}
+
+/*
+ * Where the interval comes first, no schedule of the incumbent's interval is better than its bound. It is
+ * known for the least interval; for another one there is the work of a second and, where time counts, little
+ * of that.
+ */
+static sked_status raise_at_interval(sked_i_run *run, sked_error *err)
+{
+    static const double grace = 0.05;
+    sked_i_driver *d = run->driver;
+    if (!sked_i_interval_first(run->problem))
+        return SKED_OK;
+    const double ii = sked_i_run_incumbent(run)->ii;
+    double bound = d->interval_bound;
+    sked_status st = SKED_OK;
+    if (ii != d->bounded_ii) {
+        sked_i_limit limit = run->limit;
+        limit.deadline = limit.paced ? sked_clock() + grace : INFINITY;
+        const sked_i_bound_effort effort = {.work = fmin(2e6, bound_work(run)), .limit = &limit};
+        st = bound_at(run, ii, &effort, &bound, err);
+    }
+    if (st == SKED_OK)
+        sked_i_run_raise_bound(run, bound);
+    return st;
+}
+
 static sked_status finish(const sked_i_method *m, const sked_problem *asked, sked_i_run *run, double begin,
                           double build_seconds, sked_result *out, sked_error *err)
 {
     sked_i_driver *d = run->driver;
     if (d->pool.count == 0)
         return none_found(m, run, err);
+    sked_status st = raise_at_interval(run, err);
+    if (st != SKED_OK)
+        return st;
     sked_result r = {.value = sked_i_run_best(run), .lower_bound = d->bound, .evaluations = d->evaluations};
     r.optimal = d->proved || sked_i_driver_meets_bound(run);
     if (d->proved && run->problem->objective != SKED_OBJECTIVE_II)
         r.lower_bound = r.value;
     snprintf(r.method, sizeof r.method, "%s", d->pool.entry[0].maker);
     snprintf(r.note, sizeof r.note, "%s", d->note);
-    sked_status st = SKED_OK;
     if (run->recording != NULL)
         st = sked_i_recording_write(run->recording, run->options->record, &r.recorded, err);
     if (st == SKED_OK && SKED_KNOWS(out, statistics))
@@ -188,28 +259,6 @@ static sked_status finish(const sked_i_method *m, const sked_problem *asked, ske
     r.seconds = sked_clock() - begin;
     SKED_GIVE(out, r);
     return SKED_OK;
-}
-
-/*
- * The bounds known before any method runs. What may take any amount of work has about a fiftieth of the time
- * limit, by its number and not by the clock, so that the same limit gives the same bound; and a tenth by the
- * clock, on a machine with much else to do.
- */
-static sked_status set_bounds(sked_i_run *run, sked_error *err)
-{
-    static const double work_per_second = 2e6;
-    sked_i_driver *d = run->driver;
-    sked_i_limit limit = run->limit;
-    limit.deadline = limit.paced ? limit.begin + (limit.deadline - limit.begin) / 10 : INFINITY;
-    const sked_i_bound_effort effort = {
-        .work = fmin(SKED_I_BOUND_WORK, work_per_second * run->options->time_limit), .limit = &limit};
-    sked_status st = sked_i_problem_bound(run->problem, &effort, &d->bound, NULL, err);
-    if (st == SKED_OK && sked_i_interval_first(run->problem)) {
-        sked_i_min_ii least = {0};
-        st = sked_i_problem_min_ii(run->problem, &least, err);
-        d->least_ii = fmax(least.recurrence, least.resource);
-    }
-    return st;
 }
 
 /* A memory limit that cannot be kept is refused with one that can. */

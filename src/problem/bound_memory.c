@@ -5,15 +5,22 @@
  * do, the least memory then is a minimum cut (live_cut.h). Several moments in a row share the order of the
  * ops, and the peak is no less than the mean over them. With an initiation interval all moments that fold
  * onto one add up.
+ *
+ * Over the whole time, the peak is no less than the least sum of all lives over the length of the time
+ * (life_flow.h), nor than what the values must pay at any prices of the moments (live_price.h).
  */
 #include "base/memory.h"
 #include "problem/bounds.h"
 #include "problem/live_cut.h"
+#include "problem/live_price.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const double largest = 1.5e6; /* moments * (ops + edges) at once */
+static const double largest = 1.5e6;    /* moments * (ops + edges) at once */
+static const double largest_room = 4e6; /* numbers in messages */
+static const double least_sweeps = 20;  /* to be worth it */
+static const double largest_flow = 2e6; /* ops + edges: of more, no flow of lives would be found in time */
 
 /* A moment to try. */
 typedef struct candidate {
@@ -37,10 +44,18 @@ typedef struct prober {
     candidate *item;      /* [n] */
     double slack;         /* rounding of real times */
     double share;         /* arcs looked at for each kind of moments */
+    double life_share;    /* for the sum of lives, and for prices of moments */
     sked_i_bound_effort effort;
+    sked_i_life_flow flow; /* that proves the sum of lives */
+    double sum;            /* of lives, spread evenly */
     double best;
-    candidate at; /* the moment that gave it */
+    const char *why; /* what gave it */
+    candidate at;    /* the moment that gave the best of one moment or row */
 } prober;
+
+static const char by_cut[] = "values that must be alive at one moment",
+                  by_sum[] = "least sum of all lives, spread over the time there is",
+                  by_price[] = "least lives at the best prices of moments";
 
 /* ------------------------------------------------------------------ windows */
 
@@ -259,7 +274,16 @@ static void keep_best(prober *b, double bound, const candidate *at)
     if (!(bound > b->best))
         return;
     b->best = bound;
+    b->why = by_cut;
     b->at = *at;
+}
+
+static void keep_more(prober *b, double bound, const char *why)
+{
+    if (!(bound > b->best))
+        return;
+    b->best = bound;
+    b->why = why;
 }
 
 /* Candidates that may give more, `before` moments of each row before them. */
@@ -396,6 +420,138 @@ cleanup:
     return st;
 }
 
+/* ------------------------------------------------------------------ prices */
+
+/* Windows of all ops relative to the start of op x, to b->from and b->to. */
+static void set_windows_around(prober *b, int32_t x)
+{
+    measure_paths(b, x);
+    for (int32_t i = 0; i < b->g->n_ops; i++) {
+        b->from[i] = fmax(b->from[i], b->early[i] - b->late[x]);
+        b->to[i] = fmin(-b->to[i], b->late[i] - b->early[x]);
+    }
+}
+
+/* The largest distance of an edge. */
+static double farthest_reader(const sked_graph *g)
+{
+    double most = 0;
+    for (int64_t e = 0; e < g->n_edges; e++)
+        most = fmax(most, g->edge_distance[e]);
+    return most;
+}
+
+/* Moments of the whole time that there is, from `begin` to `end`. */
+static void spread_moments(const prober *b, double begin, double end, sked_i_priced_moments *m)
+{
+    enum { most_phases = 64, most_times = 1024 };
+    const double ii = b->p->ii;
+    const bool whole = b->g->integral && ii == floor(ii) && (ii > 0 ? ii : end - begin) <= most_times;
+    m->spacing = whole ? 1 : typical_lag(b->g);
+    if (ii > 0) {
+        m->phases = whole ? (int32_t)ii : (int32_t)fmax(1, fmin(most_phases, floor(ii / m->spacing)));
+        m->spacing = ii / m->phases;
+    }
+    m->first = begin + m->spacing;
+    m->count = (int32_t)fmin(1e6, fmax(0, ceil((end - begin) / m->spacing) - 1));
+}
+
+/* Fewer moments, around a time, until their messages find room. */
+static void cut_moments(prober *b, double time, sked_i_priced_moments *m)
+{
+    const double room = fmin(largest_room, b->effort.work / least_sweeps);
+    const double begin = m->first;
+    const int32_t all = m->count;
+    while (m->count > 0 && sked_i_price_room(b->g, m) > room) {
+        b->effort.work -= b->g->n_ops;
+        m->count -= b->effort.work > 0 ? m->count / 4 + 1 : m->count;
+        const double centre = floor((time - begin) / m->spacing) - m->count / 2;
+        m->first = begin + m->spacing * fmax(0, fmin(all - m->count, centre));
+    }
+}
+
+/* Moments of all times that the windows know, or else of those around the best op. */
+static void set_moments(prober *b, sked_i_priced_moments *m)
+{
+    double path = 0, time = b->at.time;
+    for (int32_t i = 0; i < b->g->n_ops; i++)
+        path = fmax(path, b->early[i] + b->g->duration[i]);
+    if (b->p->horizon < INFINITY || b->at.op < 0) {
+        const double carried = b->p->ii > 0 ? b->p->ii * farthest_reader(b->g) : 0;
+        spread_moments(b, 0, (b->p->horizon < INFINITY ? b->p->horizon : path) + carried, m);
+        if (b->at.op >= 0)
+            time = (b->early[b->at.op] + b->late[b->at.op]) / 2;
+    } else {
+        set_windows_around(b, b->at.op);
+        m->early = b->from;
+        m->late = b->to;
+        spread_moments(b, -path, path, m);
+        time = 0;
+    }
+    cut_moments(b, time, m);
+}
+
+/* All lives fall between the first start and the last, or into the interval again and again. */
+static double time_of_lives(const prober *b)
+{
+    double first = INFINITY, last = -INFINITY;
+    if (b->p->ii > 0)
+        return b->p->ii;
+    for (int32_t i = 0; i < b->g->n_ops; i++) {
+        first = fmin(first, b->early[i]);
+        last = fmax(last, b->late[i]);
+    }
+    return last - first + b->slack;
+}
+
+static void begin_lives(prober *b)
+{
+    b->effort.work = sked_i_limit_heard(b->effort.limit) ? 0 : b->life_share;
+}
+
+/* An interval and no horizon: a schedule may begin in any phase, so no moment is worth more than another. */
+static bool any_phase(const prober *b)
+{
+    return b->p->ii > 0 && b->p->horizon == INFINITY;
+}
+
+static bool wants_lives(const prober *b)
+{
+    return b->g->n_ops > 0 && (double)b->g->n_ops + (double)b->g->n_edges <= largest_flow;
+}
+
+/* The least sum of all lives, spread evenly. */
+static sked_status probe_sum(prober *b, sked_error *err)
+{
+    double sum = 0;
+    const double time = time_of_lives(b);
+    sked_status st = sked_i_life_flow_create(b->g, &b->flow, err);
+    if (st != SKED_OK)
+        return st;
+    begin_lives(b);
+    b->effort.work *= any_phase(b) ? 2 : 1; /* there are no prices to find */
+    st = sked_i_life_flow_most(b->g, fmax(0, b->p->ii), &b->effort, &b->flow, &sum, err);
+    if (time > 0 && time < INFINITY)
+        b->sum = sum / time;
+    return st;
+}
+
+/* Prices for the moments, which begin with the same price each. */
+static sked_status probe_prices(prober *b, sked_error *err)
+{
+    sked_i_priced_moments m = {.slack = b->slack, .early = b->early, .late = b->late};
+    double bound = 0;
+    begin_lives(b);
+    if (any_phase(b))
+        return SKED_OK;
+    set_moments(b, &m);
+    if (m.count == 0)
+        return SKED_OK;
+    const sked_status st = sked_i_price_bound(b->g, &m, &b->flow, &b->effort, &bound, err);
+    keep_more(b, bound, by_price);
+    return st;
+}
+
 static sked_status open_prober(prober *b, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -419,6 +575,7 @@ cleanup:
 static void close_prober(prober *b)
 {
     close_cut(b);
+    sked_i_life_flow_free(&b->flow);
     free(b->early);
     free(b->late);
     free(b->from);
@@ -430,14 +587,17 @@ static void close_prober(prober *b)
 }
 
 sked_status sked_i_memory_bound(const sked_problem *p, const sked_i_bound_effort *effort, double *bound,
-                                sked_error *err)
+                                const char **why, sked_error *err)
 {
     sked_status st = SKED_OK;
-    prober b = {.p = p, .g = p->graph, .effort.limit = effort->limit};
+    prober b = {.p = p, .g = p->graph, .effort.limit = effort->limit, .why = by_cut};
     /* small graphs have few moments: what is left after two thousand looks at each edge gives little */
     b.share = fmin(effort->work / 4, 2000 * ((double)p->graph->n_ops + (double)p->graph->n_edges));
+    b.life_share = fmin(effort->work / 2, 20000 * ((double)p->graph->n_ops + (double)p->graph->n_edges));
     b.slack = sked_i_problem_integral(p) ? 0 : 1e-9 * fmax(1, fmin(p->horizon, 1e300));
     SKED_TRY(open_prober(&b, err));
+    if (wants_lives(&b)) /* the quickest goes first: the time may be up at any moment */
+        SKED_TRY(probe_sum(&b, err));
     if (p->ii > 0) {
         SKED_TRY(probe_phases(&b, err));
     } else {
@@ -445,7 +605,11 @@ sked_status sked_i_memory_bound(const sked_problem *p, const sked_i_bound_effort
         if (b.best > 0)
             SKED_TRY(probe_rows(&b, err));
     }
+    if (b.best > 0 && wants_lives(&b))
+        SKED_TRY(probe_prices(&b, err));
+    keep_more(&b, b.sum, by_sum);
     *bound = b.best;
+    *why = b.why;
 cleanup:
     close_prober(&b);
     return st;

@@ -72,10 +72,11 @@ static void windows_free(windows *w)
     free(w->item);
 }
 
-/* One item more for least_peak, of op i. */
+/* One item more for least_peak, of op i. Sums of reals are rounded: windows end a little later. */
 static void add_item(windows *w, int32_t i, double length, double amount)
 {
-    const double early = w->head[i], late = fmax(early, w->p->horizon - w->tail[i]);
+    const double slack = w->p->graph->integral ? 0 : 1e-9 * fmax(1, w->p->horizon);
+    const double early = w->head[i], late = fmax(early, w->p->horizon - w->tail[i]) + slack;
     if (length > 0 && amount > 0)
         w->item[w->n++] = (sked_i_energy_item){early, late, length, amount};
 }
@@ -157,6 +158,7 @@ static sked_status memory_bound(const sked_problem *p, const sked_i_bound_effort
                                 const char **why, sked_error *err)
 {
     windows w;
+    const char *reason = NULL;
     double spread, *life = NULL;
     sked_status st;
     SKED_TRY(windows_init(&w, p, err));
@@ -172,8 +174,8 @@ static sked_status memory_bound(const sked_problem *p, const sked_i_bound_effort
         SKED_TRY(sked_i_least_peak(p, &spread, err));
         keep(spread, "values that must be held while one op runs, or at the end", &best, why);
     }
-    SKED_TRY(sked_i_memory_bound(p, effort, &spread, err));
-    keep(settle_amount(p->graph, spread), "values that must be alive at one moment", &best, why);
+    SKED_TRY(sked_i_memory_bound(p, effort, &spread, &reason, err));
+    keep(settle_amount(p->graph, spread), reason, &best, why);
     *bound = best;
 cleanup:
     free(life);

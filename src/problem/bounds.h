@@ -13,7 +13,7 @@ SKED_MUST_CHECK sked_status sked_i_machine_bound(const sked_problem *p, double *
 
 /* Objective memory (bound_memory.c): what must be alive at some moment. */
 SKED_MUST_CHECK sked_status sked_i_memory_bound(const sked_problem *p, const sked_i_bound_effort *effort,
-                                                double *bound, sked_error *err);
+                                                double *bound, const char **why, sked_error *err);
 /*
  * life: [ops] how long each value lives at the least: the longest path to a reader, the most promising values
  * first as far as a quarter of the effort goes; for the others the longest lag. With an interval readers of
@@ -22,7 +22,7 @@ SKED_MUST_CHECK sked_status sked_i_memory_bound(const sked_problem *p, const ske
 SKED_MUST_CHECK sked_status sked_i_least_lives(const sked_problem *p, const sked_i_bound_effort *effort,
                                                double *life, sked_error *err);
 
-#define SKED_I_BOUND_WORK 3e7 /* of sked_problem_bound, where a bound can use any amount */
+#define SKED_I_BOUND_WORK 4e7 /* of sked_problem_bound, where a bound can use any amount */
 /* sked_problem_bound with this effort. */
 SKED_MUST_CHECK sked_status sked_i_problem_bound(const sked_problem *p, const sked_i_bound_effort *effort,
                                                  double *bound, const char **why, sked_error *err);

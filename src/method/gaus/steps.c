@@ -209,6 +209,17 @@ static void plan_first(const sked_i_gaus_rounds *r, sked_i_gaus_item *it, int ki
     it->from_best = only_polishes(r);
 }
 
+/*
+ * Items of a later round: two, or one a thread. More would make rounds longer and fewer, and each goes on
+ * from the best of the one before; so two threads do what one does, and sooner. A GPU makes the steps of one
+ * item while another one is polished.
+ */
+static int later_count(const sked_i_gaus_rounds *r)
+{
+    const bool beside = r->tuning.backend->gaus_descent->beside && !means_alone(r);
+    return beside ? 2 * r->threads : r->threads > 2 ? r->threads : 2;
+}
+
 /* Longer and longer polish, descents from the incumbent, and something new. */
 static void plan_later(const sked_i_gaus_rounds *r, sked_i_gaus_item *it, int turn)
 {
@@ -234,7 +245,7 @@ static void plan(sked_i_gaus_rounds *r)
     const bool beside = r->tuning.backend->gaus_descent->beside;
     const double sweeps = set->polish ? set->sweeps : 0;
     const int polishing = means_alone(r) ? 8 : 2; /* one turn in so many is a polish of the incumbent */
-    r->count = r->round == 0 ? first_count(r) : means_alone(r) ? r->threads : 2 * r->threads;
+    r->count = r->round == 0 ? first_count(r) : later_count(r);
     r->share = share_of_round(r);
     r->list = r->round == 0 ? r->list : NULL;
     const int first = sked_i_gaus_first_item(r->run, r->count);
