@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Writes arithmetic circuits of and-gates as binary AIGER: the kind and size of the large EPFL benchmarks.
+"""Writes circuits of and-gates as binary AIGER, of the kind and size of the large EPFL benchmarks.
 
-    bench/circuits.py divider 64 div.aig       a / b and a % b by restoring division
-    bench/circuits.py log2 32 log2.aig         shift to the leading one, then a polynomial
-    bench/circuits.py hypotenuse 128 hyp.aig   square root of a^2 + b^2
+    bench/circuits.py divider 56 div.aig       restoring division: 50,624 ops, depth 6,499
+    bench/circuits.py log2 32 log2.aig         like a logarithm's: 29,495 ops, depth 411
+    bench/circuits.py hypotenuse 128 hyp.aig   square root of a^2 + b^2: 215,788 ops, depth 19,969
+    bench/circuits.py hypotenuse 277 big.aig   the same: 1,003,551 ops, depth 85,728
 
 The second argument is the number of bits of an operand. Gates that compute the same are made once.
 """
@@ -94,7 +95,10 @@ def number(x: int) -> bytes:
 
 
 def divider(c: Circuit, bits: int) -> Bits:
-    """A dividend of twice the bits. The comparison has gates of its own beside those of the difference."""
+    """A dividend of twice the bits, high half below the divisor; quotient, then remainder.
+
+    The comparison has gates of its own beside those of the difference.
+    """
     a, rest, b = c.input(bits), c.input(bits), c.input(bits)
     quotient: Bits = []
     for k in range(bits):
@@ -109,9 +113,10 @@ def divider(c: Circuit, bits: int) -> Bits:
 
 
 def log2(c: Circuit, bits: int) -> Bits:
+    """A shift to the leading one and four products, as a polynomial has them: not its values."""
     x = c.input(bits)
     exponent: Bits = []
-    for k in range((bits - 1).bit_length() - 1, -1, -1):  # by 16, 8, 4, 2, 1 where the top is empty
+    for k in range((bits - 1).bit_length() - 1, -1, -1):  # 16, 8, 4, 2, 1: where the top is empty
         by = 1 << k
         full = 0
         for bit in x[bits - by :]:
@@ -166,12 +171,13 @@ def sum_columns(c: Circuit, columns: list[Bits]) -> Bits:
 def hypotenuse(c: Circuit, bits: int) -> Bits:
     a, b = c.input(bits), c.input(bits)
     total, _ = c.add(square(c, a), square(c, b))
-    return square_root(c, total[:-1])
+    return square_root(c, total)
 
 
 def main() -> None:
     kinds = {"divider": divider, "log2": log2, "hypotenuse": hypotenuse}
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("kind", choices=sorted(kinds))
     parser.add_argument("bits", type=int)
     parser.add_argument("file", type=Path)
