@@ -198,5 +198,17 @@ def circuits_compute_what_they_say(folder):
     assert "8 sources" in shown, shown
 
 
+@test
+def chains_move_as_one(folder):
+    """Ops that break edges move on together: 52. Each pushed as far as it must alone, they end at 56."""
+    path = os.path.join(folder, "hypotenuse.aig")
+    root = circuits.Circuit()
+    root.write(circuits.Path(path), circuits.hypotenuse(root, 12))
+    words = [SKED, "schedule", path, "--method", "gaus", "--objective", "memory", "--horizon", "398", "--json"]
+    words += ["--iterations", "1", "--set", "starts=1", "--set", "steps=40", "--set", "polish=false"]
+    found = subprocess.run(words, check=True, capture_output=True, text=True)
+    assert json.loads(found.stdout)["value"] <= 54, found.stdout
+
+
 print(f"{passed} passed, {failed} failed, {skipped} skipped")
 sys.exit(1 if failed else 0)
