@@ -205,7 +205,7 @@ def chains_move_as_one(folder):
     root = circuits.Circuit()
     root.write(circuits.Path(path), circuits.hypotenuse(root, 12))
     words = [SKED, "schedule", path, "--method", "gaus", "--objective", "memory", "--horizon", "398", "--json"]
-    words += ["--iterations", "1", "--set", "starts=1", "--set", "steps=40", "--set", "polish=false"]
+    words += ["--iterations", "1", "--time-limit", "1000", "--set", "starts=1", "--set", "steps=40", "--set", "polish=false"]
     found = subprocess.run(words, check=True, capture_output=True, text=True)
     assert json.loads(found.stdout)["value"] <= 54, found.stdout
 
