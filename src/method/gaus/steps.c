@@ -18,7 +18,7 @@ typedef struct tools {
     sked_i_gaus_legaliser *legaliser;
     double *mu;    /* [n] where Gaussians start from */
     double *means; /* [n] those that descend alone */
-    bool alone;    /* of the first worker: the means descend without Gaussians, which have too little time */
+    bool alone;    /* of the first worker: the means descend without Gaussians, for want of time or of use */
     bool polishes; /* of the first worker: it allows none, and the incumbent is polished from the start */
 } tools;
 
@@ -80,14 +80,15 @@ static bool adopt(sked_i_gaus_rounds *r, const sked_schedule *s)
     return r->best.value < before;
 }
 
-/* The means alone descend, one start for each thread. With capacities they cannot. */
+/* The means alone descend, one start for each thread, and two for one. With capacities they cannot. */
 static void leave_means(sked_i_gaus_rounds *r)
 {
     tools *first = r->workers[0].tools;
+    const int most = r->threads > 2 ? r->threads : 2;
     if (!sked_i_gaus_means_suffice(r->model))
         return;
     first->alone = true;
-    r->starts = r->set->starts < r->threads ? r->set->starts : r->threads;
+    r->starts = r->set->starts < most ? r->set->starts : most;
 }
 
 /* Peak memory of a large graph: Gaussians find in a minute what the means do in a second. */
