@@ -349,7 +349,7 @@ typedef struct pace {
     double seconds, steps;
 } pace;
 
-/* One descent from the midpoint without polish; it legalises once. */
+/* One descent from the midpoint without polish; it legalises once. What the means alone do is not counted. */
 static sked_status run_descent(const arguments *a, const sked_problem *p, const char *backend, int steps,
                                pace *out, sked_error *err)
 {
@@ -372,7 +372,9 @@ static sked_status run_descent(const arguments *a, const sked_problem *p, const 
     for (int32_t k = 0; st == SKED_OK && k < r.n_statistics; k++) {
         const sked_statistic *x = r.statistics[k];
         if (strcmp(x->technique, "descent") == 0)
-            out->seconds = x->seconds;
+            out->seconds += x->seconds;
+        if (strcmp(x->technique, "descent on the means") == 0)
+            out->seconds -= x->seconds;
         if (strcmp(x->technique, "gradient step") == 0)
             out->steps = (double)x->calls;
     }
@@ -380,15 +382,31 @@ static sked_status run_descent(const arguments *a, const sked_problem *p, const 
     return st;
 }
 
+/* The quickest of a few descents: what else the machine does is not counted. */
+static sked_status run_quickest(const arguments *a, const sked_problem *p, const char *backend, int steps,
+                                pace *out, sked_error *err)
+{
+    enum { times = 3 };
+    sked_status st = SKED_OK;
+    out->seconds = INFINITY;
+    for (int k = 0; st == SKED_OK && k < times; k++) {
+        pace x = {0};
+        st = run_descent(a, p, backend, steps, &x, err);
+        out->seconds = fmin(out->seconds, x.seconds);
+        out->steps = x.steps;
+    }
+    return st;
+}
+
 /* The difference of a long and a short descent: what opens and closes them is not counted. */
 static sked_status measure_step(const arguments *a, const sked_problem *p, const char *backend, double *ms,
                                 sked_error *err)
 {
-    enum { few = 10, many = 40 };
+    enum { few = 5, many = 25 };
     pace brief = {0}, lengthy = {0};
-    sked_status st = run_descent(a, p, backend, few, &brief, err);
+    sked_status st = run_quickest(a, p, backend, few, &brief, err);
     if (st == SKED_OK)
-        st = run_descent(a, p, backend, many, &lengthy, err);
+        st = run_quickest(a, p, backend, many, &lengthy, err);
     *ms = 1e3 * (lengthy.seconds - brief.seconds) / fmax(1, lengthy.steps - brief.steps);
     return st;
 }
@@ -408,6 +426,8 @@ static sked_status time_instance(const arguments *a, const set *s, const instanc
         st = measure_step(a, &p, "cpu", &cpu, err);
     if (st == SKED_OK && strcmp(a->backend, "cpu") != 0)
         st = measure_step(a, &p, a->backend, &ms, err);
+    if (stop_requested)
+        goto cleanup; /* what was cut short has no pace */
     if (st == SKED_OK)
         printf("  %-20s ops %7d horizon %6g  ms a step: cpu %9.3f", one->name, (int)sked_graph_op_count(g),
                p.horizon, cpu);
@@ -415,6 +435,7 @@ static sked_status time_instance(const arguments *a, const set *s, const instanc
         printf("  %s %9.3f", a->backend, ms);
     if (st == SKED_OK)
         printf("\n");
+cleanup:
     sked_graph_destroy(g);
     return st;
 }

@@ -17,6 +17,7 @@ import xml.dom.minidom
 SKED, SOURCE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(SOURCE, "bench"))
+import circuits  # noqa: E402
 import cpsat_gaus  # noqa: E402
 import gs_schedule  # noqa: E402
 
@@ -171,6 +172,42 @@ def solutions_of_gs_schedule_are_watched_and_judged(folder):
         raise AssertionError("an illegal solution is taken")
     except SystemExit as problem:
         assert "sked refuses a solution" in str(problem), problem
+
+
+def simulate(circuit, outputs, value):
+    """The outputs as a number, the lowest bit first; value: of the inputs, likewise."""
+    bit = [0] + [value >> k & 1 for k in range(circuit.inputs)]
+    for a, b in circuit.gates:
+        bit.append((bit[a >> 1] ^ a & 1) & (bit[b >> 1] ^ b & 1))
+    return sum((bit[x >> 1] ^ x & 1) << k for k, x in enumerate(outputs))
+
+
+@test
+def circuits_compute_what_they_say(folder):
+    divider, root = circuits.Circuit(), circuits.Circuit()
+    quotient, hypotenuse = circuits.divider(divider, 6), circuits.hypotenuse(root, 6)
+    for a, b in ((0, 1), (35, 7), (62, 63), (1000, 41), (2900, 63)):
+        found = simulate(divider, quotient, a | b << 12)
+        assert found == a // b | a % b << 6, (a, b, found)
+        x, y = a % 64, b
+        assert simulate(root, hypotenuse, x | y << 6) == int((x * x + y * y) ** 0.5), (x, y)
+    path = os.path.join(folder, "log2.aig")
+    script = os.path.join(SOURCE, "bench", "circuits.py")
+    subprocess.run([sys.executable, script, "log2", "8", path], check=True)
+    shown = subprocess.run([SKED, "info", path], check=True, capture_output=True, text=True).stdout
+    assert "8 sources" in shown, shown
+
+
+@test
+def chains_move_as_one(folder):
+    """Ops that break edges move on together: 52. Each pushed as far as it must alone, they end at 56."""
+    path = os.path.join(folder, "hypotenuse.aig")
+    root = circuits.Circuit()
+    root.write(circuits.Path(path), circuits.hypotenuse(root, 12))
+    words = [SKED, "schedule", path, "--method", "gaus", "--objective", "memory", "--horizon", "398", "--json"]
+    words += ["--iterations", "1", "--time-limit", "1000", "--set", "starts=1", "--set", "steps=40", "--set", "polish=false"]
+    found = subprocess.run(words, check=True, capture_output=True, text=True)
+    assert json.loads(found.stdout)["value"] <= 54, found.stdout
 
 
 print(f"{passed} passed, {failed} failed, {skipped} skipped")

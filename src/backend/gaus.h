@@ -5,7 +5,7 @@
  */
 #ifndef SKED_BACKEND_GAUS_H
 #define SKED_BACKEND_GAUS_H
-#include "base/status.h"
+#include "base/clock.h"
 
 /* F is taken as 0 or 1 further than this many sigmas from mu (2.9e-7 is left outside). */
 #define SKED_I_GAUS_REACH 5.0
@@ -88,6 +88,7 @@ typedef struct sked_i_gaus_growth {
 typedef struct sked_i_gaus_bounds {
     const int32_t *lo, *hi; /* [ops] windows of the means; lo == hi: neither mean nor sigma moves */
     bool fixed_sigma;
+    const sked_i_limit *limit; /* where evaluate and run take long, they end with it; NULL: none */
 } sked_i_gaus_bounds;
 
 /* One gradient step. */
@@ -127,7 +128,10 @@ typedef struct sked_i_gaus_descent_backend {
      */
     sked_status (*aim)(sked_i_gaus_descent *descent, const sked_i_gaus_terms *terms, const double *violation,
                        sked_error *err);
-    /* Value and gradient by the means (dmu: [ops]) at the point. No run is under way. */
+    /*
+     * Value and gradient by the means (dmu: [ops]) at the point. No run is under way. STOPPED, without a
+     * message: the limit of the bounds was heard; so from run.
+     */
     sked_status (*evaluate)(sked_i_gaus_descent *descent, double *dmu, sked_i_gaus_value *value,
                             sked_error *err);
     /* Starts 1 to SKED_I_GAUS_RUN steps after those under way, fewer than SKED_I_GAUS_FLIGHT runs. */

@@ -68,7 +68,7 @@ static sked_status open_descent(descent *d, sked_error *err)
     if (backend == NULL)
         SKED_TRY(sked_i_backend_find("cpu", &backend, err));
     d->backend = backend->gaus_descent;
-    d->bounds = (sked_i_gaus_bounds){d->m->lo, d->m->hi, d->tuning->fixed_sigma};
+    d->bounds = (sked_i_gaus_bounds){d->m->lo, d->m->hi, d->tuning->fixed_sigma, d->limit};
     d->most = !runs_beside(d) ? 1 : d->m->n > large ? short_run : long_run;
     const int64_t longest = runs_beside(d) ? long_run : 1;
     SKED_TRY(d->backend->create(&d->m->view, &d->bounds, d->tuning->threads, &d->steps, err));
@@ -361,5 +361,5 @@ sked_status sked_i_gaus_descend(sked_i_gaus_legaliser *l, const sked_i_gaus_tuni
     if (st == SKED_OK)
         st = descend(&d, err);
     close_descent(&d);
-    return st;
+    return st == SKED_ERR_STOPPED ? SKED_OK : st; /* what it has found until then counts */
 }

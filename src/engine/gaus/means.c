@@ -6,11 +6,12 @@
  *   profile   value i lives from mu_i to the latest mu_j of its readers; a mean between two steps is shared
  *   price     softmax of the smoothed profile, smoothed once more: what a value costs in a step
  *   gradient  -price(mu_i) for the start of a value; +price(its end) shared among its latest readers
- *   edges     a pull where mu_to - mu_from comes near the gap; after each step the means go to the middle of
- *             the least starts above and the largest below that keep every edge, so rounding alone is legal
+ *   edges     a pull where mu_to - mu_from comes near the gap; after each step ops whose edges are broken
+ *             move on together, by the mean of where they want to go, so that rounding alone is legal
  *
- * With an interval the profile is folded, lives end with readers of later iterations, and carried edges are
- * kept in a few passes: rounding repairs what these leave.
+ * With an interval the profile is folded, lives end with readers of later iterations, and the means go to the
+ * middle of the least starts above and the largest below that keep the edges; carried edges are kept in a few
+ * passes: rounding repairs what these leave.
  */
 #include "engine/gaus/steps.h"
 
@@ -22,7 +23,8 @@
 typedef struct descent {
     const sked_i_gaus_model *m;
     const sked_i_gaus_tuning *tuning;
-    double *mu, *dmu;            /* [n] */
+    double *mu;                  /* [n] */
+    double *dmu;                 /* [n] gradient; once the step is made, the means before it */
     double *end;                 /* [n] when the last reader of a value starts; scratch between steps */
     double *momentum, *variance; /* [n] of Adam */
     double *profile, *price;     /* [cells + 1] */
@@ -36,8 +38,18 @@ typedef struct descent {
     double pull;  /* of an edge that is far too short */
 } descent;
 
-/* Starting widths and pulls, found on circuits of 700 to 57,000 ops. */
-static const double widest = 2, least_width = 0.15, edge_pull = 10;
+/* Starting widths, found on circuits of 700 to 57,000 ops. */
+static const double widest = 2, least_width = 0.15;
+
+/*
+ * How far from shallow (0) to deep (1) the problem is. On long horizons gentle edges and a flat price at the
+ * start let whole chains move; where a few steps are all there are, edges must hold. Found on the same
+ * circuits, and on factorisations and random graphs of 2,000 ops in 20 to 80 steps.
+ */
+static double depth_of(const sked_i_gaus_model *m)
+{
+    return m->period > 0 ? 0 : fmin(1, m->steps / 250.0);
+}
 
 static sked_status open_descent(descent *d, sked_error *err)
 {
@@ -208,6 +220,10 @@ static void pull_readers(descent *d, int32_t i)
     d->dmu[i] -= m->memory[i] * price_at(d, d->mu[i]);
     if (price == 0)
         return;
+    if (past - first == 1) { /* as most values have: no shares to divide */
+        d->dmu[g->edge_to[first]] += sked_i_gaus_counts(m, first) ? price : 0;
+        return;
+    }
     for (int64_t e = first; e < past; e++)
         if (sked_i_gaus_counts(m, e))
             shares += share_of((end - d->mu[g->edge_to[e]] - m->shift[e]) * inverse);
@@ -248,7 +264,7 @@ static void find_gradient(descent *d)
     }
 }
 
-/* Edges pull `edge_pull` times as hard as the objective pulls a mean op. */
+/* Edges pull so many times as hard as the objective pulls a mean op. */
 static void set_pull(descent *d)
 {
     double sum = 0;
@@ -259,38 +275,76 @@ static void set_pull(descent *d)
         sum += fabs(d->dmu[i]);
         count += d->dmu[i] != 0;
     }
-    d->pull = count > 0 ? edge_pull * sum / (double)count : 1;
+    const double times = 10 - 8.5 * depth_of(d->m);
+    d->pull = count > 0 ? times * sum / (double)count : 1;
 }
 
 /* ------------------------------------------------------------------ one step */
 
-/* tau falls from a tenth of the peak to the size of one op, the width to a fifth. */
+/* tau falls from a share of the peak to the size of one op, the width to a fifth. */
 static void set_smoothing(descent *d, double progress)
 {
     const int32_t p = d->m->profiles;
-    const double fine = d->m->typical[p], coarse = fmax(2 * fine, 0.1 * d->peak);
+    const double share = 0.1 + 0.1 * depth_of(d->m);
+    const double fine = d->m->typical[p], coarse = fmax(2 * fine, share * d->peak);
     d->tau = fmax(coarse * pow(fine / coarse, progress), d->m->largest[p] / 600);
     d->width = fmax(least_width, widest * d->scale * (1 - 0.8 * progress));
 }
 
-/* Means move by shares of their windows; within a stretch of steps each could cross its window a few times.
+/*
+ * The farthest that a mean moves: a share of its window; within a stretch of steps each could cross its
+ * window a few times.
  */
-static void step(descent *d, double progress, int32_t stretch)
+typedef struct stride {
+    double rate, crossing;
+} stride;
+
+static stride stride_of(const descent *d, double progress, int32_t stretch)
+{
+    const double cooling = 1 - 0.8 * progress;
+    return (stride){10 * d->tuning->rate * cooling, d->scale >= 1 ? 5 * cooling / stretch : 0};
+}
+
+static inline double farthest(const stride *s, double window)
+{
+    return larger(s->rate * smaller(2, larger(0.1, 0.02 * window)), s->crossing * window);
+}
+
+/* How hard a mean insists on its place: the size of its gradient, as Adam knows it. */
+static inline double weight_of(const descent *d, int32_t i)
+{
+    return sqrt(d->variance[i] / (1 - d->decay.second)) + 1e-30;
+}
+
+/* Moves the means, edges or not. Leaves the old ones in dmu and the weights of the new ones in end. */
+static void step(descent *d, const stride *s)
 {
     const sked_i_gaus_model *m = d->m;
-    const double cooling = 1 - 0.8 * progress, rate = 10 * d->tuning->rate * cooling;
-    const double crossing = d->scale >= 1 ? 5 * cooling / stretch : 0;
     sked_i_gaus_decay_advance(&d->decay);
     for (int32_t i = 0; i < m->n; i++) {
-        const double window = m->hi[i] - m->lo[i];
-        if (window == 0)
-            continue;
-        const double most = larger(rate * smaller(2, larger(0.1, 0.02 * window)), crossing * window);
-        const double mu =
-            d->mu[i] - most * sked_i_gaus_adam(&d->decay, &d->momentum[i], &d->variance[i], d->dmu[i]);
-        d->mu[i] = smaller(m->hi[i], larger(m->lo[i], mu));
+        const double window = m->hi[i] - m->lo[i], old = d->mu[i];
+        if (window > 0) {
+            const double move = sked_i_gaus_adam(&d->decay, &d->momentum[i], &d->variance[i], d->dmu[i]);
+            d->mu[i] = smaller(m->hi[i], larger(m->lo[i], old - farthest(s, window) * move));
+        }
+        d->dmu[i] = old;
+        d->end[i] = weight_of(d, i);
     }
 }
+
+/* The momentum of what the means have moved in truth. */
+static void follow(descent *d, const stride *s)
+{
+    const sked_i_gaus_model *m = d->m;
+    for (int32_t i = 0; i < m->n; i++) {
+        const double window = m->hi[i] - m->lo[i];
+        if (window > 0)
+            d->momentum[i] =
+                (d->dmu[i] - d->mu[i]) / farthest(s, window) * (1 - d->decay.first) * weight_of(d, i);
+    }
+}
+
+/* ------------------------------------------------------------------ edges */
 
 static void push_later(const sked_i_gaus_model *m, double *at)
 {
@@ -314,21 +368,76 @@ static void push_earlier(const sked_i_gaus_model *m, double *at)
     }
 }
 
-/* The middle of the means pushed later and pushed earlier until every edge holds. O(ops + edges). */
-static void keep_edges(descent *d)
+/* Takes `at`, of weight *weight, to the mean of itself and `other`. It does not go beyond `other`. */
+static inline double meet(double at, double *weight, double other, double others)
 {
+    *weight += others;
+    const double mean = at + (other - at) * (others / *weight);
+    return at < other ? smaller(mean, other) : larger(mean, other);
+}
+
+/*
+ * Along each broken edge both ends go to their weighted mean, as isotonic regression does on a chain: the
+ * reader takes the weight of what pushes it with it, each op shares its own among its readers. Then what
+ * stands before goes back as far as it must.
+ */
+static void average_later(const sked_i_gaus_model *m, double *at, double *weight)
+{
+    const sked_graph *g = m->g;
+    for (int32_t k = 0; k < m->n; k++) {
+        const int32_t i = m->order[k];
+        const double share = weight[i] / larger(1, (double)(g->succ_ptr[i + 1] - g->succ_ptr[i]));
+        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
+            const int32_t j = g->edge_to[e];
+            if (sked_i_gaus_counts(m, e) && at[i] + m->gap[e] > at[j])
+                at[j] = meet(at[j], &weight[j], at[i] + m->gap[e], share);
+        }
+    }
+    push_earlier(m, at);
+}
+
+static void average_earlier(const sked_i_gaus_model *m, double *at, double *weight)
+{
+    const sked_graph *g = m->g;
+    for (int32_t k = m->n; k-- > 0;) {
+        const int32_t i = m->order[k];
+        for (int64_t e = g->succ_ptr[i]; e < g->succ_ptr[i + 1]; e++) {
+            const int32_t j = g->edge_to[e];
+            const double share = weight[j] / (double)(g->pred_ptr[j + 1] - g->pred_ptr[j]);
+            if (sked_i_gaus_counts(m, e) && at[j] - m->gap[e] < at[i])
+                at[i] = meet(at[i], &weight[i], at[j] - m->gap[e], share);
+        }
+    }
+    push_later(m, at);
+}
+
+/* The middle of the means pushed later and pushed earlier until every edge holds. O(ops + edges). */
+static void keep_folded_edges(descent *d)
+{
+    enum { passes = 3 };
     const sked_i_gaus_model *m = d->m;
     double *later = d->mu, *earlier = d->end;
-    const int passes = m->period > 0 ? 3 : 1;
     memcpy(earlier, later, (size_t)m->n * sizeof *later);
     for (int pass = 0; pass < passes; pass++) {
         push_later(m, later);
         push_earlier(m, earlier);
     }
-    for (int32_t i = 0; i < m->n; i++) {
+    for (int32_t i = 0; i < m->n; i++)
         d->mu[i] = 0.5 * (later[i] + earlier[i]);
+}
+
+/* In turns, so that neither direction is preferred. O(ops + edges). */
+static void keep_edges(descent *d, int32_t k)
+{
+    const sked_i_gaus_model *m = d->m;
+    if (m->period > 0)
+        keep_folded_edges(d);
+    else if (k % 2 == 0)
+        average_earlier(m, d->mu, d->end);
+    else
+        average_later(m, d->mu, d->end);
+    for (int32_t i = 0; i < m->n; i++)
         assert(d->mu[i] >= m->lo[i] && d->mu[i] <= m->hi[i]);
-    }
 }
 
 /* ------------------------------------------------------------------ the descent */
@@ -354,23 +463,49 @@ static void begin_stretch(descent *d, bool first, const sked_i_gaus_incumbent *b
     set_pull(d);
 }
 
+/* Stretches of steps: the first, and those that begin at the incumbent. */
+typedef struct stretches {
+    int32_t all, first, later;
+} stretches;
+
+/* The first one goes farthest and has half of the steps; with an interval, as many as the others. */
+static stretches divide_steps(const descent *d, int32_t all)
+{
+    const int32_t restarts = d->tuning->restarts, even = all / (restarts + 1) + 1;
+    if (restarts == 0 || d->m->period > 0)
+        return (stretches){all, even, even};
+    return (stretches){all, all / 2 + 1, (all - all / 2) / restarts + 1};
+}
+
+/* Step k. */
+static void take_step(descent *d, int32_t k, const stretches *s, const sked_i_limit *limit)
+{
+    const bool fresh = k < s->first;
+    const int32_t length = fresh ? s->first : s->later;
+    const double progress = (double)(fresh ? k : (k - s->first) % s->later) / length;
+    const stride most = stride_of(d, progress, length);
+    set_smoothing(d, progress);
+    find_gradient(d);
+    if (sked_i_limit_reached(limit)) /* a step of a million ops takes half of 0.1 s */
+        return;
+    step(d, &most);
+    keep_edges(d, k);
+    if (d->m->period == 0 && !fresh) /* near a schedule; a fresh start needs its speed */
+        follow(d, &most);
+}
+
 static void descend(descent *d, sked_i_gaus_legaliser *l, const sked_i_limit *limit,
                     sked_i_gaus_incumbent *best, int64_t *evaluations)
 {
     const sked_i_gaus_tuning *t = d->tuning;
-    int32_t all = t->iterations, stretch = all / (t->restarts + 1) + 1;
+    stretches s = divide_steps(d, t->iterations);
     const double begin = sked_clock();
-    for (int32_t k = 0; k < all && best->value > t->goal && !sked_i_limit_reached(limit); k++) {
-        if (k == 6) {
-            all = sked_i_gaus_affordable(begin, k, all, 8, limit);
-            stretch = all / (t->restarts + 1) + 1;
-        }
-        if (k % stretch == 0)
+    for (int32_t k = 0; k < s.all && best->value > t->goal && !sked_i_limit_reached(limit); k++) {
+        if (k == 6)
+            s = divide_steps(d, sked_i_gaus_affordable(begin, k, s.all, 8, limit));
+        if (k == 0 || (k >= s.first && (k - s.first) % s.later == 0))
             begin_stretch(d, k == 0, best);
-        set_smoothing(d, (double)(k % stretch) / stretch);
-        find_gradient(d);
-        step(d, (double)(k % stretch) / stretch, stretch);
-        keep_edges(d);
+        take_step(d, k, &s, limit);
         if ((k + 1) % t->every != 0)
             continue;
         (*evaluations)++;

@@ -134,8 +134,9 @@ SKED_MUST_CHECK sked_status sked_i_gaus_legaliser_create(const sked_i_gaus_model
                                                          sked_i_gaus_legaliser **out, sked_error *err);
 void sked_i_gaus_legaliser_destroy(sked_i_gaus_legaliser *l);
 /*
- * The best schedule that mu gives into l->state: rounded each way; with capacities placed by iterative
- * modulo scheduling near the rounded means in their order, ejecting where it is too full. false: none found.
+ * The best schedule that mu gives into l->state: rounded each way, or one way once the limit is reached; with
+ * capacities placed by iterative modulo scheduling near the rounded means in their order, ejecting where it
+ * is too full. false: none found.
  */
 bool sked_i_gaus_legalise(sked_i_gaus_legaliser *l, const double *mu, const sked_i_limit *limit);
 

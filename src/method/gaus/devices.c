@@ -146,7 +146,6 @@ static void explain(const sked_i_gaus_rounds *r, const char *why)
 
 static const sked_i_gaus_relaxation relaxation = {.phase = "gradient and moves",
                                                   .polish_name = "moves",
-                                                  .first_share = 1,
                                                   .descent_share = 0.7,
                                                   .needs_incumbent = true,
                                                   .create_tools = create_tools,
@@ -169,6 +168,7 @@ sked_status sked_i_gaus_run_devices(sked_i_run *run, const sked_i_gaus_settings 
                             .tuning = set->tuning,
                             .with_devices = true,
                             .starts = set->starts,
+                            .share = 1,
                             .threads = run->options->threads,
                             .most = set->starts > 0 ? set->starts : 1};
     r.tuning.goal = sked_i_run_bound(run);

@@ -54,6 +54,8 @@ static sked_i_gaus_settings read_settings(const double *value)
                                   .polish = value[OPTION_POLISH] != 0,
                                   .sweeps = value[OPTION_SWEEPS],
                                   .heat = value[OPTION_HEAT],
+                                  .steps = tuning.iterations,
+                                  .every = tuning.every,
                                   .tuning = tuning};
 }
 

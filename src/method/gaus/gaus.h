@@ -23,6 +23,7 @@ typedef struct sked_i_gaus_settings {
     int patience; /* rounds without progress before it stops */
     bool polish;
     double sweeps, heat;       /* of the polish */
+    int32_t steps, every;      /* as the user has them, whatever the backend makes of them in: */
     sked_i_gaus_tuning tuning; /* one thread, no goal, nobody watches */
 } sked_i_gaus_settings;
 
@@ -77,9 +78,10 @@ typedef struct sked_i_gaus_rounds sked_i_gaus_rounds;
 
 /* A start, a descent from it, and a polish of what that found. */
 typedef struct sked_i_gaus_item {
-    int start;      /* kind of start, in the relaxation's own numbers */
-    bool from_best; /* starts from the incumbent of the rounds instead */
-    bool varied;    /* other rate and sigmas than those of the same start before it */
+    int start;       /* kind of start, in the relaxation's own numbers */
+    bool from_best;  /* starts from the incumbent of the rounds instead */
+    bool varied;     /* other rate and sigmas than those of the same start before it */
+    bool means_only; /* time steps: it descends without Gaussians */
     bool descend;
     double below;        /* devices: horizon of the descent as a share of the incumbent's length */
     double sweeps, heat; /* of the polish; no sweeps: no polish */
@@ -100,6 +102,7 @@ typedef struct sked_i_gaus_worker {
     int64_t evaluations; /* schedules made since the run was told */
     int64_t steps;       /* gradient steps likewise */
     sked_i_gaus_effort descent, polish;
+    sked_i_gaus_effort means; /* time steps: what of the descents was on the means alone */
     sked_i_value_curve curve; /* what its items find in this round */
     sked_status status;
     sked_error error;
@@ -119,7 +122,6 @@ typedef struct sked_i_gaus_task {
 typedef struct sked_i_gaus_relaxation {
     const char *phase;       /* shown as progress */
     const char *polish_name; /* in the statistics */
-    double first_share;      /* of the time: what the first round may take */
     double descent_share;    /* of an item's time where a polish follows */
     bool needs_incumbent;    /* without a first schedule there is nothing to do */
     sked_status (*create_tools)(const sked_i_gaus_rounds *r, void **out, sked_error *err);
@@ -154,6 +156,7 @@ struct sked_i_gaus_rounds {
     /* kept by the rounds */
     int32_t n;
     int round, count;            /* items of this round */
+    double share;                /* of the time left: what this round may take; plan may change it */
     sked_i_gaus_worker *workers; /* [threads] */
     sked_i_gaus_item *items;     /* [most] */
     sked_i_gaus_incumbent best;

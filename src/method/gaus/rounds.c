@@ -99,6 +99,7 @@ static sked_status collect_workers(sked_i_gaus_rounds *r, sked_error *err)
         sked_i_run_evaluated(r->run, w->evaluations);
         w->evaluations = 0;
         tell_effort(r->run, "descent", &w->descent);
+        tell_effort(r->run, "descent on the means", &w->means);
         if (w->steps > 0)
             sked_i_run_tally(r->run, "gradient step", w->steps, 0, 0, 0);
         w->steps = 0;
@@ -221,7 +222,7 @@ static sked_status run_rounds(sked_i_gaus_rounds *r, sked_error *err)
         bool better;
         r->relaxation->plan(r);
         assert(r->count >= 1 && r->count <= r->most);
-        r->deadline = now + left * (r->round == 0 ? r->relaxation->first_share : 1);
+        r->deadline = now + left * r->share;
         st = run_round(r, &better, err);
         if (st == SKED_ERR_DEVICE && r->best.value < INFINITY) { /* what has been found counts */
             st = SKED_OK;

@@ -7,20 +7,25 @@
 
 #include "backend/backend.h"
 
-enum { at_leisure = 8 }; /* times as many steps where the time is known that they may take */
+enum {
+    at_leisure = 8,      /* times as many steps where the time is known that they may take */
+    means_lead = 5000,   /* ops from which Gaussians find little that the means alone do not */
+    means_for_one = 4,   /* steps on the means for one with Gaussians */
+    means_at_leisure = 2 /* times as many of these where they descend alone */
+};
 
 typedef struct tools {
     sked_i_gaus_legaliser *legaliser;
     double *mu;    /* [n] where Gaussians start from */
     double *means; /* [n] those that descend alone */
-    bool starved;  /* of the first worker: the time allows too few steps with Gaussians */
+    bool alone;    /* of the first worker: the means descend without Gaussians, for want of time or of use */
     bool polishes; /* of the first worker: it allows none, and the incumbent is polished from the start */
 } tools;
 
-static bool is_starved(const sked_i_gaus_rounds *r)
+static bool means_alone(const sked_i_gaus_rounds *r)
 {
     const tools *first = r->workers[0].tools;
-    return first->starved;
+    return first->alone;
 }
 
 static bool only_polishes(const sked_i_gaus_rounds *r)
@@ -75,14 +80,21 @@ static bool adopt(sked_i_gaus_rounds *r, const sked_schedule *s)
     return r->best.value < before;
 }
 
-/* The means alone descend, one start for each thread. With capacities they cannot. */
-static void starve(sked_i_gaus_rounds *r)
+/* The means alone descend, one start for each thread, and two for one. With capacities they cannot. */
+static void leave_means(sked_i_gaus_rounds *r)
 {
     tools *first = r->workers[0].tools;
+    const int most = r->threads > 2 ? r->threads : 2;
     if (!sked_i_gaus_means_suffice(r->model))
         return;
-    first->starved = true;
-    r->starts = r->set->starts < r->threads ? r->set->starts : r->threads;
+    first->alone = true;
+    r->starts = r->set->starts < most ? r->set->starts : most;
+}
+
+/* Peak memory of a large graph: Gaussians find in a minute what the means do in a second. */
+static bool prefers_means(const sked_i_gaus_rounds *r)
+{
+    return r->n >= means_lead && r->period == 0 && sked_i_gaus_means_suffice(r->model);
 }
 
 /* A loop with capacities: the means cannot descend alone, only the polish is left. Needs an incumbent. */
@@ -114,13 +126,17 @@ static sked_status afford_starts(sked_i_gaus_rounds *r, sked_error *err)
     sked_i_gaus_tuning tuning = r->tuning;
     sked_i_gaus_incumbent *scratch = &r->items[0].best;
     const double begin = sked_clock(), left = r->run->limit.deadline - begin;
-    if (isinf(left) || !r->run->limit.paced || r->starts <= 1 || r->tuning.backend->gaus_descent->beside)
+    if (isinf(left) || !r->run->limit.paced || r->starts <= 1)
+        return SKED_OK;
+    if (prefers_means(r))
+        leave_means(r);
+    if (prefers_means(r) || r->tuning.backend->gaus_descent->beside)
         return SKED_OK; /* a GPU makes its steps while the starts of others are legalised */
     tuning.iterations = 2;
     sked_i_gaus_place_means(r->model, SKED_I_GAUS_START_MIDPOINT, NULL, NULL, t->mu);
     if (hopeless(r, left)) {
         r->starts = 1;
-        starve(r);
+        leave_means(r);
         leave_polish(r);
         return SKED_OK;
     }
@@ -131,7 +147,7 @@ static sked_status afford_starts(sked_i_gaus_rounds *r, sked_error *err)
         floor(sked_i_gaus_ranks(r->run) * r->threads * 0.3 * left / (120 * fmax(1e-7, step)));
     r->starts = count < r->starts ? (int)fmax(count, 1) : r->starts;
     if (count < 1) {
-        starve(r);
+        leave_means(r);
         leave_polish(r);
     }
     return st;
@@ -166,15 +182,32 @@ static int kind_of(const sked_i_gaus_model *m, int k)
     return m->with_memory ? for_memory[k] : for_loads[k];
 }
 
+/* The same where the means descend alone: they go far from wherever they begin, and list begins low. */
+static int kind_for_means(int k)
+{
+    static const int kinds[] = {SKED_I_GAUS_START_LIST, SKED_I_GAUS_START_MIDPOINT, SKED_I_GAUS_START_ALAP,
+                                SKED_I_GAUS_START_ASAP};
+    return k < 4 ? kinds[k] : SKED_I_GAUS_START_RANDOM;
+}
+
 /*
- * Descents of the first round: the starts, shared by the ranks; on a GPU one a thread at least, the starts
- * again with other rates and sigmas.
+ * Descents of the first round: the starts, shared by the ranks; on a GPU, and on the means alone, one a
+ * thread at least, the starts again with other rates and sigmas.
  */
 static int first_count(const sked_i_gaus_rounds *r)
 {
-    const bool beside = r->tuning.backend->gaus_descent->beside;
+    const bool fill = r->tuning.backend->gaus_descent->beside || means_alone(r);
     const int ranks = sked_i_gaus_ranks(r->run), own = (r->starts + ranks - 1) / ranks;
-    return beside && r->starts > 1 && r->threads > own ? r->threads : own > 0 ? own : 1;
+    return fill && r->starts > 1 && r->threads > own ? r->threads : own > 0 ? own : 1;
+}
+
+/* Item k, the `kind`th of all ranks, of the first round. */
+static void plan_first(const sked_i_gaus_rounds *r, sked_i_gaus_item *it, int kind)
+{
+    it->varied = r->starts > 0 && kind >= r->starts;
+    const int which = it->varied ? kind % r->starts : kind;
+    it->start = means_alone(r) ? kind_for_means(which) : kind_of(r->model, which);
+    it->from_best = only_polishes(r);
 }
 
 /*
@@ -184,31 +217,52 @@ static int first_count(const sked_i_gaus_rounds *r)
  */
 static int later_count(const sked_i_gaus_rounds *r)
 {
-    const bool beside = r->tuning.backend->gaus_descent->beside;
+    const bool beside = r->tuning.backend->gaus_descent->beside && !means_alone(r);
     return beside ? 2 * r->threads : r->threads > 2 ? r->threads : 2;
 }
 
 /* Longer and longer polish, descents from the incumbent, and something new. */
+static void plan_later(const sked_i_gaus_rounds *r, sked_i_gaus_item *it, int turn)
+{
+    it->varied = false;
+    it->start = SKED_I_GAUS_START_RANDOM;
+    it->from_best = turn % 4 != 3 || means_alone(r) || only_polishes(r);
+}
+
+/*
+ * What a round may take of the time left. On the means alone each round goes on from the best of all threads,
+ * so there are several.
+ */
+static double share_of_round(const sked_i_gaus_rounds *r)
+{
+    if (means_alone(r))
+        return r->round == 0 ? 0.6 : r->round < 3 ? 0.5 : 1;
+    return r->round == 0 ? 0.6 : 1;
+}
+
 static void plan(sked_i_gaus_rounds *r)
 {
     const sked_i_gaus_settings *set = r->set;
+    const bool beside = r->tuning.backend->gaus_descent->beside;
     const double sweeps = set->polish ? set->sweeps : 0;
+    const int polishing = means_alone(r) ? 8 : 2; /* one turn in so many is a polish of the incumbent */
     r->count = r->round == 0 ? first_count(r) : later_count(r);
+    r->share = share_of_round(r);
     r->list = r->round == 0 ? r->list : NULL;
     const int first = sked_i_gaus_first_item(r->run, r->count);
     for (int k = 0; k < r->count; k++) {
         sked_i_gaus_item *it = &r->items[k];
-        const int turn = r->round + first + k, kind = first + k;
-        it->varied = r->round == 0 && r->starts > 0 && kind >= r->starts;
-        it->start =
-            r->round > 0 ? SKED_I_GAUS_START_RANDOM : kind_of(r->model, it->varied ? kind % r->starts : kind);
+        const int turn = r->round + first + k;
+        if (r->round == 0)
+            plan_first(r, it, first + k);
+        else
+            plan_later(r, it, turn);
         it->descend = r->starts > 0;
+        it->means_only =
+            means_alone(r) && (!beside || k % 4 != 3); /* what a GPU can do beside costs nothing */
         it->sweeps = sweeps;
         it->heat = set->heat * (k % 2 == 0 ? 1 : 0.3); /* hot moves whole regions, mild balances loads */
-        it->from_best = (r->round > 0 && turn % 4 != 3) || only_polishes(r);
-        if (is_starved(r) && r->round == 0)
-            it->start = k == 0 ? SKED_I_GAUS_START_LIST : kind_of(r->model, k - 1); /* the nearest first */
-        if (it->from_best && set->polish && (turn % 2 == 1 || r->starts == 0)) {
+        if (it->from_best && set->polish && (turn % polishing == 1 || r->starts == 0)) {
             it->descend = false;
             it->sweeps = sweeps * pow(2, fmin(5, r->round));
             it->heat = set->heat * (turn % 4 == 1 ? 1 : 0.3);
@@ -232,49 +286,63 @@ static void begin(sked_i_gaus_task *t)
     } else {
         sked_i_gaus_place_means(m, it->start, r->list, &t->rng, own->mu);
     }
-    if (it->varied) {
+    if (it->varied && it->means_only) { /* below 1 the means do not cross their windows */
+        t->tuning.sigma_scale = 1 + sked_i_rng_uniform(&t->rng);
+        t->tuning.rate *= 0.5 * pow(4, sked_i_rng_uniform(&t->rng));
+    } else if (it->varied) {
         t->tuning.sigma_scale = 0.4 + 1.2 * sked_i_rng_uniform(&t->rng);
         t->tuning.rate *= 0.4 * pow(10, sked_i_rng_uniform(&t->rng)); /* deep graphs want large ones */
     }
     if (it->from_best) {
-        t->tuning.sigma_scale = 0.15 + 0.5 * sked_i_rng_uniform(&t->rng);
+        const double least = it->means_only ? 0.4 : 0.15, range = it->means_only ? 0.8 : 0.5;
+        t->tuning.sigma_scale = least + range * sked_i_rng_uniform(&t->rng);
         t->tuning.rate *= 0.2 + sked_i_rng_uniform(&t->rng);
     } else if (sked_i_gaus_legalise(own->legaliser, own->mu, &r->run->limit)) {
         sked_i_gaus_keep(&it->best, own->legaliser->state);
     }
 }
 
-/* Peak memory: the means alone descend first, four steps for one; with an interval only where starved. */
+/*
+ * Peak memory: the means alone descend first, four steps for one or, where the time is known, as many more
+ * as it allows; with an interval only where there is no time for more.
+ */
 static sked_status descend_means(sked_i_gaus_task *t, sked_error *err)
 {
     const sked_i_gaus_rounds *r = t->rounds;
-    const tools *own = t->worker->tools;
+    sked_i_gaus_worker *w = t->worker;
+    const tools *own = w->tools;
+    const double begin = sked_clock();
+    const int64_t before = w->evaluations;
     sked_i_gaus_tuning tuning = t->tuning;
-    if (!sked_i_gaus_means_suffice(r->model) || (r->period > 0 && !is_starved(r)))
+    if (!sked_i_gaus_means_suffice(r->model) || (r->period > 0 && !means_alone(r)))
         return SKED_OK;
-    tuning.iterations = 4 * r->set->tuning.iterations;
-    tuning.every = r->set->tuning.every;
+    const int32_t times = t->item->means_only ? means_for_one * means_at_leisure : means_for_one;
+    tuning.iterations = (int32_t)fmin(1e9, (double)times * r->set->steps);
+    tuning.every = r->set->every;
     if (!t->item->from_best && t->item->start == SKED_I_GAUS_START_LIST)
         tuning.sigma_scale *= 0.5; /* near a good schedule */
     for (int32_t i = 0; i < r->n; i++)
         own->means[i] = own->mu[i];
-    return sked_i_gaus_descend_means(own->legaliser, &tuning, &t->limit, own->means, &t->item->best,
-                                     &t->worker->evaluations, err);
+    const sked_status st = sked_i_gaus_descend_means(own->legaliser, &tuning, &t->limit, own->means,
+                                                     &t->item->best, &w->evaluations, err);
+    w->means.calls++;
+    w->means.seconds += sked_clock() - begin;
+    w->means.evaluations += w->evaluations - before;
+    return st;
 }
 
-/* Means alone for half of the time, then Gaussians; starved ones for a third more, at the cost of the polish.
- */
+/* Means alone for half of the time, then Gaussians; without these for half more, at the cost of the polish,
+ * which finds little then. */
 static sked_status descend(sked_i_gaus_task *t, sked_error *err)
 {
     const tools *own = t->worker->tools;
-    const bool alone = is_starved(t->rounds);
+    const bool only = t->item->means_only;
     const double now = sked_clock(), deadline = t->limit.deadline;
     if (t->limit.paced)
-        t->limit.deadline =
-            fmin(t->rounds->run->limit.deadline, now + (alone ? 4.0 / 3 : 0.5) * (deadline - now));
+        t->limit.deadline = fmin(t->rounds->run->limit.deadline, now + (only ? 1.5 : 0.5) * (deadline - now));
     const sked_status st = descend_means(t, err);
     t->limit.deadline = deadline;
-    if (st != SKED_OK || alone)
+    if (st != SKED_OK || only)
         return st;
     return sked_i_gaus_descend(own->legaliser, &t->tuning, &t->limit, own->mu, &t->item->best,
                                &t->worker->evaluations, err);
@@ -302,7 +370,6 @@ static void explain(const sked_i_gaus_rounds *r, const char *why)
 
 static const sked_i_gaus_relaxation relaxation = {.phase = "gradient and polish",
                                                   .polish_name = "polish",
-                                                  .first_share = 0.6,
                                                   .descent_share = 0.6,
                                                   .create_tools = create_tools,
                                                   .destroy_tools = destroy_tools,

@@ -1,5 +1,6 @@
 /* Descents of the time-step relaxation on the CPU: a run of steps is made within the call. */
 #include "backend/backend.h"
+#include "backend/cpu/gaus/terms.h"
 #include "backend/gaus_step.h"
 #include "base/explog.h"
 #include "base/memory.h"
@@ -48,6 +49,7 @@ static sked_status create(const sked_i_gaus_view *view, const sked_i_gaus_bounds
     d->view = view;
     d->bounds = bounds;
     SKED_TRY(sked_i_gaus_cpu.create(view, threads, &d->evaluator, err));
+    d->evaluator->limit = bounds->limit;
     SKED_NEW(d->mu, n);
     SKED_NEW(d->sigma, n);
     SKED_NEW(d->dmu, n);

@@ -121,10 +121,32 @@ static sked_status lay_windows(sked_i_gaus_evaluator *s, sked_error *err)
     return SKED_OK;
 }
 
+/* Asked before every op: some milliseconds of them pass between two looks at the limit. */
+static bool is_cut(const sked_i_gaus_evaluator *s, sked_i_gaus_part *part, int32_t i)
+{
+    enum { between = 1024 };
+    if (i % between == 0 && sked_i_limit_heard(s->limit))
+        part->cut = true;
+    return part->cut;
+}
+
+/* Runs a pass over the ops in all threads. STOPPED, without a message: the limit was heard. */
+static sked_status pass_ops(sked_i_gaus_evaluator *s, void (*pass)(void *data, int index), sked_error *err)
+{
+    for (int t = 0; t < s->threads; t++)
+        s->part[t].cut = false;
+    const sked_status st = sked_i_parallel(s->threads, pass, s, err);
+    for (int t = 0; t < s->threads; t++)
+        if (s->part[t].cut)
+            return st == SKED_OK ? SKED_ERR_STOPPED : st;
+    return st;
+}
+
 static void fill_windows(void *data, int index)
 {
     sked_i_gaus_evaluator *s = data;
-    for (int32_t i = s->part[index].begin; i < s->part[index].end; i++)
+    sked_i_gaus_part *part = &s->part[index];
+    for (int32_t i = part->begin; i < part->end && !is_cut(s, part, i); i++)
         sked_i_gaus_window_fill(s, i);
 }
 
@@ -155,7 +177,7 @@ static void forward(void *data, int index)
     memset(part->change, 0, rows * (size_t)s->length * sizeof *part->change);
     memset(part->violation, 0, sizeof part->violation);
     part->communication = 0;
-    for (int32_t i = part->begin; i < part->end; i++) {
+    for (int32_t i = part->begin; i < part->end && !is_cut(s, part, i); i++) {
         sked_i_gaus_resource(s, part, i);
         if (memory)
             sked_i_gaus_memory(s, part, i);
@@ -229,7 +251,7 @@ static void backward(void *data, int index)
     const bool edges = edges_matter(s), memory = memory_matters(s), latency = matters(s, SKED_I_GAUS_LATENCY);
     memset(part->dmu, 0, (size_t)s->view->ops * sizeof *part->dmu);
     memset(part->dsigma, 0, (size_t)s->view->ops * sizeof *part->dsigma);
-    for (int32_t i = part->begin; i < part->end; i++) {
+    for (int32_t i = part->begin; i < part->end && !is_cut(s, part, i); i++) {
         sked_i_gaus_resource_back(s, part, i);
         if (memory)
             sked_i_gaus_memory_back(s, part, i);
@@ -264,12 +286,12 @@ static sked_status evaluate(sked_i_gaus_evaluator *s, const sked_i_gaus_terms *t
     s->mu = mu;
     s->sigma = sigma;
     SKED_TRY(lay_windows(s, err));
-    SKED_TRY(sked_i_parallel(s->threads, fill_windows, s, err));
-    SKED_TRY(sked_i_parallel(s->threads, forward, s, err));
+    SKED_TRY(pass_ops(s, fill_windows, err));
+    SKED_TRY(pass_ops(s, forward, err));
     integrate(s);
     sum_value(s, value);
     price_cells(s);
-    SKED_TRY(sked_i_parallel(s->threads, backward, s, err));
+    SKED_TRY(pass_ops(s, backward, err));
     sum_gradient(s, dmu, dsigma);
 cleanup:
     return st;

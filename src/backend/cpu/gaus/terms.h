@@ -34,10 +34,12 @@ typedef struct sked_i_gaus_part {
     double *dmu, *dsigma; /* [ops] */
     double communication, violation[SKED_I_GAUS_FAMILIES];
     sked_i_gaus_factor *factor; /* [largest out-degree + 1] */
+    bool cut;                   /* the limit was heard before its last op */
 } sked_i_gaus_part;
 
 struct sked_i_gaus_evaluator {
     const sked_i_gaus_view *view;
+    const sked_i_limit *limit; /* ends an evaluation; NULL: none */
     int threads;
     int32_t lead, length; /* unfolded time is -lead .. length - lead - 1; lead is 0 without a period */
     int32_t cells;
