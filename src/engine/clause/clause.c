@@ -343,8 +343,13 @@ bool sked_i_clause_propagate(sked_i_clause_solver *s)
         int64_t k = 0;
         while (k < s->n_propagators && !s->propagator[k].dirty)
             k++;
-        if (k == s->n_propagators)
-            return check_all(s);
+        if (k == s->n_propagators) {
+            if (!check_all(s))
+                return false;
+            if (s->queue == s->trail_count)
+                return true;
+            continue; /* a check has raised something */
+        }
         sked_i_clause_propagator *p = &s->propagator[k];
         p->dirty = false;
         s->work += p->cost;

@@ -63,7 +63,7 @@ typedef struct sked_i_clause_propagator {
     /* l leaves the trail again; it may not have been followed yet. Not called for what became a root bound.
      */
     void (*undo)(sked_i_clause_solver *s, void *self, sked_i_lit l);
-    /* Once nobody has anything more to say: a costly last check. */
+    /* Once nobody has anything more to say: a costly last check. What it raises is propagated. */
     bool (*check)(sked_i_clause_solver *s, void *self);
     /*
      * Says why l holds for a BY_PROPAGATOR reason with this note: adds literals that held before trail entry
