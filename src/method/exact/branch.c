@@ -447,6 +447,15 @@ static bool add_dominance(branch *b, const sked_i_closure *c)
     return true;
 }
 
+/* The search begins with the orders of the incumbent. */
+static void follow_incumbent(branch *b, const pair_list *l)
+{
+    const sked_schedule *from = sked_i_run_incumbent(b->run);
+    for (int64_t k = 0; from != NULL && k < l->count; k++)
+        b->solver->phase[b->end + 1 + k] = from->start[l->pair[k][0]] < from->start[l->pair[k][1]];
+    b->solver->has_phase = b->warm = from != NULL;
+}
+
 /* Starts in [0, latest], fixed ones fixed, the makespan in [bound, latest]. false: nothing is left. */
 static bool bound_variables(branch *b)
 {
@@ -490,7 +499,10 @@ sked_status sked_i_branch_open(sked_i_run *run, uint64_t seed, sked_i_branch *b,
     if (!*empty && (!add_edges(b) || !add_pools(b, &pairs, &ordered) || !add_pairs(b, &pairs) ||
                     !add_dominance(b, pairs.closure)))
         st = sked_i_no_memory(err);
-    b->solver->decide_from = ordered ? b->end + 1 : 0;
+    if (ordered) {
+        b->solver->decide_from = b->end + 1;
+        follow_incumbent(b, &pairs);
+    }
     if (b->solver->failed)
         st = sked_i_no_memory(err);
 cleanup:
