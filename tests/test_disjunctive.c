@@ -1,4 +1,5 @@
-/* Tabu search on critical blocks against all orders of tiny shops; determinism; what fits and what not. */
+/* Tabu search on critical blocks, and exact, against all orders of tiny shops; determinism; what fits and
+ * what not. */
 #include "test.h"
 
 #include "base/rng.h"
@@ -188,6 +189,43 @@ static void valid_with_short_lags(void **state)
     compare(&(shop_case){.machines = 3, .odd_lags = true, .free_ops = true}, 60, 6);
 }
 
+/* What exact proves on one and on two threads, without a first schedule from search. */
+static void compare_exact(const shop_case *c, int jobs, int length, int count, uint64_t stream)
+{
+    static const char *const alone[] = {"engine=branch", "warm-start=0"};
+    sked_i_rng rng;
+    sked_i_rng_seed(&rng, 11, stream);
+    for (int k = 0; k < count; k++) {
+        sked_graph *g = random_shop(&rng, c, jobs, length);
+        sked_run_options opt;
+        sked_problem p;
+        sked_result r = {.size = sizeof r};
+        brute b = {.g = g, .best = INFINITY};
+        sked_problem_init(&p, g);
+        try_all(&b, sked_graph_op_count(g), 0);
+        sked_run_options_init(&opt);
+        opt.threads = 1 + k % 2;
+        opt.time_limit = 60;
+        opt.settings = alone;
+        opt.n_settings = 2;
+        OK(sked_method_run("exact", &p, &opt, &r, err));
+        if (!r.optimal || fabs(r.value - b.best) > 1e-9)
+            fail_msg("case %d: proved %d, %.17g, the optimum is %.17g", k, r.optimal, r.value, b.best);
+        sked_result_clear(&r);
+        sked_graph_destroy(g);
+    }
+}
+
+static void exact_proves_shops(void **state)
+{
+    (void)state;
+    compare_exact(&(shop_case){.machines = 3}, 3, 3, 60, 1);
+    compare_exact(&(shop_case){.machines = 2}, 4, 2, 40, 2);
+    compare_exact(&(shop_case){.machines = 2, .free_ops = true}, 3, 3, 60, 3);
+    compare_exact(&(shop_case){.machines = 2, .odd_lags = true}, 3, 3, 60, 4);
+    compare_exact(&(shop_case){.machines = 3, .odd_lags = true, .free_ops = true}, 3, 3, 60, 5);
+}
+
 static void same_for_seed_and_threads(void **state)
 {
     (void)state;
@@ -365,11 +403,11 @@ static void streams_go_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(optimal_on_job_shops),    cmocka_unit_test(optimal_with_free_ops_and_edges),
-        cmocka_unit_test(valid_with_short_lags),   cmocka_unit_test(same_for_seed_and_threads),
-        cmocka_unit_test(starts_from_a_schedule),  cmocka_unit_test(refuses_what_does_not_fit),
-        cmocka_unit_test(incremental_times_agree), cmocka_unit_test(streams_take_up_solutions),
-        cmocka_unit_test(streams_go_on),
+        cmocka_unit_test(optimal_on_job_shops),      cmocka_unit_test(optimal_with_free_ops_and_edges),
+        cmocka_unit_test(valid_with_short_lags),     cmocka_unit_test(exact_proves_shops),
+        cmocka_unit_test(same_for_seed_and_threads), cmocka_unit_test(starts_from_a_schedule),
+        cmocka_unit_test(refuses_what_does_not_fit), cmocka_unit_test(incremental_times_agree),
+        cmocka_unit_test(streams_take_up_solutions), cmocka_unit_test(streams_go_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
