@@ -12,6 +12,8 @@ typedef struct machine {
     int32_t *order[2];    /* by earliest start, in both directions; kept nearly sorted */
     int32_t *early, *end; /* [count] earliest start and latest finish in the direction at hand */
     int32_t *sum;         /* [count] work of the tasks from a place of the order on */
+    int32_t *open;        /* [count] tasks whose order with this one is not known */
+    int32_t longest;      /* duration of those that have such */
 } machine;
 
 /* ------------------------------------------------------------------ both directions */
@@ -66,15 +68,17 @@ static void read_windows(const sked_i_clause_solver *s, machine *x, int way)
 
 /* ------------------------------------------------------------------ orders known */
 
-/* When all that come before task i can be done. */
-static int32_t done_before(const sked_i_clause_solver *s, const machine *x, int32_t i, int way)
+/* When all that come before task i can be done; takes them off its open ones. */
+static int32_t done_before(const sked_i_clause_solver *s, machine *x, int32_t i, int way)
 {
     const int32_t *order = x->order[way];
     int32_t done = INT32_MIN;
     for (int32_t k = 0; k < x->m.count; k++) {
         const int32_t j = order[k];
-        if (j != i && holds(s, before(x, j, i, way)))
-            done = (done > x->early[j] ? done : x->early[j]) + x->m.duration[j];
+        if (j == i || !holds(s, before(x, j, i, way)))
+            continue;
+        done = (done > x->early[j] ? done : x->early[j]) + x->m.duration[j];
+        x->open[i]--;
     }
     return done;
 }
@@ -138,7 +142,10 @@ static void explain(sked_i_clause_solver *s, void *self, sked_i_lit l, int64_t n
 
 static bool propagate(sked_i_clause_solver *s, void *self)
 {
-    return wait_for_all(s, self, 0) && wait_for_all(s, self, 1);
+    machine *x = self;
+    for (int32_t i = 0; i < x->m.count; i++)
+        x->open[i] = x->m.count - 1;
+    return wait_for_all(s, x, 0) && wait_for_all(s, x, 1);
 }
 
 /* ------------------------------------------------------------------ edge finding */
@@ -226,6 +233,8 @@ static bool find_edges(sked_i_clause_solver *s, machine *x, int way, int32_t end
         explain_span(s, x, way, &worst, -1, worst.begin + worst.work - end - 1, sked_i_clause_conflict_add);
         return false;
     }
+    if (worst.begin + worst.work + x->longest <= end)
+        return true; /* the spans below are no tighter than the worst */
     span tight = {.end = end, .begin = INT32_MIN / 2};
     for (int32_t k = 0; k < x->m.count; k++) {
         const int32_t i = x->order[way][k];
@@ -234,6 +243,8 @@ static bool find_edges(sked_i_clause_solver *s, machine *x, int way, int32_t end
                 tight = (span){k, x->early[i], end, x->sum[k]};
             continue;
         }
+        if (x->open[i] == 0)
+            continue;
         const span late = {k, x->early[i], end, x->sum[k]};
         const span *z = late.begin + late.work >= tight.begin + tight.work ? &late : &tight;
         if (z->begin + z->work + x->m.duration[i] > end && !put_after(s, x, way, z, i))
@@ -242,9 +253,16 @@ static bool find_edges(sked_i_clause_solver *s, machine *x, int way, int32_t end
     return true;
 }
 
+/* Once all orders are known the arcs say everything. */
 static bool check(sked_i_clause_solver *s, void *self)
 {
     machine *x = self;
+    x->longest = 0;
+    for (int32_t i = 0; i < x->m.count; i++)
+        if (x->open[i] > 0 && x->m.duration[i] > x->longest)
+            x->longest = x->m.duration[i];
+    if (x->longest == 0)
+        return true;
     for (int way = 0; way < 2; way++) {
         read_windows(s, x, way);
         for (int32_t k = 0; k < x->m.count; k++)
@@ -278,7 +296,7 @@ void sked_i_clause_machine_free(sked_i_clause_machine *m)
 static void destroy(void *self)
 {
     machine *x = self;
-    void *const arrays[] = {x->order[0], x->order[1], x->early, x->end, x->sum};
+    void *const arrays[] = {x->order[0], x->order[1], x->early, x->end, x->sum, x->open};
     for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++)
         free(arrays[k]);
     sked_i_clause_machine_free(&x->m);
@@ -298,7 +316,8 @@ static machine *create(sked_i_clause_machine m)
     x->early = sked_i_alloc(m.count, sizeof *x->early);
     x->end = sked_i_alloc(m.count, sizeof *x->end);
     x->sum = sked_i_alloc(m.count, sizeof *x->sum);
-    if (!x->order[0] || !x->order[1] || !x->early || !x->end || !x->sum) {
+    x->open = sked_i_alloc_zero(m.count, sizeof *x->open);
+    if (!x->order[0] || !x->order[1] || !x->early || !x->end || !x->sum || !x->open) {
         destroy(x);
         return NULL;
     }
