@@ -22,7 +22,7 @@ typedef struct member {
 
 static const member for_makespan[] = {
     {"list", NULL, 0, false},   {"list", "scheme=serial", 0, false}, {"list", "direction=backward", 0, false},
-    {"heft", NULL, 0, false},   {"search", NULL, 0.7, false},        {"exact", "max-ops=200", 1, true},
+    {"heft", NULL, 0, false},   {"search", NULL, 0.85, false},       {"exact", "max-ops=200", 1, true},
     {"search", NULL, 1, false},
 };
 /* Shops of moderate size: exact proves most of them, and finds what tabu search misses. */
