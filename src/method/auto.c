@@ -25,13 +25,22 @@ static const member for_makespan[] = {
     {"heft", NULL, 0, false},   {"search", NULL, 0.85, false},       {"exact", "max-ops=200", 1, true},
     {"search", NULL, 1, false},
 };
-/* Shops of moderate size: exact proves most of them, and finds what tabu search misses. */
+/* Small shops: exact proves most of them within seconds, and finds what tabu search misses. */
 static const member for_shops[] = {
     {"list", NULL, 0, false},
     {"list", "scheme=serial", 0, false},
     {"list", "direction=backward", 0, false},
     {"search", NULL, 0.15, false},
     {"exact", NULL, 0.7, true},
+    {"search", NULL, 1, false},
+};
+/* Larger ones it proves within minutes, if at all. */
+static const member for_large_shops[] = {
+    {"list", NULL, 0, false},
+    {"list", "scheme=serial", 0, false},
+    {"list", "direction=backward", 0, false},
+    {"search", NULL, 0.4, false},
+    {"exact", NULL, 0.5, true},
     {"search", NULL, 1, false},
 };
 /* Transfers between devices, many ops: the relaxation moves all ops at once, search goes on from there. */
@@ -82,8 +91,8 @@ typedef struct plan {
 /* From here on gaus gains more than it takes from search (docs/methods/auto.md). */
 static const int32_t relaxed_from = 2000;
 
-/* Larger shops are seldom proved within minutes. */
-static const int32_t shop_to_prove = 250;
+/* Ops of small shops, and of those that are worth a proof at all. */
+static const int32_t small_shop = 160, large_shop = 250;
 
 /* What lookahead costs on unequal devices, and what is quick: about a tenth of a second. */
 static const double quick_work = 2e6;
@@ -105,8 +114,8 @@ static plan choose(const sked_problem *p)
         return lookahead_work(p) <= quick_work ? PLAN(for_machines) : PLAN(for_large_machines);
     if (p->objective == SKED_OBJECTIVE_MAKESPAN && sked_i_has_transfers(p) && p->graph->n_ops >= relaxed_from)
         return PLAN(for_transfers);
-    if (p->graph->n_ops <= shop_to_prove && sked_i_shop_fits(p))
-        return PLAN(for_shops);
+    if (p->graph->n_ops <= large_shop && sked_i_shop_fits(p))
+        return p->graph->n_ops <= small_shop ? PLAN(for_shops) : PLAN(for_large_shops);
     return p->objective == SKED_OBJECTIVE_MAKESPAN ? PLAN(for_makespan) : PLAN(for_shape);
 }
 
