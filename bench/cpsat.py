@@ -369,11 +369,11 @@ def choose(args, name, listing):
 
 def tasks_of(args, threads):
     """Sets by turns, so that a run that ends early has some of each."""
-    rows = []
+    rows, names = [], [name for name, _, _ in SETS]
     for limit in args.time_limit:
         for name, own, listing in args.sets:
-            ask = {"set": name, "threads": threads, "limit": own if limit == "own" else limit, "order": len(args.rows)}
-            args.rows.append(ask)
+            order = [0 if limit == "own" else limit, threads, names.index(name)]
+            ask = {"set": name, "threads": threads, "limit": own if limit == "own" else limit, "order": order}
             rows.append([{**ask, "instance": one} for one in choose(args, name, listing)])
     return [row[k] for k in range(max(map(len, rows), default=0)) for row in rows if k < len(row)]
 
@@ -448,7 +448,7 @@ def compare(args):
     """Runs what is asked for and returns what was recorded."""
     import_solver()
     import ortools
-    args.end, args.rows, instances = time.time() + args.stop_after, [], []
+    args.end, instances = time.time() + args.stop_after, []
     run = {"kind": "run", "sked": sked(args, "--version").strip(), "ortools": ortools.__version__, "seed": args.seed,
            "machine": machine(), "jobs": min(args.jobs, len(os.sched_getaffinity(0))), "date": time.strftime("%Y-%m-%d", time.gmtime())}
     with open(args.record or os.devnull, "a") as file:

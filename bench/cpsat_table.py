@@ -89,7 +89,7 @@ def row(name: str, threads: int, limit: float, group: list[dict]) -> str:
 
 
 def markdown(runs: list[dict], instances: list[dict]) -> str:
-    """Groups of set, threads and limit in the order in which they were first asked for."""
+    """One row per set, threads and limit: the limits of the sets first, then others; few threads first."""
     groups: dict[tuple, list[dict]] = {}
     for one in sorted(instances, key=lambda one: one["order"]):
         groups.setdefault((one["set"], one["threads"], one["limit"]), []).append(one)

@@ -140,10 +140,10 @@ def cpsat_table_names_the_winner(folder):
     run = {"kind": "run", "sked": "sked 1", "ortools": "9", "seed": 0, "machine": "m", "jobs": 2}
     lines = [
         {**run, "date": "2026-01-02"},
-        one(1, 100, (100, True, 1, 100), (100, True, 1), set="late"),
-        one(0, 100, (101, False, 2, 90), (100, True, 1)),
-        one(0, 100, (100, True, 1, 100), (100, False, 2)),
-        one(2, None, (11, False, 2, 10), (None, False, 2), set="open", proven=False),
+        one([0, 1, 1], 100, (100, True, 1, 100), (100, True, 1), set="late"),
+        one([0, 1, 0], 100, (101, False, 2, 90), (100, True, 1)),
+        one([0, 1, 0], 100, (100, True, 1, 100), (100, False, 2)),
+        one([60, 1, 0], None, (11, False, 2, 10), (None, False, 2), set="open", proven=False),
     ]
     text = "".join(json.dumps(line) + "\n" for line in lines)
     path = put(folder, "r.jsonl", text + '{"kind": "inst')  # cut off while it was written
