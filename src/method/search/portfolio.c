@@ -1,7 +1,6 @@
 /*
  * Techniques in turn. Effort is counted, not timed, so that a run with an iteration limit is the same every
- * time: one decode is one unit, one conflict of the learner counts for six. It takes about twice as long, but
- * finds more (docs/methods/search.md).
+ * time: one decode is one unit, one conflict of the learner about twelve.
  */
 #include "engine/clause/learner.h"
 #include "engine/population/population.h"
@@ -9,8 +8,8 @@
 
 #include <string.h>
 
-enum { conflict_effort = 6, first_slice = 600, last_slice = 60000, window_conflicts = 150 };
-enum { patience = 20000, proof_boost = 4 }; /* see weight_of */
+enum { conflict_effort = 12, first_slice = 600, last_slice = 60000, window_conflicts = 150 };
+enum { patience = 20000, proof_boost = 8, provable = 64 }; /* see weight_of */
 
 /* Shares of the effort to begin with; a technique that improves the best gains up to four times its share. */
 static const double shares[SKED_I_SEARCH_TECHNIQUES] = {1, 0.4, 0.3};
@@ -148,10 +147,10 @@ static bool may_run(const portfolio *p, int t)
     return t == SKED_I_SEARCH_GENETIC ? p->breeds : p->learns && p->w->base.best < INFINITY;
 }
 
-/* An incumbent that has stood for long may be optimal: then only a proof is left to find. */
+/* An incumbent of few ops that has stood for long is likely optimal: then only a proof is left to find. */
 static double weight_of(const portfolio *p, int t)
 {
-    const bool stands = p->spent > patience + 2 * p->improved;
+    const bool stands = p->w->problem->n <= provable && p->spent > patience + 2 * p->improved;
     return p->weight[t] * (t == SKED_I_SEARCH_LEARNING && stands ? proof_boost : 1);
 }
 
