@@ -1,6 +1,6 @@
 /*
  * Techniques in turn. Effort is counted, not timed, so that a run with an iteration limit is the same every
- * time: one decode is one unit, one conflict of the learner about twelve.
+ * time: one decode is one unit, one conflict of the learner thirty.
  */
 #include "engine/clause/learner.h"
 #include "engine/population/population.h"
@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-enum { conflict_effort = 12, first_slice = 600, last_slice = 60000, window_conflicts = 150 };
-enum { patience = 20000, proof_boost = 8, provable = 64 }; /* see weight_of */
+enum { conflict_effort = 30, first_slice = 600, last_slice = 60000, window_conflicts = 150 };
+enum { patience = 20000, proof_boost = 20, provable = 64 }; /* see weight_of */
 
 /* Shares of the effort to begin with; a technique that improves the best gains up to four times its share. */
 static const double shares[SKED_I_SEARCH_TECHNIQUES] = {1, 0.4, 0.3};
