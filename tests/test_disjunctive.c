@@ -226,6 +226,29 @@ static void exact_proves_shops(void **state)
     compare_exact(&(shop_case){.machines = 3, .odd_lags = true, .free_ops = true}, 3, 3, 60, 5);
 }
 
+/* auto gives shops to exact up to 250 ops, other problems up to 200. */
+static void auto_proves_large_shops(void **state)
+{
+    (void)state;
+    sked_i_rng rng;
+    sked_i_rng_seed(&rng, 12, 0);
+    sked_graph *g = random_shop(&rng, &(shop_case){.machines = 10}, 22, 10);
+    sked_run_options opt;
+    sked_problem p;
+    sked_result r = {.size = sizeof r};
+    bool learnt = false;
+    sked_problem_init(&p, g);
+    sked_run_options_init(&opt);
+    opt.time_limit = INFINITY;
+    opt.iterations = 20;
+    OK(sked_method_run("auto", &p, &opt, &r, err));
+    for (int32_t k = 0; k < r.n_statistics; k++)
+        learnt = learnt || strcmp(r.statistics[k]->technique, "clause learning") == 0;
+    assert_true(learnt);
+    sked_result_clear(&r);
+    sked_graph_destroy(g);
+}
+
 static void same_for_seed_and_threads(void **state)
 {
     (void)state;
@@ -403,11 +426,12 @@ static void streams_go_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(optimal_on_job_shops),      cmocka_unit_test(optimal_with_free_ops_and_edges),
-        cmocka_unit_test(valid_with_short_lags),     cmocka_unit_test(exact_proves_shops),
-        cmocka_unit_test(same_for_seed_and_threads), cmocka_unit_test(starts_from_a_schedule),
-        cmocka_unit_test(refuses_what_does_not_fit), cmocka_unit_test(incremental_times_agree),
-        cmocka_unit_test(streams_take_up_solutions), cmocka_unit_test(streams_go_on),
+        cmocka_unit_test(optimal_on_job_shops),    cmocka_unit_test(optimal_with_free_ops_and_edges),
+        cmocka_unit_test(valid_with_short_lags),   cmocka_unit_test(exact_proves_shops),
+        cmocka_unit_test(auto_proves_large_shops), cmocka_unit_test(same_for_seed_and_threads),
+        cmocka_unit_test(starts_from_a_schedule),  cmocka_unit_test(refuses_what_does_not_fit),
+        cmocka_unit_test(incremental_times_agree), cmocka_unit_test(streams_take_up_solutions),
+        cmocka_unit_test(streams_go_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
