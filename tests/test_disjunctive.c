@@ -232,7 +232,7 @@ static void auto_proves_large_shops(void **state)
     (void)state;
     sked_i_rng rng;
     sked_i_rng_seed(&rng, 12, 0);
-    sked_graph *g = random_shop(&rng, &(shop_case){.machines = 10}, 22, 10);
+    sked_graph *g = random_shop(&rng, &(shop_case){.machines = 16}, 15, 15);
     sked_run_options opt;
     sked_problem p;
     sked_result r = {.size = sizeof r};
