@@ -30,7 +30,7 @@ static const member for_shops[] = {
     {"list", NULL, 0, false},
     {"list", "scheme=serial", 0, false},
     {"list", "direction=backward", 0, false},
-    {"search", NULL, 0.15, false},
+    {"search", NULL, 0.04, false},
     {"exact", NULL, 0.7, true},
     {"search", NULL, 1, false},
 };
@@ -39,7 +39,7 @@ static const member for_large_shops[] = {
     {"list", NULL, 0, false},
     {"list", "scheme=serial", 0, false},
     {"list", "direction=backward", 0, false},
-    {"search", NULL, 0.4, false},
+    {"search", NULL, 0.1, false},
     {"exact", NULL, 0.5, true},
     {"search", NULL, 1, false},
 };
