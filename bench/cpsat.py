@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""sked beside CP-SAT: the same files, the same limit, threads and seed; one row per set, both columns.
+"""sked beside CP-SAT: the same files, the same limit, threads and seed; one row per set, limit and number of threads.
 
 Needs the Python package ortools. Where it is missing it is installed from PyPI into build/cpsat-venv; where that
 fails the script says "skipped" and exits 0. Every schedule of both sides is checked by `sked check`.
@@ -7,15 +7,20 @@ fails the script says "skipped" and exits 0. Every schedule of both sides is che
 See bench/README.md for how each set is modelled.
 """
 import argparse
+import concurrent.futures
 import csv
 import json
 import math
+import multiprocessing
 import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+
+import cpsat_table
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 VENV = os.path.join(ROOT, "build", "cpsat-venv")
@@ -332,55 +337,133 @@ def run_cpsat(cp, args, one, limit, folder):
     return {"value": value, "proved": proved, "seconds": seconds}
 
 
-# ---- the table --------------------------------------------------------------------------------------------------
+# ---- runs, side by side -----------------------------------------------------------------------------------------
 
-def summarise(results, side):
-    """Mean gap where a schedule was found, share of proven optima met, share proved, mean seconds, number without one."""
-    mine = [(one, r[side], one["best"] if one["best"] is not None else r["sked"]["bound"]) for one, r in results]
-    found = [(one, r, best) for one, r, best in mine if r["value"] is not None]
-    gap = sum(r["value"] / best - 1 for _, r, best in found) / len(found) * 100 if found else 0
-    known = [one for one, _, _ in mine if one["proven"]]
-    met = sum(one["proven"] and r["value"] <= best * (1 + 1e-9) for one, r, best in found)
-    return (f"{f'{gap:.3f}' if found else '-':>8s} {f'{100 * met / len(known):.1f}' if known else '-':>6s} "
-            f"{100 * sum(r['proved'] for _, r, _ in mine) / len(mine):7.1f} "
-            f"{sum(r['seconds'] for _, r, _ in mine) / len(mine):7.2f} {len(mine) - len(found):5d}")
+def run_one(task):
+    """Both solvers, one after the other, on the cores of this process."""
+    args, one, ask = WORKER["args"], task["instance"], task
+    args.threads = ask["threads"]
+    with tempfile.TemporaryDirectory() as folder:
+        both = {"sked": run_sked(args, one, ask["limit"], folder),
+                "cpsat": run_cpsat(WORKER["cp"], args, one, ask["limit"], folder)}
+    return {"kind": "instance", "order": ask["order"], "set": ask["set"], "threads": ask["threads"], "limit": ask["limit"],
+            "file": os.path.basename(one["path"]), "devices": one["devices"], "best": one["best"], "proven": one["proven"], **both}
 
 
-def run_set(cp, args, name, limit, listing):
-    chosen, results = listing(args.data, name)[::args.sample], []
+WORKER = {}
+
+
+def open_worker(args, slots):
+    """One worker process: a set of cores of its own, and a solver."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.sched_setaffinity(0, slots.get())
+    WORKER.update(args=args, cp=import_solver())
+
+
+def choose(args, name, listing):
+    chosen = listing(args.data, name)[::args.sample]
     if args.most and len(chosen) > args.most:
         chosen = random.Random(args.seed).sample(chosen, args.most)
-    for k, one in enumerate(chosen):
-        if sys.stderr.isatty():
-            print(f"\r{name} {k + 1}/{len(chosen)} ", end="", file=sys.stderr)
-        with tempfile.TemporaryDirectory() as folder:
-            both = {"sked": run_sked(args, one, limit, folder), "cpsat": run_cpsat(cp, args, one, limit, folder)}
-        results.append((one, both))
-        if args.list:
-            show = lambda r: f"{r['value'] if r['value'] is not None else 'none'} {'proved' if r['proved'] else ''} {r['seconds']:.2f} s"
-            best = one["best"] if one["best"] is not None else f">= {both['sked']['bound']}"
-            print(f"  {one['path']} m={one['devices']} best {best}: sked {show(both['sked'])}; CP-SAT {show(both['cpsat'])}")
-    if results:
-        print(f"{name:13s} {len(results):5d} {limit:6g} | {summarise(results, 'sked')} | {summarise(results, 'cpsat')}", flush=True)
+    return chosen
+
+
+def tasks_of(args, threads):
+    """Sets by turns, so that a run that ends early has some of each."""
+    rows, names = [], [name for name, _, _ in SETS]
+    for limit in args.time_limit:
+        for name, own, listing in args.sets:
+            order = [0 if limit == "own" else limit, threads, names.index(name)]
+            ask = {"set": name, "threads": threads, "limit": own if limit == "own" else limit, "order": order}
+            rows.append([{**ask, "instance": one} for one in choose(args, name, listing)])
+    return [row[k] for k in range(max(map(len, rows), default=0)) for row in rows if k < len(row)]
+
+
+def show(one):
+    say = lambda r: f"{r['value'] if r['value'] is not None else 'none'} {'proved ' if r['proved'] else ''}{r['seconds']:.2f} s"
+    best = one["best"] if one["best"] is not None else f">= {one['sked']['bound']}"
+    return (f"  {one['set']} {one['file']} m={one['devices']} threads {one['threads']} limit {one['limit']:g} best {best}: "
+            f"sked {say(one['sked'])}; CP-SAT {say(one['cpsat'])}")
+
+
+def run_all(args, threads, record):
+    """All instances with so many threads, args.jobs at a time on cores of their own. False: the time was up."""
+    cores = sorted(os.sched_getaffinity(0))
+    jobs = max(1, min(args.jobs, len(cores) // threads))
+    slots = multiprocessing.Queue()
+    for k in range(jobs):
+        slots.put(set(cores[k * threads:(k + 1) * threads]))
+    waiting = tasks_of(args, threads)[::-1]
+    with concurrent.futures.ProcessPoolExecutor(jobs, initializer=open_worker, initargs=(args, slots)) as pool:
+        running = set()
+        while running or (waiting and time.time() < args.end):
+            while waiting and len(running) < jobs and time.time() < args.end:
+                running.add(pool.submit(run_one, waiting.pop()))
+            done, running = concurrent.futures.wait(running, return_when=concurrent.futures.FIRST_COMPLETED)
+            for future in done:
+                record(future.result())
+    return not waiting
+
+
+def machine():
+    with open("/proc/cpuinfo") as file:
+        models = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
+    return f"{models[0] if models else os.uname().machine}, {len(os.sched_getaffinity(0))} cores"
+
+
+def limit_of(word):
+    return "own" if word == "own" else float(word)
 
 
 def parse():
-    parser = argparse.ArgumentParser(description="Compares sked with CP-SAT on the benchmark sets of `sked-bench quality`.")
+    parser = argparse.ArgumentParser(description="Compares sked with CP-SAT on the benchmark sets of `sked-bench quality`; prints Markdown.")
     parser.add_argument("--sked", default=os.path.join(ROOT, "build", "sked"), help="the command (default build/sked)")
     parser.add_argument("--data", default=os.path.join(ROOT, "..", "shared", "data"), help="folder of the benchmark instances")
-    parser.add_argument("--only", metavar="SET", help="run the sets whose name begins so")
+    parser.add_argument("--only", metavar="SET", nargs="+", default=[""], help="run the sets whose name begins so")
     parser.add_argument("--sample", type=int, default=1, metavar="N", help="take every N-th instance only")
     parser.add_argument("--most", type=int, metavar="N", help="and of these at most N, drawn with the seed")
-    parser.add_argument("--time-limit", type=float, metavar="S", help="seconds per instance (default: the limit of the set)")
-    parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads of both (default 1)")
+    parser.add_argument("--time-limit", type=limit_of, nargs="+", default=["own"], metavar="S",
+                        help="seconds per instance; own: the limit of the set (default); several: one row each")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1], metavar="N", help="threads of both (default 1); several: one row each")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="instances at a time, each on cores of its own (default 1)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of both (default 0)")
     parser.add_argument("--resolution", type=int, default=1, metavar="N",
                         help="ticks per unit of time for CP-SAT where times are not whole numbers (default 1)")
+    parser.add_argument("--stop-after", type=float, default=math.inf, metavar="S", help="begin no instance after so many seconds")
+    parser.add_argument("--record", metavar="FILE", help="append every result to FILE at once, a JSON object a line")
+    parser.add_argument("--table", metavar="FILE", nargs="+", help="run nothing: print the table of recorded files")
     parser.add_argument("--list", action="store_true", help="print every instance")
     args = parser.parse_args()
-    if min(args.sample, args.threads, args.resolution) < 1 or args.seed < 0 or (args.most or 1) < 1 or (args.time_limit or 1) < 0:
-        parser.error("--sample, --most, --threads and --resolution want 1 or more, --seed and --time-limit 0 or more")
+    least = min([args.sample, args.resolution, args.jobs, args.most or 1, *args.threads])
+    if least < 1 or args.seed < 0 or any(s != "own" and not s >= 0 for s in args.time_limit):
+        parser.error("--sample, --most, --threads, --jobs and --resolution want 1 or more, --seed and --time-limit 0 or more")
+    if max(args.threads) > len(os.sched_getaffinity(0)):
+        parser.error(f"--threads {max(args.threads)}: this process may use {len(os.sched_getaffinity(0))} cores")
+    args.sets = [s for s in SETS if s[0].startswith(tuple(args.only))]
+    if not args.sets:
+        parser.error(f"no set begins with {' or '.join(args.only)}; sets: {' '.join(s[0] for s in SETS)}")
     return args
+
+
+def compare(args):
+    """Runs what is asked for and returns what was recorded."""
+    import_solver()
+    import ortools
+    args.end, instances = time.time() + args.stop_after, []
+    run = {"kind": "run", "sked": sked(args, "--version").strip(), "ortools": ortools.__version__, "seed": args.seed,
+           "machine": machine(), "jobs": min(args.jobs, len(os.sched_getaffinity(0))), "date": time.strftime("%Y-%m-%d", time.gmtime())}
+    with open(args.record or os.devnull, "a") as file:
+        def record(one):
+            file.write(json.dumps(one) + "\n")
+            file.flush()
+            if one["kind"] == "instance":
+                instances.append(one)
+                if args.list:
+                    print(show(one), flush=True)
+        record(run)
+        for threads in args.threads:
+            if not run_all(args, threads, record):
+                print(f"cpsat.py: the time was up with instances of {threads} threads left", file=sys.stderr)
+    return [run], instances
 
 
 def main():
@@ -388,28 +471,19 @@ def main():
         import cpsat_gaus
         return cpsat_gaus.main(import_solver(), sys.argv[2:], os.path.join(ROOT, "build", "sked"))
     args = parse()
-    sets = [s for s in SETS if s[0].startswith(args.only or "")]
-    if not sets:
-        sys.exit(f"no set begins with '{args.only}'; sets: {' '.join(s[0] for s in SETS)}")
+    if args.table:
+        return print(cpsat_table.markdown(*cpsat_table.read(args.table)))
     if not os.path.isdir(args.data):
         skip(f"no benchmark instances in {args.data} (see --data)")
     if not os.path.exists(args.sked):
         sys.exit(f"{args.sked} does not exist: build sked first, or name it with --sked")
-    cp = import_solver()
-    import ortools
-    print(f"{sked(args, '--version').strip()}, method auto, beside CP-SAT of ortools {ortools.__version__}; "
-          f"threads {args.threads}, seed {args.seed}")
-    print("gap %: mean above the best known value (tpch: above sked's lower bound); met %: of the proven optima;\n"
-          "proved %: by the solver itself; none: instances without a schedule")
-    head = f"{'gap %':>8s} {'met %':>6s} {'proved%':>7s} {'seconds':>7s} {'none':>5s}"
-    print(f"{'':26s} | {'sked':^37s} | {'CP-SAT':^37s}\n{'set':13s} {'n':>5s} {'limit':>6s} | {head} | {head}")
-    for name, limit, listing in sets:
-        run_set(cp, args, name, limit if args.time_limit is None else args.time_limit, listing)
+    print(cpsat_table.markdown(*compare(args)))
 
 
-try:
-    main()
-except Broken as problem:
-    sys.exit(f"cpsat.py: {problem}")
-except KeyboardInterrupt:
-    sys.exit(130)
+if __name__ == "__main__":
+    try:
+        main()
+    except Broken as problem:
+        sys.exit(f"cpsat.py: {problem}")
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -2,7 +2,7 @@
 """What makes figures and tables in the docs, on tiny examples. Usage: evidence.py SOURCE_FOLDER
 
 scripts/evidence.py rewrites blocks of pages; bench/figures/paper.py draws what `sked-bench paper`
-records. No benchmark runs here. Ends with the line that scripts/count.py counts."""
+records; bench/cpsat.py prints what it recorded. No benchmark runs here. Ends with the line that scripts/count.py counts."""
 
 import json
 import os
@@ -140,6 +140,34 @@ def broken_markers_are_named(folder):
         and "0 blocks" in done.stdout
         and not os.path.exists(os.path.join(folder, "made"))
     )
+
+
+@test
+def cpsat_table_names_the_winner(folder):
+    def one(order, best, sked, cpsat, **more):
+        sides = [dict(zip(("value", "proved", "seconds", "bound"), side)) for side in (sked, cpsat)]
+        row = {"kind": "instance", "set": "j30", "threads": 1, "limit": 2, "proven": True, "order": order}
+        return {**row, "best": best, "sked": sides[0], "cpsat": sides[1], **more}
+
+    run = {"kind": "run", "sked": "sked 1", "ortools": "9", "seed": 0, "machine": "m", "jobs": 2}
+    lines = [
+        {**run, "date": "2026-01-02"},
+        one([0, 1, 1], 100, (100, True, 1, 100), (100, True, 1), set="late"),
+        one([0, 1, 0], 100, (101, False, 2, 90), (100, True, 1)),
+        one([0, 1, 0], 100, (100, True, 1, 100), (100, False, 2)),
+        one([60, 1, 0], None, (11, False, 2, 10), (None, False, 2), set="open", proven=False),
+    ]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    path = put(folder, "r.jsonl", text + '{"kind": "inst')  # cut off while it was written
+    done = python(os.path.join(SOURCE, "bench", "cpsat.py"), "--table", path)
+    assert done.returncode == 0, done
+    assert "sked 1, method auto, beside CP-SAT of ortools 9; seed 0; m, 2 at a time; 2026-01-02." in done.stdout
+    rows = [line for line in done.stdout.splitlines() if line.startswith(("| j30", "| late", "| open"))]
+    assert rows == [
+        "| j30 | 2 | 1 | 2 | 0.500 | 50.0 | 50.0 | 1.50 | 0.000 | 100.0 | 50.0 | 1.50 | CP-SAT | equal |",
+        "| late | 1 | 1 | 2 | 0.000 | 100.0 | 100.0 | 1.00 | 0.000 | 100.0 | 100.0 | 1.00 | equal | equal |",
+        "| open | 1 | 1 | 2 | 10.000 | - | 0.0 | 2.00 | - (1 without) | - | 0.0 | 2.00 | sked | equal |",
+    ], rows
 
 
 @test

@@ -1,12 +1,14 @@
 /*
  * The clause-learning kernel and what it stands on: restart sequence, activity heap; small models of bounds,
  * clauses, arcs, pools, alternatives and a plug-in against enumeration, with every learnt clause checked to
- * be implied; work on unequal devices; the models of search and of loops on it.
+ * be implied; machines of one task at a time; work on unequal devices; the models of search and of loops on
+ * it.
  */
 #include "base/activity.h"
 #include "base/restart.h"
 #include "brute_force.h"
 #include "engine/clause/choice.h"
+#include "engine/clause/disjunctive.h"
 #include "engine/clause/learner.h"
 #include "engine/clause/pool.h"
 #include "engine/clause/work.h"
@@ -553,6 +555,206 @@ static void work_loses_nothing(void **state)
     assert_true(conflicts > 1000 && less > 100); /* it does say something */
 }
 
+/* ------------------------------------------------------------------ machines */
+
+enum { tasks = 4, task_pairs = tasks * (tasks - 1) / 2, last_time = 8, machine_vars = tasks + task_pairs };
+
+/* Tasks on one machine: windows, clauses over starts; a fixed order for some pairs. */
+typedef struct machine_case {
+    int32_t duration[tasks], early[tasks], late[tasks];
+    bool fixed[tasks][tasks]; /* the row's comes before the column's, whatever happens */
+    int clauses;
+    sked_i_lit clause[4][2];
+} machine_case;
+
+static machine_case random_tasks(uint64_t seed)
+{
+    sked_i_rng rng;
+    sked_i_rng_seed(&rng, seed, 9);
+    machine_case c = {.clauses = random_int(&rng, 0, 4)};
+    for (int32_t i = 0; i < tasks; i++) {
+        c.duration[i] = random_int(&rng, 1, 3);
+        c.early[i] = random_int(&rng, 0, 3);
+        c.late[i] = random_int(&rng, c.early[i], last_time);
+        for (int32_t j = i + 1; j < tasks; j++)
+            c.fixed[i][j] = random_int(&rng, 0, 5) == 0;
+    }
+    for (int32_t i = 0; i < tasks; i++) /* a path orders its ends as well */
+        for (int32_t j = i + 1; j < tasks; j++)
+            for (int32_t k = j + 1; k < tasks; k++)
+                c.fixed[i][k] = c.fixed[i][k] || (c.fixed[i][j] && c.fixed[j][k]);
+    for (int k = 0; k < c.clauses; k++)
+        for (int j = 0; j < 2; j++)
+            c.clause[k][j] = random_lit(&rng, tasks);
+    return c;
+}
+
+/* The variable of the pair i < j: 1 where i comes first. */
+static int32_t pair_var(int32_t i, int32_t j)
+{
+    int32_t var = tasks;
+    for (int32_t a = 0; a < tasks; a++)
+        for (int32_t b = a + 1; b < tasks; b++, var++)
+            if (a == i && b == j)
+                return var;
+    return -1;
+}
+
+static void order_pair(sked_i_clause_solver *s, const machine_case *c, sked_i_clause_machine *m, int32_t i,
+                       int32_t j)
+{
+    const int32_t x = pair_var(i, j);
+    work_bound(s, x, 1);
+    if (c->fixed[i][j]) {
+        m->before[i * tasks + j] = SKED_I_LIT_ALWAYS;
+        assert_true(sked_i_clause_add_arc(s, i, j, c->duration[i], SKED_I_LIT_NONE));
+        assert_true(sked_i_clause_root_bound(s, (sked_i_lit){2 * x, 1}));
+        return;
+    }
+    m->before[i * tasks + j] = (sked_i_lit){2 * x, 1};
+    m->before[j * tasks + i] = (sked_i_lit){2 * x + 1, 0};
+    assert_true(sked_i_clause_add_arc(s, i, j, c->duration[i], m->before[i * tasks + j]));
+    assert_true(sked_i_clause_add_arc(s, j, i, c->duration[j], m->before[j * tasks + i]));
+}
+
+static bool build_machine(const machine_case *c, uint64_t seed, sked_i_clause_solver **out)
+{
+    sked_i_clause_machine m;
+    sked_i_clause_solver *s = NULL;
+    bool fine = true;
+    OK(sked_i_clause_create(machine_vars, tasks, seed, &s, err));
+    *out = s;
+    assert_true(sked_i_clause_machine_create(&m, tasks));
+    for (int32_t i = 0; i < tasks; i++) {
+        assert_true(sked_i_clause_root_bound(s, (sked_i_lit){2 * i, c->early[i]}));
+        assert_true(sked_i_clause_root_bound(s, (sked_i_lit){2 * i + 1, -c->late[i]}));
+        m.var[i] = i;
+        m.duration[i] = c->duration[i];
+    }
+    for (int32_t i = 0; i < tasks; i++)
+        for (int32_t j = i + 1; j < tasks; j++)
+            order_pair(s, c, &m, i, j);
+    assert_true(sked_i_clause_add_machine(s, m));
+    for (int k = 0; fine && k < c->clauses; k++)
+        fine = sked_i_clause_add(s, c->clause[k], 2, sked_i_clause_for_ever);
+    assert_false(s->failed);
+    return fine;
+}
+
+/* Do the starts keep everything? Fills in the orders. */
+static bool machine_holds(const machine_case *c, int32_t *value)
+{
+    bool fine = true;
+    for (int32_t i = 0; i < tasks; i++)
+        fine = fine && value[i] >= c->early[i] && value[i] <= c->late[i];
+    for (int32_t i = 0; fine && i < tasks; i++)
+        for (int32_t j = i + 1; fine && j < tasks; j++) {
+            const bool first = value[i] + c->duration[i] <= value[j];
+            fine = first || (!c->fixed[i][j] && value[j] + c->duration[j] <= value[i]);
+            value[pair_var(i, j)] = first;
+        }
+    for (int k = 0; fine && k < c->clauses; k++)
+        fine = clause_holds(c->clause[k], 2, value);
+    return fine;
+}
+
+/* All solutions; each must keep root bounds and clauses of s (NULL: not asked). */
+static int64_t count_machine(const machine_case *c, const sked_i_clause_solver *s)
+{
+    int32_t value[machine_vars] = {0};
+    int64_t count = 0;
+    for (;;) {
+        if (machine_holds(c, value)) {
+            count++;
+            if (s != NULL)
+                check_implied((void *)(uintptr_t)s, value);
+        }
+        int32_t i = 0;
+        while (i < tasks && value[i] == last_time)
+            value[i++] = 0;
+        if (i == tasks)
+            return count;
+        value[i]++;
+    }
+}
+
+/* Excludes the starts at hand, so that the search goes on until nothing is left. */
+static bool block_starts(sked_i_clause_solver *s)
+{
+    sked_i_lit l[2 * tasks];
+    for (int32_t i = 0; i < tasks; i++) {
+        l[2 * i] = (sked_i_lit){2 * i, s->low[2 * i] + 1};
+        l[2 * i + 1] = (sked_i_lit){2 * i + 1, 1 - s->low[2 * i]};
+    }
+    sked_i_clause_restart(s);
+    return sked_i_clause_add(s, l, 2 * tasks, sked_i_clause_for_ever);
+}
+
+/* Every solution is met once, and what is learnt before one is excluded holds in all. */
+static void machine_meets_enumeration(void **state)
+{
+    (void)state;
+    enum { most = 60 };
+    int64_t conflicts = 0, found = 0, refuted = 0;
+    for (uint64_t seed = 0; seed < 1500; seed++) {
+        const machine_case c = random_tasks(seed);
+        const sked_i_clause_budget b = {.conflicts = 100000};
+        sked_i_clause_solver *s;
+        int64_t met = 0;
+        bool left = build_machine(&c, seed, &s);
+        if (left && sked_i_clause_solve(s, &b) != SKED_I_FOUND)
+            left = false;
+        else
+            sked_i_clause_restart(s);
+        const int64_t all = count_machine(&c, s);
+        assert_true(left || all == 0);
+        while (left && sked_i_clause_solve(s, &b) == SKED_I_FOUND) {
+            int32_t value[machine_vars];
+            for (int32_t i = 0; i < tasks; i++)
+                value[i] = s->low[2 * i];
+            assert_true(machine_holds(&c, value));
+            left = ++met < most && block_starts(s);
+        }
+        assert_int_equal(met, all > most ? most : all);
+        conflicts += s->stats.conflicts;
+        found += all > 0;
+        refuted += all == 0;
+        sked_i_clause_destroy(s);
+    }
+    assert_true(conflicts > 3000 && found > 300 && refuted > 300);
+}
+
+/* The last start of task i is `late`; everything follows without a decision. */
+static sked_i_verdict settle_machine(const machine_case *c, sked_i_clause_solver **out)
+{
+    const sked_i_clause_budget none = {.conflicts = 0};
+    assert_true(build_machine(c, 0, out));
+    return sked_i_clause_solve(*out, &none);
+}
+
+static void edges_are_found(void **state)
+{
+    (void)state;
+    sked_i_clause_solver *s;
+    /* the first two fill [0, 7) so far that the third cannot begin before both are done, nor the fourth */
+    const machine_case after = {.duration = {3, 3, 2, 2}, .late = {4, 4, 30, 30}};
+    assert_int_equal(settle_machine(&after, &s), SKED_I_UNDECIDED);
+    assert_int_equal(s->root[2 * 2], 6);
+    assert_int_equal(s->root[2 * 3], 6);
+    sked_i_clause_destroy(s);
+    /* the same backwards: the last two must begin from 3 on and end by 10 */
+    const machine_case earlier = {.duration = {2, 2, 3, 3}, .early = {0, 0, 3, 3}, .late = {8, 8, 7, 7}};
+    assert_int_equal(settle_machine(&earlier, &s), SKED_I_UNDECIDED);
+    assert_int_equal(-s->root[1], 2);
+    assert_int_equal(-s->root[3], 2);
+    sked_i_clause_destroy(s);
+    /* more work than time, though any two fit */
+    const machine_case overfull = {.duration = {3, 3, 3, 1}, .late = {5, 5, 5, 30}};
+    assert_int_equal(settle_machine(&overfull, &s), SKED_I_REFUTED);
+    assert_int_equal(s->stats.decisions, 0);
+    sked_i_clause_destroy(s);
+}
+
 /* ------------------------------------------------------------------ packed time table */
 
 static bool never(sked_i_client *client)
@@ -727,7 +929,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(restarts_are_lubys),       cmocka_unit_test(heap_gives_the_most_active),
         cmocka_unit_test(kernel_meets_enumeration), cmocka_unit_test(shared_clauses_are_implied),
-        cmocka_unit_test(work_loses_nothing),       cmocka_unit_test(learner_meets_brute_force),
+        cmocka_unit_test(work_loses_nothing),       cmocka_unit_test(machine_meets_enumeration),
+        cmocka_unit_test(edges_are_found),          cmocka_unit_test(learner_meets_brute_force),
         cmocka_unit_test(loops_meet_enumeration),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
-/* Tabu search on critical blocks against all orders of tiny shops; determinism; what fits and what not. */
+/* Tabu search on critical blocks, and exact, against all orders of tiny shops; determinism; what fits and
+ * what not. */
 #include "test.h"
 
 #include "base/rng.h"
@@ -155,7 +156,7 @@ static void compare(const shop_case *c, int count, uint64_t stream)
         sked_graph *g = random_shop(&rng, c, 3, 3);
         sked_problem p;
         sked_problem_init(&p, g);
-        if (sked_i_disjunctive_fits(&p)) {
+        if (sked_i_shop_fits(&p)) {
             brute b = {.g = g, .best = INFINITY};
             try_all(&b, sked_graph_op_count(g), 0);
             const outcome o = run_search(&p, (uint64_t)k, 1, 3000, NULL);
@@ -188,6 +189,66 @@ static void valid_with_short_lags(void **state)
     compare(&(shop_case){.machines = 3, .odd_lags = true, .free_ops = true}, 60, 6);
 }
 
+/* What exact proves on one and on two threads, without a first schedule from search. */
+static void compare_exact(const shop_case *c, int jobs, int length, int count, uint64_t stream)
+{
+    static const char *const alone[] = {"engine=branch", "warm-start=0"};
+    sked_i_rng rng;
+    sked_i_rng_seed(&rng, 11, stream);
+    for (int k = 0; k < count; k++) {
+        sked_graph *g = random_shop(&rng, c, jobs, length);
+        sked_run_options opt;
+        sked_problem p;
+        sked_result r = {.size = sizeof r};
+        brute b = {.g = g, .best = INFINITY};
+        sked_problem_init(&p, g);
+        try_all(&b, sked_graph_op_count(g), 0);
+        sked_run_options_init(&opt);
+        opt.threads = 1 + k % 2;
+        opt.time_limit = 60;
+        opt.settings = alone;
+        opt.n_settings = 2;
+        OK(sked_method_run("exact", &p, &opt, &r, err));
+        if (!r.optimal || fabs(r.value - b.best) > 1e-9)
+            fail_msg("case %d: proved %d, %.17g, the optimum is %.17g", k, r.optimal, r.value, b.best);
+        sked_result_clear(&r);
+        sked_graph_destroy(g);
+    }
+}
+
+static void exact_proves_shops(void **state)
+{
+    (void)state;
+    compare_exact(&(shop_case){.machines = 3}, 3, 3, 60, 1);
+    compare_exact(&(shop_case){.machines = 2}, 4, 2, 40, 2);
+    compare_exact(&(shop_case){.machines = 2, .free_ops = true}, 3, 3, 60, 3);
+    compare_exact(&(shop_case){.machines = 2, .odd_lags = true}, 3, 3, 60, 4);
+    compare_exact(&(shop_case){.machines = 3, .odd_lags = true, .free_ops = true}, 3, 3, 60, 5);
+}
+
+/* auto gives shops to exact up to 250 ops, other problems up to 200. */
+static void auto_proves_large_shops(void **state)
+{
+    (void)state;
+    sked_i_rng rng;
+    sked_i_rng_seed(&rng, 12, 0);
+    sked_graph *g = random_shop(&rng, &(shop_case){.machines = 16}, 15, 15);
+    sked_run_options opt;
+    sked_problem p;
+    sked_result r = {.size = sizeof r};
+    bool learnt = false;
+    sked_problem_init(&p, g);
+    sked_run_options_init(&opt);
+    opt.time_limit = INFINITY;
+    opt.iterations = 20;
+    OK(sked_method_run("auto", &p, &opt, &r, err));
+    for (int32_t k = 0; k < r.n_statistics; k++)
+        learnt = learnt || strcmp(r.statistics[k]->technique, "clause learning") == 0;
+    assert_true(learnt);
+    sked_result_clear(&r);
+    sked_graph_destroy(g);
+}
+
 static void same_for_seed_and_threads(void **state)
 {
     (void)state;
@@ -196,7 +257,7 @@ static void same_for_seed_and_threads(void **state)
     sked_graph *g = random_shop(&rng, &(shop_case){.machines = 4}, 6, 4);
     sked_problem p;
     sked_problem_init(&p, g);
-    assert_true(sked_i_disjunctive_fits(&p));
+    assert_true(sked_i_shop_fits(&p));
     for (int threads = 1; threads <= 3; threads++) {
         const outcome a = run_search(&p, 5, threads, 4000, NULL), b = run_search(&p, 5, threads, 4000, NULL);
         assert_true(a.value == b.value);
@@ -233,23 +294,23 @@ static void refuses_what_does_not_fit(void **state)
     sked_problem p;
     double capacity[3] = {3, 1, 1}, fixed[max_ops];
     sked_problem_init(&p, g);
-    assert_true(sked_i_disjunctive_fits(&p));
+    assert_true(sked_i_shop_fits(&p));
     p.devices = 2;
-    assert_false(sked_i_disjunctive_fits(&p));
+    assert_false(sked_i_shop_fits(&p));
     sked_problem_init(&p, g);
     p.objective = SKED_OBJECTIVE_MEMORY;
-    assert_false(sked_i_disjunctive_fits(&p));
+    assert_false(sked_i_shop_fits(&p));
     sked_problem_init(&p, g);
     capacity[0] = 4; /* two of its users now run together */
     p.capacity = capacity;
-    assert_false(sked_i_disjunctive_fits(&p));
+    assert_false(sked_i_shop_fits(&p));
     sked_problem_init(&p, g);
     for (int i = 0; i < max_ops; i++)
         fixed[i] = NAN;
     p.fix_start = fixed;
-    assert_true(sked_i_disjunctive_fits(&p));
+    assert_true(sked_i_shop_fits(&p));
     fixed[2] = 5;
-    assert_false(sked_i_disjunctive_fits(&p));
+    assert_false(sked_i_shop_fits(&p));
     sked_graph_destroy(g);
 }
 
@@ -366,7 +427,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(optimal_on_job_shops),    cmocka_unit_test(optimal_with_free_ops_and_edges),
-        cmocka_unit_test(valid_with_short_lags),   cmocka_unit_test(same_for_seed_and_threads),
+        cmocka_unit_test(valid_with_short_lags),   cmocka_unit_test(exact_proves_shops),
+        cmocka_unit_test(auto_proves_large_shops), cmocka_unit_test(same_for_seed_and_threads),
         cmocka_unit_test(starts_from_a_schedule),  cmocka_unit_test(refuses_what_does_not_fit),
         cmocka_unit_test(incremental_times_agree), cmocka_unit_test(streams_take_up_solutions),
         cmocka_unit_test(streams_go_on),

@@ -691,6 +691,60 @@ static void fixed_too_early(void **state)
     sked_graph_destroy(g);
 }
 
+/* A project of n ops that no bound proves soon: every op holds of four tight pools. */
+static sked_graph *hard_project(int32_t n)
+{
+    static const char *const names[] = {"a", "b", "c", "d"};
+    sked_builder *b = NULL;
+    sked_graph *g = NULL;
+    sked_i_rng rng;
+    sked_i_rng_seed(&rng, 1, 0);
+    OK(sked_builder_create(&b, err));
+    for (int r = 0; r < 4; r++)
+        OK(sked_builder_add_resource(b, names[r], 13, NULL, err));
+    for (int32_t i = 0; i < n; i++) {
+        int32_t id;
+        OK(sked_builder_add_op(b, NULL, NULL, random_int(&rng, 1, 10), &id, err));
+        for (int r = 0; r < 4; r++)
+            OK(sked_builder_add_demand(b, id, r, random_int(&rng, 1, 9), err));
+        for (int k = 0; i > 8 && k < 2; k++) {
+            const int32_t from = i - random_int(&rng, 4 * k + 1, 4 * k + 4);
+            OK(sked_builder_add_edge(b, &(sked_edge){from, i, NAN, 0, 0}, err));
+        }
+    }
+    OK(sked_builder_finish(b, &g, err));
+    sked_builder_destroy(b);
+    return g;
+}
+
+/* Conflicts as a share of all evaluations. */
+static double learning_share(int32_t n)
+{
+    sked_graph *g = hard_project(n);
+    sked_problem p;
+    sked_result r = {.size = sizeof r};
+    double conflicts = 0;
+    sked_problem_init(&p, g);
+    OK(run(&p, (setup){.iterations = 120000}, &r, err));
+    assert_false(r.optimal);
+    for (int32_t k = 0; k < r.n_statistics; k++)
+        if (strcmp(r.statistics[k]->technique, "clause learning") == 0)
+            conflicts = (double)r.statistics[k]->evaluations;
+    const double share = conflicts / (double)r.evaluations;
+    sked_result_clear(&r);
+    sked_graph_destroy(g);
+    return share;
+}
+
+/* An incumbent of few ops that stands leaves learning much of the effort; one of many ops does not. */
+static void test_standing_incumbent(void **state)
+{
+    (void)state;
+    const double few = learning_share(64), many = learning_share(65);
+    if (!(few > 3 * many))
+        fail_msg("conflicts: %g of the evaluations on few ops, %g on many", few, many);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -701,6 +755,7 @@ int main(void)
         cmocka_unit_test(test_optimal_transfers),
         cmocka_unit_test(test_optimal_fixed),
         cmocka_unit_test(test_proves),
+        cmocka_unit_test(test_standing_incumbent),
         cmocka_unit_test(test_decoders),
         cmocka_unit_test(test_sort),
         cmocka_unit_test(test_deterministic),

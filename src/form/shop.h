@@ -29,5 +29,10 @@ void sked_i_shop_model_destroy(sked_i_shop_model *m);
 int32_t sked_i_shop_resource(const sked_problem *p, const uint8_t *binds, int32_t op);
 /* binds[r]: 0 the resource never limits, 1 no two of its users fit together. false: something between. */
 bool sked_i_shop_classify(const sked_problem *p, uint8_t *binds, double *least_two);
-
+/*
+ * True where the problem is a shop: objective makespan, no devices, no pipelining, no fixed starts, no
+ * negative lags, and each op uses at most one resource that binds, of which no two users fit together.
+ * O(ops + edges + demands).
+ */
+bool sked_i_shop_fits(const sked_problem *p);
 #endif

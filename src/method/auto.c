@@ -7,6 +7,7 @@
  * there in its second turn.
  */
 #include "base/thread.h"
+#include "form/shop.h"
 #include "method/method.h"
 
 #include <stdatomic.h>
@@ -21,7 +22,25 @@ typedef struct member {
 
 static const member for_makespan[] = {
     {"list", NULL, 0, false},   {"list", "scheme=serial", 0, false}, {"list", "direction=backward", 0, false},
-    {"heft", NULL, 0, false},   {"search", NULL, 0.7, false},        {"exact", "max-ops=200", 1, true},
+    {"heft", NULL, 0, false},   {"search", NULL, 0.85, false},       {"exact", "max-ops=200", 1, true},
+    {"search", NULL, 1, false},
+};
+/* Small shops: exact proves most of them within seconds, and finds what tabu search misses. */
+static const member for_shops[] = {
+    {"list", NULL, 0, false},
+    {"list", "scheme=serial", 0, false},
+    {"list", "direction=backward", 0, false},
+    {"search", NULL, 0.04, false},
+    {"exact", NULL, 0.7, true},
+    {"search", NULL, 1, false},
+};
+/* Larger ones it proves within minutes, if at all. */
+static const member for_large_shops[] = {
+    {"list", NULL, 0, false},
+    {"list", "scheme=serial", 0, false},
+    {"list", "direction=backward", 0, false},
+    {"search", NULL, 0.1, false},
+    {"exact", NULL, 0.5, true},
     {"search", NULL, 1, false},
 };
 /* Transfers between devices, many ops: the relaxation moves all ops at once, search goes on from there. */
@@ -72,6 +91,9 @@ typedef struct plan {
 /* From here on gaus gains more than it takes from search (docs/methods/auto.md). */
 static const int32_t relaxed_from = 2000;
 
+/* Ops of small shops, and of those that are worth a proof at all. */
+static const int32_t small_shop = 160, large_shop = 250;
+
 /* What lookahead costs on unequal devices, and what is quick: about a tenth of a second. */
 static const double quick_work = 2e6;
 
@@ -92,6 +114,8 @@ static plan choose(const sked_problem *p)
         return lookahead_work(p) <= quick_work ? PLAN(for_machines) : PLAN(for_large_machines);
     if (p->objective == SKED_OBJECTIVE_MAKESPAN && sked_i_has_transfers(p) && p->graph->n_ops >= relaxed_from)
         return PLAN(for_transfers);
+    if (p->graph->n_ops <= large_shop && sked_i_shop_fits(p))
+        return p->graph->n_ops <= small_shop ? PLAN(for_shops) : PLAN(for_large_shops);
     return p->objective == SKED_OBJECTIVE_MAKESPAN ? PLAN(for_makespan) : PLAN(for_shape);
 }
 
@@ -243,10 +267,14 @@ cleanup:
 
 /* ------------------------------------------------------------------ rounds */
 
-/* Is this the member that the proving one shall start beside? */
+/*
+ * Is this the member that the proving one shall start beside? A short turn is worth waiting for: a proof goes
+ * faster from its schedule, on all threads.
+ */
 static bool starts_beside(const sked_i_run *run, plan todo, int i)
 {
-    return run->options->threads > 1 && i + 1 < todo.count && todo.members[i].share > 0 &&
+    static const double short_share = 0.2;
+    return run->options->threads > 1 && i + 1 < todo.count && todo.members[i].share > short_share &&
            todo.members[i + 1].proves;
 }
 

@@ -226,9 +226,10 @@ static bool propagate_clauses(sked_i_clause_solver *s, int64_t entry)
 static bool watch_arc(sked_i_clause_solver *s, int32_t view, int64_t arc)
 {
     sked_i_clause_list *list = &s->arcs_of[view];
-    if (!sked_i_grow(&list->data, &list->cap, list->count + 1, sizeof arc))
+    const sked_i_clause_watched_arc copy = {s->arc[arc], (int32_t)arc};
+    if (arc > INT32_MAX || !sked_i_grow(&list->data, &list->cap, list->count + 1, sizeof copy))
         return s->failed = true, false;
-    ((int64_t *)list->data)[list->count++] = arc;
+    ((sked_i_clause_watched_arc *)list->data)[list->count++] = copy;
     return true;
 }
 
@@ -264,9 +265,9 @@ static bool refute_condition(sked_i_clause_solver *s, const sked_i_clause_arc *a
 
 static bool propagate_arcs(sked_i_clause_solver *s, int32_t view)
 {
+    const sked_i_clause_watched_arc *of = s->arcs_of[view].data;
     for (int64_t k = 0; k < s->arcs_of[view].count; k++) {
-        const int64_t id = ((int64_t *)s->arcs_of[view].data)[k];
-        const sked_i_clause_arc *a = &s->arc[id];
+        const sked_i_clause_arc *a = &of[k].arc;
         const int32_t value = s->low[a->from] + a->offset;
         if (s->low[a->to] >= value)
             continue;
@@ -276,7 +277,7 @@ static bool propagate_arcs(sked_i_clause_solver *s, int32_t view)
             continue;
         }
         if (!sked_i_clause_raise(s, a->to, value,
-                                 (sked_i_clause_reason){.kind = SKED_I_CLAUSE_BY_ARC, .ref = id}))
+                                 (sked_i_clause_reason){.kind = SKED_I_CLAUSE_BY_ARC, .ref = of[k].id}))
             return false;
     }
     return true;
@@ -343,8 +344,13 @@ bool sked_i_clause_propagate(sked_i_clause_solver *s)
         int64_t k = 0;
         while (k < s->n_propagators && !s->propagator[k].dirty)
             k++;
-        if (k == s->n_propagators)
-            return check_all(s);
+        if (k == s->n_propagators) {
+            if (!check_all(s))
+                return false;
+            if (s->queue == s->trail_count)
+                return true;
+            continue; /* a check has raised something */
+        }
         sked_i_clause_propagator *p = &s->propagator[k];
         p->dirty = false;
         s->work += p->cost;

@@ -63,7 +63,7 @@ typedef struct sked_i_clause_propagator {
     /* l leaves the trail again; it may not have been followed yet. Not called for what became a root bound.
      */
     void (*undo)(sked_i_clause_solver *s, void *self, sked_i_lit l);
-    /* Once nobody has anything more to say: a costly last check. */
+    /* Once nobody has anything more to say: a costly last check. What it raises is propagated. */
     bool (*check)(sked_i_clause_solver *s, void *self);
     /*
      * Says why l holds for a BY_PROPAGATOR reason with this note: adds literals that held before trail entry
@@ -80,6 +80,12 @@ typedef struct sked_i_clause_arc {
     int32_t from, to, offset;
     sked_i_lit when;
 } sked_i_clause_arc;
+
+/* A copy where it is looked at: beside the others of its view. */
+typedef struct sked_i_clause_watched_arc {
+    sked_i_clause_arc arc;
+    int32_t id;
+} sked_i_clause_watched_arc;
 
 typedef struct sked_i_clause_watch {
     int32_t threshold; /* the watched literal is false once the list's view reaches this */
@@ -124,7 +130,7 @@ struct sked_i_clause_solver {
     int32_t *watch_low, *watch_shift; /* [views] bucket of threshold t: (t - low) >> shift */
     sked_i_clause_arc *arc;
     int64_t arc_count, arc_cap;
-    sked_i_clause_list *arcs_of; /* [views] int64_t: arcs to look at when this view rises */
+    sked_i_clause_list *arcs_of; /* [views] watched arcs, to look at when this view rises */
     sked_i_clause_propagator *propagator;
     int64_t n_propagators, propagator_cap, follower; /* follower: the one that follows, -1 */
     sked_i_clause_list *told;                        /* [vars] int32_t: propagators to call when it moves */

@@ -1,5 +1,6 @@
 /* Makespan problems as constraints on integer start times, solved by the clause-learning solver. */
 #include "method/exact/branch.h"
+#include "engine/clause/disjunctive.h"
 #include "engine/clause/pool.h"
 #include "form/program.h"
 #include "graph/relations.h"
@@ -7,7 +8,7 @@
 
 #include <string.h>
 
-enum { max_ops_for_pairs = 4000, max_pairs = 60000, max_dominance = 60000 };
+enum { max_ops_for_pairs = 4000, max_pairs = 60000, max_dominance = 60000, max_machine = 1000 };
 
 typedef sked_i_branch branch;
 
@@ -170,34 +171,18 @@ static pool_walk first_pool(const sked_problem *p)
     return w;
 }
 
-static bool add_pools(branch *b)
-{
-    const sked_problem *p = b->p;
-    for (pool_walk w = first_pool(p); next_pool(p, &w);) {
-        sked_i_clause_task *task = sked_i_alloc(b->n, sizeof *task);
-        int32_t count = 0;
-        double total = 0;
-        if (task == NULL)
-            return false;
-        for (int32_t i = 0; i < b->n; i++) {
-            const double demand = demand_of(p, i, w.r, w.fixed);
-            total += demand;
-            if (demand > 0)
-                task[count++] = (sked_i_clause_task){i, units(b, p->graph->duration[i]), demand};
-        }
-        if (total <= w.capacity)
-            free(task); /* never binds */
-        else if (!sked_i_clause_add_pool(b->solver, w.capacity, task, count))
-            return false;
-    }
-    return true;
-}
+typedef struct ranked_pair {
+    int32_t i, j;
+    int64_t number;
+} ranked_pair;
 
 typedef struct pair_list {
     int32_t (*pair)[2];
     int64_t count, cap;
     uint64_t *known; /* bit i * n + j */
     sked_i_closure *closure;
+    ranked_pair *sorted; /* [count] by i, then j */
+    bool orderly;        /* where a path leads from i to j, i ends before j starts */
 } pair_list;
 
 static bool collect_pairs(const sked_problem *p, const pool_walk *w, int32_t *user, pair_list *out)
@@ -224,6 +209,34 @@ static bool collect_pairs(const sked_problem *p, const pool_walk *w, int32_t *us
     return true;
 }
 
+static int by_pair(const void *x, const void *y)
+{
+    const ranked_pair *a = x, *b = y;
+    if (a->i != b->i)
+        return (a->i > b->i) - (a->i < b->i);
+    return (a->j > b->j) - (a->j < b->j);
+}
+
+/* So that a pair is found by its ops. */
+static sked_status rank_pairs(pair_list *l, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    SKED_NEW(l->sorted, l->count);
+    for (int64_t k = 0; k < l->count; k++)
+        l->sorted[k] = (ranked_pair){l->pair[k][0], l->pair[k][1], k};
+    qsort(l->sorted, (size_t)l->count, sizeof *l->sorted, by_pair);
+cleanup:
+    return st;
+}
+
+static bool lags_cover_durations(const sked_graph *g)
+{
+    for (int64_t e = 0; e < g->n_edges; e++)
+        if (g->edge_distance[e] == 0 && g->edge_lag[e] < g->duration[g->edge_from[e]])
+            return false;
+    return true;
+}
+
 /* Pairs of ops that can never run together and that no path orders. */
 static sked_status find_pairs(const sked_problem *p, pair_list *out, sked_error *err)
 {
@@ -240,14 +253,33 @@ static sked_status find_pairs(const sked_problem *p, pair_list *out, sked_error 
             st = sked_i_no_memory(err);
             goto cleanup;
         }
+    out->orderly = lags_cover_durations(p->graph);
+    st = rank_pairs(out, err);
 cleanup:
     free(user);
     return st;
 }
 
+/* Number of the pair i < j; -1: none. */
+static int64_t find_pair(const pair_list *l, int32_t i, int32_t j)
+{
+    int64_t low = 0;
+    for (int64_t high = l->count; low < high;) {
+        const int64_t middle = (low + high) / 2;
+        const ranked_pair *p = &l->sorted[middle];
+        if (p->i < i || (p->i == i && p->j < j))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const bool found = low < l->count && l->sorted[low].i == i && l->sorted[low].j == j;
+    return found ? l->sorted[low].number : -1;
+}
+
 static void free_pairs(pair_list *l)
 {
     free(l->pair);
+    free(l->sorted);
     free(l->known);
     sked_i_closure_destroy(l->closure);
 }
@@ -262,6 +294,94 @@ static bool add_pairs(branch *b, const pair_list *l)
             !sked_i_clause_root_bound(b->solver, (sked_i_lit){2 * x + 1, -1}) ||
             !sked_i_clause_add_arc(b->solver, i, j, units(b, duration[i]), (sked_i_lit){2 * x, 1}) ||
             !sked_i_clause_add_arc(b->solver, j, i, units(b, duration[j]), (sked_i_lit){2 * x + 1, 0}))
+            return false;
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------ pools and machines */
+
+/* No two of these tasks fit together. */
+static bool exclusive(const sked_i_clause_task *task, int32_t count, double capacity)
+{
+    double least = INFINITY, second = INFINITY;
+    for (int32_t k = 0; k < count; k++) {
+        if (task[k].demand < least)
+            second = least, least = task[k].demand;
+        else if (task[k].demand < second)
+            second = task[k].demand;
+    }
+    return least + second > capacity;
+}
+
+/* What orders task i before task j; false: nothing, and they might overlap. */
+static bool order_literal(const branch *b, const pair_list *l, int32_t i, int32_t j, sked_i_lit *out)
+{
+    if (sked_i_closure_has(l->closure, i, j) || sked_i_closure_has(l->closure, j, i)) {
+        *out = sked_i_closure_has(l->closure, i, j) ? SKED_I_LIT_ALWAYS : SKED_I_LIT_NEVER;
+        return l->orderly;
+    }
+    const int64_t k = find_pair(l, i < j ? i : j, i < j ? j : i);
+    const int32_t x = b->end + 1 + (int32_t)k;
+    *out = i < j ? (sked_i_lit){2 * x, 1} : (sked_i_lit){2 * x + 1, 0};
+    return k >= 0;
+}
+
+/* The tasks as a machine; *fits is false where some pair has no literal. false: no memory. */
+static bool add_machine(branch *b, const pair_list *l, const sked_i_clause_task *task, int32_t count,
+                        bool *fits)
+{
+    sked_i_clause_machine m;
+    const bool fine = sked_i_clause_machine_create(&m, count);
+    *fits = fine;
+    for (int32_t x = 0; *fits && x < count; x++) {
+        m.var[x] = task[x].var;
+        m.duration[x] = task[x].duration;
+        for (int32_t y = 0; *fits && y < count; y++)
+            if (x != y)
+                *fits = order_literal(b, l, task[x].var, task[y].var, &m.before[(int64_t)x * count + y]);
+    }
+    if (*fits)
+        return sked_i_clause_add_machine(b->solver, m);
+    sked_i_clause_machine_free(&m);
+    return fine;
+}
+
+/* Tasks of a pool that bind, into task; returns how many. */
+static int32_t collect_tasks(const branch *b, const pool_walk *w, sked_i_clause_task *task)
+{
+    int32_t count = 0;
+    double total = 0;
+    for (int32_t i = 0; i < b->n; i++) {
+        const double demand = demand_of(b->p, i, w->r, w->fixed);
+        total += demand;
+        if (demand > 0)
+            task[count++] = (sked_i_clause_task){i, units(b, b->p->graph->duration[i]), demand};
+    }
+    return total <= w->capacity ? 0 : count;
+}
+
+/*
+ * One propagator a pool. *ordered: all are machines whose orders are literals; once these are decided, the
+ * least starts are a solution.
+ */
+static bool add_pools(branch *b, const pair_list *l, bool *ordered)
+{
+    *ordered = true;
+    for (pool_walk w = first_pool(b->p); next_pool(b->p, &w);) {
+        sked_i_clause_task *task = sked_i_alloc(b->n, sizeof *task);
+        if (task == NULL)
+            return false;
+        const int32_t count = collect_tasks(b, &w, task);
+        bool machine = false, fine = true;
+        if (l->closure != NULL && count > 1 && count <= max_machine && exclusive(task, count, w.capacity))
+            fine = add_machine(b, l, task, count, &machine);
+        *ordered = *ordered && (machine || count == 0);
+        if (machine || !fine || count == 0)
+            free(task);
+        else
+            fine = sked_i_clause_add_pool(b->solver, w.capacity, task, count);
+        if (!fine)
             return false;
     }
     return true;
@@ -327,6 +447,15 @@ static bool add_dominance(branch *b, const sked_i_closure *c)
     return true;
 }
 
+/* The search begins with the orders of the incumbent. */
+static void follow_incumbent(branch *b, const pair_list *l)
+{
+    const sked_schedule *from = sked_i_run_incumbent(b->run);
+    for (int64_t k = 0; from != NULL && k < l->count; k++)
+        b->solver->phase[b->end + 1 + k] = from->start[l->pair[k][0]] < from->start[l->pair[k][1]];
+    b->solver->has_phase = b->warm = from != NULL;
+}
+
 /* Starts in [0, latest], fixed ones fixed, the makespan in [bound, latest]. false: nothing is left. */
 static bool bound_variables(branch *b)
 {
@@ -354,6 +483,7 @@ sked_status sked_i_branch_open(sked_i_run *run, uint64_t seed, sked_i_branch *b,
 {
     sked_status st = SKED_OK;
     pair_list pairs = {0};
+    bool ordered = false;
     const sked_problem *p = run->problem;
     *b = (sked_i_branch){.run = run, .p = p};
     b->n = p->graph->n_ops;
@@ -366,9 +496,13 @@ sked_status sked_i_branch_open(sked_i_run *run, uint64_t seed, sked_i_branch *b,
     SKED_TRY(sked_i_clause_create(b->n + 1 + (int32_t)pairs.count, b->n, seed, &b->solver, err));
     b->solver->objective = b->end;
     *empty = !bound_variables(b);
-    if (!*empty &&
-        (!add_edges(b) || !add_pools(b) || !add_pairs(b, &pairs) || !add_dominance(b, pairs.closure)))
+    if (!*empty && (!add_edges(b) || !add_pools(b, &pairs, &ordered) || !add_pairs(b, &pairs) ||
+                    !add_dominance(b, pairs.closure)))
         st = sked_i_no_memory(err);
+    if (ordered) {
+        b->solver->decide_from = b->end + 1;
+        follow_incumbent(b, &pairs);
+    }
     if (b->solver->failed)
         st = sked_i_no_memory(err);
 cleanup:

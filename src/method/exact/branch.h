@@ -15,6 +15,7 @@ typedef struct sked_i_branch {
     sked_i_clause_solver *solver;
     double scale;
     int32_t n, end; /* end: the makespan's variable */
+    bool warm;      /* phases are the orders of the incumbent */
     sked_schedule *schedule;
     sked_i_branch_unequal *unequal; /* NULL: devices are identical, or there are none */
 } sked_i_branch;

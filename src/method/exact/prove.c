@@ -90,7 +90,7 @@ static sked_status step(prover *w, sked_error *err)
         return SKED_OK;
     const sked_i_clause_budget budget = {.assume = &at_bound,
                                          .n_assume = goes_upward(w),
-                                         .by_time = w->restarts == 0 && w->index == 0,
+                                         .by_time = w->restarts == 0 && w->index == 0 && !b->warm,
                                          .conflicts = conflicts,
                                          .limit = &b->run->limit};
     const sked_i_verdict answer = sked_i_clause_solve(solver, &budget);

@@ -1,43 +1,10 @@
-/* Which problems fit, and the crew of tabu streams. */
+/* The crew of tabu streams. */
 #include "method/search/disjunctive.h"
 
 #include "engine/shop/tabu.h"
 #include "method/crew.h"
 
 #include <string.h>
-
-static bool plain_makespan(const sked_problem *p)
-{
-    const sked_graph *g = p->graph;
-    if (p->objective != SKED_OBJECTIVE_MAKESPAN || p->devices != 0 || p->ii != 0)
-        return false;
-    for (int32_t i = 0; p->fix_start != NULL && i < g->n_ops; i++)
-        if (!isnan(p->fix_start[i]))
-            return false;
-    for (int64_t e = 0; e < g->n_edges; e++)
-        if (g->edge_distance[e] == 0 && g->edge_lag[e] < 0)
-            return false;
-    return true;
-}
-
-bool sked_i_disjunctive_fits(const sked_problem *p)
-{
-    const sked_graph *g = p->graph;
-    if (g->n_ops == 0 || g->n_resources == 0 || !plain_makespan(p))
-        return false;
-    uint8_t *binds = sked_i_alloc(g->n_resources, sizeof *binds);
-    double *scratch = sked_i_alloc(3 * (int64_t)g->n_resources, sizeof *scratch);
-    bool fits = binds != NULL && scratch != NULL && sked_i_shop_classify(p, binds, scratch);
-    bool any = false;
-    for (int32_t i = 0; fits && i < g->n_ops; i++) {
-        const int32_t r = sked_i_shop_resource(p, binds, i);
-        any = any || r >= 0;
-        fits = r != -2;
-    }
-    free(binds);
-    free(scratch);
-    return fits && any;
-}
 
 /* What the streams share. A solution is the ops of one machine after those of the other, [n_members]. */
 typedef struct shop {

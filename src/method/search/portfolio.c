@@ -1,6 +1,6 @@
 /*
  * Techniques in turn. Effort is counted, not timed, so that a run with an iteration limit is the same every
- * time: one decode is one unit, one conflict of the learner about thirty.
+ * time: one decode is one unit, one conflict of the learner thirty.
  */
 #include "engine/clause/learner.h"
 #include "engine/population/population.h"
@@ -9,6 +9,7 @@
 #include <string.h>
 
 enum { conflict_effort = 30, first_slice = 600, last_slice = 60000, window_conflicts = 150 };
+enum { patience = 20000, proof_boost = 20, provable = 64 }; /* see weight_of */
 
 /* Shares of the effort to begin with; a technique that improves the best gains up to four times its share. */
 static const double shares[SKED_I_SEARCH_TECHNIQUES] = {1, 0.4, 0.3};
@@ -20,7 +21,8 @@ struct sked_i_portfolio {
     bool learns; /* the learner can help with this problem */
     bool breeds; /* so can the population */
     double effort[SKED_I_SEARCH_TECHNIQUES], weight[SKED_I_SEARCH_TECHNIQUES];
-    int64_t slice; /* effort of one turn */
+    int64_t slice;          /* effort of one turn */
+    double spent, improved; /* effort in all, and when the incumbent last improved */
     int32_t *guide, *found;
     sked_i_lit *assume;
     double width; /* ops left free in a window */
@@ -145,12 +147,20 @@ static bool may_run(const portfolio *p, int t)
     return t == SKED_I_SEARCH_GENETIC ? p->breeds : p->learns && p->w->base.best < INFINITY;
 }
 
+/* An incumbent of few ops that has stood for long is likely optimal: then only a proof is left to find. */
+static double weight_of(const portfolio *p, int t)
+{
+    const bool stands = p->w->problem->n <= provable && p->spent > patience + 2 * p->improved;
+    return p->weight[t] * (t == SKED_I_SEARCH_LEARNING && stands ? proof_boost : 1);
+}
+
 /* The technique that is furthest behind its share; -1: none can help. */
 static int choose(const portfolio *p)
 {
     int best = -1;
     for (int t = 0; t < SKED_I_SEARCH_TECHNIQUES; t++)
-        if (may_run(p, t) && (best < 0 || p->effort[t] / p->weight[t] < p->effort[best] / p->weight[best]))
+        if (may_run(p, t) &&
+            (best < 0 || p->effort[t] / weight_of(p, t) < p->effort[best] / weight_of(p, best)))
             best = t;
     return best;
 }
@@ -191,7 +201,11 @@ bool sked_i_portfolio_run(sked_i_portfolio *p)
         ok = run_technique(p, t);
         sked_i_crew_end(base, t, span);
         const double used = (double)(base->client.evaluations - span.evaluations);
-        p->effort[t] += used * (t == SKED_I_SEARCH_GENETIC ? 1 : conflict_effort);
+        const double effort = used * (t == SKED_I_SEARCH_GENETIC ? 1 : conflict_effort);
+        p->effort[t] += effort;
+        p->spent += effort;
+        if (base->best < span.best)
+            p->improved = p->spent;
         if (base->best < span.best && span.best < INFINITY && p->weight[t] < 4 * shares[t])
             p->weight[t] *= 1.3;
         p->learns =

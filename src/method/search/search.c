@@ -1,5 +1,6 @@
 /* The method `search`: table entry, problem analysis, workers. */
 #include "method/search/search.h"
+#include "form/shop.h"
 
 #include "method/search/disjunctive.h"
 #include "method/search/memory_limits.h"
@@ -177,7 +178,7 @@ static sked_status run_form(sked_i_run *run, sked_error *err)
 {
     if (sked_i_memory_may_bind(run->problem))
         return sked_i_search_memory_limits(run, err);
-    if (run->problem->graph->n_ops > small && sked_i_disjunctive_fits(run->problem))
+    if (run->problem->graph->n_ops > small && sked_i_shop_fits(run->problem))
         return sked_i_disjunctive_search(run, err);
     return needs_devices(run->problem) ? sked_i_transfer_search(run, err) : run_cumulative(run, err);
 }
