@@ -297,9 +297,9 @@ class Sked:
     """Runs of the program sked for one network; they ask `target` for measurements."""
 
     def __init__(
-        self, a: argparse.Namespace, target: Any, plan_type: Any, graph: Dict[str, Any]
+        self, a: argparse.Namespace, target: Any, command: Any, graph: Dict[str, Any]
     ) -> None:
-        self.a, self.target, self.plan_type = a, target, plan_type
+        self.a, self.target, self.command = a, target, command
         self.folder = tempfile.mkdtemp(prefix="sked-real-")
         self.graph = os.path.join(self.folder, "graph.json")
         self.server = socket.socket(socket.AF_UNIX)
@@ -315,13 +315,16 @@ class Sked:
         shutil.rmtree(self.folder)
 
     def plan(self, path: str) -> Any:
-        return self.plan_type(path, self.target.program.names, self.target.program.preds)
+        return self.command.FilePlan(path, self.target.program.names, self.target.program.preds)
 
     def _answer(self, connection: socket.socket) -> None:
         with connection, connection.makefile("rw") as stream:
-            time_ = self.target(self.plan(stream.readline().strip()))
-            self.measured.append(time_ if isinstance(time_, float) else time_[0])
-            stream.write(json.dumps({"time": self.measured[-1]}) + "\n")
+            plan = self.plan(stream.readline().strip())
+            found = self.command.answer(self.target(plan), self.target.program.names, plan.device)
+            self.measured.append(found["time"])
+            if self.a.no_traces:
+                found.pop("ops", None)
+            stream.write(json.dumps(found) + "\n")
 
     def run(self, name: str, arguments: Sequence[str], measures: bool) -> Tuple[Any, List[float]]:
         """The plan that a call of sked ends with, and the times that it measured on the way."""
@@ -392,9 +395,7 @@ def schedule_rows(
     durations = target.profile()
     result.ops = len(durations)
     result.proxy["one device"] = sum(durations)
-    sked = Sked(
-        a, target, command.FilePlan, target.program.graph_json(durations, target.model.sizes)
-    )
+    sked = Sked(a, target, command, target.program.graph_json(durations, target.model.sizes))
     n = str(a.measurements)
     calls = {
         "list": (["schedule", "--method", "list"], False),
@@ -579,6 +580,9 @@ def options() -> argparse.Namespace:
         "--compile-budget",
         type=float,
         help="seconds for torch.compile (default: 240; 0 with --quick)",
+    )
+    parser.add_argument(
+        "--no-traces", action="store_true", help="the loop sees times without traces"
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(

@@ -215,6 +215,7 @@ class StreamRun:
 
     Args:
         cuda: `torch.cuda`, or what stands in for it in tests.
+        marks: records when the ops begin and end; None: nothing does.
     """
 
     def __init__(
@@ -224,18 +225,22 @@ class StreamRun:
         inputs: Sequence[Any],
         streams: Sequence[Any],
         cuda: Any,
+        marks: "Optional[Marks]" = None,
     ) -> None:
         self.program = program
         self.memory = memory
         self.values = program.begin(inputs)
         self.streams = streams
         self.cuda = cuda
+        self._marks = marks
         self._event: Dict[int, Any] = {}
         self._fork: Any = None
         self._begun: Set[int] = {0}
 
     def issue(self, queues: Queues) -> Any:
         """Issues all steps and returns the result of the module."""
+        if self._marks is not None:
+            self._marks.begin(self.streams[0])
         self._fork = self._record(self.streams[0])
         for step in queues.steps:
             self._issue_step(step)
@@ -261,10 +266,52 @@ class StreamRun:
             stream.wait_event(self._event[op])
         for value in step.frees:
             self.free(value)
+        if self._marks is not None:
+            self._marks.start(step, stream)
         with self.cuda.stream(stream):
             self.program.run_op(step.op, self.values)
+        if self._marks is not None:
+            self._marks.finish(step, stream)
         if step.signals:
             self._event[step.op] = self._record(stream)
+
+
+class Marks:
+    """Timing events inside a CUDA graph; every replay records them anew.
+
+    An op that waits for nobody begins where the one before it on its stream ended: events cost
+    about as much as a small kernel.
+    """
+
+    def __init__(self, ops: int, cuda: Any) -> None:
+        self._cuda = cuda
+        self._zero: Any = None
+        self._start: List[Any] = [None] * ops
+        self._finish: List[Any] = [None] * ops
+        self._last: Dict[int, Any] = {}
+
+    def begin(self, stream: Any) -> None:
+        self._zero = self._last[0] = self._record(stream)
+
+    def start(self, step: Step, stream: Any) -> None:
+        known = None if step.waits else self._last.get(step.device)
+        self._start[step.op] = known or self._record(stream)
+
+    def finish(self, step: Step, stream: Any) -> None:
+        self._finish[step.op] = self._last[step.device] = self._record(stream)
+
+    def _record(self, stream: Any) -> Any:
+        event = self._cuda.Event(enable_timing=True, external=True)
+        event.record(stream)
+        return event
+
+    def read(self) -> "Trace":
+        """Start and finish of every op in the last replay, in microseconds."""
+        start, finish = (
+            np.array([1e3 * self._zero.elapsed_time(e) if e is not self._zero else 0.0 for e in x])
+            for x in (self._start, self._finish)
+        )
+        return start, finish
 
 
 class _Captured:
@@ -279,11 +326,36 @@ class _Captured:
         return self.result
 
 
+def _can_trace() -> bool:
+    """Can this PyTorch record events inside a graph?"""
+    try:
+        _cuda.Event(enable_timing=True, external=True)
+    except TypeError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _own_workspaces() -> Iterator[None]:
+    """A capture takes workspaces of cuBLAS from the memory of its own graph.
+
+    PyTorch keeps one for each stream. Graphs that share them with others would read memory that is
+    gone once somebody clears them, as torch.compile does.
+    """
+    clear = getattr(torch._C, "_cuda_clearCublasWorkspaces", lambda: None)
+    clear()
+    try:
+        yield
+    finally:
+        clear()
+
+
 class CudaTarget:
     """Runs a module by a plan as one CUDA graph over several streams.
 
-    Call it with a plan, and it gives the time in microseconds: a target for `sked.robust`. Every
-    plan is checked against the eager result.
+    Call it with a plan, and it gives the time in microseconds and, where PyTorch can record events
+    inside a graph, a trace: a target for `sked.robust`. Every plan is checked against the eager
+    result.
 
     Args:
         module: a module on a GPU, an ExportedProgram or a GraphModule.
@@ -292,6 +364,7 @@ class CudaTarget:
         devices: streams.
         group: light ops go with a producer or consumer.
         repeats: timed runs of a plan, five replays each; the median counts.
+        traces: whether a trace is made where it can be.
     """
 
     def __init__(
@@ -303,9 +376,11 @@ class CudaTarget:
         devices: int = 8,
         group: bool = True,
         repeats: int = 10,
+        traces: bool = True,
     ) -> None:
         self.devices = devices
         self.repeats = repeats
+        self.traces = traces and _can_trace()
         self.streams = [_cuda.Stream() for _ in range(devices)]
         self.model = _Model(module, args, kwargs, group)
         self.program = self.model.program
@@ -350,11 +425,31 @@ class CudaTarget:
             samples[op].append(1e3 * events[k].elapsed_time(events[k + 1]))
         return max(20_000_000, int(4e9 * host))
 
-    def capture(self, plan: PlanLike) -> _Captured:
+    def capture(self, plan: PlanLike, marks: Optional[Marks] = None) -> _Captured:
         """The plan as a CUDA graph."""
         queues = self.model.queues(plan, self.devices)
-        run = StreamRun(self.program, self.model.memory, self.model.inputs, self.streams, _cuda)
+        run = StreamRun(
+            self.program, self.model.memory, self.model.inputs, self.streams, _cuda, marks
+        )
         return self._capture(lambda: run.issue(queues))
+
+    def trace(self, plan: PlanLike, time: float) -> "Trace":
+        """Start and finish of every op in microseconds, means of several replays.
+
+        Events inside a graph slow it down. So all times are scaled to the time of the graph without
+        them.
+        """
+        marks = Marks(len(self.program.ops), _cuda)
+        run = self.capture(plan, marks)
+        found = []
+        for _ in range(self.repeats):
+            for _ in range(_INNER):
+                run()
+            _cuda.synchronize()
+            found.append(marks.read())
+        start, finish = np.mean(found, axis=0)
+        scale = time / finish.max()
+        return scale * start, scale * finish
 
     def plain(self) -> _Captured:
         """The eager module as a CUDA graph on one stream."""
@@ -363,7 +458,7 @@ class CudaTarget:
     def _capture(self, issue: Callable[[], Any]) -> _Captured:
         graph = _cuda.CUDAGraph()
         _cuda.synchronize()
-        with torch.no_grad(), _cuda.graph(graph, stream=self.streams[0]):
+        with _own_workspaces(), torch.no_grad(), _cuda.graph(graph, stream=self.streams[0]):
             result = issue()
         return _Captured(graph, result)
 
@@ -407,10 +502,11 @@ class CudaTarget:
                 for x, old in zip(own, before):
                     x.copy_(old)
 
-    def __call__(self, plan: PlanLike) -> float:
+    def __call__(self, plan: PlanLike) -> "Union[float, Tuple[float, Trace]]":
         run = self.capture(plan)
         self.check(run)
-        return statistics.median(self.times(run, self.repeats))
+        time = statistics.median(self.times(run, self.repeats))
+        return (time, self.trace(plan, time)) if self.traces else time
 
     def make(self, run: Callable[[], Any]) -> Callable[[List[Any]], Any]:
         """A function of new inputs: they are copied to where the graph reads them."""

@@ -241,10 +241,26 @@ class Event:
         self.recorded, self.seen = True, set(stream.seen)
 
 
+class TimedEvent(Event):
+    """Its time is the number of ops before it; without a stream it has none."""
+
+    def __init__(self, enable_timing: bool = False, external: bool = False) -> None:
+        super().__init__()
+        self.timed = enable_timing
+
+    def record(self, stream: Any = None) -> None:
+        if stream is not None:
+            super().record(stream)
+
+    def elapsed_time(self, end: "TimedEvent") -> float:
+        assert self.timed and end.timed
+        return len(end.seen) - len(self.seen) or 0.5
+
+
 class Cuda:
     """In place of torch.cuda: ops run at once, and are checked against what their stream knows."""
 
-    Event = Event
+    Event = TimedEvent
 
     def __init__(self, streams: int) -> None:
         self.streams = [Stream() for _ in range(streams)]
@@ -260,8 +276,10 @@ class Cuda:
 class Checked(st.StreamRun):
     """Checks every op, and every value that is dropped."""
 
-    def __init__(self, program: Any, memory: Any, inputs: Any, cuda: Cuda) -> None:
-        super().__init__(program, memory, inputs, cuda.streams, cuda)
+    def __init__(
+        self, program: Any, memory: Any, inputs: Any, cuda: Cuda, marks: Any = None
+    ) -> None:
+        super().__init__(program, memory, inputs, cuda.streams, cuda, marks)
         self.home: Dict[int, Stream] = {}
         self.freed: Set[int] = set()
         self.ops = program
@@ -307,6 +325,24 @@ def test_streams_keep_every_edge_and_all_memory(group: bool) -> None:
     assert freed > 0
 
 
+def test_marks_stand_where_ops_begin_and_end() -> None:
+    module, args = wired()
+    model = st._Model(module, args, None, True)
+    ops = range(len(model.program.ops))
+    for seed in range(6):
+        devices, cuda = 1 + seed % 3, Cuda(1 + seed % 3)
+        marks = st.Marks(len(ops), cuda)
+        queues = model.queues(AnyOrder(model.program.preds, devices, seed), devices)
+        with torch.no_grad():
+            Checked(model.program, model.memory, model.inputs, cuda, marks).issue(queues)
+        for i in ops:
+            begins, ends = marks._start[i].seen, marks._finish[i].seen
+            assert i not in begins and set(model.program.preds[i]) <= begins
+            assert ends == begins | {i}  # nothing else on the stream in between
+        start, finish = marks.read()
+        assert (finish > start).all() and start.min() >= 0
+
+
 def test_the_check_finds_missing_waits() -> None:
     module, args = wired()
     model = st._Model(module, args, None, True)
@@ -338,18 +374,6 @@ def test_the_check_finds_memory_dropped_too_early() -> None:
         Checked(model.program, model.memory, model.inputs, Cuda(3)).issue(queues)
 
 
-class TimedEvent(Event):
-    def __init__(self, enable_timing: bool = False) -> None:
-        super().__init__()
-
-    def record(self, stream: Any = None) -> None:
-        if stream is not None:
-            super().record(stream)
-
-    def elapsed_time(self, end: "TimedEvent") -> float:
-        return 0.5
-
-
 class Graph:
     """What was captured has run already, and replaying changes nothing."""
 
@@ -362,7 +386,6 @@ class Graph:
 class WholeCuda(Cuda):
     """Enough of torch.cuda to run a target on it."""
 
-    Event = TimedEvent
     CUDAGraph = Graph
 
     def __init__(self) -> None:
@@ -391,7 +414,9 @@ def test_cuda_target_without_a_gpu(monkeypatch: Any) -> None:
     target = st.CudaTarget(module, args, devices=3, repeats=4)
     assert target.profile(2) == [500.0] * len(target.program.ops)
     for seed in range(4):
-        assert target(AnyOrder(target.program.preds, 3, seed)) == 100.0  # five replays in 0.5 ms
+        time, (start, finish) = target(AnyOrder(target.program.preds, 3, seed))
+        assert time == 100.0 and finish.max() == time  # five replays in 0.5 ms
+        assert start.shape == finish.shape == (len(target.program.ops),)
     run, inputs = target.capture(AnyOrder(target.program.preds, 3, 0)), target.model.inputs
     with pytest.raises(st.Mismatch):  # a graph that keeps the first inputs, as replaying here does
         target.check_other_inputs(run)
@@ -410,6 +435,57 @@ def test_cuda_target_without_a_gpu(monkeypatch: Any) -> None:
     target.model.reference = module(*args)[::-1]
     with pytest.raises(st.Mismatch):
         target(AnyOrder(target.program.preds, 3, 0))
+
+
+gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+
+
+def to_gpu(module: Any, args: Any) -> Any:
+    return module.cuda().half(), tuple(x.cuda().half() for x in args)
+
+
+@gpu
+@pytest.mark.parametrize("group", [True, False])
+def test_any_plan_on_a_gpu(group: bool) -> None:
+    module, args = to_gpu(*wired())
+    target = st.CudaTarget(module, args, devices=4, group=group, repeats=3)
+    assert min(target.profile(3)) > 0 and target.traces
+    for seed in range(12):
+        plan = AnyOrder(target.program.preds, 1 + seed % 4, seed)
+        time, (start, finish) = target(plan)
+        assert time > 0 and (finish > start).all() and start.min() >= 0
+        for i, list_ in enumerate(target.program.preds):
+            assert all(finish[p] <= start[i] + 1 for p in list_)
+        run = target.capture(plan)
+        target.check_other_inputs(run)
+        for _ in range(20):
+            target.check(run)
+
+
+@gpu
+def test_workspaces_belong_to_their_graph() -> None:
+    module = nn.Sequential(*(nn.Linear(2048, 2048) for _ in range(3))).eval()
+    module, args = to_gpu(module, (torch.randn(4, 2048),))
+    target = st.CudaTarget(module, args, devices=2, repeats=1)
+    run = target.capture(AnyOrder(target.program.preds, 2, 1))
+    torch._C._cuda_clearCublasWorkspaces()
+    other = [torch.full((1 << 22,), 7, dtype=torch.int32, device="cuda") for _ in range(16)]
+    for _ in range(3):
+        target.check(run)
+    assert all(bool((x == 7).all()) for x in other)
+
+
+@gpu
+def test_accelerate_on_a_gpu() -> None:
+    module, args = to_gpu(*wired(12))
+    fast = st.accelerate(module, args, measurements=4, time_limit=1)
+    assert fast.scheduled == (fast.times.scheduled < fast.times.plain)
+    assert len(fast.robust.measurements) >= 1
+    for seed in range(3):
+        torch.manual_seed(seed)
+        x = torch.randn_like(args[0])
+        with torch.no_grad():
+            st.compare(fast(x), module(x))
 
 
 # ---------------------------------------------------------------------- threads
