@@ -436,20 +436,17 @@ class CudaTarget:
     def trace(self, plan: PlanLike, time: float) -> "Trace":
         """Start and finish of every op in microseconds, means of several replays.
 
-        Events inside a graph slow it down. So all times are scaled to the time of the graph without
-        them.
+        Events inside a graph slow it down. So all times are scaled by what the graph takes without
+        them over what it takes with them.
         """
         marks = Marks(len(self.program.ops), _cuda)
         run = self.capture(plan, marks)
-        found = []
+        times, found = [], []
         for _ in range(self.repeats):
-            for _ in range(_INNER):
-                run()
-            _cuda.synchronize()
+            times += self.times(run, 1)
             found.append(marks.read())
-        start, finish = np.mean(found, axis=0)
-        scale = time / finish.max()
-        return scale * start, scale * finish
+        start, finish = time / statistics.median(times) * np.mean(found, axis=0)
+        return start, finish
 
     def plain(self) -> _Captured:
         """The eager module as a CUDA graph on one stream."""
