@@ -315,6 +315,30 @@ class Marks:
         return start, finish
 
 
+def _without(durations: "NDArray[np.float64]", cost: float) -> "NDArray[np.float64]":
+    """Durations less what an event costs; something always stays."""
+    net: "NDArray[np.float64]" = np.maximum(durations - cost, 0.1 * durations)
+    return net
+
+
+def contract(
+    queues: Queues, preds: Sequence[Sequence[int]], trace: "Trace", cost: float
+) -> "Trace":
+    """A trace without the cost of the events that made it: ops and waits get shorter by it."""
+    start, finish = trace
+    took = _without(finish - start, cost)
+    begins, ends = np.zeros_like(start), np.zeros_like(finish)
+    last: Dict[int, int] = {}
+    for step in queues.steps:
+        before = [*preds[step.op], *([last[step.device]] if step.device in last else [])]
+        waited = start[step.op] - max((finish[p] for p in before), default=0.0)
+        waited = max(0.0, waited - (cost if step.waits else 0.0))
+        begins[step.op] = max((ends[p] for p in before), default=0.0) + waited
+        ends[step.op] = begins[step.op] + took[step.op]
+        last[step.device] = step.op
+    return begins, ends
+
+
 class _Captured:
     """A CUDA graph and the result that it writes."""
 
@@ -385,6 +409,7 @@ class CudaTarget:
         self.streams = [_cuda.Stream() for _ in range(devices)]
         self.model = _Model(module, args, kwargs, group)
         self.program = self.model.program
+        self._event_cost = 0.0
         self._warm_up()
 
     def _warm_up(self) -> None:
@@ -398,7 +423,20 @@ class CudaTarget:
                 stream.synchronize()
 
     def profile(self, repeats: int = 7) -> List[float]:
-        """Durations in microseconds: medians between CUDA events, while the GPU has work queued."""
+        """Durations in microseconds on one stream: between events, without what these cost."""
+        plan = _InOrder(len(self.program.ops))
+        total = statistics.median(self.times(self.capture(plan), repeats))
+        if _can_trace():
+            start, finish = self._marked(plan)
+            found = finish - start
+        else:
+            found = self._between_events(repeats)
+        self._event_cost = max(0.0, (found.sum() - total) / len(found))
+        net = _without(found, self._event_cost)
+        return [float(x) for x in net * (total / net.sum())]
+
+    def _between_events(self, repeats: int) -> "NDArray[np.float64]":
+        """Medians of runs without a graph, while the GPU has work queued."""
         samples: List[List[float]] = [[] for _ in self.program.ops]
         sleep = 20_000_000  # cycles, about 10 ms
         with torch.no_grad():
@@ -407,7 +445,7 @@ class CudaTarget:
                 for first in range(0, len(samples), _CHUNK):
                     chunk = range(first, min(first + _CHUNK, len(samples)))
                     sleep = self._profile_chunk(chunk, values, samples, sleep)
-        return [statistics.median(x) for x in samples]
+        return np.array([statistics.median(x) for x in samples])
 
     def _profile_chunk(
         self, chunk: range, values: List[Any], samples: List[List[float]], sleep: int
@@ -434,20 +472,29 @@ class CudaTarget:
         )
         return self._capture(lambda: run.issue(queues))
 
-    def trace(self, plan: PlanLike, time: float) -> "Trace":
-        """Start and finish of every op in microseconds, means of several replays.
-
-        Events inside a graph slow it down. So all times are scaled by what the graph takes without
-        them over what it takes with them.
-        """
+    def _marked(self, plan: PlanLike) -> "Trace":
+        """Start and finish of every op of a graph with events inside, means of several replays."""
         marks = Marks(len(self.program.ops), _cuda)
         run = self.capture(plan, marks)
-        times, found = [], []
+        found = []
         for _ in range(self.repeats):
-            times += self.times(run, 1)
+            for _ in range(_INNER):
+                run()
+            _cuda.synchronize()
             found.append(marks.read())
-        start, finish = time / statistics.median(times) * np.mean(found, axis=0)
+        start, finish = np.mean(found, axis=0)
         return start, finish
+
+    def trace(self, plan: PlanLike, time: float) -> "Trace":
+        """Start and finish of every op in microseconds in a run of so many.
+
+        Events inside a graph take time. What they cost (see `profile`) is taken out of every op and
+        every wait, and the rest is scaled to the time of the graph without them.
+        """
+        queues = self.model.queues(plan, self.devices)
+        start, finish = contract(queues, self.program.preds, self._marked(plan), self._event_cost)
+        scale = time / finish.max()
+        return scale * start, scale * finish
 
     def plain(self) -> _Captured:
         """The eager module as a CUDA graph on one stream."""

@@ -242,19 +242,24 @@ class Event:
 
 
 class TimedEvent(Event):
-    """Its time is the number of ops before it; without a stream it has none."""
+    """Half a millisecond after the event before it."""
+
+    clock = 0.0
 
     def __init__(self, enable_timing: bool = False, external: bool = False) -> None:
         super().__init__()
-        self.timed = enable_timing
+        self.timed, self.time = enable_timing, 0.0
 
     def record(self, stream: Any = None) -> None:
         if stream is not None:
             super().record(stream)
+        if self.timed:
+            TimedEvent.clock += 0.5
+            self.time = TimedEvent.clock
 
     def elapsed_time(self, end: "TimedEvent") -> float:
         assert self.timed and end.timed
-        return len(end.seen) - len(self.seen) or 0.5
+        return end.time - self.time
 
 
 class Cuda:
@@ -343,6 +348,18 @@ def test_marks_stand_where_ops_begin_and_end() -> None:
         assert (finish > start).all() and start.min() >= 0
 
 
+def test_the_cost_of_events_is_taken_out() -> None:
+    preds: List[List[int]] = [[], [0], [0], [1, 2]]
+    queues = Queues(preds, [0, 0, 1, 0], [0, 1, 2, 3], 2)
+    start, finish = np.array([0.0, 6, 8, 16]), np.array([6.0, 12, 13, 20])
+    begins, ends = st.contract(queues, preds, (start, finish), 1.0)
+    # Op 1 follows at once; ops 2 and 3 wait 2 and 3 after what they need, of which 1 is an event's.
+    assert begins.tolist() == [0, 5, 6, 12] and ends.tolist() == [5, 10, 10, 15]
+    same = st.contract(queues, preds, (start, finish), 0.0)
+    assert same[0].tolist() == start.tolist() and same[1].tolist() == finish.tolist()
+    assert (st.contract(queues, preds, (start, finish), 100.0)[1] > 0).all()
+
+
 def test_the_check_finds_missing_waits() -> None:
     module, args = wired()
     model = st._Model(module, args, None, True)
@@ -412,7 +429,13 @@ def test_cuda_target_without_a_gpu(monkeypatch: Any) -> None:
     monkeypatch.setattr(st, "_cuda", WholeCuda())
     module, args = wired(6)
     target = st.CudaTarget(module, args, devices=3, repeats=4)
-    assert target.profile(2) == [500.0] * len(target.program.ops)
+    ops = len(target.program.ops)
+    assert target.profile(2) == pytest.approx([100 / ops] * ops)  # five replays in 0.5 ms
+    assert target._event_cost == pytest.approx(500 - 100 / ops)
+    monkeypatch.setattr(st, "_can_trace", lambda: False)  # an older PyTorch
+    assert target.profile(2) == pytest.approx([100 / ops] * ops)
+    monkeypatch.undo()
+    monkeypatch.setattr(st, "_cuda", WholeCuda())
     for seed in range(4):
         time, (start, finish) = target(AnyOrder(target.program.preds, 3, seed))
         assert time == 100.0 and finish.max() == time  # five replays in 0.5 ms
