@@ -35,7 +35,9 @@ class Result:
         times: of every row in the final comparison.
         proxy: what the proxy says of the schedule of a row.
         curve: the best of every row that measures, after each measurement.
+        trials: of grouping and streams.
         off: of the loop's measurements, how far proxy and model are off in the mean.
+        ends: why the loop ended.
         seconds: that every stage took.
     """
 
@@ -45,7 +47,9 @@ class Result:
         self.times: Dict[str, float] = {}
         self.proxy: Dict[str, float] = {}
         self.curve: Dict[str, List[float]] = {}
+        self.trials: List[Dict[str, Any]] = []
         self.off: Dict[str, float] = {}
+        self.ends = ""
         self.seconds: Dict[str, float] = {}
         self._clock = time.perf_counter()
 
@@ -59,8 +63,9 @@ class Result:
 class Measured(sked.torch.Fastest):
     """Remembers times and what the proxy had said; shows the loop as much as it may see."""
 
-    def __init__(self, target: Any, traces: bool) -> None:
-        super().__init__(target)
+    def __init__(self, trials: "Tried", traces: bool) -> None:
+        super().__init__(trials.target)
+        self.run, self.owner, self.time = trials.fastest.run, trials.fastest.owner, trials.best.time
         self.traces = traces
         self.proxy: List[float] = []
         self.times: List[float] = []
@@ -72,57 +77,66 @@ class Measured(sked.torch.Fastest):
         return found if self.traces else self.times[-1]
 
 
+class Tried(sked.torch.Trials):
+    """The choice of grouping and streams that `sked.torch.accelerate` makes; all methods get it."""
+
+    def __init__(self, a: argparse.Namespace, target: Any) -> None:
+        self.fastest = sked.torch.Fastest(target)
+        super().__init__(self.fastest, sked.torch.GROUPS, a.counts, a.measurements // 4)
+
+
 def mean_off(measured: "np.ndarray[Any, Any]", said: "np.ndarray[Any, Any]") -> float:
-    return float(np.mean(np.abs(said / measured - 1)))
+    """In the mean over the measurements that did not fail."""
+    return float(np.nanmean(np.abs(said / measured - 1)))
 
 
-def find_run(
-    a: argparse.Namespace, row: str, graph: Any, target: Any, result: Result
-) -> Tuple[sked.Schedule, Any]:
-    """The schedule of a row and its run: plain list scheduling, the one-shot pipeline, the loop."""
-    if row == "list":
-        plain = sked.schedule(graph, a.streams, method="list", seed=a.seed).schedule
-        return plain, target.capture(plain)
-    measured = Measured(target, not a.no_traces)
-    common: Dict[str, Any] = {"time_limit": a.time_limit, "seed": a.seed}
+def find_run(a: argparse.Namespace, row: str, trials: Tried, result: Result) -> Any:
+    """What ran fastest of all that the loop, or a method in the one-shot pipeline, measured."""
+    measured = Measured(trials, not a.no_traces)
+    left = max(1, a.measurements - len(trials.tried))
+    more: Dict[str, Any] = {"measurements": left}
+    if row != "loop":
+        more = {"one_shot": True, "method": row.split()[-1], "top": left}
+    found = sked.robust(
+        trials.graph,
+        trials.best.devices,
+        target=measured,
+        time_limit=a.time_limit,
+        seed=a.seed,
+        **more,
+    )
+    times = np.array(measured.times)
+    result.curve[row] = np.minimum.accumulate([*(t.time for t in trials.tried), *times]).tolist()
     if row == "loop":
-        found = sked.robust(
-            graph, a.streams, target=measured, measurements=a.measurements, **common
-        )
         rows = found.measurements
+        result.proxy[row], result.ends = found.makespan, found.end
         result.off = {
-            "proxy": mean_off(np.array(measured.times), np.array(measured.proxy)),
+            "proxy": mean_off(times, np.array(measured.proxy)),
             "before": mean_off(rows["time"], rows["expected"]),
             "fitted": mean_off(rows["time"], rows["fitted"]),
         }
-    else:
-        found = sked.robust(
-            graph,
-            a.streams,
-            target=measured,
-            one_shot=True,
-            method=row.split()[-1],
-            top=a.measurements,
-            **common,
-        )
-    result.curve[row] = np.minimum.accumulate(measured.times).tolist()
-    return found.schedule, measured.run
+    return measured.run
 
 
 def schedule_rows(a: argparse.Namespace, target: Any, result: Result) -> Dict[str, Any]:
     """Runs of the plain graph and of every kind of schedule."""
     durations = target.profile()
     graph = sked.torch.graph_of(target, durations)
+    grouped = sked.schedule(graph, a.counts[0], method="list").schedule
+    runs = {"plain graph": target.plain(), "list": target.capture(grouped)}
     result.ops = len(durations)
-    result.proxy["one device"] = sum(durations)
-    runs = {"plain graph": target.plain()}
-    result.stage("profile")
-    for row in ["list", *(f"one-shot {m}" for m in a.methods.split(",") if m), "loop"]:
-        schedule, runs[row] = find_run(a, row, graph, target, result)
-        result.proxy[row] = schedule.makespan
-        target.check(runs[row])
-        target.check_other_inputs(runs[row])
+    result.proxy.update({"one device": sum(durations), "list": grouped.makespan})
+    trials = Tried(a, target)
+    result.trials = [t._asdict() for t in trials.tried]
+    runs["list, chosen"] = trials.fastest.run
+    result.stage("trials")
+    for row in [*(f"one-shot {m}" for m in a.methods.split(",") if m), "loop"]:
+        runs[row] = find_run(a, row, trials, result)
         result.stage(row)
+    for row, run in runs.items():
+        target.check(run)
+        if row.startswith(("list", "loop")):
+            target.check_other_inputs(run)
     return runs
 
 
@@ -165,7 +179,7 @@ def make_target(a: argparse.Namespace, make: Callable[[], Tuple[Any, Tuple[Any, 
     if a.device == "cuda":
         module, args = module.cuda().half(), tuple(x.cuda().half() for x in args)
     kind = sked.torch.CudaTarget if a.device == "cuda" else sked.torch.ThreadTarget
-    return kind(module, args, devices=a.streams)
+    return kind(module, args, devices=max(a.counts))
 
 
 def measure(a: argparse.Namespace, name: str, make: Any, compiles: bool) -> Result:
@@ -240,6 +254,16 @@ def print_models(results: Sequence[Result]) -> None:
         print(f"| {r.name} | {r.proxy['one device'] / 1e3:.3f} | {pairs} | {off} |")
 
 
+def print_trials(results: Sequence[Result]) -> None:
+    print("\nList schedules by grouping and streams, milliseconds:\n")
+    for r in results:
+        cells = ", ".join(
+            f"{t['group']} ({t['ops']} ops) x {t['devices']}: {t['time'] / 1e3:.3f}"
+            for t in r.trials
+        )
+        print(f"- {r.name}: {cells}")
+
+
 def print_curves(results: Sequence[Result]) -> None:
     print("\nBest after 1, 2, 4, ... measurements, milliseconds:\n")
     for r in results:
@@ -250,10 +274,10 @@ def print_curves(results: Sequence[Result]) -> None:
 
 
 def describe(a: argparse.Namespace) -> str:
-    where = torch.cuda.get_device_name() if a.device == "cuda" else f"CPU, {a.streams} threads"
+    where = torch.cuda.get_device_name() if a.device == "cuda" else "CPU"
     return (
         f"{where}; batch 1, {'half' if a.device == 'cuda' else 'single'} precision; "
-        f"{a.streams} streams; "
+        f"{a.streams} {'streams' if a.device == 'cuda' else 'threads'}; "
         f"{a.measurements} measurements, {a.time_limit:g} s of scheduling; seed {a.seed}; "
         f"PyTorch {torch.__version__}, CUDA {torch.version.cuda}, "
         f"cuDNN {torch.backends.cudnn.version()}; sked {sked.__version__}"
@@ -273,7 +297,11 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
     add("--device", choices=["cuda", "cpu"], help="default: cuda where there is one")
-    add("--streams", type=int, help="streams or threads (default: 8; 2 with --quick)")
+    add(
+        "--streams",
+        help="numbers of streams or threads to try, comma-separated; the first one is that of the "
+        "row `list` (default: 8,6,12,16; 2 with --quick)",
+    )
     add(
         "--measurements",
         type=int,
@@ -299,7 +327,7 @@ def options() -> argparse.Namespace:
     add("--quick", action="store_true", help="small networks on CPU threads: does it run?")
     a = parser.parse_args()
     for name, full, quick in (
-        ("streams", 8, 2),
+        ("streams", ",".join(map(str, sked.torch.STREAMS)), "2"),
         ("measurements", 30, 4),
         ("time_limit", 5.0, 1.0),
         ("rounds", 20, 2),
@@ -307,6 +335,7 @@ def options() -> argparse.Namespace:
     ):
         if getattr(a, name) is None:
             setattr(a, name, quick if a.quick else full)
+    a.counts = [int(x) for x in a.streams.split(",")]
     a.device = a.device or ("cuda" if torch.cuda.is_available() and not a.quick else "cpu")
     return a
 
@@ -320,7 +349,7 @@ def main() -> int:
     if unknown:
         raise SystemExit(f"no network is called {unknown[0]!r}; there are {', '.join(makers)}")
     shots = [f"one-shot {m}" for m in a.methods.split(",") if m]
-    rows = ["eager", "torch.compile", "plain graph", "list", *shots, "loop"]
+    rows = ["eager", "torch.compile", "plain graph", "list", "list, chosen", *shots, "loop"]
     about = describe(a)
     print(about, flush=True)
     print_head(rows)
@@ -332,6 +361,7 @@ def main() -> int:
         print_row(rows, results[-1])
         save(a, about, results)
     print_means(rows, results)
+    print_trials(results)
     print_models(results)
     print_curves(results)
     return 0

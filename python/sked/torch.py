@@ -12,6 +12,7 @@ as are the durations of the graphs.
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import math
 import statistics
@@ -42,7 +43,7 @@ from torch.utils import _pytree as pytree
 
 from ._queues import PlanLike, Queues, Step
 from ._threads import Crew, Job
-from ._torch_program import Program, Sizes, Unsupported, Value
+from ._torch_program import Group, Program, Sizes, Unsupported, Value
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,6 +80,9 @@ _cuda: Any = torch.cuda  # not all of it has types
 _CHUNK = 64
 # Runs of a CUDA graph between two events: launching one takes about as long as a small graph runs.
 _INNER = 5
+# What `accelerate` tries, the most promising first.
+GROUPS: Tuple[Group, ...] = ("tails", False, True)
+STREAMS: Tuple[int, ...] = (8, 6, 12, 16)
 
 
 class Mismatch(RuntimeError):
@@ -138,7 +142,7 @@ class _Model:
     """A module, its program, inputs of its own and what it makes of them."""
 
     def __init__(
-        self, module: Any, args: Sequence[Any], kwargs: Optional[Dict[str, Any]], group: bool
+        self, module: Any, args: Sequence[Any], kwargs: Optional[Dict[str, Any]], group: Group
     ) -> None:
         self.eager = _eager(module)
         self.program = Program.from_module(module, args, kwargs, group)
@@ -157,12 +161,22 @@ class _Model:
                 raise Unsupported(
                     f"the module is random: twice the same input, but {error}"
                 ) from error
-            values = self.program.run(self.inputs)
-            compare(self.program.result(values), self.reference)
-            self.memory = self.program.memory(values)
-            self.sizes = self.program.sizes(values)
+        self._run_program()
         if not self.program.ops:
             raise Unsupported("the module computes nothing")
+
+    def _run_program(self) -> None:
+        with torch.no_grad():
+            values = self.program.run(self.inputs)
+        compare(self.program.result(values), self.reference)
+        self.memory = self.program.memory(values)
+        self.sizes = self.program.sizes(values)
+
+    def regrouped(self, group: Group) -> "_Model":
+        other = copy.copy(self)
+        other.program = self.program.regrouped(group)
+        other._run_program()
+        return other
 
     def run_eager(self, leaves: Optional[List[Any]] = None) -> Any:
         return self.run_with(self.eager, leaves)
@@ -387,7 +401,8 @@ class CudaTarget:
         args: example inputs.
         kwargs: example inputs by name.
         devices: streams.
-        group: light ops go with a producer or consumer.
+        group: True: light ops go with a producer or consumer; "tails": with a producer alone;
+            False: only views do.
         repeats: timed runs of a plan, five replays each; the median counts.
         traces: whether a trace is made where it can be.
     """
@@ -399,7 +414,7 @@ class CudaTarget:
         kwargs: Optional[Dict[str, Any]] = None,
         *,
         devices: int = 8,
-        group: bool = True,
+        group: Group = True,
         repeats: int = 10,
         traces: bool = True,
     ) -> None:
@@ -421,6 +436,13 @@ class CudaTarget:
                     self.model.run_eager()
                     self.program.run(self.model.inputs)
                 stream.synchronize()
+
+    def regrouped(self, group: Group) -> "CudaTarget":
+        """The same module and streams, with ops joined in another way."""
+        other = copy.copy(self)
+        other.model = self.model.regrouped(group)
+        other.program = other.model.program
+        return other
 
     def profile(self, repeats: int = 7) -> List[float]:
         """Durations in microseconds on one stream: between events, without what these cost."""
@@ -596,7 +618,8 @@ class ThreadTarget:
         args: example inputs.
         kwargs: example inputs by name.
         devices: threads.
-        group: light ops go with a producer or consumer.
+        group: True: light ops go with a producer or consumer; "tails": with a producer alone;
+            False: only views do.
         repeats: timed runs of a plan; the median counts.
     """
 
@@ -607,7 +630,7 @@ class ThreadTarget:
         kwargs: Optional[Dict[str, Any]] = None,
         *,
         devices: int = 2,
-        group: bool = True,
+        group: Group = True,
         repeats: int = 10,
     ) -> None:
         self.devices = devices
@@ -621,6 +644,13 @@ class ThreadTarget:
     def close(self) -> None:
         """Ends the threads."""
         self._crew.close()
+
+    def regrouped(self, group: Group) -> "ThreadTarget":
+        """The same module and threads, with ops joined in another way."""
+        other = copy.copy(self)
+        other.model = self.model.regrouped(group)
+        other.program = other.model.program
+        return other
 
     def profile(self, repeats: int = 7) -> List[float]:
         """Durations of the ops in microseconds: medians of runs on one thread."""
@@ -733,8 +763,10 @@ class _Scheduled:
 
 # ---------------------------------------------------------------------- the whole
 
+Target = Union[CudaTarget, ThreadTarget]
 
-def graph_of(target: "Union[CudaTarget, ThreadTarget]", durations: Sequence[float]) -> "Graph":
+
+def graph_of(target: "Target", durations: Sequence[float]) -> "Graph":
     """The ops of a target as a graph with these durations."""
     return _graph(target.program, durations, target.model.sizes)
 
@@ -752,7 +784,7 @@ def _graph(program: Program, durations: Sequence[float], sizes: Sizes) -> "Graph
 
 
 def from_exported(
-    exported: Any, inputs: Optional[Sequence[Any]] = None, group: bool = True
+    exported: Any, inputs: Optional[Sequence[Any]] = None, group: Group = True
 ) -> "Graph":
     """The graph of an ExportedProgram or a torch.fx.GraphModule, with estimated durations.
 
@@ -762,7 +794,8 @@ def from_exported(
     Args:
         exported: the program.
         inputs: of a GraphModule that does not say how large its tensors are; it runs once.
-        group: light ops go with a producer or consumer; else only views do.
+        group: True: light ops go with a producer or consumer; "tails": with a producer alone;
+            False: only views do.
     """
     program = Program.from_module(exported, inputs or (), group=group)
     values = None
@@ -790,15 +823,16 @@ class Fastest:
     """A target that keeps what ran fastest: the same plan captured again may take longer.
 
     Args:
-        target: what measures.
+        target: what measures; it may be changed.
 
     Attributes:
         run: the fastest until now; None: nothing was measured.
+        owner: the target that it runs on.
         time: its time in microseconds.
     """
 
-    def __init__(self, target: "Union[CudaTarget, ThreadTarget]") -> None:
-        self.target = target
+    def __init__(self, target: "Target") -> None:
+        self.target = self.owner = target
         self.run: Optional[Callable[[], Any]] = None
         self.time = math.inf
         self.__name__ = type(target).__name__
@@ -807,8 +841,73 @@ class Fastest:
         run, answer = self.target.measure(plan)
         time = answer[0] if isinstance(answer, tuple) else answer
         if time < self.time:
-            self.run, self.time = run, time
+            self.run, self.owner, self.time = run, self.target, time
         return answer
+
+
+class Trial(NamedTuple):
+    """A list schedule that was measured to choose grouping and number of streams or threads.
+
+    Attributes:
+        group: how nodes were joined to ops.
+        devices: streams or threads.
+        ops: how many there are.
+        time: in microseconds.
+    """
+
+    group: Group
+    devices: int
+    ops: int
+    time: float
+
+
+class Trials:
+    """Chooses grouping and number of streams or threads: a list schedule of each is measured.
+
+    The groupings are tried with the first number of devices, then the best of them with the others.
+
+    Args:
+        fastest: what measures.
+        groups: groupings to try; one that gives the same ops as another is left out.
+        counts: numbers of devices to try.
+        most: measurements, at least one.
+
+    Attributes:
+        tried: all trials.
+        best: the one that won.
+        target: with the grouping that won.
+        graph: its ops, measured.
+    """
+
+    def __init__(
+        self, fastest: Fastest, groups: Sequence[Group], counts: Sequence[int], most: int
+    ) -> None:
+        self._fastest = fastest
+        self._most = max(1, most)
+        self.tried: List[Trial] = []
+        self.best = Trial(groups[0], counts[0], 0, math.inf)
+        self.target = base = fastest.target
+        self.graph: "Graph"
+        seen: List[Any] = []
+        for group in groups:
+            target = base.regrouped(group)
+            if target.program.ops not in seen and len(self.tried) < self._most:
+                seen.append(target.program.ops)
+                self._try(group, target, graph_of(target, target.profile()), counts[0])
+        for count in counts[1:]:
+            if len(self.tried) < self._most:
+                self._try(self.best.group, self.target, self.graph, count)
+        fastest.target = self.target
+
+    def _try(self, group: Group, target: "Target", graph: "Graph", count: int) -> None:
+        from ._run import schedule
+
+        self._fastest.target = target
+        answer = self._fastest(schedule(graph, count, method="list").schedule)
+        time = answer[0] if isinstance(answer, tuple) else answer
+        self.tried.append(Trial(group, count, len(target.program.ops), time))
+        if time < self.best.time:
+            self.best, self.target, self.graph = self.tried[-1], target, graph
 
 
 class Accelerated:
@@ -820,21 +919,24 @@ class Accelerated:
     Attributes:
         times: of both in the final comparison.
         scheduled: whether it runs by the schedule.
-        robust: how the schedule was found.
+        trials: how grouping and number of streams or threads were chosen.
+        robust: what the loop found with them.
     """
 
     def __init__(
         self,
-        target: "Union[CudaTarget, ThreadTarget]",
+        target: "Target",
         run: Callable[[], Any],
         times: Times,
         robust: "RobustResult",
+        trials: Sequence[Trial],
         scheduled: bool,
     ) -> None:
         self._target = target
         self._call = target.make(run)
         self.times = times
         self.robust = robust
+        self.trials = list(trials)
         self.scheduled = scheduled
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -846,9 +948,7 @@ class Accelerated:
         return f"<sked.torch.Accelerated: plain {plain:.1f} us, scheduled {best:.1f} us, {kept}>"
 
 
-def duel(
-    target: "Union[CudaTarget, ThreadTarget]", runs: Sequence[Callable[[], Any]], rounds: int = 15
-) -> List[float]:
+def duel(target: "Target", runs: Sequence[Callable[[], Any]], rounds: int = 15) -> List[float]:
     """Medians of several runs, in turns so that a slow phase of the machine meets all of them."""
     found: List[List[float]] = [[] for _ in runs]
     for _ in range(rounds):
@@ -867,25 +967,27 @@ def accelerate(
     time_limit: float = 10.0,
     seed: int = 0,
     backend: Optional[str] = None,
-    group: bool = True,
+    group: Optional[Group] = None,
     progress: "Optional[ProgressFunction]" = None,
 ) -> Accelerated:
     """A module that gives the same results faster, for inputs of the same shapes.
 
-    Op durations are profiled, `sked.robust` measures schedules, and the best one meets the plain
-    CUDA graph (on CPU
-    threads: the eager module) in a final comparison in turns. The faster one is returned.
+    List schedules are measured to choose how small ops are and how many streams there are. With
+    these `sked.robust` measures further schedules. The fastest of all meets the plain CUDA graph
+    (on CPU threads: the eager module) in a final comparison in turns. The faster one is returned.
 
     Args:
         module: in eval mode; or an ExportedProgram, or a torch.fx.GraphModule.
         args: example inputs.
         kwargs: example inputs by name.
-        devices: streams or threads; None: 8 streams, or as many threads as PyTorch uses.
+        devices: streams or threads; None: 6 to 16 streams are tried, or as many threads as PyTorch
+            uses.
         measurements: schedules to measure.
         time_limit: seconds of scheduling; measuring is not counted.
         seed: of the random numbers.
         backend: "cuda" or "cpu"; None: where the inputs are.
-        group: light ops go with a producer or consumer; else only views do.
+        group: True: light ops go with a producer or consumer; "tails": with a producer alone;
+            False: only views do; None: all three are tried.
         progress: is told where the run stands.
 
     Raises:
@@ -901,21 +1003,25 @@ def accelerate(
     if backend not in ("cuda", "cpu"):
         raise ValueError(f"the backend is 'cuda' or 'cpu', not {backend!r}")
     kind = CudaTarget if backend == "cuda" else ThreadTarget
-    count = devices or (8 if backend == "cuda" else torch.get_num_threads())
-    target = kind(module, args, kwargs, devices=count, group=group)
-    graph, fastest = graph_of(target, target.profile()), Fastest(target)
+    counts = STREAMS if backend == "cuda" else (torch.get_num_threads(),)
+    counts = counts if devices is None else (devices,)
+    groups = GROUPS if group is None else (group,)
+    target = kind(module, args, kwargs, devices=max(counts), group=groups[0])
+    fastest = Fastest(target)
+    trials = Trials(fastest, groups, counts, measurements // 4)
     found = robust(
-        graph,
-        count,
+        trials.graph,
+        trials.best.devices,
         target=fastest,
-        measurements=measurements,
+        measurements=max(1, measurements - len(trials.tried)),
         time_limit=time_limit,
         seed=seed,
         progress=progress,
     )
-    assert fastest.run is not None  # robust has measured its winner
+    assert fastest.run is not None
     runs = [target.plain(), fastest.run]
-    target.check_other_inputs(runs[1])
+    fastest.owner.check_other_inputs(runs[1])
     times = Times(*duel(target, runs))
     scheduled = times.scheduled < times.plain
-    return Accelerated(target, runs[scheduled], times, found, scheduled)
+    owner = fastest.owner if scheduled else target
+    return Accelerated(owner, runs[scheduled], times, found, trials.tried, scheduled)

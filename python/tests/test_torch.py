@@ -86,6 +86,42 @@ def test_groups_are_a_graph_of_the_heavy_ops() -> None:
             st.compare(each.result(each.run(list(args))), module(*args))
 
 
+def test_groupings() -> None:
+    module, args = wired()
+    ops = {group: st.Program.from_module(module, args, group=group).ops for group in st.GROUPS}
+    assert len(ops[True]) < len(ops["tails"]) < len(ops[False])
+    program = st.Program.from_module(module, args)
+    for group in st.GROUPS:
+        again = program.regrouped(group)
+        assert again.ops == ops[group] and program.ops == ops[True]
+        with torch.no_grad():
+            st.compare(again.result(again.run(list(args))), module(*args))
+    with pytest.raises(ValueError, match="group is True, 'tails' or False, not 'heads'"):
+        program.regrouped("heads")
+
+
+def test_trials_choose_what_is_fastest() -> None:
+    module, args = wired(6)
+    target = st.ThreadTarget(module, args, devices=3, repeats=1)
+    asked = []
+
+    class Invented(st.Fastest):
+        def __call__(self, plan: Any) -> Any:
+            super().__call__(plan)
+            devices = len(plan.problem.machine)
+            asked.append((len(self.target.program.ops), devices))
+            return 100 - len(self.target.program.ops) + (0 if devices == 2 else 10)
+
+    fastest = Invented(target)
+    trials = st.Trials(fastest, st.GROUPS, (3, 2), 9)
+    fine = max(len(target.regrouped(group).program.ops) for group in st.GROUPS)
+    assert trials.best.group is False and trials.best.devices == 2 and trials.best.ops == fine
+    assert asked == [(t.ops, t.devices) for t in trials.tried] and len(asked) == 4
+    assert len(trials.graph) == fine and fastest.target is trials.target
+    assert len(st.Trials(st.Fastest(target), st.GROUPS, (3, 2), 0).tried) == 1
+    target.close()
+
+
 def test_memory_of_views_belongs_to_who_made_it() -> None:
     class Views(nn.Module):
         def forward(self, x: Any) -> Any:
@@ -543,9 +579,8 @@ def test_errors_on_threads_come_back() -> None:
 def test_accelerate() -> None:
     module, args = wired(6)
     fast = st.accelerate(module, args, {"shift": 0.25}, devices=2, measurements=3, time_limit=1)
-    assert len(fast.robust.measurements) >= 1 and fast.scheduled == (
-        fast.times.scheduled < fast.times.plain
-    )
+    assert len(fast.robust.measurements) >= 1 and len(fast.trials) == 1
+    assert fast.scheduled == (fast.times.scheduled < fast.times.plain)
     x = torch.randn(1, 4, 8, 8)
     with torch.no_grad():
         st.compare(fast(x, shift=0.25), module(x, shift=0.25))
@@ -566,7 +601,7 @@ def test_both_ways_of_an_accelerated_module(scheduled: bool) -> None:
     module, args = wired(5)
     target = st.ThreadTarget(module, args, devices=2)
     run = target.capture(AnyOrder(target.program.preds, 2, 3)) if scheduled else target.plain()
-    fast = st.Accelerated(target, run, st.Times(1, 2), None, scheduled)  # type: ignore[arg-type]
+    fast = st.Accelerated(target, run, st.Times(1, 2), None, [], scheduled)  # type: ignore
     x = torch.randn(1, 4, 8, 8)
     with torch.no_grad():
         st.compare(fast(x), module(x))
@@ -619,7 +654,7 @@ def test_the_benchmark_runs(tmp_path: Any) -> None:
         results = json.load(file)["results"]
     assert [r["name"] for r in results] == ["branches", "LSTM stack"]
     assert all(
-        set(r["times"]) == {"eager", "plain graph", "list", "one-shot list", "loop"}
+        set(r["times"]) == {"eager", "plain graph", "list", "list, chosen", "one-shot list", "loop"}
         and set(r["off"]) == {"proxy", "before", "fitted"}
         and sorted(r["curve"]["loop"], reverse=True) == r["curve"]["loop"]
         for r in results
