@@ -65,7 +65,7 @@ class Measured(sked.torch.Fastest):
 
     def __init__(self, trials: "Tried", traces: bool) -> None:
         super().__init__(trials.target)
-        self.run, self.owner, self.time = trials.fastest.run, trials.fastest.owner, trials.best.time
+        self.run, self.time = trials.fastest.run, trials.fastest.time
         self.traces = traces
         self.proxy: List[float] = []
         self.times: List[float] = []

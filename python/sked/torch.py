@@ -727,8 +727,7 @@ class ThreadTarget:
     def make(self, run: Callable[[], Any]) -> Callable[[List[Any]], Any]:
         """A function of new inputs."""
         if isinstance(run, _Scheduled):
-            queues = run.queues
-            return lambda leaves: self.run(queues, leaves)[0]
+            return run.with_inputs
 
         def call(leaves: List[Any]) -> Any:
             with torch.no_grad():
@@ -753,7 +752,10 @@ class _Scheduled:
         self.queues = queues
 
     def __call__(self) -> Any:
-        return self._target.run(self.queues, self._target.model.inputs)[0]
+        return self.with_inputs(self._target.model.inputs)
+
+    def with_inputs(self, leaves: List[Any]) -> Any:
+        return self._target.run(self.queues, leaves)[0]
 
     def traced(self) -> "Tuple[float, Trace]":
         """Time and trace of one run, in microseconds."""
@@ -827,12 +829,11 @@ class Fastest:
 
     Attributes:
         run: the fastest until now; None: nothing was measured.
-        owner: the target that it runs on.
         time: its time in microseconds.
     """
 
     def __init__(self, target: "Target") -> None:
-        self.target = self.owner = target
+        self.target = target
         self.run: Optional[Callable[[], Any]] = None
         self.time = math.inf
         self.__name__ = type(target).__name__
@@ -841,7 +842,7 @@ class Fastest:
         run, answer = self.target.measure(plan)
         time = answer[0] if isinstance(answer, tuple) else answer
         if time < self.time:
-            self.run, self.owner, self.time = run, self.target, time
+            self.run, self.time = run, time
         return answer
 
 
@@ -1020,8 +1021,7 @@ def accelerate(
     )
     assert fastest.run is not None
     runs = [target.plain(), fastest.run]
-    fastest.owner.check_other_inputs(runs[1])
+    target.check_other_inputs(runs[1])
     times = Times(*duel(target, runs))
     scheduled = times.scheduled < times.plain
-    owner = fastest.owner if scheduled else target
-    return Accelerated(owner, runs[scheduled], times, found, trials.tried, scheduled)
+    return Accelerated(target, runs[scheduled], times, found, trials.tried, scheduled)

@@ -18,6 +18,7 @@ if not hasattr(torch, "export") or not hasattr(torch.export, "export"):
     pytest.skip("this PyTorch has no torch.export", allow_module_level=True)
 
 import sked
+import sked.command
 import sked.torch as st
 from sked._queues import Queues
 from sked.command import FilePlan
@@ -565,6 +566,16 @@ def test_threads_give_the_same_result() -> None:
     target.close()
 
 
+def test_a_regrouped_target_gives_runs_to_the_first() -> None:
+    module, args = wired(5)
+    target = st.ThreadTarget(module, args, devices=2, repeats=1)
+    fine = target.regrouped(False)
+    run = fine.capture(AnyOrder(fine.program.preds, 2, 0))
+    target.check(run)
+    target.check_other_inputs(run)
+    target.close()
+
+
 def test_errors_on_threads_come_back() -> None:
     module, args = wired(4)
     target = st.ThreadTarget(module, args, devices=2)
@@ -618,7 +629,7 @@ def test_command(tmp_path: Any) -> None:
         "    class Net(torch.nn.Module):\n"
         "        def __init__(self):\n            super().__init__()\n"
         "            self.a, self.b = a, b\n"
-        "        def forward(self, x):\n            return self.a(x) + self.b(x)\n"
+        "        def forward(self, x):\n            return self.a(x).relu() + self.b(x)\n"
         "    return Net().eval(), (torch.ones(2, 4),)\n"
     )
     command = [sys.executable, "-m", "sked.command"]
@@ -631,6 +642,8 @@ def test_command(tmp_path: Any) -> None:
     )
     found = json.loads(done.stdout)
     assert found["time"] > 0 and {op["name"] for op in found["ops"]} == set(g.names)
+    assert sked.command.main(["graph", spec, graph, "--group", "views", "--repeats", "1"]) == 0
+    assert len(sked.read(graph)) == len(g) + 1  # relu is an op of its own
     wrong = subprocess.run(
         [*command, "torch", "net.txt", plan], stderr=subprocess.PIPE, check=False
     )
