@@ -1,4 +1,4 @@
-"""The networks of torch_real.py: at batch 1 none of their ops fills a large GPU."""
+"""The networks of torch_real.py."""
 
 from __future__ import annotations
 
@@ -229,10 +229,21 @@ class Branches(nn.Module):
         return torch.cat([branch(x) for branch in self.branches], 1)
 
 
-def networks(quick: bool) -> Dict[str, Callable[[], Tuple[Any, Tuple[Any, ...]]]]:
-    """Makers of modules and example inputs."""
-    image = lambda c, s: (torch.randn(1, c, s, s),)  # noqa: E731
-    if quick:
+Maker = Callable[[], Tuple[Any, Tuple[Any, ...]]]
+
+
+def image(channels: int, size: int) -> Tuple[Any, ...]:
+    return (torch.randn(1, channels, size, size),)
+
+
+def networks(size: str) -> Dict[str, Maker]:
+    """Makers of modules and example inputs.
+
+    Args:
+        size: "quick": tiny; "small": no op fills a large GPU; "large": as the inner layers of such
+            networks are at inputs of 224 to 512 pixels.
+    """
+    if size == "quick":
         return {
             "randomly wired": lambda: (RandomlyWired(8, 4), image(4, 8)),
             "NASNet-like": lambda: (NasNet(1, 4), image(4, 8)),
@@ -242,6 +253,26 @@ def networks(quick: bool) -> Dict[str, Callable[[], Tuple[Any, Tuple[Any, ...]]]
             "two towers": lambda: (Towers(8, 1), (torch.randn(1, 4, 8), torch.randn(1, 4, 8))),
             "LSTM stack": lambda: (LstmStack(8, 2), (torch.randn(3, 1, 8),)),
             "branches": lambda: (Branches(2, 2, 4), image(4, 8)),
+        }
+    if size == "large":
+        return {
+            "randomly wired": lambda: (RandomlyWired(60, 128), image(128, 56)),
+            "NASNet-like": lambda: (NasNet(6, 168), image(168, 42)),
+            "Inception-like": lambda: (
+                nn.Sequential(*(Inception(288) for _ in range(9))),
+                image(288, 35),
+            ),
+            "HRNet-like": lambda: (HighResolution(32, 4, 3), image(32, 128)),
+            "mixture of experts": lambda: (
+                nn.Sequential(*(Experts(1024, 16) for _ in range(4))),
+                (torch.randn(128, 1024),),
+            ),
+            "two towers": lambda: (
+                Towers(768, 4),
+                (torch.randn(1, 256, 768), torch.randn(1, 256, 768)),
+            ),
+            "LSTM stack": lambda: (LstmStack(1024, 4), (torch.randn(16, 1, 1024),)),
+            "branches": lambda: (Branches(8, 8, 128), image(128, 56)),
         }
     return {
         "randomly wired": lambda: (RandomlyWired(60, 64), image(64, 28)),

@@ -276,7 +276,7 @@ def print_curves(results: Sequence[Result]) -> None:
 def describe(a: argparse.Namespace) -> str:
     where = torch.cuda.get_device_name() if a.device == "cuda" else "CPU"
     return (
-        f"{where}; batch 1, {'half' if a.device == 'cuda' else 'single'} precision; "
+        f"{where}; {'large networks, ' if a.large else ''}batch 1, {'half' if a.device == 'cuda' else 'single'} precision; "
         f"{a.streams} {'streams' if a.device == 'cuda' else 'threads'}; "
         f"{a.measurements} measurements, {a.time_limit:g} s of scheduling; seed {a.seed}; "
         f"PyTorch {torch.__version__}, CUDA {torch.version.cuda}, "
@@ -324,7 +324,8 @@ def options() -> argparse.Namespace:
     add("--no-traces", action="store_true", help="the loop sees times without traces")
     add("--seed", type=int, default=0)
     add("--json", metavar="FILE", help="write all figures there, after every network")
-    add("--quick", action="store_true", help="small networks on CPU threads: does it run?")
+    add("--large", action="store_true", help="larger networks: single ops fill the GPU")
+    add("--quick", action="store_true", help="tiny networks on CPU threads: does it run?")
     a = parser.parse_args()
     for name, full, quick in (
         ("streams", ",".join(map(str, sked.torch.STREAMS)), "2"),
@@ -343,7 +344,7 @@ def options() -> argparse.Namespace:
 def main() -> int:
     a = options()
     torch.backends.cudnn.benchmark = True
-    makers = networks(a.quick)
+    makers = networks("quick" if a.quick else "large" if a.large else "small")
     chosen = a.networks.split(",") if a.networks else list(makers)
     unknown = [name for name in chosen if name not in makers]
     if unknown:
