@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import operator
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+    Union,
+)
 
 import torch
 import torch.fx
@@ -34,6 +47,10 @@ _COPIES = frozenset(["reshape", "flatten", "unflatten"])
 _FEW, _MANY = 3, 6
 # A first estimate of durations, as for ONNX models: FLOP and bytes per microsecond.
 _FLOP, _BYTES = 100e3, 10e3
+
+# How nodes become ops. True: light ops go with a producer or consumer; "tails": with a producer
+# alone; False: only views do.
+Group = Union[bool, str]
 
 # Bytes of the results of every op, and of every edge.
 Sizes = Tuple[List[int], Dict[Tuple[int, int], int]]
@@ -279,14 +296,14 @@ class _Groups:
             if len(busy) + len(self._busy(consumer)) <= _MANY:
                 self._join(group, consumer)
 
-    def join(self, light: bool) -> None:
-        """Views with their producers; with `light`, light ops with producers and consumers, too."""
+    def join(self, group: Group) -> None:
+        """Views with their producers, and light ops as `group` says."""
         for i in self.ops:
             if self.nodes[i].type in _VIEWS:
                 self._join_producer(i, always=True)
-            elif light and not _is_heavy(self.nodes[i]):
+            elif group and not _is_heavy(self.nodes[i]):
                 self._join_producer(i, always=False)
-        for i in reversed(self.ops if light else []):
+        for i in reversed(self.ops if group is True else []):
             self._join_consumer(self.of[i])
 
     def ordered(self) -> List[List[int]]:
@@ -355,7 +372,7 @@ class Program:
         self,
         name: str,
         reader: _Reader,
-        group: bool,
+        group: Group,
         flatten: Callable[[Sequence[Any], Dict[str, Any]], List[Any]],
         unflatten: Callable[[Any], Any],
     ) -> None:
@@ -368,14 +385,25 @@ class Program:
         self._output = reader.output
         self.flatten = flatten
         self._unflatten = unflatten
+        self._make_ops(group)
+
+    def _make_ops(self, group: Group) -> None:
+        if group not in (True, "tails", False):
+            raise ValueError(f"group is True, 'tails' or False, not {group!r}")
         groups = _Groups(self.nodes)
-        groups.join(light=group)
+        groups.join(group)
         self.ops = groups.ordered()
         self._op_of = {i: k for k, members in enumerate(self.ops) for i in members}
         main = [self._main(members) for members in self.ops]
         self.names = [self.nodes[i].name for i in main]
         self.types = [self.nodes[i].type for i in main]
         self.preds = [self._read_by(k) for k in range(len(self.ops))]
+
+    def regrouped(self, group: Group) -> "Program":
+        """The same nodes, joined to ops in another way."""
+        other = copy.copy(self)
+        other._make_ops(group)
+        return other
 
     def _main(self, members: List[int]) -> int:
         """The node that an op is called after: the first heavy one, else the last that computes."""
@@ -397,12 +425,13 @@ class Program:
         module: Any,
         args: Sequence[Any],
         kwargs: Optional[Dict[str, Any]] = None,
-        group: bool = True,
+        group: Group = True,
     ) -> "Program":
         """An ExportedProgram, a torch.fx.GraphModule, or a module, which torch.export traces.
 
         Args:
-            group: light ops go with a producer or consumer; else only views do.
+            group: True: light ops go with a producer or consumer; "tails": with a producer alone;
+                False: only views do.
 
         Raises:
             Unsupported: the module changes its buffers or inputs.
@@ -416,7 +445,7 @@ class Program:
         return cls.from_exported(exported, group, type(module).__name__)
 
     @classmethod
-    def from_exported(cls, exported: Any, group: bool = True, name: str = "torch") -> "Program":
+    def from_exported(cls, exported: Any, group: Group = True, name: str = "torch") -> "Program":
         """A torch.export.ExportedProgram."""
         module = torch.nn.Module()
         if any(_writes(node, module) for node in exported.graph.nodes):
@@ -455,7 +484,7 @@ class Program:
         return {placeholder: stored[name] for placeholder, name in names.items()}
 
     @classmethod
-    def _from_graph_module(cls, module: torch.fx.GraphModule, group: bool) -> "Program":
+    def _from_graph_module(cls, module: torch.fx.GraphModule, group: Group) -> "Program":
         _refuse_writes(
             module.graph, module, "trace it with torch.export, which removes such writes"
         )

@@ -15,9 +15,11 @@ import importlib.util
 import json
 import os
 import sys
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
+
+_GROUPS: Dict[str, Union[bool, str]] = {"light": True, "tails": "tails", "views": False}
 
 
 class FilePlan:
@@ -124,7 +126,8 @@ def _torch_target(a: argparse.Namespace, devices: int) -> Any:
     on_gpu = any(getattr(x, "is_cuda", False) for x in args)
     backend = a.backend or ("cuda" if on_gpu else "cpu")
     kind = runtime.CudaTarget if backend == "cuda" else runtime.ThreadTarget
-    return kind(module, args, kwargs, devices=devices, group=not a.no_group, repeats=a.repeats)
+    group = _GROUPS[a.group]
+    return kind(module, args, kwargs, devices=devices, group=group, repeats=a.repeats)
 
 
 def _write_graph(a: argparse.Namespace) -> Dict[str, Any]:
@@ -174,7 +177,13 @@ def _parser() -> argparse.ArgumentParser:
         each.add_argument(
             "--backend", choices=["cuda", "cpu"], help="default: where the inputs are"
         )
-        each.add_argument("--no-group", action="store_true", help="light ops are ops of their own")
+        each.add_argument(
+            "--group",
+            choices=list(_GROUPS),
+            default="light",
+            help="what goes with other ops: light ops, those behind a producer, only views "
+            "(default: light)",
+        )
     graph.add_argument("graph", help="the file to write")
     onnx.add_argument("model", help="an ONNX model")
     onnx.add_argument("--inputs", metavar="FILE.npz", help="inputs by name (default: random)")

@@ -12,7 +12,9 @@ as are the durations of the graphs.
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
+import math
 import statistics
 import time
 from typing import (
@@ -41,14 +43,14 @@ from torch.utils import _pytree as pytree
 
 from ._queues import PlanLike, Queues, Step
 from ._threads import Crew, Job
-from ._torch_program import Program, Sizes, Unsupported, Value
+from ._torch_program import Group, Program, Sizes, Unsupported, Value
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ._call import ProgressFunction
     from ._graph import Graph
-    from ._robust import RobustResult
+    from ._robust import Measurement, RobustResult
 
     Trace = Tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -78,6 +80,9 @@ _cuda: Any = torch.cuda  # not all of it has types
 _CHUNK = 64
 # Runs of a CUDA graph between two events: launching one takes about as long as a small graph runs.
 _INNER = 5
+# What `accelerate` tries, the most promising first.
+GROUPS: Tuple[Group, ...] = ("tails", False, True)
+STREAMS: Tuple[int, ...] = (8, 6, 12, 16)
 
 
 class Mismatch(RuntimeError):
@@ -137,7 +142,7 @@ class _Model:
     """A module, its program, inputs of its own and what it makes of them."""
 
     def __init__(
-        self, module: Any, args: Sequence[Any], kwargs: Optional[Dict[str, Any]], group: bool
+        self, module: Any, args: Sequence[Any], kwargs: Optional[Dict[str, Any]], group: Group
     ) -> None:
         self.eager = _eager(module)
         self.program = Program.from_module(module, args, kwargs, group)
@@ -156,12 +161,22 @@ class _Model:
                 raise Unsupported(
                     f"the module is random: twice the same input, but {error}"
                 ) from error
-            values = self.program.run(self.inputs)
-            compare(self.program.result(values), self.reference)
-            self.memory = self.program.memory(values)
-            self.sizes = self.program.sizes(values)
+        self._run_program()
         if not self.program.ops:
             raise Unsupported("the module computes nothing")
+
+    def _run_program(self) -> None:
+        with torch.no_grad():
+            values = self.program.run(self.inputs)
+        compare(self.program.result(values), self.reference)
+        self.memory = self.program.memory(values)
+        self.sizes = self.program.sizes(values)
+
+    def regrouped(self, group: Group) -> "_Model":
+        other = copy.copy(self)
+        other.program = self.program.regrouped(group)
+        other._run_program()
+        return other
 
     def run_eager(self, leaves: Optional[List[Any]] = None) -> Any:
         return self.run_with(self.eager, leaves)
@@ -215,6 +230,7 @@ class StreamRun:
 
     Args:
         cuda: `torch.cuda`, or what stands in for it in tests.
+        marks: records when the ops begin and end; None: nothing does.
     """
 
     def __init__(
@@ -224,18 +240,22 @@ class StreamRun:
         inputs: Sequence[Any],
         streams: Sequence[Any],
         cuda: Any,
+        marks: "Optional[Marks]" = None,
     ) -> None:
         self.program = program
         self.memory = memory
         self.values = program.begin(inputs)
         self.streams = streams
         self.cuda = cuda
+        self._marks = marks
         self._event: Dict[int, Any] = {}
         self._fork: Any = None
         self._begun: Set[int] = {0}
 
     def issue(self, queues: Queues) -> Any:
         """Issues all steps and returns the result of the module."""
+        if self._marks is not None:
+            self._marks.begin(self.streams[0])
         self._fork = self._record(self.streams[0])
         for step in queues.steps:
             self._issue_step(step)
@@ -261,10 +281,76 @@ class StreamRun:
             stream.wait_event(self._event[op])
         for value in step.frees:
             self.free(value)
+        if self._marks is not None:
+            self._marks.start(step, stream)
         with self.cuda.stream(stream):
             self.program.run_op(step.op, self.values)
+        if self._marks is not None:
+            self._marks.finish(step, stream)
         if step.signals:
             self._event[step.op] = self._record(stream)
+
+
+class Marks:
+    """Timing events inside a CUDA graph; every replay records them anew.
+
+    An op that waits for nobody begins where the one before it on its stream ended: events cost
+    about as much as a small kernel.
+    """
+
+    def __init__(self, ops: int, cuda: Any) -> None:
+        self._cuda = cuda
+        self._zero: Any = None
+        self._start: List[Any] = [None] * ops
+        self._finish: List[Any] = [None] * ops
+        self._last: Dict[int, Any] = {}
+
+    def begin(self, stream: Any) -> None:
+        self._zero = self._last[0] = self._record(stream)
+
+    def start(self, step: Step, stream: Any) -> None:
+        known = None if step.waits else self._last.get(step.device)
+        self._start[step.op] = known or self._record(stream)
+
+    def finish(self, step: Step, stream: Any) -> None:
+        self._finish[step.op] = self._last[step.device] = self._record(stream)
+
+    def _record(self, stream: Any) -> Any:
+        event = self._cuda.Event(enable_timing=True, external=True)
+        event.record(stream)
+        return event
+
+    def read(self) -> "Trace":
+        """Start and finish of every op in the last replay, in microseconds."""
+        start, finish = (
+            np.array([1e3 * self._zero.elapsed_time(e) if e is not self._zero else 0.0 for e in x])
+            for x in (self._start, self._finish)
+        )
+        return start, finish
+
+
+def _without(durations: "NDArray[np.float64]", cost: float) -> "NDArray[np.float64]":
+    """Durations less what an event costs; something always stays."""
+    net: "NDArray[np.float64]" = np.maximum(durations - cost, 0.1 * durations)
+    return net
+
+
+def contract(
+    queues: Queues, preds: Sequence[Sequence[int]], trace: "Trace", cost: float
+) -> "Trace":
+    """A trace without the cost of the events that made it: ops and waits get shorter by it."""
+    start, finish = trace
+    took = _without(finish - start, cost)
+    begins, ends = np.zeros_like(start), np.zeros_like(finish)
+    last: Dict[int, int] = {}
+    for step in queues.steps:
+        before = [*preds[step.op], *([last[step.device]] if step.device in last else [])]
+        waited = start[step.op] - max((finish[p] for p in before), default=0.0)
+        waited = max(0.0, waited - (cost if step.waits else 0.0))
+        begins[step.op] = max((ends[p] for p in before), default=0.0) + waited
+        ends[step.op] = begins[step.op] + took[step.op]
+        last[step.device] = step.op
+    return begins, ends
 
 
 class _Captured:
@@ -279,19 +365,46 @@ class _Captured:
         return self.result
 
 
+def _can_trace() -> bool:
+    """Can this PyTorch record events inside a graph?"""
+    try:
+        _cuda.Event(enable_timing=True, external=True)
+    except TypeError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _own_workspaces() -> Iterator[None]:
+    """A capture takes workspaces of cuBLAS from the memory of its own graph.
+
+    PyTorch keeps one for each stream. Graphs that share them with others would read memory that is
+    gone once somebody clears them, as torch.compile does.
+    """
+    clear = getattr(torch._C, "_cuda_clearCublasWorkspaces", lambda: None)
+    clear()
+    try:
+        yield
+    finally:
+        clear()
+
+
 class CudaTarget:
     """Runs a module by a plan as one CUDA graph over several streams.
 
-    Call it with a plan, and it gives the time in microseconds: a target for `sked.robust`. Every
-    plan is checked against the eager result.
+    Call it with a plan, and it gives the time in microseconds and, where PyTorch can record events
+    inside a graph, a trace: a target for `sked.robust`. Every plan is checked against the eager
+    result.
 
     Args:
         module: a module on a GPU, an ExportedProgram or a GraphModule.
         args: example inputs.
         kwargs: example inputs by name.
         devices: streams.
-        group: light ops go with a producer or consumer.
+        group: True: light ops go with a producer or consumer; "tails": with a producer alone;
+            False: only views do.
         repeats: timed runs of a plan, five replays each; the median counts.
+        traces: whether a trace is made where it can be.
     """
 
     def __init__(
@@ -301,14 +414,17 @@ class CudaTarget:
         kwargs: Optional[Dict[str, Any]] = None,
         *,
         devices: int = 8,
-        group: bool = True,
+        group: Group = True,
         repeats: int = 10,
+        traces: bool = True,
     ) -> None:
         self.devices = devices
         self.repeats = repeats
+        self.traces = traces and _can_trace()
         self.streams = [_cuda.Stream() for _ in range(devices)]
         self.model = _Model(module, args, kwargs, group)
         self.program = self.model.program
+        self._event_cost = 0.0
         self._warm_up()
 
     def _warm_up(self) -> None:
@@ -321,8 +437,28 @@ class CudaTarget:
                     self.program.run(self.model.inputs)
                 stream.synchronize()
 
+    def regrouped(self, group: Group) -> "CudaTarget":
+        """The same module and streams, with ops joined in another way."""
+        other = copy.copy(self)
+        other.model = self.model.regrouped(group)
+        other.program = other.model.program
+        return other
+
     def profile(self, repeats: int = 7) -> List[float]:
-        """Durations in microseconds: medians between CUDA events, while the GPU has work queued."""
+        """Durations in microseconds on one stream: between events, without what these cost."""
+        plan = _InOrder(len(self.program.ops))
+        total = statistics.median(self.times(self.capture(plan), repeats))
+        if _can_trace():
+            start, finish = self._marked(plan)
+            found = finish - start
+        else:
+            found = self._between_events(repeats)
+        self._event_cost = max(0.0, (found.sum() - total) / len(found))
+        net = _without(found, self._event_cost)
+        return [float(x) for x in net * (total / net.sum())]
+
+    def _between_events(self, repeats: int) -> "NDArray[np.float64]":
+        """Medians of runs without a graph, while the GPU has work queued."""
         samples: List[List[float]] = [[] for _ in self.program.ops]
         sleep = 20_000_000  # cycles, about 10 ms
         with torch.no_grad():
@@ -331,7 +467,7 @@ class CudaTarget:
                 for first in range(0, len(samples), _CHUNK):
                     chunk = range(first, min(first + _CHUNK, len(samples)))
                     sleep = self._profile_chunk(chunk, values, samples, sleep)
-        return [statistics.median(x) for x in samples]
+        return np.array([statistics.median(x) for x in samples])
 
     def _profile_chunk(
         self, chunk: range, values: List[Any], samples: List[List[float]], sleep: int
@@ -350,11 +486,37 @@ class CudaTarget:
             samples[op].append(1e3 * events[k].elapsed_time(events[k + 1]))
         return max(20_000_000, int(4e9 * host))
 
-    def capture(self, plan: PlanLike) -> _Captured:
+    def capture(self, plan: PlanLike, marks: Optional[Marks] = None) -> _Captured:
         """The plan as a CUDA graph."""
         queues = self.model.queues(plan, self.devices)
-        run = StreamRun(self.program, self.model.memory, self.model.inputs, self.streams, _cuda)
+        run = StreamRun(
+            self.program, self.model.memory, self.model.inputs, self.streams, _cuda, marks
+        )
         return self._capture(lambda: run.issue(queues))
+
+    def _marked(self, plan: PlanLike) -> "Trace":
+        """Start and finish of every op of a graph with events inside, means of several replays."""
+        marks = Marks(len(self.program.ops), _cuda)
+        run = self.capture(plan, marks)
+        found = []
+        for _ in range(self.repeats):
+            for _ in range(_INNER):
+                run()
+            _cuda.synchronize()
+            found.append(marks.read())
+        start, finish = np.mean(found, axis=0)
+        return start, finish
+
+    def trace(self, plan: PlanLike, time: float) -> "Trace":
+        """Start and finish of every op in microseconds in a run of so many.
+
+        Events inside a graph take time. What they cost (see `profile`) is taken out of every op and
+        every wait, and the rest is scaled to the time of the graph without them.
+        """
+        queues = self.model.queues(plan, self.devices)
+        start, finish = contract(queues, self.program.preds, self._marked(plan), self._event_cost)
+        scale = time / finish.max()
+        return scale * start, scale * finish
 
     def plain(self) -> _Captured:
         """The eager module as a CUDA graph on one stream."""
@@ -363,7 +525,7 @@ class CudaTarget:
     def _capture(self, issue: Callable[[], Any]) -> _Captured:
         graph = _cuda.CUDAGraph()
         _cuda.synchronize()
-        with torch.no_grad(), _cuda.graph(graph, stream=self.streams[0]):
+        with _own_workspaces(), torch.no_grad(), _cuda.graph(graph, stream=self.streams[0]):
             result = issue()
         return _Captured(graph, result)
 
@@ -407,10 +569,15 @@ class CudaTarget:
                 for x, old in zip(own, before):
                     x.copy_(old)
 
-    def __call__(self, plan: PlanLike) -> float:
+    def measure(self, plan: PlanLike) -> "Tuple[_Captured, Measurement]":
+        """The plan as a CUDA graph, and its time in microseconds with a trace where there is one."""
         run = self.capture(plan)
         self.check(run)
-        return statistics.median(self.times(run, self.repeats))
+        time = statistics.median(self.times(run, self.repeats))
+        return run, ((time, self.trace(plan, time)) if self.traces else time)
+
+    def __call__(self, plan: PlanLike) -> "Measurement":
+        return self.measure(plan)[1]
 
     def make(self, run: Callable[[], Any]) -> Callable[[List[Any]], Any]:
         """A function of new inputs: they are copied to where the graph reads them."""
@@ -451,7 +618,8 @@ class ThreadTarget:
         args: example inputs.
         kwargs: example inputs by name.
         devices: threads.
-        group: light ops go with a producer or consumer.
+        group: True: light ops go with a producer or consumer; "tails": with a producer alone;
+            False: only views do.
         repeats: timed runs of a plan; the median counts.
     """
 
@@ -462,7 +630,7 @@ class ThreadTarget:
         kwargs: Optional[Dict[str, Any]] = None,
         *,
         devices: int = 2,
-        group: bool = True,
+        group: Group = True,
         repeats: int = 10,
     ) -> None:
         self.devices = devices
@@ -476,6 +644,13 @@ class ThreadTarget:
     def close(self) -> None:
         """Ends the threads."""
         self._crew.close()
+
+    def regrouped(self, group: Group) -> "ThreadTarget":
+        """The same module and threads, with ops joined in another way."""
+        other = copy.copy(self)
+        other.model = self.model.regrouped(group)
+        other.program = other.model.program
+        return other
 
     def profile(self, repeats: int = 7) -> List[float]:
         """Durations of the ops in microseconds: medians of runs on one thread."""
@@ -528,12 +703,16 @@ class ThreadTarget:
         with torch.no_grad():
             compare(self.make(run)(leaves), self.model.run_eager(leaves))
 
-    def __call__(self, plan: PlanLike) -> "Tuple[float, Trace]":
+    def measure(self, plan: PlanLike) -> "Tuple[_Scheduled, Measurement]":
+        """The plan as something that can run, and its time in microseconds with a trace."""
         run = self.capture(plan)
         self.check(run)
         traces = [run.traced() for _ in range(self.repeats)]
         middle = statistics.median(t for t, _ in traces)
-        return middle, min(traces, key=lambda x: abs(x[0] - middle))[1]
+        return run, (middle, min(traces, key=lambda x: abs(x[0] - middle))[1])
+
+    def __call__(self, plan: PlanLike) -> "Measurement":
+        return self.measure(plan)[1]
 
     def run(self, queues: Queues, inputs: Sequence[Any]) -> "Tuple[Any, Trace]":
         """The result of one run with these inputs, and its trace."""
@@ -548,8 +727,7 @@ class ThreadTarget:
     def make(self, run: Callable[[], Any]) -> Callable[[List[Any]], Any]:
         """A function of new inputs."""
         if isinstance(run, _Scheduled):
-            queues = run.queues
-            return lambda leaves: self.run(queues, leaves)[0]
+            return run.with_inputs
 
         def call(leaves: List[Any]) -> Any:
             with torch.no_grad():
@@ -574,7 +752,10 @@ class _Scheduled:
         self.queues = queues
 
     def __call__(self) -> Any:
-        return self._target.run(self.queues, self._target.model.inputs)[0]
+        return self.with_inputs(self._target.model.inputs)
+
+    def with_inputs(self, leaves: List[Any]) -> Any:
+        return self._target.run(self.queues, leaves)[0]
 
     def traced(self) -> "Tuple[float, Trace]":
         """Time and trace of one run, in microseconds."""
@@ -584,8 +765,10 @@ class _Scheduled:
 
 # ---------------------------------------------------------------------- the whole
 
+Target = Union[CudaTarget, ThreadTarget]
 
-def graph_of(target: "Union[CudaTarget, ThreadTarget]", durations: Sequence[float]) -> "Graph":
+
+def graph_of(target: "Target", durations: Sequence[float]) -> "Graph":
     """The ops of a target as a graph with these durations."""
     return _graph(target.program, durations, target.model.sizes)
 
@@ -603,7 +786,7 @@ def _graph(program: Program, durations: Sequence[float], sizes: Sizes) -> "Graph
 
 
 def from_exported(
-    exported: Any, inputs: Optional[Sequence[Any]] = None, group: bool = True
+    exported: Any, inputs: Optional[Sequence[Any]] = None, group: Group = True
 ) -> "Graph":
     """The graph of an ExportedProgram or a torch.fx.GraphModule, with estimated durations.
 
@@ -613,7 +796,8 @@ def from_exported(
     Args:
         exported: the program.
         inputs: of a GraphModule that does not say how large its tensors are; it runs once.
-        group: light ops go with a producer or consumer; else only views do.
+        group: True: light ops go with a producer or consumer; "tails": with a producer alone;
+            False: only views do.
     """
     program = Program.from_module(exported, inputs or (), group=group)
     values = None
@@ -637,6 +821,96 @@ class Times(NamedTuple):
     scheduled: float
 
 
+class Fastest:
+    """A target that keeps what ran fastest: the same plan captured again may take longer.
+
+    Args:
+        target: what measures; it may be changed.
+
+    Attributes:
+        run: the fastest until now; None: nothing was measured.
+        time: its time in microseconds.
+    """
+
+    def __init__(self, target: "Target") -> None:
+        self.target = target
+        self.run: Optional[Callable[[], Any]] = None
+        self.time = math.inf
+        self.__name__ = type(target).__name__
+
+    def __call__(self, plan: PlanLike) -> "Measurement":
+        run, answer = self.target.measure(plan)
+        time = answer[0] if isinstance(answer, tuple) else answer
+        if time < self.time:
+            self.run, self.time = run, time
+        return answer
+
+
+class Trial(NamedTuple):
+    """A list schedule that was measured to choose grouping and number of streams or threads.
+
+    Attributes:
+        group: how nodes were joined to ops.
+        devices: streams or threads.
+        ops: how many there are.
+        time: in microseconds.
+    """
+
+    group: Group
+    devices: int
+    ops: int
+    time: float
+
+
+class Trials:
+    """Chooses grouping and number of streams or threads: a list schedule of each is measured.
+
+    The groupings are tried with the first number of devices, then the best of them with the others.
+
+    Args:
+        fastest: what measures.
+        groups: groupings to try; one that gives the same ops as another is left out.
+        counts: numbers of devices to try.
+        most: measurements, at least one.
+
+    Attributes:
+        tried: all trials.
+        best: the one that won.
+        target: with the grouping that won.
+        graph: its ops, measured.
+    """
+
+    def __init__(
+        self, fastest: Fastest, groups: Sequence[Group], counts: Sequence[int], most: int
+    ) -> None:
+        self._fastest = fastest
+        self._most = max(1, most)
+        self.tried: List[Trial] = []
+        self.best = Trial(groups[0], counts[0], 0, math.inf)
+        self.target = base = fastest.target
+        self.graph: "Graph"
+        seen: List[Any] = []
+        for group in groups:
+            target = base.regrouped(group)
+            if target.program.ops not in seen and len(self.tried) < self._most:
+                seen.append(target.program.ops)
+                self._try(group, target, graph_of(target, target.profile()), counts[0])
+        for count in counts[1:]:
+            if len(self.tried) < self._most:
+                self._try(self.best.group, self.target, self.graph, count)
+        fastest.target = self.target
+
+    def _try(self, group: Group, target: "Target", graph: "Graph", count: int) -> None:
+        from ._run import schedule
+
+        self._fastest.target = target
+        answer = self._fastest(schedule(graph, count, method="list").schedule)
+        time = answer[0] if isinstance(answer, tuple) else answer
+        self.tried.append(Trial(group, count, len(target.program.ops), time))
+        if time < self.best.time:
+            self.best, self.target, self.graph = self.tried[-1], target, graph
+
+
 class Accelerated:
     """A module that runs by the fastest schedule, or as it was where no schedule is faster.
 
@@ -646,21 +920,24 @@ class Accelerated:
     Attributes:
         times: of both in the final comparison.
         scheduled: whether it runs by the schedule.
-        robust: how the schedule was found.
+        trials: how grouping and number of streams or threads were chosen.
+        robust: what the loop found with them.
     """
 
     def __init__(
         self,
-        target: "Union[CudaTarget, ThreadTarget]",
+        target: "Target",
         run: Callable[[], Any],
         times: Times,
         robust: "RobustResult",
+        trials: Sequence[Trial],
         scheduled: bool,
     ) -> None:
         self._target = target
         self._call = target.make(run)
         self.times = times
         self.robust = robust
+        self.trials = list(trials)
         self.scheduled = scheduled
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -672,9 +949,7 @@ class Accelerated:
         return f"<sked.torch.Accelerated: plain {plain:.1f} us, scheduled {best:.1f} us, {kept}>"
 
 
-def duel(
-    target: "Union[CudaTarget, ThreadTarget]", runs: Sequence[Callable[[], Any]], rounds: int = 15
-) -> List[float]:
+def duel(target: "Target", runs: Sequence[Callable[[], Any]], rounds: int = 15) -> List[float]:
     """Medians of several runs, in turns so that a slow phase of the machine meets all of them."""
     found: List[List[float]] = [[] for _ in runs]
     for _ in range(rounds):
@@ -693,25 +968,27 @@ def accelerate(
     time_limit: float = 10.0,
     seed: int = 0,
     backend: Optional[str] = None,
-    group: bool = True,
+    group: Optional[Group] = None,
     progress: "Optional[ProgressFunction]" = None,
 ) -> Accelerated:
     """A module that gives the same results faster, for inputs of the same shapes.
 
-    Op durations are profiled, `sked.robust` measures schedules, and the best one meets the plain
-    CUDA graph (on CPU
-    threads: the eager module) in a final comparison in turns. The faster one is returned.
+    List schedules are measured to choose how small ops are and how many streams there are. With
+    these `sked.robust` measures further schedules. The fastest of all meets the plain CUDA graph
+    (on CPU threads: the eager module) in a final comparison in turns. The faster one is returned.
 
     Args:
         module: in eval mode; or an ExportedProgram, or a torch.fx.GraphModule.
         args: example inputs.
         kwargs: example inputs by name.
-        devices: streams or threads; None: 8 streams, or as many threads as PyTorch uses.
+        devices: streams or threads; None: 6 to 16 streams are tried, or as many threads as PyTorch
+            uses.
         measurements: schedules to measure.
         time_limit: seconds of scheduling; measuring is not counted.
         seed: of the random numbers.
         backend: "cuda" or "cpu"; None: where the inputs are.
-        group: light ops go with a producer or consumer; else only views do.
+        group: True: light ops go with a producer or consumer; "tails": with a producer alone;
+            False: only views do; None: all three are tried.
         progress: is told where the run stands.
 
     Raises:
@@ -727,21 +1004,24 @@ def accelerate(
     if backend not in ("cuda", "cpu"):
         raise ValueError(f"the backend is 'cuda' or 'cpu', not {backend!r}")
     kind = CudaTarget if backend == "cuda" else ThreadTarget
-    count = devices or (8 if backend == "cuda" else torch.get_num_threads())
-    target = kind(module, args, kwargs, devices=count, group=group)
-    graph = graph_of(target, target.profile())
+    counts = STREAMS if backend == "cuda" else (torch.get_num_threads(),)
+    counts = counts if devices is None else (devices,)
+    groups = GROUPS if group is None else (group,)
+    target = kind(module, args, kwargs, devices=max(counts), group=groups[0])
+    fastest = Fastest(target)
+    trials = Trials(fastest, groups, counts, measurements // 4)
     found = robust(
-        graph,
-        count,
-        target=target,
-        measurements=measurements,
+        trials.graph,
+        trials.best.devices,
+        target=fastest,
+        measurements=max(1, measurements - len(trials.tried)),
         time_limit=time_limit,
         seed=seed,
         progress=progress,
     )
-    runs = [target.plain(), target.capture(found.schedule)]
-    target.check(runs[1])
+    assert fastest.run is not None
+    runs = [target.plain(), fastest.run]
     target.check_other_inputs(runs[1])
     times = Times(*duel(target, runs))
     scheduled = times.scheduled < times.plain
-    return Accelerated(target, runs[scheduled], times, found, scheduled)
+    return Accelerated(target, runs[scheduled], times, found, trials.tried, scheduled)

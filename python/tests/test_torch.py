@@ -18,6 +18,7 @@ if not hasattr(torch, "export") or not hasattr(torch.export, "export"):
     pytest.skip("this PyTorch has no torch.export", allow_module_level=True)
 
 import sked
+import sked.command
 import sked.torch as st
 from sked._queues import Queues
 from sked.command import FilePlan
@@ -84,6 +85,42 @@ def test_groups_are_a_graph_of_the_heavy_ops() -> None:
         assert all(p < i for i, list_ in enumerate(each.preds) for p in list_)
         with torch.no_grad():
             st.compare(each.result(each.run(list(args))), module(*args))
+
+
+def test_groupings() -> None:
+    module, args = wired()
+    ops = {group: st.Program.from_module(module, args, group=group).ops for group in st.GROUPS}
+    assert len(ops[True]) < len(ops["tails"]) < len(ops[False])
+    program = st.Program.from_module(module, args)
+    for group in st.GROUPS:
+        again = program.regrouped(group)
+        assert again.ops == ops[group] and program.ops == ops[True]
+        with torch.no_grad():
+            st.compare(again.result(again.run(list(args))), module(*args))
+    with pytest.raises(ValueError, match="group is True, 'tails' or False, not 'heads'"):
+        program.regrouped("heads")
+
+
+def test_trials_choose_what_is_fastest() -> None:
+    module, args = wired(6)
+    target = st.ThreadTarget(module, args, devices=3, repeats=1)
+    asked = []
+
+    class Invented(st.Fastest):
+        def __call__(self, plan: Any) -> Any:
+            super().__call__(plan)
+            devices = len(plan.problem.machine)
+            asked.append((len(self.target.program.ops), devices))
+            return 100 - len(self.target.program.ops) + (0 if devices == 2 else 10)
+
+    fastest = Invented(target)
+    trials = st.Trials(fastest, st.GROUPS, (3, 2), 9)
+    fine = max(len(target.regrouped(group).program.ops) for group in st.GROUPS)
+    assert trials.best.group is False and trials.best.devices == 2 and trials.best.ops == fine
+    assert asked == [(t.ops, t.devices) for t in trials.tried] and len(asked) == 4
+    assert len(trials.graph) == fine and fastest.target is trials.target
+    assert len(st.Trials(st.Fastest(target), st.GROUPS, (3, 2), 0).tried) == 1
+    target.close()
 
 
 def test_memory_of_views_belongs_to_who_made_it() -> None:
@@ -241,10 +278,31 @@ class Event:
         self.recorded, self.seen = True, set(stream.seen)
 
 
+class TimedEvent(Event):
+    """Half a millisecond after the event before it."""
+
+    clock = 0.0
+
+    def __init__(self, enable_timing: bool = False, external: bool = False) -> None:
+        super().__init__()
+        self.timed, self.time = enable_timing, 0.0
+
+    def record(self, stream: Any = None) -> None:
+        if stream is not None:
+            super().record(stream)
+        if self.timed:
+            TimedEvent.clock += 0.5
+            self.time = TimedEvent.clock
+
+    def elapsed_time(self, end: "TimedEvent") -> float:
+        assert self.timed and end.timed
+        return end.time - self.time
+
+
 class Cuda:
     """In place of torch.cuda: ops run at once, and are checked against what their stream knows."""
 
-    Event = Event
+    Event = TimedEvent
 
     def __init__(self, streams: int) -> None:
         self.streams = [Stream() for _ in range(streams)]
@@ -260,8 +318,10 @@ class Cuda:
 class Checked(st.StreamRun):
     """Checks every op, and every value that is dropped."""
 
-    def __init__(self, program: Any, memory: Any, inputs: Any, cuda: Cuda) -> None:
-        super().__init__(program, memory, inputs, cuda.streams, cuda)
+    def __init__(
+        self, program: Any, memory: Any, inputs: Any, cuda: Cuda, marks: Any = None
+    ) -> None:
+        super().__init__(program, memory, inputs, cuda.streams, cuda, marks)
         self.home: Dict[int, Stream] = {}
         self.freed: Set[int] = set()
         self.ops = program
@@ -307,6 +367,36 @@ def test_streams_keep_every_edge_and_all_memory(group: bool) -> None:
     assert freed > 0
 
 
+def test_marks_stand_where_ops_begin_and_end() -> None:
+    module, args = wired()
+    model = st._Model(module, args, None, True)
+    ops = range(len(model.program.ops))
+    for seed in range(6):
+        devices, cuda = 1 + seed % 3, Cuda(1 + seed % 3)
+        marks = st.Marks(len(ops), cuda)
+        queues = model.queues(AnyOrder(model.program.preds, devices, seed), devices)
+        with torch.no_grad():
+            Checked(model.program, model.memory, model.inputs, cuda, marks).issue(queues)
+        for i in ops:
+            begins, ends = marks._start[i].seen, marks._finish[i].seen
+            assert i not in begins and set(model.program.preds[i]) <= begins
+            assert ends == begins | {i}  # nothing else on the stream in between
+        start, finish = marks.read()
+        assert (finish > start).all() and start.min() >= 0
+
+
+def test_the_cost_of_events_is_taken_out() -> None:
+    preds: List[List[int]] = [[], [0], [0], [1, 2]]
+    queues = Queues(preds, [0, 0, 1, 0], [0, 1, 2, 3], 2)
+    start, finish = np.array([0.0, 6, 8, 16]), np.array([6.0, 12, 13, 20])
+    begins, ends = st.contract(queues, preds, (start, finish), 1.0)
+    # Op 1 follows at once; ops 2 and 3 wait 2 and 3 after what they need, of which 1 is an event's.
+    assert begins.tolist() == [0, 5, 6, 12] and ends.tolist() == [5, 10, 10, 15]
+    same = st.contract(queues, preds, (start, finish), 0.0)
+    assert same[0].tolist() == start.tolist() and same[1].tolist() == finish.tolist()
+    assert (st.contract(queues, preds, (start, finish), 100.0)[1] > 0).all()
+
+
 def test_the_check_finds_missing_waits() -> None:
     module, args = wired()
     model = st._Model(module, args, None, True)
@@ -338,18 +428,6 @@ def test_the_check_finds_memory_dropped_too_early() -> None:
         Checked(model.program, model.memory, model.inputs, Cuda(3)).issue(queues)
 
 
-class TimedEvent(Event):
-    def __init__(self, enable_timing: bool = False) -> None:
-        super().__init__()
-
-    def record(self, stream: Any = None) -> None:
-        if stream is not None:
-            super().record(stream)
-
-    def elapsed_time(self, end: "TimedEvent") -> float:
-        return 0.5
-
-
 class Graph:
     """What was captured has run already, and replaying changes nothing."""
 
@@ -362,7 +440,6 @@ class Graph:
 class WholeCuda(Cuda):
     """Enough of torch.cuda to run a target on it."""
 
-    Event = TimedEvent
     CUDAGraph = Graph
 
     def __init__(self) -> None:
@@ -389,9 +466,17 @@ def test_cuda_target_without_a_gpu(monkeypatch: Any) -> None:
     monkeypatch.setattr(st, "_cuda", WholeCuda())
     module, args = wired(6)
     target = st.CudaTarget(module, args, devices=3, repeats=4)
-    assert target.profile(2) == [500.0] * len(target.program.ops)
+    ops = len(target.program.ops)
+    assert target.profile(2) == pytest.approx([100 / ops] * ops)  # five replays in 0.5 ms
+    assert target._event_cost == pytest.approx(500 - 100 / ops)
+    monkeypatch.setattr(st, "_can_trace", lambda: False)  # an older PyTorch
+    assert target.profile(2) == pytest.approx([100 / ops] * ops)
+    monkeypatch.undo()
+    monkeypatch.setattr(st, "_cuda", WholeCuda())
     for seed in range(4):
-        assert target(AnyOrder(target.program.preds, 3, seed)) == 100.0  # five replays in 0.5 ms
+        time, (start, finish) = target(AnyOrder(target.program.preds, 3, seed))
+        assert time == 100.0 and finish.max() == time  # five replays in 0.5 ms
+        assert start.shape == finish.shape == (len(target.program.ops),)
     run, inputs = target.capture(AnyOrder(target.program.preds, 3, 0)), target.model.inputs
     with pytest.raises(st.Mismatch):  # a graph that keeps the first inputs, as replaying here does
         target.check_other_inputs(run)
@@ -412,6 +497,57 @@ def test_cuda_target_without_a_gpu(monkeypatch: Any) -> None:
         target(AnyOrder(target.program.preds, 3, 0))
 
 
+gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+
+
+def to_gpu(module: Any, args: Any) -> Any:
+    return module.cuda().half(), tuple(x.cuda().half() for x in args)
+
+
+@gpu
+@pytest.mark.parametrize("group", [True, False])
+def test_any_plan_on_a_gpu(group: bool) -> None:
+    module, args = to_gpu(*wired())
+    target = st.CudaTarget(module, args, devices=4, group=group, repeats=3)
+    assert min(target.profile(3)) > 0 and target.traces
+    for seed in range(12):
+        plan = AnyOrder(target.program.preds, 1 + seed % 4, seed)
+        time, (start, finish) = target(plan)
+        assert time > 0 and (finish > start).all() and start.min() >= 0
+        for i, list_ in enumerate(target.program.preds):
+            assert all(finish[p] <= start[i] + 1 for p in list_)
+        run = target.capture(plan)
+        target.check_other_inputs(run)
+        for _ in range(20):
+            target.check(run)
+
+
+@gpu
+def test_workspaces_belong_to_their_graph() -> None:
+    module = nn.Sequential(*(nn.Linear(2048, 2048) for _ in range(3))).eval()
+    module, args = to_gpu(module, (torch.randn(4, 2048),))
+    target = st.CudaTarget(module, args, devices=2, repeats=1)
+    run = target.capture(AnyOrder(target.program.preds, 2, 1))
+    torch._C._cuda_clearCublasWorkspaces()
+    other = [torch.full((1 << 22,), 7, dtype=torch.int32, device="cuda") for _ in range(16)]
+    for _ in range(3):
+        target.check(run)
+    assert all(bool((x == 7).all()) for x in other)
+
+
+@gpu
+def test_accelerate_on_a_gpu() -> None:
+    module, args = to_gpu(*wired(12))
+    fast = st.accelerate(module, args, measurements=4, time_limit=1)
+    assert fast.scheduled == (fast.times.scheduled < fast.times.plain)
+    assert len(fast.robust.measurements) >= 1
+    for seed in range(3):
+        torch.manual_seed(seed)
+        x = torch.randn_like(args[0])
+        with torch.no_grad():
+            st.compare(fast(x), module(x))
+
+
 # ---------------------------------------------------------------------- threads
 
 
@@ -430,6 +566,16 @@ def test_threads_give_the_same_result() -> None:
     target.close()
 
 
+def test_a_regrouped_target_gives_runs_to_the_first() -> None:
+    module, args = wired(5)
+    target = st.ThreadTarget(module, args, devices=2, repeats=1)
+    fine = target.regrouped(False)
+    run = fine.capture(AnyOrder(fine.program.preds, 2, 0))
+    target.check(run)
+    target.check_other_inputs(run)
+    target.close()
+
+
 def test_errors_on_threads_come_back() -> None:
     module, args = wired(4)
     target = st.ThreadTarget(module, args, devices=2)
@@ -444,9 +590,8 @@ def test_errors_on_threads_come_back() -> None:
 def test_accelerate() -> None:
     module, args = wired(6)
     fast = st.accelerate(module, args, {"shift": 0.25}, devices=2, measurements=3, time_limit=1)
-    assert len(fast.robust.measurements) >= 1 and fast.scheduled == (
-        fast.times.scheduled < fast.times.plain
-    )
+    assert len(fast.robust.measurements) >= 1 and len(fast.trials) == 1
+    assert fast.scheduled == (fast.times.scheduled < fast.times.plain)
     x = torch.randn(1, 4, 8, 8)
     with torch.no_grad():
         st.compare(fast(x, shift=0.25), module(x, shift=0.25))
@@ -467,7 +612,7 @@ def test_both_ways_of_an_accelerated_module(scheduled: bool) -> None:
     module, args = wired(5)
     target = st.ThreadTarget(module, args, devices=2)
     run = target.capture(AnyOrder(target.program.preds, 2, 3)) if scheduled else target.plain()
-    fast = st.Accelerated(target, run, st.Times(1, 2), None, scheduled)  # type: ignore[arg-type]
+    fast = st.Accelerated(target, run, st.Times(1, 2), None, [], scheduled)  # type: ignore
     x = torch.randn(1, 4, 8, 8)
     with torch.no_grad():
         st.compare(fast(x), module(x))
@@ -484,7 +629,7 @@ def test_command(tmp_path: Any) -> None:
         "    class Net(torch.nn.Module):\n"
         "        def __init__(self):\n            super().__init__()\n"
         "            self.a, self.b = a, b\n"
-        "        def forward(self, x):\n            return self.a(x) + self.b(x)\n"
+        "        def forward(self, x):\n            return self.a(x).relu() + self.b(x)\n"
         "    return Net().eval(), (torch.ones(2, 4),)\n"
     )
     command = [sys.executable, "-m", "sked.command"]
@@ -497,6 +642,8 @@ def test_command(tmp_path: Any) -> None:
     )
     found = json.loads(done.stdout)
     assert found["time"] > 0 and {op["name"] for op in found["ops"]} == set(g.names)
+    assert sked.command.main(["graph", spec, graph, "--group", "views", "--repeats", "1"]) == 0
+    assert len(sked.read(graph)) == len(g) + 1  # relu is an op of its own
     wrong = subprocess.run(
         [*command, "torch", "net.txt", plan], stderr=subprocess.PIPE, check=False
     )
@@ -505,22 +652,25 @@ def test_command(tmp_path: Any) -> None:
 
 def test_the_benchmark_runs(tmp_path: Any) -> None:
     root = os.path.join(os.path.dirname(__file__), "..", "..")
-    program = os.path.join(root, "build", "sked")
-    if not os.access(program, os.X_OK):
-        pytest.skip("the program sked is not built")
-    script = [sys.executable, os.path.join(root, "bench", "torch_real.py"), "--sked", program]
+    script = [sys.executable, os.path.join(root, "bench", "torch_real.py")]
     out = str(tmp_path / "out.json")
     done = subprocess.run(
-        [*script, "--quick", "--networks", "branches,LSTM stack", "--json", out],
+        [
+            *script,
+            *("--quick", "--networks", "branches,LSTM stack", "--methods", "list", "--json", out),
+        ],
         check=True,
         stdout=subprocess.PIPE,
     )
-    assert b"| LSTM stack |" in done.stdout and b"loop against plain" in done.stdout
+    assert b"| LSTM stack |" in done.stdout and b"| plain / loop |" in done.stdout
     with open(out, encoding="utf-8") as file:
         results = json.load(file)["results"]
     assert [r["name"] for r in results] == ["branches", "LSTM stack"]
     assert all(
-        set(r["times"]) == {"eager", "plain graph", "list", "one-shot", "loop"} for r in results
+        set(r["times"]) == {"eager", "plain graph", "list", "list, chosen", "one-shot list", "loop"}
+        and set(r["off"]) == {"proxy", "before", "fitted"}
+        and sorted(r["curve"]["loop"], reverse=True) == r["curve"]["loop"]
+        for r in results
     )
 
 
