@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 
 SIDES = ("sked", "cpsat")
 NAMES = {"sked": "sked", "cpsat": "CP-SAT"}
@@ -41,7 +40,8 @@ def measure(group: list[dict], side: str) -> dict:
     found = [one for one in group if one[side]["value"] is not None]
     gaps = [one[side]["value"] / reference(one) - 1 for one in found]
     known = [one for one in group if one["proven"]]
-    met = [one for one in known if (one[side]["value"] or math.inf) <= one["best"] * (1 + 1e-9)]
+    reached = [one for one in known if one[side]["value"] is not None]
+    met = [one for one in reached if one[side]["value"] <= one["best"] * (1 + 1e-9)]
     return {
         "gap": 100 * sum(gaps) / len(gaps) if gaps else None,
         "met": 100 * len(met) / len(known) if known else None,
