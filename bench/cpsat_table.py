@@ -6,10 +6,9 @@ import json
 
 SIDES = ("sked", "cpsat")
 NAMES = {"sked": "sked", "cpsat": "CP-SAT"}
-NOTE = """gap: mean above the best known value (tpch: above sked's lower bound) where there is a schedule; met: \
-share of the proven optima;
-proved: share that the solver itself proved; s: mean seconds. The last columns name the better side: by the \
-gap, and by what it proved."""
+NOTE = """gap: mean above the best known value (tpch: above sked's lower bound) where there is a
+schedule; met: share of the proven optima; proved: share that the solver itself proved; s: mean
+seconds. The last columns name the better side: by the gap, and by what it proved."""
 
 
 def read(paths: list[str]) -> tuple[list[dict], list[dict]]:
@@ -27,8 +26,8 @@ def read(paths: list[str]) -> tuple[list[dict], list[dict]]:
 
 def heading(run: dict) -> str:
     return (
-        f"{run['sked']}, method auto, beside CP-SAT of ortools {run['ortools']}; seed {run['seed']}; "
-        f"{run['machine']}, {run['jobs']} at a time; {run['date']}."
+        f"{run['sked']}, method auto, beside CP-SAT of ortools {run['ortools']}; "
+        f"seed {run['seed']}; {run['machine']}, {run['jobs']} at a time; {run['date']}."
     )
 
 
@@ -41,7 +40,8 @@ def measure(group: list[dict], side: str) -> dict:
     found = [one for one in group if one[side]["value"] is not None]
     gaps = [one[side]["value"] / reference(one) - 1 for one in found]
     known = [one for one in group if one["proven"]]
-    met = [one for one in known if one in found and one[side]["value"] <= one["best"] * (1 + 1e-9)]
+    reached = [one for one in known if one[side]["value"] is not None]
+    met = [one for one in reached if one[side]["value"] <= one["best"] * (1 + 1e-9)]
     return {
         "gap": 100 * sum(gaps) / len(gaps) if gaps else None,
         "met": 100 * len(met) / len(known) if known else None,
@@ -89,7 +89,7 @@ def row(name: str, threads: int, limit: float, group: list[dict]) -> str:
 
 
 def markdown(runs: list[dict], instances: list[dict]) -> str:
-    """One row per set, threads and limit: the limits of the sets first, then others; few threads first."""
+    """One row per set, threads and limit: limits of the sets first, few threads first."""
     groups: dict[tuple, list[dict]] = {}
     for one in sorted(instances, key=lambda one: one["order"]):
         groups.setdefault((one["set"], one["threads"], one["limit"]), []).append(one)

@@ -2,7 +2,8 @@
 """What makes figures and tables in the docs, on tiny examples. Usage: evidence.py SOURCE_FOLDER
 
 scripts/evidence.py rewrites blocks of pages; bench/figures/paper.py draws what `sked-bench paper`
-records; bench/cpsat.py prints what it recorded. No benchmark runs here. Ends with the line that scripts/count.py counts."""
+records; bench/cpsat.py prints what it recorded. No benchmark runs here. Ends with the line that
+scripts/count.py counts."""
 
 import json
 import os
