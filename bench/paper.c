@@ -110,10 +110,24 @@ static sked_status check(const arguments *a, sked_error *err)
             err, SKED_ERR_ARGUMENT,
             "the sets of this suite are table1, table2, table3, figures, generators, random, networks "
             "and temperature");
+    if (strcmp(a->train, "only") == 0 && strncmp(a->only, "table", 5) != 0)
+        return fail(err, SKED_ERR_ARGUMENT, "--train only: add --only table1, table2 or table3");
     if (a->output.count > 0 && strcmp(a->only, "temperature") != 0)
         return fail(err, SKED_ERR_ARGUMENT,
                     "-o draws the set temperature of this suite: add --only temperature");
     return a->json != NULL ? sked_file_check(a->json, err) : SKED_OK;
+}
+
+static sked_status read_train(const char *word, paper_training_of *out, sked_error *err)
+{
+    static const char *const words[] = {
+        [PAPER_TRAIN_AUTO] = "auto", [PAPER_TRAIN_ONLY] = "only", [PAPER_TRAIN_NEVER] = "never"};
+    for (int k = 0; k < 3; k++)
+        if (strcmp(word, words[k]) == 0) {
+            *out = (paper_training_of)k;
+            return SKED_OK;
+        }
+    return fail(err, SKED_ERR_ARGUMENT, "--train: give auto, only or never");
 }
 
 /* The first line of a record: where its figures come from. */
@@ -125,6 +139,7 @@ static void record_run(paper_run *r)
     json_text(&r->json, "processor", processor_name(name, sizeof name));
     json_text(&r->json, "only", r->a->only);
     json_bool(&r->json, "full", r->full);
+    json_bool(&r->json, "stepwise", r->stepwise);
     json_number(&r->json, "seed", (double)r->a->seed);
     json_number(&r->json, "seeds", r->seeds);
     json_number(&r->json, "threads", (double)r->a->threads);
@@ -137,9 +152,11 @@ sked_status bench_paper(arguments *a, sked_error *err)
     enum { USUAL_SEEDS = 2, FULL_SEEDS = 5 };
     sked_sampler *m = NULL;
     const double begin = sked_clock();
-    paper_run r = {.a = a, .full = a->full, .json = {.line = true}};
+    paper_run r = {.a = a, .full = a->full, .stepwise = a->full || a->stepwise, .json = {.line = true}};
     r.seeds = a->seeds > 0 ? (int)a->seeds : a->full ? FULL_SEEDS : USUAL_SEEDS;
     sked_status st = check(a, err);
+    if (st == SKED_OK)
+        st = read_train(a->train, &r.train, err);
     if (st == SKED_OK)
         st = sked_sampler_read(a->model, &m, err);
     if (st == SKED_OK && a->json != NULL)

@@ -203,7 +203,8 @@ static void record_cell(paper_run *r, const paper_table *t, int method, int stag
     json_text(&r->json, "stages", paper_stages[stage].name);
     json_number(&r->json, "graphs", t->graphs);
     json_number(&r->json, "seeds", r->seeds);
-    json_number(&r->json, "updates", paper_methods[method].learner < 0 ? NAN : (double)t->updates);
+    const int learner = paper_methods[method].learner;
+    json_number(&r->json, "updates", learner < 0 ? NAN : (double)t->least[learner]);
     for (int k = 0; k < PAPER_COLUMNS; k++) {
         double deviation;
         const double mean = paper_over_seeds(c, k, t->graphs, r->seeds, &deviation);

@@ -128,7 +128,7 @@ static void add_row(paper_row *sum, const paper_row *r)
 bool paper_takes_part(const paper_run *r, const paper_table *t, int method)
 {
     const int learner = paper_methods[method].learner;
-    return learner < 0 || (t->learns && paper_learner_on(r, learner));
+    return learner < 0 || (t->learns && paper_pupil_on(r, paper_learner(learner)));
 }
 
 void paper_progress(paper_table *t, int done, int count)

@@ -20,7 +20,7 @@ sked_status paper_table1(paper_run *r, paper_table *t, sked_error *err)
     if (st == SKED_OK)
         st = paper_table_learn(r, t, &how, err);
     paper_progress(t, 0, 1);
-    if (st == SKED_OK && !stop_requested)
+    if (st == SKED_OK && !stop_requested && r->train != PAPER_TRAIN_ONLY)
         st = paper_graph(r, g, network, t, err);
     sked_graph_destroy(g);
     return st;

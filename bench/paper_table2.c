@@ -11,6 +11,16 @@ enum { N_FAMILIES = sizeof training_families / sizeof *training_families };
 /* Training graphs have seeds from here on; those of the tests (graphs.c) are others. */
 static const uint64_t first_seed = 10000;
 
+/* A file that is right stays as it is: another process may be training with it. */
+static bool is_written(const sked_graph *g, const char *path)
+{
+    sked_graph *there = NULL;
+    sked_error unused = {0};
+    const bool same = sked_graph_read(path, NULL, &there, &unused) == SKED_OK && sked_graph_equal(g, there);
+    sked_graph_destroy(there);
+    return same;
+}
+
 static sked_status write_graph(const char *family, int i, const char *folder, double *sharpness,
                                sked_error *err)
 {
@@ -26,10 +36,26 @@ static sked_status write_graph(const char *family, int i, const char *folder, do
     sked_status st = sked_graph_generate(family, &how, &g, err);
     if (st == SKED_OK)
         st = paper_sharpness(g, &own, err);
-    if (st == SKED_OK)
+    if (st == SKED_OK && !is_written(g, path))
         st = sked_graph_write(g, path, NULL, err);
     *sharpness += own / (N_FAMILIES * TRAINING_GRAPHS);
     sked_graph_destroy(g);
+    return st;
+}
+
+static sked_status write_family(const paper_run *r, const char *family, char *folder, double *sharpness,
+                                sked_error *err)
+{
+    char part[60];
+    int lock = -1;
+    snprintf(part, sizeof part, "table2-%s", family);
+    sked_status st = paper_folder(r, part, folder, err);
+    if (st == SKED_OK)
+        st = paper_lock(folder, true, &lock, err);
+    for (int i = 0; i < TRAINING_GRAPHS && st == SKED_OK && !stop_requested; i++)
+        st = write_graph(family, i, folder, sharpness, err);
+    if (lock >= 0)
+        paper_unlock(folder, lock);
     return st;
 }
 
@@ -41,11 +67,8 @@ static sked_status write_graphs(const paper_run *r, char *spec, size_t size, dou
     size_t used = 0;
     *sharpness = 0;
     for (int f = 0; f < N_FAMILIES && st == SKED_OK; f++) {
-        char part[60], folder[PAPER_PATH];
-        snprintf(part, sizeof part, "table2-%s", training_families[f]);
-        st = paper_folder(r, part, folder, err);
-        for (int i = 0; i < TRAINING_GRAPHS && st == SKED_OK && !stop_requested; i++)
-            st = write_graph(training_families[f], i, folder, sharpness, err);
+        char folder[PAPER_PATH] = "";
+        st = write_family(r, training_families[f], folder, sharpness, err);
         used += (size_t)snprintf(spec + used, size - used, "%s%s", f > 0 ? "," : "", folder);
     }
     return st;
@@ -70,7 +93,8 @@ sked_status paper_table2(paper_run *r, paper_table *t, sked_error *err)
         st = write_graphs(r, spec, sizeof spec, &how.sharpness, err);
     if (st == SKED_OK && !stop_requested)
         st = paper_table_learn(r, t, &how, err);
-    for (int i = 0; st == SKED_OK && i < TEST_GRAPHS && !stop_requested; i++) {
+    const int count = r->train == PAPER_TRAIN_ONLY ? 0 : TEST_GRAPHS;
+    for (int i = 0; st == SKED_OK && i < count && !stop_requested; i++) {
         sked_graph *g = NULL;
         paper_progress(t, i, TEST_GRAPHS);
         if (i % stride != 0 || paper_skipped(r, i / stride))
