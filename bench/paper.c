@@ -31,12 +31,16 @@ static paper_table tables[] = {
 enum { N_TABLES = sizeof tables / sizeof *tables };
 
 /* Sets beside the tables. on_request: only where --only names it. */
-typedef enum set_id { SET_FIGURES, SET_GENERATORS, SET_TEMPERATURE, N_SETS } set_id;
-static const char *const set_names[N_SETS] = {"figures", "generators", "temperature"};
+typedef enum set_id { SET_FIGURES, SET_GENERATORS, SET_TEMPERATURE, SET_DEVICES, SET_TUNE, N_SETS } set_id;
+static const char *const set_names[N_SETS] = {"figures", "generators", "temperature", "devices", "tune"};
 
 static bool on_request(const char *set)
 {
-    return strcmp(set, "random") == 0 || strcmp(set, "networks") == 0 || strcmp(set, "temperature") == 0;
+    static const char *const sets[] = {"random", "networks", "temperature", "devices", "tune"};
+    for (size_t k = 0; k < sizeof sets / sizeof *sets; k++)
+        if (strcmp(set, sets[k]) == 0)
+            return true;
+    return false;
 }
 
 static bool wanted(const arguments *a, const char *set)
@@ -93,6 +97,8 @@ static sked_status run_sets(paper_run *r, const sked_sampler *m, sked_error *err
         printf("\n## %s\n", set_names[k]);
         st = k == SET_FIGURES      ? paper_figures(r, err)
              : k == SET_GENERATORS ? paper_generators(r, err)
+             : k == SET_DEVICES    ? paper_devices(r, err)
+             : k == SET_TUNE       ? paper_tune(r, err)
                                    : paper_temperature(r, m, err);
     }
     return st;
@@ -108,10 +114,10 @@ static sked_status check(const arguments *a, sked_error *err)
     if (!any)
         return fail(
             err, SKED_ERR_ARGUMENT,
-            "the sets of this suite are table1, table2, table3, figures, generators, random, networks "
-            "and temperature");
-    if (strcmp(a->train, "only") == 0 && strncmp(a->only, "table", 5) != 0)
-        return fail(err, SKED_ERR_ARGUMENT, "--train only: add --only table1, table2 or table3");
+            "the sets of this suite are table1, table2, table3, figures, generators, random, networks, "
+            "temperature, devices and tune");
+    if (strcmp(a->train, "only") == 0 && strncmp(a->only, "table", 5) != 0 && strcmp(a->only, "tune") != 0)
+        return fail(err, SKED_ERR_ARGUMENT, "--train only: add --only table1, table2, table3 or tune");
     if (a->output.count > 0 && strcmp(a->only, "temperature") != 0)
         return fail(err, SKED_ERR_ARGUMENT,
                     "-o draws the set temperature of this suite: add --only temperature");

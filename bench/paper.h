@@ -204,8 +204,18 @@ bool paper_takes_part(const paper_run *r, const paper_table *t, int method);
 sked_status paper_graph(paper_run *r, const sked_graph *g, const char *label, paper_table *t,
                         sked_error *err);
 void paper_progress(paper_table *t, int done, int count);
+/* The pipeline with one member. Its own target is the proxy: the others measure what it keeps. */
+sked_status paper_gather(const paper_run *r, const sked_problem *p, const paper_method *who,
+                         const paper_stage *stage, const char *model, int seed, sked_robust_result *out,
+                         sked_error *err);
 bool paper_skipped(const paper_run *r, int index);
 
+/* What the models of a table learn from; how->graphs points to path or spec. Table 1: and its graph. */
+enum { PAPER_SPEC = 2 * PAPER_PATH, PAPER_STRIDE2 = 5 /* of the test graphs of table 2, without --full */ };
+sked_status paper_training1(const paper_run *r, char *path, size_t size, paper_training *how,
+                            sked_graph **out, sked_error *err);
+sked_status paper_training2(const paper_run *r, char *spec, size_t size, paper_training *how,
+                            sked_error *err);
 sked_status paper_table1(paper_run *r, paper_table *t, sked_error *err);
 sked_status paper_table2(paper_run *r, paper_table *t, sked_error *err);
 sked_status paper_table3(paper_run *r, paper_table *t, sked_error *err);
@@ -229,4 +239,6 @@ double paper_over_seeds(const paper_cell *c, int column, int graphs, int seeds, 
 sked_status paper_figures(paper_run *r, sked_error *err);
 sked_status paper_generators(paper_run *r, sked_error *err);
 sked_status paper_temperature(paper_run *r, const sked_sampler *m, sked_error *err);
+sked_status paper_devices(paper_run *r, sked_error *err);
+sked_status paper_tune(paper_run *r, sked_error *err);
 #endif

@@ -22,10 +22,9 @@ bool paper_is_gflownet(int method)
     return strncmp(paper_methods[method].label, "gflownet", strlen("gflownet")) == 0;
 }
 
-/* The pipeline with one member. Its own target is the proxy: the others measure what it keeps. */
-static sked_status gather(const paper_run *r, const sked_problem *p, const paper_method *who,
-                          const paper_stage *stage, const char *model, int seed, sked_robust_result *out,
-                          sked_error *err)
+sked_status paper_gather(const paper_run *r, const sked_problem *p, const paper_method *who,
+                         const paper_stage *stage, const char *model, int seed, sked_robust_result *out,
+                         sked_error *err)
 {
     sked_robust_options opt;
     const double ops = fmax(sked_graph_op_count(p->graph), PAPER_EVALUATED_OPS);
@@ -99,7 +98,7 @@ static sked_status run_one(const paper_run *r, const sked_problem *p, const pape
     sked_robust_result result = {.size = sizeof result};
     *out = (paper_row){0};
     const double begin = sked_clock();
-    sked_status st = gather(r, p, who, stage, model, seed, &result, err);
+    sked_status st = paper_gather(r, p, who, stage, model, seed, &result, err);
     if (st != SKED_OK)
         return st;
     const sked_robust_member *m = result.member[0];

@@ -4,7 +4,7 @@
  */
 #include "paper.h"
 
-enum { TEST_GRAPHS = 50, USUAL_STRIDE = 5, TRAINING_GRAPHS = 500 /* of each of the two families */ };
+enum { TEST_GRAPHS = 50, TRAINING_GRAPHS = 500 /* of each of the two families */ };
 static const char *const training_families[] = {"erdos-renyi", "layered"};
 enum { N_FAMILIES = sizeof training_families / sizeof *training_families };
 
@@ -83,17 +83,21 @@ static sked_status check_models(const paper_run *r, sked_error *err)
     return SKED_OK;
 }
 
+sked_status paper_training2(const paper_run *r, char *spec, size_t size, paper_training *how, sked_error *err)
+{
+    *how = (paper_training){.name = "table2", .graphs = spec, .updates = {600, 10000}};
+    const sked_status st = check_models(r, err);
+    return st == SKED_OK ? write_graphs(r, spec, size, &how->sharpness, err) : st;
+}
+
 sked_status paper_table2(paper_run *r, paper_table *t, sked_error *err)
 {
-    char spec[N_FAMILIES * PAPER_PATH];
-    paper_training how = {.name = "table2", .graphs = spec, .updates = {600, 10000}};
-    const int stride = r->full ? 1 : USUAL_STRIDE;
-    sked_status st = check_models(r, err);
-    if (st == SKED_OK)
-        st = write_graphs(r, spec, sizeof spec, &how.sharpness, err);
+    char spec[PAPER_SPEC];
+    paper_training how;
+    const int stride = r->full ? 1 : PAPER_STRIDE2, count = r->train == PAPER_TRAIN_ONLY ? 0 : TEST_GRAPHS;
+    sked_status st = paper_training2(r, spec, sizeof spec, &how, err);
     if (st == SKED_OK && !stop_requested)
         st = paper_table_learn(r, t, &how, err);
-    const int count = r->train == PAPER_TRAIN_ONLY ? 0 : TEST_GRAPHS;
     for (int i = 0; st == SKED_OK && i < count && !stop_requested; i++) {
         sked_graph *g = NULL;
         paper_progress(t, i, TEST_GRAPHS);
