@@ -54,6 +54,11 @@ static trial make_trial(const struct contender *c, const char *policy, int i)
 
 enum { GRAPHS = 10, FIRST_GRAPH = 50 }; /* table 2 tests on those before */
 
+static int graph_count(const paper_run *r)
+{
+    return (GRAPHS + (int)r->a->sample - 1) / (int)r->a->sample;
+}
+
 static sked_status draw_graph(const paper_run *r, const sked_sampler *m, double temperature, int i, trial *t,
                               sked_error *err)
 {
@@ -63,6 +68,7 @@ static sked_status draw_graph(const paper_run *r, const sked_sampler *m, double 
     sked_sample_options how;
     sked_samples s = {.size = sizeof s};
     sked_diversity d = {.size = sizeof d};
+    const int count = graph_count(r);
     sked_sample_options_init(&how);
     how.count = PAPER_DRAWS;
     how.temperature = temperature;
@@ -81,10 +87,10 @@ static sked_status draw_graph(const paper_run *r, const sked_sampler *m, double 
     if (st == SKED_OK)
         st = sked_schedules_diversity(&p, (const sked_schedule *const *)s.schedule, kept, &d, err);
     for (int32_t k = 0; st == SKED_OK && k < kept; k++)
-        t->top100 += info.work / s.makespan[k] / kept / GRAPHS;
+        t->top100 += info.work / s.makespan[k] / kept / count;
     if (st == SKED_OK && kept > 0)
-        t->top1 += info.work / s.makespan[0] / GRAPHS;
-    t->ged += d.ged / GRAPHS;
+        t->top1 += info.work / s.makespan[0] / count;
+    t->ged += d.ged / count;
     sked_samples_clear(&s);
     sked_graph_destroy(g);
     return st;
@@ -96,7 +102,7 @@ static sked_status validate(const paper_run *r, const char *model, double temper
     sked_sampler *m = NULL;
     sked_status st = sked_sampler_read(model, &m, err);
     t->updates = st == SKED_OK ? sked_sampler_steps(m) : 0;
-    for (int i = 0; st == SKED_OK && i < GRAPHS && !stop_requested; i++)
+    for (int i = 0; st == SKED_OK && i < graph_count(r) && !stop_requested; i++)
         st = draw_graph(r, m, temperature, i, t, err);
     sked_sampler_destroy(m);
     return st;
@@ -165,7 +171,7 @@ sked_status paper_tune(paper_run *r, sked_error *err)
             break;
         printf("\n### %s: %d trainings of each loss, %d validation graphs, the best first\n\n"
                "| loss | settings | updates | top 100 | top 1 | GED [%%] |\n|---|---|---|---|---|---|\n",
-               policies[p] + strlen("policy="), TRIALS, GRAPHS);
+               policies[p] + strlen("policy="), TRIALS, graph_count(r));
         for (int k = 0; k < CONTENDERS && st == SKED_OK && !stop_requested; k++)
             st = try_all(r, &how, &contenders[k], policies[p], err);
     }

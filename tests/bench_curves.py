@@ -71,6 +71,23 @@ def runs_are_recorded_shown_and_drawn(folder):
 
 
 @test
+def runs_of_several_machines_stand_side_by_side(folder):
+    for where, solver, more in (("here", "gaus", {}), ("there", "gaus", {"backend": "cuda"}), ("there", "gs-schedule", {"device": "a GPU"})):
+        os.makedirs(os.path.join(folder, where), exist_ok=True)
+        row = {"set": "rw-1", "instance": "a", "solver": solver, "threads": 1, "curve": f"{solver}.jsonl", "limit": 60, "seed": 0,
+               "machine": where, "value": 10, "bound": None, **more}
+        with open(os.path.join(folder, where, "runs.jsonl"), "a") as out:
+            out.write(json.dumps(row) + "\n")
+        with open(os.path.join(folder, where, row["curve"]), "w") as out:
+            out.write(json.dumps({"seconds": 2, "evaluations": 1, "value": 10, "bound": None, "method": "x"}) + "\n")
+    shown = curves("table", os.path.join(folder, "here"), os.path.join(folder, "there")).stdout
+    for label in ("gaus", "gaus, GPU", "gs-schedule, GPU"):
+        assert f"| a | {label} | - | 10 | 10 |" in shown, shown
+    assert "here; there; seeds [0]" in shown, shown
+    assert "no runs" in curves("draw", os.path.join(folder, "here"), folder, code=1).stderr
+
+
+@test
 def what_found_nothing_is_said(folder):
     rows = [{"set": "rw-1", "instance": i, "solver": s, "threads": 1, "curve": f"{i}.{s}.jsonl", "limit": 60, "seed": 0, "machine": "m",
              "value": v, "bound": None, "note": "out of memory"} for i, s, v in (("a", "gaus", 10), ("b", "gaus", 20), ("a", "cpsat", 11),
