@@ -21,7 +21,17 @@ static bool is_written(const sked_graph *g, const char *path)
     return same;
 }
 
-static sked_status write_graph(const char *family, int i, const char *folder, double *sharpness,
+/* *lock: that of the folder, taken for the first file that has to be written. */
+static sked_status write_missing(const sked_graph *g, const char *path, const char *folder, int *lock,
+                                 sked_error *err)
+{
+    if (is_written(g, path))
+        return SKED_OK;
+    const sked_status st = *lock < 0 ? paper_lock(folder, true, lock, err) : SKED_OK;
+    return st != SKED_OK || *lock < 0 || is_written(g, path) ? st : sked_graph_write(g, path, NULL, err);
+}
+
+static sked_status write_graph(const char *family, int i, const char *folder, int *lock, double *sharpness,
                                sked_error *err)
 {
     sked_generate_options how;
@@ -36,8 +46,8 @@ static sked_status write_graph(const char *family, int i, const char *folder, do
     sked_status st = sked_graph_generate(family, &how, &g, err);
     if (st == SKED_OK)
         st = paper_sharpness(g, &own, err);
-    if (st == SKED_OK && !is_written(g, path))
-        st = sked_graph_write(g, path, NULL, err);
+    if (st == SKED_OK)
+        st = write_missing(g, path, folder, lock, err);
     *sharpness += own / (N_FAMILIES * TRAINING_GRAPHS);
     sked_graph_destroy(g);
     return st;
@@ -50,10 +60,8 @@ static sked_status write_family(const paper_run *r, const char *family, char *fo
     int lock = -1;
     snprintf(part, sizeof part, "table2-%s", family);
     sked_status st = paper_folder(r, part, folder, err);
-    if (st == SKED_OK)
-        st = paper_lock(folder, true, &lock, err);
     for (int i = 0; i < TRAINING_GRAPHS && st == SKED_OK && !stop_requested; i++)
-        st = write_graph(family, i, folder, sharpness, err);
+        st = write_graph(family, i, folder, &lock, sharpness, err);
     if (lock >= 0)
         paper_unlock(folder, lock);
     return st;
