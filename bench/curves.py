@@ -101,9 +101,14 @@ SETS = {"rw-0.01": list_cost, "rw-1": list_cost, "rw-100": list_cost, "epfl-memo
         "epfl-memory-1.2": list_memory, "modulo": list_pipelined}
 
 
+def wanted(args: argparse.Namespace, name: str) -> bool:
+    """--only names a set, or begins the names of several."""
+    return name == args.only if args.only in SETS else name.startswith(args.only or "")
+
+
 def instances(args: argparse.Namespace) -> Iterator[Instance]:
     for name, listing in SETS.items():
-        if name.startswith(args.only or ""):
+        if wanted(args, name):
             every = 1 if listing is list_pipelined else args.sample
             yield from (x for x in list(listing(args, name))[::every] if args.match in x.name)
 
@@ -224,7 +229,7 @@ class Curve:
 def curves(args: argparse.Namespace) -> list[Curve]:
     found = []
     for folder in [args.folder, *args.more]:
-        rows = [r for r in known_runs(folder) if r["set"].startswith(args.only or "")]
+        rows = [r for r in known_runs(folder) if wanted(args, r["set"])]
         if not rows:
             sys.exit(f"{folder}: no runs are recorded there")
         found += [Curve(folder, row) for row in rows]
@@ -409,7 +414,7 @@ def parse() -> argparse.Namespace:
         part = commands.add_parser(name, help=text)
         part.add_argument("folder", metavar="DIR")
         part.add_argument("more", nargs="*", metavar="ELSEWHERE", help="folders of runs on other machines, shown beside")
-        part.add_argument("--only", metavar="SET", help="sets whose name begins so: " + " ".join(SETS))
+        part.add_argument("--only", metavar="SET", help="a set, or those whose names begin so: " + " ".join(SETS))
         part.add_argument("-o", dest="output", metavar="FILE.svg", help="the picture (default DIR/pareto.svg)")
         if name == "record":
             part.add_argument("--solvers", nargs="+", choices=[s.name for s in SOLVERS],

@@ -54,18 +54,20 @@ def runs_are_recorded_shown_and_drawn(folder):
     data, out = os.path.join(folder, "data"), os.path.join(folder, "out")
     os.makedirs(os.path.join(data, "rw"))
     shutil.copy(os.path.join(SOURCE, "tests", "data", "rw.gml"), os.path.join(data, "rw", "tiny.gml"))
-    words = ("record", out, "--only", "rw-1", "--data", data, "--sked", SKED, "--solvers", "list", "fds", "gaus", "--threads", 1, 2,
+    words = ("record", out, "--only", "rw", "--data", data, "--sked", SKED, "--solvers", "list", "fds", "gaus", "--threads", 1, 2,
              "--time-limit", 0.3, "--machine", "a <machine>")
     shown = curves(*words).stdout
     runs = [json.loads(line) for line in open(os.path.join(out, "runs.jsonl"))]
     assert {(r["set"], r["solver"], r["threads"]) for r in runs} == {
-        (s, name, t) for s in ("rw-1", "rw-100") for name, t in (("list", 1), ("fds", 1), ("gaus", 1), ("gaus", 2))}, runs
+        (s, name, t) for s in ("rw-0.01", "rw-1", "rw-100") for name, t in (("list", 1), ("fds", 1), ("gaus", 1), ("gaus", 2))}, runs
     for r in runs:
         points = [json.loads(line) for line in open(os.path.join(out, r["curve"]))]
         assert points[-1]["value"] == r["value"] and r["bound"] <= r["value"], r
     assert "| tiny | gaus, 2 threads |" in shown and "a <machine>; seeds [0]" in shown and "### rw-100" in shown, shown
     picture = xml.dom.minidom.parse(os.path.join(out, "pareto.svg")).documentElement.toxml()
-    assert picture.count('class="t"') == 2 and "gaus, 2 threads" in picture
+    assert picture.count('class="t"') == 3 and "gaus, 2 threads" in picture
+    shown = curves("table", out, "--only", "rw-1").stdout  # a whole name: this set alone
+    assert "### rw-1\n" in shown and "### rw-100" not in shown, shown
     curves(*words)  # nothing is run twice
     assert len(open(os.path.join(out, "runs.jsonl")).readlines()) == len(runs)
 
