@@ -139,23 +139,39 @@ static void print_trial(paper_run *r, const trial *t)
     paper_record_end(r);
 }
 
-static sked_status try_all(paper_run *r, const paper_training *how, const struct contender *c,
-                           const char *policy, sked_error *err)
+/* Trials of all losses take turns: where the time ends early, all have as many. */
+static sked_status train_all(paper_run *r, const paper_training *how, const char *policy, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    for (int k = 0; k < TRIALS * CONTENDERS && st == SKED_OK && !stop_requested; k++) {
+        char model[PAPER_PATH];
+        const trial t = make_trial(&contenders[k % CONTENDERS], policy, k / CONTENDERS);
+        st = paper_train(r, how, &t.pupil, 0, paper_updates(r, how, &t.pupil), NULL, model, err);
+    }
+    return st;
+}
+
+/* With --train never, those whose model is missing are left out. */
+static sked_status judge_all(paper_run *r, const paper_training *how, const struct contender *c,
+                             const char *policy, sked_error *err)
 {
     trial trials[TRIALS];
     sked_status st = SKED_OK;
+    int count = 0;
     for (int i = 0; i < TRIALS && st == SKED_OK && !stop_requested; i++) {
         char model[PAPER_PATH] = "";
-        trials[i] = make_trial(c, policy, i);
-        const paper_pupil *who = &trials[i].pupil;
-        st = paper_train(r, how, who, 0, paper_updates(r, how, who), NULL, model, err);
-        if (st == SKED_OK && !stop_requested && r->train != PAPER_TRAIN_ONLY)
-            st = validate(r, model, c->drawn, &trials[i], err);
+        sked_error missing = {0};
+        trial t = make_trial(c, policy, i);
+        const paper_pupil *who = &t.pupil;
+        if (paper_train(r, how, who, 0, paper_updates(r, how, who), NULL, model, &missing) != SKED_OK) {
+            warn("%s", missing.message);
+            continue;
+        }
+        st = validate(r, model, c->drawn, &t, err);
+        trials[count++] = t;
     }
-    if (st != SKED_OK || stop_requested || r->train == PAPER_TRAIN_ONLY)
-        return st;
-    qsort(trials, TRIALS, sizeof *trials, best_first);
-    for (int i = 0; i < TRIALS; i++)
+    qsort(trials, (size_t)count, sizeof *trials, best_first);
+    for (int i = 0; i < count && st == SKED_OK && !stop_requested; i++)
         print_trial(r, &trials[i]);
     return st;
 }
@@ -166,14 +182,16 @@ sked_status paper_tune(paper_run *r, sked_error *err)
     paper_training how;
     sked_status st = paper_training2(r, spec, sizeof spec, &how, err);
     how.name = "tune";
-    for (size_t p = 0; p < sizeof policies / sizeof *policies && st == SKED_OK; p++) {
-        if (p > 0 && !r->stepwise)
-            break;
+    for (int p = 0; p < (r->stepwise ? 2 : 1) && st == SKED_OK && !stop_requested; p++) {
+        if (r->train != PAPER_TRAIN_NEVER)
+            st = train_all(r, &how, policies[p], err);
+        if (st != SKED_OK || r->train == PAPER_TRAIN_ONLY)
+            continue;
         printf("\n### %s: %d trainings of each loss, %d validation graphs, the best first\n\n"
                "| loss | settings | updates | top 100 | top 1 | GED [%%] |\n|---|---|---|---|---|---|\n",
                policies[p] + strlen("policy="), TRIALS, graph_count(r));
         for (int k = 0; k < CONTENDERS && st == SKED_OK && !stop_requested; k++)
-            st = try_all(r, &how, &contenders[k], policies[p], err);
+            st = judge_all(r, &how, &contenders[k], policies[p], err);
     }
     return st;
 }
