@@ -125,11 +125,12 @@ enum { PAPER_PUBLISHED = 4 };
 
 /* ---------------------------------------------------------------- models */
 
-/* Id, name, policy, settings beside it, range of temperatures it is trained at. */
-#define PAPER_LEARNER_LIST(X)                                                            \
-    X(PPO_ONCE, "ppo-once", "policy=encode-once", SETTINGS("loss=ppo"), 0.25, 0.25)      \
-    X(PPO_STEPWISE, "ppo-stepwise", "policy=stepwise", SETTINGS("loss=ppo"), 0.25, 0.25) \
-    X(ONCE, "encode-once", "policy=encode-once", SETTINGS("loss=variance"), 0.01, 1)     \
+/* Id, name, policy, settings beside it (those of ppo: docs/training.md), range of temperatures it is trained
+ * at. */
+#define PAPER_LEARNER_LIST(X)                                                                          \
+    X(PPO_ONCE, "ppo-once", "policy=encode-once", SETTINGS("loss=ppo", "rate=0.003"), 0.25, 0.25)      \
+    X(PPO_STEPWISE, "ppo-stepwise", "policy=stepwise", SETTINGS("loss=ppo", "rate=0.003"), 0.25, 0.25) \
+    X(ONCE, "encode-once", "policy=encode-once", SETTINGS("loss=variance"), 0.01, 1)                   \
     X(STEPWISE, "stepwise", "policy=stepwise", SETTINGS("loss=variance"), 0.01, 1)
 enum {
 #define X(id, ...) PAPER_LEARNER_##id,
@@ -193,6 +194,7 @@ typedef struct paper_table {
     char model[PAPER_LEARNERS][PAPER_MOST_SEEDS][PAPER_PATH]; /* "": not trained */
     bool learns; /* false: rows that need a model of their own are left out */
     int64_t least[PAPER_LEARNERS], most[PAPER_LEARNERS]; /* updates that the models of the seeds have */
+    int seeds[PAPER_LEARNERS]; /* with a model: all, or with --train never the first ones */
     int graphs;
     double begin, width; /* share of the set done before this graph, and what it adds */
 } paper_table;
@@ -200,6 +202,8 @@ typedef struct paper_table {
 /* The models of all learners and seeds; with --train only that is all a table does. */
 sked_status paper_table_learn(paper_run *r, paper_table *t, const paper_training *how, sked_error *err);
 bool paper_takes_part(const paper_run *r, const paper_table *t, int method);
+/* Seeds of a row. */
+int paper_row_seeds(const paper_run *r, const paper_table *t, int method);
 /* Every method, stage and seed on one graph, added to the table's sums. A stop on the way leaves it out. */
 sked_status paper_graph(paper_run *r, const sked_graph *g, const char *label, paper_table *t,
                         sked_error *err);

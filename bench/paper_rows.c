@@ -130,6 +130,12 @@ bool paper_takes_part(const paper_run *r, const paper_table *t, int method)
     return learner < 0 || (t->learns && paper_pupil_on(r, paper_learner(learner)));
 }
 
+int paper_row_seeds(const paper_run *r, const paper_table *t, int method)
+{
+    const int learner = paper_methods[method].learner;
+    return learner < 0 ? r->seeds : t->seeds[learner];
+}
+
 void paper_progress(paper_table *t, int done, int count)
 {
     t->begin = (double)done / count;
@@ -152,7 +158,7 @@ sked_status paper_graph(paper_run *r, const sked_graph *g, const char *label, pa
     for (int k = 0; k < all; k++) {
         const int method = k / seeds / PAPER_STAGES, stage = k / seeds % PAPER_STAGES, seed = k % seeds;
         const paper_method *who = &paper_methods[method];
-        if (!paper_takes_part(r, t, method))
+        if (!paper_takes_part(r, t, method) || seed >= paper_row_seeds(r, t, method))
             continue;
         const sked_status st = run_one(r, &p, who, &paper_stages[stage],
                                        who->learner < 0 ? r->a->model : t->model[who->learner][seed], seed,

@@ -287,6 +287,26 @@ static void print_models(const paper_run *r, const paper_table *t, const paper_t
            how->sharpness, seconds);
 }
 
+/* The model of one learner and seed. With --train never, the first seed that has none is the end of its row.
+ */
+static sked_status learn_one(const paper_run *r, paper_table *t, const paper_training *how, int k, int seed,
+                             sked_error *err)
+{
+    const paper_pupil *who = paper_learner(k);
+    if (!paper_pupil_on(r, who) || t->seeds[k] < seed)
+        return SKED_OK;
+    sked_error missing = {0};
+    char *path = t->model[k][seed];
+    const sked_status st = paper_train(r, how, who, seed, paper_updates(r, how, who), NULL, path, &missing);
+    if (st != SKED_OK)
+        return r->train == PAPER_TRAIN_NEVER && seed > 0 ? SKED_OK : fail(err, st, "%s", missing.message);
+    const int64_t updates = paper_updates_of(path);
+    t->least[k] = seed == 0 || updates < t->least[k] ? updates : t->least[k];
+    t->most[k] = updates > t->most[k] ? updates : t->most[k];
+    t->seeds[k] = seed + 1;
+    return SKED_OK;
+}
+
 /* Seeds first: where the time ends early, the models of the first seeds are whole. */
 sked_status paper_table_learn(paper_run *r, paper_table *t, const paper_training *how, sked_error *err)
 {
@@ -294,15 +314,8 @@ sked_status paper_table_learn(paper_run *r, paper_table *t, const paper_training
     const double begin = sked_clock();
     t->learns = true;
     for (int s = 0; s < r->seeds; s++)
-        for (int k = 0; k < PAPER_LEARNERS && st == SKED_OK && !stop_requested; k++) {
-            const paper_pupil *who = paper_learner(k);
-            if (!paper_pupil_on(r, who))
-                continue;
-            st = paper_train(r, how, who, s, paper_updates(r, how, who), NULL, t->model[k][s], err);
-            const int64_t updates = st == SKED_OK ? paper_updates_of(t->model[k][s]) : 0;
-            t->least[k] = s == 0 || updates < t->least[k] ? updates : t->least[k];
-            t->most[k] = updates > t->most[k] ? updates : t->most[k];
-        }
+        for (int k = 0; k < PAPER_LEARNERS && st == SKED_OK && !stop_requested; k++)
+            st = learn_one(r, t, how, k, s, err);
     if (st == SKED_OK)
         print_models(r, t, how, sked_clock() - begin);
     return st;
