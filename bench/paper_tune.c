@@ -155,7 +155,7 @@ static sked_status train_all(paper_run *r, const paper_training *how, const char
 static sked_status judge_all(paper_run *r, const paper_training *how, const struct contender *c,
                              const char *policy, sked_error *err)
 {
-    trial trials[TRIALS];
+    trial trials[TRIALS] = {0};
     sked_status st = SKED_OK;
     int count = 0;
     for (int i = 0; i < TRIALS && st == SKED_OK && !stop_requested; i++) {
