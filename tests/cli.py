@@ -896,9 +896,11 @@ def paper_suite_trains_in_several_processes(folder):
     assert sorted(os.listdir(models)) == sorted(os.listdir(alone)) and len(os.listdir(alone)) == 4, os.listdir(models)
     for name in os.listdir(alone):  # whoever trained it: the same bytes
         assert open(os.path.join(models, name), "rb").read() == open(os.path.join(alone, name), "rb").read(), name
-    shown = expect(bench(*base, models, "--train", "never", "--backend", "auto"), 0).stdout  # trained on the CPU, drawn anywhere
+    base[base.index("--seeds") + 1] = 2  # of which the second has no models; trained on the CPU, drawn anywhere
+    shown = expect(bench(*base, models, "--train", "never", "--backend", "auto"), 0).stdout
     assert "ppo-once 3, ppo-stepwise 1, encode-once 3, stepwise 1 updates" in shown, shown
-    assert "\n| gflownet, stepwise | as made |" in shown and "\n| ppo, stepwise | local |" in shown, shown
+    assert "\n| gflownet, stepwise (1 seed) | as made |" in shown and "\n| ppo, stepwise (1 seed) | local |" in shown, shown
+    assert "\n| random list | as made |" in shown and "2 seed(s)" in shown, shown
 
 
 @test
