@@ -46,10 +46,18 @@ enum {
       "seeds of each method, from --seed on; without it 2, with --full 5")                                   \
     X(full, FLAG, "full", "", false, 0, 0, ON(paper),                                                        \
       "the whole protocol: all graphs, longer training, the stepwise rows; hours, with a GPU")               \
+    X(stepwise, FLAG, "stepwise", "", false, 0, 0, ON(paper),                                                \
+      "the rows of the stepwise policy, which --full has")                                                   \
     X(updates, INT, "updates", "N", 0, 1, 1000000000, ON(paper),                                             \
       "updates of each model that a set trains; without it a few hundred, with --full 5,000 to 10,000")      \
+    X(stepwise_updates, INT, "stepwise-updates", "N", 0, 1, 1000000000, ON(paper),                           \
+      "updates of stepwise models; without it as many as of the others")                                     \
+    X(train, TEXT, "train", "auto|only|never", "auto", 0, 0, ON(paper),                                      \
+      "auto: the models that are missing; only: these and no rows; never: the models of --models, whatever " \
+      "backend has trained them, with the updates that they have")                                           \
     X(models, TEXT, "models", "DIR", "build/paper", 0, 0, ON(paper),                                         \
-      "folder of the models that the tables train; those it has are taken as they are")                      \
+      "folder of the models that the tables train; those it has are taken as they are. Several runs may "    \
+      "share it: each trains what no other is training")                                                     \
     X(json, TEXT, "json", "FILE", NULL, 0, 0, ON(paper), "record all figures, one JSON object a line")       \
     X(threads, INT, "threads", "N", 1, 1, 1024, ON_RUNS, "number of threads")                                \
     X(model, TEXT, "model", "FILE", NULL, 0, 0,                                                              \

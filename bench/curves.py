@@ -4,6 +4,7 @@
     bench/curves.py record DIR     # runs every solver on every instance: hours; goes on where it was ended
     bench/curves.py table DIR      # value after 1, 10 and 60 s
     bench/curves.py draw DIR       # DIR/pareto.svg: quality against time
+    bench/curves.py table DIR ELSEWHERE     # with the runs of another machine
 
 DIR gets one file of JSON lines for each run, in the format of `sked schedule --curve`, and runs.jsonl, one
 line for each run: what it was and how it ended. `sked check` has judged every schedule. See bench/README.md.
@@ -100,9 +101,14 @@ SETS = {"rw-0.01": list_cost, "rw-1": list_cost, "rw-100": list_cost, "epfl-memo
         "epfl-memory-1.2": list_memory, "modulo": list_pipelined}
 
 
+def wanted(args: argparse.Namespace, name: str) -> bool:
+    """--only names a set, or begins the names of several."""
+    return name == args.only if args.only in SETS else name.startswith(args.only or "")
+
+
 def instances(args: argparse.Namespace) -> Iterator[Instance]:
     for name, listing in SETS.items():
-        if name.startswith(args.only or ""):
+        if wanted(args, name):
             every = 1 if listing is list_pipelined else args.sample
             yield from (x for x in list(listing(args, name))[::every] if args.match in x.name)
 
@@ -164,7 +170,7 @@ def known_runs(folder: str) -> list[dict]:
 
 def record(args: argparse.Namespace) -> None:
     os.makedirs(args.folder, exist_ok=True)
-    done = {(r["set"], r["instance"], r["solver"], r["threads"]) for r in known_runs(args.folder)}
+    done = {(r["set"], r["instance"], r["solver"], r["threads"], r.get("backend")) for r in known_runs(args.folder)}
     with tempfile.TemporaryDirectory() as folder:
         args.library = os.path.join(folder, "library.json")
         with open(args.library, "w") as out:
@@ -172,20 +178,26 @@ def record(args: argparse.Namespace) -> None:
         for one in instances(args):
             for solver in SOLVERS:
                 for threads in args.threads if solver.threaded else args.threads[:1]:
-                    named = (one.set, one.name, solver.name, threads)
+                    named = (one.set, one.name, solver.name, threads, backend_of(args, solver))
                     if takes(solver, one) and solver.name in args.solvers and named not in done:
                         record_one(args, one, solver, threads)
 
 
+def backend_of(args: argparse.Namespace, solver: Solver) -> Optional[str]:
+    return args.backend if solver.name == "gaus" and args.backend != "cpu" else None
+
+
 def record_one(args: argparse.Namespace, one: Instance, solver: Solver, threads: int) -> None:
-    name = f"{one.set}.{one.name}.{solver.name}-{threads}.jsonl"
+    backend = backend_of(args, solver)
+    name = f"{one.set}.{one.name}.{solver.name}-{threads}{'-' + backend if backend else ''}.jsonl"
     ended = outcome(args, command(args, one, solver, threads, os.path.join(args.folder, name)),
                     os.path.join(args.folder, name))
     if ended is None:
         return
     row = {"set": one.set, "instance": one.name, "solver": solver.name, "threads": threads, "curve": name,
            "horizon": one.horizon, "limit": args.time_limit, "seed": args.seed, "machine": args.machine,
-           **({"batch": args.batch} if solver.name == "gs-schedule" else {}), **ended}
+           **({"batch": args.batch} if solver.name == "gs-schedule" else {}), **({"backend": backend} if backend else {}),
+           **ended}
     with open(os.path.join(args.folder, "runs.jsonl"), "a") as out:
         out.write(json.dumps(row) + "\n")
     shown = row["value"] if row["value"] is not None else f"none: {row['note']}"
@@ -200,7 +212,8 @@ class Curve:
 
     def __init__(self, folder: str, row: dict) -> None:
         self.row = row
-        self.label = row["solver"] + (f", {row['threads']} threads" if row["threads"] > 1 else "")
+        gpu = row.get("backend") == "cuda" or row.get("device", "cpu") != "cpu"
+        self.label = row["solver"] + (f", {row['threads']} threads" if row["threads"] > 1 else "") + (", GPU" if gpu else "")
         self.points: list[tuple[float, float]] = []
         if row["value"] is not None:
             with open(os.path.join(folder, row["curve"])) as text:
@@ -214,10 +227,14 @@ class Curve:
 
 
 def curves(args: argparse.Namespace) -> list[Curve]:
-    rows = [r for r in known_runs(args.folder) if r["set"].startswith(args.only or "")]
-    if not rows:
-        sys.exit(f"{args.folder}: no runs are recorded there")
-    return [Curve(args.folder, row) for row in rows]
+    found = []
+    for folder in [args.folder, *args.more]:
+        rows = [r for r in known_runs(folder) if wanted(args, r["set"])]
+        if not rows:
+            sys.exit(f"{folder}: no runs are recorded there")
+        found += [Curve(folder, row) for row in rows]
+    order = {name: k for k, name in enumerate(SETS)}
+    return sorted(found, key=lambda c: (order.get(c.row["set"], len(order)), c.row["instance"]))
 
 
 def sets_of(all_curves: list[Curve]) -> list[str]:
@@ -396,7 +413,8 @@ def parse() -> argparse.Namespace:
                        ("draw", "quality against time as SVG")):
         part = commands.add_parser(name, help=text)
         part.add_argument("folder", metavar="DIR")
-        part.add_argument("--only", metavar="SET", help="sets whose name begins so: " + " ".join(SETS))
+        part.add_argument("more", nargs="*", metavar="ELSEWHERE", help="folders of runs on other machines, shown beside")
+        part.add_argument("--only", metavar="SET", help="a set, or those whose names begin so: " + " ".join(SETS))
         part.add_argument("-o", dest="output", metavar="FILE.svg", help="the picture (default DIR/pareto.svg)")
         if name == "record":
             part.add_argument("--solvers", nargs="+", choices=[s.name for s in SOLVERS],

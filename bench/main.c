@@ -20,13 +20,16 @@ static const manual manuals[SUITE_COUNT] = {
          "sked-bench sampler --quick --model model.safetensors\nsked-bench sampler --only known --list",
          NULL},
     [SUITE_paper] =
-        {"Sets: table1, table2, table3, figures, generators; on request (--only) random, networks and "
-         "temperature. The first five take some ten minutes on two cores: two seeds, a part of the graphs, "
+        {"Sets: table1, table2, table3, figures, generators; on request (--only) random, networks, "
+         "temperature, devices (how much lies in the devices of given starts) and tune (the losses with one "
+         "budget). The first five take some ten minutes on two cores: two seeds, a part of the graphs, "
          "short training. --full is the whole protocol. Models are kept in --models, so a run that was "
-         "stopped "
-         "goes on; bench/figures/paper.py draws what --json has recorded.",
+         "stopped goes on, and several runs with --train only share the training; bench/figures/paper.py "
+         "draws what --json has recorded.",
          "sked-bench paper --threads 2 --json paper.jsonl\n"
          "sked-bench paper --full --backend cuda --json paper.jsonl\n"
+         "sked-bench paper --only table2 --train only --seeds 5 --updates 10000 --stepwise --backend cuda\n"
+         "sked-bench paper --only table2 --train never --seeds 5 --updates 10000 --stepwise\n"
          "sked-bench paper --only networks --sample 4 --seeds 2 --list\n"
          "sked-bench paper --only temperature -o temperature.svg",
          NULL},

@@ -31,12 +31,16 @@ static paper_table tables[] = {
 enum { N_TABLES = sizeof tables / sizeof *tables };
 
 /* Sets beside the tables. on_request: only where --only names it. */
-typedef enum set_id { SET_FIGURES, SET_GENERATORS, SET_TEMPERATURE, N_SETS } set_id;
-static const char *const set_names[N_SETS] = {"figures", "generators", "temperature"};
+typedef enum set_id { SET_FIGURES, SET_GENERATORS, SET_TEMPERATURE, SET_DEVICES, SET_TUNE, N_SETS } set_id;
+static const char *const set_names[N_SETS] = {"figures", "generators", "temperature", "devices", "tune"};
 
 static bool on_request(const char *set)
 {
-    return strcmp(set, "random") == 0 || strcmp(set, "networks") == 0 || strcmp(set, "temperature") == 0;
+    static const char *const sets[] = {"random", "networks", "temperature", "devices", "tune"};
+    for (size_t k = 0; k < sizeof sets / sizeof *sets; k++)
+        if (strcmp(set, sets[k]) == 0)
+            return true;
+    return false;
 }
 
 static bool wanted(const arguments *a, const char *set)
@@ -93,6 +97,8 @@ static sked_status run_sets(paper_run *r, const sked_sampler *m, sked_error *err
         printf("\n## %s\n", set_names[k]);
         st = k == SET_FIGURES      ? paper_figures(r, err)
              : k == SET_GENERATORS ? paper_generators(r, err)
+             : k == SET_DEVICES    ? paper_devices(r, err)
+             : k == SET_TUNE       ? paper_tune(r, err)
                                    : paper_temperature(r, m, err);
     }
     return st;
@@ -108,12 +114,26 @@ static sked_status check(const arguments *a, sked_error *err)
     if (!any)
         return fail(
             err, SKED_ERR_ARGUMENT,
-            "the sets of this suite are table1, table2, table3, figures, generators, random, networks "
-            "and temperature");
+            "the sets of this suite are table1, table2, table3, figures, generators, random, networks, "
+            "temperature, devices and tune");
+    if (strcmp(a->train, "only") == 0 && strncmp(a->only, "table", 5) != 0 && strcmp(a->only, "tune") != 0)
+        return fail(err, SKED_ERR_ARGUMENT, "--train only: add --only table1, table2, table3 or tune");
     if (a->output.count > 0 && strcmp(a->only, "temperature") != 0)
         return fail(err, SKED_ERR_ARGUMENT,
                     "-o draws the set temperature of this suite: add --only temperature");
     return a->json != NULL ? sked_file_check(a->json, err) : SKED_OK;
+}
+
+static sked_status read_train(const char *word, paper_training_of *out, sked_error *err)
+{
+    static const char *const words[] = {
+        [PAPER_TRAIN_AUTO] = "auto", [PAPER_TRAIN_ONLY] = "only", [PAPER_TRAIN_NEVER] = "never"};
+    for (int k = 0; k < 3; k++)
+        if (strcmp(word, words[k]) == 0) {
+            *out = (paper_training_of)k;
+            return SKED_OK;
+        }
+    return fail(err, SKED_ERR_ARGUMENT, "--train: give auto, only or never");
 }
 
 /* The first line of a record: where its figures come from. */
@@ -125,6 +145,7 @@ static void record_run(paper_run *r)
     json_text(&r->json, "processor", processor_name(name, sizeof name));
     json_text(&r->json, "only", r->a->only);
     json_bool(&r->json, "full", r->full);
+    json_bool(&r->json, "stepwise", r->stepwise);
     json_number(&r->json, "seed", (double)r->a->seed);
     json_number(&r->json, "seeds", r->seeds);
     json_number(&r->json, "threads", (double)r->a->threads);
@@ -137,9 +158,11 @@ sked_status bench_paper(arguments *a, sked_error *err)
     enum { USUAL_SEEDS = 2, FULL_SEEDS = 5 };
     sked_sampler *m = NULL;
     const double begin = sked_clock();
-    paper_run r = {.a = a, .full = a->full, .json = {.line = true}};
+    paper_run r = {.a = a, .full = a->full, .stepwise = a->full || a->stepwise, .json = {.line = true}};
     r.seeds = a->seeds > 0 ? (int)a->seeds : a->full ? FULL_SEEDS : USUAL_SEEDS;
     sked_status st = check(a, err);
+    if (st == SKED_OK)
+        st = read_train(a->train, &r.train, err);
     if (st == SKED_OK)
         st = sked_sampler_read(a->model, &m, err);
     if (st == SKED_OK && a->json != NULL)

@@ -21,10 +21,14 @@ enum {
 
 /* ---------------------------------------------------------------- the run */
 
+/* What becomes of models that are missing. */
+typedef enum paper_training_of { PAPER_TRAIN_AUTO, PAPER_TRAIN_ONLY, PAPER_TRAIN_NEVER } paper_training_of;
+
 typedef struct paper_run {
     const arguments *a;
     int seeds;
-    bool full;
+    bool full, stepwise;
+    paper_training_of train;
     json_out json; /* where results are recorded, one object a line; file NULL: nowhere */
     file_out file;
 } paper_run;
@@ -62,7 +66,7 @@ enum {
         PAPER_METHODS
 };
 
-enum { PAPER_MOST_SETTINGS = 3 };
+enum { PAPER_MOST_SETTINGS = 5 };
 typedef struct paper_method {
     const char *label, *method, *settings[PAPER_MOST_SETTINGS];
     int32_t candidates;
@@ -121,12 +125,13 @@ enum { PAPER_PUBLISHED = 4 };
 
 /* ---------------------------------------------------------------- models */
 
-/* Id, name, settings beside those of all, range of temperatures it is trained at, only with --full. */
-#define PAPER_LEARNER_LIST(X)                                                                  \
-    X(PPO_ONCE, "ppo-once", SETTINGS("policy=encode-once", "loss=ppo"), 0.25, 0.25, false)     \
-    X(PPO_STEPWISE, "ppo-stepwise", SETTINGS("policy=stepwise", "loss=ppo"), 0.25, 0.25, true) \
-    X(ONCE, "encode-once", SETTINGS("policy=encode-once"), 0.01, 1, false)                     \
-    X(STEPWISE, "stepwise", SETTINGS("policy=stepwise"), 0.01, 1, true)
+/* Id, name, policy, settings beside it (those of ppo: docs/training.md), range of temperatures it is trained
+ * at. */
+#define PAPER_LEARNER_LIST(X)                                                                          \
+    X(PPO_ONCE, "ppo-once", "policy=encode-once", SETTINGS("loss=ppo", "rate=0.003"), 0.25, 0.25)      \
+    X(PPO_STEPWISE, "ppo-stepwise", "policy=stepwise", SETTINGS("loss=ppo", "rate=0.003"), 0.25, 0.25) \
+    X(ONCE, "encode-once", "policy=encode-once", SETTINGS("loss=variance"), 0.01, 1)                   \
+    X(STEPWISE, "stepwise", "policy=stepwise", SETTINGS("loss=variance"), 0.01, 1)
 enum {
 #define X(id, ...) PAPER_LEARNER_##id,
     PAPER_LEARNER_LIST(X)
@@ -147,23 +152,34 @@ typedef struct paper_training {
 
 /* One model of a training: a policy, a loss, a range of temperatures. */
 typedef struct paper_pupil {
-    const char *name;
+    const char *name, *policy;
     const char *settings[PAPER_MOST_SETTINGS];
     double coldest, warmest; /* temperatures */
 } paper_pupil;
-/* As --updates says, else of the training. */
-int64_t paper_updates(const paper_run *r, const paper_training *t);
-bool paper_learner_on(const paper_run *r, int learner);
+/* As --updates or --stepwise-updates say, else of the training. */
+int64_t paper_updates(const paper_run *r, const paper_training *t, const paper_pupil *who);
+/* Whether this run has its rows: encode-once always, stepwise with --full or --stepwise. */
+bool paper_pupil_on(const paper_run *r, const paper_pupil *who);
 const paper_pupil *paper_learner(int learner);
 /*
  * Trains up to `updates`, going on from the model in file `from` (NULL: from none), or takes the model that
  * an earlier run has left in the folder of --models; path (another than from) gets its file. A stop leaves a
- * model of fewer updates, which the next run continues.
+ * model of fewer updates, which the next run continues. Where another process trains the same model,
+ * --train only goes on to the next one and others wait. With --train never the model is one that is there, of
+ * any backend and any number of updates: IO where there is none.
  */
 sked_status paper_train(const paper_run *r, const paper_training *t, const paper_pupil *who, int seed,
                         int64_t updates, const char *from, char *path, sked_error *err);
+/* Updates of the model in a file; 0: there is none. */
+int64_t paper_updates_of(const char *path);
 /* --models/part, the folder made where it is missing. */
 sked_status paper_folder(const paper_run *r, const char *part, char *path, sked_error *err);
+/*
+ * Holds path.lock against other processes until paper_unlock, or until this one ends. *lock stays -1 where
+ * another has it and `wait` is false, or where a stop came while waiting.
+ */
+sked_status paper_lock(const char *path, bool wait, int *lock, sked_error *err);
+void paper_unlock(const char *path, int lock);
 /* (Speedup of list scheduling)^2 / ops of one graph. */
 sked_status paper_sharpness(const sked_graph *g, double *out, sked_error *err);
 
@@ -177,20 +193,33 @@ typedef struct paper_table {
     paper_cell sum[PAPER_METHODS][PAPER_STAGES];
     char model[PAPER_LEARNERS][PAPER_MOST_SEEDS][PAPER_PATH]; /* "": not trained */
     bool learns; /* false: rows that need a model of their own are left out */
+    int64_t least[PAPER_LEARNERS], most[PAPER_LEARNERS]; /* updates that the models of the seeds have */
+    int seeds[PAPER_LEARNERS]; /* with a model: all, or with --train never the first ones */
     int graphs;
-    int64_t updates;
     double begin, width; /* share of the set done before this graph, and what it adds */
 } paper_table;
 
-/* The models of all learners and seeds. */
+/* The models of all learners and seeds; with --train only that is all a table does. */
 sked_status paper_table_learn(paper_run *r, paper_table *t, const paper_training *how, sked_error *err);
 bool paper_takes_part(const paper_run *r, const paper_table *t, int method);
+/* Seeds of a row. */
+int paper_row_seeds(const paper_run *r, const paper_table *t, int method);
 /* Every method, stage and seed on one graph, added to the table's sums. A stop on the way leaves it out. */
 sked_status paper_graph(paper_run *r, const sked_graph *g, const char *label, paper_table *t,
                         sked_error *err);
 void paper_progress(paper_table *t, int done, int count);
+/* The pipeline with one member. Its own target is the proxy: the others measure what it keeps. */
+sked_status paper_gather(const paper_run *r, const sked_problem *p, const paper_method *who,
+                         const paper_stage *stage, const char *model, int seed, sked_robust_result *out,
+                         sked_error *err);
 bool paper_skipped(const paper_run *r, int index);
 
+/* What the models of a table learn from; how->graphs points to path or spec. Table 1: and its graph. */
+enum { PAPER_SPEC = 2 * PAPER_PATH, PAPER_STRIDE2 = 5 /* of the test graphs of table 2, without --full */ };
+sked_status paper_training1(const paper_run *r, char *path, size_t size, paper_training *how,
+                            sked_graph **out, sked_error *err);
+sked_status paper_training2(const paper_run *r, char *spec, size_t size, paper_training *how,
+                            sked_error *err);
 sked_status paper_table1(paper_run *r, paper_table *t, sked_error *err);
 sked_status paper_table2(paper_run *r, paper_table *t, sked_error *err);
 sked_status paper_table3(paper_run *r, paper_table *t, sked_error *err);
@@ -214,4 +243,6 @@ double paper_over_seeds(const paper_cell *c, int column, int graphs, int seeds, 
 sked_status paper_figures(paper_run *r, sked_error *err);
 sked_status paper_generators(paper_run *r, sked_error *err);
 sked_status paper_temperature(paper_run *r, const sked_sampler *m, sked_error *err);
+sked_status paper_devices(paper_run *r, sked_error *err);
+sked_status paper_tune(paper_run *r, sked_error *err);
 #endif

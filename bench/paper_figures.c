@@ -12,20 +12,20 @@ enum { GRAPH_OPS = 25, LOOKS = 10, LOOK_DRAWS = 300 };
 /* Who is trained on the one graph, and the temperature at which it is looked at. */
 static const struct ablation {
     const char *figure, *series;
-    paper_pupil pupil[2]; /* usual, --full */
+    paper_pupil pupil[2]; /* encode-once, stepwise */
     double drawn;
 } ablations[] = {
 #define SERIES(figure, series, name, loss, coldest, warmest, drawn)          \
     {figure,                                                                 \
      series,                                                                 \
-     {{name "-encode-once", {"policy=encode-once", loss}, coldest, warmest}, \
-      {name "-stepwise", {"policy=stepwise", loss}, coldest, warmest}},      \
+     {{name "-encode-once", "policy=encode-once", {loss}, coldest, warmest}, \
+      {name "-stepwise", "policy=stepwise", {loss}, coldest, warmest}},      \
      drawn},
-    SERIES("loss", "variance", "varied", NULL, 0.01, 1, 0.01)
+    SERIES("loss", "variance", "varied", "loss=variance", 0.01, 1, 0.01)
         SERIES("loss", "trajectory balance", "tb", "loss=tb", 0.01, 1, 0.01)
-            SERIES("temperature", "0.01 to 1, drawn at 0.01", "varied", NULL, 0.01, 1, 0.01)
-                SERIES("temperature", "0.01", "at001", NULL, 0.01, 0.01, 0.01)
-                    SERIES("temperature", "0.03", "at003", NULL, 0.03, 0.03, 0.03)
+            SERIES("temperature", "0.01 to 1, drawn at 0.01", "varied", "loss=variance", 0.01, 1, 0.01)
+                SERIES("temperature", "0.01", "at001", "loss=variance", 0.01, 0.01, 0.01)
+                    SERIES("temperature", "0.03", "at003", "loss=variance", 0.03, 0.03, 0.03)
 #undef SERIES
 };
 enum { N_ABLATIONS = sizeof ablations / sizeof *ablations };
@@ -114,8 +114,9 @@ static sked_status follow(const paper_run *r, const bench_graph *b, const struct
     char model[2][PAPER_PATH];
     sked_status st = SKED_OK;
     for (int k = 0; k < LOOKS && st == SKED_OK && !stop_requested; k++) {
-        const int64_t until = (paper_updates(r, &b->how) * (k + 1) + LOOKS - 1) / LOOKS;
-        st = paper_train(r, &b->how, &x->pupil[r->full], seed, until, k > 0 ? model[(k + 1) % 2] : NULL,
+        const int64_t until =
+            (paper_updates(r, &b->how, &x->pupil[r->stepwise]) * (k + 1) + LOOKS - 1) / LOOKS;
+        st = paper_train(r, &b->how, &x->pupil[r->stepwise], seed, until, k > 0 ? model[(k + 1) % 2] : NULL,
                          model[k % 2], err);
         updates[k] = (double)until;
         if (st == SKED_OK && !stop_requested)
@@ -180,7 +181,7 @@ static void record_rewards(paper_run *r, double temperature, double mean, double
         return;
     paper_record(r, "rewards");
     json_number(&r->json, "temperature", temperature);
-    json_number(&r->json, "trained_down_to", ablations[0].pupil[r->full].coldest);
+    json_number(&r->json, "trained_down_to", ablations[0].pupil[r->stepwise].coldest);
     json_number(&r->json, "mean", mean);
     json_number(&r->json, "top1", top1);
     json_number(&r->json, "first", first_bin);
@@ -207,8 +208,8 @@ static sked_status run_rewards(paper_run *r, const bench_graph *b, const char *m
     if (st == SKED_OK) {
         record_rewards(r, temperature, mean, top1, counts);
         printf("| %g%s | %.3f | %.3f | %.2f |\n", temperature,
-               temperature < ablations[0].pupil[r->full].coldest ? " (colder than trained)" : "", mean, top1,
-               s.spread);
+               temperature < ablations[0].pupil[r->stepwise].coldest ? " (colder than trained)" : "", mean,
+               top1, s.spread);
     }
     sked_samples_clear(&s);
     return st;
@@ -218,8 +219,8 @@ static sked_status run_rewards(paper_run *r, const bench_graph *b, const char *m
 static sked_status run_temperatures(paper_run *r, const bench_graph *b, sked_error *err)
 {
     char model[PAPER_PATH];
-    sked_status st =
-        paper_train(r, &b->how, &ablations[0].pupil[r->full], 0, paper_updates(r, &b->how), NULL, model, err);
+    const paper_pupil *who = &ablations[0].pupil[r->stepwise];
+    sked_status st = paper_train(r, &b->how, who, 0, paper_updates(r, &b->how, who), NULL, model, err);
     printf(
         "\n### Rewards of %d draws by temperature\n\n| temperature | mean speedup | best | spread of zeta |\n"
         "|---|---|---|---|\n",
@@ -337,7 +338,8 @@ sked_status paper_figures(paper_run *r, sked_error *err)
             "\n### Training on one erdos-renyi graph of %d ops, %s, %lld updates of 100 trajectories, %d "
             "seed(s)\n\n| figure | trained with | drawn at | mean speedup of the first look | of the last | "
             "spread of zeta |\n|---|---|---|---|---|---|\n",
-            GRAPH_OPS, r->full ? "stepwise" : "encode-once", (long long)paper_updates(r, &b.how), r->seeds);
+            GRAPH_OPS, r->stepwise ? "stepwise" : "encode-once",
+            (long long)paper_updates(r, &b.how, &ablations[0].pupil[r->stepwise]), r->seeds);
     for (int k = 0; k < N_ABLATIONS && st == SKED_OK && !stop_requested; k++)
         st = run_ablation(r, &b, &ablations[k], err);
     if (st == SKED_OK && !stop_requested)

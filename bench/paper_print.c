@@ -69,9 +69,12 @@ static double mean_of(const paper_cell *c, bool seconds, int graphs, int seeds)
     return mean;
 }
 
-static void print_cell(const paper_cell *c, int method, int stage, int graphs, int seeds)
+static void print_cell(const paper_cell *c, int method, int stage, int graphs, int seeds, bool fewer)
 {
-    printf("| %s | %s |", paper_methods[method].label, paper_stages[stage].name);
+    printf("| %s", paper_methods[method].label);
+    if (fewer)
+        printf(" (%d seed%s)", seeds, seeds == 1 ? "" : "s");
+    printf(" | %s |", paper_stages[stage].name);
     for (int k = 0; k < PAPER_COLUMNS; k++) {
         double deviation;
         const double mean = paper_over_seeds(c, k, graphs, seeds, &deviation);
@@ -88,7 +91,8 @@ void paper_print_cells(const paper_run *r, const paper_table *t, paper_cell (*ce
 {
     for (int k = 0; k < PAPER_METHODS; k++)
         for (int g = 0; g < PAPER_STAGES && paper_takes_part(r, t, k); g++)
-            print_cell(&cells[k][g], k, g, graphs, r->seeds);
+            print_cell(&cells[k][g], k, g, graphs, paper_row_seeds(r, t, k),
+                       paper_row_seeds(r, t, k) < r->seeds);
     fflush(stdout);
 }
 
@@ -122,6 +126,13 @@ void paper_print_published(const paper_table *t)
 
 /* ---------------------------------------------------------------- verdicts */
 
+static double mean_over_seeds(const paper_run *r, const paper_table *t, int method, int stage, int column,
+                              double *deviation)
+{
+    return paper_over_seeds(&t->sum[method][stage], column, t->graphs, paper_row_seeds(r, t, method),
+                            deviation);
+}
+
 /* The best of the others in a column. */
 static int best_other(const paper_run *r, const paper_table *t, int stage, int column)
 {
@@ -129,7 +140,7 @@ static int best_other(const paper_run *r, const paper_table *t, int stage, int c
     double most = -INFINITY;
     for (int k = 0; k < PAPER_METHODS; k++) {
         double deviation;
-        const double mean = paper_over_seeds(&t->sum[k][stage], column, t->graphs, r->seeds, &deviation);
+        const double mean = mean_over_seeds(r, t, k, stage, column, &deviation);
         if (paper_is_gflownet(k) || !paper_takes_part(r, t, k) || mean <= most)
             continue;
         most = mean;
@@ -142,8 +153,8 @@ static int print_below(const paper_run *r, const paper_table *t, int ours, int s
 {
     double deviation[2];
     const int other = best_other(r, t, stage, column);
-    const double a = paper_over_seeds(&t->sum[ours][stage], column, t->graphs, r->seeds, &deviation[0]);
-    const double b = paper_over_seeds(&t->sum[other][stage], column, t->graphs, r->seeds, &deviation[1]);
+    const double a = mean_over_seeds(r, t, ours, stage, column, &deviation[0]);
+    const double b = mean_over_seeds(r, t, other, stage, column, &deviation[1]);
     if (a >= b - 5e-4) /* what the table would show as equal */
         return 0;
     printf("- %s, %s, %s: %.3f, %s %.3f (%+.1f %%%s)\n", paper_methods[ours].label, paper_stages[stage].name,
@@ -197,20 +208,22 @@ static void record_figure(paper_run *r, int column, double value, double deviati
 static void record_cell(paper_run *r, const paper_table *t, int method, int stage)
 {
     const paper_cell *c = &t->sum[method][stage];
+    const int seeds = paper_row_seeds(r, t, method);
     paper_record(r, "row");
     json_text(&r->json, "table", t->name);
     json_text(&r->json, "method", paper_methods[method].label);
     json_text(&r->json, "stages", paper_stages[stage].name);
     json_number(&r->json, "graphs", t->graphs);
-    json_number(&r->json, "seeds", r->seeds);
-    json_number(&r->json, "updates", paper_methods[method].learner < 0 ? NAN : (double)t->updates);
+    json_number(&r->json, "seeds", seeds);
+    const int learner = paper_methods[method].learner;
+    json_number(&r->json, "updates", learner < 0 ? NAN : (double)t->least[learner]);
     for (int k = 0; k < PAPER_COLUMNS; k++) {
         double deviation;
-        const double mean = paper_over_seeds(c, k, t->graphs, r->seeds, &deviation);
+        const double mean = paper_over_seeds(c, k, t->graphs, seeds, &deviation);
         record_figure(r, k, mean, deviation);
     }
-    json_number(&r->json, "kept", mean_of(c, false, t->graphs, r->seeds));
-    json_number(&r->json, "seconds", mean_of(c, true, t->graphs, r->seeds));
+    json_number(&r->json, "kept", mean_of(c, false, t->graphs, seeds));
+    json_number(&r->json, "seconds", mean_of(c, true, t->graphs, seeds));
     paper_record_end(r);
 }
 

@@ -22,10 +22,9 @@ bool paper_is_gflownet(int method)
     return strncmp(paper_methods[method].label, "gflownet", strlen("gflownet")) == 0;
 }
 
-/* The pipeline with one member. Its own target is the proxy: the others measure what it keeps. */
-static sked_status gather(const paper_run *r, const sked_problem *p, const paper_method *who,
-                          const paper_stage *stage, const char *model, int seed, sked_robust_result *out,
-                          sked_error *err)
+sked_status paper_gather(const paper_run *r, const sked_problem *p, const paper_method *who,
+                         const paper_stage *stage, const char *model, int seed, sked_robust_result *out,
+                         sked_error *err)
 {
     sked_robust_options opt;
     const double ops = fmax(sked_graph_op_count(p->graph), PAPER_EVALUATED_OPS);
@@ -99,7 +98,7 @@ static sked_status run_one(const paper_run *r, const sked_problem *p, const pape
     sked_robust_result result = {.size = sizeof result};
     *out = (paper_row){0};
     const double begin = sked_clock();
-    sked_status st = gather(r, p, who, stage, model, seed, &result, err);
+    sked_status st = paper_gather(r, p, who, stage, model, seed, &result, err);
     if (st != SKED_OK)
         return st;
     const sked_robust_member *m = result.member[0];
@@ -128,7 +127,13 @@ static void add_row(paper_row *sum, const paper_row *r)
 bool paper_takes_part(const paper_run *r, const paper_table *t, int method)
 {
     const int learner = paper_methods[method].learner;
-    return learner < 0 || (t->learns && paper_learner_on(r, learner));
+    return learner < 0 || (t->learns && paper_pupil_on(r, paper_learner(learner)));
+}
+
+int paper_row_seeds(const paper_run *r, const paper_table *t, int method)
+{
+    const int learner = paper_methods[method].learner;
+    return learner < 0 ? r->seeds : t->seeds[learner];
 }
 
 void paper_progress(paper_table *t, int done, int count)
@@ -153,7 +158,7 @@ sked_status paper_graph(paper_run *r, const sked_graph *g, const char *label, pa
     for (int k = 0; k < all; k++) {
         const int method = k / seeds / PAPER_STAGES, stage = k / seeds % PAPER_STAGES, seed = k % seeds;
         const paper_method *who = &paper_methods[method];
-        if (!paper_takes_part(r, t, method))
+        if (!paper_takes_part(r, t, method) || seed >= paper_row_seeds(r, t, method))
             continue;
         const sked_status st = run_one(r, &p, who, &paper_stages[stage],
                                        who->learner < 0 ? r->a->model : t->model[who->learner][seed], seed,

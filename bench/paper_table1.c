@@ -6,21 +6,28 @@
 
 static const char *const network = "rgcn_12rel";
 
+sked_status paper_training1(const paper_run *r, char *path, size_t size, paper_training *how,
+                            sked_graph **out, sked_error *err)
+{
+    char part[60];
+    snprintf(part, sizeof part, "networks/%s.json", network);
+    *how = (paper_training){.name = "table1", .graphs = path, .updates = {200, 10000}};
+    const sked_status st = sked_graph_read(data_path(r->a, part, path, size), NULL, out, err);
+    return st == SKED_OK ? paper_sharpness(*out, &how->sharpness, err) : st;
+}
+
 sked_status paper_table1(paper_run *r, paper_table *t, sked_error *err)
 {
-    char part[60], path[600];
+    char path[600];
     sked_graph *g = NULL;
-    paper_training how = {.name = "table1", .graphs = path, .updates = {200, 10000}};
+    paper_training how;
     if (!have_data(r->a))
         return SKED_OK;
-    snprintf(part, sizeof part, "networks/%s.json", network);
-    sked_status st = sked_graph_read(data_path(r->a, part, path, sizeof path), NULL, &g, err);
-    if (st == SKED_OK)
-        st = paper_sharpness(g, &how.sharpness, err);
+    sked_status st = paper_training1(r, path, sizeof path, &how, &g, err);
     if (st == SKED_OK)
         st = paper_table_learn(r, t, &how, err);
     paper_progress(t, 0, 1);
-    if (st == SKED_OK && !stop_requested)
+    if (st == SKED_OK && !stop_requested && r->train != PAPER_TRAIN_ONLY)
         st = paper_graph(r, g, network, t, err);
     sked_graph_destroy(g);
     return st;

@@ -4,14 +4,34 @@
  */
 #include "paper.h"
 
-enum { TEST_GRAPHS = 50, USUAL_STRIDE = 5, TRAINING_GRAPHS = 500 /* of each of the two families */ };
+enum { TEST_GRAPHS = 50, TRAINING_GRAPHS = 500 /* of each of the two families */ };
 static const char *const training_families[] = {"erdos-renyi", "layered"};
 enum { N_FAMILIES = sizeof training_families / sizeof *training_families };
 
 /* Training graphs have seeds from here on; those of the tests (graphs.c) are others. */
 static const uint64_t first_seed = 10000;
 
-static sked_status write_graph(const char *family, int i, const char *folder, double *sharpness,
+/* A file that is right stays as it is: another process may be training with it. */
+static bool is_written(const sked_graph *g, const char *path)
+{
+    sked_graph *there = NULL;
+    sked_error unused = {0};
+    const bool same = sked_graph_read(path, NULL, &there, &unused) == SKED_OK && sked_graph_equal(g, there);
+    sked_graph_destroy(there);
+    return same;
+}
+
+/* *lock: that of the folder, taken for the first file that has to be written. */
+static sked_status write_missing(const sked_graph *g, const char *path, const char *folder, int *lock,
+                                 sked_error *err)
+{
+    if (is_written(g, path))
+        return SKED_OK;
+    const sked_status st = *lock < 0 ? paper_lock(folder, true, lock, err) : SKED_OK;
+    return st != SKED_OK || *lock < 0 || is_written(g, path) ? st : sked_graph_write(g, path, NULL, err);
+}
+
+static sked_status write_graph(const char *family, int i, const char *folder, int *lock, double *sharpness,
                                sked_error *err)
 {
     sked_generate_options how;
@@ -27,9 +47,23 @@ static sked_status write_graph(const char *family, int i, const char *folder, do
     if (st == SKED_OK)
         st = paper_sharpness(g, &own, err);
     if (st == SKED_OK)
-        st = sked_graph_write(g, path, NULL, err);
+        st = write_missing(g, path, folder, lock, err);
     *sharpness += own / (N_FAMILIES * TRAINING_GRAPHS);
     sked_graph_destroy(g);
+    return st;
+}
+
+static sked_status write_family(const paper_run *r, const char *family, char *folder, double *sharpness,
+                                sked_error *err)
+{
+    char part[60];
+    int lock = -1;
+    snprintf(part, sizeof part, "table2-%s", family);
+    sked_status st = paper_folder(r, part, folder, err);
+    for (int i = 0; i < TRAINING_GRAPHS && st == SKED_OK && !stop_requested; i++)
+        st = write_graph(family, i, folder, &lock, sharpness, err);
+    if (lock >= 0)
+        paper_unlock(folder, lock);
     return st;
 }
 
@@ -41,11 +75,8 @@ static sked_status write_graphs(const paper_run *r, char *spec, size_t size, dou
     size_t used = 0;
     *sharpness = 0;
     for (int f = 0; f < N_FAMILIES && st == SKED_OK; f++) {
-        char part[60], folder[PAPER_PATH];
-        snprintf(part, sizeof part, "table2-%s", training_families[f]);
-        st = paper_folder(r, part, folder, err);
-        for (int i = 0; i < TRAINING_GRAPHS && st == SKED_OK && !stop_requested; i++)
-            st = write_graph(training_families[f], i, folder, sharpness, err);
+        char folder[PAPER_PATH] = "";
+        st = write_family(r, training_families[f], folder, sharpness, err);
         used += (size_t)snprintf(spec + used, size - used, "%s%s", f > 0 ? "," : "", folder);
     }
     return st;
@@ -60,17 +91,22 @@ static sked_status check_models(const paper_run *r, sked_error *err)
     return SKED_OK;
 }
 
+sked_status paper_training2(const paper_run *r, char *spec, size_t size, paper_training *how, sked_error *err)
+{
+    *how = (paper_training){.name = "table2", .graphs = spec, .updates = {600, 10000}};
+    const sked_status st = check_models(r, err);
+    return st == SKED_OK ? write_graphs(r, spec, size, &how->sharpness, err) : st;
+}
+
 sked_status paper_table2(paper_run *r, paper_table *t, sked_error *err)
 {
-    char spec[N_FAMILIES * PAPER_PATH];
-    paper_training how = {.name = "table2", .graphs = spec, .updates = {600, 10000}};
-    const int stride = r->full ? 1 : USUAL_STRIDE;
-    sked_status st = check_models(r, err);
-    if (st == SKED_OK)
-        st = write_graphs(r, spec, sizeof spec, &how.sharpness, err);
+    char spec[PAPER_SPEC];
+    paper_training how;
+    const int stride = r->full ? 1 : PAPER_STRIDE2, count = r->train == PAPER_TRAIN_ONLY ? 0 : TEST_GRAPHS;
+    sked_status st = paper_training2(r, spec, sizeof spec, &how, err);
     if (st == SKED_OK && !stop_requested)
         st = paper_table_learn(r, t, &how, err);
-    for (int i = 0; st == SKED_OK && i < TEST_GRAPHS && !stop_requested; i++) {
+    for (int i = 0; st == SKED_OK && i < count && !stop_requested; i++) {
         sked_graph *g = NULL;
         paper_progress(t, i, TEST_GRAPHS);
         if (i % stride != 0 || paper_skipped(r, i / stride))

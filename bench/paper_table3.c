@@ -116,7 +116,7 @@ sked_status paper_table3(paper_run *r, paper_table *t, sked_error *err)
         st = list_training(r, &list, spec, sizeof spec, &how.sharpness, err);
     if (st == SKED_OK)
         st = paper_table_learn(r, t, &how, err);
-    if (st == SKED_OK)
+    if (st == SKED_OK && r->train != PAPER_TRAIN_ONLY)
         st = run_tests(r, t, &list, err);
     csv_free(&list);
     return st;

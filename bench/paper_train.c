@@ -3,35 +3,42 @@
 #include "paper.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #define SETTINGS(...) \
     {                 \
         __VA_ARGS__   \
     }
-static const struct learner {
-    paper_pupil pupil;
-    bool full; /* with --full only */
-} learners[PAPER_LEARNERS] = {
-#define X(id, name, settings, coldest, warmest, full) {{name, settings, coldest, warmest}, full},
+static const paper_pupil learners[PAPER_LEARNERS] = {
+#define X(id, name, policy, settings, coldest, warmest) {name, policy, settings, coldest, warmest},
     PAPER_LEARNER_LIST(X)
 #undef X
 };
 
-bool paper_learner_on(const paper_run *r, int learner)
+static bool is_stepwise(const paper_pupil *who)
 {
-    return r->full || !learners[learner].full;
+    return strcmp(who->policy, "policy=stepwise") == 0;
 }
 
-int64_t paper_updates(const paper_run *r, const paper_training *t)
+bool paper_pupil_on(const paper_run *r, const paper_pupil *who)
 {
+    return r->stepwise || !is_stepwise(who);
+}
+
+int64_t paper_updates(const paper_run *r, const paper_training *t, const paper_pupil *who)
+{
+    if (is_stepwise(who) && r->a->stepwise_updates > 0)
+        return r->a->stepwise_updates;
     return r->a->updates > 0 ? r->a->updates : t->updates[r->full];
 }
 
 const paper_pupil *paper_learner(int learner)
 {
-    return &learners[learner].pupil;
+    return &learners[learner];
 }
 
 sked_status paper_folder(const paper_run *r, const char *part, char *path, sked_error *err)
@@ -68,11 +75,50 @@ sked_status paper_sharpness(const sked_graph *g, double *out, sked_error *err)
     return st;
 }
 
+/* ---------------------------------------------------------------- several processes */
+
+static const char *lock_path(const char *path, char *buf, size_t size)
+{
+    snprintf(buf, size, "%s.lock", path);
+    return buf;
+}
+
+/* A record lock: it ends with the process, however that ends. */
+sked_status paper_lock(const char *path, bool wait, int *lock, sked_error *err)
+{
+    char name[PAPER_PATH + 10];
+    const struct timespec pause = {.tv_nsec = 50000000};
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    *lock = -1;
+    const int file = open(lock_path(path, name, sizeof name), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (file < 0)
+        return fail(err, SKED_ERR_IO, "%s: %s", name, strerror(errno));
+    while (fcntl(file, F_SETLK, &whole) != 0) {
+        const bool busy = errno == EACCES || errno == EAGAIN;
+        if (busy && wait && !stop_requested) {
+            nanosleep(&pause, NULL);
+            continue;
+        }
+        const sked_status st = busy ? SKED_OK : fail(err, SKED_ERR_IO, "%s: %s", name, strerror(errno));
+        close(file);
+        return st;
+    }
+    *lock = file;
+    return SKED_OK;
+}
+
+void paper_unlock(const char *path, int lock)
+{
+    char name[PAPER_PATH + 10];
+    unlink(lock_path(path, name, sizeof name));
+    close(lock);
+}
+
 /* ---------------------------------------------------------------- one model */
 
 /* As the paper trains: one graph an update, 100 trajectories of the policy, equal devices without transfers.
  */
-enum { COMMON = 6, MOST_SET = COMMON + 2 + PAPER_MOST_SETTINGS + 1 };
+enum { COMMON = 6, MOST_SET = COMMON + 3 + PAPER_MOST_SETTINGS + 1 };
 typedef struct lesson_settings {
     char coldest[60], warmest[60];
     const char *at[MOST_SET];
@@ -90,6 +136,7 @@ static void list_settings(const paper_training *t, const paper_pupil *who, lesso
     snprintf(out->coldest, sizeof out->coldest, "sharpest=%.6g", t->sharpness / who->coldest);
     out->at[out->count++] = out->warmest;
     out->at[out->count++] = out->coldest;
+    out->at[out->count++] = who->policy;
     for (int k = 0; k < PAPER_MOST_SETTINGS && who->settings[k] != NULL; k++)
         out->at[out->count++] = who->settings[k];
     if (t->setting != NULL)
@@ -103,12 +150,27 @@ static uint32_t mix(uint32_t hash, const char *text)
     return hash;
 }
 
+/* Names of files without their folders: graphs may lie elsewhere on another machine. */
+static uint32_t mix_names(uint32_t hash, const char *graphs)
+{
+    while (*graphs) {
+        const size_t length = strcspn(graphs, ",");
+        size_t from = length;
+        while (from > 0 && graphs[from - 1] != '/')
+            from--;
+        for (size_t k = from; k < length; k++)
+            hash = (hash ^ (unsigned char)graphs[k]) * 16777619u;
+        graphs += length + (graphs[length] == ',');
+    }
+    return hash;
+}
+
 /* The name carries all that the model depends on: another setting is another file. */
 static sked_status name_model(const paper_run *r, const paper_training *t, const paper_pupil *who,
-                              const lesson_settings *set, uint64_t seed, int64_t updates, char *path,
-                              sked_error *err)
+                              const lesson_settings *set, const char *backend, uint64_t seed, int64_t updates,
+                              char *path, sked_error *err)
 {
-    uint32_t hash = mix(mix(2166136261u, sked_version()), t->graphs);
+    uint32_t hash = mix_names(mix(2166136261u, sked_version()), t->graphs);
     for (int k = 0; k < set->count; k++)
         hash = mix(hash, set->at[k]);
     const sked_status st = paper_folder(r, "", path, err);
@@ -116,11 +178,11 @@ static sked_status name_model(const paper_run *r, const paper_training *t, const
         return st;
     const size_t used = strlen(path);
     snprintf(path + used, PAPER_PATH - used, "/%s-%s-%s-%llu-%lld-%08x.safetensors", t->name, who->name,
-             r->a->backend, (unsigned long long)seed, (long long)updates, (unsigned)hash);
+             backend, (unsigned long long)seed, (long long)updates, (unsigned)hash);
     return SKED_OK;
 }
 
-static int64_t updates_of(const char *path)
+int64_t paper_updates_of(const char *path)
 {
     sked_sampler *m = NULL;
     sked_error unused = {0};
@@ -130,6 +192,20 @@ static int64_t updates_of(const char *path)
     const int64_t updates = sked_sampler_steps(m);
     sked_sampler_destroy(m);
     return updates;
+}
+
+/* The model that is there, by any backend: first the one of --backend. */
+static sked_status find_model(const paper_run *r, const paper_training *t, const paper_pupil *who,
+                              const lesson_settings *set, uint64_t seed, int64_t updates, char *path,
+                              sked_error *err)
+{
+    const char *const backends[] = {"cuda", "cpu", "auto", r->a->backend};
+    for (int k = 3; k >= 0; k--) {
+        const sked_status st = name_model(r, t, who, set, backends[k], seed, updates, path, err);
+        if (st != SKED_OK || paper_updates_of(path) > 0)
+            return st;
+    }
+    return fail(err, SKED_ERR_IO, "%s: there is no such model; --train only makes it", path);
 }
 
 typedef struct news {
@@ -143,18 +219,14 @@ static void tell(void *data, const sked_train_progress *p)
     show_progress(NULL, n->name, (double)(p->step - n->from) / (double)(n->to - n->from), NAN, NAN);
 }
 
-sked_status paper_train(const paper_run *r, const paper_training *t, const paper_pupil *who, int seed,
-                        int64_t updates, const char *from, char *path, sked_error *err)
+/* Up to `updates`, if the file has not as many. */
+static sked_status train_model(const paper_run *r, const paper_training *t, const paper_pupil *who,
+                               const lesson_settings *set, uint64_t seed, int64_t updates, const char *from,
+                               const char *path, sked_error *err)
 {
     sked_train_options opt;
-    lesson_settings set;
     sked_sampler *m = NULL;
-    const uint64_t number = (uint64_t)r->a->seed + (uint64_t)seed;
-    list_settings(t, who, &set);
-    sked_status st = name_model(r, t, who, &set, number, updates, path, err);
-    if (st != SKED_OK)
-        return st;
-    const int64_t done = updates_of(path);
+    const int64_t done = paper_updates_of(path);
     news n = {who->name, done, updates};
     if (done >= updates)
         return SKED_OK;
@@ -162,35 +234,89 @@ sked_status paper_train(const paper_run *r, const paper_training *t, const paper
     opt.graphs = t->graphs;
     opt.devices = PAPER_DEVICES;
     opt.steps = updates;
-    opt.seed = number;
+    opt.seed = seed;
     opt.threads = (int)r->a->threads;
-    opt.settings = set.at;
-    opt.n_settings = set.count;
+    opt.settings = set->at;
+    opt.n_settings = set->count;
     opt.resume = done > 0 ? path : from;
     opt.output = path;
     opt.stop = &stop_requested;
     opt.progress = tell;
     opt.progress_data = &n;
     opt.backend = r->a->backend;
-    st = sked_train(&opt, &m, err);
+    const sked_status st = sked_train(&opt, &m, err);
     sked_sampler_destroy(m);
     end_progress();
     return st;
 }
 
+sked_status paper_train(const paper_run *r, const paper_training *t, const paper_pupil *who, int seed,
+                        int64_t updates, const char *from, char *path, sked_error *err)
+{
+    lesson_settings set;
+    int lock = -1;
+    const uint64_t number = (uint64_t)r->a->seed + (uint64_t)seed;
+    list_settings(t, who, &set);
+    if (r->train == PAPER_TRAIN_NEVER)
+        return find_model(r, t, who, &set, number, updates, path, err);
+    sked_status st = name_model(r, t, who, &set, r->a->backend, number, updates, path, err);
+    if (st == SKED_OK)
+        st = paper_lock(path, r->train != PAPER_TRAIN_ONLY, &lock, err);
+    if (st != SKED_OK || lock < 0)
+        return st;
+    st = train_model(r, t, who, &set, number, updates, from, path, err);
+    paper_unlock(path, lock);
+    return st;
+}
+
+/* ---------------------------------------------------------------- those of a table */
+
+static void print_models(const paper_run *r, const paper_table *t, const paper_training *how, double seconds)
+{
+    const char *before = "Models of this table:";
+    for (int k = 0; k < PAPER_LEARNERS; k++) {
+        if (!paper_pupil_on(r, paper_learner(k)))
+            continue;
+        printf("%s %s %lld", before, paper_learner(k)->name, (long long)t->least[k]);
+        if (t->most[k] > t->least[k])
+            printf(" to %lld", (long long)t->most[k]);
+        before = ",";
+    }
+    printf(" updates of 100 trajectories (fewer above 60 ops), kappa %.3g / temperature, %.1f s of training "
+           "or reading.\n",
+           how->sharpness, seconds);
+}
+
+/* The model of one learner and seed. With --train never, the first seed that has none is the end of its row.
+ */
+static sked_status learn_one(const paper_run *r, paper_table *t, const paper_training *how, int k, int seed,
+                             sked_error *err)
+{
+    const paper_pupil *who = paper_learner(k);
+    if (!paper_pupil_on(r, who) || t->seeds[k] < seed)
+        return SKED_OK;
+    sked_error missing = {0};
+    char *path = t->model[k][seed];
+    const sked_status st = paper_train(r, how, who, seed, paper_updates(r, how, who), NULL, path, &missing);
+    if (st != SKED_OK)
+        return r->train == PAPER_TRAIN_NEVER && seed > 0 ? SKED_OK : fail(err, st, "%s", missing.message);
+    const int64_t updates = paper_updates_of(path);
+    t->least[k] = seed == 0 || updates < t->least[k] ? updates : t->least[k];
+    t->most[k] = updates > t->most[k] ? updates : t->most[k];
+    t->seeds[k] = seed + 1;
+    return SKED_OK;
+}
+
+/* Seeds first: where the time ends early, the models of the first seeds are whole. */
 sked_status paper_table_learn(paper_run *r, paper_table *t, const paper_training *how, sked_error *err)
 {
     sked_status st = SKED_OK;
     const double begin = sked_clock();
     t->learns = true;
-    t->updates = paper_updates(r, how);
-    for (int k = 0; k < PAPER_LEARNERS; k++)
-        for (int s = 0; s < r->seeds && paper_learner_on(r, k) && st == SKED_OK && !stop_requested; s++)
-            st = paper_train(r, how, paper_learner(k), s, t->updates, NULL, t->model[k][s], err);
+    for (int s = 0; s < r->seeds; s++)
+        for (int k = 0; k < PAPER_LEARNERS && st == SKED_OK && !stop_requested; k++)
+            st = learn_one(r, t, how, k, s, err);
     if (st == SKED_OK)
-        printf(
-            "Models of this table: %lld updates of 100 trajectories each, kappa %.3g / temperature, %.1f s "
-            "of training or reading.\n",
-            (long long)t->updates, how->sharpness, sked_clock() - begin);
+        print_models(r, t, how, sked_clock() - begin);
     return st;
 }

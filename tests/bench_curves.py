@@ -55,20 +55,39 @@ def runs_are_recorded_shown_and_drawn(folder):
     data, out = os.path.join(folder, "data"), os.path.join(folder, "out")
     os.makedirs(os.path.join(data, "rw"))
     shutil.copy(os.path.join(SOURCE, "tests", "data", "rw.gml"), os.path.join(data, "rw", "tiny.gml"))
-    words = ("record", out, "--only", "rw-1", "--data", data, "--sked", SKED, "--solvers", "list", "fds", "gaus", "--threads", 1, 2,
+    words = ("record", out, "--only", "rw", "--data", data, "--sked", SKED, "--solvers", "list", "fds", "gaus", "--threads", 1, 2,
              "--time-limit", 0.3, "--machine", "a <machine>")
     shown = curves(*words).stdout
     runs = [json.loads(line) for line in open(os.path.join(out, "runs.jsonl"))]
     assert {(r["set"], r["solver"], r["threads"]) for r in runs} == {
-        (s, name, t) for s in ("rw-1", "rw-100") for name, t in (("list", 1), ("fds", 1), ("gaus", 1), ("gaus", 2))}, runs
+        (s, name, t) for s in ("rw-0.01", "rw-1", "rw-100") for name, t in (("list", 1), ("fds", 1), ("gaus", 1), ("gaus", 2))}, runs
     for r in runs:
         points = [json.loads(line) for line in open(os.path.join(out, r["curve"]))]
         assert points[-1]["value"] == r["value"] and r["bound"] <= r["value"], r
     assert "| tiny | gaus, 2 threads |" in shown and "a <machine>; seeds [0]" in shown and "### rw-100" in shown, shown
     picture = xml.dom.minidom.parse(os.path.join(out, "pareto.svg")).documentElement.toxml()
-    assert picture.count('class="t"') == 2 and "gaus, 2 threads" in picture
+    assert picture.count('class="t"') == 3 and "gaus, 2 threads" in picture
+    shown = curves("table", out, "--only", "rw-1").stdout  # a whole name: this set alone
+    assert "### rw-1\n" in shown and "### rw-100" not in shown, shown
     curves(*words)  # nothing is run twice
     assert len(open(os.path.join(out, "runs.jsonl")).readlines()) == len(runs)
+
+
+@test
+def runs_of_several_machines_stand_side_by_side(folder):
+    for where, solver, more in (("here", "gaus", {}), ("there", "gaus", {"backend": "cuda"}), ("there", "gs-schedule", {"device": "a GPU"})):
+        os.makedirs(os.path.join(folder, where), exist_ok=True)
+        row = {"set": "rw-1", "instance": "a", "solver": solver, "threads": 1, "curve": f"{solver}.jsonl", "limit": 60, "seed": 0,
+               "machine": where, "value": 10, "bound": None, **more}
+        with open(os.path.join(folder, where, "runs.jsonl"), "a") as out:
+            out.write(json.dumps(row) + "\n")
+        with open(os.path.join(folder, where, row["curve"]), "w") as out:
+            out.write(json.dumps({"seconds": 2, "evaluations": 1, "value": 10, "bound": None, "method": "x"}) + "\n")
+    shown = curves("table", os.path.join(folder, "here"), os.path.join(folder, "there")).stdout
+    for label in ("gaus", "gaus, GPU", "gs-schedule, GPU"):
+        assert f"| a | {label} | - | 10 | 10 |" in shown, shown
+    assert "here; there; seeds [0]" in shown, shown
+    assert "no runs" in curves("draw", os.path.join(folder, "here"), folder, code=1).stderr
 
 
 @test

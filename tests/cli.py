@@ -862,7 +862,7 @@ def paper_suite_trains_and_records(folder):
     for row in ("ppo, encode-once | as made", "gflownet, encode-once | local, improve=5", "ppo | in the paper"):
         assert f"\n| {row} |" in shown, (row, shown)
     shown = expect(bench(*base, "--only", "table3", "--data", data), 0).stdout
-    assert "Mean of 2 graph(s), 1 seed(s)" in shown and "2 updates of 100 trajectories" in shown, shown
+    assert "Mean of 2 graph(s), 1 seed(s)" in shown and "encode-once 2 updates of 100 trajectories" in shown, shown
     rows = [json.loads(line) for line in open(record)]
     assert rows[0]["kind"] == "run" and rows[0]["seeds"] == 1 and not rows[0]["full"], rows[0]
     for method in ("list", "brkga", "ppo, encode-once", "gflownet, encode-once"):
@@ -879,6 +879,48 @@ def paper_suite_trains_and_records(folder):
     assert without_seconds(again) == without_seconds(shown), again
     unknown = networks(os.path.join(folder, "other"), "hrnet_w18", "no_family_of_ours")
     expect(bench(*base, "--only", "table3", "--data", unknown), 6, "row 3: this network is in no family")
+
+
+@test
+def paper_suite_trains_in_several_processes(folder):
+    models, data = os.path.join(folder, "models"), networks(os.path.join(folder, "data"), "rgcn_12rel")
+    base = ["paper", "--only", "table1", "--seeds", 1, "--updates", 3, "--stepwise", "--stepwise-updates", 1, "--data", data, "--quiet", "--models"]
+    expect(bench(*base, models, "--train", "never"), 4, "there is no such model")
+    expect(bench("paper", "--train", "only"), 2, "--only table1")
+    expect(bench("paper", "--only", "table1", "--train", "sometimes"), 2, "auto, only or never")
+    words = [BENCH, *map(str, [*base, models, "--train", "only"])]
+    pair = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    shown = [p.communicate()[0] for p in pair]
+    assert all(p.returncode == 0 for p in pair) and not any("| list |" in text for text in shown), shown
+    alone = os.path.join(folder, "alone")
+    expect(bench(*base, alone, "--train", "only"), 0)
+    assert sorted(os.listdir(models)) == sorted(os.listdir(alone)) and len(os.listdir(alone)) == 4, os.listdir(models)
+    for name in os.listdir(alone):  # whoever trained it: the same bytes
+        assert open(os.path.join(models, name), "rb").read() == open(os.path.join(alone, name), "rb").read(), name
+    base[base.index("--seeds") + 1] = 2  # of which the second has no models; trained on the CPU, drawn anywhere
+    shown = expect(bench(*base, models, "--train", "never", "--backend", "auto"), 0).stdout
+    assert "ppo-once 3, ppo-stepwise 1, encode-once 3, stepwise 1 updates" in shown, shown
+    assert "\n| gflownet, stepwise (1 seed) | as made |" in shown and "\n| ppo, stepwise (1 seed) | local |" in shown, shown
+    assert "\n| random list | as made |" in shown and "2 seed(s)" in shown, shown
+
+
+@test
+def paper_suite_devices_and_tuning(folder):
+    record = os.path.join(folder, "r.jsonl")
+    base = ["paper", "--seeds", 1, "--updates", 1, "--sample", 10, "--models", os.path.join(folder, "models"), "--quiet", "--only"]
+    data = networks(os.path.join(folder, "data"), "rgcn_12rel")
+    shown = expect(bench(*base, "devices", "--data", data), 0).stdout
+    for devices in ("its own", "at random", "left idle the shortest"):
+        assert shown.count(f"| gflownet, encode-once | {devices} |") == 2, shown  # the graph of table 1, those of table 2
+    crossing = {m.group(1): float(m.group(2)) for m in re.finditer(r"^\| random list \| ([^|]+) \|(?:[^|]+\|){5} ([0-9.]+) \|", shown, re.M)}
+    assert crossing["left idle the shortest"] < crossing["at random"], crossing
+    expect(bench(*base, "tune", "--train", "only", "--json", record), 0)
+    expect(bench(*base, "tune", "--train", "never", "--json", record), 0)
+    rows = [r for r in map(json.loads, open(record)) if r["kind"] == "tune"]
+    for loss in ("variance", "tb", "ppo"):
+        mine = [r for r in rows if r["loss"] == loss]
+        assert len(mine) == 13 and len({r["settings"] for r in mine}) == 13 and "default" in {r["settings"] for r in mine}, mine
+        assert [r["top100"] for r in mine] == sorted((r["top100"] for r in mine), reverse=True) and mine[0]["updates"] == 1, mine
 
 
 @test

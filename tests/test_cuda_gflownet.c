@@ -673,9 +673,15 @@ static void test_sample(void **state)
     sked_graph_destroy(g);
 }
 
+static void keep_speedup(void *speedup, const sked_train_progress *p)
+{
+    *(double *)speedup = p->speedup;
+}
+
 static sked_sampler *trained(const char *backend, const char *const *kind, int64_t steps, const char *resume,
                              const char *output)
 {
+    double speedup = 0;
     const char *const settings[] = {"dim=16",  "layers=1",   "head=8",   "mlp=16", "width=16",   kind[0],
                                     "batch=6", "validate=2", "graphs=2", kind[1],  "held-out=1", "epochs=3"};
     sked_train_options opt;
@@ -689,7 +695,10 @@ static sked_sampler *trained(const char *backend, const char *const *kind, int64
     opt.n_settings = sizeof settings / sizeof *settings;
     opt.resume = resume;
     opt.output = output;
+    opt.progress = keep_speedup;
+    opt.progress_data = &speedup;
     OK(sked_train(&opt, &m, err));
+    assert_true(speedup > 0);
     return m;
 }
 
@@ -702,6 +711,8 @@ static void check_training(const char *const *kind)
     const int64_t total = cpu->layout.total;
     for (int64_t i = 0; i < total; i++)
         assert_near(through->parameter[i], cpu->parameter[i], 1e-4, "parameter");
+    for (int i = 0; cpu->log_z != NULL && i < SKED_I_LOG_Z_TOTAL; i++)
+        assert_near(through->log_z->parameter[i], cpu->log_z->parameter[i], 1e-4, "log Z");
     assert_memory_equal(rest->parameter, through->parameter, (size_t)total * sizeof(float));
     assert_memory_equal(rest->moment2, through->moment2, (size_t)total * sizeof(float));
     assert_memory_not_equal(half->parameter, rest->parameter, (size_t)total * sizeof(float));

@@ -38,9 +38,9 @@
       "tb: learning rate of log Z, with the warm-up and decay of the other one")                          \
     X(PPO_CLIP, "ppo-clip", REAL, "0.2", 1e-9, 1, NULL,                                                   \
       "ppo: how far from 1 a ratio of probabilities counts")                                              \
-    X(ENTROPY, "entropy", REAL, "0.01", 0, 1000, NULL,                                                    \
+    X(ENTROPY, "entropy", REAL, "0.003", 0, 1000, NULL,                                                   \
       "ppo: what a nat of a step's entropy is worth at the start; it falls with the rate")                \
-    X(EPOCHS, "epochs", INT, "4", 1, 1000, NULL, "ppo: steps of Adam with the trajectories of an update") \
+    X(EPOCHS, "epochs", INT, "2", 1, 1000, NULL, "ppo: steps of Adam with the trajectories of an update") \
     X(LEAST_DEVICES, "least-devices", INT, "0", 0, 1000000, NULL,                                         \
       "draw 2 or more up to --devices; 0: --devices")                                                     \
     X(LARGEST, "largest", INT, "500", 2, 10000, NULL,                                                     \
