@@ -55,6 +55,18 @@ enum { n_small = sizeof small_settings / sizeof *small_settings };
     {                                                                                     \
         64, 3, 16, 128, 32, 64, 64, 8, SKED_I_POLICY_STEPWISE, SKED_I_BACKWARD_##backward \
     }
+/* The default widths, for which the kernels hold all rows in registers. */
+#define TILES(layers, slots, backward)                                                              \
+    {                                                                                               \
+        64, layers, 16, 128, 8, 8, 64, slots, SKED_I_POLICY_STEPWISE, SKED_I_BACKWARD_##backward     \
+    }
+static const setting tile_settings[] = {
+    {"layered", 6, 3, 1, TILES(2, 8, LEARNED), 0.3, 3},
+    {"erdos-renyi", 19, 9, 3, TILES(1, 24, UNIFORM), 0.1, 2}, /* two tiles of rows, of slots and of features */
+    {"tree", 66, 3, 6, TILES(1, 8, LEARNED), 0.3, 2},         /* more than one word of a mask */
+};
+enum { n_tile = sizeof tile_settings / sizeof *tile_settings };
+
 static const setting large_settings[] = {
     {"layered", 50, 4, 1, DEFAULT_SIZES(LEARNED), 0.02, 20},
     {"erdos-renyi", 61, 8, 2, DEFAULT_SIZES(UNIFORM), 0.05, 12},
@@ -327,27 +339,6 @@ static void test_small(void **state)
         check_setting(&small_settings[k]);
 }
 
-/* The sizes of real models: on a GPU, or on a patient emulator. */
-static void test_large(void **state)
-{
-    (void)state;
-    if (emulated && getenv("SKED_EMULATE_LARGE") == NULL)
-        skip();
-    for (int k = 0; k < n_large; k++)
-        check_setting(&large_settings[k]);
-}
-
-/* As a GPU rounds. */
-static void test_rounded(void **state)
-{
-    (void)state;
-    if (!emulated)
-        skip();
-    setenv("SKED_EMULATE_TF32", "1", 1);
-    check_setting(&small_settings[0]);
-    unsetenv("SKED_EMULATE_TF32");
-}
-
 /* Schedules drawn with the numbers the CPU draws with. */
 static void check_drawing(const setting *s, sked_i_stepwise_walk walk, int32_t listed)
 {
@@ -375,6 +366,37 @@ static void check_drawing(const setting *s, sked_i_stepwise_walk walk, int32_t l
     compare_walks(&f, rounds() ? 2e-3 : 1e-6);
     backend()->destroy(d);
     clear_fixture(&f);
+}
+
+static void test_tiles(void **state)
+{
+    (void)state;
+    for (int k = 0; k < n_tile; k++)
+        check_setting(&tile_settings[k]);
+    check_drawing(&tile_settings[0], SKED_I_STEPWISE_SAMPLE, 1);
+    check_balance(&tile_settings[0]);
+    check_ppo(&tile_settings[0], 2);
+}
+
+/* The sizes of real models: on a GPU, or on a patient emulator. */
+static void test_large(void **state)
+{
+    (void)state;
+    if (emulated && getenv("SKED_EMULATE_LARGE") == NULL)
+        skip();
+    for (int k = 0; k < n_large; k++)
+        check_setting(&large_settings[k]);
+}
+
+/* As a GPU rounds. */
+static void test_rounded(void **state)
+{
+    (void)state;
+    if (!emulated)
+        skip();
+    setenv("SKED_EMULATE_TF32", "1", 1);
+    check_setting(&small_settings[0]);
+    unsetenv("SKED_EMULATE_TF32");
 }
 
 static void test_drawing(void **state)
@@ -678,6 +700,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_other_losses),
         cmocka_unit_test(test_small),
+        cmocka_unit_test(test_tiles),
         cmocka_unit_test(test_rounded),
         cmocka_unit_test(test_drawing),
         cmocka_unit_test(test_several_and_again),

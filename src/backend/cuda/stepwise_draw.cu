@@ -4,6 +4,7 @@
  */
 #include "backend/cuda/rng.h"
 #include "backend/cuda/stepwise_kernels.h"
+#include "backend/cuda/stepwise_tile_net.h"
 
 /* ------------------------------------------------------------------ the partial schedule */
 
@@ -94,12 +95,12 @@ __device__ static void append(const step_problem &p, int k, int step, int op, in
 
 /* Log-probability of pair i * devices + d. */
 struct pair_scores {
-    const float *logit;
-    int ld, devices, count;
+    const step_work &w;
+    int devices, count;
     double lse;
     __device__ double score(int pair) const
     {
-        return logit[(int64_t)(pair / devices) * ld + pair % devices];
+        return step_slots(w, pair / devices)[pair % devices];
     }
     __device__ float logp(int pair) const
     {
@@ -225,13 +226,12 @@ __device__ static void look_back(const step_work &w, int k, int step)
     const int lane = threadIdx.x % SKED_STEP_WARP;
     double logp = 0;
     if (w.z.learned) {
-        const float *back = w.back;
         const int op = p.op[(int64_t)k * p.ops + step - 1], *row = w.pick + w.count[0];
-        const double lse = step_log_sum(w.count[1], [=](int i) { return (double)back[i]; });
+        const double lse = step_log_sum(w.count[1], [&](int i) { return (double)step_removal(w, i); });
         if (!(lse < CUDART_INF))
             fail_at(p, k, step, STEP_NO_NUMBER);
         for (int i = 0; i < w.count[1]; i++)
-            logp = row[i] == op ? (float)(back[i] - lse) : logp;
+            logp = row[i] == op ? (float)(step_removal(w, i) - lse) : logp;
     } else {
         int removable = 0;
         for (int i = lane; i < p.ops; i += SKED_STEP_WARP)
@@ -248,8 +248,8 @@ __device__ static void look_back(const step_work &w, int k, int step)
 __device__ static void go_forward(const step_work &w, int k, int step)
 {
     const step_problem &p = w.p;
-    pair_scores s = {w.wide, step_wide_ld(w.z), p.devices, w.count[0] * p.devices, 0};
-    s.lse = step_log_sum(s.count, [=](int i) { return s.score(i); });
+    pair_scores s = {w, p.devices, w.count[0] * p.devices, 0};
+    s.lse = step_log_sum(s.count, [&](int i) { return s.score(i); });
     if (!(s.lse < CUDART_INF)) {
         fail_at(p, k, step, STEP_NO_NUMBER);
         return;
@@ -268,15 +268,23 @@ __device__ static void go_forward(const step_work &w, int k, int step)
     __syncwarp();
 }
 
-__device__ static void visit(step_work &w, int k, int step)
+template <bool TILED>
+__device__ static void visit(step_work &w, const step_places &places, int k, int step)
 {
+    SKED_DYNAMIC_SHARED(float, shared);
     step_read_state(w, k, step);
     __syncthreads();
     if (threadIdx.x < SKED_STEP_WARP)
         step_pick_rows(w, k);
     __syncthreads();
-    if (w.count[0] + w.count[1] > 0)
-        step_forward(w, w.narrow);
+    if (w.count[0] + w.count[1] > 0) {
+        if (TILED)
+            step_tile_forward(w, step_tiled{(step_tile *)(shared + places.mail),
+                                            (int)threadIdx.x / SKED_STEP_WARP, step_tiles_of(w.p.ops), NULL,
+                                            NULL});
+        else
+            step_forward(w, w.narrow);
+    }
     /* Two warps at once: one reads what the other leaves alone. */
     if (threadIdx.x / SKED_STEP_WARP == 0 && step < w.p.ops)
         go_forward(w, k, step);
@@ -322,6 +330,7 @@ __device__ static void move_out(const step_problem &p, int k, const step_problem
     }
 }
 
+template <bool TILED>
 __global__ static void __launch_bounds__(SKED_STEP_THREADS, 1)
     draw_kernel(const __grid_constant__ step_load load, int from, int end)
 {
@@ -342,7 +351,7 @@ __global__ static void __launch_bounds__(SKED_STEP_THREADS, 1)
             if (from == 0 && p.walk == SKED_I_STEPWISE_SAMPLE && item < p.listed)
                 draw_noise(p, item);
             for (int step = from; step < end && step <= p.ops && p.trouble[item] == 0; step++)
-                visit(w, item, step);
+                visit<TILED>(w, load.places, item, step);
             if (inside)
                 move_out(p, item, load.problem[i]);
             __syncthreads();
@@ -352,14 +361,18 @@ __global__ static void __launch_bounds__(SKED_STEP_THREADS, 1)
     }
 }
 
-void sked_i_step_draw(const step_load *load, int threads, int blocks, size_t shared, int from, int end,
-                      cudaStream_t stream)
+void sked_i_step_draw(const step_load *load, bool tiled, int threads, int blocks, size_t shared, int from,
+                      int end, cudaStream_t stream)
 {
     const step_load l = *load;
-    SKED_LAUNCH(draw_kernel, blocks, threads, shared, stream, l, from, end);
+    if (tiled)
+        SKED_LAUNCH(draw_kernel<true>, blocks, threads, shared, stream, l, from, end);
+    else
+        SKED_LAUNCH(draw_kernel<false>, blocks, threads, shared, stream, l, from, end);
 }
 
-cudaError_t sked_i_step_draw_allow(size_t shared)
+cudaError_t sked_i_step_draw_allow(bool tiled, size_t shared)
 {
-    return cudaFuncSetAttribute(draw_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
+    return cudaFuncSetAttribute(tiled ? draw_kernel<true> : draw_kernel<false>,
+                                cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
 }

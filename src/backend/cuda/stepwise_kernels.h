@@ -3,10 +3,10 @@
 #define SKED_BACKEND_CUDA_STEPWISE_KERNELS_H
 #include "backend/cuda/stepwise_net.h"
 
-/* Steps from .. end - 1 of all trajectories; state `ops` ends one. */
-void sked_i_step_draw(const step_load *load, int threads, int blocks, size_t shared, int from, int end,
-                      cudaStream_t stream);
-cudaError_t sked_i_step_draw_allow(size_t shared);
+/* Steps from .. end - 1 of all trajectories; state `ops` ends one. tiled: by stepwise_tile_net.h. */
+void sked_i_step_draw(const step_load *load, bool tiled, int threads, int blocks, size_t shared, int from,
+                      int end, cudaStream_t stream);
+cudaError_t sked_i_step_draw_allow(bool tiled, size_t shared);
 /*
  * Rounds from .. end - 1: each a state of every block. gradients: [blocks, size], which begin with 0 and are
  * added to.
@@ -14,6 +14,29 @@ cudaError_t sked_i_step_draw_allow(size_t shared);
 void sked_i_step_grad(const step_load *load, int threads, int blocks, size_t shared, float *gradients,
                       int64_t size, int64_t from, int64_t end, cudaStream_t stream);
 cudaError_t sked_i_step_grad_allow(size_t shared);
+
+/*
+ * A piece of a matrix of up to 64 by 64: which tiles of kept rows and of their slopes it is the product of,
+ * and its place in a gradient. dbias: -1: none.
+ */
+enum { STEP_OUTER_TILES = 4 };
+struct step_outer_job {
+    int a, y, rows, columns;
+    int dweight, width, dbias;
+};
+/* States from .. end - 1, numbered through all problems; their row tiles follow one another in kept. */
+struct step_pass {
+    int64_t from, end;
+    step_tile *kept;
+    float2 *scale;
+    const step_outer_job *job; /* [jobs] */
+    int jobs;
+};
+/* The gradient of these states, by tiles: added to gradients [problems * parts, size], as n_blocks says. */
+void sked_i_step_tile_grad(const step_load *load, const step_pass *pass, int threads, int blocks,
+                           size_t shared, int parts, float *gradients, int64_t size, cudaStream_t stream);
+/* blocks: how many a processor takes at once. */
+cudaError_t sked_i_step_tile_allow(size_t shared, int threads, int *blocks);
 
 /* How a matrix comes from the parameters, by offsets there (-1: none). */
 struct step_fold {
