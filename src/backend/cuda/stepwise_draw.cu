@@ -11,6 +11,7 @@
 __device__ static void begin(const step_problem &p, int k)
 {
     const int64_t row = (int64_t)k * p.ops;
+#pragma unroll 1
     for (int i = threadIdx.x; i < p.ops; i += blockDim.x) {
         const int waits = p.pred_ptr[i + 1] - p.pred_ptr[i];
         p.waits[row + i] = waits;
@@ -20,6 +21,7 @@ __device__ static void begin(const step_problem &p, int k)
         p.ready_at[row + i] = waits == 0 ? 0 : p.ops + 1;
         p.queue[row + i] = -1;
     }
+#pragma unroll 1
     for (int d = threadIdx.x; d < p.devices; d += blockDim.x) {
         p.free_at[(int64_t)k * p.devices + d] = 0;
         p.last[(int64_t)k * p.devices + d] = -1;
@@ -47,12 +49,14 @@ __device__ static void draw_noise(const step_problem &p, int k)
     if (threadIdx.x == 0) {
         const double most = 4 * p.unit < 0.1 ? 4 * p.unit : 0.1;
         strength = most * rng_uniform(rng);
+#pragma unroll 1
         for (int i = 0; i < p.ops; i++)
             noise[i] = (double)((rng_next(rng) >> 12) + 1) * 0x1.0p-53;
     }
     if (threadIdx.x < SKED_STEP_WARP) {
         strength = __shfl_sync(sked_step_all, strength, 0);
         __syncwarp();
+#pragma unroll 1
         for (int i = threadIdx.x; i < p.ops; i += SKED_STEP_WARP)
             noise[i] = p.tail[i] - strength * log(-log(noise[i]));
     }
@@ -67,9 +71,11 @@ __device__ static void append(const step_problem &p, int k, int step, int op, in
     const int before = p.last[column + d];
     if (before >= 0 && p.gone_at[row + before] > step)
         p.gone_at[row + before] = step;
+#pragma unroll 1
     for (int e = p.pred_ptr[op]; e < p.pred_ptr[op + 1]; e++)
         if (p.gone_at[row + p.pred[e]] > step)
             p.gone_at[row + p.pred[e]] = step;
+#pragma unroll 1
     for (int e = p.succ_ptr[op]; e < p.succ_ptr[op + 1]; e++) {
         const int to = p.succ[e];
         const double there = start + p.lag[e];
@@ -135,6 +141,7 @@ __device__ static bool goes_before(const candidate &a, const candidate &b)
 __device__ static int choose_likeliest(const pair_scores &s)
 {
     candidate best = {0, 0, -1};
+#pragma unroll 1
     for (int i = threadIdx.x; i < s.count; i += SKED_STEP_WARP) {
         const candidate next = {-(double)s.logp(i), 0, i};
         best = goes_before(next, best) ? next : best;
@@ -145,6 +152,7 @@ __device__ static int choose_likeliest(const pair_scores &s)
 __device__ static int choose_drawn(const pair_scores &s, double rest)
 {
     const int lane = threadIdx.x;
+#pragma unroll 1
     for (int first = 0; first < s.count; first += SKED_STEP_WARP) {
         const int i = first + lane;
         const double share = i < s.count ? exp((double)s.logp(i)) : 0;
@@ -167,6 +175,7 @@ __device__ static int choose_listed(const step_work &w, int k, const pair_scores
     const step_problem &p = w.p;
     const int64_t row = (int64_t)k * p.ops, column = (int64_t)k * p.devices;
     candidate best = {0, 0, -1};
+#pragma unroll 1
     for (int i = threadIdx.x; i < s.count; i += SKED_STEP_WARP) {
         const int op = w.pick[i / p.devices];
         const double data = p.data[row + op], free_at = p.free_at[column + i % p.devices];
@@ -176,6 +185,7 @@ __device__ static int choose_listed(const step_work &w, int k, const pair_scores
     int pair = best_of_warp(best, goes_before).pair;
     if (threadIdx.x == 0 && p.last[column + pair % p.devices] < 0) {
         int empty = 0, d = 0;
+#pragma unroll 1
         for (int j = 0; j < p.devices; j++)
             empty += p.last[column + j] < 0;
         int skip = (int)rng_below(p.rng + 4 * k, (uint64_t)empty);
@@ -191,6 +201,7 @@ __device__ static int choose_replayed(const step_work &w, int k, int step)
     const int64_t at = (int64_t)k * w.p.ops + step;
     const int op = w.p.op[at], d = w.p.device[at];
     int found = -1;
+#pragma unroll 1
     for (int i = 0; i < w.count[0] && d >= 0 && d < w.p.devices; i++)
         found = w.pick[i] == op ? i * w.p.devices + d : found;
     return found;
@@ -230,10 +241,12 @@ __device__ static void look_back(const step_work &w, int k, int step)
         const double lse = step_log_sum(w.count[1], [&](int i) { return (double)step_removal(w, i); });
         if (!(lse < CUDART_INF))
             fail_at(p, k, step, STEP_NO_NUMBER);
+#pragma unroll 1
         for (int i = 0; i < w.count[1]; i++)
             logp = row[i] == op ? (float)(step_removal(w, i) - lse) : logp;
     } else {
         int removable = 0;
+#pragma unroll 1
         for (int i = lane; i < p.ops; i += SKED_STEP_WARP)
             removable += (w.state[i] & STEP_IS_REMOVABLE) != 0;
         for (int by = 16; by > 0; by /= 2)
@@ -320,6 +333,7 @@ __device__ static void move_in(const step_problem &there, int k, float *tables, 
 __device__ static void move_out(const step_problem &p, int k, const step_problem &there)
 {
     const int64_t row = (int64_t)k * p.ops;
+#pragma unroll 1
     for (int i = threadIdx.x; i < p.ops; i += blockDim.x) {
         there.start[row + i] = p.start[row + i];
         there.at[row + i] = p.at[row + i];

@@ -160,8 +160,10 @@ __device__ static void step_open(const step_load &l, int problem, float *shared,
     float *own = l.scratch + blockIdx.x * l.stride, *small = step_place(l.places.small, shared, own);
     const int table = l.net.n_matrices * (int)(sizeof(step_matrix) / sizeof(int));
     const step_problem &there = l.problem[problem];
+#pragma unroll 1
     for (int i = threadIdx.x; i < table; i += blockDim.x)
         ((int *)small)[i] = ((const int *)l.net.matrix)[i];
+#pragma unroll 1
     for (int i = threadIdx.x; l.places.masks >= 0 && i < SKED_I_HEADS * there.ops * there.words;
          i += blockDim.x)
         ((uint64_t *)(shared + l.places.masks))[i] = there.masks[i];
@@ -199,6 +201,7 @@ __device__ static void step_read_state(const step_work &w, int k, int step)
 {
     const step_problem &p = w.p;
     const int64_t row = (int64_t)k * p.ops;
+#pragma unroll 1
     for (int i = threadIdx.x; i < p.ops; i += blockDim.x) {
         const bool scheduled = p.at[row + i] < step;
         int bits = 0;
@@ -217,6 +220,7 @@ template <class F> __device__ static int step_list(int n, F wanted, int32_t *out
 {
     const int lane = threadIdx.x % SKED_STEP_WARP;
     int count = 0;
+#pragma unroll 1
     for (int first = 0; first < n; first += SKED_STEP_WARP) {
         const int op = first + lane < n ? wanted(first + lane) : -1;
         const unsigned mask = __ballot_sync(sked_step_all, op >= 0);
@@ -635,6 +639,7 @@ template <class F> __device__ static double step_log_sum(int n, F x)
 {
     const int lane = threadIdx.x % SKED_STEP_WARP;
     double top = -CUDART_INF, sum = 0;
+#pragma unroll 1
     for (int i = lane; i < n; i += SKED_STEP_WARP)
         top = x(i) > top ? x(i) : top;
     for (int by = 16; by > 0; by /= 2) {
@@ -643,6 +648,7 @@ template <class F> __device__ static double step_log_sum(int n, F x)
     }
     if (!(top > -CUDART_INF && top < CUDART_INF))
         return CUDART_NAN;
+#pragma unroll 1
     for (int i = lane; i < n; i += SKED_STEP_WARP)
         sum += exp(x(i) - top);
     return top + log(step_warp_sum(sum));

@@ -34,6 +34,7 @@ __device__ static void forward_slopes(const step_work &w, int k, int step, float
     step_credit credit = {slope, 0, 0};
     if (p.law.kind == SKED_I_LOSS_PPO) {
         double mine = 0, own = 0; /* own: log P_F of the action, for one of the lanes */
+#pragma unroll 1
         for (int i = threadIdx.x; i < count; i += SKED_STEP_WARP) {
             const double logp = score(i) - lse;
             mine -= exp(logp) * logp;
@@ -42,6 +43,7 @@ __device__ static void forward_slopes(const step_work &w, int k, int step, float
         const double entropy = step_warp_sum(mine);
         credit = clipped_credit(p, at, slope, (float)step_warp_sum(own), entropy);
     }
+#pragma unroll 1
     for (int i = threadIdx.x; i < w.count[0] * w.z.slots; i += SKED_STEP_WARP) {
         float *x = step_slots(w, i / w.z.slots) + i % w.z.slots;
         const bool chosen = w.pick[i / w.z.slots] == op && i % w.z.slots == d;
@@ -59,6 +61,7 @@ __device__ static void backward_slopes(const step_work &w, int k, int step, floa
     const double lse = step_log_sum(w.count[1], [&](int i) { return (double)step_removal(w, i); });
     const int op = w.p.op[(int64_t)k * w.p.ops + step - 1];
     __syncwarp();
+#pragma unroll 1
     for (int i = threadIdx.x; i < w.count[1]; i += SKED_STEP_WARP)
         step_removal(w, i) =
             -slope * ((w.pick[w.count[0] + i] == op ? 1 : 0) - (float)exp(step_removal(w, i) - lse));
