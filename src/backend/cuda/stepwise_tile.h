@@ -148,7 +148,19 @@ __device__ static inline int step_tile_place(int row, int column)
     return (lane * 4 + pair) * 2 + row % 2;
 }
 
-/* Sum over the four lanes of a row. */
+/* 2^x to 22 bits; 0 for what is too small for a normal number. */
+__device__ static inline float step_exp2(float x)
+{
+#ifdef __CUDACC__
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#else
+    return exp2f(x);
+#endif
+}
+
+/* Over the four lanes of a row. */
 __device__ static inline float step_quad_max(float x)
 {
     x = fmaxf(x, __shfl_xor_sync(sked_step_all, x, 1));

@@ -144,74 +144,96 @@ struct row_sums {
     int rows;
 };
 
-/* Weight and slope of a score. */
-__device__ static inline void score_back(bool seen, float s, float dp, float lse, float mean, float &weight,
-                                         float &slope)
-{
-    weight = seen ? __expf(s - lse) : 0;
-    slope = weight * (dp - mean);
-}
+/* What a warp's rows and those of another have to do with one another: its own side. */
+struct own_side {
+    step_tile query, key, value, dy;
+    float2 lse, mean;                          /* of its queries */
+    float dquery[8], dkey[8], dvalue[8];       /* sums */
+};
 
-/* Slopes of the warp's queries. */
-__device__ static inline step_tile queries_back(const step_work &w, const step_tiled &u, const row_sums &r,
-                                                int h)
+/* Slopes of the warp's queries, by the keys and values of tile `to`. */
+__device__ static inline void add_queries(const step_work &w, const step_tiled &u, int h, int to,
+                                          own_side &own)
 {
-    const step_tile query = u.post(MAIL_QUERY, h, u.m), dy = u.post(MAIL_SLOPE, h, u.m);
-    const int row[2] = {u.m * STEP_TILE + step_tile_row(0), u.m * STEP_TILE + step_tile_row(2)};
-    const int near[2] = {step_tile_near(w, row[0]), step_tile_near(w, row[1])};
-    const float lse[2] = {r.lse[h * r.rows + row[0]], r.lse[h * r.rows + row[1]]},
-                mean[2] = {r.mean[h * r.rows + row[0]], r.mean[h * r.rows + row[1]]};
-    float out[8] = {};
-#pragma unroll 1
-    for (int to = 0; to < u.tiles; to++) {
-        const unsigned see[2] = {step_tile_sees(w, near[0], h, to), step_tile_sees(w, near[1], h, to)};
-        if (!__any_sync(sked_step_all, (see[0] | see[1]) != 0))
-            continue;
-        const step_tile key = u.post(MAIL_KEY, h, to);
-        float s[8] = {}, dp[8] = {}, slope[8], weight;
-        step_tile_add_turned(s, query, key);
-        step_tile_add_turned(dp, dy, u.post(MAIL_VALUE, h, to));
+    const int row[2] = {step_tile_near(w, u.m * STEP_TILE + step_tile_row(0)),
+                        step_tile_near(w, u.m * STEP_TILE + step_tile_row(2))};
+    const int shift = to % 2 * STEP_TILE, column = step_lane() % 4 * 2;
+    const unsigned all[2] = {step_tile_sees(w, row[0], h, to / 4, to / 2 % 2) >> shift,
+                             step_tile_sees(w, row[1], h, to / 4, to / 2 % 2) >> shift};
+    const unsigned see[2] = {all[0] >> column, all[1] >> column};
+    if (!__any_sync(sked_step_all, ((all[0] | all[1]) & 0xffff) != 0))
+        return;
+    const float lse[2] = {own.lse.x, own.lse.y}, mean[2] = {own.mean.x, own.mean.y};
+    const step_tile key = u.post(MAIL_KEY, h, to);
+    float s[8] = {}, slope[8] = {};
+    step_tile_add_turned(s, own.query, key);
+    step_tile_add_turned(slope, own.dy, u.post(MAIL_VALUE, h, to));
 #pragma unroll
-        for (int c = 0; c < 8; c++)
-            score_back(see[c / 2 % 2] >> step_tile_column(c) & 1, s[c], dp[c], lse[c / 2 % 2],
-                       mean[c / 2 % 2], weight, slope[c]);
-        step_tile_add(out, step_tile_pack(slope), step_tile_right(key));
+    for (int c = 0; c < 8; c++) {
+        const float weight = step_exp2(s[c] * STEP_LOG2E - lse[c / 2 % 2]);
+        slope[c] = see[c / 2 % 2] & step_tile_bit(c, 0) ? weight * (slope[c] - mean[c / 2 % 2]) : 0;
     }
-    return step_tile_pack(out);
+    step_tile_add(own.dquery, step_tile_pack(slope), step_tile_right(key));
 }
 
-/* Slopes of the warp's keys and values. */
-__device__ static inline void keys_back(const step_work &w, const step_tiled &u, const row_sums &r, int h,
-                                        step_tile &dkey, step_tile &dvalue)
+/* Slopes of the warp's keys and values, by the queries of tile `from`. */
+__device__ static inline void add_keys(const step_work &w, const step_tiled &u, const row_sums &r, int h,
+                                       int from, own_side &own)
 {
-    const step_tile key = u.post(MAIL_KEY, h, u.m), value = u.post(MAIL_VALUE, h, u.m);
-    float out_key[8] = {}, out_value[8] = {};
-#pragma unroll 1
-    for (int from = 0; from < u.tiles; from++) {
-        unsigned see[4], any = 0;
+    const int shift = u.m % 2 * STEP_TILE, column = from * STEP_TILE + step_lane() % 4 * 2;
+    unsigned see[4], any = 0;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const int op = column + i / 2 * 8 + i % 2;
+        see[i] = op < w.p.ops ? step_tile_sees(w, op, h, u.m / 4, u.m / 2 % 2) >> shift : 0;
+        any |= see[i] & 0xffff;
+        see[i] >>= step_lane() / 4;
+    }
+    if (!__any_sync(sked_step_all, any != 0))
+        return;
+    const step_tile query = u.post(MAIL_QUERY, h, from), dy = u.post(MAIL_SLOPE, h, from);
+    float s[8] = {}, slope[8] = {};
+    step_tile_add_turned(s, own.key, query);
+    step_tile_add_turned(slope, own.value, dy);
+#pragma unroll
+    for (int high = 0; high < 2; high++) {
+        const float2 lse = *(const float2 *)(r.lse + h * r.rows + column + high * 8),
+                     mean = *(const float2 *)(r.mean + h * r.rows + column + high * 8);
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            const int op = from * STEP_TILE + step_tile_column(i % 2 + i / 2 * 4);
-            see[i] = op < w.p.ops ? step_tile_sees(w, op, h, u.m) : 0;
-            any |= see[i];
+            const int c = high * 4 + i;
+            const bool seen = see[high * 2 + i % 2] & (i < 2 ? 1u : 1u << 8);
+            const float weight = step_exp2(s[c] * STEP_LOG2E - (i % 2 == 0 ? lse.x : lse.y));
+            s[c] = seen ? weight : 0;
+            slope[c] = s[c] * (slope[c] - (i % 2 == 0 ? mean.x : mean.y));
         }
-        if (!__any_sync(sked_step_all, any != 0))
-            continue;
-        const step_tile query = u.post(MAIL_QUERY, h, from), dy = u.post(MAIL_SLOPE, h, from);
-        float s[8] = {}, dp[8] = {}, slope[8], weight[8];
-        step_tile_add_turned(s, key, query);
-        step_tile_add_turned(dp, value, dy);
-#pragma unroll
-        for (int c = 0; c < 8; c++) {
-            const int at = h * r.rows + from * STEP_TILE + step_tile_column(c);
-            score_back(see[c % 2 + c / 4 * 2] >> step_tile_row(c) & 1, s[c], dp[c], r.lse[at], r.mean[at],
-                       weight[c], slope[c]);
-        }
-        step_tile_add(out_key, step_tile_pack(slope), step_tile_right(query));
-        step_tile_add(out_value, step_tile_pack(weight), step_tile_right(dy));
     }
-    dkey = step_tile_pack(out_key);
-    dvalue = step_tile_pack(out_value);
+    step_tile_add(own.dkey, step_tile_pack(slope), step_tile_right(query));
+    step_tile_add(own.dvalue, step_tile_pack(s), step_tile_right(dy));
+}
+
+/* Slopes of queries, keys and values of the warp's rows, one head. */
+__device__ static inline void head_back(const step_work &w, const step_tiled &u, const row_sums &r, int h,
+                                        step_tile (&slope)[3])
+{
+    const int row = h * r.rows + u.m * STEP_TILE + step_tile_row(0);
+    own_side own = {u.post(MAIL_QUERY, h, u.m),
+                    u.post(MAIL_KEY, h, u.m),
+                    u.post(MAIL_VALUE, h, u.m),
+                    u.post(MAIL_SLOPE, h, u.m),
+                    {r.lse[row], r.lse[row + 8]},
+                    {r.mean[row], r.mean[row + 8]},
+                    {},
+                    {},
+                    {}};
+#pragma unroll 1
+    for (int other = 0; other < u.tiles; other++) {
+        add_queries(w, u, h, other, own);
+        add_keys(w, u, r, h, other, own);
+    }
+    slope[0] = step_tile_pack(own.dquery);
+    slope[1] = step_tile_pack(own.dkey);
+    slope[2] = step_tile_pack(own.dvalue);
 }
 
 /* What other warps need of these rows: queries, keys, values, slopes of the mixed values and their sums. */
@@ -282,8 +304,7 @@ __device__ static inline void attention_back(const step_work &w, const step_tile
 #pragma unroll 1
     for (int h = 0; h < TILE_HEADS; h++) {
         step_tile slope[3];
-        slope[0] = queries_back(w, u, r, h);
-        keys_back(w, u, r, h, slope[1], slope[2]);
+        head_back(w, u, r, h, slope);
 #pragma unroll
         for (int i = 0; i < 3; i++) {
             u.keep(at + KEPT_DQKV + i * TILE_HEADS + h, slope[i]);

@@ -38,7 +38,7 @@ enum {
     KEPT_DREMOVAL = KEPT_DX + TILE_DIM, /* in its first column */
     KEPT_DSLOTS                         /* then the features */
 };
-/* And in single precision, two rows a lane: normalisations, logs of the sums of softmax. */
+/* And in single precision, two rows a lane: normalisations, log2 of the sums of softmax. */
 enum { SCALE_UNIT1, SCALE_UNIT2, SCALE_SOFTMAX, SCALE_LAYER = SCALE_SOFTMAX + TILE_HEADS };
 
 __host__ __device__ static inline int step_tiles_of(int numbers)
@@ -154,7 +154,7 @@ __device__ static inline float2 step_tile_unit(const float (&x)[TILE_DIM][8], st
         }
 #pragma unroll
     for (int half = 0; half < 2; half++)
-        scale[half] = 1 / sqrtf(step_quad_sum(square[half]) / dim + 1e-5f);
+        scale[half] = rsqrtf(step_quad_sum(square[half]) / dim + 1e-5f);
 #pragma unroll
     for (int j = 0; j < TILE_DIM; j++) {
 #pragma unroll
@@ -165,50 +165,79 @@ __device__ static inline float2 step_tile_unit(const float (&x)[TILE_DIM][8], st
     return float2{scale[0], scale[1]};
 }
 
-/* Which of the 16 keys of tile `to` query r sees. */
-__device__ static inline unsigned step_tile_sees(const step_work &w, int r, int h, int to)
-{
-    const uint64_t word = w.masks[(int64_t)(h * w.p.ops + r) * w.p.words + to / 4];
-    return (unsigned)(word >> to % 4 * STEP_TILE) & 0xffff;
-}
 __device__ static inline int step_tile_near(const step_work &w, int r)
 {
     return r < w.p.ops ? r : w.p.ops - 1;
 }
 
-/* Scores and weights of 64 keys, and what they add to the values. Tiles that no query sees are left out. */
-__device__ static inline void step_tile_attend_word(const step_work &w, const step_tiled &u, int h, int word,
-                                                    const step_tile &query, step_softmax &soft,
-                                                    float (&out)[8])
+/* Which of the 32 keys from 32 half of word `word` on query r sees. */
+__device__ static inline unsigned step_tile_sees(const step_work &w, int r, int h, int word, int half)
+{
+    return ((const unsigned *)w.masks)[((int64_t)(h * w.p.ops + r) * w.p.words + word) * 2 + half];
+}
+/* The bit of number c of a tile in such a word that was shifted to the lane's first column. */
+__host__ __device__ static constexpr unsigned step_tile_bit(int c, int odd)
+{
+    return 1u << ((c & 4) * 2 + (c & 1) + odd * STEP_TILE);
+}
+
+/* Softmax by powers of two: e^x = 2^(log2(e) x). */
+#define STEP_LOG2E 1.44269504f
+
+/* Running maximum and sum of a softmax, of the two rows of a lane; the maximum times log2(e). */
+struct step_tile_softmax {
+    float top[2], sum[2];
+};
+
+/* Scores of the queries of a tile on 64 keys, -infinity where none is seen; live: tiles that any query sees. */
+__device__ static inline void step_tile_scores(const step_work &w, const step_tiled &u, int h, int word,
+                                               const step_tile &query, float (&s)[4][8], bool (&live)[4])
 {
     const int row[2] = {step_tile_near(w, u.m * STEP_TILE + step_tile_row(0)),
                         step_tile_near(w, u.m * STEP_TILE + step_tile_row(2))};
-    const uint64_t see[2] = {w.masks[(int64_t)(h * w.p.ops + row[0]) * w.p.words + word],
-                             w.masks[(int64_t)(h * w.p.ops + row[1]) * w.p.words + word]};
-    float s[4][8], top[2] = {soft.top[0], soft.top[1]};
-    bool live[4];
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        live[i] = __any_sync(sked_step_all, ((see[0] | see[1]) >> (STEP_TILE * i) & 0xffff) != 0);
-        if (!live[i])
-            continue;
-#pragma unroll
-        for (int c = 0; c < 8; c++)
-            s[i][c] = 0;
-        step_tile_add_turned(s[i], query, u.post(MAIL_KEY, h, word * 4 + i));
-#pragma unroll
-        for (int c = 0; c < 8; c++) {
-            const bool seen = see[c / 2 % 2] >> (STEP_TILE * i + step_tile_column(c)) & 1;
-            s[i][c] = seen ? s[i][c] : -CUDART_INF_F;
-            top[c / 2 % 2] = fmaxf(top[c / 2 % 2], s[i][c]);
-        }
-    }
+    const int shift = step_lane() % 4 * 2;
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        top[half] = step_quad_max(top[half]);
-        const float shrink = soft.top[half] > -CUDART_INF_F ? __expf(soft.top[half] - top[half]) : 0;
+        const unsigned all[2] = {step_tile_sees(w, row[0], h, word, half),
+                                 step_tile_sees(w, row[1], h, word, half)};
+        const unsigned see[2] = {all[0] >> shift, all[1] >> shift};
+#pragma unroll
+        for (int odd = 0; odd < 2; odd++) {
+            const int i = half * 2 + odd;
+            live[i] = __any_sync(sked_step_all, ((all[0] | all[1]) & 0xffffu << odd * STEP_TILE) != 0);
+            if (!live[i])
+                continue;
+#pragma unroll
+            for (int c = 0; c < 8; c++)
+                s[i][c] = 0;
+            step_tile_add_turned(s[i], query, u.post(MAIL_KEY, h, word * 4 + i));
+#pragma unroll
+            for (int c = 0; c < 8; c++)
+                s[i][c] = see[c / 2 % 2] & step_tile_bit(c, odd) ? s[i][c] : -CUDART_INF_F;
+        }
+    }
+}
+
+/* Weights of 64 keys, and what they add to the values. */
+__device__ static inline void step_tile_attend_word(const step_work &w, const step_tiled &u, int h, int word,
+                                                    const step_tile &query, step_tile_softmax &soft,
+                                                    float (&out)[8])
+{
+    float s[4][8], top[2] = {-CUDART_INF_F, -CUDART_INF_F};
+    bool live[4];
+    step_tile_scores(w, u, h, word, query, s, live);
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+#pragma unroll
+        for (int c = 0; c < 8 && live[i]; c++)
+            top[c / 2 % 2] = fmaxf(top[c / 2 % 2], s[i][c]);
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        top[half] = fmaxf(soft.top[half], step_quad_max(top[half]) * STEP_LOG2E);
+        const float shrink = soft.top[half] > -CUDART_INF_F ? step_exp2(soft.top[half] - top[half]) : 0;
         soft.sum[half] *= shrink;
         soft.top[half] = top[half];
+        top[half] = top[half] > -CUDART_INF_F ? top[half] : 0; /* nothing seen yet: all weights are 0 */
 #pragma unroll
         for (int c = 0; c < 4; c++)
             out[c / 2 * 4 + 2 * half + c % 2] *= shrink;
@@ -219,28 +248,29 @@ __device__ static inline void step_tile_attend_word(const step_work &w, const st
             continue;
 #pragma unroll
         for (int c = 0; c < 8; c++) {
-            s[i][c] = s[i][c] > -CUDART_INF_F ? __expf(s[i][c] - top[c / 2 % 2]) : 0;
+            s[i][c] = step_exp2(s[i][c] * STEP_LOG2E - top[c / 2 % 2]);
             soft.sum[c / 2 % 2] += s[i][c];
         }
         step_tile_add(out, step_tile_pack(s[i]), u.post(MAIL_VALUE, h, word * 4 + i));
     }
 }
 
-/* The mixed values of one head; lse: log of the sum of each softmax. */
+/* The mixed values of one head; lse: log2 of the sum of each softmax. */
 __device__ static inline step_tile step_tile_attend(const step_work &w, const step_tiled &u, int h,
                                                     float2 &lse)
 {
     const step_tile query = u.post(MAIL_QUERY, h, u.m);
-    step_softmax soft = {{-CUDART_INF_F, -CUDART_INF_F}, {0, 0}};
+    step_tile_softmax soft = {{-CUDART_INF_F, -CUDART_INF_F}, {0, 0}};
     float out[8] = {};
+#pragma unroll 1
     for (int word = 0; word < w.p.words; word++)
         step_tile_attend_word(w, u, h, word, query, soft, out);
     const float sum[2] = {step_quad_sum(soft.sum[0]), step_quad_sum(soft.sum[1])};
-    const float share[2] = {1 / sum[0], 1 / sum[1]};
+    const float share[2] = {__frcp_rn(sum[0]), __frcp_rn(sum[1])};
 #pragma unroll
     for (int c = 0; c < 8; c++)
         out[c] *= share[c / 2 % 2];
-    lse = float2{soft.top[0] + __logf(sum[0]), soft.top[1] + __logf(sum[1])};
+    lse = float2{soft.top[0] + __logf(sum[0]) * STEP_LOG2E, soft.top[1] + __logf(sum[1]) * STEP_LOG2E};
     return step_tile_pack(out);
 }
 
