@@ -468,7 +468,8 @@ sked_status bench_sampler(arguments *a, sked_error *err)
     for (int k = 0; k < N_SETS; k++)
         known |= wanted(a, sets[k]);
     if (!known)
-        return fail(err, SKED_ERR_ARGUMENT, "the sets of this suite are free, known, networks, speed and small");
+        return fail(err, SKED_ERR_ARGUMENT,
+                    "the sets of this suite are free, known, networks, speed and small");
     sked_status st = sked_sampler_read(a->model, &m, err);
     if (st == SKED_OK)
         print_machine(a);

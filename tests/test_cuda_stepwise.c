@@ -62,14 +62,15 @@ enum { n_small = sizeof small_settings / sizeof *small_settings };
         64, 3, 16, 128, 32, 64, 64, 8, SKED_I_POLICY_STEPWISE, SKED_I_BACKWARD_##backward \
     }
 /* The default widths, for which the kernels hold all rows in registers. */
-#define TILES(layers, slots, backward)                                                              \
-    {                                                                                               \
-        64, layers, 16, 128, 8, 8, 64, slots, SKED_I_POLICY_STEPWISE, SKED_I_BACKWARD_##backward     \
+#define TILES(layers, slots, backward)                                                           \
+    {                                                                                            \
+        64, layers, 16, 128, 8, 8, 64, slots, SKED_I_POLICY_STEPWISE, SKED_I_BACKWARD_##backward \
     }
 static const setting tile_settings[] = {
     {"layered", 6, 3, 1, TILES(2, 8, LEARNED), 0.3, 3},
-    {"erdos-renyi", 19, 9, 3, TILES(1, 24, UNIFORM), 0.1, 2}, /* two tiles of rows, of slots and of features */
-    {"tree", 66, 3, 6, TILES(1, 8, LEARNED), 0.3, 2},         /* more than one word of a mask */
+    {"erdos-renyi", 19, 9, 3, TILES(1, 24, UNIFORM), 0.1,
+     2},                                              /* two tiles of rows, of slots and of features */
+    {"tree", 66, 3, 6, TILES(1, 8, LEARNED), 0.3, 2}, /* more than one word of a mask */
 };
 enum { n_tile = sizeof tile_settings / sizeof *tile_settings };
 

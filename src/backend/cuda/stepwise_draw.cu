@@ -281,8 +281,7 @@ __device__ static void go_forward(const step_work &w, int k, int step)
     __syncwarp();
 }
 
-template <bool TILED>
-__device__ static void visit(step_work &w, const step_places &places, int k, int step)
+template <bool TILED> __device__ static void visit(step_work &w, const step_places &places, int k, int step)
 {
     SKED_DYNAMIC_SHARED(float, shared);
     step_read_state(w, k, step);

@@ -32,9 +32,9 @@ struct sked_i_stepwise_device {
     step_matrix matrix[SKED_I_STEPWISE_LAYERS * STEP_MATRICES + STEP_HEADS];
     step_fold fold[SKED_I_STEPWISE_LAYERS * STEP_MATRICES + STEP_HEADS];
     step_film film[SKED_I_STEPWISE_LAYERS + 2];
-    int64_t folded_size, gradient_size;         /* of a problem */
-    int64_t tile_count;                         /* tiles of its weights */
-    step_outer_job *job;                        /* on the device; NULL: other widths than those of tiles */
+    int64_t folded_size, gradient_size; /* of a problem */
+    int64_t tile_count;                 /* tiles of its weights */
+    step_outer_job *job;                /* on the device; NULL: other widths than those of tiles */
     int n_jobs;
     float *parameter, *moment1, *moment2, *sum; /* [total] */
     float *share;                               /* [most shares] */
@@ -42,7 +42,7 @@ struct sked_i_stepwise_device {
     /* The load. */
     int count;
     bool gradients, drawn;
-    bool tiled; /* by stepwise_tile_net.h */
+    bool tiled;            /* by stepwise_tile_net.h */
     step_problem *problem; /* [count] on the host, with pointers of the device */
     char *blob;            /* what is uploaded for it */
     size_t blob_size;
@@ -476,8 +476,8 @@ static bool plan_tiles(const device *d, bool gradient, kernel_plan *p)
 }
 
 /*
- * How many states are kept at once: the memory is that of the device, not what is free of it, for the order of
- * sums depends on it.
+ * How many states are kept at once: the memory is that of the device, not what is free of it, for the order
+ * of sums depends on it.
  */
 static void plan_pass(device *d)
 {
@@ -513,10 +513,9 @@ static void make_plans(device *d)
     d->tiled = plan_tiles(d, false, &d->draw) && (!d->gradients || plan_tiles(d, true, &d->grad));
     if (!d->tiled)
         plan_rows(d, false, &d->draw);
-    const int64_t most = (int64_t)d->processors *
-                         (d->tiled                              ? SKED_STEP_THREADS / d->draw.threads
-                          : d->draw.threads < SKED_STEP_THREADS ? resident
-                                                                : 1);
+    const int64_t most = (int64_t)d->processors * (d->tiled ? SKED_STEP_THREADS / d->draw.threads
+                                                   : d->draw.threads < SKED_STEP_THREADS ? resident
+                                                                                         : 1);
     d->draw.blocks = (int)(d->trajectories < most ? d->trajectories : most);
     if (!d->gradients)
         return;

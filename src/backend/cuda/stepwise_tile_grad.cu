@@ -92,8 +92,7 @@ __device__ static inline void slots_back(const step_work &w, const step_tiled &u
 #pragma unroll
         for (int c = 0; c < 8; c++) {
             const int op = u.m * STEP_TILE + step_tile_row(c), slot = n * STEP_TILE + step_tile_column(c);
-            slope[c] =
-                slot < w.z.slots && has(w, op, STEP_IS_READY) ? w.wide[op * w.logit_ld + slot] : 0;
+            slope[c] = slot < w.z.slots && has(w, op, STEP_IS_READY) ? w.wide[op * w.logit_ld + slot] : 0;
         }
         const step_tile packed = step_tile_pack(slope);
         u.keep(at + KEPT_DSLOTS + n, packed);
@@ -108,8 +107,7 @@ __device__ static inline void slots_back(const step_work &w, const step_tiled &u
 }
 
 /* And from those of removals. */
-__device__ static inline void removals_back(const step_work &w, const step_tiled &u,
-                                            float (&du)[TILE_DIM][8])
+__device__ static inline void removals_back(const step_work &w, const step_tiled &u, float (&du)[TILE_DIM][8])
 {
     const int at = w.z.layers * KEPT_LAYER;
     const step_weights first = step_tiles_turned(w, step_head_matrix(w, STEP_BACK1));
@@ -147,8 +145,8 @@ struct row_sums {
 /* What a warp's rows and those of another have to do with one another: its own side. */
 struct own_side {
     step_tile query, key, value, dy;
-    float2 lse, mean;                          /* of its queries */
-    float dquery[8], dkey[8], dvalue[8];       /* sums */
+    float2 lse, mean;                    /* of its queries */
+    float dquery[8], dkey[8], dvalue[8]; /* sums */
 };
 
 /* Slopes of the warp's queries, by the keys and values of tile `to`. */
@@ -460,9 +458,10 @@ __device__ static inline void load_side(const step_tile *record, int at, int cou
 }
 
 __device__ static inline void add_outer(const step_tile (&a)[OUTER_SIDE], const step_tile (&y)[OUTER_SIDE],
-                                        float (&sum)[OUTER_SIDE][OUTER_SIDE][8],
-                                        float (&bias)[OUTER_SIDE][2])
+                                        float (&sum)[OUTER_SIDE][OUTER_SIDE][8], float (&bias)[OUTER_SIDE][8])
 {
+    const step_two one = step_pack(1, 1);
+    const step_tile ones = {{one, one, one, one}};
     step_tile left[OUTER_SIDE];
 #pragma unroll
     for (int i = 0; i < OUTER_SIDE; i++)
@@ -473,17 +472,13 @@ __device__ static inline void add_outer(const step_tile (&a)[OUTER_SIDE], const 
 #pragma unroll
         for (int i = 0; i < OUTER_SIDE; i++)
             step_tile_add(sum[i][j], left[i], right);
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const float2 two = step_unpack(right.at[i]);
-            bias[j][i / 2] += two.x + two.y;
-        }
+        step_tile_add(bias[j], ones, right);
     }
 }
 
 __device__ static inline void write_outer(const step_outer_job &job,
                                           const float (&sum)[OUTER_SIDE][OUTER_SIDE][8],
-                                          const float (&bias)[OUTER_SIDE][2], float *to)
+                                          const float (&bias)[OUTER_SIDE][8], float *to)
 {
 #pragma unroll
     for (int i = 0; i < OUTER_SIDE; i++)
@@ -491,18 +486,18 @@ __device__ static inline void write_outer(const step_outer_job &job,
         for (int j = 0; j < OUTER_SIDE; j++)
 #pragma unroll
             for (int c = 0; c < 8; c++) {
-                const int row = i * STEP_TILE + step_tile_row(c), column = j * STEP_TILE + step_tile_column(c);
+                const int row = i * STEP_TILE + step_tile_row(c),
+                          column = j * STEP_TILE + step_tile_column(c);
                 if (row < job.rows && column < job.columns)
                     to[job.dweight + row * job.width + column] += sum[i][j][c];
             }
 #pragma unroll
     for (int j = 0; j < OUTER_SIDE; j++)
 #pragma unroll
-        for (int half = 0; half < 2; half++) {
-            const int column = j * STEP_TILE + half * 8 + step_lane() / 4;
-            const float all = step_quad_sum(bias[j][half]);
-            if (job.dbias >= 0 && step_lane() % 4 == 0 && column < job.columns)
-                to[job.dbias + column] += all;
+        for (int c = 0; c < 8; c++) {
+            const int column = j * STEP_TILE + step_tile_column(c);
+            if (job.dbias >= 0 && step_tile_row(c) == 0 && column < job.columns)
+                to[job.dbias + column] += bias[j][c];
         }
 }
 
@@ -520,7 +515,7 @@ __global__ static void __launch_bounds__(OUTER_WARPS *SKED_STEP_WARP, 2)
     const int64_t count = s.count * step_tiles_of(p.ops), record = step_kept_tiles(load.net) * SKED_STEP_WARP,
                   first = s.tile + count * blockIdx.x / p.n_blocks,
                   end = s.tile + count * (blockIdx.x + 1) / p.n_blocks;
-    float sum[OUTER_SIDE][OUTER_SIDE][8] = {}, bias[OUTER_SIDE][2] = {};
+    float sum[OUTER_SIDE][OUTER_SIDE][8] = {}, bias[OUTER_SIDE][8] = {};
     step_tile a[OUTER_SIDE], y[OUTER_SIDE], next_a[OUTER_SIDE], next_y[OUTER_SIDE];
     if (first >= end)
         return;
@@ -550,7 +545,7 @@ void sked_i_step_tile_grad(const step_load *load, const step_pass *pass, int thr
     const dim3 grid((unsigned)parts, (unsigned)((p.jobs + OUTER_WARPS - 1) / OUTER_WARPS),
                     (unsigned)l.problems);
     SKED_LAUNCH(states_kernel, blocks, threads, shared, stream, l, p);
-    SKED_LAUNCH(outer_kernel, grid, OUTER_WARPS *SKED_STEP_WARP, 0, stream, l, p, gradients, size);
+    SKED_LAUNCH(outer_kernel, grid, OUTER_WARPS * SKED_STEP_WARP, 0, stream, l, p, gradients, size);
 }
 
 cudaError_t sked_i_step_tile_allow(size_t shared, int threads, int *blocks)

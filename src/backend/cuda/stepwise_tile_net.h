@@ -189,7 +189,8 @@ struct step_tile_softmax {
     float top[2], sum[2];
 };
 
-/* Scores of the queries of a tile on 64 keys, -infinity where none is seen; live: tiles that any query sees. */
+/* Scores of the queries of a tile on 64 keys, -infinity where none is seen; live: tiles that any query sees.
+ */
 __device__ static inline void step_tile_scores(const step_work &w, const step_tiled &u, int h, int word,
                                                const step_tile &query, float (&s)[4][8], bool (&live)[4])
 {
