@@ -343,8 +343,8 @@ __device__ static void move_out(const step_problem &p, int k, const step_problem
     }
 }
 
-template <bool TILED>
-__global__ static void __launch_bounds__(SKED_STEP_THREADS, 1)
+template <bool TILED, int THREADS, int RESIDENT>
+__global__ static void __launch_bounds__(THREADS, RESIDENT)
     draw_kernel(const __grid_constant__ step_load load, int from, int end)
 {
     SKED_DYNAMIC_SHARED(float, shared);
@@ -374,18 +374,25 @@ __global__ static void __launch_bounds__(SKED_STEP_THREADS, 1)
     }
 }
 
+typedef void (*draw_function)(step_load, int, int);
+static draw_function draw_of(bool tiled, int threads)
+{
+    if (!tiled)
+        return draw_kernel<false, SKED_STEP_THREADS, 1>;
+    return threads <= TILE_FEW ? draw_kernel<true, TILE_FEW, TILE_RESIDENT>
+                               : draw_kernel<true, SKED_STEP_THREADS, 1>;
+}
+
 void sked_i_step_draw(const step_load *load, bool tiled, int threads, int blocks, size_t shared, int from,
                       int end, cudaStream_t stream)
 {
     const step_load l = *load;
-    if (tiled)
-        SKED_LAUNCH(draw_kernel<true>, blocks, threads, shared, stream, l, from, end);
-    else
-        SKED_LAUNCH(draw_kernel<false>, blocks, threads, shared, stream, l, from, end);
+    const draw_function draw = draw_of(tiled, threads);
+    SKED_LAUNCH(draw, blocks, threads, shared, stream, l, from, end);
 }
 
-cudaError_t sked_i_step_draw_allow(bool tiled, size_t shared)
+cudaError_t sked_i_step_draw_allow(bool tiled, int threads, size_t shared)
 {
-    return cudaFuncSetAttribute(tiled ? draw_kernel<true> : draw_kernel<false>,
-                                cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
+    return cudaFuncSetAttribute(draw_of(tiled, threads), cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                (int)shared);
 }

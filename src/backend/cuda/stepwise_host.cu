@@ -498,9 +498,17 @@ static void plan_pass(device *d)
     d->grad.blocks = d->count * parts;
 }
 
+/* Blocks of drawing that a processor takes at once. */
+static int resident_blocks(const device *d)
+{
+    const int threads = d->draw.threads, small = 4;
+    if (d->tiled)
+        return threads <= TILE_FEW ? TILE_RESIDENT * TILE_FEW / threads : 1;
+    return threads < SKED_STEP_THREADS ? small : 1;
+}
+
 static void make_plans(device *d)
 {
-    const int resident = 4;
     d->most_ops = 1;
     d->trajectories = 0;
     for (int k = 0; k < d->count; k++) {
@@ -513,9 +521,7 @@ static void make_plans(device *d)
     d->tiled = plan_tiles(d, false, &d->draw) && (!d->gradients || plan_tiles(d, true, &d->grad));
     if (!d->tiled)
         plan_rows(d, false, &d->draw);
-    const int64_t most = (int64_t)d->processors * (d->tiled ? SKED_STEP_THREADS / d->draw.threads
-                                                   : d->draw.threads < SKED_STEP_THREADS ? resident
-                                                                                         : 1);
+    const int64_t most = (int64_t)d->processors * resident_blocks(d);
     d->draw.blocks = (int)(d->trajectories < most ? d->trajectories : most);
     if (!d->gradients)
         return;
@@ -706,7 +712,7 @@ static sked_status device_load(sked_i_stepwise_device *d, int count, const sked_
             SKED_TRY(upload(d, d->problem[k].op, problem[k].op, bytes, err));
             SKED_TRY(upload(d, d->problem[k].device, problem[k].device, bytes, err));
         }
-    CUDA_TRY(sked_i_step_draw_allow(d->tiled, d->draw.shared));
+    CUDA_TRY(sked_i_step_draw_allow(d->tiled, d->draw.threads, d->draw.shared));
     if (gradients && !d->tiled)
         CUDA_TRY(sked_i_step_grad_allow(d->grad.shared));
 cleanup:
@@ -737,7 +743,7 @@ static int64_t states_at_once(const device *d, const kernel_plan *p)
     const double n = d->most_ops, matrices = (double)(d->folded_size / 2);
     const double products = n * (matrices + 2 * n * z->inner * z->layers);
     /* Products a second of one block, at the least. */
-    const double rate = d->tiled ? 1.5e11 : p->stride > 0 ? 1e10 : 5e10;
+    const double rate = d->tiled ? 7e10 : p->stride > 0 ? 1e10 : 5e10;
     const double states = 0.03 * rate / products;
     return states < 1 ? 1 : states < 1e6 ? (int64_t)states : 1000000;
 }

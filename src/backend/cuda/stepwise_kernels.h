@@ -6,7 +6,7 @@
 /* Steps from .. end - 1 of all trajectories; state `ops` ends one. tiled: by stepwise_tile_net.h. */
 void sked_i_step_draw(const step_load *load, bool tiled, int threads, int blocks, size_t shared, int from,
                       int end, cudaStream_t stream);
-cudaError_t sked_i_step_draw_allow(bool tiled, size_t shared);
+cudaError_t sked_i_step_draw_allow(bool tiled, int threads, size_t shared);
 /*
  * Rounds from .. end - 1: each a state of every block. gradients: [blocks, size], which begin with 0 and are
  * added to.

@@ -414,7 +414,8 @@ __device__ static span span_of(const step_load &load, const step_pass &pass, int
     return s;
 }
 
-__global__ static void __launch_bounds__(SKED_STEP_THREADS, 1)
+template <int THREADS, int RESIDENT>
+__global__ static void __launch_bounds__(THREADS, RESIDENT)
     states_kernel(const __grid_constant__ step_load load, const __grid_constant__ step_pass pass)
 {
     SKED_DYNAMIC_SHARED(float, shared);
@@ -537,22 +538,30 @@ __global__ static void __launch_bounds__(OUTER_WARPS *SKED_STEP_WARP, 2)
 
 /* ------------------------------------------------------------------ launches */
 
+typedef void (*states_function)(step_load, step_pass);
+static states_function states_of(int threads)
+{
+    return threads <= TILE_FEW ? states_kernel<TILE_FEW, TILE_RESIDENT> : states_kernel<SKED_STEP_THREADS, 1>;
+}
+
 void sked_i_step_tile_grad(const step_load *load, const step_pass *pass, int threads, int blocks,
                            size_t shared, int parts, float *gradients, int64_t size, cudaStream_t stream)
 {
     const step_load l = *load;
     const step_pass p = *pass;
+    const states_function states = states_of(threads);
     const dim3 grid((unsigned)parts, (unsigned)((p.jobs + OUTER_WARPS - 1) / OUTER_WARPS),
                     (unsigned)l.problems);
-    SKED_LAUNCH(states_kernel, blocks, threads, shared, stream, l, p);
+    SKED_LAUNCH(states, blocks, threads, shared, stream, l, p);
     SKED_LAUNCH(outer_kernel, grid, OUTER_WARPS * SKED_STEP_WARP, 0, stream, l, p, gradients, size);
 }
 
 cudaError_t sked_i_step_tile_allow(size_t shared, int threads, int *blocks)
 {
+    const states_function states = states_of(threads);
     const cudaError_t code =
-        cudaFuncSetAttribute(states_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
+        cudaFuncSetAttribute(states, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
     return code != cudaSuccess
                ? code
-               : cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, states_kernel, threads, shared);
+               : cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, states, threads, shared);
 }
