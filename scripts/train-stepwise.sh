@@ -30,7 +30,7 @@ graphs=${graphs}fork-join:$sizes,tree:$sizes
 mkdir -p "$WORK"
 set -- "${1:-train}" --graphs "$graphs" --devices 8 --seed 0 --threads "$THREADS" --backend "$BACKEND" --steps "$STEPS" \
     --set policy=stepwise --set least-devices=2 --set transfers=0 --set unequal=0 --set graphs=16 --set batch=48 \
-    --set rate="$RATE" --set anneal="$STEPS" --set gentlest=20 --set sharpest=1000 --set validate=0
+    --set rate="$RATE" --set anneal="$STEPS" --set gentlest=5 --set sharpest=800 --set validate=0
 if [ "$1" = finish ]; then
     shift
     exec "$SKED" train "$@" --minutes 0 --resume "$MODEL" --weights-only -o models/stepwise.safetensors

@@ -432,22 +432,24 @@ static void test_drawing(void **state)
     }
 }
 
-/* Several problems in one load are what each is alone, and a run is the same bytes again. */
-static void test_several_and_again(void **state)
+/*
+ * Several problems in one load are what each is alone, and a run is the same bytes again. The second is of
+ * `other` ops.
+ */
+static void check_several(const setting *base, int32_t other, int32_t batch)
 {
-    (void)state;
     enum { count = 3 };
     fixture f[count];
     sked_i_stepwise_problem problem[count];
     sked_i_stepwise_mark mark[2][count];
-    setting s[count] = {small_settings[0], small_settings[0], small_settings[0]};
-    s[1].nodes = 4;
+    setting s[count] = {*base, *base, *base};
+    s[1].nodes = other;
     s[1].seed = 8;
-    s[1].batch = 9;
+    s[1].batch = batch;
     s[2].devices = 2;
     for (int k = 0; k < count; k++) {
         make_fixture(&s[k], &f[k]);
-        f[k].input.problem.listed = 2;
+        f[k].input.problem.listed = 1;
         problem[k] = f[k].input.problem;
     }
     const int64_t total = f[0].layout.total;
@@ -482,6 +484,14 @@ static void test_several_and_again(void **state)
         clear_fixture(&f[k]);
     free(gradient[0]);
     free(gradient[1]);
+}
+
+static void test_several_and_again(void **state)
+{
+    (void)state;
+    const setting tiles = {"layered", 5, 3, 1, TILES(1, 8, LEARNED), 0.3, 4};
+    check_several(&small_settings[0], 4, 9);
+    check_several(&tiles, 18, 2); /* two tiles of rows between problems of one */
 }
 
 /* One Adam step with the shares of two problems, and with a gradient from outside. */

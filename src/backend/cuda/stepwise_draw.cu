@@ -351,7 +351,8 @@ __global__ static void __launch_bounds__(THREADS, RESIDENT)
     __shared__ step_work w;
     const step_problem &p = w.p;
     int item = blockIdx.x;
-    for (int i = 0; i < load.problems; i++) {
+    for (int turn = 0; turn < load.problems; turn++) {
+        const int i = load.problem[turn].turn;
         step_open(load, i, shared, w);
         __syncthreads();
         const bool inside = load.places.tables >= 0 && from == 0 && end > p.ops;

@@ -452,11 +452,11 @@ static int share_blocks(device *d)
     return next;
 }
 
-/* The same for tiles: false where they do not fit. */
-static bool plan_tiles(const device *d, bool gradient, kernel_plan *p)
+/* The same for tiles, of problems of up to so many ops: false where they do not fit. */
+static bool plan_tiles(const device *d, int ops, bool gradient, kernel_plan *p)
 {
     const step_net *z = &d->net;
-    const int64_t n = d->most_ops, tiles = step_tiles_of(d->most_ops),
+    const int64_t n = ops, tiles = step_tiles_of(ops),
                   table = z->n_matrices * (int64_t)(sizeof(step_matrix) / sizeof(int)),
                   kinds = gradient ? MAIL_KINDS : MAIL_SLOPE,
                   mail = kinds * TILE_HEADS * tiles * SKED_STEP_WARP * (int64_t)(sizeof(step_tile) / 4);
@@ -471,7 +471,7 @@ static bool plan_tiles(const device *d, bool gradient, kernel_plan *p)
         return false;
     p->places.masks = place_inside(p, d->shared_most, 2 * SKED_I_HEADS * n * ((n + 63) / 64));
     p->places.tables = gradient ? -1 : place_inside(p, d->shared_most, 12 * n + 3 * z->slots);
-    p->threads = (int)most_of(tiles, 2) * SKED_STEP_WARP; /* two warps choose */
+    p->threads = (int)most_of(tiles, gradient ? 1 : 2) * SKED_STEP_WARP; /* two warps choose */
     return true;
 }
 
@@ -507,6 +507,17 @@ static int resident_blocks(const device *d)
     return threads < SKED_STEP_THREADS ? small : 1;
 }
 
+/* Blocks that drew a long trajectory first draw a short one after it. */
+static void order_turns(device *d)
+{
+    for (int k = 0; k < d->count; k++) {
+        int at = k;
+        for (; at > 0 && d->problem[d->problem[at - 1].turn].ops < d->problem[k].ops; at--)
+            d->problem[at].turn = d->problem[at - 1].turn;
+        d->problem[at].turn = k;
+    }
+}
+
 static void make_plans(device *d)
 {
     d->most_ops = 1;
@@ -515,10 +526,12 @@ static void make_plans(device *d)
         d->most_ops = d->problem[k].ops > d->most_ops ? d->problem[k].ops : d->most_ops;
         d->trajectories += d->problem[k].batch;
     }
+    order_turns(d);
     d->kept_size = 0;
     d->pass_states = 0;
     d->grad = {};
-    d->tiled = plan_tiles(d, false, &d->draw) && (!d->gradients || plan_tiles(d, true, &d->grad));
+    d->tiled = plan_tiles(d, d->most_ops, false, &d->draw) &&
+               (!d->gradients || plan_tiles(d, d->most_ops, true, &d->grad));
     if (!d->tiled)
         plan_rows(d, false, &d->draw);
     const int64_t most = (int64_t)d->processors * resident_blocks(d);
@@ -812,25 +825,44 @@ cleanup:
     return st;
 }
 
+/* The states of a pass, by the row tiles of their problems: blocks of as many warps. */
+static sked_status run_states(device *d, step_pass *pass, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    for (pass->tiles = 1; pass->tiles <= step_tiles_of(d->most_ops); pass->tiles++) {
+        bool any = false;
+        int resident, ops = pass->tiles * STEP_TILE;
+        kernel_plan plan;
+        for (int k = 0; k < d->count; k++)
+            any |= step_tiles_of(d->problem[k].ops) == pass->tiles;
+        ops = ops < d->most_ops ? ops : d->most_ops;
+        if (!any || !plan_tiles(d, ops, true, &plan)) /* it fits where the largest does */
+            continue;
+        const step_load l = load_of(d, &plan, true);
+        CUDA_TRY(sked_i_step_tile_allow(plan.shared, plan.threads, &resident));
+        sked_i_step_tile_states(&l, pass, plan.threads, resident * d->processors, plan.shared, d->stream);
+    }
+cleanup:
+    return st;
+}
+
 /* Pass by pass: states, then matrices. */
 static sked_status run_passes(device *d, const step_load *l, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const int64_t parts = d->problem[0].n_blocks;
     int64_t states = 0;
-    int resident;
     step_pass pass = d->pass;
     pass.job = d->job;
     pass.jobs = d->n_jobs;
     for (int k = 0; k < d->count; k++)
         states += (int64_t)d->problem[k].batch * (d->problem[k].ops + 1);
-    CUDA_TRY(sked_i_step_tile_allow(d->grad.shared, d->grad.threads, &resident));
     for (pass.from = 0; pass.from < states; pass.from = pass.end) {
         pass.end = pass.from + d->pass_states < states ? pass.from + d->pass_states : states;
         if (pass.from > 0)
             SKED_TRY(check_limit(d, err));
-        sked_i_step_tile_grad(l, &pass, d->grad.threads, resident * d->processors, d->grad.shared, (int)parts,
-                              d->block_gradients, d->gradient_size, d->stream);
+        SKED_TRY(run_states(d, &pass, err));
+        sked_i_step_tile_outer(l, &pass, d->problem[0].n_blocks, d->block_gradients, d->gradient_size,
+                               d->stream);
     }
 cleanup:
     return st;

@@ -29,14 +29,17 @@ struct step_pass {
     int64_t from, end;
     step_tile *kept;
     float2 *scale;
+    int tiles;                 /* states of problems of so many row tiles only */
     const step_outer_job *job; /* [jobs] */
     int jobs;
 };
-/* The gradient of these states, by tiles: added to gradients [problems * parts, size], as n_blocks says. */
-void sked_i_step_tile_grad(const step_load *load, const step_pass *pass, int threads, int blocks,
-                           size_t shared, int parts, float *gradients, int64_t size, cudaStream_t stream);
-/* blocks: how many a processor takes at once. */
+/* Rows and slopes of these states, by tiles. blocks: how many a processor takes at once. */
+void sked_i_step_tile_states(const step_load *load, const step_pass *pass, int threads, int blocks,
+                             size_t shared, cudaStream_t stream);
 cudaError_t sked_i_step_tile_allow(size_t shared, int threads, int *blocks);
+/* The gradient by them, for problems of all sizes: added to gradients [problems * parts, size]. */
+void sked_i_step_tile_outer(const step_load *load, const step_pass *pass, int parts, float *gradients,
+                            int64_t size, cudaStream_t stream);
 
 /* How a matrix comes from the parameters, by offsets there (-1: none). */
 struct step_fold {

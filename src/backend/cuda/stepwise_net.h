@@ -75,6 +75,7 @@ struct step_problem {
     double *loss;                      /* [STEP_LOSS_NUMBERS] */
     float *gradient, *folded_gradient; /* [total], [folded gradient] */
     int first_block, n_blocks;         /* of the gradient */
+    int turn;                          /* the problem that is drawn at this one's turn: the longest first */
 };
 enum { STEP_NO_NUMBER, STEP_NOT_LEGAL };
 enum { STEP_LOSS, STEP_CENTRE, STEP_NORM, STEP_SPEEDUP, STEP_PULL, STEP_SCALE, STEP_LOSS_NUMBERS };

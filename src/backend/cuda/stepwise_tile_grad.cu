@@ -426,6 +426,8 @@ __global__ static void __launch_bounds__(THREADS, RESIDENT)
     for (int i = 0; i < load.problems; i++) {
         const span s = span_of(load, pass, i);
         const int tiles = step_tiles_of(load.problem[i].ops), rows = tiles * STEP_TILE;
+        if (tiles != pass.tiles)
+            continue;
         float *sums = shared + load.places.sums;
         const row_sums r = {sums, sums + TILE_HEADS * rows, rows};
         if (item < s.count)
@@ -544,15 +546,22 @@ static states_function states_of(int threads)
     return threads <= TILE_FEW ? states_kernel<TILE_FEW, TILE_RESIDENT> : states_kernel<SKED_STEP_THREADS, 1>;
 }
 
-void sked_i_step_tile_grad(const step_load *load, const step_pass *pass, int threads, int blocks,
-                           size_t shared, int parts, float *gradients, int64_t size, cudaStream_t stream)
+void sked_i_step_tile_states(const step_load *load, const step_pass *pass, int threads, int blocks,
+                             size_t shared, cudaStream_t stream)
 {
     const step_load l = *load;
     const step_pass p = *pass;
     const states_function states = states_of(threads);
+    SKED_LAUNCH(states, blocks, threads, shared, stream, l, p);
+}
+
+void sked_i_step_tile_outer(const step_load *load, const step_pass *pass, int parts, float *gradients,
+                            int64_t size, cudaStream_t stream)
+{
+    const step_load l = *load;
+    const step_pass p = *pass;
     const dim3 grid((unsigned)parts, (unsigned)((p.jobs + OUTER_WARPS - 1) / OUTER_WARPS),
                     (unsigned)l.problems);
-    SKED_LAUNCH(states, blocks, threads, shared, stream, l, p);
     SKED_LAUNCH(outer_kernel, grid, OUTER_WARPS * SKED_STEP_WARP, 0, stream, l, p, gradients, size);
 }
 
