@@ -489,9 +489,9 @@ static void check_several(const setting *base, int32_t other, int32_t batch)
 static void test_several_and_again(void **state)
 {
     (void)state;
-    const setting tiles = {"layered", 5, 3, 1, TILES(1, 8, LEARNED), 0.3, 4};
+    const setting tiles = {"layered", 3, 3, 1, TILES(1, 8, UNIFORM), 0.3, 2};
     check_several(&small_settings[0], 4, 9);
-    check_several(&tiles, 18, 2); /* two tiles of rows between problems of one */
+    check_several(&tiles, 17, 2); /* two tiles of rows between problems of one */
 }
 
 /* One Adam step with the shares of two problems, and with a gradient from outside. */
