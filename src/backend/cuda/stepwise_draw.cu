@@ -376,24 +376,27 @@ __global__ static void __launch_bounds__(THREADS, RESIDENT)
 }
 
 typedef void (*draw_function)(step_load, int, int);
-static draw_function draw_of(bool tiled, int threads)
+static draw_function draw_of(step_drawing how)
 {
-    if (!tiled)
+    switch (how) {
+    case STEP_DRAW_DENSE:
+        return draw_kernel<true, TILE_FEW, TILE_RESIDENT>;
+    case STEP_DRAW_TILES:
+        return draw_kernel<true, SKED_STEP_THREADS, 1>;
+    default:
         return draw_kernel<false, SKED_STEP_THREADS, 1>;
-    return threads <= TILE_FEW ? draw_kernel<true, TILE_FEW, TILE_RESIDENT>
-                               : draw_kernel<true, SKED_STEP_THREADS, 1>;
+    }
 }
 
-void sked_i_step_draw(const step_load *load, bool tiled, int threads, int blocks, size_t shared, int from,
-                      int end, cudaStream_t stream)
+void sked_i_step_draw(const step_load *load, step_drawing how, int threads, int blocks, size_t shared,
+                      int from, int end, cudaStream_t stream)
 {
     const step_load l = *load;
-    const draw_function draw = draw_of(tiled, threads);
+    const draw_function draw = draw_of(how);
     SKED_LAUNCH(draw, blocks, threads, shared, stream, l, from, end);
 }
 
-cudaError_t sked_i_step_draw_allow(bool tiled, int threads, size_t shared)
+cudaError_t sked_i_step_draw_allow(step_drawing how, size_t shared)
 {
-    return cudaFuncSetAttribute(draw_of(tiled, threads), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                (int)shared);
+    return cudaFuncSetAttribute(draw_of(how), cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
 }

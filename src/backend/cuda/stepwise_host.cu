@@ -42,7 +42,8 @@ struct sked_i_stepwise_device {
     /* The load. */
     int count;
     bool gradients, drawn;
-    bool tiled;            /* by stepwise_tile_net.h */
+    bool tiled; /* by stepwise_tile_net.h */
+    step_drawing drawing;
     step_problem *problem; /* [count] on the host, with pointers of the device */
     char *blob;            /* what is uploaded for it */
     size_t blob_size;
@@ -498,13 +499,26 @@ static void plan_pass(device *d)
     d->grad.blocks = d->count * parts;
 }
 
-/* Blocks of drawing that a processor takes at once. */
-static int resident_blocks(const device *d)
+static void choose_blocks(device *d, int resident)
+{
+    const int64_t most = (int64_t)d->processors * resident;
+    d->draw.blocks = (int)(d->trajectories < most ? d->trajectories : most);
+}
+
+/* How schedules are drawn. Blocks that a processor does not take at once wait for others to end. */
+static void plan_draw(device *d)
 {
     const int threads = d->draw.threads, small = 4;
-    if (d->tiled)
-        return threads <= TILE_FEW ? TILE_RESIDENT * TILE_FEW / threads : 1;
-    return threads < SKED_STEP_THREADS ? small : 1;
+    const int roomy = SKED_STEP_THREADS / threads, dense = TILE_RESIDENT * TILE_FEW / threads;
+    if (!d->tiled) {
+        d->drawing = STEP_DRAW_ROWS;
+        choose_blocks(d, threads < SKED_STEP_THREADS ? small : 1);
+        return;
+    }
+    const int64_t few = (int64_t)d->processors * roomy, many = (int64_t)d->processors * dense;
+    const bool fewer_rounds = (d->trajectories - 1) / many < (d->trajectories - 1) / few;
+    d->drawing = threads <= TILE_FEW && fewer_rounds ? STEP_DRAW_DENSE : STEP_DRAW_TILES;
+    choose_blocks(d, d->drawing == STEP_DRAW_DENSE ? dense : roomy);
 }
 
 /* Blocks that drew a long trajectory first draw a short one after it. */
@@ -534,8 +548,7 @@ static void make_plans(device *d)
                (!d->gradients || plan_tiles(d, d->most_ops, true, &d->grad));
     if (!d->tiled)
         plan_rows(d, false, &d->draw);
-    const int64_t most = (int64_t)d->processors * resident_blocks(d);
-    d->draw.blocks = (int)(d->trajectories < most ? d->trajectories : most);
+    plan_draw(d);
     if (!d->gradients)
         return;
     if (d->tiled) {
@@ -725,7 +738,7 @@ static sked_status device_load(sked_i_stepwise_device *d, int count, const sked_
             SKED_TRY(upload(d, d->problem[k].op, problem[k].op, bytes, err));
             SKED_TRY(upload(d, d->problem[k].device, problem[k].device, bytes, err));
         }
-    CUDA_TRY(sked_i_step_draw_allow(d->tiled, d->draw.threads, d->draw.shared));
+    CUDA_TRY(sked_i_step_draw_allow(d->drawing, d->draw.shared));
     if (gradients && !d->tiled)
         CUDA_TRY(sked_i_step_grad_allow(d->grad.shared));
 cleanup:
@@ -779,7 +792,7 @@ static sked_status device_draw(sked_i_stepwise_device *d, sked_error *err)
         const int end = (int)(from + steps < d->most_ops + 1 ? from + steps : d->most_ops + 1);
         if (from > 0)
             SKED_TRY(check_limit(d, err));
-        sked_i_step_draw(&l, d->tiled, d->draw.threads, d->draw.blocks, d->draw.shared, (int)from, end,
+        sked_i_step_draw(&l, d->drawing, d->draw.threads, d->draw.blocks, d->draw.shared, (int)from, end,
                          d->stream);
     }
     CUDA_TRY(cudaGetLastError());

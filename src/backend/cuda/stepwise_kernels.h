@@ -3,10 +3,15 @@
 #define SKED_BACKEND_CUDA_STEPWISE_KERNELS_H
 #include "backend/cuda/stepwise_net.h"
 
-/* Steps from .. end - 1 of all trajectories; state `ops` ends one. tiled: by stepwise_tile_net.h. */
-void sked_i_step_draw(const step_load *load, bool tiled, int threads, int blocks, size_t shared, int from,
-                      int end, cudaStream_t stream);
-cudaError_t sked_i_step_draw_allow(bool tiled, int threads, size_t shared);
+/*
+ * By rows in memory, by tiles (stepwise_tile_net.h), or by tiles with few enough registers for one block more
+ * on a processor, which makes each a tenth slower.
+ */
+enum step_drawing { STEP_DRAW_ROWS, STEP_DRAW_TILES, STEP_DRAW_DENSE };
+/* Steps from .. end - 1 of all trajectories; state `ops` ends one. */
+void sked_i_step_draw(const step_load *load, step_drawing how, int threads, int blocks, size_t shared,
+                      int from, int end, cudaStream_t stream);
+cudaError_t sked_i_step_draw_allow(step_drawing how, size_t shared);
 /*
  * Rounds from .. end - 1: each a state of every block. gradients: [blocks, size], which begin with 0 and are
  * added to.

@@ -12,8 +12,8 @@ enum { TILE_DIM = 4, TILE_HEADS = SKED_I_HEADS, TILE_MLP = 8, TILE_WIDTH = 4 };
 /* Ops that a block may have: one warp each 16. */
 enum { TILE_OPS = SKED_STEP_THREADS / SKED_STEP_WARP * STEP_TILE };
 /*
- * Kernels for blocks of up to so many threads use few enough registers for three such blocks on a processor:
- * the more warps there are, the less time passes waiting.
+ * Kernels for blocks of up to so many threads may use few enough registers for three such blocks on a
+ * processor: the more warps there are, the less time passes waiting.
  */
 enum { TILE_FEW = 128, TILE_RESIDENT = 3 };
 
