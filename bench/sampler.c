@@ -15,7 +15,7 @@ static const char *const families[FAMILIES] = {"erdos-renyi", "layered", "stocha
                                                "barabasi-albert"};
 
 /* Names of the sets. */
-static const char *const sets[] = {"free", "known", "networks", "speed"};
+static const char *const sets[] = {"free", "known", "networks", "speed", "small"};
 enum { N_SETS = sizeof sets / sizeof *sets };
 
 static bool wanted(const arguments *a, const char *set)
@@ -369,6 +369,98 @@ static sked_status speed_set(const arguments *a, const sked_sampler *m, sked_err
     return st;
 }
 
+/* ---------------------------------------------------------------- small graphs, draws as they come */
+
+/* Best and mean of as many schedules of random list scheduling. */
+static sked_status run_random_list(const arguments *a, const sked_problem *p, int32_t draws, double *best,
+                                   double *mean, sked_error *err)
+{
+    const char *settings[] = {"priority=random"};
+    sked_run_options opt;
+    sked_result r = {.size = sizeof r};
+    sked_run_options_init(&opt);
+    opt.settings = settings;
+    opt.n_settings = 1;
+    opt.threads = 1;
+    opt.stop = &stop_requested;
+    *best = INFINITY;
+    *mean = 0;
+    sked_status st = SKED_OK;
+    for (int32_t k = 0; st == SKED_OK && k < draws; k++) {
+        opt.seed = (uint64_t)a->seed + (uint64_t)k;
+        st = sked_method_run("list", p, &opt, &r, err);
+        *best = st == SKED_OK ? fmin(*best, r.value) : *best;
+        *mean += r.value / draws;
+        sked_result_clear(&r);
+        r = (sked_result){.size = sizeof r};
+    }
+    return st;
+}
+
+enum { MODEL, BUILT_IN, RANDOM_LIST, SMALL_ROWS };
+
+static sked_status small_graph(const arguments *a, const sked_sampler *const *m, const sked_problem *p,
+                               row *rows, sked_error *err)
+{
+    const int32_t draws = a->quick ? 100 : 1000;
+    double search = 0, list = 0;
+    sked_status st = run_method(a, p, "search", &search, err);
+    if (st == SKED_OK)
+        st = run_method(a, p, "list", &list, err);
+    for (int k = 0; st == SKED_OK && k < SMALL_ROWS; k++) {
+        double best, mean;
+        st = k == RANDOM_LIST ? run_random_list(a, p, draws, &best, &mean, err)
+                              : run_sampler(a, m[k], p, draws, &best, &mean, err);
+        rows[k].best += search / best;
+        rows[k].mean += search / mean;
+        rows[k].rule += search / list;
+        rows[k].over_rule += list / best;
+        rows[k].count++;
+    }
+    return st;
+}
+
+static sked_status small_size(const arguments *a, const sked_sampler *const *m, int32_t ops, sked_error *err)
+{
+    static const char *const names[] = {"model", "built in", "random list"};
+    row rows[SMALL_ROWS] = {{0}};
+    sked_status st = SKED_OK;
+    for (int k = 0; k < FAMILIES * graphs_each(a) && st == SKED_OK; k++) {
+        const sked_generate_options how = {
+            .size = sizeof how, .nodes = ops, .seed = FIRST_SEED + 200 + (uint64_t)(k / FAMILIES)};
+        sked_graph *g = NULL;
+        sked_problem p;
+        st = sked_graph_generate(families[k % FAMILIES], &how, &g, err);
+        if (st != SKED_OK)
+            return st;
+        sked_problem_init(&p, g);
+        p.devices = DEVICES;
+        st = small_graph(a, m, &p, rows, err);
+        sked_graph_destroy(g);
+    }
+    for (int k = 0; k < SMALL_ROWS && st == SKED_OK; k++) {
+        char label[40];
+        snprintf(label, sizeof label, "%d ops, %s", (int)ops, names[k]);
+        print_row(label, &rows[k], "list");
+    }
+    return st;
+}
+
+/* The model beside the one in the box and random list scheduling, with as many schedules each. */
+static sked_status small_set(const arguments *a, const sked_sampler *model, sked_error *err)
+{
+    static const int32_t sizes[] = {20, 40, 60};
+    sked_sampler *built_in = NULL;
+    sked_status st = sked_sampler_read(NULL, &built_in, err);
+    const sked_sampler *const m[] = {model, built_in};
+    print_head(a->quick ? "no transfers, 4 equal devices, 100 draws as they come"
+                        : "no transfers, 4 equal devices, 1000 draws as they come");
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes && st == SKED_OK; i++)
+        st = small_size(a, m, sizes[i], err);
+    sked_sampler_destroy(built_in);
+    return st;
+}
+
 sked_status bench_sampler(arguments *a, sked_error *err)
 {
     sked_sampler *m = NULL;
@@ -376,7 +468,8 @@ sked_status bench_sampler(arguments *a, sked_error *err)
     for (int k = 0; k < N_SETS; k++)
         known |= wanted(a, sets[k]);
     if (!known)
-        return fail(err, SKED_ERR_ARGUMENT, "the sets of this suite are free, known, networks and speed");
+        return fail(err, SKED_ERR_ARGUMENT,
+                    "the sets of this suite are free, known, networks, speed and small");
     sked_status st = sked_sampler_read(a->model, &m, err);
     if (st == SKED_OK)
         print_machine(a);
@@ -388,6 +481,8 @@ sked_status bench_sampler(arguments *a, sked_error *err)
         st = network_set(a, m, err);
     if (st == SKED_OK && wanted(a, "speed"))
         st = speed_set(a, m, err);
+    if (st == SKED_OK && strcmp(a->only, "small") == 0) /* of interest for a model of one's own */
+        st = small_set(a, m, err);
     sked_sampler_destroy(m);
     return st;
 }

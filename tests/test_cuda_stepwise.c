@@ -27,6 +27,12 @@ static bool rounds(void)
     return !emulated || getenv("SKED_EMULATE_TF32") != NULL;
 }
 
+/* A GPU, or an emulator with time for what takes long. */
+static bool patient(void)
+{
+    return !emulated || getenv("SKED_EMULATE_LARGE") != NULL;
+}
+
 typedef struct setting {
     const char *family;
     int32_t nodes, devices;
@@ -55,10 +61,24 @@ enum { n_small = sizeof small_settings / sizeof *small_settings };
     {                                                                                     \
         64, 3, 16, 128, 32, 64, 64, 8, SKED_I_POLICY_STEPWISE, SKED_I_BACKWARD_##backward \
     }
+/* The default widths, for which the kernels hold all rows in registers. */
+#define TILES(layers, slots, backward)                                                           \
+    {                                                                                            \
+        64, layers, 16, 128, 8, 8, 64, slots, SKED_I_POLICY_STEPWISE, SKED_I_BACKWARD_##backward \
+    }
+static const setting tile_settings[] = {
+    {"layered", 6, 3, 1, TILES(2, 8, LEARNED), 0.3, 3},
+    {"erdos-renyi", 19, 9, 3, TILES(1, 24, UNIFORM), 0.1,
+     2},                                              /* two tiles of rows, of slots and of features */
+    {"tree", 66, 3, 6, TILES(1, 8, LEARNED), 0.3, 2}, /* more than one word of a mask */
+};
+enum { n_tile = sizeof tile_settings / sizeof *tile_settings };
+
 static const setting large_settings[] = {
     {"layered", 50, 4, 1, DEFAULT_SIZES(LEARNED), 0.02, 20},
     {"erdos-renyi", 61, 8, 2, DEFAULT_SIZES(UNIFORM), 0.05, 12},
-    {"layered", 130, 4, 3, DEFAULT_SIZES(LEARNED), 0.02, 4}, /* rows in global memory */
+    {"layered", 127, 4, 3, DEFAULT_SIZES(LEARNED), 0.02, 4},
+    {"layered", 130, 4, 3, DEFAULT_SIZES(LEARNED), 0.02, 4}, /* too many for tiles; rows in global memory */
 };
 enum { n_large = sizeof large_settings / sizeof *large_settings };
 
@@ -327,27 +347,6 @@ static void test_small(void **state)
         check_setting(&small_settings[k]);
 }
 
-/* The sizes of real models: on a GPU, or on a patient emulator. */
-static void test_large(void **state)
-{
-    (void)state;
-    if (emulated && getenv("SKED_EMULATE_LARGE") == NULL)
-        skip();
-    for (int k = 0; k < n_large; k++)
-        check_setting(&large_settings[k]);
-}
-
-/* As a GPU rounds. */
-static void test_rounded(void **state)
-{
-    (void)state;
-    if (!emulated)
-        skip();
-    setenv("SKED_EMULATE_TF32", "1", 1);
-    check_setting(&small_settings[0]);
-    unsetenv("SKED_EMULATE_TF32");
-}
-
 /* Schedules drawn with the numbers the CPU draws with. */
 static void check_drawing(const setting *s, sked_i_stepwise_walk walk, int32_t listed)
 {
@@ -377,6 +376,53 @@ static void check_drawing(const setting *s, sked_i_stepwise_walk walk, int32_t l
     clear_fixture(&f);
 }
 
+static void test_tiles(void **state)
+{
+    (void)state;
+    setting one_schedule = tile_settings[n_tile - 1];
+    one_schedule.batch = 1;
+    const int count = patient() ? n_tile : n_tile - 1;
+    for (int k = 0; k < count; k++)
+        check_setting(&tile_settings[k]);
+    check_drawing(&tile_settings[0], SKED_I_STEPWISE_SAMPLE, 1);
+    check_drawing(&one_schedule, SKED_I_STEPWISE_SAMPLE, 0);
+    check_balance(&tile_settings[0]);
+    check_ppo(&tile_settings[0], 2);
+}
+
+/* Rows of the states in several pieces, where memory does not hold them at once. */
+static void test_passes(void **state)
+{
+    (void)state;
+    if (!emulated)
+        skip();
+    const setting s = {"layered", 4, 2, 1, TILES(1, 8, LEARNED), 0.3, 24};
+    setenv("SKED_EMULATE_MEMORY", "84000000", 1); /* an eighth is less than 120 states take */
+    check_setting(&s);
+    unsetenv("SKED_EMULATE_MEMORY");
+}
+
+/* The sizes of real models: on a GPU, or on a patient emulator. */
+static void test_large(void **state)
+{
+    (void)state;
+    if (!patient())
+        skip();
+    for (int k = 0; k < n_large; k++)
+        check_setting(&large_settings[k]);
+}
+
+/* As a GPU rounds. */
+static void test_rounded(void **state)
+{
+    (void)state;
+    if (!emulated)
+        skip();
+    setenv("SKED_EMULATE_TF32", "1", 1);
+    check_setting(&small_settings[0]);
+    unsetenv("SKED_EMULATE_TF32");
+}
+
 static void test_drawing(void **state)
 {
     (void)state;
@@ -386,22 +432,24 @@ static void test_drawing(void **state)
     }
 }
 
-/* Several problems in one load are what each is alone, and a run is the same bytes again. */
-static void test_several_and_again(void **state)
+/*
+ * Several problems in one load are what each is alone, and a run is the same bytes again. The second is of
+ * `other` ops.
+ */
+static void check_several(const setting *base, int32_t other, int32_t batch)
 {
-    (void)state;
     enum { count = 3 };
     fixture f[count];
     sked_i_stepwise_problem problem[count];
     sked_i_stepwise_mark mark[2][count];
-    setting s[count] = {small_settings[0], small_settings[0], small_settings[0]};
-    s[1].nodes = 4;
+    setting s[count] = {*base, *base, *base};
+    s[1].nodes = other;
     s[1].seed = 8;
-    s[1].batch = 9;
+    s[1].batch = batch;
     s[2].devices = 2;
     for (int k = 0; k < count; k++) {
         make_fixture(&s[k], &f[k]);
-        f[k].input.problem.listed = 2;
+        f[k].input.problem.listed = 1;
         problem[k] = f[k].input.problem;
     }
     const int64_t total = f[0].layout.total;
@@ -436,6 +484,14 @@ static void test_several_and_again(void **state)
         clear_fixture(&f[k]);
     free(gradient[0]);
     free(gradient[1]);
+}
+
+static void test_several_and_again(void **state)
+{
+    (void)state;
+    const setting tiles = {"layered", 3, 3, 1, TILES(1, 8, UNIFORM), 0.3, 2};
+    check_several(&small_settings[0], 4, 9);
+    check_several(&tiles, 17, 2); /* two tiles of rows between problems of one */
 }
 
 /* One Adam step with the shares of two problems, and with a gradient from outside. */
@@ -678,6 +734,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_other_losses),
         cmocka_unit_test(test_small),
+        cmocka_unit_test(test_tiles),
+        cmocka_unit_test(test_passes),
         cmocka_unit_test(test_rounded),
         cmocka_unit_test(test_drawing),
         cmocka_unit_test(test_several_and_again),

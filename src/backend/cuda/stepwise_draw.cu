@@ -4,12 +4,14 @@
  */
 #include "backend/cuda/rng.h"
 #include "backend/cuda/stepwise_kernels.h"
+#include "backend/cuda/stepwise_tile_net.h"
 
 /* ------------------------------------------------------------------ the partial schedule */
 
 __device__ static void begin(const step_problem &p, int k)
 {
     const int64_t row = (int64_t)k * p.ops;
+#pragma unroll 1
     for (int i = threadIdx.x; i < p.ops; i += blockDim.x) {
         const int waits = p.pred_ptr[i + 1] - p.pred_ptr[i];
         p.waits[row + i] = waits;
@@ -19,6 +21,7 @@ __device__ static void begin(const step_problem &p, int k)
         p.ready_at[row + i] = waits == 0 ? 0 : p.ops + 1;
         p.queue[row + i] = -1;
     }
+#pragma unroll 1
     for (int d = threadIdx.x; d < p.devices; d += blockDim.x) {
         p.free_at[(int64_t)k * p.devices + d] = 0;
         p.last[(int64_t)k * p.devices + d] = -1;
@@ -46,12 +49,14 @@ __device__ static void draw_noise(const step_problem &p, int k)
     if (threadIdx.x == 0) {
         const double most = 4 * p.unit < 0.1 ? 4 * p.unit : 0.1;
         strength = most * rng_uniform(rng);
+#pragma unroll 1
         for (int i = 0; i < p.ops; i++)
             noise[i] = (double)((rng_next(rng) >> 12) + 1) * 0x1.0p-53;
     }
     if (threadIdx.x < SKED_STEP_WARP) {
         strength = __shfl_sync(sked_step_all, strength, 0);
         __syncwarp();
+#pragma unroll 1
         for (int i = threadIdx.x; i < p.ops; i += SKED_STEP_WARP)
             noise[i] = p.tail[i] - strength * log(-log(noise[i]));
     }
@@ -66,9 +71,11 @@ __device__ static void append(const step_problem &p, int k, int step, int op, in
     const int before = p.last[column + d];
     if (before >= 0 && p.gone_at[row + before] > step)
         p.gone_at[row + before] = step;
+#pragma unroll 1
     for (int e = p.pred_ptr[op]; e < p.pred_ptr[op + 1]; e++)
         if (p.gone_at[row + p.pred[e]] > step)
             p.gone_at[row + p.pred[e]] = step;
+#pragma unroll 1
     for (int e = p.succ_ptr[op]; e < p.succ_ptr[op + 1]; e++) {
         const int to = p.succ[e];
         const double there = start + p.lag[e];
@@ -94,12 +101,12 @@ __device__ static void append(const step_problem &p, int k, int step, int op, in
 
 /* Log-probability of pair i * devices + d. */
 struct pair_scores {
-    const float *logit;
-    int ld, devices, count;
+    const step_work &w;
+    int devices, count;
     double lse;
     __device__ double score(int pair) const
     {
-        return logit[(int64_t)(pair / devices) * ld + pair % devices];
+        return step_slots(w, pair / devices)[pair % devices];
     }
     __device__ float logp(int pair) const
     {
@@ -134,6 +141,7 @@ __device__ static bool goes_before(const candidate &a, const candidate &b)
 __device__ static int choose_likeliest(const pair_scores &s)
 {
     candidate best = {0, 0, -1};
+#pragma unroll 1
     for (int i = threadIdx.x; i < s.count; i += SKED_STEP_WARP) {
         const candidate next = {-(double)s.logp(i), 0, i};
         best = goes_before(next, best) ? next : best;
@@ -144,6 +152,7 @@ __device__ static int choose_likeliest(const pair_scores &s)
 __device__ static int choose_drawn(const pair_scores &s, double rest)
 {
     const int lane = threadIdx.x;
+#pragma unroll 1
     for (int first = 0; first < s.count; first += SKED_STEP_WARP) {
         const int i = first + lane;
         const double share = i < s.count ? exp((double)s.logp(i)) : 0;
@@ -166,6 +175,7 @@ __device__ static int choose_listed(const step_work &w, int k, const pair_scores
     const step_problem &p = w.p;
     const int64_t row = (int64_t)k * p.ops, column = (int64_t)k * p.devices;
     candidate best = {0, 0, -1};
+#pragma unroll 1
     for (int i = threadIdx.x; i < s.count; i += SKED_STEP_WARP) {
         const int op = w.pick[i / p.devices];
         const double data = p.data[row + op], free_at = p.free_at[column + i % p.devices];
@@ -175,6 +185,7 @@ __device__ static int choose_listed(const step_work &w, int k, const pair_scores
     int pair = best_of_warp(best, goes_before).pair;
     if (threadIdx.x == 0 && p.last[column + pair % p.devices] < 0) {
         int empty = 0, d = 0;
+#pragma unroll 1
         for (int j = 0; j < p.devices; j++)
             empty += p.last[column + j] < 0;
         int skip = (int)rng_below(p.rng + 4 * k, (uint64_t)empty);
@@ -190,6 +201,7 @@ __device__ static int choose_replayed(const step_work &w, int k, int step)
     const int64_t at = (int64_t)k * w.p.ops + step;
     const int op = w.p.op[at], d = w.p.device[at];
     int found = -1;
+#pragma unroll 1
     for (int i = 0; i < w.count[0] && d >= 0 && d < w.p.devices; i++)
         found = w.pick[i] == op ? i * w.p.devices + d : found;
     return found;
@@ -225,15 +237,16 @@ __device__ static void look_back(const step_work &w, int k, int step)
     const int lane = threadIdx.x % SKED_STEP_WARP;
     double logp = 0;
     if (w.z.learned) {
-        const float *back = w.back;
         const int op = p.op[(int64_t)k * p.ops + step - 1], *row = w.pick + w.count[0];
-        const double lse = step_log_sum(w.count[1], [=](int i) { return (double)back[i]; });
+        const double lse = step_log_sum(w.count[1], [&](int i) { return (double)step_removal(w, i); });
         if (!(lse < CUDART_INF))
             fail_at(p, k, step, STEP_NO_NUMBER);
+#pragma unroll 1
         for (int i = 0; i < w.count[1]; i++)
-            logp = row[i] == op ? (float)(back[i] - lse) : logp;
+            logp = row[i] == op ? (float)(step_removal(w, i) - lse) : logp;
     } else {
         int removable = 0;
+#pragma unroll 1
         for (int i = lane; i < p.ops; i += SKED_STEP_WARP)
             removable += (w.state[i] & STEP_IS_REMOVABLE) != 0;
         for (int by = 16; by > 0; by /= 2)
@@ -248,8 +261,8 @@ __device__ static void look_back(const step_work &w, int k, int step)
 __device__ static void go_forward(const step_work &w, int k, int step)
 {
     const step_problem &p = w.p;
-    pair_scores s = {w.wide, step_wide_ld(w.z), p.devices, w.count[0] * p.devices, 0};
-    s.lse = step_log_sum(s.count, [=](int i) { return s.score(i); });
+    pair_scores s = {w, p.devices, w.count[0] * p.devices, 0};
+    s.lse = step_log_sum(s.count, [&](int i) { return s.score(i); });
     if (!(s.lse < CUDART_INF)) {
         fail_at(p, k, step, STEP_NO_NUMBER);
         return;
@@ -268,15 +281,22 @@ __device__ static void go_forward(const step_work &w, int k, int step)
     __syncwarp();
 }
 
-__device__ static void visit(step_work &w, int k, int step)
+template <bool TILED> __device__ static void visit(step_work &w, const step_places &places, int k, int step)
 {
+    SKED_DYNAMIC_SHARED(float, shared);
     step_read_state(w, k, step);
     __syncthreads();
     if (threadIdx.x < SKED_STEP_WARP)
         step_pick_rows(w, k);
     __syncthreads();
-    if (w.count[0] + w.count[1] > 0)
-        step_forward(w, w.narrow);
+    if (w.count[0] + w.count[1] > 0) {
+        if (TILED)
+            step_tile_forward(w, step_tiled{(step_tile *)(shared + places.mail),
+                                            (int)threadIdx.x / SKED_STEP_WARP, step_tiles_of(w.p.ops), NULL,
+                                            NULL});
+        else
+            step_forward(w, w.narrow);
+    }
     /* Two warps at once: one reads what the other leaves alone. */
     if (threadIdx.x / SKED_STEP_WARP == 0 && step < w.p.ops)
         go_forward(w, k, step);
@@ -312,6 +332,7 @@ __device__ static void move_in(const step_problem &there, int k, float *tables, 
 __device__ static void move_out(const step_problem &p, int k, const step_problem &there)
 {
     const int64_t row = (int64_t)k * p.ops;
+#pragma unroll 1
     for (int i = threadIdx.x; i < p.ops; i += blockDim.x) {
         there.start[row + i] = p.start[row + i];
         there.at[row + i] = p.at[row + i];
@@ -322,14 +343,16 @@ __device__ static void move_out(const step_problem &p, int k, const step_problem
     }
 }
 
-__global__ static void __launch_bounds__(SKED_STEP_THREADS, 1)
+template <bool TILED, int THREADS, int RESIDENT>
+__global__ static void __launch_bounds__(THREADS, RESIDENT)
     draw_kernel(const __grid_constant__ step_load load, int from, int end)
 {
     SKED_DYNAMIC_SHARED(float, shared);
     __shared__ step_work w;
     const step_problem &p = w.p;
     int item = blockIdx.x;
-    for (int i = 0; i < load.problems; i++) {
+    for (int turn = 0; turn < load.problems; turn++) {
+        const int i = load.problem[turn].turn;
         step_open(load, i, shared, w);
         __syncthreads();
         const bool inside = load.places.tables >= 0 && from == 0 && end > p.ops;
@@ -342,7 +365,7 @@ __global__ static void __launch_bounds__(SKED_STEP_THREADS, 1)
             if (from == 0 && p.walk == SKED_I_STEPWISE_SAMPLE && item < p.listed)
                 draw_noise(p, item);
             for (int step = from; step < end && step <= p.ops && p.trouble[item] == 0; step++)
-                visit(w, item, step);
+                visit<TILED>(w, load.places, item, step);
             if (inside)
                 move_out(p, item, load.problem[i]);
             __syncthreads();
@@ -352,14 +375,28 @@ __global__ static void __launch_bounds__(SKED_STEP_THREADS, 1)
     }
 }
 
-void sked_i_step_draw(const step_load *load, int threads, int blocks, size_t shared, int from, int end,
-                      cudaStream_t stream)
+typedef void (*draw_function)(step_load, int, int);
+static draw_function draw_of(step_drawing how)
 {
-    const step_load l = *load;
-    SKED_LAUNCH(draw_kernel, blocks, threads, shared, stream, l, from, end);
+    switch (how) {
+    case STEP_DRAW_DENSE:
+        return draw_kernel<true, TILE_FEW, TILE_RESIDENT>;
+    case STEP_DRAW_TILES:
+        return draw_kernel<true, SKED_STEP_THREADS, 1>;
+    default:
+        return draw_kernel<false, SKED_STEP_THREADS, 1>;
+    }
 }
 
-cudaError_t sked_i_step_draw_allow(size_t shared)
+void sked_i_step_draw(const step_load *load, step_drawing how, int threads, int blocks, size_t shared,
+                      int from, int end, cudaStream_t stream)
 {
-    return cudaFuncSetAttribute(draw_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
+    const step_load l = *load;
+    const draw_function draw = draw_of(how);
+    SKED_LAUNCH(draw, blocks, threads, shared, stream, l, from, end);
+}
+
+cudaError_t sked_i_step_draw_allow(step_drawing how, size_t shared)
+{
+    return cudaFuncSetAttribute(draw_of(how), cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
 }

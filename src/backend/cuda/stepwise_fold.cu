@@ -21,6 +21,19 @@ __device__ static double block_sum(double x, double *scratch)
     return sum;
 }
 
+__device__ static double block_max(double x, double *scratch)
+{
+    for (int by = 16; by > 0; by /= 2)
+        x = fmax(x, __shfl_xor_sync(sked_step_all, x, by));
+    if (threadIdx.x % SKED_STEP_WARP == 0)
+        scratch[threadIdx.x / SKED_STEP_WARP] = x;
+    __syncthreads();
+    for (int i = 0; i < (int)blockDim.x / SKED_STEP_WARP; i++)
+        x = fmax(x, scratch[i]);
+    __syncthreads();
+    return x;
+}
+
 /* ------------------------------------------------------------------ temperature */
 
 /* y = x . weight + bias, one column a thread. */
@@ -65,6 +78,30 @@ __device__ static inline float scale_of(const step_problem &p, const step_fold &
     return c < m.queries ? m.query_scale : 1;
 }
 
+__device__ static inline float folded_weight(const step_problem &p, const step_fold &m, const float *w, int k,
+                                             int c)
+{
+    const float gain = m.gain >= 0 ? w[m.gain + k] : 1;
+    return gain * w[m.weight + (int64_t)k * m.width + c] * scale_of(p, m, c);
+}
+
+/* The matrix and its transpose as tiles; 0 behind the last column. */
+__device__ static void fold_tiles(const step_problem &p, const step_fold &m, const step_matrix &place,
+                                  const float *w, int thread)
+{
+    const int down = place.rows / STEP_TILE, across = (place.columns + STEP_TILE - 1) / STEP_TILE,
+              size = STEP_TILE * STEP_TILE;
+    step_half *there = (step_half *)(p.tiles + (int64_t)place.tile * SKED_STEP_WARP),
+              *back = there + down * across * size;
+    for (int e = thread; e < down * across * size; e += gridDim.x * blockDim.x) {
+        const int k = e / (across * STEP_TILE), c = e % (across * STEP_TILE), row = k % STEP_TILE,
+                  column = c % STEP_TILE, n = c / STEP_TILE, i = k / STEP_TILE;
+        const step_half v = step_halve(c < place.columns ? folded_weight(p, m, w, k, c) : 0);
+        there[(n * down + i) * size + step_tile_place(row, column)] = v;
+        back[(i * across + n) * size + step_tile_place(column, row)] = v;
+    }
+}
+
 /*
  * weight = diag(gain) parameter diag(scale), packed both ways; bias = (norm . parameter + bias) diag(scale)
  * + shift. Blocks: (part, matrix, problem).
@@ -76,10 +113,11 @@ __global__ static void fold_kernel(const step_problem *problem, step_folding f, 
     const step_matrix place = f.matrix[blockIdx.y];
     const int rows = place.rows, columns = place.columns, thread = blockIdx.x * blockDim.x + threadIdx.x;
     float *weight = p.folded + place.weight, *turned = p.folded + place.turned;
-    for (int e = thread; e < rows * columns; e += gridDim.x * blockDim.x) {
+    if (p.tiles != NULL)
+        fold_tiles(p, m, place, w, thread);
+    for (int e = thread; p.tiles == NULL && e < rows * columns; e += gridDim.x * blockDim.x) {
         const int k = e / columns, c = e % columns;
-        const float gain = m.gain >= 0 ? w[m.gain + k] : 1;
-        const float v = step_round(gain * w[m.weight + (int64_t)k * m.width + c] * scale_of(p, m, c));
+        const float v = step_round(folded_weight(p, m, w, k, c));
         const int there = ((c / 8 * (rows / 8) + k / 8) * SKED_STEP_WARP + c % 8 * 4 + k % 4) * 2 + k % 8 / 4;
         const int back =
             ((k / 8 * (columns / 8) + c / 8) * SKED_STEP_WARP + k % 8 * 4 + c % 4) * 2 + c % 8 / 4;
@@ -128,6 +166,21 @@ __device__ static void advantage_slopes(const step_problem &p, double *scratch)
         p.slope[k] = (float)((mean - log_reward(p, k)) / unit);
 }
 
+/*
+ * A power of two that brings the largest slope to between a half and 1, for gradients in half precision. By
+ * all threads.
+ */
+__device__ static double slope_scale(const step_problem &p, double *scratch)
+{
+    double most = p.law.kind == SKED_I_LOSS_PPO ? p.law.entropy : 0;
+    int exponent;
+    for (int k = threadIdx.x; k < p.batch; k += blockDim.x)
+        most = fmax(most, (double)fabsf(p.slope[k]));
+    most = block_max(most, scratch);
+    frexp(most, &exponent);
+    return most > 0 && most < CUDART_INF ? ldexp(1.0, -exponent) : 1;
+}
+
 /* zeta of all trajectories, their mean or log Z, the loss and its slopes. A block a problem. */
 __global__ static void loss_kernel(const step_problem *problem)
 {
@@ -147,7 +200,9 @@ __global__ static void loss_kernel(const step_problem *problem)
     else
         for (int k = threadIdx.x; k < p.batch; k += blockDim.x)
             p.slope[k] = (float)(-2 * (zeta(k) - centre) / p.batch);
+    const double scale = slope_scale(p, scratch); /* each thread asks for slopes that it wrote */
     if (threadIdx.x == 0) {
+        p.loss[STEP_SCALE] = scale;
         p.loss[STEP_LOSS] = square / p.batch;
         p.loss[STEP_CENTRE] = centre;
         p.loss[STEP_SPEEDUP] = speedup / (p.batch - drawn);
@@ -176,12 +231,13 @@ __global__ static void value_kernel(const step_problem *problem)
 __global__ static void gather_kernel(const step_problem *problem, const float *gradients, int64_t size)
 {
     const step_problem &p = problem[blockIdx.y];
+    const float unscale = (float)(1 / p.loss[STEP_SCALE]);
     for (int64_t e = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; e < size;
          e += (int64_t)gridDim.x * blockDim.x) {
         float sum = 0;
         for (int b = 0; b < p.n_blocks; b++)
             sum += gradients[(p.first_block + b) * size + e];
-        p.folded_gradient[e] = sum;
+        p.folded_gradient[e] = sum * unscale;
     }
 }
 

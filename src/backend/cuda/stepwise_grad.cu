@@ -4,6 +4,7 @@
  * added in order at the end (stepwise_fold.cu), so the result is the same bytes on every run.
  */
 #include "backend/cuda/stepwise_kernels.h"
+#include "backend/cuda/stepwise_slope.h"
 
 /* The gradient of the block, and of one matrix in it. */
 struct sums {
@@ -59,66 +60,6 @@ __device__ __noinline__ static void unit_grad(int rows, int dim, const float *y,
 }
 
 /* ------------------------------------------------------------------ from the action to the rows */
-
-/* PPO's part of a step: the slope of its log P_F, and the entropy of its choices. */
-struct step_credit {
-    float slope;
-    double bonus, entropy; /* bonus: what a nat is worth; 0 for other losses */
-};
-
-/* The slope of a step whose action has this logp, and the step's share of the loss: policy.c has the same. */
-__device__ static step_credit clipped_credit(const step_problem &p, int64_t at, float slope, float logp,
-                                             double entropy)
-{
-    const double away = logp - p.log_step[at], most = 20;
-    const double ratio = exp(away < most ? away : most);
-    const double bound = slope < 0 ? 1 + p.law.clip : 1 - p.law.clip;
-    const bool cut = slope < 0 ? ratio > bound : ratio < bound;
-    if (threadIdx.x == 0)
-        p.value[at] = slope * (cut ? bound : ratio) - p.law.entropy * entropy;
-    return {cut ? 0 : (float)(slope * ratio), p.law.entropy, entropy};
-}
-
-/* The slope of the loss by the logits, in place; by the first warp. */
-__device__ static void forward_slopes(const step_work &w, int k, int step, float slope)
-{
-    const step_problem &p = w.p;
-    const int64_t at = (int64_t)k * p.ops + step;
-    const int ld = step_wide_ld(w.z), devices = p.devices, count = w.count[0] * devices;
-    const float *logit = w.wide;
-    const auto score = [=](int i) { return (double)logit[(int64_t)(i / devices) * ld + i % devices]; };
-    const double lse = step_log_sum(count, score);
-    const int op = p.op[at], d = p.device[at];
-    step_credit credit = {slope, 0, 0};
-    if (p.law.kind == SKED_I_LOSS_PPO) {
-        double mine = 0, own = 0; /* own: log P_F of the action, for one of the lanes */
-        for (int i = threadIdx.x; i < count; i += SKED_STEP_WARP) {
-            const double logp = score(i) - lse;
-            mine -= exp(logp) * logp;
-            own += w.pick[i / devices] == op && i % devices == d ? logp : 0;
-        }
-        const double entropy = step_warp_sum(mine);
-        credit = clipped_credit(p, at, slope, (float)step_warp_sum(own), entropy);
-    }
-    for (int i = threadIdx.x; i < w.count[0] * w.z.slots; i += SKED_STEP_WARP) {
-        float *x = w.wide + (int64_t)(i / w.z.slots) * ld + i % w.z.slots;
-        const bool chosen = w.pick[i / w.z.slots] == op && i % w.z.slots == d;
-        const float share = (float)exp(*x - lse);
-        const float spread = (float)(credit.bonus * share * (*x - lse + credit.entropy));
-        *x = i % w.z.slots < devices ? step_round(credit.slope * ((chosen ? 1 : 0) - share) + spread) : 0;
-    }
-}
-
-/* -slope * d log P_B into the logits of removal. */
-__device__ static void backward_slopes(const step_work &w, int k, int step, float slope)
-{
-    const float *back = w.back;
-    const double lse = step_log_sum(w.count[1], [=](int i) { return (double)back[i]; });
-    const int op = w.p.op[(int64_t)k * w.p.ops + step - 1];
-    __syncwarp();
-    for (int i = threadIdx.x; i < w.count[1]; i += SKED_STEP_WARP)
-        w.back[i] = -slope * ((w.pick[w.count[0] + i] == op ? 1 : 0) - (float)exp(back[i] - lse));
-}
 
 /* The second layers of both heads: slopes of their hidden rows beside the logits in wide. */
 __device__ static step_rows heads_second(const step_work &w, const sums &g)
@@ -450,7 +391,6 @@ __device__ static void input_grad(const step_work &w, const sums &g)
 __device__ static void add_state(step_work &w, const sums &g, int k, int step)
 {
     const int dim = w.z.dim, layers = w.z.layers;
-    const float slope = w.p.slope[k];
     float *u = w.narrow, *t = w.narrow + (int64_t)w.p.ops * (dim + SKED_STEP_PAD);
     step_read_state(w, k, step);
     __syncthreads();
@@ -461,12 +401,8 @@ __device__ static void add_state(step_work &w, const sums &g, int k, int step)
     if (picked == 0)
         return;
     step_forward(w, u);
-    if (threadIdx.x < SKED_STEP_WARP) {
-        if (w.count[0] > 0)
-            forward_slopes(w, k, step, slope);
-        if (w.count[1] > 0)
-            backward_slopes(w, k, step, w.p.law.kind == SKED_I_LOSS_PPO ? 0 : slope);
-    }
+    if (threadIdx.x < SKED_STEP_WARP)
+        step_slopes(w, k, step);
     __syncthreads();
     heads_grad(w, g, u, t);
     for (int layer = layers - 1; layer >= 0; layer--) {

@@ -1,5 +1,6 @@
 /* The stepwise policy on the device: memory, launches, and the table of backend/stepwise.h. */
 #include "backend/cuda/stepwise_kernels.h"
+#include "backend/cuda/stepwise_tile_net.h"
 
 extern "C" {
 #include "backend/cuda/stepwise.h"
@@ -24,19 +25,25 @@ struct sked_i_stepwise_device {
     cudaStream_t stream;
     int processors;
     size_t shared_most;            /* bytes a block may have */
+    size_t memory;                 /* bytes the device has */
     sked_i_cuda_arena model, work; /* parameters and tables; a load */
     step_net net;
     step_folding folding;
     step_matrix matrix[SKED_I_STEPWISE_LAYERS * STEP_MATRICES + STEP_HEADS];
     step_fold fold[SKED_I_STEPWISE_LAYERS * STEP_MATRICES + STEP_HEADS];
     step_film film[SKED_I_STEPWISE_LAYERS + 2];
-    int64_t folded_size, gradient_size;         /* of a problem */
+    int64_t folded_size, gradient_size; /* of a problem */
+    int64_t tile_count;                 /* tiles of its weights */
+    step_outer_job *job;                /* on the device; NULL: other widths than those of tiles */
+    int n_jobs;
     float *parameter, *moment1, *moment2, *sum; /* [total] */
     float *share;                               /* [most shares] */
     int most_shares;
     /* The load. */
     int count;
     bool gradients, drawn;
+    bool tiled; /* by stepwise_tile_net.h */
+    step_drawing drawing;
     step_problem *problem; /* [count] on the host, with pointers of the device */
     char *blob;            /* what is uploaded for it */
     size_t blob_size;
@@ -45,6 +52,8 @@ struct sked_i_stepwise_device {
     step_kept keep;
     int64_t kept_size; /* of a block */
     float *scratch, *block_gradients;
+    step_pass pass; /* tiled: memory for the rows of pass_states at once */
+    int64_t pass_states;
     double *loss;     /* [count, STEP_LOSS_NUMBERS] */
     int32_t *trouble; /* [trajectories] */
     int64_t trajectories;
@@ -63,7 +72,9 @@ static int place_matrix(device *d, int k, int rows, int columns)
                     (int)(d->folded_size + size),
                     (int)(d->folded_size + 2 * size),
                     (int)d->gradient_size,
-                    (int)(d->gradient_size + size)};
+                    (int)(d->gradient_size + size),
+                    (int)d->tile_count};
+    d->tile_count += 2 * step_tiles_of(rows) * step_tiles_of(columns);
     d->folded_size += 2 * size + columns;
     d->gradient_size += size + columns;
     return k;
@@ -169,6 +180,61 @@ static void make_tables(device *d)
     d->folding.heat2_bias = s->heat2_bias;
 }
 
+/* ------------------------------------------------------------------ pieces of matrices, for tiles */
+
+enum { MOST_JOBS = SKED_I_STEPWISE_LAYERS * 12 + 16 };
+struct job_list {
+    step_outer_job at[MOST_JOBS];
+    int count;
+};
+
+/* dw[rows, columns] = rows that are kept from tile a on, times slopes from tile y on. dbias: -1: none. */
+static void add_jobs(job_list *list, int a, int rows, int y, int columns, int dweight, int dbias)
+{
+    const int side = STEP_OUTER_TILES * STEP_TILE;
+    for (int i = 0; i < rows; i += side)
+        for (int j = 0; j < columns; j += side)
+            list->at[list->count++] = {a + i / STEP_TILE,
+                                       y + j / STEP_TILE,
+                                       rows - i < side ? rows - i : side,
+                                       columns - j < side ? columns - j : side,
+                                       dweight + i * columns + j,
+                                       columns,
+                                       i == 0 && dbias >= 0 ? dbias + j : -1};
+}
+static void add_matrix_jobs(job_list *list, int a, int y, const step_matrix *m)
+{
+    add_jobs(list, a, m->rows, y, m->columns, m->dweight, m->dbias);
+}
+
+static void list_jobs(const device *d, job_list *list)
+{
+    const step_net *z = &d->net;
+    const int top = z->layers * KEPT_LAYER;
+    const step_matrix *head = d->matrix + z->layers * STEP_MATRICES;
+    for (int i = 0; i < z->layers; i++) {
+        const step_matrix *m = d->matrix + i * STEP_MATRICES;
+        const int at = i * KEPT_LAYER;
+        add_matrix_jobs(list, at + KEPT_UNIT1, at + KEPT_DQKV, &m[STEP_QKV]);
+        add_matrix_jobs(list, at + KEPT_MIXED, at + KEPT_DMIDDLE, &m[STEP_MERGE]);
+        add_matrix_jobs(list, at + KEPT_UNIT2, at + KEPT_DHIDDEN, &m[STEP_MLP1]);
+        add_matrix_jobs(list, at + KEPT_HIDDEN, at + KEPT_DOUT, &m[STEP_MLP2]);
+    }
+    add_matrix_jobs(list, top + KEPT_FORWARD, top + KEPT_DSLOTS, &head[STEP_FORWARD2]);
+    add_matrix_jobs(list, top + KEPT_TOP, top + KEPT_DFORWARD, &head[STEP_FORWARD1]);
+    add_jobs(list, step_kept_features(*z), z->inputs, top + KEPT_DX, z->dim, z->dinput, z->dinput_bias);
+    if (!z->learned)
+        return;
+    add_matrix_jobs(list, top + KEPT_TOP, top + KEPT_DBACK, &head[STEP_BACK1]);
+    add_jobs(list, top + KEPT_BACK, z->width, top + KEPT_DREMOVAL, 1, z->dback2, -1);
+}
+
+static bool has_tile_widths(const step_net *z)
+{
+    return z->dim == TILE_DIM * STEP_TILE && z->head == STEP_TILE && z->mlp == TILE_MLP * STEP_TILE &&
+           z->width == TILE_WIDTH * STEP_TILE;
+}
+
 static void cut_model(device *d, sked_i_cuda_arena *a)
 {
     const int64_t total = d->shape.total;
@@ -179,6 +245,7 @@ static void cut_model(device *d, sked_i_cuda_arena *a)
     d->net.matrix = d->folding.matrix = SKED_CUT(a, step_matrix, d->net.n_matrices);
     d->folding.fold = SKED_CUT(a, step_fold, d->net.n_matrices);
     d->folding.film = SKED_CUT(a, step_film, d->folding.films);
+    d->job = d->n_jobs > 0 ? SKED_CUT(a, step_outer_job, d->n_jobs) : NULL;
 }
 
 static void device_destroy(sked_i_stepwise_device *d)
@@ -209,7 +276,13 @@ static sked_status open_model(device *d, sked_error *err)
     sked_status st = SKED_OK;
     enum { fixed_shared = 12 << 10 }; /* what kernels have of their own, or more */
     int number = 0, shared = 0;
+    size_t left;
+    job_list jobs = {};
     const size_t matrices = (size_t)d->net.n_matrices;
+    if (has_tile_widths(&d->net))
+        list_jobs(d, &jobs);
+    d->n_jobs = jobs.count;
+    CUDA_TRY(cudaMemGetInfo(&left, &d->memory));
     CUDA_TRY(cudaGetDevice(&number));
     CUDA_TRY(cudaDeviceGetAttribute(&d->processors, cudaDevAttrMultiProcessorCount, number));
     CUDA_TRY(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, number));
@@ -221,6 +294,7 @@ static sked_status open_model(device *d, sked_error *err)
     SKED_TRY(upload(d, d->net.matrix, d->matrix, matrices * sizeof *d->matrix, err));
     SKED_TRY(upload(d, d->folding.fold, d->fold, matrices * sizeof *d->fold, err));
     SKED_TRY(upload(d, d->folding.film, d->film, (size_t)d->folding.films * sizeof *d->film, err));
+    SKED_TRY(upload(d, d->job, jobs.at, (size_t)jobs.count * sizeof *jobs.at, err));
 cleanup:
     return st;
 }
@@ -379,22 +453,108 @@ static int share_blocks(device *d)
     return next;
 }
 
+/* The same for tiles, of problems of up to so many ops: false where they do not fit. */
+static bool plan_tiles(const device *d, int ops, bool gradient, kernel_plan *p)
+{
+    const step_net *z = &d->net;
+    const int64_t n = ops, tiles = step_tiles_of(ops),
+                  table = z->n_matrices * (int64_t)(sizeof(step_matrix) / sizeof(int)),
+                  kinds = gradient ? MAIL_KINDS : MAIL_SLOPE,
+                  mail = kinds * TILE_HEADS * tiles * SKED_STEP_WARP * (int64_t)(sizeof(step_tile) / 4);
+    if (d->job == NULL || n > TILE_OPS)
+        return false;
+    *p = {};
+    p->places.small = place_inside(p, d->shared_most, table + 5 * n);
+    p->places.wide = place_inside(p, d->shared_most, n * z->slots);
+    p->places.mail = place_inside(p, d->shared_most, mail);
+    p->places.sums = place_inside(p, d->shared_most, gradient ? 2 * TILE_HEADS * tiles * STEP_TILE : 0);
+    if (p->places.small < 0 || p->places.wide < 0 || p->places.mail < 0 || p->places.sums < 0)
+        return false;
+    p->places.masks = place_inside(p, d->shared_most, 2 * SKED_I_HEADS * n * ((n + 63) / 64));
+    p->places.tables = gradient ? -1 : place_inside(p, d->shared_most, 12 * n + 3 * z->slots);
+    p->threads = (int)most_of(tiles, gradient ? 1 : 2) * SKED_STEP_WARP; /* two warps choose */
+    return true;
+}
+
+/*
+ * How many states are kept at once: the memory is that of the device, not what is free of it, for the order
+ * of sums depends on it.
+ */
+static void plan_pass(device *d)
+{
+    const size_t most = (size_t)3 << 30, share = d->memory / 8 < most ? d->memory / 8 : most;
+    const size_t tile = (size_t)SKED_STEP_WARP * ((size_t)step_kept_tiles(d->net) * sizeof(step_tile) +
+                                                  (size_t)step_kept_scales(d->net) * sizeof(float2));
+    const int64_t at_once = most_of((int64_t)(share / (tile * (size_t)step_tiles_of(d->most_ops))), 1);
+    const int parts = d->count < 32 ? 32 / d->count : 1;
+    int64_t states = 0;
+    for (int k = 0; k < d->count; k++) {
+        step_problem *p = &d->problem[k];
+        states += (int64_t)p->batch * (p->ops + 1);
+        p->first_block = k * parts;
+        p->n_blocks = parts;
+    }
+    const int64_t passes = (states + at_once - 1) / at_once;
+    d->pass_states = (states + passes - 1) / passes;
+    d->grad.blocks = d->count * parts;
+}
+
+static void choose_blocks(device *d, int resident)
+{
+    const int64_t most = (int64_t)d->processors * resident;
+    d->draw.blocks = (int)(d->trajectories < most ? d->trajectories : most);
+}
+
+/* How schedules are drawn. Blocks that a processor does not take at once wait for others to end. */
+static void plan_draw(device *d)
+{
+    const int threads = d->draw.threads, small = 4;
+    const int roomy = SKED_STEP_THREADS / threads, dense = TILE_RESIDENT * TILE_FEW / threads;
+    if (!d->tiled) {
+        d->drawing = STEP_DRAW_ROWS;
+        choose_blocks(d, threads < SKED_STEP_THREADS ? small : 1);
+        return;
+    }
+    const int64_t few = (int64_t)d->processors * roomy, many = (int64_t)d->processors * dense;
+    const bool fewer_rounds = (d->trajectories - 1) / many < (d->trajectories - 1) / few;
+    d->drawing = threads <= TILE_FEW && fewer_rounds ? STEP_DRAW_DENSE : STEP_DRAW_TILES;
+    choose_blocks(d, d->drawing == STEP_DRAW_DENSE ? dense : roomy);
+}
+
+/* Blocks that drew a long trajectory first draw a short one after it. */
+static void order_turns(device *d)
+{
+    for (int k = 0; k < d->count; k++) {
+        int at = k;
+        for (; at > 0 && d->problem[d->problem[at - 1].turn].ops < d->problem[k].ops; at--)
+            d->problem[at].turn = d->problem[at - 1].turn;
+        d->problem[at].turn = k;
+    }
+}
+
 static void make_plans(device *d)
 {
-    const int resident = 4;
     d->most_ops = 1;
     d->trajectories = 0;
     for (int k = 0; k < d->count; k++) {
         d->most_ops = d->problem[k].ops > d->most_ops ? d->problem[k].ops : d->most_ops;
         d->trajectories += d->problem[k].batch;
     }
-    plan_rows(d, false, &d->draw);
-    const int64_t most = (int64_t)d->processors * (d->draw.threads < SKED_STEP_THREADS ? resident : 1);
-    d->draw.blocks = (int)(d->trajectories < most ? d->trajectories : most);
+    order_turns(d);
     d->kept_size = 0;
+    d->pass_states = 0;
     d->grad = {};
+    d->tiled = plan_tiles(d, d->most_ops, false, &d->draw) &&
+               (!d->gradients || plan_tiles(d, d->most_ops, true, &d->grad));
+    if (!d->tiled)
+        plan_rows(d, false, &d->draw);
+    plan_draw(d);
     if (!d->gradients)
         return;
+    if (d->tiled) {
+        plan_pass(d);
+        return;
+    }
     plan_rows(d, true, &d->grad);
     d->grad.blocks = share_blocks(d);
     d->kept_size = plan_kept(d);
@@ -475,6 +635,7 @@ static void cut_problem(const device *d, sked_i_cuda_arena *a, step_problem *p)
     p->rng = SKED_CUT(a, uint64_t, 4 * (int64_t)p->batch);
     p->queued = SKED_CUT(a, int32_t, p->batch);
     p->folded = SKED_CUT(a, float, d->folded_size);
+    p->tiles = d->tiled ? SKED_CUT(a, step_tile, d->tile_count * SKED_STEP_WARP) : NULL;
     p->film = SKED_CUT(a, float, 2 * d->folding.film_size);
     p->warmth = SKED_CUT(a, float, 4 * d->folding.temperature);
     if (!d->gradients)
@@ -500,6 +661,9 @@ static void cut_load(device *d, sked_i_cuda_arena *a, size_t blob)
         cut_problem(d, a, &d->problem[k]);
     d->block_gradients = SKED_CUT(a, float, d->grad.blocks * d->gradient_size);
     d->scratch = SKED_CUT(a, float, most_of((int64_t)d->draw.blocks * d->draw.stride, grad));
+    const int64_t tiles = d->pass_states * step_tiles_of(d->most_ops) * SKED_STEP_WARP;
+    d->pass.kept = SKED_CUT(a, step_tile, tiles * step_kept_tiles(d->net));
+    d->pass.scale = SKED_CUT(a, float2, tiles * step_kept_scales(d->net));
     int64_t first = 0;
     for (int k = 0; k < d->count && there != NULL; k++) {
         d->problem[k].loss = d->loss + STEP_LOSS_NUMBERS * k;
@@ -574,8 +738,8 @@ static sked_status device_load(sked_i_stepwise_device *d, int count, const sked_
             SKED_TRY(upload(d, d->problem[k].op, problem[k].op, bytes, err));
             SKED_TRY(upload(d, d->problem[k].device, problem[k].device, bytes, err));
         }
-    CUDA_TRY(sked_i_step_draw_allow(d->draw.shared));
-    if (gradients)
+    CUDA_TRY(sked_i_step_draw_allow(d->drawing, d->draw.shared));
+    if (gradients && !d->tiled)
         CUDA_TRY(sked_i_step_grad_allow(d->grad.shared));
 cleanup:
     return st;
@@ -604,7 +768,8 @@ static int64_t states_at_once(const device *d, const kernel_plan *p)
     const step_net *z = &d->net;
     const double n = d->most_ops, matrices = (double)(d->folded_size / 2);
     const double products = n * (matrices + 2 * n * z->inner * z->layers);
-    const double rate = p->stride > 0 ? 1e10 : 5e10; /* products a second of one block, at the least */
+    /* Products a second of one block, at the least. */
+    const double rate = d->tiled ? 7e10 : p->stride > 0 ? 1e10 : 5e10;
     const double states = 0.03 * rate / products;
     return states < 1 ? 1 : states < 1e6 ? (int64_t)states : 1000000;
 }
@@ -627,7 +792,8 @@ static sked_status device_draw(sked_i_stepwise_device *d, sked_error *err)
         const int end = (int)(from + steps < d->most_ops + 1 ? from + steps : d->most_ops + 1);
         if (from > 0)
             SKED_TRY(check_limit(d, err));
-        sked_i_step_draw(&l, d->draw.threads, d->draw.blocks, d->draw.shared, (int)from, end, d->stream);
+        sked_i_step_draw(&l, d->drawing, d->draw.threads, d->draw.blocks, d->draw.shared, (int)from, end,
+                         d->stream);
     }
     CUDA_TRY(cudaGetLastError());
     d->drawn = true;
@@ -672,25 +838,77 @@ cleanup:
     return st;
 }
 
-static sked_status run_gradient(device *d, sked_error *err)
+/* The states of a pass, by the row tiles of their problems: blocks of as many warps. */
+static sked_status run_states(device *d, step_pass *pass, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const step_load l = load_of(d, &d->grad, true);
+    for (pass->tiles = 1; pass->tiles <= step_tiles_of(d->most_ops); pass->tiles++) {
+        bool any = false;
+        int resident, ops = pass->tiles * STEP_TILE;
+        kernel_plan plan;
+        for (int k = 0; k < d->count; k++)
+            any |= step_tiles_of(d->problem[k].ops) == pass->tiles;
+        ops = ops < d->most_ops ? ops : d->most_ops;
+        if (!any || !plan_tiles(d, ops, true, &plan)) /* it fits where the largest does */
+            continue;
+        const step_load l = load_of(d, &plan, true);
+        CUDA_TRY(sked_i_step_tile_allow(plan.shared, plan.threads, &resident));
+        sked_i_step_tile_states(&l, pass, plan.threads, resident * d->processors, plan.shared, d->stream);
+    }
+cleanup:
+    return st;
+}
+
+/* Pass by pass: states, then matrices. */
+static sked_status run_passes(device *d, const step_load *l, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    int64_t states = 0;
+    step_pass pass = d->pass;
+    pass.job = d->job;
+    pass.jobs = d->n_jobs;
+    for (int k = 0; k < d->count; k++)
+        states += (int64_t)d->problem[k].batch * (d->problem[k].ops + 1);
+    for (pass.from = 0; pass.from < states; pass.from = pass.end) {
+        pass.end = pass.from + d->pass_states < states ? pass.from + d->pass_states : states;
+        if (pass.from > 0)
+            SKED_TRY(check_limit(d, err));
+        SKED_TRY(run_states(d, &pass, err));
+        sked_i_step_tile_outer(l, &pass, d->problem[0].n_blocks, d->block_gradients, d->gradient_size,
+                               d->stream);
+    }
+cleanup:
+    return st;
+}
+
+/* A state of every block at a time, in launches that end soon. */
+static sked_status run_rounds(device *d, const step_load *l, sked_error *err)
+{
+    sked_status st = SKED_OK;
     const int64_t at_once = most_of(states_at_once(d, &d->grad) / 4, 1);
     int64_t rounds = 0;
     for (int k = 0; k < d->count; k++) {
         const int64_t states = (int64_t)d->problem[k].batch * (d->problem[k].ops + 1);
         rounds = most_of(rounds, (states + d->problem[k].n_blocks - 1) / d->problem[k].n_blocks);
     }
-    CUDA_TRY(cudaMemsetAsync(d->block_gradients, 0,
-                             (size_t)d->grad.blocks * (size_t)d->gradient_size * sizeof(float), d->stream));
     for (int64_t from = 0; from < rounds; from += at_once) {
         const int64_t end = from + at_once < rounds ? from + at_once : rounds;
         if (from > 0)
             SKED_TRY(check_limit(d, err));
-        sked_i_step_grad(&l, d->grad.threads, d->grad.blocks, d->grad.shared, d->block_gradients,
+        sked_i_step_grad(l, d->grad.threads, d->grad.blocks, d->grad.shared, d->block_gradients,
                          d->gradient_size, from, end, d->stream);
     }
+cleanup:
+    return st;
+}
+
+static sked_status run_gradient(device *d, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const step_load l = load_of(d, &d->grad, true);
+    CUDA_TRY(cudaMemsetAsync(d->block_gradients, 0,
+                             (size_t)d->grad.blocks * (size_t)d->gradient_size * sizeof(float), d->stream));
+    SKED_TRY(d->tiled ? run_passes(d, &l, err) : run_rounds(d, &l, err));
     sked_i_step_unfold(&l, &d->folding, d->block_gradients, d->gradient_size, d->shape.total, d->stream);
     CUDA_TRY(cudaGetLastError());
 cleanup:

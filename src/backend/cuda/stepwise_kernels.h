@@ -3,10 +3,15 @@
 #define SKED_BACKEND_CUDA_STEPWISE_KERNELS_H
 #include "backend/cuda/stepwise_net.h"
 
+/*
+ * By rows in memory, by tiles (stepwise_tile_net.h), or by tiles with few enough registers for one block more
+ * on a processor, which makes each a tenth slower.
+ */
+enum step_drawing { STEP_DRAW_ROWS, STEP_DRAW_TILES, STEP_DRAW_DENSE };
 /* Steps from .. end - 1 of all trajectories; state `ops` ends one. */
-void sked_i_step_draw(const step_load *load, int threads, int blocks, size_t shared, int from, int end,
-                      cudaStream_t stream);
-cudaError_t sked_i_step_draw_allow(size_t shared);
+void sked_i_step_draw(const step_load *load, step_drawing how, int threads, int blocks, size_t shared,
+                      int from, int end, cudaStream_t stream);
+cudaError_t sked_i_step_draw_allow(step_drawing how, size_t shared);
 /*
  * Rounds from .. end - 1: each a state of every block. gradients: [blocks, size], which begin with 0 and are
  * added to.
@@ -14,6 +19,32 @@ cudaError_t sked_i_step_draw_allow(size_t shared);
 void sked_i_step_grad(const step_load *load, int threads, int blocks, size_t shared, float *gradients,
                       int64_t size, int64_t from, int64_t end, cudaStream_t stream);
 cudaError_t sked_i_step_grad_allow(size_t shared);
+
+/*
+ * A piece of a matrix of up to 64 by 64: which tiles of kept rows and of their slopes it is the product of,
+ * and its place in a gradient. dbias: -1: none.
+ */
+enum { STEP_OUTER_TILES = 4 };
+struct step_outer_job {
+    int a, y, rows, columns;
+    int dweight, width, dbias;
+};
+/* States from .. end - 1, numbered through all problems; their row tiles follow one another in kept. */
+struct step_pass {
+    int64_t from, end;
+    step_tile *kept;
+    float2 *scale;
+    int tiles;                 /* states of problems of so many row tiles only */
+    const step_outer_job *job; /* [jobs] */
+    int jobs;
+};
+/* Rows and slopes of these states, by tiles. blocks: how many a processor takes at once. */
+void sked_i_step_tile_states(const step_load *load, const step_pass *pass, int threads, int blocks,
+                             size_t shared, cudaStream_t stream);
+cudaError_t sked_i_step_tile_allow(size_t shared, int threads, int *blocks);
+/* The gradient by them, for problems of all sizes: added to gradients [problems * parts, size]. */
+void sked_i_step_tile_outer(const step_load *load, const step_pass *pass, int parts, float *gradients,
+                            int64_t size, cudaStream_t stream);
 
 /* How a matrix comes from the parameters, by offsets there (-1: none). */
 struct step_fold {

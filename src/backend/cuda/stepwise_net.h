@@ -8,13 +8,14 @@ extern "C" {
 #include "backend/kernels.h"
 #include "backend/stepwise.h"
 }
-#include "backend/cuda/stepwise_mma.h"
+#include "backend/cuda/stepwise_tile.h"
 
 /* A matrix of the network: places in the folded weights of a problem and in a gradient. */
 struct step_matrix {
     int rows, columns;
     int weight, turned, bias; /* packed as a right factor, so its transpose; [columns] */
     int dweight, dbias;       /* [rows, columns], [columns] */
+    int tile;                 /* the first of its tiles; those of the transpose follow */
 };
 /* Per layer, then the heads. */
 enum { STEP_QKV, STEP_MERGE, STEP_MLP1, STEP_MLP2, STEP_MATRICES };
@@ -27,6 +28,7 @@ enum { STEP_FORWARD2, STEP_FORWARD1, STEP_BACK1, STEP_HEADS }; /* the last only 
 struct step_places {
     int64_t x, top, narrow, wide, deep, small;
     int64_t masks, tables; /* -1: they stay where they are */
+    int64_t mail, sums;    /* tiles: what warps exchange, always in shared memory */
 };
 /* What a layer keeps for its gradient, in the block's piece of global memory. */
 struct step_kept {
@@ -54,6 +56,7 @@ struct step_problem {
     uint64_t seed, first;
     float *folded, *film,
         *warmth;          /* weights for this temperature; scales and shifts; the two hidden layers */
+    step_tile *tiles;     /* the weights as tiles, instead; NULL: there are none */
     int32_t *op, *device; /* by step */
     int32_t *at, *on;     /* by op: the step that scheduled it (ops + 1: none yet), its device */
     int32_t *ready_at;    /* the first state in which it can be added */
@@ -72,9 +75,10 @@ struct step_problem {
     double *loss;                      /* [STEP_LOSS_NUMBERS] */
     float *gradient, *folded_gradient; /* [total], [folded gradient] */
     int first_block, n_blocks;         /* of the gradient */
+    int turn;                          /* the problem that is drawn at this one's turn: the longest first */
 };
 enum { STEP_NO_NUMBER, STEP_NOT_LEGAL };
-enum { STEP_LOSS, STEP_CENTRE, STEP_NORM, STEP_SPEEDUP, STEP_PULL, STEP_LOSS_NUMBERS };
+enum { STEP_LOSS, STEP_CENTRE, STEP_NORM, STEP_SPEEDUP, STEP_PULL, STEP_SCALE, STEP_LOSS_NUMBERS };
 
 /* One block's view of its memory and of one state; in shared memory itself. */
 struct step_work {
@@ -90,8 +94,20 @@ struct step_work {
     const uint64_t *masks;      /* as in p */
     int32_t *state, *pick;      /* [ops]: bits and device; rows that the heads look at */
     int32_t count[2];           /* ops to add, ops that could be removed */
+    int logit_ld;               /* of the logits of additions in wide */
+    bool by_op;                 /* logits lie by op, not by picked row */
 };
 enum { STEP_IS_SCHEDULED = 1, STEP_IS_READY = 2, STEP_IS_REMOVABLE = 4, STEP_DEVICE_SHIFT = 3 };
+
+/* Logits of the i-th op to add, by slot; of the i-th that could be removed. */
+__device__ static inline float *step_slots(const step_work &w, int i)
+{
+    return w.wide + (int64_t)(w.by_op ? w.pick[i] : i) * w.logit_ld;
+}
+__device__ static inline float &step_removal(const step_work &w, int i)
+{
+    return w.back[w.by_op ? w.pick[w.count[0] + i] : i];
+}
 
 __device__ static inline float *step_place(int64_t at, float *shared, float *global)
 {
@@ -121,6 +137,12 @@ __device__ static inline step_factor step_turned(const step_work &w, const step_
     return step_factor{at + (int64_t)first / 8 * SKED_STEP_WARP, m.rows / 8, count / 8, m.columns / 8};
 }
 
+__device__ static inline int step_wide_ld(const step_net &z)
+{
+    const int a = 3 * z.inner, b = z.slots + z.width, most = a > b ? a : b;
+    return (most > z.mlp ? most : z.mlp) + SKED_STEP_PAD;
+}
+
 /* What every kernel of a load is given. */
 struct step_load {
     step_net net;
@@ -139,8 +161,10 @@ __device__ static void step_open(const step_load &l, int problem, float *shared,
     float *own = l.scratch + blockIdx.x * l.stride, *small = step_place(l.places.small, shared, own);
     const int table = l.net.n_matrices * (int)(sizeof(step_matrix) / sizeof(int));
     const step_problem &there = l.problem[problem];
+#pragma unroll 1
     for (int i = threadIdx.x; i < table; i += blockDim.x)
         ((int *)small)[i] = ((const int *)l.net.matrix)[i];
+#pragma unroll 1
     for (int i = threadIdx.x; l.places.masks >= 0 && i < SKED_I_HEADS * there.ops * there.words;
          i += blockDim.x)
         ((uint64_t *)(shared + l.places.masks))[i] = there.masks[i];
@@ -166,6 +190,8 @@ __device__ static void step_open(const step_load &l, int problem, float *shared,
     w.pick = (int32_t *)(small + 4 * n);
     w.mean = small + 5 * n;
     w.lse = small + (5 + SKED_I_HEADS) * n;
+    w.by_op = there.tiles != NULL;
+    w.logit_ld = w.by_op ? l.net.slots : step_wide_ld(l.net);
     w.masks = l.places.masks >= 0 ? (uint64_t *)(shared + l.places.masks) : w.p.masks;
 }
 
@@ -176,6 +202,7 @@ __device__ static void step_read_state(const step_work &w, int k, int step)
 {
     const step_problem &p = w.p;
     const int64_t row = (int64_t)k * p.ops;
+#pragma unroll 1
     for (int i = threadIdx.x; i < p.ops; i += blockDim.x) {
         const bool scheduled = p.at[row + i] < step;
         int bits = 0;
@@ -194,6 +221,7 @@ template <class F> __device__ static int step_list(int n, F wanted, int32_t *out
 {
     const int lane = threadIdx.x % SKED_STEP_WARP;
     int count = 0;
+#pragma unroll 1
     for (int first = 0; first < n; first += SKED_STEP_WARP) {
         const int op = first + lane < n ? wanted(first + lane) : -1;
         const unsigned mask = __ballot_sync(sked_step_all, op >= 0);
@@ -362,17 +390,6 @@ __device__ static inline void step_dots(int head, const float *a0, const float *
     }
 }
 
-__device__ static inline float step_quad_max(float x)
-{
-    x = fmaxf(x, __shfl_xor_sync(sked_step_all, x, 1));
-    return fmaxf(x, __shfl_xor_sync(sked_step_all, x, 2));
-}
-__device__ static inline float step_quad_sum(float x)
-{
-    x += __shfl_xor_sync(sked_step_all, x, 1);
-    return x + __shfl_xor_sync(sked_step_all, x, 2);
-}
-
 /* Running maximum and sum of a softmax, of rows g and g + 8. */
 struct step_softmax {
     float top[2], sum[2];
@@ -493,12 +510,6 @@ __device__ __noinline__ static void step_attend_run(const step_attend_call &call
 __device__ static inline float *step_keep(const step_work &w, int layer, int64_t at)
 {
     return w.kept != NULL ? w.kept + layer * w.keep.stride + at : NULL;
-}
-
-__device__ static inline int step_wide_ld(const step_net &z)
-{
-    const int a = 3 * z.inner, b = z.slots + z.width, most = a > b ? a : b;
-    return (most > z.mlp ? most : z.mlp) + SKED_STEP_PAD;
 }
 
 __device__ static inline step_attention step_attention_of(const step_work &w, int rows, const int32_t *pick)
@@ -629,6 +640,7 @@ template <class F> __device__ static double step_log_sum(int n, F x)
 {
     const int lane = threadIdx.x % SKED_STEP_WARP;
     double top = -CUDART_INF, sum = 0;
+#pragma unroll 1
     for (int i = lane; i < n; i += SKED_STEP_WARP)
         top = x(i) > top ? x(i) : top;
     for (int by = 16; by > 0; by /= 2) {
@@ -637,6 +649,7 @@ template <class F> __device__ static double step_log_sum(int n, F x)
     }
     if (!(top > -CUDART_INF && top < CUDART_INF))
         return CUDART_NAN;
+#pragma unroll 1
     for (int i = lane; i < n; i += SKED_STEP_WARP)
         sum += exp(x(i) - top);
     return top + log(step_warp_sum(sum));
