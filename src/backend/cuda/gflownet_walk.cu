@@ -20,10 +20,10 @@ enum { SIDE_BY_SIDE = 4, SIDE_BY_SIDE_GRAD = 5 };
 /* ------------------------------------------------------------------ backward policy */
 
 /* Warp 0: all ops that could be removed are as likely. */
-__device__ static void look_back_uniform(const walk &w)
+__device__ __noinline__ static void look_back_uniform(const walk &w)
 {
     int32_t count = 0;
-    for (int32_t k = lane_id(); k < w.head->n_used; k += WARP)
+    EACH_LANE(k, w.head->n_used)
         count += !w.followed[w.last[w.used[k]]];
     for (int by = WARP / 2; by > 0; by /= 2)
         count += __shfl_xor_sync(FULL, count, by);
@@ -32,29 +32,29 @@ __device__ static void look_back_uniform(const walk &w)
 }
 
 /* The parts of devices that changed, and their parts of the backward rows. */
-__device__ static void renew_parts(const walk &w)
+__device__ __noinline__ static void renew_parts(const walk &w)
 {
     const float *weight = w.m->parameter + w.m->shape.back_device;
-    for (int32_t j = 0; j < w.head->n_changed; j += ONCE_ROWS / 2) {
+    EACH(j, 0, w.head->n_changed, ONCE_ROWS / 2) {
         const int32_t end = w.head->n_changed - j < ONCE_ROWS / 2 ? w.head->n_changed : j + ONCE_ROWS / 2;
         multiply_devices(w, 0, j, end);
-        for (int32_t i = j; i < end; i++)
+        EACH(i, j, end, 1)
             multiply(w, ONCE_ROWS / 2 + i - j, w.device + (int64_t)w.changed[i].column * w.c, weight, w.c,
                      w.w);
         __syncthreads();
         store_devices(w, 0, j, end);
-        for (int32_t c = (int32_t)threadIdx.x; c < w.w; c += (int32_t)blockDim.x)
-            for (int32_t i = j; i < end; i++)
+        EACH_THREAD(c, w.w)
+            EACH(i, j, end, 1)
                 w.back_part[(int64_t)w.changed[i].column * w.w + c] = product(w, ONCE_ROWS / 2 + i - j, c);
         __syncthreads();
     }
 }
 
-__device__ static void observe_back(const walk &w)
+__device__ __noinline__ static void observe_back(const walk &w)
 {
     const once_lesson *x = w.x;
     const float empties = (float)(x->devices - w.head->n_used);
-    for (int32_t c = (int32_t)threadIdx.x; c < w.c; c += (int32_t)blockDim.x) {
+    EACH_THREAD(c, w.c) {
         w.back_state[c] = w.sum_wait[c] / (float)x->n;
         w.back_state[w.c + c] = (w.sum_device[c] + empties * w.empty[c]) / (float)x->devices;
     }
@@ -65,20 +65,20 @@ __device__ static void observe_back(const walk &w)
     __syncthreads();
     multiply(w, 0, w.back_state, w.m->parameter + w.m->shape.back_state, 2 * w.c + SKED_I_ONCE_BACK, w.w);
     __syncthreads();
-    for (int32_t c = (int32_t)threadIdx.x; c < w.w; c += (int32_t)blockDim.x)
+    EACH_THREAD(c, w.w)
         w.back_base[c] = product(w, 0, c) + w.m->parameter[w.m->shape.back_bias + c];
     __syncthreads();
 }
 
 /* A warp for each used device. */
-__device__ static void score_back(const walk &w)
+__device__ __noinline__ static void score_back(const walk &w)
 {
     const float *out = w.m->parameter + w.m->shape.back_out;
-    for (int32_t d = warp_id(); d < w.head->n_used; d += warps()) {
+    EACH_WARP(d, w.head->n_used) {
         const int32_t q = w.used[d];
         const float *part = w.back_part + (int64_t)q * w.w;
         float sum = 0;
-        for (int32_t c = lane_id(); c < w.w; c += WARP)
+        EACH_LANE(c, w.w)
             sum += positive(part[c] + w.back_base[c]) * out[c];
         sum = warp_sum_float(sum);
         if (lane_id() == 0)
@@ -109,14 +109,14 @@ template <bool grad> __device__ static void decide_back(const walk &w)
         logit_grad(w.back_logit, h->n_used, sum, chosen, w.x->law.kind == SKED_I_LOSS_PPO ? 0 : -1);
 }
 
-__device__ static void back_grad(const walk &w)
+__device__ __noinline__ static void back_grad(const walk &w)
 {
     const float *out = w.m->parameter + w.m->shape.back_out;
     const int32_t states = 2 * w.c + SKED_I_ONCE_BACK;
     const int64_t step = (int64_t)w.number * w.x->n + w.head->step - 1; /* the one just made */
-    for (int32_t c = (int32_t)threadIdx.x; c < w.w; c += (int32_t)blockDim.x) {
+    EACH_THREAD(c, w.w) {
         float dbase = 0, dout = 0;
-        for (int32_t d = 0; d < w.head->n_used; d++) {
+        EACH(d, 0, w.head->n_used, 1) {
             const int64_t at = (int64_t)w.used[d] * w.w + c;
             const float row = positive(w.back_part[at] + w.back_base[c]), dlogit = w.back_logit[d];
             const float drow = row > 0 ? dlogit * out[c] : 0;
@@ -129,7 +129,7 @@ __device__ static void back_grad(const walk &w)
         w.dbase[c] = dbase;
         w.x->dbacks[step * w.w + c] = dbase;
     }
-    for (int32_t c = (int32_t)threadIdx.x; c < states; c += (int32_t)blockDim.x)
+    EACH_THREAD(c, states)
         w.x->back_states[step * states + c] = w.back_state[c];
     __syncthreads();
     multiply(w, 0, w.dbase, w.m->back_state_turned, w.w, 2 * w.c);
@@ -171,11 +171,11 @@ template <bool grad> __device__ static void take_step(const walk &w)
 }
 
 /* Versions that live to the end, and the sums of this trajectory. */
-__device__ static void finish_grad(const walk &w)
+__device__ __noinline__ static void finish_grad(const walk &w)
 {
     const once_small &at = w.m->at;
     float *small = w.x->small + (int64_t)w.number * at.small;
-    for (int32_t k = (int32_t)threadIdx.x; k < w.head->n_used; k += (int32_t)blockDim.x) {
+    EACH_THREAD(k, w.head->n_used) {
         const int32_t q = w.used[k];
         walk_change t = {q, w.last[q], -1, {}, {}};
         for (int j = 0; j < SKED_I_ONCE_LAST; j++)
@@ -187,7 +187,7 @@ __device__ static void finish_grad(const walk &w)
     __syncthreads();
     end_devices(w);
     __syncthreads();
-    for (int32_t i = (int32_t)threadIdx.x; i < (PAIR + 1) * w.w; i += (int32_t)blockDim.x) {
+    EACH_THREAD(i, (PAIR + 1) * w.w) {
         float sum = 0;
         for (int k = 0; k < warps(); k++)
             sum += w.sum_pair[(int64_t)k * (PAIR + 1) * w.w + i];
@@ -208,8 +208,8 @@ __device__ static void finish_grad(const walk &w)
         w.m->n_versions[w.x->first_walk + w.number] = w.head->n_versions;
 }
 
-__device__ static void bind(walk &w, const once_model *m, const once_lesson *x, int32_t lesson, int32_t block,
-                            char *shared)
+__device__ __noinline__ static void bind(walk &w, const once_model *m, const once_lesson *x, int32_t lesson,
+                                         int32_t block, char *shared)
 {
     const sked_i_once_shape &s = m->shape;
     w.m = m;
@@ -245,7 +245,7 @@ __device__ static void bind(walk &w, const once_model *m, const once_lesson *x, 
 
 __device__ static void copy_state(int4 *to, const int4 *from, int32_t bytes)
 {
-    for (int32_t i = (int32_t)threadIdx.x; i < bytes / 16; i += (int32_t)blockDim.x)
+    EACH_THREAD(i, bytes / 16)
         to[i] = from[i];
     __syncthreads();
 }
@@ -261,7 +261,7 @@ __global__ static void __launch_bounds__(threads, threads > 128 ? 1
     __shared__ walk w;
     __shared__ once_lesson here; /* its numbers and pointers are read at every turn */
     const int32_t block = (int32_t)blockIdx.x, lesson = m.walk_lesson[block];
-    for (int32_t i = (int32_t)threadIdx.x; i < (int32_t)(sizeof here / 4); i += (int32_t)blockDim.x)
+    EACH_THREAD(i, (int32_t)(sizeof here / 4))
         ((int32_t *)&here)[i] = ((const int32_t *)&m.lesson[lesson])[i];
     __syncthreads();
     if (threadIdx.x == 0)

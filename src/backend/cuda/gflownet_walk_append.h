@@ -33,7 +33,7 @@ struct wait_block {
     }
 };
 
-__device__ static void tell(const walk &w, int32_t e, walk_told *told)
+__device__ __noinline__ static void tell(const walk &w, int32_t e, walk_told *told)
 {
     const once_lesson *x = w.x;
     const int32_t to = x->succ_op[e], waits = w.waits[to] - 1;
@@ -53,7 +53,7 @@ __device__ static void tell(const walk &w, int32_t e, walk_told *told)
 }
 
 /* Successors along the edges from `first` on, up to 32: times and new ready ops. Warp 0. */
-__device__ static void tell_successors(const walk &w, int32_t first, int32_t end)
+__device__ __noinline__ static void tell_successors(const walk &w, int32_t first, int32_t end)
 {
     const int lane = lane_id();
     const int32_t e = first + lane;
@@ -62,7 +62,7 @@ __device__ static void tell_successors(const walk &w, int32_t first, int32_t end
         if (e < end)
             tell(w, e, &w.told[lane]);
     } else {
-        for (int k = 0; k < WARP; k++) {
+        EACH(k, 0, WARP, 1) {
             if (k == lane && e < end)
                 tell(w, e, &w.told[lane]);
             __syncwarp();
@@ -82,7 +82,8 @@ __device__ static void tell_successors(const walk &w, int32_t first, int32_t end
 }
 
 /* A device changes: notes its features before and after. */
-__device__ static void note_change(const walk &w, int32_t at, int32_t q, int32_t after_op, float fresh)
+__device__ __noinline__ static void note_change(const walk &w, int32_t at, int32_t q, int32_t after_op,
+                                                float fresh)
 {
     walk_change *change = &w.changed[at];
     float *feature = w.device_feature + 3 * (int64_t)q;
@@ -99,13 +100,14 @@ __device__ static void note_change(const walk &w, int32_t at, int32_t q, int32_t
 }
 
 /* Predecessors are followed now; devices that end in one change, and the op's own device last. One warp. */
-__device__ static void place_op(const walk &w)
+__device__ __noinline__ static void place_op(const walk &w)
 {
     const once_lesson *x = w.x;
     walk_head *h = w.head;
     const int lane = lane_id();
     const int32_t op = h->op, d = h->place, end = x->pred_ptr[op + 1];
     int32_t changed = 0;
+#pragma unroll 1
     for (int32_t e = x->pred_ptr[op] + lane; e - lane < end; e += WARP) {
         bool shows = false;
         int32_t its = 0, from = 0;
@@ -148,12 +150,12 @@ __device__ static inline float version(float base, const float *f, const float *
 }
 
 /* The scheduled op waits no more. */
-template <bool grad> __device__ static void leave(const walk &w)
+template <bool grad> __device__ __noinline__ static void leave(const walk &w)
 {
     const int32_t op = w.head->op;
     const double ready = w.ready_time[op];
     const float f[SKED_I_ONCE_WAIT] = {(float)ready, 1, (float)(ready + w.x->tail[op])};
-    for (int32_t c = (int32_t)threadIdx.x; c < w.c; c += (int32_t)blockDim.x) {
+    EACH_THREAD(c, w.c) {
         const float y = version(w.wait_rows[(int64_t)op * w.c + c], f, w.wait_feature, c, w.c);
         w.sum_wait[c] -= y;
         if (grad && y > 0) { /* its last version ends: the gradient is the total since it began */
@@ -167,13 +169,13 @@ template <bool grad> __device__ static void leave(const walk &w)
 
 /* Versions of the ops told end, and others begin: a version's gradient is the total at its end less that at
  * its begin, so where both are on only their features differ. */
-template <bool grad> __device__ static void hear(const walk &w)
+template <bool grad> __device__ __noinline__ static void hear(const walk &w)
 {
     const int32_t told = w.head->n_told, stride = w.c;
-    for (int32_t c = (int32_t)threadIdx.x; c < stride; c += (int32_t)blockDim.x) {
+    EACH_THREAD(c, stride) {
         float sum = w.sum_wait[c], feature[SKED_I_ONCE_WAIT] = {0, 0, 0};
         const float total = grad ? w.total_wait[c] : 0;
-        for (int32_t k = 0; k < told; k++) {
+        EACH(k, 0, told, 1) {
             const walk_told *t = &w.told[k];
             const float row = w.wait_rows[(int64_t)t->op * stride + c];
             const float before = version(row, t->before, w.wait_feature, c, stride);
@@ -194,7 +196,7 @@ template <bool grad> __device__ static void hear(const walk &w)
 }
 
 /* The data of the edges told, on every column. */
-__device__ static void spread(const walk &w)
+__device__ __noinline__ static void spread(const walk &w)
 {
     const once_lesson *x = w.x;
     const int32_t from = w.head->place, group = x->group_of[from];
@@ -217,11 +219,12 @@ __device__ static void spread(const walk &w)
 }
 
 /* A version of a device ends: its gradient to the row of its last op, and rows for the weights. */
-__device__ static void device_end_grad(const walk &w, const walk_change *t, int slot, int32_t number)
+__device__ __noinline__ static void device_end_grad(const walk &w, const walk_change *t, int slot,
+                                                    int32_t number)
 {
     const int64_t q = t->column, row = (int64_t)w.number * 2 * w.x->n + number;
     const bool back = w.m->shape.learned;
-    for (int32_t c = (int32_t)threadIdx.x; c < w.c; c += (int32_t)blockDim.x) {
+    EACH_THREAD(c, w.c) {
         const float y = w.device[q * w.c + c];
         float dy = w.total_device[c] - w.device_from[q * w.c + c] + product(w, slot, c);
         if (back)
@@ -236,10 +239,10 @@ __device__ static void device_end_grad(const walk &w, const walk_change *t, int 
 }
 
 /* What is known of the gradient of a device's part of the hidden rows goes to the weights' rows. */
-__device__ static void device_end_rows(const walk &w, const walk_change *t, int32_t number)
+__device__ __noinline__ static void device_end_rows(const walk &w, const walk_change *t, int32_t number)
 {
     const int64_t q = t->column, row = (int64_t)w.number * 2 * w.x->n + number;
-    for (int32_t c = (int32_t)threadIdx.x; c < w.w; c += (int32_t)blockDim.x) {
+    EACH_THREAD(c, w.w) {
         float *part = w.ddevice_part + q * w.w + c;
         w.x->dversions[row * w.w + c] = *part;
         *part *= w.scale[c];
@@ -249,20 +252,20 @@ __device__ static void device_end_rows(const walk &w, const walk_change *t, int3
 }
 
 /* Ends the versions of the devices in w.changed that had one. All threads; barriers at both ends. */
-__device__ static void end_devices(const walk &w)
+__device__ __noinline__ static void end_devices(const walk &w)
 {
     const bool back = w.m->shape.learned;
     const int32_t changed = w.head->n_changed, versions = w.head->n_versions;
     int32_t number = versions;
-    for (int32_t j = 0; j < changed; j++)
+    EACH(j, 0, changed, 1)
         if (w.changed[j].before_op >= 0)
             device_end_rows(w, &w.changed[j], number++);
     __syncthreads();
     number = versions;
     const int32_t at_once = back ? ONCE_ROWS / 2 : ONCE_ROWS;
-    for (int32_t j = 0; j < changed; j += at_once) {
+    EACH(j, 0, changed, at_once) {
         const int32_t end = changed - j < at_once ? changed : j + at_once;
-        for (int32_t i = j; i < end; i++) {
+        EACH(i, j, end, 1) {
             const int64_t q = w.changed[i].column;
             const int slot = (i - j) * (back ? 2 : 1);
             if (w.changed[i].before_op < 0)
@@ -272,7 +275,7 @@ __device__ static void end_devices(const walk &w)
                 multiply(w, slot + 1, w.dback_part + q * w.w, w.m->back_turned, w.w, w.c);
         }
         __syncthreads();
-        for (int32_t i = j; i < end; i++)
+        EACH(i, j, end, 1)
             if (w.changed[i].before_op >= 0)
                 device_end_grad(w, &w.changed[i], (i - j) * (back ? 2 : 1), number++);
         __syncthreads();
@@ -282,11 +285,11 @@ __device__ static void end_devices(const walk &w)
 }
 
 /* New rows of the devices that changed. */
-template <bool grad> __device__ static void begin_devices(const walk &w)
+template <bool grad> __device__ __noinline__ static void begin_devices(const walk &w)
 {
-    for (int32_t c = (int32_t)threadIdx.x; c < w.c; c += (int32_t)blockDim.x) {
+    EACH_THREAD(c, w.c) {
         float sum = w.sum_device[c];
-        for (int32_t j = 0; j < w.head->n_changed; j++) {
+        EACH(j, 0, w.head->n_changed, 1) {
             const walk_change *t = &w.changed[j];
             float *y = w.device + (int64_t)t->column * w.c + c;
             if (t->before_op >= 0)
@@ -298,6 +301,7 @@ template <bool grad> __device__ static void begin_devices(const walk &w)
         }
         w.sum_device[c] = sum;
     }
+#pragma unroll 1
     for (int32_t j = 0; grad && j < w.head->n_changed; j++) {
         const int64_t at = (int64_t)w.changed[j].column * w.w;
         fill(w.ddevice_part + at, w.w, 0.0f);
@@ -317,7 +321,7 @@ template <bool grad> __device__ static void append(const walk &w)
     if (warp_id() == 1)
         place_op(w);
     leave<grad>(w);
-    for (int32_t e = first; e < end; e += WARP) {
+    EACH(e, first, end, WARP) {
         if (warp_id() == 0)
             tell_successors(w, e, end);
         __syncthreads();
