@@ -678,7 +678,7 @@ static sked_status walk(sked_i_once_device *d, int32_t count, sked_i_once_walks 
     if (room != SKED_OK)
         return room;
     const size_t need = measure(d, count, w, false);
-    if (need <= sked_i_cuda_free_bytes() + d->work.size)
+    if (need <= d->work.size || need <= sked_i_cuda_free_bytes() + d->work.size) /* asking takes long */
         return run_walks(d, need, limit, err);
     for (int32_t b = 0; b < count; b++) {
         const sked_status st = walk_parts(d, &w[b], limit, err);

@@ -89,6 +89,7 @@ __device__ static double centre_of(const once_model &m, const once_lesson *l, do
 /* A block a problem. PPO's walks have taken the gradient of the loss itself. */
 __global__ static void loss_kernel(const __grid_constant__ once_model m, double *loss)
 {
+    SKED_CHAIN();
     __shared__ double part[LOSS_THREADS / WARP];
     const once_lesson *l = &m.lesson[blockIdx.x];
     const bool ppo = l->law.kind == SKED_I_LOSS_PPO, tb = l->law.kind == SKED_I_LOSS_TB;
@@ -118,7 +119,7 @@ __global__ static void loss_kernel(const __grid_constant__ once_model m, double 
 
 void once_loss_launch(const once_model *m, double *loss, cudaStream_t stream)
 {
-    SKED_LAUNCH(loss_kernel, (unsigned)m->lessons, LOSS_THREADS, 0, stream, *m, loss);
+    SKED_LAUNCH_CHAINED(loss_kernel, (unsigned)m->lessons, LOSS_THREADS, 0, stream, *m, loss);
 }
 
 /* ------------------------------------------------------------------ sums over trajectories */
@@ -126,6 +127,7 @@ void once_loss_launch(const once_model *m, double *loss, cudaStream_t stream)
 /* Rows of ops and small weights: a thread a number, trajectories in order. */
 __global__ static void sum_kernel(const __grid_constant__ once_model m)
 {
+    SKED_CHAIN();
     const once_lesson *l = &m.lesson[blockIdx.y];
     const int64_t n = l->n, w = m.shape.width, c = m.shape.context;
     const int64_t ends[] = {n * w, n * (w + c), n * (w + 2 * c), n * (w + 2 * c) + m.at.small};
@@ -204,6 +206,7 @@ __device__ static void add_rows(const product_of &at, const tile_at &t, int64_t 
  */
 __global__ static void product_kernel(const __grid_constant__ once_model m, float *partial)
 {
+    SKED_CHAIN();
     __shared__ float4 a4[TILE_INNER][TILE / 4], b4[TILE_INNER][TILE / 4]; /* read four at a time */
     float(*a)[TILE] = (float(*)[TILE])a4, (*b)[TILE] = (float(*)[TILE])b4;
     const once_lesson *l = &m.lesson[blockIdx.z];
@@ -236,6 +239,7 @@ __global__ static void product_kernel(const __grid_constant__ once_model m, floa
 __global__ static void splits_kernel(const __grid_constant__ once_model m, int32_t splits,
                                      const float *partial)
 {
+    SKED_CHAIN();
     const once_lesson *l = &m.lesson[blockIdx.y];
     const int64_t count = m.at.total - m.at.small;
     float *out = l->sums + (int64_t)l->n * (m.shape.width + 2 * m.shape.context) + m.at.small;
@@ -256,11 +260,12 @@ void once_sum_launch(const once_model *m, int32_t splits, float *partial, cudaSt
     unsigned tiles = blocks_of(2 * s->context + SKED_I_ONCE_STATE, TILE) * across + device;
     if (s->learned)
         tiles += blocks_of(2 * s->context + SKED_I_ONCE_BACK, TILE) * across + device;
-    SKED_LAUNCH(sum_kernel, dim3(m->lessons > 4 ? 64 : 256, (unsigned)m->lessons), 128, 0, stream, *m);
-    SKED_LAUNCH(product_kernel, dim3(tiles, (unsigned)splits, (unsigned)m->lessons), TILE_THREADS, 0, stream,
-                *m, partial);
-    SKED_LAUNCH(splits_kernel, dim3(64, (unsigned)m->lessons), 128, 0, stream, *m, splits,
-                (const float *)partial);
+    SKED_LAUNCH_CHAINED(sum_kernel, dim3(m->lessons > 4 ? 64 : 256, (unsigned)m->lessons), 128, 0, stream,
+                        *m);
+    SKED_LAUNCH_CHAINED(product_kernel, dim3(tiles, (unsigned)splits, (unsigned)m->lessons), TILE_THREADS, 0,
+                        stream, *m, partial);
+    SKED_LAUNCH_CHAINED(splits_kernel, dim3(64, (unsigned)m->lessons), 128, 0, stream, *m, splits,
+                        (const float *)partial);
 }
 
 /* ------------------------------------------------------------------ norms, mean, Adam */
@@ -270,6 +275,7 @@ enum { NORM_THREADS = 128 };
 /* Squares of a share of the numbers; partial: [vectors, ONCE_NORM_BLOCKS] */
 __global__ static void square_kernel(int64_t total, const float *gradient, double *partial)
 {
+    SKED_CHAIN();
     __shared__ double part[NORM_THREADS / WARP];
     const float *g = gradient + blockIdx.y * total;
     double sum = 0;
@@ -291,6 +297,7 @@ __global__ static void square_kernel(int64_t total, const float *gradient, doubl
 /* A warp. */
 __global__ static void norm_kernel(const double *partial, double *norm)
 {
+    SKED_CHAIN();
     double sum = 0;
     for (int k = (int)threadIdx.x; k < ONCE_NORM_BLOCKS; k += WARP)
         sum += partial[blockIdx.x * ONCE_NORM_BLOCKS + k];
@@ -303,6 +310,7 @@ __global__ static void norm_kernel(const double *partial, double *norm)
 __global__ static void add_kernel(int64_t total, int32_t lessons, double clip, double share,
                                   const double *norm, const float *gradients, bool add, float *gradient)
 {
+    SKED_CHAIN();
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < total;
          i += (int64_t)gridDim.x * blockDim.x) {
         float sum = add ? gradient[i] : 0;
@@ -315,21 +323,22 @@ __global__ static void add_kernel(int64_t total, int32_t lessons, double clip, d
 void once_norm_launch(const once_model *m, const once_encoder *e, double *partial, double *norm,
                       cudaStream_t stream)
 {
-    SKED_LAUNCH(square_kernel, dim3(ONCE_NORM_BLOCKS, (unsigned)m->lessons), NORM_THREADS, 0, stream,
-                m->shape.total, (const float *)e->gradient, partial);
-    SKED_LAUNCH(norm_kernel, (unsigned)m->lessons, WARP, 0, stream, (const double *)partial, norm);
+    SKED_LAUNCH_CHAINED(square_kernel, dim3(ONCE_NORM_BLOCKS, (unsigned)m->lessons), NORM_THREADS, 0, stream,
+                        m->shape.total, (const float *)e->gradient, partial);
+    SKED_LAUNCH_CHAINED(norm_kernel, (unsigned)m->lessons, WARP, 0, stream, (const double *)partial, norm);
 }
 
 void once_add_launch(const once_model *m, const once_encoder *e, double clip, double share,
                      const double *norm, bool add, float *gradient, cudaStream_t stream)
 {
-    SKED_LAUNCH(add_kernel, blocks_of(m->shape.total, 256), 256, 0, stream, m->shape.total, m->lessons, clip,
-                share, norm, (const float *)e->gradient, add, gradient);
+    SKED_LAUNCH_CHAINED(add_kernel, blocks_of(m->shape.total, 256), 256, 0, stream, m->shape.total,
+                        m->lessons, clip, share, norm, (const float *)e->gradient, add, gradient);
 }
 
 __global__ static void adam_kernel(int64_t total, sked_i_once_step how, const float *gradient,
                                    float *parameter, float *moment1, float *moment2)
 {
+    SKED_CHAIN();
     const double b1 = 0.9, b2 = 0.999;
     const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= total)
@@ -343,6 +352,6 @@ __global__ static void adam_kernel(int64_t total, sked_i_once_step how, const fl
 void once_adam_launch(int64_t total, const sked_i_once_step *how, const float *gradient, float *parameter,
                       float *moment1, float *moment2, cudaStream_t stream)
 {
-    SKED_LAUNCH(adam_kernel, blocks_of(total, 256), 256, 0, stream, total, *how, gradient, parameter, moment1,
-                moment2);
+    SKED_LAUNCH_CHAINED(adam_kernel, blocks_of(total, 256), 256, 0, stream, total, *how, gradient, parameter,
+                        moment1, moment2);
 }

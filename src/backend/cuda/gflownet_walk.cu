@@ -257,6 +257,7 @@ __global__ static void __launch_bounds__(threads, threads > 128 ? 1
                                                                 : SIDE_BY_SIDE)
     walk_kernel(const __grid_constant__ once_model m, int32_t from, int32_t until)
 {
+    SKED_CHAIN();
     SKED_DYNAMIC_SHARED(char, shared);
     __shared__ walk w;
     __shared__ once_lesson here; /* its numbers and pointers are read at every turn */
@@ -298,11 +299,11 @@ static void launch(const once_model *m, int32_t threads, int32_t shared, int32_t
 {
     const unsigned walks = (unsigned)m->walks;
     if (threads > 128)
-        SKED_LAUNCH((walk_kernel<grad, 256>), walks, (unsigned)threads, (size_t)shared, stream, *m, from,
-                    until);
+        SKED_LAUNCH_CHAINED((walk_kernel<grad, 256>), walks, (unsigned)threads, (size_t)shared, stream, *m,
+                            from, until);
     else
-        SKED_LAUNCH((walk_kernel<grad, 128>), walks, (unsigned)threads, (size_t)shared, stream, *m, from,
-                    until);
+        SKED_LAUNCH_CHAINED((walk_kernel<grad, 128>), walks, (unsigned)threads, (size_t)shared, stream, *m,
+                            from, until);
 }
 
 void once_walk_launch(const once_model *m, int32_t threads, int32_t shared, bool grad, int32_t from,

@@ -62,7 +62,12 @@ __device__ static inline float positive(float x)
  */
 __device__ static inline void add_to(float *at, float x)
 {
+#ifdef __CUDA_ARCH__ /* atomicAdd would ask at run time whether this is shared memory */
+    asm volatile("red.relaxed.gpu.global.add.f32 [%0], %1;" ::"l"(__cvta_generic_to_global(at)), "f"(x)
+                 : "memory");
+#else
     atomicAdd(at, x);
+#endif
 }
 
 /* ------------------------------------------------------------------ reductions */
