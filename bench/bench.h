@@ -91,8 +91,9 @@ SUITE_LIST(X)
 #undef X
 /* Sets of gaus; *run grows by those that --only admits. */
 sked_status bench_gaus_loops(const arguments *a, int *run, sked_error *err);
-/* A set of gflownet. */
+/* Sets of gflownet. */
 sked_status bench_gflownet_threads(const arguments *a, sked_error *err);
+sked_status bench_gflownet_backends(const arguments *a, sked_error *err);
 
 /* ---------------------------------------------------------------- what the suites share */
 

@@ -99,7 +99,7 @@ static sked_status time_training(const arguments *a, const lesson *l, sked_sampl
     const sked_status st = sked_train(&opt, m, err);
     const double processor = processor_since(&w),
                  rate = (double)(updates - laps.from) / (laps.end - laps.begin);
-    if (st == SKED_OK)
+    if (st == SKED_OK && !stop_requested)
         printf("%-44s %9.2f updates/s (wanted %g), %.0f trajectories/s   %.4f s of processor time each\n",
                l->label, rate, l->wanted[on_gpu(a)], rate * l->trajectories, processor / updates);
     return st;
@@ -293,12 +293,15 @@ sked_status bench_gflownet(arguments *a, sked_error *err)
 {
     sked_sampler *m = NULL;
     sked_status st = sked_sampler_read(NULL, &m, err);
-    if (st == SKED_OK && !wanted(a, "speed") && !wanted(a, "threads") && !wanted(a, "quality"))
-        st = fail(err, SKED_ERR_ARGUMENT, "the sets of this suite are speed, threads and quality");
+    if (st == SKED_OK && !wanted(a, "speed") && !wanted(a, "threads") && !wanted(a, "backends") &&
+        !wanted(a, "quality"))
+        st = fail(err, SKED_ERR_ARGUMENT, "the sets of this suite are speed, threads, backends and quality");
     if (st == SKED_OK)
         print_machine(a);
     if (st == SKED_OK && strcmp(a->only, "threads") == 0) /* not with the others: it takes long */
         st = bench_gflownet_threads(a, err);
+    if (st == SKED_OK && strcmp(a->only, "backends") == 0) /* nor this: it needs a GPU */
+        st = bench_gflownet_backends(a, err);
     if (st == SKED_OK && wanted(a, "speed"))
         st = speed(a, m, err);
     if (st == SKED_OK && wanted(a, "quality"))

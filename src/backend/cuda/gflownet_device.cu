@@ -42,7 +42,7 @@ struct sked_i_once_device {
     results out; /* on the device */
     char *upload;
     size_t upload_bytes;
-    int32_t threads, shared, most_ops, splits;
+    int32_t threads, shared, most_ops;
     int64_t steps; /* ops and devices of all trajectories */
     double *partial_norm;
     float *partial_sum;
@@ -193,11 +193,11 @@ cleanup:
 
 /* Trajectories side by side decide how much shared memory each may have, and how many threads: as measured.
  */
-static void choose_block(sked_i_once_device *d, int64_t walks)
+static void choose_block(sked_i_once_device *d, int64_t walks, int64_t crowd)
 {
     const int64_t each = (walks + d->multiprocessors - 1) / d->multiprocessors, most = d->grad ? 6 : 8;
     const int64_t side_by_side = each < 1 ? 1 : each > most ? most : each;
-    d->threads = each > 2 ? 128 : 256;
+    d->threads = crowd > 2 * d->multiprocessors ? ONCE_FEWER : ONCE_MORE; /* sums depend on it */
     d->shared = (int32_t)((d->most_shared + 1024) / side_by_side - 2048);
     d->shared = d->shared / 16 * 16;
 }
@@ -330,8 +330,9 @@ static void place_walks(sked_i_once_device *d, sked_i_cuda_arena *a, once_lesson
 {
     const int64_t w = d->shape.width, c = d->shape.context, n = l->n, count = l->count,
                   back = d->shape.learned;
-    l->global = SKED_CUT(a, char, count * l->stride);
-    l->saved = d->saves ? SKED_CUT(a, char, count *(int64_t)l->shared_bytes) : NULL;
+    const once_layout *layout = &d->model.layout;
+    l->global = SKED_CUT(a, char, count * layout->stride);
+    l->saved = d->saves ? SKED_CUT(a, char, count *(int64_t)layout->shared_bytes) : NULL;
     if (!d->grad)
         return;
     l->turned = SKED_CUT(a, uint64_t, HEADS * n * l->words);
@@ -392,7 +393,7 @@ static void place_all(sked_i_once_device *d, sked_i_cuda_arena *a)
     m->value = SKED_CUT(a, double, walks);
     m->n_versions = SKED_CUT(a, int32_t, walks);
     d->partial_norm = SKED_CUT(a, double, lessons *ONCE_NORM_BLOCKS);
-    d->partial_sum = SKED_CUT(a, float, lessons * d->splits * (m->at.total - m->at.small));
+    d->partial_sum = SKED_CUT(a, float, lessons *ONCE_SPLITS *(m->at.total - m->at.small));
 }
 
 /* Steps of a launch: a few milliseconds, whatever the number of trajectories. */
@@ -451,13 +452,15 @@ static size_t measure(sked_i_once_device *d, int32_t count, sked_i_once_walks *w
     m->lessons = count;
     m->rows = (int32_t)rows;
     m->walks = (int32_t)walks;
-    choose_block(d, walks);
+    choose_block(d, walks, w[0].crowd > 0 ? w[0].crowd : walks);
     d->saves = d->most_ops > steps_at_once(d);
-    d->splits = 1 + 100 / count; /* of the products over all steps: so many blocks are there to do them */
     pack_all(d, &pack);
     d->upload_bytes = pack.used;
-    for (int32_t b = 0; b < count; b++)
-        once_lay_out(&d->shape, d->threads, grad, d->shared, &d->lesson[b]);
+    m->layout = once_lay_out(&d->shape, d->threads, grad, d->shared, count, d->lesson);
+    if (!m->layout.inside && d->threads > ONCE_FEWER) { /* fewer threads need less room */
+        d->threads = ONCE_FEWER;
+        m->layout = once_lay_out(&d->shape, d->threads, grad, d->shared, count, d->lesson);
+    }
     place_all(d, &counting);
     return counting.used;
 }
@@ -527,11 +530,8 @@ static sked_status walk_all(sked_i_once_device *d, const sked_i_limit *limit, sk
 {
     sked_status st = SKED_OK;
     const int32_t step = d->saves ? steps_at_once(d) : d->most_ops;
-    int32_t shared = 0;
-    for (int32_t b = 0; b < d->model.lessons; b++)
-        shared = d->lesson[b].shared_bytes > shared ? d->lesson[b].shared_bytes : shared;
     for (int32_t from = 0; from == 0 || from < d->most_ops; from += step) {
-        once_walk_launch(&d->model, d->threads, shared, d->grad, from, from + step, d->stream);
+        once_walk_launch(&d->model, d->threads, d->grad, from, from + step, d->stream);
         CUDA_TRY(cudaGetLastError());
         if (!d->saves)
             break;
@@ -678,7 +678,7 @@ static sked_status walk(sked_i_once_device *d, int32_t count, sked_i_once_walks 
     if (room != SKED_OK)
         return room;
     const size_t need = measure(d, count, w, false);
-    if (need <= sked_i_cuda_free_bytes() + d->work.size)
+    if (need <= d->work.size || need <= sked_i_cuda_free_bytes() + d->work.size) /* asking takes long */
         return run_walks(d, need, limit, err);
     for (int32_t b = 0; b < count; b++) {
         const sked_status st = walk_parts(d, &w[b], limit, err);
@@ -707,7 +707,7 @@ static sked_status learn(sked_i_once_device *d, int32_t count, sked_i_once_walks
     SKED_TRY(once_encode(&d->model, &d->encoder, &how, err));
     SKED_TRY(walk_all(d, limit, err));
     once_loss_launch(&d->model, d->out.loss, d->stream);
-    once_sum_launch(&d->model, d->splits, d->partial_sum, d->stream);
+    once_sum_launch(&d->model, d->partial_sum, d->stream);
     SKED_TRY(once_encode_grad(&d->model, &d->encoder, &how, err));
     once_norm_launch(&d->model, &d->encoder, d->partial_norm, d->out.norm, d->stream);
     CUDA_TRY(cudaGetLastError());

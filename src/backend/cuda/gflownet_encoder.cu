@@ -1,7 +1,7 @@
 /*
  * The encoder of the encode-once policy and the rows its walks read, for all problems of a call at once:
- * network/encoder.c and once.c have the same in plain C. Matrices are small (rows x 64 to 336): tiles of 32 x
- * 64 in shared memory, sums over the inner dimension in order. Gradients of weights are taken per problem,
+ * network/encoder.c and once.c have the same in plain C. Matrices are small (rows x 64 to 336): tiles
+ * in shared memory, sums over the inner dimension in order. Gradients of weights are taken per problem,
  * since each problem's gradient is cut to a norm of its own.
  */
 #include "backend/cuda/gflownet_once.h"
@@ -9,6 +9,7 @@
 #define FULL 0xffffffffu
 
 enum { TILE_ROWS = 32, TILE_COLUMNS = 64, TILE_INNER = 64, TILE_THREADS = 256 };
+enum { LINEAR_ROWS = 16, LINEAR_COLUMNS = 32, LINEAR_THREADS = LINEAR_ROWS / 2 * LINEAR_COLUMNS / 2 };
 
 static inline unsigned blocks_of(int64_t count, int64_t each)
 {
@@ -62,54 +63,110 @@ __device__ static void finish(const linear_job &t, const int32_t *row_lesson, in
     }
 }
 
-/* A block for a tile of y: 32 rows of 64 columns, eight numbers a thread. */
-__global__ static void linear_kernel(int32_t rows, const __grid_constant__ linear_jobs jobs,
-                                     const int32_t *row_lesson)
+/* A thread's share of a tile's rows of x and columns of w, on their way to shared memory. */
+enum {
+    LINEAR_X = LINEAR_ROWS * TILE_INNER / LINEAR_THREADS,
+    LINEAR_W = LINEAR_COLUMNS * TILE_INNER / LINEAR_THREADS
+};
+struct linear_piece {
+    float x[LINEAR_X], w[LINEAR_W];
+};
+/* Where the piece is: rows from i0, columns from j0, term m of the job from k0 on. */
+struct linear_at {
+    int32_t i0, j0, m, k0;
+};
+
+/* All loads before the first store: a store to shared memory would hold up the loads behind it. */
+__device__ static void load_piece(const linear_job &t, int32_t rows, const int32_t *row_lesson,
+                                  const linear_at &at, linear_piece *out)
 {
-    __shared__ float a[TILE_INNER][TILE_ROWS + 1], b[TILE_INNER][TILE_COLUMNS + 1];
-    const linear_job &t = jobs.job[blockIdx.z];
-    const int32_t i0 = (int32_t)blockIdx.y * TILE_ROWS, j0 = (int32_t)blockIdx.x * TILE_COLUMNS, q = t.q;
-    const int tx = (int)threadIdx.x % 32, ty = (int)threadIdx.x / 32; /* columns tx, tx + 32; rows ty + 8 r */
-    float sum[4][2] = {};
-    if (j0 >= q)
-        return;
-    for (int32_t m = 0; m < t.terms; m++) {
-        const float *x = t.term[m].x, *w = t.term[m].w;
-        const int32_t p = t.term[m].p;
-        for (int32_t k0 = 0; k0 < p; k0 += TILE_INNER) {
+    const float *x = t.term[at.m].x, *w = t.term[at.m].w;
+    const int32_t p = t.term[at.m].p, q = t.q;
 #pragma unroll
-            for (int s = (int)threadIdx.x; s < TILE_ROWS * TILE_INNER; s += TILE_THREADS) {
-                const int k = s % TILE_INNER, i = s / TILE_INNER;
-                float v = i0 + i < rows && k0 + k < p ? x[(int64_t)(i0 + i) * p + k0 + k] : 0;
-                if (t.before.scale != NULL && i0 + i < rows && k0 + k < p)
-                    v *= t.before.scale[row_lesson[i0 + i] * t.before.stride + k0 + k];
-                a[k][i] = v;
-            }
-#pragma unroll
-            for (int s = (int)threadIdx.x; s < TILE_COLUMNS * TILE_INNER; s += TILE_THREADS) {
-                const int k = t.turned ? s % TILE_INNER : s / TILE_COLUMNS;
-                const int j = t.turned ? s / TILE_INNER : s % TILE_COLUMNS;
-                const bool in = j0 + j < q && k0 + k < p;
-                b[k][j] = !in        ? 0
-                          : t.turned ? w[(int64_t)(j0 + j) * p + k0 + k]
-                                     : w[(int64_t)(k0 + k) * q + j0 + j];
-            }
-            __syncthreads();
-            const int inner = p - k0 < TILE_INNER ? p - k0 : (int)TILE_INNER; /* a multiple of 8 */
-#pragma unroll 8
-            for (int k = 0; k < inner; k++)
-#pragma unroll
-                for (int r = 0; r < 4; r++) {
-                    sum[r][0] += a[k][ty + 8 * r] * b[k][tx];
-                    sum[r][1] += a[k][ty + 8 * r] * b[k][tx + 32];
-                }
-            __syncthreads();
-        }
+    for (int r = 0; r < LINEAR_X; r++) {
+        const int s = (int)threadIdx.x + r * LINEAR_THREADS;
+        const int32_t k = at.k0 + s % TILE_INNER, i = at.i0 + s / TILE_INNER;
+        out->x[r] = i < rows && k < p ? x[(int64_t)i * p + k] : 0;
     }
-    for (int r = 0; r < 4; r++)
+#pragma unroll
+    for (int r = 0; r < LINEAR_W; r++) {
+        const int s = (int)threadIdx.x + r * LINEAR_THREADS;
+        const int32_t k = at.k0 + (t.turned ? s % TILE_INNER : s / LINEAR_COLUMNS);
+        const int32_t j = at.j0 + (t.turned ? s / TILE_INNER : s % LINEAR_COLUMNS);
+        out->w[r] = j < q && k < p ? w[t.turned ? (int64_t)j * p + k : (int64_t)k * q + j] : 0;
+    }
+    if (t.before.scale == NULL)
+        return;
+#pragma unroll
+    for (int r = 0; r < LINEAR_X; r++) {
+        const int s = (int)threadIdx.x + r * LINEAR_THREADS;
+        const int32_t k = at.k0 + s % TILE_INNER, i = at.i0 + s / TILE_INNER;
+        if (i < rows && k < p)
+            out->x[r] *= t.before.scale[row_lesson[i] * t.before.stride + k];
+    }
+}
+/* The next piece of a tile; false: there is none. */
+__device__ static bool next_piece(const linear_job &t, linear_at *at)
+{
+    at->k0 += TILE_INNER;
+    if (at->k0 >= t.term[at->m].p) {
+        at->k0 = 0;
+        at->m++;
+    }
+    return at->m < t.terms;
+}
+
+/*
+ * A block for a tile of y, two rows of two columns a thread. Tiles are small: a problem of 50 ops has few of
+ * them, and the time of one is what a launch takes. The next piece is loaded while one is multiplied.
+ */
+__global__ static void __launch_bounds__(LINEAR_THREADS)
+    linear_kernel(int32_t rows, const __grid_constant__ linear_jobs jobs, const int32_t *row_lesson)
+{
+    SKED_CHAIN();
+    /* Two more numbers a row: pairs stay aligned, and fewer threads meet in a bank. */
+    __shared__ float2 a2[TILE_INNER][LINEAR_ROWS / 2 + 1], b2[TILE_INNER][LINEAR_COLUMNS / 2 + 1];
+    float(*a)[LINEAR_ROWS + 2] = (float(*)[LINEAR_ROWS + 2]) a2;
+    float(*b)[LINEAR_COLUMNS + 2] = (float(*)[LINEAR_COLUMNS + 2]) b2;
+    const linear_job &t = jobs.job[blockIdx.z];
+    linear_at at = {(int32_t)blockIdx.y * LINEAR_ROWS, (int32_t)blockIdx.x * LINEAR_COLUMNS, 0, 0};
+    const int tx = (int)threadIdx.x % (LINEAR_COLUMNS / 2), ty = (int)threadIdx.x / (LINEAR_COLUMNS / 2);
+    float sum[2][2] = {};
+    linear_piece piece;
+    if (at.j0 >= t.q)
+        return;
+    load_piece(t, rows, row_lesson, at, &piece);
+    for (bool more = true; more;) {
+#pragma unroll
+        for (int r = 0; r < LINEAR_X; r++) {
+            const int s = (int)threadIdx.x + r * LINEAR_THREADS;
+            a[s % TILE_INNER][s / TILE_INNER] = piece.x[r];
+        }
+#pragma unroll
+        for (int r = 0; r < LINEAR_W; r++) {
+            const int s = (int)threadIdx.x + r * LINEAR_THREADS;
+            b[t.turned ? s % TILE_INNER : s / LINEAR_COLUMNS]
+             [t.turned ? s / TILE_INNER : s % LINEAR_COLUMNS] = piece.w[r];
+        }
+        __syncthreads();
+        const int left = t.term[at.m].p - at.k0, inner = left < TILE_INNER ? left : (int)TILE_INNER;
+        more = next_piece(t, &at);
+        if (more)
+            load_piece(t, rows, row_lesson, at, &piece);
+#pragma unroll 8
+        for (int k = 0; k < inner; k++) { /* a multiple of 8 */
+            const float2 u = a2[k][ty], v = b2[k][tx];
+            sum[0][0] += u.x * v.x;
+            sum[0][1] += u.x * v.y;
+            sum[1][0] += u.y * v.x;
+            sum[1][1] += u.y * v.y;
+        }
+        __syncthreads();
+    }
+    for (int r = 0; r < 2; r++)
         for (int s = 0; s < 2; s++) {
-            const int32_t i = i0 + ty + 8 * r, j = j0 + tx + 32 * s;
-            if (i < rows && j < q)
+            const int32_t i = at.i0 + 2 * ty + r, j = at.j0 + 2 * tx + s;
+            if (i < rows && j < t.q)
                 finish(t, row_lesson, i, j, sum[r][s]);
         }
 }
@@ -132,8 +189,8 @@ static void run_jobs(const once_model *m, int count, const linear_job *job, cuda
         jobs.job[k] = job[k];
         q = job[k].q > q ? job[k].q : q;
     }
-    const dim3 grid(blocks_of(q, TILE_COLUMNS), blocks_of(m->rows, TILE_ROWS), (unsigned)count);
-    SKED_LAUNCH(linear_kernel, grid, TILE_THREADS, 0, stream, m->rows, jobs, m->row_lesson);
+    const dim3 grid(blocks_of(q, LINEAR_COLUMNS), blocks_of(m->rows, LINEAR_ROWS), (unsigned)count);
+    SKED_LAUNCH_CHAINED(linear_kernel, grid, LINEAR_THREADS, 0, stream, m->rows, jobs, m->row_lesson);
 }
 static void linear(const once_model *m, int32_t p, int32_t q, const float *x, int64_t weight, int64_t bias,
                    const float *residual, float *y, cudaStream_t stream)
@@ -171,6 +228,7 @@ struct weight_jobs {
 __global__ static void weight_kernel(const once_lesson *lessons, const __grid_constant__ weight_jobs jobs,
                                      float *gradients, int64_t total)
 {
+    SKED_CHAIN();
     __shared__ float a[TILE_INNER][TILE_ROWS], b[TILE_INNER][TILE_COLUMNS];
     const weight_job &t = jobs.job[blockIdx.z];
     const once_lesson *l = &lessons[blockIdx.y];
@@ -181,21 +239,33 @@ __global__ static void weight_kernel(const once_lesson *lessons, const __grid_co
     float sum[4][2] = {}, bias = 0, *gradient = gradients + blockIdx.y * total;
     if (k0 >= t.p)
         return;
-    for (int32_t i0 = 0; i0 < l->n; i0 += TILE_INNER) {
+    const int32_t n = l->n, first = l->first_row;
+    for (int32_t i0 = 0; i0 < n; i0 += TILE_INNER) {
+        enum {
+            EACH_X = TILE_ROWS * TILE_INNER / TILE_THREADS,
+            EACH_DY = TILE_COLUMNS * TILE_INNER / TILE_THREADS
+        };
+        float x[EACH_X], dy[EACH_DY]; /* all loads before the first store */
 #pragma unroll
-        for (int s = (int)threadIdx.x; s < TILE_ROWS * TILE_INNER; s += TILE_THREADS) {
-            const int k = s % TILE_ROWS, i = s / TILE_ROWS;
-            a[i][k] =
-                i0 + i < l->n && k0 + k < t.p ? t.x[(int64_t)(l->first_row + i0 + i) * t.p + k0 + k] : 0;
+        for (int r = 0; r < EACH_X; r++) {
+            const int s = (int)threadIdx.x + r * TILE_THREADS;
+            const int32_t k = k0 + s % TILE_ROWS, i = i0 + s / TILE_ROWS;
+            x[r] = i < n && k < t.p ? t.x[(int64_t)(first + i) * t.p + k] : 0;
         }
 #pragma unroll
-        for (int s = (int)threadIdx.x; s < TILE_COLUMNS * TILE_INNER; s += TILE_THREADS) {
-            const int j = s % TILE_COLUMNS, i = s / TILE_COLUMNS;
-            b[i][j] =
-                i0 + i < l->n && j0 + j < t.q ? t.dy[(int64_t)(l->first_row + i0 + i) * t.q + j0 + j] : 0;
+        for (int r = 0; r < EACH_DY; r++) {
+            const int s = (int)threadIdx.x + r * TILE_THREADS;
+            const int32_t j = j0 + s % TILE_COLUMNS, i = i0 + s / TILE_COLUMNS;
+            dy[r] = i < n && j < t.q ? t.dy[(int64_t)(first + i) * t.q + j] : 0;
         }
+#pragma unroll
+        for (int r = 0; r < EACH_X; r++)
+            (&a[0][0])[threadIdx.x + r * TILE_THREADS] = x[r];
+#pragma unroll
+        for (int r = 0; r < EACH_DY; r++)
+            (&b[0][0])[threadIdx.x + r * TILE_THREADS] = dy[r];
         __syncthreads();
-        const int inner = l->n - i0 < TILE_INNER ? l->n - i0 : (int)TILE_INNER;
+        const int inner = n - i0 < TILE_INNER ? n - i0 : (int)TILE_INNER;
 #pragma unroll 8
         for (int i = 0; i < inner; i++) {
 #pragma unroll
@@ -239,6 +309,7 @@ __device__ static float lanes_sum(float x)
 __global__ static void norm_kernel(int32_t rows, int32_t p, const float *x, const float *gain,
                                    const float *bias, float *y, float *stat)
 {
+    SKED_CHAIN();
     const int64_t i = (int64_t)blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP;
     const int lane = (int)threadIdx.x % WARP;
     if (i >= rows)
@@ -260,14 +331,15 @@ __global__ static void norm_kernel(int32_t rows, int32_t p, const float *x, cons
 static void norm(const once_model *m, const float *x, int64_t gain, int64_t bias, float *y, float *stat,
                  cudaStream_t stream)
 {
-    SKED_LAUNCH(norm_kernel, blocks_of(m->rows, 4), 128, 0, stream, m->rows, m->shape.dim, x,
-                m->parameter + gain, m->parameter + bias, y, stat);
+    SKED_LAUNCH_CHAINED(norm_kernel, blocks_of(m->rows, 4), 128, 0, stream, m->rows, m->shape.dim, x,
+                        m->parameter + gain, m->parameter + bias, y, stat);
 }
 
 /* dx of a row, and what else leads there: residual [rows, p] or NULL. */
 __global__ static void norm_back_kernel(int32_t rows, int32_t p, const float *x, const float *gain,
                                         const float *stat, const float *dy, const float *residual, float *dx)
 {
+    SKED_CHAIN();
     const int64_t i = (int64_t)blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP;
     const int lane = (int)threadIdx.x % WARP;
     if (i >= rows)
@@ -289,8 +361,8 @@ __global__ static void norm_back_kernel(int32_t rows, int32_t p, const float *x,
 static void norm_back(const once_model *m, const float *x, int64_t gain, const float *stat, const float *dy,
                       const float *residual, float *dx, cudaStream_t stream)
 {
-    SKED_LAUNCH(norm_back_kernel, blocks_of(m->rows, 4), 128, 0, stream, m->rows, m->shape.dim, x,
-                m->parameter + gain, stat, dy, residual, dx);
+    SKED_LAUNCH_CHAINED(norm_back_kernel, blocks_of(m->rows, 4), 128, 0, stream, m->rows, m->shape.dim, x,
+                        m->parameter + gain, stat, dy, residual, dx);
 }
 
 /* Sums over the rows of a problem, 32 columns a block, eight rows at a time. */
@@ -324,6 +396,7 @@ struct sum_jobs {
 };
 __global__ static void sum_rows_kernel(const once_lesson *lessons, const __grid_constant__ sum_jobs jobs)
 {
+    SKED_CHAIN();
     __shared__ float part[SUM_ROWS][WARP];
     const sum_job &t = jobs.job[blockIdx.z];
     const once_lesson *l = &lessons[blockIdx.y];
@@ -396,6 +469,31 @@ __device__ static inline int next_bit(const lane_part &l, unsigned *rest)
     }
     return mine;
 }
+/*
+ * acc += the rows of the set bits, each times the weight of its lane. row: of bit 0, the others `stride`
+ * apart. Some at a time, so that their loads need not wait for each other.
+ */
+__device__ static inline void add_rows(const lane_part &l, int32_t size, unsigned set, float weight,
+                                       const float *row, int64_t stride, float *acc)
+{
+    enum { AT_ONCE = 4 };
+    for (unsigned rest = set; rest != 0;) {
+        float share[AT_ONCE], x[AT_ONCE][OWN];
+#pragma unroll
+        for (int b = 0; b < AT_ONCE; b++) {
+            const int bit = next_bit(l, &rest), there = bit < 0 ? 0 : bit;
+            share[b] = __shfl_sync(FULL, weight, there);
+#pragma unroll
+            for (int c = 0; c < OWN; c++)
+                x[b][c] = bit >= 0 && c * WARP + l.c < size ? row[there * stride + c * WARP + l.c] : 0;
+        }
+#pragma unroll
+        for (int b = 0; b < AT_ONCE; b++)
+#pragma unroll
+            for (int c = 0; c < OWN; c++)
+                acc[c] += share[b] * x[b][c];
+    }
+}
 __device__ static inline float add_groups(const lane_part &l, int32_t size, float x)
 {
     for (int by = size; l.groups > 1 && by < WARP; by *= 2)
@@ -407,6 +505,7 @@ __device__ static inline float add_groups(const lane_part &l, int32_t size, floa
 __global__ static void attention_kernel(const once_lesson *lessons, const int32_t *row_lesson, int32_t rows,
                                         int32_t size, const float *qkv, float *y, float *lse)
 {
+    SKED_CHAIN();
     const int lane = (int)threadIdx.x % WARP;
     const int64_t task = (int64_t)blockIdx.x * ATTEND_WARPS + threadIdx.x / WARP;
     if (task >= (int64_t)rows * HEADS)
@@ -436,15 +535,7 @@ __global__ static void attention_kernel(const once_lesson *lessons, const int32_
 #pragma unroll
         for (int c = 0; c < OWN; c++)
             acc[c] *= shrink;
-        for (unsigned rest = set; rest != 0;) {
-            const int from = next_bit(part, &rest);
-            const float share = __shfl_sync(FULL, weight, from < 0 ? 0 : from);
-            const float *v = keys + inner + (piece * WARP + (from < 0 ? 0 : from)) * 3 * inner;
-#pragma unroll
-            for (int c = 0; c < OWN; c++)
-                if (c * WARP + part.c < size && from >= 0)
-                    acc[c] += share * v[c * WARP + part.c];
-        }
+        add_rows(part, size, set, weight, keys + inner + piece * WARP * 3 * inner, 3 * inner, acc);
     }
     acc[0] = add_groups(part, size, acc[0]);
 #pragma unroll
@@ -485,15 +576,7 @@ __device__ static void query_grad(const once_lesson *l, const attention_grad &a,
             const float weight = expf(fminf(dot(size, a.qkv + at, k) * scale - lse, 0.5f));
             ds = weight * (dot(size, d, k + inner) - mean) * scale;
         }
-        for (unsigned rest = set; rest != 0;) {
-            const int from = next_bit(part, &rest);
-            const float share = __shfl_sync(FULL, ds, from < 0 ? 0 : from);
-            const float *k = keys + (piece * WARP + (from < 0 ? 0 : from)) * 3 * inner;
-#pragma unroll
-            for (int c = 0; c < OWN; c++)
-                if (c * WARP + part.c < size && from >= 0)
-                    acc[c] += share * k[c * WARP + part.c];
-        }
+        add_rows(part, size, set, ds, keys + piece * WARP * 3 * inner, 3 * inner, acc);
     }
     acc[0] = add_groups(part, size, acc[0]);
 #pragma unroll
@@ -526,17 +609,9 @@ __device__ static void key_grad(const once_lesson *l, const attention_grad &a, i
                 dot(size, a.qkv + i * 3 * inner + head * size, a.qkv + key) * scale - a.lse[its], 0.5f));
             ds = weight * (dot(size, d, a.qkv + value) - dot(size, d, a.y + its * size)) * scale;
         }
-        for (unsigned rest = set; rest != 0;) {
-            const int from = next_bit(part, &rest), there = from < 0 ? 0 : from;
-            const int64_t i = first + piece * WARP + there;
-            const float slope = __shfl_sync(FULL, ds, there), share = __shfl_sync(FULL, weight, there);
-#pragma unroll
-            for (int c = 0; c < OWN; c++)
-                if (c * WARP + part.c < size && from >= 0) {
-                    dk[c] += slope * a.qkv[i * 3 * inner + head * size + c * WARP + part.c];
-                    dv[c] += share * a.dy[(i * HEADS + head) * size + c * WARP + part.c];
-                }
-        }
+        const int64_t i = first + piece * WARP;
+        add_rows(part, size, set, ds, a.qkv + i * 3 * inner + head * size, 3 * inner, dk);
+        add_rows(part, size, set, weight, a.dy + (i * HEADS + head) * size, inner, dv);
     }
     dk[0] = add_groups(part, size, dk[0]);
     dv[0] = add_groups(part, size, dv[0]);
@@ -551,6 +626,7 @@ __device__ static void key_grad(const once_lesson *l, const attention_grad &a, i
 __global__ static void attention_grad_kernel(const once_lesson *lessons, const int32_t *row_lesson,
                                              attention_grad a)
 {
+    SKED_CHAIN();
     const int64_t task = (int64_t)blockIdx.x * ATTEND_WARPS + threadIdx.x / WARP;
     if (task >= (int64_t)a.rows * HEADS)
         return;
@@ -565,6 +641,7 @@ __global__ static void attention_grad_kernel(const once_lesson *lessons, const i
 /* Masks by key: a thread for a word. */
 __global__ static void turn_masks_kernel(const once_lesson *lessons)
 {
+    SKED_CHAIN();
     const once_lesson *l = &lessons[blockIdx.y];
     const int64_t words = (int64_t)HEADS * l->n * l->words;
     for (int64_t k = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; k < words;
@@ -585,13 +662,13 @@ __device__ static float column_of(int32_t p, int32_t q, const float *x, const fl
                                   int32_t j)
 {
     float sum = b != NULL ? b[j] : 0;
-#pragma unroll 8
+#pragma unroll 16
     for (int32_t k = 0; k < p; k++)
         sum += x[k] * w[(int64_t)k * q + j];
     return sum;
 }
 
-enum { HEAT_BLOCKS = 8, HEAT_THREADS = 128, MOST_HEAT = 512 };
+enum { HEAT_BLOCKS = 8, HEAT_THREADS = 512, MOST_HEAT = 512 };
 
 /* The two layers of temperature and machine, by every block that needs them. */
 __device__ static void heat_layers(const once_model &m, const once_lesson *l, float *first, float *second)
@@ -629,12 +706,14 @@ __device__ static film_at film_at_layer(const sked_i_once_shape &s, int k)
  */
 __global__ static void heat_kernel(const __grid_constant__ once_model m)
 {
+    SKED_CHAIN();
     __shared__ float first[MOST_HEAT], second[MOST_HEAT];
     const sked_i_once_shape &s = m.shape;
     const int64_t b = blockIdx.y;
     const once_lesson *l = &m.lesson[b];
     const float *w = m.parameter;
     const int32_t begin = (int32_t)(blockIdx.x * blockDim.x + threadIdx.x), step = HEAT_BLOCKS * HEAT_THREADS;
+    const int32_t end = step - 1 - begin, middle = (begin + step / 2) % step; /* others than the first ones */
     heat_layers(m, l, first, second);
     for (int32_t j = begin; j < s.temperature; j += step) {
         m.heat1[b * s.temperature + j] = first[j];
@@ -648,11 +727,11 @@ __global__ static void heat_kernel(const __grid_constant__ once_model m)
             column_of(s.temperature, s.mlp, second, w + (shift ? at.shift_weight : at.scale_weight),
                       w + (shift ? at.shift_bias : at.scale_bias), j);
     }
-    for (int32_t j = begin; j < s.width; j += step) {
+    for (int32_t j = end; j < s.width; j += step) {
         const float scale =
             column_of(s.temperature, s.width, second, w + s.scale_weight, w + s.scale_bias, j);
         float part = 0;
-#pragma unroll 8
+#pragma unroll 16
         for (int32_t k = 0; k < s.context; k++) {
             const float empty = w[s.empty_device + k];
             part += (empty > 0 ? empty : 0) * w[s.device_weight + (int64_t)k * s.width + j];
@@ -663,9 +742,9 @@ __global__ static void heat_kernel(const __grid_constant__ once_model m)
         m.empty_part[b * s.width + j] = part * scale;
         m.out[b * s.width + j] = l->sharpness * w[s.out_weight + j];
     }
-    for (int32_t j = begin; j < s.context; j += step)
+    for (int32_t j = middle; j < s.context; j += step)
         m.empty[b * s.context + j] = w[s.empty_device + j] > 0 ? w[s.empty_device + j] : 0;
-    for (int32_t j = begin; j < DIRECT; j += step)
+    for (int32_t j = middle; j < DIRECT; j += step)
         m.direct[b * DIRECT + j] =
             l->sharpness * (w[s.direct_bias + j] + ONCE_HEAT_SHARE * column_of(s.temperature, DIRECT, second,
                                                                                w + s.direct_weight, NULL, j));
@@ -674,6 +753,7 @@ __global__ static void heat_kernel(const __grid_constant__ once_model m)
 /* What unscheduled ops say before anything is scheduled: a block a problem and 32 columns. */
 __global__ static void first_wait_kernel(const __grid_constant__ once_model m)
 {
+    SKED_CHAIN();
     __shared__ float part[SUM_ROWS][WARP];
     const once_lesson *l = &m.lesson[blockIdx.y];
     const int32_t width = m.shape.context, c = (int32_t)blockIdx.x * WARP + (int32_t)threadIdx.x % WARP;
@@ -706,9 +786,9 @@ cleanup:
 
 static void run_attention(const once_model *m, const once_layer *l, cudaStream_t stream)
 {
-    SKED_LAUNCH(attention_kernel, blocks_of((int64_t)m->rows * HEADS, ATTEND_WARPS), ATTEND_WARPS * WARP, 0,
-                stream, m->lesson, m->row_lesson, m->rows, m->shape.head, (const float *)l->qkv, l->mixed,
-                l->lse);
+    SKED_LAUNCH_CHAINED(attention_kernel, blocks_of((int64_t)m->rows * HEADS, ATTEND_WARPS),
+                        ATTEND_WARPS * WARP, 0, stream, m->lesson, m->row_lesson, m->rows, m->shape.head,
+                        (const float *)l->qkv, l->mixed, l->lse);
 }
 
 static film_of layer_film(const once_model *m, int k)
@@ -744,8 +824,8 @@ static void run_heads(const once_model *m, const once_encoder *e, cudaStream_t s
     job[1].bias = w + s->wait_bias;
     job[2].bias = w + s->last_bias;
     run_jobs(m, 3, job, stream);
-    SKED_LAUNCH(first_wait_kernel, dim3(blocks_of(s->context, WARP), (unsigned)m->lessons), SUM_ROWS * WARP,
-                0, stream, *m);
+    SKED_LAUNCH_CHAINED(first_wait_kernel, dim3(blocks_of(s->context, WARP), (unsigned)m->lessons),
+                        SUM_ROWS * WARP, 0, stream, *m);
 }
 
 sked_status once_encode(const once_model *m, const once_encoder *e, const once_launch *how, sked_error *err)
@@ -753,7 +833,8 @@ sked_status once_encode(const once_model *m, const once_encoder *e, const once_l
     sked_status st = SKED_OK;
     const sked_i_once_shape *s = &m->shape;
     const int32_t inner = HEADS * s->head;
-    SKED_LAUNCH(heat_kernel, dim3(HEAT_BLOCKS, (unsigned)m->lessons), HEAT_THREADS, 0, how->stream, *m);
+    SKED_LAUNCH_CHAINED(heat_kernel, dim3(HEAT_BLOCKS, (unsigned)m->lessons), HEAT_THREADS, 0, how->stream,
+                        *m);
     linear(m, SKED_I_ONCE_STATIC, s->dim, e->feature, s->input_weight, s->input_bias, NULL, e->layer[0].in,
            how->stream);
     for (int k = 0; k < s->layers && st == SKED_OK; k++) {
@@ -787,6 +868,7 @@ __device__ static fold_at fold_of(const once_model &m, const once_lesson *l)
 __global__ static void fold_rows_kernel(const __grid_constant__ once_model m, float *dplain, float *dwait,
                                         float *dlast)
 {
+    SKED_CHAIN();
     const int64_t i = blockIdx.x, w = m.shape.width, c = m.shape.context;
     const int32_t b = m.row_lesson[i];
     const once_lesson *l = &m.lesson[b];
@@ -805,16 +887,18 @@ __global__ static void fold_rows_kernel(const __grid_constant__ once_model m, fl
  * [lessons] gets the gradient of the scorer's scale and shift. `empty` is added to the scaled gradient as a
  * product with `part`: the empty device goes through the same weights.
  */
-__device__ static float fold_weight(const once_model &m, int64_t rows, int64_t weight, const float *dscaled,
-                                    const float *empty, float part, int32_t c, float scale, float *gradient)
+__device__ static float fold_weight(const once_model &m, int64_t rows, int64_t weight,
+                                    const float *__restrict__ dscaled, const float *__restrict__ empty,
+                                    float part, int32_t c, float scale, float *__restrict__ gradient)
 {
     const int64_t width = m.shape.width;
+    const float *__restrict__ parameter = m.parameter;
     float dscale = 0;
-#pragma unroll 4
+#pragma unroll 8
     for (int64_t k = threadIdx.x / WARP; k < rows; k += SUM_ROWS) {
         const float d = dscaled[k * width + c] + (empty != NULL ? empty[k] * part : 0);
         gradient[weight + k * width + c] = d * scale;
-        dscale += d * m.parameter[weight + k * width + c];
+        dscale += d * parameter[weight + k * width + c];
     }
     return dscale;
 }
@@ -883,6 +967,7 @@ __device__ static void fold_rest(const once_model &m, int64_t b, float *gradient
 __global__ static void fold_kernel(const __grid_constant__ once_model m, float *gradients, float *dfilm,
                                    int64_t dfilm_stride, int64_t dfilm_shift)
 {
+    SKED_CHAIN();
     const int64_t b = blockIdx.y;
     float *gradient = gradients + b * m.shape.total, *film = dfilm + b * dfilm_stride;
     if (blockIdx.x + 1 < gridDim.x)
@@ -951,6 +1036,7 @@ __device__ static void heat_back(const once_model &m, int64_t b, const float *fi
 __global__ static void heat_grad_kernel(const __grid_constant__ once_model m, const float *dfilms,
                                         int64_t stride, int64_t widest, float *gradients)
 {
+    SKED_CHAIN();
     const sked_i_once_shape &s = m.shape;
     const int64_t b = blockIdx.y;
     const once_lesson *l = &m.lesson[b];
@@ -994,8 +1080,8 @@ static void layer_back(const once_model *m, const once_encoder *e, int k, float 
     norm_back(m, l->middle, at->norm2_gain, l->stat2, l->dnorm2, l->dout, l->dmiddle, stream);
     linear_back(m, inner, s->dim, l->dmiddle, at->merge_weight, e->dmixed, stream);
     const attention_grad a = {l->qkv, l->mixed, l->lse, e->dmixed, l->dqkv, s->head, m->rows};
-    SKED_LAUNCH(attention_grad_kernel, dim3(blocks_of((int64_t)m->rows * HEADS, ATTEND_WARPS), 2),
-                ATTEND_WARPS * WARP, 0, stream, m->lesson, m->row_lesson, a);
+    SKED_LAUNCH_CHAINED(attention_grad_kernel, dim3(blocks_of((int64_t)m->rows * HEADS, ATTEND_WARPS), 2),
+                        ATTEND_WARPS * WARP, 0, stream, m->lesson, m->row_lesson, a);
     linear_back(m, s->dim, 3 * inner, l->dqkv, at->qkv_weight, l->dnorm1, stream);
     norm_back(m, l->in, at->norm1_gain, l->stat1, l->dnorm1, l->dmiddle, dinput, stream);
 }
@@ -1006,9 +1092,11 @@ static void heads_back(const once_model *m, const once_encoder *e, cudaStream_t 
     const sked_i_once_shape *s = &m->shape;
     const float *w = m->parameter;
     const int64_t widest = widest_film(s), stride = (s->layers + 1) * 2 * widest;
-    SKED_LAUNCH(fold_rows_kernel, (unsigned)m->rows, 64, 0, stream, *m, e->dplain, e->dwait, e->dlast);
-    SKED_LAUNCH(fold_kernel, dim3(blocks_of(s->width, WARP) + 1, (unsigned)m->lessons), SUM_ROWS * WARP, 0,
-                stream, *m, e->gradient, e->dfilm + s->layers * 2 * widest, stride, widest);
+    SKED_LAUNCH_CHAINED(fold_rows_kernel, (unsigned)m->rows, 64, 0, stream, *m, e->dplain, e->dwait,
+                        e->dlast);
+    SKED_LAUNCH_CHAINED(fold_kernel, dim3(blocks_of(s->width, WARP) + 1, (unsigned)m->lessons),
+                        SUM_ROWS * WARP, 0, stream, *m, e->gradient, e->dfilm + s->layers * 2 * widest,
+                        stride, widest);
     linear_job t = job_of(s->width, s->dim, e->dplain, w + s->op_weight, e->dembedding);
     t.term[1] = {e->dwait, w + s->wait_weight, s->context};
     t.term[2] = {e->dlast, w + s->last_weight, s->context};
@@ -1041,8 +1129,8 @@ static void weights_back(const once_model *m, const once_encoder *e, cudaStream_
         const unsigned its = blocks_of(jobs.job[k].p, TILE_ROWS) * blocks_of(jobs.job[k].q, TILE_COLUMNS);
         tiles = its > tiles ? its : tiles;
     }
-    SKED_LAUNCH(weight_kernel, dim3(tiles, (unsigned)m->lessons, (unsigned)jobs.count), TILE_THREADS, 0,
-                stream, m->lesson, jobs, e->gradient, s->total);
+    SKED_LAUNCH_CHAINED(weight_kernel, dim3(tiles, (unsigned)m->lessons, (unsigned)jobs.count), TILE_THREADS,
+                        0, stream, m->lesson, jobs, e->gradient, s->total);
 }
 
 /* Gains and biases of the normalisations, and FiLM. */
@@ -1065,8 +1153,8 @@ static void sums_back(const once_model *m, const once_encoder *e, cudaStream_t s
         jobs.job[jobs.count++] = {l->hidden, NULL, l->dfilmed, s->mlp, film, film + widest, stride};
     }
     const int32_t p = s->mlp > s->dim ? s->mlp : s->dim;
-    SKED_LAUNCH(sum_rows_kernel, dim3(blocks_of(p, WARP), (unsigned)m->lessons, (unsigned)jobs.count),
-                SUM_ROWS * WARP, 0, stream, m->lesson, jobs);
+    SKED_LAUNCH_CHAINED(sum_rows_kernel, dim3(blocks_of(p, WARP), (unsigned)m->lessons, (unsigned)jobs.count),
+                        SUM_ROWS * WARP, 0, stream, m->lesson, jobs);
 }
 
 sked_status once_encode_grad(const once_model *m, const once_encoder *e, const once_launch *how,
@@ -1075,7 +1163,7 @@ sked_status once_encode_grad(const once_model *m, const once_encoder *e, const o
     sked_status st = SKED_OK;
     const sked_i_once_shape *s = &m->shape;
     const int64_t widest = widest_film(s), stride = (s->layers + 1) * 2 * widest;
-    SKED_LAUNCH(turn_masks_kernel, dim3(16, (unsigned)m->lessons), 128, 0, how->stream, m->lesson);
+    SKED_LAUNCH_CHAINED(turn_masks_kernel, dim3(16, (unsigned)m->lessons), 128, 0, how->stream, m->lesson);
     heads_back(m, e, how->stream);
     norm_back(m, e->last, s->final_gain, e->stat, e->dembedding, NULL, e->layer[s->layers - 1].dout,
               how->stream);
@@ -1085,8 +1173,8 @@ sked_status once_encode_grad(const once_model *m, const once_encoder *e, const o
     }
     weights_back(m, e, how->stream);
     sums_back(m, e, how->stream);
-    SKED_LAUNCH(heat_grad_kernel, dim3(HEAT_BLOCKS + 1, (unsigned)m->lessons), HEAT_THREADS, 0, how->stream,
-                *m, (const float *)e->dfilm, stride, widest, e->gradient);
+    SKED_LAUNCH_CHAINED(heat_grad_kernel, dim3(HEAT_BLOCKS + 1, (unsigned)m->lessons), HEAT_THREADS, 0,
+                        how->stream, *m, (const float *)e->dfilm, stride, widest, e->gradient);
     return st;
 }
 
@@ -1094,6 +1182,7 @@ sked_status once_encode_grad(const once_model *m, const once_encoder *e, const o
 
 __global__ static void turn_kernel(int32_t rows, int32_t columns, const float *w, float *turned)
 {
+    SKED_CHAIN();
     for (int64_t k = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; k < (int64_t)rows * columns;
          k += (int64_t)gridDim.x * blockDim.x)
         turned[k % columns * rows + k / columns] = w[k];
@@ -1103,14 +1192,14 @@ void once_turn_weights(const once_model *m, cudaStream_t stream)
 {
     const sked_i_once_shape *s = &m->shape;
     const float *w = m->parameter;
-    SKED_LAUNCH(turn_kernel, 32, 256, 0, stream, 2 * s->context, s->width, w + s->state_weight,
-                (float *)m->state_turned);
-    SKED_LAUNCH(turn_kernel, 16, 256, 0, stream, s->context, s->width, w + s->device_weight,
-                (float *)m->device_turned);
+    SKED_LAUNCH_CHAINED(turn_kernel, 32, 256, 0, stream, 2 * s->context, s->width, w + s->state_weight,
+                        (float *)m->state_turned);
+    SKED_LAUNCH_CHAINED(turn_kernel, 16, 256, 0, stream, s->context, s->width, w + s->device_weight,
+                        (float *)m->device_turned);
     if (!s->learned)
         return;
-    SKED_LAUNCH(turn_kernel, 32, 256, 0, stream, 2 * s->context, s->width, w + s->back_state,
-                (float *)m->back_state_turned);
-    SKED_LAUNCH(turn_kernel, 16, 256, 0, stream, s->context, s->width, w + s->back_device,
-                (float *)m->back_turned);
+    SKED_LAUNCH_CHAINED(turn_kernel, 32, 256, 0, stream, 2 * s->context, s->width, w + s->back_state,
+                        (float *)m->back_state_turned);
+    SKED_LAUNCH_CHAINED(turn_kernel, 16, 256, 0, stream, s->context, s->width, w + s->back_device,
+                        (float *)m->back_turned);
 }

@@ -89,6 +89,7 @@ __device__ static double centre_of(const once_model &m, const once_lesson *l, do
 /* A block a problem. PPO's walks have taken the gradient of the loss itself. */
 __global__ static void loss_kernel(const __grid_constant__ once_model m, double *loss)
 {
+    SKED_CHAIN();
     __shared__ double part[LOSS_THREADS / WARP];
     const once_lesson *l = &m.lesson[blockIdx.x];
     const bool ppo = l->law.kind == SKED_I_LOSS_PPO, tb = l->law.kind == SKED_I_LOSS_TB;
@@ -118,14 +119,17 @@ __global__ static void loss_kernel(const __grid_constant__ once_model m, double 
 
 void once_loss_launch(const once_model *m, double *loss, cudaStream_t stream)
 {
-    SKED_LAUNCH(loss_kernel, (unsigned)m->lessons, LOSS_THREADS, 0, stream, *m, loss);
+    SKED_LAUNCH_CHAINED(loss_kernel, (unsigned)m->lessons, LOSS_THREADS, 0, stream, *m, loss);
 }
 
 /* ------------------------------------------------------------------ sums over trajectories */
 
+enum { SUM_AT_ONCE = 16 };
+
 /* Rows of ops and small weights: a thread a number, trajectories in order. */
 __global__ static void sum_kernel(const __grid_constant__ once_model m)
 {
+    SKED_CHAIN();
     const once_lesson *l = &m.lesson[blockIdx.y];
     const int64_t n = l->n, w = m.shape.width, c = m.shape.context;
     const int64_t ends[] = {n * w, n * (w + c), n * (w + 2 * c), n * (w + 2 * c) + m.at.small};
@@ -135,10 +139,20 @@ __global__ static void sum_kernel(const __grid_constant__ once_model m)
         const float *from = i < ends[0] ? l->dop : i < ends[1] ? l->dwait : i < ends[2] ? l->dlast : l->small;
         const int64_t begin = i < ends[0] ? 0 : i < ends[1] ? ends[0] : i < ends[2] ? ends[1] : ends[2];
         const int64_t step = i < ends[0] ? n * w : i < ends[2] ? n * c : (int64_t)m.at.small;
+        const int32_t count = l->count;
+        const float *mine = from + i - begin;
         float sum = 0;
-#pragma unroll 8
-        for (int32_t k = 0; k < l->count; k++)
-            sum += (float)slope[k] * from[k * step + i - begin];
+        for (int32_t k = 0; k < count; k += SUM_AT_ONCE) { /* loads that need not wait for each other */
+            float weight[SUM_AT_ONCE], x[SUM_AT_ONCE];
+#pragma unroll
+            for (int j = 0; j < SUM_AT_ONCE; j++) {
+                weight[j] = k + j < count ? (float)slope[k + j] : 0;
+                x[j] = k + j < count ? mine[(k + j) * step] : 0;
+            }
+#pragma unroll
+            for (int j = 0; j < SUM_AT_ONCE; j++)
+                sum += weight[j] * x[j];
+        }
         l->sums[i] = sum;
     }
 }
@@ -176,12 +190,20 @@ __device__ static void add_rows(const product_of &at, const tile_at &t, int64_t 
 {
     const int tx = (int)threadIdx.x % 16 * 4, ty = (int)threadIdx.x / 16 * 4;
     for (int64_t i0 = from; i0 < until; i0 += TILE_INNER) {
+        enum { EACH = TILE * TILE_INNER / TILE_THREADS };
+        float x[EACH], dy[EACH]; /* all loads before the first store */
 #pragma unroll
-        for (int s = (int)threadIdx.x; s < TILE * TILE_INNER; s += TILE_THREADS) {
-            const int c = s % TILE, i = s / TILE;
+        for (int r = 0; r < EACH; r++) {
+            const int s = (int)threadIdx.x + r * TILE_THREADS, c = s % TILE, i = s / TILE;
             const bool in = i0 + i < until;
-            a[i][c] = in && t.k0 + c < at.p ? at.x[(i0 + i) * at.p + t.k0 + c] : 0;
-            b[i][c] = in && t.j0 + c < t.q ? slope * at.dy[(i0 + i) * t.q + t.j0 + c] : 0;
+            x[r] = in && t.k0 + c < at.p ? at.x[(i0 + i) * at.p + t.k0 + c] : 0;
+            dy[r] = in && t.j0 + c < t.q ? slope * at.dy[(i0 + i) * t.q + t.j0 + c] : 0;
+        }
+#pragma unroll
+        for (int r = 0; r < EACH; r++) {
+            const int s = (int)threadIdx.x + r * TILE_THREADS, c = s % TILE, i = s / TILE;
+            a[i][c] = x[r];
+            b[i][c] = dy[r];
         }
         __syncthreads();
 #pragma unroll
@@ -204,6 +226,7 @@ __device__ static void add_rows(const product_of &at, const tile_at &t, int64_t 
  */
 __global__ static void product_kernel(const __grid_constant__ once_model m, float *partial)
 {
+    SKED_CHAIN();
     __shared__ float4 a4[TILE_INNER][TILE / 4], b4[TILE_INNER][TILE / 4]; /* read four at a time */
     float(*a)[TILE] = (float(*)[TILE])a4, (*b)[TILE] = (float(*)[TILE])b4;
     const once_lesson *l = &m.lesson[blockIdx.z];
@@ -233,34 +256,38 @@ __global__ static void product_kernel(const __grid_constant__ once_model m, floa
                 out[(int64_t)(k0 + r) * q + j0 + c] = sum[r][c];
 }
 
-__global__ static void splits_kernel(const __grid_constant__ once_model m, int32_t splits,
-                                     const float *partial)
+__global__ static void splits_kernel(const __grid_constant__ once_model m, const float *partial)
 {
+    SKED_CHAIN();
     const once_lesson *l = &m.lesson[blockIdx.y];
     const int64_t count = m.at.total - m.at.small;
     float *out = l->sums + (int64_t)l->n * (m.shape.width + 2 * m.shape.context) + m.at.small;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count;
          i += (int64_t)gridDim.x * blockDim.x) {
-        float sum = 0;
-#pragma unroll 8
-        for (int32_t k = 0; k < splits; k++)
-            sum += partial[((int64_t)blockIdx.y * splits + k) * count + i];
+        float x[ONCE_SPLITS], sum = 0;
+#pragma unroll
+        for (int k = 0; k < ONCE_SPLITS; k++)
+            x[k] = partial[((int64_t)blockIdx.y * ONCE_SPLITS + k) * count + i];
+#pragma unroll
+        for (int k = 0; k < ONCE_SPLITS; k++)
+            sum += x[k];
         out[i] = sum;
     }
 }
 
-void once_sum_launch(const once_model *m, int32_t splits, float *partial, cudaStream_t stream)
+void once_sum_launch(const once_model *m, float *partial, cudaStream_t stream)
 {
     const sked_i_once_shape *s = &m->shape;
     const unsigned across = blocks_of(s->width, TILE), device = blocks_of(s->context, TILE) * across;
     unsigned tiles = blocks_of(2 * s->context + SKED_I_ONCE_STATE, TILE) * across + device;
     if (s->learned)
         tiles += blocks_of(2 * s->context + SKED_I_ONCE_BACK, TILE) * across + device;
-    SKED_LAUNCH(sum_kernel, dim3(m->lessons > 4 ? 64 : 256, (unsigned)m->lessons), 128, 0, stream, *m);
-    SKED_LAUNCH(product_kernel, dim3(tiles, (unsigned)splits, (unsigned)m->lessons), TILE_THREADS, 0, stream,
-                *m, partial);
-    SKED_LAUNCH(splits_kernel, dim3(64, (unsigned)m->lessons), 128, 0, stream, *m, splits,
-                (const float *)partial);
+    SKED_LAUNCH_CHAINED(sum_kernel, dim3(m->lessons > 4 ? 64 : 256, (unsigned)m->lessons), 128, 0, stream,
+                        *m);
+    SKED_LAUNCH_CHAINED(product_kernel, dim3(tiles, ONCE_SPLITS, (unsigned)m->lessons), TILE_THREADS, 0,
+                        stream, *m, partial);
+    SKED_LAUNCH_CHAINED(splits_kernel, dim3(m->lessons > 4 ? 64 : 128, (unsigned)m->lessons), 128, 0, stream,
+                        *m, (const float *)partial);
 }
 
 /* ------------------------------------------------------------------ norms, mean, Adam */
@@ -270,6 +297,7 @@ enum { NORM_THREADS = 128 };
 /* Squares of a share of the numbers; partial: [vectors, ONCE_NORM_BLOCKS] */
 __global__ static void square_kernel(int64_t total, const float *gradient, double *partial)
 {
+    SKED_CHAIN();
     __shared__ double part[NORM_THREADS / WARP];
     const float *g = gradient + blockIdx.y * total;
     double sum = 0;
@@ -291,6 +319,7 @@ __global__ static void square_kernel(int64_t total, const float *gradient, doubl
 /* A warp. */
 __global__ static void norm_kernel(const double *partial, double *norm)
 {
+    SKED_CHAIN();
     double sum = 0;
     for (int k = (int)threadIdx.x; k < ONCE_NORM_BLOCKS; k += WARP)
         sum += partial[blockIdx.x * ONCE_NORM_BLOCKS + k];
@@ -303,6 +332,7 @@ __global__ static void norm_kernel(const double *partial, double *norm)
 __global__ static void add_kernel(int64_t total, int32_t lessons, double clip, double share,
                                   const double *norm, const float *gradients, bool add, float *gradient)
 {
+    SKED_CHAIN();
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < total;
          i += (int64_t)gridDim.x * blockDim.x) {
         float sum = add ? gradient[i] : 0;
@@ -315,21 +345,22 @@ __global__ static void add_kernel(int64_t total, int32_t lessons, double clip, d
 void once_norm_launch(const once_model *m, const once_encoder *e, double *partial, double *norm,
                       cudaStream_t stream)
 {
-    SKED_LAUNCH(square_kernel, dim3(ONCE_NORM_BLOCKS, (unsigned)m->lessons), NORM_THREADS, 0, stream,
-                m->shape.total, (const float *)e->gradient, partial);
-    SKED_LAUNCH(norm_kernel, (unsigned)m->lessons, WARP, 0, stream, (const double *)partial, norm);
+    SKED_LAUNCH_CHAINED(square_kernel, dim3(ONCE_NORM_BLOCKS, (unsigned)m->lessons), NORM_THREADS, 0, stream,
+                        m->shape.total, (const float *)e->gradient, partial);
+    SKED_LAUNCH_CHAINED(norm_kernel, (unsigned)m->lessons, WARP, 0, stream, (const double *)partial, norm);
 }
 
 void once_add_launch(const once_model *m, const once_encoder *e, double clip, double share,
                      const double *norm, bool add, float *gradient, cudaStream_t stream)
 {
-    SKED_LAUNCH(add_kernel, blocks_of(m->shape.total, 256), 256, 0, stream, m->shape.total, m->lessons, clip,
-                share, norm, (const float *)e->gradient, add, gradient);
+    SKED_LAUNCH_CHAINED(add_kernel, blocks_of(m->shape.total, 256), 256, 0, stream, m->shape.total,
+                        m->lessons, clip, share, norm, (const float *)e->gradient, add, gradient);
 }
 
 __global__ static void adam_kernel(int64_t total, sked_i_once_step how, const float *gradient,
                                    float *parameter, float *moment1, float *moment2)
 {
+    SKED_CHAIN();
     const double b1 = 0.9, b2 = 0.999;
     const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= total)
@@ -343,6 +374,6 @@ __global__ static void adam_kernel(int64_t total, sked_i_once_step how, const fl
 void once_adam_launch(int64_t total, const sked_i_once_step *how, const float *gradient, float *parameter,
                       float *moment1, float *moment2, cudaStream_t stream)
 {
-    SKED_LAUNCH(adam_kernel, blocks_of(total, 256), 256, 0, stream, total, *how, gradient, parameter, moment1,
-                moment2);
+    SKED_LAUNCH_CHAINED(adam_kernel, blocks_of(total, 256), 256, 0, stream, total, *how, gradient, parameter,
+                        moment1, moment2);
 }

@@ -23,7 +23,7 @@ enum { SIDE_BY_SIDE = 4, SIDE_BY_SIDE_GRAD = 5 };
 __device__ static void look_back_uniform(const walk &w)
 {
     int32_t count = 0;
-    for (int32_t k = lane_id(); k < w.head->n_used; k += WARP)
+    EACH_LANE(k, w.head->n_used)
         count += !w.followed[w.last[w.used[k]]];
     for (int by = WARP / 2; by > 0; by /= 2)
         count += __shfl_xor_sync(FULL, count, by);
@@ -35,16 +35,16 @@ __device__ static void look_back_uniform(const walk &w)
 __device__ static void renew_parts(const walk &w)
 {
     const float *weight = w.m->parameter + w.m->shape.back_device;
-    for (int32_t j = 0; j < w.head->n_changed; j += ONCE_ROWS / 2) {
+    EACH(j, 0, w.head->n_changed, ONCE_ROWS / 2) {
         const int32_t end = w.head->n_changed - j < ONCE_ROWS / 2 ? w.head->n_changed : j + ONCE_ROWS / 2;
         multiply_devices(w, 0, j, end);
-        for (int32_t i = j; i < end; i++)
+        EACH(i, j, end, 1)
             multiply(w, ONCE_ROWS / 2 + i - j, w.device + (int64_t)w.changed[i].column * w.c, weight, w.c,
                      w.w);
         __syncthreads();
         store_devices(w, 0, j, end);
-        for (int32_t c = (int32_t)threadIdx.x; c < w.w; c += (int32_t)blockDim.x)
-            for (int32_t i = j; i < end; i++)
+        EACH_THREAD(c, w.w)
+            EACH(i, j, end, 1)
                 w.back_part[(int64_t)w.changed[i].column * w.w + c] = product(w, ONCE_ROWS / 2 + i - j, c);
         __syncthreads();
     }
@@ -54,7 +54,7 @@ __device__ static void observe_back(const walk &w)
 {
     const once_lesson *x = w.x;
     const float empties = (float)(x->devices - w.head->n_used);
-    for (int32_t c = (int32_t)threadIdx.x; c < w.c; c += (int32_t)blockDim.x) {
+    EACH_THREAD(c, w.c) {
         w.back_state[c] = w.sum_wait[c] / (float)x->n;
         w.back_state[w.c + c] = (w.sum_device[c] + empties * w.empty[c]) / (float)x->devices;
     }
@@ -65,7 +65,7 @@ __device__ static void observe_back(const walk &w)
     __syncthreads();
     multiply(w, 0, w.back_state, w.m->parameter + w.m->shape.back_state, 2 * w.c + SKED_I_ONCE_BACK, w.w);
     __syncthreads();
-    for (int32_t c = (int32_t)threadIdx.x; c < w.w; c += (int32_t)blockDim.x)
+    EACH_THREAD(c, w.w)
         w.back_base[c] = product(w, 0, c) + w.m->parameter[w.m->shape.back_bias + c];
     __syncthreads();
 }
@@ -74,11 +74,11 @@ __device__ static void observe_back(const walk &w)
 __device__ static void score_back(const walk &w)
 {
     const float *out = w.m->parameter + w.m->shape.back_out;
-    for (int32_t d = warp_id(); d < w.head->n_used; d += warps()) {
+    EACH_WARP(d, w.head->n_used) {
         const int32_t q = w.used[d];
         const float *part = w.back_part + (int64_t)q * w.w;
         float sum = 0;
-        for (int32_t c = lane_id(); c < w.w; c += WARP)
+        EACH_LANE(c, w.w)
             sum += positive(part[c] + w.back_base[c]) * out[c];
         sum = warp_sum_float(sum);
         if (lane_id() == 0)
@@ -114,9 +114,9 @@ __device__ static void back_grad(const walk &w)
     const float *out = w.m->parameter + w.m->shape.back_out;
     const int32_t states = 2 * w.c + SKED_I_ONCE_BACK;
     const int64_t step = (int64_t)w.number * w.x->n + w.head->step - 1; /* the one just made */
-    for (int32_t c = (int32_t)threadIdx.x; c < w.w; c += (int32_t)blockDim.x) {
+    EACH_THREAD(c, w.w) {
         float dbase = 0, dout = 0;
-        for (int32_t d = 0; d < w.head->n_used; d++) {
+        EACH(d, 0, w.head->n_used, 1) {
             const int64_t at = (int64_t)w.used[d] * w.w + c;
             const float row = positive(w.back_part[at] + w.back_base[c]), dlogit = w.back_logit[d];
             const float drow = row > 0 ? dlogit * out[c] : 0;
@@ -129,7 +129,7 @@ __device__ static void back_grad(const walk &w)
         w.dbase[c] = dbase;
         w.x->dbacks[step * w.w + c] = dbase;
     }
-    for (int32_t c = (int32_t)threadIdx.x; c < states; c += (int32_t)blockDim.x)
+    EACH_THREAD(c, states)
         w.x->back_states[step * states + c] = w.back_state[c];
     __syncthreads();
     multiply(w, 0, w.dbase, w.m->back_state_turned, w.w, 2 * w.c);
@@ -175,7 +175,7 @@ __device__ static void finish_grad(const walk &w)
 {
     const once_small &at = w.m->at;
     float *small = w.x->small + (int64_t)w.number * at.small;
-    for (int32_t k = (int32_t)threadIdx.x; k < w.head->n_used; k += (int32_t)blockDim.x) {
+    EACH_THREAD(k, w.head->n_used) {
         const int32_t q = w.used[k];
         walk_change t = {q, w.last[q], -1, {}, {}};
         for (int j = 0; j < SKED_I_ONCE_LAST; j++)
@@ -187,7 +187,7 @@ __device__ static void finish_grad(const walk &w)
     __syncthreads();
     end_devices(w);
     __syncthreads();
-    for (int32_t i = (int32_t)threadIdx.x; i < (PAIR + 1) * w.w; i += (int32_t)blockDim.x) {
+    EACH_THREAD(i, (PAIR + 1) * w.w) {
         float sum = 0;
         for (int k = 0; k < warps(); k++)
             sum += w.sum_pair[(int64_t)k * (PAIR + 1) * w.w + i];
@@ -208,6 +208,8 @@ __device__ static void finish_grad(const walk &w)
         w.m->n_versions[w.x->first_walk + w.number] = w.head->n_versions;
 }
 
+/* inside: all pieces that count are in shared memory, and the compiler knows it. */
+template <bool inside>
 __device__ static void bind(walk &w, const once_model *m, const once_lesson *x, int32_t lesson, int32_t block,
                             char *shared)
 {
@@ -234,55 +236,45 @@ __device__ static void bind(walk &w, const once_model *m, const once_lesson *x, 
     w.dop = x->dop + (int64_t)w.number * x->n * w.w;
     w.dwait = x->dwait + (int64_t)w.number * x->n * w.c;
     w.dlast = x->dlast + (int64_t)w.number * x->n * w.c;
-    char *global = x->global + (int64_t)w.number * x->stride;
-#define X(name, type, numbers)                                    \
-    w.name = (type *)(x->offset[ONCE_PIECE_##name] >= 0           \
-                          ? shared + x->offset[ONCE_PIECE_##name] \
-                          : global + 16 * (int64_t)(-1 - x->offset[ONCE_PIECE_##name]));
+    char *global = x->global + (int64_t)w.number * m->layout.stride;
+#define X(name, type, numbers)                                             \
+    w.name = (type *)((inside && ONCE_PIECE_##name <= ONCE_LAST_INSIDE) || \
+                              m->layout.offset[ONCE_PIECE_##name] >= 0     \
+                          ? shared + m->layout.offset[ONCE_PIECE_##name]   \
+                          : global + 16 * (int64_t)(-1 - m->layout.offset[ONCE_PIECE_##name]));
     ONCE_PIECES(X)
 #undef X
 }
 
 __device__ static void copy_state(int4 *to, const int4 *from, int32_t bytes)
 {
-    for (int32_t i = (int32_t)threadIdx.x; i < bytes / 16; i += (int32_t)blockDim.x)
+    EACH_THREAD(i, bytes / 16)
         to[i] = from[i];
     __syncthreads();
 }
 
-/* Steps from `from` up to `until` of trajectory blockIdx.x. */
-template <bool grad, int threads>
-__global__ static void __launch_bounds__(threads, threads > 128 ? 1
-                                                  : grad        ? SIDE_BY_SIDE_GRAD
-                                                                : SIDE_BY_SIDE)
-    walk_kernel(const __grid_constant__ once_model m, int32_t from, int32_t until)
+/* Steps from `from` up to `until` of a trajectory. */
+template <bool grad>
+__device__ static void run(const walk &w, const once_model &m, char *shared, int32_t from, int32_t until)
 {
-    SKED_DYNAMIC_SHARED(char, shared);
-    __shared__ walk w;
-    __shared__ once_lesson here; /* its numbers and pointers are read at every turn */
-    const int32_t block = (int32_t)blockIdx.x, lesson = m.walk_lesson[block];
-    for (int32_t i = (int32_t)threadIdx.x; i < (int32_t)(sizeof here / 4); i += (int32_t)blockDim.x)
-        ((int32_t *)&here)[i] = ((const int32_t *)&m.lesson[lesson])[i];
-    __syncthreads();
-    if (threadIdx.x == 0)
-        bind(w, &m, &here, lesson, block, shared);
-    __syncthreads();
-    const once_lesson *x = &here;
+    const once_lesson *x = w.x;
+    const int32_t bytes = m.layout.shared_bytes;
     if (x->n < from || (x->n == from && from > 0))
         return; /* complete */
-    int4 *saved = (int4 *)(x->saved + (int64_t)w.number * x->shared_bytes);
+    int4 *saved = (int4 *)(x->saved + (int64_t)w.number * bytes);
     if (from > 0)
-        copy_state((int4 *)shared, saved, x->shared_bytes);
+        copy_state((int4 *)shared, saved, bytes);
     else
         reset<grad>(w);
     while (w.head->step < until && w.head->left > 0 && w.head->status == WALK_OK)
         take_step<grad>(w);
     __syncthreads();
     if (w.head->left > 0 && x->saved != NULL)
-        copy_state(saved, (const int4 *)shared, x->shared_bytes);
+        copy_state(saved, (const int4 *)shared, bytes);
     if (grad && w.head->left == 0)
         finish_grad(w);
     if (threadIdx.x == 0) {
+        const int32_t block = x->first_walk + w.number;
         m.log_forward[block] = w.head->log_forward;
         m.log_backward[block] = w.head->log_backward;
         m.makespan[block] = w.head->left == 0 ? w.head->makespan : CUDART_NAN;
@@ -292,33 +284,69 @@ __global__ static void __launch_bounds__(threads, threads > 128 ? 1
     }
 }
 
-template <bool grad>
-static void launch(const once_model *m, int32_t threads, int32_t shared, int32_t from, int32_t until,
-                   cudaStream_t stream)
+/*
+ * A block a trajectory. `inside`: every thread has the pointers of the walk for itself; they are then numbers
+ * of the launch, known to be in shared memory, and no load. Otherwise they lie in shared memory for all.
+ */
+template <bool grad, bool inside, int threads>
+__global__ static void __launch_bounds__(threads, threads > ONCE_FEWER ? 1
+                                                  : grad               ? SIDE_BY_SIDE_GRAD
+                                                                       : SIDE_BY_SIDE)
+    walk_kernel(const __grid_constant__ once_model m, int32_t from, int32_t until)
 {
-    const unsigned walks = (unsigned)m->walks;
-    if (threads > 128)
-        SKED_LAUNCH((walk_kernel<grad, 256>), walks, (unsigned)threads, (size_t)shared, stream, *m, from,
-                    until);
-    else
-        SKED_LAUNCH((walk_kernel<grad, 128>), walks, (unsigned)threads, (size_t)shared, stream, *m, from,
-                    until);
+    SKED_CHAIN();
+    SKED_DYNAMIC_SHARED(char, shared);
+    __shared__ once_lesson here; /* its numbers and pointers are read at every turn */
+    const int32_t block = (int32_t)blockIdx.x, lesson = m.walk_lesson[block];
+    EACH_THREAD(i, (int32_t)(sizeof here / 4))
+        ((int32_t *)&here)[i] = ((const int32_t *)&m.lesson[lesson])[i];
+    __syncthreads();
+    if (inside) {
+        walk w;
+        bind<true>(w, &m, &here, lesson, block, shared);
+        run<grad>(w, m, shared, from, until);
+    } else {
+        __shared__ walk w;
+        if (threadIdx.x == 0)
+            bind<false>(w, &m, &here, lesson, block, shared);
+        __syncthreads();
+        run<grad>(w, m, shared, from, until);
+    }
 }
 
-void once_walk_launch(const once_model *m, int32_t threads, int32_t shared, bool grad, int32_t from,
-                      int32_t until, cudaStream_t stream)
+template <bool grad>
+static void launch(const once_model *m, int32_t threads, int32_t from, int32_t until, cudaStream_t stream)
 {
-    (grad ? launch<true> : launch<false>)(m, threads, shared, from, until, stream);
+    const unsigned walks = (unsigned)m->walks;
+    const size_t shared = (size_t)m->layout.shared_bytes;
+    if (!m->layout.inside)
+        SKED_LAUNCH_CHAINED((walk_kernel<grad, false, ONCE_FEWER>), walks, ONCE_FEWER, shared, stream, *m,
+                            from, until);
+    else if (threads > ONCE_FEWER)
+        SKED_LAUNCH_CHAINED((walk_kernel<grad, true, ONCE_MORE>), walks, ONCE_MORE, shared, stream, *m, from,
+                            until);
+    else
+        SKED_LAUNCH_CHAINED((walk_kernel<grad, true, ONCE_FEWER>), walks, ONCE_FEWER, shared, stream, *m,
+                            from, until);
+}
+
+void once_walk_launch(const once_model *m, int32_t threads, bool grad, int32_t from, int32_t until,
+                      cudaStream_t stream)
+{
+    (grad ? launch<true> : launch<false>)(m, threads, from, until, stream);
 }
 
 sked_status once_walk_setup(int32_t shared, sked_error *err)
 {
     sked_status st = SKED_OK;
     const cudaFuncAttribute most = cudaFuncAttributeMaxDynamicSharedMemorySize;
-    CUDA_TRY(cudaFuncSetAttribute(walk_kernel<true, 128>, most, shared));
-    CUDA_TRY(cudaFuncSetAttribute(walk_kernel<true, 256>, most, shared));
-    CUDA_TRY(cudaFuncSetAttribute(walk_kernel<false, 128>, most, shared));
-    CUDA_TRY(cudaFuncSetAttribute(walk_kernel<false, 256>, most, shared));
+#define SETUP(grad)                                                                     \
+    CUDA_TRY(cudaFuncSetAttribute(walk_kernel<grad, false, ONCE_FEWER>, most, shared)); \
+    CUDA_TRY(cudaFuncSetAttribute(walk_kernel<grad, true, ONCE_FEWER>, most, shared));  \
+    CUDA_TRY(cudaFuncSetAttribute(walk_kernel<grad, true, ONCE_MORE>, most, shared));
+    SETUP(true)
+    SETUP(false)
+#undef SETUP
 cleanup:
     return st;
 }

@@ -43,31 +43,51 @@ __device__ static inline float positive(float x)
 }
 
 /*
+ * Loops over what threads, warps or the lanes of a warp share out. Most have one turn: unrolled, the code of
+ * a step would be twice as long, and no faster.
+ */
+#define EACH(i, begin, end, by) _Pragma("unroll 1") for (int32_t i = (begin); i < (end); i += (by))
+#define EACH_THREAD(i, end)     EACH(i, (int32_t)threadIdx.x, end, (int32_t)blockDim.x)
+#define EACH_WARP(i, end)       EACH(i, warp_id(), end, warps())
+#define EACH_LANE(i, end)       EACH(i, lane_id(), end, WARP)
+/* The same with all lanes in every turn. */
+#define EACH_LANE_TOGETHER(i, end) \
+    _Pragma("unroll 1") for (int32_t i = lane_id(); i - lane_id() < (end); i += WARP)
+
+/*
  * Adds to a sum in global memory without waiting for it. Only one thread adds to a number between two
  * barriers, so that the order is the same every time.
  */
 __device__ static inline void add_to(float *at, float x)
 {
+#ifdef __CUDA_ARCH__ /* atomicAdd would ask at run time whether this is shared memory */
+    asm volatile("red.relaxed.gpu.global.add.f32 [%0], %1;" ::"l"(__cvta_generic_to_global(at)), "f"(x)
+                 : "memory");
+#else
     atomicAdd(at, x);
+#endif
 }
 
 /* ------------------------------------------------------------------ reductions */
 
 __device__ static double warp_sum(double x)
 {
+#pragma unroll 1
     for (int by = WARP / 2; by > 0; by /= 2)
         x += __shfl_xor_sync(FULL, x, by);
     return x;
 }
-__device__ static double warp_max(double x)
+/* The least of one number and the most of two others over the lanes, at once: none waits for another. */
+__device__ static void warp_extremes(double *least, double *most, double *also)
 {
-    for (int by = WARP / 2; by > 0; by /= 2)
-        x = later(x, __shfl_xor_sync(FULL, x, by));
-    return x;
-}
-__device__ static double warp_min(double x)
-{
-    return -warp_max(-x);
+#pragma unroll
+    for (int by = WARP / 2; by > 0; by /= 2) {
+        const double a = __shfl_xor_sync(FULL, *least, by), c = __shfl_xor_sync(FULL, *most, by),
+                     d = __shfl_xor_sync(FULL, *also, by);
+        *least = a < *least ? a : *least;
+        *most = later(*most, c);
+        *also = later(*also, d);
+    }
 }
 __device__ static float warp_sum_float(float x)
 {
@@ -100,7 +120,7 @@ __device__ static void multiply(const walk &w, int slot, const float *x, const f
     float *partial = w.partial + (int64_t)(slot * step + warp_id()) * widest;
     for (int c = 2 * lane_id(); c < columns; c += 2 * WARP) {
         float2 sum = make_float2(0, 0);
-#pragma unroll 4
+#pragma unroll 8
         for (int k = warp_id(); k < rows; k += step) {
             const float2 v = *(const float2 *)(m + (int64_t)k * columns + c);
             sum.x += x[k] * v.x;
@@ -115,6 +135,7 @@ __device__ static float product(const walk &w, int slot, int c)
     const int step = warps(), widest = 2 * w.c > w.w ? 2 * w.c : w.w;
     const float *partial = w.partial + (int64_t)slot * step * widest + c;
     float sum = 0;
+#pragma unroll 4
     for (int k = 0; k < step; k++)
         sum += partial[(int64_t)k * widest];
     return sum;
@@ -139,7 +160,7 @@ __device__ static inline bool listed(const walk &w)
 __device__ static void first_ready(const walk &w)
 {
     int32_t ready = 0;
-    for (int32_t i = lane_id(); i - lane_id() < w.x->n; i += WARP) {
+    EACH_LANE_TOGETHER(i, w.x->n) {
         const bool now = i < w.x->n && w.x->waits[i] == 0;
         const unsigned set = __ballot_sync(FULL, now);
         if (now)
@@ -159,18 +180,19 @@ __device__ static void begin_list(const walk &w)
         uint64_t *rng = w.head->rng;
         const double most = 4 * x->unit < 0.1 ? 4 * x->unit : 0.1;
         w.reduce[0] = most * rng_uniform(rng);
-        for (int32_t i = 0; i < x->n; i++)
+        EACH(i, 0, x->n, 1)
             w.noise[i] = (double)((rng_next(rng) >> 12) + 1) * 0x1.0p-53;
         if ((x->transfers || x->groups > 1) && rng_uniform(rng) < 0.5)
             w.head->most = 1 + (int32_t)rng_below(rng, (uint64_t)x->columns);
     }
     __syncthreads();
-    for (int32_t i = (int32_t)threadIdx.x; i < x->n; i += (int32_t)blockDim.x)
+    EACH_THREAD(i, x->n)
         w.noise[i] = x->tail[i] - w.reduce[0] * log(-log(w.noise[i]));
 }
 
 template <class T> __device__ static void fill(T *at, int64_t count, T value)
 {
+#pragma unroll 1
     for (int64_t i = threadIdx.x; i < count; i += blockDim.x)
         at[i] = value;
 }
@@ -197,9 +219,9 @@ template <bool grad> __device__ static void reset(const walk &w)
     fill(w.arrive, x->transfers ? n * k : 0, 0.0);
     fill(w.local, x->transfers ? n * k : 0, 0.0);
     fill(w.sum_device, w.c, 0.0f);
-    for (int32_t i = (int32_t)threadIdx.x; i < n; i += (int32_t)blockDim.x)
+    EACH_THREAD(i, n)
         w.waits[i] = x->waits[i];
-    for (int32_t i = (int32_t)threadIdx.x; i < w.c; i += (int32_t)blockDim.x)
+    EACH_THREAD(i, w.c)
         w.sum_wait[i] = w.m->first_sum[(int64_t)w.lesson * w.c + i];
     if (grad) {
         fill(w.total_wait, w.c, 0.0f);

@@ -62,7 +62,7 @@ __device__ static void tell_successors(const walk &w, int32_t first, int32_t end
         if (e < end)
             tell(w, e, &w.told[lane]);
     } else {
-        for (int k = 0; k < WARP; k++) {
+        EACH(k, 0, WARP, 1) {
             if (k == lane && e < end)
                 tell(w, e, &w.told[lane]);
             __syncwarp();
@@ -106,6 +106,7 @@ __device__ static void place_op(const walk &w)
     const int lane = lane_id();
     const int32_t op = h->op, d = h->place, end = x->pred_ptr[op + 1];
     int32_t changed = 0;
+#pragma unroll 1
     for (int32_t e = x->pred_ptr[op] + lane; e - lane < end; e += WARP) {
         bool shows = false;
         int32_t its = 0, from = 0;
@@ -153,7 +154,7 @@ template <bool grad> __device__ static void leave(const walk &w)
     const int32_t op = w.head->op;
     const double ready = w.ready_time[op];
     const float f[SKED_I_ONCE_WAIT] = {(float)ready, 1, (float)(ready + w.x->tail[op])};
-    for (int32_t c = (int32_t)threadIdx.x; c < w.c; c += (int32_t)blockDim.x) {
+    EACH_THREAD(c, w.c) {
         const float y = version(w.wait_rows[(int64_t)op * w.c + c], f, w.wait_feature, c, w.c);
         w.sum_wait[c] -= y;
         if (grad && y > 0) { /* its last version ends: the gradient is the total since it began */
@@ -170,10 +171,10 @@ template <bool grad> __device__ static void leave(const walk &w)
 template <bool grad> __device__ static void hear(const walk &w)
 {
     const int32_t told = w.head->n_told, stride = w.c;
-    for (int32_t c = (int32_t)threadIdx.x; c < stride; c += (int32_t)blockDim.x) {
+    EACH_THREAD(c, stride) {
         float sum = w.sum_wait[c], feature[SKED_I_ONCE_WAIT] = {0, 0, 0};
         const float total = grad ? w.total_wait[c] : 0;
-        for (int32_t k = 0; k < told; k++) {
+        EACH(k, 0, told, 1) {
             const walk_told *t = &w.told[k];
             const float row = w.wait_rows[(int64_t)t->op * stride + c];
             const float before = version(row, t->before, w.wait_feature, c, stride);
@@ -221,7 +222,7 @@ __device__ static void device_end_grad(const walk &w, const walk_change *t, int 
 {
     const int64_t q = t->column, row = (int64_t)w.number * 2 * w.x->n + number;
     const bool back = w.m->shape.learned;
-    for (int32_t c = (int32_t)threadIdx.x; c < w.c; c += (int32_t)blockDim.x) {
+    EACH_THREAD(c, w.c) {
         const float y = w.device[q * w.c + c];
         float dy = w.total_device[c] - w.device_from[q * w.c + c] + product(w, slot, c);
         if (back)
@@ -239,7 +240,7 @@ __device__ static void device_end_grad(const walk &w, const walk_change *t, int 
 __device__ static void device_end_rows(const walk &w, const walk_change *t, int32_t number)
 {
     const int64_t q = t->column, row = (int64_t)w.number * 2 * w.x->n + number;
-    for (int32_t c = (int32_t)threadIdx.x; c < w.w; c += (int32_t)blockDim.x) {
+    EACH_THREAD(c, w.w) {
         float *part = w.ddevice_part + q * w.w + c;
         w.x->dversions[row * w.w + c] = *part;
         *part *= w.scale[c];
@@ -254,15 +255,15 @@ __device__ static void end_devices(const walk &w)
     const bool back = w.m->shape.learned;
     const int32_t changed = w.head->n_changed, versions = w.head->n_versions;
     int32_t number = versions;
-    for (int32_t j = 0; j < changed; j++)
+    EACH(j, 0, changed, 1)
         if (w.changed[j].before_op >= 0)
             device_end_rows(w, &w.changed[j], number++);
     __syncthreads();
     number = versions;
     const int32_t at_once = back ? ONCE_ROWS / 2 : ONCE_ROWS;
-    for (int32_t j = 0; j < changed; j += at_once) {
+    EACH(j, 0, changed, at_once) {
         const int32_t end = changed - j < at_once ? changed : j + at_once;
-        for (int32_t i = j; i < end; i++) {
+        EACH(i, j, end, 1) {
             const int64_t q = w.changed[i].column;
             const int slot = (i - j) * (back ? 2 : 1);
             if (w.changed[i].before_op < 0)
@@ -272,7 +273,7 @@ __device__ static void end_devices(const walk &w)
                 multiply(w, slot + 1, w.dback_part + q * w.w, w.m->back_turned, w.w, w.c);
         }
         __syncthreads();
-        for (int32_t i = j; i < end; i++)
+        EACH(i, j, end, 1)
             if (w.changed[i].before_op >= 0)
                 device_end_grad(w, &w.changed[i], (i - j) * (back ? 2 : 1), number++);
         __syncthreads();
@@ -284,9 +285,9 @@ __device__ static void end_devices(const walk &w)
 /* New rows of the devices that changed. */
 template <bool grad> __device__ static void begin_devices(const walk &w)
 {
-    for (int32_t c = (int32_t)threadIdx.x; c < w.c; c += (int32_t)blockDim.x) {
+    EACH_THREAD(c, w.c) {
         float sum = w.sum_device[c];
-        for (int32_t j = 0; j < w.head->n_changed; j++) {
+        EACH(j, 0, w.head->n_changed, 1) {
             const walk_change *t = &w.changed[j];
             float *y = w.device + (int64_t)t->column * w.c + c;
             if (t->before_op >= 0)
@@ -298,6 +299,7 @@ template <bool grad> __device__ static void begin_devices(const walk &w)
         }
         w.sum_device[c] = sum;
     }
+#pragma unroll 1
     for (int32_t j = 0; grad && j < w.head->n_changed; j++) {
         const int64_t at = (int64_t)w.changed[j].column * w.w;
         fill(w.ddevice_part + at, w.w, 0.0f);
@@ -317,7 +319,7 @@ template <bool grad> __device__ static void append(const walk &w)
     if (warp_id() == 1)
         place_op(w);
     leave<grad>(w);
-    for (int32_t e = first; e < end; e += WARP) {
+    EACH(e, first, end, WARP) {
         if (warp_id() == 0)
             tell_successors(w, e, end);
         __syncthreads();

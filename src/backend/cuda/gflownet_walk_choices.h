@@ -10,9 +10,10 @@
 __device__ static void mark_devices(const walk &w)
 {
     const int32_t used = w.head->n_used;
-    for (int32_t i = (int32_t)threadIdx.x; i < used; i += (int32_t)blockDim.x) {
+    EACH_THREAD(i, used) {
         const double mine = w.free_at[w.used[i]];
         int32_t before = 0;
+#pragma unroll 1
         for (int32_t j = 0; j < used && before < MOST_DEVICES; j++) {
             const double its = w.free_at[w.used[j]];
             before += its < mine || (its == mine && j < i);
@@ -30,7 +31,7 @@ __device__ static void list_columns(const walk &w, bool all)
     const unsigned below = (1u << lane) - 1;
     const int32_t used = w.head->n_used;
     int32_t count = 0, empties = 0;
-    for (int32_t i = lane; i - lane < used; i += WARP) {
+    EACH_LANE_TOGETHER(i, used) {
         const bool take = i < used && (all || w.taken[i]);
         const unsigned set = __ballot_sync(FULL, take);
         const int32_t at = count + __popc(set & below);
@@ -40,7 +41,7 @@ __device__ static void list_columns(const walk &w, bool all)
         }
         count += __popc(set);
     }
-    for (int32_t i = lane; i - lane < x->groups; i += WARP) {
+    EACH_LANE_TOGETHER(i, x->groups) {
         const int32_t group = i < x->groups ? x->quickest[i] : 0;
         const int32_t first = x->group_first[group];
         const int32_t end = group + 1 < x->groups ? x->group_first[group + 1] : x->columns;
@@ -57,13 +58,13 @@ __device__ static void list_columns(const walk &w, bool all)
     }
     __syncwarp();
     double least = CUDART_INF, most = 0;
-    for (int32_t d = lane; d < count; d += WARP) {
+    EACH_LANE(d, count) {
         const double at = w.free_at[w.column[d]];
         least = at < least ? at : least;
         most = later(most, at);
     }
-    least = warp_min(least);
-    most = warp_max(most);
+    double unused = 0;
+    warp_extremes(&least, &most, &unused);
     if (lane == 0) {
         w.head->n_columns = count;
         w.head->least_free = least;
@@ -86,7 +87,8 @@ __device__ static ready_sums measure(const walk &w, int32_t begin, int32_t step)
         s.top = later(s.top, tail);
         s.critical = later(s.critical, later(data, free_at) + tail);
     }
-    return {warp_min(s.first), warp_max(s.top), warp_max(s.critical)};
+    warp_extremes(&s.first, &s.top, &s.critical);
+    return s;
 }
 __device__ static void note_ready(const walk &w, const ready_sums &s)
 {
@@ -100,7 +102,7 @@ __device__ static void take_all(const walk &w)
 {
     const int32_t ready = w.head->n_ready;
     const ready_sums s = measure(w, lane_id(), WARP);
-    for (int32_t i = lane_id(); i < ready; i += WARP) {
+    EACH_LANE(i, ready) {
         w.index[i] = i;
         w.row[i] = w.ready[i];
     }
@@ -146,6 +148,7 @@ __device__ static int32_t count_keys(const walk &w, bool by_tail, unsigned long 
                                      unsigned long long bound)
 {
     int32_t count = 0;
+#pragma unroll 1
     for (int32_t i = (int32_t)threadIdx.x; i - (int32_t)threadIdx.x < w.head->n_ready;
          i += (int32_t)blockDim.x) {
         bool in = false;
@@ -190,11 +193,11 @@ __device__ static void pick_ops(const walk &w)
         int32_t count = 0, ties = MOST_OPS - before;
         if (tail > 0) { /* those of longer tail go first */
             int32_t longer = 0;
-            for (int32_t i = lane; i < w.head->n_ready; i += WARP)
+            EACH_LANE(i, w.head->n_ready)
                 longer += bits_of(start_key(w, i)) == start && ~bits_of(w.x->tail[w.ready[i]]) < tail;
             ties -= (int32_t)warp_sum(longer);
         }
-        for (int32_t i = lane; i - lane < w.head->n_ready; i += WARP) {
+        EACH_LANE_TOGETHER(i, w.head->n_ready) {
             bool sure = false, tie = false;
             if (i < w.head->n_ready) {
                 const unsigned long long key = bits_of(start_key(w, i)),
@@ -243,7 +246,7 @@ __device__ static void observe_state(const walk &w)
     const once_lesson *x = w.x;
     const walk_head *h = w.head;
     const float empties = (float)(x->devices - h->n_used);
-    for (int32_t c = (int32_t)threadIdx.x; c < w.c; c += (int32_t)blockDim.x) {
+    EACH_THREAD(c, w.c) {
         w.state[c] = w.sum_wait[c] / (float)h->left;
         w.state[w.c + c] = (w.sum_device[c] + empties * w.empty[c]) / (float)x->devices;
     }
@@ -276,10 +279,10 @@ __device__ static void observe_state(const walk &w)
 /* The earliest end of each op over the columns. */
 __device__ static void observe_ops(const walk &w)
 {
-    for (int32_t i = (int32_t)threadIdx.x; i < w.head->n_ops; i += (int32_t)blockDim.x) {
+    EACH_THREAD(i, w.head->n_ops) {
         const int32_t op = w.row[i];
         double least = CUDART_INF;
-        for (int32_t d = 0; d < w.head->n_columns; d++) {
+        EACH(d, 0, w.head->n_columns, 1) {
             const int32_t q = w.column[d];
             const double finish = later(data_at(w, op, q), w.free_at[q]) + time_of(w, op, q);
             least = finish < least ? finish : least;
@@ -363,7 +366,7 @@ __device__ static inline chunk chunk_at(const walk &w, int32_t k)
 }
 template <bool grad> __device__ static void observe_pairs(const walk &w, const chunk &t)
 {
-    for (int32_t s = (int32_t)threadIdx.x; s < t.ops * ONCE_CHUNK_DEVICES; s += (int32_t)blockDim.x)
+    EACH_THREAD(s, t.ops * ONCE_CHUNK_DEVICES)
         if (s % ONCE_CHUNK_DEVICES < t.devices)
             pair_features<grad>(w, s, t.o + s / ONCE_CHUNK_DEVICES, t.d + s % ONCE_CHUNK_DEVICES);
 }

@@ -68,7 +68,7 @@ template <bool grad> __device__ static void score(const walk &w, const chunk &t)
         float2 device[ONCE_CHUNK_DEVICES];
         load_weights(w, first, &p);
         load_devices(w, p, t, device);
-        for (int32_t i = warp_id(); i < t.ops; i += warps()) {
+        EACH_WARP(i, t.ops) {
             const float2 op = op_row(w, p, w.row[t.o + i]);
             float s[ONCE_CHUNK_DEVICES] = {0, 0, 0, 0};
 #pragma unroll
@@ -92,13 +92,13 @@ template <bool grad> __device__ static void score(const walk &w, const chunk &t)
 __device__ static void multiply_devices(const walk &w, int slot, int32_t first, int32_t end)
 {
     const float *weight = w.m->parameter + w.m->shape.device_weight;
-    for (int32_t j = first; j < end; j++)
+    EACH(j, first, end, 1)
         multiply(w, slot + j - first, w.device + (int64_t)w.changed[j].column * w.c, weight, w.c, w.w);
 }
 __device__ static void store_devices(const walk &w, int slot, int32_t first, int32_t end)
 {
-    for (int32_t c = (int32_t)threadIdx.x; c < w.w; c += (int32_t)blockDim.x)
-        for (int32_t j = first; j < end; j++)
+    EACH_THREAD(c, w.w)
+        EACH(j, first, end, 1)
             w.device_part[(int64_t)w.changed[j].column * w.w + c] =
                 product(w, slot + j - first, c) * w.scale[c];
 }
@@ -116,11 +116,11 @@ template <bool grad> __device__ static void evaluate(const walk &w)
     multiply_devices(w, 1, 0, now);
     observe_pairs<grad>(w, chunk_at(w, 0));
     __syncthreads();
-    for (int32_t c = (int32_t)threadIdx.x; c < w.w; c += (int32_t)blockDim.x)
+    EACH_THREAD(c, w.w)
         w.base[c] = product(w, 0, c) * w.scale[c];
     store_devices(w, 1, 0, now);
     __syncthreads();
-    for (int32_t j = now; j < changed; j += ONCE_ROWS) {
+    EACH(j, now, changed, ONCE_ROWS) {
         const int32_t end = changed - j < ONCE_ROWS ? changed : j + ONCE_ROWS;
         multiply_devices(w, 0, j, end);
         __syncthreads();
@@ -149,7 +149,7 @@ __device__ static float exponentials(float *logit, const int32_t *count, int32_t
                                      float *top)
 {
     float most = -CUDART_INF_F, sum = 0;
-    for (int32_t p = lane_id(); p < pairs; p += WARP)
+    EACH_LANE(p, pairs)
         most = fmaxf(most, logit[p]);
     for (int by = WARP / 2; by > 0; by /= 2)
         most = fmaxf(most, __shfl_xor_sync(FULL, most, by));
@@ -158,7 +158,7 @@ __device__ static float exponentials(float *logit, const int32_t *count, int32_t
         return CUDART_NAN_F;
     int32_t column = lane_id() % columns;
     const int32_t step = WARP % columns;
-    for (int32_t p = lane_id(); p < pairs; p += WARP) {
+    EACH_LANE(p, pairs) {
         const float x = logit[p] - most;
         const float share =
             x > (float)ONCE_NEGLIGIBLE ? (count != NULL ? (float)count[column] : 1.0f) * expf(x) : 0;
@@ -175,7 +175,7 @@ __device__ static int32_t likeliest(const float *logit, int32_t pairs)
 {
     float best = -CUDART_INF_F;
     int32_t at = 0x7fffffff;
-    for (int32_t p = lane_id(); p < pairs; p += WARP)
+    EACH_LANE(p, pairs)
         if (logit[p] > best) {
             best = logit[p];
             at = p;
@@ -199,7 +199,7 @@ __device__ static int32_t draw(const walk &w, const float *share, float sum, int
     if (lane == 0)
         rest = (float)(rng_uniform(w.head->rng) * sum);
     rest = __shfl_sync(FULL, rest, 0);
-    for (int32_t p = lane; p - lane < pairs; p += WARP) {
+    EACH_LANE_TOGETHER(p, pairs) {
         const float mine = p < pairs ? share[p] : 0;
         float until = mine;
         for (int by = 1; by < WARP; by *= 2) {
@@ -221,7 +221,7 @@ __device__ static int32_t list_pair(const walk &w, bool used_only, int32_t pairs
     const bool plain = !x->transfers && x->groups == 1;
     double first = CUDART_INF, second = CUDART_INF;
     int32_t at = 0x7fffffff;
-    for (int32_t p = lane_id(); p < pairs; p += WARP) {
+    EACH_LANE(p, pairs) {
         const int32_t op = w.row[p / w.head->n_columns], q = w.column[p % w.head->n_columns];
         const double time = time_of(w, op, q);
         if ((used_only && w.last[q] < 0) || !(time < CUDART_INF))
@@ -250,7 +250,7 @@ __device__ static int32_t list_pair(const walk &w, bool used_only, int32_t pairs
 __device__ static int32_t replayed(const walk &w, int32_t pairs)
 {
     const int32_t op = w.op[w.head->step], column = w.device_step[w.head->step];
-    for (int32_t p = lane_id(); p - lane_id() < pairs; p += WARP) {
+    EACH_LANE_TOGETHER(p, pairs) {
         const bool hit = p < pairs && w.row[p / w.head->n_columns] == op &&
                          w.column[p % w.head->n_columns] == column && w.logit[p] > -CUDART_INF_F;
         const unsigned set = __ballot_sync(FULL, hit);
@@ -275,7 +275,7 @@ __device__ static int32_t choose(const walk &w, int32_t pairs)
 __device__ static void logit_grad(float *share, int32_t pairs, float sum, int32_t chosen, float slope)
 {
     const float scale = slope / sum;
-    for (int32_t p = lane_id(); p < pairs; p += WARP)
+    EACH_LANE(p, pairs)
         share[p] = (p == chosen ? slope : 0) - share[p] * scale;
 }
 
@@ -292,10 +292,10 @@ __device__ static void clipped_grad(const walk &w, int32_t pairs, float sum, int
     const bool cut = slope < 0 ? ratio > bound : ratio < bound;
     const float own = cut ? 0 : (float)(slope * ratio);
     float entropy = 0;
-    for (int32_t p = lane_id(); p < pairs; p += WARP)
+    EACH_LANE(p, pairs)
         entropy -= w.logit[p] > 0 ? w.logit[p] / sum * logf(w.logit[p] / sum) : 0;
     entropy = warp_sum_float(entropy);
-    for (int32_t p = lane_id(); p < pairs; p += WARP) {
+    EACH_LANE(p, pairs) {
         const float share = w.logit[p] / sum;
         const float spread = share > 0 ? bonus * share * (logf(share) + entropy) : 0;
         w.logit[p] = (p == chosen ? own : 0) - own * share + spread;
@@ -372,7 +372,7 @@ __device__ static void score_grad(const walk &w, const chunk &t, int32_t first)
 #pragma unroll
     for (int j = 0; j < ONCE_CHUNK_DEVICES; j++)
         ddevice[j] = make_float2(0, 0);
-    for (int32_t i = warp_id(); i < t.ops; i += step) {
+    EACH_WARP(i, t.ops) {
         const int32_t op = w.row[t.o + i];
         const float2 row = op_row(w, p, op);
         float2 drow = make_float2(0, 0);
@@ -417,9 +417,9 @@ __device__ static void score_grad(const walk &w, const chunk &t, int32_t first)
 /* Sums of the weights that lead straight to a logit; each warp some of them. */
 __device__ static void straight_grad(const walk &w, const chunk &t)
 {
-    for (int k = warp_id(); k < DIRECT; k += warps()) {
+    EACH_WARP(k, DIRECT) {
         float sum = 0;
-        for (int32_t s = lane_id(); s < t.ops * ONCE_CHUNK_DEVICES; s += WARP)
+        EACH_LANE(s, t.ops * ONCE_CHUNK_DEVICES)
             if (s % ONCE_CHUNK_DEVICES < t.devices)
                 sum += w.logit[(int64_t)(t.o + s / ONCE_CHUNK_DEVICES) * w.head->n_columns + t.d +
                                s % ONCE_CHUNK_DEVICES] *
@@ -433,7 +433,7 @@ __device__ static void straight_grad(const walk &w, const chunk &t)
 /* From w.partial to the parts of devices, used or empty, and to the state's part. */
 __device__ static void device_grad(const walk &w, const chunk &t)
 {
-    for (int32_t c = (int32_t)threadIdx.x; c < w.w; c += (int32_t)blockDim.x)
+    EACH_THREAD(c, w.w)
         for (int j = 0; j < t.devices; j++) {
             const int32_t q = w.column[t.d + j];
             const float sum = product(w, j, c);
@@ -447,7 +447,7 @@ __device__ static void device_grad(const walk &w, const chunk &t)
 __device__ static void state_grad(const walk &w, float waiting)
 {
     const float devices = (float)w.x->devices, empties = (float)(w.x->devices - w.head->n_used);
-    for (int32_t c = (int32_t)threadIdx.x; c < w.c; c += (int32_t)blockDim.x) {
+    EACH_THREAD(c, w.c) {
         const float each = product(w, 0, w.c + c) / devices;
         w.total_wait[c] += product(w, 0, c) / waiting;
         w.total_device[c] += each;
@@ -460,7 +460,7 @@ __device__ static void step_grad(const walk &w)
     const int32_t chunks = chunk_count(w), states = 2 * w.c + SKED_I_ONCE_STATE;
     const int64_t step = (int64_t)w.number * w.x->n + w.head->step;
     fill(w.dbase, w.w, 0.0f);
-    for (int32_t k = 0; k < chunks; k++) {
+    EACH(k, 0, chunks, 1) {
         const chunk t = chunk_at(w, k);
         if (chunks > 1) {
             __syncthreads();
@@ -474,9 +474,9 @@ __device__ static void step_grad(const walk &w)
         device_grad(w, t);
     }
     float *state = w.x->states + step * states, *dbase = w.x->dbases + step * w.w;
-    for (int32_t c = (int32_t)threadIdx.x; c < states; c += (int32_t)blockDim.x)
+    EACH_THREAD(c, states)
         state[c] = w.state[c];
-    for (int32_t c = (int32_t)threadIdx.x; c < w.w; c += (int32_t)blockDim.x) {
+    EACH_THREAD(c, w.w) {
         dbase[c] = w.dbase[c];
         w.dbase[c] *= w.scale[c];
     }

@@ -33,6 +33,18 @@ cleanup:
     return st;
 }
 
+#ifdef __CUDACC__
+bool sked_i_cuda_chains(void)
+{
+    static int major; /* of the compute capability; all GPUs of a machine are taken as alike */
+    int device = 0, known = __atomic_load_n(&major, __ATOMIC_RELAXED);
+    if (known == 0 && cudaGetDevice(&device) == cudaSuccess &&
+        cudaDeviceGetAttribute(&known, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess)
+        __atomic_store_n(&major, known, __ATOMIC_RELAXED);
+    return known >= 9;
+}
+#endif
+
 sked_status sked_i_cuda_arena_open(sked_i_cuda_arena *arena, const char *what, sked_error *err)
 {
     sked_status st = sked_i_cuda_place(err);

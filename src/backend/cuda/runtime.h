@@ -20,6 +20,33 @@ extern "C" {
 #define SKED_DYNAMIC_SHARED(type, name)                          \
     extern __shared__ __align__(16) unsigned char sked_shared[]; \
     type *name = (type *)sked_shared
+
+/* Does the GPU of this process put a kernel on its multiprocessors before the one before has ended? */
+bool sked_i_cuda_chains(void);
+/*
+ * As SKED_LAUNCH, for a chain of short kernels: the threads of this one may wait on their multiprocessors
+ * while the one before still runs, so that a launch costs less (on GPUs from compute capability 9 on). Every
+ * kernel launched so begins with SKED_CHAIN(), behind which the work of all before it is seen.
+ */
+#define SKED_LAUNCH_CHAINED(kernel, grid, block, shared, stream, ...)                         \
+    do {                                                                                      \
+        cudaLaunchAttribute early_ = {};                                                      \
+        early_.id = cudaLaunchAttributeProgrammaticStreamSerialization;                       \
+        early_.val.programmaticStreamSerializationAllowed = 1;                                \
+        cudaLaunchConfig_t config_ = {grid, block, shared, stream, &early_, 0};               \
+        config_.numAttrs = sked_i_cuda_chains() ? 1 : 0;                                      \
+        (void)cudaLaunchKernelEx(&config_, kernel, __VA_ARGS__); /* cudaGetLastError tells */ \
+    } while (0)
+__device__ static inline void sked_i_cuda_chain(void)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory");
+#endif
+}
+#define SKED_CHAIN() sked_i_cuda_chain()
+#else
+#define SKED_LAUNCH_CHAINED SKED_LAUNCH
+#define SKED_CHAIN()        ((void)0)
 #endif
 
 static inline sked_status sked_i_cuda_fail(cudaError_t code, const char *what, sked_error *err)
