@@ -330,8 +330,9 @@ static void place_walks(sked_i_once_device *d, sked_i_cuda_arena *a, once_lesson
 {
     const int64_t w = d->shape.width, c = d->shape.context, n = l->n, count = l->count,
                   back = d->shape.learned;
-    l->global = SKED_CUT(a, char, count * l->stride);
-    l->saved = d->saves ? SKED_CUT(a, char, count *(int64_t)l->shared_bytes) : NULL;
+    const once_layout *layout = &d->model.layout;
+    l->global = SKED_CUT(a, char, count * layout->stride);
+    l->saved = d->saves ? SKED_CUT(a, char, count *(int64_t)layout->shared_bytes) : NULL;
     if (!d->grad)
         return;
     l->turned = SKED_CUT(a, uint64_t, HEADS * n * l->words);
@@ -456,8 +457,7 @@ static size_t measure(sked_i_once_device *d, int32_t count, sked_i_once_walks *w
     d->splits = 1 + 100 / count; /* of the products over all steps: so many blocks are there to do them */
     pack_all(d, &pack);
     d->upload_bytes = pack.used;
-    for (int32_t b = 0; b < count; b++)
-        once_lay_out(&d->shape, d->threads, grad, d->shared, &d->lesson[b]);
+    m->layout = once_lay_out(&d->shape, d->threads, grad, d->shared, count, d->lesson);
     place_all(d, &counting);
     return counting.used;
 }
@@ -527,11 +527,8 @@ static sked_status walk_all(sked_i_once_device *d, const sked_i_limit *limit, sk
 {
     sked_status st = SKED_OK;
     const int32_t step = d->saves ? steps_at_once(d) : d->most_ops;
-    int32_t shared = 0;
-    for (int32_t b = 0; b < d->model.lessons; b++)
-        shared = d->lesson[b].shared_bytes > shared ? d->lesson[b].shared_bytes : shared;
     for (int32_t from = 0; from == 0 || from < d->most_ops; from += step) {
-        once_walk_launch(&d->model, d->threads, shared, d->grad, from, from + step, d->stream);
+        once_walk_launch(&d->model, d->threads, d->grad, from, from + step, d->stream);
         CUDA_TRY(cudaGetLastError());
         if (!d->saves)
             break;

@@ -63,9 +63,62 @@ __device__ static void finish(const linear_job &t, const int32_t *row_lesson, in
     }
 }
 
+/* A thread's share of a tile's rows of x and columns of w, on their way to shared memory. */
+enum {
+    LINEAR_X = LINEAR_ROWS * TILE_INNER / LINEAR_THREADS,
+    LINEAR_W = LINEAR_COLUMNS * TILE_INNER / LINEAR_THREADS
+};
+struct linear_piece {
+    float x[LINEAR_X], w[LINEAR_W];
+};
+/* Where the piece is: rows from i0, columns from j0, term m of the job from k0 on. */
+struct linear_at {
+    int32_t i0, j0, m, k0;
+};
+
+/* All loads before the first store: a store to shared memory would hold up the loads behind it. */
+__device__ static void load_piece(const linear_job &t, int32_t rows, const int32_t *row_lesson,
+                                  const linear_at &at, linear_piece *out)
+{
+    const float *x = t.term[at.m].x, *w = t.term[at.m].w;
+    const int32_t p = t.term[at.m].p, q = t.q;
+#pragma unroll
+    for (int r = 0; r < LINEAR_X; r++) {
+        const int s = (int)threadIdx.x + r * LINEAR_THREADS;
+        const int32_t k = at.k0 + s % TILE_INNER, i = at.i0 + s / TILE_INNER;
+        out->x[r] = i < rows && k < p ? x[(int64_t)i * p + k] : 0;
+    }
+#pragma unroll
+    for (int r = 0; r < LINEAR_W; r++) {
+        const int s = (int)threadIdx.x + r * LINEAR_THREADS;
+        const int32_t k = at.k0 + (t.turned ? s % TILE_INNER : s / LINEAR_COLUMNS);
+        const int32_t j = at.j0 + (t.turned ? s / TILE_INNER : s % LINEAR_COLUMNS);
+        out->w[r] = j < q && k < p ? w[t.turned ? (int64_t)j * p + k : (int64_t)k * q + j] : 0;
+    }
+    if (t.before.scale == NULL)
+        return;
+#pragma unroll
+    for (int r = 0; r < LINEAR_X; r++) {
+        const int s = (int)threadIdx.x + r * LINEAR_THREADS;
+        const int32_t k = at.k0 + s % TILE_INNER, i = at.i0 + s / TILE_INNER;
+        if (i < rows && k < p)
+            out->x[r] *= t.before.scale[row_lesson[i] * t.before.stride + k];
+    }
+}
+/* The next piece of a tile; false: there is none. */
+__device__ static bool next_piece(const linear_job &t, linear_at *at)
+{
+    at->k0 += TILE_INNER;
+    if (at->k0 >= t.term[at->m].p) {
+        at->k0 = 0;
+        at->m++;
+    }
+    return at->m < t.terms;
+}
+
 /*
  * A block for a tile of y, two rows of two columns a thread. Tiles are small: a problem of 50 ops has few of
- * them, and the time of one is what a launch takes.
+ * them, and the time of one is what a launch takes. The next piece is loaded while one is multiplied.
  */
 __global__ static void __launch_bounds__(LINEAR_THREADS)
     linear_kernel(int32_t rows, const __grid_constant__ linear_jobs jobs, const int32_t *row_lesson)
@@ -76,49 +129,44 @@ __global__ static void __launch_bounds__(LINEAR_THREADS)
     float(*a)[LINEAR_ROWS + 2] = (float(*)[LINEAR_ROWS + 2]) a2;
     float(*b)[LINEAR_COLUMNS + 2] = (float(*)[LINEAR_COLUMNS + 2]) b2;
     const linear_job &t = jobs.job[blockIdx.z];
-    const int32_t i0 = (int32_t)blockIdx.y * LINEAR_ROWS, j0 = (int32_t)blockIdx.x * LINEAR_COLUMNS, q = t.q;
+    linear_at at = {(int32_t)blockIdx.y * LINEAR_ROWS, (int32_t)blockIdx.x * LINEAR_COLUMNS, 0, 0};
     const int tx = (int)threadIdx.x % (LINEAR_COLUMNS / 2), ty = (int)threadIdx.x / (LINEAR_COLUMNS / 2);
     float sum[2][2] = {};
-    if (j0 >= q)
+    linear_piece piece;
+    if (at.j0 >= t.q)
         return;
-    for (int32_t m = 0; m < t.terms; m++) {
-        const float *x = t.term[m].x, *w = t.term[m].w;
-        const int32_t p = t.term[m].p;
-        for (int32_t k0 = 0; k0 < p; k0 += TILE_INNER) {
+    load_piece(t, rows, row_lesson, at, &piece);
+    for (bool more = true; more;) {
 #pragma unroll
-            for (int s = (int)threadIdx.x; s < LINEAR_ROWS * TILE_INNER; s += LINEAR_THREADS) {
-                const int k = s % TILE_INNER, i = s / TILE_INNER;
-                float v = i0 + i < rows && k0 + k < p ? x[(int64_t)(i0 + i) * p + k0 + k] : 0;
-                if (t.before.scale != NULL && i0 + i < rows && k0 + k < p)
-                    v *= t.before.scale[row_lesson[i0 + i] * t.before.stride + k0 + k];
-                a[k][i] = v;
-            }
-#pragma unroll
-            for (int s = (int)threadIdx.x; s < LINEAR_COLUMNS * TILE_INNER; s += LINEAR_THREADS) {
-                const int k = t.turned ? s % TILE_INNER : s / LINEAR_COLUMNS;
-                const int j = t.turned ? s / TILE_INNER : s % LINEAR_COLUMNS;
-                const bool in = j0 + j < q && k0 + k < p;
-                b[k][j] = !in        ? 0
-                          : t.turned ? w[(int64_t)(j0 + j) * p + k0 + k]
-                                     : w[(int64_t)(k0 + k) * q + j0 + j];
-            }
-            __syncthreads();
-            const int inner = p - k0 < TILE_INNER ? p - k0 : (int)TILE_INNER; /* a multiple of 8 */
-#pragma unroll 8
-            for (int k = 0; k < inner; k++) {
-                const float2 u = a2[k][ty], v = b2[k][tx];
-                sum[0][0] += u.x * v.x;
-                sum[0][1] += u.x * v.y;
-                sum[1][0] += u.y * v.x;
-                sum[1][1] += u.y * v.y;
-            }
-            __syncthreads();
+        for (int r = 0; r < LINEAR_X; r++) {
+            const int s = (int)threadIdx.x + r * LINEAR_THREADS;
+            a[s % TILE_INNER][s / TILE_INNER] = piece.x[r];
         }
+#pragma unroll
+        for (int r = 0; r < LINEAR_W; r++) {
+            const int s = (int)threadIdx.x + r * LINEAR_THREADS;
+            b[t.turned ? s % TILE_INNER : s / LINEAR_COLUMNS]
+             [t.turned ? s / TILE_INNER : s % LINEAR_COLUMNS] = piece.w[r];
+        }
+        __syncthreads();
+        const int left = t.term[at.m].p - at.k0, inner = left < TILE_INNER ? left : (int)TILE_INNER;
+        more = next_piece(t, &at);
+        if (more)
+            load_piece(t, rows, row_lesson, at, &piece);
+#pragma unroll 8
+        for (int k = 0; k < inner; k++) { /* a multiple of 8 */
+            const float2 u = a2[k][ty], v = b2[k][tx];
+            sum[0][0] += u.x * v.x;
+            sum[0][1] += u.x * v.y;
+            sum[1][0] += u.y * v.x;
+            sum[1][1] += u.y * v.y;
+        }
+        __syncthreads();
     }
     for (int r = 0; r < 2; r++)
         for (int s = 0; s < 2; s++) {
-            const int32_t i = i0 + 2 * ty + r, j = j0 + 2 * tx + s;
-            if (i < rows && j < q)
+            const int32_t i = at.i0 + 2 * ty + r, j = at.j0 + 2 * tx + s;
+            if (i < rows && j < t.q)
                 finish(t, row_lesson, i, j, sum[r][s]);
         }
 }
@@ -191,21 +239,33 @@ __global__ static void weight_kernel(const once_lesson *lessons, const __grid_co
     float sum[4][2] = {}, bias = 0, *gradient = gradients + blockIdx.y * total;
     if (k0 >= t.p)
         return;
-    for (int32_t i0 = 0; i0 < l->n; i0 += TILE_INNER) {
+    const int32_t n = l->n, first = l->first_row;
+    for (int32_t i0 = 0; i0 < n; i0 += TILE_INNER) {
+        enum {
+            EACH_X = TILE_ROWS * TILE_INNER / TILE_THREADS,
+            EACH_DY = TILE_COLUMNS * TILE_INNER / TILE_THREADS
+        };
+        float x[EACH_X], dy[EACH_DY]; /* all loads before the first store */
 #pragma unroll
-        for (int s = (int)threadIdx.x; s < TILE_ROWS * TILE_INNER; s += TILE_THREADS) {
-            const int k = s % TILE_ROWS, i = s / TILE_ROWS;
-            a[i][k] =
-                i0 + i < l->n && k0 + k < t.p ? t.x[(int64_t)(l->first_row + i0 + i) * t.p + k0 + k] : 0;
+        for (int r = 0; r < EACH_X; r++) {
+            const int s = (int)threadIdx.x + r * TILE_THREADS;
+            const int32_t k = k0 + s % TILE_ROWS, i = i0 + s / TILE_ROWS;
+            x[r] = i < n && k < t.p ? t.x[(int64_t)(first + i) * t.p + k] : 0;
         }
 #pragma unroll
-        for (int s = (int)threadIdx.x; s < TILE_COLUMNS * TILE_INNER; s += TILE_THREADS) {
-            const int j = s % TILE_COLUMNS, i = s / TILE_COLUMNS;
-            b[i][j] =
-                i0 + i < l->n && j0 + j < t.q ? t.dy[(int64_t)(l->first_row + i0 + i) * t.q + j0 + j] : 0;
+        for (int r = 0; r < EACH_DY; r++) {
+            const int s = (int)threadIdx.x + r * TILE_THREADS;
+            const int32_t j = j0 + s % TILE_COLUMNS, i = i0 + s / TILE_COLUMNS;
+            dy[r] = i < n && j < t.q ? t.dy[(int64_t)(first + i) * t.q + j] : 0;
         }
+#pragma unroll
+        for (int r = 0; r < EACH_X; r++)
+            (&a[0][0])[threadIdx.x + r * TILE_THREADS] = x[r];
+#pragma unroll
+        for (int r = 0; r < EACH_DY; r++)
+            (&b[0][0])[threadIdx.x + r * TILE_THREADS] = dy[r];
         __syncthreads();
-        const int inner = l->n - i0 < TILE_INNER ? l->n - i0 : (int)TILE_INNER;
+        const int inner = n - i0 < TILE_INNER ? n - i0 : (int)TILE_INNER;
 #pragma unroll 8
         for (int i = 0; i < inner; i++) {
 #pragma unroll
@@ -601,13 +661,13 @@ __device__ static float column_of(int32_t p, int32_t q, const float *x, const fl
                                   int32_t j)
 {
     float sum = b != NULL ? b[j] : 0;
-#pragma unroll 8
+#pragma unroll 16
     for (int32_t k = 0; k < p; k++)
         sum += x[k] * w[(int64_t)k * q + j];
     return sum;
 }
 
-enum { HEAT_BLOCKS = 8, HEAT_THREADS = 128, MOST_HEAT = 512 };
+enum { HEAT_BLOCKS = 8, HEAT_THREADS = 512, MOST_HEAT = 512 };
 
 /* The two layers of temperature and machine, by every block that needs them. */
 __device__ static void heat_layers(const once_model &m, const once_lesson *l, float *first, float *second)
@@ -652,6 +712,7 @@ __global__ static void heat_kernel(const __grid_constant__ once_model m)
     const once_lesson *l = &m.lesson[b];
     const float *w = m.parameter;
     const int32_t begin = (int32_t)(blockIdx.x * blockDim.x + threadIdx.x), step = HEAT_BLOCKS * HEAT_THREADS;
+    const int32_t end = step - 1 - begin, middle = (begin + step / 2) % step; /* others than the first ones */
     heat_layers(m, l, first, second);
     for (int32_t j = begin; j < s.temperature; j += step) {
         m.heat1[b * s.temperature + j] = first[j];
@@ -665,11 +726,11 @@ __global__ static void heat_kernel(const __grid_constant__ once_model m)
             column_of(s.temperature, s.mlp, second, w + (shift ? at.shift_weight : at.scale_weight),
                       w + (shift ? at.shift_bias : at.scale_bias), j);
     }
-    for (int32_t j = begin; j < s.width; j += step) {
+    for (int32_t j = end; j < s.width; j += step) {
         const float scale =
             column_of(s.temperature, s.width, second, w + s.scale_weight, w + s.scale_bias, j);
         float part = 0;
-#pragma unroll 8
+#pragma unroll 16
         for (int32_t k = 0; k < s.context; k++) {
             const float empty = w[s.empty_device + k];
             part += (empty > 0 ? empty : 0) * w[s.device_weight + (int64_t)k * s.width + j];
@@ -680,9 +741,9 @@ __global__ static void heat_kernel(const __grid_constant__ once_model m)
         m.empty_part[b * s.width + j] = part * scale;
         m.out[b * s.width + j] = l->sharpness * w[s.out_weight + j];
     }
-    for (int32_t j = begin; j < s.context; j += step)
+    for (int32_t j = middle; j < s.context; j += step)
         m.empty[b * s.context + j] = w[s.empty_device + j] > 0 ? w[s.empty_device + j] : 0;
-    for (int32_t j = begin; j < DIRECT; j += step)
+    for (int32_t j = middle; j < DIRECT; j += step)
         m.direct[b * DIRECT + j] =
             l->sharpness * (w[s.direct_bias + j] + ONCE_HEAT_SHARE * column_of(s.temperature, DIRECT, second,
                                                                                w + s.direct_weight, NULL, j));
@@ -825,16 +886,18 @@ __global__ static void fold_rows_kernel(const __grid_constant__ once_model m, fl
  * [lessons] gets the gradient of the scorer's scale and shift. `empty` is added to the scaled gradient as a
  * product with `part`: the empty device goes through the same weights.
  */
-__device__ static float fold_weight(const once_model &m, int64_t rows, int64_t weight, const float *dscaled,
-                                    const float *empty, float part, int32_t c, float scale, float *gradient)
+__device__ static float fold_weight(const once_model &m, int64_t rows, int64_t weight,
+                                    const float *__restrict__ dscaled, const float *__restrict__ empty,
+                                    float part, int32_t c, float scale, float *__restrict__ gradient)
 {
     const int64_t width = m.shape.width;
+    const float *__restrict__ parameter = m.parameter;
     float dscale = 0;
-#pragma unroll 4
+#pragma unroll 8
     for (int64_t k = threadIdx.x / WARP; k < rows; k += SUM_ROWS) {
         const float d = dscaled[k * width + c] + (empty != NULL ? empty[k] * part : 0);
         gradient[weight + k * width + c] = d * scale;
-        dscale += d * m.parameter[weight + k * width + c];
+        dscale += d * parameter[weight + k * width + c];
     }
     return dscale;
 }

@@ -137,9 +137,10 @@ __global__ static void sum_kernel(const __grid_constant__ once_model m)
         const float *from = i < ends[0] ? l->dop : i < ends[1] ? l->dwait : i < ends[2] ? l->dlast : l->small;
         const int64_t begin = i < ends[0] ? 0 : i < ends[1] ? ends[0] : i < ends[2] ? ends[1] : ends[2];
         const int64_t step = i < ends[0] ? n * w : i < ends[2] ? n * c : (int64_t)m.at.small;
+        const int32_t count = l->count;
         float sum = 0;
-#pragma unroll 8
-        for (int32_t k = 0; k < l->count; k++)
+#pragma unroll 32
+        for (int32_t k = 0; k < count; k++)
             sum += (float)slope[k] * from[k * step + i - begin];
         l->sums[i] = sum;
     }
@@ -178,12 +179,20 @@ __device__ static void add_rows(const product_of &at, const tile_at &t, int64_t 
 {
     const int tx = (int)threadIdx.x % 16 * 4, ty = (int)threadIdx.x / 16 * 4;
     for (int64_t i0 = from; i0 < until; i0 += TILE_INNER) {
+        enum { EACH = TILE * TILE_INNER / TILE_THREADS };
+        float x[EACH], dy[EACH]; /* all loads before the first store */
 #pragma unroll
-        for (int s = (int)threadIdx.x; s < TILE * TILE_INNER; s += TILE_THREADS) {
-            const int c = s % TILE, i = s / TILE;
+        for (int r = 0; r < EACH; r++) {
+            const int s = (int)threadIdx.x + r * TILE_THREADS, c = s % TILE, i = s / TILE;
             const bool in = i0 + i < until;
-            a[i][c] = in && t.k0 + c < at.p ? at.x[(i0 + i) * at.p + t.k0 + c] : 0;
-            b[i][c] = in && t.j0 + c < t.q ? slope * at.dy[(i0 + i) * t.q + t.j0 + c] : 0;
+            x[r] = in && t.k0 + c < at.p ? at.x[(i0 + i) * at.p + t.k0 + c] : 0;
+            dy[r] = in && t.j0 + c < t.q ? slope * at.dy[(i0 + i) * t.q + t.j0 + c] : 0;
+        }
+#pragma unroll
+        for (int r = 0; r < EACH; r++) {
+            const int s = (int)threadIdx.x + r * TILE_THREADS, c = s % TILE, i = s / TILE;
+            a[i][c] = x[r];
+            b[i][c] = dy[r];
         }
         __syncthreads();
 #pragma unroll
@@ -246,7 +255,7 @@ __global__ static void splits_kernel(const __grid_constant__ once_model m, int32
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count;
          i += (int64_t)gridDim.x * blockDim.x) {
         float sum = 0;
-#pragma unroll 8
+#pragma unroll 32
         for (int32_t k = 0; k < splits; k++)
             sum += partial[((int64_t)blockIdx.y * splits + k) * count + i];
         out[i] = sum;
@@ -264,8 +273,8 @@ void once_sum_launch(const once_model *m, int32_t splits, float *partial, cudaSt
                         *m);
     SKED_LAUNCH_CHAINED(product_kernel, dim3(tiles, (unsigned)splits, (unsigned)m->lessons), TILE_THREADS, 0,
                         stream, *m, partial);
-    SKED_LAUNCH_CHAINED(splits_kernel, dim3(64, (unsigned)m->lessons), 128, 0, stream, *m, splits,
-                        (const float *)partial);
+    SKED_LAUNCH_CHAINED(splits_kernel, dim3(m->lessons > 4 ? 64 : 128, (unsigned)m->lessons), 128, 0, stream,
+                        *m, splits, (const float *)partial);
 }
 
 /* ------------------------------------------------------------------ norms, mean, Adam */

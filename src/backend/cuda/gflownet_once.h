@@ -127,7 +127,8 @@ enum {
 #define X(name, type, numbers) ONCE_PIECE_##name,
     ONCE_PIECES(X)
 #undef X
-        ONCE_N_PIECES
+        ONCE_N_PIECES,
+    ONCE_LAST_INSIDE = ONCE_PIECE_back_logit
 };
 
 /* ------------------------------------------------------------------ a problem on the device */
@@ -151,11 +152,8 @@ struct once_lesson {
     double *log_step; /* [count, n] log P_F of the steps; NULL: not wanted */
     double *credit;   /* [count] PPO: what the ratio of a step counts */
     /* State of a trajectory. */
-    char *global; /* [count * stride] */
-    char *saved;  /* [count * shared_bytes], between two launches */
-    int64_t stride;
-    int32_t shared_bytes;
-    int32_t offset[ONCE_N_PIECES]; /* in shared memory, or -1 - it in units of 16 bytes in global memory */
+    char *global; /* [count * layout.stride] */
+    char *saved;  /* [count * layout.shared_bytes], between two launches */
     /* With gradients, per trajectory. */
     float *dop, *dwait, *dlast;  /* [count, n, width or context] */
     float *states, *dbases;      /* [count, n, 2 c + STATE], [count, n, w] rows of steps */
@@ -208,8 +206,20 @@ static inline once_small once_small_of(const sked_i_once_shape *s)
     return at;
 }
 
+/*
+ * Where the pieces of a trajectory's state are, the same for all problems of a call: in shared memory, or -1
+ * - it in units of 16 bytes in global memory. `inside`: all up to ONCE_LAST_INSIDE are in shared memory.
+ */
+struct once_layout {
+    int32_t offset[ONCE_N_PIECES];
+    int32_t shared_bytes;
+    bool inside;
+    int64_t stride;
+};
+
 /* The model and all lessons, as kernels take them. */
 struct once_model {
+    once_layout layout;
     sked_i_once_shape shape;
     const float *parameter;
     const float *state_turned, *device_turned;    /* [w, 2 c], [w, c] */
@@ -266,8 +276,10 @@ struct once_pack {
     size_t used;
 };
 void once_pack_lesson(once_pack *p, const sked_i_once_walks *w, once_lesson *l);
-/* Lays the state of a trajectory out; `shared` bytes are there for it. */
-void once_lay_out(const sked_i_once_shape *s, int32_t threads, bool grad, int32_t shared, once_lesson *l);
+/* Lays the state of a trajectory out so that it holds those of any lesson; `shared` bytes are there for it.
+ */
+once_layout once_lay_out(const sked_i_once_shape *s, int32_t threads, bool grad, int32_t shared,
+                         int32_t lessons, const once_lesson *lesson);
 
 struct once_launch {
     cudaStream_t stream;
@@ -280,8 +292,8 @@ sked_status once_encode_grad(const once_model *m, const once_encoder *e, const o
                              sked_error *err);
 void once_turn_weights(const once_model *m, cudaStream_t stream);
 /* Steps `from` to `until` of all trajectories. */
-void once_walk_launch(const once_model *m, int32_t threads, int32_t shared, bool grad, int32_t from,
-                      int32_t until, cudaStream_t stream);
+void once_walk_launch(const once_model *m, int32_t threads, bool grad, int32_t from, int32_t until,
+                      cudaStream_t stream);
 sked_status once_walk_setup(int32_t shared, sked_error *err);
 /* loss: [lessons, ONCE_LOSSES]; fills m->slope. */
 enum { ONCE_LOSS, ONCE_CENTRE, ONCE_SPEEDUP, ONCE_PULL, ONCE_LOSSES };

@@ -111,21 +111,38 @@ void once_pack_lesson(once_pack *p, const sked_i_once_walks *w, once_lesson *l)
     copy(p, HEADS * n * x->words, x->masks, &l->masks);
 }
 
-void once_lay_out(const sked_i_once_shape *s, int32_t threads, bool want_grad, int32_t shared, once_lesson *l)
+static inline int64_t larger(int64_t a, int64_t b)
 {
-    const int64_t n = l->n, k = l->columns, g = l->groups, c = s->context, w = s->width, t = threads / WARP;
-    const int64_t d = l->choices, p = (n < MOST_OPS ? n : (int64_t)MOST_OPS) * d;
-    const int64_t grad = want_grad, back = s->learned, moves = l->transfers;
-    int64_t inside = 0, outside = 0;
-#define X(name, type, numbers)                                                       \
-    do {                                                                             \
-        const int64_t bytes = ((int64_t)sizeof(type) * (numbers) + 15) / 16 * 16;    \
-        const bool fits = inside + bytes <= shared;                                  \
-        l->offset[ONCE_PIECE_##name] = (int32_t)(fits ? inside : -1 - outside / 16); \
-        *(fits ? &inside : &outside) += bytes;                                       \
+    return a > b ? a : b;
+}
+
+once_layout once_lay_out(const sked_i_once_shape *s, int32_t threads, bool want_grad, int32_t shared,
+                         int32_t lessons, const once_lesson *lesson)
+{
+    once_layout out = {};
+    int64_t n = 0, k = 0, g = 0, d = 0, p = 0, moves = 0, inside = 0, outside = 0;
+    const int64_t c = s->context, w = s->width, t = threads / WARP, grad = want_grad, back = s->learned;
+    for (int32_t b = 0; b < lessons; b++) {
+        const once_lesson *l = &lesson[b];
+        n = larger(n, l->n);
+        k = larger(k, l->columns);
+        g = larger(g, l->groups);
+        d = larger(d, l->choices);
+        p = larger(p, (l->n < MOST_OPS ? l->n : (int64_t)MOST_OPS) * l->choices);
+        moves = larger(moves, l->transfers);
+    }
+    out.inside = true;
+#define X(name, type, numbers)                                                        \
+    do {                                                                              \
+        const int64_t bytes = ((int64_t)sizeof(type) * (numbers) + 15) / 16 * 16;     \
+        const bool fits = inside + bytes <= shared;                                   \
+        out.offset[ONCE_PIECE_##name] = (int32_t)(fits ? inside : -1 - outside / 16); \
+        out.inside &= fits || ONCE_PIECE_##name > ONCE_LAST_INSIDE;                   \
+        *(fits ? &inside : &outside) += bytes;                                        \
     } while (0);
     ONCE_PIECES(X)
 #undef X
-    l->shared_bytes = (int32_t)inside;
-    l->stride = (outside + 255) / 256 * 256;
+    out.shared_bytes = (int32_t)inside;
+    out.stride = (outside + 255) / 256 * 256;
+    return out;
 }

@@ -20,7 +20,7 @@ enum { SIDE_BY_SIDE = 4, SIDE_BY_SIDE_GRAD = 5 };
 /* ------------------------------------------------------------------ backward policy */
 
 /* Warp 0: all ops that could be removed are as likely. */
-__device__ __noinline__ static void look_back_uniform(const walk &w)
+__device__ static void look_back_uniform(const walk &w)
 {
     int32_t count = 0;
     EACH_LANE(k, w.head->n_used)
@@ -32,7 +32,7 @@ __device__ __noinline__ static void look_back_uniform(const walk &w)
 }
 
 /* The parts of devices that changed, and their parts of the backward rows. */
-__device__ __noinline__ static void renew_parts(const walk &w)
+__device__ static void renew_parts(const walk &w)
 {
     const float *weight = w.m->parameter + w.m->shape.back_device;
     EACH(j, 0, w.head->n_changed, ONCE_ROWS / 2) {
@@ -50,7 +50,7 @@ __device__ __noinline__ static void renew_parts(const walk &w)
     }
 }
 
-__device__ __noinline__ static void observe_back(const walk &w)
+__device__ static void observe_back(const walk &w)
 {
     const once_lesson *x = w.x;
     const float empties = (float)(x->devices - w.head->n_used);
@@ -71,7 +71,7 @@ __device__ __noinline__ static void observe_back(const walk &w)
 }
 
 /* A warp for each used device. */
-__device__ __noinline__ static void score_back(const walk &w)
+__device__ static void score_back(const walk &w)
 {
     const float *out = w.m->parameter + w.m->shape.back_out;
     EACH_WARP(d, w.head->n_used) {
@@ -109,7 +109,7 @@ template <bool grad> __device__ static void decide_back(const walk &w)
         logit_grad(w.back_logit, h->n_used, sum, chosen, w.x->law.kind == SKED_I_LOSS_PPO ? 0 : -1);
 }
 
-__device__ __noinline__ static void back_grad(const walk &w)
+__device__ static void back_grad(const walk &w)
 {
     const float *out = w.m->parameter + w.m->shape.back_out;
     const int32_t states = 2 * w.c + SKED_I_ONCE_BACK;
@@ -171,7 +171,7 @@ template <bool grad> __device__ static void take_step(const walk &w)
 }
 
 /* Versions that live to the end, and the sums of this trajectory. */
-__device__ __noinline__ static void finish_grad(const walk &w)
+__device__ static void finish_grad(const walk &w)
 {
     const once_small &at = w.m->at;
     float *small = w.x->small + (int64_t)w.number * at.small;
@@ -208,8 +208,10 @@ __device__ __noinline__ static void finish_grad(const walk &w)
         w.m->n_versions[w.x->first_walk + w.number] = w.head->n_versions;
 }
 
-__device__ __noinline__ static void bind(walk &w, const once_model *m, const once_lesson *x, int32_t lesson,
-                                         int32_t block, char *shared)
+/* inside: all pieces that count are in shared memory, and the compiler knows it. */
+template <bool inside>
+__device__ static void bind(walk &w, const once_model *m, const once_lesson *x, int32_t lesson, int32_t block,
+                            char *shared)
 {
     const sked_i_once_shape &s = m->shape;
     w.m = m;
@@ -234,11 +236,12 @@ __device__ __noinline__ static void bind(walk &w, const once_model *m, const onc
     w.dop = x->dop + (int64_t)w.number * x->n * w.w;
     w.dwait = x->dwait + (int64_t)w.number * x->n * w.c;
     w.dlast = x->dlast + (int64_t)w.number * x->n * w.c;
-    char *global = x->global + (int64_t)w.number * x->stride;
-#define X(name, type, numbers)                                    \
-    w.name = (type *)(x->offset[ONCE_PIECE_##name] >= 0           \
-                          ? shared + x->offset[ONCE_PIECE_##name] \
-                          : global + 16 * (int64_t)(-1 - x->offset[ONCE_PIECE_##name]));
+    char *global = x->global + (int64_t)w.number * m->layout.stride;
+#define X(name, type, numbers)                                             \
+    w.name = (type *)((inside && ONCE_PIECE_##name <= ONCE_LAST_INSIDE) || \
+                              m->layout.offset[ONCE_PIECE_##name] >= 0     \
+                          ? shared + m->layout.offset[ONCE_PIECE_##name]   \
+                          : global + 16 * (int64_t)(-1 - m->layout.offset[ONCE_PIECE_##name]));
     ONCE_PIECES(X)
 #undef X
 }
@@ -250,40 +253,28 @@ __device__ static void copy_state(int4 *to, const int4 *from, int32_t bytes)
     __syncthreads();
 }
 
-/* Steps from `from` up to `until` of trajectory blockIdx.x. */
-template <bool grad, int threads>
-__global__ static void __launch_bounds__(threads, threads > 128 ? 1
-                                                  : grad        ? SIDE_BY_SIDE_GRAD
-                                                                : SIDE_BY_SIDE)
-    walk_kernel(const __grid_constant__ once_model m, int32_t from, int32_t until)
+/* Steps from `from` up to `until` of a trajectory. */
+template <bool grad>
+__device__ static void run(const walk &w, const once_model &m, char *shared, int32_t from, int32_t until)
 {
-    SKED_CHAIN();
-    SKED_DYNAMIC_SHARED(char, shared);
-    __shared__ walk w;
-    __shared__ once_lesson here; /* its numbers and pointers are read at every turn */
-    const int32_t block = (int32_t)blockIdx.x, lesson = m.walk_lesson[block];
-    EACH_THREAD(i, (int32_t)(sizeof here / 4))
-        ((int32_t *)&here)[i] = ((const int32_t *)&m.lesson[lesson])[i];
-    __syncthreads();
-    if (threadIdx.x == 0)
-        bind(w, &m, &here, lesson, block, shared);
-    __syncthreads();
-    const once_lesson *x = &here;
+    const once_lesson *x = w.x;
+    const int32_t bytes = m.layout.shared_bytes;
     if (x->n < from || (x->n == from && from > 0))
         return; /* complete */
-    int4 *saved = (int4 *)(x->saved + (int64_t)w.number * x->shared_bytes);
+    int4 *saved = (int4 *)(x->saved + (int64_t)w.number * bytes);
     if (from > 0)
-        copy_state((int4 *)shared, saved, x->shared_bytes);
+        copy_state((int4 *)shared, saved, bytes);
     else
         reset<grad>(w);
     while (w.head->step < until && w.head->left > 0 && w.head->status == WALK_OK)
         take_step<grad>(w);
     __syncthreads();
     if (w.head->left > 0 && x->saved != NULL)
-        copy_state(saved, (const int4 *)shared, x->shared_bytes);
+        copy_state(saved, (const int4 *)shared, bytes);
     if (grad && w.head->left == 0)
         finish_grad(w);
     if (threadIdx.x == 0) {
+        const int32_t block = x->first_walk + w.number;
         m.log_forward[block] = w.head->log_forward;
         m.log_backward[block] = w.head->log_backward;
         m.makespan[block] = w.head->left == 0 ? w.head->makespan : CUDART_NAN;
@@ -293,33 +284,69 @@ __global__ static void __launch_bounds__(threads, threads > 128 ? 1
     }
 }
 
-template <bool grad>
-static void launch(const once_model *m, int32_t threads, int32_t shared, int32_t from, int32_t until,
-                   cudaStream_t stream)
+/*
+ * A block a trajectory. `inside`: every thread has the pointers of the walk for itself; they are then numbers
+ * of the launch, known to be in shared memory, and no load. Otherwise they lie in shared memory for all.
+ */
+template <bool grad, bool inside, int threads>
+__global__ static void __launch_bounds__(threads, threads > 128 ? 1
+                                                  : grad        ? SIDE_BY_SIDE_GRAD
+                                                                : SIDE_BY_SIDE)
+    walk_kernel(const __grid_constant__ once_model m, int32_t from, int32_t until)
 {
-    const unsigned walks = (unsigned)m->walks;
-    if (threads > 128)
-        SKED_LAUNCH_CHAINED((walk_kernel<grad, 256>), walks, (unsigned)threads, (size_t)shared, stream, *m,
-                            from, until);
-    else
-        SKED_LAUNCH_CHAINED((walk_kernel<grad, 128>), walks, (unsigned)threads, (size_t)shared, stream, *m,
-                            from, until);
+    SKED_CHAIN();
+    SKED_DYNAMIC_SHARED(char, shared);
+    __shared__ once_lesson here; /* its numbers and pointers are read at every turn */
+    const int32_t block = (int32_t)blockIdx.x, lesson = m.walk_lesson[block];
+    EACH_THREAD(i, (int32_t)(sizeof here / 4))
+        ((int32_t *)&here)[i] = ((const int32_t *)&m.lesson[lesson])[i];
+    __syncthreads();
+    if (inside) {
+        walk w;
+        bind<true>(w, &m, &here, lesson, block, shared);
+        run<grad>(w, m, shared, from, until);
+    } else {
+        __shared__ walk w;
+        if (threadIdx.x == 0)
+            bind<false>(w, &m, &here, lesson, block, shared);
+        __syncthreads();
+        run<grad>(w, m, shared, from, until);
+    }
 }
 
-void once_walk_launch(const once_model *m, int32_t threads, int32_t shared, bool grad, int32_t from,
-                      int32_t until, cudaStream_t stream)
+template <bool grad>
+static void launch(const once_model *m, int32_t threads, int32_t from, int32_t until, cudaStream_t stream)
 {
-    (grad ? launch<true> : launch<false>)(m, threads, shared, from, until, stream);
+    const unsigned walks = (unsigned)m->walks;
+    const size_t shared = (size_t)m->layout.shared_bytes;
+    if (m->layout.inside && threads > 128)
+        SKED_LAUNCH_CHAINED((walk_kernel<grad, true, 256>), walks, 256, shared, stream, *m, from, until);
+    else if (m->layout.inside)
+        SKED_LAUNCH_CHAINED((walk_kernel<grad, true, 128>), walks, 128, shared, stream, *m, from, until);
+    else if (threads > 128)
+        SKED_LAUNCH_CHAINED((walk_kernel<grad, false, 256>), walks, 256, shared, stream, *m, from, until);
+    else
+        SKED_LAUNCH_CHAINED((walk_kernel<grad, false, 128>), walks, 128, shared, stream, *m, from, until);
+}
+
+void once_walk_launch(const once_model *m, int32_t threads, bool grad, int32_t from, int32_t until,
+                      cudaStream_t stream)
+{
+    (grad ? launch<true> : launch<false>)(m, threads, from, until, stream);
 }
 
 sked_status once_walk_setup(int32_t shared, sked_error *err)
 {
     sked_status st = SKED_OK;
     const cudaFuncAttribute most = cudaFuncAttributeMaxDynamicSharedMemorySize;
-    CUDA_TRY(cudaFuncSetAttribute(walk_kernel<true, 128>, most, shared));
-    CUDA_TRY(cudaFuncSetAttribute(walk_kernel<true, 256>, most, shared));
-    CUDA_TRY(cudaFuncSetAttribute(walk_kernel<false, 128>, most, shared));
-    CUDA_TRY(cudaFuncSetAttribute(walk_kernel<false, 256>, most, shared));
+#define SETUP(grad)                                                              \
+    CUDA_TRY(cudaFuncSetAttribute(walk_kernel<grad, true, 128>, most, shared));  \
+    CUDA_TRY(cudaFuncSetAttribute(walk_kernel<grad, true, 256>, most, shared));  \
+    CUDA_TRY(cudaFuncSetAttribute(walk_kernel<grad, false, 128>, most, shared)); \
+    CUDA_TRY(cudaFuncSetAttribute(walk_kernel<grad, false, 256>, most, shared));
+    SETUP(true)
+    SETUP(false)
+#undef SETUP
 cleanup:
     return st;
 }

@@ -114,8 +114,8 @@ __device__ static float sum_four(const float *s)
 /* ------------------------------------------------------------------ products of rows and matrices */
 
 /* The share of this warp in x[rows] m[rows, columns]; `product` adds the shares after a barrier. */
-__device__ __noinline__ static void multiply(const walk &w, int slot, const float *x, const float *m,
-                                             int rows, int columns)
+__device__ static void multiply(const walk &w, int slot, const float *x, const float *m, int rows,
+                                int columns)
 {
     const int step = warps(), widest = 2 * w.c > w.w ? 2 * w.c : w.w;
     float *partial = w.partial + (int64_t)(slot * step + warp_id()) * widest;
@@ -131,7 +131,7 @@ __device__ __noinline__ static void multiply(const walk &w, int slot, const floa
     }
 }
 
-__device__ __noinline__ static float product(const walk &w, int slot, int c)
+__device__ static float product(const walk &w, int slot, int c)
 {
     const int step = warps(), widest = 2 * w.c > w.w ? 2 * w.c : w.w;
     const float *partial = w.partial + (int64_t)slot * step * widest + c;
@@ -174,7 +174,7 @@ __device__ static void first_ready(const walk &w)
 
 /* Gumbel noise on the tails, as sked_i_partial_draw_noise; and how many devices are opened. Thread 0 draws.
  */
-__device__ __noinline__ static void begin_list(const walk &w)
+__device__ static void begin_list(const walk &w)
 {
     const once_lesson *x = w.x;
     if (threadIdx.x == 0) {
@@ -198,7 +198,7 @@ template <class T> __device__ static void fill(T *at, int64_t count, T value)
         at[i] = value;
 }
 
-template <bool grad> __device__ __noinline__ static void reset(const walk &w)
+template <bool grad> __device__ static void reset(const walk &w)
 {
     const once_lesson *x = w.x;
     const bool back = w.m->shape.learned;

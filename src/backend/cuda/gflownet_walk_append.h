@@ -33,7 +33,7 @@ struct wait_block {
     }
 };
 
-__device__ __noinline__ static void tell(const walk &w, int32_t e, walk_told *told)
+__device__ static void tell(const walk &w, int32_t e, walk_told *told)
 {
     const once_lesson *x = w.x;
     const int32_t to = x->succ_op[e], waits = w.waits[to] - 1;
@@ -53,7 +53,7 @@ __device__ __noinline__ static void tell(const walk &w, int32_t e, walk_told *to
 }
 
 /* Successors along the edges from `first` on, up to 32: times and new ready ops. Warp 0. */
-__device__ __noinline__ static void tell_successors(const walk &w, int32_t first, int32_t end)
+__device__ static void tell_successors(const walk &w, int32_t first, int32_t end)
 {
     const int lane = lane_id();
     const int32_t e = first + lane;
@@ -82,8 +82,7 @@ __device__ __noinline__ static void tell_successors(const walk &w, int32_t first
 }
 
 /* A device changes: notes its features before and after. */
-__device__ __noinline__ static void note_change(const walk &w, int32_t at, int32_t q, int32_t after_op,
-                                                float fresh)
+__device__ static void note_change(const walk &w, int32_t at, int32_t q, int32_t after_op, float fresh)
 {
     walk_change *change = &w.changed[at];
     float *feature = w.device_feature + 3 * (int64_t)q;
@@ -100,7 +99,7 @@ __device__ __noinline__ static void note_change(const walk &w, int32_t at, int32
 }
 
 /* Predecessors are followed now; devices that end in one change, and the op's own device last. One warp. */
-__device__ __noinline__ static void place_op(const walk &w)
+__device__ static void place_op(const walk &w)
 {
     const once_lesson *x = w.x;
     walk_head *h = w.head;
@@ -150,7 +149,7 @@ __device__ static inline float version(float base, const float *f, const float *
 }
 
 /* The scheduled op waits no more. */
-template <bool grad> __device__ __noinline__ static void leave(const walk &w)
+template <bool grad> __device__ static void leave(const walk &w)
 {
     const int32_t op = w.head->op;
     const double ready = w.ready_time[op];
@@ -169,7 +168,7 @@ template <bool grad> __device__ __noinline__ static void leave(const walk &w)
 
 /* Versions of the ops told end, and others begin: a version's gradient is the total at its end less that at
  * its begin, so where both are on only their features differ. */
-template <bool grad> __device__ __noinline__ static void hear(const walk &w)
+template <bool grad> __device__ static void hear(const walk &w)
 {
     const int32_t told = w.head->n_told, stride = w.c;
     EACH_THREAD(c, stride) {
@@ -196,7 +195,7 @@ template <bool grad> __device__ __noinline__ static void hear(const walk &w)
 }
 
 /* The data of the edges told, on every column. */
-__device__ __noinline__ static void spread(const walk &w)
+__device__ static void spread(const walk &w)
 {
     const once_lesson *x = w.x;
     const int32_t from = w.head->place, group = x->group_of[from];
@@ -219,8 +218,7 @@ __device__ __noinline__ static void spread(const walk &w)
 }
 
 /* A version of a device ends: its gradient to the row of its last op, and rows for the weights. */
-__device__ __noinline__ static void device_end_grad(const walk &w, const walk_change *t, int slot,
-                                                    int32_t number)
+__device__ static void device_end_grad(const walk &w, const walk_change *t, int slot, int32_t number)
 {
     const int64_t q = t->column, row = (int64_t)w.number * 2 * w.x->n + number;
     const bool back = w.m->shape.learned;
@@ -239,7 +237,7 @@ __device__ __noinline__ static void device_end_grad(const walk &w, const walk_ch
 }
 
 /* What is known of the gradient of a device's part of the hidden rows goes to the weights' rows. */
-__device__ __noinline__ static void device_end_rows(const walk &w, const walk_change *t, int32_t number)
+__device__ static void device_end_rows(const walk &w, const walk_change *t, int32_t number)
 {
     const int64_t q = t->column, row = (int64_t)w.number * 2 * w.x->n + number;
     EACH_THREAD(c, w.w) {
@@ -252,7 +250,7 @@ __device__ __noinline__ static void device_end_rows(const walk &w, const walk_ch
 }
 
 /* Ends the versions of the devices in w.changed that had one. All threads; barriers at both ends. */
-__device__ __noinline__ static void end_devices(const walk &w)
+__device__ static void end_devices(const walk &w)
 {
     const bool back = w.m->shape.learned;
     const int32_t changed = w.head->n_changed, versions = w.head->n_versions;
@@ -285,7 +283,7 @@ __device__ __noinline__ static void end_devices(const walk &w)
 }
 
 /* New rows of the devices that changed. */
-template <bool grad> __device__ __noinline__ static void begin_devices(const walk &w)
+template <bool grad> __device__ static void begin_devices(const walk &w)
 {
     EACH_THREAD(c, w.c) {
         float sum = w.sum_device[c];

@@ -7,7 +7,7 @@
 /* ------------------------------------------------------------------ choices: choices.c */
 
 /* Above MOST_DEVICES used devices those that are free first, then as they were opened. */
-__device__ __noinline__ static void mark_devices(const walk &w)
+__device__ static void mark_devices(const walk &w)
 {
     const int32_t used = w.head->n_used;
     EACH_THREAD(i, used) {
@@ -24,7 +24,7 @@ __device__ __noinline__ static void mark_devices(const walk &w)
 }
 
 /* Warp 0. */
-__device__ __noinline__ static void list_columns(const walk &w, bool all)
+__device__ static void list_columns(const walk &w, bool all)
 {
     const once_lesson *x = w.x;
     const int lane = lane_id();
@@ -97,7 +97,7 @@ __device__ static void note_ready(const walk &w, const ready_sums &s)
 }
 
 /* All of them are choices; warp 0. */
-__device__ __noinline__ static void take_all(const walk &w)
+__device__ static void take_all(const walk &w)
 {
     const int32_t ready = w.head->n_ready;
     const ready_sums s = measure(w, lane_id(), WARP);
@@ -112,7 +112,7 @@ __device__ __noinline__ static void take_all(const walk &w)
 }
 
 /* All threads; barriers inside. */
-__device__ __noinline__ static void measure_many(const walk &w)
+__device__ static void measure_many(const walk &w)
 {
     ready_sums s = measure(w, (int32_t)threadIdx.x, (int32_t)blockDim.x);
     if (lane_id() == 0) {
@@ -143,8 +143,8 @@ __device__ static inline double start_key(const walk &w, int32_t i)
 }
 
 /* How many of the ready ops have a key of at most `bound` (and, by tail, the given start). */
-__device__ __noinline__ static int32_t count_keys(const walk &w, bool by_tail, unsigned long long start,
-                                                  unsigned long long bound)
+__device__ static int32_t count_keys(const walk &w, bool by_tail, unsigned long long start,
+                                     unsigned long long bound)
 {
     int32_t count = 0;
 #pragma unroll 1
@@ -162,8 +162,8 @@ __device__ __noinline__ static int32_t count_keys(const walk &w, bool by_tail, u
 }
 
 /* The least key that `wanted` ops do not exceed. */
-__device__ __noinline__ static unsigned long long
-least_bound(const walk &w, bool by_tail, unsigned long long start, unsigned long long low, int32_t wanted)
+__device__ static unsigned long long least_bound(const walk &w, bool by_tail, unsigned long long start,
+                                                 unsigned long long low, int32_t wanted)
 {
     unsigned long long high = ~0ull;
     if (count_keys(w, by_tail, start, low) >= wanted)
@@ -179,7 +179,7 @@ least_bound(const walk &w, bool by_tail, unsigned long long start, unsigned long
 }
 
 /* The ops that list scheduling would take first: earliest start, longest tail, first to become ready. */
-__device__ __noinline__ static void pick_ops(const walk &w)
+__device__ static void pick_ops(const walk &w)
 {
     const int lane = lane_id();
     const unsigned below = (1u << lane) - 1;
@@ -240,7 +240,7 @@ __device__ static void fill_choices(const walk &w)
 
 /* ------------------------------------------------------------------ features */
 
-__device__ __noinline__ static void observe_state(const walk &w)
+__device__ static void observe_state(const walk &w)
 {
     const once_lesson *x = w.x;
     const walk_head *h = w.head;
@@ -276,7 +276,7 @@ __device__ __noinline__ static void observe_state(const walk &w)
 }
 
 /* The earliest end of each op over the columns. */
-__device__ __noinline__ static void observe_ops(const walk &w)
+__device__ static void observe_ops(const walk &w)
 {
     EACH_THREAD(i, w.head->n_ops) {
         const int32_t op = w.row[i];
@@ -363,7 +363,7 @@ __device__ static inline chunk chunk_at(const walk &w, int32_t k)
     t.devices = w.head->n_columns - t.d < t.devices ? w.head->n_columns - t.d : t.devices;
     return t;
 }
-template <bool grad> __device__ __noinline__ static void observe_pairs(const walk &w, const chunk &t)
+template <bool grad> __device__ static void observe_pairs(const walk &w, const chunk &t)
 {
     EACH_THREAD(s, t.ops * ONCE_CHUNK_DEVICES)
         if (s % ONCE_CHUNK_DEVICES < t.devices)

@@ -60,7 +60,7 @@ __device__ static inline float2 op_row(const walk &w, const pair_weights &p, int
     return *(const float2 *)(w.op_rows + (int64_t)op * w.w + p.c);
 }
 
-template <bool grad> __device__ __noinline__ static void score(const walk &w, const chunk &t)
+template <bool grad> __device__ static void score(const walk &w, const chunk &t)
 {
     const int lane = lane_id(), mine = lane / 16 * 2 + lane / 8 % 2;
     for (int32_t first = 0; first < w.w; first += 2 * WARP) {
@@ -95,7 +95,7 @@ __device__ static void multiply_devices(const walk &w, int slot, int32_t first, 
     EACH(j, first, end, 1)
         multiply(w, slot + j - first, w.device + (int64_t)w.changed[j].column * w.c, weight, w.c, w.w);
 }
-__device__ __noinline__ static void store_devices(const walk &w, int slot, int32_t first, int32_t end)
+__device__ static void store_devices(const walk &w, int slot, int32_t first, int32_t end)
 {
     EACH_THREAD(c, w.w)
         EACH(j, first, end, 1)
@@ -145,8 +145,8 @@ template <bool grad> __device__ static void evaluate(const walk &w)
  * where there is no probability; *top gets the largest logit. One warp. Single precision: an error of a
  * millionth of a probability is far below what a step of training moves.
  */
-__device__ __noinline__ static float exponentials(float *logit, const int32_t *count, int32_t columns,
-                                                  int32_t pairs, float *top)
+__device__ static float exponentials(float *logit, const int32_t *count, int32_t columns, int32_t pairs,
+                                     float *top)
 {
     float most = -CUDART_INF_F, sum = 0;
     EACH_LANE(p, pairs)
@@ -171,7 +171,7 @@ __device__ __noinline__ static float exponentials(float *logit, const int32_t *c
 }
 
 /* The first of the largest. */
-__device__ __noinline__ static int32_t likeliest(const float *logit, int32_t pairs)
+__device__ static int32_t likeliest(const float *logit, int32_t pairs)
 {
     float best = -CUDART_INF_F;
     int32_t at = 0x7fffffff;
@@ -192,7 +192,7 @@ __device__ __noinline__ static int32_t likeliest(const float *logit, int32_t pai
 }
 
 /* An index by its share of `sum`. */
-__device__ __noinline__ static int32_t draw(const walk &w, const float *share, float sum, int32_t pairs)
+__device__ static int32_t draw(const walk &w, const float *share, float sum, int32_t pairs)
 {
     const int lane = lane_id();
     float rest = 0;
@@ -215,7 +215,7 @@ __device__ __noinline__ static int32_t draw(const walk &w, const float *share, f
 }
 
 /* The pair of list scheduling (sked_i_choices_list): least first key, then second, then the first pair. */
-__device__ __noinline__ static int32_t list_pair(const walk &w, bool used_only, int32_t pairs)
+__device__ static int32_t list_pair(const walk &w, bool used_only, int32_t pairs)
 {
     const once_lesson *x = w.x;
     const bool plain = !x->transfers && x->groups == 1;
@@ -247,7 +247,7 @@ __device__ __noinline__ static int32_t list_pair(const walk &w, bool used_only, 
     return at < pairs ? at : -1;
 }
 
-__device__ __noinline__ static int32_t replayed(const walk &w, int32_t pairs)
+__device__ static int32_t replayed(const walk &w, int32_t pairs)
 {
     const int32_t op = w.op[w.head->step], column = w.device_step[w.head->step];
     EACH_LANE_TOGETHER(p, pairs) {
@@ -272,8 +272,7 @@ __device__ static int32_t choose(const walk &w, int32_t pairs)
 }
 
 /* Turns shares into the gradient of the logits by the logp of the chosen one, times slope. */
-__device__ __noinline__ static void logit_grad(float *share, int32_t pairs, float sum, int32_t chosen,
-                                               float slope)
+__device__ static void logit_grad(float *share, int32_t pairs, float sum, int32_t chosen, float slope)
 {
     const float scale = slope / sum;
     EACH_LANE(p, pairs)
@@ -284,8 +283,7 @@ __device__ __noinline__ static void logit_grad(float *share, int32_t pairs, floa
  * The same for PPO (policy.c): the ratio to what the step was drawn with is cut, and entropy counts. A share
  * is that of all devices that are the same choice.
  */
-__device__ __noinline__ static void clipped_grad(const walk &w, int32_t pairs, float sum, int32_t chosen,
-                                                 float logp)
+__device__ static void clipped_grad(const walk &w, int32_t pairs, float sum, int32_t chosen, float logp)
 {
     const once_lesson *x = w.x;
     const float slope = (float)x->credit[w.number], bonus = (float)x->law.entropy;
@@ -307,7 +305,7 @@ __device__ __noinline__ static void clipped_grad(const walk &w, int32_t pairs, f
 }
 
 /* Notes the chosen pair and what it means; lane 0. */
-__device__ __noinline__ static void take_pair(const walk &w, int32_t chosen, float logp)
+__device__ static void take_pair(const walk &w, int32_t chosen, float logp)
 {
     walk_head *h = w.head;
     if (chosen < 0) {
@@ -361,7 +359,7 @@ template <bool grad> __device__ static void decide(const walk &w)
 /* ------------------------------------------------------------------ gradient of a step */
 
 /* Adds what the pairs of a chunk say: op rows, weights, and w.partial by device. */
-__device__ __noinline__ static void score_grad(const walk &w, const chunk &t, int32_t first)
+__device__ static void score_grad(const walk &w, const chunk &t, int32_t first)
 {
     const int step = warps(), widest = 2 * w.c > w.w ? 2 * w.c : w.w;
     pair_weights p;
@@ -417,7 +415,7 @@ __device__ __noinline__ static void score_grad(const walk &w, const chunk &t, in
 }
 
 /* Sums of the weights that lead straight to a logit; each warp some of them. */
-__device__ __noinline__ static void straight_grad(const walk &w, const chunk &t)
+__device__ static void straight_grad(const walk &w, const chunk &t)
 {
     EACH_WARP(k, DIRECT) {
         float sum = 0;
@@ -433,7 +431,7 @@ __device__ __noinline__ static void straight_grad(const walk &w, const chunk &t)
 }
 
 /* From w.partial to the parts of devices, used or empty, and to the state's part. */
-__device__ __noinline__ static void device_grad(const walk &w, const chunk &t)
+__device__ static void device_grad(const walk &w, const chunk &t)
 {
     EACH_THREAD(c, w.w)
         for (int j = 0; j < t.devices; j++) {
@@ -446,7 +444,7 @@ __device__ __noinline__ static void device_grad(const walk &w, const chunk &t)
 }
 
 /* d of a pooled state, by product slot 0, to the running totals and the empty devices. */
-__device__ __noinline__ static void state_grad(const walk &w, float waiting)
+__device__ static void state_grad(const walk &w, float waiting)
 {
     const float devices = (float)w.x->devices, empties = (float)(w.x->devices - w.head->n_used);
     EACH_THREAD(c, w.c) {
