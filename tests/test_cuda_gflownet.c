@@ -260,9 +260,23 @@ static void test_bounded_choices(void **state)
     test_model t = make_model(&shapes[0], 5);
     for (int kind = 0; kind < 4; kind++) {
         test_case c = make_case(&r, 75 + 5 * kind, 2, 17 + kind, kind);
-        check_draws(&c, &t, 3, false);
+        check_draws(&c, &t, kind == 3 ? 30 : 3,
+                    false); /* with many, some of their state is in global memory */
         clear_case(&c);
     }
+    clear_model(&t);
+}
+
+/* So many side by side that part of their state is in global memory. */
+static void test_crowd(void **state)
+{
+    sked_i_rng r;
+    (void)state;
+    sked_i_rng_seed(&r, 3, 0);
+    test_model t = make_model(&shapes[0], 5);
+    test_case c = make_case(&r, 20, 2, 20, 3);
+    check_draws(&c, &t, 30, false);
+    clear_case(&c);
     clear_model(&t);
 }
 
@@ -751,12 +765,13 @@ static void test_robust_members(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_draws),        cmocka_unit_test(test_bounded_choices),
-        cmocka_unit_test(test_distribution), cmocka_unit_test(test_gradients),
-        cmocka_unit_test(test_other_losses), cmocka_unit_test(test_update),
-        cmocka_unit_test(test_same_bytes),   cmocka_unit_test(test_long_walks),
-        cmocka_unit_test(test_memory),       cmocka_unit_test(test_sample),
-        cmocka_unit_test(test_training),     cmocka_unit_test(test_robust_members),
+        cmocka_unit_test(test_draws),          cmocka_unit_test(test_bounded_choices),
+        cmocka_unit_test(test_crowd),          cmocka_unit_test(test_distribution),
+        cmocka_unit_test(test_gradients),      cmocka_unit_test(test_other_losses),
+        cmocka_unit_test(test_update),         cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_long_walks),     cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_sample),         cmocka_unit_test(test_training),
+        cmocka_unit_test(test_robust_members),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

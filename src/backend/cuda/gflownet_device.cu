@@ -197,7 +197,7 @@ static void choose_block(sked_i_once_device *d, int64_t walks)
 {
     const int64_t each = (walks + d->multiprocessors - 1) / d->multiprocessors, most = d->grad ? 6 : 8;
     const int64_t side_by_side = each < 1 ? 1 : each > most ? most : each;
-    d->threads = each > 2 ? 128 : 256;
+    d->threads = each > 2 ? ONCE_FEWER : ONCE_MORE;
     d->shared = (int32_t)((d->most_shared + 1024) / side_by_side - 2048);
     d->shared = d->shared / 16 * 16;
 }
@@ -458,6 +458,10 @@ static size_t measure(sked_i_once_device *d, int32_t count, sked_i_once_walks *w
     pack_all(d, &pack);
     d->upload_bytes = pack.used;
     m->layout = once_lay_out(&d->shape, d->threads, grad, d->shared, count, d->lesson);
+    if (!m->layout.inside && d->threads > ONCE_FEWER) { /* fewer threads need less room */
+        d->threads = ONCE_FEWER;
+        m->layout = once_lay_out(&d->shape, d->threads, grad, d->shared, count, d->lesson);
+    }
     place_all(d, &counting);
     return counting.used;
 }

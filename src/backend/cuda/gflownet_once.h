@@ -81,18 +81,20 @@ enum {
     X(ready, int32_t, n)                                              \
     X(device_of, int32_t, n)                                          \
     X(followed, uint8_t, n)                                           \
-    X(sum_pair, float, grad *(PAIR + 1) * (int64_t)t * w)             \
     X(device_from, float, grad *k *c)                                 \
     X(ddevice_part, float, grad *k *w)                                \
     X(back_part, float, back *k *w)                                   \
     X(dback_part, float, back *grad *k *w)                            \
     X(back_logit, float, back *k)                                     \
+    X(sum_pair, float, grad *(PAIR + 1) * (int64_t)t * w)             \
     X(taken, uint8_t, k)                                              \
     X(noise, double, n)                                               \
     X(arrive, double, moves *n *k)                                    \
     X(local, double, moves *n *k)
 
 enum { ONCE_CHUNK = 128, ONCE_CHUNK_DEVICES = 4, ONCE_ROWS = 4 };
+/* Threads of a walk. */
+enum { ONCE_FEWER = 128, ONCE_MORE = 256 };
 
 /* Numbers of the walk itself. status: 0, or 1 + what went wrong. */
 typedef enum walk_status {

@@ -289,9 +289,9 @@ __device__ static void run(const walk &w, const once_model &m, char *shared, int
  * of the launch, known to be in shared memory, and no load. Otherwise they lie in shared memory for all.
  */
 template <bool grad, bool inside, int threads>
-__global__ static void __launch_bounds__(threads, threads > 128 ? 1
-                                                  : grad        ? SIDE_BY_SIDE_GRAD
-                                                                : SIDE_BY_SIDE)
+__global__ static void __launch_bounds__(threads, threads > ONCE_FEWER ? 1
+                                                  : grad               ? SIDE_BY_SIDE_GRAD
+                                                                       : SIDE_BY_SIDE)
     walk_kernel(const __grid_constant__ once_model m, int32_t from, int32_t until)
 {
     SKED_CHAIN();
@@ -319,14 +319,15 @@ static void launch(const once_model *m, int32_t threads, int32_t from, int32_t u
 {
     const unsigned walks = (unsigned)m->walks;
     const size_t shared = (size_t)m->layout.shared_bytes;
-    if (m->layout.inside && threads > 128)
-        SKED_LAUNCH_CHAINED((walk_kernel<grad, true, 256>), walks, 256, shared, stream, *m, from, until);
-    else if (m->layout.inside)
-        SKED_LAUNCH_CHAINED((walk_kernel<grad, true, 128>), walks, 128, shared, stream, *m, from, until);
-    else if (threads > 128)
-        SKED_LAUNCH_CHAINED((walk_kernel<grad, false, 256>), walks, 256, shared, stream, *m, from, until);
+    if (!m->layout.inside)
+        SKED_LAUNCH_CHAINED((walk_kernel<grad, false, ONCE_FEWER>), walks, ONCE_FEWER, shared, stream, *m,
+                            from, until);
+    else if (threads > ONCE_FEWER)
+        SKED_LAUNCH_CHAINED((walk_kernel<grad, true, ONCE_MORE>), walks, ONCE_MORE, shared, stream, *m, from,
+                            until);
     else
-        SKED_LAUNCH_CHAINED((walk_kernel<grad, false, 128>), walks, 128, shared, stream, *m, from, until);
+        SKED_LAUNCH_CHAINED((walk_kernel<grad, true, ONCE_FEWER>), walks, ONCE_FEWER, shared, stream, *m,
+                            from, until);
 }
 
 void once_walk_launch(const once_model *m, int32_t threads, bool grad, int32_t from, int32_t until,
@@ -339,11 +340,10 @@ sked_status once_walk_setup(int32_t shared, sked_error *err)
 {
     sked_status st = SKED_OK;
     const cudaFuncAttribute most = cudaFuncAttributeMaxDynamicSharedMemorySize;
-#define SETUP(grad)                                                              \
-    CUDA_TRY(cudaFuncSetAttribute(walk_kernel<grad, true, 128>, most, shared));  \
-    CUDA_TRY(cudaFuncSetAttribute(walk_kernel<grad, true, 256>, most, shared));  \
-    CUDA_TRY(cudaFuncSetAttribute(walk_kernel<grad, false, 128>, most, shared)); \
-    CUDA_TRY(cudaFuncSetAttribute(walk_kernel<grad, false, 256>, most, shared));
+#define SETUP(grad)                                                                     \
+    CUDA_TRY(cudaFuncSetAttribute(walk_kernel<grad, false, ONCE_FEWER>, most, shared)); \
+    CUDA_TRY(cudaFuncSetAttribute(walk_kernel<grad, true, ONCE_FEWER>, most, shared));  \
+    CUDA_TRY(cudaFuncSetAttribute(walk_kernel<grad, true, ONCE_MORE>, most, shared));
     SETUP(true)
     SETUP(false)
 #undef SETUP
