@@ -13,8 +13,8 @@ static const manual manuals[SUITE_COUNT] = {
                     "for. --only SET takes the sets whose names begin with SET.",
                     "sked-bench gaus --threads 2\nsked-bench gaus --exact --list --time-limit 5 --sample 10",
                     NULL},
-    [SUITE_gflownet] = {"Sets: speed, threads, backends, quality.", "sked-bench gflownet --only speed --threads 2",
-                        NULL},
+    [SUITE_gflownet] = {"Sets: speed, threads, backends, quality.",
+                        "sked-bench gflownet --only speed --threads 2", NULL},
     [SUITE_sampler] =
         {"Sets: free, known, networks, speed.",
          "sked-bench sampler --quick --model model.safetensors\nsked-bench sampler --only known --list",
