@@ -562,6 +562,49 @@ static void test_same_bytes(void **state)
     clear_case(&c);
 }
 
+/* The gradient of the lessons from `from` up to `end`, added to what is there. */
+static void learn_some(const test_model *t, const test_case *c, int from, int end, float *gradient)
+{
+    enum { count = 6, most = 4 };
+    test_walks w[most];
+    sked_i_once_walks walks[most];
+    for (int k = from; k < end; k++) {
+        make_walks(&w[k], &c[k], count, 1);
+        walks[k] = w[k].walks;
+        walks[k].crowd = most * count;
+    }
+    OK(cuda->learn(t->device, end - from, walks + from, NULL, err));
+    OK(cuda->finish(t->device, err));
+    OK(cuda->add(t->device, 1, 0.25, gradient, err));
+    for (int k = from; k < end; k++)
+        clear_walks(&w[k]);
+}
+
+/* Lessons of an update are learnt to the bit as they are together by processes that share them. */
+static void test_shares(void **state)
+{
+    enum { lessons = 4 };
+    sked_i_rng r;
+    (void)state;
+    sked_i_rng_seed(&r, 8, 0);
+    test_model t = make_model(&shapes[1], 7);
+    test_case c[lessons];
+    const size_t bytes = (size_t)t.m->layout.total * sizeof(float);
+    float *all = calloc(1, bytes), *parts = calloc(1, bytes);
+    for (int k = 0; k < lessons; k++)
+        c[k] = make_case(&r, 10 + k, 3, 3, k);
+    learn_some(&t, c, 0, lessons, all);
+    learn_some(&t, c, 0, 1, parts);
+    learn_some(&t, c, 1, 3, parts);
+    learn_some(&t, c, 3, lessons, parts);
+    assert_memory_equal(all, parts, bytes);
+    free(all);
+    free(parts);
+    for (int k = 0; k < lessons; k++)
+        clear_case(&c[k]);
+    clear_model(&t);
+}
+
 /* A walk of several launches is the walk of one; a limit is heard between two of them. */
 static void test_long_walks(void **state)
 {
@@ -765,13 +808,13 @@ static void test_robust_members(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_draws),          cmocka_unit_test(test_bounded_choices),
-        cmocka_unit_test(test_crowd),          cmocka_unit_test(test_distribution),
-        cmocka_unit_test(test_gradients),      cmocka_unit_test(test_other_losses),
-        cmocka_unit_test(test_update),         cmocka_unit_test(test_same_bytes),
-        cmocka_unit_test(test_long_walks),     cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_sample),         cmocka_unit_test(test_training),
-        cmocka_unit_test(test_robust_members),
+        cmocka_unit_test(test_draws),     cmocka_unit_test(test_bounded_choices),
+        cmocka_unit_test(test_crowd),     cmocka_unit_test(test_distribution),
+        cmocka_unit_test(test_gradients), cmocka_unit_test(test_other_losses),
+        cmocka_unit_test(test_update),    cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_shares),    cmocka_unit_test(test_long_walks),
+        cmocka_unit_test(test_memory),    cmocka_unit_test(test_sample),
+        cmocka_unit_test(test_training),  cmocka_unit_test(test_robust_members),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,7 +102,12 @@ typedef struct sked_i_once_walks {
     const sked_i_once_problem *problem;
     int32_t count, listed;
     bool greedy, replay;
-    uint64_t seed, first;                          /* trajectory k takes stream first + k */
+    uint64_t seed, first; /* trajectory k takes stream first + k */
+    /*
+     * Of the first of a call: about how many trajectories belong together, those of other calls and processes
+     * included; 0: those of the call. A trajectory has the same bits in every call of the same crowd.
+     */
+    int64_t crowd;
     int32_t *op, *device;                          /* [count * n] out, in where they are replayed */
     double *log_forward, *log_backward, *makespan; /* [count] out; makespan NAN: not complete */
     sked_i_loss loss_of;                           /* learn: of the trajectories */

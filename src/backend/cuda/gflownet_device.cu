@@ -42,7 +42,7 @@ struct sked_i_once_device {
     results out; /* on the device */
     char *upload;
     size_t upload_bytes;
-    int32_t threads, shared, most_ops, splits;
+    int32_t threads, shared, most_ops;
     int64_t steps; /* ops and devices of all trajectories */
     double *partial_norm;
     float *partial_sum;
@@ -193,11 +193,11 @@ cleanup:
 
 /* Trajectories side by side decide how much shared memory each may have, and how many threads: as measured.
  */
-static void choose_block(sked_i_once_device *d, int64_t walks)
+static void choose_block(sked_i_once_device *d, int64_t walks, int64_t crowd)
 {
     const int64_t each = (walks + d->multiprocessors - 1) / d->multiprocessors, most = d->grad ? 6 : 8;
     const int64_t side_by_side = each < 1 ? 1 : each > most ? most : each;
-    d->threads = each > 2 ? ONCE_FEWER : ONCE_MORE;
+    d->threads = crowd > 2 * d->multiprocessors ? ONCE_FEWER : ONCE_MORE; /* sums depend on it */
     d->shared = (int32_t)((d->most_shared + 1024) / side_by_side - 2048);
     d->shared = d->shared / 16 * 16;
 }
@@ -393,7 +393,7 @@ static void place_all(sked_i_once_device *d, sked_i_cuda_arena *a)
     m->value = SKED_CUT(a, double, walks);
     m->n_versions = SKED_CUT(a, int32_t, walks);
     d->partial_norm = SKED_CUT(a, double, lessons *ONCE_NORM_BLOCKS);
-    d->partial_sum = SKED_CUT(a, float, lessons * d->splits * (m->at.total - m->at.small));
+    d->partial_sum = SKED_CUT(a, float, lessons *ONCE_SPLITS *(m->at.total - m->at.small));
 }
 
 /* Steps of a launch: a few milliseconds, whatever the number of trajectories. */
@@ -452,9 +452,8 @@ static size_t measure(sked_i_once_device *d, int32_t count, sked_i_once_walks *w
     m->lessons = count;
     m->rows = (int32_t)rows;
     m->walks = (int32_t)walks;
-    choose_block(d, walks);
+    choose_block(d, walks, w[0].crowd > 0 ? w[0].crowd : walks);
     d->saves = d->most_ops > steps_at_once(d);
-    d->splits = 1 + 100 / count; /* of the products over all steps: so many blocks are there to do them */
     pack_all(d, &pack);
     d->upload_bytes = pack.used;
     m->layout = once_lay_out(&d->shape, d->threads, grad, d->shared, count, d->lesson);
@@ -708,7 +707,7 @@ static sked_status learn(sked_i_once_device *d, int32_t count, sked_i_once_walks
     SKED_TRY(once_encode(&d->model, &d->encoder, &how, err));
     SKED_TRY(walk_all(d, limit, err));
     once_loss_launch(&d->model, d->out.loss, d->stream);
-    once_sum_launch(&d->model, d->splits, d->partial_sum, d->stream);
+    once_sum_launch(&d->model, d->partial_sum, d->stream);
     SKED_TRY(once_encode_grad(&d->model, &d->encoder, &how, err));
     once_norm_launch(&d->model, &d->encoder, d->partial_norm, d->out.norm, d->stream);
     CUDA_TRY(cudaGetLastError());

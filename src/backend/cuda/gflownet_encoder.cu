@@ -469,6 +469,31 @@ __device__ static inline int next_bit(const lane_part &l, unsigned *rest)
     }
     return mine;
 }
+/*
+ * acc += the rows of the set bits, each times the weight of its lane. row: of bit 0, the others `stride`
+ * apart. Some at a time, so that their loads need not wait for each other.
+ */
+__device__ static inline void add_rows(const lane_part &l, int32_t size, unsigned set, float weight,
+                                       const float *row, int64_t stride, float *acc)
+{
+    enum { AT_ONCE = 4 };
+    for (unsigned rest = set; rest != 0;) {
+        float share[AT_ONCE], x[AT_ONCE][OWN];
+#pragma unroll
+        for (int b = 0; b < AT_ONCE; b++) {
+            const int bit = next_bit(l, &rest), there = bit < 0 ? 0 : bit;
+            share[b] = __shfl_sync(FULL, weight, there);
+#pragma unroll
+            for (int c = 0; c < OWN; c++)
+                x[b][c] = bit >= 0 && c * WARP + l.c < size ? row[there * stride + c * WARP + l.c] : 0;
+        }
+#pragma unroll
+        for (int b = 0; b < AT_ONCE; b++)
+#pragma unroll
+            for (int c = 0; c < OWN; c++)
+                acc[c] += share[b] * x[b][c];
+    }
+}
 __device__ static inline float add_groups(const lane_part &l, int32_t size, float x)
 {
     for (int by = size; l.groups > 1 && by < WARP; by *= 2)
@@ -510,15 +535,7 @@ __global__ static void attention_kernel(const once_lesson *lessons, const int32_
 #pragma unroll
         for (int c = 0; c < OWN; c++)
             acc[c] *= shrink;
-        for (unsigned rest = set; rest != 0;) {
-            const int from = next_bit(part, &rest);
-            const float share = __shfl_sync(FULL, weight, from < 0 ? 0 : from);
-            const float *v = keys + inner + (piece * WARP + (from < 0 ? 0 : from)) * 3 * inner;
-#pragma unroll
-            for (int c = 0; c < OWN; c++)
-                if (c * WARP + part.c < size && from >= 0)
-                    acc[c] += share * v[c * WARP + part.c];
-        }
+        add_rows(part, size, set, weight, keys + inner + piece * WARP * 3 * inner, 3 * inner, acc);
     }
     acc[0] = add_groups(part, size, acc[0]);
 #pragma unroll
@@ -559,15 +576,7 @@ __device__ static void query_grad(const once_lesson *l, const attention_grad &a,
             const float weight = expf(fminf(dot(size, a.qkv + at, k) * scale - lse, 0.5f));
             ds = weight * (dot(size, d, k + inner) - mean) * scale;
         }
-        for (unsigned rest = set; rest != 0;) {
-            const int from = next_bit(part, &rest);
-            const float share = __shfl_sync(FULL, ds, from < 0 ? 0 : from);
-            const float *k = keys + (piece * WARP + (from < 0 ? 0 : from)) * 3 * inner;
-#pragma unroll
-            for (int c = 0; c < OWN; c++)
-                if (c * WARP + part.c < size && from >= 0)
-                    acc[c] += share * k[c * WARP + part.c];
-        }
+        add_rows(part, size, set, ds, keys + piece * WARP * 3 * inner, 3 * inner, acc);
     }
     acc[0] = add_groups(part, size, acc[0]);
 #pragma unroll
@@ -600,17 +609,9 @@ __device__ static void key_grad(const once_lesson *l, const attention_grad &a, i
                 dot(size, a.qkv + i * 3 * inner + head * size, a.qkv + key) * scale - a.lse[its], 0.5f));
             ds = weight * (dot(size, d, a.qkv + value) - dot(size, d, a.y + its * size)) * scale;
         }
-        for (unsigned rest = set; rest != 0;) {
-            const int from = next_bit(part, &rest), there = from < 0 ? 0 : from;
-            const int64_t i = first + piece * WARP + there;
-            const float slope = __shfl_sync(FULL, ds, there), share = __shfl_sync(FULL, weight, there);
-#pragma unroll
-            for (int c = 0; c < OWN; c++)
-                if (c * WARP + part.c < size && from >= 0) {
-                    dk[c] += slope * a.qkv[i * 3 * inner + head * size + c * WARP + part.c];
-                    dv[c] += share * a.dy[(i * HEADS + head) * size + c * WARP + part.c];
-                }
-        }
+        const int64_t i = first + piece * WARP;
+        add_rows(part, size, set, ds, a.qkv + i * 3 * inner + head * size, 3 * inner, dk);
+        add_rows(part, size, set, weight, a.dy + (i * HEADS + head) * size, inner, dv);
     }
     dk[0] = add_groups(part, size, dk[0]);
     dv[0] = add_groups(part, size, dv[0]);

@@ -124,6 +124,8 @@ void once_loss_launch(const once_model *m, double *loss, cudaStream_t stream)
 
 /* ------------------------------------------------------------------ sums over trajectories */
 
+enum { SUM_AT_ONCE = 16 };
+
 /* Rows of ops and small weights: a thread a number, trajectories in order. */
 __global__ static void sum_kernel(const __grid_constant__ once_model m)
 {
@@ -138,10 +140,19 @@ __global__ static void sum_kernel(const __grid_constant__ once_model m)
         const int64_t begin = i < ends[0] ? 0 : i < ends[1] ? ends[0] : i < ends[2] ? ends[1] : ends[2];
         const int64_t step = i < ends[0] ? n * w : i < ends[2] ? n * c : (int64_t)m.at.small;
         const int32_t count = l->count;
+        const float *mine = from + i - begin;
         float sum = 0;
-#pragma unroll 32
-        for (int32_t k = 0; k < count; k++)
-            sum += (float)slope[k] * from[k * step + i - begin];
+        for (int32_t k = 0; k < count; k += SUM_AT_ONCE) { /* loads that need not wait for each other */
+            float weight[SUM_AT_ONCE], x[SUM_AT_ONCE];
+#pragma unroll
+            for (int j = 0; j < SUM_AT_ONCE; j++) {
+                weight[j] = k + j < count ? (float)slope[k + j] : 0;
+                x[j] = k + j < count ? mine[(k + j) * step] : 0;
+            }
+#pragma unroll
+            for (int j = 0; j < SUM_AT_ONCE; j++)
+                sum += weight[j] * x[j];
+        }
         l->sums[i] = sum;
     }
 }
@@ -245,8 +256,7 @@ __global__ static void product_kernel(const __grid_constant__ once_model m, floa
                 out[(int64_t)(k0 + r) * q + j0 + c] = sum[r][c];
 }
 
-__global__ static void splits_kernel(const __grid_constant__ once_model m, int32_t splits,
-                                     const float *partial)
+__global__ static void splits_kernel(const __grid_constant__ once_model m, const float *partial)
 {
     SKED_CHAIN();
     const once_lesson *l = &m.lesson[blockIdx.y];
@@ -254,15 +264,18 @@ __global__ static void splits_kernel(const __grid_constant__ once_model m, int32
     float *out = l->sums + (int64_t)l->n * (m.shape.width + 2 * m.shape.context) + m.at.small;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count;
          i += (int64_t)gridDim.x * blockDim.x) {
-        float sum = 0;
-#pragma unroll 32
-        for (int32_t k = 0; k < splits; k++)
-            sum += partial[((int64_t)blockIdx.y * splits + k) * count + i];
+        float x[ONCE_SPLITS], sum = 0;
+#pragma unroll
+        for (int k = 0; k < ONCE_SPLITS; k++)
+            x[k] = partial[((int64_t)blockIdx.y * ONCE_SPLITS + k) * count + i];
+#pragma unroll
+        for (int k = 0; k < ONCE_SPLITS; k++)
+            sum += x[k];
         out[i] = sum;
     }
 }
 
-void once_sum_launch(const once_model *m, int32_t splits, float *partial, cudaStream_t stream)
+void once_sum_launch(const once_model *m, float *partial, cudaStream_t stream)
 {
     const sked_i_once_shape *s = &m->shape;
     const unsigned across = blocks_of(s->width, TILE), device = blocks_of(s->context, TILE) * across;
@@ -271,10 +284,10 @@ void once_sum_launch(const once_model *m, int32_t splits, float *partial, cudaSt
         tiles += blocks_of(2 * s->context + SKED_I_ONCE_BACK, TILE) * across + device;
     SKED_LAUNCH_CHAINED(sum_kernel, dim3(m->lessons > 4 ? 64 : 256, (unsigned)m->lessons), 128, 0, stream,
                         *m);
-    SKED_LAUNCH_CHAINED(product_kernel, dim3(tiles, (unsigned)splits, (unsigned)m->lessons), TILE_THREADS, 0,
+    SKED_LAUNCH_CHAINED(product_kernel, dim3(tiles, ONCE_SPLITS, (unsigned)m->lessons), TILE_THREADS, 0,
                         stream, *m, partial);
     SKED_LAUNCH_CHAINED(splits_kernel, dim3(m->lessons > 4 ? 64 : 128, (unsigned)m->lessons), 128, 0, stream,
-                        *m, splits, (const float *)partial);
+                        *m, (const float *)partial);
 }
 
 /* ------------------------------------------------------------------ norms, mean, Adam */

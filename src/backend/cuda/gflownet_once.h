@@ -300,8 +300,12 @@ sked_status once_walk_setup(int32_t shared, sked_error *err);
 /* loss: [lessons, ONCE_LOSSES]; fills m->slope. */
 enum { ONCE_LOSS, ONCE_CENTRE, ONCE_SPEEDUP, ONCE_PULL, ONCE_LOSSES };
 void once_loss_launch(const once_model *m, double *loss, cudaStream_t stream);
-/* Rows and weights summed over the trajectories; partial: [lessons, splits, at.total - at.small] */
-void once_sum_launch(const once_model *m, int32_t splits, float *partial, cudaStream_t stream);
+/*
+ * Rows and weights summed over the trajectories; partial: [lessons, ONCE_SPLITS, at.total - at.small]. So
+ * many blocks share the trajectories of a problem, however many problems there are.
+ */
+enum { ONCE_SPLITS = 32 };
+void once_sum_launch(const once_model *m, float *partial, cudaStream_t stream);
 /* Norms of the lessons' gradients; partial: [lessons, ONCE_NORM_BLOCKS] */
 void once_norm_launch(const once_model *m, const once_encoder *e, double *partial, double *norm,
                       cudaStream_t stream);

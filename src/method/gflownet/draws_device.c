@@ -11,9 +11,19 @@
 
 /* Ops of the draws made at once: the device wants many side by side. */
 enum { device_ops_at_once = 1 << 25, stepwise_ops_at_once = 1 << 19 };
-/* Ops of all draws from which on such a device is quicker, with the time until it is ready: from the speeds
- * of both for encode-once; estimated for stepwise, which encodes every op again at every step. */
-enum { worth_ops = 500000, worth_stepwise = 50000 };
+/* Ops of all draws from which on such a device is quicker for stepwise, with the time until it is ready. */
+enum { worth_stepwise = 50000 };
+/* Seconds until a GPU is ready. Once it is, it draws sooner than the CPU, be it ten draws of 20 ops. */
+static const double ready = 0.25;
+
+/*
+ * Encode-once: does the CPU take longer than a GPU takes to be ready? Measured (docs/performance.md): the
+ * encoder does not share its work out, the draws do.
+ */
+static bool worth_once(double ops, double draws, int threads)
+{
+    return 0.35e-6 * ops * ops + 4.5e-6 * ops * draws / fmin(threads, 10) > ready;
+}
 
 static sked_status open_stepwise(sked_i_drawing *d, sked_error *err)
 {
@@ -31,11 +41,12 @@ sked_status sked_i_drawing_open(sked_i_drawing *d, sked_error *err)
     sked_status st = SKED_OK;
     const sked_i_layout *layout = &d->model->layout;
     const bool once = layout->sizes.policy == SKED_I_POLICY_ENCODE_ONCE;
-    const int64_t ops = (int64_t)(d->opt->greedy ? 1 : d->opt->count) * d->problem->graph->n_ops;
+    const int32_t ops = d->problem->graph->n_ops, draws = d->opt->greedy ? 1 : d->opt->count;
+    const bool worth =
+        once ? worth_once(ops, draws, d->opt->threads) : (int64_t)ops * draws >= worth_stepwise;
     const sked_i_backend *backend;
     sked_i_once_shape shape;
-    SKED_TRY(
-        sked_i_backend_choose(d->opt->backend, ops >= (once ? worth_ops : worth_stepwise), &backend, err));
+    SKED_TRY(sked_i_backend_choose(d->opt->backend, worth, &backend, err));
     if (backend == &sked_i_backend_cpu)
         return SKED_OK;
     d->stepwise = once ? NULL : backend->stepwise;
@@ -64,7 +75,7 @@ void sked_i_drawing_close(sked_i_drawing *d)
 /* Draws of one temperature, a part of those that are made at once. */
 typedef struct device_part {
     sked_i_once_problem problem;
-    int32_t count;
+    int32_t count, crowd; /* crowd: of all ranks and temperatures of the machine */
     bool greedy;
 } device_part;
 
@@ -103,6 +114,7 @@ static sked_i_once_walks walks_of(const sked_i_drawing *d, const device_part *p,
                                .greedy = p->greedy,
                                .seed = d->opt->seed,
                                .first = drawn,
+                               .crowd = p->crowd,
                                .op = a->steps + first * n,
                                .device = a->steps + (total + first) * n,
                                .log_forward = a->number + first,
@@ -201,6 +213,7 @@ static int plan_draws(sked_i_drawing *d, const sked_i_instance *x, int32_t first
 {
     sked_i_rung rungs[sked_i_most_rungs];
     const int parts = sked_i_drawing_rungs(d, x, first, end, rungs);
+    const int32_t crowd = end - first;
     int count = 0;
     for (int k = 0; k < parts; k++) {
         d->first_part = first == 0 ? rungs[k].until : d->first_part; /* with few draws some parts have none */
@@ -209,7 +222,7 @@ static int plan_draws(sked_i_drawing *d, const sked_i_instance *x, int32_t first
         first = rungs[k].until;
         if (from >= until)
             continue;
-        out[count] = (device_part){.count = until - from, .greedy = rungs[k].greedy};
+        out[count] = (device_part){.count = until - from, .crowd = crowd, .greedy = rungs[k].greedy};
         sked_i_once_problem_of(x, rungs[k].temperature, &out[count++].problem);
     }
     return count;
