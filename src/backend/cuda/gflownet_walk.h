@@ -43,10 +43,8 @@ __device__ static inline float positive(float x)
 }
 
 /*
- * Loops over what threads, warps or the lanes of a warp share out. They are short, and the code of a step
- * has to fit the instruction cache, where it is read fifty times and more: so they stay loops, and the phases
- * of a step are functions. Unrolled and inlined the step had 400 KB, and most of its time went into fetching
- * them.
+ * Loops over what threads, warps or the lanes of a warp share out. Most have one turn: unrolled, the code of
+ * a step would be twice as long, and no faster.
  */
 #define EACH(i, begin, end, by) _Pragma("unroll 1") for (int32_t i = (begin); i < (end); i += (by))
 #define EACH_THREAD(i, end)     EACH(i, (int32_t)threadIdx.x, end, (int32_t)blockDim.x)
@@ -79,16 +77,17 @@ __device__ static double warp_sum(double x)
         x += __shfl_xor_sync(FULL, x, by);
     return x;
 }
-__device__ static double warp_max(double x)
+/* The least of one number and the most of two others over the lanes, at once: none waits for another. */
+__device__ static void warp_extremes(double *least, double *most, double *also)
 {
-#pragma unroll 1
-    for (int by = WARP / 2; by > 0; by /= 2)
-        x = later(x, __shfl_xor_sync(FULL, x, by));
-    return x;
-}
-__device__ static double warp_min(double x)
-{
-    return -warp_max(-x);
+#pragma unroll
+    for (int by = WARP / 2; by > 0; by /= 2) {
+        const double a = __shfl_xor_sync(FULL, *least, by), c = __shfl_xor_sync(FULL, *most, by),
+                     d = __shfl_xor_sync(FULL, *also, by);
+        *least = a < *least ? a : *least;
+        *most = later(*most, c);
+        *also = later(*also, d);
+    }
 }
 __device__ static float warp_sum_float(float x)
 {

@@ -63,8 +63,8 @@ __device__ static void list_columns(const walk &w, bool all)
         least = at < least ? at : least;
         most = later(most, at);
     }
-    least = warp_min(least);
-    most = warp_max(most);
+    double unused = 0;
+    warp_extremes(&least, &most, &unused);
     if (lane == 0) {
         w.head->n_columns = count;
         w.head->least_free = least;
@@ -87,7 +87,8 @@ __device__ static ready_sums measure(const walk &w, int32_t begin, int32_t step)
         s.top = later(s.top, tail);
         s.critical = later(s.critical, later(data, free_at) + tail);
     }
-    return {warp_min(s.first), warp_max(s.top), warp_max(s.critical)};
+    warp_extremes(&s.first, &s.top, &s.critical);
+    return s;
 }
 __device__ static void note_ready(const walk &w, const ready_sums &s)
 {

@@ -17,12 +17,13 @@ enum { worth_stepwise = 50000 };
 static const double ready = 0.25;
 
 /*
- * Encode-once: does the CPU take longer than a GPU takes to be ready? Measured (docs/performance.md): the
- * encoder does not share its work out, the draws do.
+ * Encode-once: do four threads take longer than a GPU takes to be ready? Measured (docs/performance.md): the
+ * encoder does not share its work out, the draws do. The answer is the same for any number of threads, and so
+ * are the draws.
  */
-static bool worth_once(double ops, double draws, int threads)
+static bool worth_once(double ops, double draws)
 {
-    return 0.35e-6 * ops * ops + 4.5e-6 * ops * draws / fmin(threads, 10) > ready;
+    return 0.35e-6 * ops * ops + 1.1e-6 * ops * draws > ready;
 }
 
 static sked_status open_stepwise(sked_i_drawing *d, sked_error *err)
@@ -42,8 +43,7 @@ sked_status sked_i_drawing_open(sked_i_drawing *d, sked_error *err)
     const sked_i_layout *layout = &d->model->layout;
     const bool once = layout->sizes.policy == SKED_I_POLICY_ENCODE_ONCE;
     const int32_t ops = d->problem->graph->n_ops, draws = d->opt->greedy ? 1 : d->opt->count;
-    const bool worth =
-        once ? worth_once(ops, draws, d->opt->threads) : (int64_t)ops * draws >= worth_stepwise;
+    const bool worth = once ? worth_once(ops, draws) : (int64_t)ops * draws >= worth_stepwise;
     const sked_i_backend *backend;
     sked_i_once_shape shape;
     SKED_TRY(sked_i_backend_choose(d->opt->backend, worth, &backend, err));
