@@ -260,8 +260,7 @@ static void test_bounded_choices(void **state)
     test_model t = make_model(&shapes[0], 5);
     for (int kind = 0; kind < 4; kind++) {
         test_case c = make_case(&r, 75 + 5 * kind, 2, 17 + kind, kind);
-        check_draws(&c, &t, kind == 3 ? 30 : 3,
-                    false); /* with many, some of their state is in global memory */
+        check_draws(&c, &t, 3, false);
         clear_case(&c);
     }
     clear_model(&t);
