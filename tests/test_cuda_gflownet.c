@@ -758,6 +758,8 @@ static void check_training(const char *const *kind)
     const int64_t total = cpu->layout.total;
     for (int64_t i = 0; i < total; i++)
         assert_near(through->parameter[i], cpu->parameter[i], 1e-4, "parameter");
+    for (int i = 0; cpu->log_z != NULL && i < SKED_I_LOG_Z_TOTAL; i++)
+        assert_near(through->log_z->parameter[i], cpu->log_z->parameter[i], 1e-4, "parameter of log Z");
     assert_memory_equal(rest->parameter, through->parameter, (size_t)total * sizeof(float));
     assert_memory_equal(rest->moment2, through->moment2, (size_t)total * sizeof(float));
     assert_memory_not_equal(half->parameter, rest->parameter, (size_t)total * sizeof(float));

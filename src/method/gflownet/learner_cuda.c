@@ -153,8 +153,11 @@ static sked_status finish(sked_i_sampler_learner *generic, sked_i_mark *marks, s
     device_learner *c = (device_learner *)generic;
     const sked_status st = c->backend->finish(c->device, err);
     for (int k = 0; k < c->count && st == SKED_OK; k++)
-        marks[k] =
-            (sked_i_mark){.loss = c->walks[k].loss, .log_z = c->walks[k].log_z, .norm = c->walks[k].norm};
+        marks[k] = (sked_i_mark){.loss = c->walks[k].loss,
+                                 .log_z = c->walks[k].log_z,
+                                 .norm = c->walks[k].norm,
+                                 .speedup = c->walks[k].speedup,
+                                 .pull = c->walks[k].pull};
     return st;
 }
 
