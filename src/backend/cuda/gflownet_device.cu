@@ -507,6 +507,7 @@ static sked_status open_call(sked_i_once_device *d, size_t need, const char *wha
     once_pack pack = {};
     if (need > d->work.size) {
         SKED_TRY(check_memory(d, need, what, err));
+        CUDA_TRY(cudaStreamSynchronize(d->stream)); /* the last update may still read there */
         sked_i_cuda_arena_close(&d->work);
         d->work.used = need;
         SKED_TRY(sked_i_cuda_arena_open(&d->work, what, err));
