@@ -316,7 +316,7 @@ static void descend(const sked_i_gaus_descent_backend *backend, const sample *x,
                     int flight, path *p)
 {
     static const double none[SKED_I_GAUS_FAMILIES] = {0};
-    const sked_i_gaus_bounds bounds = {x->lo, x->hi, fixed};
+    const sked_i_gaus_bounds bounds = {x->lo, x->hi, fixed, NULL};
     sked_i_gaus_descent *d = NULL;
     sked_i_gaus_step steps[STEPS];
     int under_way = 0;

@@ -1,7 +1,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "base/child.h"
 
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED
 #include <dirent.h>
 #endif
 #include <errno.h>
@@ -40,10 +41,10 @@ static void follow_parent(pid_t parent)
         _exit(1);
 }
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef SANITIZED
 /*
- * AddressSanitizer's allocator does not survive a fork while another thread holds one of its locks: the child
- * waits for ever. (The C library's own allocator does.) So its builds fork from a single thread only.
+ * The allocators of the sanitizers do not survive a fork while another thread holds one of their locks: the
+ * child waits for ever. (The C library's own allocator does.) So their builds fork from a single thread only.
  */
 static bool can_fork(void)
 {
