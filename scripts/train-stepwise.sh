@@ -4,18 +4,13 @@
 #     scripts/train-stepwise.sh                one piece of up to MINUTES (default 8.5); repeat until STEPS
 #     scripts/train-stepwise.sh finish         the weights alone, into models/stepwise.safetensors
 #
-# SKED, BACKEND, WORK, THREADS as in train-model.sh. The result depends on STEPS, RATE, the seed and the device, not on
+# WORK, SKED, BACKEND, THREADS as in train-model.sh. The result depends on STEPS, RATE, the seed and the device, not on
 # threads or on where the pieces end.
 set -eu
 cd "$(dirname "$0")/.."
-SKED=${SKED:-build/cuda/sked}
-BACKEND=${BACKEND:-cuda}
 WORK=${WORK:-build/training-stepwise}
-THREADS=${THREADS:-15}
-MINUTES=${MINUTES:-8.5}
 STEPS=${STEPS:-20000}
-RATE=${RATE:-0.001}
-MODEL=$WORK/model.safetensors
+OUT=models/stepwise.safetensors
 
 sizes=10-60
 graphs=
@@ -27,16 +22,6 @@ for family in fork-join tree cholesky lu fft; do
 done
 graphs=${graphs}fork-join:$sizes,tree:$sizes
 
-mkdir -p "$WORK"
-set -- "${1:-train}" --graphs "$graphs" --devices 8 --seed 0 --threads "$THREADS" --backend "$BACKEND" --steps "$STEPS" \
-    --set policy=stepwise --set least-devices=2 --set transfers=0 --set unequal=0 --set graphs=16 --set batch=48 \
-    --set rate="$RATE" --set anneal="$STEPS" --set gentlest=5 --set sharpest=800 --set validate=0
-if [ "$1" = finish ]; then
-    shift
-    exec "$SKED" train "$@" --minutes 0 --resume "$MODEL" --weights-only -o models/stepwise.safetensors
-fi
-shift
-if [ -f "$MODEL" ]; then
-    set -- "$@" --resume "$MODEL"
-fi
-exec "$SKED" train "$@" --minutes "$MINUTES" -o "$MODEL" -o "$WORK/log.jsonl"
+settings="--devices 8 --set policy=stepwise --set least-devices=2 --set transfers=0 --set unequal=0 --set graphs=16"
+settings="$settings --set batch=48 --set rate=${RATE:-0.001} --set gentlest=5 --set sharpest=800"
+. scripts/train-pieces.sh
