@@ -115,6 +115,7 @@ def commands():
     schedule = ["schedule", GRAPH, "--devices", 2, "--method", "list", "--quiet"]
     train = ["train", "--graphs", "layered:6", "--devices", 2, "--quiet", "--set", "validate=1", *TINY]
     plan = subprocess.run([SKED, *map(str, schedule), "-o", "-"], capture_output=True, check=True).stdout
+    small = subprocess.run([SKED, "generate", "layered", "--nodes", "6", "-o", "-"], capture_output=True, check=True).stdout
     fix = json.dumps({"format": "sked-fix-1", "ops": [{"name": json.loads(plan)["ops"][0]["name"], "device": 1}]}).encode()
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([SKED, *map(str, train), "--steps", "1", "-o", "m.safetensors"], cwd=folder, check=True, capture_output=True)
@@ -133,12 +134,13 @@ def commands():
                 [("m.safetensors", model)]),
         Command("robust", ["robust", GRAPH, "--devices", 2, "--one-shot", "--method", "list", "--candidates", 3, "--target", "noisy", "--quiet", "-o",
                            "r.json", "-o", "r.html", "-o", "r.scatter.svg"], ["r.json", "r.html", "r.scatter.svg"]),
-        Command("loop", ["robust", GRAPH, "--devices", 2, "--measurements", 1, "--iterations", 1, "--time-limit", 100, "--target", "linear",
-                         "--quiet", "-o", "l.json", "-o", "l.machine.json", "-o", "l.curve.svg"], ["l.json", "l.machine.json", "l.curve.svg"]),
+        Command("loop", ["robust", "small.json", "--devices", 2, "--measurements", 1, "--iterations", 1, "--time-limit", 100, "--target", "linear",
+                         "--quiet", "-o", "l.json", "-o", "l.machine.json", "-o", "l.curve.svg"], ["l.json", "l.machine.json", "l.curve.svg"],
+                [("small.json", small)]),
         Command("sweep", ["schedule", *FIR, "--method", "list", "--objective", "resource", "--sweep", "horizon=20:24:2", "--quiet", "-o",
                           "w.json", "-o", "w.svg", "-o", "w.html"], ["w.json", "w.svg", "w.html"]),
-        Command("record", ["schedule", GRAPH, "--devices", 3, "--latency", 1, "--method", "gaus", "--iterations", 1, "--set", "steps=9",
-                           "--set", "starts=1", "--quiet", "--record", "d.jsonl"], ["d.jsonl"]),
+        Command("record", ["schedule", "small.json", "--devices", 3, "--latency", 1, "--method", "gaus", "--iterations", 1, "--set", "steps=9",
+                           "--set", "starts=1", "--quiet", "--record", "d.jsonl"], ["d.jsonl"], [("small.json", small)]),
         Command("curve", ["schedule", GRAPH, "--devices", 2, "--method", "list", "--quiet", "--curve", "k.jsonl"], ["k.jsonl"]),
         Command("check", ["check", GRAPH, "old.json"], [], [("old.json", plan)]),
         Command("info", ["info", GRAPH], []),

@@ -66,7 +66,7 @@ enum { SANITIZED = 0 };
 #define RESULTS_ONLY() (void)0
 #endif
 
-/* SKED_SKIP=PATTERN in the environment leaves tests out by name (* and ?): see tests/CMakeLists.txt.
+/* SKED_SKIP=PATTERN in the environment leaves tests out by name (* and ?): see scripts/valgrind.sh.
  * SKED_ONLY=PATTERN runs no others. */
 __attribute__((constructor)) static void choose_by_name(void)
 {

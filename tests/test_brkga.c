@@ -159,6 +159,7 @@ static void time_limit_is_kept(void **state)
 static void candidates_differ(void **state)
 {
     (void)state;
+    ONE_THREAD();
     sked_graph *g = generate("layered", 50, 3);
     const char *const method[] = {"brkga", "brkga", "search"};
     for (int k = 0; k < 3; k++) {
@@ -186,6 +187,7 @@ static void candidates_differ(void **state)
 static void starts_are_used(void **state)
 {
     (void)state;
+    ONE_THREAD();
     sked_graph *g = generate("layered", 80, 4);
     for (int k = 0; k < 4; k++) {
         const sked_problem p = on_devices(g, 4, k % 2 ? 0.3 : INFINITY);

@@ -131,6 +131,7 @@ static void family(fixture *f, int which, const char *what)
 static void test_gradients(void **state)
 {
     (void)state;
+    ONE_THREAD();
     for (int period = 0; period <= PERIOD; period += PERIOD) {
         fixture f;
         open_fixture(&f, period, 1);
@@ -179,6 +180,7 @@ static void switch_all_on(fixture *f)
 static void test_whole_gradient(void **state)
 {
     (void)state;
+    ONE_THREAD();
     for (int period = 0; period <= PERIOD; period += PERIOD)
         for (int exact = 0; exact < 2; exact++) {
             fixture f;
@@ -249,6 +251,7 @@ static void test_expectations(void **state)
     enum { samples = 100000 };
     static sample_sums sums;
     (void)state;
+    ONE_THREAD();
     for (int period = 0; period <= PERIOD; period += PERIOD) {
         fixture f;
         sked_i_gaus_value value;
@@ -290,6 +293,7 @@ static void test_dependency_by_enumeration(void **state)
     sked_i_gaus_value value;
     double broken = 0;
     (void)state;
+    ONE_THREAD();
     open_fixture(&f, 0, 1);
     f.terms.exact_dependency = true;
     f.terms.multiplier[SKED_I_GAUS_DEPENDENCY] = 1;
@@ -357,6 +361,7 @@ static void test_lost_numbers(void **state)
     fixture f;
     sked_i_gaus_value value;
     (void)state;
+    ONE_THREAD();
     open_fixture(&f, 0, 1);
     f.mu[4] = NAN;
     FAILS(SKED_ERR_BUG, "op 4: mu nan",
@@ -444,6 +449,7 @@ static void test_moves(void **state)
                                      RANDOM_LOOPS | RANDOM_LAGS, RANDOM_LOOPS | RANDOM_RESOURCES};
     int moves = 0;
     (void)state;
+    ONE_THREAD();
     for (uint64_t seed = 0; seed < 60; seed++) {
         random_problem r;
         sked_i_gaus_model *m = NULL;
@@ -500,6 +506,7 @@ static void test_legaliser(void **state)
                                      RANDOM_LOOPS | RANDOM_LAGS, RANDOM_LOOPS | RANDOM_RESOURCES};
     int legal = 0;
     (void)state;
+    ONE_THREAD();
     for (uint64_t seed = 0; seed < 60; seed++) {
         random_problem r;
         sked_i_gaus_model *m = NULL;
@@ -549,6 +556,7 @@ static double descend_means_twice(const sked_i_gaus_model *m, double *mu)
 static void test_means(void **state)
 {
     (void)state;
+    ONE_THREAD();
     for (uint64_t seed = 0; seed < 40; seed++) {
         random_problem r;
         sked_i_gaus_model *m = NULL;
@@ -579,6 +587,7 @@ static void test_means_of_circuit(void **state)
     sked_graph_info info = {.size = sizeof info};
     sked_i_gaus_model *m = NULL;
     (void)state;
+    ONE_THREAD();
     OK(sked_graph_generate("circuit", &o, &g, err));
     OK(sked_graph_describe(g, &info, err));
     sked_problem_init(&p, g);
@@ -608,6 +617,7 @@ static void test_hurried_loop(void **state)
     sked_graph *g = NULL;
     sked_problem p;
     (void)state;
+    ONE_THREAD();
     OK(sked_graph_generate("loop", &o, &g, err));
     sked_problem_init(&p, g);
     p.objective = SKED_OBJECTIVE_MEMORY;
@@ -632,6 +642,7 @@ static void test_starved(void **state)
     sked_problem p;
     double value[2];
     (void)state;
+    ONE_THREAD();
     OK(sked_graph_generate("circuit", &o, &g, err));
     sked_problem_init(&p, g);
     p.objective = SKED_OBJECTIVE_MEMORY;
@@ -687,6 +698,7 @@ static void test_watched_descent(void **state)
     sked_i_gaus_incumbent best;
     int64_t evaluations = 0;
     (void)state;
+    ONE_THREAD();
     open_fixture(&f, 0, 1);
     OK(sked_i_gaus_legaliser_create(f.m, &l, err));
     OK(sked_i_gaus_incumbent_create(f.m->n, false, &best, err));
@@ -740,6 +752,7 @@ static void test_published_lagrangian(void **state)
     const double expected[][4] = {{5, 3, 1, 1 + 0.5 * SKED_I_GAUS_PENALTY_MOST},
                                   {3, 2, 2, SKED_I_GAUS_PENALTY_MOST}};
     (void)state;
+    ONE_THREAD();
     sked_i_gaus_raise_multipliers(&value, &raise, before, multiplier, penalty);
     assert_memory_equal(multiplier, expected[0], sizeof multiplier);
     assert_memory_equal(penalty, expected[1], sizeof penalty);
@@ -828,6 +841,7 @@ static void test_against_exhaustive_search(void **state)
                                      RANDOM_FIX_START};
     int met = 0, all = 0;
     (void)state;
+    ONE_THREAD();
     for (uint64_t seed = 0; seed < 100; seed++) {
         random_problem r;
         sked_result result = {.size = sizeof result};
@@ -865,6 +879,7 @@ static void test_warm_start(void **state)
     static const char *const settings[] = {"starts=0"};
     int helped = 0;
     (void)state;
+    ONE_THREAD();
     for (uint64_t seed = 0; seed < 20; seed++) {
         random_problem r;
         sked_result best = {.size = sizeof best}, cold = {.size = sizeof cold}, warm = {.size = sizeof warm};
@@ -893,6 +908,7 @@ static void test_pipelined(void **state)
 {
     int met = 0, all = 0;
     (void)state;
+    ONE_THREAD();
     for (uint64_t seed = 0; seed < 40; seed++) {
         random_problem r;
         sked_result result = {.size = sizeof result};
@@ -922,6 +938,7 @@ static void test_pipelined(void **state)
 static void test_interval_search(void **state)
 {
     (void)state;
+    ONE_THREAD();
     sked_graph *g = NULL;
     sked_problem p;
     sked_result r = {.size = sizeof r};
@@ -1074,6 +1091,7 @@ static void test_refusals(void **state)
     sked_problem p;
     sked_result r = {.size = sizeof r};
     (void)state;
+    ONE_THREAD();
     sked_graph *g = chain(5, 1, 0);
     sked_problem_init(&p, g);
     p.objective = SKED_OBJECTIVE_MEMORY;
@@ -1109,6 +1127,7 @@ static void test_strange_graphs(void **state)
     static const sked_objective objectives[] = {SKED_OBJECTIVE_MEMORY, SKED_OBJECTIVE_COST,
                                                 SKED_OBJECTIVE_RESOURCE, SKED_OBJECTIVE_MAKESPAN};
     (void)state;
+    ONE_THREAD();
     for (int ops = 0; ops <= 3; ops++)
         for (int duration = 0; duration <= 1; duration++)
             for (int demand = 0; demand <= 1; demand++)
@@ -1133,6 +1152,7 @@ static void test_disconnected(void **state)
     sked_problem p;
     sked_result r = {.size = sizeof r};
     (void)state;
+    ONE_THREAD();
     OK(sked_builder_create(&b, err));
     for (int i = 0; i < 40; i++)
         OK(sked_builder_add_op(b, NULL, NULL, 1, NULL, err));
@@ -1174,6 +1194,7 @@ static void test_shared_data(void **state)
 {
     double bound;
     (void)state;
+    ONE_THREAD();
     NEED_SHARED_DATA();
     const double load = shared_value("rw/rand_graph_1000_1.gml", SKED_OBJECTIVE_COST, 10, 0.01, 2, &bound);
     assert_true(load <= bound * 1.006);

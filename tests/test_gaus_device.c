@@ -205,6 +205,7 @@ static void test_load_is_whole(void **state)
     fixture f;
     double sum = 0, work = 0;
     (void)state;
+    ONE_THREAD();
     open_fixture(&f, 1);
     for (int i = 0; i < OPS; i++) {
         f.mu[i] = 4;
@@ -223,6 +224,7 @@ static void test_lost_numbers(void **state)
     fixture f;
     sked_i_gaus_value value;
     (void)state;
+    ONE_THREAD();
     open_fixture(&f, 1);
     f.mu[2] = NAN;
     FAILS(SKED_ERR_BUG, "lost its numbers at op 2",
@@ -271,6 +273,7 @@ static void test_never_worse(void **state)
 {
     int better = 0;
     (void)state;
+    ONE_THREAD();
     for (uint64_t seed = 0; seed < 6; seed++) {
         sked_graph *g = NULL;
         sked_problem p;
@@ -296,6 +299,7 @@ static void test_gradient_alone(void **state)
     sked_result r = {.size = sizeof r};
     sked_run_options opt;
     (void)state;
+    ONE_THREAD();
     make_layered(&g, 5);
     sked_problem_init(&p, g);
     p.devices = 3;
@@ -318,6 +322,7 @@ static void test_dear_transfers(void **state)
     sked_graph_info info = {.size = sizeof info};
     sked_problem p;
     (void)state;
+    ONE_THREAD();
     make_layered(&g, 4);
     OK(sked_graph_describe(g, &info, err));
     sked_problem_init(&p, g);
@@ -368,6 +373,7 @@ static void test_engine(void **state)
     sked_i_gaus_incumbent quick, best;
     sked_i_rng rng;
     (void)state;
+    ONE_THREAD();
     make_layered(&g, 2);
     sked_problem_init(&p, g);
     p.devices = 3;
@@ -461,6 +467,7 @@ static void test_other_objectives(void **state)
     sked_problem p;
     sked_result r = {.size = sizeof r};
     (void)state;
+    ONE_THREAD();
     make_layered(&g, 1);
     sked_problem_init(&p, g);
     p.devices = 2;

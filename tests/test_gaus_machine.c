@@ -245,6 +245,7 @@ static void test_one_kind(void **state)
     double whole[EDGES], away[EDGES], plain[OPS * DEVICES];
     fixture f, g;
     (void)state;
+    ONE_THREAD();
     open_fixture(&f, 1);
     for (int i = 0; i < OPS; i++)
         for (int64_t e = succ_ptr[i]; e < succ_ptr[i + 1]; e++) {
@@ -311,6 +312,7 @@ static void check_edge(const sked_problem *p, const sked_i_gaus_device_grid *g, 
 static void test_grid(void **state)
 {
     (void)state;
+    ONE_THREAD();
     for (uint64_t seed = 0; seed < 20; seed++) {
         random_problem r;
         sked_i_gaus_device_model *m = NULL;
@@ -368,6 +370,7 @@ static void test_against_brute_force(void **state)
                                      RANDOM_RESOURCES};
     int met = 0;
     (void)state;
+    ONE_THREAD();
     for (uint64_t seed = 0; seed < 60; seed++) {
         random_problem r;
         random_problem_make(seed, RANDOM_UNEQUAL | kinds[seed % 5], 2, 6, &r);
@@ -388,6 +391,7 @@ static void test_all_features(void **state)
                                     RANDOM_RESOURCES, RANDOM_HORIZON,    RANDOM_ZERO};
     int found = 0;
     (void)state;
+    ONE_THREAD();
     for (uint64_t seed = 0; seed < 96; seed++) {
         random_problem r;
         sked_result result = {.size = sizeof result};
@@ -428,6 +432,7 @@ static void test_better_than_its_start(void **state)
 {
     int better = 0;
     (void)state;
+    ONE_THREAD();
     for (uint64_t seed = 0; seed < 5; seed++) {
         sked_graph *g = NULL;
         sked_machine *m = NULL;
@@ -452,6 +457,7 @@ static void test_gradient_alone(void **state)
     sked_result r = {.size = sizeof r};
     sked_run_options opt;
     (void)state;
+    ONE_THREAD();
     make_case(5, &g, &m, &p);
     sked_run_options_init(&opt);
     opt.time_limit = 60;
@@ -496,6 +502,7 @@ static void test_many_kinds(void **state)
     sked_problem p;
     sked_i_gaus_device_model *model = NULL;
     (void)state;
+    ONE_THREAD();
     OK(sked_graph_generate("layered", &opt, &g, err));
     OK(sked_machine_builder_create("", &b, err));
     for (int d = 0; d < devices; d++) {

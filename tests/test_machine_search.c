@@ -39,6 +39,7 @@ static double value_of(const char *method, const sked_problem *p, int64_t iterat
 static void tiny_optima_are_found(void **state)
 {
     (void)state;
+    ONE_THREAD();
     const unsigned kinds[] = {0,           RANDOM_REAL,      RANDOM_LAGS,
                               RANDOM_ZERO, RANDOM_RESOURCES, RANDOM_ZERO | RANDOM_LAGS | RANDOM_REAL};
     for (uint64_t seed = 0; seed < 90; seed++) {
@@ -93,6 +94,7 @@ static void add_edge(sked_builder *b, int from, int to, double bytes)
 static void classic_example(void **state)
 {
     (void)state;
+    ONE_THREAD();
     made m;
     heft_example(&m.graph, &m.machine, &m.problem);
     assert_true(value_of("heft", &m.problem, 1) == 80);
@@ -117,6 +119,7 @@ static void classic_example(void **state)
 static void whole_chains_move(void **state)
 {
     (void)state;
+    ONE_THREAD();
     made m;
     sked_builder *b = NULL;
     OK(sked_builder_create(&b, err));
@@ -137,6 +140,7 @@ static void whole_chains_move(void **state)
 static void no_link_no_transfer(void **state)
 {
     (void)state;
+    ONE_THREAD();
     made m;
     sked_builder *b = NULL;
     sked_result r;
@@ -163,6 +167,7 @@ static void no_link_no_transfer(void **state)
 static void fixed_devices_stay(void **state)
 {
     (void)state;
+    ONE_THREAD();
     for (uint64_t seed = 0; seed < 40; seed++) {
         random_problem r;
         sked_result out;
@@ -185,6 +190,7 @@ static void fixed_devices_stay(void **state)
 static void never_worse_than_the_start(void **state)
 {
     (void)state;
+    ONE_THREAD();
     for (uint64_t seed = 0; seed < 30; seed++) {
         const unsigned more = seed % 3 == 0 ? RANDOM_RESOURCES : seed % 3 == 1 ? RANDOM_ZERO : RANDOM_REAL;
         random_problem r;
@@ -204,6 +210,7 @@ static void never_worse_than_the_start(void **state)
 static void auto_is_no_worse_than_its_members(void **state)
 {
     (void)state;
+    ONE_THREAD();
     static const char *const members[] = {"list", "heft", "search"};
     for (uint64_t seed = 0; seed < 10; seed++) {
         random_problem r;
@@ -256,6 +263,7 @@ static void check_times(const sked_i_sequence *a, sked_i_sequence *b)
 static void moves_are_timed_exactly(void **state)
 {
     (void)state;
+    ONE_THREAD();
     for (uint64_t seed = 0; seed < 60; seed++) {
         const unsigned more = (seed % 2 ? RANDOM_REAL : 0) | (seed % 3 ? 0 : RANDOM_LAGS);
         random_problem r;

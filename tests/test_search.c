@@ -358,6 +358,7 @@ static void test_deterministic(void **state)
 static void test_time_limit(void **state)
 {
     (void)state;
+    ONE_THREAD();
     for (int k = 0; k < 2; k++) {
         random_problem r;
         sked_result got = {.size = sizeof got};
@@ -378,6 +379,7 @@ static void test_time_limit(void **state)
 static void test_warm_start(void **state)
 {
     (void)state;
+    ONE_THREAD();
     static const unsigned kinds[] = {RANDOM_RESOURCES, RANDOM_DEVICES | RANDOM_REAL, RANDOM_TRANSFERS};
     for (int k = 0; k < 3; k++)
         for (int seed = 0; seed < 20; seed++) {
@@ -400,6 +402,7 @@ static void test_warm_start(void **state)
 static void test_candidates(void **state)
 {
     (void)state;
+    ONE_THREAD();
     static const unsigned kinds[] = {RANDOM_RESOURCES, RANDOM_TRANSFERS};
     for (int k = 0; k < 2; k++) {
         random_problem r;
@@ -422,6 +425,7 @@ static void test_candidates(void **state)
 static void test_horizon(void **state)
 {
     (void)state;
+    ONE_THREAD();
     sked_builder *b = NULL;
     sked_graph *g = NULL;
     OK(sked_builder_create(&b, err));
@@ -546,6 +550,7 @@ static outcome run_turns(const sked_problem *p, const turns *t)
 static void test_annealing_goes_on(void **state)
 {
     (void)state;
+    ONE_THREAD();
     for (int seed = 0; seed < 6; seed++) {
         random_problem r;
         random_problem_make((uint64_t)seed, RANDOM_TRANSFERS, 30, 40, &r);
@@ -563,6 +568,7 @@ static void test_annealing_goes_on(void **state)
 static void test_learning_goes_on(void **state)
 {
     (void)state;
+    ONE_THREAD();
     int once = 0, twice = 0;
     for (int seed = 0; seed < 30; seed++) {
         random_problem r;
@@ -629,6 +635,7 @@ static void test_auto_statistics(void **state)
 static void negative_lags_between_real_times(void **state)
 {
     (void)state;
+    ONE_THREAD();
     for (uint64_t seed = 0; seed < 60; seed++) {
         random_problem r;
         sked_run_options opt;
@@ -655,6 +662,7 @@ static void negative_lags_between_real_times(void **state)
 static void fixed_too_early(void **state)
 {
     (void)state;
+    ONE_THREAD();
     static const char text[] =
         "{\"format\":\"sked-graph-1\",\"resources\":[{\"name\":\"R0\",\"capacity\":1},{\"name\":\"R1\","
         "\"capacity\""
