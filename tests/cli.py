@@ -620,11 +620,12 @@ def measurements_are_kept_and_resumed(folder):
 
 @test
 def a_loop_survives_a_target_that_fails(folder):
-    script, count = os.path.join(folder, "measure.sh"), os.path.join(folder, "count")
+    script, count, graph = (os.path.join(folder, n) for n in ("measure.sh", "count", "g.json"))
+    expect(run("generate", "layered", "--nodes", 20, "-o", graph), 0)
     with open(script, "w") as f:  # every third run fails
         f.write(f'#!/bin/sh\necho x >> {count}\nn=$(wc -l < {count})\n[ $((n % 3)) -eq 0 ] && exit 1\necho $((1000 + n))\n')
     os.chmod(script, 0o755)
-    args = ["robust", path("cholesky.json"), "--devices", 2, "--measurements", 6, "--iterations", 5, "--time-limit", 600, "--json"]
+    args = ["robust", graph, "--devices", 2, "--measurements", 6, "--iterations", 5, "--time-limit", 600, "--json"]
     out = json.loads(expect(run(*args, "--target", f"command,retries=0:{script}"), 0).stdout)
     assert 1 <= out["failures"] == len(open(count).read().split()) // 3 and out["measurements"] <= 6, out
     expect(run(*args, "--quiet", "--target", "command,retries=0,timeout=1:false"), 9)

@@ -4,6 +4,8 @@
 #include "method/driver.h"
 #include "random_problem.h"
 
+#include <time.h>
+
 typedef struct setup {
     int64_t iterations;
     int threads;
@@ -366,10 +368,10 @@ static void test_time_limit(void **state)
         random_problem_make(5, k ? RANDOM_TRANSFERS : RANDOM_RESOURCES, 60, 64, &r);
         sked_run_options_init(&opt);
         opt.time_limit = 0.3;
-        opt.candidates = 20; /* keeps it running past the bound */
-        const double begin = sked_clock();
+        opt.candidates = 20;            /* keeps it running past the bound */
+        const clock_t before = clock(); /* of this process: the machine may be busy with other tests */
         OK(sked_method_run("search", &r.problem, &opt, &got, err));
-        assert_true(sked_clock() - begin < 0.8); /* 0.05 on a machine of its own */
+        assert_true((double)(clock() - before) / CLOCKS_PER_SEC < 0.4);
         sked_result_clear(&got);
         random_problem_free(&r);
     }

@@ -40,7 +40,7 @@ typedef struct bounder {
 
 static void keep(bounder *b, double bound, const char *name)
 {
-    const double safe = b->whole ? ceil(bound - 1e-9 * fmax(1, bound)) : bound * (1 - 1e-12);
+    const double safe = sked_i_bound_settle(bound, b->whole);
     if (safe > b->best) {
         b->best = safe;
         b->why = name;

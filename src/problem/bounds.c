@@ -36,10 +36,10 @@ static sked_status ii_bound(const sked_problem *p, double *bound, const char **w
     return SKED_OK;
 }
 
-/* Amounts are whole in integral graphs, and so are peaks. Sums of reals may round up: give that back. */
+/* Amounts are whole in integral graphs, and so are peaks. */
 static double settle_amount(const sked_graph *g, double amount)
 {
-    return g->integral ? ceil(amount - 1e-9 * fmax(1, amount)) : amount * (1 - 1e-12);
+    return sked_i_bound_settle(amount, g->integral);
 }
 
 /* What the bounds of one problem share: windows by the horizon, and room for items. */

@@ -4,6 +4,14 @@
 #include "problem/live_cut.h"
 #include "problem/problem.h"
 
+#include <math.h>
+
+/* What may be claimed: whole values round up; sums of reals may have rounded up, and give that back. */
+static inline double sked_i_bound_settle(double bound, bool whole)
+{
+    return whole ? ceil(bound - 1e-9 * fmax(1, bound)) : bound * (1 - 1e-12);
+}
+
 /* Objective makespan (bound_makespan.c). Near-linear for large graphs. */
 SKED_MUST_CHECK sked_status sked_i_makespan_bound(const sked_problem *p, double *bound, const char **why,
                                                   sked_error *err);

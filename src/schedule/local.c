@@ -22,6 +22,7 @@ typedef struct localiser {
     double *weight;       /* [edges] what it costs to part the two ops */
     double *wait;         /* [edges] time that a transfer takes on the machine thought of */
     sked_i_keyed *moment; /* [2 ops] starts (op) and finishes (~op) in the order of time */
+    sked_i_keyed *spare;  /* [2 ops] for sorting */
     int64_t moments;
     int32_t *newer,
         *older;      /* [m + 1] free devices as a ring, in the order they were freed; m is its anchor */
@@ -56,14 +57,14 @@ static void weigh_edges(localiser *x)
     }
 }
 
-/* Longest way to the end first. tail: [ops] */
-static void rank_ops(localiser *x, double *tail, sked_i_keyed *spare)
+/* Largest bottom level first. tail: [ops] */
+static void rank_ops(localiser *x, double *tail)
 {
     const sked_graph *g = x->g;
     sked_i_tails(g, tail);
     for (int32_t k = 0; k < g->n_ops; k++)
         x->moment[k] = (sked_i_keyed){sked_i_sort_key(-tail[g->topo[k]]), g->topo[k]};
-    sked_i_sort_keyed(x->moment, spare, g->n_ops);
+    sked_i_sort_keyed(x->moment, x->spare, g->n_ops);
     for (int32_t k = 0; k < g->n_ops; k++)
         x->urgent[k] = (int32_t)x->moment[k].value;
 }
@@ -72,7 +73,7 @@ static void rank_ops(localiser *x, double *tail, sked_i_keyed *spare)
  * At one time: finishes, then ops that take no time, both in topological order, then the others, the most
  * urgent first: it has the first choice.
  */
-static void order_moments(localiser *x, sked_i_keyed *spare)
+static void order_moments(localiser *x)
 {
     const sked_graph *g = x->g;
     for (int kind = 0; kind < 3; kind++)
@@ -84,7 +85,7 @@ static void order_moments(localiser *x, sked_i_keyed *spare)
             const double time = kind == 0 ? finish_of(x, op) : x->s->start[op];
             x->moment[x->moments++] = (sked_i_keyed){sked_i_sort_key(time), kind == 0 ? ~(int64_t)op : op};
         }
-    sked_i_sort_keyed(x->moment, spare, x->moments);
+    sked_i_sort_keyed(x->moment, x->spare, x->moments);
 }
 
 static void release(localiser *x, int32_t d)
@@ -195,13 +196,70 @@ void sked_i_schedule_name_devices(sked_schedule *s, int32_t *name)
     }
 }
 
+/* The caller closes x, whatever the status. */
+static sked_status open_localiser(localiser *x, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const sked_graph *g = x->g;
+    SKED_NEW(x->weight, g->n_edges);
+    SKED_NEW(x->wait, g->n_edges);
+    SKED_NEW(x->moment, 2 * (int64_t)g->n_ops);
+    SKED_NEW(x->spare, 2 * (int64_t)g->n_ops);
+    SKED_NEW(x->newer, x->m + 1);
+    SKED_NEW(x->older, x->m + 1);
+    SKED_NEW0(x->free, x->m);
+    SKED_NEW0(x->score, x->m);
+    SKED_NEW(x->free_at, x->m);
+    SKED_NEW(x->finish, g->n_ops);
+    SKED_NEW(x->urgent, g->n_ops);
+    SKED_NEW(x->device, g->n_ops);
+    SKED_NEW(x->last, g->n_ops);
+    weigh_edges(x);
+    rank_ops(x, x->finish);
+    order_moments(x);
+cleanup:
+    return st;
+}
+
+static void close_localiser(localiser *x)
+{
+    free(x->weight);
+    free(x->wait);
+    free(x->moment);
+    free(x->spare);
+    free(x->newer);
+    free(x->older);
+    free(x->free);
+    free(x->score);
+    free(x->free_at);
+    free(x->finish);
+    free(x->urgent);
+    free(x->device);
+    free(x->last);
+}
+
+/* The devices of the pass with the shortest replay, into device; how long that is. */
+static double best_of_passes(localiser *x, int32_t *device)
+{
+    double least = replay(x, device);
+    for (int pass = 0; pass < PASSES && sweep(x, pass > 0); pass++) {
+        const double now = replay(x, x->device);
+        if (now < least)
+            memcpy(device, x->device, (size_t)x->g->n_ops * sizeof *device);
+        least = fmin(least, now);
+        int32_t *const swap = x->last;
+        x->last = x->device;
+        x->device = swap;
+    }
+    return least;
+}
+
 sked_status sked_i_schedule_localise(const sked_problem *p, sked_schedule *s, double *delayed,
                                      sked_error *err)
 {
     sked_status st = SKED_OK;
     const sked_graph *g = p->graph;
     localiser x = {.g = g, .s = s, .m = s->devices < g->n_ops ? s->devices : g->n_ops};
-    sked_i_keyed *spare = NULL;
     int32_t *name = NULL;
     if (delayed != NULL)
         *delayed = 0;
@@ -210,49 +268,13 @@ sked_status sked_i_schedule_localise(const sked_problem *p, sked_schedule *s, do
         return SKED_OK;
     SKED_NEW(name, s->devices);
     sked_i_schedule_name_devices(s, name); /* there may be more devices than ops */
-    SKED_NEW(x.weight, g->n_edges);
-    SKED_NEW(x.moment, 2 * (int64_t)g->n_ops);
-    SKED_NEW(spare, 2 * (int64_t)g->n_ops);
-    SKED_NEW(x.newer, x.m + 1);
-    SKED_NEW(x.older, x.m + 1);
-    SKED_NEW0(x.free, x.m);
-    SKED_NEW0(x.score, x.m);
-    SKED_NEW(x.device, g->n_ops);
-    SKED_NEW(x.last, g->n_ops);
-    SKED_NEW(x.urgent, g->n_ops);
-    SKED_NEW(x.finish, g->n_ops);
-    SKED_NEW(x.free_at, x.m);
-    SKED_NEW(x.wait, g->n_edges);
-    weigh_edges(&x);
-    rank_ops(&x, x.finish, spare);
-    order_moments(&x, spare);
-    double least = replay(&x, s->device);
-    for (int pass = 0; pass < PASSES && sweep(&x, pass > 0); pass++) {
-        const double now = replay(&x, x.device);
-        if (now < least)
-            memcpy(s->device, x.device, (size_t)g->n_ops * sizeof *s->device);
-        least = fmin(least, now);
-        int32_t *const swap = x.last;
-        x.last = x.device;
-        x.device = swap;
-    }
+    SKED_TRY(open_localiser(&x, err));
+    const double least = best_of_passes(&x, s->device);
     sked_i_schedule_name_devices(s, name);
     if (delayed != NULL)
         *delayed = least;
 cleanup:
     free(name);
-    free(x.weight);
-    free(x.urgent);
-    free(x.wait);
-    free(x.free_at);
-    free(x.finish);
-    free(x.moment);
-    free(spare);
-    free(x.newer);
-    free(x.older);
-    free(x.free);
-    free(x.score);
-    free(x.device);
-    free(x.last);
+    close_localiser(&x);
     return st;
 }

@@ -64,6 +64,8 @@ typedef struct sked_i_memory_plan {
 
 SKED_MUST_CHECK sked_status sked_i_memory_plan_make(int32_t n, sked_i_memory_plan *plan, sked_error *err);
 void sked_i_memory_plan_free(sked_i_memory_plan *plan);
+/* Takes the op at one place of an order to another; those between move up. */
+void sked_i_memory_shift(int32_t *order, int32_t from, int32_t to);
 /*
  * Looks for a plan without excess and of low peak: greedy orders first, then annealing of the best, for at
  * most `effort` evaluations of O(ops + edges) each and until the client is over. order and device: of a known

@@ -378,7 +378,7 @@ static void range_of(const planner *x, int32_t op, int32_t *low, int32_t *high)
             *high = x->place[g->edge_to[e]] - 1;
 }
 
-static void shift(int32_t *order, int32_t from, int32_t to)
+void sked_i_memory_shift(int32_t *order, int32_t from, int32_t to)
 {
     const int32_t op = order[from];
     if (from < to)
@@ -451,7 +451,7 @@ static void anneal(planner *x, int64_t until)
             move_devices(x, was, &first, &count);
         else {
             move_op(x, &from, &to);
-            shift(x->now.order, from, to);
+            sked_i_memory_shift(x->now.order, from, to);
         }
         const int32_t hill = x->hill;
         const double cost = consider(x);
@@ -462,7 +462,7 @@ static void anneal(planner *x, int64_t until)
         for (int32_t k = 0; moves && k < count; k++)
             x->now.device[x->now.order[first + k]] = was[k];
         if (!moves)
-            shift(x->now.order, to, from);
+            sked_i_memory_shift(x->now.order, to, from);
         for (int32_t k = 0; k < x->m->n; k++)
             x->place[x->now.order[k]] = k;
         x->hill = hill;

@@ -172,16 +172,6 @@ static void try_priorities(worker *w)
 
 /* ------------------------------------------------------------------ annealing */
 
-static void shift(int32_t *order, int32_t from, int32_t to)
-{
-    const int32_t op = order[from];
-    if (from < to)
-        memmove(order + from, order + from + 1, (size_t)(to - from) * sizeof *order);
-    else
-        memmove(order + to + 1, order + to, (size_t)(from - to) * sizeof *order);
-    order[to] = op;
-}
-
 /* A few ops to other places, most of them near. */
 static void move_ops(worker *w)
 {
@@ -193,7 +183,7 @@ static void move_ops(worker *w)
         const double reach = n * pow(sked_i_rng_uniform(rng), 3);
         int32_t to = from + (int32_t)(sked_i_rng_below(rng, 2) ? reach + 1 : -reach - 1);
         to = to < 0 ? 0 : to >= n ? n - 1 : to;
-        shift(w->next.order, from, to);
+        sked_i_memory_shift(w->next.order, from, to);
     }
 }
 

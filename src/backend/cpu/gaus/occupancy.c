@@ -101,19 +101,23 @@ static void book_kind(const sked_i_gaus_device_evaluator *s, sked_i_gaus_device_
              part->change + (int64_t)(v->devices + v->use_pool[u]) * v->cells);
 }
 
-/* All devices begin an op at the same time; each kind ends it in its own. */
-static void occupy_kinds(const sked_i_gaus_device_evaluator *s, sked_i_gaus_device_part *part, int32_t i)
+typedef void kind_visit(const sked_i_gaus_device_evaluator *s, sked_i_gaus_device_part *part, int32_t i,
+                        int32_t only, rise r, double sign);
+
+/* Visits the ends of op i. All devices begin it at the same time; each kind ends it in its own. */
+static void over_kinds(const sked_i_gaus_device_evaluator *s, sked_i_gaus_device_part *part, int32_t i,
+                       kind_visit *visit)
 {
     const sked_i_gaus_device_kinds *kinds = s->view->kinds;
     const double mu = s->at->mu[i], sigma = s->at->sigma[i];
     if (!room(s, part, i))
         return;
     sked_i_gaus_kind_shares(s, i, part->kind[0]);
-    book_kind(s, part, i, -1, make_rise(s, part, mu, sigma), 1);
+    visit(s, part, i, -1, make_rise(s, part, mu, sigma), 1);
     for (int32_t k = 0; k < kinds->count; k++)
         if (part->kind[0][k] > 0 && busy_on(s->view, i, k)) {
             const double end = mu + kinds->time[(int64_t)i * kinds->count + k];
-            book_kind(s, part, i, k, make_rise(s, part, end, sigma), -1);
+            visit(s, part, i, k, make_rise(s, part, end, sigma), -1);
         }
 }
 
@@ -123,7 +127,7 @@ void sked_i_gaus_device_occupancy(const sked_i_gaus_device_evaluator *s, sked_i_
     const sked_i_gaus_device_view *v = s->view;
     const double *share = s->at->share + (int64_t)i * v->devices;
     if (v->kinds != NULL) {
-        occupy_kinds(s, part, i);
+        over_kinds(s, part, i, book_kind);
         return;
     }
     if (v->duration[i] == 0 || !room(s, part, i))
@@ -186,21 +190,6 @@ static void collect_kind(const sked_i_gaus_device_evaluator *s, sked_i_gaus_devi
     }
 }
 
-static void occupy_kinds_back(const sked_i_gaus_device_evaluator *s, sked_i_gaus_device_part *part, int32_t i)
-{
-    const sked_i_gaus_device_kinds *kinds = s->view->kinds;
-    const double mu = s->at->mu[i], sigma = s->at->sigma[i];
-    if (!room(s, part, i))
-        return;
-    sked_i_gaus_kind_shares(s, i, part->kind[0]);
-    collect_kind(s, part, i, -1, make_rise(s, part, mu, sigma), 1);
-    for (int32_t k = 0; k < kinds->count; k++)
-        if (part->kind[0][k] > 0 && busy_on(s->view, i, k)) {
-            const double end = mu + kinds->time[(int64_t)i * kinds->count + k];
-            collect_kind(s, part, i, k, make_rise(s, part, end, sigma), -1);
-        }
-}
-
 void sked_i_gaus_device_occupancy_back(const sked_i_gaus_device_evaluator *s, sked_i_gaus_device_part *part,
                                        int32_t i)
 {
@@ -208,7 +197,7 @@ void sked_i_gaus_device_occupancy_back(const sked_i_gaus_device_evaluator *s, sk
     const double *share = s->at->share + (int64_t)i * v->devices;
     double *dshare = part->dshare + (int64_t)i * v->devices;
     if (v->kinds != NULL) {
-        occupy_kinds_back(s, part, i);
+        over_kinds(s, part, i, collect_kind);
         return;
     }
     if (v->duration[i] == 0 || !room(s, part, i))
