@@ -1,4 +1,4 @@
-/* The words of the DOT language (dot_lex.c), for the reader in dot.c. */
+/* Parts of the DOT format in dot.c: the words of the language (dot_lex.c), and the writer (dot_write.c). */
 #ifndef SKED_FORMATS_DOT_H
 #define SKED_FORMATS_DOT_H
 #include "formats/scan.h"
@@ -28,4 +28,6 @@ typedef struct sked_i_dot_lexer {
 
 /* Moves to the next token; after the last one kind stays END. */
 SKED_MUST_CHECK sked_status sked_i_dot_next(sked_i_dot_lexer *l, sked_error *err);
+/* As sked_i_format.write. */
+SKED_MUST_CHECK sked_status sked_i_dot_write(const sked_graph *g, sked_i_buffer *out, sked_error *err);
 #endif

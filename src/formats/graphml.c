@@ -6,120 +6,11 @@
  */
 #include "base/memory.h"
 #include "formats/durations.h"
+#include "formats/resource_model.h"
 #include "formats/xml.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* ------------------------------------------------------------------ the resource model */
-
-typedef struct unit {
-    double latency, blocking, limit;
-} unit;
-
-typedef struct model {
-    sked_i_names names;
-    unit *unit; /* [names.count] */
-    int64_t unit_cap;
-    sked_i_buffer name, value;
-} model;
-
-static void model_number(sked_i_xml *x, model *m, const char *attribute, double otherwise, double *out)
-{
-    *out = otherwise;
-    if (!sked_i_xml_attribute(x, attribute, &m->value))
-        return;
-    sked_i_xml_trim(&m->value);
-    if (!sked_i_parse_double(m->value.data, (size_t)m->value.size, out))
-        sked_i_xml_fail(x, "resource '%s': %s is not a number", m->name.data, attribute);
-}
-
-static void model_start(sked_i_xml *x, const char *element)
-{
-    model *m = x->data;
-    bool fresh;
-    if (x->depth == 1 && strcmp(element, "ModelInformation") != 0)
-        sked_i_xml_fail(x, "a resource model starts with <ModelInformation>, not <%.60s>", element);
-    if (strcmp(element, "Resource") != 0)
-        return;
-    if (!sked_i_xml_attribute(x, "name", &m->name)) {
-        sked_i_xml_fail(x, "a <Resource> without a name");
-        return;
-    }
-    sked_i_xml_trim(&m->name);
-    const int32_t i = sked_i_names_add(&m->names, m->name.data, (size_t)m->name.size, &fresh);
-    if (i < 0 || !SKED_GROW(m->unit, m->unit_cap, m->names.count)) {
-        sked_i_xml_fail_as(x, SKED_ERR_MEMORY, "out of memory");
-        return;
-    }
-    if (!fresh)
-        sked_i_xml_fail(x, "the resource '%.60s' is declared twice", m->name.data);
-    unit *u = &m->unit[i];
-    model_number(x, m, "latency", 1, &u->latency);
-    model_number(x, m, "blockingTime", 1, &u->blocking);
-    model_number(x, m, "limit", -1, &u->limit);
-    if (u->latency < 0 || u->blocking < 0 || (u->limit < 0 && u->limit != -1))
-        sked_i_xml_fail(x,
-                        "resource '%.60s': latency and blockingTime are 0 or more, limit too or -1 for none",
-                        m->name.data);
-}
-
-static void model_end(sked_i_xml *x, const char *element)
-{
-    (void)x;
-    (void)element;
-}
-
-static sked_status parse_model(const sked_i_source *source, model *m, sked_error *err)
-{
-    static const sked_i_xml_handler handler = {model_start, model_end};
-    return sked_i_xml_parse(source, &handler, m, err);
-}
-
-static sked_status read_model(const char *path, model *m, sked_error *err)
-{
-    static const sked_read_options none;
-    char *text = NULL;
-    int64_t size = 0;
-    sked_status st = sked_i_file_read(path, (int64_t)1 << 30, &text, &size, err);
-    const sked_i_source source = {path, text, (size_t)size, &none};
-    if (st == SKED_OK)
-        st = parse_model(&source, m, err);
-    free(text);
-    return st;
-}
-
-/*
- * The model given in memory, else the one named by the options, else the file beside the graph called
- * <stem>RM.xml or <stem>_RM.xml.
- */
-static sked_status find_model(const sked_i_source *source, const sked_i_source *given, model *m, bool *found,
-                              sked_error *err)
-{
-    static const char *const endings[] = {"RM.xml", "_RM.xml"};
-    *found = given != NULL || source->options->resources != NULL;
-    if (given != NULL)
-        return parse_model(given, m, err);
-    if (*found)
-        return read_model(source->options->resources, m, err);
-    const char *slash = strrchr(source->name, '/'), *base = slash ? slash + 1 : source->name;
-    const char *dot = strrchr(base, '.');
-    const size_t stem = dot && dot != base ? (size_t)(dot - source->name) : strlen(source->name);
-    sked_status st = SKED_OK;
-    for (int i = 0; i < 2 && st == SKED_OK && !*found; i++) {
-        sked_i_buffer path = {0};
-        sked_i_buffer_add(&path, source->name, stem);
-        sked_i_buffer_text(&path, endings[i]);
-        if (path.failed)
-            st = sked_i_no_memory(err);
-        else if (sked_i_file_exists(path.data)) {
-            *found = true;
-            st = read_model(path.data, m, err);
-        }
-        sked_i_buffer_free(&path);
-    }
-    return st;
-}
 
 /* ------------------------------------------------------------------ reading */
 
@@ -175,7 +66,7 @@ typedef struct reader {
     sked_builder *b;
     sked_error cause;
     const sked_i_source *given_model; /* in memory, or NULL */
-    model model;
+    sked_i_resource_model model;
     bool has_model, has_nodes, has_graph, has_name;
 
     sked_i_names key_ids;
@@ -488,7 +379,8 @@ static void settle_resources(reader *r)
     const sked_i_source *source = r->x->source;
     r->has_nodes = true;
     if (r->given_model != NULL || source->options->resources != NULL || has(r, NODE_USES))
-        if (!check(r, find_model(source, r->given_model, &r->model, &r->has_model, &r->cause)))
+        if (!check(r,
+                   sked_i_resource_model_find(source, r->given_model, &r->model, &r->has_model, &r->cause)))
             return;
     if (r->has_model)
         for (int32_t i = 0; i < r->model.names.count; i++) {
@@ -689,17 +581,16 @@ cleanup:
 static void release(reader *r)
 {
     sked_builder_destroy(r->b);
-    sked_i_names *const tables[] = {&r->key_ids, &r->ids, &r->resources, &r->model.names};
+    sked_i_resource_model_free(&r->model);
+    sked_i_names *const tables[] = {&r->key_ids, &r->ids, &r->resources};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         sked_i_names_free(tables[i]);
-    void *const arrays[] = {r->keys,  r->op_of_id, r->latency,   r->capacity,
-                            r->edges, r->demands,  r->model.unit};
+    void *const arrays[] = {r->keys, r->op_of_id, r->latency, r->capacity, r->edges, r->demands};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
     for (int i = 0; i < N_PLAIN - N_NUMBERS; i++)
         sked_i_buffer_free(&r->text[i]);
-    sked_i_buffer *const buffers[] = {&r->preset_type, &r->id,         &r->value,
-                                      &r->name,        &r->model.name, &r->model.value};
+    sked_i_buffer *const buffers[] = {&r->preset_type, &r->id, &r->value, &r->name};
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
         sked_i_buffer_free(buffers[i]);
 }
