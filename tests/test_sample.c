@@ -23,7 +23,7 @@ static fixture open_fixture(const char *family, int32_t ops)
     f.problem.devices = 4;
     OK(sked_sampler_read(NULL, &f.model, err));
     sked_sample_options_init(&f.options);
-    f.options.count = 200;
+    f.options.count = SANITIZED ? 100 : 200;
     f.options.seed = 5;
     return f;
 }
@@ -59,6 +59,7 @@ static bool same_samples(const sked_samples *a, const sked_samples *b)
 static void test_greedy(void **state)
 {
     (void)state;
+    ONE_THREAD();
     fixture f = open_fixture("layered", 40);
     f.options.raw = true;
     f.options.temperature = 1;
@@ -149,6 +150,7 @@ static double crossing(const fixture *f, const sked_samples *s)
 static void test_improvement_keeps_data_near(void **state)
 {
     (void)state;
+    ONE_THREAD();
     fixture f = open_fixture("layered", 40);
     sked_samples plain = draw(&f);
     f.options.improve = 1;
@@ -165,6 +167,7 @@ static void test_improvement_keeps_data_near(void **state)
 static void test_improvement_of_odd_graphs(void **state)
 {
     (void)state;
+    ONE_THREAD();
     sked_builder *b = NULL;
     fixture f = open_fixture("chain", 1);
     f.options.improve = 4;
@@ -197,6 +200,7 @@ static void test_improvement_of_odd_graphs(void **state)
 static void test_improvement_keeps_the_time(void **state)
 {
     (void)state;
+    ONE_THREAD();
     fixture f = open_fixture("layered", 300);
     f.options.count = 50;
     f.options.improve = 1000000;
@@ -215,6 +219,7 @@ static void test_improvement_keeps_the_time(void **state)
 static void test_method_makes_schedules_only(void **state)
 {
     (void)state;
+    ONE_THREAD();
     static const char *const settings[] = {"local=true", "improve=3"};
     fixture f = open_fixture("layered", 20);
     for (int k = 0; k < 2; k++) {
@@ -370,6 +375,7 @@ static void test_prior(void **state)
 static void test_temperatures(void **state)
 {
     (void)state;
+    ONE_THREAD();
     double most[2] = {0};
     for (int k = 0; k < 2; k++) {
         fixture f = open_fixture("layered", k == 0 ? 20 : 200);
@@ -400,6 +406,7 @@ static double field(const json_t *line, const char *name)
 static void test_file(void **state)
 {
     (void)state;
+    ONE_THREAD();
     char path[] = "/tmp/sked-samples-XXXXXX";
     fixture f = open_fixture("layered", 20);
     f.options.count = 30;
