@@ -14,43 +14,14 @@
  * no better than the incumbent, the clause "not these devices and orders" of its critical path is added,
  * which every better schedule satisfies. The proof then holds to 1e-10 of the makespan, whatever the grid.
  */
-#include "engine/clause/choice.h"
+#include "method/exact/unequal.h"
+
 #include "engine/clause/pool.h"
 #include "engine/clause/work.h"
-#include "graph/relations.h"
-#include "method/exact/branch.h"
 #include "method/exact/exact.h"
-#include "problem/costs.h"
 #include "problem/load.h"
 
-enum { max_orders = 60000, grid = 1 << 26, far = 1 << 28, seen = -2, price_steps = 300 };
-
-/* i before j, both on the device. */
-typedef struct order {
-    int32_t i, j, device, var;
-} order;
-
-struct sked_i_branch_unequal {
-    sked_i_branch *b;
-    const sked_graph *g;
-    sked_i_costs costs;
-    int32_t m;
-    bool exact;           /* times are whole: the model is the problem itself */
-    int32_t latest;       /* no schedule that is looked for ends later */
-    int32_t *x;           /* [n * m] variable, -1: the op cannot run there */
-    int32_t *head, *last; /* [n * m] variables */
-    int32_t n_vars;
-    order *order;
-    int64_t n_orders, order_cap;
-    sked_i_clause_choices *choices;
-    double slack;            /* times closer than this are equal */
-    double *start;           /* [n] of a real schedule */
-    int64_t *cause;          /* [n] edge, n_edges + order, -1: none: what its start follows from */
-    sked_i_lit *clause;      /* [2 n + m + 1] */
-    int32_t *path;           /* [n] ops of a critical path, the latest first */
-    int64_t *path_cause;     /* [n] their causes */
-    sked_i_closure *closure; /* NULL: ops may start before their ancestors have finished */
-};
+enum { max_orders = 60000, grid = 1 << 26, price_steps = 300 };
 
 /* ------------------------------------------------------------------ times */
 
@@ -96,7 +67,7 @@ static bool whole_transfers(const sked_machine *m, double bytes, double scale)
 static bool scale_fits(const sked_problem *p, const sked_i_costs *c, double scale)
 {
     const sked_graph *g = p->graph;
-    bool fits = serial_length(p, c) * scale * (c->devices + 2) < far;
+    bool fits = serial_length(p, c) * scale * (c->devices + 2) < SKED_I_UNEQUAL_FAR;
     for (int32_t i = 0; fits && i < g->n_ops; i++) {
         for (int32_t k = 0; fits && k < c->classes; k++)
             fits = whole(sked_i_class_time(c, i, k), scale);
@@ -122,7 +93,8 @@ static double exact_scale(const sked_problem *p, const sked_i_costs *c)
 static int32_t units(const sked_i_branch_unequal *u, double time)
 {
     const double y = time * u->b->scale;
-    return (int32_t)fmax(-far, fmin(far, u->exact ? nearbyint(y) : floor(y - 1e-6)));
+    return (int32_t)fmax(-SKED_I_UNEQUAL_FAR,
+                         fmin(SKED_I_UNEQUAL_FAR, u->exact ? nearbyint(y) : floor(y - 1e-6)));
 }
 
 static int32_t time_on(const sked_i_branch_unequal *u, int32_t i, int32_t k)
@@ -157,21 +129,6 @@ bool sked_i_branch_unequal_fits(const sked_problem *p)
 
 /* ------------------------------------------------------------------ variables */
 
-static int64_t cell(const sked_i_branch_unequal *u, int32_t i, int32_t k)
-{
-    return (int64_t)i * u->m + k;
-}
-
-static bool may_run(const sked_i_branch_unequal *u, int32_t i, int32_t k)
-{
-    return u->x[cell(u, i, k)] >= 0;
-}
-
-static sked_i_lit runs_on(const sked_i_branch_unequal *u, int32_t i, int32_t k)
-{
-    return (sked_i_lit){2 * u->x[cell(u, i, k)], 1};
-}
-
 /* Devices that can finish the op in time; a fixed one alone. */
 static void number_choices(sked_i_branch_unequal *u)
 {
@@ -181,7 +138,7 @@ static void number_choices(sked_i_branch_unequal *u)
             const double time = sked_i_time(&u->costs, i, k);
             const bool may = time < INFINITY && time_on(u, i, k) <= u->latest &&
                              (p->fix_device == NULL || p->fix_device[i] < 0 || p->fix_device[i] == k);
-            u->x[cell(u, i, k)] = may ? u->n_vars++ : -1;
+            u->x[sked_i_unequal_cell(u, i, k)] = may ? u->n_vars++ : -1;
         }
 }
 
@@ -205,12 +162,12 @@ static bool number_orders(sked_i_branch_unequal *u)
                 (closure && (sked_i_closure_has(closure, i, j) || sked_i_closure_has(closure, j, i))))
                 continue;
             for (int32_t k = 0; k < u->m; k++) {
-                if (!may_run(u, i, k) || !may_run(u, j, k) || !(sked_i_time(&u->costs, i, k) > 0) ||
-                    !(sked_i_time(&u->costs, j, k) > 0))
+                if (!sked_i_unequal_may_run(u, i, k) || !sked_i_unequal_may_run(u, j, k) ||
+                    !(sked_i_time(&u->costs, i, k) > 0) || !(sked_i_time(&u->costs, j, k) > 0))
                     continue;
                 if (!SKED_GROW(u->order, u->order_cap, u->n_orders + 1))
                     return false;
-                u->order[u->n_orders++] = (order){i, j, k, u->n_vars++};
+                u->order[u->n_orders++] = (sked_i_unequal_order){i, j, k, u->n_vars++};
             }
         }
     return true;
@@ -236,7 +193,7 @@ static bool bound_start(sked_i_branch_unequal *u, int32_t i)
     if (p->fix_start == NULL || isnan(p->fix_start[i]))
         return bound(u, i, 0, u->latest);
     const double y = p->fix_start[i] * u->b->scale;
-    const double at = fmin(u->exact ? nearbyint(y) : floor(y), far);
+    const double at = fmin(u->exact ? nearbyint(y) : floor(y), SKED_I_UNEQUAL_FAR);
     return at <= u->latest && bound(u, i, (int32_t)at, (int32_t)at);
 }
 
@@ -245,17 +202,17 @@ static bool bound_variables(sked_i_branch_unequal *u)
 {
     sked_i_branch *b = u->b;
     const double least = sked_i_run_bound(b->run) * b->scale;
-    const double low = fmin(fmax(0, u->exact ? ceil(least - 1e-6) : floor(least)), far);
+    const double low = fmin(fmax(0, u->exact ? ceil(least - 1e-6) : floor(least)), SKED_I_UNEQUAL_FAR);
     bool fine = u->latest >= 0 && low <= u->latest && bound(u, b->end, (int32_t)low, u->latest);
     for (int32_t i = 0; fine && i < b->n; i++) {
         bool any = false;
         fine = bound_start(u, i);
-        for (int64_t c = cell(u, i, 0); fine && c < cell(u, i, u->m); c++) {
+        for (int64_t c = sked_i_unequal_cell(u, i, 0); fine && c < sked_i_unequal_cell(u, i, u->m); c++) {
             if (u->x[c] < 0)
                 continue;
             any = true;
-            fine = bound(u, u->x[c], 0, 1) && bound(u, u->head[c], 0, far) &&
-                   bound(u, u->last[c], -2 * far, u->latest);
+            fine = bound(u, u->x[c], 0, 1) && bound(u, u->head[c], 0, SKED_I_UNEQUAL_FAR) &&
+                   bound(u, u->last[c], -2 * SKED_I_UNEQUAL_FAR, u->latest);
         }
         fine = fine && any;
     }
@@ -274,10 +231,10 @@ static bool add_devices_of(sked_i_branch_unequal *u, int32_t i)
     int32_t count = 0;
     bool fine = earliest != NULL;
     for (int32_t k = 0; fine && k < u->m; k++) {
-        if (!may_run(u, i, k))
+        if (!sked_i_unequal_may_run(u, i, k))
             continue;
-        const int64_t c = cell(u, i, k);
-        const sked_i_lit on = runs_on(u, i, k);
+        const int64_t c = sked_i_unequal_cell(u, i, k);
+        const sked_i_lit on = sked_i_unequal_runs_on(u, i, k);
         const int32_t time = time_on(u, i, k);
         earliest[count] = (sked_i_clause_option){on, 2 * u->head[c], 0};
         earliest[u->m + count++] = (sked_i_clause_option){on, 2 * u->last[c] + 1, 0};
@@ -293,14 +250,14 @@ static bool add_devices_of(sked_i_branch_unequal *u, int32_t i)
     return fine;
 }
 
-/* From device a to device b along edge e; far: impossible. */
+/* From device a to device b along edge e; SKED_I_UNEQUAL_FAR: impossible. */
 static int32_t passage(const sked_i_branch_unequal *u, int64_t e, int32_t a, int32_t b)
 {
     const double w = sked_i_lag(&u->costs, e, a) + sked_i_transfer_time(&u->costs, u->g->edge_bytes[e], a, b);
     if (isinf(w))
-        return far;
+        return SKED_I_UNEQUAL_FAR;
     const int32_t t = units(u, w), least = -u->latest - 1;
-    return t > u->latest ? far : t < least ? least : t;
+    return t > u->latest ? SKED_I_UNEQUAL_FAR : t < least ? least : t;
 }
 
 /* The head of `to` on one device from those of `from` on all, or the latest start of `from` likewise. */
@@ -311,15 +268,15 @@ static bool add_passages(sked_i_branch_unequal *u, int64_t e, bool mirror, int32
     const int32_t mine = mirror ? from : to, other = mirror ? to : from;
     int32_t count = 0;
     for (int32_t d = 0; d < u->m; d++) {
-        if (!may_run(u, other, d))
+        if (!sked_i_unequal_may_run(u, other, d))
             continue;
         const int32_t t = mirror ? passage(u, e, k, d) : passage(u, e, d, k);
-        const int64_t c = cell(u, other, d);
-        if (t < far)
-            option[count++] =
-                (sked_i_clause_option){runs_on(u, other, d), mirror ? 2 * u->last[c] + 1 : 2 * u->head[c], t};
+        const int64_t c = sked_i_unequal_cell(u, other, d);
+        if (t < SKED_I_UNEQUAL_FAR)
+            option[count++] = (sked_i_clause_option){sked_i_unequal_runs_on(u, other, d),
+                                                     mirror ? 2 * u->last[c] + 1 : 2 * u->head[c], t};
     }
-    const int64_t c = cell(u, mine, k);
+    const int64_t c = sked_i_unequal_cell(u, mine, k);
     return sked_i_clause_choices_add(u->choices, mirror ? 2 * u->last[c] + 1 : 2 * u->head[c],
                                      mirror ? 1 : u->latest + 1, option, count);
 }
@@ -330,9 +287,9 @@ static bool add_edges(sked_i_branch_unequal *u)
     bool fine = option != NULL;
     for (int64_t e = 0; fine && e < u->g->n_edges; e++)
         for (int32_t k = 0; fine && u->g->edge_distance[e] == 0 && k < u->m; k++) {
-            if (may_run(u, u->g->edge_to[e], k))
+            if (sked_i_unequal_may_run(u, u->g->edge_to[e], k))
                 fine = add_passages(u, e, false, k, option);
-            if (fine && may_run(u, u->g->edge_from[e], k))
+            if (fine && sked_i_unequal_may_run(u, u->g->edge_from[e], k))
                 fine = add_passages(u, e, true, k, option);
         }
     free(option);
@@ -344,10 +301,10 @@ static bool add_orders(sked_i_branch_unequal *u)
 {
     bool fine = true;
     for (int64_t q = 0; fine && q < u->n_orders; q++) {
-        const order *o = &u->order[q];
-        fine = sked_i_clause_add_arc(u->b->solver, u->head[cell(u, o->i, o->device)],
-                                     u->last[cell(u, o->j, o->device)], time_on(u, o->i, o->device),
-                                     (sked_i_lit){2 * o->var, 1});
+        const sked_i_unequal_order *o = &u->order[q];
+        fine = sked_i_clause_add_arc(u->b->solver, u->head[sked_i_unequal_cell(u, o->i, o->device)],
+                                     u->last[sked_i_unequal_cell(u, o->j, o->device)],
+                                     time_on(u, o->i, o->device), (sked_i_lit){2 * o->var, 1});
     }
     return fine;
 }
@@ -420,12 +377,13 @@ static bool add_copies(sked_i_branch_unequal *u, int32_t first)
     bool fine = true;
     for (int32_t i = 0; fine && i < u->b->n; i++)
         for (int32_t k = 0; fine && k < u->m; k++) {
-            if (!may_run(u, i, k))
+            if (!sked_i_unequal_may_run(u, i, k))
                 continue;
-            const int32_t copy = first + u->x[cell(u, i, k)];
+            const int32_t copy = first + u->x[sked_i_unequal_cell(u, i, k)];
             at -= time_on(u, i, k);
-            fine = bound(u, copy, at, u->latest) && sked_i_clause_add_arc(s, i, copy, 0, runs_on(u, i, k)) &&
-                   sked_i_clause_add_arc(s, copy, i, 0, runs_on(u, i, k));
+            fine = bound(u, copy, at, u->latest) &&
+                   sked_i_clause_add_arc(s, i, copy, 0, sked_i_unequal_runs_on(u, i, k)) &&
+                   sked_i_clause_add_arc(s, copy, i, 0, sked_i_unequal_runs_on(u, i, k));
         }
     return fine;
 }
@@ -440,9 +398,10 @@ static bool add_pool(sked_i_branch_unequal *u, int32_t r, int32_t first)
     for (int32_t i = 0; i < u->b->n; i++) {
         const double demand = sked_graph_demand(u->g, i, r);
         for (int32_t k = 0; demand > 0 && k < u->m; k++) {
-            const int32_t time = may_run(u, i, k) ? time_on(u, i, k) : 0;
+            const int32_t time = sked_i_unequal_may_run(u, i, k) ? time_on(u, i, k) : 0;
             if (time > 0)
-                task[count++] = (sked_i_clause_task){first + u->x[cell(u, i, k)], time, demand};
+                task[count++] =
+                    (sked_i_clause_task){first + u->x[sked_i_unequal_cell(u, i, k)], time, demand};
         }
     }
     return sked_i_clause_add_pool(u->b->solver, capacity + (u->g->integral ? 0 : 1e-9 * fmax(1, capacity)),
@@ -477,8 +436,8 @@ static bool clauses_of_op(sked_i_branch_unequal *u, int32_t i)
     int32_t count = 0;
     bool fine = true;
     for (int32_t k = 0; k < u->m; k++)
-        if (may_run(u, i, k))
-            u->clause[count++] = runs_on(u, i, k);
+        if (sked_i_unequal_may_run(u, i, k))
+            u->clause[count++] = sked_i_unequal_runs_on(u, i, k);
     for (int32_t a = 0; a < count; a++)
         for (int32_t c = a + 1; fine && c < count; c++)
             fine = clause_not_both(u, u->clause[a], u->clause[c]);
@@ -492,17 +451,21 @@ static bool clauses_of_edges(sked_i_branch_unequal *u)
         const int32_t from = u->g->edge_from[e], to = u->g->edge_to[e];
         for (int32_t a = 0; fine && u->g->edge_distance[e] == 0 && a < u->m; a++)
             for (int32_t b = 0; fine && b < u->m; b++)
-                if (may_run(u, from, a) && may_run(u, to, b) && passage(u, e, a, b) == far)
-                    fine = clause_not_both(u, runs_on(u, from, a), runs_on(u, to, b));
+                if (sked_i_unequal_may_run(u, from, a) && sked_i_unequal_may_run(u, to, b) &&
+                    passage(u, e, a, b) == SKED_I_UNEQUAL_FAR)
+                    fine = clause_not_both(u, sked_i_unequal_runs_on(u, from, a),
+                                           sked_i_unequal_runs_on(u, to, b));
     }
     return fine;
 }
 
 /* On one device one of two ops comes first. Orders (i, j) and (j, i) on a device are `at` and `other`. */
-static bool clauses_of_pair(sked_i_branch_unequal *u, const order *at, const order *other)
+static bool clauses_of_pair(sked_i_branch_unequal *u, const sked_i_unequal_order *at,
+                            const sked_i_unequal_order *other)
 {
     const sked_i_lit here = {2 * at->var, 1}, there = {2 * other->var, 1};
-    const sked_i_lit i = runs_on(u, at->i, at->device), j = runs_on(u, at->j, at->device);
+    const sked_i_lit i = sked_i_unequal_runs_on(u, at->i, at->device),
+                     j = sked_i_unequal_runs_on(u, at->j, at->device);
     const sked_i_lit some[] = {sked_i_lit_not(i), sked_i_lit_not(j), here, there};
     const sked_i_lit with[][2] = {{sked_i_lit_not(here), i},
                                   {sked_i_lit_not(here), j},
@@ -515,12 +478,13 @@ static bool clauses_of_pair(sked_i_branch_unequal *u, const order *at, const ord
 }
 
 /* Orders stand by (i, j, device). */
-static const order *find_order(const sked_i_branch_unequal *u, int32_t i, int32_t j, int32_t device)
+static const sked_i_unequal_order *find_order(const sked_i_branch_unequal *u, int32_t i, int32_t j,
+                                              int32_t device)
 {
     int64_t low = 0, high = u->n_orders - 1;
     while (low < high) {
         const int64_t mid = low + (high - low) / 2;
-        const order *o = &u->order[mid];
+        const sked_i_unequal_order *o = &u->order[mid];
         if (o->i < i || (o->i == i && (o->j < j || (o->j == j && o->device < device))))
             low = mid + 1;
         else
@@ -533,7 +497,7 @@ static bool clauses_of_orders(sked_i_branch_unequal *u)
 {
     bool fine = true;
     for (int64_t k = 0; fine && k < u->n_orders; k++) {
-        const order *o = &u->order[k];
+        const sked_i_unequal_order *o = &u->order[k];
         if (o->i < o->j)
             fine = clauses_of_pair(u, o, find_order(u, o->j, o->i, o->device));
     }
@@ -554,12 +518,12 @@ static bool clauses_of_twins(sked_i_branch_unequal *u, int32_t first, int32_t ne
     bool fine = true;
     int32_t count = 0;
     for (int32_t i = 0; fine && i < u->b->n; i++) {
-        if (may_run(u, i, next)) {
-            u->clause[count] = sked_i_lit_not(runs_on(u, i, next));
+        if (sked_i_unequal_may_run(u, i, next)) {
+            u->clause[count] = sked_i_lit_not(sked_i_unequal_runs_on(u, i, next));
             fine = clause(u, u->clause, count + 1);
         }
-        if (may_run(u, i, first))
-            u->clause[count++] = runs_on(u, i, first);
+        if (sked_i_unequal_may_run(u, i, first))
+            u->clause[count++] = sked_i_unequal_runs_on(u, i, first);
     }
     return fine;
 }
@@ -595,20 +559,20 @@ static void set_phases(sked_i_branch_unequal *u)
     for (int32_t i = 0; i < u->b->n; i++) {
         int32_t best = -1;
         for (int32_t k = 0; k < u->m; k++)
-            if (may_run(u, i, k) &&
+            if (sked_i_unequal_may_run(u, i, k) &&
                 (best < 0 || (s != NULL ? k == s->device[i]
                                         : sked_i_time(&u->costs, i, k) < sked_i_time(&u->costs, i, best))))
                 best = k;
-        solver->phase[u->x[cell(u, i, best)]] = 1;
+        solver->phase[u->x[sked_i_unequal_cell(u, i, best)]] = 1;
         u->start[i] = s != NULL ? s->start[i] : 0;
     }
     for (int32_t k = 0; s == NULL && k < u->b->n; k++)
         u->start[u->g->topo[k]] = k;
     for (int64_t k = 0; k < u->n_orders; k++) {
-        const order *o = &u->order[k];
+        const sked_i_unequal_order *o = &u->order[k];
         solver->phase[o->var] = u->start[o->i] < u->start[o->j] &&
-                                solver->phase[u->x[cell(u, o->i, o->device)]] &&
-                                solver->phase[u->x[cell(u, o->j, o->device)]];
+                                solver->phase[u->x[sked_i_unequal_cell(u, o->i, o->device)]] &&
+                                solver->phase[u->x[sked_i_unequal_cell(u, o->j, o->device)]];
     }
     solver->has_phase = true;
 }
@@ -752,221 +716,4 @@ void sked_i_branch_unequal_close(sked_i_branch_unequal *u)
     free(u->path_cause);
     sked_i_closure_destroy(u->closure);
     free(u);
-}
-
-/* ------------------------------------------------------------------ solutions */
-
-static bool holds(const sked_i_branch_unequal *u, int32_t var)
-{
-    return u->b->solver->low[2 * var] >= 1;
-}
-
-static void read_devices(sked_i_branch_unequal *u)
-{
-    for (int32_t i = 0; i < u->b->n; i++)
-        for (int32_t k = 0; k < u->m; k++)
-            if (may_run(u, i, k) && holds(u, u->x[cell(u, i, k)]))
-                u->b->schedule->device[i] = k;
-}
-
-static bool push(sked_i_branch_unequal *u, int32_t from, int32_t to, double time, int64_t cause)
-{
-    if (!(u->start[from] + time > u->start[to] + u->slack * 1e-3))
-        return false;
-    u->start[to] = u->start[from] + time;
-    u->cause[to] = cause;
-    return true;
-}
-
-/* One pass over all edges and orders; *at: an op that moved, -1: none. */
-static void shift(sked_i_branch_unequal *u, int32_t *at)
-{
-    const int32_t *device = u->b->schedule->device;
-    *at = -1;
-    for (int32_t k = 0; k < u->b->n; k++) {
-        const int32_t i = u->g->topo[k];
-        for (int64_t e = u->g->succ_ptr[i]; e < u->g->succ_ptr[i + 1]; e++) {
-            const int32_t to = u->g->edge_to[e];
-            if (u->g->edge_distance[e] == 0 &&
-                push(u, i, to,
-                     sked_i_lag(&u->costs, e, device[i]) +
-                         sked_i_transfer_time(&u->costs, u->g->edge_bytes[e], device[i], device[to]),
-                     e))
-                *at = to;
-        }
-    }
-    for (int64_t q = 0; q < u->n_orders; q++) {
-        const order *o = &u->order[q];
-        if (holds(u, o->var) &&
-            push(u, o->i, o->j, sked_i_time(&u->costs, o->i, o->device), u->g->n_edges + q))
-            *at = o->j;
-    }
-}
-
-/*
- * Least real starts for the devices and orders of the solution. Returns the op whose start or finish breaks
- * `limit` (makespan: its finish), -1: the schedule is one. n passes settle every path; an op that still moves
- * stands after a cycle.
- */
-static int32_t build(sked_i_branch_unequal *u, double limit, bool *makespan)
-{
-    const sked_problem *p = u->b->p;
-    const int32_t n = u->b->n;
-    int32_t moved = 0, worst = -1;
-    for (int32_t i = 0; i < n; i++) {
-        u->start[i] = p->fix_start && !isnan(p->fix_start[i]) ? p->fix_start[i] : 0;
-        u->cause[i] = -1;
-    }
-    for (int32_t pass = 0; pass <= n && moved >= 0; pass++)
-        shift(u, &moved);
-    *makespan = false;
-    if (moved >= 0)
-        return moved;
-    double most = limit;
-    for (int32_t i = 0; i < n; i++) {
-        const double finish = u->start[i] + sked_i_time(&u->costs, i, u->b->schedule->device[i]);
-        if (p->fix_start && u->start[i] > p->fix_start[i] + u->slack)
-            return i;
-        if (finish > most) {
-            most = finish;
-            worst = i;
-        }
-    }
-    *makespan = worst >= 0;
-    return worst;
-}
-
-static int32_t source_of(const sked_i_branch_unequal *u, int64_t cause)
-{
-    return cause < u->g->n_edges ? u->g->edge_from[cause] : u->order[cause - u->g->n_edges].i;
-}
-
-/*
- * What the start of op follows from, latest first, back to a start of its own or once around a cycle. Returns
- * the number of ops; *cycle: they are one.
- */
-static int32_t trace(sked_i_branch_unequal *u, int32_t op, bool *cycle)
-{
-    int32_t count = 0;
-    *cycle = false;
-    for (int32_t i = op; i >= 0 && !*cycle;) {
-        u->path[count] = i;
-        u->path_cause[count++] = u->cause[i];
-        const int64_t cause = u->cause[i];
-        u->cause[i] = seen;
-        i = cause < 0 ? -1 : source_of(u, cause);
-        *cycle = i >= 0 && u->cause[i] == seen;
-    }
-    return count;
-}
-
-/* Path positions k + 1 and k: does the one simply follow the other on its device? */
-static bool follows(const sked_i_branch_unequal *u, int32_t k)
-{
-    const int32_t *device = u->b->schedule->device;
-    const int64_t cause = u->path_cause[k];
-    return cause >= u->g->n_edges ||
-           (device[u->path[k]] == device[u->path[k + 1]] && !u->g->edge_lag_given[cause]);
-}
-
-static bool precedes(const sked_i_branch_unequal *u, int32_t i, int32_t j)
-{
-    return u->closure != NULL && sked_i_closure_has(u->closure, i, j);
-}
-
-/*
- * Positions last..first of the path (first is the earlier op) run on one device without a pause. Is what
- * they prove true in any order? It is where nothing of them can start before the first one, or before time 0,
- * and none can end after the last one, or the last is where the schedule ends.
- */
-static bool any_order(const sked_i_branch_unequal *u, int32_t first, int32_t last, bool at_zero, bool at_end)
-{
-    bool fine = true;
-    for (int32_t k = last; fine && k <= first; k++)
-        fine = (at_zero || k == first || precedes(u, u->path[first], u->path[k])) &&
-               (at_end || k == last || precedes(u, u->path[k], u->path[last]));
-    return fine;
-}
-
-/* The longest stretch from position `last` back whose order does not matter; `last` itself: none. */
-static int32_t stretch(const sked_i_branch_unequal *u, int32_t last, int32_t count, bool makespan)
-{
-    int32_t best = last;
-    for (int32_t k = last; k + 1 < count && follows(u, k); k++) {
-        const bool at_zero = k + 2 == count && !(u->start[u->path[k + 1]] > 0);
-        if (any_order(u, k + 1, last, at_zero, makespan && last == 0))
-            best = k + 1;
-    }
-    return best;
-}
-
-/*
- * The clause that excludes the path to op, which breaks a limit: not all these devices and orders. Orders
- * within stretches that prove the same in any order are left out; there may be many such orders. makespan: it
- * is the finish of op that is too late.
- */
-static int32_t blame(sked_i_branch_unequal *u, int32_t op, bool makespan)
-{
-    bool cycle;
-    int32_t size = 0, free_until = 0;
-    const int32_t count = trace(u, op, &cycle);
-    for (int32_t k = 0; k < count; k++) {
-        const int64_t cause = u->path_cause[k];
-        if (!cycle && k >= free_until)
-            free_until = stretch(u, k, count, makespan);
-        u->clause[size++] = sked_i_lit_not(runs_on(u, u->path[k], u->b->schedule->device[u->path[k]]));
-        if (cause >= u->g->n_edges && k >= free_until)
-            u->clause[size++] = (sked_i_lit){2 * u->order[cause - u->g->n_edges].var + 1, 0};
-    }
-    return size;
-}
-
-static sked_status offer(sked_i_branch *b, sked_error *err)
-{
-    sked_i_run_evaluated(b->run, 1);
-    return sked_i_run_offer(b->run, b->schedule, err);
-}
-
-/* Times are whole: the solution is the schedule. */
-static sked_status take_exact(sked_i_branch *b, bool *done, sked_error *err)
-{
-    const int32_t value = b->solver->low[2 * b->end];
-    for (int32_t i = 0; i < b->n; i++)
-        b->schedule->start[i] = b->solver->low[2 * i] / b->scale;
-    const sked_status st = offer(b, err);
-    sked_i_clause_restart(b->solver);
-    *done = !sked_i_clause_root_bound(b->solver, (sked_i_lit){2 * b->end + 1, 1 - value});
-    return st;
-}
-
-static sked_status take_rounded(sked_i_branch *b, bool *done, sked_error *err)
-{
-    sked_i_branch_unequal *u = b->unequal;
-    sked_status st = SKED_OK;
-    const double limit = fmin(sked_i_run_best(b->run) - u->slack, b->p->horizon * (1 + 1e-10));
-    bool makespan;
-    const int32_t bad = build(u, limit, &makespan);
-    const int32_t size = bad >= 0 ? blame(u, bad, makespan) : 0;
-    if (bad < 0) {
-        for (int32_t i = 0; i < b->n; i++)
-            b->schedule->start[i] =
-                b->p->fix_start && !isnan(b->p->fix_start[i]) ? b->p->fix_start[i] : u->start[i];
-        st = offer(b, err);
-    }
-    sked_i_clause_restart(b->solver);
-    if (bad >= 0) {
-        *done = !clause(u, u->clause, size);
-    } else {
-        const double most = fmin(floor((sked_i_run_best(b->run) - u->slack) * b->scale), far);
-        *done = !sked_i_clause_root_bound(b->solver, (sked_i_lit){2 * b->end + 1, -(int32_t)most});
-    }
-    return st;
-}
-
-sked_status sked_i_branch_unequal_take(sked_i_branch *b, bool *done, sked_error *err)
-{
-    read_devices(b->unequal);
-    const sked_status st = b->unequal->exact ? take_exact(b, done, err) : take_rounded(b, done, err);
-    *done = *done && !b->solver->failed;
-    return st;
 }
