@@ -2,7 +2,8 @@
 #include "form/shop.h"
 #include "base/memory.h"
 
-bool sked_i_shop_classify(const sked_problem *p, uint8_t *binds, double *least_two)
+/* binds[r]: 0 the resource never limits, 1 no two of its users fit together. false: something between. */
+static bool classify(const sked_problem *p, uint8_t *binds, double *least_two)
 {
     const sked_graph *g = p->graph;
     double *total = least_two + 2 * (int64_t)g->n_resources;
@@ -27,7 +28,8 @@ bool sked_i_shop_classify(const sked_problem *p, uint8_t *binds, double *least_t
     return true;
 }
 
-int32_t sked_i_shop_resource(const sked_problem *p, const uint8_t *binds, int32_t op)
+/* Which binding resource op i uses: its id, -1 none, -2 several. */
+static int32_t binding_resource(const sked_problem *p, const uint8_t *binds, int32_t op)
 {
     const sked_graph *g = p->graph;
     int32_t found = -1;
@@ -61,10 +63,10 @@ bool sked_i_shop_fits(const sked_problem *p)
         return false;
     uint8_t *binds = sked_i_alloc(g->n_resources, sizeof *binds);
     double *scratch = sked_i_alloc(3 * (int64_t)g->n_resources, sizeof *scratch);
-    bool fits = binds != NULL && scratch != NULL && sked_i_shop_classify(p, binds, scratch);
+    bool fits = binds != NULL && scratch != NULL && classify(p, binds, scratch);
     bool any = false;
     for (int32_t i = 0; fits && i < g->n_ops; i++) {
-        const int32_t r = sked_i_shop_resource(p, binds, i);
+        const int32_t r = binding_resource(p, binds, i);
         any = any || r >= 0;
         fits = r != -2;
     }
@@ -169,14 +171,14 @@ sked_status sked_i_shop_model_create(const sked_problem *p, sked_i_shop_model **
     SKED_NEW(number, g->n_resources);
     m->n = g->n_ops;
     SKED_TRY(allocate(m, g, err));
-    if (!sked_i_shop_classify(p, binds, scratch)) {
+    if (!classify(p, binds, scratch)) {
         st = sked_i_fail(err, SKED_ERR_BUG, "not a disjunctive problem");
         goto cleanup;
     }
     for (int32_t r = 0; r < g->n_resources; r++)
         number[r] = binds[r] ? m->n_machines++ : -1;
     for (int32_t i = 0; i < m->n; i++) {
-        const int32_t r = sked_i_shop_resource(p, binds, i);
+        const int32_t r = binding_resource(p, binds, i);
         m->machine[i] = r < 0 ? -1 : number[r];
         m->duration[i] = g->duration[i];
     }

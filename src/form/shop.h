@@ -25,10 +25,6 @@ typedef struct sked_i_shop_model {
 SKED_MUST_CHECK sked_status sked_i_shop_model_create(const sked_problem *p, sked_i_shop_model **out,
                                                      sked_error *err);
 void sked_i_shop_model_destroy(sked_i_shop_model *m);
-/* Which binding resource op i uses: its id, -1 none, -2 several. */
-int32_t sked_i_shop_resource(const sked_problem *p, const uint8_t *binds, int32_t op);
-/* binds[r]: 0 the resource never limits, 1 no two of its users fit together. false: something between. */
-bool sked_i_shop_classify(const sked_problem *p, uint8_t *binds, double *least_two);
 /*
  * True where the problem is a shop: objective makespan, no devices, no pipelining, no fixed starts, no
  * negative lags, and each op uses at most one resource that binds, of which no two users fit together.

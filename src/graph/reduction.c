@@ -10,7 +10,8 @@
 
 #include <string.h>
 
-void sked_i_positions(const sked_graph *g, int32_t *position, int32_t *order)
+/* The ops' own order where that is topological (edges of most graphs are short in it), else the graph's. */
+static void find_positions(const sked_graph *g, int32_t *position, int32_t *order)
 {
     bool sorted = true;
     for (int64_t e = 0; e < g->n_edges && sorted; e++)
@@ -31,7 +32,7 @@ sked_status sked_i_relation_dag_create(const sked_graph *g, sked_i_relation_dag 
     SKED_NEW0(d.ptr, (int64_t)n + 1);
     SKED_NEW(d.to, g->n_edges - g->n_carried);
     SKED_NEW(d.edge, g->n_edges - g->n_carried);
-    sked_i_positions(g, d.position, d.order);
+    find_positions(g, d.position, d.order);
     for (int64_t e = 0; e < g->n_edges; e++)
         d.ptr[d.position[g->edge_from[e]] + 1] += g->edge_distance[e] == 0;
     for (int32_t p = 0; p < n; p++)
@@ -182,7 +183,7 @@ static sked_status make_plan(const sked_graph *g, block_plan *plan, sked_error *
     SKED_NEW(order, n);
     SKED_NEW(level, n);
     SKED_NEW(seen, n);
-    sked_i_positions(g, position, order);
+    find_positions(g, position, order);
     sked_i_levels(g, level);
     find_candidates(g, position, level, seen, plan);
     free(seen);

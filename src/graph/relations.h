@@ -24,8 +24,6 @@ typedef struct sked_i_relation_dag {
     int32_t *to;       /* positions, ascending within a row */
     int64_t *edge;     /* the graph's edge numbers, ascending among equal targets */
 } sked_i_relation_dag;
-/* The ops' own order where that is topological (edges of most graphs are short in it), else the graph's. */
-void sked_i_positions(const sked_graph *g, int32_t *position, int32_t *order);
 SKED_MUST_CHECK sked_status sked_i_relation_dag_create(const sked_graph *g, sked_i_relation_dag *out,
                                                        sked_error *err);
 void sked_i_relation_dag_clear(sked_i_relation_dag *d);

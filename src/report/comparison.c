@@ -21,7 +21,8 @@ int32_t sked_i_mark_stride(const sked_robust_member *s)
     return (s->count + SKED_I_MOST_POINTS - 1) / SKED_I_MOST_POINTS + (s->count == 0);
 }
 
-double sked_i_member_proxy(const sked_robust_member *s)
+/* Best on the proxy; the first is, but nothing here relies on it. 0 without candidates. */
+static double best_on_proxy(const sked_robust_member *s)
 {
     double best = 0;
     for (int32_t k = 0; k < s->count; k++)
@@ -29,7 +30,8 @@ double sked_i_member_proxy(const sked_robust_member *s)
     return best;
 }
 
-double sked_i_member_target(const sked_robust_member *s)
+/* Best on the target, NAN where nothing was measured. */
+static double best_on_target(const sked_robust_member *s)
 {
     return s->best >= 0 ? s->target[s->best] : NAN;
 }
@@ -68,8 +70,8 @@ static void add_member(sked_i_buffer *b, const sked_robust_result *c, int k, boo
         b, ",\"color\":\"#%s\",\"form\":%d,\"count\":%d,\"stride\":%d,\"best\":%d,\"failed\":%d",
         sked_i_mark_color(mark), mark, (int)s->count, (int)sked_i_mark_stride(s), (int)s->best,
         (int)s->failures);
-    add_number(b, "proxySpeedup", sked_i_member_proxy(s));
-    add_number(b, "targetSpeedup", sked_i_member_target(s));
+    add_number(b, "proxySpeedup", best_on_proxy(s));
+    add_number(b, "targetSpeedup", best_on_target(s));
     add_number(b, "bestProxy", s->best >= 0 ? s->proxy[s->best] : NAN);
     add_number(b, "ged", s->ged);
     add_number(b, "dInv", s->d_inv);

@@ -15,10 +15,6 @@ int sked_i_mark_of(const sked_robust_result *c, int k);
 const char *sked_i_mark_color(int mark);
 /* Candidates are drawn with this stride, so that no picture grows without bound. */
 int32_t sked_i_mark_stride(const sked_robust_member *s);
-/* Best on the proxy; the first is, but nothing here relies on it. 0 without candidates. */
-double sked_i_member_proxy(const sked_robust_member *s);
-/* Best on the target, NAN where nothing was measured. */
-double sked_i_member_target(const sked_robust_member *s);
 
 /* Members "winner":2,"methods":[...] of a JSON object; points: with those to draw. */
 void sked_i_comparison_members(const sked_robust_result *c, bool points, sked_i_buffer *out);

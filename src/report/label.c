@@ -23,7 +23,8 @@ static void add_fixed(sked_i_buffer *b, int64_t digits, int decimals)
         sked_i_buffer_format(b, ".%0*lld", decimals, (long long)(size % scale));
 }
 
-void sked_i_label_px(sked_i_buffer *b, double x)
+/* A pixel coordinate to 1/100, shortest form ("12.5"). Values are clamped to +-1e9. */
+static void add_pixels(sked_i_buffer *b, double x)
 {
     const double limit = 1e9;
     const double kept = x > limit ? limit : x > -limit ? x : -limit; /* NAN: the lower limit */
@@ -39,7 +40,7 @@ void sked_i_label_draw(sked_i_buffer *b, const char *pattern, ...)
         sked_i_buffer_add(b, s, plain);
         s += plain;
         if (*s == '~') {
-            sked_i_label_px(b, va_arg(args, double));
+            add_pixels(b, va_arg(args, double));
             s++;
         }
     }

@@ -3,8 +3,6 @@
 #define SKED_REPORT_LABEL_H
 #include "base/text.h"
 
-/* A pixel coordinate to 1/100, shortest form ("12.5"). Values are clamped to +-1e9. */
-void sked_i_label_px(sked_i_buffer *b, double x);
 /* Copies pattern with every '~' replaced by the next argument, a double, as a coordinate. */
 void sked_i_label_draw(sked_i_buffer *b, const char *pattern, ...);
 /* Six significant digits or the nearest integer, whichever says more; integers below 2^53 in full. "-" for

@@ -9,7 +9,8 @@
 
 static const double apart = 1e-3; /* of the time: closer points are one */
 
-bool sked_i_value_curve_precedes(const sked_curve_point *a, const sked_curve_point *b)
+/* Is the schedule of a better than that of b? The interval counts first. */
+static bool precedes(const sked_curve_point *a, const sked_curve_point *b)
 {
     if (isinf(a->value) || isinf(b->value))
         return a->value < b->value;
@@ -23,7 +24,7 @@ static void append(sked_i_value_curve *c, sked_curve_point p)
         snprintf(p.method, sizeof p.method, "%s", c->method);
     p.bound = fmax(p.bound, c->bound);
     const sked_curve_point *last = c->count > 0 ? &c->point[c->count - 1] : NULL;
-    if (last != NULL && !sked_i_value_curve_precedes(&p, last)) {
+    if (last != NULL && !precedes(&p, last)) {
         if (!(p.bound > last->bound))
             return;
         p.value = last->value;
@@ -54,7 +55,7 @@ void sked_i_value_curve_note(sked_i_value_curve *c, const sked_curve_point *now)
  */
 static double admit(const sked_curve_point *p, const sked_curve_point *best)
 {
-    if (!sked_i_value_curve_precedes(p, best))
+    if (!precedes(p, best))
         return p->value;
     return p->ii == best->ii && best->value - p->value <= 1e-9 * fabs(best->value) ? best->value : INFINITY;
 }

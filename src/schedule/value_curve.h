@@ -17,8 +17,6 @@ typedef struct sked_i_value_curve {
     bool failed; /* out of memory on the way: points are missing */
 } sked_i_value_curve;
 
-/* Is the schedule of a better than that of b? The interval counts first. */
-bool sked_i_value_curve_precedes(const sked_curve_point *a, const sked_curve_point *b);
 /*
  * Adds a point, now, where schedule or bound are better than those of the last one; else nothing happens.
  * now->seconds is ignored; value INFINITY: no schedule. Of points that lie within a thousandth of their time

@@ -124,8 +124,4 @@ SKED_MUST_CHECK sked_status sked_i_placer_run(sked_i_placer *x, const int32_t *r
 /* A set of devices around one of which each has a link to each. use: [devices]. O(devices^2) */
 void sked_i_linked_devices(const sked_i_costs *c, int32_t first, bool *use);
 
-/* Tells devices apart for starts that never need more than m at once. O(n log n). */
-SKED_MUST_CHECK sked_status sked_i_assign_devices(const sked_i_dag *v, int32_t m, const double *start,
-                                                  int32_t *device, sked_error *err);
-
 #endif

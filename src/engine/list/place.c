@@ -423,7 +423,8 @@ sked_status sked_i_placer_run(sked_i_placer *x, const int32_t *rank, const doubl
     return SKED_OK;
 }
 
-sked_status sked_i_assign_devices(const sked_i_dag *v, int32_t m, const double *start, int32_t *device,
+/* Tells devices apart for starts that never need more than m at once. O(n log n). */
+static sked_status assign_devices(const sked_i_dag *v, int32_t m, const double *start, int32_t *device,
                                   sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -489,7 +490,7 @@ sked_status sked_i_list_place(const sked_i_list_input *input, const sked_i_place
         SKED_TRY(place_linked(x, input, how, start, device, &late, err));
     *fits = late == 0;
     if (*fits && input->devices > 0 && !x->by_device)
-        SKED_TRY(sked_i_assign_devices(input->view, input->devices, start, device, err));
+        SKED_TRY(assign_devices(input->view, input->devices, start, device, err));
 cleanup:
     sked_i_placer_destroy(x);
     return st;

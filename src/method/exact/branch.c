@@ -39,7 +39,8 @@ static bool scale_fits(const sked_problem *p, double scale)
     return fits && sum < (1 << 29);
 }
 
-double sked_i_exact_scale(const sked_problem *p)
+/* 10^k that makes every time of the problem whole, and their sum stay below 2^29; 0: none. */
+static double exact_scale(const sked_problem *p)
 {
     for (double scale = 1; scale <= 1e6; scale *= 10)
         if (scale_fits(p, scale))
@@ -68,7 +69,7 @@ bool sked_i_exact_branch_fits(const sked_problem *p)
         return sked_i_branch_unequal_fits(p);
     if (fixed == 2 || (fixed == 0 && sked_i_has_transfers(p)))
         return false;
-    return sked_i_exact_scale(p) > 0;
+    return exact_scale(p) > 0;
 }
 
 /* ------------------------------------------------------------------ devices */
@@ -491,7 +492,7 @@ sked_status sked_i_branch_open(sked_i_run *run, uint64_t seed, sked_i_branch *b,
     SKED_TRY(sked_schedule_create(b->n, p->devices, &b->schedule, err));
     if (p->machine != NULL)
         return sked_i_branch_unequal_open(b, seed, empty, err);
-    b->scale = sked_i_exact_scale(p);
+    b->scale = exact_scale(p);
     SKED_TRY(find_pairs(p, &pairs, err));
     SKED_TRY(sked_i_clause_create(b->n + 1 + (int32_t)pairs.count, b->n, seed, &b->solver, err));
     b->solver->objective = b->end;

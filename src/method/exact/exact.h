@@ -31,8 +31,6 @@ SKED_MUST_CHECK sked_status sked_i_exact_cbc(sked_i_run *run, int64_t max_column
 bool sked_i_exact_memory_fits(const sked_problem *p);
 SKED_MUST_CHECK sked_status sked_i_exact_memory(sked_i_run *run, sked_error *err);
 
-/* 10^k that makes every time of the problem whole, and their sum stay below 2^29; 0: none. */
-double sked_i_exact_scale(const sked_problem *p);
 /* Devices for ops on interchangeable devices, from their starts; starts must fit. */
 SKED_MUST_CHECK sked_status sked_i_exact_devices(const sked_problem *p, sked_schedule *s, sked_error *err);
 #endif
