@@ -422,6 +422,7 @@ def help_manual_and_tables_agree(folder):
         text = expect(run("help", command), 0).stdout
         assert text == expect(run(command, "--help"), 0).stdout
         manual = expect(run("help", command, "--man"), 0).stdout.replace("\\-", "-")
+        assert not re.search(r" $", manual, flags=re.M), command
         for option in re.findall(r"^  --([a-z-]+) ", text, flags=re.M):
             assert option in manual, (command, option)
     codes = dict(re.findall(r"^\.TP\n(\d+)\n(.+)$", expect(run("help", "--man"), 0).stdout, flags=re.M))

@@ -60,7 +60,7 @@ static void man_options(int command)
             continue;
         printf(".TP\n.B \\-\\-");
         troff(o->name);
-        printf(" ");
+        printf("%s", o->value[0] ? " " : "");
         troff(o->value);
         printf("\n");
         troff(option_help(self, o, help, sizeof help));
