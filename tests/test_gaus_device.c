@@ -2,13 +2,11 @@
  * The differentiable scheduler with devices: expectations against sampling, gradients against central
  * differences, schedules against the quick methods and exhaustive search.
  */
-#include "backend/backend.h"
-#include "base/rng.h"
 #include "brute_force.h"
-#include "engine/gaus/device.h"
 #include "random_problem.h"
 
 enum { OPS = 6, DEVICES = 3, POOLS = 1, CELLS = 12, EDGES = 6, ROWS = DEVICES + POOLS };
+#include "gaus_fixture.h"
 
 /* ------------------------------------------------------------------ a small problem */
 
@@ -21,18 +19,8 @@ static const int64_t use_ptr[OPS + 1] = {0, 1, 1, 2, 2, 3, 3};
 static const int32_t use_pool[] = {0, 0, 0};
 static const double use_amount[] = {0.7, 0.9, 0.6};
 
-typedef struct fixture {
-    sked_i_gaus_device_view view;
-    sked_i_gaus_device_terms terms;
-    sked_i_gaus_device_evaluator *evaluator;
-    double mu[OPS], sigma[OPS], share[OPS * DEVICES];
-    double dmu[OPS], dsigma[OPS], dshare[OPS * DEVICES];
-    sked_i_gaus_device_point at, gradient;
-} fixture;
-
 static void open_fixture(fixture *f, int threads)
 {
-    sked_i_rng rng;
     *f = (fixture){.view = {.ops = OPS,
                             .devices = DEVICES,
                             .pools = POOLS,
@@ -45,65 +33,10 @@ static void open_fixture(fixture *f, int threads)
                             .use_ptr = use_ptr,
                             .use_pool = use_pool,
                             .use_amount = use_amount}};
-    f->at = (sked_i_gaus_device_point){f->mu, f->sigma, f->share};
-    f->gradient = (sked_i_gaus_device_point){f->dmu, f->dsigma, f->dshare};
-    sked_i_rng_seed(&rng, 11, 0);
-    for (int i = 0; i < OPS; i++) {
-        double sum = 0;
-        f->mu[i] = 0.4 + 9 * sked_i_rng_uniform(&rng);
-        f->sigma[i] = 0.3 + 1.1 * sked_i_rng_uniform(&rng);
-        for (int d = 0; d < DEVICES; d++)
-            sum += f->share[i * DEVICES + d] = 0.1 + sked_i_rng_uniform(&rng);
-        for (int d = 0; d < DEVICES; d++)
-            f->share[i * DEVICES + d] /= sum;
-    }
-    OK(sked_i_gaus_device_cpu.create(&f->view, threads, &f->evaluator, err));
+    start_fixture(f, threads, NULL);
 }
 
-static void close_fixture(fixture *f)
-{
-    sked_i_gaus_device_cpu.destroy(f->evaluator);
-}
-
-static sked_i_gaus_value evaluate(fixture *f)
-{
-    sked_i_gaus_value value;
-    OK(sked_i_gaus_device_cpu.evaluate(f->evaluator, &f->terms, &f->at, &f->gradient, &value, err));
-    return value;
-}
-
-static double difference(fixture *f, double *x)
-{
-    const double was = *x, h = 1e-5;
-    *x = was + h;
-    const double up = evaluate(f).total;
-    *x = was - h;
-    const double down = evaluate(f).total;
-    *x = was;
-    return (up - down) / (2 * h);
-}
-
-static void check_all(fixture *f, const char *what, double *x, const double *gradient, int count,
-                      double *seen)
-{
-    for (int k = 0; k < count; k++) {
-        evaluate(f);
-        const double claimed = gradient[k], measured = difference(f, &x[k]);
-        *seen = fmax(*seen, fabs(claimed));
-        if (fabs(claimed - measured) > 2e-5 * (1 + fabs(measured)))
-            fail_msg("%s %d: gradient %.9g, differences say %.9g", what, k, claimed, measured);
-    }
-}
-
-static void check_gradient(fixture *f, const char *what, bool shares)
-{
-    double mu = 0, sigma = 0, share = 0;
-    check_all(f, "mu", f->mu, f->dmu, OPS, &mu);
-    check_all(f, "sigma", f->sigma, f->dsigma, OPS, &sigma);
-    check_all(f, "share", f->share, f->dshare, OPS * DEVICES, &share);
-    if (!(mu > 1e-3 && sigma > 1e-3 && (!shares || share > 1e-3)))
-        fail_msg("%s: no gradient at all", what);
-}
+/* ------------------------------------------------------------------ gradients */
 
 static void test_gradients(void **state)
 {
@@ -134,16 +67,6 @@ static void test_gradients(void **state)
 
 /* ------------------------------------------------------------------ expectations by sampling */
 
-typedef struct sample_sums {
-    double load[ROWS][CELLS], shortfall, late;
-} sample_sums;
-
-static void add_busy(double *row, double begin, double end, double amount)
-{
-    for (int c = 0; c < CELLS; c++)
-        row[c] += amount * fmax(0, fmin(end, c + 1) - fmax(begin, c));
-}
-
 static void add_sample(const fixture *f, sked_i_rng *rng, sample_sums *sums)
 {
     double x[OPS];
@@ -165,12 +88,6 @@ static void add_sample(const fixture *f, sked_i_rng *rng, sample_sums *sums)
             const double gap = lag[e] + (device[i] != device[j] ? transfer[e] : 0);
             sums->shortfall += fmax(0, gap - (x[j] - x[i]));
         }
-}
-
-static void near(const char *what, double sampled, double expected, double tolerance)
-{
-    if (!(fabs(sampled - expected) <= tolerance))
-        fail_msg("%s: sampled %.6g, expectation %.6g", what, sampled, expected);
 }
 
 static void test_expectations(void **state)

@@ -2,13 +2,11 @@
  * The differentiable scheduler on unequal devices: expectations against sampling, gradients against central
  * differences, one kind of device against identical ones, schedules against exhaustive search.
  */
-#include "backend/backend.h"
-#include "base/rng.h"
 #include "brute_force.h"
-#include "engine/gaus/device.h"
 #include "random_problem.h"
 
 enum { OPS = 6, DEVICES = 4, KINDS = 3, POOLS = 1, CELLS = 12, EDGES = 7, ROWS = DEVICES + POOLS };
+#include "gaus_fixture.h"
 
 /* ------------------------------------------------------------------ a small problem */
 
@@ -31,34 +29,9 @@ static const int32_t use_pool[] = {0, 0, 0, 0};
 static const double use_amount[] = {0.7, 0.9, 0.8, 0.6};
 static const double longest = 2.0 * CELLS;
 
-typedef struct fixture {
-    sked_i_gaus_device_kinds kinds;
-    sked_i_gaus_device_view view;
-    sked_i_gaus_device_terms terms;
-    sked_i_gaus_device_evaluator *evaluator;
-    double mu[OPS], sigma[OPS], share[OPS * DEVICES];
-    double dmu[OPS], dsigma[OPS], dshare[OPS * DEVICES];
-    sked_i_gaus_device_point at, gradient;
-} fixture;
-
 static bool able(int op, int device)
 {
     return times[op * KINDS + kind_of[device]] < INFINITY;
-}
-
-static void fill_point(fixture *f)
-{
-    sked_i_rng rng;
-    sked_i_rng_seed(&rng, 11, 0);
-    for (int i = 0; i < OPS; i++) {
-        double sum = 0;
-        f->mu[i] = 0.4 + 9 * sked_i_rng_uniform(&rng);
-        f->sigma[i] = 0.3 + 1.1 * sked_i_rng_uniform(&rng);
-        for (int d = 0; d < DEVICES; d++)
-            sum += f->share[i * DEVICES + d] = able(i, d) ? 0.1 + sked_i_rng_uniform(&rng) : 0;
-        for (int d = 0; d < DEVICES; d++)
-            f->share[i * DEVICES + d] /= sum;
-    }
 }
 
 static void open_fixture(fixture *f, int threads)
@@ -83,56 +56,10 @@ static void open_fixture(fixture *f, int threads)
                             .use_pool = use_pool,
                             .use_amount = use_amount}};
     f->view.kinds = &f->kinds;
-    f->at = (sked_i_gaus_device_point){f->mu, f->sigma, f->share};
-    f->gradient = (sked_i_gaus_device_point){f->dmu, f->dsigma, f->dshare};
-    fill_point(f);
-    OK(sked_i_gaus_device_cpu.create(&f->view, threads, &f->evaluator, err));
-}
-
-static sked_i_gaus_value evaluate(fixture *f)
-{
-    sked_i_gaus_value value;
-    OK(sked_i_gaus_device_cpu.evaluate(f->evaluator, &f->terms, &f->at, &f->gradient, &value, err));
-    return value;
+    start_fixture(f, threads, able);
 }
 
 /* ------------------------------------------------------------------ gradients */
-
-static double difference(fixture *f, double *x)
-{
-    const double was = *x, h = 1e-5;
-    *x = was + h;
-    const double up = evaluate(f).total;
-    *x = was - h;
-    const double down = evaluate(f).total;
-    *x = was;
-    return (up - down) / (2 * h);
-}
-
-/* Shares that are 0 because the op cannot run there have no gradient. */
-static void check_all(fixture *f, const char *what, double *x, const double *gradient, int count,
-                      double *seen)
-{
-    for (int k = 0; k < count; k++) {
-        evaluate(f);
-        if (x[k] == 0)
-            continue;
-        const double claimed = gradient[k], measured = difference(f, &x[k]);
-        *seen = fmax(*seen, fabs(claimed));
-        if (fabs(claimed - measured) > 2e-5 * (1 + fabs(measured)))
-            fail_msg("%s %d: gradient %.9g, differences say %.9g", what, k, claimed, measured);
-    }
-}
-
-static void check_gradient(fixture *f, const char *what)
-{
-    double mu = 0, sigma = 0, share = 0;
-    check_all(f, "mu", f->mu, f->dmu, OPS, &mu);
-    check_all(f, "sigma", f->sigma, f->dsigma, OPS, &sigma);
-    check_all(f, "share", f->share, f->dshare, OPS * DEVICES, &share);
-    if (!(mu > 1e-3 && sigma > 1e-3 && share > 1e-3))
-        fail_msg("%s: no gradient at all", what);
-}
 
 static void test_gradients(void **state)
 {
@@ -149,27 +76,17 @@ static void test_gradients(void **state)
         for (int k = 0; k < 3; k++) {
             f.terms.multiplier[families[k]] = 0.7;
             f.terms.penalty[families[k]] = 0.4;
-            check_gradient(&f, names[k]);
+            check_gradient(&f, names[k], true);
             f.terms = (sked_i_gaus_device_terms){0};
         }
         for (int k = 0; k < 3; k++)
             f.terms.multiplier[families[k]] = f.terms.penalty[families[k]] = 0.3 + 0.2 * k;
-        check_gradient(&f, "all together");
-        sked_i_gaus_device_cpu.destroy(f.evaluator);
+        check_gradient(&f, "all together", true);
+        close_fixture(&f);
     }
 }
 
 /* ------------------------------------------------------------------ expectations by sampling */
-
-typedef struct sample_sums {
-    double load[ROWS][CELLS], shortfall, late;
-} sample_sums;
-
-static void add_busy(double *row, double begin, double end, double amount)
-{
-    for (int c = 0; c < CELLS; c++)
-        row[c] += amount * fmax(0, fmin(end, c + 1) - fmax(begin, c));
-}
 
 static int draw_device(const fixture *f, int op, sked_i_rng *rng)
 {
@@ -207,12 +124,6 @@ static void add_sample(const fixture *f, sked_i_rng *rng, sample_sums *sums)
         }
 }
 
-static void near(const char *what, double sampled, double expected, double tolerance)
-{
-    if (!(fabs(sampled - expected) <= tolerance))
-        fail_msg("%s: sampled %.6g, expectation %.6g", what, sampled, expected);
-}
-
 static void test_expectations(void **state)
 {
     enum { samples = 200000 };
@@ -231,7 +142,7 @@ static void test_expectations(void **state)
             near("load", sums.load[r][c] / samples, sked_i_gaus_device_cpu.load(f.evaluator, r)[c], 0.005);
     near("shortfall", sums.shortfall / samples, value.violation[SKED_I_GAUS_DEPENDENCY], 0.15);
     near("late", sums.late / samples, value.violation[SKED_I_GAUS_LATENCY], 0.01);
-    sked_i_gaus_device_cpu.destroy(f.evaluator);
+    close_fixture(&f);
 }
 
 /* ------------------------------------------------------------------ one kind is no kind */
@@ -260,9 +171,9 @@ static void test_one_kind(void **state)
         f.terms.multiplier[family] = f.terms.penalty[family] = 0.3;
     const double expected = evaluate(&f).total;
     memcpy(plain, f.dshare, sizeof plain);
-    sked_i_gaus_device_cpu.destroy(f.evaluator);
+    close_fixture(&f);
     open_fixture(&g, 1);
-    sked_i_gaus_device_cpu.destroy(g.evaluator);
+    close_fixture(&g);
     g.kinds = (sked_i_gaus_device_kinds){.count = 1,
                                          .of = one,
                                          .time = duration,
@@ -282,7 +193,7 @@ static void test_one_kind(void **state)
             near("dshare", plain[i * DEVICES + d] - plain[i * DEVICES],
                  g.dshare[i * DEVICES + d] - g.dshare[i * DEVICES], 1e-9);
     }
-    sked_i_gaus_device_cpu.destroy(g.evaluator);
+    close_fixture(&g);
 }
 
 /* ------------------------------------------------------------------ the problem in cells */
