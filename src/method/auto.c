@@ -77,7 +77,7 @@ static const member for_limits[] = {{"list", NULL, 0, false},
                                     {"search", NULL, 0.5, false},
                                     {"exact", "max-ops=14", 0.9, true},
                                     {"search", NULL, 1, false}};
-/* Pipelined at a given interval for another objective than the interval and the length. */
+/* Pipelined, for another objective than the interval and the length. */
 static const member for_shaped_loops[] = {
     {"modulo-list", NULL, 0, false}, {"gaus", NULL, 0.8, false}, {"exact", NULL, 1, true}};
 
@@ -104,10 +104,9 @@ static double lookahead_work(const sked_problem *p)
 
 static plan choose(const sked_problem *p)
 {
-    if (p->ii > 0 && p->objective != SKED_OBJECTIVE_II && p->objective != SKED_OBJECTIVE_MAKESPAN)
-        return PLAN(for_shaped_loops);
+    const bool length = p->objective == SKED_OBJECTIVE_II || p->objective == SKED_OBJECTIVE_MAKESPAN;
     if (p->ii != 0 || p->objective == SKED_OBJECTIVE_II)
-        return PLAN(for_loops);
+        return length ? PLAN(for_loops) : PLAN(for_shaped_loops);
     if (sked_i_memory_may_bind(p))
         return PLAN(for_limits);
     if (p->objective == SKED_OBJECTIVE_MAKESPAN && p->machine != NULL)
