@@ -237,7 +237,8 @@ static void refuses_what_is_too_large(void **state)
     random_problem_free(&r);
 }
 
-/* However soon the time is up, nothing above the optimum (23, by a run of 20 s) is called optimal. */
+/* However soon the time is up, nothing above the optimum (23, by a run of 20 s) is called optimal or a bound.
+ */
 static void no_proof_by_running_out_of_time(void **state)
 {
     (void)state;
@@ -252,6 +253,8 @@ static void no_proof_by_running_out_of_time(void **state)
         OK(sked_method_run("exact", &r.problem, &opt, &result, err));
         if (result.optimal && result.value > 23)
             fail_msg("after %g s: %g is not the optimum", opt.time_limit, result.value);
+        if (result.lower_bound > 23)
+            fail_msg("after %g s: %g is no bound", opt.time_limit, result.lower_bound);
         sked_result_clear(&result);
     }
     random_problem_free(&r);
