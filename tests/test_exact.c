@@ -260,6 +260,28 @@ static void no_proof_by_running_out_of_time(void **state)
     random_problem_free(&r);
 }
 
+/* A loop that CBC has no time for still has the schedule of modulo-list. */
+static void loops_have_a_first_schedule(void **state)
+{
+    (void)state;
+    const sked_generate_options o = {.size = sizeof o, .nodes = 120, .seed = 5};
+    sked_graph *g = NULL;
+    sked_problem p;
+    sked_run_options opt;
+    sked_result result = {.size = sizeof result};
+    OK(sked_graph_generate("loop", &o, &g, err));
+    sked_problem_init(&p, g);
+    p.objective = SKED_OBJECTIVE_COST;
+    p.ii = 60;
+    sked_run_options_init(&opt);
+    opt.time_limit = 0.3;
+    opt.settings = (const char *const[]){"warm-start=1"};
+    opt.n_settings = 1;
+    OK(sked_method_run("exact", &p, &opt, &result, err));
+    sked_result_clear(&result);
+    sked_graph_destroy(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,6 +294,7 @@ int main(void)
         cmocka_unit_test(cbc_stops_at_once),
         cmocka_unit_test(refuses_what_is_too_large),
         cmocka_unit_test(no_proof_by_running_out_of_time),
+        cmocka_unit_test(loops_have_a_first_schedule),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
