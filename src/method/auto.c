@@ -300,11 +300,13 @@ static sked_status run_round(sked_i_run *run, plan todo, int round, double secon
             *any = true;
             left = end - sked_clock();
         }
-        const double budget = m->share > 0 ? left * m->share : left;
+        const double budget = m->share > 0 ? left * m->share : left, turn = sked_clock() + budget;
         const sked_status st = run_in_turn(run, m, budget, &why);
         if (!may_go_on(st))
             return sked_i_fail(err, st, "%s", why.message);
-        *any = *any || (st == SKED_OK && m->share > 0);
+        /* One that ends before its time, without a schedule, has nothing more to try. */
+        const bool more = sked_i_run_incumbent(run) != NULL || sked_clock() >= turn;
+        *any = *any || (st == SKED_OK && m->share > 0 && more);
         hear(said, m, st, &why);
         const sked_status told = sked_i_run_exchange(run, err);
         if (told != SKED_OK)
