@@ -347,6 +347,7 @@ def generators_are_reproducible(folder):
     expect(run("convert", loop, more, "--back-edges", 4, "--seed", 3), 0)
     assert json.loads(expect(run("info", more, "--json"), 0).stdout)["carried_edges"] == 9
     expect(run("convert", loop, more, "--back-edges", 4, "--distance", 0), 2, "distance")
+    expect(run("generate", "loop", "--nodes", 60, "--distance", 3, "-o", more), 2, "--set distance=D")
     expect(run("generate", "layered", "--nodes", 20, "--count", 3, "-o", os.path.join(folder, "many")), 0)
     assert len(os.listdir(os.path.join(folder, "many"))) == 3
 

@@ -129,6 +129,9 @@ sked_status add_back_edges(const arguments *a, uint64_t seed, sked_graph **g, sk
                                   .distance = (int32_t)a->distance,
                                   .span = (int32_t)a->span,
                                   .seed = seed};
+    if (a->back_edges == 0 && a->distance > 1) /* of family loop it is a parameter: easily mistaken */
+        return fail(err, SKED_ERR_ARGUMENT,
+                    "--distance is that of --back-edges; a family's own is --set distance=D");
     if (a->back_edges == 0)
         return SKED_OK;
     const sked_status st = sked_graph_looped(*g, &draw, &looped, err);
