@@ -250,6 +250,8 @@ def loops_are_pipelined(folder):
     out = json.loads(expect(run("schedule", path("dot_product_loop.json"), "--objective", "ii", "--json", "-o", file), 0).stdout)
     assert out["ii"] == out["value"] == 2, out
     assert json.load(open(file))["ii"] == 2
+    gaus = json.loads(expect(run("schedule", path("dot_product_loop.json"), "--method", "gaus", "--ii", "auto", "--json"), 0).stdout)
+    assert gaus["objective"] == "makespan" and gaus["ii"] == 2, gaus  # a method without objective ii
     expect(run("check", path("dot_product_loop.json"), file), 0)
     expect(run("schedule", path("dot_product_loop.json"), "--ii", 1), 7)
 
@@ -345,6 +347,7 @@ def generators_are_reproducible(folder):
     expect(run("convert", loop, more, "--back-edges", 4, "--seed", 3), 0)
     assert json.loads(expect(run("info", more, "--json"), 0).stdout)["carried_edges"] == 9
     expect(run("convert", loop, more, "--back-edges", 4, "--distance", 0), 2, "distance")
+    expect(run("generate", "loop", "--nodes", 60, "--distance", 3, "-o", more), 2, "--set distance=D")
     expect(run("generate", "layered", "--nodes", 20, "--count", 3, "-o", os.path.join(folder, "many")), 0)
     assert len(os.listdir(os.path.join(folder, "many"))) == 3
 

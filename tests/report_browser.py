@@ -389,6 +389,7 @@ class Suite:
         count = lambda what: self.browser.run(f"return document.querySelectorAll('{what}').length")
         assert count("#progress .plot > svg .marks") == 3 and count("#progress .plot > svg .best") == 1
         assert count("#progress .plot > svg .diagonal") == 1
+        assert count("#progress .legend .key") == 3 + 2  # who found an incumbent; the two lines
         said = self.browser.run("return document.getElementById('progress').innerText")
         for part in ("First schedule", "0.0004 s", "Last improvement", "0.5 s", "</script> & <co>", "lower bound"):
             assert part in said, f"the card does not say {part}: {said}"

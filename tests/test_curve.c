@@ -185,6 +185,25 @@ static void proofs_end_the_curve(void **state)
     sked_graph_destroy(g);
 }
 
+/* Where the interval comes first, its bound ends the curve; that line has a method, too. */
+static void bounds_at_the_interval_have_a_method(void **state)
+{
+    (void)state;
+    sked_graph *g = NULL;
+    const sked_generate_options how = {.size = sizeof how, .nodes = 60, .seed = 3};
+    OK(sked_graph_generate("loop", &how, &g, err));
+    sked_problem p;
+    sked_problem_init(&p, g);
+    p.ii = SKED_II_AUTO;
+    p.objective = SKED_OBJECTIVE_MEMORY;
+    sked_result r = {.size = sizeof r};
+    run("modulo-list", &p, 1, 0, &r);
+    assert_true(r.n_curve > 1 && r.curve[r.n_curve - 1]->bound > r.curve[0]->bound);
+    assert_string_equal(r.curve[r.n_curve - 1]->method, "modulo-list");
+    sked_result_clear(&r);
+    sked_graph_destroy(g);
+}
+
 static void lines_are_written(void **state)
 {
     (void)state;
@@ -210,9 +229,13 @@ static void lines_are_written(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(better_points_stay),         cmocka_unit_test(close_points_are_one),
-        cmocka_unit_test(threads_are_merged_by_time), cmocka_unit_test(searches_note_improvements),
-        cmocka_unit_test(descents_note_improvements), cmocka_unit_test(proofs_end_the_curve),
+        cmocka_unit_test(better_points_stay),
+        cmocka_unit_test(close_points_are_one),
+        cmocka_unit_test(threads_are_merged_by_time),
+        cmocka_unit_test(searches_note_improvements),
+        cmocka_unit_test(descents_note_improvements),
+        cmocka_unit_test(proofs_end_the_curve),
+        cmocka_unit_test(bounds_at_the_interval_have_a_method),
         cmocka_unit_test(lines_are_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

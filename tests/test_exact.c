@@ -255,7 +255,8 @@ static void refuses_what_is_too_large(void **state)
     random_problem_free(&r);
 }
 
-/* However soon the time is up, nothing above the optimum (23, by a run of 20 s) is called optimal. */
+/* However soon the time is up, nothing above the optimum (23, by a run of 20 s) is called optimal or a bound.
+ */
 static void no_proof_by_running_out_of_time(void **state)
 {
     (void)state;
@@ -270,9 +271,33 @@ static void no_proof_by_running_out_of_time(void **state)
         OK(sked_method_run("exact", &r.problem, &opt, &result, err));
         if (result.optimal && result.value > 23)
             fail_msg("after %g s: %g is not the optimum", opt.time_limit, result.value);
+        if (result.lower_bound > 23)
+            fail_msg("after %g s: %g is no bound", opt.time_limit, result.lower_bound);
         sked_result_clear(&result);
     }
     random_problem_free(&r);
+}
+
+/* A loop that CBC has no time for still has the schedule of modulo-list. */
+static void loops_have_a_first_schedule(void **state)
+{
+    (void)state;
+    const sked_generate_options o = {.size = sizeof o, .nodes = 120, .seed = 5};
+    sked_graph *g = NULL;
+    sked_problem p;
+    sked_run_options opt;
+    sked_result result = {.size = sizeof result};
+    OK(sked_graph_generate("loop", &o, &g, err));
+    sked_problem_init(&p, g);
+    p.objective = SKED_OBJECTIVE_COST;
+    p.ii = 60;
+    sked_run_options_init(&opt);
+    opt.time_limit = 0.3;
+    opt.settings = (const char *const[]){"warm-start=1"};
+    opt.n_settings = 1;
+    OK(sked_method_run("exact", &p, &opt, &result, err));
+    sked_result_clear(&result);
+    sked_graph_destroy(g);
 }
 
 int main(void)
@@ -287,6 +312,7 @@ int main(void)
         cmocka_unit_test(cbc_stops_at_once),
         cmocka_unit_test(refuses_what_is_too_large),
         cmocka_unit_test(no_proof_by_running_out_of_time),
+        cmocka_unit_test(loops_have_a_first_schedule),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -957,6 +957,68 @@ static void test_interval_search(void **state)
     sked_graph_destroy(g);
 }
 
+/* auto has gaus in its plan where the interval is to be found, too: it must improve on modulo-list. */
+static void test_interval_in_portfolio(void **state)
+{
+    static const char *const methods[] = {"modulo-list", "auto"};
+    const sked_generate_options o = {.size = sizeof o, .nodes = 60, .seed = 4};
+    sked_graph *g = NULL;
+    sked_problem p;
+    double ii[2], value[2];
+    (void)state;
+    OK(sked_graph_generate("loop", &o, &g, err));
+    sked_problem_init(&p, g);
+    p.ii = SKED_II_AUTO;
+    p.objective = SKED_OBJECTIVE_MEMORY;
+    for (int k = 0; k < 2; k++) {
+        sked_run_options opt;
+        sked_result r = {.size = sizeof r};
+        sked_run_options_init(&opt);
+        opt.time_limit = INFINITY;
+        opt.iterations = 2;
+        OK(sked_method_run(methods[k], &p, &opt, &r, err));
+        ii[k] = r.schedule[0]->ii;
+        value[k] = r.value;
+        sked_result_clear(&r);
+    }
+    assert_true(ii[1] <= ii[0]);
+    assert_true(ii[1] < ii[0] || value[1] < value[0]);
+    sked_graph_destroy(g);
+}
+
+/* No schedule, and nobody proves it: auto ends when its members have given up, not at the time limit. */
+static void test_portfolio_gives_up(void **state)
+{
+    static const double duration[] = {2, 2, 3}, demand[] = {0, 2, 1};
+    static const sked_edge edge[] = {{0, 1, NAN, 0, 0}, {0, 2, NAN, 0, 0}, {2, 1, NAN, 0, 1}};
+    sked_builder *b = NULL;
+    sked_graph *g = NULL;
+    sked_problem p;
+    sked_run_options opt;
+    sked_result r = {.size = sizeof r};
+    int32_t op, unit;
+    (void)state;
+    OK(sked_builder_create(&b, err));
+    OK(sked_builder_add_resource(b, "unit", 2, &unit, err));
+    for (int i = 0; i < 3; i++) {
+        OK(sked_builder_add_op(b, NULL, NULL, duration[i], &op, err));
+        if (demand[i] > 0)
+            OK(sked_builder_add_demand(b, op, unit, demand[i], err));
+    }
+    for (int i = 0; i < 3; i++)
+        OK(sked_builder_add_edge(b, &edge[i], err));
+    OK(sked_builder_finish(b, &g, err));
+    sked_problem_init(&p, g);
+    p.objective = SKED_OBJECTIVE_MEMORY;
+    p.ii = SKED_II_AUTO;
+    p.horizon = 6; /* one op after the other takes 7 */
+    sked_run_options_init(&opt);
+    opt.time_limit = 15;
+    FAILS(SKED_ERR_INFEASIBLE, "not a proof", sked_method_run("auto", &p, &opt, &r, err));
+    sked_builder_destroy(b);
+    sked_graph_destroy(g);
+}
+
 static void test_same_bytes(void **state)
 {
     (void)state;
@@ -1235,6 +1297,8 @@ int main(void)
         cmocka_unit_test(test_against_exhaustive_search),
         cmocka_unit_test(test_pipelined),
         cmocka_unit_test(test_interval_search),
+        cmocka_unit_test(test_interval_in_portfolio),
+        cmocka_unit_test(test_portfolio_gives_up),
         cmocka_unit_test(test_same_bytes),
         cmocka_unit_test(test_two_threads_do_what_one_does),
         cmocka_unit_test(test_statistics),

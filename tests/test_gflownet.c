@@ -798,6 +798,8 @@ static void test_training_refuses_nonsense(void **state)
     FAILS(SKED_ERR_ARGUMENT, "LEAST-MOST", sked_train(&opt, &m, err));
     opt.graphs = "layered:10-20:lognormal:0/x";
     FAILS(SKED_ERR_ARGUMENT, "duration", sked_train(&opt, &m, err));
+    opt.graphs = "layred:10-20";
+    FAILS(SKED_ERR_ARGUMENT, "'layred' (did you mean 'layered'?)", sked_train(&opt, &m, err));
     opt.graphs = "no-such-file.json";
     FAILS(SKED_ERR_IO, "no-such-file", sked_train(&opt, &m, err));
     opt.graphs = "layered:5-9";

@@ -77,7 +77,7 @@ static const member for_limits[] = {{"list", NULL, 0, false},
                                     {"search", NULL, 0.5, false},
                                     {"exact", "max-ops=14", 0.9, true},
                                     {"search", NULL, 1, false}};
-/* Pipelined at a given interval for another objective than the interval and the length. */
+/* Pipelined, for another objective than the interval and the length. */
 static const member for_shaped_loops[] = {
     {"modulo-list", NULL, 0, false}, {"gaus", NULL, 0.8, false}, {"exact", NULL, 1, true}};
 
@@ -104,10 +104,9 @@ static double lookahead_work(const sked_problem *p)
 
 static plan choose(const sked_problem *p)
 {
-    if (p->ii > 0 && p->objective != SKED_OBJECTIVE_II && p->objective != SKED_OBJECTIVE_MAKESPAN)
-        return PLAN(for_shaped_loops);
+    const bool length = p->objective == SKED_OBJECTIVE_II || p->objective == SKED_OBJECTIVE_MAKESPAN;
     if (p->ii != 0 || p->objective == SKED_OBJECTIVE_II)
-        return PLAN(for_loops);
+        return length ? PLAN(for_loops) : PLAN(for_shaped_loops);
     if (sked_i_memory_may_bind(p))
         return PLAN(for_limits);
     if (p->objective == SKED_OBJECTIVE_MAKESPAN && p->machine != NULL)
@@ -301,11 +300,13 @@ static sked_status run_round(sked_i_run *run, plan todo, int round, double secon
             *any = true;
             left = end - sked_clock();
         }
-        const double budget = m->share > 0 ? left * m->share : left;
+        const double budget = m->share > 0 ? left * m->share : left, turn = sked_clock() + budget;
         const sked_status st = run_in_turn(run, m, budget, &why);
         if (!may_go_on(st))
             return sked_i_fail(err, st, "%s", why.message);
-        *any = *any || (st == SKED_OK && m->share > 0);
+        /* One that ends before its time, without a schedule, has nothing more to try. */
+        const bool more = sked_i_run_incumbent(run) != NULL || sked_clock() >= turn;
+        *any = *any || (st == SKED_OK && m->share > 0 && more);
         hear(said, m, st, &why);
         const sked_status told = sked_i_run_exchange(run, err);
         if (told != SKED_OK)

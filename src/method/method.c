@@ -298,6 +298,7 @@ sked_status sked_method_run(const char *method, const sked_problem *p, const ske
         SKED_TRY(sked_i_recording_create(opt->record, &plain, &run.recording, err));
     SKED_TRY(sked_i_driver_open(&run, opt->candidates > 1 ? opt->candidates : 1, err));
     run.driver->exchange = exchange;
+    run.driver->current = m->info.name; /* bounds come from outside its run, too */
     SKED_TRY(set_bounds(&run, err));
     run.driver->curve.bound = run.driver->bound;
     const double called = sked_clock();

@@ -141,8 +141,9 @@ static void draw_marks(progress *c, sked_i_buffer *b)
     double before = INFINITY;
     for (int32_t i = 0; i < n; i++) {
         const sked_curve_point *p = c->data->curve[i];
-        const int k = number_of(c, p->method);
-        if (p->value != before && (i % stride == 0 || i == n - 1)) {
+        const bool incumbent = p->value != before;
+        const int k = incumbent ? number_of(c, p->method) : 0;
+        if (incumbent && (i % stride == 0 || i == n - 1)) {
             sked_i_buffer_format(b, "<g fill=\"#%s\">", sked_i_mark_color(mark_of(k)));
             sked_i_plot_mark(b, mark_of(k), sked_i_axis_at(&c->x, seconds_of(p)),
                              sked_i_axis_at(&c->y, p->value), 3.5);

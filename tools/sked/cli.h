@@ -58,7 +58,8 @@ enum {
     X(robust_method, TEXT, "method", "M", NULL, 0, 0, ON(robust),                                            \
       "--one-shot: candidates of this method only; without it, compare several methods")                     \
     X(objective, TEXT, "objective", "O", NULL, 0, 0, ON_SOLVE,                                               \
-      "what to minimise: one of the objectives below; --ii auto alone selects ii")                           \
+      "what to minimise: one of the objectives below; --ii auto alone selects ii, or makespan where "        \
+      "the method takes no ii")                                                                              \
     X(horizon, REAL, "horizon", "D", INFINITY, 0, 1e300, ON_MACHINE, "latest finish allowed")                \
     X(ii, TEXT, "ii", "K|auto", NULL, 0, 0, ON_SOLVE,                                                        \
       "initiation interval of a pipelined loop; auto: find the smallest")                                    \

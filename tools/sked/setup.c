@@ -85,7 +85,15 @@ static sked_status set_objective(const char *word, sked_problem *p, sked_error *
                 sked_suggest(word, names, OBJECTIVE_COUNT, hint, sizeof hint));
 }
 
-/* Objective ii searches for the interval, and a search for the interval minimises it, unless told otherwise.
+static bool takes_interval(const char *method)
+{
+    const sked_method_info *m = method != NULL ? sked_method_find(method) : NULL;
+    return m == NULL || (m->features & SKED_CAN_II) != 0;
+}
+
+/*
+ * Objective ii searches for the interval, and a search for the interval minimises it, unless told otherwise.
+ * The makespan of a method without that objective means the same: the interval comes first, then the length.
  */
 static sked_status set_interval(const arguments *a, sked_problem *p, sked_error *err)
 {
@@ -96,7 +104,7 @@ static sked_status set_interval(const arguments *a, sked_problem *p, sked_error 
         return SKED_OK;
     if (strcmp(text, "auto") == 0) {
         p->ii = SKED_II_AUTO;
-        if (a->objective == NULL)
+        if (a->objective == NULL && takes_interval(a->method))
             p->objective = SKED_OBJECTIVE_II;
         return SKED_OK;
     }
@@ -121,6 +129,9 @@ sked_status add_back_edges(const arguments *a, uint64_t seed, sked_graph **g, sk
                                   .distance = (int32_t)a->distance,
                                   .span = (int32_t)a->span,
                                   .seed = seed};
+    if (a->back_edges == 0 && a->distance > 1) /* of family loop it is a parameter: easily mistaken */
+        return fail(err, SKED_ERR_ARGUMENT,
+                    "--distance is that of --back-edges; a family's own is --set distance=D");
     if (a->back_edges == 0)
         return SKED_OK;
     const sked_status st = sked_graph_looped(*g, &draw, &looped, err);

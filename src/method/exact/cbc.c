@@ -93,6 +93,13 @@ static bool is_refuted(Cbc_Model *cbc, double end)
     return Cbc_isProvenInfeasible(cbc) && Cbc_secondaryStatus(cbc) != 4 && sked_clock() < end;
 }
 
+/* What is proved where CBC was stopped: nothing beyond the cutoff, and nothing where it answers 1e50. */
+static double bound_of(Cbc_Model *cbc, const job *j)
+{
+    const double best = Cbc_getBestPossibleObjValue(cbc);
+    return fabs(best) < 1e49 ? fmin(best + j->mip->offset - 1e-6, j->cutoff) : -INFINITY;
+}
+
 /* Loads, solves, fills the reply. */
 static sked_status ask_cbc(const job *j, reply *r, sked_error *err)
 {
@@ -113,7 +120,7 @@ static sked_status ask_cbc(const job *j, reply *r, sked_error *err)
         const double *value = Cbc_getColSolution(cbc);
         r->answer = proved ? PROVED : is_refuted(cbc, end) ? REFUTED : STOPPED;
         r->found = value != NULL && (proved || Cbc_numberSavedSolutions(cbc) > 0);
-        r->bound = Cbc_getBestPossibleObjValue(cbc) + mip->offset - 1e-6;
+        r->bound = bound_of(cbc, j);
         if (r->found)
             memcpy(r->value, value, (size_t)mip->n_cols * sizeof *value);
     }

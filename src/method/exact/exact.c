@@ -7,7 +7,7 @@
     X(MAX_OPS, "max-ops", INT, "2000", 1, 1e6, NULL, "refuse larger problems")                            \
     X(MAX_COLUMNS, "max-columns", INT, "50000", 1, 1e8, NULL, "refuse linear models with more columns")   \
     X(WARM, "warm-start", REAL, "0.2", 0, 1, NULL,                                                        \
-      "share of the time for a first schedule from search, modulo-search or list")
+      "share of the time for a first schedule from search, modulo-search, list or modulo-list")
 
 SKED_I_OPTIONS(EXACT_OPTIONS);
 enum { ENGINE_AUTO, ENGINE_BRANCH, ENGINE_ENUMERATE, ENGINE_CBC };
@@ -15,7 +15,7 @@ enum { ENGINE_AUTO, ENGINE_BRANCH, ENGINE_ENUMERATE, ENGINE_CBC };
 /* A first schedule, so that the proof starts from a good value. Its failure is no failure of the proof. */
 static void warm_start(sked_i_run *run, double share)
 {
-    const char *const members[] = {"search", "modulo-search", "list"};
+    const char *const members[] = {"search", "modulo-search", "list", "modulo-list"};
     const double alone = run->options->iterations > 0 ? INFINITY : 1;
     for (size_t k = 0; share > 0 && sked_i_run_incumbent(run) == NULL && k < sizeof members / sizeof *members;
          k++) {

@@ -85,18 +85,26 @@ static void take_incumbent(const sked_i_run *run, const sked_i_loop *loop, inter
     out->length = length;
 }
 
+/* The largest interval worth a look: the one given, that of the incumbent, or any. */
+static int64_t most_interval(const sked_i_run *run, const sked_i_loop *loop)
+{
+    const sked_schedule *s = sked_i_run_incumbent(run);
+    if (run->problem->ii > 0)
+        return (int64_t)run->problem->ii;
+    return s != NULL && s->ii < (double)loop->max_ii ? (int64_t)s->ii : loop->max_ii;
+}
+
 /*
  * A schedule with its interval: one interval after the other, and where that takes too long what modulo-list
  * finds, which makes larger steps and knows one iteration after the other. A given interval it has tried
- * before.
+ * before, and in a portfolio it has had its turn.
  */
 static sked_status find_schedule(sked_i_run *run, const sked_i_loop *loop, interval *out, sked_error *err)
 {
     sked_status st = SKED_OK;
     const int64_t given = (int64_t)run->problem->ii;
-    SKED_TRY(find_interval(run, loop, given > 0 ? given : loop->min_ii, given > 0 ? given : loop->max_ii, out,
-                           err));
-    if (out->length == 0 && given <= 0)
+    SKED_TRY(find_interval(run, loop, given > 0 ? given : loop->min_ii, most_interval(run, loop), out, err));
+    if (out->length == 0 && given <= 0 && sked_i_run_incumbent(run) == NULL)
         SKED_TRY(sked_i_gaus_quick_start(run, "modulo-list", 0.5, err));
     if (out->length == 0)
         take_incumbent(run, loop, out);

@@ -130,6 +130,17 @@ static sked_status parse_family(item *it, const char *text, sked_error *err)
     return st == SKED_OK && more ? parse_duration(it, more + 1, err) : st;
 }
 
+/* FAMILY:SIZES of a family that there is not: the generator says so and suggests another. */
+static sked_status refuse_family(const char *text, size_t size, sked_error *err)
+{
+    char name[80];
+    sked_generate_options how;
+    sked_graph *g = NULL;
+    sked_generate_options_init(&how);
+    snprintf(name, sizeof name, "%.*s", (int)(size < sizeof name ? size : sizeof name), text);
+    return sked_graph_generate(name, &how, &g, err);
+}
+
 static sked_status open_item(item *it, const char *text, sked_error *err)
 {
     struct stat info;
@@ -137,9 +148,10 @@ static sked_status open_item(item *it, const char *text, sked_error *err)
     it->family = colon ? family_name(text, (size_t)(colon - text)) : NULL;
     if (it->family != NULL)
         return parse_family(it, text, err);
-    if (stat(text, &info) == 0 && S_ISDIR(info.st_mode))
-        return add_folder(it, text, err);
-    return add_file(it, text, err);
+    const bool exists = stat(text, &info) == 0;
+    if (colon != NULL && !exists)
+        return refuse_family(text, (size_t)(colon - text), err);
+    return exists && S_ISDIR(info.st_mode) ? add_folder(it, text, err) : add_file(it, text, err);
 }
 
 sked_status sked_i_source_open(const char *spec, sked_i_graph_source **out, sked_error *err)

@@ -46,7 +46,7 @@ Sked.section("progress", (section, data) => {
 
     const key = (name, ...shapes) => h("span", { class: "key" }, svg("svg", { width: 18, height: 16, class: "scatter inline", "aria-hidden": "true" }, ...shapes), name);
     const keys = h("div", { class: "legend" },
-        data.methods.map((method) => h("span", { class: "key" }, Sked.sign(method), method.name)),
+        data.methods.filter((method, k) => incumbents.some((point) => point.method === k)).map((method) => h("span", { class: "key" }, Sked.sign(method), method.name)),
         key("incumbent", svg("path", { class: "best", d: "M1 4H9V12H17" })),
         key("lower bound", svg("path", { class: "diagonal", d: "M1 8H17" })));
 
