@@ -41,7 +41,7 @@ sked_status sked_i_threads_area_fit(sked_i_threads_area *a, size_t size, sked_er
     void *data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (data == MAP_FAILED)
         return sked_i_no_memory(err);
-    *a = (sked_i_threads_area){data, size};
+    *a = (sked_i_threads_area){.data = data, .size = size};
     return SKED_OK;
 }
 

@@ -126,12 +126,13 @@ static bool wait_for(const run *r, const uint32_t *flag)
     return true;
 }
 
-void sked_i_threads_touch(const sked_i_threads_area *a)
+void sked_i_threads_touch(sked_i_threads_area *a)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     volatile unsigned char *data = a->data;
-    for (size_t k = 0; k < a->size; k += page)
+    for (size_t k = 0; k < a->size && !a->touched; k += page)
         data[k] = 0;
+    a->touched = true;
 }
 
 /* The last one to come lets all of them go. */
