@@ -23,6 +23,7 @@ typedef struct sked_i_threads {
     sked_i_cores cores;
     int32_t devices;
     double unit;                     /* seconds of a duration of 1 */
+    double timeout;                  /* seconds of a run */
     double sweep[SKED_I_BUSY_KINDS]; /* seconds each */
     unsigned char *kind;             /* [ops] */
     double scale;                    /* bytes of memory for one of the graph's */
@@ -49,7 +50,8 @@ SKED_MUST_CHECK sked_status sked_i_threads_pinned(int place, void (*work)(void *
                                                   sked_error *err);
 /*
  * One run; out in durations of the problem. `run` is another number each time: values of an earlier run are
- * wrong in this one. STOPPED: t->stop. DEVICE: a thread was refused, or an op read what was not yet written.
+ * wrong in this one. STOPPED: t->stop. DEVICE: a thread was refused, the run took longer than the timeout, or
+ * an op read what was not yet written.
  */
 SKED_MUST_CHECK sked_status sked_i_threads_run(sked_target *t, sked_i_threads *x, const sked_schedule *s,
                                                uint64_t run, sked_i_trace *out, sked_error *err);
