@@ -100,8 +100,14 @@ static int64_t pieces_of(const sked_i_threads *x, bool streams)
 
 static sked_status check_devices(const sked_i_threads *x, bool oversubscribe, sked_error *err)
 {
-    if (x->devices <= x->cores.count || oversubscribe)
+    enum { most_in_turn = 64 }; /* threads that wait look at flags: thousands of them stop a machine */
+    if (x->devices <= x->cores.count || (oversubscribe && x->devices / most_in_turn < x->cores.count))
         return SKED_OK;
+    if (oversubscribe)
+        return sked_i_fail(
+            err, SKED_ERR_UNSUPPORTED,
+            "%d devices on %d hardware threads: threads:oversubscribe=true puts up to %d on each",
+            (int)x->devices, x->cores.count, most_in_turn);
     return sked_i_fail(
         err, SKED_ERR_UNSUPPORTED,
         "%d devices, but this process may use %d hardware threads (%d cores): take fewer devices, or "
