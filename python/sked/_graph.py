@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import os
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Union
 
@@ -71,7 +72,7 @@ class Graph:
             if found < 0:
                 raise ArgumentError(f"the graph has no op called {key!r}")
             return int(found)
-        return int(key)
+        return operator.index(key)
 
     def add_resource(self, name: str, capacity: float = math.inf) -> int:
         """Adds a resource pool that ops can hold.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import os
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
@@ -69,11 +70,12 @@ class Machine:
             latency: of data that passes between two of them.
             bandwidth: bytes per time unit between two of them; inf: free.
         """
+        devices = operator.index(devices)
         if not 1 <= devices < 2**31:
             raise ArgumentError(f"a machine has a device at least, not {devices}")
         machine = cls.__new__(cls)
         machine._builder = machine._built = None
-        machine._identical = (int(devices), float(latency), float(bandwidth))
+        machine._identical = (devices, float(latency), float(bandwidth))
         return machine
 
     @classmethod
