@@ -434,6 +434,13 @@ static void test_python_targets(void **state)
                                  "'-m sked.command onnxruntime m.onnx') test -s \"$6\" && echo $5;; esac";
     OK(with_python(python, "onnxruntime,retries=0:m.onnx 2.5", &time, err));
     near(time, 2.5);
+    /* The name of a file that is there is one word. */
+    static const char blank[] = "/tmp/sked model's.onnx";
+    fclose(fopen(blank, "w"));
+    OK(with_python("test \"$1\" = -c && echo complete || { test -f \"$4\" && test -s \"$5\" && echo 7; }",
+                   "onnxruntime,retries=0:/tmp/sked model's.onnx", &time, err));
+    near(time, 7);
+    unlink(blank);
 }
 
 /* The program wrote the name of its plan there; true when that file still stands. */

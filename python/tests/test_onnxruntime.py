@@ -166,3 +166,6 @@ def test_command(tmp_path: Any) -> None:
         [*command, str(tmp_path / "absent.json")], stderr=subprocess.PIPE, check=False
     )
     assert failed.returncode == 1 and b"absent.json" in failed.stderr
+    command[4] = plan
+    failed = subprocess.run([*command, plan], stderr=subprocess.PIPE, check=False)
+    assert failed.returncode == 1 and b"plan.json: not an ONNX model" in failed.stderr

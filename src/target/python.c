@@ -6,6 +6,7 @@
 #include "target/shell.h"
 
 #include <string.h>
+#include <unistd.h>
 
 static const sked_option options[] = {SKED_I_COMMAND_OPTIONS("300")};
 enum { n_options = sizeof options / sizeof *options };
@@ -71,7 +72,10 @@ static sked_status run(sked_target *t, const double *setting, const sked_schedul
 {
     sked_i_buffer program = {0};
     sked_i_buffer_format(&program, "python3 -m sked.command %s ", t->part[0].kind->info.name);
-    sked_i_buffer_text(&program, t->argument);
+    if (access(t->argument, F_OK) == 0) /* options may follow a model: a file may have blanks in its name */
+        sked_i_shell_quote(&program, t->argument);
+    else
+        sked_i_buffer_text(&program, t->argument);
     const sked_status st =
         program.failed ? sked_i_no_memory(err) : sked_i_command_run(t, program.data, setting, s, out, err);
     sked_i_buffer_free(&program);

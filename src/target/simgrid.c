@@ -54,18 +54,6 @@ static const char *text_of(const sked_target *t, int option)
 
 /* ------------------------------------------------------------------ the program */
 
-/* A path that the shell takes as one word. */
-static void add_quoted(sked_i_buffer *b, const char *path)
-{
-    sked_i_buffer_char(b, '\'');
-    for (; *path; path++) {
-        if (*path == '\'')
-            sked_i_buffer_text(b, "'\\'");
-        sked_i_buffer_char(b, *path);
-    }
-    sked_i_buffer_char(b, '\'');
-}
-
 /* The folder of the library where that is linked, or of the command; one found in PATH has none in its name.
  */
 static void own_folder(char *path, size_t size)
@@ -290,7 +278,7 @@ static sked_status prepare(sked_target *t, const double *setting, sked_error *er
     SKED_NEW0(x, 1);
     t->state = x;
     SKED_TRY(write_hosts(t, &x->hosts, err));
-    add_quoted(&command, path);
+    sked_i_shell_quote(&command, path);
     sked_i_buffer_text(&command, " \"$1\" 2>&1");
     if (command.failed || x->hosts.failed) {
         st = sked_i_no_memory(err);
