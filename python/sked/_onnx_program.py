@@ -219,6 +219,15 @@ class OnnxProgram:
         )
         self.reference = dict(zip(self.outputs, results))
 
+    def check_inputs(self, inputs: Mapping[str, Any]) -> None:
+        """Sessions are cut for the names of the example inputs: others must have the same."""
+        for kind, names in (
+            ("missing", self.inputs.keys() - inputs.keys()),
+            ("unknown", inputs.keys() - self.inputs.keys()),
+        ):
+            if names:
+                raise ValueError(f"{kind} inputs: {', '.join(sorted(names))}")
+
     def constant(self, name: str) -> "np.ndarray[Any, Any]":
         """The value of an initializer."""
         return onnx.numpy_helper.to_array(self._weights[name])
