@@ -198,6 +198,9 @@ static const char *last_line(sked_i_buffer *text)
 static sked_status report_failure(const sked_target *t, sked_i_buffer *text, sked_error *err)
 {
     const char *line = text->size > 0 ? last_line(text) : "";
+    if (strstr(line, "error while loading shared libraries") != NULL) /* of a package without SimGrid */
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "target simgrid needs SimGrid: install it (Debian: libsimgrid-dev): %.300s", line);
     const bool devices = strncmp(line, "devices: ", 9) == 0;
     return sked_i_fail(err, devices ? SKED_ERR_ARGUMENT : SKED_ERR_FORMAT, "%.200s: SimGrid: %.300s",
                        t->argument, line[0] ? line : "ended with an error");
