@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, 
 import numpy as np
 
 from ._arrays import Texts, column, pointer, view
-from ._built import finished
+from ._built import file_of, finished
 from ._errors import ArgumentError, c_text, call, text
 from ._native import ffi, lib
 
@@ -411,6 +411,9 @@ class Graph:
     def save(self, path: "Union[str, os.PathLike[str]]", format: Optional[str] = None) -> None:
         """Writes the graph; the extension picks the format unless one is named."""
         call(lib.sked_graph_write, self._c, c_text(os.fspath(path)), c_text(format))
+
+    def __reduce__(self) -> Any:
+        return parse, (file_of(self.save), "graph.json")
 
 
 def read(

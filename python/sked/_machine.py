@@ -7,7 +7,7 @@ import operator
 import os
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
-from ._built import finished
+from ._built import file_of, finished
 from ._errors import ArgumentError, c_text, call, text
 from ._native import ffi, lib
 
@@ -230,6 +230,11 @@ class Machine:
         else:
             call(lib.sked_machine_write, self._c, c_text(os.fspath(path)))
 
+    def __reduce__(self) -> Any:
+        if self._identical is not None:
+            return _equal_devices, self._identical
+        return _parsed, (file_of(self.save),)
+
     def _written_out(self) -> "Machine":
         """The same machine with a device written out for each of the equal ones."""
         assert self._identical is not None
@@ -246,6 +251,16 @@ class Machine:
         if self._built is None:
             return "<sked.Machine, not in use yet>"
         return f"<sked.Machine {self.name!r}: {', '.join(d.name for d in self.devices)}>"
+
+
+def _equal_devices(devices: int, latency: float, bandwidth: float) -> Machine:
+    return Machine.identical(devices, latency=latency, bandwidth=bandwidth)
+
+
+def _parsed(data: bytes) -> Machine:
+    out = ffi.new("sked_machine **")
+    call(lib.sked_machine_parse, c_text("machine.json"), ffi.from_buffer(data), len(data), out)
+    return Machine._take(ffi.gc(out[0], lib.sked_machine_destroy))
 
 
 MachineLike = Union[Machine, int, None]

@@ -104,6 +104,20 @@ class Problem:
         if ii is not None or self.objective == "ii":
             p.ii = _interval("auto" if ii is None else ii)
         self._fix(fix_device, fix_start, capacity)
+        self._options: ProblemOptions = {
+            "objective": objective,
+            "horizon": horizon,
+            "ii": ii,
+            "alpha": alpha,
+            "capacity": capacity,
+            "memory_limit": memory_limit,
+            "lifetime": lifetime,
+            "fix_device": fix_device,
+            "fix_start": fix_start,
+        }
+
+    def __reduce__(self) -> Any:
+        return as_problem, (self.graph, self.machine, self._options)
 
     def _place(self) -> None:
         if self.machine is None:
