@@ -427,6 +427,8 @@ static void test_python_targets(void **state)
     FAILS(SKED_ERR_UNSUPPORTED, "no python3 on the PATH", with_python(NULL, "torch:m.pt2", &time, err));
     FAILS(SKED_ERR_UNSUPPORTED, "'torch', which python3 does not find: `pip install 'libsked[torch]'`",
           with_python("for m; do :; done; echo $m", "torch:m.pt2", &time, err));
+    FAILS(SKED_ERR_UNSUPPORTED, "'sked.command', which /opt/bin/python does not find",
+          with_python("echo sked.command; echo /opt/bin/python", "torch:m.pt2", &time, err));
     FAILS(SKED_ERR_DEVICE, "could not be asked", with_python("exit 1", "torch:m.pt2", &time, err));
     FAILS(SKED_ERR_ARGUMENT, "'torch' stands alone", with_python(NULL, "noisy+torch:m.pt2", &time, err));
     /* It is asked for its modules first, then measures. */
