@@ -100,7 +100,9 @@ def from_onnx(model: Any, **options: Any) -> Graph:
     elif hasattr(model, "SerializeToString"):
         raw = model.SerializeToString()
     else:
-        raise TypeError(f"from_onnx wants a ModelProto, bytes or a path, not {type(model).__name__}")
+        raise TypeError(
+            f"from_onnx wants a ModelProto, bytes or a path, not {type(model).__name__}"
+        )
     return parse(raw, "model.onnx", format="onnx", **options)
 
 

@@ -134,7 +134,9 @@ def test_pickling(diamond, recommender):
         assert again == graph == copy.deepcopy(graph) and again.name == graph.name
     node = sked.Machine.read(os.path.join(ROOT, "examples", "node.machine.json"))
     for machine in (node, sked.Machine.identical(3, latency=0.1)):
-        problem = sked.Problem(recommender, machine, horizon=1e6, fix_device=[-1] * len(recommender))
+        problem = sked.Problem(
+            recommender, machine, horizon=1e6, fix_device=[-1] * len(recommender)
+        )
         s = sked.schedule(problem, method="list", time_limit=None).schedule
         again = pickle.loads(pickle.dumps(s))
         assert again == s and again.problem.machine.devices == machine.devices
