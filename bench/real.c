@@ -74,6 +74,7 @@ typedef struct table {
     int ahead[PLAYERS];    /* graphs on which it is more than a hundredth faster than the loop */
     int away[PLAYERS];     /* graphs that it cannot take */
     int graphs;
+    int measured; /* schedules that the loop had time to measure, on all graphs */
     errors errors;
 } table;
 
@@ -235,6 +236,7 @@ static sked_status run_graph(const arguments *a, const sked_problem *p, const ch
         st = ask_proxy(p, players, err);
     if (st == SKED_OK) {
         add_errors(&players[LOOP].all, sked_target_work(judge), &t->errors);
+        t->measured += players[LOOP].all.measurements;
         add_graph(a, label, players, t);
     }
     sked_target_destroy(judge);
@@ -297,6 +299,7 @@ static void print_table(const table *t)
             printf("The loop is behind %s on %d of %d graphs (by more than 1 %%).\n", names[i], t->ahead[i],
                    t->graphs);
     const errors *e = &t->errors;
+    printf("The loop made %.1f measurements a graph.\n", (double)t->measured / t->graphs);
     printf("Off what was measured, in the mean: proxy %.1f %%, the loop's model before each measurement %.1f "
            "%%, fitted to all "
            "of them %.1f %%.\n",
@@ -348,6 +351,8 @@ static sked_status run_set(const arguments *a, const set *s, sked_error *err)
         show_progress(NULL, s->name, (i + 1.0) / GRAPHS, NAN, NAN);
     }
     end_progress();
+    if (stop_requested) /* the graph it came in is lost, those before it are not */
+        st = SKED_OK;
     if (st == SKED_OK && t.graphs > 0)
         print_table(&t);
     sked_machine_destroy(t.machine);

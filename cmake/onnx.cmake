@@ -1,6 +1,4 @@
 # C code for the ONNX schema that Debian's libonnx-dev ships, generated at build time.
-find_program(PROTOC_C protoc-c REQUIRED)
-find_file(ONNX_PROTO onnx/onnx.proto PATHS /usr/include REQUIRED)
 set(SKED_GENERATED ${CMAKE_BINARY_DIR}/generated)
 file(MAKE_DIRECTORY ${SKED_GENERATED})
 get_filename_component(ONNX_PROTO_DIR ${ONNX_PROTO} DIRECTORY)

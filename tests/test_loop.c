@@ -159,6 +159,25 @@ static void learns_links(void **state)
     sked_graph_destroy(g);
 }
 
+/* A time limit that is over at once leaves the measurements: they go to what the first round has made. */
+static void spends_its_budget(void **state)
+{
+    (void)state;
+    sked_graph *g = generate(20, 6);
+    const sked_problem p = on_devices(g, 3);
+    listener l = {0};
+    sked_robust_options opt;
+    sked_robust_result r = {.size = sizeof r};
+    options_of(&opt, &l, 8);
+    opt.time_limit = 1e-9;
+    OK(sked_robust(&p, "linear", &opt, &r, err));
+    check_result(&p, &r, "linear", 0);
+    assert_int_equal(r.end, SKED_ROBUST_TIME);
+    assert_int_equal(r.measurements, 8);
+    sked_robust_result_clear(&r);
+    sked_graph_destroy(g);
+}
+
 /* One trace shows all durations and the links: the model then predicts what it measures. */
 static void learns_from_traces(void **state)
 {
@@ -554,19 +573,13 @@ static void refuses_bad_priors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(learns_links),
-        cmocka_unit_test(learns_from_traces),
-        cmocka_unit_test(repeats_itself),
-        cmocka_unit_test(takes_machines),
-        cmocka_unit_test(refuses),
-        cmocka_unit_test(takes_tiny_graphs),
-        cmocka_unit_test(survives_failures),
-        cmocka_unit_test(survives_absurd_values),
-        cmocka_unit_test(repeats_contenders),
-        cmocka_unit_test(hears_a_stop),
-        cmocka_unit_test(goes_on_from_a_record),
-        cmocka_unit_test(takes_a_prior),
-        cmocka_unit_test(refuses_bad_priors),
+        cmocka_unit_test(learns_links),           cmocka_unit_test(spends_its_budget),
+        cmocka_unit_test(learns_from_traces),     cmocka_unit_test(repeats_itself),
+        cmocka_unit_test(takes_machines),         cmocka_unit_test(refuses),
+        cmocka_unit_test(takes_tiny_graphs),      cmocka_unit_test(survives_failures),
+        cmocka_unit_test(survives_absurd_values), cmocka_unit_test(repeats_contenders),
+        cmocka_unit_test(hears_a_stop),           cmocka_unit_test(goes_on_from_a_record),
+        cmocka_unit_test(takes_a_prior),          cmocka_unit_test(refuses_bad_priors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

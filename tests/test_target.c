@@ -427,6 +427,8 @@ static void test_python_targets(void **state)
     FAILS(SKED_ERR_UNSUPPORTED, "no python3 on the PATH", with_python(NULL, "torch:m.pt2", &time, err));
     FAILS(SKED_ERR_UNSUPPORTED, "'torch', which python3 does not find: `pip install 'libsked[torch]'`",
           with_python("for m; do :; done; echo $m", "torch:m.pt2", &time, err));
+    FAILS(SKED_ERR_UNSUPPORTED, "'sked.command', which /opt/bin/python does not find",
+          with_python("echo sked.command; echo /opt/bin/python", "torch:m.pt2", &time, err));
     FAILS(SKED_ERR_DEVICE, "could not be asked", with_python("exit 1", "torch:m.pt2", &time, err));
     FAILS(SKED_ERR_ARGUMENT, "'torch' stands alone", with_python(NULL, "noisy+torch:m.pt2", &time, err));
     /* It is asked for its modules first, then measures. */
@@ -434,6 +436,13 @@ static void test_python_targets(void **state)
                                  "'-m sked.command onnxruntime m.onnx') test -s \"$6\" && echo $5;; esac";
     OK(with_python(python, "onnxruntime,retries=0:m.onnx 2.5", &time, err));
     near(time, 2.5);
+    /* The name of a file that is there is one word. */
+    static const char blank[] = "/tmp/sked model's.onnx";
+    fclose(fopen(blank, "w"));
+    OK(with_python("test \"$1\" = -c && echo complete || { test -f \"$4\" && test -s \"$5\" && echo 7; }",
+                   "onnxruntime,retries=0:/tmp/sked model's.onnx", &time, err));
+    near(time, 7);
+    unlink(blank);
 }
 
 /* The program wrote the name of its plan there; true when that file still stands. */

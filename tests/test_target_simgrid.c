@@ -5,6 +5,7 @@
 #include "base/thread.h"
 
 #include <math.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PROGRAM       SKED_BINARY_DIR "/sked-simgrid"
@@ -238,6 +239,9 @@ static void test_loop(void **state)
 
 /* ------------------------------------------------------------------ errors */
 
+/* A program that finds no library, as the one of a package where SimGrid is not installed. */
+#define BARE SKED_BINARY_DIR "/test_target_simgrid_bare"
+
 static void test_errors(void **state)
 {
     (void)state;
@@ -253,6 +257,12 @@ static void test_errors(void **state)
     FAILS(SKED_ERR_ARGUMENT, "stands alone", sked_target_create("noisy+simgrid:x.xml", &p, 0, &t, err));
     FAILS(SKED_ERR_IO, "is no program",
           sked_target_create("simgrid,program=/none:" PLATFORM, &p, 0, &t, err));
+    write_text(BARE,
+               "#!/bin/sh\necho \"$0: error while loading shared libraries: libsimgrid.so.3: not found\"\n"
+               "exit 127\n");
+    assert_int_equal(chmod(BARE, 0755), 0);
+    FAILS(SKED_ERR_UNSUPPORTED, "install it (Debian: libsimgrid-dev)",
+          sked_target_create("simgrid,program=" BARE ":" PLATFORM, &p, 0, &t, err));
     need_simgrid();
     FAILS(SKED_ERR_ARGUMENT, "names 2 hosts, and there are 3",
           sked_target_create(SPEC(",hosts=n1/n2"), &p, 0, &t, err));

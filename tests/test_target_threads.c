@@ -214,8 +214,12 @@ static void test_refusals(void **state)
     FAILS(SKED_ERR_UNSUPPORTED, "more than the 0.002 MB allowed",
           sked_target_create(HERE ",memory-limit=2000", &p, 0, &t, err));
     FAILS(SKED_ERR_UNSUPPORTED, "memory-scale", sked_target_create(HERE ",memory-scale=1e9", &p, 0, &t, err));
+    FAILS(SKED_ERR_UNSUPPORTED, "5e+09 s at least (a duration of 1 is 1e+09 s), more than the 60 s allowed",
+          sked_target_create("threads:oversubscribe=true,unit=1e9", &p, 0, &t, err));
     p.devices = 100000;
     FAILS(SKED_ERR_UNSUPPORTED, "threads:oversubscribe=true", sked_target_create("threads", &p, 0, &t, err));
+    p.devices = INT32_MAX;
+    FAILS(SKED_ERR_UNSUPPORTED, "up to 64 on each", sked_target_create(HERE, &p, 0, &t, err));
     lag = must_graph("{\"format\":\"sked-graph-1\",\"ops\":[{\"name\":\"x\",\"duration\":2},{\"name\":\"y\","
                      "\"duration\":1}],\"edges\":[{\"from\":\"x\",\"to\":\"y\",\"lag\":1}]}");
     p.graph = lag;
@@ -255,8 +259,8 @@ static void measure_or_stop(void *data, int index)
 static void test_stop(void **state)
 {
     (void)state;
-    static const char *const specs[] = {"threads:oversubscribe=true,unit=86400",
-                                        "threads:oversubscribe=true,unit=86400,kind=memory"};
+    static const char *const specs[] = {"threads:oversubscribe=true,timeout=1e9,unit=86400",
+                                        "threads:oversubscribe=true,timeout=1e9,unit=86400,kind=memory"};
     sked_graph *g = diamond();
     sked_problem p;
     sked_problem_init(&p, g);
@@ -270,6 +274,28 @@ static void test_stop(void **state)
         sked_target_destroy(x.target);
         sked_schedule_destroy(x.schedule);
     }
+    sked_graph_destroy(g);
+}
+
+/* The check of the length knows no schedule: here one device of 16 does all, and is ended after a tenth of
+ * it. */
+static void test_timeout(void **state)
+{
+    (void)state;
+    sked_graph *g = diamond();
+    sked_schedule *s = NULL;
+    sked_problem p;
+    sked_target *t = NULL;
+    double time;
+    sked_problem_init(&p, g);
+    p.devices = 16;
+    OK(sked_schedule_create(5, 16, &s, err));
+    for (int32_t i = 0; i < 5; i++)
+        s->start[i] = 4 * i;
+    OK(sked_target_create("threads:oversubscribe=true,unit=0.02,timeout=0.02", &p, 0, &t, err));
+    FAILS(SKED_ERR_DEVICE, "took more than 0.02 s (timeout)", measured_time(t, s, &time, err));
+    sked_target_destroy(t);
+    sked_schedule_destroy(s);
     sked_graph_destroy(g);
 }
 
@@ -397,7 +423,7 @@ static void test_busy(void **state)
     (void)state;
     enum { pieces = 4 };
     static double array[pieces * SKED_I_BUSY_PIECE];
-    const sked_i_limit limit = {0};
+    const sked_i_limit limit = {.deadline = INFINITY}, past = {0};
     sked_i_busy b = {array, pieces, 0};
     assert_true(sked_i_busy_run(&b, SKED_I_BUSY_ARITHMETIC, 100, &limit));
     assert_true(array[0] > 1.9 && array[SKED_I_BUSY_PIECE - 1] > 1.9 && array[SKED_I_BUSY_PIECE] == 0);
@@ -405,6 +431,7 @@ static void test_busy(void **state)
     assert_true(sked_i_busy_run(&b, SKED_I_BUSY_MEMORY, pieces, &limit));
     for (int k = 0; k < pieces; k++)
         assert_true(array[k * SKED_I_BUSY_PIECE] == 1);
+    assert_false(sked_i_busy_run(&b, SKED_I_BUSY_ARITHMETIC, INT64_MAX, &past));
     assert_true(sked_i_busy_calibrate(&b, SKED_I_BUSY_ARITHMETIC, &limit) > 0);
 }
 
@@ -435,9 +462,10 @@ int main(void)
         cmocka_unit_test(test_trace),          cmocka_unit_test(test_no_trace),
         cmocka_unit_test(test_many_schedules), cmocka_unit_test(test_machine),
         cmocka_unit_test(test_refusals),       cmocka_unit_test(test_impossible_orders),
-        cmocka_unit_test(test_stop),           cmocka_unit_test(test_cores),
-        cmocka_unit_test(test_pinned),         cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_busy),           cmocka_unit_test(test_loop),
+        cmocka_unit_test(test_stop),           cmocka_unit_test(test_timeout),
+        cmocka_unit_test(test_cores),          cmocka_unit_test(test_pinned),
+        cmocka_unit_test(test_kinds),          cmocka_unit_test(test_busy),
+        cmocka_unit_test(test_loop),
 #ifndef __SANITIZE_THREAD__
         cmocka_unit_test(test_data_is_read),
 #endif

@@ -1,9 +1,11 @@
-"""What a builder of C becomes when it is first used."""
+"""What a builder of C becomes when it is first used, and how that is pickled: as its file."""
 
 from __future__ import annotations
 
+import os
+import tempfile
 import threading
-from typing import Any
+from typing import Any, Callable
 
 from ._errors import call
 from ._native import ffi
@@ -28,3 +30,12 @@ def finished(owner: Any, kind: str, finish: Any, destroy: Any) -> Any:
                 owner._built = ffi.gc(out[0], destroy)
                 owner._builder = None
     return owner._built
+
+
+def file_of(save: Callable[[str], None]) -> bytes:
+    """What `save` writes."""
+    with tempfile.TemporaryDirectory(prefix="sked-") as folder:
+        path = os.path.join(folder, "it.json")
+        save(path)
+        with open(path, "rb") as file:
+            return file.read()

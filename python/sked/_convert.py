@@ -35,6 +35,8 @@ def from_networkx(
         bytes: attribute of edges that holds the bytes that pass; 0 where it is missing.
         name: of the graph; "": that of the network.
     """
+    if not hasattr(network, "is_directed"):
+        raise TypeError(f"from_networkx wants a networkx graph, not {type(network).__name__}")
     if not network.is_directed():
         raise ArgumentError("from_networkx wants a directed graph: which op comes first?")
     graph = Graph(name or str(network.name))
@@ -93,8 +95,15 @@ def from_onnx(model: Any, **options: Any) -> Graph:
     """
     if isinstance(model, (str, os.PathLike)):
         return read(model, format="onnx", **options)
-    raw = model if isinstance(model, (bytes, bytearray, memoryview)) else model.SerializeToString()
-    return parse(bytes(raw), "model.onnx", format="onnx", **options)
+    if isinstance(model, (bytes, bytearray, memoryview)):
+        raw = bytes(model)
+    elif hasattr(model, "SerializeToString"):
+        raw = model.SerializeToString()
+    else:
+        raise TypeError(
+            f"from_onnx wants a ModelProto, bytes or a path, not {type(model).__name__}"
+        )
+    return parse(raw, "model.onnx", format="onnx", **options)
 
 
 def from_torch(program: Any, **options: Any) -> Graph:

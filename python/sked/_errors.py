@@ -142,6 +142,8 @@ def c_text(value: Optional[str]) -> Any:
     """A str as `const char *`; None is NULL. The caller keeps it while C may look at it."""
     if value is None:
         return ffi.NULL
+    if not isinstance(value, str):
+        raise TypeError(f"a text is wanted, not {type(value).__name__}: {value!r}")
     if "\0" in value:
         raise ArgumentError(f"a text must not contain the character NUL: {value!r}")
     return ffi.new("char[]", value.encode("utf-8", "surrogateescape"))

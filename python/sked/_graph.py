@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import operator
 import os
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
 from ._arrays import Texts, column, pointer, view
-from ._built import finished
+from ._built import file_of, finished
 from ._errors import ArgumentError, c_text, call, text
 from ._native import ffi, lib
 
@@ -71,7 +72,7 @@ class Graph:
             if found < 0:
                 raise ArgumentError(f"the graph has no op called {key!r}")
             return int(found)
-        return int(key)
+        return operator.index(key)
 
     def add_resource(self, name: str, capacity: float = math.inf) -> int:
         """Adds a resource pool that ops can hold.
@@ -410,6 +411,9 @@ class Graph:
     def save(self, path: "Union[str, os.PathLike[str]]", format: Optional[str] = None) -> None:
         """Writes the graph; the extension picks the format unless one is named."""
         call(lib.sked_graph_write, self._c, c_text(os.fspath(path)), c_text(format))
+
+    def __reduce__(self) -> Any:
+        return parse, (file_of(self.save), "graph.json")
 
 
 def read(

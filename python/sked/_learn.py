@@ -27,7 +27,7 @@ from ._graph import Graph
 from ._machine import MachineLike
 from ._native import ffi, lib
 from ._problem import Problem, as_problem
-from ._run import fill_common
+from ._run import fill_common, limit_of
 from ._schedule import Schedule
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def sample(
         greedy,
     )
     options.local, options.improve, options.prior = local, improve, any_machine
-    options.time_limit = math.inf if time_limit is None else time_limit
+    options.time_limit = limit_of(time_limit)
     fill_common(options, long, kept, seed=seed, threads=threads, backend=backend)
     if progress is not None:
         options.progress, options.progress_data = lib.sked_py_progress, long.handle
@@ -259,6 +259,8 @@ TrainItem = Union[Graph, str, "os.PathLike[str]"]
 def _graph_spec(graphs: Union[TrainItem, Sequence[TrainItem]], folder: str) -> str:
     """The list as the library wants it; graphs in memory go through files."""
     items = [graphs] if isinstance(graphs, (Graph, str, os.PathLike)) else list(graphs)
+    if not items:
+        raise ArgumentError("train needs a graph at least")
     words = []
     for i, item in enumerate(items):
         if isinstance(item, Graph):
@@ -321,7 +323,7 @@ def train(
         lib.sked_train_options_init_sized(options, ffi.sizeof("sked_train_options"))
         options.graphs, options.resume, options.output = kept
         options.devices, options.steps = devices, steps
-        options.minutes = math.inf if minutes is None else minutes
+        options.minutes = limit_of(minutes, "minutes")
         fill_common(options, long, kept, seed=seed, threads=threads, backend=backend)
         pairs.give(options)
         if progress is not None:

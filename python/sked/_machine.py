@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import operator
 import os
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
-from ._built import finished
+from ._built import file_of, finished
 from ._errors import ArgumentError, c_text, call, text
 from ._native import ffi, lib
 
@@ -69,11 +70,12 @@ class Machine:
             latency: of data that passes between two of them.
             bandwidth: bytes per time unit between two of them; inf: free.
         """
+        devices = operator.index(devices)
         if not 1 <= devices < 2**31:
             raise ArgumentError(f"a machine has a device at least, not {devices}")
         machine = cls.__new__(cls)
         machine._builder = machine._built = None
-        machine._identical = (int(devices), float(latency), float(bandwidth))
+        machine._identical = (devices, float(latency), float(bandwidth))
         return machine
 
     @classmethod
@@ -228,6 +230,11 @@ class Machine:
         else:
             call(lib.sked_machine_write, self._c, c_text(os.fspath(path)))
 
+    def __reduce__(self) -> Any:
+        if self._identical is not None:
+            return _equal_devices, self._identical
+        return _parsed, (file_of(self.save),)
+
     def _written_out(self) -> "Machine":
         """The same machine with a device written out for each of the equal ones."""
         assert self._identical is not None
@@ -244,6 +251,16 @@ class Machine:
         if self._built is None:
             return "<sked.Machine, not in use yet>"
         return f"<sked.Machine {self.name!r}: {', '.join(d.name for d in self.devices)}>"
+
+
+def _equal_devices(devices: int, latency: float, bandwidth: float) -> Machine:
+    return Machine.identical(devices, latency=latency, bandwidth=bandwidth)
+
+
+def _parsed(data: bytes) -> Machine:
+    out = ffi.new("sked_machine **")
+    call(lib.sked_machine_parse, c_text("machine.json"), ffi.from_buffer(data), len(data), out)
+    return Machine._take(ffi.gc(out[0], lib.sked_machine_destroy))
 
 
 MachineLike = Union[Machine, int, None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -27,8 +28,6 @@ except ImportError as cause:
     ) from cause
 
 if TYPE_CHECKING:
-    import os
-
     ModelLike = Union[str, "os.PathLike[str]", onnx.ModelProto]
 
 # Names of ONNX Runtime's element types, and those of ONNX where they differ.
@@ -51,6 +50,15 @@ def _type_proto(text: str) -> "onnx.TypeProto":
     raise ValueError(f"values of the type {text} cannot pass from one session to another")
 
 
+def _read(path: "Union[str, os.PathLike[str]]", external: bool) -> "onnx.ModelProto":
+    try:
+        return onnx.load(path, load_external_data=external)
+    except OSError:
+        raise
+    except Exception as error:  # what onnx and protobuf raise depends on their versions
+        raise ValueError(f"{os.fspath(path)}: not an ONNX model: {error}") from None
+
+
 def load(model: "ModelLike", random_weights: bool = False) -> "onnx.ModelProto":
     """A model from a file, weights beside it and all; a model stays as it is.
 
@@ -59,9 +67,9 @@ def load(model: "ModelLike", random_weights: bool = False) -> "onnx.ModelProto":
     """
     if isinstance(model, onnx.ModelProto):
         return model
+    loaded = _read(model, not random_weights)
     if not random_weights:
-        return onnx.load(model)
-    loaded = onnx.load(model, load_external_data=False)
+        return loaded
     rng = np.random.default_rng(0)
     for weight in loaded.graph.initializer:
         if weight.data_location == onnx.TensorProto.EXTERNAL:
@@ -210,6 +218,15 @@ class OnnxProgram:
             self.outputs, self.inputs
         )
         self.reference = dict(zip(self.outputs, results))
+
+    def check_inputs(self, inputs: Mapping[str, Any]) -> None:
+        """Sessions are cut for the names of the example inputs: others must have the same."""
+        for kind, names in (
+            ("missing", self.inputs.keys() - inputs.keys()),
+            ("unknown", inputs.keys() - self.inputs.keys()),
+        ):
+            if names:
+                raise ValueError(f"{kind} inputs: {', '.join(sorted(names))}")
 
     def constant(self, name: str) -> "np.ndarray[Any, Any]":
         """The value of an initializer."""

@@ -81,9 +81,9 @@ class Problem:
         fix_device: "Optional[ArrayLike]" = None,
         fix_start: "Optional[ArrayLike]" = None,
     ) -> None:
-        self.machine = (
-            Machine.identical(machine) if isinstance(machine, (int, np.integer)) else machine
-        )
+        if not isinstance(graph, Graph):
+            raise TypeError(f"graph: a Graph or a Problem, not {_named_kind(graph, 'sked.read')}")
+        self.machine = _machine_of(machine)
         profile = self.machine is not None and self.machine.profile
         self.graph = graph.profiled(self.machine) if self.machine is not None and profile else graph
         self.objective = objective or ("ii" if ii == "auto" else "makespan")
@@ -104,6 +104,20 @@ class Problem:
         if ii is not None or self.objective == "ii":
             p.ii = _interval("auto" if ii is None else ii)
         self._fix(fix_device, fix_start, capacity)
+        self._options: ProblemOptions = {
+            "objective": objective,
+            "horizon": horizon,
+            "ii": ii,
+            "alpha": alpha,
+            "capacity": capacity,
+            "memory_limit": memory_limit,
+            "lifetime": lifetime,
+            "fix_device": fix_device,
+            "fix_start": fix_start,
+        }
+
+    def __reduce__(self) -> Any:
+        return as_problem, (self.graph, self.machine, self._options)
 
     def _place(self) -> None:
         if self.machine is None:
@@ -161,6 +175,21 @@ class Bound(float):
         bound = super().__new__(cls, value)
         bound.why = why
         return bound
+
+
+def _machine_of(machine: MachineLike) -> Optional[Machine]:
+    if isinstance(machine, (int, np.integer)):
+        return Machine.identical(int(machine))
+    if machine is None or isinstance(machine, Machine):
+        return machine
+    kind = _named_kind(machine, "sked.Machine.read")
+    raise TypeError(f"machine: a Machine or a number of devices, not {kind}")
+
+
+def _named_kind(value: object, reader: str) -> str:
+    """The type of a wrong argument; a path gets the function that reads files."""
+    path = isinstance(value, (str, os.PathLike))
+    return type(value).__name__ + (f"; {reader}(path) reads a file" if path else "")
 
 
 def _interval(ii: Union[float, str]) -> float:

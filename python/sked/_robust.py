@@ -25,7 +25,7 @@ from ._graph import Graph
 from ._machine import Machine, MachineLike
 from ._native import ffi, lib
 from ._problem import Problem, as_problem
-from ._run import fill_common
+from ._run import fill_common, limit_of
 from ._schedule import Schedule, run_order, shown
 
 if TYPE_CHECKING:
@@ -291,11 +291,7 @@ class _Measuring(LongCall):
             if n
             else np.zeros(0, "i4")
         )
-        answer = self.function(Plan(self.problem, starts, devices))
-        trace = None
-        if isinstance(answer, tuple):
-            answer, trace = answer
-        time[0] = float(answer)
+        time[0], trace = _answer(self.function(Plan(self.problem, starts, devices)))
         for out, column in zip((start, finish), _columns(trace)):
             values = np.ascontiguousarray(column, dtype="f8")
             if values.shape != (n,):
@@ -304,6 +300,18 @@ class _Measuring(LongCall):
                 )
             if n > 0:
                 ffi.memmove(out, values, 8 * n)
+
+
+def _answer(answer: Any) -> Tuple[float, Any]:
+    """Time and trace of what a target function has returned."""
+    pair = isinstance(answer, tuple) and len(answer) == 2
+    time, trace = answer if pair else (answer, None)
+    try:
+        return float(time), trace
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"the target function returned {answer!r}, neither a time nor (time, trace)"
+        ) from None
 
 
 def _columns(trace: Any) -> Any:
@@ -346,7 +354,7 @@ def robust(
     *,
     target: Union[str, TargetFunction],
     measurements: int = 30,
-    time_limit: float = 10.0,
+    time_limit: Optional[float] = 10.0,
     one_shot: bool = False,
     method: Optional[str] = None,
     candidates: int = 1000,
@@ -378,7 +386,8 @@ def robust(
             DeviceError, this plan counts as one that cannot be measured; any other exception ends
             the call.
         measurements: budget of the loop, failed ones counted.
-        time_limit: seconds of scheduling in all; measuring is not counted.
+        time_limit: seconds of scheduling in all; measuring is not counted. None: no limit, which
+            wants iterations.
         one_shot: gather candidates, measure the best of them, learn nothing.
         method: one_shot: the only one to give candidates; None: all that can.
         candidates: one_shot: schedules that each method gives.
@@ -403,6 +412,8 @@ def robust(
         DeviceError: nothing could be measured.
         Interrupted: Ctrl-C; `.result` has the best that was measured.
     """
+    if not isinstance(target, str) and not callable(target):
+        raise TypeError(f"target: a spec or a function, not {type(target).__name__}")
     p = as_problem(graph, machine, problem)
     function = None if isinstance(target, str) else target
     long, pairs = _Measuring(p, function, progress), Settings(settings)
@@ -411,7 +422,11 @@ def robust(
     options = ffi.new("sked_robust_options *")
     lib.sked_robust_options_init_sized(options, ffi.sizeof("sked_robust_options"))
     options.prior, options.resume, options.log, options.model, options.method = kept
-    options.one_shot, options.measurements, options.time_limit = one_shot, measurements, time_limit
+    options.one_shot, options.measurements, options.time_limit = (
+        one_shot,
+        measurements,
+        limit_of(time_limit),
+    )
     options.candidates, options.top, options.min_distance = candidates, top, min_distance
     options.local, options.improve, options.iterations = local, improve, iterations
     fill_common(options, long, kept, seed=seed, threads=threads, backend=backend)

@@ -129,6 +129,15 @@ def fill_common(
     options.backend = kept[-1]
 
 
+def limit_of(value: Optional[float], name: str = "time_limit") -> float:
+    """A limit as the library knows it: inf where there is none."""
+    if value is None:
+        return math.inf
+    if not value >= 0:
+        raise ArgumentError(f"{name} must be 0 or more, not {value}")
+    return float(value)
+
+
 def schedule(
     graph: Union[Graph, Problem],
     machine: MachineLike = None,
@@ -178,7 +187,7 @@ def schedule(
     long, pairs, kept = LongCall(progress), Settings(settings), [c_text(method)]
     options = ffi.new("sked_run_options *")
     lib.sked_run_options_init_sized(options, ffi.sizeof("sked_run_options"))
-    options.time_limit = math.inf if time_limit is None else time_limit
+    options.time_limit = limit_of(time_limit)
     options.iterations = iterations
     fill_common(options, long, kept, seed=seed, threads=threads, backend=backend)
     pairs.give(options)

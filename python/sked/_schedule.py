@@ -82,6 +82,9 @@ class Schedule:
         schedule._about = about or {}
         return schedule
 
+    def __reduce__(self) -> Any:
+        return _restored, (self.problem, self.start, self.device, float(self._c.ii))
+
     # ---------------------------------------------------------------- looking
 
     def __len__(self) -> int:
@@ -230,6 +233,10 @@ class Schedule:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _restored(problem: Problem, start: Any, device: Any, ii: float) -> Schedule:
+    return Schedule(problem, start, device, ii=ii)
 
 
 def run_order(problem: Problem, start: "NDArray[np.float64]") -> "NDArray[np.int32]":

@@ -7,6 +7,7 @@ import functools
 import queue
 import threading
 import time
+import weakref
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -77,8 +78,11 @@ class _Run:
             self._done[job.number].set()
 
 
+_Jobs = List["queue.SimpleQueue[Optional[Callable[[], None]]]"]
+
+
 class Crew:
-    """One thread for each device.
+    """One thread for each device. They end when the crew is closed or nobody has it any more.
 
     Args:
         devices: how many.
@@ -88,7 +92,11 @@ class Crew:
     def __init__(
         self, devices: int, around: Callable[[], ContextManager[Any]] = contextlib.nullcontext
     ) -> None:
-        self._queues: List["queue.SimpleQueue[Optional[Callable[[], None]]]"] = []
+        if devices < 1:
+            raise ValueError(f"devices must be 1 or more, not {devices}")
+        self._queues: _Jobs = []
+        self._one_at_a_time = threading.Lock()
+        self._end = weakref.finalize(self, _dismiss, self._queues)
         for _ in range(devices):
             ready = threading.Event()
             self._queues.append(queue.SimpleQueue())
@@ -115,7 +123,8 @@ class Crew:
     def run(
         self, jobs: Sequence[Sequence[Job]], count: int
     ) -> "Tuple[NDArray[np.float64], NDArray[np.float64]]":
-        """Runs the jobs of every device, `count` in all.
+        """Runs the jobs of every device, `count` in all. Runs of several threads take turns: their
+        jobs would wait for one another.
 
         Returns:
             Start and finish of every job, in microseconds from the start of the run.
@@ -123,6 +132,14 @@ class Crew:
         Raises:
             BaseException: whatever a job raised first.
         """
+        if not self._end.alive:
+            raise RuntimeError("the threads of this target are closed")
+        with self._one_at_a_time:
+            return self._run(jobs, count)
+
+    def _run(
+        self, jobs: Sequence[Sequence[Job]], count: int
+    ) -> "Tuple[NDArray[np.float64], NDArray[np.float64]]":
         finished = threading.Semaphore(0)
         run = _Run(jobs, count)
         busy = [d for d in range(len(jobs)) if jobs[d]]
@@ -136,5 +153,9 @@ class Crew:
 
     def close(self) -> None:
         """Ends the threads."""
-        for jobs in self._queues:
-            jobs.put(None)
+        self._end()
+
+
+def _dismiss(queues: _Jobs) -> None:
+    for jobs in queues:
+        jobs.put(None)

@@ -143,6 +143,7 @@ class Loaded:
     def traced(self, inputs: "Arrays") -> "Tuple[Dict[str, np.ndarray[Any, Any]], float, Trace]":
         """Outputs by name, microseconds, and start and finish of the session of every op."""
         program = self._target.program
+        program.check_inputs(inputs)
         values: Dict[str, Any] = dict(inputs)
         jobs = [[self._job(part, values) for part in parts] for parts in self._parts]
         start, finish = self._target._crew.run(jobs, len(program.nodes))
@@ -165,8 +166,7 @@ class Target:
     """Runs an ONNX model by a plan, on one thread for each device; sessions use no other threads.
 
     Call it with a plan, and it gives the time in microseconds: a target for `sked.robust`. Every
-        plan is checked
-    against the results of the model as a whole.
+    plan is checked against the results of the model as a whole.
 
     Args:
         model: a file or a model.
@@ -187,6 +187,8 @@ class Target:
         split: bool = False,
         seed: int = 0,
     ) -> None:
+        if repeats < 1:
+            raise ValueError(f"repeats must be 1 or more, not {repeats}")
         self.program = OnnxProgram(model, inputs, seed)
         self.devices = devices
         self.repeats = repeats

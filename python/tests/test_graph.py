@@ -77,6 +77,10 @@ def test_errors_of_building():
         g.add_op("b", demand={"alu": 1})
     with pytest.raises(sked.ArgumentError, match="NUL"):
         g.add_op("a\0b")
+    with pytest.raises(TypeError, match="a text is wanted, not int: 5"):
+        g.add_op(5)
+    with pytest.raises(TypeError, match="float"):
+        g.add_edge(0.5, 0)
     with pytest.raises(sked.ParseError, match="two ops are called 'a'"):
         g.add_op("a")
     loop = sked.Graph()
@@ -186,6 +190,8 @@ def test_networkx(recommender):
     assert g.bytes.tolist() == [9] and g.lag.tolist() == [5] and g.demand(0) == {"alu": 1}
     with pytest.raises(sked.ArgumentError, match="directed"):
         sked.from_networkx(networkx.Graph())
+    with pytest.raises(TypeError, match="not list"):
+        sked.from_networkx([(0, 1)])
 
 
 def test_onnx(tmp_path):
@@ -203,6 +209,8 @@ def test_onnx(tmp_path):
     path = tmp_path / "tiny.onnx"
     onnx.save(model, str(path))
     assert sked.from_onnx(path) == g == sked.from_onnx(path.read_bytes())
+    with pytest.raises(TypeError, match="not NoneType"):
+        sked.from_onnx(None)
 
 
 def test_generate():

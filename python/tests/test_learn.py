@@ -87,6 +87,10 @@ def test_training_can_be_ended(diamond):
 def test_bad_training(diamond, tmp_path):
     with pytest.raises(sked.ArgumentError, match="steps or minutes"):
         sked.train([diamond])
+    with pytest.raises(sked.ArgumentError, match="a graph at least"):
+        sked.train([], steps=1)
+    with pytest.raises(sked.ArgumentError, match="minutes must be 0 or more"):
+        sked.train([diamond], minutes=-1)
     with pytest.raises(sked.ArgumentError, match="nonsense"):
         sked.train([diamond], steps=1, settings={"nonsense": 1})
     with pytest.raises(sked.ArgumentError, match="comma"):

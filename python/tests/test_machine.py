@@ -24,6 +24,8 @@ def test_identical():
     assert repr(m) == "sked.Machine.identical(3, latency=2, bandwidth=50)"
     with pytest.raises(sked.ArgumentError):
         sked.Machine.identical(0)
+    with pytest.raises(TypeError, match="float"):
+        sked.Machine.identical(2.5)
     with pytest.raises(sked.ArgumentError, match="read-only"):
         m.add_device("x")
 

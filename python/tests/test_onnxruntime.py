@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import glob
 import json
 import os
 import random
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, List
 
 import numpy as np
@@ -125,6 +128,41 @@ def test_comparison() -> None:
         so.compare({"y": np.array([1, 2])}, {"y": np.array([1, 3])})
 
 
+def test_bad_calls() -> None:
+    for wrong in ({"devices": 0}, {"repeats": 0}):
+        with pytest.raises(ValueError, match="must be 1 or more, not 0"):
+            so.Target(onnx_models.branches(), **wrong)
+    target = so.Target(onnx_models.branches(), devices=2)
+    run = target.load(AnyOrder(target.program.preds, 2, 0))
+    with pytest.raises(ValueError, match="missing inputs: x"):
+        run({})
+    with pytest.raises(ValueError, match="unknown inputs: z"):
+        run({**target.program.inputs, "z": np.zeros(1)})
+    target.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        run(target.program.inputs)
+
+
+def test_calls_from_several_threads_take_turns() -> None:
+    target = so.Target(onnx_models.branches(), devices=2)
+    run = target.load(AnyOrder(target.program.preds, 2, 0))
+    with ThreadPoolExecutor(4) as pool:
+        for outputs in pool.map(run, [target.program.inputs] * 40):
+            so.compare(outputs, target.program.reference)
+
+
+def test_threads_end_with_their_target() -> None:
+    before = set(threading.enumerate())
+    target = so.Target(onnx_models.branches(), devices=3)
+    threads = set(threading.enumerate()) - before
+    assert len(threads) == 3
+    del target
+    gc.collect()
+    for thread in threads:
+        thread.join(timeout=60)
+        assert not thread.is_alive()
+
+
 def test_weights_beside_the_model(tmp_path: Any) -> None:
     path = str(tmp_path / "model.onnx")
     onnx.save(
@@ -166,3 +204,6 @@ def test_command(tmp_path: Any) -> None:
         [*command, str(tmp_path / "absent.json")], stderr=subprocess.PIPE, check=False
     )
     assert failed.returncode == 1 and b"absent.json" in failed.stderr
+    command[4] = plan
+    failed = subprocess.run([*command, plan], stderr=subprocess.PIPE, check=False)
+    assert failed.returncode == 1 and b"plan.json: not an ONNX model" in failed.stderr

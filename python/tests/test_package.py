@@ -5,6 +5,7 @@ import importlib.util
 import inspect
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -86,6 +87,16 @@ def test_what_wheels_are_built():
     assert done.stdout.split() == ["cp39-manylinux_x86_64", "cp39-manylinux_aarch64"]
     script = os.path.join(ROOT, "python", "wheel-libraries.sh")  # what runs before all of them
     assert subprocess.run(["sh", "-n", script]).returncode == 0 and os.access(script, os.X_OK)
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
+def test_missing_libraries_are_named(tmp_path):
+    """`pip install .` on a fresh system: its error ends with the packages to install."""
+    configure = ["cmake", "-S", ROOT, "-B", str(tmp_path)]
+    nowhere = {**os.environ, "PKG_CONFIG_LIBDIR": str(tmp_path), "PKG_CONFIG_PATH": ""}
+    done = subprocess.run(configure, env=nowhere, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "apt install libprotobuf-c-dev libxml2-dev coinor-libcbc-dev" in done.stderr
 
 
 def python_blocks(path: str) -> list:

@@ -58,10 +58,13 @@ def test_warm_up_does_not_count() -> None:
 
 
 def test_bad_arguments(tmp_path: Any, capsys: Any) -> None:
+    path = str(tmp_path / "m.onnx")
+    onnx.save(onnx_models.branches(), path)
     (tmp_path / "bad.onnx").write_bytes(b"\xff\xff\xff no model")
     for arguments, message in (
         ([str(tmp_path / "absent.onnx")], "absent.onnx"),
-        ([str(tmp_path / "bad.onnx")], "bad.onnx"),
+        ([str(tmp_path / "bad.onnx")], "bad.onnx: not an ONNX model"),
+        ([path, "--repeats", "1", "-o", str(tmp_path / "none" / "x.json")], "x.json"),
         ([str(tmp_path / "bad.onnx"), "--repeats", "0"], "1 or more"),
     ):
         with pytest.raises(SystemExit) as stopped:

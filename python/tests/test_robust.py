@@ -112,7 +112,8 @@ def test_plans_that_cannot_be_measured(recommender):
         ((1.0, ([0.0] * 4,)), sked.ArgumentError, "pair"),
         ((1.0, (np.ones(4), np.zeros(4))), sked.DeviceError, "start <= finish"),
         ("soon", ValueError, "soon"),
-        (None, TypeError, "None"),
+        (None, TypeError, "the target function returned None, neither a time nor"),
+        ((1.0, None, None), TypeError, "neither a time nor"),
     ],
 )
 def test_answers_are_checked(diamond, answer, error, message):
@@ -170,3 +171,8 @@ def test_bad_targets(diamond):
         sked.robust(diamond, 2, target="noisi")
     with pytest.raises(sked.ArgumentError, match="devices"):
         sked.robust(diamond, target=makespan)
+    with pytest.raises(TypeError, match="target: a spec or a function, not NoneType"):
+        sked.robust(diamond, 2, target=None)
+    with pytest.raises(sked.ArgumentError, match="time limit or a number of iterations"):
+        sked.robust(diamond, 2, target="proxy", time_limit=None)
+    assert sked.robust(diamond, 2, target="proxy", time_limit=None, iterations=5).time == 7

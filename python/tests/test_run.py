@@ -128,8 +128,25 @@ def test_bad_arguments(diamond):
     with pytest.raises(sked.UnsupportedError) as caught:
         sked.schedule(diamond, 2, method="fds")
     assert caught.value.code == 6
+    for limit in (-1, math.nan):
+        with pytest.raises(sked.ArgumentError, match="time_limit must be 0 or more"):
+            sked.schedule(diamond, 2, time_limit=limit)
     with pytest.raises(TypeError):
         sked.schedule(diamond, 2, tempo=1)
+
+
+@pytest.mark.parametrize(
+    "graph, machine, message",
+    [
+        ("net.onnx", 2, "graph: a Graph or a Problem, not str; sked.read"),
+        (None, 2, "graph: .* not NoneType$"),
+        (sked.Graph(), "4", "machine: .* not str; sked.Machine.read"),
+        (sked.Graph(), 2.5, "machine: a Machine or a number of devices, not float$"),
+    ],
+)
+def test_wrong_kinds(graph, machine, message):
+    with pytest.raises(TypeError, match=message):
+        sked.schedule(graph, machine)
 
 
 def test_every_status_has_its_exception():

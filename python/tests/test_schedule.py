@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import copy
 import json
 import math
+import os
+import pickle
 
 import numpy as np
 import pytest
 import sked
+from conftest import ROOT
 
 
 @pytest.fixture
@@ -116,6 +120,30 @@ def test_equality(diamond):
     assert first == sked.Schedule(p, [0, 2, 2, 6], [0, 1, 0, 0])
     assert first != sked.Schedule(p, [0, 2, 2, 6], [1, 1, 0, 0])
     assert first != "schedule"
+
+
+def test_pickling(diamond, recommender):
+    """As other processes get them; copies are made in the same way."""
+    full = sked.Graph("full")
+    full.add_resource("alu", 2)
+    full.add_op("a", 1.1, type="X", memory=3, weight=2, keep=True, durations={"gpu": None})
+    full.add_op(None, 0, demand={"alu": 0.3})
+    full.add_edge("a", 1, lag=0.1, bytes=1e9 / 3, distance=1)
+    for graph in (full, diamond, recommender, sked.Graph(), sked.from_arrays([1, 2], [0], [1])):
+        again = pickle.loads(pickle.dumps(graph))
+        assert again == graph == copy.deepcopy(graph) and again.name == graph.name
+    node = sked.Machine.read(os.path.join(ROOT, "examples", "node.machine.json"))
+    for machine in (node, sked.Machine.identical(3, latency=0.1)):
+        problem = sked.Problem(
+            recommender, machine, horizon=1e6, fix_device=[-1] * len(recommender)
+        )
+        s = sked.schedule(problem, method="list", time_limit=None).schedule
+        again = pickle.loads(pickle.dumps(s))
+        assert again == s and again.problem.machine.devices == machine.devices
+        sked.validate(again)
+    loop = sked.read(os.path.join(ROOT, "examples", "dot_product_loop.json"))
+    s = sked.schedule(loop, ii="auto").schedule
+    assert pickle.loads(pickle.dumps(s)).ii == s.ii
 
 
 def test_simulate(diamond, best):

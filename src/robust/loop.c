@@ -230,7 +230,7 @@ static sked_status take_answer(sked_i_rounds *l, sked_i_pool_entry *e, const ske
     return st == SKED_OK && !isnan(time) ? learn(l, e, &o->said, err) : st;
 }
 
-/* Measures the schedules of a round at once and learns from them in their order. */
+/* Measures the schedules of a round at once and takes the answers in their order. */
 static sked_status measure(sked_i_rounds *l, sked_i_pool_entry *const *chosen, int count, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -240,7 +240,6 @@ static sked_status measure(sked_i_rounds *l, sked_i_pool_entry *const *chosen, i
     SKED_TRY(ask(l, orders, count, err));
     for (int k = 0; k < count; k++)
         SKED_TRY(take_answer(l, chosen[k], &orders[k], count - 1 - k, err));
-    SKED_TRY(update(l, err));
 cleanup:
     for (int k = 0; k < count; k++)
         sked_measurement_clear(&orders[k].said);
@@ -380,6 +379,26 @@ static bool ended(const sked_i_rounds *l, sked_robust_end *end)
     return false;
 }
 
+/*
+ * The time for scheduling is over and measurements are left, which cost none of it: they go to the schedules
+ * that promise most as far as was learnt.
+ */
+static sked_status spend_rest(sked_i_rounds *l, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    while (st == SKED_OK && l->trials < l->run->opt->measurements - reserve(l) &&
+           !sked_i_limit_stopped(&l->limit)) {
+        sked_i_pool_entry *chosen[MOST_AT_ONCE];
+        double promise;
+        const double best = incumbent_time(l);
+        chosen[0] = sked_i_pool_choose(&l->pool, &l->belief, best, &promise);
+        if (chosen[0] == NULL || (!isinf(best) && !(promise > settled_promise * best)))
+            break;
+        st = measure(l, chosen, choose_more(l, chosen), err);
+    }
+    return st;
+}
+
 static sked_status run_rounds(sked_i_rounds *l, sked_robust_end *end, sked_error *err)
 {
     sked_status st = SKED_OK;
@@ -396,7 +415,10 @@ static sked_status run_rounds(sked_i_rounds *l, sked_robust_end *end, sked_error
             break;
         }
         SKED_TRY(measure(l, chosen, choose_more(l, chosen), err));
+        SKED_TRY(update(l, err));
     }
+    if (*end == SKED_ROBUST_TIME)
+        SKED_TRY(spend_rest(l, err));
 cleanup:
     if (st == SKED_ERR_STOPPED) { /* while measuring: what was measured before stands */
         *end = SKED_ROBUST_STOPPED;

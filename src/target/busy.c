@@ -20,9 +20,11 @@ static double *next_piece(sked_i_busy *b, sked_i_busy_kind kind)
 
 bool sked_i_busy_run(sked_i_busy *b, sked_i_busy_kind kind, int64_t sweeps, const sked_i_limit *limit)
 {
-    enum { between_looks = 64 };
+    enum { between_looks = 64, between_clocks = 4096 }; /* the clock takes longer than a flag */
     for (int64_t k = 0; k < sweeps; k++) {
         if (k % between_looks == between_looks - 1 && sked_i_limit_stopped(limit))
+            return false;
+        if (k % between_clocks == between_clocks - 1 && sked_i_limit_reached(limit))
             return false;
         sweep(next_piece(b, kind));
     }

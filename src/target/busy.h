@@ -22,7 +22,8 @@ typedef struct sked_i_busy {
     int64_t pieces, place; /* place: the next one of the stream */
 } sked_i_busy;
 
-/* Sweeps, unless a stop comes: then false. About 0.1 us each, and as much as the memory takes. */
+/* Sweeps, unless a stop or the deadline comes: then false. About 0.1 us each, and as much as the memory
+ * takes. */
 bool sked_i_busy_run(sked_i_busy *b, sked_i_busy_kind kind, int64_t sweeps, const sked_i_limit *limit);
 /* Seconds of a sweep on this core now: the best of many short trials, some 10 ms. Its array was touched. */
 double sked_i_busy_calibrate(sked_i_busy *b, sked_i_busy_kind kind, const sked_i_limit *limit);

@@ -6,11 +6,13 @@
 #include "target/shell.h"
 
 #include <string.h>
+#include <unistd.h>
 
 static const sked_option options[] = {SKED_I_COMMAND_OPTIONS("300")};
 enum { n_options = sizeof options / sizeof *options };
 
-/* Prints the first part that is missing, or "complete". A folder called sked is not the package. */
+/* Prints the first part that is missing, or "complete"; then which Python was asked, for there may be
+ * several. A folder called sked is not the package. */
 static const char probe[] =
     "if ! command -v python3 >/dev/null; then echo python3; exit 0; fi; "
     "python3 -c 'import importlib.util as u, sys\n"
@@ -19,7 +21,8 @@ static const char probe[] =
     "        return u.find_spec(m) is not None\n"
     "    except ImportError:\n"
     "        return False\n"
-    "print(next((m for m in sys.argv[1:] if not has(m)), \"complete\"))' sked.command ";
+    "print(next((m for m in sys.argv[1:] if not has(m)), \"complete\"), sys.executable, sep=\"\\n\")' "
+    "sked.command ";
 
 static sked_status say_missing(const char *name, const char *part, sked_error *err)
 {
@@ -28,10 +31,12 @@ static sked_status say_missing(const char *name, const char *part, sked_error *e
                            "target %s needs Python: there is no python3 on the PATH; install it, then "
                            "`pip install 'libsked[%s]'`",
                            name, name);
+    const int size = (int)strcspn(part, "\n");
+    const char *which = part[size] == 0 || part[size + 1] == 0 ? "python3" : part + size + 1;
     return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
-                       "target %s needs the Python module '%.*s', which python3 does not find: "
+                       "target %s needs the Python module '%.*s', which %.*s does not find: "
                        "`pip install 'libsked[%s]'`",
-                       name, (int)strcspn(part, "\n"), part, name);
+                       name, size, part, (int)strcspn(which, "\n"), which, name);
 }
 
 /* Is all there that the target needs? */
@@ -49,7 +54,7 @@ static sked_status look(const sked_target *t, const char *name, sked_error *err)
         else if (end != SKED_I_SHELL_DONE || answer.size == 0)
             st = sked_i_fail(err, SKED_ERR_DEVICE, "target %s: python3 could not be asked for its modules",
                              name);
-        else if (strcmp(answer.data, "complete\n") != 0)
+        else if (strncmp(answer.data, "complete\n", 9) != 0)
             st = say_missing(name, answer.data, err);
     }
     sked_i_buffer_free(&command);
@@ -71,7 +76,10 @@ static sked_status run(sked_target *t, const double *setting, const sked_schedul
 {
     sked_i_buffer program = {0};
     sked_i_buffer_format(&program, "python3 -m sked.command %s ", t->part[0].kind->info.name);
-    sked_i_buffer_text(&program, t->argument);
+    if (access(t->argument, F_OK) == 0) /* options may follow a model: a file may have blanks in its name */
+        sked_i_shell_quote(&program, t->argument);
+    else
+        sked_i_buffer_text(&program, t->argument);
     const sked_status st =
         program.failed ? sked_i_no_memory(err) : sked_i_command_run(t, program.data, setting, s, out, err);
     sked_i_buffer_free(&program);

@@ -218,6 +218,17 @@ static bool write_all(int fd, const char *data, int64_t size)
     return true;
 }
 
+void sked_i_shell_quote(sked_i_buffer *command, const char *path)
+{
+    sked_i_buffer_char(command, '\'');
+    for (; *path; path++) {
+        if (*path == '\'')
+            sked_i_buffer_text(command, "'\\'");
+        sked_i_buffer_char(command, *path);
+    }
+    sked_i_buffer_char(command, '\'');
+}
+
 sked_status sked_i_shell_file(const sked_i_buffer *text, char *path, sked_error *err)
 {
     const int fd = mkostemps(path, 5, O_CLOEXEC);

@@ -32,6 +32,9 @@ sked_i_shell_end sked_i_shell_run(const sked_i_shell_command *p, sked_i_buffer *
 /* What is wrong with a run that ended so: "took longer than its time-out"; NULL: nothing. */
 const char *sked_i_shell_complaint(sked_i_shell_end end);
 
+/* Appends a path as one word of a command. */
+void sked_i_shell_quote(sked_i_buffer *command, const char *path);
+
 /* Writes a new temporary file for a program. path: SKED_I_SHELL_FILE, which becomes its name. IO. */
 #define SKED_I_SHELL_FILE "/tmp/sked-plan-XXXXXX.json"
 SKED_MUST_CHECK sked_status sked_i_shell_file(const sked_i_buffer *text, char *path, sked_error *err);

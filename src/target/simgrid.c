@@ -54,18 +54,6 @@ static const char *text_of(const sked_target *t, int option)
 
 /* ------------------------------------------------------------------ the program */
 
-/* A path that the shell takes as one word. */
-static void add_quoted(sked_i_buffer *b, const char *path)
-{
-    sked_i_buffer_char(b, '\'');
-    for (; *path; path++) {
-        if (*path == '\'')
-            sked_i_buffer_text(b, "'\\'");
-        sked_i_buffer_char(b, *path);
-    }
-    sked_i_buffer_char(b, '\'');
-}
-
 /* The folder of the library where that is linked, or of the command; one found in PATH has none in its name.
  */
 static void own_folder(char *path, size_t size)
@@ -210,6 +198,9 @@ static const char *last_line(sked_i_buffer *text)
 static sked_status report_failure(const sked_target *t, sked_i_buffer *text, sked_error *err)
 {
     const char *line = text->size > 0 ? last_line(text) : "";
+    if (strstr(line, "error while loading shared libraries") != NULL) /* of a package without SimGrid */
+        return sked_i_fail(err, SKED_ERR_UNSUPPORTED,
+                           "target simgrid needs SimGrid: install it (Debian: libsimgrid-dev): %.300s", line);
     const bool devices = strncmp(line, "devices: ", 9) == 0;
     return sked_i_fail(err, devices ? SKED_ERR_ARGUMENT : SKED_ERR_FORMAT, "%.200s: SimGrid: %.300s",
                        t->argument, line[0] ? line : "ended with an error");
@@ -290,7 +281,7 @@ static sked_status prepare(sked_target *t, const double *setting, sked_error *er
     SKED_NEW0(x, 1);
     t->state = x;
     SKED_TRY(write_hosts(t, &x->hosts, err));
-    add_quoted(&command, path);
+    sked_i_shell_quote(&command, path);
     sked_i_buffer_text(&command, " \"$1\" 2>&1");
     if (command.failed || x->hosts.failed) {
         st = sked_i_no_memory(err);

@@ -15,6 +15,7 @@
     X(SCALE, "memory-scale", REAL, "1", 0, 1e9, NULL, "bytes that are moved for each byte of the graph")     \
     X(LIMIT, "memory-limit", REAL, "0", 0, 1e18, NULL,                                                       \
       "bytes that all results together may take; 0: half of this machine's memory")                          \
+    X(TIMEOUT, "timeout", REAL, "60", 0.001, 1e9, NULL, "seconds a run may take")                            \
     X(OVERSUBSCRIBE, "oversubscribe", BOOL, "false", 0, 0, NULL,                                             \
       "more devices than this machine has hardware threads: several share one")
 
@@ -41,7 +42,7 @@ sked_status sked_i_threads_area_fit(sked_i_threads_area *a, size_t size, sked_er
     void *data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (data == MAP_FAILED)
         return sked_i_no_memory(err);
-    *a = (sked_i_threads_area){data, size};
+    *a = (sked_i_threads_area){.data = data, .size = size};
     return SKED_OK;
 }
 
@@ -99,13 +100,34 @@ static int64_t pieces_of(const sked_i_threads *x, bool streams)
 
 static sked_status check_devices(const sked_i_threads *x, bool oversubscribe, sked_error *err)
 {
-    if (x->devices <= x->cores.count || oversubscribe)
+    enum { most_in_turn = 64 }; /* threads that wait look at flags: thousands of them stop a machine */
+    if (x->devices <= x->cores.count || (oversubscribe && x->devices / most_in_turn < x->cores.count))
         return SKED_OK;
+    if (oversubscribe)
+        return sked_i_fail(
+            err, SKED_ERR_UNSUPPORTED,
+            "%d devices on %d hardware threads: threads:oversubscribe=true puts up to %d on each",
+            (int)x->devices, x->cores.count, most_in_turn);
     return sked_i_fail(
         err, SKED_ERR_UNSUPPORTED,
         "%d devices, but this process may use %d hardware threads (%d cores): take fewer devices, or "
         "threads:oversubscribe=true",
         (int)x->devices, x->cores.count, x->cores.distinct);
+}
+
+/* Refuses a unit that makes runs of years out of a slip: no schedule can be shorter than the ops' share. */
+static sked_status check_length(const sked_i_threads *x, const sked_target *t, sked_error *err)
+{
+    double seconds = 0;
+    for (int32_t i = 0; i < t->problem.graph->n_ops; i++)
+        seconds += sked_i_shortest_time(&t->replay->costs, i) * x->unit;
+    if (seconds / x->devices <= x->timeout)
+        return SKED_OK;
+    return sked_i_fail(
+        err, SKED_ERR_UNSUPPORTED,
+        "a run takes %.3g s at least (a duration of 1 is %.3g s), more than the %.3g s allowed; "
+        "see unit and timeout of target threads",
+        seconds / x->devices, x->unit, x->timeout);
 }
 
 static double memory_here(void)
@@ -151,7 +173,7 @@ static void calibrate(void *data)
 static sked_status make_busy(sked_i_threads *x, const sked_graph *g, double limit, sked_error *err)
 {
     sked_status st = SKED_OK;
-    calibration c = {.threads = x, .streams = has_memory_kind(x, g)};
+    calibration c = {.threads = x, .streams = has_memory_kind(x, g), .limit = {.deadline = INFINITY}};
     for (int32_t d = 0; d < x->devices; d++)
         x->busy[d].pieces = pieces_of(x, c.streams);
     SKED_TRY(check_memory(x, g, limit, err));
@@ -178,8 +200,10 @@ static sked_status prepare(sked_target *t, const double *setting, sked_error *er
     x->devices = t->replay->costs.devices;
     x->scale = setting[OPTION_SCALE];
     x->unit = choose_unit(t, setting[OPTION_UNIT]);
+    x->timeout = setting[OPTION_TIMEOUT];
     SKED_TRY(sked_i_cores_find(&x->cores, err));
     SKED_TRY(check_devices(x, setting[OPTION_OVERSUBSCRIBE] != 0, err));
+    SKED_TRY(check_length(x, t, err));
     SKED_NEW(x->kind, g->n_ops);
     SKED_NEW0(x->result, x->devices);
     SKED_NEW0(x->array, x->devices);

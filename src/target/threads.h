@@ -16,12 +16,14 @@
 typedef struct sked_i_threads_area {
     void *data; /* NULL: none */
     size_t size;
+    bool touched;
 } sked_i_threads_area;
 
 typedef struct sked_i_threads {
     sked_i_cores cores;
     int32_t devices;
     double unit;                     /* seconds of a duration of 1 */
+    double timeout;                  /* seconds of a run */
     double sweep[SKED_I_BUSY_KINDS]; /* seconds each */
     unsigned char *kind;             /* [ops] */
     double scale;                    /* bytes of memory for one of the graph's */
@@ -39,15 +41,17 @@ static inline int64_t sked_i_threads_words(const sked_i_threads *x, double bytes
 }
 /* The area has that size afterwards, untouched where it had another one before. MEMORY: it is gone. */
 SKED_MUST_CHECK sked_status sked_i_threads_area_fit(sked_i_threads_area *a, size_t size, sked_error *err);
-/* The calling thread touches every page, which the system then puts on its memory node if it has none yet. */
-void sked_i_threads_touch(const sked_i_threads_area *a);
+/* The calling thread touches every page of an area that nobody has touched yet, which puts it on the memory
+ * node of that thread. */
+void sked_i_threads_touch(sked_i_threads_area *a);
 
 /* Runs work(data) to its end on a thread of its own that is pinned there. DEVICE: there is none to be had. */
 SKED_MUST_CHECK sked_status sked_i_threads_pinned(int place, void (*work)(void *data), void *data,
                                                   sked_error *err);
 /*
  * One run; out in durations of the problem. `run` is another number each time: values of an earlier run are
- * wrong in this one. STOPPED: t->stop. DEVICE: a thread was refused, or an op read what was not yet written.
+ * wrong in this one. STOPPED: t->stop. DEVICE: a thread was refused, the run took longer than the timeout, or
+ * an op read what was not yet written.
  */
 SKED_MUST_CHECK sked_status sked_i_threads_run(sked_target *t, sked_i_threads *x, const sked_schedule *s,
                                                uint64_t run, sked_i_trace *out, sked_error *err);

@@ -31,6 +31,7 @@ typedef struct run {
     uint32_t ready;    /* atomic: threads that are */
     uint32_t go, over; /* atomic: the run has begun; it is given up */
     uint32_t refused;  /* atomic: a thread could not be pinned */
+    uint32_t late;     /* atomic: a thread gave up, for a stop or the deadline */
 } run;
 
 typedef struct worker {
@@ -120,18 +121,21 @@ static bool wait_for(const run *r, const uint32_t *flag)
             __builtin_ia32_pause();
 #endif
         } else {
+            if (sked_i_limit_reached(&r->limit))
+                return false;
             sched_yield();
         }
     }
     return true;
 }
 
-void sked_i_threads_touch(const sked_i_threads_area *a)
+void sked_i_threads_touch(sked_i_threads_area *a)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     volatile unsigned char *data = a->data;
-    for (size_t k = 0; k < a->size; k += page)
+    for (size_t k = 0; k < a->size && !a->touched; k += page)
         data[k] = 0;
+    a->touched = true;
 }
 
 /* The last one to come lets all of them go. */
@@ -194,11 +198,11 @@ static void *serve(void *argument)
     }
     sked_i_threads_touch(&x->result[w->device]);
     sked_i_threads_touch(&x->array[w->device]);
-    if (!begin_together(r))
-        return NULL;
-    for (int32_t k = r->queues.ptr[w->device]; k < r->queues.ptr[w->device + 1]; k++)
-        if (!run_op(r, r->queues.op[k], w->device))
-            break;
+    bool done = begin_together(r);
+    for (int32_t k = r->queues.ptr[w->device]; done && k < r->queues.ptr[w->device + 1]; k++)
+        done = run_op(r, r->queues.op[k], w->device);
+    if (!done)
+        __atomic_store_n(&r->late, 1, __ATOMIC_RELAXED);
     return NULL;
 }
 
@@ -262,6 +266,9 @@ static sked_status run_threads(run *r, sked_error *err)
                            r->refused ? "to pin a thread" : "a thread");
     if (sked_i_limit_stopped(&r->limit))
         return sked_i_fail(err, SKED_ERR_STOPPED, "the measurement was stopped");
+    if (r->late)
+        return sked_i_fail(err, SKED_ERR_DEVICE, "target threads: the run took more than %g s (timeout)",
+                           r->threads->timeout);
     return SKED_OK;
 }
 
@@ -292,7 +299,10 @@ sked_status sked_i_threads_run(sked_target *t, sked_i_threads *x, const sked_sch
         spins_in_turn = 16
     }; /* where threads share a core, who waits keeps another from working */
     sked_status st = SKED_OK;
-    run r = {.threads = x, .graph = t->problem.graph, .number = number, .limit = {.stop = t->stop}};
+    run r = {.threads = x,
+             .graph = t->problem.graph,
+             .number = number,
+             .limit = {.deadline = sked_clock() + x->timeout, .stop = t->stop}};
     r.spins = x->devices > x->cores.count ? spins_in_turn : spins;
     SKED_TRY(sked_i_queues_make(t, s, &r.queues, err));
     SKED_TRY(make_records(&r, t, s, err));
