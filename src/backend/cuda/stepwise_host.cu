@@ -52,10 +52,10 @@ struct sked_i_stepwise_device {
     step_kept keep;
     int64_t kept_size; /* of a block */
     float *scratch, *block_gradients;
-    step_pass pass; /* tiled: memory for so many row tiles at once */
-    int64_t pass_tiles;
-    double *loss;     /* [count, STEP_LOSS_NUMBERS] */
-    int32_t *trouble; /* [trajectories] */
+    step_pass pass;     /* tiled: memory for the row tiles of a pass */
+    int64_t pass_tiles; /* at most */
+    double *loss;       /* [count, STEP_LOSS_NUMBERS] */
+    int32_t *trouble;   /* [trajectories] */
     int64_t trajectories;
     int most_ops;
 };
@@ -506,11 +506,12 @@ static void plan_pass(device *d)
 
 /*
  * Where the pass that begins at state `from` ends: it takes whole problems while they fit. One that fits no
- * pass is cut on its own, evenly, so that its sum does not depend on the others.
+ * pass is cut on its own, evenly, so that its sum does not depend on the others. *taken: its row tiles.
  */
-static int64_t end_of_pass(const device *d, int64_t from)
+static int64_t end_of_pass(const device *d, int64_t from, int64_t *taken)
 {
-    int64_t past = 0, end = from, room = d->pass_tiles;
+    int64_t past = 0, end = from;
+    *taken = 0;
     for (int k = 0; k < d->count; k++) {
         const step_problem *p = &d->problem[k];
         const int64_t states = states_of(p), tiles = row_tiles_of(p);
@@ -520,14 +521,33 @@ static int64_t end_of_pass(const device *d, int64_t from)
         if (tiles > d->pass_tiles && end == from) {
             const int64_t at_once = d->pass_tiles / step_tiles_of(p->ops),
                           passes = (states + at_once - 1) / at_once, size = (states + passes - 1) / passes;
+            *taken = size * step_tiles_of(p->ops);
             return from + size < past ? from + size : past;
         }
-        if (tiles > room)
+        if (*taken + tiles > d->pass_tiles)
             break;
-        room -= tiles;
+        *taken += tiles;
         end = past;
     }
     return end;
+}
+
+static int64_t states_of_all(const device *d)
+{
+    int64_t states = 0;
+    for (int k = 0; k < d->count; k++)
+        states += states_of(&d->problem[k]);
+    return states;
+}
+
+/* Row tiles of the largest pass. */
+static int64_t largest_pass(const device *d)
+{
+    const int64_t states = d->pass_tiles > 0 ? states_of_all(d) : 0;
+    int64_t most = 0, taken;
+    for (int64_t from = 0; from < states; most = most_of(most, taken))
+        from = end_of_pass(d, from, &taken);
+    return most;
 }
 
 static void choose_blocks(device *d, int resident)
@@ -692,10 +712,7 @@ static void cut_load(device *d, sked_i_cuda_arena *a, size_t blob)
         cut_problem(d, a, &d->problem[k]);
     d->block_gradients = SKED_CUT(a, float, d->grad.blocks * d->gradient_size);
     d->scratch = SKED_CUT(a, float, most_of((int64_t)d->draw.blocks * d->draw.stride, grad));
-    int64_t all = 0;
-    for (int k = 0; k < d->count; k++)
-        all += row_tiles_of(&d->problem[k]);
-    const int64_t lanes = (all < d->pass_tiles ? all : d->pass_tiles) * SKED_STEP_WARP;
+    const int64_t lanes = largest_pass(d) * SKED_STEP_WARP;
     d->pass.kept = SKED_CUT(a, step_tile, lanes * step_kept_tiles(d->net));
     d->pass.scale = SKED_CUT(a, float2, lanes * step_kept_scales(d->net));
     int64_t first = 0;
@@ -898,14 +915,13 @@ cleanup:
 static sked_status run_passes(device *d, const step_load *l, sked_error *err)
 {
     sked_status st = SKED_OK;
-    int64_t states = 0;
+    const int64_t states = states_of_all(d);
+    int64_t taken;
     step_pass pass = d->pass;
     pass.job = d->job;
     pass.jobs = d->n_jobs;
-    for (int k = 0; k < d->count; k++)
-        states += states_of(&d->problem[k]);
     for (pass.from = 0; pass.from < states; pass.from = pass.end) {
-        pass.end = end_of_pass(d, pass.from);
+        pass.end = end_of_pass(d, pass.from, &taken);
         if (pass.from > 0)
             SKED_TRY(check_limit(d, err));
         SKED_TRY(run_states(d, &pass, err));
