@@ -270,10 +270,10 @@ enum { full_training = !SANITIZED };
 
 /* Policies that learn the tiny problems: small, as the problems are. */
 static const sked_i_sizes tiny_sizes[] = {
-    {16, 1, 8, 32, 16, 32, 64, 8, SKED_I_POLICY_ENCODE_ONCE, SKED_I_BACKWARD_UNIFORM},
-    {16, 1, 8, 32, 16, 32, 64, 8, SKED_I_POLICY_ENCODE_ONCE, SKED_I_BACKWARD_LEARNED},
-    {24, 2, 8, 48, 16, 8, 32, 8, SKED_I_POLICY_STEPWISE, SKED_I_BACKWARD_LEARNED},
-    {24, 2, 8, 48, 16, 8, 32, 8, SKED_I_POLICY_STEPWISE, SKED_I_BACKWARD_UNIFORM},
+    {16, 1, 8, 32, 16, 32, 64, 8, SKED_I_POLICY_ENCODE_ONCE, SKED_I_BACKWARD_UNIFORM, SKED_I_RULE_NONE},
+    {16, 1, 8, 32, 16, 32, 64, 8, SKED_I_POLICY_ENCODE_ONCE, SKED_I_BACKWARD_LEARNED, SKED_I_RULE_NONE},
+    {24, 2, 8, 48, 16, 8, 32, 8, SKED_I_POLICY_STEPWISE, SKED_I_BACKWARD_LEARNED, SKED_I_RULE_NONE},
+    {24, 2, 8, 48, 16, 8, 32, 8, SKED_I_POLICY_STEPWISE, SKED_I_BACKWARD_UNIFORM, SKED_I_RULE_NONE},
 };
 
 static void check_tiny_by(const tiny *t, const sked_i_sizes *sizes, sked_i_loss_id loss, int updates,
@@ -410,12 +410,13 @@ static const char *const kinds[][3] = {
     {"policy=encode-once", "backward=learned", "loss=variance"},
     {"policy=stepwise", "backward=learned", "loss=variance"},
     {"policy=stepwise", "backward=uniform", "loss=variance"},
+    {"policy=stepwise", "backward=learned", "rule=list"},
     {"policy=encode-once", "backward=uniform", "loss=tb"},
     {"policy=stepwise", "backward=auto", "loss=tb"},
     {"policy=encode-once", "backward=auto", "loss=ppo"},
     {"policy=stepwise", "backward=auto", "loss=ppo"},
 };
-enum { n_kinds = 4, BALANCED = 4, n_trainings = sizeof kinds / sizeof *kinds };
+enum { n_kinds = 5, RULED = 4, BALANCED = 5, n_trainings = sizeof kinds / sizeof *kinds };
 
 static sked_sampler *trained(int kind, int64_t steps, int threads, const char *resume, const char *output)
 {
@@ -808,17 +809,22 @@ static void test_training_refuses_nonsense(void **state)
     opt.settings = odd;
     FAILS(SKED_ERR_ARGUMENT, "multiple of 8", sked_train(&opt, &m, err));
     const char *backwards[] = {"loss=ppo", "backward=learned"}, *unknown[] = {"loss=reinforce"};
+    const char *ruled[] = {"rule=list"};
     opt.settings = unknown;
     FAILS(SKED_ERR_ARGUMENT, "loss", sked_train(&opt, &m, err));
     opt.settings = backwards;
     opt.n_settings = 2;
     FAILS(SKED_ERR_ARGUMENT, "ppo has no use for backward=learned", sked_train(&opt, &m, err));
+    opt.settings = ruled;
+    opt.n_settings = 1;
+    FAILS(SKED_ERR_ARGUMENT, "rule is for policy=stepwise", sked_train(&opt, &m, err));
 }
 
 /* A model of that kind as training would start it. */
 static sked_sampler *untrained(int kind)
 {
-    const sked_i_sizes sizes = {16, 2, 8, 32, 16, 16, 24, 8, kind >= 2, kind == 1 || kind == 2};
+    const sked_i_sizes sizes = {
+        16, 2, 8, 32, 16, 16, 24, 8, kind >= 2, kind == 1 || kind == 2 || kind == RULED, kind == RULED};
     sked_sampler *m = NULL;
     OK(sked_i_sampler_create(&sizes, &m, err));
     sked_i_sampler_start(m, 4);
