@@ -76,7 +76,7 @@ static const setting tile_settings[] = {
     {"layered", 6, 3, 1, TILES(2, 8, LEARNED), 0.3, 3},
     {"erdos-renyi", 19, 9, 3, TILES(1, 24, UNIFORM), 0.1,
      2}, /* two tiles of rows, of slots and of features */
-    {"layered", 18, 4, 7, TILES_WITH(1, 8, LEARNED, LIST), 0.1, 3},
+    {"layered", 9, 4, 7, TILES_WITH(1, 8, LEARNED, LIST), 0.1, 3},
     {"tree", 66, 3, 6, TILES(1, 8, LEARNED), 0.3, 2}, /* more than one word of a mask */
 };
 enum { n_tile = sizeof tile_settings / sizeof *tile_settings };
