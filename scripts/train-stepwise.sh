@@ -22,6 +22,7 @@ for family in fork-join tree cholesky lu fft; do
 done
 graphs=${graphs}fork-join:$sizes,tree:$sizes
 
-settings="--devices 8 --set policy=stepwise --set least-devices=2 --set transfers=0 --set unequal=0 --set graphs=16"
-settings="$settings --set batch=48 --set rate=${RATE:-0.001} --set gentlest=5 --set sharpest=800"
+settings="--devices 8 --set policy=stepwise --set rule=list --set least-devices=2 --set graphs=32 --set batch=48"
+settings="$settings --set rate=${RATE:-0.001} --set gentlest=20 --set sharpest=1000"
+finishing="--set blend=${BLEND:-1}"
 . scripts/train-pieces.sh

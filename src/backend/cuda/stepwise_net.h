@@ -215,7 +215,7 @@ __device__ static void step_read_state(const step_work &w, int k, int step)
         else if (p.ready_at[row + i] <= step)
             bits = STEP_IS_READY;
         w.state[i] = bits;
-        w.start[i] = scheduled ? (float)p.start[row + i] : -1;
+        w.start[i] = scheduled ? (float)p.start[row + i] : w.z.ruled ? -(float)p.tail[i] : -1;
     }
 }
 

@@ -4,7 +4,7 @@
  * P_F and a learned P_B depend on the state alone.
  *
  * A model with a rule is not the paper's: its logits are sharpness * (rule of list scheduling + network), as
- * those of encode-once are.
+ * those of encode-once are, and the network is told the bottom level of what is not scheduled.
  */
 #include "base/memory.h"
 
@@ -214,7 +214,7 @@ static void fill_features(const walker *w, int32_t op)
     real *f = w->run->feature + (int64_t)op * inputs;
     memset(f, 0, (size_t)inputs * sizeof *f);
     f[0] = (real)w->x->duration[op];
-    f[1] = d < 0 ? -1 : (real)w->start[op];
+    f[1] = d >= 0 ? (real)w->start[op] : w->policy->ruled ? (real)-w->x->tail[op] : -1;
     f[2] = d < 0 && w->at.waits[op] == 0;
     f[3] = removable(w, op);
     f[4] = d >= 0;
