@@ -95,10 +95,10 @@ static void clear_case(test_case *c)
 }
 
 static const sked_i_sizes shapes[] = {
-    {16, 1, 8, 32, 16, 32, 64, 8, SKED_I_POLICY_ENCODE_ONCE, SKED_I_BACKWARD_UNIFORM},
-    {24, 2, 16, 16, 8, 24, 72, 8, SKED_I_POLICY_ENCODE_ONCE, SKED_I_BACKWARD_LEARNED},
-    {64, 3, 16, 128, 32, 64, 64, 8, SKED_I_POLICY_ENCODE_ONCE, SKED_I_BACKWARD_UNIFORM},
-    {40, 1, 40, 24, 8, 104, 16, 8, SKED_I_POLICY_ENCODE_ONCE, SKED_I_BACKWARD_LEARNED},
+    {16, 1, 8, 32, 16, 32, 64, 8, SKED_I_POLICY_ENCODE_ONCE, SKED_I_BACKWARD_UNIFORM, SKED_I_RULE_NONE},
+    {24, 2, 16, 16, 8, 24, 72, 8, SKED_I_POLICY_ENCODE_ONCE, SKED_I_BACKWARD_LEARNED, SKED_I_RULE_NONE},
+    {64, 3, 16, 128, 32, 64, 64, 8, SKED_I_POLICY_ENCODE_ONCE, SKED_I_BACKWARD_UNIFORM, SKED_I_RULE_NONE},
+    {40, 1, 40, 24, 8, 104, 16, 8, SKED_I_POLICY_ENCODE_ONCE, SKED_I_BACKWARD_LEARNED, SKED_I_RULE_NONE},
 };
 enum { n_shapes = sizeof shapes / sizeof *shapes };
 
@@ -612,7 +612,8 @@ static void test_long_walks(void **state)
     sked_i_rng r;
     (void)state;
     sked_i_rng_seed(&r, 6, 0);
-    const sked_i_sizes small = {8, 1, 8, 8, 8, 8, 8, 8, SKED_I_POLICY_ENCODE_ONCE, SKED_I_BACKWARD_LEARNED};
+    const sked_i_sizes small = {
+        8, 1, 8, 8, 8, 8, 8, 8, SKED_I_POLICY_ENCODE_ONCE, SKED_I_BACKWARD_LEARNED, SKED_I_RULE_NONE};
     test_model t = make_model(&small, 1);
     test_case c = make_case(&r, ops, 5, 3, 1);
     test_walks w;

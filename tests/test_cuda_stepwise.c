@@ -43,33 +43,40 @@ typedef struct setting {
 } setting;
 
 /* dim, layers, head, mlp, temperature, context, width, slots */
-#define SMALL(layers, head, slots, backward)                                                      \
-    {                                                                                             \
-        16, layers, head, 24, 8, 8, 16, slots, SKED_I_POLICY_STEPWISE, SKED_I_BACKWARD_##backward \
+#define SMALL_WITH(layers, head, slots, backward, rule)                                            \
+    {                                                                                              \
+        16, layers, head, 24, 8, 8, 16, slots, SKED_I_POLICY_STEPWISE, SKED_I_BACKWARD_##backward, \
+            SKED_I_RULE_##rule                                                                     \
     }
+#define SMALL(layers, head, slots, backward) SMALL_WITH(layers, head, slots, backward, NONE)
 static const setting small_settings[] = {
     {"layered", 9, 3, 1, SMALL(2, 8, 8, LEARNED), 0.3, 6},
     {"layered", 7, 2, 2, SMALL(1, 8, 8, UNIFORM), 0.2, 5},
     {"erdos-renyi", 6, 9, 3, SMALL(2, 8, 16, LEARNED), 0.1, 5}, /* more devices than ops */
     {"tree", 19, 2, 4, SMALL(3, 16, 8, LEARNED), 0.4, 3},       /* more than one tile of rows */
     {"chain", 4, 2, 5, SMALL(2, 24, 8, UNIFORM), 1, 4},         /* a head of more than two tiles */
-    {"erdos-renyi", 70, 3, 6, SMALL(1, 8, 8, LEARNED), 0.3, 2}, /* more than one word of a mask */
+    {"layered", 12, 3, 7, SMALL_WITH(2, 8, 8, LEARNED, LIST), 0.1, 6},
+    {"erdos-renyi", 6, 40, 8, SMALL_WITH(1, 8, 40, UNIFORM, LIST), 0.2, 4}, /* more devices than lanes */
+    {"erdos-renyi", 70, 3, 6, SMALL(1, 8, 8, LEARNED), 0.3, 2},             /* more than one word of a mask */
 };
 enum { n_small = sizeof small_settings / sizeof *small_settings };
 
-#define DEFAULT_SIZES(backward)                                                           \
-    {                                                                                     \
-        64, 3, 16, 128, 32, 64, 64, 8, SKED_I_POLICY_STEPWISE, SKED_I_BACKWARD_##backward \
+#define DEFAULT_SIZES(backward)                                                                             \
+    {                                                                                                       \
+        64, 3, 16, 128, 32, 64, 64, 8, SKED_I_POLICY_STEPWISE, SKED_I_BACKWARD_##backward, SKED_I_RULE_NONE \
     }
 /* The default widths, for which the kernels hold all rows in registers. */
-#define TILES(layers, slots, backward)                                                           \
-    {                                                                                            \
-        64, layers, 16, 128, 8, 8, 64, slots, SKED_I_POLICY_STEPWISE, SKED_I_BACKWARD_##backward \
+#define TILES_WITH(layers, slots, backward, rule)                                                 \
+    {                                                                                             \
+        64, layers, 16, 128, 8, 8, 64, slots, SKED_I_POLICY_STEPWISE, SKED_I_BACKWARD_##backward, \
+            SKED_I_RULE_##rule                                                                    \
     }
+#define TILES(layers, slots, backward) TILES_WITH(layers, slots, backward, NONE)
 static const setting tile_settings[] = {
     {"layered", 6, 3, 1, TILES(2, 8, LEARNED), 0.3, 3},
     {"erdos-renyi", 19, 9, 3, TILES(1, 24, UNIFORM), 0.1,
-     2},                                              /* two tiles of rows, of slots and of features */
+     2}, /* two tiles of rows, of slots and of features */
+    {"layered", 9, 4, 7, TILES_WITH(1, 8, LEARNED, LIST), 0.1, 3},
     {"tree", 66, 3, 6, TILES(1, 8, LEARNED), 0.3, 2}, /* more than one word of a mask */
 };
 enum { n_tile = sizeof tile_settings / sizeof *tile_settings };
@@ -335,9 +342,11 @@ static void check_ppo(const setting *s, double entropy)
 static void test_other_losses(void **state)
 {
     (void)state;
+    const setting ruled = {"layered", 8, 3, 7, SMALL_WITH(1, 8, 8, UNIFORM, LIST), 0.1, 5};
     check_balance(&small_settings[0]);
     check_ppo(&small_settings[0], 0);
     check_ppo(&small_settings[1], 2);
+    check_ppo(&ruled, 2);
 }
 
 static void test_small(void **state)

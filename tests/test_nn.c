@@ -314,7 +314,7 @@ static double surrogate_fn(void *data, const double *x, double *dx)
 
 static sked_i_sizes small_sizes(int layers, sked_i_policy_id policy, sked_i_backward_id backward)
 {
-    return (sked_i_sizes){8, layers, 8, 16, 8, 8, 16, 16, policy, backward};
+    return (sked_i_sizes){8, layers, 8, 16, 8, 8, 16, 16, policy, backward, SKED_I_RULE_NONE};
 }
 
 /* Drawing and learning in one go is drawing, then the gradient. */
@@ -498,6 +498,19 @@ static void test_layers_of_stepwise(void **state)
         bool moved[SKED_I_MAX_PARAMETERS] = {false};
         check_whole("layered", 6, 3, 0, NULL, 0.3, &sizes, 1, moved);
     }
+}
+
+/* Beside the rule of list scheduling; more and less sharp, and with the entropy of ruled choices. */
+static void test_rule_of_stepwise(void **state)
+{
+    (void)state;
+    const sked_i_loss ppo = {.kind = SKED_I_LOSS_PPO, .clip = 0.05, .entropy = 3};
+    sked_i_sizes sizes = small_sizes(1, SKED_I_POLICY_STEPWISE, SKED_I_BACKWARD_LEARNED);
+    bool moved[SKED_I_MAX_PARAMETERS] = {false};
+    sizes.rule = SKED_I_RULE_LIST;
+    check_whole("layered", 7, 3, 0, NULL, 0.3, &sizes, MANY, moved);
+    check_whole("tree", 5, 4, 0, NULL, 2, &sizes, 1, moved);
+    check_whole_by("layered", 6, 2, 0, NULL, 0.5, &sizes, &ppo, 1, moved);
 }
 
 /* PPO learns nothing of a backward policy: it has none. */
@@ -686,6 +699,7 @@ int main(void)
         cmocka_unit_test(test_masked_row_is_refused),
         cmocka_unit_test(test_whole_loss),
         cmocka_unit_test(test_layers_of_stepwise),
+        cmocka_unit_test(test_rule_of_stepwise),
         cmocka_unit_test(test_other_losses),
 
         cmocka_unit_test(test_log_z),

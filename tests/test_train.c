@@ -130,7 +130,8 @@ enum { GRAPHS = 3, EPOCHS = 3 };
 
 static sked_sampler *new_model(sked_i_policy_id policy, sked_i_loss_id loss)
 {
-    const sked_i_sizes sizes = {16, 2, 8, 16, 8, 8, 16, 16, policy, SKED_I_BACKWARD_UNIFORM};
+    const sked_i_sizes sizes = {
+        16, 2, 8, 16, 8, 8, 16, 16, policy, SKED_I_BACKWARD_UNIFORM, SKED_I_RULE_NONE};
     sked_sampler *m = NULL;
     OK(sked_i_sampler_create(&sizes, &m, err));
     sked_i_sampler_start(m, 7);

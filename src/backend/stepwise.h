@@ -46,6 +46,7 @@ enum { SKED_I_STEPWISE_LAYERS = 16, SKED_I_STEPWISE_HEAT = 5, SKED_I_STEPWISE_FE
 typedef struct sked_i_stepwise_shape {
     int32_t dim, layers, head, mlp, temperature, width, slots;
     bool learned; /* backward policy */
+    bool ruled;   /* logits are sharpness * (rule of list scheduling + network): list_rule.h */
     int64_t total;
 #define SKED_X(name) int64_t name;
     SKED_I_STEPWISE_OFFSETS(SKED_X)
@@ -73,7 +74,7 @@ typedef struct sked_i_stepwise_problem {
     double work, unit;       /* sum of durations, mean */
     int64_t words;           /* of a row of masks */
     const uint64_t *masks;   /* [heads * ops * words] */
-    double temperature;
+    double temperature, sharpness;
     double heat[SKED_I_STEPWISE_HEAT];
     sked_i_stepwise_walk walk;
     int32_t batch, listed; /* trajectory k takes its random numbers from stream first + k of seed */

@@ -257,11 +257,24 @@ __device__ static void look_back(const step_work &w, int k, int step)
         p.log_backward[k] += logp;
 }
 
+/* The rule in the logits of this step; its gradient will ask for the same times. */
+__device__ static void apply_rule(const step_work &w, int k, int step)
+{
+    const step_problem &p = w.p;
+    const double *free_at = p.free_at + (int64_t)k * p.devices;
+#pragma unroll 1
+    for (int d = threadIdx.x; p.free_until != NULL && d < p.devices; d += SKED_STEP_WARP)
+        p.free_until[((int64_t)k * p.ops + step) * p.devices + d] = free_at[d];
+    step_add_rule(w, k, free_at);
+}
+
 /* The next action. */
 __device__ static void go_forward(const step_work &w, int k, int step)
 {
     const step_problem &p = w.p;
     pair_scores s = {w, p.devices, w.count[0] * p.devices, 0};
+    if (w.z.ruled)
+        apply_rule(w, k, step);
     s.lse = step_log_sum(s.count, [&](int i) { return s.score(i); });
     if (!(s.lse < CUDART_INF)) {
         fail_at(p, k, step, STEP_NO_NUMBER);
@@ -335,6 +348,7 @@ __device__ static void move_out(const step_problem &p, int k, const step_problem
 #pragma unroll 1
     for (int i = threadIdx.x; i < p.ops; i += blockDim.x) {
         there.start[row + i] = p.start[row + i];
+        there.data[row + i] = p.data[row + i];
         there.at[row + i] = p.at[row + i];
         there.on[row + i] = p.on[row + i];
         there.ready_at[row + i] = p.ready_at[row + i];

@@ -176,7 +176,7 @@ __device__ static double slope_scale(const step_problem &p, double *scratch)
     int exponent;
     for (int k = threadIdx.x; k < p.batch; k += blockDim.x)
         most = fmax(most, (double)fabsf(p.slope[k]));
-    most = block_max(most, scratch);
+    most = block_max(most, scratch) * p.sharpness;
     frexp(most, &exponent);
     return most > 0 && most < CUDART_INF ? ldexp(1.0, -exponent) : 1;
 }

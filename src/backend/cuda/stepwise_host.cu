@@ -160,6 +160,7 @@ static void make_tables(device *d)
     d->net.slots = s->slots;
     d->net.inputs = SKED_I_STEPWISE_FEATURES + s->slots;
     d->net.learned = s->learned;
+    d->net.ruled = s->ruled;
     d->net.input_weight = s->input_weight;
     d->net.input_bias = s->input_bias;
     d->net.back2_weight = s->back2_weight;
@@ -638,7 +639,7 @@ static int32_t *pack_rows(packer *b, const int64_t *row, int32_t n)
     return at;
 }
 
-static void pack_problem(packer *b, const sked_i_stepwise_problem *from, step_problem *p)
+static void pack_problem(const device *d, packer *b, const sked_i_stepwise_problem *from, step_problem *p)
 {
     const size_t n = (size_t)from->ops, m = (size_t)from->edges;
     p->succ_ptr = pack_rows(b, from->succ_ptr, from->ops);
@@ -659,6 +660,7 @@ static void pack_problem(packer *b, const sked_i_stepwise_problem *from, step_pr
     p->work = from->work;
     p->unit = from->unit;
     p->temperature = from->temperature;
+    p->sharpness = d->net.ruled ? (float)from->sharpness : 1;
     p->log_devices = (float)log((double)from->devices);
     for (int i = 0; i < SKED_I_STEPWISE_HEAT; i++)
         p->heat[i] = (float)from->heat[i];
@@ -691,6 +693,7 @@ static void cut_problem(const device *d, sked_i_cuda_arena *a, step_problem *p)
     p->warmth = SKED_CUT(a, float, 4 * d->folding.temperature);
     if (!d->gradients)
         return;
+    p->free_until = d->net.ruled ? SKED_CUT(a, double, cells * p->devices) : NULL;
     p->slope = SKED_CUT(a, float, p->batch);
     p->gradient = SKED_CUT(a, float, d->shape.total);
     p->folded_gradient = SKED_CUT(a, float, d->gradient_size);
@@ -728,7 +731,7 @@ static size_t pack_load(device *d, const sked_i_stepwise_problem *problem, char 
     packer b = {host, (char *)d->problem_there, 0};
     pack(&b, d->problem, (size_t)d->count * sizeof *d->problem);
     for (int k = 0; k < d->count; k++)
-        pack_problem(&b, &problem[k], &d->problem[k]);
+        pack_problem(d, &b, &problem[k], &d->problem[k]);
     if (host != NULL) /* again: now the pointers are known */
         memcpy(host, d->problem, (size_t)d->count * sizeof *d->problem);
     return b.used;

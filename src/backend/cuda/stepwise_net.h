@@ -6,6 +6,7 @@
 #define SKED_BACKEND_CUDA_STEPWISE_NET_H
 extern "C" {
 #include "backend/kernels.h"
+#include "backend/list_rule.h"
 #include "backend/stepwise.h"
 }
 #include "backend/cuda/stepwise_tile.h"
@@ -38,7 +39,7 @@ struct step_kept {
 /* Sizes and places, the same for all problems but those of rows. */
 struct step_net {
     int dim, layers, head, inner, mlp, width, slots, inputs;
-    bool learned;
+    bool learned, ruled;
     int64_t input_weight, input_bias, back2_weight; /* in the parameters, which are used as they are */
     int dinput, dinput_bias, dback2;                /* in a gradient */
     int n_matrices;
@@ -52,6 +53,7 @@ struct step_problem {
     const double *lag, *duration, *tail;
     const uint64_t *masks;
     double work, unit, temperature;
+    float sharpness; /* of all logits; 1 without a rule */
     float log_devices, heat[SKED_I_STEPWISE_HEAT];
     uint64_t seed, first;
     float *folded, *film,
@@ -64,7 +66,8 @@ struct step_problem {
     int32_t *queue;       /* ops in the order they became ready; -1: not yet */
     int32_t *waits;
     double *start, *data, *noise;
-    double *free_at; /* by device */
+    double *free_at;    /* by device */
+    double *free_until; /* [batch, ops, devices] the same at every step; NULL: no gradient of a rule */
     int32_t *last;
     uint64_t *rng;                                 /* [batch, 4] */
     double *log_forward, *log_backward, *makespan; /* [batch] */
@@ -212,7 +215,7 @@ __device__ static void step_read_state(const step_work &w, int k, int step)
         else if (p.ready_at[row + i] <= step)
             bits = STEP_IS_READY;
         w.state[i] = bits;
-        w.start[i] = scheduled ? (float)p.start[row + i] : -1;
+        w.start[i] = scheduled ? (float)p.start[row + i] : w.z.ruled ? -(float)p.tail[i] : -1;
     }
 }
 
@@ -653,5 +656,56 @@ template <class F> __device__ static double step_log_sum(int n, F x)
     for (int i = lane; i < n; i += SKED_STEP_WARP)
         sum += exp(x(i) - top);
     return top + log(step_warp_sum(sum));
+}
+
+/* ------------------------------------------------------------------ the rule of list scheduling */
+
+__device__ static inline double step_warp_most(double x)
+{
+    for (int by = 16; by > 0; by /= 2)
+        x = fmax(x, __shfl_xor_sync(sked_step_all, x, by));
+    return x;
+}
+
+/* free_at: [devices], data: [ops] of the state; by one warp. */
+__device__ static sked_i_rule_frame step_rule_frame(const step_work &w, const double *free_at,
+                                                    const double *data)
+{
+    const step_problem &p = w.p;
+    const int lane = threadIdx.x % SKED_STEP_WARP;
+    double idle = -CUDART_INF, latest = 0, unready = -CUDART_INF, top_tail = 0, critical = 0;
+#pragma unroll 1
+    for (int d = lane; d < p.devices; d += SKED_STEP_WARP) {
+        idle = fmax(idle, -free_at[d]);
+        latest = fmax(latest, free_at[d]);
+    }
+    const double least_free = -step_warp_most(idle);
+#pragma unroll 1
+    for (int i = lane; i < w.count[0]; i += SKED_STEP_WARP) {
+        const int op = w.pick[i];
+        unready = fmax(unready, -data[op]);
+        top_tail = fmax(top_tail, p.tail[op]);
+        critical = fmax(critical, fmax(data[op], least_free) + p.tail[op]);
+    }
+    return sked_i_rule_frame_of(p.unit, least_free, step_warp_most(latest), -step_warp_most(unready),
+                                step_warp_most(top_tail), step_warp_most(critical));
+}
+
+/*
+ * Adds the rule to the logits of additions and makes them as sharp as the temperature asks, as stepwise.c of
+ * the method does; by the first warp. free_at: [devices] in this state of trajectory k.
+ */
+__device__ __noinline__ static void step_add_rule(const step_work &w, int k, const double *free_at)
+{
+    const step_problem &p = w.p;
+    const double *data = p.data + (int64_t)k * p.ops;
+    const sked_i_rule_frame f = step_rule_frame(w, free_at, data);
+#pragma unroll 1
+    for (int i = threadIdx.x; i < w.count[0] * p.devices; i += SKED_STEP_WARP) {
+        const int op = w.pick[i / p.devices], d = i % p.devices;
+        float *logit = step_slots(w, i / p.devices) + d;
+        *logit = p.sharpness * (*logit + (float)sked_i_rule_score(&f, data[op], free_at[d], p.tail[op]));
+    }
+    __syncwarp();
 }
 #endif

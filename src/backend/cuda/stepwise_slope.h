@@ -28,6 +28,8 @@ __device__ static void forward_slopes(const step_work &w, int k, int step, float
     const step_problem &p = w.p;
     const int64_t at = (int64_t)k * p.ops + step;
     const int devices = p.devices, count = w.count[0] * devices;
+    if (w.z.ruled)
+        step_add_rule(w, k, p.free_until + at * devices);
     const auto score = [&](int i) { return (double)step_slots(w, i / devices)[i % devices]; };
     const double lse = step_log_sum(count, score);
     const int op = p.op[at], d = p.device[at];
@@ -50,7 +52,7 @@ __device__ static void forward_slopes(const step_work &w, int k, int step, float
         const float share = (float)exp(*x - lse);
         const float spread = (float)(credit.bonus * share * (*x - lse + credit.entropy));
         *x = i % w.z.slots < devices
-                 ? step_round(scale * (credit.slope * ((chosen ? 1 : 0) - share) + spread))
+                 ? step_round(scale * p.sharpness * (credit.slope * ((chosen ? 1 : 0) - share) + spread))
                  : 0;
     }
 }

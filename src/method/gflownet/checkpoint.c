@@ -19,6 +19,7 @@ enum { max_model_bytes = 1 << 30 };
 static const int64_t max_steps = INT64_C(9000000000000000); /* of `sked train --steps`; never overflows */
 static const char *const policy_names[] = {"encode-once", "stepwise"};
 static const char *const backward_names[] = {"uniform", "learned"};
+static const char *const rule_names[] = {"none", "list"};
 static const char *const loss_names[] = {"variance", "tb", "ppo"};
 static const char *const prefixes[] = {"", "moment1.", "moment2."};
 enum { BLOCKS = 3 }; /* parameters, and both moments */
@@ -83,6 +84,8 @@ static void write_header(const sked_sampler *m, bool optimiser, sked_i_buffer *o
                          backward_names[m->layout.sizes.backward]);
     if (m->loss != SKED_I_LOSS_VARIANCE) /* which files that name none have */
         sked_i_buffer_format(out, ",\"loss\":\"%s\"", loss_names[m->loss]);
+    if (m->layout.sizes.rule != SKED_I_RULE_NONE) /* likewise */
+        sked_i_buffer_format(out, ",\"rule\":\"%s\"", rule_names[m->layout.sizes.rule]);
     sked_i_buffer_char(out, '}');
     for (int b = 0; b < blocks; b++)
         write_tensors(&network, b, 4 * b * network.total, out);
@@ -139,12 +142,13 @@ static const char *const meta_keys[] = {"format",
 #undef SKED_X
                                             "policy",
                                         "backward",
-                                        "loss"};
+                                        "loss",
+                                        "rule"};
 /*
  * Files of the first versions end with the size before slots: they are encode-once with uniform P_B. A file
- * without a loss has the variance loss.
+ * without a loss has the variance loss, one without a rule has none.
  */
-enum { n_meta = sizeof meta_keys / sizeof *meta_keys, n_sizes = n_meta - 7, n_optional = 4 };
+enum { n_meta = sizeof meta_keys / sizeof *meta_keys, n_sizes = n_meta - 8, n_optional = 5 };
 static const sked_i_json_fields meta_fields = {"__metadata__", meta_keys, n_meta, false};
 
 /* The place of a name in a list, or -1. */
@@ -156,17 +160,19 @@ static int name_index(const char *const *names, int count, const char *name)
     return -1;
 }
 
-/* The kinds of policy and loss; false: not understood. */
+/* The kinds of policy, loss and rule; false: not understood. */
 static bool take_kind(reader *r, int field, const char *name)
 {
     const int policy = name_index(policy_names, 2, name), backward = name_index(backward_names, 2, name);
-    const int loss = name_index(loss_names, 3, name);
+    const int loss = name_index(loss_names, 3, name), rule = name_index(rule_names, 2, name);
     if (field == 4 + n_sizes && policy >= 0)
         r->sizes.policy = (sked_i_policy_id)policy;
     else if (field == 5 + n_sizes && backward >= 0)
         r->sizes.backward = (sked_i_backward_id)backward;
     else if (field == 6 + n_sizes && loss >= 0)
         r->loss = (sked_i_loss_id)loss;
+    else if (field == 7 + n_sizes && rule >= 0)
+        r->sizes.rule = (sked_i_rule_id)rule;
     else
         return false;
     return true;

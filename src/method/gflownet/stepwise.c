@@ -2,9 +2,13 @@
  * The policy of the paper: the network encodes every partial schedule again (network/stepper.h). Devices have
  * numbers, so a state says which op is on which device, any empty device is a choice of its own, and both
  * P_F and a learned P_B depend on the state alone.
+ *
+ * A model with a rule is not the paper's: its logits are sharpness * (rule of list scheduling + network), as
+ * those of encode-once are, and the network is told the bottom level of what is not scheduled.
  */
 #include "base/memory.h"
 
+#include "backend/list_rule.h"
 #include "base/explog.h"
 #include "method/gflownet/network/stepper.h"
 #include "method/gflownet/partial.h"
@@ -16,6 +20,8 @@
 typedef struct RN(stepwise) {
     RN(policy) base;
     RN(stepper) * net;
+    bool ruled;
+    real sharpness; /* of all logits of a model with a rule, else 1 */
 } RN(stepwise);
 
 typedef struct walker {
@@ -50,6 +56,7 @@ static sked_status stepwise_create(const sked_i_instance *x, const sked_i_layout
     SKED_TRY(sked_i_stepwise_check(x, layout, err));
     SKED_NEW0(p, 1);
     p->base = (RN(policy)){.kind = &RN(policy_stepwise), .instance = x, .layout = layout, .kernels = kernels};
+    p->ruled = layout->sizes.rule == SKED_I_RULE_LIST;
     SKED_TRY(RN(stepper_create)(layout, kernels, &x->masks, &p->net, err));
     *out = &p->base;
     p = NULL;
@@ -76,6 +83,7 @@ static void stepwise_prepare(RN(policy) * policy, int stage, int piece, int piec
     double heat[SKED_I_HEAT_FEATURES];
     sked_i_instance_heat(policy->instance, policy->temperature, heat);
     RN(stepper_prepare)(p->net, policy->parameter, heat);
+    p->sharpness = p->ruled ? (real)sked_i_instance_sharpness(policy->instance, policy->temperature) : 1;
 }
 
 static int64_t stepwise_gradient_size(const RN(policy) * policy)
@@ -206,7 +214,7 @@ static void fill_features(const walker *w, int32_t op)
     real *f = w->run->feature + (int64_t)op * inputs;
     memset(f, 0, (size_t)inputs * sizeof *f);
     f[0] = (real)w->x->duration[op];
-    f[1] = d < 0 ? -1 : (real)w->start[op];
+    f[1] = d >= 0 ? (real)w->start[op] : w->policy->ruled ? (real)-w->x->tail[op] : -1;
     f[2] = d < 0 && w->at.waits[op] == 0;
     f[3] = removable(w, op);
     f[4] = d >= 0;
@@ -286,12 +294,43 @@ static sked_status no_number(const walker *w, sked_error *err)
                        (int)(w->x->n - w->at.left), (int)w->x->n);
 }
 
+static sked_i_rule_frame frame_of(const walker *w)
+{
+    const sked_i_partial *p = &w->at;
+    double least_free = INFINITY, first_ready = INFINITY, top_tail = 0, critical = 0;
+    for (int32_t d = 0; d < w->x->devices; d++)
+        least_free = p->free_at[d] < least_free ? p->free_at[d] : least_free;
+    for (int32_t i = 0; i < p->n_ready; i++) {
+        const double data = p->ready_time[p->ready[i]], tail = w->x->tail[p->ready[i]];
+        first_ready = data < first_ready ? data : first_ready;
+        top_tail = sked_i_later(top_tail, tail);
+        critical = sked_i_later(critical, sked_i_later(data, least_free) + tail);
+    }
+    return sked_i_rule_frame_of(w->x->unit, least_free, p->makespan, first_ready, top_tail, critical);
+}
+
+/* Adds the rule to the logits, and makes them as sharp as the temperature asks. */
+static void add_rule(walker *w)
+{
+    const sked_i_rule_frame f = frame_of(w);
+    const int32_t devices = w->x->devices;
+    for (int32_t i = 0; i < w->at.n_ready; i++)
+        for (int32_t d = 0; d < devices; d++) {
+            const int32_t op = w->at.ready[i];
+            real *logit = w->logit + (int64_t)i * devices + d;
+            *logit += (real)sked_i_rule_score(&f, w->at.ready_time[op], w->at.free_at[d], w->x->tail[op]);
+            *logit *= w->policy->sharpness;
+        }
+}
+
 /* Log-probabilities of all pairs i * devices + d into w->logp. */
 static bool evaluate_forward(walker *w)
 {
     const int32_t devices = w->x->devices, slots = w->base.policy->layout->sizes.slots;
     for (int64_t i = 0; i < w->at.n_ready; i++)
         memcpy(w->logit + i * devices, w->run->logit + i * slots, (size_t)devices * sizeof(real));
+    if (w->policy->ruled)
+        add_rule(w);
     return w->base.policy->kernels->log_softmax(w->at.n_ready * devices, w->logit, w->count, w->logp);
 }
 
@@ -307,7 +346,8 @@ static void forward_grad(walker *w, sked_i_trajectory *t, int32_t step, int32_t 
     w->base.policy->kernels->log_softmax_grad((int32_t)pairs, w->logp, w->count, w->dlogp, w->dlogit);
     RN(step_entropy)(t, (int32_t)pairs, w->logp, w->count, w->dlogit);
     for (int64_t i = 0; i < w->at.n_ready; i++)
-        memcpy(w->run->dlogit + i * slots, w->dlogit + i * devices, (size_t)devices * sizeof(real));
+        for (int32_t d = 0; d < devices; d++)
+            w->run->dlogit[i * slots + d] = w->policy->sharpness * w->dlogit[i * devices + d];
 }
 
 /* log P_B of removing `op`, and with want_grad slope times its gradient by the logits. */

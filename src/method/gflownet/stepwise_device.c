@@ -32,6 +32,7 @@ void sked_i_stepwise_shape_fill(const sked_i_layout *layout, sked_i_stepwise_sha
                                    .width = z->width,
                                    .slots = z->slots,
                                    .learned = z->backward == SKED_I_BACKWARD_LEARNED,
+                                   .ruled = z->rule == SKED_I_RULE_LIST,
                                    .total = layout->total};
 #define SKED_X(name) out->name = layout->name;
     SKED_I_STEPWISE_OFFSETS(SKED_X)
@@ -91,6 +92,7 @@ sked_status sked_i_stepwise_input_make(const sked_i_instance *x, const sked_i_la
     p->words = x->masks.words;
     p->masks = x->masks.bits;
     p->temperature = temperature;
+    p->sharpness = sked_i_instance_sharpness(x, temperature);
     sked_i_instance_heat(x, temperature, p->heat);
 cleanup:
     return st;

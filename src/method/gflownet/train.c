@@ -58,12 +58,15 @@ static const sked_option options[] = {
                                    "encode a graph once, or every partial schedule again (the paper's)"},
     {"backward", SKED_OPTION_ENUM, "auto", 0, 0, SKED_I_BACKWARD_CHOICES "|auto",
      "backward policy; auto: uniform for encode-once, learned for stepwise"},
+    {"rule", SKED_OPTION_ENUM, "none", 0, 0, SKED_I_RULE_CHOICES,
+     "stepwise: what the network's logits are added to; list: the rule of list scheduling"},
 };
 enum {
     TRAIN_OPTIONS(SKED_I_OPTION_ID) OPTION_SIZES,
     n_options = sizeof options / sizeof *options,
-    OPTION_POLICY = n_options - 2,
-    OPTION_BACKWARD
+    OPTION_POLICY = n_options - 3,
+    OPTION_BACKWARD,
+    OPTION_RULE
 };
 
 const sked_option *sked_i_train_options(int *count)
@@ -420,6 +423,7 @@ static sked_status open_model(trainer *t, sked_error *err)
     sizes.backward = backward != BACKWARD_AUTO ? (sked_i_backward_id)backward
                      : learns                  ? SKED_I_BACKWARD_LEARNED
                                                : SKED_I_BACKWARD_UNIFORM;
+    sizes.rule = (sked_i_rule_id)t->set[OPTION_RULE];
     if (t->opt->resume) {
         SKED_TRY(sked_i_checkpoint_read(t->opt->resume, &t->model, err));
     } else {
@@ -497,6 +501,9 @@ static sked_status check(const trainer *t, sked_error *err)
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "gentlest is above sharpest");
     if (t->set[OPTION_LOSS] == SKED_I_LOSS_PPO && t->set[OPTION_BACKWARD] == SKED_I_BACKWARD_LEARNED)
         return sked_i_fail(err, SKED_ERR_ARGUMENT, "loss=ppo has no use for backward=learned");
+    if (t->set[OPTION_POLICY] != SKED_I_POLICY_STEPWISE && t->set[OPTION_RULE] != SKED_I_RULE_NONE)
+        return sked_i_fail(err, SKED_ERR_ARGUMENT,
+                           "rule is for policy=stepwise: encode-once always starts from list scheduling");
     if (t->opt->output != NULL) /* now, not after hours */
         return sked_file_check(t->opt->output, err);
     return SKED_OK;

@@ -17,6 +17,8 @@ static int64_t place(sked_i_layout *l, const char *prefix, const char *name, int
     p->rows = rows;
     p->columns = columns;
     p->initial = initial;
+    if (initial == SKED_I_INITIAL_RULED)
+        p->initial = l->sizes.rule == SKED_I_RULE_LIST ? SKED_I_INITIAL_ZERO : SKED_I_INITIAL_SMALL;
     p->offset = l->total;
     l->total += (int64_t)rows * columns;
     return p->offset;

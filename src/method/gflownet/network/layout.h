@@ -34,6 +34,9 @@ typedef enum sked_i_policy_id { SKED_I_POLICY_ENCODE_ONCE, SKED_I_POLICY_STEPWIS
 #define SKED_I_POLICY_CHOICES "encode-once|stepwise"
 typedef enum sked_i_backward_id { SKED_I_BACKWARD_UNIFORM, SKED_I_BACKWARD_LEARNED } sked_i_backward_id;
 #define SKED_I_BACKWARD_CHOICES "uniform|learned"
+/* stepwise: whether its logits are added to the rule of list scheduling (backend/list_rule.h). */
+typedef enum sked_i_rule_id { SKED_I_RULE_NONE, SKED_I_RULE_LIST } sked_i_rule_id;
+#define SKED_I_RULE_CHOICES "none|list"
 
 typedef struct sked_i_sizes {
 #define SKED_X(name, preset, least, most, help) int32_t name;
@@ -41,18 +44,20 @@ typedef struct sked_i_sizes {
 #undef SKED_X
     sked_i_policy_id policy;
     sked_i_backward_id backward;
+    sked_i_rule_id rule;
 } sked_i_sizes;
 extern const sked_i_sizes sked_i_sizes_preset;
 
 /*
- * How a parameter starts: 0, 1, normal numbers scaled by 1 / sqrt(rows), a tenth of those, or as the rule of
- * list scheduling.
+ * How a parameter starts: 0, 1, normal numbers scaled by 1 / sqrt(rows), a tenth of those (or 0 beside a
+ * rule), or as the rule of list scheduling.
  */
 typedef enum sked_i_initial {
     SKED_I_INITIAL_ZERO,
     SKED_I_INITIAL_ONE,
     SKED_I_INITIAL_NORMAL,
     SKED_I_INITIAL_SMALL,
+    SKED_I_INITIAL_RULED,
     SKED_I_INITIAL_LIST
 } sked_i_initial;
 
@@ -123,7 +128,7 @@ typedef enum sked_i_initial {
     X(forward_scale_bias, 1, s->width, ONE)                  \
     X(forward_shift_weight, s->temperature, s->width, SMALL) \
     X(forward_shift_bias, 1, s->width, ZERO)                 \
-    X(forward2_weight, s->width, s->slots, SMALL)            \
+    X(forward2_weight, s->width, s->slots, RULED)            \
     X(forward2_bias, 1, s->slots, ZERO)
 #define SKED_I_STEP_BACK_PARAMETERS(X)                    \
     X(back1_weight, s->dim, s->width, NORMAL)             \
