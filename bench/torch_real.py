@@ -82,7 +82,9 @@ class Tried(sked.torch.Trials):
 
     def __init__(self, a: argparse.Namespace, target: Any) -> None:
         self.fastest = sked.torch.Fastest(target)
-        super().__init__(self.fastest, sked.torch.GROUPS, a.counts, a.measurements // 4)
+        super().__init__(
+            self.fastest, sked.torch.FUSIONS, sked.torch.GROUPS, a.counts, a.measurements // 3
+        )
 
 
 def mean_off(measured: "np.ndarray[Any, Any]", said: "np.ndarray[Any, Any]") -> float:
@@ -128,6 +130,7 @@ def schedule_rows(a: argparse.Namespace, target: Any, result: Result) -> Dict[st
     result.proxy.update({"one device": sum(durations), "list": grouped.makespan})
     trials = Tried(a, target)
     result.trials = [t._asdict() for t in trials.tried]
+    runs["one stream, chosen"] = trials.target.capture(sked.torch.InOrder(trials.best.ops))
     runs["list, chosen"] = trials.fastest.run
     result.stage("trials")
     for row in [*(f"one-shot {m}" for m in a.methods.split(",") if m), "loop"]:
@@ -261,7 +264,7 @@ def print_trials(results: Sequence[Result]) -> None:
     print("\nList schedules by grouping and streams, milliseconds:\n")
     for r in results:
         cells = ", ".join(
-            f"{t['group']} ({t['ops']} ops) x {t['devices']}: {t['time'] / 1e3:.3f}"
+            f"{t['fuse']} {t['group']} ({t['ops']} ops) x {t['devices']}: {t['time'] / 1e3:.3f}"
             for t in r.trials
         )
         print(f"- {r.name}: {cells}")
@@ -353,7 +356,16 @@ def main() -> int:
     if unknown:
         raise SystemExit(f"no network is called {unknown[0]!r}; there are {', '.join(makers)}")
     shots = [f"one-shot {m}" for m in a.methods.split(",") if m]
-    rows = ["eager", "torch.compile", "plain graph", "list", "list, chosen", *shots, "loop"]
+    rows = [
+        "eager",
+        "torch.compile",
+        "plain graph",
+        "list",
+        "one stream, chosen",
+        "list, chosen",
+        *shots,
+        "loop",
+    ]
     about = describe(a)
     print(about, flush=True)
     print_head(rows)

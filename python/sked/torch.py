@@ -17,6 +17,7 @@ import functools
 import math
 import statistics
 import time
+import warnings
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -43,6 +44,7 @@ from torch.utils import _pytree as pytree
 
 from ._queues import PlanLike, Queues, Step
 from ._threads import Crew, Job
+from ._torch_fuse import FUSIONS, Fuse, fused
 from ._torch_program import Group, Program, Sizes, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -132,6 +134,24 @@ def _compare_tensors(number: int, a: torch.Tensor, b: torch.Tensor) -> None:
         )
 
 
+def _copied(x: Any, like: Any) -> Any:
+    """A copy of a result in the layout of the eager one."""
+    return torch.empty_like(like).copy_(x) if isinstance(x, torch.Tensor) else x
+
+
+def _laid_out(x: Any, like: Any) -> Any:
+    """A result in the layout of the eager one."""
+    same = not isinstance(x, torch.Tensor) or x.stride() == like.stride()
+    return x if same else _copied(x, like)
+
+
+def _as_eager(move: Callable[[Any, Any], Any], result: Any, reference: Any) -> Any:
+    """All parts of a result, moved to the layout of the eager one."""
+    parts, spec = pytree.tree_flatten(result)
+    wanted = pytree.tree_flatten(reference)[0]
+    return pytree.tree_unflatten([move(x, like) for x, like in zip(parts, wanted)], spec)
+
+
 def _eager(module: Any) -> Callable[..., Any]:
     """The module as a function; an ExportedProgram is none."""
     made: Callable[..., Any] = module.module() if hasattr(module, "graph_signature") else module
@@ -142,7 +162,12 @@ class _Model:
     """A module, its program, inputs of its own and what it makes of them."""
 
     def __init__(
-        self, module: Any, args: Sequence[Any], kwargs: Optional[Dict[str, Any]], group: Group
+        self,
+        module: Any,
+        args: Sequence[Any],
+        kwargs: Optional[Dict[str, Any]],
+        group: Group,
+        fuse: Fuse,
     ) -> None:
         self.eager = _eager(module)
         self.program = Program.from_module(module, args, kwargs, group)
@@ -161,9 +186,20 @@ class _Model:
                 raise Unsupported(
                     f"the module is random: twice the same input, but {error}"
                 ) from error
-        self._run_program()
+        self.base, self.fuse = self.program, fuse
         if not self.program.ops:
             raise Unsupported("the module computes nothing")
+        self._make(group, fuse)
+
+    def _make(self, group: Group, fuse: Fuse) -> None:
+        if fuse is not False:
+            with torch.no_grad():
+                known = self.base.run(self.inputs)
+            self.program = fused(self.base, known, fuse, group)
+        else:
+            self.program = self.base.regrouped(group)
+        self.fuse = fuse
+        self._run_program()
 
     def _run_program(self) -> None:
         with torch.no_grad():
@@ -172,10 +208,13 @@ class _Model:
         self.memory = self.program.memory(values)
         self.sizes = self.program.sizes(values)
 
-    def regrouped(self, group: Group) -> "_Model":
+    def regrouped(self, group: Group, fuse: Optional[Fuse]) -> "_Model":
         other = copy.copy(self)
-        other.program = self.program.regrouped(group)
-        other._run_program()
+        if fuse is None or fuse == self.fuse:
+            other.program = self.program.regrouped(group)
+            other._run_program()
+        else:
+            other._make(group, fuse)
         return other
 
     def run_eager(self, leaves: Optional[List[Any]] = None) -> Any:
@@ -403,6 +442,8 @@ class CudaTarget:
         devices: streams.
         group: True: light ops go with a producer or consumer; "tails": with a producer alone;
             False: only views do.
+        fuse: True: batch norms are folded into weights, and ops fused; "channels_last": that, and
+            images have their channels last; False: all ops as they are.
         repeats: timed runs of a plan, five replays each; the median counts.
         traces: whether a trace is made where it can be.
     """
@@ -415,6 +456,7 @@ class CudaTarget:
         *,
         devices: int = 8,
         group: Group = True,
+        fuse: Fuse = False,
         repeats: int = 10,
         traces: bool = True,
     ) -> None:
@@ -422,7 +464,7 @@ class CudaTarget:
         self.repeats = repeats
         self.traces = traces and _can_trace()
         self.streams = [_cuda.Stream() for _ in range(devices)]
-        self.model = _Model(module, args, kwargs, group)
+        self.model = _Model(module, args, kwargs, group, fuse)
         self.program = self.model.program
         self._event_cost = 0.0
         self._warm_up()
@@ -437,16 +479,18 @@ class CudaTarget:
                     self.program.run(self.model.inputs)
                 stream.synchronize()
 
-    def regrouped(self, group: Group) -> "CudaTarget":
-        """The same module and streams, with ops joined in another way."""
+    def regrouped(self, group: Group, fuse: Optional[Fuse] = None) -> "CudaTarget":
+        """The same module and streams, with ops joined, and fused if that is given, anew."""
         other = copy.copy(self)
-        other.model = self.model.regrouped(group)
+        other.model = self.model.regrouped(group, fuse)
         other.program = other.model.program
+        if other.model.fuse != self.model.fuse:
+            other._warm_up()
         return other
 
     def profile(self, repeats: int = 7) -> List[float]:
         """Durations in microseconds on one stream: between events, without what these cost."""
-        plan = _InOrder(len(self.program.ops))
+        plan = InOrder(len(self.program.ops))
         total = statistics.median(self.times(self.capture(plan), repeats))
         if _can_trace():
             start, finish = self._marked(plan)
@@ -588,9 +632,7 @@ class CudaTarget:
                 for old, new in zip(own, leaves):
                     if isinstance(old, torch.Tensor):
                         old.copy_(new)
-                flat, spec = pytree.tree_flatten(run())
-                flat = [x.clone() if isinstance(x, torch.Tensor) else x for x in flat]
-            return pytree.tree_unflatten(flat, spec)
+                return _as_eager(_copied, run(), self.model.reference)
 
         return call
 
@@ -610,8 +652,7 @@ class ThreadTarget:
     """Runs a module by a plan on CPU threads, one for each device; its ops use no other threads.
 
     Call it with a plan, and it gives the time in microseconds and a trace: a target for
-        `sked.robust`. Every plan is
-    checked against the eager result.
+    `sked.robust`. Every plan is checked against the eager result.
 
     Args:
         module: a module on the CPU, an ExportedProgram or a GraphModule.
@@ -620,6 +661,8 @@ class ThreadTarget:
         devices: threads.
         group: True: light ops go with a producer or consumer; "tails": with a producer alone;
             False: only views do.
+        fuse: True: batch norms are folded into weights, and equal ops run once; "channels_last":
+            that, and images have their channels last; False: all ops as they are.
         repeats: timed runs of a plan; the median counts.
     """
 
@@ -631,11 +674,12 @@ class ThreadTarget:
         *,
         devices: int = 2,
         group: Group = True,
+        fuse: Fuse = False,
         repeats: int = 10,
     ) -> None:
         self.devices = devices
         self.repeats = repeats
-        self.model = _Model(module, args, kwargs, group)
+        self.model = _Model(module, args, kwargs, group, fuse)
         self.program = self.model.program
         threads = torch.get_num_threads()
         self._crew = Crew(devices, _one_thread)
@@ -645,16 +689,16 @@ class ThreadTarget:
         """Ends the threads."""
         self._crew.close()
 
-    def regrouped(self, group: Group) -> "ThreadTarget":
-        """The same module and threads, with ops joined in another way."""
+    def regrouped(self, group: Group, fuse: Optional[Fuse] = None) -> "ThreadTarget":
+        """The same module and threads, with ops joined, and fused if that is given, anew."""
         other = copy.copy(self)
-        other.model = self.model.regrouped(group)
+        other.model = self.model.regrouped(group, fuse)
         other.program = other.model.program
         return other
 
     def profile(self, repeats: int = 7) -> List[float]:
         """Durations of the ops in microseconds: medians of runs on one thread."""
-        plan = _InOrder(len(self.program.ops))
+        plan = InOrder(len(self.program.ops))
         run = self.capture(plan)
         traces = [run.traced()[1] for _ in range(repeats + 1)][1:]
         return [float(x) for x in np.median([finish - start for start, finish in traces], axis=0)]
@@ -727,7 +771,12 @@ class ThreadTarget:
     def make(self, run: Callable[[], Any]) -> Callable[[List[Any]], Any]:
         """A function of new inputs."""
         if isinstance(run, _Scheduled):
-            return run.with_inputs
+            scheduled = run
+
+            def call_scheduled(leaves: List[Any]) -> Any:
+                return _as_eager(_laid_out, scheduled.with_inputs(leaves), self.model.reference)
+
+            return call_scheduled
 
         def call(leaves: List[Any]) -> Any:
             with torch.no_grad():
@@ -736,7 +785,7 @@ class ThreadTarget:
         return call
 
 
-class _InOrder:
+class InOrder:
     """The plan that runs everything on the first device."""
 
     def __init__(self, ops: int) -> None:
@@ -847,15 +896,17 @@ class Fastest:
 
 
 class Trial(NamedTuple):
-    """A list schedule that was measured to choose grouping and number of streams or threads.
+    """A list schedule that was measured to choose ops and number of streams or threads.
 
     Attributes:
+        fuse: how nodes were fused.
         group: how nodes were joined to ops.
         devices: streams or threads.
         ops: how many there are.
         time: in microseconds.
     """
 
+    fuse: Fuse
     group: Group
     devices: int
     ops: int
@@ -863,12 +914,15 @@ class Trial(NamedTuple):
 
 
 class Trials:
-    """Chooses grouping and number of streams or threads: a list schedule of each is measured.
+    """Chooses fusion, grouping and number of streams or threads by measuring list schedules.
 
-    The groupings are tried with the first number of devices, then the best of them with the others.
+    Fusions are tried with the first grouping and number of devices, then groupings with the best
+    fusion, then numbers of devices with the best of these.
 
     Args:
         fastest: what measures.
+        fusions: to try; one that gives another result than the eager module, within the tolerance,
+            or does not run, is left out with a warning.
         groups: groupings to try; one that gives the same ops as another is left out.
         counts: numbers of devices to try.
         most: measurements, at least one.
@@ -876,37 +930,58 @@ class Trials:
     Attributes:
         tried: all trials.
         best: the one that won.
-        target: with the grouping that won.
-        graph: its ops, measured.
+        target: with the ops that won.
+        graph: these ops, measured.
     """
 
     def __init__(
-        self, fastest: Fastest, groups: Sequence[Group], counts: Sequence[int], most: int
+        self,
+        fastest: Fastest,
+        fusions: Sequence[Fuse],
+        groups: Sequence[Group],
+        counts: Sequence[int],
+        most: int,
     ) -> None:
         self._fastest = fastest
         self._most = max(1, most)
+        self._seen: List[Any] = []
         self.tried: List[Trial] = []
-        self.best = Trial(groups[0], counts[0], 0, math.inf)
-        self.target = base = fastest.target
+        self.best = Trial(fusions[0], groups[0], counts[0], 0, math.inf)
+        self.target = fastest.target
         self.graph: "Graph"
-        seen: List[Any] = []
-        for group in groups:
-            target = base.regrouped(group)
-            if target.program.ops not in seen and len(self.tried) < self._most:
-                seen.append(target.program.ops)
-                self._try(group, target, graph_of(target, target.profile()), counts[0])
+        for fuse in fusions:
+            self._try_fusion(fastest.target, fuse, groups[0], counts[0])
+        for group in groups[1:]:
+            self._try_ops(self.target.regrouped(group), group, counts[0])
         for count in counts[1:]:
-            if len(self.tried) < self._most:
-                self._try(self.best.group, self.target, self.graph, count)
+            self._try(self.target, self.best.group, self.graph, count)
         fastest.target = self.target
 
-    def _try(self, group: Group, target: "Target", graph: "Graph", count: int) -> None:
+    def _try_fusion(self, base: "Target", fuse: Fuse, group: Group, count: int) -> None:
+        try:
+            target = base.regrouped(group, fuse)
+        except RuntimeError as error:
+            if fuse is False:
+                raise
+            warnings.warn(f"fuse={fuse!r} is left out: {error}", stacklevel=4)
+        else:
+            self._try_ops(target, group, count)
+
+    def _try_ops(self, target: "Target", group: Group, count: int) -> None:
+        if (target.program.nodes, target.program.ops) not in self._seen:
+            self._seen.append((target.program.nodes, target.program.ops))
+            self._try(target, group, None, count)
+
+    def _try(self, target: "Target", group: Group, graph: "Optional[Graph]", count: int) -> None:
         from ._run import schedule
 
+        if len(self.tried) >= self._most:
+            return
+        graph = graph or graph_of(target, target.profile())
         self._fastest.target = target
         answer = self._fastest(schedule(graph, count, method="list").schedule)
         time = answer[0] if isinstance(answer, tuple) else answer
-        self.tried.append(Trial(group, count, len(target.program.ops), time))
+        self.tried.append(Trial(target.model.fuse, group, count, len(target.program.ops), time))
         if time < self.best.time:
             self.best, self.target, self.graph = self.tried[-1], target, graph
 
@@ -915,12 +990,13 @@ class Accelerated:
     """A module that runs by the fastest schedule, or as it was where no schedule is faster.
 
     It takes inputs of the shapes, dtypes and devices of the example. Calls must not overlap.
-    Weights that change in place after `accelerate` count.
+    Weights that change in place after `accelerate` count; after such a change call `refresh` where
+    ops are fused (`trials`), for folded weights are computed from them.
 
     Attributes:
         times: of both in the final comparison.
         scheduled: whether it runs by the schedule.
-        trials: how grouping and number of streams or threads were chosen.
+        trials: how fusion, grouping and number of streams or threads were chosen.
         robust: what the loop found with them.
     """
 
@@ -942,6 +1018,10 @@ class Accelerated:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._call(self._target.model.take(args, kwargs))
+
+    def refresh(self) -> None:
+        """Computes folded weights anew after weights of the module have changed in place."""
+        self._target.program.refresh()
 
     def __repr__(self) -> str:
         kept = "scheduled" if self.scheduled else "plain"
@@ -969,12 +1049,13 @@ def accelerate(
     seed: int = 0,
     backend: Optional[str] = None,
     group: Optional[Group] = None,
+    fuse: Fuse = "auto",
     progress: "Optional[ProgressFunction]" = None,
 ) -> Accelerated:
     """A module that gives the same results faster, for inputs of the same shapes.
 
-    List schedules are measured to choose how small ops are and how many streams there are. With
-    these `sked.robust` measures further schedules. The fastest of all meets the plain CUDA graph
+    List schedules are measured to choose whether ops are fused, how small they are and how many
+    streams there are. With these `sked.robust` measures further schedules. The fastest of all meets the plain CUDA graph
     (on CPU threads: the eager module) in a final comparison in turns. The faster one is returned.
 
     Args:
@@ -989,6 +1070,9 @@ def accelerate(
         backend: "cuda" or "cpu"; None: where the inputs are.
         group: True: light ops go with a producer or consumer; "tails": with a producer alone;
             False: only views do; None: all three are tried.
+        fuse: False: all ops stay as they are; True: batch norms are folded into weights, and ops
+            fused, in the layout of the module or with the channels of images last, which of them
+            is tried; "channels_last": only the latter; "auto": all three are tried.
         progress: is told where the run stands.
 
     Raises:
@@ -1007,9 +1091,12 @@ def accelerate(
     counts = STREAMS if backend == "cuda" else (torch.get_num_threads(),)
     counts = counts if devices is None else (devices,)
     groups = GROUPS if group is None else (group,)
+    fusions = FUSIONS if fuse == "auto" else FUSIONS[1:] if fuse is True else (fuse,)
+    if any(each not in FUSIONS for each in fusions):
+        raise ValueError(f"fuse is 'auto', True, 'channels_last' or False, not {fuse!r}")
     target = kind(module, args, kwargs, devices=max(counts), group=groups[0])
     fastest = Fastest(target)
-    trials = Trials(fastest, groups, counts, measurements // 4)
+    trials = Trials(fastest, fusions, groups, counts, measurements // 3)
     found = robust(
         trials.graph,
         trials.best.devices,
@@ -1024,4 +1111,11 @@ def accelerate(
     target.check_other_inputs(runs[1])
     times = Times(*duel(target, runs))
     scheduled = times.scheduled < times.plain
-    return Accelerated(target, runs[scheduled], times, found, trials.tried, scheduled)
+    return Accelerated(
+        fastest.target if scheduled else target,
+        runs[scheduled],
+        times,
+        found,
+        trials.tried,
+        scheduled,
+    )

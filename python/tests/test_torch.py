@@ -114,12 +114,12 @@ def test_trials_choose_what_is_fastest() -> None:
             return 100 - len(self.target.program.ops) + (0 if devices == 2 else 10)
 
     fastest = Invented(target)
-    trials = st.Trials(fastest, st.GROUPS, (3, 2), 9)
+    trials = st.Trials(fastest, (False,), st.GROUPS, (3, 2), 9)
     fine = max(len(target.regrouped(group).program.ops) for group in st.GROUPS)
     assert trials.best.group is False and trials.best.devices == 2 and trials.best.ops == fine
     assert asked == [(t.ops, t.devices) for t in trials.tried] and len(asked) == 4
     assert len(trials.graph) == fine and fastest.target is trials.target
-    assert len(st.Trials(st.Fastest(target), st.GROUPS, (3, 2), 0).tried) == 1
+    assert len(st.Trials(st.Fastest(target), (False,), st.GROUPS, (3, 2), 0).tried) == 1
     target.close()
 
 
