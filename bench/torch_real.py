@@ -61,12 +61,12 @@ class Result:
 
 
 class Measured(sked.torch.Fastest):
-    """Remembers times and what the proxy had said; shows the loop as much as it may see."""
+    """Remembers times and what the proxy had said. Traces are made only for who looks at them."""
 
     def __init__(self, trials: "Tried", traces: bool) -> None:
         super().__init__(trials.target)
         self.run, self.time = trials.fastest.run, trials.fastest.time
-        self.traces = traces
+        self.traced = traces
         self.proxy: List[float] = []
         self.times: List[float] = []
 
@@ -74,17 +74,17 @@ class Measured(sked.torch.Fastest):
         found = super().__call__(plan)
         self.proxy.append(plan.schedule.makespan)
         self.times.append(found[0] if isinstance(found, tuple) else found)
-        return found if self.traces else self.times[-1]
+        return found
 
 
 class Tried(sked.torch.Trials):
-    """The choice of grouping and streams that `sked.torch.accelerate` makes; all methods get it."""
+    """The choice of ops and streams that `sked.torch.accelerate` makes; all methods get it."""
 
     def __init__(self, a: argparse.Namespace, target: Any) -> None:
         self.fastest = sked.torch.Fastest(target)
-        super().__init__(
-            self.fastest, sked.torch.FUSIONS, sked.torch.GROUPS, a.counts, a.measurements // 3
-        )
+        fusions = sked.torch.FUSIONS[:1] if a.no_fusion else sked.torch.FUSIONS
+        most = a.measurements // 3
+        super().__init__(self.fastest, fusions, sked.torch.GROUPS, a.counts, most)
 
 
 def mean_off(measured: "np.ndarray[Any, Any]", said: "np.ndarray[Any, Any]") -> float:
@@ -94,7 +94,7 @@ def mean_off(measured: "np.ndarray[Any, Any]", said: "np.ndarray[Any, Any]") -> 
 
 def find_run(a: argparse.Namespace, row: str, trials: Tried, result: Result) -> Any:
     """What ran fastest of all that the loop, or a method in the one-shot pipeline, measured."""
-    measured = Measured(trials, not a.no_traces)
+    measured = Measured(trials, row == "loop" and not a.no_traces)
     left = max(1, a.measurements - len(trials.tried))
     more: Dict[str, Any] = {"measurements": left}
     if row != "loop":
@@ -327,6 +327,7 @@ def options() -> argparse.Namespace:
         help="seconds for torch.compile; networks after that go without it "
         "(default: 240; 0 with --quick)",
     )
+    add("--no-fusion", action="store_true", help="all ops stay as they are")
     add("--no-traces", action="store_true", help="the loop sees times without traces")
     add("--seed", type=int, default=0)
     add("--json", metavar="FILE", help="write all figures there, after every network")

@@ -167,7 +167,7 @@ class _Model:
         args: Sequence[Any],
         kwargs: Optional[Dict[str, Any]],
         group: Group,
-        fuse: Fuse,
+        fuse: Fuse = False,
     ) -> None:
         self.eager = _eager(module)
         self.program = Program.from_module(module, args, kwargs, group)
@@ -613,12 +613,12 @@ class CudaTarget:
                 for x, old in zip(own, before):
                     x.copy_(old)
 
-    def measure(self, plan: PlanLike) -> "Tuple[_Captured, Measurement]":
-        """The plan as a CUDA graph, and its time in microseconds with a trace where there is one."""
+    def measure(self, plan: PlanLike, traced: bool = True) -> "Tuple[_Captured, Measurement]":
+        """The plan as a CUDA graph, and its time in microseconds, with a trace where it can be."""
         run = self.capture(plan)
         self.check(run)
         time = statistics.median(self.times(run, self.repeats))
-        return run, ((time, self.trace(plan, time)) if self.traces else time)
+        return run, ((time, self.trace(plan, time)) if self.traces and traced else time)
 
     def __call__(self, plan: PlanLike) -> "Measurement":
         return self.measure(plan)[1]
@@ -747,13 +747,14 @@ class ThreadTarget:
         with torch.no_grad():
             compare(self.make(run)(leaves), self.model.run_eager(leaves))
 
-    def measure(self, plan: PlanLike) -> "Tuple[_Scheduled, Measurement]":
-        """The plan as something that can run, and its time in microseconds with a trace."""
+    def measure(self, plan: PlanLike, traced: bool = True) -> "Tuple[_Scheduled, Measurement]":
+        """The plan as something that can run, and its time in microseconds, with a trace."""
         run = self.capture(plan)
         self.check(run)
         traces = [run.traced() for _ in range(self.repeats)]
         middle = statistics.median(t for t, _ in traces)
-        return run, (middle, min(traces, key=lambda x: abs(x[0] - middle))[1])
+        nearest = min(traces, key=lambda x: abs(x[0] - middle))[1]
+        return run, ((middle, nearest) if traced else middle)
 
     def __call__(self, plan: PlanLike) -> "Measurement":
         return self.measure(plan)[1]
@@ -877,18 +878,20 @@ class Fastest:
         target: what measures; it may be changed.
 
     Attributes:
+        traced: whether traces are made, which takes as long again on a GPU.
         run: the fastest until now; None: nothing was measured.
         time: its time in microseconds.
     """
 
     def __init__(self, target: "Target") -> None:
         self.target = target
+        self.traced = True
         self.run: Optional[Callable[[], Any]] = None
         self.time = math.inf
         self.__name__ = type(target).__name__
 
     def __call__(self, plan: PlanLike) -> "Measurement":
-        run, answer = self.target.measure(plan)
+        run, answer = self.target.measure(plan, self.traced)
         time = answer[0] if isinstance(answer, tuple) else answer
         if time < self.time:
             self.run, self.time = run, time
@@ -949,13 +952,14 @@ class Trials:
         self.best = Trial(fusions[0], groups[0], counts[0], 0, math.inf)
         self.target = fastest.target
         self.graph: "Graph"
+        fastest.traced = False
         for fuse in fusions:
             self._try_fusion(fastest.target, fuse, groups[0], counts[0])
         for group in groups[1:]:
             self._try_ops(self.target.regrouped(group), group, counts[0])
         for count in counts[1:]:
             self._try(self.target, self.best.group, self.graph, count)
-        fastest.target = self.target
+        fastest.target, fastest.traced = self.target, True
 
     def _try_fusion(self, base: "Target", fuse: Fuse, group: Group, count: int) -> None:
         try:

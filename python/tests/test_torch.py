@@ -629,7 +629,7 @@ def test_command(tmp_path: Any) -> None:
         "    class Net(torch.nn.Module):\n"
         "        def __init__(self):\n            super().__init__()\n"
         "            self.a, self.b = a, b\n"
-        "        def forward(self, x):\n            return self.a(x).relu() + self.b(x)\n"
+        "        def forward(self, x):\n            return self.a(x).relu() + self.b(x) * self.b(x)\n"
         "    return Net().eval(), (torch.ones(2, 4),)\n"
     )
     command = [sys.executable, "-m", "sked.command"]
@@ -643,7 +643,10 @@ def test_command(tmp_path: Any) -> None:
     found = json.loads(done.stdout)
     assert found["time"] > 0 and {op["name"] for op in found["ops"]} == set(g.names)
     assert sked.command.main(["graph", spec, graph, "--group", "views", "--repeats", "1"]) == 0
-    assert len(sked.read(graph)) == len(g) + 1  # relu is an op of its own
+    assert len(sked.read(graph)) == len(g) + 2  # relu and the product are ops of their own
+    more = ["--group", "views", "--fuse", "yes", "--repeats", "1"]
+    assert sked.command.main(["graph", spec, graph, *more]) == 0
+    assert len(sked.read(graph)) == len(g) + 1  # and one of two equal layers is gone
     wrong = subprocess.run(
         [*command, "torch", "net.txt", plan], stderr=subprocess.PIPE, check=False
     )
@@ -667,7 +670,16 @@ def test_the_benchmark_runs(tmp_path: Any) -> None:
         results = json.load(file)["results"]
     assert [r["name"] for r in results] == ["branches", "LSTM stack"]
     assert all(
-        set(r["times"]) == {"eager", "plain graph", "list", "list, chosen", "one-shot list", "loop"}
+        set(r["times"])
+        == {
+            "eager",
+            "plain graph",
+            "list",
+            "one stream, chosen",
+            "list, chosen",
+            "one-shot list",
+            "loop",
+        }
         and set(r["off"]) == {"proxy", "before", "fitted"}
         and sorted(r["curve"]["loop"], reverse=True) == r["curve"]["loop"]
         for r in results
