@@ -93,35 +93,42 @@ def mean_off(measured: "np.ndarray[Any, Any]", said: "np.ndarray[Any, Any]") -> 
 
 
 def find_run(a: argparse.Namespace, row: str, trials: Tried, result: Result) -> Any:
-    """What ran fastest of all that the loop, or a method in the one-shot pipeline, measured."""
-    measured = Measured(trials, row == "loop" and not a.no_traces)
+    """What ran fastest of all that was measured for a row."""
+    measured = Measured(trials, row in ("loop", "accelerate") and not a.no_traces)
     left = max(1, a.measurements - len(trials.tried))
-    more: Dict[str, Any] = {"measurements": left}
-    if row != "loop":
-        more = {"one_shot": True, "method": row.split()[-1], "top": left}
-    found = sked.robust(
-        trials.graph,
-        trials.best.devices,
-        target=measured,
-        time_limit=a.time_limit,
-        seed=a.seed,
-        **more,
-    )
+    if row == "accelerate":
+        sked.torch.search(trials, measured, left, time_limit=a.time_limit, seed=a.seed)
+    else:
+        more: Dict[str, Any] = {"measurements": left}
+        if row != "loop":
+            more = {"one_shot": True, "method": row.split()[-1], "top": left}
+        found = sked.robust(
+            trials.graph,
+            trials.best.devices,
+            target=measured,
+            time_limit=a.time_limit,
+            seed=a.seed,
+            **more,
+        )
     times = np.array(measured.times)
     result.curve[row] = np.minimum.accumulate([*(t.time for t in trials.tried), *times]).tolist()
     if row == "loop":
-        rows = found.measurements
-        result.proxy[row], result.ends = found.makespan, found.end
-        result.off = {
-            "proxy": mean_off(times, np.array(measured.proxy)),
-            "before": mean_off(rows["time"], rows["expected"]),
-            "fitted": mean_off(rows["time"], rows["fitted"]),
-        }
+        describe_loop(found, measured, result)
     return measured.run
 
 
-def schedule_rows(a: argparse.Namespace, target: Any, result: Result) -> Dict[str, Any]:
-    """Runs of the plain graph and of every kind of schedule."""
+def describe_loop(found: Any, measured: Measured, result: Result) -> None:
+    rows = found.measurements
+    result.proxy["loop"], result.ends = found.makespan, found.end
+    result.off = {
+        "proxy": mean_off(np.array(measured.times), np.array(measured.proxy)),
+        "before": mean_off(rows["time"], rows["expected"]),
+        "fitted": mean_off(rows["time"], rows["fitted"]),
+    }
+
+
+def schedule_rows(a: argparse.Namespace, target: Any, result: Result) -> Tuple[Dict[str, Any], Any]:
+    """Runs of the plain graph and of every kind of schedule; the target with the chosen ops."""
     durations = target.profile()
     graph = sked.torch.graph_of(target, durations)
     grouped = sked.schedule(graph, a.counts[0], method="list").schedule
@@ -133,14 +140,13 @@ def schedule_rows(a: argparse.Namespace, target: Any, result: Result) -> Dict[st
     runs["one stream, chosen"] = trials.target.capture(sked.torch.InOrder(trials.best.ops))
     runs["list, chosen"] = trials.fastest.run
     result.stage("trials")
-    for row in [*(f"one-shot {m}" for m in a.methods.split(",") if m), "loop"]:
+    for row in [*(f"one-shot {m}" for m in a.methods.split(",") if m), "loop", "accelerate"]:
         runs[row] = find_run(a, row, trials, result)
         result.stage(row)
     for row, run in runs.items():
-        target.check(run)
-        if row.startswith(("list", "loop")):
-            target.check_other_inputs(run)
-    return runs
+        trials.target.check(run)
+        trials.target.check_other_inputs(run)
+    return runs, trials.target
 
 
 def compiled(target: Any) -> Optional[Callable[[], Any]]:
@@ -192,7 +198,7 @@ def measure(a: argparse.Namespace, name: str, make: Any, compiles: bool) -> Resu
     result = Result(name)
     target = make_target(a, make)
     result.stage("capture")
-    runs = schedule_rows(a, target, result)
+    runs, chosen = schedule_rows(a, target, result)
 
     def eager() -> Any:
         with torch.no_grad():
@@ -206,7 +212,7 @@ def measure(a: argparse.Namespace, name: str, make: Any, compiles: bool) -> Resu
     result.times.update(zip(runs, sked.torch.duel(target, list(runs.values()), a.rounds)))
     for row, run in runs.items():
         if row != "torch.compile":
-            target.check(run)
+            chosen.check(run)
     result.stage("comparison")
     return result
 
@@ -225,13 +231,13 @@ def mean_ratio(results: Sequence[Result], over: str, under: str) -> float:
 
 
 def print_head(rows: Sequence[str]) -> None:
-    print("\n| network | ops | " + " | ".join(rows) + " | plain / loop | list / loop |")
+    print("\n| network | ops | " + " | ".join(rows) + " | plain / accelerate | list / accelerate |")
     print("|---" * (len(rows) + 4) + "|", flush=True)
 
 
 def print_row(rows: Sequence[str], r: Result) -> None:
     cells = [f"{r.times[row] / 1e3:.3f}" if row in r.times else "-" for row in rows]
-    cells += [f"{r.times[row] / r.times['loop']:.2f}" for row in ("plain graph", "list")]
+    cells += [f"{r.times[row] / r.times['accelerate']:.2f}" for row in ("plain graph", "list")]
     print(f"| {r.name} | {r.ops} | " + " | ".join(cells) + " |", flush=True)
 
 
@@ -239,9 +245,9 @@ def print_means(rows: Sequence[str], results: Sequence[Result]) -> None:
     print(
         "\nMilliseconds, medians of measurements in turns. Geometric means: "
         + "; ".join(
-            f"loop {mean_ratio(results, row, 'loop'):.3f} times as fast as {row}"
+            f"accelerate {mean_ratio(results, row, 'accelerate'):.3f} times as fast as {row}"
             for row in rows
-            if row != "loop" and any(row in r.times for r in results)
+            if row != "accelerate" and any(row in r.times for r in results)
         )
     )
 
@@ -260,8 +266,22 @@ def print_models(results: Sequence[Result]) -> None:
         print(f"| {r.name} | {r.proxy['one device'] / 1e3:.3f} | {pairs} | {off} |")
 
 
+def print_parts(results: Sequence[Result]) -> None:
+    """What fused ops on one stream, several streams, and the order of ops are worth."""
+    steps = ("plain graph", "one stream, chosen", "list, chosen", "accelerate")
+    print(
+        "\n| network | ops | fused kernels | streams | order of ops | all |\n|---|---|---|---|---|---|"
+    )
+    for r in results:
+        times = [r.times[row] for row in steps]
+        parts = [a / b for a, b in zip(times, times[1:])] + [times[0] / times[-1]]
+        best = min(r.trials, key=lambda t: t["time"])
+        what = f"fuse={best['fuse']}, group={best['group']}, {best['devices']}"
+        print(f"| {r.name} | {what} | " + " | ".join(f"{x:.2f}" for x in parts) + " |")
+
+
 def print_trials(results: Sequence[Result]) -> None:
-    print("\nList schedules by grouping and streams, milliseconds:\n")
+    print("\nList schedules by fusion, grouping and streams, milliseconds:\n")
     for r in results:
         cells = ", ".join(
             f"{t['fuse']} {t['group']} ({t['ops']} ops) x {t['devices']}: {t['time'] / 1e3:.3f}"
@@ -283,7 +303,7 @@ def describe(a: argparse.Namespace) -> str:
     where = torch.cuda.get_device_name() if a.device == "cuda" else "CPU"
     return (
         f"{where}; {'large networks, ' if a.large else ''}batch 1, {'half' if a.device == 'cuda' else 'single'} precision; "
-        f"{a.streams} {'streams' if a.device == 'cuda' else 'threads'}; "
+        f"{a.counts[0]} {'streams' if a.device == 'cuda' else 'threads'}; "
         f"{a.measurements} measurements, {a.time_limit:g} s of scheduling; seed {a.seed}; "
         f"PyTorch {torch.__version__}, CUDA {torch.version.cuda}, "
         f"cuDNN {torch.backends.cudnn.version()}; sked {sked.__version__}"
@@ -306,7 +326,7 @@ def options() -> argparse.Namespace:
     add(
         "--streams",
         help="numbers of streams or threads to try, comma-separated; the first one is that of the "
-        "row `list` (default: 8,6,12,16; 2 with --quick)",
+        "row `list` (default: 8, then 3 to 24; 2 with --quick)",
     )
     add(
         "--measurements",
@@ -378,6 +398,7 @@ def main() -> int:
         print_row(rows, results[-1])
         save(a, about, results)
     print_means(rows, results)
+    print_parts(results)
     print_trials(results)
     print_models(results)
     print_curves(results)

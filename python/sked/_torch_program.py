@@ -90,6 +90,13 @@ def tensors_of(value: Any) -> List[torch.Tensor]:
     return [x for x in pytree.tree_flatten(value)[0] if isinstance(x, torch.Tensor)]
 
 
+def widened(value: Any) -> Any:
+    """A tensor of floating point numbers in double precision; all else as it is."""
+    if isinstance(value, torch.Tensor) and value.is_floating_point():
+        return value.double()
+    return value
+
+
 def _bytes(value: Any) -> int:
     return sum(x.numel() * x.element_size() for x in tensors_of(value))
 
@@ -432,6 +439,12 @@ class Program:
         other._make_ops(group)
         return other
 
+    def widened(self) -> "Program":
+        """The same in double precision."""
+        other = copy.copy(self)
+        other.constants = [widened(x) for x in self.constants]
+        return other
+
     def _main(self, members: List[int]) -> int:
         """The node that an op is called after: the first heavy one, else the last that computes."""
         heavy = [i for i in members if _is_heavy(self.nodes[i])]
@@ -563,6 +576,10 @@ class Program:
         for op in range(len(self.ops)):
             self.run_op(op, values)
         return values
+
+    def outputs(self, inputs: Sequence[Any]) -> Any:
+        """The result of the module for these inputs."""
+        return self.result(self.run(inputs))
 
     # -- memory and durations
 

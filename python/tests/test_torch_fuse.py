@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import functools
 import re
@@ -84,7 +85,7 @@ def test_fused_on_threads(fuse: Any) -> None:
     plain.close()
 
 
-def test_folded_weights_follow_the_module() -> None:
+def test_folded_weights_and_layout_follow_the_module() -> None:
     module, args = block()
     target = st.ThreadTarget(module, args, devices=1, fuse="channels_last", repeats=1)
     run = target.capture(st.InOrder(len(target.program.ops)))
@@ -95,15 +96,8 @@ def test_folded_weights_follow_the_module() -> None:
         assert not torch.allclose(fast(*args)["image"], module(*args)["image"])
         fast.refresh()
         st.compare(fast(*args), module(*args))
-    target.close()
-
-
-def test_results_keep_their_layout() -> None:
-    module, args = block()
-    target = st.ThreadTarget(module, args, devices=1, fuse="channels_last", repeats=1)
-    run = target.capture(st.InOrder(len(target.program.ops)))
     assert run()["image"].is_contiguous(memory_format=torch.channels_last)
-    assert target.make(run)(list(args))["image"].is_contiguous()
+    assert fast(*args)["image"].is_contiguous()  # as the eager one is
     target.close()
 
 
@@ -128,6 +122,32 @@ def test_a_fusion_that_is_wrong_is_left_out(monkeypatch: Any) -> None:
     with pytest.warns(UserWarning, match="fuse='channels_last' is left out: output 0 differs"):
         fast = st.accelerate(module, args, devices=1, group=False, measurements=9, time_limit=0.3)
     assert [t.fuse for t in fast.trials] == [False]
+
+
+def test_half_precision_may_differ_as_far_as_eager_is_off() -> None:
+    module, args = block()
+    low, given = copy.deepcopy(module).half(), tuple(x.half() for x in args)
+    exact = copy.deepcopy(low).double()(*(x.double() for x in given))
+    model = st._Model(low, given, None, True, True)
+    for k, name in enumerate(exact):
+        off = (model.reference[name] - exact[name]).abs().max() / exact[name].abs().max()
+        assert model.rounding[k] == pytest.approx(2 * float(off)) and off > 0
+    assert st._Model(low, given, None, True).rounding == []
+    other = {name: x * 1.02 for name, x in model.reference.items()}
+    with pytest.raises(st.Mismatch):
+        model.compare(other)
+    model.rounding = [0.03] * len(exact)
+    model.compare(other)
+
+
+class Insists(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return torch.mm(x.to(torch.float16), x)
+
+
+def test_ops_that_insist_on_half_precision_get_no_more() -> None:
+    x = torch.randn(3, 3).half()
+    assert st._Model(Insists(), (x,), None, True, True).rounding == []
 
 
 # ---------------------------------------------------------------------- kernels of a GPU
