@@ -300,10 +300,12 @@ def print_curves(results: Sequence[Result]) -> None:
 
 
 def describe(a: argparse.Namespace) -> str:
-    where = torch.cuda.get_device_name() if a.device == "cuda" else "CPU"
+    on_gpu = a.device == "cuda"
+    where = torch.cuda.get_device_name() if on_gpu else "CPU"
     return (
-        f"{where}; {'large networks, ' if a.large else ''}batch 1, {'half' if a.device == 'cuda' else 'single'} precision; "
-        f"{a.counts[0]} {'streams' if a.device == 'cuda' else 'threads'}; "
+        f"{where}; {'large networks, ' if a.large else ''}batch 1, "
+        f"{'half' if on_gpu else 'single'} precision; "
+        f"{a.counts[0]} {'streams' if on_gpu else 'threads'}; "
         f"{a.measurements} measurements, {a.time_limit:g} s of scheduling; seed {a.seed}; "
         f"PyTorch {torch.__version__}, CUDA {torch.version.cuda}, "
         f"cuDNN {torch.backends.cudnn.version()}; sked {sked.__version__}"

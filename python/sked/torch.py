@@ -1127,15 +1127,16 @@ def accelerate(
     """A module that gives the same results faster, for inputs of the same shapes.
 
     List schedules are measured to choose whether ops are fused, how small they are and how many
-    streams there are. With these `sked.robust` measures further schedules. The fastest of all meets the plain CUDA graph
-    (on CPU threads: the eager module) in a final comparison in turns. The faster one is returned.
+    streams there are. With these, `sked.robust` and random list schedules share the other
+    measurements. The fastest of all meets the plain CUDA graph (on CPU threads: the eager module)
+    in a final comparison in turns. The faster one is returned.
 
     Args:
         module: in eval mode; or an ExportedProgram, or a torch.fx.GraphModule.
         args: example inputs.
         kwargs: example inputs by name.
-        devices: streams or threads; None: 6 to 16 streams are tried, or as many threads as PyTorch
-            uses.
+        devices: streams or threads; None: 8 streams are tried, then fewer and more as long as it
+            gets faster, or as many threads as PyTorch uses.
         measurements: schedules to measure.
         time_limit: seconds of scheduling; measuring is not counted.
         seed: of the random numbers.
