@@ -14,10 +14,8 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
-import math
 import statistics
 import time
-import warnings
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -28,7 +26,6 @@ from typing import (
     NamedTuple,
     Optional,
     Sequence,
-    Set,
     Tuple,
     Union,
 )
@@ -42,10 +39,13 @@ except ImportError as cause:
 
 from torch.utils import _pytree as pytree
 
-from ._queues import PlanLike, Queues, Step
+from ._queues import PlanLike, Queues
 from ._threads import Crew, Job
-from ._torch_fuse import FUSIONS, Fuse, fused
-from ._torch_program import Group, Program, Sizes, Unsupported, Value, widened
+from ._torch_choice import GROUPS, STREAMS, Fastest, Trial, Trials, as_graph, graph_of, search
+from ._torch_fuse import FUSIONS, Fuse
+from ._torch_model import Mismatch, Model, as_eager, compare, copied, laid_out
+from ._torch_program import Group, Program, Unsupported
+from ._torch_streams import Marks, StreamRun, contract, without
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -68,355 +68,14 @@ __all__ = [
     "from_exported",
 ]
 
-# Largest deviation from the eager result, relative to its largest element; others must be equal.
-_TOLERANCE = {
-    torch.float64: 1e-9,
-    torch.complex128: 1e-9,
-    torch.float32: 1e-4,
-    torch.complex64: 1e-4,
-    torch.float16: 1e-2,
-    torch.bfloat16: 4e-2,
-}
 _cuda: Any = torch.cuda  # not all of it has types
 # A profile launches so many ops behind one long kernel, so that the GPU never waits for the host.
 _CHUNK = 64
 # Runs of a CUDA graph between two events: launching one takes about as long as a small graph runs.
 _INNER = 5
-# What `accelerate` tries, the most promising first.
-GROUPS: Tuple[Group, ...] = ("tails", False, True)
-STREAMS: Tuple[int, ...] = (8, 3, 4, 5, 6, 12, 16, 24)
-
-
-class Mismatch(RuntimeError):
-    """A run gave another result than the eager module."""
-
-
-def compare(result: Any, reference: Any, rounding: Sequence[float] = ()) -> None:
-    """Checks a result against that of the eager module, with a tolerance by dtype.
-
-    Args:
-        rounding: tolerance of each output where that is larger.
-
-    Raises:
-        Mismatch: it says which output differs, and by how much.
-    """
-    found, spec = pytree.tree_flatten(result)
-    wanted, other = pytree.tree_flatten(reference)
-    if spec != other:
-        raise Mismatch(f"the result has the structure {spec}, the eager one {other}")
-    for number, (a, b) in enumerate(zip(found, wanted)):
-        if isinstance(b, torch.Tensor):
-            _compare_tensors(number, a, b, rounding[number] if rounding else 0.0)
-        elif a != b:
-            raise Mismatch(f"output {number} is {a!r}, the eager one {b!r}")
-
-
-def _compare_tensors(number: int, a: torch.Tensor, b: torch.Tensor, rounding: float) -> None:
-    if a.shape != b.shape or a.dtype != b.dtype:
-        raise Mismatch(
-            f"output {number} is {a.dtype} {tuple(a.shape)}, "
-            f"the eager one {b.dtype} {tuple(b.shape)}"
-        )
-    if not torch.equal(torch.isfinite(a), torch.isfinite(b)):
-        raise Mismatch(
-            f"output {number} is finite where the eager one is not, or the other way round"
-        )
-    error, largest = _deviation(a, b)
-    if error > max(_TOLERANCE.get(b.dtype, 0.0), rounding) * largest:
-        raise Mismatch(
-            f"output {number} differs from the eager one by {error:g}; "
-            f"its largest element is {largest:g}"
-        )
-
-
-def _deviation(a: torch.Tensor, b: torch.Tensor) -> Tuple[float, float]:
-    """The largest difference where both are finite, and the largest element of the second."""
-    wide = torch.complex128 if b.is_complex() else torch.float64
-    a, b = a.to(wide), b.to(wide)
-    finite = torch.isfinite(a) & torch.isfinite(b)
-    if torch.equal(a, b) or not bool(finite.any()):
-        return 0.0, 0.0
-    return float((a[finite] - b[finite]).abs().max()), float(b[finite].abs().max())
-
-
-def _copied(x: Any, like: Any) -> Any:
-    """A copy of a result in the layout of the eager one."""
-    return torch.empty_like(like).copy_(x) if isinstance(x, torch.Tensor) else x
-
-
-def _laid_out(x: Any, like: Any) -> Any:
-    """A result in the layout of the eager one."""
-    same = not isinstance(x, torch.Tensor) or x.stride() == like.stride()
-    return x if same else _copied(x, like)
-
-
-def _as_eager(move: Callable[[Any, Any], Any], result: Any, reference: Any) -> Any:
-    """All parts of a result, moved to the layout of the eager one."""
-    parts, spec = pytree.tree_flatten(result)
-    wanted = pytree.tree_flatten(reference)[0]
-    return pytree.tree_unflatten([move(x, like) for x, like in zip(parts, wanted)], spec)
-
-
-def _eager(module: Any) -> Callable[..., Any]:
-    """The module as a function; an ExportedProgram is none."""
-    made: Callable[..., Any] = module.module() if hasattr(module, "graph_signature") else module
-    return made
-
-
-class _Model:
-    """A module, its program, inputs of its own and what it makes of them."""
-
-    def __init__(
-        self,
-        module: Any,
-        args: Sequence[Any],
-        kwargs: Optional[Dict[str, Any]],
-        group: Group,
-        fuse: Fuse = False,
-    ) -> None:
-        self.eager = _eager(module)
-        self.program = Program.from_module(module, args, kwargs, group)
-        leaves, self._spec = pytree.tree_flatten((tuple(args), dict(kwargs or {})))
-        self.inputs = [x.detach().clone() if isinstance(x, torch.Tensor) else x for x in leaves]
-        given = self.program.flatten(tuple(args), dict(kwargs or {}))
-        if len(given) != len(leaves):
-            raise Unsupported(
-                "the inputs of a GraphModule must be tensors and numbers, not lists of them"
-            )
-        with torch.no_grad():
-            self.reference = self.run_eager()
-            try:
-                compare(self.run_eager(), self.reference)
-            except Mismatch as error:
-                raise Unsupported(
-                    f"the module is random: twice the same input, but {error}"
-                ) from error
-        self.base, self.fuse = self.program, fuse
-        self.rounding: List[float] = []
-        if not self.program.ops:
-            raise Unsupported("the module computes nothing")
-        self._make(group, fuse)
-
-    def _make(self, group: Group, fuse: Fuse) -> None:
-        if fuse is not False:
-            with torch.no_grad():
-                known = self.base.run(self.inputs)
-            self.program = fused(self.base, known, fuse, group)
-            self.rounding = self._eager_rounding()
-        else:
-            self.program, self.rounding = self.base.regrouped(group), []
-        self.fuse = fuse
-        self._run_program()
-
-    def _eager_rounding(self) -> List[float]:
-        """For each output twice what the eager one is off the result in double precision.
-
-        Another result that is as near to it may differ from the eager one by so much.
-        """
-        try:
-            with torch.no_grad():
-                exact = self.base.widened().outputs([widened(x) for x in self.inputs])
-        except RuntimeError:  # an op insists on its dtype
-            return []
-        found = []
-        for a, b in zip(pytree.tree_flatten(self.reference)[0], pytree.tree_flatten(exact)[0]):
-            error, largest = _deviation(a, b) if isinstance(a, torch.Tensor) else (0.0, 0.0)
-            found.append(2 * error / largest if largest > 0 else 0.0)
-        return found
-
-    def compare(self, result: Any, reference: Any = None) -> None:
-        """Checks a result against the eager one of the example inputs, or of others."""
-        compare(result, self.reference if reference is None else reference, self.rounding)
-
-    def _run_program(self) -> None:
-        with torch.no_grad():
-            values = self.program.run(self.inputs)
-        self.compare(self.program.result(values))
-        self.memory = self.program.memory(values)
-        self.sizes = self.program.sizes(values)
-
-    def regrouped(self, group: Group, fuse: Optional[Fuse]) -> "_Model":
-        other = copy.copy(self)
-        if fuse is None or fuse == self.fuse:
-            other.program = self.program.regrouped(group)
-            other._run_program()
-        else:
-            other._make(group, fuse)
-        return other
-
-    def run_eager(self, leaves: Optional[List[Any]] = None) -> Any:
-        return self.run_with(self.eager, leaves)
-
-    def run_with(self, module: Callable[..., Any], leaves: Optional[List[Any]] = None) -> Any:
-        """Another form of the module with the example inputs, or with these."""
-        args, kwargs = pytree.tree_unflatten(self.inputs if leaves is None else leaves, self._spec)
-        return module(*args, **kwargs)
-
-    def take(self, args: Sequence[Any], kwargs: Dict[str, Any]) -> List[Any]:
-        """The leaves of new inputs, which must be like the first ones."""
-        leaves: List[Any]
-        leaves, spec = pytree.tree_flatten((tuple(args), kwargs))
-        if spec != self._spec:
-            raise ValueError(f"the inputs have the structure {spec}, not {self._spec}")
-        for number, (new, old) in enumerate(zip(leaves, self.inputs)):
-            if not isinstance(old, torch.Tensor):
-                if new != old:
-                    raise ValueError(
-                        f"input {number} is {new!r}; the module was accelerated for {old!r}"
-                    )
-            elif not isinstance(new, torch.Tensor) or _kind(new) != _kind(old):
-                kind = _kind(new) if isinstance(new, torch.Tensor) else type(new).__name__
-                raise ValueError(
-                    f"input {number} is {kind}; the module was accelerated for {_kind(old)}"
-                )
-        return leaves
-
-    def queues(self, plan: PlanLike, devices: int) -> Queues:
-        values = [(v.maker, v.readers) for v in self.memory]
-        return Queues(
-            self.program.preds, plan.device.tolist(), plan.order.tolist(), devices, values
-        )
-
-
-def _kind(x: torch.Tensor) -> str:
-    return f"{x.dtype} of shape {tuple(x.shape)} on {x.device}"
 
 
 # ---------------------------------------------------------------------- CUDA streams
-
-
-class StreamRun:
-    """Issues the steps of a schedule on streams: an event only where streams meet.
-
-    The first stream is the one that a capture began on. The others are forked from it before their
-    first op, and it waits for all of them in the end. PyTorch's allocator gives freed memory to the
-    next op of the stream that allocated it, whoever still reads it elsewhere. So a value is dropped
-    only where its own stream has waited for all readers; what never comes so far is kept until
-    everything was issued.
-
-    Args:
-        cuda: `torch.cuda`, or what stands in for it in tests.
-        marks: records when the ops begin and end; None: nothing does.
-    """
-
-    def __init__(
-        self,
-        program: Program,
-        memory: Sequence[Value],
-        inputs: Sequence[Any],
-        streams: Sequence[Any],
-        cuda: Any,
-        marks: "Optional[Marks]" = None,
-    ) -> None:
-        self.program = program
-        self.memory = memory
-        self.values = program.begin(inputs)
-        self.streams = streams
-        self.cuda = cuda
-        self._marks = marks
-        self._event: Dict[int, Any] = {}
-        self._fork: Any = None
-        self._begun: Set[int] = {0}
-
-    def issue(self, queues: Queues) -> Any:
-        """Issues all steps and returns the result of the module."""
-        if self._marks is not None:
-            self._marks.begin(self.streams[0])
-        self._fork = self._record(self.streams[0])
-        for step in queues.steps:
-            self._issue_step(step)
-        for device in sorted(self._begun - {0}):
-            self.streams[0].wait_event(self._record(self.streams[device]))
-        return self.program.result(self.values)
-
-    def free(self, value: int) -> None:
-        for node in self.memory[value].nodes:
-            self.values[node] = None
-
-    def _record(self, stream: Any) -> Any:
-        event = self.cuda.Event()
-        event.record(stream)
-        return event
-
-    def _issue_step(self, step: Step) -> None:
-        stream = self.streams[step.device]
-        if step.device not in self._begun:
-            self._begun.add(step.device)
-            stream.wait_event(self._fork)
-        for op in step.waits:
-            stream.wait_event(self._event[op])
-        for value in step.frees:
-            self.free(value)
-        if self._marks is not None:
-            self._marks.start(step, stream)
-        with self.cuda.stream(stream):
-            self.program.run_op(step.op, self.values)
-        if self._marks is not None:
-            self._marks.finish(step, stream)
-        if step.signals:
-            self._event[step.op] = self._record(stream)
-
-
-class Marks:
-    """Timing events inside a CUDA graph; every replay records them anew.
-
-    An op that waits for nobody begins where the one before it on its stream ended: events cost
-    about as much as a small kernel.
-    """
-
-    def __init__(self, ops: int, cuda: Any) -> None:
-        self._cuda = cuda
-        self._zero: Any = None
-        self._start: List[Any] = [None] * ops
-        self._finish: List[Any] = [None] * ops
-        self._last: Dict[int, Any] = {}
-
-    def begin(self, stream: Any) -> None:
-        self._zero = self._last[0] = self._record(stream)
-
-    def start(self, step: Step, stream: Any) -> None:
-        known = None if step.waits else self._last.get(step.device)
-        self._start[step.op] = known or self._record(stream)
-
-    def finish(self, step: Step, stream: Any) -> None:
-        self._finish[step.op] = self._last[step.device] = self._record(stream)
-
-    def _record(self, stream: Any) -> Any:
-        event = self._cuda.Event(enable_timing=True, external=True)
-        event.record(stream)
-        return event
-
-    def read(self) -> "Trace":
-        """Start and finish of every op in the last replay, in microseconds."""
-        start, finish = (
-            np.array([1e3 * self._zero.elapsed_time(e) if e is not self._zero else 0.0 for e in x])
-            for x in (self._start, self._finish)
-        )
-        return start, finish
-
-
-def _without(durations: "NDArray[np.float64]", cost: float) -> "NDArray[np.float64]":
-    """Durations less what an event costs; something always stays."""
-    net: "NDArray[np.float64]" = np.maximum(durations - cost, 0.1 * durations)
-    return net
-
-
-def contract(
-    queues: Queues, preds: Sequence[Sequence[int]], trace: "Trace", cost: float
-) -> "Trace":
-    """A trace without the cost of the events that made it: ops and waits get shorter by it."""
-    start, finish = trace
-    took = _without(finish - start, cost)
-    begins, ends = np.zeros_like(start), np.zeros_like(finish)
-    last: Dict[int, int] = {}
-    for step in queues.steps:
-        before = [*preds[step.op], *([last[step.device]] if step.device in last else [])]
-        waited = start[step.op] - max((finish[p] for p in before), default=0.0)
-        waited = max(0.0, waited - (cost if step.waits else 0.0))
-        begins[step.op] = max((ends[p] for p in before), default=0.0) + waited
-        ends[step.op] = begins[step.op] + took[step.op]
-        last[step.device] = step.op
-    return begins, ends
 
 
 class _Captured:
@@ -491,7 +150,7 @@ class CudaTarget:
         self.repeats = repeats
         self.traces = traces and _can_trace()
         self.streams = [_cuda.Stream() for _ in range(devices)]
-        self.model = _Model(module, args, kwargs, group, fuse)
+        self.model = Model(module, args, kwargs, group, fuse)
         self.program = self.model.program
         self._event_cost = 0.0
         self._warm_up()
@@ -525,7 +184,7 @@ class CudaTarget:
         else:
             found = self._between_events(repeats)
         self._event_cost = max(0.0, (found.sum() - total) / len(found))
-        net = _without(found, self._event_cost)
+        net = without(found, self._event_cost)
         return [float(x) for x in net * (total / net.sum())]
 
     def _between_events(self, repeats: int) -> "NDArray[np.float64]":
@@ -659,7 +318,7 @@ class CudaTarget:
                 for old, new in zip(own, leaves):
                     if isinstance(old, torch.Tensor):
                         old.copy_(new)
-                return _as_eager(_copied, run(), self.model.reference)
+                return as_eager(copied, run(), self.model.reference)
 
         return call
 
@@ -706,7 +365,7 @@ class ThreadTarget:
     ) -> None:
         self.devices = devices
         self.repeats = repeats
-        self.model = _Model(module, args, kwargs, group, fuse)
+        self.model = Model(module, args, kwargs, group, fuse)
         self.program = self.model.program
         threads = torch.get_num_threads()
         self._crew = Crew(devices, _one_thread)
@@ -802,7 +461,7 @@ class ThreadTarget:
             scheduled = run
 
             def call_scheduled(leaves: List[Any]) -> Any:
-                return _as_eager(_laid_out, scheduled.with_inputs(leaves), self.model.reference)
+                return as_eager(laid_out, scheduled.with_inputs(leaves), self.model.reference)
 
             return call_scheduled
 
@@ -845,23 +504,6 @@ class _Scheduled:
 Target = Union[CudaTarget, ThreadTarget]
 
 
-def graph_of(target: "Target", durations: Sequence[float]) -> "Graph":
-    """The ops of a target as a graph with these durations."""
-    return _graph(target.program, durations, target.model.sizes)
-
-
-def _graph(program: Program, durations: Sequence[float], sizes: Sizes) -> "Graph":
-    from ._graph import Graph
-
-    memory, edges = sizes
-    graph = Graph(program.name)
-    for name, kind, duration, size in zip(program.names, program.types, durations, memory):
-        graph.add_op(name, duration, type=kind, memory=size)
-    for (a, b), size in sorted(edges.items()):
-        graph.add_edge(a, b, bytes=size)
-    return graph
-
-
 def from_exported(
     exported: Any, inputs: Optional[Sequence[Any]] = None, group: Group = True
 ) -> "Graph":
@@ -883,7 +525,7 @@ def from_exported(
             raise ValueError("the graph does not say how large its tensors are: give inputs")
         with torch.no_grad():
             values = program.run(program.flatten(tuple(inputs), {}))
-    return _graph(program, program.estimates(values), program.sizes(values))
+    return as_graph(program, program.estimates(values), program.sizes(values))
 
 
 class Times(NamedTuple):
@@ -896,137 +538,6 @@ class Times(NamedTuple):
 
     plain: float
     scheduled: float
-
-
-class Fastest:
-    """A target that keeps what ran fastest: the same plan captured again may take longer.
-
-    Args:
-        target: what measures; it may be changed.
-
-    Attributes:
-        traced: whether traces are made, which takes as long again on a GPU.
-        run: the fastest until now; None: nothing was measured.
-        time: its time in microseconds.
-    """
-
-    def __init__(self, target: "Target") -> None:
-        self.target = target
-        self.traced = True
-        self.run: Optional[Callable[[], Any]] = None
-        self.time = math.inf
-        self.__name__ = type(target).__name__
-
-    def __call__(self, plan: PlanLike) -> "Measurement":
-        run, answer = self.target.measure(plan, self.traced)
-        time = answer[0] if isinstance(answer, tuple) else answer
-        if time < self.time:
-            self.run, self.time = run, time
-        return answer
-
-
-class Trial(NamedTuple):
-    """A list schedule that was measured to choose ops and number of streams or threads.
-
-    Attributes:
-        fuse: how nodes were fused.
-        group: how nodes were joined to ops.
-        devices: streams or threads.
-        ops: how many there are.
-        time: in microseconds.
-    """
-
-    fuse: Fuse
-    group: Group
-    devices: int
-    ops: int
-    time: float
-
-
-class Trials:
-    """Chooses fusion, grouping and number of streams or threads by measuring list schedules.
-
-    Fusions are tried with the first grouping and number of devices, then groupings with the best
-    fusion, then the next smaller and larger numbers of devices with the best of these, and from
-    there on as long as it gets better.
-
-    Args:
-        fastest: what measures.
-        fusions: to try; one that gives another result than the eager module, within the tolerance,
-            or does not run, is left out with a warning.
-        groups: groupings to try; one that gives the same ops as another is left out.
-        counts: numbers of devices to try, beginning with the first.
-        most: measurements, at least one.
-
-    Attributes:
-        tried: all trials.
-        best: the one that won.
-        target: with the ops that won.
-        graph: these ops, measured.
-    """
-
-    def __init__(
-        self,
-        fastest: Fastest,
-        fusions: Sequence[Fuse],
-        groups: Sequence[Group],
-        counts: Sequence[int],
-        most: int,
-    ) -> None:
-        self._fastest = fastest
-        self._most = max(1, most)
-        self._seen: List[Any] = []
-        self.tried: List[Trial] = []
-        self.best = Trial(fusions[0], groups[0], counts[0], 0, math.inf)
-        self.target = fastest.target
-        self.graph: "Graph"
-        fastest.traced = False
-        for fuse in fusions:
-            self._try_fusion(fastest.target, fuse, groups[0], counts[0])
-        for group in groups[1:]:
-            self._try_ops(self.target.regrouped(group), group, counts[0])
-        for step in (-1, 1):
-            self._try_counts(counts, step)
-        fastest.target, fastest.traced = self.target, True
-
-    def _try_fusion(self, base: "Target", fuse: Fuse, group: Group, count: int) -> None:
-        try:
-            target = base.regrouped(group, fuse)
-        except RuntimeError as error:
-            if fuse is False:
-                raise
-            warnings.warn(f"fuse={fuse!r} is left out: {error}", stacklevel=4)
-        else:
-            self._try_ops(target, group, count)
-
-    def _try_ops(self, target: "Target", group: Group, count: int) -> None:
-        if (target.program.nodes, target.program.ops) not in self._seen:
-            self._seen.append((target.program.nodes, target.program.ops))
-            self._try(target, group, None, count)
-
-    def _try_counts(self, counts: Sequence[int], step: int) -> None:
-        """From the best number of devices to the next ones, as long as it gets better."""
-        ladder = sorted(counts)
-        place = ladder.index(self.best.devices) + step
-        tried = [t.devices for t in self.tried]
-        while 0 <= place < len(ladder) and ladder[place] not in tried:
-            self._try(self.target, self.best.group, self.graph, ladder[place])
-            if self.best.devices != ladder[place]:
-                return
-            place += step
-
-    def _try(self, target: "Target", group: Group, graph: "Optional[Graph]", count: int) -> None:
-        from ._run import schedule
-
-        if len(self.tried) >= self._most:
-            return
-        graph = graph or graph_of(target, target.profile())
-        self._fastest.target = target
-        answer = self._fastest(schedule(graph, count, method="list").schedule)
-        time = answer[0] if isinstance(answer, tuple) else answer
-        self.tried.append(Trial(target.model.fuse, group, count, len(target.program.ops), time))
-        if time < self.best.time:
-            self.best, self.target, self.graph = self.tried[-1], target, graph
 
 
 class Accelerated:
@@ -1079,35 +590,6 @@ def duel(target: "Target", runs: Sequence[Callable[[], Any]], rounds: int = 15) 
         for k, run in enumerate(runs):
             found[k] += target.times(run, 2)
     return [statistics.median(x) for x in found]
-
-
-def search(
-    trials: Trials,
-    fastest: Fastest,
-    measurements: int,
-    *,
-    time_limit: float,
-    seed: int = 0,
-    progress: "Optional[ProgressFunction]" = None,
-) -> "RobustResult":
-    """Measures schedules of the ops that were chosen: half of them the loop's, then random ones.
-
-    List schedules of random priorities get what the loop leaves. On graphs of small ops they find
-    what its model does not see, and it finds what they miss.
-    """
-    from ._robust import robust
-
-    common: Dict[str, Any] = {"target": fastest, "seed": seed, "progress": progress}
-    half = max(1, (measurements + 1) // 2)
-    graph, devices = trials.graph, trials.best.devices
-    limit = 0.75 * time_limit
-    found = robust(graph, devices, measurements=half, time_limit=limit, **common)
-    left = measurements - len(found.measurements)
-    if left > 0 and found.end != "stopped":
-        fastest.traced = False
-        limit = time_limit - limit
-        robust(graph, devices, one_shot=True, method="list", top=left, time_limit=limit, **common)
-    return found
 
 
 def accelerate(

@@ -363,7 +363,7 @@ class Checked(st.StreamRun):
 @pytest.mark.parametrize("group", [True, False])
 def test_streams_keep_every_edge_and_all_memory(group: bool) -> None:
     module, args = wired()
-    model = st._Model(module, args, None, group)
+    model = st.Model(module, args, None, group)
     freed = 0
     for seed in range(12):
         devices = 1 + seed % 4
@@ -383,7 +383,7 @@ def test_streams_keep_every_edge_and_all_memory(group: bool) -> None:
 
 def test_marks_stand_where_ops_begin_and_end() -> None:
     module, args = wired()
-    model = st._Model(module, args, None, True)
+    model = st.Model(module, args, None, True)
     ops = range(len(model.program.ops))
     for seed in range(6):
         devices, cuda = 1 + seed % 3, Cuda(1 + seed % 3)
@@ -413,7 +413,7 @@ def test_the_cost_of_events_is_taken_out() -> None:
 
 def test_the_check_finds_missing_waits() -> None:
     module, args = wired()
-    model = st._Model(module, args, None, True)
+    model = st.Model(module, args, None, True)
     plan = AnyOrder(model.program.preds, 3, 5)
     queues = model.queues(plan, 3)
     queues.steps = [step._replace(waits=()) for step in queues.steps]
@@ -423,7 +423,7 @@ def test_the_check_finds_missing_waits() -> None:
 
 def test_the_check_finds_memory_dropped_too_early() -> None:
     module, args = wired()
-    model = st._Model(module, args, None, True)
+    model = st.Model(module, args, None, True)
     plan = AnyOrder(model.program.preds, 3, 5)
     queues = model.queues(plan, 3)
     read = {v: set(x.readers) for v, x in enumerate(model.memory)}

@@ -122,17 +122,23 @@ def test_a_fusion_that_is_wrong_is_left_out(monkeypatch: Any) -> None:
     with pytest.warns(UserWarning, match="fuse='channels_last' is left out: output 0 differs"):
         fast = st.accelerate(module, args, devices=1, group=False, measurements=9, time_limit=0.3)
     assert [t.fuse for t in fast.trials] == [False]
+    with pytest.warns(UserWarning, match="fuse=True is left out"):
+        fast = st.accelerate(
+            module, args, devices=1, group=False, fuse=True, measurements=3, time_limit=0.3
+        )
+    assert [t.fuse for t in fast.trials] == [False]
 
 
 def test_half_precision_may_differ_as_far_as_eager_is_off() -> None:
     module, args = block()
     low, given = copy.deepcopy(module).half(), tuple(x.half() for x in args)
-    exact = copy.deepcopy(low).double()(*(x.double() for x in given))
-    model = st._Model(low, given, None, True, True)
+    with torch.no_grad():
+        exact = copy.deepcopy(low).double()(*(x.double() for x in given))
+    model = st.Model(low, given, None, True, True)
     for k, name in enumerate(exact):
         off = (model.reference[name] - exact[name]).abs().max() / exact[name].abs().max()
         assert model.rounding[k] == pytest.approx(2 * float(off)) and off > 0
-    assert st._Model(low, given, None, True).rounding == []
+    assert st.Model(low, given, None, True).rounding == []
     other = {name: x * 1.02 for name, x in model.reference.items()}
     with pytest.raises(st.Mismatch):
         model.compare(other)
@@ -147,7 +153,7 @@ class Insists(nn.Module):
 
 def test_ops_that_insist_on_half_precision_get_no_more() -> None:
     x = torch.randn(3, 3).half()
-    assert st._Model(Insists(), (x,), None, True, True).rounding == []
+    assert st.Model(Insists(), (x,), None, True, True).rounding == []
 
 
 # ---------------------------------------------------------------------- kernels of a GPU
