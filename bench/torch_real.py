@@ -82,7 +82,7 @@ class Tried(sked.torch.Trials):
 
     def __init__(self, a: argparse.Namespace, target: Any) -> None:
         self.fastest = sked.torch.Fastest(target)
-        fusions = sked.torch.FUSIONS[:1] if a.no_fusion else sked.torch.FUSIONS
+        fusions = (False,) if a.no_fusion else sked.torch.FUSIONS
         most = a.measurements // 3
         super().__init__(self.fastest, fusions, sked.torch.GROUPS, a.counts, most)
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .torch import Target
 
 # What `accelerate` tries, the most promising first.
+FUSIONS: Tuple[Fuse, ...] = (True, "channels_last", False)
 GROUPS: Tuple[Group, ...] = ("tails", False, True)
 STREAMS: Tuple[int, ...] = (8, 3, 4, 5, 6, 12, 16, 24)
 
@@ -132,6 +133,8 @@ class Trials:
         fastest.target, fastest.traced = self.target, True
 
     def _try_fusion(self, fuse: Fuse, group: Group, count: int) -> None:
+        if len(self.tried) >= self._most:
+            return
         try:
             target = self.target.regrouped(group, fuse)
         except RuntimeError as error:

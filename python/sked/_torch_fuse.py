@@ -19,7 +19,6 @@ from ._torch_program import Group, Node, Program, Ref, fill, tensors_of
 
 # False: nodes as they are; True: fused; "channels_last": fused, and images in that layout.
 Fuse = Union[bool, str]
-FUSIONS: Tuple[Fuse, ...] = (False, True, "channels_last")
 
 _aten: Any = torch.ops.aten  # its members have no types
 
@@ -33,7 +32,7 @@ def fused(program: Program, known: Sequence[Any], fuse: Fuse, group: Group) -> P
         fuse: True, or "channels_last".
         group: as for `Program`.
     """
-    if fuse not in FUSIONS[1:]:
+    if fuse not in (True, "channels_last"):
         raise ValueError(f"fuse is True, 'channels_last' or False, not {fuse!r}")
     draft = Draft(program, known)
     _merge_equal(draft)

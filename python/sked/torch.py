@@ -41,8 +41,18 @@ from torch.utils import _pytree as pytree
 
 from ._queues import PlanLike, Queues
 from ._threads import Crew, Job
-from ._torch_choice import GROUPS, STREAMS, Fastest, Trial, Trials, as_graph, graph_of, search
-from ._torch_fuse import FUSIONS, Fuse
+from ._torch_choice import (
+    FUSIONS,
+    GROUPS,
+    STREAMS,
+    Fastest,
+    Trial,
+    Trials,
+    as_graph,
+    graph_of,
+    search,
+)
+from ._torch_fuse import Fuse
 from ._torch_model import Mismatch, Model, as_eager, compare, copied, laid_out
 from ._torch_program import Group, Program, Unsupported
 from ._torch_streams import Marks, StreamRun, contract, without
@@ -644,8 +654,8 @@ def accelerate(
     counts = STREAMS if backend == "cuda" else (torch.get_num_threads(),)
     counts = counts if devices is None else (devices,)
     groups = GROUPS if group is None else (group,)
-    fusions = FUSIONS if fuse == "auto" else FUSIONS[1:] if fuse is True else (fuse,)
-    if any(each not in FUSIONS for each in fusions):
+    fusions = {"auto": FUSIONS, True: FUSIONS[:2]}.get(fuse, (fuse,))
+    if fuse not in ("auto", *FUSIONS):
         raise ValueError(f"fuse is 'auto', True, 'channels_last' or False, not {fuse!r}")
     target = kind(module, args, kwargs, devices=max(counts), group=groups[0])
     fastest = Fastest(target)
