@@ -35,7 +35,7 @@ class Result:
         times: of every row in the final comparison.
         proxy: what the proxy says of the schedule of a row.
         curve: the best of every row that measures, after each measurement.
-        trials: of grouping and streams.
+        trials: of fusion, grouping and streams.
         off: of the loop's measurements, how far proxy and model are off in the mean.
         ends: why the loop ended.
         seconds: that every stage took.
@@ -270,7 +270,8 @@ def print_parts(results: Sequence[Result]) -> None:
     """What fused ops on one stream, several streams, and the order of ops are worth."""
     steps = ("plain graph", "one stream, chosen", "list, chosen", "accelerate")
     print(
-        "\n| network | ops | fused kernels | streams | order of ops | all |\n|---|---|---|---|---|---|"
+        "\n| network | ops | fused kernels | streams | order of ops | all |\n"
+        "|---|---|---|---|---|---|"
     )
     for r in results:
         times = [r.times[row] for row in steps]
@@ -312,10 +313,11 @@ def describe(a: argparse.Namespace) -> str:
     )
 
 
-def save(a: argparse.Namespace, about: str, results: Sequence[Result]) -> None:
+def save(a: argparse.Namespace, rows: Sequence[str], results: Sequence[Result]) -> None:
     if a.json:
+        every = {"about": describe(a), "rows": rows, "results": [vars(r) for r in results]}
         with open(a.json, "w", encoding="utf-8") as file:
-            json.dump({"about": about, "results": [vars(r) for r in results]}, file, indent=1)
+            json.dump(every, file, indent=1)
 
 
 # ---------------------------------------------------------------------- the command
@@ -353,6 +355,7 @@ def options() -> argparse.Namespace:
     add("--no-traces", action="store_true", help="the loop sees times without traces")
     add("--seed", type=int, default=0)
     add("--json", metavar="FILE", help="write all figures there, after every network")
+    add("--show", metavar="FILE", help="print the tables of such a file, and measure nothing")
     add("--large", action="store_true", help="larger networks: single ops fill the GPU")
     add("--quick", action="store_true", help="tiny networks on CPU threads: does it run?")
     a = parser.parse_args()
@@ -370,27 +373,51 @@ def options() -> argparse.Namespace:
     return a
 
 
+def rows_of(a: argparse.Namespace) -> List[str]:
+    shots = [f"one-shot {m}" for m in a.methods.split(",") if m]
+    return [
+        *("eager", "torch.compile", "plain graph", "list", "one stream, chosen", "list, chosen"),
+        *shots,
+        *("loop", "accelerate"),
+    ]
+
+
+def print_rest(rows: Sequence[str], results: Sequence[Result]) -> None:
+    """All that stands below the table."""
+    print_means(rows, results)
+    print_parts(results)
+    print_trials(results)
+    print_models(results)
+    print_curves(results)
+
+
+def show(path: str) -> int:
+    """The tables of an earlier run, which may have ended early."""
+    with open(path, encoding="utf-8") as file:
+        read = json.load(file)
+    results = [Result(r["name"]) for r in read["results"]]
+    for result, r in zip(results, read["results"]):
+        vars(result).update(r)
+    print(read["about"])
+    print_head(read["rows"])
+    for result in results:
+        print_row(read["rows"], result)
+    print_rest(read["rows"], results)
+    return 0
+
+
 def main() -> int:
     a = options()
+    if a.show:
+        return show(a.show)
     torch.backends.cudnn.benchmark = True
     makers = networks("quick" if a.quick else "large" if a.large else "small")
     chosen = a.networks.split(",") if a.networks else list(makers)
     unknown = [name for name in chosen if name not in makers]
     if unknown:
         raise SystemExit(f"no network is called {unknown[0]!r}; there are {', '.join(makers)}")
-    shots = [f"one-shot {m}" for m in a.methods.split(",") if m]
-    rows = [
-        "eager",
-        "torch.compile",
-        "plain graph",
-        "list",
-        "one stream, chosen",
-        "list, chosen",
-        *shots,
-        "loop",
-    ]
-    about = describe(a)
-    print(about, flush=True)
+    rows = rows_of(a)
+    print(describe(a), flush=True)
     print_head(rows)
     results: List[Result] = []
     for name in chosen:
@@ -398,12 +425,8 @@ def main() -> int:
         spent = sum(r.seconds["torch.compile"] for r in results)
         results.append(measure(a, name, makers[name], spent < a.compile_budget))
         print_row(rows, results[-1])
-        save(a, about, results)
-    print_means(rows, results)
-    print_parts(results)
-    print_trials(results)
-    print_models(results)
-    print_curves(results)
+        save(a, rows, results)
+    print_rest(rows, results)
     return 0
 
 

@@ -680,6 +680,8 @@ def test_the_benchmark_runs(tmp_path: Any) -> None:
         stdout=subprocess.PIPE,
     )
     assert b"| LSTM stack |" in done.stdout and b"| plain / accelerate |" in done.stdout
+    again = subprocess.run([*script, "--show", out], check=True, stdout=subprocess.PIPE)
+    assert again.stdout == done.stdout
     with open(out, encoding="utf-8") as file:
         results = json.load(file)["results"]
     assert [r["name"] for r in results] == ["branches", "LSTM stack"]
