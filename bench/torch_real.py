@@ -35,7 +35,7 @@ class Result:
         times: of every row in the final comparison.
         proxy: what the proxy says of the schedule of a row.
         curve: the best of every row that measures, after each measurement.
-        trials: of grouping and streams.
+        trials: of fusion, grouping and streams.
         off: of the loop's measurements, how far proxy and model are off in the mean.
         ends: why the loop ended.
         seconds: that every stage took.
@@ -61,12 +61,12 @@ class Result:
 
 
 class Measured(sked.torch.Fastest):
-    """Remembers times and what the proxy had said; shows the loop as much as it may see."""
+    """Remembers times and what the proxy had said. Traces are made only for who looks at them."""
 
     def __init__(self, trials: "Tried", traces: bool) -> None:
         super().__init__(trials.target)
         self.run, self.time = trials.fastest.run, trials.fastest.time
-        self.traces = traces
+        self.traced = traces
         self.proxy: List[float] = []
         self.times: List[float] = []
 
@@ -74,15 +74,17 @@ class Measured(sked.torch.Fastest):
         found = super().__call__(plan)
         self.proxy.append(plan.schedule.makespan)
         self.times.append(found[0] if isinstance(found, tuple) else found)
-        return found if self.traces else self.times[-1]
+        return found
 
 
 class Tried(sked.torch.Trials):
-    """The choice of grouping and streams that `sked.torch.accelerate` makes; all methods get it."""
+    """The choice of ops and streams that `sked.torch.accelerate` makes; all methods get it."""
 
     def __init__(self, a: argparse.Namespace, target: Any) -> None:
         self.fastest = sked.torch.Fastest(target)
-        super().__init__(self.fastest, sked.torch.GROUPS, a.counts, a.measurements // 4)
+        fusions = (False,) if a.no_fusion else sked.torch.FUSIONS
+        most = a.measurements // 3
+        super().__init__(self.fastest, fusions, sked.torch.GROUPS, a.counts, most)
 
 
 def mean_off(measured: "np.ndarray[Any, Any]", said: "np.ndarray[Any, Any]") -> float:
@@ -91,35 +93,42 @@ def mean_off(measured: "np.ndarray[Any, Any]", said: "np.ndarray[Any, Any]") -> 
 
 
 def find_run(a: argparse.Namespace, row: str, trials: Tried, result: Result) -> Any:
-    """What ran fastest of all that the loop, or a method in the one-shot pipeline, measured."""
-    measured = Measured(trials, not a.no_traces)
+    """What ran fastest of all that was measured for a row."""
+    measured = Measured(trials, row in ("loop", "accelerate") and not a.no_traces)
     left = max(1, a.measurements - len(trials.tried))
-    more: Dict[str, Any] = {"measurements": left}
-    if row != "loop":
-        more = {"one_shot": True, "method": row.split()[-1], "top": left}
-    found = sked.robust(
-        trials.graph,
-        trials.best.devices,
-        target=measured,
-        time_limit=a.time_limit,
-        seed=a.seed,
-        **more,
-    )
+    if row == "accelerate":
+        sked.torch.search(trials, measured, left, time_limit=a.time_limit, seed=a.seed)
+    else:
+        more: Dict[str, Any] = {"measurements": left}
+        if row != "loop":
+            more = {"one_shot": True, "method": row.split()[-1], "top": left}
+        found = sked.robust(
+            trials.graph,
+            trials.best.devices,
+            target=measured,
+            time_limit=a.time_limit,
+            seed=a.seed,
+            **more,
+        )
     times = np.array(measured.times)
     result.curve[row] = np.minimum.accumulate([*(t.time for t in trials.tried), *times]).tolist()
     if row == "loop":
-        rows = found.measurements
-        result.proxy[row], result.ends = found.makespan, found.end
-        result.off = {
-            "proxy": mean_off(times, np.array(measured.proxy)),
-            "before": mean_off(rows["time"], rows["expected"]),
-            "fitted": mean_off(rows["time"], rows["fitted"]),
-        }
+        describe_loop(found, measured, result)
     return measured.run
 
 
-def schedule_rows(a: argparse.Namespace, target: Any, result: Result) -> Dict[str, Any]:
-    """Runs of the plain graph and of every kind of schedule."""
+def describe_loop(found: Any, measured: Measured, result: Result) -> None:
+    rows = found.measurements
+    result.proxy["loop"], result.ends = found.makespan, found.end
+    result.off = {
+        "proxy": mean_off(np.array(measured.times), np.array(measured.proxy)),
+        "before": mean_off(rows["time"], rows["expected"]),
+        "fitted": mean_off(rows["time"], rows["fitted"]),
+    }
+
+
+def schedule_rows(a: argparse.Namespace, target: Any, result: Result) -> Tuple[Dict[str, Any], Any]:
+    """Runs of the plain graph and of every kind of schedule; the target with the chosen ops."""
     durations = target.profile()
     graph = sked.torch.graph_of(target, durations)
     grouped = sked.schedule(graph, a.counts[0], method="list").schedule
@@ -128,16 +137,16 @@ def schedule_rows(a: argparse.Namespace, target: Any, result: Result) -> Dict[st
     result.proxy.update({"one device": sum(durations), "list": grouped.makespan})
     trials = Tried(a, target)
     result.trials = [t._asdict() for t in trials.tried]
+    runs["one stream, chosen"] = trials.target.capture(sked.torch.InOrder(trials.best.ops))
     runs["list, chosen"] = trials.fastest.run
     result.stage("trials")
-    for row in [*(f"one-shot {m}" for m in a.methods.split(",") if m), "loop"]:
+    for row in [*(f"one-shot {m}" for m in a.methods.split(",") if m), "loop", "accelerate"]:
         runs[row] = find_run(a, row, trials, result)
         result.stage(row)
     for row, run in runs.items():
-        target.check(run)
-        if row.startswith(("list", "loop")):
-            target.check_other_inputs(run)
-    return runs
+        trials.target.check(run)
+        trials.target.check_other_inputs(run)
+    return runs, trials.target
 
 
 def compiled(target: Any) -> Optional[Callable[[], Any]]:
@@ -189,7 +198,7 @@ def measure(a: argparse.Namespace, name: str, make: Any, compiles: bool) -> Resu
     result = Result(name)
     target = make_target(a, make)
     result.stage("capture")
-    runs = schedule_rows(a, target, result)
+    runs, chosen = schedule_rows(a, target, result)
 
     def eager() -> Any:
         with torch.no_grad():
@@ -203,7 +212,7 @@ def measure(a: argparse.Namespace, name: str, make: Any, compiles: bool) -> Resu
     result.times.update(zip(runs, sked.torch.duel(target, list(runs.values()), a.rounds)))
     for row, run in runs.items():
         if row != "torch.compile":
-            target.check(run)
+            chosen.check(run)
     result.stage("comparison")
     return result
 
@@ -222,13 +231,13 @@ def mean_ratio(results: Sequence[Result], over: str, under: str) -> float:
 
 
 def print_head(rows: Sequence[str]) -> None:
-    print("\n| network | ops | " + " | ".join(rows) + " | plain / loop | list / loop |")
+    print("\n| network | ops | " + " | ".join(rows) + " | plain / accelerate | list / accelerate |")
     print("|---" * (len(rows) + 4) + "|", flush=True)
 
 
 def print_row(rows: Sequence[str], r: Result) -> None:
     cells = [f"{r.times[row] / 1e3:.3f}" if row in r.times else "-" for row in rows]
-    cells += [f"{r.times[row] / r.times['loop']:.2f}" for row in ("plain graph", "list")]
+    cells += [f"{r.times[row] / r.times['accelerate']:.2f}" for row in ("plain graph", "list")]
     print(f"| {r.name} | {r.ops} | " + " | ".join(cells) + " |", flush=True)
 
 
@@ -236,9 +245,9 @@ def print_means(rows: Sequence[str], results: Sequence[Result]) -> None:
     print(
         "\nMilliseconds, medians of measurements in turns. Geometric means: "
         + "; ".join(
-            f"loop {mean_ratio(results, row, 'loop'):.3f} times as fast as {row}"
+            f"accelerate {mean_ratio(results, row, 'accelerate'):.3f} times as fast as {row}"
             for row in rows
-            if row != "loop" and any(row in r.times for r in results)
+            if row != "accelerate" and any(row in r.times for r in results)
         )
     )
 
@@ -257,11 +266,26 @@ def print_models(results: Sequence[Result]) -> None:
         print(f"| {r.name} | {r.proxy['one device'] / 1e3:.3f} | {pairs} | {off} |")
 
 
+def print_parts(results: Sequence[Result]) -> None:
+    """What fused ops on one stream, several streams, and the order of ops are worth."""
+    steps = ("plain graph", "one stream, chosen", "list, chosen", "accelerate")
+    print(
+        "\n| network | ops | fused kernels | streams | order of ops | all |\n"
+        "|---|---|---|---|---|---|"
+    )
+    for r in results:
+        times = [r.times[row] for row in steps]
+        parts = [a / b for a, b in zip(times, times[1:])] + [times[0] / times[-1]]
+        best = min(r.trials, key=lambda t: t["time"])
+        what = f"fuse={best['fuse']}, group={best['group']}, {best['devices']}"
+        print(f"| {r.name} | {what} | " + " | ".join(f"{x:.2f}" for x in parts) + " |")
+
+
 def print_trials(results: Sequence[Result]) -> None:
-    print("\nList schedules by grouping and streams, milliseconds:\n")
+    print("\nList schedules by fusion, grouping and streams, milliseconds:\n")
     for r in results:
         cells = ", ".join(
-            f"{t['group']} ({t['ops']} ops) x {t['devices']}: {t['time'] / 1e3:.3f}"
+            f"{t['fuse']} {t['group']} ({t['ops']} ops) x {t['devices']}: {t['time'] / 1e3:.3f}"
             for t in r.trials
         )
         print(f"- {r.name}: {cells}")
@@ -277,20 +301,23 @@ def print_curves(results: Sequence[Result]) -> None:
 
 
 def describe(a: argparse.Namespace) -> str:
-    where = torch.cuda.get_device_name() if a.device == "cuda" else "CPU"
+    on_gpu = a.device == "cuda"
+    where = torch.cuda.get_device_name() if on_gpu else "CPU"
     return (
-        f"{where}; {'large networks, ' if a.large else ''}batch 1, {'half' if a.device == 'cuda' else 'single'} precision; "
-        f"{a.streams} {'streams' if a.device == 'cuda' else 'threads'}; "
+        f"{where}; {'large networks, ' if a.large else ''}batch 1, "
+        f"{'half' if on_gpu else 'single'} precision; "
+        f"{a.counts[0]} {'streams' if on_gpu else 'threads'}; "
         f"{a.measurements} measurements, {a.time_limit:g} s of scheduling; seed {a.seed}; "
         f"PyTorch {torch.__version__}, CUDA {torch.version.cuda}, "
         f"cuDNN {torch.backends.cudnn.version()}; sked {sked.__version__}"
     )
 
 
-def save(a: argparse.Namespace, about: str, results: Sequence[Result]) -> None:
+def save(a: argparse.Namespace, rows: Sequence[str], results: Sequence[Result]) -> None:
     if a.json:
+        every = {"about": describe(a), "rows": rows, "results": [vars(r) for r in results]}
         with open(a.json, "w", encoding="utf-8") as file:
-            json.dump({"about": about, "results": [vars(r) for r in results]}, file, indent=1)
+            json.dump(every, file, indent=1)
 
 
 # ---------------------------------------------------------------------- the command
@@ -303,7 +330,7 @@ def options() -> argparse.Namespace:
     add(
         "--streams",
         help="numbers of streams or threads to try, comma-separated; the first one is that of the "
-        "row `list` (default: 8,6,12,16; 2 with --quick)",
+        "row `list` (default: 8, then 3 to 24; 2 with --quick)",
     )
     add(
         "--measurements",
@@ -324,9 +351,11 @@ def options() -> argparse.Namespace:
         help="seconds for torch.compile; networks after that go without it "
         "(default: 240; 0 with --quick)",
     )
+    add("--no-fusion", action="store_true", help="all ops stay as they are")
     add("--no-traces", action="store_true", help="the loop sees times without traces")
     add("--seed", type=int, default=0)
     add("--json", metavar="FILE", help="write all figures there, after every network")
+    add("--show", metavar="FILE", help="print the tables of such a file, and measure nothing")
     add("--large", action="store_true", help="larger networks: single ops fill the GPU")
     add("--quick", action="store_true", help="tiny networks on CPU threads: does it run?")
     a = parser.parse_args()
@@ -344,18 +373,51 @@ def options() -> argparse.Namespace:
     return a
 
 
+def rows_of(a: argparse.Namespace) -> List[str]:
+    shots = [f"one-shot {m}" for m in a.methods.split(",") if m]
+    return [
+        *("eager", "torch.compile", "plain graph", "list", "one stream, chosen", "list, chosen"),
+        *shots,
+        *("loop", "accelerate"),
+    ]
+
+
+def print_rest(rows: Sequence[str], results: Sequence[Result]) -> None:
+    """All that stands below the table."""
+    print_means(rows, results)
+    print_parts(results)
+    print_trials(results)
+    print_models(results)
+    print_curves(results)
+
+
+def show(path: str) -> int:
+    """The tables of an earlier run, which may have ended early."""
+    with open(path, encoding="utf-8") as file:
+        read = json.load(file)
+    results = [Result(r["name"]) for r in read["results"]]
+    for result, r in zip(results, read["results"]):
+        vars(result).update(r)
+    print(read["about"])
+    print_head(read["rows"])
+    for result in results:
+        print_row(read["rows"], result)
+    print_rest(read["rows"], results)
+    return 0
+
+
 def main() -> int:
     a = options()
+    if a.show:
+        return show(a.show)
     torch.backends.cudnn.benchmark = True
     makers = networks("quick" if a.quick else "large" if a.large else "small")
     chosen = a.networks.split(",") if a.networks else list(makers)
     unknown = [name for name in chosen if name not in makers]
     if unknown:
         raise SystemExit(f"no network is called {unknown[0]!r}; there are {', '.join(makers)}")
-    shots = [f"one-shot {m}" for m in a.methods.split(",") if m]
-    rows = ["eager", "torch.compile", "plain graph", "list", "list, chosen", *shots, "loop"]
-    about = describe(a)
-    print(about, flush=True)
+    rows = rows_of(a)
+    print(describe(a), flush=True)
     print_head(rows)
     results: List[Result] = []
     for name in chosen:
@@ -363,11 +425,8 @@ def main() -> int:
         spent = sum(r.seconds["torch.compile"] for r in results)
         results.append(measure(a, name, makers[name], spent < a.compile_budget))
         print_row(rows, results[-1])
-        save(a, about, results)
-    print_means(rows, results)
-    print_trials(results)
-    print_models(results)
-    print_curves(results)
+        save(a, rows, results)
+    print_rest(rows, results)
     return 0
 
 

@@ -60,7 +60,7 @@ class Unsupported(ValueError):
     """The module cannot run by a schedule; the message says why."""
 
 
-class _Ref(NamedTuple):
+class Ref(NamedTuple):
     """In the arguments of a node: the result of that node."""
 
     node: int
@@ -78,9 +78,23 @@ class Node(NamedTuple):
     inputs: Tuple[int, ...] = ()
 
 
+class Fold(NamedTuple):
+    """A constant that was computed from weights of the module: its node, and what makes it anew."""
+
+    node: int
+    make: Callable[[], torch.Tensor]
+
+
 def tensors_of(value: Any) -> List[torch.Tensor]:
     """All tensors in a nested value."""
     return [x for x in pytree.tree_flatten(value)[0] if isinstance(x, torch.Tensor)]
+
+
+def widened(value: Any) -> Any:
+    """A tensor of floating point numbers in double precision; all else as it is."""
+    if isinstance(value, torch.Tensor) and value.is_floating_point():
+        return value.double()
+    return value
 
 
 def _bytes(value: Any) -> int:
@@ -91,16 +105,16 @@ def _address(x: torch.Tensor) -> int:
     return int(x.untyped_storage().data_ptr())
 
 
-def _fill(template: Any, values: Sequence[Any]) -> Any:
+def fill(template: Any, values: Sequence[Any]) -> Any:
     """The template with results in place of its references."""
-    if isinstance(template, _Ref):
+    if isinstance(template, Ref):
         return values[template.node]
     if isinstance(template, (list, tuple)):
-        return type(template)([_fill(x, values) for x in template])
+        return type(template)([fill(x, values) for x in template])
     if isinstance(template, dict):
-        return {k: _fill(x, values) for k, x in template.items()}
+        return {k: fill(x, values) for k, x in template.items()}
     if isinstance(template, slice):
-        return slice(*(_fill(x, values) for x in (template.start, template.stop, template.step)))
+        return slice(*(fill(x, values) for x in (template.start, template.stop, template.step)))
     return template
 
 
@@ -180,7 +194,7 @@ class _Reader:
             self._add(node, owner, known)
 
     def _refer(self, argument: Any) -> Any:
-        return torch.fx.node.map_arg(argument, lambda n: _Ref(self._index[n]))
+        return torch.fx.node.map_arg(argument, lambda n: Ref(self._index[n]))
 
     def _append(self, node: torch.fx.Node, made: Node, value: Any = None) -> None:
         self._index[node] = len(self.nodes)
@@ -227,7 +241,7 @@ class _Reader:
             return None
         with torch.no_grad():
             assert node.call is not None
-            value = node.call(*_fill(node.args, self.values), **_fill(node.kwargs, self.values))
+            value = node.call(*fill(node.args, self.values), **fill(node.kwargs, self.values))
         given = {_address(x) for i in node.inputs for x in tensors_of(self.values[i])}
         return value if {_address(x) for x in tensors_of(value)} <= given else None
 
@@ -366,6 +380,7 @@ class Program:
         ops: for every op its nodes.
         names, types: of every op.
         preds: for every op the ops whose results it reads.
+        folds: constants that were computed from weights of the module.
     """
 
     def __init__(
@@ -378,11 +393,12 @@ class Program:
     ) -> None:
         self.name = name
         self.nodes = reader.nodes
-        self._values = reader.values
+        self.constants = reader.values
         self._static = reader.static
-        self._inputs = reader.inputs
+        self.inputs = reader.inputs
         self._views = [i for i, n in enumerate(self.nodes) if n.kind == "view"]
-        self._output = reader.output
+        self.output = reader.output
+        self.folds: List[Fold] = []
         self.flatten = flatten
         self._unflatten = unflatten
         self._make_ops(group)
@@ -403,6 +419,30 @@ class Program:
         """The same nodes, joined to ops in another way."""
         other = copy.copy(self)
         other._make_ops(group)
+        return other
+
+    def rewritten(
+        self,
+        nodes: List[Node],
+        constants: List[Any],
+        inputs: List[int],
+        output: Any,
+        folds: List[Fold],
+        group: Group,
+    ) -> "Program":
+        """Other nodes that give the same result for the same inputs."""
+        other = copy.copy(self)
+        other.nodes, other.constants, other.inputs = nodes, constants, inputs
+        other.output, other.folds = output, folds
+        other._static = [None] * len(nodes)
+        other._views = [i for i, n in enumerate(nodes) if n.kind == "view"]
+        other._make_ops(group)
+        return other
+
+    def widened(self) -> "Program":
+        """The same in double precision."""
+        other = copy.copy(self)
+        other.constants = [widened(x) for x in self.constants]
         return other
 
     def _main(self, members: List[int]) -> int:
@@ -502,8 +542,8 @@ class Program:
 
     def begin(self, inputs: Sequence[Any]) -> List[Any]:
         """Room for the results of all nodes, with constants, inputs (`flatten`) and their views."""
-        values = list(self._values)
-        for node, x in zip(self._inputs, inputs):
+        values = list(self.constants)
+        for node, x in zip(self.inputs, inputs):
             values[node] = x
         with torch.no_grad():
             for i in self._views:
@@ -513,16 +553,22 @@ class Program:
     def _call(self, i: int, values: List[Any]) -> None:
         node = self.nodes[i]
         assert node.call is not None
-        values[i] = node.call(*_fill(node.args, values), **_fill(node.kwargs, values))
+        values[i] = node.call(*fill(node.args, values), **fill(node.kwargs, values))
 
     def run_op(self, op: int, values: List[Any]) -> None:
         """Runs one op; its producers have run."""
         for i in self.ops[op]:
             self._call(i, values)
 
+    def refresh(self) -> None:
+        """Computes folded weights anew from those of the module, in place."""
+        with torch.no_grad():
+            for fold in self.folds:
+                self.constants[fold.node].copy_(fold.make())
+
     def result(self, values: Sequence[Any]) -> Any:
         """The result of the module once all ops have run."""
-        return self._unflatten(_fill(self._output, values))
+        return self._unflatten(fill(self.output, values))
 
     def run(self, inputs: Sequence[Any]) -> List[Any]:
         """Runs all ops one after the other and keeps what they made."""
@@ -530,6 +576,10 @@ class Program:
         for op in range(len(self.ops)):
             self.run_op(op, values)
         return values
+
+    def outputs(self, inputs: Sequence[Any]) -> Any:
+        """The result of the module for these inputs."""
+        return self.result(self.run(inputs))
 
     # -- memory and durations
 
@@ -539,7 +589,7 @@ class Program:
         Memory of inputs, constants and results of the module is not in it, nor memory that several
         ops made.
         """
-        kept = {ref.node for ref in _references(self._output)}
+        kept = {ref.node for ref in references(self.output)}
         found = []
         for nodes in _shared(values, range(len(self.nodes))):
             if nodes & kept or any(self.nodes[i].kind != "op" for i in nodes):
@@ -566,7 +616,7 @@ class Program:
                 if p in self._op_of and self._op_of[p] != op:
                     edges.setdefault((self._op_of[p], op), set()).add(p)
         leaving: List[Set[int]] = [set() for _ in self.ops]
-        for ref in _references(self._output):
+        for ref in references(self.output):
             if ref.node in self._op_of:
                 leaving[self._op_of[ref.node]].add(ref.node)
         for (maker, _), nodes in edges.items():
@@ -608,13 +658,13 @@ class Program:
         return {"format": "sked-graph-1", "name": self.name, "ops": ops, "edges": lines}
 
 
-def _references(template: Any) -> List[_Ref]:
-    if isinstance(template, _Ref):
+def references(template: Any) -> List[Ref]:
+    if isinstance(template, Ref):
         return [template]
     if isinstance(template, dict):
         template = list(template.values())
     if isinstance(template, (list, tuple)):
-        return [ref for x in template for ref in _references(x)]
+        return [ref for x in template for ref in references(x)]
     return []
 
 

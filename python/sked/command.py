@@ -20,6 +20,11 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 import numpy as np
 
 _GROUPS: Dict[str, Union[bool, str]] = {"light": True, "tails": "tails", "views": False}
+_FUSIONS: Dict[str, Union[bool, str]] = {
+    "no": False,
+    "yes": True,
+    "channels-last": "channels_last",
+}
 
 
 class FilePlan:
@@ -126,8 +131,8 @@ def _torch_target(a: argparse.Namespace, devices: int) -> Any:
     on_gpu = any(getattr(x, "is_cuda", False) for x in args)
     backend = a.backend or ("cuda" if on_gpu else "cpu")
     kind = runtime.CudaTarget if backend == "cuda" else runtime.ThreadTarget
-    group = _GROUPS[a.group]
-    return kind(module, args, kwargs, devices=devices, group=group, repeats=a.repeats)
+    group, fuse = _GROUPS[a.group], _FUSIONS[a.fuse]
+    return kind(module, args, kwargs, devices=devices, group=group, fuse=fuse, repeats=a.repeats)
 
 
 def _write_graph(a: argparse.Namespace) -> Dict[str, Any]:
@@ -183,6 +188,12 @@ def _parser() -> argparse.ArgumentParser:
             default="light",
             help="what goes with other ops: light ops, those behind a producer, only views "
             "(default: light)",
+        )
+        each.add_argument(
+            "--fuse",
+            choices=list(_FUSIONS),
+            default="no",
+            help="fold batch norms and fuse ops; channels-last: in that layout (default: no)",
         )
     graph.add_argument("graph", help="the file to write")
     onnx.add_argument("model", help="an ONNX model")

@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
-import math
 import statistics
 import time
 from typing import (
@@ -27,7 +26,6 @@ from typing import (
     NamedTuple,
     Optional,
     Sequence,
-    Set,
     Tuple,
     Union,
 )
@@ -41,9 +39,23 @@ except ImportError as cause:
 
 from torch.utils import _pytree as pytree
 
-from ._queues import PlanLike, Queues, Step
+from ._queues import PlanLike, Queues
 from ._threads import Crew, Job
-from ._torch_program import Group, Program, Sizes, Unsupported, Value
+from ._torch_choice import (
+    FUSIONS,
+    GROUPS,
+    STREAMS,
+    Fastest,
+    Trial,
+    Trials,
+    as_graph,
+    graph_of,
+    search,
+)
+from ._torch_fuse import Fuse
+from ._torch_model import Mismatch, Model, as_eager, compare, copied, laid_out
+from ._torch_program import Group, Program, Unsupported
+from ._torch_streams import Marks, StreamRun, contract, without
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,291 +78,14 @@ __all__ = [
     "from_exported",
 ]
 
-# Largest deviation from the eager result, relative to its largest element; others must be equal.
-_TOLERANCE = {
-    torch.float64: 1e-9,
-    torch.complex128: 1e-9,
-    torch.float32: 1e-4,
-    torch.complex64: 1e-4,
-    torch.float16: 1e-2,
-    torch.bfloat16: 4e-2,
-}
 _cuda: Any = torch.cuda  # not all of it has types
 # A profile launches so many ops behind one long kernel, so that the GPU never waits for the host.
 _CHUNK = 64
 # Runs of a CUDA graph between two events: launching one takes about as long as a small graph runs.
 _INNER = 5
-# What `accelerate` tries, the most promising first.
-GROUPS: Tuple[Group, ...] = ("tails", False, True)
-STREAMS: Tuple[int, ...] = (8, 6, 12, 16)
-
-
-class Mismatch(RuntimeError):
-    """A run gave another result than the eager module."""
-
-
-def compare(result: Any, reference: Any) -> None:
-    """Checks a result against that of the eager module, with a tolerance by dtype.
-
-    Raises:
-        Mismatch: it says which output differs, and by how much.
-    """
-    found, spec = pytree.tree_flatten(result)
-    wanted, other = pytree.tree_flatten(reference)
-    if spec != other:
-        raise Mismatch(f"the result has the structure {spec}, the eager one {other}")
-    for number, (a, b) in enumerate(zip(found, wanted)):
-        if isinstance(b, torch.Tensor):
-            _compare_tensors(number, a, b)
-        elif a != b:
-            raise Mismatch(f"output {number} is {a!r}, the eager one {b!r}")
-
-
-def _compare_tensors(number: int, a: torch.Tensor, b: torch.Tensor) -> None:
-    if a.shape != b.shape or a.dtype != b.dtype:
-        raise Mismatch(
-            f"output {number} is {a.dtype} {tuple(a.shape)}, "
-            f"the eager one {b.dtype} {tuple(b.shape)}"
-        )
-    if b.numel() == 0 or torch.equal(a, b):
-        return
-    tolerance = _TOLERANCE.get(b.dtype, 0.0)
-    wide = torch.complex128 if b.is_complex() else torch.float64
-    a, b = a.to(wide), b.to(wide)
-    finite = torch.isfinite(b)
-    if not torch.equal(finite, torch.isfinite(a)):
-        raise Mismatch(
-            f"output {number} is finite where the eager one is not, or the other way round"
-        )
-    if not bool(finite.any()):
-        return
-    largest, error = float(b[finite].abs().max()), float((a[finite] - b[finite]).abs().max())
-    if error > tolerance * largest:
-        raise Mismatch(
-            f"output {number} differs from the eager one by {error:g}; "
-            f"its largest element is {largest:g}"
-        )
-
-
-def _eager(module: Any) -> Callable[..., Any]:
-    """The module as a function; an ExportedProgram is none."""
-    made: Callable[..., Any] = module.module() if hasattr(module, "graph_signature") else module
-    return made
-
-
-class _Model:
-    """A module, its program, inputs of its own and what it makes of them."""
-
-    def __init__(
-        self, module: Any, args: Sequence[Any], kwargs: Optional[Dict[str, Any]], group: Group
-    ) -> None:
-        self.eager = _eager(module)
-        self.program = Program.from_module(module, args, kwargs, group)
-        leaves, self._spec = pytree.tree_flatten((tuple(args), dict(kwargs or {})))
-        self.inputs = [x.detach().clone() if isinstance(x, torch.Tensor) else x for x in leaves]
-        given = self.program.flatten(tuple(args), dict(kwargs or {}))
-        if len(given) != len(leaves):
-            raise Unsupported(
-                "the inputs of a GraphModule must be tensors and numbers, not lists of them"
-            )
-        with torch.no_grad():
-            self.reference = self.run_eager()
-            try:
-                compare(self.run_eager(), self.reference)
-            except Mismatch as error:
-                raise Unsupported(
-                    f"the module is random: twice the same input, but {error}"
-                ) from error
-        self._run_program()
-        if not self.program.ops:
-            raise Unsupported("the module computes nothing")
-
-    def _run_program(self) -> None:
-        with torch.no_grad():
-            values = self.program.run(self.inputs)
-        compare(self.program.result(values), self.reference)
-        self.memory = self.program.memory(values)
-        self.sizes = self.program.sizes(values)
-
-    def regrouped(self, group: Group) -> "_Model":
-        other = copy.copy(self)
-        other.program = self.program.regrouped(group)
-        other._run_program()
-        return other
-
-    def run_eager(self, leaves: Optional[List[Any]] = None) -> Any:
-        return self.run_with(self.eager, leaves)
-
-    def run_with(self, module: Callable[..., Any], leaves: Optional[List[Any]] = None) -> Any:
-        """Another form of the module with the example inputs, or with these."""
-        args, kwargs = pytree.tree_unflatten(self.inputs if leaves is None else leaves, self._spec)
-        return module(*args, **kwargs)
-
-    def take(self, args: Sequence[Any], kwargs: Dict[str, Any]) -> List[Any]:
-        """The leaves of new inputs, which must be like the first ones."""
-        leaves: List[Any]
-        leaves, spec = pytree.tree_flatten((tuple(args), kwargs))
-        if spec != self._spec:
-            raise ValueError(f"the inputs have the structure {spec}, not {self._spec}")
-        for number, (new, old) in enumerate(zip(leaves, self.inputs)):
-            if not isinstance(old, torch.Tensor):
-                if new != old:
-                    raise ValueError(
-                        f"input {number} is {new!r}; the module was accelerated for {old!r}"
-                    )
-            elif not isinstance(new, torch.Tensor) or _kind(new) != _kind(old):
-                kind = _kind(new) if isinstance(new, torch.Tensor) else type(new).__name__
-                raise ValueError(
-                    f"input {number} is {kind}; the module was accelerated for {_kind(old)}"
-                )
-        return leaves
-
-    def queues(self, plan: PlanLike, devices: int) -> Queues:
-        values = [(v.maker, v.readers) for v in self.memory]
-        return Queues(
-            self.program.preds, plan.device.tolist(), plan.order.tolist(), devices, values
-        )
-
-
-def _kind(x: torch.Tensor) -> str:
-    return f"{x.dtype} of shape {tuple(x.shape)} on {x.device}"
 
 
 # ---------------------------------------------------------------------- CUDA streams
-
-
-class StreamRun:
-    """Issues the steps of a schedule on streams: an event only where streams meet.
-
-    The first stream is the one that a capture began on. The others are forked from it before their
-    first op, and it waits for all of them in the end. PyTorch's allocator gives freed memory to the
-    next op of the stream that allocated it, whoever still reads it elsewhere. So a value is dropped
-    only where its own stream has waited for all readers; what never comes so far is kept until
-    everything was issued.
-
-    Args:
-        cuda: `torch.cuda`, or what stands in for it in tests.
-        marks: records when the ops begin and end; None: nothing does.
-    """
-
-    def __init__(
-        self,
-        program: Program,
-        memory: Sequence[Value],
-        inputs: Sequence[Any],
-        streams: Sequence[Any],
-        cuda: Any,
-        marks: "Optional[Marks]" = None,
-    ) -> None:
-        self.program = program
-        self.memory = memory
-        self.values = program.begin(inputs)
-        self.streams = streams
-        self.cuda = cuda
-        self._marks = marks
-        self._event: Dict[int, Any] = {}
-        self._fork: Any = None
-        self._begun: Set[int] = {0}
-
-    def issue(self, queues: Queues) -> Any:
-        """Issues all steps and returns the result of the module."""
-        if self._marks is not None:
-            self._marks.begin(self.streams[0])
-        self._fork = self._record(self.streams[0])
-        for step in queues.steps:
-            self._issue_step(step)
-        for device in sorted(self._begun - {0}):
-            self.streams[0].wait_event(self._record(self.streams[device]))
-        return self.program.result(self.values)
-
-    def free(self, value: int) -> None:
-        for node in self.memory[value].nodes:
-            self.values[node] = None
-
-    def _record(self, stream: Any) -> Any:
-        event = self.cuda.Event()
-        event.record(stream)
-        return event
-
-    def _issue_step(self, step: Step) -> None:
-        stream = self.streams[step.device]
-        if step.device not in self._begun:
-            self._begun.add(step.device)
-            stream.wait_event(self._fork)
-        for op in step.waits:
-            stream.wait_event(self._event[op])
-        for value in step.frees:
-            self.free(value)
-        if self._marks is not None:
-            self._marks.start(step, stream)
-        with self.cuda.stream(stream):
-            self.program.run_op(step.op, self.values)
-        if self._marks is not None:
-            self._marks.finish(step, stream)
-        if step.signals:
-            self._event[step.op] = self._record(stream)
-
-
-class Marks:
-    """Timing events inside a CUDA graph; every replay records them anew.
-
-    An op that waits for nobody begins where the one before it on its stream ended: events cost
-    about as much as a small kernel.
-    """
-
-    def __init__(self, ops: int, cuda: Any) -> None:
-        self._cuda = cuda
-        self._zero: Any = None
-        self._start: List[Any] = [None] * ops
-        self._finish: List[Any] = [None] * ops
-        self._last: Dict[int, Any] = {}
-
-    def begin(self, stream: Any) -> None:
-        self._zero = self._last[0] = self._record(stream)
-
-    def start(self, step: Step, stream: Any) -> None:
-        known = None if step.waits else self._last.get(step.device)
-        self._start[step.op] = known or self._record(stream)
-
-    def finish(self, step: Step, stream: Any) -> None:
-        self._finish[step.op] = self._last[step.device] = self._record(stream)
-
-    def _record(self, stream: Any) -> Any:
-        event = self._cuda.Event(enable_timing=True, external=True)
-        event.record(stream)
-        return event
-
-    def read(self) -> "Trace":
-        """Start and finish of every op in the last replay, in microseconds."""
-        start, finish = (
-            np.array([1e3 * self._zero.elapsed_time(e) if e is not self._zero else 0.0 for e in x])
-            for x in (self._start, self._finish)
-        )
-        return start, finish
-
-
-def _without(durations: "NDArray[np.float64]", cost: float) -> "NDArray[np.float64]":
-    """Durations less what an event costs; something always stays."""
-    net: "NDArray[np.float64]" = np.maximum(durations - cost, 0.1 * durations)
-    return net
-
-
-def contract(
-    queues: Queues, preds: Sequence[Sequence[int]], trace: "Trace", cost: float
-) -> "Trace":
-    """A trace without the cost of the events that made it: ops and waits get shorter by it."""
-    start, finish = trace
-    took = _without(finish - start, cost)
-    begins, ends = np.zeros_like(start), np.zeros_like(finish)
-    last: Dict[int, int] = {}
-    for step in queues.steps:
-        before = [*preds[step.op], *([last[step.device]] if step.device in last else [])]
-        waited = start[step.op] - max((finish[p] for p in before), default=0.0)
-        waited = max(0.0, waited - (cost if step.waits else 0.0))
-        begins[step.op] = max((ends[p] for p in before), default=0.0) + waited
-        ends[step.op] = begins[step.op] + took[step.op]
-        last[step.device] = step.op
-    return begins, ends
 
 
 class _Captured:
@@ -403,6 +138,8 @@ class CudaTarget:
         devices: streams.
         group: True: light ops go with a producer or consumer; "tails": with a producer alone;
             False: only views do.
+        fuse: True: batch norms are folded into weights, and ops fused; "channels_last": that, and
+            images have their channels last; False: all ops as they are.
         repeats: timed runs of a plan, five replays each; the median counts.
         traces: whether a trace is made where it can be.
     """
@@ -415,6 +152,7 @@ class CudaTarget:
         *,
         devices: int = 8,
         group: Group = True,
+        fuse: Fuse = False,
         repeats: int = 10,
         traces: bool = True,
     ) -> None:
@@ -422,7 +160,7 @@ class CudaTarget:
         self.repeats = repeats
         self.traces = traces and _can_trace()
         self.streams = [_cuda.Stream() for _ in range(devices)]
-        self.model = _Model(module, args, kwargs, group)
+        self.model = Model(module, args, kwargs, group, fuse)
         self.program = self.model.program
         self._event_cost = 0.0
         self._warm_up()
@@ -437,16 +175,18 @@ class CudaTarget:
                     self.program.run(self.model.inputs)
                 stream.synchronize()
 
-    def regrouped(self, group: Group) -> "CudaTarget":
-        """The same module and streams, with ops joined in another way."""
+    def regrouped(self, group: Group, fuse: Optional[Fuse] = None) -> "CudaTarget":
+        """The same module and streams, with ops joined, and fused if that is given, anew."""
         other = copy.copy(self)
-        other.model = self.model.regrouped(group)
+        other.model = self.model.regrouped(group, fuse)
         other.program = other.model.program
+        if other.model.fuse != self.model.fuse:
+            other._warm_up()
         return other
 
     def profile(self, repeats: int = 7) -> List[float]:
         """Durations in microseconds on one stream: between events, without what these cost."""
-        plan = _InOrder(len(self.program.ops))
+        plan = InOrder(len(self.program.ops))
         total = statistics.median(self.times(self.capture(plan), repeats))
         if _can_trace():
             start, finish = self._marked(plan)
@@ -454,7 +194,7 @@ class CudaTarget:
         else:
             found = self._between_events(repeats)
         self._event_cost = max(0.0, (found.sum() - total) / len(found))
-        net = _without(found, self._event_cost)
+        net = without(found, self._event_cost)
         return [float(x) for x in net * (total / net.sum())]
 
     def _between_events(self, repeats: int) -> "NDArray[np.float64]":
@@ -550,7 +290,7 @@ class CudaTarget:
         """
         result = run()
         _cuda.synchronize()
-        compare(result, self.model.reference)
+        self.model.compare(result)
 
     def check_other_inputs(self, run: Callable[[], Any]) -> None:
         """The same for the example inputs turned round: nothing of the first ones may stay behind.
@@ -564,17 +304,17 @@ class CudaTarget:
             try:
                 for x in own:
                     x.copy_(x.flip(tuple(range(x.dim()))))
-                compare(run(), self.model.run_eager())
+                self.model.compare(run(), self.model.run_eager())
             finally:
                 for x, old in zip(own, before):
                     x.copy_(old)
 
-    def measure(self, plan: PlanLike) -> "Tuple[_Captured, Measurement]":
-        """The plan as a CUDA graph, and its time in microseconds with a trace where there is one."""
+    def measure(self, plan: PlanLike, traced: bool = True) -> "Tuple[_Captured, Measurement]":
+        """The plan as a CUDA graph, and its time in microseconds, with a trace where it can be."""
         run = self.capture(plan)
         self.check(run)
         time = statistics.median(self.times(run, self.repeats))
-        return run, ((time, self.trace(plan, time)) if self.traces else time)
+        return run, ((time, self.trace(plan, time)) if self.traces and traced else time)
 
     def __call__(self, plan: PlanLike) -> "Measurement":
         return self.measure(plan)[1]
@@ -588,9 +328,7 @@ class CudaTarget:
                 for old, new in zip(own, leaves):
                     if isinstance(old, torch.Tensor):
                         old.copy_(new)
-                flat, spec = pytree.tree_flatten(run())
-                flat = [x.clone() if isinstance(x, torch.Tensor) else x for x in flat]
-            return pytree.tree_unflatten(flat, spec)
+                return as_eager(copied, run(), self.model.reference)
 
         return call
 
@@ -610,8 +348,7 @@ class ThreadTarget:
     """Runs a module by a plan on CPU threads, one for each device; its ops use no other threads.
 
     Call it with a plan, and it gives the time in microseconds and a trace: a target for
-        `sked.robust`. Every plan is
-    checked against the eager result.
+    `sked.robust`. Every plan is checked against the eager result.
 
     Args:
         module: a module on the CPU, an ExportedProgram or a GraphModule.
@@ -620,6 +357,8 @@ class ThreadTarget:
         devices: threads.
         group: True: light ops go with a producer or consumer; "tails": with a producer alone;
             False: only views do.
+        fuse: True: batch norms are folded into weights, and equal ops run once; "channels_last":
+            that, and images have their channels last; False: all ops as they are.
         repeats: timed runs of a plan; the median counts.
     """
 
@@ -631,11 +370,12 @@ class ThreadTarget:
         *,
         devices: int = 2,
         group: Group = True,
+        fuse: Fuse = False,
         repeats: int = 10,
     ) -> None:
         self.devices = devices
         self.repeats = repeats
-        self.model = _Model(module, args, kwargs, group)
+        self.model = Model(module, args, kwargs, group, fuse)
         self.program = self.model.program
         threads = torch.get_num_threads()
         self._crew = Crew(devices, _one_thread)
@@ -645,16 +385,16 @@ class ThreadTarget:
         """Ends the threads."""
         self._crew.close()
 
-    def regrouped(self, group: Group) -> "ThreadTarget":
-        """The same module and threads, with ops joined in another way."""
+    def regrouped(self, group: Group, fuse: Optional[Fuse] = None) -> "ThreadTarget":
+        """The same module and threads, with ops joined, and fused if that is given, anew."""
         other = copy.copy(self)
-        other.model = self.model.regrouped(group)
+        other.model = self.model.regrouped(group, fuse)
         other.program = other.model.program
         return other
 
     def profile(self, repeats: int = 7) -> List[float]:
         """Durations of the ops in microseconds: medians of runs on one thread."""
-        plan = _InOrder(len(self.program.ops))
+        plan = InOrder(len(self.program.ops))
         run = self.capture(plan)
         traces = [run.traced()[1] for _ in range(repeats + 1)][1:]
         return [float(x) for x in np.median([finish - start for start, finish in traces], axis=0)]
@@ -688,7 +428,7 @@ class ThreadTarget:
         Raises:
             Mismatch: they differ.
         """
-        compare(run(), self.model.reference)
+        self.model.compare(run())
 
     def check_other_inputs(self, run: Callable[[], Any]) -> None:
         """The same for the example inputs turned round.
@@ -701,15 +441,16 @@ class ThreadTarget:
             for x in self.model.inputs
         ]
         with torch.no_grad():
-            compare(self.make(run)(leaves), self.model.run_eager(leaves))
+            self.model.compare(self.make(run)(leaves), self.model.run_eager(leaves))
 
-    def measure(self, plan: PlanLike) -> "Tuple[_Scheduled, Measurement]":
-        """The plan as something that can run, and its time in microseconds with a trace."""
+    def measure(self, plan: PlanLike, traced: bool = True) -> "Tuple[_Scheduled, Measurement]":
+        """The plan as something that can run, and its time in microseconds, with a trace."""
         run = self.capture(plan)
         self.check(run)
         traces = [run.traced() for _ in range(self.repeats)]
         middle = statistics.median(t for t, _ in traces)
-        return run, (middle, min(traces, key=lambda x: abs(x[0] - middle))[1])
+        nearest = min(traces, key=lambda x: abs(x[0] - middle))[1]
+        return run, ((middle, nearest) if traced else middle)
 
     def __call__(self, plan: PlanLike) -> "Measurement":
         return self.measure(plan)[1]
@@ -727,7 +468,12 @@ class ThreadTarget:
     def make(self, run: Callable[[], Any]) -> Callable[[List[Any]], Any]:
         """A function of new inputs."""
         if isinstance(run, _Scheduled):
-            return run.with_inputs
+            scheduled = run
+
+            def call_scheduled(leaves: List[Any]) -> Any:
+                return as_eager(laid_out, scheduled.with_inputs(leaves), self.model.reference)
+
+            return call_scheduled
 
         def call(leaves: List[Any]) -> Any:
             with torch.no_grad():
@@ -736,7 +482,7 @@ class ThreadTarget:
         return call
 
 
-class _InOrder:
+class InOrder:
     """The plan that runs everything on the first device."""
 
     def __init__(self, ops: int) -> None:
@@ -768,23 +514,6 @@ class _Scheduled:
 Target = Union[CudaTarget, ThreadTarget]
 
 
-def graph_of(target: "Target", durations: Sequence[float]) -> "Graph":
-    """The ops of a target as a graph with these durations."""
-    return _graph(target.program, durations, target.model.sizes)
-
-
-def _graph(program: Program, durations: Sequence[float], sizes: Sizes) -> "Graph":
-    from ._graph import Graph
-
-    memory, edges = sizes
-    graph = Graph(program.name)
-    for name, kind, duration, size in zip(program.names, program.types, durations, memory):
-        graph.add_op(name, duration, type=kind, memory=size)
-    for (a, b), size in sorted(edges.items()):
-        graph.add_edge(a, b, bytes=size)
-    return graph
-
-
 def from_exported(
     exported: Any, inputs: Optional[Sequence[Any]] = None, group: Group = True
 ) -> "Graph":
@@ -806,7 +535,7 @@ def from_exported(
             raise ValueError("the graph does not say how large its tensors are: give inputs")
         with torch.no_grad():
             values = program.run(program.flatten(tuple(inputs), {}))
-    return _graph(program, program.estimates(values), program.sizes(values))
+    return as_graph(program, program.estimates(values), program.sizes(values))
 
 
 class Times(NamedTuple):
@@ -821,106 +550,17 @@ class Times(NamedTuple):
     scheduled: float
 
 
-class Fastest:
-    """A target that keeps what ran fastest: the same plan captured again may take longer.
-
-    Args:
-        target: what measures; it may be changed.
-
-    Attributes:
-        run: the fastest until now; None: nothing was measured.
-        time: its time in microseconds.
-    """
-
-    def __init__(self, target: "Target") -> None:
-        self.target = target
-        self.run: Optional[Callable[[], Any]] = None
-        self.time = math.inf
-        self.__name__ = type(target).__name__
-
-    def __call__(self, plan: PlanLike) -> "Measurement":
-        run, answer = self.target.measure(plan)
-        time = answer[0] if isinstance(answer, tuple) else answer
-        if time < self.time:
-            self.run, self.time = run, time
-        return answer
-
-
-class Trial(NamedTuple):
-    """A list schedule that was measured to choose grouping and number of streams or threads.
-
-    Attributes:
-        group: how nodes were joined to ops.
-        devices: streams or threads.
-        ops: how many there are.
-        time: in microseconds.
-    """
-
-    group: Group
-    devices: int
-    ops: int
-    time: float
-
-
-class Trials:
-    """Chooses grouping and number of streams or threads: a list schedule of each is measured.
-
-    The groupings are tried with the first number of devices, then the best of them with the others.
-
-    Args:
-        fastest: what measures.
-        groups: groupings to try; one that gives the same ops as another is left out.
-        counts: numbers of devices to try.
-        most: measurements, at least one.
-
-    Attributes:
-        tried: all trials.
-        best: the one that won.
-        target: with the grouping that won.
-        graph: its ops, measured.
-    """
-
-    def __init__(
-        self, fastest: Fastest, groups: Sequence[Group], counts: Sequence[int], most: int
-    ) -> None:
-        self._fastest = fastest
-        self._most = max(1, most)
-        self.tried: List[Trial] = []
-        self.best = Trial(groups[0], counts[0], 0, math.inf)
-        self.target = base = fastest.target
-        self.graph: "Graph"
-        seen: List[Any] = []
-        for group in groups:
-            target = base.regrouped(group)
-            if target.program.ops not in seen and len(self.tried) < self._most:
-                seen.append(target.program.ops)
-                self._try(group, target, graph_of(target, target.profile()), counts[0])
-        for count in counts[1:]:
-            if len(self.tried) < self._most:
-                self._try(self.best.group, self.target, self.graph, count)
-        fastest.target = self.target
-
-    def _try(self, group: Group, target: "Target", graph: "Graph", count: int) -> None:
-        from ._run import schedule
-
-        self._fastest.target = target
-        answer = self._fastest(schedule(graph, count, method="list").schedule)
-        time = answer[0] if isinstance(answer, tuple) else answer
-        self.tried.append(Trial(group, count, len(target.program.ops), time))
-        if time < self.best.time:
-            self.best, self.target, self.graph = self.tried[-1], target, graph
-
-
 class Accelerated:
     """A module that runs by the fastest schedule, or as it was where no schedule is faster.
 
     It takes inputs of the shapes, dtypes and devices of the example. Calls must not overlap.
-    Weights that change in place after `accelerate` count.
+    Weights that change in place after `accelerate` count; after such a change call `refresh` where
+    ops are fused (`trials`), for folded weights are computed from them.
 
     Attributes:
         times: of both in the final comparison.
         scheduled: whether it runs by the schedule.
-        trials: how grouping and number of streams or threads were chosen.
+        trials: how fusion, grouping and number of streams or threads were chosen.
         robust: what the loop found with them.
     """
 
@@ -942,6 +582,10 @@ class Accelerated:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._call(self._target.model.take(args, kwargs))
+
+    def refresh(self) -> None:
+        """Computes folded weights anew after weights of the module have changed in place."""
+        self._target.program.refresh()
 
     def __repr__(self) -> str:
         kept = "scheduled" if self.scheduled else "plain"
@@ -969,33 +613,36 @@ def accelerate(
     seed: int = 0,
     backend: Optional[str] = None,
     group: Optional[Group] = None,
+    fuse: Fuse = "auto",
     progress: "Optional[ProgressFunction]" = None,
 ) -> Accelerated:
     """A module that gives the same results faster, for inputs of the same shapes.
 
-    List schedules are measured to choose how small ops are and how many streams there are. With
-    these `sked.robust` measures further schedules. The fastest of all meets the plain CUDA graph
-    (on CPU threads: the eager module) in a final comparison in turns. The faster one is returned.
+    List schedules are measured to choose whether ops are fused, how small they are and how many
+    streams there are. With these, `sked.robust` and random list schedules share the other
+    measurements. The fastest of all meets the plain CUDA graph (on CPU threads: the eager module)
+    in a final comparison in turns. The faster one is returned.
 
     Args:
         module: in eval mode; or an ExportedProgram, or a torch.fx.GraphModule.
         args: example inputs.
         kwargs: example inputs by name.
-        devices: streams or threads; None: 6 to 16 streams are tried, or as many threads as PyTorch
-            uses.
+        devices: streams or threads; None: 8 streams are tried, then fewer and more as long as it
+            gets faster, or as many threads as PyTorch uses.
         measurements: schedules to measure.
         time_limit: seconds of scheduling; measuring is not counted.
         seed: of the random numbers.
         backend: "cuda" or "cpu"; None: where the inputs are.
         group: True: light ops go with a producer or consumer; "tails": with a producer alone;
             False: only views do; None: all three are tried.
+        fuse: False: all ops stay as they are; True: batch norms are folded into weights, and ops
+            fused, in the layout of the module or with the channels of images last, which of them
+            is tried; "channels_last": only the latter; "auto": all three are tried.
         progress: is told where the run stands.
 
     Raises:
         Unsupported: the module is random, or changes its buffers or inputs.
     """
-    from ._robust import robust
-
     on_gpu = any(
         isinstance(x, torch.Tensor) and x.is_cuda
         for x in pytree.tree_flatten((tuple(args), kwargs))[0]
@@ -1007,21 +654,24 @@ def accelerate(
     counts = STREAMS if backend == "cuda" else (torch.get_num_threads(),)
     counts = counts if devices is None else (devices,)
     groups = GROUPS if group is None else (group,)
+    fusions = {"auto": FUSIONS, True: FUSIONS[:2]}.get(fuse, (fuse,))
+    if fuse not in ("auto", *FUSIONS):
+        raise ValueError(f"fuse is 'auto', True, 'channels_last' or False, not {fuse!r}")
     target = kind(module, args, kwargs, devices=max(counts), group=groups[0])
     fastest = Fastest(target)
-    trials = Trials(fastest, groups, counts, measurements // 4)
-    found = robust(
-        trials.graph,
-        trials.best.devices,
-        target=fastest,
-        measurements=max(1, measurements - len(trials.tried)),
-        time_limit=time_limit,
-        seed=seed,
-        progress=progress,
-    )
+    trials = Trials(fastest, fusions, groups, counts, measurements // 3)
+    left = max(1, measurements - len(trials.tried))
+    found = search(trials, fastest, left, time_limit=time_limit, seed=seed, progress=progress)
     assert fastest.run is not None
     runs = [target.plain(), fastest.run]
-    target.check_other_inputs(runs[1])
+    fastest.target.check_other_inputs(runs[1])
     times = Times(*duel(target, runs))
     scheduled = times.scheduled < times.plain
-    return Accelerated(target, runs[scheduled], times, found, trials.tried, scheduled)
+    return Accelerated(
+        fastest.target if scheduled else target,
+        runs[scheduled],
+        times,
+        found,
+        trials.tried,
+        scheduled,
+    )

@@ -114,12 +114,26 @@ def test_trials_choose_what_is_fastest() -> None:
             return 100 - len(self.target.program.ops) + (0 if devices == 2 else 10)
 
     fastest = Invented(target)
-    trials = st.Trials(fastest, st.GROUPS, (3, 2), 9)
+    trials = st.Trials(fastest, (False,), st.GROUPS, (3, 2), 9)
     fine = max(len(target.regrouped(group).program.ops) for group in st.GROUPS)
     assert trials.best.group is False and trials.best.devices == 2 and trials.best.ops == fine
     assert asked == [(t.ops, t.devices) for t in trials.tried] and len(asked) == 4
     assert len(trials.graph) == fine and fastest.target is trials.target
-    assert len(st.Trials(st.Fastest(target), st.GROUPS, (3, 2), 0).tried) == 1
+    assert len(st.Trials(st.Fastest(target), (False,), st.GROUPS, (3, 2), 0).tried) == 1
+    target.close()
+
+
+@pytest.mark.parametrize("best, asked", [(4, [8, 6, 4, 3]), (12, [8, 6, 12, 24]), (8, [8, 6, 12])])
+def test_trials_climb_to_the_best_number_of_devices(best: int, asked: List[int]) -> None:
+    module, args = wired(3)
+    target = st.ThreadTarget(module, args, devices=1, repeats=1)
+
+    class Invented(st.Fastest):
+        def __call__(self, plan: Any) -> Any:
+            return 1 + abs(len(plan.problem.machine) - best)
+
+    trials = st.Trials(Invented(target), (False,), (True,), (8, 3, 4, 6, 12, 24), 9)
+    assert [t.devices for t in trials.tried] == asked and trials.best.devices == best
     target.close()
 
 
@@ -349,7 +363,7 @@ class Checked(st.StreamRun):
 @pytest.mark.parametrize("group", [True, False])
 def test_streams_keep_every_edge_and_all_memory(group: bool) -> None:
     module, args = wired()
-    model = st._Model(module, args, None, group)
+    model = st.Model(module, args, None, group)
     freed = 0
     for seed in range(12):
         devices = 1 + seed % 4
@@ -369,7 +383,7 @@ def test_streams_keep_every_edge_and_all_memory(group: bool) -> None:
 
 def test_marks_stand_where_ops_begin_and_end() -> None:
     module, args = wired()
-    model = st._Model(module, args, None, True)
+    model = st.Model(module, args, None, True)
     ops = range(len(model.program.ops))
     for seed in range(6):
         devices, cuda = 1 + seed % 3, Cuda(1 + seed % 3)
@@ -399,7 +413,7 @@ def test_the_cost_of_events_is_taken_out() -> None:
 
 def test_the_check_finds_missing_waits() -> None:
     module, args = wired()
-    model = st._Model(module, args, None, True)
+    model = st.Model(module, args, None, True)
     plan = AnyOrder(model.program.preds, 3, 5)
     queues = model.queues(plan, 3)
     queues.steps = [step._replace(waits=()) for step in queues.steps]
@@ -409,7 +423,7 @@ def test_the_check_finds_missing_waits() -> None:
 
 def test_the_check_finds_memory_dropped_too_early() -> None:
     module, args = wired()
-    model = st._Model(module, args, None, True)
+    model = st.Model(module, args, None, True)
     plan = AnyOrder(model.program.preds, 3, 5)
     queues = model.queues(plan, 3)
     read = {v: set(x.readers) for v, x in enumerate(model.memory)}
@@ -590,7 +604,7 @@ def test_errors_on_threads_come_back() -> None:
 def test_accelerate() -> None:
     module, args = wired(6)
     fast = st.accelerate(module, args, {"shift": 0.25}, devices=2, measurements=3, time_limit=1)
-    assert len(fast.robust.measurements) >= 1 and len(fast.trials) == 1
+    assert len(fast.robust.measurements) == 1 and len(fast.trials) == 1
     assert fast.scheduled == (fast.times.scheduled < fast.times.plain)
     x = torch.randn(1, 4, 8, 8)
     with torch.no_grad():
@@ -629,7 +643,7 @@ def test_command(tmp_path: Any) -> None:
         "    class Net(torch.nn.Module):\n"
         "        def __init__(self):\n            super().__init__()\n"
         "            self.a, self.b = a, b\n"
-        "        def forward(self, x):\n            return self.a(x).relu() + self.b(x)\n"
+        "        def forward(self, x):\n            return self.a(x).relu() + self.b(x) * self.b(x)\n"
         "    return Net().eval(), (torch.ones(2, 4),)\n"
     )
     command = [sys.executable, "-m", "sked.command"]
@@ -643,7 +657,10 @@ def test_command(tmp_path: Any) -> None:
     found = json.loads(done.stdout)
     assert found["time"] > 0 and {op["name"] for op in found["ops"]} == set(g.names)
     assert sked.command.main(["graph", spec, graph, "--group", "views", "--repeats", "1"]) == 0
-    assert len(sked.read(graph)) == len(g) + 1  # relu is an op of its own
+    assert len(sked.read(graph)) == len(g) + 2  # relu and the product are ops of their own
+    more = ["--group", "views", "--fuse", "yes", "--repeats", "1"]
+    assert sked.command.main(["graph", spec, graph, *more]) == 0
+    assert len(sked.read(graph)) == len(g) + 1  # and one of two equal layers is gone
     wrong = subprocess.run(
         [*command, "torch", "net.txt", plan], stderr=subprocess.PIPE, check=False
     )
@@ -662,12 +679,24 @@ def test_the_benchmark_runs(tmp_path: Any) -> None:
         check=True,
         stdout=subprocess.PIPE,
     )
-    assert b"| LSTM stack |" in done.stdout and b"| plain / loop |" in done.stdout
+    assert b"| LSTM stack |" in done.stdout and b"| plain / accelerate |" in done.stdout
+    again = subprocess.run([*script, "--show", out], check=True, stdout=subprocess.PIPE)
+    assert again.stdout == done.stdout
     with open(out, encoding="utf-8") as file:
         results = json.load(file)["results"]
     assert [r["name"] for r in results] == ["branches", "LSTM stack"]
     assert all(
-        set(r["times"]) == {"eager", "plain graph", "list", "list, chosen", "one-shot list", "loop"}
+        set(r["times"])
+        == {
+            "eager",
+            "plain graph",
+            "list",
+            "one stream, chosen",
+            "list, chosen",
+            "one-shot list",
+            "loop",
+            "accelerate",
+        }
         and set(r["off"]) == {"proxy", "before", "fitted"}
         and sorted(r["curve"]["loop"], reverse=True) == r["curve"]["loop"]
         for r in results
