@@ -46,7 +46,7 @@ void sked_i_population_destroy(sked_i_population *p)
 /* Long lists need more of them, and have fewer where evaluations are dear. All lists fit into memory. */
 static int64_t size_for(int64_t n)
 {
-    const int64_t fit = max_genes / (n + 1), most = n < 48 ? 120 : n * 5 / 2, dear = 72000 / (n + 1);
+    const int64_t fit = max_genes / (n + 1), most = n < 60 ? 120 : 3 * n - 60, dear = 72000 / (n + 1);
     const int64_t usual = dear < 60 ? 60 : dear > most ? most : dear;
     return fit < 8 ? 8 : fit < usual ? fit : usual;
 }
