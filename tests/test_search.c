@@ -750,7 +750,7 @@ static void test_incumbent_standing_for_long(void **state)
     (void)state;
     RESULTS_ONLY();
     const double more = learning_share(64, 750000), many = learning_share(65, 120000);
-    if (!(more > 3 * many))
+    if (!(more > 2 * many))
         fail_msg("conflicts: %g of the evaluations on 64 ops, %g on 65", more, many);
 }
 
