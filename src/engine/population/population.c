@@ -43,11 +43,11 @@ void sked_i_population_destroy(sked_i_population *p)
     free(p);
 }
 
-/* Smaller where evaluations are dear, and so that all lists fit into memory. */
+/* Long lists need more of them, and have fewer where evaluations are dear. All lists fit into memory. */
 static int64_t size_for(int64_t n)
 {
-    const int64_t fit = max_genes / (n + 1), wanted = 72000 / (n + 1);
-    const int64_t usual = wanted < 60 ? 60 : wanted > 120 ? 120 : wanted;
+    const int64_t fit = max_genes / (n + 1), most = n < 60 ? 120 : 3 * n - 60, dear = 72000 / (n + 1);
+    const int64_t usual = dear < 60 ? 60 : dear > most ? most : dear;
     return fit < 8 ? 8 : fit < usual ? fit : usual;
 }
 

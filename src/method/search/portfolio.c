@@ -9,7 +9,8 @@
 #include <string.h>
 
 enum { conflict_effort = 30, first_slice = 600, last_slice = 60000, window_conflicts = 150 };
-enum { patience = 20000, proof_boost = 20, provable = 64 }; /* see weight_of */
+enum { proof_boost = 20, few = 40, provable = 64 };        /* ops: see weight_of */
+static const double patience = 2e4, longer_patience = 1e6; /* effort: of few ops, and of more */
 
 /* Shares of the effort to begin with; a technique that improves the best gains up to four times its share. */
 static const double shares[SKED_I_SEARCH_TECHNIQUES] = {1, 0.4, 0.3};
@@ -147,10 +148,15 @@ static bool may_run(const portfolio *p, int t)
     return t == SKED_I_SEARCH_GENETIC ? p->breeds : p->learns && p->w->base.best < INFINITY;
 }
 
-/* An incumbent of few ops that has stood for long is likely optimal: then only a proof is left to find. */
+/*
+ * An incumbent of few ops that has stood for long is likely optimal: then only a proof is left to find. With
+ * more ops the other techniques improve it for longer.
+ */
 static double weight_of(const portfolio *p, int t)
 {
-    const bool stands = p->w->problem->n <= provable && p->spent > patience + 2 * p->improved;
+    const int32_t n = p->w->problem->n;
+    const double least = n <= few ? patience : longer_patience;
+    const bool stands = n <= provable && p->spent > least + 2 * p->improved;
     return p->weight[t] * (t == SKED_I_SEARCH_LEARNING && stands ? proof_boost : 1);
 }
 
