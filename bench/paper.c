@@ -58,7 +58,7 @@ static void print_setting(const paper_run *r, const sked_sampler *m)
     printf("\n%s; %d devices, %d seed(s). Built-in model: %s, %lld parameters, %lld updates.\n",
            r->full ? "The whole protocol (--full)" : "Smaller than --full", PAPER_DEVICES, r->seeds,
            r->a->model != NULL ? printable(r->a->model, &name) : "the library's",
-           (long long)sked_sampler_parameter_count(m), (long long)sked_sampler_steps(m));
+           (long long)sked_sampler_parameter_count(m), (long long)r->built_in);
     if (any)
         printf(
             "%d candidates of each method, top %d by the proxy; ± the standard deviation of one seed. top 1, "
@@ -165,9 +165,13 @@ sked_status bench_paper(arguments *a, sked_error *err)
         st = read_train(a->train, &r.train, err);
     if (st == SKED_OK)
         st = sked_sampler_read(a->model, &m, err);
+    r.built_in = st == SKED_OK ? sked_sampler_steps(m) : 0;
+    if (st == SKED_OK && a->results != NULL)
+        st = paper_results_open(&r, a->results, err);
     if (st == SKED_OK && a->json != NULL)
         st = file_begin(&r.file, err);
     if (st != SKED_OK) {
+        paper_results_close(&r);
         sked_sampler_destroy(m);
         return st;
     }
@@ -179,6 +183,7 @@ sked_status bench_paper(arguments *a, sked_error *err)
     if (st == SKED_ERR_STOPPED && stop_requested)
         st = SKED_OK; /* inside a draw: what was printed before it counts */
     printf("\n%.1f s in all\n", sked_clock() - begin);
+    paper_results_close(&r);
     sked_sampler_destroy(m);
     if (r.json.file == NULL)
         return st;
