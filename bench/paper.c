@@ -104,6 +104,16 @@ static sked_status run_sets(paper_run *r, const sked_sampler *m, sked_error *err
     return st;
 }
 
+static sked_status check_rows(const arguments *a, sked_error *err)
+{
+    if (strcmp(a->only, set_names[SET_TUNE]) == 0)
+        return paper_tune_check(a, err);
+    for (int k = 0; k < PAPER_METHODS; k++)
+        if (strstr(paper_methods[k].label, a->rows) != NULL)
+            return SKED_OK;
+    return fail(err, SKED_ERR_ARGUMENT, "--rows: no method of the tables has this in its name");
+}
+
 static sked_status check(const arguments *a, sked_error *err)
 {
     bool any = false;
@@ -118,6 +128,9 @@ static sked_status check(const arguments *a, sked_error *err)
             "temperature, devices and tune");
     if (strcmp(a->train, "only") == 0 && strncmp(a->only, "table", 5) != 0 && strcmp(a->only, "tune") != 0)
         return fail(err, SKED_ERR_ARGUMENT, "--train only: add --only table1, table2, table3 or tune");
+    const sked_status st = check_rows(a, err);
+    if (st != SKED_OK)
+        return st;
     if (a->output.count > 0 && strcmp(a->only, "temperature") != 0)
         return fail(err, SKED_ERR_ARGUMENT,
                     "-o draws the set temperature of this suite: add --only temperature");

@@ -283,4 +283,6 @@ sked_status paper_generators(paper_run *r, sked_error *err);
 sked_status paper_temperature(paper_run *r, const sked_sampler *m, sked_error *err);
 sked_status paper_devices(paper_run *r, sked_error *err);
 sked_status paper_tune(paper_run *r, sked_error *err);
+/* Whether --rows leaves a loss. */
+sked_status paper_tune_check(const arguments *a, sked_error *err);
 #endif

@@ -178,6 +178,14 @@ static sked_status judge_all(paper_run *r, const paper_training *how, const stru
     return st;
 }
 
+sked_status paper_tune_check(const arguments *a, sked_error *err)
+{
+    for (int k = 0; k < CONTENDERS; k++)
+        if (strstr(contenders[k].name, a->rows) != NULL)
+            return SKED_OK;
+    return fail(err, SKED_ERR_ARGUMENT, "--rows: the losses are variance, tb and ppo");
+}
+
 sked_status paper_tune(paper_run *r, sked_error *err)
 {
     char spec[PAPER_SPEC];
