@@ -75,7 +75,10 @@ static sked_status run_table(paper_run *r, paper_table *t, sked_error *err)
     end_progress();
     if (st != SKED_OK || t->graphs == 0)
         return st;
-    printf("\nMean of %d graph(s), %d seed(s):\n\n", t->graphs, r->seeds);
+    printf("\nMean of %d graph(s), %d seed(s)", t->graphs, r->seeds);
+    if (t->found > 0)
+        printf("; %d results are those of earlier runs (--results)", t->found);
+    printf(":\n\n");
     paper_print_header();
     paper_print_cells(r, t, t->sum, t->graphs);
     paper_print_published(t);

@@ -226,6 +226,7 @@ typedef struct paper_table {
     int64_t trained[PAPER_LEARNERS][PAPER_MOST_SEEDS]; /* updates that the models have */
     int seeds[PAPER_LEARNERS]; /* with a model or results: all, or with --train never the first ones */
     int graphs;
+    int found;           /* results of the file of --results */
     double begin, width; /* share of the set done before this graph, and what it adds */
 } paper_table;
 

@@ -171,7 +171,9 @@ static sked_status make_row(paper_run *r, paper_table *t, const sked_problem *p,
     paper_result x = {.trained = paper_row_updates(r, t, method)};
     sked_status st = SKED_OK;
     paper_result_key(r, t->name, method, x.trained, seed, stage, graph, x.key);
-    if (!paper_results_find(r, &x)) {
+    if (paper_results_find(r, &x)) {
+        t->found++;
+    } else {
         if (who->learner >= 0)
             st = paper_table_model(r, t, who->learner, seed, &model, err);
         if (st == SKED_OK)
