@@ -200,6 +200,9 @@ const paper_pupil *paper_learner(int learner);
  */
 sked_status paper_train(const paper_run *r, const paper_training *t, const paper_pupil *who, int seed,
                         int64_t updates, const char *from, char *path, sked_error *err);
+/* FNV-1a: goes on from `hash`, at first PAPER_HASH. */
+#define PAPER_HASH 2166136261u
+uint32_t paper_hash(uint32_t hash, const char *text);
 /* Updates of the model in a file; 0: there is none. */
 int64_t paper_updates_of(const char *path);
 /* --models/part, the folder made where it is missing. */

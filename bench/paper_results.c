@@ -46,18 +46,10 @@ void paper_result_key(const paper_run *r, const char *table, int method, int64_t
     add_word(key, used, graph);
 }
 
-static uint32_t hash_of(const char *key)
-{
-    uint32_t hash = 2166136261u; /* FNV-1a */
-    for (; *key; key++)
-        hash = (hash ^ (unsigned char)*key) * 16777619u;
-    return hash;
-}
-
 bool paper_results_find(const paper_run *r, paper_result *x)
 {
     const paper_results *all = &r->results;
-    const uint32_t hash = hash_of(x->key);
+    const uint32_t hash = paper_hash(PAPER_HASH, x->key);
     for (size_t i = 0; i < all->count; i++)
         if (all->at[i].hash == hash && strcmp(all->at[i].key, x->key) == 0) {
             *x = all->at[i];
@@ -88,7 +80,7 @@ static sked_status keep(paper_results *all, const paper_result *x, sked_error *e
         all->room = room;
     }
     all->at[all->count] = *x;
-    all->at[all->count++].hash = hash_of(x->key);
+    all->at[all->count++].hash = paper_hash(PAPER_HASH, x->key);
     return SKED_OK;
 }
 

@@ -143,10 +143,10 @@ static void list_settings(const paper_training *t, const paper_pupil *who, lesso
         out->at[out->count++] = t->setting;
 }
 
-static uint32_t mix(uint32_t hash, const char *text)
+uint32_t paper_hash(uint32_t hash, const char *text)
 {
     for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 16777619u; /* FNV-1a */
+        hash = (hash ^ (unsigned char)*text) * 16777619u;
     return hash;
 }
 
@@ -170,9 +170,9 @@ static sked_status name_model(const paper_run *r, const paper_training *t, const
                               const lesson_settings *set, const char *backend, uint64_t seed, int64_t updates,
                               char *path, sked_error *err)
 {
-    uint32_t hash = mix_names(mix(2166136261u, sked_version()), t->graphs);
+    uint32_t hash = mix_names(paper_hash(PAPER_HASH, sked_version()), t->graphs);
     for (int k = 0; k < set->count; k++)
-        hash = mix(hash, set->at[k]);
+        hash = paper_hash(hash, set->at[k]);
     const sked_status st = paper_folder(r, "", path, err);
     if (st != SKED_OK)
         return st;
