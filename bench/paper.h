@@ -131,7 +131,7 @@ typedef struct paper_result {
 /* Reads the results of a file, which is made where it is missing; new ones go to its end. */
 sked_status paper_results_open(paper_run *r, const char *path, sked_error *err);
 void paper_results_close(paper_run *r);
-/* key: [PAPER_KEY]. Without a stage (-1) it is what the keys of all stages and graphs begin with. */
+/* key: [PAPER_KEY]. Without a graph (NULL) it is what the keys of all stages and graphs begin with. */
 void paper_result_key(const paper_run *r, const char *table, int method, int64_t updates, int seed, int stage,
                       const char *graph, char *key);
 /* Fills in the result with that key, if there is one. Time: linear in their number. */

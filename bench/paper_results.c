@@ -40,7 +40,7 @@ void paper_result_key(const paper_run *r, const char *table, int method, int64_t
     used = add_word(key, used, paper_methods[method].label);
     used = add_number(key, used, updates);
     used = add_number(key, used, (long long)r->a->seed + seed);
-    if (stage < 0)
+    if (graph == NULL)
         return;
     used = add_word(key, used, paper_stages[stage].name);
     add_word(key, used, graph);
@@ -116,13 +116,22 @@ static sked_status read_lines(paper_results *all, const char *path, sked_error *
     return st;
 }
 
+static bool is_filled(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    const bool filled = file != NULL && fgetc(file) != EOF;
+    if (file != NULL)
+        fclose(file);
+    return filled;
+}
+
 sked_status paper_results_open(paper_run *r, const char *path, sked_error *err)
 {
     paper_results *all = &r->results;
+    const bool filled = is_filled(path);
     if ((all->file = fopen(path, "a")) == NULL)
         return fail(err, SKED_ERR_IO, "%s: cannot be written", path);
-    fseek(all->file, 0, SEEK_END);
-    if (ftell(all->file) > 0)
+    if (filled)
         return read_lines(all, path, err);
     fputs(header, all->file);
     return fflush(all->file) == 0 ? SKED_OK : fail(err, SKED_ERR_IO, "%s: cannot be written", path);

@@ -300,7 +300,7 @@ static sked_status learn_one(const paper_run *r, paper_table *t, int method, int
     sked_status st = SKED_OK;
     if (t->seeds[k] < seed)
         return SKED_OK;
-    paper_result_key(r, t->name, method, paper_row_updates(r, t, method), seed, -1, NULL, prefix);
+    paper_result_key(r, t->name, method, paper_row_updates(r, t, method), seed, 0, NULL, prefix);
     if ((t->trained[k][seed] = paper_results_trained(r, prefix)) == 0)
         st = paper_table_model(r, t, k, seed, &path, &missing);
     if (st != SKED_OK)
