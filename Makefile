@@ -59,7 +59,7 @@ bench: all
 	build/sked-bench scale
 	build/sked-bench quality
 
-# Runs the commands that stand beside the figures of README.md and docs, and rewrites those figures: about 40 minutes on
+# Runs the commands that stand beside the figures of README.md and docs, and rewrites those figures: about half an hour on
 # two cores that nothing else uses; evidence-full the long ones (hours, some with a GPU).
 evidence: all
 	@scripts/evidence.py

@@ -58,6 +58,11 @@ enum {
     X(models, TEXT, "models", "DIR", "build/paper", 0, 0, ON(paper),                                         \
       "folder of the models that the tables train; those it has are taken as they are. Several runs may "    \
       "share it: each trains what no other is training")                                                     \
+    X(results, TEXT, "results", "FILE", NULL, 0, 0, ON(paper),                                               \
+      "read the results of earlier runs from this file and add new ones: tables go on where a run was "      \
+      "stopped, and several runs (--seed, --rows) share the work")                                           \
+    X(rows, TEXT, "rows", "TEXT", "", 0, 0, ON(paper),                                                       \
+      "only the rows of methods whose name contains TEXT; of tune, the losses")                              \
     X(json, TEXT, "json", "FILE", NULL, 0, 0, ON(paper), "record all figures, one JSON object a line")       \
     X(threads, INT, "threads", "N", 1, 1, 1024, ON_RUNS, "number of threads")                                \
     X(model, TEXT, "model", "FILE", NULL, 0, 0,                                                              \

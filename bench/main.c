@@ -24,12 +24,14 @@ static const manual manuals[SUITE_COUNT] = {
          "temperature, devices (how much lies in the devices of given starts) and tune (the losses with one "
          "budget). The first five take some ten minutes on two cores: two seeds, a part of the graphs, "
          "short training. --full is the whole protocol. Models are kept in --models, so a run that was "
-         "stopped goes on, and several runs with --train only share the training; bench/figures/paper.py "
-         "draws what --json has recorded.",
+         "stopped goes on, and several runs with --train only share the training; --results does the same "
+         "for "
+         "the rows of the tables. bench/figures/paper.py draws what --json has recorded.",
          "sked-bench paper --threads 2 --json paper.jsonl\n"
          "sked-bench paper --full --backend cuda --json paper.jsonl\n"
          "sked-bench paper --only table2 --train only --seeds 5 --updates 10000 --stepwise --backend cuda\n"
          "sked-bench paper --only table2 --train never --seeds 5 --updates 10000 --stepwise\n"
+         "sked-bench paper --only table2 --rows brkga --seed 3 --seeds 1 --results results.csv\n"
          "sked-bench paper --only networks --sample 4 --seeds 2 --list\n"
          "sked-bench paper --only temperature -o temperature.svg",
          NULL},

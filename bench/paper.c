@@ -58,7 +58,7 @@ static void print_setting(const paper_run *r, const sked_sampler *m)
     printf("\n%s; %d devices, %d seed(s). Built-in model: %s, %lld parameters, %lld updates.\n",
            r->full ? "The whole protocol (--full)" : "Smaller than --full", PAPER_DEVICES, r->seeds,
            r->a->model != NULL ? printable(r->a->model, &name) : "the library's",
-           (long long)sked_sampler_parameter_count(m), (long long)sked_sampler_steps(m));
+           (long long)sked_sampler_parameter_count(m), (long long)r->built_in);
     if (any)
         printf(
             "%d candidates of each method, top %d by the proxy; ± the standard deviation of one seed. top 1, "
@@ -75,7 +75,10 @@ static sked_status run_table(paper_run *r, paper_table *t, sked_error *err)
     end_progress();
     if (st != SKED_OK || t->graphs == 0)
         return st;
-    printf("\nMean of %d graph(s), %d seed(s):\n\n", t->graphs, r->seeds);
+    printf("\nMean of %d graph(s), %d seed(s)", t->graphs, r->seeds);
+    if (t->found > 0)
+        printf("; %d results are those of earlier runs (--results)", t->found);
+    printf(":\n\n");
     paper_print_header();
     paper_print_cells(r, t, t->sum, t->graphs);
     paper_print_published(t);
@@ -104,6 +107,16 @@ static sked_status run_sets(paper_run *r, const sked_sampler *m, sked_error *err
     return st;
 }
 
+static sked_status check_rows(const arguments *a, sked_error *err)
+{
+    if (strcmp(a->only, set_names[SET_TUNE]) == 0)
+        return paper_tune_check(a, err);
+    for (int k = 0; k < PAPER_METHODS; k++)
+        if (strstr(paper_methods[k].label, a->rows) != NULL)
+            return SKED_OK;
+    return fail(err, SKED_ERR_ARGUMENT, "--rows: no method of the tables has this in its name");
+}
+
 static sked_status check(const arguments *a, sked_error *err)
 {
     bool any = false;
@@ -118,6 +131,9 @@ static sked_status check(const arguments *a, sked_error *err)
             "temperature, devices and tune");
     if (strcmp(a->train, "only") == 0 && strncmp(a->only, "table", 5) != 0 && strcmp(a->only, "tune") != 0)
         return fail(err, SKED_ERR_ARGUMENT, "--train only: add --only table1, table2, table3 or tune");
+    const sked_status st = check_rows(a, err);
+    if (st != SKED_OK)
+        return st;
     if (a->output.count > 0 && strcmp(a->only, "temperature") != 0)
         return fail(err, SKED_ERR_ARGUMENT,
                     "-o draws the set temperature of this suite: add --only temperature");
@@ -165,9 +181,13 @@ sked_status bench_paper(arguments *a, sked_error *err)
         st = read_train(a->train, &r.train, err);
     if (st == SKED_OK)
         st = sked_sampler_read(a->model, &m, err);
+    r.built_in = st == SKED_OK ? sked_sampler_steps(m) : 0;
+    if (st == SKED_OK && a->results != NULL)
+        st = paper_results_open(&r, a->results, err);
     if (st == SKED_OK && a->json != NULL)
         st = file_begin(&r.file, err);
     if (st != SKED_OK) {
+        paper_results_close(&r);
         sked_sampler_destroy(m);
         return st;
     }
@@ -179,6 +199,7 @@ sked_status bench_paper(arguments *a, sked_error *err)
     if (st == SKED_ERR_STOPPED && stop_requested)
         st = SKED_OK; /* inside a draw: what was printed before it counts */
     printf("\n%.1f s in all\n", sked_clock() - begin);
+    paper_results_close(&r);
     sked_sampler_destroy(m);
     if (r.json.file == NULL)
         return st;

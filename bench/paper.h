@@ -24,11 +24,20 @@ enum {
 /* What becomes of models that are missing. */
 typedef enum paper_training_of { PAPER_TRAIN_AUTO, PAPER_TRAIN_ONLY, PAPER_TRAIN_NEVER } paper_training_of;
 
+/* Results of single runs, those of --results and those of this one. */
+typedef struct paper_results {
+    struct paper_result *at;
+    size_t count, room;
+    FILE *file; /* NULL: without --results */
+} paper_results;
+
 typedef struct paper_run {
     const arguments *a;
     int seeds;
     bool full, stepwise;
     paper_training_of train;
+    int64_t built_in; /* updates of the built-in model */
+    paper_results results;
     json_out json; /* where results are recorded, one object a line; file NULL: nowhere */
     file_out file;
 } paper_run;
@@ -111,6 +120,27 @@ typedef struct paper_row {
     double candidates, seconds;
 } paper_row;
 
+/* What one method has reached on one graph with one seed and one set of stages. */
+enum { PAPER_KEY = 200 };
+typedef struct paper_result {
+    char key[PAPER_KEY]; /* version, table, method, updates asked for, seed, stages, graph */
+    uint32_t hash;       /* of the key */
+    int64_t trained;     /* updates that the model has; 0: none */
+    paper_row row;
+} paper_result;
+/* Reads the results of a file, which is made where it is missing; new ones go to its end. */
+sked_status paper_results_open(paper_run *r, const char *path, sked_error *err);
+void paper_results_close(paper_run *r);
+/* key: [PAPER_KEY]. Without a graph (NULL) it is what the keys of all stages and graphs begin with. */
+void paper_result_key(const paper_run *r, const char *table, int method, int64_t updates, int seed, int stage,
+                      const char *graph, char *key);
+/* Fills in the result with that key, if there is one. Time: linear in their number. */
+bool paper_results_find(const paper_run *r, paper_result *x);
+/* Updates of the model behind a result whose key begins so; 0: there is none. */
+int64_t paper_results_trained(const paper_run *r, const char *prefix);
+/* Does nothing without --results. */
+sked_status paper_results_add(paper_run *r, const paper_result *x, sked_error *err);
+
 /* One method with one set of stages: sums over graphs, for each seed. */
 typedef struct paper_cell {
     paper_row seed[PAPER_MOST_SEEDS];
@@ -170,6 +200,9 @@ const paper_pupil *paper_learner(int learner);
  */
 sked_status paper_train(const paper_run *r, const paper_training *t, const paper_pupil *who, int seed,
                         int64_t updates, const char *from, char *path, sked_error *err);
+/* FNV-1a: goes on from `hash`, at first PAPER_HASH. */
+#define PAPER_HASH 2166136261u
+uint32_t paper_hash(uint32_t hash, const char *text);
 /* Updates of the model in a file; 0: there is none. */
 int64_t paper_updates_of(const char *path);
 /* --models/part, the folder made where it is missing. */
@@ -191,20 +224,29 @@ typedef struct paper_table {
     /* Trains what its rows need, then calls paper_graph for each graph. */
     sked_status (*run)(paper_run *r, struct paper_table *t, sked_error *err);
     paper_cell sum[PAPER_METHODS][PAPER_STAGES];
-    char model[PAPER_LEARNERS][PAPER_MOST_SEEDS][PAPER_PATH]; /* "": not trained */
-    bool learns; /* false: rows that need a model of their own are left out */
-    int64_t least[PAPER_LEARNERS], most[PAPER_LEARNERS]; /* updates that the models of the seeds have */
-    int seeds[PAPER_LEARNERS]; /* with a model: all, or with --train never the first ones */
+    char model[PAPER_LEARNERS][PAPER_MOST_SEEDS][PAPER_PATH]; /* "": not trained or not needed so far */
+    const paper_training *how; /* NULL: rows that need a model of their own are left out */
+    int64_t trained[PAPER_LEARNERS][PAPER_MOST_SEEDS]; /* updates that the models have */
+    int seeds[PAPER_LEARNERS]; /* with a model or results: all, or with --train never the first ones */
     int graphs;
+    int found;           /* results of the file of --results */
     double begin, width; /* share of the set done before this graph, and what it adds */
 } paper_table;
 
-/* The models of all learners and seeds; with --train only that is all a table does. */
+/* The models of all learners and seeds that have no results; with --train only that is all a table does. */
 sked_status paper_table_learn(paper_run *r, paper_table *t, const paper_training *how, sked_error *err);
+/* The file of one of them; trained now where that was put off. */
+sked_status paper_table_model(const paper_run *r, paper_table *t, int learner, int seed, const char **path,
+                              sked_error *err);
+/* Whether --rows admits a row of this name. */
+bool paper_row_wanted(const paper_run *r, const char *name);
+/* Updates that the model of a row is asked to have; 0: it has none. */
+int64_t paper_row_updates(const paper_run *r, const paper_table *t, int method);
 bool paper_takes_part(const paper_run *r, const paper_table *t, int method);
 /* Seeds of a row. */
 int paper_row_seeds(const paper_run *r, const paper_table *t, int method);
 /* Every method, stage and seed on one graph, added to the table's sums. A stop on the way leaves it out. */
+/* label: another for each graph of the table. */
 sked_status paper_graph(paper_run *r, const sked_graph *g, const char *label, paper_table *t,
                         sked_error *err);
 void paper_progress(paper_table *t, int done, int count);
@@ -245,4 +287,6 @@ sked_status paper_generators(paper_run *r, sked_error *err);
 sked_status paper_temperature(paper_run *r, const sked_sampler *m, sked_error *err);
 sked_status paper_devices(paper_run *r, sked_error *err);
 sked_status paper_tune(paper_run *r, sked_error *err);
+/* Whether --rows leaves a loss. */
+sked_status paper_tune_check(const arguments *a, sked_error *err);
 #endif

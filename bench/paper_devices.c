@@ -157,7 +157,8 @@ typedef struct lot {
 static bool takes_part(const paper_run *r, int source)
 {
     const int learner = paper_methods[source].learner;
-    return learner < 0 || paper_pupil_on(r, paper_learner(learner));
+    return paper_row_wanted(r, paper_methods[source].label) &&
+           (learner < 0 || paper_pupil_on(r, paper_learner(learner)));
 }
 
 static sked_status add_method(const paper_run *r, lot *l, const sked_problem *p, int k, int seed,

@@ -69,12 +69,38 @@ static double mean_of(const paper_cell *c, bool seconds, int graphs, int seeds)
     return mean;
 }
 
-static void print_cell(const paper_cell *c, int method, int stage, int graphs, int seeds, bool fewer)
+/* Fewest and most updates of the models behind a row; 0: it has none. */
+static void updates_of(const paper_run *r, const paper_table *t, int method, int64_t *least, int64_t *most)
 {
+    const int k = paper_methods[method].learner;
+    *least = *most = k < 0 ? paper_row_updates(r, t, method) : t->trained[k][0];
+    for (int s = 1; k >= 0 && s < t->seeds[k]; s++) {
+        *least = t->trained[k][s] < *least ? t->trained[k][s] : *least;
+        *most = t->trained[k][s] > *most ? t->trained[k][s] : *most;
+    }
+}
+
+static void print_updates(const paper_run *r, const paper_table *t, int method)
+{
+    int64_t least, most;
+    updates_of(r, t, method, &least, &most);
+    if (most == 0)
+        printf(" - |");
+    else if (least == most)
+        printf(" %lld |", (long long)most);
+    else
+        printf(" %lld to %lld |", (long long)least, (long long)most);
+}
+
+static void print_cell(const paper_run *r, const paper_table *t, const paper_cell *c, int method, int stage,
+                       int graphs)
+{
+    const int seeds = paper_row_seeds(r, t, method);
     printf("| %s", paper_methods[method].label);
-    if (fewer)
+    if (seeds < r->seeds)
         printf(" (%d seed%s)", seeds, seeds == 1 ? "" : "s");
     printf(" | %s |", paper_stages[stage].name);
+    print_updates(r, t, method);
     for (int k = 0; k < PAPER_COLUMNS; k++) {
         double deviation;
         const double mean = paper_over_seeds(c, k, graphs, seeds, &deviation);
@@ -91,17 +117,16 @@ void paper_print_cells(const paper_run *r, const paper_table *t, paper_cell (*ce
 {
     for (int k = 0; k < PAPER_METHODS; k++)
         for (int g = 0; g < PAPER_STAGES && paper_takes_part(r, t, k); g++)
-            print_cell(&cells[k][g], k, g, graphs, paper_row_seeds(r, t, k),
-                       paper_row_seeds(r, t, k) < r->seeds);
+            print_cell(r, t, &cells[k][g], k, g, graphs);
     fflush(stdout);
 }
 
 void paper_print_header(void)
 {
-    printf("| method | stages |");
+    printf("| method | stages | updates |");
     for (int k = 0; k < PAPER_COLUMNS; k++)
         printf(" %s |", columns[k].name);
-    printf(" kept | seconds |\n|---|---|");
+    printf(" kept | seconds |\n|---|---|---|");
     for (int k = 0; k < PAPER_COLUMNS + 2; k++)
         printf("---|");
     printf("\n");
@@ -111,7 +136,7 @@ void paper_print_published(const paper_table *t)
 {
     for (int k = 0; t->published != NULL && k < PAPER_PUBLISHED; k++) {
         const paper_published *p = &t->published[k];
-        printf("| %s | in the paper |", p->method);
+        printf("| %s | in the paper | |", p->method);
         for (int c = 0; c < PAPER_COLUMNS; c++)
             if (isnan(p->figure[c]))
                 printf(" - |");
@@ -163,9 +188,19 @@ static int print_below(const paper_run *r, const paper_table *t, int ours, int s
     return 1;
 }
 
+static bool has_rows(const paper_run *r, const paper_table *t, bool gflownet)
+{
+    for (int k = 0; k < PAPER_METHODS; k++)
+        if (paper_is_gflownet(k) == gflownet && paper_takes_part(r, t, k))
+            return true;
+    return false;
+}
+
 void paper_print_verdicts(const paper_run *r, const paper_table *t)
 {
     int below = 0;
+    if (!has_rows(r, t, true) || !has_rows(r, t, false))
+        return;
     printf("\nWhere a gflownet row is below the best of the others with the same stages:\n\n");
     for (int g = 0; g < PAPER_METHODS; g++)
         for (int s = 0; s < PAPER_STAGES && paper_is_gflownet(g) && paper_takes_part(r, t, g); s++)
@@ -215,8 +250,9 @@ static void record_cell(paper_run *r, const paper_table *t, int method, int stag
     json_text(&r->json, "stages", paper_stages[stage].name);
     json_number(&r->json, "graphs", t->graphs);
     json_number(&r->json, "seeds", seeds);
-    const int learner = paper_methods[method].learner;
-    json_number(&r->json, "updates", learner < 0 ? NAN : (double)t->least[learner]);
+    int64_t least, most;
+    updates_of(r, t, method, &least, &most);
+    json_number(&r->json, "updates", most == 0 ? NAN : (double)least);
     for (int k = 0; k < PAPER_COLUMNS; k++) {
         double deviation;
         const double mean = paper_over_seeds(c, k, t->graphs, seeds, &deviation);

@@ -127,7 +127,21 @@ static void add_row(paper_row *sum, const paper_row *r)
 bool paper_takes_part(const paper_run *r, const paper_table *t, int method)
 {
     const int learner = paper_methods[method].learner;
-    return learner < 0 || (t->learns && paper_pupil_on(r, paper_learner(learner)));
+    return paper_row_wanted(r, paper_methods[method].label) &&
+           (learner < 0 || (t->how != NULL && paper_pupil_on(r, paper_learner(learner))));
+}
+
+bool paper_row_wanted(const paper_run *r, const char *name)
+{
+    return strstr(name, r->a->rows) != NULL;
+}
+
+int64_t paper_row_updates(const paper_run *r, const paper_table *t, int method)
+{
+    const int learner = paper_methods[method].learner;
+    if (learner >= 0)
+        return paper_updates(r, t->how, paper_learner(learner));
+    return method == PAPER_BUILT_IN ? r->built_in : 0;
 }
 
 int paper_row_seeds(const paper_run *r, const paper_table *t, int method)
@@ -148,6 +162,31 @@ bool paper_skipped(const paper_run *r, int index)
     return index % r->a->sample != 0;
 }
 
+/* As an earlier run has left it in the results, or made now. */
+static sked_status make_row(paper_run *r, paper_table *t, const sked_problem *p, const char *graph,
+                            int method, int stage, int seed, paper_row *out, sked_error *err)
+{
+    const paper_method *who = &paper_methods[method];
+    const char *model = r->a->model;
+    paper_result x = {.trained = paper_row_updates(r, t, method)};
+    sked_status st = SKED_OK;
+    paper_result_key(r, t->name, method, x.trained, seed, stage, graph, x.key);
+    if (paper_results_find(r, &x)) {
+        t->found++;
+    } else {
+        if (who->learner >= 0)
+            st = paper_table_model(r, t, who->learner, seed, &model, err);
+        if (st == SKED_OK)
+            st = run_one(r, p, who, &paper_stages[stage], model, seed, &x.row, err);
+        if (who->learner >= 0)
+            x.trained = t->trained[who->learner][seed];
+        if (st == SKED_OK && !stop_requested)
+            st = paper_results_add(r, &x, err);
+    }
+    *out = x.row;
+    return st;
+}
+
 sked_status paper_graph(paper_run *r, const sked_graph *g, const char *label, paper_table *t, sked_error *err)
 {
     static paper_cell here[PAPER_METHODS][PAPER_STAGES]; /* too large for a stack */
@@ -157,12 +196,10 @@ sked_status paper_graph(paper_run *r, const sked_graph *g, const char *label, pa
     p.devices = PAPER_DEVICES;
     for (int k = 0; k < all; k++) {
         const int method = k / seeds / PAPER_STAGES, stage = k / seeds % PAPER_STAGES, seed = k % seeds;
-        const paper_method *who = &paper_methods[method];
         if (!paper_takes_part(r, t, method) || seed >= paper_row_seeds(r, t, method))
             continue;
-        const sked_status st = run_one(r, &p, who, &paper_stages[stage],
-                                       who->learner < 0 ? r->a->model : t->model[who->learner][seed], seed,
-                                       &here[method][stage].seed[seed], err);
+        const sked_status st =
+            make_row(r, t, &p, label, method, stage, seed, &here[method][stage].seed[seed], err);
         if (stop_requested || st != SKED_OK)
             return stop_requested ? SKED_OK : st;
         show_progress(NULL, t->name, t->begin + t->width * (k + 1) / all, NAN, NAN);

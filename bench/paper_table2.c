@@ -98,6 +98,12 @@ sked_status paper_training2(const paper_run *r, char *spec, size_t size, paper_t
     return st == SKED_OK ? write_graphs(r, spec, size, &how->sharpness, err) : st;
 }
 
+static const char *name_graph(int i, char *buf, size_t size)
+{
+    snprintf(buf, size, "%s %d", random_family(i), i);
+    return buf;
+}
+
 sked_status paper_table2(paper_run *r, paper_table *t, sked_error *err)
 {
     char spec[PAPER_SPEC];
@@ -108,12 +114,13 @@ sked_status paper_table2(paper_run *r, paper_table *t, sked_error *err)
         st = paper_table_learn(r, t, &how, err);
     for (int i = 0; st == SKED_OK && i < count && !stop_requested; i++) {
         sked_graph *g = NULL;
+        char name[60];
         paper_progress(t, i, TEST_GRAPHS);
         if (i % stride != 0 || paper_skipped(r, i / stride))
             continue;
         st = random_graph_like(i, "paper", &g, err);
         if (st == SKED_OK)
-            st = paper_graph(r, g, random_family(i), t, err);
+            st = paper_graph(r, g, name_graph(i, name, sizeof name), t, err);
         sked_graph_destroy(g);
     }
     return st;
@@ -125,12 +132,13 @@ sked_status paper_random(paper_run *r, paper_table *t, sked_error *err)
     sked_status st = SKED_OK;
     for (int i = 0; st == SKED_OK && i < RANDOM_GRAPHS && !stop_requested; i++) {
         sked_graph *g = NULL;
+        char name[60];
         paper_progress(t, i, RANDOM_GRAPHS);
         if (paper_skipped(r, i))
             continue;
         st = random_graph(i, &g, err);
         if (st == SKED_OK)
-            st = paper_graph(r, g, random_family(i), t, err);
+            st = paper_graph(r, g, name_graph(i, name, sizeof name), t, err);
         sked_graph_destroy(g);
     }
     return st;

@@ -143,10 +143,10 @@ static void list_settings(const paper_training *t, const paper_pupil *who, lesso
         out->at[out->count++] = t->setting;
 }
 
-static uint32_t mix(uint32_t hash, const char *text)
+uint32_t paper_hash(uint32_t hash, const char *text)
 {
     for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 16777619u; /* FNV-1a */
+        hash = (hash ^ (unsigned char)*text) * 16777619u;
     return hash;
 }
 
@@ -170,9 +170,9 @@ static sked_status name_model(const paper_run *r, const paper_training *t, const
                               const lesson_settings *set, const char *backend, uint64_t seed, int64_t updates,
                               char *path, sked_error *err)
 {
-    uint32_t hash = mix_names(mix(2166136261u, sked_version()), t->graphs);
+    uint32_t hash = mix_names(paper_hash(PAPER_HASH, sked_version()), t->graphs);
     for (int k = 0; k < set->count; k++)
-        hash = mix(hash, set->at[k]);
+        hash = paper_hash(hash, set->at[k]);
     const sked_status st = paper_folder(r, "", path, err);
     if (st != SKED_OK)
         return st;
@@ -271,38 +271,40 @@ sked_status paper_train(const paper_run *r, const paper_training *t, const paper
 
 /* ---------------------------------------------------------------- those of a table */
 
-static void print_models(const paper_run *r, const paper_table *t, const paper_training *how, double seconds)
+sked_status paper_table_model(const paper_run *r, paper_table *t, int learner, int seed, const char **path,
+                              sked_error *err)
 {
-    const char *before = "Models of this table:";
-    for (int k = 0; k < PAPER_LEARNERS; k++) {
-        if (!paper_pupil_on(r, paper_learner(k)))
-            continue;
-        printf("%s %s %lld", before, paper_learner(k)->name, (long long)t->least[k]);
-        if (t->most[k] > t->least[k])
-            printf(" to %lld", (long long)t->most[k]);
-        before = ",";
-    }
-    printf(" updates of 100 trajectories (fewer above 60 ops), kappa %.3g / temperature, %.1f s of training "
-           "or reading.\n",
-           how->sharpness, seconds);
+    const paper_pupil *who = paper_learner(learner);
+    char *file = t->model[learner][seed];
+    *path = file;
+    if (file[0] != 0)
+        return SKED_OK;
+    const sked_status st = paper_train(r, t->how, who, seed, paper_updates(r, t->how, who), NULL, file, err);
+    if (st != SKED_OK)
+        file[0] = 0;
+    else
+        t->trained[learner][seed] = paper_updates_of(file);
+    return st;
 }
 
-/* The model of one learner and seed. With --train never, the first seed that has none is the end of its row.
+/*
+ * The model of one row and seed, which may wait where there are results of it. With --train never, the first
+ * seed that has neither is the end of its row.
  */
-static sked_status learn_one(const paper_run *r, paper_table *t, const paper_training *how, int k, int seed,
-                             sked_error *err)
+static sked_status learn_one(const paper_run *r, paper_table *t, int method, int seed, sked_error *err)
 {
-    const paper_pupil *who = paper_learner(k);
-    if (!paper_pupil_on(r, who) || t->seeds[k] < seed)
-        return SKED_OK;
+    const int k = paper_methods[method].learner;
+    char prefix[PAPER_KEY];
+    const char *path;
     sked_error missing = {0};
-    char *path = t->model[k][seed];
-    const sked_status st = paper_train(r, how, who, seed, paper_updates(r, how, who), NULL, path, &missing);
+    sked_status st = SKED_OK;
+    if (t->seeds[k] < seed)
+        return SKED_OK;
+    paper_result_key(r, t->name, method, paper_row_updates(r, t, method), seed, 0, NULL, prefix);
+    if ((t->trained[k][seed] = paper_results_trained(r, prefix)) == 0)
+        st = paper_table_model(r, t, k, seed, &path, &missing);
     if (st != SKED_OK)
         return r->train == PAPER_TRAIN_NEVER && seed > 0 ? SKED_OK : fail(err, st, "%s", missing.message);
-    const int64_t updates = paper_updates_of(path);
-    t->least[k] = seed == 0 || updates < t->least[k] ? updates : t->least[k];
-    t->most[k] = updates > t->most[k] ? updates : t->most[k];
     t->seeds[k] = seed + 1;
     return SKED_OK;
 }
@@ -312,11 +314,14 @@ sked_status paper_table_learn(paper_run *r, paper_table *t, const paper_training
 {
     sked_status st = SKED_OK;
     const double begin = sked_clock();
-    t->learns = true;
+    t->how = how;
     for (int s = 0; s < r->seeds; s++)
-        for (int k = 0; k < PAPER_LEARNERS && st == SKED_OK && !stop_requested; k++)
-            st = learn_one(r, t, how, k, s, err);
+        for (int k = 0; k < PAPER_METHODS && st == SKED_OK && !stop_requested; k++)
+            if (paper_methods[k].learner >= 0 && paper_takes_part(r, t, k))
+                st = learn_one(r, t, k, s, err);
     if (st == SKED_OK)
-        print_models(r, t, how, sked_clock() - begin);
+        printf("Models of this table: updates of 100 trajectories (fewer above 60 ops), kappa %.3g / "
+               "temperature; %.1f s of training or reading.\n",
+               how->sharpness, sked_clock() - begin);
     return st;
 }

@@ -146,6 +146,8 @@ static sked_status train_all(paper_run *r, const paper_training *how, const char
     for (int k = 0; k < TRIALS * CONTENDERS && st == SKED_OK && !stop_requested; k++) {
         char model[PAPER_PATH];
         const trial t = make_trial(&contenders[k % CONTENDERS], policy, k / CONTENDERS);
+        if (!paper_row_wanted(r, t.pupil.name))
+            continue;
         st = paper_train(r, how, &t.pupil, 0, paper_updates(r, how, &t.pupil), NULL, model, err);
     }
     return st;
@@ -176,6 +178,14 @@ static sked_status judge_all(paper_run *r, const paper_training *how, const stru
     return st;
 }
 
+sked_status paper_tune_check(const arguments *a, sked_error *err)
+{
+    for (int k = 0; k < CONTENDERS; k++)
+        if (strstr(contenders[k].name, a->rows) != NULL)
+            return SKED_OK;
+    return fail(err, SKED_ERR_ARGUMENT, "--rows: the losses are variance, tb and ppo");
+}
+
 sked_status paper_tune(paper_run *r, sked_error *err)
 {
     char spec[PAPER_SPEC];
@@ -191,7 +201,8 @@ sked_status paper_tune(paper_run *r, sked_error *err)
                "| loss | settings | updates | top 100 | top 1 | GED [%%] |\n|---|---|---|---|---|---|\n",
                policies[p] + strlen("policy="), TRIALS, graph_count(r));
         for (int k = 0; k < CONTENDERS && st == SKED_OK && !stop_requested; k++)
-            st = judge_all(r, &how, &contenders[k], policies[p], err);
+            if (paper_row_wanted(r, contenders[k].name))
+                st = judge_all(r, &how, &contenders[k], policies[p], err);
     }
     return st;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Rewrites the figures in README.md and docs from the commands that make them.
 
-    scripts/evidence.py           run every `evidence` block, about 40 minutes (`make evidence`)
+    scripts/evidence.py           run every `evidence` block, about half an hour (`make evidence`)
     scripts/evidence.py --full    run the `evidence-full` blocks (`make evidence-full`)
     scripts/evidence.py --list    name the blocks and run nothing
     scripts/evidence.py --bare    name the tables of figures that no command stands beside

@@ -832,11 +832,11 @@ def graphs_like_a_publication(folder):
 @test
 def paper_suite_says_where_it_loses(folder):
     shown = expect(bench("paper", "--only", "random", "--sample", 25, "--seeds", 2, "--list", "--quiet"), 0).stdout
-    for part in ("Where a gflownet row is below", "in the paper", "92.02", "seed 0", "2 seed(s)", "erdos-renyi, 50 ops", "s in all"):
+    for part in ("Where a gflownet row is below", "in the paper", "92.02", "seed 0", "2 seed(s)", "erdos-renyi 0, 50 ops", "s in all"):
         assert part in shown, (part, shown)
     for method in ("list", "random list", "brkga", "search", "gflownet, built in"):
         for stages in ("as made", "local", "local, improve=5"):  # of the graph, and in the mean
-            assert len(re.findall(rf"^\| {method} \| {stages} \| \d+\.\d+ ± ", shown, flags=re.M)) == 2, (method, stages)
+            assert len(re.findall(rf"^\| {method} \| {stages} \| (-|\d+) \| \d+\.\d+ ± ", shown, flags=re.M)) == 2, (method, stages)
     assert "encode-once" not in shown, shown  # nothing is trained here
     expect(bench("paper", "--only", "nothing"), 2, "table1, table2, table3, figures, generators")
     picture = os.path.join(folder, "t.svg")
@@ -867,7 +867,7 @@ def paper_suite_trains_and_records(folder):
     for row in ("ppo, encode-once | as made", "gflownet, encode-once | local, improve=5", "ppo | in the paper"):
         assert f"\n| {row} |" in shown, (row, shown)
     shown = expect(bench(*base, "--only", "table3", "--data", data), 0).stdout
-    assert "Mean of 2 graph(s), 1 seed(s)" in shown and "encode-once 2 updates of 100 trajectories" in shown, shown
+    assert "Mean of 2 graph(s), 1 seed(s)" in shown and "\n| gflownet, encode-once | as made | 2 |" in shown, shown
     rows = [json.loads(line) for line in open(record)]
     assert rows[0]["kind"] == "run" and rows[0]["seeds"] == 1 and not rows[0]["full"], rows[0]
     for method in ("list", "brkga", "ppo, encode-once", "gflownet, encode-once"):
@@ -904,9 +904,40 @@ def paper_suite_trains_in_several_processes(folder):
         assert open(os.path.join(models, name), "rb").read() == open(os.path.join(alone, name), "rb").read(), name
     base[base.index("--seeds") + 1] = 2  # of which the second has no models; trained on the CPU, drawn anywhere
     shown = expect(bench(*base, models, "--train", "never", "--backend", "auto"), 0).stdout
-    assert "ppo-once 3, ppo-stepwise 1, encode-once 3, stepwise 1 updates" in shown, shown
-    assert "\n| gflownet, stepwise (1 seed) | as made |" in shown and "\n| ppo, stepwise (1 seed) | local |" in shown, shown
+    assert "\n| gflownet, stepwise (1 seed) | as made | 1 |" in shown and "\n| ppo, encode-once (1 seed) | local | 3 |" in shown, shown
     assert "\n| random list | as made |" in shown and "2 seed(s)" in shown, shown
+
+
+@test
+def paper_suite_goes_on_from_results(folder):
+    models, data = os.path.join(folder, "models"), networks(os.path.join(folder, "data"), "rgcn_12rel")
+    results = os.path.join(folder, "results.csv")
+    base = ["paper", "--only", "table1", "--updates", 2, "--data", data, "--quiet"]
+
+    def rows(*words):
+        shown = expect(bench(*base, *words), 0).stdout
+        return [re.sub(r"[^|]+\|$", "", line) for line in shown.splitlines() if re.match(r"\| (ppo, enc|gflownet, enc|random)", line)]
+
+    whole = rows("--seeds", 2, "--models", models, "--rows", "n")  # all but brkga, search and list
+    for seed in (0, 1):  # in pieces: seeds, and rows by their names
+        rows("--seed", seed, "--seeds", 1, "--models", models, "--results", results, "--rows", "encode-once")
+    rows("--seeds", 2, "--models", models, "--results", results, "--rows", "random")
+    lines = open(results).read().splitlines()
+    assert len(lines) == 1 + 3 * 3 * 2 and len(set(lines)) == len(lines), lines
+    with open(results, "a") as file:  # files of several machines, joined
+        file.write(lines[0] + "\n")
+    none = os.path.join(folder, "none")
+    joined = rows("--seeds", 2, "--train", "never", "--models", none, "--results", results, "--rows", "n")
+    assert joined == whole, (joined, whole)  # no model is needed, and the missing row is made now
+    shown = expect(bench(*base, "--seeds", 2, "--train", "never", "--models", none, "--results", results, "--rows", "once"), 0).stdout
+    assert "| ppo, encode-once | as made | 2 |" in shown and "\n| random list | as made" not in shown, shown
+    assert len(open(results).read().splitlines()) == 2 + 3 * 4 * 2, "only what was missing is added"
+    with open(results, "a") as file:
+        file.write("0.1.0,table1,list,0,0,as made\n")
+    expect(bench(*base, "--results", results), 5, "results.csv, line 27: not a line of results")
+    expect(bench(*base, "--results", "/no/such/folder/r.csv"), 4, "/no/such/folder")
+    expect(bench(*base, "--rows", "stepwize"), 2, "no method of the tables")
+    expect(bench("paper", "--only", "tune", "--rows", "list"), 2, "variance, tb and ppo")
 
 
 @test
@@ -919,6 +950,10 @@ def paper_suite_devices_and_tuning(folder):
         assert shown.count(f"| gflownet, encode-once | {devices} |") == 2, shown  # the graph of table 1, those of table 2
     crossing = {m.group(1): float(m.group(2)) for m in re.finditer(r"^\| random list \| ([^|]+) \|(?:[^|]+\|){5} ([0-9.]+) \|", shown, re.M)}
     assert crossing["left idle the shortest"] < crossing["at random"], crossing
+    shown = expect(bench(*base, "devices", "--data", data, "--rows", "random"), 0).stdout
+    assert "| random list | its own |" in shown and "| brkga |" not in shown, shown
+    expect(bench(*base, "tune", "--train", "only", "--rows", "tb"), 0)
+    assert {re.sub("-cpu.*", "", n) for n in os.listdir(os.path.join(folder, "models")) if n.startswith("tune")} == {"tune-tb"}, "one loss"
     expect(bench(*base, "tune", "--train", "only", "--json", record), 0)
     expect(bench(*base, "tune", "--train", "never", "--json", record), 0)
     rows = [r for r in map(json.loads, open(record)) if r["kind"] == "tune"]
