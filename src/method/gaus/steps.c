@@ -354,8 +354,9 @@ static sked_status polish(sked_i_gaus_task *t, sked_error *err)
     sked_i_gaus_item *it = t->item;
     if (it->best.value == INFINITY)
         return SKED_OK;
-    return sked_i_gaus_polish(own->legaliser->state, it->sweeps, it->heat, &t->rng, &t->limit,
-                              sked_i_run_bound(t->rounds->run), &it->best, err);
+    return (sked_i_gaus_pushable(t->rounds->model) ? sked_i_gaus_push : sked_i_gaus_polish)(
+        own->legaliser->state, it->sweeps, it->heat, &t->rng, &t->limit, sked_i_run_bound(t->rounds->run),
+        &it->best, err);
 }
 
 static void explain(const sked_i_gaus_rounds *r, const char *why)
