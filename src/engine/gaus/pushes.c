@@ -17,12 +17,13 @@
 
 enum {
     most_pushed = 64, /* ops that one move may take along */
-    partners = 8      /* draws of an op to change places with */
+    partners = 8,     /* draws of an op to change places with */
+    pieces = 8        /* of a pass: temperature and limit are looked at between them */
 };
 static const double hot = 0.5, cold = 0.1; /* temperatures in units of alpha */
-static const double soft = 0.1;  /* at first a typical op's move to another step costs so many alpha */
-static const double sharp = 0.5; /* the last tau, likewise */
-static const double enough_passes = 300;
+static const double soft = 0.1;      /* at first a typical op's move to another step costs so many alpha */
+static const double sharp = 0.5;     /* the last tau, likewise */
+static const double few_passes = 25; /* below them single-op moves get further */
 
 typedef struct step {
     int32_t op, from, to;
@@ -390,22 +391,35 @@ static void anneal(pusher *x, int32_t moves, sked_i_gaus_incumbent *best)
     sked_i_gaus_keep(best, x->s);
 }
 
-/* Where to begin: the time may allow few passes only, as a first, cold piece shows. */
-static double first_progress(double done, double begin, const sked_i_limit *limit)
+/* Does the time allow few passes only, by the pace of the first piece? */
+static bool hurried(double done, double begin, const sked_i_limit *limit)
 {
-    const double now = sked_clock(), pace = done / fmax(1e-9, now - begin);
-    return 1 - fmin(1, pace * fmax(0, limit->deadline - now) / enough_passes);
+    const double now = sked_clock();
+    return isfinite(limit->deadline) && limit->paced &&
+           done * (limit->deadline - now) < few_passes * (now - begin);
+}
+
+/* Goes on from best; progress by passes, or by time where that runs out first. */
+static void cool_down(pusher *x, double sweeps, double heat, double goal, sked_i_gaus_incumbent *best)
+{
+    const sked_i_limit *limit = x->limit;
+    const bool timed = isfinite(limit->deadline) && limit->paced;
+    const double begin = sked_clock(), all = sweeps * pieces;
+    sked_i_gaus_state_load(x->s, best->start);
+    for (double piece = 0; piece < all && best->value > goal && !sked_i_limit_reached(limit); piece++) {
+        const double time = timed ? (sked_clock() - begin) / fmax(1e-9, limit->deadline - begin) : 0;
+        cool(x, heat, fmin(1, fmax(piece / all, time)));
+        anneal(x, x->count / pieces, best);
+    }
 }
 
 sked_status sked_i_gaus_push(sked_i_gaus_state *s, double sweeps, double heat, sked_i_rng *rng,
                              const sked_i_limit *limit, double goal, sked_i_gaus_incumbent *best,
                              sked_error *err)
 {
-    enum { pieces = 8 };
     pusher x = {.s = s, .rng = rng, .limit = limit};
-    const bool timed = isfinite(limit->deadline) && limit->paced;
-    const double begin = sked_clock(), all = sweeps * pieces;
-    double start = 0;
+    const double begin = sked_clock();
+    bool few = false;
     assert(sked_i_gaus_pushable(s->m) && best->value < INFINITY);
     if (sked_i_limit_reached(limit))
         return SKED_OK;
@@ -413,15 +427,12 @@ sked_status sked_i_gaus_push(sked_i_gaus_state *s, double sweeps, double heat, s
     if (st != SKED_OK || x.count == 0)
         goto cleanup;
     sked_i_gaus_state_load(s, best->start);
-    for (double piece = 0; piece < all && best->value > goal && !sked_i_limit_reached(limit); piece++) {
-        const double time = timed ? (sked_clock() - begin) / fmax(1e-9, limit->deadline - begin) : 0;
-        const double progress = fmin(1, fmax(piece / all, time));
-        cool(&x, heat, timed && piece == 0 ? 1 : start + (1 - start) * progress);
-        anneal(&x, x.count / pieces, best);
-        if (timed && piece == 0)
-            start = first_progress(1.0 / pieces, begin, limit);
-    }
+    cool(&x, heat, 1);
+    anneal(&x, x.count / pieces, best);
+    few = hurried(1.0 / pieces, begin, limit);
+    if (!few)
+        cool_down(&x, sweeps, heat, goal, best);
 cleanup:
     close_pusher(&x);
-    return st;
+    return few ? sked_i_gaus_polish(s, sweeps, heat, rng, limit, goal, best, err) : st;
 }

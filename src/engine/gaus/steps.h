@@ -202,8 +202,8 @@ SKED_MUST_CHECK sked_status sked_i_gaus_polish(sked_i_gaus_state *s, double swee
  */
 bool sked_i_gaus_pushable(const sked_i_gaus_model *m);
 /*
- * The same as polish with pushes and exchanges (pushes.c) where they apply: an op takes along what stands in
- * its way, two ops change places.
+ * The same with pushes and exchanges (pushes.c), where pushable: an op takes along what stands in its
+ * way, two ops change places. Where the time allows few passes, polish takes over.
  */
 SKED_MUST_CHECK sked_status sked_i_gaus_push(sked_i_gaus_state *s, double sweeps, double heat,
                                              sked_i_rng *rng, const sked_i_limit *limit, double goal,

@@ -400,6 +400,7 @@ sked_status sked_i_gaus_run_steps(sked_i_run *run, const sked_i_gaus_settings *s
                             .threads = threads,
                             .most = set->starts > 2 * threads ? set->starts : 2 * threads};
     r.tuning.goal = sked_i_run_bound(run);
+    r.persists = sked_i_gaus_pushable(m) && set->polish && run->limit.paced && isfinite(run->limit.deadline);
     if (tuning.backend->gaus_descent->beside && run->limit.paced && isfinite(run->limit.deadline))
         sked_i_gaus_lengthen(&r.tuning, at_leisure); /* the time limit cuts them down to what it allows */
     return sked_i_gaus_rounds_run(&r, err);
