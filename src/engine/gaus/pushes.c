@@ -381,7 +381,7 @@ static void cool(pusher *x, double heat, double progress)
 static void anneal(pusher *x, int32_t moves, sked_i_gaus_incumbent *best)
 {
     for (int32_t k = 0; k <= moves; k++) {
-        if (k % 2 == 1 && x->heavies > 1)
+        if (x->heavies > 1 && sked_i_rng_below(x->rng, 2) == 0)
             try_exchange(x, best);
         else
             try_push(x, best);
