@@ -16,13 +16,16 @@
 #include <string.h>
 
 enum {
-    most_pushed = 64, /* ops that one move may take along */
-    partners = 8,     /* draws of an op to change places with */
-    pieces = 8        /* of a pass: temperature and limit are looked at between them */
+    most_pushed = 64,     /* ops that one move may take along */
+    most_cells = 1 << 16, /* of all profiles: beyond, a look at the peak takes too long */
+    long_move = 1024,     /* cells: the limit is heard after each such move */
+    partners = 8,         /* draws of an op to change places with */
+    pieces = 8            /* of a pass: temperature and limit are looked at between them */
 };
 static const double hot = 0.5, cold = 0.1; /* temperatures in units of alpha */
 static const double soft = 0.1;      /* at first a typical op's move to another step costs so many alpha */
 static const double sharp = 0.5;     /* the last tau, likewise */
+static const double softest = 1e6;   /* tau in typical amounts, however small alpha is */
 static const double few_passes = 25; /* below them single-op moves get further */
 
 typedef struct step {
@@ -361,7 +364,8 @@ bool sked_i_gaus_pushable(const sked_i_gaus_model *m)
     bool loads = false;
     for (int32_t p = 0; p < m->profiles; p++)
         loads = loads || m->weight[p] > 0;
-    return loads && m->alpha > 0 && m->period == 0 && !m->with_memory && !m->capped;
+    return loads && (int64_t)m->profiles * m->cells <= most_cells && m->alpha > 0 && m->period == 0 &&
+           !m->with_memory && !m->capped;
 }
 
 /* Sets temperature and smoothing, 0: hot and soft, 1: cold and sharp. */
@@ -371,8 +375,8 @@ static void cool(pusher *x, double heat, double progress)
     double typical = 0;
     for (int32_t p = 0; p < m->profiles; p++)
         typical = fmax(typical, m->weight[p] * m->typical[p]);
-    const double last = sharp * m->alpha / typical;
-    const double first = fmax(last, typical / (soft * m->alpha * m->cells));
+    const double last = fmin(softest, sharp * m->alpha / typical);
+    const double first = fmax(last, fmin(softest, typical / (soft * m->alpha * m->cells)));
     x->temperature = heat * m->alpha * hot * pow(cold / hot, progress);
     x->relative_tau = first * pow(last / first, progress);
     smooth(x);
@@ -385,7 +389,7 @@ static void anneal(pusher *x, int32_t moves, sked_i_gaus_incumbent *best)
             try_exchange(x, best);
         else
             try_push(x, best);
-        if ((k & 255) == 255 && sked_i_limit_reached(x->limit))
+        if (((k & 255) == 255 || x->touches > long_move) && sked_i_limit_reached(x->limit))
             break;
     }
     sked_i_gaus_keep(best, x->s);

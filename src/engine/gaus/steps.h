@@ -198,7 +198,7 @@ SKED_MUST_CHECK sked_status sked_i_gaus_polish(sked_i_gaus_state *s, double swee
                                                sked_i_gaus_incumbent *best, sked_error *err);
 /*
  * Is this objective one for moves of several ops at a time: loads and communication, without memory, interval
- * or capacities?
+ * or capacities, on up to 2^16 cells?
  */
 bool sked_i_gaus_pushable(const sked_i_gaus_model *m);
 /*
