@@ -469,6 +469,123 @@ static void test_moves(void **state)
     assert_true(moves > 1500);
 }
 
+/* ------------------------------------------------------------------ moves of several ops */
+
+typedef struct stuck {
+    int32_t ops, edges;
+    double weight[4];
+    sked_edge edge[2];
+} stuck;
+
+/* Polishes the schedule with all ops at `start`, without heat, with pushes or with single-op moves. */
+static double polish_cold(const sked_i_gaus_model *m, const double *start, bool pushes)
+{
+    const sked_i_limit limit = {.deadline = INFINITY};
+    sked_i_gaus_incumbent best;
+    sked_i_gaus_state *s = NULL;
+    sked_i_rng rng;
+    sked_i_rng_seed(&rng, 0, 0);
+    OK(sked_i_gaus_state_create(m, &s, err));
+    OK(sked_i_gaus_incumbent_create(m->n, false, &best, err));
+    sked_i_gaus_state_load(s, start);
+    assert_true(sked_i_gaus_keep(&best, s));
+    OK((pushes ? sked_i_gaus_push : sked_i_gaus_polish)(s, 100, 1e-9, &rng, &limit, -INFINITY, &best, err));
+    const double value = best.value;
+    sked_i_gaus_incumbent_free(&best);
+    sked_i_gaus_state_destroy(s);
+    return value;
+}
+
+/*
+ * Weights 5 and 4 before 3 and 3: any op that goes alone makes the peak higher, two that change places lower
+ * it. Two heavy ops with a reader each in the first step: a reader alone gains nothing, and it is in the way.
+ */
+static void test_stuck_ops(void **state)
+{
+    static const stuck cases[] = {
+        {4, 0, {5, 4, 3, 3}, {{0}}},
+        {4, 2, {3, 0, 3, 0}, {{.from = 0, .to = 1, .bytes = 1}, {.from = 2, .to = 3, .bytes = 1}}}};
+    static const double starts[][4] = {{0, 0, 1, 1}, {0, 0, 0, 0}}, optimum[] = {8, 3};
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        const stuck *it = &cases[k];
+        sked_builder *b = NULL;
+        sked_graph *g = NULL;
+        sked_i_gaus_model *m = NULL;
+        OK(sked_builder_create(&b, err));
+        for (int32_t i = 0; i < it->ops; i++) {
+            int32_t op;
+            OK(sked_builder_add_op(b, NULL, NULL, 1, &op, err));
+            OK(sked_builder_set_weight(b, op, it->weight[i], err));
+        }
+        for (int32_t e = 0; e < it->edges; e++)
+            OK(sked_builder_add_edge(b, &it->edge[e], err));
+        OK(sked_builder_finish(b, &g, err));
+        sked_problem p = {.graph = g, .objective = SKED_OBJECTIVE_COST, .alpha = 1, .horizon = 2};
+        assert_true(brute_force_times(&p, 2) == optimum[k]);
+        OK(sked_i_gaus_model_create(&p, 0, 2, &m, err));
+        assert_true(sked_i_gaus_pushable(m));
+        assert_true(polish_cold(m, starts[k], false) > optimum[k]);
+        assert_true(polish_cold(m, starts[k], true) == optimum[k]);
+        sked_i_gaus_model_destroy(m);
+        sked_graph_destroy(g);
+        sked_builder_destroy(b);
+    }
+}
+
+/* What pushes leave behind is legal, with levels and communication as a fresh schedule has them. */
+static void push_about(const sked_i_gaus_model *m, uint64_t seed)
+{
+    const sked_i_limit limit = {.deadline = INFINITY};
+    sked_i_gaus_legaliser *l = NULL;
+    sked_i_gaus_state *fresh = NULL;
+    sked_i_gaus_incumbent best;
+    sked_i_rng rng;
+    double mu[64];
+    sked_i_rng_seed(&rng, seed, 8);
+    OK(sked_i_gaus_legaliser_create(m, &l, err));
+    OK(sked_i_gaus_state_create(m, &fresh, err));
+    OK(sked_i_gaus_incumbent_create(m->n, false, &best, err));
+    sked_i_gaus_place_means(m, SKED_I_GAUS_START_RANDOM, NULL, &rng, mu);
+    assert_true(sked_i_gaus_legalise(l, mu, &limit));
+    assert_true(sked_i_gaus_keep(&best, l->state));
+    const double before = best.value;
+    OK(sked_i_gaus_push(l->state, 20, 10, &rng, &limit, -INFINITY, &best, err));
+    sked_i_gaus_state_set(fresh, l->state->at);
+    assert_true(sked_i_gaus_state_legal(fresh) && best.value <= before);
+    compare_states(l->state, fresh);
+    sked_i_gaus_state_load(fresh, best.start);
+    assert_true(sked_i_gaus_state_legal(fresh));
+    near("incumbent", best.value, sked_i_gaus_state_value(fresh), 1e-9 * (1 + fabs(best.value)));
+    sked_i_gaus_incumbent_free(&best);
+    sked_i_gaus_state_destroy(fresh);
+    sked_i_gaus_legaliser_destroy(l);
+}
+
+static void test_pushes(void **state)
+{
+    static const unsigned kinds[] = {0, RANDOM_LAGS | RANDOM_NEGATIVE, RANDOM_ZERO};
+    int tried = 0;
+    (void)state;
+    ONE_THREAD();
+    for (uint64_t seed = 0; seed < 30; seed++) {
+        random_problem r;
+        sked_i_gaus_model *m = NULL;
+        random_problem_make(seed, kinds[seed % 3] | RANDOM_HORIZON, 3, 20, &r);
+        r.problem.objective = SKED_OBJECTIVE_COST;
+        r.problem.alpha = seed % 2 ? 0.01 : 5;
+        r.problem.horizon += 4;
+        OK(sked_i_gaus_model_create(&r.problem, 0, (int64_t)r.problem.horizon, &m, err));
+        if (m != NULL && sked_i_gaus_pushable(m)) {
+            push_about(m, seed);
+            tried++;
+        }
+        sked_i_gaus_model_destroy(m);
+        random_problem_free(&r);
+    }
+    assert_true(tried > 20);
+}
+
 /* ------------------------------------------------------------------ the descent */
 
 /* Means anywhere in their windows become legal schedules, and an incumbent loads as what it was. */
@@ -1285,6 +1402,8 @@ int main(void)
         cmocka_unit_test(test_threads_of_evaluator),
         cmocka_unit_test(test_lost_numbers),
         cmocka_unit_test(test_moves),
+        cmocka_unit_test(test_stuck_ops),
+        cmocka_unit_test(test_pushes),
         cmocka_unit_test(test_legaliser),
         cmocka_unit_test(test_means),
         cmocka_unit_test(test_means_of_circuit),

@@ -79,12 +79,6 @@ static inline int32_t span_of(const sked_i_gaus_model *m, int32_t i)
     return m->period > 0 ? m->duration[i] % m->period : m->duration[i];
 }
 
-static inline double mass_of(const sked_i_gaus_state *s, int32_t p, double level)
-{
-    const double x = (level - s->top[p]) / s->tau[p];
-    return x < -700 ? 0 : sked_i_exp(x < 700 ? x : 700);
-}
-
 /*
  * Adds amount to `length` cells from step d on; full turns go to every cell. The row holds differences
  * between a cell and the one before it, so that a long life costs no more than a short one.
@@ -140,7 +134,7 @@ static void add(sked_i_gaus_state *s, int32_t p, int32_t d, int32_t length, doub
         level[c] += amount;
         if (!priced)
             continue;
-        const double now = mass_of(s, p, level[c]);
+        const double now = sked_i_gaus_state_mass(s, p, level[c]);
         s->sum[p] += now - mass[c];
         mass[c] = now;
     }
@@ -251,7 +245,7 @@ void sked_i_gaus_state_smooth(sked_i_gaus_state *s, double relative_tau)
         s->tau[p] = fmax(relative_tau * m->typical[p], m->largest[p] / 600);
         s->sum[p] = 0;
         for (int32_t c = 0; c < m->cells; c++)
-            s->sum[p] += s->mass[(int64_t)p * m->cells + c] = mass_of(s, p, row[c]);
+            s->sum[p] += s->mass[(int64_t)p * m->cells + c] = sked_i_gaus_state_mass(s, p, row[c]);
         assert(s->tau[p] > 0 && s->sum[p] >= 1); /* the highest cell alone weighs 1 */
     }
 }

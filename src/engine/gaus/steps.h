@@ -9,9 +9,11 @@
  *   legalise.c   means to a legal schedule: topological repair, modulo repair
  *   state.c      a legal schedule with its profiles, moved op by op
  *   polish.c     single-op moves within slack under the same smoothed objective
+ *   pushes.c     moves of several ops, for loads with communication
  */
 #ifndef SKED_ENGINE_GAUS_STEPS_H
 #define SKED_ENGINE_GAUS_STEPS_H
+#include "base/explog.h"
 #include "base/memory.h"
 #include "base/rng.h"
 #include "engine/gaus/incumbent.h"
@@ -111,6 +113,13 @@ void sked_i_gaus_state_scan(sked_i_gaus_state *s, int32_t i, int32_t lo, int32_t
 /* `to` within the slack. Keeps profiles and smoothed sums. O(degree + duration + change of lives). */
 void sked_i_gaus_state_move(sked_i_gaus_state *s, int32_t i, int32_t to);
 
+/* What a cell of profile p weighs in the smoothed objective at this level. */
+static inline double sked_i_gaus_state_mass(const sked_i_gaus_state *s, int32_t p, double level)
+{
+    const double x = (level - s->top[p]) / s->tau[p];
+    return x < -700 ? 0 : sked_i_exp(x < 700 ? x : 700);
+}
+
 /* ------------------------------------------------------------------ legalising */
 
 /*
@@ -187,4 +196,16 @@ SKED_MUST_CHECK sked_status sked_i_gaus_descend_means(sked_i_gaus_legaliser *l,
 SKED_MUST_CHECK sked_status sked_i_gaus_polish(sked_i_gaus_state *s, double sweeps, double heat,
                                                sked_i_rng *rng, const sked_i_limit *limit, double goal,
                                                sked_i_gaus_incumbent *best, sked_error *err);
+/*
+ * Is this objective one for moves of several ops at a time: loads and communication, without memory, interval
+ * or capacities, on up to 2^16 cells?
+ */
+bool sked_i_gaus_pushable(const sked_i_gaus_model *m);
+/*
+ * The same with pushes and exchanges (pushes.c), where pushable: an op takes along what stands in its
+ * way, two ops change places. Where the time allows few passes, polish takes over.
+ */
+SKED_MUST_CHECK sked_status sked_i_gaus_push(sked_i_gaus_state *s, double sweeps, double heat,
+                                             sked_i_rng *rng, const sked_i_limit *limit, double goal,
+                                             sked_i_gaus_incumbent *best, sked_error *err);
 #endif

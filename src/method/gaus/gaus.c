@@ -20,7 +20,7 @@
       "violation of an edge: expected shortfall, or the chance that it is broken")                         \
     X(LAGRANGIAN, "lagrangian", ENUM, "ours", 0, 0, "ours|published",                                      \
       "weights of violations: multipliers grow where one stalls; or dual steps and a growing penalty")     \
-    X(POLISH, "polish", BOOL, "true", 0, 0, NULL, "moves of single ops after legalising")                  \
+    X(POLISH, "polish", BOOL, "true", 0, 0, NULL, "annealed moves of ops after legalising")                \
     X(SWEEPS, "sweeps", REAL, "300", 1, 1e9, NULL, "passes over the ops in a first polish")                \
     X(HEAT, "heat", REAL, "1", 0, 100, NULL, "temperature at which the polish begins")                     \
     X(PATIENCE, "patience", INT, "4", 0, 1e6, NULL, "rounds without progress before it stops")

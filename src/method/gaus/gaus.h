@@ -151,6 +151,7 @@ struct sked_i_gaus_rounds {
     const void *model; /* of the relaxation */
     sked_i_gaus_tuning tuning;
     bool with_devices;         /* incumbents have devices */
+    int more_patience;         /* rounds without progress beyond those of the settings */
     int32_t period;            /* initiation interval of the schedules, 0: not pipelined */
     int starts, threads, most; /* descents of the first round; workers; items of a round at most */
     /* kept by the rounds */

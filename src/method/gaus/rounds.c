@@ -209,7 +209,7 @@ static const char *reason_to_stop(const sked_i_gaus_rounds *r, int stale)
         return sked_i_limit_reached(&r->run->limit) ? "the time limit" : "the bound";
     if (most > 0 && r->round >= most)
         return "the iteration limit";
-    return stale > r->set->patience ? "rounds without progress" : NULL;
+    return stale > r->set->patience + r->more_patience ? "rounds without progress" : NULL;
 }
 
 static sked_status run_rounds(sked_i_gaus_rounds *r, sked_error *err)

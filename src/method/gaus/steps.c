@@ -8,10 +8,11 @@
 #include "backend/backend.h"
 
 enum {
-    at_leisure = 8,      /* times as many steps where the time is known that they may take */
-    means_lead = 5000,   /* ops from which Gaussians find little that the means alone do not */
-    means_for_one = 4,   /* steps on the means for one with Gaussians */
-    means_at_leisure = 2 /* times as many of these where they descend alone */
+    at_leisure = 8,       /* times as many steps where the time is known that they may take */
+    means_lead = 5000,    /* ops from which Gaussians find little that the means alone do not */
+    means_for_one = 4,    /* steps on the means for one with Gaussians */
+    means_at_leisure = 2, /* times as many of these where they descend alone */
+    ops_a_round = 10 /* pushes: ops for one more round without progress, where the time is the user's limit */
 };
 
 typedef struct tools {
@@ -354,8 +355,9 @@ static sked_status polish(sked_i_gaus_task *t, sked_error *err)
     sked_i_gaus_item *it = t->item;
     if (it->best.value == INFINITY)
         return SKED_OK;
-    return sked_i_gaus_polish(own->legaliser->state, it->sweeps, it->heat, &t->rng, &t->limit,
-                              sked_i_run_bound(t->rounds->run), &it->best, err);
+    return (sked_i_gaus_pushable(t->rounds->model) ? sked_i_gaus_push : sked_i_gaus_polish)(
+        own->legaliser->state, it->sweeps, it->heat, &t->rng, &t->limit, sked_i_run_bound(t->rounds->run),
+        &it->best, err);
 }
 
 static void explain(const sked_i_gaus_rounds *r, const char *why)
@@ -399,6 +401,8 @@ sked_status sked_i_gaus_run_steps(sked_i_run *run, const sked_i_gaus_settings *s
                             .threads = threads,
                             .most = set->starts > 2 * threads ? set->starts : 2 * threads};
     r.tuning.goal = sked_i_run_bound(run);
+    if (sked_i_gaus_pushable(m) && set->polish && run->limit.paced && isfinite(run->limit.deadline))
+        r.more_patience = m->n / ops_a_round;
     if (tuning.backend->gaus_descent->beside && run->limit.paced && isfinite(run->limit.deadline))
         sked_i_gaus_lengthen(&r.tuning, at_leisure); /* the time limit cuts them down to what it allows */
     return sked_i_gaus_rounds_run(&r, err);
