@@ -196,6 +196,7 @@ static void print_any(double x, char out[40])
     }
 }
 
+#ifdef __SIZEOF_INT128__
 /*
  * x * 10^places to the nearest integer, in exact arithmetic: x is mantissa * 2^-bits, so this is
  * mantissa * 5^places / 2^(bits - places). *same: the digits read back as x, since they are off by less than
@@ -205,21 +206,16 @@ static void print_any(double x, char out[40])
 static bool scale(uint64_t mantissa, int bits, int places, int precision, uint64_t *digits, bool *same)
 {
     const int shift = bits - places;
-    uint64_t five = 1;
-    if (places < 0 || places > 27 || shift < 1 || shift > 63)
+    if (places < 0 || places > 22 || shift < 1 || shift > 62)
         return false;
-    for (int i = 0; i < places; i++)
-        five *= 5;
-    const unsigned __int128 exact = (unsigned __int128)mantissa * five,
-                            half = (unsigned __int128)1 << (shift - 1);
-    const unsigned __int128 whole = exact >> shift, rest = exact - (whole << shift);
+    const uint64_t five = (uint64_t)ldexp(exact_power[places], -places), half = 1ull << (shift - 1);
+    const unsigned __int128 exact = (unsigned __int128)mantissa * five, whole = exact >> shift;
+    const uint64_t rest = (uint64_t)exact & (2 * half - 1), least = (uint64_t)exact_power[precision - 1];
     const bool up = rest > half || (rest == half && (whole & 1));
-    const unsigned __int128 off = up ? 2 * half - rest : rest;
-    const uint64_t least = (uint64_t)exact_power[precision - 1];
-    if (whole < least || whole + up >= 10 * (unsigned __int128)least)
+    if (whole < least || whole + up >= 10 * least)
         return false;
     *digits = (uint64_t)whole + up;
-    *same = 2 * off < five;
+    *same = 2 * (up ? 2 * half - rest : rest) < five;
     return true;
 }
 
@@ -251,6 +247,14 @@ static bool print_usual(double x, char out[40])
     assemble(out, signbit(x), digits, trim(digits, n), exponent);
     return true;
 }
+#else
+static bool print_usual(double x, char out[40])
+{
+    (void)x;
+    (void)out;
+    return false;
+}
+#endif
 
 const char *sked_format_number(double x, char *buf, size_t size)
 {
