@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/option.h"
 #include "base/rng.h"
+#include "base/sort.h"
 #include "base/text.h"
 #include "base/thread.h"
 
@@ -83,6 +84,75 @@ static void numbers_look_right(void **state)
     char text[40];
     for (size_t i = 0; i < sizeof want / sizeof *want; i++)
         assert_string_equal(sked_format_number(want[i].x, text, sizeof text), want[i].text);
+}
+
+/* The first of 15, 16 and 17 digits that strtod reads as x, as %.*e gives them. */
+static void check_digits(double x)
+{
+    char text[40], want[40], digits[2][40];
+    for (int precision = 15; precision <= 17; precision++) {
+        snprintf(want, sizeof want, "%.*e", precision - 1, x);
+        if (strtod(want, NULL) == x)
+            break;
+    }
+    sked_format_number(x, text, sizeof text);
+    for (int k = 0; k < 2; k++) { /* without sign, point, exponent and the zeros at both ends */
+        const char *s = k ? want : text;
+        size_t n = 0;
+        for (; *s && *s != 'e'; s++)
+            if (*s >= '0' && *s <= '9' && (n > 0 || *s != '0'))
+                digits[k][n++] = *s;
+        while (n > 0 && digits[k][n - 1] == '0')
+            n--;
+        digits[k][n] = 0;
+    }
+    if (strcmp(digits[0], digits[1]) != 0 || strtod(text, NULL) != x)
+        fail_msg("%.17g became %s, not %s", x, text, want);
+}
+
+/* Exact arithmetic and the C library agree: at random, on short decimals, beside powers of ten and of two. */
+static void numbers_are_as_the_library_has_them(void **state)
+{
+    (void)state;
+    sked_i_rng r;
+    sked_i_rng_seed(&r, 5, 1);
+    for (int i = 0; i < 30000; i++) {
+        const double sign = i % 2 ? -1 : 1, towards = i % 4 < 2 ? INFINITY : 0;
+        const int place = (int)sked_i_rng_below(&r, 24);
+        check_digits(sign * ldexp(sked_i_rng_uniform(&r), 52 - (int)sked_i_rng_below(&r, 75)));
+        check_digits(sign * (double)sked_i_rng_below(&r, 1000000000) / pow(10, place % 15));
+        check_digits(sign * nextafter(pow(10, place - 7), towards));
+        check_digits(sign * nextafter(ldexp(1, 3 * (place - 7)), towards));
+        check_digits(sign * nextafter((double)sked_i_rng_below(&r, 1000) / 8, towards));
+    }
+}
+
+/* Sorted as by insertion, which is stable: many digits or few that differ, all alike, in runs. */
+static void sorts_are_stable(void **state)
+{
+    (void)state;
+    enum { most = 3000 };
+    static sked_i_keyed got[most], spare[most];
+    static const uint64_t mask[] = {~0ull, 0xff, 0xff000000000000ffull, 0x0fff00000000000full, 0x3, 0};
+    sked_i_rng r;
+    sked_i_rng_seed(&r, 6, 1);
+    for (size_t m = 0; m < sizeof mask / sizeof *mask; m++)
+        for (int64_t n = 60; n <= most; n *= 7) {
+            for (int64_t i = 0; i < n; i++)
+                got[i] = (sked_i_keyed){sked_i_rng_next(&r) & mask[m], i};
+            sked_i_sort_keyed(got, spare, n);
+            uint64_t sum = 0;
+            for (int64_t i = 0; i < n; i++) {
+                sum += (uint64_t)got[i].value;
+                if (i > 0)
+                    assert_true(got[i - 1].key < got[i].key ||
+                                (got[i - 1].key == got[i].key && got[i - 1].value < got[i].value));
+            }
+            assert_int_equal(sum, n * (n - 1) / 2);
+        }
+    static const double times[] = {0, 1, -1, 0.1, -2.5, 1e300, -1e-300, INFINITY};
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        assert_true(sked_i_sort_value(sked_i_sort_key(times[i])) == times[i]);
 }
 
 static void decimals_are_read_exactly(void **state)
@@ -685,6 +755,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_doubles_survive),
         cmocka_unit_test(numbers_look_right),
+        cmocka_unit_test(numbers_are_as_the_library_has_them),
+        cmocka_unit_test(sorts_are_stable),
         cmocka_unit_test(decimals_are_read_exactly),
         cmocka_unit_test(garbage_is_refused),
         cmocka_unit_test(integers_to_the_limits),

@@ -673,7 +673,8 @@ static void descend_devices(const sked_i_gaus_device_descent_backend *backend, c
                             int run, int flight, device_path *p)
 {
     static const double none[SKED_I_GAUS_FAMILIES] = {0};
-    const sked_i_gaus_device_bounds bounds = {x->lo, x->hi, x->s.devices > 0 ? x->fix : NULL, -7, false};
+    const sked_i_gaus_device_bounds bounds = {x->lo, x->hi, x->s.devices > 0 ? x->fix : NULL,
+                                              -7,    false, NULL};
     sked_i_gaus_device_descent *d = NULL;
     sked_i_gaus_device_step steps[STEPS];
     int under_way = 0;

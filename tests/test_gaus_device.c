@@ -153,6 +153,28 @@ static void test_lost_numbers(void **state)
     close_fixture(&f);
 }
 
+/* A stop is heard within an evaluation, not after it. */
+static void test_stop_within_an_evaluation(void **state)
+{
+    fixture f;
+    const volatile sig_atomic_t stop = 1;
+    const sked_i_limit limit = {.deadline = INFINITY, .stop = &stop};
+    const double window[OPS] = {0}, logit[OPS * DEVICES] = {0};
+    const sked_i_gaus_device_bounds bounds = {.lo = window, .hi = window, .least = -30, .limit = &limit};
+    const sked_i_gaus_device_descent_backend *cpu = &sked_i_gaus_device_descent_cpu;
+    const double none[SKED_I_GAUS_FAMILIES] = {0};
+    sked_i_gaus_device_descent *d = NULL;
+    sked_i_gaus_value value;
+    (void)state;
+    open_fixture(&f, 1);
+    OK(cpu->create(&f.view, &bounds, 2, &d, err));
+    OK(cpu->place(d, f.mu, f.sigma, logit, err));
+    OK(cpu->aim(d, &f.terms, none, err));
+    assert_int_equal(cpu->evaluate(d, f.dmu, &value, NULL), SKED_ERR_STOPPED);
+    cpu->destroy(d);
+    close_fixture(&f);
+}
+
 /* ------------------------------------------------------------------ the method */
 
 static sked_status run(const char *method, const sked_problem *p, int64_t iterations, int threads,
@@ -396,11 +418,17 @@ static void test_other_objectives(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gradients),        cmocka_unit_test(test_expectations),
-        cmocka_unit_test(test_load_is_whole),    cmocka_unit_test(test_lost_numbers),
-        cmocka_unit_test(test_never_worse),      cmocka_unit_test(test_gradient_alone),
-        cmocka_unit_test(test_dear_transfers),   cmocka_unit_test(test_engine),
-        cmocka_unit_test(test_statistics),       cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_gradients),
+        cmocka_unit_test(test_expectations),
+        cmocka_unit_test(test_load_is_whole),
+        cmocka_unit_test(test_lost_numbers),
+        cmocka_unit_test(test_stop_within_an_evaluation),
+        cmocka_unit_test(test_never_worse),
+        cmocka_unit_test(test_gradient_alone),
+        cmocka_unit_test(test_dear_transfers),
+        cmocka_unit_test(test_engine),
+        cmocka_unit_test(test_statistics),
+        cmocka_unit_test(test_same_bytes),
         cmocka_unit_test(test_other_objectives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

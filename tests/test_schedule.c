@@ -601,6 +601,9 @@ static void metrics_agree_with_steps(void **state)
             p->objective = (sked_objective)o;
             OK(sked_schedule_measure(p, s, &m, err));
             assert_true(fabs(m.value - brute_value(&b)) < 1e-9);
+            double value, makespan;
+            OK(sked_i_schedule_value(p, s, &value, &makespan, err));
+            assert_true(value == m.value && makespan == m.makespan);
         }
         sked_schedule_destroy(s);
         random_problem_free(&r);

@@ -293,6 +293,34 @@ static void test_decoders(void **state)
     }
 }
 
+/* A stop is heard within one decode of a thousand ops, where every event may look at all of them. */
+static void test_decode_hears_a_stop(void **state)
+{
+    (void)state;
+    enum { ops = 1000 };
+    static int32_t list[ops], start[ops];
+    volatile sig_atomic_t stop = 0;
+    const sked_i_limit limit = {.deadline = INFINITY, .stop = &stop};
+    const sked_generate_options how = {.size = sizeof how, .nodes = ops, .seed = 1, .duration = "int:1,9"};
+    sked_graph *g = NULL;
+    sked_i_cumulative *c = NULL;
+    sked_i_sgs *s = NULL;
+    sked_problem p;
+    OK(sked_graph_generate("layered", &how, &g, err));
+    sked_problem_init(&p, g);
+    p.devices = 1;
+    OK(sked_i_cumulative_create(&p, &c, err));
+    OK(sked_i_sgs_create(&c->forward, &limit, NULL, &s, err));
+    assert_int_equal(c->n, ops);
+    for (int32_t i = 0; i < ops; i++)
+        list[i] = i;
+    for (stop = 0; stop < 2; stop++)
+        assert_int_equal(sked_i_sgs_parallel(s, list, start) == SKED_I_ABORTED, stop);
+    sked_i_sgs_destroy(s);
+    sked_i_cumulative_destroy(c);
+    sked_graph_destroy(g);
+}
+
 /* Keys of every size, with many alike and in clusters: ascending, ties by number. */
 static void test_sort(void **state)
 {
@@ -777,6 +805,7 @@ int main(void)
         cmocka_unit_test(test_standing_incumbent),
         cmocka_unit_test(test_incumbent_standing_for_long),
         cmocka_unit_test(test_decoders),
+        cmocka_unit_test(test_decode_hears_a_stop),
         cmocka_unit_test(test_sort),
         cmocka_unit_test(test_deterministic),
         cmocka_unit_test(test_time_limit),

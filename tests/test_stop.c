@@ -1,12 +1,15 @@
 /*
- * Who learns a machine looks for a stop all the time. The linker (--wrap, tests/CMakeLists.txt) leads looks
- * and passes over the graph through here: work is counted, not time.
+ * Who learns a machine looks for a stop all the time, and a method hands over what it has. The linker
+ * (--wrap, tests/CMakeLists.txt) leads looks and passes over the graph through here: work is counted, not
+ * time.
  */
 #include "test.h"
 
 #include "base/clock.h"
+#include "method/brkga/brkga.h"
 #include "robust/choose.h"
 #include "robust/timing.h"
+#include "schedule/profile.h"
 
 #include <math.h>
 
@@ -60,6 +63,27 @@ sked_status __wrap_sked_i_pool_offer(sked_i_pool *pool, const sked_schedule *s, 
 {
     pass();
     return __real_sked_i_pool_offer(pool, s, maker, out, err);
+}
+
+extern double __real_sked_i_brkga_decoder_cost(sked_i_brkga_decoder *d, const float *key);
+extern sked_status __real_sked_i_profile_build(const sked_i_interval *intervals, int64_t count, double period,
+                                               double tolerance, sked_i_profile *out, sked_error *err);
+
+static long decodes_after, profiles;
+
+double __wrap_sked_i_brkga_decoder_cost(sked_i_brkga_decoder *d, const float *key)
+{
+    decodes_after += stop;
+    if (++total == stop_at)
+        stop = 1;
+    return __real_sked_i_brkga_decoder_cost(d, key);
+}
+
+sked_status __wrap_sked_i_profile_build(const sked_i_interval *intervals, int64_t count, double period,
+                                        double tolerance, sked_i_profile *out, sked_error *err)
+{
+    profiles++;
+    return __real_sked_i_profile_build(intervals, count, period, tolerance, out, err);
 }
 
 /* Runs the loop, with a stop in that pass; 0: never. */
@@ -118,9 +142,44 @@ static void test_a_stop_ends_the_work(void **state)
     assert_in_range(most, 0, MOST_PASSES);
 }
 
+/*
+ * brkga is stopped in a decode: its incumbent is offered as it was decoded before, and what is offered is
+ * judged without profiles, which the makespan does not need. Devices alike, then with transfers.
+ */
+static void test_what_was_decoded_is_offered(void **state)
+{
+    (void)state;
+    const sked_generate_options how = {.size = sizeof how, .nodes = 60, .seed = 3, .bytes = "exponential:1"};
+    for (int transfers = 0; transfers < 2; transfers++) {
+        sked_run_options opt;
+        sked_result r = {.size = sizeof r};
+        sked_graph *g = NULL;
+        sked_problem p;
+        OK(sked_graph_generate("layered", &how, &g, err));
+        sked_problem_init(&p, g);
+        p.devices = 3;
+        p.bandwidth = transfers ? 1 : p.bandwidth;
+        sked_run_options_init(&opt);
+        opt.time_limit = INFINITY;
+        opt.stop = &stop;
+        stop = 0;
+        total = decodes_after = profiles = 0;
+        stop_at = 50;
+        OK(sked_method_run("brkga", &p, &opt, &r, err));
+        assert_int_equal(r.count, 1);
+        assert_int_equal(total, stop_at);
+        assert_int_equal(decodes_after, 0);
+        assert_int_equal(profiles, 0);
+        OK(sked_schedule_validate(&p, r.schedule[0], err));
+        sked_result_clear(&r);
+        sked_graph_destroy(g);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_looks_are_never_far_apart),
-                                       cmocka_unit_test(test_a_stop_ends_the_work)};
+                                       cmocka_unit_test(test_a_stop_ends_the_work),
+                                       cmocka_unit_test(test_what_was_decoded_is_offered)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -215,6 +215,8 @@ typedef struct sked_i_gaus_device_bounds {
     const int32_t *fix;    /* [ops] device of a pinned op, below 0: free; NULL: all are */
     double least;          /* logits that are further below the largest, in temperatures, give no share */
     bool fixed_sigma;
+    const sked_i_limit *limit; /* heard within an evaluation, which then ends with STOPPED; NULL: none. The
+                                  CPU alone looks: elsewhere an evaluation is short */
 } sked_i_gaus_device_bounds;
 
 /* One gradient step. The shares are set by the temperature before it. */

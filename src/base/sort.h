@@ -21,6 +21,15 @@ static inline uint64_t sked_i_sort_key(double x)
     return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
 }
 
+/* The double whose key that is. */
+static inline double sked_i_sort_value(uint64_t key)
+{
+    const uint64_t bits = key >> 63 ? key & ~(UINT64_C(1) << 63) : ~key;
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
 /* Ascending by key, stable, O(n). spare: room for n more; the result is in items. */
 void sked_i_sort_keyed(sked_i_keyed *items, sked_i_keyed *spare, int64_t n);
 /* Plain words by their bits from `low` on, stable: half the memory where key and value fit one word. */

@@ -199,16 +199,16 @@ cleanup:
 static sked_status describe(const sked_problem *p, sked_status status, const sked_result *r, outcome *out,
                             sked_error *err)
 {
-    sked_metrics m = {.size = sizeof m};
+    double value, makespan;
     *out = (outcome){.status = status, .value = INFINITY, .makespan = INFINITY, .bound = -INFINITY};
     if (status != SKED_OK)
         return status;
-    const sked_status st = sked_schedule_measure(p, r->schedule[0], &m, err);
+    const sked_status st = sked_i_schedule_value(p, r->schedule[0], &value, &makespan, err);
     out->status = st;
     if (st != SKED_OK)
         return st;
     *out = (outcome){.value = r->value,
-                     .makespan = m.makespan,
+                     .makespan = makespan,
                      .bound = r->lower_bound,
                      .evaluations = (double)r->evaluations,
                      .optimal = r->optimal};

@@ -2,6 +2,7 @@
 #include "form/cumulative.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/sort.h"
 
 #include "graph/relations.h"
 
@@ -558,20 +559,31 @@ void sked_i_cumulative_destroy(sked_i_cumulative *c)
 
 /* ------------------------------------------------------------------ back to real time */
 
-typedef struct moment {
-    int32_t time;
-    int32_t op; /* core number; ~op marks its finish */
-} moment;
-
-/* Finishes before starts, then by number: a topological order for ops without duration. */
-static int by_moment(const void *x, const void *y)
+/*
+ * A moment is a word: its time, then the op by its core number; ~op marks its finish. In order of time;
+ * finishes before starts, then by number: a topological order for ops without duration.
+ */
+static inline uint64_t moment_at(int32_t time, int32_t op)
 {
-    const moment *a = x, *b = y;
-    if (a->time != b->time)
-        return a->time < b->time ? -1 : 1;
-    if ((a->op < 0) != (b->op < 0))
-        return a->op < 0 ? -1 : 1;
-    return a->op < 0 ? (a->op < b->op) - (a->op > b->op) : (a->op > b->op) - (a->op < b->op);
+    return (uint64_t)((int64_t)time - INT32_MIN) << 32 | (uint32_t)op;
+}
+
+static inline int32_t op_of(uint64_t moment)
+{
+    return (int32_t)(uint32_t)moment;
+}
+
+/* Those of all ops, in order. moments: room for 4 * n. Returns how many. */
+static int64_t sort_moments(const sked_i_cumulative *c, const int32_t *start, uint64_t *moments)
+{
+    int64_t count = 0;
+    for (int32_t i = 0; i < c->n; i++)
+        if (c->forward.duration[i] > 0)
+            moments[count++] = moment_at(start[i] + c->forward.duration[i], ~i);
+    for (int32_t i = 0; i < c->n; i++)
+        moments[count++] = moment_at(start[i], i);
+    sked_i_sort_words(moments, moments + count, count, 32);
+    return count;
 }
 
 /*
@@ -579,12 +591,12 @@ static int by_moment(const void *x, const void *y)
  * that had finished by then has finished. Durations were rounded up, so nothing moves later, and whatever
  * runs together ran together on the grid.
  */
-static void real_times(const sked_i_cumulative *c, const moment *moments, int64_t count, double *start)
+static void real_times(const sked_i_cumulative *c, const uint64_t *moments, int64_t count, double *start)
 {
     const sked_graph *g = c->problem->graph;
     double now = 0;
     for (int64_t k = 0; k < count; k++) {
-        const int32_t i = moments[k].op;
+        const int32_t i = op_of(moments[k]);
         if (i < 0) {
             const int32_t op = c->op[~i];
             now = fmax(now, start[op] + g->duration[op]);
@@ -620,14 +632,14 @@ static void grid_times(const sked_i_cumulative *c, const int32_t *grid, double *
 }
 
 /* Any free device will do: intervals in order of their starts. Ops without duration use the first. */
-static void number_devices(const sked_i_cumulative *c, const moment *moments, int64_t count,
+static void number_devices(const sked_i_cumulative *c, const uint64_t *moments, int64_t count,
                            int32_t *free_list, sked_schedule *s)
 {
     int32_t idle = s->devices < c->n ? s->devices : c->n;
     for (int32_t d = 0; d < idle; d++)
         free_list[d] = idle - 1 - d;
     for (int64_t k = 0; k < count; k++) {
-        const int32_t i = moments[k].op, core = i < 0 ? ~i : i, op = c->op[core];
+        const int32_t i = op_of(moments[k]), core = i < 0 ? ~i : i, op = c->op[core];
         if (c->forward.duration[core] == 0)
             s->device[op] = 0;
         else if (i >= 0)
@@ -641,21 +653,14 @@ sked_status sked_i_cumulative_schedule(const sked_i_cumulative *c, const int32_t
                                        sked_error *err)
 {
     sked_status st = SKED_OK;
-    moment *moments = NULL;
+    uint64_t *moments = NULL;
     int32_t *free_list = NULL;
     sked_schedule *s = NULL;
-    SKED_NEW(moments, 2 * (int64_t)c->n);
+    SKED_NEW(moments, 4 * (int64_t)c->n);
     SKED_NEW(free_list, c->n);
     SKED_TRY(sked_schedule_create(c->n, c->problem->devices, &s, err));
-    int64_t count = 0;
-    for (int32_t i = 0; i < c->n; i++) {
-        moments[count++] = (moment){start[i], i};
-        if (c->forward.duration[i] > 0)
-            moments[count++] = (moment){start[i] + c->forward.duration[i], ~i};
-    }
+    const int64_t count = !c->exact || s->devices > 0 ? sort_moments(c, start, moments) : 0;
     grid_times(c, start, s->start);
-    if (!c->exact || s->devices > 0)
-        qsort(moments, (size_t)count, sizeof *moments, by_moment);
     if (!c->exact)
         real_times(c, moments, count, s->start);
     if (!c->exact && !keeps_negative_lags(c->problem->graph, s->start))

@@ -107,17 +107,17 @@ static sked_status judge(sked_i_run *run, const sked_schedule *s, sked_error *er
     if (sked_schedule_validate(run->problem, s, &why) != SKED_OK)
         return sked_i_fail(err, why.status == SKED_ERR_MEMORY ? SKED_ERR_MEMORY : SKED_ERR_BUG,
                            "method '%s' made an invalid schedule: %s", d->current, why.message);
-    sked_metrics m = {.size = sizeof m};
-    const sked_status st = sked_schedule_measure(run->problem, s, &m, err);
+    double value, makespan;
+    const sked_status st = sked_i_schedule_value(run->problem, s, &value, &makespan, err);
     if (st != SKED_OK)
         return st;
-    const sked_i_result_rank rank = {{sked_i_interval_first(run->problem) ? s->ii : 0, m.value, m.makespan}};
+    const sked_i_result_rank rank = {{sked_i_interval_first(run->problem) ? s->ii : 0, value, makespan}};
     const double before = sked_i_run_best(run);
     bool kept;
     const sked_status inserted = sked_i_result_pool_insert(&d->pool, s, rank, d->current, &kept, err);
     const bool better = inserted == SKED_OK && sked_i_run_best(run) < before;
     sked_i_driver_note(run);
-    SKED_LOG(better ? 1 : 2, "driver", "%s offers %g (incumbent %g, bound %g)%s", d->current, m.value, before,
+    SKED_LOG(better ? 1 : 2, "driver", "%s offers %g (incumbent %g, bound %g)%s", d->current, value, before,
              d->bound,
              better ? ": new incumbent"
              : kept ? ": kept"

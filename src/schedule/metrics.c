@@ -31,6 +31,38 @@ static void measure_times(const sked_problem *p, const sked_i_costs *c, const sk
     measure_edges(p, c, s, m);
 }
 
+/* Of metrics that have what the objective asks for. */
+static double value_of(const sked_problem *p, const sked_schedule *s, const sked_metrics *m)
+{
+    const double values[] = {m->makespan, m->resource, m->peak_memory,
+                             m->resource + p->alpha * m->communication, s->ii};
+    return values[p->objective];
+}
+
+sked_status sked_i_schedule_value(const sked_problem *p, const sked_schedule *s, double *value,
+                                  double *makespan, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_metrics m = {0};
+    sked_i_profile memory = {0};
+    sked_i_costs c = {0};
+    SKED_TRY(sked_i_costs_make(p, &c, err));
+    m.makespan = sked_i_latest_finish(&c, s);
+    if (p->objective == SKED_OBJECTIVE_RESOURCE || p->objective == SKED_OBJECTIVE_COST)
+        SKED_TRY(sked_i_profile_loads(p, s, &m.resource, err));
+    if (p->objective == SKED_OBJECTIVE_COST)
+        measure_edges(p, &c, s, &m);
+    if (p->objective == SKED_OBJECTIVE_MEMORY)
+        SKED_TRY(sked_i_profile_memory(p, s, -1, &memory, err));
+    m.peak_memory = memory.peak;
+    *value = value_of(p, s, &m);
+    *makespan = m.makespan;
+cleanup:
+    sked_i_profile_free(&memory);
+    sked_i_costs_free(&c);
+    return st;
+}
+
 sked_status sked_schedule_measure(const sked_problem *p, const sked_schedule *s, sked_metrics *out,
                                   sked_error *err)
 {
@@ -45,9 +77,7 @@ sked_status sked_schedule_measure(const sked_problem *p, const sked_schedule *s,
     SKED_TRY(sked_i_profile_loads(p, s, &m.resource, err));
     SKED_TRY(sked_i_profile_memory(p, s, -1, &memory, err));
     m.peak_memory = memory.peak;
-    const double values[] = {m.makespan, m.resource, m.peak_memory, m.resource + p->alpha * m.communication,
-                             s->ii};
-    m.value = values[p->objective];
+    m.value = value_of(p, s, &m);
     SKED_GIVE(out, m);
 cleanup:
     sked_i_profile_free(&memory);

@@ -44,21 +44,35 @@ static int64_t changes_of(const sked_i_interval *v, double period, double tolera
     return n + emit(out + n, 0, begin + length - period, v->amount);
 }
 
+/* The amount goes with the key, so that the sorted changes are read from the first to the last. */
+static sked_i_keyed pack(const change *c)
+{
+    sked_i_keyed x = {.key = sked_i_sort_key(c->time)};
+    memcpy(&x.value, &c->amount, sizeof x.value);
+    return x;
+}
+
+static inline double amount_of(const sked_i_keyed *x)
+{
+    double amount;
+    memcpy(&amount, &x->value, sizeof amount);
+    return amount;
+}
+
 /* Merges sorted changes into steps; equal times become one step. */
-static void integrate(const change *c, const sked_i_keyed *order, int64_t n, double base, double period,
-                      sked_i_profile *out)
+static void integrate(const sked_i_keyed *c, int64_t n, double base, double period, sked_i_profile *out)
 {
     double now = base;
-    if (period > 0 && (n == 0 || c[order[0].value].time > 0)) {
+    if (period > 0 && (n == 0 || sked_i_sort_value(c[0].key) > 0)) {
         out->time[out->count] = 0;
         out->value[out->count++] = base;
     }
     out->peak = base;
     for (int64_t k = 0; k < n;) {
-        const double time = c[order[k].value].time;
-        for (; k < n && c[order[k].value].time == time; k++)
-            now += c[order[k].value].amount;
-        out->time[out->count] = time;
+        const uint64_t time = c[k].key;
+        for (; k < n && c[k].key == time; k++)
+            now += amount_of(&c[k]);
+        out->time[out->count] = sked_i_sort_value(time);
         out->value[out->count++] = k == n && !(period > 0) ? 0 : now;
         if (now > out->peak)
             out->peak = now;
@@ -71,26 +85,27 @@ static sked_status build_sorted(const sked_i_interval *intervals, int64_t count,
 {
     sked_status st = SKED_OK;
     sked_i_profile result = {0};
-    change *changes = NULL;
-    sked_i_keyed *order = NULL, *spare = NULL;
+    sked_i_keyed *sorted = NULL, *spare = NULL;
     int64_t n = 0;
     double base = 0;
-    SKED_NEW(changes, (period > 0 ? 4 : 2) * count);
-    for (int64_t k = 0; k < count; k++)
-        n += changes_of(&intervals[k], period, tolerance, changes + n, &base);
-    SKED_NEW(order, n);
+    SKED_NEW(sorted, (period > 0 ? 4 : 2) * count);
+    for (int64_t k = 0; k < count; k++) {
+        change some[4];
+        const int64_t more = changes_of(&intervals[k], period, tolerance, some, &base);
+        for (int64_t j = 0; j < more; j++)
+            sorted[n++] = pack(&some[j]);
+    }
     SKED_NEW(spare, n);
-    for (int64_t k = 0; k < n; k++)
-        order[k] = (sked_i_keyed){sked_i_sort_key(changes[k].time), k};
-    sked_i_sort_keyed(order, spare, n);
+    sked_i_sort_keyed(sorted, spare, n);
+    free(spare);
+    spare = NULL;
     SKED_NEW(result.time, n + 1);
     SKED_NEW(result.value, n + 1);
-    integrate(changes, order, n, base, period, &result);
+    integrate(sorted, n, base, period, &result);
     *out = result;
     result = (sked_i_profile){0};
 cleanup:
-    free(changes);
-    free(order);
+    free(sorted);
     free(spare);
     sked_i_profile_free(&result);
     return st;

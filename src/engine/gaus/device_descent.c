@@ -19,6 +19,7 @@ typedef struct flight {
 typedef struct descent {
     const sked_i_gaus_device_grid *grid;
     const sked_i_gaus_tuning *tuning;
+    const sked_i_limit *limit;
     const sked_i_gaus_device_descent_backend *backend;
     sked_i_gaus_device_descent *steps;
     sked_i_gaus_device_bounds bounds;
@@ -59,7 +60,8 @@ static sked_status open_descent(descent *d, sked_error *err)
                                             .hi = d->grid->hi,
                                             .fix = b->p->fix_device,
                                             .least = b->form->unequal != NULL ? -7 : -30,
-                                            .fixed_sigma = d->tuning->fixed_sigma};
+                                            .fixed_sigma = d->tuning->fixed_sigma,
+                                            .limit = d->limit};
     d->most = !runs_beside(d) ? 1 : shares > large ? short_run : long_run;
     SKED_TRY(d->backend->create(&d->grid->view, &d->bounds, d->tuning->threads, &d->steps, err));
     SKED_NEW(d->at.mu, n);
@@ -237,8 +239,9 @@ static sked_status settle_down_to(descent *d, int left, sked_error *err)
 
 /* ------------------------------------------------------------------ the descent */
 
-static sked_status descend(descent *d, const sked_i_limit *limit, sked_error *err)
+static sked_status descend(descent *d, sked_error *err)
 {
+    const sked_i_limit *limit = d->limit;
     const sked_i_gaus_tuning *t = d->tuning;
     const bool beside = runs_beside(d);
     const double begin = sked_clock();
@@ -268,7 +271,7 @@ sked_status sked_i_gaus_device_descend(const sked_i_gaus_device_grid *grid, sked
                                        sked_error *err)
 {
     sked_status st = SKED_OK;
-    descent d = {.grid = grid, .tuning = tuning, .decoder = dec, .rng = rng, .best = best};
+    descent d = {.grid = grid, .tuning = tuning, .limit = limit, .decoder = dec, .rng = rng, .best = best};
     assert(tuning->every >= 1 && tuning->threads >= 1 && tuning->rate > 0);
     assert(from->value < INFINITY);
     SKED_TRY(open_descent(&d, err));
@@ -276,8 +279,8 @@ sked_status sked_i_gaus_device_descend(const sked_i_gaus_device_grid *grid, sked
     place_shares(&d, kind, from, rng);
     SKED_TRY(d.backend->place(d.steps, d.at.mu, d.at.sigma, d.logit, err));
     SKED_TRY(set_multipliers(&d, err));
-    SKED_TRY(descend(&d, limit, err));
+    SKED_TRY(descend(&d, err));
 cleanup:
     close_descent(&d);
-    return st;
+    return st == SKED_ERR_STOPPED ? SKED_OK : st; /* what was decoded before counts */
 }

@@ -73,7 +73,7 @@ sked_status sked_i_gaus_device_polish(sked_i_gaus_device_decoder *d, int64_t mov
     int32_t chain = 0;
     double cooling = 1;
     const double begin = sked_clock(), time = limit->deadline - begin;
-    if (s == NULL || d->model->n < 2 || best->value == INFINITY)
+    if (s == NULL || d->model->n < 2 || best->value == INFINITY || sked_i_limit_stopped(limit))
         return SKED_OK;
     assert(moves >= 0 && heat >= 0);
     if (d->model->form->unequal != NULL && (st = sked_i_moves_open(s, rng, &unequal, err)) != SKED_OK)

@@ -108,6 +108,8 @@ static void judge(island *x, member *m)
         x->stale = 0;
     }
     x->base.least = fmin(x->base.least, m->cost);
+    if (m->cost < x->base.best)
+        sked_i_brkga_decoder_keep(&x->decoder);
     if (sked_i_crew_wants(&x->base, m->cost))
         sked_i_crew_see(&x->base, m->cost, key);
 }
@@ -266,11 +268,18 @@ cleanup:
     return st;
 }
 
-/* What is good enough to be offered is decoded to its end. */
+/*
+ * What is good enough to be offered is decoded to its end. After a stop there is no time for that: the
+ * incumbent is as it was decoded when it was found.
+ */
 static sked_status offer(sked_i_crew_worker *base, const void *key, sked_error *err)
 {
     island *x = (island *)base;
     const sked_i_limit limit = base->limit;
+    if (key == base->incumbent && sked_i_limit_stopped(&limit)) {
+        sked_i_brkga_decoder_recall(&x->decoder);
+        return sked_i_brkga_decoder_offer(&x->decoder, base->crew->run, err);
+    }
     base->limit.deadline = INFINITY;
     base->limit.stop = NULL;
     const double cost = decode(x, key);

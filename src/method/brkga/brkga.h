@@ -38,18 +38,25 @@ void sked_i_brkga_space_rule(const sked_i_brkga_space *k, int which, float *key)
 /* Unequal devices: everything on the one device that takes the least time for it. */
 void sked_i_brkga_space_single(const sked_i_brkga_space *k, float *key);
 
+/* What keys were decoded to. */
+typedef struct sked_i_brkga_decoded {
+    int32_t *core_start; /* devices alike; else */
+    double *start;
+    int32_t *device;
+    double late;   /* what fixed starts are missed by */
+    double latest; /* finish; devices that differ */
+} sked_i_brkga_decoded;
+
 /* Decodes keys; one per thread. What was decoded last can be offered. */
 typedef struct sked_i_brkga_decoder {
     const sked_i_brkga_space *space;
     sked_i_justifier justifier; /* devices alike */
     sked_i_placer *placer;
-    int32_t *rank, *wish, *core_key, *core_start;
+    int32_t *rank, *wish, *core_key;
     sked_i_keyed *sorter; /* [2 n] */
-    double *start;
-    int32_t *device, *label;
+    sked_i_brkga_decoded at, kept;
+    int32_t *label;
     int64_t evaluations;
-    double late;   /* what fixed starts are missed by */
-    double latest; /* finish; devices that differ */
     uint64_t hash;
     sked_status status;
     const sked_i_limit *limit;
@@ -61,6 +68,10 @@ SKED_MUST_CHECK sked_status sked_i_brkga_decoder_open(sked_i_brkga_decoder *d,
 void sked_i_brkga_decoder_close(sked_i_brkga_decoder *d);
 /* Makespan; more where fixed starts are missed; INFINITY where the limit was reached meanwhile. */
 double sked_i_brkga_decoder_cost(sked_i_brkga_decoder *d, const float *key);
+/* Keeps what was decoded last, in the place of what was kept before. O(ops). */
+void sked_i_brkga_decoder_keep(sked_i_brkga_decoder *d);
+/* What was kept is what was decoded last. O(ops). */
+void sked_i_brkga_decoder_recall(sked_i_brkga_decoder *d);
 /* Offers the schedule decoded last if it keeps horizon and fixed starts. */
 SKED_MUST_CHECK sked_status sked_i_brkga_decoder_offer(const sked_i_brkga_decoder *d, sked_i_run *run,
                                                        sked_error *err);

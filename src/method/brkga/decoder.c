@@ -143,12 +143,33 @@ void sked_i_brkga_space_rule(const sked_i_brkga_space *k, int which, float *key)
 
 /* ------------------------------------------------------------------ decoders */
 
+static void close_decoded(sked_i_brkga_decoded *x)
+{
+    free(x->core_start);
+    free(x->start);
+    free(x->device);
+}
+
+static sked_status open_decoded(const sked_i_brkga_space *k, sked_i_brkga_decoded *x, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    if (k->c != NULL) {
+        SKED_NEW(x->core_start, k->n);
+    } else {
+        SKED_NEW(x->start, k->n);
+        SKED_NEW(x->device, k->n);
+    }
+cleanup:
+    return st;
+}
+
 void sked_i_brkga_decoder_close(sked_i_brkga_decoder *d)
 {
     sked_i_justifier_close(&d->justifier);
     sked_i_placer_destroy(d->placer);
-    void *const owned[] = {d->rank,   d->wish,  d->core_key, d->core_start,
-                           d->sorter, d->start, d->device,   d->label};
+    close_decoded(&d->at);
+    close_decoded(&d->kept);
+    void *const owned[] = {d->rank, d->wish, d->core_key, d->sorter, d->label};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
 }
@@ -159,7 +180,6 @@ static sked_status open_alike(sked_i_brkga_decoder *d, const sked_i_limit *limit
     sked_status st = SKED_OK;
     SKED_TRY(sked_i_justifier_open(&d->justifier, c, limit, err));
     SKED_NEW(d->core_key, c->n);
-    SKED_NEW(d->core_start, c->n);
     SKED_NEW(d->rank, c->n);
 cleanup:
     return st;
@@ -173,8 +193,6 @@ static sked_status open_sequencing(sked_i_brkga_decoder *d, sked_error *err)
     SKED_NEW(d->rank, l->n);
     SKED_NEW(d->wish, l->n);
     SKED_NEW(d->sorter, 2 * (int64_t)l->n);
-    SKED_NEW(d->start, l->n);
-    SKED_NEW(d->device, l->n);
     SKED_NEW(d->label, l->m);
 cleanup:
     return st;
@@ -184,7 +202,35 @@ sked_status sked_i_brkga_decoder_open(sked_i_brkga_decoder *d, const sked_i_brkg
                                       const sked_i_limit *limit, sked_error *err)
 {
     *d = (sked_i_brkga_decoder){.space = space, .limit = limit};
+    sked_status st = open_decoded(space, &d->at, err);
+    if (st == SKED_OK)
+        st = open_decoded(space, &d->kept, err);
+    if (st != SKED_OK)
+        return st;
     return space->c != NULL ? open_alike(d, limit, err) : open_sequencing(d, err);
+}
+
+static void copy_decoded(const sked_i_brkga_space *k, const sked_i_brkga_decoded *from,
+                         sked_i_brkga_decoded *to)
+{
+    if (k->c != NULL) {
+        memcpy(to->core_start, from->core_start, (size_t)k->n * sizeof *to->core_start);
+    } else {
+        memcpy(to->start, from->start, (size_t)k->n * sizeof *to->start);
+        memcpy(to->device, from->device, (size_t)k->n * sizeof *to->device);
+    }
+    to->late = from->late;
+    to->latest = from->latest;
+}
+
+void sked_i_brkga_decoder_keep(sked_i_brkga_decoder *d)
+{
+    copy_decoded(d->space, &d->at, &d->kept);
+}
+
+void sked_i_brkga_decoder_recall(sked_i_brkga_decoder *d)
+{
+    copy_decoded(d->space, &d->kept, &d->at);
 }
 
 static int decoder_of(const sked_i_brkga_space *k, float key)
@@ -215,18 +261,18 @@ static double cost_alike(sked_i_brkga_decoder *d, const float *key)
     for (int32_t i = 0; i < k->n; i++)
         d->core_key[i] = (int32_t)(urgency(k, key, i, path) * (key_steps - 1));
     sked_i_sgs_sort(d->justifier.forward, d->core_key, false, d->rank);
-    int32_t makespan = parallel
-                           ? sked_i_sgs_parallel(d->justifier.forward, d->rank, d->core_start)
-                           : sked_i_sgs_serial(d->justifier.forward, d->rank, SKED_I_ABORTED, d->core_start);
+    int32_t makespan =
+        parallel ? sked_i_sgs_parallel(d->justifier.forward, d->rank, d->at.core_start)
+                 : sked_i_sgs_serial(d->justifier.forward, d->rank, SKED_I_ABORTED, d->at.core_start);
     d->evaluations++;
     if (makespan == SKED_I_ABORTED)
         return INFINITY;
     d->justifier.evaluations = 0;
     if (k->justify)
-        makespan = sked_i_justify(&d->justifier, makespan, d->core_start);
+        makespan = sked_i_justify(&d->justifier, makespan, d->at.core_start);
     d->evaluations += d->justifier.evaluations;
-    d->late = k->c->fixed != NULL ? (double)d->justifier.forward->late : 0;
-    d->hash = sked_i_hash_steps(d->core_start, k->n);
+    d->at.late = k->c->fixed != NULL ? (double)d->justifier.forward->late : 0;
+    d->hash = sked_i_hash_steps(d->at.core_start, k->n);
     return sked_i_justifier_cost(&d->justifier, makespan);
 }
 
@@ -249,8 +295,8 @@ static uint64_t hash_unequal(const sked_i_brkga_decoder *d)
     uint64_t h = SKED_I_HASH_SEED;
     for (int32_t i = 0; i < d->space->n; i++) {
         uint64_t bits;
-        memcpy(&bits, &d->start[i], sizeof bits);
-        h = sked_i_hash_mix(h, bits ^ (uint64_t)d->device[i]);
+        memcpy(&bits, &d->at.start[i], sizeof bits);
+        h = sked_i_hash_mix(h, bits ^ (uint64_t)d->at.device[i]);
     }
     return h;
 }
@@ -283,20 +329,22 @@ static double cost_sequencing(sked_i_brkga_decoder *d, const float *key)
     }
     rank_ops(d, key);
     d->evaluations++;
-    d->status = sked_i_placer_run(d->placer, d->rank, NULL, &how, d->start, d->device, &d->late, &err);
+    d->status =
+        sked_i_placer_run(d->placer, d->rank, NULL, &how, d->at.start, d->at.device, &d->at.late, &err);
     if (d->status == SKED_ERR_STOPPED) { /* as good as not decoded */
         d->status = SKED_OK;
-        d->late = INFINITY;
+        d->at.late = INFINITY;
         return INFINITY;
     }
     if (d->status != SKED_OK)
         return INFINITY;
     for (int32_t i = 0; i < k->n; i++)
-        latest = fmax(latest, d->start[i] + (l->unequal ? sked_i_time(l->dag.costs, i, d->device[i])
-                                                        : l->dag.duration[i]));
-    d->latest = latest;
-    d->hash = l->unequal ? hash_unequal(d) : sked_i_hash_devices(k->n, d->start, d->device, l->m, d->label);
-    return d->late > 0 ? latest + l->span + d->late : latest;
+        latest = fmax(latest, d->at.start[i] + (l->unequal ? sked_i_time(l->dag.costs, i, d->at.device[i])
+                                                           : l->dag.duration[i]));
+    d->at.latest = latest;
+    d->hash =
+        l->unequal ? hash_unequal(d) : sked_i_hash_devices(k->n, d->at.start, d->at.device, l->m, d->label);
+    return d->at.late > 0 ? latest + l->span + d->at.late : latest;
 }
 
 double sked_i_brkga_decoder_cost(sked_i_brkga_decoder *d, const float *key)
@@ -308,16 +356,17 @@ sked_status sked_i_brkga_decoder_offer(const sked_i_brkga_decoder *d, sked_i_run
 {
     const sked_i_brkga_space *k = d->space;
     sked_schedule *made = NULL;
-    sked_schedule s = {.ops = k->n, .devices = k->problem->devices, .start = d->start, .device = d->device};
+    sked_schedule s = {
+        .ops = k->n, .devices = k->problem->devices, .start = d->at.start, .device = d->at.device};
     sked_status st = SKED_OK;
-    if (d->late > 0)
+    if (d->at.late > 0)
         return SKED_OK;
     if (k->c != NULL) {
-        SKED_TRY(sked_i_cumulative_schedule(k->c, d->core_start, &made, err));
+        SKED_TRY(sked_i_cumulative_schedule(k->c, d->at.core_start, &made, err));
         s = *made;
     }
     if (k->c != NULL ? sked_i_within_horizon(k->problem, s.start)
-                     : sked_i_keeps_horizon(k->problem, d->latest))
+                     : sked_i_keeps_horizon(k->problem, d->at.latest))
         SKED_TRY(sked_i_run_offer(run, &s, err));
 cleanup:
     sked_schedule_destroy(made);

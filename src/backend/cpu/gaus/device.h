@@ -14,7 +14,8 @@ typedef struct sked_i_gaus_device_part {
     int64_t reach_cap;
     double *kind[5]; /* [kinds] scratch: shares of two ops by kind, and what goes back to them */
     double violation[SKED_I_GAUS_FAMILIES];
-    bool failed; /* no memory */
+    bool failed;  /* no memory */
+    bool stopped; /* the limit was heard */
 } sked_i_gaus_device_part;
 
 struct sked_i_gaus_device_evaluator {
@@ -27,6 +28,7 @@ struct sked_i_gaus_device_evaluator {
     int32_t *members; /* [kinds] devices of each; NULL: identical devices */
     sked_i_gaus_device_part *part;
     sked_i_normal normal;
+    const sked_i_limit *limit; /* NULL: none */
     /* of the evaluation in progress: */
     const sked_i_gaus_device_terms *terms;
     const sked_i_gaus_device_point *at;

@@ -1,5 +1,6 @@
 /* Descents with devices on the CPU: a run of steps is made within the call. */
 #include "backend/backend.h"
+#include "backend/cpu/gaus/device.h"
 #include "backend/gaus_step.h"
 #include "base/explog.h"
 #include "base/memory.h"
@@ -47,6 +48,7 @@ static sked_status create(const sked_i_gaus_device_view *view, const sked_i_gaus
     d->view = view;
     d->bounds = bounds;
     SKED_TRY(sked_i_gaus_device_cpu.create(view, threads, &d->evaluator, err));
+    d->evaluator->limit = bounds->limit;
     SKED_NEW(d->at.mu, n);
     SKED_NEW(d->at.sigma, n);
     SKED_NEW(d->at.share, all);

@@ -79,13 +79,31 @@ cleanup:
     return st;
 }
 
+/* Looks for the limit before every 512th op. */
+static bool heard(const sked_i_gaus_device_evaluator *s, sked_i_gaus_device_part *part, int32_t i)
+{
+    enum { looks = 511 };
+    if ((i & looks) == 0 && sked_i_limit_heard(s->limit))
+        part->stopped = true;
+    return part->stopped;
+}
+
+static bool any_stopped(const sked_i_gaus_device_evaluator *s)
+{
+    bool any = false;
+    for (int t = 0; t < s->threads; t++)
+        any = any || s->part[t].stopped;
+    return any;
+}
+
 static void forward(void *data, int index)
 {
     sked_i_gaus_device_evaluator *s = data;
     sked_i_gaus_device_part *part = &s->part[index];
     memset(part->change, 0, (size_t)s->rows * (size_t)s->view->cells * sizeof *part->change);
     memset(part->violation, 0, sizeof part->violation);
-    for (int32_t i = part->begin; i < part->end; i++) {
+    part->stopped = false;
+    for (int32_t i = part->begin; i < part->end && !heard(s, part, i); i++) {
         sked_i_gaus_device_occupancy(s, part, i);
         sked_i_gaus_device_transfer(s, part, i);
         sked_i_gaus_device_latency(s, part, i);
@@ -139,7 +157,7 @@ static void backward(void *data, int index)
     memset(part->dmu, 0, n * sizeof *part->dmu);
     memset(part->dsigma, 0, n * sizeof *part->dsigma);
     memset(part->dshare, 0, n * (size_t)s->view->devices * sizeof *part->dshare);
-    for (int32_t i = part->begin; i < part->end; i++) {
+    for (int32_t i = part->begin; i < part->end && !heard(s, part, i); i++) {
         sked_i_gaus_device_occupancy_back(s, part, i);
         sked_i_gaus_device_transfer_back(s, part, i);
         sked_i_gaus_device_latency_back(s, part, i);
@@ -182,10 +200,14 @@ static sked_status evaluate(sked_i_gaus_device_evaluator *s, const sked_i_gaus_d
     s->at = at;
     SKED_TRY(check_point(s, err));
     SKED_TRY(sked_i_parallel(s->threads, forward, s, err));
+    if (any_stopped(s))
+        return SKED_ERR_STOPPED;
     sum_loads(s);
     sum_value(s, value);
     price_cells(s);
     SKED_TRY(sked_i_parallel(s->threads, backward, s, err));
+    if (any_stopped(s))
+        return SKED_ERR_STOPPED;
     for (int t = 0; t < s->threads; t++)
         if (s->part[t].failed)
             SKED_TRY(sked_i_no_memory(err));
