@@ -91,7 +91,14 @@ SUITE_LIST(X)
 #undef X
 /* Sets of gaus; *run grows by those that --only admits. */
 sked_status bench_gaus_loops(const arguments *a, int *run, sked_error *err);
-/* Sets of gflownet. */
+/* Sets of gflownet, and what they time updates with: the clock after update `from` (0: as the caller set it)
+ * and after the last one. note_update is a sked_train_options.progress with a lap for its data. */
+typedef struct lap {
+    int64_t from, to;
+    double begin, end;
+} lap;
+void note_update(void *data, const sked_train_progress *p);
+double rate_of_lap(const lap *l); /* updates a second in between */
 sked_status bench_gflownet_threads(const arguments *a, sked_error *err);
 sked_status bench_gflownet_backends(const arguments *a, sked_error *err);
 

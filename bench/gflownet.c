@@ -63,18 +63,18 @@ static bool on_gpu(const arguments *a)
     return strcmp(a->backend, "cuda") == 0;
 }
 
-/* The clock at the first and at the last of the updates that count: what comes before is made once. */
-typedef struct lap {
-    int64_t from;
-    double begin, end;
-} lap;
-
-static void note_update(void *data, const sked_train_progress *p)
+void note_update(void *data, const sked_train_progress *p)
 {
     lap *l = data;
     l->end = sked_clock();
+    l->to = p->step;
     if (p->step <= l->from)
         l->begin = l->end;
+}
+
+double rate_of_lap(const lap *l)
+{
+    return (double)(l->to - l->from) / (l->end - l->begin);
 }
 
 /* *m gets the model. */
@@ -97,8 +97,7 @@ static sked_status time_training(const arguments *a, const lesson *l, sked_sampl
     opt.progress_data = &laps;
     const stopwatch w = start_watch();
     const sked_status st = sked_train(&opt, m, err);
-    const double processor = processor_since(&w),
-                 rate = (double)(updates - laps.from) / (laps.end - laps.begin);
+    const double processor = processor_since(&w), rate = rate_of_lap(&laps);
     if (st == SKED_OK && !stop_requested)
         printf("%-44s %9.2f updates/s (wanted %g), %.0f trajectories/s   %.4f s of processor time each\n",
                l->label, rate, l->wanted[on_gpu(a)], rate * l->trajectories, processor / updates);

@@ -84,21 +84,6 @@ static sked_status draws(const arguments *a, sked_error *err)
 
 /* ---------------------------------------------------------------- training */
 
-/* The clock after the first updates and after the last. */
-typedef struct lap {
-    int64_t from, to;
-    double begin, end;
-} lap;
-
-static void note_update(void *data, const sked_train_progress *p)
-{
-    lap *l = data;
-    if (p->step <= l->from)
-        l->begin = sked_clock();
-    l->to = p->step;
-    l->end = sked_clock();
-}
-
 /* Updates a second in half a second. */
 static sked_status time_updates(const arguments *a, const char *source, const char *const *settings,
                                 const char *backend, double *rate, sked_error *err)
@@ -119,7 +104,7 @@ static sked_status time_updates(const arguments *a, const char *source, const ch
     opt.progress = note_update;
     opt.progress_data = &laps;
     const sked_status st = sked_train(&opt, &m, err);
-    *rate = (double)(laps.to - laps.from) / (laps.end - laps.begin);
+    *rate = rate_of_lap(&laps);
     sked_sampler_destroy(m);
     return st;
 }

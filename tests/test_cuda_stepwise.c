@@ -503,6 +503,51 @@ static void test_several_and_again(void **state)
     check_several(&tiles, 17, 2); /* two tiles of rows between problems of one */
 }
 
+/* Gradients of problems that are loaded `at_once`, of an update of all of them: [count * total]. */
+static float *gradients_of(const fixture *f, int count, int at_once)
+{
+    const int64_t total = f->layout.total;
+    float *gradient = room(count * total, sizeof *gradient);
+    sked_i_stepwise_device *d = open_device(f);
+    for (int first = 0; first < count; first += at_once) {
+        sked_i_stepwise_problem problem[3];
+        sked_i_stepwise_mark mark[3];
+        for (int k = 0; k < at_once; k++) {
+            problem[k] = f[first + k].input.problem;
+            problem[k].graphs = count;
+        }
+        OK(backend()->load(d, at_once, problem, true, err));
+        OK(backend()->draw(d, err));
+        OK(backend()->learn(d, mark, err));
+        for (int k = 0; k < at_once; k++)
+            OK(backend()->gradient(d, k, gradient + (first + k) * total, err));
+    }
+    backend()->destroy(d);
+    return gradient;
+}
+
+/* Ranks share an update: a gradient has the same bits whatever else is loaded, in one pass or in several. */
+static void test_ranks(void **state)
+{
+    enum { count = 3 };
+    const setting s[count] = {{"layered", 4, 2, 1, TILES(1, 8, LEARNED), 0.3, 8},
+                              {"layered", 4, 2, 2, TILES(1, 8, LEARNED), 0.2, 8},
+                              {"tree", 17, 2, 3, TILES(1, 8, LEARNED), 0.3, 2}};
+    fixture f[count];
+    (void)state;
+    for (int k = 0; k < count; k++)
+        make_fixture(&s[k], &f[k]);
+    if (emulated)
+        setenv("SKED_EMULATE_MEMORY", "92000000", 1); /* an eighth holds two of them, not three */
+    float *alone = gradients_of(f, count, 1), *together = gradients_of(f, count, count);
+    unsetenv("SKED_EMULATE_MEMORY");
+    assert_memory_equal(alone, together, (size_t)(count * f[0].layout.total) * sizeof *alone);
+    free(alone);
+    free(together);
+    for (int k = 0; k < count; k++)
+        clear_fixture(&f[k]);
+}
+
 /* One Adam step with the shares of two problems, and with a gradient from outside. */
 static void test_update(void **state)
 {
@@ -748,6 +793,7 @@ int main(void)
         cmocka_unit_test(test_rounded),
         cmocka_unit_test(test_drawing),
         cmocka_unit_test(test_several_and_again),
+        cmocka_unit_test(test_ranks),
         cmocka_unit_test(test_update),
         cmocka_unit_test(test_distribution),
         cmocka_unit_test(test_refusals),

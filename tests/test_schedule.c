@@ -691,6 +691,35 @@ static void device_memory(void **state)
     }
 }
 
+/* Integers go into cells, everything else is sorted: half a step more gives the same profile. */
+static void profile_of_integers(void **state)
+{
+    (void)state;
+    enum { n = 40 };
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        sked_i_rng rng;
+        sked_i_interval whole[n], half[n];
+        sked_i_profile cells = {0}, sorted = {0};
+        const double period = seed % 3 == 0 ? (double)(1 + seed % 7) : 0, shift = period > 0 ? 0 : 0.5;
+        sked_i_rng_seed(&rng, seed, 1);
+        for (int k = 0; k < n; k++) {
+            const double begin = (double)sked_i_rng_below(&rng, 30),
+                         amount = (double)sked_i_rng_below(&rng, 9);
+            whole[k] = (sked_i_interval){begin, begin + (double)sked_i_rng_below(&rng, 12), amount};
+            half[k] = (sked_i_interval){begin + shift, whole[k].end + shift, amount};
+        }
+        half[0].amount = whole[0].amount = 0;
+        half[0].end += period > 0 ? 0.5 : 0; /* nothing, but not an integer */
+        OK(sked_i_profile_build(whole, n, period, 0, &cells, err));
+        OK(sked_i_profile_build(half, n, period, 0, &sorted, err));
+        assert_true(cells.count == sorted.count && cells.peak == sorted.peak);
+        for (int64_t k = 0; k < cells.count; k++)
+            assert_true(cells.time[k] + shift == sorted.time[k] && cells.value[k] == sorted.value[k]);
+        sked_i_profile_free(&cells);
+        sked_i_profile_free(&sorted);
+    }
+}
+
 static void diversity(void **state)
 {
     (void)state;
@@ -1076,6 +1105,7 @@ int main(void)
         cmocka_unit_test(simulator_refuses_repeats),
         cmocka_unit_test(metrics_of_a_known_schedule),
         cmocka_unit_test(metrics_agree_with_steps),
+        cmocka_unit_test(profile_of_integers),
         cmocka_unit_test(diversity),
         cmocka_unit_test(device_memory),
         cmocka_unit_test(equal_schedules),

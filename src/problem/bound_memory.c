@@ -231,6 +231,8 @@ static int32_t list_times(const prober *b)
             (candidate){.most = INFINITY, .time = b->sorted[k], .op = -1, .chance = scatter((uint32_t)k)};
     for (int side = 0; side < 2 && !b->shape.pipelined && b->p->horizon < INFINITY; side++) {
         const double *start = side == 0 ? b->early : b->late;
+        if (sked_i_limit_heard(b->effort.limit))
+            return 0;
         add_up(b, start, count);
         for (int32_t k = 0; k < count; k++)
             b->item[k].most = fmin(b->item[k].most, b->alive[k]);
@@ -249,7 +251,9 @@ static int32_t list_ops(const prober *b)
         path = fmax(path, b->early[i] + g->duration[i]);
     }
     for (int side = 0; side < 2 && !b->shape.pipelined; side++) {
-        double *start = b->to; /* free until the first probe */
+        double *start = b->to;                   /* free until the first probe */
+        if (sked_i_limit_heard(b->effort.limit)) /* a million ops take 0.1 s each time */
+            return 0;
         set_early(b, start);
         if (side == 1)
             set_late(b, fmin(b->p->horizon, path), start);

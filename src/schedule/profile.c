@@ -65,8 +65,9 @@ static void integrate(const change *c, const sked_i_keyed *order, int64_t n, dou
     }
 }
 
-sked_status sked_i_profile_build(const sked_i_interval *intervals, int64_t count, double period,
-                                 double tolerance, sked_i_profile *out, sked_error *err)
+/* Any times: the changes are sorted. */
+static sked_status build_sorted(const sked_i_interval *intervals, int64_t count, double period,
+                                double tolerance, sked_i_profile *out, sked_error *err)
 {
     sked_status st = SKED_OK;
     sked_i_profile result = {0};
@@ -93,6 +94,88 @@ cleanup:
     free(spare);
     sked_i_profile_free(&result);
     return st;
+}
+
+/* ------------------------------------------------------------------ integers */
+
+static inline bool is_integer(double x)
+{
+    return x < 0x1p53 && (double)(int64_t)x == x;
+}
+
+/*
+ * Cells from 0 to the last change, where they are no more than a few for each interval and times and amounts
+ * are integers whose sums are exact in any order; else 0.
+ */
+static int64_t cells_of(const sked_i_interval *v, int64_t count, double period, double tolerance)
+{
+    const double most = 4.0 * (double)count;
+    double last = period, sum = 0;
+    if (tolerance > 0 || !is_integer(period))
+        return 0;
+    for (int64_t k = 0; k < count; k++) {
+        if (!(v[k].begin >= 0 && v[k].end >= 0 && v[k].amount >= 0) || !is_integer(v[k].begin) ||
+            !is_integer(v[k].end) || !is_integer(v[k].amount))
+            return 0;
+        last = period > 0 || last > v[k].end ? last : v[k].end;
+        sum += v[k].amount * (period > 0 ? v[k].end / period + 2 : 1);
+    }
+    return last < most && sum < 0x1p53 ? (int64_t)last + 1 : 0;
+}
+
+/* Merges the changes of cells into steps, as `integrate` does. touched: there is a change, of 0 or not. */
+static void integrate_cells(const double *amount, const bool *touched, int64_t cells, double base,
+                            double period, sked_i_profile *out)
+{
+    double now = base;
+    out->peak = base;
+    for (int64_t c = 0; c < cells; c++) {
+        if (!touched[c] && !(period > 0 && c == 0))
+            continue;
+        now += amount[c];
+        out->time[out->count] = (double)c;
+        out->value[out->count++] = now;
+        if (now > out->peak)
+            out->peak = now;
+    }
+}
+
+/* One cell for each unit of time: O(count + cells), without a sort and what it needs. */
+static sked_status build_cells(const sked_i_interval *intervals, int64_t count, double period, int64_t cells,
+                               sked_i_profile *out, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    sked_i_profile result = {0};
+    double *amount = NULL, base = 0;
+    bool *touched = NULL;
+    SKED_NEW0(amount, cells);
+    SKED_NEW0(touched, cells);
+    for (int64_t k = 0; k < count; k++) {
+        change some[4];
+        const int64_t n = changes_of(&intervals[k], period, 0, some, &base);
+        for (int64_t j = 0; j < n; j++) {
+            amount[(int64_t)some[j].time] += some[j].amount;
+            touched[(int64_t)some[j].time] = true;
+        }
+    }
+    SKED_NEW(result.time, cells);
+    SKED_NEW(result.value, cells);
+    integrate_cells(amount, touched, cells, base, period, &result);
+    *out = result;
+    result = (sked_i_profile){0};
+cleanup:
+    free(amount);
+    free(touched);
+    sked_i_profile_free(&result);
+    return st;
+}
+
+sked_status sked_i_profile_build(const sked_i_interval *intervals, int64_t count, double period,
+                                 double tolerance, sked_i_profile *out, sked_error *err)
+{
+    const int64_t cells = cells_of(intervals, count, period, tolerance);
+    return cells > 0 ? build_cells(intervals, count, period, cells, out, err)
+                     : build_sorted(intervals, count, period, tolerance, out, err);
 }
 
 /* Rounding of real times: relative to the makespan, none for integers. */

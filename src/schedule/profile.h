@@ -16,7 +16,8 @@ typedef struct sked_i_interval {
 
 /*
  * Sum of the intervals' amounts. period > 0 folds time into [0, period) (pipelined schedules).
- * tolerance: overlaps shorter than this do not count (rounding of real times). O(n log n).
+ * tolerance: overlaps shorter than this do not count (rounding of real times). O(n log n), and O(n) for
+ * integers.
  */
 SKED_MUST_CHECK sked_status sked_i_profile_build(const sked_i_interval *intervals, int64_t count,
                                                  double period, double tolerance, sked_i_profile *out,

@@ -397,7 +397,7 @@ __global__ static void adam_kernel(const step_problem *problem, int problems, co
          i += (int64_t)gridDim.x * blockDim.x) {
         float sum = gradient != NULL ? gradient[i] : 0;
         for (int k = 0; k < problems && gradient == NULL; k++)
-            sum += share[k] * problem[k].gradient[i];
+            sum = fmaf(share[k], problem[k].gradient[i], sum);
         const double g = sum;
         moment1[i] = (float)(b1 * moment1[i] + (1 - b1) * g);
         moment2[i] = (float)(b2 * moment2[i] + (1 - b2) * g * g);

@@ -40,7 +40,7 @@ struct sked_i_stepwise_device {
     float *share;                               /* [most shares] */
     int most_shares;
     /* The load. */
-    int count;
+    int count, graphs; /* graphs: of the update, on all ranks */
     bool gradients, drawn;
     bool tiled; /* by stepwise_tile_net.h */
     step_drawing drawing;
@@ -52,10 +52,10 @@ struct sked_i_stepwise_device {
     step_kept keep;
     int64_t kept_size; /* of a block */
     float *scratch, *block_gradients;
-    step_pass pass; /* tiled: memory for the rows of pass_states at once */
-    int64_t pass_states;
-    double *loss;     /* [count, STEP_LOSS_NUMBERS] */
-    int32_t *trouble; /* [trajectories] */
+    step_pass pass;     /* tiled: memory for the row tiles of a pass */
+    int64_t pass_tiles; /* at most */
+    double *loss;       /* [count, STEP_LOSS_NUMBERS] */
+    int32_t *trouble;   /* [trajectories] */
     int64_t trajectories;
     int most_ops;
 };
@@ -477,27 +477,78 @@ static bool plan_tiles(const device *d, int ops, bool gradient, kernel_plan *p)
     return true;
 }
 
+static int64_t states_of(const step_problem *p)
+{
+    return (int64_t)p->batch * (p->ops + 1);
+}
+
+static int64_t row_tiles_of(const step_problem *p)
+{
+    return states_of(p) * step_tiles_of(p->ops);
+}
+
 /*
- * How many states are kept at once: the memory is that of the device, not what is free of it, for the order
- * of sums depends on it.
+ * How many row tiles are kept at once, and the parts of a problem's sum: the memory is that of the device,
+ * not what is free of it, for the order of sums depends on it.
  */
 static void plan_pass(device *d)
 {
     const size_t most = (size_t)3 << 30, share = d->memory / 8 < most ? d->memory / 8 : most;
     const size_t tile = (size_t)SKED_STEP_WARP * ((size_t)step_kept_tiles(d->net) * sizeof(step_tile) +
                                                   (size_t)step_kept_scales(d->net) * sizeof(float2));
-    const int64_t at_once = most_of((int64_t)(share / (tile * (size_t)step_tiles_of(d->most_ops))), 1);
-    const int parts = d->count < 32 ? 32 / d->count : 1;
-    int64_t states = 0;
+    const int parts = d->graphs < 32 ? 32 / d->graphs : 1;
+    d->pass_tiles = most_of((int64_t)(share / tile), TILE_OPS / STEP_TILE);
     for (int k = 0; k < d->count; k++) {
-        step_problem *p = &d->problem[k];
-        states += (int64_t)p->batch * (p->ops + 1);
-        p->first_block = k * parts;
-        p->n_blocks = parts;
+        d->problem[k].first_block = k * parts;
+        d->problem[k].n_blocks = parts;
     }
-    const int64_t passes = (states + at_once - 1) / at_once;
-    d->pass_states = (states + passes - 1) / passes;
     d->grad.blocks = d->count * parts;
+}
+
+/*
+ * Where the pass that begins at state `from` ends: it takes whole problems while they fit. One that fits no
+ * pass is cut on its own, evenly, so that its sum does not depend on the others. *taken: its row tiles.
+ */
+static int64_t end_of_pass(const device *d, int64_t from, int64_t *taken)
+{
+    int64_t past = 0, end = from;
+    *taken = 0;
+    for (int k = 0; k < d->count; k++) {
+        const step_problem *p = &d->problem[k];
+        const int64_t states = states_of(p), tiles = row_tiles_of(p);
+        past += states;
+        if (past <= from)
+            continue;
+        if (tiles > d->pass_tiles && end == from) {
+            const int64_t at_once = d->pass_tiles / step_tiles_of(p->ops),
+                          passes = (states + at_once - 1) / at_once, size = (states + passes - 1) / passes;
+            *taken = size * step_tiles_of(p->ops);
+            return from + size < past ? from + size : past;
+        }
+        if (*taken + tiles > d->pass_tiles)
+            break;
+        *taken += tiles;
+        end = past;
+    }
+    return end;
+}
+
+static int64_t states_of_all(const device *d)
+{
+    int64_t states = 0;
+    for (int k = 0; k < d->count; k++)
+        states += states_of(&d->problem[k]);
+    return states;
+}
+
+/* Row tiles of the largest pass. */
+static int64_t largest_pass(const device *d)
+{
+    const int64_t states = d->pass_tiles > 0 ? states_of_all(d) : 0;
+    int64_t most = 0, taken;
+    for (int64_t from = 0; from < states; most = most_of(most, taken))
+        from = end_of_pass(d, from, &taken);
+    return most;
 }
 
 static void choose_blocks(device *d, int resident)
@@ -543,7 +594,7 @@ static void make_plans(device *d)
     }
     order_turns(d);
     d->kept_size = 0;
-    d->pass_states = 0;
+    d->pass_tiles = 0;
     d->grad = {};
     d->tiled = plan_tiles(d, d->most_ops, false, &d->draw) &&
                (!d->gradients || plan_tiles(d, d->most_ops, true, &d->grad));
@@ -664,9 +715,9 @@ static void cut_load(device *d, sked_i_cuda_arena *a, size_t blob)
         cut_problem(d, a, &d->problem[k]);
     d->block_gradients = SKED_CUT(a, float, d->grad.blocks * d->gradient_size);
     d->scratch = SKED_CUT(a, float, most_of((int64_t)d->draw.blocks * d->draw.stride, grad));
-    const int64_t tiles = d->pass_states * step_tiles_of(d->most_ops) * SKED_STEP_WARP;
-    d->pass.kept = SKED_CUT(a, step_tile, tiles * step_kept_tiles(d->net));
-    d->pass.scale = SKED_CUT(a, float2, tiles * step_kept_scales(d->net));
+    const int64_t lanes = largest_pass(d) * SKED_STEP_WARP;
+    d->pass.kept = SKED_CUT(a, step_tile, lanes * step_kept_tiles(d->net));
+    d->pass.scale = SKED_CUT(a, float2, lanes * step_kept_scales(d->net));
     int64_t first = 0;
     for (int k = 0; k < d->count && there != NULL; k++) {
         d->problem[k].loss = d->loss + STEP_LOSS_NUMBERS * k;
@@ -723,6 +774,7 @@ static sked_status device_load(sked_i_stepwise_device *d, int count, const sked_
     if (d->problem == NULL)
         return sked_i_no_memory(err);
     d->count = count;
+    d->graphs = problem[0].graphs > count ? problem[0].graphs : count;
     d->gradients = gradients;
     d->problem_there = NULL;
     blob = pack_load(d, problem, NULL);
@@ -866,14 +918,13 @@ cleanup:
 static sked_status run_passes(device *d, const step_load *l, sked_error *err)
 {
     sked_status st = SKED_OK;
-    int64_t states = 0;
+    const int64_t states = states_of_all(d);
+    int64_t taken;
     step_pass pass = d->pass;
     pass.job = d->job;
     pass.jobs = d->n_jobs;
-    for (int k = 0; k < d->count; k++)
-        states += (int64_t)d->problem[k].batch * (d->problem[k].ops + 1);
     for (pass.from = 0; pass.from < states; pass.from = pass.end) {
-        pass.end = pass.from + d->pass_states < states ? pass.from + d->pass_states : states;
+        pass.end = end_of_pass(d, pass.from, &taken);
         if (pass.from > 0)
             SKED_TRY(check_limit(d, err));
         SKED_TRY(run_states(d, &pass, err));

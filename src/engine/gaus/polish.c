@@ -133,6 +133,8 @@ sked_status sked_i_gaus_polish(sked_i_gaus_state *s, double sweeps, double heat,
     const bool timed = isfinite(limit->deadline) && limit->paced;
     const double begin = sked_clock();
     double start = timed ? coldest * heat : heat; /* temperature at the start */
+    if (sked_i_limit_reached(limit))
+        return SKED_OK;
     sked_status st = find_movable(&a, err);
     if (st != SKED_OK || a.count == 0)
         goto cleanup;

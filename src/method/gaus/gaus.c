@@ -222,6 +222,8 @@ static sked_status run_relaxation(sked_i_run *run, const sked_i_gaus_settings *s
         return sked_i_run_over(run) ? SKED_OK : sked_i_gaus_run_devices(run, set, err);
     if (p->objective == SKED_OBJECTIVE_MAKESPAN && p->ii == 0)
         return sked_i_gaus_run_makespan(run, set, err);
+    if (p->ii == 0 && sked_i_run_incumbent(run) != NULL && sked_i_limit_reached(&run->limit))
+        return SKED_OK; /* the model of a million ops takes longer to make than a stop may */
     return sked_i_gaus_run_horizon(run, set, err);
 }
 

@@ -165,17 +165,19 @@ static int32_t left_of(const RN(batch) * b, int32_t part)
     return __atomic_load_n(&b->pass.left[part], __ATOMIC_RELAXED);
 }
 
-/* The next trajectory of a part that is the caller's. */
-static void walk_next(RN(batch) * b, int32_t part)
+static bool takes_gradients(const RN(batch_pass) * p)
+{
+    return p->slope != NULL || p->single;
+}
+
+/* Trajectory k, with the memory of a part that is the caller's. */
+static void walk_one(RN(batch) * b, int32_t part, int32_t k)
 {
     RN(batch_pass) *p = &b->pass;
-    const int32_t left = left_of(b, part), k = first_of(b, part + 1) - left;
     sked_status *st = &p->status[part];
-    if (k == first_of(b, part)) {
-        *st = open_part(b, part, &p->error[part]);
-        if (*st == SKED_OK && (p->slope || p->single))
-            clear_part(b, part);
-    }
+    *st = open_part(b, part, &p->error[part]);
+    if (*st == SKED_OK && takes_gradients(p) && k == first_of(b, part))
+        clear_part(b, part);
     if (*st == SKED_OK) {
         real slope;
         RN(gradient) *gradient = slope_of(b, k, &slope) ? &b->gradient[part] : NULL;
@@ -184,6 +186,16 @@ static void walk_next(RN(batch) * b, int32_t part)
         *st = RN(walk)(b->walker[part], kind_of(p, k), &rng, slope, gradient, &b->trajectory[k],
                        &p->error[part]);
     }
+    p->failed[part] = k;
+}
+
+/* The next trajectory of a part that is the caller's. */
+static void walk_next(RN(batch) * b, int32_t part)
+{
+    RN(batch_pass) *p = &b->pass;
+    const int32_t left = left_of(b, part), k = first_of(b, part + 1) - left;
+    const sked_status *st = &p->status[part];
+    walk_one(b, part, k);
     if (p->single && *st == SKED_OK)
         collect(b, part, k);
     __atomic_store_n(&p->left[part], *st == SKED_OK ? left - 1 : 0, __ATOMIC_RELAXED);
@@ -221,8 +233,23 @@ static bool is_behind(const RN(batch) * b, int32_t other, int32_t own)
     return b->threads * parts_enough > b->parts && left_of(b, other) > left_of(b, own) + 1;
 }
 
-void RN(batch_walk)(RN(batch) * b)
+/* Without gradients trajectories are independent: who is free takes the next one. */
+static void walk_any(RN(batch) * b, int32_t part)
 {
+    while (b->pass.status[part] == SKED_OK) {
+        const int32_t k = __atomic_fetch_add(&b->pass.next, 1, __ATOMIC_RELAXED);
+        if (k >= b->size)
+            return;
+        walk_one(b, part, k);
+    }
+}
+
+void RN(batch_walk)(RN(batch) * b, int32_t piece)
+{
+    if (!takes_gradients(&b->pass)) {
+        walk_any(b, piece);
+        return;
+    }
     for (int32_t own = -1;;) {
         const int32_t other = most_left(b);
         if (own < 0 && other < 0)
@@ -252,20 +279,22 @@ static void begin_pass(RN(batch) * b, const RN(batch_pass) * p)
 
 sked_status RN(batch_check)(const RN(batch) * b, sked_error *err)
 {
+    const RN(batch_pass) *p = &b->pass;
     bool stopped = false;
+    int32_t first = -1; /* part whose failure came with the first trajectory */
     for (int32_t k = 0; k < b->parts; k++) {
-        const sked_status st = b->pass.status[k];
-        stopped = stopped || st == SKED_ERR_STOPPED;
-        if (st != SKED_OK && st != SKED_ERR_STOPPED)
-            return sked_i_fail(err, st, "%s", b->pass.error[k].message);
+        stopped = stopped || p->status[k] == SKED_ERR_STOPPED;
+        if (p->status[k] != SKED_OK && p->status[k] != SKED_ERR_STOPPED)
+            first = first < 0 || p->failed[k] < p->failed[first] ? k : first;
     }
+    if (first >= 0)
+        return sked_i_fail(err, p->status[first], "%s", p->error[first].message);
     return stopped ? sked_i_limit_fail(err) : SKED_OK;
 }
 
 static void run_thread(void *data, int thread)
 {
-    (void)thread;
-    RN(batch_walk)(data);
+    RN(batch_walk)(data, thread);
 }
 
 /* The pass that was begun, on threads. */

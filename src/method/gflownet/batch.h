@@ -34,8 +34,10 @@ typedef struct RN(batch_pass) {
     const real *slope; /* [size]: add gradients; NULL: none */
     sked_error error[SKED_I_BATCH_PARTS];
     sked_status status[SKED_I_BATCH_PARTS];
-    int32_t left[SKED_I_BATCH_PARTS]; /* atomic: trajectories that are not walked yet */
-    bool taken[SKED_I_BATCH_PARTS];   /* atomic: a thread is at it */
+    int32_t failed[SKED_I_BATCH_PARTS]; /* the trajectory, where status is not OK */
+    int32_t next;                       /* atomic, without gradients: trajectory to be walked */
+    int32_t left[SKED_I_BATCH_PARTS];   /* atomic: trajectories that are not walked yet */
+    bool taken[SKED_I_BATCH_PARTS];     /* atomic: a thread is at it */
 } RN(batch_pass);
 
 typedef struct RN(batch) {
@@ -99,16 +101,17 @@ SKED_MUST_CHECK sked_status RN(batch_learn)(RN(batch) * b, int32_t listed, uint6
  * batch_learn in pieces, for callers with threads of their own. In this order, what is called "pieces" at
  * once on any threads:
  *
- *     batch_draw; pieces batch_walk, as many as threads or parts; batch_check
+ *     batch_draw; pieces batch_walk, as many as threads, or parts; batch_check
  *     batch_second, and where that says so: pieces batch_walk, likewise; batch_check
  *     pieces batch_gather(0..count - 1 of any count); policy_grad of gradient[0]
  */
 void RN(batch_draw)(RN(batch) * b, int32_t listed, uint64_t seed, uint64_t first);
 /*
- * Walks trajectories until there is none that another thread is not at. The trajectories of a part follow one
- * another, but not on one thread: where fewer threads get processors than there are parts, all parts go on.
+ * Piece 0..parts - 1. Walks trajectories until there is none that another thread is not at. Without gradients
+ * any piece takes any trajectory. With them the trajectories of a part follow one another, but not on one
+ * thread: where fewer threads get processors than there are parts, all parts go on.
  */
-void RN(batch_walk)(RN(batch) * b);
+void RN(batch_walk)(RN(batch) * b, int32_t piece);
 /* How the parts ended. */
 SKED_MUST_CHECK sked_status RN(batch_check)(const RN(batch) * b, sked_error *err);
 /* The trajectories are drawn. true: their gradients take a second pass. */

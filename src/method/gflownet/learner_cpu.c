@@ -210,7 +210,7 @@ static void run(void *data, int job, int stage, int piece)
         break;
     case DRAW:
     case GRADE:
-        sked_i_batch_walk_f32(d->batch);
+        sked_i_batch_walk_f32(d->batch, piece);
         break;
     case GATHER:
         sked_i_batch_gather_f32(d->batch, piece, d->pieces);

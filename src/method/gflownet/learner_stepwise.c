@@ -5,6 +5,8 @@
 #include "base/memory.h"
 #include "method/gflownet/stepwise_device.h"
 
+#include <math.h>
+
 typedef struct stepwise_learner {
     sked_i_sampler_learner base;
     sked_sampler *model;
@@ -98,6 +100,7 @@ static sked_status start(sked_i_sampler_learner *generic, const sked_i_lesson *l
         s->problem[k].seed = l->seed;
         s->problem[k].first = l->first;
         s->problem[k].loss = losses[k];
+        s->problem[k].graphs = s->how.graphs;
     }
     SKED_TRY(s->backend->load(s->device, count, s->problem, true, err));
     SKED_TRY(s->backend->draw(s->device, err));
@@ -134,7 +137,7 @@ static sked_status add(sked_i_sampler_learner *generic, float *gradient, sked_er
     for (int k = 0; k < s->count; k++) {
         SKED_TRY(s->backend->gradient(s->device, k, s->gradient, err));
         for (int64_t i = 0; i < s->model->layout.total; i++)
-            gradient[i] += s->share[k] * s->gradient[i];
+            gradient[i] = fmaf(s->share[k], s->gradient[i], gradient[i]); /* as the device's own sum */
     }
 cleanup:
     return st;

@@ -36,6 +36,7 @@ typedef struct sweep {
     uint64_t *words;
     double memory, peak;
     double *start;
+    int32_t admitted; /* since the last look at the clock */
 } sweep;
 
 enum { not_ready, on_its_way, other, eager, started };
@@ -44,6 +45,7 @@ enum { not_ready, on_its_way, other, eager, started };
 
 static void admit(sweep *x, int32_t i, double now)
 {
+    x->admitted++;
     if (x->arrival[i] > now) {
         x->phase[i] = on_its_way;
         sked_i_event_heap_push(&x->pending, (sked_i_event){x->arrival[i], i});
@@ -193,9 +195,17 @@ static void reset(sweep *x)
         }
 }
 
-/* Fills x->start for the budget and returns the peak. O((ops + edges) log ops). */
-static double run_sweep(sweep *x, double budget)
+/* There is a schedule, and no time for another one. */
+static bool is_over(const sked_i_run *run)
 {
+    return sked_i_run_incumbent(run) != NULL && sked_i_run_over(run);
+}
+
+/* Fills x->start for the budget and returns the peak; INFINITY: it was broken off. O((ops + edges) log ops).
+ */
+static double run_sweep(const sked_i_run *run, sweep *x, double budget)
+{
+    enum { ops_between_looks = 1 << 14 };
     reset(x);
     x->budget = budget;
     double now = -INFINITY;
@@ -203,6 +213,11 @@ static double run_sweep(sweep *x, double budget)
         if (x->waiting[i] == 0)
             admit(x, i, now);
     while ((now = next_event(x)) < INFINITY) {
+        if (x->admitted >= ops_between_looks) {
+            x->admitted = 0;
+            if (is_over(run))
+                return INFINITY;
+        }
         while (x->pending.count > 0 && x->pending.at[0].time <= now) {
             const int32_t i = sked_i_event_heap_pop(&x->pending).id;
             if (x->phase[i] == on_its_way)
@@ -253,8 +268,10 @@ static sked_status offer_budgets(sked_i_run *run, const sked_i_windows *w, sweep
 {
     sked_status st = SKED_OK;
     double low = sked_i_run_bound(run), best = INFINITY, budget = -INFINITY;
-    for (int k = 0; k < budgets && !(sked_i_run_incumbent(run) != NULL && sked_i_run_over(run)); k++) {
-        const double peak = run_sweep(x, budget);
+    for (int k = 0; k < budgets && !is_over(run); k++) {
+        const double peak = run_sweep(run, x, budget);
+        if (peak == INFINITY)
+            break;
         if (peak < best || sked_i_run_wanted(run) > 1)
             SKED_TRY(sked_i_offer_starts(run, w, x->start, err));
         if (peak < best)
