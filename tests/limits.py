@@ -156,6 +156,30 @@ def a_closed_pipe_does_not_cost_the_file(folder):
     expect(run("check", EXAMPLE, plan), 0)
 
 
+def has_taken(process, number):
+    """Whether the process has taken a signal that was sent to it."""
+    with open(f"/proc/{process.pid}/status") as file:
+        pending = [int(line.split()[1], 16) for line in file if line.startswith(("SigPnd", "ShdPnd"))]
+    return not any(mask & 1 << number - 1 for mask in pending)
+
+
+@test
+def a_stop_that_comes_as_two_signals_is_one(folder):
+    """As timeout(1) sends it, to the process and to its group: the second comes when the first has been heard."""
+    graph, plan = os.path.join(folder, "g.json"), os.path.join(folder, "s.json")
+    expect(run("generate", "layered", "--nodes", 5000, "--duration", "exponential:1", "-o", graph), 0)  # hard to end with
+    for second in (signal.SIGINT, signal.SIGTERM):
+        process = start("schedule", graph, "--devices", 8, "--method", "search", "--time-limit", 60, "-o", plan)
+        time.sleep(3 if SANITIZED else 1)
+        process.send_signal(signal.SIGINT)
+        while not has_taken(process, signal.SIGINT):
+            pass
+        process.send_signal(second)
+        ends(process, 0)
+        expect(run("check", graph, plan), 0)
+        os.remove(plan)
+
+
 # ---------------------------------------------------------------- the target `command`
 
 

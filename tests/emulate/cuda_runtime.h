@@ -2,7 +2,9 @@
  * CUDA on the CPU, for tests on machines without a GPU: the kernels of src/backend/cuda are compiled as plain
  * C++ with this header in the place of NVIDIA's. Every thread of a block is a fiber; blocks run one after the
  * other. Threads and blocks run in ascending order in one launch and in descending order in the next, so that
- * a missing barrier shows. It says nothing about speed, and races between blocks do not show.
+ * a missing barrier shows. It says nothing about speed, and races between blocks do not show. With
+ * SKED_EMULATE_LATE in the environment, kernels and asynchronous copies of a stream run when somebody waits
+ * for it, so that memory that is freed or written too early shows.
  *
  * Written here because the emulators there are want a compiler of their own; the part of CUDA that we use is
  * small.
@@ -193,8 +195,9 @@ static inline int source(int from, int width)
 }
 } // namespace sked_emulate
 
+/* Arguments are taken now, as CUDA does, whenever the kernel runs. */
 #define SKED_LAUNCH(kernel, grid, block, shared, stream, ...) \
-    sked_emulate::launch(grid, block, shared, stream, [=]() { kernel(__VA_ARGS__); })
+    sked_emulate::launch(grid, block, shared, stream, std::bind(kernel, __VA_ARGS__))
 #define SKED_DYNAMIC_SHARED(type, name) type *name = (type *)sked_emulate::shared_memory()
 
 static inline void __syncthreads()

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 #include <mutex>
+#include <set>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <vector>
@@ -292,15 +293,36 @@ struct sked_emulate_graph {
 };
 struct sked_emulate_stream {
     bool capturing;
-    work steps;
+    work steps; /* of the capture, or those that wait */
 };
 struct sked_emulate_event {
     std::chrono::steady_clock::time_point at;
 };
+static std::set<cudaStream_t> streams;
 
+/* Work of a stream that was put off. */
+static void catch_up(cudaStream_t stream)
+{
+    const std::lock_guard<std::recursive_mutex> held(lock);
+    work now;
+    if (stream == nullptr || stream->capturing)
+        return;
+    now.swap(stream->steps);
+    for (const auto &step : now)
+        step();
+}
+
+static void catch_up_all()
+{
+    const std::lock_guard<std::recursive_mutex> held(lock);
+    for (cudaStream_t stream : streams)
+        catch_up(stream);
+}
+
+/* At once, or with SKED_EMULATE_LATE as late as CUDA may: when somebody waits for it. */
 static void submit(cudaStream_t stream, std::function<void()> step)
 {
-    if (stream != nullptr && stream->capturing)
+    if (stream != nullptr && (stream->capturing || getenv("SKED_EMULATE_LATE") != nullptr))
         stream->steps.push_back(std::move(step));
     else
         step();
@@ -314,7 +336,9 @@ void sked_emulate::launch(dim3 grid, dim3 block, size_t shared, cudaStream_t str
 
 cudaError_t cudaStreamCreate(cudaStream_t *out)
 {
+    const std::lock_guard<std::recursive_mutex> held(lock);
     *out = new sked_emulate_stream();
+    streams.insert(*out);
     return cudaSuccess;
 }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned)
@@ -323,26 +347,34 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned)
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
+    const std::lock_guard<std::recursive_mutex> held(lock);
+    catch_up(stream);
+    streams.erase(stream);
     delete stream;
     return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
-    return stream != nullptr && stream->capturing ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+    if (stream != nullptr && stream->capturing)
+        return cudaErrorStreamCaptureUnsupported;
+    catch_up(stream);
+    return cudaSuccess;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned)
 {
+    catch_up_all();
     return cudaSuccess;
 }
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode)
 {
+    catch_up(stream);
     stream->capturing = true;
-    stream->steps.clear();
     return cudaSuccess;
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *out)
 {
     *out = new sked_emulate_graph{stream->steps};
+    stream->steps.clear();
     stream->capturing = false;
     return cudaSuccess;
 }
@@ -351,10 +383,10 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t graph, unsign
     *out = new sked_emulate_graph(*graph);
     return cudaSuccess;
 }
-cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t)
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream)
 {
     for (const auto &step : graph->steps)
-        step();
+        submit(stream, step);
     return cudaSuccess;
 }
 cudaError_t cudaGraphDestroy(cudaGraph_t graph)
@@ -388,10 +420,12 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t)
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t)
 {
+    catch_up_all();
     return cudaSuccess;
 }
 cudaError_t cudaEventQuery(cudaEvent_t)
 {
+    catch_up_all();
     return cudaSuccess;
 }
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
@@ -402,7 +436,11 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
 
 /* ------------------------------------------------------------------ memory and the device */
 
-static std::map<void *, size_t> taken;
+struct piece {
+    size_t bytes;
+    bool pages;
+};
+static std::map<void *, piece> taken;
 static size_t in_use;
 
 static size_t total_memory()
@@ -411,17 +449,25 @@ static size_t total_memory()
     return text != nullptr ? (size_t)strtoull(text, nullptr, 10) : (size_t)4 << 30;
 }
 
+/* With SKED_EMULATE_LATE freed pages stay out of reach, so that work that comes after it ends the program. */
+static void *take_pages(size_t bytes)
+{
+    void *p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return p == MAP_FAILED ? nullptr : p;
+}
+
 /* Not 0, so that reading what was never written shows. */
 cudaError_t cudaMalloc(void **out, size_t bytes)
 {
     const std::lock_guard<std::recursive_mutex> held(lock);
+    const bool late = getenv("SKED_EMULATE_LATE") != nullptr;
     if (in_use + bytes > total_memory())
         return cudaErrorMemoryAllocation;
-    *out = malloc(bytes ? bytes : 1);
+    *out = late ? take_pages(bytes ? bytes : 1) : malloc(bytes ? bytes : 1);
     if (*out == nullptr)
         return cudaErrorMemoryAllocation;
     memset(*out, 0xa5, bytes);
-    taken[*out] = bytes;
+    taken[*out] = {bytes, late};
     in_use += bytes;
     return cudaSuccess;
 }
@@ -433,29 +479,58 @@ cudaError_t cudaFree(void *p)
     const auto it = taken.find(p);
     if (it == taken.end())
         return cudaErrorInvalidValue;
-    in_use -= it->second;
+    in_use -= it->second.bytes;
+    if (it->second.pages)
+        mmap(p, it->second.bytes ? it->second.bytes : 1, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    else
+        free(p);
     taken.erase(it);
-    free(p);
     return cudaSuccess;
 }
+static std::map<const char *, size_t> pinned; /* memory of the host that copies need not go around */
+
 cudaError_t cudaMallocHost(void **out, size_t bytes)
 {
+    const std::lock_guard<std::recursive_mutex> held(lock);
     *out = malloc(bytes ? bytes : 1);
-    return *out == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
+    if (*out == nullptr)
+        return cudaErrorMemoryAllocation;
+    pinned[(const char *)*out] = bytes;
+    return cudaSuccess;
 }
 cudaError_t cudaFreeHost(void *p)
 {
+    const std::lock_guard<std::recursive_mutex> held(lock);
+    pinned.erase((const char *)p);
     free(p);
     return cudaSuccess;
+}
+static bool is_pinned(const void *p)
+{
+    const std::lock_guard<std::recursive_mutex> held(lock);
+    const auto after = pinned.upper_bound((const char *)p);
+    return after != pinned.begin() && (const char *)p < std::prev(after)->first + std::prev(after)->second;
 }
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind)
 {
     memcpy(to, from, bytes);
     return cudaSuccess;
 }
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind, cudaStream_t stream)
+/* As CUDA: what is not pinned is read before this returns, and written before it does. */
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream)
 {
+    if (bytes == 0)
+        return cudaSuccess;
+    if (kind == cudaMemcpyHostToDevice && !is_pinned(from)) {
+        const std::vector<char> staged((const char *)from, (const char *)from + bytes);
+        submit(stream, [=]() { memcpy(to, staged.data(), bytes); });
+        return cudaSuccess;
+    }
     submit(stream, [=]() { memcpy(to, from, bytes); });
+    if (kind == cudaMemcpyDeviceToHost && !is_pinned(to))
+        catch_up(stream);
     return cudaSuccess;
 }
 cudaError_t cudaMemset(void *at, int value, size_t bytes)
@@ -500,6 +575,7 @@ cudaError_t cudaDeviceGetAttribute(int *out, cudaDeviceAttr attribute, int)
 }
 cudaError_t cudaDeviceSynchronize()
 {
+    catch_up_all();
     return cudaSuccess;
 }
 cudaError_t cudaGetLastError()

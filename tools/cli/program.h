@@ -116,9 +116,9 @@ void put_example(FILE *out, const char *line, int size);
 /* ---------------------------------------------------------------- progress */
 
 /*
- * progress.c: signals. SIGINT, SIGTERM and SIGHUP ask to stop (stop_requested); a second SIGINT or SIGTERM
- * ends the program. While a command has nothing to lose, since it reads, or computes what it prints only at
- * the end, the first one ends it at once with the status STOPPED.
+ * progress.c: signals. SIGINT, SIGTERM and SIGHUP ask to stop (stop_requested); a SIGINT or SIGTERM one
+ * second after the first or later ends the program. While a command has nothing to lose, since it reads, or
+ * computes what it prints only at the end, the first one ends it at once with the status STOPPED.
  */
 extern volatile sig_atomic_t stop_requested;
 void catch_signals(void);

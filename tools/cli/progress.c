@@ -22,24 +22,35 @@ static void end_at_once(void)
 }
 
 /*
- * The next Ctrl-C or SIGTERM, whichever, ends the program. SIGHUP never does: a terminal that closes sends it
- * more than once, from the shell and from the system, and the incumbent must still be written.
+ * One request may come as two signals: timeout(1) sends its signal to the process and to the group, a shell
+ * and mpirun may each send one. Only a Ctrl-C or SIGTERM this many seconds after the first means "at once". A
+ * GPU that is shared (MPS) must not lose a process at work: the others fail with it. SIGHUP never ends the
+ * program: a terminal that closes sends it more than once, and the incumbent must still be written.
  */
+static const double patience = 1;
+
 static void on_signal(int number)
 {
+    static double asked; /* when the first came; 0: none yet */
     if (nothing_to_lose)
         end_at_once();
     stop_requested = 1;
     if (number == SIGHUP)
         return;
+    if (asked == 0)
+        asked = sked_clock();
+    if (sked_clock() - asked < patience)
+        return;
     struct sigaction plain = {.sa_handler = SIG_DFL};
-    sigaction(SIGINT, &plain, NULL);
-    sigaction(SIGTERM, &plain, NULL);
+    sigaction(number, &plain, NULL);
+    raise(number); /* when this handler ends */
 }
 
 void catch_signals(void)
 {
     struct sigaction action = {.sa_handler = on_signal}, before; /* no SA_RESTART: waits must hear it */
+    sigaddset(&action.sa_mask, SIGINT);
+    sigaddset(&action.sa_mask, SIGTERM);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* nohup */

@@ -746,9 +746,11 @@ static sked_status open_load(device *d, size_t blob, sked_error *err)
     if (count.used > d->work.size) {
         snprintf(what, sizeof what, "stepwise policy: %d graph%s of up to %d ops, %lld trajectories,",
                  d->count, d->count == 1 ? "" : "s", d->most_ops, (long long)d->trajectories);
+        sked_status st = settle(d, err); /* the last update may still read there */
         sked_i_cuda_arena_close(&d->work);
         d->work.used = count.used;
-        const sked_status st = sked_i_cuda_arena_open(&d->work, what, err);
+        if (st == SKED_OK)
+            st = sked_i_cuda_arena_open(&d->work, what, err);
         if (st != SKED_OK) {
             d->work = {};
             d->count = 0;
