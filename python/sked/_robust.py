@@ -68,6 +68,11 @@ class Plan:
         """The plan as a schedule."""
         return Schedule(self.problem, self.start, self.device)
 
+    @property
+    def makespan(self) -> float:
+        """Latest finish, as the proxy has it."""
+        return self.schedule.makespan
+
     def __len__(self) -> int:
         """Number of ops."""
         return len(self.start)

@@ -33,6 +33,7 @@ def test_plan(diamond):
         mine = [op for d in range(2) for op in plan.ops_of(d).tolist()]
         assert sorted(mine) == [0, 1, 2, 3]
         plan.schedule.validate()
+        assert plan.makespan == pytest.approx(makespan(plan))
     assert best.time == pytest.approx(1.5 * best.makespan)
     assert best.target == "target" and best.end in ("budget", "settled", "time")
     assert best.schedule in [plan.schedule for plan in plans]
