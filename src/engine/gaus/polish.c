@@ -87,8 +87,7 @@ static sked_status find_movable(annealer *a, sked_error *err)
     return SKED_OK;
 }
 
-/* How far it is from hot to cold, 0 to 1: by passes, or by time where that runs out first. */
-static double progress_of(double done, double all, double begin, const sked_i_limit *limit)
+double sked_i_gaus_progress(double done, double all, double begin, const sked_i_limit *limit)
 {
     const double now = sked_clock(), passes = done / all;
     const double time =
@@ -144,7 +143,7 @@ sked_status sked_i_gaus_polish(sked_i_gaus_state *s, double sweeps, double heat,
     sked_i_gaus_state_load(s, best->start);
     assert(sked_i_gaus_state_legal(s));
     for (double piece = 0; piece < sweeps * pieces && best->value > goal; piece++) {
-        const double progress = progress_of(piece, sweeps * pieces, begin, limit);
+        const double progress = sked_i_gaus_progress(piece, sweeps * pieces, begin, limit);
         if (sked_i_limit_reached(limit))
             break;
         a.temperature = start * pow(0.002, progress);

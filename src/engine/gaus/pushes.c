@@ -403,16 +403,13 @@ static bool hurried(double done, double begin, const sked_i_limit *limit)
            done * (limit->deadline - now) < few_passes * (now - begin);
 }
 
-/* Goes on from best; progress by passes, or by time where that runs out first. */
+/* Goes on from best. */
 static void cool_down(pusher *x, double sweeps, double heat, double goal, sked_i_gaus_incumbent *best)
 {
-    const sked_i_limit *limit = x->limit;
-    const bool timed = isfinite(limit->deadline) && limit->paced;
     const double begin = sked_clock(), all = sweeps * pieces;
     sked_i_gaus_state_load(x->s, best->start);
-    for (double piece = 0; piece < all && best->value > goal && !sked_i_limit_reached(limit); piece++) {
-        const double time = timed ? (sked_clock() - begin) / fmax(1e-9, limit->deadline - begin) : 0;
-        cool(x, heat, fmin(1, fmax(piece / all, time)));
+    for (double piece = 0; piece < all && best->value > goal && !sked_i_limit_reached(x->limit); piece++) {
+        cool(x, heat, sked_i_gaus_progress(piece, all, begin, x->limit));
         anneal(x, x->count / pieces, best);
     }
 }

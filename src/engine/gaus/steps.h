@@ -189,6 +189,8 @@ SKED_MUST_CHECK sked_status sked_i_gaus_descend_means(sked_i_gaus_legaliser *l,
                                                       const sked_i_limit *limit, double *mu,
                                                       sked_i_gaus_incumbent *best, int64_t *evaluations,
                                                       sked_error *err);
+/* How far an annealing is from hot to cold, 0 to 1: by passes, or by time where that runs out first. */
+double sked_i_gaus_progress(double done, double all, double begin, const sked_i_limit *limit);
 /*
  * Anneals from best, a legal schedule, with single-op moves for `sweeps` passes over the movable ops, until
  * the limit, or until best meets the goal.
