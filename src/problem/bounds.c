@@ -6,6 +6,7 @@
 #include "problem/bounds.h"
 
 #include "base/memory.h"
+#include "problem/communication.h"
 #include "problem/costs.h"
 #include "problem/energy.h"
 #include "problem/memory_limit.h"
@@ -183,21 +184,24 @@ cleanup:
     return st;
 }
 
-/* Every edge spans at least its lag. */
-static double communication_bound(const sked_problem *p)
+static sked_status communication_bound(const sked_problem *p, sked_i_bound_effort effort, double *out,
+                                       sked_error *err)
 {
-    const sked_graph *g = p->graph;
-    double sum = 0;
-    for (int64_t e = 0; e < g->n_edges; e++)
-        if (g->edge_bytes[e] > 0 && (g->edge_distance[e] == 0 || p->ii > 0))
-            sum += g->edge_lag[e];
-    return sum;
+    windows w;
+    sked_status st;
+    SKED_TRY(windows_init(&w, p, err));
+    for (int32_t i = 0; i < p->graph->n_ops; i++)
+        w.tail[i] = p->horizon - w.tail[i];
+    SKED_TRY(sked_i_least_communication(p->graph, fmax(0, p->ii), w.head, w.tail, &effort, NULL, out, err));
+cleanup:
+    windows_free(&w);
+    return st;
 }
 
 static sked_status plain_bound(const sked_problem *p, const sked_i_bound_effort *effort, double *bound,
                                const char **reason, sked_error *err)
 {
-    double load;
+    double load, communication;
     sked_status st;
     switch (p->objective) {
     case SKED_OBJECTIVE_MAKESPAN:
@@ -214,7 +218,10 @@ static sked_status plain_bound(const sked_problem *p, const sked_i_bound_effort 
         *bound = load;
         *reason = "work spread over the time it must fall in";
         if (p->objective == SKED_OBJECTIVE_COST) {
-            *bound += p->alpha * communication_bound(p);
+            st = communication_bound(p, *effort, &communication, err);
+            if (st != SKED_OK)
+                return st;
+            *bound += p->alpha * communication;
             *reason = "work spread over the time it must fall in, and least communication";
         }
         return SKED_OK;

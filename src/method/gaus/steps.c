@@ -6,6 +6,8 @@
 #include "method/gaus/gaus.h"
 
 #include "backend/backend.h"
+#include "problem/bounds.h"
+#include "problem/communication.h"
 
 enum {
     at_leisure = 8,       /* times as many steps where the time is known that they may take */
@@ -19,6 +21,7 @@ typedef struct tools {
     sked_i_gaus_legaliser *legaliser;
     double *mu;    /* [n] where Gaussians start from */
     double *means; /* [n] those that descend alone */
+    double *near;  /* [n] of the first worker: starts of least communication, where they stand for list */
     bool alone;    /* of the first worker: the means descend without Gaussians, for want of time or of use */
     bool polishes; /* of the first worker: it allows none, and the incumbent is polished from the start */
 } tools;
@@ -43,6 +46,7 @@ static void destroy_tools(void *data)
     sked_i_gaus_legaliser_destroy(t->legaliser);
     free(t->mu);
     free(t->means);
+    free(t->near);
     free(t);
 }
 
@@ -79,6 +83,51 @@ static bool adopt(sked_i_gaus_rounds *r, const sked_schedule *s)
     if (sked_i_gaus_state_legal(t->legaliser->state))
         sked_i_gaus_keep(&r->best, t->legaliser->state);
     return r->best.value < before;
+}
+
+/* Without lags all ops together, at any step, have no communication: nothing to start from. */
+static bool lags_part(const sked_i_gaus_model *m)
+{
+    for (int64_t e = 0; e < m->g->n_edges; e++)
+        if (m->bytes[e] > 0 && sked_i_gaus_counts(m, e) && m->gap[e] > 0)
+            return true;
+    return false;
+}
+
+/*
+ * Where communication counts: starts that have the least of it, made legal, become the incumbent where they
+ * are better than the quick schedules, and the first start in place of these.
+ */
+static sked_status adopt_near(sked_i_gaus_rounds *r, sked_error *err)
+{
+    const sked_i_gaus_model *m = r->model;
+    tools *t = r->workers[0].tools;
+    sked_i_limit limit = r->run->limit;
+    sked_i_bound_effort effort = {.work = SKED_I_BOUND_WORK, .limit = &limit};
+    sked_status st = SKED_OK;
+    const double before = r->best.value;
+    double *near = NULL, least;
+    if (!(m->alpha > 0) || !lags_part(m))
+        return SKED_OK;
+    if (limit.paced)
+        limit.deadline = fmin(limit.deadline, sked_clock() + 0.1 * (limit.deadline - sked_clock()));
+    SKED_NEW(near, m->n);
+    for (int32_t i = 0; i < m->n; i++) {
+        t->mu[i] = m->lo[i];
+        t->means[i] = m->hi[i];
+    }
+    SKED_TRY(sked_i_least_communication(m->g, m->period, t->mu, t->means, &effort, near, &least, err));
+    if (sked_i_gaus_legalise(t->legaliser, near, &r->run->limit))
+        sked_i_gaus_keep(&r->best, t->legaliser->state);
+    if (r->best.value < before) {
+        t->near = near;
+        r->list = near;
+        near = NULL;
+        SKED_TRY(sked_i_gaus_rounds_offer(r, err));
+    }
+cleanup:
+    free(near);
+    return st;
 }
 
 /* The means alone descend, one start for each thread, and two for one. With capacities they cannot. */
@@ -163,6 +212,8 @@ static sked_status prepare(sked_i_gaus_rounds *r, sked_error *err)
     (void)adopt(r, list);
     if (given != NULL && r->best.value < INFINITY)
         SKED_TRY(sked_i_gaus_rounds_offer(r, err));
+    if (given == NULL)
+        SKED_TRY(adopt_near(r, err));
     SKED_TRY(afford_starts(r, err));
 cleanup:
     return st;
@@ -360,14 +411,21 @@ static sked_status polish(sked_i_gaus_task *t, sked_error *err)
         &it->best, err);
 }
 
-static void explain(const sked_i_gaus_rounds *r, const char *why)
+static const char *start_name(const sked_i_gaus_rounds *r)
 {
     static const char *const names[] = {"list", "ALAP", "midpoint", "filling", "ASAP", "random"};
+    const tools *first = r->workers[0].tools;
+    const bool near = r->best_start == SKED_I_GAUS_START_LIST && first->near != NULL;
+    return near ? "least communication" : names[r->best_start];
+}
+
+static void explain(const sked_i_gaus_rounds *r, const char *why)
+{
     if (r->round == 0)
         sked_i_run_note(r->run, "schedule to start from %g; no round, stopped by %s", r->best.value, why);
     else
         sked_i_run_note(r->run, "gradient %g, with polish %g, best start %s; %d rounds, stopped by %s",
-                        r->gradient, r->best.value, names[r->best_start], r->round, why);
+                        r->gradient, r->best.value, start_name(r), r->round, why);
 }
 
 static const sked_i_gaus_relaxation relaxation = {.phase = "gradient and polish",
