@@ -6,7 +6,6 @@
 #include "method/gaus/gaus.h"
 
 #include "backend/backend.h"
-#include "problem/bounds.h"
 #include "problem/communication.h"
 
 enum {
@@ -16,6 +15,8 @@ enum {
     means_at_leisure = 2, /* times as many of these where they descend alone */
     ops_a_round = 10 /* pushes: ops for one more round without progress, where the time is the user's limit */
 };
+
+static const double near_work = 3e8; /* looks for the least communication: some seconds */
 
 typedef struct tools {
     sked_i_gaus_legaliser *legaliser;
@@ -103,14 +104,14 @@ static sked_status adopt_near(sked_i_gaus_rounds *r, sked_error *err)
     const sked_i_gaus_model *m = r->model;
     tools *t = r->workers[0].tools;
     sked_i_limit limit = r->run->limit;
-    sked_i_bound_effort effort = {.work = SKED_I_BOUND_WORK, .limit = &limit};
+    sked_i_bound_effort effort = {.work = near_work, .limit = &limit};
     sked_status st = SKED_OK;
     const double before = r->best.value;
     double *near = NULL, least;
     if (!(m->alpha > 0) || !lags_part(m))
         return SKED_OK;
     if (limit.paced)
-        limit.deadline = fmin(limit.deadline, sked_clock() + 0.1 * (limit.deadline - sked_clock()));
+        limit.deadline = fmin(limit.deadline, sked_clock() + 0.3 * (limit.deadline - sked_clock()));
     SKED_NEW(near, m->n);
     for (int32_t i = 0; i < m->n; i++) {
         t->mu[i] = m->lo[i];
