@@ -99,7 +99,8 @@ static sked_status list_rw(const arguments *a, const set *s, instances *out, ske
 
 static sked_status list_epfl(const arguments *a, const set *s, instances *out, sked_error *err)
 {
-    const instance like = {.horizon = NAN, .factor = s->factor, .reference = NAN, .limit = NAN};
+    const instance like = {
+        .horizon = NAN, .factor = s->factor, .alpha = s->alpha, .reference = NAN, .limit = NAN};
     const sked_status st = list_folder(a, "epfl", ".blif", &like, out, err);
     return st == SKED_OK ? list_folder(a, "epfl", ".aig", &like, out, err) : st;
 }

@@ -1,5 +1,6 @@
 /* Bounds never exceed the optimum, and are worth something. */
 #include "brute_force.h"
+#include "problem/communication.h"
 #include "problem/energy.h"
 #include "problem/life_flow.h"
 #include "problem/live_price.h"
@@ -319,6 +320,79 @@ static void sums_of_lives_agree_with_enumeration(void **state)
     assert_true(count > 100 && met >= count - count / 50); /* starts up to 13 do not always do */
 }
 
+/* Communication by the definition; INFINITY: the starts break an order. */
+static double spans(const sked_graph *g, double ii, const int *start)
+{
+    double sum = 0;
+    for (int64_t e = 0; e < g->n_edges; e++) {
+        const double apart = start[g->edge_to[e]] - start[g->edge_from[e]] + g->edge_distance[e] * ii;
+        if (g->edge_distance[e] > 0 && ii == 0)
+            continue;
+        if (apart < g->edge_lag[e])
+            return INFINITY;
+        sum += g->edge_bytes[e] > 0 ? apart : 0;
+    }
+    return sum;
+}
+
+static double least_spans(const sked_graph *g, double ii, const double *late, int *best)
+{
+    int start[4] = {0};
+    double least = INFINITY;
+    for (int32_t k = 0; k < g->n_ops;) {
+        const double sum = spans(g, ii, start);
+        for (int32_t i = 0; i < g->n_ops && sum < least; i++)
+            best[i] = start[i];
+        least = fmin(least, sum);
+        for (k = 0; k < g->n_ops && ++start[k] > late[k]; k++)
+            start[k] = 0;
+    }
+    return least;
+}
+
+/* Within the windows it is the least communication, and its starts have it; cut short, it is less. */
+static void least_communication_agrees_with_enumeration(void **state)
+{
+    (void)state;
+    int count = 0, above_lags = 0;
+    for (int seed = 0; seed < 300; seed++) {
+        random_problem r;
+        double ii = 0, sum, part, start[4];
+        const double early[4] = {0}, wide[4] = {INFINITY, INFINITY, INFINITY, INFINITY};
+        double late[4];
+        int whole[4];
+        sked_i_bound_effort ample = {.work = 1e6}, little = {.work = seed % 20}, free = {.work = 1e6};
+        random_problem_make((uint64_t)seed, RANDOM_LOOPS | (seed % 2 ? RANDOM_LAGS : RANDOM_NEGATIVE), 2, 4,
+                            &r);
+        if (seed % 3) {
+            r.problem.objective = SKED_OBJECTIVE_II;
+            OK(sked_problem_bound(&r.problem, &ii, NULL, err));
+        }
+        for (int32_t i = 0; i < r.graph->n_ops; i++)
+            late[i] = 4 + (seed + 3 * i) % 5;
+        const double least = least_spans(r.graph, ii, late, whole);
+        OK(sked_i_least_communication(r.graph, ii, early, late, &little, NULL, &part, err));
+        OK(sked_i_least_communication(r.graph, ii, early, late, &ample, start, &sum, err));
+        if (least < INFINITY) {
+            for (int32_t i = 0; i < r.graph->n_ops; i++) {
+                assert_true(start[i] == floor(start[i]) && start[i] >= 0 && start[i] <= late[i]);
+                whole[i] = (int)start[i];
+            }
+            assert_true(part <= sum && sum == least && spans(r.graph, ii, whole) == least);
+            OK(sked_i_least_communication(r.graph, ii, early, wide, &free, NULL, &part, err));
+            assert_true(part <= least);
+            double lags = 0;
+            for (int64_t e = 0; e < r.graph->n_edges; e++)
+                lags += sked_i_communicates(r.graph, ii, e) ? r.graph->edge_lag[e] : 0;
+            above_lags += part > lags;
+            count++;
+        }
+        random_problem_free(&r);
+    }
+    print_message("least communication: %d problems, %d above the sum of lags\n", count, above_lags);
+    assert_true(count > 100 && above_lags > 10);
+}
+
 /* Prices alone, of moments of any spacing, against enumeration. */
 static void prices_hold(void **state)
 {
@@ -498,6 +572,7 @@ int main(void)
         cmocka_unit_test(cuts_agree_with_enumeration),
         cmocka_unit_test(memory_bound_of_a_circuit),
         cmocka_unit_test(sums_of_lives_agree_with_enumeration),
+        cmocka_unit_test(least_communication_agrees_with_enumeration),
         cmocka_unit_test(prices_hold),
         cmocka_unit_test(memory_bounds_of_whole_schedules),
         cmocka_unit_test(bound_at_the_interval_found),

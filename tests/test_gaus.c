@@ -533,6 +533,38 @@ static void test_stuck_ops(void **state)
     }
 }
 
+/* Without descent and polish: list has ops wait for their reader that could start later, gaus does not. */
+static void test_least_communication(void **state)
+{
+    const char *const quick[] = {"starts=0", "polish=false"};
+    const sked_generate_options o = {.size = sizeof o, .nodes = 400, .bytes = "const:1"};
+    sked_graph *g = NULL;
+    sked_problem p;
+    double value[2], length;
+    (void)state;
+    OK(sked_graph_generate("circuit", &o, &g, err));
+    sked_problem_init(&p, g);
+    OK(sked_problem_bound(&p, &length, NULL, err));
+    p.objective = SKED_OBJECTIVE_COST;
+    p.horizon = floor(1.2 * length);
+    for (int k = 0; k < 2; k++) {
+        sked_run_options opt;
+        sked_result r = {.size = sizeof r};
+        sked_run_options_init(&opt);
+        opt.iterations = 1;
+        opt.settings = quick;
+        opt.n_settings = 2 * k;
+        OK(sked_method_run(k == 0 ? "list" : "gaus", &p, &opt, &r, err));
+        OK(sked_schedule_validate(&p, r.schedule[0], err));
+        value[k] = r.value;
+        assert_true(k == 0 || r.value < 1.1 * r.lower_bound);
+        sked_result_clear(&r);
+    }
+    print_message("list %g, gaus %g\n", value[0], value[1]);
+    assert_true(value[1] < 0.95 * value[0]);
+    sked_graph_destroy(g);
+}
+
 /* What pushes leave behind is legal, with levels and communication as a fresh schedule has them. */
 static void push_about(const sked_i_gaus_model *m, uint64_t seed)
 {
@@ -1403,6 +1435,7 @@ int main(void)
         cmocka_unit_test(test_lost_numbers),
         cmocka_unit_test(test_moves),
         cmocka_unit_test(test_stuck_ops),
+        cmocka_unit_test(test_least_communication),
         cmocka_unit_test(test_pushes),
         cmocka_unit_test(test_legaliser),
         cmocka_unit_test(test_means),
