@@ -5,7 +5,8 @@
  *             gaus beside modulo-list, without capacities and with a pool of a 64th of the ops
  *   bounds    bound of peak memory at 1.2 x depth beside what gaus reaches
  *   devices   makespan on devices with transfers: gaus beside heft, brkga, search and auto
- *   ablation  one round of gaus with one part changed: load and communication, and pipelined memory
+ *   ablation  one round of gaus with one part changed: peak memory; load and communication, and pipelined
+ *             memory
  */
 #include "bench.h"
 
@@ -324,7 +325,7 @@ typedef struct variant {
     int count;
 } variant;
 
-static const variant variants[] = {
+static const variant of_loads[] = {
     {"everything", {"steps=400"}, 1},
     {"Lagrangian as published", {"lagrangian=published"}, 1},
     {"no polish", {"polish=false"}, 1},
@@ -335,7 +336,23 @@ static const variant variants[] = {
     {"exact edge form, no polish", {"polish=false", "dependency=exact"}, 2},
     {"no gradient", {"starts=0"}, 1},
 };
-enum { n_variants = sizeof variants / sizeof *variants };
+
+static const variant of_memory[] = {
+    {"everything", {"steps=400"}, 1},
+    {"legaliser alone", {"starts=0", "polish=false"}, 2},
+    {"Lagrangian as published", {"lagrangian=published"}, 1},
+    {"no polish", {"polish=false"}, 1},
+    {"no polish, Lagrangian as published", {"polish=false", "lagrangian=published"}, 2},
+    {"polish alone, no gradient", {"starts=0"}, 1},
+    {"no restarts", {"restarts=0"}, 1},
+    {"no restarts, no polish", {"restarts=0", "polish=false"}, 2},
+    {"one start (midpoint)", {"starts=1"}, 1},
+    {"one start, no polish", {"starts=1", "polish=false"}, 2},
+    {"sigma not learned", {"fixed-sigma=true"}, 1},
+    {"sigma not learned, no polish", {"fixed-sigma=true", "polish=false"}, 2},
+    {"exact edge form, no polish", {"dependency=exact", "polish=false"}, 2},
+    {"sigma at most 3, no polish", {"sigma=3", "polish=false"}, 2},
+};
 
 /* A graph and what is asked of it. */
 typedef struct question {
@@ -345,15 +362,41 @@ typedef struct question {
     bool loop;                     /* with back edges, at the least interval */
 } question;
 
-static const question questions[] = {
+static const question loads[] = {
     {"rw 1000", "rw/rand_graph_1000_1.gml", SKED_OBJECTIVE_COST, 10, 0, 100, false},
-    {"rw sparse", "rw/rand_graph_sparse_1000_1.gml", SKED_OBJECTIVE_COST, 10, 0, 100, false},
+    {"rw sparse 1000", "rw/rand_graph_sparse_1000_1.gml", SKED_OBJECTIVE_COST, 10, 0, 100, false},
     {"ctrl", "epfl/ctrl.blif", SKED_OBJECTIVE_MEMORY, 0, 1.2, 0, true},
     {"int2float", "epfl/int2float.blif", SKED_OBJECTIVE_MEMORY, 0, 1.2, 0, true},
     {"router", "epfl/router.blif", SKED_OBJECTIVE_MEMORY, 0, 1.2, 0, true},
     {"cavlc", "epfl/cavlc.blif", SKED_OBJECTIVE_MEMORY, 0, 1.2, 0, true},
 };
-enum { n_questions = sizeof questions / sizeof *questions };
+
+static const question memory[] = {
+    {"router", "epfl/router.blif", SKED_OBJECTIVE_MEMORY, 0, 1.2, 0, false},
+    {"i2c", "epfl/i2c.blif", SKED_OBJECTIVE_MEMORY, 0, 1.2, 0, false},
+    {"priority", "epfl/priority.blif", SKED_OBJECTIVE_MEMORY, 0, 1.2, 0, false},
+    {"cavlc", "epfl/cavlc.blif", SKED_OBJECTIVE_MEMORY, 0, 1.2, 0, false},
+    {"ctrl", "epfl/ctrl.blif", SKED_OBJECTIVE_MEMORY, 0, 1.2, 0, false},
+    {"int2float", "epfl/int2float.blif", SKED_OBJECTIVE_MEMORY, 0, 1.2, 0, false},
+    {"adder", "epfl/adder.blif", SKED_OBJECTIVE_MEMORY, 0, 1.2, 0, false},
+};
+enum { most_questions = 8 };
+
+typedef struct ablation {
+    const char *title;
+    const question *questions;
+    int n_questions;
+    const variant *variants;
+    int n_variants;
+    bool beside_list; /* a first row, which the means are relative to; else to the first variant */
+} ablation;
+
+#define ROWS(list) (list), (int)(sizeof(list) / sizeof *(list))
+static const ablation ablations[] = {
+    {"peak memory at 1.2 x depth, means against list", ROWS(memory), ROWS(of_memory), true},
+    {"load + 100 x communication, then peak memory with back edges at the least interval", ROWS(loads),
+     ROWS(of_loads), false}};
+#undef ROWS
 
 /* The problem of a question; the caller destroys *g. */
 static sked_status ask(const arguments *a, const question *q, sked_graph **g, sked_problem *p,
@@ -387,30 +430,58 @@ static sked_status ask(const arguments *a, const question *q, sked_graph **g, sk
     return st;
 }
 
+/* One row of the table. base: [questions] what the mean is relative to, NAN: this row is. */
+static sked_status run_variant(const arguments *a, const ablation *t, const char *method, const variant *v,
+                               double *base, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const bool first = isnan(base[0]);
+    double sum = 0;
+    printf("| %s |", v->name);
+    for (int k = 0; st == SKED_OK && k < t->n_questions; k++) {
+        sked_graph *g = NULL;
+        sked_problem p;
+        found x = {NAN, NAN, NAN, NAN};
+        st = ask(a, &t->questions[k], &g, &p, err);
+        if (st == SKED_OK)
+            st = run_method(a, &p, method, INFINITY, v->setting, v->count, &x, err);
+        sked_graph_destroy(g);
+        base[k] = first ? x.value : base[k];
+        sum += log(x.value / base[k]);
+        printf(" %.7g |", x.value);
+        fflush(stdout);
+    }
+    if (first)
+        printf(" |\n");
+    else
+        printf(" %+.1f %% |\n", 100 * (exp(sum / t->n_questions) - 1));
+    return st;
+}
+
+static sked_status run_table(const arguments *a, const ablation *t, sked_error *err)
+{
+    static const variant list = {"list", {NULL}, 0};
+    sked_status st = SKED_OK;
+    double base[most_questions] = {NAN};
+    printf("\nOne round without time limit: %s.\n\n| variant |", t->title);
+    for (int k = 0; k < t->n_questions; k++)
+        printf(" %s |", t->questions[k].name);
+    printf(" mean |\n|---|");
+    for (int k = 0; k <= t->n_questions; k++)
+        printf("---|");
+    printf("\n");
+    if (t->beside_list)
+        st = run_variant(a, t, "list", &list, base, err);
+    for (int v = 0; st == SKED_OK && v < t->n_variants && !stop_requested; v++)
+        st = run_variant(a, t, "gaus", &t->variants[v], base, err);
+    return st;
+}
+
 static sked_status run_ablation(const arguments *a, sked_error *err)
 {
     sked_status st = SKED_OK;
-    double first[n_questions];
-    printf("ablation: one round without time limit; load + 100 x communication, then memory at the least "
-           "interval\n");
-    for (int v = 0; st == SKED_OK && v < n_variants && !stop_requested; v++) {
-        double sum = 0;
-        printf("  %-37s", variants[v].name);
-        for (int k = 0; st == SKED_OK && k < n_questions; k++) {
-            sked_graph *g = NULL;
-            sked_problem p;
-            found x = {NAN, NAN, NAN, NAN};
-            st = ask(a, &questions[k], &g, &p, err);
-            if (st == SKED_OK)
-                st = run_method(a, &p, "gaus", INFINITY, variants[v].setting, variants[v].count, &x, err);
-            sked_graph_destroy(g);
-            first[k] = v == 0 ? x.value : first[k];
-            sum += log(x.value / first[k]);
-            printf("  %s %.7g", questions[k].name, x.value);
-            fflush(stdout);
-        }
-        printf("  mean %+.1f %%\n", 100 * (exp(sum / n_questions) - 1));
-    }
+    for (size_t k = 0; st == SKED_OK && k < sizeof ablations / sizeof *ablations && !stop_requested; k++)
+        st = run_table(a, &ablations[k], err);
     return st;
 }
 
