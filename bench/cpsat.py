@@ -472,7 +472,10 @@ def main():
         return cpsat_gaus.main(import_solver(), sys.argv[2:], os.path.join(ROOT, "build", "sked"))
     args = parse()
     if args.table:
-        return print(cpsat_table.markdown(*cpsat_table.read(args.table)))
+        try:
+            return print(cpsat_table.markdown(*cpsat_table.read(args.table)))
+        except ValueError as problem:
+            raise Broken(problem)
     if not os.path.isdir(args.data):
         skip(f"no benchmark instances in {args.data} (see --data)")
     if not os.path.exists(args.sked):
@@ -483,7 +486,7 @@ def main():
 if __name__ == "__main__":
     try:
         main()
-    except Broken as problem:
+    except (Broken, OSError) as problem:
         sys.exit(f"cpsat.py: {problem}")
     except KeyboardInterrupt:
         sys.exit(130)

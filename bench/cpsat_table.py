@@ -11,15 +11,33 @@ schedule; met: share of the proven optima; proved: share that the solver itself 
 seconds. The last columns name the better side: by the gap, and by what it proved."""
 
 
+FIELDS = {
+    "run": {"sked", "ortools", "seed", "machine", "jobs", "date"},
+    "instance": {"order", "set", "threads", "limit", "best", "proven", "sked", "cpsat"},
+}
+
+
+def parse(line: str) -> dict:
+    """A recorded run or instance; ValueError: it is neither."""
+    one = json.loads(line)
+    for kind, fields in FIELDS.items():
+        if isinstance(one, dict) and one.get("kind") == kind and fields <= one.keys():
+            return one
+    raise ValueError
+
+
 def read(paths: list[str]) -> tuple[list[dict], list[dict]]:
     """Runs and instances of recorded files; a last line that was cut off is left out."""
     runs, instances = [], []
     for path in paths:
-        with open(path) as file:
-            for line in file:
+        with open(path, errors="replace") as file:
+            for number, line in enumerate(file, 1):
                 if not line.endswith("\n"):
                     continue
-                one = json.loads(line)
+                try:
+                    one = parse(line)
+                except ValueError:
+                    raise ValueError(f"{path}:{number}: not a line that --record writes") from None
                 (runs if one["kind"] == "run" else instances).append(one)
     return runs, instances
 

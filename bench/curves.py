@@ -160,12 +160,23 @@ def outcome(args: argparse.Namespace, words: list[str], curve: str) -> Optional[
     return {**{k: told[k] for k in keys if k in told}, "bound": told.get("lower_bound", told.get("bound"))}
 
 
+def known_run(path: str, number: int, line: str) -> dict:
+    wanted_fields = {"set", "instance", "solver", "threads", "curve", "limit", "seed", "machine", "value"}
+    try:
+        row = json.loads(line)
+    except ValueError:
+        row = None
+    if not isinstance(row, dict) or not wanted_fields <= row.keys():
+        sys.exit(f"curves.py: {path}:{number}: not a line that `record` writes")
+    return row
+
+
 def known_runs(folder: str) -> list[dict]:
     path = os.path.join(folder, "runs.jsonl")
     if not os.path.exists(path):
         return []
-    with open(path) as text:
-        return [json.loads(line) for line in text if line.endswith("\n")]
+    with open(path, errors="replace") as text:
+        return [known_run(path, number, line) for number, line in enumerate(text, 1) if line.endswith("\n")]
 
 
 def record(args: argparse.Namespace) -> None:
@@ -445,6 +456,8 @@ def main() -> None:
         if not os.path.isdir(args.data):
             print(f"skipped: no benchmark instances in {args.data} (see --data)")
             return
+        if not os.path.exists(args.sked):
+            sys.exit(f"{args.sked} does not exist: build sked first, or name it with --sked")
         record(args)
     if args.command != "draw":
         table(args)
@@ -455,5 +468,7 @@ def main() -> None:
 if __name__ == "__main__":
     try:
         main()
+    except OSError as problem:
+        sys.exit(f"curves.py: {problem}")
     except KeyboardInterrupt:
         sys.exit(130)

@@ -91,6 +91,17 @@ def runs_of_several_machines_stand_side_by_side(folder):
 
 
 @test
+def foreign_records_are_refused(folder):
+    with open(os.path.join(folder, "runs.jsonl"), "w") as out:
+        out.write('{"set": "rw-1"}\n')
+    assert "runs.jsonl:1: not a line" in curves("table", folder, code=1).stderr
+    table = [sys.executable, os.path.join(SOURCE, "bench", "cpsat.py"), "--table"]
+    for file, said in ((os.path.join(folder, "runs.jsonl"), ":1: not a line"), (folder, "cpsat.py: ")):
+        refused = subprocess.run([*table, file], capture_output=True, text=True)
+        assert refused.returncode == 1 and said in refused.stderr and "Traceback" not in refused.stderr, refused.stderr
+
+
+@test
 def what_found_nothing_is_said(folder):
     rows = [{"set": "rw-1", "instance": i, "solver": s, "threads": 1, "curve": f"{i}.{s}.jsonl", "limit": 60, "seed": 0, "machine": "m",
              "value": v, "bound": None, "note": "out of memory"} for i, s, v in (("a", "gaus", 10), ("b", "gaus", 20), ("a", "cpsat", 11),
