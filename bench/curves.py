@@ -318,7 +318,7 @@ class Panel:
 
     def __init__(self, name: str, some: list[Curve], y: float) -> None:
         self.name, self.y = name, y
-        best = bests_of(some)
+        best, count = bests_of(some), len({c.row["instance"] for c in some})
         self.steps: dict[str, list[tuple[float, float]]] = {}
         self.counts: dict[str, str] = {}
         self.end = max(c.row["limit"] for c in some)
@@ -329,7 +329,7 @@ class Panel:
             if points:
                 self.steps[label] = points
                 found = sum(bool(c.points) for c in mine)
-                self.counts[label] = "" if found == len(mine) else f" ({found} of {len(mine)})"
+                self.counts[label] = "" if found == count else f" ({found} of {count})"
         firsts = [points[0] for points in self.steps.values()]
         self.begin = min(t for t, _ in firsts)
         self.most = max(1.01, *(q for _, q in firsts))

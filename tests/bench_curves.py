@@ -105,7 +105,7 @@ def foreign_records_are_refused(folder):
 def what_found_nothing_is_said(folder):
     rows = [{"set": "rw-1", "instance": i, "solver": s, "threads": 1, "curve": f"{i}.{s}.jsonl", "limit": 60, "seed": 0, "machine": "m",
              "value": v, "bound": None, "note": "out of memory"} for i, s, v in (("a", "gaus", 10), ("b", "gaus", 20), ("a", "cpsat", 11),
-                                                                                ("b", "cpsat", None))]
+                                                                                ("b", "cpsat", None), ("a", "fds", 12))]
     with open(os.path.join(folder, "runs.jsonl"), "w") as out:
         out.writelines(json.dumps(row) + "\n" for row in rows)
         out.write('{"set": "rw-1", "cut')  # ended while it wrote
@@ -118,7 +118,8 @@ def what_found_nothing_is_said(folder):
     assert "| a | gaus | 20 | 20 | 10 | - |" in shown and "| b | cpsat | - | - | - | - | out of memory |" in shown, shown
     assert "| cpsat | +120.0 % | +120.0 % | +10.0 % | | 1 of 2 scheduled |" in shown, shown
     curves("draw", folder, "-o", os.path.join(folder, "x.svg"))
-    assert "cpsat (1 of 2)" in open(os.path.join(folder, "x.svg")).read()
+    for solver in ("cpsat", "fds"):  # found nothing, was not run
+        assert f"{solver} (1 of 2)" in open(os.path.join(folder, "x.svg")).read()
     assert "no runs" in curves("table", os.path.join(folder, "none"), code=1).stderr
     assert "no set begins" in curves("table", folder, "--only", "xyz", code=2).stderr
 
