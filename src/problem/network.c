@@ -174,12 +174,16 @@ static void rehang(sked_i_network *f, int64_t k, const blocking *b)
     settle_subtree(f, inside);
 }
 
-/* Brings in violated arcs while there are any and work is left. */
 void sked_i_network_improve(sked_i_network *f)
 {
-    for (uint32_t pivots = 1; f->effort.work > 0; pivots++) {
-        if ((pivots & 63) == 0 && sked_i_limit_heard(f->effort.limit))
-            f->effort.work = 0;
+    static const double unheard =
+        1e5; /* looks, a millisecond or two: a pivot may take as many as there are nodes */
+    for (double look = f->effort.work - unheard; f->effort.work > 0;) {
+        if (f->effort.work < look) {
+            look = f->effort.work - unheard;
+            if (sked_i_limit_heard(f->effort.limit))
+                f->effort.work = 0;
+        }
         const int64_t k = find_entering(f);
         if (k < 0)
             return;
