@@ -198,10 +198,19 @@ cleanup:
     return st;
 }
 
+sked_status sked_i_cost_bound(const sked_problem *p, double communication, double *bound, sked_error *err)
+{
+    double load;
+    const sked_status st = resource_bound(p, &load, err);
+    if (st == SKED_OK)
+        *bound = load + p->alpha * communication;
+    return st;
+}
+
 static sked_status plain_bound(const sked_problem *p, const sked_i_bound_effort *effort, double *bound,
                                const char **reason, sked_error *err)
 {
-    double load, communication;
+    double communication;
     sked_status st;
     switch (p->objective) {
     case SKED_OBJECTIVE_MAKESPAN:
@@ -211,20 +220,12 @@ static sked_status plain_bound(const sked_problem *p, const sked_i_bound_effort 
     case SKED_OBJECTIVE_MEMORY:
         return memory_bound(p, effort, bound, reason, err);
     case SKED_OBJECTIVE_RESOURCE:
-    case SKED_OBJECTIVE_COST:
-        st = resource_bound(p, &load, err);
-        if (st != SKED_OK)
-            return st;
-        *bound = load;
         *reason = "work spread over the time it must fall in";
-        if (p->objective == SKED_OBJECTIVE_COST) {
-            st = communication_bound(p, *effort, &communication, err);
-            if (st != SKED_OK)
-                return st;
-            *bound += p->alpha * communication;
-            *reason = "work spread over the time it must fall in, and least communication";
-        }
-        return SKED_OK;
+        return resource_bound(p, bound, err);
+    case SKED_OBJECTIVE_COST:
+        *reason = "work spread over the time it must fall in, and least communication";
+        st = communication_bound(p, *effort, &communication, err);
+        return st == SKED_OK ? sked_i_cost_bound(p, communication, bound, err) : st;
     }
     return sked_i_fail(err, SKED_ERR_ARGUMENT, "unknown objective %d", (int)p->objective);
 }

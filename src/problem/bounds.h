@@ -30,6 +30,10 @@ SKED_MUST_CHECK sked_status sked_i_memory_bound(const sked_problem *p, const ske
 SKED_MUST_CHECK sked_status sked_i_least_lives(const sked_problem *p, const sked_i_bound_effort *effort,
                                                double *life, sked_error *err);
 
+/* Objective cost, where no schedule has less communication than this. */
+SKED_MUST_CHECK sked_status sked_i_cost_bound(const sked_problem *p, double communication, double *bound,
+                                              sked_error *err);
+
 #define SKED_I_BOUND_WORK 4e7 /* of sked_problem_bound, where a bound can use any amount */
 /* sked_problem_bound with this effort. */
 SKED_MUST_CHECK sked_status sked_i_problem_bound(const sked_problem *p, const sked_i_bound_effort *effort,

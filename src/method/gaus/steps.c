@@ -6,6 +6,7 @@
 #include "method/gaus/gaus.h"
 
 #include "backend/backend.h"
+#include "problem/bounds.h"
 #include "problem/communication.h"
 
 enum {
@@ -95,6 +96,20 @@ static bool lags_part(const sked_i_gaus_model *m)
     return false;
 }
 
+/* The driver's bound has less time. It holds for all schedules if the model leaves none of them out. */
+static sked_status raise_bound(sked_i_gaus_rounds *r, double communication, sked_error *err)
+{
+    const sked_i_gaus_model *m = r->model;
+    const sked_problem *p = r->run->problem;
+    double bound;
+    if (p->horizon != m->steps || p->ii != m->period)
+        return SKED_OK;
+    const sked_status st = sked_i_cost_bound(p, communication, &bound, err);
+    if (st == SKED_OK)
+        sked_i_run_raise_bound(r->run, bound);
+    return st;
+}
+
 /*
  * Where communication counts: starts that have the least of it, made legal, become the incumbent where they
  * are better than the quick schedules, and the first start in place of these.
@@ -118,6 +133,7 @@ static sked_status adopt_near(sked_i_gaus_rounds *r, sked_error *err)
         t->means[i] = m->hi[i];
     }
     SKED_TRY(sked_i_least_communication(m->g, m->period, t->mu, t->means, &effort, near, &least, err));
+    SKED_TRY(raise_bound(r, least, err));
     if (sked_i_gaus_legalise(t->legaliser, near, &r->run->limit))
         sked_i_gaus_keep(&r->best, t->legaliser->state);
     if (r->best.value < before) {
