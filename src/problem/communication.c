@@ -26,9 +26,9 @@ static bool keeps(const span_flow *f, int64_t e)
     return f->g->edge_distance[e] == 0 || f->ii > 0;
 }
 
-static double length_of(const span_flow *f, int64_t e)
+static double length_of(const sked_graph *g, double ii, int64_t e)
 {
-    return f->g->edge_lag[e] - (f->ii > 0 ? f->g->edge_distance[e] * f->ii : 0);
+    return g->edge_lag[e] - (ii > 0 ? g->edge_distance[e] * ii : 0);
 }
 
 bool sked_i_communicates(const sked_graph *g, double ii, int64_t e)
@@ -36,11 +36,19 @@ bool sked_i_communicates(const sked_graph *g, double ii, int64_t e)
     return g->edge_bytes[e] > 0 && (g->edge_distance[e] == 0 || ii > 0);
 }
 
+bool sked_i_must_communicate(const sked_graph *g, double ii)
+{
+    for (int64_t e = 0; e < g->n_edges; e++)
+        if (sked_i_communicates(g, ii, e) && length_of(g, ii, e) > 0)
+            return true;
+    return false;
+}
+
 static void weigh(span_flow *f)
 {
     const sked_graph *g = f->g;
     for (int64_t e = 0; e < g->n_edges; e++) {
-        f->most += keeps(f, e) ? fabs(length_of(f, e)) : 0;
+        f->most += keeps(f, e) ? fabs(length_of(g, f->ii, e)) : 0;
         if (sked_i_communicates(g, f->ii, e)) {
             f->weight[g->edge_to[e]]++;
             f->weight[g->edge_from[e]]--;
@@ -62,7 +70,7 @@ static void plant(span_flow *f)
     }
     for (int64_t e = 0; e < g->n_edges; e++)
         if (keeps(f, e))
-            (void)sked_i_network_add(net, g->edge_from[e], g->edge_to[e], length_of(f, e));
+            (void)sked_i_network_add(net, g->edge_from[e], g->edge_to[e], length_of(g, f->ii, e));
     sked_i_network_settle(net);
 }
 

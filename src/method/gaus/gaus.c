@@ -3,6 +3,7 @@
 
 #include "backend/backend.h"
 #include "base/thread.h"
+#include "problem/communication.h"
 
 #include <string.h>
 
@@ -129,9 +130,15 @@ static sked_status check(const sked_problem *p, sked_error *err)
                        sked_objective_name(p->objective));
 }
 
-/* Is force-directed scheduling quick, or strong, enough to have most of the time? */
-static bool forces_pay(const sked_graph *g)
+/*
+ * Is force-directed scheduling quick, or strong, enough to have most of the time? Not where communication
+ * counts and cannot be 0: starts that have the least of it are found sooner, and are better.
+ */
+static bool forces_pay(const sked_problem *p)
 {
+    const sked_graph *g = p->graph;
+    if (p->objective == SKED_OBJECTIVE_COST && p->alpha > 0 && sked_i_must_communicate(g, 0))
+        return false;
     return g->n_ops <= worth_forking || g->n_edges < 2 * (int64_t)g->n_ops;
 }
 
@@ -171,7 +178,7 @@ static sked_status start_whole(sked_i_run *run, sked_error *err)
     if (p->objective == SKED_OBJECTIVE_MAKESPAN && p->ii == 0)
         return st; /* makespan.c has its own */
     if (st == SKED_OK && wants_forces(run))
-        st = sked_i_gaus_quick_start(run, "fds", forces_pay(p->graph) ? 0.9 : 0.25, err);
+        st = sked_i_gaus_quick_start(run, "fds", forces_pay(p) ? 0.9 : 0.25, err);
     if (st == SKED_OK && p->ii != SKED_II_AUTO)
         st = sked_i_gaus_quick_start(run, p->ii > 0 ? "modulo-list" : "list", 0.2, err);
     return st;

@@ -87,15 +87,6 @@ static bool adopt(sked_i_gaus_rounds *r, const sked_schedule *s)
     return r->best.value < before;
 }
 
-/* Without lags all ops together, at any step, have no communication: nothing to start from. */
-static bool lags_part(const sked_i_gaus_model *m)
-{
-    for (int64_t e = 0; e < m->g->n_edges; e++)
-        if (m->bytes[e] > 0 && sked_i_gaus_counts(m, e) && m->gap[e] > 0)
-            return true;
-    return false;
-}
-
 /* The driver's bound has less time. It holds for all schedules if the model leaves none of them out. */
 static sked_status raise_bound(sked_i_gaus_rounds *r, double communication, sked_error *err)
 {
@@ -123,8 +114,8 @@ static sked_status adopt_near(sked_i_gaus_rounds *r, sked_error *err)
     sked_status st = SKED_OK;
     const double before = r->best.value;
     double *near = NULL, least;
-    if (!(m->alpha > 0) || !lags_part(m))
-        return SKED_OK;
+    if (!(m->alpha > 0) || !sked_i_must_communicate(m->g, m->period))
+        return SKED_OK; /* all ops together, at any step, have none: nothing to start from */
     if (limit.paced)
         limit.deadline = fmin(limit.deadline, sked_clock() + 0.3 * (limit.deadline - sked_clock()));
     SKED_NEW(near, m->n);
