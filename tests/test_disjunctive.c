@@ -249,6 +249,51 @@ static void auto_proves_large_shops(void **state)
     sked_graph_destroy(g);
 }
 
+/* Eight jobs, each once on each of eight machines. */
+static sked_graph *square_shop(sked_i_rng *rng)
+{
+    sked_builder *b = NULL;
+    sked_graph *g = NULL;
+    OK(sked_builder_create(&b, err));
+    for (int k = 0; k < 8; k++)
+        OK(sked_builder_add_resource(b, (const char[]){(char)('a' + k), 0}, 1, NULL, err));
+    for (int j = 0; j < 8; j++) {
+        const int first = (int)sked_i_rng_below(rng, 8), step = 1 + 2 * (int)sked_i_rng_below(rng, 4);
+        for (int k = 0; k < 8; k++) {
+            int32_t id;
+            OK(sked_builder_add_op(b, NULL, NULL, 1 + (double)sked_i_rng_below(rng, 10), &id, err));
+            OK(sked_builder_add_demand(b, id, (first + k * step) % 8, 1, err));
+            if (k > 0)
+                OK(sked_builder_add_edge(b, &(sked_edge){id - 1, id, NAN, 0, 0}, err));
+        }
+    }
+    OK(sked_builder_finish(b, &g, err));
+    sked_builder_destroy(b);
+    return g;
+}
+
+/* Four percent of this limit are an hour: the proof does not wait for as much. */
+static void a_proof_does_not_wait_for_ever(void **state)
+{
+    (void)state;
+    sked_i_rng rng;
+    sked_i_rng_seed(&rng, 3, 0);
+    sked_graph *g = square_shop(&rng);
+    sked_run_options opt;
+    sked_problem p;
+    sked_result r = {.size = sizeof r};
+    double bound;
+    ONE_THREAD();
+    sked_problem_init(&p, g);
+    OK(sked_problem_bound(&p, &bound, NULL, err));
+    sked_run_options_init(&opt);
+    opt.time_limit = 1e5;
+    OK(sked_method_run("auto", &p, &opt, &r, err));
+    assert_true(r.optimal && r.value > bound);
+    sked_result_clear(&r);
+    sked_graph_destroy(g);
+}
+
 static void same_for_seed_and_threads(void **state)
 {
     (void)state;
@@ -426,12 +471,12 @@ static void streams_go_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(optimal_on_job_shops),    cmocka_unit_test(optimal_with_free_ops_and_edges),
-        cmocka_unit_test(valid_with_short_lags),   cmocka_unit_test(exact_proves_shops),
-        cmocka_unit_test(auto_proves_large_shops), cmocka_unit_test(same_for_seed_and_threads),
-        cmocka_unit_test(starts_from_a_schedule),  cmocka_unit_test(refuses_what_does_not_fit),
-        cmocka_unit_test(incremental_times_agree), cmocka_unit_test(streams_take_up_solutions),
-        cmocka_unit_test(streams_go_on),
+        cmocka_unit_test(optimal_on_job_shops),      cmocka_unit_test(optimal_with_free_ops_and_edges),
+        cmocka_unit_test(valid_with_short_lags),     cmocka_unit_test(exact_proves_shops),
+        cmocka_unit_test(auto_proves_large_shops),   cmocka_unit_test(a_proof_does_not_wait_for_ever),
+        cmocka_unit_test(same_for_seed_and_threads), cmocka_unit_test(starts_from_a_schedule),
+        cmocka_unit_test(refuses_what_does_not_fit), cmocka_unit_test(incremental_times_agree),
+        cmocka_unit_test(streams_take_up_solutions), cmocka_unit_test(streams_go_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

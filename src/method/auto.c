@@ -266,15 +266,32 @@ cleanup:
 
 /* ------------------------------------------------------------------ rounds */
 
+static bool precedes_proof(plan todo, int i)
+{
+    return todo.members[i].share > 0 && i + 1 < todo.count && todo.members[i + 1].proves;
+}
+
+static const double short_share = 0.2;
+
 /*
  * Is this the member that the proving one shall start beside? A short turn is worth waiting for: a proof goes
  * faster from its schedule, on all threads.
  */
 static bool starts_beside(const sked_i_run *run, plan todo, int i)
 {
-    static const double short_share = 0.2;
-    return run->options->threads > 1 && i + 1 < todo.count && todo.members[i].share > short_share &&
-           todo.members[i + 1].proves;
+    return run->options->threads > 1 && precedes_proof(todo, i) && todo.members[i].share > short_share;
+}
+
+/*
+ * Seconds of a turn. A short one before a proof does not grow with the limit for ever: what it has not found
+ * in its share of this time would not help a proof that takes as long.
+ */
+static double budget_of(plan todo, int i, double left)
+{
+    static const double most_shared = 12.5;
+    const double share = todo.members[i].share;
+    const bool brief = precedes_proof(todo, i) && share < short_share;
+    return (brief ? fmin(left, most_shared) : left) * (share > 0 ? share : 1);
 }
 
 static sked_status run_round(sked_i_run *run, plan todo, int round, double seconds, bool *any, answers *said,
@@ -300,7 +317,7 @@ static sked_status run_round(sked_i_run *run, plan todo, int round, double secon
             *any = true;
             left = end - sked_clock();
         }
-        const double budget = m->share > 0 ? left * m->share : left, turn = sked_clock() + budget;
+        const double budget = budget_of(todo, i, left), turn = sked_clock() + budget;
         const sked_status st = run_in_turn(run, m, budget, &why);
         if (!may_go_on(st))
             return sked_i_fail(err, st, "%s", why.message);
