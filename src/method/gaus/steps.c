@@ -359,6 +359,18 @@ static sked_status descend(sked_i_gaus_task *t, sked_error *err)
                                &t->worker->evaluations, err);
 }
 
+static sked_status move_regions(sked_i_gaus_task *t, sked_error *err)
+{
+    const tools *own = t->worker->tools;
+    const double begin = sked_clock();
+    const sked_status st =
+        sked_i_gaus_move_regions(own->legaliser->state, t->item->sweeps, &t->rng, &t->limit,
+                                 sked_i_run_bound(t->rounds->run), &t->item->best, err);
+    t->worker->regions.calls++;
+    t->worker->regions.seconds += sked_clock() - begin;
+    return st;
+}
+
 static sked_status polish(sked_i_gaus_task *t, sked_error *err)
 {
     const tools *own = t->worker->tools;
@@ -366,8 +378,7 @@ static sked_status polish(sked_i_gaus_task *t, sked_error *err)
     if (it->best.value == INFINITY)
         return SKED_OK;
     if (moves_regions(t->rounds))
-        return sked_i_gaus_move_regions(own->legaliser->state, it->sweeps, &t->rng, &t->limit,
-                                        sked_i_run_bound(t->rounds->run), &it->best, err);
+        return move_regions(t, err);
     return (sked_i_gaus_pushable(t->rounds->model) ? sked_i_gaus_push : sked_i_gaus_polish)(
         own->legaliser->state, it->sweeps, it->heat, &t->rng, &t->limit, sked_i_run_bound(t->rounds->run),
         &it->best, err);
