@@ -23,7 +23,6 @@ enum {
     reach = 64,     /* steps from the first op of a region */
     hub = 16,       /* readers from which on only some of them join */
     effort = 20000, /* edges that a region may look at */
-    renewal = 32,   /* moves between two temperatures */
     ops_a_move = 100
 };
 
@@ -439,6 +438,15 @@ static void close_search(search *s)
     free(s);
 }
 
+/* Where its peak, as the prices know it, is below the incumbent's. O(ops + edges) then. */
+static void keep(const search *s, sked_i_gaus_state *state, sked_i_gaus_incumbent *best)
+{
+    if (s->top >= best->value)
+        return;
+    sked_i_gaus_state_set(state, s->at);
+    sked_i_gaus_keep(best, state);
+}
+
 bool sked_i_gaus_regional(const sked_i_gaus_model *m)
 {
     return sked_i_gaus_means_suffice(m) && m->period == 0;
@@ -451,6 +459,7 @@ sked_status sked_i_gaus_move_regions(sked_i_gaus_state *state, double sweeps, sk
     sked_status st = SKED_OK;
     const sked_i_gaus_model *m = state->m;
     const double moves = ceil(sweeps * m->n / ops_a_move), begin = sked_clock();
+    const double renewal = 32 + m->n / 500; /* moves between two temperatures: keeping takes O(ops) */
     const double fine = m->typical[m->profiles], coarse = fmax(2 * fine, 0.03 * best->value);
     search *s = NULL;
     assert(sked_i_gaus_regional(m) && best->value < INFINITY);
@@ -463,15 +472,12 @@ sked_status sked_i_gaus_move_regions(sked_i_gaus_state *state, double sweeps, sk
     for (double k = 0; k < moves && best->value > goal && !sked_i_limit_reached(limit); k++) {
         if (fmod(k, renewal) == 0) {
             set_prices(s, coarse * pow(fine / coarse, sked_i_gaus_progress(k, moves, begin, limit)));
-            if (s->top < best->value) {
-                sked_i_gaus_state_set(state, s->at);
-                sked_i_gaus_keep(best, state);
-            }
+            keep(s, state, best);
         }
         SKED_TRY(move_region(s, err));
     }
-    sked_i_gaus_state_set(state, s->at);
-    sked_i_gaus_keep(best, state);
+    set_prices(s, fine);
+    keep(s, state, best);
 cleanup:
     if (s != NULL)
         close_search(s);
