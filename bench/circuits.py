@@ -130,8 +130,8 @@ def columns(c: Circuit, bits: int) -> Bits:
 def log2(c: Circuit, bits: int) -> Bits:
     """A shift to the leading one and four products, as a polynomial has them: not its values.
 
-    Two of them have the same partial products, one in the reverse order of the other. So half of all
-    pairs of bits are alive between them, whatever the schedule: 496 values at 32 bits.
+    Two of them have the same partial products, one in the reverse order of the other. So nearly all
+    pairs of different bits are alive half-way, whatever comes first: some 460 values at 32 bits.
     """
     x = c.input(bits)
     exponent: Bits = []

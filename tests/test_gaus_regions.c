@@ -43,20 +43,20 @@ static int64_t gain_of(const network *x, unsigned set)
     return gain;
 }
 
-static void check_network(sked_i_closure *c, const network *x)
+static void check_network(sked_i_gaus_closure *c, const network *x)
 {
     int64_t most = 0;
     unsigned found = 0;
-    sked_i_closure_clear(c);
+    sked_i_gaus_closure_clear(c);
     for (int k = 0; k < x->nodes; k++)
-        assert_int_equal(sked_i_closure_add(c, k % 2 ? x->gain[k] : 0), k);
+        assert_int_equal(sked_i_gaus_closure_add(c, k % 2 ? x->gain[k] : 0), k);
     for (int k = 0; k < x->nodes; k += 2)
-        sked_i_closure_gain(c, k, x->gain[k]);
+        sked_i_gaus_closure_gain(c, k, x->gain[k]);
     for (int k = 0; k < x->arcs; k++)
-        sked_i_closure_imply(c, x->from[k], x->to[k]);
-    OK(sked_i_closure_solve(c, err));
+        sked_i_gaus_closure_imply(c, x->from[k], x->to[k]);
+    OK(sked_i_gaus_closure_solve(c, err));
     for (int k = 0; k < x->nodes; k++)
-        found |= (unsigned)sked_i_closure_has(c, k) << k;
+        found |= (unsigned)sked_i_gaus_closure_has(c, k) << k;
     for (unsigned set = 0; set < 1u << x->nodes; set++)
         most = gain_of(x, set) > most ? gain_of(x, set) : most;
     assert_int_equal(gain_of(x, found), most);
@@ -64,7 +64,7 @@ static void check_network(sked_i_closure *c, const network *x)
 
 static void test_closure(void **state)
 {
-    sked_i_closure c = {0};
+    sked_i_gaus_closure c = {0};
     sked_i_rng rng;
     (void)state;
     ONE_THREAD();
@@ -73,7 +73,7 @@ static void test_closure(void **state)
         const network x = random_network(&rng);
         check_network(&c, &x);
     }
-    sked_i_closure_free(&c);
+    sked_i_gaus_closure_free(&c);
 }
 
 /* ------------------------------------------------------------------ regions */

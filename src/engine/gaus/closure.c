@@ -2,26 +2,26 @@
 
 #include <assert.h>
 
-typedef struct sked_i_closure_node node;
-typedef struct sked_i_closure_arc arc;
+typedef struct sked_i_gaus_closure_node node;
+typedef struct sked_i_gaus_closure_arc arc;
 
-void sked_i_closure_free(sked_i_closure *c)
+void sked_i_gaus_closure_free(sked_i_gaus_closure *c)
 {
     free(c->node);
     free(c->arc);
     free(c->queue);
     free(c->path);
-    *c = (sked_i_closure){0};
+    *c = (sked_i_gaus_closure){0};
 }
 
-void sked_i_closure_clear(sked_i_closure *c)
+void sked_i_gaus_closure_clear(sked_i_gaus_closure *c)
 {
     c->nodes = 0;
     c->arcs = 0;
     c->failed = false;
 }
 
-int32_t sked_i_closure_add(sked_i_closure *c, int64_t gain)
+int32_t sked_i_gaus_closure_add(sked_i_gaus_closure *c, int64_t gain)
 {
     c->failed = c->failed || !SKED_GROW(c->node, c->node_room, (int64_t)c->nodes + 1);
     if (c->failed)
@@ -30,13 +30,13 @@ int32_t sked_i_closure_add(sked_i_closure *c, int64_t gain)
     return c->nodes++;
 }
 
-static void link_arc(sked_i_closure *c, int32_t from, int32_t to, int64_t room)
+static void link_arc(sked_i_gaus_closure *c, int32_t from, int32_t to, int64_t room)
 {
     c->arc[c->arcs] = (arc){.room = room, .next = c->node[from].head, .to = to};
     c->node[from].head = c->arcs++;
 }
 
-void sked_i_closure_imply(sked_i_closure *c, int32_t a, int32_t b)
+void sked_i_gaus_closure_imply(sked_i_gaus_closure *c, int32_t a, int32_t b)
 {
     c->failed = c->failed || !SKED_GROW(c->arc, c->arc_room, c->arcs + 2);
     if (c->failed)
@@ -47,7 +47,7 @@ void sked_i_closure_imply(sked_i_closure *c, int32_t a, int32_t b)
 }
 
 /* Distances from what supply is left. true: some drain can still be reached. */
-static bool find_levels(sked_i_closure *c)
+static bool find_levels(sked_i_gaus_closure *c)
 {
     int32_t count = 0;
     bool open = false;
@@ -73,7 +73,7 @@ static bool find_levels(sked_i_closure *c)
 }
 
 /* Sends along the path from `from` to the drain `to` what it takes. */
-static void send(sked_i_closure *c, int32_t from, int32_t to, int32_t length)
+static void send(sked_i_gaus_closure *c, int32_t from, int32_t to, int32_t length)
 {
     node *s = &c->node[from], *d = &c->node[to];
     int64_t amount = s->supply < -d->supply ? s->supply : -d->supply;
@@ -89,7 +89,7 @@ static void send(sked_i_closure *c, int32_t from, int32_t to, int32_t length)
 }
 
 /* An arc of x that goes on by one level, -1: none is left. */
-static int64_t next_arc(const sked_i_closure *c, node *x)
+static int64_t next_arc(const sked_i_gaus_closure *c, node *x)
 {
     for (; x->turn >= 0; x->turn = c->arc[x->turn].next) {
         const arc *a = &c->arc[x->turn];
@@ -100,7 +100,7 @@ static int64_t next_arc(const sked_i_closure *c, node *x)
 }
 
 /* Shortest paths from one source until none is left. */
-static void drain(sked_i_closure *c, int32_t from)
+static void drain(sked_i_gaus_closure *c, int32_t from)
 {
     int32_t at = from, length = 0;
     while (c->node[from].supply > 0) {
@@ -122,7 +122,7 @@ static void drain(sked_i_closure *c, int32_t from)
     }
 }
 
-sked_status sked_i_closure_solve(sked_i_closure *c, sked_error *err)
+sked_status sked_i_gaus_closure_solve(sked_i_gaus_closure *c, sked_error *err)
 {
     if (c->failed || !SKED_GROW(c->queue, c->queue_room, (int64_t)c->nodes + 1) ||
         !SKED_GROW(c->path, c->path_room, (int64_t)c->nodes + 1))

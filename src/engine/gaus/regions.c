@@ -47,7 +47,7 @@ typedef struct search {
     int64_t *first;         /* [values + 1] into readers */
     int64_t readers, reader_room;
     int32_t *reader; /* numbers in the region */
-    sked_i_closure closure;
+    sked_i_gaus_closure closure;
 } search;
 
 /* ------------------------------------------------------------------ the schedule and its prices */
@@ -275,14 +275,14 @@ static int64_t cost(const search *s, int32_t i, int32_t t)
 static void add_ops(search *s)
 {
     const sked_i_gaus_model *m = s->m;
-    sked_i_closure *c = &s->closure;
-    sked_i_closure_clear(c);
+    sked_i_gaus_closure *c = &s->closure;
+    sked_i_gaus_closure_clear(c);
     for (int32_t k = 0; k < s->count; k++) {
         s->node[k] = c->nodes;
         for (int32_t t = s->low[k]; t < s->high[k]; t++) {
-            const int32_t x = sked_i_closure_add(c, -cost(s, s->op[k], t));
+            const int32_t x = sked_i_gaus_closure_add(c, -cost(s, s->op[k], t));
             if (t > s->low[k])
-                sked_i_closure_imply(c, x - 1, x);
+                sked_i_gaus_closure_imply(c, x - 1, x);
         }
     }
     for (int32_t k = 0; k < s->count; k++) {
@@ -292,7 +292,8 @@ static void add_ops(search *s)
             if (r < 0 || !sked_i_gaus_counts(m, e))
                 continue;
             for (int32_t t = s->low[r]; t < s->high[r] && t - m->gap[e] < s->high[k]; t++)
-                sked_i_closure_imply(c, s->node[r] + t - s->low[r], s->node[k] + t - m->gap[e] - s->low[k]);
+                sked_i_gaus_closure_imply(c, s->node[r] + t - s->low[r],
+                                          s->node[k] + t - m->gap[e] - s->low[k]);
         }
     }
 }
@@ -300,7 +301,7 @@ static void add_ops(search *s)
 /* The end of value v by step t: gained once all its readers have started. */
 static void add_end(search *s, int64_t v, int32_t t)
 {
-    sked_i_closure *c = &s->closure;
+    sked_i_gaus_closure *c = &s->closure;
     const int64_t gain = cost(s, s->value[v], t);
     int32_t open = 0, last = 0;
     for (int64_t q = s->first[v]; q < s->first[v + 1]; q++)
@@ -309,14 +310,14 @@ static void add_end(search *s, int64_t v, int32_t t)
             open++;
         }
     if (open == 1)
-        sked_i_closure_gain(c, s->node[last] + t - s->low[last], gain);
+        sked_i_gaus_closure_gain(c, s->node[last] + t - s->low[last], gain);
     if (open <= 1 || gain == 0)
         return;
-    const int32_t y = sked_i_closure_add(c, gain);
+    const int32_t y = sked_i_gaus_closure_add(c, gain);
     for (int64_t q = s->first[v]; q < s->first[v + 1]; q++) {
         const int32_t r = s->reader[q];
         if (t < s->high[r])
-            sked_i_closure_imply(c, y, s->node[r] + t - s->low[r]);
+            sked_i_gaus_closure_imply(c, y, s->node[r] + t - s->low[r]);
     }
 }
 
@@ -339,7 +340,7 @@ static bool read_places(search *s)
     bool moved = false;
     for (int32_t k = 0; k < s->count; k++) {
         int32_t t = s->low[k];
-        while (t < s->high[k] && !sked_i_closure_has(&s->closure, s->node[k] + t - s->low[k]))
+        while (t < s->high[k] && !sked_i_gaus_closure_has(&s->closure, s->node[k] + t - s->low[k]))
             t++;
         s->old[k] = s->at[s->op[k]];
         s->wanted[k] = t;
@@ -397,7 +398,7 @@ static sked_status move_region(search *s, sked_error *err)
     SKED_TRY(note_values(s, err));
     add_ops(s);
     add_values(s);
-    SKED_TRY(sked_i_closure_solve(&s->closure, err));
+    SKED_TRY(sked_i_gaus_closure_solve(&s->closure, err));
     if (read_places(s))
         try_move(s);
 cleanup:
@@ -434,7 +435,7 @@ static void close_search(search *s)
                            s->change, s->fresh, s->value,  s->fixed, s->first, s->reader};
     for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
         free(owned[k]);
-    sked_i_closure_free(&s->closure);
+    sked_i_gaus_closure_free(&s->closure);
     free(s);
 }
 
