@@ -253,7 +253,7 @@ static void plan(sked_i_gaus_rounds *r)
     const bool beside = r->tuning.backend->gaus_descent->beside;
     const double sweeps = set->polish ? set->sweeps : 0;
     /* One turn in so many is a polish of the incumbent. */
-    const int polishing = moves_regions(r) ? (r->threads > 2 ? 4 : 2) : means_alone(r) ? 8 : 2;
+    const int polishing = means_alone(r) && !moves_regions(r) ? 8 : 2;
     r->count = r->round == 0 ? first_count(r) : later_count(r);
     r->share = share_of_round(r);
     r->list = r->round == 0 ? r->list : NULL;
