@@ -266,10 +266,11 @@ static void count_lives(search *s, double sign)
 
 /* ------------------------------------------------------------------ the cut */
 
-/* What value i costs in step t, as a whole number. */
+/* What value i costs in step t, as a whole number. Bounded, so that sums over a region stay below 2^63. */
 static int64_t cost(const search *s, int32_t i, int32_t t)
 {
-    return (int64_t)(0x1.0p30 * s->mass[t] * (s->m->memory[i] / s->m->largest[s->m->profiles]));
+    const double price = s->mass[t] < 16 ? s->mass[t] : 16;
+    return (int64_t)(0x1.0p30 * price * (s->m->memory[i] / s->m->largest[s->m->profiles]));
 }
 
 static void add_ops(search *s)
