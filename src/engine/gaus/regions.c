@@ -465,7 +465,7 @@ sked_status sked_i_gaus_move_regions(sked_i_gaus_state *state, double sweeps, sk
     const double fine = m->typical[m->profiles], coarse = fmax(2 * fine, 0.03 * best->value);
     search *s = NULL;
     assert(sked_i_gaus_regional(m) && best->value < INFINITY);
-    if (sked_i_limit_reached(limit))
+    if (sked_i_limit_reached(limit) || best->value <= 0) /* no peak, no prices */
         return SKED_OK;
     SKED_NEW0(s, 1);
     s->m = m;
