@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <sys/stat.h>
 
+#include "engine/gaus/steps.h"
 #include "schedule/schedule.h"
 
 #include <errno.h>
@@ -454,6 +455,29 @@ static sked_status act_record(const void *data, sked_error *err)
     return st;
 }
 
+/* Moves of whole regions: the method has them on large graphs alone. */
+static sked_status act_regions(const void *data, sked_error *err)
+{
+    const sked_i_limit limit = {.deadline = INFINITY};
+    sked_status st = SKED_OK;
+    sked_i_gaus_model *m = NULL;
+    sked_i_gaus_state *s = NULL;
+    sked_i_gaus_incumbent best = {0};
+    sked_i_rng rng;
+    sked_i_rng_seed(&rng, 0, 0);
+    SKED_TRY(sked_i_gaus_model_create(data, 0, 20, &m, err));
+    SKED_TRY(sked_i_gaus_state_create(m, &s, err));
+    SKED_TRY(sked_i_gaus_incumbent_create(m->n, false, &best, err));
+    sked_i_gaus_state_set(s, m->lo);
+    assert_true(sked_i_gaus_keep(&best, s));
+    SKED_TRY(sked_i_gaus_move_regions(s, 50, &rng, &limit, 0, &best, err));
+cleanup:
+    sked_i_gaus_incumbent_free(&best);
+    sked_i_gaus_state_destroy(s);
+    sked_i_gaus_model_destroy(m);
+    return st;
+}
+
 static sked_status act_simulator(const void *data, sked_error *err)
 {
     const sked_problem *p = data;
@@ -742,6 +766,18 @@ static sked_status act_back_edges(const void *data, sked_error *err)
     return st;
 }
 
+static void regions(void **state)
+{
+    (void)state;
+    sked_graph *g = NULL;
+    sked_problem p;
+    OK(build(9, &g, err));
+    sked_problem_init(&p, g);
+    p.objective = SKED_OBJECTIVE_MEMORY;
+    fail_everywhere("regions", act_regions, &p);
+    sked_graph_destroy(g);
+}
+
 static void profiles(void **state)
 {
     (void)state;
@@ -955,11 +991,11 @@ static void schedule_reader(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(graphs),          cmocka_unit_test(problems), cmocka_unit_test(methods),
-        cmocka_unit_test(every_method),    cmocka_unit_test(profiles), cmocka_unit_test(unequal_devices),
-        cmocka_unit_test(memory_limits),   cmocka_unit_test(readers),  cmocka_unit_test(onnx_reader),
-        cmocka_unit_test(schedule_reader), cmocka_unit_test(training), cmocka_unit_test(loops),
-        cmocka_unit_test(targets),
+        cmocka_unit_test(graphs),          cmocka_unit_test(problems),        cmocka_unit_test(methods),
+        cmocka_unit_test(every_method),    cmocka_unit_test(regions),         cmocka_unit_test(profiles),
+        cmocka_unit_test(unequal_devices), cmocka_unit_test(memory_limits),   cmocka_unit_test(readers),
+        cmocka_unit_test(onnx_reader),     cmocka_unit_test(schedule_reader), cmocka_unit_test(training),
+        cmocka_unit_test(loops),           cmocka_unit_test(targets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
  *   state.c      a legal schedule with its profiles, moved op by op
  *   polish.c     single-op moves within slack under the same smoothed objective
  *   pushes.c     moves of several ops, for loads with communication
+ *   regions.c    moves of some hundred ops by minimum cuts (closure.c), for peak memory
  */
 #ifndef SKED_ENGINE_GAUS_STEPS_H
 #define SKED_ENGINE_GAUS_STEPS_H
@@ -210,4 +211,13 @@ bool sked_i_gaus_pushable(const sked_i_gaus_model *m);
 SKED_MUST_CHECK sked_status sked_i_gaus_push(sked_i_gaus_state *s, double sweeps, double heat,
                                              sked_i_rng *rng, const sked_i_limit *limit, double goal,
                                              sked_i_gaus_incumbent *best, sked_error *err);
+/* Is this objective one for moves of whole regions: peak memory, without interval or capacities? */
+bool sked_i_gaus_regional(const sked_i_gaus_model *m);
+/*
+ * The same with moves of whole regions (regions.c), where regional: each looks at up to 400 ops, and a sweep
+ * is one for every 100 ops. The smoothed peak never rises. O(ops + edges + steps) of memory.
+ */
+SKED_MUST_CHECK sked_status sked_i_gaus_move_regions(sked_i_gaus_state *state, double sweeps, sked_i_rng *rng,
+                                                     const sked_i_limit *limit, double goal,
+                                                     sked_i_gaus_incumbent *best, sked_error *err);
 #endif

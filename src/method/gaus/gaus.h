@@ -102,8 +102,9 @@ typedef struct sked_i_gaus_worker {
     int64_t evaluations; /* schedules made since the run was told */
     int64_t steps;       /* gradient steps likewise */
     sked_i_gaus_effort descent, polish;
-    sked_i_gaus_effort means; /* time steps: what of the descents was on the means alone */
-    sked_i_value_curve curve; /* what its items find in this round */
+    sked_i_gaus_effort means;   /* time steps: what of the descents was on the means alone */
+    sked_i_gaus_effort regions; /* time steps: what of the polish moved whole regions */
+    sked_i_value_curve curve;   /* what its items find in this round */
     sked_status status;
     sked_error error;
 } sked_i_gaus_worker;

@@ -104,6 +104,7 @@ static sked_status collect_workers(sked_i_gaus_rounds *r, sked_error *err)
             sked_i_run_tally(r->run, "gradient step", w->steps, 0, 0, 0);
         w->steps = 0;
         tell_effort(r->run, r->relaxation->polish_name, &w->polish);
+        tell_effort(r->run, "moves of regions", &w->regions);
         if (st == SKED_OK && w->status != SKED_OK)
             st = sked_i_fail(err, w->status, "%s", w->error.message);
     }

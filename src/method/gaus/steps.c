@@ -155,6 +155,12 @@ static bool prefers_means(const sked_i_gaus_rounds *r)
     return r->n >= means_lead && r->period == 0 && sked_i_gaus_means_suffice(r->model);
 }
 
+/* The polish of a large graph is by regions. */
+static bool moves_regions(const sked_i_gaus_rounds *r)
+{
+    return prefers_means(r) && sked_i_gaus_regional(r->model);
+}
+
 /* A loop with capacities: the means cannot descend alone, only the polish is left. Needs an incumbent. */
 static void leave_polish(sked_i_gaus_rounds *r)
 {
@@ -305,7 +311,8 @@ static void plan(sked_i_gaus_rounds *r)
     const sked_i_gaus_settings *set = r->set;
     const bool beside = r->tuning.backend->gaus_descent->beside;
     const double sweeps = set->polish ? set->sweeps : 0;
-    const int polishing = means_alone(r) ? 8 : 2; /* one turn in so many is a polish of the incumbent */
+    /* One turn in so many is a polish of the incumbent. */
+    const int polishing = means_alone(r) && !moves_regions(r) ? 8 : 2;
     r->count = r->round == 0 ? first_count(r) : later_count(r);
     r->share = share_of_round(r);
     r->list = r->round == 0 ? r->list : NULL;
@@ -399,7 +406,10 @@ static sked_status descend(sked_i_gaus_task *t, sked_error *err)
     const bool only = t->item->means_only;
     const double now = sked_clock(), deadline = t->limit.deadline;
     if (t->limit.paced)
-        t->limit.deadline = fmin(t->rounds->run->limit.deadline, now + (only ? 1.5 : 0.5) * (deadline - now));
+        t->limit.deadline = fmin(t->rounds->run->limit.deadline, now + (!only                      ? 0.5
+                                                                        : moves_regions(t->rounds) ? 1
+                                                                                                   : 1.5) *
+                                                                           (deadline - now));
     const sked_status st = descend_means(t, err);
     t->limit.deadline = deadline;
     if (st != SKED_OK || only)
@@ -408,12 +418,26 @@ static sked_status descend(sked_i_gaus_task *t, sked_error *err)
                                &t->worker->evaluations, err);
 }
 
+static sked_status move_regions(sked_i_gaus_task *t, sked_error *err)
+{
+    const tools *own = t->worker->tools;
+    const double begin = sked_clock();
+    const sked_status st =
+        sked_i_gaus_move_regions(own->legaliser->state, t->item->sweeps, &t->rng, &t->limit,
+                                 sked_i_run_bound(t->rounds->run), &t->item->best, err);
+    t->worker->regions.calls++;
+    t->worker->regions.seconds += sked_clock() - begin;
+    return st;
+}
+
 static sked_status polish(sked_i_gaus_task *t, sked_error *err)
 {
     const tools *own = t->worker->tools;
     sked_i_gaus_item *it = t->item;
     if (it->best.value == INFINITY)
         return SKED_OK;
+    if (moves_regions(t->rounds))
+        return move_regions(t, err);
     return (sked_i_gaus_pushable(t->rounds->model) ? sked_i_gaus_push : sked_i_gaus_polish)(
         own->legaliser->state, it->sweeps, it->heat, &t->rng, &t->limit, sked_i_run_bound(t->rounds->run),
         &it->best, err);
