@@ -95,6 +95,8 @@ enum {
 enum { ONCE_CHUNK = 128, ONCE_CHUNK_DEVICES = 4, ONCE_ROWS = 4 };
 /* Threads of a walk. */
 enum { ONCE_FEWER = 128, ONCE_MORE = 256 };
+/* Width and context of the models that have kernels of their own: the preset of both. */
+enum { ONCE_PRESET = 64 };
 
 /* Numbers of the walk itself. status: 0, or 1 + what went wrong. */
 typedef enum walk_status {
@@ -211,11 +213,12 @@ static inline once_small once_small_of(const sked_i_once_shape *s)
 /*
  * Where the pieces of a trajectory's state are, the same for all problems of a call: in shared memory, or -1
  * - it in units of 16 bytes in global memory. `inside`: all up to ONCE_LAST_INSIDE are in shared memory.
+ * `plain`: no problem has transfers or unequal devices.
  */
 struct once_layout {
     int32_t offset[ONCE_N_PIECES];
     int32_t shared_bytes;
-    bool inside;
+    bool inside, plain;
     int64_t stride;
 };
 

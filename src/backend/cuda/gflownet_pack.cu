@@ -132,6 +132,7 @@ once_layout once_lay_out(const sked_i_once_shape *s, int32_t threads, bool want_
         moves = larger(moves, l->transfers);
     }
     out.inside = true;
+    out.plain = moves == 0 && g == 1;
 #define X(name, type, numbers)                                                        \
     do {                                                                              \
         const int64_t bytes = ((int64_t)sizeof(type) * (numbers) + 15) / 16 * 16;     \

@@ -139,7 +139,7 @@ __device__ static void back_grad(const walk &w)
 
 template <bool grad> __device__ static void look_back(const walk &w)
 {
-    if (!w.m->shape.learned) {
+    if (!w.learned) {
         if (warp_id() == 0)
             look_back_uniform(w);
         return;
@@ -189,27 +189,26 @@ __device__ static void finish_grad(const walk &w)
     __syncthreads();
     EACH_THREAD(i, (PAIR + 1) * w.w) {
         float sum = 0;
-        for (int k = 0; k < warps(); k++)
+        for (int k = 0; k < w.warps; k++)
             sum += w.sum_pair[(int64_t)k * (PAIR + 1) * w.w + i];
         small[at.pair + i] = sum; /* pair, then out */
     }
 #define COPY(name, count)                                                         \
-    for (int32_t i = (int32_t)threadIdx.x; i < (count); i += (int32_t)blockDim.x) \
+    for (int32_t i = (int32_t)threadIdx.x; i < (count); i += w.threads) \
         small[at.name + i] = w.sum_##name[i];
     COPY(direct, DIRECT)
     COPY(wait_feature, SKED_I_ONCE_WAIT * w.c)
     COPY(last_feature, SKED_I_ONCE_LAST * w.c)
     COPY(empty, w.c)
     COPY(empty_part, w.w)
-    COPY(back_out, w.m->shape.learned ? w.w : 0)
-    COPY(back_bias, w.m->shape.learned ? w.w : 0)
+    COPY(back_out, w.learned ? w.w : 0)
+    COPY(back_bias, w.learned ? w.w : 0)
 #undef COPY
     if (threadIdx.x == 0)
         w.m->n_versions[w.x->first_walk + w.number] = w.head->n_versions;
 }
 
-/* inside: all pieces that count are in shared memory, and the compiler knows it. */
-template <bool inside>
+template <walk_kind kind, int threads>
 __device__ static void bind(walk &w, const once_model *m, const once_lesson *x, int32_t lesson, int32_t block,
                             char *shared)
 {
@@ -219,8 +218,13 @@ __device__ static void bind(walk &w, const once_model *m, const once_lesson *x, 
     w.lesson = lesson;
     w.number = block - x->first_walk;
     w.k = x->columns;
-    w.c = s.context;
-    w.w = s.width;
+    w.c = kind == WALK_PLAIN ? (int32_t)ONCE_PRESET : s.context;
+    w.w = kind == WALK_PLAIN ? (int32_t)ONCE_PRESET : s.width;
+    w.threads = threads;
+    w.warps = threads / WARP;
+    w.learned = kind != WALK_PLAIN && s.learned;
+    w.transfers = kind != WALK_PLAIN && x->transfers;
+    w.equal = kind == WALK_PLAIN || x->groups == 1;
     w.scale = m->scale + (int64_t)lesson * w.w;
     w.op_rows = m->op + (int64_t)x->first_row * w.w;
     w.wait_rows = m->wait + (int64_t)x->first_row * w.c;
@@ -238,7 +242,7 @@ __device__ static void bind(walk &w, const once_model *m, const once_lesson *x, 
     w.dlast = x->dlast + (int64_t)w.number * x->n * w.c;
     char *global = x->global + (int64_t)w.number * m->layout.stride;
 #define X(name, type, numbers)                                             \
-    w.name = (type *)((inside && ONCE_PIECE_##name <= ONCE_LAST_INSIDE) || \
+    w.name = (type *)((kind != WALK_ANY && ONCE_PIECE_##name <= ONCE_LAST_INSIDE) || \
                               m->layout.offset[ONCE_PIECE_##name] >= 0     \
                           ? shared + m->layout.offset[ONCE_PIECE_##name]   \
                           : global + 16 * (int64_t)(-1 - m->layout.offset[ONCE_PIECE_##name]));
@@ -246,7 +250,7 @@ __device__ static void bind(walk &w, const once_model *m, const once_lesson *x, 
 #undef X
 }
 
-__device__ static void copy_state(int4 *to, const int4 *from, int32_t bytes)
+__device__ static void copy_state(const walk &w, int4 *to, const int4 *from, int32_t bytes)
 {
     EACH_THREAD(i, bytes / 16)
         to[i] = from[i];
@@ -263,14 +267,14 @@ __device__ static void run(const walk &w, const once_model &m, char *shared, int
         return; /* complete */
     int4 *saved = (int4 *)(x->saved + (int64_t)w.number * bytes);
     if (from > 0)
-        copy_state((int4 *)shared, saved, bytes);
+        copy_state(w, (int4 *)shared, saved, bytes);
     else
         reset<grad>(w);
     while (w.head->step < until && w.head->left > 0 && w.head->status == WALK_OK)
         take_step<grad>(w);
     __syncthreads();
     if (w.head->left > 0 && x->saved != NULL)
-        copy_state(saved, (const int4 *)shared, bytes);
+        copy_state(w, saved, (const int4 *)shared, bytes);
     if (grad && w.head->left == 0)
         finish_grad(w);
     if (threadIdx.x == 0) {
@@ -285,10 +289,11 @@ __device__ static void run(const walk &w, const once_model &m, char *shared, int
 }
 
 /*
- * A block a trajectory. `inside`: every thread has the pointers of the walk for itself; they are then numbers
- * of the launch, known to be in shared memory, and no load. Otherwise they lie in shared memory for all.
+ * A block a trajectory. But for WALK_ANY every thread has the pointers of the walk for itself; they are then
+ * numbers of the launch, known to be in shared memory, and no load. Otherwise they lie in shared memory for
+ * all.
  */
-template <bool grad, bool inside, int threads>
+template <bool grad, walk_kind kind, int threads>
 __global__ static void __launch_bounds__(threads, threads > ONCE_FEWER ? 1
                                                   : grad               ? SIDE_BY_SIDE_GRAD
                                                                        : SIDE_BY_SIDE)
@@ -298,54 +303,64 @@ __global__ static void __launch_bounds__(threads, threads > ONCE_FEWER ? 1
     SKED_DYNAMIC_SHARED(char, shared);
     __shared__ once_lesson here; /* its numbers and pointers are read at every turn */
     const int32_t block = (int32_t)blockIdx.x, lesson = m.walk_lesson[block];
-    EACH_THREAD(i, (int32_t)(sizeof here / 4))
+    EACH(i, (int32_t)threadIdx.x, (int32_t)(sizeof here / 4), threads)
         ((int32_t *)&here)[i] = ((const int32_t *)&m.lesson[lesson])[i];
     __syncthreads();
-    if (inside) {
+    if (kind != WALK_ANY) {
         walk w;
-        bind<true>(w, &m, &here, lesson, block, shared);
+        bind<kind, threads>(w, &m, &here, lesson, block, shared);
         run<grad>(w, m, shared, from, until);
     } else {
         __shared__ walk w;
         if (threadIdx.x == 0)
-            bind<false>(w, &m, &here, lesson, block, shared);
+            bind<kind, threads>(w, &m, &here, lesson, block, shared);
         __syncthreads();
         run<grad>(w, m, shared, from, until);
     }
 }
 
-template <bool grad>
+template <bool grad, walk_kind kind>
 static void launch(const once_model *m, int32_t threads, int32_t from, int32_t until, cudaStream_t stream)
 {
     const unsigned walks = (unsigned)m->walks;
     const size_t shared = (size_t)m->layout.shared_bytes;
-    if (!m->layout.inside)
-        SKED_LAUNCH_CHAINED((walk_kernel<grad, false, ONCE_FEWER>), walks, ONCE_FEWER, shared, stream, *m,
-                            from, until);
-    else if (threads > ONCE_FEWER)
-        SKED_LAUNCH_CHAINED((walk_kernel<grad, true, ONCE_MORE>), walks, ONCE_MORE, shared, stream, *m, from,
-                            until);
+    if (kind != WALK_ANY && threads > ONCE_FEWER)
+        SKED_LAUNCH_CHAINED((walk_kernel<grad, kind == WALK_ANY ? WALK_INSIDE : kind, ONCE_MORE>), walks,
+                            ONCE_MORE, shared, stream, *m, from, until);
     else
-        SKED_LAUNCH_CHAINED((walk_kernel<grad, true, ONCE_FEWER>), walks, ONCE_FEWER, shared, stream, *m,
+        SKED_LAUNCH_CHAINED((walk_kernel<grad, kind, ONCE_FEWER>), walks, ONCE_FEWER, shared, stream, *m,
                             from, until);
 }
 
 void once_walk_launch(const once_model *m, int32_t threads, bool grad, int32_t from, int32_t until,
                       cudaStream_t stream)
 {
-    (grad ? launch<true> : launch<false>)(m, threads, from, until, stream);
+    const sked_i_once_shape *s = &m->shape;
+    const bool plain =
+        m->layout.plain && s->width == ONCE_PRESET && s->context == ONCE_PRESET && !s->learned;
+    if (!m->layout.inside)
+        (grad ? launch<true, WALK_ANY> : launch<false, WALK_ANY>)(m, threads, from, until, stream);
+    else if (plain)
+        (grad ? launch<true, WALK_PLAIN> : launch<false, WALK_PLAIN>)(m, threads, from, until, stream);
+    else
+        (grad ? launch<true, WALK_INSIDE> : launch<false, WALK_INSIDE>)(m, threads, from, until, stream);
 }
 
 sked_status once_walk_setup(int32_t shared, sked_error *err)
 {
     sked_status st = SKED_OK;
     const cudaFuncAttribute most = cudaFuncAttributeMaxDynamicSharedMemorySize;
-#define SETUP(grad)                                                                     \
-    CUDA_TRY(cudaFuncSetAttribute(walk_kernel<grad, false, ONCE_FEWER>, most, shared)); \
-    CUDA_TRY(cudaFuncSetAttribute(walk_kernel<grad, true, ONCE_FEWER>, most, shared));  \
-    CUDA_TRY(cudaFuncSetAttribute(walk_kernel<grad, true, ONCE_MORE>, most, shared));
-    SETUP(true)
-    SETUP(false)
+#define SETUP(grad, kind, threads) \
+    CUDA_TRY(cudaFuncSetAttribute(walk_kernel<grad, kind, threads>, most, shared));
+#define SETUPS(grad)                     \
+    SETUP(grad, WALK_ANY, ONCE_FEWER)    \
+    SETUP(grad, WALK_INSIDE, ONCE_FEWER) \
+    SETUP(grad, WALK_INSIDE, ONCE_MORE)  \
+    SETUP(grad, WALK_PLAIN, ONCE_FEWER)  \
+    SETUP(grad, WALK_PLAIN, ONCE_MORE)
+    SETUPS(true)
+    SETUPS(false)
+#undef SETUPS
 #undef SETUP
 cleanup:
     return st;

@@ -7,11 +7,19 @@
 
 #define FULL 0xffffffffu
 
+/*
+ * What a kernel knows of its walks when it is compiled. ANY: nothing. INSIDE: all pieces that count are in
+ * shared memory. PLAIN: also the sizes of the model, which are the preset ones, a uniform backward policy,
+ * and equal devices without transfers: a third of the code of a step.
+ */
+enum walk_kind { WALK_ANY, WALK_INSIDE, WALK_PLAIN };
+
 /* Pointers to the pieces of this block's trajectory; one for all threads. */
 struct walk {
     const once_model *m;
     const once_lesson *x;
-    int32_t lesson, number, k, c, w;
+    int32_t lesson, number, k, c, w, threads, warps;
+    bool learned, transfers, equal; /* backward policy; data takes time to arrive; one group of devices */
     const float *scale, *op_rows, *wait_rows, *last_rows, *empty, *empty_part, *out, *direct;
     const float *wait_feature, *last_feature;
     int32_t *op, *device_step;
@@ -29,10 +37,6 @@ __device__ static inline int warp_id()
 {
     return (int)threadIdx.x / WARP;
 }
-__device__ static inline int warps()
-{
-    return (int)blockDim.x / WARP;
-}
 __device__ static inline double later(double a, double b)
 {
     return a > b ? a : b;
@@ -47,8 +51,8 @@ __device__ static inline float positive(float x)
  * a step would be twice as long, and no faster.
  */
 #define EACH(i, begin, end, by) _Pragma("unroll 1") for (int32_t i = (begin); i < (end); i += (by))
-#define EACH_THREAD(i, end)     EACH(i, (int32_t)threadIdx.x, end, (int32_t)blockDim.x)
-#define EACH_WARP(i, end)       EACH(i, warp_id(), end, warps())
+#define EACH_THREAD(i, end)     EACH(i, (int32_t)threadIdx.x, end, w.threads)
+#define EACH_WARP(i, end)       EACH(i, warp_id(), end, w.warps)
 #define EACH_LANE(i, end)       EACH(i, lane_id(), end, WARP)
 /* The same with all lanes in every turn. */
 #define EACH_LANE_TOGETHER(i, end) \
@@ -116,7 +120,7 @@ __device__ static float sum_four(const float *s)
 __device__ static void multiply(const walk &w, int slot, const float *x, const float *m, int rows,
                                 int columns)
 {
-    const int step = warps(), widest = 2 * w.c > w.w ? 2 * w.c : w.w;
+    const int step = w.warps, widest = 2 * w.c > w.w ? 2 * w.c : w.w;
     float *partial = w.partial + (int64_t)(slot * step + warp_id()) * widest;
     for (int c = 2 * lane_id(); c < columns; c += 2 * WARP) {
         float2 sum = make_float2(0, 0);
@@ -132,7 +136,7 @@ __device__ static void multiply(const walk &w, int slot, const float *x, const f
 
 __device__ static float product(const walk &w, int slot, int c)
 {
-    const int step = warps(), widest = 2 * w.c > w.w ? 2 * w.c : w.w;
+    const int step = w.warps, widest = 2 * w.c > w.w ? 2 * w.c : w.w;
     const float *partial = w.partial + (int64_t)slot * step * widest + c;
     float sum = 0;
 #pragma unroll 4
@@ -145,11 +149,11 @@ __device__ static float product(const walk &w, int slot, int c)
 
 __device__ static inline double time_of(const walk &w, int32_t op, int32_t column)
 {
-    return w.x->groups == 1 ? w.x->time[op] : w.x->time[(int64_t)op * w.x->groups + w.x->group_of[column]];
+    return w.equal ? w.x->time[op] : w.x->time[(int64_t)op * w.x->groups + w.x->group_of[column]];
 }
 __device__ static inline double data_at(const walk &w, int32_t op, int32_t column)
 {
-    return w.x->transfers ? w.arrive[(int64_t)op * w.k + column] : w.ready_time[op];
+    return w.transfers ? w.arrive[(int64_t)op * w.k + column] : w.ready_time[op];
 }
 __device__ static inline bool listed(const walk &w)
 {
@@ -182,7 +186,7 @@ __device__ static void begin_list(const walk &w)
         w.reduce[0] = most * rng_uniform(rng);
         EACH(i, 0, x->n, 1)
             w.noise[i] = (double)((rng_next(rng) >> 12) + 1) * 0x1.0p-53;
-        if ((x->transfers || x->groups > 1) && rng_uniform(rng) < 0.5)
+        if ((w.transfers || !w.equal) && rng_uniform(rng) < 0.5)
             w.head->most = 1 + (int32_t)rng_below(rng, (uint64_t)x->columns);
     }
     __syncthreads();
@@ -190,17 +194,17 @@ __device__ static void begin_list(const walk &w)
         w.noise[i] = x->tail[i] - w.reduce[0] * log(-log(w.noise[i]));
 }
 
-template <class T> __device__ static void fill(T *at, int64_t count, T value)
+template <class T> __device__ static void fill(const walk &w, T *at, int64_t count, T value)
 {
 #pragma unroll 1
-    for (int64_t i = threadIdx.x; i < count; i += blockDim.x)
+    for (int64_t i = (int32_t)threadIdx.x; i < count; i += w.threads)
         at[i] = value;
 }
 
 template <bool grad> __device__ static void reset(const walk &w)
 {
     const once_lesson *x = w.x;
-    const bool back = w.m->shape.learned;
+    const bool back = w.learned;
     const int64_t n = x->n, k = w.k;
     if (threadIdx.x == 0) {
         walk_head h = {};
@@ -210,30 +214,30 @@ template <bool grad> __device__ static void reset(const walk &w)
         rng_seed(h.rng, x->seed, x->first + (uint64_t)w.number);
         *w.head = h;
     }
-    fill(w.ready_time, n, 0.0);
-    fill(w.device_of, n, (int32_t)-1);
-    fill(w.followed, n, (uint8_t)0);
-    fill(w.free_at, k, 0.0);
-    fill(w.last, k, (int32_t)-1);
-    fill(w.opened, x->groups, (int32_t)0);
-    fill(w.arrive, x->transfers ? n * k : 0, 0.0);
-    fill(w.local, x->transfers ? n * k : 0, 0.0);
-    fill(w.sum_device, w.c, 0.0f);
+    fill(w, w.ready_time, n, 0.0);
+    fill(w, w.device_of, n, (int32_t)-1);
+    fill(w, w.followed, n, (uint8_t)0);
+    fill(w, w.free_at, k, 0.0);
+    fill(w, w.last, k, (int32_t)-1);
+    fill(w, w.opened, x->groups, (int32_t)0);
+    fill(w, w.arrive, w.transfers ? n * k : 0, 0.0);
+    fill(w, w.local, w.transfers ? n * k : 0, 0.0);
+    fill(w, w.sum_device, w.c, 0.0f);
     EACH_THREAD(i, n)
         w.waits[i] = x->waits[i];
     EACH_THREAD(i, w.c)
         w.sum_wait[i] = w.m->first_sum[(int64_t)w.lesson * w.c + i];
     if (grad) {
-        fill(w.total_wait, w.c, 0.0f);
-        fill(w.total_device, w.c, 0.0f);
-        fill(w.sum_direct, DIRECT, 0.0f);
-        fill(w.sum_empty, w.c, 0.0f);
-        fill(w.sum_empty_part, w.w, 0.0f);
-        fill(w.sum_wait_feature, SKED_I_ONCE_WAIT * w.c, 0.0f);
-        fill(w.sum_last_feature, SKED_I_ONCE_LAST * w.c, 0.0f);
-        fill(w.sum_pair, (int64_t)(PAIR + 1) * warps() * w.w, 0.0f);
-        fill(w.sum_back_out, back ? w.w : 0, 0.0f);
-        fill(w.sum_back_bias, back ? w.w : 0, 0.0f);
+        fill(w, w.total_wait, w.c, 0.0f);
+        fill(w, w.total_device, w.c, 0.0f);
+        fill(w, w.sum_direct, DIRECT, 0.0f);
+        fill(w, w.sum_empty, w.c, 0.0f);
+        fill(w, w.sum_empty_part, w.w, 0.0f);
+        fill(w, w.sum_wait_feature, SKED_I_ONCE_WAIT * w.c, 0.0f);
+        fill(w, w.sum_last_feature, SKED_I_ONCE_LAST * w.c, 0.0f);
+        fill(w, w.sum_pair, (int64_t)(PAIR + 1) * w.warps * w.w, 0.0f);
+        fill(w, w.sum_back_out, back ? w.w : 0, 0.0f);
+        fill(w, w.sum_back_bias, back ? w.w : 0, 0.0f);
     }
     __syncthreads();
     if (warp_id() == 0)

@@ -201,7 +201,7 @@ __device__ static void spread(const walk &w)
     const int32_t from = w.head->place, group = x->group_of[from];
     const int32_t many = w.head->n_told * w.k;
     /* Two edges to the same op wait for each other: the same thread takes a column of all edges. */
-    const int32_t begin = (int32_t)threadIdx.x, by = (int32_t)blockDim.x;
+    const int32_t begin = (int32_t)threadIdx.x, by = w.threads;
     for (int32_t i = begin; i < (x->twice ? w.k : many); i += by)
         for (int32_t t = x->twice ? 0 : i / w.k; t < (x->twice ? w.head->n_told : i / w.k + 1); t++) {
             const walk_told *told = &w.told[t];
@@ -221,7 +221,7 @@ __device__ static void spread(const walk &w)
 __device__ static void device_end_grad(const walk &w, const walk_change *t, int slot, int32_t number)
 {
     const int64_t q = t->column, row = (int64_t)w.number * 2 * w.x->n + number;
-    const bool back = w.m->shape.learned;
+    const bool back = w.learned;
     EACH_THREAD(c, w.c) {
         const float y = w.device[q * w.c + c];
         float dy = w.total_device[c] - w.device_from[q * w.c + c] + product(w, slot, c);
@@ -244,7 +244,7 @@ __device__ static void device_end_rows(const walk &w, const walk_change *t, int3
         float *part = w.ddevice_part + q * w.w + c;
         w.x->dversions[row * w.w + c] = *part;
         *part *= w.scale[c];
-        if (w.m->shape.learned)
+        if (w.learned)
             w.x->dback_versions[row * w.w + c] = w.dback_part[q * w.w + c];
     }
 }
@@ -252,7 +252,7 @@ __device__ static void device_end_rows(const walk &w, const walk_change *t, int3
 /* Ends the versions of the devices in w.changed that had one. All threads; barriers at both ends. */
 __device__ static void end_devices(const walk &w)
 {
-    const bool back = w.m->shape.learned;
+    const bool back = w.learned;
     const int32_t changed = w.head->n_changed, versions = w.head->n_versions;
     int32_t number = versions;
     EACH(j, 0, changed, 1)
@@ -302,8 +302,8 @@ template <bool grad> __device__ static void begin_devices(const walk &w)
 #pragma unroll 1
     for (int32_t j = 0; grad && j < w.head->n_changed; j++) {
         const int64_t at = (int64_t)w.changed[j].column * w.w;
-        fill(w.ddevice_part + at, w.w, 0.0f);
-        fill(w.dback_part + at, w.m->shape.learned ? w.w : 0, 0.0f);
+        fill(w, w.ddevice_part + at, w.w, 0.0f);
+        fill(w, w.dback_part + at, w.learned ? w.w : 0, 0.0f);
     }
 }
 
@@ -313,7 +313,7 @@ template <bool grad> __device__ static void append(const walk &w)
     const int32_t op = w.head->op, first = x->succ_ptr[op], end = x->succ_ptr[op + 1];
     const bool many = w.head->n_ops == MOST_OPS; /* the ready ops change already while others get here */
     if (many)
-        pop(w, (int32_t)threadIdx.x, (int32_t)blockDim.x, wait_block());
+        pop(w, (int32_t)threadIdx.x, w.threads, wait_block());
     else if (warp_id() == 0)
         pop(w, lane_id(), WARP, wait_warp());
     if (warp_id() == 1)
@@ -324,7 +324,7 @@ template <bool grad> __device__ static void append(const walk &w)
             tell_successors(w, e, end);
         __syncthreads();
         hear<grad>(w);
-        if (x->transfers)
+        if (w.transfers)
             spread(w);
         __syncthreads();
     }

@@ -115,18 +115,18 @@ __device__ static void take_all(const walk &w)
 /* All threads; barriers inside. */
 __device__ static void measure_many(const walk &w)
 {
-    ready_sums s = measure(w, (int32_t)threadIdx.x, (int32_t)blockDim.x);
+    ready_sums s = measure(w, (int32_t)threadIdx.x, w.threads);
     if (lane_id() == 0) {
         w.reduce[warp_id()] = s.first;
-        w.reduce[warps() + warp_id()] = s.top;
-        w.reduce[2 * warps() + warp_id()] = s.critical;
+        w.reduce[w.warps + warp_id()] = s.top;
+        w.reduce[2 * w.warps + warp_id()] = s.critical;
     }
     __syncthreads();
     if (threadIdx.x == 0) {
-        for (int k = 1; k < warps(); k++) {
+        for (int k = 1; k < w.warps; k++) {
             s.first = w.reduce[k] < s.first ? w.reduce[k] : s.first;
-            s.top = later(s.top, w.reduce[warps() + k]);
-            s.critical = later(s.critical, w.reduce[2 * warps() + k]);
+            s.top = later(s.top, w.reduce[w.warps + k]);
+            s.critical = later(s.critical, w.reduce[2 * w.warps + k]);
         }
         note_ready(w, s);
     }
@@ -150,7 +150,7 @@ __device__ static int32_t count_keys(const walk &w, bool by_tail, unsigned long 
     int32_t count = 0;
 #pragma unroll 1
     for (int32_t i = (int32_t)threadIdx.x; i - (int32_t)threadIdx.x < w.head->n_ready;
-         i += (int32_t)blockDim.x) {
+         i += w.threads) {
         bool in = false;
         if (i < w.head->n_ready) {
             const unsigned long long key = bits_of(start_key(w, i));
@@ -250,7 +250,7 @@ __device__ static void observe_state(const walk &w)
         w.state[c] = w.sum_wait[c] / (float)h->left;
         w.state[w.c + c] = (w.sum_device[c] + empties * w.empty[c]) / (float)x->devices;
     }
-    const int32_t k = (int32_t)blockDim.x - 1 - (int32_t)threadIdx.x; /* the last warp has least to do */
+    const int32_t k = w.threads - 1 - (int32_t)threadIdx.x; /* the last warp has least to do */
     if (k >= SKED_I_ONCE_STATE)
         return;
     const double earliest = later(h->first_ready, h->least_free), u = x->per_unit;
@@ -333,7 +333,7 @@ template <bool grad> __device__ static void pair_features(const walk &w, int slo
     f[6] = squash((float)(later(0, finish - h->makespan) * u));
     f[7] = squash((float)((free_at - h->least_free) * u));
     f[8] = squash(f8);
-    f[9] = squash(x->transfers ? (float)w.local[(int64_t)op * w.k + q] : 0.0f);
+    f[9] = squash(w.transfers ? (float)w.local[(int64_t)op * w.k + q] : 0.0f);
     f[10] = squash(f10);
     f[11] = squash(f11);
     const float g[DIRECT] = {clipped(f0), clipped(f11), clipped(f5), f[5],

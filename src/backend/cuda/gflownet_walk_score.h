@@ -110,7 +110,7 @@ template <bool grad> __device__ static void evaluate(const walk &w)
     observe_state(w);
     observe_ops(w);
     __syncthreads();
-    const int32_t changed = w.m->shape.learned ? 0 : w.head->n_changed; /* else done after the last step */
+    const int32_t changed = w.learned ? 0 : w.head->n_changed; /* else done after the last step */
     const int32_t now = changed < ONCE_ROWS - 1 ? changed : ONCE_ROWS - 1;
     multiply(w, 0, w.state, w.m->parameter + w.m->shape.state_weight, 2 * w.c + SKED_I_ONCE_STATE, w.w);
     multiply_devices(w, 1, 0, now);
@@ -218,7 +218,7 @@ __device__ static int32_t draw(const walk &w, const float *share, float sum, int
 __device__ static int32_t list_pair(const walk &w, bool used_only, int32_t pairs)
 {
     const once_lesson *x = w.x;
-    const bool plain = !x->transfers && x->groups == 1;
+    const bool plain = !w.transfers && w.equal;
     double first = CUDART_INF, second = CUDART_INF;
     int32_t at = 0x7fffffff;
     EACH_LANE(p, pairs) {
@@ -361,7 +361,7 @@ template <bool grad> __device__ static void decide(const walk &w)
 /* Adds what the pairs of a chunk say: op rows, weights, and w.partial by device. */
 __device__ static void score_grad(const walk &w, const chunk &t, int32_t first)
 {
-    const int step = warps(), widest = 2 * w.c > w.w ? 2 * w.c : w.w;
+    const int step = w.warps, widest = 2 * w.c > w.w ? 2 * w.c : w.w;
     pair_weights p;
     load_weights(w, first, &p);
     float2 dw[PAIR], dout = make_float2(0, 0), device[ONCE_CHUNK_DEVICES], ddevice[ONCE_CHUNK_DEVICES];
@@ -459,7 +459,7 @@ __device__ static void step_grad(const walk &w)
 {
     const int32_t chunks = chunk_count(w), states = 2 * w.c + SKED_I_ONCE_STATE;
     const int64_t step = (int64_t)w.number * w.x->n + w.head->step;
-    fill(w.dbase, w.w, 0.0f);
+    fill(w, w.dbase, w.w, 0.0f);
     EACH(k, 0, chunks, 1) {
         const chunk t = chunk_at(w, k);
         if (chunks > 1) {
