@@ -95,8 +95,15 @@ enum {
 enum { ONCE_CHUNK = 128, ONCE_CHUNK_DEVICES = 4, ONCE_ROWS = 4 };
 /* Threads of a walk. */
 enum { ONCE_FEWER = 128, ONCE_MORE = 256 };
-/* Width and context of the models that have kernels of their own: the preset of both. */
-enum { ONCE_PRESET = 64 };
+/*
+ * Models with the preset of width and context have kernels of their own (walk_kind). There the weights of
+ * state and devices lie in shared memory for all walks of a block, with rows so far apart that both they and
+ * their transpose are read without conflicts of banks.
+ */
+enum { ONCE_PRESET = 64, ONCE_STATES = 2 * ONCE_PRESET + SKED_I_ONCE_STATE, ONCE_STRIDE = ONCE_PRESET + 1 };
+enum { ONCE_WEIGHTS = (ONCE_STATES + ONCE_PRESET) * ONCE_STRIDE * 4 }; /* bytes */
+/* Walks of 128 threads that share a block then at most, as registers allow: without and with gradients. */
+enum { ONCE_SIDE = 4, ONCE_SIDE_GRAD = 5 };
 
 /* Numbers of the walk itself. status: 0, or 1 + what went wrong. */
 typedef enum walk_status {
@@ -213,12 +220,14 @@ static inline once_small once_small_of(const sked_i_once_shape *s)
 /*
  * Where the pieces of a trajectory's state are, the same for all problems of a call: in shared memory, or -1
  * - it in units of 16 bytes in global memory. `inside`: all up to ONCE_LAST_INSIDE are in shared memory.
- * `plain`: no problem has transfers or unequal devices.
+ * `plain`: the kernels of the preset serve; `blocks` of `side` walks each then, which take others when they
+ * are done. Otherwise a block is a walk.
  */
 struct once_layout {
     int32_t offset[ONCE_N_PIECES];
     int32_t shared_bytes;
     bool inside, plain;
+    int32_t blocks, side;
     int64_t stride;
 };
 
@@ -285,6 +294,8 @@ void once_pack_lesson(once_pack *p, const sked_i_once_walks *w, once_lesson *l);
  */
 once_layout once_lay_out(const sked_i_once_shape *s, int32_t threads, bool grad, int32_t shared,
                          int32_t lessons, const once_lesson *lesson);
+/* Do the kernels of the preset serve: sizes, backward policy, equal devices without transfers? */
+bool once_plain(const sked_i_once_shape *s, int32_t lessons, const once_lesson *lesson);
 
 struct once_launch {
     cudaStream_t stream;

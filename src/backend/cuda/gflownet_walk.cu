@@ -41,12 +41,12 @@ __device__ static void renew_parts(const walk &w)
         EACH(i, j, end, 1)
             multiply(w, ONCE_ROWS / 2 + i - j, w.device + (int64_t)w.changed[i].column * w.c, weight, w.c,
                      w.w);
-        __syncthreads();
+        barrier();
         store_devices(w, 0, j, end);
         EACH_THREAD(c, w.w)
             EACH(i, j, end, 1)
                 w.back_part[(int64_t)w.changed[i].column * w.w + c] = product(w, ONCE_ROWS / 2 + i - j, c);
-        __syncthreads();
+        barrier();
     }
 }
 
@@ -62,12 +62,12 @@ __device__ static void observe_back(const walk &w)
         w.back_state[2 * w.c] = (float)w.head->makespan;
         w.back_state[2 * w.c + 1] = (float)w.head->left / (float)x->n;
     }
-    __syncthreads();
+    barrier();
     multiply(w, 0, w.back_state, w.m->parameter + w.m->shape.back_state, 2 * w.c + SKED_I_ONCE_BACK, w.w);
-    __syncthreads();
+    barrier();
     EACH_THREAD(c, w.w)
         w.back_base[c] = product(w, 0, c) + w.m->parameter[w.m->shape.back_bias + c];
-    __syncthreads();
+    barrier();
 }
 
 /* A warp for each used device. */
@@ -84,7 +84,7 @@ __device__ static void score_back(const walk &w)
         if (lane_id() == 0)
             w.back_logit[d] = w.followed[w.last[q]] ? -CUDART_INF_F : sum;
     }
-    __syncthreads();
+    barrier();
 }
 
 /* log P_B of the op just appended; warp 0. */
@@ -131,9 +131,9 @@ __device__ static void back_grad(const walk &w)
     }
     EACH_THREAD(c, states)
         w.x->back_states[step * states + c] = w.back_state[c];
-    __syncthreads();
+    barrier();
     multiply(w, 0, w.dbase, w.m->back_state_turned, w.w, 2 * w.c);
-    __syncthreads();
+    barrier();
     state_grad(w, (float)w.x->n);
 }
 
@@ -149,7 +149,7 @@ template <bool grad> __device__ static void look_back(const walk &w)
     score_back(w);
     if (warp_id() == 0)
         decide_back<grad>(w);
-    __syncthreads();
+    barrier();
     if (grad)
         back_grad(w);
 }
@@ -161,7 +161,7 @@ template <bool grad> __device__ static void take_step(const walk &w)
     evaluate<grad>(w);
     if (warp_id() == 0)
         decide<grad>(w);
-    __syncthreads();
+    barrier();
     if (w.head->status != WALK_OK)
         return;
     if (grad)
@@ -184,16 +184,16 @@ __device__ static void finish_grad(const walk &w)
     }
     if (threadIdx.x == 0)
         w.head->n_changed = w.head->n_used;
-    __syncthreads();
+    barrier();
     end_devices(w);
-    __syncthreads();
+    barrier();
     EACH_THREAD(i, (PAIR + 1) * w.w) {
         float sum = 0;
         for (int k = 0; k < w.warps; k++)
             sum += w.sum_pair[(int64_t)k * (PAIR + 1) * w.w + i];
         small[at.pair + i] = sum; /* pair, then out */
     }
-#define COPY(name, count)                                                         \
+#define COPY(name, count)                                               \
     for (int32_t i = (int32_t)threadIdx.x; i < (count); i += w.threads) \
         small[at.name + i] = w.sum_##name[i];
     COPY(direct, DIRECT)
@@ -208,9 +208,33 @@ __device__ static void finish_grad(const walk &w)
         w.m->n_versions[w.x->first_walk + w.number] = w.head->n_versions;
 }
 
-template <walk_kind kind, int threads>
+/* Where pieces before `free_at`, whose sizes the problem does not change, are with the preset sizes. */
+template <bool with_grad, int threads> struct preset {
+    enum : int32_t {
+        c = ONCE_PRESET,
+        w = ONCE_PRESET,
+        t = threads / WARP,
+        grad = with_grad,
+        back = 0,
+        n = 0,
+        k = 0,
+        g = 0,
+        d = 0,
+        p = 0,
+        moves = 0,
+    };
+    enum : int32_t {
+        before = -1,
+#define X(name, type, numbers) \
+    name, name##_end = name + (int32_t)(((int64_t)sizeof(type) * (numbers) + 15) / 16 * 16) - 1,
+        ONCE_PIECES(X)
+#undef X
+    };
+};
+
+template <bool grad, walk_kind kind, int threads>
 __device__ static void bind(walk &w, const once_model *m, const once_lesson *x, int32_t lesson, int32_t block,
-                            char *shared)
+                            const float *weights, char *shared)
 {
     const sked_i_once_shape &s = m->shape;
     w.m = m;
@@ -222,6 +246,7 @@ __device__ static void bind(walk &w, const once_model *m, const once_lesson *x, 
     w.w = kind == WALK_PLAIN ? (int32_t)ONCE_PRESET : s.width;
     w.threads = threads;
     w.warps = threads / WARP;
+    w.plain = kind == WALK_PLAIN;
     w.learned = kind != WALK_PLAIN && s.learned;
     w.transfers = kind != WALK_PLAIN && x->transfers;
     w.equal = kind == WALK_PLAIN || x->groups == 1;
@@ -240,11 +265,15 @@ __device__ static void bind(walk &w, const once_model *m, const once_lesson *x, 
     w.dop = x->dop + (int64_t)w.number * x->n * w.w;
     w.dwait = x->dwait + (int64_t)w.number * x->n * w.c;
     w.dlast = x->dlast + (int64_t)w.number * x->n * w.c;
+    w.state_weight = w.plain ? weights : m->parameter + s.state_weight;
+    w.device_weight = w.plain ? weights + ONCE_STATES * ONCE_STRIDE : m->parameter + s.device_weight;
     char *global = x->global + (int64_t)w.number * m->layout.stride;
-#define X(name, type, numbers)                                             \
-    w.name = (type *)((kind != WALK_ANY && ONCE_PIECE_##name <= ONCE_LAST_INSIDE) || \
-                              m->layout.offset[ONCE_PIECE_##name] >= 0     \
-                          ? shared + m->layout.offset[ONCE_PIECE_##name]   \
+#define X(name, type, numbers)                                                         \
+    w.name = (type *)(kind == WALK_PLAIN && ONCE_PIECE_##name < ONCE_PIECE_free_at     \
+                          ? shared + preset<grad, threads>::name                       \
+                      : (kind != WALK_ANY && ONCE_PIECE_##name <= ONCE_LAST_INSIDE) || \
+                              m->layout.offset[ONCE_PIECE_##name] >= 0                 \
+                          ? shared + m->layout.offset[ONCE_PIECE_##name]               \
                           : global + 16 * (int64_t)(-1 - m->layout.offset[ONCE_PIECE_##name]));
     ONCE_PIECES(X)
 #undef X
@@ -254,7 +283,7 @@ __device__ static void copy_state(const walk &w, int4 *to, const int4 *from, int
 {
     EACH_THREAD(i, bytes / 16)
         to[i] = from[i];
-    __syncthreads();
+    barrier();
 }
 
 /* Steps from `from` up to `until` of a trajectory. */
@@ -272,7 +301,7 @@ __device__ static void run(const walk &w, const once_model &m, char *shared, int
         reset<grad>(w);
     while (w.head->step < until && w.head->left > 0 && w.head->status == WALK_OK)
         take_step<grad>(w);
-    __syncthreads();
+    barrier();
     if (w.head->left > 0 && x->saved != NULL)
         copy_state(w, saved, (const int4 *)shared, bytes);
     if (grad && w.head->left == 0)
@@ -288,59 +317,101 @@ __device__ static void run(const walk &w, const once_model &m, char *shared, int
     }
 }
 
+/* The weights that lie in shared memory for all walks of a block. */
+__device__ static void load_shared(const once_model &m, float *weights)
+{
+    const float *state = m.parameter + m.shape.state_weight, *device = m.parameter + m.shape.device_weight;
+    const int32_t by = (int32_t)(blockDim.x * blockDim.y), states = ONCE_STATES * ONCE_PRESET;
+    for (int32_t i = (int32_t)(threadIdx.y * blockDim.x + threadIdx.x);
+         i < states + ONCE_PRESET * ONCE_PRESET; i += by)
+        weights[i / ONCE_PRESET * ONCE_STRIDE + i % ONCE_PRESET] = i < states ? state[i] : device[i - states];
+    __syncthreads();
+}
+
 /*
- * A block a trajectory. But for WALK_ANY every thread has the pointers of the walk for itself; they are then
- * numbers of the launch, known to be in shared memory, and no load. Otherwise they lie in shared memory for
- * all.
+ * The walk that row `row` of this block takes in its turn `turn`; those of the last turn are spread over all
+ * blocks, those before go to one block in their order, so that they share what is in its cache.
+ */
+__device__ static inline int64_t walk_of(const once_model &m, int32_t turn, int32_t row)
+{
+    const int64_t rows = blockDim.y, at_once = gridDim.x * rows, first = turn * at_once;
+    return first + at_once <= m.walks ? first + blockIdx.x * rows + row
+                                      : first + row * gridDim.x + blockIdx.x;
+}
+
+__device__ static inline void copy_lesson(once_lesson *to, const once_lesson *from, int32_t threads)
+{
+    EACH(i, (int32_t)threadIdx.x, (int32_t)(sizeof *to / 4), threads)
+        ((int32_t *)to)[i] = ((const int32_t *)from)[i];
+}
+
+/*
+ * A row of a block's threads a trajectory. But for WALK_ANY every thread has the pointers of the walk for
+ * itself; they are then numbers of the launch, known to be in shared memory, and no load. Otherwise they lie
+ * in shared memory for all.
  */
 template <bool grad, walk_kind kind, int threads>
-__global__ static void __launch_bounds__(threads, threads > ONCE_FEWER ? 1
-                                                  : grad               ? SIDE_BY_SIDE_GRAD
-                                                                       : SIDE_BY_SIDE)
+__global__ static void __launch_bounds__(kind == WALK_PLAIN && threads == ONCE_FEWER
+                                             ? threads * (grad ? ONCE_SIDE_GRAD : ONCE_SIDE)
+                                             : threads,
+                                         kind == WALK_PLAIN || threads > ONCE_FEWER ? 1
+                                         : grad                                     ? SIDE_BY_SIDE_GRAD
+                                                                                    : SIDE_BY_SIDE)
     walk_kernel(const __grid_constant__ once_model m, int32_t from, int32_t until)
 {
     SKED_CHAIN();
     SKED_DYNAMIC_SHARED(char, shared);
-    __shared__ once_lesson here; /* its numbers and pointers are read at every turn */
-    const int32_t block = (int32_t)blockIdx.x, lesson = m.walk_lesson[block];
-    EACH(i, (int32_t)threadIdx.x, (int32_t)(sizeof here / 4), threads)
-        ((int32_t *)&here)[i] = ((const int32_t *)&m.lesson[lesson])[i];
-    __syncthreads();
-    if (kind != WALK_ANY) {
-        walk w;
-        bind<kind, threads>(w, &m, &here, lesson, block, shared);
-        run<grad>(w, m, shared, from, until);
-    } else {
-        __shared__ walk w;
-        if (threadIdx.x == 0)
-            bind<kind, threads>(w, &m, &here, lesson, block, shared);
-        __syncthreads();
-        run<grad>(w, m, shared, from, until);
+    __shared__ once_lesson lessons[kind == WALK_PLAIN && threads == ONCE_FEWER ? ONCE_SIDE_GRAD : 1];
+    once_lesson *here = &lessons[threadIdx.y]; /* its numbers and pointers are read at every turn */
+    const float *weights = (const float *)shared;
+    if (kind == WALK_PLAIN) {
+        load_shared(m, (float *)shared);
+        shared += ONCE_WEIGHTS + threadIdx.y * m.layout.shared_bytes;
+    }
+    for (int32_t turn = 0;; turn++) {
+        const int64_t block = walk_of(m, turn, (int32_t)threadIdx.y);
+        if (block >= m.walks)
+            return;
+        const int32_t lesson = m.walk_lesson[block];
+        copy_lesson(here, &m.lesson[lesson], threads);
+        if (kind != WALK_ANY) {
+            walk w;
+            barrier();
+            bind<grad, kind, threads>(w, &m, here, lesson, (int32_t)block, weights, shared);
+            run<grad>(w, m, shared, from, until);
+            barrier();
+        } else {
+            __shared__ walk w;
+            __syncthreads();
+            if (threadIdx.x == 0)
+                bind<grad, kind, threads>(w, &m, here, lesson, (int32_t)block, NULL, shared);
+            __syncthreads();
+            run<grad>(w, m, shared, from, until);
+            __syncthreads();
+        }
     }
 }
 
 template <bool grad, walk_kind kind>
 static void launch(const once_model *m, int32_t threads, int32_t from, int32_t until, cudaStream_t stream)
 {
-    const unsigned walks = (unsigned)m->walks;
-    const size_t shared = (size_t)m->layout.shared_bytes;
+    const once_layout *at = &m->layout;
+    const unsigned blocks = (unsigned)(at->plain ? at->blocks : m->walks), side = at->plain ? at->side : 1;
+    const size_t shared = (size_t)at->shared_bytes * side + (at->plain ? ONCE_WEIGHTS : 0);
     if (kind != WALK_ANY && threads > ONCE_FEWER)
-        SKED_LAUNCH_CHAINED((walk_kernel<grad, kind == WALK_ANY ? WALK_INSIDE : kind, ONCE_MORE>), walks,
-                            ONCE_MORE, shared, stream, *m, from, until);
+        SKED_LAUNCH_CHAINED((walk_kernel < grad, kind == WALK_ANY ? WALK_INSIDE : kind, ONCE_MORE >), blocks,
+                            dim3(ONCE_MORE, side), shared, stream, *m, from, until);
     else
-        SKED_LAUNCH_CHAINED((walk_kernel<grad, kind, ONCE_FEWER>), walks, ONCE_FEWER, shared, stream, *m,
-                            from, until);
+        SKED_LAUNCH_CHAINED((walk_kernel<grad, kind, ONCE_FEWER>), blocks, dim3(ONCE_FEWER, side), shared,
+                            stream, *m, from, until);
 }
 
 void once_walk_launch(const once_model *m, int32_t threads, bool grad, int32_t from, int32_t until,
                       cudaStream_t stream)
 {
-    const sked_i_once_shape *s = &m->shape;
-    const bool plain =
-        m->layout.plain && s->width == ONCE_PRESET && s->context == ONCE_PRESET && !s->learned;
     if (!m->layout.inside)
         (grad ? launch<true, WALK_ANY> : launch<false, WALK_ANY>)(m, threads, from, until, stream);
-    else if (plain)
+    else if (m->layout.plain)
         (grad ? launch<true, WALK_PLAIN> : launch<false, WALK_PLAIN>)(m, threads, from, until, stream);
     else
         (grad ? launch<true, WALK_INSIDE> : launch<false, WALK_INSIDE>)(m, threads, from, until, stream);

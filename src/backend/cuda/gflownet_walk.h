@@ -19,7 +19,9 @@ struct walk {
     const once_model *m;
     const once_lesson *x;
     int32_t lesson, number, k, c, w, threads, warps;
+    bool plain;                     /* a walk of WALK_PLAIN */
     bool learned, transfers, equal; /* backward policy; data takes time to arrive; one group of devices */
+    const float *state_weight, *device_weight; /* plain: in shared memory, rows ONCE_STRIDE apart */
     const float *scale, *op_rows, *wait_rows, *last_rows, *empty, *empty_part, *out, *direct;
     const float *wait_feature, *last_feature;
     int32_t *op, *device_step;
@@ -69,6 +71,32 @@ __device__ static inline void add_to(float *at, float x)
                  : "memory");
 #else
     atomicAdd(at, x);
+#endif
+}
+
+/* ------------------------------------------------------------------ barriers */
+
+/* All threads of this walk: a row of the block. */
+__device__ static inline void barrier()
+{
+#ifdef __CUDACC__
+    asm volatile("bar.sync %0, %1;" ::"r"(1 + threadIdx.y), "r"(blockDim.x) : "memory");
+#else
+    sked_emulate::sync_row();
+#endif
+}
+/* The same, and for how many of them `in` holds. */
+__device__ static inline int32_t barrier_count(bool in)
+{
+#ifdef __CUDACC__
+    int32_t count;
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %3, 0;\n\tbar.red.popc.u32 %0, %1, %2, p;\n\t}"
+                 : "=r"(count)
+                 : "r"(1 + threadIdx.y), "r"(blockDim.x), "r"((unsigned)in)
+                 : "memory");
+    return count;
+#else
+    return sked_emulate::count_row(in);
 #endif
 }
 
@@ -134,6 +162,67 @@ __device__ static void multiply(const walk &w, int slot, const float *x, const f
     }
 }
 
+/* The same, and in the same order, of a weight in shared memory with the columns of the preset. */
+__device__ static void multiply_inside(const walk &w, int slot, const float *x, const float *m, int rows)
+{
+    float *partial = w.partial + (slot * w.warps + warp_id()) * 2 * ONCE_PRESET + lane_id();
+    const float *mine = m + lane_id();
+    float low = 0, high = 0;
+#pragma unroll 8
+    for (int k = warp_id(); k < rows; k += w.warps) {
+        low += x[k] * mine[k * ONCE_STRIDE];
+        high += x[k] * mine[k * ONCE_STRIDE + WARP];
+    }
+    partial[0] = low;
+    partial[WARP] = high;
+}
+/* And of its transpose, with `columns` numbers. */
+template <int columns>
+__device__ static void multiply_turned(const walk &w, int slot, const float *x, const float *m)
+{
+    float *partial = w.partial + (slot * w.warps + warp_id()) * 2 * ONCE_PRESET + lane_id();
+    const float *mine = m + lane_id() * ONCE_STRIDE;
+    float sum[columns / WARP] = {};
+#pragma unroll 4
+    for (int k = warp_id(); k < ONCE_PRESET; k += w.warps)
+#pragma unroll
+        for (int r = 0; r < columns / WARP; r++)
+            sum[r] += x[k] * mine[r * WARP * ONCE_STRIDE + k];
+#pragma unroll
+    for (int r = 0; r < columns / WARP; r++)
+        partial[r * WARP] = sum[r];
+}
+
+/* Products with the weights of the state and of a device, and the way back. */
+__device__ static void times_state(const walk &w, int slot, const float *x)
+{
+    if (w.plain)
+        multiply_inside(w, slot, x, w.state_weight, ONCE_STATES);
+    else
+        multiply(w, slot, x, w.state_weight, 2 * w.c + SKED_I_ONCE_STATE, w.w);
+}
+__device__ static void times_device(const walk &w, int slot, const float *x)
+{
+    if (w.plain)
+        multiply_inside(w, slot, x, w.device_weight, ONCE_PRESET);
+    else
+        multiply(w, slot, x, w.device_weight, w.c, w.w);
+}
+__device__ static void state_back(const walk &w, int slot, const float *dy)
+{
+    if (w.plain)
+        multiply_turned<2 * ONCE_PRESET>(w, slot, dy, w.state_weight);
+    else
+        multiply(w, slot, dy, w.m->state_turned, w.w, 2 * w.c);
+}
+__device__ static void devices_back(const walk &w, int slot, const float *dy)
+{
+    if (w.plain)
+        multiply_turned<ONCE_PRESET>(w, slot, dy, w.device_weight);
+    else
+        multiply(w, slot, dy, w.m->device_turned, w.w, w.c);
+}
+
 __device__ static float product(const walk &w, int slot, int c)
 {
     const int step = w.warps, widest = 2 * w.c > w.w ? 2 * w.c : w.w;
@@ -189,7 +278,7 @@ __device__ static void begin_list(const walk &w)
         if ((w.transfers || !w.equal) && rng_uniform(rng) < 0.5)
             w.head->most = 1 + (int32_t)rng_below(rng, (uint64_t)x->columns);
     }
-    __syncthreads();
+    barrier();
     EACH_THREAD(i, x->n)
         w.noise[i] = x->tail[i] - w.reduce[0] * log(-log(w.noise[i]));
 }
@@ -239,11 +328,11 @@ template <bool grad> __device__ static void reset(const walk &w)
         fill(w, w.sum_back_out, back ? w.w : 0, 0.0f);
         fill(w, w.sum_back_bias, back ? w.w : 0, 0.0f);
     }
-    __syncthreads();
+    barrier();
     if (warp_id() == 0)
         first_ready(w);
     if (listed(w))
         begin_list(w);
-    __syncthreads();
+    barrier();
 }
 #endif

@@ -26,10 +26,10 @@ struct wait_warp {
         __syncwarp();
     }
 };
-struct wait_block {
+struct wait_walk {
     __device__ void operator()() const
     {
-        __syncthreads();
+        barrier();
     }
 };
 
@@ -258,7 +258,7 @@ __device__ static void end_devices(const walk &w)
     EACH(j, 0, changed, 1)
         if (w.changed[j].before_op >= 0)
             device_end_rows(w, &w.changed[j], number++);
-    __syncthreads();
+    barrier();
     number = versions;
     const int32_t at_once = back ? ONCE_ROWS / 2 : ONCE_ROWS;
     EACH(j, 0, changed, at_once) {
@@ -268,15 +268,15 @@ __device__ static void end_devices(const walk &w)
             const int slot = (i - j) * (back ? 2 : 1);
             if (w.changed[i].before_op < 0)
                 continue;
-            multiply(w, slot, w.ddevice_part + q * w.w, w.m->device_turned, w.w, w.c);
+            devices_back(w, slot, w.ddevice_part + q * w.w);
             if (back)
                 multiply(w, slot + 1, w.dback_part + q * w.w, w.m->back_turned, w.w, w.c);
         }
-        __syncthreads();
+        barrier();
         EACH(i, j, end, 1)
             if (w.changed[i].before_op >= 0)
                 device_end_grad(w, &w.changed[i], (i - j) * (back ? 2 : 1), number++);
-        __syncthreads();
+        barrier();
     }
     if (threadIdx.x == 0)
         w.head->n_versions = number;
@@ -313,7 +313,7 @@ template <bool grad> __device__ static void append(const walk &w)
     const int32_t op = w.head->op, first = x->succ_ptr[op], end = x->succ_ptr[op + 1];
     const bool many = w.head->n_ops == MOST_OPS; /* the ready ops change already while others get here */
     if (many)
-        pop(w, (int32_t)threadIdx.x, w.threads, wait_block());
+        pop(w, (int32_t)threadIdx.x, w.threads, wait_walk());
     else if (warp_id() == 0)
         pop(w, lane_id(), WARP, wait_warp());
     if (warp_id() == 1)
@@ -322,17 +322,17 @@ template <bool grad> __device__ static void append(const walk &w)
     EACH(e, first, end, WARP) {
         if (warp_id() == 0)
             tell_successors(w, e, end);
-        __syncthreads();
+        barrier();
         hear<grad>(w);
         if (w.transfers)
             spread(w);
-        __syncthreads();
+        barrier();
     }
     if (first == end)
-        __syncthreads();
+        barrier();
     if (grad)
         end_devices(w);
     begin_devices<grad>(w);
-    __syncthreads();
+    barrier();
 }
 #endif

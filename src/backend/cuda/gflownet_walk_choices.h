@@ -20,7 +20,7 @@ __device__ static void mark_devices(const walk &w)
         }
         w.taken[i] = before < MOST_DEVICES;
     }
-    __syncthreads();
+    barrier();
 }
 
 /* Warp 0. */
@@ -121,7 +121,7 @@ __device__ static void measure_many(const walk &w)
         w.reduce[w.warps + warp_id()] = s.top;
         w.reduce[2 * w.warps + warp_id()] = s.critical;
     }
-    __syncthreads();
+    barrier();
     if (threadIdx.x == 0) {
         for (int k = 1; k < w.warps; k++) {
             s.first = w.reduce[k] < s.first ? w.reduce[k] : s.first;
@@ -130,7 +130,7 @@ __device__ static void measure_many(const walk &w)
         }
         note_ready(w, s);
     }
-    __syncthreads();
+    barrier();
 }
 
 /* Times are not negative: their bits are ordered as they are. */
@@ -149,15 +149,14 @@ __device__ static int32_t count_keys(const walk &w, bool by_tail, unsigned long 
 {
     int32_t count = 0;
 #pragma unroll 1
-    for (int32_t i = (int32_t)threadIdx.x; i - (int32_t)threadIdx.x < w.head->n_ready;
-         i += w.threads) {
+    for (int32_t i = (int32_t)threadIdx.x; i - (int32_t)threadIdx.x < w.head->n_ready; i += w.threads) {
         bool in = false;
         if (i < w.head->n_ready) {
             const unsigned long long key = bits_of(start_key(w, i));
             /* Long tails first: their bits are turned round. */
             in = by_tail ? key == start && ~bits_of(w.x->tail[w.ready[i]]) <= bound : key <= bound;
         }
-        count += __syncthreads_count(in);
+        count += barrier_count(in);
     }
     return count;
 }
@@ -231,11 +230,11 @@ __device__ static void fill_choices(const walk &w)
         if (!many)
             take_all(w);
     }
-    __syncthreads();
+    barrier();
     if (many) {
         measure_many(w);
         pick_ops(w);
-        __syncthreads();
+        barrier();
     }
 }
 

@@ -91,9 +91,8 @@ template <bool grad> __device__ static void score(const walk &w, const chunk &t)
 /* The rows of devices that changed, their parts of the hidden rows; slots from `slot` on, then a barrier. */
 __device__ static void multiply_devices(const walk &w, int slot, int32_t first, int32_t end)
 {
-    const float *weight = w.m->parameter + w.m->shape.device_weight;
     EACH(j, first, end, 1)
-        multiply(w, slot + j - first, w.device + (int64_t)w.changed[j].column * w.c, weight, w.c, w.w);
+        times_device(w, slot + j - first, w.device + (int64_t)w.changed[j].column * w.c);
 }
 __device__ static void store_devices(const walk &w, int slot, int32_t first, int32_t end)
 {
@@ -109,32 +108,32 @@ template <bool grad> __device__ static void evaluate(const walk &w)
     fill_choices(w);
     observe_state(w);
     observe_ops(w);
-    __syncthreads();
+    barrier();
     const int32_t changed = w.learned ? 0 : w.head->n_changed; /* else done after the last step */
     const int32_t now = changed < ONCE_ROWS - 1 ? changed : ONCE_ROWS - 1;
-    multiply(w, 0, w.state, w.m->parameter + w.m->shape.state_weight, 2 * w.c + SKED_I_ONCE_STATE, w.w);
+    times_state(w, 0, w.state);
     multiply_devices(w, 1, 0, now);
     observe_pairs<grad>(w, chunk_at(w, 0));
-    __syncthreads();
+    barrier();
     EACH_THREAD(c, w.w)
         w.base[c] = product(w, 0, c) * w.scale[c];
     store_devices(w, 1, 0, now);
-    __syncthreads();
+    barrier();
     EACH(j, now, changed, ONCE_ROWS) {
         const int32_t end = changed - j < ONCE_ROWS ? changed : j + ONCE_ROWS;
         multiply_devices(w, 0, j, end);
-        __syncthreads();
+        barrier();
         store_devices(w, 0, j, end);
-        __syncthreads();
+        barrier();
     }
     for (int32_t k = 0; k < chunk_count(w); k++) {
         const chunk t = chunk_at(w, k);
         if (k > 0) {
             observe_pairs<grad>(w, t);
-            __syncthreads();
+            barrier();
         }
         score<grad>(w, t);
-        __syncthreads();
+        barrier();
     }
 }
 
@@ -463,14 +462,14 @@ __device__ static void step_grad(const walk &w)
     EACH(k, 0, chunks, 1) {
         const chunk t = chunk_at(w, k);
         if (chunks > 1) {
-            __syncthreads();
+            barrier();
             observe_pairs<true>(w, t);
-            __syncthreads();
+            barrier();
         }
         straight_grad(w, t);
         for (int32_t first = 0; first < w.w; first += 2 * WARP)
             score_grad(w, t, first);
-        __syncthreads();
+        barrier();
         device_grad(w, t);
     }
     float *state = w.x->states + step * states, *dbase = w.x->dbases + step * w.w;
@@ -480,9 +479,9 @@ __device__ static void step_grad(const walk &w)
         dbase[c] = w.dbase[c];
         w.dbase[c] *= w.scale[c];
     }
-    __syncthreads();
-    multiply(w, 0, w.dbase, w.m->state_turned, w.w, 2 * w.c);
-    __syncthreads();
+    barrier();
+    state_back(w, 0, w.dbase);
+    barrier();
     state_grad(w, (float)w.head->left);
 }
 #endif
