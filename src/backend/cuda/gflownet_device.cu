@@ -733,7 +733,8 @@ static sked_status learn(sked_i_once_device *d, int32_t count, sked_i_once_walks
              (int)d->most_ops);
     SKED_TRY(open_call(d, need, what, err));
     CUDA_TRY(cudaMemsetAsync(d->zero, 0, (size_t)d->zero_bytes, d->stream));
-    once_turn_weights(&d->model, d->stream);
+    if (!d->model.layout.plain) /* those read the weights both ways */
+        once_turn_weights(&d->model, d->stream);
     SKED_TRY(once_encode(&d->model, &d->encoder, &how, err));
     SKED_TRY(walk_all(d, limit, err));
     once_loss_launch(&d->model, d->out.loss, d->stream);

@@ -39,57 +39,57 @@ enum {
  * memory where there is no more room. n ops, k columns, g groups, c context, w width, t = threads / 32, p =
  * pairs of a step, d = columns of a step at most; `grad` and `back` are 0 or 1.
  */
-#define ONCE_PIECES(X)                                                \
-    X(head, walk_head, 1)                                             \
-    X(state, float, 2 * c + SKED_I_ONCE_STATE)                        \
-    X(base, float, w)                                                 \
-    X(sum_wait, float, c)                                             \
-    X(sum_device, float, c)                                           \
-    X(row, int32_t, MOST_OPS)                                         \
-    X(index, int32_t, MOST_OPS)                                       \
-    X(op_least, double, MOST_OPS)                                     \
-    X(reduce, double, 4 * t)                                          \
-    X(told, walk_told, WARP)                                          \
-    X(feature, float, ONCE_CHUNK *PAIR)                               \
-    X(straight, float, ONCE_CHUNK *(grad ? DIRECT + 1 : 1))           \
-    X(partial, float, (int64_t)ONCE_ROWS *t *(2 * c > w ? 2 * c : w)) \
-    X(total_wait, float, grad *c)                                     \
-    X(total_device, float, grad *c)                                   \
-    X(dbase, float, grad *w)                                          \
-    X(sum_direct, float, grad *DIRECT)                                \
-    X(sum_empty, float, grad *c)                                      \
-    X(sum_empty_part, float, grad *w)                                 \
-    X(sum_wait_feature, float, grad *SKED_I_ONCE_WAIT *c)             \
-    X(sum_last_feature, float, grad *SKED_I_ONCE_LAST *c)             \
-    X(back_state, float, back *(2 * c + SKED_I_ONCE_BACK))            \
-    X(back_base, float, back *w)                                      \
-    X(sum_back_out, float, back *grad *w)                             \
-    X(sum_back_bias, float, back *grad *w)                            \
-    X(free_at, double, k)                                             \
-    X(last, int32_t, k)                                               \
-    X(used, int32_t, k)                                               \
-    X(opened, int32_t, g)                                             \
-    X(column, int32_t, d)                                             \
-    X(count, int32_t, d)                                              \
-    X(changed, walk_change, k + 1)                                    \
-    X(device_feature, float, 3 * k)                                   \
-    X(device, float, k *c)                                            \
-    X(device_part, float, k *w)                                       \
-    X(logit, float, p)                                                \
-    X(ready_time, double, n)                                          \
-    X(waits, int32_t, n)                                              \
-    X(ready, int32_t, n)                                              \
-    X(device_of, int32_t, n)                                          \
-    X(followed, uint8_t, n)                                           \
-    X(device_from, float, grad *k *c)                                 \
-    X(ddevice_part, float, grad *k *w)                                \
-    X(back_part, float, back *k *w)                                   \
-    X(dback_part, float, back *grad *k *w)                            \
-    X(back_logit, float, back *k)                                     \
-    X(sum_pair, float, grad *(PAIR + 1) * (int64_t)t * w)             \
-    X(taken, uint8_t, k)                                              \
-    X(noise, double, n)                                               \
-    X(arrive, double, moves *n *k)                                    \
+#define ONCE_PIECES(X)                                        \
+    X(head, walk_head, 1)                                     \
+    X(state, float, 2 * c + SKED_I_ONCE_STATE)                \
+    X(base, float, w)                                         \
+    X(sum_wait, float, c)                                     \
+    X(sum_device, float, c)                                   \
+    X(row, int32_t, MOST_OPS)                                 \
+    X(index, int32_t, MOST_OPS)                               \
+    X(op_least, double, MOST_OPS)                             \
+    X(reduce, double, 4 * t)                                  \
+    X(told, walk_told, WARP)                                  \
+    X(feature, float, ONCE_CHUNK *PAIR)                       \
+    X(straight, float, ONCE_CHUNK *(grad ? DIRECT + 1 : 1))   \
+    X(partial, float, (int64_t)ONCE_ROWS *t *(c > w ? c : w)) \
+    X(total_wait, float, grad *c)                             \
+    X(total_device, float, grad *c)                           \
+    X(dbase, float, grad *w)                                  \
+    X(sum_direct, float, grad *DIRECT)                        \
+    X(sum_empty, float, grad *c)                              \
+    X(sum_empty_part, float, grad *w)                         \
+    X(sum_wait_feature, float, grad *SKED_I_ONCE_WAIT *c)     \
+    X(sum_last_feature, float, grad *SKED_I_ONCE_LAST *c)     \
+    X(back_state, float, back *(2 * c + SKED_I_ONCE_BACK))    \
+    X(back_base, float, back *w)                              \
+    X(sum_back_out, float, back *grad *w)                     \
+    X(sum_back_bias, float, back *grad *w)                    \
+    X(free_at, double, k)                                     \
+    X(last, int32_t, k)                                       \
+    X(used, int32_t, k)                                       \
+    X(opened, int32_t, g)                                     \
+    X(column, int32_t, d)                                     \
+    X(count, int32_t, d)                                      \
+    X(changed, walk_change, k + 1)                            \
+    X(device_feature, float, 3 * k)                           \
+    X(device, float, k *c)                                    \
+    X(device_part, float, k *w)                               \
+    X(logit, float, p)                                        \
+    X(ready_time, double, n)                                  \
+    X(waits, int32_t, n)                                      \
+    X(ready, int32_t, n)                                      \
+    X(device_of, int32_t, n)                                  \
+    X(followed, uint8_t, n)                                   \
+    X(device_from, float, grad *k *c)                         \
+    X(ddevice_part, float, grad *k *w)                        \
+    X(back_part, float, back *k *w)                           \
+    X(dback_part, float, back *grad *k *w)                    \
+    X(back_logit, float, back *k)                             \
+    X(sum_pair, float, grad *(PAIR + 1) * (int64_t)t * w)     \
+    X(taken, uint8_t, k)                                      \
+    X(noise, double, n)                                       \
+    X(arrive, double, moves *n *k)                            \
     X(local, double, moves *n *k)
 
 enum { ONCE_CHUNK = 128, ONCE_CHUNK_DEVICES = 4, ONCE_ROWS = 4 };

@@ -144,28 +144,36 @@ __device__ static float sum_four(const float *s)
 
 /* ------------------------------------------------------------------ products of rows and matrices */
 
+/*
+ * Where the share of warp `of` in column c of a product is: slots of as many columns as context or width has;
+ * what has more goes on in the next slot.
+ */
+__device__ static inline float *share_at(const walk &w, int slot, int of, int c)
+{
+    const int columns = w.c > w.w ? w.c : w.w;
+    return w.partial + (c < columns ? (slot * w.warps + of) * columns + c
+                                    : ((slot + 1) * w.warps + of) * columns + c - columns);
+}
+
 /* The share of this warp in x[rows] m[rows, columns]; `product` adds the shares after a barrier. */
 __device__ static void multiply(const walk &w, int slot, const float *x, const float *m, int rows,
                                 int columns)
 {
-    const int step = w.warps, widest = 2 * w.c > w.w ? 2 * w.c : w.w;
-    float *partial = w.partial + (int64_t)(slot * step + warp_id()) * widest;
     for (int c = 2 * lane_id(); c < columns; c += 2 * WARP) {
         float2 sum = make_float2(0, 0);
 #pragma unroll 8
-        for (int k = warp_id(); k < rows; k += step) {
+        for (int k = warp_id(); k < rows; k += w.warps) {
             const float2 v = *(const float2 *)(m + (int64_t)k * columns + c);
             sum.x += x[k] * v.x;
             sum.y += x[k] * v.y;
         }
-        *(float2 *)(partial + c) = sum;
+        *(float2 *)share_at(w, slot, warp_id(), c) = sum;
     }
 }
 
 /* The same, and in the same order, of a weight in shared memory with the columns of the preset. */
 __device__ static void multiply_inside(const walk &w, int slot, const float *x, const float *m, int rows)
 {
-    float *partial = w.partial + (slot * w.warps + warp_id()) * 2 * ONCE_PRESET + lane_id();
     const float *mine = m + lane_id();
     float low = 0, high = 0;
 #pragma unroll 8
@@ -173,14 +181,13 @@ __device__ static void multiply_inside(const walk &w, int slot, const float *x, 
         low += x[k] * mine[k * ONCE_STRIDE];
         high += x[k] * mine[k * ONCE_STRIDE + WARP];
     }
-    partial[0] = low;
-    partial[WARP] = high;
+    *share_at(w, slot, warp_id(), lane_id()) = low;
+    *share_at(w, slot, warp_id(), lane_id() + WARP) = high;
 }
 /* And of its transpose, with `columns` numbers. */
 template <int columns>
 __device__ static void multiply_turned(const walk &w, int slot, const float *x, const float *m)
 {
-    float *partial = w.partial + (slot * w.warps + warp_id()) * 2 * ONCE_PRESET + lane_id();
     const float *mine = m + lane_id() * ONCE_STRIDE;
     float sum[columns / WARP] = {};
 #pragma unroll 4
@@ -190,7 +197,7 @@ __device__ static void multiply_turned(const walk &w, int slot, const float *x, 
             sum[r] += x[k] * mine[r * WARP * ONCE_STRIDE + k];
 #pragma unroll
     for (int r = 0; r < columns / WARP; r++)
-        partial[r * WARP] = sum[r];
+        *share_at(w, slot, warp_id(), lane_id() + r * WARP) = sum[r];
 }
 
 /* Products with the weights of the state and of a device, and the way back. */
@@ -225,12 +232,10 @@ __device__ static void devices_back(const walk &w, int slot, const float *dy)
 
 __device__ static float product(const walk &w, int slot, int c)
 {
-    const int step = w.warps, widest = 2 * w.c > w.w ? 2 * w.c : w.w;
-    const float *partial = w.partial + (int64_t)slot * step * widest + c;
     float sum = 0;
 #pragma unroll 4
-    for (int k = 0; k < step; k++)
-        sum += partial[(int64_t)k * widest];
+    for (int k = 0; k < w.warps; k++)
+        sum += *share_at(w, slot, k, c);
     return sum;
 }
 

@@ -360,7 +360,6 @@ template <bool grad> __device__ static void decide(const walk &w)
 /* Adds what the pairs of a chunk say: op rows, weights, and w.partial by device. */
 __device__ static void score_grad(const walk &w, const chunk &t, int32_t first)
 {
-    const int step = w.warps, widest = 2 * w.c > w.w ? 2 * w.c : w.w;
     pair_weights p;
     load_weights(w, first, &p);
     float2 dw[PAIR], dout = make_float2(0, 0), device[ONCE_CHUNK_DEVICES], ddevice[ONCE_CHUNK_DEVICES];
@@ -410,7 +409,7 @@ __device__ static void score_grad(const walk &w, const chunk &t, int32_t first)
     }
 #pragma unroll
     for (int j = 0; j < ONCE_CHUNK_DEVICES; j++)
-        *(float2 *)(w.partial + (int64_t)(j * step + warp_id()) * widest + p.c) = ddevice[j];
+        *(float2 *)share_at(w, j, warp_id(), p.c) = ddevice[j];
 }
 
 /* Sums of the weights that lead straight to a logit; each warp some of them. */
