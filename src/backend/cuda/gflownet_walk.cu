@@ -19,18 +19,6 @@ enum { SIDE_BY_SIDE = 4, SIDE_BY_SIDE_GRAD = 5 };
 
 /* ------------------------------------------------------------------ backward policy */
 
-/* Warp 0: all ops that could be removed are as likely. */
-__device__ static void look_back_uniform(const walk &w)
-{
-    int32_t count = 0;
-    EACH_LANE(k, w.head->n_used)
-        count += !w.followed[w.last[w.used[k]]];
-    for (int by = WARP / 2; by > 0; by /= 2)
-        count += __shfl_xor_sync(FULL, count, by);
-    if (lane_id() == 0)
-        w.head->log_backward -= logf((float)count);
-}
-
 /* The parts of devices that changed, and their parts of the backward rows. */
 __device__ static void renew_parts(const walk &w)
 {
@@ -134,16 +122,11 @@ __device__ static void back_grad(const walk &w)
     barrier();
     multiply(w, 0, w.dbase, w.m->back_state_turned, w.w, 2 * w.c);
     barrier();
-    state_grad(w, (float)w.x->n);
+    state_grad(w, (float)w.x->n, (float)(w.x->devices - w.head->n_used));
 }
 
 template <bool grad> __device__ static void look_back(const walk &w)
 {
-    if (!w.learned) {
-        if (warp_id() == 0)
-            look_back_uniform(w);
-        return;
-    }
     renew_parts(w);
     observe_back(w);
     score_back(w);
@@ -167,7 +150,8 @@ template <bool grad> __device__ static void take_step(const walk &w)
     if (grad)
         step_grad(w);
     append<grad>(w);
-    look_back<grad>(w);
+    if (w.learned)
+        look_back<grad>(w);
 }
 
 /* Versions that live to the end, and the sums of this trajectory. */
@@ -184,6 +168,8 @@ __device__ static void finish_grad(const walk &w)
     }
     if (threadIdx.x == 0)
         w.head->n_changed = w.head->n_used;
+    barrier();
+    end_rows(w);
     barrier();
     end_devices(w);
     barrier();
@@ -299,6 +285,9 @@ __device__ static void run(const walk &w, const once_model &m, char *shared, int
         copy_state(w, (int4 *)shared, saved, bytes);
     else
         reset<grad>(w);
+    if (from == 0 && warp_id() == 0 && few_choices(w))
+        list_choices(w);
+    barrier();
     while (w.head->step < until && w.head->left > 0 && w.head->status == WALK_OK)
         take_step<grad>(w);
     barrier();

@@ -54,8 +54,11 @@ __device__ static inline float positive(float x)
  */
 #define EACH(i, begin, end, by) _Pragma("unroll 1") for (int32_t i = (begin); i < (end); i += (by))
 #define EACH_THREAD(i, end)     EACH(i, (int32_t)threadIdx.x, end, w.threads)
-#define EACH_WARP(i, end)       EACH(i, warp_id(), end, w.warps)
-#define EACH_LANE(i, end)       EACH(i, lane_id(), end, WARP)
+/* The same beginning with a later thread, while the first warps do something else. */
+#define EACH_THREAD_FROM(i, end, first) \
+    EACH(i, ((int32_t)threadIdx.x + w.threads - (first)) % w.threads, end, w.threads)
+#define EACH_WARP(i, end) EACH(i, warp_id(), end, w.warps)
+#define EACH_LANE(i, end) EACH(i, lane_id(), end, WARP)
 /* The same with all lanes in every turn. */
 #define EACH_LANE_TOGETHER(i, end) \
     _Pragma("unroll 1") for (int32_t i = lane_id(); i - lane_id() < (end); i += WARP)

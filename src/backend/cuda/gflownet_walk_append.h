@@ -1,7 +1,7 @@
 /* The chosen op joins the schedule: times, ready ops, versions of waiting ops and of devices. */
 #ifndef SKED_BACKEND_CUDA_GFLOWNET_WALK_APPEND_H
 #define SKED_BACKEND_CUDA_GFLOWNET_WALK_APPEND_H
-#include "backend/cuda/gflownet_walk.h"
+#include "backend/cuda/gflownet_walk_choices.h"
 
 /* ------------------------------------------------------------------ appending an op */
 
@@ -154,7 +154,8 @@ template <bool grad> __device__ static void leave(const walk &w)
     const int32_t op = w.head->op;
     const double ready = w.ready_time[op];
     const float f[SKED_I_ONCE_WAIT] = {(float)ready, 1, (float)(ready + w.x->tail[op])};
-    EACH_THREAD(c, w.c) {
+    EACH_THREAD_FROM(c, w.c, w.threads / 2)
+    {
         const float y = version(w.wait_rows[(int64_t)op * w.c + c], f, w.wait_feature, c, w.c);
         w.sum_wait[c] -= y;
         if (grad && y > 0) { /* its last version ends: the gradient is the total since it began */
@@ -171,7 +172,8 @@ template <bool grad> __device__ static void leave(const walk &w)
 template <bool grad> __device__ static void hear(const walk &w)
 {
     const int32_t told = w.head->n_told, stride = w.c;
-    EACH_THREAD(c, stride) {
+    EACH_THREAD_FROM(c, stride, w.threads / 2)
+    {
         float sum = w.sum_wait[c], feature[SKED_I_ONCE_WAIT] = {0, 0, 0};
         const float total = grad ? w.total_wait[c] : 0;
         EACH(k, 0, told, 1) {
@@ -240,7 +242,8 @@ __device__ static void device_end_grad(const walk &w, const walk_change *t, int 
 __device__ static void device_end_rows(const walk &w, const walk_change *t, int32_t number)
 {
     const int64_t q = t->column, row = (int64_t)w.number * 2 * w.x->n + number;
-    EACH_THREAD(c, w.w) {
+    EACH_THREAD_FROM(c, w.w, w.threads - 2 * WARP)
+    {
         float *part = w.ddevice_part + q * w.w + c;
         w.x->dversions[row * w.w + c] = *part;
         *part *= w.scale[c];
@@ -249,20 +252,26 @@ __device__ static void device_end_rows(const walk &w, const walk_change *t, int3
     }
 }
 
-/* Ends the versions of the devices in w.changed that had one. All threads; barriers at both ends. */
-__device__ static void end_devices(const walk &w)
+/* The first part of ending the versions of the devices in w.changed that had one. */
+__device__ static void end_rows(const walk &w)
 {
-    const bool back = w.learned;
-    const int32_t changed = w.head->n_changed, versions = w.head->n_versions;
-    int32_t number = versions;
+    const int32_t changed = w.head->n_changed;
+    int32_t number = w.head->n_versions;
     EACH(j, 0, changed, 1)
         if (w.changed[j].before_op >= 0)
             device_end_rows(w, &w.changed[j], number++);
-    barrier();
-    number = versions;
+}
+/* The second, after a barrier: all threads. Its numbers are there for the threads that have their columns. */
+__device__ static void end_devices(const walk &w)
+{
+    const bool back = w.learned;
+    const int32_t changed = w.head->n_changed;
+    int32_t number = w.head->n_versions;
     const int32_t at_once = back ? ONCE_ROWS / 2 : ONCE_ROWS;
     EACH(j, 0, changed, at_once) {
         const int32_t end = changed - j < at_once ? changed : j + at_once;
+        if (j > 0)
+            barrier();
         EACH(i, j, end, 1) {
             const int64_t q = w.changed[i].column;
             const int slot = (i - j) * (back ? 2 : 1);
@@ -276,7 +285,6 @@ __device__ static void end_devices(const walk &w)
         EACH(i, j, end, 1)
             if (w.changed[i].before_op >= 0)
                 device_end_grad(w, &w.changed[i], (i - j) * (back ? 2 : 1), number++);
-        barrier();
     }
     if (threadIdx.x == 0)
         w.head->n_versions = number;
@@ -307,6 +315,28 @@ template <bool grad> __device__ static void begin_devices(const walk &w)
     }
 }
 
+/* log P_B where all ops that could be removed are as likely; one warp. */
+__device__ static void look_back_uniform(const walk &w)
+{
+    int32_t count = 0;
+    EACH_LANE(k, w.head->n_used)
+        count += !w.followed[w.last[w.used[k]]];
+    for (int by = WARP / 2; by > 0; by /= 2)
+        count += __shfl_xor_sync(FULL, count, by);
+    if (lane_id() == 0)
+        w.head->log_backward -= logf((float)count);
+}
+
+/* What depends on the new partial schedule alone, while other warps end versions: the choices of the next
+ * step, and the uniform backward policy. */
+__device__ static void look_ahead(const walk &w)
+{
+    if (warp_id() == 0 && w.head->left > 0 && few_choices(w))
+        list_choices(w);
+    if (warp_id() == 1 && !w.learned)
+        look_back_uniform(w);
+}
+
 template <bool grad> __device__ static void append(const walk &w)
 {
     const once_lesson *x = w.x;
@@ -326,12 +356,17 @@ template <bool grad> __device__ static void append(const walk &w)
         hear<grad>(w);
         if (w.transfers)
             spread(w);
-        barrier();
+        if (e + WARP < end)
+            barrier();
     }
     if (first == end)
         barrier();
-    if (grad)
+    look_ahead(w);
+    if (grad) {
+        end_rows(w);
+        barrier();
         end_devices(w);
+    }
     begin_devices<grad>(w);
     barrier();
 }

@@ -219,9 +219,26 @@ __device__ static void pick_ops(const walk &w)
     }
 }
 
+__device__ static inline bool all_devices(const walk &w)
+{
+    return w.x->picky || w.head->n_used <= MOST_DEVICES;
+}
+/* Are all that could be chosen among the choices of the next step? Then one warp lists them. */
+__device__ static inline bool few_choices(const walk &w)
+{
+    return all_devices(w) && w.head->n_ready <= MOST_OPS;
+}
+__device__ static void list_choices(const walk &w)
+{
+    list_columns(w, true);
+    __syncwarp();
+    take_all(w);
+}
+
+/* Where there are more, all threads pick some of them. */
 __device__ static void fill_choices(const walk &w)
 {
-    const bool all = w.x->picky || w.head->n_used <= MOST_DEVICES, many = w.head->n_ready > MOST_OPS;
+    const bool all = all_devices(w), many = w.head->n_ready > MOST_OPS;
     if (!all)
         mark_devices(w);
     if (warp_id() == 0) {

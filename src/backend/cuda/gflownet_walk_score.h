@@ -105,7 +105,8 @@ __device__ static void store_devices(const walk &w, int slot, int32_t first, int
 /* Logits of all pairs. */
 template <bool grad> __device__ static void evaluate(const walk &w)
 {
-    fill_choices(w);
+    if (!few_choices(w)) /* else they were listed when the last op was appended */
+        fill_choices(w);
     observe_state(w);
     observe_ops(w);
     barrier();
@@ -442,10 +443,11 @@ __device__ static void device_grad(const walk &w, const chunk &t)
 }
 
 /* d of a pooled state, by product slot 0, to the running totals and the empty devices. */
-__device__ static void state_grad(const walk &w, float waiting)
+__device__ static void state_grad(const walk &w, float waiting, float empties)
 {
-    const float devices = (float)w.x->devices, empties = (float)(w.x->devices - w.head->n_used);
-    EACH_THREAD(c, w.c) {
+    const float devices = (float)w.x->devices;
+    EACH_THREAD_FROM(c, w.c, w.threads / 2)
+    {
         const float each = product(w, 0, w.c + c) / devices;
         w.total_wait[c] += product(w, 0, c) / waiting;
         w.total_device[c] += each;
@@ -457,6 +459,8 @@ __device__ static void step_grad(const walk &w)
 {
     const int32_t chunks = chunk_count(w), states = 2 * w.c + SKED_I_ONCE_STATE;
     const int64_t step = (int64_t)w.number * w.x->n + w.head->step;
+    /* One warp appends the op already while others are at the end of this. */
+    const float left = (float)w.head->left, empties = (float)(w.x->devices - w.head->n_used);
     fill(w, w.dbase, w.w, 0.0f);
     EACH(k, 0, chunks, 1) {
         const chunk t = chunk_at(w, k);
@@ -481,6 +485,6 @@ __device__ static void step_grad(const walk &w)
     barrier();
     state_back(w, 0, w.dbase);
     barrier();
-    state_grad(w, (float)w.head->left);
+    state_grad(w, left, empties);
 }
 #endif
