@@ -50,6 +50,8 @@ enum {
     X(op_least, double, MOST_OPS)                             \
     X(reduce, double, 4 * t)                                  \
     X(told, walk_told, WARP)                                  \
+    X(pair, float, PAIR *w)                                   \
+    X(out, float, w)                                          \
     X(feature, float, ONCE_CHUNK *PAIR)                       \
     X(straight, float, ONCE_CHUNK *(grad ? DIRECT + 1 : 1))   \
     X(partial, float, (int64_t)ONCE_ROWS *t *(c > w ? c : w)) \

@@ -242,7 +242,6 @@ __device__ static void bind(walk &w, const once_model *m, const once_lesson *x, 
     w.last_rows = m->last + (int64_t)x->first_row * w.c;
     w.empty = m->empty + (int64_t)lesson * w.c;
     w.empty_part = m->empty_part + (int64_t)lesson * w.w;
-    w.out = m->out + (int64_t)lesson * w.w;
     w.direct = m->direct + (int64_t)lesson * DIRECT;
     w.wait_feature = m->parameter + s.wait_feature;
     w.last_feature = m->parameter + s.last_feature;

@@ -22,7 +22,7 @@ struct walk {
     bool plain;                     /* a walk of WALK_PLAIN */
     bool learned, transfers, equal; /* backward policy; data takes time to arrive; one group of devices */
     const float *state_weight, *device_weight; /* plain: in shared memory, rows ONCE_STRIDE apart */
-    const float *scale, *op_rows, *wait_rows, *last_rows, *empty, *empty_part, *out, *direct;
+    const float *scale, *op_rows, *wait_rows, *last_rows, *empty, *empty_part, *direct;
     const float *wait_feature, *last_feature;
     int32_t *op, *device_step;
     float *dop, *dwait, *dlast;
@@ -322,6 +322,11 @@ template <bool grad> __device__ static void reset(const walk &w)
     fill(w, w.sum_device, w.c, 0.0f);
     EACH_THREAD(i, n)
         w.waits[i] = x->waits[i];
+    const float *pair = w.m->parameter + w.m->shape.pair_weight, *out = w.m->out + (int64_t)w.lesson * w.w;
+    EACH_THREAD(i, PAIR * w.w)
+        w.pair[i] = pair[i] * w.scale[i % w.w];
+    EACH_THREAD(i, w.w)
+        w.out[i] = out[i];
     EACH_THREAD(i, w.c)
         w.sum_wait[i] = w.m->first_sum[(int64_t)w.lesson * w.c + i];
     if (grad) {

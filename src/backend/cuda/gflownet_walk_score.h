@@ -13,17 +13,13 @@ struct pair_weights {
 };
 __device__ static void load_weights(const walk &w, int32_t first, pair_weights *p)
 {
-    const float *weight = w.m->parameter + w.m->shape.pair_weight;
     p->c = first + 2 * lane_id();
     p->on = p->c < w.w;
     if (!p->on)
         p->c = 0;
-    const float2 scale = *(const float2 *)(w.scale + p->c);
 #pragma unroll
-    for (int k = 0; k < PAIR; k++) {
-        const float2 v = *(const float2 *)(weight + k * w.w + p->c);
-        p->w[k] = p->on ? make_float2(v.x * scale.x, v.y * scale.y) : make_float2(0, 0);
-    }
+    for (int k = 0; k < PAIR; k++)
+        p->w[k] = p->on ? *(const float2 *)(w.pair + k * w.w + p->c) : make_float2(0, 0);
     p->out = p->on ? *(const float2 *)(w.out + p->c) : make_float2(0, 0);
 }
 __device__ static inline const float *device_row(const walk &w, int32_t column)
