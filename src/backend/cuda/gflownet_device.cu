@@ -197,18 +197,18 @@ static once_layout lay_out(const sked_i_once_device *d, int32_t shared)
 }
 
 /* As many walks in a block as there is room for, two at least where they have few threads. */
-static bool lay_out_plain(sked_i_once_device *d)
+static bool lay_out_preset(sked_i_once_device *d)
 {
     const int32_t processors = d->multiprocessors, walks = d->model.walks;
     const int32_t each = (walks + processors - 1) / processors, most = d->grad ? ONCE_SIDE_GRAD : ONCE_SIDE;
     const int32_t least = d->threads > ONCE_FEWER ? 1 : 2;
-    if (!once_plain(&d->shape, d->model.lessons, d->lesson))
+    if (d->shape.width != ONCE_PRESET || d->shape.context != ONCE_PRESET || d->shape.learned)
         return false;
     for (int32_t side = d->threads > ONCE_FEWER ? 1 : each < most ? each : most; side >= least; side--) {
         once_layout at = lay_out(d, (d->most_shared - ONCE_WEIGHTS) / side);
         if (!at.inside)
             continue;
-        at.plain = true;
+        at.preset = true;
         at.side = side;
         at.blocks = (walks + side - 1) / side;
         if (d->threads == ONCE_FEWER && at.blocks > processors)
@@ -227,7 +227,7 @@ static void choose_block(sked_i_once_device *d, int64_t walks, int64_t crowd)
     const int64_t side_by_side = each < 1 ? 1 : each > most ? most : each;
     const int32_t shared = (int32_t)((d->most_shared + 1024) / side_by_side - 4096);
     d->threads = crowd > 2 * d->multiprocessors ? ONCE_FEWER : ONCE_MORE; /* sums depend on it */
-    if (lay_out_plain(d))
+    if (lay_out_preset(d))
         return;
     d->model.layout = lay_out(d, shared);
     if (!d->model.layout.inside && d->threads > ONCE_FEWER) { /* fewer threads need less room */
@@ -733,7 +733,7 @@ static sked_status learn(sked_i_once_device *d, int32_t count, sked_i_once_walks
              (int)d->most_ops);
     SKED_TRY(open_call(d, need, what, err));
     CUDA_TRY(cudaMemsetAsync(d->zero, 0, (size_t)d->zero_bytes, d->stream));
-    if (!d->model.layout.plain) /* those read the weights both ways */
+    if (!d->model.layout.preset) /* those read the weights both ways */
         once_turn_weights(&d->model, d->stream);
     SKED_TRY(once_encode(&d->model, &d->encoder, &how, err));
     SKED_TRY(walk_all(d, limit, err));

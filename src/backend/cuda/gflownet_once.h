@@ -222,13 +222,13 @@ static inline once_small once_small_of(const sked_i_once_shape *s)
 /*
  * Where the pieces of a trajectory's state are, the same for all problems of a call: in shared memory, or -1
  * - it in units of 16 bytes in global memory. `inside`: all up to ONCE_LAST_INSIDE are in shared memory.
- * `plain`: the kernels of the preset serve; `blocks` of `side` walks each then, which take others when they
+ * `preset`: the kernels of the preset serve; `blocks` of `side` walks each then, which take others when they
  * are done. Otherwise a block is a walk.
  */
 struct once_layout {
     int32_t offset[ONCE_N_PIECES];
     int32_t shared_bytes;
-    bool inside, plain;
+    bool inside, preset;
     int32_t blocks, side;
     int64_t stride;
 };
@@ -296,8 +296,6 @@ void once_pack_lesson(once_pack *p, const sked_i_once_walks *w, once_lesson *l);
  */
 once_layout once_lay_out(const sked_i_once_shape *s, int32_t threads, bool grad, int32_t shared,
                          int32_t lessons, const once_lesson *lesson);
-/* Do the kernels of the preset serve: sizes, backward policy, equal devices without transfers? */
-bool once_plain(const sked_i_once_shape *s, int32_t lessons, const once_lesson *lesson);
 
 struct once_launch {
     cudaStream_t stream;

@@ -111,14 +111,6 @@ void once_pack_lesson(once_pack *p, const sked_i_once_walks *w, once_lesson *l)
     copy(p, HEADS * n * x->words, x->masks, &l->masks);
 }
 
-bool once_plain(const sked_i_once_shape *s, int32_t lessons, const once_lesson *lesson)
-{
-    bool plain = s->width == ONCE_PRESET && s->context == ONCE_PRESET && !s->learned;
-    for (int32_t b = 0; b < lessons; b++)
-        plain = plain && lesson[b].groups == 1 && !lesson[b].transfers;
-    return plain;
-}
-
 static inline int64_t larger(int64_t a, int64_t b)
 {
     return a > b ? a : b;

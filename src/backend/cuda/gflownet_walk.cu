@@ -195,7 +195,7 @@ __device__ static void finish_grad(const walk &w)
 }
 
 /* Where pieces before `free_at`, whose sizes the problem does not change, are with the preset sizes. */
-template <bool with_grad, int threads> struct preset {
+template <bool with_grad, int threads> struct preset_at {
     enum : int32_t {
         c = ONCE_PRESET,
         w = ONCE_PRESET,
@@ -228,14 +228,14 @@ __device__ static void bind(walk &w, const once_model *m, const once_lesson *x, 
     w.lesson = lesson;
     w.number = block - x->first_walk;
     w.k = x->columns;
-    w.c = kind == WALK_PLAIN ? (int32_t)ONCE_PRESET : s.context;
-    w.w = kind == WALK_PLAIN ? (int32_t)ONCE_PRESET : s.width;
+    w.c = kind == WALK_PRESET ? (int32_t)ONCE_PRESET : s.context;
+    w.w = kind == WALK_PRESET ? (int32_t)ONCE_PRESET : s.width;
     w.threads = threads;
     w.warps = threads / WARP;
-    w.plain = kind == WALK_PLAIN;
-    w.learned = kind != WALK_PLAIN && s.learned;
-    w.transfers = kind != WALK_PLAIN && x->transfers;
-    w.equal = kind == WALK_PLAIN || x->groups == 1;
+    w.preset = kind == WALK_PRESET;
+    w.learned = kind != WALK_PRESET && s.learned;
+    w.transfers = x->transfers;
+    w.equal = x->groups == 1;
     w.scale = m->scale + (int64_t)lesson * w.w;
     w.op_rows = m->op + (int64_t)x->first_row * w.w;
     w.wait_rows = m->wait + (int64_t)x->first_row * w.c;
@@ -250,12 +250,12 @@ __device__ static void bind(walk &w, const once_model *m, const once_lesson *x, 
     w.dop = x->dop + (int64_t)w.number * x->n * w.w;
     w.dwait = x->dwait + (int64_t)w.number * x->n * w.c;
     w.dlast = x->dlast + (int64_t)w.number * x->n * w.c;
-    w.state_weight = w.plain ? weights : m->parameter + s.state_weight;
-    w.device_weight = w.plain ? weights + ONCE_STATES * ONCE_STRIDE : m->parameter + s.device_weight;
+    w.state_weight = w.preset ? weights : m->parameter + s.state_weight;
+    w.device_weight = w.preset ? weights + ONCE_STATES * ONCE_STRIDE : m->parameter + s.device_weight;
     char *global = x->global + (int64_t)w.number * m->layout.stride;
 #define X(name, type, numbers)                                                         \
-    w.name = (type *)(kind == WALK_PLAIN && ONCE_PIECE_##name < ONCE_PIECE_free_at     \
-                          ? shared + preset<grad, threads>::name                       \
+    w.name = (type *)(kind == WALK_PRESET && ONCE_PIECE_##name < ONCE_PIECE_free_at    \
+                          ? shared + preset_at<grad, threads>::name                    \
                       : (kind != WALK_ANY && ONCE_PIECE_##name <= ONCE_LAST_INSIDE) || \
                               m->layout.offset[ONCE_PIECE_##name] >= 0                 \
                           ? shared + m->layout.offset[ONCE_PIECE_##name]               \
@@ -339,20 +339,20 @@ __device__ static inline void copy_lesson(once_lesson *to, const once_lesson *fr
  * in shared memory for all.
  */
 template <bool grad, walk_kind kind, int threads>
-__global__ static void __launch_bounds__(kind == WALK_PLAIN && threads == ONCE_FEWER
+__global__ static void __launch_bounds__(kind == WALK_PRESET && threads == ONCE_FEWER
                                              ? threads * (grad ? ONCE_SIDE_GRAD : ONCE_SIDE)
                                              : threads,
-                                         kind == WALK_PLAIN || threads > ONCE_FEWER ? 1
-                                         : grad                                     ? SIDE_BY_SIDE_GRAD
-                                                                                    : SIDE_BY_SIDE)
+                                         kind == WALK_PRESET || threads > ONCE_FEWER ? 1
+                                         : grad                                      ? SIDE_BY_SIDE_GRAD
+                                                                                     : SIDE_BY_SIDE)
     walk_kernel(const __grid_constant__ once_model m, int32_t from, int32_t until)
 {
     SKED_CHAIN();
     SKED_DYNAMIC_SHARED(char, shared);
-    __shared__ once_lesson lessons[kind == WALK_PLAIN && threads == ONCE_FEWER ? ONCE_SIDE_GRAD : 1];
+    __shared__ once_lesson lessons[kind == WALK_PRESET && threads == ONCE_FEWER ? ONCE_SIDE_GRAD : 1];
     once_lesson *here = &lessons[threadIdx.y]; /* its numbers and pointers are read at every turn */
     const float *weights = (const float *)shared;
-    if (kind == WALK_PLAIN) {
+    if (kind == WALK_PRESET) {
         load_shared(m, (float *)shared);
         shared += ONCE_WEIGHTS + threadIdx.y * m.layout.shared_bytes;
     }
@@ -384,8 +384,8 @@ template <bool grad, walk_kind kind>
 static void launch(const once_model *m, int32_t threads, int32_t from, int32_t until, cudaStream_t stream)
 {
     const once_layout *at = &m->layout;
-    const unsigned blocks = (unsigned)(at->plain ? at->blocks : m->walks), side = at->plain ? at->side : 1;
-    const size_t shared = (size_t)at->shared_bytes * side + (at->plain ? ONCE_WEIGHTS : 0);
+    const unsigned blocks = (unsigned)(at->preset ? at->blocks : m->walks), side = at->preset ? at->side : 1;
+    const size_t shared = (size_t)at->shared_bytes * side + (at->preset ? ONCE_WEIGHTS : 0);
     if (kind != WALK_ANY && threads > ONCE_FEWER)
         SKED_LAUNCH_CHAINED((walk_kernel < grad, kind == WALK_ANY ? WALK_INSIDE : kind, ONCE_MORE >), blocks,
                             dim3(ONCE_MORE, side), shared, stream, *m, from, until);
@@ -399,8 +399,8 @@ void once_walk_launch(const once_model *m, int32_t threads, bool grad, int32_t f
 {
     if (!m->layout.inside)
         (grad ? launch<true, WALK_ANY> : launch<false, WALK_ANY>)(m, threads, from, until, stream);
-    else if (m->layout.plain)
-        (grad ? launch<true, WALK_PLAIN> : launch<false, WALK_PLAIN>)(m, threads, from, until, stream);
+    else if (m->layout.preset)
+        (grad ? launch<true, WALK_PRESET> : launch<false, WALK_PRESET>)(m, threads, from, until, stream);
     else
         (grad ? launch<true, WALK_INSIDE> : launch<false, WALK_INSIDE>)(m, threads, from, until, stream);
 }
@@ -415,8 +415,8 @@ sked_status once_walk_setup(int32_t shared, sked_error *err)
     SETUP(grad, WALK_ANY, ONCE_FEWER)    \
     SETUP(grad, WALK_INSIDE, ONCE_FEWER) \
     SETUP(grad, WALK_INSIDE, ONCE_MORE)  \
-    SETUP(grad, WALK_PLAIN, ONCE_FEWER)  \
-    SETUP(grad, WALK_PLAIN, ONCE_MORE)
+    SETUP(grad, WALK_PRESET, ONCE_FEWER) \
+    SETUP(grad, WALK_PRESET, ONCE_MORE)
     SETUPS(true)
     SETUPS(false)
 #undef SETUPS
