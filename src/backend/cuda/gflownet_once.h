@@ -118,6 +118,7 @@ struct walk_head {
     double makespan, busy, work_left, log_forward, log_backward;
     double value; /* PPO: the loss of the steps so far */
     double least_free, most_free, first_ready, top_tail, critical, start;
+    double chance; /* the random number of the next choice */
     uint64_t rng[4];
     int32_t n_ready, n_used, left, step, most, status;
     int32_t n_ops, n_columns, n_changed, n_told, n_versions;

@@ -142,11 +142,16 @@ template <bool grad> __device__ static void look_back(const walk &w)
 template <bool grad> __device__ static void take_step(const walk &w)
 {
     evaluate<grad>(w);
+    choice c = {};
     if (warp_id() == 0)
-        decide<grad>(w);
+        c = decide<grad>(w);
+    if (!grad && threadIdx.x == 0 && w.head->status == WALK_OK)
+        take_choice<grad>(w, c);
     barrier();
     if (w.head->status != WALK_OK)
         return;
+    if (grad && threadIdx.x == 0)
+        take_choice<grad>(w, c);
     if (grad)
         step_grad(w);
     append<grad>(w);
@@ -286,6 +291,8 @@ __device__ static void run(const walk &w, const once_model &m, char *shared, int
         reset<grad>(w);
     if (from == 0 && warp_id() == 0 && few_choices(w))
         list_choices(w);
+    if (from == 0 && warp_id() == 1)
+        draw_chance(w);
     barrier();
     while (w.head->step < until && w.head->left > 0 && w.head->status == WALK_OK)
         take_step<grad>(w);
@@ -349,7 +356,9 @@ __global__ static void __launch_bounds__(kind == WALK_PRESET && threads == ONCE_
 {
     SKED_CHAIN();
     SKED_DYNAMIC_SHARED(char, shared);
-    __shared__ once_lesson lessons[kind == WALK_PRESET && threads == ONCE_FEWER ? ONCE_SIDE_GRAD : 1];
+    __shared__ once_lesson lessons[kind != WALK_PRESET || threads > ONCE_FEWER ? 1
+                                   : grad                                      ? ONCE_SIDE_GRAD
+                                                                               : ONCE_SIDE];
     once_lesson *here = &lessons[threadIdx.y]; /* its numbers and pointers are read at every turn */
     const float *weights = (const float *)shared;
     if (kind == WALK_PRESET) {

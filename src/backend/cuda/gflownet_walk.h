@@ -291,6 +291,13 @@ __device__ static void begin_list(const walk &w)
         w.noise[i] = x->tail[i] - w.reduce[0] * log(-log(w.noise[i]));
 }
 
+/* One thread of a warp draws the random number of a choice before it is wanted. */
+__device__ static void draw_chance(const walk &w)
+{
+    if (lane_id() == 0)
+        w.head->chance = rng_uniform(w.head->rng);
+}
+
 template <class T> __device__ static void fill(const walk &w, T *at, int64_t count, T value)
 {
 #pragma unroll 1

@@ -328,13 +328,16 @@ __device__ static void look_back_uniform(const walk &w)
 }
 
 /* What depends on the new partial schedule alone, while other warps end versions: the choices of the next
- * step, and the uniform backward policy. */
+ * step, the uniform backward policy, and what is drawn by. */
 __device__ static void look_ahead(const walk &w)
 {
     if (warp_id() == 0 && w.head->left > 0 && few_choices(w))
         list_choices(w);
-    if (warp_id() == 1 && !w.learned)
-        look_back_uniform(w);
+    if (warp_id() == 1) {
+        if (!w.learned)
+            look_back_uniform(w);
+        draw_chance(w);
+    }
 }
 
 template <bool grad> __device__ static void append(const walk &w)

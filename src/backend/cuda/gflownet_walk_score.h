@@ -191,10 +191,7 @@ __device__ static int32_t likeliest(const float *logit, int32_t pairs)
 __device__ static int32_t draw(const walk &w, const float *share, float sum, int32_t pairs)
 {
     const int lane = lane_id();
-    float rest = 0;
-    if (lane == 0)
-        rest = (float)(rng_uniform(w.head->rng) * sum);
-    rest = __shfl_sync(FULL, rest, 0);
+    float rest = (float)(w.head->chance * sum);
     EACH_LANE_TOGETHER(p, pairs) {
         const float mine = p < pairs ? share[p] : 0;
         float until = mine;
@@ -300,56 +297,62 @@ __device__ static void clipped_grad(const walk &w, int32_t pairs, float sum, int
         w.head->value += slope * (cut ? bound : ratio) - x->law.entropy * entropy;
 }
 
-/* Notes the chosen pair and what it means; lane 0. */
-__device__ static void take_pair(const walk &w, int32_t chosen, float logp)
+/* The choice of a step, of which the rest can wait: -1, none is legal; and what log P_F follows from. */
+struct choice {
+    int32_t pair;
+    float logit, share, top, sum; /* logit, where it does not follow from the share */
+    bool drawn;
+};
+__device__ static float log_forward_of(const walk &w, const choice &c)
+{
+    const float logit =
+        c.drawn ? c.top + logf(c.share / (float)w.count[c.pair % w.head->n_columns]) : c.logit;
+    return logit - c.top - logf(c.sum);
+}
+
+/* One pair of all, and the gradient of its log P_F; one warp. */
+template <bool grad> __device__ static choice decide(const walk &w)
 {
     walk_head *h = w.head;
-    if (chosen < 0) {
-        h->status = WALK_NOT_LEGAL;
-        return;
+    const int32_t pairs = h->n_ops * h->n_columns;
+    choice c = {};
+    c.drawn = !w.x->replay && !w.x->greedy && !listed(w);
+    c.pair = c.drawn ? 0 : choose(w, pairs);
+    c.logit = c.pair >= 0 ? w.logit[c.pair] : 0;
+    __syncwarp();
+    c.sum = exponentials(w.logit, w.count, h->n_columns, pairs, &c.top);
+    __syncwarp();
+    if (isnan(c.sum) || c.pair < 0) {
+        if (lane_id() == 0)
+            h->status = isnan(c.sum) ? WALK_NO_PROBABILITY : WALK_NOT_LEGAL;
+        return c;
     }
-    const int32_t i = chosen / h->n_columns;
+    if (c.drawn)
+        c.pair = draw(w, w.logit, c.sum, pairs);
+    c.share = w.logit[c.pair];
+    __syncwarp();
+    if (grad && w.x->law.kind == SKED_I_LOSS_PPO)
+        clipped_grad(w, pairs, c.sum, c.pair, log_forward_of(w, c));
+    else if (grad)
+        logit_grad(w.logit, pairs, c.sum, c.pair, 1);
+    return c;
+}
+
+/* Notes the chosen pair and what it means; one thread. */
+template <bool grad> __device__ static void take_choice(const walk &w, const choice &c)
+{
+    walk_head *h = w.head;
+    const int32_t i = c.pair / h->n_columns;
+    const float logp = log_forward_of(w, c);
     h->at = w.index[i];
     h->op = w.row[i];
-    h->place = w.column[chosen - i * h->n_columns];
+    h->place = w.column[c.pair - i * h->n_columns];
     h->start = later(data_at(w, h->op, h->place), w.free_at[h->place]);
     h->log_forward += logp;
     w.op[h->step] = h->op;
     w.device_step[h->step] = h->place;
-}
-
-/* One pair of all, and its log P_F; one warp. */
-template <bool grad> __device__ static void decide(const walk &w)
-{
-    walk_head *h = w.head;
-    const int32_t pairs = h->n_ops * h->n_columns;
-    const bool drawn = !w.x->replay && !w.x->greedy && !listed(w);
-    int32_t chosen = drawn ? 0 : choose(w, pairs);
-    float top, logit = chosen >= 0 ? w.logit[chosen] : 0;
-    __syncwarp();
-    const float sum = exponentials(w.logit, w.count, h->n_columns, pairs, &top);
-    __syncwarp();
-    if (isnan(sum)) {
-        if (lane_id() == 0)
-            h->status = WALK_NO_PROBABILITY;
-        return;
-    }
-    if (drawn) {
-        chosen = draw(w, w.logit, sum, pairs);
-        logit = top + logf(w.logit[chosen] / (float)w.count[chosen % h->n_columns]);
-    }
-    const float logp = logit - top - logf(sum);
-    if (lane_id() == 0)
-        take_pair(w, chosen, logp);
-    if (!grad && w.x->log_step != NULL && lane_id() == 0)
+    if (!grad && w.x->log_step != NULL)
         w.x->log_step[(int64_t)w.number * w.x->n + h->step] = logp;
-    __syncwarp();
-    if (grad && chosen >= 0) {
-        if (w.x->law.kind == SKED_I_LOSS_PPO)
-            clipped_grad(w, pairs, sum, chosen, logp);
-        else
-            logit_grad(w.logit, pairs, sum, chosen, 1);
-    }
 }
 
 /* ------------------------------------------------------------------ gradient of a step */
@@ -367,7 +370,7 @@ __device__ static void score_grad(const walk &w, const chunk &t, int32_t first)
 #pragma unroll
     for (int j = 0; j < ONCE_CHUNK_DEVICES; j++)
         ddevice[j] = make_float2(0, 0);
-    EACH_WARP(i, t.ops) {
+    EACH(i, w.warps - 1 - warp_id(), t.ops, w.warps) { /* the first warp has something else to do */
         const int32_t op = w.row[t.o + i];
         const float2 row = op_row(w, p, op);
         float2 drow = make_float2(0, 0);
