@@ -181,7 +181,7 @@ __device__ static void finish_grad(const walk &w)
     EACH_THREAD(i, (PAIR + 1) * w.w) {
         float sum = 0;
         for (int k = 0; k < w.warps; k++)
-            sum += w.sum_pair[(int64_t)k * (PAIR + 1) * w.w + i];
+            sum += *(volatile const float *)&w.sum_pair[(int64_t)k * (PAIR + 1) * w.w + i]; /* past a cache */
         small[at.pair + i] = sum; /* pair, then out */
     }
 #define COPY(name, count)                                               \
@@ -238,6 +238,7 @@ __device__ static void bind(walk &w, const once_model *m, const once_lesson *x, 
     w.threads = threads;
     w.warps = threads / WARP;
     w.preset = kind == WALK_PRESET;
+    w.pairs_outside = m->layout.offset[ONCE_PIECE_sum_pair] < 0;
     w.learned = kind != WALK_PRESET && s.learned;
     w.transfers = x->transfers;
     w.equal = x->groups == 1;

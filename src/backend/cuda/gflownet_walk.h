@@ -20,6 +20,7 @@ struct walk {
     const once_lesson *x;
     int32_t lesson, number, k, c, w, threads, warps;
     bool preset;                    /* a walk of WALK_PRESET */
+    bool pairs_outside;             /* sum_pair is in global memory */
     bool learned, transfers, equal; /* backward policy; data takes time to arrive; one group of devices */
     const float *state_weight, *device_weight; /* preset: in shared memory, rows ONCE_STRIDE apart */
     const float *scale, *op_rows, *wait_rows, *last_rows, *empty, *empty_part, *direct;
@@ -74,6 +75,19 @@ __device__ static inline void add_to(float *at, float x)
                  : "memory");
 #else
     atomicAdd(at, x);
+#endif
+}
+
+/* Two neighbours at once, at a multiple of 8 bytes. */
+__device__ static inline void add_two(float *at, float2 x)
+{
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 900
+    asm volatile("red.relaxed.gpu.global.add.v2.f32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(at)),
+                 "f"(x.x), "f"(x.y)
+                 : "memory");
+#else
+    add_to(at, x.x);
+    add_to(at + 1, x.y);
 #endif
 }
 

@@ -393,10 +393,8 @@ __device__ static void score_grad(const walk &w, const chunk &t, int32_t first)
                     dw[k].y += f[k] * dh.y;
                 }
             }
-        if (p.on) {
-            add_to(w.dop + (int64_t)op * w.w + p.c, drow.x);
-            add_to(w.dop + (int64_t)op * w.w + p.c + 1, drow.y);
-        }
+        if (p.on)
+            add_two(w.dop + (int64_t)op * w.w + p.c, drow);
     }
     if (!p.on)
         return;
@@ -405,7 +403,10 @@ __device__ static void score_grad(const walk &w, const chunk &t, int32_t first)
     for (int k = 0; k < PAIR + 1; k++) {
         float2 *at = (float2 *)(sums + k * w.w);
         const float2 add = k < PAIR ? dw[k < PAIR ? k : 0] : dout;
-        *at = make_float2(at->x + add.x, at->y + add.y);
+        if (w.pairs_outside)
+            add_two((float *)at, add);
+        else
+            *at = make_float2(at->x + add.x, at->y + add.y);
     }
 #pragma unroll
     for (int j = 0; j < ONCE_CHUNK_DEVICES; j++)
