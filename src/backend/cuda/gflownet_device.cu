@@ -138,7 +138,7 @@ static sked_status create(const sked_i_once_shape *shape, sked_i_once_device **o
     CUDA_TRY(cudaDeviceGetAttribute(&d->multiprocessors, cudaDevAttrMultiProcessorCount, device));
     CUDA_TRY(cudaDeviceGetAttribute(&d->most_shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
     CUDA_TRY(cudaStreamCreateWithFlags(&d->stream, cudaStreamNonBlocking));
-    d->most_shared -= 4096; /* what kernels have of a fixed size */
+    d->most_shared -= 6144; /* what kernels have of a fixed size */
     SKED_TRY(once_walk_setup(d->most_shared, err));
     place_model(d);
     SKED_TRY(sked_i_cuda_arena_open(&d->fixed, "the model", err));
@@ -225,7 +225,7 @@ static void choose_block(sked_i_once_device *d, int64_t walks, int64_t crowd)
 {
     const int64_t each = (walks + d->multiprocessors - 1) / d->multiprocessors, most = d->grad ? 6 : 8;
     const int64_t side_by_side = each < 1 ? 1 : each > most ? most : each;
-    const int32_t shared = (int32_t)((d->most_shared + 1024) / side_by_side - 4096);
+    const int32_t shared = (int32_t)((d->most_shared + 1024) / side_by_side - 2048);
     d->threads = crowd > 2 * d->multiprocessors ? ONCE_FEWER : ONCE_MORE; /* sums depend on it */
     if (lay_out_preset(d))
         return;

@@ -44,7 +44,7 @@ __device__ static void observe_back(const walk &w)
     const float empties = (float)(x->devices - w.head->n_used);
     EACH_THREAD(c, w.c) {
         w.back_state[c] = w.sum_wait[c] / (float)x->n;
-        w.back_state[w.c + c] = (w.sum_device[c] + empties * w.empty[c]) / (float)x->devices;
+        w.back_state[w.c + c] = (w.sum_device[c] + empties * w.far->empty[c]) / (float)x->devices;
     }
     if (threadIdx.x == 0) {
         w.back_state[2 * w.c] = (float)w.head->makespan;
@@ -242,20 +242,6 @@ __device__ static void bind(walk &w, const once_model *m, const once_lesson *x, 
     w.learned = kind != WALK_PRESET && s.learned;
     w.transfers = x->transfers;
     w.equal = x->groups == 1;
-    w.scale = m->scale + (int64_t)lesson * w.w;
-    w.op_rows = m->op + (int64_t)x->first_row * w.w;
-    w.wait_rows = m->wait + (int64_t)x->first_row * w.c;
-    w.last_rows = m->last + (int64_t)x->first_row * w.c;
-    w.empty = m->empty + (int64_t)lesson * w.c;
-    w.empty_part = m->empty_part + (int64_t)lesson * w.w;
-    w.direct = m->direct + (int64_t)lesson * DIRECT;
-    w.wait_feature = m->parameter + s.wait_feature;
-    w.last_feature = m->parameter + s.last_feature;
-    w.op = x->op + (int64_t)w.number * x->n;
-    w.device_step = x->device + (int64_t)w.number * x->n;
-    w.dop = x->dop + (int64_t)w.number * x->n * w.w;
-    w.dwait = x->dwait + (int64_t)w.number * x->n * w.c;
-    w.dlast = x->dlast + (int64_t)w.number * x->n * w.c;
     w.state_weight = w.preset ? weights : m->parameter + s.state_weight;
     w.device_weight = w.preset ? weights + ONCE_STATES * ONCE_STRIDE : m->parameter + s.device_weight;
     char *global = x->global + (int64_t)w.number * m->layout.stride;
@@ -268,6 +254,24 @@ __device__ static void bind(walk &w, const once_model *m, const once_lesson *x, 
                           : global + 16 * (int64_t)(-1 - m->layout.offset[ONCE_PIECE_##name]));
     ONCE_PIECES(X)
 #undef X
+}
+
+__device__ static void find_rows(const walk &w, walk_far *far)
+{
+    far->scale = w.m->scale + (int64_t)w.lesson * w.w;
+    far->op_rows = w.m->op + (int64_t)w.x->first_row * w.w;
+    far->wait_rows = w.m->wait + (int64_t)w.x->first_row * w.c;
+    far->last_rows = w.m->last + (int64_t)w.x->first_row * w.c;
+    far->empty = w.m->empty + (int64_t)w.lesson * w.c;
+    far->empty_part = w.m->empty_part + (int64_t)w.lesson * w.w;
+    far->direct = w.m->direct + (int64_t)w.lesson * DIRECT;
+    far->wait_feature = w.m->parameter + w.m->shape.wait_feature;
+    far->last_feature = w.m->parameter + w.m->shape.last_feature;
+    far->op = w.x->op + (int64_t)w.number * w.x->n;
+    far->device_step = w.x->device + (int64_t)w.number * w.x->n;
+    far->dop = w.x->dop + (int64_t)w.number * w.x->n * w.w;
+    far->dwait = w.x->dwait + (int64_t)w.number * w.x->n * w.c;
+    far->dlast = w.x->dlast + (int64_t)w.number * w.x->n * w.c;
 }
 
 __device__ static void copy_state(const walk &w, int4 *to, const int4 *from, int32_t bytes)
@@ -344,7 +348,7 @@ __device__ static inline void copy_lesson(once_lesson *to, const once_lesson *fr
 /*
  * A row of a block's threads a trajectory. But for WALK_ANY every thread has the pointers of the walk for
  * itself; they are then numbers of the launch, known to be in shared memory, and no load. Otherwise they lie
- * in shared memory for all.
+ * in shared memory for all. So do those to global memory where walks share a block: registers are few.
  */
 template <bool grad, walk_kind kind, int threads>
 __global__ static void __launch_bounds__(kind == WALK_PRESET && threads == ONCE_FEWER
@@ -360,7 +364,9 @@ __global__ static void __launch_bounds__(kind == WALK_PRESET && threads == ONCE_
     __shared__ once_lesson lessons[kind != WALK_PRESET || threads > ONCE_FEWER ? 1
                                    : grad                                      ? ONCE_SIDE_GRAD
                                                                                : ONCE_SIDE];
+    __shared__ walk_far rows[sizeof lessons / sizeof *lessons];
     once_lesson *here = &lessons[threadIdx.y]; /* its numbers and pointers are read at every turn */
+    walk_far *far = &rows[threadIdx.y], own;
     const float *weights = (const float *)shared;
     if (kind == WALK_PRESET) {
         load_shared(m, (float *)shared);
@@ -376,16 +382,23 @@ __global__ static void __launch_bounds__(kind == WALK_PRESET && threads == ONCE_
             walk w;
             barrier();
             bind<grad, kind, threads>(w, &m, here, lesson, (int32_t)block, weights, shared);
+            if (threads > ONCE_FEWER || threadIdx.x == 0)
+                find_rows(w, threads > ONCE_FEWER ? &own : far);
+            w.far = threads > ONCE_FEWER ? &own : far;
+            barrier();
             run<grad>(w, m, shared, from, until);
             barrier();
         } else {
             __shared__ walk w;
-            __syncthreads();
-            if (threadIdx.x == 0)
+            barrier();
+            if (threadIdx.x == 0) {
                 bind<grad, kind, threads>(w, &m, here, lesson, (int32_t)block, NULL, shared);
-            __syncthreads();
+                find_rows(w, far);
+                w.far = far;
+            }
+            barrier();
             run<grad>(w, m, shared, from, until);
-            __syncthreads();
+            barrier();
         }
     }
 }

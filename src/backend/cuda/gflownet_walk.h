@@ -14,7 +14,15 @@
  */
 enum walk_kind { WALK_ANY, WALK_INSIDE, WALK_PRESET };
 
-/* Pointers to the pieces of this block's trajectory; one for all threads. */
+/* Rows and steps in global memory: of the problem, and of this trajectory. */
+struct walk_far {
+    const float *scale, *op_rows, *wait_rows, *last_rows, *empty, *empty_part, *direct;
+    const float *wait_feature, *last_feature;
+    int32_t *op, *device_step;
+    float *dop, *dwait, *dlast;
+};
+
+/* Pointers to the pieces of this trajectory. */
 struct walk {
     const once_model *m;
     const once_lesson *x;
@@ -23,10 +31,7 @@ struct walk {
     bool pairs_outside;             /* sum_pair is in global memory */
     bool learned, transfers, equal; /* backward policy; data takes time to arrive; one group of devices */
     const float *state_weight, *device_weight; /* preset: in shared memory, rows ONCE_STRIDE apart */
-    const float *scale, *op_rows, *wait_rows, *last_rows, *empty, *empty_part, *direct;
-    const float *wait_feature, *last_feature;
-    int32_t *op, *device_step;
-    float *dop, *dwait, *dlast;
+    const walk_far *far;
 #define X(name, type, numbers) type *name;
     ONCE_PIECES(X)
 #undef X
@@ -345,7 +350,7 @@ template <bool grad> __device__ static void reset(const walk &w)
         w.waits[i] = x->waits[i];
     const float *pair = w.m->parameter + w.m->shape.pair_weight, *out = w.m->out + (int64_t)w.lesson * w.w;
     EACH_THREAD(i, PAIR * w.w)
-        w.pair[i] = pair[i] * w.scale[i % w.w];
+        w.pair[i] = pair[i] * w.far->scale[i % w.w];
     EACH_THREAD(i, w.w)
         w.out[i] = out[i];
     EACH_THREAD(i, w.c)

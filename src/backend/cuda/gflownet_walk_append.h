@@ -156,11 +156,11 @@ template <bool grad> __device__ static void leave(const walk &w)
     const float f[SKED_I_ONCE_WAIT] = {(float)ready, 1, (float)(ready + w.x->tail[op])};
     EACH_THREAD_FROM(c, w.c, w.threads / 2)
     {
-        const float y = version(w.wait_rows[(int64_t)op * w.c + c], f, w.wait_feature, c, w.c);
+        const float y = version(w.far->wait_rows[(int64_t)op * w.c + c], f, w.far->wait_feature, c, w.c);
         w.sum_wait[c] -= y;
         if (grad && y > 0) { /* its last version ends: the gradient is the total since it began */
             const float total = w.total_wait[c];
-            add_to(w.dwait + (int64_t)op * w.c + c, total);
+            add_to(w.far->dwait + (int64_t)op * w.c + c, total);
             for (int k = 0; k < SKED_I_ONCE_WAIT; k++)
                 w.sum_wait_feature[k * w.c + c] += f[k] * total;
         }
@@ -178,14 +178,14 @@ template <bool grad> __device__ static void hear(const walk &w)
         const float total = grad ? w.total_wait[c] : 0;
         EACH(k, 0, told, 1) {
             const walk_told *t = &w.told[k];
-            const float row = w.wait_rows[(int64_t)t->op * stride + c];
-            const float before = version(row, t->before, w.wait_feature, c, stride);
-            const float after = version(row, t->after, w.wait_feature, c, stride);
+            const float row = w.far->wait_rows[(int64_t)t->op * stride + c];
+            const float before = version(row, t->before, w.far->wait_feature, c, stride);
+            const float after = version(row, t->after, w.far->wait_feature, c, stride);
             sum = sum - before + after;
             if (grad) {
                 const float ends = before > 0 ? total : 0, begins = after > 0 ? total : 0;
                 if (ends != begins)
-                    add_to(w.dwait + (int64_t)t->op * stride + c, ends - begins);
+                    add_to(w.far->dwait + (int64_t)t->op * stride + c, ends - begins);
                 for (int j = 0; j < SKED_I_ONCE_WAIT; j++)
                     feature[j] += t->before[j] * ends - t->after[j] * begins;
             }
@@ -231,7 +231,7 @@ __device__ static void device_end_grad(const walk &w, const walk_change *t, int 
             dy += product(w, slot + 1, c);
         w.x->versions[row * w.c + c] = y;
         if (y > 0) {
-            add_to(w.dlast + (int64_t)t->before_op * w.c + c, dy);
+            add_to(w.far->dlast + (int64_t)t->before_op * w.c + c, dy);
             for (int k = 0; k < SKED_I_ONCE_LAST; k++)
                 w.sum_last_feature[k * w.c + c] += t->before[k] * dy;
         }
@@ -246,7 +246,7 @@ __device__ static void device_end_rows(const walk &w, const walk_change *t, int3
     {
         float *part = w.ddevice_part + q * w.w + c;
         w.x->dversions[row * w.w + c] = *part;
-        *part *= w.scale[c];
+        *part *= w.far->scale[c];
         if (w.learned)
             w.x->dback_versions[row * w.w + c] = w.dback_part[q * w.w + c];
     }
@@ -300,7 +300,8 @@ template <bool grad> __device__ static void begin_devices(const walk &w)
             float *y = w.device + (int64_t)t->column * w.c + c;
             if (t->before_op >= 0)
                 sum -= *y;
-            *y = version(w.last_rows[(int64_t)t->after_op * w.c + c], t->after, w.last_feature, c, w.c);
+            *y = version(w.far->last_rows[(int64_t)t->after_op * w.c + c], t->after, w.far->last_feature, c,
+                         w.c);
             sum += *y;
             if (grad)
                 w.device_from[(int64_t)t->column * w.c + c] = w.total_device[c];

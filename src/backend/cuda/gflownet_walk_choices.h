@@ -264,7 +264,7 @@ __device__ static void observe_state(const walk &w)
     const float empties = (float)(x->devices - h->n_used);
     EACH_THREAD(c, w.c) {
         w.state[c] = w.sum_wait[c] / (float)h->left;
-        w.state[w.c + c] = (w.sum_device[c] + empties * w.empty[c]) / (float)x->devices;
+        w.state[w.c + c] = (w.sum_device[c] + empties * w.far->empty[c]) / (float)x->devices;
     }
     const int32_t k = w.threads - 1 - (int32_t)threadIdx.x; /* the last warp has least to do */
     if (k >= SKED_I_ONCE_STATE)
@@ -355,7 +355,7 @@ template <bool grad> __device__ static void pair_features(const walk &w, int slo
     const float g[DIRECT] = {clipped(f0), clipped(f11), clipped(f5), f[5],
                              clipped(f8), clipped(f2),  clipped(f4), clipped(f10)};
     for (int k = 0; k < DIRECT; k++) {
-        sum += w.direct[k] * g[k];
+        sum += w.far->direct[k] * g[k];
         if (grad)
             straight[1 + k] = g[k];
     }

@@ -24,7 +24,7 @@ __device__ static void load_weights(const walk &w, int32_t first, pair_weights *
 }
 __device__ static inline const float *device_row(const walk &w, int32_t column)
 {
-    return w.last[column] >= 0 ? w.device_part + (int64_t)column * w.w : w.empty_part;
+    return w.last[column] >= 0 ? w.device_part + (int64_t)column * w.w : w.far->empty_part;
 }
 /* What the devices of a chunk and the state give to the hidden rows: the same for all ops. */
 __device__ static void load_devices(const walk &w, const pair_weights &p, const chunk &t, float2 *device)
@@ -53,7 +53,7 @@ __device__ static inline float2 hidden(const pair_weights &p, float2 op, float2 
 }
 __device__ static inline float2 op_row(const walk &w, const pair_weights &p, int32_t op)
 {
-    return *(const float2 *)(w.op_rows + (int64_t)op * w.w + p.c);
+    return *(const float2 *)(w.far->op_rows + (int64_t)op * w.w + p.c);
 }
 
 template <bool grad> __device__ static void score(const walk &w, const chunk &t)
@@ -95,7 +95,7 @@ __device__ static void store_devices(const walk &w, int slot, int32_t first, int
     EACH_THREAD(c, w.w)
         EACH(j, first, end, 1)
             w.device_part[(int64_t)w.changed[j].column * w.w + c] =
-                product(w, slot + j - first, c) * w.scale[c];
+                product(w, slot + j - first, c) * w.far->scale[c];
 }
 
 /* Logits of all pairs. */
@@ -113,7 +113,7 @@ template <bool grad> __device__ static void evaluate(const walk &w)
     observe_pairs<grad>(w, chunk_at(w, 0));
     barrier();
     EACH_THREAD(c, w.w)
-        w.base[c] = product(w, 0, c) * w.scale[c];
+        w.base[c] = product(w, 0, c) * w.far->scale[c];
     store_devices(w, 1, 0, now);
     barrier();
     EACH(j, now, changed, ONCE_ROWS) {
@@ -242,7 +242,7 @@ __device__ static int32_t list_pair(const walk &w, bool used_only, int32_t pairs
 
 __device__ static int32_t replayed(const walk &w, int32_t pairs)
 {
-    const int32_t op = w.op[w.head->step], column = w.device_step[w.head->step];
+    const int32_t op = w.far->op[w.head->step], column = w.far->device_step[w.head->step];
     EACH_LANE_TOGETHER(p, pairs) {
         const bool hit = p < pairs && w.row[p / w.head->n_columns] == op &&
                          w.column[p % w.head->n_columns] == column && w.logit[p] > -CUDART_INF_F;
@@ -349,8 +349,8 @@ template <bool grad> __device__ static void take_choice(const walk &w, const cho
     h->place = w.column[c.pair - i * h->n_columns];
     h->start = later(data_at(w, h->op, h->place), w.free_at[h->place]);
     h->log_forward += logp;
-    w.op[h->step] = h->op;
-    w.device_step[h->step] = h->place;
+    w.far->op[h->step] = h->op;
+    w.far->device_step[h->step] = h->place;
     if (!grad && w.x->log_step != NULL)
         w.x->log_step[(int64_t)w.number * w.x->n + h->step] = logp;
 }
@@ -394,7 +394,7 @@ __device__ static void score_grad(const walk &w, const chunk &t, int32_t first)
                 }
             }
         if (p.on)
-            add_two(w.dop + (int64_t)op * w.w + p.c, drow);
+            add_two(w.far->dop + (int64_t)op * w.w + p.c, drow);
     }
     if (!p.on)
         return;
@@ -480,7 +480,7 @@ __device__ static void step_grad(const walk &w)
         state[c] = w.state[c];
     EACH_THREAD(c, w.w) {
         dbase[c] = w.dbase[c];
-        w.dbase[c] *= w.scale[c];
+        w.dbase[c] *= w.far->scale[c];
     }
     barrier();
     state_back(w, 0, w.dbase);
