@@ -223,6 +223,21 @@ template <bool with_grad, int threads> struct preset_at {
     };
 };
 
+template <bool grad, walk_kind kind, int threads> __device__ static void bind_pieces(walk &w, char *shared)
+{
+    const once_model *m = w.m;
+    char *global = w.x->global + (int64_t)w.number * m->layout.stride;
+#define X(name, type, numbers)                                                         \
+    w.name = (type *)(kind == WALK_PRESET && ONCE_PIECE_##name < ONCE_PIECE_free_at    \
+                          ? shared + preset_at<grad, threads>::name                    \
+                      : (kind != WALK_ANY && ONCE_PIECE_##name <= ONCE_LAST_INSIDE) || \
+                              m->layout.offset[ONCE_PIECE_##name] >= 0                 \
+                          ? shared + m->layout.offset[ONCE_PIECE_##name]               \
+                          : global + 16 * (int64_t)(-1 - m->layout.offset[ONCE_PIECE_##name]));
+    ONCE_PIECES(X)
+#undef X
+}
+
 template <bool grad, walk_kind kind, int threads>
 __device__ static void bind(walk &w, const once_model *m, const once_lesson *x, int32_t lesson, int32_t block,
                             const float *weights, char *shared)
@@ -244,16 +259,7 @@ __device__ static void bind(walk &w, const once_model *m, const once_lesson *x, 
     w.equal = x->groups == 1;
     w.state_weight = w.preset ? weights : m->parameter + s.state_weight;
     w.device_weight = w.preset ? weights + ONCE_STATES * ONCE_STRIDE : m->parameter + s.device_weight;
-    char *global = x->global + (int64_t)w.number * m->layout.stride;
-#define X(name, type, numbers)                                                         \
-    w.name = (type *)(kind == WALK_PRESET && ONCE_PIECE_##name < ONCE_PIECE_free_at    \
-                          ? shared + preset_at<grad, threads>::name                    \
-                      : (kind != WALK_ANY && ONCE_PIECE_##name <= ONCE_LAST_INSIDE) || \
-                              m->layout.offset[ONCE_PIECE_##name] >= 0                 \
-                          ? shared + m->layout.offset[ONCE_PIECE_##name]               \
-                          : global + 16 * (int64_t)(-1 - m->layout.offset[ONCE_PIECE_##name]));
-    ONCE_PIECES(X)
-#undef X
+    bind_pieces<grad, kind, threads>(w, shared);
 }
 
 __device__ static void find_rows(const walk &w, walk_far *far)
@@ -281,8 +287,34 @@ __device__ static void copy_state(const walk &w, int4 *to, const int4 *from, int
     barrier();
 }
 
+/* A zero that the compiler does not know. */
+__device__ static inline uint32_t hidden_zero()
+{
+    uint32_t zero = 0;
+#ifdef __CUDACC__
+    asm volatile("mov.u32 %0, 0;" : "=r"(zero));
+#endif
+    return zero;
+}
+
+/*
+ * One step. Where walks share a block registers are few: where the pieces are is worked out anew in every
+ * step, so that it need not be kept (and spilled) through all of them.
+ */
+template <bool grad, walk_kind kind, int threads>
+__device__ static void make_step(const walk &w, char *shared)
+{
+    if (kind == WALK_ANY || threads > ONCE_FEWER) {
+        take_step<grad>(w);
+    } else {
+        walk now = w;
+        bind_pieces<grad, kind, threads>(now, shared + hidden_zero());
+        take_step<grad>(now);
+    }
+}
+
 /* Steps from `from` up to `until` of a trajectory. */
-template <bool grad>
+template <bool grad, walk_kind kind, int threads>
 __device__ static void run(const walk &w, const once_model &m, char *shared, int32_t from, int32_t until)
 {
     const once_lesson *x = w.x;
@@ -300,7 +332,7 @@ __device__ static void run(const walk &w, const once_model &m, char *shared, int
         draw_chance(w);
     barrier();
     while (w.head->step < until && w.head->left > 0 && w.head->status == WALK_OK)
-        take_step<grad>(w);
+        make_step<grad, kind, threads>(w, shared);
     barrier();
     if (w.head->left > 0 && x->saved != NULL)
         copy_state(w, saved, (const int4 *)shared, bytes);
@@ -386,7 +418,7 @@ __global__ static void __launch_bounds__(kind == WALK_PRESET && threads == ONCE_
                 find_rows(w, threads > ONCE_FEWER ? &own : far);
             w.far = threads > ONCE_FEWER ? &own : far;
             barrier();
-            run<grad>(w, m, shared, from, until);
+            run<grad, kind, threads>(w, m, shared, from, until);
             barrier();
         } else {
             __shared__ walk w;
@@ -397,7 +429,7 @@ __global__ static void __launch_bounds__(kind == WALK_PRESET && threads == ONCE_
                 w.far = far;
             }
             barrier();
-            run<grad>(w, m, shared, from, until);
+            run<grad, kind, threads>(w, m, shared, from, until);
             barrier();
         }
     }

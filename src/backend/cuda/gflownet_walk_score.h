@@ -357,60 +357,118 @@ template <bool grad> __device__ static void take_choice(const walk &w, const cho
 
 /* ------------------------------------------------------------------ gradient of a step */
 
-/* Adds what the pairs of a chunk say: op rows, weights, and w.partial by device. */
-__device__ static void score_grad(const walk &w, const chunk &t, int32_t first)
+/* Numbers that a lane has of a row: `own` neighbours, one or two. */
+template <int own> __device__ static inline void load_own(const float *at, float *to)
 {
-    pair_weights p;
-    load_weights(w, first, &p);
-    float2 dw[PAIR], dout = make_float2(0, 0), device[ONCE_CHUNK_DEVICES], ddevice[ONCE_CHUNK_DEVICES];
-    load_devices(w, p, t, device);
+    if (own == 2) {
+        const float2 v = *(const float2 *)at;
+        to[0] = v.x;
+        to[own - 1] = v.y;
+    } else {
+        to[0] = *at;
+    }
+}
+template <int own> __device__ static inline void store_own(float *at, const float *x)
+{
+    if (own == 2)
+        *(float2 *)at = make_float2(x[0], x[own - 1]);
+    else
+        *at = x[0];
+}
+template <int own> __device__ static inline void add_own(float *at, const float *x)
+{
+    if (own == 2)
+        add_two(at, make_float2(x[0], x[own - 1]));
+    else
+        add_to(at, x[0]);
+}
+
+/*
+ * Adds what the pairs of a chunk say: op rows, weights, and w.partial by device. Columns from `first` on,
+ * `own` a lane: with one of them registers suffice where walks share a block, with two it is less work.
+ */
+template <int own> __device__ static void score_grad(const walk &w, const chunk &t, int32_t first)
+{
+    const int32_t c = first + own * lane_id();
+    if (c >= w.w)
+        return;
+    float weight[PAIR][own], dweight[PAIR][own] = {}, out[own], dout[own] = {}, base[own];
+    float device[ONCE_CHUNK_DEVICES][own], ddevice[ONCE_CHUNK_DEVICES][own] = {};
+    load_own<own>(w.out + c, out);
+    load_own<own>(w.base + c, base);
 #pragma unroll
     for (int k = 0; k < PAIR; k++)
-        dw[k] = make_float2(0, 0);
+        load_own<own>(w.pair + k * w.w + c, weight[k]);
 #pragma unroll
-    for (int j = 0; j < ONCE_CHUNK_DEVICES; j++)
-        ddevice[j] = make_float2(0, 0);
+    for (int j = 0; j < ONCE_CHUNK_DEVICES; j++) {
+        load_own<own>(device_row(w, w.column[t.d + (j < t.devices ? j : 0)]) + c, device[j]);
+#pragma unroll
+        for (int r = 0; r < own; r++)
+            device[j][r] += base[r];
+    }
     EACH(i, w.warps - 1 - warp_id(), t.ops, w.warps) { /* the first warp has something else to do */
         const int32_t op = w.row[t.o + i];
-        const float2 row = op_row(w, p, op);
-        float2 drow = make_float2(0, 0);
+        float row[own], drow[own] = {};
+        load_own<own>(w.far->op_rows + (int64_t)op * w.w + c, row);
 #pragma unroll
         for (int j = 0; j < ONCE_CHUNK_DEVICES; j++)
             if (j < t.devices) {
                 const float *f = w.feature + (i * ONCE_CHUNK_DEVICES + j) * PAIR;
-                const float2 h = hidden(p, row, device[j], f);
                 const float dlogit = w.logit[(int64_t)(t.o + i) * w.head->n_columns + t.d + j];
-                const float2 dh = make_float2(h.x > 0 ? dlogit * p.out.x : 0, h.y > 0 ? dlogit * p.out.y : 0);
-                dout.x += dlogit * positive(h.x);
-                dout.y += dlogit * positive(h.y);
-                drow.x += dh.x;
-                drow.y += dh.y;
-                ddevice[j].x += dh.x;
-                ddevice[j].y += dh.y;
+                float h[own], dh[own];
 #pragma unroll
-                for (int k = 0; k < PAIR; k++) {
-                    dw[k].x += f[k] * dh.x;
-                    dw[k].y += f[k] * dh.y;
+                for (int r = 0; r < own; r++)
+                    h[r] = row[r] + device[j][r];
+#pragma unroll
+                for (int k = 0; k < PAIR; k += 4) {
+                    const float4 v = *(const float4 *)(f + k);
+#pragma unroll
+                    for (int r = 0; r < own; r++)
+                        h[r] += (v.x * weight[k][r] + v.y * weight[k + 1][r]) +
+                                (v.z * weight[k + 2][r] + v.w * weight[k + 3][r]);
                 }
+#pragma unroll
+                for (int r = 0; r < own; r++) {
+                    dh[r] = h[r] > 0 ? dlogit * out[r] : 0;
+                    dout[r] += dlogit * positive(h[r]);
+                    drow[r] += dh[r];
+                    ddevice[j][r] += dh[r];
+                }
+#pragma unroll
+                for (int k = 0; k < PAIR; k++)
+#pragma unroll
+                    for (int r = 0; r < own; r++)
+                        dweight[k][r] += f[k] * dh[r];
             }
-        if (p.on)
-            add_two(w.far->dop + (int64_t)op * w.w + p.c, drow);
+        add_own<own>(w.far->dop + (int64_t)op * w.w + c, drow);
     }
-    if (!p.on)
-        return;
-    float *sums = w.sum_pair + (int64_t)warp_id() * (PAIR + 1) * w.w + p.c;
+    float *sums = w.sum_pair + (int64_t)warp_id() * (PAIR + 1) * w.w + c;
 #pragma unroll
     for (int k = 0; k < PAIR + 1; k++) {
-        float2 *at = (float2 *)(sums + k * w.w);
-        const float2 add = k < PAIR ? dw[k < PAIR ? k : 0] : dout;
-        if (w.pairs_outside)
-            add_two((float *)at, add);
-        else
-            *at = make_float2(at->x + add.x, at->y + add.y);
+        const float *add = k < PAIR ? dweight[k < PAIR ? k : 0] : dout;
+        float sum[own];
+        if (w.pairs_outside) {
+            add_own<own>(sums + k * w.w, add);
+            continue;
+        }
+        load_own<own>(sums + k * w.w, sum);
+#pragma unroll
+        for (int r = 0; r < own; r++)
+            sum[r] += add[r];
+        store_own<own>(sums + k * w.w, sum);
     }
 #pragma unroll
     for (int j = 0; j < ONCE_CHUNK_DEVICES; j++)
-        *(float2 *)share_at(w, j, warp_id(), p.c) = ddevice[j];
+        store_own<own>(share_at(w, j, warp_id(), c), ddevice[j]);
+}
+__device__ static void score_grads(const walk &w, const chunk &t)
+{
+    const bool many = w.threads > ONCE_FEWER;
+    EACH(first, 0, w.w, many ? 2 * WARP : WARP)
+        if (many)
+            score_grad<2>(w, t, first);
+        else
+            score_grad<1>(w, t, first);
 }
 
 /* Sums of the weights that lead straight to a logit; each warp some of them. */
@@ -470,8 +528,7 @@ __device__ static void step_grad(const walk &w)
             barrier();
         }
         straight_grad(w, t);
-        for (int32_t first = 0; first < w.w; first += 2 * WARP)
-            score_grad(w, t, first);
+        score_grads(w, t);
         barrier();
         device_grad(w, t);
     }
