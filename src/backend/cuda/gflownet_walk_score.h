@@ -5,74 +5,105 @@
 
 /* ------------------------------------------------------------------ scores */
 
-/* Two columns of the weights of pairs, with FiLM, for this lane. */
-struct pair_weights {
-    float2 w[PAIR], out;
+/* Numbers that a lane has of a row: `own` neighbours, one or two. */
+template <int own> __device__ static inline void load_own(const float *at, float *to)
+{
+    if (own == 2) {
+        const float2 v = *(const float2 *)at;
+        to[0] = v.x;
+        to[own - 1] = v.y;
+    } else {
+        to[0] = *at;
+    }
+}
+template <int own> __device__ static inline void store_own(float *at, const float *x)
+{
+    if (own == 2)
+        *(float2 *)at = make_float2(x[0], x[own - 1]);
+    else
+        *at = x[0];
+}
+template <int own> __device__ static inline void add_own(float *at, const float *x)
+{
+    if (own == 2)
+        add_two(at, make_float2(x[0], x[own - 1]));
+    else
+        add_to(at, x[0]);
+}
+
+/* Columns c on of this lane: the weights of pairs, with FiLM, and what the devices of a chunk and the state
+ * give to the hidden rows, the same for all ops. Zeros where there is no column. */
+template <int own> struct pair_columns {
+    float weight[PAIR][own], out[own], device[ONCE_CHUNK_DEVICES][own];
     int32_t c;
     bool on;
 };
-__device__ static void load_weights(const walk &w, int32_t first, pair_weights *p)
-{
-    p->c = first + 2 * lane_id();
-    p->on = p->c < w.w;
-    if (!p->on)
-        p->c = 0;
-#pragma unroll
-    for (int k = 0; k < PAIR; k++)
-        p->w[k] = p->on ? *(const float2 *)(w.pair + k * w.w + p->c) : make_float2(0, 0);
-    p->out = p->on ? *(const float2 *)(w.out + p->c) : make_float2(0, 0);
-}
 __device__ static inline const float *device_row(const walk &w, int32_t column)
 {
     return w.last[column] >= 0 ? w.device_part + (int64_t)column * w.w : w.far->empty_part;
 }
-/* What the devices of a chunk and the state give to the hidden rows: the same for all ops. */
-__device__ static void load_devices(const walk &w, const pair_weights &p, const chunk &t, float2 *device)
+template <int own>
+__device__ static void load_columns(const walk &w, const chunk &t, int32_t first, pair_columns<own> *p)
 {
-    const float2 base = *(const float2 *)(w.base + p.c);
+    float base[own];
+    *p = {};
+    p->c = first + own * lane_id();
+    p->on = p->c < w.w;
+    if (!p->on)
+        return;
+    load_own<own>(w.out + p->c, p->out);
+    load_own<own>(w.base + p->c, base);
 #pragma unroll
-    for (int j = 0; j < ONCE_CHUNK_DEVICES; j++) {
-        device[j] = make_float2(0, 0);
+    for (int k = 0; k < PAIR; k++)
+        load_own<own>(w.pair + k * w.w + p->c, p->weight[k]);
+#pragma unroll
+    for (int j = 0; j < ONCE_CHUNK_DEVICES; j++)
         if (j < t.devices) {
-            const float2 part = *(const float2 *)(device_row(w, w.column[t.d + j]) + p.c);
-            device[j] = make_float2(base.x + part.x, base.y + part.y);
+            load_own<own>(device_row(w, w.column[t.d + j]) + p->c, p->device[j]);
+#pragma unroll
+            for (int r = 0; r < own; r++)
+                p->device[j][r] += base[r];
         }
-    }
 }
-/* Hidden numbers of a pair before the ReLU. */
-__device__ static inline float2 hidden(const pair_weights &p, float2 op, float2 device, const float *f)
+template <int own>
+__device__ static inline void op_row(const walk &w, const pair_columns<own> &p, int32_t op, float *row)
 {
-    float2 h = make_float2(op.x + device.x, op.y + device.y);
+    row[0] = row[own - 1] = 0;
+    if (p.on)
+        load_own<own>(w.far->op_rows + (int64_t)op * w.w + p.c, row);
+}
+/* Hidden numbers of a pair before the ReLU; f: its features. */
+template <int own>
+__device__ static inline void hidden(const pair_columns<own> &p, const float *row, int j, const float *f,
+                                     float *h)
+{
+#pragma unroll
+    for (int r = 0; r < own; r++)
+        h[r] = row[r] + p.device[j][r];
 #pragma unroll
     for (int k = 0; k < PAIR; k += 4) {
         const float4 v = *(const float4 *)(f + k);
-        h.x += (v.x * p.w[k].x + v.y * p.w[k + 1].x) + (v.z * p.w[k + 2].x + v.w * p.w[k + 3].x);
-        h.y += (v.x * p.w[k].y + v.y * p.w[k + 1].y) + (v.z * p.w[k + 2].y + v.w * p.w[k + 3].y);
+#pragma unroll
+        for (int r = 0; r < own; r++)
+            h[r] += (v.x * p.weight[k][r] + v.y * p.weight[k + 1][r]) +
+                    (v.z * p.weight[k + 2][r] + v.w * p.weight[k + 3][r]);
     }
-    return h;
-}
-__device__ static inline float2 op_row(const walk &w, const pair_weights &p, int32_t op)
-{
-    return *(const float2 *)(w.far->op_rows + (int64_t)op * w.w + p.c);
 }
 
 template <bool grad> __device__ static void score(const walk &w, const chunk &t)
 {
     const int lane = lane_id(), mine = lane / 16 * 2 + lane / 8 % 2;
     for (int32_t first = 0; first < w.w; first += 2 * WARP) {
-        pair_weights p;
-        float2 device[ONCE_CHUNK_DEVICES];
-        load_weights(w, first, &p);
-        load_devices(w, p, t, device);
+        pair_columns<2> p;
+        load_columns(w, t, first, &p);
         EACH_WARP(i, t.ops) {
-            const float2 op = op_row(w, p, w.row[t.o + i]);
-            float s[ONCE_CHUNK_DEVICES] = {0, 0, 0, 0};
+            float row[2], h[2], s[ONCE_CHUNK_DEVICES] = {0, 0, 0, 0};
+            op_row(w, p, w.row[t.o + i], row);
 #pragma unroll
             for (int j = 0; j < ONCE_CHUNK_DEVICES; j++)
                 if (j < t.devices) {
-                    const float2 h =
-                        hidden(p, op, device[j], w.feature + (i * ONCE_CHUNK_DEVICES + j) * PAIR);
-                    s[j] = positive(h.x) * p.out.x + positive(h.y) * p.out.y;
+                    hidden(p, row, j, w.feature + (i * ONCE_CHUNK_DEVICES + j) * PAIR, h);
+                    s[j] = positive(h[0]) * p.out[0] + positive(h[1]) * p.out[1];
                 }
             const float sum = sum_four(s);
             if (lane % 8 == 0 && mine < t.devices) {
@@ -357,95 +388,38 @@ template <bool grad> __device__ static void take_choice(const walk &w, const cho
 
 /* ------------------------------------------------------------------ gradient of a step */
 
-/* Numbers that a lane has of a row: `own` neighbours, one or two. */
-template <int own> __device__ static inline void load_own(const float *at, float *to)
+/* Gradients of the columns of a lane, by all pairs of a chunk that its warp has. */
+template <int own> struct pair_sums {
+    float weight[PAIR][own], out[own], device[ONCE_CHUNK_DEVICES][own];
+};
+/* One pair with the slope dlogit of its logit: adds to d and to the row of its op. */
+template <int own>
+__device__ static inline void pair_grad(const pair_columns<own> &p, const float *row, int j, const float *f,
+                                        float dlogit, pair_sums<own> *d, float *drow)
 {
-    if (own == 2) {
-        const float2 v = *(const float2 *)at;
-        to[0] = v.x;
-        to[own - 1] = v.y;
-    } else {
-        to[0] = *at;
+    float h[own], dh[own];
+    hidden(p, row, j, f, h);
+#pragma unroll
+    for (int r = 0; r < own; r++) {
+        dh[r] = h[r] > 0 ? dlogit * p.out[r] : 0;
+        d->out[r] += dlogit * positive(h[r]);
+        drow[r] += dh[r];
+        d->device[j][r] += dh[r];
     }
-}
-template <int own> __device__ static inline void store_own(float *at, const float *x)
-{
-    if (own == 2)
-        *(float2 *)at = make_float2(x[0], x[own - 1]);
-    else
-        *at = x[0];
-}
-template <int own> __device__ static inline void add_own(float *at, const float *x)
-{
-    if (own == 2)
-        add_two(at, make_float2(x[0], x[own - 1]));
-    else
-        add_to(at, x[0]);
-}
-
-/*
- * Adds what the pairs of a chunk say: op rows, weights, and w.partial by device. Columns from `first` on,
- * `own` a lane: with one of them registers suffice where walks share a block, with two it is less work.
- */
-template <int own> __device__ static void score_grad(const walk &w, const chunk &t, int32_t first)
-{
-    const int32_t c = first + own * lane_id();
-    if (c >= w.w)
-        return;
-    float weight[PAIR][own], dweight[PAIR][own] = {}, out[own], dout[own] = {}, base[own];
-    float device[ONCE_CHUNK_DEVICES][own], ddevice[ONCE_CHUNK_DEVICES][own] = {};
-    load_own<own>(w.out + c, out);
-    load_own<own>(w.base + c, base);
 #pragma unroll
     for (int k = 0; k < PAIR; k++)
-        load_own<own>(w.pair + k * w.w + c, weight[k]);
-#pragma unroll
-    for (int j = 0; j < ONCE_CHUNK_DEVICES; j++) {
-        load_own<own>(device_row(w, w.column[t.d + (j < t.devices ? j : 0)]) + c, device[j]);
 #pragma unroll
         for (int r = 0; r < own; r++)
-            device[j][r] += base[r];
-    }
-    EACH(i, w.warps - 1 - warp_id(), t.ops, w.warps) { /* the first warp has something else to do */
-        const int32_t op = w.row[t.o + i];
-        float row[own], drow[own] = {};
-        load_own<own>(w.far->op_rows + (int64_t)op * w.w + c, row);
-#pragma unroll
-        for (int j = 0; j < ONCE_CHUNK_DEVICES; j++)
-            if (j < t.devices) {
-                const float *f = w.feature + (i * ONCE_CHUNK_DEVICES + j) * PAIR;
-                const float dlogit = w.logit[(int64_t)(t.o + i) * w.head->n_columns + t.d + j];
-                float h[own], dh[own];
-#pragma unroll
-                for (int r = 0; r < own; r++)
-                    h[r] = row[r] + device[j][r];
-#pragma unroll
-                for (int k = 0; k < PAIR; k += 4) {
-                    const float4 v = *(const float4 *)(f + k);
-#pragma unroll
-                    for (int r = 0; r < own; r++)
-                        h[r] += (v.x * weight[k][r] + v.y * weight[k + 1][r]) +
-                                (v.z * weight[k + 2][r] + v.w * weight[k + 3][r]);
-                }
-#pragma unroll
-                for (int r = 0; r < own; r++) {
-                    dh[r] = h[r] > 0 ? dlogit * out[r] : 0;
-                    dout[r] += dlogit * positive(h[r]);
-                    drow[r] += dh[r];
-                    ddevice[j][r] += dh[r];
-                }
-#pragma unroll
-                for (int k = 0; k < PAIR; k++)
-#pragma unroll
-                    for (int r = 0; r < own; r++)
-                        dweight[k][r] += f[k] * dh[r];
-            }
-        add_own<own>(w.far->dop + (int64_t)op * w.w + c, drow);
-    }
+            d->weight[k][r] += f[k] * dh[r];
+}
+
+/* Where the sums of a chunk go: those of weights to the walk's, those of devices to w.partial. */
+template <int own> __device__ static void add_sums(const walk &w, int32_t c, const pair_sums<own> &d)
+{
     float *sums = w.sum_pair + (int64_t)warp_id() * (PAIR + 1) * w.w + c;
 #pragma unroll
     for (int k = 0; k < PAIR + 1; k++) {
-        const float *add = k < PAIR ? dweight[k < PAIR ? k : 0] : dout;
+        const float *add = k < PAIR ? d.weight[k < PAIR ? k : 0] : d.out;
         float sum[own];
         if (w.pairs_outside) {
             add_own<own>(sums + k * w.w, add);
@@ -459,7 +433,32 @@ template <int own> __device__ static void score_grad(const walk &w, const chunk 
     }
 #pragma unroll
     for (int j = 0; j < ONCE_CHUNK_DEVICES; j++)
-        store_own<own>(share_at(w, j, warp_id(), c), ddevice[j]);
+        store_own<own>(share_at(w, j, warp_id(), c), d.device[j]);
+}
+
+/*
+ * Adds what the pairs of a chunk say: op rows, weights, devices. Columns from `first` on, `own` a lane: with
+ * one of them registers suffice where walks share a block, with two it is less work.
+ */
+template <int own> __device__ static void score_grad(const walk &w, const chunk &t, int32_t first)
+{
+    pair_columns<own> p;
+    pair_sums<own> d = {};
+    load_columns(w, t, first, &p);
+    if (!p.on)
+        return;
+    EACH(i, w.warps - 1 - warp_id(), t.ops, w.warps) { /* the first warp has something else to do */
+        const int32_t op = w.row[t.o + i];
+        float row[own], drow[own] = {};
+        op_row(w, p, op, row);
+#pragma unroll
+        for (int j = 0; j < ONCE_CHUNK_DEVICES; j++)
+            if (j < t.devices)
+                pair_grad(p, row, j, w.feature + (i * ONCE_CHUNK_DEVICES + j) * PAIR,
+                          w.logit[(int64_t)(t.o + i) * w.head->n_columns + t.d + j], &d, drow);
+        add_own<own>(w.far->dop + (int64_t)op * w.w + p.c, drow);
+    }
+    add_sums(w, p.c, d);
 }
 __device__ static void score_grads(const walk &w, const chunk &t)
 {
