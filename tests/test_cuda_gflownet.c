@@ -567,7 +567,7 @@ static void test_same_bytes(void **state)
 /* The gradient of the lessons from `from` up to `end`, added to what is there. */
 static void learn_some(const test_model *t, const test_case *c, int from, int end, float *gradient)
 {
-    enum { count = 6, most = 4 };
+    enum { count = 4, most = 4 };
     test_walks w[most];
     sked_i_once_walks walks[most];
     for (int k = from; k < end; k++) {

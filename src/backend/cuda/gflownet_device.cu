@@ -196,21 +196,25 @@ static once_layout lay_out(const sked_i_once_device *d, int32_t shared)
     return once_lay_out(&d->shape, d->threads, d->grad, shared / 16 * 16, d->model.lessons, d->lesson);
 }
 
-/* As many walks in a block as there is room for, two at least where they have few threads. */
+/*
+ * As many walks in a block as there is room for: two at least where they have few threads, be there as many
+ * or not, so that it does not depend on their number which kernel takes them.
+ */
 static bool lay_out_preset(sked_i_once_device *d)
 {
     const int32_t processors = d->multiprocessors, walks = d->model.walks;
-    const int32_t each = (walks + processors - 1) / processors, most = d->grad ? ONCE_SIDE_GRAD : ONCE_SIDE;
     const int32_t least = d->threads > ONCE_FEWER ? 1 : 2;
+    const int32_t each = walks > 0 ? (walks + processors - 1) / processors : 1;
+    const int32_t room = d->threads > ONCE_FEWER ? 1 : d->grad ? ONCE_SIDE_GRAD : ONCE_SIDE;
     if (d->shape.width != ONCE_PRESET || d->shape.context != ONCE_PRESET || d->shape.learned)
         return false;
-    for (int32_t side = d->threads > ONCE_FEWER ? 1 : each < most ? each : most; side >= least; side--) {
-        once_layout at = lay_out(d, (d->most_shared - ONCE_WEIGHTS) / side);
+    for (int32_t fit = each < least ? least : each < room ? each : room; fit >= least; fit--) {
+        once_layout at = lay_out(d, (d->most_shared - ONCE_WEIGHTS) / fit);
         if (!at.inside)
             continue;
         at.preset = true;
-        at.side = side;
-        at.blocks = (walks + side - 1) / side;
+        at.side = each < fit ? each : fit;
+        at.blocks = (walks + at.side - 1) / at.side;
         if (d->threads == ONCE_FEWER && at.blocks > processors)
             at.blocks = processors;
         d->model.layout = at;
