@@ -100,7 +100,7 @@ static const sked_i_sizes shapes[] = {
     {64, 3, 16, 128, 32, 64, 64, 8, SKED_I_POLICY_ENCODE_ONCE, SKED_I_BACKWARD_UNIFORM, SKED_I_RULE_NONE},
     {40, 1, 40, 24, 8, 104, 16, 8, SKED_I_POLICY_ENCODE_ONCE, SKED_I_BACKWARD_LEARNED, SKED_I_RULE_NONE},
 };
-enum { n_shapes = sizeof shapes / sizeof *shapes };
+enum { n_shapes = sizeof shapes / sizeof *shapes, preset_shape = 2 };
 
 /* A model, on the device and in double precision. Every parameter is away from 0. */
 typedef struct test_model {
@@ -448,8 +448,10 @@ static void test_other_losses(void **state)
     }
 }
 
-/* Several problems at once, in one walk: the gradient of each, cut, and their sum. */
-static void check_gradient(sked_i_rng *r, const sked_i_sizes *sizes, uint64_t seed, int problems, double clip)
+/* Several problems at once, in one walk: the gradient of each, cut, and their sum. Problems of all kinds in
+ * turn, or of kind 0 alone. */
+static void check_gradient(sked_i_rng *r, const sked_i_sizes *sizes, uint64_t seed, int problems, bool plain,
+                           double clip)
 {
     enum { most = 4 };
     test_model t = make_model(sizes, seed);
@@ -461,7 +463,7 @@ static void check_gradient(sked_i_rng *r, const sked_i_sizes *sizes, uint64_t se
     double *want = calloc((size_t)total, sizeof *want);
     for (int k = 0; k < problems; k++) {
         const int32_t n = 2 + (int32_t)sked_i_rng_below(r, 18), devices = 1 + (int32_t)sked_i_rng_below(r, 5);
-        c[k] = make_case(r, n, 1 + sked_i_rng_below(r, 4), devices, (k + (int)seed) % 4);
+        c[k] = make_case(r, n, 1 + sked_i_rng_below(r, 4), devices, plain ? 0 : (k + (int)seed) % 4);
         make_walks(&w[k], &c[k], 5 + 3 * k, k);
         walks[k] = w[k].walks;
     }
@@ -487,9 +489,10 @@ static void test_gradients(void **state)
     sked_i_rng_seed(&r, 3, 0);
     for (int s = 0; s < n_shapes; s++) {
         for (uint64_t seed = 0; seed < 4; seed++)
-            check_gradient(&r, &shapes[s], seed, 1, 1e9);
-        check_gradient(&r, &shapes[s], 9, 4, 1);
+            check_gradient(&r, &shapes[s], seed, 1, false, 1e9);
+        check_gradient(&r, &shapes[s], 9, 4, false, 1);
     }
+    check_gradient(&r, &shapes[preset_shape], 9, 4, true, 1); /* walks that share a block, in several turns */
 }
 
 /* Parameters and moments after two steps of Adam, as the CPU makes them of the same gradients. */
@@ -564,7 +567,7 @@ static void test_same_bytes(void **state)
 /* The gradient of the lessons from `from` up to `end`, added to what is there. */
 static void learn_some(const test_model *t, const test_case *c, int from, int end, float *gradient)
 {
-    enum { count = 6, most = 4 };
+    enum { count = 4, most = 4 };
     test_walks w[most];
     sked_i_once_walks walks[most];
     for (int k = from; k < end; k++) {
@@ -580,18 +583,15 @@ static void learn_some(const test_model *t, const test_case *c, int from, int en
 }
 
 /* Lessons of an update are learnt to the bit as they are together by processes that share them. */
-static void test_shares(void **state)
+static void check_shares(sked_i_rng *r, const sked_i_sizes *sizes, int kinds)
 {
     enum { lessons = 4 };
-    sked_i_rng r;
-    (void)state;
-    sked_i_rng_seed(&r, 8, 0);
-    test_model t = make_model(&shapes[1], 7);
+    test_model t = make_model(sizes, 7);
     test_case c[lessons];
     const size_t bytes = (size_t)t.m->layout.total * sizeof(float);
     float *all = calloc(1, bytes), *parts = calloc(1, bytes);
     for (int k = 0; k < lessons; k++)
-        c[k] = make_case(&r, 10 + k, 3, 3, k);
+        c[k] = make_case(r, 10 + k, 3, 3, k % kinds);
     learn_some(&t, c, 0, lessons, all);
     learn_some(&t, c, 0, 1, parts);
     learn_some(&t, c, 1, 3, parts);
@@ -602,6 +602,16 @@ static void test_shares(void **state)
     for (int k = 0; k < lessons; k++)
         clear_case(&c[k]);
     clear_model(&t);
+}
+
+static void test_shares(void **state)
+{
+    sked_i_rng r;
+    (void)state;
+    sked_i_rng_seed(&r, 8, 0);
+    check_shares(&r, &shapes[1], 4);
+    check_shares(&r, &shapes[preset_shape], 1);
+    check_shares(&r, &shapes[preset_shape], 4);
 }
 
 /* A walk of several launches is the walk of one; a limit is heard between two of them. */

@@ -167,6 +167,9 @@ namespace sked_emulate
 void launch(dim3 grid, dim3 block, size_t shared, cudaStream_t stream, std::function<void()> thread);
 void *shared_memory();
 void sync_block();
+/* A barrier of the threads with the same threadIdx.y; and for how many of them the predicate holds. */
+void sync_row();
+int count_row(int predicate);
 /* Every living lane of the mask gives a word; all see those of the lanes that gave one. */
 const uint64_t *sync_warp(unsigned mask, uint64_t word, unsigned *given);
 int lane();

@@ -69,7 +69,7 @@ static void context_make(context *c, char *stack, size_t bytes, void (*entry)())
 }
 #endif
 
-enum state { RUNS, AT_BLOCK, AT_WARP, OVER };
+enum state { RUNS, AT_BLOCK, AT_ROW, AT_WARP, OVER };
 struct fiber {
     context at;
     uint3 index;
@@ -90,7 +90,7 @@ static int n_fibers, current;
 static context scheduler;
 static const std::function<void()> *body;
 static std::vector<char> dynamic_shared;
-static int votes;
+static int votes, row_votes[MOST];
 static unsigned launches;
 static bool tf32; /* tensor cores take inputs of 10 bits */
 
@@ -117,6 +117,21 @@ static bool release_block()
     }
     for (int i = 0; i < n_fibers && any; i++)
         if (fibers[i].what == AT_BLOCK)
+            fibers[i].what = RUNS;
+    return any;
+}
+
+static bool release_row(int y)
+{
+    const int first = y * (int)blockDim.x, end = first + (int)blockDim.x;
+    bool any = false;
+    for (int i = first; i < end; i++) {
+        if (fibers[i].what != AT_ROW && fibers[i].what != OVER)
+            return false;
+        any |= fibers[i].what == AT_ROW;
+    }
+    for (int i = first; i < end && any; i++)
+        if (fibers[i].what == AT_ROW)
             fibers[i].what = RUNS;
     return any;
 }
@@ -150,6 +165,8 @@ static bool release_warp(int w)
 static bool release()
 {
     bool any = release_block();
+    for (int y = 0; y < n_fibers / (int)blockDim.x; y++)
+        any |= release_row(y);
     for (int w = 0; w < (n_fibers + 31) / 32; w++)
         any |= release_warp(w);
     return any;
@@ -216,6 +233,24 @@ void *sked_emulate::shared_memory()
 void sked_emulate::sync_block()
 {
     wait_as(AT_BLOCK);
+}
+
+void sked_emulate::sync_row()
+{
+    wait_as(AT_ROW);
+}
+
+int sked_emulate::count_row(int predicate)
+{
+    int *const mine = &row_votes[threadIdx.y];
+    if (threadIdx.x == 0)
+        *mine = 0;
+    sync_row();
+    *mine += predicate != 0;
+    sync_row();
+    const int result = *mine;
+    sync_row();
+    return result;
 }
 
 int sked_emulate::lane()

@@ -42,7 +42,7 @@ struct sked_i_once_device {
     results out; /* on the device */
     char *upload;
     size_t upload_bytes;
-    int32_t threads, shared, most_ops;
+    int32_t threads, most_ops;
     int64_t steps; /* ops and devices of all trajectories */
     double *partial_norm;
     float *partial_sum;
@@ -138,7 +138,7 @@ static sked_status create(const sked_i_once_shape *shape, sked_i_once_device **o
     CUDA_TRY(cudaDeviceGetAttribute(&d->multiprocessors, cudaDevAttrMultiProcessorCount, device));
     CUDA_TRY(cudaDeviceGetAttribute(&d->most_shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
     CUDA_TRY(cudaStreamCreateWithFlags(&d->stream, cudaStreamNonBlocking));
-    d->most_shared -= 2048; /* what kernels have of a fixed size */
+    d->most_shared -= 6144; /* what kernels have of a fixed size */
     SKED_TRY(once_walk_setup(d->most_shared, err));
     place_model(d);
     SKED_TRY(sked_i_cuda_arena_open(&d->fixed, "the model", err));
@@ -191,15 +191,53 @@ cleanup:
 
 /* ------------------------------------------------------------------ memory of a call */
 
+static once_layout lay_out(const sked_i_once_device *d, int32_t shared)
+{
+    return once_lay_out(&d->shape, d->threads, d->grad, shared / 16 * 16, d->model.lessons, d->lesson);
+}
+
+/*
+ * As many walks in a block as there is room for: two at least where they have few threads, be there as many
+ * or not, so that it does not depend on their number which kernel takes them.
+ */
+static bool lay_out_preset(sked_i_once_device *d)
+{
+    const int32_t processors = d->multiprocessors, walks = d->model.walks;
+    const int32_t least = d->threads > ONCE_FEWER ? 1 : 2;
+    const int32_t each = walks > 0 ? (walks + processors - 1) / processors : 1;
+    const int32_t room = d->threads > ONCE_FEWER ? 1 : d->grad ? ONCE_SIDE_GRAD : ONCE_SIDE;
+    if (d->shape.width != ONCE_PRESET || d->shape.context != ONCE_PRESET || d->shape.learned)
+        return false;
+    for (int32_t fit = each < least ? least : each < room ? each : room; fit >= least; fit--) {
+        once_layout at = lay_out(d, (d->most_shared - ONCE_WEIGHTS) / fit);
+        if (!at.inside)
+            continue;
+        at.preset = true;
+        at.side = each < fit ? each : fit;
+        at.blocks = (walks + at.side - 1) / at.side;
+        if (d->threads == ONCE_FEWER && at.blocks > processors)
+            at.blocks = processors;
+        d->model.layout = at;
+        return true;
+    }
+    return false;
+}
+
 /* Trajectories side by side decide how much shared memory each may have, and how many threads: as measured.
  */
 static void choose_block(sked_i_once_device *d, int64_t walks, int64_t crowd)
 {
     const int64_t each = (walks + d->multiprocessors - 1) / d->multiprocessors, most = d->grad ? 6 : 8;
     const int64_t side_by_side = each < 1 ? 1 : each > most ? most : each;
+    const int32_t shared = (int32_t)((d->most_shared + 1024) / side_by_side - 2048);
     d->threads = crowd > 2 * d->multiprocessors ? ONCE_FEWER : ONCE_MORE; /* sums depend on it */
-    d->shared = (int32_t)((d->most_shared + 1024) / side_by_side - 2048);
-    d->shared = d->shared / 16 * 16;
+    if (lay_out_preset(d))
+        return;
+    d->model.layout = lay_out(d, shared);
+    if (!d->model.layout.inside && d->threads > ONCE_FEWER) { /* fewer threads need less room */
+        d->threads = ONCE_FEWER;
+        d->model.layout = lay_out(d, shared);
+    }
 }
 
 /* Everything that is copied to the device, with pointers into it; counts where p has no host memory. */
@@ -452,15 +490,10 @@ static size_t measure(sked_i_once_device *d, int32_t count, sked_i_once_walks *w
     m->lessons = count;
     m->rows = (int32_t)rows;
     m->walks = (int32_t)walks;
-    choose_block(d, walks, w[0].crowd > 0 ? w[0].crowd : walks);
     d->saves = d->most_ops > steps_at_once(d);
     pack_all(d, &pack);
     d->upload_bytes = pack.used;
-    m->layout = once_lay_out(&d->shape, d->threads, grad, d->shared, count, d->lesson);
-    if (!m->layout.inside && d->threads > ONCE_FEWER) { /* fewer threads need less room */
-        d->threads = ONCE_FEWER;
-        m->layout = once_lay_out(&d->shape, d->threads, grad, d->shared, count, d->lesson);
-    }
+    choose_block(d, walks, w[0].crowd > 0 ? w[0].crowd : walks);
     place_all(d, &counting);
     return counting.used;
 }
@@ -704,7 +737,8 @@ static sked_status learn(sked_i_once_device *d, int32_t count, sked_i_once_walks
              (int)d->most_ops);
     SKED_TRY(open_call(d, need, what, err));
     CUDA_TRY(cudaMemsetAsync(d->zero, 0, (size_t)d->zero_bytes, d->stream));
-    once_turn_weights(&d->model, d->stream);
+    if (!d->model.layout.preset) /* those read the weights both ways */
+        once_turn_weights(&d->model, d->stream);
     SKED_TRY(once_encode(&d->model, &d->encoder, &how, err));
     SKED_TRY(walk_all(d, limit, err));
     once_loss_launch(&d->model, d->out.loss, d->stream);

@@ -39,62 +39,73 @@ enum {
  * memory where there is no more room. n ops, k columns, g groups, c context, w width, t = threads / 32, p =
  * pairs of a step, d = columns of a step at most; `grad` and `back` are 0 or 1.
  */
-#define ONCE_PIECES(X)                                                \
-    X(head, walk_head, 1)                                             \
-    X(state, float, 2 * c + SKED_I_ONCE_STATE)                        \
-    X(base, float, w)                                                 \
-    X(sum_wait, float, c)                                             \
-    X(sum_device, float, c)                                           \
-    X(row, int32_t, MOST_OPS)                                         \
-    X(index, int32_t, MOST_OPS)                                       \
-    X(op_least, double, MOST_OPS)                                     \
-    X(reduce, double, 4 * t)                                          \
-    X(told, walk_told, WARP)                                          \
-    X(feature, float, ONCE_CHUNK *PAIR)                               \
-    X(straight, float, ONCE_CHUNK *(grad ? DIRECT + 1 : 1))           \
-    X(partial, float, (int64_t)ONCE_ROWS *t *(2 * c > w ? 2 * c : w)) \
-    X(total_wait, float, grad *c)                                     \
-    X(total_device, float, grad *c)                                   \
-    X(dbase, float, grad *w)                                          \
-    X(sum_direct, float, grad *DIRECT)                                \
-    X(sum_empty, float, grad *c)                                      \
-    X(sum_empty_part, float, grad *w)                                 \
-    X(sum_wait_feature, float, grad *SKED_I_ONCE_WAIT *c)             \
-    X(sum_last_feature, float, grad *SKED_I_ONCE_LAST *c)             \
-    X(back_state, float, back *(2 * c + SKED_I_ONCE_BACK))            \
-    X(back_base, float, back *w)                                      \
-    X(sum_back_out, float, back *grad *w)                             \
-    X(sum_back_bias, float, back *grad *w)                            \
-    X(free_at, double, k)                                             \
-    X(last, int32_t, k)                                               \
-    X(used, int32_t, k)                                               \
-    X(opened, int32_t, g)                                             \
-    X(column, int32_t, d)                                             \
-    X(count, int32_t, d)                                              \
-    X(changed, walk_change, k + 1)                                    \
-    X(device_feature, float, 3 * k)                                   \
-    X(device, float, k *c)                                            \
-    X(device_part, float, k *w)                                       \
-    X(logit, float, p)                                                \
-    X(ready_time, double, n)                                          \
-    X(waits, int32_t, n)                                              \
-    X(ready, int32_t, n)                                              \
-    X(device_of, int32_t, n)                                          \
-    X(followed, uint8_t, n)                                           \
-    X(device_from, float, grad *k *c)                                 \
-    X(ddevice_part, float, grad *k *w)                                \
-    X(back_part, float, back *k *w)                                   \
-    X(dback_part, float, back *grad *k *w)                            \
-    X(back_logit, float, back *k)                                     \
-    X(sum_pair, float, grad *(PAIR + 1) * (int64_t)t * w)             \
-    X(taken, uint8_t, k)                                              \
-    X(noise, double, n)                                               \
-    X(arrive, double, moves *n *k)                                    \
+#define ONCE_PIECES(X)                                        \
+    X(head, walk_head, 1)                                     \
+    X(state, float, 2 * c + SKED_I_ONCE_STATE)                \
+    X(base, float, w)                                         \
+    X(sum_wait, float, c)                                     \
+    X(sum_device, float, c)                                   \
+    X(row, int32_t, MOST_OPS)                                 \
+    X(index, int32_t, MOST_OPS)                               \
+    X(op_least, double, MOST_OPS)                             \
+    X(reduce, double, 4 * t)                                  \
+    X(told, walk_told, WARP)                                  \
+    X(pair, float, PAIR *w)                                   \
+    X(out, float, w)                                          \
+    X(feature, float, ONCE_CHUNK *PAIR)                       \
+    X(straight, float, ONCE_CHUNK *(grad ? DIRECT + 1 : 1))   \
+    X(partial, float, (int64_t)ONCE_ROWS *t *(c > w ? c : w)) \
+    X(total_wait, float, grad *c)                             \
+    X(total_device, float, grad *c)                           \
+    X(dbase, float, grad *w)                                  \
+    X(sum_direct, float, grad *DIRECT)                        \
+    X(sum_empty, float, grad *c)                              \
+    X(sum_empty_part, float, grad *w)                         \
+    X(sum_wait_feature, float, grad *SKED_I_ONCE_WAIT *c)     \
+    X(sum_last_feature, float, grad *SKED_I_ONCE_LAST *c)     \
+    X(back_state, float, back *(2 * c + SKED_I_ONCE_BACK))    \
+    X(back_base, float, back *w)                              \
+    X(sum_back_out, float, back *grad *w)                     \
+    X(sum_back_bias, float, back *grad *w)                    \
+    X(free_at, double, k)                                     \
+    X(last, int32_t, k)                                       \
+    X(used, int32_t, k)                                       \
+    X(opened, int32_t, g)                                     \
+    X(column, int32_t, d)                                     \
+    X(count, int32_t, d)                                      \
+    X(changed, walk_change, k + 1)                            \
+    X(device_feature, float, 3 * k)                           \
+    X(device, float, k *c)                                    \
+    X(device_part, float, k *w)                               \
+    X(logit, float, p)                                        \
+    X(ready_time, double, n)                                  \
+    X(waits, int32_t, n)                                      \
+    X(ready, int32_t, n)                                      \
+    X(device_of, int32_t, n)                                  \
+    X(followed, uint8_t, n)                                   \
+    X(device_from, float, grad *k *c)                         \
+    X(ddevice_part, float, grad *k *w)                        \
+    X(back_part, float, back *k *w)                           \
+    X(dback_part, float, back *grad *k *w)                    \
+    X(back_logit, float, back *k)                             \
+    X(sum_pair, float, grad *(PAIR + 1) * (int64_t)t * w)     \
+    X(taken, uint8_t, k)                                      \
+    X(noise, double, n)                                       \
+    X(arrive, double, moves *n *k)                            \
     X(local, double, moves *n *k)
 
 enum { ONCE_CHUNK = 128, ONCE_CHUNK_DEVICES = 4, ONCE_ROWS = 4 };
 /* Threads of a walk. */
 enum { ONCE_FEWER = 128, ONCE_MORE = 256 };
+/*
+ * Models with the preset of width and context have kernels of their own (walk_kind). There the weights of
+ * state and devices lie in shared memory for all walks of a block, with rows so far apart that both they and
+ * their transpose are read without conflicts of banks.
+ */
+enum { ONCE_PRESET = 64, ONCE_STATES = 2 * ONCE_PRESET + SKED_I_ONCE_STATE, ONCE_STRIDE = ONCE_PRESET + 1 };
+enum { ONCE_WEIGHTS = (ONCE_STATES + ONCE_PRESET) * ONCE_STRIDE * 4 }; /* bytes */
+/* Walks of 128 threads that share a block then at most, as registers allow: without and with gradients. */
+enum { ONCE_SIDE = 4, ONCE_SIDE_GRAD = 5 };
 
 /* Numbers of the walk itself. status: 0, or 1 + what went wrong. */
 typedef enum walk_status {
@@ -107,6 +118,7 @@ struct walk_head {
     double makespan, busy, work_left, log_forward, log_backward;
     double value; /* PPO: the loss of the steps so far */
     double least_free, most_free, first_ready, top_tail, critical, start;
+    double chance; /* the random number of the next choice */
     uint64_t rng[4];
     int32_t n_ready, n_used, left, step, most, status;
     int32_t n_ops, n_columns, n_changed, n_told, n_versions;
@@ -211,11 +223,14 @@ static inline once_small once_small_of(const sked_i_once_shape *s)
 /*
  * Where the pieces of a trajectory's state are, the same for all problems of a call: in shared memory, or -1
  * - it in units of 16 bytes in global memory. `inside`: all up to ONCE_LAST_INSIDE are in shared memory.
+ * `preset`: the kernels of the preset serve; `blocks` of `side` walks each then, which take others when they
+ * are done. Otherwise a block is a walk.
  */
 struct once_layout {
     int32_t offset[ONCE_N_PIECES];
     int32_t shared_bytes;
-    bool inside;
+    bool inside, preset;
+    int32_t blocks, side;
     int64_t stride;
 };
 

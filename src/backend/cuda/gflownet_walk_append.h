@@ -1,7 +1,7 @@
 /* The chosen op joins the schedule: times, ready ops, versions of waiting ops and of devices. */
 #ifndef SKED_BACKEND_CUDA_GFLOWNET_WALK_APPEND_H
 #define SKED_BACKEND_CUDA_GFLOWNET_WALK_APPEND_H
-#include "backend/cuda/gflownet_walk.h"
+#include "backend/cuda/gflownet_walk_choices.h"
 
 /* ------------------------------------------------------------------ appending an op */
 
@@ -26,10 +26,10 @@ struct wait_warp {
         __syncwarp();
     }
 };
-struct wait_block {
+struct wait_walk {
     __device__ void operator()() const
     {
-        __syncthreads();
+        barrier();
     }
 };
 
@@ -154,12 +154,13 @@ template <bool grad> __device__ static void leave(const walk &w)
     const int32_t op = w.head->op;
     const double ready = w.ready_time[op];
     const float f[SKED_I_ONCE_WAIT] = {(float)ready, 1, (float)(ready + w.x->tail[op])};
-    EACH_THREAD(c, w.c) {
-        const float y = version(w.wait_rows[(int64_t)op * w.c + c], f, w.wait_feature, c, w.c);
+    EACH_THREAD_FROM(c, w.c, w.threads / 2)
+    {
+        const float y = version(w.far->wait_rows[(int64_t)op * w.c + c], f, w.far->wait_feature, c, w.c);
         w.sum_wait[c] -= y;
         if (grad && y > 0) { /* its last version ends: the gradient is the total since it began */
             const float total = w.total_wait[c];
-            add_to(w.dwait + (int64_t)op * w.c + c, total);
+            add_to(w.far->dwait + (int64_t)op * w.c + c, total);
             for (int k = 0; k < SKED_I_ONCE_WAIT; k++)
                 w.sum_wait_feature[k * w.c + c] += f[k] * total;
         }
@@ -171,19 +172,20 @@ template <bool grad> __device__ static void leave(const walk &w)
 template <bool grad> __device__ static void hear(const walk &w)
 {
     const int32_t told = w.head->n_told, stride = w.c;
-    EACH_THREAD(c, stride) {
+    EACH_THREAD_FROM(c, stride, w.threads / 2)
+    {
         float sum = w.sum_wait[c], feature[SKED_I_ONCE_WAIT] = {0, 0, 0};
         const float total = grad ? w.total_wait[c] : 0;
         EACH(k, 0, told, 1) {
             const walk_told *t = &w.told[k];
-            const float row = w.wait_rows[(int64_t)t->op * stride + c];
-            const float before = version(row, t->before, w.wait_feature, c, stride);
-            const float after = version(row, t->after, w.wait_feature, c, stride);
+            const float row = w.far->wait_rows[(int64_t)t->op * stride + c];
+            const float before = version(row, t->before, w.far->wait_feature, c, stride);
+            const float after = version(row, t->after, w.far->wait_feature, c, stride);
             sum = sum - before + after;
             if (grad) {
                 const float ends = before > 0 ? total : 0, begins = after > 0 ? total : 0;
                 if (ends != begins)
-                    add_to(w.dwait + (int64_t)t->op * stride + c, ends - begins);
+                    add_to(w.far->dwait + (int64_t)t->op * stride + c, ends - begins);
                 for (int j = 0; j < SKED_I_ONCE_WAIT; j++)
                     feature[j] += t->before[j] * ends - t->after[j] * begins;
             }
@@ -201,7 +203,7 @@ __device__ static void spread(const walk &w)
     const int32_t from = w.head->place, group = x->group_of[from];
     const int32_t many = w.head->n_told * w.k;
     /* Two edges to the same op wait for each other: the same thread takes a column of all edges. */
-    const int32_t begin = (int32_t)threadIdx.x, by = (int32_t)blockDim.x;
+    const int32_t begin = (int32_t)threadIdx.x, by = w.threads;
     for (int32_t i = begin; i < (x->twice ? w.k : many); i += by)
         for (int32_t t = x->twice ? 0 : i / w.k; t < (x->twice ? w.head->n_told : i / w.k + 1); t++) {
             const walk_told *told = &w.told[t];
@@ -221,7 +223,7 @@ __device__ static void spread(const walk &w)
 __device__ static void device_end_grad(const walk &w, const walk_change *t, int slot, int32_t number)
 {
     const int64_t q = t->column, row = (int64_t)w.number * 2 * w.x->n + number;
-    const bool back = w.m->shape.learned;
+    const bool back = w.learned;
     EACH_THREAD(c, w.c) {
         const float y = w.device[q * w.c + c];
         float dy = w.total_device[c] - w.device_from[q * w.c + c] + product(w, slot, c);
@@ -229,7 +231,7 @@ __device__ static void device_end_grad(const walk &w, const walk_change *t, int 
             dy += product(w, slot + 1, c);
         w.x->versions[row * w.c + c] = y;
         if (y > 0) {
-            add_to(w.dlast + (int64_t)t->before_op * w.c + c, dy);
+            add_to(w.far->dlast + (int64_t)t->before_op * w.c + c, dy);
             for (int k = 0; k < SKED_I_ONCE_LAST; k++)
                 w.sum_last_feature[k * w.c + c] += t->before[k] * dy;
         }
@@ -240,43 +242,49 @@ __device__ static void device_end_grad(const walk &w, const walk_change *t, int 
 __device__ static void device_end_rows(const walk &w, const walk_change *t, int32_t number)
 {
     const int64_t q = t->column, row = (int64_t)w.number * 2 * w.x->n + number;
-    EACH_THREAD(c, w.w) {
+    EACH_THREAD_FROM(c, w.w, w.threads - 2 * WARP)
+    {
         float *part = w.ddevice_part + q * w.w + c;
         w.x->dversions[row * w.w + c] = *part;
-        *part *= w.scale[c];
-        if (w.m->shape.learned)
+        *part *= w.far->scale[c];
+        if (w.learned)
             w.x->dback_versions[row * w.w + c] = w.dback_part[q * w.w + c];
     }
 }
 
-/* Ends the versions of the devices in w.changed that had one. All threads; barriers at both ends. */
-__device__ static void end_devices(const walk &w)
+/* The first part of ending the versions of the devices in w.changed that had one. */
+__device__ static void end_rows(const walk &w)
 {
-    const bool back = w.m->shape.learned;
-    const int32_t changed = w.head->n_changed, versions = w.head->n_versions;
-    int32_t number = versions;
+    const int32_t changed = w.head->n_changed;
+    int32_t number = w.head->n_versions;
     EACH(j, 0, changed, 1)
         if (w.changed[j].before_op >= 0)
             device_end_rows(w, &w.changed[j], number++);
-    __syncthreads();
-    number = versions;
+}
+/* The second, after a barrier: all threads. Its numbers are there for the threads that have their columns. */
+__device__ static void end_devices(const walk &w)
+{
+    const bool back = w.learned;
+    const int32_t changed = w.head->n_changed;
+    int32_t number = w.head->n_versions;
     const int32_t at_once = back ? ONCE_ROWS / 2 : ONCE_ROWS;
     EACH(j, 0, changed, at_once) {
         const int32_t end = changed - j < at_once ? changed : j + at_once;
+        if (j > 0)
+            barrier();
         EACH(i, j, end, 1) {
             const int64_t q = w.changed[i].column;
             const int slot = (i - j) * (back ? 2 : 1);
             if (w.changed[i].before_op < 0)
                 continue;
-            multiply(w, slot, w.ddevice_part + q * w.w, w.m->device_turned, w.w, w.c);
+            devices_back(w, slot, w.ddevice_part + q * w.w);
             if (back)
                 multiply(w, slot + 1, w.dback_part + q * w.w, w.m->back_turned, w.w, w.c);
         }
-        __syncthreads();
+        barrier();
         EACH(i, j, end, 1)
             if (w.changed[i].before_op >= 0)
                 device_end_grad(w, &w.changed[i], (i - j) * (back ? 2 : 1), number++);
-        __syncthreads();
     }
     if (threadIdx.x == 0)
         w.head->n_versions = number;
@@ -292,7 +300,8 @@ template <bool grad> __device__ static void begin_devices(const walk &w)
             float *y = w.device + (int64_t)t->column * w.c + c;
             if (t->before_op >= 0)
                 sum -= *y;
-            *y = version(w.last_rows[(int64_t)t->after_op * w.c + c], t->after, w.last_feature, c, w.c);
+            *y = version(w.far->last_rows[(int64_t)t->after_op * w.c + c], t->after, w.far->last_feature, c,
+                         w.c);
             sum += *y;
             if (grad)
                 w.device_from[(int64_t)t->column * w.c + c] = w.total_device[c];
@@ -302,8 +311,33 @@ template <bool grad> __device__ static void begin_devices(const walk &w)
 #pragma unroll 1
     for (int32_t j = 0; grad && j < w.head->n_changed; j++) {
         const int64_t at = (int64_t)w.changed[j].column * w.w;
-        fill(w.ddevice_part + at, w.w, 0.0f);
-        fill(w.dback_part + at, w.m->shape.learned ? w.w : 0, 0.0f);
+        fill(w, w.ddevice_part + at, w.w, 0.0f);
+        fill(w, w.dback_part + at, w.learned ? w.w : 0, 0.0f);
+    }
+}
+
+/* log P_B where all ops that could be removed are as likely; one warp. */
+__device__ static void look_back_uniform(const walk &w)
+{
+    int32_t count = 0;
+    EACH_LANE(k, w.head->n_used)
+        count += !w.followed[w.last[w.used[k]]];
+    for (int by = WARP / 2; by > 0; by /= 2)
+        count += __shfl_xor_sync(FULL, count, by);
+    if (lane_id() == 0)
+        w.head->log_backward -= logf((float)count);
+}
+
+/* What depends on the new partial schedule alone, while other warps end versions: the choices of the next
+ * step, the uniform backward policy, and what is drawn by. */
+__device__ static void look_ahead(const walk &w)
+{
+    if (warp_id() == 0 && w.head->left > 0 && few_choices(w))
+        list_choices(w);
+    if (warp_id() == 1) {
+        if (!w.learned)
+            look_back_uniform(w);
+        draw_chance(w);
     }
 }
 
@@ -313,7 +347,7 @@ template <bool grad> __device__ static void append(const walk &w)
     const int32_t op = w.head->op, first = x->succ_ptr[op], end = x->succ_ptr[op + 1];
     const bool many = w.head->n_ops == MOST_OPS; /* the ready ops change already while others get here */
     if (many)
-        pop(w, (int32_t)threadIdx.x, (int32_t)blockDim.x, wait_block());
+        pop(w, (int32_t)threadIdx.x, w.threads, wait_walk());
     else if (warp_id() == 0)
         pop(w, lane_id(), WARP, wait_warp());
     if (warp_id() == 1)
@@ -322,17 +356,22 @@ template <bool grad> __device__ static void append(const walk &w)
     EACH(e, first, end, WARP) {
         if (warp_id() == 0)
             tell_successors(w, e, end);
-        __syncthreads();
+        barrier();
         hear<grad>(w);
-        if (x->transfers)
+        if (w.transfers)
             spread(w);
-        __syncthreads();
+        if (e + WARP < end)
+            barrier();
     }
     if (first == end)
-        __syncthreads();
-    if (grad)
+        barrier();
+    look_ahead(w);
+    if (grad) {
+        end_rows(w);
+        barrier();
         end_devices(w);
+    }
     begin_devices<grad>(w);
-    __syncthreads();
+    barrier();
 }
 #endif

@@ -20,7 +20,7 @@ __device__ static void mark_devices(const walk &w)
         }
         w.taken[i] = before < MOST_DEVICES;
     }
-    __syncthreads();
+    barrier();
 }
 
 /* Warp 0. */
@@ -115,22 +115,22 @@ __device__ static void take_all(const walk &w)
 /* All threads; barriers inside. */
 __device__ static void measure_many(const walk &w)
 {
-    ready_sums s = measure(w, (int32_t)threadIdx.x, (int32_t)blockDim.x);
+    ready_sums s = measure(w, (int32_t)threadIdx.x, w.threads);
     if (lane_id() == 0) {
         w.reduce[warp_id()] = s.first;
-        w.reduce[warps() + warp_id()] = s.top;
-        w.reduce[2 * warps() + warp_id()] = s.critical;
+        w.reduce[w.warps + warp_id()] = s.top;
+        w.reduce[2 * w.warps + warp_id()] = s.critical;
     }
-    __syncthreads();
+    barrier();
     if (threadIdx.x == 0) {
-        for (int k = 1; k < warps(); k++) {
+        for (int k = 1; k < w.warps; k++) {
             s.first = w.reduce[k] < s.first ? w.reduce[k] : s.first;
-            s.top = later(s.top, w.reduce[warps() + k]);
-            s.critical = later(s.critical, w.reduce[2 * warps() + k]);
+            s.top = later(s.top, w.reduce[w.warps + k]);
+            s.critical = later(s.critical, w.reduce[2 * w.warps + k]);
         }
         note_ready(w, s);
     }
-    __syncthreads();
+    barrier();
 }
 
 /* Times are not negative: their bits are ordered as they are. */
@@ -149,15 +149,14 @@ __device__ static int32_t count_keys(const walk &w, bool by_tail, unsigned long 
 {
     int32_t count = 0;
 #pragma unroll 1
-    for (int32_t i = (int32_t)threadIdx.x; i - (int32_t)threadIdx.x < w.head->n_ready;
-         i += (int32_t)blockDim.x) {
+    for (int32_t i = (int32_t)threadIdx.x; i - (int32_t)threadIdx.x < w.head->n_ready; i += w.threads) {
         bool in = false;
         if (i < w.head->n_ready) {
             const unsigned long long key = bits_of(start_key(w, i));
             /* Long tails first: their bits are turned round. */
             in = by_tail ? key == start && ~bits_of(w.x->tail[w.ready[i]]) <= bound : key <= bound;
         }
-        count += __syncthreads_count(in);
+        count += barrier_count(in);
     }
     return count;
 }
@@ -220,9 +219,26 @@ __device__ static void pick_ops(const walk &w)
     }
 }
 
+__device__ static inline bool all_devices(const walk &w)
+{
+    return w.x->picky || w.head->n_used <= MOST_DEVICES;
+}
+/* Are all that could be chosen among the choices of the next step? Then one warp lists them. */
+__device__ static inline bool few_choices(const walk &w)
+{
+    return all_devices(w) && w.head->n_ready <= MOST_OPS;
+}
+__device__ static void list_choices(const walk &w)
+{
+    list_columns(w, true);
+    __syncwarp();
+    take_all(w);
+}
+
+/* Where there are more, all threads pick some of them. */
 __device__ static void fill_choices(const walk &w)
 {
-    const bool all = w.x->picky || w.head->n_used <= MOST_DEVICES, many = w.head->n_ready > MOST_OPS;
+    const bool all = all_devices(w), many = w.head->n_ready > MOST_OPS;
     if (!all)
         mark_devices(w);
     if (warp_id() == 0) {
@@ -231,11 +247,11 @@ __device__ static void fill_choices(const walk &w)
         if (!many)
             take_all(w);
     }
-    __syncthreads();
+    barrier();
     if (many) {
         measure_many(w);
         pick_ops(w);
-        __syncthreads();
+        barrier();
     }
 }
 
@@ -248,9 +264,9 @@ __device__ static void observe_state(const walk &w)
     const float empties = (float)(x->devices - h->n_used);
     EACH_THREAD(c, w.c) {
         w.state[c] = w.sum_wait[c] / (float)h->left;
-        w.state[w.c + c] = (w.sum_device[c] + empties * w.empty[c]) / (float)x->devices;
+        w.state[w.c + c] = (w.sum_device[c] + empties * w.far->empty[c]) / (float)x->devices;
     }
-    const int32_t k = (int32_t)blockDim.x - 1 - (int32_t)threadIdx.x; /* the last warp has least to do */
+    const int32_t k = w.threads - 1 - (int32_t)threadIdx.x; /* the last warp has least to do */
     if (k >= SKED_I_ONCE_STATE)
         return;
     const double earliest = later(h->first_ready, h->least_free), u = x->per_unit;
@@ -333,13 +349,13 @@ template <bool grad> __device__ static void pair_features(const walk &w, int slo
     f[6] = squash((float)(later(0, finish - h->makespan) * u));
     f[7] = squash((float)((free_at - h->least_free) * u));
     f[8] = squash(f8);
-    f[9] = squash(x->transfers ? (float)w.local[(int64_t)op * w.k + q] : 0.0f);
+    f[9] = squash(w.transfers ? (float)w.local[(int64_t)op * w.k + q] : 0.0f);
     f[10] = squash(f10);
     f[11] = squash(f11);
     const float g[DIRECT] = {clipped(f0), clipped(f11), clipped(f5), f[5],
                              clipped(f8), clipped(f2),  clipped(f4), clipped(f10)};
     for (int k = 0; k < DIRECT; k++) {
-        sum += w.direct[k] * g[k];
+        sum += w.far->direct[k] * g[k];
         if (grad)
             straight[1 + k] = g[k];
     }

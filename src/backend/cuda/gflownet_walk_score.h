@@ -5,78 +5,105 @@
 
 /* ------------------------------------------------------------------ scores */
 
-/* Two columns of the weights of pairs, with FiLM, for this lane. */
-struct pair_weights {
-    float2 w[PAIR], out;
+/* Numbers that a lane has of a row: `own` neighbours, one or two. */
+template <int own> __device__ static inline void load_own(const float *at, float *to)
+{
+    if (own == 2) {
+        const float2 v = *(const float2 *)at;
+        to[0] = v.x;
+        to[own - 1] = v.y;
+    } else {
+        to[0] = *at;
+    }
+}
+template <int own> __device__ static inline void store_own(float *at, const float *x)
+{
+    if (own == 2)
+        *(float2 *)at = make_float2(x[0], x[own - 1]);
+    else
+        *at = x[0];
+}
+template <int own> __device__ static inline void add_own(float *at, const float *x)
+{
+    if (own == 2)
+        add_two(at, make_float2(x[0], x[own - 1]));
+    else
+        add_to(at, x[0]);
+}
+
+/* Columns c on of this lane: the weights of pairs, with FiLM, and what the devices of a chunk and the state
+ * give to the hidden rows, the same for all ops. Zeros where there is no column. */
+template <int own> struct pair_columns {
+    float weight[PAIR][own], out[own], device[ONCE_CHUNK_DEVICES][own];
     int32_t c;
     bool on;
 };
-__device__ static void load_weights(const walk &w, int32_t first, pair_weights *p)
-{
-    const float *weight = w.m->parameter + w.m->shape.pair_weight;
-    p->c = first + 2 * lane_id();
-    p->on = p->c < w.w;
-    if (!p->on)
-        p->c = 0;
-    const float2 scale = *(const float2 *)(w.scale + p->c);
-#pragma unroll
-    for (int k = 0; k < PAIR; k++) {
-        const float2 v = *(const float2 *)(weight + k * w.w + p->c);
-        p->w[k] = p->on ? make_float2(v.x * scale.x, v.y * scale.y) : make_float2(0, 0);
-    }
-    p->out = p->on ? *(const float2 *)(w.out + p->c) : make_float2(0, 0);
-}
 __device__ static inline const float *device_row(const walk &w, int32_t column)
 {
-    return w.last[column] >= 0 ? w.device_part + (int64_t)column * w.w : w.empty_part;
+    return w.last[column] >= 0 ? w.device_part + (int64_t)column * w.w : w.far->empty_part;
 }
-/* What the devices of a chunk and the state give to the hidden rows: the same for all ops. */
-__device__ static void load_devices(const walk &w, const pair_weights &p, const chunk &t, float2 *device)
+template <int own>
+__device__ static void load_columns(const walk &w, const chunk &t, int32_t first, pair_columns<own> *p)
 {
-    const float2 base = *(const float2 *)(w.base + p.c);
+    float base[own];
+    *p = {};
+    p->c = first + own * lane_id();
+    p->on = p->c < w.w;
+    if (!p->on)
+        return;
+    load_own<own>(w.out + p->c, p->out);
+    load_own<own>(w.base + p->c, base);
 #pragma unroll
-    for (int j = 0; j < ONCE_CHUNK_DEVICES; j++) {
-        device[j] = make_float2(0, 0);
+    for (int k = 0; k < PAIR; k++)
+        load_own<own>(w.pair + k * w.w + p->c, p->weight[k]);
+#pragma unroll
+    for (int j = 0; j < ONCE_CHUNK_DEVICES; j++)
         if (j < t.devices) {
-            const float2 part = *(const float2 *)(device_row(w, w.column[t.d + j]) + p.c);
-            device[j] = make_float2(base.x + part.x, base.y + part.y);
+            load_own<own>(device_row(w, w.column[t.d + j]) + p->c, p->device[j]);
+#pragma unroll
+            for (int r = 0; r < own; r++)
+                p->device[j][r] += base[r];
         }
-    }
 }
-/* Hidden numbers of a pair before the ReLU. */
-__device__ static inline float2 hidden(const pair_weights &p, float2 op, float2 device, const float *f)
+template <int own>
+__device__ static inline void op_row(const walk &w, const pair_columns<own> &p, int32_t op, float *row)
 {
-    float2 h = make_float2(op.x + device.x, op.y + device.y);
+    row[0] = row[own - 1] = 0;
+    if (p.on)
+        load_own<own>(w.far->op_rows + (int64_t)op * w.w + p.c, row);
+}
+/* Hidden numbers of a pair before the ReLU; f: its features. */
+template <int own>
+__device__ static inline void hidden(const pair_columns<own> &p, const float *row, int j, const float *f,
+                                     float *h)
+{
+#pragma unroll
+    for (int r = 0; r < own; r++)
+        h[r] = row[r] + p.device[j][r];
 #pragma unroll
     for (int k = 0; k < PAIR; k += 4) {
         const float4 v = *(const float4 *)(f + k);
-        h.x += (v.x * p.w[k].x + v.y * p.w[k + 1].x) + (v.z * p.w[k + 2].x + v.w * p.w[k + 3].x);
-        h.y += (v.x * p.w[k].y + v.y * p.w[k + 1].y) + (v.z * p.w[k + 2].y + v.w * p.w[k + 3].y);
+#pragma unroll
+        for (int r = 0; r < own; r++)
+            h[r] += (v.x * p.weight[k][r] + v.y * p.weight[k + 1][r]) +
+                    (v.z * p.weight[k + 2][r] + v.w * p.weight[k + 3][r]);
     }
-    return h;
-}
-__device__ static inline float2 op_row(const walk &w, const pair_weights &p, int32_t op)
-{
-    return *(const float2 *)(w.op_rows + (int64_t)op * w.w + p.c);
 }
 
 template <bool grad> __device__ static void score(const walk &w, const chunk &t)
 {
     const int lane = lane_id(), mine = lane / 16 * 2 + lane / 8 % 2;
     for (int32_t first = 0; first < w.w; first += 2 * WARP) {
-        pair_weights p;
-        float2 device[ONCE_CHUNK_DEVICES];
-        load_weights(w, first, &p);
-        load_devices(w, p, t, device);
+        pair_columns<2> p;
+        load_columns(w, t, first, &p);
         EACH_WARP(i, t.ops) {
-            const float2 op = op_row(w, p, w.row[t.o + i]);
-            float s[ONCE_CHUNK_DEVICES] = {0, 0, 0, 0};
+            float row[2], h[2], s[ONCE_CHUNK_DEVICES] = {0, 0, 0, 0};
+            op_row(w, p, w.row[t.o + i], row);
 #pragma unroll
             for (int j = 0; j < ONCE_CHUNK_DEVICES; j++)
                 if (j < t.devices) {
-                    const float2 h =
-                        hidden(p, op, device[j], w.feature + (i * ONCE_CHUNK_DEVICES + j) * PAIR);
-                    s[j] = positive(h.x) * p.out.x + positive(h.y) * p.out.y;
+                    hidden(p, row, j, w.feature + (i * ONCE_CHUNK_DEVICES + j) * PAIR, h);
+                    s[j] = positive(h[0]) * p.out[0] + positive(h[1]) * p.out[1];
                 }
             const float sum = sum_four(s);
             if (lane % 8 == 0 && mine < t.devices) {
@@ -91,50 +118,50 @@ template <bool grad> __device__ static void score(const walk &w, const chunk &t)
 /* The rows of devices that changed, their parts of the hidden rows; slots from `slot` on, then a barrier. */
 __device__ static void multiply_devices(const walk &w, int slot, int32_t first, int32_t end)
 {
-    const float *weight = w.m->parameter + w.m->shape.device_weight;
     EACH(j, first, end, 1)
-        multiply(w, slot + j - first, w.device + (int64_t)w.changed[j].column * w.c, weight, w.c, w.w);
+        times_device(w, slot + j - first, w.device + (int64_t)w.changed[j].column * w.c);
 }
 __device__ static void store_devices(const walk &w, int slot, int32_t first, int32_t end)
 {
     EACH_THREAD(c, w.w)
         EACH(j, first, end, 1)
             w.device_part[(int64_t)w.changed[j].column * w.w + c] =
-                product(w, slot + j - first, c) * w.scale[c];
+                product(w, slot + j - first, c) * w.far->scale[c];
 }
 
 /* Logits of all pairs. */
 template <bool grad> __device__ static void evaluate(const walk &w)
 {
-    fill_choices(w);
+    if (!few_choices(w)) /* else they were listed when the last op was appended */
+        fill_choices(w);
     observe_state(w);
     observe_ops(w);
-    __syncthreads();
-    const int32_t changed = w.m->shape.learned ? 0 : w.head->n_changed; /* else done after the last step */
+    barrier();
+    const int32_t changed = w.learned ? 0 : w.head->n_changed; /* else done after the last step */
     const int32_t now = changed < ONCE_ROWS - 1 ? changed : ONCE_ROWS - 1;
-    multiply(w, 0, w.state, w.m->parameter + w.m->shape.state_weight, 2 * w.c + SKED_I_ONCE_STATE, w.w);
+    times_state(w, 0, w.state);
     multiply_devices(w, 1, 0, now);
     observe_pairs<grad>(w, chunk_at(w, 0));
-    __syncthreads();
+    barrier();
     EACH_THREAD(c, w.w)
-        w.base[c] = product(w, 0, c) * w.scale[c];
+        w.base[c] = product(w, 0, c) * w.far->scale[c];
     store_devices(w, 1, 0, now);
-    __syncthreads();
+    barrier();
     EACH(j, now, changed, ONCE_ROWS) {
         const int32_t end = changed - j < ONCE_ROWS ? changed : j + ONCE_ROWS;
         multiply_devices(w, 0, j, end);
-        __syncthreads();
+        barrier();
         store_devices(w, 0, j, end);
-        __syncthreads();
+        barrier();
     }
     for (int32_t k = 0; k < chunk_count(w); k++) {
         const chunk t = chunk_at(w, k);
         if (k > 0) {
             observe_pairs<grad>(w, t);
-            __syncthreads();
+            barrier();
         }
         score<grad>(w, t);
-        __syncthreads();
+        barrier();
     }
 }
 
@@ -195,10 +222,7 @@ __device__ static int32_t likeliest(const float *logit, int32_t pairs)
 __device__ static int32_t draw(const walk &w, const float *share, float sum, int32_t pairs)
 {
     const int lane = lane_id();
-    float rest = 0;
-    if (lane == 0)
-        rest = (float)(rng_uniform(w.head->rng) * sum);
-    rest = __shfl_sync(FULL, rest, 0);
+    float rest = (float)(w.head->chance * sum);
     EACH_LANE_TOGETHER(p, pairs) {
         const float mine = p < pairs ? share[p] : 0;
         float until = mine;
@@ -218,7 +242,7 @@ __device__ static int32_t draw(const walk &w, const float *share, float sum, int
 __device__ static int32_t list_pair(const walk &w, bool used_only, int32_t pairs)
 {
     const once_lesson *x = w.x;
-    const bool plain = !x->transfers && x->groups == 1;
+    const bool plain = !w.transfers && w.equal;
     double first = CUDART_INF, second = CUDART_INF;
     int32_t at = 0x7fffffff;
     EACH_LANE(p, pairs) {
@@ -249,7 +273,7 @@ __device__ static int32_t list_pair(const walk &w, bool used_only, int32_t pairs
 
 __device__ static int32_t replayed(const walk &w, int32_t pairs)
 {
-    const int32_t op = w.op[w.head->step], column = w.device_step[w.head->step];
+    const int32_t op = w.far->op[w.head->step], column = w.far->device_step[w.head->step];
     EACH_LANE_TOGETHER(p, pairs) {
         const bool hit = p < pairs && w.row[p / w.head->n_columns] == op &&
                          w.column[p % w.head->n_columns] == column && w.logit[p] > -CUDART_INF_F;
@@ -304,114 +328,146 @@ __device__ static void clipped_grad(const walk &w, int32_t pairs, float sum, int
         w.head->value += slope * (cut ? bound : ratio) - x->law.entropy * entropy;
 }
 
-/* Notes the chosen pair and what it means; lane 0. */
-__device__ static void take_pair(const walk &w, int32_t chosen, float logp)
+/* The choice of a step, of which the rest can wait: -1, none is legal; and what log P_F follows from. */
+struct choice {
+    int32_t pair;
+    float logit, share, top, sum; /* logit, where it does not follow from the share */
+    bool drawn;
+};
+__device__ static float log_forward_of(const walk &w, const choice &c)
 {
-    walk_head *h = w.head;
-    if (chosen < 0) {
-        h->status = WALK_NOT_LEGAL;
-        return;
-    }
-    const int32_t i = chosen / h->n_columns;
-    h->at = w.index[i];
-    h->op = w.row[i];
-    h->place = w.column[chosen - i * h->n_columns];
-    h->start = later(data_at(w, h->op, h->place), w.free_at[h->place]);
-    h->log_forward += logp;
-    w.op[h->step] = h->op;
-    w.device_step[h->step] = h->place;
+    const float logit =
+        c.drawn ? c.top + logf(c.share / (float)w.count[c.pair % w.head->n_columns]) : c.logit;
+    return logit - c.top - logf(c.sum);
 }
 
-/* One pair of all, and its log P_F; one warp. */
-template <bool grad> __device__ static void decide(const walk &w)
+/* One pair of all, and the gradient of its log P_F; one warp. */
+template <bool grad> __device__ static choice decide(const walk &w)
 {
     walk_head *h = w.head;
     const int32_t pairs = h->n_ops * h->n_columns;
-    const bool drawn = !w.x->replay && !w.x->greedy && !listed(w);
-    int32_t chosen = drawn ? 0 : choose(w, pairs);
-    float top, logit = chosen >= 0 ? w.logit[chosen] : 0;
+    choice c = {};
+    c.drawn = !w.x->replay && !w.x->greedy && !listed(w);
+    c.pair = c.drawn ? 0 : choose(w, pairs);
+    c.logit = c.pair >= 0 ? w.logit[c.pair] : 0;
     __syncwarp();
-    const float sum = exponentials(w.logit, w.count, h->n_columns, pairs, &top);
+    c.sum = exponentials(w.logit, w.count, h->n_columns, pairs, &c.top);
     __syncwarp();
-    if (isnan(sum)) {
+    if (isnan(c.sum) || c.pair < 0) {
         if (lane_id() == 0)
-            h->status = WALK_NO_PROBABILITY;
-        return;
+            h->status = isnan(c.sum) ? WALK_NO_PROBABILITY : WALK_NOT_LEGAL;
+        return c;
     }
-    if (drawn) {
-        chosen = draw(w, w.logit, sum, pairs);
-        logit = top + logf(w.logit[chosen] / (float)w.count[chosen % h->n_columns]);
-    }
-    const float logp = logit - top - logf(sum);
-    if (lane_id() == 0)
-        take_pair(w, chosen, logp);
-    if (!grad && w.x->log_step != NULL && lane_id() == 0)
-        w.x->log_step[(int64_t)w.number * w.x->n + h->step] = logp;
+    if (c.drawn)
+        c.pair = draw(w, w.logit, c.sum, pairs);
+    c.share = w.logit[c.pair];
     __syncwarp();
-    if (grad && chosen >= 0) {
-        if (w.x->law.kind == SKED_I_LOSS_PPO)
-            clipped_grad(w, pairs, sum, chosen, logp);
-        else
-            logit_grad(w.logit, pairs, sum, chosen, 1);
-    }
+    if (grad && w.x->law.kind == SKED_I_LOSS_PPO)
+        clipped_grad(w, pairs, c.sum, c.pair, log_forward_of(w, c));
+    else if (grad)
+        logit_grad(w.logit, pairs, c.sum, c.pair, 1);
+    return c;
+}
+
+/* Notes the chosen pair and what it means; one thread. */
+template <bool grad> __device__ static void take_choice(const walk &w, const choice &c)
+{
+    walk_head *h = w.head;
+    const int32_t i = c.pair / h->n_columns;
+    const float logp = log_forward_of(w, c);
+    h->at = w.index[i];
+    h->op = w.row[i];
+    h->place = w.column[c.pair - i * h->n_columns];
+    h->start = later(data_at(w, h->op, h->place), w.free_at[h->place]);
+    h->log_forward += logp;
+    w.far->op[h->step] = h->op;
+    w.far->device_step[h->step] = h->place;
+    if (!grad && w.x->log_step != NULL)
+        w.x->log_step[(int64_t)w.number * w.x->n + h->step] = logp;
 }
 
 /* ------------------------------------------------------------------ gradient of a step */
 
-/* Adds what the pairs of a chunk say: op rows, weights, and w.partial by device. */
-__device__ static void score_grad(const walk &w, const chunk &t, int32_t first)
+/* Gradients of the columns of a lane, by all pairs of a chunk that its warp has. */
+template <int own> struct pair_sums {
+    float weight[PAIR][own], out[own], device[ONCE_CHUNK_DEVICES][own];
+};
+/* One pair with the slope dlogit of its logit: adds to d and to the row of its op. */
+template <int own>
+__device__ static inline void pair_grad(const pair_columns<own> &p, const float *row, int j, const float *f,
+                                        float dlogit, pair_sums<own> *d, float *drow)
 {
-    const int step = warps(), widest = 2 * w.c > w.w ? 2 * w.c : w.w;
-    pair_weights p;
-    load_weights(w, first, &p);
-    float2 dw[PAIR], dout = make_float2(0, 0), device[ONCE_CHUNK_DEVICES], ddevice[ONCE_CHUNK_DEVICES];
-    load_devices(w, p, t, device);
+    float h[own], dh[own];
+    hidden(p, row, j, f, h);
+#pragma unroll
+    for (int r = 0; r < own; r++) {
+        dh[r] = h[r] > 0 ? dlogit * p.out[r] : 0;
+        d->out[r] += dlogit * positive(h[r]);
+        drow[r] += dh[r];
+        d->device[j][r] += dh[r];
+    }
 #pragma unroll
     for (int k = 0; k < PAIR; k++)
-        dw[k] = make_float2(0, 0);
 #pragma unroll
-    for (int j = 0; j < ONCE_CHUNK_DEVICES; j++)
-        ddevice[j] = make_float2(0, 0);
-    EACH_WARP(i, t.ops) {
-        const int32_t op = w.row[t.o + i];
-        const float2 row = op_row(w, p, op);
-        float2 drow = make_float2(0, 0);
-#pragma unroll
-        for (int j = 0; j < ONCE_CHUNK_DEVICES; j++)
-            if (j < t.devices) {
-                const float *f = w.feature + (i * ONCE_CHUNK_DEVICES + j) * PAIR;
-                const float2 h = hidden(p, row, device[j], f);
-                const float dlogit = w.logit[(int64_t)(t.o + i) * w.head->n_columns + t.d + j];
-                const float2 dh = make_float2(h.x > 0 ? dlogit * p.out.x : 0, h.y > 0 ? dlogit * p.out.y : 0);
-                dout.x += dlogit * positive(h.x);
-                dout.y += dlogit * positive(h.y);
-                drow.x += dh.x;
-                drow.y += dh.y;
-                ddevice[j].x += dh.x;
-                ddevice[j].y += dh.y;
-#pragma unroll
-                for (int k = 0; k < PAIR; k++) {
-                    dw[k].x += f[k] * dh.x;
-                    dw[k].y += f[k] * dh.y;
-                }
-            }
-        if (p.on) {
-            add_to(w.dop + (int64_t)op * w.w + p.c, drow.x);
-            add_to(w.dop + (int64_t)op * w.w + p.c + 1, drow.y);
-        }
-    }
-    if (!p.on)
-        return;
-    float *sums = w.sum_pair + (int64_t)warp_id() * (PAIR + 1) * w.w + p.c;
+        for (int r = 0; r < own; r++)
+            d->weight[k][r] += f[k] * dh[r];
+}
+
+/* Where the sums of a chunk go: those of weights to the walk's, those of devices to w.partial. */
+template <int own> __device__ static void add_sums(const walk &w, int32_t c, const pair_sums<own> &d)
+{
+    float *sums = w.sum_pair + (int64_t)warp_id() * (PAIR + 1) * w.w + c;
 #pragma unroll
     for (int k = 0; k < PAIR + 1; k++) {
-        float2 *at = (float2 *)(sums + k * w.w);
-        const float2 add = k < PAIR ? dw[k < PAIR ? k : 0] : dout;
-        *at = make_float2(at->x + add.x, at->y + add.y);
+        const float *add = k < PAIR ? d.weight[k < PAIR ? k : 0] : d.out;
+        float sum[own];
+        if (w.pairs_outside) {
+            add_own<own>(sums + k * w.w, add);
+            continue;
+        }
+        load_own<own>(sums + k * w.w, sum);
+#pragma unroll
+        for (int r = 0; r < own; r++)
+            sum[r] += add[r];
+        store_own<own>(sums + k * w.w, sum);
     }
 #pragma unroll
     for (int j = 0; j < ONCE_CHUNK_DEVICES; j++)
-        *(float2 *)(w.partial + (int64_t)(j * step + warp_id()) * widest + p.c) = ddevice[j];
+        store_own<own>(share_at(w, j, warp_id(), c), d.device[j]);
+}
+
+/*
+ * Adds what the pairs of a chunk say: op rows, weights, devices. Columns from `first` on, `own` a lane: with
+ * one of them registers suffice where walks share a block, with two it is less work.
+ */
+template <int own> __device__ static void score_grad(const walk &w, const chunk &t, int32_t first)
+{
+    pair_columns<own> p;
+    pair_sums<own> d = {};
+    load_columns(w, t, first, &p);
+    if (!p.on)
+        return;
+    EACH(i, w.warps - 1 - warp_id(), t.ops, w.warps) { /* the first warp has something else to do */
+        const int32_t op = w.row[t.o + i];
+        float row[own], drow[own] = {};
+        op_row(w, p, op, row);
+#pragma unroll
+        for (int j = 0; j < ONCE_CHUNK_DEVICES; j++)
+            if (j < t.devices)
+                pair_grad(p, row, j, w.feature + (i * ONCE_CHUNK_DEVICES + j) * PAIR,
+                          w.logit[(int64_t)(t.o + i) * w.head->n_columns + t.d + j], &d, drow);
+        add_own<own>(w.far->dop + (int64_t)op * w.w + p.c, drow);
+    }
+    add_sums(w, p.c, d);
+}
+__device__ static void score_grads(const walk &w, const chunk &t)
+{
+    const bool many = w.threads > ONCE_FEWER;
+    EACH(first, 0, w.w, many ? 2 * WARP : WARP)
+        if (many)
+            score_grad<2>(w, t, first);
+        else
+            score_grad<1>(w, t, first);
 }
 
 /* Sums of the weights that lead straight to a logit; each warp some of them. */
@@ -444,10 +500,11 @@ __device__ static void device_grad(const walk &w, const chunk &t)
 }
 
 /* d of a pooled state, by product slot 0, to the running totals and the empty devices. */
-__device__ static void state_grad(const walk &w, float waiting)
+__device__ static void state_grad(const walk &w, float waiting, float empties)
 {
-    const float devices = (float)w.x->devices, empties = (float)(w.x->devices - w.head->n_used);
-    EACH_THREAD(c, w.c) {
+    const float devices = (float)w.x->devices;
+    EACH_THREAD_FROM(c, w.c, w.threads / 2)
+    {
         const float each = product(w, 0, w.c + c) / devices;
         w.total_wait[c] += product(w, 0, c) / waiting;
         w.total_device[c] += each;
@@ -459,18 +516,19 @@ __device__ static void step_grad(const walk &w)
 {
     const int32_t chunks = chunk_count(w), states = 2 * w.c + SKED_I_ONCE_STATE;
     const int64_t step = (int64_t)w.number * w.x->n + w.head->step;
-    fill(w.dbase, w.w, 0.0f);
+    /* One warp appends the op already while others are at the end of this. */
+    const float left = (float)w.head->left, empties = (float)(w.x->devices - w.head->n_used);
+    fill(w, w.dbase, w.w, 0.0f);
     EACH(k, 0, chunks, 1) {
         const chunk t = chunk_at(w, k);
         if (chunks > 1) {
-            __syncthreads();
+            barrier();
             observe_pairs<true>(w, t);
-            __syncthreads();
+            barrier();
         }
         straight_grad(w, t);
-        for (int32_t first = 0; first < w.w; first += 2 * WARP)
-            score_grad(w, t, first);
-        __syncthreads();
+        score_grads(w, t);
+        barrier();
         device_grad(w, t);
     }
     float *state = w.x->states + step * states, *dbase = w.x->dbases + step * w.w;
@@ -478,11 +536,11 @@ __device__ static void step_grad(const walk &w)
         state[c] = w.state[c];
     EACH_THREAD(c, w.w) {
         dbase[c] = w.dbase[c];
-        w.dbase[c] *= w.scale[c];
+        w.dbase[c] *= w.far->scale[c];
     }
-    __syncthreads();
-    multiply(w, 0, w.dbase, w.m->state_turned, w.w, 2 * w.c);
-    __syncthreads();
-    state_grad(w, (float)w.head->left);
+    barrier();
+    state_back(w, 0, w.dbase);
+    barrier();
+    state_grad(w, left, empties);
 }
 #endif
