@@ -81,13 +81,23 @@ static const setting tile_settings[] = {
 };
 enum { n_tile = sizeof tile_settings / sizeof *tile_settings };
 
+/* Batches are small and layers few where the CPU's double precision takes long. */
 static const setting large_settings[] = {
-    {"layered", 50, 4, 1, DEFAULT_SIZES(LEARNED), 0.02, 20},
-    {"erdos-renyi", 61, 8, 2, DEFAULT_SIZES(UNIFORM), 0.05, 12},
-    {"layered", 127, 4, 3, DEFAULT_SIZES(LEARNED), 0.02, 4},
-    {"layered", 130, 4, 3, DEFAULT_SIZES(LEARNED), 0.02, 4}, /* too many for tiles; rows in global memory */
+    {"layered", 50, 4, 1, DEFAULT_SIZES(LEARNED), 0.02, 4},
+    {"erdos-renyi", 61, 8, 2, DEFAULT_SIZES(UNIFORM), 0.05, 4},
+    {"layered", 127, 4, 3, TILES(2, 8, LEARNED), 0.02, 2},
+    {"layered", 129, 4, 3, TILES(2, 8, LEARNED), 0.02, 2}, /* more tiles than warps: they take turns */
+    {"stochastic-block", 200, 5, 4, TILES_WITH(1, 8, LEARNED, LIST), 0.05, 2},
+    {"layered", 130, 3, 5, SMALL(2, 16, 8, LEARNED), 0.05, 2}, /* rows in global memory */
 };
 enum { n_large = sizeof large_settings / sizeof *large_settings };
+/* Drawn only. */
+static const setting long_settings[] = {
+    {"erdos-renyi", 161, 3, 6, TILES(1, 8, UNIFORM), 0.1, 4},
+    {"layered", 345, 8, 7, TILES(1, 8, LEARNED), 0.05, 2},
+    {"tree", 430, 8, 8, TILES_WITH(1, 8, UNIFORM, LIST), 0.05, 2}, /* keys and values in global memory */
+};
+enum { n_long = sizeof long_settings / sizeof *long_settings };
 
 /* A problem for both sides. */
 typedef struct fixture {
@@ -142,7 +152,7 @@ static void make_fixture(const setting *s, fixture *f)
     OK(sked_i_layout_init(&f->layout, &s->sizes, err));
     fill_parameters(f);
     OK(sked_i_policy_create_f64(f->instance, &f->layout, &sked_i_kernels_cpu_f64, &f->policy, err));
-    OK(sked_i_batch_create_f64(f->policy, s->batch, 1, true, &f->batch, err));
+    OK(sked_i_batch_create_f64(f->policy, s->batch, s->nodes < 100 ? 1 : s->batch, true, &f->batch, err));
     sked_i_policy_prepare_f64(f->policy, f->parameter, s->temperature);
     OK(sked_i_stepwise_input_make(f->instance, &f->layout, s->temperature, &f->input, err));
     f->input.problem.batch = s->batch;
@@ -419,6 +429,23 @@ static void test_large(void **state)
         skip();
     for (int k = 0; k < n_large; k++)
         check_setting(&large_settings[k]);
+    for (int k = 0; k < n_long; k++)
+        check_drawing(&long_settings[k], SKED_I_STEPWISE_SAMPLE, 1);
+}
+
+/* Blocks whose warps take row tiles in turn: on the emulator those of little shared memory do so early. */
+static const char little_shared[] = "40000";
+static void test_turns(void **state)
+{
+    (void)state;
+    if (!emulated)
+        skip();
+    const setting turns = {"layered", 33, 3, 2, TILES(1, 8, LEARNED), 0.3, 2};
+    setenv("SKED_EMULATE_SHARED", little_shared, 1);
+    check_setting(&tile_settings[2]);
+    check_setting(&turns);
+    check_drawing(&tile_settings[0], SKED_I_STEPWISE_SAMPLE, 1);
+    unsetenv("SKED_EMULATE_SHARED");
 }
 
 /* As a GPU rounds. */
@@ -526,26 +553,49 @@ static float *gradients_of(const fixture *f, int count, int at_once)
     return gradient;
 }
 
+enum { n_shared = 3 };
+static void check_ranks(const setting s[n_shared])
+{
+    fixture f[n_shared];
+    for (int k = 0; k < n_shared; k++)
+        make_fixture(&s[k], &f[k]);
+    float *alone = gradients_of(f, n_shared, 1), *together = gradients_of(f, n_shared, n_shared);
+    assert_memory_equal(alone, together, (size_t)(n_shared * f[0].layout.total) * sizeof *alone);
+    free(alone);
+    free(together);
+    for (int k = 0; k < n_shared; k++)
+        clear_fixture(&f[k]);
+}
+
 /* Ranks share an update: a gradient has the same bits whatever else is loaded, in one pass or in several. */
 static void test_ranks(void **state)
 {
-    enum { count = 3 };
-    const setting s[count] = {{"layered", 4, 2, 1, TILES(1, 8, LEARNED), 0.3, 8},
-                              {"layered", 4, 2, 2, TILES(1, 8, LEARNED), 0.2, 8},
-                              {"tree", 17, 2, 3, TILES(1, 8, LEARNED), 0.3, 2}};
-    fixture f[count];
+    const setting tiles[] = {{"layered", 4, 2, 1, TILES(1, 8, LEARNED), 0.3, 8},
+                             {"layered", 4, 2, 2, TILES(1, 8, LEARNED), 0.2, 8},
+                             {"tree", 17, 2, 3, TILES(1, 8, LEARNED), 0.3, 2}},
+                  rows[] = {{"layered", 9, 2, 1, SMALL(1, 8, 8, LEARNED), 0.3, 8},
+                            {"layered", 4, 2, 2, SMALL(1, 8, 8, LEARNED), 0.2, 3},
+                            {"tree", 33, 2, 3, SMALL(1, 8, 8, LEARNED), 0.3, 2}};
     (void)state;
-    for (int k = 0; k < count; k++)
-        make_fixture(&s[k], &f[k]);
     if (emulated)
         setenv("SKED_EMULATE_MEMORY", "92000000", 1); /* an eighth holds two of them, not three */
-    float *alone = gradients_of(f, count, 1), *together = gradients_of(f, count, count);
+    check_ranks(tiles);
     unsetenv("SKED_EMULATE_MEMORY");
-    assert_memory_equal(alone, together, (size_t)(count * f[0].layout.total) * sizeof *alone);
-    free(alone);
-    free(together);
-    for (int k = 0; k < count; k++)
-        clear_fixture(&f[k]);
+    check_ranks(rows);
+}
+
+/* The same where warps of some take row tiles in turn, of others not. */
+static void test_long_ranks(void **state)
+{
+    const int32_t ops = emulated ? 17 : 145;
+    const setting s[] = {{"layered", 4, 2, 1, TILES(1, 8, LEARNED), 0.3, 4},
+                         {"layered", ops, 2, 2, TILES(1, 8, LEARNED), 0.2, 1},
+                         {"tree", ops + 2, 2, 3, TILES(1, 8, LEARNED), 0.3, 1}};
+    (void)state;
+    if (emulated)
+        setenv("SKED_EMULATE_SHARED", "60000", 1); /* one tile fits, two do not */
+    check_ranks(s);
+    unsetenv("SKED_EMULATE_SHARED");
 }
 
 /* One Adam step with the shares of two problems, and with a gradient from outside. */
@@ -786,20 +836,14 @@ static void test_sampling(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_other_losses),
-        cmocka_unit_test(test_small),
-        cmocka_unit_test(test_tiles),
-        cmocka_unit_test(test_passes),
-        cmocka_unit_test(test_rounded),
-        cmocka_unit_test(test_drawing),
-        cmocka_unit_test(test_several_and_again),
-        cmocka_unit_test(test_ranks),
-        cmocka_unit_test(test_update),
-        cmocka_unit_test(test_distribution),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_training),
-        cmocka_unit_test(test_sampling),
-        cmocka_unit_test(test_large),
+        cmocka_unit_test(test_other_losses), cmocka_unit_test(test_small),
+        cmocka_unit_test(test_tiles),        cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_passes),       cmocka_unit_test(test_rounded),
+        cmocka_unit_test(test_drawing),      cmocka_unit_test(test_several_and_again),
+        cmocka_unit_test(test_ranks),        cmocka_unit_test(test_long_ranks),
+        cmocka_unit_test(test_update),       cmocka_unit_test(test_distribution),
+        cmocka_unit_test(test_refusals),     cmocka_unit_test(test_training),
+        cmocka_unit_test(test_sampling),     cmocka_unit_test(test_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,13 @@
 /* The stepwise policy on the device: memory, launches, and the table of backend/stepwise.h. */
 #include "backend/cuda/stepwise_kernels.h"
-#include "backend/cuda/stepwise_tile_net.h"
+#include "backend/cuda/stepwise_tile_long.h"
 
 extern "C" {
 #include "backend/cuda/stepwise.h"
 #include "base/memory.h"
 }
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +18,14 @@ struct kernel_plan {
     size_t shared;  /* bytes */
     int64_t stride; /* numbers of a block in global memory */
     int threads, blocks;
+    bool turns; /* tiles: warps take them in turn */
+};
+/* How problems of least .. most ops are drawn. */
+struct draw_plan {
+    kernel_plan kernel;
+    step_drawing how;
+    int least, most;
+    int64_t trajectories;
 };
 
 struct sked_i_stepwise_device {
@@ -42,13 +51,13 @@ struct sked_i_stepwise_device {
     /* The load. */
     int count, graphs; /* graphs: of the update, on all ranks */
     bool gradients, drawn;
-    bool tiled; /* by stepwise_tile_net.h */
-    step_drawing drawing;
+    bool tiled;            /* by stepwise_tile_net.h and stepwise_tile_long.h */
     step_problem *problem; /* [count] on the host, with pointers of the device */
     char *blob;            /* what is uploaded for it */
     size_t blob_size;
     step_problem *problem_there;
-    kernel_plan draw, grad;
+    draw_plan draw[2]; /* of problems whose warps have a tile each (rows: of all), and of longer ones */
+    kernel_plan grad;
     step_kept keep;
     int64_t kept_size; /* of a block */
     float *scratch, *block_gradients;
@@ -436,17 +445,17 @@ static int64_t plan_kept(device *d)
     return used * z->layers;
 }
 
-/* Blocks for the gradient of each problem, as its states and their size ask for. */
+/*
+ * Blocks for the gradient of each problem. They depend on its own states and on the number of problems of the
+ * whole update, not on what else is loaded: a sum of gradients has one order, however ranks share the update.
+ */
 static int share_blocks(device *d)
 {
-    double all = 0;
+    const int at_once = d->graphs > 1 ? 2 : 1, wanted = at_once * d->processors / d->graphs;
     int next = 0;
-    for (int k = 0; k < d->count; k++)
-        all += (double)d->problem[k].batch * d->problem[k].ops * (d->problem[k].ops + 1.0);
     for (int k = 0; k < d->count; k++) {
         step_problem *p = &d->problem[k];
         const int64_t states = (int64_t)p->batch * (p->ops + 1);
-        const int wanted = (int)(d->processors * ((double)states * p->ops / all));
         p->first_block = next;
         p->n_blocks = wanted < 1 ? 1 : wanted > states ? (int)states : wanted;
         next += p->n_blocks;
@@ -454,27 +463,57 @@ static int share_blocks(device *d)
     return next;
 }
 
+/* Numbers of `kinds` of mail. */
+static int64_t mail_size(int64_t kinds, int tiles)
+{
+    return kinds * step_mail_lanes(tiles) * (int64_t)(sizeof(step_tile) / sizeof(float));
+}
+
 /* The same for tiles, of problems of up to so many ops: false where they do not fit. */
 static bool plan_tiles(const device *d, int ops, bool gradient, kernel_plan *p)
 {
     const step_net *z = &d->net;
-    const int64_t n = ops, tiles = step_tiles_of(ops),
-                  table = z->n_matrices * (int64_t)(sizeof(step_matrix) / sizeof(int)),
-                  kinds = gradient ? MAIL_KINDS : MAIL_SLOPE,
-                  mail = kinds * TILE_HEADS * tiles * SKED_STEP_WARP * (int64_t)(sizeof(step_tile) / 4);
-    if (d->job == NULL || n > TILE_OPS)
-        return false;
+    const int64_t n = ops, table = z->n_matrices * (int64_t)(sizeof(step_matrix) / sizeof(int));
+    const int tiles = step_tiles_of(ops);
     *p = {};
     p->places.small = place_inside(p, d->shared_most, table + 5 * n);
     p->places.wide = place_inside(p, d->shared_most, n * z->slots);
-    p->places.mail = place_inside(p, d->shared_most, mail);
+    p->places.mail = place_inside(p, d->shared_most, mail_size(gradient ? MAIL_KINDS : MAIL_SLOPE, tiles));
     p->places.sums = place_inside(p, d->shared_most, gradient ? 2 * TILE_HEADS * tiles * STEP_TILE : 0);
-    if (p->places.small < 0 || p->places.wide < 0 || p->places.mail < 0 || p->places.sums < 0)
+    if (n > TILE_OPS || p->places.small < 0 || p->places.wide < 0 || p->places.mail < 0 || p->places.sums < 0)
         return false;
     p->places.masks = place_inside(p, d->shared_most, 2 * SKED_I_HEADS * n * ((n + 63) / 64));
     p->places.tables = gradient ? -1 : place_inside(p, d->shared_most, 12 * n + 3 * z->slots);
     p->threads = (int)most_of(tiles, gradient ? 1 : 2) * SKED_STEP_WARP; /* two warps choose */
     return true;
+}
+
+/* And where warps take tiles in turn. What all of them read is in shared memory first. */
+static void plan_long(const device *d, int ops, bool gradient, kernel_plan *p)
+{
+    const step_net *z = &d->net;
+    const int64_t n = ops, table = z->n_matrices * (int64_t)(sizeof(step_matrix) / sizeof(int));
+    const int tiles = step_tiles_of(ops), turns = (tiles + LONG_WARPS - 1) / LONG_WARPS;
+    *p = {};
+    p->turns = true;
+    p->places.small = place(p, d->shared_most, table + 5 * n);
+    p->places.wide = place(p, d->shared_most, n * z->slots);
+    p->places.sums = place(p, d->shared_most, gradient ? 2 * TILE_HEADS * tiles * STEP_TILE : 0);
+    p->places.mail =
+        place(p, d->shared_most, mail_size((gradient ? MAIL_KINDS : MAIL_SLOPE) - MAIL_KEY, tiles));
+    p->places.masks = place_inside(p, d->shared_most, 2 * SKED_I_HEADS * n * ((n + 63) / 64));
+    p->places.tables = -1;
+    p->places.x = place(p, 0, (int64_t)tiles * LONG_ROW * SKED_STEP_WARP * 4);
+    p->places.narrow = place(p, 0, mail_size(1, tiles));
+    p->threads = (int)most_of((tiles + turns - 1) / turns, gradient ? 1 : 2) * SKED_STEP_WARP;
+    p->blocks = d->processors;
+}
+
+/* The plan for the gradients of problems of so many row tiles. */
+static void plan_states(const device *d, int tiles, kernel_plan *p)
+{
+    if (!plan_tiles(d, tiles * STEP_TILE, true, p))
+        plan_long(d, tiles * STEP_TILE, true, p);
 }
 
 static int64_t states_of(const step_problem *p)
@@ -497,7 +536,7 @@ static void plan_pass(device *d)
     const size_t tile = (size_t)SKED_STEP_WARP * ((size_t)step_kept_tiles(d->net) * sizeof(step_tile) +
                                                   (size_t)step_kept_scales(d->net) * sizeof(float2));
     const int parts = d->graphs < 32 ? 32 / d->graphs : 1;
-    d->pass_tiles = most_of((int64_t)(share / tile), TILE_OPS / STEP_TILE);
+    d->pass_tiles = (int64_t)(share / tile);
     for (int k = 0; k < d->count; k++) {
         d->problem[k].first_block = k * parts;
         d->problem[k].n_blocks = parts;
@@ -520,7 +559,7 @@ static int64_t end_of_pass(const device *d, int64_t from, int64_t *taken)
         if (past <= from)
             continue;
         if (tiles > d->pass_tiles && end == from) {
-            const int64_t at_once = d->pass_tiles / step_tiles_of(p->ops),
+            const int64_t at_once = most_of(d->pass_tiles / step_tiles_of(p->ops), 1),
                           passes = (states + at_once - 1) / at_once, size = (states + passes - 1) / passes;
             *taken = size * step_tiles_of(p->ops);
             return from + size < past ? from + size : past;
@@ -551,26 +590,21 @@ static int64_t largest_pass(const device *d)
     return most;
 }
 
-static void choose_blocks(device *d, int resident)
+static void choose_blocks(const device *d, draw_plan *p, int resident)
 {
     const int64_t most = (int64_t)d->processors * resident;
-    d->draw.blocks = (int)(d->trajectories < most ? d->trajectories : most);
+    p->kernel.blocks = (int)(p->trajectories < most ? p->trajectories : most);
 }
 
 /* How schedules are drawn. Blocks that a processor does not take at once wait for others to end. */
-static void plan_draw(device *d)
+static void plan_tile_draw(const device *d, draw_plan *p)
 {
-    const int threads = d->draw.threads, small = 4;
+    const int threads = p->kernel.threads;
     const int roomy = SKED_STEP_THREADS / threads, dense = TILE_RESIDENT * TILE_FEW / threads;
-    if (!d->tiled) {
-        d->drawing = STEP_DRAW_ROWS;
-        choose_blocks(d, threads < SKED_STEP_THREADS ? small : 1);
-        return;
-    }
     const int64_t few = (int64_t)d->processors * roomy, many = (int64_t)d->processors * dense;
-    const bool fewer_rounds = (d->trajectories - 1) / many < (d->trajectories - 1) / few;
-    d->drawing = threads <= TILE_FEW && fewer_rounds ? STEP_DRAW_DENSE : STEP_DRAW_TILES;
-    choose_blocks(d, d->drawing == STEP_DRAW_DENSE ? dense : roomy);
+    const bool fewer_rounds = (p->trajectories - 1) / many < (p->trajectories - 1) / few;
+    p->how = threads <= TILE_FEW && fewer_rounds ? STEP_DRAW_DENSE : STEP_DRAW_TILES;
+    choose_blocks(d, p, p->how == STEP_DRAW_DENSE ? dense : roomy);
 }
 
 /* Blocks that drew a long trajectory first draw a short one after it. */
@@ -582,6 +616,53 @@ static void order_turns(device *d)
             d->problem[at].turn = d->problem[at - 1].turn;
         d->problem[at].turn = k;
     }
+}
+
+/* Problems of p->least .. most ops, of all that are loaded: the longest, and how many schedules they want. */
+static int count_problems(const device *d, draw_plan *p)
+{
+    int longest = 0;
+    p->trajectories = 0;
+    for (int k = 0; k < d->count; k++) {
+        const step_problem *problem = &d->problem[k];
+        if (problem->ops < p->least || problem->ops > p->most)
+            continue;
+        longest = problem->ops > longest ? problem->ops : longest;
+        p->trajectories += problem->batch;
+    }
+    return longest;
+}
+
+/* Where a warp has a tile each, and longer ones. That depends on nothing else that is loaded. */
+static void plan_tile_draws(device *d)
+{
+    draw_plan *const each = &d->draw[0], *const turns = &d->draw[1];
+    int low = 0, high = TILE_OPS;
+    while (low < high) { /* the most ops that fit */
+        const int middle = (low + high + 1) / 2;
+        if (plan_tiles(d, middle, false, &each->kernel))
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    *each = {{}, STEP_DRAW_TILES, 0, low, 0};
+    *turns = {{}, STEP_DRAW_LONG, low + 1, INT_MAX, 0};
+    if (count_problems(d, each) > 0 && plan_tiles(d, count_problems(d, each), false, &each->kernel))
+        plan_tile_draw(d, each);
+    if (count_problems(d, turns) > 0) {
+        plan_long(d, count_problems(d, turns), false, &turns->kernel);
+        choose_blocks(d, turns, 1);
+    }
+}
+
+static void plan_row_draws(device *d)
+{
+    const int small = 4;
+    draw_plan *p = &d->draw[0];
+    *p = {{}, STEP_DRAW_ROWS, 0, INT_MAX, d->trajectories};
+    d->draw[1] = {};
+    plan_rows(d, false, &p->kernel);
+    choose_blocks(d, p, p->kernel.threads < SKED_STEP_THREADS ? small : 1);
 }
 
 static void make_plans(device *d)
@@ -596,17 +677,15 @@ static void make_plans(device *d)
     d->kept_size = 0;
     d->pass_tiles = 0;
     d->grad = {};
-    d->tiled = plan_tiles(d, d->most_ops, false, &d->draw) &&
-               (!d->gradients || plan_tiles(d, d->most_ops, true, &d->grad));
-    if (!d->tiled)
-        plan_rows(d, false, &d->draw);
-    plan_draw(d);
-    if (!d->gradients)
-        return;
-    if (d->tiled) {
+    d->tiled = d->job != NULL;
+    if (d->tiled)
+        plan_tile_draws(d);
+    else
+        plan_row_draws(d);
+    if (d->gradients && d->tiled)
         plan_pass(d);
+    if (!d->gradients || d->tiled)
         return;
-    }
     plan_rows(d, true, &d->grad);
     d->grad.blocks = share_blocks(d);
     d->kept_size = plan_kept(d);
@@ -703,9 +782,22 @@ static void cut_problem(const device *d, sked_i_cuda_arena *a, step_problem *p)
     p->value = SKED_CUT(a, double, cells);
 }
 
+/* Numbers in global memory that blocks of any kernel have of their own. */
+static int64_t scratch_size(const device *d)
+{
+    int64_t most = (int64_t)d->grad.blocks * (d->grad.stride + d->kept_size);
+    for (const draw_plan &p : d->draw)
+        most = most_of(most, p.kernel.blocks * p.kernel.stride);
+    for (int k = 0; k < d->count && d->gradients && d->tiled; k++) {
+        kernel_plan states;
+        plan_states(d, step_tiles_of(d->problem[k].ops), &states);
+        most = most_of(most, states.blocks * states.stride);
+    }
+    return most;
+}
+
 static void cut_load(device *d, sked_i_cuda_arena *a, size_t blob)
 {
-    const int64_t grad = (int64_t)d->grad.blocks * (d->grad.stride + d->kept_size);
     char *there = (char *)sked_i_cuda_arena_cut(a, blob);
     d->problem_there = (step_problem *)there;
     d->loss = SKED_CUT(a, double, STEP_LOSS_NUMBERS * d->count);
@@ -714,7 +806,7 @@ static void cut_load(device *d, sked_i_cuda_arena *a, size_t blob)
     for (int k = 0; k < d->count; k++)
         cut_problem(d, a, &d->problem[k]);
     d->block_gradients = SKED_CUT(a, float, d->grad.blocks * d->gradient_size);
-    d->scratch = SKED_CUT(a, float, most_of((int64_t)d->draw.blocks * d->draw.stride, grad));
+    d->scratch = SKED_CUT(a, float, scratch_size(d));
     const int64_t lanes = largest_pass(d) * SKED_STEP_WARP;
     d->pass.kept = SKED_CUT(a, step_tile, lanes * step_kept_tiles(d->net));
     d->pass.scale = SKED_CUT(a, float2, lanes * step_kept_scales(d->net));
@@ -795,7 +887,9 @@ static sked_status device_load(sked_i_stepwise_device *d, int count, const sked_
             SKED_TRY(upload(d, d->problem[k].op, problem[k].op, bytes, err));
             SKED_TRY(upload(d, d->problem[k].device, problem[k].device, bytes, err));
         }
-    CUDA_TRY(sked_i_step_draw_allow(d->drawing, d->draw.shared));
+    for (const draw_plan &p : d->draw)
+        if (p.trajectories > 0)
+            CUDA_TRY(sked_i_step_draw_allow(p.how, p.kernel.shared));
     if (gradients && !d->tiled)
         CUDA_TRY(sked_i_step_grad_allow(d->grad.shared));
 cleanup:
@@ -820,10 +914,10 @@ static step_load load_of(const device *d, const kernel_plan *p, bool keeps)
 }
 
 /* States of the largest problem that a block surely takes in 30 ms. */
-static int64_t states_at_once(const device *d, const kernel_plan *p)
+static int64_t states_at_once(const device *d, const kernel_plan *p, int ops)
 {
     const step_net *z = &d->net;
-    const double n = d->most_ops, matrices = (double)(d->folded_size / 2);
+    const double n = ops, matrices = (double)(d->folded_size / 2);
     const double products = n * (matrices + 2 * n * z->inner * z->layers);
     /* Products a second of one block, at the least. */
     const double rate = d->tiled ? 7e10 : p->stride > 0 ? 1e10 : 5e10;
@@ -837,20 +931,35 @@ static sked_status check_limit(device *d, sked_error *err)
     return st == SKED_OK && sked_i_limit_heard(d->limit) ? sked_i_limit_fail(err) : st;
 }
 
+/* The problems of one plan, in launches that end soon. */
+static sked_status run_draws(device *d, const draw_plan *p, int ops, sked_error *err)
+{
+    sked_status st = SKED_OK;
+    const kernel_plan *kernel = &p->kernel;
+    const step_load l = load_of(d, kernel, false);
+    const int64_t waves = (p->trajectories + kernel->blocks - 1) / kernel->blocks;
+    const int64_t steps = most_of(states_at_once(d, kernel, ops) / waves, 1);
+    for (int64_t from = 0; from <= ops; from += steps) {
+        const step_walk walk = {p->least, p->most, (int)from,
+                                (int)(from + steps < ops + 1 ? from + steps : ops + 1)};
+        if (from > 0)
+            SKED_TRY(check_limit(d, err));
+        sked_i_step_draw(&l, p->how, kernel->threads, kernel->blocks, kernel->shared, &walk, d->stream);
+    }
+cleanup:
+    return st;
+}
+
 static sked_status device_draw(sked_i_stepwise_device *d, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const step_load l = load_of(d, &d->draw, false);
-    const int64_t waves = (d->trajectories + d->draw.blocks - 1) / d->draw.blocks;
-    const int64_t steps = most_of(states_at_once(d, &d->draw) / waves, 1);
+    const step_load l = load_of(d, &d->draw[0].kernel, false);
     d->drawn = false;
     sked_i_step_fold(&l, &d->folding, d->stream);
-    for (int64_t from = 0; from <= d->most_ops; from += steps) {
-        const int end = (int)(from + steps < d->most_ops + 1 ? from + steps : d->most_ops + 1);
-        if (from > 0)
-            SKED_TRY(check_limit(d, err));
-        sked_i_step_draw(&l, d->drawing, d->draw.threads, d->draw.blocks, d->draw.shared, (int)from, end,
-                         d->stream);
+    for (draw_plan &p : d->draw) {
+        const int ops = count_problems(d, &p);
+        if (p.trajectories > 0)
+            SKED_TRY(run_draws(d, &p, ops, err));
     }
     CUDA_TRY(cudaGetLastError());
     d->drawn = true;
@@ -895,22 +1004,29 @@ cleanup:
     return st;
 }
 
+/* Whether a problem has so many row tiles. */
+static bool has_tiles(const device *d, int tiles)
+{
+    for (int k = 0; k < d->count; k++)
+        if (step_tiles_of(d->problem[k].ops) == tiles)
+            return true;
+    return false;
+}
+
 /* The states of a pass, by the row tiles of their problems: blocks of as many warps. */
 static sked_status run_states(device *d, step_pass *pass, sked_error *err)
 {
     sked_status st = SKED_OK;
     for (pass->tiles = 1; pass->tiles <= step_tiles_of(d->most_ops); pass->tiles++) {
-        bool any = false;
-        int resident, ops = pass->tiles * STEP_TILE;
+        int resident;
         kernel_plan plan;
-        for (int k = 0; k < d->count; k++)
-            any |= step_tiles_of(d->problem[k].ops) == pass->tiles;
-        ops = ops < d->most_ops ? ops : d->most_ops;
-        if (!any || !plan_tiles(d, ops, true, &plan)) /* it fits where the largest does */
+        if (!has_tiles(d, pass->tiles))
             continue;
+        plan_states(d, pass->tiles, &plan);
         const step_load l = load_of(d, &plan, true);
-        CUDA_TRY(sked_i_step_tile_allow(plan.shared, plan.threads, &resident));
-        sked_i_step_tile_states(&l, pass, plan.threads, resident * d->processors, plan.shared, d->stream);
+        CUDA_TRY(sked_i_step_tile_allow(plan.shared, plan.turns, plan.threads, &resident));
+        sked_i_step_tile_states(&l, pass, plan.turns, plan.threads,
+                                plan.turns ? plan.blocks : resident * d->processors, plan.shared, d->stream);
     }
 cleanup:
     return st;
@@ -941,7 +1057,7 @@ cleanup:
 static sked_status run_rounds(device *d, const step_load *l, sked_error *err)
 {
     sked_status st = SKED_OK;
-    const int64_t at_once = most_of(states_at_once(d, &d->grad) / 4, 1);
+    const int64_t at_once = most_of(states_at_once(d, &d->grad, d->most_ops) / 4, 1);
     int64_t rounds = 0;
     for (int k = 0; k < d->count; k++) {
         const int64_t states = (int64_t)d->problem[k].batch * (d->problem[k].ops + 1);
