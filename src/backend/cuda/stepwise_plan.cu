@@ -112,12 +112,21 @@ static bool plan_tiles(const device *d, int ops, bool gradient, step_kernel_plan
     return true;
 }
 
+/* Blocks of such a kernel that a processor takes at once. */
+static int resident_long(const device *d, const step_kernel_plan *p)
+{
+    const int64_t threads = LONG_WARPS * SKED_STEP_WARP / p->threads,
+                  shared = (int64_t)((d->shared_most + 1024) / (p->shared + 1024));
+    return (int)step_most_of(threads < shared ? threads : shared, 1);
+}
+
 /* And where warps take tiles in turn. What all of them read is in shared memory first. */
 static void plan_long(const device *d, int ops, bool gradient, step_kernel_plan *p)
 {
     const step_net *z = &d->net;
     const int64_t n = ops, table = z->n_matrices * (int64_t)(sizeof(step_matrix) / sizeof(int));
-    const int tiles = step_tiles_of(ops), turns = (tiles + LONG_WARPS - 1) / LONG_WARPS;
+    const int tiles = step_tiles_of(ops), pairs = step_pairs_of(tiles),
+              turns = (pairs + LONG_WARPS - 1) / LONG_WARPS;
     *p = {};
     p->turns = true;
     p->places.small = place(p, d->shared_most, table + 5 * n);
@@ -129,8 +138,8 @@ static void plan_long(const device *d, int ops, bool gradient, step_kernel_plan 
     p->places.tables = -1;
     p->places.x = place(p, 0, (int64_t)tiles * LONG_ROW * SKED_STEP_WARP * 4);
     p->places.narrow = place(p, 0, mail_size(1, tiles));
-    p->threads = (int)step_most_of((tiles + turns - 1) / turns, gradient ? 1 : 2) * SKED_STEP_WARP;
-    p->blocks = d->processors;
+    p->threads = (int)step_most_of((pairs + turns - 1) / turns, gradient ? 1 : 2) * SKED_STEP_WARP;
+    p->blocks = d->processors * resident_long(d, p);
 }
 
 /* The plan for the gradients of problems of so many row tiles. */
@@ -274,7 +283,7 @@ static void plan_tile_draws(device *d)
         plan_tile_draw(d, each);
     if (turns->ops > 0) {
         plan_long(d, turns->ops, false, &turns->kernel);
-        choose_blocks(d, turns, 1);
+        choose_blocks(d, turns, resident_long(d, &turns->kernel));
     }
 }
 

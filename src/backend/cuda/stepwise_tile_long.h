@@ -7,11 +7,11 @@
 #define SKED_BACKEND_CUDA_STEPWISE_TILE_LONG_H
 #include "backend/cuda/stepwise_tile_net.h"
 
-/* Warps of a block. The emulator has few, so that they take turns in small problems, too. */
+/* The most warps of a block. The emulator has one, so that pairs take turns in small problems, too. */
 #ifdef __CUDACC__
 enum { LONG_WARPS = 12 };
 #else
-enum { LONG_WARPS = 2 };
+enum { LONG_WARPS = 1 };
 #endif
 
 struct step_long {
@@ -33,13 +33,36 @@ __device__ static inline step_tiled step_long_tile(const step_long &l, int m)
     return u;
 }
 
-/* Calls f(view) for the tiles of this warp, the same ones every time. */
+/* A warp has two tiles at a time: weights that it reads once serve both. */
+enum { LONG_TILES = 2 };
+struct step_pair {
+    step_tiled at[LONG_TILES];
+};
+__host__ __device__ static inline int step_pairs_of(int tiles)
+{
+    return (tiles + LONG_TILES - 1) / LONG_TILES;
+}
+
+/* Calls f(pair) for the pairs of this warp, the same ones every time. A last tile is its own other one. */
+template <class F> __device__ static inline void step_long_pairs(const step_long &l, F f)
+{
+    const int warps = blockDim.x / SKED_STEP_WARP, tiles = l.first.tiles;
+#pragma unroll 1
+    for (int k = threadIdx.x / SKED_STEP_WARP; k < step_pairs_of(tiles); k += warps) {
+        const int m = k * LONG_TILES;
+        f(step_pair{{step_long_tile(l, m), step_long_tile(l, m + 1 < tiles ? m + 1 : m)}});
+    }
+}
+
+/* Calls f(view) for the tiles of the same pairs, one by one. */
 template <class F> __device__ static inline void step_long_each(const step_long &l, F f)
 {
-    const int warps = blockDim.x / SKED_STEP_WARP;
+    const int warps = blockDim.x / SKED_STEP_WARP, tiles = l.first.tiles;
 #pragma unroll 1
-    for (int m = threadIdx.x / SKED_STEP_WARP; m < l.first.tiles; m += warps)
-        f(step_long_tile(l, m));
+    for (int k = threadIdx.x / SKED_STEP_WARP; k < step_pairs_of(tiles); k += warps)
+#pragma unroll 1
+        for (int m = k * LONG_TILES; m < (k + 1) * LONG_TILES && m < tiles; m++)
+            f(step_long_tile(l, m));
 }
 
 __device__ static inline void step_long_read(const step_long &l, int m, float (&x)[TILE_DIM][8])
@@ -73,32 +96,191 @@ __device__ static inline bool step_long_asked(const step_work &w, const step_til
     return __any_sync(sked_step_all, mine) || u.kept != NULL;
 }
 
+/* ------------------------------------------------------------------ layers of two tiles */
+
+/* As step_tile_product and step_tile_spread. */
+template <int K, int N>
+__device__ static inline void step_pair_product(const step_tile (&a)[LONG_TILES][K], const step_weights &w,
+                                                int n, int apart, float (&sum)[LONG_TILES][N][8])
+{
+    step_tile b[N][K];
+#pragma unroll
+    for (int i = 0; i < N; i++)
+#pragma unroll
+        for (int k = 0; k < K; k++)
+            b[i][k] = w.tile(k, n + i * apart);
+#pragma unroll
+    for (int k = 0; k < K; k++)
+#pragma unroll
+        for (int i = 0; i < N; i++)
+#pragma unroll
+            for (int r = 0; r < LONG_TILES; r++)
+                step_tile_add(sum[r][i], a[r][k], b[i][k]);
+}
+template <int N>
+__device__ static inline void step_pair_spread(const step_tile (&a)[LONG_TILES], const step_weights &w, int k,
+                                               float (&sum)[LONG_TILES][N][8])
+{
+    step_tile b[N];
+#pragma unroll
+    for (int n = 0; n < N; n++)
+        b[n] = w.tile(k, n);
+#pragma unroll
+    for (int n = 0; n < N; n++)
+#pragma unroll
+        for (int r = 0; r < LONG_TILES; r++)
+            step_tile_add(sum[r][n], a[r], b[n]);
+}
+
+/* Rows of mean 0 and deviation 1; kept as number `unit`, their scales as number `scale`. */
+__device__ static inline void step_pair_unit(const step_pair &u, int unit, int scale,
+                                             const float (&x)[LONG_TILES][TILE_DIM][8],
+                                             step_tile (&out)[LONG_TILES][TILE_DIM])
+{
+#pragma unroll
+    for (int r = 0; r < LONG_TILES; r++) {
+        const float2 by = step_tile_unit(x[r], out[r]);
+        u.at[r].keep_scale(scale, by.x, by.y);
+#pragma unroll
+        for (int j = 0; j < TILE_DIM; j++)
+            u.at[r].keep(unit + j, out[r][j]);
+    }
+}
+
+/* The first half of a layer, as step_tile_offer. */
+__device__ static inline void step_pair_offer(const step_work &w, const step_pair &u, int layer,
+                                              const float (&x)[LONG_TILES][TILE_DIM][8])
+{
+    const step_matrix m = step_layer_matrix(w, layer, STEP_QKV);
+    const step_weights weights = step_tiles_forward(w, m);
+    const float *bias = w.p.folded + m.bias;
+    step_tile unit[LONG_TILES][TILE_DIM];
+    step_pair_unit(u, layer * KEPT_LAYER + KEPT_UNIT1, layer * SCALE_LAYER + SCALE_UNIT1, x, unit);
+#pragma unroll 1
+    for (int h = 0; h < TILE_HEADS; h++) {
+        float sum[LONG_TILES][3][8];
+#pragma unroll
+        for (int k = 0; k < LONG_TILES * 3; k++)
+            step_tile_begin(bias + (k % 3 * TILE_HEADS + h) * STEP_TILE, sum[k / 3][k % 3]);
+        step_pair_product<TILE_DIM, 3>(unit, weights, h, TILE_HEADS, sum);
+#pragma unroll
+        for (int k = 0; k < LONG_TILES * 3; k++) {
+            const step_tiled &v = u.at[k / 3];
+            const step_tile tile = step_tile_pack(sum[k / 3][k % 3]);
+            v.keep(layer * KEPT_LAYER + KEPT_QKV + k % 3 * TILE_HEADS + h, tile);
+            v.post(MAIL_QUERY + k % 3, h, v.m) = k % 3 == 2 ? step_tile_right(tile) : tile;
+        }
+    }
+}
+
+__device__ static inline void step_pair_merge(const step_work &w, const step_pair &u, int layer,
+                                              float (&x)[LONG_TILES][TILE_DIM][8])
+{
+    const step_matrix m = step_layer_matrix(w, layer, STEP_MERGE);
+    const step_weights weights = step_tiles_forward(w, m);
+#pragma unroll
+    for (int r = 0; r < LONG_TILES; r++)
+        step_tile_bias(w.p.folded + m.bias, x[r]);
+#pragma unroll 1
+    for (int h = 0; h < TILE_HEADS; h++) {
+        step_tile mixed[LONG_TILES];
+#pragma unroll 1
+        for (int r = 0; r < LONG_TILES; r++) { /* one by one: the code of attention is there once */
+            const step_tiled v = r == 0 ? u.at[0] : u.at[1];
+            float2 lse;
+            const step_tile tile = step_tile_attend(w, v, h, lse);
+            v.keep(layer * KEPT_LAYER + KEPT_MIXED + h, tile);
+            v.keep_scale(layer * SCALE_LAYER + SCALE_SOFTMAX + h, lse.x, lse.y);
+            if (r == 0)
+                mixed[0] = tile;
+            else
+                mixed[1] = tile;
+        }
+        step_pair_spread<TILE_DIM>(mixed, weights, h, x);
+    }
+}
+
+__device__ static inline void step_pair_mlp(const step_work &w, const step_pair &u, int layer,
+                                            const step_tile (&unit)[LONG_TILES][TILE_DIM],
+                                            float (&x)[LONG_TILES][TILE_DIM][8])
+{
+    const step_matrix m1 = step_layer_matrix(w, layer, STEP_MLP1),
+                      m2 = step_layer_matrix(w, layer, STEP_MLP2);
+    const step_weights first = step_tiles_forward(w, m1), second = step_tiles_forward(w, m2);
+#pragma unroll
+    for (int r = 0; r < LONG_TILES; r++)
+        step_tile_bias(w.p.folded + m2.bias, x[r]);
+#pragma unroll 1
+    for (int k = 0; k < TILE_MLP; k++) {
+        float sum[LONG_TILES][1][8];
+        step_tile hidden[LONG_TILES];
+#pragma unroll
+        for (int r = 0; r < LONG_TILES; r++)
+            step_tile_begin(w.p.folded + m1.bias + k * STEP_TILE, sum[r][0]);
+        step_pair_product<TILE_DIM, 1>(unit, first, k, 1, sum);
+#pragma unroll
+        for (int r = 0; r < LONG_TILES; r++) {
+            hidden[r] = step_tile_relu(sum[r][0]);
+            u.at[r].keep(layer * KEPT_LAYER + KEPT_HIDDEN + k, hidden[r]);
+        }
+        step_pair_spread<TILE_DIM>(hidden, second, k, x);
+    }
+}
+
+/* The second half, as step_tile_take. */
+__device__ static inline void step_pair_take(const step_work &w, const step_pair &u, int layer,
+                                             float (&x)[LONG_TILES][TILE_DIM][8])
+{
+    step_tile unit[LONG_TILES][TILE_DIM];
+    step_pair_merge(w, u, layer, x);
+    step_pair_unit(u, layer * KEPT_LAYER + KEPT_UNIT2, layer * SCALE_LAYER + SCALE_UNIT2, x, unit);
+    step_pair_mlp(w, u, layer, unit, x);
+}
+
+/* ------------------------------------------------------------------ the network */
+
+__device__ static inline void step_pair_read(const step_long &l, const step_pair &u,
+                                             float (&x)[LONG_TILES][TILE_DIM][8])
+{
+#pragma unroll
+    for (int r = 0; r < LONG_TILES; r++)
+        step_long_read(l, u.at[r].m, x[r]);
+}
+
+/* Both halves of a layer; wanted: of ops that are asked for only. By all warps: there are barriers in it. */
+__device__ static inline void step_long_layer(const step_work &w, const step_long &l, int layer, bool wanted)
+{
+    float x[LONG_TILES][TILE_DIM][8];
+    step_long_pairs(l, [&](const step_pair &u) {
+        step_pair_read(l, u, x);
+        step_pair_offer(w, u, layer, x);
+    });
+    __syncthreads();
+    step_long_pairs(l, [&](const step_pair &u) {
+        if (wanted && !step_long_asked(w, u.at[0]) && !step_long_asked(w, u.at[1]))
+            return;
+        step_pair_read(l, u, x);
+        step_pair_take(w, u, layer, x);
+#pragma unroll
+        for (int r = 0; r < LONG_TILES; r++)
+            step_long_write(l, u.at[r].m, x[r]);
+    });
+    __syncthreads();
+}
+
 /* From the state to the logits, by op: in w.wide and w.back, of ops that are asked for. */
 __device__ static inline void step_long_forward(const step_work &w, const step_long &l)
 {
-    float x[TILE_DIM][8];
     step_long_each(l, [&](const step_tiled &u) {
+        float x[TILE_DIM][8];
         step_tile_input(w, u, x);
         step_long_write(l, u.m, x);
     });
 #pragma unroll 1
-    for (int layer = 0; layer < w.z.layers; layer++) {
-        const bool last = layer == w.z.layers - 1;
-        step_long_each(l, [&](const step_tiled &u) {
-            step_long_read(l, u.m, x);
-            step_tile_offer(w, u, layer, x);
-        });
-        __syncthreads();
-        step_long_each(l, [&](const step_tiled &u) {
-            if (last && !step_long_asked(w, u))
-                return;
-            step_long_read(l, u.m, x);
-            step_tile_take(w, u, layer, x);
-            step_long_write(l, u.m, x);
-        });
-        __syncthreads();
-    }
+    for (int layer = 0; layer < w.z.layers; layer++)
+        step_long_layer(w, l, layer, layer == w.z.layers - 1);
     step_long_each(l, [&](const step_tiled &u) {
+        float x[TILE_DIM][8];
         if (!step_long_asked(w, u))
             return;
         step_long_read(l, u.m, x);
