@@ -70,6 +70,8 @@ struct step_folding {
     const step_film *film; /* [films] */
     int64_t heat1_weight, heat1_bias, heat2_weight, heat2_bias;
 };
+/* Masks as tiles have them, of problems that have room for them. */
+void sked_i_step_masks(const step_problem *problem, int problems, cudaStream_t stream);
 /* Weights of all problems for the parameters of now. */
 void sked_i_step_fold(const step_load *load, const step_folding *folding, cudaStream_t stream);
 /* Loss and its slopes by trajectory. */

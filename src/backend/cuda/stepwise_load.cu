@@ -63,6 +63,31 @@ static void pack_problem(const device *d, packer *b, const sked_i_stepwise_probl
     p->law.entropy /= (double)p->batch * p->ops;
 }
 
+/* Whether warps take its tiles in turn, in drawing or in learning. */
+static bool takes_turns(const device *d, const step_problem *p)
+{
+    step_kernel_plan plan;
+    if (!d->tiled)
+        return false;
+    sked_i_step_plan_states(d, step_tiles_of(p->ops), &plan);
+    return p->ops >= d->draw[1].least || (d->gradients && plan.turns);
+}
+
+static void cut_masks(sked_i_cuda_arena *a, step_problem *p)
+{
+    const int64_t tiles = step_tiles_of(p->ops), rows = TILE_HEADS * tiles;
+    p->seen = SKED_CUT(a, uint8_t, rows * tiles * SKED_STEP_WARP);
+    p->live = SKED_CUT(a, uint32_t, rows * step_live_words((int)tiles));
+}
+
+static bool has_masks(const device *d)
+{
+    for (int k = 0; k < d->count; k++)
+        if (d->problem[k].seen != NULL)
+            return true;
+    return false;
+}
+
 static void cut_problem(const device *d, sked_i_cuda_arena *a, step_problem *p)
 {
     const int64_t cells = (int64_t)p->batch * p->ops, columns = (int64_t)p->batch * p->devices;
@@ -82,6 +107,9 @@ static void cut_problem(const device *d, sked_i_cuda_arena *a, step_problem *p)
     p->queued = SKED_CUT(a, int32_t, p->batch);
     p->folded = SKED_CUT(a, float, d->folded_size);
     p->tiles = d->tiled ? SKED_CUT(a, step_tile, d->tile_count * SKED_STEP_WARP) : NULL;
+    p->seen = NULL;
+    if (takes_turns(d, p))
+        cut_masks(a, p);
     p->film = SKED_CUT(a, float, 2 * d->folding.film_size);
     p->warmth = SKED_CUT(a, float, 4 * d->folding.temperature);
     if (!d->gradients)
@@ -187,6 +215,8 @@ sked_status sked_i_step_load(sked_i_stepwise_device *d, int count, const sked_i_
             SKED_TRY(sked_i_step_upload(d, d->problem[k].op, problem[k].op, bytes, err));
             SKED_TRY(sked_i_step_upload(d, d->problem[k].device, problem[k].device, bytes, err));
         }
+    if (has_masks(d))
+        sked_i_step_masks(d->problem_there, count, d->stream);
     for (const step_draw_plan &p : d->draw)
         if (p.trajectories > 0)
             CUDA_TRY(sked_i_step_draw_allow(p.how, p.kernel.shared));

@@ -211,6 +211,7 @@ __device__ static inline void add_keys(const step_work &w, const step_tiled &u, 
 }
 
 /* Slopes of queries, keys and values of the warp's rows, one head. */
+template <bool TURNS>
 __device__ static inline void head_back(const step_work &w, const step_tiled &u, const row_sums &r, int h,
                                         step_tile (&slope)[3])
 {
@@ -226,8 +227,10 @@ __device__ static inline void head_back(const step_work &w, const step_tiled &u,
                     {}};
 #pragma unroll 1
     for (int other = 0; other < u.tiles; other++) {
-        add_queries(w, u, h, other, own);
-        add_keys(w, u, r, h, other, own);
+        if (!TURNS || step_is_live(w, u.tiles, h, u.m, other))
+            add_queries(w, u, h, other, own);
+        if (!TURNS || step_is_live(w, u.tiles, h, other, u.m))
+            add_keys(w, u, r, h, other, own);
     }
     slope[0] = step_tile_pack(own.dquery);
     slope[1] = step_tile_pack(own.dkey);
@@ -292,6 +295,7 @@ __device__ static inline void mlp_back(const step_work &w, const step_tiled &u, 
     unit_back(u, at + KEPT_UNIT2, u.fetch_scale(layer * SCALE_LAYER + SCALE_UNIT2), du, dx);
 }
 
+template <bool TURNS>
 __device__ static inline void attention_back(const step_work &w, const step_tiled &u, const row_sums &r,
                                              int layer, float (&dx)[TILE_DIM][8])
 {
@@ -302,7 +306,7 @@ __device__ static inline void attention_back(const step_work &w, const step_tile
 #pragma unroll 1
     for (int h = 0; h < TILE_HEADS; h++) {
         step_tile slope[3];
-        head_back(w, u, r, h, slope);
+        head_back<TURNS>(w, u, r, h, slope);
 #pragma unroll
         for (int i = 0; i < 3; i++) {
             u.keep(at + KEPT_DQKV + i * TILE_HEADS + h, slope[i]);
@@ -330,7 +334,7 @@ __device__ static inline void layer_back(const step_work &w, const step_tiled &u
         offer_back(w, u, r, layer, dx);
     __syncthreads();
     if (u.m < u.tiles)
-        attention_back(w, u, r, layer, dx);
+        attention_back<false>(w, u, r, layer, dx);
     __syncthreads();
 }
 
@@ -412,7 +416,7 @@ __device__ static void long_back(const step_work &w, const step_long &l, const r
         __syncthreads();
         step_long_each(l, [&](const step_tiled &u) {
             step_long_read(l, u.m, dx);
-            attention_back(w, u, r, layer, dx);
+            attention_back<true>(w, u, r, layer, dx);
             step_long_write(l, u.m, dx);
         });
         __syncthreads();

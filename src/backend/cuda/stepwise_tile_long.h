@@ -96,6 +96,142 @@ __device__ static inline bool step_long_asked(const step_work &w, const step_til
     return __any_sync(sked_step_all, mine) || u.kept != NULL;
 }
 
+/* ------------------------------------------------------------------ attention */
+
+/*
+ * What query tile m of head h sees of key tile k: a byte a lane, bit c for number c of a tile of sums, at
+ * ((h * tiles + m) * tiles + k) * 32 lanes. And a bit for each key tile that any of its queries sees.
+ */
+__host__ __device__ static inline int step_live_words(int tiles)
+{
+    return (tiles + 31) / 32;
+}
+__device__ static inline const uint32_t *step_live_row(const step_work &w, int tiles, int h, int m)
+{
+    return w.p.live + (h * tiles + m) * step_live_words(tiles);
+}
+__device__ static inline bool step_is_live(const step_work &w, int tiles, int h, int m, int k)
+{
+    return step_live_row(w, tiles, h, m)[k / 32] >> k % 32 & 1;
+}
+
+/* Running maximum (times log2(e)) and sum of a softmax, of the two rows of a lane: rows of sum are equal. */
+struct step_long_softmax {
+    float top[2], sum[4];
+};
+/* Key tiles that are taken at once. */
+enum { LONG_KEYS = 4 };
+
+/* The new maximum: what was summed before shrinks. */
+__device__ static inline void step_long_raise(float (&top)[2], step_long_softmax &soft, float (&out)[8])
+{
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        top[half] = fmaxf(soft.top[half], step_quad_max(top[half]) * STEP_LOG2E);
+        const float shrink = soft.top[half] > -CUDART_INF_F ? step_exp2(soft.top[half] - top[half]) : 0;
+        soft.top[half] = top[half];
+        top[half] = top[half] > -CUDART_INF_F ? top[half] : 0; /* nothing seen yet: all weights are 0 */
+        soft.sum[2 * half] *= shrink;
+        soft.sum[2 * half + 1] *= shrink;
+#pragma unroll
+        for (int c = 0; c < 4; c++)
+            out[c / 2 * 4 + 2 * half + c % 2] *= shrink;
+    }
+}
+
+/* Weights of these key tiles (the first is one, -1: no more), and what they add to the values. */
+__device__ static inline void step_long_attend_some(const step_tiled &u, int h, const uint8_t *seen,
+                                                    const int (&key)[LONG_KEYS], const step_tile &query,
+                                                    step_long_softmax &soft, float (&out)[8])
+{
+    const step_two ones = step_pack(1, 1);
+    float s[LONG_KEYS][8], top[2] = {-CUDART_INF_F, -CUDART_INF_F};
+    step_tile tile[LONG_KEYS];
+    unsigned see[LONG_KEYS];
+#pragma unroll
+    for (int i = 0; i < LONG_KEYS; i++) { /* all are asked for before the first is used */
+        const int k = key[i] >= 0 ? key[i] : key[0];
+        see[i] = seen[k * SKED_STEP_WARP + step_lane()];
+        tile[i] = u.post(MAIL_KEY, h, k);
+    }
+#pragma unroll
+    for (int i = 0; i < LONG_KEYS; i++) {
+        if (key[i] < 0)
+            continue;
+#pragma unroll
+        for (int c = 0; c < 8; c++)
+            s[i][c] = 0;
+        step_tile_add_turned(s[i], query, tile[i]);
+        tile[i] = u.post(MAIL_VALUE, h, key[i]);
+#pragma unroll
+        for (int c = 0; c < 8; c++) {
+            s[i][c] = see[i] & 1u << c ? s[i][c] : -CUDART_INF_F;
+            top[c / 2 % 2] = fmaxf(top[c / 2 % 2], s[i][c]);
+        }
+    }
+    step_long_raise(top, soft, out);
+#pragma unroll
+    for (int i = 0; i < LONG_KEYS; i++) {
+        if (key[i] < 0)
+            continue;
+#pragma unroll
+        for (int c = 0; c < 8; c++)
+            s[i][c] = step_exp2(s[i][c] * STEP_LOG2E - top[c / 2 % 2]);
+        const step_tile weight = step_tile_pack(s[i]);
+        step_tile_add(out, weight, tile[i]);
+        step_tile_half(soft.sum, weight, ones, ones);
+    }
+}
+
+/* The mixed values of one head, instead of its queries; lse: log2 of the sum of each softmax. */
+__device__ static inline step_tile step_long_attend(const step_work &w, const step_tiled &u, int h,
+                                                    float2 &lse)
+{
+    const uint8_t *seen = w.p.seen + (int64_t)(h * u.tiles + u.m) * u.tiles * SKED_STEP_WARP;
+    const uint32_t *row = step_live_row(w, u.tiles, h, u.m);
+    const step_tile query = u.post(MAIL_QUERY, h, u.m);
+    step_long_softmax soft = {{-CUDART_INF_F, -CUDART_INF_F}, {0, 0, 0, 0}};
+    float out[8] = {};
+#pragma unroll 1
+    for (int word = 0; word < step_live_words(u.tiles); word++) {
+        unsigned live = row[word];
+#pragma unroll 1
+        while (live != 0) {
+            int key[LONG_KEYS];
+#pragma unroll
+            for (int i = 0; i < LONG_KEYS; i++) {
+                key[i] = live != 0 ? word * 32 + __ffs((int)live) - 1 : -1;
+                live &= live - 1;
+            }
+            step_long_attend_some(u, h, seen, key, query, soft, out);
+        }
+    }
+#pragma unroll
+    for (int c = 0; c < 8; c++)
+        out[c] *= __frcp_rn(soft.sum[c / 2 % 2 * 2]);
+    lse = float2{soft.top[0] + __logf(soft.sum[0]) * STEP_LOG2E,
+                 soft.top[1] + __logf(soft.sum[2]) * STEP_LOG2E};
+    return step_tile_pack(out);
+}
+
+/* All heads of all tiles, shared out among the warps: some tiles see more than others. */
+__device__ static inline void step_long_mix(const step_work &w, const step_long &l, int layer, bool wanted)
+{
+    const int warps = blockDim.x / SKED_STEP_WARP;
+#pragma unroll 1
+    for (int k = threadIdx.x / SKED_STEP_WARP; k < l.first.tiles * TILE_HEADS; k += warps) {
+        const step_tiled u = step_long_tile(l, k / TILE_HEADS);
+        const int h = k % TILE_HEADS;
+        float2 lse;
+        if (wanted && !step_long_asked(w, u))
+            continue;
+        const step_tile mixed = step_long_attend(w, u, h, lse);
+        u.post(MAIL_QUERY, h, u.m) = mixed;
+        u.keep(layer * KEPT_LAYER + KEPT_MIXED + h, mixed);
+        u.keep_scale(layer * SCALE_LAYER + SCALE_SOFTMAX + h, lse.x, lse.y);
+    }
+}
+
 /* ------------------------------------------------------------------ layers of two tiles */
 
 /* As step_tile_product and step_tile_spread. */
@@ -147,7 +283,7 @@ __device__ static inline void step_pair_unit(const step_pair &u, int unit, int s
     }
 }
 
-/* The first half of a layer, as step_tile_offer. */
+/* What goes before attention, as step_tile_offer. */
 __device__ static inline void step_pair_offer(const step_work &w, const step_pair &u, int layer,
                                               const float (&x)[LONG_TILES][TILE_DIM][8])
 {
@@ -183,19 +319,8 @@ __device__ static inline void step_pair_merge(const step_work &w, const step_pai
         step_tile_bias(w.p.folded + m.bias, x[r]);
 #pragma unroll 1
     for (int h = 0; h < TILE_HEADS; h++) {
-        step_tile mixed[LONG_TILES];
-#pragma unroll 1
-        for (int r = 0; r < LONG_TILES; r++) { /* one by one: the code of attention is there once */
-            const step_tiled v = r == 0 ? u.at[0] : u.at[1];
-            float2 lse;
-            const step_tile tile = step_tile_attend(w, v, h, lse);
-            v.keep(layer * KEPT_LAYER + KEPT_MIXED + h, tile);
-            v.keep_scale(layer * SCALE_LAYER + SCALE_SOFTMAX + h, lse.x, lse.y);
-            if (r == 0)
-                mixed[0] = tile;
-            else
-                mixed[1] = tile;
-        }
+        const step_tile mixed[LONG_TILES] = {u.at[0].post(MAIL_QUERY, h, u.at[0].m),
+                                             u.at[1].post(MAIL_QUERY, h, u.at[1].m)};
         step_pair_spread<TILE_DIM>(mixed, weights, h, x);
     }
 }
@@ -227,7 +352,7 @@ __device__ static inline void step_pair_mlp(const step_work &w, const step_pair 
     }
 }
 
-/* The second half, as step_tile_take. */
+/* What follows attention, x to x. */
 __device__ static inline void step_pair_take(const step_work &w, const step_pair &u, int layer,
                                              float (&x)[LONG_TILES][TILE_DIM][8])
 {
@@ -247,38 +372,39 @@ __device__ static inline void step_pair_read(const step_long &l, const step_pair
         step_long_read(l, u.at[r].m, x[r]);
 }
 
-/* Both halves of a layer; wanted: of ops that are asked for only. By all warps: there are barriers in it. */
-__device__ static inline void step_long_layer(const step_work &w, const step_long &l, int layer, bool wanted)
-{
-    float x[LONG_TILES][TILE_DIM][8];
-    step_long_pairs(l, [&](const step_pair &u) {
-        step_pair_read(l, u, x);
-        step_pair_offer(w, u, layer, x);
-    });
-    __syncthreads();
-    step_long_pairs(l, [&](const step_pair &u) {
-        if (wanted && !step_long_asked(w, u.at[0]) && !step_long_asked(w, u.at[1]))
-            return;
-        step_pair_read(l, u, x);
-        step_pair_take(w, u, layer, x);
-#pragma unroll
-        for (int r = 0; r < LONG_TILES; r++)
-            step_long_write(l, u.at[r].m, x[r]);
-    });
-    __syncthreads();
-}
-
-/* From the state to the logits, by op: in w.wide and w.back, of ops that are asked for. */
+/*
+ * From the state to the logits, by op: in w.wide and w.back, of ops that are asked for. Nobody reads the keys
+ * and values of a layer after its attention, so a warp goes on to the next without a barrier.
+ */
 __device__ static inline void step_long_forward(const step_work &w, const step_long &l)
 {
+    const int layers = w.z.layers;
     step_long_each(l, [&](const step_tiled &u) {
         float x[TILE_DIM][8];
         step_tile_input(w, u, x);
         step_long_write(l, u.m, x);
     });
 #pragma unroll 1
-    for (int layer = 0; layer < w.z.layers; layer++)
-        step_long_layer(w, l, layer, layer == w.z.layers - 1);
+    for (int layer = 0; layer <= layers; layer++) {
+        step_long_pairs(l, [&](const step_pair &u) {
+            float x[LONG_TILES][TILE_DIM][8];
+            if (layer == layers && !step_long_asked(w, u.at[0]) && !step_long_asked(w, u.at[1]))
+                return;
+            step_pair_read(l, u, x);
+            if (layer > 0)
+                step_pair_take(w, u, layer - 1, x);
+            if (layer < layers)
+                step_pair_offer(w, u, layer, x);
+#pragma unroll
+            for (int r = 0; r < LONG_TILES; r++)
+                step_long_write(l, u.at[r].m, x[r]);
+        });
+        if (layer == layers)
+            break;
+        __syncthreads();
+        step_long_mix(w, l, layer, layer == layers - 1);
+        __syncthreads();
+    }
     step_long_each(l, [&](const step_tiled &u) {
         float x[TILE_DIM][8];
         if (!step_long_asked(w, u))
