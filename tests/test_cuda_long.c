@@ -18,7 +18,7 @@ static const setting learnt[] = {
 static const setting drawn[] = {
     {"erdos-renyi", 161, 3, 6, TILES(1, 8, UNIFORM), 0.1, 4},
     {"layered", 345, 8, 7, DEFAULT_SIZES(LEARNED), 0.05, 2},
-    {"tree", 430, 8, 8, TILES_WITH(1, 8, UNIFORM, LIST), 0.05, 2}, /* keys and values in global memory */
+    {"tree", 450, 8, 8, TILES_WITH(1, 8, UNIFORM, LIST), 0.05, 2}, /* keys and values in global memory */
     {"layered", 530, 8, 9, TILES(1, 8, LEARNED), 0.05, 2},         /* more than 32 tiles */
 };
 

@@ -1,7 +1,7 @@
 /*
  * The stepwise network of the default widths on a state of any number of ops (stepwise_tile_net.h): warps
- * take row tiles in turn. While a warp has another tile the rows and queries of this one wait in global
- * memory, that is in the caches. Keys and values are in shared memory where it holds them.
+ * take pairs of row tiles in turn. Meanwhile the rows and queries of other tiles wait in global memory, that
+ * is in the caches. Keys and values are in shared memory where it holds them.
  */
 #ifndef SKED_BACKEND_CUDA_STEPWISE_TILE_LONG_H
 #define SKED_BACKEND_CUDA_STEPWISE_TILE_LONG_H
@@ -49,8 +49,13 @@ template <class F> __device__ static inline void step_long_pairs(const step_long
     const int warps = blockDim.x / SKED_STEP_WARP, tiles = l.first.tiles;
 #pragma unroll 1
     for (int k = threadIdx.x / SKED_STEP_WARP; k < step_pairs_of(tiles); k += warps) {
-        const int m = k * LONG_TILES;
-        f(step_pair{{step_long_tile(l, m), step_long_tile(l, m + 1 < tiles ? m + 1 : m)}});
+        step_pair u;
+#pragma unroll
+        for (int r = 0; r < LONG_TILES; r++) {
+            const int m = k * LONG_TILES + r;
+            u.at[r] = step_long_tile(l, m < tiles ? m : tiles - 1);
+        }
+        f(u);
     }
 }
 
@@ -319,8 +324,10 @@ __device__ static inline void step_pair_merge(const step_work &w, const step_pai
         step_tile_bias(w.p.folded + m.bias, x[r]);
 #pragma unroll 1
     for (int h = 0; h < TILE_HEADS; h++) {
-        const step_tile mixed[LONG_TILES] = {u.at[0].post(MAIL_QUERY, h, u.at[0].m),
-                                             u.at[1].post(MAIL_QUERY, h, u.at[1].m)};
+        step_tile mixed[LONG_TILES];
+#pragma unroll
+        for (int r = 0; r < LONG_TILES; r++)
+            mixed[r] = u.at[r].post(MAIL_QUERY, h, u.at[r].m);
         step_pair_spread<TILE_DIM>(mixed, weights, h, x);
     }
 }
@@ -364,6 +371,15 @@ __device__ static inline void step_pair_take(const step_work &w, const step_pair
 
 /* ------------------------------------------------------------------ the network */
 
+__device__ static inline bool step_pair_asked(const step_work &w, const step_pair &u)
+{
+    bool any = false;
+#pragma unroll
+    for (int r = 0; r < LONG_TILES; r++)
+        any |= step_long_asked(w, u.at[r]);
+    return any;
+}
+
 __device__ static inline void step_pair_read(const step_long &l, const step_pair &u,
                                              float (&x)[LONG_TILES][TILE_DIM][8])
 {
@@ -388,7 +404,7 @@ __device__ static inline void step_long_forward(const step_work &w, const step_l
     for (int layer = 0; layer <= layers; layer++) {
         step_long_pairs(l, [&](const step_pair &u) {
             float x[LONG_TILES][TILE_DIM][8];
-            if (layer == layers && !step_long_asked(w, u.at[0]) && !step_long_asked(w, u.at[1]))
+            if (layer == layers && !step_pair_asked(w, u))
                 return;
             step_pair_read(l, u, x);
             if (layer > 0)
