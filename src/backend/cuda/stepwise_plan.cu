@@ -125,8 +125,7 @@ static void plan_long(const device *d, int ops, bool gradient, step_kernel_plan 
 {
     const step_net *z = &d->net;
     const int64_t n = ops, table = z->n_matrices * (int64_t)(sizeof(step_matrix) / sizeof(int));
-    const int tiles = step_tiles_of(ops), pairs = step_pairs_of(tiles),
-              turns = (pairs + LONG_WARPS - 1) / LONG_WARPS;
+    const int tiles = step_tiles_of(ops), turns = (tiles + LONG_WARPS - 1) / LONG_WARPS;
     *p = {};
     p->turns = true;
     p->places.small = place(p, d->shared_most, table + 5 * n);
@@ -138,7 +137,7 @@ static void plan_long(const device *d, int ops, bool gradient, step_kernel_plan 
     p->places.tables = -1;
     p->places.x = place(p, 0, (int64_t)tiles * LONG_ROW * SKED_STEP_WARP * 4);
     p->places.narrow = place(p, 0, mail_size(1, tiles));
-    p->threads = (int)step_most_of((pairs + turns - 1) / turns, gradient ? 1 : 2) * SKED_STEP_WARP;
+    p->threads = (int)step_most_of((tiles + turns - 1) / turns, gradient ? 1 : 2) * SKED_STEP_WARP;
     p->blocks = d->processors * resident_long(d, p);
 }
 

@@ -1,13 +1,13 @@
 /*
  * The stepwise network of the default widths on a state of any number of ops (stepwise_tile_net.h): warps
- * take pairs of row tiles in turn. Meanwhile the rows and queries of other tiles wait in global memory, that
- * is in the caches. Keys and values are in shared memory where it holds them.
+ * take row tiles in turn. While a warp has another tile the rows and queries of this one wait in global
+ * memory, that is in the caches. Keys and values are in shared memory where it holds them.
  */
 #ifndef SKED_BACKEND_CUDA_STEPWISE_TILE_LONG_H
 #define SKED_BACKEND_CUDA_STEPWISE_TILE_LONG_H
 #include "backend/cuda/stepwise_tile_net.h"
 
-/* The most warps of a block. The emulator has one, so that pairs take turns in small problems, too. */
+/* The most warps of a block. The emulator has one, so that tiles take turns in small problems, too. */
 #ifdef __CUDACC__
 enum { LONG_WARPS = 12 };
 #else
@@ -33,41 +33,13 @@ __device__ static inline step_tiled step_long_tile(const step_long &l, int m)
     return u;
 }
 
-/* A warp has two tiles at a time: weights that it reads once serve both. */
-enum { LONG_TILES = 2 };
-struct step_pair {
-    step_tiled at[LONG_TILES];
-};
-__host__ __device__ static inline int step_pairs_of(int tiles)
-{
-    return (tiles + LONG_TILES - 1) / LONG_TILES;
-}
-
-/* Calls f(pair) for the pairs of this warp, the same ones every time. A last tile is its own other one. */
-template <class F> __device__ static inline void step_long_pairs(const step_long &l, F f)
-{
-    const int warps = blockDim.x / SKED_STEP_WARP, tiles = l.first.tiles;
-#pragma unroll 1
-    for (int k = threadIdx.x / SKED_STEP_WARP; k < step_pairs_of(tiles); k += warps) {
-        step_pair u;
-#pragma unroll
-        for (int r = 0; r < LONG_TILES; r++) {
-            const int m = k * LONG_TILES + r;
-            u.at[r] = step_long_tile(l, m < tiles ? m : tiles - 1);
-        }
-        f(u);
-    }
-}
-
-/* Calls f(view) for the tiles of the same pairs, one by one. */
+/* Calls f(view) for the tiles of this warp, the same ones every time. */
 template <class F> __device__ static inline void step_long_each(const step_long &l, F f)
 {
-    const int warps = blockDim.x / SKED_STEP_WARP, tiles = l.first.tiles;
+    const int warps = blockDim.x / SKED_STEP_WARP;
 #pragma unroll 1
-    for (int k = threadIdx.x / SKED_STEP_WARP; k < step_pairs_of(tiles); k += warps)
-#pragma unroll 1
-        for (int m = k * LONG_TILES; m < (k + 1) * LONG_TILES && m < tiles; m++)
-            f(step_long_tile(l, m));
+    for (int m = threadIdx.x / SKED_STEP_WARP; m < l.first.tiles; m += warps)
+        f(step_long_tile(l, m));
 }
 
 __device__ static inline void step_long_read(const step_long &l, int m, float (&x)[TILE_DIM][8])
@@ -237,155 +209,19 @@ __device__ static inline void step_long_mix(const step_work &w, const step_long 
     }
 }
 
-/* ------------------------------------------------------------------ layers of two tiles */
+/* ------------------------------------------------------------------ the network */
 
-/* As step_tile_product and step_tile_spread. */
-template <int K, int N>
-__device__ static inline void step_pair_product(const step_tile (&a)[LONG_TILES][K], const step_weights &w,
-                                                int n, int apart, float (&sum)[LONG_TILES][N][8])
-{
-    step_tile b[N][K];
-#pragma unroll
-    for (int i = 0; i < N; i++)
-#pragma unroll
-        for (int k = 0; k < K; k++)
-            b[i][k] = w.tile(k, n + i * apart);
-#pragma unroll
-    for (int k = 0; k < K; k++)
-#pragma unroll
-        for (int i = 0; i < N; i++)
-#pragma unroll
-            for (int r = 0; r < LONG_TILES; r++)
-                step_tile_add(sum[r][i], a[r][k], b[i][k]);
-}
-template <int N>
-__device__ static inline void step_pair_spread(const step_tile (&a)[LONG_TILES], const step_weights &w, int k,
-                                               float (&sum)[LONG_TILES][N][8])
-{
-    step_tile b[N];
-#pragma unroll
-    for (int n = 0; n < N; n++)
-        b[n] = w.tile(k, n);
-#pragma unroll
-    for (int n = 0; n < N; n++)
-#pragma unroll
-        for (int r = 0; r < LONG_TILES; r++)
-            step_tile_add(sum[r][n], a[r], b[n]);
-}
-
-/* Rows of mean 0 and deviation 1; kept as number `unit`, their scales as number `scale`. */
-__device__ static inline void step_pair_unit(const step_pair &u, int unit, int scale,
-                                             const float (&x)[LONG_TILES][TILE_DIM][8],
-                                             step_tile (&out)[LONG_TILES][TILE_DIM])
-{
-#pragma unroll
-    for (int r = 0; r < LONG_TILES; r++) {
-        const float2 by = step_tile_unit(x[r], out[r]);
-        u.at[r].keep_scale(scale, by.x, by.y);
-#pragma unroll
-        for (int j = 0; j < TILE_DIM; j++)
-            u.at[r].keep(unit + j, out[r][j]);
-    }
-}
-
-/* What goes before attention, as step_tile_offer. */
-__device__ static inline void step_pair_offer(const step_work &w, const step_pair &u, int layer,
-                                              const float (&x)[LONG_TILES][TILE_DIM][8])
-{
-    const step_matrix m = step_layer_matrix(w, layer, STEP_QKV);
-    const step_weights weights = step_tiles_forward(w, m);
-    const float *bias = w.p.folded + m.bias;
-    step_tile unit[LONG_TILES][TILE_DIM];
-    step_pair_unit(u, layer * KEPT_LAYER + KEPT_UNIT1, layer * SCALE_LAYER + SCALE_UNIT1, x, unit);
-#pragma unroll 1
-    for (int h = 0; h < TILE_HEADS; h++) {
-        float sum[LONG_TILES][3][8];
-#pragma unroll
-        for (int k = 0; k < LONG_TILES * 3; k++)
-            step_tile_begin(bias + (k % 3 * TILE_HEADS + h) * STEP_TILE, sum[k / 3][k % 3]);
-        step_pair_product<TILE_DIM, 3>(unit, weights, h, TILE_HEADS, sum);
-#pragma unroll
-        for (int k = 0; k < LONG_TILES * 3; k++) {
-            const step_tiled &v = u.at[k / 3];
-            const step_tile tile = step_tile_pack(sum[k / 3][k % 3]);
-            v.keep(layer * KEPT_LAYER + KEPT_QKV + k % 3 * TILE_HEADS + h, tile);
-            v.post(MAIL_QUERY + k % 3, h, v.m) = k % 3 == 2 ? step_tile_right(tile) : tile;
-        }
-    }
-}
-
-__device__ static inline void step_pair_merge(const step_work &w, const step_pair &u, int layer,
-                                              float (&x)[LONG_TILES][TILE_DIM][8])
+/* What follows attention, x to x: the mixed values are where queries were. */
+__device__ static inline void step_long_take(const step_work &w, const step_tiled &u, int layer,
+                                             float (&x)[TILE_DIM][8])
 {
     const step_matrix m = step_layer_matrix(w, layer, STEP_MERGE);
     const step_weights weights = step_tiles_forward(w, m);
-#pragma unroll
-    for (int r = 0; r < LONG_TILES; r++)
-        step_tile_bias(w.p.folded + m.bias, x[r]);
+    step_tile_bias(w.p.folded + m.bias, x);
 #pragma unroll 1
-    for (int h = 0; h < TILE_HEADS; h++) {
-        step_tile mixed[LONG_TILES];
-#pragma unroll
-        for (int r = 0; r < LONG_TILES; r++)
-            mixed[r] = u.at[r].post(MAIL_QUERY, h, u.at[r].m);
-        step_pair_spread<TILE_DIM>(mixed, weights, h, x);
-    }
-}
-
-__device__ static inline void step_pair_mlp(const step_work &w, const step_pair &u, int layer,
-                                            const step_tile (&unit)[LONG_TILES][TILE_DIM],
-                                            float (&x)[LONG_TILES][TILE_DIM][8])
-{
-    const step_matrix m1 = step_layer_matrix(w, layer, STEP_MLP1),
-                      m2 = step_layer_matrix(w, layer, STEP_MLP2);
-    const step_weights first = step_tiles_forward(w, m1), second = step_tiles_forward(w, m2);
-#pragma unroll
-    for (int r = 0; r < LONG_TILES; r++)
-        step_tile_bias(w.p.folded + m2.bias, x[r]);
-#pragma unroll 1
-    for (int k = 0; k < TILE_MLP; k++) {
-        float sum[LONG_TILES][1][8];
-        step_tile hidden[LONG_TILES];
-#pragma unroll
-        for (int r = 0; r < LONG_TILES; r++)
-            step_tile_begin(w.p.folded + m1.bias + k * STEP_TILE, sum[r][0]);
-        step_pair_product<TILE_DIM, 1>(unit, first, k, 1, sum);
-#pragma unroll
-        for (int r = 0; r < LONG_TILES; r++) {
-            hidden[r] = step_tile_relu(sum[r][0]);
-            u.at[r].keep(layer * KEPT_LAYER + KEPT_HIDDEN + k, hidden[r]);
-        }
-        step_pair_spread<TILE_DIM>(hidden, second, k, x);
-    }
-}
-
-/* What follows attention, x to x. */
-__device__ static inline void step_pair_take(const step_work &w, const step_pair &u, int layer,
-                                             float (&x)[LONG_TILES][TILE_DIM][8])
-{
-    step_tile unit[LONG_TILES][TILE_DIM];
-    step_pair_merge(w, u, layer, x);
-    step_pair_unit(u, layer * KEPT_LAYER + KEPT_UNIT2, layer * SCALE_LAYER + SCALE_UNIT2, x, unit);
-    step_pair_mlp(w, u, layer, unit, x);
-}
-
-/* ------------------------------------------------------------------ the network */
-
-__device__ static inline bool step_pair_asked(const step_work &w, const step_pair &u)
-{
-    bool any = false;
-#pragma unroll
-    for (int r = 0; r < LONG_TILES; r++)
-        any |= step_long_asked(w, u.at[r]);
-    return any;
-}
-
-__device__ static inline void step_pair_read(const step_long &l, const step_pair &u,
-                                             float (&x)[LONG_TILES][TILE_DIM][8])
-{
-#pragma unroll
-    for (int r = 0; r < LONG_TILES; r++)
-        step_long_read(l, u.at[r].m, x[r]);
+    for (int h = 0; h < TILE_HEADS; h++)
+        step_tile_spread<TILE_DIM>(u.post(MAIL_QUERY, h, u.m), weights, h, x);
+    step_tile_refine(w, u, layer, x);
 }
 
 /*
@@ -402,18 +238,16 @@ __device__ static inline void step_long_forward(const step_work &w, const step_l
     });
 #pragma unroll 1
     for (int layer = 0; layer <= layers; layer++) {
-        step_long_pairs(l, [&](const step_pair &u) {
-            float x[LONG_TILES][TILE_DIM][8];
-            if (layer == layers && !step_pair_asked(w, u))
+        step_long_each(l, [&](const step_tiled &u) {
+            float x[TILE_DIM][8];
+            if (layer == layers && !step_long_asked(w, u))
                 return;
-            step_pair_read(l, u, x);
+            step_long_read(l, u.m, x);
             if (layer > 0)
-                step_pair_take(w, u, layer - 1, x);
+                step_long_take(w, u, layer - 1, x);
             if (layer < layers)
-                step_pair_offer(w, u, layer, x);
-#pragma unroll
-            for (int r = 0; r < LONG_TILES; r++)
-                step_long_write(l, u.at[r].m, x[r]);
+                step_tile_offer(w, u, layer, x);
+            step_long_write(l, u.m, x);
         });
         if (layer == layers)
             break;

@@ -384,18 +384,25 @@ __device__ static inline void step_tile_offer(const step_work &w, const step_til
     step_tile_project(w, u, layer, unit);
 }
 
-/* The second, x to x. */
-__device__ static inline void step_tile_take(const step_work &w, const step_tiled &u, int layer,
-                                             float (&x)[TILE_DIM][8])
+/* The MLP, x to x. */
+__device__ static inline void step_tile_refine(const step_work &w, const step_tiled &u, int layer,
+                                               float (&x)[TILE_DIM][8])
 {
     step_tile unit[TILE_DIM];
-    step_tile_merge(w, u, layer, x);
     const float2 scale = step_tile_unit(x, unit);
     u.keep_scale(layer * SCALE_LAYER + SCALE_UNIT2, scale.x, scale.y);
 #pragma unroll
     for (int j = 0; j < TILE_DIM; j++)
         u.keep(layer * KEPT_LAYER + KEPT_UNIT2 + j, unit[j]);
     step_tile_mlp(w, u, layer, unit, x);
+}
+
+/* The second, x to x. */
+__device__ static inline void step_tile_take(const step_work &w, const step_tiled &u, int layer,
+                                             float (&x)[TILE_DIM][8])
+{
+    step_tile_merge(w, u, layer, x);
+    step_tile_refine(w, u, layer, x);
 }
 
 /* One layer. By all warps: there are barriers in it. */
