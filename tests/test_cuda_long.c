@@ -12,7 +12,7 @@ static const setting learnt[] = {
     {"layered", 129, 4, 3, DEFAULT_SIZES(LEARNED), 0.02, 2}, /* more than one tile a warp */
     {"stochastic-block", 200, 5, 4, TILES_WITH(2, 8, LEARNED, LIST), 0.05, 2},
     {"layered", 345, 8, 5, TILES(1, 16, UNIFORM), 0.05, 2},
-    {"layered", 130, 3, 6, SMALL(2, 16, 8, LEARNED), 0.05, 2}, /* rows in global memory */
+    {"erdos-renyi", 130, 3, 6, SMALL(1, 16, 8, LEARNED), 0.3, 4}, /* rows in global memory */
 };
 /* Drawn only. */
 static const setting drawn[] = {

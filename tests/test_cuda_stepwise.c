@@ -139,18 +139,22 @@ static void test_passes(void **state)
     unsetenv("SKED_EMULATE_MEMORY");
 }
 
-/* Blocks whose warps take row tiles in turn: on the emulator those of little shared memory do so early. */
-static const char little_shared[] = "40000";
-static void test_turns(void **state)
+/*
+ * Blocks whose warps take row tiles in turn, and rows in global memory: with little shared memory small
+ * problems do so on the emulator.
+ */
+static void test_little_shared(void **state)
 {
     (void)state;
     if (!emulated)
         skip();
     const setting turns = {"layered", 33, 3, 2, TILES(1, 8, LEARNED), 0.3, 2};
-    setenv("SKED_EMULATE_SHARED", little_shared, 1);
+    setenv("SKED_EMULATE_SHARED", "40000", 1);
     check_setting(&tile_settings[2]);
     check_setting(&turns);
+    setenv("SKED_EMULATE_SHARED", "20000", 1);
     check_drawing(&tile_settings[0], SKED_I_STEPWISE_SAMPLE, 1);
+    check_setting(&small_settings[3]);
     unsetenv("SKED_EMULATE_SHARED");
 }
 
@@ -543,7 +547,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_other_losses), cmocka_unit_test(test_small),
-        cmocka_unit_test(test_tiles),        cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_tiles),        cmocka_unit_test(test_little_shared),
         cmocka_unit_test(test_passes),       cmocka_unit_test(test_rounded),
         cmocka_unit_test(test_drawing),      cmocka_unit_test(test_several_and_again),
         cmocka_unit_test(test_ranks),        cmocka_unit_test(test_long_ranks),
