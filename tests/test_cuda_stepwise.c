@@ -1,54 +1,10 @@
 /* The stepwise policy on a GPU, or on its emulation, against the CPU's in double precision. */
 #define _POSIX_C_SOURCE 200809L /* setenv */
 #define SKED_REAL_DOUBLE
-#include "test.h"
+#include "stepwise_fixture.h"
 
-#include "backend/cuda/stepwise.h"
-#include "base/memory.h"
-#include "base/rng.h"
-#include "method/gflownet/batch.h"
 #include "method/gflownet/network/sampler.h"
-#include "method/gflownet/stepwise_device.h"
 
-#include <math.h>
-
-/*
- * The emulator computes with whole floats, so that a small mistake shows; with SKED_EMULATE_TF32 it rounds as
- * tensor cores do, and tolerances are those of the GPU.
- */
-#ifdef SKED_CUDA_EMULATED
-enum { emulated = 1 };
-#else
-enum { emulated = 0 };
-#endif
-
-static bool rounds(void)
-{
-    return !emulated || getenv("SKED_EMULATE_TF32") != NULL;
-}
-
-/* A GPU, or an emulator with time for what takes long. */
-static bool patient(void)
-{
-    return !emulated || getenv("SKED_EMULATE_LARGE") != NULL;
-}
-
-typedef struct setting {
-    const char *family;
-    int32_t nodes, devices;
-    uint64_t seed;
-    sked_i_sizes sizes;
-    double temperature;
-    int32_t batch;
-} setting;
-
-/* dim, layers, head, mlp, temperature, context, width, slots */
-#define SMALL_WITH(layers, head, slots, backward, rule)                                            \
-    {                                                                                              \
-        16, layers, head, 24, 8, 8, 16, slots, SKED_I_POLICY_STEPWISE, SKED_I_BACKWARD_##backward, \
-            SKED_I_RULE_##rule                                                                     \
-    }
-#define SMALL(layers, head, slots, backward) SMALL_WITH(layers, head, slots, backward, NONE)
 static const setting small_settings[] = {
     {"layered", 9, 3, 1, SMALL(2, 8, 8, LEARNED), 0.3, 6},
     {"layered", 7, 2, 2, SMALL(1, 8, 8, UNIFORM), 0.2, 5},
@@ -61,17 +17,6 @@ static const setting small_settings[] = {
 };
 enum { n_small = sizeof small_settings / sizeof *small_settings };
 
-#define DEFAULT_SIZES(backward)                                                                             \
-    {                                                                                                       \
-        64, 3, 16, 128, 32, 64, 64, 8, SKED_I_POLICY_STEPWISE, SKED_I_BACKWARD_##backward, SKED_I_RULE_NONE \
-    }
-/* The default widths, for which the kernels hold all rows in registers. */
-#define TILES_WITH(layers, slots, backward, rule)                                                 \
-    {                                                                                             \
-        64, layers, 16, 128, 8, 8, 64, slots, SKED_I_POLICY_STEPWISE, SKED_I_BACKWARD_##backward, \
-            SKED_I_RULE_##rule                                                                    \
-    }
-#define TILES(layers, slots, backward) TILES_WITH(layers, slots, backward, NONE)
 static const setting tile_settings[] = {
     {"layered", 6, 3, 1, TILES(2, 8, LEARNED), 0.3, 3},
     {"erdos-renyi", 19, 9, 3, TILES(1, 24, UNIFORM), 0.1,
@@ -80,194 +25,6 @@ static const setting tile_settings[] = {
     {"tree", 66, 3, 6, TILES(1, 8, LEARNED), 0.3, 2}, /* more than one word of a mask */
 };
 enum { n_tile = sizeof tile_settings / sizeof *tile_settings };
-
-static const setting large_settings[] = {
-    {"layered", 50, 4, 1, DEFAULT_SIZES(LEARNED), 0.02, 20},
-    {"erdos-renyi", 61, 8, 2, DEFAULT_SIZES(UNIFORM), 0.05, 12},
-    {"layered", 127, 4, 3, DEFAULT_SIZES(LEARNED), 0.02, 4},
-    {"layered", 130, 4, 3, DEFAULT_SIZES(LEARNED), 0.02, 4}, /* too many for tiles; rows in global memory */
-};
-enum { n_large = sizeof large_settings / sizeof *large_settings };
-
-/* A problem for both sides. */
-typedef struct fixture {
-    const setting *s;
-    sked_graph *graph;
-    sked_i_instance *instance;
-    sked_i_layout layout;
-    double *parameter;
-    float *single;
-    sked_i_policy_f64 *policy;
-    sked_i_batch_f64 *batch;
-    sked_i_stepwise_input input;
-    int32_t *op, *device; /* [batch * ops] */
-    double *log_forward, *log_backward, *makespan;
-} fixture;
-
-static void *room(int64_t count, size_t size)
-{
-    void *p = sked_i_alloc_zero(count, size);
-    assert_non_null(p);
-    return p;
-}
-
-/* Parameters of some size everywhere: with those of a new model most gradients would be 0. */
-static void fill_parameters(fixture *f)
-{
-    sked_i_rng rng;
-    f->parameter = room(f->layout.total, sizeof *f->parameter);
-    f->single = room(f->layout.total, sizeof *f->single);
-    for (int k = 0; k < f->layout.n_table; k++) {
-        const sked_i_parameter *p = &f->layout.table[k];
-        const double spread = p->rows > 1 ? 1 / sqrt(p->rows) : 0.3;
-        sked_i_rng_seed(&rng, 11, (uint64_t)k);
-        for (int64_t i = 0; i < (int64_t)p->rows * p->columns; i++) {
-            const double base = p->initial == SKED_I_INITIAL_ONE ? 1 : 0;
-            f->single[p->offset + i] = (float)(base + spread * sked_i_rng_normal(&rng));
-            f->parameter[p->offset + i] = f->single[p->offset + i];
-        }
-    }
-}
-
-static void make_fixture(const setting *s, fixture *f)
-{
-    const sked_generate_options how = {.size = sizeof how, .nodes = s->nodes, .seed = s->seed};
-    const int64_t cells = (int64_t)s->batch * s->nodes;
-    sked_problem problem;
-    *f = (fixture){.s = s};
-    OK(sked_graph_generate(s->family, &how, &f->graph, err));
-    sked_problem_init(&problem, f->graph);
-    problem.devices = s->devices;
-    OK(sked_i_instance_create(&problem, NULL, &f->instance, err));
-    OK(sked_i_layout_init(&f->layout, &s->sizes, err));
-    fill_parameters(f);
-    OK(sked_i_policy_create_f64(f->instance, &f->layout, &sked_i_kernels_cpu_f64, &f->policy, err));
-    OK(sked_i_batch_create_f64(f->policy, s->batch, 1, true, &f->batch, err));
-    sked_i_policy_prepare_f64(f->policy, f->parameter, s->temperature);
-    OK(sked_i_stepwise_input_make(f->instance, &f->layout, s->temperature, &f->input, err));
-    f->input.problem.batch = s->batch;
-    f->input.problem.seed = 5;
-    f->op = room(cells, sizeof *f->op);
-    f->device = room(cells, sizeof *f->device);
-    f->log_forward = room(s->batch, sizeof(double));
-    f->log_backward = room(s->batch, sizeof(double));
-    f->makespan = room(s->batch, sizeof(double));
-}
-
-static void clear_fixture(fixture *f)
-{
-    sked_i_stepwise_input_clear(&f->input);
-    sked_i_batch_destroy_f64(f->batch);
-    sked_i_policy_destroy_f64(f->policy);
-    sked_i_instance_destroy(f->instance);
-    sked_graph_destroy(f->graph);
-    free(f->parameter);
-    free(f->single);
-    free(f->op);
-    free(f->device);
-    free(f->log_forward);
-    free(f->log_backward);
-    free(f->makespan);
-}
-
-static const sked_i_stepwise_backend *backend(void)
-{
-    return &sked_i_stepwise_cuda;
-}
-
-static sked_i_stepwise_device *open_device(const fixture *f)
-{
-    sked_i_stepwise_shape shape;
-    sked_i_stepwise_device *d = NULL;
-    sked_i_stepwise_shape_fill(&f->layout, &shape);
-    OK(backend()->create(&shape, NULL, &d, err));
-    OK(backend()->write(d, f->single, NULL, NULL, err));
-    return d;
-}
-
-/* The trajectories of the CPU's batch to the device's problem. */
-static void replay_these(fixture *f)
-{
-    const int32_t n = f->instance->n;
-    for (int64_t k = 0; k < f->s->batch; k++) {
-        memcpy(f->op + k * n, f->batch->trajectory[k].op, (size_t)n * sizeof *f->op);
-        memcpy(f->device + k * n, f->batch->trajectory[k].device, (size_t)n * sizeof *f->device);
-    }
-    f->input.problem.walk = SKED_I_STEPWISE_REPLAY;
-    f->input.problem.op = f->op;
-    f->input.problem.device = f->device;
-}
-
-static void run_device(fixture *f, sked_i_stepwise_device *d, bool gradients)
-{
-    const sked_i_stepwise_outcome out = {f->op, f->device, f->log_forward, f->log_backward, f->makespan};
-    OK(backend()->load(d, 1, &f->input.problem, gradients, err));
-    OK(backend()->draw(d, err));
-    OK(backend()->outcome(d, 0, &out, err));
-}
-
-/* What the device gave for the trajectories of the CPU's batch. */
-static void compare_walks(const fixture *f, double tolerance)
-{
-    double worst = 0;
-    for (int32_t k = 0; k < f->s->batch; k++) {
-        const sked_i_trajectory *t = &f->batch->trajectory[k];
-        assert_true(t->makespan == f->makespan[k]);
-        worst = fmax(worst, fabs(t->log_forward - f->log_forward[k]));
-        worst = fmax(worst, fabs(t->log_backward - f->log_backward[k]));
-    }
-    print_message("%s %d on %d: log P differs by %.3g\n", f->s->family, (int)f->s->nodes, (int)f->s->devices,
-                  worst);
-    if (!(worst <= tolerance * f->s->nodes))
-        fail_msg("log-probabilities differ by %g", worst);
-}
-
-static void compare_gradients(const fixture *f, const float *got, const double *want, double tolerance)
-{
-    double square = 0, largest = 0;
-    for (int64_t i = 0; i < f->layout.total; i++) {
-        square += want[i] * want[i];
-        largest = fmax(largest, fabs(got[i] - want[i]));
-    }
-    const double scale = sqrt(square);
-    assert_true(scale > 1e-6);
-    print_message("%s %d on %d: gradient of norm %.3g differs by %.3g of it at most\n", f->s->family,
-                  (int)f->s->nodes, (int)f->s->devices, scale, largest / scale);
-    for (int k = 0; k < f->layout.n_table; k++) {
-        const sked_i_parameter *p = &f->layout.table[k];
-        for (int64_t i = p->offset; i < p->offset + (int64_t)p->rows * p->columns; i++)
-            if (!(fabs(got[i] - want[i]) <= tolerance * scale))
-                fail_msg("%s[%lld]: %.9g, not %.9g (norm %g)", p->name, (long long)(i - p->offset),
-                         (double)got[i], want[i], scale);
-    }
-}
-
-/* Log-probabilities and gradients of trajectories that the CPU drew. */
-static void check_setting(const setting *s)
-{
-    fixture f;
-    sked_i_stepwise_mark mark;
-    double log_z;
-    make_fixture(s, &f);
-    sked_i_stepwise_device *d = open_device(&f);
-    double *want = room(f.layout.total, sizeof *want);
-    float *got = room(f.layout.total, sizeof *got);
-    OK(sked_i_batch_sample_f64(f.batch, s->batch / 3, false, 5, 0, err));
-    replay_these(&f);
-    run_device(&f, d, true);
-    compare_walks(&f, rounds() ? 2e-3 : 1e-6);
-    const double loss = sked_i_batch_loss_f64(f.batch, &log_z);
-    OK(backend()->learn(d, &mark, err));
-    OK(backend()->gradient(d, 0, got, err));
-    OK(sked_i_batch_grad_f64(f.batch, want, err));
-    assert_true(fabs(mark.loss - loss) <= (rounds() ? 0.03 : 1e-3) * (loss + 1));
-    assert_true(fabs(mark.log_z - log_z) <= (rounds() ? 2e-3 : 1e-4) * s->nodes);
-    compare_gradients(&f, got, want, rounds() ? 1e-2 : 2e-6);
-    free(want);
-    free(got);
-    backend()->destroy(d);
-    clear_fixture(&f);
-}
 
 /* Trajectory balance far from its log Z. */
 static void check_balance(const setting *s)
@@ -356,35 +113,6 @@ static void test_small(void **state)
         check_setting(&small_settings[k]);
 }
 
-/* Schedules drawn with the numbers the CPU draws with. */
-static void check_drawing(const setting *s, sked_i_stepwise_walk walk, int32_t listed)
-{
-    fixture f;
-    make_fixture(s, &f);
-    sked_i_stepwise_device *d = open_device(&f);
-    const int64_t n = f.instance->n, bytes = n * (int64_t)sizeof *f.op;
-    int32_t same = 0;
-    f.input.problem.walk = walk;
-    f.input.problem.listed = listed;
-    run_device(&f, d, false);
-    OK(sked_i_batch_sample_f64(f.batch, listed, walk == SKED_I_STEPWISE_GREEDY, 5, 0, err));
-    for (int32_t k = 0; k < s->batch; k++) {
-        sked_i_trajectory *t = &f.batch->trajectory[k];
-        const bool equal = memcmp(t->op, f.op + k * n, (size_t)bytes) == 0 &&
-                           memcmp(t->device, f.device + k * n, (size_t)bytes) == 0;
-        same += equal;
-        assert_true(equal || k >= listed); /* the network has no say in these */
-        memcpy(t->op, f.op + k * n, (size_t)bytes);
-        memcpy(t->device, f.device + k * n, (size_t)bytes);
-    }
-    print_message("%d of %d schedules as the CPU's\n", (int)same, (int)s->batch);
-    assert_true(rounds() || same == s->batch); /* rounding may turn a choice that is nearly a tie */
-    OK(sked_i_batch_replay_f64(f.batch, err));
-    compare_walks(&f, rounds() ? 2e-3 : 1e-6);
-    backend()->destroy(d);
-    clear_fixture(&f);
-}
-
 static void test_tiles(void **state)
 {
     (void)state;
@@ -411,14 +139,23 @@ static void test_passes(void **state)
     unsetenv("SKED_EMULATE_MEMORY");
 }
 
-/* The sizes of real models: on a GPU, or on a patient emulator. */
-static void test_large(void **state)
+/*
+ * Blocks whose warps take row tiles in turn, and rows in global memory: with little shared memory small
+ * problems do so on the emulator.
+ */
+static void test_little_shared(void **state)
 {
     (void)state;
-    if (!patient())
+    if (!emulated)
         skip();
-    for (int k = 0; k < n_large; k++)
-        check_setting(&large_settings[k]);
+    const setting turns = {"layered", 33, 3, 2, TILES(1, 8, LEARNED), 0.3, 2};
+    setenv("SKED_EMULATE_SHARED", "40000", 1);
+    check_setting(&tile_settings[2]);
+    check_setting(&turns);
+    setenv("SKED_EMULATE_SHARED", "20000", 1);
+    check_drawing(&tile_settings[0], SKED_I_STEPWISE_SAMPLE, 1);
+    check_setting(&small_settings[3]);
+    unsetenv("SKED_EMULATE_SHARED");
 }
 
 /* As a GPU rounds. */
@@ -526,26 +263,49 @@ static float *gradients_of(const fixture *f, int count, int at_once)
     return gradient;
 }
 
+enum { n_shared = 3 };
+static void check_ranks(const setting s[n_shared])
+{
+    fixture f[n_shared];
+    for (int k = 0; k < n_shared; k++)
+        make_fixture(&s[k], &f[k]);
+    float *alone = gradients_of(f, n_shared, 1), *together = gradients_of(f, n_shared, n_shared);
+    assert_memory_equal(alone, together, (size_t)(n_shared * f[0].layout.total) * sizeof *alone);
+    free(alone);
+    free(together);
+    for (int k = 0; k < n_shared; k++)
+        clear_fixture(&f[k]);
+}
+
 /* Ranks share an update: a gradient has the same bits whatever else is loaded, in one pass or in several. */
 static void test_ranks(void **state)
 {
-    enum { count = 3 };
-    const setting s[count] = {{"layered", 4, 2, 1, TILES(1, 8, LEARNED), 0.3, 8},
-                              {"layered", 4, 2, 2, TILES(1, 8, LEARNED), 0.2, 8},
-                              {"tree", 17, 2, 3, TILES(1, 8, LEARNED), 0.3, 2}};
-    fixture f[count];
+    const setting tiles[] = {{"layered", 4, 2, 1, TILES(1, 8, LEARNED), 0.3, 8},
+                             {"layered", 4, 2, 2, TILES(1, 8, LEARNED), 0.2, 8},
+                             {"tree", 17, 2, 3, TILES(1, 8, LEARNED), 0.3, 2}},
+                  rows[] = {{"layered", 9, 2, 1, SMALL(1, 8, 8, LEARNED), 0.3, 8},
+                            {"layered", 4, 2, 2, SMALL(1, 8, 8, LEARNED), 0.2, 3},
+                            {"tree", 33, 2, 3, SMALL(1, 8, 8, LEARNED), 0.3, 2}};
     (void)state;
-    for (int k = 0; k < count; k++)
-        make_fixture(&s[k], &f[k]);
     if (emulated)
         setenv("SKED_EMULATE_MEMORY", "92000000", 1); /* an eighth holds two of them, not three */
-    float *alone = gradients_of(f, count, 1), *together = gradients_of(f, count, count);
+    check_ranks(tiles);
     unsetenv("SKED_EMULATE_MEMORY");
-    assert_memory_equal(alone, together, (size_t)(count * f[0].layout.total) * sizeof *alone);
-    free(alone);
-    free(together);
-    for (int k = 0; k < count; k++)
-        clear_fixture(&f[k]);
+    check_ranks(rows);
+}
+
+/* The same where warps of some take row tiles in turn, of others not. */
+static void test_long_ranks(void **state)
+{
+    const int32_t ops = emulated ? 17 : 145;
+    const setting s[] = {{"layered", 4, 2, 1, TILES(1, 8, LEARNED), 0.3, 4},
+                         {"layered", ops, 2, 2, TILES(1, 8, LEARNED), 0.2, 1},
+                         {"tree", ops + 2, 2, 3, TILES(1, 8, LEARNED), 0.3, 1}};
+    (void)state;
+    if (emulated)
+        setenv("SKED_EMULATE_SHARED", "60000", 1); /* one tile fits, two do not */
+    check_ranks(s);
+    unsetenv("SKED_EMULATE_SHARED");
 }
 
 /* One Adam step with the shares of two problems, and with a gradient from outside. */
@@ -786,20 +546,14 @@ static void test_sampling(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_other_losses),
-        cmocka_unit_test(test_small),
-        cmocka_unit_test(test_tiles),
-        cmocka_unit_test(test_passes),
-        cmocka_unit_test(test_rounded),
-        cmocka_unit_test(test_drawing),
-        cmocka_unit_test(test_several_and_again),
-        cmocka_unit_test(test_ranks),
-        cmocka_unit_test(test_update),
-        cmocka_unit_test(test_distribution),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_training),
+        cmocka_unit_test(test_other_losses), cmocka_unit_test(test_small),
+        cmocka_unit_test(test_tiles),        cmocka_unit_test(test_little_shared),
+        cmocka_unit_test(test_passes),       cmocka_unit_test(test_rounded),
+        cmocka_unit_test(test_drawing),      cmocka_unit_test(test_several_and_again),
+        cmocka_unit_test(test_ranks),        cmocka_unit_test(test_long_ranks),
+        cmocka_unit_test(test_update),       cmocka_unit_test(test_distribution),
+        cmocka_unit_test(test_refusals),     cmocka_unit_test(test_training),
         cmocka_unit_test(test_sampling),
-        cmocka_unit_test(test_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,7 +82,7 @@ typedef struct sked_i_stepwise_problem {
     const int32_t *op, *device; /* [batch * ops] REPLAY: the actions in order */
     sked_i_loss loss;           /* learn: of its trajectories */
     /* learn: problems of the whole update, of which these may be some ranks'; 0: those that are loaded. Where
-     * sums over states are cut depends on it, not on what else is loaded (rows by tiles). */
+     * sums over states are cut depends on it, not on what else is loaded. */
     int32_t graphs;
 } sked_i_stepwise_problem;
 

@@ -123,6 +123,7 @@ cudaError_t cudaGetDeviceCount(int *count);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDevice(int *device);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *out, int device);
+/* Shared memory of a block: what SKED_EMULATE_SHARED says in bytes, 200 KiB without it. */
 cudaError_t cudaDeviceGetAttribute(int *out, cudaDeviceAttr attribute, int device);
 cudaError_t cudaDeviceSynchronize();
 cudaError_t cudaGetLastError();

@@ -484,6 +484,12 @@ static size_t total_memory()
     return text != nullptr ? (size_t)strtoull(text, nullptr, 10) : (size_t)4 << 30;
 }
 
+static size_t shared_most()
+{
+    const char *text = getenv("SKED_EMULATE_SHARED");
+    return text != nullptr ? (size_t)strtoull(text, nullptr, 10) : (size_t)200 << 10;
+}
+
 /* With SKED_EMULATE_LATE freed pages stay out of reach, so that work that comes after it ends the program. */
 static void *take_pages(size_t bytes)
 {
@@ -600,12 +606,12 @@ cudaError_t cudaGetDevice(int *device)
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *out, int)
 {
-    *out = cudaDeviceProp{"emulated", total_memory(), 200 << 10, 4, 9, 0};
+    *out = cudaDeviceProp{"emulated", total_memory(), shared_most(), 4, 9, 0};
     return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int *out, cudaDeviceAttr attribute, int)
 {
-    *out = attribute == cudaDevAttrMultiProcessorCount ? 4 : 200 << 10;
+    *out = attribute == cudaDevAttrMultiProcessorCount ? 4 : (int)shared_most();
     return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize()

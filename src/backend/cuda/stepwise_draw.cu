@@ -4,7 +4,7 @@
  */
 #include "backend/cuda/rng.h"
 #include "backend/cuda/stepwise_kernels.h"
-#include "backend/cuda/stepwise_tile_net.h"
+#include "backend/cuda/stepwise_tile_long.h"
 
 /* ------------------------------------------------------------------ the partial schedule */
 
@@ -294,22 +294,38 @@ __device__ static void go_forward(const step_work &w, int k, int step)
     __syncwarp();
 }
 
-template <bool TILED> __device__ static void visit(step_work &w, const step_places &places, int k, int step)
+/* From the state in w to its logits. */
+template <step_drawing HOW> __device__ static void encode(const step_work &w, const step_load &load)
 {
     SKED_DYNAMIC_SHARED(float, shared);
+    const int tiles = step_tiles_of(w.p.ops);
+    if (HOW == STEP_DRAW_ROWS) {
+        step_forward(w, w.narrow);
+    } else if (HOW == STEP_DRAW_LONG) {
+        float *own = load.scratch + blockIdx.x * load.stride;
+        const step_tiled first = {(step_tile *)w.narrow,
+                                  (step_tile *)step_place(load.places.mail, shared, own),
+                                  0,
+                                  tiles,
+                                  NULL,
+                                  NULL};
+        step_long_forward(w, step_long{first, (float4 *)w.x, 0, 0});
+    } else {
+        step_tile *mail = (step_tile *)(shared + load.places.mail);
+        step_tile_forward(w, step_tiled{mail, mail + step_mail_lanes(tiles),
+                                        (int)threadIdx.x / SKED_STEP_WARP, tiles, NULL, NULL});
+    }
+}
+
+template <step_drawing HOW> __device__ static void visit(step_work &w, const step_load &load, int k, int step)
+{
     step_read_state(w, k, step);
     __syncthreads();
     if (threadIdx.x < SKED_STEP_WARP)
         step_pick_rows(w, k);
     __syncthreads();
-    if (w.count[0] + w.count[1] > 0) {
-        if (TILED)
-            step_tile_forward(w, step_tiled{(step_tile *)(shared + places.mail),
-                                            (int)threadIdx.x / SKED_STEP_WARP, step_tiles_of(w.p.ops), NULL,
-                                            NULL});
-        else
-            step_forward(w, w.narrow);
-    }
+    if (w.count[0] + w.count[1] > 0)
+        encode<HOW>(w, load);
     /* Two warps at once: one reads what the other leaves alone. */
     if (threadIdx.x / SKED_STEP_WARP == 0 && step < w.p.ops)
         go_forward(w, k, step);
@@ -357,16 +373,19 @@ __device__ static void move_out(const step_problem &p, int k, const step_problem
     }
 }
 
-template <bool TILED, int THREADS, int RESIDENT>
+template <step_drawing HOW, int THREADS, int RESIDENT>
 __global__ static void __launch_bounds__(THREADS, RESIDENT)
-    draw_kernel(const __grid_constant__ step_load load, int from, int end)
+    draw_kernel(const __grid_constant__ step_load load, const __grid_constant__ step_walk walk)
 {
     SKED_DYNAMIC_SHARED(float, shared);
     __shared__ step_work w;
     const step_problem &p = w.p;
+    const int from = walk.from, end = walk.end;
     int item = blockIdx.x;
     for (int turn = 0; turn < load.problems; turn++) {
         const int i = load.problem[turn].turn;
+        if (load.problem[i].ops < walk.least || load.problem[i].ops > walk.most)
+            continue;
         step_open(load, i, shared, w);
         __syncthreads();
         const bool inside = load.places.tables >= 0 && from == 0 && end > p.ops;
@@ -379,7 +398,7 @@ __global__ static void __launch_bounds__(THREADS, RESIDENT)
             if (from == 0 && p.walk == SKED_I_STEPWISE_SAMPLE && item < p.listed)
                 draw_noise(p, item);
             for (int step = from; step < end && step <= p.ops && p.trouble[item] == 0; step++)
-                visit<TILED>(w, load.places, item, step);
+                visit<HOW>(w, load, item, step);
             if (inside)
                 move_out(p, item, load.problem[i]);
             __syncthreads();
@@ -389,25 +408,28 @@ __global__ static void __launch_bounds__(THREADS, RESIDENT)
     }
 }
 
-typedef void (*draw_function)(step_load, int, int);
+typedef void (*draw_function)(step_load, step_walk);
 static draw_function draw_of(step_drawing how)
 {
     switch (how) {
     case STEP_DRAW_DENSE:
-        return draw_kernel<true, TILE_FEW, TILE_RESIDENT>;
+        return draw_kernel<STEP_DRAW_DENSE, TILE_FEW, TILE_RESIDENT>;
     case STEP_DRAW_TILES:
-        return draw_kernel<true, SKED_STEP_THREADS, 1>;
+        return draw_kernel<STEP_DRAW_TILES, SKED_STEP_THREADS, 1>;
+    case STEP_DRAW_LONG:
+        return draw_kernel<STEP_DRAW_LONG, LONG_WARPS * SKED_STEP_WARP, 1>;
     default:
-        return draw_kernel<false, SKED_STEP_THREADS, 1>;
+        return draw_kernel<STEP_DRAW_ROWS, SKED_STEP_THREADS, 1>;
     }
 }
 
 void sked_i_step_draw(const step_load *load, step_drawing how, int threads, int blocks, size_t shared,
-                      int from, int end, cudaStream_t stream)
+                      const step_walk *walk, cudaStream_t stream)
 {
     const step_load l = *load;
+    const step_walk steps = *walk;
     const draw_function draw = draw_of(how);
-    SKED_LAUNCH(draw, blocks, threads, shared, stream, l, from, end);
+    SKED_LAUNCH(draw, blocks, threads, shared, stream, l, steps);
 }
 
 cudaError_t sked_i_step_draw_allow(step_drawing how, size_t shared)

@@ -4,6 +4,7 @@
  * loss and Adam. Small work: a few launches an update.
  */
 #include "backend/cuda/stepwise_kernels.h"
+#include "backend/cuda/stepwise_tile_long.h"
 
 enum { SMALL_BLOCK = 256, LARGE_BLOCK = 1024 };
 
@@ -69,6 +70,52 @@ __global__ static void warm_kernel(const step_problem *problem, step_folding f, 
         }
     }
 }
+
+/* ------------------------------------------------------------------ masks */
+
+/* A byte of what a query tile sees, as step_tile_row and step_tile_column number a lane's pairs. */
+__device__ static unsigned seen_byte(const step_problem &p, int h, int m, int k)
+{
+    unsigned byte = 0;
+    for (int half = 0; half < 2; half++) {
+        const int row = m * STEP_TILE + step_tile_row(2 * half), near = row < p.ops ? row : p.ops - 1;
+        const uint64_t word = p.masks[((int64_t)h * p.ops + near) * p.words + k / 4];
+        const unsigned bits = (unsigned)(word >> k % 4 * STEP_TILE) >> step_lane() % 4 * 2;
+        byte |= ((bits & 3) | (bits >> 8 & 3) << 4) << 2 * half;
+    }
+    return byte;
+}
+
+/* A warp a row of tiles of one head. Blocks: (some, problem). */
+__global__ static void masks_kernel(const step_problem *problem)
+{
+    const step_problem &p = problem[blockIdx.y];
+    const int tiles = step_tiles_of(p.ops), warps = gridDim.x * blockDim.x / SKED_STEP_WARP;
+    if (p.seen == NULL)
+        return;
+    for (int row = (blockIdx.x * blockDim.x + threadIdx.x) / SKED_STEP_WARP; row < TILE_HEADS * tiles;
+         row += warps) {
+        unsigned live = 0;
+        for (int k = 0; k < tiles; k++) {
+            const unsigned byte = seen_byte(p, row / tiles, row % tiles, k);
+            p.seen[((int64_t)row * tiles + k) * SKED_STEP_WARP + step_lane()] = (uint8_t)byte;
+            live |= (unsigned)__any_sync(sked_step_all, byte != 0) << k % 32;
+            if (k % 32 < 31 && k < tiles - 1)
+                continue;
+            if (step_lane() == 0)
+                p.live[row * step_live_words(tiles) + k / 32] = live;
+            live = 0;
+        }
+    }
+}
+
+void sked_i_step_masks(const step_problem *problem, int problems, cudaStream_t stream)
+{
+    const dim3 grid(32, (unsigned)problems, 1);
+    SKED_LAUNCH(masks_kernel, grid, SMALL_BLOCK, 0, stream, problem);
+}
+
+/* ------------------------------------------------------------------ weights */
 
 /* Scale of column c of a matrix: FiLM's, or that of queries. */
 __device__ static inline float scale_of(const step_problem &p, const step_fold &m, int c)

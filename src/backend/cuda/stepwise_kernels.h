@@ -4,13 +4,16 @@
 #include "backend/cuda/stepwise_net.h"
 
 /*
- * By rows in memory, by tiles (stepwise_tile_net.h), or by tiles with few enough registers for one block more
- * on a processor, which makes each a tenth slower.
+ * By rows in memory; by tiles (stepwise_tile_net.h); by tiles with few enough registers for one block more on
+ * a processor, which makes each a tenth slower; by tiles that warps take in turn (stepwise_tile_long.h).
  */
-enum step_drawing { STEP_DRAW_ROWS, STEP_DRAW_TILES, STEP_DRAW_DENSE };
-/* Steps from .. end - 1 of all trajectories; state `ops` ends one. */
+enum step_drawing { STEP_DRAW_ROWS, STEP_DRAW_TILES, STEP_DRAW_DENSE, STEP_DRAW_LONG };
+/* Steps from .. end - 1 of trajectories of problems of least .. most ops; state `ops` ends one. */
+struct step_walk {
+    int least, most, from, end;
+};
 void sked_i_step_draw(const step_load *load, step_drawing how, int threads, int blocks, size_t shared,
-                      int from, int end, cudaStream_t stream);
+                      const step_walk *walk, cudaStream_t stream);
 cudaError_t sked_i_step_draw_allow(step_drawing how, size_t shared);
 /*
  * Rounds from .. end - 1: each a state of every block. gradients: [blocks, size], which begin with 0 and are
@@ -38,10 +41,11 @@ struct step_pass {
     const step_outer_job *job; /* [jobs] */
     int jobs;
 };
-/* Rows and slopes of these states, by tiles. blocks: how many a processor takes at once. */
-void sked_i_step_tile_states(const step_load *load, const step_pass *pass, int threads, int blocks,
-                             size_t shared, cudaStream_t stream);
-cudaError_t sked_i_step_tile_allow(size_t shared, int threads, int *blocks);
+/* Rows and slopes of these states, by tiles; turns: warps take tiles in turn. */
+void sked_i_step_tile_states(const step_load *load, const step_pass *pass, bool turns, int threads,
+                             int blocks, size_t shared, cudaStream_t stream);
+/* blocks: how many a processor takes at once. */
+cudaError_t sked_i_step_tile_allow(size_t shared, bool turns, int threads, int *blocks);
 /* The gradient by them, for problems of all sizes: added to gradients [problems * parts, size]. */
 void sked_i_step_tile_outer(const step_load *load, const step_pass *pass, int parts, float *gradients,
                             int64_t size, cudaStream_t stream);
@@ -66,6 +70,8 @@ struct step_folding {
     const step_film *film; /* [films] */
     int64_t heat1_weight, heat1_bias, heat2_weight, heat2_bias;
 };
+/* Masks as tiles have them, of problems that have room for them. */
+void sked_i_step_masks(const step_problem *problem, int problems, cudaStream_t stream);
 /* Weights of all problems for the parameters of now. */
 void sked_i_step_fold(const step_load *load, const step_folding *folding, cudaStream_t stream);
 /* Loss and its slopes by trajectory. */

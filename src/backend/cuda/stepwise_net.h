@@ -52,6 +52,8 @@ struct step_problem {
     const int32_t *succ_ptr, *succ, *pred_ptr, *pred;
     const double *lag, *duration, *tail;
     const uint64_t *masks;
+    uint8_t *seen;  /* masks as tiles have them (stepwise_tile_long.h); NULL: nobody asks for them */
+    uint32_t *live; /* and which tiles have a bit */
     double work, unit, temperature;
     float sharpness; /* of all logits; 1 without a rule */
     float log_devices, heat[SKED_I_STEPWISE_HEAT];

@@ -6,7 +6,7 @@
  */
 #include "backend/cuda/stepwise_kernels.h"
 #include "backend/cuda/stepwise_slope.h"
-#include "backend/cuda/stepwise_tile_net.h"
+#include "backend/cuda/stepwise_tile_long.h"
 
 /* ------------------------------------------------------------------ rows */
 
@@ -211,6 +211,7 @@ __device__ static inline void add_keys(const step_work &w, const step_tiled &u, 
 }
 
 /* Slopes of queries, keys and values of the warp's rows, one head. */
+template <bool TURNS>
 __device__ static inline void head_back(const step_work &w, const step_tiled &u, const row_sums &r, int h,
                                         step_tile (&slope)[3])
 {
@@ -226,8 +227,10 @@ __device__ static inline void head_back(const step_work &w, const step_tiled &u,
                     {}};
 #pragma unroll 1
     for (int other = 0; other < u.tiles; other++) {
-        add_queries(w, u, h, other, own);
-        add_keys(w, u, r, h, other, own);
+        if (!TURNS || step_is_live(w, u.tiles, h, u.m, other))
+            add_queries(w, u, h, other, own);
+        if (!TURNS || step_is_live(w, u.tiles, h, other, u.m))
+            add_keys(w, u, r, h, other, own);
     }
     slope[0] = step_tile_pack(own.dquery);
     slope[1] = step_tile_pack(own.dkey);
@@ -292,6 +295,7 @@ __device__ static inline void mlp_back(const step_work &w, const step_tiled &u, 
     unit_back(u, at + KEPT_UNIT2, u.fetch_scale(layer * SCALE_LAYER + SCALE_UNIT2), du, dx);
 }
 
+template <bool TURNS>
 __device__ static inline void attention_back(const step_work &w, const step_tiled &u, const row_sums &r,
                                              int layer, float (&dx)[TILE_DIM][8])
 {
@@ -302,7 +306,7 @@ __device__ static inline void attention_back(const step_work &w, const step_tile
 #pragma unroll 1
     for (int h = 0; h < TILE_HEADS; h++) {
         step_tile slope[3];
-        head_back(w, u, r, h, slope);
+        head_back<TURNS>(w, u, r, h, slope);
 #pragma unroll
         for (int i = 0; i < 3; i++) {
             u.keep(at + KEPT_DQKV + i * TILE_HEADS + h, slope[i]);
@@ -312,19 +316,25 @@ __device__ static inline void attention_back(const step_work &w, const step_tile
     unit_back(u, at + KEPT_UNIT1, u.fetch_scale(layer * SCALE_LAYER + SCALE_UNIT1), du, dx);
 }
 
+/* Back through a layer to what other warps need of these rows. */
+__device__ static inline void offer_back(const step_work &w, const step_tiled &u, const row_sums &r,
+                                         int layer, float (&dx)[TILE_DIM][8])
+{
+    step_tile dy[TILE_DIM];
+    mlp_back(w, u, layer, dx);
+    pack_rows(u, layer * KEPT_LAYER + KEPT_DMIDDLE, dx, dy);
+    post_rows(w, u, r, layer, dy);
+}
+
 /* By all warps: there are barriers in it. */
 __device__ static inline void layer_back(const step_work &w, const step_tiled &u, const row_sums &r,
                                          int layer, float (&dx)[TILE_DIM][8])
 {
-    if (u.m < u.tiles) {
-        step_tile dy[TILE_DIM];
-        mlp_back(w, u, layer, dx);
-        pack_rows(u, layer * KEPT_LAYER + KEPT_DMIDDLE, dx, dy);
-        post_rows(w, u, r, layer, dy);
-    }
+    if (u.m < u.tiles)
+        offer_back(w, u, r, layer, dx);
     __syncthreads();
     if (u.m < u.tiles)
-        attention_back(w, u, r, layer, dx);
+        attention_back<false>(w, u, r, layer, dx);
     __syncthreads();
 }
 
@@ -356,40 +366,80 @@ __device__ static inline void keep_features(const step_work &w, const step_tiled
 
 /* ------------------------------------------------------------------ states */
 
+/* From the slopes of the logits to those of the last layer's rows. */
+__device__ static inline void heads_back(const step_work &w, const step_tiled &u, float (&dx)[TILE_DIM][8])
+{
+    float du[TILE_DIM][8];
+    clear(du);
+    clear(dx);
+    slots_back(w, u, du);
+    if (w.z.learned)
+        removals_back(w, u, du);
+    unit_back(u, w.z.layers * KEPT_LAYER + KEPT_TOP, u.fetch_scale(w.z.layers * SCALE_LAYER), du, dx);
+}
+
+__device__ static inline void input_back(const step_work &w, const step_tiled &u,
+                                         const float (&dx)[TILE_DIM][8])
+{
+    step_tile packed[TILE_DIM];
+    pack_rows(u, w.z.layers * KEPT_LAYER + KEPT_DX, dx, packed);
+    keep_features(w, u);
+}
+
 __device__ static void state_back(const step_work &w, const step_tiled &u, const row_sums &r)
 {
-    const int at = w.z.layers * KEPT_LAYER;
     float dx[TILE_DIM][8];
-    if (u.m < u.tiles) {
-        float du[TILE_DIM][8];
-        clear(du);
-        clear(dx);
-        slots_back(w, u, du);
-        if (w.z.learned)
-            removals_back(w, u, du);
-        unit_back(u, at + KEPT_TOP, u.fetch_scale(w.z.layers * SCALE_LAYER), du, dx);
-    }
+    if (u.m < u.tiles)
+        heads_back(w, u, dx);
 #pragma unroll 1
     for (int layer = w.z.layers - 1; layer >= 0; layer--)
         layer_back(w, u, r, layer, dx);
-    if (u.m < u.tiles) {
-        step_tile packed[TILE_DIM];
-        pack_rows(u, at + KEPT_DX, dx, packed);
-        keep_features(w, u);
-    }
+    if (u.m < u.tiles)
+        input_back(w, u, dx);
 }
 
-__device__ static void keep_state(step_work &w, const step_tiled &u, const row_sums &r, int k, int step)
+/* The same by warps that take tiles in turn; slopes wait where rows did. */
+__device__ static void long_back(const step_work &w, const step_long &l, const row_sums &r)
+{
+    float dx[TILE_DIM][8];
+    step_long_each(l, [&](const step_tiled &u) {
+        heads_back(w, u, dx);
+        step_long_write(l, u.m, dx);
+    });
+#pragma unroll 1
+    for (int layer = w.z.layers - 1; layer >= 0; layer--) {
+        step_long_each(l, [&](const step_tiled &u) {
+            step_long_read(l, u.m, dx);
+            offer_back(w, u, r, layer, dx);
+            step_long_write(l, u.m, dx);
+        });
+        __syncthreads();
+        step_long_each(l, [&](const step_tiled &u) {
+            step_long_read(l, u.m, dx);
+            attention_back<true>(w, u, r, layer, dx);
+            step_long_write(l, u.m, dx);
+        });
+        __syncthreads();
+    }
+    step_long_each(l, [&](const step_tiled &u) {
+        step_long_read(l, u.m, dx);
+        input_back(w, u, dx);
+    });
+}
+
+/* The state before `step` of trajectory k, by `forward` and `back`. */
+template <class F, class B>
+__device__ static inline void keep_state(step_work &w, int k, int step, F forward, B back)
 {
     step_read_state(w, k, step);
     __syncthreads();
     if (threadIdx.x < SKED_STEP_WARP)
         step_pick_rows(w, k);
-    step_tile_forward(w, u);
+    forward();
     if (threadIdx.x < SKED_STEP_WARP)
         step_slopes(w, k, step);
     __syncthreads();
-    state_back(w, u, r);
+    back();
     __syncthreads();
 }
 
@@ -414,13 +464,39 @@ __device__ static span span_of(const step_load &load, const step_pass &pass, int
     return s;
 }
 
-template <int THREADS, int RESIDENT>
+/* A state whose row tiles are kept from here on, by warps with a tile each. */
+__device__ static inline void keep_tiles(step_work &w, const step_load &load, const row_sums &r,
+                                         const step_long &at, int k, int step)
+{
+    SKED_DYNAMIC_SHARED(float, shared);
+    step_tile *mail = (step_tile *)(shared + load.places.mail);
+    step_tiled u = step_long_tile(at, threadIdx.x / SKED_STEP_WARP);
+    u.query = mail;
+    u.mail = mail + step_mail_lanes(u.tiles);
+    keep_state(
+        w, k, step, [&]() { step_tile_forward(w, u); }, [&]() { state_back(w, u, r); });
+}
+__device__ static inline void keep_long(step_work &w, const step_load &load, const row_sums &r,
+                                        const step_long &at, int k, int step)
+{
+    SKED_DYNAMIC_SHARED(float, shared);
+    step_tile *mail =
+        (step_tile *)step_place(load.places.mail, shared, load.scratch + blockIdx.x * load.stride);
+    step_long l = at;
+    l.first.query = (step_tile *)w.narrow;
+    l.first.mail = mail;
+    l.x = (float4 *)w.x;
+    keep_state(
+        w, k, step, [&]() { step_long_forward(w, l); }, [&]() { long_back(w, l, r); });
+}
+
+template <bool TURNS, int THREADS, int RESIDENT>
 __global__ static void __launch_bounds__(THREADS, RESIDENT)
     states_kernel(const __grid_constant__ step_load load, const __grid_constant__ step_pass pass)
 {
     SKED_DYNAMIC_SHARED(float, shared);
     __shared__ step_work w;
-    const int m = threadIdx.x / SKED_STEP_WARP, record = step_kept_tiles(load.net) * SKED_STEP_WARP,
+    const int record = step_kept_tiles(load.net) * SKED_STEP_WARP,
               scales = step_kept_scales(load.net) * SKED_STEP_WARP;
     int64_t item = blockIdx.x;
     for (int i = 0; i < load.problems; i++) {
@@ -428,16 +504,21 @@ __global__ static void __launch_bounds__(THREADS, RESIDENT)
         const int tiles = step_tiles_of(load.problem[i].ops), rows = tiles * STEP_TILE;
         if (tiles != pass.tiles)
             continue;
-        float *sums = shared + load.places.sums;
+        float *sums = step_place(load.places.sums, shared, load.scratch + blockIdx.x * load.stride);
         const row_sums r = {sums, sums + TILE_HEADS * rows, rows};
         if (item < s.count)
             step_open(load, i, shared, w);
         __syncthreads();
         for (; item < s.count; item += gridDim.x) {
-            const int64_t state = s.first + item, tile = s.tile + item * tiles + m;
-            const step_tiled u = {(step_tile *)(shared + load.places.mail), m, tiles,
-                                  pass.kept + tile * record, pass.scale + tile * scales};
-            keep_state(w, u, r, (int)(state / (w.p.ops + 1)), (int)(state % (w.p.ops + 1)));
+            const int64_t state = s.first + item, tile = s.tile + item * tiles;
+            const step_tiled first = {
+                NULL, NULL, 0, tiles, pass.kept + tile * record, pass.scale + tile * scales};
+            const step_long at = {first, NULL, record, scales};
+            const int k = (int)(state / (w.p.ops + 1)), step = (int)(state % (w.p.ops + 1));
+            if (TURNS)
+                keep_long(w, load, r, at, k, step);
+            else
+                keep_tiles(w, load, r, at, k, step);
         }
         item -= s.count;
         __syncthreads();
@@ -541,17 +622,20 @@ __global__ static void __launch_bounds__(OUTER_WARPS *SKED_STEP_WARP, 2)
 /* ------------------------------------------------------------------ launches */
 
 typedef void (*states_function)(step_load, step_pass);
-static states_function states_of(int threads)
+static states_function states_of(bool turns, int threads)
 {
-    return threads <= TILE_FEW ? states_kernel<TILE_FEW, TILE_RESIDENT> : states_kernel<SKED_STEP_THREADS, 1>;
+    if (turns)
+        return states_kernel<true, LONG_WARPS * SKED_STEP_WARP, 1>;
+    return threads <= TILE_FEW ? states_kernel<false, TILE_FEW, TILE_RESIDENT>
+                               : states_kernel<false, SKED_STEP_THREADS, 1>;
 }
 
-void sked_i_step_tile_states(const step_load *load, const step_pass *pass, int threads, int blocks,
-                             size_t shared, cudaStream_t stream)
+void sked_i_step_tile_states(const step_load *load, const step_pass *pass, bool turns, int threads,
+                             int blocks, size_t shared, cudaStream_t stream)
 {
     const step_load l = *load;
     const step_pass p = *pass;
-    const states_function states = states_of(threads);
+    const states_function states = states_of(turns, threads);
     SKED_LAUNCH(states, blocks, threads, shared, stream, l, p);
 }
 
@@ -565,9 +649,9 @@ void sked_i_step_tile_outer(const step_load *load, const step_pass *pass, int pa
     SKED_LAUNCH(outer_kernel, grid, OUTER_WARPS * SKED_STEP_WARP, 0, stream, l, p, gradients, size);
 }
 
-cudaError_t sked_i_step_tile_allow(size_t shared, int threads, int *blocks)
+cudaError_t sked_i_step_tile_allow(size_t shared, bool turns, int threads, int *blocks)
 {
-    const states_function states = states_of(threads);
+    const states_function states = states_of(turns, threads);
     const cudaError_t code =
         cudaFuncSetAttribute(states, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
     return code != cudaSuccess

@@ -65,16 +65,24 @@ __host__ __device__ static inline int step_kept_scales(const step_net &z)
 
 /* What a block exchanges: a tile for each kind, head and row tile. Gradients have the last kind, too. */
 enum { MAIL_QUERY, MAIL_KEY, MAIL_VALUE, MAIL_SLOPE, MAIL_KINDS };
+/* Lanes of a kind for so many row tiles, a tile's piece each. */
+__host__ __device__ static inline int step_mail_lanes(int tiles)
+{
+    return TILE_HEADS * tiles * SKED_STEP_WARP;
+}
 
 /* A warp's view: its rows are 16 m .. 16 m + 15. */
 struct step_tiled {
-    step_tile *mail; /* shared */
+    step_tile *query,
+        *mail;       /* mail: the kinds behind queries, which no other warp reads on the way forward */
     int m, tiles;    /* tiles: of the rows of the state; a warp behind the last only keeps the barriers */
     step_tile *kept; /* of its rows; NULL: nothing is kept */
     float2 *scale;
     __device__ step_tile &post(int kind, int h, int from) const
     {
-        return mail[((kind * TILE_HEADS + h) * tiles + from) * SKED_STEP_WARP + step_lane()];
+        step_tile *at =
+            kind == MAIL_QUERY ? query : mail + (int64_t)(kind - MAIL_KEY) * step_mail_lanes(tiles);
+        return at[(h * tiles + from) * SKED_STEP_WARP + step_lane()];
     }
     __device__ void keep(int at, const step_tile &tile) const
     {
@@ -363,30 +371,49 @@ __device__ static inline void step_tile_mlp(const step_work &w, const step_tiled
     }
 }
 
-/* One layer, x to x. By all warps: there are barriers in it. */
+/* The first half of a layer: what other warps need of these rows. */
+__device__ static inline void step_tile_offer(const step_work &w, const step_tiled &u, int layer,
+                                              const float (&x)[TILE_DIM][8])
+{
+    step_tile unit[TILE_DIM];
+    const float2 scale = step_tile_unit(x, unit);
+    u.keep_scale(layer * SCALE_LAYER + SCALE_UNIT1, scale.x, scale.y);
+#pragma unroll
+    for (int j = 0; j < TILE_DIM; j++)
+        u.keep(layer * KEPT_LAYER + KEPT_UNIT1 + j, unit[j]);
+    step_tile_project(w, u, layer, unit);
+}
+
+/* The MLP, x to x. */
+__device__ static inline void step_tile_refine(const step_work &w, const step_tiled &u, int layer,
+                                               float (&x)[TILE_DIM][8])
+{
+    step_tile unit[TILE_DIM];
+    const float2 scale = step_tile_unit(x, unit);
+    u.keep_scale(layer * SCALE_LAYER + SCALE_UNIT2, scale.x, scale.y);
+#pragma unroll
+    for (int j = 0; j < TILE_DIM; j++)
+        u.keep(layer * KEPT_LAYER + KEPT_UNIT2 + j, unit[j]);
+    step_tile_mlp(w, u, layer, unit, x);
+}
+
+/* The second, x to x. */
+__device__ static inline void step_tile_take(const step_work &w, const step_tiled &u, int layer,
+                                             float (&x)[TILE_DIM][8])
+{
+    step_tile_merge(w, u, layer, x);
+    step_tile_refine(w, u, layer, x);
+}
+
+/* One layer. By all warps: there are barriers in it. */
 __device__ static inline void step_tile_layer(const step_work &w, const step_tiled &u, int layer,
                                               float (&x)[TILE_DIM][8])
 {
-    step_tile unit[TILE_DIM];
-    float2 scale;
-    if (u.m < u.tiles) {
-        scale = step_tile_unit(x, unit);
-        u.keep_scale(layer * SCALE_LAYER + SCALE_UNIT1, scale.x, scale.y);
-#pragma unroll
-        for (int j = 0; j < TILE_DIM; j++)
-            u.keep(layer * KEPT_LAYER + KEPT_UNIT1 + j, unit[j]);
-        step_tile_project(w, u, layer, unit);
-    }
+    if (u.m < u.tiles)
+        step_tile_offer(w, u, layer, x);
     __syncthreads();
-    if (u.m < u.tiles) {
-        step_tile_merge(w, u, layer, x);
-        scale = step_tile_unit(x, unit);
-        u.keep_scale(layer * SCALE_LAYER + SCALE_UNIT2, scale.x, scale.y);
-#pragma unroll
-        for (int j = 0; j < TILE_DIM; j++)
-            u.keep(layer * KEPT_LAYER + KEPT_UNIT2 + j, unit[j]);
-        step_tile_mlp(w, u, layer, unit, x);
-    }
+    if (u.m < u.tiles)
+        step_tile_take(w, u, layer, x);
     __syncthreads();
 }
 
