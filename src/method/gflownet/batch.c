@@ -143,18 +143,17 @@ static void clear_part(RN(batch) * b, int32_t part)
     }
 }
 
-/* Memory of a part, by the first thread that needs it: together they are quicker than one. */
-static sked_status open_part(RN(batch) * b, int32_t part, sked_error *err)
+sked_status RN(batch_open_part)(RN(batch) * b, int32_t part, sked_error *err)
 {
     sked_status st = SKED_OK;
     if (b->walker[part] != NULL)
         return SKED_OK;
-    if (b->gradients)
+    if (b->gradients && b->gradient[part].block == NULL)
         SKED_TRY(RN(gradient_create)(b->policy, &b->gradient[part], err));
-    if (b->gradients && takes_one_pass(b)) {
+    if (b->gradients && b->plain[part].block == NULL && takes_one_pass(b))
         SKED_TRY(RN(gradient_create)(b->policy, &b->plain[part], err));
+    if (b->gradients && b->weighed[part].block == NULL && takes_one_pass(b))
         SKED_TRY(RN(gradient_create)(b->policy, &b->weighed[part], err));
-    }
     SKED_TRY(RN(walker_create)(b->policy, &b->walker[part], err));
 cleanup:
     return st;
@@ -175,7 +174,7 @@ static void walk_one(RN(batch) * b, int32_t part, int32_t k)
 {
     RN(batch_pass) *p = &b->pass;
     sked_status *st = &p->status[part];
-    *st = open_part(b, part, &p->error[part]);
+    *st = RN(batch_open_part)(b, part, &p->error[part]);
     if (*st == SKED_OK && takes_gradients(p) && k == first_of(b, part))
         clear_part(b, part);
     if (*st == SKED_OK) {

@@ -120,6 +120,8 @@ bool RN(batch_second)(RN(batch) * b);
 void RN(batch_again)(RN(batch) * b);
 /* Adds the parts up in gradient[0], piece by piece of its block. */
 void RN(batch_gather)(RN(batch) * b, int32_t piece, int32_t count);
+/* Memory of a part, ahead; else it is made by the first thread that needs it. */
+SKED_MUST_CHECK sked_status RN(batch_open_part)(RN(batch) * b, int32_t part, sked_error *err);
 /* Frees what a part has; all of it is made again where the part is needed once more. */
 void RN(batch_close_part)(RN(batch) * b, int32_t part);
 #endif

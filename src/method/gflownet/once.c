@@ -267,6 +267,7 @@ static void fold_grad(const RN(once) * p, const RN(once_gradient) * g, real *dpl
 
 typedef struct back {
     RN(back) base;
+    RN(gradient) * gradient;
     RN(once_gradient) g;
     RN(encoder_back) encoder;
     real *dparameter, *block;
@@ -294,8 +295,8 @@ static sked_status once_back_begin(const RN(policy) * policy, RN(gradient) * gra
     back *b = NULL;
     SKED_NEW0(b, 1);
     b->base.policy = policy;
+    b->gradient = gradient;
     b->dparameter = dparameter;
-    RN(once_gradient_lay_out)(p, gradient->block, &b->g);
     SKED_NEW0(b->block, n * (s->dim + s->width) + 2 * s->width + s->temperature);
     b->de = b->block;
     b->dplain = b->de + n * s->dim;
@@ -387,6 +388,7 @@ static void once_back_run(RN(back) * generic, int stage, int piece, int pieces)
     back *b = (back *)generic;
     const RN(encoder) *e = b->encoder.encoder;
     if (stage == 0) {
+        RN(once_gradient_lay_out)((const RN(once) *)generic->policy, b->gradient->block, &b->g);
         heads_back(b);
         return;
     }
