@@ -25,6 +25,7 @@ sked_status RN(batch_create)(const RN(policy) * p, int32_t size, int threads, bo
     SKED_NEW0(b->trajectory, size);
     SKED_NEW(b->steps, 2 * size * n);
     SKED_NEW(b->slope, gradients ? size : 0);
+    SKED_NEW(b->zeta, size);
     for (int64_t k = 0; k < size; k++)
         b->trajectory[k] = (sked_i_trajectory){.op = b->steps + 2 * k * n,
                                                .device = b->steps + (2 * k + 1) * n,
@@ -65,6 +66,7 @@ void RN(batch_destroy)(RN(batch) * b)
     free(b->trajectory);
     free(b->steps);
     free(b->slope);
+    free(b->zeta);
     free(b->log_step);
     free(b->advantage);
     free(b);
@@ -200,12 +202,12 @@ static void walk_next(RN(batch) * b, int32_t part)
     __atomic_store_n(&p->left[part], *st == SKED_OK ? left - 1 : 0, __ATOMIC_RELAXED);
 }
 
-/* Of the parts that nobody is at, the one with the most to do; -1: there is none. */
-static int32_t most_left(const RN(batch) * b)
+/* Of all parts, or of those that nobody is at, the one with the most to do; -1: there is none. */
+static int32_t most_left(const RN(batch) * b, bool free)
 {
     int32_t best = -1, most = 0;
     for (int32_t k = 0; k < b->parts; k++)
-        if (left_of(b, k) > most && !__atomic_load_n(&b->pass.taken[k], __ATOMIC_RELAXED)) {
+        if (left_of(b, k) > most && !(free && __atomic_load_n(&b->pass.taken[k], __ATOMIC_RELAXED))) {
             best = k;
             most = left_of(b, k);
         }
@@ -232,25 +234,48 @@ static bool is_behind(const RN(batch) * b, int32_t other, int32_t own)
     return b->threads * parts_enough > b->parts && left_of(b, other) > left_of(b, own) + 1;
 }
 
-/* Without gradients trajectories are independent: who is free takes the next one. */
-static void walk_any(RN(batch) * b, int32_t part)
+/* A part that was nobody's: the near one, or the first that is to be had; there are as many as threads. */
+static int32_t claim_any(RN(batch) * b, int32_t near)
 {
-    while (b->pass.status[part] == SKED_OK) {
-        const int32_t k = __atomic_fetch_add(&b->pass.next, 1, __ATOMIC_RELAXED);
-        if (k >= b->size)
-            return;
-        walk_one(b, part, k);
-    }
+    for (int32_t k = 0;; k++)
+        if (claim(b, (near + k) % b->parts))
+            return (near + k) % b->parts;
 }
 
-void RN(batch_walk)(RN(batch) * b, int32_t piece)
+/* A trajectory of the part that is not walked yet; -1: there is none. */
+static int32_t take_one(RN(batch) * b, int32_t part)
+{
+    if (part < 0 || left_of(b, part) <= 0)
+        return -1;
+    const int32_t left = __atomic_fetch_sub(&b->pass.left[part], 1, __ATOMIC_RELAXED);
+    return left > 0 ? first_of(b, part + 1) - left : -1;
+}
+
+/* Without gradients trajectories are independent: who is free takes any, with the memory of one part. */
+static void walk_any(RN(batch) * b, int32_t near)
+{
+    const int32_t own = claim_any(b, near);
+    for (int32_t from = own; from >= 0 && b->pass.status[own] == SKED_OK; from = most_left(b, false))
+        for (int32_t k; b->pass.status[own] == SKED_OK && (k = take_one(b, from)) >= 0;)
+            walk_one(b, own, k);
+    release(b, own);
+}
+
+/* The near part, if it is to be had and has anything to do, or the one with the most to do. */
+static int32_t first_part(const RN(batch) * b, int32_t near)
+{
+    return left_of(b, near) > 0 && !__atomic_load_n(&b->pass.taken[near], __ATOMIC_RELAXED)
+               ? near
+               : most_left(b, true);
+}
+
+void RN(batch_walk)(RN(batch) * b, int32_t near)
 {
     if (!takes_gradients(&b->pass)) {
-        walk_any(b, piece);
+        walk_any(b, near);
         return;
     }
-    for (int32_t own = -1;;) {
-        const int32_t other = most_left(b);
+    for (int32_t own = -1, other = first_part(b, near);; other = most_left(b, true)) {
         if (own < 0 && other < 0)
             return;
         if (other >= 0 && (own < 0 || is_behind(b, other, own)) && claim(b, other)) {
@@ -293,7 +318,8 @@ sked_status RN(batch_check)(const RN(batch) * b, sked_error *err)
 
 static void run_thread(void *data, int thread)
 {
-    RN(batch_walk)(data, thread);
+    RN(batch) *b = data;
+    RN(batch_walk)(b, thread * b->parts / b->threads);
 }
 
 /* The pass that was begun, on threads. */
@@ -322,12 +348,18 @@ static double bounded(const RN(batch) * b, double r)
     return r > b->bound ? b->bound : r < -b->bound ? -b->bound : r;
 }
 
-/* Sum of slopes at c: falls as c rises, and is 0 at the least loss. */
+static void fill_zeta(const RN(batch) * b)
+{
+    for (int32_t k = 0; k < b->size; k++)
+        b->zeta[k] = zeta_of(b, k);
+}
+
+/* Sum of slopes at c for b->zeta: falls as c rises, and is 0 at the least loss. */
 static double slopes(const RN(batch) * b, double c)
 {
     double sum = 0;
     for (int32_t k = 0; k < b->size; k++)
-        sum += bounded(b, zeta_of(b, k) - c);
+        sum += bounded(b, b->zeta[k] - c);
     return sum;
 }
 
@@ -340,11 +372,11 @@ static double centre_of(const RN(batch) * b)
     double low = INFINITY, high = -INFINITY, sum = 0;
     if (b->loss.kind == SKED_I_LOSS_TB)
         return b->loss.log_z;
+    fill_zeta(b);
     for (int32_t k = 0; k < b->size; k++) {
-        const double zeta = zeta_of(b, k);
-        low = fmin(low, zeta);
-        high = fmax(high, zeta);
-        sum += zeta;
+        low = fmin(low, b->zeta[k]);
+        high = fmax(high, b->zeta[k]);
+        sum += b->zeta[k];
     }
     if (high - low <= b->bound)
         return sum / b->size;
@@ -382,7 +414,10 @@ void RN(batch_draw)(RN(batch) * b, int32_t listed, uint64_t seed, uint64_t first
 
 double RN(batch_pull)(const RN(batch) * b)
 {
-    return b->loss.kind == SKED_I_LOSS_TB ? -2 * slopes(b, b->loss.log_z) / b->size : 0;
+    if (b->loss.kind != SKED_I_LOSS_TB)
+        return 0;
+    fill_zeta(b);
+    return -2 * slopes(b, b->loss.log_z) / b->size;
 }
 
 double RN(batch_speedup)(const RN(batch) * b, int32_t listed)

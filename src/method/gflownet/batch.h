@@ -35,9 +35,8 @@ typedef struct RN(batch_pass) {
     sked_error error[SKED_I_BATCH_PARTS];
     sked_status status[SKED_I_BATCH_PARTS];
     int32_t failed[SKED_I_BATCH_PARTS]; /* the trajectory, where status is not OK */
-    int32_t next;                       /* atomic, without gradients: trajectory to be walked */
-    int32_t left[SKED_I_BATCH_PARTS];   /* atomic: trajectories that are not walked yet */
-    bool taken[SKED_I_BATCH_PARTS];     /* atomic: a thread is at it */
+    int32_t left[SKED_I_BATCH_PARTS]; /* atomic: trajectories that are not walked yet; below 0: likewise 0 */
+    bool taken[SKED_I_BATCH_PARTS];   /* atomic: a thread has what the part has in memory */
 } RN(batch_pass);
 
 typedef struct RN(batch) {
@@ -53,6 +52,7 @@ typedef struct RN(batch) {
     sked_i_trajectory *trajectory; /* [size] */
     int32_t *steps;                /* ops and devices of all of them */
     real *slope;                   /* [size] of the loss, by log P_F - log P_B */
+    double *zeta;                  /* [size] room for them */
     RN(batch_pass) pass;
     bool gradients;
     RN(walker) * walker[SKED_I_BATCH_PARTS]; /* NULL: the part has no memory yet */
@@ -101,17 +101,19 @@ SKED_MUST_CHECK sked_status RN(batch_learn)(RN(batch) * b, int32_t listed, uint6
  * batch_learn in pieces, for callers with threads of their own. In this order, what is called "pieces" at
  * once on any threads:
  *
- *     batch_draw; pieces batch_walk, as many as threads, or parts; batch_check
+ *     batch_draw; pieces batch_walk, as many as threads, at most parts; batch_check
  *     batch_second, and where that says so: pieces batch_walk, likewise; batch_check
  *     pieces batch_gather(0..count - 1 of any count); policy_grad of gradient[0]
  */
 void RN(batch_draw)(RN(batch) * b, int32_t listed, uint64_t seed, uint64_t first);
 /*
- * Piece 0..parts - 1. Walks trajectories until there is none that another thread is not at. Without gradients
- * any piece takes any trajectory. With them the trajectories of a part follow one another, but not on one
- * thread: where fewer threads get processors than there are parts, all parts go on.
+ * Walks trajectories until there is none that another thread is not at, those of part `near` (0..parts - 1)
+ * first, if they are to be had: a thread that says the same for both passes finds in its cache what it has
+ * left there. Without gradients any thread takes any trajectory. With them the trajectories of a part follow
+ * one another, but not on one thread: where fewer threads get processors than there are parts, all parts go
+ * on.
  */
-void RN(batch_walk)(RN(batch) * b, int32_t piece);
+void RN(batch_walk)(RN(batch) * b, int32_t near);
 /* How the parts ended. */
 SKED_MUST_CHECK sked_status RN(batch_check)(const RN(batch) * b, sked_error *err);
 /* The trajectories are drawn. true: their gradients take a second pass. */

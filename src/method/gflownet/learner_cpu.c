@@ -290,7 +290,7 @@ static void begin_back(desk *d)
     (void)!d->policy->kind->back_begin(d->policy, &d->batch->gradient[0], d->gradient, &d->back, &unused);
 }
 
-static void run(void *data, int job, int stage, int piece)
+static void run(void *data, int job, int stage, int piece, int thread)
 {
     cpu_learner *c = data;
     if (job >= c->count) {
@@ -298,6 +298,7 @@ static void run(void *data, int job, int stage, int piece)
         return;
     }
     desk *d = &c->desk[c->order[job]];
+    const int near = d->batch ? (int)((int64_t)thread * d->batch->parts / c->how.threads) : 0;
     switch (d->phase) {
     case OPEN:
         if (d->batch == NULL)
@@ -307,11 +308,11 @@ static void run(void *data, int job, int stage, int piece)
         d->policy->kind->prepare(d->policy, d->stage, piece, d->pieces);
         break;
     case DRAW:
-        sked_i_batch_walk_f32(d->batch, piece);
+        sked_i_batch_walk_f32(d->batch, near);
         break;
     case GRADE:
         if (piece < d->batch->parts)
-            sked_i_batch_walk_f32(d->batch, piece);
+            sked_i_batch_walk_f32(d->batch, near);
         else
             begin_back(d);
         break;
