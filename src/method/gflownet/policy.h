@@ -78,7 +78,7 @@ typedef struct RN(walker) {
 struct RN(policy_kind) {
     /*
      * Gradients are taken while trajectories are drawn (batch_learn), not in a second walk. Not for
-     * encode-once, whose second walk is cheap: models of the past stay reproducible to the bit.
+     * encode-once, whose second walk is cheap.
      */
     bool single_pass;
     sked_status (*create)(const sked_i_instance *x, const sked_i_layout *layout, const RN(kernels) * kernels,

@@ -120,17 +120,6 @@ double sked_i_gradient_norm(int64_t n, const float *gradient)
     return sqrt(square);
 }
 
-double sked_i_sampler_cut(const sked_sampler *m, float weight, const float *gradient, double clip)
-{
-    double square = 0;
-    for (int64_t i = 0; i < m->layout.total; i++) {
-        const float g = weight * gradient[i];
-        square += (double)g * g;
-    }
-    const double norm = sqrt(square);
-    return !isfinite(norm) ? NAN : norm > clip ? clip / norm : 1;
-}
-
 static inline void adam_step(const sked_i_adam *a, double g, float *parameter, float *moment1, float *moment2)
 {
     *moment1 = (float)(a->b1 * *moment1 + (1 - a->b1) * g);
@@ -147,11 +136,11 @@ void sked_i_sampler_step(sked_sampler *m, const sked_i_adam *a, const float *gra
 
 void sked_i_sampler_update(sked_sampler *m, const float *gradient, double clip)
 {
-    const double cut = sked_i_sampler_cut(m, 1, gradient, clip);
-    if (isnan(cut))
+    const double norm = sked_i_gradient_norm(m->layout.total, gradient);
+    if (!isfinite(norm))
         return;
     const sked_i_adam a = sked_i_sampler_adam(m);
-    sked_i_sampler_step(m, &a, gradient, cut, 0, m->layout.total);
+    sked_i_sampler_step(m, &a, gradient, norm > clip ? clip / norm : 1, 0, m->layout.total);
     sked_i_sampler_advance(m);
 }
 
