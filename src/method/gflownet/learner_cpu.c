@@ -14,6 +14,9 @@
 /* What becomes of a lesson, one after the other. PREPARE and BACK have stages of the policy's own. */
 typedef enum phase { OPEN, PREPARE, DRAW, GRADE, GATHER, BACK, NORM, DONE } phase;
 
+/* The norm of a gradient is made of so many, whatever the number of threads. */
+enum { NORMS = 16 };
+
 /* One lesson being learnt. */
 typedef struct desk {
     const sked_i_lesson *lesson;
@@ -24,9 +27,9 @@ typedef struct desk {
     sked_i_back_f32 *back;
     int64_t update; /* of the lesson, where the desk was opened for it */
     phase phase;
-    int stage, pieces;               /* of the phase, and of that stage */
-    float *gradient;                 /* [total] */
-    double norm[SKED_I_BATCH_PARTS]; /* of pieces of it */
+    int stage, pieces;  /* of the phase, and of that stage */
+    float *gradient;    /* [total] */
+    double norm[NORMS]; /* of pieces of it */
     sked_i_mark mark;
     sked_status status;
     sked_error error;
@@ -214,14 +217,16 @@ static int spare_pieces(const cpu_learner *c, int k, int stage)
     const desk *d = &c->spare[k];
     if (stage == 0)
         return c->how.spare ? 1 + SKED_I_SPARE_LESSONS : 1;
-    return stage == 1 && d->batch != NULL && !d->policy->kind->single_pass ? d->batch->parts : 0;
+    return stage == 1 && d->batch != NULL && !d->policy->kind->single_pass
+               ? d->batch->parts + d->batch->threads
+               : 0;
 }
 
 static void run_spare(const cpu_learner *c, int k, int stage, int piece)
 {
     sked_error unused = {0};
     if (stage == 1)
-        (void)!sked_i_batch_open_part_f32(c->spare[k].batch, piece, &unused);
+        (void)!sked_i_batch_open_f32(c->spare[k].batch, piece, &unused);
     else if (piece > 0)
         c->how.spare(c->how.spare_data);
     else if (c->model->epoch == 0)
@@ -251,17 +256,17 @@ static double norm_of(int count, const double *norms)
 static void end_piece(const cpu_learner *c, desk *d, int piece)
 {
     const int64_t total = c->model->layout.total;
-    const int64_t first = total * piece / SKED_I_BATCH_PARTS, end = total * (piece + 1) / SKED_I_BATCH_PARTS;
+    const int64_t first = total * piece / NORMS, end = total * (piece + 1) / NORMS;
     d->norm[piece] = sked_i_gradient_norm(end - first, d->gradient + first);
-    if (piece < d->batch->parts && !is_small(d->lesson))
-        sked_i_batch_close_part_f32(d->batch, piece);
+    if (!is_small(d->lesson))
+        sked_i_batch_close_f32(d->batch, piece, NORMS);
 }
 
 static sked_status end_lesson(const cpu_learner *c, desk *d, sked_error *err)
 {
     const sked_status st = d->policy->kind->back_end(d->back, err);
     d->back = NULL;
-    d->mark.norm = norm_of(SKED_I_BATCH_PARTS, d->norm);
+    d->mark.norm = norm_of(NORMS, d->norm);
     if (c->model->epoch + 1 >= c->model->epochs && !is_small(d->lesson))
         close_desk(d);
     return st;
@@ -298,7 +303,6 @@ static void run(void *data, int job, int stage, int piece, int thread)
         return;
     }
     desk *d = &c->desk[c->order[job]];
-    const int near = d->batch ? (int)((int64_t)thread * d->batch->parts / c->how.threads) : 0;
     switch (d->phase) {
     case OPEN:
         if (d->batch == NULL)
@@ -308,11 +312,11 @@ static void run(void *data, int job, int stage, int piece, int thread)
         d->policy->kind->prepare(d->policy, d->stage, piece, d->pieces);
         break;
     case DRAW:
-        sked_i_batch_walk_f32(d->batch, near);
+        sked_i_batch_walk_f32(d->batch, thread);
         break;
     case GRADE:
-        if (piece < d->batch->parts)
-            sked_i_batch_walk_f32(d->batch, near);
+        if (piece < d->batch->threads)
+            sked_i_batch_walk_f32(d->batch, thread);
         else
             begin_back(d);
         break;
@@ -379,15 +383,15 @@ static int pieces_of(const cpu_learner *c, const desk *d)
     case PREPARE:
         return d->policy->kind->prepare_pieces(d->policy, d->stage, threads);
     case DRAW:
-        return d->stage == 0 ? d->batch->parts : 0;
+        return d->stage == 0 ? d->batch->threads : 0;
     case GRADE:
-        return d->stage == 0 ? d->batch->parts + 1 : 0; /* and the way back */
+        return d->stage == 0 ? d->batch->threads + 1 : 0; /* and the way back */
     case GATHER:
         return d->stage == 0 ? threads + 1 : 0; /* and the marks */
     case BACK:
         return d->policy->kind->back_pieces(d->back, d->stage, threads);
     case NORM:
-        return d->stage == 0 ? SKED_I_BATCH_PARTS : 0;
+        return d->stage == 0 ? NORMS : 0;
     default:
         return d->stage == 0;
     }
