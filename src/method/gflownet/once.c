@@ -394,8 +394,8 @@ static void once_back_run(RN(back) * generic, int stage, int piece, int pieces)
     }
     if (stage == 1)
         embedding_back(b, RN(encoder_row)(e, piece, pieces), RN(encoder_row)(e, piece + 1, pieces));
-    for (int r = 0; r < READERS && stage == 2; r++) /* heads of attention: more than readers, or one piece */
-        if (pieces == 1 || piece == SKED_I_HEADS - 1 - r)
+    for (int r = 0; r < READERS && stage == 2; r++) /* beside attention: more pieces than readers, or one */
+        if (pieces == 1 || piece == pieces - 1 - r)
             reader_back(b, r);
     RN(encoder_back_run)(&b->encoder, stage - 1, piece, pieces);
 }
