@@ -85,6 +85,23 @@ static double linear_fn(void *data, const double *x, double *dx)
     return sum;
 }
 
+/* The same with the weights' gradient in pieces of columns. */
+static double pieces_fn(void *data, const double *x, double *dx)
+{
+    const double *in = x, *w = in + N * P, *b = w + P * Q;
+    double y[N * Q], dy[N * Q], whole[N * P + P * Q + Q] = {0};
+    k->linear(N, P, Q, in, w, b, y);
+    const double sum = weigh(y, N * Q, dy);
+    if (dx == NULL)
+        return sum;
+    k->linear_grad(N, P, Q, NULL, w, dy, dx, NULL, NULL);
+    for (int first = 0; first < Q; first += 8)
+        k->weight_grad(N, P, Q, first, first + 8, in, dy, dx + N * P, dx + N * P + P * Q);
+    linear_fn(data, x, whole);
+    assert_memory_equal(dx, whole, sizeof whole);
+    return sum;
+}
+
 static double packed_fn(void *data, const double *x, double *dx)
 {
     (void)data;
@@ -256,6 +273,7 @@ static void test_operators(void **state)
     fill(x, 2000, 1);
     fill(feature, N * DEVICES * F, 2);
     check_gradient("linear", linear_fn, NULL, x, N * P + P * Q + Q);
+    check_gradient("weight_grad", pieces_fn, NULL, x, N * P + P * Q + Q);
     check_gradient("linear_packed", packed_fn, NULL, x, N * P + P * Q + N * Q);
     check_gradient("unit", unit_fn, NULL, x, N * Q);
     check_gradient("norm", norm_fn, NULL, x, N * P + 2 * P);

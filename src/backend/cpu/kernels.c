@@ -8,19 +8,16 @@
  */
 #include "backend/kernels.h"
 
+#include "base/clones.h"
 #include "base/explog.h"
 #include "base/rng.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Not under sanitizers: the loader picks before their own memory is set up. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
-#define CLONES __attribute__((target_clones("avx2", "default")))
-#define WIDE   __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")))
-#else
-#define CLONES
+#define CLONES SKED_I_CLONES
+#if SKED_I_HAS_CLONES
+#define WIDE __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")))
 #endif
 #define INLINE static inline __attribute__((always_inline))
 

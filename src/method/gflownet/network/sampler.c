@@ -1,5 +1,6 @@
 #include "method/gflownet/network/sampler.h"
 
+#include "base/clones.h"
 #include "base/explog.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -127,11 +128,18 @@ static inline void adam_step(const sked_i_adam *a, double g, float *parameter, f
     *parameter -= (float)(a->rate * (*moment1 / a->left1) / (sqrt(*moment2 / a->left2) + 1e-8));
 }
 
+SKED_I_CLONES static void adam_steps(int64_t n, const sked_i_adam *a, const float *gradient, double cut,
+                                     float *parameter, float *moment1, float *moment2)
+{
+    for (int64_t i = 0; i < n; i++)
+        adam_step(a, gradient[i] * cut, &parameter[i], &moment1[i], &moment2[i]);
+}
+
 void sked_i_sampler_step(sked_sampler *m, const sked_i_adam *a, const float *gradient, double cut,
                          int64_t first, int64_t end)
 {
-    for (int64_t i = first; i < end; i++)
-        adam_step(a, gradient[i] * cut, &m->parameter[i], &m->moment1[i], &m->moment2[i]);
+    adam_steps(end - first, a, gradient + first, cut, m->parameter + first, m->moment1 + first,
+               m->moment2 + first);
 }
 
 void sked_i_sampler_update(sked_sampler *m, const float *gradient, double clip)
