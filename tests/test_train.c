@@ -190,7 +190,7 @@ static sked_sampler *learnt_alone(sked_i_policy_id policy, const sked_i_loss *lo
     sked_sampler *m = new_model(policy, loss->kind);
     sked_i_sampler_learner *l = NULL;
     OK(sked_i_sampler_learner_cpu.create(m, &how, &l, err));
-    while (m->steps < 4) {
+    while (m->steps < 3) {
         begin_learning(l, m, loss, lessons, GRAPHS);
         if (others != NULL && m->epoch == 0)
             l->kind->prefetch(l, m->steps % 2 == 0 ? lessons : others, GRAPHS);
@@ -217,7 +217,7 @@ static void learn_together(sked_i_policy_id policy, const sked_i_loss *loss, con
         m[r] = new_model(policy, loss->kind);
         OK(sked_i_sampler_learner_cpu.create(m[r], &how, &l[r], err));
     }
-    while (m[0]->steps < 4) {
+    while (m[0]->steps < 3) {
         memset(gradient, 0, (size_t)alone->layout.total * sizeof *gradient);
         for (int r = 0; r < 2; r++) {
             begin_learning(l[r], m[r], loss, lessons + (r == 0 ? 0 : share[0]), share[r]);
