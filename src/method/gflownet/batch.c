@@ -11,16 +11,18 @@ static const double huber_bound = 20;
 
 /*
  * Long parts save memory and sums; short ones, a fifth of the trajectories, go to threads that are ahead of
- * others. Where gradients are taken in a single pass a part has three of them, and there are few.
+ * others. Small batches have nothing to save, and where gradients are taken in a single pass a part has three
+ * of them: there all parts are alike, and there are few.
  */
 static void cut_into_parts(RN(batch) * b)
 {
-    const bool single = b->policy->kind->single_pass;
-    const int32_t shorts = single ? SKED_I_BATCH_LONG : SKED_I_BATCH_PARTS - SKED_I_BATCH_LONG;
-    b->share = single ? 0 : (int32_t)((int64_t)b->size * 4 / 5 / SKED_I_BATCH_LONG);
-    b->longs = b->share > 0 ? SKED_I_BATCH_LONG : 0;
+    const int32_t share = (int32_t)((int64_t)b->size * 4 / 5 / SKED_I_BATCH_LONG);
+    const bool alike = share < 2 || b->policy->kind->single_pass;
+    const int32_t most = alike ? SKED_I_BATCH_LONG : SKED_I_BATCH_PARTS - SKED_I_BATCH_LONG;
+    b->share = alike ? 0 : share;
+    b->longs = alike ? 0 : SKED_I_BATCH_LONG;
     const int32_t rest = b->size - b->longs * b->share;
-    b->parts = b->longs + (rest < shorts ? rest : shorts);
+    b->parts = b->longs + (rest < most ? rest : most);
 }
 
 sked_status RN(batch_create)(const RN(policy) * p, int32_t size, int threads, bool gradients,
