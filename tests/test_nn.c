@@ -357,6 +357,33 @@ static void check_learning(const whole *w, const sked_i_layout *layout)
     free(twice);
 }
 
+/* Trajectory balance with a given log Z is a mean over trajectories: a batch in long and short parts has the
+ * gradient of two small ones. */
+static void check_parts(const whole *w, const sked_i_layout *layout)
+{
+    const sked_i_loss loss = {.kind = SKED_I_LOSS_TB, .log_z = -3};
+    const int32_t size[] = {45, 30, 15};
+    double *one = calloc((size_t)layout->total, sizeof *one),
+           *sum = calloc((size_t)layout->total, sizeof *sum);
+    double largest = 0;
+    assert_non_null(one);
+    assert_non_null(sum);
+    for (int n = 0; n < 3; n++) {
+        sked_i_batch_f64 *b = NULL;
+        memset(one, 0, (size_t)layout->total * sizeof *one);
+        OK(sked_i_batch_create_f64(w->policy, size[n], 2, true, &b, err));
+        OK(sked_i_batch_set_loss_f64(b, &loss, err));
+        OK(sked_i_batch_learn_f64(b, 0, 1, n == 2 ? 30 : 0, one, err));
+        sked_i_batch_destroy_f64(b);
+        largest = fmax(largest, size[n] * largest_of(one, layout->total));
+        for (int64_t i = 0; i < layout->total; i++)
+            sum[i] += (n == 0 ? 1 : -1) * size[n] * one[i];
+    }
+    assert_true(largest > 0 && largest_of(sum, layout->total) <= 1e-11 * largest);
+    free(one);
+    free(sum);
+}
+
 /* Every parameter of the table, up to that many entries or so of each, and other ones in every call. */
 static void check_parameters(const char *what, const sked_i_layout *layout, scalar_fn f, whole *w, double *x,
                              int64_t entries, bool *moved)
@@ -453,6 +480,7 @@ static void check_whole_by(const char *family, int32_t nodes, int32_t devices, d
         check_loss(family, &layout, loss, &w, parameter, entries, moved);
     } else {
         check_learning(&w, &layout);
+        check_parts(&w, &layout);
         check_parameters(family, &layout, loss_fn, &w, parameter, entries, moved);
     }
     sked_i_batch_destroy_f64(w.batch);

@@ -154,7 +154,7 @@ static sked_i_sampler_learner_settings settings(const sked_i_loss *loss, int les
                                              .clip = 0.01, /* some are clipped, some are not */
                                              .graphs = GRAPHS,
                                              .lessons = lessons,
-                                             .batch = 12,
+                                             .batch = 45,
                                              .largest = 16,
                                              .devices = 4,
                                              .threads = threads};
@@ -246,6 +246,8 @@ static void check_learning(sked_i_policy_id policy, const sked_i_loss *loss)
     sked_i_mark marks[GRAPHS], others[GRAPHS];
     if (policy == SKED_I_POLICY_STEPWISE)
         law.machine.transfers = law.machine.unequal = 0;
+    else
+        law.batch = 45; /* in long and short parts */
     for (int k = 0; k < 2 * GRAPHS; k++)
         OK(sked_i_lesson_make(&law, k / GRAPHS, k % GRAPHS, &lessons[k], err));
     sked_sampler *alone = learnt_alone(policy, loss, lessons, NULL, 1, marks);
