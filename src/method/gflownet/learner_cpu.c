@@ -124,7 +124,7 @@ static void change_desks(cpu_learner *c)
     }
 }
 
-/* The desk is for this lesson, and opened, perhaps ahead; stage: what is left of OPEN. */
+/* The desk is for this lesson now. What was opened ahead for it stays. */
 static void sit_down(desk *d, const sked_i_lesson *lesson, const sked_i_loss *loss)
 {
     const bool opened = d->batch != NULL && d->lesson == lesson && d->update == lesson->update;
@@ -252,7 +252,7 @@ static double norm_of(int count, const double *norms)
     return sqrt(square);
 }
 
-/* Measures a piece of the gradient, and frees a part of the batch. */
+/* Measures a piece of the gradient, and frees a piece of a large batch. */
 static void end_piece(const cpu_learner *c, desk *d, int piece)
 {
     const int64_t total = c->model->layout.total;
